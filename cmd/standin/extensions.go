@@ -5,6 +5,7 @@ package main
 import (
 	"context"
 
+	"geosql.dev/operator/standin/backup"
 	"geosql.dev/operator/standin/catalogproc"
 	"geosql.dev/operator/standin/config"
 	"geosql.dev/operator/standin/engine"
@@ -22,6 +23,7 @@ func extensions(settings *config.Settings) []engine.Extension {
 	groups := hadr.New(mirroring{Extension: principals, serverName: settings.ServerName, peers: settings.Arguments.Peers})
 	replication := repl.New(repl.Options{Host: ownHost(settings), UNCMapping: settings.UNCMapping, Limit: groups.ReplicationLimit})
 	return []engine.Extension{
+		backup.Extension{},
 		catalogproc.Extension{},
 		serverproc.Extension{},
 		sysviews.Extension{},

@@ -77,7 +77,7 @@ func (l *appLocks) acquire(ctx context.Context, s *Session, key, mode string, tr
 		case <-expired:
 			return waited, errLockTimeout
 		case <-ctx.Done():
-			return waited, errCancelled
+			return waited, ErrCancelled
 		}
 	}
 }

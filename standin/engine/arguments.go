@@ -173,7 +173,7 @@ func (s *Session) bindArgument(ctx context.Context, proc string, p *ast.Procedur
 	case a.table != nil || a.rows != nil:
 		return nil, false, sqlerr.New(206, 2, "table", t.Kind)
 	}
-	value, e := s.convert(a.value, a.typ, t, sqltype.Implicit)
+	value, e := s.Convert(a.value, a.typ, t, sqltype.Implicit)
 	if e != nil {
 		if e.Number == 245 || e.Number == 8169 || e.Number == 241 {
 			return nil, false, sqlerr.New(8114, 1, a.typ.Kind, t.Kind)
@@ -201,7 +201,7 @@ func (s *Session) moduleType(ctx context.Context, node ast.DataTypeReference) (s
 
 func (s *Session) defaultArgument(ctx context.Context, node ast.ScalarExpression, t sqltype.Type) (any, error) {
 	if id, ok := node.(*ast.IdentifierLiteral); ok {
-		v, e := s.convert(id.Value, sqltype.NVarCharMax, t, sqltype.Implicit)
+		v, e := s.Convert(id.Value, sqltype.NVarCharMax, t, sqltype.Implicit)
 		if e != nil {
 			return nil, e
 		}

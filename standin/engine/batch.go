@@ -102,10 +102,10 @@ func (s *Session) requestError(err error, w tds.Writer) error {
 		return w.Message(sqlerr.New(135, 1).At(s.line))
 	case errors.Is(err, errContinue):
 		return w.Message(sqlerr.New(136, 1).At(s.line))
-	case errors.Is(err, errCancelled), errors.Is(err, context.Canceled):
+	case errors.Is(err, ErrCancelled), errors.Is(err, context.Canceled):
 		return nil
 	}
-	e := asError(err)
+	e := AsError(err)
 	if err := w.Message(e); err != nil {
 		return err
 	}
@@ -291,7 +291,7 @@ func (s *Session) executeText(ctx context.Context, text, decl string, params []t
 			given[at] = true
 			continue
 		}
-		value, e := s.convert(p.Value, p.Type, values[at].typ, sqltype.Implicit)
+		value, e := s.Convert(p.Value, p.Type, values[at].typ, sqltype.Implicit)
 		if e != nil {
 			return e
 		}
@@ -364,7 +364,7 @@ func (s *Session) Reset(ctx context.Context, keepTransaction bool) error {
 	if name == "" {
 		name = s.original.DefaultDatabase
 	}
-	if db := s.inst.Database(name); db != nil && db.available() == nil {
+	if db := s.inst.Database(name); db != nil && db.Available() == nil {
 		s.db = db
 	}
 	return nil

@@ -292,11 +292,11 @@ func (l *bulkLoad) values(record []string) (row []any, failed *sqlerr.Error, err
 // fieldValue is the value of a field's text, which has two hexadecimal digits for a byte.
 func (l *bulkLoad) fieldValue(text string, t sqltype.Type) (any, *sqlerr.Error) {
 	if t.Kind != sqltype.Binary && t.Kind != sqltype.VarBinary {
-		return l.s.convert(text, sqltype.NVarCharMax, t, sqltype.Assign)
+		return l.s.Convert(text, sqltype.NVarCharMax, t, sqltype.Assign)
 	}
 	data, err := hex.DecodeString(strings.TrimPrefix(strings.TrimPrefix(text, "0x"), "0X"))
 	if err != nil {
 		return nil, sqlerr.New(4864, 1)
 	}
-	return l.s.convert(data, sqltype.VarBinaryMax, t, sqltype.Assign)
+	return l.s.Convert(data, sqltype.VarBinaryMax, t, sqltype.Assign)
 }

@@ -179,7 +179,7 @@ func configure(ctx context.Context, c *ProcCall) error {
 func (s *Session) showConfiguration(c *ProcCall, list []option, values map[int64]int64) error {
 	list = append([]option(nil), list...)
 	sort.Slice(list, func(i, j int) bool { return lower(list[i].name) < lower(list[j].name) })
-	cols := []tds.Column{col("name", sqltype.NVarCharOf(35)), col("minimum", sqltype.IntType), col("maximum", sqltype.IntType), col("config_value", sqltype.IntType), col("run_value", sqltype.IntType)}
+	cols := []tds.Column{Column("name", sqltype.NVarCharOf(35)), Column("minimum", sqltype.IntType), Column("maximum", sqltype.IntType), Column("config_value", sqltype.IntType), Column("run_value", sqltype.IntType)}
 	var rows [][]any
 	for _, o := range list {
 		v, set := values[o.id]

@@ -137,7 +137,7 @@ func (s *Session) conflict(t *writeTarget, id int32) *sqlerr.Error {
 	}
 	sch, err := s.schema(s.context(), space)
 	if err != nil {
-		return asError(err)
+		return AsError(err)
 	}
 	o := sch.Objects[id]
 	if o == nil {
@@ -217,9 +217,9 @@ func (st *connState) store(args []sqlite.Value) (any, *sqlerr.Error) {
 	if err != nil {
 		return nil, internalError(err)
 	}
-	out, e := st.session.convert(v, from, to, sqltype.Assign)
+	out, e := st.session.Convert(v, from, to, sqltype.Assign)
 	if st.session.cuts(e) {
-		out, e = st.session.convert(v, from, to, sqltype.Explicit)
+		out, e = st.session.Convert(v, from, to, sqltype.Explicit)
 	}
 	if e != nil {
 		if c != nil {
@@ -252,7 +252,7 @@ func classify(err error) *sqlerr.Error {
 		return sqlerr.New(926, 1, suspect.Database)
 	case errors.Is(err, context.DeadlineExceeded):
 		return sqlerr.New(1222, 51)
-	case errors.Is(err, errCancelled), errors.Is(err, context.Canceled):
+	case errors.Is(err, ErrCancelled), errors.Is(err, context.Canceled):
 		return &sqlerr.Error{Number: 0, Class: 11, State: 0, Message: "Operation cancelled by user."}
 	case sqlite.ErrCode(err) == sqlite.ResultInterrupt:
 		// Not the client's doing: a database that was read changes its role or closes.

@@ -153,7 +153,7 @@ func (s *Session) nameOrVariable(n *ast.IdentifierOrValueExpression) (string, er
 func (s *Session) while(ctx context.Context, n *ast.WhileStatement, w tds.Writer) error {
 	for {
 		if ctx.Err() != nil {
-			return errCancelled
+			return ErrCancelled
 		}
 		yes, err := s.test(ctx, n.Predicate)
 		if err != nil {
@@ -235,7 +235,7 @@ func (s *Session) waitFor(ctx context.Context, n *syntax.WaitFor, w tds.Writer) 
 	case <-timer.C:
 		return nil
 	case <-ctx.Done():
-		return errCancelled
+		return ErrCancelled
 	}
 }
 

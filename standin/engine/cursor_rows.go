@@ -110,7 +110,7 @@ func (b *binder) currentRow(c *change, name string, wanted []string) string {
 	b.volatile = true
 	cur, err := b.s.currentCursor(name)
 	if err != nil {
-		b.failWith(asError(err))
+		b.failWith(AsError(err))
 	}
 	switch {
 	case !cur.open:

@@ -339,7 +339,7 @@ func (s *Session) fetch(ctx context.Context, n *ast.FetchCursorStatement, w tds.
 			rows = append(rows, c.rows[c.at])
 		}
 		s.rowCount = int64(len(rows))
-		return writeResult(w, c.columns, rows)
+		return WriteResult(w, c.columns, rows)
 	}
 	if !found {
 		return nil
@@ -353,7 +353,7 @@ func (s *Session) fetch(ctx context.Context, n *ast.FetchCursorStatement, w tds.
 		if v == nil {
 			return sqlerr.New(137, 1, ref.Name)
 		}
-		value, e := s.convert(c.rows[c.at][i], c.columns[i].Type, v.typ, sqltype.Implicit)
+		value, e := s.Convert(c.rows[c.at][i], c.columns[i].Type, v.typ, sqltype.Implicit)
 		if e != nil {
 			copied := *e
 			return &copied

@@ -64,9 +64,9 @@ func (db *Database) catalogue(ctx context.Context) *metadata.Catalog {
 	return sch
 }
 
-// files are all files of a database, by file_id: the first two as master has them, the others as the database itself has them, or as
+// Files are all files of a database, by file_id: the first two as master has them, the others as the database itself has them, or as
 // master last saw them where it cannot be read. Where a file is, is each server's own.
-func (db *Database) files(ctx context.Context) []metadata.File {
+func (db *Database) Files(ctx context.Context) []metadata.File {
 	known := db.Info().Files
 	if db.System() {
 		return known
@@ -96,7 +96,7 @@ func (db *Database) files(ctx context.Context) []metadata.File {
 
 // noteFiles has master know a database's files as they are now, for when the database cannot be read.
 func (db *Database) noteFiles(ctx context.Context) error {
-	return db.Update(ctx, func(i *DatabaseInfo) { i.Files = db.files(ctx) })
+	return db.Update(ctx, func(i *DatabaseInfo) { i.Files = db.Files(ctx) })
 }
 
 // preparePlacements makes the file groups and files that CREATE DATABASE declares, before the database is known.
@@ -124,8 +124,8 @@ func systemGroups(db *Database) error {
 	return nil
 }
 
-// groupNames are the names of a database's file groups by number, for a backup.
-func groupNames(ctx context.Context, db *Database) map[int32]string {
+// FileGroupNames are the names of the database's file groups by number; nil where it cannot be read.
+func (db *Database) FileGroupNames(ctx context.Context) map[int32]string {
 	sch := db.catalogue(ctx)
 	if sch == nil {
 		return nil

@@ -147,3 +147,11 @@ func (inst *Instance) DatabaseByID(id int32) *Database {
 	defer inst.mu.RUnlock()
 	return inst.databases[id]
 }
+
+// Standby is the standby file of a database that can be read between two restores; empty where it is none.
+func (db *Database) Standby() string {
+	if st := db.Storage(); st != nil {
+		return st.Standby()
+	}
+	return ""
+}

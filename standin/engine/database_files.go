@@ -18,7 +18,7 @@ import (
 // declaredFiles are the files of CREATE DATABASE, with defaults where none are declared: those of PRIMARY, the log's, those of other
 // file groups. Source: docs/t-sql/statements/create-database-transact-sql.md.
 func (inst *Instance) declaredFiles(n *syntax.CreateDatabase) ([]metadata.File, error) {
-	files := inst.defaultFiles(n.Name)
+	files := inst.DefaultFiles(n.Name)
 	if n.ForAttach || n.ForAttachRebuildLog {
 		n = inst.withLog(n)
 	}

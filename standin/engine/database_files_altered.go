@@ -36,7 +36,7 @@ func (s *Session) addFiles(ctx context.Context, db *Database, a syntax.DBAddFile
 	if err := differentNames(added, 9); err != nil {
 		return err
 	}
-	if err := s.inst.checkPaths(added); err != nil {
+	if err := s.inst.CheckPaths(added); err != nil {
 		return err
 	}
 	if db.System() {
@@ -96,11 +96,11 @@ func (d *ddl) differentFiles(state uint8, files ...metadata.File) error {
 
 // fileNamesFree refuses logical names that the database has and paths that any database has.
 func (s *Session) fileNamesFree(ctx context.Context, db *Database, added []metadata.File) error {
-	if err := differentNames(append(db.files(ctx), added...), 4); err != nil {
+	if err := differentNames(append(db.Files(ctx), added...), 4); err != nil {
 		return err
 	}
 	for _, other := range s.inst.Databases() {
-		for _, f := range other.files(ctx) {
+		for _, f := range other.Files(ctx) {
 			for _, mine := range added {
 				if f.PhysicalName == mine.PhysicalName {
 					return sqlerr.New(5170, 1, mine.PhysicalName)
@@ -205,7 +205,7 @@ func (s *Session) fileToModify(ctx context.Context, db *Database, f syntax.FileS
 	if f.LogicalName == "" {
 		return metadata.File{}, sqlerr.New(5036, 1)
 	}
-	files := db.files(ctx)
+	files := db.Files(ctx)
 	for _, old := range files {
 		if !strings.EqualFold(old.LogicalName, f.LogicalName) {
 			continue
@@ -252,7 +252,7 @@ func limitLog(st *storage.Database, files []metadata.File) {
 
 // removeFile is REMOVE FILE, which an empty file alone can be.
 func (s *Session) removeFile(ctx context.Context, db *Database, name string, w tds.Writer) error {
-	for _, f := range db.files(ctx) {
+	for _, f := range db.Files(ctx) {
 		if !strings.EqualFold(f.LogicalName, name) {
 			continue
 		}

@@ -43,7 +43,7 @@ func (s *Session) setDatabase(ctx context.Context, db *Database, a syntax.DBSet,
 		if value == "" {
 			value = "ON"
 		}
-		if err := s.inst.event(ctx, DatabaseEvent{Kind: DatabaseAltering, Database: db, Option: o.Name, Value: value}); err != nil {
+		if err := s.inst.Announce(ctx, DatabaseEvent{Kind: DatabaseAltering, Database: db, Option: o.Name, Value: value}); err != nil {
 			return err
 		}
 		if err := s.setDatabaseOption(ctx, db, o, a); err != nil {
@@ -57,7 +57,7 @@ func (s *Session) setDatabaseOption(ctx context.Context, db *Database, o syntax.
 	switch o.Name {
 	case "SINGLE_USER", "RESTRICTED_USER", "MULTI_USER", "OFFLINE", "ONLINE":
 	default:
-		if db.standby() != "" {
+		if db.Standby() != "" {
 			return sqlerr.New(5063, 1, db.Name())
 		}
 	}
@@ -104,10 +104,10 @@ func (s *Session) setRecovery(ctx context.Context, db *Database, value string) e
 	if !ok {
 		return sqlerr.New(102, 1, value)
 	}
-	if db.inGroup() && model != storage.Full {
+	if db.InGroup() && model != storage.Full {
 		return sqlerr.New(1468, 1, db.Name())
 	}
-	if err := db.available(); err != nil {
+	if err := db.Available(); err != nil {
 		return err
 	}
 	if err := db.Storage().SetRecoveryModel(model); err != nil {
@@ -140,7 +140,7 @@ func (s *Session) terminate(ctx context.Context, db *Database, a syntax.DBSet) e
 	if !a.RollbackImmediate && a.RollbackAfter == 0 {
 		return sqlerr.New(5070, 2, db.Name())
 	}
-	for _, other := range s.inst.users(db, s) {
+	for _, other := range s.inst.UsersOf(db, s) {
 		other.interrupt()
 		if s.inst.config.KillSession != nil {
 			s.inst.config.KillSession(other.spid)
@@ -200,7 +200,7 @@ func (s *Session) setOffline(ctx context.Context, db *Database, offline bool, a 
 		return nil
 	}
 	if offline {
-		if db.inGroup() {
+		if db.InGroup() {
 			return sqlerr.New(1468, 2, db.Name())
 		}
 		if s.db == db {
@@ -209,7 +209,7 @@ func (s *Session) setOffline(ctx context.Context, db *Database, offline bool, a 
 		if err := s.terminate(ctx, db, a); err != nil {
 			return err
 		}
-		if err := s.inst.event(ctx, DatabaseEvent{Kind: DatabaseClosing, Database: db}); err != nil {
+		if err := s.inst.Announce(ctx, DatabaseEvent{Kind: DatabaseClosing, Database: db}); err != nil {
 			return err
 		}
 		db.saveIdentities()
@@ -228,11 +228,11 @@ func (s *Session) setOffline(ctx context.Context, db *Database, offline bool, a 
 	}
 	db.SetState(Recovering)
 	s.inst.openUser(ctx, db)
-	return db.available()
+	return db.Available()
 }
 
-// checkPaths refuses files in folders that don't exist (5133).
-func (inst *Instance) checkPaths(files []metadata.File) error {
+// CheckPaths refuses files in folders that don't exist (5133).
+func (inst *Instance) CheckPaths(files []metadata.File) error {
 	for _, f := range files {
 		if err := inst.makeMount(f.PhysicalName); err != nil {
 			return err

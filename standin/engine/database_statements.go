@@ -20,7 +20,6 @@ import (
 
 func installServerStatements(r *Registry) {
 	installSetOptions(r)
-	installBackup(r)
 	installScopedConfigurations(r)
 	installQueryStore(r)
 	on(r, (*Session).createDatabase)
@@ -70,7 +69,7 @@ func (s *Session) createDatabase(ctx context.Context, n *syntax.CreateDatabase, 
 	if info.Files, err = s.inst.declaredFiles(n); err != nil {
 		return err
 	}
-	if err := s.inst.checkPaths(info.Files); err != nil {
+	if err := s.inst.CheckPaths(info.Files); err != nil {
 		return err
 	}
 	if info.attached = n.ForAttach || n.ForAttachRebuildLog; !info.attached { // what is attached has its own
@@ -130,10 +129,10 @@ func (s *Session) dropOne(ctx context.Context, db *Database) error {
 	if info.Published || info.MergePublished || info.Distributor {
 		return sqlerr.New(3724, 1, "drop", "database", db.Name())
 	}
-	if len(s.inst.users(db, s)) > 0 || s.db == db {
+	if len(s.inst.UsersOf(db, s)) > 0 || s.db == db {
 		return sqlerr.New(3702, 4, db.Name())
 	}
-	if err := s.inst.event(ctx, DatabaseEvent{Kind: DatabaseDropping, Database: db}); err != nil {
+	if err := s.inst.Announce(ctx, DatabaseEvent{Kind: DatabaseDropping, Database: db}); err != nil {
 		return err
 	}
 	if err := s.inst.RemoveDatabase(ctx, db); err != nil {
@@ -143,8 +142,8 @@ func (s *Session) dropOne(ctx context.Context, db *Database) error {
 	return nil
 }
 
-// users are the other sessions whose current database is db, or that have a transaction open there.
-func (inst *Instance) users(db *Database, except *Session) []*Session {
+// UsersOf are the other sessions whose current database is db, or that have a transaction open there.
+func (inst *Instance) UsersOf(db *Database, except *Session) []*Session {
 	var out []*Session
 	for _, other := range inst.Sessions() {
 		if other == except {
@@ -211,10 +210,10 @@ func (s *Session) renameDatabase(ctx context.Context, db *Database, name string)
 	if s.inst.Database(name) != nil {
 		return sqlerr.New(1801, 3, name)
 	}
-	if err := s.inst.event(ctx, DatabaseEvent{Kind: DatabaseAltering, Database: db, Option: "NAME", Value: name}); err != nil {
+	if err := s.inst.Announce(ctx, DatabaseEvent{Kind: DatabaseAltering, Database: db, Option: "NAME", Value: name}); err != nil {
 		return err
 	}
-	if db.inGroup() {
+	if db.InGroup() {
 		return sqlerr.New(957, 1, db.Name())
 	}
 	return db.Update(ctx, func(i *DatabaseInfo) { i.Name = name })
@@ -291,7 +290,7 @@ func (s *Session) shutdown(ctx context.Context, n *syntax.Shutdown, w tds.Writer
 
 // waitUnused waits a short time for sessions that were told to leave a database.
 func (s *Session) waitUnused(ctx context.Context, db *Database, d time.Duration) bool {
-	return s.waitUntil(ctx, d, func() bool { return len(s.inst.users(db, s)) == 0 })
+	return s.waitUntil(ctx, d, func() bool { return len(s.inst.UsersOf(db, s)) == 0 })
 }
 
 // waitUntil waits a short time for other sessions to bring a condition about.

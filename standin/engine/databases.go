@@ -121,20 +121,21 @@ func (inst *Instance) openUser(ctx context.Context, db *Database) {
 		db.state = Restoring
 	}
 	db.mu.Unlock()
-	if st.Mode() == storage.Primary && !db.inGroup() {
-		if err := inst.prepareTables(ctx, db); err != nil {
+	if st.Mode() == storage.Primary && !db.InGroup() {
+		if err := inst.PrepareTables(ctx, db); err != nil {
 			inst.log.Error("database lacks internal tables", "database", db.info.Name, "error", err.Error())
 		}
 	}
-	if err := inst.event(ctx, DatabaseEvent{Kind: DatabaseOpened, Database: db}); err != nil {
+	if err := inst.Announce(ctx, DatabaseEvent{Kind: DatabaseOpened, Database: db}); err != nil {
 		inst.log.Error("an extension failed to open a database", "database", db.info.Name, "error", err.Error())
 	}
 }
 
-func (db *Database) inGroup() bool { return db.Info().ReplicaID != uuid.Nil }
+// InGroup tells whether the database is in an availability group.
+func (db *Database) InGroup() bool { return db.Info().ReplicaID != uuid.Nil }
 
-// prepareTables makes the internal tables that a database lacks.
-func (inst *Instance) prepareTables(ctx context.Context, db *Database) error {
+// PrepareTables makes the internal tables that a database lacks.
+func (inst *Instance) PrepareTables(ctx context.Context, db *Database) error {
 	missing, err := inst.missingTables(ctx, db)
 	if err != nil || len(missing) == 0 {
 		return err
@@ -277,7 +278,7 @@ func (inst *Instance) AddDatabase(ctx context.Context, info DatabaseInfo, open O
 	if inst.Database(info.Name) != nil {
 		return nil, sqlerr.New(1801, 3, info.Name)
 	}
-	full := inst.newInfo(inst.freeID(), info.Name, inst.defaultFiles(info.Name))
+	full := inst.newInfo(inst.freeID(), info.Name, inst.DefaultFiles(info.Name))
 	if len(info.Files) > 0 {
 		full.Files = info.Files
 	}
@@ -306,7 +307,7 @@ func (inst *Instance) AddDatabase(ctx context.Context, info DatabaseInfo, open O
 		db.state = Restoring
 	}
 	if st.Mode() == storage.Primary {
-		err = inst.prepareTables(ctx, db)
+		err = inst.PrepareTables(ctx, db)
 	}
 	if err == nil {
 		err = inst.preparePlacements(ctx, db, info.placements)
@@ -321,7 +322,7 @@ func (inst *Instance) AddDatabase(ctx context.Context, info DatabaseInfo, open O
 		return nil, errors.Join(err, st.Drop())
 	}
 	inst.addDatabase(db)
-	if err := inst.event(ctx, DatabaseEvent{Kind: DatabaseCreated, Database: db}); err != nil {
+	if err := inst.Announce(ctx, DatabaseEvent{Kind: DatabaseCreated, Database: db}); err != nil {
 		return nil, err
 	}
 	return db, nil
@@ -398,7 +399,8 @@ func (inst *Instance) freeID() int32 {
 	return id
 }
 
-func (inst *Instance) defaultFiles(name string) []metadata.File {
+// DefaultFiles are the files of a database whose statement declares none.
+func (inst *Instance) DefaultFiles(name string) []metadata.File {
 	safe := strings.NewReplacer("/", "_", "\x00", "_").Replace(name)
 	return []metadata.File{
 		{ID: 1, LogicalName: name, PhysicalName: inst.config.DataDir + "/" + safe + ".mdf", SizePages: 1024, MaxSizePages: -1, Growth: 8192},
@@ -406,8 +408,8 @@ func (inst *Instance) defaultFiles(name string) []metadata.File {
 	}
 }
 
-// available is nil when the database's state lets it be used.
-func (db *Database) available() error {
+// Available is nil when the database's state lets it be used.
+func (db *Database) Available() error {
 	name := db.Name()
 	switch db.State() {
 	case Restoring:

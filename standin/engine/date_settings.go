@@ -36,7 +36,7 @@ func (s *Session) style(given int) int {
 	return sqltype.LocalStyle(given, d.language)
 }
 
-// convert converts a value without a style, as the session reads dates.
-func (s *Session) convert(v any, from, to sqltype.Type, mode sqltype.Mode) (any, *sqlerr.Error) {
+// Convert converts a value without a style, as the session reads dates.
+func (s *Session) Convert(v any, from, to sqltype.Type, mode sqltype.Mode) (any, *sqlerr.Error) {
 	return sqltype.Convert(v, from, to, s.style(0), mode)
 }

@@ -125,8 +125,8 @@ func (s *Session) logSpace(ctx context.Context, n *ast.DbccStatement, w tds.Writ
 		rows = append(rows, []any{db.Name(), float64(size) / (1 << 20), percent, int64(0)})
 	}
 	real := sqltype.Type{Kind: sqltype.Real}
-	cols := []tds.Column{col("Database Name", sqltype.Sysname), col("Log Size (MB)", real), col("Log Space Used (%)", real), col("Status", sqltype.IntType)}
-	if err := writeResult(w, cols, rows); err != nil {
+	cols := []tds.Column{Column("Database Name", sqltype.Sysname), Column("Log Size (MB)", real), Column("Log Space Used (%)", real), Column("Status", sqltype.IntType)}
+	if err := WriteResult(w, cols, rows); err != nil {
 		return err
 	}
 	return dbccDone(n, w)
@@ -155,8 +155,8 @@ func (s *Session) inputBuffer(ctx context.Context, n *ast.DbccStatement, w tds.W
 		if text := other.snapshot().text; text != "" {
 			row = []any{"Language Event", int64(0), sqltype.Cut(text, 4000)}
 		}
-		cols := []tds.Column{col("EventType", sqltype.NVarCharOf(30)), col("Parameters", sqltype.SmallIntType), col("EventInfo", sqltype.NVarCharOf(4000))}
-		if err := writeResult(w, cols, [][]any{row}); err != nil {
+		cols := []tds.Column{Column("EventType", sqltype.NVarCharOf(30)), Column("Parameters", sqltype.SmallIntType), Column("EventInfo", sqltype.NVarCharOf(4000))}
+		if err := WriteResult(w, cols, [][]any{row}); err != nil {
 			return err
 		}
 		return dbccDone(n, w)

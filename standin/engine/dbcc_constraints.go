@@ -55,7 +55,7 @@ func (s *Session) checkConstraints(ctx context.Context, n *ast.DbccStatement, w 
 	}
 	text := sqltype.Type{Kind: sqltype.VarChar, Length: 8000}
 	if len(rows) > 0 {
-		if err := writeResult(w, []tds.Column{col("Table", text), col("Constraint", text), col("Where", text)}, rows); err != nil {
+		if err := WriteResult(w, []tds.Column{Column("Table", text), Column("Constraint", text), Column("Where", text)}, rows); err != nil {
 			return err
 		}
 	}

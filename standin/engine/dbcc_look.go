@@ -109,9 +109,9 @@ func (s *Session) procedureCache(ctx context.Context, n *ast.DbccStatement, w td
 	}
 	var cols []tds.Column
 	for _, name := range []string{"num proc buffs", "num proc buffs used", "num proc buffs active", "proc cache size", "proc cache used", "proc cache active"} {
-		cols = append(cols, col(name, intT))
+		cols = append(cols, Column(name, intT))
 	}
-	if err := writeResult(w, cols, [][]any{row}); err != nil {
+	if err := WriteResult(w, cols, [][]any{row}); err != nil {
 		return err
 	}
 	return dbccDone(n, w)
@@ -153,7 +153,7 @@ func (s *Session) showStatistics(ctx context.Context, n *ast.DbccStatement, w td
 	if err := s.require(ctx, Permission{Name: "SELECT", Database: s.db, Schema: sch.SchemaName(o), Object: o.Name, ObjectID: o.ID}); err != nil {
 		return err
 	}
-	header, err := s.rowsOf(ctx, s.db, `SELECT s.name, CONVERT(nvarchar(20), CAST(STATS_DATE(s.object_id, s.stats_id) AS datetime), 100), CAST(NULL AS bigint), CAST(NULL AS bigint), CAST(0 AS smallint), CAST(NULL AS real),
+	header, err := s.RowsOf(ctx, s.db, `SELECT s.name, CONVERT(nvarchar(20), CAST(STATS_DATE(s.object_id, s.stats_id) AS datetime), 100), CAST(NULL AS bigint), CAST(NULL AS bigint), CAST(0 AS smallint), CAST(NULL AS real),
 		CAST(NULL AS real), N'NO ', s.filter_definition, CAST(NULL AS bigint), CAST(0 AS float) FROM sys.stats AS s WHERE s.object_id = @p1 AND s.name = @p2`, []any{int64(o.ID), target})
 	if err != nil {
 		return err
@@ -172,7 +172,7 @@ func (s *Session) showStatistics(ctx context.Context, n *ast.DbccStatement, w td
 		for i := range cols {
 			cols[i].Name = strings.ReplaceAll(cols[i].Name, "~", " ")
 		}
-		if err := writeResult(w, cols, part.rows); err != nil {
+		if err := WriteResult(w, cols, part.rows); err != nil {
 			return err
 		}
 	}
@@ -186,11 +186,11 @@ func (s *Session) logInfo(ctx context.Context, n *ast.DbccStatement, w tds.Write
 	if err != nil {
 		return err
 	}
-	rows, err := s.rowsOf(ctx, s.db, `SELECT 0, CAST(file_id AS int), CAST(vlf_size_mb * 1048576 AS bigint), vlf_begin_offset, CAST(vlf_sequence_number AS int), vlf_status, vlf_parity, CAST(0 AS numeric(25)) FROM sys.dm_db_log_info(@p1)`, []any{int64(db.ID())})
+	rows, err := s.RowsOf(ctx, s.db, `SELECT 0, CAST(file_id AS int), CAST(vlf_size_mb * 1048576 AS bigint), vlf_begin_offset, CAST(vlf_sequence_number AS int), vlf_status, vlf_parity, CAST(0 AS numeric(25)) FROM sys.dm_db_log_info(@p1)`, []any{int64(db.ID())})
 	if err != nil {
 		return err
 	}
-	if err := writeResult(w, columns("RecoveryUnitId int, FileId int, FileSize bigint, StartOffset bigint, FSeqNo int, Status int, Parity tinyint, CreateLSN numeric(25,0)"), rows); err != nil {
+	if err := WriteResult(w, columns("RecoveryUnitId int, FileId int, FileSize bigint, StartOffset bigint, FSeqNo int, Status int, Parity tinyint, CreateLSN numeric(25,0)"), rows); err != nil {
 		return err
 	}
 	return dbccDone(n, w)

@@ -65,9 +65,9 @@ func (s *Session) shrinkFile(ctx context.Context, n *ast.DbccStatement, w tds.Wr
 		}
 	}
 	small, whole := sqltype.SmallIntType, sqltype.IntType
-	cols := []tds.Column{col("DbId", small), col("FileId", small), col("CurrentSize", whole), col("MinimumSize", whole), col("UsedPages", whole), col("EstimatedPages", whole)}
+	cols := []tds.Column{Column("DbId", small), Column("FileId", small), Column("CurrentSize", whole), Column("MinimumSize", whole), Column("UsedPages", whole), Column("EstimatedPages", whole)}
 	row := []any{int64(s.db.ID()), int64(f.ID), s.db.pages(f), minimum, s.db.usedPages(f), s.db.pages(f)}
-	if err := writeResult(w, cols, [][]any{row}); err != nil {
+	if err := WriteResult(w, cols, [][]any{row}); err != nil {
 		return err
 	}
 	return dbccDone(n, w)
@@ -150,7 +150,7 @@ func (s *Session) fileToShrink(ctx context.Context, n *ast.DbccStatement) (metad
 	if err != nil {
 		return metadata.File{}, err
 	}
-	for _, f := range s.db.files(ctx) {
+	for _, f := range s.db.Files(ctx) {
 		if strings.EqualFold(f.LogicalName, word) || strconv.Itoa(int(f.ID)) == word {
 			return f, nil
 		}
@@ -212,7 +212,7 @@ func (s *Session) shrinkDatabase(ctx context.Context, n *ast.DbccStatement, w td
 			return sqlerr.New(2526, 3)
 		}
 	}
-	for _, f := range db.files(ctx) {
+	for _, f := range db.Files(ctx) {
 		before := db.pages(f)
 		if truncate {
 			if f, err = s.giveBack(ctx, db, f, db.usedPages(f)*100/(100-percent)); err != nil {

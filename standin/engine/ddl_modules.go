@@ -320,7 +320,7 @@ func (st *connState) callUser(sig *signature, args []any) (any, *sqlerr.Error) {
 	}
 	v, err := st.session.userFunctionValue(parts[1], parts[2], args, sig.result)
 	if err != nil {
-		return nil, asError(err)
+		return nil, AsError(err)
 	}
 	return encodeResult(sig.result, v)
 }

@@ -217,7 +217,7 @@ func (s *Session) firings(ctx context.Context, events []ddlEvent) ([]firing, err
 		if err := look(e, s.inst.DatabaseByID(1), serverScope); err != nil {
 			return nil, err
 		}
-		if e.db == nil || e.db.available() != nil { // one that is not available refuses the statement itself
+		if e.db == nil || e.db.Available() != nil { // one that is not available refuses the statement itself
 			continue
 		}
 		if err := look(e, e.db, databaseScope); err != nil {

@@ -55,10 +55,10 @@ func detachDatabase(ctx context.Context, c *ProcCall) error {
 	if info := db.Info(); info.Published || info.MergePublished || info.Distributor {
 		return sqlerr.New(3724, 1, "detach", "database", db.Name())
 	}
-	if len(s.inst.users(db, s)) > 0 || s.db == db {
+	if len(s.inst.UsersOf(db, s)) > 0 || s.db == db {
 		return sqlerr.New(3703, 2, "database", db.Name())
 	}
-	if err := s.inst.event(ctx, DatabaseEvent{Kind: DatabaseDropping, Database: db}); err != nil {
+	if err := s.inst.Announce(ctx, DatabaseEvent{Kind: DatabaseDropping, Database: db}); err != nil {
 		return err
 	}
 	err := s.inst.takeOut(ctx, db, (*storage.Database).Close, func(storage.Files) error { return nil })

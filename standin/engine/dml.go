@@ -158,7 +158,7 @@ func (b *binder) store(e expr, c *metadata.Column, t *writeTarget) string {
 		b.failWith(err)
 	}
 	if e.hasLit {
-		v, err := b.s.convert(e.lit, e.typ, c.Type, sqltype.Assign)
+		v, err := b.s.Convert(e.lit, e.typ, c.Type, sqltype.Assign)
 		if err == nil {
 			return literal(c.Type, v).sql
 		}

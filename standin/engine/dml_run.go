@@ -146,7 +146,7 @@ func (s *Session) assignLast(p *plan, rows []*foundRow, out [][]any) error {
 			return nil
 		}
 		v := s.variable(a.variable)
-		converted, e := s.convert(value, t, v.typ, sqltype.Implicit)
+		converted, e := s.Convert(value, t, v.typ, sqltype.Implicit)
 		if e != nil {
 			return e
 		}
@@ -231,7 +231,7 @@ func (s *Session) step(ctx context.Context, p *plan, conn *sqlite.Conn, out *[][
 				return 0, nil, e
 			}
 			if ctx.Err() != nil {
-				return 0, nil, errCancelled
+				return 0, nil, ErrCancelled
 			}
 			if p.dml.slow != nil && isCollision(err) {
 				*out = nil
@@ -315,7 +315,7 @@ func sendOutput(w tds.Writer, columns []tds.Column, rows [][]any, from int) erro
 // changeError is the SQL Server error for what SQLite said about a change.
 func (s *Session) changeError(p *plan, conn *sqlite.Conn, err error) error {
 	var e *sqlerr.Error
-	if errors.As(err, &e) || errors.Is(err, errCancelled) {
+	if errors.As(err, &e) || errors.Is(err, ErrCancelled) {
 		return err
 	}
 	var found map[int32]string

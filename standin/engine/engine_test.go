@@ -15,6 +15,7 @@ import (
 	mssql "github.com/microsoft/go-mssqldb"
 	. "github.com/onsi/gomega"
 
+	"geosql.dev/operator/standin/backup"
 	"geosql.dev/operator/standin/engine"
 	"geosql.dev/operator/standin/tds"
 )
@@ -30,7 +31,7 @@ type server struct {
 
 func newServer(t testing.TB, change ...func(*engine.Config)) *server {
 	t.Helper()
-	s := &server{t: t, config: engine.Config{ServerName: "TESTSERVER", DataDir: t.TempDir(), SAPassword: "Str0ng!pass"}}
+	s := &server{t: t, config: engine.Config{ServerName: "TESTSERVER", DataDir: t.TempDir(), SAPassword: "Str0ng!pass", Extensions: []engine.Extension{backup.Extension{}}}}
 	for _, f := range change {
 		f(&s.config)
 	}

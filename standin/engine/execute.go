@@ -40,7 +40,7 @@ func (s *Session) executeSpecification(ctx context.Context, spec *ast.ExecuteSpe
 			if v == nil || v.table != nil {
 				return sqlerr.New(137, 1, spec.Variable.Name)
 			}
-			out, e := s.convert(result.value, result.typ, v.typ, sqltype.Implicit)
+			out, e := s.Convert(result.value, result.typ, v.typ, sqltype.Implicit)
 			if e != nil {
 				return e
 			}
@@ -407,7 +407,7 @@ func (s *Session) runModule(ctx context.Context, space int32, o *metadata.Object
 			continue
 		}
 		if args[a].output != nil {
-			out, e := s.convert(v.value, v.typ, args[a].output.typ, sqltype.Implicit)
+			out, e := s.Convert(v.value, v.typ, args[a].output.typ, sqltype.Implicit)
 			if e != nil {
 				return 0, e
 			}

@@ -41,7 +41,7 @@ func fileProperty(db *Database, f record, property string) any {
 		return kind
 	case "spaceused":
 		name, _ := f["name"].(string)
-		for _, file := range db.files(context.Background()) {
+		for _, file := range db.Files(context.Background()) {
 			if file.LogicalName == name {
 				return db.usedPages(file)
 			}

@@ -148,7 +148,7 @@ func (s *Session) databaseProperty(name, property string) any {
 		}
 		return "READ_WRITE"
 	case "isinstandby":
-		return asBit(db.standby() != "")
+		return asBit(db.Standby() != "")
 	case "useraccess":
 		return info.UserAccess
 	case "collation":

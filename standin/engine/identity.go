@@ -187,7 +187,7 @@ func (st *connState) nextIdentity([]sqlite.Value) (any, *sqlerr.Error) {
 	}
 	n, err := st.session.nextIdentityOf(st.session.target)
 	if err != nil {
-		return nil, asError(err)
+		return nil, AsError(err)
 	}
 	return n, nil
 }
@@ -253,7 +253,7 @@ func (s *Session) setIdentity(t *writeTarget, conn *sqlite.Conn, last int64) err
 
 // saveIdentities writes the exact values at an orderly stop, so that no gap is left.
 func (db *Database) saveIdentities() {
-	if db.idents == nil || db.storage.Mode() != storage.Primary || db.inGroup() || db.ID() == 2 || db.Info().ReadOnly {
+	if db.idents == nil || db.storage.Mode() != storage.Primary || db.InGroup() || db.ID() == 2 || db.Info().ReadOnly {
 		return
 	}
 	ctx := context.Background()

@@ -144,7 +144,7 @@ func (s *Session) storeRow(p *plan, columns []*metadata.Column, types []tds.Colu
 			continue
 		}
 		if types[i].Type != c.Type {
-			out, e := s.convert(v, types[i].Type, c.Type, sqltype.Assign)
+			out, e := s.Convert(v, types[i].Type, c.Type, sqltype.Assign)
 			if e != nil {
 				return truncation(e, &p.dml.target, c, v)
 			}
@@ -175,7 +175,7 @@ func (s *Session) stepRow(ctx context.Context, p *plan, conn *sqlite.Conn, stmt 
 			return e
 		}
 		if ctx.Err() != nil {
-			return errCancelled
+			return ErrCancelled
 		}
 		keys := map[int32]string{}
 		for i, c := range columns {

@@ -66,7 +66,7 @@ func (l *lockTable) release(s *Session, db *Database) {
 // begin waits for the write transaction of a database, no longer than LOCK_TIMEOUT.
 func (s *Session) begin(ctx context.Context, db *Database) (*storage.Tx, error) {
 	st := db.Storage()
-	if err := db.available(); err != nil {
+	if err := db.Available(); err != nil {
 		return nil, err
 	}
 	if db.Info().ReadOnly {
@@ -97,7 +97,7 @@ func (s *Session) begin(ctx context.Context, db *Database) (*storage.Tx, error) 
 	case errors.As(err, &e):
 		return nil, e
 	case ctx.Err() != nil:
-		return nil, errCancelled
+		return nil, ErrCancelled
 	case errors.Is(err, context.DeadlineExceeded):
 		return nil, sqlerr.New(1222, 51)
 	case errors.Is(err, storage.ErrReadOnly):

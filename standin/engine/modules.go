@@ -115,7 +115,7 @@ func (c *foreignCursor) Filter(id sqlite.IndexID, argv []sqlite.Value) error {
 	}
 	conn, err := t.st.session.foreignConn(t.space)
 	if err != nil {
-		return t.st.fail(asError(err))
+		return t.st.fail(AsError(err))
 	}
 	text := "SELECT " + strings.Join(append(t.columns[:len(t.columns):len(t.columns)], "rowid"), ", ") + " FROM " + t.table
 	if id.String != "" {

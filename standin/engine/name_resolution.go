@@ -205,7 +205,7 @@ func (c *compilation) use(n *ast.UseStatement) {
 	if n.DatabaseName != nil {
 		db = c.s.inst.Database(n.DatabaseName.Value)
 	}
-	if db == nil || db.available() != nil {
+	if db == nil || db.Available() != nil {
 		c.ended = true
 		return
 	}
@@ -249,7 +249,7 @@ func (c *compilation) bind(node ast.Statement, key ast.Node, f func(b *binder) *
 	if err == nil {
 		return
 	}
-	e := asError(err)
+	e := AsError(err)
 	if !refusesBatch(e) || !c.allThere(names) {
 		return
 	}

@@ -194,7 +194,7 @@ func (s *Session) paramValue(p *param) (any, error) {
 		if p.column != nil {
 			mode = sqltype.Assign
 		}
-		out, e := s.convert(v, p.typ, p.to, mode)
+		out, e := s.Convert(v, p.typ, p.to, mode)
 		if e != nil {
 			if p.column != nil {
 				return nil, s.storeError(e, p.column, v)
@@ -250,7 +250,7 @@ func (s *Session) stepError(ctx context.Context, st *connState, err error) error
 		return e
 	}
 	if ctx.Err() != nil {
-		return errCancelled
+		return ErrCancelled
 	}
 	return s.sqliteError(st, err)
 }
@@ -324,7 +324,7 @@ func (s *Session) evaluateKeyed(ctx context.Context, key ast.Node, node ast.Scal
 		if v == nil || v.table != nil {
 			return nil, sqlerr.New(137, 2, n.Name)
 		}
-		out, e := s.convert(v.value, v.typ, t, sqltype.Implicit)
+		out, e := s.Convert(v.value, v.typ, t, sqltype.Implicit)
 		if e != nil {
 			copied := *e
 			return nil, &copied

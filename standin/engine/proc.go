@@ -138,7 +138,7 @@ func (c *ProcCall) SetStatus(status int32) { c.status = status }
 
 // ResultSet sends a whole result set.
 func (c *ProcCall) ResultSet(cols []tds.Column, rows [][]any) error {
-	return writeResult(c.Writer, cols, rows)
+	return WriteResult(c.Writer, cols, rows)
 }
 
 // Exec runs T-SQL in the call's session and passes its results to the caller.

@@ -340,5 +340,5 @@ func helpText(ctx context.Context, c *ProcCall) error {
 			rows, rest = append(rows, []any{part}), rest[len(part):]
 		}
 	}
-	return c.ResultSet([]tds.Column{col("Text", sqltype.NVarCharOf(255))}, rows)
+	return c.ResultSet([]tds.Column{Column("Text", sqltype.NVarCharOf(255))}, rows)
 }

@@ -34,8 +34,8 @@ func sessionsNamed(c *ProcCall) error {
 
 func who(ctx context.Context, c *ProcCall) error {
 	wide := sqltype.Type{Kind: sqltype.NChar, Length: 128}
-	cols := []tds.Column{col("spid", sqltype.SmallIntType), col("ecid", sqltype.SmallIntType), col("status", sqltype.Type{Kind: sqltype.NChar, Length: 30}), col("loginame", wide),
-		col("hostname", wide), col("blk", sqltype.Type{Kind: sqltype.Char, Length: 5}), col("dbname", wide), col("cmd", sqltype.Type{Kind: sqltype.NChar, Length: 26}), col("request_id", sqltype.IntType)}
+	cols := []tds.Column{Column("spid", sqltype.SmallIntType), Column("ecid", sqltype.SmallIntType), Column("status", sqltype.Type{Kind: sqltype.NChar, Length: 30}), Column("loginame", wide),
+		Column("hostname", wide), Column("blk", sqltype.Type{Kind: sqltype.Char, Length: 5}), Column("dbname", wide), Column("cmd", sqltype.Type{Kind: sqltype.NChar, Length: 26}), Column("request_id", sqltype.IntType)}
 	if err := sessionsNamed(c); err != nil {
 		return err
 	}

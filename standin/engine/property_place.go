@@ -85,7 +85,7 @@ func (s *Session) propertyPlace(ctx context.Context, sch *metadata.Catalog, c *P
 
 // propertyNamed looks a name up in what has a number.
 func (s *Session) propertyNamed(ctx context.Context, look propertyLookup, name string, in int64) (propertyPlace, error) {
-	rows, err := s.rowsOf(ctx, s.db, look.query, []any{name, in})
+	rows, err := s.RowsOf(ctx, s.db, look.query, []any{name, in})
 	if err != nil {
 		return propertyPlace{}, err
 	}

@@ -215,3 +215,21 @@ func (s *Session) print(ctx context.Context, n *ast.PrintStatement, w tds.Writer
 	}
 	return w.Message(e)
 }
+
+// SendBefore sends the errors that come before the one that fails the running statement. In a TRY block nobody gets them
+// (docs/t-sql/language-elements/try-catch-transact-sql.md, Remarks: a CATCH block has one error).
+func (s *Session) SendBefore(w tds.Writer, errs []*sqlerr.Error) error {
+	for _, one := range errs {
+		if s.tryDepth > 0 {
+			break
+		}
+		m := *one
+		if m.Line == 0 {
+			m.Line = s.line
+		}
+		if err := w.Message(&m); err != nil {
+			return err
+		}
+	}
+	return nil
+}

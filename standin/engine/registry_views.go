@@ -32,7 +32,7 @@ func (r *Registry) EmptyView(database, schema, name, list string) {
 // TextFunction registers a table-valued function that is a query over views: its arguments are @p1 and the following.
 func (r *Registry) TextFunction(schema, name, list, text string, parameters ...sqltype.Type) {
 	r.TableFunction(TableFunction{Schema: schema, Name: name, Parameters: parameters, Columns: columns(list), Rows: func(ctx context.Context, s *Session, args []any) ([][]any, error) {
-		return s.rowsOf(ctx, s.db, text, args)
+		return s.RowsOf(ctx, s.db, text, args)
 	}})
 }
 
@@ -45,13 +45,13 @@ func (r *Registry) TextView(schema, name, list, text string) {
 func (r *Registry) TextViewOf(database, schema, name, list, text string) {
 	v := View{Database: database, Schema: schema, Name: name, Columns: columns(list)}
 	v.Rows = func(ctx context.Context, s *Session) ([][]any, error) {
-		return s.rowsOf(ctx, s.viewDatabase(), text, nil)
+		return s.RowsOf(ctx, s.viewDatabase(), text, nil)
 	}
 	r.View(v)
 }
 
-// rowsOf are the rows of a query of the engine's own in a database.
-func (s *Session) rowsOf(ctx context.Context, db *Database, text string, args []any) ([][]any, error) {
+// RowsOf are the rows of a query of the engine's own in a database.
+func (s *Session) RowsOf(ctx context.Context, db *Database, text string, args []any) ([][]any, error) {
 	before, counted := s.db, s.rowCount
 	s.db = db
 	w := &insertTarget{Writer: &discardWriter{}}

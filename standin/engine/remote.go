@@ -45,7 +45,7 @@ func (b *binder) remoteQuery(sc *scope, server, text, alias string) string {
 	}
 	result, err := b.s.inst.registry.remote.Query(b.ctx, b.s, server, text)
 	if err != nil {
-		panic(bindError{asError(err)})
+		panic(bindError{AsError(err)})
 	}
 	b.volatile = true
 	src := &source{alias: alias, sqlite: b.nextAlias()}

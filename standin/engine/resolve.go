@@ -72,6 +72,13 @@ func (db *Database) forget() {
 	db.schemas.mu.Unlock()
 }
 
+// ReadAnew drops what was cached of a database whose data are others now: it was recovered, or taken out of use.
+func (db *Database) ReadAnew() {
+	db.mu.Lock()
+	defer db.mu.Unlock()
+	db.forget()
+}
+
 // schema is the metadata of a space as the session sees them now.
 func (s *Session) schema(ctx context.Context, space int32) (*metadata.Catalog, error) {
 	if space == tempSpace {
@@ -84,7 +91,7 @@ func (s *Session) schema(ctx context.Context, space int32) (*metadata.Catalog, e
 	if db == nil {
 		return nil, sqlerr.New(911, 1, fmt.Sprint(space))
 	}
-	if err := db.available(); err != nil {
+	if err := db.Available(); err != nil {
 		return nil, err
 	}
 	at := db.Storage()
@@ -134,7 +141,7 @@ func (b *binder) schema(space int32) *metadata.Catalog {
 	}
 	sch, err := b.s.schema(b.ctx, space)
 	if err != nil {
-		panic(bindError{asError(err)})
+		panic(bindError{AsError(err)})
 	}
 	b.spaces[space] = sch
 	return sch
@@ -154,7 +161,7 @@ func (b *binder) space(name objectName) int32 {
 	}
 	if db != b.s.db {
 		if err := b.s.enter(b.ctx, db); err != nil {
-			panic(bindError{asError(err)})
+			panic(bindError{AsError(err)})
 		}
 	}
 	return db.ID()
@@ -181,7 +188,7 @@ func (b *binder) require(permission string, space int32, sch *metadata.Catalog, 
 	p := Permission{Name: permission, Database: b.s.inst.DatabaseByID(space), Schema: sch.SchemaName(obj), Object: obj.Name, ObjectID: obj.ID}
 	b.permissions = append(b.permissions, p)
 	if err := b.s.require(b.ctx, p); err != nil {
-		panic(bindError{asError(err)})
+		panic(bindError{AsError(err)})
 	}
 }
 

@@ -10,13 +10,14 @@ import (
 
 	"geosql.dev/operator/standin/metadata"
 	"geosql.dev/operator/standin/storage"
+	"geosql.dev/operator/standin/storage/disk"
 )
 
-// restoreOver puts what a backup set has in the place of a database, which may move to other files. While the set is read
+// RestoreOver puts what a backup set has in the place of a database, which may move to other files. While the set is read
 // the database is RESTORING and nothing of it is touched: when the set turns out to be damaged, or the server ends, it is as
 // it was. Once the set is on disk, master notes in one transaction which files the database has from now on; what is left to
 // do then is done again after a crash.
-func (inst *Instance) restoreOver(ctx context.Context, db *Database, files []metadata.File, r *storage.BackupReader) error {
+func (inst *Instance) RestoreOver(ctx context.Context, db *Database, files []metadata.File, r *storage.BackupReader) error {
 	inst.changing.Lock()
 	defer inst.changing.Unlock()
 	if err := inst.finishRestore(ctx, db); err != nil {
@@ -57,7 +58,7 @@ func (inst *Instance) finishRestore(ctx context.Context, db *Database) error {
 	for _, old := range info.Replaced {
 		for path, others := range map[string][]string{inst.onDisk(old.Data): {"-wal", "-shm"}, inst.onDisk(old.Log): nil} {
 			// Another path may lead to the same file.
-			if sameFile(path, files.Data) || sameFile(path, files.Log) {
+			if disk.Same(path, files.Data) || disk.Same(path, files.Log) {
 				continue
 			}
 			for _, suffix := range append(others, "") {
@@ -68,16 +69,6 @@ func (inst *Instance) finishRestore(ctx context.Context, db *Database) error {
 		}
 	}
 	return db.Update(ctx, func(i *DatabaseInfo) { i.Replaced = nil })
-}
-
-// sameFile tells whether two paths lead to one file that is there.
-func sameFile(a, b string) bool {
-	x, err := os.Stat(a)
-	if err != nil {
-		return false
-	}
-	y, err := os.Stat(b)
-	return err == nil && os.SameFile(x, y)
 }
 
 // removeClosed removes the files of a database that is not open.

@@ -229,7 +229,7 @@ func (s *Session) eachRaw(ctx context.Context, p *plan, text string, conn *sqlit
 				return e
 			}
 			if ctx.Err() != nil {
-				return errCancelled
+				return ErrCancelled
 			}
 			return s.changeError(p, conn, err)
 		}

@@ -165,7 +165,7 @@ func (c *ProcCall) take(param *Parameter, name string, a argument) error {
 	if param.Type.Kind == sqltype.SQLVariant || from.Kind == sqltype.SQLVariant || param.XML && from.Kind == sqltype.XML {
 		mode = sqltype.Explicit
 	}
-	v, e := c.Session.convert(a.value, from, param.Type, mode)
+	v, e := c.Session.Convert(a.value, from, param.Type, mode)
 	if e != nil {
 		return sqlerr.New(8114, 1, from.Kind, param.Type.Kind)
 	}

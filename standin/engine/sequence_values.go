@@ -98,7 +98,7 @@ func (st *connState) nextOfSequence(args []sqlite.Value) (any, *sqlerr.Error) {
 	space, id := int32(args[0].Int64()), int32(args[1].Int64())
 	sch, err := s.schema(s.context(), space)
 	if err != nil {
-		return nil, asError(err)
+		return nil, AsError(err)
 	}
 	o := sch.Objects[id]
 	if o == nil || o.Sequence == nil {
@@ -108,7 +108,7 @@ func (st *connState) nextOfSequence(args []sqlite.Value) (any, *sqlerr.Error) {
 	for len(s.sequenceRows.values[of]) <= row {
 		v, err := s.nextSequenceValue(s.inst.DatabaseByID(space), o)
 		if err != nil {
-			return nil, asError(err)
+			return nil, AsError(err)
 		}
 		s.sequenceRows.values[of] = append(s.sequenceRows.values[of], v)
 	}

@@ -181,7 +181,7 @@ func (inst *Instance) openSession(ctx context.Context, spec sessionSpec) (*Sessi
 			return nil, err
 		}
 		inst.log.Warn("login could not open its database", "login", spec.login.Name, "database", name, "error", err.Error())
-		if e := asError(err); e.Number == 976 || e.Number == 978 || e.Number == 983 || e.Number == 979 {
+		if e := AsError(err); e.Number == 976 || e.Number == 978 || e.Number == 983 || e.Number == 979 {
 			return nil, e
 		}
 		return nil, sqlerr.New(4060, 1, name)
@@ -207,7 +207,7 @@ func (inst *Instance) openSession(ctx context.Context, spec sessionSpec) (*Sessi
 
 // enter is nil when the session may use the database now.
 func (s *Session) enter(ctx context.Context, db *Database) error {
-	if err := db.available(); err != nil {
+	if err := db.Available(); err != nil {
 		return err
 	}
 	if err := db.admitSession(s); err != nil {
@@ -244,6 +244,15 @@ func (s *Session) variable(name string) *variable {
 		return f.variables[lower(name)]
 	}
 	return nil
+}
+
+// VariableValue is the value of a variable of the running batch or module.
+func (s *Session) VariableValue(name string) (value any, declared bool) {
+	v := s.variable(name)
+	if v == nil {
+		return nil, false
+	}
+	return v.value, true
 }
 
 func (s *Session) declare(name string, t sqltype.Type, value any) *variable {

@@ -215,7 +215,7 @@ func (st *connState) call(args []sqlite.Value) (any, *sqlerr.Error) {
 	}
 	v, err := f.Eval(st.session, values)
 	if err != nil {
-		return nil, asError(err)
+		return nil, AsError(err)
 	}
 	return encodeResult(sig.result, v)
 }
@@ -343,8 +343,8 @@ func internalError(err error) *sqlerr.Error {
 	return sqlerr.Internal(err)
 }
 
-// asError is any Go error as a SQL Server error.
-func asError(err error) *sqlerr.Error {
+// AsError is any Go error as a SQL Server error.
+func AsError(err error) *sqlerr.Error {
 	if err == nil {
 		return nil
 	}

@@ -155,7 +155,7 @@ func (inst *Instance) closeDatabases() error {
 	var all []error
 	for _, db := range inst.Databases() {
 		if db.ID() > 4 {
-			_ = inst.event(context.Background(), DatabaseEvent{Kind: DatabaseClosing, Database: db})
+			_ = inst.Announce(context.Background(), DatabaseEvent{Kind: DatabaseClosing, Database: db})
 		}
 	}
 	list := inst.Databases()
@@ -170,8 +170,8 @@ func (inst *Instance) closeDatabases() error {
 	return errors.Join(all...)
 }
 
-// event tells the hooks of a database; the first error stops it.
-func (inst *Instance) event(ctx context.Context, e DatabaseEvent) error {
+// Announce tells the hooks of a database; the first error stops it.
+func (inst *Instance) Announce(ctx context.Context, e DatabaseEvent) error {
 	for _, h := range inst.registry.databaseHooks {
 		if err := h(ctx, e); err != nil {
 			return err

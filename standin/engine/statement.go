@@ -46,7 +46,7 @@ func (s *Session) statement(ctx context.Context, node ast.Statement, w tds.Write
 		return nil
 	}
 	if ctx.Err() != nil {
-		return errCancelled
+		return ErrCancelled
 	}
 	s.line = syntax.Line(node)
 	if f := s.frame(); f != nil {
@@ -127,7 +127,7 @@ func (s *Session) doneUncounted(w tds.Writer) error {
 
 func isControl(err error) bool {
 	return errors.Is(err, errBreak) || errors.Is(err, errContinue) || errors.Is(err, errReturn) || errors.Is(err, errAbort) ||
-		errors.As(err, new(*jump)) || errors.Is(err, errCancelled)
+		errors.As(err, new(*jump)) || errors.Is(err, ErrCancelled)
 }
 
 // keepsError are statements whose parts set @@ERROR themselves.
@@ -142,9 +142,9 @@ func keepsError(node ast.Statement) bool {
 // failed deals with a statement's error: a TRY block gets it; otherwise the client does, and the batch goes on or ends.
 func (s *Session) failed(ctx context.Context, node ast.Statement, err error, w tds.Writer) error {
 	if ctx.Err() != nil && !errors.As(err, new(*sqlerr.Error)) {
-		return errCancelled
+		return ErrCancelled
 	}
-	e := *asError(err)
+	e := *AsError(err)
 	if e.Line == 0 && !(e.Procedure != "" && aboutArguments(e.Number)) {
 		_ = e.At(syntax.Line(node))
 	}
@@ -161,10 +161,10 @@ func (s *Session) failed(ctx context.Context, node ast.Statement, err error, w t
 		}
 		if then := consequence(node, &e); then != nil {
 			s.lastError, then.Line, then.Procedure, then.Class = then.Number, e.Line, e.Procedure, 16
-			s.cameUp(node, asError(err), then)
+			s.cameUp(node, AsError(err), then)
 			return then
 		}
-		s.cameUp(node, asError(err), &e)
+		s.cameUp(node, AsError(err), &e)
 		return &e
 	}
 	for _, earlier := range e.Before {

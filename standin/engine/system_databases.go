@@ -10,6 +10,7 @@ import (
 
 	"geosql.dev/operator/standin/metadata"
 	"geosql.dev/operator/standin/storage"
+	"geosql.dev/operator/standin/storage/disk"
 )
 
 // tempDBFiles are the files that tempdb is made of at this start: a place that MODIFY FILE has set since the last one
@@ -48,7 +49,7 @@ func (inst *Instance) msdbFiles(ctx context.Context) ([]metadata.File, error) {
 		switch {
 		case len(info.Replaced) > 0:
 			return info.Files, storage.TakePlace(moved)
-		case !exists(inst.filesOnDisk(first).Data) && exists(moved.Data):
+		case !disk.Exists(inst.filesOnDisk(first).Data) && disk.Exists(moved.Data):
 			return info.Files, nil
 		}
 	}
@@ -104,5 +105,5 @@ func (inst *Instance) openSystem(ctx context.Context, id int32, name string) err
 	info.RecoveryModel = st.RecoveryModel()
 	db := &Database{inst: inst, info: info, state: Online, storage: st}
 	inst.addDatabase(db)
-	return inst.prepareTables(ctx, db)
+	return inst.PrepareTables(ctx, db)
 }

@@ -47,7 +47,7 @@ func (s *Session) traceStatus(ctx context.Context, n *ast.DbccStatement, w tds.W
 		flags = s.inst.traceFlagsOn()
 	}
 	slices.Sort(flags)
-	if err := w.Columns([]tds.Column{col("TraceFlag", sqltype.SmallIntType), col("Status", sqltype.SmallIntType), col("Global", sqltype.SmallIntType), col("Session", sqltype.SmallIntType)}); err != nil {
+	if err := w.Columns([]tds.Column{Column("TraceFlag", sqltype.SmallIntType), Column("Status", sqltype.SmallIntType), Column("Global", sqltype.SmallIntType), Column("Session", sqltype.SmallIntType)}); err != nil {
 		return err
 	}
 	for _, f := range flags {

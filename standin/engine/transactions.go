@@ -47,8 +47,8 @@ type openTx struct {
 	undo  []func() // run when it was rolled back
 }
 
-// errCancelled is an attention or the end of the connection.
-var errCancelled = errors.New("the statement was cancelled")
+// ErrCancelled is an attention or the end of the connection.
+var ErrCancelled = errors.New("the statement was cancelled")
 
 // join gives the session's write transaction in a database, and begins one when there is none. single is true when
 // the caller must end it, because there is no user transaction and nobody else uses it.
@@ -315,7 +315,7 @@ func (s *Session) rollbackTo(ctx context.Context, name string) error {
 
 // readConn gives a connection that reads db as the session sees it now.
 func (s *Session) readConn(ctx context.Context, db *Database) (*sqlite.Conn, func(), error) {
-	if err := db.available(); err != nil {
+	if err := db.Available(); err != nil {
 		return nil, nil, err
 	}
 	if o := s.open[db.ID()]; o != nil {
@@ -334,7 +334,7 @@ func (s *Session) committed(ctx context.Context, space int32) (*sqlite.Conn, fun
 	if db == nil {
 		return nil, nil, sqlerr.New(911, 1, fmt.Sprint(space))
 	}
-	if err := db.available(); err != nil {
+	if err := db.Available(); err != nil {
 		return nil, nil, err
 	}
 	return s.readerOf(ctx, db)
@@ -400,7 +400,7 @@ func (s *Session) answer(err error) error {
 	if err := s.broken.err(); err != nil {
 		return err
 	}
-	return asError(err)
+	return AsError(err)
 }
 
 // InTransaction serves tds.Session.

@@ -37,7 +37,7 @@ func (s *Session) userTyped(ctx context.Context, declared []declaredParameter, p
 			if p == nil {
 				continue
 			}
-			value, e := s.convert(p.Value, p.Type, v.typ, sqltype.Implicit)
+			value, e := s.Convert(p.Value, p.Type, v.typ, sqltype.Implicit)
 			if e != nil {
 				return done, e
 			}

@@ -73,7 +73,7 @@ func (s *Session) defineType(ctx context.Context, name objectName, kind, definit
 		shown := name
 		name.name = metadata.AliasTypePrefix + name.name
 		if err := d.place(name); err != nil {
-			if e := asError(err); e.Number == 2714 {
+			if e := AsError(err); e.Number == 2714 {
 				return sqlerr.New(219, 1, d.typeName(shown))
 			}
 			return err

@@ -46,8 +46,8 @@ func (s *Session) userOptions(n *ast.DbccStatement, w tds.Writer) error {
 	add(s.settings.options["ConcatNullYieldsNull"], "concat_null_yields_null")
 	add(s.settings.options["NumericRoundAbort"], "numeric_roundabort")
 	rows = append(rows, []any{"isolation level", isolationLevels[s.settings.isolation]})
-	name, value := col("Set Option", sqltype.Sysname), col("Value", sqltype.Sysname)
-	if err := writeResult(w, []tds.Column{name, value}, rows); err != nil {
+	name, value := Column("Set Option", sqltype.Sysname), Column("Value", sqltype.Sysname)
+	if err := WriteResult(w, []tds.Column{name, value}, rows); err != nil {
 		return err
 	}
 	return dbccDone(n, w)

@@ -114,3 +114,30 @@ func (s *Session) setVariable(ctx context.Context, n *ast.SetVariableStatement, 
 	v.value = value
 	return nil
 }
+
+// VariableAs is a variable's value in another type, for statements that other packages execute; 137 when it is not declared.
+func (s *Session) VariableAs(name string, t sqltype.Type) (any, error) {
+	v := s.variable(name)
+	if v == nil {
+		return nil, sqlerr.New(137, 2, strings.TrimSpace(name))
+	}
+	value, err := s.Convert(v.value, v.typ, t, sqltype.Implicit)
+	if err != nil {
+		return nil, err
+	}
+	return value, nil
+}
+
+// SetVariable gives a variable a value of a type; 137 when it is not declared.
+func (s *Session) SetVariable(name string, value any, t sqltype.Type) error {
+	v := s.variable(name)
+	if v == nil {
+		return sqlerr.New(137, 1, strings.TrimSpace(name))
+	}
+	converted, err := s.Convert(value, t, v.typ, sqltype.Implicit)
+	if err != nil {
+		return err
+	}
+	v.value = converted
+	return nil
+}

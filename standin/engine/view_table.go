@@ -99,7 +99,7 @@ func (c *viewCursor) Filter(id sqlite.IndexID, argv []sqlite.Value) error {
 	if !c.read || strings.HasPrefix(c.table.key, functionKey) || !slices.EqualFunc(raw, c.args, sameArgument) {
 		read, err := st.session.readView(c.table.key, raw)
 		if err != nil {
-			return st.fail(asError(err))
+			return st.fail(AsError(err))
 		}
 		c.cols, c.rows, c.read, c.args, c.places = read.cols, read.rows, true, raw, nil
 	}

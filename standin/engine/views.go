@@ -7,7 +7,11 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/shopspring/decimal"
+
 	"geosql.dev/operator/standin/metadata"
+	"geosql.dev/operator/standin/sqltype"
+	"geosql.dev/operator/standin/storage"
 	"geosql.dev/operator/standin/syntax"
 	"geosql.dev/operator/standin/tds"
 )
@@ -82,4 +86,28 @@ func desc(n int64, words ...string) any {
 		return nil
 	}
 	return words[n]
+}
+
+// orNull is a text, or NULL for an empty one.
+func orNull(s string) any {
+	if s == "" {
+		return nil
+	}
+	return s
+}
+
+// LSNType is numeric(25,0), in which backup views and the HADR views show log sequence numbers.
+var LSNType = sqltype.DecimalOf(25, 0)
+
+// LSNValue is an LSN as a value of LSNType.
+func LSNValue(l storage.LSN) any {
+	if l.IsZero() {
+		return nil
+	}
+	return decimal.NewFromBigInt(l.Numeric(), 0)
+}
+
+// Column makes a column of a system view.
+func Column(name string, t sqltype.Type) tds.Column {
+	return tds.Column{Name: name, Type: t, Nullable: true}
 }

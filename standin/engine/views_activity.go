@@ -82,7 +82,7 @@ func indexPages(ctx context.Context, s *Session, args []any) ([][]any, error) {
 		if args[0] != nil && integer(args[0]) != 0 && integer(args[0]) != int64(db.ID()) || db.State() != Online {
 			continue
 		}
-		found, err := s.rowsOf(ctx, db, `SELECT CAST(DB_ID() AS smallint), p.object_id, p.index_id, p.partition_number, CASE WHEN i.type = 0 THEN 'HEAP' WHEN i.type = 1 THEN 'CLUSTERED INDEX' ELSE 'NONCLUSTERED INDEX' END, 'IN_ROW_DATA', CAST(1 AS tinyint),
+		found, err := s.RowsOf(ctx, db, `SELECT CAST(DB_ID() AS smallint), p.object_id, p.index_id, p.partition_number, CASE WHEN i.type = 0 THEN 'HEAP' WHEN i.type = 1 THEN 'CLUSTERED INDEX' ELSE 'NONCLUSTERED INDEX' END, 'IN_ROW_DATA', CAST(1 AS tinyint),
 				CAST(0 AS tinyint), CAST(0 AS float), CAST(1 AS bigint), CAST(p.used_page_count AS float), p.used_page_count, CAST(NULL AS float), IIF(@p4 = 'LIMITED', NULL, p.row_count), CAST(IIF(@p4 = 'LIMITED', NULL, 0) AS bigint),
 				CAST(IIF(@p4 = 'LIMITED', NULL, 0) AS bigint), CAST(NULL AS int), CAST(NULL AS int), CAST(NULL AS float), CAST(IIF(i.type = 0 AND @p4 <> 'LIMITED', 0, NULL) AS bigint), CAST(0 AS bigint), p.partition_id,
 				CAST(0 AS tinyint), 'NOT VALID', CAST(NULL AS bigint), CAST(NULL AS bigint), CAST(NULL AS bigint), CAST(NULL AS bigint), CAST(NULL AS bigint), CAST(NULL AS bigint)

@@ -102,7 +102,7 @@ func formerIndexStatus(i *metadata.Index) int {
 
 // pagesOfIndexes are the rows of sys.dm_db_partition_stats for whole indexes, by table and index: their pages of data, used and reserved ones.
 func pagesOfIndexes(ctx context.Context, s *Session) (map[[2]int64][]any, error) {
-	rows, err := s.rowsOf(ctx, s.viewDatabase(), `SELECT CAST(object_id AS bigint), CAST(index_id AS bigint), SUM(in_row_data_page_count), SUM(used_page_count), SUM(reserved_page_count)
+	rows, err := s.RowsOf(ctx, s.viewDatabase(), `SELECT CAST(object_id AS bigint), CAST(index_id AS bigint), SUM(in_row_data_page_count), SUM(used_page_count), SUM(reserved_page_count)
 		FROM sys.dm_db_partition_stats GROUP BY object_id, index_id`, nil)
 	out := make(map[[2]int64][]any, len(rows))
 	for _, row := range rows {

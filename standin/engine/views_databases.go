@@ -94,8 +94,8 @@ func databaseRecords(ctx context.Context, s *Session) ([]record, error) {
 			"catalog_collation_type_desc": "DATABASE_DEFAULT", "is_remote_data_archive_enabled": false, "is_ledger_on": false, "is_result_set_caching_on": false, "is_tempdb_spill_to_remote_store": false, "is_stale_page_detection_on": false,
 			"is_data_retention_enabled": false, "is_temporal_history_retention_enabled": on("TEMPORAL_HISTORY_RETENTION", true), "is_change_feed_enabled": false, "is_federation_member": false,
 			"is_memory_optimized_elevate_to_snapshot_on": on("MEMORY_OPTIMIZED_ELEVATE_TO_SNAPSHOT", false), "is_memory_optimized_enabled": false, "database_id": i.ID, "owner_sid": i.OwnerSID, "create_date": i.Created, "compatibility_level": i.CompatibilityLevel,
-			"collation_name": i.Collation, "user_access": access, "user_access_desc": i.UserAccess, "is_read_only": i.ReadOnly || db.standby() != "", "is_auto_close_on": on("AUTO_CLOSE", false),
-			"is_auto_shrink_on": on("AUTO_SHRINK", false), "state": state, "state_desc": db.State().String(), "is_in_standby": db.standby() != "", "is_cleanly_shutdown": db.State() == Offline,
+			"collation_name": i.Collation, "user_access": access, "user_access_desc": i.UserAccess, "is_read_only": i.ReadOnly || db.Standby() != "", "is_auto_close_on": on("AUTO_CLOSE", false),
+			"is_auto_shrink_on": on("AUTO_SHRINK", false), "state": state, "state_desc": db.State().String(), "is_in_standby": db.Standby() != "", "is_cleanly_shutdown": db.State() == Offline,
 			"is_supplemental_logging_enabled": false, "snapshot_isolation_state": snapshot, "snapshot_isolation_state_desc": desc(snapshot, "OFF", "ON"),
 			"is_read_committed_snapshot_on": i.ReadCommittedSnapshot, "recovery_model": model, "recovery_model_desc": db.recoveryName(),
 			"page_verify_option": verify, "page_verify_option_desc": pageVerifications[verify], "is_auto_create_stats_on": on("AUTO_CREATE_STATISTICS", true),
@@ -147,9 +147,9 @@ func recoveryRecords(ctx context.Context, s *Session) ([]record, error) {
 		}
 		id := st.Identity()
 		_, log := st.BackupPositions()
-		rec := record{"database_id": db.ID(), "database_guid": id.Database, "family_guid": id.Family, "recovery_fork_guid": lastFork(id), "first_recovery_fork_guid": lastFork(id)}
+		rec := record{"database_id": db.ID(), "database_guid": id.Database, "family_guid": id.Family, "recovery_fork_guid": id.LastFork(), "first_recovery_fork_guid": id.LastFork()}
 		if st.RecoveryModel() != storage.Simple {
-			rec["last_log_backup_lsn"] = lsnValue(log)
+			rec["last_log_backup_lsn"] = LSNValue(log)
 		}
 		out = append(out, rec)
 	}

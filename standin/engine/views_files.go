@@ -71,7 +71,7 @@ func fileRecords(ctx context.Context, db *Database, effective bool) []record {
 			readOnly[g.FileGroup.ID] = g.FileGroup.ReadOnly
 		}
 	}
-	for _, f := range db.files(ctx) {
+	for _, f := range db.Files(ctx) {
 		kind := int64(0)
 		if f.Log {
 			kind = 1
@@ -117,7 +117,7 @@ func fileGroupFunctions() map[string]*builtinFunction {
 	}
 	fileID := func(s *Session, a []any) any {
 		n, _ := a[0].(string)
-		for _, f := range s.db.files(s.context()) {
+		for _, f := range s.db.Files(s.context()) {
 			if strings.EqualFold(f.LogicalName, strings.TrimRight(n, " ")) {
 				return int64(f.ID)
 			}
@@ -156,7 +156,7 @@ func fileGroupFunctions() map[string]*builtinFunction {
 		"file_id":   systemFunction(1, 1, sqltype.SmallIntType, name, fileID),
 		"file_idex": systemFunction(1, 1, sqltype.IntType, name, fileID),
 		"file_name": systemFunction(1, 1, sqltype.Sysname, []sqltype.Type{sqltype.IntType}, func(s *Session, a []any) any {
-			for _, f := range s.db.files(s.context()) {
+			for _, f := range s.db.Files(s.context()) {
 				if id, ok := a[0].(int64); ok && int64(f.ID) == id {
 					return f.LogicalName
 				}

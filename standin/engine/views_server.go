@@ -176,7 +176,7 @@ func installServerFunctions(r *Registry) {
 				if args[0] != nil && integer(args[0]) != int64(db.ID()) {
 					continue
 				}
-				for _, f := range db.files(ctx) {
+				for _, f := range db.Files(ctx) {
 					if args[1] != nil && integer(args[1]) != int64(f.ID) {
 						continue
 					}
@@ -198,7 +198,7 @@ func installServerFunctions(r *Registry) {
 			if db == nil {
 				return nil, nil
 			}
-			for _, f := range db.files(ctx) {
+			for _, f := range db.Files(ctx) {
 				if int64(f.ID) == integer(args[1]) {
 					total, free := disk.Volume(f.PhysicalName)
 					return [][]any{{int64(db.ID()), int64(f.ID), "/", "", "", "", total, free, int64(0), int64(0), int64(1), int64(0), int64(0)}}, nil

@@ -60,8 +60,8 @@ func (w *collectWriter) first() *Result {
 	return w.results[0]
 }
 
-// writeResult sends a whole result set.
-func writeResult(w tds.Writer, cols []tds.Column, rows [][]any) error {
+// WriteResult sends a whole result set.
+func WriteResult(w tds.Writer, cols []tds.Column, rows [][]any) error {
 	if err := w.Columns(cols); err != nil {
 		return err
 	}

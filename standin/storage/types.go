@@ -68,6 +68,14 @@ type Identity struct {
 	Forks []Fork
 }
 
+// LastFork is the recovery fork that a database is on; none where it never forked.
+func (id Identity) LastFork() uuid.UUID {
+	if len(id.Forks) == 0 {
+		return uuid.Nil
+	}
+	return id.Forks[len(id.Forks)-1].ID
+}
+
 // Fork is one recovery fork: a branch of the log.
 type Fork struct {
 	ID uuid.UUID `json:"id"`

@@ -159,3 +159,19 @@ func SyncFolder(folder string) error {
 	}
 	return nil
 }
+
+// Same tells whether two paths lead to one file that is there.
+func Same(a, b string) bool {
+	x, err := os.Stat(a)
+	if err != nil {
+		return false
+	}
+	y, err := os.Stat(b)
+	return err == nil && os.SameFile(x, y)
+}
+
+// Exists tells whether anything is at a path, a link that leads nowhere included.
+func Exists(path string) bool {
+	_, err := os.Lstat(path)
+	return err == nil
+}

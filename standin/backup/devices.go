@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package engine
+package backup
 
 import (
 	"context"
@@ -8,6 +8,7 @@ import (
 	"os"
 	"strings"
 
+	"geosql.dev/operator/standin/engine"
 	"geosql.dev/operator/standin/sqlerr"
 	"geosql.dev/operator/standin/tds"
 )
@@ -18,14 +19,14 @@ type backupDevice struct {
 	Name, Physical string
 }
 
-// installBackupDevices registers logical backup devices on disk
+// installDevices registers logical backup devices on disk
 // (docs/relational-databases/system-stored-procedures/sp-addumpdevice-transact-sql.md, sp-dropdevice-transact-sql.md,
 // docs/relational-databases/system-catalog-views/sys-backup-devices-transact-sql.md).
-func installBackupDevices(r *Registry) {
-	r.Table(InternalTable{Scope: MsdbOnly, Name: "__backupdevices", DDL: []string{
+func installDevices(r *engine.Registry) {
+	r.Table(engine.InternalTable{Scope: engine.MsdbOnly, Name: "__backupdevices", DDL: []string{
 		"CREATE TABLE __backupdevices (id INTEGER PRIMARY KEY, doc TEXT NOT NULL)"}})
-	r.View(View{Schema: "sys", Name: "backup_devices", Columns: ColumnList("name sysname, type tinyint, type_desc nvarchar(60), physical_name nvarchar(260)"),
-		Rows: func(ctx context.Context, s *Session) ([][]any, error) {
+	r.View(engine.View{Schema: "sys", Name: "backup_devices", Columns: engine.ColumnList("name sysname, type tinyint, type_desc nvarchar(60), physical_name nvarchar(260)"),
+		Rows: func(ctx context.Context, s *engine.Session) ([][]any, error) {
 			list, err := documents[backupDevice](ctx, s, "__backupdevices")
 			var rows [][]any
 			for _, d := range list {
@@ -33,17 +34,17 @@ func installBackupDevices(r *Registry) {
 			}
 			return rows, err
 		}})
-	r.Procedure(Procedure{Name: "sp_addumpdevice", NoTransaction: true, Run: addBackupDevice,
-		Parameters: ParameterList("@devtype! varchar(20), @logicalname! nvarchar(128), @physicalname! nvarchar(260), @cntrltype smallint, @devstatus varchar(40)")})
-	r.Procedure(Procedure{Name: "sp_dropdevice", NoTransaction: true, Run: dropBackupDevice, Parameters: ParameterList("@logicalname! nvarchar(128), @delfile varchar(7)")})
+	r.Procedure(engine.Procedure{Name: "sp_addumpdevice", NoTransaction: true, Run: addBackupDevice,
+		Parameters: engine.ParameterList("@devtype! varchar(20), @logicalname! nvarchar(128), @physicalname! nvarchar(260), @cntrltype smallint, @devstatus varchar(40)")})
+	r.Procedure(engine.Procedure{Name: "sp_dropdevice", NoTransaction: true, Run: dropBackupDevice, Parameters: engine.ParameterList("@logicalname! nvarchar(128), @delfile varchar(7)")})
 }
 
-func addBackupDevice(ctx context.Context, c *ProcCall) error {
-	if c.Session.require(ctx, Permission{Name: "ALTER RESOURCES"}) != nil {
+func addBackupDevice(ctx context.Context, c *engine.ProcCall) error {
+	if c.Session.Require(ctx, engine.Permission{Name: "ALTER RESOURCES"}) != nil {
 		return sqlerr.New(15247, 1)
 	}
 	if !strings.EqualFold(c.String("@devtype"), "disk") {
-		return unsupported("A backup device other than DISK")
+		return sqlerr.Unsupported("A backup device other than DISK")
 	}
 	list, err := documents[backupDevice](ctx, c.Session, "__backupdevices")
 	if err != nil {
@@ -61,15 +62,15 @@ func addBackupDevice(ctx context.Context, c *ProcCall) error {
 			return sqlerr.New(15061, 1, d.Physical)
 		}
 	}
-	return c.Session.record(ctx, "__backupdevices", &d.ID, &d)
+	return record(ctx, c.Session, "__backupdevices", &d.ID, &d)
 }
 
-func dropBackupDevice(ctx context.Context, c *ProcCall) error {
-	if c.Session.require(ctx, Permission{Name: "ALTER RESOURCES"}) != nil {
+func dropBackupDevice(ctx context.Context, c *engine.ProcCall) error {
+	if c.Session.Require(ctx, engine.Permission{Name: "ALTER RESOURCES"}) != nil {
 		return sqlerr.New(15247, 1)
 	}
 	name := c.String("@logicalname")
-	physical, err := c.Session.logicalDevice(ctx, name)
+	physical, err := logicalDevice(ctx, c.Session, name)
 	if err != nil {
 		return sqlerr.New(15012, 1, name)
 	}
@@ -78,13 +79,13 @@ func dropBackupDevice(ctx context.Context, c *ProcCall) error {
 	}
 	if strings.EqualFold(c.String("@delfile"), "delfile") {
 		// The device is gone either way; a file that was never written is none to delete.
-		_ = os.Remove(c.Session.inst.onDisk(physical))
+		_ = os.Remove(c.Session.Instance().OnDisk(physical))
 	}
 	return nil
 }
 
 // logicalDevice is the path that a device's name stands for: 3206 where there is none.
-func (s *Session) logicalDevice(ctx context.Context, name string) (string, error) {
+func logicalDevice(ctx context.Context, s *engine.Session, name string) (string, error) {
 	list, err := documents[backupDevice](ctx, s, "__backupdevices")
 	if err != nil {
 		return "", err
@@ -98,9 +99,9 @@ func (s *Session) logicalDevice(ctx context.Context, name string) (string, error
 }
 
 // noDevice ends a statement whose device is not there, as SQL Server does (3013), and leaves other errors as they are.
-func (s *Session) noDevice(w tds.Writer, verb string, err error) error {
+func noDevice(s *engine.Session, w tds.Writer, verb string, err error) error {
 	if e := (*sqlerr.Error)(nil); errors.As(err, &e) && e.Number == 3206 {
-		return s.terminated(w, verb, err)
+		return terminated(s, w, verb, err)
 	}
 	return err
 }

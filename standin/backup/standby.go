@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package engine
+package backup
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 
+	"geosql.dev/operator/standin/engine"
 	"geosql.dev/operator/standin/metadata"
 	"geosql.dev/operator/standin/sqlerr"
 	"geosql.dev/operator/standin/storage"
@@ -15,34 +17,26 @@ import (
 	"geosql.dev/operator/standin/syntax"
 )
 
-// standby is the standby file of a database that can be read between two restores; empty where it is none.
-func (db *Database) standby() string {
-	if st := db.Storage(); st != nil {
-		return st.Standby()
-	}
-	return ""
-}
-
 // awaitsLog tells whether a further restore can follow the last one.
-func (db *Database) awaitsLog() bool { return db.State() == Restoring || db.standby() != "" }
+func awaitsLog(db *engine.Database) bool { return db.State() == engine.Restoring || db.Standby() != "" }
 
 // standbyFile is the file that STANDBY names, empty without it. It may be there already, but not be another database's.
-func (s *Session) standbyFile(o syntax.RestoreOptions) (string, error) {
-	name, err := s.nameOr(o.Standby, o.Variables["STANDBY"])
+func standbyFile(ctx context.Context, s *engine.Session, o syntax.RestoreOptions) (string, error) {
+	name, err := nameOr(s, o.Standby, o.Variables["STANDBY"])
 	if err != nil || name == "" {
 		return "", err
 	}
 	if !filepath.IsAbs(name) {
-		name = filepath.Join(s.inst.config.BackupDir, name)
+		name = filepath.Join(s.Instance().Config().BackupDir, name)
 	}
 	file := metadata.File{PhysicalName: name}
-	if err := s.inst.checkPaths([]metadata.File{file}); err != nil {
+	if err := s.Instance().CheckPaths([]metadata.File{file}); err != nil {
 		return "", err
 	}
-	path := s.inst.placeOf(file)
-	for _, db := range s.inst.Databases() {
-		for _, f := range db.files(s.context()) {
-			if s.inst.placeOf(f) == path || sameFile(s.inst.placeOf(f), path) {
+	path := placeOf(s.Instance(), file)
+	for _, db := range s.Instance().Databases() {
+		for _, f := range db.Files(ctx) {
+			if placeOf(s.Instance(), f) == path || disk.Same(placeOf(s.Instance(), f), path) {
 				return "", sqlerr.New(1834, 1, name, db.Name())
 			}
 		}
@@ -54,7 +48,7 @@ func (s *Session) standbyFile(o syntax.RestoreOptions) (string, error) {
 }
 
 // enterStandby is the end of RESTORE ... WITH STANDBY.
-func (s *Session) enterStandby(db *Database, name, file string) error {
+func enterStandby(ctx context.Context, s *engine.Session, db *engine.Database, name, file string) error {
 	if db == nil {
 		return sqlerr.New(911, 1, name)
 	}
@@ -62,8 +56,8 @@ func (s *Session) enterStandby(db *Database, name, file string) error {
 	if st == nil || st.Mode() != storage.Restoring {
 		return sqlerr.New(3153, 1)
 	}
-	for _, f := range db.files(s.context()) {
-		if sameFile(s.inst.placeOf(f), file) {
+	for _, f := range db.Files(ctx) {
+		if disk.Same(placeOf(s.Instance(), f), file) {
 			return sqlerr.New(1834, 1, f.PhysicalName, db.Name())
 		}
 	}
@@ -73,39 +67,37 @@ func (s *Session) enterStandby(db *Database, name, file string) error {
 	if err := st.SetStandby(file); err != nil {
 		return err
 	}
-	db.SetState(Online)
-	db.mu.Lock()
-	db.forget()
-	db.mu.Unlock()
+	db.SetState(engine.Online)
+	db.ReadAnew()
 	return nil
 }
 
 // leaveStandby is the begin of the next restore: nobody may be in the database (3102, 3101). back makes it a standby again, where the
 // restore fails; otherwise the standby file goes.
-func (s *Session) leaveStandby(db *Database) (end func(error) error, err error) {
-	file := db.standby()
+func leaveStandby(ctx context.Context, s *engine.Session, db *engine.Database) (end func(error) error, err error) {
+	file := db.Standby()
 	switch {
 	case file == "":
 		return func(err error) error { return err }, nil
-	case s.db == db:
+	case s.CurrentDatabase() == db:
 		return nil, sqlerr.New(3102, 1, "RESTORE", db.Name())
-	case len(s.inst.users(db, s)) > 0:
+	case len(s.Instance().UsersOf(db, s)) > 0:
 		return nil, sqlerr.New(3101, 1)
 	}
-	db.SetState(Restoring)
+	db.SetState(engine.Restoring)
 	if err := db.Storage().SetStandby(""); err != nil {
-		db.SetState(Online)
+		db.SetState(engine.Online)
 		return nil, err
 	}
 	return func(err error) error {
 		if err == nil {
 			if e := os.Remove(file); e != nil && !errors.Is(e, os.ErrNotExist) {
-				s.inst.log.Warn("a standby file that is not needed any more could not be removed", "file", file, "error", e.Error())
+				s.Instance().Log().Warn("a standby file that is not needed any more could not be removed", "file", file, "error", e.Error())
 			}
 			return nil
 		}
-		if e := s.enterStandby(db, db.Name(), file); e != nil {
-			s.inst.log.Warn("a restore failed, and the database is no standby any more", "database", db.Name(), "error", e.Error())
+		if e := enterStandby(ctx, s, db, db.Name(), file); e != nil {
+			s.Instance().Log().Warn("a restore failed, and the database is no standby any more", "database", db.Name(), "error", e.Error())
 		}
 		return err
 	}, nil

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package engine
+package backup
 
 import (
 	"context"
@@ -8,17 +8,18 @@ import (
 
 	"zombiezen.com/go/sqlite/sqlitex"
 
+	"geosql.dev/operator/standin/engine"
 	"geosql.dev/operator/standin/sqlerr"
 	"geosql.dev/operator/standin/storage"
 )
 
-// installBackupHistory registers what removes the history of backups and restores from msdb; the files of backups stay
+// installHistory registers what removes the history of backups and restores from msdb; the files of backups stay
 // (docs/relational-databases/system-stored-procedures/sp-delete-backuphistory-transact-sql.md,
 // docs/relational-databases/system-stored-procedures/sp-delete-database-backuphistory-transact-sql.md).
-func installBackupHistory(r *Registry) {
-	remove := func(name, parameters string, backup func(*ProcCall, backupRecord) bool, restore func(*ProcCall, restoreRecord) bool) {
-		r.Procedure(Procedure{Schema: "dbo", Database: "msdb", Name: name, Parameters: ParameterList(parameters), Run: func(ctx context.Context, c *ProcCall) error {
-			if !c.Session.login.Sysadmin {
+func installHistory(r *engine.Registry) {
+	remove := func(name, parameters string, backup func(*engine.ProcCall, backupRecord) bool, restore func(*engine.ProcCall, restoreRecord) bool) {
+		r.Procedure(engine.Procedure{Schema: "dbo", Database: "msdb", Name: name, Parameters: engine.ParameterList(parameters), Run: func(ctx context.Context, c *engine.ProcCall) error {
+			if !c.Session.Login().Sysadmin {
 				return sqlerr.New(229, 5, "EXECUTE", name, "msdb", "dbo")
 			}
 			err := forget(ctx, c.Session, "__backupset", func(b backupRecord) (int64, bool) { return b.ID, backup(c, b) })
@@ -29,24 +30,24 @@ func installBackupHistory(r *Registry) {
 		}})
 	}
 	remove("sp_delete_backuphistory", "@oldest_date! datetime",
-		func(c *ProcCall, b backupRecord) bool { return b.Finished.Before(c.Time("@oldest_date")) },
-		func(c *ProcCall, x restoreRecord) bool { return x.At.Before(c.Time("@oldest_date")) })
+		func(c *engine.ProcCall, b backupRecord) bool { return b.Finished.Before(c.Time("@oldest_date")) },
+		func(c *engine.ProcCall, x restoreRecord) bool { return x.At.Before(c.Time("@oldest_date")) })
 	remove("sp_delete_database_backuphistory", "@database_name! nvarchar(128)",
-		func(c *ProcCall, b backupRecord) bool {
+		func(c *engine.ProcCall, b backupRecord) bool {
 			return strings.EqualFold(b.Database, c.String("@database_name"))
 		},
-		func(c *ProcCall, x restoreRecord) bool {
+		func(c *engine.ProcCall, x restoreRecord) bool {
 			return strings.EqualFold(x.Database, c.String("@database_name"))
 		})
 }
 
 // forget removes those documents of an internal table of msdb that the function names.
-func forget[T any](ctx context.Context, s *Session, table string, goes func(T) (int64, bool)) error {
+func forget[T any](ctx context.Context, s *engine.Session, table string, goes func(T) (int64, bool)) error {
 	list, err := documents[T](ctx, s, table)
 	if err != nil {
 		return err
 	}
-	return s.write(ctx, s.inst.DatabaseByID(4), func(tx *storage.Tx) error {
+	return s.Write(ctx, s.Instance().DatabaseByID(4), func(tx *storage.Tx) error {
 		for _, one := range list {
 			id, old := goes(one)
 			if !old {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package engine
+package backup
 
 import (
 	"context"
@@ -11,9 +11,11 @@ import (
 
 	"github.com/google/uuid"
 
+	"geosql.dev/operator/standin/engine"
 	"geosql.dev/operator/standin/metadata"
 	"geosql.dev/operator/standin/sqlerr"
 	"geosql.dev/operator/standin/storage"
+	"geosql.dev/operator/standin/storage/disk"
 	"geosql.dev/operator/standin/syntax"
 	"geosql.dev/operator/standin/tds"
 )
@@ -27,7 +29,7 @@ type openedSet struct {
 }
 
 // openMediaSets opens a backup file and finds its sets; those before damage are given with 3241. 4037 where MEDIANAME is another one.
-func (s *Session) openMediaSets(path string, o syntax.RestoreOptions) (*os.File, storage.Media, error) {
+func openMediaSets(s *engine.Session, path string, o syntax.RestoreOptions) (*os.File, storage.Media, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, storage.Media{}, sqlerr.New(3201, 2, path, sqlerr.OperatingSystem(err))
@@ -46,7 +48,7 @@ func (s *Session) openMediaSets(path string, o syntax.RestoreOptions) (*os.File,
 	}
 	name := o.MediaName
 	if variable := o.Variables["MEDIANAME"]; variable != "" {
-		if name, err = s.nameOr("", variable); err != nil {
+		if name, err = nameOr(s, "", variable); err != nil {
 			f.Close()
 			return nil, m, err
 		}
@@ -66,18 +68,18 @@ func (s *Session) openMediaSets(path string, o syntax.RestoreOptions) (*os.File,
 }
 
 // setNumber is FILE =, 0 when it is not given.
-func (s *Session) setNumber(o syntax.RestoreOptions) (int64, error) {
-	n, _, err := s.integerOr(&o.File, o.Variables["FILE"])
+func setNumber(s *engine.Session, o syntax.RestoreOptions) (int64, error) {
+	n, _, err := integerOr(s, &o.File, o.Variables["FILE"])
 	return n, err
 }
 
 // openBackup opens a backup set of a file: the one that FILE = names (4038), else the first.
-func (s *Session) openBackup(path string, o syntax.RestoreOptions) (*openedSet, error) {
-	number, err := s.setNumber(o)
+func openBackup(s *engine.Session, path string, o syntax.RestoreOptions) (*openedSet, error) {
+	number, err := setNumber(s, o)
 	if err != nil {
 		return nil, err
 	}
-	f, m, err := s.openMediaSets(path, o)
+	f, m, err := openMediaSets(s, path, o)
 	if f == nil {
 		return nil, err
 	}
@@ -101,52 +103,52 @@ func (s *Session) openBackup(path string, o syntax.RestoreOptions) (*openedSet, 
 }
 
 // restore is RESTORE in all its forms.
-func (s *Session) restore(ctx context.Context, n *syntax.Restore, w tds.Writer) error {
+func restore(ctx context.Context, s *engine.Session, n *syntax.Restore, w tds.Writer) error {
 	switch n.Kind {
 	case "DATABASE", "LOG":
 		verb := "RESTORE " + n.Kind
-		if s.count > 0 {
-			return s.terminated(w, verb, sqlerr.New(3021, 0))
+		if s.InUserTransaction() {
+			return terminated(s, w, verb, sqlerr.New(3021, 0))
 		}
-		if err := s.require(ctx, Permission{Name: "CREATE ANY DATABASE"}); err != nil {
+		if err := s.Require(ctx, engine.Permission{Name: "CREATE ANY DATABASE"}); err != nil {
 			return sqlerr.New(262, 1, "CREATE DATABASE", "master")
 		}
-		name, err := s.nameOr(n.Database, n.Variable)
+		name, err := nameOr(s, n.Database, n.Variable)
 		if err != nil {
 			return err
 		}
 		if err := judgeTransfer(n.Options.TransferOptions); err != nil {
-			return s.terminated(w, verb, err)
+			return terminated(s, w, verb, err)
 		}
-		if err := s.restoreInto(ctx, n, name, w); err != nil {
+		if err := restoreInto(ctx, s, n, name, w); err != nil {
 			path := ""
 			if len(n.Devices) == 1 {
-				path, _ = s.device(ctx, n.Devices)
+				path, _ = device(ctx, s, n.Devices)
 			}
-			return s.terminated(w, verb, backupError(err, name, path))
+			return terminated(s, w, verb, backupError(err, name, path))
 		}
 		return nil
 	}
-	path, err := s.device(ctx, n.Devices)
+	path, err := device(ctx, s, n.Devices)
 	if err != nil {
-		return s.noDevice(w, "RESTORE "+n.Kind, err)
+		return noDevice(s, w, "RESTORE "+n.Kind, err)
 	}
-	if err := s.lookAt(n, path, w); err != nil {
+	if err := lookAt(s, n, path, w); err != nil {
 		verb := "RESTORE " + n.Kind
 		if n.Kind == "VERIFYONLY" {
 			verb = "VERIFY DATABASE"
 		}
-		return s.terminated(w, verb, err)
+		return terminated(s, w, verb, err)
 	}
 	return nil
 }
 
 // lookAt is RESTORE HEADERONLY, FILELISTONLY, LABELONLY and VERIFYONLY.
-func (s *Session) lookAt(n *syntax.Restore, path string, w tds.Writer) error {
+func lookAt(s *engine.Session, n *syntax.Restore, path string, w tds.Writer) error {
 	if n.Kind == "HEADERONLY" {
-		return s.headers(n, path, w)
+		return headers(s, n, path, w)
 	}
-	set, err := s.openBackup(path, n.Options)
+	set, err := openBackup(s, path, n.Options)
 	if err != nil {
 		return err
 	}
@@ -164,12 +166,12 @@ func (s *Session) lookAt(n *syntax.Restore, path string, w tds.Writer) error {
 }
 
 // headers is RESTORE HEADERONLY: of all sets, or of the one that FILE = names.
-func (s *Session) headers(n *syntax.Restore, path string, w tds.Writer) error {
-	number, err := s.setNumber(n.Options)
+func headers(s *engine.Session, n *syntax.Restore, path string, w tds.Writer) error {
+	number, err := setNumber(s, n.Options)
 	if err != nil {
 		return err
 	}
-	f, m, damage := s.openMediaSets(path, n.Options)
+	f, m, damage := openMediaSets(s, path, n.Options)
 	if f == nil {
 		return damage
 	}
@@ -192,50 +194,50 @@ func (s *Session) headers(n *syntax.Restore, path string, w tds.Writer) error {
 		return sqlerr.New(4038, 1, number, path)
 	}
 	if len(rows) > 0 {
-		if err := writeResult(w, headerColumns(), rows); err != nil || number != 0 {
+		if err := engine.WriteResult(w, headerColumns(), rows); err != nil || number != 0 {
 			return err
 		}
 	}
 	return damage
 }
 
-func (s *Session) restoreInto(ctx context.Context, n *syntax.Restore, name string, w tds.Writer) error {
+func restoreInto(ctx context.Context, s *engine.Session, n *syntax.Restore, name string, w tds.Writer) error {
 	o := n.Options
 	if o.StopAtMark != "" || o.StopBeforeMark != "" {
-		return unsupported("RESTORE WITH STOPATMARK and STOPBEFOREMARK")
+		return sqlerr.Unsupported("RESTORE WITH STOPATMARK and STOPBEFOREMARK")
 	}
-	standby, err := s.standbyFile(o)
+	standby, err := standbyFile(ctx, s, o)
 	if err != nil {
 		return err
 	}
-	stop, err := s.stopTime(o)
+	stop, err := stopTime(s, o)
 	if err != nil {
 		return err
 	}
-	db := s.inst.Database(name)
+	db := s.Instance().Database(name)
 	switch {
 	case len(n.Devices) == 0 && standby != "":
-		return s.enterStandby(db, name, standby)
+		return enterStandby(ctx, s, db, name, standby)
 	case len(n.Devices) == 0:
-		return s.recoverOnly(ctx, db, name)
+		return recoverOnly(ctx, s, db, name)
 	}
-	path, err := s.restoredFrom(ctx, n, standby)
+	path, err := restoredFrom(ctx, s, n, standby)
 	if err != nil {
 		return err
 	}
-	set, err := s.openBackup(path, o)
+	set, err := openBackup(s, path, o)
 	if err != nil {
 		return err
 	}
 	defer set.file.Close()
 	started, reached := time.Now(), stop.IsZero()
 	if n.Kind == "LOG" {
-		reached, err = s.restoreLog(ctx, db, name, path, set.BackupReader, stop)
+		reached, err = restoreLog(ctx, s, db, name, path, set.BackupReader, stop)
 	} else {
 		if !stop.IsZero() && set.Header.Ended.After(stop) {
 			return sqlerr.New(4338, 1)
 		}
-		db, err = s.restoreData(ctx, db, name, set.BackupReader, set.note, o)
+		db, err = restoreData(ctx, s, db, name, set.BackupReader, set.note, o)
 	}
 	if err != nil {
 		return err
@@ -246,29 +248,29 @@ func (s *Session) restoreInto(ctx context.Context, n *syntax.Restore, name strin
 		// The time to stop at lies beyond this set: the database waits for more log.
 		err = w.Message(sqlerr.New(4322, 1))
 	case standby != "":
-		err = s.enterStandby(db, name, standby)
+		err = enterStandby(ctx, s, db, name, standby)
 	default:
-		err = s.recoverOnly(ctx, db, name)
+		err = recoverOnly(ctx, s, db, name)
 	}
 	if err != nil {
 		return err
 	}
-	if err := s.recordRestore(ctx, db, path, n, set); err != nil {
+	if err := recordRestore(ctx, s, db, path, n, set); err != nil {
 		return err
 	}
 	return restoreMessages(w, n, db, set, time.Since(started))
 }
 
 // restoredFrom is the file that a backup is read from, which cannot be the standby file as well.
-func (s *Session) restoredFrom(ctx context.Context, n *syntax.Restore, standby string) (string, error) {
-	path, err := s.device(ctx, n.Devices)
-	if err == nil && sameFile(path, standby) {
+func restoredFrom(ctx context.Context, s *engine.Session, n *syntax.Restore, standby string) (string, error) {
+	path, err := device(ctx, s, n.Devices)
+	if err == nil && disk.Same(path, standby) {
 		return "", sqlerr.New(3170, 1)
 	}
 	return path, err
 }
 
-func restoreMessages(w tds.Writer, n *syntax.Restore, db *Database, set *openedSet, took time.Duration) error {
+func restoreMessages(w tds.Writer, n *syntax.Restore, db *engine.Database, set *openedSet, took time.Duration) error {
 	pages := set.Header.Size/8192 + 1
 	if err := w.Message(sqlerr.New(4035, 1, pages, db.Name(), db.Info().Files[0].LogicalName, set.position)); err != nil {
 		return err
@@ -277,24 +279,24 @@ func restoreMessages(w tds.Writer, n *syntax.Restore, db *Database, set *openedS
 }
 
 // stopTime is STOPAT, zero when it is not given.
-func (s *Session) stopTime(o syntax.RestoreOptions) (time.Time, error) {
+func stopTime(s *engine.Session, o syntax.RestoreOptions) (time.Time, error) {
 	variable := o.Variables["STOPAT"]
 	if o.StopAt == "" && variable == "" {
 		return time.Time{}, nil
 	}
-	return s.timeOr(o.StopAt, variable)
+	return timeOr(s, o.StopAt, variable)
 }
 
-func (s *Session) restoreLog(ctx context.Context, db *Database, name, path string, r *storage.BackupReader, stop time.Time) (reached bool, err error) {
+func restoreLog(ctx context.Context, s *engine.Session, db *engine.Database, name, path string, r *storage.BackupReader, stop time.Time) (reached bool, err error) {
 	switch {
 	case db == nil:
 		return false, sqlerr.New(3118, 1, name)
-	case !db.awaitsLog():
+	case !awaitsLog(db):
 		return false, sqlerr.New(3117, 1)
 	case r.Header.Kind != storage.LogBackup:
 		return false, sqlerr.New(3135, 1, path, "BACKUP DATABASE")
 	}
-	end, err := s.leaveStandby(db)
+	end, err := leaveStandby(ctx, s, db)
 	if err != nil {
 		return false, err
 	}
@@ -302,38 +304,38 @@ func (s *Session) restoreLog(ctx context.Context, db *Database, name, path strin
 	return reached, end(err)
 }
 
-func (s *Session) restoreData(ctx context.Context, db *Database, name string, r *storage.BackupReader, note backupNote, o syntax.RestoreOptions) (*Database, error) {
+func restoreData(ctx context.Context, s *engine.Session, db *engine.Database, name string, r *storage.BackupReader, note backupNote, o syntax.RestoreOptions) (*engine.Database, error) {
 	switch r.Header.Kind {
 	case storage.DatabaseBackup:
 	case storage.DifferentialBackup:
-		return db, s.restoreDifferential(ctx, db, name, r)
+		return db, restoreDifferential(ctx, s, db, name, r)
 	default:
 		return nil, sqlerr.New(3118, 1, name)
 	}
 	if db != nil {
-		return db, s.restoreOver(ctx, db, r, note, o)
+		return db, restoreOverDatabase(ctx, s, db, r, note, o)
 	}
-	files, err := s.restoredFiles(name, nil, note, o)
+	files, err := restoredFiles(ctx, s, name, nil, note, o)
 	if err != nil {
 		return nil, err
 	}
-	info := DatabaseInfo{Name: name, Files: files, Collation: note.Collation, Created: note.Created, OwnerSID: s.login.SID}
-	return s.inst.AddDatabase(ctx, info, func(files storage.Files, opts storage.Options) (*storage.Database, error) {
+	info := engine.DatabaseInfo{Name: name, Files: files, Collation: note.Collation, Created: note.Created, OwnerSID: s.Login().SID}
+	return s.Instance().AddDatabase(ctx, info, func(files storage.Files, opts storage.Options) (*storage.Database, error) {
 		return storage.Restore(ctx, r, files, opts)
 	})
 }
 
-func (s *Session) restoreOver(ctx context.Context, db *Database, r *storage.BackupReader, note backupNote, o syntax.RestoreOptions) error {
+func restoreOverDatabase(ctx context.Context, s *engine.Session, db *engine.Database, r *storage.BackupReader, note backupNote, o syntax.RestoreOptions) error {
 	if db.ID() <= 4 && db.ID() != 4 {
 		return sqlerr.New(3108, 1)
 	}
-	if db.inGroup() {
+	if db.InGroup() {
 		return sqlerr.New(3104, 1, db.Name())
 	}
-	if s.db == db {
+	if s.CurrentDatabase() == db {
 		return sqlerr.New(3102, 1, "RESTORE", db.Name())
 	}
-	if len(s.inst.users(db, s)) > 0 {
+	if len(s.Instance().UsersOf(db, s)) > 0 {
 		return sqlerr.New(3101, 1)
 	}
 	if st := db.Storage(); st != nil && !o.Replace {
@@ -341,43 +343,43 @@ func (s *Session) restoreOver(ctx context.Context, db *Database, r *storage.Back
 			return sqlerr.New(3154, 4, db.Name())
 		}
 		stops := o.StopAt != "" || o.Variables["STOPAT"] != ""
-		if db.State() == Online && db.standby() == "" && st.RecoveryModel() != storage.Simple && !stops {
+		if db.State() == engine.Online && db.Standby() == "" && st.RecoveryModel() != storage.Simple && !stops {
 			return sqlerr.New(3159, 1, db.Name())
 		}
 	}
-	files, err := s.restoredFiles(db.Name(), db, note, o)
+	files, err := restoredFiles(ctx, s, db.Name(), db, note, o)
 	if err != nil {
 		return err
 	}
-	end, err := s.leaveStandby(db)
+	end, err := leaveStandby(ctx, s, db)
 	if err != nil {
 		return err
 	}
-	return end(s.inst.restoreOver(ctx, db, files, r))
+	return end(s.Instance().RestoreOver(ctx, db, files, r))
 }
 
 // restoreDifferential puts the differential backup's data in the place of what was restored of its base.
-func (s *Session) restoreDifferential(ctx context.Context, db *Database, name string, r *storage.BackupReader) error {
+func restoreDifferential(ctx context.Context, s *engine.Session, db *engine.Database, name string, r *storage.BackupReader) error {
 	switch {
 	case db == nil:
 		return sqlerr.New(3118, 1, name)
-	case !db.awaitsLog():
+	case !awaitsLog(db):
 		return sqlerr.New(3117, 1)
-	case db.inGroup():
+	case db.InGroup():
 		return sqlerr.New(3104, 1, db.Name())
 	}
 	if err := db.Storage().AcceptsDifferential(r.Header); err != nil {
 		return err
 	}
-	end, err := s.leaveStandby(db)
+	end, err := leaveStandby(ctx, s, db)
 	if err != nil {
 		return err
 	}
-	return end(s.inst.restoreOver(ctx, db, db.Info().Files, r))
+	return end(s.Instance().RestoreOver(ctx, db, db.Info().Files, r))
 }
 
 // recoverOnly is RESTORE ... WITH RECOVERY.
-func (s *Session) recoverOnly(ctx context.Context, db *Database, name string) error {
+func recoverOnly(ctx context.Context, s *engine.Session, db *engine.Database, name string) error {
 	if db == nil {
 		return sqlerr.New(911, 1, name)
 	}
@@ -385,21 +387,19 @@ func (s *Session) recoverOnly(ctx context.Context, db *Database, name string) er
 	if st == nil || st.Mode() != storage.Restoring {
 		return sqlerr.New(3153, 1)
 	}
-	end, err := s.leaveStandby(db)
+	end, err := leaveStandby(ctx, s, db)
 	if err != nil {
 		return err
 	}
 	if err := end(st.Recover(ctx)); err != nil {
 		return err
 	}
-	db.SetState(Online)
-	db.mu.Lock()
-	db.forget()
-	db.mu.Unlock()
-	if err := s.inst.prepareTables(ctx, db); err != nil {
+	db.SetState(engine.Online)
+	db.ReadAnew()
+	if err := s.Instance().PrepareTables(ctx, db); err != nil {
 		return err
 	}
-	return s.inst.event(ctx, DatabaseEvent{Kind: DatabaseOpened, Database: db})
+	return s.Instance().Announce(ctx, engine.DatabaseEvent{Kind: engine.DatabaseOpened, Database: db})
 }
 
 // restoreRecord is a row of msdb.dbo.restorehistory.
@@ -418,8 +418,8 @@ type restoreRecord struct {
 	Groups []string
 }
 
-func (s *Session) recordRestore(ctx context.Context, db *Database, path string, n *syntax.Restore, set *openedSet) error {
-	r := restoreRecord{Database: db.Name(), User: s.login.Name, At: time.Now().UTC(), Kind: string(set.Header.Kind), Device: path, Set: set.note.Set,
+func recordRestore(ctx context.Context, s *engine.Session, db *engine.Database, path string, n *syntax.Restore, set *openedSet) error {
+	r := restoreRecord{Database: db.Name(), User: s.Login().Name, At: time.Now().UTC(), Kind: string(set.Header.Kind), Device: path, Set: set.note.Set,
 		Replace: n.Options.Replace, NoRecovery: n.Options.NoRecovery, Files: db.Info().Files}
 	for _, f := range r.Files {
 		name := set.note.Groups[f.DataSpace()]
@@ -430,5 +430,5 @@ func (s *Session) recordRestore(ctx context.Context, db *Database, path string, 
 			r.Groups = append(r.Groups, name)
 		}
 	}
-	return s.record(ctx, "__restorehistory", &r.ID, &r)
+	return record(ctx, s, "__restorehistory", &r.ID, &r)
 }

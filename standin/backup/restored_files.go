@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package engine
+package backup
 
 import (
-	"os"
+	"context"
 	"path/filepath"
 	"strings"
 
+	"geosql.dev/operator/standin/engine"
 	"geosql.dev/operator/standin/metadata"
 	"geosql.dev/operator/standin/sqlerr"
+	"geosql.dev/operator/standin/storage/disk"
 	"geosql.dev/operator/standin/syntax"
 )
 
@@ -19,10 +21,10 @@ type misplaced []*sqlerr.Error
 func (m misplaced) Error() string { return m[0].Error() }
 
 // restoredFiles are the places of the restored files: MOVE's, or those of the backup. over is the database whose place they take.
-func (s *Session) restoredFiles(name string, over *Database, note backupNote, o syntax.RestoreOptions) ([]metadata.File, error) {
+func restoredFiles(ctx context.Context, s *engine.Session, name string, over *engine.Database, note backupNote, o syntax.RestoreOptions) ([]metadata.File, error) {
 	files := append([]metadata.File(nil), note.Files...)
 	if len(files) == 0 {
-		files = s.inst.defaultFiles(name)
+		files = s.Instance().DefaultFiles(name)
 	}
 	for _, m := range o.Move {
 		found := false
@@ -35,10 +37,10 @@ func (s *Session) restoredFiles(name string, over *Database, note backupNote, o 
 			return nil, sqlerr.New(3234, 2, m.LogicalName, name)
 		}
 	}
-	if err := s.inst.checkPaths(files); err != nil {
+	if err := s.Instance().CheckPaths(files); err != nil {
 		return nil, err
 	}
-	if wrong := s.misplacedFiles(files, over, o.Replace); len(wrong) > 0 {
+	if wrong := misplacedFiles(ctx, s, files, over, o.Replace); len(wrong) > 0 {
 		return nil, wrong
 	}
 	return files, nil
@@ -46,16 +48,16 @@ func (s *Session) restoredFiles(name string, over *Database, note backupNote, o 
 
 // misplacedFiles finds files that two of the set claim (3176), that another database has (1834), and those that are there and
 // nobody's, which only REPLACE writes over (3142; docs/t-sql/statements/restore-statements-arguments-transact-sql.md, REPLACE).
-func (s *Session) misplacedFiles(files []metadata.File, over *Database, replace bool) (wrong misplaced) {
-	owners := map[string]*Database{}
-	for _, db := range s.inst.Databases() {
-		for _, f := range db.files(s.context()) {
-			owners[s.inst.placeOf(f)] = db
+func misplacedFiles(ctx context.Context, s *engine.Session, files []metadata.File, over *engine.Database, replace bool) (wrong misplaced) {
+	owners := map[string]*engine.Database{}
+	for _, db := range s.Instance().Databases() {
+		for _, f := range db.Files(ctx) {
+			owners[placeOf(s.Instance(), f)] = db
 		}
 	}
 	claimed := map[string]metadata.File{}
 	for _, f := range files {
-		place := s.inst.placeOf(f)
+		place := placeOf(s.Instance(), f)
 		first, twice := claimed[place]
 		owner := ownerOf(place, owners)
 		switch {
@@ -64,7 +66,7 @@ func (s *Session) misplacedFiles(files []metadata.File, over *Database, replace 
 		case owner != nil && owner != over:
 			wrong = append(wrong, sqlerr.New(1834, 1, f.PhysicalName, owner.Name()),
 				sqlerr.New(3156, 4, f.LogicalName, f.PhysicalName))
-		case owner == nil && !replace && exists(place):
+		case owner == nil && !replace && disk.Exists(place):
 			wrong = append(wrong, sqlerr.New(3142, 1, f.LogicalName, f.PhysicalName))
 		}
 		claimed[place] = f
@@ -73,12 +75,12 @@ func (s *Session) misplacedFiles(files []metadata.File, over *Database, replace 
 }
 
 // ownerOf is the database that has a file, which another path may lead to.
-func ownerOf(place string, owners map[string]*Database) *Database {
+func ownerOf(place string, owners map[string]*engine.Database) *engine.Database {
 	if owner := owners[place]; owner != nil {
 		return owner
 	}
 	for other, owner := range owners {
-		if sameFile(place, other) {
+		if disk.Same(place, other) {
 			return owner
 		}
 	}
@@ -86,11 +88,6 @@ func ownerOf(place string, owners map[string]*Database) *Database {
 }
 
 // placeOf tells one file from another, however its path is written.
-func (inst *Instance) placeOf(f metadata.File) string {
-	return filepath.Clean(inst.onDisk(f.PhysicalName))
-}
-
-func exists(path string) bool {
-	_, err := os.Lstat(path)
-	return err == nil
+func placeOf(inst *engine.Instance, f metadata.File) string {
+	return filepath.Clean(inst.OnDisk(f.PhysicalName))
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package engine
+package backup
 
 import (
 	"context"
@@ -18,24 +18,13 @@ import (
 	"zombiezen.com/go/sqlite/sqlitex"
 
 	"geosql.dev/operator/standin/backupmedia"
+	"geosql.dev/operator/standin/engine"
 	"geosql.dev/operator/standin/metadata"
 	"geosql.dev/operator/standin/sqlerr"
 	"geosql.dev/operator/standin/storage"
 	"geosql.dev/operator/standin/syntax"
 	"geosql.dev/operator/standin/tds"
 )
-
-func installBackup(r *Registry) {
-	on(r, (*Session).backup)
-	on(r, (*Session).restore)
-	r.Table(InternalTable{Scope: MsdbOnly, Name: "__backupset", DDL: []string{
-		"CREATE TABLE __backupset (id INTEGER PRIMARY KEY, doc TEXT NOT NULL)"}})
-	r.Table(InternalTable{Scope: MsdbOnly, Name: "__restorehistory", DDL: []string{
-		"CREATE TABLE __restorehistory (id INTEGER PRIMARY KEY, doc TEXT NOT NULL)"}})
-	installBackupViews(r)
-	installBackupHistory(r)
-	installBackupDevices(r)
-}
 
 // backupNote is what the engine adds to a backup's header.
 type backupNote struct {
@@ -72,33 +61,33 @@ type backupRecord struct {
 	CheckpointLSN storage.LSN
 }
 
-func (s *Session) nameOr(name, variable string) (string, error) {
+func nameOr(s *engine.Session, name, variable string) (string, error) {
 	if variable == "" {
 		return name, nil
 	}
-	v := s.variable(variable)
-	if v == nil {
+	value, declared := s.VariableValue(variable)
+	if !declared {
 		return "", sqlerr.New(137, 2, variable)
 	}
-	text, _ := v.value.(string)
+	text, _ := value.(string)
 	return text, nil
 }
 
 // device is the path of the one device of a statement.
-func (s *Session) device(ctx context.Context, list []syntax.BackupDevice) (string, error) {
+func device(ctx context.Context, s *engine.Session, list []syntax.BackupDevice) (string, error) {
 	if len(list) != 1 {
-		return "", unsupported("A backup over several devices")
+		return "", sqlerr.Unsupported("A backup over several devices")
 	}
 	d := list[0]
 	if d.Kind != "DISK" && d.Kind != "" {
-		return "", unsupported("A backup device other than DISK")
+		return "", sqlerr.Unsupported("A backup device other than DISK")
 	}
-	path, err := s.nameOr(d.Name, d.Variable)
+	path, err := nameOr(s, d.Name, d.Variable)
 	if err != nil {
 		return "", err
 	}
 	if d.Kind == "" {
-		if path, err = s.logicalDevice(ctx, path); err != nil {
+		if path, err = logicalDevice(ctx, s, path); err != nil {
 			return "", err
 		}
 	}
@@ -109,57 +98,57 @@ func (s *Session) device(ctx context.Context, list []syntax.BackupDevice) (strin
 		return os.DevNull, nil
 	}
 	if !filepath.IsAbs(path) {
-		path = filepath.Join(s.inst.config.BackupDir, path)
+		path = filepath.Join(s.Instance().Config().BackupDir, path)
 	}
-	return s.inst.onDisk(path), nil
+	return s.Instance().OnDisk(path), nil
 }
 
 // backup is BACKUP DATABASE and BACKUP LOG.
-func (s *Session) backup(ctx context.Context, n *syntax.Backup, w tds.Writer) error {
+func backup(ctx context.Context, s *engine.Session, n *syntax.Backup, w tds.Writer) error {
 	verb := "BACKUP DATABASE"
 	if n.Log {
 		verb = "BACKUP LOG"
 	}
-	if s.count > 0 {
-		return s.terminated(w, verb, sqlerr.New(3021, 0))
+	if s.InUserTransaction() {
+		return terminated(s, w, verb, sqlerr.New(3021, 0))
 	}
-	name, err := s.nameOr(n.Database, n.Variable)
+	name, err := nameOr(s, n.Database, n.Variable)
 	if err != nil {
 		return err
 	}
-	db := s.inst.Database(name)
+	db := s.Instance().Database(name)
 	if db == nil {
-		return s.terminated(w, verb, sqlerr.New(911, 11, name))
+		return terminated(s, w, verb, sqlerr.New(911, 11, name))
 	}
-	if err := s.require(ctx, Permission{Name: verb, Database: db}); err != nil {
+	if err := s.Require(ctx, engine.Permission{Name: verb, Database: db}); err != nil {
 		return err
 	}
 	if db.ID() == 2 {
 		return sqlerr.New(3147, 3)
 	}
 	if n.Options.Standby != "" {
-		return unsupported("A tail-log backup WITH STANDBY")
+		return sqlerr.Unsupported("A tail-log backup WITH STANDBY")
 	}
-	if err := db.available(); err != nil {
+	if err := db.Available(); err != nil {
 		return err
 	}
-	if db.standby() != "" {
-		return s.terminated(w, verb, sqlerr.New(3036, 1, db.Name()))
+	if db.Standby() != "" {
+		return terminated(s, w, verb, sqlerr.New(3036, 1, db.Name()))
 	}
 	if n.Options.NoRecovery {
-		if err := s.alone(db); err != nil {
-			return s.terminated(w, verb, err)
+		if err := alone(s, db); err != nil {
+			return terminated(s, w, verb, err)
 		}
 	}
 	if err := judgeTransfer(n.Options.TransferOptions); err != nil {
-		return s.terminated(w, verb, err)
+		return terminated(s, w, verb, err)
 	}
-	path, err := s.device(ctx, n.Devices)
+	path, err := device(ctx, s, n.Devices)
 	if err != nil {
-		return s.noDevice(w, verb, err)
+		return noDevice(s, w, verb, err)
 	}
-	if err := s.backupTo(ctx, db, n, path, w); err != nil {
-		return s.terminated(w, verb, backupError(err, db.Name(), path))
+	if err := backupTo(ctx, s, db, n, path, w); err != nil {
+		return terminated(s, w, verb, backupError(err, db.Name(), path))
 	}
 	return nil
 }
@@ -186,32 +175,23 @@ func judgeTransfer(o syntax.TransferOptions) error {
 
 // terminated sends the error, or those of misplaced files, and makes 3013 the statement's, which is all that a TRY block gets
 // (docs/t-sql/language-elements/try-catch-transact-sql.md, Remarks: a CATCH block has one error).
-func (s *Session) terminated(w tds.Writer, verb string, err error) error {
-	if errors.Is(err, errCancelled) {
+func terminated(s *engine.Session, w tds.Writer, verb string, err error) error {
+	if errors.Is(err, engine.ErrCancelled) {
 		return err
 	}
-	messages := []*sqlerr.Error{asError(err)}
+	messages := []*sqlerr.Error{engine.AsError(err)}
 	if wrong := misplaced(nil); errors.As(err, &wrong) {
 		messages = append(wrong, sqlerr.New(3119, 1))
 	}
-	for _, one := range messages {
-		if s.tryDepth > 0 {
-			break
-		}
-		m := *one
-		if m.Line == 0 {
-			m.Line = s.line
-		}
-		if e := w.Message(&m); e != nil {
-			return e
-		}
+	if e := s.SendBefore(w, messages); e != nil {
+		return e
 	}
 	return sqlerr.New(3013, 1, verb)
 }
 
-func (s *Session) backupTo(ctx context.Context, db *Database, n *syntax.Backup, path string, w tds.Writer) error {
+func backupTo(ctx context.Context, s *engine.Session, db *engine.Database, n *syntax.Backup, path string, w tds.Writer) error {
 	o := n.Options
-	expires, err := s.backupOptions(&o)
+	expires, err := backupOptions(s, &o)
 	if err != nil {
 		return err
 	}
@@ -223,11 +203,11 @@ func (s *Session) backupTo(ctx context.Context, db *Database, n *syntax.Backup, 
 	info := db.Info()
 	label := m.Label()
 	label.Expires = expires
-	note := backupNote{Groups: groupNames(ctx, db), Name: o.Name, Description: o.Description, Label: label, Files: db.files(ctx), Collation: info.Collation,
-		CompatibilityLevel: info.CompatibilityLevel, Created: info.Created, Set: uuid.New(), User: s.login.Name, Checksum: o.Checksum,
+	note := backupNote{Groups: db.FileGroupNames(ctx), Name: o.Name, Description: o.Description, Label: label, Files: db.Files(ctx), Collation: info.Collation,
+		CompatibilityLevel: info.CompatibilityLevel, Created: info.Created, Set: uuid.New(), User: s.Login().Name, Checksum: o.Checksum,
 		ReadOnly: info.ReadOnly, UserAccess: info.UserAccess, Tail: o.NoRecovery}
 	if o.Differential {
-		if note.Base, err = s.differentialBase(ctx, db); err != nil {
+		if note.Base, err = differentialBase(ctx, s, db); err != nil {
 			return err
 		}
 	}
@@ -236,17 +216,17 @@ func (s *Session) backupTo(ctx context.Context, db *Database, n *syntax.Backup, 
 		return err
 	}
 	// NO_TRUNCATE stands for COPY_ONLY and CONTINUE_AFTER_ERROR.
-	opts := storage.BackupOptions{CopyOnly: o.CopyOnly || o.NoTruncate, Differential: o.Differential, Compress: o.Compression, Server: s.inst.config.ServerName, Note: raw}
+	opts := storage.BackupOptions{CopyOnly: o.CopyOnly || o.NoTruncate, Differential: o.Differential, Compress: o.Compression, Server: s.Instance().Config().ServerName, Note: raw}
 	if o.Stats != nil && *o.Stats > 0 {
 		opts.Progress = progress(*o.Stats, w)
 	}
 	started := time.Now()
-	h, position, size, err := storeBackup(ctx, db, n, m, opts)
+	h, position, size, err := storeBackup(ctx, s, db, n, m, opts)
 	if err != nil {
 		return err
 	}
 	note.Finished = time.Now().UTC()
-	if err := s.recordBackup(ctx, backupRecord{Header: h, Note: note, Database: db.Name(), Device: path, Position: position, Finished: note.Finished, Bytes: size}); err != nil {
+	if err := recordBackup(ctx, s, backupRecord{Header: h, Note: note, Database: db.Name(), Device: path, Position: position, Finished: note.Finished, Bytes: size}); err != nil {
 		return err
 	}
 	return backupMessages(w, db, n.Log, position, size, time.Since(started))
@@ -254,7 +234,7 @@ func (s *Session) backupTo(ctx context.Context, db *Database, n *syntax.Backup, 
 
 // differentialBase is the set of the newest full backup that is not copy-only; 3035 where there is none. The history may not
 // have it any more.
-func (s *Session) differentialBase(ctx context.Context, db *Database) (uuid.UUID, error) {
+func differentialBase(ctx context.Context, s *engine.Session, db *engine.Database) (uuid.UUID, error) {
 	full, _ := db.Storage().BackupPositions()
 	if full.IsZero() {
 		return uuid.Nil, sqlerr.New(3035, 1, db.Name())
@@ -270,7 +250,7 @@ func (s *Session) differentialBase(ctx context.Context, db *Database) (uuid.UUID
 }
 
 // storeBackup writes the set, and has the database go on from it.
-func storeBackup(ctx context.Context, db *Database, n *syntax.Backup, m *backupmedia.Media, opts storage.BackupOptions) (h storage.BackupHeader, position int, size int64, err error) {
+func storeBackup(ctx context.Context, s *engine.Session, db *engine.Database, n *syntax.Backup, m *backupmedia.Media, opts storage.BackupOptions) (h storage.BackupHeader, position int, size int64, err error) {
 	st := db.Storage()
 	store := func() (storage.BackupHeader, error) {
 		position, size, err = m.Put(func(out io.Writer) (err error) {
@@ -285,11 +265,9 @@ func storeBackup(ctx context.Context, db *Database, n *syntax.Backup, m *backupm
 	}
 	if n.Options.NoRecovery {
 		if err = st.TakeTail(ctx, store); err == nil {
-			db.SetState(Restoring)
-			db.mu.Lock()
-			db.forget()
-			db.mu.Unlock()
-			err = db.inst.event(ctx, DatabaseEvent{Kind: DatabaseClosing, Database: db})
+			db.SetState(engine.Restoring)
+			db.ReadAnew()
+			err = s.Instance().Announce(ctx, engine.DatabaseEvent{Kind: engine.DatabaseClosing, Database: db})
 		}
 		return h, position, size, err
 	}
@@ -303,13 +281,13 @@ func storeBackup(ctx context.Context, db *Database, n *syntax.Backup, m *backupm
 }
 
 // alone is the error of a statement that takes a database out of use: 1468 in a group, 3102 and 3101 while somebody is in it.
-func (s *Session) alone(db *Database) error {
+func alone(s *engine.Session, db *engine.Database) error {
 	switch {
-	case db.inGroup():
+	case db.InGroup():
 		return sqlerr.New(1468, 1, db.Name())
-	case s.db == db:
+	case s.CurrentDatabase() == db:
 		return sqlerr.New(3102, 1, "BACKUP", db.Name())
-	case len(s.inst.users(db, s)) > 0:
+	case len(s.Instance().UsersOf(db, s)) > 0:
 		return sqlerr.New(3101, 1)
 	}
 	return nil
@@ -327,7 +305,7 @@ func progress(step int64, w tds.Writer) func(done, total int64) {
 	}
 }
 
-func backupMessages(w tds.Writer, db *Database, log bool, position int, size int64, took time.Duration) error {
+func backupMessages(w tds.Writer, db *engine.Database, log bool, position int, size int64, took time.Duration) error {
 	pages := size/8192 + 1
 	file := db.Info().Files[0]
 	for _, f := range db.Info().Files {
@@ -348,13 +326,13 @@ func backupMessages(w tds.Writer, db *Database, log bool, position int, size int
 		verb, pages, seconds, float64(size)/1e6/max(seconds, 0.001))})
 }
 
-func (s *Session) recordBackup(ctx context.Context, r backupRecord) error {
-	return s.record(ctx, "__backupset", &r.ID, &r)
+func recordBackup(ctx context.Context, s *engine.Session, r backupRecord) error {
+	return record(ctx, s, "__backupset", &r.ID, &r)
 }
 
 // record keeps a document in a table of msdb under the number after its last one, which goes to id, a field of the document.
-func (s *Session) record(ctx context.Context, table string, id *int64, document any) error {
-	return s.write(ctx, s.inst.DatabaseByID(4), func(tx *storage.Tx) error {
+func record(ctx context.Context, s *engine.Session, table string, id *int64, document any) error {
+	return s.Write(ctx, s.Instance().DatabaseByID(4), func(tx *storage.Tx) error {
 		err := sqlitex.Execute(tx.Conn(), "SELECT coalesce(max(id), 0) + 1 FROM "+table, &sqlitex.ExecOptions{
 			ResultFunc: func(stmt *sqlite.Stmt) error { *id = stmt.ColumnInt64(0); return nil }})
 		if err != nil {
