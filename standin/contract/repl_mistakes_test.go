@@ -48,3 +48,51 @@ func TestNamesThatReplicationHolds(t *testing.T) {
 	mustExec(t, r.distDB, `EXEC sp_dropdistpublisher @publisher = N'PUB'`)
 	mustExec(t, r.distDB, `EXEC sp_dropserver N'PUB'`)
 }
+
+// TestPublicationsBeginWithAnAccessList: the members of sysadmin and who made the publication are in its access list, as far as the distributor has
+// such logins (docs/relational-databases/replication/security/secure-the-publisher.md, Publication Access List).
+func TestPublicationsBeginWithAnAccessList(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	r := newReplication(t)
+	r.distribute(t)
+	const password = "Str0ng-Passw0rd"
+	for _, db := range []executor{r.pubDB, r.distDB} {
+		mustExec(t, db, `CREATE LOGIN keeper WITH PASSWORD = N'`+password+`'`)
+		mustExec(t, db, `CREATE LOGIN chief WITH PASSWORD = N'`+password+`'`)
+		mustExec(t, db, `CREATE LOGIN other WITH PASSWORD = N'`+password+`'`)
+	}
+	mustExec(t, r.pubDB, `CREATE LOGIN here_alone WITH PASSWORD = N'`+password+`'`)
+	for _, login := range []string{"chief", "here_alone"} {
+		mustExec(t, r.pubDB, `ALTER SERVER ROLE sysadmin ADD MEMBER `+login)
+	}
+	mustExec(t, r.source, `CREATE USER keeper`)
+	mustExec(t, r.source, `ALTER ROLE db_owner ADD MEMBER keeper`)
+	mustExec(t, r.source, `EXEC sp_addlogreader_agent @publisher_security_mode = 0, @publisher_login = N'sa', @publisher_password = @p1`, saPassword)
+	mustExec(t, r.pub.openAs(t, "keeper", password, "shop"), `EXEC sp_addpublication @publication = N'web', @status = N'active'`)
+	listed := func() []string {
+		var out []string
+		for _, row := range query(t, r.source, `EXEC sp_help_publication_access @publication = N'web'`) {
+			out = append(out, row[0].(string))
+		}
+		return out
+	}
+	g.Expect(listed()).To(ConsistOf("sa", "chief", "keeper"))
+	mustExec(t, r.source, `EXEC sp_revoke_publication_access @publication = N'web', @login = N'chief'`)
+	mustExec(t, r.source, `EXEC sp_grant_publication_access @publication = N'web', @login = N'other'`)
+	g.Expect(listed()).To(ConsistOf("sa", "other", "keeper"))
+}
+
+// TestBackupsThatAPublicationDoesNotAllow: what the publication allows is judged before the backup is looked for
+// (docs/relational-databases/system-stored-procedures/sp-addsubscription-transact-sql.md, @sync_type).
+func TestBackupsThatAPublicationDoesNotAllow(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	r := newReplication(t)
+	r.distribute(t)
+	r.publish(t)
+	for _, more := range []string{`@sync_type = N'initialize with backup'`, `@sync_type = N'initialize with backup', @backupdevicetype = N'disk', @backupdevicename = N'/nowhere.bak'`,
+		`@sync_type = N'initialize from lsn'`} {
+		g.Expect(failure(t, r.source, `EXEC sp_addsubscription @publication = N'web', @subscriber = N'SUB', @destination_db = N'shopcopy', `+more).Number).To(BeEquivalentTo(18786), more)
+	}
+}

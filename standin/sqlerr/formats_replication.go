@@ -83,6 +83,7 @@ var replicationFormats = map[int32]string{
 	20032: "'%v' is not defined as a Subscriber for '%v'.",
 	20034: "Publication '%v' does not allow '%v' subscriptions. Change allow_push or allow_pull with sp_changepublication.",
 	20036: "The Distributor has not been installed correctly.",
+	20050: "The retention period must be a number of hours, 0 or more; 0 is for ever.",
 	20054: "Current database is not enabled for publishing.",
 	20057: "The profile name '%v' already exists for the specified agent type.",
 	20064: "Cannot drop profile. Either it is not defined or it is defined as the default profile.",
