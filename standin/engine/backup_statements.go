@@ -145,6 +145,11 @@ func (s *Session) backup(ctx context.Context, n *syntax.Backup, w tds.Writer) er
 	if db.standby() != "" {
 		return s.terminated(w, verb, sqlerr.New(3036, 1, db.Name()))
 	}
+	if db.inGroup() && db.Storage().Mode() == storage.Redo {
+		if err := atSecondary(n); err != nil {
+			return s.terminated(w, verb, err)
+		}
+	}
 	if n.Options.NoRecovery {
 		if err := s.alone(db); err != nil {
 			return s.terminated(w, verb, err)
@@ -159,6 +164,20 @@ func (s *Session) backup(ctx context.Context, n *syntax.Backup, w tds.Writer) er
 	}
 	if err := s.backupTo(ctx, db, n, path, w); err != nil {
 		return s.terminated(w, verb, backupError(err, db.Name(), path))
+	}
+	return nil
+}
+
+// atSecondary is nil for a backup that a secondary replica may take: a full one that is copy-only. Regular backups of the log are to continue the primary's
+// chain there, which they do not here (docs/database-engine/availability-groups/windows/
+// active-secondaries-backup-on-secondary-replicas-always-on-availability-groups.md, Backup Types Supported on Secondary Replicas).
+func atSecondary(n *syntax.Backup) error {
+	o := n.Options
+	switch {
+	case n.Log && !o.CopyOnly && !o.NoTruncate && !o.NoRecovery:
+		return unsupported("BACKUP LOG on a secondary replica")
+	case n.Log || !o.CopyOnly || o.Differential:
+		return sqlerr.New(3059, 1)
 	}
 	return nil
 }
