@@ -96,3 +96,39 @@ func TestBackupsThatAPublicationDoesNotAllow(t *testing.T) {
 		g.Expect(failure(t, r.source, `EXEC sp_addsubscription @publication = N'web', @subscriber = N'SUB', @destination_db = N'shopcopy', `+more).Number).To(BeEquivalentTo(18786), more)
 	}
 }
+
+// TestDisabledReplicationLeavesNoJobs: where all that was published at a publisher that is its own distributor is dropped, the server has none of the jobs,
+// databases, logins and servers that replication made. An agent whose job was deleted by hand is no hindrance.
+// By docs/relational-databases/replication/disable-publishing-and-distribution.md.
+func TestDisabledReplicationLeavesNoJobs(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	r := newReplication(t)
+	run := func(text string) { t.Helper(); mustExec(t, r.pubDB, text) }
+	const made = `SELECT CONCAT(N'job ', name) FROM msdb.dbo.sysjobs UNION ALL SELECT CONCAT(N'database ', name) FROM sys.databases WHERE database_id > 4
+		UNION ALL SELECT CONCAT(N'server ', name) FROM sys.servers UNION ALL SELECT CONCAT(N'login ', name) FROM sys.server_principals WHERE type = 'S' ORDER BY 1`
+	run(`CREATE DATABASE shop`)
+	before := query(t, r.pubDB, made)
+	source := r.pub.open(t, "shop")
+	mustExec(t, source, `CREATE TABLE dbo.orders (id int PRIMARY KEY)`)
+	run(`EXEC sp_adddistributor @distributor = N'PUB'`)
+	run(`EXEC sp_adddistributiondb @database = N'distribution', @security_mode = 1`)
+	run(`EXEC sp_adddistpublisher @publisher = N'PUB', @distribution_db = N'distribution', @security_mode = 1`)
+	run(`EXEC sp_replicationdboption @dbname = N'shop', @optname = N'publish', @value = N'true'`)
+	mustExec(t, source, `EXEC sp_addlogreader_agent`)
+	mustExec(t, source, `EXEC sp_addpublication @publication = N'web', @status = N'active', @independent_agent = N'true'`)
+	mustExec(t, source, `EXEC sp_addpublication_snapshot @publication = N'web'`)
+	mustExec(t, source, `EXEC sp_addarticle @publication = N'web', @article = N'orders', @source_object = N'orders'`)
+	mustExec(t, source, `EXEC sp_addsubscription @publication = N'web', @subscriber = N'SUB', @destination_db = N'shopcopy', @subscription_type = N'push'`)
+	mustExec(t, source, `EXEC sp_addpushsubscription_agent @publication = N'web', @subscriber = N'SUB', @subscriber_db = N'shopcopy'`)
+	g.Expect(len(query(t, r.pubDB, made))).To(BeNumerically(">", len(before)+6))
+	run(`EXEC msdb.dbo.sp_delete_job @job_name = N'PUB-shop-web-1'`)
+
+	mustExec(t, source, `EXEC sp_dropsubscription @publication = N'web', @article = N'all', @subscriber = N'all'`)
+	mustExec(t, source, `EXEC sp_droppublication @publication = N'web'`)
+	run(`EXEC sp_replicationdboption @dbname = N'shop', @optname = N'publish', @value = N'false'`)
+	run(`EXEC sp_dropdistpublisher @publisher = N'PUB'`)
+	run(`EXEC sp_dropdistributiondb @database = N'distribution'`)
+	run(`EXEC sp_dropdistributor`)
+	g.Expect(query(t, r.pubDB, made)).To(Equal(before))
+}
