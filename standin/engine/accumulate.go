@@ -7,6 +7,7 @@ import (
 	"sort"
 	"strings"
 
+	"geosql.dev/operator/standin/metadata"
 	"geosql.dev/operator/standin/sqlerr"
 	"geosql.dev/operator/standin/sqltype"
 )
@@ -90,7 +91,7 @@ func (p *selectParts) inTurn(outputs []output) string {
 	for i, o := range outputs {
 		text := o.expr.sql
 		for j, c := range columns {
-			text = replaceWhole(text, c, "ordered."+columnName(int32(j+1)))
+			text = replaceWhole(text, c, "ordered."+metadata.ColumnName(int32(j+1)))
 		}
 		parts[i] = fmt.Sprintf("%s AS c%d", text, i+1)
 	}

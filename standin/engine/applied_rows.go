@@ -11,6 +11,7 @@ import (
 
 	"zombiezen.com/go/sqlite"
 
+	"geosql.dev/operator/standin/metadata"
 	"geosql.dev/operator/standin/storage"
 )
 
@@ -86,7 +87,7 @@ func (st *connState) ensureRows(columns int) error {
 	}
 	names := make([]string, columns)
 	for i := range names {
-		names[i] = columnName(int32(i + 1))
+		names[i] = metadata.ColumnName(int32(i + 1))
 	}
 	config := &sqlite.VTableConfig{Declaration: "CREATE TABLE x(" + strings.Join(names, ", ") + ", packed HIDDEN)", AllowIndirect: true}
 	err := st.conn.SetModule(fmt.Sprint(rowsModule, columns), &sqlite.Module{

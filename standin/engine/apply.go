@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"github.com/sqlc-dev/teesql/ast"
+
+	"geosql.dev/operator/standin/metadata"
 )
 
 // apply binds CROSS APPLY and OUTER APPLY (docs/t-sql/queries/from-transact-sql.md). SQLite has no table that refers to those left of it: a
@@ -117,7 +119,7 @@ func (b *binder) appliedRows(a appliedQuery, query ast.QueryExpression) string {
 	}
 	columns := make([]string, len(q.outputs))
 	for i := range columns {
-		columns[i] = columnName(int32(i + 1))
+		columns[i] = metadata.ColumnName(int32(i + 1))
 	}
 	if len(columns) > maxPacked {
 		b.refuse(fmt.Sprintf("APPLY of a query with more than %d columns", maxPacked))

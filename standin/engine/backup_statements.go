@@ -18,6 +18,7 @@ import (
 	"zombiezen.com/go/sqlite/sqlitex"
 
 	"geosql.dev/operator/standin/backupmedia"
+	"geosql.dev/operator/standin/metadata"
 	"geosql.dev/operator/standin/sqlerr"
 	"geosql.dev/operator/standin/storage"
 	"geosql.dev/operator/standin/syntax"
@@ -40,7 +41,7 @@ func installBackup(r *Registry) {
 type backupNote struct {
 	backupmedia.Label
 	Name, Description string
-	Files             []File
+	Files             []metadata.File
 	// Groups are the names of the file groups by number.
 	Groups             map[int32]string
 	Collation          string

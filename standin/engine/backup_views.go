@@ -147,11 +147,11 @@ func writeFileList(w tds.Writer, h storage.BackupHeader, n backupNote) error {
 		case f.ID > 1:
 			size = 0
 		}
-		if name := n.Groups[f.group()]; name != "" {
+		if name := n.Groups[f.DataSpace()]; name != "" {
 			group = name
 		}
 		rows = append(rows, []any{f.LogicalName, f.PhysicalName, kind, group, decimal.NewFromInt(f.SizePages * 8192), decimal.NewFromInt(maximum * 8192), int64(f.ID),
-			decimal.Zero, nil, uuid.NewSHA1(h.Identity.Database, []byte(f.LogicalName)), nil, nil, size, int64(4096), int64(f.group()), nil, base, baseSet, n.ReadOnly, true, nil, nil})
+			decimal.Zero, nil, uuid.NewSHA1(h.Identity.Database, []byte(f.LogicalName)), nil, nil, size, int64(4096), int64(f.DataSpace()), nil, base, baseSet, n.ReadOnly, true, nil, nil})
 	}
 	return writeResult(w, cols, rows)
 }
@@ -299,12 +299,12 @@ func backupFileGroupRecords(ctx context.Context, s *Session) ([]record, error) {
 	for _, b := range list {
 		seen := map[int64]bool{}
 		for _, f := range b.Note.Files {
-			id := int64(f.group())
+			id := int64(f.DataSpace())
 			if f.Log || seen[id] {
 				continue
 			}
 			seen[id] = true
-			name := b.Note.Groups[f.group()]
+			name := b.Note.Groups[f.DataSpace()]
 			if name == "" {
 				name = "PRIMARY"
 			}
@@ -346,7 +346,7 @@ func backupFileRecords(ctx context.Context, s *Session) ([]record, error) {
 	var out []record
 	for _, b := range list {
 		for _, f := range b.Note.Files {
-			kind, group := "D", orNull(b.Note.Groups[f.group()])
+			kind, group := "D", orNull(b.Note.Groups[f.DataSpace()])
 			if f.Log {
 				kind, group = "L", nil
 			} else if group == nil {

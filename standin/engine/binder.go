@@ -8,6 +8,7 @@ import (
 
 	"github.com/sqlc-dev/teesql/ast"
 
+	"geosql.dev/operator/standin/metadata"
 	"geosql.dev/operator/standin/sqlerr"
 	"geosql.dev/operator/standin/sqltype"
 	"geosql.dev/operator/standin/syntax"
@@ -32,7 +33,7 @@ type binder struct {
 	params    []param
 	index     map[string]int
 	needs     []need
-	spaces    map[int32]*schema
+	spaces    map[int32]*metadata.Catalog
 	// used are the spaces that the statement reads base tables of.
 	used    map[int32]bool
 	aliases int
@@ -95,7 +96,7 @@ type param struct {
 	// to is what the value is converted to before it is bound; Unknown for no conversion.
 	to sqltype.Type
 	// column is the column that it is stored in, for the messages of 515 and 2628.
-	column *Column
+	column *metadata.Column
 }
 
 // need is a virtual table that the statement reads.
@@ -105,13 +106,13 @@ type need struct {
 	columns []tds.Column
 	space   int32
 	version int64
-	object  *Object
+	object  *metadata.Object
 	// packed is the number of columns of packed rows that are read; the others are empty then.
 	packed int
 }
 
 func newBinder(ctx context.Context, s *Session, home int32) *binder {
-	return &binder{ctx: ctx, s: s, home: home, index: map[string]int{}, maxRecursion: 100, spaces: map[int32]*schema{}, used: map[int32]bool{}, tables: map[int32]bool{}}
+	return &binder{ctx: ctx, s: s, home: home, index: map[string]int{}, maxRecursion: 100, spaces: map[int32]*metadata.Catalog{}, used: map[int32]bool{}, tables: map[int32]bool{}}
 }
 
 // notFound is the error of a column's name that means nothing: where all of them are to be told, what is bound goes on with NULL.

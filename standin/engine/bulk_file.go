@@ -15,6 +15,7 @@ import (
 	"github.com/sqlc-dev/teesql/ast"
 
 	"geosql.dev/operator/standin/datafile"
+	"geosql.dev/operator/standin/metadata"
 	"geosql.dev/operator/standin/sqlerr"
 	"geosql.dev/operator/standin/sqltype"
 	"geosql.dev/operator/standin/tds"
@@ -59,8 +60,8 @@ func (s *Session) bulkInsertStatement(ctx context.Context, n *ast.BulkInsertStat
 	name := nameOf(n.To)
 	b := newBinder(ctx, s, s.db.ID())
 	var space int32
-	var sch *schema
-	var obj *Object
+	var sch *metadata.Catalog
+	var obj *metadata.Object
 	if e := bindSafely(func() {
 		space, sch, obj = b.tableToWrite(name, 208)
 		b.require("INSERT", space, sch, obj)
@@ -182,7 +183,7 @@ type bulkLoad struct {
 	options bulkOptions
 	file    *datafile.Reader
 	// fields are the table's columns in the order of a record's fields, columns those that are stored.
-	fields, columns []*Column
+	fields, columns []*metadata.Column
 	types           []tds.Column
 	// defaults are the expressions of the stored columns' defaults, nil for none.
 	defaults []ast.ScalarExpression
@@ -195,14 +196,14 @@ type bulkLoad struct {
 
 // choose tells which fields are stored where: those of computed and rowversion columns are in the file and ignored
 // (docs/tools/bcp-utility.md, Computed columns and timestamp columns), those of identity columns are stored with KEEPIDENTITY only.
-func (l *bulkLoad) choose(sch *schema, obj *Object) {
+func (l *bulkLoad) choose(sch *metadata.Catalog, obj *metadata.Object) {
 	for _, c := range obj.Table.Columns {
 		l.fields = append(l.fields, c)
 		if c.Computed != "" || c.Identity != nil && !l.options.keepIdentity || c.Type.Kind == sqltype.RowVersion {
 			continue
 		}
 		var given ast.ScalarExpression
-		if o := sch.objects[c.Default]; o != nil && !l.options.keepNulls {
+		if o := sch.Objects[c.Default]; o != nil && !l.options.keepNulls {
 			given = parseExpression(o.Definition)
 		}
 		l.columns, l.types, l.defaults = append(l.columns, c), append(l.types, tds.Column{Name: c.Name, Type: c.Type}), append(l.defaults, given)

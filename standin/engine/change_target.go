@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"github.com/sqlc-dev/teesql/ast"
+
+	"geosql.dev/operator/standin/metadata"
 )
 
 // changeTarget binds target, FROM, WHERE and TOP of UPDATE and DELETE.
@@ -32,7 +34,7 @@ func (b *binder) changeTarget(verb string, target ast.TableReference, from *ast.
 	if !c.through {
 		c.rowid = c.src.sqlite + ".rowid"
 		for _, col := range storedColumns(c.obj) {
-			c.image = append(c.image, c.src.sqlite+"."+columnName(col.ID))
+			c.image = append(c.image, c.src.sqlite+"."+metadata.ColumnName(col.ID))
 		}
 	}
 	if cursor := currentOf(where); cursor != "" {
@@ -62,7 +64,7 @@ func (b *binder) percentOf(rows string, top *ast.TopRowFilter) string {
 func (b *binder) loneTarget(c *change, alias string) string {
 	from := b.baseTable(c.sc, c.space, c.sch, c.obj, alias, objectName{name: c.obj.Name})
 	c.src = c.sc.sources[len(c.sc.sources)-1]
-	c.src.schema = c.sch.schemaName(c.obj)
+	c.src.schema = c.sch.SchemaName(c.obj)
 	return from
 }
 
@@ -164,7 +166,7 @@ func namedTarget(target ast.TableReference, from *ast.FromClause, view bool) ast
 }
 
 // targetSource is the source of FROM that is the target, nil when FROM does not have it.
-func (b *binder) targetSource(sc *scope, obj *Object, alias string) *source {
+func (b *binder) targetSource(sc *scope, obj *metadata.Object, alias string) *source {
 	var under []*source
 	for _, src := range sc.sources {
 		if src.object == obj && (strings.EqualFold(src.alias, alias) || alias == "" && !src.correlated) {

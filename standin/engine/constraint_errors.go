@@ -11,6 +11,7 @@ import (
 
 	"zombiezen.com/go/sqlite"
 
+	"geosql.dev/operator/standin/metadata"
 	"geosql.dev/operator/standin/sqlerr"
 	"geosql.dev/operator/standin/sqltype"
 	"geosql.dev/operator/standin/storage"
@@ -20,7 +21,7 @@ import (
 const raised = "tsql:547:"
 
 // constraintError translates a violated constraint; nil when the error is something else.
-func (s *Session) constraintError(t *writeTarget, err error, key func(*Column) string) *sqlerr.Error {
+func (s *Session) constraintError(t *writeTarget, err error, key func(*metadata.Column) string) *sqlerr.Error {
 	text := err.Error()
 	if i := strings.Index(text, raised); i >= 0 {
 		digits := text[i+len(raised):]
@@ -44,27 +45,27 @@ func (s *Session) constraintError(t *writeTarget, err error, key func(*Column) s
 }
 
 // failedColumns are the columns in "UNIQUE constraint failed: t1.c1, t1.c2".
-func (t *writeTarget) failedColumns(text string) []*Column {
+func (t *writeTarget) failedColumns(text string) []*metadata.Column {
 	_, list, ok := strings.Cut(text, "constraint failed: ")
 	if !ok {
 		return nil
 	}
 	list, _, _ = strings.Cut(list, " (")
-	var out []*Column
+	var out []*metadata.Column
 	for _, part := range strings.Split(list, ",") {
 		_, name, _ := strings.Cut(strings.TrimSpace(part), ".")
 		id, err := strconv.ParseInt(strings.TrimPrefix(name, "c"), 10, 32)
 		if err != nil {
 			return nil
 		}
-		if c := t.object.Table.columnByID(int32(id)); c != nil {
+		if c := t.object.Table.ColumnByID(int32(id)); c != nil {
 			out = append(out, c)
 		}
 	}
 	return out
 }
 
-func (t *writeTarget) failedColumn(text string) *Column {
+func (t *writeTarget) failedColumn(text string) *metadata.Column {
 	if list := t.failedColumns(text); len(list) > 0 {
 		return list[0]
 	}
@@ -72,7 +73,7 @@ func (t *writeTarget) failedColumn(text string) *Column {
 }
 
 // duplicate is 2627 or 2601.
-func (s *Session) duplicate(t *writeTarget, text string, key func(*Column) string) *sqlerr.Error {
+func (s *Session) duplicate(t *writeTarget, text string, key func(*metadata.Column) string) *sqlerr.Error {
 	index := t.failedIndex(text)
 	if index == nil {
 		return nil
@@ -80,7 +81,7 @@ func (s *Session) duplicate(t *writeTarget, text string, key func(*Column) strin
 	values := make([]string, len(index.Keys))
 	known := true
 	for i, k := range index.Keys {
-		c := t.object.Table.columnByID(k.Column)
+		c := t.object.Table.ColumnByID(k.Column)
 		values[i] = key(c)
 		known = known && values[i] != "" && c.Computed == ""
 	}
@@ -98,7 +99,7 @@ func (s *Session) duplicate(t *writeTarget, text string, key func(*Column) strin
 	return sqlerr.New(2601, 1, t.String(), index.Name, shown)
 }
 
-func (t *writeTarget) failedIndex(text string) *Index {
+func (t *writeTarget) failedIndex(text string) *metadata.Index {
 	if _, rest, ok := strings.Cut(text, "index '"); ok {
 		// A unique index's twin for NULLs is named after it.
 		name, _, _ := strings.Cut(rest, "'")
@@ -138,14 +139,14 @@ func (s *Session) conflict(t *writeTarget, id int32) *sqlerr.Error {
 	if err != nil {
 		return asError(err)
 	}
-	o := sch.objects[id]
+	o := sch.Objects[id]
 	if o == nil {
 		return sqlerr.New(547, 0, t.verb, "CHECK", strconv.Itoa(int(id)), t.database, t.String(), "", "", "")
 	}
-	table := sch.objects[o.Parent]
+	table := sch.Objects[o.Parent]
 	kind, column := "CHECK", int32(0)
 	switch {
-	case o.Kind == kindCheck:
+	case o.Kind == metadata.KindCheck:
 		column = o.Column
 	case o.Parent != t.object.ID:
 		kind = "REFERENCE"
@@ -154,26 +155,26 @@ func (s *Session) conflict(t *writeTarget, id int32) *sqlerr.Error {
 		kind, column = "SAME TABLE REFERENCE", o.ForeignKey.Columns[0]
 	default:
 		kind, column = "FOREIGN KEY", o.ForeignKey.RefColumns[0]
-		table = sch.objects[o.ForeignKey.Referenced]
+		table = sch.Objects[o.ForeignKey.Referenced]
 		if o.ForeignKey.Referenced == o.Parent {
 			kind = "FOREIGN KEY SAME TABLE"
 		}
 	}
 	label, name, end := "", "", ""
 	if column != 0 && table != nil && (o.ForeignKey == nil || len(o.ForeignKey.Columns) == 1) {
-		if c := table.Table.columnByID(column); c != nil {
+		if c := table.Table.ColumnByID(column); c != nil {
 			label, name, end = ", column '", c.Name, "'"
 		}
 	}
 	where := t.String()
 	if table != nil {
-		where = sch.schemaName(table) + "." + table.shownName()
+		where = sch.SchemaName(table) + "." + table.ShownName()
 	}
 	return sqlerr.New(547, 0, t.verb, kind, o.Name, t.database, where, label, name, end)
 }
 
 // storeError is the error of a parameter's conversion to a column's type.
-func (s *Session) storeError(e *sqlerr.Error, c *Column, v any) error {
+func (s *Session) storeError(e *sqlerr.Error, c *metadata.Column, v any) error {
 	if s.target == nil {
 		copied := *e
 		return &copied
@@ -181,7 +182,7 @@ func (s *Session) storeError(e *sqlerr.Error, c *Column, v any) error {
 	return truncation(e, s.target, c, v)
 }
 
-func (s *Session) nullError(c *Column) error {
+func (s *Session) nullError(c *metadata.Column) error {
 	if s.target == nil {
 		return sqlerr.New(515, 2, c.Name, "", "INSERT")
 	}
@@ -191,7 +192,7 @@ func (s *Session) nullError(c *Column) error {
 // nullInColumn is the error of tsql_notnull.
 func (st *connState) nullInColumn(_, column int32) *sqlerr.Error {
 	if st.session != nil && st.session.target != nil {
-		if c := st.session.target.object.Table.columnByID(column); c != nil {
+		if c := st.session.target.object.Table.ColumnByID(column); c != nil {
 			return nullError(st.session.target, c)
 		}
 	}
@@ -202,9 +203,9 @@ func (st *connState) nullInColumn(_, column int32) *sqlerr.Error {
 func (st *connState) store(args []sqlite.Value) (any, *sqlerr.Error) {
 	raw := storage.ArgumentValue(args[0])
 	from, to, column := sqltype.Unpack(args[1].Int64()), sqltype.Unpack(args[2].Int64()), int32(args[3].Int64())
-	var c *Column
+	var c *metadata.Column
 	if st.session != nil && st.session.target != nil {
-		c = st.session.target.object.Table.columnByID(column)
+		c = st.session.target.object.Table.ColumnByID(column)
 	}
 	if raw == nil {
 		if c != nil && !c.Nullable {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/sqlc-dev/teesql/ast"
 
+	"geosql.dev/operator/standin/metadata"
 	"geosql.dev/operator/standin/sqlerr"
 	"geosql.dev/operator/standin/syntax"
 	"geosql.dev/operator/standin/tds"
@@ -140,18 +141,18 @@ func (s *Session) addSchema(ctx context.Context, n *ast.CreateSchemaStatement) e
 		}
 	}
 	return s.changeSchema(ctx, objectName{}, func(d *ddl) error {
-		if d.sch.schemaByName(n.Name.Value) != nil {
+		if d.sch.SchemaByName(n.Name.Value) != nil {
 			return sqlerr.New(2714, 6, n.Name.Value)
 		}
-		ids := make([]int, 0, len(d.sch.schemas))
-		for id := range d.sch.schemas {
+		ids := make([]int, 0, len(d.sch.Schemas))
+		for id := range d.sch.Schemas {
 			if id < 16384 {
 				ids = append(ids, int(id))
 			}
 		}
 		sort.Ints(ids)
 		id := int64(ids[len(ids)-1] + 1)
-		d.sch.schemas[int32(id)] = &SchemaName{ID: int32(id), Name: n.Name.Value, Principal: int32(owner)}
+		d.sch.Schemas[int32(id)] = &metadata.Schema{ID: int32(id), Name: n.Name.Value, Principal: int32(owner)}
 		return d.exec("INSERT INTO __schemas VALUES (?, ?, ?)", id, n.Name.Value, owner)
 	})
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/sqlc-dev/teesql/ast"
 	"zombiezen.com/go/sqlite"
 
+	"geosql.dev/operator/standin/metadata"
 	"geosql.dev/operator/standin/sqlerr"
 	"geosql.dev/operator/standin/sqltype"
 	"geosql.dev/operator/standin/syntax"
@@ -105,7 +106,7 @@ func (b *binder) recursive(c *cte, n *ast.CommonTableExpression) {
 		types[i] = o.expr.typ
 	}
 	counted := false
-	level := columnName(int32(len(c.outputs) + 1))
+	level := metadata.ColumnName(int32(len(c.outputs) + 1))
 	steps := make([]string, len(members))
 	for i, member := range members {
 		b.checkRecursive(c.name, member)
@@ -121,7 +122,7 @@ func (b *binder) recursive(c *cte, n *ast.CommonTableExpression) {
 	b.ctes = b.ctes[:len(b.ctes)-1]
 	columns := make([]string, len(c.outputs))
 	for i := range columns {
-		columns[i] = columnName(int32(i + 1))
+		columns[i] = metadata.ColumnName(int32(i + 1))
 	}
 	b.recursives = append(b.recursives, c)
 	if counted {
@@ -153,7 +154,7 @@ func (b *binder) cteSource(sc *scope, c *cte, alias string) string {
 	src := &source{alias: alias, sqlite: b.nextAlias()}
 	c.source = src.sqlite
 	for i, o := range c.outputs {
-		src.addOutput(o.name, src.sqlite+"."+columnName(int32(i+1)), o.expr, nil)
+		src.addOutput(o.name, src.sqlite+"."+metadata.ColumnName(int32(i+1)), o.expr, nil)
 		src.columns[i].nullable = true
 	}
 	sc.add(src)
@@ -171,7 +172,7 @@ func withRecursive(recursives []*cte) string {
 	for _, c := range recursives {
 		columns := make([]string, len(c.outputs))
 		for i := range columns {
-			columns[i] = columnName(int32(i + 1))
+			columns[i] = metadata.ColumnName(int32(i + 1))
 		}
 		if c.level != "" {
 			columns = append(columns, c.level)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/sqlc-dev/teesql/ast"
 
+	"geosql.dev/operator/standin/metadata"
 	"geosql.dev/operator/standin/sqlerr"
 	"geosql.dev/operator/standin/sqltype"
 	"geosql.dev/operator/standin/syntax"
@@ -66,7 +67,7 @@ func (b *binder) cursorPlan(c *cursor) *plan {
 		o.hidden = func(sc *scope, _ []output) []output {
 			var hidden []output
 			for _, src := range sc.sources {
-				if src.object == nil || src.object.Kind != kindTable {
+				if src.object == nil || src.object.Kind != metadata.KindTable {
 					continue
 				}
 				c.tables = append(c.tables, src)

@@ -8,146 +8,17 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
-	"github.com/google/uuid"
-
+	"geosql.dev/operator/standin/metadata"
 	"geosql.dev/operator/standin/sqlerr"
 	"geosql.dev/operator/standin/storage"
 )
 
-// File groups and files but a database's first two are kept with its objects, in its own catalogue: they are in backups, travel
-// with the log and are undone with it. They have no name among objects.
-const (
-	kindFileGroup = "FG"
-	kindFile      = "file"
-)
-
-// primaryGroup is the data_space_id of PRIMARY.
-const primaryGroup = 1
-
-// FileGroup is what a file group adds to an object (sys.filegroups).
-type FileGroup struct {
-	ID                         int32
-	GUID                       uuid.UUID
-	Default, ReadOnly, GrowAll bool
-}
-
-// Place is where the rows of a table or an index are: the file group or partition scheme, 0 for PRIMARY, and the column that a
-// scheme partitions by.
-type Place struct {
-	Space  int32 `json:"space,omitempty"`
-	Column int32 `json:"column,omitempty"`
-}
-
-// space is the place's data_space_id.
-func (p Place) space() int32 {
-	if p.Space == 0 {
-		return primaryGroup
-	}
-	return p.Space
-}
-
-// placement tells whether an object is kept with the placements, not among the objects.
-func (o *Object) placement() bool {
-	return o.FileGroup != nil || o.File != nil || o.Function != nil || o.Scheme != nil || o.Kind == kindScopedConfiguration
-}
-
-// placementRow is the number under which a placement is kept: apart from those of objects, which are positive.
-func placementRow(kind string, id int32) int32 {
-	return map[string]int32{kindFileGroup: -1_000_000, kindPartitionScheme: -1_000_000, kindFile: -3_000_000, kindPartitionFunction: -4_000_000, kindScopedConfiguration: -5_000_000}[kind] - id
-}
-
-func newFileGroup(id int32, name string, g FileGroup) *Object {
-	now := time.Now().UTC()
-	g.ID = id
-	return &Object{ID: placementRow(kindFileGroup, id), Name: name, Kind: kindFileGroup, Created: now, Modified: now, FileGroup: &g}
-}
-
-func newFileObject(f File) *Object {
-	now := time.Now().UTC()
-	return &Object{ID: placementRow(kindFile, f.ID), Name: f.LogicalName, Kind: kindFile, Created: now, Modified: now, File: &f}
-}
-
-// placed are the placements of a kind, in the order of their numbers.
-func (s *schema) placed(kind string) []*Object {
-	var out []*Object
-	for _, o := range s.placements {
-		if o.Kind == kind {
-			out = append(out, o)
-		}
-	}
-	slices.SortFunc(out, func(a, b *Object) int { return cmp.Compare(b.ID, a.ID) })
-	return out
-}
-
-// fileGroups are those of a database, PRIMARY first. One is the default.
-func (s *schema) fileGroups() []*Object {
-	out := s.placed(kindFileGroup)
-	if len(out) == 0 || out[0].FileGroup.ID != primaryGroup {
-		out = append([]*Object{newFileGroup(primaryGroup, "PRIMARY", FileGroup{})}, out...)
-	}
-	other := false
-	for _, o := range out[1:] {
-		other = other || o.FileGroup.Default
-	}
-	first := *out[0]
-	group := *first.FileGroup
-	group.Default = !other
-	first.FileGroup = &group
-	out[0] = &first
-	return out
-}
-
-// fileGroup finds a file group by its name; nil when there is none.
-func (s *schema) fileGroup(name string) *Object {
-	for _, o := range s.fileGroups() {
-		if strings.EqualFold(o.Name, name) {
-			return o
-		}
-	}
-	return nil
-}
-
-// fileGroupOf finds a file group by its data_space_id; nil when there is none.
-func (s *schema) fileGroupOf(space int32) *Object {
-	for _, o := range s.fileGroups() {
-		if o.FileGroup.ID == space {
-			return o
-		}
-	}
-	return nil
-}
-
-// defaultGroup is the file group for what no statement places.
-func (s *schema) defaultGroup() *Object {
-	groups := s.fileGroups()
-	for _, o := range groups {
-		if o.FileGroup.Default {
-			return o
-		}
-	}
-	return groups[0]
-}
-
-// hasFiles tells whether a file group has any.
-func (s *schema) hasFiles(group int32) bool {
-	if group == primaryGroup {
-		return true
-	}
-	for _, o := range s.placed(kindFile) {
-		if o.File.Group == group {
-			return true
-		}
-	}
-	return false
-}
-
 // savePlacement stores a placement.
-func (d *ddl) savePlacement(o *Object) error {
+func (d *ddl) savePlacement(o *metadata.Object) error {
 	o.Modified = time.Now().UTC()
-	d.sch.placements[o.ID] = o
+	d.sch.Add(o)
 	doc, err := json.Marshal(o)
 	if err != nil {
 		return err
@@ -156,14 +27,14 @@ func (d *ddl) savePlacement(o *Object) error {
 }
 
 // removePlacement forgets one.
-func (d *ddl) removePlacement(o *Object) error {
-	delete(d.sch.placements, o.ID)
+func (d *ddl) removePlacement(o *metadata.Object) error {
+	d.sch.Remove(o)
 	return d.exec("DELETE FROM __objects WHERE id = ?", int64(o.ID))
 }
 
 // catalogue is what a database itself has of its objects and files by the last commit, whoever may use it now; nil where it cannot be
 // read, as when it is offline or being restored.
-func (db *Database) catalogue(ctx context.Context) *schema {
+func (db *Database) catalogue(ctx context.Context) *metadata.Catalog {
 	st := db.Storage()
 	if st == nil || db.State() != Online {
 		return nil
@@ -178,14 +49,14 @@ func (db *Database) catalogue(ctx context.Context) *schema {
 		return nil
 	}
 	defer leave()
-	version, err := schemaVersion(r.Conn())
+	version, err := metadata.Version(r.Conn())
 	if err != nil {
 		return nil
 	}
 	if sch := db.schemas.get(version); sch != nil {
 		return sch
 	}
-	sch, err := loadSchema(r.Conn(), version)
+	sch, err := metadata.Load(r.Conn(), version)
 	if err != nil {
 		return nil
 	}
@@ -195,7 +66,7 @@ func (db *Database) catalogue(ctx context.Context) *schema {
 
 // files are all files of a database, by file_id: the first two as master has them, the others as the database itself has them, or as
 // master last saw them where it cannot be read. Where a file is, is each server's own.
-func (db *Database) files(ctx context.Context) []File {
+func (db *Database) files(ctx context.Context) []metadata.File {
 	known := db.Info().Files
 	if db.System() {
 		return known
@@ -204,13 +75,13 @@ func (db *Database) files(ctx context.Context) []File {
 	if sch == nil {
 		return known
 	}
-	var out []File
+	var out []metadata.File
 	for _, f := range known {
 		if f.ID <= 2 {
 			out = append(out, f)
 		}
 	}
-	for _, o := range sch.placed(kindFile) {
+	for _, o := range sch.Placed(metadata.KindFile) {
 		f := *o.File
 		for _, k := range known {
 			if k.GUID == f.GUID && k.ID == f.ID {
@@ -219,7 +90,7 @@ func (db *Database) files(ctx context.Context) []File {
 		}
 		out = append(out, f)
 	}
-	slices.SortFunc(out, func(a, b File) int { return cmp.Compare(a.ID, b.ID) })
+	slices.SortFunc(out, func(a, b metadata.File) int { return cmp.Compare(a.ID, b.ID) })
 	return out
 }
 
@@ -229,13 +100,13 @@ func (db *Database) noteFiles(ctx context.Context) error {
 }
 
 // preparePlacements makes the file groups and files that CREATE DATABASE declares, before the database is known.
-func (inst *Instance) preparePlacements(ctx context.Context, db *Database, list []*Object) error {
+func (inst *Instance) preparePlacements(ctx context.Context, db *Database, list []*metadata.Object) error {
 	if len(list) == 0 {
 		return nil
 	}
 	return inTransaction(ctx, db.storage, func(tx *storage.Tx) error {
 		tx.ChangesMetadata()
-		d := &ddl{ctx: ctx, space: db.info.ID, db: db, sch: emptySchema(), conn: tx.Conn(), tx: tx}
+		d := &ddl{ctx: ctx, space: db.info.ID, db: db, sch: metadata.Empty(), conn: tx.Conn(), tx: tx}
 		for _, o := range list {
 			if err := d.savePlacement(o); err != nil {
 				return fmt.Errorf("record the files of database %q: %w", db.Name(), err)
@@ -260,7 +131,7 @@ func groupNames(ctx context.Context, db *Database) map[int32]string {
 		return nil
 	}
 	out := map[int32]string{}
-	for _, o := range sch.fileGroups() {
+	for _, o := range sch.FileGroups() {
 		out[o.FileGroup.ID] = o.Name
 	}
 	return out

@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"geosql.dev/operator/standin/metadata"
 	"geosql.dev/operator/standin/storage"
 )
 
@@ -32,39 +33,13 @@ func (s DatabaseState) String() string {
 	return [...]string{"ONLINE", "RESTORING", "RECOVERING", "RECOVERY_PENDING", "SUSPECT", "EMERGENCY", "OFFLINE"}[s]
 }
 
-// File is one file of a database (sys.database_files).
-type File struct {
-	ID           int32
-	Log          bool
-	LogicalName  string
-	PhysicalName string
-	// SizePages, MaxSizePages and Growth are as declared, in 8 KB pages; MaxSizePages -1 is unlimited.
-	SizePages, MaxSizePages, Growth int64
-	PercentGrowth                   bool
-	// Effective is where a file of tempdb is until the next start, when PhysicalName was changed.
-	Effective string
-	// Group is the data_space_id of a data file, 0 for PRIMARY. GUID is file_guid of all but the first two.
-	Group int32     `json:",omitempty"`
-	GUID  uuid.UUID `json:",omitzero"`
-	// Emptied tells that DBCC SHRINKFILE (EMPTYFILE) has moved away what the file had.
-	Emptied bool `json:",omitempty"`
-}
-
-// group is the data_space_id of a file, 0 of one of the log.
-func (f File) group() int32 {
-	if f.Log {
-		return 0
-	}
-	return max(f.Group, primaryGroup)
-}
-
 // DatabaseInfo is what master knows of a database.
 type DatabaseInfo struct {
 	ID       int32
 	Name     string
 	Created  time.Time
 	OwnerSID []byte
-	Files    []File
+	Files    []metadata.File
 	// Collation is the database's collation name.
 	Collation          string
 	CompatibilityLevel int
@@ -90,7 +65,7 @@ type DatabaseInfo struct {
 	// attached tells that the files were there before the database, and stay where it cannot be added.
 	attached bool
 	// placements are what CREATE DATABASE declares beside the first two files, until the database has them.
-	placements []*Object
+	placements []*metadata.Object
 }
 
 // Database is one database of the instance.

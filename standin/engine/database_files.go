@@ -10,13 +10,14 @@ import (
 
 	"github.com/google/uuid"
 
+	"geosql.dev/operator/standin/metadata"
 	"geosql.dev/operator/standin/sqlerr"
 	"geosql.dev/operator/standin/syntax"
 )
 
 // declaredFiles are the files of CREATE DATABASE, with defaults where none are declared: those of PRIMARY, the log's, those of other
 // file groups. Source: docs/t-sql/statements/create-database-transact-sql.md.
-func (inst *Instance) declaredFiles(n *syntax.CreateDatabase) ([]File, error) {
+func (inst *Instance) declaredFiles(n *syntax.CreateDatabase) ([]metadata.File, error) {
 	files := inst.defaultFiles(n.Name)
 	if n.ForAttach || n.ForAttachRebuildLog {
 		n = inst.withLog(n)
@@ -55,7 +56,7 @@ func (inst *Instance) declaredFiles(n *syntax.CreateDatabase) ([]File, error) {
 	}
 	for i, g := range n.FileGroups {
 		for _, f := range g.Files {
-			if err := add(f, false, 0, int32(i)+primaryGroup+1); err != nil {
+			if err := add(f, false, 0, int32(i)+metadata.PrimaryGroup+1); err != nil {
 				return nil, err
 			}
 		}
@@ -69,15 +70,15 @@ func (inst *Instance) declaredFiles(n *syntax.CreateDatabase) ([]File, error) {
 		attached(files)
 	}
 	for _, f := range files {
-		if err := f.named(); err != nil {
+		if err := fileNamed(f); err != nil {
 			return nil, err
 		}
 	}
 	return files, differentNames(files, 3)
 }
 
-// named refuses a file without NAME or FILENAME (docs/t-sql/statements/create-database-transact-sql.md, filespec).
-func (f File) named() error {
+// fileNamed refuses a file without NAME or FILENAME (docs/t-sql/statements/create-database-transact-sql.md, filespec).
+func fileNamed(f metadata.File) error {
 	switch {
 	case f.PhysicalName == "":
 		return sqlerr.New(1036, 1, "FILENAME")
@@ -109,7 +110,7 @@ func (inst *Instance) withLog(n *syntax.CreateDatabase) *syntax.CreateDatabase {
 }
 
 // attached names the files of FOR ATTACH, which need no NAME, after themselves.
-func attached(files []File) {
+func attached(files []metadata.File) {
 	for i, f := range files {
 		if f.LogicalName == "" {
 			base := filepath.Base(f.PhysicalName)
@@ -119,7 +120,7 @@ func attached(files []File) {
 }
 
 // present refuses to attach files that are not there (5120): of a database's files its first two are on disk.
-func (inst *Instance) present(files []File) error {
+func (inst *Instance) present(files []metadata.File) error {
 	for _, f := range files {
 		if f.ID > 2 {
 			continue
@@ -132,7 +133,7 @@ func (inst *Instance) present(files []File) error {
 }
 
 // differentNames is 1828 where two files have one logical name.
-func differentNames(files []File, state uint8) error {
+func differentNames(files []metadata.File, state uint8) error {
 	seen := map[string]bool{}
 	for _, f := range files {
 		if seen[lower(f.LogicalName)] {
@@ -144,8 +145,8 @@ func differentNames(files []File, state uint8) error {
 }
 
 // declaredPlacements are the file groups of CREATE DATABASE, and of its files those that the database's own catalogue has.
-func declaredPlacements(n *syntax.CreateDatabase, files []File) ([]*Object, error) {
-	var out []*Object
+func declaredPlacements(n *syntax.CreateDatabase, files []metadata.File) ([]*metadata.Object, error) {
+	var out []*metadata.Object
 	seen := map[string]bool{"primary": true}
 	chosen := false
 	for i, g := range n.FileGroups {
@@ -156,20 +157,20 @@ func declaredPlacements(n *syntax.CreateDatabase, files []File) ([]*Object, erro
 		if err := groupName(g.Name); err != nil {
 			return nil, err
 		}
-		out = append(out, newFileGroup(int32(i)+primaryGroup+1, g.Name, FileGroup{GUID: uuid.New(), Default: g.Default && !chosen}))
+		out = append(out, metadata.NewFileGroup(int32(i)+metadata.PrimaryGroup+1, g.Name, metadata.FileGroup{GUID: uuid.New(), Default: g.Default && !chosen}))
 		chosen = chosen || g.Default
 	}
 	for _, f := range files {
 		if f.ID > 2 {
-			out = append(out, newFileObject(f))
+			out = append(out, metadata.NewFile(f))
 		}
 	}
 	return out, nil
 }
 
 // newFile is a file as it is declared, with the defaults for what is not.
-func newFile(f syntax.FileSpec, log bool, group int32) (File, error) {
-	file := File{Log: log, LogicalName: f.LogicalName, SizePages: 1024, MaxSizePages: -1, Growth: 8192, Group: group}
+func newFile(f syntax.FileSpec, log bool, group int32) (metadata.File, error) {
+	file := metadata.File{Log: log, LogicalName: f.LogicalName, SizePages: 1024, MaxSizePages: -1, Growth: 8192, Group: group}
 	if log {
 		file.MaxSizePages = maxLogPages
 	}
@@ -177,7 +178,7 @@ func newFile(f syntax.FileSpec, log bool, group int32) (File, error) {
 	return file, err
 }
 
-func declare(file *File, f syntax.FileSpec) error {
+func declare(file *metadata.File, f syntax.FileSpec) error {
 	if f.FileName != nil {
 		file.PhysicalName = *f.FileName
 	}

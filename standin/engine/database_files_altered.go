@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"geosql.dev/operator/standin/metadata"
 	"geosql.dev/operator/standin/sqlerr"
 	"geosql.dev/operator/standin/storage"
 	"geosql.dev/operator/standin/syntax"
@@ -20,11 +21,11 @@ func (s *Session) addFiles(ctx context.Context, db *Database, a syntax.DBAddFile
 	if db.ID() == 1 || db.ID() == 3 {
 		return sqlerr.New(5013, 1)
 	}
-	var added []File
+	var added []metadata.File
 	for _, f := range a.Files {
 		file, err := newFile(f, a.Log, 0)
 		if err == nil {
-			err = file.named()
+			err = fileNamed(file)
 		}
 		if err != nil {
 			return err
@@ -48,9 +49,9 @@ func (s *Session) addFiles(ctx context.Context, db *Database, a syntax.DBAddFile
 		if err := d.differentFiles(4, added...); err != nil {
 			return err // another session was faster
 		}
-		group := d.sch.fileGroupOf(primaryGroup)
+		group := d.sch.FileGroupByID(metadata.PrimaryGroup)
 		if a.FileGroup != "" {
-			group = d.sch.fileGroup(a.FileGroup)
+			group = d.sch.FileGroup(a.FileGroup)
 		}
 		switch {
 		case group == nil:
@@ -59,15 +60,15 @@ func (s *Session) addFiles(ctx context.Context, db *Database, a syntax.DBAddFile
 			return sqlerr.New(5048, 1, group.Name)
 		}
 		next := int32(3)
-		for _, o := range d.sch.placed(kindFile) {
+		for _, o := range d.sch.Placed(metadata.KindFile) {
 			next = max(next, o.File.ID+1)
 		}
 		for _, f := range added {
 			f.ID = next
-			if !a.Log && group.FileGroup.ID != primaryGroup {
+			if !a.Log && group.FileGroup.ID != metadata.PrimaryGroup {
 				f.Group = group.FileGroup.ID
 			}
-			if err := d.savePlacement(newFileObject(f)); err != nil {
+			if err := d.savePlacement(metadata.NewFile(f)); err != nil {
 				return err
 			}
 			next++
@@ -78,15 +79,15 @@ func (s *Session) addFiles(ctx context.Context, db *Database, a syntax.DBAddFile
 
 // differentFiles is 1828 where a file that is about to be has the logical name of another one: of a new file's, or of one that the database
 // has and that is not changed by it.
-func (d *ddl) differentFiles(state uint8, files ...File) error {
+func (d *ddl) differentFiles(state uint8, files ...metadata.File) error {
 	for _, f := range d.db.Info().Files {
 		if f.ID <= 2 {
 			files = append(files, f)
 		}
 	}
 	changed := len(files)
-	for _, o := range d.sch.placed(kindFile) {
-		if !slices.ContainsFunc(files[:changed], func(f File) bool { return f.ID == o.File.ID }) {
+	for _, o := range d.sch.Placed(metadata.KindFile) {
+		if !slices.ContainsFunc(files[:changed], func(f metadata.File) bool { return f.ID == o.File.ID }) {
 			files = append(files, *o.File)
 		}
 	}
@@ -94,7 +95,7 @@ func (d *ddl) differentFiles(state uint8, files ...File) error {
 }
 
 // fileNamesFree refuses logical names that the database has and paths that any database has.
-func (s *Session) fileNamesFree(ctx context.Context, db *Database, added []File) error {
+func (s *Session) fileNamesFree(ctx context.Context, db *Database, added []metadata.File) error {
 	if err := differentNames(append(db.files(ctx), added...), 4); err != nil {
 		return err
 	}
@@ -111,7 +112,7 @@ func (s *Session) fileNamesFree(ctx context.Context, db *Database, added []File)
 }
 
 // addSystemFiles adds files to tempdb and msdb, which master has in its list: tempdb is made anew at every start.
-func (s *Session) addSystemFiles(ctx context.Context, db *Database, a syntax.DBAddFile, added []File) error {
+func (s *Session) addSystemFiles(ctx context.Context, db *Database, a syntax.DBAddFile, added []metadata.File) error {
 	if a.FileGroup != "" && !strings.EqualFold(a.FileGroup, "PRIMARY") {
 		return sqlerr.New(1921, 4, "filegroup", a.FileGroup)
 	}
@@ -150,7 +151,7 @@ func (s *Session) modifyFile(ctx context.Context, db *Database, f syntax.FileSpe
 		return db.Update(ctx, func(i *DatabaseInfo) {
 			for n := range i.Files {
 				if i.Files[n].ID == old.ID {
-					i.Files[n].modify(f, db.ID() == 2)
+					modifyFile(&i.Files[n], f, db.ID() == 2)
 				}
 			}
 		})
@@ -159,14 +160,14 @@ func (s *Session) modifyFile(ctx context.Context, db *Database, f syntax.FileSpe
 	path := f.FileName
 	f.FileName = nil
 	err = s.changeFiles(ctx, db, func(d *ddl) error {
-		o := d.sch.placements[placementRow(kindFile, old.ID)]
+		o := d.sch.Placement(metadata.KindFile, old.ID)
 		if o == nil {
 			return sqlerr.New(5041, 1, old.LogicalName)
 		}
-		if g := d.sch.fileGroupOf(o.File.group()); g != nil && g.FileGroup.ReadOnly {
+		if g := d.sch.FileGroupByID(o.File.DataSpace()); g != nil && g.FileGroup.ReadOnly {
 			return sqlerr.New(5048, 3, g.Name)
 		}
-		o.File.modify(f, false)
+		modifyFile(o.File, f, false)
 		o.Name = o.File.LogicalName
 		if err := d.differentFiles(3, *o.File); err != nil {
 			return err // another session was faster
@@ -188,8 +189,8 @@ func (s *Session) modifyFile(ctx context.Context, db *Database, f syntax.FileSpe
 	return w.Message(sqlerr.New(5018, 1, old.LogicalName))
 }
 
-// modify is what MODIFY FILE makes of a file. One of tempdb stays where it is until the next start.
-func (f *File) modify(spec syntax.FileSpec, keeps bool) {
+// modifyFile is what MODIFY FILE makes of a file. One of tempdb stays where it is until the next start.
+func modifyFile(f *metadata.File, spec syntax.FileSpec, keeps bool) {
 	if keeps && f.Effective == "" {
 		f.Effective = f.PhysicalName
 	}
@@ -200,9 +201,9 @@ func (f *File) modify(spec syntax.FileSpec, keeps bool) {
 }
 
 // fileToModify finds the file that MODIFY FILE names, and refuses what it cannot be made.
-func (s *Session) fileToModify(ctx context.Context, db *Database, f syntax.FileSpec) (File, error) {
+func (s *Session) fileToModify(ctx context.Context, db *Database, f syntax.FileSpec) (metadata.File, error) {
 	if f.LogicalName == "" {
-		return File{}, sqlerr.New(5036, 1)
+		return metadata.File{}, sqlerr.New(5036, 1)
 	}
 	files := db.files(ctx)
 	for _, old := range files {
@@ -221,7 +222,7 @@ func (s *Session) fileToModify(ctx context.Context, db *Database, f syntax.FileS
 			return old, sqlerr.New(5039, 1)
 		}
 		if f.NewName != nil && !strings.EqualFold(*f.NewName, f.LogicalName) {
-			if err := differentNames(append(files, File{LogicalName: *f.NewName}), 3); err != nil {
+			if err := differentNames(append(files, metadata.File{LogicalName: *f.NewName}), 3); err != nil {
 				return old, err
 			}
 		}
@@ -230,14 +231,14 @@ func (s *Session) fileToModify(ctx context.Context, db *Database, f syntax.FileS
 		}
 		return old, nil
 	}
-	return File{}, sqlerr.New(5041, 1, f.LogicalName)
+	return metadata.File{}, sqlerr.New(5041, 1, f.LogicalName)
 }
 
 // maxLogPages is the greatest size of a log file, 2 TB (docs/sql-server/maximum-capacity-specifications-for-sql-server.md).
 const maxLogPages = 268435456
 
 // limitLog holds a database's log to the MAXSIZE of its file.
-func limitLog(st *storage.Database, files []File) {
+func limitLog(st *storage.Database, files []metadata.File) {
 	if st == nil {
 		return
 	}
@@ -279,22 +280,22 @@ func (s *Session) removeFile(ctx context.Context, db *Database, name string, w t
 	return sqlerr.New(5009, 9)
 }
 
-func (d *ddl) removeFile(f File) error {
-	o := d.sch.placements[placementRow(kindFile, f.ID)]
+func (d *ddl) removeFile(f metadata.File) error {
+	o := d.sch.Placement(metadata.KindFile, f.ID)
 	if o == nil {
 		return sqlerr.New(5009, 9)
 	}
-	if g := d.sch.fileGroupOf(f.group()); g != nil {
+	if g := d.sch.FileGroupByID(f.DataSpace()); g != nil {
 		others := 0
-		for _, other := range d.sch.placed(kindFile) {
-			if other.File.ID != f.ID && other.File.group() == f.group() {
+		for _, other := range d.sch.Placed(metadata.KindFile) {
+			if other.File.ID != f.ID && other.File.DataSpace() == f.DataSpace() {
 				others++
 			}
 		}
 		switch {
 		case g.FileGroup.ReadOnly:
 			return sqlerr.New(5055, 3, f.LogicalName)
-		case g.FileGroup.Default && others == 0 && g.FileGroup.ID != primaryGroup:
+		case g.FileGroup.Default && others == 0 && g.FileGroup.ID != metadata.PrimaryGroup:
 			return sqlerr.New(5031, 1, f.LogicalName)
 		}
 		holds, err := d.holds(f)
@@ -310,14 +311,14 @@ func (d *ddl) removeFile(f File) error {
 
 // holds tells whether a data file has a file group's rows. They are taken to be in its first file that was not emptied: a database has
 // one store, which knows no files.
-func (d *ddl) holds(f File) (bool, error) {
-	if f.Log || f.Emptied || f.group() == primaryGroup {
+func (d *ddl) holds(f metadata.File) (bool, error) {
+	if f.Log || f.Emptied || f.DataSpace() == metadata.PrimaryGroup {
 		return false, nil
 	}
-	for _, o := range d.sch.placed(kindFile) {
-		if o.File.group() == f.group() && o.File.ID < f.ID && !o.File.Emptied {
+	for _, o := range d.sch.Placed(metadata.KindFile) {
+		if o.File.DataSpace() == f.DataSpace() && o.File.ID < f.ID && !o.File.Emptied {
 			return false, nil
 		}
 	}
-	return d.populated(f.group())
+	return d.populated(f.DataSpace())
 }

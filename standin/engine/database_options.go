@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"geosql.dev/operator/standin/metadata"
 	"geosql.dev/operator/standin/sqlerr"
 	"geosql.dev/operator/standin/storage"
 	"geosql.dev/operator/standin/syntax"
@@ -231,7 +232,7 @@ func (s *Session) setOffline(ctx context.Context, db *Database, offline bool, a 
 }
 
 // checkPaths refuses files in folders that don't exist (5133).
-func (inst *Instance) checkPaths(files []File) error {
+func (inst *Instance) checkPaths(files []metadata.File) error {
 	for _, f := range files {
 		if err := inst.makeMount(f.PhysicalName); err != nil {
 			return err

@@ -15,6 +15,7 @@ import (
 	"zombiezen.com/go/sqlite"
 	"zombiezen.com/go/sqlite/sqlitex"
 
+	"geosql.dev/operator/standin/metadata"
 	"geosql.dev/operator/standin/sqlerr"
 	"geosql.dev/operator/standin/sqltype"
 	"geosql.dev/operator/standin/storage"
@@ -67,13 +68,13 @@ func (inst *Instance) recall(info DatabaseInfo) {
 	db.info.Files = opened
 }
 
-func (inst *Instance) newInfo(id int32, name string, files []File) DatabaseInfo {
+func (inst *Instance) newInfo(id int32, name string, files []metadata.File) DatabaseInfo {
 	return DatabaseInfo{ID: id, Name: name, Created: time.Now().UTC(), OwnerSID: []byte{1}, Files: files,
 		Collation: sqltype.DefaultCollation, CompatibilityLevel: 160, UserAccess: "MULTI_USER", BrokerGUID: uuid.New(),
 		Options: map[string]string{}, RecoveryModel: storage.Full}
 }
 
-func filesOf(files []File) storage.Files {
+func filesOf(files []metadata.File) storage.Files {
 	var f storage.Files
 	for _, file := range files {
 		if file.Log && f.Log == "" {
@@ -256,7 +257,7 @@ func (inst *Instance) updateDatabase(ctx context.Context, db *Database, change f
 		options[k] = v
 	}
 	info.Options = options
-	info.Files = append([]File(nil), info.Files...)
+	info.Files = append([]metadata.File(nil), info.Files...)
 	change(&info)
 	if err := inst.saveInfo(ctx, info); err != nil {
 		return fmt.Errorf("record the change of database %q in master: %w", info.Name, err)
@@ -397,9 +398,9 @@ func (inst *Instance) freeID() int32 {
 	return id
 }
 
-func (inst *Instance) defaultFiles(name string) []File {
+func (inst *Instance) defaultFiles(name string) []metadata.File {
 	safe := strings.NewReplacer("/", "_", "\x00", "_").Replace(name)
-	return []File{
+	return []metadata.File{
 		{ID: 1, LogicalName: name, PhysicalName: inst.config.DataDir + "/" + safe + ".mdf", SizePages: 1024, MaxSizePages: -1, Growth: 8192},
 		{ID: 2, Log: true, LogicalName: name + "_log", PhysicalName: inst.config.LogDir + "/" + safe + "_log.ldf", SizePages: 1024, MaxSizePages: 268435456, Growth: 8192},
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/sqlc-dev/teesql/ast"
 	"zombiezen.com/go/sqlite"
 
+	"geosql.dev/operator/standin/metadata"
 	"geosql.dev/operator/standin/sqlerr"
 	"geosql.dev/operator/standin/sqltype"
 	"geosql.dev/operator/standin/tds"
@@ -215,12 +216,12 @@ func (s *Session) checkIdent(ctx context.Context, n *ast.DbccStatement, w tds.Wr
 	name := splitName(text)
 	b := newBinder(ctx, s, s.db.ID())
 	var space int32
-	var sch *schema
-	var o *Object
+	var sch *metadata.Catalog
+	var o *metadata.Object
 	var d *dmlPlan
 	if e := bindSafely(func() {
 		space, sch, o = b.tableToWrite(name, 2501)
-		if o.Table.identityColumn() == nil {
+		if o.Table.IdentityColumn() == nil {
 			b.fail(7997, o.Name)
 		}
 		d = b.dmlPlan("UPDATE", space, sch, o)

@@ -11,6 +11,7 @@ import (
 	"zombiezen.com/go/sqlite"
 	"zombiezen.com/go/sqlite/sqlitex"
 
+	"geosql.dev/operator/standin/metadata"
 	"geosql.dev/operator/standin/sqlerr"
 	"geosql.dev/operator/standin/tds"
 )
@@ -41,7 +42,7 @@ func (s *Session) dbccDatabase(ctx context.Context, n *ast.DbccStatement) (*Data
 }
 
 // dbccObject is an object that a DBCC command names, by name or number; error 2501 when it is not of those wanted.
-func (s *Session) dbccObject(ctx context.Context, db *Database, l *ast.DbccNamedLiteral, wanted func(*Object) bool) (*schema, *Object, error) {
+func (s *Session) dbccObject(ctx context.Context, db *Database, l *ast.DbccNamedLiteral, wanted func(*metadata.Object) bool) (*metadata.Catalog, *metadata.Object, error) {
 	word, err := s.dbccWord(ctx, l)
 	if err != nil {
 		return nil, nil, err
@@ -51,12 +52,12 @@ func (s *Session) dbccObject(ctx context.Context, db *Database, l *ast.DbccNamed
 		return nil, nil, err
 	}
 	name := splitName(word)
-	var o *Object
+	var o *metadata.Object
 	if name.server == "" && (name.database == "" || strings.EqualFold(name.database, db.Name())) {
 		o = s.lookUp(db.ID(), sch, name)
 	}
 	if id, e := strconv.ParseInt(word, 10, 32); e == nil && o == nil {
-		o = sch.objects[int32(id)]
+		o = sch.Objects[int32(id)]
 	}
 	if o == nil || !wanted(o) {
 		return nil, nil, sqlerr.New(2501, 45, word)
@@ -64,7 +65,7 @@ func (s *Session) dbccObject(ctx context.Context, db *Database, l *ast.DbccNamed
 	return sch, o, nil
 }
 
-func isTable(o *Object) bool { return o.Kind == kindTable }
+func isTable(o *metadata.Object) bool { return o.Kind == metadata.KindTable }
 
 // mayCheck refuses what is not understood of a check: repairs, of which there are none, and estimates of space in tempdb.
 func (s *Session) mayCheck(ctx context.Context, n *ast.DbccStatement, db *Database) error {
@@ -93,7 +94,7 @@ func (s *Session) mayCheck(ctx context.Context, n *ast.DbccStatement, db *Databa
 }
 
 // quickCheck has SQLite look at a database's file, or at one table of it.
-func (s *Session) quickCheck(ctx context.Context, db *Database, table *Object) error {
+func (s *Session) quickCheck(ctx context.Context, db *Database, table *metadata.Object) error {
 	conn, release, err := s.readConn(ctx, db)
 	if err != nil {
 		return err
@@ -101,7 +102,7 @@ func (s *Session) quickCheck(ctx context.Context, db *Database, table *Object) e
 	defer release()
 	what := "1"
 	if table != nil {
-		what = table.storageName()
+		what = table.StorageName()
 	}
 	bad := ""
 	err = sqlitex.ExecuteTransient(conn, "PRAGMA main.quick_check("+what+")", &sqlitex.ExecOptions{ResultFunc: func(stmt *sqlite.Stmt) error {
@@ -174,7 +175,7 @@ func (s *Session) fileGroupNamed(ctx context.Context, n *ast.DbccStatement) erro
 	if err != nil {
 		return err
 	}
-	for _, g := range sch.fileGroups() {
+	for _, g := range sch.FileGroups() {
 		if strings.EqualFold(word, g.Name) || word == strconv.Itoa(int(g.FileGroup.ID)) {
 			return nil
 		}
@@ -201,7 +202,7 @@ func (s *Session) checkTable(ctx context.Context, n *ast.DbccStatement, w tds.Wr
 	if err != nil {
 		return err
 	}
-	name := sch.schemaName(o) + "." + o.Name
+	name := sch.SchemaName(o) + "." + o.Name
 	if err := dbccSays(n, w, 2536, name); err != nil {
 		return err
 	}
@@ -222,7 +223,7 @@ func (s *Session) nothingToCorrect(ctx context.Context, n *ast.DbccStatement, w 
 		return err
 	}
 	if len(n.Literals) > 1 {
-		if _, _, err := s.dbccObject(ctx, db, n.Literals[1], func(o *Object) bool { return isTable(o) || o.Kind == kindView }); err != nil {
+		if _, _, err := s.dbccObject(ctx, db, n.Literals[1], func(o *metadata.Object) bool { return isTable(o) || o.Kind == metadata.KindView }); err != nil {
 			return err
 		}
 	}
@@ -258,7 +259,7 @@ func (s *Session) reindex(ctx context.Context, n *ast.DbccStatement, w tds.Write
 			with = " WITH (FILLFACTOR = " + strconv.FormatInt(fill, 10) + ")"
 		}
 	}
-	text := "ALTER INDEX " + index + " ON " + quoteName(sch.schemaName(o)) + "." + quoteName(o.Name) + " REBUILD" + with
+	text := "ALTER INDEX " + index + " ON " + quoteName(sch.SchemaName(o)) + "." + quoteName(o.Name) + " REBUILD" + with
 	if err := s.run(ctx, text, nil, &collectWriter{}); err != nil {
 		return err
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/sqlc-dev/teesql/ast"
 
+	"geosql.dev/operator/standin/metadata"
 	"geosql.dev/operator/standin/sqlerr"
 	"geosql.dev/operator/standin/sqltype"
 	"geosql.dev/operator/standin/tds"
@@ -62,20 +63,22 @@ func (s *Session) checkConstraints(ctx context.Context, n *ast.DbccStatement, w 
 }
 
 // constraintsToCheck are the checks and foreign keys of the table or the one constraint that is named, else of all tables.
-func (s *Session) constraintsToCheck(ctx context.Context, n *ast.DbccStatement, sch *schema, all bool) ([]*Object, error) {
-	judged := func(o *Object) bool { return o.Kind == kindCheck || o.Kind == kindForeignKey }
-	var named *Object
+func (s *Session) constraintsToCheck(ctx context.Context, n *ast.DbccStatement, sch *metadata.Catalog, all bool) ([]*metadata.Object, error) {
+	judged := func(o *metadata.Object) bool {
+		return o.Kind == metadata.KindCheck || o.Kind == metadata.KindForeignKey
+	}
+	var named *metadata.Object
 	if len(n.Literals) > 0 {
 		var err error
-		if _, named, err = s.dbccObject(ctx, s.db, n.Literals[0], func(o *Object) bool { return isTable(o) || judged(o) }); err != nil {
+		if _, named, err = s.dbccObject(ctx, s.db, n.Literals[0], func(o *metadata.Object) bool { return isTable(o) || judged(o) }); err != nil {
 			return nil, err
 		}
 		if judged(named) {
-			return []*Object{named}, nil
+			return []*metadata.Object{named}, nil
 		}
 	}
-	var list []*Object
-	for _, o := range sch.objects {
+	var list []*metadata.Object
+	for _, o := range sch.Objects {
 		if judged(o) && (named == nil || o.Parent == named.ID) && (all || !o.Disabled) {
 			list = append(list, o)
 		}
@@ -85,8 +88,8 @@ func (s *Session) constraintsToCheck(ctx context.Context, n *ast.DbccStatement, 
 }
 
 // violations are the rows of a table that a constraint does not hold for, at most limit of them unless that is 0.
-func (s *Session) violations(ctx context.Context, sch *schema, c *Object, limit int) ([][]any, error) {
-	table := sch.objects[c.Parent]
+func (s *Session) violations(ctx context.Context, sch *metadata.Catalog, c *metadata.Object, limit int) ([][]any, error) {
+	table := sch.Objects[c.Parent]
 	if table == nil || table.Table == nil {
 		return nil, nil
 	}
@@ -103,7 +106,7 @@ func (s *Session) violations(ctx context.Context, sch *schema, c *Object, limit 
 	if limit > 0 {
 		top = fmt.Sprintf("TOP (%d) ", limit)
 	}
-	full := quoteName(sch.schemaName(table)) + "." + quoteName(table.Name)
+	full := quoteName(sch.SchemaName(table)) + "." + quoteName(table.Name)
 	found, err := s.Query(ctx, "SELECT "+top+"CONCAT("+strings.Join(parts, ", ' AND ', ")+", '') AS w FROM "+full+" AS t WHERE "+where)
 	if err != nil {
 		return nil, err
@@ -116,9 +119,9 @@ func (s *Session) violations(ctx context.Context, sch *schema, c *Object, limit 
 }
 
 // violated is the condition of the rows of a table that a constraint does not hold for, and the columns that it reads.
-func (s *Session) violated(ctx context.Context, sch *schema, table, c *Object) (string, []*Column, error) {
-	var read []*Column
-	if c.Kind == kindCheck {
+func (s *Session) violated(ctx context.Context, sch *metadata.Catalog, table, c *metadata.Object) (string, []*metadata.Column, error) {
+	var read []*metadata.Column
+	if c.Kind == metadata.KindCheck {
 		d := &ddl{s: s, ctx: ctx, space: s.db.ID(), db: s.db, sch: sch}
 		for _, column := range table.Table.Columns {
 			used, err := d.checks(table, c, column)
@@ -134,14 +137,14 @@ func (s *Session) violated(ctx context.Context, sch *schema, table, c *Object) (
 		}
 		return "NOT (" + c.Definition + ")", read, nil
 	}
-	parent := sch.objects[c.ForeignKey.Referenced]
+	parent := sch.Objects[c.ForeignKey.Referenced]
 	var given, same []string
 	for i, id := range c.ForeignKey.Columns {
-		own, other := table.Table.columnByID(id), parent.Table.columnByID(c.ForeignKey.RefColumns[i])
+		own, other := table.Table.ColumnByID(id), parent.Table.ColumnByID(c.ForeignKey.RefColumns[i])
 		read = append(read, own)
 		given = append(given, "t."+quoteName(own.Name)+" IS NOT NULL")
 		same = append(same, "p."+quoteName(other.Name)+" = t."+quoteName(own.Name))
 	}
-	return strings.Join(given, " AND ") + " AND NOT EXISTS (SELECT * FROM " + quoteName(sch.schemaName(parent)) + "." + quoteName(parent.Name) + " AS p WHERE " +
+	return strings.Join(given, " AND ") + " AND NOT EXISTS (SELECT * FROM " + quoteName(sch.SchemaName(parent)) + "." + quoteName(parent.Name) + " AS p WHERE " +
 		strings.Join(same, " AND ") + ")", read, nil
 }

@@ -150,7 +150,7 @@ func (s *Session) showStatistics(ctx context.Context, n *ast.DbccStatement, w td
 	if err != nil {
 		return err
 	}
-	if err := s.require(ctx, Permission{Name: "SELECT", Database: s.db, Schema: sch.schemaName(o), Object: o.Name, ObjectID: o.ID}); err != nil {
+	if err := s.require(ctx, Permission{Name: "SELECT", Database: s.db, Schema: sch.SchemaName(o), Object: o.Name, ObjectID: o.ID}); err != nil {
 		return err
 	}
 	header, err := s.rowsOf(ctx, s.db, `SELECT s.name, CONVERT(nvarchar(20), CAST(STATS_DATE(s.object_id, s.stats_id) AS datetime), 100), CAST(NULL AS bigint), CAST(NULL AS bigint), CAST(0 AS smallint), CAST(NULL AS real),

@@ -9,6 +9,7 @@ import (
 
 	"github.com/sqlc-dev/teesql/ast"
 
+	"geosql.dev/operator/standin/metadata"
 	"geosql.dev/operator/standin/sqlerr"
 	"geosql.dev/operator/standin/sqltype"
 	"geosql.dev/operator/standin/tds"
@@ -18,7 +19,7 @@ import (
 const pagesPerMB = 128
 
 // pagesOnDisk is what a file takes on disk, in pages.
-func (db *Database) pagesOnDisk(f File) int64 {
+func (db *Database) pagesOnDisk(f metadata.File) int64 {
 	path := f.PhysicalName
 	if f.Effective != "" {
 		path = f.Effective
@@ -27,10 +28,10 @@ func (db *Database) pagesOnDisk(f File) int64 {
 }
 
 // pages is the size of a file: the declared one, or what is on disk when that is more.
-func (db *Database) pages(f File) int64 { return max(f.SizePages, db.pagesOnDisk(f)) }
+func (db *Database) pages(f metadata.File) int64 { return max(f.SizePages, db.pagesOnDisk(f)) }
 
 // usedPages is what a file has in use, in pages: all of a data file that is on disk, and what the log still needs.
-func (db *Database) usedPages(f File) int64 {
+func (db *Database) usedPages(f metadata.File) int64 {
 	st := db.Storage()
 	if !f.Log || st == nil {
 		return db.pagesOnDisk(f)
@@ -73,7 +74,7 @@ func (s *Session) shrinkFile(ctx context.Context, n *ast.DbccStatement, w tds.Wr
 }
 
 // shrinkTo reads what follows the file in DBCC SHRINKFILE: a size in pages, -1 for what is on disk, and whether space is given back.
-func (s *Session) shrinkTo(ctx context.Context, n *ast.DbccStatement, f File) (target int64, truncate bool, err error) {
+func (s *Session) shrinkTo(ctx context.Context, n *ast.DbccStatement, f metadata.File) (target int64, truncate bool, err error) {
 	truncate = true
 	for _, l := range n.Literals[1:] {
 		word, err := s.dbccWord(ctx, l)
@@ -104,12 +105,12 @@ func (s *Session) shrinkTo(ctx context.Context, n *ast.DbccStatement, f File) (t
 
 // emptyFile is EMPTYFILE: what the file had is in the others of its file group from now on, and nothing is put there again. 2555: there
 // is no other to take it.
-func (s *Session) emptyFile(ctx context.Context, f File) error {
+func (s *Session) emptyFile(ctx context.Context, f metadata.File) error {
 	if f.ID <= 2 || s.db.System() {
 		return nil
 	}
 	return s.changeFiles(ctx, s.db, func(d *ddl) error {
-		o := d.sch.placements[placementRow(kindFile, f.ID)]
+		o := d.sch.Placement(metadata.KindFile, f.ID)
 		if o == nil {
 			return sqlerr.New(8985, 1, f.LogicalName, s.db.Name())
 		}
@@ -117,8 +118,8 @@ func (s *Session) emptyFile(ctx context.Context, f File) error {
 		if err != nil {
 			return err
 		}
-		for _, other := range d.sch.placed(kindFile) {
-			if other.File.ID != f.ID && other.File.group() == f.group() && !other.File.Emptied {
+		for _, other := range d.sch.Placed(metadata.KindFile) {
+			if other.File.ID != f.ID && other.File.DataSpace() == f.DataSpace() && !other.File.Emptied {
 				holds = false
 			}
 		}
@@ -144,21 +145,21 @@ func (s *Session) mayShrink(ctx context.Context, n *ast.DbccStatement, db *Datab
 	return nil
 }
 
-func (s *Session) fileToShrink(ctx context.Context, n *ast.DbccStatement) (File, error) {
+func (s *Session) fileToShrink(ctx context.Context, n *ast.DbccStatement) (metadata.File, error) {
 	word, err := s.dbccWord(ctx, n.Literals[0])
 	if err != nil {
-		return File{}, err
+		return metadata.File{}, err
 	}
 	for _, f := range s.db.files(ctx) {
 		if strings.EqualFold(f.LogicalName, word) || strconv.Itoa(int(f.ID)) == word {
 			return f, nil
 		}
 	}
-	return File{}, sqlerr.New(8985, 1, word, s.db.Name())
+	return metadata.File{}, sqlerr.New(8985, 1, word, s.db.Name())
 }
 
 // giveBack lowers a file's declared size to a target in pages, never below what is on disk.
-func (s *Session) giveBack(ctx context.Context, db *Database, f File, target int64) (File, error) {
+func (s *Session) giveBack(ctx context.Context, db *Database, f metadata.File, target int64) (metadata.File, error) {
 	size := max(target, db.pagesOnDisk(f))
 	if size >= f.SizePages {
 		return f, nil
@@ -166,7 +167,7 @@ func (s *Session) giveBack(ctx context.Context, db *Database, f File, target int
 	f.SizePages = size
 	if f.ID > 2 && !db.System() {
 		return f, s.changeFiles(ctx, db, func(d *ddl) error {
-			o := d.sch.placements[placementRow(kindFile, f.ID)]
+			o := d.sch.Placement(metadata.KindFile, f.ID)
 			if o == nil {
 				return sqlerr.New(8985, 1, f.LogicalName, db.Name())
 			}

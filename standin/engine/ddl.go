@@ -15,6 +15,7 @@ import (
 	"zombiezen.com/go/sqlite"
 	"zombiezen.com/go/sqlite/sqlitex"
 
+	"geosql.dev/operator/standin/metadata"
 	"geosql.dev/operator/standin/sqlerr"
 	"geosql.dev/operator/standin/storage"
 )
@@ -26,7 +27,7 @@ type ddl struct {
 	space int32
 	db    *Database
 	// sch is changed as the change goes on.
-	sch  *schema
+	sch  *metadata.Catalog
 	conn *sqlite.Conn
 	tx   *storage.Tx
 	// on and textOn are where CREATE TABLE or SELECT INTO places the table and its large values.
@@ -81,11 +82,11 @@ func (s *Session) changeSchema(ctx context.Context, name objectName, f func(d *d
 	s.db = db
 	defer func() { s.db = before }()
 	return s.write(ctx, db, func(tx *storage.Tx) error {
-		version, err := schemaVersion(tx.Conn())
+		version, err := metadata.Version(tx.Conn())
 		if err != nil {
 			return err
 		}
-		sch, err := loadSchema(tx.Conn(), version)
+		sch, err := metadata.Load(tx.Conn(), version)
 		if err != nil {
 			return err
 		}
@@ -112,11 +113,11 @@ func (d *ddl) run(sql string) error {
 }
 
 // newObject makes an object with a fresh ID; it is not saved yet.
-func (d *ddl) newObject(name objectName, kind string) *Object {
+func (d *ddl) newObject(name objectName, kind string) *metadata.Object {
 	now := time.Now().UTC()
-	o := &Object{ID: d.nextID(), Name: name.name, Kind: kind, Created: now, Modified: now, Schema: 1, Properties: map[string]string{}}
+	o := &metadata.Object{ID: d.nextID(), Name: name.name, Kind: kind, Created: now, Modified: now, Schema: 1, Properties: map[string]string{}}
 	if d.space != tempSpace {
-		if n := d.sch.schemaByName(d.schemaNamed(name)); n != nil {
+		if n := d.sch.SchemaByName(d.schemaNamed(name)); n != nil {
 			o.Schema = n.ID
 		}
 	}
@@ -131,7 +132,7 @@ func (d *ddl) nextID() int32 {
 	var n int64
 	_ = sqlitex.Execute(d.conn, "UPDATE __catalog SET next_object = (next_object + 16000057) % 2147483647 RETURNING next_object",
 		&sqlitex.ExecOptions{ResultFunc: func(stmt *sqlite.Stmt) error { n = stmt.ColumnInt64(0); return nil }})
-	for d.sch.objects[int32(n)] != nil || n < 1000 {
+	for d.sch.Objects[int32(n)] != nil || n < 1000 {
 		n++
 	}
 	return int32(n)
@@ -140,20 +141,20 @@ func (d *ddl) nextID() int32 {
 // place checks that a name is free and its schema exists.
 func (d *ddl) place(name objectName) error {
 	if d.space == tempSpace {
-		if o := d.sch.byName[objectKey(1, name.name)]; o != nil && !d.hides(o) {
+		if o := d.sch.Named(1, name.name); o != nil && !d.hides(o) {
 			return sqlerr.New(2714, 6, name.name)
 		}
 		return nil
 	}
 	schemaName := d.schemaNamed(name)
-	n := d.sch.schemaByName(schemaName)
+	n := d.sch.SchemaByName(schemaName)
 	if n == nil {
 		return sqlerr.New(2760, 1, schemaName)
 	}
 	if n.ID == 3 || n.ID == 4 {
 		return sqlerr.New(2760, 1, schemaName)
 	}
-	if d.sch.byName[objectKey(n.ID, name.name)] != nil {
+	if d.sch.Named(n.ID, name.name) != nil {
 		return sqlerr.New(2714, 6, name.name)
 	}
 	return nil
@@ -161,26 +162,17 @@ func (d *ddl) place(name objectName) error {
 
 // hides tells whether the module that runs may make a temporary table with the name of o, which one of its callers made: its own is
 // gone when it ends (docs/t-sql/statements/create-table-transact-sql.md, Temporary tables).
-func (d *ddl) hides(o *Object) bool {
+func (d *ddl) hides(o *metadata.Object) bool {
 	f := d.s.frame()
-	return f != nil && f.procedure != "" && o.Kind == kindTable && o.Properties["frame"] != fmt.Sprintf("%p", f)
+	return f != nil && f.procedure != "" && o.Kind == metadata.KindTable && o.Properties["frame"] != fmt.Sprintf("%p", f)
 }
 
 // save stores an object's metadata.
-func (d *ddl) save(o *Object) error {
-	old := d.sch.objects[o.ID]
-	if old != nil {
-		delete(d.sch.objects, old.ID)
-		d.sch.unname(old)
-		kept := d.sch.byChild[old.Parent]
-		for i, c := range kept {
-			if c.ID == o.ID {
-				d.sch.byChild[old.Parent] = append(append([]*Object(nil), kept[:i]...), kept[i+1:]...)
-				break
-			}
-		}
+func (d *ddl) save(o *metadata.Object) error {
+	if old := d.sch.Objects[o.ID]; old != nil {
+		d.sch.Remove(old)
 	}
-	d.sch.add(o)
+	d.sch.Add(o)
 	if d.space == tempSpace {
 		return nil
 	}
@@ -192,22 +184,14 @@ func (d *ddl) save(o *Object) error {
 }
 
 // modify saves an object with a new modify_date.
-func (d *ddl) modify(o *Object) error {
+func (d *ddl) modify(o *metadata.Object) error {
 	o.Modified = time.Now().UTC()
 	return d.save(o)
 }
 
 // remove forgets an object.
-func (d *ddl) remove(o *Object) error {
-	delete(d.sch.objects, o.ID)
-	d.sch.unname(o)
-	kept := d.sch.byChild[o.Parent]
-	for i, c := range kept {
-		if c.ID == o.ID {
-			d.sch.byChild[o.Parent] = append(append([]*Object(nil), kept[:i]...), kept[i+1:]...)
-			break
-		}
-	}
+func (d *ddl) remove(o *metadata.Object) error {
+	d.sch.Remove(o)
 	if d.space == tempSpace {
 		return nil
 	}
@@ -218,16 +202,16 @@ func (d *ddl) remove(o *Object) error {
 }
 
 // columnDDL is a column in SQLite's DDL.
-func columnDDL(c *Column) string {
-	text := columnName(c.ID)
-	if key := c.collationKey(); key != "" {
+func columnDDL(c *metadata.Column) string {
+	text := metadata.ColumnName(c.ID)
+	if key := c.CollationKey(); key != "" {
 		text += " COLLATE " + key
 	}
 	return text
 }
 
 // createTable makes a table of an object whose Table is complete, and saves it.
-func (d *ddl) createTable(o *Object) error {
+func (d *ddl) createTable(o *metadata.Object) error {
 	if d.space == tempSpace {
 		if f := d.s.frame(); f != nil {
 			o.Properties["frame"] = fmt.Sprintf("%p", f)
@@ -242,12 +226,12 @@ func (d *ddl) createTable(o *Object) error {
 		switch {
 		case c.Computed != "":
 		case c.ID == t.RowidColumn:
-			parts = append(parts, columnName(c.ID)+" INTEGER PRIMARY KEY")
+			parts = append(parts, metadata.ColumnName(c.ID)+" INTEGER PRIMARY KEY")
 		default:
 			parts = append(parts, columnDDL(c))
 		}
 	}
-	if err := d.run("CREATE TABLE " + o.storageName() + " (" + strings.Join(parts, ", ") + ")"); err != nil {
+	if err := d.run("CREATE TABLE " + o.StorageName() + " (" + strings.Join(parts, ", ") + ")"); err != nil {
 		return err
 	}
 	for _, i := range t.Indexes {
@@ -259,13 +243,13 @@ func (d *ddl) createTable(o *Object) error {
 }
 
 // createIndex makes an index in SQLite. A unique index has a twin for rows with NULLs, which SQL Server takes for equal.
-func (d *ddl) createIndex(o *Object, i *Index) error {
+func (d *ddl) createIndex(o *metadata.Object, i *metadata.Index) error {
 	if i.PrimaryKey && o.Table.RowidColumn != 0 || i.Disabled {
 		return nil
 	}
 	var keys, nulls, wrapped []string
 	for _, k := range i.Keys {
-		c := o.Table.columnByID(k.Column)
+		c := o.Table.ColumnByID(k.Column)
 		plain, text, err := d.keyText(o, c)
 		if err != nil {
 			return err
@@ -277,7 +261,7 @@ func (d *ddl) createIndex(o *Object, i *Index) error {
 		if c.Nullable {
 			nulls = append(nulls, plain+" IS NULL")
 			w := "ifnull(" + plain + ",x'')"
-			if key := c.collationKey(); key != "" {
+			if key := c.CollationKey(); key != "" {
 				w += " COLLATE " + key
 			}
 			wrapped = append(wrapped, w)
@@ -302,21 +286,21 @@ func (d *ddl) createIndex(o *Object, i *Index) error {
 		where = " WHERE " + filter
 	}
 	name := indexStorageName(o.ID, i.ID)
-	err := d.run("CREATE " + unique + "INDEX " + name + " ON " + o.storageName() + " (" + strings.Join(keys, ", ") + ")" + where)
+	err := d.run("CREATE " + unique + "INDEX " + name + " ON " + o.StorageName() + " (" + strings.Join(keys, ", ") + ")" + where)
 	if err == nil && i.Unique && len(nulls) > 0 {
 		cond := "(" + strings.Join(nulls, " OR ") + ")"
 		if filter != "" {
 			cond += " AND " + filter
 		}
-		err = d.run("CREATE UNIQUE INDEX " + name + "n ON " + o.storageName() + " (" + strings.Join(wrapped, ", ") + ") WHERE " + cond)
+		err = d.run("CREATE UNIQUE INDEX " + name + "n ON " + o.StorageName() + " (" + strings.Join(wrapped, ", ") + ") WHERE " + cond)
 	}
 	if err != nil && strings.Contains(err.Error(), "UNIQUE constraint failed") {
-		return sqlerr.New(1505, 1, d.sch.schemaName(o)+"."+o.Name, i.Name, d.duplicateRow(o, i, keys, where))
+		return sqlerr.New(1505, 1, d.sch.SchemaName(o)+"."+o.Name, i.Name, d.duplicateRow(o, i, keys, where))
 	}
 	return err
 }
 
-func (d *ddl) dropIndex(o *Object, i *Index) error {
+func (d *ddl) dropIndex(o *metadata.Object, i *metadata.Index) error {
 	name := indexStorageName(o.ID, i.ID)
 	if err := d.run("DROP INDEX IF EXISTS " + name); err != nil {
 		return err
@@ -328,9 +312,9 @@ func triggerName(id int32, suffix string) string { return fmt.Sprintf("k%d%s", u
 
 // enforceForeignKey makes the triggers of a foreign key, on both tables. They act only while a session executes:
 // repeated log has their effects already.
-func (d *ddl) enforceForeignKey(child, fk *Object) error {
+func (d *ddl) enforceForeignKey(child, fk *metadata.Object) error {
 	k := fk.ForeignKey
-	parent := d.sch.objects[k.Referenced]
+	parent := d.sch.Objects[k.Referenced]
 	pairs, err := d.keyPairs(child, parent, k)
 	if err != nil {
 		return err
@@ -354,9 +338,9 @@ func (d *ddl) enforceForeignKey(child, fk *Object) error {
 		// Another row of the same statement may make it right.
 		fail = fmt.Sprintf("SELECT tsql_defer(%d);", fk.ID)
 	}
-	judges := fk.judges()
-	orphan := fmt.Sprintf("%s AND %s AND NOT EXISTS (SELECT 1 FROM %s WHERE %s)", judges, strings.Join(given, " AND "), parent.storageName(), eq("parent"))
-	hasChild := fmt.Sprintf("EXISTS (SELECT 1 FROM %s WHERE %s)", child.storageName(), eq("child"))
+	judges := judges(fk)
+	orphan := fmt.Sprintf("%s AND %s AND NOT EXISTS (SELECT 1 FROM %s WHERE %s)", judges, strings.Join(given, " AND "), parent.StorageName(), eq("parent"))
+	hasChild := fmt.Sprintf("EXISTS (SELECT 1 FROM %s WHERE %s)", child.StorageName(), eq("child"))
 	moved := "(" + strings.Join(changed, " OR ") + ")"
 	onDelete, err := d.action(k, pairs, k.OnDelete, child, hasChild, fail, eq("child"), false)
 	if err != nil {
@@ -367,10 +351,10 @@ func (d *ddl) enforceForeignKey(child, fk *Object) error {
 		return err
 	}
 	triggers := map[string]string{
-		"i": fmt.Sprintf("AFTER INSERT ON %s WHEN %s BEGIN %s END", child.storageName(), orphan, fail),
-		"u": fmt.Sprintf("AFTER UPDATE%s ON %s WHEN %s BEGIN %s END", updateOf(child, k.Columns), child.storageName(), orphan, fail),
-		"d": "AFTER DELETE ON " + parent.storageName() + " WHEN " + judges + " AND " + onDelete,
-		"p": "AFTER UPDATE" + updateOf(parent, k.RefColumns) + " ON " + parent.storageName() + " WHEN " + judges + " AND " + moved + " AND " + onUpdate,
+		"i": fmt.Sprintf("AFTER INSERT ON %s WHEN %s BEGIN %s END", child.StorageName(), orphan, fail),
+		"u": fmt.Sprintf("AFTER UPDATE%s ON %s WHEN %s BEGIN %s END", updateOf(child, k.Columns), child.StorageName(), orphan, fail),
+		"d": "AFTER DELETE ON " + parent.StorageName() + " WHEN " + judges + " AND " + onDelete,
+		"p": "AFTER UPDATE" + updateOf(parent, k.RefColumns) + " ON " + parent.StorageName() + " WHEN " + judges + " AND " + moved + " AND " + onUpdate,
 	}
 	suffixes := make([]string, 0, len(triggers))
 	for suffix := range triggers {
@@ -386,32 +370,32 @@ func (d *ddl) enforceForeignKey(child, fk *Object) error {
 }
 
 // action is the rest of a trigger on the referenced table.
-func (d *ddl) action(k *ForeignKey, pairs []keyPair, action string, child *Object, hasChild, fail, match string, update bool) (string, error) {
+func (d *ddl) action(k *metadata.ForeignKey, pairs []keyPair, action string, child *metadata.Object, hasChild, fail, match string, update bool) (string, error) {
 	sets := make([]string, len(k.Columns))
 	for i, c := range k.Columns {
-		sets[i] = columnName(c) + " = NULL"
+		sets[i] = metadata.ColumnName(c) + " = NULL"
 		if update && action == "CASCADE" {
-			sets[i] = columnName(c) + " = " + pairs[i].newParent
+			sets[i] = metadata.ColumnName(c) + " = " + pairs[i].newParent
 		}
 		if action == "SET_DEFAULT" {
-			value, err := d.defaultText(child, child.Table.columnByID(c))
+			value, err := d.defaultText(child, child.Table.ColumnByID(c))
 			if err != nil {
 				return "", err
 			}
-			sets[i] = columnName(c) + " = " + value
+			sets[i] = metadata.ColumnName(c) + " = " + value
 		}
 	}
 	switch {
 	case action == "CASCADE" && !update:
-		return fmt.Sprintf("1 BEGIN DELETE FROM %s WHERE %s; END", child.storageName(), match), nil
+		return fmt.Sprintf("1 BEGIN DELETE FROM %s WHERE %s; END", child.StorageName(), match), nil
 	case action == "CASCADE", action == "SET_NULL", action == "SET_DEFAULT":
-		return fmt.Sprintf("1 BEGIN UPDATE %s SET %s WHERE %s; END", child.storageName(), strings.Join(sets, ", "), match), nil
+		return fmt.Sprintf("1 BEGIN UPDATE %s SET %s WHERE %s; END", child.StorageName(), strings.Join(sets, ", "), match), nil
 	}
 	return hasChild + " BEGIN " + fail + " END", nil
 }
 
 // release drops the triggers of a check constraint or foreign key.
-func (d *ddl) release(constraint *Object) error {
+func (d *ddl) release(constraint *metadata.Object) error {
 	for _, suffix := range []string{"i", "u", "d", "p"} {
 		if err := d.run("DROP TRIGGER IF EXISTS " + triggerName(constraint.ID, suffix)); err != nil {
 			return err

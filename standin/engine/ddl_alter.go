@@ -11,13 +11,14 @@ import (
 	"zombiezen.com/go/sqlite"
 	"zombiezen.com/go/sqlite/sqlitex"
 
+	"geosql.dev/operator/standin/metadata"
 	"geosql.dev/operator/standin/sqlerr"
 	"geosql.dev/operator/standin/sqltype"
 	"geosql.dev/operator/standin/tds"
 )
 
 // changeTable runs f on a table; verb is what the extensions are asked about.
-func (s *Session) changeTable(ctx context.Context, n *ast.SchemaObjectName, verb string, f func(d *ddl, o *Object) error) error {
+func (s *Session) changeTable(ctx context.Context, n *ast.SchemaObjectName, verb string, f func(d *ddl, o *metadata.Object) error) error {
 	name := nameOf(n)
 	return s.changeSchema(ctx, name, func(d *ddl) error {
 		o, err := d.tableForDDL(name, 4902)
@@ -35,7 +36,7 @@ func (s *Session) changeTable(ctx context.Context, n *ast.SchemaObjectName, verb
 }
 
 // objectEvent asks the extensions whether an object may be changed (replication).
-func (s *Session) objectEvent(ctx context.Context, d *ddl, verb string, o *Object) error {
+func (s *Session) objectEvent(ctx context.Context, d *ddl, verb string, o *metadata.Object) error {
 	if d.db == nil {
 		return nil
 	}
@@ -48,7 +49,7 @@ func (s *Session) objectEvent(ctx context.Context, d *ddl, verb string, o *Objec
 }
 
 func (s *Session) alterTableAdd(ctx context.Context, n *ast.AlterTableAddTableElementStatement, w tds.Writer) error {
-	return s.alterTable(ctx, n, n.SchemaObjectName, func(d *ddl, o *Object) error {
+	return s.alterTable(ctx, n, n.SchemaObjectName, func(d *ddl, o *metadata.Object) error {
 		b := &tableBuilder{d: d, o: o, altering: true, verb: "ALTER TABLE", noCheck: n.ExistingRowsCheckEnforcement == "NoCheck"}
 		if len(n.Definition.ColumnDefinitions)+len(n.Definition.TableConstraints)+len(n.Definition.Indexes) == 0 {
 			return sqlerr.New(8135, 0, o.Name) // the parser drops a key that lists no columns
@@ -58,7 +59,7 @@ func (s *Session) alterTableAdd(ctx context.Context, n *ast.AlterTableAddTableEl
 				return err
 			}
 		}
-		if err := o.Table.fitsRow(o.Name); err != nil {
+		if err := o.Table.FitsRow(o.Name); err != nil {
 			return err
 		}
 		for _, c := range n.Definition.TableConstraints {
@@ -101,7 +102,7 @@ func (b *tableBuilder) addColumn(n *ast.ColumnDefinition) error {
 	if c.Computed != "" {
 		return b.columnKeys(keys, c, n)
 	}
-	if err := b.d.run("ALTER TABLE " + b.o.storageName() + " ADD COLUMN " + columnDDL(c)); err != nil {
+	if err := b.d.run("ALTER TABLE " + b.o.StorageName() + " ADD COLUMN " + columnDDL(c)); err != nil {
 		return err
 	}
 	withValues := n.DefaultConstraint != nil && n.DefaultConstraint.WithValues
@@ -117,7 +118,7 @@ func (b *tableBuilder) addColumn(n *ast.ColumnDefinition) error {
 }
 
 // columnKeys adds the keys of a column that was added.
-func (b *tableBuilder) columnKeys(keys []ast.ConstraintDefinition, c *Column, n *ast.ColumnDefinition) error {
+func (b *tableBuilder) columnKeys(keys []ast.ConstraintDefinition, c *metadata.Column, n *ast.ColumnDefinition) error {
 	for _, k := range keys {
 		if err := b.columnConstraint(k, c, n); err != nil {
 			return err
@@ -127,12 +128,12 @@ func (b *tableBuilder) columnKeys(keys []ast.ConstraintDefinition, c *Column, n 
 }
 
 // fillColumn gives existing rows the new column's value.
-func (b *tableBuilder) fillColumn(c *Column, withValues bool) error {
+func (b *tableBuilder) fillColumn(c *metadata.Column, withValues bool) error {
 	if c.Nullable && !withValues {
 		return nil
 	}
 	empty := true
-	if err := sqlitex.ExecuteTransient(b.d.conn, "SELECT 1 FROM "+b.o.storageName()+" LIMIT 1", &sqlitex.ExecOptions{
+	if err := sqlitex.ExecuteTransient(b.d.conn, "SELECT 1 FROM "+b.o.StorageName()+" LIMIT 1", &sqlitex.ExecOptions{
 		ResultFunc: func(*sqlite.Stmt) error { empty = false; return nil }}); err != nil {
 		return err
 	}
@@ -142,7 +143,7 @@ func (b *tableBuilder) fillColumn(c *Column, withValues bool) error {
 	value := ""
 	switch {
 	case c.Identity != nil:
-		value = fmt.Sprintf("%d + %d * (SELECT count(*) FROM %s x WHERE x.rowid < %s.rowid)", c.Identity.Seed, c.Identity.Increment, b.o.storageName(), b.o.storageName())
+		value = fmt.Sprintf("%d + %d * (SELECT count(*) FROM %s x WHERE x.rowid < %s.rowid)", c.Identity.Seed, c.Identity.Increment, b.o.StorageName(), b.o.StorageName())
 	case c.Type.Kind == sqltype.RowVersion:
 		value = "tsql_rowversion(0)"
 	case c.Default != 0:
@@ -161,7 +162,7 @@ func (b *tableBuilder) fillColumn(c *Column, withValues bool) error {
 }
 
 // fillWith sets a column of all rows. Constraints of the table are not judged again: rows that NOCHECK let in may stay.
-func (b *tableBuilder) fillWith(c *Column, p *plan, t *writeTarget) error {
+func (b *tableBuilder) fillWith(c *metadata.Column, p *plan, t *writeTarget) error {
 	before := b.d.s.target
 	b.d.s.target = t
 	defer func() { b.d.s.target = before }()
@@ -169,7 +170,7 @@ func (b *tableBuilder) fillWith(c *Column, p *plan, t *writeTarget) error {
 		st.quiet = true
 		defer func() { st.quiet = false }()
 	}
-	stmt, _, err := b.d.conn.PrepareTransient("UPDATE " + b.o.storageName() + " SET " + columnName(c.ID) + " = " + p.sql)
+	stmt, _, err := b.d.conn.PrepareTransient("UPDATE " + b.o.StorageName() + " SET " + metadata.ColumnName(c.ID) + " = " + p.sql)
 	if err != nil {
 		return err
 	}
@@ -182,8 +183,8 @@ func (b *tableBuilder) fillWith(c *Column, p *plan, t *writeTarget) error {
 }
 
 func (s *Session) alterColumn(ctx context.Context, n *ast.AlterTableAlterColumnStatement, w tds.Writer) error {
-	return s.alterTable(ctx, n, n.SchemaObjectName, func(d *ddl, o *Object) error {
-		c := o.Table.column(n.ColumnIdentifier.Value)
+	return s.alterTable(ctx, n, n.SchemaObjectName, func(d *ddl, o *metadata.Object) error {
+		c := o.Table.Column(n.ColumnIdentifier.Value)
 		if c == nil {
 			return sqlerr.New(4924, 1, "ALTER TABLE ALTER COLUMN", n.ColumnIdentifier.Value, o.Name)
 		}
@@ -233,9 +234,9 @@ func (s *Session) alterColumn(ctx context.Context, n *ast.AlterTableAlterColumnS
 }
 
 // dependents refuses a change of type of a column that keys and constraints are made of.
-func (b *tableBuilder) dependents(c *Column, next Column) error {
+func (b *tableBuilder) dependents(c *metadata.Column, next metadata.Column) error {
 	widened := next.Type == c.Type || next.Type.Kind == c.Type.Kind && (next.Type.Length == sqltype.MaxLength || next.Type.Length >= c.Type.Length && c.Type.Length != sqltype.MaxLength)
-	sameCollation := next.collationKey() == c.collationKey()
+	sameCollation := next.CollationKey() == c.CollationKey()
 	for _, i := range b.o.Table.Indexes {
 		for _, k := range i.Keys {
 			if k.Column != c.ID {
@@ -254,15 +255,15 @@ func (b *tableBuilder) dependents(c *Column, next Column) error {
 		return nil
 	}
 	if !widened {
-		if err := b.o.Table.statisticsOn(c); err != nil {
+		if err := b.o.Table.StatisticsOn(c); err != nil {
 			return err
 		}
 	}
-	for _, child := range b.d.sch.children(b.o.ID) {
-		if child.Kind == kindDefault && child.Column == c.ID && !widened {
+	for _, child := range b.d.sch.Children(b.o.ID) {
+		if child.Kind == metadata.KindDefault && child.Column == c.ID && !widened {
 			return sqlerr.New(5074, 1, "object", child.Name, "column", c.Name)
 		}
-		if child.Kind == kindForeignKey {
+		if child.Kind == metadata.KindForeignKey {
 			for _, id := range child.ForeignKey.Columns {
 				if id == c.ID {
 					return sqlerr.New(5074, 1, "object", child.Name, "column", c.Name)
@@ -276,7 +277,7 @@ func (b *tableBuilder) dependents(c *Column, next Column) error {
 	return nil
 }
 
-func (b *tableBuilder) convertColumn(c *Column, next Column) error {
+func (b *tableBuilder) convertColumn(c *metadata.Column, next metadata.Column) error {
 	old := *c
 	*c = next
 	if storedAlike(old.Type, next.Type) && (next.Nullable || !old.Nullable) {
@@ -285,16 +286,16 @@ func (b *tableBuilder) convertColumn(c *Column, next Column) error {
 	if err := sqltype.Convertible(old.Type, next.Type, sqltype.Explicit); err != nil {
 		return sqlerr.New(4927, 1, c.Name, next.Type.Kind)
 	}
-	sql := fmt.Sprintf("tsql_store(%s,%d,%d,%d)", columnName(c.ID), sqltype.Pack(old.Type), sqltype.Pack(next.Type), c.ID)
+	sql := fmt.Sprintf("tsql_store(%s,%d,%d,%d)", metadata.ColumnName(c.ID), sqltype.Pack(old.Type), sqltype.Pack(next.Type), c.ID)
 	return b.fillWith(c, &plan{sql: sql}, b.d.target(b.o, "UPDATE"))
 }
 
 // alterConstraints is ALTER TABLE ... [WITH CHECK] CHECK | NOCHECK CONSTRAINT.
 func (s *Session) alterConstraints(ctx context.Context, n *ast.AlterTableConstraintModificationStatement, w tds.Writer) error {
-	return s.alterTable(ctx, n, n.SchemaObjectName, func(d *ddl, o *Object) error {
+	return s.alterTable(ctx, n, n.SchemaObjectName, func(d *ddl, o *metadata.Object) error {
 		disable := n.ConstraintEnforcement == "NoCheck"
-		for _, child := range append([]*Object(nil), d.sch.children(o.ID)...) {
-			if child.Kind != kindCheck && child.Kind != kindForeignKey {
+		for _, child := range append([]*metadata.Object(nil), d.sch.Children(o.ID)...) {
+			if child.Kind != metadata.KindCheck && child.Kind != metadata.KindForeignKey {
 				continue
 			}
 			named := n.All
@@ -319,7 +320,7 @@ func (s *Session) alterConstraints(ctx context.Context, n *ast.AlterTableConstra
 		}
 		for _, id := range n.ConstraintNames {
 			found := false
-			for _, child := range d.sch.children(o.ID) {
+			for _, child := range d.sch.Children(o.ID) {
 				found = found || strings.EqualFold(id.Value, child.Name)
 			}
 			if !found {
@@ -330,8 +331,8 @@ func (s *Session) alterConstraints(ctx context.Context, n *ast.AlterTableConstra
 	})
 }
 
-func (d *ddl) enable(o, child *Object, verify bool) error {
-	if child.Kind == kindCheck {
+func (d *ddl) enable(o, child *metadata.Object, verify bool) error {
+	if child.Kind == metadata.KindCheck {
 		if verify {
 			if err := d.verifyCheck(o, child); err != nil {
 				return err
@@ -355,7 +356,7 @@ func (s *Session) rebuild(ctx context.Context, n *ast.AlterTableRebuildStatement
 	if err != nil {
 		return err
 	}
-	return s.changeTable(ctx, n.SchemaObjectName, "REBUILD", func(d *ddl, o *Object) error {
+	return s.changeTable(ctx, n.SchemaObjectName, "REBUILD", func(d *ddl, o *metadata.Object) error {
 		if err := d.onePartition(number, o.Table.Place, n.IndexOptions, "alter table", "table", o.Name); err != nil {
 			return err
 		}

@@ -8,12 +8,13 @@ import (
 
 	"github.com/sqlc-dev/teesql/ast"
 
+	"geosql.dev/operator/standin/metadata"
 	"geosql.dev/operator/standin/sqlerr"
 	"geosql.dev/operator/standin/tds"
 )
 
 func (s *Session) alterTableDrop(ctx context.Context, n *ast.AlterTableDropTableElementStatement, w tds.Writer) error {
-	return s.alterTable(ctx, n, n.SchemaObjectName, func(d *ddl, o *Object) error {
+	return s.alterTable(ctx, n, n.SchemaObjectName, func(d *ddl, o *metadata.Object) error {
 		kind := ""
 		for _, el := range n.AlterTableDropTableElements {
 			var err error
@@ -34,8 +35,8 @@ func (s *Session) alterTableDrop(ctx context.Context, n *ast.AlterTableDropTable
 	})
 }
 
-func (d *ddl) dropColumn(o *Object, name string, ifExists bool) error {
-	c := o.Table.column(name)
+func (d *ddl) dropColumn(o *metadata.Object, name string, ifExists bool) error {
+	c := o.Table.Column(name)
 	if c == nil {
 		if ifExists {
 			return nil
@@ -60,11 +61,11 @@ func (d *ddl) dropColumn(o *Object, name string, ifExists bool) error {
 			}
 		}
 	}
-	if err := o.Table.statisticsOn(c); err != nil {
+	if err := o.Table.StatisticsOn(c); err != nil {
 		return err
 	}
-	for _, child := range d.sch.children(o.ID) {
-		used := child.Column == c.ID && child.Kind != kindPrimaryKey && child.Kind != kindUnique
+	for _, child := range d.sch.Children(o.ID) {
+		used := child.Column == c.ID && child.Kind != metadata.KindPrimaryKey && child.Kind != metadata.KindUnique
 		if child.ForeignKey != nil {
 			for _, id := range child.ForeignKey.Columns {
 				used = used || id == c.ID
@@ -87,22 +88,22 @@ func (d *ddl) dropColumn(o *Object, name string, ifExists bool) error {
 		}
 	}
 	if c.Computed == "" {
-		if err := d.run("ALTER TABLE " + o.storageName() + " DROP COLUMN " + columnName(c.ID)); err != nil {
+		if err := d.run("ALTER TABLE " + o.StorageName() + " DROP COLUMN " + metadata.ColumnName(c.ID)); err != nil {
 			return err
 		}
 	}
 	for i, other := range o.Table.Columns {
 		if other == c {
-			o.Table.Columns = append(append([]*Column(nil), o.Table.Columns[:i]...), o.Table.Columns[i+1:]...)
+			o.Table.Columns = append(append([]*metadata.Column(nil), o.Table.Columns[:i]...), o.Table.Columns[i+1:]...)
 			break
 		}
 	}
 	return nil
 }
 
-func (d *ddl) dropConstraint(o *Object, name string, ifExists bool, to *ast.FileGroupOrPartitionScheme) error {
-	var con *Object
-	for _, child := range d.sch.children(o.ID) {
+func (d *ddl) dropConstraint(o *metadata.Object, name string, ifExists bool, to *ast.FileGroupOrPartitionScheme) error {
+	var con *metadata.Object
+	for _, child := range d.sch.Children(o.ID) {
 		if strings.EqualFold(child.Name, name) {
 			con = child
 		}
@@ -114,13 +115,13 @@ func (d *ddl) dropConstraint(o *Object, name string, ifExists bool, to *ast.File
 		return sqlerr.New(3728, 1, name)
 	}
 	switch con.Kind {
-	case kindDefault:
+	case metadata.KindDefault:
 		for _, c := range o.Table.Columns {
 			if c.Default == con.ID {
 				c.Default = 0
 			}
 		}
-	case kindCheck, kindForeignKey:
+	case metadata.KindCheck, metadata.KindForeignKey:
 		if err := d.release(con); err != nil {
 			return err
 		}
@@ -132,12 +133,12 @@ func (d *ddl) dropConstraint(o *Object, name string, ifExists bool, to *ast.File
 	return d.remove(con)
 }
 
-func (d *ddl) dropKey(o, con *Object, to *ast.FileGroupOrPartitionScheme) error {
+func (d *ddl) dropKey(o, con *metadata.Object, to *ast.FileGroupOrPartitionScheme) error {
 	for at, i := range o.Table.Indexes {
 		if i.Constraint != con.ID {
 			continue
 		}
-		for _, fk := range d.sch.objects {
+		for _, fk := range d.sch.Objects {
 			if fk.ForeignKey != nil && fk.ForeignKey.Referenced == o.ID && fk.ForeignKey.RefIndex == i.ID {
 				return sqlerr.New(3725, 0, con.Name, o.Name, fk.Name)
 			}
@@ -152,30 +153,30 @@ func (d *ddl) dropKey(o, con *Object, to *ast.FileGroupOrPartitionScheme) error 
 		} else if err := d.dropIndex(o, i); err != nil {
 			return err
 		}
-		o.Table.Indexes = append(append([]*Index(nil), o.Table.Indexes[:at]...), o.Table.Indexes[at+1:]...)
+		o.Table.Indexes = append(append([]*metadata.Index(nil), o.Table.Indexes[:at]...), o.Table.Indexes[at+1:]...)
 		return nil
 	}
 	return nil
 }
 
 // freeRowid gives a table whose primary key was SQLite's row number a hidden one instead, so that the column may repeat.
-func (d *ddl) freeRowid(o *Object) error {
+func (d *ddl) freeRowid(o *metadata.Object) error {
 	var columns, names []string
 	for _, c := range o.Table.Columns {
 		if c.Computed == "" {
-			columns, names = append(columns, columnDDL(c)), append(names, columnName(c.ID))
+			columns, names = append(columns, columnDDL(c)), append(names, metadata.ColumnName(c.ID))
 		}
 	}
-	constraints := []*Object{}
-	for _, x := range d.sch.objects {
-		if x.Kind == kindCheck && x.Parent == o.ID && !x.Disabled || x.ForeignKey != nil && (x.Parent == o.ID || x.ForeignKey.Referenced == o.ID) && !x.Disabled {
+	constraints := []*metadata.Object{}
+	for _, x := range d.sch.Objects {
+		if x.Kind == metadata.KindCheck && x.Parent == o.ID && !x.Disabled || x.ForeignKey != nil && (x.Parent == o.ID || x.ForeignKey.Referenced == o.ID) && !x.Disabled {
 			constraints = append(constraints, x)
 			if err := d.release(x); err != nil {
 				return err
 			}
 		}
 	}
-	name := o.storageName()
+	name := o.StorageName()
 	list := strings.Join(names, ", ")
 	for _, i := range o.Table.Indexes {
 		if err := d.dropIndex(o, i); err != nil {
@@ -203,10 +204,10 @@ func (d *ddl) freeRowid(o *Object) error {
 		}
 	}
 	for _, x := range constraints {
-		if x.Kind == kindCheck {
+		if x.Kind == metadata.KindCheck {
 			err = d.enforceCheck(o, x)
 		} else {
-			err = d.enforceForeignKey(d.sch.objects[x.Parent], x)
+			err = d.enforceForeignKey(d.sch.Objects[x.Parent], x)
 		}
 		if err != nil {
 			return err

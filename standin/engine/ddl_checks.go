@@ -10,17 +10,18 @@ import (
 	"zombiezen.com/go/sqlite"
 	"zombiezen.com/go/sqlite/sqlitex"
 
+	"geosql.dev/operator/standin/metadata"
 	"geosql.dev/operator/standin/sqlerr"
 	"geosql.dev/operator/standin/syntax"
 )
 
 // rowBinder is what binds expressions over the plain columns of a table, prefixed ("NEW."), which are the scope's only source.
-func (d *ddl) rowBinder(o *Object, prefix string) (*binder, *scope) {
+func (d *ddl) rowBinder(o *metadata.Object, prefix string) (*binder, *scope) {
 	b := newBinder(d.ctx, d.s, d.space)
 	b.spaces[d.space] = d.sch
 	src := &source{alias: o.Name, object: o}
 	for _, c := range storedColumns(o) {
-		src.addColumn(c.Name, prefix+columnName(c.ID), c.Type, c.Nullable, c.collationKey(), c)
+		src.addColumn(c.Name, prefix+metadata.ColumnName(c.ID), c.Type, c.Nullable, c.CollationKey(), c)
 	}
 	sc := &scope{}
 	sc.add(src)
@@ -28,7 +29,7 @@ func (d *ddl) rowBinder(o *Object, prefix string) (*binder, *scope) {
 }
 
 // over binds a condition over the columns of a table, prefixed ("NEW."): the plain ones, and the others by what they are computed by.
-func (d *ddl) over(o *Object, prefix string, bind func(b *binder, sc *scope) string) (string, error) {
+func (d *ddl) over(o *metadata.Object, prefix string, bind func(b *binder, sc *scope) string) (string, error) {
 	b, sc := d.rowBinder(o, prefix)
 	for _, c := range o.Table.Columns {
 		if c.Computed == "" {
@@ -38,7 +39,7 @@ func (d *ddl) over(o *Object, prefix string, bind func(b *binder, sc *scope) str
 		if err != nil {
 			return "", err
 		}
-		sc.sources[0].addColumn(c.Name, k.sql, c.Type, c.Nullable, c.collationKey(), c)
+		sc.sources[0].addColumn(c.Name, k.sql, c.Type, c.Nullable, c.CollationKey(), c)
 	}
 	var sql string
 	if e := bindSafely(func() { sql = bind(b, sc) }); e != nil {
@@ -51,7 +52,7 @@ func (d *ddl) over(o *Object, prefix string, bind func(b *binder, sc *scope) str
 }
 
 // filter is the condition of a filtered index or of filtered statistics, what is which, by its name.
-func (d *ddl) filter(o *Object, text, what, name string) (string, error) {
+func (d *ddl) filter(o *metadata.Object, text, what, name string) (string, error) {
 	node := parsePredicate(text)
 	if node == nil {
 		return "", sqlerr.New(10735, 1, text)
@@ -60,7 +61,7 @@ func (d *ddl) filter(o *Object, text, what, name string) (string, error) {
 		e := b.predicate(sc, node)
 		for _, c := range e.free {
 			if c.column != nil && c.column.Computed != "" {
-				b.fail(10610, what, name, o.shownName(), c.column.Name)
+				b.fail(10610, what, name, o.ShownName(), c.column.Name)
 			}
 		}
 		return e.sql
@@ -72,17 +73,17 @@ func (d *ddl) filter(o *Object, text, what, name string) (string, error) {
 }
 
 // condition is that of a check constraint, which must be one that it may have.
-func (d *ddl) condition(table, check *Object, prefix string) (string, error) {
+func (d *ddl) condition(table, check *metadata.Object, prefix string) (string, error) {
 	return d.lookAtCheck(table, check, prefix, func(b *binder, e expr) {
-		b.unpersisted(e, table.shownName(), "CHECK CONSTRAINT")
+		b.unpersisted(e, table.ShownName(), "CHECK CONSTRAINT")
 		if e.xml {
-			b.fail(423, table.shownName())
+			b.fail(423, table.ShownName())
 		}
 	})
 }
 
 // lookAtCheck binds the condition of a check constraint, and shows what it is made of.
-func (d *ddl) lookAtCheck(table, check *Object, prefix string, look func(*binder, expr)) (string, error) {
+func (d *ddl) lookAtCheck(table, check *metadata.Object, prefix string, look func(*binder, expr)) (string, error) {
 	node := parsePredicate(check.Definition)
 	if node == nil {
 		return "", sqlerr.New(102, 1, check.Definition)
@@ -114,14 +115,14 @@ func (d *ddl) stepError(err error) error {
 }
 
 // enforceCheck makes the triggers of a check constraint.
-func (d *ddl) enforceCheck(table, check *Object) error {
+func (d *ddl) enforceCheck(table, check *metadata.Object) error {
 	cond, err := d.condition(table, check, "NEW.")
 	if err != nil {
 		return err
 	}
 	for suffix, event := range map[string]string{"i": "INSERT", "u": "UPDATE"} {
 		err := d.run(fmt.Sprintf("CREATE TRIGGER %s AFTER %s ON %s WHEN %s AND (%s) IS 0 BEGIN SELECT RAISE(ABORT, '%s%d'); END",
-			triggerName(check.ID, suffix), event, table.storageName(), check.judges(), cond, raised, check.ID))
+			triggerName(check.ID, suffix), event, table.StorageName(), judges(check), cond, raised, check.ID))
 		if err != nil {
 			return err
 		}
@@ -130,24 +131,24 @@ func (d *ddl) enforceCheck(table, check *Object) error {
 }
 
 // verifyCheck tells whether all rows keep a check constraint.
-func (d *ddl) verifyCheck(table, check *Object) error {
+func (d *ddl) verifyCheck(table, check *metadata.Object) error {
 	cond, err := d.condition(table, check, "")
 	if err != nil {
 		return err
 	}
-	return d.verify("SELECT 1 FROM "+table.storageName()+" WHERE ("+cond+") IS 0 LIMIT 1", "ALTER TABLE", table, check)
+	return d.verify("SELECT 1 FROM "+table.StorageName()+" WHERE ("+cond+") IS 0 LIMIT 1", "ALTER TABLE", table, check)
 }
 
 // target is a table as the messages of a statement name it.
-func (d *ddl) target(table *Object, verb string) *writeTarget {
-	t := &writeTarget{object: table, schema: d.sch.schemaName(table), verb: verb, database: "tempdb", db: d.db}
+func (d *ddl) target(table *metadata.Object, verb string) *writeTarget {
+	t := &writeTarget{object: table, schema: d.sch.SchemaName(table), verb: verb, database: "tempdb", db: d.db}
 	if d.db != nil {
 		t.database = d.db.Name()
 	}
 	return t
 }
 
-func (d *ddl) verify(sql, verb string, table, constraint *Object) error {
+func (d *ddl) verify(sql, verb string, table, constraint *metadata.Object) error {
 	bad := false
 	if err := d.find(sql, &bad); err != nil {
 		return err
@@ -159,17 +160,17 @@ func (d *ddl) verify(sql, verb string, table, constraint *Object) error {
 	kind, where := "CHECK", table
 	if constraint.ForeignKey != nil {
 		kind = "FOREIGN KEY"
-		where = d.sch.objects[constraint.ForeignKey.Referenced]
+		where = d.sch.Objects[constraint.ForeignKey.Referenced]
 	}
-	return sqlerr.New(547, 0, verb, kind, constraint.Name, t.database, d.sch.schemaName(where)+"."+where.Name, "", "", "")
+	return sqlerr.New(547, 0, verb, kind, constraint.Name, t.database, d.sch.SchemaName(where)+"."+where.Name, "", "", "")
 }
 
 func (b *tableBuilder) check(n *ast.CheckConstraintDefinition, column int32) error {
 	name := ""
-	if c := b.o.Table.columnByID(column); c != nil {
+	if c := b.o.Table.ColumnByID(column); c != nil {
 		name = c.Name
 	}
-	o, err := b.child(n.ConstraintIdentifier, kindCheck, "CK", name)
+	o, err := b.child(n.ConstraintIdentifier, metadata.KindCheck, "CK", name)
 	if err != nil {
 		return err
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/sqlc-dev/teesql/ast"
 
+	"geosql.dev/operator/standin/metadata"
 	"geosql.dev/operator/standin/sqlerr"
 	"geosql.dev/operator/standin/sqltype"
 	"geosql.dev/operator/standin/syntax"
@@ -15,14 +16,14 @@ import (
 func (b *tableBuilder) column(n *ast.ColumnDefinition) error {
 	t := b.o.Table
 	name := n.ColumnIdentifier.Value
-	if t.column(name) != nil {
+	if t.Column(name) != nil {
 		state := uint8(3)
 		if b.altering {
 			state = 4
 		}
-		return sqlerr.New(2705, state, name, b.o.shownName())
+		return sqlerr.New(2705, state, name, b.o.ShownName())
 	}
-	c := &Column{ID: t.NextColumn, Name: name, Nullable: true}
+	c := &metadata.Column{ID: t.NextColumn, Name: name, Nullable: true}
 	if n.GeneratedAlways != "" || n.Encryption != nil || n.IsMasked {
 		return unsupported("GENERATED ALWAYS, ENCRYPTED and MASKED columns")
 	}
@@ -87,7 +88,7 @@ func (b *tableBuilder) column(n *ast.ColumnDefinition) error {
 }
 
 // onlyOnce refuses what a table or a column has once: a column of type rowversion, and NULL or NOT NULL.
-func (b *tableBuilder) onlyOnce(n *ast.ColumnDefinition, c *Column) error {
+func (b *tableBuilder) onlyOnce(n *ast.ColumnDefinition, c *metadata.Column) error {
 	for _, other := range b.o.Table.Columns {
 		if other != c && c.Type.Kind == sqltype.RowVersion && other.Type.Kind == sqltype.RowVersion {
 			return sqlerr.New(2738, 2, b.o.Name, c.Name)
@@ -103,7 +104,7 @@ func (b *tableBuilder) onlyOnce(n *ast.ColumnDefinition, c *Column) error {
 }
 
 // constraintsOnce refuses constraints of which a column has one alone.
-func (b *tableBuilder) constraintsOnce(n *ast.ColumnDefinition, c *Column) error {
+func (b *tableBuilder) constraintsOnce(n *ast.ColumnDefinition, c *metadata.Column) error {
 	unique, foreign := 0, 0
 	for _, con := range n.Constraints {
 		switch t := con.(type) {
@@ -124,7 +125,7 @@ func (b *tableBuilder) constraintsOnce(n *ast.ColumnDefinition, c *Column) error
 	return nil
 }
 
-func (b *tableBuilder) columnType(n *ast.ColumnDefinition, c *Column) error {
+func (b *tableBuilder) columnType(n *ast.ColumnDefinition, c *metadata.Column) error {
 	if n.DataType == nil {
 		if strings.EqualFold(c.Name, "timestamp") {
 			c.Type = sqltype.Type{Kind: sqltype.RowVersion}
@@ -135,9 +136,9 @@ func (b *tableBuilder) columnType(n *ast.ColumnDefinition, c *Column) error {
 	t, e := dataTypeOf(n.DataType, false)
 	if e != nil {
 		if u, ok := n.DataType.(*ast.UserDataTypeReference); ok {
-			if o := b.d.s.userType(b.d.ctx, nameOf(u.Name)); o != nil && o.Kind == kindAlias {
+			if o := b.d.s.userType(b.d.ctx, nameOf(u.Name)); o != nil && o.Kind == metadata.KindAlias {
 				alias := o.Table.Columns[0]
-				c.Type, c.UserType, c.UserTypeID, c.Nullable, c.Numeric = alias.Type, o.typeName(), o.userTypeID(), alias.Nullable, alias.Numeric
+				c.Type, c.UserType, c.UserTypeID, c.Nullable, c.Numeric = alias.Type, o.TypeName(), o.UserTypeID(), alias.Nullable, alias.Numeric
 				e = nil
 			}
 		}
@@ -185,7 +186,7 @@ func (b *tableBuilder) collation() string {
 	return sqltype.DefaultCollation
 }
 
-func (b *tableBuilder) identity(n *ast.ColumnDefinition, c *Column) error {
+func (b *tableBuilder) identity(n *ast.ColumnDefinition, c *metadata.Column) error {
 	k := c.Type.Kind
 	if !k.IsInteger() && !(k == sqltype.Decimal && c.Type.Scale == 0) {
 		return sqlerr.New(2749, 2, c.Name)
@@ -201,7 +202,7 @@ func (b *tableBuilder) identity(n *ast.ColumnDefinition, c *Column) error {
 	if n.DefaultConstraint != nil {
 		return sqlerr.New(1754, 0, b.o.Name, c.Name)
 	}
-	id := &Identity{Seed: 1, Increment: 1, NotForReplication: n.IdentityOptions.NotForReplication}
+	id := &metadata.Identity{Seed: 1, Increment: 1, NotForReplication: n.IdentityOptions.NotForReplication}
 	for _, part := range []struct {
 		node ast.ScalarExpression
 		out  *int64

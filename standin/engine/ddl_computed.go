@@ -9,6 +9,7 @@ import (
 
 	"github.com/sqlc-dev/teesql/ast"
 
+	"geosql.dev/operator/standin/metadata"
 	"geosql.dev/operator/standin/sqlerr"
 	"geosql.dev/operator/standin/sqltype"
 )
@@ -22,7 +23,7 @@ type computation struct {
 }
 
 // computation binds an expression over the plain columns of a table, prefixed ("NEW.").
-func (d *ddl) computation(o *Object, node ast.ScalarExpression, prefix string) (computation, error) {
+func (d *ddl) computation(o *metadata.Object, node ast.ScalarExpression, prefix string) (computation, error) {
 	b, sc := d.rowBinder(o, prefix)
 	defer b.inDatabase(d.space)()
 	var k computation
@@ -47,7 +48,7 @@ func (d *ddl) computation(o *Object, node ast.ScalarExpression, prefix string) (
 }
 
 // computed is what a column of a table is computed by.
-func (d *ddl) computed(o *Object, c *Column, prefix string) (computation, error) {
+func (d *ddl) computed(o *metadata.Object, c *metadata.Column, prefix string) (computation, error) {
 	node := parseExpression(c.Computed)
 	if node == nil {
 		return computation{}, sqlerr.New(207, 1, c.Name)
@@ -56,7 +57,7 @@ func (d *ddl) computed(o *Object, c *Column, prefix string) (computation, error)
 }
 
 // computation is what a column of a table of the current database is computed by.
-func (s *Session) computation(o *Object, c *Column) (computation, error) {
+func (s *Session) computation(o *metadata.Object, c *metadata.Column) (computation, error) {
 	db := s.viewDatabase()
 	sch, err := s.schema(s.context(), db.ID())
 	if err != nil {
@@ -97,7 +98,7 @@ func declaredNotNull(n *ast.ColumnDefinition) bool {
 
 // computed makes a computed column. Its value is computed whenever it is read, and indexes have the expression as their key; one that
 // is persisted is computed when its row is written, too.
-func (b *tableBuilder) computed(n *ast.ColumnDefinition, c *Column) error {
+func (b *tableBuilder) computed(n *ast.ColumnDefinition, c *metadata.Column) error {
 	k, err := b.d.computation(b.o, n.ComputedColumnExpression, "")
 	if e := (*sqlerr.Error)(nil); errors.As(err, &e) && e.Number == 207 {
 		for _, other := range b.o.Table.Columns {
@@ -114,10 +115,10 @@ func (b *tableBuilder) computed(n *ast.ColumnDefinition, c *Column) error {
 		if b.altering {
 			statement = "ALTER TABLE"
 		}
-		return sqlerr.New(435, 1, c.Name, b.o.shownName(), statement)
+		return sqlerr.New(435, 1, c.Name, b.o.ShownName(), statement)
 	}
 	if c.Persisted && k.varies {
-		return sqlerr.New(4936, 1, c.Name, b.o.shownName())
+		return sqlerr.New(4936, 1, c.Name, b.o.ShownName())
 	}
 	c.Type, c.Nullable, c.Collation = k.typ, (k.nullable || k.null) && !declaredNotNull(n), b.collation()
 	if k.column != nil && k.column.column != nil && c.Type.Kind.IsCharacter() {
@@ -140,13 +141,13 @@ func (b *tableBuilder) computed(n *ast.ColumnDefinition, c *Column) error {
 	return nil
 }
 
-func persistedTrigger(o *Object, c *Column, suffix string) string {
+func persistedTrigger(o *metadata.Object, c *metadata.Column, suffix string) string {
 	return fmt.Sprintf("p%d_%d%s", uint32(o.ID), c.ID, suffix)
 }
 
 // enforcePersisted makes the triggers that compute a persisted column when its row is written: what the expression raises ends the
 // statement, and so does NULL where the column has none. They act only while a session executes, as those of constraints do.
-func (d *ddl) enforcePersisted(o *Object, c *Column, verify bool) error {
+func (d *ddl) enforcePersisted(o *metadata.Object, c *metadata.Column, verify bool) error {
 	if !c.Persisted {
 		return nil
 	}
@@ -162,7 +163,7 @@ func (d *ddl) enforcePersisted(o *Object, c *Column, verify bool) error {
 		null := false
 		before, target := d.s.target, d.target(o, "ALTER TABLE")
 		d.s.target = target
-		err = d.find("SELECT 1 FROM "+o.storageName()+" WHERE ("+k.sql+") IS NULL LIMIT 1", &null)
+		err = d.find("SELECT 1 FROM "+o.StorageName()+" WHERE ("+k.sql+") IS NULL LIMIT 1", &null)
 		d.s.target = before
 		if err != nil {
 			return err
@@ -177,7 +178,7 @@ func (d *ddl) enforcePersisted(o *Object, c *Column, verify bool) error {
 	}
 	for _, event := range []string{"INSERT", "UPDATE"} {
 		if err := d.run(fmt.Sprintf("CREATE TRIGGER %s AFTER %s ON %s WHEN tsql_active() AND (%s) IS NULL BEGIN %s END",
-			persistedTrigger(o, c, strings.ToLower(event[:1])), event, o.storageName(), k.sql, then)); err != nil {
+			persistedTrigger(o, c, strings.ToLower(event[:1])), event, o.StorageName(), k.sql, then)); err != nil {
 			return err
 		}
 	}
@@ -185,7 +186,7 @@ func (d *ddl) enforcePersisted(o *Object, c *Column, verify bool) error {
 }
 
 // releasePersisted drops the triggers of a persisted column.
-func (d *ddl) releasePersisted(o *Object, c *Column) error {
+func (d *ddl) releasePersisted(o *metadata.Object, c *metadata.Column) error {
 	for _, suffix := range []string{"i", "u"} {
 		if err := d.run("DROP TRIGGER IF EXISTS " + persistedTrigger(o, c, suffix)); err != nil {
 			return err
@@ -195,7 +196,7 @@ func (d *ddl) releasePersisted(o *Object, c *Column) error {
 }
 
 // reader is a column that is computed from another one; nil when there is none.
-func (d *ddl) reader(o *Object, c *Column) (*Column, error) {
+func (d *ddl) reader(o *metadata.Object, c *metadata.Column) (*metadata.Column, error) {
 	for _, other := range o.Table.Columns {
 		if other.Computed == "" || other == c {
 			continue
@@ -214,7 +215,7 @@ func (d *ddl) reader(o *Object, c *Column) (*Column, error) {
 }
 
 // unread refuses a change of a column that another one is computed from.
-func (d *ddl) unread(o *Object, c *Column) error {
+func (d *ddl) unread(o *metadata.Object, c *metadata.Column) error {
 	other, err := d.reader(o, c)
 	if err != nil {
 		return err
@@ -230,14 +231,14 @@ func (d *ddl) unread(o *Object, c *Column) error {
 
 // enforced tells whether a computed column or a check constraint is made of a column (docs/relational-databases/system-stored-procedures/
 // sp-rename-transact-sql.md, enforced dependencies).
-func (d *ddl) enforced(o *Object, c *Column) (bool, error) {
+func (d *ddl) enforced(o *metadata.Object, c *metadata.Column) (bool, error) {
 	if other, err := d.reader(o, c); err != nil || other != nil {
 		return other != nil, err
 	}
 	if d.boundTo(o, c) != "" {
 		return true, nil
 	}
-	for _, child := range d.sch.children(o.ID) {
+	for _, child := range d.sch.Children(o.ID) {
 		if used, err := d.checks(o, child, c); used || err != nil {
 			return used, err
 		}
@@ -246,8 +247,8 @@ func (d *ddl) enforced(o *Object, c *Column) (bool, error) {
 }
 
 // checks tells whether an object of a table is a check constraint that is made of a column.
-func (d *ddl) checks(o, child *Object, c *Column) (used bool, err error) {
-	if child.Kind != kindCheck {
+func (d *ddl) checks(o, child *metadata.Object, c *metadata.Column) (used bool, err error) {
+	if child.Kind != metadata.KindCheck {
 		return false, nil
 	}
 	_, err = d.lookAtCheck(o, child, "", func(_ *binder, e expr) {
@@ -259,9 +260,9 @@ func (d *ddl) checks(o, child *Object, c *Column) (used bool, err error) {
 }
 
 // keyed refuses an index of computed columns that cannot be one (docs/relational-databases/indexes/indexes-on-computed-columns.md).
-func (b *tableBuilder) keyed(i *Index) error {
+func (b *tableBuilder) keyed(i *metadata.Index) error {
 	t := b.o.Table
-	if size, most := t.keySize(i), i.maxKeySize(); size > most {
+	if size, most := t.KeySize(i), i.MaxKeySize(); size > most {
 		kind := "nonclustered"
 		if i.Clustered {
 			kind = "clustered"
@@ -273,7 +274,7 @@ func (b *tableBuilder) keyed(i *Index) error {
 		columns = append(columns, k.Column)
 	}
 	for at, id := range columns {
-		c := t.columnByID(id)
+		c := t.ColumnByID(id)
 		if c.Computed == "" {
 			continue
 		}
@@ -282,30 +283,30 @@ func (b *tableBuilder) keyed(i *Index) error {
 		case err != nil:
 			return err
 		case k.varies:
-			return sqlerr.New(2729, 1, c.Name, "table", b.o.shownName())
+			return sqlerr.New(2729, 1, c.Name, "table", b.o.ShownName())
 		case k.rough && !c.Persisted && at >= len(i.Included):
-			return sqlerr.New(2799, 1, i.Name, b.o.shownName(), c.Name)
+			return sqlerr.New(2799, 1, i.Name, b.o.ShownName(), c.Name)
 		case i.PrimaryKey && c.Nullable:
-			return sqlerr.New(1711, 1, c.Name, b.o.shownName())
+			return sqlerr.New(1711, 1, c.Name, b.o.ShownName())
 		}
 	}
-	if !t.ruledByOptions(i) {
+	if !t.IndexNeedsSetOptions(i) {
 		return nil
 	}
 	if t.AnsiNullsOff {
-		return sqlerr.New(1935, 1, b.o.shownName(), "ANSI_NULLS")
+		return sqlerr.New(1935, 1, b.o.ShownName(), "ANSI_NULLS")
 	}
 	return b.d.s.indexOptions(b.verb)
 }
 
 // keyText is a column as the key of an index in SQLite: its name or what it is computed by, and the same with its collation.
-func (d *ddl) keyText(o *Object, c *Column) (plain, collated string, err error) {
+func (d *ddl) keyText(o *metadata.Object, c *metadata.Column) (plain, collated string, err error) {
 	if c.Computed == "" && c.Type.Kind == sqltype.SQLVariant {
-		plain = variantKeySQL(columnName(c.ID))
+		plain = variantKeySQL(metadata.ColumnName(c.ID))
 		return plain, plain, nil
 	}
 	if c.Computed == "" {
-		return columnName(c.ID), columnDDL(c), nil
+		return metadata.ColumnName(c.ID), columnDDL(c), nil
 	}
 	if plain, collated, err = d.computedText(o, c, ""); err == nil && c.Type.Kind == sqltype.SQLVariant {
 		plain = variantKeySQL(plain)
@@ -315,39 +316,16 @@ func (d *ddl) keyText(o *Object, c *Column) (plain, collated string, err error) 
 }
 
 // computedText is what a column is computed by as a part of other SQL, and the same with its collation.
-func (d *ddl) computedText(o *Object, c *Column, prefix string) (plain, collated string, err error) {
+func (d *ddl) computedText(o *metadata.Object, c *metadata.Column, prefix string) (plain, collated string, err error) {
 	k, err := d.computed(o, c, prefix)
 	if err != nil {
 		return "", "", err
 	}
 	plain = "(" + k.sql + ")"
-	if key := c.collationKey(); key != "" {
+	if key := c.CollationKey(); key != "" {
 		return plain, plain + " COLLATE " + key, nil
 	}
 	return plain, plain, nil
-}
-
-// ruledByOptions tells whether an index has a filter or a computed column, so that rows may be written under some options only.
-func (t *Table) ruledByOptions(i *Index) bool {
-	if i.Filter != "" {
-		return true
-	}
-	for _, k := range i.Keys {
-		if c := t.columnByID(k.Column); c != nil && c.Computed != "" {
-			return true
-		}
-	}
-	return false
-}
-
-// ruled tells whether any index of the table is.
-func (t *Table) ruled() bool {
-	for _, i := range t.Indexes {
-		if t.ruledByOptions(i) {
-			return true
-		}
-	}
-	return false
 }
 
 // indexOptions refuses a statement under options with which indexes of computed columns and filtered ones are not kept

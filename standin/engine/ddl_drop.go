@@ -4,13 +4,13 @@ package engine
 
 import (
 	"context"
-	"fmt"
 	"strings"
 
 	"github.com/sqlc-dev/teesql/ast"
 	"zombiezen.com/go/sqlite"
 	"zombiezen.com/go/sqlite/sqlitex"
 
+	"geosql.dev/operator/standin/metadata"
 	"geosql.dev/operator/standin/sqlerr"
 	"geosql.dev/operator/standin/storage"
 	"geosql.dev/operator/standin/tds"
@@ -29,22 +29,22 @@ func installDDL(r *Registry) {
 	on(r, (*Session).dropIndexStatement)
 	on(r, (*Session).alterIndex)
 	on(r, func(s *Session, ctx context.Context, n *ast.DropTableStatement, w tds.Writer) error {
-		return s.drop(ctx, n.Objects, n.IsIfExists, "table", kindTable)
+		return s.drop(ctx, n.Objects, n.IsIfExists, "table", metadata.KindTable)
 	})
 	on(r, func(s *Session, ctx context.Context, n *ast.DropViewStatement, w tds.Writer) error {
-		return s.drop(ctx, n.Objects, n.IsIfExists, "view", kindView)
+		return s.drop(ctx, n.Objects, n.IsIfExists, "view", metadata.KindView)
 	})
 	on(r, func(s *Session, ctx context.Context, n *ast.DropProcedureStatement, w tds.Writer) error {
-		return s.drop(ctx, n.Objects, n.IsIfExists, "procedure", kindProcedure)
+		return s.drop(ctx, n.Objects, n.IsIfExists, "procedure", metadata.KindProcedure)
 	})
 	on(r, func(s *Session, ctx context.Context, n *ast.DropFunctionStatement, w tds.Writer) error {
-		return s.drop(ctx, n.Objects, n.IsIfExists, "function", kindScalar+kindInline+kindTableFunction)
+		return s.drop(ctx, n.Objects, n.IsIfExists, "function", metadata.KindScalar+metadata.KindInline+metadata.KindTableFunction)
 	})
 	on(r, func(s *Session, ctx context.Context, n *ast.DropSynonymStatement, w tds.Writer) error {
-		return s.drop(ctx, n.Objects, n.IsIfExists, "synonym", kindSynonym)
+		return s.drop(ctx, n.Objects, n.IsIfExists, "synonym", metadata.KindSynonym)
 	})
 	on(r, func(s *Session, ctx context.Context, n *ast.DropSequenceStatement, w tds.Writer) error {
-		return s.drop(ctx, n.Objects, n.IsIfExists, "sequence object", kindSequence)
+		return s.drop(ctx, n.Objects, n.IsIfExists, "sequence object", metadata.KindSequence)
 	})
 	installPartitions(r)
 	on(r, (*Session).createSchema)
@@ -84,7 +84,7 @@ func (d *ddl) drop(name objectName, ifExists bool, word, kinds string) error {
 		return sqlerr.New(3705, 1, verb, name.String(), name.String(), kindWords[o.Kind], "DROP "+strings.ToUpper(kindWords[o.Kind]))
 	}
 	if d.db != nil {
-		p := Permission{Name: "ALTER", Database: d.db, Schema: d.sch.schemaName(o), Object: o.Name, ObjectID: o.ID}
+		p := Permission{Name: "ALTER", Database: d.db, Schema: d.sch.SchemaName(o), Object: o.Name, ObjectID: o.ID}
 		if err := d.s.require(d.ctx, p); err != nil {
 			return sqlerr.New(3701, 5, "drop", word, name.String())
 		}
@@ -95,19 +95,19 @@ func (d *ddl) drop(name objectName, ifExists bool, word, kinds string) error {
 	if err := d.s.objectEvent(d.ctx, d, "DROP", o); err != nil {
 		return err
 	}
-	if o.Kind == kindTable {
+	if o.Kind == metadata.KindTable {
 		if err := d.dropTable(o); err != nil {
 			return err
 		}
 	}
-	if o.Kind == kindView {
-		for _, trigger := range append([]*Object(nil), d.sch.children(o.ID)...) {
+	if o.Kind == metadata.KindView {
+		for _, trigger := range append([]*metadata.Object(nil), d.sch.Children(o.ID)...) {
 			if err := d.remove(trigger); err != nil {
 				return err
 			}
 		}
 	}
-	if o.Kind == kindSequence {
+	if o.Kind == metadata.KindSequence {
 		if err := d.exec("DELETE FROM __identity WHERE id = ?", int64(o.ID)); err != nil {
 			return err
 		}
@@ -115,18 +115,18 @@ func (d *ddl) drop(name objectName, ifExists bool, word, kinds string) error {
 	return d.remove(o)
 }
 
-var kindWords = map[string]string{kindTable: "table", kindView: "view", kindProcedure: "procedure", kindScalar: "function",
-	kindInline: "function", kindTableFunction: "function", kindSynonym: "synonym", kindSequence: "sequence", kindPrimaryKey: "constraint", kindUnique: "constraint",
-	kindForeignKey: "constraint", kindCheck: "constraint", kindDefault: "constraint", kindTrigger: "trigger"}
+var kindWords = map[string]string{metadata.KindTable: "table", metadata.KindView: "view", metadata.KindProcedure: "procedure", metadata.KindScalar: "function",
+	metadata.KindInline: "function", metadata.KindTableFunction: "function", metadata.KindSynonym: "synonym", metadata.KindSequence: "sequence", metadata.KindPrimaryKey: "constraint", metadata.KindUnique: "constraint",
+	metadata.KindForeignKey: "constraint", metadata.KindCheck: "constraint", metadata.KindDefault: "constraint", metadata.KindTrigger: "trigger"}
 
-func (d *ddl) dropTable(o *Object) error {
-	for _, fk := range d.sch.objects {
+func (d *ddl) dropTable(o *metadata.Object) error {
+	for _, fk := range d.sch.Objects {
 		if fk.ForeignKey != nil && fk.ForeignKey.Referenced == o.ID && fk.Parent != o.ID {
 			return sqlerr.New(3726, 1, o.Name)
 		}
 	}
-	for _, child := range append([]*Object(nil), d.sch.children(o.ID)...) {
-		if child.Kind == kindForeignKey || child.Kind == kindCheck {
+	for _, child := range append([]*metadata.Object(nil), d.sch.Children(o.ID)...) {
+		if child.Kind == metadata.KindForeignKey || child.Kind == metadata.KindCheck {
 			if err := d.release(child); err != nil {
 				return err
 			}
@@ -140,7 +140,7 @@ func (d *ddl) dropTable(o *Object) error {
 			return err
 		}
 	}
-	return d.run("DROP TABLE " + o.storageName())
+	return d.run("DROP TABLE " + o.StorageName())
 }
 
 // truncate is TRUNCATE TABLE.
@@ -148,17 +148,17 @@ func (s *Session) truncate(ctx context.Context, n *ast.TruncateTableStatement, w
 	name := nameOf(n.TableName)
 	b := newBinder(ctx, s, s.db.ID())
 	var space int32
-	var sch *schema
-	var o *Object
+	var sch *metadata.Catalog
+	var o *metadata.Object
 	var d *dmlPlan
 	leave := s.within(nil)
 	e := bindSafely(func() {
-		if _, _, other := b.resolveWrite(name); other != nil && other.Kind != kindTable {
+		if _, _, other := b.resolveWrite(name); other != nil && other.Kind != metadata.KindTable {
 			b.fail(4708, name.String())
 		}
 		space, sch, o = b.tableToWrite(name, 4701)
 		b.require("ALTER", space, sch, o)
-		for _, fk := range sch.objects {
+		for _, fk := range sch.Objects {
 			if fk.ForeignKey != nil && fk.ForeignKey.Referenced == o.ID && fk.Parent != o.ID && !fk.Disabled {
 				b.fail(4712, name.String())
 			}
@@ -187,12 +187,12 @@ func (s *Session) truncate(ctx context.Context, n *ast.TruncateTableStatement, w
 	}
 	return s.writing(ctx, d, func(conn *sqlite.Conn) error {
 		if len(numbers) > 0 {
-			return sqlitex.ExecuteTransient(conn, "DELETE FROM main."+o.storageName()+" WHERE "+sch.inPartitions(o, numbers), nil)
+			return sqlitex.ExecuteTransient(conn, "DELETE FROM main."+o.StorageName()+" WHERE "+sch.InPartitions(o, numbers), nil)
 		}
-		if err := sqlitex.Execute(conn, "DELETE FROM main."+o.storageName(), nil); err != nil {
+		if err := sqlitex.Execute(conn, "DELETE FROM main."+o.StorageName(), nil); err != nil {
 			return err
 		}
-		if c := o.Table.identityColumn(); c != nil {
+		if c := o.Table.IdentityColumn(); c != nil {
 			return s.setIdentity(&d.target, conn, c.Identity.Seed-c.Identity.Increment)
 		}
 		return nil
@@ -217,7 +217,7 @@ func (s *Session) principalID(ctx context.Context, name string) (int64, error) {
 // sys, dbo and INFORMATION_SCHEMA (docs/t-sql/statements/alter-authorization-transact-sql.md, Special Cases and Conditions).
 func (s *Session) SetSchemaOwner(ctx context.Context, name string, owner int32, dropped func(tx *storage.Tx, objects []int32) error) error {
 	return s.changeSchema(ctx, objectName{}, func(d *ddl) error {
-		sc := d.sch.schemaByName(name)
+		sc := d.sch.SchemaByName(name)
 		if sc == nil {
 			return sqlerr.New(15151, 1, "find", "schema", name)
 		}
@@ -228,14 +228,14 @@ func (s *Session) SetSchemaOwner(ctx context.Context, name string, owner int32, 
 			return nil
 		}
 		var objects []int32
-		for _, o := range d.sch.objects {
+		for _, o := range d.sch.Objects {
 			if o.Schema == sc.ID {
 				objects = append(objects, o.ID)
 			}
 		}
 		changed := *sc
 		changed.Principal = owner
-		d.sch.schemas[sc.ID] = &changed
+		d.sch.Schemas[sc.ID] = &changed
 		if err := dropped(d.tx, objects); err != nil {
 			return err
 		}
@@ -246,7 +246,7 @@ func (s *Session) SetSchemaOwner(ctx context.Context, name string, owner int32, 
 func (s *Session) dropSchema(ctx context.Context, n *ast.DropSchemaStatement, w tds.Writer) error {
 	name := nameOf(n.Schema).name
 	return s.changeSchema(ctx, objectName{}, func(d *ddl) error {
-		sc := d.sch.schemaByName(name)
+		sc := d.sch.SchemaByName(name)
 		if sc == nil {
 			if n.IsIfExists {
 				return nil
@@ -256,9 +256,9 @@ func (s *Session) dropSchema(ctx context.Context, n *ast.DropSchemaStatement, w 
 		if sc.ID <= 4 || sc.ID >= 16384 {
 			return sqlerr.New(15150, 1, "drop", "schema", name)
 		}
-		for _, o := range d.sch.objects {
+		for _, o := range d.sch.Objects {
 			if o.Schema == sc.ID {
-				return sqlerr.New(3729, 1, "DROP SCHEMA", name, o.typeName())
+				return sqlerr.New(3729, 1, "DROP SCHEMA", name, o.TypeName())
 			}
 		}
 		return d.exec("DELETE FROM __schemas WHERE id = ?", int64(sc.ID))
@@ -271,7 +271,7 @@ func (s *Session) createSynonym(ctx context.Context, n *ast.CreateSynonymStateme
 		if err := d.place(name); err != nil {
 			return err
 		}
-		o := d.newObject(name, kindSynonym)
+		o := d.newObject(name, metadata.KindSynonym)
 		target := nameOf(n.ForName)
 		parts := []string{}
 		for _, p := range []string{target.server, target.database, target.schema, target.name} {
@@ -332,5 +332,3 @@ func (r *Registry) OnObject(f ObjectFunc) { r.objectHooks = append(r.objectHooks
 func (r *Registry) Principals(f func(ctx context.Context, s *Session, db *Database, name string) (int32, bool)) {
 	r.principals = f
 }
-
-func (o *Object) String() string { return fmt.Sprintf("%s %d %s", o.Kind, o.ID, o.Name) }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/sqlc-dev/teesql/ast"
 
+	"geosql.dev/operator/standin/metadata"
 	"geosql.dev/operator/standin/syntax"
 )
 
@@ -76,7 +77,7 @@ func (e *eventsOf) dropped(kind, objectType string, names []*ast.SchemaObjectNam
 }
 
 // existing is the object of that name; nil when there is none.
-func (e *eventsOf) existing(n *ast.SchemaObjectName) *Object {
+func (e *eventsOf) existing(n *ast.SchemaObjectName) *metadata.Object {
 	name := nameOf(n)
 	db := e.s.db
 	if name.database != "" {
@@ -96,7 +97,7 @@ func (e *eventsOf) existing(n *ast.SchemaObjectName) *Object {
 func (e *eventsOf) within(kind, objectType, name string, table *ast.SchemaObjectName) bool {
 	if o := e.add(kind, objectType, table); o != nil {
 		o.target, o.targetType, o.object = o.object, "TABLE", name
-		if t := e.existing(table); t != nil && t.Kind == kindView {
+		if t := e.existing(table); t != nil && t.Kind == metadata.KindView {
 			o.targetType = "VIEW"
 		}
 	}

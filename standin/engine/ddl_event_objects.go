@@ -262,7 +262,7 @@ func (e *eventsOf) ofObject(node ast.Statement) bool {
 
 func (e *eventsOf) hasSchema(name string) bool {
 	sch, err := e.s.schema(e.s.context(), e.s.db.ID())
-	return err == nil && sch.schemaByName(name) != nil
+	return err == nil && sch.SchemaByName(name) != nil
 }
 
 // ofPartitions notes the events of partition functions and schemes.

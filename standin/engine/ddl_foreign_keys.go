@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 
+	"geosql.dev/operator/standin/metadata"
 	"geosql.dev/operator/standin/sqlerr"
 )
 
@@ -14,13 +15,13 @@ type keyPair struct {
 	child, newChild, parent, oldParent, newParent string
 }
 
-func (d *ddl) keyPairs(child, parent *Object, k *ForeignKey) ([]keyPair, error) {
+func (d *ddl) keyPairs(child, parent *metadata.Object, k *metadata.ForeignKey) ([]keyPair, error) {
 	out := make([]keyPair, len(k.Columns))
 	for i := range k.Columns {
 		p := &out[i]
 		for _, part := range []struct {
 			text   *string
-			table  *Object
+			table  *metadata.Object
 			column int32
 			prefix string
 		}{{&p.child, child, k.Columns[i], ""}, {&p.newChild, child, k.Columns[i], "NEW."}, {&p.parent, parent, k.RefColumns[i], ""},
@@ -36,29 +37,29 @@ func (d *ddl) keyPairs(child, parent *Object, k *ForeignKey) ([]keyPair, error) 
 }
 
 // columnText is a column by its name, or by what it is computed by, with its collation.
-func (d *ddl) columnText(o *Object, id int32, prefix string) (string, error) {
-	c := o.Table.columnByID(id)
+func (d *ddl) columnText(o *metadata.Object, id int32, prefix string) (string, error) {
+	c := o.Table.ColumnByID(id)
 	if c == nil || c.Computed == "" {
-		return prefix + columnName(id), nil
+		return prefix + metadata.ColumnName(id), nil
 	}
 	_, text, err := d.computedText(o, c, prefix)
 	return text, err
 }
 
 // updateOf is the list of columns that a trigger watches: none when one of them is computed, since it changes with others.
-func updateOf(o *Object, columns []int32) string {
+func updateOf(o *metadata.Object, columns []int32) string {
 	names := make([]string, len(columns))
 	for i, id := range columns {
-		if c := o.Table.columnByID(id); c != nil && c.Computed != "" {
+		if c := o.Table.ColumnByID(id); c != nil && c.Computed != "" {
 			return ""
 		}
-		names[i] = columnName(id)
+		names[i] = metadata.ColumnName(id)
 	}
 	return " OF " + strings.Join(names, ", ")
 }
 
-func (d *ddl) verifyForeignKey(child, fk *Object) error {
-	parent := d.sch.objects[fk.ForeignKey.Referenced]
+func (d *ddl) verifyForeignKey(child, fk *metadata.Object) error {
+	parent := d.sch.Objects[fk.ForeignKey.Referenced]
 	var given, match []string
 	for i, id := range fk.ForeignKey.Columns {
 		c, err := d.columnText(child, id, "c.")
@@ -72,15 +73,15 @@ func (d *ddl) verifyForeignKey(child, fk *Object) error {
 		given, match = append(given, c+" IS NOT NULL"), append(match, p+" = "+c)
 	}
 	return d.verify(fmt.Sprintf("SELECT 1 FROM %s c WHERE %s AND NOT EXISTS (SELECT 1 FROM %s p WHERE %s) LIMIT 1",
-		child.storageName(), strings.Join(given, " AND "), parent.storageName(), strings.Join(match, " AND ")), "ALTER TABLE", child, fk)
+		child.StorageName(), strings.Join(given, " AND "), parent.StorageName(), strings.Join(match, " AND ")), "ALTER TABLE", child, fk)
 }
 
 // mayAct refuses actions that a foreign key cannot have: SET NULL of columns that take none (1761), SET DEFAULT of such columns without a default
 // (1762), and a second way for a change to come to a table (1785)
 // (docs/relational-databases/tables/primary-and-foreign-key-constraints.md, Cascading referential integrity).
-func (b *tableBuilder) mayAct(name string, k *ForeignKey) error {
+func (b *tableBuilder) mayAct(name string, k *metadata.ForeignKey) error {
 	for _, id := range k.Columns {
-		c := b.o.Table.columnByID(id)
+		c := b.o.Table.ColumnByID(id)
 		for _, action := range []string{k.OnDelete, k.OnUpdate} {
 			switch {
 			case action == "SET_NULL" && !c.Nullable:
@@ -98,10 +99,10 @@ func (b *tableBuilder) mayAct(name string, k *ForeignKey) error {
 
 // mayRefer refuses foreign keys that computed columns cannot have: of columns that are not persisted, and with actions that would give
 // a computed column a value (docs/t-sql/statements/create-table-transact-sql.md, computed columns).
-func (b *tableBuilder) mayRefer(name string, child, ref *Column, k *ForeignKey) error {
+func (b *tableBuilder) mayRefer(name string, child, ref *metadata.Column, k *metadata.ForeignKey) error {
 	switch {
 	case child.Computed != "" && !child.Persisted:
-		return sqlerr.New(1764, 1, child.Name, b.o.shownName(), "FOREIGN KEY CONSTRAINT")
+		return sqlerr.New(1764, 1, child.Name, b.o.ShownName(), "FOREIGN KEY CONSTRAINT")
 	case child.Computed != "" && k.OnDelete != "NO_ACTION" && k.OnDelete != "CASCADE":
 		return sqlerr.New(1765, 1, name, child.Name)
 	case child.Computed != "" && k.OnUpdate != "NO_ACTION":

@@ -8,12 +8,13 @@ import (
 
 	"github.com/sqlc-dev/teesql/ast"
 
+	"geosql.dev/operator/standin/metadata"
 	"geosql.dev/operator/standin/sqlerr"
 	"geosql.dev/operator/standin/sqltype"
 )
 
 // mayBeKey tells whether a column's type may be that of a key of an index.
-func mayBeKey(c *Column) bool {
+func mayBeKey(c *metadata.Column) bool {
 	switch c.Type.Kind {
 	case sqltype.Text, sqltype.NText, sqltype.Image, sqltype.XML:
 		return false
@@ -22,12 +23,12 @@ func mayBeKey(c *Column) bool {
 }
 
 // keys are the columns of a key: of the constraint of that kind, or of an index.
-func (b *tableBuilder) keys(columns []*ast.ColumnWithSortOrder, constraint string) ([]Key, error) {
-	var keys []Key
+func (b *tableBuilder) keys(columns []*ast.ColumnWithSortOrder, constraint string) ([]metadata.Key, error) {
+	var keys []metadata.Key
 	for _, k := range columns {
 		parts := identifiers(k.Column.MultiPartIdentifier)
 		name := parts[len(parts)-1]
-		c := b.o.Table.column(name)
+		c := b.o.Table.Column(name)
 		if c == nil {
 			return nil, sqlerr.New(1911, 1, name)
 		}
@@ -42,7 +43,7 @@ func (b *tableBuilder) keys(columns []*ast.ColumnWithSortOrder, constraint strin
 		if !mayBeKey(c) {
 			return nil, sqlerr.New(1919, 1, name, b.o.Name)
 		}
-		keys = append(keys, Key{Column: c.ID, Descending: k.SortOrder == ast.SortOrderDescending})
+		keys = append(keys, metadata.Key{Column: c.ID, Descending: k.SortOrder == ast.SortOrderDescending})
 	}
 	return keys, nil
 }
@@ -56,7 +57,7 @@ func keyWord(n *ast.UniqueConstraintDefinition) string {
 }
 
 // key adds a PRIMARY KEY or UNIQUE constraint.
-func (b *tableBuilder) key(n *ast.UniqueConstraintDefinition, keys []Key, column *Column) error {
+func (b *tableBuilder) key(n *ast.UniqueConstraintDefinition, keys []metadata.Key, column *metadata.Column) error {
 	t := b.o.Table
 	if len(n.Columns) > 0 {
 		var err error
@@ -64,17 +65,17 @@ func (b *tableBuilder) key(n *ast.UniqueConstraintDefinition, keys []Key, column
 			return err
 		}
 	}
-	kind, prefix := kindUnique, "UQ"
+	kind, prefix := metadata.KindUnique, "UQ"
 	if n.IsPrimaryKey {
-		kind, prefix = kindPrimaryKey, "PK"
+		kind, prefix = metadata.KindPrimaryKey, "PK"
 		switch {
-		case t.primaryKey() != nil && b.altering:
+		case t.PrimaryKey() != nil && b.altering:
 			return sqlerr.New(1779, 0, b.o.Name)
-		case t.primaryKey() != nil:
+		case t.PrimaryKey() != nil:
 			return sqlerr.New(8110, 0, b.o.Name)
 		}
 		for _, k := range keys {
-			c := t.columnByID(k.Column)
+			c := t.ColumnByID(k.Column)
 			if b.altering && c.Nullable && column == nil && c.Computed == "" {
 				return sqlerr.New(8111, 1, b.o.Name)
 			}
@@ -83,7 +84,7 @@ func (b *tableBuilder) key(n *ast.UniqueConstraintDefinition, keys []Key, column
 	}
 	names := make([]string, len(keys))
 	for i, k := range keys {
-		names[i] = t.columnByID(k.Column).Name
+		names[i] = t.ColumnByID(k.Column).Name
 	}
 	o, err := b.child(n.ConstraintIdentifier, kind, prefix, strings.Join(names, ","))
 	if err != nil {
@@ -95,7 +96,7 @@ func (b *tableBuilder) key(n *ast.UniqueConstraintDefinition, keys []Key, column
 	} else if n.IsPrimaryKey && !n.Clustered {
 		clustered = !b.hasClustered()
 	}
-	index := &Index{Name: o.Name, Unique: true, PrimaryKey: n.IsPrimaryKey, Constraint: o.ID, Keys: keys, Clustered: clustered}
+	index := &metadata.Index{Name: o.Name, Unique: true, PrimaryKey: n.IsPrimaryKey, Constraint: o.ID, Keys: keys, Clustered: clustered}
 	if err := b.addIndex(index, n.OnFileGroupOrPartitionScheme, n.IndexOptions); err != nil {
 		return err
 	}
@@ -117,7 +118,7 @@ func (b *tableBuilder) hasClustered() bool {
 }
 
 // placeIndex gives an index its index_id.
-func (b *tableBuilder) placeIndex(i *Index) error {
+func (b *tableBuilder) placeIndex(i *metadata.Index) error {
 	if len(i.Keys) > maxKeyColumns {
 		return sqlerr.New(1904, 1, "index", i.Name, b.o.Name, len(i.Keys), "index", maxKeyColumns)
 	}
@@ -138,18 +139,18 @@ func (b *tableBuilder) placeIndex(i *Index) error {
 	return nil
 }
 
-func (b *tableBuilder) inlineIndex(n *ast.IndexDefinition, c *Column) error {
-	var keys []Key
+func (b *tableBuilder) inlineIndex(n *ast.IndexDefinition, c *metadata.Column) error {
+	var keys []metadata.Key
 	if c != nil && len(n.Columns) == 0 {
-		keys = []Key{{Column: c.ID}}
+		keys = []metadata.Key{{Column: c.ID}}
 	} else {
 		var err error
 		if keys, err = b.keys(n.Columns, ""); err != nil {
 			return err
 		}
 	}
-	i := &Index{Name: n.Name.Value, Unique: n.Unique, Keys: keys}
-	if slices.ContainsFunc(b.o.Table.Indexes, func(other *Index) bool { return strings.EqualFold(other.Name, i.Name) }) {
+	i := &metadata.Index{Name: n.Name.Value, Unique: n.Unique, Keys: keys}
+	if slices.ContainsFunc(b.o.Table.Indexes, func(other *metadata.Index) bool { return strings.EqualFold(other.Name, i.Name) }) {
 		return sqlerr.New(1913, 1, i.Name, "table", b.o.Name)
 	}
 	if n.IndexType != nil {
@@ -165,7 +166,7 @@ func (b *tableBuilder) inlineIndex(n *ast.IndexDefinition, c *Column) error {
 }
 
 // addIndex gives the table an index that has its keys: a number, the place where it is kept and its options.
-func (b *tableBuilder) addIndex(i *Index, on *ast.FileGroupOrPartitionScheme, options []ast.IndexOption) error {
+func (b *tableBuilder) addIndex(i *metadata.Index, on *ast.FileGroupOrPartitionScheme, options []ast.IndexOption) error {
 	if err := b.placeIndex(i); err != nil {
 		return err
 	}

@@ -10,14 +10,15 @@ import (
 
 	"github.com/sqlc-dev/teesql/ast"
 
+	"geosql.dev/operator/standin/metadata"
 	"geosql.dev/operator/standin/sqlerr"
 	"geosql.dev/operator/standin/tds"
 )
 
 // foreignKey adds a foreign key; the referenced columns must be a primary or unique key.
 func (b *tableBuilder) foreignKey(n *ast.ForeignKeyConstraintDefinition, columns []int32) error {
-	first := b.o.Table.columnByID(columns[0]).Name
-	o, err := b.child(n.ConstraintIdentifier, kindForeignKey, "FK", first)
+	first := b.o.Table.ColumnByID(columns[0]).Name
+	o, err := b.child(n.ConstraintIdentifier, metadata.KindForeignKey, "FK", first)
 	if err != nil {
 		return err
 	}
@@ -30,13 +31,13 @@ func (b *tableBuilder) foreignKey(n *ast.ForeignKeyConstraintDefinition, columns
 		return sqlerr.New(1763, 0, o.Name)
 	}
 	parent := b.o
-	if !(strings.EqualFold(ref.name, b.o.Name) && (ref.schema == "" || strings.EqualFold(ref.schema, b.d.sch.schemaName(b.o)))) {
+	if !(strings.EqualFold(ref.name, b.o.Name) && (ref.schema == "" || strings.EqualFold(ref.schema, b.d.sch.SchemaName(b.o)))) {
 		parent = b.d.lookUp(ref)
 	}
-	if parent == nil || parent.Kind != kindTable {
+	if parent == nil || parent.Kind != metadata.KindTable {
 		return sqlerr.New(1767, 0, o.Name, ref.String())
 	}
-	k := &ForeignKey{Columns: columns, Referenced: parent.ID, OnDelete: "NO_ACTION", OnUpdate: "NO_ACTION"}
+	k := &metadata.ForeignKey{Columns: columns, Referenced: parent.ID, OnDelete: "NO_ACTION", OnUpdate: "NO_ACTION"}
 	if k.OnDelete, err = referentialAction(n.DeleteAction); err != nil {
 		return err
 	}
@@ -75,9 +76,9 @@ func referentialAction(text string) (string, error) {
 	return "", unsupported("The referential action " + text)
 }
 
-func (b *tableBuilder) referencedColumns(n *ast.ForeignKeyConstraintDefinition, o, parent *Object, k *ForeignKey) error {
+func (b *tableBuilder) referencedColumns(n *ast.ForeignKeyConstraintDefinition, o, parent *metadata.Object, k *metadata.ForeignKey) error {
 	if len(n.ReferencedColumns) == 0 {
-		pk := parent.Table.primaryKey()
+		pk := parent.Table.PrimaryKey()
 		if pk == nil {
 			return sqlerr.New(1773, 0, o.Name, parent.Name)
 		}
@@ -89,7 +90,7 @@ func (b *tableBuilder) referencedColumns(n *ast.ForeignKeyConstraintDefinition, 
 		}
 	}
 	for _, id := range n.ReferencedColumns {
-		c := parent.Table.column(id.Value)
+		c := parent.Table.Column(id.Value)
 		if c == nil {
 			return sqlerr.New(1770, 0, o.Name, id.Value, parent.Name)
 		}
@@ -99,7 +100,7 @@ func (b *tableBuilder) referencedColumns(n *ast.ForeignKeyConstraintDefinition, 
 		return sqlerr.New(8139, 0, parent.Name)
 	}
 	for i := range k.Columns {
-		child, ref := b.o.Table.columnByID(k.Columns[i]), parent.Table.columnByID(k.RefColumns[i])
+		child, ref := b.o.Table.ColumnByID(k.Columns[i]), parent.Table.ColumnByID(k.RefColumns[i])
 		if err := b.mayRefer(o.Name, child, ref, k); err != nil {
 			return err
 		}
@@ -111,13 +112,13 @@ func (b *tableBuilder) referencedColumns(n *ast.ForeignKeyConstraintDefinition, 
 		}
 	}
 	for i := range k.Columns {
-		child, ref := b.o.Table.columnByID(k.Columns[i]), parent.Table.columnByID(k.RefColumns[i])
+		child, ref := b.o.Table.ColumnByID(k.Columns[i]), parent.Table.ColumnByID(k.RefColumns[i])
 		if child.Type.Kind.IsCharacter() && !strings.EqualFold(child.Collation, ref.Collation) {
 			return sqlerr.New(1757, 0, parent.Name, ref.Name, b.o.Name, child.Name, o.Name)
 		}
 	}
 	for _, i := range parent.Table.Indexes {
-		if i.Unique && i.Filter == "" && sameKeys(i.Keys, k.RefColumns) {
+		if i.Unique && i.Filter == "" && metadata.SameKeys(i.Keys, k.RefColumns) {
 			k.RefIndex = i.ID
 			return nil
 		}
@@ -125,24 +126,7 @@ func (b *tableBuilder) referencedColumns(n *ast.ForeignKeyConstraintDefinition, 
 	return sqlerr.New(1776, 0, parent.Name, o.Name)
 }
 
-// sameKeys tells whether an index has just these key columns, in any order.
-func sameKeys(keys []Key, columns []int32) bool {
-	if len(keys) != len(columns) {
-		return false
-	}
-	for _, c := range columns {
-		found := false
-		for _, k := range keys {
-			found = found || k.Column == c
-		}
-		if !found {
-			return false
-		}
-	}
-	return true
-}
-
-func (b *tableBuilder) indexOptions(i *Index, options []ast.IndexOption) error {
+func (b *tableBuilder) indexOptions(i *metadata.Index, options []ast.IndexOption) error {
 	for _, opt := range options {
 		switch o := opt.(type) {
 		case *ast.DataCompressionOption:
@@ -155,15 +139,15 @@ func (b *tableBuilder) indexOptions(i *Index, options []ast.IndexOption) error {
 				b.o.Table.Compression = c
 			}
 		case *ast.IndexExpressionOption:
-			if err := i.setExpression(o); err != nil {
+			if err := setIndexExpression(i, o); err != nil {
 				return err
 			}
 		case *ast.IgnoreDupKeyIndexOption:
-			if err := i.ignoreDuplicates(o.OptionState); err != nil {
+			if err := setIgnoreDuplicates(i, o.OptionState); err != nil {
 				return err
 			}
 		case *ast.IndexStateOption:
-			if err := i.setState(lower(o.OptionKind), o.OptionState); err != nil {
+			if err := setIndexState(i, lower(o.OptionKind), o.OptionState); err != nil {
 				return err
 			}
 		}
@@ -171,22 +155,22 @@ func (b *tableBuilder) indexOptions(i *Index, options []ast.IndexOption) error {
 	return nil
 }
 
-// setExpression is an option with a value; of keys of declared tables those that are ON or OFF have strings for it (syntax.switchesOfKeys).
-func (i *Index) setExpression(o *ast.IndexExpressionOption) error {
+// setIndexExpression is an option with a value; of keys of declared tables those that are ON or OFF have strings for it (syntax.switchesOfKeys).
+func setIndexExpression(i *metadata.Index, o *ast.IndexExpressionOption) error {
 	state, ok := o.Expression.(*ast.StringLiteral)
 	switch {
 	case strings.EqualFold(o.OptionKind, "FillFactor"):
-		return i.setFillFactor(o.Expression)
+		return setFillFactor(i, o.Expression)
 	case !ok:
 		return nil
 	case strings.EqualFold(o.OptionKind, "IgnoreDupKey"):
-		return i.ignoreDuplicates(state.Value)
+		return setIgnoreDuplicates(i, state.Value)
 	}
-	return i.setState(lower(o.OptionKind), state.Value)
+	return setIndexState(i, lower(o.OptionKind), state.Value)
 }
 
 // setFillFactor is FILLFACTOR = percent (129 outside of 1 to 100; docs/t-sql/statements/create-index-transact-sql.md).
-func (i *Index) setFillFactor(percent ast.ScalarExpression) error {
+func setFillFactor(i *metadata.Index, percent ast.ScalarExpression) error {
 	l, ok := percent.(*ast.IntegerLiteral)
 	if !ok {
 		return sqlerr.New(102, 1, "FILLFACTOR")
@@ -200,9 +184,9 @@ func (i *Index) setFillFactor(percent ast.ScalarExpression) error {
 }
 
 // tableForDDL finds the table of ALTER TABLE, CREATE INDEX and so on.
-func (d *ddl) tableForDDL(name objectName, number int32) (*Object, error) {
+func (d *ddl) tableForDDL(name objectName, number int32) (*metadata.Object, error) {
 	o := d.lookUp(name)
-	if o == nil || o.Kind != kindTable {
+	if o == nil || o.Kind != metadata.KindTable {
 		switch {
 		case number == 1088:
 			return nil, sqlerr.New(1088, 12, name.String())
@@ -213,7 +197,7 @@ func (d *ddl) tableForDDL(name objectName, number int32) (*Object, error) {
 		}
 	}
 	if d.space != tempSpace {
-		p := Permission{Name: "ALTER", Database: d.db, Schema: d.sch.schemaName(o), Object: o.Name, ObjectID: o.ID}
+		p := Permission{Name: "ALTER", Database: d.db, Schema: d.sch.SchemaName(o), Object: o.Name, ObjectID: o.ID}
 		if err := d.s.require(d.ctx, p); err != nil {
 			return nil, err
 		}
@@ -228,11 +212,11 @@ func (d *ddl) mayBeIndexed(name objectName, n *ast.CreateIndexStatement) error {
 	}
 	o := d.lookUp(name)
 	switch {
-	case o == nil || o.Kind == kindTable || o.Kind == kindSynonym:
+	case o == nil || o.Kind == metadata.KindTable || o.Kind == metadata.KindSynonym:
 		return nil
-	case o.Kind != kindView:
+	case o.Kind != metadata.KindView:
 		return sqlerr.New(1914, 1, o.Name)
-	case !o.isSchemaBound():
+	case !isSchemaBound(o):
 		return sqlerr.New(1939, 1, "index", o.Name)
 	case !n.Unique || n.Clustered == nil || !*n.Clustered:
 		return sqlerr.New(1940, 1, o.Name)
@@ -256,7 +240,7 @@ func (s *Session) createIndexStatement(ctx context.Context, n *ast.CreateIndexSt
 		if err != nil {
 			return err
 		}
-		i := &Index{Name: n.Name.Value, Unique: n.Unique, Clustered: n.Clustered != nil && *n.Clustered, Keys: keys}
+		i := &metadata.Index{Name: n.Name.Value, Unique: n.Unique, Clustered: n.Clustered != nil && *n.Clustered, Keys: keys}
 		dropExisting := dropsExisting(n.IndexOptions)
 		for at, other := range o.Table.Indexes {
 			if !strings.EqualFold(other.Name, i.Name) {
@@ -285,14 +269,14 @@ func (s *Session) createIndexStatement(ctx context.Context, n *ast.CreateIndexSt
 }
 
 // covered gives an index what INCLUDE and WHERE say.
-func (b *tableBuilder) covered(i *Index, columns []*ast.ColumnReferenceExpression, filter ast.BooleanExpression) error {
+func (b *tableBuilder) covered(i *metadata.Index, columns []*ast.ColumnReferenceExpression, filter ast.BooleanExpression) error {
 	for _, c := range columns {
 		parts := identifiers(c.MultiPartIdentifier)
-		col := b.o.Table.column(parts[len(parts)-1])
+		col := b.o.Table.Column(parts[len(parts)-1])
 		if col == nil {
 			return sqlerr.New(1911, 1, parts[len(parts)-1])
 		}
-		if isKey(i.Keys, col.ID) || slices.Contains(i.Included, col.ID) {
+		if metadata.IsKey(i.Keys, col.ID) || slices.Contains(i.Included, col.ID) {
 			return sqlerr.New(1909, 1, "index", col.Name)
 		}
 		i.Included = append(i.Included, col.ID)
@@ -301,10 +285,6 @@ func (b *tableBuilder) covered(i *Index, columns []*ast.ColumnReferenceExpressio
 		i.Filter = "(" + b.text(filter) + ")"
 	}
 	return nil
-}
-
-func isKey(keys []Key, column int32) bool {
-	return slices.ContainsFunc(keys, func(k Key) bool { return k.Column == column })
 }
 
 func dropsExisting(options []ast.IndexOption) bool {
@@ -354,7 +334,7 @@ func (s *Session) dropIndexStatement(ctx context.Context, n *ast.DropIndexStatem
 				if err := d.dropIndex(o, i); err != nil {
 					return err
 				}
-				o.Table.Indexes = append(append([]*Index(nil), o.Table.Indexes[:at]...), o.Table.Indexes[at+1:]...)
+				o.Table.Indexes = append(append([]*metadata.Index(nil), o.Table.Indexes[:at]...), o.Table.Indexes[at+1:]...)
 				return d.modify(o)
 			}
 			if n.IsIfExists {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/sqlc-dev/teesql/ast"
 
+	"geosql.dev/operator/standin/metadata"
 	"geosql.dev/operator/standin/syntax"
 )
 
@@ -19,13 +20,10 @@ import (
 type ModuleAlteration struct {
 	Database *Database
 	// Module is the object as it was before the statement.
-	Module *Object
+	Module *metadata.Object
 	// Head and Tail are the statement's text before and after the object's name.
 	Head, Tail string
 }
-
-// DefinitionPublished tells whether subscribers have the object's definition, alone or with its execution.
-func (o *Object) DefinitionPublished() bool { return o.SchemaPublished || o.ExecutionPublished }
 
 // AlterModuleFunc carries out a ModuleAlteration: alter does what the statement says.
 type AlterModuleFunc func(ctx context.Context, s *Session, a ModuleAlteration, alter func() error) error
@@ -76,7 +74,7 @@ func moduleName(node ast.Statement) *ast.SchemaObjectName {
 var definingWords = regexp.MustCompile(`(?i)^(create\s+or\s+alter|create|alter)\b`)
 
 // CreateAs is the statement that makes a view, procedure or function under another name, which is quoted where it has to be.
-func (o *Object) CreateAs(name string) (string, error) {
+func CreateAs(o *metadata.Object, name string) (string, error) {
 	batch, node, perr := parseModule(o)
 	if perr != nil {
 		return "", fmt.Errorf("read the definition of %s: %w", o.Name, perr)

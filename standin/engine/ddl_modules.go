@@ -9,6 +9,7 @@ import (
 
 	"github.com/sqlc-dev/teesql/ast"
 
+	"geosql.dev/operator/standin/metadata"
 	"geosql.dev/operator/standin/sqlerr"
 	"geosql.dev/operator/standin/sqltype"
 	"geosql.dev/operator/standin/syntax"
@@ -31,23 +32,23 @@ func installModules(r *Registry) {
 			return ofModule(s.defineModule(ctx, module, kind, mode, st), module.name)
 		})
 	}
-	module((*ast.CreateViewStatement)(nil), kindView, createModule, func(n ast.Statement) *ast.SchemaObjectName { return n.(*ast.CreateViewStatement).SchemaObjectName })
-	module((*ast.AlterViewStatement)(nil), kindView, alterModule, func(n ast.Statement) *ast.SchemaObjectName { return n.(*ast.AlterViewStatement).SchemaObjectName })
-	module((*ast.CreateOrAlterViewStatement)(nil), kindView, createOrAlterModule, func(n ast.Statement) *ast.SchemaObjectName {
+	module((*ast.CreateViewStatement)(nil), metadata.KindView, createModule, func(n ast.Statement) *ast.SchemaObjectName { return n.(*ast.CreateViewStatement).SchemaObjectName })
+	module((*ast.AlterViewStatement)(nil), metadata.KindView, alterModule, func(n ast.Statement) *ast.SchemaObjectName { return n.(*ast.AlterViewStatement).SchemaObjectName })
+	module((*ast.CreateOrAlterViewStatement)(nil), metadata.KindView, createOrAlterModule, func(n ast.Statement) *ast.SchemaObjectName {
 		return n.(*ast.CreateOrAlterViewStatement).SchemaObjectName
 	})
-	module((*ast.CreateProcedureStatement)(nil), kindProcedure, createModule, func(n ast.Statement) *ast.SchemaObjectName {
+	module((*ast.CreateProcedureStatement)(nil), metadata.KindProcedure, createModule, func(n ast.Statement) *ast.SchemaObjectName {
 		return n.(*ast.CreateProcedureStatement).ProcedureReference.Name
 	})
-	module((*ast.AlterProcedureStatement)(nil), kindProcedure, alterModule, func(n ast.Statement) *ast.SchemaObjectName {
+	module((*ast.AlterProcedureStatement)(nil), metadata.KindProcedure, alterModule, func(n ast.Statement) *ast.SchemaObjectName {
 		return n.(*ast.AlterProcedureStatement).ProcedureReference.Name
 	})
-	module((*ast.CreateOrAlterProcedureStatement)(nil), kindProcedure, createOrAlterModule, func(n ast.Statement) *ast.SchemaObjectName {
+	module((*ast.CreateOrAlterProcedureStatement)(nil), metadata.KindProcedure, createOrAlterModule, func(n ast.Statement) *ast.SchemaObjectName {
 		return n.(*ast.CreateOrAlterProcedureStatement).ProcedureReference.Name
 	})
-	module((*ast.CreateFunctionStatement)(nil), kindScalar, createModule, func(n ast.Statement) *ast.SchemaObjectName { return n.(*ast.CreateFunctionStatement).Name })
-	module((*ast.AlterFunctionStatement)(nil), kindScalar, alterModule, func(n ast.Statement) *ast.SchemaObjectName { return n.(*ast.AlterFunctionStatement).Name })
-	module((*ast.CreateOrAlterFunctionStatement)(nil), kindScalar, createOrAlterModule, func(n ast.Statement) *ast.SchemaObjectName {
+	module((*ast.CreateFunctionStatement)(nil), metadata.KindScalar, createModule, func(n ast.Statement) *ast.SchemaObjectName { return n.(*ast.CreateFunctionStatement).Name })
+	module((*ast.AlterFunctionStatement)(nil), metadata.KindScalar, alterModule, func(n ast.Statement) *ast.SchemaObjectName { return n.(*ast.AlterFunctionStatement).Name })
+	module((*ast.CreateOrAlterFunctionStatement)(nil), metadata.KindScalar, createOrAlterModule, func(n ast.Statement) *ast.SchemaObjectName {
 		return n.(*ast.CreateOrAlterFunctionStatement).Name
 	})
 }
@@ -65,7 +66,7 @@ func ofModule(err error, name string) error {
 
 // defineModule keeps a module's text.
 func (s *Session) defineModule(ctx context.Context, name objectName, kind string, mode moduleMode, st syntax.Statement) error {
-	permission := map[string]string{kindView: "CREATE VIEW", kindProcedure: "CREATE PROCEDURE", kindScalar: "CREATE FUNCTION"}[kind]
+	permission := map[string]string{metadata.KindView: "CREATE VIEW", metadata.KindProcedure: "CREATE PROCEDURE", metadata.KindScalar: "CREATE FUNCTION"}[kind]
 	if name.temporary() {
 		if err := temporaryModule(name, kind); err != nil {
 			return err
@@ -102,7 +103,7 @@ func (s *Session) defineModule(ctx context.Context, name objectName, kind string
 		return err
 	}
 	kind, table, err := s.checkModule(ctx, name, kind, st)
-	if err == nil && kind != kindView && kind != kindInline {
+	if err == nil && kind != metadata.KindView && kind != metadata.KindInline {
 		err = s.compileModule(ctx, name.name, partsOf(st.Node), nil)
 	}
 	if leave(); err != nil {
@@ -127,34 +128,34 @@ func (s *Session) withinNew(ctx context.Context, name objectName) (func(), error
 	if err != nil {
 		return nil, err
 	}
-	module := &Object{Name: name.name, Schema: 1}
-	if in := sch.schemaByName(s.schemaNamed(s.db.ID(), name)); in != nil {
+	module := &metadata.Object{Name: name.name, Schema: 1}
+	if in := sch.SchemaByName(s.schemaNamed(s.db.ID(), name)); in != nil {
 		module.Schema = in.ID
 	}
 	return s.within(module), nil
 }
 
 // checkModule binds what a view and an inline function are, and says of which kind a function is and which table it returns.
-func (s *Session) checkModule(ctx context.Context, name objectName, kind string, st syntax.Statement) (string, *Table, error) {
-	if kind == kindView {
+func (s *Session) checkModule(ctx context.Context, name objectName, kind string, st syntax.Statement) (string, *metadata.Table, error) {
+	if kind == metadata.KindView {
 		return kind, nil, s.checkView(ctx, st.Node)
 	}
 	if ret := returnType(st.Node); ret != nil {
 		switch ret.(type) {
 		case *ast.SelectFunctionReturnType:
-			kind = kindInline
+			kind = metadata.KindInline
 		case *ast.TableValuedFunctionReturnType:
-			kind = kindTableFunction
+			kind = metadata.KindTableFunction
 		}
 		check := checkFunction
-		if kind == kindInline {
+		if kind == metadata.KindInline {
 			check = func(m moduleParts) error { return s.checkInline(ctx, name.name, m) }
 		}
 		if err := check(partsOf(st.Node)); err != nil {
 			return kind, nil, err
 		}
 	}
-	if kind != kindTableFunction {
+	if kind != metadata.KindTableFunction {
 		return kind, nil, nil
 	}
 	table, err := s.returnedTable(ctx, returnType(st.Node))
@@ -187,18 +188,18 @@ func external(node ast.Statement) bool {
 // (docs/t-sql/statements/create-procedure-transact-sql.md, procedure_name: procedures can).
 func temporaryModule(name objectName, kind string) error {
 	switch kind {
-	case kindView:
+	case metadata.KindView:
 		return sqlerr.New(4103, 1, name.name)
-	case kindScalar:
+	case metadata.KindScalar:
 		return sqlerr.New(1074, 1)
 	}
 	return nil
 }
 
 // placeModule makes or changes a module's object.
-func (s *Session) placeModule(ctx context.Context, name objectName, kind string, mode moduleMode, st syntax.Statement, table *Table) error {
+func (s *Session) placeModule(ctx context.Context, name objectName, kind string, mode moduleMode, st syntax.Statement, table *metadata.Table) error {
 	return s.changeSchema(ctx, name, func(d *ddl) error {
-		old := d.sch.find(d.schemaNamed(name), name.name)
+		old := d.sch.Find(d.schemaNamed(name), name.name)
 		switch {
 		case old == nil && mode == alterModule:
 			return sqlerr.New(208, 6, name.String())
@@ -248,15 +249,6 @@ type moduleParts struct {
 	returns    ast.FunctionReturnType
 }
 
-// takesParameters says whether an object is a procedure or a function.
-func (o *Object) takesParameters() bool {
-	switch o.Kind {
-	case kindProcedure, kindScalar, kindInline, kindTableFunction:
-		return true
-	}
-	return false
-}
-
 func partsOf(node ast.Statement) moduleParts {
 	switch n := node.(type) {
 	case *ast.CreateProcedureStatement:
@@ -285,10 +277,10 @@ func (b *binder) userFunction(sc *scope, parts []string, params []ast.ScalarExpr
 		name.database = parts[len(parts)-3]
 	}
 	space, _, o := b.resolve(name)
-	if o != nil && o.Kind == kindSynonym {
+	if o != nil && o.Kind == metadata.KindSynonym {
 		space, _, o = b.resolve(splitName(o.Target))
 	}
-	if o == nil || o.Kind != kindScalar {
+	if o == nil || o.Kind != metadata.KindScalar {
 		b.fail(4121, parts[0], strings.Join(parts, "."))
 	}
 	_, node, perr := parseModule(o)
@@ -339,7 +331,7 @@ func (s *Session) userFunctionValue(spaceText, idText string, args []any, result
 	if err != nil {
 		return nil, err
 	}
-	o := sch.objects[id]
+	o := sch.Objects[id]
 	if o == nil {
 		return nil, sqlerr.New(208, 1, idText)
 	}
@@ -360,7 +352,7 @@ func (s *Session) userFunctionValue(spaceText, idText string, args []any, result
 }
 
 // functionResult is the value of a scalar function whose frame has its arguments.
-func (s *Session) functionResult(space int32, o *Object, m moduleParts, f *frame, result sqltype.Type) (any, error) {
+func (s *Session) functionResult(space int32, o *metadata.Object, m moduleParts, f *frame, result sqltype.Type) (any, error) {
 	if s.nest >= maxNesting {
 		return nil, sqlerr.New(217, 1, maxNesting)
 	}

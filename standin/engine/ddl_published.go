@@ -8,6 +8,7 @@ import (
 
 	"github.com/sqlc-dev/teesql/ast"
 
+	"geosql.dev/operator/standin/metadata"
 	"geosql.dev/operator/standin/storage"
 )
 
@@ -15,7 +16,7 @@ import (
 type TableAlteration struct {
 	Database *Database
 	// Table is the table as it was before the statement.
-	Table *Object
+	Table *metadata.Object
 	// Head and Tail are the statement's text before and after the table's name.
 	Head, Tail string
 }
@@ -27,7 +28,7 @@ type AlterTableFunc func(ctx context.Context, s *Session, a TableAlteration, alt
 func (r *Registry) OnAlterTable(f AlterTableFunc) { r.alterTable = f }
 
 // alterTable runs f on the table of an ALTER TABLE statement.
-func (s *Session) alterTable(ctx context.Context, node ast.Statement, n *ast.SchemaObjectName, f func(d *ddl, o *Object) error) error {
+func (s *Session) alterTable(ctx context.Context, node ast.Statement, n *ast.SchemaObjectName, f func(d *ddl, o *metadata.Object) error) error {
 	alter := func() error { return s.changeTable(ctx, n, "ALTER", f) }
 	a, err := s.alteration(ctx, node, nameOf(n), n)
 	if err != nil {

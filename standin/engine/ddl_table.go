@@ -11,6 +11,7 @@ import (
 
 	"github.com/sqlc-dev/teesql/ast"
 
+	"geosql.dev/operator/standin/metadata"
 	"geosql.dev/operator/standin/sqlerr"
 	"geosql.dev/operator/standin/sqltype"
 	"geosql.dev/operator/standin/syntax"
@@ -20,7 +21,7 @@ import (
 // tableBuilder turns a table definition into metadata.
 type tableBuilder struct {
 	d     *ddl
-	o     *Object
+	o     *metadata.Object
 	later []func() error // constraints, once the table exists
 	// altering tells ALTER TABLE ADD from CREATE TABLE.
 	altering bool
@@ -56,9 +57,9 @@ func (s *Session) createTable(ctx context.Context, n *ast.CreateTableStatement, 
 	})
 }
 
-func (d *ddl) makeTable(name objectName, def *ast.TableDefinition, options []ast.TableOption) (*Object, error) {
-	o := d.newObject(name, kindTable)
-	o.Table = &Table{NextColumn: 1, NextIndex: 2, AnsiNullsOff: !d.s.settings.options["AnsiNulls"]}
+func (d *ddl) makeTable(name objectName, def *ast.TableDefinition, options []ast.TableOption) (*metadata.Object, error) {
+	o := d.newObject(name, metadata.KindTable)
+	o.Table = &metadata.Table{NextColumn: 1, NextIndex: 2, AnsiNullsOff: !d.s.settings.options["AnsiNulls"]}
 	b := &tableBuilder{d: d, o: o, verb: "CREATE TABLE"}
 	for _, c := range def.ColumnDefinitions {
 		if err := b.column(c); err != nil {
@@ -73,7 +74,7 @@ func (d *ddl) makeTable(name objectName, def *ast.TableDefinition, options []ast
 			return nil, err
 		}
 	}
-	if err := o.Table.fitsRow(o.Name); err != nil {
+	if err := o.Table.FitsRow(o.Name); err != nil {
 		return nil, err
 	}
 	if err := b.placeTable(d.on, d.textOn); err != nil {
@@ -108,11 +109,11 @@ func (d *ddl) makeTable(name objectName, def *ast.TableDefinition, options []ast
 
 // chooseRowid makes a primary key of one integer column SQLite's row number.
 func (b *tableBuilder) chooseRowid() {
-	pk := b.o.Table.primaryKey()
+	pk := b.o.Table.PrimaryKey()
 	if pk == nil || len(pk.Keys) != 1 {
 		return
 	}
-	c := b.o.Table.columnByID(pk.Keys[0].Column)
+	c := b.o.Table.ColumnByID(pk.Keys[0].Column)
 	if c.Type.Kind.IsInteger() && c.Computed == "" {
 		b.o.Table.RowidColumn = c.ID
 	}
@@ -139,7 +140,7 @@ func (b *tableBuilder) option(opt ast.TableOption) error {
 }
 
 // compressionOf is DATA_COMPRESSION within a statement about a table or an index of that name, of which no single partitions can be chosen (7729).
-func compressionOf(o *ast.DataCompressionOption, t *Table, statement, kind, name string) (int, error) {
+func compressionOf(o *ast.DataCompressionOption, t *metadata.Table, statement, kind, name string) (int, error) {
 	if len(o.PartitionRanges) > 0 {
 		if t.Place.Column != 0 {
 			return 0, unsupported("DATA_COMPRESSION of single partitions")
@@ -168,17 +169,17 @@ func (b *tableBuilder) text(node any) string {
 
 // name is a constraint's name, made up when none is given: that of a key as docs/t-sql/language-elements/throw-transact-sql.md, example B, prints one,
 // with eight digits more than others have, which stand for its columns.
-func (b *tableBuilder) name(id *ast.Identifier, prefix, column string, o *Object) {
+func (b *tableBuilder) name(id *ast.Identifier, prefix, column string, o *metadata.Object) {
 	if id != nil && id.Value != "" {
 		o.Name = id.Value
 		return
 	}
 	o.SystemNamed = true
-	if o.Kind == kindPrimaryKey || o.Kind == kindUnique {
-		o.Name = fmt.Sprintf("%s__%s__%08X%08X", prefix, sqltype.Cut(b.o.shownName(), 8), crc32.ChecksumIEEE([]byte(column)), uint32(o.ID))
+	if o.Kind == metadata.KindPrimaryKey || o.Kind == metadata.KindUnique {
+		o.Name = fmt.Sprintf("%s__%s__%08X%08X", prefix, sqltype.Cut(b.o.ShownName(), 8), crc32.ChecksumIEEE([]byte(column)), uint32(o.ID))
 		return
 	}
-	o.Name = prefix + "__" + sqltype.Cut(b.o.shownName(), 9)
+	o.Name = prefix + "__" + sqltype.Cut(b.o.ShownName(), 9)
 	if column != "" {
 		o.Name += "__" + sqltype.Cut(column, 5)
 	}
@@ -186,14 +187,14 @@ func (b *tableBuilder) name(id *ast.Identifier, prefix, column string, o *Object
 }
 
 // child makes the object of a constraint of the table.
-func (b *tableBuilder) child(id *ast.Identifier, kind, prefix, column string) (*Object, error) {
+func (b *tableBuilder) child(id *ast.Identifier, kind, prefix, column string) (*metadata.Object, error) {
 	if id != nil && id.Value == syntax.UnnamedConstraint {
 		id = nil
 	}
 	o := b.d.newObject(objectName{}, kind)
 	o.Schema, o.Parent = b.o.Schema, b.o.ID
 	b.name(id, prefix, column, o)
-	if b.d.sch.byName[objectKey(o.Schema, o.Name)] != nil {
+	if b.d.sch.Named(o.Schema, o.Name) != nil {
 		return nil, sqlerr.New(2714, 5, o.Name)
 	}
 	return o, nil
@@ -213,7 +214,7 @@ func (b *tableBuilder) defaultDefinition(node ast.ScalarExpression) string {
 		// The name is kept as what it meant here: the rows come from anywhere.
 		if name := nameOf(next.SequenceName); name.database == "" && next.OverClause == nil {
 			if o := b.d.lookUp(name); o != nil {
-				return "(NEXT VALUE FOR " + quoteName(b.d.sch.schemaName(o)) + "." + quoteName(o.Name) + ")"
+				return "(NEXT VALUE FOR " + quoteName(b.d.sch.SchemaName(o)) + "." + quoteName(o.Name) + ")"
 			}
 		}
 	}
@@ -224,7 +225,7 @@ func (b *tableBuilder) defaultDefinition(node ast.ScalarExpression) string {
 	return "(" + text + ")"
 }
 
-func (b *tableBuilder) addDefault(n *ast.DefaultConstraintDefinition, c *Column) error {
+func (b *tableBuilder) addDefault(n *ast.DefaultConstraintDefinition, c *metadata.Column) error {
 	switch {
 	case c.Default != 0:
 		return sqlerr.New(1781, 1)
@@ -236,7 +237,7 @@ func (b *tableBuilder) addDefault(n *ast.DefaultConstraintDefinition, c *Column)
 	if hasSubquery(n.Expression) {
 		return sqlerr.New(1046, 1)
 	}
-	o, err := b.child(n.ConstraintIdentifier, kindDefault, "DF", c.Name)
+	o, err := b.child(n.ConstraintIdentifier, metadata.KindDefault, "DF", c.Name)
 	if err != nil {
 		return err
 	}
@@ -258,7 +259,7 @@ func (b *tableBuilder) addDefault(n *ast.DefaultConstraintDefinition, c *Column)
 	return b.d.save(o)
 }
 
-func (b *tableBuilder) columnConstraint(con ast.ConstraintDefinition, c *Column, n *ast.ColumnDefinition) error {
+func (b *tableBuilder) columnConstraint(con ast.ConstraintDefinition, c *metadata.Column, n *ast.ColumnDefinition) error {
 	switch t := con.(type) {
 	case *ast.NullableConstraintDefinition:
 		if c.Identity != nil && t.Nullable {
@@ -275,7 +276,7 @@ func (b *tableBuilder) columnConstraint(con ast.ConstraintDefinition, c *Column,
 		if !mayBeKey(c) {
 			return sqlerr.New(1919, 1, c.Name, b.o.Name)
 		}
-		return b.key(t, []Key{{Column: c.ID}}, c)
+		return b.key(t, []metadata.Key{{Column: c.ID}}, c)
 	case *ast.CheckConstraintDefinition:
 		return b.check(t, c.ID)
 	case *ast.ForeignKeyConstraintDefinition:
@@ -313,7 +314,7 @@ func (b *tableBuilder) constraint(con ast.TableConstraint) error {
 		}
 		var ids []int32
 		for _, id := range t.Columns {
-			c := b.o.Table.column(id.Value)
+			c := b.o.Table.Column(id.Value)
 			if c == nil {
 				return sqlerr.New(1769, 1, b.fkName(t), id.Value, b.o.Name)
 			}
@@ -327,7 +328,7 @@ func (b *tableBuilder) constraint(con ast.TableConstraint) error {
 		if t.Column == nil {
 			return sqlerr.New(142, 2, "DEFAULT")
 		}
-		c := b.o.Table.column(t.Column.Value)
+		c := b.o.Table.Column(t.Column.Value)
 		if c == nil {
 			return sqlerr.New(1752, 0, t.Column.Value, b.o.Name)
 		}

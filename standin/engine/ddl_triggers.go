@@ -8,6 +8,7 @@ import (
 
 	"github.com/sqlc-dev/teesql/ast"
 
+	"geosql.dev/operator/standin/metadata"
 	"geosql.dev/operator/standin/sqlerr"
 	"geosql.dev/operator/standin/syntax"
 	"geosql.dev/operator/standin/tds"
@@ -37,13 +38,13 @@ func (s *Session) scopedDatabase(scope string) *Database {
 }
 
 // scopedTrigger is a trigger of the current database or of the server, and its database.
-func (s *Session) scopedTrigger(scope, name string) (*Database, *Object) {
+func (s *Session) scopedTrigger(scope, name string) (*Database, *metadata.Object) {
 	db := s.scopedDatabase(scope)
 	sch, err := s.schema(s.context(), db.ID())
 	if err != nil {
 		return db, nil
 	}
-	return db, sch.byName[objectKey(scopedSchema(scope), name)]
+	return db, sch.Named(scopedSchema(scope), name)
 }
 
 // mayScope asks for the permission to change triggers of a scope (docs/t-sql/statements/create-trigger-transact-sql.md, Permissions).
@@ -76,7 +77,7 @@ func (s *Session) scopedTriggerStatement(ctx context.Context, m triggerModule, m
 		return err
 	}
 	return s.changeScoped(ctx, m.scope, func(d *ddl) error {
-		t := d.sch.byName[objectKey(scopedSchema(m.scope), name.name)]
+		t := d.sch.Named(scopedSchema(m.scope), name.name)
 		switch {
 		case t == nil && mode == alterModule:
 			return sqlerr.New(208, 6, name.String())
@@ -85,7 +86,7 @@ func (s *Session) scopedTriggerStatement(ctx context.Context, m triggerModule, m
 		}
 		made := t == nil
 		if made {
-			t = d.newObject(objectName{name: name.name}, kindScoped)
+			t = d.newObject(objectName{name: name.name}, metadata.KindScopedTrigger)
 			t.Schema = scopedSchema(m.scope)
 		}
 		if err := d.define(t, st); err != nil {
@@ -133,7 +134,7 @@ func (s *Session) dropScoped(ctx context.Context, n *ast.DropTriggerStatement) e
 	for _, o := range n.Objects {
 		name := nameOf(o)
 		err := s.changeScoped(ctx, n.TriggerScope, func(d *ddl) error {
-			t := d.sch.byName[objectKey(scopedSchema(n.TriggerScope), name.name)]
+			t := d.sch.Named(scopedSchema(n.TriggerScope), name.name)
 			switch {
 			case t != nil:
 				return d.remove(t)
@@ -152,14 +153,14 @@ func (s *Session) dropScoped(ctx context.Context, n *ast.DropTriggerStatement) e
 // switchScoped is ENABLE and DISABLE TRIGGER ... ON DATABASE and ON ALL SERVER.
 func (s *Session) switchScoped(ctx context.Context, scope string, all bool, names []string, disable bool) error {
 	return s.changeScoped(ctx, scope, func(d *ddl) error {
-		var list []*Object
-		for _, t := range d.sch.scoped(scope) {
+		var list []*metadata.Object
+		for _, t := range d.sch.ScopedTriggers(scopedSchema(scope)) {
 			if all {
 				list = append(list, t)
 			}
 		}
 		for _, name := range names {
-			t := d.sch.byName[objectKey(scopedSchema(scope), name)]
+			t := d.sch.Named(scopedSchema(scope), name)
 			if t == nil {
 				return sqlerr.New(1088, 13, name)
 			}
@@ -175,19 +176,8 @@ func (s *Session) switchScoped(ctx context.Context, scope string, all bool, name
 	})
 }
 
-// scoped are the triggers of a scope that a database keeps.
-func (s *schema) scoped(scope string) []*Object {
-	var out []*Object
-	for _, o := range s.objects {
-		if o.Kind == kindScoped && o.Schema == scopedSchema(scope) {
-			out = append(out, o)
-		}
-	}
-	return out
-}
-
-// covers tells whether a trigger fires for an event.
-func (o *Object) covers(event string) bool {
+// firesFor tells whether a trigger fires for an event.
+func firesFor(o *metadata.Object, event string) bool {
 	for _, listed := range strings.Split(o.Properties[triggerEvents], ",") {
 		if eventTypes[event].within(listed) {
 			return true
@@ -200,7 +190,7 @@ func (o *Object) covers(event string) bool {
 // (docs/relational-databases/system-stored-procedures/sp-settriggerorder-transact-sql.md, DDL Triggers).
 type firing struct {
 	db    *Database
-	list  []*Object
+	list  []*metadata.Object
 	event ddlEvent
 }
 
@@ -212,13 +202,13 @@ func (s *Session) firings(ctx context.Context, events []ddlEvent) ([]firing, err
 		if err != nil {
 			return err
 		}
-		var list []*Object
-		for _, t := range sch.scoped(scope) {
-			if !t.Disabled && t.covers(e.kind) {
+		var list []*metadata.Object
+		for _, t := range sch.ScopedTriggers(scopedSchema(scope)) {
+			if !t.Disabled && firesFor(t, e.kind) {
 				list = append(list, t)
 			}
 		}
-		if inOrder(list, e.kind); len(list) > 0 {
+		if metadata.InFiringOrder(list, e.kind); len(list) > 0 {
 			out = append(out, firing{db, list, e})
 		}
 		return nil
@@ -319,7 +309,7 @@ func (s *Session) fireAll(ctx context.Context, list []firing, w tds.Writer) erro
 			if err != nil {
 				return err
 			}
-			now := sch.objects[t.ID]
+			now := sch.Objects[t.ID]
 			if now == nil || now.Disabled || s.firing(now, f.db) {
 				continue
 			}

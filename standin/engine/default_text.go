@@ -3,12 +3,13 @@
 package engine
 
 import (
+	"geosql.dev/operator/standin/metadata"
 	"geosql.dev/operator/standin/sqlerr"
 )
 
 // defaultText is a column's default in SQLite's SQL, for a referential action; NULL when it has none.
-func (d *ddl) defaultText(o *Object, c *Column) (string, error) {
-	def := d.sch.objects[c.Default]
+func (d *ddl) defaultText(o *metadata.Object, c *metadata.Column) (string, error) {
+	def := d.sch.Objects[c.Default]
 	if def == nil {
 		return "NULL", nil
 	}
@@ -20,7 +21,7 @@ func (d *ddl) defaultText(o *Object, c *Column) (string, error) {
 	b.spaces[d.space] = d.sch
 	text := ""
 	if e := bindSafely(func() {
-		t := writeTarget{object: o, schema: d.sch.schemaName(o), verb: "UPDATE", database: d.db.Name(), db: d.db}
+		t := writeTarget{object: o, schema: d.sch.SchemaName(o), verb: "UPDATE", database: d.db.Name(), db: d.db}
 		text = b.store(b.scalar(&scope{}, node), c, &t)
 	}); e != nil {
 		return "", e

@@ -9,39 +9,9 @@ import (
 	"zombiezen.com/go/sqlite"
 	"zombiezen.com/go/sqlite/sqlitex"
 
+	"geosql.dev/operator/standin/metadata"
 	"geosql.dev/operator/standin/sqlerr"
 )
-
-// selfKeys are the foreign keys to their own table of the tables that a change of obj's rows changes: obj itself, and
-// those that referential actions reach.
-func (s *schema) selfKeys(obj *Object) []*Object {
-	reached := []*Object{obj}
-	var out []*Object
-	for i := 0; i < len(reached); i++ {
-		for _, o := range s.objects {
-			k := o.ForeignKey
-			switch {
-			case k == nil || o.Disabled || k.Referenced != reached[i].ID:
-			case o.Parent == k.Referenced:
-				out = append(out, o)
-			case k.OnDelete != "NO_ACTION" || k.OnUpdate != "NO_ACTION":
-				if child := s.objects[o.Parent]; child != nil && !contains(reached, child) {
-					reached = append(reached, child)
-				}
-			}
-		}
-	}
-	return out
-}
-
-func contains(list []*Object, o *Object) bool {
-	for _, other := range list {
-		if other.ID == o.ID {
-			return true
-		}
-	}
-	return false
-}
 
 // deferKey computes tsql_defer(key): a row violates the foreign key of a table to itself, which counts only if it still
 // does when the statement ends.
@@ -72,7 +42,7 @@ func (s *Session) judged(d *dmlPlan, conn *sqlite.Conn, change func() error) (er
 		}
 		table := d.object
 		if table.ID != fk.Parent {
-			table = &Object{ID: fk.Parent}
+			table = &metadata.Object{ID: fk.Parent}
 		}
 		violated := false
 		err = sqlitex.Execute(conn, orphans(fk.ForeignKey, table, table), &sqlitex.ExecOptions{
@@ -88,12 +58,12 @@ func (s *Session) judged(d *dmlPlan, conn *sqlite.Conn, change func() error) (er
 }
 
 // orphans finds a row of child that refers to no row of parent.
-func orphans(k *ForeignKey, child, parent *Object) string {
+func orphans(k *metadata.ForeignKey, child, parent *metadata.Object) string {
 	var given, match []string
 	for i := range k.Columns {
-		given = append(given, "c."+columnName(k.Columns[i])+" IS NOT NULL")
-		match = append(match, "p."+columnName(k.RefColumns[i])+" = c."+columnName(k.Columns[i]))
+		given = append(given, "c."+metadata.ColumnName(k.Columns[i])+" IS NOT NULL")
+		match = append(match, "p."+metadata.ColumnName(k.RefColumns[i])+" = c."+metadata.ColumnName(k.Columns[i]))
 	}
 	return fmt.Sprintf("SELECT 1 FROM %s c WHERE %s AND NOT EXISTS (SELECT 1 FROM %s p WHERE %s) LIMIT 1",
-		child.storageName(), strings.Join(given, " AND "), parent.storageName(), strings.Join(match, " AND "))
+		child.StorageName(), strings.Join(given, " AND "), parent.StorageName(), strings.Join(match, " AND "))
 }

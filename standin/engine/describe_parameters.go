@@ -10,6 +10,7 @@ import (
 
 	"github.com/sqlc-dev/teesql/ast"
 
+	"geosql.dev/operator/standin/metadata"
 	"geosql.dev/operator/standin/sqlerr"
 	"geosql.dev/operator/standin/sqltype"
 	"geosql.dev/operator/standin/syntax"
@@ -229,7 +230,7 @@ func (u *undeclared) collectTables(v reflect.Value) {
 }
 
 // object is a user object, nil when there is none that the session may see.
-func (u *undeclared) object(name objectName) (o *Object) {
+func (u *undeclared) object(name objectName) (o *metadata.Object) {
 	s := u.s
 	b := newBinder(u.ctx, s, s.db.ID())
 	err := bindSafely(func() { _, _, o = b.resolve(name) })

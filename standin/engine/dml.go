@@ -8,6 +8,7 @@ import (
 
 	"github.com/sqlc-dev/teesql/ast"
 
+	"geosql.dev/operator/standin/metadata"
 	"geosql.dev/operator/standin/sqlerr"
 	"geosql.dev/operator/standin/sqltype"
 )
@@ -16,7 +17,7 @@ import (
 type dmlPlan struct {
 	verb   string
 	space  int32
-	object *Object
+	object *metadata.Object
 	target writeTarget
 	// written is what the statement calls its target.
 	written string
@@ -43,31 +44,31 @@ type dmlPlan struct {
 	rows *rowwise
 	slow *plan
 	// triggers fire after the statement.
-	triggers []*Object
+	triggers []*metadata.Object
 	// instead tells that the one trigger runs in place of the change.
 	instead bool
 	// selfKeys are the foreign keys of tables to themselves that the statement can violate on its way.
-	selfKeys []*Object
+	selfKeys []*metadata.Object
 	// ruled tells that an index of the table is kept under some SET options only.
 	ruled bool
 }
 
 // writeTarget is the table that a statement writes, for messages.
 type writeTarget struct {
-	object   *Object
+	object   *metadata.Object
 	database string
 	schema   string
 	verb     string
 	db       *Database
 }
 
-func (t *writeTarget) String() string { return t.schema + "." + t.object.shownName() }
+func (t *writeTarget) String() string { return t.schema + "." + t.object.ShownName() }
 
 // writable resolves the table that a statement writes to.
-func (b *binder) writable(ref ast.TableReference, verb string) (int32, *schema, *Object, string) {
+func (b *binder) writable(ref ast.TableReference, verb string) (int32, *metadata.Catalog, *metadata.Object, string) {
 	var space int32
-	var sch *schema
-	var obj *Object
+	var sch *metadata.Catalog
+	var obj *metadata.Object
 	alias := ""
 	switch n := ref.(type) {
 	case *ast.NamedTableReference:
@@ -96,7 +97,7 @@ func (b *binder) writable(ref ast.TableReference, verb string) (int32, *schema, 
 	default:
 		b.refuse(verb + " of the table reference " + named(ref))
 	}
-	if obj.Kind != kindTable && obj.Kind != kindTableType {
+	if obj.Kind != metadata.KindTable && obj.Kind != metadata.KindTableType {
 		b.fail(208, obj.Name)
 	}
 	if verb != "MERGE" { // whose clauses need more than one permission
@@ -107,19 +108,19 @@ func (b *binder) writable(ref ast.TableReference, verb string) (int32, *schema, 
 }
 
 // tableToWrite is resolveWrite of a table; missing is the error of a name that is none's.
-func (b *binder) tableToWrite(name objectName, missing int32) (int32, *schema, *Object) {
+func (b *binder) tableToWrite(name objectName, missing int32) (int32, *metadata.Catalog, *metadata.Object) {
 	space, sch, o := b.resolveWrite(name)
-	if o == nil || o.Kind != kindTable {
+	if o == nil || o.Kind != metadata.KindTable {
 		b.fail(missing, name.String())
 	}
 	return space, sch, o
 }
 
 // resolveWrite follows synonyms.
-func (b *binder) resolveWrite(name objectName) (int32, *schema, *Object) {
+func (b *binder) resolveWrite(name objectName) (int32, *metadata.Catalog, *metadata.Object) {
 	for range 8 {
 		space, sch, obj := b.resolve(name)
-		if obj == nil || obj.Kind != kindSynonym {
+		if obj == nil || obj.Kind != metadata.KindSynonym {
 			return space, sch, obj
 		}
 		name = splitName(obj.Target)
@@ -127,23 +128,23 @@ func (b *binder) resolveWrite(name objectName) (int32, *schema, *Object) {
 	return 0, nil, nil
 }
 
-func (b *binder) dmlPlan(verb string, space int32, sch *schema, obj *Object) *dmlPlan {
+func (b *binder) dmlPlan(verb string, space int32, sch *metadata.Catalog, obj *metadata.Object) *dmlPlan {
 	if !b.levelled {
 		b.tables[space] = true
 	}
-	t := writeTarget{object: obj, schema: sch.schemaName(obj), verb: verb, database: "tempdb"}
+	t := writeTarget{object: obj, schema: sch.SchemaName(obj), verb: verb, database: "tempdb"}
 	if space > 0 {
 		t.db = b.s.inst.DatabaseByID(space)
 		t.database = t.db.Name()
 	}
-	if e := sch.mayBeWritten(obj, t); e != nil {
+	if e := mayBeWritten(sch, obj, t); e != nil {
 		panic(bindError{e})
 	}
-	return &dmlPlan{verb: verb, space: space, object: obj, target: t, selfKeys: sch.selfKeys(obj), ruled: obj.Table.ruled()}
+	return &dmlPlan{verb: verb, space: space, object: obj, target: t, selfKeys: sch.SelfReferences(obj), ruled: obj.Table.NeedsSetOptions()}
 }
 
 // store makes of e what is stored in a column.
-func (b *binder) store(e expr, c *Column, t *writeTarget) string {
+func (b *binder) store(e expr, c *metadata.Column, t *writeTarget) string {
 	if e.null || e.hasLit && e.lit == nil {
 		if !c.Nullable {
 			panic(bindError{nullError(t, c)})
@@ -197,9 +198,9 @@ func (b *binder) insertPlan(n *ast.InsertStatement) *plan {
 	all := b.allColumns(obj, columns, d)
 	names := make([]string, len(all))
 	for i, c := range all {
-		names[i] = columnName(c.ID)
+		names[i] = metadata.ColumnName(c.ID)
 	}
-	head := "INSERT INTO main." + obj.storageName()
+	head := "INSERT INTO main." + obj.StorageName()
 	if len(names) > 0 {
 		head += " (" + strings.Join(names, ",") + ") "
 	}
@@ -232,7 +233,7 @@ func (b *binder) insertPlan(n *ast.InsertStatement) *plan {
 	}
 	d.triggers = b.triggersOf(sch, obj, "INSERT")
 	b.noOutputWithTriggers(d, spec.OutputClause)
-	if obj.Table.ignoresDuplicates() && len(names) > 0 {
+	if obj.Table.IgnoresDuplicates() && len(names) > 0 {
 		return b.insertFound(spec, sch, obj, d, all, body)
 	}
 	if len(d.triggers) > 0 {
@@ -249,7 +250,7 @@ func (b *binder) insertPlan(n *ast.InsertStatement) *plan {
 
 // insertTarget is the table that rows are inserted into, and the columns that are given: through a view, those of its
 // table that the view's columns are.
-func (b *binder) insertTarget(spec *ast.InsertSpecification) (int32, *schema, *Object, []*ast.ColumnReferenceExpression) {
+func (b *binder) insertTarget(spec *ast.InsertSpecification) (int32, *metadata.Catalog, *metadata.Object, []*ast.ColumnReferenceExpression) {
 	t := b.changeThrough("INSERT", spec.Target)
 	if t == nil {
 		space, sch, obj, _ := b.writable(spec.Target, "INSERT")
@@ -282,10 +283,10 @@ func (b *binder) insertTarget(spec *ast.InsertSpecification) (int32, *schema, *O
 }
 
 // insertColumns are the columns that the statement gives values for.
-func (b *binder) insertColumns(refs []*ast.ColumnReferenceExpression, obj *Object, d *dmlPlan) []*Column {
-	insertable := func(c *Column) bool { return c.Computed == "" }
+func (b *binder) insertColumns(refs []*ast.ColumnReferenceExpression, obj *metadata.Object, d *dmlPlan) []*metadata.Column {
+	insertable := func(c *metadata.Column) bool { return c.Computed == "" }
 	onIdentity := b.s.settings.identityInto == obj.ID && b.s.settings.identityDB == d.space
-	var out []*Column
+	var out []*metadata.Column
 	if len(refs) == 0 {
 		for _, c := range obj.Table.Columns {
 			if insertable(c) && c.Identity == nil {
@@ -297,7 +298,7 @@ func (b *binder) insertColumns(refs []*ast.ColumnReferenceExpression, obj *Objec
 	seen := map[int32]bool{}
 	for _, r := range refs {
 		parts := identifiers(r.MultiPartIdentifier)
-		c := obj.Table.column(parts[len(parts)-1])
+		c := obj.Table.Column(parts[len(parts)-1])
 		if c == nil {
 			b.noColumn(r)
 			continue
@@ -318,15 +319,15 @@ func (b *binder) insertColumns(refs []*ast.ColumnReferenceExpression, obj *Objec
 		}
 		out = append(out, c)
 	}
-	if onIdentity && !d.explicit && obj.Table.identityColumn() != nil {
+	if onIdentity && !d.explicit && obj.Table.IdentityColumn() != nil {
 		b.fail(545, obj.Name)
 	}
 	return out
 }
 
 // allColumns are the given columns and those that get defaults, identity values or row versions.
-func (b *binder) allColumns(obj *Object, given []*Column, d *dmlPlan) []*Column {
-	out := append([]*Column(nil), given...)
+func (b *binder) allColumns(obj *metadata.Object, given []*metadata.Column, d *dmlPlan) []*metadata.Column {
+	out := append([]*metadata.Column(nil), given...)
 	have := map[int32]bool{}
 	for _, c := range given {
 		have[c.ID] = true
@@ -346,7 +347,7 @@ func (b *binder) allColumns(obj *Object, given []*Column, d *dmlPlan) []*Column 
 }
 
 // automatic is the value of a column that the statement gives none for. rows tells whether it is made per row by SQLite.
-func (b *binder) automatic(sch *schema, obj *Object, c *Column, d *dmlPlan, perRow bool, row int) string {
+func (b *binder) automatic(sch *metadata.Catalog, obj *metadata.Object, c *metadata.Column, d *dmlPlan, perRow bool, row int) string {
 	switch {
 	case c.Identity != nil && perRow:
 		return b.convert(expr{sql: fmt.Sprintf("tsql_identity(%d)", obj.ID), typ: sqltype.BigIntType}, identityType(c), sqltype.Explicit, 0, false).sql
@@ -371,8 +372,8 @@ func (b *binder) automatic(sch *schema, obj *Object, c *Column, d *dmlPlan, perR
 }
 
 // defaultValue binds a column's default.
-func (b *binder) defaultValue(space int32, sch *schema, c *Column) expr {
-	o := sch.objects[c.Default]
+func (b *binder) defaultValue(space int32, sch *metadata.Catalog, c *metadata.Column) expr {
+	o := sch.Objects[c.Default]
 	if o == nil {
 		return expr{sql: "NULL", null: true, nullable: true, typ: sqltype.IntType}
 	}
@@ -387,7 +388,7 @@ func (b *binder) defaultValue(space int32, sch *schema, c *Column) expr {
 	return b.scalar(&scope{}, node)
 }
 
-func (b *binder) insertValues(sch *schema, obj *Object, columns, all []*Column, rows []*ast.RowValue, d *dmlPlan) string {
+func (b *binder) insertValues(sch *metadata.Catalog, obj *metadata.Object, columns, all []*metadata.Column, rows []*ast.RowValue, d *dmlPlan) string {
 	d.values = len(rows)
 	out := make([]string, len(rows))
 	given, others := map[int32]bool{}, map[int32]bool{}
@@ -450,7 +451,7 @@ func pick(first bool, a, b int32) int32 {
 	return b
 }
 
-func (b *binder) insertQuery(sch *schema, obj *Object, columns, all []*Column, q ast.QueryExpression, d *dmlPlan) string {
+func (b *binder) insertQuery(sch *metadata.Catalog, obj *metadata.Object, columns, all []*metadata.Column, q ast.QueryExpression, d *dmlPlan) string {
 	bound := b.query(&scope{}, q, queryOptions{})
 	b.countGiven(obj, columns, d, len(bound.outputs), 120, 121)
 	parts := make([]string, len(all))
@@ -475,12 +476,12 @@ func (b *binder) insertQuery(sch *schema, obj *Object, columns, all []*Column, q
 }
 
 // nullError is 515.
-func nullError(t *writeTarget, c *Column) *sqlerr.Error {
+func nullError(t *writeTarget, c *metadata.Column) *sqlerr.Error {
 	return sqlerr.New(515, 2, c.Name, t.database+"."+t.String(), t.verb)
 }
 
 // truncation turns "too long" into 2628 with the column's name, where the database has it so.
-func truncation(err *sqlerr.Error, t *writeTarget, c *Column, v any) *sqlerr.Error {
+func truncation(err *sqlerr.Error, t *writeTarget, c *metadata.Column, v any) *sqlerr.Error {
 	if err != sqltype.ErrTruncated {
 		copied := *err
 		return &copied

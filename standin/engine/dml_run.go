@@ -10,6 +10,7 @@ import (
 	"github.com/sqlc-dev/teesql/ast"
 	"zombiezen.com/go/sqlite"
 
+	"geosql.dev/operator/standin/metadata"
 	"geosql.dev/operator/standin/sqlerr"
 	"geosql.dev/operator/standin/sqltype"
 	"geosql.dev/operator/standin/storage"
@@ -133,7 +134,7 @@ func (s *Session) assignLast(p *plan, rows []*foundRow, out [][]any) error {
 			value, t = out[len(out)-1][i], p.columns[i].Type
 		case len(rows) > 0:
 			for at, c := range p.dml.rows.image {
-				if columnName(c.ID) == a.operator {
+				if metadata.ColumnName(c.ID) == a.operator {
 					t = c.Type
 					var err error
 					if value, err = sqltype.Decode(t, rows[len(rows)-1].new[at]); err != nil {
@@ -256,7 +257,7 @@ func (s *Session) step(ctx context.Context, p *plan, conn *sqlite.Conn, out *[][
 // outputInto stores the rows of OUTPUT INTO.
 func (s *Session) outputInto(ctx context.Context, p *plan, rows [][]any) error {
 	var space int32
-	var obj *Object
+	var obj *metadata.Object
 	b := newBinder(ctx, s, s.db.ID())
 	err := bindSafely(func() {
 		if v := s.variable(p.dml.into.name); v != nil && v.table != nil {
@@ -271,10 +272,10 @@ func (s *Session) outputInto(ctx context.Context, p *plan, rows [][]any) error {
 	if err != nil {
 		return err
 	}
-	columns := []*Column{}
+	columns := []*metadata.Column{}
 	if len(p.dml.intoColumns) > 0 {
 		for _, name := range p.dml.intoColumns {
-			c := obj.Table.column(name)
+			c := obj.Table.Column(name)
 			if c == nil {
 				return sqlerr.New(207, 1, name)
 			}
@@ -321,7 +322,7 @@ func (s *Session) changeError(p *plan, conn *sqlite.Conn, err error) error {
 	if p.dml.verb == "INSERT" && isCollision(err) {
 		found = s.collidedKeys(p, conn, p.dml.target.failedIndex(err.Error()))
 	}
-	key := func(c *Column) string {
+	key := func(c *metadata.Column) string {
 		if found != nil {
 			return found[c.ID]
 		}
@@ -334,7 +335,7 @@ func (s *Session) changeError(p *plan, conn *sqlite.Conn, err error) error {
 }
 
 // keyValue is the value that a single inserted row has in a column, for the message of 2627.
-func (s *Session) keyValue(p *plan, conn *sqlite.Conn, c *Column) string {
+func (s *Session) keyValue(p *plan, conn *sqlite.Conn, c *metadata.Column) string {
 	text, ok := p.dml.keys[c.ID]
 	if !ok {
 		return ""

@@ -10,6 +10,7 @@ import (
 	"zombiezen.com/go/sqlite"
 	"zombiezen.com/go/sqlite/sqlitex"
 
+	"geosql.dev/operator/standin/metadata"
 	"geosql.dev/operator/standin/sqlerr"
 	"geosql.dev/operator/standin/sqltype"
 	"geosql.dev/operator/standin/storage"
@@ -41,19 +42,19 @@ func (st *connState) collided(args []sqlite.Value) (any, *sqlerr.Error) {
 
 // collidedKeys are the values, as messages show them, that the row at which an INSERT collided has in the columns of an index: the
 // INSERT is begun once more, and stopped at that row. Empty when they cannot be told.
-func (s *Session) collidedKeys(p *plan, conn *sqlite.Conn, index *Index) map[int32]string {
+func (s *Session) collidedKeys(p *plan, conn *sqlite.Conn, index *metadata.Index) map[int32]string {
 	if p.dml.again == "" || index == nil || strings.Contains(p.dml.again, "tsql_sequence") {
 		return nil
 	}
 	t := p.dml.object.Table
 	var excluded []string
 	for _, k := range index.Keys {
-		if t.columnByID(k.Column).Computed != "" {
+		if t.ColumnByID(k.Column).Computed != "" {
 			return nil
 		}
-		excluded = append(excluded, "excluded."+columnName(k.Column))
+		excluded = append(excluded, "excluded."+metadata.ColumnName(k.Column))
 	}
-	first := columnName(index.Keys[0].Column)
+	first := metadata.ColumnName(index.Keys[0].Column)
 	text := p.dml.again + " ON CONFLICT DO UPDATE SET " + first + " = " + first + " WHERE tsql_collided(" + strings.Join(excluded, ", ") + ")"
 	stmt, st, err := s.prepareText(p, text, conn)
 	if err != nil {
@@ -69,7 +70,7 @@ func (s *Session) collidedKeys(p *plan, conn *sqlite.Conn, index *Index) map[int
 	}
 	values := map[int32]string{}
 	for i, k := range index.Keys {
-		values[k.Column] = showKey(t.columnByID(k.Column).Type, found[i])
+		values[k.Column] = showKey(t.ColumnByID(k.Column).Type, found[i])
 	}
 	return values
 }
@@ -92,13 +93,13 @@ func (s *Session) searched(conn *sqlite.Conn, stmt *sqlite.Stmt, st *connState) 
 }
 
 // duplicateRow is a key that several rows of a table have, as the message of 1505 shows it.
-func (d *ddl) duplicateRow(o *Object, i *Index, keys []string, where string) string {
+func (d *ddl) duplicateRow(o *metadata.Object, i *metadata.Index, keys []string, where string) string {
 	plain := make([]string, len(keys))
 	for n, k := range keys {
 		plain[n] = strings.TrimSuffix(k, " DESC")
 	}
 	list := strings.Join(plain, ", ")
-	stmt, _, err := d.conn.PrepareTransient("SELECT " + list + " FROM " + o.storageName() + where + " GROUP BY " + list + " HAVING count(*) > 1 LIMIT 1")
+	stmt, _, err := d.conn.PrepareTransient("SELECT " + list + " FROM " + o.StorageName() + where + " GROUP BY " + list + " HAVING count(*) > 1 LIMIT 1")
 	if err != nil {
 		return "(not known)"
 	}
@@ -108,7 +109,7 @@ func (d *ddl) duplicateRow(o *Object, i *Index, keys []string, where string) str
 	}
 	values := make([]string, len(i.Keys))
 	for n, k := range i.Keys {
-		c := o.Table.columnByID(k.Column)
+		c := o.Table.ColumnByID(k.Column)
 		if c.Computed != "" || c.Type.Kind == sqltype.SQLVariant {
 			return "(not known)"
 		}

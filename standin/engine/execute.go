@@ -9,6 +9,7 @@ import (
 
 	"github.com/sqlc-dev/teesql/ast"
 
+	"geosql.dev/operator/standin/metadata"
 	"geosql.dev/operator/standin/sqlerr"
 	"geosql.dev/operator/standin/sqltype"
 	"geosql.dev/operator/standin/syntax"
@@ -202,11 +203,11 @@ func (s *Session) execute(ctx context.Context, name objectName, args []argument,
 	}
 	b := newBinder(ctx, s, s.db.ID())
 	var space int32
-	var o *Object
+	var o *metadata.Object
 	if e := bindSafely(func() {
-		var sch *schema
+		var sch *metadata.Catalog
 		space, sch, o = b.resolve(name)
-		if o != nil && o.Kind == kindSynonym {
+		if o != nil && o.Kind == metadata.KindSynonym {
 			space, sch, o = b.resolve(splitName(o.Target))
 		}
 		if o != nil {
@@ -221,11 +222,11 @@ func (s *Session) execute(ctx context.Context, name objectName, args []argument,
 			s.inst.log.Debug("unknown procedure", "name", name.String())
 		}
 		return returned{}, sqlerr.New(2812, 62, name.String())
-	case o.Kind == kindScalar:
+	case o.Kind == metadata.KindScalar:
 		return s.executeFunction(ctx, space, o, args)
 	case notExecuted[o.Kind] != "":
 		return returned{}, sqlerr.New(2809, 1, "procedure", o.Name, o.Name, notExecuted[o.Kind])
-	case o.Kind != kindProcedure:
+	case o.Kind != metadata.KindProcedure:
 		return returned{}, sqlerr.New(2812, 62, name.String())
 	case inFunction:
 		return returned{}, sqlerr.New(557, 2)
@@ -235,7 +236,7 @@ func (s *Session) execute(ctx context.Context, name objectName, args []argument,
 
 // executeFunction executes a user's scalar function: as with a procedure its arguments have names and may be left out where the parameter has a
 // default (docs/t-sql/statements/create-function-transact-sql.md, "[ = default ]").
-func (s *Session) executeFunction(ctx context.Context, space int32, o *Object, args []argument) (returned, error) {
+func (s *Session) executeFunction(ctx context.Context, space int32, o *metadata.Object, args []argument) (returned, error) {
 	batch, node, perr := parseModule(o)
 	if perr != nil {
 		return returned{}, perr
@@ -266,7 +267,7 @@ func ofArguments(err error, module string) error {
 }
 
 // notExecuted has what EXECUTE finds in place of a module, in the words of 2809.
-var notExecuted = map[string]string{kindTable: "table", kindView: "view", kindInline: "table valued function", kindTableFunction: "table valued function"}
+var notExecuted = map[string]string{metadata.KindTable: "table", metadata.KindView: "view", metadata.KindInline: "table valued function", metadata.KindTableFunction: "table valued function"}
 
 // findProcedure finds a registered procedure and the database it runs in.
 func (s *Session) findProcedure(name objectName) (*Procedure, *Database) {
@@ -362,7 +363,7 @@ func literalText(v any, t sqltype.Type) (string, error) {
 }
 
 // runModule executes a user's procedure.
-func (s *Session) runModule(ctx context.Context, space int32, o *Object, args []argument, w tds.Writer) (int32, error) {
+func (s *Session) runModule(ctx context.Context, space int32, o *metadata.Object, args []argument, w tds.Writer) (int32, error) {
 	batch, node, perr := parseModule(o)
 	if perr != nil {
 		return 0, perr
@@ -452,10 +453,10 @@ func (s *Session) insertExecute(ctx context.Context, n *ast.InsertStatement, src
 	}
 	b := newBinder(ctx, s, s.db.ID())
 	var space int32
-	var obj *Object
-	var columns []*Column
+	var obj *metadata.Object
+	var columns []*metadata.Column
 	if e := bindSafely(func() {
-		var sch *schema
+		var sch *metadata.Catalog
 		space, sch, obj, _ = b.writable(n.InsertSpecification.Target, "INSERT")
 		if len(b.triggersOf(sch, obj, "INSERT")) > 0 {
 			b.refuse("INSERT ... EXECUTE into a table with triggers")

@@ -6,6 +6,7 @@ import (
 	"context"
 	"strings"
 
+	"geosql.dev/operator/standin/metadata"
 	"geosql.dev/operator/standin/sqltype"
 )
 
@@ -45,7 +46,7 @@ func anyOr(asked any, name string) bool {
 }
 
 // of tells whether what has a property is what the levels name: its type, nil for the database, and its name.
-func (l propertyLevels) of(sch *schema, class, major, minor int64) (kind, name any, ok bool) {
+func (l propertyLevels) of(sch *metadata.Catalog, class, major, minor int64) (kind, name any, ok bool) {
 	kinds := [3]string{}
 	depth := 0
 	for ; depth < 3 && l.kinds[depth] != nil; depth++ {
@@ -59,24 +60,24 @@ func (l propertyLevels) of(sch *schema, class, major, minor int64) (kind, name a
 		return nil, nil, false
 	}
 	if depth == 1 {
-		for _, n := range sch.schemas {
+		for _, n := range sch.Schemas {
 			if class == 3 && int64(n.ID) == major && anyOr(l.names[0], n.Name) {
 				return kinds[0], n.Name, true
 			}
 		}
 		return nil, nil, false
 	}
-	o := sch.objects[int32(major)]
+	o := sch.Objects[int32(major)]
 	if o == nil {
 		return nil, nil, false
 	}
 	child := o
 	if list, known := childKinds[kinds[2]]; depth == 3 && known {
-		if o = sch.objects[child.Parent]; o == nil || class != 1 || !strings.Contains(list, " "+child.Kind+" ") {
+		if o = sch.Objects[child.Parent]; o == nil || class != 1 || !strings.Contains(list, " "+child.Kind+" ") {
 			return nil, nil, false
 		}
 	}
-	if !anyOr(l.names[0], sch.schemaName(o)) || !anyOr(l.names[1], o.Name) || !strings.Contains(propertyKinds[kinds[1]], " "+o.Kind+" ") {
+	if !anyOr(l.names[0], sch.SchemaName(o)) || !anyOr(l.names[1], o.Name) || !strings.Contains(propertyKinds[kinds[1]], " "+o.Kind+" ") {
 		return nil, nil, false
 	}
 	if depth == 2 {
@@ -87,7 +88,7 @@ func (l propertyLevels) of(sch *schema, class, major, minor int64) (kind, name a
 	case child != o:
 		last = child.Name
 	case kinds[2] == "COLUMN" && class == 1 && o.Table != nil:
-		if column := o.Table.columnByID(int32(minor)); column != nil {
+		if column := o.Table.ColumnByID(int32(minor)); column != nil {
 			last = column.Name
 		}
 	case kinds[2] == "INDEX" && class == 7 && o.Table != nil:

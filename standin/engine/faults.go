@@ -90,7 +90,7 @@ func (d *ddl) cascades(of int32, up bool) map[int32]bool {
 	reached := map[int32]bool{of: true}
 	for grown := true; grown; {
 		grown = false
-		for _, fk := range d.sch.objects {
+		for _, fk := range d.sch.Objects {
 			k := fk.ForeignKey
 			if k == nil || k.OnDelete == "NO_ACTION" && k.OnUpdate == "NO_ACTION" {
 				continue
@@ -134,7 +134,7 @@ func (b *tableBuilder) namesOther(condition ast.BooleanExpression, column string
 		}
 		if ref, ok := n.(*ast.ColumnReferenceExpression); ok && !parts[ref] {
 			parts := identifiers(ref.MultiPartIdentifier)
-			found = found || len(parts) > 0 && !strings.EqualFold(parts[len(parts)-1], column) && b.o.Table.column(parts[len(parts)-1]) != nil
+			found = found || len(parts) > 0 && !strings.EqualFold(parts[len(parts)-1], column) && b.o.Table.Column(parts[len(parts)-1]) != nil
 		}
 	})
 	return found

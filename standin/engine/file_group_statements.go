@@ -11,6 +11,7 @@ import (
 	"zombiezen.com/go/sqlite"
 	"zombiezen.com/go/sqlite/sqlitex"
 
+	"geosql.dev/operator/standin/metadata"
 	"geosql.dev/operator/standin/sqlerr"
 	"geosql.dev/operator/standin/syntax"
 	"geosql.dev/operator/standin/tds"
@@ -28,11 +29,6 @@ func groupName(name string) error {
 	return nil
 }
 
-// spaceNamed tells whether a file group or a partition scheme has a name: ON means either.
-func (s *schema) spaceNamed(name string) bool {
-	return s.fileGroup(name) != nil || s.partitionObject(kindPartitionScheme, name) != nil
-}
-
 // addFileGroup is ADD FILEGROUP.
 func (s *Session) addFileGroup(ctx context.Context, db *Database, name string) error {
 	if err := systemGroups(db); err != nil {
@@ -42,30 +38,30 @@ func (s *Session) addFileGroup(ctx context.Context, db *Database, name string) e
 		return err
 	}
 	return s.changeFiles(ctx, db, func(d *ddl) error {
-		if d.sch.spaceNamed(name) {
+		if d.sch.HasDataSpace(name) {
 			return sqlerr.New(5035, 1, name)
 		}
-		groups := d.sch.fileGroups()
+		groups := d.sch.FileGroups()
 		if len(groups) == maxFileGroups {
 			return unsupported("More than 32,767 file groups")
 		}
 		id := groups[len(groups)-1].FileGroup.ID + 1
-		return d.savePlacement(newFileGroup(id, name, FileGroup{GUID: uuid.New()}))
+		return d.savePlacement(metadata.NewFileGroup(id, name, metadata.FileGroup{GUID: uuid.New()}))
 	})
 }
 
 // removeFileGroup is REMOVE FILEGROUP, which is refused while the file group has files or something is placed in it.
 func (s *Session) removeFileGroup(ctx context.Context, db *Database, name string, w tds.Writer) error {
 	err := s.changeFiles(ctx, db, func(d *ddl) error {
-		g := d.sch.fileGroup(name)
+		g := d.sch.FileGroup(name)
 		if g == nil {
 			return sqlerr.New(5014, 14, "filegroup", name, db.Name())
 		}
 		id := g.FileGroup.ID
-		if d.sch.hasFiles(id) {
+		if d.sch.HasFiles(id) {
 			return sqlerr.New(5042, 7, "filegroup", g.Name)
 		}
-		if d.sch.placesIn(id) {
+		if d.sch.UsesGroup(id) {
 			return sqlerr.New(5042, 8, "filegroup", g.Name)
 		}
 		return d.removePlacement(g)
@@ -79,7 +75,7 @@ func (s *Session) removeFileGroup(ctx context.Context, db *Database, name string
 // modifyFileGroup is MODIFY FILEGROUP.
 func (s *Session) modifyFileGroup(ctx context.Context, db *Database, a syntax.DBModifyFileGroup, w tds.Writer) error {
 	if a.Property == "READ_ONLY" || a.Property == "READ_WRITE" {
-		if sch := db.catalogue(ctx); sch != nil && sch.fileGroup(a.Name) == nil {
+		if sch := db.catalogue(ctx); sch != nil && sch.FileGroup(a.Name) == nil {
 			return sqlerr.New(5014, 2, "filegroup", a.Name, db.Name()) // for which nobody has to leave
 		}
 		if err := s.terminate(ctx, db, a.Until); err != nil {
@@ -87,7 +83,7 @@ func (s *Session) modifyFileGroup(ctx context.Context, db *Database, a syntax.DB
 		}
 	}
 	err := s.changeFiles(ctx, db, func(d *ddl) error {
-		g := d.sch.fileGroup(a.Name)
+		g := d.sch.FileGroup(a.Name)
 		if g == nil {
 			return sqlerr.New(5014, 2, "filegroup", a.Name, db.Name())
 		}
@@ -105,28 +101,28 @@ func (s *Session) modifyFileGroup(ctx context.Context, db *Database, a syntax.DB
 	return w.Message(sqlerr.New(5046, 1, "filegroup", a.Property))
 }
 
-func (d *ddl) renameFileGroup(g *Object, name string) error {
-	if g.FileGroup.ID == primaryGroup {
+func (d *ddl) renameFileGroup(g *metadata.Object, name string) error {
+	if g.FileGroup.ID == metadata.PrimaryGroup {
 		return sqlerr.New(5012, 1)
 	}
 	if err := groupName(name); err != nil {
 		return err
 	}
-	if !strings.EqualFold(name, g.Name) && d.sch.spaceNamed(name) {
+	if !strings.EqualFold(name, g.Name) && d.sch.HasDataSpace(name) {
 		return sqlerr.New(5035, 2, name)
 	}
 	g.Name = name
 	return d.savePlacement(g)
 }
 
-func (d *ddl) setFileGroup(g *Object, property string) error {
+func (d *ddl) setFileGroup(g *metadata.Object, property string) error {
 	group := g.FileGroup
 	has := map[string]bool{"READ_ONLY": group.ReadOnly, "READ_WRITE": !group.ReadOnly, "DEFAULT": group.Default, "AUTOGROW_ALL_FILES": group.GrowAll, "AUTOGROW_SINGLE_FILE": !group.GrowAll}
 	state := map[string]uint8{"READ_ONLY": 1, "READ_WRITE": 2, "DEFAULT": 3, "AUTOGROW_ALL_FILES": 3, "AUTOGROW_SINGLE_FILE": 4}
 	switch {
-	case group.ID == primaryGroup && strings.HasPrefix(property, "READ_"):
+	case group.ID == metadata.PrimaryGroup && strings.HasPrefix(property, "READ_"):
 		return sqlerr.New(5047, 1)
-	case !d.sch.hasFiles(group.ID):
+	case !d.sch.HasFiles(group.ID):
 		return sqlerr.New(5050, 1, g.Name)
 	case has[property]:
 		return sqlerr.New(5045, state[property], "filegroup", property)
@@ -135,7 +131,7 @@ func (d *ddl) setFileGroup(g *Object, property string) error {
 	case "READ_ONLY", "READ_WRITE":
 		group.ReadOnly = property == "READ_ONLY"
 	case "DEFAULT":
-		former := d.sch.defaultGroup()
+		former := d.sch.DefaultGroup()
 		former.FileGroup.Default = false
 		if err := d.savePlacement(former); err != nil {
 			return err
@@ -147,61 +143,16 @@ func (d *ddl) setFileGroup(g *Object, property string) error {
 	return d.savePlacement(g)
 }
 
-// places are where a table's rows and those of its indexes are, by index_id.
-func (t *Table) places() map[int32]Place {
-	out := map[int32]Place{}
-	if !t.clustered() {
-		out[0] = t.Place
-	}
-	for _, i := range t.Indexes {
-		out[i.ID] = i.Place
-	}
-	return out
-}
-
-// clustered tells whether a table has a clustered index.
-func (t *Table) clustered() bool {
-	for _, i := range t.Indexes {
-		if i.Clustered {
-			return true
-		}
-	}
-	return false
-}
-
-// placesIn tells whether anything is placed in a file group.
-func (s *schema) placesIn(group int32) bool {
-	for _, o := range s.placed(kindPartitionScheme) {
-		if o.Scheme.Next == group || slices.Contains(o.Scheme.Groups, group) {
-			return true
-		}
-	}
-	for _, o := range s.objects {
-		if o.Kind != kindTable {
-			continue
-		}
-		for _, p := range o.Table.places() {
-			if p.space() == group {
-				return true
-			}
-		}
-		if o.Table.textSpace() == group {
-			return true
-		}
-	}
-	return false
-}
-
 // populated tells whether a file group has rows.
 func (d *ddl) populated(group int32) (bool, error) {
-	for _, o := range d.sch.objects {
-		if o.Kind != kindTable {
+	for _, o := range d.sch.Objects {
+		if o.Kind != metadata.KindTable {
 			continue
 		}
-		in := o.Table.textSpace() == group
-		for _, p := range o.Table.places() {
-			in = in || p.space() == group
-			scheme, _ := d.sch.schemeOf(p.space())
+		in := o.Table.LOBDataSpace() == group
+		for _, p := range o.Table.Places() {
+			in = in || p.DataSpace() == group
+			scheme, _ := d.sch.SchemeOf(p.DataSpace())
 			if scheme == nil || !slices.Contains(scheme.Groups, group) {
 				continue
 			}
@@ -219,7 +170,7 @@ func (d *ddl) populated(group int32) (bool, error) {
 			continue
 		}
 		rows := false
-		if err := sqlitex.ExecuteTransient(d.conn, "SELECT 1 FROM main."+o.storageName()+" LIMIT 1", &sqlitex.ExecOptions{
+		if err := sqlitex.ExecuteTransient(d.conn, "SELECT 1 FROM main."+o.StorageName()+" LIMIT 1", &sqlitex.ExecOptions{
 			ResultFunc: func(*sqlite.Stmt) error { rows = true; return nil }}); err != nil || rows {
 			return rows, err
 		}

@@ -8,8 +8,8 @@ import (
 
 	"github.com/sqlc-dev/teesql/ast"
 
+	"geosql.dev/operator/standin/metadata"
 	"geosql.dev/operator/standin/sqlerr"
-	"geosql.dev/operator/standin/sqltype"
 )
 
 // spaceName is a name after ON, TEXTIMAGE_ON or MOVE TO, as a name or as a string.
@@ -22,7 +22,7 @@ func spaceName(name *ast.IdentifierOrValueExpression) string {
 
 // placeAt is the place that ON names; otherwise where the statement has none (docs/t-sql/statements/create-table-transact-sql.md and
 // create-index-transact-sql.md, ON). "default" is what byDefault says. 1921: there is no such file group.
-func (d *ddl) placeAt(o *Object, on *ast.FileGroupOrPartitionScheme, otherwise, byDefault Place) (Place, error) {
+func (d *ddl) placeAt(o *metadata.Object, on *ast.FileGroupOrPartitionScheme, otherwise, byDefault metadata.Place) (metadata.Place, error) {
 	switch {
 	case on == nil || on.Name == nil:
 		return otherwise, nil
@@ -35,29 +35,29 @@ func (d *ddl) placeAt(o *Object, on *ast.FileGroupOrPartitionScheme, otherwise, 
 }
 
 // groupNamed is the place of a file group that may be written.
-func (d *ddl) groupNamed(name string) (Place, error) {
-	g := d.sch.fileGroup(name)
+func (d *ddl) groupNamed(name string) (metadata.Place, error) {
+	g := d.sch.FileGroup(name)
 	switch {
 	case g == nil:
-		return Place{}, sqlerr.New(1921, 1, "filegroup", name)
+		return metadata.Place{}, sqlerr.New(1921, 1, "filegroup", name)
 	case g.FileGroup.ReadOnly:
-		return Place{}, sqlerr.New(1924, 2, g.Name)
+		return metadata.Place{}, sqlerr.New(1924, 2, g.Name)
 	}
 	return placeIn(g), nil
 }
 
-func placeIn(g *Object) Place {
-	if g.FileGroup.ID == primaryGroup {
-		return Place{}
+func placeIn(g *metadata.Object) metadata.Place {
+	if g.FileGroup.ID == metadata.PrimaryGroup {
+		return metadata.Place{}
 	}
-	return Place{Space: g.FileGroup.ID}
+	return metadata.Place{Space: g.FileGroup.ID}
 }
 
 // defaultPlace is where a table goes that no statement places.
-func (d *ddl) defaultPlace() (Place, error) {
-	g := d.sch.defaultGroup()
+func (d *ddl) defaultPlace() (metadata.Place, error) {
+	g := d.sch.DefaultGroup()
 	if g.FileGroup.ReadOnly {
-		return Place{}, sqlerr.New(1924, 2, g.Name)
+		return metadata.Place{}, sqlerr.New(1924, 2, g.Name)
 	}
 	return placeIn(g), nil
 }
@@ -69,7 +69,7 @@ func (b *tableBuilder) placeTable(on *ast.FileGroupOrPartitionScheme, text *ast.
 	if on == nil || strings.EqualFold(spaceName(on.Name), "default") {
 		t.Place, err = b.d.defaultPlace()
 	} else {
-		t.Place, err = b.d.placeAt(b.o, on, Place{}, Place{})
+		t.Place, err = b.d.placeAt(b.o, on, metadata.Place{}, metadata.Place{})
 	}
 	b.placed = true
 	for _, f := range b.unplaced {
@@ -81,44 +81,19 @@ func (b *tableBuilder) placeTable(on *ast.FileGroupOrPartitionScheme, text *ast.
 	if t.Place.Column != 0 {
 		return sqlerr.New(1707, 1)
 	}
-	if !t.large() {
+	if !t.Large() {
 		return sqlerr.New(1709, 1)
 	}
 	place, err := b.d.defaultPlace()
 	if !strings.EqualFold(spaceName(text), "default") {
 		place, err = b.d.groupNamed(spaceName(text))
 	}
-	t.TextSpace = place.space()
+	t.TextSpace = place.DataSpace()
 	return err
 }
 
-// large tells whether a table has columns of large values.
-func (t *Table) large() bool {
-	for _, c := range t.Columns {
-		switch c.Type.Kind {
-		case sqltype.Text, sqltype.NText, sqltype.Image, sqltype.XML:
-			return true
-		}
-		if c.Type.Length == sqltype.MaxLength && (c.Computed == "" || c.Persisted) {
-			return true
-		}
-	}
-	return false
-}
-
-// textSpace is sys.tables.lob_data_space_id: 0 for a table without large values.
-func (t *Table) textSpace() int32 {
-	switch {
-	case !t.large():
-		return 0
-	case t.TextSpace != 0:
-		return t.TextSpace
-	}
-	return t.Place.space()
-}
-
 // locate places an index: a clustered one takes the table along.
-func (b *tableBuilder) locate(i *Index, on *ast.FileGroupOrPartitionScheme) error {
+func (b *tableBuilder) locate(i *metadata.Index, on *ast.FileGroupOrPartitionScheme) error {
 	t := b.o.Table
 	if !b.placed && !b.altering {
 		b.unplaced = append(b.unplaced, func() error { return b.locate(i, on) })
@@ -126,18 +101,18 @@ func (b *tableBuilder) locate(i *Index, on *ast.FileGroupOrPartitionScheme) erro
 	}
 	byDefault := t.Place
 	if b.verb == "CREATE INDEX" {
-		byDefault = placeIn(b.d.sch.defaultGroup())
+		byDefault = placeIn(b.d.sch.DefaultGroup())
 	}
 	var err error
 	if i.Place, err = b.d.placeAt(b.o, on, t.Place, byDefault); err != nil {
 		return err
 	}
-	if err := t.uniqueWithin(i); err != nil {
+	if err := t.UniqueWithin(i); err != nil {
 		return err
 	}
 	if i.Clustered {
-		if t.TextSpace == 0 && t.large() {
-			t.TextSpace = t.Place.space() // large values stay where they are
+		if t.TextSpace == 0 && t.Large() {
+			t.TextSpace = t.Place.DataSpace() // large values stay where they are
 		}
 		t.Place = i.Place
 	}
@@ -146,17 +121,17 @@ func (b *tableBuilder) locate(i *Index, on *ast.FileGroupOrPartitionScheme) erro
 
 // mayBeWritten refuses changes of a table that is, or has an index, in a file group that is read-only (652), and new rows where the
 // file group has no files (622).
-func (s *schema) mayBeWritten(o *Object, t writeTarget) *sqlerr.Error {
-	if len(s.placements) == 0 || o.Table == nil {
+func mayBeWritten(s *metadata.Catalog, o *metadata.Object, t writeTarget) *sqlerr.Error {
+	if !s.HasPlacements() || o.Table == nil {
 		return nil
 	}
-	for id, p := range o.Table.places() {
-		g := s.fileGroupOf(p.space())
-		if scheme, _ := s.schemeOf(p.space()); scheme != nil {
+	for id, p := range o.Table.Places() {
+		g := s.FileGroupByID(p.DataSpace())
+		if scheme, _ := s.SchemeOf(p.DataSpace()); scheme != nil {
 			// What a statement does to the rows of one partition is not known before it runs: all of its file groups have to be read-only.
-			g = s.fileGroupOf(scheme.Groups[0])
+			g = s.FileGroupByID(scheme.Groups[0])
 			for _, id := range scheme.Groups {
-				if other := s.fileGroupOf(id); other != nil && !other.FileGroup.ReadOnly && s.hasFiles(id) {
+				if other := s.FileGroupByID(id); other != nil && !other.FileGroup.ReadOnly && s.HasFiles(id) {
 					g = other
 				}
 			}
@@ -170,17 +145,12 @@ func (s *schema) mayBeWritten(o *Object, t writeTarget) *sqlerr.Error {
 					name = i.Name
 				}
 			}
-			return sqlerr.New(652, 1, name, t.String(), partitionID(o.ID, id, 1), g.Name)
-		case (t.verb == "INSERT" || t.verb == "MERGE") && !s.hasFiles(g.FileGroup.ID):
+			return sqlerr.New(652, 1, name, t.String(), metadata.PartitionID(o.ID, id, 1), g.Name)
+		case (t.verb == "INSERT" || t.verb == "MERGE") && !s.HasFiles(g.FileGroup.ID):
 			return sqlerr.New(622, 3, g.Name)
 		}
 	}
 	return nil
-}
-
-// partitionID is sys.partitions.partition_id.
-func partitionID(object, index int32, number int) int64 {
-	return int64(uint32(object))<<16 | int64(index) | int64(number-1)<<48
 }
 
 // movedTo is MOVE TO of DROP INDEX; nil where it is not given.
@@ -195,14 +165,14 @@ func movedTo(options []ast.DropIndexOption) *ast.FileGroupOrPartitionScheme {
 
 // moveHeap leaves the heap that a table becomes without its clustered index where that was, or where MOVE TO says
 // (docs/t-sql/statements/drop-index-transact-sql.md). 3748: another index has nothing to move.
-func (d *ddl) moveHeap(o *Object, dropped *Index, to *ast.FileGroupOrPartitionScheme) error {
+func (d *ddl) moveHeap(o *metadata.Object, dropped *metadata.Index, to *ast.FileGroupOrPartitionScheme) error {
 	if to == nil {
 		return nil
 	}
 	if !dropped.Clustered {
 		return sqlerr.New(3748, 1, dropped.Name)
 	}
-	place, err := d.placeAt(o, to, o.Table.Place, placeIn(d.sch.defaultGroup()))
+	place, err := d.placeAt(o, to, o.Table.Place, placeIn(d.sch.DefaultGroup()))
 	if err != nil {
 		return err
 	}

@@ -12,6 +12,7 @@ import (
 
 	"geosql.dev/operator/standin/forclause"
 	"geosql.dev/operator/standin/jsondata"
+	"geosql.dev/operator/standin/metadata"
 	"geosql.dev/operator/standin/sqlerr"
 	"geosql.dev/operator/standin/sqltype"
 	"geosql.dev/operator/standin/xmldata"
@@ -107,7 +108,7 @@ func (s *forShape) list() bool {
 func anyValue(width int) string {
 	parts := make([]string, width)
 	for i := range parts {
-		parts[i] = columnName(int32(i+1)) + " IS NOT NULL"
+		parts[i] = metadata.ColumnName(int32(i+1)) + " IS NOT NULL"
 	}
 	return "(CASE WHEN " + strings.Join(parts, " OR ")
 }

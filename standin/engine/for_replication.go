@@ -5,6 +5,7 @@ package engine
 import (
 	"zombiezen.com/go/sqlite"
 
+	"geosql.dev/operator/standin/metadata"
 	"geosql.dev/operator/standin/sqlerr"
 )
 
@@ -19,15 +20,17 @@ func (s *Session) Replicate() {
 }
 
 // spares tells whether a trigger does not fire for the session.
-func (s *Session) spares(trigger *Object) bool { return s.replicates && trigger.NotForReplication }
+func (s *Session) spares(trigger *metadata.Object) bool {
+	return s.replicates && trigger.NotForReplication
+}
 
 // givesIdentity tells whether the session gives an identity column its values, as with IDENTITY_INSERT.
-func (s *Session) givesIdentity(c *Column) bool {
+func (s *Session) givesIdentity(c *metadata.Column) bool {
 	return s.replicates && c != nil && c.Identity != nil && c.Identity.NotForReplication
 }
 
 // judges is the condition in SQLite under which a check constraint or foreign key is looked at.
-func (o *Object) judges() string {
+func judges(o *metadata.Object) string {
 	if o.NotForReplication {
 		return "tsql_judges()"
 	}

@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"github.com/sqlc-dev/teesql/ast"
+
+	"geosql.dev/operator/standin/metadata"
 )
 
 // from binds a FROM clause; its sources are added to sc.
@@ -236,11 +238,11 @@ func (b *binder) derived(sc *scope, q boundQuery, alias string, names []*ast.Ide
 	src := &source{alias: alias, sqlite: b.nextAlias(), schema: schema}
 	columns := b.outputNames(q.outputs, names, alias)
 	for i, o := range q.outputs {
-		var col *Column
+		var col *metadata.Column
 		if o.expr.column != nil && o.expr.column.column != nil {
 			col = o.expr.column.column
 		}
-		src.addOutput(columns[i], src.sqlite+"."+columnName(int32(i+1)), o.expr, col)
+		src.addOutput(columns[i], src.sqlite+"."+metadata.ColumnName(int32(i+1)), o.expr, col)
 	}
 	sc.add(src)
 	return "(" + q.sql + ") AS " + src.sqlite
@@ -263,7 +265,7 @@ func (b *binder) values(sc *scope, rows []*ast.RowValue) boundQuery {
 			column[r] = bound[r][c]
 		}
 		list, t := b.unifyResults(column...)
-		e := expr{sql: columnName(int32(c + 1)), typ: t}
+		e := expr{sql: metadata.ColumnName(int32(c + 1)), typ: t}
 		if t.Kind.IsCharacter() {
 			from := b.collatedBy("VALUES", column...)
 			e.collation, e.collationName = from.collation, from.collationName
@@ -287,8 +289,8 @@ const maxCompound = 500
 func unionOfRows(rows [][]string) string {
 	columns, named := make([]string, len(rows[0])), make([]string, len(rows[0]))
 	for c := range columns {
-		columns[c] = fmt.Sprintf("column%d AS %s", c+1, columnName(int32(c+1)))
-		named[c] = rows[0][c] + " AS " + columnName(int32(c+1))
+		columns[c] = fmt.Sprintf("column%d AS %s", c+1, metadata.ColumnName(int32(c+1)))
+		named[c] = rows[0][c] + " AS " + metadata.ColumnName(int32(c+1))
 	}
 	lines := make([]string, len(rows))
 	for r, values := range rows {

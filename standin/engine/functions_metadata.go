@@ -21,7 +21,7 @@ func init() {
 			}
 			for _, i := range o.Table.Indexes {
 				if n := integer(a[2]); int64(i.ID) == integer(a[1]) && n > 0 && n <= int64(len(i.Keys)) {
-					if c := o.Table.columnByID(i.Keys[n-1].Column); c != nil {
+					if c := o.Table.ColumnByID(i.Keys[n-1].Column); c != nil {
 						return c.Name
 					}
 				}

@@ -4,6 +4,8 @@ package engine
 
 import (
 	"strings"
+
+	"geosql.dev/operator/standin/metadata"
 )
 
 // objectID is OBJECT_ID(name, type); nil when there is none.
@@ -16,9 +18,9 @@ func (s *Session) objectID(text, kind string) any {
 }
 
 // objectIDOf is the object_id of what a name means, in the text of a module or, where that is nil, in a batch.
-func (s *Session) objectIDOf(module *Object, name objectName, kind string) any {
-	var o *Object
-	var sch *schema
+func (s *Session) objectIDOf(module *metadata.Object, name objectName, kind string) any {
+	var o *metadata.Object
+	var sch *metadata.Catalog
 	var space int32
 	b := newBinder(s.context(), s, s.db.ID())
 	leave := s.within(module)
@@ -26,7 +28,7 @@ func (s *Session) objectIDOf(module *Object, name objectName, kind string) any {
 	if leave(); err != nil || o != nil && space != tempSpace && !s.sees(space, sch, o) {
 		return nil
 	}
-	if o != nil && (kind == "" || strings.EqualFold(strings.TrimSpace(kind), o.Kind) || o.Kind == kindDefault && strings.EqualFold(strings.TrimSpace(kind), "D")) {
+	if o != nil && (kind == "" || strings.EqualFold(strings.TrimSpace(kind), o.Kind) || o.Kind == metadata.KindDefault && strings.EqualFold(strings.TrimSpace(kind), "D")) {
 		return int64(o.ID)
 	}
 	if o != nil {
@@ -50,13 +52,13 @@ func systemObjectID(name string) int32 {
 	return -int32(h&0x7ffffff) - 1
 }
 
-func (s *Session) objectByID(v any) *Object {
+func (s *Session) objectByID(v any) *metadata.Object {
 	id, ok := v.(int64)
 	if !ok {
 		return nil
 	}
 	if sch, err := s.schema(s.context(), s.db.ID()); err == nil {
-		if o := sch.objects[int32(id)]; o != nil {
+		if o := sch.Objects[int32(id)]; o != nil {
 			if !s.sees(s.db.ID(), sch, o) {
 				return nil
 			}
@@ -64,7 +66,7 @@ func (s *Session) objectByID(v any) *Object {
 		}
 	}
 	if s.local.schema != nil {
-		return s.local.schema.objects[int32(id)]
+		return s.local.schema.Objects[int32(id)]
 	}
 	return nil
 }
@@ -81,7 +83,7 @@ func (s *Session) objectPart(a []any, schemaName bool) any {
 		return nil
 	}
 	id := int32(integer(a[0]))
-	o := sch.objects[id]
+	o := sch.Objects[id]
 	if o == nil {
 		for _, v := range s.inst.registry.views {
 			if systemObjectID(v.Schema+"."+v.Name) == id {
@@ -97,7 +99,7 @@ func (s *Session) objectPart(a []any, schemaName bool) any {
 	case !s.sees(db.ID(), sch, o):
 		return nil
 	case schemaName:
-		return sch.schemaName(o)
+		return sch.SchemaName(o)
 	}
 	return o.Name
 }
@@ -111,7 +113,7 @@ func columnProperty(s *Session, a []any) any {
 	if o == nil || o.Table == nil {
 		return nil
 	}
-	c := o.Table.column(name)
+	c := o.Table.Column(name)
 	if c == nil {
 		return nil
 	}
@@ -153,12 +155,12 @@ func columnProperty(s *Session, a []any) any {
 }
 
 // baseType is what a synonym stands for, or the object's own type.
-func (s *Session) baseType(o *Object) string {
-	if o.Kind != kindSynonym {
+func (s *Session) baseType(o *metadata.Object) string {
+	if o.Kind != metadata.KindSynonym {
 		return o.Kind
 	}
 	b := newBinder(s.context(), s, s.db.ID())
-	var base *Object
+	var base *metadata.Object
 	if bindSafely(func() { _, _, base = b.resolveWrite(splitName(o.Target)) }) != nil || base == nil {
 		return ""
 	}

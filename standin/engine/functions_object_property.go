@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"geosql.dev/operator/standin/metadata"
 	"geosql.dev/operator/standin/sqltype"
 )
 
@@ -30,7 +31,7 @@ func objectProperty(s *Session, a []any) any {
 		return s.constraintProperty(o, property)
 	case strings.HasPrefix(property, "exec") && objectIs(o, "isexecuted") == int64(1):
 		return executedProperty(o, property)
-	case strings.HasPrefix(property, "has") && (o.Kind == kindTable || o.Kind == kindView), strings.HasPrefix(property, "table") && o.Kind == kindTable:
+	case strings.HasPrefix(property, "has") && (o.Kind == metadata.KindTable || o.Kind == metadata.KindView), strings.HasPrefix(property, "table") && o.Kind == metadata.KindTable:
 		return s.tableProperty(o, property)
 	}
 	return nil
@@ -50,17 +51,17 @@ func objectPropertyEx(s *Session, a []any) any {
 }
 
 // objectIs are the properties that tell what an object is.
-func objectIs(o *Object, property string) any {
-	function := o.Kind == kindScalar || o.Kind == kindInline || o.Kind == kindTableFunction
-	constraint := slices.Contains([]string{kindPrimaryKey, kindUnique, kindForeignKey, kindCheck, kindDefault}, o.Kind)
-	executed := function || slices.Contains([]string{kindProcedure, kindView, kindTrigger}, o.Kind)
-	if kind := map[string]string{"isview": kindView, "isprocedure": kindProcedure, "isscalarfunction": kindScalar, "isinlinefunction": kindInline, "istrigger": kindTrigger, "istable": kindTable, "isusertable": kindTable,
-		"isprimarykey": kindPrimaryKey, "isuniquecnst": kindUnique, "isforeignkey": kindForeignKey, "ischeckcnst": kindCheck, "isdefaultcnst": kindDefault}[property]; kind != "" {
+func objectIs(o *metadata.Object, property string) any {
+	function := o.Kind == metadata.KindScalar || o.Kind == metadata.KindInline || o.Kind == metadata.KindTableFunction
+	constraint := slices.Contains([]string{metadata.KindPrimaryKey, metadata.KindUnique, metadata.KindForeignKey, metadata.KindCheck, metadata.KindDefault}, o.Kind)
+	executed := function || slices.Contains([]string{metadata.KindProcedure, metadata.KindView, metadata.KindTrigger}, o.Kind)
+	if kind := map[string]string{"isview": metadata.KindView, "isprocedure": metadata.KindProcedure, "isscalarfunction": metadata.KindScalar, "isinlinefunction": metadata.KindInline, "istrigger": metadata.KindTrigger, "istable": metadata.KindTable, "isusertable": metadata.KindTable,
+		"isprimarykey": metadata.KindPrimaryKey, "isuniquecnst": metadata.KindUnique, "isforeignkey": metadata.KindForeignKey, "ischeckcnst": metadata.KindCheck, "isdefaultcnst": metadata.KindDefault}[property]; kind != "" {
 		return yes(o.Kind == kind)
 	}
 	switch property {
 	case "istablefunction":
-		return yes(o.Kind == kindInline || o.Kind == kindTableFunction)
+		return yes(o.Kind == metadata.KindInline || o.Kind == metadata.KindTableFunction)
 	case "isconstraint":
 		return yes(constraint)
 	case "isexecuted":
@@ -76,14 +77,14 @@ func objectIs(o *Object, property string) any {
 	case "isindexed":
 		return yes(o.Table != nil && len(o.Table.Indexes) > 0)
 	case "isindexable":
-		return yes(o.Kind == kindTable || o.Kind == kindView && o.isSchemaBound())
+		return yes(o.Kind == metadata.KindTable || o.Kind == metadata.KindView && isSchemaBound(o))
 	case "isschemabound":
-		if !function && o.Kind != kindView {
+		if !function && o.Kind != metadata.KindView {
 			return nil
 		}
-		return yes(o.isSchemaBound())
+		return yes(isSchemaBound(o))
 	case "isdeterministic":
-		if !function && o.Kind != kindView {
+		if !function && o.Kind != metadata.KindView {
 			return nil
 		}
 		return int64(0)
@@ -93,10 +94,10 @@ func objectIs(o *Object, property string) any {
 	return nil
 }
 
-func (s *Session) constraintProperty(o *Object, property string) any {
-	var index *Index
+func (s *Session) constraintProperty(o *metadata.Object, property string) any {
+	var index *metadata.Index
 	if parent := s.objectByID(int64(o.Parent)); parent != nil && parent.Table != nil {
-		if i := slices.IndexFunc(parent.Table.Indexes, func(i *Index) bool { return i.Constraint == o.ID }); i >= 0 {
+		if i := slices.IndexFunc(parent.Table.Indexes, func(i *metadata.Index) bool { return i.Constraint == o.ID }); i >= 0 {
 			index = parent.Table.Indexes[i]
 		}
 	}
@@ -121,18 +122,18 @@ func (s *Session) constraintProperty(o *Object, property string) any {
 	return nil
 }
 
-func executedProperty(o *Object, property string) any {
+func executedProperty(o *metadata.Object, property string) any {
 	switch property {
 	case "execisansinullson":
 		return yes(!o.AnsiNullsOff)
 	case "execisquotedidenton":
 		return yes(o.QuotedIdentifier)
 	case "execisstartup":
-		return yes(o.Kind == kindProcedure && o.Properties[startupOption] != "")
+		return yes(o.Kind == metadata.KindProcedure && o.Properties[startupOption] != "")
 	case "execiswithnativecompilation":
 		return int64(0)
 	}
-	if o.Kind != kindTrigger {
+	if o.Kind != metadata.KindTrigger {
 		return nil
 	}
 	switch property {
@@ -151,41 +152,41 @@ func executedProperty(o *Object, property string) any {
 		case "execis" + lower(event) + "trigger":
 			return yes(fires)
 		case "execisfirst" + lower(event) + "trigger":
-			return yes(fires && o.place(event) == 0)
+			return yes(fires && o.FiringOrder(event) == 0)
 		case "execislast" + lower(event) + "trigger":
-			return yes(fires && o.place(event) == 2)
+			return yes(fires && o.FiringOrder(event) == 2)
 		}
 	}
 	return nil
 }
 
 // tableProperty are the properties of tables, those of triggers also of views.
-func (s *Session) tableProperty(o *Object, property string) any {
+func (s *Session) tableProperty(o *metadata.Object, property string) any {
 	sch, err := s.schema(s.context(), s.db.ID())
-	if err != nil || sch.objects[o.ID] == nil {
+	if err != nil || sch.Objects[o.ID] == nil {
 		sch = s.local.schema
 	}
 	if sch == nil {
 		return nil
 	}
-	children := sch.children(o.ID)
+	children := sch.Children(o.ID)
 	if v := triggerProperty(children, property); v != nil {
 		return v
 	}
 	has := func(kind string) any {
-		return yes(slices.ContainsFunc(children, func(c *Object) bool { return c.Kind == kind }))
+		return yes(slices.ContainsFunc(children, func(c *metadata.Object) bool { return c.Kind == kind }))
 	}
 	switch property {
 	case "tablehascheckcnst":
-		return has(kindCheck)
+		return has(metadata.KindCheck)
 	case "tablehasdefaultcnst":
-		return has(kindDefault)
+		return has(metadata.KindDefault)
 	case "tablehasforeignkey":
-		return has(kindForeignKey)
+		return has(metadata.KindForeignKey)
 	case "tablehasuniquecnst":
-		return has(kindUnique)
+		return has(metadata.KindUnique)
 	case "tablehasforeignref":
-		for _, other := range sch.objects {
+		for _, other := range sch.Objects {
 			if other.ForeignKey != nil && other.ForeignKey.Referenced == o.ID {
 				return int64(1)
 			}
@@ -195,29 +196,29 @@ func (s *Session) tableProperty(o *Object, property string) any {
 	if o.Table == nil {
 		return nil
 	}
-	return o.Table.property(property)
+	return propertyOfTable(o.Table, property)
 }
 
 // triggerProperty are the properties that a table or view has by the triggers among its children.
-func triggerProperty(children []*Object, property string) any {
-	triggers := func(fits func(*Object) bool) []*Object {
-		var out []*Object
+func triggerProperty(children []*metadata.Object, property string) any {
+	triggers := func(fits func(*metadata.Object) bool) []*metadata.Object {
+		var out []*metadata.Object
 		for _, c := range children {
-			if c.Kind == kindTrigger && fits(c) {
+			if c.Kind == metadata.KindTrigger && fits(c) {
 				out = append(out, c)
 			}
 		}
-		slices.SortFunc(out, func(a, b *Object) int { return int(a.ID) - int(b.ID) })
+		slices.SortFunc(out, func(a, b *metadata.Object) int { return int(a.ID) - int(b.ID) })
 		return out
 	}
 	switch property {
 	case "hasaftertrigger":
-		return yes(len(triggers(func(t *Object) bool { return t.Properties[insteadOf] == "" })) > 0)
+		return yes(len(triggers(func(t *metadata.Object) bool { return t.Properties[insteadOf] == "" })) > 0)
 	case "hasinsteadoftrigger":
-		return yes(len(triggers(func(t *Object) bool { return t.Properties[insteadOf] != "" })) > 0)
+		return yes(len(triggers(func(t *metadata.Object) bool { return t.Properties[insteadOf] != "" })) > 0)
 	}
 	for _, event := range []string{"INSERT", "UPDATE", "DELETE"} {
-		all := triggers(func(t *Object) bool { return listed(t.Properties[triggerEvents], event) })
+		all := triggers(func(t *metadata.Object) bool { return listed(t.Properties[triggerEvents], event) })
 		switch property {
 		case "has" + lower(event) + "trigger", "tablehas" + lower(event) + "trigger":
 			return yes(len(all) > 0)
@@ -233,29 +234,29 @@ func triggerProperty(children []*Object, property string) any {
 	return nil
 }
 
-// property are the properties that a table has by its columns, indexes and options.
-func (t *Table) property(property string) any {
-	column := func(fits func(*Column) bool) any { return yes(slices.ContainsFunc(t.Columns, fits)) }
-	index := func(fits func(*Index) bool) any { return yes(slices.ContainsFunc(t.Indexes, fits)) }
+// propertyOfTable are the properties that a table has by its columns, indexes and options.
+func propertyOfTable(t *metadata.Table, property string) any {
+	column := func(fits func(*metadata.Column) bool) any { return yes(slices.ContainsFunc(t.Columns, fits)) }
+	index := func(fits func(*metadata.Index) bool) any { return yes(slices.ContainsFunc(t.Indexes, fits)) }
 	switch property {
 	case "tablehasprimarykey":
-		return yes(t.primaryKey() != nil)
+		return yes(t.PrimaryKey() != nil)
 	case "tablehasidentity":
-		return yes(t.identityColumn() != nil)
+		return yes(t.IdentityColumn() != nil)
 	case "tablehasindex":
 		return yes(len(t.Indexes) > 0)
 	case "tablehasclustindex":
-		return index(func(i *Index) bool { return i.Clustered })
+		return index(func(i *metadata.Index) bool { return i.Clustered })
 	case "tablehasnonclustindex":
-		return index(func(i *Index) bool { return !i.Clustered })
+		return index(func(i *metadata.Index) bool { return !i.Clustered })
 	case "tablehasrowguidcol":
-		return column(func(c *Column) bool { return c.RowGUID })
+		return column(func(c *metadata.Column) bool { return c.RowGUID })
 	case "tablehastextimage":
-		return column(func(c *Column) bool {
+		return column(func(c *metadata.Column) bool {
 			return c.Type.Kind == sqltype.Text || c.Type.Kind == sqltype.NText || c.Type.Kind == sqltype.Image
 		})
 	case "tablehastimestamp":
-		return column(func(c *Column) bool { return c.Type.Kind == sqltype.RowVersion })
+		return column(func(c *metadata.Column) bool { return c.Type.Kind == sqltype.RowVersion })
 	case "tableislockedonbulkload":
 		return yes(t.BulkLock)
 	case "tabletextinrowlimit":
@@ -278,7 +279,7 @@ func indexProperty(s *Session, a []any) any {
 	property = lower(strings.TrimRight(property, " "))
 	for _, i := range o.Table.Indexes {
 		if strings.EqualFold(i.Name, name) {
-			return i.property(property)
+			return propertyOfIndex(i, property)
 		}
 	}
 	for _, st := range o.Table.Statistics {
@@ -291,15 +292,15 @@ func indexProperty(s *Session, a []any) any {
 		case "isstatistics":
 			return int64(1)
 		}
-		if (&Index{}).property(property) != nil {
+		if propertyOfIndex((&metadata.Index{}), property) != nil {
 			return int64(0)
 		}
 	}
 	return nil
 }
 
-// property is one of an index. Its depth is that of sys.dm_db_index_physical_stats.
-func (i *Index) property(property string) any {
+// propertyOfIndex is one of an index. Its depth is that of sys.dm_db_index_physical_stats.
+func propertyOfIndex(i *metadata.Index, property string) any {
 	switch property {
 	case "indexid":
 		return int64(i.ID)

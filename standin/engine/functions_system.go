@@ -5,6 +5,7 @@ package engine
 import (
 	"strings"
 
+	"geosql.dev/operator/standin/metadata"
 	"geosql.dev/operator/standin/sqlerr"
 	"geosql.dev/operator/standin/sqltype"
 )
@@ -68,7 +69,7 @@ func init() {
 			if len(a) > 0 {
 				want, _ = a[0].(string)
 			}
-			if n := sch.schemaByName(want); n != nil {
+			if n := sch.SchemaByName(want); n != nil {
 				return int64(n.ID)
 			}
 			return nil
@@ -81,14 +82,14 @@ func init() {
 			if len(a) == 0 {
 				return s.defaultSchema(s.db.ID())
 			}
-			if n := sch.schemas[int32(integer(a[0]))]; n != nil && a[0] != nil {
+			if n := sch.Schemas[int32(integer(a[0]))]; n != nil && a[0] != nil {
 				return n.Name
 			}
 			return nil
 		}),
 		"col_name": systemFunction(2, 2, sqltype.Sysname, number, func(s *Session, a []any) any {
 			if o := s.objectByID(a[0]); o != nil && o.Table != nil {
-				if c := o.Table.columnByID(int32(integer(a[1]))); c != nil {
+				if c := o.Table.ColumnByID(int32(integer(a[1]))); c != nil {
 					return c.Name
 				}
 			}
@@ -98,7 +99,7 @@ func init() {
 			table, _ := a[0].(string)
 			column, _ := a[1].(string)
 			if o := s.objectByID(s.objectID(table, "")); o != nil && o.Table != nil {
-				if c := o.Table.column(column); c != nil {
+				if c := o.Table.Column(column); c != nil {
 					return int64(c.Type.MaxBytes())
 				}
 			}
@@ -130,7 +131,7 @@ func init() {
 				}
 			}
 			if o := s.userType(s.context(), splitName(n)); o != nil {
-				return o.userTypeID()
+				return o.UserTypeID()
 			}
 			return nil
 		}),
@@ -155,28 +156,32 @@ func init() {
 				}
 			}
 			if sch, err := s.schema(s.context(), s.db.ID()); err == nil && a[0] != nil {
-				for _, o := range sch.objects {
-					if id := o.userTypeID(); id != 0 && id == integer(a[0]) {
-						return o.typeName()
+				for _, o := range sch.Objects {
+					if id := o.UserTypeID(); id != 0 && id == integer(a[0]) {
+						return o.TypeName()
 					}
 				}
 			}
 			return nil
 		}),
-		"ident_current": identFunction(func(s *Session, o *Object, t *writeTarget) any {
+		"ident_current": identFunction(func(s *Session, o *metadata.Object, t *writeTarget) any {
 			if conn, release, err := s.connection(s.context(), s.db.ID()); err == nil {
 				defer release()
 				if c, err := s.identityCounter(t, conn); err == nil {
 					if !c.used {
-						return o.Table.identityColumn().Identity.Seed
+						return o.Table.IdentityColumn().Identity.Seed
 					}
 					return c.last
 				}
 			}
 			return nil
 		}),
-		"ident_seed": identFunction(func(_ *Session, o *Object, _ *writeTarget) any { return o.Table.identityColumn().Identity.Seed }),
-		"ident_incr": identFunction(func(_ *Session, o *Object, _ *writeTarget) any { return o.Table.identityColumn().Identity.Increment }),
+		"ident_seed": identFunction(func(_ *Session, o *metadata.Object, _ *writeTarget) any {
+			return o.Table.IdentityColumn().Identity.Seed
+		}),
+		"ident_incr": identFunction(func(_ *Session, o *metadata.Object, _ *writeTarget) any {
+			return o.Table.IdentityColumn().Identity.Increment
+		}),
 		"suser_sname": systemFunction(0, 1, sqltype.Sysname, []sqltype.Type{sqltype.VarBinaryOf(85)}, func(s *Session, a []any) any {
 			if len(a) == 0 {
 				return s.login.Name
@@ -293,11 +298,11 @@ func first(s string, e *sqlerr.Error) (any, *sqlerr.Error) {
 	return s, nil
 }
 
-func identFunction(f func(s *Session, o *Object, t *writeTarget) any) *builtinFunction {
+func identFunction(f func(s *Session, o *metadata.Object, t *writeTarget) any) *builtinFunction {
 	return systemFunction(1, 1, sqltype.DecimalOf(38, 0), []sqltype.Type{nmax}, func(s *Session, a []any) any {
 		n, _ := a[0].(string)
 		o := s.objectByID(s.objectID(n, ""))
-		if o == nil || o.Table == nil || o.Table.identityColumn() == nil {
+		if o == nil || o.Table == nil || o.Table.IdentityColumn() == nil {
 			return nil
 		}
 		return decimalOf(f(s, o, &writeTarget{object: o, db: s.db, database: s.db.Name()}))

@@ -9,6 +9,7 @@ import (
 
 	"github.com/sqlc-dev/teesql/ast"
 
+	"geosql.dev/operator/standin/metadata"
 	"geosql.dev/operator/standin/sqlerr"
 	"geosql.dev/operator/standin/sqltype"
 )
@@ -199,7 +200,7 @@ func (b *binder) orderOutside(one, q *ast.QuerySpecification) (func([]output) st
 				_, position = b.orderElement(&scope{}, el.Expression, outputs[:shown])
 			}
 			e := outputs[position-1].expr
-			parts[i] = columnName(int32(position))
+			parts[i] = metadata.ColumnName(int32(position))
 			if e.typ.Kind.IsCharacter() && e.collation != "" {
 				parts[i] += " COLLATE " + e.collation
 			}

@@ -11,6 +11,7 @@ import (
 	"zombiezen.com/go/sqlite"
 	"zombiezen.com/go/sqlite/sqlitex"
 
+	"geosql.dev/operator/standin/metadata"
 	"geosql.dev/operator/standin/sqlerr"
 	"geosql.dev/operator/standin/sqltype"
 	"geosql.dev/operator/standin/storage"
@@ -65,7 +66,7 @@ func (s *Session) identityCounter(t *writeTarget, conn *sqlite.Conn) (*identityC
 	if c := all.counters[t.object.ID]; c != nil {
 		return c, nil
 	}
-	col := t.object.Table.identityColumn()
+	col := t.object.Table.IdentityColumn()
 	if col == nil {
 		return nil, fmt.Errorf("table %s has no identity column", t.object.Name)
 	}
@@ -106,8 +107,8 @@ func (c *identityCounter) outermost(t *writeTarget, conn *sqlite.Conn) (found bo
 	if c.increment < 0 {
 		extreme = "min"
 	}
-	col := t.object.Table.identityColumn()
-	err = sqlitex.Execute(conn, fmt.Sprintf("SELECT %s(%s) FROM main.%s", extreme, columnName(col.ID), t.object.storageName()),
+	col := t.object.Table.IdentityColumn()
+	err = sqlitex.Execute(conn, fmt.Sprintf("SELECT %s(%s) FROM main.%s", extreme, metadata.ColumnName(col.ID), t.object.StorageName()),
 		&sqlitex.ExecOptions{ResultFunc: func(stmt *sqlite.Stmt) error {
 			found, value = stmt.ColumnType(0) == sqlite.TypeInteger, stmt.ColumnInt64(0)
 			if stmt.ColumnType(0) != sqlite.TypeBlob {
@@ -150,7 +151,7 @@ func (s *Session) nextIdentityOf(t *writeTarget) (int64, error) {
 		return 0, err
 	}
 	n := c.last + c.increment
-	col := t.object.Table.identityColumn()
+	col := t.object.Table.IdentityColumn()
 	if col.Type.Kind.IsInteger() && !sqltype.FitsInteger(col.Type.Kind, n) {
 		return 0, sqlerr.New(8115, 1, "IDENTITY", col.Type.Kind)
 	}
@@ -203,7 +204,7 @@ func (s *Session) reserveIdentity(t *writeTarget, conn *sqlite.Conn, explicit bo
 	if err != nil {
 		return err
 	}
-	if explicit && s.givesIdentity(t.object.Table.identityColumn()) {
+	if explicit && s.givesIdentity(t.object.Table.IdentityColumn()) {
 		return nil // what an agent inserts takes no values away
 	}
 	if explicit {
@@ -233,13 +234,13 @@ func (s *Session) reserveIdentity(t *writeTarget, conn *sqlite.Conn, explicit bo
 
 // setIdentity is DBCC CHECKIDENT RESEED and TRUNCATE TABLE: the next value is last + increment, or the seed itself.
 func (s *Session) setIdentity(t *writeTarget, conn *sqlite.Conn, last int64) error {
-	col := t.object.Table.identityColumn()
+	col := t.object.Table.IdentityColumn()
 	all := s.identities(t.db)
 	c := &identityCounter{id: t.object.ID, increment: col.Identity.Increment, last: last, used: true, reserved: last}
 	old := all.counters[c.id]
 	all.counters[c.id] = c
 	if t.db == nil {
-		if !t.object.isVariable() {
+		if !t.object.IsVariable() {
 			s.local.whenUndone(func() { all.counters[c.id] = old })
 		}
 		return nil

@@ -8,6 +8,7 @@ import (
 
 	"github.com/sqlc-dev/teesql/ast"
 
+	"geosql.dev/operator/standin/metadata"
 	"geosql.dev/operator/standin/sqlerr"
 	"geosql.dev/operator/standin/sqltype"
 )
@@ -16,7 +17,7 @@ import (
 // of that name counts.
 type identityInto struct {
 	column   string
-	identity *Identity
+	identity *metadata.Identity
 	// at is the column's place in the rows.
 	at int
 }
@@ -74,7 +75,7 @@ func (s *Session) identityInto(ctx context.Context, call *ast.IdentityFunctionCa
 	if !t.Kind.IsInteger() && t.Kind != sqltype.Decimal || t.Kind == sqltype.Bit || t.Scale > 0 {
 		return nil, sqlerr.New(2749, 2, column)
 	}
-	c := &identityInto{column: column, identity: &Identity{Seed: 1, Increment: 1}}
+	c := &identityInto{column: column, identity: &metadata.Identity{Seed: 1, Increment: 1}}
 	for node, to := range map[ast.ScalarExpression]*int64{call.Seed: &c.identity.Seed, call.Increment: &c.identity.Increment} {
 		if node == nil {
 			continue

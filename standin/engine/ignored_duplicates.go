@@ -5,20 +5,21 @@ package engine
 import (
 	"strings"
 
+	"geosql.dev/operator/standin/metadata"
 	"geosql.dev/operator/standin/sqlerr"
 )
 
-// setState sets an option of an index that is ON or OFF, by the parser's name in lower case
+// setIndexState sets an option of an index that is ON or OFF, by the parser's name in lower case
 // (docs/t-sql/statements/create-index-transact-sql.md).
-func (i *Index) setState(option, state string) error {
+func setIndexState(i *metadata.Index, option, state string) error {
 	on := strings.EqualFold(state, "On")
 	switch option {
 	case "ignoredupkey":
-		return i.ignoreDuplicates(state)
+		return setIgnoreDuplicates(i, state)
 	case "padindex":
 		i.Padded = on
 	case "allowrowlocks", "allowpagelocks":
-		i.Locks.set(option, on)
+		i.Locks.Set(option, on)
 	case "statisticsnorecompute":
 		i.NoRecompute = on
 	case "optimizeforsequentialkey":
@@ -27,24 +28,14 @@ func (i *Index) setState(option, state string) error {
 	return nil
 }
 
-// ignoreDuplicates sets IGNORE_DUP_KEY (docs/t-sql/statements/create-index-transact-sql.md), which is for unique indexes.
-func (i *Index) ignoreDuplicates(state string) error {
+// setIgnoreDuplicates sets IGNORE_DUP_KEY (docs/t-sql/statements/create-index-transact-sql.md), which is for unique indexes.
+func setIgnoreDuplicates(i *metadata.Index, state string) error {
 	on := strings.EqualFold(state, "On")
 	if on && !i.Unique {
 		return sqlerr.New(1916, 1, "nonunique", "ignore_dup_key")
 	}
 	i.IgnoreDup = on
 	return nil
-}
-
-// ignoresDuplicates tells whether an INSERT leaves out rows whose key is there already instead of failing.
-func (t *Table) ignoresDuplicates() bool {
-	for _, i := range t.Indexes {
-		if i.IgnoreDup && !i.Disabled {
-			return true
-		}
-	}
-	return false
 }
 
 // ignored tells whether what SQLite said about an inserted row is a duplicate in an index that ignores them.

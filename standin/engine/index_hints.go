@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"github.com/sqlc-dev/teesql/ast"
+
+	"geosql.dev/operator/standin/metadata"
 )
 
 // hintedIndexes refuses hints for indexes that the table does not have: 308 by name, 307 by number
@@ -33,7 +35,7 @@ func (b *binder) hintedIndexes(sc *scope, name objectName, hints []ast.TableHint
 	}
 }
 
-func (b *binder) hintedIndex(o *Object, name objectName, v *ast.IdentifierOrValueExpression) {
+func (b *binder) hintedIndex(o *metadata.Object, name objectName, v *ast.IdentifierOrValueExpression) {
 	if v == nil {
 		return
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/sqlc-dev/teesql/ast"
 
+	"geosql.dev/operator/standin/metadata"
 	"geosql.dev/operator/standin/sqlerr"
 	"geosql.dev/operator/standin/sqltype"
 	"geosql.dev/operator/standin/syntax"
@@ -15,7 +16,7 @@ import (
 // inlineCall is an inline table-valued function that a FROM clause names.
 type inlineCall struct {
 	space      int32
-	object     *Object
+	object     *metadata.Object
 	batch      *syntax.Batch
 	parameters []*ast.ProcedureParameter
 	query      *ast.SelectStatement
@@ -24,10 +25,10 @@ type inlineCall struct {
 // inlineFunction finds an inline table-valued function; nil when there is none of that name.
 func (b *binder) inlineFunction(name objectName) *inlineCall {
 	space, sch, o := b.resolve(name)
-	if o != nil && o.Kind == kindSynonym {
+	if o != nil && o.Kind == metadata.KindSynonym {
 		space, sch, o = b.resolve(splitName(o.Target))
 	}
-	if o == nil || o.Kind != kindInline {
+	if o == nil || o.Kind != metadata.KindInline {
 		return nil
 	}
 	b.require("SELECT", space, sch, o)
@@ -84,12 +85,12 @@ func (b *binder) enterFunction(sc *scope, call *inlineCall, args []ast.ScalarExp
 
 // userTableFunction binds an inline table-valued function by expanding its query.
 func (b *binder) userTableFunction(sc *scope, name objectName, args []ast.ScalarExpression, alias string, names []*ast.Identifier) string {
-	if space, sch, o := b.resolveWrite(name); o != nil && o.Kind == kindTableFunction {
+	if space, sch, o := b.resolveWrite(name); o != nil && o.Kind == metadata.KindTableFunction {
 		return b.multiStatement(sc, space, sch, o, args, alias, names)
 	}
 	call := b.inlineFunction(name)
 	if call == nil {
-		if _, _, o := b.resolveWrite(name); o != nil && (o.Kind == kindTable || o.Kind == kindView) || o == nil && b.s.findView(name) != nil {
+		if _, _, o := b.resolveWrite(name); o != nil && (o.Kind == metadata.KindTable || o.Kind == metadata.KindView) || o == nil && b.s.findView(name) != nil {
 			b.fail(215, name.String())
 		}
 		b.fail(208, name.String())

@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"github.com/sqlc-dev/teesql/ast"
+
+	"geosql.dev/operator/standin/metadata"
 )
 
 // maxInsertRows is how many rows INSERT takes from its VALUES; a derived table of them has no limit
@@ -13,14 +15,14 @@ import (
 const maxInsertRows = 1000
 
 // identityGiven refuses DEFAULT and NULL for an identity column (339), whether it may be given at all or not (544).
-func (b *binder) identityGiven(source ast.InsertSource, refs []*ast.ColumnReferenceExpression, obj *Object) {
+func (b *binder) identityGiven(source ast.InsertSource, refs []*ast.ColumnReferenceExpression, obj *metadata.Object) {
 	values, ok := source.(*ast.ValuesInsertSource)
 	if !ok || strings.HasPrefix(obj.Name, "@") {
 		return
 	}
 	for i, r := range refs {
 		parts := identifiers(r.MultiPartIdentifier)
-		if c := obj.Table.column(parts[len(parts)-1]); c == nil || c.Identity == nil {
+		if c := obj.Table.Column(parts[len(parts)-1]); c == nil || c.Identity == nil {
 			continue
 		}
 		for _, row := range values.RowValues {
@@ -37,8 +39,8 @@ func (b *binder) identityGiven(source ast.InsertSource, refs []*ast.ColumnRefere
 
 // countGiven judges how many values there are for the columns of an INSERT: without a list of columns 8101 where one of them would be an identity's,
 // and 545 where that is to be given.
-func (b *binder) countGiven(obj *Object, columns []*Column, d *dmlPlan, given int, fewer, more int32) {
-	identity := !d.named && obj.Table.identityColumn() != nil
+func (b *binder) countGiven(obj *metadata.Object, columns []*metadata.Column, d *dmlPlan, given int, fewer, more int32) {
+	identity := !d.named && obj.Table.IdentityColumn() != nil
 	switch {
 	case given < len(columns):
 		b.fail(pick(d.named, fewer, 213))

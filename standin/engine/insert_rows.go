@@ -10,6 +10,7 @@ import (
 
 	"zombiezen.com/go/sqlite"
 
+	"geosql.dev/operator/standin/metadata"
 	"geosql.dev/operator/standin/sqlerr"
 	"geosql.dev/operator/standin/sqltype"
 	"geosql.dev/operator/standin/storage"
@@ -17,7 +18,7 @@ import (
 )
 
 // insertRows stores rows whose values are of the columns' own types.
-func (s *Session) insertRows(ctx context.Context, name objectName, obj *Object, columns []*Column, rows [][]any) (int64, error) {
+func (s *Session) insertRows(ctx context.Context, name objectName, obj *metadata.Object, columns []*metadata.Column, rows [][]any) (int64, error) {
 	space := s.db.ID()
 	if name.temporary() {
 		space = tempSpace
@@ -50,26 +51,26 @@ func sliceSource(rows [][]any) rowSource {
 }
 
 // insertValues stores rows in columns of a table. keepIdentity takes given identity values.
-func (s *Session) insertValues(ctx context.Context, space int32, obj *Object, columns []*Column, types []tds.Column, rows [][]any, keepIdentity bool) (int64, error) {
+func (s *Session) insertValues(ctx context.Context, space int32, obj *metadata.Object, columns []*metadata.Column, types []tds.Column, rows [][]any, keepIdentity bool) (int64, error) {
 	return s.insertFrom(ctx, space, obj, columns, types, sliceSource(rows), keepIdentity)
 }
 
-func (s *Session) insertFrom(ctx context.Context, space int32, obj *Object, columns []*Column, types []tds.Column, next rowSource, keepIdentity bool) (int64, error) {
+func (s *Session) insertFrom(ctx context.Context, space int32, obj *metadata.Object, columns []*metadata.Column, types []tds.Column, next rowSource, keepIdentity bool) (int64, error) {
 	b := newBinder(ctx, s, space)
 	var p *plan
 	raw := make([]any, len(columns))
 	if e := bindSafely(func() {
 		sch := b.schema(space)
-		if cur := sch.objects[obj.ID]; cur != nil {
+		if cur := sch.Objects[obj.ID]; cur != nil {
 			obj = cur
 		}
 		d := b.dmlPlan("INSERT", space, sch, obj)
-		d.explicit = keepIdentity && obj.Table.identityColumn() != nil
+		d.explicit = keepIdentity && obj.Table.IdentityColumn() != nil
 		all := b.allColumns(obj, columns, d)
 		d.identity = d.identity || d.explicit
 		names, parts := make([]string, len(all)), make([]string, len(all))
 		for i, c := range all {
-			names[i] = columnName(c.ID)
+			names[i] = metadata.ColumnName(c.ID)
 			if i < len(columns) {
 				at := i
 				parts[i] = b.parameter("row "+c.Name, param{typ: sqltype.Type{}, value: func(*Session) any { return raw[at] }}).sql
@@ -77,7 +78,7 @@ func (s *Session) insertFrom(ctx context.Context, space int32, obj *Object, colu
 				parts[i] = b.automatic(sch, obj, c, d, true, 0)
 			}
 		}
-		p = b.plan("INSERT INTO main." + obj.storageName() + " (" + strings.Join(names, ",") + ") VALUES (" + strings.Join(parts, ",") + ")")
+		p = b.plan("INSERT INTO main." + obj.StorageName() + " (" + strings.Join(names, ",") + ") VALUES (" + strings.Join(parts, ",") + ")")
 		p.dml = d
 		p.home = space
 	}); e != nil {
@@ -127,7 +128,7 @@ func (s *Session) prepareRows(p *plan, conn *sqlite.Conn) (*sqlite.Stmt, *connSt
 }
 
 // storeRow converts a row to what its columns store.
-func (s *Session) storeRow(p *plan, columns []*Column, types []tds.Column, row, raw []any) error {
+func (s *Session) storeRow(p *plan, columns []*metadata.Column, types []tds.Column, row, raw []any) error {
 	if len(row) < len(columns) {
 		return sqlerr.New(213, 1)
 	}
@@ -155,7 +156,7 @@ func (s *Session) storeRow(p *plan, columns []*Column, types []tds.Column, row, 
 	return nil
 }
 
-func (s *Session) stepRow(ctx context.Context, p *plan, conn *sqlite.Conn, stmt *sqlite.Stmt, st *connState, columns []*Column, raw []any) error {
+func (s *Session) stepRow(ctx context.Context, p *plan, conn *sqlite.Conn, stmt *sqlite.Stmt, st *connState, columns []*metadata.Column, raw []any) error {
 	for i := range p.params {
 		if i < len(raw) && p.params[i].typ.Kind == sqltype.Unknown {
 			storage.BindValue(stmt, i+1, raw[i])
@@ -178,7 +179,7 @@ func (s *Session) stepRow(ctx context.Context, p *plan, conn *sqlite.Conn, stmt 
 		for i, c := range columns {
 			keys[c.ID] = showKey(c.Type, raw[i])
 		}
-		if e := s.constraintError(&p.dml.target, err, func(c *Column) string { return keys[c.ID] }); e != nil {
+		if e := s.constraintError(&p.dml.target, err, func(c *metadata.Column) string { return keys[c.ID] }); e != nil {
 			return e
 		}
 		return err
@@ -201,14 +202,14 @@ func (s *Session) BulkInsert(ctx context.Context, text string, cols []tds.Column
 		defer s.popFrame()
 		b := newBinder(ctx, s, s.db.ID())
 		var space int32
-		var sch *schema
-		var obj *Object
-		columns := make([]*Column, len(cols))
+		var sch *metadata.Catalog
+		var obj *metadata.Object
+		columns := make([]*metadata.Column, len(cols))
 		if e := bindSafely(func() {
 			space, sch, obj = b.tableToWrite(name, 208)
 			b.require("INSERT", space, sch, obj)
 			for i, c := range cols {
-				if columns[i] = obj.Table.column(c.Name); columns[i] == nil {
+				if columns[i] = obj.Table.Column(c.Name); columns[i] == nil {
 					b.fail(207, c.Name)
 				}
 			}

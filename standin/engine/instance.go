@@ -4,7 +4,7 @@
 // outside: extensions (Registry) add statements, procedures, views and functions, and packages below it know data types, texts and files.
 //
 // A batch is parsed by syntax, and its statements are executed in turn (batch.go, statement.go, control.go). One that reads or changes
-// rows is bound first: the binder looks names up in the metadata (resolve.go, schema.go), gives every expression its type and collation
+// rows is bound first: the binder looks names up in the metadata (resolve.go, package metadata), gives every expression its type and collation
 // (scope.go, expression.go, predicate.go, conversion.go), and makes a SELECT (query.go, from.go), a change (dml.go, update.go, merge.go)
 // or a cursor into SQLite's SQL, a plan (plan.go) that is kept until the metadata change. What SQLite cannot change in one statement is
 // changed row by row (rowwise.go). SQLite calls back for what is T-SQL's own, by functions (sqlfunctions.go) and virtual tables

@@ -9,6 +9,7 @@ import (
 	"github.com/sqlc-dev/teesql/ast"
 	"zombiezen.com/go/sqlite"
 
+	"geosql.dev/operator/standin/metadata"
 	"geosql.dev/operator/standin/tds"
 )
 
@@ -18,7 +19,7 @@ const insteadOf = "insteadOf"
 // replacedBy is the INSTEAD OF trigger that a statement runs in place of its change
 // (docs/t-sql/statements/create-trigger-transact-sql.md, INSTEAD OF), with the view or table that it is on; nil when there
 // is none, or it is running already.
-func (b *binder) replacedBy(verb string, target ast.TableReference) (t *Object, space int32, sch *schema, on *Object) {
+func (b *binder) replacedBy(verb string, target ast.TableReference) (t *metadata.Object, space int32, sch *metadata.Catalog, on *metadata.Object) {
 	n, ok := target.(*ast.NamedTableReference)
 	if !ok {
 		return nil, 0, nil, nil
@@ -28,11 +29,11 @@ func (b *binder) replacedBy(verb string, target ast.TableReference) (t *Object, 
 		return nil, 0, nil, nil
 	}
 	space, sch, on = b.resolveWrite(name)
-	if on == nil || on.Kind != kindTable && on.Kind != kindView {
+	if on == nil || on.Kind != metadata.KindTable && on.Kind != metadata.KindView {
 		return nil, 0, nil, nil
 	}
-	for _, o := range sch.children(on.ID) {
-		if o.Kind == kindTrigger && !o.Disabled && !b.s.spares(o) && o.Properties[insteadOf] != "" && strings.Contains(o.Properties[triggerEvents], verb) {
+	for _, o := range sch.Children(on.ID) {
+		if o.Kind == metadata.KindTrigger && !o.Disabled && !b.s.spares(o) && o.Properties[insteadOf] != "" && strings.Contains(o.Properties[triggerEvents], verb) {
 			b.volatile = true // whether it runs already is not the plan's to know
 			if b.s.runs(o) {
 				return nil, 0, nil, nil
@@ -44,7 +45,7 @@ func (b *binder) replacedBy(verb string, target ast.TableReference) (t *Object, 
 }
 
 // runs tells whether a trigger runs, at whatever depth.
-func (s *Session) runs(t *Object) bool {
+func (s *Session) runs(t *metadata.Object) bool {
 	for _, f := range s.frames {
 		if f.trigger != nil && f.objectID == t.ID {
 			return true
@@ -55,15 +56,15 @@ func (s *Session) runs(t *Object) bool {
 
 // replaced begins the plan of a change that a trigger replaces. Its object has the columns of the table or view, all of
 // which take NULL: no constraint is judged.
-func (b *binder) replaced(verb string, t *Object, space int32, sch *schema, on *Object, output bool) (*change, *rowwise) {
+func (b *binder) replaced(verb string, t *metadata.Object, space int32, sch *metadata.Catalog, on *metadata.Object, output bool) (*change, *rowwise) {
 	if output {
 		b.refuse("OUTPUT in a statement that an INSTEAD OF trigger replaces")
 	}
 	b.require(verb, space, sch, on)
 	b.home = space
 	pseudo := *on
-	pseudo.Table = &Table{}
-	if on.Kind == kindTable {
+	pseudo.Table = &metadata.Table{}
+	if on.Kind == metadata.KindTable {
 		for _, c := range on.Table.Columns {
 			copied := *c
 			copied.Nullable = true
@@ -73,7 +74,7 @@ func (b *binder) replaced(verb string, t *Object, space int32, sch *schema, on *
 		sc := &scope{}
 		b.view(sc, space, on, "", objectName{name: on.Name})
 		for i, c := range sc.sources[0].columns {
-			col := &Column{ID: int32(i + 1), Name: c.name, Type: c.typ, Nullable: true}
+			col := &metadata.Column{ID: int32(i + 1), Name: c.name, Type: c.typ, Nullable: true}
 			if c.column != nil {
 				col.Collation = c.column.Collation
 			}
@@ -82,13 +83,13 @@ func (b *binder) replaced(verb string, t *Object, space int32, sch *schema, on *
 	}
 	c := &change{space: space, sch: sch, obj: &pseudo, sc: &scope{}}
 	c.d = b.dmlPlan(verb, space, sch, &pseudo)
-	c.d.triggers, c.d.instead = []*Object{t}, true
+	c.d.triggers, c.d.instead = []*metadata.Object{t}, true
 	return c, &rowwise{image: storedColumns(&pseudo)}
 }
 
 // insteadOfInsert binds an INSERT whose rows a trigger gets.
 func (b *binder) insteadOfInsert(spec *ast.InsertSpecification, c *change, r *rowwise) *plan {
-	var given []*Column
+	var given []*metadata.Column
 	if len(spec.Columns) == 0 {
 		for _, col := range c.obj.Table.Columns {
 			if col.Computed == "" && col.Identity == nil {
@@ -98,7 +99,7 @@ func (b *binder) insteadOfInsert(spec *ast.InsertSpecification, c *change, r *ro
 	}
 	for _, ref := range spec.Columns {
 		parts := identifiers(ref.MultiPartIdentifier)
-		col := c.obj.Table.column(parts[len(parts)-1])
+		col := c.obj.Table.Column(parts[len(parts)-1])
 		if col == nil {
 			b.noColumn(ref)
 			continue
@@ -106,9 +107,9 @@ func (b *binder) insteadOfInsert(spec *ast.InsertSpecification, c *change, r *ro
 		given = append(given, col)
 	}
 	c.d.named = len(spec.Columns) > 0
-	all := append([]*Column(nil), given...)
+	all := append([]*metadata.Column(nil), given...)
 	for _, col := range c.obj.Table.Columns {
-		if col.Default != 0 && !hasColumn(given, col) {
+		if col.Default != 0 && !metadata.HasColumn(given, col) {
 			all = append(all, col)
 		}
 	}
@@ -129,15 +130,6 @@ func (b *binder) insteadOfInsert(spec *ast.InsertSpecification, c *change, r *ro
 	return b.rowwisePlan(r, c.d, nil)
 }
 
-func hasColumn(list []*Column, c *Column) bool {
-	for _, other := range list {
-		if other.ID == c.ID {
-			return true
-		}
-	}
-	return false
-}
-
 // replacedRows begins an UPDATE or DELETE that an INSTEAD OF trigger replaces with the rows that it names; nil when none does.
 func (b *binder) replacedRows(verb string, target ast.TableReference, from *ast.FromClause, where *ast.WhereClause, top *ast.TopRowFilter, output bool) (*change, *rowwise) {
 	target = b.aliasedTarget(target, from)
@@ -151,7 +143,7 @@ func (b *binder) replacedRows(verb string, target ast.TableReference, from *ast.
 }
 
 // insteadOfRows binds the rows that an UPDATE or DELETE would change.
-func (b *binder) insteadOfRows(c *change, target ast.TableReference, from *ast.FromClause, where *ast.WhereClause, top *ast.TopRowFilter, on *Object) {
+func (b *binder) insteadOfRows(c *change, target ast.TableReference, from *ast.FromClause, where *ast.WhereClause, top *ast.TopRowFilter, on *metadata.Object) {
 	alias := ""
 	if n, ok := target.(*ast.NamedTableReference); ok {
 		alias = aliasOf(n.Alias)
@@ -167,13 +159,13 @@ func (b *binder) insteadOfRows(c *change, target ast.TableReference, from *ast.F
 		if c.src == nil {
 			b.refuse("UPDATE or DELETE of a view that its FROM clause does not name")
 		}
-	case on.Kind == kindView:
+	case on.Kind == metadata.KindView:
 		c.from = b.view(c.sc, c.space, on, alias, objectName{name: on.Name})
 		c.src = c.sc.sources[0]
 	default:
 		c.from = b.baseTable(c.sc, c.space, c.sch, on, alias, objectName{name: on.Name})
 		c.src = c.sc.sources[0]
-		c.src.schema = c.sch.schemaName(on)
+		c.src.schema = c.sch.SchemaName(on)
 	}
 	c.rowid = "row_number() OVER ()"
 	for _, col := range storedColumns(c.obj) {
@@ -200,7 +192,7 @@ func (b *binder) insteadOfRows(c *change, target ast.TableReference, from *ast.F
 }
 
 func (b *binder) insteadOfUpdate(spec *ast.UpdateSpecification, c *change, r *rowwise) *plan {
-	var columns []*Column
+	var columns []*metadata.Column
 	var values []string
 	seen := map[int32]bool{}
 	for _, set := range spec.SetClauses {
@@ -209,7 +201,7 @@ func (b *binder) insteadOfUpdate(spec *ast.UpdateSpecification, c *change, r *ro
 			b.refuse("SET of a variable or method in a statement that an INSTEAD OF trigger replaces")
 		}
 		parts := identifiers(a.Column.MultiPartIdentifier)
-		col := c.obj.Table.column(parts[len(parts)-1])
+		col := c.obj.Table.Column(parts[len(parts)-1])
 		if col == nil {
 			b.noColumn(a.Column)
 			continue

@@ -4,24 +4,25 @@ package engine
 
 import (
 	"fmt"
-	"strings"
 
 	"zombiezen.com/go/sqlite"
 	"zombiezen.com/go/sqlite/sqlitex"
+
+	"geosql.dev/operator/standin/metadata"
 )
 
 // localSpace is a session's own SQLite database in memory: its temporary tables and table variables live there, and
 // expressions without tables are evaluated there. It is no part of tempdb's files.
 type localSpace struct {
 	conn    *sqlite.Conn
-	schema  *schema
+	schema  *metadata.Catalog
 	next    int32
 	inTx    bool
 	version int64
 	// marks are the metadata when the transaction began, and at each of its savepoints.
-	marks []*schema
+	marks []*metadata.Catalog
 	// ended are the tables that went with their frame within the transaction, which nothing brings back.
-	ended map[int32]*Object
+	ended map[int32]*metadata.Object
 	// restores bring back what does not lie in the database.
 	restores []localRestore
 	// done is what interrupts the connection.
@@ -49,7 +50,7 @@ func (s *Session) localConn() (*sqlite.Conn, error) {
 	s.local.done = s.context().Done()
 	conn.SetInterrupt(s.local.done)
 	if s.local.schema == nil {
-		s.local.schema = emptySchema()
+		s.local.schema = metadata.Empty()
 	}
 	if s.count > 0 {
 		s.local.begin()
@@ -60,12 +61,6 @@ func (s *Session) localConn() (*sqlite.Conn, error) {
 	return conn, nil
 }
 
-func emptySchema() *schema {
-	s := &schema{version: 1, schemas: map[int32]*SchemaName{1: {ID: 1, Name: "dbo", Principal: 1}}, objects: map[int32]*Object{},
-		byName: map[string]*Object{}, byChild: map[int32][]*Object{}, placements: map[int32]*Object{}}
-	return s
-}
-
 // run executes a statement that nothing may interrupt.
 func (l *localSpace) run(sql string) error {
 	l.conn.SetInterrupt(nil)
@@ -73,24 +68,21 @@ func (l *localSpace) run(sql string) error {
 	return sqlitex.ExecuteTransient(l.conn, sql, nil)
 }
 
-func (l *localSpace) forget(o *Object) {
+func (l *localSpace) forget(o *metadata.Object) {
 	next := l.copySchema()
-	delete(next.objects, o.ID)
-	next.unname(o)
-	for _, c := range next.byChild[o.ID] {
-		delete(next.objects, c.ID)
-		next.unname(c)
+	next.Remove(o)
+	for _, c := range next.Children(o.ID) {
+		next.Remove(c)
 	}
-	delete(next.byChild, o.ID)
 	l.schema = next
 }
 
-func (l *localSpace) copySchema() *schema {
+func (l *localSpace) copySchema() *metadata.Catalog {
 	l.version++
-	next := emptySchema()
-	next.version = l.version
-	for _, o := range l.schema.objects {
-		next.add(o)
+	next := metadata.Empty()
+	next.Version = l.version
+	for _, o := range l.schema.Objects {
+		next.Add(o)
 	}
 	return next
 }
@@ -98,30 +90,18 @@ func (l *localSpace) copySchema() *schema {
 // localSpaceName is how a temporary table's name is kept: names of table variables begin with @ and carry their frame.
 func variableTableName(name string, f *frame) string { return fmt.Sprintf("%s/%p", lower(name), f) }
 
-// isVariable says whether a table is a variable, or what a trigger calls inserted and deleted.
-func (o *Object) isVariable() bool { return strings.HasPrefix(o.Name, "@") }
-
-// shownName is an object's name as messages have it: table variables without their frame.
-func (o *Object) shownName() string {
-	if o.isVariable() {
-		name, _, _ := strings.Cut(o.Name, "/")
-		return name
-	}
-	return o.Name
-}
-
 // dropLocals drops the temporary tables and table variables of a frame that ends.
 func (s *Session) dropLocals(f *frame) {
 	if s.local.conn == nil || s.local.schema == nil {
 		return
 	}
-	for _, o := range s.local.schema.objects {
+	for _, o := range s.local.schema.Objects {
 		if o.Parent != 0 {
 			continue
 		}
 		owner := o.Properties["frame"] == fmt.Sprintf("%p", f)
-		if owner && (o.isVariable() || f.procedure != "") {
-			_ = s.local.run("DROP TABLE IF EXISTS " + o.storageName())
+		if owner && (o.IsVariable() || f.procedure != "") {
+			_ = s.local.run("DROP TABLE IF EXISTS " + o.StorageName())
 			s.local.forget(o)
 			if s.local.inTx {
 				s.local.ended[o.ID] = o

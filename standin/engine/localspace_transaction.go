@@ -10,6 +10,7 @@ import (
 	"zombiezen.com/go/sqlite"
 	"zombiezen.com/go/sqlite/sqlitex"
 
+	"geosql.dev/operator/standin/metadata"
 	"geosql.dev/operator/standin/storage"
 )
 
@@ -28,7 +29,7 @@ func (l *localSpace) whenUndone(f func()) {
 
 func (l *localSpace) begin() {
 	if l.conn != nil && !l.inTx && l.run("BEGIN") == nil {
-		l.inTx, l.marks, l.restores, l.ended = true, []*schema{l.frozen()}, nil, map[int32]*Object{}
+		l.inTx, l.marks, l.restores, l.ended = true, []*metadata.Catalog{l.frozen()}, nil, map[int32]*metadata.Object{}
 	}
 }
 
@@ -40,15 +41,15 @@ func (l *localSpace) save() {
 }
 
 // frozen is a copy of the metadata that ALTER TABLE, which changes objects where they are, leaves alone.
-func (l *localSpace) frozen() *schema {
-	copied := emptySchema()
-	for _, o := range l.schema.objects {
+func (l *localSpace) frozen() *metadata.Catalog {
+	copied := metadata.Empty()
+	for _, o := range l.schema.Objects {
 		doc, err := json.Marshal(o)
-		again := &Object{}
+		again := &metadata.Object{}
 		if err == nil && json.Unmarshal(doc, again) == nil {
 			o = again
 		}
-		copied.add(o)
+		copied.Add(o)
 	}
 	return copied
 }
@@ -100,8 +101,8 @@ func (l *localSpace) undo(sql string, mark int) {
 	l.done = nil
 	now := l.schema
 	var kept []*keptTable
-	for _, o := range now.objects {
-		if o.Kind == kindTable && o.isVariable() {
+	for _, o := range now.Objects {
+		if o.Kind == metadata.KindTable && o.IsVariable() {
 			if k, err := l.keep(o); err == nil {
 				kept = append(kept, k)
 			}
@@ -109,19 +110,19 @@ func (l *localSpace) undo(sql string, mark int) {
 	}
 	_ = l.run(sql)
 	for _, o := range l.ended {
-		_ = l.run("DROP TABLE IF EXISTS " + o.storageName())
+		_ = l.run("DROP TABLE IF EXISTS " + o.StorageName())
 	}
 	l.version++
-	next := emptySchema()
-	next.version = l.version
-	for _, o := range before.objects {
-		if owner := before.owner(o); !owner.isVariable() && l.ended[owner.ID] == nil {
-			next.add(o)
+	next := metadata.Empty()
+	next.Version = l.version
+	for _, o := range before.Objects {
+		if owner := before.Owner(o); !owner.IsVariable() && l.ended[owner.ID] == nil {
+			next.Add(o)
 		}
 	}
-	for _, o := range now.objects {
-		if now.owner(o).isVariable() {
-			next.add(o)
+	for _, o := range now.Objects {
+		if now.Owner(o).IsVariable() {
+			next.Add(o)
 		}
 	}
 	l.schema = next
@@ -132,26 +133,18 @@ func (l *localSpace) undo(sql string, mark int) {
 	}
 }
 
-// owner is the table that an index, key or constraint belongs to; anything else is its own.
-func (s *schema) owner(o *Object) *Object {
-	if parent := s.objects[o.Parent]; parent != nil {
-		return parent
-	}
-	return o
-}
-
 // keptTable is a table variable with its rows while the database that it lies in is rolled back.
 type keptTable struct {
-	object      *Object
+	object      *metadata.Object
 	definitions []string
 	columns     []string
 	rows        [][]any
 }
 
-func (l *localSpace) keep(o *Object) (*keptTable, error) {
+func (l *localSpace) keep(o *metadata.Object) (*keptTable, error) {
 	k := &keptTable{object: o}
 	err := sqlitex.Execute(l.conn, "SELECT sql FROM main.sqlite_schema WHERE tbl_name = ? AND sql IS NOT NULL ORDER BY type = 'index'",
-		&sqlitex.ExecOptions{Args: []any{o.storageName()}, ResultFunc: func(stmt *sqlite.Stmt) error {
+		&sqlitex.ExecOptions{Args: []any{o.StorageName()}, ResultFunc: func(stmt *sqlite.Stmt) error {
 			k.definitions = append(k.definitions, stmt.ColumnText(0))
 			return nil
 		}})
@@ -159,7 +152,7 @@ func (l *localSpace) keep(o *Object) (*keptTable, error) {
 		return nil, err
 	}
 	// Generated columns are not in it, and cannot be inserted.
-	err = sqlitex.Execute(l.conn, "SELECT name FROM pragma_table_info(?)", &sqlitex.ExecOptions{Args: []any{o.storageName()},
+	err = sqlitex.Execute(l.conn, "SELECT name FROM pragma_table_info(?)", &sqlitex.ExecOptions{Args: []any{o.StorageName()},
 		ResultFunc: func(stmt *sqlite.Stmt) error {
 			k.columns = append(k.columns, stmt.ColumnText(0))
 			return nil
@@ -167,7 +160,7 @@ func (l *localSpace) keep(o *Object) (*keptTable, error) {
 	if err != nil {
 		return nil, err
 	}
-	return k, sqlitex.ExecuteTransient(l.conn, "SELECT "+strings.Join(k.columns, ", ")+" FROM main."+o.storageName(),
+	return k, sqlitex.ExecuteTransient(l.conn, "SELECT "+strings.Join(k.columns, ", ")+" FROM main."+o.StorageName(),
 		&sqlitex.ExecOptions{ResultFunc: func(stmt *sqlite.Stmt) error {
 			row := make([]any, len(k.columns))
 			for i := range row {
@@ -179,7 +172,7 @@ func (l *localSpace) keep(o *Object) (*keptTable, error) {
 }
 
 func (k *keptTable) restore(conn *sqlite.Conn) error {
-	if err := sqlitex.ExecuteTransient(conn, "DROP TABLE IF EXISTS main."+k.object.storageName(), nil); err != nil {
+	if err := sqlitex.ExecuteTransient(conn, "DROP TABLE IF EXISTS main."+k.object.StorageName(), nil); err != nil {
 		return err
 	}
 	for _, sql := range k.definitions {
@@ -188,7 +181,7 @@ func (k *keptTable) restore(conn *sqlite.Conn) error {
 		}
 	}
 	marks := strings.TrimSuffix(strings.Repeat("?, ", len(k.columns)), ", ")
-	insert := "INSERT INTO main." + k.object.storageName() + " (" + strings.Join(k.columns, ", ") + ") VALUES (" + marks + ")"
+	insert := "INSERT INTO main." + k.object.StorageName() + " (" + strings.Join(k.columns, ", ") + ") VALUES (" + marks + ")"
 	for _, row := range k.rows {
 		if err := sqlitex.Execute(conn, insert, &sqlitex.ExecOptions{Args: row}); err != nil {
 			return err

@@ -9,6 +9,7 @@ import (
 
 	"github.com/sqlc-dev/teesql/ast"
 
+	"geosql.dev/operator/standin/metadata"
 	"geosql.dev/operator/standin/syntax"
 	"geosql.dev/operator/standin/tds"
 )
@@ -58,8 +59,8 @@ func (b *binder) mergePlan(n *ast.MergeStatement, into *ast.OutputIntoClause) *p
 	if spec.TableAlias != nil {
 		m.alias = spec.TableAlias.Value
 	}
-	for _, o := range c.sch.children(c.obj.ID) {
-		if o.Kind == kindTrigger && !o.Disabled && o.Properties[insteadOf] != "" {
+	for _, o := range c.sch.Children(c.obj.ID) {
+		if o.Kind == metadata.KindTrigger && !o.Disabled && o.Properties[insteadOf] != "" {
 			b.refuse("MERGE into a table with INSTEAD OF triggers")
 		}
 	}
@@ -237,8 +238,8 @@ func (m *mergeBinder) action(action ast.MergeAction, kind string, sc *scope, fro
 	}
 }
 
-func (m *mergeBinder) sets(clauses []ast.SetClause, sc *scope) ([]*Column, []string) {
-	var columns []*Column
+func (m *mergeBinder) sets(clauses []ast.SetClause, sc *scope) ([]*metadata.Column, []string) {
+	var columns []*metadata.Column
 	var values []string
 	seen := map[int32]bool{}
 	target := m.c.d.target
@@ -251,7 +252,7 @@ func (m *mergeBinder) sets(clauses []ast.SetClause, sc *scope) ([]*Column, []str
 			m.refuse("SET of a variable or method in MERGE")
 		}
 		parts := identifiers(a.Column.MultiPartIdentifier)
-		col := m.c.obj.Table.column(parts[len(parts)-1])
+		col := m.c.obj.Table.Column(parts[len(parts)-1])
 		if col == nil {
 			m.noColumn(a.Column)
 			continue
@@ -265,7 +266,7 @@ func (m *mergeBinder) sets(clauses []ast.SetClause, sc *scope) ([]*Column, []str
 }
 
 // insert binds INSERT (columns) VALUES (...) of a WHEN NOT MATCHED clause.
-func (m *mergeBinder) insert(a *ast.InsertMergeAction, sc *scope) ([]*Column, []string) {
+func (m *mergeBinder) insert(a *ast.InsertMergeAction, sc *scope) ([]*metadata.Column, []string) {
 	src, ok := a.Source.(*ast.ValuesInsertSource)
 	if !ok || len(src.RowValues) > 1 {
 		m.fail(102, "VALUES")

@@ -6,6 +6,7 @@ import (
 	"context"
 	"regexp"
 
+	"geosql.dev/operator/standin/metadata"
 	"geosql.dev/operator/standin/sqlerr"
 	"geosql.dev/operator/standin/sqltype"
 	"geosql.dev/operator/standin/syntax"
@@ -27,30 +28,30 @@ func storedDefinition(text string) string {
 
 // define gives a module its text and what the options in it say. The session needs IMPERSONATE on the user or login that EXECUTE AS names
 // (docs/t-sql/statements/execute-as-clause-transact-sql.md, Permissions).
-func (d *ddl) define(o *Object, st syntax.Statement) error {
+func (d *ddl) define(o *metadata.Object, st syntax.Statement) error {
 	o.Definition, o.QuotedIdentifier, o.AnsiNullsOff = storedDefinition(st.Definition()), d.s.settings.options["QuotedIdentifier"], !d.s.settings.options["AnsiNulls"]
 	options := syntax.ModuleOptionsOf(o.Definition, o.QuotedIdentifier)
 	switch {
 	case options.Has("NATIVE_COMPILATION"):
 		return unsupported("NATIVE_COMPILATION")
-	case options.ExecuteAs != "" && (o.Kind == kindView || o.Kind == kindInline):
+	case options.ExecuteAs != "" && (o.Kind == metadata.KindView || o.Kind == metadata.KindInline):
 		return sqlerr.New(156, 1, "EXECUTE")
 	}
 	o.Encrypted, o.NullOnNull, o.Recompiled = options.Has("ENCRYPTION"), options.Has("RETURNS NULL ON NULL INPUT"), options.Has("RECOMPILE")
 	o.ExecuteAs, o.ExecuteAsLogin = nil, ""
-	if o.Kind == kindScoped && o.Schema == scopedSchema(serverScope) {
+	if o.Kind == metadata.KindScopedTrigger && o.Schema == scopedSchema(serverScope) {
 		return d.executeAsLogin(o, options)
 	}
 	return d.executeAs(o, options)
 }
 
-func (d *ddl) executeAs(o *Object, options syntax.ModuleOptions) error {
+func (d *ddl) executeAs(o *metadata.Object, options syntax.ModuleOptions) error {
 	principal := int32(executeAsOwner)
 	switch options.ExecuteAs {
 	case "", "CALLER":
 		return nil
 	case "OWNER":
-		if o.Kind == kindScoped {
+		if o.Kind == metadata.KindScopedTrigger {
 			return sqlerr.New(102, 1, "OWNER") // DDL triggers have none
 		}
 	case "SELF":
@@ -73,7 +74,7 @@ func (d *ddl) executeAs(o *Object, options syntax.ModuleOptions) error {
 	return nil
 }
 
-func (d *ddl) executeAsLogin(o *Object, options syntax.ModuleOptions) error {
+func (d *ddl) executeAsLogin(o *metadata.Object, options syntax.ModuleOptions) error {
 	switch options.ExecuteAs {
 	case "OWNER":
 		return sqlerr.New(102, 1, "OWNER") // triggers of the server have none
@@ -100,11 +101,11 @@ func (d *ddl) mayImpersonate(kind, name string) error {
 }
 
 // asOf runs a module's statements as whom its EXECUTE AS says, otherwise as its caller.
-func (s *Session) asOf(ctx context.Context, o *Object, f func() error) error {
+func (s *Session) asOf(ctx context.Context, o *metadata.Object, f func() error) error {
 	return s.asCaller(func() error { return s.asPrincipalOf(ctx, o, f) })
 }
 
-func (s *Session) asPrincipalOf(ctx context.Context, o *Object, f func() error) error {
+func (s *Session) asPrincipalOf(ctx context.Context, o *metadata.Object, f func() error) error {
 	if o.ExecuteAs == nil && o.ExecuteAsLogin == "" || s.inst.registry.actAs == nil {
 		return f()
 	}
@@ -116,7 +117,7 @@ func (s *Session) asPrincipalOf(ctx context.Context, o *Object, f func() error) 
 				return err
 			}
 			principal = 1
-			if owned := sch.schemas[o.Schema]; owned != nil {
+			if owned := sch.Schemas[o.Schema]; owned != nil {
 				principal = owned.Principal
 			}
 		}
@@ -129,16 +130,8 @@ func (s *Session) asPrincipalOf(ctx context.Context, o *Object, f func() error) 
 	return f()
 }
 
-// executeAsPrincipal is execute_as_principal_id, NULL for the caller.
-func (o *Object) executeAsPrincipal() any {
-	if o.ExecuteAs == nil {
-		return nil
-	}
-	return int64(*o.ExecuteAs)
-}
-
 // shownDefinition is a module's text as the views show it: NULL when it is encrypted.
-func (o *Object) shownDefinition() any {
+func shownDefinition(o *metadata.Object) any {
 	if o.Encrypted {
 		return nil
 	}
@@ -146,7 +139,7 @@ func (o *Object) shownDefinition() any {
 }
 
 // cutDefinition is definitionSeen as the information schema has it.
-func (s *Session) cutDefinition(sch *schema, o *Object) any {
+func (s *Session) cutDefinition(sch *metadata.Catalog, o *metadata.Object) any {
 	text, ok := s.definitionSeen(sch, o).(string)
 	if !ok {
 		return nil

@@ -11,6 +11,7 @@ import (
 	"zombiezen.com/go/sqlite"
 	"zombiezen.com/go/sqlite/sqlitex"
 
+	"geosql.dev/operator/standin/metadata"
 	"geosql.dev/operator/standin/sqlerr"
 	"geosql.dev/operator/standin/sqltype"
 	"geosql.dev/operator/standin/storage"
@@ -173,7 +174,7 @@ func (st *connState) ensureView(key string, args int, cols []tds.Column) (string
 	}
 	parts := []string{moduleArgument(key), strconv.Itoa(args)}
 	for i, c := range cols {
-		decl := columnName(int32(i + 1))
+		decl := metadata.ColumnName(int32(i + 1))
 		if c.Type.Kind.IsCharacter() {
 			decl += " COLLATE tsql_ci_as"
 		}
@@ -183,18 +184,18 @@ func (st *connState) ensureView(key string, args int, cols []tds.Column) (string
 }
 
 // ensureForeign makes the virtual table that stands for a table of another database.
-func (st *connState) ensureForeign(space int32, version int64, o *Object) (string, error) {
-	name := fmt.Sprintf("f_%d_%x_%s", uint32(space), uint64(version), o.storageName())
+func (st *connState) ensureForeign(space int32, version int64, o *metadata.Object) (string, error) {
+	name := fmt.Sprintf("f_%d_%x_%s", uint32(space), uint64(version), o.StorageName())
 	if st.hasVirtual(name) {
 		return name, nil
 	}
-	parts := []string{strconv.Itoa(int(space)), moduleArgument(o.storageName())}
+	parts := []string{strconv.Itoa(int(space)), moduleArgument(o.StorageName())}
 	for _, c := range o.Table.Columns {
 		if c.Computed != "" {
 			continue
 		}
-		decl := columnName(c.ID)
-		if key := c.collationKey(); key != "" {
+		decl := metadata.ColumnName(c.ID)
+		if key := c.CollationKey(); key != "" {
 			decl += " COLLATE " + key
 		}
 		parts = append(parts, moduleArgument(decl))

@@ -10,6 +10,7 @@ import (
 
 	"github.com/sqlc-dev/teesql/ast"
 
+	"geosql.dev/operator/standin/metadata"
 	"geosql.dev/operator/standin/sqlerr"
 	"geosql.dev/operator/standin/syntax"
 )
@@ -55,7 +56,7 @@ func (s *Session) compileBatch(ctx context.Context, batch *syntax.Batch) []*sqle
 	if err != nil {
 		return nil // its statements tell
 	}
-	known := compiled{s.db.ID(), sch.version}
+	known := compiled{s.db.ID(), sch.Version}
 	if s.batches.compiled[batch] == known {
 		return nil
 	}
@@ -282,7 +283,7 @@ func (c *compilation) there(name objectName) bool {
 	found := false
 	_ = bindSafely(func() {
 		_, _, o := b.resolve(name)
-		if o != nil && o.Kind == kindSynonym {
+		if o != nil && o.Kind == metadata.KindSynonym {
 			_, _, o = b.resolve(splitName(o.Target))
 		}
 		found = o != nil

@@ -2,12 +2,14 @@
 
 package engine
 
+import "geosql.dev/operator/standin/metadata"
+
 // placesOf are the schemas in which a query or EXECUTE looks for an object of a space that it names without one: within a module those of the
 // module and dbo (docs/t-sql/statements/create-procedure-transact-sql.md, "Best Practices"; docs/t-sql/language-elements/execute-transact-sql.md,
 // module_name), elsewhere those of lookUp.
-func (s *Session) placesOf(space int32, sch *schema) []string {
+func (s *Session) placesOf(space int32, sch *metadata.Catalog) []string {
 	if f := s.frame(); f != nil && f.module != nil && space == s.db.ID() {
-		return []string{sch.schemaName(f.module), "dbo"}
+		return []string{sch.SchemaName(f.module), "dbo"}
 	}
 	return []string{s.defaultSchema(space), "dbo"}
 }
@@ -23,25 +25,25 @@ func (s *Session) plannedSchema() string {
 // lookUp finds an object as a batch does, and within modules as definitions of data, dynamic texts, types and the names that functions and
 // procedures are given as text do: in the default schema of the user, then in dbo
 // (docs/t-sql/statements/create-user-transact-sql.md, DEFAULT_SCHEMA).
-func (s *Session) lookUp(space int32, sch *schema, name objectName) *Object {
-	return sch.findIn([]string{s.defaultSchema(space), "dbo"}, name)
+func (s *Session) lookUp(space int32, sch *metadata.Catalog, name objectName) *metadata.Object {
+	return findIn(sch, []string{s.defaultSchema(space), "dbo"}, name)
 }
 
 // lookUp is that of the session in the space that is changed.
-func (d *ddl) lookUp(name objectName) *Object {
+func (d *ddl) lookUp(name objectName) *metadata.Object {
 	if d.space == tempSpace {
-		return d.sch.byName[objectKey(1, name.name)]
+		return d.sch.Named(1, name.name)
 	}
 	return d.s.lookUp(d.space, d.sch, name)
 }
 
 // findIn finds an object in the schema that its name says, else in the first of schemas that has it; nil when there is none.
-func (s *schema) findIn(schemas []string, name objectName) *Object {
+func findIn(s *metadata.Catalog, schemas []string, name objectName) *metadata.Object {
 	if name.schema != "" {
-		return s.find(name.schema, name.name)
+		return s.Find(name.schema, name.name)
 	}
 	for _, in := range schemas {
-		if o := s.find(in, name.name); o != nil {
+		if o := s.Find(in, name.name); o != nil {
 			return o
 		}
 	}
@@ -49,7 +51,7 @@ func (s *schema) findIn(schemas []string, name objectName) *Object {
 }
 
 // within makes a module the one in which names are looked for until the returned func is called; nil stands for none.
-func (s *Session) within(module *Object) func() {
+func (s *Session) within(module *metadata.Object) func() {
 	f := s.frame()
 	if f == nil {
 		return func() {}
@@ -80,22 +82,14 @@ func (s *Session) defaultSchema(space int32) string {
 
 // chained tells whether a module reaches an object by an ownership chain, on which nothing but the module is asked for: both have the same owner and
 // are in the same database (docs/relational-databases/tutorial-ownership-chains-and-context-switching.md). A module that is being made has no chain yet.
-func (s *Session) chained(permission string, space int32, sch *schema, o *Object) bool {
+func (s *Session) chained(permission string, space int32, sch *metadata.Catalog, o *metadata.Object) bool {
 	f := s.frame()
 	if f == nil || f.module == nil || f.module.ID == 0 || space != s.db.ID() {
 		return false
 	}
 	switch permission {
 	case "SELECT", "INSERT", "UPDATE", "DELETE", "EXECUTE":
-		return sch.ownerOf(f.module) == sch.ownerOf(o)
+		return sch.OwnerOf(f.module) == sch.OwnerOf(o)
 	}
 	return false
-}
-
-// ownerOf is the principal_id of an object's owner, which is the one of its schema.
-func (s *schema) ownerOf(o *Object) int32 {
-	if n := s.schemas[o.Schema]; n != nil {
-		return n.Principal
-	}
-	return 1
 }

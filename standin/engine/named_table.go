@@ -8,6 +8,7 @@ import (
 
 	"github.com/sqlc-dev/teesql/ast"
 
+	"geosql.dev/operator/standin/metadata"
 	"geosql.dev/operator/standin/sqltype"
 	"geosql.dev/operator/standin/tds"
 )
@@ -70,13 +71,13 @@ func (b *binder) tableByName(sc *scope, name objectName, alias string) string {
 		b.fail(208, name.String())
 	}
 	switch obj.Kind {
-	case kindTable:
+	case metadata.KindTable:
 		b.require("SELECT", space, sch, obj)
 		return b.baseTable(sc, space, sch, obj, alias, name)
-	case kindView:
+	case metadata.KindView:
 		b.require("SELECT", space, sch, obj)
 		return b.view(sc, space, obj, alias, name)
-	case kindSynonym:
+	case metadata.KindSynonym:
 		if b.depth++; b.depth > 32 {
 			b.fail(217, 32)
 		}
@@ -85,7 +86,7 @@ func (b *binder) tableByName(sc *scope, name objectName, alias string) string {
 			alias = obj.Name
 		}
 		return b.tableByName(sc, splitName(obj.Target), alias)
-	case kindInline, kindTableFunction:
+	case metadata.KindInline, metadata.KindTableFunction:
 		b.fail(216, name.String())
 	}
 	b.fail(208, name.String())
@@ -93,10 +94,10 @@ func (b *binder) tableByName(sc *scope, name objectName, alias string) string {
 }
 
 // baseTable adds a table as a source.
-func (b *binder) baseTable(sc *scope, space int32, sch *schema, obj *Object, alias string, name objectName) string {
+func (b *binder) baseTable(sc *scope, space int32, sch *metadata.Catalog, obj *metadata.Object, alias string, name objectName) string {
 	src := &source{alias: alias, sqlite: b.nextAlias(), object: obj, space: space, name: name.String()}
 	if alias == "" {
-		src.alias, src.schema, src.database = name.name, sch.schemaName(obj), name.database
+		src.alias, src.schema, src.database = name.name, sch.SchemaName(obj), name.database
 		if src.database == "" && space > 0 {
 			src.database = b.s.db.Name()
 		}
@@ -104,21 +105,21 @@ func (b *binder) baseTable(sc *scope, space int32, sch *schema, obj *Object, ali
 	if b.used[space] = true; !b.levelled {
 		b.tables[space] = true
 	}
-	b.addColumns(src, obj.Table, func(c *Column) string { return src.sqlite + "." + columnName(c.ID) })
+	b.addColumns(src, obj.Table, func(c *metadata.Column) string { return src.sqlite + "." + metadata.ColumnName(c.ID) })
 	sc.add(src)
 	if space == b.home {
-		return "main." + obj.storageName() + " AS " + src.sqlite
+		return "main." + obj.StorageName() + " AS " + src.sqlite
 	}
-	b.needs = append(b.needs, need{space: space, version: sch.version, object: obj})
-	return fmt.Sprintf("temp.f_%d_%x_%s AS %s", uint32(space), uint64(sch.version), obj.storageName(), src.sqlite)
+	b.needs = append(b.needs, need{space: space, version: sch.Version, object: obj})
+	return fmt.Sprintf("temp.f_%d_%x_%s AS %s", uint32(space), uint64(sch.Version), obj.StorageName(), src.sqlite)
 }
 
 // addColumns adds the columns of a table to a source, in their order; stored is the SQL of those that are not computed.
-func (b *binder) addColumns(src *source, t *Table, stored func(*Column) string) {
+func (b *binder) addColumns(src *source, t *metadata.Table, stored func(*metadata.Column) string) {
 	plain := &source{alias: src.alias, sqlite: src.sqlite, object: src.object, space: src.space}
 	for _, c := range t.Columns {
 		if c.Computed == "" {
-			plain.addColumn(c.Name, stored(c), c.Type, c.Nullable, c.collationKey(), c)
+			plain.addColumn(c.Name, stored(c), c.Type, c.Nullable, c.CollationKey(), c)
 		}
 	}
 	for _, c := range t.Columns {
@@ -126,12 +127,12 @@ func (b *binder) addColumns(src *source, t *Table, stored func(*Column) string) 
 			b.computedColumn(src, plain, c)
 			continue
 		}
-		src.addColumn(c.Name, stored(c), c.Type, c.Nullable, c.collationKey(), c)
+		src.addColumn(c.Name, stored(c), c.Type, c.Nullable, c.CollationKey(), c)
 	}
 }
 
 // computedColumn adds a column that is computed from the plain ones of its table.
-func (b *binder) computedColumn(src, plain *source, c *Column) {
+func (b *binder) computedColumn(src, plain *source, c *metadata.Column) {
 	node := parseExpression(c.Computed)
 	if node == nil {
 		b.fail(207, c.Name)
@@ -140,11 +141,11 @@ func (b *binder) computedColumn(src, plain *source, c *Column) {
 	inner := &scope{sources: []*source{plain}}
 	e := b.scalar(inner, node)
 	e = b.convert(e, c.Type, sqltype.Implicit, 0, false)
-	src.addColumn(c.Name, e.sql, c.Type, e.nullable || e.null, c.collationKey(), c)
+	src.addColumn(c.Name, e.sql, c.Type, e.nullable || e.null, c.CollationKey(), c)
 }
 
 // view expands a view's definition.
-func (b *binder) view(sc *scope, space int32, obj *Object, alias string, name objectName) string {
+func (b *binder) view(sc *scope, space int32, obj *metadata.Object, alias string, name objectName) string {
 	if b.depth++; b.depth > 32 {
 		b.fail(217, 32)
 	}
@@ -187,7 +188,7 @@ func (b *binder) systemView(sc *scope, name objectName, alias string) string {
 		if c.Type.Kind.IsCharacter() {
 			collation = "tsql_ci_as"
 		}
-		src.addColumn(c.Name, src.sqlite+"."+columnName(int32(i+1)), c.Type, c.Nullable, collation, nil)
+		src.addColumn(c.Name, src.sqlite+"."+metadata.ColumnName(int32(i+1)), c.Type, c.Nullable, collation, nil)
 	}
 	sc.add(src)
 	key := lower(v.Database + "." + v.Schema + "." + v.Name)

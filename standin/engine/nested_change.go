@@ -8,6 +8,7 @@ import (
 
 	"github.com/sqlc-dev/teesql/ast"
 
+	"geosql.dev/operator/standin/metadata"
 	"geosql.dev/operator/standin/sqlerr"
 	"geosql.dev/operator/standin/sqltype"
 	"geosql.dev/operator/standin/syntax"
@@ -51,9 +52,9 @@ func (s *Session) insertChanged(ctx context.Context, n *ast.InsertStatement, ref
 		if err != nil {
 			return err
 		}
-		columns := make([]*Column, len(result.Columns))
+		columns := make([]*metadata.Column, len(result.Columns))
 		for i, c := range result.Columns {
-			columns[i] = &Column{ID: int32(i + 1), Name: names[i], Type: c.Type, Nullable: true, Collation: sqltype.DefaultCollation}
+			columns[i] = &metadata.Column{ID: int32(i + 1), Name: names[i], Type: c.Type, Nullable: true, Collation: sqltype.DefaultCollation}
 		}
 		table, err := s.frameTable(ctx, "@changed", columns)
 		if err != nil {

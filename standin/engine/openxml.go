@@ -8,6 +8,7 @@ import (
 
 	"github.com/sqlc-dev/teesql/ast"
 
+	"geosql.dev/operator/standin/metadata"
 	"geosql.dev/operator/standin/sqltype"
 	"geosql.dev/operator/standin/xmlmethod"
 )
@@ -82,7 +83,7 @@ func (b *binder) openXML(sc *scope, n *ast.OpenXmlTableReference) string {
 	if n.TableName != nil {
 		name := nameOf(n.TableName)
 		_, _, o := b.resolve(name)
-		if o == nil || o.Kind != kindTable {
+		if o == nil || o.Kind != metadata.KindTable {
 			b.fail(208, name.String())
 		}
 		for _, c := range o.Table.Columns {

@@ -8,17 +8,18 @@ import (
 
 	"github.com/sqlc-dev/teesql/ast"
 
+	"geosql.dev/operator/standin/metadata"
 	"geosql.dev/operator/standin/tds"
 )
 
 // outputClause binds OUTPUT; tables are the pseudo tables that it may name.
-func (b *binder) outputClause(o *ast.OutputClause, into *ast.OutputIntoClause, obj *Object, d *dmlPlan, table string) (string, []tds.Column) {
+func (b *binder) outputClause(o *ast.OutputClause, into *ast.OutputIntoClause, obj *metadata.Object, d *dmlPlan, table string) (string, []tds.Column) {
 	if o == nil && into == nil {
 		return "", nil
 	}
 	elements := b.outputElements(o, into, d)
 	src := &source{alias: table, object: obj}
-	b.addColumns(src, obj.Table, func(c *Column) string { return columnName(c.ID) })
+	b.addColumns(src, obj.Table, func(c *metadata.Column) string { return metadata.ColumnName(c.ID) })
 	sc := &scope{}
 	sc.add(src)
 	list := b.outputList(sc, elements, d)
@@ -74,19 +75,19 @@ func (b *binder) takesOutput(name objectName) {
 	switch {
 	case o == nil:
 		return
-	case o.Kind == kindView:
+	case o.Kind == metadata.KindView:
 		b.fail(330, name.String())
-	case o.Kind != kindTable:
+	case o.Kind != metadata.KindTable:
 		return
 	}
-	for _, other := range sch.objects {
+	for _, other := range sch.Objects {
 		switch k := other.ForeignKey; {
 		case other.Disabled, k == nil && other.Parent != o.ID:
 		case k != nil && (other.Parent == o.ID || k.Referenced == o.ID):
 			b.fail(332, name.String(), other.Name)
-		case other.Kind == kindTrigger:
+		case other.Kind == metadata.KindTrigger:
 			b.fail(331, name.String())
-		case other.Kind == kindCheck:
+		case other.Kind == metadata.KindCheck:
 			b.fail(333, name.String(), other.Name)
 		}
 	}

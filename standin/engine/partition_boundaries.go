@@ -15,6 +15,7 @@ import (
 	"zombiezen.com/go/sqlite"
 	"zombiezen.com/go/sqlite/sqlitex"
 
+	"geosql.dev/operator/standin/metadata"
 	"geosql.dev/operator/standin/sqlerr"
 	"geosql.dev/operator/standin/sqltype"
 )
@@ -30,10 +31,10 @@ func (s *Session) boundaryValue(ctx context.Context, node ast.ScalarExpression) 
 	return v, err
 }
 
-// boundary is a boundary value as a column stores it, in SQLite's text. Its place in the list is for the messages, style is how the
+// boundaryText is a boundary value as a column stores it, in SQLite's text. Its place in the list is for the messages, style is how the
 // session reads dates: not those of datetime and smalldatetime, which are us_english
 // (docs/t-sql/statements/create-partition-function-transact-sql.md, boundary_value).
-func (f *PartitionFunction) boundary(v boundaryValue, ordinal, style int) (string, error) {
+func boundaryText(f *metadata.PartitionFunction, v boundaryValue, ordinal, style int) (string, error) {
 	if v.value == nil {
 		return "NULL", nil
 	}
@@ -79,7 +80,7 @@ func cut(v, converted any, t sqltype.Type) bool {
 }
 
 // orderBounds puts boundary values in order and tells how they were written: the place of each in the list. 7708: two are equal.
-func orderBounds(conn *sqlite.Conn, f *PartitionFunction, values []string) (ordered []string, places []int, err error) {
+func orderBounds(conn *sqlite.Conn, f *metadata.PartitionFunction, values []string) (ordered []string, places []int, err error) {
 	if len(values) == 0 {
 		return nil, nil, nil
 	}
@@ -90,7 +91,7 @@ func orderBounds(conn *sqlite.Conn, f *PartitionFunction, values []string) (orde
 		}
 		fmt.Fprintf(&rows, "(%d,%s)", i+1, v)
 	}
-	by := f.compared("v")
+	by := f.Compared("v")
 	twice := [2]int{}
 	err = sqlitex.ExecuteTransient(conn, "WITH b(n, v) AS (VALUES "+rows.String()+") SELECT n, lag(n) OVER w, "+by+" IS lag("+by+") OVER w FROM b WINDOW w AS (ORDER BY "+by+", n) ORDER BY "+by+", n",
 		&sqlitex.ExecOptions{ResultFunc: func(stmt *sqlite.Stmt) error {
@@ -108,7 +109,7 @@ func orderBounds(conn *sqlite.Conn, f *PartitionFunction, values []string) (orde
 }
 
 // at finds where a boundary value is in a function's, or would be: its place from 0, and whether it is there.
-func (d *ddl) at(f *PartitionFunction, value string) (int, bool, error) {
+func (d *ddl) at(f *metadata.PartitionFunction, value string) (int, bool, error) {
 	ordered, places, err := orderBounds(d.conn, f, append(slices.Clone(f.Values), value))
 	var twice *sqlerr.Error
 	if err != nil && (!errors.As(err, &twice) || twice.Number != 7708) {

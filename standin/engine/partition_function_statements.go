@@ -9,6 +9,7 @@ import (
 
 	"github.com/sqlc-dev/teesql/ast"
 
+	"geosql.dev/operator/standin/metadata"
 	"geosql.dev/operator/standin/sqlerr"
 	"geosql.dev/operator/standin/sqltype"
 	"geosql.dev/operator/standin/tds"
@@ -45,7 +46,7 @@ func (s *Session) createPartitionFunction(ctx context.Context, n *ast.CreatePart
 	if err != nil {
 		return err
 	}
-	f := &PartitionFunction{Type: t, Right: strings.EqualFold(n.Range, "Right")}
+	f := &metadata.PartitionFunction{Type: t, Right: strings.EqualFold(n.Range, "Right")}
 	if f.Collation, err = s.partitionCollation(n.ParameterType, t); err != nil {
 		return err
 	}
@@ -58,13 +59,13 @@ func (s *Session) createPartitionFunction(ctx context.Context, n *ast.CreatePart
 		if err != nil {
 			return err
 		}
-		if values[i], err = f.boundary(v, i+1, s.style(0)); err != nil {
+		if values[i], err = boundaryText(f, v, i+1, s.style(0)); err != nil {
 			return err
 		}
 	}
 	sorted := true
 	err = s.changePartitions(ctx, func(d *ddl) error {
-		if d.sch.partitionObject(kindPartitionFunction, n.Name.Value) != nil {
+		if d.sch.PartitionObject(metadata.KindPartitionFunction, n.Name.Value) != nil {
 			return sqlerr.New(2714, 7, n.Name.Value)
 		}
 		var places []int
@@ -74,10 +75,10 @@ func (s *Session) createPartitionFunction(ctx context.Context, n *ast.CreatePart
 		}
 		sorted = slices.IsSorted(places)
 		f.ID = 65536
-		for _, other := range d.sch.placed(kindPartitionFunction) {
+		for _, other := range d.sch.Placed(metadata.KindPartitionFunction) {
 			f.ID = max(f.ID, other.Function.ID+1)
 		}
-		return d.savePlacement(newPartitionObject(kindPartitionFunction, f.ID, n.Name.Value, &Object{Function: f}))
+		return d.savePlacement(newPartitionObject(metadata.KindPartitionFunction, f.ID, n.Name.Value, &metadata.Object{Function: f}))
 	})
 	if err != nil || sorted {
 		return err
@@ -110,19 +111,19 @@ func (s *Session) alterPartitionFunction(ctx context.Context, n *ast.AlterPartit
 		}
 	}
 	return s.changePartitions(ctx, func(d *ddl) error {
-		o := d.sch.partitionObject(kindPartitionFunction, n.Name.Value)
+		o := d.sch.PartitionObject(metadata.KindPartitionFunction, n.Name.Value)
 		if o == nil {
 			return sqlerr.New(15151, 1, "alter", "partition function", n.Name.Value)
 		}
 		if n.Boundary == nil {
 			return sqlerr.New(7714, 1)
 		}
-		value, err := o.Function.boundary(given, 1, s.style(0))
+		value, err := boundaryText(o.Function, given, 1, s.style(0))
 		if err != nil {
 			return err
 		}
-		var schemes []*Object
-		for _, scheme := range d.sch.placed(kindPartitionScheme) {
+		var schemes []*metadata.Object
+		for _, scheme := range d.sch.Placed(metadata.KindPartitionScheme) {
 			if scheme.Scheme.Function == o.Function.ID {
 				schemes = append(schemes, scheme)
 			}
@@ -146,14 +147,14 @@ func (s *Session) alterPartitionFunction(ctx context.Context, n *ast.AlterPartit
 
 // split adds a boundary: the new partition is the side that has the boundary value, and is in the file group marked NEXT USED, which none
 // is any more.
-func (d *ddl) split(f *PartitionFunction, schemes []*Object, value string) error {
+func (d *ddl) split(f *metadata.PartitionFunction, schemes []*metadata.Object, value string) error {
 	at, there, err := d.at(f, value)
 	switch {
 	case err != nil:
 		return err
 	case there:
 		return sqlerr.New(7721, 1, at+1)
-	case f.fanout() == maxPartitions:
+	case f.Fanout() == maxPartitions:
 		return sqlerr.New(7719, 2, maxPartitions)
 	}
 	fresh := at
@@ -164,7 +165,7 @@ func (d *ddl) split(f *PartitionFunction, schemes []*Object, value string) error
 		if o.Scheme.Next == 0 {
 			return &sqlerr.Error{Number: 7710, Class: 16, State: 1, Message: sqlerr.Text(7710, o.Name)}
 		}
-		if g := d.sch.fileGroupOf(o.Scheme.Next); g != nil && !d.sch.hasFiles(o.Scheme.Next) {
+		if g := d.sch.FileGroupByID(o.Scheme.Next); g != nil && !d.sch.HasFiles(o.Scheme.Next) {
 			return sqlerr.New(622, 3, g.Name)
 		}
 		o.Scheme.Groups = slices.Insert(slices.Clone(o.Scheme.Groups), fresh, o.Scheme.Next)
@@ -175,7 +176,7 @@ func (d *ddl) split(f *PartitionFunction, schemes []*Object, value string) error
 }
 
 // mergeRange takes a boundary away: the partition that has the boundary value goes, and its rows with the other's.
-func (d *ddl) mergeRange(f *PartitionFunction, schemes []*Object, value string) error {
+func (d *ddl) mergeRange(f *metadata.PartitionFunction, schemes []*metadata.Object, value string) error {
 	at, there, err := d.at(f, value)
 	switch {
 	case err != nil:

@@ -8,17 +8,18 @@ import (
 
 	"github.com/sqlc-dev/teesql/ast"
 
+	"geosql.dev/operator/standin/metadata"
 	"geosql.dev/operator/standin/sqlerr"
 	"geosql.dev/operator/standin/tds"
 )
 
 // groupListed finds a file group that a partition scheme names; "PRIMARY" and PRIMARY in brackets alike.
-func (d *ddl) groupListed(name *ast.IdentifierOrValueExpression) (*Object, error) {
+func (d *ddl) groupListed(name *ast.IdentifierOrValueExpression) (*metadata.Object, error) {
 	text := spaceName(name)
 	if strings.EqualFold(text, "default") {
-		return d.sch.defaultGroup(), nil
+		return d.sch.DefaultGroup(), nil
 	}
-	if g := d.sch.fileGroup(text); g != nil {
+	if g := d.sch.FileGroup(text); g != nil {
 		return g, nil
 	}
 	return nil, sqlerr.New(208, 58, text)
@@ -28,17 +29,17 @@ func (d *ddl) groupListed(name *ast.IdentifierOrValueExpression) (*Object, error
 func (s *Session) createPartitionScheme(ctx context.Context, n *ast.CreatePartitionSchemeStatement, w tds.Writer) error {
 	next, ignored := "", 0
 	err := s.changePartitions(ctx, func(d *ddl) error {
-		function := d.sch.partitionObject(kindPartitionFunction, n.PartitionFunction.Value)
+		function := d.sch.PartitionObject(metadata.KindPartitionFunction, n.PartitionFunction.Value)
 		switch {
 		case function == nil:
 			return sqlerr.New(208, 57, n.PartitionFunction.Value)
-		case d.sch.spaceNamed(n.Name.Value):
+		case d.sch.HasDataSpace(n.Name.Value):
 			return sqlerr.New(2714, 8, n.Name.Value)
 		case n.IsAll && len(n.FileGroups) != 1:
 			return sqlerr.New(7723, 1)
 		}
-		scheme := &PartitionScheme{ID: 65601, Function: function.Function.ID}
-		var groups []*Object
+		scheme := &metadata.PartitionScheme{ID: 65601, Function: function.Function.ID}
+		var groups []*metadata.Object
 		for _, name := range n.FileGroups {
 			g, err := d.groupListed(name)
 			if err != nil {
@@ -46,7 +47,7 @@ func (s *Session) createPartitionScheme(ctx context.Context, n *ast.CreatePartit
 			}
 			groups = append(groups, g)
 		}
-		fanout := function.Function.fanout()
+		fanout := function.Function.Fanout()
 		for n.IsAll && len(groups) <= fanout {
 			groups = append(groups, groups[0])
 		}
@@ -59,10 +60,10 @@ func (s *Session) createPartitionScheme(ctx context.Context, n *ast.CreatePartit
 		for _, g := range groups[:fanout] {
 			scheme.Groups = append(scheme.Groups, g.FileGroup.ID)
 		}
-		for _, other := range d.sch.placed(kindPartitionScheme) {
+		for _, other := range d.sch.Placed(metadata.KindPartitionScheme) {
 			scheme.ID = max(scheme.ID, other.Scheme.ID+1)
 		}
-		return d.savePlacement(newPartitionObject(kindPartitionScheme, scheme.ID, n.Name.Value, &Object{Scheme: scheme}))
+		return d.savePlacement(newPartitionObject(metadata.KindPartitionScheme, scheme.ID, n.Name.Value, &metadata.Object{Scheme: scheme}))
 	})
 	if err == nil && next != "" {
 		err = w.Message(sqlerr.New(7712, 1, n.Name.Value, next, n.Name.Value))
@@ -77,7 +78,7 @@ func (s *Session) createPartitionScheme(ctx context.Context, n *ast.CreatePartit
 func (s *Session) alterPartitionScheme(ctx context.Context, n *ast.AlterPartitionSchemeStatement, w tds.Writer) error {
 	unmarked := false
 	err := s.changePartitions(ctx, func(d *ddl) error {
-		o := d.sch.partitionObject(kindPartitionScheme, n.Name.Value)
+		o := d.sch.PartitionObject(metadata.KindPartitionScheme, n.Name.Value)
 		if o == nil {
 			return sqlerr.New(15151, 1, "alter", "partition scheme", n.Name.Value)
 		}

@@ -5,13 +5,12 @@ package engine
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/sqlc-dev/teesql/ast"
 
+	"geosql.dev/operator/standin/metadata"
 	"geosql.dev/operator/standin/sqlerr"
 	"geosql.dev/operator/standin/tds"
 )
@@ -22,10 +21,10 @@ func installPartitions(r *Registry) {
 	on(r, (*Session).createPartitionScheme)
 	on(r, (*Session).alterPartitionScheme)
 	on(r, func(s *Session, ctx context.Context, n *ast.DropPartitionFunctionStatement, w tds.Writer) error {
-		return s.dropPartitionObject(ctx, kindPartitionFunction, n.Name)
+		return s.dropPartitionObject(ctx, metadata.KindPartitionFunction, n.Name)
 	})
 	on(r, func(s *Session, ctx context.Context, n *ast.DropPartitionSchemeStatement, w tds.Writer) error {
-		return s.dropPartitionObject(ctx, kindPartitionScheme, n.Name)
+		return s.dropPartitionObject(ctx, metadata.KindPartitionScheme, n.Name)
 	})
 	installPartitionViews(r)
 }
@@ -38,27 +37,27 @@ func (s *Session) changePartitions(ctx context.Context, f func(d *ddl) error) er
 	return s.changeSchema(ctx, objectName{}, f)
 }
 
-func newPartitionObject(kind string, id int32, name string, o *Object) *Object {
+func newPartitionObject(kind string, id int32, name string, o *metadata.Object) *metadata.Object {
 	now := time.Now().UTC()
-	o.ID, o.Kind, o.Name, o.Created, o.Modified = placementRow(kind, id), kind, name, now, now
+	o.ID, o.Kind, o.Name, o.Created, o.Modified = metadata.PlacementRow(kind, id), kind, name, now, now
 	return o
 }
 
 // dropPartitionObject is DROP PARTITION FUNCTION and DROP PARTITION SCHEME, which are refused while something uses them.
 func (s *Session) dropPartitionObject(ctx context.Context, kind string, name *ast.Identifier) error {
 	return s.changePartitions(ctx, func(d *ddl) error {
-		o := d.sch.partitionObject(kind, name.Value)
-		word := map[string]string{kindPartitionFunction: "partition function", kindPartitionScheme: "partition scheme"}[kind]
+		o := d.sch.PartitionObject(kind, name.Value)
+		word := map[string]string{metadata.KindPartitionFunction: "partition function", metadata.KindPartitionScheme: "partition scheme"}[kind]
 		if o == nil {
 			return sqlerr.New(15151, 1, "drop", word, name.Value)
 		}
-		if kind == kindPartitionScheme {
-			if d.sch.placesIn(o.Scheme.ID) {
+		if kind == metadata.KindPartitionScheme {
+			if d.sch.UsesGroup(o.Scheme.ID) {
 				return sqlerr.New(7717, 1, o.Name)
 			}
 			return d.removePlacement(o)
 		}
-		for _, scheme := range d.sch.placed(kindPartitionScheme) {
+		for _, scheme := range d.sch.Placed(metadata.KindPartitionScheme) {
 			if scheme.Scheme.Function == o.Function.ID {
 				return sqlerr.New(7706, 1, o.Name)
 			}
@@ -81,16 +80,16 @@ func (s *Session) partitionNumber(ctx context.Context, n *ast.PartitionSpecifier
 
 // onePartition judges PARTITION = number, when it is given, of a statement about a table or an index at a place: a place without partitions
 // (7729), a number that none has (7722), and options that would be of one partition.
-func (d *ddl) onePartition(number *int64, p Place, options []ast.IndexOption, statement, kind, name string) error {
+func (d *ddl) onePartition(number *int64, p metadata.Place, options []ast.IndexOption, statement, kind, name string) error {
 	if number == nil {
 		return nil
 	}
-	_, f := d.sch.schemeOf(p.space())
+	_, f := d.sch.SchemeOf(p.DataSpace())
 	switch {
 	case f == nil:
 		return sqlerr.New(7729, 1, statement, kind, name)
-	case *number < 1 || *number > int64(f.fanout()):
-		return sqlerr.New(7722, 2, *number, kind, name, f.fanout())
+	case *number < 1 || *number > int64(f.Fanout()):
+		return sqlerr.New(7722, 2, *number, kind, name, f.Fanout())
 	}
 	for _, o := range options {
 		if _, ok := o.(*ast.DataCompressionOption); ok {
@@ -102,14 +101,14 @@ func (d *ddl) onePartition(number *int64, p Place, options []ast.IndexOption, st
 
 // partitionsChosen are the partitions that WITH (PARTITIONS (n, n TO m)) of TRUNCATE TABLE names
 // (docs/t-sql/statements/truncate-table-transact-sql.md).
-func (s *Session) partitionsChosen(ctx context.Context, sch *schema, o *Object, ranges []*ast.CompressionPartitionRange) ([]int, error) {
-	_, f := sch.schemeOf(o.Table.Place.space())
+func (s *Session) partitionsChosen(ctx context.Context, sch *metadata.Catalog, o *metadata.Object, ranges []*ast.CompressionPartitionRange) ([]int, error) {
+	_, f := sch.SchemeOf(o.Table.Place.DataSpace())
 	if f == nil {
 		return nil, sqlerr.New(7729, 3, "truncate table", "table", o.Name)
 	}
 	for _, i := range o.Table.Indexes {
-		if !sch.aligned(i.Place, o.Table.Place) {
-			function := sch.placements[placementRow(kindPartitionFunction, f.ID)].Name
+		if !sch.Aligned(i.Place, o.Table.Place) {
+			function := sch.Placement(metadata.KindPartitionFunction, f.ID).Name
 			return nil, sqlerr.New(3756, 1, i.Name, o.Name, function)
 		}
 	}
@@ -126,8 +125,8 @@ func (s *Session) partitionsChosen(ctx context.Context, sch *schema, o *Object, 
 			}
 		}
 		for _, n := range []int64{from, to} {
-			if n < 1 || n > int64(f.fanout()) {
-				return nil, sqlerr.New(7722, 2, n, "table", o.Name, f.fanout())
+			if n < 1 || n > int64(f.Fanout()) {
+				return nil, sqlerr.New(7722, 2, n, "table", o.Name, f.Fanout())
 			}
 		}
 		if from > to {
@@ -146,14 +145,4 @@ func (s *Session) partitionsChosen(ctx context.Context, sch *schema, o *Object, 
 	}
 	slices.SortFunc(out, cmp.Compare)
 	return out, nil
-}
-
-// inPartitions is SQLite's condition for the rows of a table in those partitions.
-func (s *schema) inPartitions(o *Object, numbers []int) string {
-	_, f := s.schemeOf(o.Table.Place.space())
-	list := make([]string, len(numbers))
-	for i, n := range numbers {
-		list[i] = fmt.Sprint(n)
-	}
-	return f.number(columnName(o.Table.Place.Column)) + " IN (" + strings.Join(list, ",") + ")"
 }

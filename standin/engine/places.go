@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"geosql.dev/operator/standin/metadata"
 	"geosql.dev/operator/standin/storage"
 )
 
@@ -47,14 +48,14 @@ func (inst *Instance) makeMount(path string) error {
 }
 
 // filesOnDisk are a database's files where they are on this machine.
-func (inst *Instance) filesOnDisk(files []File) storage.Files {
+func (inst *Instance) filesOnDisk(files []metadata.File) storage.Files {
 	named := filesOf(files)
 	return storage.Files{Data: inst.onDisk(named.Data), Log: inst.onDisk(named.Log)}
 }
 
 // place is where a system database's files are on disk. A folder that is not there stops the start, as it does SQL
 // Server's (errors 5123 and 1814 in its log).
-func (inst *Instance) place(files []File) (storage.Files, error) {
+func (inst *Instance) place(files []metadata.File) (storage.Files, error) {
 	named, placed := filesOf(files), inst.filesOnDisk(files)
 	for _, path := range []string{named.Data, named.Log} {
 		if err := inst.makeMount(path); err != nil {

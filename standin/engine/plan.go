@@ -45,7 +45,7 @@ type plan struct {
 func (b *binder) plan(sql string) *plan {
 	p := &plan{sql: b.withClause() + sql, params: b.params, needs: b.needs, home: b.home, versions: map[int32]int64{}, locks: b.locks, permissions: b.permissions}
 	for space, sch := range b.spaces {
-		p.versions[space] = sch.version
+		p.versions[space] = sch.Version
 	}
 	return p
 }
@@ -121,7 +121,7 @@ func (s *Session) current(ctx context.Context, p *plan) (bool, error) {
 		if err != nil {
 			return false, err
 		}
-		if sch.version != version {
+		if sch.Version != version {
 			return false, nil
 		}
 	}

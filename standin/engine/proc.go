@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/shopspring/decimal"
 
+	"geosql.dev/operator/standin/metadata"
 	"geosql.dev/operator/standin/sqlerr"
 	"geosql.dev/operator/standin/sqltype"
 	"geosql.dev/operator/standin/tds"
@@ -160,7 +161,7 @@ func (c *ProcCall) ObjectID(ctx context.Context, parameter string) (int32, error
 		return 0, sqlerr.New(15250, 1)
 	}
 	b := newBinder(ctx, c.Session, c.Database.ID())
-	var o *Object
+	var o *metadata.Object
 	if e := bindSafely(func() { _, _, o = b.resolve(name) }); e != nil {
 		return 0, e
 	}

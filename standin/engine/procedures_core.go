@@ -10,6 +10,7 @@ import (
 	"zombiezen.com/go/sqlite"
 	"zombiezen.com/go/sqlite/sqlitex"
 
+	"geosql.dev/operator/standin/metadata"
 	"geosql.dev/operator/standin/sqlerr"
 	"geosql.dev/operator/standin/sqltype"
 	"geosql.dev/operator/standin/storage"
@@ -217,7 +218,7 @@ func rename(ctx context.Context, c *ProcCall) error {
 	return s.changeSchema(ctx, objectName{database: parent.database}, func(d *ddl) error {
 		stored := parent
 		if kind == "USERDATATYPE" {
-			stored.name = aliasTypePrefix + stored.name
+			stored.name = metadata.AliasTypePrefix + stored.name
 		}
 		o := d.lookUp(stored)
 		if o == nil {
@@ -249,15 +250,15 @@ func rename(ctx context.Context, c *ProcCall) error {
 }
 
 // renameColumn renames a column that no computed column and no check is made of; text is how it was named.
-func (d *ddl) renameColumn(o *Object, old, name, text string) error {
-	if o.Table == nil || o.Table.column(old) == nil {
+func (d *ddl) renameColumn(o *metadata.Object, old, name, text string) error {
+	if o.Table == nil || o.Table.Column(old) == nil {
 		return sqlerr.New(15248, 1, "COLUMN")
 	}
-	col := o.Table.column(old)
-	if other := o.Table.column(name); other != nil && other != col {
+	col := o.Table.Column(old)
+	if other := o.Table.Column(name); other != nil && other != col {
 		return sqlerr.New(15335, 1, name, "COLUMN")
 	}
-	if o.Kind == kindTable {
+	if o.Kind == metadata.KindTable {
 		used, err := d.enforced(o, col)
 		if err != nil {
 			return err
@@ -271,7 +272,7 @@ func (d *ddl) renameColumn(o *Object, old, name, text string) error {
 }
 
 // renameIndex renames the constraint that an index serves, too.
-func (d *ddl) renameIndex(o *Object, old, name string) error {
+func (d *ddl) renameIndex(o *metadata.Object, old, name string) error {
 	if o.Table == nil {
 		return sqlerr.New(15248, 1, "INDEX")
 	}
@@ -280,7 +281,7 @@ func (d *ddl) renameIndex(o *Object, old, name string) error {
 			continue
 		}
 		i.Name = name
-		if con := d.sch.objects[i.Constraint]; con != nil {
+		if con := d.sch.Objects[i.Constraint]; con != nil {
 			renamed := *con
 			renamed.Name = name
 			if err := d.save(&renamed); err != nil {
@@ -293,13 +294,13 @@ func (d *ddl) renameIndex(o *Object, old, name string) error {
 }
 
 // renameObject renames the index of a constraint, too.
-func (d *ddl) renameObject(o *Object, name string) error {
-	if d.sch.byName[objectKey(o.Schema, name)] != nil && !strings.EqualFold(o.Name, name) {
+func (d *ddl) renameObject(o *metadata.Object, name string) error {
+	if d.sch.Named(o.Schema, name) != nil && !strings.EqualFold(o.Name, name) {
 		return sqlerr.New(15335, 1, name, "OBJECT")
 	}
 	renamed := *o
 	renamed.Name = name
-	if p := d.sch.objects[o.Parent]; p != nil && p.Table != nil {
+	if p := d.sch.Objects[o.Parent]; p != nil && p.Table != nil {
 		for _, i := range p.Table.Indexes {
 			if i.Constraint != o.ID {
 				continue

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"geosql.dev/operator/standin/metadata"
 	"geosql.dev/operator/standin/sqlerr"
 	"geosql.dev/operator/standin/sqltype"
 )
@@ -52,7 +53,7 @@ func tableOption(ctx context.Context, c *ProcCall) error {
 	})
 }
 
-func setTableOption(c *ProcCall, o *Object) error {
+func setTableOption(c *ProcCall, o *metadata.Object) error {
 	option := lower(c.String("@OptionName"))
 	if option == "vardecimal storage format" {
 		return unsupported("The vardecimal storage format")
@@ -74,7 +75,7 @@ func setTableOption(c *ProcCall, o *Object) error {
 }
 
 // textInRow is the option text in row: a limit of 24 to 7000 bytes, 256 for ON, of a table that has columns of text (2599).
-func textInRow(c *ProcCall, o *Object) error {
+func textInRow(c *ProcCall, o *metadata.Object) error {
 	limit, err := strconv.Atoi(strings.TrimSpace(c.String("@OptionValue")))
 	if err != nil {
 		on, e := switchValue(c)
@@ -122,11 +123,11 @@ func indexOption(ctx context.Context, c *ProcCall) error {
 		}
 		for _, i := range o.Table.Indexes {
 			if index == "" || strings.EqualFold(i.Name, index) {
-				i.Locks.set(option, on)
+				i.Locks.Set(option, on)
 			}
 		}
 		if index == "" {
-			o.Table.HeapLocks.set(option, on)
+			o.Table.HeapLocks.Set(option, on)
 		}
 		return d.modify(o)
 	})

@@ -48,7 +48,7 @@ func refreshScopedTrigger(ctx context.Context, c *ProcCall) error {
 	if err != nil {
 		return err
 	}
-	if sch.byName[objectKey(scopedSchema(scope), splitName(c.String("@name")).name)] == nil {
+	if sch.Named(scopedSchema(scope), splitName(c.String("@name")).name) == nil {
 		return sqlerr.New(15165, 1, c.String("@name"))
 	}
 	return nil

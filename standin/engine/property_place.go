@@ -6,6 +6,7 @@ import (
 	"context"
 	"strings"
 
+	"geosql.dev/operator/standin/metadata"
 	"geosql.dev/operator/standin/sqlerr"
 )
 
@@ -41,7 +42,7 @@ var (
 )
 
 // propertyPlace finds what a procedure's levels name; 15135 when there is none.
-func (s *Session) propertyPlace(ctx context.Context, sch *schema, c *ProcCall) (propertyPlace, error) {
+func (s *Session) propertyPlace(ctx context.Context, sch *metadata.Catalog, c *ProcCall) (propertyPlace, error) {
 	outer, name := strings.ToUpper(c.String("@level0type")), c.String("@level0name")
 	missing := func(name string) (propertyPlace, error) { return propertyPlace{}, sqlerr.New(15135, 8, name) }
 	within := strings.ToUpper(c.String("@level1type"))
@@ -52,7 +53,7 @@ func (s *Session) propertyPlace(ctx context.Context, sch *schema, c *ProcCall) (
 		return s.propertyNamed(ctx, look, name, 0)
 	}
 	// USER in the place of SCHEMA is the older form for what a schema has (Remarks of the page).
-	n := sch.schemaByName(name)
+	n := sch.SchemaByName(name)
 	if n == nil || outer != "SCHEMA" && outer != "USER" {
 		return missing(name)
 	}
@@ -63,7 +64,7 @@ func (s *Session) propertyPlace(ctx context.Context, sch *schema, c *ProcCall) (
 	case "TYPE":
 		return s.propertyNamed(ctx, propertyLookup{6, "SELECT user_type_id FROM sys.types WHERE schema_id = @p2 AND name = @p1"}, inner, int64(n.ID))
 	}
-	o := sch.byName[objectKey(n.ID, inner)]
+	o := sch.Named(n.ID, inner)
 	if o == nil {
 		return missing(name + "." + inner)
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/sqlc-dev/teesql/ast"
 
+	"geosql.dev/operator/standin/metadata"
 	"geosql.dev/operator/standin/sqltype"
 	"geosql.dev/operator/standin/syntax"
 )
@@ -223,9 +224,9 @@ func (p *selectParts) withTies(outputs []output) string {
 	inner.limit, inner.order = "", ""
 	ranked := append(append([]output(nil), outputs...), output{expr: expr{sql: "rank() OVER (ORDER BY " + p.order + ")"}})
 	for i := range outputs {
-		names[i] = columnName(int32(i + 1))
+		names[i] = metadata.ColumnName(int32(i + 1))
 	}
-	last := columnName(int32(len(ranked)))
+	last := metadata.ColumnName(int32(len(ranked)))
 	return "SELECT " + strings.Join(names, ", ") + " FROM (" + inner.text(ranked, false) + ") WHERE " + last + " <= " + p.limit + " ORDER BY " + last
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"github.com/sqlc-dev/teesql/ast"
 
+	"geosql.dev/operator/standin/metadata"
 	"geosql.dev/operator/standin/sqltype"
 )
 
@@ -70,7 +71,7 @@ const rowNumber, rowTotal = "numbered", "total"
 func numberedRows(query, condition string, columns int) string {
 	names := make([]string, columns)
 	for i := range names {
-		names[i] = columnName(int32(i + 1))
+		names[i] = metadata.ColumnName(int32(i + 1))
 	}
 	list := strings.Join(names, ", ")
 	return "SELECT " + list + " FROM (SELECT " + list + ", row_number() OVER () AS " + rowNumber + ", count(*) OVER () AS " + rowTotal +

@@ -8,6 +8,7 @@ import (
 
 	"github.com/sqlc-dev/teesql/ast"
 
+	"geosql.dev/operator/standin/metadata"
 	"geosql.dev/operator/standin/sqltype"
 )
 
@@ -20,7 +21,7 @@ type reference struct {
 
 // references are the objects that the text of a module names, in its order and each once: tables and views, functions with a schema,
 // and procedures. Common table expressions, temporary tables and table variables are none.
-func references(o *Object) []*reference {
+func references(o *metadata.Object) []*reference {
 	_, node, err := parseModule(o)
 	if err != nil {
 		return nil
@@ -55,7 +56,7 @@ func references(o *Object) []*reference {
 			target(n.Target)
 		}
 	})
-	if o.Kind == kindTrigger {
+	if o.Kind == metadata.KindTrigger {
 		own["inserted"], own["deleted"] = true, true
 	}
 	eachNode(reflect.ValueOf(node), func(n any) {
@@ -91,12 +92,12 @@ func dependencyRecords(ctx context.Context, s *Session) ([]record, error) {
 	s.db = s.viewDatabase() // names are those of the database that the view is of
 	defer func() { s.db = before }()
 	sight := s.sight(ctx, s.db.ID())
-	for _, o := range sch.sorted() {
-		if sight(sch, o) != SeenThrough || o.Definition == "" || o.Kind == kindCheck || o.Kind == kindDefault {
+	for _, o := range sch.Sorted() {
+		if sight(sch, o) != SeenThrough || o.Definition == "" || o.Kind == metadata.KindCheck || o.Kind == metadata.KindDefault {
 			continue
 		}
 		for _, r := range references(o) {
-			rec := record{"referencing_id": o.ID, "referencing_minor_id": 0, "referencing_class": 1, "referencing_class_desc": "OBJECT_OR_COLUMN", "is_schema_bound_reference": o.isSchemaBound(), "referenced_class": 1,
+			rec := record{"referencing_id": o.ID, "referencing_minor_id": 0, "referencing_class": 1, "referencing_class_desc": "OBJECT_OR_COLUMN", "is_schema_bound_reference": isSchemaBound(o), "referenced_class": 1,
 				"referenced_class_desc": "OBJECT_OR_COLUMN", "referenced_server_name": orNull(r.name.server), "referenced_database_name": orNull(r.name.database), "referenced_schema_name": orNull(r.name.schema),
 				"referenced_entity_name": r.name.name, "referenced_minor_id": 0, "is_caller_dependent": r.called && r.name.schema == "", "is_ambiguous": false, "updated": r.updated, "selected": r.selected}
 			if r.name.server == "" && r.name.database == "" {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/sqlc-dev/teesql/ast"
 
+	"geosql.dev/operator/standin/metadata"
 	"geosql.dev/operator/standin/sqltype"
 )
 
@@ -53,12 +54,12 @@ func (b *binder) remoteQuery(sc *scope, server, text, alias string) string {
 	}
 	columns := make([]string, len(result.Columns))
 	for i, c := range result.Columns {
-		columns[i] = "NULL AS " + columnName(int32(i+1))
+		columns[i] = "NULL AS " + metadata.ColumnName(int32(i+1))
 		collation := ""
 		if c.Type.Kind.IsCharacter() {
 			collation = "tsql_ci_as"
 		}
-		src.addColumn(c.Name, src.sqlite+"."+columnName(int32(i+1)), c.Type, true, collation, nil)
+		src.addColumn(c.Name, src.sqlite+"."+metadata.ColumnName(int32(i+1)), c.Type, true, collation, nil)
 	}
 	sc.add(src)
 	selects := []string{}
@@ -78,7 +79,7 @@ func (b *binder) remoteQuery(sc *scope, server, text, alias string) string {
 	}
 	names := make([]string, len(result.Columns))
 	for i := range names {
-		names[i] = "column" + itoa(int32(i+1)) + " AS " + columnName(int32(i+1))
+		names[i] = "column" + itoa(int32(i+1)) + " AS " + metadata.ColumnName(int32(i+1))
 	}
 	return "(SELECT " + strings.Join(names, ", ") + " FROM (VALUES " + strings.Join(selects, ",") + ")) AS " + src.sqlite
 }

@@ -5,11 +5,12 @@ package engine
 import (
 	"strings"
 
+	"geosql.dev/operator/standin/metadata"
 	"geosql.dev/operator/standin/sqlerr"
 )
 
 // renameStatistics renames what CREATE STATISTICS made; statistics of an index are renamed with it.
-func (d *ddl) renameStatistics(o *Object, old, name string) error {
+func (d *ddl) renameStatistics(o *metadata.Object, old, name string) error {
 	if o.Table == nil {
 		return sqlerr.New(15248, 1, "STATISTICS")
 	}
@@ -17,7 +18,7 @@ func (d *ddl) renameStatistics(o *Object, old, name string) error {
 		if !strings.EqualFold(st.Name, old) {
 			continue
 		}
-		if o.Table.hasStatistics(name) && !strings.EqualFold(old, name) {
+		if o.Table.HasStatistics(name) && !strings.EqualFold(old, name) {
 			return sqlerr.New(15335, 1, name, "STATISTICS")
 		}
 		st.Name = name
@@ -27,18 +28,18 @@ func (d *ddl) renameStatistics(o *Object, old, name string) error {
 }
 
 // renameType renames a type, and with it what the columns that are of it show.
-func (d *ddl) renameType(o *Object, name string) error {
-	stored := aliasTypePrefix + name
-	if d.sch.byName[objectKey(o.Schema, stored)] != nil && !strings.EqualFold(o.Name, stored) {
+func (d *ddl) renameType(o *metadata.Object, name string) error {
+	stored := metadata.AliasTypePrefix + name
+	if d.sch.Named(o.Schema, stored) != nil && !strings.EqualFold(o.Name, stored) {
 		return sqlerr.New(15335, 1, name, "USERDATATYPE")
 	}
-	id := o.userTypeID()
+	id := o.UserTypeID()
 	renamed := *o
 	renamed.Name = stored
 	if err := d.modify(&renamed); err != nil {
 		return err
 	}
-	for _, other := range d.sch.objects {
+	for _, other := range d.sch.Objects {
 		if other.Table == nil {
 			continue
 		}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/sqlc-dev/teesql/ast"
 
+	"geosql.dev/operator/standin/metadata"
 	"geosql.dev/operator/standin/sqlerr"
 	"geosql.dev/operator/standin/storage"
 	"geosql.dev/operator/standin/syntax"
@@ -19,15 +20,15 @@ import (
 // that a version never means two things.
 type schemaCache struct {
 	mu     sync.Mutex
-	recent []*schema
+	recent []*metadata.Catalog
 	// newest was read from the storage of at generation.
-	newest     *schema
+	newest     *metadata.Catalog
 	at         *storage.Database
 	generation uint64
 }
 
 // current is the metadata as the last commit left them, nil when they must be read.
-func (c *schemaCache) current(at *storage.Database, generation uint64) *schema {
+func (c *schemaCache) current(at *storage.Database, generation uint64) *metadata.Catalog {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.at != at || c.generation != generation {
@@ -37,24 +38,24 @@ func (c *schemaCache) current(at *storage.Database, generation uint64) *schema {
 }
 
 // note keeps what was read after the generation was asked for.
-func (c *schemaCache) note(at *storage.Database, generation uint64, s *schema) {
+func (c *schemaCache) note(at *storage.Database, generation uint64, s *metadata.Catalog) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.at, c.generation, c.newest = at, generation, s
 }
 
-func (c *schemaCache) get(version int64) *schema {
+func (c *schemaCache) get(version int64) *metadata.Catalog {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, s := range c.recent {
-		if s.version == version {
+		if s.Version == version {
 			return s
 		}
 	}
 	return nil
 }
 
-func (c *schemaCache) put(s *schema) {
+func (c *schemaCache) put(s *metadata.Catalog) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.recent = append(c.recent, s)
@@ -72,10 +73,10 @@ func (db *Database) forget() {
 }
 
 // schema is the metadata of a space as the session sees them now.
-func (s *Session) schema(ctx context.Context, space int32) (*schema, error) {
+func (s *Session) schema(ctx context.Context, space int32) (*metadata.Catalog, error) {
 	if space == tempSpace {
 		if s.local.schema == nil {
-			s.local.schema = emptySchema()
+			s.local.schema = metadata.Empty()
 		}
 		return s.local.schema, nil
 	}
@@ -106,20 +107,20 @@ func (s *Session) schema(ctx context.Context, space int32) (*schema, error) {
 }
 
 // readSchema reads the metadata that the session's transaction, or a new one, sees.
-func (s *Session) readSchema(ctx context.Context, db *Database) (*schema, error) {
+func (s *Session) readSchema(ctx context.Context, db *Database) (*metadata.Catalog, error) {
 	conn, release, err := s.readConn(ctx, db)
 	if err != nil {
 		return nil, err
 	}
 	defer release()
-	version, err := schemaVersion(conn)
+	version, err := metadata.Version(conn)
 	if err != nil {
 		return nil, fmt.Errorf("read the metadata of database %q: %w", db.Name(), err)
 	}
 	if sch := db.schemas.get(version); sch != nil {
 		return sch, nil
 	}
-	sch, err := loadSchema(conn, version)
+	sch, err := metadata.Load(conn, version)
 	if err != nil {
 		return nil, fmt.Errorf("read the metadata of database %q: %w", db.Name(), err)
 	}
@@ -127,7 +128,7 @@ func (s *Session) readSchema(ctx context.Context, db *Database) (*schema, error)
 	return sch, nil
 }
 
-func (b *binder) schema(space int32) *schema {
+func (b *binder) schema(space int32) *metadata.Catalog {
 	if sch := b.spaces[space]; sch != nil {
 		return sch
 	}
@@ -160,24 +161,24 @@ func (b *binder) space(name objectName) int32 {
 }
 
 // resolve finds a user object by name; the object is nil when there is none.
-func (b *binder) resolve(name objectName) (int32, *schema, *Object) {
+func (b *binder) resolve(name objectName) (int32, *metadata.Catalog, *metadata.Object) {
 	if name.database != "" && !name.temporary() && b.s.inst.Database(name.database) == nil {
 		return 0, nil, nil
 	}
 	space := b.space(name)
 	sch := b.schema(space)
 	if space == tempSpace {
-		return space, sch, sch.byName[objectKey(1, name.name)]
+		return space, sch, sch.Named(1, name.name)
 	}
-	return space, sch, sch.findIn(b.s.placesOf(space, sch), name)
+	return space, sch, findIn(sch, b.s.placesOf(space, sch), name)
 }
 
 // require asks for a permission on an object of a database.
-func (b *binder) require(permission string, space int32, sch *schema, obj *Object) {
+func (b *binder) require(permission string, space int32, sch *metadata.Catalog, obj *metadata.Object) {
 	if space == tempSpace || b.s.chained(permission, space, sch, obj) {
 		return
 	}
-	p := Permission{Name: permission, Database: b.s.inst.DatabaseByID(space), Schema: sch.schemaName(obj), Object: obj.Name, ObjectID: obj.ID}
+	p := Permission{Name: permission, Database: b.s.inst.DatabaseByID(space), Schema: sch.SchemaName(obj), Object: obj.Name, ObjectID: obj.ID}
 	b.permissions = append(b.permissions, p)
 	if err := b.s.require(b.ctx, p); err != nil {
 		panic(bindError{asError(err)})
@@ -241,8 +242,8 @@ func (s *Session) viewDatabase() *Database {
 // ViewDatabase is the database that a View's rows are to be about.
 func (s *Session) ViewDatabase() *Database { return s.viewDatabase() }
 
-func (s *Session) localObject(o *Object) *Object {
-	if cur := s.local.schema.objects[o.ID]; cur != nil {
+func (s *Session) localObject(o *metadata.Object) *metadata.Object {
+	if cur := s.local.schema.Objects[o.ID]; cur != nil {
 		return cur
 	}
 	return o
@@ -306,7 +307,7 @@ func parsePredicate(text string) ast.BooleanExpression {
 var parsedModules sync.Map
 
 // parseModule parses a module's CREATE statement.
-func parseModule(o *Object) (*syntax.Batch, ast.Statement, *sqlerr.Error) {
+func parseModule(o *metadata.Object) (*syntax.Batch, ast.Statement, *sqlerr.Error) {
 	type module struct {
 		batch *syntax.Batch
 		node  ast.Statement
@@ -330,7 +331,7 @@ func parseModule(o *Object) (*syntax.Batch, ast.Statement, *sqlerr.Error) {
 	return batch, batch.Statements[0].Node, nil
 }
 
-func viewDefinition(o *Object) (*ast.SelectStatement, []*ast.Identifier) {
+func viewDefinition(o *metadata.Object) (*ast.SelectStatement, []*ast.Identifier) {
 	_, node, err := parseModule(o)
 	if err != nil {
 		return nil, nil
@@ -345,9 +346,6 @@ func viewDefinition(o *Object) (*ast.SelectStatement, []*ast.Identifier) {
 	}
 	return nil, nil
 }
-
-// aliasTypePrefix keeps the names of types apart from those of objects.
-const aliasTypePrefix = "\x00type:"
 
 // tableVariable binds FROM @t.
 func (b *binder) tableVariable(sc *scope, n *ast.VariableTableReference) string {

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"geosql.dev/operator/standin/metadata"
 	"geosql.dev/operator/standin/sqlerr"
 	"geosql.dev/operator/standin/syntax"
 )
@@ -18,8 +19,8 @@ type misplaced []*sqlerr.Error
 func (m misplaced) Error() string { return m[0].Error() }
 
 // restoredFiles are the places of the restored files: MOVE's, or those of the backup. over is the database whose place they take.
-func (s *Session) restoredFiles(name string, over *Database, note backupNote, o syntax.RestoreOptions) ([]File, error) {
-	files := append([]File(nil), note.Files...)
+func (s *Session) restoredFiles(name string, over *Database, note backupNote, o syntax.RestoreOptions) ([]metadata.File, error) {
+	files := append([]metadata.File(nil), note.Files...)
 	if len(files) == 0 {
 		files = s.inst.defaultFiles(name)
 	}
@@ -45,14 +46,14 @@ func (s *Session) restoredFiles(name string, over *Database, note backupNote, o 
 
 // misplacedFiles finds files that two of the set claim (3176), that another database has (1834), and those that are there and
 // nobody's, which only REPLACE writes over (3142; docs/t-sql/statements/restore-statements-arguments-transact-sql.md, REPLACE).
-func (s *Session) misplacedFiles(files []File, over *Database, replace bool) (wrong misplaced) {
+func (s *Session) misplacedFiles(files []metadata.File, over *Database, replace bool) (wrong misplaced) {
 	owners := map[string]*Database{}
 	for _, db := range s.inst.Databases() {
 		for _, f := range db.files(s.context()) {
 			owners[s.inst.placeOf(f)] = db
 		}
 	}
-	claimed := map[string]File{}
+	claimed := map[string]metadata.File{}
 	for _, f := range files {
 		place := s.inst.placeOf(f)
 		first, twice := claimed[place]
@@ -85,7 +86,9 @@ func ownerOf(place string, owners map[string]*Database) *Database {
 }
 
 // placeOf tells one file from another, however its path is written.
-func (inst *Instance) placeOf(f File) string { return filepath.Clean(inst.onDisk(f.PhysicalName)) }
+func (inst *Instance) placeOf(f metadata.File) string {
+	return filepath.Clean(inst.onDisk(f.PhysicalName))
+}
 
 func exists(path string) bool {
 	_, err := os.Lstat(path)

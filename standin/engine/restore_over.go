@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 
+	"geosql.dev/operator/standin/metadata"
 	"geosql.dev/operator/standin/storage"
 )
 
@@ -15,7 +16,7 @@ import (
 // the database is RESTORING and nothing of it is touched: when the set turns out to be damaged, or the server ends, it is as
 // it was. Once the set is on disk, master notes in one transaction which files the database has from now on; what is left to
 // do then is done again after a crash.
-func (inst *Instance) restoreOver(ctx context.Context, db *Database, files []File, r *storage.BackupReader) error {
+func (inst *Instance) restoreOver(ctx context.Context, db *Database, files []metadata.File, r *storage.BackupReader) error {
 	inst.changing.Lock()
 	defer inst.changing.Unlock()
 	if err := inst.finishRestore(ctx, db); err != nil {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"geosql.dev/operator/standin/metadata"
 	"geosql.dev/operator/standin/sqlerr"
 	"geosql.dev/operator/standin/storage"
 	"geosql.dev/operator/standin/syntax"
@@ -413,7 +414,7 @@ type restoreRecord struct {
 	// Replace and NoRecovery are the statement's options.
 	Replace, NoRecovery bool
 	// Files are where the files went, Groups the names of their file groups.
-	Files  []File
+	Files  []metadata.File
 	Groups []string
 }
 
@@ -421,7 +422,7 @@ func (s *Session) recordRestore(ctx context.Context, db *Database, path string, 
 	r := restoreRecord{Database: db.Name(), User: s.login.Name, At: time.Now().UTC(), Kind: string(set.Header.Kind), Device: path, Set: set.note.Set,
 		Replace: n.Options.Replace, NoRecovery: n.Options.NoRecovery, Files: db.Info().Files}
 	for _, f := range r.Files {
-		name := set.note.Groups[f.group()]
+		name := set.note.Groups[f.DataSpace()]
 		if name == "" {
 			name = "PRIMARY"
 		}

@@ -11,6 +11,7 @@ import (
 	"zombiezen.com/go/sqlite"
 	"zombiezen.com/go/sqlite/sqlitex"
 
+	"geosql.dev/operator/standin/metadata"
 	"geosql.dev/operator/standin/sqlerr"
 	"geosql.dev/operator/standin/sqltype"
 	"geosql.dev/operator/standin/storage"
@@ -22,7 +23,7 @@ import (
 type rowwise struct {
 	finds []rowFind
 	// image are the columns that the table stores, in the order of a row's old and new values.
-	image []*Column
+	image []*metadata.Column
 	// output is the SELECT that makes a row of the OUTPUT clause, from parameters numbered from rowParameters on: the
 	// new values, the old ones, those of the other tables, and the action.
 	output  string
@@ -41,7 +42,7 @@ type rowFind struct {
 	// is direct it is the INSERT itself, which returns the new values.
 	query  string
 	direct bool
-	set    []*Column
+	set    []*metadata.Column
 	// variables get the values that follow those of set.
 	variables []string
 	apply     string
@@ -61,8 +62,8 @@ type foundRow struct {
 }
 
 // storedColumns are the columns of a table that are not computed.
-func storedColumns(o *Object) []*Column {
-	var out []*Column
+func storedColumns(o *metadata.Object) []*metadata.Column {
+	var out []*metadata.Column
 	for _, c := range o.Table.Columns {
 		if c.Computed == "" {
 			out = append(out, c)
@@ -71,9 +72,9 @@ func storedColumns(o *Object) []*Column {
 	return out
 }
 
-func (b *binder) newRowwise(sch *schema, obj *Object) *rowwise {
+func (b *binder) newRowwise(sch *metadata.Catalog, obj *metadata.Object) *rowwise {
 	r := &rowwise{image: storedColumns(obj), referenced: map[int32]bool{}}
-	for _, o := range sch.objects {
+	for _, o := range sch.Objects {
 		if o.ForeignKey != nil && o.ForeignKey.Referenced == obj.ID {
 			for _, c := range o.ForeignKey.RefColumns {
 				r.referenced[c] = true
@@ -86,14 +87,14 @@ func (b *binder) newRowwise(sch *schema, obj *Object) *rowwise {
 func (r *rowwise) imageNames(prefix string) []string {
 	out := make([]string, len(r.image))
 	for i, c := range r.image {
-		out[i] = prefix + columnName(c.ID)
+		out[i] = prefix + metadata.ColumnName(c.ID)
 	}
 	return out
 }
 
 // add completes a find: its statement for one row.
-func (r *rowwise) add(f rowFind, obj *Object) {
-	table := "main." + obj.storageName()
+func (r *rowwise) add(f rowFind, obj *metadata.Object) {
+	table := "main." + obj.StorageName()
 	returning := " RETURNING " + strings.Join(r.imageNames(""), ", ")
 	switch f.action {
 	case "DELETE":
@@ -101,13 +102,13 @@ func (r *rowwise) add(f rowFind, obj *Object) {
 	case "UPDATE":
 		sets := make([]string, len(f.set))
 		for i, c := range f.set {
-			sets[i] = fmt.Sprintf("%s = ?%d", columnName(c.ID), i+2)
+			sets[i] = fmt.Sprintf("%s = ?%d", metadata.ColumnName(c.ID), i+2)
 		}
 		f.apply = "UPDATE " + table + " SET " + strings.Join(sets, ", ") + " WHERE rowid = ?1" + returning
 	case "INSERT":
 		names, values := make([]string, len(f.set)), make([]string, len(f.set))
 		for i, c := range f.set {
-			names[i], values[i] = columnName(c.ID), fmt.Sprintf("?%d", i+2)
+			names[i], values[i] = metadata.ColumnName(c.ID), fmt.Sprintf("?%d", i+2)
 		}
 		f.apply = "INSERT INTO " + table + " (" + strings.Join(names, ", ") + ") VALUES (" + strings.Join(values, ", ") + ")" + returning
 	}
@@ -334,7 +335,7 @@ func (s *Session) applyUpdates(p *plan, r *rowwise, conn *sqlite.Conn, pending [
 			}
 		}
 		if len(collided) == len(pending) {
-			if pending[0].marked || len(pending) == 1 && p.dml.object.Table.ruled() {
+			if pending[0].marked || len(pending) == 1 && p.dml.object.Table.NeedsSetOptions() {
 				return first
 			}
 			if err := s.setAside(p, r, conn, collided); err != nil {
@@ -394,7 +395,7 @@ func (s *Session) rowError(p *plan, r *rowwise, row *foundRow, err error) error 
 	}
 	target := p.dml.target
 	target.verb = row.find.action
-	value := func(c *Column) string {
+	value := func(c *metadata.Column) string {
 		for i, set := range row.find.set {
 			if set.ID == c.ID {
 				return showKey(c.Type, row.values[i])
@@ -423,14 +424,14 @@ func (s *Session) setAside(p *plan, r *rowwise, conn *sqlite.Conn, rows []*found
 	for _, i := range p.dml.object.Table.Indexes {
 		if i.Unique {
 			for _, k := range i.Keys {
-				if p.dml.object.Table.columnByID(k.Column).Computed != "" {
+				if p.dml.object.Table.ColumnByID(k.Column).Computed != "" {
 					return unsupported("Exchanging the values of a key on a computed column")
 				}
 				keys[k.Column] = true
 			}
 		}
 	}
-	table := "main." + p.dml.object.storageName()
+	table := "main." + p.dml.object.StorageName()
 	least := int64(0)
 	if err := sqlitex.Execute(conn, "SELECT ifnull(min(rowid), 0) FROM "+table, &sqlitex.ExecOptions{
 		ResultFunc: func(stmt *sqlite.Stmt) error { least = stmt.ColumnInt64(0); return nil }}); err != nil {
@@ -449,10 +450,10 @@ func (s *Session) setAside(p *plan, r *rowwise, conn *sqlite.Conn, rows []*found
 			}
 			if c.ID == p.dml.object.Table.RowidColumn {
 				number = least - int64(n) - 1
-				sets = append(sets, fmt.Sprintf("%s = %d", columnName(c.ID), number))
+				sets = append(sets, fmt.Sprintf("%s = %d", metadata.ColumnName(c.ID), number))
 				continue
 			}
-			sets = append(sets, fmt.Sprintf("%s = x'00736574206173696465%016x'", columnName(c.ID), n))
+			sets = append(sets, fmt.Sprintf("%s = x'00736574206173696465%016x'", metadata.ColumnName(c.ID), n))
 		}
 		row.marked = true
 		if len(sets) == 0 {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/sqlc-dev/teesql/ast"
 
+	"geosql.dev/operator/standin/metadata"
 	"geosql.dev/operator/standin/sqltype"
 	"geosql.dev/operator/standin/tds"
 )
@@ -27,7 +28,7 @@ func (b *binder) rowOutput(r *rowwise, o *ast.OutputClause, into *ast.OutputInto
 		for i, c := range r.image {
 			places[c.ID] = fmt.Sprintf("?%d", at+i)
 		}
-		b.addColumns(src, d.object.Table, func(c *Column) string { return places[c.ID] })
+		b.addColumns(src, d.object.Table, func(c *metadata.Column) string { return places[c.ID] })
 		if d.verb == "MERGE" {
 			// What a row of it was before it was inserted, and is after it was deleted, is NULL.
 			for _, c := range src.columns {
@@ -101,7 +102,7 @@ func (b *binder) assignedVariable(c *change, a *ast.AssignmentSetClause) assigne
 }
 
 // updateRowwise is an UPDATE that is made row by row.
-func (b *binder) updateRowwise(spec *ast.UpdateSpecification, c *change, columns []*Column, values []string, variables []assigned) *plan {
+func (b *binder) updateRowwise(spec *ast.UpdateSpecification, c *change, columns []*metadata.Column, values []string, variables []assigned) *plan {
 	r := b.newRowwise(c.sch, c.obj)
 	wanted, cols := b.rowOutput(r, spec.OutputClause, spec.OutputIntoClause, c.d, []string{"inserted", "deleted"}, c.otherSources())
 	find := rowFind{action: "UPDATE", set: columns}
@@ -140,7 +141,7 @@ func (b *binder) deleteRowwise(spec *ast.DeleteSpecification, c *change) *plan {
 }
 
 // insertRowwise is an INSERT into a table with triggers: SQLite's statement, whose rows are kept.
-func (b *binder) insertRowwise(spec *ast.InsertSpecification, sch *schema, obj *Object, d *dmlPlan, statement string) *plan {
+func (b *binder) insertRowwise(spec *ast.InsertSpecification, sch *metadata.Catalog, obj *metadata.Object, d *dmlPlan, statement string) *plan {
 	r := b.newRowwise(sch, obj)
 	_, cols := b.rowOutput(r, spec.OutputClause, spec.OutputIntoClause, d, []string{"inserted"}, nil)
 	query := b.withClause() + statement + " RETURNING " + strings.Join(r.imageNames(""), ", ")
@@ -149,7 +150,7 @@ func (b *binder) insertRowwise(spec *ast.InsertSpecification, sch *schema, obj *
 }
 
 // insertFound is an INSERT into a table that ignores duplicates: the rows are found first and inserted one by one.
-func (b *binder) insertFound(spec *ast.InsertSpecification, sch *schema, obj *Object, d *dmlPlan, all []*Column, body string) *plan {
+func (b *binder) insertFound(spec *ast.InsertSpecification, sch *metadata.Catalog, obj *metadata.Object, d *dmlPlan, all []*metadata.Column, body string) *plan {
 	r := b.newRowwise(sch, obj)
 	_, cols := b.rowOutput(r, spec.OutputClause, spec.OutputIntoClause, d, []string{"inserted"}, nil)
 	r.add(rowFind{action: "INSERT", set: all, query: b.withClause() + "SELECT 0, * FROM (" + body + ")"}, obj)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/sqlc-dev/teesql/ast"
 
+	"geosql.dev/operator/standin/metadata"
 	"geosql.dev/operator/standin/sqltype"
 	"geosql.dev/operator/standin/storage"
 )
@@ -16,7 +17,7 @@ import (
 // Execution is a call of a procedure whose execution is published (Object.ExecutionPublished).
 type Execution struct {
 	Database  *Database
-	Procedure *Object
+	Procedure *metadata.Object
 	// Arguments are those of the procedure's parameters up to the last one that the caller gave, in their order.
 	Arguments []Argument
 	// Serializable says that the call is in a serializable transaction that was begun explicitly.
@@ -59,7 +60,7 @@ const (
 )
 
 // beginExecution is called before a user's procedure runs. end is called after it, with its error.
-func (s *Session) beginExecution(ctx context.Context, db *Database, o *Object, params []*ast.ProcedureParameter, args []argument, f *frame) (end func(error) error, err error) {
+func (s *Session) beginExecution(ctx context.Context, db *Database, o *metadata.Object, params []*ast.ProcedureParameter, args []argument, f *frame) (end func(error) error, err error) {
 	nothing := func(err error) error { return err }
 	// Calls within a published call are repeated with it.
 	if !o.ExecutionPublished || s.inst.registry.execution == nil || s.execution != nil || db == nil {
@@ -151,7 +152,7 @@ const (
 
 // UnpublishableParameter is the name and kind of the first parameter of a procedure whose value cannot be sent to
 // another server; empty when there is none.
-func (o *Object) UnpublishableParameter() (name, kind string, err error) {
+func UnpublishableParameter(o *metadata.Object) (name, kind string, err error) {
 	_, node, perr := parseModule(o)
 	if perr != nil {
 		return "", "", perr

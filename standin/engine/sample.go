@@ -10,6 +10,7 @@ import (
 
 	"github.com/sqlc-dev/teesql/ast"
 
+	"geosql.dev/operator/standin/metadata"
 	"geosql.dev/operator/standin/sqlerr"
 	"geosql.dev/operator/standin/sqltype"
 )
@@ -43,7 +44,7 @@ func init() {
 func (b *binder) sampled(sc *scope, n *ast.TableSampleClause, sql string) string {
 	src := sc.sources[len(sc.sources)-1]
 	table, alias, ok := strings.Cut(sql, " AS ")
-	if !ok || src.object == nil || src.object.Kind != kindTable || src.space == tempSpace && strings.HasPrefix(src.object.Name, "@") {
+	if !ok || src.object == nil || src.object.Kind != metadata.KindTable || src.space == tempSpace && strings.HasPrefix(src.object.Name, "@") {
 		b.fail(494)
 	}
 	constant := func(node ast.ScalarExpression, t sqltype.Type) expr {

@@ -9,14 +9,15 @@ import (
 
 	"github.com/sqlc-dev/teesql/ast"
 
+	"geosql.dev/operator/standin/metadata"
 	"geosql.dev/operator/standin/sqlerr"
 	"geosql.dev/operator/standin/syntax"
 )
 
 // isSchemaBound tells whether the definition of a view or function has the option SCHEMABINDING.
-func (o *Object) isSchemaBound() bool {
+func isSchemaBound(o *metadata.Object) bool {
 	switch o.Kind {
-	case kindView, kindScalar, kindInline, kindTableFunction:
+	case metadata.KindView, metadata.KindScalar, metadata.KindInline, metadata.KindTableFunction:
 		return syntax.ModuleOptionsOf(o.Definition, o.QuotedIdentifier).Has("SCHEMABINDING")
 	default:
 		return false
@@ -34,7 +35,7 @@ func (s *Session) mayBind(ctx context.Context, name objectName, kind string, st 
 		return sqlerr.New(1054, 6, "*")
 	}
 	word := "function"
-	if kind == kindView {
+	if kind == metadata.KindView {
 		word = "view"
 	}
 	space := s.db.ID()
@@ -48,18 +49,18 @@ func (s *Session) mayBind(ctx context.Context, name objectName, kind string, st 
 			own[lower(c.ExpressionName.Value)] = true
 		}
 	})
-	self := sch.find(s.schemaNamed(space, name), name.name)
+	self := sch.Find(s.schemaNamed(space, name), name.name)
 	var refused *sqlerr.Error
 	judge := func(ref objectName, optional bool) {
 		if refused != nil || ref.temporary() || ref.schema == "" && own[lower(ref.name)] {
 			return
 		}
-		o := sch.find(ref.schema, ref.name)
+		o := sch.Find(ref.schema, ref.name)
 		switch {
 		case optional && (o == nil || ref.database != ""):
 		case ref.schema == "" || ref.database != "" || ref.server != "" || o != nil && self != nil && o.ID == self.ID:
 			refused = sqlerr.New(4512, 3, word, name.String(), ref.String())
-		case o != nil && o.Kind != kindTable && !o.isSchemaBound():
+		case o != nil && o.Kind != metadata.KindTable && !isSchemaBound(o):
 			refused = sqlerr.New(4513, 2, word, name.String(), ref.String())
 		}
 	}
@@ -102,13 +103,13 @@ func starred(node ast.Statement) bool {
 }
 
 // boundTo is the name of a schema-bound module that refers to an object, or to a column of it; empty for none.
-func (d *ddl) boundTo(o *Object, c *Column) string {
-	for _, m := range d.sch.sorted() {
-		if m.ID == o.ID || !m.isSchemaBound() {
+func (d *ddl) boundTo(o *metadata.Object, c *metadata.Column) string {
+	for _, m := range d.sch.Sorted() {
+		if m.ID == o.ID || !isSchemaBound(m) {
 			continue
 		}
 		for _, r := range references(m) {
-			if found := d.sch.find(r.name.schema, r.name.name); found != nil && found.ID == o.ID && (c == nil || namesColumn(m, o, r.name, c)) {
+			if found := d.sch.Find(r.name.schema, r.name.name); found != nil && found.ID == o.ID && (c == nil || namesColumn(m, o, r.name, c)) {
 				return m.Name
 			}
 		}
@@ -117,7 +118,7 @@ func (d *ddl) boundTo(o *Object, c *Column) string {
 }
 
 // namesColumn tells whether a module's text names a column of a table: without a qualifier, or with a name of that table in the module.
-func namesColumn(m, table *Object, as objectName, c *Column) bool {
+func namesColumn(m, table *metadata.Object, as objectName, c *metadata.Column) bool {
 	_, node, err := parseModule(m)
 	if err != nil {
 		return false

@@ -8,6 +8,7 @@ import (
 
 	"github.com/sqlc-dev/teesql/ast"
 
+	"geosql.dev/operator/standin/metadata"
 	"geosql.dev/operator/standin/sqlerr"
 	"geosql.dev/operator/standin/tds"
 )
@@ -17,13 +18,13 @@ func (s *Session) transfer(ctx context.Context, n *ast.AlterSchemaStatement, w t
 	name, prefix := nameOf(n.ObjectName), ""
 	switch strings.ToLower(n.ObjectKind) {
 	case "type":
-		prefix = aliasTypePrefix
+		prefix = metadata.AliasTypePrefix
 	case "", "notspecified", "object":
 	default:
 		return unsupported("ALTER SCHEMA ... TRANSFER of " + n.ObjectKind)
 	}
 	return s.changeSchema(ctx, objectName{}, func(d *ddl) error {
-		target := d.sch.schemaByName(n.Name.Value)
+		target := d.sch.SchemaByName(n.Name.Value)
 		if target == nil {
 			return sqlerr.New(15151, 1, "alter", "schema", n.Name.Value)
 		}
@@ -34,7 +35,7 @@ func (s *Session) transfer(ctx context.Context, n *ast.AlterSchemaStatement, w t
 		if o == nil || o.Parent != 0 {
 			return sqlerr.New(15151, 1, "find", "object", name.name)
 		}
-		if err := s.require(ctx, Permission{Name: "CONTROL", Database: d.db, Schema: d.sch.schemaName(o), Object: o.Name, ObjectID: o.ID}); err != nil {
+		if err := s.require(ctx, Permission{Name: "CONTROL", Database: d.db, Schema: d.sch.SchemaName(o), Object: o.Name, ObjectID: o.ID}); err != nil {
 			return sqlerr.New(15151, 1, "find", "object", name.name)
 		}
 		if err := s.objectEvent(ctx, d, "ALTER", o); err != nil {
@@ -46,11 +47,11 @@ func (s *Session) transfer(ctx context.Context, n *ast.AlterSchemaStatement, w t
 		if d.boundTo(o, nil) != "" {
 			return sqlerr.New(15348, 1)
 		}
-		if d.sch.byName[objectKey(target.ID, o.Name)] != nil {
+		if d.sch.Named(target.ID, o.Name) != nil {
 			return sqlerr.New(15530, 1, "object", name.name)
 		}
-		for _, moved := range append(append([]*Object(nil), d.sch.children(o.ID)...), o) {
-			delete(d.sch.byName, objectKey(moved.Schema, moved.Name))
+		for _, moved := range append(append([]*metadata.Object(nil), d.sch.Children(o.ID)...), o) {
+			d.sch.Unname(moved)
 			moved.Schema = target.ID
 			if err := d.modify(moved); err != nil {
 				return err

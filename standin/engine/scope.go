@@ -7,6 +7,7 @@ import (
 
 	"github.com/sqlc-dev/teesql/ast"
 
+	"geosql.dev/operator/standin/metadata"
 	"geosql.dev/operator/standin/sqlerr"
 	"geosql.dev/operator/standin/sqltype"
 	"geosql.dev/operator/standin/xquery"
@@ -39,7 +40,7 @@ type source struct {
 	// name is what the FROM clause calls a table, for the messages of XQuery.
 	name    string
 	columns []*sourceColumn
-	object  *Object
+	object  *metadata.Object
 	space   int32
 	// view tells that it is a system view, whose rows have numbers as those of tables do.
 	view bool
@@ -68,7 +69,7 @@ type sourceColumn struct {
 	coercible bool
 	// collationName is what the collation is called, where it is not the column's own.
 	collationName string
-	column        *Column
+	column        *metadata.Column
 	// document is set for the column of nodes(): the SQL of the instance whose node the column is, with the name of the
 	// column that it is in, if any, and what the node is.
 	document, origin string
@@ -86,14 +87,14 @@ func (sc *scope) add(src *source) {
 	sc.sources = append(sc.sources, src)
 }
 
-func (src *source) addColumn(name, sql string, t sqltype.Type, nullable bool, collation string, c *Column) {
+func (src *source) addColumn(name, sql string, t sqltype.Type, nullable bool, collation string, c *metadata.Column) {
 	src.columns = append(src.columns, &sourceColumn{source: src, name: name, sql: sql, typ: t, nullable: nullable,
 		collation: collation, column: c})
 }
 
 // addOutput adds a column for an output of a query; its collation keeps the place that it has in the query before those of others
 // (docs/t-sql/statements/collation-precedence-transact-sql.md).
-func (src *source) addOutput(name, sql string, e expr, c *Column) {
+func (src *source) addOutput(name, sql string, e expr, c *metadata.Column) {
 	t := e.typ
 	if e.null {
 		t = sqltype.IntType

@@ -9,14 +9,11 @@ import (
 
 	"zombiezen.com/go/sqlite/sqlitex"
 
+	"geosql.dev/operator/standin/metadata"
 	"geosql.dev/operator/standin/sqlerr"
 	"geosql.dev/operator/standin/syntax"
 	"geosql.dev/operator/standin/tds"
 )
-
-// Scoped configurations are kept with a database's objects, so that they travel with it
-// (docs/relational-databases/system-catalog-views/sys-database-scoped-configurations-transact-sql.md, Remarks).
-const kindScopedConfiguration = "scoped"
 
 // secondaryConfiguration begins the names of what holds for secondaries.
 const secondaryConfiguration = "SECONDARY "
@@ -75,8 +72,8 @@ func scopedConfiguration(name string) syntax.ScopedConfiguration {
 
 // scope records a configuration; what is as it is by default has no record.
 func (d *ddl) scope(n *syntax.AlterScopedConfiguration) error {
-	o := &Object{ID: placementRow(kindScopedConfiguration, 0), Kind: kindScopedConfiguration, Name: kindScopedConfiguration, Created: time.Now().UTC(), Properties: map[string]string{}}
-	if list := d.sch.placed(kindScopedConfiguration); len(list) > 0 {
+	o := &metadata.Object{ID: metadata.PlacementRow(metadata.KindScopedConfiguration, 0), Kind: metadata.KindScopedConfiguration, Name: metadata.KindScopedConfiguration, Created: time.Now().UTC(), Properties: map[string]string{}}
+	if list := d.sch.Placed(metadata.KindScopedConfiguration); len(list) > 0 {
 		copied := *list[0]
 		copied.Properties = map[string]string{}
 		for name, value := range list[0].Properties {
@@ -95,9 +92,9 @@ func (d *ddl) scope(n *syntax.AlterScopedConfiguration) error {
 	return d.savePlacement(o)
 }
 
-// configured is the value of a configuration of the database that a schema is of.
-func (s *schema) configured(name string) string {
-	for _, o := range s.placed(kindScopedConfiguration) {
+// scopedValueOf is the value of a configuration of the database that a schema is of.
+func scopedValueOf(s *metadata.Catalog, name string) string {
+	for _, o := range s.Placed(metadata.KindScopedConfiguration) {
 		if v, set := o.Properties[name]; set {
 			return v
 		}
@@ -112,9 +109,9 @@ func scopedRecords(ctx context.Context, s *Session) ([]record, error) {
 	}
 	var out []record
 	for _, c := range syntax.ScopedConfigurations {
-		value := sch.configured(c.Name)
+		value := scopedValueOf(sch, c.Name)
 		rec := record{"configuration_id": c.ID, "name": c.Name, "value": scopedValue(value, c.Name), "is_value_default": value == c.Default}
-		if second := sch.configured(secondaryConfiguration + c.Name); second != "" {
+		if second := scopedValueOf(sch, secondaryConfiguration+c.Name); second != "" {
 			rec["value_for_secondary"] = scopedValue(second, c.Name)
 		}
 		out = append(out, rec)
@@ -139,12 +136,12 @@ func (t *writeTarget) verbose() bool {
 		return true
 	}
 	sch := t.db.catalogue(context.Background())
-	return t.db.Info().CompatibilityLevel >= verboseLevel && (sch == nil || sch.configured("VERBOSE_TRUNCATION_WARNINGS") == "ON")
+	return t.db.Info().CompatibilityLevel >= verboseLevel && (sch == nil || scopedValueOf(sch, "VERBOSE_TRUNCATION_WARNINGS") == "ON")
 }
 
 // identityStep is how many values of identity columns are reserved at once.
 func (s *Session) identityStep(db *Database) int64 {
-	if sch, err := s.schema(s.context(), db.ID()); err == nil && sch.configured("IDENTITY_CACHE") == "OFF" {
+	if sch, err := s.schema(s.context(), db.ID()); err == nil && scopedValueOf(sch, "IDENTITY_CACHE") == "OFF" {
 		return 0
 	}
 	return identityCache

@@ -9,6 +9,7 @@ import (
 
 	"github.com/sqlc-dev/teesql/ast"
 
+	"geosql.dev/operator/standin/metadata"
 	"geosql.dev/operator/standin/sqlerr"
 	"geosql.dev/operator/standin/tds"
 )
@@ -137,36 +138,36 @@ func (s *Session) selectInto(ctx context.Context, n *ast.SelectStatement, w tds.
 		return err
 	}
 	name := nameOf(n.Into)
-	table := &Table{NextColumn: 1, NextIndex: 2}
+	table := &metadata.Table{NextColumn: 1, NextIndex: 2}
 	identity := false
 	for i, c := range p.columns {
 		if c.Name == "" {
 			return sqlerr.New(1038, 5)
 		}
-		if table.column(c.Name) != nil {
+		if table.Column(c.Name) != nil {
 			return sqlerr.New(2705, 3, c.Name, name.name)
 		}
-		col := &Column{ID: int32(i + 1), Name: c.Name, Type: c.Type, Nullable: c.Nullable && !c.Identity, Collation: p.collations[i]}
+		col := &metadata.Column{ID: int32(i + 1), Name: c.Name, Type: c.Type, Nullable: c.Nullable && !c.Identity, Collation: p.collations[i]}
 		switch {
 		case counter.names(c.Name) && identity:
-			return sqlerr.New(8108, 1, name.name, table.identityColumn().Name)
+			return sqlerr.New(8108, 1, name.name, table.IdentityColumn().Name)
 		case counter.names(c.Name):
 			col.Identity, col.Nullable, identity = counter.identity, false, true
 			counter.at = i
 		case c.Identity && counter != nil:
 			return sqlerr.New(8108, 1, name.name, c.Name)
 		case c.Identity && !identity:
-			col.Identity, identity = &Identity{Seed: 1, Increment: 1}, true
+			col.Identity, identity = &metadata.Identity{Seed: 1, Increment: 1}, true
 		}
 		table.Columns = append(table.Columns, col)
 		table.NextColumn++
 	}
-	var obj *Object
+	var obj *metadata.Object
 	if err := s.changeSchema(ctx, name, func(d *ddl) error {
 		if err := d.place(name); err != nil {
 			return err
 		}
-		obj = d.newObject(name, kindTable)
+		obj = d.newObject(name, metadata.KindTable)
 		obj.Table = table
 		b := &tableBuilder{d: d, o: obj}
 		if n.On != nil {
@@ -188,7 +189,7 @@ func (s *Session) selectInto(ctx context.Context, n *ast.SelectStatement, w tds.
 }
 
 // copyRows inserts a query's rows into a table that was just made; identity values are kept.
-func (s *Session) copyRows(ctx context.Context, name objectName, obj *Object, p *plan, counter *identityInto) (int64, error) {
+func (s *Session) copyRows(ctx context.Context, name objectName, obj *metadata.Object, p *plan, counter *identityInto) (int64, error) {
 	var rows [][]any
 	err := s.queryPlan(ctx, p, func(values []any) error {
 		values = append([]any(nil), values...)

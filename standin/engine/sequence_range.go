@@ -5,98 +5,13 @@ package engine
 import (
 	"context"
 
+	"geosql.dev/operator/standin/metadata"
 	"geosql.dev/operator/standin/sqlerr"
 	"geosql.dev/operator/standin/sqltype"
 )
 
-// usualCache is the size of a cache that no statement gives a size to.
-const usualCache = 50
-
-// begin is where a sequence starts, or was told to go on.
-func (q *Sequence) begin() int64 {
-	if q.Restarted != nil {
-		return *q.Restarted
-	}
-	return q.Start
-}
-
-// after is the value that follows last; none does beyond the bounds, those of int64 included.
-func (q *Sequence) after(last int64) (next int64, ok bool) {
-	next = last + q.Increment
-	within := next > last == (q.Increment > 0)
-	return next, within && next >= q.Min && next <= q.Max
-}
-
-// next is the value that is given out behind last; cycled tells that the sequence began anew for it.
-func (q *Sequence) next(last int64, used bool) (next int64, cycled, ok bool) {
-	if !used {
-		return q.begin(), false, true
-	}
-	if next, ok = q.after(last); ok {
-		return next, false, true
-	}
-	return q.anew(), true, q.Cycle
-}
-
-// anew is the value that a sequence has after its last one when it cycles: not the one that it started with.
-func (q *Sequence) anew() int64 {
-	if q.Increment < 0 {
-		return q.Max
-	}
-	return q.Min
-}
-
-// stepsFrom is how many values follow v before the sequence ends. Differences of two int64 are right as uint64.
-func (q *Sequence) stepsFrom(v int64) uint64 {
-	if q.Increment < 0 {
-		return (uint64(v) - uint64(q.Min)) / -uint64(q.Increment)
-	}
-	return (uint64(q.Max) - uint64(v)) / uint64(q.Increment)
-}
-
-// span is the first and the last of size values behind last, and how often the sequence begins anew for them.
-func (q *Sequence) span(last int64, used bool, size int64) (first, end int64, cycles uint64, ok bool) {
-	first, cycled, ok := q.next(last, used)
-	if !ok {
-		return 0, 0, 0, false
-	}
-	if cycled {
-		cycles = 1
-	}
-	steps, from := uint64(size-1), first
-	if left := q.stepsFrom(first); steps > left {
-		if !q.Cycle {
-			return 0, 0, 0, false
-		}
-		from = q.anew()
-		steps -= left + 1
-		cycles++
-		// No size is as large as the number of values of a bigint, for which this is 0.
-		if whole := q.stepsFrom(from) + 1; whole != 0 {
-			cycles += steps / whole
-			steps %= whole
-		}
-	}
-	return first, from + int64(steps)*q.Increment, cycles, true
-}
-
-// scarce tells that a sequence has fewer values left than its cache takes at a time.
-func (q *Sequence) scarce(last int64, used bool) bool {
-	size := uint64(usualCache)
-	if q.CacheSize > 0 {
-		size = uint64(q.CacheSize)
-	}
-	if q.NoCache || size == 1 || q.Cycle {
-		return false
-	}
-	if used {
-		return q.stepsFrom(last) < size
-	}
-	return q.stepsFrom(q.begin()) < size-1
-}
-
-// variant is a value of a sequence as sql_variant.
-func (q *Sequence) variant(v int64) sqltype.Variant {
+// sequenceVariant is a value of a sequence as sql_variant.
+func sequenceVariant(q *metadata.Sequence, v int64) sqltype.Variant {
 	return sqltype.Variant{Type: q.Type, Value: countedValue(q.Type, v)}
 }
 
@@ -109,12 +24,12 @@ func sequenceRange(ctx context.Context, c *ProcCall) error {
 	if size <= 0 {
 		return sqlerr.New(11733, 1, "@range_size")
 	}
-	var o *Object
+	var o *metadata.Object
 	var space int32
 	if e := bindSafely(func() {
 		b := newBinder(ctx, s, c.Database.ID())
-		var sch *schema
-		if space, sch, o = b.resolve(name); o == nil || o.Kind != kindSequence {
+		var sch *metadata.Catalog
+		if space, sch, o = b.resolve(name); o == nil || o.Kind != metadata.KindSequence {
 			b.fail(208, name.String())
 		}
 		b.require("UPDATE", space, sch, o)
@@ -125,7 +40,7 @@ func sequenceRange(ctx context.Context, c *ProcCall) error {
 	var cycles uint64
 	err := s.draw(s.inst.DatabaseByID(space), o, func(last int64, used bool) (int64, error) {
 		var ok bool
-		if first, end, cycles, ok = o.Sequence.span(last, used, size); !ok {
+		if first, end, cycles, ok = o.Sequence.Span(last, used, size); !ok {
 			return 0, sqlerr.New(11732, 1, o.Name)
 		}
 		return end, nil
@@ -134,12 +49,12 @@ func sequenceRange(ctx context.Context, c *ProcCall) error {
 		return err
 	}
 	q := o.Sequence
-	c.SetOutput("@range_first_value", q.variant(first))
-	c.SetOutput("@range_last_value", q.variant(end))
+	c.SetOutput("@range_first_value", sequenceVariant(q, first))
+	c.SetOutput("@range_last_value", sequenceVariant(q, end))
 	c.SetOutput("@range_cycle_count", int64(cycles))
-	c.SetOutput("@sequence_increment", q.variant(q.Increment))
-	c.SetOutput("@sequence_min_value", q.variant(q.Min))
-	c.SetOutput("@sequence_max_value", q.variant(q.Max))
+	c.SetOutput("@sequence_increment", sequenceVariant(q, q.Increment))
+	c.SetOutput("@sequence_min_value", sequenceVariant(q, q.Min))
+	c.SetOutput("@sequence_max_value", sequenceVariant(q, q.Max))
 	return nil
 }
 

@@ -12,6 +12,7 @@ import (
 	"zombiezen.com/go/sqlite"
 	"zombiezen.com/go/sqlite/sqlitex"
 
+	"geosql.dev/operator/standin/metadata"
 	"geosql.dev/operator/standin/sqlerr"
 	"geosql.dev/operator/standin/sqltype"
 )
@@ -26,7 +27,7 @@ func (b *binder) nextValue(sc *scope, n *ast.NextValueForExpression) expr {
 	if o == nil {
 		b.fail(208, nameOf(n.SequenceName).String())
 	}
-	if o.Kind != kindSequence {
+	if o.Kind != metadata.KindSequence {
 		b.fail(11726, nameOf(n.SequenceName).String())
 	}
 	if !b.inDefault {
@@ -99,7 +100,7 @@ func (st *connState) nextOfSequence(args []sqlite.Value) (any, *sqlerr.Error) {
 	if err != nil {
 		return nil, asError(err)
 	}
-	o := sch.objects[id]
+	o := sch.Objects[id]
 	if o == nil || o.Sequence == nil {
 		return nil, sqlerr.New(208, 1, "")
 	}
@@ -127,10 +128,10 @@ type definition struct {
 	modified time.Time
 }
 
-func definitionOf(o *Object) definition { return definition{o.ID, o.Modified} }
+func definitionOf(o *metadata.Object) definition { return definition{o.ID, o.Modified} }
 
 // last is the value that a sequence has given out last; used is false before the first one.
-func (r *reached) last(conn *sqlite.Conn, o *Object) (value int64, used bool, err error) {
+func (r *reached) last(conn *sqlite.Conn, o *metadata.Object) (value int64, used bool, err error) {
 	r.mu.Lock()
 	value, used = r.values[definitionOf(o)]
 	r.mu.Unlock()
@@ -142,7 +143,7 @@ func (r *reached) last(conn *sqlite.Conn, o *Object) (value int64, used bool, er
 	return value, used, err
 }
 
-func (r *reached) take(o *Object, value int64) {
+func (r *reached) take(o *metadata.Object, value int64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.values == nil {
@@ -153,10 +154,10 @@ func (r *reached) take(o *Object, value int64) {
 
 // sequenceRecord tells of a sequence in sys.sequences
 // (docs/relational-databases/system-catalog-views/sys-sequences-transact-sql.md).
-func (s *Session) sequenceRecord(ctx context.Context, o *Object) record {
+func (s *Session) sequenceRecord(ctx context.Context, o *metadata.Object) record {
 	q := o.Sequence
 	rec := objectRecord(o)
-	rec["start_value"], rec["increment"], rec["minimum_value"], rec["maximum_value"] = q.variant(q.Start), q.variant(q.Increment), q.variant(q.Min), q.variant(q.Max)
+	rec["start_value"], rec["increment"], rec["minimum_value"], rec["maximum_value"] = sequenceVariant(q, q.Start), sequenceVariant(q, q.Increment), sequenceVariant(q, q.Min), sequenceVariant(q, q.Max)
 	rec["is_cycling"], rec["is_cached"] = q.Cycle, !q.NoCache
 	rec["system_type_id"], rec["user_type_id"], rec["precision"], rec["scale"] = q.Type.SystemTypeID(), q.Type.SystemTypeID(), q.Type.DisplayPrecision(), 0
 	if q.CacheSize > 0 {
@@ -172,17 +173,17 @@ func (s *Session) sequenceRecord(ctx context.Context, o *Object) record {
 	if err != nil {
 		return rec
 	}
-	_, _, more := q.next(last, used)
-	if rec["is_exhausted"], rec["current_value"] = !more, q.variant(q.begin()); used {
-		rec["current_value"], rec["last_used_value"] = q.variant(last), q.variant(last)
+	_, _, more := q.Next(last, used)
+	if rec["is_exhausted"], rec["current_value"] = !more, sequenceVariant(q, q.First()); used {
+		rec["current_value"], rec["last_used_value"] = sequenceVariant(q, last), sequenceVariant(q, last)
 	}
 	return rec
 }
 
-func (s *Session) nextSequenceValue(db *Database, o *Object) (next int64, err error) {
+func (s *Session) nextSequenceValue(db *Database, o *metadata.Object) (next int64, err error) {
 	err = s.draw(db, o, func(last int64, used bool) (int64, error) {
 		var ok bool
-		if next, _, ok = o.Sequence.next(last, used); !ok {
+		if next, _, ok = o.Sequence.Next(last, used); !ok {
 			return 0, sqlerr.New(11728, 1, o.Name)
 		}
 		return next, nil
@@ -191,7 +192,7 @@ func (s *Session) nextSequenceValue(db *Database, o *Object) (next int64, err er
 }
 
 // draw takes values of a sequence: take is told the last one that was given out, and gives the one that is to be the last.
-func (s *Session) draw(db *Database, o *Object, take func(last int64, used bool) (int64, error)) error {
+func (s *Session) draw(db *Database, o *metadata.Object, take func(last int64, used bool) (int64, error)) error {
 	if s.open[db.ID()] == nil && s.count > 0 {
 		if _, _, err := s.join(s.context(), db); err != nil {
 			return err

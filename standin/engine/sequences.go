@@ -9,6 +9,7 @@ import (
 	"github.com/shopspring/decimal"
 	"github.com/sqlc-dev/teesql/ast"
 
+	"geosql.dev/operator/standin/metadata"
 	"geosql.dev/operator/standin/sqlerr"
 	"geosql.dev/operator/standin/sqltype"
 	"geosql.dev/operator/standin/tds"
@@ -27,7 +28,7 @@ func (s *Session) createSequence(ctx context.Context, n *ast.CreateSequenceState
 	if strings.HasPrefix(name.name, "#") {
 		return sqlerr.New(11714, 1, name.name)
 	}
-	q := &Sequence{Type: sqltype.BigIntType, Increment: 1}
+	q := &metadata.Sequence{Type: sqltype.BigIntType, Increment: 1}
 	for _, opt := range n.SequenceOptions {
 		if o, ok := opt.(*ast.DataTypeSequenceOption); ok {
 			t, e := dataTypeOf(o.DataType, false)
@@ -57,53 +58,37 @@ func (s *Session) createSequence(ctx context.Context, n *ast.CreateSequenceState
 	if start != nil {
 		q.Start = *start
 	}
-	if err := q.check(name.name, q.Start); err != nil {
+	if err := q.Check(name.name, q.Start); err != nil {
 		return err
 	}
 	err := s.changeSchema(ctx, name, func(d *ddl) error {
 		if err := d.place(name); err != nil {
 			return err
 		}
-		o := d.newObject(name, kindSequence)
+		o := d.newObject(name, metadata.KindSequence)
 		o.Sequence = q
 		return d.save(o)
 	})
 	if err != nil {
 		return err
 	}
-	return q.warn(w, name.name, 0, false)
+	return warnOfCache(q, w, name.name, 0, false)
 }
 
-// warn tells of a cache of one value, which is none, and of one that is larger than what the sequence has left.
-func (q *Sequence) warn(w tds.Writer, name string, last int64, used bool) error {
+// warnOfCache tells of a cache of one value, which is none, and of one that is larger than what the sequence has left.
+func warnOfCache(q *metadata.Sequence, w tds.Writer, name string, last int64, used bool) error {
 	switch {
 	case q.CacheSize == 1:
 		return w.Message(sqlerr.New(11707, 1, name))
-	case q.scarce(last, used):
+	case q.NearsEnd(last, used):
 		return w.Message(sqlerr.New(11729, 1, name))
-	}
-	return nil
-}
-
-// check judges what a sequence is to be and the value that it is to go on from
-// (docs/t-sql/statements/create-sequence-transact-sql.md, Arguments).
-func (q *Sequence) check(name string, start int64) error {
-	switch {
-	case q.Increment == 0:
-		return sqlerr.New(11700, 1, name)
-	case q.Min >= q.Max:
-		return sqlerr.New(11705, 1, name)
-	case start < q.Min || start > q.Max:
-		return sqlerr.New(11703, 1, name)
-	case decimal.NewFromInt(q.Increment).Abs().GreaterThan(decimal.NewFromInt(q.Max).Sub(decimal.NewFromInt(q.Min))):
-		return sqlerr.New(11701, 1, name)
 	}
 	return nil
 }
 
 // sequenceArgument is the value of an option: 11708 for one that the sequence's type does not have, 11700 and 11706 for an increment and a cache of
 // zero, which no other option makes good.
-func (s *Session) sequenceArgument(ctx context.Context, q *Sequence, name, kind string, value ast.ScalarExpression) (int64, error) {
+func (s *Session) sequenceArgument(ctx context.Context, q *metadata.Sequence, name, kind string, value ast.ScalarExpression) (int64, error) {
 	v, err := s.evaluate(ctx, value, sqltype.DecimalOf(38, 4))
 	if err != nil {
 		return 0, err
@@ -131,15 +116,15 @@ func (s *Session) sequenceArgument(ctx context.Context, q *Sequence, name, kind 
 // alterSequence is ALTER SEQUENCE (docs/t-sql/statements/alter-sequence-transact-sql.md).
 func (s *Session) alterSequence(ctx context.Context, n *ast.AlterSequenceStatement, w tds.Writer) error {
 	name := nameOf(n.Name)
-	var q Sequence
+	var q metadata.Sequence
 	var last int64
 	used := false
 	err := s.changeSchema(ctx, name, func(d *ddl) error {
 		o := d.lookUp(name)
-		if o == nil || o.Kind != kindSequence {
+		if o == nil || o.Kind != metadata.KindSequence {
 			return sqlerr.New(15151, 1, "alter", "sequence", name.String())
 		}
-		p := Permission{Name: "ALTER", Database: d.db, Schema: d.sch.schemaName(o), Object: o.Name, ObjectID: o.ID}
+		p := Permission{Name: "ALTER", Database: d.db, Schema: d.sch.SchemaName(o), Object: o.Name, ObjectID: o.ID}
 		if err := s.require(ctx, p); err != nil {
 			return err
 		}
@@ -157,7 +142,7 @@ func (s *Session) alterSequence(ctx context.Context, n *ast.AlterSequenceStateme
 		if restart != nil {
 			q.Restarted, used = restart, false
 		}
-		if err := q.checkAltered(o, restart != nil, last, used); err != nil {
+		if err := q.CheckAltered(o, restart != nil, last, used); err != nil {
 			return err
 		}
 		if used {
@@ -174,34 +159,11 @@ func (s *Session) alterSequence(ctx context.Context, n *ast.AlterSequenceStateme
 	if err != nil {
 		return err
 	}
-	return q.warn(w, name.name, last, used)
-}
-
-// checkAltered judges what a sequence is to become: without RESTART its current value has to be one of it (11704), and bounds are not changed
-// to such as have no room for its start (11703; docs/t-sql/statements/alter-sequence-transact-sql.md, Remarks).
-func (q *Sequence) checkAltered(o *Object, restarted bool, last int64, used bool) error {
-	start, current := q.Min, q.begin()
-	if restarted {
-		start = current
-	}
-	if err := q.check(o.Name, start); err != nil || restarted {
-		return err
-	}
-	if used {
-		current = last
-	}
-	raised, lowered := q.Min != o.Sequence.Min && q.Start < q.Min, q.Max != o.Sequence.Max && q.Start > q.Max
-	switch {
-	case current < q.Min || current > q.Max:
-		return sqlerr.New(11704, 1, current, o.Name)
-	case q.Increment > 0 && raised, q.Increment < 0 && lowered:
-		return sqlerr.New(11703, 1, o.Name)
-	}
-	return nil
+	return warnOfCache(&q, w, name.name, last, used)
 }
 
 // sequenceOption sets an option of CREATE SEQUENCE or ALTER SEQUENCE; start is the value of START WITH or RESTART.
-func (s *Session) sequenceOption(ctx context.Context, q *Sequence, name string, opt any, start **int64) error {
+func (s *Session) sequenceOption(ctx context.Context, q *metadata.Sequence, name string, opt any, start **int64) error {
 	lo, hi := wholeBounds(q.Type)
 	kind, none := "", false
 	var value *int64

@@ -10,6 +10,7 @@ import (
 	"github.com/sqlc-dev/teesql/ast"
 
 	"geosql.dev/operator/standin/builtin"
+	"geosql.dev/operator/standin/metadata"
 	"geosql.dev/operator/standin/sqlerr"
 	"geosql.dev/operator/standin/sqltype"
 	"geosql.dev/operator/standin/syntax"
@@ -116,7 +117,7 @@ type frame struct {
 	procedure string
 	objectID  int32
 	// module is the one of the database that runs, or the view or inline function that is bound: where names without a schema are looked for.
-	module *Object
+	module *metadata.Object
 	// nullsEqual says that the module was made under ANSI_NULLS OFF, which stays with it.
 	nullsEqual bool
 	status     int32
@@ -129,7 +130,7 @@ type frame struct {
 	result  any
 	table   bool
 	// changed are the rows of the OUTPUT clause of a change that the running INSERT takes.
-	changed *Object
+	changed *metadata.Object
 	// cursors are the local ones.
 	cursors map[string]*cursor
 }
@@ -140,7 +141,7 @@ type variable struct {
 	typ   sqltype.Type
 	value any
 	// table is set for a table variable, tableType for one of a type of CREATE TYPE, readOnly for a parameter.
-	table, tableType *Object
+	table, tableType *metadata.Object
 	readOnly         bool
 	// isCursor is set for a variable of type cursor, cursor when it has one.
 	isCursor bool
@@ -222,7 +223,7 @@ func (s *Session) enter(ctx context.Context, db *Database) error {
 }
 
 // moduleFrame is the frame in which a module of users runs, without its arguments.
-func (s *Session) moduleFrame(o *Object, batch *syntax.Batch) *frame {
+func (s *Session) moduleFrame(o *metadata.Object, batch *syntax.Batch) *frame {
 	f := &frame{variables: map[string]*variable{}, batch: batch, procedure: o.Name, objectID: o.ID, nullsEqual: o.AnsiNullsOff, depth: s.nest}
 	if o.ID > 0 { // else temporary: it is in no schema of the database
 		f.module = o

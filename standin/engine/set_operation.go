@@ -8,6 +8,7 @@ import (
 
 	"github.com/sqlc-dev/teesql/ast"
 
+	"geosql.dev/operator/standin/metadata"
 	"geosql.dev/operator/standin/sqltype"
 )
 
@@ -35,7 +36,7 @@ func (b *binder) combine(sc *scope, q *ast.BinaryQueryExpression, left, right bo
 		if k := t.Kind; !q.All && (k == sqltype.XML || k == sqltype.Text || k == sqltype.NText || k == sqltype.Image) {
 			b.fail(5335, k)
 		}
-		e := expr{sql: columnName(int32(i + 1)), typ: t, nullable: anyNullable([]expr{lo, ro}, pair), null: lo.null && ro.null}
+		e := expr{sql: metadata.ColumnName(int32(i + 1)), typ: t, nullable: anyNullable([]expr{lo, ro}, pair), null: lo.null && ro.null}
 		if t.Kind.IsCharacter() {
 			if q.All {
 				b.collateResult("UNION ALL", t, lo, ro)
@@ -82,7 +83,7 @@ func (b *binder) orderOfSet(n ast.ScalarExpression, outputs []output) (e expr, p
 
 // asColumn is an output as its query's consumer sees it.
 func asColumn(e expr, i int) expr {
-	e.sql = columnName(int32(i + 1))
+	e.sql = metadata.ColumnName(int32(i + 1))
 	e.hasLit, e.lit, e.param, e.free, e.aggregate, e.window = false, nil, 0, nil, false, false
 	if e.null {
 		e.typ = sqltype.IntType

@@ -9,6 +9,7 @@ import (
 
 	"github.com/sqlc-dev/teesql/ast"
 
+	"geosql.dev/operator/standin/metadata"
 	"geosql.dev/operator/standin/sqlerr"
 	"geosql.dev/operator/standin/sqltype"
 	"geosql.dev/operator/standin/tds"
@@ -214,11 +215,11 @@ func (s *Session) setIdentityInsert(ctx context.Context, n *ast.SetIdentityInser
 	name := nameOf(n.Table)
 	b := newBinder(ctx, s, s.db.ID())
 	var space int32
-	var sch *schema
-	var o *Object
+	var sch *metadata.Catalog
+	var o *metadata.Object
 	if e := bindSafely(func() {
 		space, sch, o = b.tableToWrite(name, 1088)
-		if o.Table.identityColumn() == nil {
+		if o.Table.IdentityColumn() == nil {
 			b.fail(8106, name.String())
 		}
 		b.require("ALTER", space, sch, o)
@@ -234,8 +235,8 @@ func (s *Session) setIdentityInsert(ctx context.Context, n *ast.SetIdentityInser
 		if db := s.inst.DatabaseByID(s.settings.identityDB); db != nil {
 			other = db.Name()
 			if osch, err := s.schema(ctx, db.ID()); err == nil {
-				if x := osch.objects[s.settings.identityInto]; x != nil {
-					schemaName, table = osch.schemaName(x), x.Name
+				if x := osch.Objects[s.settings.identityInto]; x != nil {
+					schemaName, table = osch.SchemaName(x), x.Name
 				}
 			}
 		}

@@ -13,6 +13,7 @@ import (
 
 	"geosql.dev/operator/standin/aggregate"
 	"geosql.dev/operator/standin/builtin"
+	"geosql.dev/operator/standin/metadata"
 	"geosql.dev/operator/standin/sqlerr"
 	"geosql.dev/operator/standin/sqltype"
 	"geosql.dev/operator/standin/storage"
@@ -62,7 +63,7 @@ func registerFunctions(conn *sqlite.Conn, st *connState) error {
 		{"tsql_collided", -1, false, st.collided},
 		{"tsql_notnull", 3, false, st.notNull},
 		{"tsql_known", 1, false, st.knowsInstance},
-		{"tsql_partition", 3, true, st.partition},
+		{"tsql_partition", 3, true, metadata.BoundsBefore},
 		{"tsql_like", 4, true, st.like},
 		{"tsql_one", 2, false, st.one},
 		{"tsql_store", 4, false, st.store},

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"geosql.dev/operator/standin/metadata"
 	"geosql.dev/operator/standin/sqlerr"
 	"geosql.dev/operator/standin/storage"
 	"geosql.dev/operator/standin/storage/disk"
@@ -34,8 +35,8 @@ func (s *Session) standbyFile(o syntax.RestoreOptions) (string, error) {
 	if !filepath.IsAbs(name) {
 		name = filepath.Join(s.inst.config.BackupDir, name)
 	}
-	file := File{PhysicalName: name}
-	if err := s.inst.checkPaths([]File{file}); err != nil {
+	file := metadata.File{PhysicalName: name}
+	if err := s.inst.checkPaths([]metadata.File{file}); err != nil {
 		return "", err
 	}
 	path := s.inst.placeOf(file)

@@ -16,6 +16,7 @@ import (
 	"sync"
 	"time"
 
+	"geosql.dev/operator/standin/metadata"
 	"geosql.dev/operator/standin/storage"
 	"geosql.dev/operator/standin/tds"
 )
@@ -222,12 +223,12 @@ func (inst *Instance) storageOptions(name string) storage.Options {
 	return storage.Options{Name: name, Prepare: inst.prepareConn, Forget: inst.conns.forget, SegmentBytes: inst.config.SegmentBytes, MaxLogBytes: inst.config.MaxLogBytes}
 }
 
-func (inst *Instance) systemFiles(name string) []File {
+func (inst *Instance) systemFiles(name string) []metadata.File {
 	logName := map[string]string{"master": "mastlog", "model": "modellog", "msdb": "MSDBLog", "tempdb": "templog"}[name]
 	data := map[string]string{"master": "master.mdf", "model": "model.mdf", "msdb": "MSDBData.mdf", "tempdb": "tempdb.mdf"}[name]
 	logical := map[string]string{"master": "master", "model": "modeldev", "msdb": "MSDBData", "tempdb": "tempdev"}[name]
 	logFile := logName + ".ldf"
-	return []File{
+	return []metadata.File{
 		{ID: 1, LogicalName: logical, PhysicalName: filepath.Join(inst.config.DataDir, data), SizePages: 1024, MaxSizePages: -1, Growth: 8192},
 		{ID: 2, Log: true, LogicalName: logName, PhysicalName: filepath.Join(inst.config.DataDir, logFile), SizePages: 1024, MaxSizePages: 268435456, Growth: 8192},
 	}

@@ -6,6 +6,7 @@ import (
 	"context"
 	"strings"
 
+	"geosql.dev/operator/standin/metadata"
 	"geosql.dev/operator/standin/sqlerr"
 	"geosql.dev/operator/standin/syntax"
 )
@@ -26,7 +27,7 @@ func setProcedureOption(ctx context.Context, c *ProcCall) error {
 	return c.Session.changeSchema(ctx, name, func(d *ddl) error {
 		o := d.lookUp(name)
 		switch {
-		case o == nil || o.Kind != kindProcedure:
+		case o == nil || o.Kind != metadata.KindProcedure:
 			return sqlerr.New(15165, 1, c.String("@ProcName"))
 		case d.db == nil || d.db.ID() != 1 || o.Schema != 1:
 			return sqlerr.New(15398, 1)
@@ -64,9 +65,9 @@ func (inst *Instance) startProcedures(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	for _, o := range sch.objects {
-		if o.Kind == kindProcedure && o.Properties[startupOption] != "" {
-			go inst.startProcedure(sch.schemaName(o), o.Name)
+	for _, o := range sch.Objects {
+		if o.Kind == metadata.KindProcedure && o.Properties[startupOption] != "" {
+			go inst.startProcedure(sch.SchemaName(o), o.Name)
 		}
 	}
 	return nil

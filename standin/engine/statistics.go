@@ -10,23 +10,11 @@ import (
 
 	"github.com/sqlc-dev/teesql/ast"
 
+	"geosql.dev/operator/standin/metadata"
 	"geosql.dev/operator/standin/sqlerr"
 	"geosql.dev/operator/standin/sqltype"
 	"geosql.dev/operator/standin/tds"
 )
-
-// Statistic is a statistics object of CREATE STATISTICS: its definition, and when it was brought up to date last. What it would
-// tell the optimiser is SQLite's matter.
-type Statistic struct {
-	// ID is its stats_id, which it shares the numbers of index_id for.
-	ID          int32     `json:"id"`
-	Name        string    `json:"name"`
-	Columns     []int32   `json:"columns"`
-	Filter      string    `json:"filter,omitempty"`
-	NoRecompute bool      `json:"noRecompute,omitempty"`
-	AutoDrop    bool      `json:"autoDrop,omitempty"`
-	Updated     time.Time `json:"updated"`
-}
 
 // installStatistics registers the statements of docs/t-sql/statements/create-statistics-transact-sql.md,
 // update-statistics-transact-sql.md and drop-statistics-transact-sql.md.
@@ -101,10 +89,10 @@ func (s *Session) createStatistics(ctx context.Context, n *ast.CreateStatisticsS
 		if err != nil {
 			return err
 		}
-		if o.Table.hasStatistics(n.Name.Value) {
+		if o.Table.HasStatistics(n.Name.Value) {
 			return sqlerr.New(1927, 1, name.String(), n.Name.Value)
 		}
-		st := &Statistic{Name: n.Name.Value, Updated: time.Now().UTC(), NoRecompute: simpleStatisticsOption(n.StatisticsOptions, "NoRecompute")}
+		st := &metadata.Statistic{Name: n.Name.Value, Updated: time.Now().UTC(), NoRecompute: simpleStatisticsOption(n.StatisticsOptions, "NoRecompute")}
 		for _, opt := range n.StatisticsOptions {
 			if on, ok := opt.(*ast.OnOffStatisticsOption); ok && on.OptionKind == "AutoDrop" {
 				st.AutoDrop = on.OptionState == "On"
@@ -112,7 +100,7 @@ func (s *Session) createStatistics(ctx context.Context, n *ast.CreateStatisticsS
 		}
 		for _, ref := range n.Columns {
 			parts := identifiers(ref.MultiPartIdentifier)
-			c := o.Table.column(parts[len(parts)-1])
+			c := o.Table.Column(parts[len(parts)-1])
 			if c == nil {
 				return sqlerr.New(1911, 1, parts[len(parts)-1])
 			}
@@ -135,12 +123,6 @@ func (s *Session) createStatistics(ctx context.Context, n *ast.CreateStatisticsS
 	})
 }
 
-// hasStatistics tells whether statistics, those of indexes among them, have a name already.
-func (t *Table) hasStatistics(name string) bool {
-	return slices.ContainsFunc(t.Indexes, func(i *Index) bool { return strings.EqualFold(i.Name, name) }) ||
-		slices.ContainsFunc(t.Statistics, func(st *Statistic) bool { return strings.EqualFold(st.Name, name) })
-}
-
 func (s *Session) updateStatistics(ctx context.Context, n *ast.UpdateStatisticsStatement, _ tds.Writer) error {
 	if word := refusedStatisticsOption(n.StatisticsOptions); word != "" {
 		return unsupported("UPDATE STATISTICS WITH " + word)
@@ -153,7 +135,7 @@ func (s *Session) updateStatistics(ctx context.Context, n *ast.UpdateStatisticsS
 		}
 		wanted := map[string]bool{}
 		for _, id := range n.SubElements {
-			if !o.Table.hasStatistics(id.Value) {
+			if !o.Table.HasStatistics(id.Value) {
 				return sqlerr.New(2767, 1, id.Value)
 			}
 			wanted[lower(id.Value)] = true
@@ -195,29 +177,18 @@ func (s *Session) dropStatistics(ctx context.Context, n *ast.DropStatisticsState
 			if err != nil {
 				return missing
 			}
-			at := slices.IndexFunc(o.Table.Statistics, func(st *Statistic) bool { return strings.EqualFold(st.Name, name) })
+			at := slices.IndexFunc(o.Table.Statistics, func(st *metadata.Statistic) bool { return strings.EqualFold(st.Name, name) })
 			switch {
 			case at >= 0:
 				o.Table.Statistics = slices.Delete(slices.Clone(o.Table.Statistics), at, at+1)
 				return d.save(o)
-			case o.Table.hasStatistics(name):
+			case o.Table.HasStatistics(name):
 				return sqlerr.New(3739, 1, "DROP", full.String())
 			}
 			return missing
 		})
 		if err != nil {
 			return err
-		}
-	}
-	return nil
-}
-
-// statisticsOn refuses a change of a column that statistics of CREATE STATISTICS are of
-// (docs/t-sql/statements/alter-table-transact-sql.md, ALTER COLUMN and DROP COLUMN).
-func (t *Table) statisticsOn(c *Column) error {
-	for _, st := range t.Statistics {
-		if slices.Contains(st.Columns, c.ID) {
-			return sqlerr.New(5074, 1, "statistics", st.Name, "column", c.Name)
 		}
 	}
 	return nil
@@ -234,7 +205,7 @@ func statisticsRecords(ctx context.Context, s *Session) ([]record, error) {
 		return nil, err
 	}
 	var out []record
-	add := func(o *Object, id int32, name, filter string, more record) {
+	add := func(o *metadata.Object, id int32, name, filter string, more record) {
 		rec := record{"object_id": o.ID, "name": name, "stats_id": id, "auto_created": false, "has_filter": filter != "", "is_temporary": false,
 			"is_incremental": false, "has_persisted_sample": false, "stats_generation_method": 0, "stats_generation_method_desc": "Sort based statistics", "auto_drop": false}
 		if filter != "" {
@@ -246,7 +217,7 @@ func statisticsRecords(ctx context.Context, s *Session) ([]record, error) {
 		out = append(out, rec)
 	}
 	for _, o := range list {
-		if o.Kind != kindTable {
+		if o.Kind != metadata.KindTable {
 			continue
 		}
 		for _, i := range o.Table.Indexes {
@@ -266,11 +237,11 @@ func statisticsColumnRecords(ctx context.Context, s *Session) ([]record, error) 
 		return nil, err
 	}
 	var out []record
-	add := func(o *Object, id int32, n int, column int32) {
+	add := func(o *metadata.Object, id int32, n int, column int32) {
 		out = append(out, record{"object_id": o.ID, "stats_id": id, "stats_column_id": n + 1, "column_id": column})
 	}
 	for _, o := range list {
-		if o.Kind != kindTable {
+		if o.Kind != metadata.KindTable {
 			continue
 		}
 		for _, i := range o.Table.Indexes {

@@ -9,16 +9,17 @@ import (
 
 	"github.com/sqlc-dev/teesql/ast"
 
+	"geosql.dev/operator/standin/metadata"
 	"geosql.dev/operator/standin/sqlerr"
 	"geosql.dev/operator/standin/tds"
 )
 
 // switchSide is the source or the target of ALTER TABLE ... SWITCH: a table, or one partition of one.
 type switchSide struct {
-	o *Object
+	o *metadata.Object
 	// number is the partition, 0 of a table that has none; function what divides the table then.
 	number   int
-	function *PartitionFunction
+	function *metadata.PartitionFunction
 }
 
 // switchTable is ALTER TABLE ... SWITCH (docs/t-sql/statements/alter-table-transact-sql.md, SWITCH). Where SQL Server gives pages to
@@ -37,7 +38,7 @@ func (s *Session) switchTable(ctx context.Context, n *ast.AlterTableSwitchStatem
 		numbers[i] = number
 	}
 	var warnings []*sqlerr.Error
-	err := s.changeTable(ctx, n.SchemaObjectName, "SWITCH", func(d *ddl, o *Object) error {
+	err := s.changeTable(ctx, n.SchemaObjectName, "SWITCH", func(d *ddl, o *metadata.Object) error {
 		target, err := d.switchTarget(name, other)
 		if err != nil {
 			return err
@@ -46,8 +47,8 @@ func (s *Session) switchTable(ctx context.Context, n *ast.AlterTableSwitchStatem
 			return sqlerr.New(4955, 1, name, other)
 		}
 		sw := &switching{d: d}
-		for i, table := range []*Object{o, target} {
-			side, err := d.sch.switchSide(table, numbers[i])
+		for i, table := range []*metadata.Object{o, target} {
+			side, err := sideOf(d.sch, table, numbers[i])
 			if err != nil {
 				return err
 			}
@@ -95,7 +96,7 @@ func (s *Session) switchedPartition(ctx context.Context, node ast.ScalarExpressi
 }
 
 // switchTarget is the table that rows go to.
-func (d *ddl) switchTarget(source, name objectName) (*Object, error) {
+func (d *ddl) switchTarget(source, name objectName) (*metadata.Object, error) {
 	if name.database != "" && !strings.EqualFold(name.database, d.db.Name()) {
 		other := d.s.inst.Database(name.database)
 		if other == nil {
@@ -103,21 +104,21 @@ func (d *ddl) switchTarget(source, name objectName) (*Object, error) {
 		}
 		return nil, sqlerr.New(4948, 1, source, d.db.Name(), name, other.Name())
 	}
-	if o := d.lookUp(name); o != nil && o.Kind != kindTable {
+	if o := d.lookUp(name); o != nil && o.Kind != metadata.KindTable {
 		return nil, sqlerr.New(4949, 1, name)
 	}
 	return d.tableForDDL(name, 4902)
 }
 
-// switchSide is a table, or the partition that a number says.
-func (s *schema) switchSide(o *Object, number *int64) (switchSide, error) {
-	_, f := s.schemeOf(o.Table.Place.space())
+// sideOf is a table, or the partition that a number says.
+func sideOf(s *metadata.Catalog, o *metadata.Object, number *int64) (switchSide, error) {
+	_, f := s.SchemeOf(o.Table.Place.DataSpace())
 	switch {
 	case f == nil:
 		return switchSide{o: o}, nil
 	case number == nil:
 		return switchSide{}, sqlerr.New(4911, 1, o.Name)
-	case *number < 1 || *number > int64(f.fanout()):
+	case *number < 1 || *number > int64(f.Fanout()):
 		return switchSide{}, sqlerr.New(4950, 1, *number, o.Name)
 	}
 	return switchSide{o: o, number: int(*number), function: f}, nil
@@ -144,13 +145,13 @@ func (sw *switching) rows(side switchSide) string {
 	if side.number == 0 {
 		return "1"
 	}
-	return sw.d.sch.inPartitions(side.o, []int{side.number})
+	return sw.d.sch.InPartitions(side.o, []int{side.number})
 }
 
 // empty refuses a target that has rows.
 func (sw *switching) empty() error {
 	found := false
-	if err := sw.d.find("SELECT 1 FROM main."+sw.to.o.storageName()+" WHERE "+sw.rows(sw.to)+" LIMIT 1", &found); err != nil || !found {
+	if err := sw.d.find("SELECT 1 FROM main."+sw.to.o.StorageName()+" WHERE "+sw.rows(sw.to)+" LIMIT 1", &found); err != nil || !found {
 		return err
 	}
 	if sw.to.number > 0 {
@@ -164,7 +165,7 @@ func (sw *switching) move() error {
 	from, to := storedColumns(sw.from.o), storedColumns(sw.to.o)
 	var read, written []string
 	for i := range from {
-		read, written = append(read, columnName(from[i].ID)), append(written, columnName(to[i].ID))
+		read, written = append(read, metadata.ColumnName(from[i].ID)), append(written, metadata.ColumnName(to[i].ID))
 	}
 	if st := sw.d.s.inst.conns.of(sw.d.conn); st != nil {
 		st.quiet = true
@@ -172,9 +173,9 @@ func (sw *switching) move() error {
 	}
 	before := sw.d.s.target
 	defer func() { sw.d.s.target = before }()
-	source, where := "main."+sw.from.o.storageName(), " WHERE "+sw.rows(sw.from)
+	source, where := "main."+sw.from.o.StorageName(), " WHERE "+sw.rows(sw.from)
 	sw.d.s.target = sw.d.target(sw.to.o, "INSERT")
-	err := sw.d.exec(fmt.Sprintf("INSERT INTO main.%s (%s) SELECT %s FROM %s%s", sw.to.o.storageName(), strings.Join(written, ","), strings.Join(read, ","), source, where))
+	err := sw.d.exec(fmt.Sprintf("INSERT INTO main.%s (%s) SELECT %s FROM %s%s", sw.to.o.StorageName(), strings.Join(written, ","), strings.Join(read, ","), source, where))
 	if err != nil {
 		return sw.d.stepError(err)
 	}

@@ -5,6 +5,7 @@ package engine
 import (
 	"strings"
 
+	"geosql.dev/operator/standin/metadata"
 	"geosql.dev/operator/standin/sqlerr"
 	"geosql.dev/operator/standin/sqltype"
 )
@@ -46,20 +47,10 @@ func (sw *switching) columns() error {
 	return nil
 }
 
-// ordinal is the place of a column among a table's, -1 for none.
-func (t *Table) ordinal(id int32) int {
-	for i, c := range t.Columns {
-		if c.ID == id {
-			return i
-		}
-	}
-	return -1
-}
-
 // divided refuses two partitioned tables that different columns divide.
 func (sw *switching) divided() error {
 	from, to := sw.from.o, sw.to.o
-	if sw.from.number > 0 && sw.to.number > 0 && from.Table.ordinal(from.Table.Place.Column) != to.Table.ordinal(to.Table.Place.Column) {
+	if sw.from.number > 0 && sw.to.number > 0 && from.Table.Ordinal(from.Table.Place.Column) != to.Table.Ordinal(to.Table.Place.Column) {
 		return sqlerr.New(4953, 1, from.Name, to.Name)
 	}
 	return nil
@@ -71,18 +62,18 @@ func (sw *switching) alignedIndexes() error {
 	words := map[bool]string{true: "partitioned", false: "not partitioned"}
 	for _, side := range []switchSide{sw.from, sw.to} {
 		for _, i := range side.o.Table.Indexes {
-			_, f := sw.d.sch.schemeOf(i.Place.space())
+			_, f := sw.d.sch.SchemeOf(i.Place.DataSpace())
 			own := side.function
 			switch {
 			case (f == nil) != (own == nil):
 				return sqlerr.New(4906, 1, verb, "table", side.o.Name, words[own != nil], i.Name, words[f != nil])
-			case f == nil || sw.d.sch.aligned(i.Place, side.o.Table.Place):
+			case f == nil || sw.d.sch.Aligned(i.Place, side.o.Table.Place):
 			case i.Place.Column != side.o.Table.Place.Column:
 				return sqlerr.New(4912, 1, verb, "table", side.o.Name, i.Name)
 			case f.Type != own.Type:
 				return sqlerr.New(4915, 1, verb, "table", side.o.Name, i.Name)
-			case f.fanout() != own.fanout():
-				return sqlerr.New(4907, 1, verb, "table", side.o.Name, own.fanout(), i.Name, f.fanout())
+			case f.Fanout() != own.Fanout():
+				return sqlerr.New(4907, 1, verb, "table", side.o.Name, own.Fanout(), i.Name, f.Fanout())
 			default:
 				return sqlerr.New(4908, 1, verb, "table", side.o.Name, i.Name)
 			}
@@ -91,19 +82,10 @@ func (sw *switching) alignedIndexes() error {
 	return nil
 }
 
-func (t *Table) clusteredIndex() *Index {
-	for _, i := range t.Indexes {
-		if i.Clustered {
-			return i
-		}
-	}
-	return nil
-}
-
 // indexes refuses a target with an index that the source has not.
 func (sw *switching) indexes() error {
 	from, to := sw.from.o, sw.to.o
-	a, b := from.Table.clusteredIndex(), to.Table.clusteredIndex()
+	a, b := from.Table.ClusteredIndex(), to.Table.ClusteredIndex()
 	switch {
 	case a != nil && b == nil:
 		return sqlerr.New(4913, 1, from.Name, a.Name, to.Name)
@@ -129,24 +111,24 @@ func (sw *switching) indexes() error {
 }
 
 // sameIndex is the source's index that is as one of the target; nil when there is none.
-func (sw *switching) sameIndex(want *Index) *Index {
+func (sw *switching) sameIndex(want *metadata.Index) *metadata.Index {
 	from, to := sw.from.o.Table, sw.to.o.Table
-	same := func(i *Index) bool {
+	same := func(i *metadata.Index) bool {
 		if i.Unique != want.Unique || i.Clustered != want.Clustered || i.PrimaryKey != want.PrimaryKey || (i.Constraint != 0) != (want.Constraint != 0) || i.IgnoreDup != want.IgnoreDup ||
 			i.Disabled != want.Disabled || i.Filter != want.Filter || len(i.Keys) != len(want.Keys) || len(i.Included) != len(want.Included) {
 			return false
 		}
 		for at, k := range i.Keys {
-			if from.ordinal(k.Column) != to.ordinal(want.Keys[at].Column) || k.Descending != want.Keys[at].Descending {
+			if from.Ordinal(k.Column) != to.Ordinal(want.Keys[at].Column) || k.Descending != want.Keys[at].Descending {
 				return false
 			}
 		}
 		included := map[int]bool{}
 		for _, id := range i.Included {
-			included[from.ordinal(id)] = true
+			included[from.Ordinal(id)] = true
 		}
 		for _, id := range want.Included {
-			if !included[to.ordinal(id)] {
+			if !included[to.Ordinal(id)] {
 				return false
 			}
 		}
@@ -163,13 +145,13 @@ func (sw *switching) sameIndex(want *Index) *Index {
 // foreignKeys refuses a source that is referred to, and a target with a foreign key that the source has not.
 func (sw *switching) foreignKeys() error {
 	from, to := sw.from.o, sw.to.o
-	for _, fk := range sw.d.sch.objects {
+	for _, fk := range sw.d.sch.Objects {
 		if fk.ForeignKey != nil && fk.ForeignKey.Referenced == from.ID && !fk.Disabled {
 			return sqlerr.New(4967, 1, from.Name, fk.Name)
 		}
 	}
-	for _, fk := range sw.d.sch.children(to.ID) {
-		if fk.Kind != kindForeignKey || fk.Disabled {
+	for _, fk := range sw.d.sch.Children(to.ID) {
+		if fk.Kind != metadata.KindForeignKey || fk.Disabled {
 			continue
 		}
 		same := sw.sameForeignKey(fk)
@@ -185,15 +167,15 @@ func (sw *switching) foreignKeys() error {
 	return nil
 }
 
-func (sw *switching) sameForeignKey(want *Object) (found *Object) {
+func (sw *switching) sameForeignKey(want *metadata.Object) (found *metadata.Object) {
 	from, to := sw.from.o, sw.to.o
 next:
-	for _, fk := range sw.d.sch.children(from.ID) {
-		if fk.Kind != kindForeignKey || fk.ForeignKey.Referenced != want.ForeignKey.Referenced || len(fk.ForeignKey.Columns) != len(want.ForeignKey.Columns) {
+	for _, fk := range sw.d.sch.Children(from.ID) {
+		if fk.Kind != metadata.KindForeignKey || fk.ForeignKey.Referenced != want.ForeignKey.Referenced || len(fk.ForeignKey.Columns) != len(want.ForeignKey.Columns) {
 			continue
 		}
 		for i, id := range fk.ForeignKey.Columns {
-			if from.Table.ordinal(id) != to.Table.ordinal(want.ForeignKey.Columns[i]) || fk.ForeignKey.RefColumns[i] != want.ForeignKey.RefColumns[i] {
+			if from.Table.Ordinal(id) != to.Table.Ordinal(want.ForeignKey.Columns[i]) || fk.ForeignKey.RefColumns[i] != want.ForeignKey.RefColumns[i] {
 				continue next
 			}
 		}
@@ -227,7 +209,7 @@ func (sw *switching) spaces() error {
 		return sqlerr.New(4959, 1, max(sw.from.number, 1), "table", sw.from.o.Name, sw.groupName(a), max(sw.to.number, 1), "table", sw.to.o.Name, sw.groupName(b))
 	}
 	for _, side := range []switchSide{sw.from, sw.to} {
-		g := sw.d.sch.fileGroupOf(sw.group(side.o.Table.Place, side.number))
+		g := sw.d.sch.FileGroupByID(sw.group(side.o.Table.Place, side.number))
 		switch {
 		case g == nil || !g.FileGroup.ReadOnly:
 		case side.number > 0:
@@ -240,12 +222,12 @@ func (sw *switching) spaces() error {
 }
 
 // group is the file group of a place, or of one of its partitions.
-func (sw *switching) group(p Place, number int) int32 {
-	return sw.d.sch.groupsOf(p)[max(number-1, 0)]
+func (sw *switching) group(p metadata.Place, number int) int32 {
+	return sw.d.sch.GroupsOf(p)[max(number-1, 0)]
 }
 
 func (sw *switching) groupName(id int32) string {
-	if g := sw.d.sch.fileGroupOf(id); g != nil {
+	if g := sw.d.sch.FileGroupByID(id); g != nil {
 		return g.Name
 	}
 	return ""
@@ -260,7 +242,7 @@ func (sw *switching) textGroup(side switchSide) int32 {
 }
 
 // oneGroup compares the file groups of two tables or indexes.
-func (sw *switching) oneGroup(kind, from string, a Place, to string, b Place) error {
+func (sw *switching) oneGroup(kind, from string, a metadata.Place, to string, b metadata.Place) error {
 	m, n := sw.from.number, sw.to.number
 	x, y := sw.group(a, m), sw.group(b, n)
 	first, second := sw.groupName(x), sw.groupName(y)

@@ -10,6 +10,7 @@ import (
 	"zombiezen.com/go/sqlite"
 	"zombiezen.com/go/sqlite/sqlitex"
 
+	"geosql.dev/operator/standin/metadata"
 	"geosql.dev/operator/standin/sqlerr"
 	"geosql.dev/operator/standin/sqltype"
 	"geosql.dev/operator/standin/syntax"
@@ -29,8 +30,8 @@ const (
 // values (odd) or what is between two neighbours, below the first or above the last (even); nullCell is NULL. Conditions that compare with
 // these values only are alike for all of a cell.
 type valueLine struct {
-	column *Column
-	f      *PartitionFunction
+	column *metadata.Column
+	f      *metadata.PartitionFunction
 	values []string
 	ranks  map[string]int
 	top    int
@@ -38,8 +39,8 @@ type valueLine struct {
 
 const nullCell = -1
 
-func newValueLine(c *Column) *valueLine {
-	return &valueLine{column: c, f: &PartitionFunction{Type: c.Type, Collation: c.Collation}}
+func newValueLine(c *metadata.Column) *valueLine {
+	return &valueLine{column: c, f: &metadata.PartitionFunction{Type: c.Type, Collation: c.Collation}}
 }
 
 // settle puts the values in order.
@@ -52,7 +53,7 @@ func (l *valueLine) settle(conn *sqlite.Conn) error {
 	for i, v := range l.values {
 		rows[i] = fmt.Sprintf("(%d,%s)", i, v)
 	}
-	sql := "WITH b(n, v) AS (VALUES " + strings.Join(rows, ",") + ") SELECT n, dense_rank() OVER (ORDER BY " + l.f.compared("v") + ") FROM b"
+	sql := "WITH b(n, v) AS (VALUES " + strings.Join(rows, ",") + ") SELECT n, dense_rank() OVER (ORDER BY " + l.f.Compared("v") + ") FROM b"
 	return sqlitex.ExecuteTransient(conn, sql, &sqlitex.ExecOptions{ResultFunc: func(stmt *sqlite.Stmt) error {
 		rank := stmt.ColumnInt(1) - 1
 		l.ranks[l.values[stmt.ColumnInt(0)]], l.top = rank, max(l.top, rank+1)
@@ -258,7 +259,7 @@ func (sw *switching) constant(l *valueLine, node ast.ScalarExpression) (string, 
 	if err != nil || v.value == nil {
 		return "", false
 	}
-	text, err := l.f.boundary(v, 1, sw.d.s.style(0))
+	text, err := boundaryText(l.f, v, 1, sw.d.s.style(0))
 	if err != nil {
 		return "", false
 	}
@@ -283,8 +284,8 @@ func (sw *switching) constant(l *valueLine, node ast.ScalarExpression) (string, 
 // sourceChecks are the conditions on a column that all rows of the source keep.
 func (sw *switching) sourceChecks(l *valueLine) []rangeCondition {
 	var out []rangeCondition
-	for _, check := range sw.d.sch.children(sw.from.o.ID) {
-		if check.Kind != kindCheck || check.Disabled || check.NotTrusted || check.NotForReplication {
+	for _, check := range sw.d.sch.Children(sw.from.o.ID) {
+		if check.Kind != metadata.KindCheck || check.Disabled || check.NotTrusted || check.NotForReplication {
 			continue
 		}
 		if node := parsePredicate(check.Definition); node != nil {
@@ -310,7 +311,7 @@ func (sw *switching) ranges() error {
 		return nil
 	}
 	table := sw.from.o.Table
-	l := newValueLine(table.Columns[sw.to.o.Table.ordinal(sw.to.o.Table.Place.Column)])
+	l := newValueLine(table.Columns[sw.to.o.Table.Ordinal(sw.to.o.Table.Place.Column)])
 	from, to := l.within(sw.from), l.within(sw.to)
 	var checks []rangeCondition
 	if sw.from.number == 0 {
@@ -333,8 +334,8 @@ func (sw *switching) ranges() error {
 
 // checks refuses a target with a check constraint that the source's rows need not keep.
 func (sw *switching) checks() error {
-	for _, check := range sw.d.sch.children(sw.to.o.ID) {
-		if check.Kind != kindCheck || check.Disabled {
+	for _, check := range sw.d.sch.Children(sw.to.o.ID) {
+		if check.Kind != metadata.KindCheck || check.Disabled {
 			continue
 		}
 		if err := sw.check(check); err != nil {
@@ -344,10 +345,10 @@ func (sw *switching) checks() error {
 	return nil
 }
 
-func (sw *switching) check(want *Object) error {
-	var same *Object
-	for _, c := range sw.d.sch.children(sw.from.o.ID) {
-		if c.Kind == kindCheck && c.Definition == want.Definition && (same == nil || !c.Disabled && !c.NotTrusted) {
+func (sw *switching) check(want *metadata.Object) error {
+	var same *metadata.Object
+	for _, c := range sw.d.sch.Children(sw.from.o.ID) {
+		if c.Kind == metadata.KindCheck && c.Definition == want.Definition && (same == nil || !c.Disabled && !c.NotTrusted) {
 			same = c
 		}
 	}

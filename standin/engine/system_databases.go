@@ -8,13 +8,14 @@ import (
 	"fmt"
 	"os"
 
+	"geosql.dev/operator/standin/metadata"
 	"geosql.dev/operator/standin/storage"
 )
 
 // tempDBFiles are the files that tempdb is made of at this start: a place that MODIFY FILE has set since the last one
 // takes effect now. What lies at the former place stays there
 // (docs/relational-databases/databases/move-system-databases.md, "Move the tempdb database": delete them by hand).
-func (inst *Instance) tempDBFiles(ctx context.Context) ([]File, error) {
+func (inst *Instance) tempDBFiles(ctx context.Context) ([]metadata.File, error) {
 	infos, err := inst.readDatabases(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("read where the files of tempdb are: %w", err)
@@ -33,7 +34,7 @@ func (inst *Instance) tempDBFiles(ctx context.Context) ([]File, error) {
 
 // msdbFiles are the files of msdb: those to which a restore has moved it, or was moving it when the server ended. It took the first
 // ones away; where these are there, they count, wherever the folder was when master noted its place.
-func (inst *Instance) msdbFiles(ctx context.Context) ([]File, error) {
+func (inst *Instance) msdbFiles(ctx context.Context) ([]metadata.File, error) {
 	infos, err := inst.readDatabases(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("read where the files of msdb are: %w", err)

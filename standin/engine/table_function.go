@@ -10,6 +10,7 @@ import (
 
 	"github.com/sqlc-dev/teesql/ast"
 
+	"geosql.dev/operator/standin/metadata"
 	"geosql.dev/operator/standin/sqlerr"
 	"geosql.dev/operator/standin/sqltype"
 	"geosql.dev/operator/standin/tds"
@@ -19,7 +20,7 @@ import (
 const functionKey = "function:"
 
 // returnedTable has the columns of a multi-statement table-valued function, whose definition is tried out.
-func (s *Session) returnedTable(ctx context.Context, ret ast.FunctionReturnType) (*Table, error) {
+func (s *Session) returnedTable(ctx context.Context, ret ast.FunctionReturnType) (*metadata.Table, error) {
 	body := ret.(*ast.TableValuedFunctionReturnType).DeclareTableVariableBody
 	if body == nil || body.VariableName == nil || body.Definition == nil {
 		return nil, sqlerr.New(102, 1, "TABLE")
@@ -28,7 +29,7 @@ func (s *Session) returnedTable(ctx context.Context, ret ast.FunctionReturnType)
 	if err != nil {
 		return nil, err
 	}
-	table := &Table{NextColumn: trial.Table.NextColumn}
+	table := &metadata.Table{NextColumn: trial.Table.NextColumn}
 	for _, c := range trial.Table.Columns {
 		copied := *c
 		copied.Default = 0
@@ -38,7 +39,7 @@ func (s *Session) returnedTable(ctx context.Context, ret ast.FunctionReturnType)
 }
 
 // multiStatement binds a multi-statement table-valued function: a virtual table whose arguments are the function's.
-func (b *binder) multiStatement(sc *scope, space int32, sch *schema, o *Object, args []ast.ScalarExpression, alias string, names []*ast.Identifier) string {
+func (b *binder) multiStatement(sc *scope, space int32, sch *metadata.Catalog, o *metadata.Object, args []ast.ScalarExpression, alias string, names []*ast.Identifier) string {
 	b.require("SELECT", space, sch, o)
 	_, node, perr := parseModule(o)
 	if perr != nil {
@@ -64,7 +65,7 @@ func (b *binder) multiStatement(sc *scope, space int32, sch *schema, o *Object, 
 	}
 	src := &source{alias: alias, sqlite: b.nextAlias()}
 	if alias == "" {
-		src.alias, src.schema = o.Name, sch.schemaName(o)
+		src.alias, src.schema = o.Name, sch.SchemaName(o)
 	}
 	columns := make([]tds.Column, len(o.Table.Columns))
 	for i, c := range o.Table.Columns {
@@ -73,13 +74,13 @@ func (b *binder) multiStatement(sc *scope, space int32, sch *schema, o *Object, 
 		if len(names) == len(columns) {
 			name = names[i].Value
 		}
-		src.addColumn(name, src.sqlite+"."+columnName(int32(i+1)), c.Type, true, c.collationKey(), nil)
+		src.addColumn(name, src.sqlite+"."+metadata.ColumnName(int32(i+1)), c.Type, true, c.CollationKey(), nil)
 	}
 	if len(names) > 0 && len(names) != len(columns) {
 		b.fail(pick(len(names) > len(columns), 8159, 8158), alias)
 	}
 	sc.add(src)
-	key := fmt.Sprintf("%s%d:%d:%x", functionKey, space, o.ID, uint64(sch.version))
+	key := fmt.Sprintf("%s%d:%d:%x", functionKey, space, o.ID, uint64(sch.Version))
 	return b.virtualTable(src, need{view: key, columns: columns}, terms...)
 }
 
@@ -98,8 +99,8 @@ func (s *Session) functionRows(ctx context.Context, key string, raw []any) ([]td
 	if err != nil {
 		return nil, nil, err
 	}
-	o := sch.objects[int32(id)]
-	if o == nil || o.Kind != kindTableFunction {
+	o := sch.Objects[int32(id)]
+	if o == nil || o.Kind != metadata.KindTableFunction {
 		return nil, nil, sqlerr.New(208, 1, key)
 	}
 	if s.nest >= maxNesting {
@@ -163,7 +164,7 @@ func (s *Session) runTableFunction(ctx context.Context, m moduleParts, f *frame,
 }
 
 // allRows reads a table variable.
-func (s *Session) allRows(ctx context.Context, name string, o *Object) ([]tds.Column, [][]any, error) {
+func (s *Session) allRows(ctx context.Context, name string, o *metadata.Object) ([]tds.Column, [][]any, error) {
 	p, err := s.compile(ctx, nil, func(b *binder) *plan {
 		sc := &scope{}
 		from := b.baseTable(sc, tempSpace, b.schema(tempSpace), b.s.localObject(o), name, objectName{name: name})
@@ -259,7 +260,7 @@ func (b *binder) tableFunction(sc *scope, name objectName, args []ast.ScalarExpr
 		if len(names) == len(f.Columns) {
 			cname = names[i].Value
 		}
-		src.addColumn(cname, src.sqlite+"."+columnName(int32(i+1)), c.Type, true, collation, nil)
+		src.addColumn(cname, src.sqlite+"."+metadata.ColumnName(int32(i+1)), c.Type, true, collation, nil)
 	}
 	sc.add(src)
 	return b.virtualTable(src, need{view: key, columns: f.Columns}, terms...)

@@ -8,44 +8,45 @@ import (
 
 	"github.com/sqlc-dev/teesql/ast"
 
+	"geosql.dev/operator/standin/metadata"
 	"geosql.dev/operator/standin/sqlerr"
 	"geosql.dev/operator/standin/sqltype"
 	"geosql.dev/operator/standin/tds"
 )
 
 // userType is a type that CREATE TYPE has made; nil when there is none of that name.
-func (s *Session) userType(ctx context.Context, name objectName) *Object {
+func (s *Session) userType(ctx context.Context, name objectName) *metadata.Object {
 	sch, err := s.schema(ctx, s.db.ID())
 	if err != nil || name.name == "" {
 		return nil
 	}
-	name.name = aliasTypePrefix + name.name
+	name.name = metadata.AliasTypePrefix + name.name
 	return s.lookUp(s.db.ID(), sch, name)
 }
 
 // aliasType is a type made by CREATE TYPE ... FROM; nil when there is none.
 func (s *Session) aliasType(ctx context.Context, name objectName) *sqltype.Type {
-	if o := s.userType(ctx, name); o != nil && o.Kind == kindAlias {
+	if o := s.userType(ctx, name); o != nil && o.Kind == metadata.KindAlias {
 		return &o.Table.Columns[0].Type
 	}
 	return nil
 }
 
 // tableType is a type made by CREATE TYPE ... AS TABLE; nil when there is none.
-func (s *Session) tableType(ctx context.Context, name objectName) *Object {
-	if o := s.userType(ctx, name); o != nil && o.Kind == kindTableType {
+func (s *Session) tableType(ctx context.Context, name objectName) *metadata.Object {
+	if o := s.userType(ctx, name); o != nil && o.Kind == metadata.KindTableType {
 		return o
 	}
 	return nil
 }
 
 // tableOfDefinition makes a table that lives as long as the running batch or module.
-func (s *Session) tableOfDefinition(ctx context.Context, variable string, def *ast.TableDefinition) (*Object, error) {
-	var o *Object
+func (s *Session) tableOfDefinition(ctx context.Context, variable string, def *ast.TableDefinition) (*metadata.Object, error) {
+	var o *metadata.Object
 	full := objectName{name: variableTableName(variable, s.frame())}
 	err := s.changeSchema(ctx, full, func(d *ddl) (err error) {
-		if old := d.sch.byName[objectKey(1, full.name)]; old != nil {
-			if err := d.run("DROP TABLE IF EXISTS " + old.storageName()); err != nil {
+		if old := d.sch.Named(1, full.name); old != nil {
+			if err := d.run("DROP TABLE IF EXISTS " + old.StorageName()); err != nil {
 				return err
 			}
 			if err := d.remove(old); err != nil {
@@ -59,14 +60,14 @@ func (s *Session) tableOfDefinition(ctx context.Context, variable string, def *a
 }
 
 // typedTable makes an empty table of a type for a variable or parameter of the frame f.
-func (s *Session) typedTable(ctx context.Context, f *frame, variable string, t *Object) (*Object, error) {
+func (s *Session) typedTable(ctx context.Context, f *frame, variable string, t *metadata.Object) (*metadata.Object, error) {
 	batch, node, perr := parseModule(t)
 	if perr != nil {
 		return nil, perr
 	}
 	def, ok := node.(*ast.CreateTypeTableStatement)
 	if !ok {
-		return nil, sqlerr.New(4413, 1, t.typeName())
+		return nil, sqlerr.New(4413, 1, t.TypeName())
 	}
 	outer := f.batch
 	f.batch = batch // the texts of its constraints are in the type's definition
@@ -104,7 +105,7 @@ func (s *Session) declareTyped(ctx context.Context, name string, d *ast.DeclareV
 		return false, nil
 	}
 	if d.Value != nil {
-		return true, sqlerr.New(206, 2, t.typeName(), "table")
+		return true, sqlerr.New(206, 2, t.TypeName(), "table")
 	}
 	if v := s.variable(name); v != nil && v.table != nil {
 		return true, nil
@@ -120,18 +121,18 @@ func (s *Session) declareTyped(ctx context.Context, name string, d *ast.DeclareV
 
 // tableArgument makes the variable of a parameter of a table type: the caller's table, the rows that a client has sent, or
 // no rows (docs/relational-databases/tables/use-table-valued-parameters-database-engine.md).
-func (s *Session) tableArgument(ctx context.Context, f *frame, name string, t *Object, a *argument) (*variable, error) {
+func (s *Session) tableArgument(ctx context.Context, f *frame, name string, t *metadata.Object, a *argument) (*variable, error) {
 	v := &variable{name: name, typ: t.Table.Columns[0].Type, tableType: t, readOnly: true}
 	f.variables[lower(name)] = v
 	if a != nil && a.table != nil && a.table.table != nil {
 		if a.table.tableType == nil || a.table.tableType.ID != t.ID {
-			return nil, sqlerr.New(206, 2, "table", t.typeName())
+			return nil, sqlerr.New(206, 2, "table", t.TypeName())
 		}
 		v.table = a.table.table
 		return v, nil
 	}
 	if a != nil && !a.isDefault && a.rows == nil {
-		return nil, sqlerr.New(206, 2, a.typ.Kind, t.typeName())
+		return nil, sqlerr.New(206, 2, a.typ.Kind, t.TypeName())
 	}
 	o, err := s.typedTable(ctx, f, name, t)
 	if err != nil {
@@ -145,14 +146,14 @@ func (s *Session) tableArgument(ctx context.Context, f *frame, name string, t *O
 }
 
 // fillTyped stores the rows of a table-valued parameter.
-func (s *Session) fillTyped(ctx context.Context, o *Object, rows *tds.Table) error {
+func (s *Session) fillTyped(ctx context.Context, o *metadata.Object, rows *tds.Table) error {
 	if len(rows.Columns) == 0 {
 		return nil
 	}
 	if len(rows.Columns) != len(o.Table.Columns) {
 		return sqlerr.New(500, 1, len(rows.Columns), len(o.Table.Columns))
 	}
-	var columns []*Column
+	var columns []*metadata.Column
 	var types []tds.Column
 	var at []int
 	for i, c := range o.Table.Columns {

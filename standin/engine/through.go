@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"github.com/sqlc-dev/teesql/ast"
+
+	"geosql.dev/operator/standin/metadata"
 )
 
 // through is a view or common table expression that a statement changes rows through: its query, with the number and
@@ -42,7 +44,7 @@ func (b *binder) changeThrough(verb string, target ast.TableReference) *through 
 		return nil
 	}
 	space, sch, obj := b.resolveWrite(name)
-	if obj == nil || obj.Kind != kindView {
+	if obj == nil || obj.Kind != metadata.KindView {
 		return nil
 	}
 	b.require(verb, space, sch, obj)
@@ -148,7 +150,7 @@ func (b *binder) bindThrough(c *change, sc *scope, t *through, verb, alias strin
 		width = len(outputs)
 		hidden := []output{{expr: expr{sql: base.sqlite + ".rowid"}}}
 		for _, col := range storedColumns(base.object) {
-			hidden = append(hidden, output{expr: expr{sql: base.sqlite + "." + columnName(col.ID)}})
+			hidden = append(hidden, output{expr: expr{sql: base.sqlite + "." + metadata.ColumnName(col.ID)}})
 		}
 		return hidden
 	}})
@@ -162,14 +164,14 @@ func (b *binder) bindThrough(c *change, sc *scope, t *through, verb, alias strin
 		alias = t.name
 	}
 	c.space, c.sch, c.obj, c.through = base.space, b.schema(base.space), base.object, true
-	if c.obj.Kind != kindTable {
+	if c.obj.Kind != metadata.KindTable {
 		b.fail(4405, t.name)
 	}
 	c.d = b.dmlPlan(verb, c.space, c.sch, c.obj)
 	from := b.derived(sc, q, alias, t.names, "")
 	c.src = sc.sources[len(sc.sources)-1]
 	c.src.object = c.obj
-	c.columns = map[string]*Column{}
+	c.columns = map[string]*metadata.Column{}
 	for i, o := range q.outputs {
 		if o.expr.column != nil && o.expr.column.source == base && o.expr.column.column != nil {
 			c.columns[lower(t.columnName(i, o))] = o.expr.column.column

@@ -6,6 +6,7 @@ import (
 	"context"
 	"strings"
 
+	"geosql.dev/operator/standin/metadata"
 	"geosql.dev/operator/standin/sqlerr"
 	"geosql.dev/operator/standin/syntax"
 	"geosql.dev/operator/standin/tds"
@@ -50,7 +51,7 @@ func (s *Session) compileTrigger(ctx context.Context, name, table objectName, m 
 	}
 	defer leave()
 	b := newBinder(ctx, s, s.db.ID())
-	var on *Object
+	var on *metadata.Object
 	if e := bindSafely(func() { _, _, on = b.resolve(table) }); e != nil || on == nil || on.Table == nil {
 		return nil // the definition tells
 	}
@@ -62,22 +63,22 @@ func (d *ddl) defineTrigger(name, table objectName, events []string, instead, no
 	if err != nil {
 		return err
 	}
-	if name.schema != "" && !strings.EqualFold(name.schema, d.sch.schemaName(o)) {
+	if name.schema != "" && !strings.EqualFold(name.schema, d.sch.SchemaName(o)) {
 		return sqlerr.New(2103, 1, name.String())
 	}
-	old := d.sch.byName[objectKey(o.Schema, name.name)]
+	old := d.sch.Named(o.Schema, name.name)
 	switch {
 	case old == nil && mode == alterModule:
 		return sqlerr.New(208, 6, name.String())
-	case old != nil && mode != createModule && old.Kind != kindTrigger:
+	case old != nil && mode != createModule && old.Kind != metadata.KindTrigger:
 		return sqlerr.New(2010, 1, name.String())
-	case old != nil && (mode == createModule || old.Kind != kindTrigger || old.Parent != o.ID):
+	case old != nil && (mode == createModule || old.Kind != metadata.KindTrigger || old.Parent != o.ID):
 		return sqlerr.New(2714, 2, name.name)
 	}
 	if instead {
-		for _, other := range d.sch.children(o.ID) {
+		for _, other := range d.sch.Children(o.ID) {
 			for _, event := range events {
-				if other != old && other.Kind == kindTrigger && other.Properties[insteadOf] != "" && strings.Contains(other.Properties[triggerEvents], event) {
+				if other != old && other.Kind == metadata.KindTrigger && other.Properties[insteadOf] != "" && strings.Contains(other.Properties[triggerEvents], event) {
 					return sqlerr.New(2111, 1, name.name, table.String(), event)
 				}
 			}
@@ -85,7 +86,7 @@ func (d *ddl) defineTrigger(name, table objectName, events []string, instead, no
 	}
 	trigger := old
 	if trigger == nil {
-		trigger = d.newObject(name, kindTrigger)
+		trigger = d.newObject(name, metadata.KindTrigger)
 		trigger.Schema, trigger.Parent = o.Schema, o.ID
 	}
 	if err := d.define(trigger, st); err != nil {
@@ -102,9 +103,9 @@ func (d *ddl) defineTrigger(name, table objectName, events []string, instead, no
 }
 
 // triggered is the table that a trigger is made on; an INSTEAD OF trigger may be on a view.
-func (d *ddl) triggered(name objectName, instead bool) (*Object, error) {
-	if v := d.lookUp(name); v != nil && v.Kind == kindView && instead {
-		p := Permission{Name: "ALTER", Database: d.db, Schema: d.sch.schemaName(v), Object: v.Name, ObjectID: v.ID}
+func (d *ddl) triggered(name objectName, instead bool) (*metadata.Object, error) {
+	if v := d.lookUp(name); v != nil && v.Kind == metadata.KindView && instead {
+		p := Permission{Name: "ALTER", Database: d.db, Schema: d.sch.SchemaName(v), Object: v.Name, ObjectID: v.ID}
 		return v, d.s.require(d.ctx, p)
 	}
 	o, err := d.tableForDDL(name, 8197)

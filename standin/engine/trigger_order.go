@@ -6,6 +6,7 @@ import (
 	"context"
 	"strings"
 
+	"geosql.dev/operator/standin/metadata"
 	"geosql.dev/operator/standin/sqlerr"
 	"geosql.dev/operator/standin/sqltype"
 )
@@ -32,24 +33,24 @@ func setTriggerOrder(ctx context.Context, c *ProcCall) error {
 		return sqlerr.New(15600, 1, "sys.sp_settriggerorder")
 	}
 	return c.Session.changeScoped(ctx, scope, func(d *ddl) error {
-		t := d.sch.byName[objectKey(scopedSchema(scope), name.name)]
+		t := d.sch.Named(scopedSchema(scope), name.name)
 		switch {
 		case t == nil:
 			return sqlerr.New(15165, 1, name.name)
-		case eventTypes[event] == nil || eventTypes[event].group || !t.covers(event):
+		case eventTypes[event] == nil || eventTypes[event].group || !firesFor(t, event):
 			return sqlerr.New(15125, 1, name.name, event)
 		}
-		return d.setOrder(t, d.sch.scoped(scope), order, event)
+		return d.setOrder(t, d.sch.ScopedTriggers(scopedSchema(scope)), order, event)
 	})
 }
 
 func (d *ddl) orderTrigger(name objectName, order, event string) error {
 	t := d.lookUp(name)
-	if t == nil || t.Kind != kindTrigger {
+	if t == nil || t.Kind != metadata.KindTrigger {
 		return sqlerr.New(15165, 1, name.String())
 	}
-	table := d.sch.objects[t.Parent]
-	p := Permission{Name: "ALTER", Database: d.db, Schema: d.sch.schemaName(table), Object: table.Name, ObjectID: table.ID}
+	table := d.sch.Objects[t.Parent]
+	p := Permission{Name: "ALTER", Database: d.db, Schema: d.sch.SchemaName(table), Object: table.Name, ObjectID: table.ID}
 	if err := d.s.require(d.ctx, p); err != nil {
 		return err
 	}
@@ -59,9 +60,9 @@ func (d *ddl) orderTrigger(name objectName, order, event string) error {
 	case !listed(t.Properties[triggerEvents], event):
 		return sqlerr.New(15125, 1, t.Name, event)
 	}
-	var beside []*Object
-	for _, other := range d.sch.children(t.Parent) {
-		if other.Kind == kindTrigger {
+	var beside []*metadata.Object
+	for _, other := range d.sch.Children(t.Parent) {
+		if other.Kind == metadata.KindTrigger {
 			beside = append(beside, other)
 		}
 	}
@@ -69,7 +70,7 @@ func (d *ddl) orderTrigger(name objectName, order, event string) error {
 }
 
 // setOrder makes a trigger the first or last one of those beside it, or neither, for an event.
-func (d *ddl) setOrder(t *Object, beside []*Object, order, event string) error {
+func (d *ddl) setOrder(t *metadata.Object, beside []*metadata.Object, order, event string) error {
 	for _, other := range beside {
 		if order != "none" && other != t && listed(other.Properties[order], event) {
 			return sqlerr.New(15130, 1, order, event)

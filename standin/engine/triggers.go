@@ -6,12 +6,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sort"
 	"strings"
 
 	"github.com/sqlc-dev/teesql/ast"
 	"zombiezen.com/go/sqlite/sqlitex"
 
+	"geosql.dev/operator/standin/metadata"
 	"geosql.dev/operator/standin/sqlerr"
 	"geosql.dev/operator/standin/sqltype"
 	"geosql.dev/operator/standin/tds"
@@ -19,10 +19,10 @@ import (
 
 // triggerFrame is what a running trigger knows of the statement that fired it.
 type triggerFrame struct {
-	inserted, deleted *Object
+	inserted, deleted *metadata.Object
 	// updated are the columns that the statement gives values (UPDATE(), COLUMNS_UPDATED()).
 	updated map[int32]bool
-	table   *Object
+	table   *metadata.Object
 	// data is what EVENTDATA() returns in a DDL trigger.
 	data any
 }
@@ -31,40 +31,18 @@ type triggerFrame struct {
 const triggerEvents = "events"
 
 // triggersOf are the enabled triggers of a table for INSERT, UPDATE or DELETE, in the order of sp_settriggerorder and then of their making.
-func (b *binder) triggersOf(sch *schema, obj *Object, verb string) []*Object {
-	var out []*Object
-	if obj.Kind != kindTable {
+func (b *binder) triggersOf(sch *metadata.Catalog, obj *metadata.Object, verb string) []*metadata.Object {
+	var out []*metadata.Object
+	if obj.Kind != metadata.KindTable {
 		return nil
 	}
-	for _, o := range sch.children(obj.ID) {
-		if o.Kind == kindTrigger && !o.Disabled && !b.s.spares(o) && o.Properties[insteadOf] == "" && strings.Contains(o.Properties[triggerEvents], verb) {
+	for _, o := range sch.Children(obj.ID) {
+		if o.Kind == metadata.KindTrigger && !o.Disabled && !b.s.spares(o) && o.Properties[insteadOf] == "" && strings.Contains(o.Properties[triggerEvents], verb) {
 			out = append(out, o)
 		}
 	}
-	inOrder(out, verb)
+	metadata.InFiringOrder(out, verb)
 	return out
-}
-
-// inOrder sorts triggers as they fire for an event: the first one, others in the order of their making, the last one.
-func inOrder(list []*Object, event string) {
-	sort.SliceStable(list, func(i, j int) bool {
-		if a, b := list[i].place(event), list[j].place(event); a != b {
-			return a < b
-		}
-		return list[i].Created.Before(list[j].Created)
-	})
-}
-
-// place is 0 for the first trigger of an event, 2 for the last, else 1.
-func (o *Object) place(event string) int {
-	for i, order := range []string{"first", "last"} {
-		for _, e := range strings.Split(o.Properties[order], ",") {
-			if e == event {
-				return 2 * i
-			}
-		}
-	}
-	return 1
 }
 
 // noOutputWithTriggers is error 334.
@@ -140,14 +118,14 @@ func (r *rowwise) acts(verb string) bool {
 
 // firing tells whether a trigger's own statements would fire it again, which RECURSIVE_TRIGGERS OFF keeps from happening. Objects of several
 // databases have the same numbers; a trigger runs in its own.
-func (s *Session) firing(t *Object, db *Database) bool {
+func (s *Session) firing(t *metadata.Object, db *Database) bool {
 	f := s.frame()
 	return f != nil && f.trigger != nil && f.objectID == t.ID && s.db == db
 }
 
 // fire runs one trigger. Errors within it undo the transaction, as with XACT_ABORT ON
 // (docs/t-sql/statements/create-trigger-transact-sql.md, Remarks).
-func (s *Session) fire(ctx context.Context, p *plan, t *Object, rows []*foundRow, w tds.Writer) error {
+func (s *Session) fire(ctx context.Context, p *plan, t *metadata.Object, rows []*foundRow, w tds.Writer) error {
 	f := &triggerFrame{table: p.dml.object, updated: map[int32]bool{}}
 	for _, row := range rows {
 		for _, c := range row.find.set {
@@ -164,7 +142,7 @@ func (s *Session) fire(ctx context.Context, p *plan, t *Object, rows []*foundRow
 }
 
 // runTrigger runs a trigger's statements in a database, after ready.
-func (s *Session) runTrigger(ctx context.Context, t *Object, trigger *triggerFrame, db *Database, ready func() error, w tds.Writer) error {
+func (s *Session) runTrigger(ctx context.Context, t *metadata.Object, trigger *triggerFrame, db *Database, ready func() error, w tds.Writer) error {
 	if s.nest >= maxNesting {
 		return sqlerr.New(217, 1, maxNesting)
 	}
@@ -198,9 +176,9 @@ func (s *Session) runTrigger(ctx context.Context, t *Object, trigger *triggerFra
 }
 
 // fillTrigger makes the tables inserted and deleted, which live in the session's own space as long as the trigger runs.
-func (s *Session) fillTrigger(ctx context.Context, t *triggerFrame, image []*Column, rows []*foundRow) error {
-	make := func(name string, values func(*foundRow) []any) (*Object, error) {
-		columns := make([]*Column, len(t.table.Table.Columns))
+func (s *Session) fillTrigger(ctx context.Context, t *triggerFrame, image []*metadata.Column, rows []*foundRow) error {
+	make := func(name string, values func(*foundRow) []any) (*metadata.Object, error) {
+		columns := make([]*metadata.Column, len(t.table.Table.Columns))
 		for i, c := range t.table.Table.Columns {
 			copied := *c
 			copied.Nullable, copied.Identity, copied.Default = c.Nullable, nil, 0
@@ -221,11 +199,11 @@ func (s *Session) fillTrigger(ctx context.Context, t *triggerFrame, image []*Col
 }
 
 // frameTable makes a table that lives as long as the running batch or module.
-func (s *Session) frameTable(ctx context.Context, name string, columns []*Column) (*Object, error) {
-	var o *Object
+func (s *Session) frameTable(ctx context.Context, name string, columns []*metadata.Column) (*metadata.Object, error) {
+	var o *metadata.Object
 	err := s.changeSchema(ctx, objectName{name: name}, func(d *ddl) error {
-		o = d.newObject(objectName{name: variableTableName(name, s.frame())}, kindTable)
-		o.Table = &Table{Columns: columns, NextIndex: 2}
+		o = d.newObject(objectName{name: variableTableName(name, s.frame())}, metadata.KindTable)
+		o.Table = &metadata.Table{Columns: columns, NextIndex: 2}
 		for _, c := range columns {
 			o.Table.NextColumn = max(o.Table.NextColumn, c.ID+1)
 		}
@@ -234,12 +212,12 @@ func (s *Session) frameTable(ctx context.Context, name string, columns []*Column
 	return o, err
 }
 
-func (s *Session) fillImage(o *Object, image []*Column, rows []*foundRow, values func(*foundRow) []any) error {
+func (s *Session) fillImage(o *metadata.Object, image []*metadata.Column, rows []*foundRow, values func(*foundRow) []any) error {
 	names, marks := make([]string, len(image)), make([]string, len(image))
 	for i, c := range image {
-		names[i], marks[i] = columnName(c.ID), "?"
+		names[i], marks[i] = metadata.ColumnName(c.ID), "?"
 	}
-	text := "INSERT INTO main." + o.storageName() + " (" + strings.Join(names, ", ") + ") VALUES (" + strings.Join(marks, ", ") + ")"
+	text := "INSERT INTO main." + o.StorageName() + " (" + strings.Join(names, ", ") + ") VALUES (" + strings.Join(marks, ", ") + ")"
 	conn, err := s.localConn()
 	if err != nil {
 		return err
@@ -257,7 +235,7 @@ func (s *Session) fillImage(o *Object, image []*Column, rows []*foundRow, values
 }
 
 // pseudoTable is the table inserted or deleted of the running trigger; nil outside of triggers.
-func (s *Session) pseudoTable(name objectName) *Object {
+func (s *Session) pseudoTable(name objectName) *metadata.Object {
 	f := s.frame()
 	if f == nil || f.trigger == nil || name.schema != "" || name.database != "" {
 		return nil
@@ -340,7 +318,7 @@ func installTriggers(r *Registry) {
 			names[i] = id.Value
 		}
 		disable := strings.EqualFold(n.TriggerEnforcement, "Disable")
-		return s.changeTable(ctx, n.SchemaObjectName, triggerVerb(n.All, disable), func(d *ddl, o *Object) error {
+		return s.changeTable(ctx, n.SchemaObjectName, triggerVerb(n.All, disable), func(d *ddl, o *metadata.Object) error {
 			return d.switchTriggers(o, n.All, names, disable, func(name string) *sqlerr.Error { return sqlerr.New(4920, 1, name, o.Name) })
 		})
 	})
@@ -355,7 +333,7 @@ func (s *Session) enableTrigger(ctx context.Context, n *ast.EnableDisableTrigger
 	if scope := n.TriggerObject.TriggerScope; scope == databaseScope || scope == serverScope {
 		return s.switchScoped(ctx, scope, n.All, names, disable)
 	}
-	return s.changeTable(ctx, n.TriggerObject.Name, triggerVerb(n.All, disable), func(d *ddl, o *Object) error {
+	return s.changeTable(ctx, n.TriggerObject.Name, triggerVerb(n.All, disable), func(d *ddl, o *metadata.Object) error {
 		return d.switchTriggers(o, n.All, names, disable, func(name string) *sqlerr.Error { return sqlerr.New(1088, 13, name) })
 	})
 }
@@ -369,10 +347,10 @@ func triggerVerb(all, disable bool) string {
 }
 
 // switchTriggers enables or disables triggers of a table; missing is the error of one that is not there.
-func (d *ddl) switchTriggers(o *Object, all bool, names []string, disable bool, missing func(name string) *sqlerr.Error) error {
+func (d *ddl) switchTriggers(o *metadata.Object, all bool, names []string, disable bool, missing func(name string) *sqlerr.Error) error {
 	found := map[string]bool{}
-	for _, t := range append([]*Object(nil), d.sch.children(o.ID)...) {
-		if t.Kind != kindTrigger {
+	for _, t := range append([]*metadata.Object(nil), d.sch.Children(o.ID)...) {
+		if t.Kind != metadata.KindTrigger {
 			continue
 		}
 		wanted := all
@@ -400,7 +378,7 @@ func (s *Session) dropTrigger(ctx context.Context, n *ast.DropTriggerStatement, 
 	if n.TriggerScope == databaseScope || n.TriggerScope == serverScope {
 		return s.dropScoped(ctx, n)
 	}
-	return s.drop(ctx, n.Objects, n.IsIfExists, "trigger", kindTrigger)
+	return s.drop(ctx, n.Objects, n.IsIfExists, "trigger", metadata.KindTrigger)
 }
 
 // runningTrigger is the innermost running trigger, for UPDATE() and COLUMNS_UPDATED().
@@ -430,7 +408,7 @@ func (b *binder) updateCall(n *ast.UpdateCall) expr {
 	if t == nil || t.table == nil {
 		b.fail(102, "UPDATE")
 	}
-	c := t.table.Table.column(n.Identifier.Value)
+	c := t.table.Table.Column(n.Identifier.Value)
 	if c == nil {
 		b.fail(207, n.Identifier.Value)
 	}

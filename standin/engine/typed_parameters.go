@@ -5,6 +5,7 @@ package engine
 import (
 	"context"
 
+	"geosql.dev/operator/standin/metadata"
 	"geosql.dev/operator/standin/sqlerr"
 	"geosql.dev/operator/standin/sqltype"
 	"geosql.dev/operator/standin/tds"
@@ -30,7 +31,7 @@ func (s *Session) userTyped(ctx context.Context, declared []declaredParameter, p
 			return done, sqlerr.New(2715, 3, i+1, name.name)
 		}
 		p := given(declared, params, i)
-		if t.Kind == kindAlias {
+		if t.Kind == metadata.KindAlias {
 			v := variables[d.key]
 			v.typ = t.Table.Columns[0].Type
 			if p == nil {

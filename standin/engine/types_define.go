@@ -9,13 +9,11 @@ import (
 
 	"github.com/sqlc-dev/teesql/ast"
 
+	"geosql.dev/operator/standin/metadata"
 	"geosql.dev/operator/standin/sqlerr"
 	"geosql.dev/operator/standin/sqltype"
 	"geosql.dev/operator/standin/tds"
 )
-
-// userTypeProperty is the property of a type's object that has its user_type_id.
-const userTypeProperty = "userTypeID"
 
 // firstUserType is the least user_type_id of a type that CREATE TYPE makes.
 const firstUserType = 257
@@ -40,11 +38,11 @@ func (s *Session) createAlias(ctx context.Context, n *ast.CreateTypeUddtStatemen
 	case sqltype.RowVersion, sqltype.XML:
 		return sqlerr.New(15036, 1, t.Kind)
 	}
-	c := &Column{ID: 1, Name: "value", Type: t, Nullable: n.NullableConstraint == nil || n.NullableConstraint.Nullable}
+	c := &metadata.Column{ID: 1, Name: "value", Type: t, Nullable: n.NullableConstraint == nil || n.NullableConstraint.Nullable}
 	if sys, ok := n.DataType.(*ast.SqlDataTypeReference); ok {
 		c.Numeric = strings.EqualFold(sys.SqlDataTypeOption, "numeric")
 	}
-	return s.defineType(ctx, nameOf(n.Name), kindAlias, "", &Table{Columns: []*Column{c}})
+	return s.defineType(ctx, nameOf(n.Name), metadata.KindAlias, "", &metadata.Table{Columns: []*metadata.Column{c}})
 }
 
 // createTableType is CREATE TYPE name AS TABLE. The definition is tried out as that of a table variable.
@@ -64,16 +62,16 @@ func (s *Session) createTableType(ctx context.Context, n *ast.CreateTypeTableSta
 		copied.Default = 0
 		table.Columns[i] = &copied
 	}
-	return s.defineType(ctx, name, kindTableType, s.frame().batch.TextOf(n), &table)
+	return s.defineType(ctx, name, metadata.KindTableType, s.frame().batch.TextOf(n), &table)
 }
 
-func (s *Session) defineType(ctx context.Context, name objectName, kind, definition string, table *Table) error {
+func (s *Session) defineType(ctx context.Context, name objectName, kind, definition string, table *metadata.Table) error {
 	if err := s.requireDDL(ctx, name, "CREATE TYPE"); err != nil {
 		return err
 	}
 	return s.changeSchema(ctx, name, func(d *ddl) error {
 		shown := name
-		name.name = aliasTypePrefix + name.name
+		name.name = metadata.AliasTypePrefix + name.name
 		if err := d.place(name); err != nil {
 			if e := asError(err); e.Number == 2714 {
 				return sqlerr.New(219, 1, d.typeName(shown))
@@ -86,12 +84,12 @@ func (s *Session) defineType(ctx context.Context, name objectName, kind, definit
 		o := d.newObject(name, kind)
 		o.Table, o.Definition = table, definition
 		next := int64(firstUserType)
-		for _, other := range d.sch.objects {
-			if id := other.userTypeID(); id >= next {
+		for _, other := range d.sch.Objects {
+			if id := other.UserTypeID(); id >= next {
 				next = id + 1
 			}
 		}
-		o.Properties[userTypeProperty] = strconv.FormatInt(next, 10)
+		o.Properties[metadata.UserTypeProperty] = strconv.FormatInt(next, 10)
 		return d.save(o)
 	})
 }
@@ -104,21 +102,12 @@ func (d *ddl) typeName(name objectName) string {
 	return name.schema + "." + name.name
 }
 
-// userTypeID is the user_type_id of a type; 0 for other objects.
-func (o *Object) userTypeID() int64 {
-	id, _ := strconv.ParseInt(o.Properties[userTypeProperty], 10, 64)
-	return id
-}
-
-// typeName is the name of a user-defined type.
-func (o *Object) typeName() string { return strings.TrimPrefix(o.Name, aliasTypePrefix) }
-
 // dropType is DROP TYPE (docs/t-sql/statements/drop-type-transact-sql.md).
 func (s *Session) dropType(ctx context.Context, n *ast.DropTypeStatement, w tds.Writer) error {
 	name := nameOf(n.Name)
 	return s.changeSchema(ctx, name, func(d *ddl) error {
 		schemaName := d.schemaNamed(name)
-		o := d.sch.find(schemaName, aliasTypePrefix+name.name)
+		o := d.sch.Find(schemaName, metadata.AliasTypePrefix+name.name)
 		if o == nil {
 			if n.IsIfExists {
 				return nil
@@ -129,24 +118,24 @@ func (s *Session) dropType(ctx context.Context, n *ast.DropTypeStatement, w tds.
 		if err := s.require(ctx, p); err != nil {
 			return sqlerr.New(218, 1, d.typeName(name))
 		}
-		if by := d.sch.usesType(o); by != nil {
+		if by := userOfType(d.sch, o); by != nil {
 			return sqlerr.New(3732, 1, d.typeName(name), by.Name)
 		}
 		return d.remove(o)
 	})
 }
 
-// usesType is an object that has a column or parameter of a type; nil when there is none.
-func (s *schema) usesType(t *Object) *Object {
-	for _, o := range s.sorted() {
+// userOfType is an object that has a column or parameter of a type; nil when there is none.
+func userOfType(s *metadata.Catalog, t *metadata.Object) *metadata.Object {
+	for _, o := range s.Sorted() {
 		if o.Table != nil && o.ID != t.ID {
 			for _, c := range o.Table.Columns {
-				if c.UserTypeID == t.userTypeID() {
+				if c.UserTypeID == t.UserTypeID() {
 					return o
 				}
 			}
 		}
-		if !o.takesParameters() {
+		if !o.TakesParameters() {
 			continue
 		}
 		_, node, err := parseModule(o)
@@ -154,7 +143,7 @@ func (s *schema) usesType(t *Object) *Object {
 			continue
 		}
 		for _, p := range partsOf(node).parameters {
-			if u, ok := p.DataType.(*ast.UserDataTypeReference); ok && strings.EqualFold(nameOf(u.Name).name, t.typeName()) {
+			if u, ok := p.DataType.(*ast.UserDataTypeReference); ok && strings.EqualFold(nameOf(u.Name).name, t.TypeName()) {
 				return o
 			}
 		}

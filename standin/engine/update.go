@@ -7,6 +7,7 @@ import (
 
 	"github.com/sqlc-dev/teesql/ast"
 
+	"geosql.dev/operator/standin/metadata"
 	"geosql.dev/operator/standin/sqltype"
 	"geosql.dev/operator/standin/tds"
 )
@@ -14,8 +15,8 @@ import (
 // change is what UPDATE and DELETE have in common.
 type change struct {
 	space int32
-	sch   *schema
-	obj   *Object
+	sch   *metadata.Catalog
+	obj   *metadata.Object
 	src   *source
 	sc    *scope
 	d     *dmlPlan
@@ -26,15 +27,15 @@ type change struct {
 	// rowid and image are the row's number and stored columns in the query; columns are the view's by name.
 	rowid   string
 	image   []string
-	columns map[string]*Column
+	columns map[string]*metadata.Column
 }
 
 // column is the target's column of that name; nil when it has none.
-func (c *change) column(name string) *Column {
+func (c *change) column(name string) *metadata.Column {
 	if c.through {
 		return c.columns[lower(name)]
 	}
-	return c.obj.Table.column(name)
+	return c.obj.Table.Column(name)
 }
 
 // assigned is SET @variable = expression of an UPDATE, in the stored form of the variable's type.
@@ -57,7 +58,7 @@ func (c *change) rowQuery(values []string) string {
 	var s strings.Builder
 	s.WriteString("SELECT " + c.rowid + " AS r")
 	for i, v := range values {
-		s.WriteString(", " + v + " AS n" + columnName(int32(i + 1))[1:])
+		s.WriteString(", " + v + " AS n" + metadata.ColumnName(int32(i + 1))[1:])
 	}
 	where := c.where
 	if strings.HasSuffix(c.rowid, ".rowid") {
@@ -80,7 +81,7 @@ func (c *change) firstRows(values []string) string {
 	}
 	var names strings.Builder
 	for i := range values {
-		names.WriteString(", n" + columnName(int32(i + 1))[1:])
+		names.WriteString(", n" + metadata.ColumnName(int32(i + 1))[1:])
 	}
 	return "SELECT r" + names.String() + ", min(o) FROM (SELECT *, row_number() OVER () AS o FROM (" + c.rowQuery(values) + ")) GROUP BY r"
 }
@@ -95,7 +96,7 @@ func (b *binder) updatePlan(n *ast.UpdateStatement) *plan {
 		return b.insteadOfUpdate(spec, c, r)
 	}
 	c := b.changeTarget("UPDATE", spec.Target, spec.FromClause, spec.WhereClause, spec.TopRowFilter, setNames(spec.SetClauses))
-	var columns []*Column
+	var columns []*metadata.Column
 	var values []string
 	var variables []assigned
 	seen := map[int32]bool{}
@@ -131,7 +132,7 @@ func (b *binder) updatePlan(n *ast.UpdateStatement) *plan {
 			if v == nil {
 				b.fail(137, a.Variable.Name)
 			}
-			c.d.assigned = append(c.d.assigned, assignment{variable: lower(a.Variable.Name), operator: columnName(col.ID)})
+			c.d.assigned = append(c.d.assigned, assignment{variable: lower(a.Variable.Name), operator: metadata.ColumnName(col.ID)})
 		}
 	}
 	columns, values = b.rowVersions(c, columns, values)
@@ -164,7 +165,7 @@ func (b *binder) prefixOf(c *change, target ast.TableReference, parts []string) 
 }
 
 // rowVersions adds the new values of rowversion columns to an update.
-func (b *binder) rowVersions(c *change, columns []*Column, values []string) ([]*Column, []string) {
+func (b *binder) rowVersions(c *change, columns []*metadata.Column, values []string) ([]*metadata.Column, []string) {
 	for _, col := range c.obj.Table.Columns {
 		if col.Type.Kind == sqltype.RowVersion {
 			columns, values = append(columns, col), append(values, "tsql_rowversion("+itoa(c.space)+")")
@@ -173,7 +174,7 @@ func (b *binder) rowVersions(c *change, columns []*Column, values []string) ([]*
 	return columns, values
 }
 
-func (b *binder) updatable(col *Column, seen map[int32]bool) {
+func (b *binder) updatable(col *metadata.Column, seen map[int32]bool) {
 	switch {
 	case seen[col.ID]:
 		b.fail(264, col.Name)
@@ -186,7 +187,7 @@ func (b *binder) updatable(col *Column, seen map[int32]bool) {
 	}
 }
 
-func (b *binder) newValue(c *change, a *ast.AssignmentSetClause, col *Column) string {
+func (b *binder) newValue(c *change, a *ast.AssignmentSetClause, col *metadata.Column) string {
 	if _, isDefault := a.NewValue.(*ast.DefaultLiteral); isDefault {
 		if col.Default == 0 {
 			return b.store(expr{sql: "NULL", null: true}, col, &c.d.target)
@@ -207,7 +208,7 @@ func (b *binder) newValue(c *change, a *ast.AssignmentSetClause, col *Column) st
 	return b.store(e, col, &c.d.target)
 }
 
-func (b *binder) finishUpdate(spec *ast.UpdateSpecification, c *change, columns []*Column, values []string, variables []assigned) *plan {
+func (b *binder) finishUpdate(spec *ast.UpdateSpecification, c *change, columns []*metadata.Column, values []string, variables []assigned) *plan {
 	c.d.triggers = b.triggersOf(c.sch, c.obj, "UPDATE")
 	b.noOutputWithTriggers(c.d, spec.OutputClause)
 	others := len(c.sc.sources) > 1 && (spec.OutputClause != nil || spec.OutputIntoClause != nil)
@@ -217,9 +218,9 @@ func (b *binder) finishUpdate(spec *ast.UpdateSpecification, c *change, columns 
 	sets := make([]string, len(columns))
 	simple := spec.FromClause == nil && c.limit == "" && !c.through
 	for i, col := range columns {
-		sets[i] = columnName(col.ID) + " = " + values[i]
+		sets[i] = metadata.ColumnName(col.ID) + " = " + values[i]
 		if !simple {
-			sets[i] = columnName(col.ID) + " = u.n" + columnName(int32(i + 1))[1:]
+			sets[i] = metadata.ColumnName(col.ID) + " = u.n" + metadata.ColumnName(int32(i + 1))[1:]
 		}
 	}
 	returning, cols := b.outputClause(spec.OutputClause, spec.OutputIntoClause, c.obj, c.d, "inserted")
@@ -231,7 +232,7 @@ func (b *binder) finishUpdate(spec *ast.UpdateSpecification, c *change, columns 
 		for i, a := range c.d.assigned {
 			parts[i] = a.operator
 			for _, col := range columns {
-				if columnName(col.ID) == a.operator {
+				if metadata.ColumnName(col.ID) == a.operator {
 					cols = append(cols, tds.Column{Type: col.Type, Nullable: true})
 				}
 			}
@@ -242,8 +243,8 @@ func (b *binder) finishUpdate(spec *ast.UpdateSpecification, c *change, columns 
 	if simple {
 		sql = "UPDATE " + c.from + " SET " + strings.Join(sets, ", ") + c.where
 	} else {
-		sql = "UPDATE main." + c.obj.storageName() + " SET " + strings.Join(sets, ", ") +
-			" FROM (" + c.firstRows(values) + ") AS u WHERE main." + c.obj.storageName() + ".rowid = u.r"
+		sql = "UPDATE main." + c.obj.StorageName() + " SET " + strings.Join(sets, ", ") +
+			" FROM (" + c.firstRows(values) + ") AS u WHERE main." + c.obj.StorageName() + ".rowid = u.r"
 	}
 	if setsUniqueKey(c.obj, columns) && len(c.d.assigned) == 0 {
 		c.d.slow = b.updateRowwise(spec, c, columns, values, nil)
@@ -255,10 +256,10 @@ func (b *binder) finishUpdate(spec *ast.UpdateSpecification, c *change, columns 
 }
 
 // setsUniqueKey tells whether an update of these columns can violate a unique key between two of its own rows.
-func setsUniqueKey(o *Object, columns []*Column) bool {
+func setsUniqueKey(o *metadata.Object, columns []*metadata.Column) bool {
 	for _, i := range o.Table.Indexes {
 		for _, k := range i.Keys {
-			key := o.Table.columnByID(k.Column)
+			key := o.Table.ColumnByID(k.Column)
 			for _, c := range columns {
 				if i.Unique && !i.Disabled && (c.ID == k.Column || key != nil && key.Computed != "") {
 					return true
@@ -338,7 +339,7 @@ func (b *binder) deletePlan(n *ast.DeleteStatement) *plan {
 	if spec.FromClause == nil && c.limit == "" && !c.through {
 		sql = "DELETE FROM " + c.from + c.where
 	} else {
-		sql = "DELETE FROM main." + c.obj.storageName() + " WHERE rowid IN (SELECT r FROM (" + c.rowQuery(nil) + "))"
+		sql = "DELETE FROM main." + c.obj.StorageName() + " WHERE rowid IN (SELECT r FROM (" + c.rowQuery(nil) + "))"
 	}
 	p := b.plan(sql + returning)
 	p.dml, p.columns = c.d, cols

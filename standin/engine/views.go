@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strings"
 
+	"geosql.dev/operator/standin/metadata"
 	"geosql.dev/operator/standin/syntax"
 	"geosql.dev/operator/standin/tds"
 )
@@ -72,7 +73,7 @@ func installViews(r *Registry) {
 }
 
 // viewSchema is the metadata of the database that a view is read for.
-func (s *Session) viewSchema(ctx context.Context) (*schema, error) {
+func (s *Session) viewSchema(ctx context.Context) (*metadata.Catalog, error) {
 	return s.schema(ctx, s.viewDatabase().ID())
 }
 

@@ -6,6 +6,7 @@ import (
 	"context"
 	"slices"
 
+	"geosql.dev/operator/standin/metadata"
 	"geosql.dev/operator/standin/sqltype"
 )
 
@@ -18,7 +19,7 @@ const columnColumns = "object_id int, name sysname, column_id int, system_type_i
 
 func installColumnViews(r *Registry) {
 	user := func(ctx context.Context, s *Session) ([]record, error) {
-		return columnRecords(ctx, s, func(*Column) bool { return true })
+		return columnRecords(ctx, s, func(*metadata.Column) bool { return true })
 	}
 	r.RecordView("", "sys", "columns", columnColumns, user)
 	r.RecordView("", "sys", "all_columns", columnColumns, func(ctx context.Context, s *Session) ([]record, error) {
@@ -29,11 +30,11 @@ func installColumnViews(r *Registry) {
 		return append(out, s.systemColumns()...), nil
 	})
 	r.RecordView("", "sys", "computed_columns", columnColumns+", definition nvarchar(max), uses_database_collation bit, is_persisted bit", func(ctx context.Context, s *Session) ([]record, error) {
-		return columnRecords(ctx, s, func(c *Column) bool { return c.Computed != "" })
+		return columnRecords(ctx, s, func(c *metadata.Column) bool { return c.Computed != "" })
 	})
 	r.RecordView("", "sys", "identity_columns", columnColumns+", seed_value sql_variant, increment_value sql_variant, last_value sql_variant, is_not_for_replication bit",
 		func(ctx context.Context, s *Session) ([]record, error) {
-			return columnRecords(ctx, s, func(c *Column) bool { return c.Identity != nil })
+			return columnRecords(ctx, s, func(c *metadata.Column) bool { return c.Identity != nil })
 		})
 	r.RecordView("", "sys", "sysindexes", "id int, status int, first binary(6), indid smallint, root binary(6), minlen smallint, keycnt smallint, groupid smallint, dpages int, reserved int, used int, rowcnt bigint, "+
 		"rowmodctr int, reserved3 int, reserved4 int, xmaxlen smallint, maxirow smallint, OrigFillFactor tinyint, StatVersion tinyint, reserved2 int, FirstIAM binary(6), impid smallint, lockflags smallint, pgmodctr int, "+
@@ -71,7 +72,7 @@ func formerIndexRecords(ctx context.Context, s *Session) ([]record, error) {
 		if p := pages[[2]int64{int64(rec["object_id"].(int32)), int64(rec["index_id"].(int32))}]; p != nil {
 			rec["dpages"], rec["used"], rec["reserved"] = p[2], p[3], p[4]
 		}
-		if o := sch.objects[rec["object_id"].(int32)]; o != nil {
+		if o := sch.Objects[rec["object_id"].(int32)]; o != nil {
 			for _, i := range o.Table.Indexes {
 				if i.ID == rec["index_id"] {
 					rec["name"], rec["keycnt"], rec["status"], rec["OrigFillFactor"] = i.Name, len(i.Keys), formerIndexStatus(i), i.FillFactor
@@ -84,7 +85,7 @@ func formerIndexRecords(ctx context.Context, s *Session) ([]record, error) {
 
 // formerIndexStatus is the column status of sysindexes. Its page has it as internal by now; the Transact-SQL Reference of SQL Server 7.0 and 2000
 // (sysindexes) gave the bits, and clients look for primary keys by them.
-func formerIndexStatus(i *Index) int {
+func formerIndexStatus(i *metadata.Index) int {
 	status := 0
 	for _, b := range []struct {
 		set bool
@@ -108,7 +109,7 @@ func pagesOfIndexes(ctx context.Context, s *Session) (map[[2]int64][]any, error)
 	return out, err
 }
 
-func userTypeID(c *Column) int64 {
+func userTypeID(c *metadata.Column) int64 {
 	if c.UserTypeID != 0 {
 		return c.UserTypeID
 	}
@@ -123,21 +124,21 @@ func userTypeID(c *Column) int64 {
 	return c.Type.SystemTypeID()
 }
 
-func systemTypeID(c *Column) int64 {
+func systemTypeID(c *metadata.Column) int64 {
 	if c.Type.Kind == sqltype.Decimal && c.Numeric {
 		return 108
 	}
 	return c.Type.SystemTypeID()
 }
 
-func columnRecords(ctx context.Context, s *Session, keep func(*Column) bool) ([]record, error) {
+func columnRecords(ctx context.Context, s *Session, keep func(*metadata.Column) bool) ([]record, error) {
 	_, list, err := s.visible(ctx)
 	if err != nil {
 		return nil, err
 	}
 	var out []record
 	for _, o := range list {
-		if o.Kind == kindView || o.Kind == kindInline {
+		if o.Kind == metadata.KindView || o.Kind == metadata.KindInline {
 			out = append(out, s.viewColumns(ctx, o, keep)...)
 		}
 		if o.Table == nil {
@@ -167,7 +168,7 @@ func columnRecords(ctx context.Context, s *Session, keep func(*Column) bool) ([]
 }
 
 // lastIdentityOf is the last identity value of a table; nil when none was taken.
-func (s *Session) lastIdentityOf(ctx context.Context, o *Object) any {
+func (s *Session) lastIdentityOf(ctx context.Context, o *metadata.Object) any {
 	db := s.viewDatabase()
 	t := &writeTarget{object: o, db: db, database: db.Name()}
 	if o.ID < 0 {
@@ -190,7 +191,7 @@ func (s *Session) lastIdentityOf(ctx context.Context, o *Object) any {
 }
 
 // viewShape are the columns of a view or inline function, as its query gives them now; none when it can no longer be bound.
-func (s *Session) viewShape(ctx context.Context, o *Object) []*Column {
+func (s *Session) viewShape(ctx context.Context, o *metadata.Object) []*metadata.Column {
 	def, names := viewDefinition(o)
 	if def == nil {
 		return nil
@@ -206,10 +207,10 @@ func (s *Session) viewShape(ctx context.Context, o *Object) []*Column {
 	}) != nil {
 		return nil
 	}
-	out := make([]*Column, len(q.outputs))
+	out := make([]*metadata.Column, len(q.outputs))
 	for i, o := range q.outputs {
 		told := resultColumn(o)
-		out[i] = &Column{ID: int32(i + 1), Name: told.Name, Type: told.Type, Nullable: told.Nullable}
+		out[i] = &metadata.Column{ID: int32(i + 1), Name: told.Name, Type: told.Type, Nullable: told.Nullable}
 		if i < len(names) {
 			out[i].Name = names[i].Value
 		}
@@ -221,7 +222,7 @@ func (s *Session) viewShape(ctx context.Context, o *Object) []*Column {
 }
 
 // viewColumns are the rows of sys.columns for a view.
-func (s *Session) viewColumns(ctx context.Context, o *Object, keep func(*Column) bool) []record {
+func (s *Session) viewColumns(ctx context.Context, o *metadata.Object, keep func(*metadata.Column) bool) []record {
 	var out []record
 	for _, column := range s.viewShape(ctx, o) {
 		if !keep(column) {
@@ -235,7 +236,7 @@ func (s *Session) viewColumns(ctx context.Context, o *Object, keep func(*Column)
 }
 
 // columnRecord is the row of a column that is nothing special.
-func columnRecord(object, id int32, c *Column) record {
+func columnRecord(object, id int32, c *metadata.Column) record {
 	return record{"object_id": object, "name": c.Name, "column_id": id, "system_type_id": systemTypeID(c), "user_type_id": userTypeID(c), "max_length": c.Type.MaxBytes(),
 		"precision": c.Type.DisplayPrecision(), "scale": c.Type.DisplayScale(), "is_ansi_padded": c.Type.Kind.IsCharacter() || c.Type.Kind.IsBinary(),
 		"is_rowguidcol": false, "is_identity": false, "is_computed": false, "is_filestream": false, "is_replicated": false, "is_non_sql_subscribed": false, "is_merge_published": false,
@@ -250,7 +251,7 @@ func (s *Session) systemColumns() []record {
 			continue
 		}
 		for i, c := range v.Columns {
-			column := &Column{Name: c.Name, Type: c.Type}
+			column := &metadata.Column{Name: c.Name, Type: c.Type}
 			rec := columnRecord(systemObjectID(v.Schema+"."+v.Name), int32(i+1), column)
 			rec["is_nullable"] = c.Nullable
 			out = append(out, rec)
@@ -266,7 +267,7 @@ func indexRecords(ctx context.Context, s *Session) ([]record, error) {
 	}
 	var out []record
 	for _, o := range list {
-		if o.Kind != kindTable {
+		if o.Kind != metadata.KindTable {
 			continue
 		}
 		heap := true
@@ -275,7 +276,7 @@ func indexRecords(ctx context.Context, s *Session) ([]record, error) {
 				heap = false
 			}
 		}
-		base := record{"object_id": o.ID, "data_space_id": o.Table.Place.space(), "ignore_dup_key": false, "fill_factor": 0, "is_padded": false, "is_disabled": false, "is_hypothetical": false,
+		base := record{"object_id": o.ID, "data_space_id": o.Table.Place.DataSpace(), "ignore_dup_key": false, "fill_factor": 0, "is_padded": false, "is_disabled": false, "is_hypothetical": false,
 			"is_ignored_in_optimization": false, "allow_row_locks": !o.Table.HeapLocks.NoRow, "allow_page_locks": !o.Table.HeapLocks.NoPage, "has_filter": false, "suppress_dup_key_messages": false, "auto_created": false,
 			"optimize_for_sequential_key": false}
 		with := func(more record) record {
@@ -298,7 +299,7 @@ func indexRecords(ctx context.Context, s *Session) ([]record, error) {
 			}
 			rec := with(record{"index_id": i.ID, "name": i.Name, "type": kind, "type_desc": desc(kind, "HEAP", "CLUSTERED", "NONCLUSTERED"), "is_unique": i.Unique,
 				"is_primary_key": i.PrimaryKey, "is_unique_constraint": i.Constraint != 0 && !i.PrimaryKey, "fill_factor": i.FillFactor, "is_disabled": i.Disabled,
-				"data_space_id": i.Place.space(), "ignore_dup_key": i.IgnoreDup, "is_padded": i.Padded, "allow_row_locks": !i.Locks.NoRow, "allow_page_locks": !i.Locks.NoPage, "optimize_for_sequential_key": i.SequentialKey})
+				"data_space_id": i.Place.DataSpace(), "ignore_dup_key": i.IgnoreDup, "is_padded": i.Padded, "allow_row_locks": !i.Locks.NoRow, "allow_page_locks": !i.Locks.NoPage, "optimize_for_sequential_key": i.SequentialKey})
 			if i.Filter != "" {
 				rec["has_filter"], rec["filter_definition"] = true, i.Filter
 			}
@@ -309,7 +310,7 @@ func indexRecords(ctx context.Context, s *Session) ([]record, error) {
 }
 
 // partitionColumn is a column that partitions a heap or an index without being in its key.
-func partitionColumn(o *Object, index int32, ordinal int, column int32) record {
+func partitionColumn(o *metadata.Object, index int32, ordinal int, column int32) record {
 	return record{"object_id": o.ID, "index_id": index, "index_column_id": ordinal, "column_id": column, "key_ordinal": 0, "partition_ordinal": 1,
 		"is_descending_key": false, "is_included_column": false, "column_store_order_ordinal": 0}
 }
@@ -321,10 +322,10 @@ func indexColumnRecords(ctx context.Context, s *Session) ([]record, error) {
 	}
 	var out []record
 	for _, o := range list {
-		if o.Kind != kindTable {
+		if o.Kind != metadata.KindTable {
 			continue
 		}
-		if p := o.Table.Place.Column; p != 0 && !o.Table.clustered() {
+		if p := o.Table.Place.Column; p != 0 && !o.Table.IsClustered() {
 			out = append(out, partitionColumn(o, 0, 1, p))
 		}
 		for _, i := range o.Table.Indexes {
@@ -339,7 +340,7 @@ func indexColumnRecords(ctx context.Context, s *Session) ([]record, error) {
 				out = append(out, record{"object_id": o.ID, "index_id": i.ID, "index_column_id": n, "column_id": c, "key_ordinal": 0, "partition_ordinal": asBit(c == i.Place.Column),
 					"is_descending_key": false, "is_included_column": true, "column_store_order_ordinal": 0})
 			}
-			if p := i.Place.Column; p != 0 && !isKey(i.Keys, p) && !slices.Contains(i.Included, p) {
+			if p := i.Place.Column; p != 0 && !metadata.IsKey(i.Keys, p) && !slices.Contains(i.Included, p) {
 				out = append(out, partitionColumn(o, i.ID, n+1, p))
 			}
 		}

@@ -5,6 +5,7 @@ package engine
 import (
 	"context"
 
+	"geosql.dev/operator/standin/metadata"
 	"geosql.dev/operator/standin/sqltype"
 )
 
@@ -13,7 +14,7 @@ const parameterColumns = "object_id int, name sysname, parameter_id int, system_
 	"is_output bit, is_cursor_ref bit, has_default_value bit, is_xml_document bit, default_value sql_variant, xml_collection_id int, is_readonly bit, is_nullable bit"
 
 // constraintView registers a view over the objects of one kind, with columns of its own.
-func constraintView(r *Registry, name, list string, kinds string, more func(sch *schema, o *Object, rec record)) {
+func constraintView(r *Registry, name, list string, kinds string, more func(sch *metadata.Catalog, o *metadata.Object, rec record)) {
 	r.RecordView("", "sys", name, objectColumns+", "+list, func(ctx context.Context, s *Session) ([]record, error) {
 		sch, objects, err := s.visible(ctx)
 		if err != nil {
@@ -32,9 +33,9 @@ func constraintView(r *Registry, name, list string, kinds string, more func(sch 
 }
 
 func installConstraintViews(r *Registry) {
-	constraintView(r, "key_constraints", "unique_index_id int, is_system_named bit, is_enforced bit", kindPrimaryKey+kindUnique, func(sch *schema, o *Object, rec record) {
+	constraintView(r, "key_constraints", "unique_index_id int, is_system_named bit, is_enforced bit", metadata.KindPrimaryKey+metadata.KindUnique, func(sch *metadata.Catalog, o *metadata.Object, rec record) {
 		rec["is_system_named"], rec["is_enforced"] = o.SystemNamed, true
-		if t := sch.objects[o.Parent]; t != nil && t.Table != nil {
+		if t := sch.Objects[o.Parent]; t != nil && t.Table != nil {
 			for _, i := range t.Table.Indexes {
 				if i.Constraint == o.ID {
 					rec["unique_index_id"] = i.ID
@@ -43,16 +44,16 @@ func installConstraintViews(r *Registry) {
 		}
 	})
 	constraintView(r, "check_constraints", "is_disabled bit, is_not_for_replication bit, is_not_trusted bit, parent_column_id int, definition nvarchar(max), uses_database_collation bit, is_system_named bit",
-		kindCheck, func(_ *schema, o *Object, rec record) {
+		metadata.KindCheck, func(_ *metadata.Catalog, o *metadata.Object, rec record) {
 			rec["is_disabled"], rec["is_not_for_replication"], rec["is_not_trusted"], rec["parent_column_id"] = o.Disabled, o.NotForReplication, o.NotTrusted, o.Column
 			rec["definition"], rec["uses_database_collation"], rec["is_system_named"] = o.Definition, true, o.SystemNamed
 		})
-	constraintView(r, "default_constraints", "parent_column_id int, definition nvarchar(max), is_system_named bit", kindDefault, func(_ *schema, o *Object, rec record) {
+	constraintView(r, "default_constraints", "parent_column_id int, definition nvarchar(max), is_system_named bit", metadata.KindDefault, func(_ *metadata.Catalog, o *metadata.Object, rec record) {
 		rec["parent_column_id"], rec["definition"], rec["is_system_named"] = o.Column, o.Definition, o.SystemNamed
 	})
 	constraintView(r, "foreign_keys", "referenced_object_id int, key_index_id int, is_disabled bit, is_not_for_replication bit, is_not_trusted bit, delete_referential_action tinyint, "+
-		"delete_referential_action_desc nvarchar(60), update_referential_action tinyint, update_referential_action_desc nvarchar(60), is_system_named bit", kindForeignKey,
-		func(_ *schema, o *Object, rec record) {
+		"delete_referential_action_desc nvarchar(60), update_referential_action tinyint, update_referential_action_desc nvarchar(60), is_system_named bit", metadata.KindForeignKey,
+		func(_ *metadata.Catalog, o *metadata.Object, rec record) {
 			if o.ForeignKey == nil {
 				return
 			}
@@ -87,15 +88,15 @@ func installModuleViews(r *Registry) {
 		}
 		var out []record
 		sight := s.sight(ctx, s.viewDatabase().ID())
-		for _, o := range append(sch.scoped(databaseScope), objects...) {
-			definition := o.shownDefinition()
+		for _, o := range append(sch.ScopedTriggers(scopedSchema(databaseScope)), objects...) {
+			definition := shownDefinition(o)
 			if sight(sch, o) != SeenThrough {
 				definition = nil
 			}
 			switch o.Kind {
-			case kindView, kindProcedure, kindScalar, kindInline, kindTableFunction, kindTrigger, kindScoped:
-				out = append(out, record{"object_id": o.ID, "definition": definition, "uses_ansi_nulls": !o.AnsiNullsOff, "uses_quoted_identifier": o.QuotedIdentifier, "is_schema_bound": o.isSchemaBound(),
-					"uses_database_collation": false, "is_recompiled": o.Recompiled, "null_on_null_input": o.NullOnNull, "execute_as_principal_id": o.executeAsPrincipal(), "uses_native_compilation": false, "inline_type": false, "is_inlineable": false})
+			case metadata.KindView, metadata.KindProcedure, metadata.KindScalar, metadata.KindInline, metadata.KindTableFunction, metadata.KindTrigger, metadata.KindScopedTrigger:
+				out = append(out, record{"object_id": o.ID, "definition": definition, "uses_ansi_nulls": !o.AnsiNullsOff, "uses_quoted_identifier": o.QuotedIdentifier, "is_schema_bound": isSchemaBound(o),
+					"uses_database_collation": false, "is_recompiled": o.Recompiled, "null_on_null_input": o.NullOnNull, "execute_as_principal_id": o.ExecuteAsPrincipal(), "uses_native_compilation": false, "inline_type": false, "is_inlineable": false})
 			}
 		}
 		return out, err
@@ -120,14 +121,14 @@ func installModuleViews(r *Registry) {
 		_, objects, err := s.visible(ctx)
 		var out []record
 		for _, o := range objects {
-			if !o.takesParameters() {
+			if !o.TakesParameters() {
 				continue
 			}
 			_, node, perr := parseModule(o)
 			if perr != nil {
 				continue
 			}
-			if t, ok := o.returnType(); ok {
+			if t, ok := returnTypeOf(o); ok {
 				out = append(out, parameterRecord(o.ID, 0, "", t, true))
 			}
 			for i, p := range partsOf(node).parameters {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"geosql.dev/operator/standin/metadata"
 	"geosql.dev/operator/standin/sqltype"
 )
 
@@ -49,10 +50,10 @@ func fileGroupRecords(ctx context.Context, s *Session) ([]record, error) {
 		return nil, err
 	}
 	var out []record
-	for _, o := range sch.fileGroups() {
+	for _, o := range sch.FileGroups() {
 		rec := record{"name": o.Name, "data_space_id": o.FileGroup.ID, "type": "FG", "type_desc": "ROWS_FILEGROUP", "is_default": o.FileGroup.Default, "is_system": false,
-			"is_read_only": o.FileGroup.ReadOnly, "is_autogrow_all_files": o.FileGroup.GrowAll || o.FileGroup.ID == primaryGroup && s.viewDatabase().ID() == 2}
-		if o.FileGroup.ID != primaryGroup {
+			"is_read_only": o.FileGroup.ReadOnly, "is_autogrow_all_files": o.FileGroup.GrowAll || o.FileGroup.ID == metadata.PrimaryGroup && s.viewDatabase().ID() == 2}
+		if o.FileGroup.ID != metadata.PrimaryGroup {
 			rec["filegroup_guid"] = o.FileGroup.GUID
 		}
 		out = append(out, rec)
@@ -66,7 +67,7 @@ func fileRecords(ctx context.Context, db *Database, effective bool) []record {
 	info := db.Info()
 	readOnly := map[int32]bool{}
 	if sch := db.catalogue(ctx); sch != nil {
-		for _, g := range sch.fileGroups() {
+		for _, g := range sch.FileGroups() {
 			readOnly[g.FileGroup.ID] = g.FileGroup.ReadOnly
 		}
 	}
@@ -88,8 +89,8 @@ func fileRecords(ctx context.Context, db *Database, effective bool) []record {
 			guid = uuid.NewSHA1(info.BrokerGUID, []byte(f.LogicalName))
 		}
 		out = append(out, record{"database_id": info.ID, "file_id": f.ID, "file_guid": guid, "type": kind, "type_desc": desc(kind, "ROWS", "LOG"),
-			"data_space_id": f.group(), "name": f.LogicalName, "physical_name": path, "state": state, "state_desc": db.State().String(), "size": size, "max_size": f.MaxSizePages, "growth": f.Growth,
-			"is_media_read_only": false, "is_read_only": readOnly[f.group()] || info.ReadOnly && !f.Log, "is_sparse": false, "is_percent_growth": f.PercentGrowth, "is_name_reserved": false, "is_persistent_log_buffer": false})
+			"data_space_id": f.DataSpace(), "name": f.LogicalName, "physical_name": path, "state": state, "state_desc": db.State().String(), "size": size, "max_size": f.MaxSizePages, "growth": f.Growth,
+			"is_media_read_only": false, "is_read_only": readOnly[f.DataSpace()] || info.ReadOnly && !f.Log, "is_sparse": false, "is_percent_growth": f.PercentGrowth, "is_name_reserved": false, "is_persistent_log_buffer": false})
 	}
 	return out
 }
@@ -98,21 +99,21 @@ func fileRecords(ctx context.Context, db *Database, effective bool) []record {
 // (docs/t-sql/functions/filegroup-name-transact-sql.md and its neighbours).
 func fileGroupFunctions() map[string]*builtinFunction {
 	name := []sqltype.Type{nmax}
-	groups := func(s *Session, found func(o *Object) bool) *Object {
+	groups := func(s *Session, found func(o *metadata.Object) bool) *metadata.Object {
 		sch, err := s.schema(s.context(), s.db.ID())
 		if err != nil {
 			return nil
 		}
-		for _, o := range sch.fileGroups() {
+		for _, o := range sch.FileGroups() {
 			if found(o) {
 				return o
 			}
 		}
 		return nil
 	}
-	named := func(s *Session, text any) *Object {
+	named := func(s *Session, text any) *metadata.Object {
 		n, _ := text.(string)
-		return groups(s, func(o *Object) bool { return strings.EqualFold(o.Name, strings.TrimRight(n, " ")) })
+		return groups(s, func(o *metadata.Object) bool { return strings.EqualFold(o.Name, strings.TrimRight(n, " ")) })
 	}
 	fileID := func(s *Session, a []any) any {
 		n, _ := a[0].(string)
@@ -125,7 +126,7 @@ func fileGroupFunctions() map[string]*builtinFunction {
 	}
 	return map[string]*builtinFunction{
 		"filegroup_name": systemFunction(1, 1, sqltype.NVarCharOf(128), []sqltype.Type{sqltype.IntType}, func(s *Session, a []any) any {
-			if o := groups(s, func(o *Object) bool { return int64(o.FileGroup.ID) == integer(a[0]) }); o != nil {
+			if o := groups(s, func(o *metadata.Object) bool { return int64(o.FileGroup.ID) == integer(a[0]) }); o != nil {
 				return o.Name
 			}
 			return nil
@@ -146,7 +147,7 @@ func fileGroupFunctions() map[string]*builtinFunction {
 			case "isreadonly":
 				return asBit(o.FileGroup.ReadOnly)
 			case "isuserdefinedfg":
-				return asBit(o.FileGroup.ID != primaryGroup)
+				return asBit(o.FileGroup.ID != metadata.PrimaryGroup)
 			case "isdefault":
 				return asBit(o.FileGroup.Default)
 			}

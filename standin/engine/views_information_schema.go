@@ -9,11 +9,12 @@ import (
 
 	"github.com/sqlc-dev/teesql/ast"
 
+	"geosql.dev/operator/standin/metadata"
 	"geosql.dev/operator/standin/sqltype"
 )
 
 func installInformationSchema(r *Registry) {
-	view := func(name, list string, rows func(ctx context.Context, s *Session, sch *schema, objects []*Object, catalog string) []record) {
+	view := func(name, list string, rows func(ctx context.Context, s *Session, sch *metadata.Catalog, objects []*metadata.Object, catalog string) []record) {
 		r.RecordView("", "INFORMATION_SCHEMA", name, list, func(ctx context.Context, s *Session) ([]record, error) {
 			sch, objects, err := s.visible(ctx)
 			if err != nil {
@@ -22,29 +23,29 @@ func installInformationSchema(r *Registry) {
 			return rows(ctx, s, sch, objects, s.viewDatabase().Name()), nil
 		})
 	}
-	view("SCHEMATA", "CATALOG_NAME sysname, SCHEMA_NAME sysname, SCHEMA_OWNER sysname, DEFAULT_CHARACTER_SET_NAME sysname", func(_ context.Context, _ *Session, sch *schema, _ []*Object, catalog string) []record {
+	view("SCHEMATA", "CATALOG_NAME sysname, SCHEMA_NAME sysname, SCHEMA_OWNER sysname, DEFAULT_CHARACTER_SET_NAME sysname", func(_ context.Context, _ *Session, sch *metadata.Catalog, _ []*metadata.Object, catalog string) []record {
 		var out []record
-		for _, n := range sch.schemas {
+		for _, n := range sch.Schemas {
 			out = append(out, record{"CATALOG_NAME": catalog, "SCHEMA_NAME": n.Name, "SCHEMA_OWNER": "dbo", "DEFAULT_CHARACTER_SET_NAME": "iso_1"})
 		}
 		return out
 	})
-	view("TABLES", "TABLE_CATALOG sysname, TABLE_SCHEMA sysname, TABLE_NAME sysname, TABLE_TYPE varchar(10)", func(_ context.Context, _ *Session, sch *schema, objects []*Object, catalog string) []record {
+	view("TABLES", "TABLE_CATALOG sysname, TABLE_SCHEMA sysname, TABLE_NAME sysname, TABLE_TYPE varchar(10)", func(_ context.Context, _ *Session, sch *metadata.Catalog, objects []*metadata.Object, catalog string) []record {
 		var out []record
 		for _, o := range objects {
-			kind := map[string]string{kindTable: "BASE TABLE", kindView: "VIEW"}[o.Kind]
+			kind := map[string]string{metadata.KindTable: "BASE TABLE", metadata.KindView: "VIEW"}[o.Kind]
 			if kind != "" {
-				out = append(out, record{"TABLE_CATALOG": catalog, "TABLE_SCHEMA": sch.schemaName(o), "TABLE_NAME": o.Name, "TABLE_TYPE": kind})
+				out = append(out, record{"TABLE_CATALOG": catalog, "TABLE_SCHEMA": sch.SchemaName(o), "TABLE_NAME": o.Name, "TABLE_TYPE": kind})
 			}
 		}
 		return out
 	})
 	view("VIEWS", "TABLE_CATALOG sysname, TABLE_SCHEMA sysname, TABLE_NAME sysname, VIEW_DEFINITION nvarchar(4000), CHECK_OPTION varchar(7), IS_UPDATABLE varchar(2)",
-		func(_ context.Context, s *Session, sch *schema, objects []*Object, catalog string) []record {
+		func(_ context.Context, s *Session, sch *metadata.Catalog, objects []*metadata.Object, catalog string) []record {
 			var out []record
 			for _, o := range objects {
-				if o.Kind == kindView {
-					out = append(out, record{"TABLE_CATALOG": catalog, "TABLE_SCHEMA": sch.schemaName(o), "TABLE_NAME": o.Name, "VIEW_DEFINITION": s.cutDefinition(sch, o), "CHECK_OPTION": "NONE", "IS_UPDATABLE": "NO"})
+				if o.Kind == metadata.KindView {
+					out = append(out, record{"TABLE_CATALOG": catalog, "TABLE_SCHEMA": sch.SchemaName(o), "TABLE_NAME": o.Name, "VIEW_DEFINITION": s.cutDefinition(sch, o), "CHECK_OPTION": "NONE", "IS_UPDATABLE": "NO"})
 				}
 			}
 			return out
@@ -52,20 +53,20 @@ func installInformationSchema(r *Registry) {
 	view("COLUMNS", "TABLE_CATALOG sysname, TABLE_SCHEMA sysname, TABLE_NAME sysname, COLUMN_NAME sysname, ORDINAL_POSITION int, COLUMN_DEFAULT nvarchar(4000), IS_NULLABLE varchar(3), DATA_TYPE nvarchar(128), "+
 		"CHARACTER_MAXIMUM_LENGTH int, CHARACTER_OCTET_LENGTH int, NUMERIC_PRECISION tinyint, NUMERIC_PRECISION_RADIX smallint, NUMERIC_SCALE int, DATETIME_PRECISION smallint, "+
 		"CHARACTER_SET_CATALOG sysname, CHARACTER_SET_SCHEMA sysname, CHARACTER_SET_NAME sysname, COLLATION_CATALOG sysname, COLLATION_SCHEMA sysname, COLLATION_NAME sysname, "+
-		"DOMAIN_CATALOG sysname, DOMAIN_SCHEMA sysname, DOMAIN_NAME sysname", func(ctx context.Context, s *Session, sch *schema, objects []*Object, catalog string) []record {
+		"DOMAIN_CATALOG sysname, DOMAIN_SCHEMA sysname, DOMAIN_NAME sysname", func(ctx context.Context, s *Session, sch *metadata.Catalog, objects []*metadata.Object, catalog string) []record {
 		var out []record
 		for _, o := range objects {
-			var list []*Column
+			var list []*metadata.Column
 			switch o.Kind {
-			case kindTable:
+			case metadata.KindTable:
 				list = o.Table.Columns
-			case kindView:
+			case metadata.KindView:
 				list = s.viewShape(ctx, o)
 			}
 			for i, c := range list {
 				rec := informationColumn(c)
-				rec["TABLE_CATALOG"], rec["TABLE_SCHEMA"], rec["TABLE_NAME"], rec["ORDINAL_POSITION"] = catalog, sch.schemaName(o), o.Name, i+1
-				if d := sch.objects[c.Default]; d != nil {
+				rec["TABLE_CATALOG"], rec["TABLE_SCHEMA"], rec["TABLE_NAME"], rec["ORDINAL_POSITION"] = catalog, sch.SchemaName(o), o.Name, i+1
+				if d := sch.Objects[c.Default]; d != nil {
 					rec["COLUMN_DEFAULT"] = d.Definition
 				}
 				out = append(out, rec)
@@ -74,43 +75,43 @@ func installInformationSchema(r *Registry) {
 		return out
 	})
 	view("TABLE_CONSTRAINTS", "CONSTRAINT_CATALOG sysname, CONSTRAINT_SCHEMA sysname, CONSTRAINT_NAME sysname, TABLE_CATALOG sysname, TABLE_SCHEMA sysname, TABLE_NAME sysname, CONSTRAINT_TYPE varchar(11), "+
-		"IS_DEFERRABLE varchar(2), INITIALLY_DEFERRED varchar(2)", func(_ context.Context, _ *Session, sch *schema, objects []*Object, catalog string) []record {
+		"IS_DEFERRABLE varchar(2), INITIALLY_DEFERRED varchar(2)", func(_ context.Context, _ *Session, sch *metadata.Catalog, objects []*metadata.Object, catalog string) []record {
 		var out []record
 		for _, o := range objects {
-			kind := map[string]string{kindPrimaryKey: "PRIMARY KEY", kindUnique: "UNIQUE", kindForeignKey: "FOREIGN KEY", kindCheck: "CHECK"}[o.Kind]
-			if parent := sch.objects[o.Parent]; kind != "" && parent != nil {
-				out = append(out, record{"CONSTRAINT_CATALOG": catalog, "CONSTRAINT_SCHEMA": sch.schemaName(o), "CONSTRAINT_NAME": o.Name, "TABLE_CATALOG": catalog, "TABLE_SCHEMA": sch.schemaName(parent),
+			kind := map[string]string{metadata.KindPrimaryKey: "PRIMARY KEY", metadata.KindUnique: "UNIQUE", metadata.KindForeignKey: "FOREIGN KEY", metadata.KindCheck: "CHECK"}[o.Kind]
+			if parent := sch.Objects[o.Parent]; kind != "" && parent != nil {
+				out = append(out, record{"CONSTRAINT_CATALOG": catalog, "CONSTRAINT_SCHEMA": sch.SchemaName(o), "CONSTRAINT_NAME": o.Name, "TABLE_CATALOG": catalog, "TABLE_SCHEMA": sch.SchemaName(parent),
 					"TABLE_NAME": parent.Name, "CONSTRAINT_TYPE": kind, "IS_DEFERRABLE": "NO", "INITIALLY_DEFERRED": "NO"})
 			}
 		}
 		return out
 	})
 	view("KEY_COLUMN_USAGE", "CONSTRAINT_CATALOG sysname, CONSTRAINT_SCHEMA sysname, CONSTRAINT_NAME sysname, TABLE_CATALOG sysname, TABLE_SCHEMA sysname, TABLE_NAME sysname, COLUMN_NAME sysname, ORDINAL_POSITION int",
-		func(_ context.Context, _ *Session, sch *schema, objects []*Object, catalog string) []record {
+		func(_ context.Context, _ *Session, sch *metadata.Catalog, objects []*metadata.Object, catalog string) []record {
 			var out []record
 			for _, o := range objects {
-				parent := sch.objects[o.Parent]
+				parent := sch.Objects[o.Parent]
 				if parent == nil || parent.Table == nil {
 					continue
 				}
 				for i, id := range constraintColumns(o, parent) {
-					out = append(out, record{"CONSTRAINT_CATALOG": catalog, "CONSTRAINT_SCHEMA": sch.schemaName(o), "CONSTRAINT_NAME": o.Name, "TABLE_CATALOG": catalog, "TABLE_SCHEMA": sch.schemaName(parent),
-						"TABLE_NAME": parent.Name, "COLUMN_NAME": parent.Table.columnByID(id).Name, "ORDINAL_POSITION": i + 1})
+					out = append(out, record{"CONSTRAINT_CATALOG": catalog, "CONSTRAINT_SCHEMA": sch.SchemaName(o), "CONSTRAINT_NAME": o.Name, "TABLE_CATALOG": catalog, "TABLE_SCHEMA": sch.SchemaName(parent),
+						"TABLE_NAME": parent.Name, "COLUMN_NAME": parent.Table.ColumnByID(id).Name, "ORDINAL_POSITION": i + 1})
 				}
 			}
 			return out
 		})
 	view("REFERENTIAL_CONSTRAINTS", "CONSTRAINT_CATALOG sysname, CONSTRAINT_SCHEMA sysname, CONSTRAINT_NAME sysname, UNIQUE_CONSTRAINT_CATALOG sysname, UNIQUE_CONSTRAINT_SCHEMA sysname, "+
-		"UNIQUE_CONSTRAINT_NAME sysname, MATCH_OPTION varchar(7), UPDATE_RULE varchar(11), DELETE_RULE varchar(11)", func(_ context.Context, _ *Session, sch *schema, objects []*Object, catalog string) []record {
+		"UNIQUE_CONSTRAINT_NAME sysname, MATCH_OPTION varchar(7), UPDATE_RULE varchar(11), DELETE_RULE varchar(11)", func(_ context.Context, _ *Session, sch *metadata.Catalog, objects []*metadata.Object, catalog string) []record {
 		var out []record
 		for _, o := range objects {
 			if o.ForeignKey == nil {
 				continue
 			}
-			rec := record{"CONSTRAINT_CATALOG": catalog, "CONSTRAINT_SCHEMA": sch.schemaName(o), "CONSTRAINT_NAME": o.Name, "UNIQUE_CONSTRAINT_CATALOG": catalog, "MATCH_OPTION": "SIMPLE",
+			rec := record{"CONSTRAINT_CATALOG": catalog, "CONSTRAINT_SCHEMA": sch.SchemaName(o), "CONSTRAINT_NAME": o.Name, "UNIQUE_CONSTRAINT_CATALOG": catalog, "MATCH_OPTION": "SIMPLE",
 				"UPDATE_RULE": strings.ReplaceAll(o.ForeignKey.OnUpdate, "_", " "), "DELETE_RULE": strings.ReplaceAll(o.ForeignKey.OnDelete, "_", " ")}
-			if ref := sch.objects[o.ForeignKey.Referenced]; ref != nil {
-				rec["UNIQUE_CONSTRAINT_SCHEMA"] = sch.schemaName(ref)
+			if ref := sch.Objects[o.ForeignKey.Referenced]; ref != nil {
+				rec["UNIQUE_CONSTRAINT_SCHEMA"] = sch.SchemaName(ref)
 				for _, i := range ref.Table.Indexes {
 					if i.ID == o.ForeignKey.RefIndex {
 						rec["UNIQUE_CONSTRAINT_NAME"] = i.Name
@@ -127,13 +128,13 @@ func installInformationSchema(r *Registry) {
 		"NUMERIC_PRECISION_RADIX smallint, NUMERIC_SCALE smallint, DATETIME_PRECISION smallint, INTERVAL_TYPE nvarchar(30), INTERVAL_PRECISION smallint, TYPE_UDT_CATALOG sysname, TYPE_UDT_SCHEMA sysname, "+
 		"TYPE_UDT_NAME sysname, SCOPE_CATALOG sysname, SCOPE_SCHEMA sysname, SCOPE_NAME sysname, MAXIMUM_CARDINALITY bigint, DTD_IDENTIFIER sysname, ROUTINE_BODY nvarchar(30), ROUTINE_DEFINITION nvarchar(4000), "+
 		"EXTERNAL_NAME sysname, EXTERNAL_LANGUAGE nvarchar(30), PARAMETER_STYLE nvarchar(30), IS_DETERMINISTIC nvarchar(10), SQL_DATA_ACCESS nvarchar(30), IS_NULL_CALL nvarchar(10), SCHEMA_LEVEL_ROUTINE nvarchar(10), "+
-		"MAX_DYNAMIC_RESULT_SETS smallint, IS_USER_DEFINED_CAST nvarchar(10), IS_IMPLICITLY_INVOCABLE nvarchar(10), CREATED datetime, LAST_ALTERED datetime", func(_ context.Context, s *Session, sch *schema, objects []*Object, catalog string) []record {
+		"MAX_DYNAMIC_RESULT_SETS smallint, IS_USER_DEFINED_CAST nvarchar(10), IS_IMPLICITLY_INVOCABLE nvarchar(10), CREATED datetime, LAST_ALTERED datetime", func(_ context.Context, s *Session, sch *metadata.Catalog, objects []*metadata.Object, catalog string) []record {
 		var out []record
 		for _, o := range objects {
-			kind := map[string]string{kindProcedure: "PROCEDURE", kindScalar: "FUNCTION", kindInline: "FUNCTION", kindTableFunction: "FUNCTION"}[o.Kind]
+			kind := map[string]string{metadata.KindProcedure: "PROCEDURE", metadata.KindScalar: "FUNCTION", metadata.KindInline: "FUNCTION", metadata.KindTableFunction: "FUNCTION"}[o.Kind]
 			if kind != "" {
 				rec := routineTyped(o)
-				maps.Copy(rec, record{"SPECIFIC_CATALOG": catalog, "SPECIFIC_SCHEMA": sch.schemaName(o), "SPECIFIC_NAME": o.Name, "ROUTINE_CATALOG": catalog, "ROUTINE_SCHEMA": sch.schemaName(o),
+				maps.Copy(rec, record{"SPECIFIC_CATALOG": catalog, "SPECIFIC_SCHEMA": sch.SchemaName(o), "SPECIFIC_NAME": o.Name, "ROUTINE_CATALOG": catalog, "ROUTINE_SCHEMA": sch.SchemaName(o),
 					"ROUTINE_NAME": o.Name, "ROUTINE_TYPE": kind, "ROUTINE_DEFINITION": s.cutDefinition(sch, o), "CREATED": o.Created, "LAST_ALTERED": o.Modified,
 					"ROUTINE_BODY": "SQL", "IS_DETERMINISTIC": "NO", "SCHEMA_LEVEL_ROUTINE": "YES", "IS_USER_DEFINED_CAST": "NO", "IS_IMPLICITLY_INVOCABLE": "NO"})
 				out = append(out, rec)
@@ -144,13 +145,13 @@ func installInformationSchema(r *Registry) {
 }
 
 // routineTyped is what INFORMATION_SCHEMA.ROUTINES tells of a function's result, and of what a procedure has in its place.
-func routineTyped(o *Object) record {
+func routineTyped(o *metadata.Object) record {
 	switch o.Kind {
-	case kindProcedure:
+	case metadata.KindProcedure:
 		return record{"SQL_DATA_ACCESS": "MODIFIES", "MAX_DYNAMIC_RESULT_SETS": -1}
-	case kindScalar:
+	case metadata.KindScalar:
 		rec := record{"SQL_DATA_ACCESS": "READS", "MAX_DYNAMIC_RESULT_SETS": 0, "IS_NULL_CALL": map[bool]string{true: "NO", false: "YES"}[o.NullOnNull]}
-		if t, ok := o.returnType(); ok {
+		if t, ok := returnTypeOf(o); ok {
 			rec["DATA_TYPE"] = t.Kind.String()
 			maps.Copy(rec, informationType(t))
 		}
@@ -159,8 +160,8 @@ func routineTyped(o *Object) record {
 	return record{"SQL_DATA_ACCESS": "READS", "MAX_DYNAMIC_RESULT_SETS": 0, "DATA_TYPE": "TABLE"}
 }
 
-// returnType is the type that a scalar function returns.
-func (o *Object) returnType() (sqltype.Type, bool) {
+// returnTypeOf is the type that a scalar function returns.
+func returnTypeOf(o *metadata.Object) (sqltype.Type, bool) {
 	_, node, err := parseModule(o)
 	if err != nil {
 		return sqltype.Type{}, false
@@ -173,7 +174,7 @@ func (o *Object) returnType() (sqltype.Type, bool) {
 	return t, err == nil
 }
 
-func constraintColumns(o, parent *Object) []int32 {
+func constraintColumns(o, parent *metadata.Object) []int32 {
 	if o.ForeignKey != nil {
 		return o.ForeignKey.Columns
 	}
@@ -189,7 +190,7 @@ func constraintColumns(o, parent *Object) []int32 {
 	return nil
 }
 
-func informationColumn(c *Column) record {
+func informationColumn(c *metadata.Column) record {
 	name := c.Type.Kind.String()
 	if c.Numeric {
 		name = "numeric"

@@ -13,6 +13,7 @@ import (
 	"zombiezen.com/go/sqlite"
 	"zombiezen.com/go/sqlite/sqlitex"
 
+	"geosql.dev/operator/standin/metadata"
 	"geosql.dev/operator/standin/sqltype"
 	"geosql.dev/operator/standin/storage"
 )
@@ -20,42 +21,32 @@ import (
 const objectColumns = "name sysname, object_id int, principal_id int, schema_id int, parent_object_id int, type char(2), type_desc nvarchar(60), create_date datetime, " +
 	"modify_date datetime, is_ms_shipped bit, is_published bit, is_schema_published bit"
 
-var kindDescriptions = map[string]string{kindTable: "USER_TABLE", kindView: "VIEW", kindProcedure: "SQL_STORED_PROCEDURE", kindScalar: "SQL_SCALAR_FUNCTION",
-	kindInline: "SQL_INLINE_TABLE_VALUED_FUNCTION", kindPrimaryKey: "PRIMARY_KEY_CONSTRAINT", kindUnique: "UNIQUE_CONSTRAINT", kindForeignKey: "FOREIGN_KEY_CONSTRAINT",
-	kindCheck: "CHECK_CONSTRAINT", kindDefault: "DEFAULT_CONSTRAINT", kindSequence: "SEQUENCE_OBJECT", kindSynonym: "SYNONYM", kindTrigger: "SQL_TRIGGER",
-	kindTableType: "TYPE_TABLE", kindTableFunction: "SQL_TABLE_VALUED_FUNCTION"}
-
-// sorted are the objects of a schema in the order of their IDs, types excepted.
-func (s *schema) sorted() []*Object {
-	list := make([]*Object, 0, len(s.objects))
-	for _, o := range s.objects {
-		list = append(list, o)
-	}
-	sort.Slice(list, func(i, j int) bool { return list[i].ID < list[j].ID })
-	return list
-}
+var kindDescriptions = map[string]string{metadata.KindTable: "USER_TABLE", metadata.KindView: "VIEW", metadata.KindProcedure: "SQL_STORED_PROCEDURE", metadata.KindScalar: "SQL_SCALAR_FUNCTION",
+	metadata.KindInline: "SQL_INLINE_TABLE_VALUED_FUNCTION", metadata.KindPrimaryKey: "PRIMARY_KEY_CONSTRAINT", metadata.KindUnique: "UNIQUE_CONSTRAINT", metadata.KindForeignKey: "FOREIGN_KEY_CONSTRAINT",
+	metadata.KindCheck: "CHECK_CONSTRAINT", metadata.KindDefault: "DEFAULT_CONSTRAINT", metadata.KindSequence: "SEQUENCE_OBJECT", metadata.KindSynonym: "SYNONYM", metadata.KindTrigger: "SQL_TRIGGER",
+	metadata.KindTableType: "TYPE_TABLE", metadata.KindTableFunction: "SQL_TABLE_VALUED_FUNCTION"}
 
 // visible are the objects that a view shows: those of its database that the session may see, and in tempdb the session's temporary tables.
-func (s *Session) visible(ctx context.Context) (*schema, []*Object, error) {
+func (s *Session) visible(ctx context.Context) (*metadata.Catalog, []*metadata.Object, error) {
 	sch, err := s.viewSchema(ctx)
 	if err != nil {
 		return nil, nil, err
 	}
-	var list []*Object
+	var list []*metadata.Object
 	sight := s.sight(ctx, s.viewDatabase().ID())
-	for _, o := range sch.sorted() {
+	for _, o := range sch.Sorted() {
 		switch {
-		case o.Kind == kindAlias, o.Kind == kindScoped, sight(sch, o) == Unseen:
+		case o.Kind == metadata.KindAlias, o.Kind == metadata.KindScopedTrigger, sight(sch, o) == Unseen:
 			continue
-		case o.Kind == kindTableType:
+		case o.Kind == metadata.KindTableType:
 			shown := *o
-			shown.Name, shown.Schema = fmt.Sprintf("TT_%s_%08X", sqltype.Cut(o.typeName(), 110), uint32(o.ID)), 4
+			shown.Name, shown.Schema = fmt.Sprintf("TT_%s_%08X", sqltype.Cut(o.TypeName(), 110), uint32(o.ID)), 4
 			o = &shown
 		}
 		list = append(list, o)
 	}
 	if s.viewDatabase().ID() == 2 && s.local.schema != nil {
-		for _, o := range s.local.schema.sorted() {
+		for _, o := range s.local.schema.Sorted() {
 			if len(o.Name) > 0 && o.Name[0] == '#' {
 				list = append(list, o)
 			}
@@ -67,7 +58,7 @@ func (s *Session) visible(ctx context.Context) (*schema, []*Object, error) {
 // viewColumns are what sys.views has besides the columns of every object.
 const viewColumns = ", is_replicated bit, has_replication_filter bit, has_opaque_metadata bit, has_unchecked_assembly_data bit, with_check_option bit, is_date_correlation_view bit, is_tracked_by_cdc bit, ledger_view_type tinyint, ledger_view_type_desc nvarchar(60), is_dropped_ledger_view bit"
 
-func objectRecord(o *Object) record {
+func objectRecord(o *metadata.Object) record {
 	replicated := o.ExecutionPublished || o.Table != nil && o.Table.Replicated
 	return record{"name": o.Name, "object_id": o.ID, "schema_id": o.Schema, "parent_object_id": o.Parent, "type": fmt.Sprintf("%-2s", o.Kind), "type_desc": kindDescriptions[o.Kind],
 		"create_date": o.Created, "modify_date": o.Modified, "is_ms_shipped": o.Shipped, "is_published": replicated, "is_schema_published": o.SchemaPublished, "is_execution_replicated": o.ExecutionPublished, "is_repl_serializable_only": o.SerializableOnly,
@@ -120,11 +111,11 @@ func installObjectViews(r *Registry) {
 		}
 		var out []record
 		for _, o := range list {
-			if o.Kind != kindTable {
+			if o.Kind != metadata.KindTable {
 				continue
 			}
 			rec := objectRecord(o)
-			for k, v := range (record{"lob_data_space_id": o.Table.textSpace(), "max_column_id_used": o.Table.NextColumn - 1, "lock_on_bulk_load": o.Table.BulkLock, "uses_ansi_nulls": !o.Table.AnsiNullsOff, "is_replicated": o.Table.Replicated,
+			for k, v := range (record{"lob_data_space_id": o.Table.LOBDataSpace(), "max_column_id_used": o.Table.NextColumn - 1, "lock_on_bulk_load": o.Table.BulkLock, "uses_ansi_nulls": !o.Table.AnsiNullsOff, "is_replicated": o.Table.Replicated,
 				"has_replication_filter": false, "is_merge_published": false, "is_sync_tran_subscribed": false, "has_unchecked_assembly_data": false, "text_in_row_limit": o.Table.TextInRow,
 				"large_value_types_out_of_row": o.Table.OutOfRow, "is_tracked_by_cdc": false, "lock_escalation": o.Table.LockEscalation, "lock_escalation_desc": lockEscalations[o.Table.LockEscalation], "is_filetable": false, "is_memory_optimized": false,
 				"durability": 0, "durability_desc": "SCHEMA_AND_DATA", "temporal_type": 0, "temporal_type_desc": "NON_TEMPORAL_TABLE", "is_remote_data_archive_enabled": false,
@@ -136,20 +127,20 @@ func installObjectViews(r *Registry) {
 		}
 		return out, nil
 	})
-	r.RecordView("", "sys", "procedures", objectColumns+", is_auto_executed bit, is_execution_replicated bit, is_repl_serializable_only bit, skips_repl_constraints bit", all(kindProcedure))
-	r.RecordView("", "sys", "views", objectColumns+viewColumns, viewRecords(all(kindView)))
+	r.RecordView("", "sys", "procedures", objectColumns+", is_auto_executed bit, is_execution_replicated bit, is_repl_serializable_only bit, skips_repl_constraints bit", all(metadata.KindProcedure))
+	r.RecordView("", "sys", "views", objectColumns+viewColumns, viewRecords(all(metadata.KindView)))
 	r.RecordView("", "sys", "triggers", objectColumns+", parent_class tinyint, parent_class_desc nvarchar(60), parent_id int, is_disabled bit, is_not_for_replication bit, is_instead_of_trigger bit", func(ctx context.Context, s *Session) ([]record, error) {
-		out, err := all(kindTrigger)(ctx, s)
+		out, err := all(metadata.KindTrigger)(ctx, s)
 		sch, e := s.viewSchema(ctx)
 		if err != nil || e != nil {
 			return nil, errors.Join(err, e)
 		}
 		for _, rec := range out {
-			t := sch.objects[rec["object_id"].(int32)]
+			t := sch.Objects[rec["object_id"].(int32)]
 			rec["parent_class"], rec["parent_class_desc"], rec["parent_id"] = 1, "OBJECT_OR_COLUMN", t.Parent
 			rec["is_disabled"], rec["is_not_for_replication"], rec["is_instead_of_trigger"] = t.Disabled, t.NotForReplication, t.Properties[insteadOf] != ""
 		}
-		for _, t := range sch.scoped(databaseScope) {
+		for _, t := range sch.ScopedTriggers(scopedSchema(databaseScope)) {
 			out = append(out, scopedRecord(t, 0, "DATABASE"))
 		}
 		return out, nil
@@ -167,14 +158,14 @@ func installObjectViews(r *Registry) {
 		if err != nil {
 			return nil, err
 		}
-		out := scopedEventRecords(sch.scoped(databaseScope))
+		out := scopedEventRecords(sch.ScopedTriggers(scopedSchema(databaseScope)))
 		for _, o := range list {
-			if o.Kind != kindTrigger {
+			if o.Kind != metadata.KindTrigger {
 				continue
 			}
 			for i, word := range []string{"INSERT", "UPDATE", "DELETE"} {
 				if strings.Contains(o.Properties[triggerEvents], word) {
-					out = append(out, record{"object_id": o.ID, "type": i + 1, "type_desc": word, "is_first": o.place(word) == 0, "is_last": o.place(word) == 2, "is_trigger_event": true})
+					out = append(out, record{"object_id": o.ID, "type": i + 1, "type_desc": word, "is_first": o.FiringOrder(word) == 0, "is_last": o.FiringOrder(word) == 2, "is_trigger_event": true})
 				}
 			}
 		}
@@ -184,7 +175,7 @@ func installObjectViews(r *Registry) {
 		_, list, err := s.visible(ctx)
 		var out []record
 		for _, o := range list {
-			if o.Kind == kindSynonym {
+			if o.Kind == metadata.KindSynonym {
 				rec := objectRecord(o)
 				rec["base_object_name"] = o.Target
 				out = append(out, rec)
@@ -198,7 +189,7 @@ func installObjectViews(r *Registry) {
 			return nil, err
 		}
 		var out []record
-		for _, n := range sch.schemas {
+		for _, n := range sch.Schemas {
 			out = append(out, record{"name": n.Name, "schema_id": n.ID, "principal_id": n.Principal})
 		}
 		sort.Slice(out, func(i, j int) bool { return out[i]["schema_id"].(int32) < out[j]["schema_id"].(int32) })
@@ -206,7 +197,7 @@ func installObjectViews(r *Registry) {
 	})
 	r.RecordView("", "sys", "types", typeColumns, typeRecords)
 	r.RecordView("", "sys", "table_types", typeColumns+", type_table_object_id int, is_memory_optimized bit", func(ctx context.Context, s *Session) ([]record, error) {
-		return userTypeRecords(ctx, s, kindTableType)
+		return userTypeRecords(ctx, s, metadata.KindTableType)
 	})
 	r.RecordView("", "sys", "partitions", "", partitionRecords)
 	r.RecordView("", "sys", "dm_db_partition_stats", "partition_id bigint, object_id int, index_id int, partition_number int, in_row_data_page_count bigint, in_row_used_page_count bigint, "+
@@ -273,7 +264,7 @@ func typeRecords(ctx context.Context, s *Session) ([]record, error) {
 		}
 		out = append(out, rec)
 	}
-	user, err := userTypeRecords(ctx, s, kindAlias, kindTableType)
+	user, err := userTypeRecords(ctx, s, metadata.KindAlias, metadata.KindTableType)
 	return append(out, user...), err
 }
 
@@ -284,13 +275,13 @@ func userTypeRecords(ctx context.Context, s *Session, kinds ...string) ([]record
 		return nil, err
 	}
 	var out []record
-	for _, o := range sch.sorted() {
+	for _, o := range sch.Sorted() {
 		if !slices.Contains(kinds, o.Kind) {
 			continue
 		}
-		rec := record{"name": o.typeName(), "user_type_id": o.userTypeID(), "schema_id": o.Schema, "is_user_defined": true, "is_assembly_type": false,
-			"default_object_id": 0, "rule_object_id": 0, "is_table_type": o.Kind == kindTableType, "is_memory_optimized": false}
-		if o.Kind == kindTableType {
+		rec := record{"name": o.TypeName(), "user_type_id": o.UserTypeID(), "schema_id": o.Schema, "is_user_defined": true, "is_assembly_type": false,
+			"default_object_id": 0, "rule_object_id": 0, "is_table_type": o.Kind == metadata.KindTableType, "is_memory_optimized": false}
+		if o.Kind == metadata.KindTableType {
 			rec["system_type_id"], rec["max_length"], rec["precision"], rec["scale"], rec["is_nullable"] = 243, -1, 0, 0, false
 			rec["type_table_object_id"] = o.ID
 		} else {
@@ -343,15 +334,15 @@ func partitionRecords(ctx context.Context, s *Session) ([]record, error) {
 	defer release()
 	var out []record
 	for _, o := range list {
-		if o.Kind != kindTable {
+		if o.Kind != metadata.KindTable {
 			continue
 		}
 		from := conn
 		if o.ID < 0 {
 			from = s.local.conn
 		}
-		counted := map[Place]map[int]int64{}
-		add := func(index int32, compression int, place Place) error {
+		counted := map[metadata.Place]map[int]int64{}
+		add := func(index int32, compression int, place metadata.Place) error {
 			counts := counted[place]
 			if counts == nil {
 				var err error
@@ -360,15 +351,15 @@ func partitionRecords(ctx context.Context, s *Session) ([]record, error) {
 				}
 				counted[place] = counts
 			}
-			for i, group := range sch.groupsOf(place) {
-				id := partitionID(o.ID, index, i+1)
+			for i, group := range sch.GroupsOf(place) {
+				id := metadata.PartitionID(o.ID, index, i+1)
 				out = append(out, record{"partition_id": id, "object_id": o.ID, "index_id": index, "partition_number": i + 1, "hobt_id": id, "rows": counts[i+1], "filestream_filegroup_id": 0, "data_space_id": group,
 					"data_compression": compression, "data_compression_desc": desc(int64(compression), "NONE", "ROW", "PAGE"), "xml_compression": false, "xml_compression_desc": "OFF"})
 			}
 			return nil
 		}
 		var err error
-		if !o.Table.clustered() {
+		if !o.Table.IsClustered() {
 			err = add(0, o.Table.Compression, o.Table.Place)
 		}
 		for _, i := range o.Table.Indexes {
@@ -414,7 +405,7 @@ func viewRecords(objects func(context.Context, *Session) ([]record, error)) func
 		}
 		for _, rec := range out {
 			rec["with_check_option"] = false
-			if o := sch.objects[rec["object_id"].(int32)]; o != nil && strings.Contains(strings.ToUpper(o.Definition), "CHECK") {
+			if o := sch.Objects[rec["object_id"].(int32)]; o != nil && strings.Contains(strings.ToUpper(o.Definition), "CHECK") {
 				_, node, _ := parseModule(o)
 				rec["with_check_option"] = hasCheckOption(node)
 			}

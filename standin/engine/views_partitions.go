@@ -8,6 +8,7 @@ import (
 	"zombiezen.com/go/sqlite"
 	"zombiezen.com/go/sqlite/sqlitex"
 
+	"geosql.dev/operator/standin/metadata"
 	"geosql.dev/operator/standin/sqltype"
 	"geosql.dev/operator/standin/storage"
 )
@@ -17,16 +18,16 @@ import (
 func installPartitionViews(r *Registry) {
 	r.RecordView("", "sys", "partition_functions", "name sysname, function_id int, type char(2), type_desc nvarchar(60), fanout int, boundary_value_on_right bit, is_system bit, create_date datetime, modify_date datetime",
 		func(ctx context.Context, s *Session) ([]record, error) {
-			return placementRecords(ctx, s, kindPartitionFunction, func(_ *schema, o *Object) []record {
-				return []record{{"name": o.Name, "function_id": o.Function.ID, "type": "R", "type_desc": "RANGE", "fanout": o.Function.fanout(), "boundary_value_on_right": o.Function.Right,
+			return placementRecords(ctx, s, metadata.KindPartitionFunction, func(_ *metadata.Catalog, o *metadata.Object) []record {
+				return []record{{"name": o.Name, "function_id": o.Function.ID, "type": "R", "type_desc": "RANGE", "fanout": o.Function.Fanout(), "boundary_value_on_right": o.Function.Right,
 					"is_system": false, "create_date": o.Created, "modify_date": o.Modified}}
 			})
 		})
 	r.RecordView("", "sys", "partition_parameters", "function_id int, parameter_id int, system_type_id tinyint, max_length smallint, precision tinyint, scale tinyint, collation_name sysname, user_type_id int",
 		func(ctx context.Context, s *Session) ([]record, error) {
-			return placementRecords(ctx, s, kindPartitionFunction, func(_ *schema, o *Object) []record {
+			return placementRecords(ctx, s, metadata.KindPartitionFunction, func(_ *metadata.Catalog, o *metadata.Object) []record {
 				t := o.Function.Type
-				c := &Column{Type: t}
+				c := &metadata.Column{Type: t}
 				rec := record{"function_id": o.Function.ID, "parameter_id": 1, "system_type_id": systemTypeID(c), "user_type_id": userTypeID(c), "max_length": t.MaxBytes(), "precision": t.DisplayPrecision(), "scale": t.DisplayScale()}
 				if t.Kind.IsCharacter() {
 					rec["collation_name"] = o.Function.Collation
@@ -39,7 +40,7 @@ func installPartitionViews(r *Registry) {
 		func(ctx context.Context, s *Session) ([]record, error) { return schemeRecords(ctx, s) })
 	r.RecordView("", "sys", "destination_data_spaces", "partition_scheme_id int, destination_id int, data_space_id int",
 		func(ctx context.Context, s *Session) ([]record, error) {
-			return placementRecords(ctx, s, kindPartitionScheme, func(_ *schema, o *Object) []record {
+			return placementRecords(ctx, s, metadata.KindPartitionScheme, func(_ *metadata.Catalog, o *metadata.Object) []record {
 				groups := o.Scheme.Groups
 				if o.Scheme.Next != 0 {
 					groups = append(groups[:len(groups):len(groups)], o.Scheme.Next)
@@ -53,20 +54,20 @@ func installPartitionViews(r *Registry) {
 		})
 }
 
-func placementRecords(ctx context.Context, s *Session, kind string, of func(sch *schema, o *Object) []record) ([]record, error) {
+func placementRecords(ctx context.Context, s *Session, kind string, of func(sch *metadata.Catalog, o *metadata.Object) []record) ([]record, error) {
 	sch, err := s.viewSchema(ctx)
 	if err != nil {
 		return nil, err
 	}
 	var out []record
-	for _, o := range sch.placed(kind) {
+	for _, o := range sch.Placed(kind) {
 		out = append(out, of(sch, o)...)
 	}
 	return out, nil
 }
 
 func schemeRecords(ctx context.Context, s *Session) ([]record, error) {
-	return placementRecords(ctx, s, kindPartitionScheme, func(_ *schema, o *Object) []record {
+	return placementRecords(ctx, s, metadata.KindPartitionScheme, func(_ *metadata.Catalog, o *metadata.Object) []record {
 		return []record{{"name": o.Name, "data_space_id": o.Scheme.ID, "type": "PS", "type_desc": "PARTITION_SCHEME", "is_default": false, "is_system": false, "function_id": o.Scheme.Function}}
 	})
 }
@@ -79,7 +80,7 @@ func rangeValueRecords(ctx context.Context, s *Session) ([]record, error) {
 	}
 	defer release()
 	var failed error
-	out, err := placementRecords(ctx, s, kindPartitionFunction, func(_ *schema, o *Object) []record {
+	out, err := placementRecords(ctx, s, metadata.KindPartitionFunction, func(_ *metadata.Catalog, o *metadata.Object) []record {
 		var list []record
 		for i, text := range o.Function.Values {
 			rec := record{"function_id": o.Function.ID, "boundary_id": i + 1, "parameter_id": 1}

@@ -6,6 +6,8 @@ import (
 	"context"
 	"sort"
 	"strings"
+
+	"geosql.dev/operator/standin/metadata"
 )
 
 // triggerEventColumns are those of sys.trigger_events and sys.server_trigger_events
@@ -13,13 +15,13 @@ import (
 const triggerEventColumns = "object_id int, type int, type_desc nvarchar(60), is_first bit, is_last bit, event_group_type int, event_group_type_desc nvarchar(60), is_trigger_event bit"
 
 // scopedRecord is a trigger of a database or of the server in sys.triggers and sys.server_triggers.
-func scopedRecord(t *Object, class int, description string) record {
+func scopedRecord(t *metadata.Object, class int, description string) record {
 	return record{"name": t.Name, "object_id": t.ID, "parent_class": class, "parent_class_desc": description, "parent_id": 0, "type": "TR", "type_desc": "SQL_TRIGGER",
 		"create_date": t.Created, "modify_date": t.Modified, "is_ms_shipped": false, "is_disabled": t.Disabled, "is_not_for_replication": false, "is_instead_of_trigger": false}
 }
 
 // scopedEventRecords have a row for each event, also for those that a group stands for.
-func scopedEventRecords(list []*Object) []record {
+func scopedEventRecords(list []*metadata.Object) []record {
 	var out []record
 	for _, t := range list {
 		for _, listed := range strings.Split(t.Properties[triggerEvents], ",") {
@@ -28,7 +30,7 @@ func scopedEventRecords(list []*Object) []record {
 				continue
 			}
 			for _, e := range group.leaves() {
-				rec := record{"object_id": t.ID, "type": e.number, "type_desc": e.name, "is_first": t.place(e.name) == 0, "is_last": t.place(e.name) == 2, "is_trigger_event": true}
+				rec := record{"object_id": t.ID, "type": e.number, "type_desc": e.name, "is_first": t.FiringOrder(e.name) == 0, "is_last": t.FiringOrder(e.name) == 2, "is_trigger_event": true}
 				if group.group {
 					rec["event_group_type"], rec["event_group_type_desc"] = group.number, group.name
 				}
@@ -41,12 +43,12 @@ func scopedEventRecords(list []*Object) []record {
 
 // installScopedViews registers the catalog views of the server's triggers.
 func installScopedViews(r *Registry) {
-	ofServer := func(ctx context.Context, s *Session) ([]*Object, error) {
+	ofServer := func(ctx context.Context, s *Session) ([]*metadata.Object, error) {
 		sch, err := s.schema(ctx, 1)
 		if err != nil {
 			return nil, err
 		}
-		list := sch.scoped(serverScope)
+		list := sch.ScopedTriggers(scopedSchema(serverScope))
 		sort.Slice(list, func(i, j int) bool { return list[i].ID < list[j].ID })
 		return list, nil
 	}
@@ -68,7 +70,7 @@ func installScopedViews(r *Registry) {
 			list, err := ofServer(ctx, s)
 			var out []record
 			for _, t := range list {
-				out = append(out, record{"object_id": t.ID, "definition": t.shownDefinition(), "uses_ansi_nulls": !t.AnsiNullsOff, "uses_quoted_identifier": t.QuotedIdentifier})
+				out = append(out, record{"object_id": t.ID, "definition": shownDefinition(t), "uses_ansi_nulls": !t.AnsiNullsOff, "uses_quoted_identifier": t.QuotedIdentifier})
 			}
 			return out, err
 		})

@@ -7,6 +7,7 @@ import (
 
 	"github.com/shopspring/decimal"
 
+	"geosql.dev/operator/standin/metadata"
 	"geosql.dev/operator/standin/sqltype"
 )
 
@@ -14,7 +15,7 @@ import (
 // (docs/t-sql/statements/create-table-transact-sql-identity-property.md, create-sequence-transact-sql.md).
 
 // identityType is the type in which an identity's value is stored.
-func identityType(c *Column) sqltype.Type {
+func identityType(c *metadata.Column) sqltype.Type {
 	if c.Type.Kind == sqltype.Decimal {
 		return c.Type
 	}

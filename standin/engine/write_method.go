@@ -8,6 +8,7 @@ import (
 
 	"github.com/sqlc-dev/teesql/ast"
 
+	"geosql.dev/operator/standin/metadata"
 	"geosql.dev/operator/standin/sqlerr"
 	"geosql.dev/operator/standin/sqltype"
 )
@@ -16,7 +17,7 @@ import (
 const writeValue = "write value"
 
 // writeMethod binds column.WRITE (docs/t-sql/queries/update-transact-sql.md, .WRITE).
-func (b *binder) writeMethod(c *change, call *ast.FunctionCall) (*Column, string) {
+func (b *binder) writeMethod(c *change, call *ast.FunctionCall) (*metadata.Column, string) {
 	target, ok := call.CallTarget.(*ast.MultiPartIdentifierCallTarget)
 	if !ok || !strings.EqualFold(call.FunctionName.Value, "write") {
 		b.refuse("SET of a method")

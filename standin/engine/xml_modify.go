@@ -7,6 +7,7 @@ import (
 
 	"github.com/sqlc-dev/teesql/ast"
 
+	"geosql.dev/operator/standin/metadata"
 	"geosql.dev/operator/standin/sqlerr"
 	"geosql.dev/operator/standin/sqltype"
 	"geosql.dev/operator/standin/tds"
@@ -35,7 +36,7 @@ func (b *binder) modified(sc *scope, r xmlReceiver, name, method string, params 
 }
 
 // changingMethod binds SET column.method(...) of an UPDATE: modify() of xml, or WRITE.
-func (b *binder) changingMethod(c *change, call *ast.FunctionCall) (*Column, string) {
+func (b *binder) changingMethod(c *change, call *ast.FunctionCall) (*metadata.Column, string) {
 	target, ok := call.CallTarget.(*ast.MultiPartIdentifierCallTarget)
 	if !ok {
 		b.refuse("SET of a method")

@@ -16,6 +16,7 @@ import (
 	"geosql.dev/operator/standin/engine"
 	"geosql.dev/operator/standin/hadr/endpoint"
 	"geosql.dev/operator/standin/hadr/replica"
+	"geosql.dev/operator/standin/metadata"
 	"geosql.dev/operator/standin/storage"
 )
 
@@ -124,7 +125,7 @@ func (h host) Seed(ctx context.Context, spec replica.SeedSpec, open replica.Open
 		return h.e.inst.ReplaceStorage(ctx, db, engine.Opener(open))
 	}
 	logical := strings.TrimSpace(spec.Name)
-	info := engine.DatabaseInfo{Name: spec.Name, OwnerSID: spec.OwnerSID, Files: []engine.File{
+	info := engine.DatabaseInfo{Name: spec.Name, OwnerSID: spec.OwnerSID, Files: []metadata.File{
 		{ID: 1, LogicalName: logical, PhysicalName: spec.Files.Data, SizePages: 1024, MaxSizePages: -1, Growth: 8192},
 		{ID: 2, Log: true, LogicalName: logical + "_log", PhysicalName: spec.Files.Log, SizePages: 1024, MaxSizePages: 268435456, Growth: 8192},
 	}}

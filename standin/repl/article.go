@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"geosql.dev/operator/standin/engine"
+	"geosql.dev/operator/standin/metadata"
 	"geosql.dev/operator/standin/sqltype"
 )
 
@@ -63,12 +64,12 @@ type article struct {
 	// snapshotOnly articles may have no primary key; the log reader does not know them.
 	snapshotOnly bool
 	filter       string
-	table        *engine.Object
+	table        *metadata.Object
 	schema       string
 	// columns are those that are published, keys those of the primary key, in key order.
-	columns, keys []*engine.Column
+	columns, keys []*metadata.Column
 	// versions are rowversion columns whose values the subscriber makes itself (0x08); others arrive as binary(8).
-	versions []*engine.Column
+	versions []*metadata.Column
 }
 
 // articles reads the articles of a publication database that satisfy a condition on a.

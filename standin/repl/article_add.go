@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"geosql.dev/operator/standin/engine"
+	"geosql.dev/operator/standin/metadata"
 	"geosql.dev/operator/standin/sqltype"
 )
 
@@ -241,7 +242,7 @@ func (e *Extension) insertArticle(ctx context.Context, call *engine.ProcCall, p 
 }
 
 // insertArticleColumns publishes a table's columns, only those of its key when sp_articlecolumn is to add the others.
-func insertArticleColumns(ctx context.Context, s *engine.Session, article int64, table *engine.Object, vertical bool) error {
+func insertArticleColumns(ctx context.Context, s *engine.Session, article int64, table *metadata.Object, vertical bool) error {
 	keys := map[int32]bool{}
 	if pk := table.Table.PrimaryKey(); pk != nil {
 		for _, k := range pk.Keys {
@@ -262,7 +263,7 @@ func insertArticleColumns(ctx context.Context, s *engine.Session, article int64,
 
 // checkTable refuses tables with what cannot be replicated here, and schema options that they cannot have: 21143 for
 // procedures that nothing would call.
-func (e *Extension) checkTable(ctx context.Context, s *engine.Session, db *engine.Database, pub publication, table *engine.Object, options uint64) error {
+func (e *Extension) checkTable(ctx context.Context, s *engine.Session, db *engine.Database, pub publication, table *metadata.Object, options uint64) error {
 	if pub.snapshotOnly && options&optionProcedures != 0 {
 		return raise(21143, 1)
 	}
@@ -270,7 +271,7 @@ func (e *Extension) checkTable(ctx context.Context, s *engine.Session, db *engin
 		if c.Type.Kind == sqltype.SQLVariant {
 			return raise(21023, 1, "A sql_variant column (["+c.Name+"])")
 		}
-		if pk := table.Table.PrimaryKey(); c.Computed != "" && pk != nil && slices.ContainsFunc(pk.Keys, func(k engine.Key) bool { return k.Column == c.ID }) {
+		if pk := table.Table.PrimaryKey(); c.Computed != "" && pk != nil && slices.ContainsFunc(pk.Keys, func(k metadata.Key) bool { return k.Column == c.ID }) {
 			return raise(21023, 1, "A computed column in the primary key (["+c.Name+"])")
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"geosql.dev/operator/standin/engine"
+	"geosql.dev/operator/standin/metadata"
 )
 
 func (e *Extension) articleColumn(ctx context.Context, call *engine.ProcCall) error {
@@ -24,7 +25,7 @@ func (e *Extension) articleColumn(ctx context.Context, call *engine.ProcCall) er
 		if c == nil {
 			return raise(14020, 1)
 		}
-		columns = []*engine.Column{c}
+		columns = []*metadata.Column{c}
 	}
 	operation := strings.ToLower(call.String("@operation"))
 	if operation != "add" && operation != "drop" {

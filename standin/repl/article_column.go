@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"geosql.dev/operator/standin/engine"
+	"geosql.dev/operator/standin/metadata"
 	"geosql.dev/operator/standin/sqltype"
 )
 
@@ -22,7 +23,7 @@ func replColumnParameters(more ...engine.Parameter) []engine.Parameter {
 
 // replColumn finds the published table and the column that a call names: 21246, 21245 when a publication is given that
 // does not have the table. The column is nil when the table has none of that name.
-func (e *Extension) replColumn(ctx context.Context, call *engine.ProcCall, publication string) (*engine.Object, string, *engine.Column, error) {
+func (e *Extension) replColumn(ctx context.Context, call *engine.ProcCall, publication string) (*metadata.Object, string, *metadata.Column, error) {
 	s := call.Session
 	if _, err := e.publisher(ctx, call); err != nil {
 		return nil, "", nil, err

@@ -8,16 +8,17 @@ import (
 	"fmt"
 
 	"geosql.dev/operator/standin/engine"
+	"geosql.dev/operator/standin/metadata"
 	"geosql.dev/operator/standin/storage"
 )
 
 // articleDefinition is what MSreplarticleversions keeps of an article: its table, and which columns are published.
 type articleDefinition struct {
-	Columns []int32        `json:"columns"`
-	Table   *engine.Object `json:"table"`
+	Columns []int32          `json:"columns"`
+	Table   *metadata.Object `json:"table"`
 }
 
-func columnIDs(columns []*engine.Column) []int32 {
+func columnIDs(columns []*metadata.Column) []int32 {
 	out := make([]int32, len(columns))
 	for i, c := range columns {
 		out[i] = c.ID

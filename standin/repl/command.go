@@ -8,7 +8,7 @@ import (
 	"fmt"
 	"strings"
 
-	"geosql.dev/operator/standin/engine"
+	"geosql.dev/operator/standin/metadata"
 	"geosql.dev/operator/standin/storage"
 	"geosql.dev/operator/standin/syntax"
 )
@@ -145,7 +145,7 @@ func (a *article) commandOf(ctx context.Context, f *rowFilter, c storage.TableCh
 	return nil, nil
 }
 
-func appendColumns(buf []byte, columns []*engine.Column, at map[string]int, row []any) ([]byte, error) {
+func appendColumns(buf []byte, columns []*metadata.Column, at map[string]int, row []any) ([]byte, error) {
 	for _, c := range columns {
 		i, ok := at[c.StorageName()]
 		if !ok || i >= len(row) {
@@ -167,7 +167,7 @@ func appendColumns(buf []byte, columns []*engine.Column, at map[string]int, row 
 	return buf, nil
 }
 
-func (a *article) names(columns []*engine.Column) string {
+func (a *article) names(columns []*metadata.Column) string {
 	parts := make([]string, len(columns))
 	for i, c := range columns {
 		parts[i] = bracket(c.Name)

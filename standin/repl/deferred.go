@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"strings"
 
-	"geosql.dev/operator/standin/engine"
+	"geosql.dev/operator/standin/metadata"
 	"geosql.dev/operator/standin/sqltype"
 	"geosql.dev/operator/standin/storage"
 )
@@ -30,7 +30,7 @@ type articleChanges struct {
 
 // changedKey is a unique index and the values that updates of its rows take and give up: how many rows do.
 type changedKey struct {
-	columns     []*engine.Column
+	columns     []*metadata.Column
 	taken, left map[string]bool
 	// met says that a value which one row takes is one that another gives up.
 	met bool
@@ -91,7 +91,7 @@ func (k *changedKey) values(c storage.TableChange) (before, after string) {
 }
 
 // folded is a text in place of all those that its column's collation takes for the same.
-func folded(column *engine.Column, s string) string {
+func folded(column *metadata.Column, s string) string {
 	if c, ok := sqltype.ParseCollation(column.Collation); ok && !c.AccentSensitive && !c.Binary {
 		return "" // any of them may be
 	}

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"geosql.dev/operator/standin/engine"
+	"geosql.dev/operator/standin/metadata"
 	"geosql.dev/operator/standin/storage"
 )
 
@@ -45,8 +46,8 @@ func bringsCalls(kind int64) bool {
 }
 
 // repeatable is 25023 and 21023 for a procedure with parameters whose values cannot be sent.
-func repeatable(procedure *engine.Object) error {
-	name, kind, err := procedure.UnpublishableParameter()
+func repeatable(procedure *metadata.Object) error {
+	name, kind, err := engine.UnpublishableParameter(procedure)
 	switch {
 	case err != nil:
 		return err

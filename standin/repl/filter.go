@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"geosql.dev/operator/standin/engine"
+	"geosql.dev/operator/standin/metadata"
 	"geosql.dev/operator/standin/sqltype"
 	"geosql.dev/operator/standin/syntax"
 )
@@ -17,7 +18,7 @@ import (
 type rowFilter struct {
 	session *engine.Session
 	text    string
-	columns []*engine.Column
+	columns []*metadata.Column
 }
 
 func newFilter(s *engine.Session, a *article) *rowFilter {
@@ -181,7 +182,7 @@ func (e *Extension) articleView(ctx context.Context, call *engine.ProcCall) erro
 	if err != nil {
 		return err
 	}
-	if err := s.ChangeObject(ctx, p.db, int32(r.Int(0, "id")), func(o *engine.Object) { o.Shipped = true }); err != nil {
+	if err := s.ChangeObject(ctx, p.db, int32(r.Int(0, "id")), func(o *metadata.Object) { o.Shipped = true }); err != nil {
 		return err
 	}
 	return s.Exec(ctx, "UPDATE dbo.sysarticles SET sync_objid = @p2, filter_clause = @p3 WHERE artid = @p1", a.id, r.Int(0, "id"), orNull(clause))

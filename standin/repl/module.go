@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"geosql.dev/operator/standin/engine"
+	"geosql.dev/operator/standin/metadata"
 	"geosql.dev/operator/standin/storage"
 )
 
@@ -111,7 +112,7 @@ func (a *article) definition() (string, error) {
 	if a.options&optionScript == 0 {
 		return "", nil
 	}
-	create, err := a.table.CreateAs(a.destination())
+	create, err := engine.CreateAs(a.table, a.destination())
 	if err != nil {
 		return "", err
 	}
@@ -185,7 +186,7 @@ func (e *Extension) alterModule(ctx context.Context, s *engine.Session, statemen
 }
 
 // moduleEvent refuses to drop or rename a view, procedure or function that is published.
-func moduleEvent(o *engine.Object, word string) error {
+func moduleEvent(o *metadata.Object, word string) error {
 	kind := "function"
 	for _, k := range moduleKinds {
 		if strings.Contains(k.objects, " "+o.Kind+" ") {

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"geosql.dev/operator/standin/engine"
+	"geosql.dev/operator/standin/metadata"
 )
 
 // procedures are the custom procedures that commands call (schema_option 0x02). Their parameters are those of the call syntax
@@ -32,7 +32,7 @@ func customProcedure(command string, parameters []string, body string) string {
 }
 
 // declared are parameters of columns, numbered from a number on; more follows each type.
-func declared(columns []*engine.Column, prefix string, from int, more string) []string {
+func declared(columns []*metadata.Column, prefix string, from int, more string) []string {
 	out := make([]string, len(columns))
 	for i, c := range columns {
 		out[i] = fmt.Sprintf("@%s%d %s%s", prefix, from+i, typeName(c), more)
@@ -41,13 +41,13 @@ func declared(columns []*engine.Column, prefix string, from int, more string) []
 }
 
 // settable tells whether an update may set a column at the subscriber.
-func (a *article) settable(c *engine.Column) bool {
+func (a *article) settable(c *metadata.Column) bool {
 	return c.Identity == nil || a.options&optionIdentity == 0
 }
 
 // place is the number of a column among the article's, from 1 on.
-func (a *article) place(c *engine.Column) int {
-	return slices.IndexFunc(a.columns, func(o *engine.Column) bool { return o.ID == c.ID }) + 1
+func (a *article) place(c *metadata.Column) int {
+	return slices.IndexFunc(a.columns, func(o *metadata.Column) bool { return o.ID == c.ID }) + 1
 }
 
 // keyIs is the condition on the key, whose values are the parameters of a prefix; byPlace says that these are numbered as the
@@ -134,7 +134,7 @@ func (a *article) setChanged() string {
 			continue
 		}
 		set := fmt.Sprintf("%s = CASE WHEN %s THEN @c%d ELSE %s END", bracket(c.Name), inBitmap(i+1), i+1, bracket(c.Name))
-		if slices.ContainsFunc(a.keys, func(k *engine.Column) bool { return k.ID == c.ID }) {
+		if slices.ContainsFunc(a.keys, func(k *metadata.Column) bool { return k.ID == c.ID }) {
 			keys, changes = append(keys, set), append(changes, inBitmap(i+1))
 		} else {
 			sets = append(sets, set)

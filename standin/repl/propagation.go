@@ -6,7 +6,7 @@ import (
 	"bytes"
 	"strings"
 
-	"geosql.dev/operator/standin/engine"
+	"geosql.dev/operator/standin/metadata"
 	"geosql.dev/operator/standin/sqltype"
 )
 
@@ -64,7 +64,7 @@ func (a *article) updateCommand(at map[string]int, old, row []any) ([]byte, erro
 
 // updateStatement is the command of an article whose updates are statements.
 func (a *article) updateStatement(at map[string]int, old, row []any) ([]byte, error) {
-	var columns []*engine.Column
+	var columns []*metadata.Column
 	var sets []string
 	for _, c := range a.columns {
 		// An identity column never changes, and may be one at the subscriber too.

@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 
 	"geosql.dev/operator/standin/engine"
+	"geosql.dev/operator/standin/metadata"
 	"geosql.dev/operator/standin/storage"
 )
 
@@ -154,7 +155,7 @@ func noteArticles(ctx context.Context, s *engine.Session, db *engine.Database, o
 // setReplicated notes with an object that it has articles of some kinds: sys.tables.is_replicated of a table,
 // sys.objects.is_schema_published of another object, sys.procedures.is_execution_replicated of a procedure.
 func setReplicated(ctx context.Context, s *engine.Session, db *engine.Database, object int32, kinds []int64) error {
-	return s.ChangeObject(ctx, db, object, func(o *engine.Object) {
+	return s.ChangeObject(ctx, db, object, func(o *metadata.Object) {
 		if o.Kind == "U" {
 			o.Table.Replicated = len(kinds) > 0
 			return

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"geosql.dev/operator/standin/engine"
+	"geosql.dev/operator/standin/metadata"
 	"geosql.dev/operator/standin/sqltype"
 	"geosql.dev/operator/standin/storage"
 )
@@ -40,8 +41,8 @@ type alteration struct {
 	// replicates tells by pubid whether the publication's subscribers get the change.
 	replicates map[int64]bool
 	// now is the table after the change, and what differs.
-	now                     *engine.Object
-	added, dropped, altered []*engine.Column
+	now                     *metadata.Object
+	added, dropped, altered []*metadata.Column
 }
 
 // columnPublication is the context key for the publication that sp_repladdcolumn adds a column to; all for every one.
@@ -172,7 +173,7 @@ func (c *alteration) refuseFor(ctx context.Context, a *article) error {
 		return c.checkFilter(ctx, a) // the next snapshot has the table as it is
 	}
 	if !c.replicates[a.publication] {
-		for _, column := range append(append([]*engine.Column(nil), c.dropped...), c.altered...) {
+		for _, column := range append(append([]*metadata.Column(nil), c.dropped...), c.altered...) {
 			if a.publishes(column.ID) {
 				return raise(4928, 1, column.Name, "REPLICATED")
 			}
@@ -224,7 +225,7 @@ func (a *article) publishes(column int32) bool {
 }
 
 // published counts the columns that subscribers have: those of the article, and computed ones that came by a change.
-func (c *alteration) published(a *article, columns []*engine.Column) int {
+func (c *alteration) published(a *article, columns []*metadata.Column) int {
 	n := 0
 	for _, column := range columns {
 		if column.Computed != "" || a.publishes(column.ID) {

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"geosql.dev/operator/standin/engine"
+	"geosql.dev/operator/standin/metadata"
 	"geosql.dev/operator/standin/sqltype"
 )
 
@@ -24,7 +25,7 @@ const (
 )
 
 // refuseSchemaOptions refuses options that a table's subscribers would see nothing of.
-func refuseSchemaOptions(ctx context.Context, s *engine.Session, db *engine.Database, table *engine.Object, options uint64) error {
+func refuseSchemaOptions(ctx context.Context, s *engine.Session, db *engine.Database, table *metadata.Object, options uint64) error {
 	for _, c := range table.Table.Columns {
 		var option uint64
 		switch k := c.Type.Kind; {

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"geosql.dev/operator/standin/engine"
+	"geosql.dev/operator/standin/metadata"
 	"geosql.dev/operator/standin/sqltype"
 )
 
@@ -17,7 +18,7 @@ import (
 type tableScripts struct{ table, indexes string }
 
 // typeName is a type as CREATE TABLE takes it.
-func typeName(c *engine.Column) string {
+func typeName(c *metadata.Column) string {
 	if c.UserType != "" && strings.EqualFold(c.UserType, "sysname") {
 		return "nvarchar(128)"
 	}
@@ -127,9 +128,9 @@ func (e *Extension) createTable(ctx context.Context, s *engine.Session, db *engi
 
 // made are the columns of the subscriber's table in their order: those that are published and, where all are, those that
 // are computed of them.
-func (a *article) made() []*engine.Column {
+func (a *article) made() []*metadata.Column {
 	made := append(slices.Clone(a.columns), a.versions...)
-	var computed []*engine.Column
+	var computed []*metadata.Column
 	whole := true
 	for _, c := range a.table.Table.Columns {
 		if c.Computed != "" {
@@ -141,12 +142,12 @@ func (a *article) made() []*engine.Column {
 	if whole {
 		made = append(made, computed...)
 	}
-	slices.SortFunc(made, func(x, y *engine.Column) int { return cmp.Compare(x.ID, y.ID) })
+	slices.SortFunc(made, func(x, y *metadata.Column) int { return cmp.Compare(x.ID, y.ID) })
 	return made
 }
 
 // computedAs is the definition of a computed column.
-func computedAs(c *engine.Column) string {
+func computedAs(c *metadata.Column) string {
 	text := "(" + c.Computed + ")"
 	if c.Persisted {
 		text += " PERSISTED"
@@ -157,14 +158,14 @@ func computedAs(c *engine.Column) string {
 	return text
 }
 
-func clustered(i *engine.Index) string {
+func clustered(i *metadata.Index) string {
 	if i.Clustered {
 		return "CLUSTERED"
 	}
 	return "NONCLUSTERED"
 }
 
-func (a *article) keyColumns(i *engine.Index) string {
+func (a *article) keyColumns(i *metadata.Index) string {
 	parts := make([]string, len(i.Keys))
 	for n, k := range i.Keys {
 		parts[n] = bracket(a.table.Table.ColumnByID(k.Column).Name)
@@ -177,7 +178,7 @@ func (a *article) keyColumns(i *engine.Index) string {
 
 // index is the statement that makes an index or unique constraint at the subscriber, empty for those that the schema
 // options leave out or that cover a column which is not published.
-func (a *article) index(i *engine.Index) string {
+func (a *article) index(i *metadata.Index) string {
 	if i.PrimaryKey || i.Disabled || i.Filter != "" && (a.options&optionFiltered == 0 || !a.sees(i.Filter)) {
 		return ""
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"geosql.dev/operator/standin/engine"
+	"geosql.dev/operator/standin/metadata"
 )
 
 // table is a replication system table; its columns are those of docs/relational-databases/system-tables/.
@@ -190,7 +191,7 @@ func markShipped(ctx context.Context, s *engine.Session, db *engine.Database, na
 	if err != nil || o == nil {
 		return err
 	}
-	return s.ChangeObject(ctx, db, o.ID, func(o *engine.Object) { o.Shipped = true })
+	return s.ChangeObject(ctx, db, o.ID, func(o *metadata.Object) { o.Shipped = true })
 }
 
 // dropTables drops those of the tables that a database has.

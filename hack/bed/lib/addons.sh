@@ -2,30 +2,30 @@
 # shellcheck shell=bash disable=SC1091,SC2034,SC2154
 # What each cluster gets beyond Kubernetes itself: CoreDNS that asks nobody, storage classes, the bed's own images.
 
-LOCAL_PATH_REPOSITORY=geosql-bed/local-path
+VOLUMES_REPOSITORY=geosql-bed/volumes
 SHELL_REPOSITORY=geosql-bed-shell
 
-local_path_image() { echo "$LOCAL_PATH_REPOSITORY:$(tool_hash local-path)"; }
+volumes_image() { echo "$VOLUMES_REPOSITORY:$(volumes_hash)"; }
 shell_image() { echo "$SHELL_REPOSITORY:$(rootfs_hash)"; }
 
 addon_images_ready() {
-  image_exists "$(local_path_image)" && image_exists "$(shell_image)" && [ "$(images_env_get SHELL_IMAGE)" = "$(shell_image)" ]
+  image_exists "$(volumes_image)" && image_exists "$(shell_image)" && [ "$(images_env_get SHELL_IMAGE)" = "$(shell_image)" ]
 }
 addon_images_make() {
   local dir
   dir=$(mktemp -d "$BED_CACHE/addons.XXXXXX")
-  cp "$(tool_path local-path)/local-path-provisioner" "$dir/"
+  cp "$(volumes_path)/volumes" "$dir/"
   cat >"$dir/Dockerfile" <<DOCKERFILE
 FROM $(base_image) AS shell
 CMD ["sleep", "infinity"]
-FROM scratch AS local-path
-COPY local-path-provisioner /usr/bin/local-path-provisioner
-ENTRYPOINT ["/usr/bin/local-path-provisioner"]
+FROM scratch AS volumes
+COPY volumes /usr/bin/volumes
+ENTRYPOINT ["/usr/bin/volumes"]
 DOCKERFILE
   docker_build --target shell -t "$(shell_image)" "$dir"
-  docker_build --target local-path -t "$(local_path_image)" "$dir"
+  docker_build --target volumes -t "$(volumes_image)" "$dir"
   rm -rf "$dir"
-  image_prune "$LOCAL_PATH_REPOSITORY"
+  image_prune "$VOLUMES_REPOSITORY"
   image_prune "$SHELL_REPOSITORY"
   images_env_set SHELL_IMAGE "$(shell_image)"
 }
@@ -51,12 +51,8 @@ storage_class_yaml() { # storage_class_yaml CLASS NODES
 ---
 apiVersion: storage.k8s.io/v1
 kind: StorageClass
-metadata:
-  name: $1
-  # A "local" volume, unlike a host path, gets the pod's fsGroup.
-  annotations: {defaultVolumeType: local}
-provisioner: rancher.io/local-path
-parameters: {nodePath: /var/geosql-bed/volumes/$1}
+metadata: {name: $1}
+provisioner: bed.geosql.dev/folders
 volumeBindingMode: WaitForFirstConsumer
 reclaimPolicy: Delete
 allowedTopologies:
@@ -67,7 +63,7 @@ YAML
 
 addons_yaml() {
   local class nodes
-  sed -e "s#@LOCAL_PATH_IMAGE@#$(local_path_image)#; s#@SHELL_IMAGE@#$(shell_image)#" "$BED_DIR/addons/storage.yaml"
+  sed -e "s#@VOLUMES_IMAGE@#$(volumes_image)#" "$BED_DIR/addons/storage.yaml"
   storage_classes | while read -r class nodes; do storage_class_yaml "$class" "$nodes"; done
   cat "$BED_DIR/addons/dns.yaml"
 }
@@ -102,15 +98,15 @@ proxy_apply() {
 addons_apply() {
   dns_apply
   proxy_apply
-  images_load_site "$SITE" "$(local_path_image)" "$(shell_image)"
+  images_load_site "$SITE" "$(volumes_image)" "$(shell_image)"
   kubectl_at "$SITE" delete storageclass standard --ignore-not-found
-  # An allowed topology cannot be changed in place.
+  # A provisioner and an allowed topology cannot be changed in place.
   addons_yaml | kubectl_at "$SITE" apply -f - || {
     kubectl_at "$SITE" delete storageclass fast capacity archive --ignore-not-found
     addons_yaml | kubectl_at "$SITE" apply -f -
   }
   kubectl_at "$SITE" -n kube-system rollout status deployment coredns --timeout=120s
-  kubectl_at "$SITE" -n local-path-storage rollout status deployment local-path-provisioner --timeout=120s
+  kubectl_at "$SITE" -n geosql-bed rollout status daemonset volumes --timeout=120s
   kubectl_at "$SITE" -n kube-system create configmap geosql-bed --from-literal=addons="$(addons_hash)" --dry-run=client -o yaml |
     kubectl_at "$SITE" apply -f -
 }

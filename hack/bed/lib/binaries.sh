@@ -9,7 +9,6 @@ binary_groups() {
   cat <<TABLE
 kind|sigs.k8s.io/kind $KIND_VERSION||sigs.k8s.io/kind
 helm|helm.sh/helm/v3 $HELM_VERSION||helm.sh/helm/v3/cmd/helm
-local-path|github.com/rancher/local-path-provisioner $LOCAL_PATH_VERSION||github.com/rancher/local-path-provisioner
 containerd|$containerd $CONTAINERD_VERSION|-tags no_btrfs,no_devmapper,no_zfs|$containerd/cmd/containerd $containerd/cmd/ctr $containerd/cmd/containerd-shim-runc-v2
 cni|$plugins $CNI_PLUGINS_VERSION||$plugins/plugins/ipam/host-local $plugins/plugins/main/loopback $plugins/plugins/main/ptp $plugins/plugins/meta/portmap
 crictl|sigs.k8s.io/cri-tools $CRI_TOOLS_VERSION||sigs.k8s.io/cri-tools/cmd/crictl
@@ -86,6 +85,32 @@ kube_build() {
   (cd "$scratch" && go build -trimpath -ldflags "$flags" -o "$out/kube" .)
   for name in $kube_names; do ln -s kube "$out/$name"; done
   store_commit kube "$hash"
+}
+
+# --- what gives claims their folders
+
+volumes_hash() {
+  {
+    echo "$PROVISIONER_LIBRARY_VERSION $PROVISIONER_CLIENT_VERSION"
+    cat "$BED_DIR/volumes/main.go"
+    declare -f volumes_build
+    go version
+  } | hash_of
+}
+volumes_path() { store_path volumes "$(volumes_hash)"; }
+volumes_ready() { store_has volumes "$(volumes_hash)"; }
+
+volumes_build() {
+  local hash out scratch=$BED_CACHE/modules/volumes
+  hash=$(volumes_hash)
+  out=$(store_begin volumes "$hash")
+  mkdir -p "$scratch"
+  sed '/^\/\/go:build ignore$/d' "$BED_DIR/volumes/main.go" >"$scratch/main.go"
+  printf 'module geosql.dev/bed/volumes\n\ngo 1.26.0\n\nrequire (\n\tk8s.io/client-go %s\n\tsigs.k8s.io/sig-storage-lib-external-provisioner/v13 %s\n)\n' \
+    "$PROVISIONER_CLIENT_VERSION" "$PROVISIONER_LIBRARY_VERSION" >"$scratch/go.mod"
+  go_build_env
+  (cd "$scratch" && go build -trimpath -ldflags "-s -w" -o "$out/volumes" .)
+  store_commit volumes "$hash"
 }
 
 # --- the folder in PATH

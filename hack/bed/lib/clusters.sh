@@ -85,9 +85,9 @@ cluster_settled() {
   local started
   started=$(node_names "$SITE" | xargs docker inspect | jq 'map({key: .Name[1:], value: .State.StartedAt[:19]}) | from_entries')
   kubectl_at "$SITE" get pods -A -o json --request-timeout=10s | jq -e --argjson started "$started" '
-    [.items[] | select(.metadata.namespace == "kube-system" or .metadata.namespace == "local-path-storage")
-      | select(.metadata.deletionTimestamp == null and .metadata.labels.app != "helper-pod")] as $pods
-    | ($pods | length) >= 6 + ($started | length)
+    [.items[] | select(.metadata.namespace == "kube-system" or .metadata.namespace == "geosql-bed")
+      | select(.metadata.deletionTimestamp == null)] as $pods
+    | ($pods | length) >= 5 + 2 * ($started | length)
       and all($pods[]; .spec.nodeName as $node
         | (.status.containerStatuses // []) | length > 0 and all(.[]; .ready and .state.running.startedAt[:19] >= $started[$node]))' >/dev/null
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package engine
+package metadata
 
 import (
 	"bytes"
@@ -41,7 +41,7 @@ var boundLists = struct {
 // search is SQLite's expression for the number of boundary values before a value that is not NULL; "" when a bound has a form that is not
 // known. The list is read only where the key is not, so that it costs a statement little more than its length.
 func (f *PartitionFunction) search(value string, bounds []string) string {
-	list := &boundList{collation: (&Column{Type: f.Type, Collation: f.Collation}).collationKey(), right: f.Right}
+	list := &boundList{collation: (&Column{Type: f.Type, Collation: f.Collation}).CollationKey(), right: f.Right}
 	encoded := []byte{0}
 	if f.Right {
 		encoded[0] = 1
@@ -52,12 +52,12 @@ func (f *PartitionFunction) search(value string, bounds []string) string {
 		if !ok {
 			return ""
 		}
-		if raw, isBlob := v.([]byte); isBlob && strings.HasPrefix(f.compared("v"), "substr") {
+		if raw, isBlob := v.([]byte); isBlob && strings.HasPrefix(f.Compared("v"), "substr") {
 			b = sqltype.StoredLiteral(raw[:min(len(raw), 8)])
 		}
 		encoded = appendText(encoded, b)
 	}
-	compared, _, _ := strings.Cut(f.compared(value), " COLLATE ")
+	compared, _, _ := strings.Cut(f.Compared(value), " COLLATE ")
 	sum := sha256.Sum256(encoded)
 	return fmt.Sprintf("tsql_partition('%s',x'%x',%s)", hex.EncodeToString(sum[:16]), encoded, compared)
 }
@@ -132,8 +132,8 @@ func compareStored(a, b any, collation string) int {
 	return 0
 }
 
-// partition is tsql_partition.
-func (st *connState) partition(args []sqlite.Value) (any, *sqlerr.Error) {
+// BoundsBefore is tsql_partition.
+func BoundsBefore(args []sqlite.Value) (any, *sqlerr.Error) {
 	key := args[0].Text()
 	boundLists.Lock()
 	list := boundLists.byKey[key]
