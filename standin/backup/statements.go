@@ -135,6 +135,11 @@ func backup(ctx context.Context, s *engine.Session, n *syntax.Backup, w tds.Writ
 	if db.Standby() != "" {
 		return terminated(s, w, verb, sqlerr.New(3036, 1, db.Name()))
 	}
+	if db.inGroup() && db.Storage().Mode() == storage.Redo {
+		if err := atSecondary(n); err != nil {
+			return s.terminated(w, verb, err)
+		}
+	}
 	if n.Options.NoRecovery {
 		if err := alone(s, db); err != nil {
 			return terminated(s, w, verb, err)
@@ -149,6 +154,20 @@ func backup(ctx context.Context, s *engine.Session, n *syntax.Backup, w tds.Writ
 	}
 	if err := backupTo(ctx, s, db, n, path, w); err != nil {
 		return terminated(s, w, verb, backupError(err, db.Name(), path))
+	}
+	return nil
+}
+
+// atSecondary is nil for a backup that a secondary replica may take: a full one that is copy-only. Regular backups of the log are to continue the primary's
+// chain there, which they do not here (docs/database-engine/availability-groups/windows/
+// active-secondaries-backup-on-secondary-replicas-always-on-availability-groups.md, Backup Types Supported on Secondary Replicas).
+func atSecondary(n *syntax.Backup) error {
+	o := n.Options
+	switch {
+	case n.Log && !o.CopyOnly && !o.NoTruncate && !o.NoRecovery:
+		return unsupported("BACKUP LOG on a secondary replica")
+	case n.Log || !o.CopyOnly || o.Differential:
+		return sqlerr.New(3059, 1)
 	}
 	return nil
 }

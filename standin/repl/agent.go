@@ -5,6 +5,7 @@ package repl
 import (
 	"context"
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -90,6 +91,33 @@ func (r *agentRun) target(role, server, database string) target {
 		t.encryption = r.args.num("-EncryptionLevel", 1)
 	}
 	return t
+}
+
+// useStored connects to a server as the distributor has noted for the agent, in the columns <prefix>_security_mode, _login and _password of its
+// row. What the command line says goes before it: a security mode, and with it a login. The jobs that the documented procedures make say neither, so
+// that what sp_changelogreader_agent and its kin change counts from the agent's next start
+// (docs/relational-databases/system-stored-procedures/sp-changelogreader-agent-transact-sql.md, Remarks). Only the distributor itself can read a password.
+func (r *agentRun) useStored(role string, row rows, prefix string) error {
+	if len(row) == 0 || r.args.given("-"+role+"Login") {
+		return nil
+	}
+	mode := strings.ToLower("-" + role + "SecurityMode")
+	if r.args.given(mode) {
+		if r.args.str(mode) != "0" {
+			return nil
+		}
+	} else if row[0][prefix+"_security_mode"] != nil {
+		r.args.values[mode] = strconv.FormatInt(row.num(0, prefix+"_security_mode"), 10)
+	}
+	if row.str(0, prefix+"_login") == "" {
+		return nil
+	}
+	password, err := r.e.key.unseal(row.str(0, prefix+"_password"))
+	if err != nil {
+		return err
+	}
+	r.args.values[strings.ToLower("-"+role+"Login")], r.args.values[strings.ToLower("-"+role+"Password")] = row.str(0, prefix+"_login"), password
+	return nil
 }
 
 // connectDistributor connects to the distributor and enters its distribution database.

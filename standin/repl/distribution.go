@@ -179,22 +179,16 @@ func (d *delivery) storedDistributorLogin(ctx context.Context) error {
 	return nil
 }
 
-// storedSubscriberLogin uses the login that sp_addpushsubscription_agent stored, when the command line of a push
-// subscription's agent has none. Only the distributor itself can read its password.
+// storedSubscriberLogin uses what sp_addpushsubscription_agent and sp_changesubscription stored for a push subscription's agent.
 func (d *delivery) storedSubscriberLogin(ctx context.Context) error {
-	if d.kind != pushType || d.args.given("-SubscriberLogin") || d.args.str("-SubscriberSecurityMode") != "0" {
+	if d.kind != pushType {
 		return nil
 	}
-	stored, err := d.distConn.query(ctx, "SELECT subscriber_login, subscriber_password FROM dbo.MSdistribution_agents WHERE id = @p1", d.agentID)
-	if err != nil || stored.str(0, "subscriber_login") == "" {
-		return err
-	}
-	password, err := d.e.key.unseal(stored.str(0, "subscriber_password"))
+	stored, err := d.distConn.query(ctx, "SELECT subscriber_security_mode, subscriber_login, subscriber_password FROM dbo.MSdistribution_agents WHERE id = @p1", d.agentID)
 	if err != nil {
 		return err
 	}
-	d.args.values["-subscriberlogin"], d.args.values["-subscriberpassword"] = stored.str(0, "subscriber_login"), password
-	return nil
+	return d.useStored("Subscriber", stored, "subscriber")
 }
 
 func (d *delivery) skipErrors() error {

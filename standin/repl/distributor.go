@@ -161,6 +161,11 @@ func (e *Extension) ensureServer(ctx context.Context, s *engine.Session, name, o
 	return s.Exec(ctx, "EXEC sp_serveroption @server = @p1, @optname = @p2, @optvalue = N'true'", name, option)
 }
 
+// unmarkServer takes back what ensureServer marked.
+func unmarkServer(ctx context.Context, s *engine.Session, name, option string) error {
+	return s.Exec(ctx, "IF EXISTS (SELECT 1 FROM sys.servers WHERE name = @p1 AND is_linked = 1) EXEC sp_serveroption @server = @p1, @optname = @p2, @optvalue = N'false'", name, option)
+}
+
 // distributionDatabase checks that a database of this server is a distribution database: 14117.
 func (e *Extension) distributionDatabase(ctx context.Context, s *engine.Session, name string) (*engine.Database, error) {
 	if err := e.requireDistributor(ctx, s); err != nil {
@@ -402,7 +407,10 @@ func (e *Extension) dropDistPublisher(ctx context.Context, call *engine.ProcCall
 			return raise(14098, 1, name, e.serverName())
 		}
 	}
-	return s.Exec(ctx, "DELETE FROM msdb.dbo.MSdistpublishers WHERE name = @p1", name)
+	if err := s.Exec(ctx, "DELETE FROM msdb.dbo.MSdistpublishers WHERE name = @p1", name); err != nil {
+		return err
+	}
+	return unmarkServer(ctx, s, name, "pub")
 }
 
 func (e *Extension) dropDistributionDB(ctx context.Context, call *engine.ProcCall) error {

@@ -5,6 +5,7 @@ package repl
 import (
 	"context"
 	"slices"
+	"time"
 
 	"geosql.dev/operator/standin/engine"
 )
@@ -37,16 +38,33 @@ func (e *Extension) dropDistributor(ctx context.Context, call *engine.ProcCall) 
 	} else if len(e.publishedDatabases()) > 0 {
 		return raise(21045, 1)
 	}
+	// Nothing is published any more, and no subscription expires.
+	if err := e.deleteJob(ctx, s, expiryJob); err != nil {
+		return err
+	}
 	if err := dropLink(ctx, s); err != nil || !local {
 		return err
 	}
 	// Until the tables are gone the call may be repeated, should it be cut off.
-	if err := s.Exec(ctx, "IF SUSER_ID(@p1) IS NOT NULL DROP LOGIN "+bracket(distributorLogin), distributorLogin); err != nil {
+	if err := dropDistributorLogin(ctx, s); err != nil {
 		return err
 	}
 	tables := slices.Clone(distributorTables)
 	slices.Reverse(tables)
 	return dropTables(ctx, s, "msdb", tables)
+}
+
+// loggedOutWithin bounds the wait for the sessions of a link that was just dropped.
+const loggedOutWithin = 10 * time.Second
+
+// dropDistributorLogin drops the login distributor_admin as soon as nobody is logged in with it: the connections of a dropped link end by themselves.
+func dropDistributorLogin(ctx context.Context, s *engine.Session) error {
+	for until := time.Now().Add(loggedOutWithin); ; {
+		err := s.Exec(ctx, "IF SUSER_ID(@p1) IS NOT NULL DROP LOGIN "+bracket(distributorLogin), distributorLogin)
+		if numberOf(err) != 15434 || time.Now().After(until) || !pause(ctx, 20*time.Millisecond) {
+			return err
+		}
+	}
 }
 
 // dropAllReplication drops what this server publishes and distributes, as @no_checks = 1 has it.

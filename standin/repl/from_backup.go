@@ -44,11 +44,19 @@ func (e *Extension) allowBackups(ctx context.Context, s *engine.Session, p publi
 // subscribedFrom is the position that a subscriber of sp_addsubscription's @sync_type is at; nil when it is not one that
 // begins with a backup or an LSN. 21397 or 21399 when what came after is not at the distributor any more.
 func (e *Extension) subscribedFrom(ctx context.Context, call *engine.ProcCall, p publisher, pub publication) ([]byte, error) {
+	kind := strings.ToLower(call.String("@sync_type"))
+	if kind != "initialize with backup" && kind != "initialize from lsn" {
+		return nil, nil
+	}
+	if !pub.fromBackup {
+		return nil, raise(18786, 1)
+	}
+	if a := call.String("@article"); a != "" && !strings.EqualFold(a, "all") {
+		return nil, raise(21407, 1)
+	}
 	var from storage.LSN
 	missing := int32(21399)
-	switch strings.ToLower(call.String("@sync_type")) {
-	default:
-		return nil, nil
+	switch kind {
 	case "initialize with backup":
 		missing = 21397
 		r, err := backupHeader(ctx, call)
@@ -66,12 +74,6 @@ func (e *Extension) subscribedFrom(ctx context.Context, call *engine.ProcCall, p
 			return nil, raise(21055, 1, "@subscriptionlsn", "sp_addsubscription")
 		}
 		copy(from[:], call.Bytes("@subscriptionlsn"))
-	}
-	if !pub.fromBackup {
-		return nil, raise(18786, 1)
-	}
-	if a := call.String("@article"); a != "" && !strings.EqualFold(a, "all") {
-		return nil, raise(21407, 1)
 	}
 	if string(from[:]) < string(pub.oldest) {
 		return nil, raise(missing, 1)

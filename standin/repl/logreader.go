@@ -31,7 +31,7 @@ func (r *agentRun) logReader(ctx context.Context) error {
 	if err := r.readProfile(ctx, agentLogReader, state.num(0, "profile_id")); err != nil {
 		return err
 	}
-	if err := r.storedLogin(state); err != nil {
+	if err := r.useStored("Publisher", state, "publisher"); err != nil {
 		return err
 	}
 	r.note(ctx, runStart, "Starting agent.")
@@ -61,20 +61,6 @@ func (r *agentRun) logReader(ctx context.Context) error {
 			return ctx.Err()
 		}
 	}
-}
-
-// storedLogin uses the login that sp_addlogreader_agent or sp_addpublication_snapshot stored, when the command line has
-// none. Only the distributor itself can read it.
-func (r *agentRun) storedLogin(state rows) error {
-	if r.args.given("-PublisherLogin") || state.str(0, "publisher_login") == "" {
-		return nil
-	}
-	password, err := r.e.key.unseal(state.str(0, "publisher_password"))
-	if err != nil {
-		return err
-	}
-	r.args.values["-publisherlogin"], r.args.values["-publisherpassword"] = state.str(0, "publisher_login"), password
-	return nil
 }
 
 // moveTransactions delivers one batch: first the distributor has it, then the publisher is told. 0 when there was none.

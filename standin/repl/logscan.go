@@ -325,7 +325,7 @@ func (e *Extension) keepLog(ctx context.Context, db *engine.Database) error {
 	return db.Storage().HoldLog(storage.HoldReplication, lsn)
 }
 
-// databaseEvent forgets databases that go away, and forbids to drop one that is published.
+// databaseEvent forgets databases that go away, and forbids to drop or rename one that is published or a distribution database.
 func (e *Extension) databaseEvent(_ context.Context, ev engine.DatabaseEvent) error {
 	switch ev.Kind {
 	case engine.DatabaseDropping:
@@ -335,6 +335,11 @@ func (e *Extension) databaseEvent(_ context.Context, ev engine.DatabaseEvent) er
 		if ev.Database.Info().Distributor {
 			return raise(3724, 4, "drop", "database", ev.Database.Name())
 		}
+	case engine.DatabaseAltering:
+		if info := ev.Database.Info(); ev.Option == "NAME" && (info.Published || info.Distributor) {
+			return raise(18855, 1)
+		}
+		return nil
 	case engine.DatabaseClosing:
 	default:
 		return nil
@@ -382,6 +387,8 @@ func (e *Extension) objectEvent(ctx context.Context, s *engine.Session, db *engi
 		return raise(4711, 1, o.Name)
 	case "DROP":
 		return raise(3724, 1, "drop", "table", o.Name)
+	case "RENAME":
+		return raise(15051, 1)
 	}
 	return raise(4929, 1, "table", o.Name)
 }

@@ -126,8 +126,8 @@ func (e *Extension) insertLogReader(ctx context.Context, call *engine.ProcCall, 
 	}
 	name := fmt.Sprintf("%s-%d", clip(call.String("@publisher")+"-"+db, 90), r.Int(0, "n"))
 	job, local, err := e.agentJob(ctx, call, jobSpec{name: name, category: "REPL-LogReader", subsystem: "LogReader", kind: 64, subday: 1,
-		command: fmt.Sprintf("-Publisher %s -PublisherDB %s -Distributor %s -DistributorSecurityMode 1 -PublisherSecurityMode %d -Continuous",
-			bracket(call.String("@publisher")), bracket(db), bracket(e.serverName()), mode)})
+		command: fmt.Sprintf("-Publisher %s -PublisherDB %s -Distributor %s -DistributorSecurityMode 1 -Continuous",
+			bracket(call.String("@publisher")), bracket(db), bracket(e.serverName()))})
 	if err != nil {
 		return err
 	}
@@ -183,8 +183,8 @@ func (e *Extension) addSnapshotRow(ctx context.Context, call *engine.ProcCall) e
 	}
 	name := fmt.Sprintf("%s-%d", clip(call.String("@publisher")+"-"+db+"-"+publication, 90), r.Int(0, "n"))
 	job, local, err := e.agentJob(ctx, call, schedule(call, jobSpec{name: name, category: "REPL-Snapshot", subsystem: "Snapshot",
-		command: fmt.Sprintf("-Publisher %s -PublisherDB %s -Distributor %s -Publication %s -DistributorSecurityMode 1 -PublisherSecurityMode %d",
-			bracket(call.String("@publisher")), bracket(db), bracket(e.serverName()), bracket(publication), call.Int("@mode"))}))
+		command: fmt.Sprintf("-Publisher %s -PublisherDB %s -Distributor %s -Publication %s -DistributorSecurityMode 1",
+			bracket(call.String("@publisher")), bracket(db), bracket(e.serverName()), bracket(publication))}))
 	if err != nil {
 		return err
 	}
@@ -224,9 +224,9 @@ func (e *Extension) addPushRow(ctx context.Context, call *engine.ProcCall) error
 	if r.Bytes(0, "job_id") != nil {
 		return raise(21837, 1, r.String(0, "name"))
 	}
-	command := fmt.Sprintf("-Publisher %s -PublisherDB %s -Publication %s -Distributor %s -Subscriber %s -SubscriberDB %s -DistributorSecurityMode 1 -SubscriberSecurityMode %d -SubscriptionType 0",
+	command := fmt.Sprintf("-Publisher %s -PublisherDB %s -Publication %s -Distributor %s -Subscriber %s -SubscriberDB %s -DistributorSecurityMode 1 -SubscriptionType 0",
 		bracket(call.String("@publisher")), bracket(call.String("@publisher_db")), bracket(call.String("@publication")), bracket(e.serverName()), bracket(call.String("@subscriber")),
-		bracket(call.String("@subscriber_db")), call.Int("@mode"))
+		bracket(call.String("@subscriber_db")))
 	spec := schedule(call, jobSpec{name: r.String(0, "name"), category: "REPL-Distribution", subsystem: "Distribution", command: command})
 	if spec.kind == 64 {
 		spec.command += " -Continuous"

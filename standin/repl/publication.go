@@ -269,6 +269,9 @@ func (e *Extension) addPublication(ctx context.Context, call *engine.ProcCall) e
 	if err := e.addPublicationThere(ctx, call, p, n); err != nil {
 		return err
 	}
+	if err := e.beginAccess(ctx, call, p, n.name); err != nil {
+		return err
+	}
 	err = s.Exec(ctx, `INSERT INTO dbo.syspublications (description, name, repl_freq, status, sync_method, independent_agent, immediate_sync, enabled_for_internet,
 		allow_push, allow_pull, allow_anonymous, immediate_sync_ready, allow_sync_tran, autogen_sync_procs, retention, allow_queued_tran,
 		snapshot_in_defaultfolder, compress_snapshot, ftp_port, ftp_login, allow_dts, allow_subscription_copy, backward_comp_level,

@@ -20,6 +20,24 @@ func (e *Extension) grantPublicationAccess(ctx context.Context, call *engine.Pro
 		INSERT INTO dbo.MSpublication_access VALUES (@pub, ?)`, call.String("@login"), call.String("@login"))
 }
 
+// beginAccess fills a new publication's access list with the members of sysadmin and with who made it, as far as the distributor has logins of these
+// names (docs/relational-databases/replication/security/secure-the-publisher.md, Publication Access List).
+func (e *Extension) beginAccess(ctx context.Context, call *engine.ProcCall, p publisher, publication string) error {
+	r, err := call.Session.Query(ctx, "SELECT name FROM sys.server_principals WHERE type IN ('S', 'U', 'G', 'C', 'K') AND (IS_SRVROLEMEMBER(N'sysadmin', name) = 1 OR name = @p1)", call.Session.OriginalLogin().Name)
+	if err != nil {
+		return err
+	}
+	for i := range r.Len() {
+		name := r.String(i, "name")
+		if _, err := e.inDistributionOf(ctx, call.Session, p, thePublication+`INSERT INTO dbo.MSpublication_access SELECT @pub, l.name FROM sys.server_principals AS l
+			WHERE l.name = ? AND l.type IN ('S', 'U', 'G', 'C', 'K') AND NOT EXISTS (SELECT 1 FROM dbo.MSpublication_access AS a WHERE a.publication_id = @pub AND a.login = l.name)`,
+			p.server, p.db.Name(), publication, name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 func (e *Extension) revokePublicationAccess(ctx context.Context, call *engine.ProcCall) error {
 	return e.publicationAccess(ctx, call, "DELETE FROM dbo.MSpublication_access WHERE publication_id = @pub AND login = ?", call.String("@login"))
 }

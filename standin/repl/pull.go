@@ -161,7 +161,29 @@ func (e *Extension) dropPullSubscription(ctx context.Context, call *engine.ProcC
 			return err
 		}
 	}
-	return nil
+	return e.forgetPublisher(ctx, s, call.String("@publisher"))
+}
+
+// forgetPublisher takes back that a server is a publisher, at a subscriber that has no pull subscription to it any more.
+func (e *Extension) forgetPublisher(ctx context.Context, s *engine.Session, publisher string) error {
+	r, err := s.Query(ctx, "IF OBJECT_ID(N'msdb.dbo.MSdistpublishers') IS NULL SELECT 0 AS n ELSE SELECT COUNT(*) AS n FROM msdb.dbo.MSdistpublishers WHERE name = @p1", publisher)
+	if err != nil || r.Int(0, "n") > 0 {
+		return err
+	}
+	for _, db := range e.inst.Databases() {
+		if db.Storage() == nil || db.System() {
+			continue
+		}
+		table := bracket(db.Name()) + ".dbo.MSreplication_subscriptions"
+		ok, err := exists(ctx, s, table)
+		if err != nil || !ok {
+			continue // what cannot be read does not replicate now
+		}
+		if r, err = s.Query(ctx, "SELECT TOP (1) 1 AS n FROM "+table+" WHERE publisher = @p1 AND subscription_type = 1", publisher); err != nil || r.Len() > 0 {
+			return err
+		}
+	}
+	return unmarkServer(ctx, s, publisher, "pub")
 }
 
 func (e *Extension) helpPullSubscription(ctx context.Context, call *engine.ProcCall) error {

@@ -202,7 +202,7 @@ func (e *Extension) snapshotAgentState(ctx context.Context, call *engine.ProcCal
 	if err != nil {
 		return err
 	}
-	r, err := s.Query(ctx, "SELECT id, profile_id, publisher_login, publisher_password FROM dbo.MSsnapshot_agents WHERE publisher_id = @p1 AND publisher_db = @p2 AND publication = @p3", p.publisher, db, name)
+	r, err := s.Query(ctx, "SELECT id, profile_id, publisher_security_mode, publisher_login, publisher_password FROM dbo.MSsnapshot_agents WHERE publisher_id = @p1 AND publisher_db = @p2 AND publication = @p3", p.publisher, db, name)
 	if err != nil {
 		return err
 	}
@@ -216,11 +216,11 @@ func (e *Extension) snapshotAgentState(ctx context.Context, call *engine.ProcCal
 	if p.immediateSync {
 		where = "1 = 1"
 	}
-	return call.Exec(ctx, `SELECT CAST(@p1 AS int) AS agent_id, CAST(@p2 AS int) AS profile_id, CAST(@p3 AS sysname) AS publisher_login, CAST(@p4 AS nvarchar(524)) AS publisher_password,
+	return call.Exec(ctx, `SELECT CAST(@p1 AS int) AS agent_id, CAST(@p2 AS int) AS profile_id, CAST(@p7 AS int) AS publisher_security_mode, CAST(@p3 AS sysname) AS publisher_login, CAST(@p4 AS nvarchar(524)) AS publisher_password,
 		CAST(@p5 AS int) AS publisher_database_id, a.article_id, a.article, a.destination_object FROM dbo.MSarticles AS a
 		WHERE a.publication_id = @p6 AND a.article_id IN (SELECT m.article_id FROM dbo.MSsubscriptions AS m WHERE m.publication_id = @p6 AND `+where+`)
-		UNION ALL SELECT CAST(@p1 AS int), CAST(@p2 AS int), CAST(@p3 AS sysname), CAST(@p4 AS nvarchar(524)), CAST(@p5 AS int), NULL, NULL, NULL`,
-		r.Int(0, "id"), r.Int(0, "profile_id"), r.Value(0, "publisher_login"), r.Value(0, "publisher_password"), p.database, p.id)
+		UNION ALL SELECT CAST(@p1 AS int), CAST(@p2 AS int), CAST(@p7 AS int), CAST(@p3 AS sysname), CAST(@p4 AS nvarchar(524)), CAST(@p5 AS int), NULL, NULL, NULL`,
+		r.Int(0, "id"), r.Int(0, "profile_id"), r.Value(0, "publisher_login"), r.Value(0, "publisher_password"), p.database, p.id, r.Value(0, "publisher_security_mode"))
 }
 
 // addSnapshot stores a finished snapshot's commands and makes the subscriptions that waited for it active, at once.

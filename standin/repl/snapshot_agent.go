@@ -68,7 +68,7 @@ func (r *agentRun) snapshot(ctx context.Context) (int, error) {
 	if err := r.readProfile(ctx, agentSnapshot, state.num(0, "profile_id")); err != nil {
 		return 0, err
 	}
-	if err := r.storedLogin(state); err != nil {
+	if err := r.useStored("Publisher", state, "publisher"); err != nil {
 		return 0, err
 	}
 	r.note(ctx, runStart, "Starting agent.")

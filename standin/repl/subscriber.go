@@ -123,10 +123,8 @@ func (e *Extension) dropSubscriber(ctx context.Context, call *engine.ProcCall) e
 			return raise(14144, 1, name, db.Name())
 		}
 	}
-	if !sameServer(name, e.serverName()) {
-		if err := call.Session.Exec(ctx, "IF EXISTS (SELECT 1 FROM sys.servers WHERE name = @p1) EXEC sp_serveroption @server = @p1, @optname = N'sub', @optvalue = N'false'", name); err != nil {
-			return err
-		}
+	if err := unmarkServer(ctx, call.Session, name, "sub"); err != nil {
+		return err
 	}
 	_, err = e.atDistributor(ctx, call.Session, "USE "+bracket(d.database)+"; DELETE FROM dbo.MSsubscriber_info WHERE publisher = ? AND subscriber = ?", e.serverName(), name)
 	return err

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"geosql.dev/operator/standin/engine"
+	"geosql.dev/operator/standin/sqlerr"
 	"geosql.dev/operator/standin/storage"
 )
 
@@ -220,6 +221,9 @@ func (e *Extension) dropServer(ctx context.Context, call *engine.ProcCall) error
 	if srv == nil {
 		return failure(15015, 1, call.String("@server"))
 	}
+	if err := usedByReplication(srv); err != nil {
+		return err
+	}
 	own := 0
 	for _, l := range srv.Logins {
 		if l.Local != 0 || !l.UseSelf {
@@ -231,6 +235,23 @@ func (e *Extension) dropServer(ctx context.Context, call *engine.ProcCall) error
 	}
 	e.remotes.forget(srv.Name)
 	return e.writing(ctx, s, e.master(), func(tx *storage.Tx) error { return remove(tx, tableServers, srv.ID) })
+}
+
+// usedByReplication is 20582 or 20583 for a server that replication names: its options pub and sub say so
+// (docs/relational-databases/system-stored-procedures/sp-dropserver-transact-sql.md, Remarks).
+func usedByReplication(srv *server) error {
+	number := int32(0)
+	switch {
+	case srv.Options.Publisher:
+		number = 20582
+	case srv.Options.Subscriber:
+		number = 20583
+	default:
+		return nil
+	}
+	used := sqlerr.New(number, 1, srv.Name)
+	used.Class = 16 // the messages are informational, what raises them is not
+	return used
 }
 
 // localLogin is the number of the login that @locallogin names, 0 for all logins that have no mapping of their own (NULL).

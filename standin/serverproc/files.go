@@ -4,28 +4,31 @@ package serverproc
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"geosql.dev/operator/standin/engine"
 	"geosql.dev/operator/standin/sqlerr"
 	"geosql.dev/operator/standin/sqltype"
+	"geosql.dev/operator/standin/storage"
 )
 
 // installFileProcedures registers what scripts of maintenance ask about the server's files before they write backups: whether a path is there,
 // what is in a folder, and a new folder. No page describes them; their columns are those that such scripts read.
 func installFileProcedures(r *engine.Registry) {
 	const found = "file_exists int, file_is_a_directory int, parent_directory_exists int"
-	path := sqltype.NVarCharOf(4000)
+	path, onDisk := sqltype.NVarCharOf(4000), r.Instance().OnDisk
 	r.TableFunction(engine.TableFunction{Schema: "sys", Name: "dm_os_file_exists", Parameters: []sqltype.Type{path}, Columns: engine.ColumnList(found), Rows: func(_ context.Context, _ *engine.Session, args []any) ([][]any, error) {
 		name, _ := args[0].(string)
-		return [][]any{lookAt(name)}, nil
+		return [][]any{lookAt(onDisk(name))}, nil
 	}})
 	exists := engine.ParameterList("@filename! nvarchar(4000), @found int")
 	exists[1].Output = true
 	r.Procedure(engine.Procedure{Name: "xp_fileexist", Parameters: exists, Run: func(_ context.Context, c *engine.ProcCall) error {
-		row := lookAt(c.String("@filename"))
+		row := lookAt(onDisk(c.String("@filename")))
 		if c.Given("@found") {
 			c.SetOutput("@found", row[0])
 			return nil
@@ -40,19 +43,24 @@ func installFileProcedures(r *engine.Registry) {
 		if !c.Session.Login().Sysadmin {
 			return sqlerr.New(229, 5, "EXECUTE", "xp_create_subdir", "mssqlsystemresource", "sys")
 		}
-		if err := os.MkdirAll(c.String("@path"), 0o750); err != nil {
+		if err := os.MkdirAll(onDisk(c.String("@path")), 0o750); err != nil {
 			return sqlerr.New(5133, 1, c.String("@path"), sqlerr.OperatingSystem(err))
 		}
 		return nil
 	}})
+	r.Procedure(engine.Procedure{Name: "xp_delete_file", Parameters: engine.ParameterList("@kind! int, @folder! nvarchar(4000), @extension nvarchar(260), @before datetime, @subfolders int"), Run: func(_ context.Context, c *engine.ProcCall) error {
+		return deleteFiles(c, onDisk(c.String("@folder")))
+	}})
 	r.Procedure(engine.Procedure{Name: "xp_subdirs", Parameters: engine.ParameterList("@path! nvarchar(4000)"), Run: func(_ context.Context, c *engine.ProcCall) error {
 		var rows [][]any
-		for _, e := range entries(c.String("@path"), 1, 1, false) {
+		for _, e := range entries(onDisk(c.String("@path")), 1, 1, false) {
 			rows = append(rows, e[:1])
 		}
 		return c.ResultSet(engine.ColumnList("subdirectory nvarchar(512)"), rows)
 	}})
-	r.Procedure(engine.Procedure{Name: "xp_dirtree", Parameters: engine.ParameterList("@path! nvarchar(4000), @depth int, @files int"), Run: listFolder})
+	r.Procedure(engine.Procedure{Name: "xp_dirtree", Parameters: engine.ParameterList("@path! nvarchar(4000), @depth int, @files int"), Run: func(_ context.Context, c *engine.ProcCall) error {
+		return listFolder(c, onDisk(c.String("@path")))
+	}})
 }
 
 // lookAt tells of a path whether it is a file, whether it is a folder, and whether the folder above it is there.
@@ -69,7 +77,7 @@ func lookAt(path string) []any {
 }
 
 // listFolder is xp_dirtree: folders down to a depth, 0 for all, and files beside them when they are asked for.
-func listFolder(_ context.Context, c *engine.ProcCall) error {
+func listFolder(c *engine.ProcCall, path string) error {
 	depth, _ := c.Value("@depth").(int64)
 	wanted, _ := c.Value("@files").(int64)
 	list := "subdirectory nvarchar(512), depth int"
@@ -78,7 +86,7 @@ func listFolder(_ context.Context, c *engine.ProcCall) error {
 	}
 	columns := engine.ColumnList(list)
 	var rows [][]any
-	for _, e := range entries(c.String("@path"), 1, depth, wanted != 0) {
+	for _, e := range entries(path, 1, depth, wanted != 0) {
 		rows = append(rows, e[:len(columns)])
 	}
 	return c.ResultSet(columns, rows)
@@ -103,4 +111,55 @@ func entries(path string, depth, most int64, files bool) (out [][]any) {
 		}
 	}
 	return out
+}
+
+// deleteFiles is xp_delete_file for backups (kind 0): of a folder, and of the folders in it where that is asked for, the files with an extension that were
+// written before a time and are backups, as their headers say. What else lies there stays. Reports of maintenance plans, kind 1, do not exist here.
+func deleteFiles(c *engine.ProcCall, root string) error {
+	if !c.Session.Login().Sysadmin {
+		return sqlerr.New(229, 5, "EXECUTE", "xp_delete_file", "mssqlsystemresource", "sys")
+	}
+	if kind := c.Int("@kind"); kind != 0 {
+		return sqlerr.Unsupported(fmt.Sprintf("xp_delete_file of files of type %d", kind))
+	}
+	before := time.Now()
+	if at, ok := c.Value("@before").(time.Time); ok {
+		before = at
+	}
+	folders := []string{root}
+	if c.Int("@subfolders") != 0 {
+		for _, e := range entries(root, 1, 1, false) {
+			folders = append(folders, filepath.Join(root, e[0].(string)))
+		}
+	}
+	for _, folder := range folders {
+		for _, e := range entries(folder, 1, 1, true) {
+			name := e[0].(string)
+			if e[2] == int64(0) || !strings.EqualFold(strings.TrimPrefix(filepath.Ext(name), "."), strings.TrimPrefix(c.String("@extension"), ".")) {
+				continue
+			}
+			if err := deleteBackup(filepath.Join(folder, name), before); err != nil {
+				return sqlerr.New(5133, 1, filepath.Join(folder, name), sqlerr.OperatingSystem(err))
+			}
+		}
+	}
+	return nil
+}
+
+// deleteBackup removes a file that was written before a time, if it begins as a backup does.
+func deleteBackup(path string, before time.Time) error {
+	info, err := os.Stat(path)
+	if err != nil || !info.Mode().IsRegular() || !info.ModTime().Before(before) {
+		return nil // it is gone, or stays
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return nil // what cannot be read is not known to be a backup
+	}
+	media, _ := storage.ReadMedia(f, info.Size())
+	f.Close()
+	if len(media.Sets) == 0 {
+		return nil
+	}
+	return os.Remove(path)
 }

@@ -133,9 +133,10 @@ func (e *Extension) execute(ctx context.Context, x *execution, source int) {
 		warn(err)
 		return
 	}
-	warn(s.Exec(record, `DELETE FROM msdb.dbo.sysjobactivity WHERE session_id = @p1 AND job_id = @p2;
-		INSERT INTO msdb.dbo.sysjobactivity (session_id, job_id, run_requested_date, run_requested_source, start_execution_date) VALUES (@p1, @p2, @p3, @p4, @p3)`,
-		e.session, x.job, x.requested, fmt.Sprint(source)))
+	warn(s.Exec(record, `BEGIN TRANSACTION;
+		DELETE FROM msdb.dbo.sysjobactivity WHERE session_id = @p1 AND job_id = @p2;
+		INSERT INTO msdb.dbo.sysjobactivity (session_id, job_id, run_requested_date, run_requested_source, start_execution_date, next_scheduled_run_date) VALUES (@p1, @p2, @p3, @p4, @p3, @p5);
+		COMMIT TRANSACTION`, e.session, x.job, x.requested, fmt.Sprint(source), e.nextRun(x.job)))
 	outcome, last := e.runSteps(ctx, s, x, steps, first)
 	message := fmt.Sprintf("The job %s.  The Job was invoked by %s.  The last step to run was step %d (%s).", word(outcome), x.invoker, last.id, last.name)
 	if outcome == outcomeCanceled {

@@ -50,6 +50,8 @@ type Extension struct {
 	mu sync.Mutex
 	// running are the jobs that execute now.
 	running map[uuid.UUID]*execution
+	// next is when jobs are due next.
+	next map[uuid.UUID]time.Time
 	// session is this start's msdb.dbo.syssessions.session_id, 0 while the agent does not run.
 	session int64
 	ctx     context.Context

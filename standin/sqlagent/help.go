@@ -36,32 +36,70 @@ const helpJobColumns = `SELECT j.job_id, CAST(@@SERVERNAME AS nvarchar(30)) AS o
 	CAST(N'(unknown)' AS nvarchar(128)) AS notify_netsend_operator, CAST(N'(unknown)' AS nvarchar(128)) AS notify_page_operator,
 	j.delete_level, j.date_created, j.date_modified, j.version_number, ISNULL(v.last_run_date, 0) AS last_run_date,
 	ISNULL(v.last_run_time, 0) AS last_run_time, CAST(ISNULL(v.last_run_outcome, 5) AS int) AS last_run_outcome,
-	0 AS next_run_date, 0 AS next_run_time, 0 AS next_run_schedule_id, 4 AS current_execution_status,
+	CAST(ISNULL(n.at / 1000000, 0) AS int) AS next_run_date, CAST(ISNULL(n.at % 1000000, 0) AS int) AS next_run_time,
+	ISNULL((SELECT MIN(a.schedule_id) FROM msdb.dbo.sysjobschedules AS a WHERE a.job_id = j.job_id AND a.next_run_date = n.at / 1000000 AND a.next_run_time = n.at % 1000000), 0) AS next_run_schedule_id, 4 AS current_execution_status,
 	CAST(N'0 (unknown)' AS nvarchar(128)) AS current_execution_step, 0 AS current_retry_attempt,
 	(SELECT COUNT(*) FROM msdb.dbo.sysjobsteps AS t WHERE t.job_id = j.job_id) AS has_step,
 	(SELECT COUNT(*) FROM msdb.dbo.sysjobschedules AS a WHERE a.job_id = j.job_id) AS has_schedule,
 	CASE WHEN v.job_id IS NULL THEN 0 ELSE 1 END AS has_target, CASE WHEN v.job_id IS NULL THEN 0 ELSE 1 END AS type
 	FROM msdb.dbo.sysjobs AS j JOIN msdb.dbo.syscategories AS c ON c.category_id = j.category_id
-	LEFT JOIN msdb.dbo.sysjobservers AS v ON v.job_id = j.job_id`
+	LEFT JOIN msdb.dbo.sysjobservers AS v ON v.job_id = j.job_id
+	LEFT JOIN (SELECT job_id, MIN(CAST(next_run_date AS bigint) * 1000000 + next_run_time) AS at FROM msdb.dbo.sysjobschedules WHERE next_run_date > 0 GROUP BY job_id) AS n ON n.job_id = j.job_id`
+
+// jobFilters are the conditions that the parameters of sp_help_job stand for.
+var jobFilters = []struct{ parameter, condition string }{
+	{"@job_type", "CASE WHEN v.job_id IS NULL THEN N'' ELSE N'LOCAL' END = @p%d"},
+	{"@owner_login_name", "SUSER_SNAME(j.owner_sid) = @p%d"},
+	{"@subsystem", "EXISTS (SELECT 1 FROM msdb.dbo.sysjobsteps AS t WHERE t.job_id = j.job_id AND t.subsystem = @p%d)"},
+	{"@category_name", "c.name = @p%d"},
+	{"@enabled", "j.enabled = @p%d"},
+	{"@date_created", "j.date_created {date_comparator} @p%d"},
+	{"@date_last_modified", "j.date_modified {date_comparator} @p%d"},
+	{"@description", "j.description LIKE @p%d"},
+}
+
+// filteredJobs are the conditions and values of a call: a job by itself, or what the filters let through
+// (docs/relational-databases/system-stored-procedures/sp-help-job-transact-sql.md).
+func filteredJobs(call *engine.ProcCall, id uuid.UUID, one bool) (where string, args []any, err error) {
+	if one {
+		for _, f := range jobFilters {
+			if !call.IsNull(f.parameter) {
+				return "", nil, sqlerr.New(14280, 1)
+			}
+		}
+		return " WHERE j.job_id = @p1", []any{id}, nil
+	}
+	if kind := call.String("@job_type"); !call.IsNull("@job_type") && !strings.EqualFold(kind, "LOCAL") && !strings.EqualFold(kind, "MULTI-SERVER") {
+		return "", nil, sqlerr.New(14266, 1, "@job_type", "LOCAL, MULTI-SERVER")
+	}
+	comparator := strings.TrimSpace(call.String("@date_comparator"))
+	if dated := !call.IsNull("@date_created") || !call.IsNull("@date_last_modified"); dated == (comparator == "") {
+		return "", nil, sqlerr.New(14282, 1)
+	}
+	if comparator != "" && !strings.Contains("=<>", comparator) {
+		return "", nil, sqlerr.New(14266, 1, "@date_comparator", "=, <, >")
+	}
+	where = " WHERE 1 = 1"
+	for _, f := range jobFilters {
+		if call.IsNull(f.parameter) {
+			continue
+		}
+		args = append(args, call.Value(f.parameter))
+		where += " AND " + fmt.Sprintf(strings.Replace(f.condition, "{date_comparator}", comparator, 1), len(args))
+	}
+	return where, args, nil
+}
 
 func (e *Extension) helpJob(ctx context.Context, call *engine.ProcCall) error {
-	for _, p := range []string{"@job_type", "@owner_login_name", "@subsystem", "@category_name", "@date_comparator", "@date_created",
-		"@date_last_modified", "@description"} {
-		if !call.IsNull(p) {
-			return sqlerr.New(14266, 1, p, "NULL (this filter is not supported; read msdb.dbo.sysjobs)")
-		}
-	}
 	id, one, err := e.optionalJob(ctx, call)
 	if err != nil {
 		return err
 	}
-	text, args := helpJobColumns, []any{}
-	if one {
-		text, args = text+" WHERE j.job_id = @p1", append(args, id)
-	} else if !call.IsNull("@enabled") {
-		text, args = text+" WHERE j.enabled = @p1", append(args, call.Int("@enabled"))
+	where, args, err := filteredJobs(call, id, one)
+	if err != nil {
+		return err
 	}
-	r, err := call.Session.Query(ctx, text, args...)
+	r, err := call.Session.Query(ctx, helpJobColumns+where, args...)
 	if err != nil {
 		return err
 	}

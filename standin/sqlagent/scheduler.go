@@ -20,6 +20,8 @@ type due struct {
 	schedule int64
 	timing   timing
 	next     time.Time
+	// noted is what sysjobschedules says.
+	noted moment
 }
 
 // pollSchedules is how often schedules are read again when nothing said that they changed: msdb's tables can be written
@@ -41,6 +43,7 @@ func (e *Extension) schedule(ctx context.Context) {
 			if err == nil {
 				plan = merge(plan, list, e.now())
 				read = e.now()
+				e.planned(plan)
 			}
 			if first && err == nil {
 				e.startAgentJobs(list)
@@ -54,12 +57,16 @@ func (e *Extension) schedule(ctx context.Context) {
 				continue
 			}
 			if !d.next.After(now) {
-				e.begin(d.job, d.name, 0, "Schedule", 1)
 				d.next = d.timing.next(now)
+				e.planned(plan)
+				e.begin(d.job, d.name, 0, "Schedule", 1)
 			}
 			if !d.next.IsZero() && d.next.Before(wake) {
 				wake = d.next
 			}
+		}
+		if err := e.noteNext(ctx, plan); err != nil && ctx.Err() == nil {
+			e.inst.Log().Warn("SQLServerAgent: when jobs are due next could not be noted", "error", err.Error())
 		}
 		timer := time.NewTimer(max(wake.Sub(e.now()), 10*time.Millisecond))
 		select {
@@ -102,7 +109,10 @@ func (e *Extension) readSchedules(ctx context.Context) ([]*due, error) {
 		return nil, err
 	}
 	defer s.Close()
-	r, err := s.Query(ctx, `SELECT j.job_id, j.name, c.schedule_id, c.freq_type, c.freq_interval, c.freq_subday_type, c.freq_subday_interval,
+	if err := clearNext(ctx, s); err != nil {
+		return nil, err
+	}
+	r, err := s.Query(ctx, `SELECT j.job_id, j.name, a.next_run_date, a.next_run_time, c.schedule_id, c.freq_type, c.freq_interval, c.freq_subday_type, c.freq_subday_interval,
 		c.freq_recurrence_factor, c.active_start_date, c.active_end_date, c.active_start_time, c.active_end_time
 		FROM msdb.dbo.sysjobschedules AS a
 		JOIN msdb.dbo.sysjobs AS j ON j.job_id = a.job_id
@@ -114,7 +124,8 @@ func (e *Extension) readSchedules(ctx context.Context) ([]*due, error) {
 	}
 	var out []*due
 	for i := range r.Len() {
-		out = append(out, &due{job: r.UUID(i, "job_id"), name: r.String(i, "name"), schedule: r.Int(i, "schedule_id"), timing: timingOf(r, i)})
+		out = append(out, &due{job: r.UUID(i, "job_id"), name: r.String(i, "name"), schedule: r.Int(i, "schedule_id"), timing: timingOf(r, i),
+			noted: moment{r.Int(i, "next_run_date"), r.Int(i, "next_run_time")}})
 	}
 	return out, nil
 }

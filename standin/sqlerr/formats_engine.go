@@ -88,6 +88,7 @@ var engineFormats = map[int32]string{
 	4514:  "CREATE FUNCTION failed because a column name is not specified for column %v.",
 	4511:  "Create View or Function failed because no column name was specified for column %v.",
 	4701:  "Cannot find the object \"%v\" because it does not exist or you do not have permissions.",
+	4711:  "Cannot truncate the table '%v' because it is published for replication or enabled for Change Data Capture.",
 	4712:  "Cannot truncate table '%v' because it is being referenced by a FOREIGN KEY constraint.",
 	4917:  "Constraint '%v' does not exist.",
 	4923:  "ALTER TABLE DROP COLUMN failed because '%v' is the only data column in table '%v'. A table must have at least one data column.",
@@ -139,7 +140,7 @@ func eventsPage(first, last int) string {
 func init() {
 	maps.Copy(formats, engineFormats)
 	for page, numbers := range map[string][]int32{
-		eventsPage(0, 999): {158, 177, 247, 408, 447}, eventsPage(1000, 1999): {1036, 1761, 1762}, eventsPage(2000, 2999): {2010, 2583, 2753}, eventsPage(4000, 4999): {4116, 4151, 4193, 4194, 4511, 4514, 4701, 4712},
+		eventsPage(0, 999): {158, 177, 247, 408, 447}, eventsPage(1000, 1999): {1036, 1761, 1762}, eventsPage(2000, 2999): {2010, 2583, 2753}, eventsPage(4000, 4999): {4116, 4151, 4193, 4194, 4511, 4514, 4701, 4711, 4712},
 		eventsPage(5000, 5999): {5170, 5308, 5335}, eventsPage(6000, 6999): {6004, 6005, 6102, 6401}, eventsPage(7000, 7999): {7119, 7729, 7955, 7997},
 		eventsPage(8000, 8999): {8109, 8730, 8946}, eventsPage(10000, 10999): {10760, 10704, 10705, 10709, 10752, 10756, 10759, 10735, 10738, 10741}, eventsPage(11000, 12999): {11702, 11728},
 		eventsPage(15000, 15999): {15048, 15135, 15249}, eventsPage(18000, 18999): {18054}, eventsPage(31000, 41399): {35100},
