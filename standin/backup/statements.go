@@ -135,9 +135,9 @@ func backup(ctx context.Context, s *engine.Session, n *syntax.Backup, w tds.Writ
 	if db.Standby() != "" {
 		return terminated(s, w, verb, sqlerr.New(3036, 1, db.Name()))
 	}
-	if db.inGroup() && db.Storage().Mode() == storage.Redo {
+	if db.InGroup() && db.Storage().Mode() == storage.Redo {
 		if err := atSecondary(n); err != nil {
-			return s.terminated(w, verb, err)
+			return terminated(s, w, verb, err)
 		}
 	}
 	if n.Options.NoRecovery {
@@ -165,7 +165,7 @@ func atSecondary(n *syntax.Backup) error {
 	o := n.Options
 	switch {
 	case n.Log && !o.CopyOnly && !o.NoTruncate && !o.NoRecovery:
-		return unsupported("BACKUP LOG on a secondary replica")
+		return sqlerr.Unsupported("BACKUP LOG on a secondary replica")
 	case n.Log || !o.CopyOnly || o.Differential:
 		return sqlerr.New(3059, 1)
 	}

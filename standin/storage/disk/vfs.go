@@ -58,7 +58,7 @@ type (
 	fileFunc = func(tls *libc.TLS, file uintptr) int32
 	// pointerFunc is that of a method which answers to an address.
 	pointerFunc = func(tls *libc.TLS, file, out uintptr) int32
-	nameFunc = func(tls *libc.TLS, vfs, name uintptr, syncFolder int32) int32
+	nameFunc    = func(tls *libc.TLS, vfs, name uintptr, syncFolder int32) int32
 )
 
 // Register makes the virtual file system known to SQLite; connections are opened with its Name afterwards.
