@@ -15,15 +15,19 @@ import (
 	"geosql.dev/operator/standin/storage/disk"
 )
 
+// A checkpoint is considered every second, and run when as much log was written since the last one and that is some time ago: pages that
+// are written again meanwhile are moved once. SQL Server has a minute for it (docs/relational-databases/logs/
+// database-checkpoints-sql-server.md, TARGET_RECOVERY_TIME).
 const (
 	checkpointEvery    = time.Second
 	checkpointLogBytes = 8 << 20
+	checkpointApart    = 3 * time.Second
 	checkpointIdle     = time.Minute
 )
 
 // keptWAL bounds a write-ahead log that is written over (disk.KeepRoom), in bytes: one that has become longer is cut after the
 // first commit that begins it again.
-const keptWAL = 128 << 20
+const keptWAL = 256 << 20
 
 // checkpointState remembers the last checkpoint.
 type checkpointState struct {
@@ -56,12 +60,12 @@ func (db *Database) checkpoints(ctx context.Context) {
 		c.mu.Unlock()
 		applied, _ := db.Applied()
 		grown := db.log.Bytes(db.log.End()) - bytes
-		enough := min(checkpointLogBytes, db.log.limit()/4)
+		enough := grown >= checkpointLogBytes && time.Since(at) >= checkpointApart || grown >= db.log.limit()/4
 		// A failed checkpoint only lets the log grow; the next one tries again and the log's limit tells.
 		switch {
 		case db.opts.Logless:
 			_ = db.checkpointAnd(ctx, false)
-		case grown >= enough:
+		case enough:
 			_ = db.checkpointAnd(ctx, true)
 		case (kept || durable != applied) && time.Since(at) > checkpointIdle:
 			_ = db.checkpointAnd(ctx, false)
