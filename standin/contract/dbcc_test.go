@@ -167,7 +167,7 @@ func TestDBCCLooks(t *testing.T) {
 	})
 	limited := uniqueName("limited")
 	mustExec(t, pool, "CREATE LOGIN "+limited+" WITH PASSWORD = 'L1mited-Looks'; CREATE USER "+limited+" FOR LOGIN "+limited)
-	t.Cleanup(func() { mustExec(t, shared.open(t, ""), "DROP LOGIN "+limited) })
+	t.Cleanup(func() { dropLogin(t, shared.open(t, ""), limited) })
 	name := value(t, pool, "SELECT DB_NAME()").(string)
 	other := connection(t, shared.openAs(t, limited, "L1mited-Looks", name))
 	converse(t, other, []say{

@@ -66,7 +66,7 @@ func TestLanguageOfALogin(t *testing.T) {
 	admin := connection(t, shared.open(t, ""))
 	name := uniqueName("speaker")
 	mustExec(t, admin, "CREATE LOGIN "+name+" WITH PASSWORD = 'Sp3aks-German', DEFAULT_LANGUAGE = German")
-	t.Cleanup(func() { mustExec(t, shared.open(t, ""), "DROP LOGIN "+name) })
+	t.Cleanup(func() { dropLogin(t, shared.open(t, ""), name) })
 	g.Expect(value(t, admin, "SELECT default_language_name FROM sys.server_principals WHERE name = '"+name+"'")).To(Equal("Deutsch"))
 	g.Expect(query(t, shared.openAs(t, name, "Sp3aks-German", ""), "SELECT @@LANGUAGE, DATENAME(month, '20070501')")).To(Equal([][]any{{"Deutsch", "Mai"}}))
 	converse(t, admin, []say{
