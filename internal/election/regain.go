@@ -15,7 +15,8 @@ const vainAfter = 2
 
 // outgrow goes on in a higher term where another run has a vote that no round of this one replaces, while this run has a majority. Mostly
 // a rival has claimed it in vain in a higher term; a vote of this term is another's where a round of it once reached too few, and
-// that one claimed the same term at others. None of them comes back for that vote: this run would be one lost voter from losing its lease
+// that one claimed the same term at others. The claim may be of this very run, too: an agent that was started again beside the same engine knows
+// nothing of a claim whose voter it cannot read, and gets a lower term elsewhere. None of them comes back for that vote: this run would be one lost voter from losing its lease
 // for as long as it holds, and its end would be known to nobody before its votes expire.
 //
 // Nothing is fenced for it. What this run relies on in the new term are votes that were its own right before, at a majority, so no
@@ -29,8 +30,8 @@ func (k *Keeper) outgrow(seen Observation) (action string) {
 	return fmt.Sprintf("goes on in term %d, above a claim that came to nothing", k.term)
 }
 
-// outbid says whether a run has a majority in a term, and another's vote has been seen for some time, or was before it was restored, that
-// is of this term or a higher one.
+// outbid says whether a run has a majority in a term, and a vote of a higher one, or another's of this one, has been seen for some time, or
+// was before it was restored.
 func (b *Ballot) outbid(term int64, holder Holder, since time.Duration) bool {
 	if !b.agreed(term, holder) {
 		return false
@@ -39,8 +40,8 @@ func (b *Ballot) outbid(term int64, holder Holder, since time.Duration) bool {
 	defer b.mu.Unlock()
 	for _, i := range b.members(b.configuration) {
 		v := b.voteLocked(i)
-		higher := v.known() && v.record.Term >= term && !v.record.Holder.SameRun(holder) && b.clock.Now()-v.changed >= since
-		if higher || v.restoredAs != "" && b.highest[i] > term {
+		above := v.record.Term > term || v.record.Term == term && !v.record.Holder.SameRun(holder)
+		if v.known() && above && b.clock.Now()-v.changed >= since || v.restoredAs != "" && b.highest[i] > term {
 			return true
 		}
 	}

@@ -66,6 +66,20 @@ func TestAHigherClaimThatCameToNothingIsOutgrown(t *testing.T) {
 	}
 }
 
+// An agent that was started again knows nothing of a claim of its own at a voter that it could not read, and has got a lower term since.
+func TestAForgottenClaimOfItsOwnIsOutgrown(t *testing.T) {
+	w, g := held(t)
+	w.stray(2, w.servers[0], 1)
+	for range 20 {
+		w.live(1)
+		g.Expect(w.primary()).To(Equal(w.servers[0]), "it serves on")
+	}
+	for _, v := range w.voters {
+		g.Expect(v.record.State).To(Equal(election.StateHeld), v.name)
+		g.Expect(v.record.Term).To(Equal(w.voters[0].record.Term), v.name)
+	}
+}
+
 // Where a round of the new term reached one voter alone, and a successor that does not know of it claimed the same term at the others,
 // either has votes of one term that it does not get back in that one.
 func TestAVoteOfTheSameTermIsOutgrown(t *testing.T) {
