@@ -69,23 +69,12 @@ func afterKill(t *testing.T, path string) (rows, sum int64) {
 	return rows, sum
 }
 
-// run executes statements one by one, without a transaction of its own around them.
+// run executes statements one by one, without a transaction of its own around them as sqlitex.ExecuteScript has.
 func run(conn *sqlite.Conn, text string) error {
-	for text = strings.TrimSpace(text); text != ""; {
-		stmt, rest, err := conn.PrepareTransient(text)
-		if err != nil {
+	for statement := range strings.SplitSeq(strings.TrimRight(text, "; "), ";") {
+		if err := sqlitex.ExecuteTransient(conn, statement, nil); err != nil {
 			return err
 		}
-		for more := true; more && err == nil; {
-			more, err = stmt.Step()
-		}
-		if e := stmt.Finalize(); err == nil {
-			err = e
-		}
-		if err != nil {
-			return err
-		}
-		text = strings.TrimSpace(text[len(text)-rest:])
 	}
 	return nil
 }
