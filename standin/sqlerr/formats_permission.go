@@ -17,7 +17,10 @@ var permissionFormats = map[int32]string{
 	4620:  "All permissions in a GRANT, DENY or REVOKE statement must be of the same scope (server or database).",
 	4623:  "The ALL permission is deprecated and not available for this class of entity.",
 	4627:  "Cannot grant, deny, or revoke the CONNECT permission on a database to roles and application roles.",
+	15136: "The database principal is set as the execution context of one or more procedures, functions, or event notifications and cannot be dropped.",
+	15170: "This login is the owner of %v job(s). Delete or reassign these jobs before the login can be dropped.",
 	15182: "Access of the guest user to master or tempdb cannot be disabled.",
+	15259: "The DEFAULT_SCHEMA clause cannot be used with a Windows group or with principals mapped to certificates or asymmetric keys.",
 	15291: "Terminating this procedure. The %v name '%v' is absent or invalid.",
 	15300: "No recognized letter is contained in the parameter value for General Permission Type (%v). Valid letters are in this set: %v.",
 	15330: "There are no matching rows on which to report.",
@@ -30,7 +33,7 @@ func init() {
 	for page, severities := range map[string]map[int32]uint8{
 		eventsPage(1000, 1999):   {1019: 15, 1020: 15},
 		events4000:               {4610: 16, 4611: 16, 4615: 16, 4617: 16, 4618: 16, 4619: 16, 4620: 16, 4623: 16, 4627: 16},
-		eventsPage(15000, 15999): {15291: 16, 15300: 11, 15330: 11},
+		eventsPage(15000, 15999): {15259: 16, 15291: 16, 15300: 11, 15330: 11},
 		eventsPage(31000, 41399): {33016: 16, 33017: 16},
 	} {
 		for n, severity := range severities {
