@@ -331,7 +331,7 @@ func (e *Extension) alterLogin(ctx context.Context, s *engine.Session, n *syntax
 	return e.writing(ctx, s, e.master(), func(tx *storage.Tx) error { return put(tx, tableLogins, &l) })
 }
 
-// mayAlterLogin: ALTER ANY LOGIN, or one's own password with the old one, default database and language. A member of
+// mayAlterLogin: ALTER ANY LOGIN or ALTER on another, or one's own password with the old one, default database and language. A member of
 // sysadmin is changed by those with CONTROL SERVER only.
 func (e *Extension) mayAlterLogin(ctx context.Context, s *engine.Session, c *serverCatalog, l *login, n *syntax.AlterLogin) error {
 	o := n.Options
@@ -341,7 +341,7 @@ func (e *Extension) mayAlterLogin(ctx context.Context, s *engine.Session, c *ser
 			return nil
 		}
 	}
-	if e.mayServer(ctx, s, "ALTER ANY LOGIN") || e.maySecurable(ctx, s, "ALTER", classLogin, l.ID) {
+	if e.mayServer(ctx, s, "ALTER ANY LOGIN") || s.Login().ID != l.ID && e.maySecurable(ctx, s, "ALTER", classLogin, l.ID) {
 		privileged := c.serverRoles(l.ID)[sysadminID]
 		if !privileged || e.mayServer(ctx, s, "CONTROL SERVER") {
 			return nil
