@@ -58,6 +58,9 @@ type login struct {
 	// Thumbprint is the certificate's of a certificate login.
 	Thumbprint []byte `json:"thumbprint,omitempty"`
 
+	// Granted is true of public once it has what it has from the start, which can be revoked.
+	Granted bool `json:"granted,omitempty"`
+
 	// Owner and Fixed are a role's; MemberOf has the roles that the principal is a direct member of.
 	Owner    int32   `json:"owner,omitempty"`
 	Fixed    bool    `json:"fixed,omitempty"`
