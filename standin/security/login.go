@@ -455,7 +455,9 @@ func (e *Extension) ownsNothing(ctx context.Context, s *engine.Session, catalog 
 
 // ownsRole tells whether a principal owns a server role.
 func (c *serverCatalog) ownsRole(owner *login) bool {
-	return slices.ContainsFunc(c.logins, func(l *login) bool { return l.Type == rolePrincipal && !l.Fixed && l.Owner == owner.ID && l.ID != serverPublicID })
+	return slices.ContainsFunc(c.logins, func(l *login) bool {
+		return l.Type == rolePrincipal && !l.Fixed && l.Owner == owner.ID && l.ID != serverPublicID
+	})
 }
 
 // askedAsSystem is the number that a query has in its column n, whatever s may see.
