@@ -287,6 +287,14 @@ func (e *Extension) ReplicationLimit(db *engine.Database) (limit storage.LSN, ok
 	return st.Log().Hardened(), true
 }
 
+// MayBackUp serves backup.Replicas.
+func (e *Extension) MayBackUp(database string) error { return e.replicas().MayBackUp(database) }
+
+// BackUpLog serves backup.Replicas.
+func (e *Extension) BackUpLog(ctx context.Context, database string, write func() (storage.LSN, error)) (noted bool, err error) {
+	return e.replicas().BackUpLog(ctx, database, write)
+}
+
 // Listener tells whether a name is a listener of a group of this server, with its group's name and port.
 func (e *Extension) Listener(name string) (group string, port int, ok bool) {
 	m := e.replicas()

@@ -230,6 +230,7 @@ var backupFormats = map[int32]string{
 	3035: "Cannot perform a differential backup for database \"%v\", because a current database backup does not exist. Perform a full database backup by reissuing BACKUP DATABASE, omitting the WITH DIFFERENTIAL option.",
 	3041: "BACKUP failed to complete the command %v. Check the backup application log for detailed messages.",
 	3059: "This BACKUP or RESTORE command is not supported on a database mirror or secondary replica.",
+	3062: "Cannot back up from a secondary replica because it is neither in the SYNCHRONIZING nor in the SYNCHRONIZED state.",
 	3036: "The database \"%v\" is in warm-standby state (set by executing RESTORE WITH STANDBY) and cannot be backed up until the entire restore sequence is completed.",
 	3101: "Exclusive access could not be obtained because the database is in use.",
 	3102: "%v cannot process database '%v' because it is in use by this session. It is recommended that the master database be used when performing this operation.",

@@ -52,6 +52,11 @@ type BackupHeader struct {
 	// restored database will be (exclusive).
 	First LSN `json:"first"`
 	Last  LSN `json:"last"`
+	// BeginsChain says that a log backup is the first of its chain.
+	BeginsChain bool `json:"beginsChain,omitempty"`
+	// Chain is set where the log from LogFrom on follows the data file's Size bytes.
+	Chain   *Chain `json:"chain,omitempty"`
+	LogFrom LSN    `json:"logFrom,omitzero"`
 	// DatabaseBackup is the full backup's position on which a log or differential backup stands.
 	DatabaseBackup LSN `json:"databaseBackup"`
 	// Prev and Bytes continue the log after a restored database: the block before Last, and Last in bytes.

@@ -24,6 +24,10 @@ const (
 	msgAck
 	msgSeedReply
 	msgSeedData
+	msgBackupPoint
+	msgBackupAlive
+	msgBackupDone
+	msgBackupNoted
 )
 
 // The purposes of connections.
@@ -32,6 +36,7 @@ const (
 	purposePrepare = "prepare"
 	purposeLog     = "log"
 	purposeSeed    = "seed"
+	purposeBackup  = "backup"
 )
 
 // hello is the first message of a connection.
@@ -63,9 +68,7 @@ type primaryDatabase struct {
 	Keep storage.LSN `json:"keep"`
 	// Replication is from where the log reader still needs log; zero when there is none.
 	Replication storage.LSN `json:"replication"`
-	// FullBackup and LogBackup are the backup chain's positions.
-	FullBackup storage.LSN `json:"fullBackup"`
-	LogBackup  storage.LSN `json:"logBackup"`
+	storage.Chain
 	// Forks is the history of the primary's copy, and End the end of its log.
 	Forks []storage.Fork `json:"forks,omitempty"`
 	End   storage.LSN    `json:"end,omitzero"`
@@ -167,4 +170,22 @@ type seedReply struct {
 	Failure int    `json:"failure"`
 	Code    int    `json:"code"`
 	Message string `json:"message"`
+}
+
+// backupPoint is the primary's answer to a secondary that backs up a database's log: where the backup begins.
+type backupPoint struct {
+	OK     bool   `json:"ok"`
+	Reason string `json:"reason,omitempty"`
+	storage.Chain
+}
+
+// backupDone says up to where the log was backed up.
+type backupDone struct {
+	Last storage.LSN `json:"last"`
+}
+
+// backupNoted is the primary's answer to it.
+type backupNoted struct {
+	OK     bool   `json:"ok"`
+	Reason string `json:"reason,omitempty"`
 }

@@ -276,8 +276,7 @@ func (p *peer) exchange(conn *endpoint.Conn, timeout time.Duration) error {
 	g.mu.Unlock()
 	for _, id := range ids {
 		if db := g.localDatabase(id); db != nil {
-			full, log := db.BackupPositions()
-			req.Databases = append(req.Databases, primaryDatabase{ID: id, Forks: db.Identity().Forks, End: db.Log().End(), Keep: lowestHold(db), Replication: db.Holds()[storage.HoldReplication], FullBackup: full, LogBackup: log})
+			req.Databases = append(req.Databases, primaryDatabase{ID: id, Forks: db.Identity().Forks, End: db.Log().End(), Keep: lowestHold(db), Replication: db.Holds()[storage.HoldReplication], Chain: db.Chain()})
 		}
 	}
 	_ = conn.SetDeadline(time.Now().Add(timeout))

@@ -41,6 +41,10 @@ func (m *Manager) serve(ctx context.Context, conn *endpoint.Conn) {
 		if g := m.groupByID(h.Group); g != nil {
 			err = g.serveSeed(ctx, conn, h)
 		}
+	case purposeBackup:
+		if g := m.groupByID(h.Group); g != nil {
+			err = g.serveBackup(ctx, conn, h)
+		}
 	}
 	if err != nil && ctx.Err() == nil {
 		m.host.Log().Debug("availability group: a connection of another replica ended", "purpose", h.Purpose, "group", h.Name, "from", h.Server, "error", err)
@@ -228,8 +232,7 @@ func (g *Group) applyPrimary(req controlRequest) {
 	for _, p := range req.Databases {
 		if db := g.localDatabase(p.ID); db != nil && db.Mode() == storage.Redo {
 			// The log reader goes on here after a failover: what it has not read must be here then.
-			err := errors.Join(db.HoldLog(holdGroup, p.Keep), db.HoldLog(storage.HoldReplication, p.Replication),
-				db.SetBackupPositions(p.FullBackup, p.LogBackup))
+			err := errors.Join(db.HoldLog(holdGroup, p.Keep), db.HoldLog(storage.HoldReplication, p.Replication), g.takeChain(req.Epoch, p, db))
 			g.noteHistory(p, db)
 			if err != nil {
 				g.host.Log().Error("availability group: log could not be held", "group", g.Name(), "error", err)
