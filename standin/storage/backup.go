@@ -38,10 +38,10 @@ var snapshotNumber atomic.Uint64
 
 // Backup writes a full or differential backup set: the data file at one moment. Writers go on meanwhile.
 func (db *Database) Backup(ctx context.Context, out io.Writer, opts BackupOptions) (BackupHeader, error) {
-	started, kind, base := nowUTC(), DatabaseBackup, LSN{}
+	started, kind, base := nowUTC(), DatabaseBackup, db.currentState().FullBackup
 	if opts.Differential {
 		// COPY_ONLY is ignored with DIFFERENTIAL.
-		kind, base, opts.CopyOnly = DifferentialBackup, db.currentState().FullBackup, false
+		kind, opts.CopyOnly = DifferentialBackup, false
 		if base.IsZero() {
 			return BackupHeader{}, fmt.Errorf("back up database %q: %w", db.opts.Name, ErrNoBackupBase)
 		}
