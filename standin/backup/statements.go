@@ -40,7 +40,9 @@ type backupNote struct {
 	User               string
 	Checksum           bool
 	ReadOnly           bool
-	UserAccess         string
+	// Settings are the database's options, nil in sets that are older than the note of them.
+	Settings   *engine.DatabaseSettings
+	UserAccess string
 	// Base is the set on which a differential one stands.
 	Base uuid.UUID
 	// Tail says that the backup left the database RESTORING.
@@ -122,8 +124,13 @@ func (e Extension) backup(ctx context.Context, s *engine.Session, n *syntax.Back
 	if err := s.Require(ctx, engine.Permission{Name: verb, Database: db}); err != nil {
 		return err
 	}
-	if db.ID() == 2 {
+	switch {
+	case db.ID() == 2:
 		return sqlerr.New(3147, 3)
+	case db.ID() == 1 && n.Log:
+		return terminated(s, w, verb, sqlerr.New(4212, 1))
+	case db.ID() == 1 && n.Options.Differential:
+		return terminated(s, w, verb, sqlerr.New(3024, 0))
 	}
 	if n.Options.Standby != "" {
 		return sqlerr.Unsupported("A tail-log backup WITH STANDBY")
@@ -207,7 +214,8 @@ func (e Extension) backupTo(ctx context.Context, s *engine.Session, db *engine.D
 	info := db.Info()
 	label := m.Label()
 	label.Expires = expires
-	note := backupNote{Groups: db.FileGroupNames(ctx), Name: o.Name, Description: o.Description, Label: label, Files: db.Files(ctx), Collation: info.Collation,
+	settings := db.Settings()
+	note := backupNote{Settings: &settings, Groups: db.FileGroupNames(ctx), Name: o.Name, Description: o.Description, Label: label, Files: db.Files(ctx), Collation: info.Collation,
 		CompatibilityLevel: info.CompatibilityLevel, Created: info.Created, Set: uuid.New(), User: s.Login().Name, Checksum: o.Checksum,
 		ReadOnly: info.ReadOnly, UserAccess: info.UserAccess, Tail: o.NoRecovery}
 	if o.Differential {

@@ -223,6 +223,9 @@ func (e *Extension) databaseEvent(_ context.Context, event engine.DatabaseEvent)
 			}
 			return failure(1468, name)
 		}
+		if st := event.Database.Storage(); st != nil && st.Mode() == storage.Redo {
+			return failure(3906, name)
+		}
 	}
 	return nil
 }

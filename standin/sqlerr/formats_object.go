@@ -267,6 +267,7 @@ var backupFormats = map[int32]string{
 	3253: "The block size parameter must supply a value that is a power of 2.",
 	3254: "The volume on device '%v' is empty.",
 	3262: "The backup set on file %v is valid.",
+	4212: "Cannot back up the log of the master database. Use BACKUP DATABASE instead.",
 	4214: "BACKUP LOG cannot be performed because there is no current database backup.",
 	4208: "The statement %v is not allowed while the recovery model is SIMPLE. Use BACKUP DATABASE or change the recovery model using ALTER DATABASE.",
 	4305: "The log in this backup set begins at LSN %v, which is too recent to apply to the database. An earlier log backup that includes LSN %v can be restored.",

@@ -3,6 +3,7 @@
 package replica
 
 import (
+	"encoding/json"
 	"time"
 
 	"github.com/google/uuid"
@@ -69,6 +70,8 @@ type primaryDatabase struct {
 	// Replication is from where the log reader still needs log; zero when there is none.
 	Replication storage.LSN `json:"replication"`
 	storage.Chain
+	// Settings are the database's options.
+	Settings json.RawMessage `json:"settings,omitempty"`
 	// Forks is the history of the primary's copy, and End the end of its log.
 	Forks []storage.Fork `json:"forks,omitempty"`
 	End   storage.LSN    `json:"end,omitzero"`
