@@ -23,6 +23,8 @@ type scope struct {
 	outer []*sourceColumn
 	// outputs are the select list's names, for ORDER BY.
 	outputs []output
+	// aggregateOrder is what the aggregates of the query are ordered by within their groups.
+	aggregateOrder *ast.OrderByClause
 }
 
 // source is one table, view or derived table of a FROM clause.
