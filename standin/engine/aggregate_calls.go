@@ -111,6 +111,7 @@ func (b *binder) aggregate(sc *scope, n *ast.FunctionCall, name string, a *aggre
 	if n.UniqueRowFilter == "Distinct" {
 		distinct = "DISTINCT "
 	}
+	before := sc.outerCounts()
 	switch {
 	case name == "string_agg":
 		out, args = b.stringAggregate(sc, n)
@@ -140,9 +141,6 @@ func (b *binder) aggregate(sc *scope, n *ast.FunctionCall, name string, a *aggre
 		}
 		out = a.bind(b, name, distinct, args[0])
 	}
-	if n.OverClause == nil {
-		b.aggregatesOwn(sc, args)
-	}
 	check := out.name
 	out.name = ""
 	if n.OverClause != nil {
@@ -151,8 +149,10 @@ func (b *binder) aggregate(sc *scope, n *ast.FunctionCall, name string, a *aggre
 		out = merge(out, args...)
 		out = merge(out, parts...)
 		out.window = true
-	} else {
+	} else if owner := b.aggregateOwner(sc, args); owner == sc {
 		out.aggregate = true
+	} else {
+		sc.leaveTo(owner, before)
 	}
 	switch {
 	case check == "check":
@@ -163,9 +163,10 @@ func (b *binder) aggregate(sc *scope, n *ast.FunctionCall, name string, a *aggre
 	return out
 }
 
-// aggregatesOwn refuses an aggregate that mixes columns of its query with those from around it (8124), and one of what a query is applied to
+// aggregateOwner is the scope of the query that an aggregate belongs to: the one whose columns it has, which may be around the query that it
+// stands in. One that mixes columns of both is refused (8124), and one of what a query is applied to
 // (4101; docs/relational-databases/errors-events/database-engine-events-and-errors-4000-to-4999.md).
-func (b *binder) aggregatesOwn(sc *scope, args []expr) {
+func (b *binder) aggregateOwner(sc *scope, args []expr) *scope {
 	var outer *sourceColumn
 	several := false
 	var seen *sourceColumn
@@ -178,7 +179,7 @@ func (b *binder) aggregatesOwn(sc *scope, args []expr) {
 		}
 	}
 	if outer == nil {
-		return
+		return sc
 	}
 	if several {
 		b.fail(8124)
@@ -188,6 +189,7 @@ func (b *binder) aggregatesOwn(sc *scope, args []expr) {
 			b.fail(4101)
 		}
 	}
+	return outer.source.scope
 }
 
 func isStar(n ast.ScalarExpression) bool {
