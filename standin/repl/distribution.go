@@ -10,7 +10,6 @@ import (
 	"strings"
 	"sync"
 
-	"geosql.dev/operator/standin/engine"
 	"geosql.dev/operator/standin/sqlerr"
 )
 
@@ -138,17 +137,11 @@ func (d *delivery) connectSubscriber(ctx context.Context) (*conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := c.exec(ctx, "EXEC sp_MSreplicate_session"); err != nil {
+	if err := c.exec(ctx, "EXEC sp_MSreplicate_session @publisher = @p1, @publisher_db = @p2", d.args.str("-Publisher"), d.args.str("-PublisherDB")); err != nil {
 		c.close()
 		return nil, err
 	}
 	return c, nil
-}
-
-// replicateSession makes the caller's session that of a replication agent.
-func (e *Extension) replicateSession(_ context.Context, call *engine.ProcCall) error {
-	call.Session.Replicate()
-	return nil
 }
 
 // storedDistributorLogin uses the login that sp_addpullsubscription_agent stored at this subscriber, when the command

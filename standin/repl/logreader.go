@@ -92,7 +92,7 @@ func (r *agentRun) moveTransactions(ctx context.Context, publisher *conn, databa
 			transactions++
 		}
 		data = appendPacked(data, packed{seqno: seqno, part: parts[i], begin: batch.raw(i, "xact_id"), kind: int32(batch.num(i, "type")), article: int32(batch.num(i, "article_id")),
-			publication: int32(batch.num(i, "publication_id")), command: batch.raw(i, "command")})
+			publication: int32(batch.num(i, "publication_id")), command: batch.raw(i, "command"), from: origin{batch.str(i, "originator_srvname"), batch.str(i, "originator_db")}})
 	}
 	scanned := batch.raw(len(batch)-1, "xact_seqno")
 	if commands > 0 {

@@ -43,6 +43,7 @@ type replicated struct {
 // transaction is the commands of one committed transaction; none when it touched no article.
 type transaction struct {
 	seqno    storage.LSN
+	origin   origin
 	commands []replicated
 }
 
@@ -130,7 +131,11 @@ func (e *Extension) readLog(ctx context.Context, s *engine.Session, db *engine.D
 		if len(commands) == 0 {
 			continue
 		}
-		out = append(out, transaction{seqno: t.Commit, commands: commands})
+		from, err := originOf(t)
+		if err != nil {
+			return nil, scanned, err
+		}
+		out = append(out, transaction{seqno: t.Commit, origin: from, commands: commands})
 		for _, c := range commands {
 			size += len(c.command)
 		}
@@ -158,7 +163,8 @@ func (e *Extension) replCmds(ctx context.Context, call *engine.ProcCall) error {
 		return err
 	}
 	cols := []tds.Column{column("xact_seqno", sqltype.VarBinaryOf(16)), column("xact_id", sqltype.VarBinaryOf(16)), column("commit_time", sqltype.DateTime2Type),
-		column("type", sqltype.IntType), column("article_id", sqltype.IntType), column("publication_id", sqltype.IntType), column("command", sqltype.VarBinaryMax)}
+		column("type", sqltype.IntType), column("article_id", sqltype.IntType), column("publication_id", sqltype.IntType), column("command", sqltype.VarBinaryMax),
+		column("originator_srvname", sqltype.Sysname), column("originator_db", sqltype.Sysname)}
 	if err := call.Writer.Columns(cols); err != nil {
 		return err
 	}
@@ -166,12 +172,12 @@ func (e *Extension) replCmds(ctx context.Context, call *engine.ProcCall) error {
 	for _, t := range list {
 		for _, c := range t.commands {
 			n++
-			if err := call.Writer.Row([]any{c.seqno[:], c.begin[:], c.time, c.kind, c.article, c.publication, c.command}); err != nil {
+			if err := call.Writer.Row([]any{c.seqno[:], c.begin[:], c.time, c.kind, c.article, c.publication, c.command, t.origin.Server, t.origin.Database}); err != nil {
 				return err
 			}
 		}
 	}
-	if err := call.Writer.Row([]any{scanned[:], scanned[:], nil, int64(0), nil, nil, nil}); err != nil {
+	if err := call.Writer.Row([]any{scanned[:], scanned[:], nil, int64(0), nil, nil, nil, nil, nil}); err != nil {
 		return err
 	}
 	e.mu.Lock()
