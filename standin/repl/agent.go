@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"geosql.dev/operator/standin/sqlerr"
 )
 
 // agentRun is one run of an agent: its arguments, its distributor, and the history it writes there.
@@ -146,12 +148,17 @@ func (r *agentRun) connectDistributor(ctx context.Context) error {
 	return nil
 }
 
-// connectPublisher connects to the publication database, where it is redirected to if it is.
+// connectPublisher connects to the publication database, where it is redirected to if it is and that is a place for it
+// (docs/database-engine/availability-groups/windows/replicate-track-change-data-capture-always-on-availability.md, General
+// changes to replication agents).
 func (r *agentRun) connectPublisher(ctx context.Context) (*conn, error) {
 	server, db := r.args.str("-Publisher"), r.args.str("-PublisherDB")
-	found, err := r.distConn.query(ctx, "EXEC sp_get_redirected_publisher @original_publisher = @p1, @publisher_db = @p2, @bypass_publisher_validation = 1", server, db)
+	found, err := r.distConn.query(ctx, "EXEC sp_get_redirected_publisher @original_publisher = @p1, @publisher_db = @p2, @bypass_publisher_validation = @p3", server, db, r.args.given("-BypassPublisherValidation"))
 	if err != nil {
 		return nil, err
+	}
+	if number := found.num(0, "error_number"); number != 0 {
+		return nil, &sqlerr.Error{Number: int32(number), Class: uint8(found.num(0, "error_severity")), State: 1, Message: found.str(0, "error_message")}
 	}
 	if to := found.str(0, "redirected_publisher"); to != "" {
 		server = to

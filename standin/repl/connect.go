@@ -149,7 +149,7 @@ func passing(err error) bool {
 		var network net.Error
 		return errors.As(err, &gone) || errors.As(err, &network) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) ||
 			errors.Is(err, driver.ErrBadConn) || errors.Is(err, context.DeadlineExceeded)
-	case 1205, 1222: // a deadlock, a lock request timed out
+	case 1205, 1222, 21879: // a deadlock, a lock request timed out, a redirected publisher is away
 		return true
 	}
 	return false
