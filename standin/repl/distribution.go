@@ -93,13 +93,7 @@ func (d *delivery) run(ctx context.Context) error {
 	if d.subscriber, err = d.connectSubscriber(ctx); err != nil {
 		return err
 	}
-	watched, stop := context.WithCancel(ctx)
-	watch := make(chan struct{})
-	go func() {
-		defer close(watch)
-		d.keepAlive(watched)
-	}()
-	defer func() { stop(); <-watch }()
+	defer d.keepAlive(ctx, d.subscriber, &d.aside)()
 	if err := d.enterSubscriber(ctx); err != nil {
 		return err
 	}
@@ -112,6 +106,7 @@ func (d *delivery) run(ctx context.Context) error {
 			return nil
 		}
 		if delivered {
+			d.said = ""
 			continue
 		}
 		if !d.args.given("-Continuous") {
@@ -121,7 +116,7 @@ func (d *delivery) run(ctx context.Context) error {
 		if waiting != "" {
 			comment = sqlerr.Text(21076, waiting)
 		}
-		d.note(ctx, runIdle, comment)
+		d.idle(ctx, comment)
 		if !pause(ctx, d.polling()) {
 			return ctx.Err()
 		}

@@ -23,7 +23,7 @@ type scan struct {
 }
 
 func (e *Extension) installLogReader(r *engine.Registry) {
-	e.procedure(r, "sp_replcmds", owners, []engine.Parameter{{Name: "@maxtrans", Type: sqltype.IntType, Default: int64(1)}}, e.replCmds)
+	e.procedure(r, "sp_replcmds", owners, []engine.Parameter{{Name: "@maxtrans", Type: sqltype.IntType, Default: int64(1)}, number("@maxcmds")}, e.replCmds)
 	e.procedure(r, "sp_replshowcmds", owners, nil, e.replShowCmds)
 	e.procedure(r, "sp_repldone", owners, nil, e.replDone)
 	e.procedure(r, "sp_replflush", owners, nil, e.replFlush)
@@ -105,8 +105,9 @@ func (e *Extension) limit(db *engine.Database) storage.LSN {
 	return db.Storage().Log().Hardened()
 }
 
-// readLog reads up to n transactions with commands after a position. scanned is the last commit looked at.
-func (e *Extension) readLog(ctx context.Context, s *engine.Session, db *engine.Database, from storage.LSN, n int) (out []transaction, scanned storage.LSN, err error) {
+// readLog reads up to n transactions with commands after a position, and ends after the one with which there are most commands
+// (0 is no bound). scanned is the last commit looked at.
+func (e *Extension) readLog(ctx context.Context, s *engine.Session, db *engine.Database, from storage.LSN, n, most int) (out []transaction, scanned storage.LSN, err error) {
 	// The limit comes first: what the articles were for all transactions below it is known then.
 	limit := e.limit(db)
 	articles, err := e.logArticles(ctx, s, db)
@@ -115,7 +116,7 @@ func (e *Extension) readLog(ctx context.Context, s *engine.Session, db *engine.D
 	}
 	scanned = from
 	const maxBytes = 4 << 20
-	size := 0
+	size, count := 0, 0
 	for t, err := range db.Storage().Log().ReadCommitted(ctx, from, limit) {
 		if errors.Is(err, storage.ErrLogTruncated) {
 			return nil, from, raise(18846, 1, from.VLF(), from.Block(), from.Slot(), 0, 0, 0)
@@ -139,7 +140,8 @@ func (e *Extension) readLog(ctx context.Context, s *engine.Session, db *engine.D
 		for _, c := range commands {
 			size += len(c.command)
 		}
-		if len(out) >= n || size >= maxBytes {
+		count += len(commands)
+		if len(out) >= n || size >= maxBytes || most > 0 && count >= most {
 			break
 		}
 	}
@@ -158,7 +160,7 @@ func (e *Extension) replCmds(ctx context.Context, call *engine.ProcCall) error {
 	if err != nil {
 		return err
 	}
-	list, scanned, err := e.readLog(ctx, call.Session, call.Database, sc.read, int(max(call.Int("@maxtrans"), 1)))
+	list, scanned, err := e.readLog(ctx, call.Session, call.Database, sc.read, int(max(call.Int("@maxtrans"), 1)), int(call.Int("@maxcmds")))
 	if err != nil {
 		return err
 	}
@@ -191,7 +193,7 @@ func (e *Extension) replShowCmds(ctx context.Context, call *engine.ProcCall) err
 	if err != nil {
 		return err
 	}
-	list, _, err := e.readLog(ctx, call.Session, call.Database, sc.done, int(max(call.Int("@maxtrans"), 1)))
+	list, _, err := e.readLog(ctx, call.Session, call.Database, sc.done, int(max(call.Int("@maxtrans"), 1)), 0)
 	if err != nil {
 		return err
 	}
@@ -211,7 +213,7 @@ func (e *Extension) replTrans(ctx context.Context, call *engine.ProcCall) error 
 	if err != nil {
 		return err
 	}
-	list, _, err := e.readLog(ctx, call.Session, call.Database, sc.done, 10000)
+	list, _, err := e.readLog(ctx, call.Session, call.Database, sc.done, 10000, 0)
 	if err != nil {
 		return err
 	}
