@@ -422,6 +422,10 @@ func TestPlanOutcomes(t *testing.T) {
 			},
 			ready: metav1.ConditionFalse, reason: conditions.ReasonDatabaseConflict, message: "geosql.dev/adopt=true",
 		},
+		"a database that the group has and its primary lacks": {
+			before: whole, change: func(e *environ) { delete(e.servers["tukpub"].mirroring.Databases, "Content") },
+			ready: metav1.ConditionFalse, reason: conditions.ReasonDatabaseMissing, message: "the primary tukpub-0 does not have it; quisec of those that answer have it",
+		},
 		"a primary that is no longer declared": {
 			before: whole,
 			change: func(e *environ) { e.d.Group.Spec.Replicas = three().Spec.Replicas[1:] },
