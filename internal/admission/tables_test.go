@@ -215,6 +215,8 @@ var refusals = []refusal{
 	{"a link to itself", "", with(site, "NAME", "self") + "  links: [{to: self}]\n", []string{"a link leads to another site"}},
 	{"a namespace with servers taken out", with(site, "NAME", "tukwila", "[web]", "[web, other]") + "---" + with(server, "NAME", "stays"),
 		with(site, "NAME", "tukwila", "[web]", "[other]"), []string{"spec.allowedNamespaces", "web/stays; delete them first"}},
+	{"a namespace with votes taken out", with(site, "NAME", "dublin", "[web]", "[web, other]") + "---" + made,
+		with(site, "NAME", "dublin", "[web]", "[other]"), []string{"spec.allowedNamespaces", "web/g; name another site in their spec.voters first"}},
 	// Topologies.
 	{"a server that lacks an image", "", with(topology, "NAME", "t", "    image: engine\n", ""), []string{"spec.servers[0].image", "say it here or in serverDefaults"}},
 	{"a server that lacks a volume", "", with(topology, "NAME", "t", ", backup: {size: 1Gi}", ""), []string{"spec.servers[1].storage.backup.size"}},
