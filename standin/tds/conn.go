@@ -362,6 +362,7 @@ func (c *conn) refuse(ctx context.Context, refused []*sqlerr.Error) {
 func (c *conn) handle(r *request) error {
 	w := &response{c: c, req: r}
 	if r.typ == packetAttention {
+		c.bulk = ""
 		return w.finish()
 	}
 	if err := c.resetFirst(r, w); err != nil {
@@ -429,6 +430,10 @@ func (c *conn) dispatch(r *request, w *response) error {
 		return &sqlerr.Error{Number: 4002, Class: 16, State: 1, Message: "The request was given up by the client before its end and was not executed."}
 	case r.overflow:
 		return c.srv.full()
+	}
+	if c.bulk != "" && r.typ != packetBulk {
+		c.bulk = ""
+		return sqlerr.New(4022, 1)
 	}
 	switch r.typ {
 	case packetBatch:
