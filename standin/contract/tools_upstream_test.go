@@ -31,6 +31,7 @@ func TestWhatSuitesOfDriversAsk(t *testing.T) {
 		{"SELECT 1 AS a OPTION (RECOMPILE) FOR JSON PATH, ROOT (N'r'), INCLUDE_NULL_VALUES", `{"r":[{"a":1}]}`},
 		{"CREATE TYPE rows AS TABLE (a int, b nvarchar(10))", "ok"}, {"CREATE TYPE word FROM varchar(7)", "ok"},
 		{"CREATE PROCEDURE takes @t dbo.rows READONLY, @w word AS SELECT COUNT(*) FROM @t", "ok"},
+		{"DECLARE @h int; EXEC sp_prepare @h OUTPUT, N'@P1 [dbo].[rows] READONLY', N'EXEC takes @P1, ''a''', 1; EXEC sp_unprepare @h", ""},
 	})
 	g := NewWithT(t)
 	long := strings.Repeat("a", 4001)
