@@ -68,7 +68,11 @@ func (s *Session) join(ctx context.Context, db *Database) (o *openTx, single boo
 	}
 	o = &openTx{db: db, tx: tx}
 	s.open[db.ID()] = o
-	if err := s.repeatSaves(ctx, o); err != nil {
+	err = s.noteOrigin(ctx, o)
+	if err == nil {
+		err = s.repeatSaves(ctx, o)
+	}
+	if err != nil {
 		if s.count == 0 {
 			s.rollbackAll()
 		}
