@@ -34,6 +34,7 @@ func TestWhatSuitesOfDriversAsk(t *testing.T) {
 		{"DECLARE @h int; EXEC sp_prepare @h OUTPUT, N'@P1 [dbo].[rows] READONLY', N'EXEC takes @P1, ''a''', 1; EXEC sp_unprepare @h", ""},
 	})
 	g := NewWithT(t)
+	g.Expect(messagesOf(t, db, "CREATE TYPE faulty AS TABLE (id int, PRIMARY KEY (code))")).To(Equal([]string{"Column name 'code' does not exist in the target table or view.", "Could not create constraint or index. See previous errors."}))
 	long := strings.Repeat("a", 4001)
 	for text, want := range map[string]int{"PRINT '" + long + "'": 4001, "PRINT '" + long + long + "'": 8000, "PRINT N'" + long + "'": 4000} {
 		messages := notices(t, db, text)
