@@ -119,7 +119,7 @@ func (u *undeclared) result(c *ProcCall) error {
 	for i, name := range u.order {
 		d := u.types[name]
 		if d.table != nil {
-			rows[i] = []any{int64(i + 1), u.names[name], tableTypeID, nil, int64(-1), int64(0), int64(0), int64(d.table.UserTypeID()), c.Session.Database(), d.schema, d.table.TypeName(),
+			rows[i] = []any{int64(i + 1), u.names[name], tableTypeID, nil, int64(-1), int64(0), int64(0), d.table.UserTypeID(), c.Session.Database(), d.schema, d.table.TypeName(),
 				nil, nil, nil, nil, nil, false, false, false, true, false, orNull(d.formal), tableTypeID, nil}
 			continue
 		}
