@@ -26,16 +26,18 @@ type settings struct {
 	// lockTimeout is in milliseconds, -1 for ever.
 	lockTimeout int64
 	// isolation is 1 read uncommitted to 4 serializable, 5 snapshot (sys.dm_exec_sessions).
-	isolation    byte
-	rowCount     int64
-	textSize     int64
-	language     string
-	dates        dateSettings
-	deadlock     int64
-	contextInfo  []byte
-	options      map[string]bool
-	identityInto int32 // object_id with IDENTITY_INSERT ON
-	identityDB   int32
+	isolation byte
+	rowCount  int64
+	textSize  int64
+	language  string
+	dates     dateSettings
+	// ownOrder and ownFirst tell that SET DATEFORMAT and SET DATEFIRST were given, over which a language has no say.
+	ownOrder, ownFirst bool
+	deadlock           int64
+	contextInfo        []byte
+	options            map[string]bool
+	identityInto       int32 // object_id with IDENTITY_INSERT ON
+	identityDB         int32
 }
 
 func defaultSettings() settings {

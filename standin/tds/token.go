@@ -65,8 +65,8 @@ const (
 // unicodeStyle is Windows' number for comparisons that ignore case (0x1), kana (0x10000) and width (0x20000).
 const unicodeStyle = 0x30001
 
-// maxMessageText keeps an ERROR token within its 16-bit length; the server's own messages end at 2047 characters.
-const maxMessageText = 4000
+// maxMessageText keeps a token within its 16-bit length: PRINT sends 8000 characters, errors end at 2047.
+const maxMessageText = 8000
 
 // appendToken writes a token whose length is a USHORT.
 func appendToken(b []byte, token byte, data []byte) []byte {
