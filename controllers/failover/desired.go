@@ -35,7 +35,8 @@ const (
 	// followFor is how long after its completion the timeline of a Failover is kept up to date: databases may need long to
 	// be synchronized again.
 	followFor = 24 * time.Hour
-	// recordsKept is how many records of a group's own elections are kept; the Leases have the last five.
+	// recordsKept is how many records of a group's own elections are kept, and how many switchovers that the operator asked for
+	// to restart or drain a server; the Leases have the last five.
 	recordsKept = 50
 )
 

@@ -57,7 +57,7 @@ func (s Record) Describe() string {
 	return fmt.Sprintf("record the election of term %d as Failover %s", *s.Failover.Spec.RecordedTerm, s.Failover.Name)
 }
 
-// DropRecord deletes the oldest record of a group that has many.
+// DropRecord deletes the oldest record of a group that has many, or the oldest of its switchovers for restarts and drains.
 type DropRecord struct {
 	Failover *v1alpha1.Failover
 }

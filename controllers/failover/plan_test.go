@@ -462,13 +462,40 @@ func TestOnlyTheNewestRecordsAreKept(t *testing.T) {
 	mine := failover("mine", 2*time.Hour, switchover("quisec"))
 	mine.Status.Phase = v1alpha1.FailoverCompleted
 	o.Failovers = append(o.Failovers, mine)
-	var dropped []string
-	for _, s := range plan(o).Steps {
+	g.Expect(dropped(plan(o))).To(Equal([]string{"content-1", "content-2"}))
+}
+
+func dropped(p Plan) []string {
+	var names []string
+	for _, s := range p.Steps {
 		if d, ok := s.(DropRecord); ok {
-			dropped = append(dropped, d.Failover.Name)
+			names = append(names, d.Failover.Name)
 		}
 	}
-	g.Expect(dropped).To(Equal([]string{"content-1", "content-2"}))
+	return names
+}
+
+// So are those that servers ask for to be restarted or drained: neither a person's, nor a drill's, nor one that is under way goes.
+func TestOnlyTheNewestSwitchoversOfRestartsAreKept(t *testing.T) {
+	g := NewWithT(t)
+	o := world()
+	add := func(name string, labels map[string]string, phase v1alpha1.FailoverPhase) {
+		f := failover(name, time.Hour, switchover("quisec"))
+		f.CreationTimestamp = metav1.NewTime(begun.Add(time.Duration(len(o.Failovers)) * time.Second))
+		f.Labels, f.Status.Phase = labels, phase
+		condition(&f, &f.Status)
+		o.Failovers = append(o.Failovers, f)
+	}
+	ours := map[string]string{v1alpha1.LabelManagedBy: v1alpha1.ManagedBy, v1alpha1.LabelGroup: "content"}
+	add("mine", nil, v1alpha1.FailoverCompleted)
+	add("drilled", map[string]string{v1alpha1.LabelManagedBy: v1alpha1.ManagedBy, v1alpha1.LabelDrill: "monthly"}, v1alpha1.FailoverCompleted)
+	for i := range recordsKept + 2 {
+		add(fmt.Sprintf("content-restart-tukpub-%08d", i), ours, v1alpha1.FailoverCompleted)
+	}
+	add("content-drain-tukpub-7", ours, v1alpha1.FailoverRunning)
+	g.Expect(dropped(plan(o))).To(Equal([]string{"content-restart-tukpub-00000000", "content-restart-tukpub-00000001"}))
+	o.Failovers[len(o.Failovers)-1].Status.Phase = v1alpha1.FailoverCompleted
+	g.Expect(dropped(plan(o))).To(HaveLen(3))
 }
 
 // However steps are lost and answers come, a Failover asks for one thing, and what completed stays so.

@@ -18,7 +18,7 @@ import (
 // recordName of the election of a term.
 func recordName(group string, term int64) string { return fmt.Sprintf("%s-%d", group, term) }
 
-// records makes the Failovers of elections that no object knows, and takes away the oldest of many.
+// records makes the Failovers of elections that no object knows, and takes away the oldest of many that nobody but the operator made.
 func (p *Plan) records(o Observed) {
 	if o.Group == nil || o.Group.DeletionTimestamp != nil {
 		return
@@ -29,17 +29,27 @@ func (p *Plan) records(o Observed) {
 		}
 		p.Busy = p.Busy || t.Outcome == election.OutcomeAccepted && !newer(o, t) && !settled(o, t)
 	}
-	var kept []*v1alpha1.Failover
+	var recorded, asked []*v1alpha1.Failover
 	for i := range o.Failovers {
-		if f := &o.Failovers[i]; f.Spec.RecordedTerm != nil {
-			kept = append(kept, f)
+		switch f := &o.Failovers[i]; {
+		case f.Spec.RecordedTerm != nil:
+			recorded = append(recorded, f)
+		case ofAServer(f) && f.Status.Phase == v1alpha1.FailoverCompleted:
+			asked = append(asked, f)
 		}
 	}
-	slices.SortFunc(kept, func(a, b *v1alpha1.Failover) int { return int(*a.Spec.RecordedTerm - *b.Spec.RecordedTerm) })
-	for len(kept) > recordsKept {
-		p.Steps = append(p.Steps, DropRecord{Failover: kept[0]})
-		kept = kept[1:]
+	slices.SortFunc(recorded, func(a, b *v1alpha1.Failover) int { return cmp.Compare(*a.Spec.RecordedTerm, *b.Spec.RecordedTerm) })
+	for _, oldestFirst := range [][]*v1alpha1.Failover{recorded, asked} {
+		for _, f := range oldestFirst[:max(0, len(oldestFirst)-recordsKept)] {
+			p.Steps = append(p.Steps, DropRecord{Failover: f})
+		}
 	}
+}
+
+// ofAServer says that the operator made the Failover for a server that is restarted or drained. What a drill made goes with
+// the drill, and what people made is theirs.
+func ofAServer(f *v1alpha1.Failover) bool {
+	return f.Labels[v1alpha1.LabelManagedBy] == v1alpha1.ManagedBy && f.Labels[v1alpha1.LabelDrill] == ""
 }
 
 // knows says whether an object of the hub stands for the election already: the one that asked for it, or its record.
