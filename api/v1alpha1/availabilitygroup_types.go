@@ -97,9 +97,12 @@ type Listener struct {
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=65535
 	Port int32 `json:"port,omitempty"`
-	// ip declared for the listener object; the ClusterIP at the initial primary's site unless given.
+	// ip declared for the listener object, an IPv4 address; the ClusterIP at the initial primary's site unless given. Clients do
+	// not connect to it: the name leads to the Service. Another address is a listener made anew, as SQL Server takes none from
+	// one; when it is taken out again the listener keeps what it has.
 	// +optional
 	// +kubebuilder:validation:MaxLength=45
+	// +kubebuilder:validation:XValidation:rule="isIP(self) && ip(self).family() == 4",message="ip must be an IPv4 address, as 10.0.0.9"
 	IP string `json:"ip,omitempty"`
 }
 

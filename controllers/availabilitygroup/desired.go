@@ -177,6 +177,14 @@ func (d Desired) listenerPort() int {
 	return 1433
 }
 
+// listenerIP is the declared address, empty when none is.
+func (d Desired) listenerIP() string {
+	if l := d.Group.Spec.Listener; l != nil {
+		return l.IP
+	}
+	return ""
+}
+
 func (d Desired) databases() []string {
 	var names []string
 	for _, n := range d.Group.Spec.Databases {

@@ -303,11 +303,10 @@ func (r *Reconciler) readOrders(ctx context.Context, d Desired, server v1alpha1.
 	return &told, nil
 }
 
-// observeListener finds the address that the listener object declares.
+// observeListener finds the address of a listener object for which none is declared.
 func (r *Reconciler) observeListener(ctx context.Context, w *world) {
 	d := w.desired
-	if l := d.Group.Spec.Listener; l != nil && l.IP != "" {
-		w.observed.ListenerIP = l.IP
+	if d.listenerIP() != "" {
 		return
 	}
 	member, err := r.member(d.Sites[d.Group.Spec.InitialPrimary], d.Group.Namespace)

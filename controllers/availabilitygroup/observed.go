@@ -41,8 +41,8 @@ type Observed struct {
 	VoterAddress error
 	// Agents says for each server whether its agent has the group's present orders.
 	Agents map[v1alpha1.ServerName]Orders
-	// ListenerIP is the declared address, or the ClusterIP of the listener's Service at the initial primary's site;
-	// empty when it is not known yet.
+	// ListenerIP is the ClusterIP of the listener's Service at the initial primary's site, for a listener without a declared
+	// address; empty when it is not known yet.
 	ListenerIP string
 }
 

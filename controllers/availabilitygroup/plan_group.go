@@ -3,6 +3,7 @@
 package availabilitygroup
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -236,24 +237,32 @@ func planCommitRule(d Desired, o Observed, p *Plan) bool {
 }
 
 // planListener adds the listener object: replication is redirected to it by name. The engine opens no socket for it.
+// MODIFY LISTENER changes the port and adds addresses, and takes none away: another declared address is a listener made anew
+// (docs/t-sql/statements/alter-availability-group-transact-sql.md, "MODIFY LISTENER").
 func planListener(d Desired, o Observed, p *Plan) bool {
 	primary := o.primary(d)
 	if primary == "" {
 		return true
 	}
 	var have *mssql.GroupListener
+	var addresses []string // a row for each
 	for _, l := range o.Instances[primary].Group.Listeners {
 		if !strings.EqualFold(l.Name, d.listenerName()) {
 			p.execute(primary, tsql.RemoveListener(d.name(), l.Name))
 			continue
 		}
-		have = &l
+		have, addresses = &l, append(addresses, l.IP)
+	}
+	ip := cmp.Or(d.listenerIP(), o.ListenerIP)
+	if have != nil && d.listenerIP() != "" && !slices.Contains(addresses, ip) {
+		p.execute(primary, tsql.RemoveListener(d.name(), have.Name).Because("remove listener "+have.Name+", which is to have the declared address "+ip))
+		have = nil
 	}
 	switch {
-	case have == nil && o.ListenerIP == "":
+	case have == nil && ip == "":
 		return p.settle(creating("the listener's Service has no address yet"))
 	case have == nil:
-		p.execute(primary, tsql.AddListener(d.name(), d.listenerName(), o.ListenerIP, listenerMask, d.listenerPort()))
+		p.execute(primary, tsql.AddListener(d.name(), d.listenerName(), ip, listenerMask, d.listenerPort()))
 	case have.Port != d.listenerPort():
 		p.execute(primary, tsql.SetListenerPort(d.name(), d.listenerName(), d.listenerPort()))
 	}

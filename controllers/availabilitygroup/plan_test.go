@@ -176,6 +176,24 @@ func TestOptionsOfReplicasAndListenerAreFollowed(t *testing.T) {
 	g.Expect(e.group.listeners).To(Equal([]mssql.GroupListener{{Name: "web-content", IP: "10.96.7.7", Port: 1500}}))
 }
 
+// ALTER AVAILABILITY GROUP adds addresses to a listener and takes none away: one with another address is made anew.
+func TestADeclaredAddressOfTheListenerIsFollowed(t *testing.T) {
+	g := NewWithT(t)
+	e := newEnviron(t, declared())
+	e.settle(everything)
+	e.d.Group.Spec.Listener = &v1alpha1.Listener{IP: "10.0.0.9"}
+	e.settle(everything)
+	g.Expect(e.group.listeners).To(Equal([]mssql.GroupListener{{Name: "content", IP: "10.0.0.9", Port: 1433}}))
+	g.Expect(at(t, e.done, "remove listener content")).To(BeNumerically("<", at(t, e.done, "N'10.0.0.9'")))
+	e.group.listeners = append(e.group.listeners, mssql.GroupListener{Name: "content", IP: "10.0.1.9", Port: 1433})
+	done := len(e.done)
+	e.settle(everything)
+	g.Expect(e.done).To(HaveLen(done), "one that has a further address stays")
+	e.d.Group.Spec.Listener = nil
+	e.settle(everything)
+	g.Expect(e.done).To(HaveLen(done), "without a declared address it keeps the one that it has")
+}
+
 func TestCertificatesAreRenewedBeforeTheyEnd(t *testing.T) {
 	g := NewWithT(t)
 	e := newEnviron(t, declared())
