@@ -53,7 +53,8 @@ type LoginSpec struct {
 	// passwordSecretRef names the Secret, in the object's namespace of the hub, with the password; key password unless given.
 	// A changed password is taken over on every replica.
 	PasswordSecretRef SecretReference `json:"passwordSecretRef"`
-	// users of the login.
+	// users of the login. One that is taken out of the list loses the roles and permissions that were declared for it, and
+	// stays in the database: it may own objects.
 	// +optional
 	// +kubebuilder:validation:MaxItems=32
 	// +listType=map
@@ -61,7 +62,8 @@ type LoginSpec struct {
 	Users []LoginUser `json:"users,omitempty"`
 	// connectionSecret is the name of the Secret that the operator writes for applications, in the object's namespace of the
 	// hub and of every site: "<object name>-connection" unless given. Its keys are type, host, port, username, password,
-	// database, ca.crt, and connection strings for ADO.NET (ado), JDBC (jdbc) and go-mssqldb (url).
+	// database, ca.crt, and connection strings for ADO.NET (ado), JDBC (jdbc) and go-mssqldb (url). When the name is changed, the
+	// Secret of the former name is deleted everywhere.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
 	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$`
@@ -80,6 +82,24 @@ type LoginServerStatus struct {
 	State string `json:"state"`
 }
 
+// LoginUserStatus is a user with what it was granted because it was declared.
+type LoginUserStatus struct {
+	// database of the user.
+	Database DatabaseName `json:"database"`
+	// name of the user.
+	Name string `json:"name"`
+	// roles that were declared for it.
+	// +optional
+	// +kubebuilder:validation:MaxItems=64
+	// +listType=set
+	Roles []RoleName `json:"roles,omitempty"`
+	// permissions on the database that were declared for it.
+	// +optional
+	// +kubebuilder:validation:MaxItems=17
+	// +listType=set
+	Permissions []DatabasePermission `json:"permissions,omitempty"`
+}
+
 // LoginStatus is the observed state of a Login.
 type LoginStatus struct {
 	StatusBase `json:",inline"`
@@ -92,9 +112,21 @@ type LoginStatus struct {
 	// +listType=map
 	// +listMapKey=server
 	Servers []LoginServerStatus `json:"servers,omitempty"`
+	// users that are declared, and those that were and still have something of what was granted to them, or may have it.
+	// +optional
+	// +kubebuilder:validation:MaxItems=64
+	// +listType=map
+	// +listMapKey=database
+	// +listMapKey=name
+	Users []LoginUserStatus `json:"users,omitempty"`
 	// connectionSecret that was written.
 	// +optional
 	ConnectionSecret string `json:"connectionSecret,omitempty"`
+	// formerSecrets are names that connectionSecret had before, and under which the operator's Secret is still somewhere or may be.
+	// +optional
+	// +kubebuilder:validation:MaxItems=16
+	// +listType=set
+	FormerSecrets []string `json:"formerSecrets,omitempty"`
 }
 
 // Login is a SQL login with the same SID on every server that it is for, with its users and what they may do.

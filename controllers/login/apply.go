@@ -28,7 +28,10 @@ func (r *Reconciler) apply(ctx context.Context, w *world, p Plan) error {
 		case WriteSecret:
 			return r.at(w, s.Place, func(c client.Client) error { return sites.ApplyAs(ctx, c, w.secret(), owner) })
 		case DropSecret:
-			return r.at(w, s.Place, func(c client.Client) error { return client.IgnoreNotFound(c.Delete(ctx, w.secret())) })
+			secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: w.desired.Login.Namespace, Name: s.Name}}
+			return r.at(w, s.Place, func(c client.Client) error {
+				return client.IgnoreNotFound(c.Delete(ctx, secret, client.Preconditions{UID: &s.UID}))
+			})
 		}
 		return fmt.Errorf("step %T is not known", step)
 	})

@@ -8,6 +8,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"net/url"
+	"slices"
 	"strings"
 
 	"geosql.dev/operator/api/v1alpha1"
@@ -66,6 +67,19 @@ func (d Desired) secretName() string {
 	}
 	return d.Login.Name + "-connection"
 }
+
+// formerSecrets are the names under which the connection Secret may still be and is no longer to be, oldest first.
+func (d Desired) formerSecrets() []string {
+	names := slices.Clone(d.Login.Status.FormerSecrets)
+	if last := d.Login.Status.ConnectionSecret; last != "" && !slices.Contains(names, last) {
+		names = append(names, last)
+	}
+	names = slices.DeleteFunc(names, func(name string) bool { return name == d.secretName() })
+	return names[max(0, len(names)-maxFormer):]
+}
+
+// maxFormer is how many former names status takes.
+const maxFormer = 16
 
 // adopts says whether a login that somebody else made may be taken over, with its SID.
 func (d Desired) adopts() bool { return d.Login.Annotations[v1alpha1.AdoptAnnotation] == "true" }

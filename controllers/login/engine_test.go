@@ -10,6 +10,7 @@ import (
 	"github.com/go-logr/logr"
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -216,6 +217,41 @@ func TestLoginOfAGroup(t *testing.T) {
 		g.Eventually(b.user("quisec"), patient, often).Should(HaveField("Roles", ConsistOf("db_datareader")))
 	})
 
+	t.Run("a user that is declared no more keeps nothing that it was granted", func(t *testing.T) {
+		g := NewWithT(t)
+		change := func(users []v1alpha1.LoginUser) {
+			g.Eventually(func() error {
+				if err := b.hub.Client.Get(t.Context(), client.ObjectKeyFromObject(l), l); err != nil {
+					return err
+				}
+				l.Spec.Users = users
+				return b.hub.Client.Update(t.Context(), l)
+			}, patient, often).Should(Succeed())
+		}
+		users := l.Spec.Users
+		change(nil)
+		g.Eventually(b.user("quisec"), patient, often).Should(And(HaveField("Roles", BeEmpty()), HaveField("Permissions", ConsistOf("CONNECT"))))
+		change(users)
+		g.Eventually(b.user("quisec"), patient, often).Should(HaveField("Roles", ConsistOf("db_datareader")))
+	})
+
+	t.Run("the Secret moves with its name", func(t *testing.T) {
+		g := NewWithT(t)
+		g.Eventually(func() error {
+			if err := b.hub.Client.Get(t.Context(), client.ObjectKeyFromObject(l), l); err != nil {
+				return err
+			}
+			l.Spec.ConnectionSecret = "app-database"
+			return b.hub.Client.Update(t.Context(), l)
+		}, patient, often).Should(Succeed())
+		g.Eventually(func() error {
+			return b.hub.Client.Get(t.Context(), client.ObjectKey{Namespace: "web", Name: "app-database"}, &corev1.Secret{})
+		}, patient, often).Should(Succeed())
+		g.Eventually(func() bool {
+			return apierrors.IsNotFound(b.hub.Client.Get(t.Context(), client.ObjectKey{Namespace: "web", Name: "app-connection"}, &corev1.Secret{}))
+		}, patient, often).Should(BeTrue())
+	})
+
 	t.Run("is dropped with its object", func(t *testing.T) {
 		g := NewWithT(t)
 		g.Expect(b.hub.Client.Delete(t.Context(), l)).To(Succeed())
@@ -224,6 +260,6 @@ func TestLoginOfAGroup(t *testing.T) {
 			g.Expect(b.state(server, "Two-longpass.word2")()).To(Equal("none"))
 		}
 		g.Expect(b.user("quisec")()).To(BeNil())
-		g.Expect(b.hub.Client.Get(t.Context(), client.ObjectKey{Namespace: "web", Name: "app-connection"}, &corev1.Secret{})).NotTo(Succeed())
+		g.Expect(b.hub.Client.Get(t.Context(), client.ObjectKey{Namespace: "web", Name: "app-database"}, &corev1.Secret{})).NotTo(Succeed())
 	})
 }

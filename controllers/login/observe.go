@@ -247,6 +247,7 @@ func (r *Reconciler) observeUsers(ctx context.Context, w *world) {
 		})
 		w.observed.Users[string(u.Database)] = user
 	}
+	r.observeFormerUsers(ctx, w)
 }
 
 // ask asks an engine as sa: the hash of a password shows to nobody else.
@@ -264,23 +265,35 @@ func (r *Reconciler) ask(ctx context.Context, w *world, server v1alpha1.ServerNa
 	return err
 }
 
-// observeSecrets reads the connection Secret in the hub and at every site where the namespace is allowed.
+// observeSecrets reads the connection Secret, and those of former names, in the hub and at every site where the namespace is allowed.
 func (r *Reconciler) observeSecrets(ctx context.Context, w *world) {
-	w.observed.Secrets[""] = r.observeSecret(ctx, w, r.fresh)
-	for _, member := range r.members(w.desired.Login.Namespace) {
-		if member.err != nil {
-			w.observed.Secrets[member.name] = Secret{Err: member.err}
-			continue
+	look := func(place string, reader client.Reader, err error) {
+		at := func(name string) Secret {
+			if err != nil {
+				return Secret{Err: err}
+			}
+			return observeSecret(ctx, w, reader, name)
 		}
-		w.observed.Secrets[member.name] = r.observeSecret(ctx, w, member.member.APIReader)
+		w.observed.Secrets[place] = at(w.desired.secretName())
+		for _, name := range w.desired.formerSecrets() {
+			w.observed.Former = append(w.observed.Former, FormerSecret{Place: place, Name: name, Secret: at(name)})
+		}
+	}
+	look("", r.fresh, nil)
+	for _, p := range r.members(w.desired.Login.Namespace) {
+		var reader client.Reader
+		if p.err == nil {
+			reader = p.member.APIReader
+		}
+		look(p.name, reader, p.err)
 	}
 }
 
-func (r *Reconciler) observeSecret(ctx context.Context, w *world, reader client.Reader) Secret {
+func observeSecret(ctx context.Context, w *world, reader client.Reader, name string) Secret {
 	ctx, cancel := context.WithTimeout(ctx, siteTimeout)
 	defer cancel()
 	var secret corev1.Secret
-	err := reader.Get(ctx, client.ObjectKey{Namespace: w.desired.Login.Namespace, Name: w.desired.secretName()}, &secret)
+	err := reader.Get(ctx, client.ObjectKey{Namespace: w.desired.Login.Namespace, Name: name}, &secret)
 	switch {
 	case apierrors.IsNotFound(err):
 		return Secret{}
@@ -289,7 +302,7 @@ func (r *Reconciler) observeSecret(ctx context.Context, w *world, reader client.
 	}
 	own := secret.Labels[v1alpha1.LabelManagedBy] == v1alpha1.ManagedBy && secret.Labels[v1alpha1.LabelLogin] == w.desired.Login.Name &&
 		secret.Labels[v1alpha1.LabelNamespace] == w.desired.Login.Namespace
-	return Secret{Exists: true, Own: own, Data: secret.Data}
+	return Secret{Exists: true, Own: own, UID: secret.UID, Data: secret.Data}
 }
 
 // place is a site at which a namespace may be used, or why it cannot be now.

@@ -3,6 +3,8 @@
 package login
 
 import (
+	"k8s.io/apimachinery/pkg/types"
+
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/mssql"
 )
@@ -13,9 +15,22 @@ type Observed struct {
 	Servers map[v1alpha1.ServerName]Server
 	// Users of the login on the primary, by database.
 	Users map[string]User
+	// FormerUsers are those that were declared.
+	FormerUsers []FormerUser
 	// Secrets by place: the hub under the empty name, and the sites.
 	Secrets map[string]Secret
+	// Former are the Secrets of former names.
+	Former []FormerSecret
 }
+
+// FormerSecret is what is at a place under a name that the connection Secret had before.
+type FormerSecret struct {
+	Place, Name string
+	Secret
+}
+
+// remains says that the operator's Secret is there still, or may be.
+func (s FormerSecret) remains() bool { return s.Err != nil || s.Exists && s.Own }
 
 // Server is what one engine says of the login.
 type Server struct {
@@ -39,5 +54,6 @@ type Secret struct {
 	Err error
 	// Exists, and is Own when this operator made it for this Login.
 	Exists, Own bool
+	UID         types.UID
 	Data        map[string][]byte
 }

@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/conditions"
 	"geosql.dev/operator/internal/credentials"
@@ -42,8 +44,11 @@ func (s WriteSecret) Describe() string {
 	return fmt.Sprintf("write the connection Secret %s %s", s.Name, where(s.Place))
 }
 
-// DropSecret deletes the connection Secret at a place.
-type DropSecret struct{ Place, Name string }
+// DropSecret deletes a connection Secret at a place, the one that was seen to be this Login's and no other.
+type DropSecret struct {
+	Place, Name string
+	UID         types.UID
+}
 
 // Describe names the place.
 func (s DropSecret) Describe() string {
@@ -100,15 +105,17 @@ func plan(d Desired, o Observed) Plan {
 	if len(p.Steps) == 0 {
 		// A user is of use once its login is there, and is made with its SID.
 		unknown = append(unknown, planUsers(d, o, &p)...)
+		unknown = append(unknown, planFormerUsers(d, o, &p)...)
 	}
 	unknown = append(unknown, planSecrets(d, o, &p)...)
+	unknown = append(unknown, planFormer(o, &p)...)
 	switch {
 	case len(p.Steps) > 0:
 		p.Outcome = conditions.InProgress(conditions.ReasonLoginChanging, "login, users or connection Secret are being brought to what is declared")
 	case len(unknown) > 0:
 		p.Outcome = conditions.Unknown(conditions.ReasonLoginUnknown, "not known, and looked at again: "+strings.Join(unknown, "; "))
 	default:
-		p.Outcome = conditions.Ready(conditions.ReasonLoginReady, fmt.Sprintf("login %s is as declared on %s", d.name(), hosts(d.Servers)))
+		p.Outcome = conditions.Ready(conditions.ReasonLoginReady, fmt.Sprintf("login %s is as declared on %s", d.name(), hosts(d.Servers))+outside(o))
 	}
 	return p
 }
@@ -249,6 +256,20 @@ func planSecrets(d Desired, o Observed, p *Plan) []string {
 	return unknown
 }
 
+// planFormer deletes what the operator wrote under former names: they have the password too. It returns what is not known.
+func planFormer(o Observed, p *Plan) []string {
+	var unknown []string
+	for _, s := range o.Former {
+		switch {
+		case s.Err != nil:
+			unknown = append(unknown, fmt.Sprintf("former Secret %s %s: %v", s.Name, where(s.Place), s.Err))
+		case s.remains():
+			p.Steps = append(p.Steps, DropSecret{Place: s.Place, Name: s.Name, UID: s.UID})
+		}
+	}
+	return unknown
+}
+
 // planDelete drops users, login and Secret with reclaimPolicy Delete, and leaves them otherwise. A login whose SID is not
 // this one's is somebody else's.
 func planDelete(d Desired, o Observed) Plan {
@@ -280,9 +301,10 @@ func planDelete(d Desired, o Observed) Plan {
 	}
 	for _, place := range slices.Sorted(maps.Keys(o.Secrets)) {
 		if s := o.Secrets[place]; s.Err == nil && s.Exists && s.Own {
-			p.Steps = append(p.Steps, DropSecret{Place: place, Name: d.secretName()})
+			p.Steps = append(p.Steps, DropSecret{Place: place, Name: d.secretName(), UID: s.UID})
 		}
 	}
+	planFormer(o, &p) // what does not answer is not waited for, as with the Secret of today
 	p.Done = len(waiting) == 0
 	p.Outcome = conditions.InProgress(conditions.ReasonDeleting, "login, users and connection Secret are being dropped")
 	if len(waiting) > 0 {

@@ -114,6 +114,68 @@ func TestPlan(t *testing.T) {
 	}
 }
 
+// The Secret of a former name has the password too: it goes wherever it is the operator's, and is remembered until it is gone.
+func TestTheSecretOfAFormerNameGoes(t *testing.T) {
+	g := NewWithT(t)
+	d := declared()
+	d.Login.Spec.ConnectionSecret, d.Login.Status.ConnectionSecret, d.Login.Status.FormerSecrets = "today", "yesterday", []string{"before", "today"}
+	g.Expect(d.formerSecrets()).To(Equal([]string{"before", "yesterday"}))
+	o := whole(d)
+	o.Former = []FormerSecret{
+		{Place: "", Name: "before"}, {Place: "tukwila", Name: "before", Secret: Secret{Exists: true}},
+		{Place: "", Name: "yesterday", Secret: Secret{Exists: true, Own: true, UID: "u"}}, {Place: "tukwila", Name: "yesterday", Secret: Secret{Err: errMute}},
+	}
+	p := plan(d, o)
+	g.Expect(p.Steps).To(Equal([]Step{DropSecret{Place: "", Name: "yesterday", UID: "u"}}), "somebody else's stays")
+	g.Expect(former(d, o)).To(Equal([]string{"yesterday"}))
+	d.Login.Spec.ReclaimPolicy = v1alpha1.ReclaimDelete
+	g.Expect(planDelete(d, o).Steps).To(ContainElement(DropSecret{Place: "", Name: "yesterday", UID: "u"}))
+	o.Former[2].Secret = Secret{}
+	p = plan(d, o)
+	g.Expect(p.Outcome.Message).To(ContainSubstring("former Secret yesterday at site tukwila: no answer"))
+	o.Former[3].Secret = Secret{}
+	g.Expect(plan(d, o).Outcome.Reason).To(Equal(conditions.ReasonLoginReady))
+	g.Expect(former(d, o)).To(BeEmpty())
+}
+
+// What is taken out of spec.users loses what was granted because it was there, and nothing that somebody else gave it.
+func TestAUserThatIsDeclaredNoMoreLosesWhatItWasGranted(t *testing.T) {
+	g := NewWithT(t)
+	d := declared()
+	record := recordUsers(d, whole(d), Plan{})
+	g.Expect(record).To(ConsistOf(v1alpha1.LoginUserStatus{Database: "Content", Name: "app",
+		Roles: []v1alpha1.RoleName{"db_datareader", "db_datawriter"}, Permissions: []v1alpha1.DatabasePermission{"EXECUTE"}}))
+	d.Login.Status.Users = record
+	d.Login.Spec.Users[0].Roles = d.Login.Spec.Users[0].Roles[:1]
+	g.Expect(recordUsers(d, whole(d), Plan{})[0].Roles).To(HaveLen(2), "what it has yet is remembered")
+
+	d.Login.Spec.Users = nil
+	o := whole(d)
+	state := &mssql.UserState{SID: sid, Roles: []string{"db_datareader", "db_owner"}, Permissions: []string{"CONNECT", "EXECUTE", "SELECT"}}
+	o.FormerUsers = []FormerUser{{LoginUserStatus: record[0], User: User{State: state}}}
+	var shown []string
+	for _, s := range plan(d, o).Steps {
+		shown = append(shown, s.Describe())
+	}
+	g.Expect(shown).To(HaveExactElements(ContainSubstring("[db_datareader] DROP MEMBER [app]"), ContainSubstring("REVOKE EXECUTE FROM [app]")))
+	g.Expect(recordUsers(d, o, Plan{})).To(Equal(record))
+
+	state.Roles, state.Permissions = []string{"db_owner"}, []string{"CONNECT", "SELECT"}
+	g.Expect(plan(d, o).Outcome.Reason).To(Equal(conditions.ReasonLoginReady))
+	g.Expect(recordUsers(d, o, Plan{})).To(BeEmpty())
+
+	state.SID, state.Roles = otherID, []string{"db_datareader"}
+	g.Expect(plan(d, o).Steps).To(BeEmpty(), "a user with another SID is another's")
+	o.FormerUsers[0].User = User{Err: errMute}
+	g.Expect(plan(d, o).Outcome).To(And(HaveField("Reason", conditions.ReasonLoginUnknown), HaveField("Message", ContainSubstring("former user app of database Content: no answer"))))
+	g.Expect(recordUsers(d, o, Plan{})).To(Equal(record))
+	o.FormerUsers[0] = FormerUser{LoginUserStatus: record[0], Outside: true}
+	g.Expect(plan(d, o).Outcome).To(And(HaveField("Reason", conditions.ReasonLoginReady), HaveField("Message", ContainSubstring("none of the group's any more"))))
+	d.Primary = ""
+	g.Expect(plan(d, o).Outcome.Message).To(ContainSubstring("no replica is known to be primary"))
+	g.Expect(recordUsers(d, Observed{}, Plan{})).To(Equal(record))
+}
+
 func TestPlanOfADeletion(t *testing.T) {
 	g := NewWithT(t)
 	d := declared()

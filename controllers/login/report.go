@@ -4,6 +4,7 @@ package login
 
 import (
 	"context"
+	"slices"
 
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/conditions"
@@ -17,15 +18,23 @@ const maxServers = 9
 
 func (r *Reconciler) report(ctx context.Context, w *world, p Plan, failed error) error {
 	d, status := w.desired, *w.desired.Login.Status.DeepCopy()
-	status.Servers, status.ConnectionSecret = nil, ""
+	status.Servers = nil
 	if d.Missing == "" {
-		status.SID, status.ConnectionSecret = tsql.Binary(d.sid()), d.secretName()
+		status.SID, status.ConnectionSecret, status.FormerSecrets = tsql.Binary(d.sid()), d.secretName(), former(d, w.observed)
+		status.Users = recordUsers(d, w.observed, p)
 	}
 	for _, server := range d.Servers[:min(len(d.Servers), maxServers)] {
 		status.Servers = append(status.Servers, v1alpha1.LoginServerStatus{Server: credentials.HostName(server), State: state(w, p, server)})
 	}
 	changes := conditions.Set(&status.StatusBase, d.Login.Generation, reconcile.Outcome(p.Outcome, failed))
 	return r.reporter.Report(ctx, d.Login, &w.before, &status, changes)
+}
+
+// former are the names of before under which a Secret remains, or may remain.
+func former(d Desired, o Observed) []string {
+	return slices.DeleteFunc(d.formerSecrets(), func(name string) bool {
+		return !slices.ContainsFunc(o.Former, func(s FormerSecret) bool { return s.Name == name && s.remains() })
+	})
 }
 
 // state of the login on one server.

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package login
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/conditions"
+	"geosql.dev/operator/internal/mssql"
+	"geosql.dev/operator/internal/tsql"
+)
+
+// FormerUser is a user that is declared no more, as the primary has it.
+type FormerUser struct {
+	v1alpha1.LoginUserStatus
+	User
+	// Outside says that its database is none of the group's any more: where it is now nobody knows.
+	Outside bool
+}
+
+// formerUsers are the recorded users that are not declared any more.
+func (d Desired) formerUsers() []v1alpha1.LoginUserStatus {
+	return slices.DeleteFunc(slices.Clone(d.Login.Status.Users), func(was v1alpha1.LoginUserStatus) bool {
+		return slices.ContainsFunc(d.Login.Spec.Users, func(u v1alpha1.LoginUser) bool { return d.sameUser(was, u) })
+	})
+}
+
+func (d Desired) sameUser(was v1alpha1.LoginUserStatus, u v1alpha1.LoginUser) bool {
+	return strings.EqualFold(string(was.Database), string(u.Database)) && strings.EqualFold(was.Name, d.user(u))
+}
+
+// observeFormerUsers asks the primary for the users that are declared no more.
+func (r *Reconciler) observeFormerUsers(ctx context.Context, w *world) {
+	d := w.desired
+	for _, was := range d.formerUsers() {
+		f := FormerUser{LoginUserStatus: was, Outside: d.Databases != nil && !contains(d.Databases, string(was.Database))}
+		exists := false
+		if !f.Outside {
+			f.Err = r.ask(ctx, w, d.Primary, "master", func(ctx context.Context, db *mssql.DB) error {
+				return db.Query(ctx, tsql.DatabaseExists(string(was.Database)), func(r mssql.Row) error { return r.Scan(&exists) })
+			})
+		}
+		if exists && f.Err == nil {
+			f.Err = r.ask(ctx, w, d.Primary, string(was.Database), func(ctx context.Context, db *mssql.DB) (err error) {
+				f.State, err = mssql.ReadUser(ctx, db, was.Name)
+				return err
+			})
+		}
+		w.observed.FormerUsers = append(w.observed.FormerUsers, f)
+	}
+}
+
+// planFormerUsers takes from users that are declared no more what was granted because they were, and nothing else: what they have beyond,
+// somebody else gave them since. They themselves stay, as they may own objects. It returns what is not known.
+func planFormerUsers(d Desired, o Observed, p *Plan) []string {
+	if d.Primary == "" && len(d.formerUsers()) > 0 {
+		return []string{"no replica is known to be primary: what former users were granted is revoked there"}
+	}
+	var unknown []string
+	for _, f := range o.FormerUsers {
+		if f.Err != nil {
+			unknown = append(unknown, fmt.Sprintf("former user %s of database %s: %v", f.Name, f.Database, f.Err))
+		}
+		roles, permissions := f.granted(d)
+		for _, role := range roles {
+			p.execute(d.Primary, string(f.Database), tsql.DropRoleMember(string(role), f.Name))
+		}
+		for _, permission := range permissions {
+			p.execute(d.Primary, string(f.Database), tsql.RevokeDatabasePermission(tsql.DatabasePermission(permission), f.Name))
+		}
+	}
+	return unknown
+}
+
+// granted is what the user still has of what was declared for it. One with another SID is another's.
+func (f FormerUser) granted(d Desired) (roles []v1alpha1.RoleName, permissions []v1alpha1.DatabasePermission) {
+	if f.Err != nil || f.State == nil || !bytes.Equal(f.State.SID, d.sid()) {
+		return nil, nil
+	}
+	return having(f.Roles, f.State.Roles), having(f.Permissions, f.State.Permissions)
+}
+
+// having are the names that are among those that somebody has.
+func having[T ~string](names []T, has []string) []T {
+	return slices.DeleteFunc(slices.Clone(names), func(n T) bool { return !contains(has, string(n)) })
+}
+
+// outside tells of former users that nobody can reach; empty when there are none.
+func outside(o Observed) string {
+	text := ""
+	for _, f := range o.FormerUsers {
+		if f.Outside {
+			text += fmt.Sprintf("; database %s is none of the group's any more: what user %s was granted in it is there still, wherever it is", f.Database, f.Name)
+		}
+	}
+	return text
+}
+
+// maxUsers is how many users status takes.
+const maxUsers = 64
+
+// recordUsers is what status remembers of the users: what is declared, what they have yet of what was, and the former ones that are
+// not rid of it. What cannot be told leaves the record as it is.
+func recordUsers(d Desired, o Observed, p Plan) []v1alpha1.LoginUserStatus {
+	if d.Primary == "" || p.Outcome.Reason == conditions.ReasonLoginConflict {
+		return d.Login.Status.Users
+	}
+	var users []v1alpha1.LoginUserStatus
+	for _, u := range d.Login.Spec.Users {
+		now := v1alpha1.LoginUserStatus{Database: u.Database, Name: d.user(u), Roles: slices.Clone(u.Roles), Permissions: slices.Clone(u.Permissions)}
+		for _, was := range d.Login.Status.Users {
+			if !d.sameUser(was, u) {
+				continue
+			}
+			have := o.Users[string(u.Database)]
+			now.Roles = append(now.Roles, still(was.Roles, u.Roles, have, func(s *mssql.UserState) []string { return s.Roles })...)
+			now.Permissions = append(now.Permissions, still(was.Permissions, u.Permissions, have, func(s *mssql.UserState) []string { return s.Permissions })...)
+		}
+		users = append(users, now)
+	}
+	for _, f := range o.FormerUsers {
+		roles, permissions := f.granted(d)
+		if f.Err != nil || f.Outside || len(roles)+len(permissions) > 0 {
+			users = append(users, f.LoginUserStatus)
+		}
+	}
+	return users[:min(len(users), maxUsers)]
+}
+
+// still are names that were declared, are no more, and that the user has yet, as far as is known.
+func still[T ~string](was, declared []T, have User, of func(*mssql.UserState) []string) []T {
+	return slices.DeleteFunc(slices.Clone(was), func(n T) bool {
+		return contains(declared, string(n)) || have.Err == nil && (have.State == nil || !contains(of(have.State), string(n)))
+	})
+}
