@@ -46,9 +46,9 @@ func TestTheManagersMetrics(t *testing.T) {
 	address := free.Addr().String()
 	g.Expect(free.Close()).To(Succeed())
 	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan error, 1)
+	done, manager := make(chan error, 1), hub.ManagerConfig(t)
 	go func() {
-		done <- runManager(ctx, hub.Config, &managerFlags{namespace: sites.OperatorNamespace, image: "geosql-operator:test", metricsAddress: address, healthAddress: "0", leaderElect: true})
+		done <- runManager(ctx, manager, &managerFlags{namespace: sites.OperatorNamespace, image: "geosql-operator:test", metricsAddress: address, healthAddress: "0", leaderElect: true})
 	}()
 	defer func() {
 		cancel()

@@ -69,8 +69,8 @@ type Reconciler struct {
 
 // SetupWithManager adds the controller to the manager.
 //
-// +kubebuilder:rbac:groups=geosql.dev,resources=availabilitygroups,verbs=get;list;watch;patch;update
-// +kubebuilder:rbac:groups=geosql.dev,resources=availabilitygroups/status,verbs=get;patch
+// +kubebuilder:rbac:groups=geosql.dev,resources=availabilitygroups,verbs=get;list;watch;patch
+// +kubebuilder:rbac:groups=geosql.dev,resources=availabilitygroups/status,verbs=patch
 // +kubebuilder:rbac:groups=geosql.dev,resources=sqlservers,verbs=get;list;watch
 // +kubebuilder:rbac:groups="",resources=secrets,verbs=get
 func SetupWithManager(mgr mcmanager.Manager, o Options) error {

@@ -34,8 +34,8 @@ type Reconciler struct {
 
 // SetupWithManager adds the controller to the manager.
 //
-// +kubebuilder:rbac:groups=geosql.dev,resources=distributors,verbs=get;list;watch;patch;update
-// +kubebuilder:rbac:groups=geosql.dev,resources=distributors/status,verbs=get;patch
+// +kubebuilder:rbac:groups=geosql.dev,resources=distributors,verbs=get;list;watch;patch
+// +kubebuilder:rbac:groups=geosql.dev,resources=distributors/status,verbs=patch
 // +kubebuilder:rbac:groups=geosql.dev,resources=publications;sqlservers;availabilitygroups,verbs=get;list;watch
 // +kubebuilder:rbac:groups="",resources=secrets,verbs=get
 func SetupWithManager(mgr mcmanager.Manager, o Options) error {

@@ -71,8 +71,12 @@ type runSamples struct {
 
 // SetupWithManager adds the controller to the manager.
 //
-// +kubebuilder:rbac:groups=geosql.dev,resources=drills,verbs=get;list;watch;update;patch
-// +kubebuilder:rbac:groups=geosql.dev,resources=drills/status,verbs=get;patch
+// +kubebuilder:rbac:groups=geosql.dev,resources=drills,verbs=get;list;watch;patch
+// +kubebuilder:rbac:groups=geosql.dev,resources=drills/status,verbs=patch
+// +kubebuilder:rbac:groups=geosql.dev,resources=sites;sqlservers;availabilitygroups;distributors;publications;subscriptions,verbs=get;list;watch
+// +kubebuilder:rbac:groups=geosql.dev,resources=failovers,verbs=get;create;delete
+// +kubebuilder:rbac:groups=geosql.dev,resources=logins,verbs=get;list;watch;create;delete
+// +kubebuilder:rbac:groups="",resources=secrets,verbs=get;create;delete
 // +kubebuilder:rbac:groups="",resources=configmaps,verbs=get;list;create;delete
 func SetupWithManager(mgr mcmanager.Manager, o Options) error {
 	local := mgr.GetLocalManager()

@@ -86,7 +86,7 @@ func newBed(t *testing.T, kill bool) *bed {
 	b.declareTarget()
 
 	provider := sites.NewProvider(sites.Options{Namespace: system, Heartbeat: 300 * time.Millisecond})
-	mgr := testenv.NewManager(t, b.hub.Config, provider, testenv.HubOptions())
+	mgr := testenv.NewManager(t, b.hub.ManagerConfig(t), provider, testenv.HubOptions())
 	g.Expect(login.SetupWithManager(mgr, login.Options{Sites: provider, Connector: b.connector})).To(Succeed())
 	g.Expect(drill.SetupWithManager(mgr, drill.Options{Sites: provider, Connector: b.connector, Image: "operator:1", Pods: b})).To(Succeed())
 	testenv.Run(t, mgr)

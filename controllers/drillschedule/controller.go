@@ -40,8 +40,8 @@ type Reconciler struct {
 
 // SetupWithManager adds the controller to the manager.
 //
-// +kubebuilder:rbac:groups=geosql.dev,resources=drillschedules,verbs=get;list;watch;update;patch
-// +kubebuilder:rbac:groups=geosql.dev,resources=drillschedules/status,verbs=get;patch
+// +kubebuilder:rbac:groups=geosql.dev,resources=drillschedules,verbs=get;list;watch;patch
+// +kubebuilder:rbac:groups=geosql.dev,resources=drillschedules/status,verbs=patch
 // +kubebuilder:rbac:groups=geosql.dev,resources=drills,verbs=get;list;watch;create;delete
 func SetupWithManager(mgr mcmanager.Manager) error {
 	local := mgr.GetLocalManager()

@@ -80,7 +80,7 @@ type Reconciler struct {
 // SetupWithManager adds the controller to the manager.
 //
 // +kubebuilder:rbac:groups=geosql.dev,resources=failovers,verbs=get;list;watch;create;delete
-// +kubebuilder:rbac:groups=geosql.dev,resources=failovers/status,verbs=get;patch
+// +kubebuilder:rbac:groups=geosql.dev,resources=failovers/status,verbs=patch
 // +kubebuilder:rbac:groups=geosql.dev,resources=availabilitygroups,verbs=get;list;watch
 func SetupWithManager(mgr mcmanager.Manager, provider *sites.Provider) error {
 	local := mgr.GetLocalManager()

@@ -58,7 +58,7 @@ func (b *bed) startManager() {
 	b.Helper()
 	g := NewWithT(b.T)
 	provider := sites.NewProvider(sites.Options{Namespace: system, Heartbeat: 300 * time.Millisecond, UnknownAfter: 1500 * time.Millisecond, ProbeTimeout: time.Second, CallTimeout: 2 * time.Second})
-	mgr := testenv.NewManager(b.T, b.hub.Config, provider, testenv.HubOptions())
+	mgr := testenv.NewManager(b.T, b.hub.ManagerConfig(b.T), provider, testenv.HubOptions())
 	g.Expect(failover.SetupWithManager(mgr, provider)).To(Succeed())
 	testenv.Run(b.T, mgr)
 }

@@ -52,8 +52,8 @@ type Reconciler struct {
 
 // SetupWithManager adds the controller to the manager.
 //
-// +kubebuilder:rbac:groups=geosql.dev,resources=logins,verbs=get;list;watch;patch;update
-// +kubebuilder:rbac:groups=geosql.dev,resources=logins/status,verbs=get;patch
+// +kubebuilder:rbac:groups=geosql.dev,resources=logins,verbs=get;list;watch;patch
+// +kubebuilder:rbac:groups=geosql.dev,resources=logins/status,verbs=patch
 // +kubebuilder:rbac:groups=geosql.dev,resources=sqlservers;availabilitygroups;sites,verbs=get;list;watch
 // +kubebuilder:rbac:groups="",resources=secrets,verbs=get;create;patch;delete
 func SetupWithManager(mgr mcmanager.Manager, o Options) error {

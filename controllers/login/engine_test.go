@@ -59,7 +59,7 @@ func newBed(t *testing.T) *bed {
 	})
 	t.Cleanup(func() { _ = b.connector.Close() })
 	provider := sites.NewProvider(sites.Options{Namespace: system, Heartbeat: 300 * time.Millisecond})
-	mgr := testenv.NewManager(t, b.hub.Config, provider, testenv.HubOptions())
+	mgr := testenv.NewManager(t, b.hub.ManagerConfig(t), provider, testenv.HubOptions())
 	g.Expect(login.SetupWithManager(mgr, login.Options{Sites: provider, Connector: b.connector})).To(Succeed())
 	testenv.Run(t, mgr)
 	return b

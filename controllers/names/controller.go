@@ -62,6 +62,10 @@ func (r *reconciler) reach(site v1alpha1.SiteName, _ string) (*sites.Member, err
 }
 
 // SetupWithManager adds the two controllers of names, for SQLServers and for AvailabilityGroups.
+//
+// +kubebuilder:rbac:groups=geosql.dev,resources=sqlservers;availabilitygroups,verbs=get;list;watch;patch
+// +kubebuilder:rbac:groups=geosql.dev,resources=sqlservers/status;availabilitygroups/status,verbs=patch
+// +kubebuilder:rbac:groups=geosql.dev,resources=sites,verbs=get;list;watch
 func SetupWithManager(mgr mcmanager.Manager, provider *sites.Provider) error {
 	local := mgr.GetLocalManager()
 	r := &reconciler{hub: local.GetClient(), sites: provider, events: local.GetEventRecorder("geosql-names")}

@@ -78,7 +78,7 @@ func (a *apart) startManager(t *testing.T) func() {
 	t.Helper()
 	g := NewWithT(t)
 	provider := sites.NewProvider(quick(sites.Options{Namespace: sites.OperatorNamespace}))
-	mgr := testenv.NewManager(t, a.hub.Config, provider, testenv.HubOptions())
+	mgr := testenv.NewManager(t, a.hub.ManagerConfig(t), provider, testenv.HubOptions())
 	g.Expect(names.SetupWithManager(mgr, provider)).To(Succeed())
 	return testenv.Run(t, mgr)
 }

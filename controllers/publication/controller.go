@@ -36,8 +36,8 @@ type Reconciler struct {
 
 // SetupWithManager adds the controller to the manager.
 //
-// +kubebuilder:rbac:groups=geosql.dev,resources=publications,verbs=get;list;watch;patch;update
-// +kubebuilder:rbac:groups=geosql.dev,resources=publications/status,verbs=get;patch
+// +kubebuilder:rbac:groups=geosql.dev,resources=publications,verbs=get;list;watch;patch
+// +kubebuilder:rbac:groups=geosql.dev,resources=publications/status,verbs=patch
 // +kubebuilder:rbac:groups=geosql.dev,resources=distributors;agentprofiles;sqlservers;availabilitygroups;publishermoves,verbs=get;list;watch
 // +kubebuilder:rbac:groups="",resources=secrets,verbs=get
 func SetupWithManager(mgr mcmanager.Manager, o Options) error {

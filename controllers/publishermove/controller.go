@@ -37,9 +37,10 @@ type Reconciler struct {
 
 // SetupWithManager adds the controller to the manager.
 //
-// +kubebuilder:rbac:groups=geosql.dev,resources=publishermoves,verbs=get;list;watch;patch;update
-// +kubebuilder:rbac:groups=geosql.dev,resources=publishermoves/status,verbs=get;patch
-// +kubebuilder:rbac:groups=geosql.dev,resources=publications;subscriptions;topologies,verbs=get;list;watch;patch;delete
+// +kubebuilder:rbac:groups=geosql.dev,resources=publishermoves,verbs=get;list;watch;patch
+// +kubebuilder:rbac:groups=geosql.dev,resources=publishermoves/status,verbs=patch
+// +kubebuilder:rbac:groups=geosql.dev,resources=publications;topologies,verbs=get;list;watch;patch
+// +kubebuilder:rbac:groups=geosql.dev,resources=subscriptions,verbs=get;list;watch;patch;delete
 // +kubebuilder:rbac:groups=geosql.dev,resources=distributors;sqlservers;availabilitygroups;sites,verbs=get;list;watch
 // +kubebuilder:rbac:groups="",resources=secrets,verbs=get
 func SetupWithManager(mgr mcmanager.Manager, o Options) error {

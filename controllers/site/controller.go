@@ -49,6 +49,10 @@ func (r *reconciler) apply(ctx context.Context, o *observation, d decision) erro
 }
 
 // SetupWithManager adds the controller of Sites.
+//
+// +kubebuilder:rbac:groups=geosql.dev,resources=sites,verbs=get;list;watch;patch
+// +kubebuilder:rbac:groups=geosql.dev,resources=sites/status,verbs=patch
+// +kubebuilder:rbac:groups=geosql.dev,resources=sqlservers;availabilitygroups,verbs=get;list;watch
 func SetupWithManager(mgr mcmanager.Manager, provider *sites.Provider) error {
 	local := mgr.GetLocalManager()
 	r := &reconciler{hub: local.GetClient(), sites: provider, events: local.GetEventRecorder("geosql-site"),

@@ -66,9 +66,11 @@ type Reconciler struct {
 
 // SetupWithManager adds the controller to the manager.
 //
-// +kubebuilder:rbac:groups=geosql.dev,resources=sqlservers,verbs=get;list;watch;patch;update
-// +kubebuilder:rbac:groups=geosql.dev,resources=sqlservers/status,verbs=get;patch
-// +kubebuilder:rbac:groups=geosql.dev,resources=availabilitygroups;distributors;publications;publishermoves;subscriptions,verbs=get;list;watch
+// +kubebuilder:rbac:groups=geosql.dev,resources=sqlservers,verbs=get;list;watch;patch
+// +kubebuilder:rbac:groups=geosql.dev,resources=sqlservers/status,verbs=patch
+// +kubebuilder:rbac:groups=geosql.dev,resources=availabilitygroups,verbs=get;list;watch;patch
+// +kubebuilder:rbac:groups=geosql.dev,resources=distributors;publications;publishermoves;subscriptions,verbs=get;list;watch
+// +kubebuilder:rbac:groups=geosql.dev,resources=failovers,verbs=get;create
 // +kubebuilder:rbac:groups="",resources=secrets,verbs=get;create;patch;delete
 func SetupWithManager(mgr mcmanager.Manager, o Options) error {
 	if o.AgentImage == "" {

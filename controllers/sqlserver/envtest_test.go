@@ -96,7 +96,7 @@ func (b *bed) startManager(t *testing.T) {
 	t.Helper()
 	g := NewWithT(t)
 	provider := sites.NewProvider(sites.Options{Namespace: system, Heartbeat: 300 * time.Millisecond, UnknownAfter: 1500 * time.Millisecond, ProbeTimeout: time.Second, CallTimeout: 2 * time.Second})
-	mgr := testenv.NewManager(t, b.hub.Config, provider, testenv.HubOptions())
+	mgr := testenv.NewManager(t, b.hub.ManagerConfig(t), provider, testenv.HubOptions())
 	local := mgr.GetLocalManager()
 	connector := mssql.NewConnector(mssql.Options{
 		Access:  mssql.SecretAccess{Reader: local.GetAPIReader()},

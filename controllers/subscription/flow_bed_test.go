@@ -199,7 +199,7 @@ func (b *bed) startManager(t *testing.T) {
 	t.Helper()
 	g := NewWithT(t)
 	provider := sites.NewProvider(sites.Options{Namespace: system})
-	mgr := testenv.NewManager(t, b.hub.Config, provider, testenv.HubOptions())
+	mgr := testenv.NewManager(t, b.hub.ManagerConfig(t), provider, testenv.HubOptions())
 	local := mgr.GetLocalManager()
 	b.connector = mssql.NewConnector(mssql.Options{
 		Access:  mssql.SecretAccess{Reader: local.GetAPIReader()},

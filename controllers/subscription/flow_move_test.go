@@ -31,7 +31,7 @@ const veryPatient = 4 * patient
 func (b *bed) mover(t *testing.T, life time.Duration) {
 	t.Helper()
 	g := NewWithT(t)
-	mgr := testenv.NewManager(t, b.hub.Config, sites.NewProvider(sites.Options{Namespace: system}), testenv.HubOptions())
+	mgr := testenv.NewManager(t, b.hub.ManagerConfig(t), sites.NewProvider(sites.Options{Namespace: system}), testenv.HubOptions())
 	connector := mssql.NewConnector(mssql.Options{
 		Access:  mssql.SecretAccess{Reader: mgr.GetLocalManager().GetAPIReader()},
 		Address: func(t mssql.Target) string { return b.engines[t.Server].Address },

@@ -47,7 +47,7 @@ type Reconciler struct {
 // SetupWithManager adds the controller to the manager.
 //
 // +kubebuilder:rbac:groups=geosql.dev,resources=topologies,verbs=get;list;watch;patch
-// +kubebuilder:rbac:groups=geosql.dev,resources=topologies/status,verbs=get;patch
+// +kubebuilder:rbac:groups=geosql.dev,resources=topologies/status,verbs=patch
 // +kubebuilder:rbac:groups=geosql.dev,resources=topologies/finalizers,verbs=update
 // +kubebuilder:rbac:groups=geosql.dev,resources=sqlservers;availabilitygroups;distributors;agentprofiles;publications;subscriptions,verbs=get;list;watch;create;patch;delete
 func SetupWithManager(mgr mcmanager.Manager) error {

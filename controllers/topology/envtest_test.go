@@ -47,7 +47,7 @@ func newBed(t *testing.T) *bed {
 	hub := testenv.StartHub(t)
 	hub.Namespace(t, "web")
 	g := NewWithT(t)
-	mgr, err := mcmanager.New(hub.Config, nil, manager.Options{Scheme: testenv.Scheme, Metrics: metricsserver.Options{BindAddress: "0"},
+	mgr, err := mcmanager.New(hub.ManagerConfig(t), nil, manager.Options{Scheme: testenv.Scheme, Metrics: metricsserver.Options{BindAddress: "0"},
 		Controller: config.Controller{SkipNameValidation: ptr.To(true)}})
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(topology.SetupWithManager(mgr)).To(Succeed())

@@ -43,7 +43,7 @@ func startFleet(t *testing.T) *fleet {
 	f.hub.Namespace(t, operatorNamespace)
 	f.provider = sites.NewProvider(sites.Options{Namespace: operatorNamespace,
 		Heartbeat: 300 * time.Millisecond, UnknownAfter: 5 * time.Second, ProbeTimeout: time.Second, CallTimeout: 3 * time.Second, SyncTimeout: 10 * time.Second})
-	mgr := testenv.NewManager(t, f.hub.Config, f.provider, testenv.HubOptions())
+	mgr := testenv.NewManager(t, f.hub.ManagerConfig(t), f.provider, testenv.HubOptions())
 	g := NewWithT(t)
 	g.Expect(site.SetupWithManager(mgr, f.provider)).To(Succeed())
 	g.Expect(names.SetupWithManager(mgr, f.provider)).To(Succeed())

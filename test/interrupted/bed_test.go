@@ -244,7 +244,7 @@ func (b *bed) start(t *testing.T, k killing, seed string) (cmd *exec.Cmd, ended 
 	for server, e := range b.engines {
 		engines[server] = e.Address
 	}
-	content, err := json.Marshal(managerConfig{Kubeconfig: b.hub.Kubeconfig(), Engines: engines, Sidecars: b.sidecars, Killing: k, Seed: seed, Ledger: b.ledger()})
+	content, err := json.Marshal(managerConfig{Kubeconfig: testenv.Kubeconfig(b.hub.ManagerConfig(t)), Engines: engines, Sidecars: b.sidecars, Killing: k, Seed: seed, Ledger: b.ledger()})
 	g.Expect(err).NotTo(HaveOccurred())
 	file := filepath.Join(b.dir, "manager.json")
 	g.Expect(os.WriteFile(file, content, 0o600)).To(Succeed())

@@ -214,7 +214,7 @@ func engages(t *testing.T, hub *testenv.APIServer) {
 	g := NewWithT(t)
 	provider := sites.NewProvider(sites.Options{Namespace: sites.OperatorNamespace, Heartbeat: 200 * time.Millisecond})
 	ctx := t.Context()
-	defer testenv.Run(t, testenv.NewManager(t, hub.Config, provider, testenv.HubOptions()))()
+	defer testenv.Run(t, testenv.NewManager(t, hub.ManagerConfig(t), provider, testenv.HubOptions()))()
 	g.Eventually(func() error { _, err := provider.Member("quincy"); return err }, "60s", "100ms").Should(Succeed())
 	member, err := provider.Member("quincy")
 	g.Expect(err).NotTo(HaveOccurred())
