@@ -62,7 +62,7 @@ func headerRow(set storage.BackupSet, n backupNote) []any {
 	if h.Compressed {
 		compressed = 1
 	}
-	return []any{textOrNull(n.Name), textOrNull(n.Description), bkType(h.Kind), timeOrNull(n.Expires), compressed, int64(set.Position), int64(2), n.User, h.Server, h.Database, int64(957), n.Created,
+	return []any{engine.TextOrNull(n.Name), engine.TextOrNull(n.Description), bkType(h.Kind), timeOrNull(n.Expires), compressed, int64(set.Position), int64(2), n.User, h.Server, h.Database, int64(957), n.Created,
 		h.Size, engine.LSNValue(h.First), engine.LSNValue(h.Last), engine.LSNValue(h.First), engine.LSNValue(h.DatabaseBackup), h.Started, finished, int64(52), int64(0), int64(1033), int64(196609),
 		int64(n.CompatibilityLevel), int64(4608), int64(16), int64(0), int64(4000), h.Server, int64(512), h.Identity.Database, h.Identity.LastFork(), n.Collation, h.Identity.Family,
 		false, false, n.ReadOnly, n.UserAccess == "SINGLE_USER", true, false, false, false, n.Tail, h.CopyOnly, h.Identity.LastFork(), nil, recoveryDescription(h.RecoveryModel), base, baseSet,
@@ -74,13 +74,6 @@ func unfinishedRow(position int) []any {
 	row := make([]any, len(headerColumns()))
 	row[0], row[5] = "*** INCOMPLETE ***", int64(position)
 	return row
-}
-
-func textOrNull(s string) any {
-	if s == "" {
-		return nil
-	}
-	return s
 }
 
 func timeOrNull(t time.Time) any {
@@ -147,7 +140,7 @@ func writeLabel(w tds.Writer, h storage.BackupHeader, n backupNote) error {
 	if written.IsZero() {
 		written = h.Started // of a set that is older than the note of it
 	}
-	return engine.WriteResult(w, cols, [][]any{{textOrNull(n.MediaName), n.Media, int64(1), int64(1), n.Media, int64(1), int64(0), textOrNull(n.MediaDescription), "geosql stand-in", int64(4608), written, int64(1), h.Compressed}})
+	return engine.WriteResult(w, cols, [][]any{{engine.TextOrNull(n.MediaName), n.Media, int64(1), int64(1), n.Media, int64(1), int64(0), engine.TextOrNull(n.MediaDescription), "geosql stand-in", int64(4608), written, int64(1), h.Compressed}})
 }
 
 // documents reads the JSON rows of an internal table of msdb.
@@ -209,7 +202,7 @@ func installViews(r *engine.Registry) {
 				if h.Kind == storage.DifferentialBackup {
 					base, baseSet = engine.LSNValue(h.DatabaseBackup), n.Base
 				}
-				rows = append(rows, []any{b.ID, n.Set, media[n.Media], int64(1), int64(1), int64(max(b.Position, 1)), timeOrNull(n.Expires), textOrNull(n.Name), textOrNull(n.Description), n.User, int64(16), int64(0), int64(4000),
+				rows = append(rows, []any{b.ID, n.Set, media[n.Media], int64(1), int64(1), int64(max(b.Position, 1)), timeOrNull(n.Expires), engine.TextOrNull(n.Name), engine.TextOrNull(n.Description), n.User, int64(16), int64(0), int64(4000),
 					engine.LSNValue(h.First), engine.LSNValue(h.Last), engine.LSNValue(h.First), engine.LSNValue(h.DatabaseBackup), n.Created, h.Started, b.Finished, string(h.Kind), int64(n.CompatibilityLevel), int64(957),
 					decimal.NewFromInt(b.Bytes), decimal.NewFromInt(b.Bytes), b.Database, h.Server, h.Server, int64(512), n.Collation, h.CopyOnly, n.Checksum, false,
 					recoveryDescription(h.RecoveryModel), h.Identity.Family, h.Identity.LastFork(), h.Identity.LastFork(), h.Identity.Database, int64(1), int64(1), int64(1), int64(1), int64(4608), int64(127), int64(0), int64(52), int64(0), int64(1033), int64(196609), false, false,
@@ -332,7 +325,7 @@ func backupFileRecords(ctx context.Context, s *engine.Session) ([]engine.Record,
 	var out []engine.Record
 	for _, b := range list {
 		for _, f := range b.Note.Files {
-			kind, group := "D", textOrNull(b.Note.Groups[f.DataSpace()])
+			kind, group := "D", engine.TextOrNull(b.Note.Groups[f.DataSpace()])
 			if f.Log {
 				kind, group = "L", nil
 			} else if group == nil {

@@ -104,7 +104,7 @@ func (u *undeclared) result(c *ProcCall) error {
 		t := d.typ
 		id, length := tdsTypeOf(t)
 		rows[i] = []any{int64(i + 1), u.names[name], t.SystemTypeID(), t.String(), int64(t.MaxBytes()), int64(t.DisplayPrecision()), int64(t.DisplayScale()),
-			nil, nil, nil, nil, nil, nil, nil, nil, nil, false, false, false, true, d.output, orNull(d.formal), id, length}
+			nil, nil, nil, nil, nil, nil, nil, nil, nil, false, false, false, true, d.output, TextOrNull(d.formal), id, length}
 	}
 	return c.ResultSet(columns(undeclaredColumns), rows)
 }

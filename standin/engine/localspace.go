@@ -157,3 +157,6 @@ func (s *Session) releaseForeign(mark int) {
 	}
 	s.foreignConns = s.foreignConns[:mark]
 }
+
+// TemporaryConn is the connection to the session's temporary tables.
+func (s *Session) TemporaryConn() *sqlite.Conn { return s.local.conn }

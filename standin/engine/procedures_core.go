@@ -327,7 +327,7 @@ func helpText(ctx context.Context, c *ProcCall) error {
 	if o.Definition == "" {
 		return sqlerr.New(15197, 1, o.Name)
 	}
-	if sch, err := c.Session.schema(ctx, c.Session.db.ID()); err != nil || c.Session.definitionSeen(sch, o) == nil && !o.Encrypted {
+	if sch, err := c.Session.schema(ctx, c.Session.db.ID()); err != nil || c.Session.DefinitionSeen(sch, o) == nil && !o.Encrypted {
 		return sqlerr.New(15197, 1, o.Name)
 	}
 	if o.Encrypted {

@@ -48,7 +48,7 @@ func installServerViews(r *Registry) {
 		return services, nil
 	})
 	// Of two editions of the page one calls the column startup_desc, the other startup_type_desc.
-	r.addColumns("sys.dm_server_services", "startup_type_desc nvarchar(256)")
+	r.AddColumns("sys.dm_server_services", "startup_type_desc nvarchar(256)")
 	r.RecordView("", "sys", "dm_db_log_space_usage", "", func(ctx context.Context, s *Session) ([]record, error) {
 		st := s.viewDatabase().Storage()
 		if st == nil {
@@ -206,7 +206,6 @@ func installServerFunctions(r *Registry) {
 			}
 			return nil, nil
 		}})
-	installExtendedProperties(r)
 	r.TableFunction(TableFunction{Schema: "sys", Name: "string_split ordinal", Parameters: []sqltype.Type{nmax, nmax, sqltype.IntType}, Columns: columns("value nvarchar(4000), ordinal bigint"),
 		Rows: func(ctx context.Context, s *Session, args []any) ([][]any, error) {
 			rows, err := s.inst.registry.tableFunctions["sys.string_split"].Rows(ctx, s, args[:2])
@@ -245,6 +244,6 @@ func logStats(db *Database, st *storage.Database) [][]any {
 		since = log.Bytes(log.End()) - log.Bytes(backup)
 	}
 	segment := uint64(max(1, log.Segments()))
-	return [][]any{{int64(db.ID()), db.recoveryName(), log.Oldest().String(), log.End().String(), int64(log.End().VLF()), mb(uint64(log.Size()) / segment), int64(log.Segments()),
+	return [][]any{{int64(db.ID()), db.RecoveryName(), log.Oldest().String(), log.End().String(), int64(log.End().VLF()), mb(uint64(log.Size()) / segment), int64(log.Segments()),
 		mb(uint64(log.Size())), int64(log.Segments()), mb(active), reason, nil, backup.String(), mb(since), log.Oldest().String(), mb(active), log.Oldest().String(), mb(active), int64(log.Segments())}}
 }
