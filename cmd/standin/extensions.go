@@ -25,7 +25,7 @@ func extensions(settings *config.Settings) []engine.Extension {
 	replication := repl.New(repl.Options{Host: ownHost(settings), UNCMapping: settings.UNCMapping, Limit: groups.ReplicationLimit})
 	return []engine.Extension{
 		catalogview.Extension{},
-		backup.Extension{},
+		backup.Extension{Replicas: groups},
 		catalogproc.Extension{},
 		serverproc.Extension{},
 		sysviews.Extension{},

@@ -66,6 +66,9 @@ func (s *Session) createDatabase(ctx context.Context, n *syntax.CreateDatabase, 
 			info.Options[o.Name] = o.Value
 		}
 	}
+	if !n.ForAttach && !n.ForAttachRebuildLog {
+		info.Options["QUERY_STORE"] = "ON" // of new databases since SQL Server 2022 (docs/relational-databases/performance/monitoring-performance-by-using-the-query-store.md)
+	}
 	var err error
 	if info.Files, err = s.inst.declaredFiles(n); err != nil {
 		return err

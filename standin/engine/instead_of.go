@@ -59,6 +59,15 @@ func (b *binder) replaced(verb string, t *metadata.Object, space int32, sch *met
 	}
 	b.require(verb, space, sch, on)
 	b.home = space
+	pseudo := b.imageOf(space, on)
+	c := &change{space: space, sch: sch, obj: pseudo, sc: &scope{}}
+	c.d = b.dmlPlan(verb, space, sch, pseudo)
+	c.d.triggers, c.d.instead = []*metadata.Object{t}, true
+	return c, &rowwise{image: storedColumns(pseudo)}
+}
+
+// imageOf is a table or view as an INSTEAD OF trigger has it in inserted and deleted: any column may be NULL there.
+func (b *binder) imageOf(space int32, on *metadata.Object) *metadata.Object {
 	pseudo := *on
 	pseudo.Table = &metadata.Table{}
 	if on.Kind == metadata.KindTable {
@@ -78,10 +87,7 @@ func (b *binder) replaced(verb string, t *metadata.Object, space int32, sch *met
 			pseudo.Table.Columns = append(pseudo.Table.Columns, col)
 		}
 	}
-	c := &change{space: space, sch: sch, obj: &pseudo, sc: &scope{}}
-	c.d = b.dmlPlan(verb, space, sch, &pseudo)
-	c.d.triggers, c.d.instead = []*metadata.Object{t}, true
-	return c, &rowwise{image: storedColumns(&pseudo)}
+	return &pseudo
 }
 
 // insteadOfInsert binds an INSERT whose rows a trigger gets.

@@ -43,7 +43,7 @@ func triggerStatement(mode moduleMode) StatementFunc {
 	}
 }
 
-// compileTrigger is the error of the statements of a trigger on a table; what a view's have is left to their execution.
+// compileTrigger is the error of the statements of a trigger on a table or view.
 func (s *Session) compileTrigger(ctx context.Context, name, table objectName, m triggerModule) error {
 	leave, err := s.withinNew(ctx, objectName{schema: table.schema, name: name.name})
 	if err != nil {
@@ -52,8 +52,13 @@ func (s *Session) compileTrigger(ctx context.Context, name, table objectName, m 
 	defer leave()
 	b := newBinder(ctx, s, s.db.ID())
 	var on *metadata.Object
-	if e := bindSafely(func() { _, _, on = b.resolve(table) }); e != nil || on == nil || on.Table == nil {
-		return nil // the definition tells
+	if e := bindSafely(func() {
+		var space int32
+		if space, _, on = b.resolve(table); on != nil && on.Kind == metadata.KindView {
+			on = b.imageOf(space, on)
+		}
+	}); e != nil || on == nil || on.Table == nil {
+		return nil // the definition tells, and what the view's query is not any more the trigger's execution
 	}
 	return s.compileModule(ctx, name.name, moduleParts{body: m.body}, &triggerFrame{table: on, updated: map[int32]bool{}})
 }
