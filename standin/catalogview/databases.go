@@ -5,6 +5,7 @@ package catalogview
 import (
 	"context"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -53,10 +54,20 @@ func targetRecoveryTime(i *engine.DatabaseInfo) int64 {
 	return 60
 }
 
+// seesDatabase tells which databases are shown to who may see no other: master, tempdb, his own and the one that he is in
+// (docs/relational-databases/system-catalog-views/sys-databases-transact-sql.md, Permissions).
+func seesDatabase(s *engine.Session, db *engine.Database) bool {
+	return db == s.CurrentDatabase() || strings.EqualFold(db.Name(), "master") || strings.EqualFold(db.Name(), "tempdb") || string(db.Info().OwnerSID) == string(s.Login().SID)
+}
+
 func databaseRecords(ctx context.Context, s *engine.Session) ([]engine.Record, error) {
 	var out []engine.Record
+	all := s.Require(ctx, engine.Permission{Name: "VIEW ANY DATABASE"}) == nil || s.Require(ctx, engine.Permission{Name: "CREATE ANY DATABASE"}) == nil
 	for _, db := range s.Instance().Databases() {
 		i := db.Info()
+		if !all && !seesDatabase(s, db) {
+			continue
+		}
 		state := int64(db.State())
 		model := int64(db.RecoveryModel())
 		access := map[string]int64{"MULTI_USER": 0, "SINGLE_USER": 1, "RESTRICTED_USER": 2}[i.UserAccess]

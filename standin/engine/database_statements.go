@@ -29,10 +29,16 @@ func installServerStatements(r *Registry) {
 	on(r, (*Session).kill)
 	on(r, (*Session).killBackground)
 	on(r, func(s *Session, ctx context.Context, n *syntax.Checkpoint, w tds.Writer) error {
+		if s.require(ctx, Permission{Name: "CHECKPOINT", Database: s.db}) != nil {
+			return sqlerr.New(3505, 1, s.db.Name())
+		}
 		return s.db.Storage().Checkpoint(ctx)
 	})
 	on(r, (*Session).shutdown)
 	on(r, func(s *Session, ctx context.Context, n *syntax.Reconfigure, w tds.Writer) error {
+		if s.require(ctx, Permission{Name: "ALTER SETTINGS"}) != nil {
+			return sqlerr.New(5812, 1)
+		}
 		return s.reconfigure(ctx)
 	})
 	on(r, (*Session).dbcc)
@@ -54,8 +60,15 @@ func (s *Session) createDatabase(ctx context.Context, n *syntax.CreateDatabase, 
 	case s.inst.Database(n.Name) != nil:
 		return sqlerr.New(1801, 3, n.Name)
 	}
-	if _, ok := sqltype.ParseCollation(n.Collation); n.Collation != "" && !ok {
-		return sqlerr.New(448, 1, n.Collation)
+	if n.Collation != "" {
+		named, ok := sqltype.ParseCollation(n.Collation)
+		if !ok {
+			return sqlerr.New(448, 1, n.Collation)
+		}
+		if sqltype.UnicodeOnly(named.Name) {
+			return sqlerr.New(453, 1, named.Name)
+		}
+		n.Collation = named.Name
 	}
 	info := DatabaseInfo{Name: n.Name, Collation: n.Collation, OwnerSID: s.login.SID, Options: map[string]string{}}
 	for _, o := range n.Options {

@@ -9,7 +9,6 @@ import (
 
 	"geosql.dev/operator/standin/metadata"
 	"geosql.dev/operator/standin/sqlerr"
-	"geosql.dev/operator/standin/sqltype"
 )
 
 // ofView binds the query of a view. Names in it that mean nothing any more are told, and that the view cannot be used for them (4413); of views
@@ -71,7 +70,7 @@ func (s *Session) ViewShape(ctx context.Context, o *metadata.Object) []*metadata
 			out[i].Name = names[i].Value
 		}
 		if told.Type.Kind.IsCharacter() {
-			out[i].Collation = sqltype.DefaultCollation
+			out[i].Collation = told.Collation
 		}
 	}
 	return out
