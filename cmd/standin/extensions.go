@@ -23,7 +23,7 @@ func extensions(settings *config.Settings) []engine.Extension {
 	groups := hadr.New(mirroring{Extension: principals, serverName: settings.ServerName, peers: settings.Arguments.Peers})
 	replication := repl.New(repl.Options{Host: ownHost(settings), UNCMapping: settings.UNCMapping, Limit: groups.ReplicationLimit})
 	return []engine.Extension{
-		backup.Extension{},
+		backup.Extension{Replicas: groups},
 		catalogproc.Extension{},
 		serverproc.Extension{},
 		sysviews.Extension{},

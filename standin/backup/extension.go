@@ -9,17 +9,27 @@ import (
 	"context"
 
 	"geosql.dev/operator/standin/engine"
+	"geosql.dev/operator/standin/storage"
 	"geosql.dev/operator/standin/syntax"
 	"geosql.dev/operator/standin/tds"
 )
 
-// Extension adds the statements, views and procedures to an instance.
-type Extension struct{}
+// Replicas are the availability groups, as backups at secondary replicas need them.
+type Replicas interface {
+	// MayBackUp is 3062 for a secondary database of which no backup can be taken now.
+	MayBackUp(database string) error
+	// BackUpLog has a regular backup of a secondary database's log go on with the chain: write stores it and says up to where it goes. noted is false where
+	// the backup is stored and nobody knows whether the primary has noted it.
+	BackUpLog(ctx context.Context, database string, write func() (storage.LSN, error)) (noted bool, err error)
+}
+
+// Extension adds the statements, views and procedures to an instance. Replicas is nil where there are no availability groups.
+type Extension struct{ Replicas Replicas }
 
 // Install registers them.
-func (Extension) Install(r *engine.Registry) error {
+func (e Extension) Install(r *engine.Registry) error {
 	r.Statement((*syntax.Backup)(nil), func(ctx context.Context, s *engine.Session, st syntax.Statement, w tds.Writer) error {
-		return backup(ctx, s, st.Node.(*syntax.Backup), w)
+		return e.backup(ctx, s, st.Node.(*syntax.Backup), w)
 	})
 	r.Statement((*syntax.Restore)(nil), func(ctx context.Context, s *engine.Session, st syntax.Statement, w tds.Writer) error {
 		return restore(ctx, s, st.Node.(*syntax.Restore), w)

@@ -216,6 +216,10 @@ func restoreInto(ctx context.Context, s *engine.Session, n *syntax.Restore, name
 	}
 	db := s.Instance().Database(name)
 	switch {
+	case db != nil && db.ID() == 2:
+		return sqlerr.New(3147, 3)
+	case db != nil && db.InGroup():
+		return sqlerr.New(3104, 1, db.Name())
 	case len(n.Devices) == 0 && standby != "":
 		return enterStandby(ctx, s, db, name, standby)
 	case len(n.Devices) == 0:
@@ -238,6 +242,9 @@ func restoreInto(ctx context.Context, s *engine.Session, n *syntax.Restore, name
 			return sqlerr.New(4338, 1)
 		}
 		db, err = restoreData(ctx, s, db, name, set.BackupReader, set.note, o)
+		if err == nil && set.note.Settings != nil {
+			err = db.TakeSettings(ctx, *set.note.Settings)
+		}
 	}
 	if err != nil {
 		return err
@@ -329,9 +336,6 @@ func restoreOverDatabase(ctx context.Context, s *engine.Session, db *engine.Data
 	if db.ID() <= 4 && db.ID() != 4 {
 		return sqlerr.New(3108, 1)
 	}
-	if db.InGroup() {
-		return sqlerr.New(3104, 1, db.Name())
-	}
 	if s.CurrentDatabase() == db {
 		return sqlerr.New(3102, 1, "RESTORE", db.Name())
 	}
@@ -365,8 +369,6 @@ func restoreDifferential(ctx context.Context, s *engine.Session, db *engine.Data
 		return sqlerr.New(3118, 1, name)
 	case !awaitsLog(db):
 		return sqlerr.New(3117, 1)
-	case db.InGroup():
-		return sqlerr.New(3104, 1, db.Name())
 	}
 	if err := db.Storage().AcceptsDifferential(r.Header); err != nil {
 		return err

@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -41,7 +40,9 @@ type backupNote struct {
 	User               string
 	Checksum           bool
 	ReadOnly           bool
-	UserAccess         string
+	// Settings are the database's options, nil in sets that are older than the note of them.
+	Settings   *engine.DatabaseSettings
+	UserAccess string
 	// Base is the set on which a differential one stands.
 	Base uuid.UUID
 	// Tail says that the backup left the database RESTORING.
@@ -104,7 +105,7 @@ func device(ctx context.Context, s *engine.Session, list []syntax.BackupDevice) 
 }
 
 // backup is BACKUP DATABASE and BACKUP LOG.
-func backup(ctx context.Context, s *engine.Session, n *syntax.Backup, w tds.Writer) error {
+func (e Extension) backup(ctx context.Context, s *engine.Session, n *syntax.Backup, w tds.Writer) error {
 	verb := "BACKUP DATABASE"
 	if n.Log {
 		verb = "BACKUP LOG"
@@ -123,8 +124,13 @@ func backup(ctx context.Context, s *engine.Session, n *syntax.Backup, w tds.Writ
 	if err := s.Require(ctx, engine.Permission{Name: verb, Database: db}); err != nil {
 		return err
 	}
-	if db.ID() == 2 {
+	switch {
+	case db.ID() == 2:
 		return sqlerr.New(3147, 3)
+	case db.ID() == 1 && n.Log:
+		return terminated(s, w, verb, sqlerr.New(4212, 1))
+	case db.ID() == 1 && n.Options.Differential:
+		return terminated(s, w, verb, sqlerr.New(3024, 0))
 	}
 	if n.Options.Standby != "" {
 		return sqlerr.Unsupported("A tail-log backup WITH STANDBY")
@@ -135,8 +141,8 @@ func backup(ctx context.Context, s *engine.Session, n *syntax.Backup, w tds.Writ
 	if db.Standby() != "" {
 		return terminated(s, w, verb, sqlerr.New(3036, 1, db.Name()))
 	}
-	if db.InGroup() && db.Storage().Mode() == storage.Redo {
-		if err := atSecondary(n); err != nil {
+	if secondary(db) {
+		if err := e.atSecondary(n, db); err != nil {
 			return terminated(s, w, verb, err)
 		}
 	}
@@ -152,22 +158,8 @@ func backup(ctx context.Context, s *engine.Session, n *syntax.Backup, w tds.Writ
 	if err != nil {
 		return noDevice(s, w, verb, err)
 	}
-	if err := backupTo(ctx, s, db, n, path, w); err != nil {
+	if err := e.backupTo(ctx, s, db, n, path, w); err != nil {
 		return terminated(s, w, verb, backupError(err, db.Name(), path))
-	}
-	return nil
-}
-
-// atSecondary is nil for a backup that a secondary replica may take: a full one that is copy-only. Regular backups of the log are to continue the primary's
-// chain there, which they do not here (docs/database-engine/availability-groups/windows/
-// active-secondaries-backup-on-secondary-replicas-always-on-availability-groups.md, Backup Types Supported on Secondary Replicas).
-func atSecondary(n *syntax.Backup) error {
-	o := n.Options
-	switch {
-	case n.Log && !o.CopyOnly && !o.NoTruncate && !o.NoRecovery:
-		return sqlerr.Unsupported("BACKUP LOG on a secondary replica")
-	case n.Log || !o.CopyOnly || o.Differential:
-		return sqlerr.New(3059, 1)
 	}
 	return nil
 }
@@ -208,7 +200,7 @@ func terminated(s *engine.Session, w tds.Writer, verb string, err error) error {
 	return sqlerr.New(3013, 1, verb)
 }
 
-func backupTo(ctx context.Context, s *engine.Session, db *engine.Database, n *syntax.Backup, path string, w tds.Writer) error {
+func (e Extension) backupTo(ctx context.Context, s *engine.Session, db *engine.Database, n *syntax.Backup, path string, w tds.Writer) error {
 	o := n.Options
 	expires, err := backupOptions(s, &o)
 	if err != nil {
@@ -222,7 +214,8 @@ func backupTo(ctx context.Context, s *engine.Session, db *engine.Database, n *sy
 	info := db.Info()
 	label := m.Label()
 	label.Expires = expires
-	note := backupNote{Groups: db.FileGroupNames(ctx), Name: o.Name, Description: o.Description, Label: label, Files: db.Files(ctx), Collation: info.Collation,
+	settings := db.Settings()
+	note := backupNote{Settings: &settings, Groups: db.FileGroupNames(ctx), Name: o.Name, Description: o.Description, Label: label, Files: db.Files(ctx), Collation: info.Collation,
 		CompatibilityLevel: info.CompatibilityLevel, Created: info.Created, Set: uuid.New(), User: s.Login().Name, Checksum: o.Checksum,
 		ReadOnly: info.ReadOnly, UserAccess: info.UserAccess, Tail: o.NoRecovery}
 	if o.Differential {
@@ -240,7 +233,7 @@ func backupTo(ctx context.Context, s *engine.Session, db *engine.Database, n *sy
 		opts.Progress = progress(*o.Stats, w)
 	}
 	started := time.Now()
-	h, position, size, err := storeBackup(ctx, s, db, n, m, opts)
+	h, position, size, err := e.storeBackup(ctx, s, db, n, m, opts, w)
 	if err != nil {
 		return err
 	}
@@ -266,37 +259,6 @@ func differentialBase(ctx context.Context, s *engine.Session, db *engine.Databas
 		}
 	}
 	return base, err
-}
-
-// storeBackup writes the set, and has the database go on from it.
-func storeBackup(ctx context.Context, s *engine.Session, db *engine.Database, n *syntax.Backup, m *backupmedia.Media, opts storage.BackupOptions) (h storage.BackupHeader, position int, size int64, err error) {
-	st := db.Storage()
-	store := func() (storage.BackupHeader, error) {
-		position, size, err = m.Put(func(out io.Writer) (err error) {
-			if n.Log {
-				h, err = st.BackupLog(ctx, out, opts)
-			} else {
-				h, err = st.Backup(ctx, out, opts)
-			}
-			return err
-		})
-		return h, err
-	}
-	if n.Options.NoRecovery {
-		if err = st.TakeTail(ctx, store); err == nil {
-			db.SetState(engine.Restoring)
-			db.ReadAnew()
-			err = s.Instance().Announce(ctx, engine.DatabaseEvent{Kind: engine.DatabaseClosing, Database: db})
-		}
-		return h, position, size, err
-	}
-	if _, err = store(); err != nil {
-		return h, position, size, err
-	}
-	if n.Log {
-		return h, position, size, st.NoteLogBackup(h)
-	}
-	return h, position, size, st.NoteBackup(h)
 }
 
 // alone is the error of a statement that takes a database out of use: 1468 in a group, 3102 and 3101 while somebody is in it.
@@ -378,6 +340,8 @@ func backupError(err error, database, path string) error {
 		return sqlerr.New(4214, 1)
 	case errors.Is(err, storage.ErrBackupCorrupt):
 		return sqlerr.New(3241, 0, path)
+	case errors.As(err, &line) && errors.Is(err, storage.ErrBackedUpAhead):
+		return sqlerr.New(35295, 1, database, line.Needs, line.Has)
 	case errors.As(err, &line) && errors.Is(err, storage.ErrBackupTooEarly):
 		return sqlerr.New(4326, 1, line.Has.Numeric(), line.Needs.Numeric())
 	case errors.As(err, &line):

@@ -13,6 +13,7 @@ import (
 	"zombiezen.com/go/sqlite/sqlitex"
 
 	"geosql.dev/operator/standin/engine"
+	"geosql.dev/operator/standin/metadata"
 	"geosql.dev/operator/standin/sqltype"
 	"geosql.dev/operator/standin/storage"
 	"geosql.dev/operator/standin/tds"
@@ -33,7 +34,7 @@ func headerColumns() []tds.Column {
 	nv, small, bit := sqltype.NVarCharOf(128), sqltype.SmallIntType, sqltype.BitType
 	return []tds.Column{engine.Column("BackupName", nv), engine.Column("BackupDescription", sqltype.NVarCharOf(255)), engine.Column("BackupType", small), engine.Column("ExpirationDate", sqltype.DateTimeType),
 		engine.Column("Compressed", sqltype.TinyIntType), engine.Column("Position", small), engine.Column("DeviceType", sqltype.TinyIntType), engine.Column("UserName", nv), engine.Column("ServerName", nv),
-		engine.Column("DatabaseName", nv), engine.Column("DatabaseVersion", sqltype.IntType), engine.Column("DatabaseCreationDate", sqltype.DateTimeType), engine.Column("BackupSize", sqltype.BigIntType),
+		engine.Column("DatabaseName", nv), engine.Column("DatabaseVersion", sqltype.IntType), engine.Column("DatabaseCreationDate", sqltype.DateTimeType), engine.Column("BackupSize", sqltype.DecimalOf(20, 0)),
 		engine.Column("FirstLSN", engine.LSNType), engine.Column("LastLSN", engine.LSNType), engine.Column("CheckpointLSN", engine.LSNType), engine.Column("DatabaseBackupLSN", engine.LSNType),
 		engine.Column("BackupStartDate", sqltype.DateTimeType), engine.Column("BackupFinishDate", sqltype.DateTimeType), engine.Column("SortOrder", small), engine.Column("CodePage", small),
 		engine.Column("UnicodeLocaleId", sqltype.IntType), engine.Column("UnicodeComparisonStyle", sqltype.IntType), engine.Column("CompatibilityLevel", sqltype.TinyIntType),
@@ -45,27 +46,6 @@ func headerColumns() []tds.Column {
 		engine.Column("ForkPointLSN", engine.LSNType), engine.Column("RecoveryModel", sqltype.NVarCharOf(60)), engine.Column("DifferentialBaseLSN", engine.LSNType), engine.Column("DifferentialBaseGUID", sqltype.GUIDType),
 		engine.Column("BackupTypeDescription", sqltype.NVarCharOf(60)), engine.Column("BackupSetGUID", sqltype.GUIDType), engine.Column("CompressedBackupSize", sqltype.BigIntType),
 		engine.Column("Containment", sqltype.TinyIntType), engine.Column("KeyAlgorithm", sqltype.NVarCharOf(32)), engine.Column("EncryptorThumbprint", sqltype.VarBinaryOf(20)), engine.Column("EncryptorType", sqltype.NVarCharOf(32))}
-}
-
-// headerRow is the row of one set.
-func headerRow(set storage.BackupSet, n backupNote) []any {
-	h, description := set.Header, "Database"
-	var base, baseSet any
-	switch h.Kind {
-	case storage.LogBackup:
-		description = "Transaction Log"
-	case storage.DifferentialBackup:
-		description, base, baseSet = "Database Differential", engine.LSNValue(h.DatabaseBackup), n.Base
-	}
-	finished, compressed := any(h.Started), int64(0)
-	if h.Compressed {
-		compressed = 1
-	}
-	return []any{textOrNull(n.Name), textOrNull(n.Description), bkType(h.Kind), timeOrNull(n.Expires), compressed, int64(set.Position), int64(2), n.User, h.Server, h.Database, int64(957), n.Created,
-		h.Size, engine.LSNValue(h.First), engine.LSNValue(h.Last), engine.LSNValue(h.First), engine.LSNValue(h.DatabaseBackup), h.Started, finished, int64(52), int64(0), int64(1033), int64(196609),
-		int64(n.CompatibilityLevel), int64(4608), int64(16), int64(0), int64(4000), h.Server, int64(512), h.Identity.Database, h.Identity.LastFork(), n.Collation, h.Identity.Family,
-		false, false, n.ReadOnly, n.UserAccess == "SINGLE_USER", true, false, false, false, n.Tail, h.CopyOnly, h.Identity.LastFork(), nil, recoveryDescription(h.RecoveryModel), base, baseSet,
-		description, n.Set, h.Size, int64(0), nil, nil, nil}
 }
 
 // unfinishedRow is the row of a set whose backup did not come to its end.
@@ -121,12 +101,13 @@ func writeFileList(w tds.Writer, h storage.BackupHeader, n backupNote) error {
 		if maximum < 0 {
 			maximum = unlimitedPages
 		}
-		kind, group, size := "D", any("PRIMARY"), h.Size
-		switch {
-		case f.Log:
-			kind, group, size = "L", nil, 0
-		case f.ID > 1:
-			size = 0
+		kind, group, size := "D", any("PRIMARY"), int64(0)
+		if f.Log {
+			kind, group = "L", nil
+		}
+		// All data is in the first file, the log in the first of its own.
+		if h.Kind == storage.LogBackup && f.Log || h.Kind != storage.LogBackup && f.ID == 1 {
+			size = h.Size
 		}
 		if name := n.Groups[f.DataSpace()]; name != "" {
 			group = name
@@ -181,41 +162,7 @@ func mediaSets(list []backupRecord) map[uuid.UUID]int64 {
 
 func installViews(r *engine.Registry) {
 	nv, guid, dt, bit, tiny := sqltype.NVarCharOf(128), sqltype.GUIDType, sqltype.DateTimeType, sqltype.BitType, sqltype.TinyIntType
-	r.View(engine.View{Database: "msdb", Schema: "dbo", Name: "backupset", Columns: []tds.Column{
-		engine.Column("backup_set_id", sqltype.IntType), engine.Column("backup_set_uuid", guid), engine.Column("media_set_id", sqltype.IntType), engine.Column("first_family_number", tiny), engine.Column("last_family_number", tiny),
-		engine.Column("position", sqltype.IntType), engine.Column("expiration_date", dt), engine.Column("name", nv), engine.Column("description", sqltype.NVarCharOf(255)), engine.Column("user_name", nv), engine.Column("software_major_version", tiny),
-		engine.Column("software_minor_version", tiny), engine.Column("software_build_version", sqltype.SmallIntType), engine.Column("first_lsn", engine.LSNType), engine.Column("last_lsn", engine.LSNType), engine.Column("checkpoint_lsn", engine.LSNType),
-		engine.Column("database_backup_lsn", engine.LSNType), engine.Column("database_creation_date", dt), engine.Column("backup_start_date", dt), engine.Column("backup_finish_date", dt),
-		engine.Column("type", sqltype.Type{Kind: sqltype.Char, Length: 1}), engine.Column("compatibility_level", tiny), engine.Column("database_version", sqltype.IntType), engine.Column("backup_size", sqltype.DecimalOf(20, 0)),
-		engine.Column("compressed_backup_size", sqltype.DecimalOf(20, 0)), engine.Column("database_name", nv), engine.Column("server_name", nv), engine.Column("machine_name", nv), engine.Column("flags", sqltype.IntType), engine.Column("collation_name", nv),
-		engine.Column("is_copy_only", bit), engine.Column("has_backup_checksums", bit), engine.Column("is_damaged", bit), engine.Column("recovery_model", sqltype.NVarCharOf(60)), engine.Column("family_guid", guid),
-		engine.Column("first_recovery_fork_guid", guid), engine.Column("last_recovery_fork_guid", guid), engine.Column("database_guid", guid), engine.Column("catalog_family_number", tiny), engine.Column("catalog_media_number", sqltype.SmallIntType), engine.Column("first_media_number", sqltype.SmallIntType),
-		engine.Column("last_media_number", sqltype.SmallIntType), engine.Column("software_vendor_id", sqltype.IntType), engine.Column("time_zone", tiny), engine.Column("mtf_minor_version", tiny), engine.Column("sort_order", sqltype.SmallIntType),
-		engine.Column("code_page", sqltype.SmallIntType), engine.Column("unicode_locale", sqltype.IntType), engine.Column("unicode_compare_style", sqltype.IntType), engine.Column("is_password_protected", bit), engine.Column("has_bulk_logged_data", bit),
-		engine.Column("is_snapshot", bit), engine.Column("is_readonly", bit), engine.Column("is_single_user", bit), engine.Column("begins_log_chain", bit), engine.Column("has_incomplete_metadata", bit), engine.Column("is_force_offline", bit),
-		engine.Column("fork_point_lsn", engine.LSNType), engine.Column("differential_base_lsn", engine.LSNType), engine.Column("differential_base_guid", guid), engine.Column("key_algorithm", sqltype.NVarCharOf(32)),
-		engine.Column("encryptor_thumbprint", sqltype.Type{Kind: sqltype.VarBinary, Length: 20}), engine.Column("encryptor_type", sqltype.NVarCharOf(32))},
-		Rows: func(ctx context.Context, s *engine.Session) ([][]any, error) {
-			list, err := documents[backupRecord](ctx, s, "__backupset")
-			if err != nil {
-				return nil, err
-			}
-			var rows [][]any
-			media := mediaSets(list)
-			for _, b := range list {
-				h, n := b.Header, b.Note
-				var base, baseSet any
-				if h.Kind == storage.DifferentialBackup {
-					base, baseSet = engine.LSNValue(h.DatabaseBackup), n.Base
-				}
-				rows = append(rows, []any{b.ID, n.Set, media[n.Media], int64(1), int64(1), int64(max(b.Position, 1)), timeOrNull(n.Expires), textOrNull(n.Name), textOrNull(n.Description), n.User, int64(16), int64(0), int64(4000),
-					engine.LSNValue(h.First), engine.LSNValue(h.Last), engine.LSNValue(h.First), engine.LSNValue(h.DatabaseBackup), n.Created, h.Started, b.Finished, string(h.Kind), int64(n.CompatibilityLevel), int64(957),
-					decimal.NewFromInt(b.Bytes), decimal.NewFromInt(b.Bytes), b.Database, h.Server, h.Server, int64(512), n.Collation, h.CopyOnly, n.Checksum, false,
-					recoveryDescription(h.RecoveryModel), h.Identity.Family, h.Identity.LastFork(), h.Identity.LastFork(), h.Identity.Database, int64(1), int64(1), int64(1), int64(1), int64(4608), int64(127), int64(0), int64(52), int64(0), int64(1033), int64(196609), false, false,
-					false, n.ReadOnly, n.UserAccess == "SINGLE_USER", false, false, n.Tail, nil, base, baseSet, nil, nil, nil})
-			}
-			return rows, nil
-		}})
+	r.RecordView("msdb", "dbo", "backupset", backupSetColumns, backupSetRecords)
 	r.View(engine.View{Database: "msdb", Schema: "dbo", Name: "backupmediafamily", Columns: []tds.Column{
 		engine.Column("media_set_id", sqltype.IntType), engine.Column("family_sequence_number", tiny), engine.Column("media_family_id", guid), engine.Column("media_count", sqltype.IntType),
 		engine.Column("logical_device_name", nv), engine.Column("physical_device_name", sqltype.NVarCharOf(260)), engine.Column("device_type", tiny), engine.Column("physical_block_size", sqltype.IntType), engine.Column("mirror", tiny)},
@@ -297,23 +244,27 @@ func backupFileGroupRecords(ctx context.Context, s *engine.Session) ([]engine.Re
 
 // restoreFileRecords are msdb.dbo.restorefile (restorefile-transact-sql.md): where the files were restored to.
 func restoreFileRecords(ctx context.Context, s *engine.Session) ([]engine.Record, error) {
-	list, err := documents[restoreRecord](ctx, s, "__restorehistory")
-	var out []engine.Record
-	for _, x := range list {
-		for _, f := range x.Files {
-			out = append(out, engine.Record{"restore_history_id": x.ID, "file_number": decimal.NewFromInt(int64(f.ID)), "destination_phys_name": f.PhysicalName})
-		}
-	}
-	return out, err
+	return ofRestores(ctx, s, func(x restoreRecord) []metadata.File { return x.Files }, func(f metadata.File) engine.Record {
+		return engine.Record{"file_number": decimal.NewFromInt(int64(f.ID)), "destination_phys_name": f.PhysicalName}
+	})
 }
 
 // restoreFileGroupRecords are msdb.dbo.restorefilegroup (restorefilegroup-transact-sql.md): the file groups that were restored.
 func restoreFileGroupRecords(ctx context.Context, s *engine.Session) ([]engine.Record, error) {
+	return ofRestores(ctx, s, func(x restoreRecord) []string { return x.Groups }, func(name string) engine.Record {
+		return engine.Record{"filegroup_name": name}
+	})
+}
+
+// ofRestores are the records of what each restore has several of, with the restore's number.
+func ofRestores[T any](ctx context.Context, s *engine.Session, of func(restoreRecord) []T, as func(T) engine.Record) ([]engine.Record, error) {
 	list, err := documents[restoreRecord](ctx, s, "__restorehistory")
 	var out []engine.Record
 	for _, x := range list {
-		for _, name := range x.Groups {
-			out = append(out, engine.Record{"restore_history_id": x.ID, "filegroup_name": name})
+		for _, part := range of(x) {
+			rec := as(part)
+			rec["restore_history_id"] = x.ID
+			out = append(out, rec)
 		}
 	}
 	return out, err

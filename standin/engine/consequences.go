@@ -36,7 +36,7 @@ func consequence(node ast.Statement, e *sqlerr.Error) *sqlerr.Error {
 		}
 	case *syntax.AlterDatabase:
 		switch e.Number {
-		case 1468, 5011, 5061, 5064, 5070:
+		case 1468, 3906, 5011, 5061, 5064, 5070:
 			return sqlerr.New(5069, 1)
 		}
 	}

@@ -143,6 +143,9 @@ func (s *Session) changeFiles(ctx context.Context, db *Database, f func(d *ddl) 
 // modifyFile is MODIFY FILE: of each file one or more properties.
 func (s *Session) modifyFile(ctx context.Context, db *Database, f syntax.FileSpec, w tds.Writer) error {
 	old, err := s.fileToModify(ctx, db, f)
+	if err == nil {
+		err = s.inst.Announce(ctx, DatabaseEvent{Kind: DatabaseAltering, Database: db, Option: "FILE"})
+	}
 	if err != nil {
 		return err
 	}

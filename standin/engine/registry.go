@@ -275,6 +275,6 @@ const (
 type DatabaseEvent struct {
 	Kind     EventKind
 	Database *Database
-	// Option is for DatabaseAltering: RECOVERY, OFFLINE, READ_ONLY, SINGLE_USER, NAME ... with its new value.
+	// Option is for DatabaseAltering: RECOVERY, OFFLINE, READ_ONLY, SINGLE_USER, NAME, FILE ... with its new value.
 	Option, Value string
 }

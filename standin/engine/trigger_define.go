@@ -19,7 +19,7 @@ func triggerStatement(mode moduleMode) StatementFunc {
 		if err := s.knownTypes(ctx, st.Node); err != nil {
 			return err
 		}
-		if m.scope == databaseScope || m.scope == serverScope {
+		if m.scope == metadata.DatabaseScope || m.scope == metadata.ServerScope {
 			return s.scopedTriggerStatement(ctx, m, mode, st)
 		}
 		events, err := m.events()
@@ -83,7 +83,7 @@ func (d *ddl) defineTrigger(name, table objectName, events []string, instead, no
 	if instead {
 		for _, other := range d.sch.Children(o.ID) {
 			for _, event := range events {
-				if other != old && other.Kind == metadata.KindTrigger && other.Properties[insteadOf] != "" && strings.Contains(other.Properties[triggerEvents], event) {
+				if other != old && other.Kind == metadata.KindTrigger && other.Properties[metadata.InsteadOf] != "" && strings.Contains(other.Properties[metadata.TriggerEvents], event) {
 					return sqlerr.New(2111, 1, name.name, table.String(), event)
 				}
 			}
@@ -97,9 +97,9 @@ func (d *ddl) defineTrigger(name, table objectName, events []string, instead, no
 	if err := d.define(trigger, st); err != nil {
 		return err
 	}
-	trigger.Properties, trigger.NotForReplication = map[string]string{triggerEvents: strings.Join(events, ",")}, notForReplication
+	trigger.Properties, trigger.NotForReplication = map[string]string{metadata.TriggerEvents: strings.Join(events, ",")}, notForReplication
 	if instead {
-		trigger.Properties[insteadOf] = "1"
+		trigger.Properties[metadata.InsteadOf] = "1"
 	}
 	if old != nil {
 		return d.modify(trigger)

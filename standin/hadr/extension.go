@@ -223,6 +223,9 @@ func (e *Extension) databaseEvent(_ context.Context, event engine.DatabaseEvent)
 			}
 			return failure(1468, name)
 		}
+		if st := event.Database.Storage(); st != nil && st.Mode() == storage.Redo {
+			return failure(3906, name)
+		}
 	}
 	return nil
 }
@@ -285,6 +288,14 @@ func (e *Extension) ReplicationLimit(db *engine.Database) (limit storage.LSN, ok
 		return limit, false
 	}
 	return st.Log().Hardened(), true
+}
+
+// MayBackUp serves backup.Replicas.
+func (e *Extension) MayBackUp(database string) error { return e.replicas().MayBackUp(database) }
+
+// BackUpLog serves backup.Replicas.
+func (e *Extension) BackUpLog(ctx context.Context, database string, write func() (storage.LSN, error)) (noted bool, err error) {
+	return e.replicas().BackUpLog(ctx, database, write)
 }
 
 // Listener tells whether a name is a listener of a group of this server, with its group's name and port.

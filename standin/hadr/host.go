@@ -7,7 +7,9 @@ import (
 	"crypto"
 	"crypto/tls"
 	"crypto/x509"
+	"encoding/json"
 	"errors"
+	"fmt"
 	"log/slog"
 	"strings"
 
@@ -117,6 +119,31 @@ func (h host) Disconnect(database string) {
 	if db := h.e.inst.Database(database); db != nil {
 		h.e.inst.Disconnect(db)
 	}
+}
+
+// Settings serves replica.Host.
+func (h host) Settings(database string) json.RawMessage {
+	db := h.e.inst.Database(database)
+	if db == nil {
+		return nil
+	}
+	raw, err := json.Marshal(db.Settings())
+	if err != nil {
+		h.e.inst.Log().Error("The options of a database cannot be told to its secondaries.", "database", database, "error", err)
+	}
+	return raw
+}
+
+// TakeSettings serves replica.Host.
+func (h host) TakeSettings(ctx context.Context, database string, settings json.RawMessage) error {
+	var s engine.DatabaseSettings
+	if err := json.Unmarshal(settings, &s); err != nil {
+		return fmt.Errorf("read the options of database %q: %w", database, err)
+	}
+	if db := h.e.inst.Database(database); db != nil {
+		return db.TakeSettings(ctx, s)
+	}
+	return nil
 }
 
 // Seed serves replica.Host.

@@ -4,6 +4,7 @@ package hadr
 
 import (
 	"context"
+	"net"
 	"net/netip"
 	"regexp"
 
@@ -87,12 +88,24 @@ func addAddress(l *group.Listener, a syntax.ListenerAddress) error {
 		}
 	}
 	for _, other := range l.IPs {
-		if other.IP == ip.String() {
+		switch {
+		case other.IP == ip.String():
 			return failure(19484, a.IP)
+		case sameSubnet(other, group.IPAddress{IP: ip.String(), Mask: a.Mask}):
+			return failure(19451, other.IP, a.IP)
 		}
 	}
 	l.IPs = append(l.IPs, group.IPAddress{IP: ip.String(), Mask: a.Mask})
 	return nil
+}
+
+// sameSubnet tells whether two IPv4 addresses have the same mask and network. 0.0.0.0, which leaves the subnet to the cluster manager, says nothing of it.
+func sameSubnet(a, b group.IPAddress) bool {
+	mask := net.ParseIP(a.Mask).To4()
+	if a.Mask != b.Mask || mask == nil || mask.Equal(net.IPv4zero) {
+		return false
+	}
+	return net.ParseIP(a.IP).Mask(net.IPMask(mask)).Equal(net.ParseIP(b.IP).Mask(net.IPMask(mask)))
 }
 
 func modifyListener(c *group.Configuration, a syntax.AGModifyListener) error {

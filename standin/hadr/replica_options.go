@@ -117,7 +117,7 @@ func setReplica(c *group.Configuration, r *group.Replica, spec *syntax.ReplicaSp
 		if *spec.SessionTimeout < minSessionTimeout {
 			return failure(35214, operation, spec.Server, minSessionTimeout)
 		}
-		r.SessionTimeout = int(min(*spec.SessionTimeout, 1<<31-1))
+		r.SessionTimeout = int(*spec.SessionTimeout)
 	}
 	return setRoles(r, spec)
 }

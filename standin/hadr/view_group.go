@@ -3,6 +3,7 @@
 package hadr
 
 import (
+	"math"
 	"strings"
 
 	"github.com/google/uuid"
@@ -22,7 +23,7 @@ func groupRows(m *replica.Manager, _ *engine.Session) []row {
 		out = append(out, row{
 			"group_id": c.ID, "name": c.Name,
 			"failure_condition_level":     int64(c.Options.FailureConditionLevel),
-			"health_check_timeout":        c.Options.HealthCheckTimeout,
+			"health_check_timeout":        healthCheckTimeout(c),
 			"automated_backup_preference": int64(c.Options.BackupPreference), "automated_backup_preference_desc": backupPreferences[c.Options.BackupPreference],
 			"version": int64(0), "basic_features": false, "dtc_support": false, "db_failover": c.Options.DBFailover, "is_distributed": c.Options.Distributed,
 			"cluster_type": int64(c.Options.ClusterType), "cluster_type_desc": c.Options.ClusterType.String(),
@@ -33,12 +34,20 @@ func groupRows(m *replica.Manager, _ *engine.Session) []row {
 	return out
 }
 
+// healthCheckTimeout is NULL where it does not fit the column, an int: HEALTH_CHECK_TIMEOUT goes up to 4,294,967,295.
+func healthCheckTimeout(c *group.Configuration) any {
+	if c.Options.HealthCheckTimeout > math.MaxInt32 {
+		return nil
+	}
+	return c.Options.HealthCheckTimeout
+}
+
 func groupClusterRows(m *replica.Manager, _ *engine.Session) []row {
 	var out []row
 	for _, g := range m.Groups() {
 		c := g.Configuration()
 		out = append(out, row{"group_id": c.ID, "name": c.Name, "failure_condition_level": int64(c.Options.FailureConditionLevel),
-			"health_check_timeout": c.Options.HealthCheckTimeout, "automated_backup_preference": int64(c.Options.BackupPreference),
+			"health_check_timeout": healthCheckTimeout(c), "automated_backup_preference": int64(c.Options.BackupPreference),
 			"automated_backup_preference_desc": backupPreferences[c.Options.BackupPreference]})
 	}
 	return out

@@ -24,7 +24,9 @@ type BackupOptions struct {
 	CopyOnly bool
 	// Differential stands on the newest full backup that is not copy-only.
 	Differential bool
-	Compress     bool
+	// WithLog adds the log from where the next log backup begins: a copy that is made of the set can take that backup.
+	WithLog  bool
+	Compress bool
 	// Server is the server's name for the header, Note the caller's own words in it.
 	Server string
 	Note   json.RawMessage
@@ -36,16 +38,19 @@ var snapshotNumber atomic.Uint64
 
 // Backup writes a full or differential backup set: the data file at one moment. Writers go on meanwhile.
 func (db *Database) Backup(ctx context.Context, out io.Writer, opts BackupOptions) (BackupHeader, error) {
-	started, kind, base := nowUTC(), DatabaseBackup, LSN{}
+	started, kind, base := nowUTC(), DatabaseBackup, db.currentState().FullBackup
 	if opts.Differential {
 		// COPY_ONLY is ignored with DIFFERENTIAL.
-		kind, base, opts.CopyOnly = DifferentialBackup, db.currentState().FullBackup, false
+		kind, opts.CopyOnly = DifferentialBackup, false
 		if base.IsZero() {
 			return BackupHeader{}, fmt.Errorf("back up database %q: %w", db.opts.Name, ErrNoBackupBase)
 		}
 	}
-	hold := fmt.Sprintf("%s backup %d", HoldReplica, snapshotNumber.Add(1))
-	if err := db.HoldLog(hold, db.end()); err != nil {
+	hold, chain, from := fmt.Sprintf("%s backup %d", HoldReplica, snapshotNumber.Add(1)), db.Chain(), db.end()
+	if opts.WithLog && !chain.Log.Less(db.log.Oldest()) && chain.Log.Less(from) {
+		from = chain.Log
+	}
+	if err := db.HoldLog(hold, from); err != nil {
 		return BackupHeader{}, err
 	}
 	defer func() { _ = db.HoldLog(hold, LSN{}) }()
@@ -56,6 +61,9 @@ func (db *Database) Backup(ctx context.Context, out io.Writer, opts BackupOption
 	defer s.close()
 	h := db.header(kind, opts)
 	h.DatabaseBackup = base
+	if opts.WithLog {
+		h.Chain, h.LogFrom = &chain, from
+	}
 	h.Started, h.Ended, h.Size = started, nowUTC(), s.size
 	if h.Identity, err = s.identity(); err != nil {
 		return h, fmt.Errorf("back up database %q: %w", db.opts.Name, err)
@@ -66,6 +74,9 @@ func (db *Database) Backup(ctx context.Context, out io.Writer, opts BackupOption
 	w, err := newBackupWriter(out, h)
 	if err == nil {
 		err = copyWithProgress(ctx, w, s.file, s.size, opts.Progress)
+	}
+	if err == nil && opts.WithLog {
+		err = db.copyLog(ctx, w, from, h.Last)
 	}
 	if err == nil {
 		err = w.finish()
@@ -81,10 +92,12 @@ func (db *Database) NoteBackup(h BackupHeader) error {
 	if h.CopyOnly || h.Kind != DatabaseBackup {
 		return nil
 	}
+	oldest := db.log.Oldest()
 	return db.changeState(func(s *state) {
 		s.FullBackup = h.Last
-		if s.LogBackup.IsZero() {
-			s.LogBackup = h.Last
+		// A copy whose log does not reach back to its chain begins another.
+		if s.LogBackup.IsZero() || s.LogBackup.Less(oldest) {
+			s.LogBackup, s.ChainBegin = h.Last, h.Last
 		}
 	})
 }
@@ -240,80 +253,4 @@ func copyWithProgress(ctx context.Context, w io.Writer, r io.Reader, total int64
 			return fmt.Errorf("read the copy: %w", err)
 		}
 	}
-}
-
-// BackupLog writes a log backup set: the log since the last one, up to the last whole transaction.
-func (db *Database) BackupLog(ctx context.Context, out io.Writer, opts BackupOptions) (BackupHeader, error) {
-	st := db.currentState()
-	switch {
-	case st.RecoveryModel == Simple:
-		return BackupHeader{}, fmt.Errorf("back up the log of database %q: %w", db.opts.Name, ErrNotFull)
-	case st.FullBackup.IsZero():
-		return BackupHeader{}, fmt.Errorf("back up the log of database %q: %w", db.opts.Name, ErrNoBackupBase)
-	}
-	h := db.header(LogBackup, opts)
-	h.First, h.DatabaseBackup = st.LogBackup, st.FullBackup
-	end := db.end()
-	h.Last = end
-	w, err := newBackupWriter(out, h)
-	if err == nil {
-		err = db.copyLog(ctx, w, h.First, end)
-	}
-	if err == nil {
-		err = w.finish()
-	}
-	if err != nil {
-		return h, fmt.Errorf("back up the log of database %q: %w", db.opts.Name, err)
-	}
-	return h, nil
-}
-
-// NoteLogBackup lets go of log whose backup was stored safely.
-func (db *Database) NoteLogBackup(h BackupHeader) error {
-	if h.CopyOnly || h.Kind != LogBackup {
-		return nil
-	}
-	if err := db.changeState(func(s *state) { s.LogBackup = h.Last }); err != nil {
-		return err
-	}
-	return db.TruncateLog()
-}
-
-func (db *Database) copyLog(ctx context.Context, w io.Writer, from, end LSN) error {
-	f, err := db.log.Follow(from)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	for f.Position().Less(end) {
-		b, err := f.TryNext()
-		if err != nil {
-			return err
-		}
-		if b == nil {
-			return nil
-		}
-		if _, err := w.Write(b.Raw); err != nil {
-			return err
-		}
-		if err := ctx.Err(); err != nil {
-			return context.Cause(ctx)
-		}
-	}
-	return nil
-}
-
-// BackupPositions are the positions of the last full and of the last log backup; zero before the first.
-func (db *Database) BackupPositions() (full, log LSN) {
-	st := db.currentState()
-	return st.FullBackup, st.LogBackup
-}
-
-// SetBackupPositions is for a secondary that is told of the primary's backups.
-func (db *Database) SetBackupPositions(full, log LSN) error {
-	st := db.currentState()
-	if st.FullBackup == full && st.LogBackup == log {
-		return nil
-	}
-	return db.changeState(func(s *state) { s.FullBackup, s.LogBackup = full, log })
 }

@@ -16,11 +16,12 @@ import (
 )
 
 // A backup set is: magic, version, length of the header (JSON) and the header; chunks, each with its length, the last
-// of length 0; SHA-256 of all before it. Sets follow one another in a file (BACKUP ... WITH NOINIT).
+// of length 0; when it was finished, in nanoseconds (not in version 1); SHA-256 of all before it. Sets follow one another in a file (BACKUP ... WITH NOINIT).
 var backupMagic = [8]byte{'G', 'E', 'O', 'S', 'Q', 'L', 'B', 'K'}
 
 const (
-	backupVersion   = 1
+	backupVersion   = 2
+	finishedSize    = 8
 	backupChunk     = 256 << 10
 	maxBackupHeader = 1 << 20
 )
@@ -52,12 +53,17 @@ type BackupHeader struct {
 	// restored database will be (exclusive).
 	First LSN `json:"first"`
 	Last  LSN `json:"last"`
-	// DatabaseBackup is the full backup's position on which a log or differential backup stands.
+	// BeginsChain says that a log backup is the first of its chain.
+	BeginsChain bool `json:"beginsChain,omitempty"`
+	// Chain is set where the log from LogFrom on follows the data file's Size bytes.
+	Chain   *Chain `json:"chain,omitempty"`
+	LogFrom LSN    `json:"logFrom,omitzero"`
+	// DatabaseBackup is the newest full backup's position, on which a log or differential backup stands.
 	DatabaseBackup LSN `json:"databaseBackup"`
 	// Prev and Bytes continue the log after a restored database: the block before Last, and Last in bytes.
 	Prev  LSN    `json:"prev"`
 	Bytes uint64 `json:"bytes"`
-	// Size is the data file's size in bytes.
+	// Size is what the set holds, in bytes: the data file, or the log.
 	Size int64 `json:"size"`
 	// Files are the files' places on the server that made the backup.
 	Files Files `json:"files"`
@@ -132,6 +138,7 @@ func (w *backupWriter) finish() error {
 	}
 	w.chunk()
 	w.put([]byte{0, 0, 0, 0})
+	w.put(binary.BigEndian.AppendUint64(nil, uint64(nowUTC().UnixNano())))
 	w.put(w.hash.Sum(nil))
 	return w.err
 }
@@ -139,6 +146,7 @@ func (w *backupWriter) finish() error {
 // BackupReader reads one backup set. After the content's end (io.EOF), the input stands at the next set.
 type BackupReader struct {
 	Header  BackupHeader
+	trailer int
 	in      io.Reader
 	hash    hash.Hash
 	left    uint32
@@ -157,8 +165,11 @@ func OpenBackup(in io.Reader) (*BackupReader, error) {
 		return nil, fmt.Errorf("read a backup's header: %w", ErrBackupCorrupt)
 	}
 	r.hash.Write(head)
-	size := binary.BigEndian.Uint32(head[12:])
-	if [8]byte(head[:8]) != backupMagic || binary.BigEndian.Uint32(head[8:]) != backupVersion || size > maxBackupHeader {
+	version, size := binary.BigEndian.Uint32(head[8:]), binary.BigEndian.Uint32(head[12:])
+	if version == backupVersion {
+		r.trailer = finishedSize
+	}
+	if [8]byte(head[:8]) != backupMagic || version < 1 || version > backupVersion || size > maxBackupHeader {
 		return nil, fmt.Errorf("read a backup's header: %w", ErrBackupCorrupt)
 	}
 	data := make([]byte, size)
@@ -225,6 +236,9 @@ func (r *backupChunks) Read(b []byte) (int, error) {
 }
 
 func (r *backupChunks) end() error {
+	if _, err := io.CopyN(r.hash, r.in, int64(r.trailer)); err != nil {
+		return fmt.Errorf("check a backup: %w", ErrBackupCorrupt)
+	}
 	want := r.hash.Sum(nil)
 	got := make([]byte, len(want))
 	if _, err := io.ReadFull(r.in, got); err != nil || !bytes.Equal(got, want) {

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"time"
 
 	"geosql.dev/operator/standin/storage/disk"
 )
@@ -17,6 +18,8 @@ type BackupSet struct {
 	// Position is the set's number in the file, from 1 (FILE = of RESTORE).
 	Position   int
 	Begin, End int64
+	// Finished is when its backup ended; zero in sets of a version that did not say.
+	Finished time.Time
 }
 
 // Media is what a backup file holds (docs/relational-databases/backup-restore/media-sets-media-families-and-backup-sets-sql-server.md).
@@ -97,7 +100,14 @@ func readSet(file io.ReaderAt, at, size int64) (BackupSet, error) {
 			break
 		}
 	}
-	if set.End = at + int64(r.hash.Size()); set.End > size {
+	trailer := make([]byte, r.trailer)
+	if n, err := file.ReadAt(trailer, at); n < len(trailer) {
+		return set, fmt.Errorf("find the end of a backup set: %w", errors.Join(ErrBackupCorrupt, err))
+	}
+	if len(trailer) == finishedSize {
+		set.Finished = time.Unix(0, int64(binary.BigEndian.Uint64(trailer))).UTC()
+	}
+	if set.End = at + int64(len(trailer)+r.hash.Size()); set.End > size {
 		return set, fmt.Errorf("find the end of a backup set: %w", ErrBackupCorrupt)
 	}
 	return set, nil

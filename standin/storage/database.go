@@ -34,8 +34,10 @@ type Database struct {
 	log   *Log
 
 	// turn is the right to use writer; waiters are served in order.
-	turn   chan struct{}
-	writer *sqlite.Conn
+	turn chan struct{}
+	// logBackup is the right to back up the log.
+	logBackup chan struct{}
+	writer    *sqlite.Conn
 	// changes tells of the writer's changes; nil before the first transaction.
 	changes *changeHook
 	// interrupts breaks off the writer's statements; nil before the first transaction.
@@ -163,7 +165,7 @@ func open(ctx context.Context, files Files, opts Options) (*Database, error) {
 }
 
 func newDatabase(files Files, opts Options, l *Log) *Database {
-	db := &Database{files: files, opts: opts, log: l, turn: make(chan struct{}, 1),
+	db := &Database{files: files, opts: opts, log: l, turn: make(chan struct{}, 1), logBackup: make(chan struct{}, 1),
 		readers: map[*Reader]struct{}{}, published: map[string]bool{}, unwatch: func() {}}
 	if !opts.Logless {
 		db.unwatch = disk.BeforeSync(files.Data, l.syncWritten)
@@ -427,7 +429,7 @@ func (db *Database) SetRecoveryModel(m RecoveryModel) error {
 	return db.changeState(func(s *state) {
 		s.RecoveryModel = m
 		if m == Simple {
-			s.FullBackup, s.LogBackup = LSN{}, LSN{}
+			s.FullBackup, s.LogBackup, s.ChainBegin = LSN{}, LSN{}, LSN{}
 		}
 	})
 }

@@ -40,6 +40,8 @@ var (
 	ErrNotTheBase = errors.New("the database was not restored to the state on which the differential backup stands")
 	// ErrNoBackupBase is a log or differential backup without a current full backup (4214, 3035).
 	ErrNoBackupBase = errors.New("there is no current database backup")
+	// ErrBackedUpAhead is a log backup at a secondary that lacks log of which the newest one was taken (35295).
+	ErrBackedUpAhead = errors.New("the newest log backup is ahead of this copy")
 	// ErrNotFull is a log backup in the simple recovery model (4208).
 	ErrNotFull = errors.New("the recovery model has no log backups")
 	// ErrOtherDatabase is a backup of another database (3154 without REPLACE).
@@ -47,7 +49,7 @@ var (
 )
 
 // OutOfLine is a log backup that does not go on where the database is: an ErrBackupTooEarly that ends at Has, or an
-// ErrBackupTooRecent that begins there, where the database needs the log from Needs on.
+// ErrBackupTooRecent that begins there, where the database needs the log from Needs on; or a copy that has log up to Has only (ErrBackedUpAhead).
 type OutOfLine struct {
 	Reason     error
 	Has, Needs LSN

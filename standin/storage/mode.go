@@ -121,6 +121,9 @@ func (db *Database) BeginFork(ctx context.Context) (Fork, error) {
 	if err := db.log.Harden(ctx, db.log.End()); err != nil {
 		return Fork{}, fmt.Errorf("begin a recovery fork: %w", err)
 	}
+	if err := db.chainAt(t.fork.Start); err != nil {
+		return Fork{}, fmt.Errorf("begin a recovery fork: %w", err)
+	}
 	// Whoever read this copy from here on reads what it was taken over with, as after any recovery: only what is written from
 	// now on has to be hardened elsewhere before it is shown.
 	db.confirmed(lsn)

@@ -64,16 +64,19 @@ func layDown(ctx context.Context, in *BackupReader, files Files, opts Options, m
 	if h.Kind == LogBackup {
 		return fail(fmt.Errorf("the set is a log backup: %w", ErrBackupTooRecent))
 	}
-	if err := receiveData(ctx, in, files.Data); err != nil {
+	data := io.Reader(in)
+	if h.Chain != nil {
+		data = io.LimitReader(in, h.Size)
+	}
+	if err := receiveData(ctx, data, files.Data); err != nil {
 		return fail(errors.Join(err, Remove(files)))
 	}
-	l, err := createLog(files.Log, h.Last, h.Prev, h.Bytes, opts.SegmentBytes, opts.MaxLogBytes)
-	if err != nil {
-		return fail(errors.Join(err, Remove(files)))
-	}
-	err = l.close()
+	err := layDownLog(ctx, in, files, opts)
 	if err == nil {
 		st := state{Mode: mode, RecoveryModel: h.RecoveryModel, Until: h.Ended, Checksums: disk.HasChecksums(files.Data), Holds: map[string]LSN{}}
+		if h.Chain != nil {
+			st.FullBackup, st.LogBackup, st.ChainBegin = h.Chain.Full, h.Chain.Log, h.Chain.Begin
+		}
 		if mode == Restoring {
 			// Log backups of the restored database go on where the restore ends. A secondary is told of its primary's.
 			st.FullBackup, st.LogBackup = h.Last, h.Last
@@ -90,6 +93,40 @@ func layDown(ctx context.Context, in *BackupReader, files Files, opts Options, m
 		return fail(errors.Join(err, Remove(files)))
 	}
 	return nil
+}
+
+// layDownLog makes the log of a restored database: it begins where the data ends, or with the log that follows the data in the set.
+func layDownLog(ctx context.Context, in *BackupReader, files Files, opts Options) error {
+	h := in.Header
+	at, prev, position, blocks := h.Last, h.Prev, h.Bytes, bufio.NewReaderSize(in, backupChunk)
+	var raw []byte
+	var err error
+	if h.Chain != nil {
+		raw, err = nextBlock(blocks)
+	}
+	if err == nil && raw != nil {
+		var first *Block
+		if first, err = ParseBlock(raw); err == nil {
+			// A file may end where the log begins: the block is the next file's first one then.
+			at, prev, position = h.LogFrom, first.Prev, first.Position
+		}
+	}
+	if err != nil {
+		return errors.Join(ErrBackupCorrupt, err)
+	}
+	l, err := createLog(files.Log, at, prev, position, opts.SegmentBytes, opts.MaxLogBytes)
+	if err != nil {
+		return err
+	}
+	for raw != nil && err == nil {
+		if _, err = l.Append(raw); err == nil {
+			raw, err = nextBlock(blocks)
+		}
+	}
+	if err == nil {
+		err = l.Harden(ctx, l.End())
+	}
+	return errors.Join(err, l.close())
 }
 
 // OpenRestored is Open for files whose log begins with what is restored.
@@ -109,6 +146,9 @@ func (db *Database) noteBase(ctx context.Context) error {
 	defer func() { <-db.turn }()
 	applied, _ := db.Applied()
 	oldest := db.log.Oldest()
+	if !applied.Less(oldest) {
+		return nil
+	}
 	err := sqlitex.Execute(db.writer, "DELETE FROM main.__storage WHERE key = 'base'", nil)
 	if err == nil {
 		err = sqlitex.Execute(db.writer, "INSERT INTO main.__storage VALUES ('base', ?)",

@@ -20,6 +20,8 @@ type state struct {
 	FullBackup LSN `json:"fullBackup"`
 	// LogBackup is where the next log backup begins.
 	LogBackup LSN `json:"logBackup"`
+	// ChainBegin is where the first log backup of the chain begins.
+	ChainBegin LSN `json:"chainBegin,omitzero"`
 	// Base is the full backup from which a database in Restoring mode came, on which differential backups may stand.
 	Base LSN `json:"base,omitzero"`
 	// Until is up to when a database in Restoring mode may have transactions.

@@ -2,6 +2,8 @@
 
 package syntax
 
+import "math"
+
 const (
 	groupOption       = "AVAILABILITY GROUP"
 	replicaOption     = "AVAILABILITY GROUP REPLICA"
@@ -21,7 +23,7 @@ func (p *parser) availabilityGroupOption(o *AvailabilityGroupOptions, seen map[s
 	case p.accept("FAILURE_CONDITION_LEVEL", "="):
 		o.FailureConditionLevel = ptr(p.integer())
 	case p.accept("HEALTH_CHECK_TIMEOUT", "="):
-		o.HealthCheckTimeout = ptr(p.integerIn(0, 4294967295))
+		o.HealthCheckTimeout = ptr(p.integerIn(0, math.MaxUint32))
 	case p.accept("DB_FAILOVER", "="):
 		o.DBFailover = ptr(p.onOff())
 	case p.accept("DTC_SUPPORT", "="):
@@ -29,7 +31,7 @@ func (p *parser) availabilityGroupOption(o *AvailabilityGroupOptions, seen map[s
 	case p.accept("REQUIRED_SYNCHRONIZED_SECONDARIES_TO_COMMIT", "="):
 		o.RequiredSynchronizedCommits = ptr(p.integer())
 	case p.accept("WRITE_LEASE_VALIDITY", "="):
-		o.WriteLeaseValidity = ptr(p.integer())
+		o.WriteLeaseValidity = ptr(p.integerIn(0, math.MaxInt32))
 	case p.accept("CLUSTER_CONNECTION_OPTIONS", "="):
 		o.ClusterConnectionOptions = ptr(p.stringLiteral())
 	case !create && p.accept("ROLE", "="):
@@ -97,7 +99,7 @@ func (p *parser) replicaOption(r *ReplicaSpec, seen map[string]bool) {
 	case p.accept("BACKUP_PRIORITY", "="):
 		r.BackupPriority = ptr(p.integer())
 	case p.accept("SESSION_TIMEOUT", "="):
-		r.SessionTimeout = ptr(p.integer())
+		r.SessionTimeout = ptr(p.integerIn(0, math.MaxInt32))
 	case p.accept("PRIMARY_ROLE"):
 		r.PrimaryRole = p.role(p.primaryRoleOption)
 	case p.accept("SECONDARY_ROLE"):

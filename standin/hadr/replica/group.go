@@ -67,10 +67,13 @@ type copyState struct {
 	// initializing is the position that the copy has to reach after an undo; zero when it need not.
 	initializing storage.LSN
 	// recovery is up to where the copy has the same log as the primary's; zero when it has none of its own.
-	recovery     storage.LSN
-	receivedTime time.Time
-	hardenedTime time.Time
-	redo         rateMeter
+	recovery storage.LSN
+	// backedUp is where this copy's own newest log backup ends, which the primary of the epoch backedUpEpoch has noted.
+	backedUp      storage.LSN
+	backedUpEpoch uint32
+	receivedTime  time.Time
+	hardenedTime  time.Time
+	redo          rateMeter
 }
 
 func newGroup(m *Manager, st *durable) *Group {

@@ -6,6 +6,7 @@ package replica
 
 import (
 	"context"
+	"encoding/json"
 	"log/slog"
 
 	"github.com/google/uuid"
@@ -35,6 +36,9 @@ type Host interface {
 	Disconnect(database string)
 	// DefaultFolders are where databases' files go by default.
 	DefaultFolders() (data, log string)
+	// Settings are the options that a database's secondaries have as well, TakeSettings gives them to one.
+	Settings(database string) json.RawMessage
+	TakeSettings(ctx context.Context, database string, settings json.RawMessage) error
 	// TraceFlag tells whether a trace flag is set.
 	TraceFlag(flag int) bool
 	// Log is the error log.

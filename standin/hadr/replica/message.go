@@ -3,6 +3,7 @@
 package replica
 
 import (
+	"encoding/json"
 	"time"
 
 	"github.com/google/uuid"
@@ -24,6 +25,10 @@ const (
 	msgAck
 	msgSeedReply
 	msgSeedData
+	msgBackupPoint
+	msgBackupAlive
+	msgBackupDone
+	msgBackupNoted
 )
 
 // The purposes of connections.
@@ -32,6 +37,7 @@ const (
 	purposePrepare = "prepare"
 	purposeLog     = "log"
 	purposeSeed    = "seed"
+	purposeBackup  = "backup"
 )
 
 // hello is the first message of a connection.
@@ -63,9 +69,9 @@ type primaryDatabase struct {
 	Keep storage.LSN `json:"keep"`
 	// Replication is from where the log reader still needs log; zero when there is none.
 	Replication storage.LSN `json:"replication"`
-	// FullBackup and LogBackup are the backup chain's positions.
-	FullBackup storage.LSN `json:"fullBackup"`
-	LogBackup  storage.LSN `json:"logBackup"`
+	storage.Chain
+	// Settings are the database's options.
+	Settings json.RawMessage `json:"settings,omitempty"`
 	// Forks is the history of the primary's copy, and End the end of its log.
 	Forks []storage.Fork `json:"forks,omitempty"`
 	End   storage.LSN    `json:"end,omitzero"`
@@ -167,4 +173,22 @@ type seedReply struct {
 	Failure int    `json:"failure"`
 	Code    int    `json:"code"`
 	Message string `json:"message"`
+}
+
+// backupPoint is the primary's answer to a secondary that backs up a database's log: where the backup begins.
+type backupPoint struct {
+	OK     bool   `json:"ok"`
+	Reason string `json:"reason,omitempty"`
+	storage.Chain
+}
+
+// backupDone says up to where the log was backed up.
+type backupDone struct {
+	Last storage.LSN `json:"last"`
+}
+
+// backupNoted is the primary's answer to it.
+type backupNoted struct {
+	OK     bool   `json:"ok"`
+	Reason string `json:"reason,omitempty"`
 }

@@ -269,15 +269,11 @@ func (p *peer) exchange(conn *endpoint.Conn, timeout time.Duration) error {
 	if p.accepted < newest.Sequence || !p.connected || !p.reply.Known {
 		req.Config = newest
 	}
-	ids := make([]uuid.UUID, 0, len(newest.Databases))
-	for i := range newest.Databases {
-		ids = append(ids, newest.Databases[i].ID)
-	}
 	g.mu.Unlock()
-	for _, id := range ids {
+	for i := range newest.Databases {
+		id := newest.Databases[i].ID
 		if db := g.localDatabase(id); db != nil {
-			full, log := db.BackupPositions()
-			req.Databases = append(req.Databases, primaryDatabase{ID: id, Forks: db.Identity().Forks, End: db.Log().End(), Keep: lowestHold(db), Replication: db.Holds()[storage.HoldReplication], FullBackup: full, LogBackup: log})
+			req.Databases = append(req.Databases, primaryDatabase{ID: id, Forks: db.Identity().Forks, End: db.Log().End(), Keep: lowestHold(db), Replication: db.Holds()[storage.HoldReplication], Chain: db.Chain(), Settings: g.host.Settings(newest.Databases[i].Name)})
 		}
 	}
 	_ = conn.SetDeadline(time.Now().Add(timeout))

@@ -10,6 +10,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"crypto/x509/pkix"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -59,9 +60,13 @@ type server struct {
 // Identity is what it shows on every connection.
 func (s *server) Identity(context.Context) (*endpoint.Identity, error) { return s.id, nil }
 
-func (s *server) ServerName() string                            { return s.name }
-func (s *server) Disconnect(string)                             {}
-func (s *server) TraceFlag(int) bool                            { return false }
+func (s *server) ServerName() string              { return s.name }
+func (s *server) Disconnect(string)               {}
+func (s *server) TraceFlag(int) bool              { return false }
+func (s *server) Settings(string) json.RawMessage { return nil }
+func (s *server) TakeSettings(context.Context, string, json.RawMessage) error {
+	panic("the options of a database came although it has none")
+}
 func (s *server) Log() *slog.Logger                             { return s.log }
 func (s *server) Restoring(context.Context, string, bool) error { return nil }
 func (s *server) DefaultFolders() (string, string)              { return s.folder, s.folder }

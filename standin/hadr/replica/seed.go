@@ -206,7 +206,7 @@ func (p *peer) sendSeed(ctx context.Context, db *storage.Database, id uuid.UUID,
 	}
 	_ = conn.SetDeadline(time.Time{})
 	w := &seedWriter{conn: conn, timeout: timeout}
-	_, err = db.Backup(ctx, w, storage.BackupOptions{CopyOnly: true, Server: g.host.ServerName(), Progress: func(done, total int64) {
+	_, err = db.Backup(ctx, w, storage.BackupOptions{CopyOnly: true, WithLog: true, Server: g.host.ServerName(), Progress: func(done, total int64) {
 		g.m.changeSeeding(op, func(s *Seeding) { s.Streaming, s.Transferred, s.Size = true, done, total })
 	}})
 	if err == nil {

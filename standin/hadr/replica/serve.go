@@ -41,6 +41,10 @@ func (m *Manager) serve(ctx context.Context, conn *endpoint.Conn) {
 		if g := m.groupByID(h.Group); g != nil {
 			err = g.serveSeed(ctx, conn, h)
 		}
+	case purposeBackup:
+		if g := m.groupByID(h.Group); g != nil {
+			err = g.serveBackup(ctx, conn, h)
+		}
 	}
 	if err != nil && ctx.Err() == nil {
 		m.host.Log().Debug("availability group: a connection of another replica ended", "purpose", h.Purpose, "group", h.Name, "from", h.Server, "error", err)
@@ -228,11 +232,11 @@ func (g *Group) applyPrimary(req controlRequest) {
 	for _, p := range req.Databases {
 		if db := g.localDatabase(p.ID); db != nil && db.Mode() == storage.Redo {
 			// The log reader goes on here after a failover: what it has not read must be here then.
-			err := errors.Join(db.HoldLog(holdGroup, p.Keep), db.HoldLog(storage.HoldReplication, p.Replication),
-				db.SetBackupPositions(p.FullBackup, p.LogBackup))
+			err := errors.Join(db.HoldLog(holdGroup, p.Keep), db.HoldLog(storage.HoldReplication, p.Replication), g.takeChain(req.Epoch, p, db),
+				g.takeSettings(p))
 			g.noteHistory(p, db)
 			if err != nil {
-				g.host.Log().Error("availability group: log could not be held", "group", g.Name(), "error", err)
+				g.host.Log().Error("availability group: what the primary says of a database could not be noted", "group", g.Name(), "error", err)
 			}
 		}
 	}
@@ -240,6 +244,17 @@ func (g *Group) applyPrimary(req controlRequest) {
 		g.dropRemovedDatabases(c)
 	}
 	g.joinRestored(c)
+}
+
+// takeSettings has the copy have the primary's options, where they came with the message.
+func (g *Group) takeSettings(p primaryDatabase) error {
+	g.mu.Lock()
+	c := g.st.Databases[p.ID]
+	g.mu.Unlock()
+	if c == nil || p.Settings == nil {
+		return nil
+	}
+	return g.host.TakeSettings(g.m.ctx, c.Name, p.Settings)
 }
 
 // noteHistory compares the copy's history with the primary's, and suspends a copy whose redo has stopped.
