@@ -36,6 +36,7 @@ type Registry struct {
 	sessionHooks   []func(*Session)
 	access         []func(context.Context, *Session, *Database) error
 	route          func(tds.LoginRequest) *tds.Redirect
+	counters       []func() []Counter
 	objectHooks    []ObjectFunc
 	alterTable     AlterTableFunc
 	alterModule    AlterModuleFunc
@@ -171,6 +172,15 @@ type AlterFunc func(ctx context.Context, s *Session, db *Database, action any, w
 func (r *Registry) AlterDatabase(action any, run AlterFunc) {
 	r.alterations[reflect.TypeOf(action)] = run
 }
+
+// Counter is a row of sys.dm_os_performance_counters. Object has no server's name before it; the value of one whose name ends in /sec is a total.
+type Counter struct {
+	Object, Name, Instance string
+	Value                  int64
+}
+
+// Counters registers what an extension counts.
+func (r *Registry) Counters(f func() []Counter) { r.counters = append(r.counters, f) }
 
 // OnReadOnlyLogin sets who tells where a login with ApplicationIntent=ReadOnly belongs; nil for here.
 func (r *Registry) OnReadOnlyLogin(f func(req tds.LoginRequest) *tds.Redirect) { r.route = f }

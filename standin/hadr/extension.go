@@ -49,6 +49,7 @@ func (e *Extension) Install(r *engine.Registry) error {
 	r.OnDatabase(e.databaseEvent)
 	r.OnAccess(e.access)
 	r.OnReadOnlyLogin(e.route)
+	r.Counters(e.counters)
 	r.Statement((*syntax.CreateAvailabilityGroup)(nil), e.create)
 	r.Statement((*syntax.AlterAvailabilityGroup)(nil), e.alter)
 	r.Statement((*syntax.DropAvailabilityGroup)(nil), e.drop)
