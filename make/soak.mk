@@ -52,7 +52,7 @@ soak-faults: bed load-images install ## Do FAULTS alone, SOAK_ROUNDS times each 
 SOAK_CRASHES ?= 500
 
 soak-crash: ## Kill the engine and cut its power SOAK_CRASHES times each.
-	@echo "soak: $(SOAK_CRASHES) crashes of each kind, about 20 minutes"
+	@echo "soak: $(SOAK_CRASHES) crashes of each kind, about 8 minutes"
 	@GEOSQL_CRASH_ROUNDS=$(SOAK_CRASHES) hack/gotest soak-crash -count 1 -timeout 90m ./test/crash
 
 # Kills, and transactions that there are at least, of each of the three tests of replication in their long form.

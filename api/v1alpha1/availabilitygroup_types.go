@@ -155,6 +155,7 @@ type GroupTimings struct {
 // +kubebuilder:validation:XValidation:rule="!has(self.voters) || self.voters.size() % 2 == 1",message="voters must be an odd number of sites"
 // +kubebuilder:validation:XValidation:rule="!has(self.failoverPolicy) || self.failoverPolicy != 'Automatic' || (has(self.voters) && self.voters.size() >= 3)",message="failoverPolicy Automatic needs at least three voters"
 // +kubebuilder:validation:XValidation:rule="(has(self.clusterType) ? self.clusterType : 'External') == (has(oldSelf.clusterType) ? oldSelf.clusterType : 'External')",message="clusterType is immutable (SQL Server cannot change CLUSTER_TYPE)"
+// +kubebuilder:validation:XValidation:rule="(has(self.contained) && self.contained) == (has(oldSelf.contained) && oldSelf.contained)",message="contained is immutable (SQL Server makes a group contained at its creation)"
 // +kubebuilder:validation:XValidation:rule="self.initialPrimary == oldSelf.initialPrimary",message="initialPrimary is immutable: it is used once, to create the group; roles change by failover"
 // +kubebuilder:validation:XValidation:rule="has(self.timings) == has(oldSelf.timings) && (!has(self.timings) || self.timings == oldSelf.timings)",message="timings are immutable: agents that counted differently could have two primaries"
 type AvailabilityGroupSpec struct {

@@ -102,7 +102,7 @@ type ReplicatedTransaction struct {
 	Seen *metav1.Time `json:"seen,omitempty"`
 }
 
-// RebuildAnnotation on a Publication lets it be made anew when its distributor knows nothing of it any more. With
+// RebuildAnnotation on a Publication lets it be made anew when its distributor, or its database, knows nothing of it any more. With
 // RebuildCompare subscribers whose tables are equal to the publisher's keep them; with "true" all get a snapshot.
 const RebuildAnnotation = "geosql.dev/rebuild"
 

@@ -126,7 +126,8 @@ func (r *Reconciler) createLease(ctx context.Context, w *world, s CreateLease) e
 }
 
 // giveOrders makes the agents' accounts and tokens at the voters that answer and writes the server's Secret. Of a voter
-// that does not answer the agent keeps what it was told before.
+// that does not answer the agent keeps what it was told before. A server that is yet to be added was told nothing: it is told the way
+// there when the voter answers, and does until then as if it were cut off from it.
 func (r *Reconciler) giveOrders(ctx context.Context, w *world, s GiveOrders) error {
 	told := w.observed.Orders
 	told.Voters, told.Joining = slices.Clone(told.Voters), slices.Clone(told.Joining)
@@ -138,7 +139,11 @@ func (r *Reconciler) giveOrders(ctx context.Context, w *world, s GiveOrders) err
 	}
 	for _, list := range [][]orders.Voter{told.Voters, told.Joining} {
 		for i, site := range list {
-			v, err := r.credentialsAt(ctx, w, v1alpha1.SiteName(site.Site), before[site.Site])
+			had, known := before[site.Site]
+			v, err := r.credentialsAt(ctx, w, v1alpha1.SiteName(site.Site), had)
+			if errors.Is(err, errNoWay) && (s.New || known && had.Token == "") {
+				v, err = orders.Voter{Site: site.Site}, nil
+			}
 			if err != nil {
 				return err
 			}
@@ -152,17 +157,22 @@ func (r *Reconciler) giveOrders(ctx context.Context, w *world, s GiveOrders) err
 	return r.writeOrders(ctx, w, s.Server, map[string][]byte{told.Key(): data})
 }
 
+// errNoWay is that of a voter that does not answer and to which an agent was never told the way.
+var errNoWay = errors.New("the agent was not told the way to it before")
+
 func (r *Reconciler) credentialsAt(ctx context.Context, w *world, site v1alpha1.SiteName, before orders.Voter) (orders.Voter, error) {
 	access := w.accounts[site]
 	member, err := r.member(site, w.desired.Group.Namespace)
 	if err == nil {
 		err = access.err
 	}
-	if err != nil {
-		if before.Token != "" && !errors.Is(err, account.ErrNoAPIServer) {
-			return before, nil
-		}
+	switch {
+	case errors.Is(err, account.ErrNoAPIServer):
 		return orders.Voter{}, err
+	case err != nil && before.Token == "":
+		return orders.Voter{}, fmt.Errorf("voter %s: %w: %w", site, errNoWay, err)
+	case err != nil:
+		return before, nil
 	}
 	v := access.voter
 	if before.Token != "" && before.AccountUID == v.AccountUID && before.Left(w.observed.Now) >= 2*account.RenewBelow {

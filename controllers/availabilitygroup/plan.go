@@ -115,9 +115,10 @@ func planVotes(d Desired, o Observed, p *Plan) bool {
 	if outcome, ok := sameTimings(d, o, begun); !ok {
 		return p.settle(outcome)
 	}
+	primary := o.primary(d)
 	for _, s := range o.answering(d) {
 		if orders := o.Agents[s]; orders.Err == nil && !orders.UpToDate {
-			p.add(GiveOrders{Server: s, Reason: "they are missing or not as declared, or their credentials end soon"})
+			p.add(GiveOrders{Server: s, Reason: "they are missing or not as declared, or their credentials end soon", New: primary != "" && o.row(primary, s) == nil})
 		}
 	}
 	if len(p.Steps) > 0 {

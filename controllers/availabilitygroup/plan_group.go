@@ -31,6 +31,8 @@ func planDatabases(d Desired, o Observed, p *Plan) bool {
 	for _, name := range d.databases() {
 		database, exists := database(instance.Mirroring, name)
 		switch {
+		case !exists && instance.Group != nil && contains(instance.Group.Databases, name):
+			return p.settle(databaseMissing(d, o, server, name))
 		case !exists:
 			p.execute(server, tsql.CreateDatabase(name))
 			p.execute(server, tsql.SetRecoveryFull(name))
@@ -48,6 +50,24 @@ func planDatabases(d Desired, o Observed, p *Plan) bool {
 		return p.settle(creating("the databases are being prepared on %s", host(server)))
 	}
 	return true
+}
+
+// databaseMissing is of a database that the group has and its primary lacks: one was forced to be primary that was never seeded, say.
+// An empty one in its place would be taken for it, and written to beside the copies that other replicas have.
+func databaseMissing(d Desired, o Observed, primary v1alpha1.ServerName, name string) conditions.Outcome {
+	var copies []v1alpha1.ServerName
+	for _, s := range o.answering(d) {
+		if _, has := database(o.Instances[s].Mirroring, name); has {
+			copies = append(copies, s)
+		}
+	}
+	known := "no replica that answers has it"
+	if len(copies) > 0 {
+		known = list(copies) + " of those that answer have it"
+	}
+	return conditions.Stalled(conditions.ReasonDatabaseMissing, fmt.Sprintf(
+		"database %s is one of the group's, and the primary %s does not have it; %s. Nothing is created in its place: let a replica that has it become primary, "+
+			"or take it out of spec.databases, restore it on the primary, and put it back", name, host(primary), known))
 }
 
 // prepare puts an existing database into FULL recovery with a log chain. The operator may back up a database that it

@@ -65,7 +65,8 @@ func planDelete(d Desired, o Observed) Plan {
 		p.Done = true
 		return p
 	}
-	servers := d.servers()
+	// A server that was a replica may have the group still: it was away when it was to forget it.
+	servers := append(d.servers(), d.former()...)
 	if primary := o.primary(d); primary != "" {
 		// The primary first: its databases go on as databases of its own.
 		servers = append([]v1alpha1.ServerName{primary}, servers...)

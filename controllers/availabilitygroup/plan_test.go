@@ -269,6 +269,34 @@ func TestDeletion(t *testing.T) {
 	g.Expect(e.servers["tukpub"].mirroring.Databases).To(HaveKey("Content"), "databases are never dropped")
 }
 
+// A former replica that was away when it was to forget the group forgets it with the group: one of the same name would be taken for it.
+func TestDeletionWaitsForFormerReplicas(t *testing.T) {
+	g := NewWithT(t)
+	e := newEnviron(t, three())
+	e.settle(everything)
+	e.d.Group.Spec.ReclaimPolicy = v1alpha1.ReclaimDelete
+	e.silent["dubthird"] = true
+	e.d.Group.Spec.Replicas = declared().Spec.Replicas
+	e.later(time.Second)
+	g.Expect(e.group.replicas).NotTo(HaveKey("dubthird-0"))
+	remove := func() (p Plan) {
+		for range 10 {
+			p = planDelete(e.d, e.observe())
+			for _, s := range p.Steps {
+				g.Expect(e.do(s)).To(Succeed())
+			}
+		}
+		return p
+	}
+	p := remove()
+	g.Expect(p.Done).To(BeFalse())
+	g.Expect(p.Outcome.Message).To(ContainSubstring("dubthird-0"))
+	clear(e.silent)
+	g.Expect(remove().Done).To(BeTrue())
+	g.Expect(e.servers["dubthird"].joined).To(BeFalse())
+	g.Expect(e.orders).To(BeEmpty())
+}
+
 // A group whose engines never started can be deleted; one that may have been made waits for every server.
 func TestDeletingAGroupWhoseEnginesNeverStarted(t *testing.T) {
 	for name, tc := range map[string]struct {
@@ -421,6 +449,10 @@ func TestPlanOutcomes(t *testing.T) {
 				prepareEndpoints(e)
 			},
 			ready: metav1.ConditionFalse, reason: conditions.ReasonDatabaseConflict, message: "geosql.dev/adopt=true",
+		},
+		"a database that the group has and its primary lacks": {
+			before: whole, change: func(e *environ) { delete(e.servers["tukpub"].mirroring.Databases, "Content") },
+			ready: metav1.ConditionFalse, reason: conditions.ReasonDatabaseMissing, message: "the primary tukpub-0 does not have it; quisec of those that answer have it",
 		},
 		"a primary that is no longer declared": {
 			before: whole,

@@ -234,10 +234,12 @@ func (e *environ) do(step Step) error {
 		for _, list := range [][]orders.Voter{told.Voters, told.Joining} {
 			for i, v := range list {
 				old := e.orders[s.Server]
-				if e.cut[v1alpha1.SiteName(v.Site)] && (old == nil || !reaches(*old, []string{v.Site})) {
+				switch had := old != nil && reaches(*old, []string{v.Site}); {
+				case !e.cut[v1alpha1.SiteName(v.Site)] || had:
+					list[i].Token = "token"
+				case !s.New && (old == nil || !slices.ContainsFunc(old.Reached(), func(o orders.Voter) bool { return o.Site == v.Site })):
 					return errSilent
 				}
-				list[i].Token = "token"
 			}
 		}
 		e.orders[s.Server] = &told

@@ -69,6 +69,8 @@ func (s CreateLease) Describe() string {
 type GiveOrders struct {
 	Server v1alpha1.ServerName
 	Reason string
+	// New says that the group's configuration does not name the server yet: it need not reach every voter.
+	New bool
 }
 
 // Describe names the server.

@@ -134,9 +134,17 @@ func conflicts(d Desired, o Observed) string {
 		return fmt.Sprintf("login %s exists on %s with SID %s, not %s: drop it there and it is made again, or annotate the Login with %s=true to take it over with its SID",
 			d.name(), credentials.HostName(server), tsql.Binary(s.Login.SID), tsql.Binary(d.sid()), v1alpha1.AdoptAnnotation)
 	}
-	for database, u := range o.Users {
-		if u.Err == nil && u.State != nil && len(u.State.SID) == 1 {
-			return fmt.Sprintf("the user in database %s is the database's owner (dbo): declare another user, or change the owner", database)
+	for _, declared := range d.Login.Spec.Users {
+		u := o.Users[string(declared.Database)]
+		if u.Err != nil || u.State == nil {
+			continue
+		}
+		if len(u.State.SID) == 1 {
+			return fmt.Sprintf("the user in database %s is the database's owner (dbo): declare another user, or change the owner", declared.Database)
+		}
+		if u.State.Login != "" && !bytes.Equal(u.State.SID, d.sid()) && !d.adopts() {
+			return fmt.Sprintf("user %s in database %s is that of login %s: declare another user name, or annotate the Login with %s=true to take the user over",
+				d.user(declared), declared.Database, u.State.Login, v1alpha1.AdoptAnnotation)
 		}
 	}
 	return ""

@@ -68,7 +68,13 @@ func TestPlan(t *testing.T) {
 		"a replica is silent": {change: func(_ *Desired, o *Observed) { o.Servers["quisec"] = Server{Err: errMute} }, ready: "Unknown", reason: conditions.ReasonLoginUnknown, says: "quisec-0 (no answer)"},
 		"no user": {change: func(_ *Desired, o *Observed) { o.Users["Content"] = User{} },
 			steps: []string{"on tukpub-0 in Content: create user app", "[db_datareader] ADD MEMBER [app]", "[db_datawriter] ADD MEMBER [app]", "GRANT EXECUTE TO [app]"}, ready: "False", reason: conditions.ReasonLoginChanging},
-		"an orphaned user":                       {change: user(func(u *mssql.UserState) { u.SID = otherID }), steps: []string{"ALTER USER [app] WITH LOGIN = [app]"}, ready: "False", reason: conditions.ReasonLoginChanging},
+		"an orphaned user": {change: user(func(u *mssql.UserState) { u.SID = otherID }), steps: []string{"ALTER USER [app] WITH LOGIN = [app]"}, ready: "False", reason: conditions.ReasonLoginChanging},
+		"a user of another login": {change: user(func(u *mssql.UserState) { u.SID, u.Login = otherID, "reports" }),
+			ready: "False", reason: conditions.ReasonLoginConflict, says: "user app in database Content is that of login reports"},
+		"a user of another login that is adopted": {change: func(d *Desired, o *Observed) {
+			d.Login.Annotations = map[string]string{v1alpha1.AdoptAnnotation: "true"}
+			o.Users["Content"].State.SID, o.Users["Content"].State.Login = otherID, "reports"
+		}, steps: []string{"ALTER USER [app] WITH LOGIN = [app]"}, ready: "False", reason: conditions.ReasonLoginChanging},
 		"a role too few":                         {change: user(func(u *mssql.UserState) { u.Roles = u.Roles[:1] }), steps: []string{"[db_datawriter] ADD MEMBER [app]"}, ready: "False", reason: conditions.ReasonLoginChanging},
 		"a role too many":                        {change: user(func(u *mssql.UserState) { u.Roles = append(u.Roles, "db_owner") }), steps: []string{"[db_owner] DROP MEMBER [app]"}, ready: "False", reason: conditions.ReasonLoginChanging},
 		"a permission too many":                  {change: user(func(u *mssql.UserState) { u.Permissions = append(u.Permissions, "CONTROL") }), steps: []string{"REVOKE CONTROL FROM [app] CASCADE"}, ready: "False", reason: conditions.ReasonLoginChanging},

@@ -27,6 +27,8 @@ type Desired struct {
 	Missing []string
 	// Moving is the PublisherMove that ends what the publisher has; empty when none does.
 	Moving string
+	// Arriving tells that a PublisherMove has brought the publication to its publisher and waits for it to be published there.
+	Arriving bool
 	// LogReaderProfile and SnapshotProfile are nil without one.
 	LogReaderProfile, SnapshotProfile *v1alpha1.AgentProfileSpec
 }
@@ -36,6 +38,12 @@ func (d Desired) database() string { return string(d.Publication.Spec.Database) 
 
 // adopts says whether what somebody else made may be taken over.
 func (d Desired) adopts() bool { return d.Publication.Annotations[v1alpha1.AdoptAnnotation] == "true" }
+
+// rebuilds says whether a person lets the publication be made anew after its distributor or its database was lost.
+func (d Desired) rebuilds() bool {
+	by := d.Publication.Annotations[v1alpha1.RebuildAnnotation]
+	return by == "true" || by == v1alpha1.RebuildCompare
+}
 
 // description marks the publication on the server.
 func (d Desired) description() string {
@@ -73,6 +81,17 @@ type Database struct {
 
 // primary is the server that takes writes, empty when none that answers says so.
 func (o Observed) primary(d Desired) v1alpha1.ServerName { return d.Publisher.Primary(o.Servers) }
+
+// publisherLost tells that the database has nothing of a publication that was there: the agents' login is on the distributor's
+// access list only once the publisher had all of it (planPublication). What a distributor knows of a publisher to which the publication
+// comes back is from before it left, and proves nothing.
+func (o Observed) publisherLost(d Desired) bool {
+	if !o.At.Known || !replication.Contains(o.At.Access, d.System.Login) || d.Arriving {
+		return false
+	}
+	have := o.Servers[o.primary(d)].State.Database(d.database())
+	return have == nil || have.State == "ONLINE" && o.DatabaseErr == nil && o.Database.Publication == nil
+}
 
 // original is the publisher's name as agents know it: where publishing began.
 func (o Observed) original(d Desired) string {

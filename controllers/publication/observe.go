@@ -50,6 +50,9 @@ func (r *Reconciler) desire(ctx context.Context, object *v1alpha1.Publication) (
 	if d.Moving, err = replication.Moving(ctx, r.hub, object); err != nil || len(d.Missing) > 0 {
 		return d, err
 	}
+	if d.Arriving, err = replication.Arriving(ctx, r.hub, object); err != nil {
+		return d, err
+	}
 	return d, d.System.ReadPasswords(ctx, r.access)
 }
 

@@ -24,7 +24,7 @@ type stage func(d Desired, o Observed, p *replication.Plan) bool
 func plan(d Desired, o Observed) replication.Plan {
 	var p replication.Plan
 	for _, s := range []stage{
-		planReferences, planDistributor, planDatabase, planPublish, planLost, planLogReader, planPublication, planRedirection,
+		planReferences, planDistributor, planPublisherLost, planDatabase, planPublish, planLost, planLogReader, planPublication, planRedirection,
 		planSnapshotAgent, planTables, planArticles, planSubscribers, planSnapshot, planAttempt, planHealth,
 	} {
 		if !s(d, o, &p) {
@@ -87,6 +87,17 @@ func planDistributor(d Desired, o Observed, p *replication.Plan) bool {
 	return true
 }
 
+// planPublisherLost notices that the published database was lost, or made anew, under a publication. The subscribers' copies may be the
+// last ones, and a snapshot of what is there now would replace them: a person says so.
+func planPublisherLost(d Desired, o Observed, p *replication.Plan) bool {
+	if !o.publisherLost(d) || d.rebuilds() {
+		return true
+	}
+	return p.Settle(conditions.Stalled(conditions.ReasonPublisherLost, fmt.Sprintf(
+		"distributor %[1]s knows publication %[2]s, and database %[3]s on %[4]s has nothing of it: the database was lost, or made anew. Subscribers keep what they have, which may be the last copy. Restore the database on %[4]s, from a backup or from a subscriber's copy; then annotate the Publication with %[5]s to publish what is there: %[6]s lets subscribers whose tables are equal to the publisher's go on with them and gives the others a new copy, true gives all of them one, which is empty if nothing was restored",
+		d.System.Host(), d.name(), d.database(), credentials.HostName(o.primary(d)), v1alpha1.RebuildAnnotation, v1alpha1.RebuildCompare)))
+}
+
 // planDatabase creates the database on a server alone; in a group it is the group's. A new one is in FULL recovery with
 // a first full backup.
 func planDatabase(d Desired, o Observed, p *replication.Plan) bool {
@@ -133,7 +144,7 @@ func planLost(d Desired, o Observed, p *replication.Plan) bool {
 	if have == nil || have.Description != d.description() || o.At.Known {
 		return true
 	}
-	if by := d.Publication.Annotations[v1alpha1.RebuildAnnotation]; by != "true" && by != v1alpha1.RebuildCompare {
+	if !d.rebuilds() {
 		return p.Settle(conditions.Stalled(conditions.ReasonDistributorLost, fmt.Sprintf(
 			"distributor %s does not know publication %s of %s: its databases were lost, and subscribers receive nothing. Restore them, or annotate the Publication with %s to publish anew: %s lets subscribers whose tables are equal to the publisher's go on with them and gives the others a new copy, true gives all of them one",
 			d.System.Host(), d.name(), d.database(), v1alpha1.RebuildAnnotation, v1alpha1.RebuildCompare)))

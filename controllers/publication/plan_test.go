@@ -374,3 +374,40 @@ func TestLostDistributor(t *testing.T) {
 	w.o.Database.Publication.Description = "mine"
 	g.Expect(plan(w.d, w.look()).Outcome.Reason).NotTo(Equal(conditions.ReasonDistributorLost))
 }
+
+// A published database that is gone, or was made anew, is noticed: nothing is published in its place until a person says so.
+func TestLostPublisher(t *testing.T) {
+	for name, c := range map[string]struct {
+		group bool
+		lose  func(*world)
+		lost  bool
+	}{
+		"the database is gone": {false, func(w *world) { delete(w.o.Servers[publisher].State.Databases, "content") }, true},
+		"the database was made anew": {false, func(w *world) {
+			w.o.Servers[publisher].State.Databases["content"] = mssql.ReplicationDatabase{Name: "Content", State: "ONLINE", RecoveryModel: "FULL", LogChain: true}
+		}, true},
+		"the database of a group was made anew": {true, func(*world) {}, true},
+		"a person says so": {false, func(w *world) {
+			w.d.Publication.Annotations = map[string]string{v1alpha1.RebuildAnnotation: v1alpha1.RebuildCompare}
+		}, false},
+		"the publication comes back to a publisher that it had left":     {false, func(w *world) { w.d.Arriving = true }, false},
+		"an earlier process ended while the publication was being added": {false, func(w *world) { w.o.At.Access = nil }, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			w := newWorld(declared(c.group))
+			w.settle(t, all)
+			g.Expect(plan(w.d, w.look()).Outcome.Reason).To(Equal(conditions.ReasonPublished))
+			w.o.Database.Publication = nil
+			c.lose(w)
+			p := plan(w.d, w.look())
+			if !c.lost {
+				g.Expect(p.Steps).NotTo(BeEmpty(), p.Outcome.Message)
+				return
+			}
+			g.Expect(p.Steps).To(BeEmpty())
+			g.Expect(p.Outcome.Reason).To(Equal(conditions.ReasonPublisherLost), p.Outcome.Message)
+			g.Expect(p.Outcome.Message).To(ContainSubstring("annotate the Publication with geosql.dev/rebuild"))
+		})
+	}
+}

@@ -52,12 +52,17 @@ func account(d Desired) Account {
 	}
 }
 
+// pair is an object as it should be and as it is.
+type pair struct{ want, have client.Object }
+
+// pairs are the account's objects with those that are there.
+func (a Account) pairs(have Account) []pair {
+	return []pair{{a.ServiceAccount, have.ServiceAccount}, {a.Role, have.Role}, {a.Binding, have.Binding}}
+}
+
 // planAccount adds the steps that make the account so.
 func planAccount(d Desired, o Observed, p *Plan) {
-	want := account(d)
-	for _, one := range []struct{ want, have client.Object }{
-		{want.ServiceAccount, o.Account.ServiceAccount}, {want.Role, o.Account.Role}, {want.Binding, o.Account.Binding},
-	} {
+	for _, one := range account(d).pairs(o.Account) {
 		if why := drift(one.want, one.have); why != "" {
 			p.add(ApplyObject{Object: one.want, Reason: why})
 		}
@@ -98,8 +103,8 @@ func removeAccount(ctx context.Context, member *sites.Member, d Desired) error {
 	a := account(d)
 	orders := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: d.Server.Namespace, Name: credentials.OrdersName(d.name())}}
 	for _, obj := range []client.Object{a.Binding, a.Role, a.ServiceAccount, orders} {
-		if err := client.IgnoreNotFound(member.Client.Delete(ctx, obj)); err != nil {
-			return fmt.Errorf("delete %T %s: %w", obj, obj.GetName(), err)
+		if err := removeOwn(ctx, d, member.APIReader, member.Client, obj); err != nil {
+			return err
 		}
 	}
 	return nil

@@ -39,7 +39,7 @@ func (r *Reconciler) applyStep(ctx context.Context, w *world, step Step) error {
 	case IssueCertificate:
 		return r.issueCertificate(ctx, w, s)
 	case CopyCertificate:
-		return r.writeSecrets(ctx, w, certificateSecret(w.desired, s.Data), true, true)
+		return r.writeSecrets(ctx, w, certificateSecret(w.desired, s.Data), s.Site, s.Hub)
 	case TakeTurn:
 		return r.passTurn(ctx, w, s.Group, true)
 	case ReleaseTurn:

@@ -39,6 +39,11 @@ func (d Desired) name() v1alpha1.ServerName { return v1alpha1.ServerName(d.Serve
 // host is the instance's and the pod's name.
 func (d Desired) host() string { return credentials.HostName(d.name()) }
 
+// userSecret tells that spec.tls names the Secret.
+func (d Desired) userSecret(name string) bool {
+	return d.Server.Spec.TLS != nil && d.Server.Spec.TLS.SecretName == name
+}
+
 // certificateNames are the names for which clients verify the server's certificate.
 func (d Desired) certificateNames() []string {
 	return credentials.CertificateNames(d.Server.Namespace, d.name(), d.Listeners)

@@ -25,7 +25,7 @@ func stamp[T client.Object](obj T) T {
 // drift says why the object at the site must be applied again; empty when it need not. A field that is no longer
 // declared shows by the stamp, one that somebody changed by comparison.
 func drift(want, have client.Object) string {
-	if have == nil || reflect.ValueOf(have).IsNil() {
+	if !exists(have) {
 		return "it does not exist"
 	}
 	if have.GetAnnotations()[annotationApplied] != want.GetAnnotations()[annotationApplied] {
@@ -36,6 +36,9 @@ func drift(want, have client.Object) string {
 	}
 	return ""
 }
+
+// exists tells an object from none, which may be a nil pointer of its type.
+func exists(have client.Object) bool { return have != nil && !reflect.ValueOf(have).IsNil() }
 
 // plain is the object as JSON values, without what the API server writes.
 func plain(obj client.Object) map[string]any {

@@ -350,6 +350,50 @@ func TestController(t *testing.T) {
 		g.Expect(get(t, b.site.Client, "foreign", theirs)()).To(Succeed(), "deletion takes nothing of somebody else's")
 	})
 
+	t.Run("leaves foreign Secrets alone", func(t *testing.T) {
+		g := NewWithT(t)
+		authority, err := credentials.NewAuthority(time.Now())
+		g.Expect(err).NotTo(HaveOccurred())
+		certificate, err := authority.Issue([]string{"shop.example"}, time.Now())
+		g.Expect(err).NotTo(HaveOccurred())
+		theirs := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: "shop-tls"}, Type: corev1.SecretTypeTLS, Data: certificate}
+		g.Expect(b.site.Client.Create(t.Context(), theirs)).To(Succeed())
+		s := b.create(t, "shop", func(s *v1alpha1.SQLServerSpec) { s.ReclaimPolicy = v1alpha1.ReclaimDelete })
+		g.Eventually(b.ready(t, "shop"), patient, often).Should(SatisfyAll(Satisfy(reason(conditions.ReasonObjectConflict)),
+			HaveField("Message", ContainSubstring("shop-tls of site tukwila"))))
+		unchanged := func() {
+			var now corev1.Secret
+			g.Expect(get(t, b.site.Client, "shop-tls", &now)()).To(Succeed())
+			g.Expect(now.Data).To(Equal(certificate))
+			g.Expect(now.Labels).To(BeEmpty())
+		}
+		unchanged()
+		g.Expect(b.hub.Client.Delete(t.Context(), s)).To(Succeed())
+		g.Eventually(b.ready(t, "shop"), patient, often).Should(Satisfy(reason("NotFound")))
+		unchanged()
+	})
+
+	t.Run("a certificate of the user's keeps its Secret, whatever its name", func(t *testing.T) {
+		g := NewWithT(t)
+		authority, err := credentials.NewAuthority(time.Now())
+		g.Expect(err).NotTo(HaveOccurred())
+		certificate, err := authority.Issue([]string{"own-0"}, time.Now())
+		g.Expect(err).NotTo(HaveOccurred())
+		theirs := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: "own-tls"}, Type: corev1.SecretTypeTLS, Data: certificate}
+		g.Expect(b.hub.Client.Create(t.Context(), theirs)).To(Succeed())
+		s := b.create(t, "own", func(s *v1alpha1.SQLServerSpec) {
+			s.ReclaimPolicy, s.TLS = v1alpha1.ReclaimDelete, &v1alpha1.ServerTLS{SecretName: "own-tls"}
+		})
+		g.Eventually(get(t, b.site.Client, "own", &appsv1.StatefulSet{}), patient, often).Should(Succeed())
+		g.Expect(certificateOf(t, b, "own")).To(Equal(certificate), "the site has a copy")
+		g.Expect(b.hub.Client.Delete(t.Context(), s)).To(Succeed())
+		b.collect(t, "own")
+		g.Eventually(b.ready(t, "own"), patient, often).Should(Satisfy(reason("NotFound")))
+		g.Expect(get(t, b.hub.Client, "own-tls", theirs)()).To(Succeed(), "it is the user's")
+		g.Expect(theirs.Labels).To(BeEmpty())
+		g.Expect(apierrors.IsNotFound(get(t, b.site.Client, "own-tls", &corev1.Secret{})())).To(BeTrue(), "the copy goes")
+	})
+
 	t.Run("a namespace that the site does not allow", func(t *testing.T) {
 		g := NewWithT(t)
 		b.hub.Namespace(t, "shop")

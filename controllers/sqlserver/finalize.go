@@ -110,13 +110,13 @@ func deleteStatefulSet(ctx context.Context, w *world, s DeleteStatefulSet) error
 func (r *Reconciler) takeAway(ctx context.Context, w *world, s TakeAway) error {
 	d := w.desired
 	conf := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: d.Server.Namespace, Name: confName(d.Server.Name)}}
-	if err := client.IgnoreNotFound(w.member.Client.Delete(ctx, conf)); err != nil {
-		return fmt.Errorf("delete ConfigMap %s: %w", conf.Name, err)
+	if err := removeOwn(ctx, d, w.member.APIReader, w.member.Client, conf); err != nil {
+		return err
 	}
 	budget := &policyv1.PodDisruptionBudget{ObjectMeta: metav1.ObjectMeta{Namespace: d.Server.Namespace, Name: d.Server.Name}}
 	// Credentials of an earlier release don't allow it, and then there is none.
-	if err := client.IgnoreNotFound(w.member.Client.Delete(ctx, budget)); err != nil && !apierrors.IsForbidden(err) {
-		return fmt.Errorf("delete PodDisruptionBudget %s: %w", budget.Name, err)
+	if err := removeOwn(ctx, d, w.member.APIReader, w.member.Client, budget); err != nil && !apierrors.IsForbidden(err) {
+		return err
 	}
 	if err := removeAccount(ctx, w.member, d); err != nil {
 		return err
@@ -130,32 +130,47 @@ func (r *Reconciler) takeAway(ctx context.Context, w *world, s TakeAway) error {
 	return r.removeData(ctx, w.member, d)
 }
 
-// removeData deletes volumes and Secrets, the Secrets of the site last: without them the volumes could not be used.
+// removeData deletes volumes and Secrets, the Secrets of the site last: without them the volumes could not be used. A certificate that
+// the user made stays.
 func (r *Reconciler) removeData(ctx context.Context, member *sites.Member, d Desired) error {
 	for _, role := range roles() {
-		var c corev1.PersistentVolumeClaim
-		key := client.ObjectKey{Namespace: d.Server.Namespace, Name: claimName(d.Server.Name, role)}
-		err := member.APIReader.Get(ctx, key, &c)
-		if apierrors.IsNotFound(err) || err == nil && !owned(d, c.Labels) {
-			continue
-		}
-		if err == nil {
-			err = member.Client.Delete(ctx, &c)
-		}
-		if client.IgnoreNotFound(err) != nil {
-			return fmt.Errorf("delete PersistentVolumeClaim %s: %w", key, err)
+		c := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: d.Server.Namespace, Name: claimName(d.Server.Name, role)}}
+		if err := removeOwn(ctx, d, member.APIReader, member.Client, c); err != nil {
+			return err
 		}
 	}
-	for _, where := range []client.Client{r.hub, member.Client} {
+	for _, where := range []struct {
+		reader client.Reader
+		client client.Client
+		hub    bool
+	}{{r.secrets, r.hub, true}, {member.APIReader, member.Client, member.Site.Spec.KubeconfigSecretRef == nil}} {
 		for _, name := range []string{credentials.CertificateName(d.name()), credentials.PasswordsName(d.name())} {
+			if where.hub && d.userSecret(name) {
+				continue
+			}
 			secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: d.Server.Namespace, Name: name}}
-			bounded, cancel := context.WithTimeout(ctx, callTimeout)
-			err := where.Delete(bounded, secret)
-			cancel()
-			if client.IgnoreNotFound(err) != nil {
-				return fmt.Errorf("delete Secret %s/%s: %w", secret.Namespace, name, err)
+			if err := removeOwn(ctx, d, where.reader, where.client, secret); err != nil {
+				return err
 			}
 		}
+	}
+	return nil
+}
+
+// removeOwn deletes an object if it is there and the server's.
+func removeOwn(ctx context.Context, d Desired, reader client.Reader, c client.Client, obj client.Object) error {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	err := reader.Get(ctx, client.ObjectKeyFromObject(obj), obj)
+	if apierrors.IsNotFound(err) || err == nil && !owned(d, obj.GetLabels()) {
+		return nil
+	}
+	if err == nil {
+		uid := obj.GetUID()
+		err = client.IgnoreNotFound(c.Delete(ctx, obj, client.Preconditions{UID: &uid}))
+	}
+	if err != nil {
+		return fmt.Errorf("delete %T %s/%s: %w", obj, obj.GetNamespace(), obj.GetName(), err)
 	}
 	return nil
 }

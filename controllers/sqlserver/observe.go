@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -99,30 +100,30 @@ func (r *Reconciler) observeSecrets(ctx context.Context, w *world) error {
 	site := fmt.Sprintf("site %s", server.Spec.Site)
 	var err error
 	o := &w.observed
-	if o.SitePasswords, err = secretData(ctx, w.member.APIReader, site, server.Namespace, credentials.PasswordsName(name)); err != nil {
+	if o.SitePasswords, err = w.ownSecret(ctx, w.member.APIReader, site, credentials.PasswordsName(name)); err != nil {
 		return err
 	}
-	if o.SiteCertificate, err = secretData(ctx, w.member.APIReader, site, server.Namespace, credentials.CertificateName(name)); err != nil {
+	if o.SiteCertificate, err = w.ownSecret(ctx, w.member.APIReader, site, credentials.CertificateName(name)); err != nil {
 		return err
 	}
 	if o.Readers, err = secretData(ctx, w.member.APIReader, site, server.Namespace, credentials.ReaderName); err != nil {
 		return err
 	}
-	if o.HubPasswords, err = secretData(ctx, r.secrets, "the hub", server.Namespace, credentials.PasswordsName(name)); err != nil {
+	if o.HubPasswords, err = w.ownSecret(ctx, r.secrets, theHub, credentials.PasswordsName(name)); err != nil {
 		return err
 	}
-	if o.HubCertificate, err = secretData(ctx, r.secrets, "the hub", server.Namespace, credentials.CertificateName(name)); err != nil {
+	if o.HubCertificate, err = w.ownSecret(ctx, r.secrets, theHub, credentials.CertificateName(name)); err != nil {
 		return err
 	}
 	if tls := server.Spec.TLS; tls != nil && tls.SecretName != "" {
-		o.UserCertificate, err = secretData(ctx, r.secrets, "the hub", server.Namespace, tls.SecretName)
+		o.UserCertificate, err = secretData(ctx, r.secrets, theHub, server.Namespace, tls.SecretName)
 		if err == nil && o.UserCertificate == nil {
 			err = fmt.Errorf("secret %s/%s does not exist in the hub", server.Namespace, tls.SecretName)
 		}
 		o.UserCertificateError = err
 		return nil
 	}
-	authority, err := secretData(ctx, r.secrets, "the hub", r.namespace, credentials.CASecretName)
+	authority, err := secretData(ctx, r.secrets, theHub, r.namespace, credentials.CASecretName)
 	if err != nil || authority == nil {
 		return err
 	}
@@ -132,8 +133,47 @@ func (r *Reconciler) observeSecrets(ctx context.Context, w *world) error {
 	return nil
 }
 
+// theHub is what messages call the hub.
+const theHub = "the hub"
+
+// ownSecret is the data of one of the server's Secrets, nil when there is none, and notes if it is somebody else's. Passwords that a
+// person has restored are the server's.
+func (w *world) ownSecret(ctx context.Context, reader client.Reader, where, name string) (map[string][]byte, error) {
+	d, o := w.desired, &w.observed
+	secret, err := readSecret(ctx, reader, where, d.Server.Namespace, name)
+	if err != nil || secret == nil {
+		return nil, err
+	}
+	restored := name == credentials.PasswordsName(d.name()) && credentials.Passwords(secret.Data).Of(credentials.RoleSA) != ""
+	// A Secret that spec.tls names may have the name that the operator would give it. Where it lies it is nobody else's.
+	user := d.userSecret(name) && (where == theHub || w.member.Site.Spec.KubeconfigSecretRef == nil)
+	if len(secret.Data) > 0 && !owned(d, secret.Labels) && !restored && !user {
+		text := name + " of " + where
+		if !slices.Contains(o.ForeignSecrets, text) {
+			o.ForeignSecrets = append(o.ForeignSecrets, text)
+		}
+	}
+	return dataOf(secret), nil
+}
+
 // secretData is the data of a Secret, nil when there is none.
 func secretData(ctx context.Context, reader client.Reader, where, namespace, name string) (map[string][]byte, error) {
+	secret, err := readSecret(ctx, reader, where, namespace, name)
+	if err != nil || secret == nil {
+		return nil, err
+	}
+	return dataOf(secret), nil
+}
+
+func dataOf(secret *corev1.Secret) map[string][]byte {
+	if secret.Data == nil {
+		return map[string][]byte{}
+	}
+	return secret.Data
+}
+
+// readSecret is a Secret, nil when there is none.
+func readSecret(ctx context.Context, reader client.Reader, where, namespace, name string) (*corev1.Secret, error) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	var secret corev1.Secret
@@ -144,10 +184,7 @@ func secretData(ctx context.Context, reader client.Reader, where, namespace, nam
 	if err != nil {
 		return nil, fmt.Errorf("read Secret %s/%s of %s: %w", namespace, name, where, err)
 	}
-	if secret.Data == nil {
-		return map[string][]byte{}, nil
-	}
-	return secret.Data, nil
+	return &secret, nil
 }
 
 // observeStorage reads the server's claims with their volumes, and what the site says of nodes and storage.

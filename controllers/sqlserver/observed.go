@@ -38,6 +38,8 @@ type Observed struct {
 	// UserCertificate is what the Secret that spec.tls names holds; UserCertificateError is why it can't be had.
 	UserCertificate      map[string][]byte
 	UserCertificateError error
+	// ForeignSecrets are Secrets of the names that the server's have, with the place, which somebody else made.
+	ForeignSecrets []string
 	// Authority is the operator's CA, nil while it has not been made.
 	Authority *credentials.Authority
 

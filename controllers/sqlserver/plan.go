@@ -29,6 +29,7 @@ func plan(d Desired, o Observed) Plan {
 	decision, placementErr := decide(d, o)
 	stages := []stage{
 		planSite,
+		planSecrets,
 		planPasswords,
 		planCertificate,
 		func(d Desired, o Observed, p *Plan) bool { return planVolumes(d, o, decision, placementErr, p) },
@@ -78,6 +79,16 @@ func planSite(d Desired, o Observed, p *Plan) bool {
 			Message: o.Site.Error() + "; set its lifecycle to Active when it is back"})
 	}
 	return p.settle(conditions.Unknown(conditions.ReasonSiteUnreachable, o.Site.Error()))
+}
+
+// planSecrets ends the plan while a Secret stands in the way that somebody else made: it would be written over.
+func planSecrets(d Desired, o Observed, p *Plan) bool {
+	if len(o.ForeignSecrets) == 0 {
+		return true
+	}
+	return p.settle(conditions.Stalled(conditions.ReasonObjectConflict, fmt.Sprintf(
+		"these Secrets of namespace %s have names that the server's have, and are not the operator's: %s. Remove them, or name the server otherwise",
+		d.Server.Namespace, strings.Join(o.ForeignSecrets, ", "))))
 }
 
 // planPasswords brings site and hub to the same passwords.
@@ -146,10 +157,12 @@ func planUserCertificate(d Desired, o Observed, name string, p *Plan) bool {
 }
 
 func copyCertificate(data map[string][]byte, o Observed, p *Plan) bool {
-	if maps.EqualFunc(certificateKeys(o.SiteCertificate), data, bytes.Equal) && maps.EqualFunc(certificateKeys(o.HubCertificate), data, bytes.Equal) {
+	step := CopyCertificate{Data: data, Reason: "site and hub differ"}
+	step.Site, step.Hub = !maps.EqualFunc(certificateKeys(o.SiteCertificate), data, bytes.Equal), !maps.EqualFunc(certificateKeys(o.HubCertificate), data, bytes.Equal)
+	if !step.Site && !step.Hub {
 		return true
 	}
-	p.add(CopyCertificate{Data: data, Reason: "site and hub differ"})
+	p.add(step)
 	return p.settle(inProgress("the certificate is being copied"))
 }
 
@@ -181,16 +194,19 @@ func decide(d Desired, o Observed) (placement.Decision, error) {
 
 // planWorkload writes the ConfigMap and the StatefulSet.
 func planWorkload(d Desired, o Observed, decision placement.Decision, p *Plan) bool {
-	if o.StatefulSet != nil && !owned(d, o.StatefulSet.Labels) {
-		return p.settle(foreign("StatefulSet", o.StatefulSet.Name, d))
+	conf := stamp(configMap(d))
+	set := stamp(statefulSet(d, decision, o.SiteCertificate[credentials.KeyCertificate]))
+	for _, one := range append(account(d).pairs(o.Account),
+		pair{set, o.StatefulSet}, pair{conf, o.ConfigMap}, pair{disruptionBudget(d, false, nil), o.Budget}) {
+		if exists(one.have) && !owned(d, one.have.GetLabels()) {
+			return p.settle(foreign(one.want.GetObjectKind().GroupVersionKind().Kind, one.have.GetName(), d))
+		}
 	}
 	planReaders(o, p)
 	planAccount(d, o, p)
-	conf := stamp(configMap(d))
 	if why := drift(conf, o.ConfigMap); why != "" {
 		p.add(ApplyObject{Object: conf, Reason: why})
 	}
-	set := stamp(statefulSet(d, decision, o.SiteCertificate[credentials.KeyCertificate]))
 	if why := drift(set, o.StatefulSet); why != "" {
 		p.add(ApplyObject{Object: set, Reason: why})
 	}

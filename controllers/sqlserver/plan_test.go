@@ -113,6 +113,14 @@ func TestPlanOutcomes(t *testing.T) {
 			ready: metav1.ConditionFalse, reason: conditions.ReasonCreating, steps: []string{"copy the certificate"},
 		},
 		{
+			name: "a certificate of the user's that is in place",
+			change: func(e *environ) {
+				e.d.Server.Spec.TLS = &v1alpha1.ServerTLS{SecretName: credentials.CertificateName("tukpub")}
+				e.o.UserCertificate = e.o.HubCertificate
+			},
+			ready: metav1.ConditionTrue, reason: conditions.ReasonRunning,
+		},
+		{
 			name: "a certificate of the user's for another name",
 			change: func(e *environ) {
 				e.d.Server.Spec.TLS = &v1alpha1.ServerTLS{SecretName: "mine"}
@@ -162,6 +170,29 @@ func TestPlanOutcomes(t *testing.T) {
 				e.o.Claims[placement.RoleLog].Labels = nil
 			},
 			ready: metav1.ConditionFalse, reason: conditions.ReasonObjectConflict, says: "PersistentVolumeClaim tukpub-log exists",
+		},
+		{
+			name:   "a Secret of somebody else",
+			change: func(e *environ) { e.o.ForeignSecrets = []string{"tukpub-tls of site tukwila"} },
+			ready:  metav1.ConditionFalse, reason: conditions.ReasonObjectConflict, says: "not the operator's: tukpub-tls of site tukwila. Remove them",
+		},
+		{
+			name:   "a ConfigMap of somebody else",
+			change: func(e *environ) { e.o.ConfigMap.Labels = nil },
+			ready:  metav1.ConditionFalse, reason: conditions.ReasonObjectConflict, says: "ConfigMap tukpub-mssql-conf exists",
+		},
+		{
+			name:   "a Role of somebody else",
+			change: func(e *environ) { e.o.Account.Role.Labels = nil },
+			ready:  metav1.ConditionFalse, reason: conditions.ReasonObjectConflict, says: "Role tukpub-agent exists",
+		},
+		{
+			name: "a PodDisruptionBudget of somebody else",
+			change: func(e *environ) {
+				e.o.Budget = disruptionBudget(e.d, false, nil)
+				e.o.Budget.Labels = map[string]string{"app": "tukpub"}
+			},
+			ready: metav1.ConditionFalse, reason: conditions.ReasonObjectConflict, says: "PodDisruptionBudget tukpub exists",
 		},
 		{
 			name:   "a StatefulSet of somebody else",

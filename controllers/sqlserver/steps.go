@@ -47,10 +47,11 @@ type IssueCertificate struct {
 // Describe says why.
 func (s IssueCertificate) Describe() string { return "issue a certificate: " + s.Reason }
 
-// CopyCertificate writes a certificate that exists to the site, then to the hub.
+// CopyCertificate writes a certificate that exists to the site, to the hub, or first to one and then to the other.
 type CopyCertificate struct {
-	Data   map[string][]byte
-	Reason string
+	Data      map[string][]byte
+	Site, Hub bool
+	Reason    string
 }
 
 // Describe says why.

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"geosql.dev/operator/api/v1alpha1"
@@ -129,6 +130,9 @@ func (w *World) voters(at *field.Path, g *v1alpha1.AvailabilityGroup) field.Erro
 func (w *World) listener(at *field.Path, g *v1alpha1.AvailabilityGroup) field.ErrorList {
 	mine := listenerServices(g)
 	var errs field.ErrorList
+	if why := validation.IsDNS1035Label(mine[0]); len(why) > 0 {
+		errs = append(errs, field.Invalid(at, mine[0], "is no name for a Service, which the listener's is (the group's unless given): begin it with a letter, and use lower-case letters, digits and hyphens alone"))
+	}
 	for _, other := range sorted(w.Groups) {
 		if other.Name == g.Name {
 			continue

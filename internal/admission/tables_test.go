@@ -162,6 +162,8 @@ var refusals = []refusal{
 	{"another initial primary", with(group, "NAME", "fixed"), with(group, "NAME", "fixed", "initialPrimary: a", "initialPrimary: b"), []string{"initialPrimary is immutable"}},
 	{"a listener that is another's", with(group, "NAME", "first"), with(group, "NAME", "second", "[Content]", "[Other]") + "  listener: {name: first}\n",
 		[]string{"spec.listener.name", "AvailabilityGroup first has first"}},
+	{"a group whose name is no Service's", "", with(group, "NAME", "2026.content"), []string{"spec.listener.name", "begin it with a letter"}},
+	{"a group that becomes contained", with(group, "NAME", "open"), with(group, "NAME", "open") + "  contained: true\n", []string{"contained is immutable"}},
 	{"a listener that is a server's", with(server, "NAME", "plain"), with(group, "NAME", "g") + "  listener: {name: plain-0}\n", []string{"SQLServer plain has the Service plain-0"}},
 	{"a database in two groups", with(group, "NAME", "has"), with(group, "NAME", "wants"), []string{"spec.databases[0]", "AvailabilityGroup has, which server a hosts too"}},
 	// Replication.

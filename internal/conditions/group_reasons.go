@@ -73,6 +73,8 @@ const (
 	ReasonVoteMissing = "VoteMissing"
 	// ReasonDatabaseConflict: a database of a declared name exists and was made by somebody else.
 	ReasonDatabaseConflict = "DatabaseConflict"
+	// ReasonDatabaseMissing: the group has a database that its primary lacks; the message says which replicas have it.
+	ReasonDatabaseMissing = "DatabaseMissing"
 	// ReasonVoterAddressMissing: nobody said where a voter's API server is reached from the other sites.
 	ReasonVoterAddressMissing = "VoterAddressMissing"
 )

@@ -27,6 +27,9 @@ const (
 	// ReasonDistributorLost: the distributor does not know a publication that the publisher has: its databases were lost. It
 	// is published anew when a person says so, and subscribers get a new copy.
 	ReasonDistributorLost = "DistributorLost"
+	// ReasonPublisherLost: the published database has nothing of a publication that the distributor knows: it was lost, or made anew.
+	// What is there now is published when a person says so; until then subscribers keep what they have.
+	ReasonPublisherLost = "PublisherLost"
 	// ReasonSnapshotRunning: the snapshot is being made.
 	ReasonSnapshotRunning = "SnapshotRunning"
 	// ReasonSnapshotFailed: the snapshot agent failed; it is started again.

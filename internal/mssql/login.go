@@ -4,6 +4,7 @@ package mssql
 
 import (
 	"context"
+	"database/sql"
 	"strings"
 
 	"geosql.dev/operator/internal/tsql"
@@ -33,6 +34,8 @@ func ReadLogin(ctx context.Context, q Querier, name, password string) (*LoginSta
 type UserState struct {
 	// SID of the login that it is mapped to.
 	SID []byte
+	// Login is that login's name, empty when the server has none of the SID: then the user is an orphan.
+	Login string
 	// Roles that it is a member of.
 	Roles []string
 	// Permissions on the database itself that it is granted.
@@ -44,7 +47,10 @@ func ReadUser(ctx context.Context, q Querier, name string) (*UserState, error) {
 	var state *UserState
 	err := q.Query(ctx, tsql.UserState(name), func(r Row) error {
 		state = &UserState{}
-		return r.Scan(&state.SID)
+		var login sql.NullString
+		err := r.Scan(&state.SID, &login)
+		state.Login = login.String
+		return err
 	})
 	if err != nil || state == nil {
 		return nil, err

@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"geosql.dev/operator/api/v1alpha1"
@@ -40,4 +41,21 @@ func ends(m *v1alpha1.PublisherMove, p *v1alpha1.Publication) bool {
 	s := m.Status
 	return string(m.Spec.Publication) == p.Name && s.PublicationUID == p.UID && m.DeletionTimestamp == nil &&
 		s.Timeline != nil && s.Timeline.Drained != nil && s.Phase != v1alpha1.MoveCompleted && string(p.Spec.MovedBy) != m.Name && !Overtaken(m, p)
+}
+
+// Arriving tells that a PublisherMove has brought the publication to its publisher and is not completed: nothing of it need be there yet.
+func Arriving(ctx context.Context, reader client.Reader, p *v1alpha1.Publication) (bool, error) {
+	if p.Spec.MovedBy == "" {
+		return false, nil
+	}
+	var move v1alpha1.PublisherMove
+	key := client.ObjectKey{Namespace: p.Namespace, Name: string(p.Spec.MovedBy)}
+	err := reader.Get(ctx, key, &move)
+	if apierrors.IsNotFound(err) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("read PublisherMove %s: %w", key, err)
+	}
+	return move.Status.Phase != v1alpha1.MoveCompleted, nil
 }

@@ -12,11 +12,12 @@ func LoginState(name, password string) Statement {
 		arg("name", name).secretArg("password", password).done("look at login " + name)
 }
 
-// UserState reads the SID of a user of the current database.
-// Source: docs/relational-databases/system-catalog-views/sys-database-principals-transact-sql.md.
+// UserState reads the SID of a user of the current database, and the server's login of that SID; NULL when there is none.
+// Sources: docs/relational-databases/system-catalog-views/sys-database-principals-transact-sql.md,
+// docs/t-sql/functions/suser-sname-transact-sql.md.
 func UserState(user string) Statement {
 	return new(builder).
-		sql("SELECT u.sid\nFROM sys.database_principals AS u\nWHERE u.name = @name AND u.type = 'S'").
+		sql("SELECT u.sid, SUSER_SNAME(u.sid)\nFROM sys.database_principals AS u\nWHERE u.name = @name AND u.type = 'S'").
 		arg("name", user).done("look at user " + user)
 }
 

@@ -13,6 +13,7 @@ import (
 	"zombiezen.com/go/sqlite/sqlitex"
 
 	"geosql.dev/operator/standin/engine"
+	"geosql.dev/operator/standin/metadata"
 	"geosql.dev/operator/standin/sqltype"
 	"geosql.dev/operator/standin/storage"
 	"geosql.dev/operator/standin/tds"
@@ -243,23 +244,27 @@ func backupFileGroupRecords(ctx context.Context, s *engine.Session) ([]engine.Re
 
 // restoreFileRecords are msdb.dbo.restorefile (restorefile-transact-sql.md): where the files were restored to.
 func restoreFileRecords(ctx context.Context, s *engine.Session) ([]engine.Record, error) {
-	list, err := documents[restoreRecord](ctx, s, "__restorehistory")
-	var out []engine.Record
-	for _, x := range list {
-		for _, f := range x.Files {
-			out = append(out, engine.Record{"restore_history_id": x.ID, "file_number": decimal.NewFromInt(int64(f.ID)), "destination_phys_name": f.PhysicalName})
-		}
-	}
-	return out, err
+	return ofRestores(ctx, s, func(x restoreRecord) []metadata.File { return x.Files }, func(f metadata.File) engine.Record {
+		return engine.Record{"file_number": decimal.NewFromInt(int64(f.ID)), "destination_phys_name": f.PhysicalName}
+	})
 }
 
 // restoreFileGroupRecords are msdb.dbo.restorefilegroup (restorefilegroup-transact-sql.md): the file groups that were restored.
 func restoreFileGroupRecords(ctx context.Context, s *engine.Session) ([]engine.Record, error) {
+	return ofRestores(ctx, s, func(x restoreRecord) []string { return x.Groups }, func(name string) engine.Record {
+		return engine.Record{"filegroup_name": name}
+	})
+}
+
+// ofRestores are the records of what each restore has several of, with the restore's number.
+func ofRestores[T any](ctx context.Context, s *engine.Session, of func(restoreRecord) []T, as func(T) engine.Record) ([]engine.Record, error) {
 	list, err := documents[restoreRecord](ctx, s, "__restorehistory")
 	var out []engine.Record
 	for _, x := range list {
-		for _, name := range x.Groups {
-			out = append(out, engine.Record{"restore_history_id": x.ID, "filegroup_name": name})
+		for _, part := range of(x) {
+			rec := as(part)
+			rec["restore_history_id"] = x.ID
+			out = append(out, rec)
 		}
 	}
 	return out, err

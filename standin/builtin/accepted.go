@@ -40,7 +40,11 @@ var (
 	formerDate accepts = func(k sqltype.Kind) bool {
 		return k == sqltype.DateTime || k == sqltype.SmallDateTime || readsAsText(k) && !k.IsTemporal()
 	}
-	pattern accepts = func(k sqltype.Kind) bool { return k.IsCharacter() && !formerLarge(k) }
+	bitwise accepts = func(k sqltype.Kind) bool {
+		return k.IsInteger() || k == sqltype.Binary || k == sqltype.VarBinary || k == sqltype.Unknown
+	}
+	integral accepts = func(k sqltype.Kind) bool { return k.IsInteger() || k == sqltype.Bit || k == sqltype.Unknown }
+	pattern  accepts = func(k sqltype.Kind) bool { return k.IsCharacter() && !formerLarge(k) }
 )
 
 // arguments are the functions that judge the types of their arguments, the last one repeated; nil takes every type. The functions of parts of
@@ -58,7 +62,7 @@ var arguments = map[string][]accepts{
 	"switchoffset": {dated, nil}, "todatetimeoffset": {dated, offset}, "at_time_zone": {zoned, textOnly},
 	"hashbytes": {nil, shortValue}, "checksum": {compared}, "decompress": {bytesOnly}, "convert": {nil, nil, number},
 	"json_value": {shortText}, "json_query": {shortText}, "json_modify": {shortText, shortText, nil}, "isjson": {shortText}, "json_path_exists": {shortText},
-	"openjson": {shortText},
+	"openjson": {shortText}, "left_shift": {bitwise, integral}, "right_shift": {bitwise, integral}, "bit_count": {bitwise}, "get_bit": {bitwise, integral}, "set_bit": {bitwise, integral},
 }
 
 func readsAsHaystack(k sqltype.Kind) bool {

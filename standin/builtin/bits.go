@@ -6,43 +6,58 @@ import (
 	"bytes"
 	"compress/gzip"
 	"io"
+	"math/big"
+	"math/bits"
 
 	"geosql.dev/operator/standin/sqlerr"
 	"geosql.dev/operator/standin/sqltype"
 )
 
 func init() {
+	// The type of a bare NULL is int, as everywhere.
 	first := func(types []sqltype.Type) sqltype.Type {
-		if types[0].Kind.IsInteger() {
-			return types[0]
+		if types[0].Kind == sqltype.Unknown {
+			return intT
 		}
-		return bigT
+		return types[0]
 	}
 	shift := func(sign int64) *function {
 		return &function{Min: 2, Max: 2, Params: []sqltype.Type{anyType, bigT}, Infer: first, Pure: true, Run: func(e *Evaluation, a []any) (any, *sqlerr.Error) {
-			return shifted(integer(a[0]), sign*integer(a[1]), bitsOf(e.Types[0].Kind)), nil
+			x := bitsOf(a[0], e.Types[0].Kind)
+			x.shift(sign * integer(a[1]))
+			return x.value(), nil
 		}}
 	}
 	add(map[string]*function{
 		"left_shift":  shift(1),
 		"right_shift": shift(-1),
-		"get_bit": {Min: 2, Max: 2, Params: []sqltype.Type{anyType, bigT}, Type: sqltype.BitType, Pure: true, Run: func(e *Evaluation, a []any) (any, *sqlerr.Error) {
-			at := integer(a[1])
-			if at < 0 || at >= bitsOf(e.Types[0].Kind) {
-				return nil, sqlerr.Unsupported("A bit beyond those of the type")
+		"bit_count": {Min: 1, Max: 1, Params: []sqltype.Type{anyType}, Type: bigT, Pure: true, Run: func(e *Evaluation, a []any) (any, *sqlerr.Error) {
+			n := 0
+			for _, b := range bitsOf(a[0], e.Types[0].Kind).number.Bytes() {
+				n += bits.OnesCount8(b)
 			}
-			return integer(a[0])>>at&1 != 0, nil
+			return int64(n), nil
 		}},
-		"set_bit": {Min: 2, Max: 3, Params: []sqltype.Type{anyType, bigT, sqltype.BitType}, Infer: first, Pure: true, Run: func(e *Evaluation, a []any) (any, *sqlerr.Error) {
-			n, at := integer(a[0]), integer(a[1])
-			size := bitsOf(e.Types[0].Kind)
-			if at < 0 || at >= size {
-				return nil, sqlerr.Unsupported("A bit beyond those of the type")
+		"get_bit": {Min: 2, Max: 2, Params: []sqltype.Type{anyType, bigT}, Type: sqltype.BitType, Pure: true, Run: func(e *Evaluation, a []any) (any, *sqlerr.Error) {
+			x, at := bitsOf(a[0], e.Types[0].Kind), integer(a[1])
+			if at < 0 || at >= x.count {
+				return nil, errNoSuchBit
 			}
-			if on, given := a[len(a)-1].(bool); given && len(a) > 2 && !on {
-				return signed(n&^(1<<at), size), nil
+			return x.number.Bit(int(at)) != 0, nil
+		}},
+		"set_bit": {Min: 2, Max: 3, Params: []sqltype.Type{anyType, bigT, bigT}, Infer: first, Pure: true, Run: func(e *Evaluation, a []any) (any, *sqlerr.Error) {
+			x, at, on := bitsOf(a[0], e.Types[0].Kind), integer(a[1]), int64(1)
+			if len(a) > 2 {
+				on = integer(a[2])
 			}
-			return signed(n|1<<at, size), nil
+			switch {
+			case at < 0 || at >= x.count:
+				return nil, errNoSuchBit
+			case on != 0 && on != 1:
+				return nil, sqlerr.Unsupported("A bit that is neither 0 nor 1")
+			}
+			x.number.SetBit(x.number, int(at), uint(on))
+			return x.value(), nil
 		}},
 		"compress": {Min: 1, Max: 1, Params: []sqltype.Type{anyType}, Type: sqltype.VarBinaryMax, Pure: true, Run: func(e *Evaluation, a []any) (any, *sqlerr.Error) {
 			raw, err := sqltype.Convert(a[0], e.Types[0], sqltype.VarBinaryMax, 0, sqltype.Explicit)
@@ -70,36 +85,44 @@ func init() {
 	})
 }
 
-func bitsOf(k sqltype.Kind) int64 {
-	switch k {
-	case sqltype.TinyInt:
-		return 8
-	case sqltype.SmallInt:
-		return 16
-	case sqltype.Int:
-		return 32
-	}
-	return 64
+// errNoSuchBit stands for an error whose number no document tells.
+var errNoSuchBit = sqlerr.Unsupported("A bit beyond those of the type")
+
+// bitField is an integer or a binary value as its bits, the least significant one first (docs/t-sql/functions/bit-manipulation-functions-overview.md).
+type bitField struct {
+	number *big.Int // without a sign
+	count  int64
+	kind   sqltype.Kind
 }
 
-// signed is the lowest bits of n as an integer of so many bits; tinyint has no sign.
-func signed(n, bits int64) int64 {
-	if bits == 8 {
-		return n & 0xFF
+func bitsOf(v any, k sqltype.Kind) bitField {
+	if raw, ok := v.([]byte); ok {
+		return bitField{new(big.Int).SetBytes(raw), int64(8 * len(raw)), k}
 	}
-	return n << (64 - bits) >> (64 - bits)
+	count := int64(8 * max(1, sqltype.Type{Kind: k}.MaxBytes()))
+	return bitField{new(big.Int).SetUint64(uint64(integer(v)) << (64 - count) >> (64 - count)), count, k}
 }
 
-// shifted is LEFT_SHIFT, or RIGHT_SHIFT for a negative number of bits: a logical shift, zeros come in.
-func shifted(n, by, bits int64) int64 {
-	u := uint64(n) << (64 - bits) >> (64 - bits)
+// shift moves the bits to the left, or to the right by a negative number: a logical shift, zeros come in.
+func (x bitField) shift(by int64) {
 	switch {
-	case by >= bits || by <= -bits:
-		return 0
-	case by >= 0:
-		u <<= by
+	case by >= x.count || by <= -x.count:
+		x.number.SetInt64(0)
+	case by < 0:
+		x.number.Rsh(x.number, uint(-by))
 	default:
-		u >>= -by
+		x.number.Lsh(x.number, uint(by))
+		x.number.And(x.number, new(big.Int).Sub(new(big.Int).Lsh(big.NewInt(1), uint(x.count)), big.NewInt(1)))
 	}
-	return signed(int64(u), bits)
+}
+
+// value is the integer or the bytes again; tinyint has no sign.
+func (x bitField) value() any {
+	switch {
+	case x.kind.IsBinary():
+		return x.number.FillBytes(make([]byte, x.count/8))
+	case x.kind == sqltype.TinyInt:
+		return int64(x.number.Uint64())
+	}
+	return int64(x.number.Uint64()) << (64 - x.count) >> (64 - x.count)
 }

@@ -109,13 +109,6 @@ func init() {
 		}},
 		"greatest": {Min: 1, Max: 254, Infer: unionType, Nulls: true, Pure: true, Run: func(e *Evaluation, a []any) (any, *sqlerr.Error) { return extreme(e, a, 1) }},
 		"least":    {Min: 1, Max: 254, Infer: unionType, Nulls: true, Pure: true, Run: func(e *Evaluation, a []any) (any, *sqlerr.Error) { return extreme(e, a, -1) }},
-		"bit_count": {Min: 1, Max: 1, Params: []sqltype.Type{bigT}, Type: bigT, Pure: true, Run: func(_ *Evaluation, a []any) (any, *sqlerr.Error) {
-			n := int64(0)
-			for u := uint64(integer(a[0])); u > 0; u &= u - 1 {
-				n++
-			}
-			return n, nil
-		}},
 	})
 }
 

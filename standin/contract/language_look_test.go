@@ -22,7 +22,7 @@ func TestLookAround(t *testing.T) {
 		{"SELECT c.name, TYPE_NAME(c.user_type_id), c.max_length, c.precision, c.scale, c.is_nullable, c.is_identity, c.is_computed FROM sys.columns c WHERE c.object_id = OBJECT_ID('child') ORDER BY c.column_id",
 			"id int 4 10 0 false true false; parent int 4 10 0 true false false; price decimal 5 8 2 false false false; twice decimal 9 10 2 true false true"},
 		{"SELECT f.name, OBJECT_NAME(f.referenced_object_id), f.delete_referential_action_desc FROM sys.foreign_keys f WHERE f.parent_object_id = OBJECT_ID('child')", "fk_parent parent CASCADE"},
-		{"SELECT name, type_desc, has_filter, filter_definition FROM sys.indexes WHERE object_id = OBJECT_ID('child') ORDER BY index_id", "pk_child CLUSTERED false NULL; ix_price NONCLUSTERED true (price > 5)"},
+		{"SELECT name, type_desc, has_filter, filter_definition FROM sys.indexes WHERE object_id = OBJECT_ID('child') ORDER BY index_id", "pk_child CLUSTERED false NULL; ix_price NONCLUSTERED true ([price]>(5))"},
 		{"SELECT i.name, COL_NAME(c.object_id, c.column_id), c.is_descending_key, c.is_included_column FROM sys.index_columns c JOIN sys.indexes i ON i.object_id = c.object_id AND i.index_id = c.index_id WHERE i.name = 'ix_price' ORDER BY c.index_column_id", "ix_price price true false; ix_price parent false true"},
 		{"SELECT OBJECTPROPERTY(OBJECT_ID('child'), 'IsTable'), COL_LENGTH('parent', 'code'), TYPE_ID('int'), OBJECT_ID('nothing'), IDENT_SEED('child'), IDENT_INCR('child')", "1 10 56 NULL 5 2"},
 		{"SELECT DATABASEPROPERTYEX(DB_NAME(), 'Status'), SERVERPROPERTY('EngineEdition'), SERVERPROPERTY('nothing')", "ONLINE 3 NULL"},

@@ -39,6 +39,8 @@ func TestRedirectedPublisher(t *testing.T) {
 		To(Equal([][]any{{"LISTENER", int64(0), int64(0), nil}}))
 	g.Expect(failure(t, distribution, `DECLARE @r nvarchar(128); EXEC sp_validate_redirected_publisher @original_publisher = N'AGA', @publisher_db = N'app', @redirected_publisher = @r OUTPUT`).Number).
 		To(BeEquivalentTo(21882), "the group has no listener of that name")
+	mustExec(t, c.admins[0], `ALTER AVAILABILITY GROUP [ag] ADD LISTENER N'LISTENER' (WITH IP ((N'127.0.0.1', N'255.0.0.0')), PORT = 1433)`)
+	g.Expect(query(t, distribution, `EXEC sp_get_redirected_publisher @original_publisher = N'AGA', @publisher_db = N'app'`)).To(Equal([][]any{{"LISTENER", int64(0), int64(0), nil}}))
 
 	names := "-Publisher [AGA] -PublisherDB [app] "
 	agents := names + "-Distributor [DIST] " + account("Distributor")

@@ -18,7 +18,6 @@ func TestParametersOfReplicationThatAreRefused(t *testing.T) {
 		`sp_addarticle @publication = N'p', @article = N'a', @use_default_datatypes = 0`,
 		`sp_addpublication @publication = N'p', @add_to_active_directory = N'true'`,
 		`sp_addpublication @publication = N'p', @publisher = N'ORACLE'`,
-		`sp_addsubscription @publication = N'p', @subscriber = N's', @loopback_detection = N'true'`,
 		`sp_addsubscription @publication = N'p', @subscriber = N's', @optional_command_line = N'-Output x'`,
 		`sp_addpullsubscription_agent @publisher = N'p', @publisher_db = N'd', @publication = N'p', @use_ftp = N'true'`,
 		`sp_removedbreplication @dbname = N'd', @type = N'merge'`,
@@ -30,7 +29,7 @@ func TestParametersOfReplicationThatAreRefused(t *testing.T) {
 	}
 	for text, number := range map[string]int32{
 		`sp_addarticle @publication = N'p', @article = N'a', @fire_triggers_on_snapshot = N'false', @use_default_datatypes = 1, @threshold = NULL`: 21023,
-		`sp_addsubscription @publication = N'p', @subscriber = N's', @loopback_detection = N'false', @dts_package_location = N'Distributor'`:       21023,
+		`sp_addsubscription @publication = N'p', @subscriber = N's', @dts_package_location = N'Distributor'`:                                       21023,
 	} {
 		g.Expect(failure(t, db, "EXEC "+text).Number).NotTo(Equal(number), text)
 	}

@@ -22,6 +22,7 @@ var aggregates = map[string]*aggregateKind{
 	"sum": {sumAggregate}, "avg": {avgAggregate}, "min": {extremeAggregate}, "max": {extremeAggregate},
 	"stdev": {statAggregate}, "stdevp": {statAggregate}, "var": {statAggregate}, "varp": {statAggregate},
 	"checksum_agg": {checksumAggregateCall}, "string_agg": {nil}, "approx_count_distinct": {countAggregate(sqltype.BigIntType)},
+	"approx_percentile_cont": {nil}, "approx_percentile_disc": {nil},
 }
 
 func countAggregate(t sqltype.Type) func(*binder, string, string, expr) expr {
@@ -110,9 +111,15 @@ func (b *binder) aggregate(sc *scope, n *ast.FunctionCall, name string, a *aggre
 	if n.UniqueRowFilter == "Distinct" {
 		distinct = "DISTINCT "
 	}
+	before := sc.outerCounts()
 	switch {
 	case name == "string_agg":
 		out, args = b.stringAggregate(sc, n)
+	case strings.HasPrefix(name, "approx_percentile_"):
+		if n.OverClause != nil {
+			b.fail(4113, n.FunctionName.Value)
+		}
+		out, args = b.percentileOf(sc, n, name)
 	case len(n.Parameters) == 1 && isStar(n.Parameters[0]):
 		if name != "count" && name != "count_big" {
 			b.fail(102, "*")
@@ -134,9 +141,6 @@ func (b *binder) aggregate(sc *scope, n *ast.FunctionCall, name string, a *aggre
 		}
 		out = a.bind(b, name, distinct, args[0])
 	}
-	if n.OverClause == nil {
-		b.aggregatesOwn(sc, args)
-	}
 	check := out.name
 	out.name = ""
 	if n.OverClause != nil {
@@ -145,8 +149,10 @@ func (b *binder) aggregate(sc *scope, n *ast.FunctionCall, name string, a *aggre
 		out = merge(out, args...)
 		out = merge(out, parts...)
 		out.window = true
-	} else {
+	} else if owner := b.aggregateOwner(sc, args); owner == sc {
 		out.aggregate = true
+	} else {
+		sc.leaveTo(owner, before)
 	}
 	switch {
 	case check == "check":
@@ -157,9 +163,10 @@ func (b *binder) aggregate(sc *scope, n *ast.FunctionCall, name string, a *aggre
 	return out
 }
 
-// aggregatesOwn refuses an aggregate that mixes columns of its query with those from around it (8124), and one of what a query is applied to
+// aggregateOwner is the scope of the query that an aggregate belongs to: the one whose columns it has, which may be around the query that it
+// stands in. One that mixes columns of both is refused (8124), and one of what a query is applied to
 // (4101; docs/relational-databases/errors-events/database-engine-events-and-errors-4000-to-4999.md).
-func (b *binder) aggregatesOwn(sc *scope, args []expr) {
+func (b *binder) aggregateOwner(sc *scope, args []expr) *scope {
 	var outer *sourceColumn
 	several := false
 	var seen *sourceColumn
@@ -172,7 +179,7 @@ func (b *binder) aggregatesOwn(sc *scope, args []expr) {
 		}
 	}
 	if outer == nil {
-		return
+		return sc
 	}
 	if several {
 		b.fail(8124)
@@ -182,6 +189,7 @@ func (b *binder) aggregatesOwn(sc *scope, args []expr) {
 			b.fail(4101)
 		}
 	}
+	return outer.source.scope
 }
 
 func isStar(n ast.ScalarExpression) bool {
@@ -206,6 +214,7 @@ func (b *binder) stringAggregate(sc *scope, n *ast.FunctionCall) (expr, []expr) 
 	sep := b.convert(args[1], sqltype.NVarCharMax, sqltype.Implicit, 0, false)
 	order := ""
 	if n.WithinGroupClause != nil && n.WithinGroupClause.OrderByClause != nil {
+		b.sameOrder(sc, n.WithinGroupClause.OrderByClause)
 		var parts []string
 		for _, el := range n.WithinGroupClause.OrderByClause.OrderByElements {
 			text := b.scalar(sc, el.Expression).collated()
@@ -216,5 +225,26 @@ func (b *binder) stringAggregate(sc *scope, n *ast.FunctionCall) (expr, []expr) 
 		}
 		order = " ORDER BY " + strings.Join(parts, ", ")
 	}
-	return expr{sql: "group_concat(" + x.sql + "," + sep.sql + order + ")", typ: t, nullable: true, collation: "tsql_ci_as"}, args
+	out := expr{sql: "group_concat(" + x.sql + "," + sep.sql + order + ")", typ: t, nullable: true, collation: "tsql_ci_as"}
+	if t.Length != sqltype.MaxLength {
+		out.name = "check"
+	}
+	return out, args
+}
+
+// sameOrder refuses a second order of WITHIN GROUP in one query (8711; docs/t-sql/functions/string-agg-transact-sql.md).
+func (b *binder) sameOrder(sc *scope, o *ast.OrderByClause) {
+	first := sc.aggregateOrder
+	if first == nil {
+		sc.aggregateOrder = o
+		return
+	}
+	same := len(first.OrderByElements) == len(o.OrderByElements)
+	for i := 0; same && i < len(o.OrderByElements); i++ {
+		x, y := first.OrderByElements[i], o.OrderByElements[i]
+		same = sameExpression(x.Expression, y.Expression) && (x.SortOrder == "Descending") == (y.SortOrder == "Descending")
+	}
+	if !same {
+		b.fail(8711)
+	}
 }

@@ -71,6 +71,8 @@ type binder struct {
 	// inDefault tells that a column's default is bound, drawn are the sequences that values are taken of, while somebody asks.
 	inDefault bool
 	drawn     map[int32]bool
+	// usage is told of the columns that the query names, while somebody asks.
+	usage func(o *metadata.Object, column string)
 	// varies tells that equal rows may give other results, rough that float or real takes part in them.
 	varies, rough bool
 	// tables are the databases of the tables that are read or changed as the session's isolation level says, levelled tells of a hint that says another.

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"geosql.dev/operator/standin/metadata"
 	"geosql.dev/operator/standin/sqlerr"
 	"geosql.dev/operator/standin/sqltype"
 	"geosql.dev/operator/standin/storage"
@@ -65,6 +66,9 @@ func (s *Session) createDatabase(ctx context.Context, n *syntax.CreateDatabase, 
 			info.Options[o.Name] = o.Value
 		}
 	}
+	if !n.ForAttach && !n.ForAttachRebuildLog {
+		info.Options["QUERY_STORE"] = "ON" // of new databases since SQL Server 2022 (docs/relational-databases/performance/monitoring-performance-by-using-the-query-store.md)
+	}
 	var err error
 	if info.Files, err = s.inst.declaredFiles(n); err != nil {
 		return err
@@ -89,7 +93,7 @@ func (s *Session) createDatabase(ctx context.Context, n *syntax.CreateDatabase, 
 	})
 	if err != nil {
 		if strings.Contains(err.Error(), "file exists") || strings.Contains(err.Error(), "file already exists") {
-			return sqlerr.New(5170, 1, filesOf(info.Files).Data)
+			return sqlerr.New(5170, 1, metadata.StorageFiles(info.Files).Data)
 		}
 		return err
 	}

@@ -74,19 +74,6 @@ func (inst *Instance) newInfo(id int32, name string, files []metadata.File) Data
 		Options: map[string]string{}, RecoveryModel: storage.Full}
 }
 
-func filesOf(files []metadata.File) storage.Files {
-	var f storage.Files
-	for _, file := range files {
-		if file.Log && f.Log == "" {
-			f.Log = file.PhysicalName
-		}
-		if !file.Log && f.Data == "" {
-			f.Data = file.PhysicalName
-		}
-	}
-	return f
-}
-
 func (inst *Instance) addDatabase(db *Database) {
 	inst.mu.Lock()
 	defer inst.mu.Unlock()

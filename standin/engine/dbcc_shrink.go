@@ -12,6 +12,7 @@ import (
 	"geosql.dev/operator/standin/metadata"
 	"geosql.dev/operator/standin/sqlerr"
 	"geosql.dev/operator/standin/sqltype"
+	"geosql.dev/operator/standin/storage/disk"
 	"geosql.dev/operator/standin/tds"
 )
 
@@ -24,7 +25,7 @@ func (db *Database) pagesOnDisk(f metadata.File) int64 {
 	if f.Effective != "" {
 		path = f.Effective
 	}
-	return fileSize(db.inst.onDisk(path)) / 8192
+	return disk.Size(db.inst.onDisk(path)) / 8192
 }
 
 // pages is the size of a file: the declared one, or what is on disk when that is more.

@@ -5,6 +5,7 @@ package engine
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/sqlc-dev/teesql/ast"
@@ -233,42 +234,42 @@ func (s *Session) alterColumn(ctx context.Context, n *ast.AlterTableAlterColumnS
 	})
 }
 
-// dependents refuses a change of type of a column that keys and constraints are made of.
+// dependents refuses a change of type of a column that keys and constraints are made of
+// (docs/t-sql/statements/alter-table-transact-sql.md, ALTER COLUMN).
 func (b *tableBuilder) dependents(c *metadata.Column, next metadata.Column) error {
-	widened := next.Type == c.Type || next.Type.Kind == c.Type.Kind && (next.Type.Length == sqltype.MaxLength || next.Type.Length >= c.Type.Length && c.Type.Length != sqltype.MaxLength)
-	sameCollation := next.CollationKey() == c.CollationKey()
+	same := next.Type == c.Type && next.CollationKey() == c.CollationKey()
+	resized, grown := resized(c, next)
 	for _, i := range b.o.Table.Indexes {
-		for _, k := range i.Keys {
-			if k.Column != c.ID {
-				continue
-			}
-			if i.PrimaryKey && next.Nullable {
-				next.Nullable = false
-				return sqlerr.New(5074, 1, "object", i.Name, "column", c.Name)
-			}
-			if !widened || !sameCollation {
-				return sqlerr.New(5074, 1, "index", i.Name, "column", c.Name)
-			}
+		what := "index"
+		if i.Constraint != 0 {
+			what = "object"
+		}
+		keyed := slices.ContainsFunc(i.Keys, func(k metadata.Key) bool { return k.Column == c.ID })
+		switch {
+		case i.PrimaryKey && keyed && (next.Nullable || !same),
+			(keyed || slices.Contains(i.Included, c.ID)) && !same && !grown:
+			return sqlerr.New(5074, 1, what, i.Name, "column", c.Name)
 		}
 	}
-	if next.Type == c.Type && sameCollation {
+	if same {
 		return nil
 	}
-	if !widened {
+	if !grown {
 		if err := b.o.Table.StatisticsOn(c); err != nil {
 			return err
 		}
 	}
 	for _, child := range b.d.sch.Children(b.o.ID) {
-		if child.Kind == metadata.KindDefault && child.Column == c.ID && !widened {
-			return sqlerr.New(5074, 1, "object", child.Name, "column", c.Name)
-		}
-		if child.Kind == metadata.KindForeignKey {
-			for _, id := range child.ForeignKey.Columns {
-				if id == c.ID {
-					return sqlerr.New(5074, 1, "object", child.Name, "column", c.Name)
-				}
+		holds := child.Kind == metadata.KindDefault && child.Column == c.ID && next.Type.Kind != c.Type.Kind ||
+			child.Kind == metadata.KindForeignKey && slices.Contains(child.ForeignKey.Columns, c.ID)
+		if !holds && !resized {
+			var err error
+			if holds, err = b.d.checks(b.o, child, c); err != nil {
+				return err
 			}
+		}
+		if holds {
+			return sqlerr.New(5074, 1, "object", child.Name, "column", c.Name)
 		}
 	}
 	if c.Identity != nil && !next.Type.Kind.IsInteger() {
@@ -277,14 +278,24 @@ func (b *tableBuilder) dependents(c *metadata.Column, next metadata.Column) erro
 	return nil
 }
 
+// resized tells whether a change gives a column of variable length another length alone, and grown whether that is not a shorter one.
+func resized(c *metadata.Column, next metadata.Column) (is, grown bool) {
+	switch k := c.Type.Kind; {
+	case k != sqltype.VarChar && k != sqltype.NVarChar && k != sqltype.VarBinary, next.Type.Kind != k, next.CollationKey() != c.CollationKey():
+		return false, false
+	}
+	longest := next.Type.Length == sqltype.MaxLength
+	return true, longest || c.Type.Length != sqltype.MaxLength && next.Type.Length >= c.Type.Length
+}
+
 func (b *tableBuilder) convertColumn(c *metadata.Column, next metadata.Column) error {
 	old := *c
 	*c = next
 	if storedAlike(old.Type, next.Type) && (next.Nullable || !old.Nullable) {
 		return nil
 	}
-	if err := sqltype.Convertible(old.Type, next.Type, sqltype.Explicit); err != nil {
-		return sqlerr.New(4927, 1, c.Name, next.Type.Kind)
+	if err := sqltype.Convertible(old.Type, next.Type, sqltype.Assign); err != nil {
+		return err
 	}
 	sql := fmt.Sprintf("tsql_store(%s,%d,%d,%d)", metadata.ColumnName(c.ID), sqltype.Pack(old.Type), sqltype.Pack(next.Type), c.ID)
 	return b.fillWith(c, &plan{sql: sql}, b.d.target(b.o, "UPDATE"))

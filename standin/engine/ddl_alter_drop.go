@@ -4,6 +4,7 @@ package engine
 
 import (
 	"context"
+	"slices"
 	"strings"
 
 	"github.com/sqlc-dev/teesql/ast"
@@ -50,15 +51,12 @@ func (d *ddl) dropColumn(o *metadata.Object, name string, ifExists bool) error {
 		return err
 	}
 	for _, i := range o.Table.Indexes {
-		for _, k := range i.Keys {
-			if k.Column == c.ID {
-				return sqlerr.New(5074, 1, "object", i.Name, "column", name)
-			}
+		what := "index"
+		if i.Constraint != 0 {
+			what = "object"
 		}
-		for _, id := range i.Included {
-			if id == c.ID {
-				return sqlerr.New(5074, 1, "index", i.Name, "column", name)
-			}
+		if slices.Contains(i.Included, c.ID) || slices.ContainsFunc(i.Keys, func(k metadata.Key) bool { return k.Column == c.ID }) {
+			return sqlerr.New(5074, 1, what, i.Name, "column", name)
 		}
 	}
 	if err := o.Table.StatisticsOn(c); err != nil {

@@ -5,6 +5,7 @@ package engine
 import (
 	"github.com/sqlc-dev/teesql/ast"
 
+	"geosql.dev/operator/standin/metadata"
 	"geosql.dev/operator/standin/syntax"
 )
 
@@ -177,7 +178,7 @@ func (e *eventsOf) ofTrigger(node ast.Statement) bool {
 	case m.alters:
 		kind = "ALTER_TRIGGER"
 	case m.creates:
-	case m.scope == "" || m.scope == normalScope:
+	case m.scope == "" || m.scope == metadata.NormalScope:
 		if e.existing(m.name) != nil {
 			kind = "ALTER_TRIGGER"
 		}
@@ -187,9 +188,9 @@ func (e *eventsOf) ofTrigger(node ast.Statement) bool {
 		}
 	}
 	switch m.scope {
-	case databaseScope:
+	case metadata.DatabaseScope:
 		return e.inDatabase(kind, "TRIGGER", name)
-	case serverScope:
+	case metadata.ServerScope:
 		return e.atServer(kind, "TRIGGER", name)
 	}
 	return e.within(kind, "TRIGGER", name, m.table)
@@ -199,11 +200,11 @@ func (e *eventsOf) ofDroppedTrigger(n *ast.DropTriggerStatement) bool {
 	for _, o := range n.Objects {
 		name := nameOf(o).name
 		switch n.TriggerScope {
-		case databaseScope, serverScope:
+		case metadata.DatabaseScope, metadata.ServerScope:
 			if _, t := e.s.scopedTrigger(n.TriggerScope, name); t == nil {
 				continue
 			}
-			if n.TriggerScope == serverScope {
+			if n.TriggerScope == metadata.ServerScope {
 				e.atServer("DROP_TRIGGER", "TRIGGER", name)
 			} else {
 				e.inDatabase("DROP_TRIGGER", "TRIGGER", name)

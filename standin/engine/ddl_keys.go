@@ -13,6 +13,7 @@ import (
 	"geosql.dev/operator/standin/metadata"
 	"geosql.dev/operator/standin/sqlerr"
 	"geosql.dev/operator/standin/tds"
+	"geosql.dev/operator/standin/syntax"
 )
 
 // foreignKey adds a foreign key; the referenced columns must be a primary or unique key.
@@ -282,9 +283,18 @@ func (b *tableBuilder) covered(i *metadata.Index, columns []*ast.ColumnReference
 		i.Included = append(i.Included, col.ID)
 	}
 	if filter != nil {
-		i.Filter = "(" + b.text(filter) + ")"
+		i.Filter = b.filterText(filter)
 	}
 	return nil
+}
+
+// filterText is what sys.indexes and sys.stats show of a filter.
+func (b *tableBuilder) filterText(filter ast.BooleanExpression) string {
+	text := syntax.FilterText(filter)
+	if text == "" || parsePredicate(text) == nil {
+		text = b.text(filter)
+	}
+	return "(" + text + ")"
 }
 
 func dropsExisting(options []ast.IndexOption) bool {

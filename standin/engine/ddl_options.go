@@ -9,12 +9,10 @@ import (
 
 	"github.com/sqlc-dev/teesql/ast"
 
+	"geosql.dev/operator/standin/metadata"
 	"geosql.dev/operator/standin/sqlerr"
 	"geosql.dev/operator/standin/tds"
 )
-
-// lockEscalations are the values of LOCK_ESCALATION by what they are in sys.tables.
-var lockEscalations = []string{"TABLE", "DISABLE", "AUTO"}
 
 // setTableOptions is ALTER TABLE ... SET (...): LOCK_ESCALATION is recorded, there are no locks to escalate
 // (docs/t-sql/statements/alter-table-transact-sql.md, LOCK_ESCALATION).
@@ -31,7 +29,7 @@ func (s *Session) setTableOptions(ctx context.Context, n *ast.AlterTableSetState
 				return unsupported(fmt.Sprintf("The table option %s", strings.ToUpper(strings.TrimSuffix(named(opt), " Table Option"))))
 			}
 			known := false
-			for i, word := range lockEscalations {
+			for i, word := range metadata.LockEscalations {
 				if strings.EqualFold(word, escalation.Value) {
 					o.Table.LockEscalation, known = i, true
 				}

@@ -12,26 +12,12 @@ import (
 	"geosql.dev/operator/standin/sqlerr"
 	"geosql.dev/operator/standin/syntax"
 	"geosql.dev/operator/standin/tds"
+	"geosql.dev/operator/standin/triggerevent"
 )
-
-// The scopes of triggers, as the parser calls them.
-const (
-	normalScope   = "Normal"
-	databaseScope = "Database"
-	serverScope   = "AllServer"
-)
-
-// scopedSchema is in place of a schema's number in triggers of a database and of the server, whose names are a space of their own.
-func scopedSchema(scope string) int32 {
-	if scope == serverScope {
-		return -2
-	}
-	return -1
-}
 
 // scopedDatabase is where triggers of a scope are kept: those of the server in master.
 func (s *Session) scopedDatabase(scope string) *Database {
-	if scope == serverScope {
+	if scope == metadata.ServerScope {
 		return s.inst.DatabaseByID(1)
 	}
 	return s.db
@@ -44,12 +30,12 @@ func (s *Session) scopedTrigger(scope, name string) (*Database, *metadata.Object
 	if err != nil {
 		return db, nil
 	}
-	return db, sch.Named(scopedSchema(scope), name)
+	return db, sch.Named(metadata.ScopedSchema(scope), name)
 }
 
 // mayScope asks for the permission to change triggers of a scope (docs/t-sql/statements/create-trigger-transact-sql.md, Permissions).
 func (s *Session) mayScope(ctx context.Context, scope string) error {
-	if scope == serverScope {
+	if scope == metadata.ServerScope {
 		return s.require(ctx, Permission{Name: "CONTROL SERVER"})
 	}
 	return s.require(ctx, Permission{Name: "ALTER ANY DATABASE DDL TRIGGER", Database: s.db})
@@ -77,7 +63,7 @@ func (s *Session) scopedTriggerStatement(ctx context.Context, m triggerModule, m
 		return err
 	}
 	return s.changeScoped(ctx, m.scope, func(d *ddl) error {
-		t := d.sch.Named(scopedSchema(m.scope), name.name)
+		t := d.sch.Named(metadata.ScopedSchema(m.scope), name.name)
 		switch {
 		case t == nil && mode == alterModule:
 			return sqlerr.New(208, 6, name.String())
@@ -87,12 +73,12 @@ func (s *Session) scopedTriggerStatement(ctx context.Context, m triggerModule, m
 		made := t == nil
 		if made {
 			t = d.newObject(objectName{name: name.name}, metadata.KindScopedTrigger)
-			t.Schema = scopedSchema(m.scope)
+			t.Schema = metadata.ScopedSchema(m.scope)
 		}
 		if err := d.define(t, st); err != nil {
 			return err
 		}
-		t.Properties = map[string]string{triggerEvents: strings.Join(events, ",")}
+		t.Properties = map[string]string{metadata.TriggerEvents: strings.Join(events, ",")}
 		if made {
 			return d.save(t)
 		}
@@ -105,13 +91,13 @@ func (m *triggerModule) scopedEvents(batch *syntax.Batch) ([]string, error) {
 	var out []string
 	for _, a := range m.actions {
 		word := strings.ToUpper(strings.TrimSpace(batch.TextOf(a)))
-		t := eventTypes[word]
+		t := triggerevent.Types[word]
 		switch {
 		case word == "INSERT", word == "UPDATE", word == "DELETE":
 			return nil, sqlerr.New(1098, 1)
 		case t == nil:
 			return nil, sqlerr.New(1084, 1, word)
-		case m.scope == databaseScope && !t.within("DDL_DATABASE_LEVEL_EVENTS"):
+		case m.scope == metadata.DatabaseScope && !t.Within("DDL_DATABASE_LEVEL_EVENTS"):
 			return nil, sqlerr.New(1098, 1)
 		case word == "LOGON" && len(m.actions) > 1:
 			return nil, sqlerr.New(102, 1, ",") // it stands alone
@@ -134,7 +120,7 @@ func (s *Session) dropScoped(ctx context.Context, n *ast.DropTriggerStatement) e
 	for _, o := range n.Objects {
 		name := nameOf(o)
 		err := s.changeScoped(ctx, n.TriggerScope, func(d *ddl) error {
-			t := d.sch.Named(scopedSchema(n.TriggerScope), name.name)
+			t := d.sch.Named(metadata.ScopedSchema(n.TriggerScope), name.name)
 			switch {
 			case t != nil:
 				return d.remove(t)
@@ -154,13 +140,13 @@ func (s *Session) dropScoped(ctx context.Context, n *ast.DropTriggerStatement) e
 func (s *Session) switchScoped(ctx context.Context, scope string, all bool, names []string, disable bool) error {
 	return s.changeScoped(ctx, scope, func(d *ddl) error {
 		var list []*metadata.Object
-		for _, t := range d.sch.ScopedTriggers(scopedSchema(scope)) {
+		for _, t := range d.sch.ScopedTriggers(metadata.ScopedSchema(scope)) {
 			if all {
 				list = append(list, t)
 			}
 		}
 		for _, name := range names {
-			t := d.sch.Named(scopedSchema(scope), name)
+			t := d.sch.Named(metadata.ScopedSchema(scope), name)
 			if t == nil {
 				return sqlerr.New(1088, 13, name)
 			}
@@ -178,8 +164,8 @@ func (s *Session) switchScoped(ctx context.Context, scope string, all bool, name
 
 // firesFor tells whether a trigger fires for an event.
 func firesFor(o *metadata.Object, event string) bool {
-	for _, listed := range strings.Split(o.Properties[triggerEvents], ",") {
-		if eventTypes[event].within(listed) {
+	for _, listed := range strings.Split(o.Properties[metadata.TriggerEvents], ",") {
+		if triggerevent.Types[event].Within(listed) {
 			return true
 		}
 	}
@@ -203,7 +189,7 @@ func (s *Session) firings(ctx context.Context, events []ddlEvent) ([]firing, err
 			return err
 		}
 		var list []*metadata.Object
-		for _, t := range sch.ScopedTriggers(scopedSchema(scope)) {
+		for _, t := range sch.ScopedTriggers(metadata.ScopedSchema(scope)) {
 			if !t.Disabled && firesFor(t, e.kind) {
 				list = append(list, t)
 			}
@@ -214,13 +200,13 @@ func (s *Session) firings(ctx context.Context, events []ddlEvent) ([]firing, err
 		return nil
 	}
 	for _, e := range events {
-		if err := look(e, s.inst.DatabaseByID(1), serverScope); err != nil {
+		if err := look(e, s.inst.DatabaseByID(1), metadata.ServerScope); err != nil {
 			return nil, err
 		}
 		if e.db == nil || e.db.Available() != nil { // one that is not available refuses the statement itself
 			continue
 		}
-		if err := look(e, e.db, databaseScope); err != nil {
+		if err := look(e, e.db, metadata.DatabaseScope); err != nil {
 			return nil, err
 		}
 	}

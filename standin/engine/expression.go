@@ -340,7 +340,7 @@ func (b *binder) scalarSubquery(sc *scope, n *ast.ScalarSubquery) expr {
 		b.fail(116)
 	}
 	o := q.outputs[0].expr
-	out := expr{typ: o.typ, nullable: true, collation: o.collation, collationName: o.collationName, implicit: o.implicit || o.explicit, json: o.json, free: inner.outer}
+	out := expr{typ: o.typ, nullable: true, collation: o.collation, collationName: o.collationName, implicit: o.implicit || o.explicit, json: o.json}
 	if q.oneRow {
 		out.sql = "(" + q.sql + ")"
 	} else {
@@ -349,6 +349,7 @@ func (b *binder) scalarSubquery(sc *scope, n *ast.ScalarSubquery) expr {
 			out.sql = "(SELECT tsql_one(max(c1),count(*)) FROM (" + q.sql + "))"
 		}
 	}
+	out = merge(out, inner.used())
 	if n.Collation != nil {
 		return b.collateClause(out, n.Collation.Value)
 	}

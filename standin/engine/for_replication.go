@@ -3,20 +3,35 @@
 package engine
 
 import (
+	"context"
+
 	"zombiezen.com/go/sqlite"
 
 	"geosql.dev/operator/standin/metadata"
 	"geosql.dev/operator/standin/sqlerr"
+	"geosql.dev/operator/standin/storage"
 )
 
 // NOT FOR REPLICATION: triggers of such tables do not fire, and such constraints and identities do not hold, for what a
 // replication agent changes (docs/t-sql/statements/create-table-transact-sql.md and create-trigger-transact-sql.md,
 // Arguments; docs/relational-databases/replication/publish/replicate-identity-columns.md).
 
-// Replicate makes the session that of a replication agent, for good.
-func (s *Session) Replicate() {
-	s.replicates = true
+// Replicate makes the session that of a replication agent, for good. The log has origin with each transaction that it
+// makes in a published database; nil is nothing.
+func (s *Session) Replicate(origin *storage.Mark) {
+	s.replicates, s.origin = true, origin
 	s.plans = planCache{} // bound statements know the former setting
+}
+
+// noteOrigin has the log say where the transaction of a replication agent comes from.
+func (s *Session) noteOrigin(ctx context.Context, o *openTx) error {
+	if s.origin == nil || !o.db.Info().Published {
+		return nil
+	}
+	return s.inTx(ctx, o, func(tx *storage.Tx) error {
+		tx.Mark(s.origin.Kind, s.origin.Payload)
+		return nil
+	})
 }
 
 // spares tells whether a trigger does not fire for the session.

@@ -112,6 +112,7 @@ func (b *binder) tableReference(sc *scope, ref ast.TableReference) string {
 	case *ast.QueryDerivedTable:
 		inner := &scope{parent: sc.parent}
 		q := b.query(inner, n.QueryExpression, queryOptions{subquery: true})
+		sc.aggregates = sc.aggregates || inner.aggregates
 		return b.derived(sc, q, aliasOf(n.Alias), n.Columns, "")
 	case *ast.InlineDerivedTable:
 		return b.derived(sc, b.values(sc, n.RowValues), aliasOf(n.Alias), n.Columns, "")

@@ -35,21 +35,12 @@ func (s *Session) objectIDOf(module *metadata.Object, name objectName, kind stri
 		return nil
 	}
 	if v := s.findView(name); v != nil && (kind == "" || strings.EqualFold(strings.TrimSpace(kind), "V")) {
-		return int64(systemObjectID(v.Schema + "." + v.Name))
+		return int64(metadata.SystemObjectID(v.Schema + "." + v.Name))
 	}
 	if p, _ := s.findProcedure(name); p != nil && (kind == "" || strings.EqualFold(strings.TrimSpace(kind), "P") || strings.EqualFold(strings.TrimSpace(kind), "X")) {
-		return int64(systemObjectID(p.Schema + "." + p.Name))
+		return int64(metadata.SystemObjectID(p.Schema + "." + p.Name))
 	}
 	return nil
-}
-
-// systemObjectID is a made-up negative object_id of a system object, the same at all times.
-func systemObjectID(name string) int32 {
-	h := uint32(2166136261)
-	for _, c := range []byte(lower(name)) {
-		h = (h ^ uint32(c)) * 16777619
-	}
-	return -int32(h&0x7ffffff) - 1
 }
 
 func (s *Session) objectByID(v any) *metadata.Object {
@@ -86,7 +77,7 @@ func (s *Session) objectPart(a []any, schemaName bool) any {
 	o := sch.Objects[id]
 	if o == nil {
 		for _, v := range s.inst.registry.views {
-			if systemObjectID(v.Schema+"."+v.Name) == id {
+			if metadata.SystemObjectID(v.Schema+"."+v.Name) == id {
 				if schemaName {
 					return v.Schema
 				}

@@ -129,7 +129,7 @@ func executedProperty(o *metadata.Object, property string) any {
 	case "execisquotedidenton":
 		return yes(o.QuotedIdentifier)
 	case "execisstartup":
-		return yes(o.Kind == metadata.KindProcedure && o.Properties[startupOption] != "")
+		return yes(o.Kind == metadata.KindProcedure && o.Properties[metadata.StartupOption] != "")
 	case "execiswithnativecompilation":
 		return int64(0)
 	}
@@ -138,16 +138,16 @@ func executedProperty(o *metadata.Object, property string) any {
 	}
 	switch property {
 	case "execisaftertrigger":
-		return yes(o.Properties[insteadOf] == "")
+		return yes(o.Properties[metadata.InsteadOf] == "")
 	case "execisinsteadoftrigger":
-		return yes(o.Properties[insteadOf] != "")
+		return yes(o.Properties[metadata.InsteadOf] != "")
 	case "execistriggerdisabled":
 		return yes(o.Disabled)
 	case "execistriggernotforrepl":
 		return yes(o.NotForReplication)
 	}
 	for _, event := range []string{"INSERT", "UPDATE", "DELETE"} {
-		fires := listed(o.Properties[triggerEvents], event)
+		fires := listed(o.Properties[metadata.TriggerEvents], event)
 		switch property {
 		case "execis" + lower(event) + "trigger":
 			return yes(fires)
@@ -213,12 +213,12 @@ func triggerProperty(children []*metadata.Object, property string) any {
 	}
 	switch property {
 	case "hasaftertrigger":
-		return yes(len(triggers(func(t *metadata.Object) bool { return t.Properties[insteadOf] == "" })) > 0)
+		return yes(len(triggers(func(t *metadata.Object) bool { return t.Properties[metadata.InsteadOf] == "" })) > 0)
 	case "hasinsteadoftrigger":
-		return yes(len(triggers(func(t *metadata.Object) bool { return t.Properties[insteadOf] != "" })) > 0)
+		return yes(len(triggers(func(t *metadata.Object) bool { return t.Properties[metadata.InsteadOf] != "" })) > 0)
 	}
 	for _, event := range []string{"INSERT", "UPDATE", "DELETE"} {
-		all := triggers(func(t *metadata.Object) bool { return listed(t.Properties[triggerEvents], event) })
+		all := triggers(func(t *metadata.Object) bool { return listed(t.Properties[metadata.TriggerEvents], event) })
 		switch property {
 		case "has" + lower(event) + "trigger", "tablehas" + lower(event) + "trigger":
 			return yes(len(all) > 0)

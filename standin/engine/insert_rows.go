@@ -213,7 +213,7 @@ func (s *Session) BulkInsert(ctx context.Context, text string, cols []tds.Column
 			space, sch, obj = b.tableToWrite(statement.table, 208)
 			b.require("INSERT", space, sch, obj)
 			for _, t := range sch.Children(obj.ID) {
-				if statement.fireTriggers && t.Kind == metadata.KindTrigger && !t.Disabled && strings.Contains(t.Properties[triggerEvents], "INSERT") {
+				if statement.fireTriggers && t.Kind == metadata.KindTrigger && !t.Disabled && strings.Contains(t.Properties[metadata.TriggerEvents], "INSERT") {
 					b.refuse("FIRE_TRIGGERS of INSERT BULK on a table that has triggers")
 				}
 			}

@@ -13,9 +13,6 @@ import (
 	"geosql.dev/operator/standin/tds"
 )
 
-// insteadOf is the property of a trigger's object that tells an INSTEAD OF trigger.
-const insteadOf = "insteadOf"
-
 // replacedBy is the INSTEAD OF trigger that a statement runs in place of its change
 // (docs/t-sql/statements/create-trigger-transact-sql.md, INSTEAD OF), with the view or table that it is on; nil when there
 // is none, or it is running already.
@@ -33,7 +30,7 @@ func (b *binder) replacedBy(verb string, target ast.TableReference) (t *metadata
 		return nil, 0, nil, nil
 	}
 	for _, o := range sch.Children(on.ID) {
-		if o.Kind == metadata.KindTrigger && !o.Disabled && !b.s.spares(o) && o.Properties[insteadOf] != "" && strings.Contains(o.Properties[triggerEvents], verb) {
+		if o.Kind == metadata.KindTrigger && !o.Disabled && !b.s.spares(o) && o.Properties[metadata.InsteadOf] != "" && strings.Contains(o.Properties[metadata.TriggerEvents], verb) {
 			b.volatile = true // whether it runs already is not the plan's to know
 			if b.s.runs(o) {
 				return nil, 0, nil, nil
@@ -62,6 +59,15 @@ func (b *binder) replaced(verb string, t *metadata.Object, space int32, sch *met
 	}
 	b.require(verb, space, sch, on)
 	b.home = space
+	pseudo := b.imageOf(space, on)
+	c := &change{space: space, sch: sch, obj: pseudo, sc: &scope{}}
+	c.d = b.dmlPlan(verb, space, sch, pseudo)
+	c.d.triggers, c.d.instead = []*metadata.Object{t}, true
+	return c, &rowwise{image: storedColumns(pseudo)}
+}
+
+// imageOf is a table or view as an INSTEAD OF trigger has it in inserted and deleted: any column may be NULL there.
+func (b *binder) imageOf(space int32, on *metadata.Object) *metadata.Object {
 	pseudo := *on
 	pseudo.Table = &metadata.Table{}
 	if on.Kind == metadata.KindTable {
@@ -81,10 +87,7 @@ func (b *binder) replaced(verb string, t *metadata.Object, space int32, sch *met
 			pseudo.Table.Columns = append(pseudo.Table.Columns, col)
 		}
 	}
-	c := &change{space: space, sch: sch, obj: &pseudo, sc: &scope{}}
-	c.d = b.dmlPlan(verb, space, sch, &pseudo)
-	c.d.triggers, c.d.instead = []*metadata.Object{t}, true
-	return c, &rowwise{image: storedColumns(&pseudo)}
+	return &pseudo
 }
 
 // insteadOfInsert binds an INSERT whose rows a trigger gets.

@@ -60,7 +60,7 @@ func (b *binder) mergePlan(n *ast.MergeStatement, into *ast.OutputIntoClause) *p
 		m.alias = spec.TableAlias.Value
 	}
 	for _, o := range c.sch.Children(c.obj.ID) {
-		if o.Kind == metadata.KindTrigger && !o.Disabled && o.Properties[insteadOf] != "" {
+		if o.Kind == metadata.KindTrigger && !o.Disabled && o.Properties[metadata.InsteadOf] != "" {
 			b.refuse("MERGE into a table with INSTEAD OF triggers")
 		}
 	}

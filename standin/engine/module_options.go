@@ -43,7 +43,7 @@ func (d *ddl) define(o *metadata.Object, st syntax.Statement) error {
 	}
 	o.Encrypted, o.NullOnNull, o.Recompiled = options.Has("ENCRYPTION"), options.Has("RETURNS NULL ON NULL INPUT"), options.Has("RECOMPILE")
 	o.ExecuteAs, o.ExecuteAsLogin = nil, ""
-	if o.Kind == metadata.KindScopedTrigger && o.Schema == scopedSchema(serverScope) {
+	if o.Kind == metadata.KindScopedTrigger && o.Schema == metadata.ScopedSchema(metadata.ServerScope) {
 		return d.executeAsLogin(o, options)
 	}
 	return d.executeAs(o, options)

@@ -138,6 +138,9 @@ func (b *binder) computedColumn(src, plain *source, c *metadata.Column) {
 		b.fail(207, c.Name)
 	}
 	defer b.inDatabase(plain.space)()
+	usage := b.usage
+	b.usage = nil
+	defer func() { b.usage = usage }()
 	inner := &scope{sources: []*source{plain}}
 	e := b.scalar(inner, node)
 	e = b.convert(e, c.Type, sqltype.Implicit, 0, false)
@@ -164,11 +167,18 @@ func (b *binder) view(sc *scope, space int32, obj *metadata.Object, alias string
 	restore := b.inDatabase(space)
 	defer restore()
 	q := b.ofView(name.String(), func() boundQuery { return b.query(&scope{}, def.QueryExpression, queryOptions{}) })
-	if alias != "" {
-		return b.derived(sc, q, alias, names, name.schema)
+	called := alias
+	if alias == "" {
+		called = obj.Name
 	}
-	text := b.derived(sc, q, obj.Name, names, name.schema)
-	sc.sources[len(sc.sources)-1].name = name.String()
+	text := b.derived(sc, q, called, names, name.schema)
+	src := sc.sources[len(sc.sources)-1]
+	if alias == "" {
+		src.name = name.String()
+	}
+	if space == b.home {
+		src.viewed = obj
+	}
 	return text
 }
 

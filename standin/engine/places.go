@@ -49,14 +49,14 @@ func (inst *Instance) makeMount(path string) error {
 
 // filesOnDisk are a database's files where they are on this machine.
 func (inst *Instance) filesOnDisk(files []metadata.File) storage.Files {
-	named := filesOf(files)
+	named := metadata.StorageFiles(files)
 	return storage.Files{Data: inst.onDisk(named.Data), Log: inst.onDisk(named.Log)}
 }
 
 // place is where a system database's files are on disk. A folder that is not there stops the start, as it does SQL
 // Server's (errors 5123 and 1814 in its log).
 func (inst *Instance) place(files []metadata.File) (storage.Files, error) {
-	named, placed := filesOf(files), inst.filesOnDisk(files)
+	named, placed := metadata.StorageFiles(files), inst.filesOnDisk(files)
 	for _, path := range []string{named.Data, named.Log} {
 		if err := inst.makeMount(path); err != nil {
 			return placed, err

@@ -48,7 +48,7 @@ func (b *binder) predicate(sc *scope, node ast.BooleanExpression) expr {
 	case *ast.ExistsPredicate:
 		inner := &scope{parent: sc}
 		q := b.query(inner, n.Subquery, queryOptions{subquery: true, exists: true})
-		return expr{sql: "EXISTS (" + q.sql + ")", free: inner.outer}
+		return merge(expr{sql: "EXISTS (" + q.sql + ")"}, inner.used())
 	case *ast.SubqueryComparisonPredicate:
 		return b.quantified(sc, n)
 	case *ast.UpdateCall:
@@ -152,9 +152,7 @@ func (b *binder) in(sc *scope, n *ast.BooleanInExpression) expr {
 		if t.Kind.IsCharacter() {
 			sql += " COLLATE " + b.collate("equal to", x, o)
 		}
-		out := merge(expr{sql: "(" + sql + word + "SELECT " + pair[1].sql + " FROM (" + q.sql + ")))"}, x)
-		out.free = append(out.free, inner.outer...)
-		return out
+		return merge(expr{sql: "(" + sql + word + "SELECT " + pair[1].sql + " FROM (" + q.sql + ")))"}, x, inner.used())
 	}
 	values := append([]expr{x}, b.scalars(sc, n.Values)...)
 	list, t := b.unify(values...)
@@ -216,15 +214,13 @@ func (b *binder) quantified(sc *scope, n *ast.SubqueryComparisonPredicate) expr 
 	cmp := b.comparison(n.ComparisonType, x, o)
 	all := n.SubqueryComparisonPredicateType == "All"
 	if x.aggregate {
-		return merge(b.quantifiedAggregate(n.ComparisonType, all, x, o, q), expr{free: inner.outer})
+		return merge(b.quantifiedAggregate(n.ComparisonType, all, x, o, q), inner.used())
 	}
 	sql := "EXISTS (SELECT 1 FROM (" + q.sql + ") WHERE " + cmp.sql + ")"
 	if all {
 		sql = "NOT EXISTS (SELECT 1 FROM (" + q.sql + ") WHERE (" + cmp.sql + ") IS NOT 1)"
 	}
-	out := merge(expr{sql: "(" + sql + ")"}, x)
-	out.free = append(out.free, inner.outer...)
-	return out
+	return merge(expr{sql: "(" + sql + ")"}, x, inner.used())
 }
 
 // quantifiedAggregate compares an aggregate, which may not stand inside of a subquery, with the subquery's least or

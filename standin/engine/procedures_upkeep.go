@@ -5,6 +5,7 @@ package engine
 import (
 	"context"
 
+	"geosql.dev/operator/standin/metadata"
 	"geosql.dev/operator/standin/sqlerr"
 )
 
@@ -36,19 +37,19 @@ func refreshModule(ctx context.Context, c *ProcCall, parameter string) error {
 
 // refreshScopedTrigger does that for a DDL trigger.
 func refreshScopedTrigger(ctx context.Context, c *ProcCall) error {
-	scope, known := map[string]string{"database_ddl_trigger": databaseScope, "server_ddl_trigger": serverScope}[lower(c.String("@namespace"))]
+	scope, known := map[string]string{"database_ddl_trigger": metadata.DatabaseScope, "server_ddl_trigger": metadata.ServerScope}[lower(c.String("@namespace"))]
 	if !known {
 		return sqlerr.New(15600, 1, "sys.sp_refreshsqlmodule")
 	}
 	db := c.Session.db.ID()
-	if scope == serverScope {
+	if scope == metadata.ServerScope {
 		db = 1
 	}
 	sch, err := c.Session.schema(ctx, db)
 	if err != nil {
 		return err
 	}
-	if sch.Named(scopedSchema(scope), splitName(c.String("@name")).name) == nil {
+	if sch.Named(metadata.ScopedSchema(scope), splitName(c.String("@name")).name) == nil {
 		return sqlerr.New(15165, 1, c.String("@name"))
 	}
 	return nil

@@ -99,9 +99,11 @@ func (b *binder) specification(sc *scope, q *ast.QuerySpecification, o queryOpti
 	if q.FromClause != nil {
 		p.from = b.from(sc, q.FromClause.TableReferences)
 	}
+	left := sc.left
 	if q.WhereClause != nil {
 		p.where = b.where(sc, q.WhereClause)
 	}
+	left = sc.left - left
 	b.groupBy(sc, q.GroupByClause, &p)
 	p.grouping = p.grouped
 	row := b.sequenceRow
@@ -126,6 +128,9 @@ func (b *binder) specification(sc *scope, q *ast.QuerySpecification, o queryOpti
 	aggregate := false
 	for _, c := range out.outputs {
 		aggregate = aggregate || c.expr.aggregate
+	}
+	if left > 0 && !aggregate && !p.grouped {
+		b.refuse("An aggregate of the query around in WHERE") // SQLite takes it for a misuse unless the query is one of groups itself
 	}
 	if !aggregate && p.group == "" && (p.grouped || q.HavingClause != nil) {
 		// One group of all rows, none of which is looked at: SQLite takes a query for one of groups by its columns.
@@ -411,6 +416,7 @@ func (b *binder) star(sc *scope, qualifier []string, exists bool) []output {
 		}
 		found = true
 		for _, c := range src.columns {
+			b.uses(c)
 			out = append(out, output{name: c.name, expr: b.columnValue(c.expr())})
 		}
 	}

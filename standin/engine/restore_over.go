@@ -29,7 +29,7 @@ func (inst *Instance) RestoreOver(ctx context.Context, db *Database, files []met
 	err := storage.RestoreBeside(ctx, r, to, inst.storageOptions(db.Name()))
 	if err == nil {
 		err = db.Update(ctx, func(i *DatabaseInfo) {
-			i.Replaced = append(i.Replaced, filesOf(i.Files))
+			i.Replaced = append(i.Replaced, metadata.StorageFiles(i.Files))
 			i.Files, i.Offline = files, false
 		})
 	}

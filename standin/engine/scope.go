@@ -21,9 +21,35 @@ type scope struct {
 	gate bool
 	// outer are the columns of enclosing queries that were used.
 	outer []*sourceColumn
+	// aggregates tells that an aggregate in this query belongs to the query around it, left counts those that belong to any query around.
+	aggregates bool
+	left       int
 	// outputs are the select list's names, for ORDER BY.
 	outputs []output
+	// aggregateOrder is what the aggregates of the query are ordered by within their groups.
+	aggregateOrder *ast.OrderByClause
 }
+
+// outerCounts are the numbers of columns of enclosing queries that were used so far, from sc outwards.
+func (sc *scope) outerCounts() []int {
+	var counts []int
+	for at := sc; at != nil; at = at.parent {
+		counts = append(counts, len(at.outer))
+	}
+	return counts
+}
+
+// leaveTo gives an aggregate to the query around that it belongs to: its columns, used since the counts were taken, are that query's to judge.
+func (sc *scope) leaveTo(owner *scope, before []int) {
+	for at := sc; at != nil && at != owner; at = at.parent {
+		at.outer, before = at.outer[:before[0]], before[1:]
+		at.aggregates = at.aggregates || at.parent == owner
+		at.left++
+	}
+}
+
+// used is what a subquery has of the query around it, for an expression to inherit.
+func (sc *scope) used() expr { return expr{free: sc.outer, aggregate: sc.aggregates} }
 
 // source is one table, view or derived table of a FROM clause.
 type source struct {
@@ -42,6 +68,8 @@ type source struct {
 	columns []*sourceColumn
 	object  *metadata.Object
 	space   int32
+	// viewed is the view of the home database whose rows these are.
+	viewed *metadata.Object
 	// view tells that it is a system view, whose rows have numbers as those of tables do.
 	view bool
 }
@@ -142,6 +170,7 @@ func (b *binder) column(sc *scope, parts []string) expr {
 			for s := sc; s != at && !b.absent(hit); s = s.parent {
 				s.outer = append(s.outer, hit)
 			}
+			b.uses(hit)
 			return hit.expr()
 		}
 	}

@@ -24,6 +24,8 @@ type Session struct {
 	viewReads map[string]viewRead
 	// replicates says that the session is that of a replication agent (Replicate).
 	replicates bool
+	// origin is what the log has with its transactions.
+	origin *storage.Mark
 
 	login Login
 	user  *User

@@ -18,8 +18,9 @@ func (b *binder) setOperation(sc *scope, q *ast.BinaryQueryExpression, o queryOp
 		b.fail(4403, o.name)
 	}
 	o.assign = false
-	left := b.query(&scope{parent: sc.parent}, q.FirstQueryExpression, o)
-	right := b.query(&scope{parent: sc.parent}, q.SecondQueryExpression, o)
+	first, second := &scope{parent: sc.parent}, &scope{parent: sc.parent}
+	left, right := b.query(first, q.FirstQueryExpression, o), b.query(second, q.SecondQueryExpression, o)
+	sc.aggregates = sc.aggregates || first.aggregates || second.aggregates
 	return b.combine(sc, q, left, right, o)
 }
 

@@ -24,7 +24,7 @@ import (
 //	tsql_call(signature, args...)   a T-SQL function; the signature is "name;packed argument types;packed result type"
 //	tsql_conv(x, from, to, mode, style)   a conversion between packed types
 //	tsql_arith(op, from1, from2, to, a, b)   an operator on numbers
-//	tsql_check(x, kind)   an integer that must fit the type, for aggregates
+//	tsql_check(x, kind)   an integer or a text that must fit the type, for aggregates
 //	tsql_vkey(x)   what a sql_variant compares by
 //	tsql_active()   1 while a session executes, 0 while storage repeats logged changes
 //	tsql_judges()   tsql_active(), and 0 while the session is that of a replication agent: what is NOT FOR REPLICATION
@@ -50,7 +50,7 @@ func registerFunctions(conn *sqlite.Conn, st *connState) error {
 		{"tsql_pure", -1, true, st.call},
 		{"tsql_conv", 5, true, st.convert},
 		{"tsql_arith", 6, true, st.arith},
-		{"tsql_check", 2, true, st.checkInteger},
+		{"tsql_check", 2, true, st.check},
 		{"tsql_vkey", 1, true, st.variantKey},
 		{"tsql_active", 0, false, st.active},
 		{"tsql_judges", 0, false, st.judges},
@@ -327,12 +327,21 @@ func (st *connState) like(args []sqlite.Value) (any, *sqlerr.Error) {
 	return int64(0), nil
 }
 
-func (st *connState) checkInteger(args []sqlite.Value) (any, *sqlerr.Error) {
+// check is tsql_check(value, kind): the result of an aggregate, which must fit its type.
+func (st *connState) check(args []sqlite.Value) (any, *sqlerr.Error) {
 	if args[0].Type() == sqlite.TypeNull {
 		return nil, nil
 	}
+	kind := sqltype.Kind(args[1].Int64())
+	if kind.IsCharacter() {
+		text := args[0].Text()
+		if kind.IsUnicode() && sqltype.Length(text) > 4000 || sqltype.Length(text) > 8000 {
+			return nil, sqlerr.New(9829, 1)
+		}
+		return text, nil
+	}
 	n := args[0].Int64()
-	if sqltype.Kind(args[1].Int64()) == sqltype.Int && n != int64(int32(n)) {
+	if kind == sqltype.Int && n != int64(int32(n)) {
 		return nil, sqlerr.New(8115, 2, "expression", "int")
 	}
 	return n, nil

@@ -11,13 +11,10 @@ import (
 	"geosql.dev/operator/standin/syntax"
 )
 
-// startupOption is the property of a procedure of master that runs whenever the instance has started.
-const startupOption = "startup"
-
 // setProcedureOption is sp_procoption (docs/relational-databases/system-stored-procedures/sp-procoption-transact-sql.md).
 func setProcedureOption(ctx context.Context, c *ProcCall) error {
 	on, known := map[string]bool{"true": true, "on": true, "false": false, "off": false}[lower(strings.TrimSpace(c.String("@OptionValue")))]
-	if !known || !strings.EqualFold(strings.TrimSpace(c.String("@OptionName")), startupOption) {
+	if !known || !strings.EqualFold(strings.TrimSpace(c.String("@OptionName")), metadata.StartupOption) {
 		return sqlerr.New(15600, 1, "sys.sp_procoption")
 	}
 	if !c.Session.login.Sysadmin {
@@ -44,8 +41,8 @@ func setProcedureOption(ctx context.Context, c *ProcCall) error {
 		for k, v := range o.Properties {
 			changed.Properties[k] = v
 		}
-		if delete(changed.Properties, startupOption); on {
-			changed.Properties[startupOption] = "on"
+		if delete(changed.Properties, metadata.StartupOption); on {
+			changed.Properties[metadata.StartupOption] = "on"
 		}
 		return d.modify(&changed)
 	})
@@ -66,7 +63,7 @@ func (inst *Instance) startProcedures(ctx context.Context) error {
 		return err
 	}
 	for _, o := range sch.Objects {
-		if o.Kind == metadata.KindProcedure && o.Properties[startupOption] != "" {
+		if o.Kind == metadata.KindProcedure && o.Properties[metadata.StartupOption] != "" {
 			go inst.startProcedure(sch.SchemaName(o), o.Name)
 		}
 	}

@@ -111,7 +111,7 @@ func (s *Session) createStatistics(ctx context.Context, n *ast.CreateStatisticsS
 		}
 		if n.FilterPredicate != nil {
 			b := &tableBuilder{d: d, o: o}
-			st.Filter = "(" + b.text(n.FilterPredicate) + ")"
+			st.Filter = b.filterText(n.FilterPredicate)
 			if _, err := d.filter(o, st.Filter, "statistics", st.Name); err != nil {
 				return err
 			}

@@ -195,6 +195,22 @@ var refusedFunctions = map[string]bool{"fn_dblog": true, "fn_dump_dblog": true, 
 	"dm_db_page_info": true, "dm_fts_parser": true, "fn_validate_plan_guide": true, "fn_get_sql": true,
 	"dm_exec_cursors": true}
 
+// splitType is the type of what STRING_SPLIT gives: Unicode where an argument is, as long as the text
+// (docs/t-sql/functions/string-split-transact-sql.md, Remarks).
+func splitType(args []expr) sqltype.Type {
+	t := sqltype.Type{Kind: sqltype.VarChar, Length: max(1, args[0].typ.Length)}
+	if args[0].typ.Length == sqltype.MaxLength {
+		t.Length = sqltype.MaxLength
+	}
+	if args[0].typ.Kind.IsUnicode() || args[1].typ.Kind.IsUnicode() {
+		t.Kind = sqltype.NVarChar
+		if t.Length > 4000 {
+			t.Length = 4000
+		}
+	}
+	return t
+}
+
 // tableFunction binds a system table function with its arguments.
 func (b *binder) tableFunction(sc *scope, name objectName, args []ast.ScalarExpression, alias string, names []*ast.Identifier) string {
 	schema := name.schema
@@ -202,7 +218,8 @@ func (b *binder) tableFunction(sc *scope, name objectName, args []ast.ScalarExpr
 		schema = "sys"
 	}
 	key := lower(schema + "." + name.name)
-	if key == "sys.string_split" && len(args) == 3 {
+	splits := key == "sys.string_split"
+	if splits && len(args) == 3 {
 		if n, ok := args[2].(*ast.IntegerLiteral); ok && n.Value == "1" {
 			key += " ordinal"
 		} else {
@@ -232,29 +249,45 @@ func (b *binder) tableFunction(sc *scope, name objectName, args []ast.ScalarExpr
 	if alias == "" {
 		src.alias, src.schema = f.Name, f.Schema
 	}
-	var terms []string
+	values := make([]expr, len(args))
 	whole := sqltype.Type{}
 	for i, a := range args {
-		e := expr{sql: "NULL"}
+		values[i] = expr{sql: "NULL", null: true}
 		if _, isDefault := a.(*ast.DefaultLiteral); !isDefault {
-			e = b.scalar(sc, a)
+			values[i] = b.scalar(sc, a)
 			if i == 0 && f.Schema == "sys" {
-				b.fits(lower(strings.Fields(f.Name)[0]), []expr{e})
+				b.fits(lower(strings.Fields(f.Name)[0]), values[:1])
 			}
 			if series {
-				whole = b.seriesType(whole, e, i)
+				whole = b.seriesType(whole, values[i], i)
 			}
-			e = b.convert(e, f.Parameters[i], sqltype.Implicit, 0, false)
 		}
-		terms = append(terms, e.sql)
+	}
+	if splits {
+		whole = splitType(values)
+	}
+	if series && whole.Kind == sqltype.Decimal {
+		key += decimalSeriesKey
+		f = b.s.inst.registry.tableFunctions[key]
+	}
+	var terms []string
+	for i, e := range values {
+		t := f.Parameters[i]
+		if series && whole.Kind == sqltype.Decimal {
+			t = whole
+		}
+		terms = append(terms, b.convert(e, t, sqltype.Implicit, 0, false).sql)
 	}
 	for i, c := range f.Columns {
-		if series && whole.Kind != sqltype.Unknown {
+		if i == 0 && whole.Kind != sqltype.Unknown {
 			c.Type = whole
 		}
 		collation := ""
 		if c.Type.Kind.IsCharacter() {
 			collation = "tsql_ci_as"
+			if splits && values[0].collation != "" {
+				collation = values[0].collation
+			}
 		}
 		cname := c.Name
 		if len(names) == len(f.Columns) {

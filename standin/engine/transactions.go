@@ -68,7 +68,11 @@ func (s *Session) join(ctx context.Context, db *Database) (o *openTx, single boo
 	}
 	o = &openTx{db: db, tx: tx}
 	s.open[db.ID()] = o
-	if err := s.repeatSaves(ctx, o); err != nil {
+	err = s.noteOrigin(ctx, o)
+	if err == nil {
+		err = s.repeatSaves(ctx, o)
+	}
+	if err != nil {
 		if s.count == 0 {
 			s.rollbackAll()
 		}
@@ -362,11 +366,11 @@ func (s *Session) attach(conn *sqlite.Conn, leave func()) (*sqlite.Conn, func(),
 }
 
 // Begin serves tds.Session. Levels are those of [MS-TDS] 2.2.6.9: 1 read uncommitted to 4 serializable, 5 snapshot.
-func (s *Session) Begin(ctx context.Context, isolation byte) (uint64, error) {
+func (s *Session) Begin(ctx context.Context, isolation byte, name string) (uint64, error) {
 	if isolation > 0 && isolation <= 5 {
 		s.settings.isolation = isolation
 	}
-	s.beginTransaction("")
+	s.beginTransaction(name)
 	return s.descriptor, nil
 }
 
@@ -376,12 +380,12 @@ func (s *Session) Commit(ctx context.Context) error {
 }
 
 // Rollback serves tds.Session.
-func (s *Session) Rollback(ctx context.Context, savepoint string) error {
+func (s *Session) Rollback(ctx context.Context, name string) error {
 	if s.count == 0 {
 		return sqlerr.New(3903, 1)
 	}
-	if savepoint != "" {
-		return s.answer(s.rollbackTo(ctx, savepoint))
+	if name != "" {
+		return s.answer(s.rollbackTo(ctx, name))
 	}
 	s.rollbackTransaction()
 	return nil

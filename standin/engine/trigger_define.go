@@ -19,7 +19,7 @@ func triggerStatement(mode moduleMode) StatementFunc {
 		if err := s.knownTypes(ctx, st.Node); err != nil {
 			return err
 		}
-		if m.scope == databaseScope || m.scope == serverScope {
+		if m.scope == metadata.DatabaseScope || m.scope == metadata.ServerScope {
 			return s.scopedTriggerStatement(ctx, m, mode, st)
 		}
 		events, err := m.events()
@@ -43,7 +43,7 @@ func triggerStatement(mode moduleMode) StatementFunc {
 	}
 }
 
-// compileTrigger is the error of the statements of a trigger on a table; what a view's have is left to their execution.
+// compileTrigger is the error of the statements of a trigger on a table or view.
 func (s *Session) compileTrigger(ctx context.Context, name, table objectName, m triggerModule) error {
 	leave, err := s.withinNew(ctx, objectName{schema: table.schema, name: name.name})
 	if err != nil {
@@ -52,8 +52,13 @@ func (s *Session) compileTrigger(ctx context.Context, name, table objectName, m 
 	defer leave()
 	b := newBinder(ctx, s, s.db.ID())
 	var on *metadata.Object
-	if e := bindSafely(func() { _, _, on = b.resolve(table) }); e != nil || on == nil || on.Table == nil {
-		return nil // the definition tells
+	if e := bindSafely(func() {
+		var space int32
+		if space, _, on = b.resolve(table); on != nil && on.Kind == metadata.KindView {
+			on = b.imageOf(space, on)
+		}
+	}); e != nil || on == nil || on.Table == nil {
+		return nil // the definition tells, and what the view's query is not any more the trigger's execution
 	}
 	return s.compileModule(ctx, name.name, moduleParts{body: m.body}, &triggerFrame{table: on, updated: map[int32]bool{}})
 }
@@ -78,7 +83,7 @@ func (d *ddl) defineTrigger(name, table objectName, events []string, instead, no
 	if instead {
 		for _, other := range d.sch.Children(o.ID) {
 			for _, event := range events {
-				if other != old && other.Kind == metadata.KindTrigger && other.Properties[insteadOf] != "" && strings.Contains(other.Properties[triggerEvents], event) {
+				if other != old && other.Kind == metadata.KindTrigger && other.Properties[metadata.InsteadOf] != "" && strings.Contains(other.Properties[metadata.TriggerEvents], event) {
 					return sqlerr.New(2111, 1, name.name, table.String(), event)
 				}
 			}
@@ -92,9 +97,9 @@ func (d *ddl) defineTrigger(name, table objectName, events []string, instead, no
 	if err := d.define(trigger, st); err != nil {
 		return err
 	}
-	trigger.Properties, trigger.NotForReplication = map[string]string{triggerEvents: strings.Join(events, ",")}, notForReplication
+	trigger.Properties, trigger.NotForReplication = map[string]string{metadata.TriggerEvents: strings.Join(events, ",")}, notForReplication
 	if instead {
-		trigger.Properties[insteadOf] = "1"
+		trigger.Properties[metadata.InsteadOf] = "1"
 	}
 	if old != nil {
 		return d.modify(trigger)

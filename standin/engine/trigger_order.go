@@ -9,6 +9,7 @@ import (
 	"geosql.dev/operator/standin/metadata"
 	"geosql.dev/operator/standin/sqlerr"
 	"geosql.dev/operator/standin/sqltype"
+	"geosql.dev/operator/standin/triggerevent"
 )
 
 // installTriggerOrder registers sp_settriggerorder
@@ -21,26 +22,26 @@ func installTriggerOrder(r *Registry) {
 
 func setTriggerOrder(ctx context.Context, c *ProcCall) error {
 	order, event := strings.ToLower(c.String("@order")), strings.ToUpper(c.String("@stmttype"))
-	scope, known := map[string]string{"": normalScope, "DATABASE": databaseScope, "SERVER": serverScope}[strings.ToUpper(c.String("@namespace"))]
+	scope, known := map[string]string{"": metadata.NormalScope, "DATABASE": metadata.DatabaseScope, "SERVER": metadata.ServerScope}[strings.ToUpper(c.String("@namespace"))]
 	if !known || order != "first" && order != "last" && order != "none" {
 		return sqlerr.New(15600, 1, "sys.sp_settriggerorder")
 	}
 	name := splitName(c.String("@triggername"))
-	if scope == normalScope {
+	if scope == metadata.NormalScope {
 		return c.Session.changeSchema(ctx, name, func(d *ddl) error { return d.orderTrigger(name, order, event) })
 	}
 	if name.schema != "" {
 		return sqlerr.New(15600, 1, "sys.sp_settriggerorder")
 	}
 	return c.Session.changeScoped(ctx, scope, func(d *ddl) error {
-		t := d.sch.Named(scopedSchema(scope), name.name)
+		t := d.sch.Named(metadata.ScopedSchema(scope), name.name)
 		switch {
 		case t == nil:
 			return sqlerr.New(15165, 1, name.name)
-		case eventTypes[event] == nil || eventTypes[event].group || !firesFor(t, event):
+		case triggerevent.Types[event] == nil || triggerevent.Types[event].Group || !firesFor(t, event):
 			return sqlerr.New(15125, 1, name.name, event)
 		}
-		return d.setOrder(t, d.sch.ScopedTriggers(scopedSchema(scope)), order, event)
+		return d.setOrder(t, d.sch.ScopedTriggers(metadata.ScopedSchema(scope)), order, event)
 	})
 }
 
@@ -55,9 +56,9 @@ func (d *ddl) orderTrigger(name objectName, order, event string) error {
 		return err
 	}
 	switch {
-	case t.Properties[insteadOf] != "":
+	case t.Properties[metadata.InsteadOf] != "":
 		return sqlerr.New(15133, 1, t.Name)
-	case !listed(t.Properties[triggerEvents], event):
+	case !listed(t.Properties[metadata.TriggerEvents], event):
 		return sqlerr.New(15125, 1, t.Name, event)
 	}
 	var beside []*metadata.Object

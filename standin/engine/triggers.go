@@ -27,9 +27,6 @@ type triggerFrame struct {
 	data any
 }
 
-// triggerEvents is the property of a trigger's object that has its events: "INSERT,UPDATE".
-const triggerEvents = "events"
-
 // triggersOf are the enabled triggers of a table for INSERT, UPDATE or DELETE, in the order of sp_settriggerorder and then of their making.
 func (b *binder) triggersOf(sch *metadata.Catalog, obj *metadata.Object, verb string) []*metadata.Object {
 	var out []*metadata.Object
@@ -37,7 +34,7 @@ func (b *binder) triggersOf(sch *metadata.Catalog, obj *metadata.Object, verb st
 		return nil
 	}
 	for _, o := range sch.Children(obj.ID) {
-		if o.Kind == metadata.KindTrigger && !o.Disabled && !b.s.spares(o) && o.Properties[insteadOf] == "" && strings.Contains(o.Properties[triggerEvents], verb) {
+		if o.Kind == metadata.KindTrigger && !o.Disabled && !b.s.spares(o) && o.Properties[metadata.InsteadOf] == "" && strings.Contains(o.Properties[metadata.TriggerEvents], verb) {
 			out = append(out, o)
 		}
 	}
@@ -94,7 +91,7 @@ func (s *Session) changeAndFire(ctx context.Context, p *plan, w tds.Writer) erro
 			}
 		}
 		for _, t := range p.dml.triggers {
-			if !strings.Contains(t.Properties[triggerEvents], verb) || p.dml.verb == "MERGE" && !p.dml.rows.acts(verb) || s.firing(t, s.inst.DatabaseByID(p.dml.space)) {
+			if !strings.Contains(t.Properties[metadata.TriggerEvents], verb) || p.dml.verb == "MERGE" && !p.dml.rows.acts(verb) || s.firing(t, s.inst.DatabaseByID(p.dml.space)) {
 				continue
 			}
 			s.rowCount = int64(len(changed))
@@ -330,7 +327,7 @@ func (s *Session) enableTrigger(ctx context.Context, n *ast.EnableDisableTrigger
 		names[i] = nameOf(id).name
 	}
 	disable := strings.EqualFold(n.TriggerEnforcement, "Disable")
-	if scope := n.TriggerObject.TriggerScope; scope == databaseScope || scope == serverScope {
+	if scope := n.TriggerObject.TriggerScope; scope == metadata.DatabaseScope || scope == metadata.ServerScope {
 		return s.switchScoped(ctx, scope, n.All, names, disable)
 	}
 	return s.changeTable(ctx, n.TriggerObject.Name, triggerVerb(n.All, disable), func(d *ddl, o *metadata.Object) error {
@@ -375,7 +372,7 @@ func (d *ddl) switchTriggers(o *metadata.Object, all bool, names []string, disab
 }
 
 func (s *Session) dropTrigger(ctx context.Context, n *ast.DropTriggerStatement, w tds.Writer) error {
-	if n.TriggerScope == databaseScope || n.TriggerScope == serverScope {
+	if n.TriggerScope == metadata.DatabaseScope || n.TriggerScope == metadata.ServerScope {
 		return s.dropScoped(ctx, n)
 	}
 	return s.drop(ctx, n.Objects, n.IsIfExists, "trigger", metadata.KindTrigger)

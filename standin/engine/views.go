@@ -74,6 +74,7 @@ func installViews(r *Registry) {
 	installInformationSchema(r)
 	installActivityViews(r)
 	installReferences(r)
+	r.RecordView("", "INFORMATION_SCHEMA", "VIEW_COLUMN_USAGE", "VIEW_CATALOG sysname, VIEW_SCHEMA sysname, VIEW_NAME sysname, TABLE_CATALOG sysname, TABLE_SCHEMA sysname, TABLE_NAME sysname, COLUMN_NAME sysname", viewColumnRecords)
 }
 
 // viewSchema is the metadata of the database that a view is read for.

@@ -268,7 +268,7 @@ func (s *Session) systemColumns() []record {
 		}
 		for i, c := range v.Columns {
 			column := &metadata.Column{Name: c.Name, Type: c.Type}
-			rec := columnRecord(systemObjectID(v.Schema+"."+v.Name), int32(i+1), column)
+			rec := columnRecord(metadata.SystemObjectID(v.Schema+"."+v.Name), int32(i+1), column)
 			rec["is_nullable"] = c.Nullable
 			out = append(out, rec)
 		}

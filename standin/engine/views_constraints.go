@@ -90,7 +90,7 @@ func installModuleViews(r *Registry) {
 		}
 		var out []record
 		sight := s.sight(ctx, s.viewDatabase().ID())
-		for _, o := range append(sch.ScopedTriggers(scopedSchema(databaseScope)), objects...) {
+		for _, o := range append(sch.ScopedTriggers(metadata.ScopedSchema(metadata.DatabaseScope)), objects...) {
 			definition := shownDefinition(o)
 			if sight(sch, o) != SeenThrough {
 				definition = nil

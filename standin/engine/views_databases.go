@@ -4,14 +4,13 @@ package engine
 
 import (
 	"context"
-	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/google/uuid"
 
+	"geosql.dev/operator/standin/metadata"
 	"geosql.dev/operator/standin/storage"
 )
 
@@ -33,7 +32,7 @@ func installDatabaseViews(r *Registry) {
 					}
 				}
 				out = append(out, record{"name": i.Name, "dbid": i.ID, "sid": i.OwnerSID, "mode": 0, "status": 65536, "status2": 0, "crdate": i.Created, "reserved": time.Date(1900, 1, 1, 0, 0, 0, 0, time.UTC), "category": category,
-					"cmptlevel": i.CompatibilityLevel, "filename": filesOf(i.Files).Data, "version": 957})
+					"cmptlevel": i.CompatibilityLevel, "filename": metadata.StorageFiles(i.Files).Data, "version": 957})
 			}
 			return out, nil
 		})
@@ -116,25 +115,6 @@ func databaseRecords(ctx context.Context, s *Session) ([]record, error) {
 		out = append(out, rec)
 	}
 	return out, nil
-}
-
-// fileSize is a file's size in bytes, or that of all files of a folder.
-func fileSize(path string) int64 {
-	info, err := os.Stat(path)
-	if err != nil {
-		return 0
-	}
-	if !info.IsDir() {
-		return info.Size()
-	}
-	total := int64(0)
-	entries, _ := os.ReadDir(path)
-	for _, e := range entries {
-		if fi, err := os.Stat(filepath.Join(path, e.Name())); err == nil {
-			total += fi.Size()
-		}
-	}
-	return total
 }
 
 func recoveryRecords(ctx context.Context, s *Session) ([]record, error) {

@@ -5,6 +5,7 @@ package engine
 import (
 	"context"
 	"maps"
+	"slices"
 	"strings"
 
 	"github.com/sqlc-dev/teesql/ast"
@@ -12,6 +13,13 @@ import (
 	"geosql.dev/operator/standin/metadata"
 	"geosql.dev/operator/standin/sqltype"
 )
+
+// informationColumns are the columns of COLUMNS and ROUTINE_COLUMNS (docs/relational-databases/system-information-schema-views/columns-transact-sql.md,
+// routine-columns-transact-sql.md).
+const informationColumns = "TABLE_CATALOG sysname, TABLE_SCHEMA sysname, TABLE_NAME sysname, COLUMN_NAME sysname, ORDINAL_POSITION int, COLUMN_DEFAULT nvarchar(4000), IS_NULLABLE varchar(3), DATA_TYPE nvarchar(128), " +
+	"CHARACTER_MAXIMUM_LENGTH int, CHARACTER_OCTET_LENGTH int, NUMERIC_PRECISION tinyint, NUMERIC_PRECISION_RADIX smallint, NUMERIC_SCALE int, DATETIME_PRECISION smallint, " +
+	"CHARACTER_SET_CATALOG sysname, CHARACTER_SET_SCHEMA sysname, CHARACTER_SET_NAME sysname, COLLATION_CATALOG sysname, COLLATION_SCHEMA sysname, COLLATION_NAME sysname, " +
+	"DOMAIN_CATALOG sysname, DOMAIN_SCHEMA sysname, DOMAIN_NAME sysname"
 
 func installInformationSchema(r *Registry) {
 	view := func(name, list string, rows func(ctx context.Context, s *Session, sch *metadata.Catalog, objects []*metadata.Object, catalog string) []record) {
@@ -50,29 +58,11 @@ func installInformationSchema(r *Registry) {
 			}
 			return out
 		})
-	view("COLUMNS", "TABLE_CATALOG sysname, TABLE_SCHEMA sysname, TABLE_NAME sysname, COLUMN_NAME sysname, ORDINAL_POSITION int, COLUMN_DEFAULT nvarchar(4000), IS_NULLABLE varchar(3), DATA_TYPE nvarchar(128), "+
-		"CHARACTER_MAXIMUM_LENGTH int, CHARACTER_OCTET_LENGTH int, NUMERIC_PRECISION tinyint, NUMERIC_PRECISION_RADIX smallint, NUMERIC_SCALE int, DATETIME_PRECISION smallint, "+
-		"CHARACTER_SET_CATALOG sysname, CHARACTER_SET_SCHEMA sysname, CHARACTER_SET_NAME sysname, COLLATION_CATALOG sysname, COLLATION_SCHEMA sysname, COLLATION_NAME sysname, "+
-		"DOMAIN_CATALOG sysname, DOMAIN_SCHEMA sysname, DOMAIN_NAME sysname", func(ctx context.Context, s *Session, sch *metadata.Catalog, objects []*metadata.Object, catalog string) []record {
-		var out []record
-		for _, o := range objects {
-			var list []*metadata.Column
-			switch o.Kind {
-			case metadata.KindTable:
-				list = o.Table.Columns
-			case metadata.KindView:
-				list = s.viewShape(ctx, o)
-			}
-			for i, c := range list {
-				rec := informationColumn(c)
-				rec["TABLE_CATALOG"], rec["TABLE_SCHEMA"], rec["TABLE_NAME"], rec["ORDINAL_POSITION"] = catalog, sch.SchemaName(o), o.Name, i+1
-				if d := sch.Objects[c.Default]; d != nil {
-					rec["COLUMN_DEFAULT"] = d.Definition
-				}
-				out = append(out, rec)
-			}
-		}
-		return out
+	view("COLUMNS", informationColumns, func(ctx context.Context, s *Session, sch *metadata.Catalog, objects []*metadata.Object, catalog string) []record {
+		return informationColumnRecords(ctx, s, sch, objects, catalog, metadata.KindTable, metadata.KindView)
+	})
+	view("ROUTINE_COLUMNS", informationColumns, func(ctx context.Context, s *Session, sch *metadata.Catalog, objects []*metadata.Object, catalog string) []record {
+		return informationColumnRecords(ctx, s, sch, objects, catalog, metadata.KindInline, metadata.KindTableFunction)
 	})
 	view("TABLE_CONSTRAINTS", "CONSTRAINT_CATALOG sysname, CONSTRAINT_SCHEMA sysname, CONSTRAINT_NAME sysname, TABLE_CATALOG sysname, TABLE_SCHEMA sysname, TABLE_NAME sysname, CONSTRAINT_TYPE varchar(11), "+
 		"IS_DEFERRABLE varchar(2), INITIALLY_DEFERRED varchar(2)", func(_ context.Context, _ *Session, sch *metadata.Catalog, objects []*metadata.Object, catalog string) []record {
@@ -190,6 +180,46 @@ func constraintColumns(o, parent *metadata.Object) []int32 {
 	return nil
 }
 
+// informationColumnRecords are the columns of the objects of some kinds, as COLUMNS and ROUTINE_COLUMNS tell of them.
+func informationColumnRecords(ctx context.Context, s *Session, sch *metadata.Catalog, objects []*metadata.Object, catalog string, kinds ...string) []record {
+	aliases := aliasTypes(sch)
+	var out []record
+	for _, o := range objects {
+		if !slices.Contains(kinds, o.Kind) {
+			continue
+		}
+		var list []*metadata.Column
+		if o.Kind == metadata.KindView || o.Kind == metadata.KindInline {
+			list = s.viewShape(ctx, o)
+		} else {
+			list = o.Table.Columns
+		}
+		for i, c := range list {
+			rec := informationColumn(c)
+			rec["TABLE_CATALOG"], rec["TABLE_SCHEMA"], rec["TABLE_NAME"], rec["ORDINAL_POSITION"] = catalog, sch.SchemaName(o), o.Name, i+1
+			if d := sch.Objects[c.Default]; d != nil {
+				rec["COLUMN_DEFAULT"] = d.Definition
+			}
+			if alias := aliases[c.UserTypeID]; alias != nil {
+				rec["DOMAIN_CATALOG"], rec["DOMAIN_SCHEMA"], rec["DOMAIN_NAME"] = catalog, sch.SchemaName(alias), alias.TypeName()
+			}
+			out = append(out, rec)
+		}
+	}
+	return out
+}
+
+// aliasTypes are the alias types of a database by their user_type_id.
+func aliasTypes(sch *metadata.Catalog) map[int64]*metadata.Object {
+	out := map[int64]*metadata.Object{}
+	for _, o := range sch.Objects {
+		if o.Kind == metadata.KindAlias {
+			out[o.UserTypeID()] = o
+		}
+	}
+	return out
+}
+
 func informationColumn(c *metadata.Column) record {
 	name := c.Type.Kind.String()
 	if c.Numeric {
@@ -205,21 +235,35 @@ func informationColumn(c *metadata.Column) record {
 
 // informationType is how long and how precise a type's values are.
 func informationType(t sqltype.Type) record {
+	rec := record{}
 	switch {
-	case t.Kind.IsCharacter():
-		set := "iso_1"
+	case t.Kind == sqltype.XML:
+		rec["CHARACTER_MAXIMUM_LENGTH"], rec["CHARACTER_OCTET_LENGTH"] = sqltype.MaxLength, sqltype.MaxLength
+	case t.Kind.IsCharacter(), t.Kind.IsBinary() && t.Kind != sqltype.RowVersion:
+		rec["CHARACTER_MAXIMUM_LENGTH"], rec["CHARACTER_OCTET_LENGTH"] = informationLength(t)
 		if t.Kind.IsUnicode() {
-			set = "UNICODE"
+			rec["CHARACTER_SET_NAME"] = "UNICODE"
+		} else if t.Kind.IsCharacter() {
+			rec["CHARACTER_SET_NAME"] = "iso_1"
 		}
-		return record{"CHARACTER_MAXIMUM_LENGTH": t.Length, "CHARACTER_OCTET_LENGTH": t.MaxBytes(), "CHARACTER_SET_NAME": set}
-	case t.Kind.IsBinary() && t.Kind != sqltype.RowVersion:
-		return record{"CHARACTER_MAXIMUM_LENGTH": t.Length, "CHARACTER_OCTET_LENGTH": t.MaxBytes()}
 	case t.Kind.IsApproximate():
-		return record{"NUMERIC_PRECISION": t.DisplayPrecision(), "NUMERIC_PRECISION_RADIX": 2}
+		rec["NUMERIC_PRECISION"], rec["NUMERIC_PRECISION_RADIX"] = t.DisplayPrecision(), 2
 	case t.Kind.IsNumeric() && t.Kind != sqltype.Bit:
-		return record{"NUMERIC_PRECISION": t.DisplayPrecision(), "NUMERIC_PRECISION_RADIX": 10, "NUMERIC_SCALE": t.DisplayScale()}
+		rec["NUMERIC_PRECISION"], rec["NUMERIC_PRECISION_RADIX"], rec["NUMERIC_SCALE"] = t.DisplayPrecision(), 10, t.DisplayScale()
 	case t.Kind.IsTemporal():
-		return record{"DATETIME_PRECISION": t.DisplayScale()}
+		rec["DATETIME_PRECISION"] = t.DisplayScale()
 	}
-	return nil
+	return rec
+}
+
+// informationLength is how many characters or bytes a value of a type has at most, and how many bytes: text and image data have what the storage takes
+// (docs/t-sql/data-types/ntext-text-and-image-transact-sql.md), where sys.columns has the size of the pointer to them.
+func informationLength(t sqltype.Type) (length, octets int) {
+	switch t.Kind {
+	case sqltype.Text, sqltype.Image:
+		return 1<<31 - 1, 1<<31 - 1
+	case sqltype.NText:
+		return 1<<30 - 1, 1<<31 - 2
+	}
+	return t.Length, t.MaxBytes()
 }

@@ -62,7 +62,7 @@ func objectRecord(o *metadata.Object) record {
 	replicated := o.ExecutionPublished || o.Table != nil && o.Table.Replicated
 	return record{"name": o.Name, "object_id": o.ID, "schema_id": o.Schema, "parent_object_id": o.Parent, "type": fmt.Sprintf("%-2s", o.Kind), "type_desc": kindDescriptions[o.Kind],
 		"create_date": o.Created, "modify_date": o.Modified, "is_ms_shipped": o.Shipped, "is_published": replicated, "is_schema_published": o.SchemaPublished, "is_execution_replicated": o.ExecutionPublished, "is_repl_serializable_only": o.SerializableOnly,
-		"is_auto_executed": o.Properties[startupOption] != ""}
+		"is_auto_executed": o.Properties[metadata.StartupOption] != ""}
 }
 
 // typeColumns are those of sys.types.
@@ -117,7 +117,7 @@ func installObjectViews(r *Registry) {
 			rec := objectRecord(o)
 			for k, v := range (record{"lob_data_space_id": o.Table.LOBDataSpace(), "max_column_id_used": o.Table.NextColumn - 1, "lock_on_bulk_load": o.Table.BulkLock, "uses_ansi_nulls": !o.Table.AnsiNullsOff, "is_replicated": o.Table.Replicated,
 				"has_replication_filter": false, "is_merge_published": false, "is_sync_tran_subscribed": false, "has_unchecked_assembly_data": false, "text_in_row_limit": o.Table.TextInRow,
-				"large_value_types_out_of_row": o.Table.OutOfRow, "is_tracked_by_cdc": false, "lock_escalation": o.Table.LockEscalation, "lock_escalation_desc": lockEscalations[o.Table.LockEscalation], "is_filetable": false, "is_memory_optimized": false,
+				"large_value_types_out_of_row": o.Table.OutOfRow, "is_tracked_by_cdc": false, "lock_escalation": o.Table.LockEscalation, "lock_escalation_desc": metadata.LockEscalations[o.Table.LockEscalation], "is_filetable": false, "is_memory_optimized": false,
 				"durability": 0, "durability_desc": "SCHEMA_AND_DATA", "temporal_type": 0, "temporal_type_desc": "NON_TEMPORAL_TABLE", "is_remote_data_archive_enabled": false,
 				"is_external": false, "is_node": false, "is_edge": false, "ledger_type": 0, "ledger_type_desc": "NON_LEDGER_TABLE",
 				"is_dropped_ledger_table": false}) {
@@ -138,9 +138,9 @@ func installObjectViews(r *Registry) {
 		for _, rec := range out {
 			t := sch.Objects[rec["object_id"].(int32)]
 			rec["parent_class"], rec["parent_class_desc"], rec["parent_id"] = 1, "OBJECT_OR_COLUMN", t.Parent
-			rec["is_disabled"], rec["is_not_for_replication"], rec["is_instead_of_trigger"] = t.Disabled, t.NotForReplication, t.Properties[insteadOf] != ""
+			rec["is_disabled"], rec["is_not_for_replication"], rec["is_instead_of_trigger"] = t.Disabled, t.NotForReplication, t.Properties[metadata.InsteadOf] != ""
 		}
-		for _, t := range sch.ScopedTriggers(scopedSchema(databaseScope)) {
+		for _, t := range sch.ScopedTriggers(metadata.ScopedSchema(metadata.DatabaseScope)) {
 			out = append(out, scopedRecord(t, 0, "DATABASE"))
 		}
 		return out, nil
@@ -158,13 +158,13 @@ func installObjectViews(r *Registry) {
 		if err != nil {
 			return nil, err
 		}
-		out := scopedEventRecords(sch.ScopedTriggers(scopedSchema(databaseScope)))
+		out := scopedEventRecords(sch.ScopedTriggers(metadata.ScopedSchema(metadata.DatabaseScope)))
 		for _, o := range list {
 			if o.Kind != metadata.KindTrigger {
 				continue
 			}
 			for i, word := range []string{"INSERT", "UPDATE", "DELETE"} {
-				if strings.Contains(o.Properties[triggerEvents], word) {
+				if strings.Contains(o.Properties[metadata.TriggerEvents], word) {
 					out = append(out, record{"object_id": o.ID, "type": i + 1, "type_desc": word, "is_first": o.FiringOrder(word) == 0, "is_last": o.FiringOrder(word) == 2, "is_trigger_event": true})
 				}
 			}
@@ -225,13 +225,13 @@ func (s *Session) systemObjects() []record {
 	var out []record
 	for _, v := range s.inst.registry.views {
 		if v.Database == "" {
-			out = append(out, record{"name": v.Name, "object_id": systemObjectID(v.Schema + "." + v.Name), "schema_id": systemSchemas[v.Schema], "parent_object_id": 0, "type": "V ", "type_desc": "VIEW",
+			out = append(out, record{"name": v.Name, "object_id": metadata.SystemObjectID(v.Schema + "." + v.Name), "schema_id": systemSchemas[v.Schema], "parent_object_id": 0, "type": "V ", "type_desc": "VIEW",
 				"create_date": s.inst.started, "modify_date": s.inst.started, "is_ms_shipped": true, "is_published": false, "is_schema_published": false})
 		}
 	}
 	for _, p := range s.inst.registry.procedures {
 		if p.Schema == "sys" {
-			out = append(out, record{"name": p.Name, "object_id": systemObjectID(p.Schema + "." + p.Name), "schema_id": 4, "parent_object_id": 0, "type": "P ", "type_desc": "SQL_STORED_PROCEDURE",
+			out = append(out, record{"name": p.Name, "object_id": metadata.SystemObjectID(p.Schema + "." + p.Name), "schema_id": 4, "parent_object_id": 0, "type": "P ", "type_desc": "SQL_STORED_PROCEDURE",
 				"create_date": s.inst.started, "modify_date": s.inst.started, "is_ms_shipped": true, "is_published": false, "is_schema_published": false})
 		}
 	}

@@ -142,7 +142,7 @@ func counterRecords(ctx context.Context, s *Session) ([]record, error) {
 			continue
 		}
 		info := db.Info()
-		add("Databases", "Data File(s) Size (KB)", info.Name, fileSize(s.inst.filesOnDisk(info.Files).Data)/1024, large)
+		add("Databases", "Data File(s) Size (KB)", info.Name, disk.Size(s.inst.filesOnDisk(info.Files).Data)/1024, large)
 		add("Databases", "Log File(s) Size (KB)", info.Name, st.Log().Size()/1024, large)
 		used := int64(st.Log().Bytes(st.Log().End()) - st.Log().Bytes(st.Log().Oldest()))
 		add("Databases", "Log File(s) Used Size (KB)", info.Name, used/1024, large)
@@ -194,7 +194,7 @@ func installServerFunctions(r *Registry) {
 						written = int64(st.Log().Bytes(st.Log().Hardened()))
 					}
 					rows = append(rows, []any{int64(db.ID()), int64(f.ID), time.Since(s.inst.started).Milliseconds(), int64(0), int64(0), int64(0), int64(0), int64(0), written, int64(0), int64(0), int64(0),
-						fileSize(f.PhysicalName), nil})
+						disk.Size(f.PhysicalName), nil})
 				}
 			}
 			return rows, nil

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"geosql.dev/operator/standin/metadata"
+	"geosql.dev/operator/standin/triggerevent"
 )
 
 // triggerEventColumns are those of sys.trigger_events and sys.server_trigger_events
@@ -24,15 +25,15 @@ func scopedRecord(t *metadata.Object, class int, description string) record {
 func scopedEventRecords(list []*metadata.Object) []record {
 	var out []record
 	for _, t := range list {
-		for _, listed := range strings.Split(t.Properties[triggerEvents], ",") {
-			group := eventTypes[listed]
+		for _, listed := range strings.Split(t.Properties[metadata.TriggerEvents], ",") {
+			group := triggerevent.Types[listed]
 			if group == nil {
 				continue
 			}
-			for _, e := range group.leaves() {
-				rec := record{"object_id": t.ID, "type": e.number, "type_desc": e.name, "is_first": t.FiringOrder(e.name) == 0, "is_last": t.FiringOrder(e.name) == 2, "is_trigger_event": true}
-				if group.group {
-					rec["event_group_type"], rec["event_group_type_desc"] = group.number, group.name
+			for _, e := range group.Leaves() {
+				rec := record{"object_id": t.ID, "type": e.Number, "type_desc": e.Name, "is_first": t.FiringOrder(e.Name) == 0, "is_last": t.FiringOrder(e.Name) == 2, "is_trigger_event": true}
+				if group.Group {
+					rec["event_group_type"], rec["event_group_type_desc"] = group.Number, group.Name
 				}
 				out = append(out, rec)
 			}
@@ -48,7 +49,7 @@ func installScopedViews(r *Registry) {
 		if err != nil {
 			return nil, err
 		}
-		list := sch.ScopedTriggers(scopedSchema(serverScope))
+		list := sch.ScopedTriggers(metadata.ScopedSchema(metadata.ServerScope))
 		sort.Slice(list, func(i, j int) bool { return list[i].ID < list[j].ID })
 		return list, nil
 	}

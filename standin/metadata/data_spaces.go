@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+
+	"geosql.dev/operator/standin/storage"
 )
 
 // File groups and files but a database's first two are kept with its objects, in its own catalogue: they are in backups, travel
@@ -195,4 +197,18 @@ func (s *Catalog) UsesGroup(group int32) bool {
 		}
 	}
 	return false
+}
+
+// StorageFiles are the first data file and the first log of a database's files.
+func StorageFiles(files []File) storage.Files {
+	var f storage.Files
+	for _, file := range files {
+		if file.Log && f.Log == "" {
+			f.Log = file.PhysicalName
+		}
+		if !file.Log && f.Data == "" {
+			f.Data = file.PhysicalName
+		}
+	}
+	return f
 }

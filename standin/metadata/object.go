@@ -87,6 +87,9 @@ type Object struct {
 // (docs/relational-databases/system-catalog-views/sys-database-scoped-configurations-transact-sql.md, Remarks).
 const KindScopedConfiguration = "scoped"
 
+// StartupOption is the property of a procedure of master that runs whenever the instance has started.
+const StartupOption = "startup"
+
 // String is the object's type, object_id and name.
 func (o *Object) String() string { return fmt.Sprintf("%s %d %s", o.Kind, o.ID, o.Name) }
 
@@ -172,4 +175,13 @@ func (o *Object) ExecuteAsPrincipal() any {
 		return nil
 	}
 	return int64(*o.ExecuteAs)
+}
+
+// SystemObjectID is a made-up negative object_id of a system object, the same at all times.
+func SystemObjectID(name string) int32 {
+	h := uint32(2166136261)
+	for _, c := range []byte(strings.ToLower(name)) {
+		h = (h ^ uint32(c)) * 16777619
+	}
+	return -int32(h&0x7ffffff) - 1
 }

@@ -256,3 +256,6 @@ func HasColumn(list []*Column, c *Column) bool {
 	}
 	return false
 }
+
+// LockEscalations are the values of LOCK_ESCALATION by what they are in sys.tables.
+var LockEscalations = []string{"TABLE", "DISABLE", "AUTO"}

@@ -7,7 +7,10 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
+
+	"geosql.dev/operator/standin/sqlerr"
 )
 
 // agentRun is one run of an agent: its arguments, its distributor, and the history it writes there.
@@ -29,6 +32,11 @@ type agentRun struct {
 	latency   int64
 	// failed is the command that the subscriber refused.
 	failed *failedCommand
+	// said is what an idle agent said last, at saidAt.
+	said   string
+	saidAt time.Time
+	// written is when the newest line of history was written, in nanoseconds since 1970.
+	written atomic.Int64
 }
 
 // delivered counts what was delivered.
@@ -146,12 +154,17 @@ func (r *agentRun) connectDistributor(ctx context.Context) error {
 	return nil
 }
 
-// connectPublisher connects to the publication database, where it is redirected to if it is.
+// connectPublisher connects to the publication database, where it is redirected to if it is and that is a place for it
+// (docs/database-engine/availability-groups/windows/replicate-track-change-data-capture-always-on-availability.md, General
+// changes to replication agents).
 func (r *agentRun) connectPublisher(ctx context.Context) (*conn, error) {
 	server, db := r.args.str("-Publisher"), r.args.str("-PublisherDB")
-	found, err := r.distConn.query(ctx, "EXEC sp_get_redirected_publisher @original_publisher = @p1, @publisher_db = @p2, @bypass_publisher_validation = 1", server, db)
+	found, err := r.distConn.query(ctx, "EXEC sp_get_redirected_publisher @original_publisher = @p1, @publisher_db = @p2, @bypass_publisher_validation = @p3", server, db, r.args.given("-BypassPublisherValidation"))
 	if err != nil {
 		return nil, err
+	}
+	if number := found.num(0, "error_number"); number != 0 {
+		return nil, &sqlerr.Error{Number: int32(number), Class: uint8(found.num(0, "error_severity")), State: 1, Message: found.str(0, "error_message")}
 	}
 	if to := found.str(0, "redirected_publisher"); to != "" {
 		server = to
@@ -159,8 +172,11 @@ func (r *agentRun) connectPublisher(ctx context.Context) (*conn, error) {
 	return r.e.connect(ctx, r.target("Publisher", server, db))
 }
 
-// readProfile fills in the agent's profile from the distributor; -ProfileName names another one.
+// readProfile fills in the agent's profile from the distributor; -ProfileName names another one, or with NULL none.
 func (r *agentRun) readProfile(ctx context.Context, kind int, profile int64) error {
+	if strings.EqualFold(r.args.values["-profilename"], "NULL") {
+		return nil
+	}
 	found, err := r.distConn.query(ctx, "EXEC sp_MSget_agent_profile @agent_type = @p1, @profile_id = @p2, @profile_name = @p3", kind, profile, r.args.values["-profilename"])
 	if err != nil {
 		return err
@@ -184,6 +200,26 @@ func (r *agentRun) note(ctx context.Context, status int, comments string) {
 	}
 }
 
+// idle says in the history that there is nothing to do. It says the same again after -MessageInterval, of which the default of 60 s
+// stands for each look here, as that of -PollingInterval does for 1 s.
+func (r *agentRun) idle(ctx context.Context, comments string) {
+	const standard = time.Minute
+	if every := r.messageInterval(); every != standard && comments == r.said && time.Since(r.saidAt) < every {
+		return
+	}
+	r.said, r.saidAt = comments, time.Now()
+	r.note(ctx, runIdle, comments)
+}
+
+// messageInterval is after how long without a line of history there is one
+// (docs/relational-databases/replication/agents/replication-log-reader-agent.md, -MessageInterval).
+func (r *agentRun) messageInterval() time.Duration { return r.args.seconds("-MessageInterval", 60) }
+
+// silent tells whether there was no line of history for that long.
+func (r *agentRun) silent() bool {
+	return time.Since(time.Unix(0, r.written.Load())) >= r.messageInterval()
+}
+
 // notes tells whether -HistoryVerboseLevel asks for lines of that status.
 func (r *agentRun) notes(status int) bool {
 	return r.args.str("-HistoryVerboseLevel") != "0" || status == runFail || status == runRetry
@@ -195,14 +231,24 @@ type line struct {
 	comments  string
 	seqno     []byte
 	delivered delivered
+	// waiting says that nothing is new: the line has the figures of the one whose place it takes.
+	waiting bool
 }
 
 // writeLine writes a line of history over a connection to the distributor, which has ten seconds to take it.
 func (r *agentRun) writeLine(ctx context.Context, to *conn, l line) error {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
-	return to.exec(ctx, "EXEC "+r.history+" @agent_id = @p1, @runstatus = @p2, @comments = @p3, @start_time = @p4, @xact_seqno = @p5, @transactions = @p6, @commands = @p7, @latency = @p8, @total = @p9, @verbose = @p10",
-		r.agentID, l.status, l.comments, r.started, l.seqno, l.delivered.transactions, l.delivered.commands, r.latency, l.delivered.commands, r.args.num("-HistoryVerboseLevel", 1))
+	figures := []any{nil, nil, nil, nil}
+	if !l.waiting {
+		figures = []any{l.delivered.transactions, l.delivered.commands, r.latency, l.delivered.commands}
+	}
+	err := to.exec(ctx, "EXEC "+r.history+" @agent_id = @p1, @runstatus = @p2, @comments = @p3, @start_time = @p4, @xact_seqno = @p5, @verbose = @p6, @transactions = @p7, @commands = @p8, @latency = @p9, @total = @p10",
+		append([]any{r.agentID, l.status, l.comments, r.started, l.seqno, r.args.num("-HistoryVerboseLevel", 1)}, figures...)...)
+	if err == nil {
+		r.written.Store(time.Now().UnixNano())
+	}
+	return err
 }
 
 // finish writes the end of a run into the history.

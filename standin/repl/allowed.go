@@ -16,7 +16,7 @@ var refusedValues = map[string]map[string]int32{
 	"sp_addarticle":                     {"@type": 14023, "@pre_creation_cmd": 14061, "@vertical_partition": 14029},
 	"sp_addpublication":                 {"@repl_freq": 14015, "@sync_method": 14014, "@status": 14012},
 	"sp_addpullsubscription":            {"@subscription_type": 20016, "@update_mode": 20502},
-	"sp_addsubscription":                {"@sync_type": 14052, "@subscription_type": 14128, "@status": 14065, "@update_mode": 20502},
+	"sp_addsubscription":                {"@sync_type": 14052, "@subscription_type": 14128, "@status": 14065, "@update_mode": 20502, "@loopback_detection": 14148},
 	"sp_change_subscription_properties": {"@property": 21183},
 	"sp_changearticle":                  {"@property": 14022},
 	"sp_changedistpublisher":            {"@property": 21794},
@@ -34,7 +34,7 @@ func notAllowed(procedure string) func(p *engine.Parameter, value string) *sqler
 		case 0:
 		case 14138, 21183:
 			return raise(number, 1, value)
-		case 20502:
+		case 14148, 20502:
 			return raise(number, 1, p.Name)
 		case 21794:
 			return raise(number, 1, strings.Join(p.Allowed, ", "))

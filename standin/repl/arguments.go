@@ -26,6 +26,16 @@ var refusedArguments = map[string]string{
 	"-extendedeventconfigfile": "", "-publisherfailoverpartner": "", "-replicationtype": "1",
 }
 
+// idleArguments have nothing to change in an agent here: they are for publishers and subscribers of other vendors, merge
+// publications and files of characters, for drivers and bulk copies that are other ones here, or for internal use.
+// standin/README.md names those that somebody could miss.
+var idleArguments = map[string]string{
+	"distrib": "-MaxBcpThreads -MultiSubnetFailover -OledbStreamThreshold -OutputVerboseLevel -QuotedIdentifier -UseInprocLoader -UseOledbStreaming",
+	"logread": "-LogScanThreshold -MultiSubnetFailover -OutputVerboseLevel -RecoverFromDataErrors",
+	"snapshot": "-BcpBatchSize -DistributorDeadlockPriority -FieldDelimiter -HRBcpBlocks -HRBcpBlockSize -HRBcpDynamicBlocks -MaxBcpThreads -MaxNetworkOptimization -OutputVerboseLevel -PrefetchTables " +
+		"-PublisherDeadlockPriority -RowDelimiter -StartQueueTimeout -UsePerArticleContentsView",
+}
+
 // parseArguments reads a job step's text for an agent ("distrib", "logread", "snapshot"): a name that is unknown, a
 // value out of its documented range, or one that this server does not support is an error.
 func parseArguments(agent, commandLine string) (*arguments, error) {

@@ -15,6 +15,8 @@ import (
 
 // Types of commands (MSrepl_commands.type).
 const (
+	// commandOwn is none: one that the subscriber made itself.
+	commandOwn = 0
 	// commandCall is a call of a procedure or a statement with parameters.
 	commandCall = 30
 	// commandValidate is a validation at the subscriber; the text is a call of sp_table_validation.

@@ -149,7 +149,7 @@ func passing(err error) bool {
 		var network net.Error
 		return errors.As(err, &gone) || errors.As(err, &network) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) ||
 			errors.Is(err, driver.ErrBadConn) || errors.Is(err, context.DeadlineExceeded)
-	case 1205, 1222: // a deadlock, a lock request timed out
+	case 1205, 1222, 21879: // a deadlock, a lock request timed out, a redirected publisher is away
 		return true
 	}
 	return false
@@ -173,6 +173,11 @@ func (c *conn) waitingSince() time.Time {
 	return time.Time{}
 }
 
+// asks notes that an answer is waited for from now on, answered that none is.
+func (c *conn) asks() { c.asked.Store(time.Now().UnixNano()) }
+
+func (c *conn) answered() { c.asked.Store(0) }
+
 func (c *conn) close() {
 	if c == nil {
 		return
@@ -193,8 +198,8 @@ func (c *conn) bound(ctx context.Context) (context.Context, context.CancelFunc) 
 func (c *conn) exec(ctx context.Context, text string, args ...any) error {
 	ctx, cancel := c.bound(ctx)
 	defer cancel()
-	c.asked.Store(time.Now().UnixNano())
-	defer c.asked.Store(0)
+	c.asks()
+	defer c.answered()
 	_, err := c.c.ExecContext(ctx, text, args...)
 	return c.explain(err)
 }
@@ -213,6 +218,8 @@ type rows []map[string]any
 func (c *conn) query(ctx context.Context, text string, args ...any) (rows, error) {
 	ctx, cancel := c.bound(ctx)
 	defer cancel()
+	c.asks()
+	defer c.answered()
 	r, err := c.c.QueryContext(ctx, text, args...)
 	if err != nil {
 		return nil, c.explain(err)

@@ -74,7 +74,7 @@ func (d *delivery) apply(ctx context.Context, from, upto []byte, articles string
 		if errors.Is(err, errEnough) {
 			break
 		}
-		if every := d.args.num("-TransactionsPerHistory", 100); err == nil && every > 0 && w.committedSince > int64(every) &&
+		if every := int64(d.args.num("-TransactionsPerHistory", 100)); err == nil && every > 0 && (w.committedSince > every || w.committedSince > 0 && d.silent()) &&
 			d.aside.progress(ctx, line{status: runProgress, comments: d.deliveredText(), seqno: w.newest, delivered: d.delivered}) {
 			w.committedSince = 0
 		}

@@ -10,7 +10,6 @@ import (
 	"strings"
 	"sync"
 
-	"geosql.dev/operator/standin/engine"
 	"geosql.dev/operator/standin/sqlerr"
 )
 
@@ -94,13 +93,7 @@ func (d *delivery) run(ctx context.Context) error {
 	if d.subscriber, err = d.connectSubscriber(ctx); err != nil {
 		return err
 	}
-	watched, stop := context.WithCancel(ctx)
-	watch := make(chan struct{})
-	go func() {
-		defer close(watch)
-		d.keepAlive(watched)
-	}()
-	defer func() { stop(); <-watch }()
+	defer d.keepAlive(ctx, d.subscriber, &d.aside)()
 	if err := d.enterSubscriber(ctx); err != nil {
 		return err
 	}
@@ -113,6 +106,7 @@ func (d *delivery) run(ctx context.Context) error {
 			return nil
 		}
 		if delivered {
+			d.said = ""
 			continue
 		}
 		if !d.args.given("-Continuous") {
@@ -122,7 +116,7 @@ func (d *delivery) run(ctx context.Context) error {
 		if waiting != "" {
 			comment = sqlerr.Text(21076, waiting)
 		}
-		d.note(ctx, runIdle, comment)
+		d.idle(ctx, comment)
 		if !pause(ctx, d.polling()) {
 			return ctx.Err()
 		}
@@ -138,17 +132,11 @@ func (d *delivery) connectSubscriber(ctx context.Context) (*conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := c.exec(ctx, "EXEC sp_MSreplicate_session"); err != nil {
+	if err := c.exec(ctx, "EXEC sp_MSreplicate_session @publisher = @p1, @publisher_db = @p2", d.args.str("-Publisher"), d.args.str("-PublisherDB")); err != nil {
 		c.close()
 		return nil, err
 	}
 	return c, nil
-}
-
-// replicateSession makes the caller's session that of a replication agent.
-func (e *Extension) replicateSession(_ context.Context, call *engine.ProcCall) error {
-	call.Session.Replicate()
-	return nil
 }
 
 // storedDistributorLogin uses the login that sp_addpullsubscription_agent stored at this subscriber, when the command

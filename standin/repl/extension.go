@@ -82,6 +82,7 @@ func (e *Extension) Install(r *engine.Registry) error {
 	e.installCommands(r)
 	e.installHistory(r)
 	e.installTokens(r)
+	e.installOrigins(r)
 	e.installMonitor(r)
 	e.installValidation(r)
 	e.installProperties(r)

@@ -43,13 +43,14 @@ func (e *Extension) addDistributionHistory(ctx context.Context, call *engine.Pro
 		args[7] = max(r.Int(0, "latency"), 0)
 	}
 	return call.Session.Exec(ctx, `DECLARE @d int = DATEDIFF(second, CAST(@p4 AS datetime), GETDATE());
-		UPDATE dbo.MSdistribution_history SET time = GETDATE(), duration = @d, comments = @p3, xact_seqno = @p5, current_delivery_latency = @p8, delivered_transactions = @p6,
-		delivered_commands = @p7, delivery_rate = CASE WHEN @d > 0 THEN CAST(@p7 AS float) / @d ELSE 0 END, delivery_latency = @p8, total_delivered_commands = @p9
+		UPDATE dbo.MSdistribution_history SET time = GETDATE(), duration = @d, comments = @p3, xact_seqno = ISNULL(@p5, xact_seqno), current_delivery_latency = ISNULL(@p8, current_delivery_latency),
+		delivered_transactions = ISNULL(@p6, delivered_transactions), delivered_commands = ISNULL(@p7, delivered_commands),
+		delivery_rate = CASE WHEN @d > 0 THEN CAST(ISNULL(@p7, delivered_commands) AS float) / @d ELSE 0 END, delivery_latency = ISNULL(@p8, delivery_latency), total_delivered_commands = ISNULL(@p9, total_delivered_commands)
 		WHERE agent_id = @p1 AND runstatus = @p2 AND start_time = CAST(@p4 AS datetime) AND runstatus IN (3, 4) AND updateable_row = 1 AND @p10 = 1
 		AND timestamp = (SELECT MAX(x.timestamp) FROM dbo.MSdistribution_history AS x WHERE x.agent_id = @p1);
 		IF @@ROWCOUNT = 0 INSERT INTO dbo.MSdistribution_history (agent_id, runstatus, start_time, time, duration, comments, xact_seqno, current_delivery_rate,
 		current_delivery_latency, delivered_transactions, delivered_commands, average_commands, delivery_rate, delivery_latency, total_delivered_commands, error_id, updateable_row)
-		VALUES (@p1, @p2, CAST(@p4 AS datetime), GETDATE(), @d, @p3, @p5, 0, @p8, @p6, @p7, 0, 0, @p8, @p9, 0, 1)`, append(args, replaces(call))...)
+		VALUES (@p1, @p2, CAST(@p4 AS datetime), GETDATE(), @d, @p3, @p5, 0, ISNULL(@p8, 0), ISNULL(@p6, 0), ISNULL(@p7, 0), 0, 0, ISNULL(@p8, 0), ISNULL(@p9, 0), 0, 1)`, append(args, replaces(call))...)
 }
 
 // addValidationHistory adds a row that later ones do not replace.
@@ -72,19 +73,21 @@ func replaces(call *engine.ProcCall) bool {
 	return true
 }
 
+// historyArguments are the values of a line; figures that are NULL are those of the line whose place it takes.
 func historyArguments(call *engine.ProcCall) []any {
 	return []any{call.Int("@agent_id"), call.Int("@runstatus"), clip(call.String("@comments"), 4000), call.String("@start_time"), call.Bytes("@xact_seqno"),
-		call.Int("@transactions"), call.Int("@commands"), call.Int("@latency"), call.Int("@total")}
+		call.Value("@transactions"), call.Value("@commands"), call.Value("@latency"), call.Value("@total")}
 }
 
 func (e *Extension) addLogReaderHistory(ctx context.Context, call *engine.ProcCall) error {
 	return call.Session.Exec(ctx, `DECLARE @d int = DATEDIFF(second, CAST(@p4 AS datetime), GETDATE());
-		UPDATE dbo.MSlogreader_history SET time = GETDATE(), duration = @d, comments = @p3, xact_seqno = @p5, delivered_transactions = @p6, delivered_commands = @p7, delivery_latency = @p8
+		UPDATE dbo.MSlogreader_history SET time = GETDATE(), duration = @d, comments = @p3, xact_seqno = ISNULL(@p5, xact_seqno),
+		delivered_transactions = ISNULL(@p6, delivered_transactions), delivered_commands = ISNULL(@p7, delivered_commands), delivery_latency = ISNULL(@p8, delivery_latency)
 		WHERE agent_id = @p1 AND runstatus = @p2 AND start_time = CAST(@p4 AS datetime) AND runstatus IN (3, 4) AND @p9 = 1
 		AND timestamp = (SELECT MAX(x.timestamp) FROM dbo.MSlogreader_history AS x WHERE x.agent_id = @p1);
 		IF @@ROWCOUNT = 0 INSERT INTO dbo.MSlogreader_history (agent_id, runstatus, start_time, time, duration, comments, xact_seqno, delivery_time, delivered_transactions,
 		delivered_commands, average_commands, delivery_rate, delivery_latency, error_id, updateable_row)
-		VALUES (@p1, @p2, CAST(@p4 AS datetime), GETDATE(), @d, @p3, @p5, 0, @p6, @p7, 0, 0, @p8, 0, 1)`, append(historyArguments(call)[:8], replaces(call))...)
+		VALUES (@p1, @p2, CAST(@p4 AS datetime), GETDATE(), @d, @p3, @p5, 0, ISNULL(@p6, 0), ISNULL(@p7, 0), 0, 0, ISNULL(@p8, 0), 0, 1)`, append(historyArguments(call)[:8], replaces(call))...)
 }
 
 func (e *Extension) addSnapshotHistory(ctx context.Context, call *engine.ProcCall) error {

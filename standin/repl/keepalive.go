@@ -11,10 +11,20 @@ import (
 // (docs/relational-databases/replication/agents/replication-distribution-agent.md, -KeepAliveMessageInterval).
 const waitingMessage = "The process is running and is waiting for a response from the server."
 
-// keepAlive writes a line of history every -KeepAliveMessageInterval seconds in which the subscriber has not answered a
-// statement for that long, so that a long batch is not taken for a dead agent. It ends with ctx.
-func (d *delivery) keepAlive(ctx context.Context) {
-	interval := d.args.seconds("-KeepAliveMessageInterval", 300)
+// keepAlive writes a line of history every -KeepAliveMessageInterval seconds in which a server has not answered a statement
+// for that long, so that a long batch is not taken for a dead agent. It ends with stop.
+func (r *agentRun) keepAlive(ctx context.Context, server *conn, to *aside) (stop func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		r.watch(ctx, server, to)
+	}()
+	return func() { cancel(); <-ended }
+}
+
+func (r *agentRun) watch(ctx context.Context, server *conn, to *aside) {
+	interval := r.args.seconds("-KeepAliveMessageInterval", 300)
 	if interval <= 0 {
 		return
 	}
@@ -26,9 +36,9 @@ func (d *delivery) keepAlive(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		}
-		if since := d.subscriber.waitingSince(); since.IsZero() || time.Since(since) < interval {
+		if since := server.waitingSince(); since.IsZero() || time.Since(since) < interval {
 			continue
 		}
-		d.aside.note(ctx, line{status: runProgress, comments: waitingMessage})
+		to.note(ctx, line{status: runProgress, comments: waitingMessage, waiting: true})
 	}
 }

@@ -40,6 +40,9 @@ func (r *agentRun) logReader(ctx context.Context) error {
 		return err
 	}
 	defer publisher.close()
+	waits := aside{run: r}
+	defer waits.close()
+	defer r.keepAlive(ctx, publisher, &waits)()
 	if last := state.raw(0, "last"); len(last) >= 10 {
 		if err := publisher.exec(ctx, "EXEC sp_repldone @xactid = @p1, @xact_seqno = @p1, @numtrans = 0, @time = 0, @reset = 0", last[:10]); err != nil {
 			return err
@@ -51,12 +54,13 @@ func (r *agentRun) logReader(ctx context.Context) error {
 			return err
 		}
 		if n > 0 {
+			r.said = ""
 			continue
 		}
 		if !r.args.given("-Continuous") {
 			return nil
 		}
-		r.note(ctx, runIdle, "No replicated transactions are available.")
+		r.idle(ctx, "No replicated transactions are available.")
 		if !pause(ctx, r.polling()) {
 			return ctx.Err()
 		}
@@ -65,7 +69,7 @@ func (r *agentRun) logReader(ctx context.Context) error {
 
 // moveTransactions delivers one batch: first the distributor has it, then the publisher is told. 0 when there was none.
 func (r *agentRun) moveTransactions(ctx context.Context, publisher *conn, database int64) (int, error) {
-	batch, err := publisher.query(ctx, "EXEC sp_replcmds @maxtrans = @p1", r.args.num("-ReadBatchSize", 500))
+	batch, err := publisher.query(ctx, "EXEC sp_replcmds @maxtrans = @p1, @maxcmds = @p2", r.args.num("-ReadBatchSize", 500), r.args.num("-ReadBatchThreshold", 0))
 	if err != nil {
 		return 0, err
 	}
@@ -92,7 +96,7 @@ func (r *agentRun) moveTransactions(ctx context.Context, publisher *conn, databa
 			transactions++
 		}
 		data = appendPacked(data, packed{seqno: seqno, part: parts[i], begin: batch.raw(i, "xact_id"), kind: int32(batch.num(i, "type")), article: int32(batch.num(i, "article_id")),
-			publication: int32(batch.num(i, "publication_id")), command: batch.raw(i, "command")})
+			publication: int32(batch.num(i, "publication_id")), command: batch.raw(i, "command"), from: origin{batch.str(i, "originator_srvname"), batch.str(i, "originator_db")}})
 	}
 	scanned := batch.raw(len(batch)-1, "xact_seqno")
 	if commands > 0 {

@@ -23,7 +23,7 @@ type scan struct {
 }
 
 func (e *Extension) installLogReader(r *engine.Registry) {
-	e.procedure(r, "sp_replcmds", owners, []engine.Parameter{{Name: "@maxtrans", Type: sqltype.IntType, Default: int64(1)}}, e.replCmds)
+	e.procedure(r, "sp_replcmds", owners, []engine.Parameter{{Name: "@maxtrans", Type: sqltype.IntType, Default: int64(1)}, number("@maxcmds")}, e.replCmds)
 	e.procedure(r, "sp_replshowcmds", owners, nil, e.replShowCmds)
 	e.procedure(r, "sp_repldone", owners, nil, e.replDone)
 	e.procedure(r, "sp_replflush", owners, nil, e.replFlush)
@@ -43,6 +43,7 @@ type replicated struct {
 // transaction is the commands of one committed transaction; none when it touched no article.
 type transaction struct {
 	seqno    storage.LSN
+	origin   origin
 	commands []replicated
 }
 
@@ -104,8 +105,9 @@ func (e *Extension) limit(db *engine.Database) storage.LSN {
 	return db.Storage().Log().Hardened()
 }
 
-// readLog reads up to n transactions with commands after a position. scanned is the last commit looked at.
-func (e *Extension) readLog(ctx context.Context, s *engine.Session, db *engine.Database, from storage.LSN, n int) (out []transaction, scanned storage.LSN, err error) {
+// readLog reads up to n transactions with commands after a position, and ends after the one with which there are most commands
+// (0 is no bound). scanned is the last commit looked at.
+func (e *Extension) readLog(ctx context.Context, s *engine.Session, db *engine.Database, from storage.LSN, n, most int) (out []transaction, scanned storage.LSN, err error) {
 	// The limit comes first: what the articles were for all transactions below it is known then.
 	limit := e.limit(db)
 	articles, err := e.logArticles(ctx, s, db)
@@ -114,7 +116,7 @@ func (e *Extension) readLog(ctx context.Context, s *engine.Session, db *engine.D
 	}
 	scanned = from
 	const maxBytes = 4 << 20
-	size := 0
+	size, count := 0, 0
 	for t, err := range db.Storage().Log().ReadCommitted(ctx, from, limit) {
 		if errors.Is(err, storage.ErrLogTruncated) {
 			return nil, from, raise(18846, 1, from.VLF(), from.Block(), from.Slot(), 0, 0, 0)
@@ -130,11 +132,16 @@ func (e *Extension) readLog(ctx context.Context, s *engine.Session, db *engine.D
 		if len(commands) == 0 {
 			continue
 		}
-		out = append(out, transaction{seqno: t.Commit, commands: commands})
+		from, err := originOf(t)
+		if err != nil {
+			return nil, scanned, err
+		}
+		out = append(out, transaction{seqno: t.Commit, origin: from, commands: commands})
 		for _, c := range commands {
 			size += len(c.command)
 		}
-		if len(out) >= n || size >= maxBytes {
+		count += len(commands)
+		if len(out) >= n || size >= maxBytes || most > 0 && count >= most {
 			break
 		}
 	}
@@ -153,12 +160,13 @@ func (e *Extension) replCmds(ctx context.Context, call *engine.ProcCall) error {
 	if err != nil {
 		return err
 	}
-	list, scanned, err := e.readLog(ctx, call.Session, call.Database, sc.read, int(max(call.Int("@maxtrans"), 1)))
+	list, scanned, err := e.readLog(ctx, call.Session, call.Database, sc.read, int(max(call.Int("@maxtrans"), 1)), int(call.Int("@maxcmds")))
 	if err != nil {
 		return err
 	}
 	cols := []tds.Column{column("xact_seqno", sqltype.VarBinaryOf(16)), column("xact_id", sqltype.VarBinaryOf(16)), column("commit_time", sqltype.DateTime2Type),
-		column("type", sqltype.IntType), column("article_id", sqltype.IntType), column("publication_id", sqltype.IntType), column("command", sqltype.VarBinaryMax)}
+		column("type", sqltype.IntType), column("article_id", sqltype.IntType), column("publication_id", sqltype.IntType), column("command", sqltype.VarBinaryMax),
+		column("originator_srvname", sqltype.Sysname), column("originator_db", sqltype.Sysname)}
 	if err := call.Writer.Columns(cols); err != nil {
 		return err
 	}
@@ -166,12 +174,12 @@ func (e *Extension) replCmds(ctx context.Context, call *engine.ProcCall) error {
 	for _, t := range list {
 		for _, c := range t.commands {
 			n++
-			if err := call.Writer.Row([]any{c.seqno[:], c.begin[:], c.time, c.kind, c.article, c.publication, c.command}); err != nil {
+			if err := call.Writer.Row([]any{c.seqno[:], c.begin[:], c.time, c.kind, c.article, c.publication, c.command, t.origin.Server, t.origin.Database}); err != nil {
 				return err
 			}
 		}
 	}
-	if err := call.Writer.Row([]any{scanned[:], scanned[:], nil, int64(0), nil, nil, nil}); err != nil {
+	if err := call.Writer.Row([]any{scanned[:], scanned[:], nil, int64(0), nil, nil, nil, nil, nil}); err != nil {
 		return err
 	}
 	e.mu.Lock()
@@ -185,7 +193,7 @@ func (e *Extension) replShowCmds(ctx context.Context, call *engine.ProcCall) err
 	if err != nil {
 		return err
 	}
-	list, _, err := e.readLog(ctx, call.Session, call.Database, sc.done, int(max(call.Int("@maxtrans"), 1)))
+	list, _, err := e.readLog(ctx, call.Session, call.Database, sc.done, int(max(call.Int("@maxtrans"), 1)), 0)
 	if err != nil {
 		return err
 	}
@@ -205,7 +213,7 @@ func (e *Extension) replTrans(ctx context.Context, call *engine.ProcCall) error 
 	if err != nil {
 		return err
 	}
-	list, _, err := e.readLog(ctx, call.Session, call.Database, sc.done, 10000)
+	list, _, err := e.readLog(ctx, call.Session, call.Database, sc.done, 10000, 0)
 	if err != nil {
 		return err
 	}

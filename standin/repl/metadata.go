@@ -24,7 +24,7 @@ func (e *Extension) installMetadata(r *engine.Registry) {
 		number("@article_id"), text("@destination_object"), text("@source_owner"), text("@source_object"), text("@destination_owner")}, e.addArticleRow)
 	e.change(r, "sp_MSdrop_article", distributionOwners, []engine.Parameter{text("@publisher"), text("@publisher_db"), number("@article_id")}, e.dropArticleRow)
 	e.procedure(r, "sp_MSdrop_publication", distributionOwners, []engine.Parameter{text("@publisher"), text("@publisher_db"), text("@publication")}, afterAgents(e.stopPublication, e.dropPublicationRow))
-	e.change(r, "sp_MSadd_subscription", distributionOwners, with(number("@subscription_type"), number("@sync_type"), binary1("@seqno"), text("@script")), e.addSubscriptionRow)
+	e.change(r, "sp_MSadd_subscription", distributionOwners, with(number("@subscription_type"), number("@sync_type"), binary1("@seqno"), text("@script"), number("@loopback_detection")), e.addSubscriptionRow)
 	e.procedure(r, "sp_MSdrop_subscription", distributionOwners, with(), afterAgents(e.stopSubscription, e.dropSubscriptionRow))
 	e.change(r, "sp_MSreinit_subscription", distributionOwners, with(number("@invalidate")), e.reinitSubscriptionRow)
 	e.change(r, "sp_MSinvalidate_article", distributionOwners, []engine.Parameter{text("@publisher"), text("@publisher_db"), text("@publication"), number("@article_id")}, e.invalidateArticle)
@@ -100,7 +100,7 @@ type subscriptionRow struct {
 	kind, sync, status    int
 	agent                 int64
 	seqno                 []byte
-	snapshot              bool
+	snapshot, loopback    bool
 }
 
 func (e *Extension) writeSubscription(ctx context.Context, s *engine.Session, row subscriptionRow) error {
@@ -110,8 +110,8 @@ func (e *Extension) writeSubscription(ctx context.Context, s *engine.Session, ro
 	return s.Exec(ctx, `DELETE FROM dbo.MSsubscriptions WHERE agent_id = @p12 AND article_id = @p5;
 		INSERT INTO dbo.MSsubscriptions (publisher_database_id, publisher_id, publisher_db, publication_id, article_id, subscriber_id, subscriber_db, subscription_type,
 		sync_type, status, subscription_seqno, snapshot_seqno_flag, independent_agent, subscription_time, loopback_detection, agent_id, update_mode, publisher_seqno, ss_cplt_seqno, nosync_type)
-		VALUES (@p1, @p2, @p3, @p4, @p5, @p6, @p7, @p8, @p9, @p10, @p11, @p13, 1, GETDATE(), 0, @p12, 0, @p11, @p11, @p14)`,
-		row.p.database, row.p.publisher, row.publisherDB, row.p.id, row.article, row.subscriber, row.database, row.kind, row.sync, row.status, row.seqno, row.agent, row.snapshot, row.sync-1)
+		VALUES (@p1, @p2, @p3, @p4, @p5, @p6, @p7, @p8, @p9, @p10, @p11, @p13, 1, GETDATE(), @p15, @p12, 0, @p11, @p11, @p14)`,
+		row.p.database, row.p.publisher, row.publisherDB, row.p.id, row.article, row.subscriber, row.database, row.kind, row.sync, row.status, row.seqno, row.agent, row.snapshot, row.sync-1, row.loopback)
 }
 
 func (e *Extension) dropArticleRow(ctx context.Context, call *engine.ProcCall) error {
@@ -196,7 +196,7 @@ func (e *Extension) addSubscriptionRow(ctx context.Context, call *engine.ProcCal
 		return err
 	}
 	row := subscriptionRow{p: p, publisherDB: db, article: call.Int("@article_id"), subscriber: subscriber, database: call.String("@subscriber_db"), kind: kind,
-		sync: int(call.Int("@sync_type")), status: subscribed, agent: agent}
+		sync: int(call.Int("@sync_type")), status: subscribed, agent: agent, loopback: call.Bool("@loopback_detection")}
 	if row.sync != syncAutomatic {
 		if row.seqno, err = e.addInlineScript(ctx, s, p, agent, call); err != nil {
 			return err

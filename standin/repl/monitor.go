@@ -131,7 +131,7 @@ func (e *Extension) replCounters(ctx context.Context, call *engine.ProcCall) err
 		if sc == nil {
 			sc = &scan{}
 		}
-		list, _, err := e.readLog(ctx, call.Session, db, sc.done, 10000)
+		list, _, err := e.readLog(ctx, call.Session, db, sc.done, 10000, 0)
 		if err != nil {
 			return err
 		}

@@ -41,7 +41,7 @@ var refusedParameters = map[string]map[string][]string{
 	"sp_addpullsubscription_agent": with(subscriberDTS, agentOffload, map[string][]string{"@encrypted_distributor_password": falseOnly, "@ftp_address": nil, "@ftp_port": {"21"}, "@ftp_login": {"anonymous"},
 		"@ftp_password": nil, "@use_ftp": falseOnly, "@reserved": nil}),
 	"sp_addpushsubscription_agent": with(publisherOnly, subscriberDTS, otherVendors, map[string][]string{"@enabled_for_syncmgr": falseOnly, "@distribution_job_name": nil}),
-	"sp_addsubscription": with(publisherOnly, subscriberDTS, agentOffload, map[string][]string{"@loopback_detection": falseOnly, "@optional_command_line": nil, "@distribution_job_name": nil,
+	"sp_addsubscription": with(publisherOnly, subscriberDTS, agentOffload, map[string][]string{"@optional_command_line": nil, "@distribution_job_name": nil,
 		"@mediapassword": nil, "@password": nil, "@memory_optimized": falseOnly}),
 	"sp_article_validation":                   publisherOnly,
 	"sp_articlecolumn":                        with(publisherOnly, map[string][]string{"@ignore_distributor": falseOnly}),

@@ -81,6 +81,9 @@ func (r *agentRun) snapshot(ctx context.Context) (int, error) {
 		return 0, err
 	}
 	defer source.close()
+	waits := aside{run: r}
+	defer waits.close()
+	defer r.keepAlive(ctx, source, &waits)()
 	places, err := r.readPlaces(ctx, source, publication)
 	if err != nil {
 		return 0, err
@@ -145,6 +148,8 @@ type snapshotWriter struct {
 }
 
 func (w *snapshotWriter) receive(ctx context.Context, source *conn, publication, articles string) (err error) {
+	defer source.answered()
+	source.asks()
 	rows, err := source.c.QueryContext(ctx, "EXEC sp_MSget_snapshot @publication = @p1, @articles = @p2", publication, articles)
 	if err != nil {
 		return source.explain(err)
@@ -156,6 +161,7 @@ func (w *snapshotWriter) receive(ctx context.Context, source *conn, publication,
 		}
 	}()
 	for rows.Next() {
+		source.asks()
 		var part, article int64
 		var data []byte
 		if err := rows.Scan(&part, &article, &data); err != nil {

@@ -55,34 +55,39 @@ type packed struct {
 	part                       int32
 	kind, article, publication int32
 	command                    []byte
+	from                       origin
 }
 
 func appendPacked(buf []byte, c packed) []byte {
 	buf = append(append(buf, c.seqno...), c.begin...)
-	for _, n := range []int32{c.part, c.kind, c.article, c.publication, int32(len(c.command))} {
+	for _, n := range []int32{c.part, c.kind, c.article, c.publication, int32(len(c.command)), int32(len(c.from.Server)), int32(len(c.from.Database))} {
 		buf = binary.LittleEndian.AppendUint32(buf, uint32(n))
 	}
-	return append(buf, c.command...)
+	return append(append(append(buf, c.command...), c.from.Server...), c.from.Database...)
 }
 
-const packedHeader = 10 + 10 + 5*4
+const packedHeader = 10 + 10 + 7*4
 
 func readPacked(buf []byte) (c packed, rest []byte, err error) {
 	if len(buf) < packedHeader {
 		return c, nil, errShort
 	}
 	c.seqno, c.begin, buf = buf[:10], buf[10:20], buf[20:]
-	n := [5]int32{}
+	n := [7]int32{}
 	for i := range n {
 		n[i] = int32(binary.LittleEndian.Uint32(buf[4*i:]))
 	}
-	buf = buf[20:]
+	buf = buf[4*len(n):]
 	c.part, c.kind, c.article, c.publication = n[0], n[1], n[2], n[3]
-	if n[4] < 0 || int(n[4]) > len(buf) {
-		return c, nil, errShort
+	var parts [3][]byte
+	for i, length := range n[4:] {
+		if length < 0 || int(length) > len(buf) {
+			return c, nil, errShort
+		}
+		parts[i], buf = buf[:length], buf[length:]
 	}
-	c.command = buf[:n[4]]
-	return c, buf[n[4]:], nil
+	c.command, c.from = parts[0], origin{string(parts[1]), string(parts[2])}
+	return c, buf, nil
 }
 
 // partLength is how long the number of a part of a transaction is (-MaxCmdsInTran): where the transaction began, behind which
@@ -133,10 +138,12 @@ func (n *inserter) flush(ctx context.Context, s *engine.Session) error {
 type commandInserter struct {
 	inserter
 	database int64
+	// originator is the number of where the commands come from.
+	originator int64
 }
 
 func insertCommands(database int64) *commandInserter {
-	return &commandInserter{inserter{table: "dbo.MSrepl_commands", columns: 10}, database}
+	return &commandInserter{inserter: inserter{table: "dbo.MSrepl_commands", columns: 10}, database: database}
 }
 
 // add adds a command in as many parts as its column takes, numbered from after id on, and returns the last one's number.
@@ -145,7 +152,7 @@ func (n *commandInserter) add(ctx context.Context, s *engine.Session, seqno []by
 	for {
 		id++
 		partial := len(command) > chunk
-		if err := n.inserter.add(ctx, s, n.database, seqno, kind, article, int64(0), id, partial, command[:min(len(command), chunk)], publication, []byte(nil)); err != nil || !partial {
+		if err := n.inserter.add(ctx, s, n.database, seqno, kind, article, n.originator, id, partial, command[:min(len(command), chunk)], publication, []byte(nil)); err != nil || !partial {
 			return id, err
 		}
 		command = command[chunk:]
@@ -164,6 +171,7 @@ func (e *Extension) addCommands(ctx context.Context, call *engine.ProcCall) erro
 	last := r.Bytes(0, "last")
 	transactions := &inserter{table: "dbo.MSrepl_transactions", columns: 4}
 	commands := insertCommands(db)
+	from := &originators{publisherDatabase: db}
 	var current []byte
 	id := int64(0)
 	for buf := call.Bytes("@data"); len(buf) > 0; {
@@ -185,6 +193,9 @@ func (e *Extension) addCommands(ctx context.Context, call *engine.ProcCall) erro
 			if err := noteToken(ctx, s, c.command); err != nil {
 				return err
 			}
+		}
+		if commands.originator, err = from.id(ctx, s, c.from); err != nil {
+			return err
 		}
 		if id, err = commands.add(ctx, s, seqno, int64(c.kind), int64(c.article), id, c.command, int64(c.publication)); err != nil {
 			return err
@@ -215,7 +226,8 @@ func (e *Extension) agentState(ctx context.Context, call *engine.ProcCall) error
 		WHERE a.id = @p1 ORDER BY m.article_id`, agent)
 }
 
-// getCommands streams the commands of an agent's articles after a transaction, in the order of commit.
+// getCommands streams the commands of an agent's articles after a transaction, in the order of commit. What its subscriber made
+// itself is a command of no kind: the subscription moves on over it.
 func (e *Extension) getCommands(ctx context.Context, call *engine.ProcCall) error {
 	upto := call.Bytes("@upto")
 	if upto == nil {
@@ -229,7 +241,16 @@ func (e *Extension) getCommands(ctx context.Context, call *engine.ProcCall) erro
 	if r.Len() == 0 {
 		return raise(21056, 2, "")
 	}
-	return call.Exec(ctx, fmt.Sprintf(`SELECT c.xact_seqno, c.type, c.article_id, c.partial_command, c.command
+	own, err := ownOriginators(ctx, call.Session, call.Int("@agent_id"))
+	if err != nil {
+		return err
+	}
+	kind, partial, command := "c.type", "c.partial_command", "c.command"
+	if own != ",," {
+		isOwn := "CASE WHEN CHARINDEX(N',' + CAST(c.originator_id AS nvarchar(11)) + N',', N'" + own + "') > 0 THEN "
+		kind, partial, command = isOwn+"0 ELSE c.type END AS type", isOwn+"CAST(0 AS bit) ELSE c.partial_command END AS partial_command", isOwn+"NULL ELSE c.command END AS command"
+	}
+	return call.Exec(ctx, fmt.Sprintf(`SELECT c.xact_seqno, `+kind+`, c.article_id, `+partial+`, `+command+`
 		FROM dbo.MSrepl_commands AS c
 		LEFT JOIN dbo.MSsubscriptions AS m ON m.agent_id = @p1 AND m.article_id = c.article_id AND m.status = 2 AND c.xact_seqno > m.subscription_seqno AND CHARINDEX(N',' + CAST(m.article_id AS nvarchar(11)) + N',', @p2) > 0
 		WHERE c.publisher_database_id = @p3 AND c.xact_seqno > @p4 AND c.xact_seqno <= @p5 AND c.type > 0 AND (m.agent_id IS NOT NULL OR c.type = %d AND c.hashkey = @p6)
@@ -258,7 +279,8 @@ func (e *Extension) browseCommands(ctx context.Context, call *engine.ProcCall) e
 			return raise(21109, 1)
 		}
 	}
-	query := `SELECT c.xact_seqno, c.article_id, c.type, c.partial_command, c.hashkey, c.command, c.command_id FROM dbo.MSrepl_commands AS c WHERE c.xact_seqno >= @p1 AND c.xact_seqno <= @p2`
+	query := `SELECT c.xact_seqno, o.srvname, o.dbname, c.article_id, c.type, c.partial_command, c.hashkey, c.command, c.command_id FROM dbo.MSrepl_commands AS c
+		LEFT JOIN dbo.MSrepl_originators AS o ON o.id = c.originator_id WHERE c.xact_seqno >= @p1 AND c.xact_seqno <= @p2`
 	args := []any{low, high}
 	for parameter, column := range map[string]string{"@publisher_database_id": "publisher_database_id", "@article_id": "article_id", "@command_id": "command_id"} {
 		if !call.IsNull(parameter) {
@@ -277,7 +299,7 @@ func (e *Extension) browseCommands(ctx context.Context, call *engine.ProcCall) e
 		if r.Int(i, "partial_command") == 1 {
 			continue
 		}
-		out = append(out, []any{r.Value(i, "xact_seqno"), nil, nil, r.Value(i, "article_id"), r.Value(i, "type"), false, r.Value(i, "hashkey"), nil, nil, nil,
+		out = append(out, []any{r.Value(i, "xact_seqno"), r.Value(i, "srvname"), r.Value(i, "dbname"), r.Value(i, "article_id"), r.Value(i, "type"), false, r.Value(i, "hashkey"), nil, nil, nil,
 			clip(showCommand(r.Int(i, "type"), whole), 1024), r.Value(i, "command_id")})
 		whole = nil
 	}

@@ -64,6 +64,7 @@ func (e *Extension) addSubscription(ctx context.Context, call *engine.ProcCall) 
 		return err
 	}
 	w.subscriber, w.database = subscriber, database
+	w.loopback = !strings.EqualFold(call.String("@loopback_detection"), "false")
 	if sameServer(subscriber, p.server) && strings.EqualFold(database, p.db.Name()) {
 		return raise(21690, 1)
 	}
@@ -108,6 +109,8 @@ type wantedSubscription struct {
 	nosync int
 	// from is the position of which the subscriber has the rows; nil is that of now.
 	from []byte
+	// loopback says that the subscriber does not get what it made itself (loopback_detection).
+	loopback bool
 }
 
 // nosyncTypes are the values of @sync_type for subscribers that have the rows, with their nosync_type. With none they have
@@ -186,7 +189,7 @@ func (e *Extension) subscribeArticle(ctx context.Context, s *engine.Session, p p
 		copy(position[:], w.from)
 	}
 	r, err := e.inDistributionOf(ctx, s, p, `EXEC sp_MSadd_subscription @publisher = ?, @publisher_db = ?, @publication = ?, @article_id = ?, @subscriber = ?,
-		@subscriber_db = ?, @subscription_type = ?, @sync_type = ?, @seqno = ?, @script = ?`, p.server, p.db.Name(), pub.name, a.id, w.subscriber, w.database, w.kind, w.sync, position[:], script)
+		@subscriber_db = ?, @subscription_type = ?, @sync_type = ?, @seqno = ?, @script = ?, @loopback_detection = ?`, p.server, p.db.Name(), pub.name, a.id, w.subscriber, w.database, w.kind, w.sync, position[:], script, w.loopback)
 	if err != nil {
 		return err
 	}
@@ -195,8 +198,8 @@ func (e *Extension) subscribeArticle(ctx context.Context, s *engine.Session, p p
 	}
 	err = s.Exec(ctx, `DELETE FROM dbo.syssubscriptions WHERE artid = @p1 AND srvname = @p2 AND dest_db = @p3;
 		INSERT INTO dbo.syssubscriptions (artid, srvid, dest_db, status, sync_type, login_name, subscription_type, update_mode, loopback_detection,
-		queued_reinit, nosync_type, srvname) VALUES (@p1, -1, @p3, @p4, @p5, @p6, @p7, 0, 0, 0, @p8, @p2)`,
-		a.id, w.subscriber, w.database, r.Int(0, "status"), w.sync, s.OriginalLogin().Name, w.kind, w.nosync)
+		queued_reinit, nosync_type, srvname) VALUES (@p1, -1, @p3, @p4, @p5, @p6, @p7, 0, @p9, 0, @p8, @p2)`,
+		a.id, w.subscriber, w.database, r.Int(0, "status"), w.sync, s.OriginalLogin().Name, w.kind, w.nosync, w.loopback)
 	if err != nil || r.Int(0, "status") != subscribed {
 		return err
 	}
@@ -285,7 +288,7 @@ func (e *Extension) refreshSubscriptions(ctx context.Context, call *engine.ProcC
 	if err != nil {
 		return err
 	}
-	r, err := s.Query(ctx, `SELECT DISTINCT s.srvname, s.dest_db, s.subscription_type, s.sync_type, s.nosync_type FROM dbo.syssubscriptions AS s JOIN dbo.sysarticles AS a ON a.artid = s.artid WHERE a.pubid = @p1`, pub.id)
+	r, err := s.Query(ctx, `SELECT DISTINCT s.srvname, s.dest_db, s.subscription_type, s.sync_type, s.nosync_type, s.loopback_detection FROM dbo.syssubscriptions AS s JOIN dbo.sysarticles AS a ON a.artid = s.artid WHERE a.pubid = @p1`, pub.id)
 	if err != nil {
 		return err
 	}
@@ -295,7 +298,8 @@ func (e *Extension) refreshSubscriptions(ctx context.Context, call *engine.ProcC
 		if err != nil {
 			return err
 		}
-		w := wantedSubscription{subscriber: r.String(i, "srvname"), database: r.String(i, "dest_db"), kind: int(r.Int(i, "subscription_type")), sync: int(r.Int(i, "sync_type")), nosync: int(r.Int(i, "nosync_type"))}
+		w := wantedSubscription{subscriber: r.String(i, "srvname"), database: r.String(i, "dest_db"), kind: int(r.Int(i, "subscription_type")), sync: int(r.Int(i, "sync_type")), nosync: int(r.Int(i, "nosync_type")),
+			loopback: r.Int(i, "loopback_detection") == 1}
 		for _, a := range missing {
 			if err := e.subscribeArticle(ctx, s, p, pub, a, w); err != nil {
 				return err

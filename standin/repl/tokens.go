@@ -22,7 +22,6 @@ func (e *Extension) installTokens(r *engine.Registry) {
 	e.procedure(r, "sp_deletetracertokenhistory", owners, nil, e.deleteTokens)
 	e.procedure(r, "sp_MSadd_tracer_history", agentLogins, []engine.Parameter{text("@tracer_id"), number("@agent_id")}, e.addTokenHistory)
 	e.procedure(r, "sp_MSprepare_subscriber", owners, []engine.Parameter{text("@publisher"), text("@publisher_db"), text("@publication"), number("@subscription_type")}, e.prepareSubscriber)
-	e.procedure(r, "sp_MSreplicate_session", owners, []engine.Parameter{}, e.replicateSession)
 	e.procedure(r, "sp_MSawait_position", owners, []engine.Parameter{text("@publisher"), text("@publisher_db"), text("@publication"), {Name: "@position", Type: sqltype.VarBinaryMax}}, e.awaitPosition)
 }
 

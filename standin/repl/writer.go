@@ -119,6 +119,9 @@ func (w *writer) write(ctx context.Context, commands []pending, end bool) error 
 			w.last = append([]byte{}, c.seqno...)
 			w.transactions++
 		}
+		if c.kind == commandOwn {
+			continue
+		}
 		w.commands++
 		w.nth++
 		w.total++

@@ -16,6 +16,7 @@ import (
 	"unicode/utf8"
 
 	"geosql.dev/operator/standin/engine"
+	"geosql.dev/operator/standin/sqltype"
 	"geosql.dev/operator/standin/storage"
 	"geosql.dev/operator/standin/syntax"
 )
@@ -105,10 +106,10 @@ func (e *Extension) createCertificate(ctx context.Context, s *engine.Session, n 
 	}
 	c := &certificate{Name: n.Name, Owner: owner, Encryption: noPrivateKey,
 		ActiveForBegin: n.ActiveForBeginDialog == nil || *n.ActiveForBeginDialog}
-	if n.Subject != "" {
-		err = e.makeCertificate(s, db, catalog, c, n)
-	} else {
+	if n.Imported {
 		err = e.importCertificate(s, db, catalog, c, n)
+	} else {
+		err = e.makeCertificate(s, db, catalog, c, n)
 	}
 	if err != nil {
 		return err
@@ -140,7 +141,7 @@ func (e *Extension) certificateOwner(ctx context.Context, s *engine.Session, db 
 
 // makeCertificate makes a key pair and a self-signed certificate. Errors: 15212 subject, 15213 dates, 15581 no master key.
 func (e *Extension) makeCertificate(s *engine.Session, db *engine.Database, catalog *databaseCatalog, c *certificate, n *syntax.CreateCertificate) error {
-	if length := utf8.RuneCountInString(n.Subject); length > maxSubject {
+	if length := utf8.RuneCountInString(n.Subject); length == 0 || length > maxSubject {
 		return failure(15212, 1, maxSubject)
 	}
 	start, end, err := e.validity(n)
@@ -201,18 +202,13 @@ func (e *Extension) validity(n *syntax.CreateCertificate) (start, end time.Time,
 	return start, end, nil
 }
 
-// dateLayouts are the forms of START_DATE and EXPIRY_DATE that are understood; all are UTC.
-var dateLayouts = []string{"20060102", "2006-01-02", "2006-01-02 15:04", "2006-01-02 15:04:05", "2006-01-02 15:04:05.999999999",
-	"2006-01-02T15:04:05", "2006-01-02T15:04:05.999999999", "2006-01-02T15:04:05Z07:00", "20060102 15:04:05", "01/02/2006",
-	"1/2/2006", "01/02/2006 15:04:05", "Jan 2 2006", "2 Jan 2006", "Jan 2, 2006", "January 2, 2006"}
-
+// dateText is a START_DATE or EXPIRY_DATE in UTC: whatever can be a date and time in T-SQL.
 func dateText(text string) (time.Time, error) {
-	for _, layout := range dateLayouts {
-		if t, err := time.Parse(layout, strings.TrimSpace(text)); err == nil {
-			return t.UTC(), nil
-		}
+	v, e := sqltype.Convert(text, sqltype.NVarCharOf(max(1, utf8.RuneCountInString(text))), sqltype.Type{Kind: sqltype.DateTimeOffset, Scale: 3}, 0, sqltype.Implicit)
+	if e != nil {
+		return time.Time{}, e
 	}
-	return time.Time{}, failure(241, 1)
+	return v.(time.Time).UTC(), nil
 }
 
 // importCertificate takes a certificate, and its private key when given, from files or binary constants.

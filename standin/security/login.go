@@ -6,6 +6,7 @@ import (
 	"context"
 	"crypto/rand"
 	"crypto/sha1" //nolint:gosec // a certificate login's sid holds the certificate's thumbprint, which is SHA-1
+	"slices"
 	"strings"
 	"time"
 
@@ -372,6 +373,9 @@ func (e *Extension) applyAlterOptions(l *login, o syntax.LoginOptions, catalog *
 		}
 	}
 	if o.CheckExpiration != nil {
+		if !*o.CheckExpiration && l.MustChange {
+			return failure(15128, 1)
+		}
 		l.CheckExpiration = *o.CheckExpiration
 	}
 	if l.CheckExpiration && !l.CheckPolicy {
@@ -403,20 +407,8 @@ func (e *Extension) dropLogin(ctx context.Context, s *engine.Session, n *syntax.
 			return failure(15434, 1, n.Name)
 		}
 	}
-	for _, db := range e.inst.Databases() {
-		if string(db.Info().OwnerSID) == string(l.SID) {
-			return failure(15174, 1, n.Name)
-		}
-	}
-	for _, p := range catalog.permissions {
-		if p.Grantor == l.ID {
-			return failure(15173, 1, n.Name)
-		}
-	}
-	for _, ep := range catalog.endpoints {
-		if ep.Owner == l.ID {
-			return failure(15141, 1, "endpoint")
-		}
+	if err := e.ownsNothing(ctx, s, catalog, l); err != nil {
+		return err
 	}
 	return e.writing(ctx, s, e.master(), func(tx *storage.Tx) error {
 		for _, p := range catalog.permissions {
@@ -428,4 +420,49 @@ func (e *Extension) dropLogin(ctx context.Context, s *engine.Session, n *syntax.
 		}
 		return remove(tx, tableLogins, l.ID)
 	})
+}
+
+// ownsNothing refuses to drop a login that owns databases (15174), gave permissions (15173), owns endpoints or server roles (15141) or jobs (15170)
+// (docs/t-sql/statements/drop-login-transact-sql.md, Remarks).
+func (e *Extension) ownsNothing(ctx context.Context, s *engine.Session, catalog *serverCatalog, l *login) error {
+	for _, db := range e.inst.Databases() {
+		if string(db.Info().OwnerSID) == string(l.SID) {
+			return failure(15174, 1, l.Name)
+		}
+	}
+	for _, p := range catalog.permissions {
+		if p.Grantor == l.ID {
+			return failure(15173, 1, l.Name)
+		}
+	}
+	for _, ep := range catalog.endpoints {
+		if ep.Owner == l.ID {
+			return failure(15141, 1, "endpoint")
+		}
+	}
+	if catalog.ownsRole(l) {
+		return failure(15141, 1, "server role")
+	}
+	jobs, err := askedAsSystem(ctx, s, "SELECT COUNT(*) AS n FROM msdb.dbo.sysjobs WHERE owner_sid = @p1", l.SID)
+	if err == nil && jobs > 0 {
+		err = failure(15170, 1, jobs)
+	}
+	return err
+}
+
+// ownsRole tells whether a principal owns a server role.
+func (c *serverCatalog) ownsRole(owner *login) bool {
+	return slices.ContainsFunc(c.logins, func(l *login) bool { return l.Type == rolePrincipal && !l.Fixed && l.Owner == owner.ID && l.ID != serverPublicID })
+}
+
+// askedAsSystem is the number that a query has in its column n, whatever s may see.
+func askedAsSystem(ctx context.Context, s *engine.Session, query string, params ...any) (n int64, err error) {
+	err = s.AsSystem(func() error {
+		result, err := s.Query(ctx, query, params...)
+		if err == nil {
+			n = result.Int(0, "n")
+		}
+		return err
+	})
+	return n, err
 }

@@ -57,6 +57,11 @@ type securable struct {
 	class, major, schema int32
 }
 
+// same tells whether two rows are of one permission on one securable or column.
+func (p *permission) same(other *permission) bool {
+	return p.Class == other.Class && p.Major == other.Major && p.Minor == other.Minor && p.Name == other.Name
+}
+
 func (p *permission) about(sec securable) bool { return p.Class == sec.class && p.Major == sec.major }
 
 // grant writes a permission, replacing an earlier row for the same permission, grantee and securable.
@@ -79,7 +84,7 @@ func revoke(tx *storage.Tx, table string, p permission) error {
 		return err
 	}
 	for _, row := range all {
-		if row.Class == p.Class && row.Major == p.Major && row.Minor == p.Minor && row.Grantee == p.Grantee && row.Name == p.Name {
+		if row.same(&p) && row.Grantee == p.Grantee {
 			if err := remove(tx, table, row.ID); err != nil {
 				return err
 			}

@@ -25,10 +25,12 @@ type target struct {
 	server bool
 	// known are the permissions that apply to the securable.
 	known map[string]bool
+	// columns is true for an object, whose permissions may be limited to columns.
+	columns bool
 }
 
 // permissionStatement is GRANT, DENY and REVOKE. Errors: 4606 a permission that doesn't apply to the securable, 4613 the
-// grantor may not, 4621 a server permission outside master, 4624 a grantee that none is given to, 15151 what isn't found.
+// grantor may not, 4617 and 4624 a grantee that none is given to, 4621 a server permission outside master, 15151 what isn't found.
 func (e *Extension) permissionStatement(ctx context.Context, s *engine.Session, n *syntax.PermissionStatement) error {
 	t, err := e.target(ctx, s, n)
 	if err != nil {
@@ -46,15 +48,18 @@ func (e *Extension) permissionStatement(ctx context.Context, s *engine.Session, 
 	if err != nil {
 		return err
 	}
+	if err := connectable(t, n.Action, names, grantees); err != nil {
+		return err
+	}
 	minors, err := e.columnIDs(ctx, s, t, n)
 	if err != nil {
 		return err
 	}
 	return e.writing(ctx, s, t.db, func(tx *storage.Tx) error {
-		for _, grantee := range grantees {
+		for _, g := range grantees {
 			for _, name := range names {
 				for _, minor := range minors[name] {
-					p := &permission{Class: t.sec.class, Major: t.sec.major, Minor: minor, Grantee: grantee, Grantor: grantor, Name: name}
+					p := &permission{Class: t.sec.class, Major: t.sec.major, Minor: minor, Grantee: g.id, Grantor: grantor, Name: name}
 					if err := change(tx, t.table, n, p); err != nil {
 						return err
 					}
@@ -65,56 +70,39 @@ func (e *Extension) permissionStatement(ctx context.Context, s *engine.Session, 
 	})
 }
 
-// change carries out one permission's change.
-func change(tx *storage.Tx, table string, n *syntax.PermissionStatement, p *permission) error {
-	switch {
-	case n.Action == "DENY":
-		p.State = denied
-	case n.Action == "REVOKE" && n.GrantOptionFor:
-		return dropGrantOption(tx, table, p)
-	case n.Action == "REVOKE":
-		return revoke(tx, table, *p)
-	case n.WithGrantOption:
-		p.State = withGrant
-	default:
-		p.State = granted
-	}
-	return grant(tx, table, p)
-}
-
-// dropGrantOption turns GRANT WITH GRANT OPTION into GRANT.
-func dropGrantOption(tx *storage.Tx, table string, p *permission) error {
-	all, err := readAll[permission](tx.Conn(), table)
-	if err != nil {
-		return err
-	}
-	for _, row := range all {
-		if row.Class == p.Class && row.Major == p.Major && row.Minor == p.Minor && row.Grantee == p.Grantee &&
-			row.Name == p.Name && row.State == withGrant {
-			row.State = granted
-			return put(tx, table, row)
-		}
-	}
-	return nil
-}
-
-// target finds the securable.
+// target finds the securable. Errors: 4619 CREATE DATABASE and 4621 permissions of the server outside master, 4620 permissions of both scopes.
 func (e *Extension) target(ctx context.Context, s *engine.Session, n *syntax.PermissionStatement) (target, error) {
-	if n.On == nil {
-		if serverPermissions[n.Permissions[0].Name] {
-			if !strings.EqualFold(s.CurrentDatabase().Name(), "master") {
+	inMaster := strings.EqualFold(s.CurrentDatabase().Name(), "master")
+	if n.On != nil {
+		switch n.On.Class {
+		case "LOGIN", "SERVER ROLE", "ENDPOINT", "AVAILABILITY GROUP":
+			if !inMaster {
 				return target{}, failure(4621, 1)
 			}
-			return e.serverTarget(securable{class: classServer}), nil
+			return e.serverSecurable(ctx, s, n.On.Class, n.On.Name[0])
 		}
-		return databaseTarget(s.CurrentDatabase(), securable{class: classDatabase}), nil
+		return e.databaseSecurable(ctx, s, n.On, n.On.Name[len(n.On.Name)-1])
 	}
-	name := n.On.Name[len(n.On.Name)-1]
-	switch n.On.Class {
-	case "LOGIN", "SERVER ROLE", "ENDPOINT", "AVAILABILITY GROUP":
-		return e.serverSecurable(ctx, s, n.On.Class, name)
+	server, database := 0, 0
+	for _, p := range n.Permissions {
+		switch {
+		case p.Name == "CREATE DATABASE" && !inMaster:
+			return target{}, failure(4619, 1)
+		case serverPermissions[p.Name]:
+			server++
+		case securablePermissions[classDatabase][p.Name]:
+			database++
+		}
 	}
-	return e.databaseSecurable(ctx, s, n.On, name)
+	switch {
+	case server > 0 && database > 0:
+		return target{}, failure(4620, 1)
+	case server > 0 && !inMaster:
+		return target{}, failure(4621, 1)
+	case server > 0:
+		return e.serverTarget(securable{class: classServer}), nil
+	}
+	return databaseTarget(s.CurrentDatabase(), securable{class: classDatabase}), nil
 }
 
 func (e *Extension) serverTarget(sec securable) target {
@@ -123,6 +111,12 @@ func (e *Extension) serverTarget(sec securable) target {
 		known = serverPermissions
 	}
 	return target{sec: sec, db: e.master(), table: tableServerPermissions, server: true, known: known}
+}
+
+// of is t with the permissions of one of the kinds that its class of securables has.
+func (t target) of(kind string) target {
+	t.known = permissionsOf(kind)
+	return t
 }
 
 func databaseTarget(db *engine.Database, sec securable) target {
@@ -146,7 +140,7 @@ func (e *Extension) serverSecurable(ctx context.Context, s *engine.Session, clas
 		}
 	default:
 		if l := catalog.login(name); l != nil && (l.Type == rolePrincipal) == (class == "SERVER ROLE") {
-			return e.serverTarget(securable{class: classLogin, major: l.ID}), nil
+			return e.serverTarget(securable{class: classLogin, major: l.ID}).of(class), nil
 		}
 	}
 	return target{}, notFound
@@ -167,7 +161,7 @@ func (e *Extension) databaseSecurable(ctx context.Context, s *engine.Session, on
 		return databaseTarget(db, securable{class: classDatabase}), nil
 	case "USER", "ROLE":
 		if u := catalog.user(name); u != nil && (u.Type == rolePrincipal) == (on.Class == "ROLE") {
-			return databaseTarget(db, securable{class: classPrincipal, major: u.ID}), nil
+			return databaseTarget(db, securable{class: classPrincipal, major: u.ID}).of(on.Class), nil
 		}
 		return target{}, notFound
 	case "CERTIFICATE":
@@ -175,6 +169,9 @@ func (e *Extension) databaseSecurable(ctx context.Context, s *engine.Session, on
 			return databaseTarget(db, securable{class: classCertificate, major: c.ID}), nil
 		}
 		return target{}, notFound
+	}
+	if on.Class == "OBJECT" && len(on.Name) > 2 && (len(on.Name) > 3 || !strings.EqualFold(on.Name[0], db.Name())) {
+		return target{}, failure(4610, 1)
 	}
 	var sec securable
 	var kind string
@@ -195,7 +192,7 @@ func (e *Extension) databaseSecurable(ctx context.Context, s *engine.Session, on
 		return target{}, notFound
 	}
 	t := databaseTarget(db, sec)
-	t.known = maps.Clone(t.known)
+	t.known, t.columns = maps.Clone(t.known), on.Class == "OBJECT"
 	for _, name := range foreignToKind(kind) {
 		delete(t.known, name)
 	}
@@ -235,22 +232,26 @@ func (e *Extension) objectOn(ctx context.Context, s *engine.Session, conn *sqlit
 	return securable{}, "", false, nil
 }
 
-// names are the permissions of the statement; ALL stands for the old list of each class.
+// names are the permissions of the statement; ALL stands for the old list of a class, of columns for what they have. Errors: 4606, and 4623 ALL of a
+// class that has no such list.
 func (t target) names(n *syntax.PermissionStatement) ([]string, error) {
 	var all []string
 	for _, p := range n.Permissions {
-		if p.Name == "ALL" {
-			for _, name := range allPrivileges[t.sec.class] {
-				if t.known[name] {
-					all = append(all, name)
-				}
+		if p.Name != "ALL" {
+			if !t.known[p.Name] {
+				return nil, failure(4606, 1, p.Name)
 			}
+			all = append(all, p.Name)
 			continue
 		}
-		if !t.known[p.Name] {
-			return nil, failure(4606, 1, p.Name)
+		if allPrivileges[t.sec.class] == nil {
+			return nil, failure(4623, 1)
 		}
-		all = append(all, p.Name)
+		for _, name := range allPrivileges[t.sec.class] {
+			if t.known[name] && (n.On == nil || len(n.On.Columns) == 0 || columnPermissions[name]) {
+				all = append(all, name)
+			}
+		}
 	}
 	return all, nil
 }
@@ -276,8 +277,11 @@ func (e *Extension) grantorNamed(ctx context.Context, s *engine.Session, t targe
 		return 0, err
 	}
 	u := catalog.user(name)
-	if u == nil || !caller.Owner && !e.may(ctx, s, t.db, t.sec, "CONTROL") && !catalog.roles(caller.ID)[u.ID] {
+	if u == nil {
 		return 0, failure(15151, 1, "find", "user", name)
+	}
+	if !caller.Owner && !e.may(ctx, s, t.db, t.sec, "CONTROL") && !catalog.roles(caller.ID)[u.ID] {
+		return 0, failure(4618, 1, name)
 	}
 	roles := catalog.roles(u.ID)
 	if u.ID == dboID || roles[dbOwnerID] {
@@ -340,55 +344,31 @@ func (e *Extension) isSecurityAdmin(ctx context.Context, s *engine.Session) bool
 	return err == nil && catalog.serverRoles(s.Login().ID)[securityadminID]
 }
 
-// grantees are the ids of the named principals.
-func (e *Extension) grantees(ctx context.Context, s *engine.Session, t target, principals []string) ([]int32, error) {
-	var ids []int32
-	if t.server {
-		catalog, err := e.server(ctx, s)
-		if err != nil {
-			return nil, err
-		}
-		for _, name := range principals {
-			l := catalog.login(name)
-			if l == nil {
-				return nil, failure(15151, 1, "find", "login", name)
-			}
-			if l.ID == saID || l.Fixed || l.ID == s.Login().ID {
-				return nil, failure(4624, 1)
-			}
-			ids = append(ids, l.ID)
-		}
-		return ids, nil
-	}
-	catalog, err := e.database(ctx, s, t.db)
-	if err != nil {
-		return nil, err
-	}
-	for _, name := range principals {
-		u := catalog.user(name)
-		if u == nil {
-			return nil, failure(15151, 1, "find", "user", name)
-		}
-		if u.ID == dboID || u.ID == informationSchemaID || u.ID == sysID || u.Fixed {
-			return nil, failure(4624, 1)
-		}
-		ids = append(ids, u.ID)
-	}
-	return ids, nil
-}
-
-// columnIDs gives, for each permission, the minor_ids it is about: 0 for the whole securable.
+// columnIDs gives, for each permission, the minor_ids it is about: 0 for the whole securable. Errors: 1019 two lists, 1020 a list where there can be
+// none, 4615 a column that is not there.
 func (e *Extension) columnIDs(ctx context.Context, s *engine.Session, t target, n *syntax.PermissionStatement) (map[string][]int32, error) {
 	minors := map[string][]int32{}
 	var named map[string]int32
 	for _, p := range n.Permissions {
 		columns := p.Columns
-		if n.On != nil && len(columns) == 0 {
+		if n.On != nil && len(n.On.Columns) > 0 {
+			if len(columns) > 0 {
+				return nil, failure(1019, 1)
+			}
 			columns = n.On.Columns
 		}
+		names := []string{p.Name}
+		if p.Name == "ALL" {
+			names = allPrivileges[t.sec.class]
+		}
 		if len(columns) == 0 {
-			minors[p.Name] = []int32{0}
+			for _, name := range names {
+				minors[name] = []int32{0}
+			}
 			continue
+		}
+		if !t.columns || p.Name != "ALL" && !columnPermissions[p.Name] {
+			return nil, failure(1020, 1)
 		}
 		if n.Action == "DENY" {
 			// Statements are judged by object: a denial that is kept and not enforced would be worse than none.
@@ -403,14 +383,11 @@ func (e *Extension) columnIDs(ctx context.Context, s *engine.Session, t target, 
 		for _, c := range columns {
 			id, ok := named[strings.ToLower(c)]
 			if !ok {
-				return nil, failure(207, 1, c)
+				return nil, failure(4615, 1, c)
 			}
-			minors[p.Name] = append(minors[p.Name], id)
-		}
-	}
-	for _, name := range allPrivileges[t.sec.class] {
-		if minors[name] == nil {
-			minors[name] = []int32{0}
+			for _, name := range names {
+				minors[name] = append(minors[name], id)
+			}
 		}
 	}
 	return minors, nil

@@ -93,6 +93,9 @@ func (e *Extension) createServerRole(ctx context.Context, s *engine.Session, n *
 	if catalog.login(n.Name) != nil {
 		return failure(15025, 1, n.Name)
 	}
+	if err := validPrincipalName(n.Name); err != nil {
+		return err
+	}
 	owner := s.Login().ID
 	if n.Authorization != "" {
 		l := catalog.login(n.Authorization)
@@ -134,7 +137,7 @@ func (e *Extension) alterRole(ctx context.Context, s *engine.Session, n *syntax.
 	if member == nil {
 		return failure(15151, 1, map[bool]string{true: "add", false: "drop"}[n.AddMember != ""], "principal", n.AddMember+n.DropMember)
 	}
-	if member.ID == dboID {
+	if member.Fixed || member.ID == dboID || member.ID == publicID || member.ID == informationSchemaID || member.ID == sysID {
 		return failure(15405, 1, member.Name)
 	}
 	if n.AddMember != "" && catalog.roles(role.ID)[member.ID] {
@@ -161,6 +164,9 @@ func (e *Extension) renameRole(ctx context.Context, s *engine.Session, db *engin
 	}
 	if other := c.user(name); other != nil && other.ID != r.ID {
 		return failure(15023, 1, name)
+	}
+	if err := validPrincipalName(name); err != nil {
+		return err
 	}
 	r.Name, r.Modified = name, e.now().UTC()
 	return e.writing(ctx, s, db, func(tx *storage.Tx) error { return put(tx, tableUsers, &r) })
@@ -191,6 +197,9 @@ func (e *Extension) alterServerRole(ctx context.Context, s *engine.Session, n *s
 		if other := catalog.login(n.NewName); other != nil && other.ID != role.ID {
 			return failure(15025, 1, n.NewName)
 		}
+		if err := validPrincipalName(n.NewName); err != nil {
+			return err
+		}
 		changed := *role
 		changed.Name, changed.Modified = n.NewName, e.now().UTC()
 		return e.writing(ctx, s, e.master(), func(tx *storage.Tx) error { return put(tx, tableLogins, &changed) })
@@ -202,7 +211,7 @@ func (e *Extension) alterServerRole(ctx context.Context, s *engine.Session, n *s
 	if member == nil {
 		return failure(15151, 1, map[bool]string{true: "add", false: "drop"}[n.AddMember != ""], "principal", n.AddMember+n.DropMember)
 	}
-	if member.ID == saID || member.Fixed {
+	if member.ID == saID || member.Fixed || member.ID == serverPublicID {
 		return failure(15405, 1, member.Name)
 	}
 	if n.AddMember != "" && catalog.serverRoles(role.ID)[member.ID] {
@@ -265,6 +274,9 @@ func (e *Extension) dropServerRole(ctx context.Context, s *engine.Session, n *sy
 		if slices.Contains(l.MemberOf, role.ID) {
 			return failure(15144, 1)
 		}
+	}
+	if catalog.ownsRole(role) {
+		return failure(15141, 1, "server role")
 	}
 	return e.writing(ctx, s, e.master(), func(tx *storage.Tx) error {
 		for _, p := range catalog.permissions {

@@ -210,6 +210,9 @@ func (e *Extension) createUser(ctx context.Context, s *engine.Session, n *syntax
 		if c == nil {
 			return failure(15151, 1, "find", "certificate", n.Certificate)
 		}
+		if n.DefaultSchema != nil {
+			return failure(15259, 1)
+		}
 		u.Type, u.SID, u.DefaultSchema = certificatePrincipal, certificateSID(c.Thumbprint), ""
 	default:
 		if err := e.mapLogin(ctx, s, u, n.Login, catalog); err != nil {
@@ -277,7 +280,7 @@ func (e *Extension) alterUser(ctx context.Context, s *engine.Session, n *syntax.
 		return err
 	}
 	found := catalog.user(n.Name)
-	if found == nil || found.Type == rolePrincipal || !e.mayDatabase(ctx, s, db, "ALTER ANY USER") {
+	if found == nil || found.Type == rolePrincipal || !e.mayAlterUser(ctx, s, db, found, n) {
 		return failure(15151, 1, "alter", "user", n.Name)
 	}
 	if found.ID < firstUser {
@@ -295,17 +298,37 @@ func (e *Extension) alterUser(ctx context.Context, s *engine.Session, n *syntax.
 		u.Name = *n.NewName
 	}
 	if n.DefaultSchema != nil {
+		if u.Type == certificatePrincipal {
+			return failure(15259, 1)
+		}
 		u.DefaultSchema = *n.DefaultSchema
 	}
 	if n.Login != nil {
+		if !e.mayDatabase(ctx, s, db, "CONTROL") {
+			return notPermitted()
+		}
+		if u.Type != sqlPrincipal || u.Authentication == 0 {
+			return failure(33016, 1)
+		}
 		if err := e.mapLogin(ctx, s, &u, *n.Login, catalog); err != nil {
 			return err
+		}
+		if u.Type != found.Type {
+			return failure(33017, 1)
 		}
 		if other := catalog.userBySID(u.SID); other != nil && other.ID != u.ID {
 			return failure(15063, 1)
 		}
 	}
 	return e.writing(ctx, s, db, func(tx *storage.Tx) error { return put(tx, tableUsers, &u) })
+}
+
+// mayAlterUser: ALTER on the user, or its own default schema (docs/t-sql/statements/alter-user-transact-sql.md, Permissions).
+func (e *Extension) mayAlterUser(ctx context.Context, s *engine.Session, db *engine.Database, u *user, n *syntax.AlterUser) bool {
+	if self, err := s.User(ctx, db); err == nil && self.ID == u.ID && n.NewName == nil && n.Login == nil {
+		return true
+	}
+	return e.mayDatabase(ctx, s, db, "ALTER ANY USER")
 }
 
 func (e *Extension) dropUser(ctx context.Context, s *engine.Session, n *syntax.DropUser) error {
@@ -350,6 +373,13 @@ func (e *Extension) dropPrincipal(ctx context.Context, s *engine.Session, db *en
 	}
 	if owns {
 		return failure(15138, 1, "schema")
+	}
+	modules, err := askedAsSystem(ctx, s, "SELECT COUNT(*) AS n FROM sys.sql_modules WHERE execute_as_principal_id = @p1", int64(u.ID))
+	if err != nil {
+		return err
+	}
+	if modules > 0 {
+		return failure(15136, 1)
 	}
 	return e.writing(ctx, s, db, func(tx *storage.Tx) error {
 		for _, p := range c.permissions {

@@ -109,9 +109,11 @@ var engineFormats = map[int32]string{
 	7997:  "'%v' does not contain an identity column.",
 	8164:  "An INSERT EXEC statement cannot be nested.",
 	8946:  "The data file failed its consistency check: %v",
+	8711:  "Multiple ordered aggregate functions in the same scope have mutually incompatible orderings.",
 	9812:  "The timezone provided to builtin function %v is invalid.",
 	9813:  "The timezone provided to builtin function %v would cause the datetimeoffset to overflow the range of valid date range in either UTC or local time.",
 	9820:  "The time zone parameter '%v' provided to AT TIME ZONE clause is invalid.",
+	9829:  "STRING_AGG aggregation result exceeded the limit of 8000 bytes. Use LOB types to avoid result truncation.",
 	9828:  "The second and third arguments of the TRANSLATE built-in function must contain an equal number of characters.",
 	10704: "To rethrow an error, a THROW statement must be used inside a CATCH block. Insert the THROW statement inside a CATCH block, or add error parameters to the THROW statement.",
 	10709: "The number of columns for each row in a table value constructor must be the same.",
@@ -142,7 +144,7 @@ func init() {
 	for page, numbers := range map[string][]int32{
 		eventsPage(0, 999): {158, 177, 247, 408, 447}, eventsPage(1000, 1999): {1036, 1761, 1762}, eventsPage(2000, 2999): {2010, 2583, 2753}, eventsPage(4000, 4999): {4116, 4151, 4193, 4194, 4511, 4514, 4701, 4711, 4712},
 		eventsPage(5000, 5999): {5170, 5308, 5335}, eventsPage(6000, 6999): {6004, 6005, 6102, 6401}, eventsPage(7000, 7999): {7119, 7729, 7955, 7997},
-		eventsPage(8000, 8999): {8109, 8730, 8946}, eventsPage(10000, 10999): {10760, 10704, 10705, 10709, 10752, 10756, 10759, 10735, 10738, 10741}, eventsPage(11000, 12999): {11702, 11728},
+		eventsPage(8000, 8999): {8109, 8711, 8730, 8946}, eventsPage(9000, 9999): {9829}, eventsPage(10000, 10999): {10760, 10704, 10705, 10709, 10752, 10756, 10759, 10735, 10738, 10741}, eventsPage(11000, 12999): {11702, 11728},
 		eventsPage(15000, 15999): {15048, 15135, 15249}, eventsPage(18000, 18999): {18054}, eventsPage(31000, 41399): {35100},
 	} {
 		for _, n := range numbers {

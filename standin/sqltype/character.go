@@ -115,6 +115,9 @@ func toCharacter(v any, from, to Type, style int, mode Mode) (any, *sqlerr.Error
 		s = text
 	case float64:
 		s = formatFloat(x, from, style)
+		if (to.Kind == Char || to.Kind == VarChar) && to.Length != MaxLength && len(s) > to.Length {
+			return nil, floatOverflow(x, to)
+		}
 	case decimal.Decimal:
 		s = formatDecimal(x, from, style)
 	case bool:
@@ -222,22 +225,9 @@ func formatFloat(f float64, from Type, style int) string {
 		return longExponent(strconv.FormatFloat(f, 'e', 16, 64))
 	}
 	if f == 0 {
-		return "0"
+		return "0" // also of a negative zero
 	}
-	exp := int(math.Floor(math.Log10(math.Abs(f))))
-	if exp < -5 || exp >= 6 {
-		s := strconv.FormatFloat(f, 'e', 5, 64)
-		mantissa, e, _ := strings.Cut(s, "e")
-		if strings.Contains(mantissa, ".") {
-			mantissa = strings.TrimRight(strings.TrimRight(mantissa, "0"), ".")
-		}
-		return longExponent(mantissa + "e" + e)
-	}
-	s := strconv.FormatFloat(f, 'f', 5-exp, 64)
-	if strings.Contains(s, ".") {
-		s = strings.TrimRight(strings.TrimRight(s, "0"), ".")
-	}
-	return s
+	return longExponent(strconv.FormatFloat(f, 'g', 6, 64))
 }
 
 // longExponent writes the exponent with three digits, as the server does.

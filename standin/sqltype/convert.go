@@ -127,7 +127,7 @@ func Convertible(from, to Type, mode Mode) *sqlerr.Error {
 		return implicitOnly(true)
 	case f.IsBinary() && t.IsCharacter() && f != RowVersion:
 		return nil
-	case f.IsApproximate() && t.IsBinary(), t.IsApproximate() && f.IsBinary():
+	case t.IsApproximate() && f.IsBinary():
 		return explicitClash(f, t, mode)
 	case f.IsTemporal() && t.IsBinary():
 		return implicitOnly(true)

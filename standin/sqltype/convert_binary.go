@@ -3,7 +3,9 @@
 package sqltype
 
 import (
+	"encoding/binary"
 	"encoding/hex"
+	"math"
 	"math/big"
 	"slices"
 	"strings"
@@ -44,6 +46,10 @@ func toBinary(v any, from, to Type, style int, mode Mode) (any, *sqlerr.Error) {
 	case uuid.UUID:
 		u := FromServerOrder(x)
 		b = u[:]
+	case float64:
+		if b = binary.BigEndian.AppendUint64(nil, math.Float64bits(x)); from.Kind == Real {
+			b = binary.BigEndian.AppendUint32(nil, math.Float32bits(float32(x)))
+		}
 	case bool, int64:
 		b = integerBytes(v, from)
 		if to.Length != MaxLength && len(b) > to.Length {
@@ -125,16 +131,6 @@ func decimalAsBinary(d decimal.Decimal, from Type) []byte {
 		out = append(out, 0)
 	}
 	return out
-}
-
-func temporalBytes(t time.Time, from Type) []byte {
-	ticks := Ticks(t)
-	if from.Kind == DateTime {
-		days := (ticks - Ticks(base1900)) / ticksPerDay
-		units := ((ticks-Ticks(base1900))%ticksPerDay*3 + 50000) / 100000
-		return append(integerBytes(days, IntType), integerBytes(units, IntType)...)
-	}
-	return integerBytes(ticks, BigIntType)
 }
 
 // CharacterBytes are the bytes that a character value has on the server: code page 1252 for char, varchar and text,

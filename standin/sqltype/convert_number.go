@@ -5,6 +5,7 @@ package sqltype
 import (
 	"math"
 	"math/big"
+	"strconv"
 	"strings"
 	"time"
 
@@ -44,6 +45,9 @@ func toInteger(v any, from, to Type) (any, *sqlerr.Error) {
 			}
 			return sqlerr.New(220, state, to.Kind, v)
 		}
+		if f, ok := v.(float64); ok {
+			return floatOverflow(f, to)
+		}
 		return sqlerr.New(8115, 2, overflowSource(from), to.Kind)
 	}
 	var n int64
@@ -55,7 +59,7 @@ func toInteger(v any, from, to Type) (any, *sqlerr.Error) {
 	case float64:
 		t := math.Trunc(x)
 		if !(t >= -9.3e18 && t <= 9.2233720368547748e18) {
-			return nil, sqlerr.New(232, 1, to.Kind, x)
+			return nil, overflow()
 		}
 		n = int64(t)
 	case decimal.Decimal:
@@ -81,6 +85,18 @@ func toInteger(v any, from, to Type) (any, *sqlerr.Error) {
 		return nil, overflow()
 	}
 	return n, nil
+}
+
+// floatOverflow is the error of a float or real that a type has no room for.
+func floatOverflow(f float64, to Type) *sqlerr.Error {
+	state := uint8(1)
+	switch to.Kind {
+	case SmallInt, Char, VarChar:
+		state = 2
+	case Int:
+		state = 3
+	}
+	return sqlerr.New(232, state, to.Kind, strconv.FormatFloat(f, 'f', 6, 64))
 }
 
 func overflowSource(from Type) any {
@@ -208,7 +224,7 @@ func FitDecimal(d decimal.Decimal, from, to Type) (any, *sqlerr.Error) {
 	}
 	d = d.Round(int32(to.Scale))
 	if d.Abs().GreaterThanOrEqual(decimal.New(1, int32(to.Precision)-int32(to.Scale))) {
-		return nil, sqlerr.New(8115, 8, from.Kind, numericName(to))
+		return nil, sqlerr.New(8115, 8, numericName(from), numericName(to))
 	}
 	return fixScale(d, int32(to.Scale)), nil
 }

@@ -58,11 +58,11 @@ func toTemporal(v any, from, to Type, style int) (any, *sqlerr.Error) {
 		}
 		t = FromTicks(Ticks(base1900) + int64(days*float64(ticksPerDay)))
 	case []byte:
-		if len(x) != 8 || to.Kind != DateTime {
-			return nil, sqlerr.New(210, 1)
+		parsed, err := temporalOfBytes(x, to)
+		if err != nil {
+			return nil, err
 		}
-		days, units := bytesToInt(x[:4], IntType), bytesToInt(x[4:], IntType)
-		t = FromTicks(Ticks(base1900) + days*ticksPerDay + units*100000/3)
+		t = parsed
 	default:
 		return nil, sqlerr.New(206, 2, from.Kind, to.Kind)
 	}

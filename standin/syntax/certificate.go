@@ -4,13 +4,14 @@ package syntax
 
 import "github.com/sqlc-dev/teesql/ast"
 
-// CreateCertificate is CREATE CERTIFICATE (docs/t-sql/statements/create-certificate-transact-sql.md). Either File or
-// Binary is given, or Subject for a certificate that is made.
+// CreateCertificate is CREATE CERTIFICATE (docs/t-sql/statements/create-certificate-transact-sql.md). File or Binary is given when the
+// certificate is Imported, else Subject.
 type CreateCertificate struct {
 	own
 	Name string
 	// Authorization is the owning user, empty for the creator.
 	Authorization string
+	Imported      bool
 	File          string
 	Binary        []byte
 	PrivateKey    *PrivateKeyOptions
@@ -66,8 +67,9 @@ func parseCertificate(p *parser) ast.Statement {
 		return &DropCertificate{Name: p.name()}
 	case p.accept("BACKUP", "CERTIFICATE"):
 		n := &BackupCertificate{Name: p.name()}
-		p.expect("TO", "FILE", "=")
+		p.toFile("BACKUP CERTIFICATE")
 		n.File = p.stringLiteral()
+		p.personalExchange("BACKUP CERTIFICATE")
 		if p.accept("WITH", "PRIVATE", "KEY") {
 			n.PrivateKey = p.privateKey(false)
 			if n.PrivateKey.File == "" || n.PrivateKey.EncryptionPassword == "" {
@@ -84,7 +86,7 @@ func (p *parser) createCertificate() ast.Statement {
 	if p.accept("AUTHORIZATION") {
 		n.Authorization = p.name()
 	}
-	if p.accept("FROM") {
+	if n.Imported = p.accept("FROM"); n.Imported {
 		switch {
 		case p.is("EXECUTABLE", "FILE"), p.is("ASSEMBLY"):
 			p.unsupported("CREATE CERTIFICATE FROM " + p.peek().fold)
@@ -94,14 +96,34 @@ func (p *parser) createCertificate() ast.Statement {
 			p.expect("FILE", "=")
 			n.File = p.stringLiteral()
 		}
+		p.personalExchange("CREATE CERTIFICATE")
 		if p.accept("WITH", "PRIVATE", "KEY") {
 			n.PrivateKey = p.privateKey(true)
+			if n.PrivateKey.File == "" && n.PrivateKey.Binary == nil {
+				p.at-- // the parenthesis that ends the options
+				p.refuse()
+			}
 		}
 	} else {
 		p.newCertificate(n)
 	}
 	n.ActiveForBeginDialog = p.activeForBeginDialog()
 	return n
+}
+
+// toFile parses TO FILE =. TO URL is for storage in Azure.
+func (p *parser) toFile(statement string) {
+	if p.is("TO", "URL") {
+		p.unsupported(statement + " TO URL")
+	}
+	p.expect("TO", "FILE", "=")
+}
+
+// personalExchange refuses WITH FORMAT = 'PFX' of SQL Server 2022.
+func (p *parser) personalExchange(statement string) {
+	if p.is("WITH", "FORMAT", "=") {
+		p.unsupported(statement + " WITH FORMAT")
+	}
 }
 
 func (p *parser) newCertificate(n *CreateCertificate) {

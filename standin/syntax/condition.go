@@ -70,6 +70,43 @@ func conditionOf(node ast.BooleanExpression, within int) string {
 	return ""
 }
 
+// FilterText is the filter of an index or of statistics as SQL Server keeps it: a condition whose IN stays one, its values in parentheses. Empty
+// as ConditionText is.
+func FilterText(node ast.BooleanExpression) string { return filterOf(node, 0) }
+
+func filterOf(node ast.BooleanExpression, within int) string {
+	switch x := node.(type) {
+	case *ast.BooleanParenthesisExpression:
+		return filterOf(x.Expression, within)
+	case *ast.BooleanBinaryExpression:
+		if x.BinaryExpressionType == "And" {
+			return allOf(" AND ", bindsAnd, within, filterOf(x.FirstExpression, bindsAnd), filterOf(x.SecondExpression, bindsAnd))
+		}
+	case *ast.BooleanInExpression:
+		return listedText(x, within)
+	}
+	return conditionOf(node, within)
+}
+
+// listedText is IN with a list of values that are kept; beside others it is in parentheses.
+func listedText(x *ast.BooleanInExpression, within int) string {
+	v := valueOf(x.Expression, bindsSum)
+	if x.NotDefined || x.Subquery != nil || v == "" {
+		return ""
+	}
+	each := make([]string, len(x.Values))
+	for i, value := range x.Values {
+		if each[i] = valueOf(value, bindsSum); each[i] == "" {
+			return ""
+		}
+	}
+	text := v + " IN (" + strings.Join(each, ", ") + ")"
+	if within > 0 {
+		return "(" + text + ")"
+	}
+	return text
+}
+
 // membershipText is IN with a list of values.
 func membershipText(x *ast.BooleanInExpression, within int) string {
 	if x.NotDefined || x.Subquery != nil || len(x.Values) == 0 {

@@ -141,13 +141,9 @@ func (p *parser) alterLoginOption(o *LoginOptions) bool {
 			o.OldPassword = ptr(p.stringLiteral())
 			return true
 		}
-		for p.is("MUST_CHANGE") || p.is("UNLOCK") {
-			if p.oneOf("MUST_CHANGE", "UNLOCK") == "UNLOCK" {
-				o.Unlock = true
-			} else {
-				o.MustChange = true
-			}
-		}
+		o.MustChange = p.accept("MUST_CHANGE")
+		o.Unlock = p.accept("UNLOCK")
+		o.MustChange = o.MustChange || p.accept("MUST_CHANGE")
 	case p.valued("NAME"):
 		o.Name = ptr(p.name())
 	case p.accept("NO", "CREDENTIAL"):

@@ -53,7 +53,7 @@ func parseMasterKey(p *parser) ast.Statement {
 	case p.is("BACKUP", "SYMMETRIC", "KEY"), p.is("RESTORE", "SYMMETRIC", "KEY"):
 		p.unsupported(p.peek().fold + " SYMMETRIC KEY")
 	case p.accept("CREATE", "MASTER", "KEY"):
-		if !p.is("ENCRYPTION") { // docs/t-sql/statements/create-master-key-transact-sql.md: the password may be left out in Azure
+		if k := p.peek().kind; k == tokenEnd || p.is(";") { // docs/t-sql/statements/create-master-key-transact-sql.md: the password may be left out in Azure
 			p.unsupported("CREATE MASTER KEY without a password")
 		}
 		p.expect("ENCRYPTION")
@@ -69,12 +69,15 @@ func parseMasterKey(p *parser) ast.Statement {
 		return &CloseMasterKey{}
 	case p.accept("BACKUP", "MASTER", "KEY"):
 		n := &BackupMasterKey{}
-		p.expect("TO", "FILE", "=")
+		p.toFile("BACKUP MASTER KEY")
 		n.File = p.stringLiteral()
 		p.expect("ENCRYPTION")
 		n.Password = p.byPassword()
 		return n
 	case p.accept("RESTORE", "MASTER", "KEY"):
+		if p.is("FROM", "URL") {
+			p.unsupported("RESTORE MASTER KEY FROM URL")
+		}
 		n := &RestoreMasterKey{}
 		p.expect("FROM", "FILE", "=")
 		n.File = p.stringLiteral()

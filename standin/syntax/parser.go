@@ -181,7 +181,7 @@ func (p *parser) objectName(max int) []string {
 		parts = append(parts, p.name())
 	}
 	if len(parts) > max {
-		p.refuseWith(117, "object", strings.Join(parts, "."), max)
+		p.refuseWith(117, "object", strings.Join(parts, "."), max-1)
 	}
 	return parts
 }

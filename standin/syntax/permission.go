@@ -118,7 +118,7 @@ func (p *parser) permission() PermissionSpec {
 		p.at -= len(words)
 		p.refuse()
 	}
-	if p.is("(") {
+	if p.is("(") && spec.Name != "ALL" {
 		p.list(func() { spec.Columns = append(spec.Columns, p.name()) })
 	}
 	return spec
@@ -138,7 +138,14 @@ func (p *parser) securable() Securable {
 			break
 		}
 	}
-	s.Name = p.objectName(4)
+	parts := 1
+	switch s.Class {
+	case "OBJECT":
+		parts = 4
+	case "TYPE":
+		parts = 2
+	}
+	s.Name = p.objectName(parts)
 	if s.Class == "OBJECT" && p.is("(") {
 		p.list(func() { s.Columns = append(s.Columns, p.name()) })
 	}

@@ -175,7 +175,7 @@ func partOf(node any, field string, p place) place {
 	return p
 }
 
-var aggregates = wordSet("APPROX_COUNT_DISTINCT AVG CHECKSUM_AGG COUNT COUNT_BIG MAX MIN STDEV STDEVP STRING_AGG SUM VAR VARP")
+var aggregates = wordSet("APPROX_COUNT_DISTINCT APPROX_PERCENTILE_CONT APPROX_PERCENTILE_DISC AVG CHECKSUM_AGG COUNT COUNT_BIG MAX MIN STDEV STDEVP STRING_AGG SUM VAR VARP")
 
 // judgeNode judges one node and says what it makes of the place of its parts.
 func (f *finisher) judgeNode(node any, p *place) *sqlerr.Error {

@@ -55,7 +55,7 @@ func (p *parser) createUser() ast.Statement {
 		p.absentOrigin()
 		if p.accept("CERTIFICATE") {
 			n.Certificate = p.name()
-			return n
+			break
 		}
 		p.expect("LOGIN")
 		n.Login = p.name()

@@ -41,19 +41,6 @@ func installUsageViews(r *engine.Registry) {
 	r.TextView("INFORMATION_SCHEMA", "COLUMN_PRIVILEGES", "GRANTOR "+name+", GRANTEE "+name+", TABLE_CATALOG "+name+", TABLE_SCHEMA "+name+", TABLE_NAME sysname, COLUMN_NAME sysname, PRIVILEGE_TYPE varchar(10), IS_GRANTABLE varchar(3)",
 		"SELECT USER_NAME(d.grantor_principal_id), USER_NAME(d.grantee_principal_id), DB_NAME(), SCHEMA_NAME(t.schema_id), t.name, c.name, CAST(d.permission_name AS varchar(10)), CAST(IIF(d.state = 'W', 'YES', 'NO') AS varchar(3)) FROM sys.database_permissions d "+
 			"JOIN sys.objects t ON t.object_id = d.major_id JOIN sys.columns c ON c.object_id = t.object_id AND (d.minor_id = 0 OR d.minor_id = c.column_id) WHERE d.class = 1 AND d.state IN ('G', 'W') AND d.permission_name IN ('SELECT', 'INSERT', 'UPDATE', 'REFERENCES')")
-	r.TextView("INFORMATION_SCHEMA", "ROUTINE_COLUMNS", "TABLE_CATALOG "+name+", TABLE_SCHEMA "+name+", TABLE_NAME "+name+", COLUMN_NAME "+name+", ORDINAL_POSITION int, COLUMN_DEFAULT nvarchar(4000), IS_NULLABLE varchar(3), DATA_TYPE "+name+", "+
-		"CHARACTER_MAXIMUM_LENGTH int, CHARACTER_OCTET_LENGTH int, NUMERIC_PRECISION tinyint, NUMERIC_PRECISION_RADIX smallint, NUMERIC_SCALE int, DATETIME_PRECISION smallint, CHARACTER_SET_CATALOG "+name+", CHARACTER_SET_SCHEMA "+name+", "+
-		"CHARACTER_SET_NAME "+name+", COLLATION_CATALOG "+name+", COLLATION_SCHEMA "+name+", COLLATION_NAME "+name+", DOMAIN_CATALOG "+name+", DOMAIN_SCHEMA "+name+", DOMAIN_NAME "+name,
-		`SELECT DB_NAME(), SCHEMA_NAME(o.schema_id), o.name, c.name, c.column_id, CAST(OBJECT_DEFINITION(c.default_object_id) AS nvarchar(4000)), IIF(c.is_nullable = 1, 'YES', 'NO'), TYPE_NAME(c.system_type_id),
-			CASE WHEN TYPE_NAME(c.system_type_id) IN ('nvarchar', 'nchar') AND c.max_length > 0 THEN c.max_length / 2 WHEN TYPE_NAME(c.system_type_id) LIKE '%char' OR TYPE_NAME(c.system_type_id) LIKE '%binary' THEN c.max_length END,
-			CASE WHEN TYPE_NAME(c.system_type_id) LIKE '%char' OR TYPE_NAME(c.system_type_id) LIKE '%binary' THEN c.max_length END,
-			CASE WHEN TYPE_NAME(c.system_type_id) LIKE '%int' OR TYPE_NAME(c.system_type_id) LIKE '%money' OR TYPE_NAME(c.system_type_id) IN ('decimal', 'numeric', 'float', 'real') THEN c.precision END,
-			CASE WHEN TYPE_NAME(c.system_type_id) LIKE '%int' OR TYPE_NAME(c.system_type_id) LIKE '%money' OR TYPE_NAME(c.system_type_id) IN ('decimal', 'numeric') THEN CAST(10 AS smallint) WHEN TYPE_NAME(c.system_type_id) IN ('float', 'real') THEN CAST(2 AS smallint) END,
-			CASE WHEN TYPE_NAME(c.system_type_id) LIKE '%int' OR TYPE_NAME(c.system_type_id) LIKE '%money' OR TYPE_NAME(c.system_type_id) IN ('decimal', 'numeric') THEN CAST(c.scale AS int) END,
-			CASE WHEN TYPE_NAME(c.system_type_id) IN ('date', 'smalldatetime') THEN CAST(0 AS smallint) WHEN TYPE_NAME(c.system_type_id) = 'datetime' THEN CAST(3 AS smallint) WHEN TYPE_NAME(c.system_type_id) IN ('time', 'datetime2', 'datetimeoffset') THEN CAST(c.scale AS smallint) END,
-			NULL, NULL, CASE WHEN TYPE_NAME(c.system_type_id) IN ('nvarchar', 'nchar') THEN N'UNICODE' WHEN TYPE_NAME(c.system_type_id) IN ('varchar', 'char') THEN N'iso_1' END, NULL, NULL, c.collation_name,
-			IIF(t.is_user_defined = 1, DB_NAME(), NULL), IIF(t.is_user_defined = 1, SCHEMA_NAME(t.schema_id), NULL), IIF(t.is_user_defined = 1, t.name, NULL)
-			FROM sys.objects AS o JOIN sys.columns AS c ON c.object_id = o.object_id JOIN sys.types AS t ON t.user_type_id = c.user_type_id WHERE o.type IN ('IF', 'TF')`)
 	r.EmptyView("", "INFORMATION_SCHEMA", "DOMAIN_CONSTRAINTS", "CONSTRAINT_CATALOG "+name+", CONSTRAINT_SCHEMA "+name+", CONSTRAINT_NAME sysname, DOMAIN_CATALOG "+name+", DOMAIN_SCHEMA "+name+", DOMAIN_NAME sysname, IS_DEFERRABLE varchar(2), "+
 		"INITIALLY_DEFERRED varchar(2)")
 	r.TextView("INFORMATION_SCHEMA", "VIEW_TABLE_USAGE", "VIEW_CATALOG "+name+", VIEW_SCHEMA "+name+", VIEW_NAME sysname, TABLE_CATALOG "+name+", TABLE_SCHEMA "+name+", TABLE_NAME sysname",

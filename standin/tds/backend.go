@@ -74,10 +74,10 @@ type Session interface {
 	// to the Writer; the one that is returned (8180) means that there is nothing to execute.
 	Prepare(ctx context.Context, p Prepared, describe bool, w Writer) error
 	// Begin, Commit, Rollback and Save serve transaction manager requests ([MS-TDS] 2.2.6.9). Begin returns the
-	// transaction descriptor. isolation is the request's level, 0 when unchanged.
-	Begin(ctx context.Context, isolation byte) (uint64, error)
+	// transaction descriptor. isolation is the request's level, 0 when unchanged; the names of Begin and Rollback may be empty.
+	Begin(ctx context.Context, isolation byte, name string) (uint64, error)
 	Commit(ctx context.Context) error
-	Rollback(ctx context.Context, savepoint string) error
+	Rollback(ctx context.Context, name string) error
 	Save(ctx context.Context, savepoint string) error
 	// InTransaction is the current transaction descriptor, 0 outside a transaction: the protocol sends ENVCHANGE
 	// tokens 8, 9 and 10 when it changed during a batch, too.

@@ -426,7 +426,9 @@ func (c *conn) dispatch(r *request, w *response) error {
 	case r.contradictory():
 		return sqlerr.New(3913, 2)
 	case r.ignored:
-		return &sqlerr.Error{Number: 4002, Class: 16, State: 1, Message: "The request was given up by the client before its end and was not executed."}
+		// The client gave it up before its end: a single DONE with DONE_ERROR, and no message ([MS-TDS] 2.2.1.7).
+		w.failed = true
+		return w.Done(-1)
 	case r.overflow:
 		return c.srv.full()
 	}

@@ -34,7 +34,7 @@ func (silentBackend) Execute(_ context.Context, _, _ string, params []Param, w W
 	return w.Done(0)
 }
 func (silentBackend) Prepare(context.Context, Prepared, bool, Writer) error { return nil }
-func (silentBackend) Begin(context.Context, byte) (uint64, error)           { return 1, nil }
+func (silentBackend) Begin(context.Context, byte, string) (uint64, error)   { return 1, nil }
 func (silentBackend) Commit(context.Context) error                          { return nil }
 func (silentBackend) Rollback(context.Context, string) error                { return nil }
 func (silentBackend) Save(context.Context, string) error                    { return nil }

@@ -82,3 +82,41 @@ func TestABulkLoadThatIsGivenUpFails(t *testing.T) {
 	c.send(t, packetBatch, append(allHeaders(0), utf16Bytes("count 1")...))
 	g.Expect(c.reply(t)[0]).To(Equal(byte(0xFD)), "the connection goes on")
 }
+
+// A request that the client gives up, by the status of its last packet, is not executed: one DONE with DONE_ERROR answers it, without a message
+// ([MS-TDS] 2.2.1.7).
+func TestARequestThatIsGivenUpIsNotExecuted(t *testing.T) {
+	g := NewWithT(t)
+	backend, address := serve(t)
+	c := dial(t, address)
+	c.login(t)
+	body := append(allHeaders(0), utf16Bytes("count 1")...)
+	_, err := c.Write(append(header(packetBatch, 3, len(body)), body...))
+	g.Expect(err).NotTo(HaveOccurred())
+	reply := c.reply(t)
+	g.Expect(reply).To(HaveLen(13))
+	g.Expect(reply[:3]).To(Equal([]byte{0xFD, 2, 0}), "DONE, failed, and no acknowledgement of an attention")
+	g.Expect(backend.session(0).executed.Load()).To(BeZero())
+	c.send(t, packetBatch, body)
+	g.Expect(c.reply(t)[1]&2).To(BeZero(), "the connection goes on")
+}
+
+// Transactions of the transaction manager's requests have the names that their client gives ([MS-TDS] 2.2.6.9): TM_BEGIN_XACT, and TM_COMMIT_XACT and
+// TM_ROLLBACK_XACT that begin another.
+func TestNamesOfTransactions(t *testing.T) {
+	g := NewWithT(t)
+	backend, address := serve(t)
+	c := dial(t, address)
+	c.login(t)
+	named := func(kind byte, fields ...byte) []byte { return append(append(allHeaders(0), kind, 0), fields...) }
+	c.send(t, packetTransaction, named(5, 0, 2, 'a', 0))
+	c.reply(t)
+	g.Expect(backend.session(0).name).To(Equal("a"))
+	c.send(t, packetTransaction, named(7, 0, 1, 0, 2, 'b', 0))
+	c.reply(t)
+	g.Expect(backend.session(0).name).To(Equal("b"))
+	c.send(t, packetTransaction, named(8, 0, 1, 0, 0))
+	c.reply(t)
+	g.Expect(backend.session(0).name).To(BeEmpty())
+	g.Expect(backend.session(0).InTransaction()).To(BeEquivalentTo(3))
+}

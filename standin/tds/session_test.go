@@ -78,6 +78,7 @@ type echoSession struct {
 	transaction uint64
 	next        uint64
 	isolation   byte
+	name        string // of the transaction
 	savepoints  []string
 	bulk        []string
 	rows        [][]any
@@ -103,9 +104,9 @@ func (s *echoSession) Reset(_ context.Context, keep bool) error {
 	return nil
 }
 
-func (s *echoSession) Begin(_ context.Context, isolation byte) (uint64, error) {
+func (s *echoSession) Begin(_ context.Context, isolation byte, name string) (uint64, error) {
 	s.next++
-	s.transaction, s.isolation = s.next, isolation
+	s.transaction, s.isolation, s.name = s.next, isolation, name
 	return s.transaction, nil
 }
 

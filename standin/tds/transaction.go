@@ -20,19 +20,17 @@ func (c *conn) transactionRequest(r *request, d *decoder, w *response) error {
 	kind := d.u16()
 	switch kind {
 	case requestBegin:
-		isolation := d.u8()
-		d.byteText()
+		isolation, name := d.u8(), d.byteText()
 		if d.err != nil {
 			return malformed("begin transaction: %v", d.err)
 		}
-		return c.begin(r, isolation)
+		return c.begin(r, isolation, name)
 	case requestCommit, requestRollback:
 		name := d.byteText()
 		flags := d.u8()
-		again, isolation := flags&1 != 0, byte(0)
+		again, isolation, next := flags&1 != 0, byte(0), ""
 		if again {
-			isolation = d.u8()
-			d.byteText()
+			isolation, next = d.u8(), d.byteText()
 		}
 		if d.err != nil {
 			return malformed("end of transaction: %v", d.err)
@@ -46,7 +44,7 @@ func (c *conn) transactionRequest(r *request, d *decoder, w *response) error {
 		}
 		w.ended(kind == requestRollback)
 		if again {
-			return c.begin(r, isolation)
+			return c.begin(r, isolation, next)
 		}
 		return nil
 	case requestSave:
@@ -61,11 +59,11 @@ func (c *conn) transactionRequest(r *request, d *decoder, w *response) error {
 	return malformed("transaction manager request %d is unknown", kind)
 }
 
-func (c *conn) begin(r *request, isolation byte) error {
+func (c *conn) begin(r *request, isolation byte, name string) error {
 	if isolation > 5 {
 		return malformed("isolation level %d is unknown", isolation)
 	}
-	_, err := c.session.Begin(r.ctx, isolation)
+	_, err := c.session.Begin(r.ctx, isolation, name)
 	return err
 }
 

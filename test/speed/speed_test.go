@@ -212,13 +212,14 @@ func benchmarkInserts(b *testing.B, columns int, send insert, definition, baseli
 	g.Expect(sqlitex.ExecuteTransient(conn, "PRAGMA synchronous=OFF", nil)).To(Succeed())
 	g.Expect(sqlitex.ExecuteScript(conn, baseline, nil)).To(Succeed())
 	// CPU times are the server's alone, and this process's in its own turns: work of others does not come into them.
-	var served, direct, servedCPU, directCPU time.Duration
+	var served, direct, servedCPU, clientCPU, directCPU time.Duration
 	b.ResetTimer()
 	for i := range b.N {
-		started, used := time.Now(), cpu(b, s.PID())
+		started, used, asked := time.Now(), cpu(b, s.PID()), cpu(b, os.Getpid())
 		g.Expect(overTDS(db, int64(i)*turn, columns, send)).To(Succeed())
 		served += time.Since(started)
 		servedCPU += cpu(b, s.PID()) - used
+		clientCPU += cpu(b, os.Getpid()) - asked
 		started, used = time.Now(), cpu(b, os.Getpid())
 		g.Expect(inProcess(conn, int64(i)*turn, columns)).To(Succeed())
 		direct += time.Since(started)
@@ -229,6 +230,7 @@ func benchmarkInserts(b *testing.B, columns int, send insert, definition, baseli
 	b.ReportMetric(rows/direct.Seconds(), "SQLite-rows/s")
 	b.ReportMetric(direct.Seconds()/served.Seconds(), "ratio")
 	b.ReportMetric(servedCPU.Seconds()*1e6/rows, "server-CPU-us/row")
+	b.ReportMetric(clientCPU.Seconds()*1e6/rows, "client-CPU-us/row")
 	b.ReportMetric(directCPU.Seconds()*1e6/rows, "SQLite-CPU-us/row")
 	b.ReportMetric(directCPU.Seconds()/servedCPU.Seconds(), "CPU-ratio")
 }

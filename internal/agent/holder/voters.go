@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"sync"
 	"time"
@@ -45,6 +46,10 @@ func newVoter(group orders.Group, told orders.Voter) (*voter, error) {
 		// With a dialer of its own the transport is not shared with others of the same configuration.
 		Dial: v.connections.dial,
 	}
+	if told.Server == "" {
+		// The client would take the pod's own address for the voter's.
+		config.Dial = func(context.Context, string, string) (net.Conn, error) { return nil, errNoWay }
+	}
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return bearer{v, next} })
 	client, err := rest.HTTPClientFor(config)
 	if err != nil {
@@ -57,6 +62,9 @@ func newVoter(group orders.Group, told orders.Voter) (*voter, error) {
 	v.LeaseVoter = election.NewLeaseVoter(told.Site, v.client.CoordinationV1().Leases(group.Namespace), group.Name)
 	return v, nil
 }
+
+// errNoWay is that of a voter that did not answer the manager when this agent got its first orders; others tell the way there.
+var errNoWay = errors.New("the orders do not say where its API server is")
 
 // bearer adds the voter's present token to each request.
 type bearer struct {

@@ -175,3 +175,22 @@ func Exists(path string) bool {
 	_, err := os.Lstat(path)
 	return err == nil
 }
+
+// Size is a file's size in bytes, or that of all files of a folder.
+func Size(path string) int64 {
+	info, err := os.Stat(path)
+	if err != nil {
+		return 0
+	}
+	if !info.IsDir() {
+		return info.Size()
+	}
+	total := int64(0)
+	entries, _ := os.ReadDir(path)
+	for _, e := range entries {
+		if fi, err := os.Stat(filepath.Join(path, e.Name())); err == nil {
+			total += fi.Size()
+		}
+	}
+	return total
+}

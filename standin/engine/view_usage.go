@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package engine
+
+import (
+	"context"
+
+	"geosql.dev/operator/standin/metadata"
+)
+
+// uses tells whoever asks that a view's own query names a column of a table or view.
+func (b *binder) uses(c *sourceColumn) {
+	if b.usage == nil || b.depth > 0 {
+		return
+	}
+	switch src := c.source; {
+	case src.object != nil && src.space == b.home:
+		b.usage(src.object, c.name)
+	case src.viewed != nil:
+		b.usage(src.viewed, c.name)
+	}
+}
+
+// viewColumnRecords is INFORMATION_SCHEMA.VIEW_COLUMN_USAGE: the columns that the queries of views name
+// (docs/relational-databases/system-information-schema-views/view-column-usage-transact-sql.md). A view that can't be bound any more has none.
+func viewColumnRecords(ctx context.Context, s *Session) ([]record, error) {
+	sch, err := s.viewSchema(ctx)
+	if err != nil {
+		return nil, err
+	}
+	before := s.db
+	s.db = s.viewDatabase()
+	defer func() { s.db = before }()
+	sight := s.sight(ctx, s.db.ID())
+	var out []record
+	for _, v := range sch.Sorted() {
+		if v.Kind != metadata.KindView || sight(sch, v) != SeenThrough {
+			continue
+		}
+		def, _ := viewDefinition(v)
+		if def == nil {
+			continue
+		}
+		type column struct {
+			object *metadata.Object
+			name   string
+		}
+		seen := map[column]bool{}
+		var columns []column
+		b := newBinder(ctx, s, s.db.ID())
+		b.usage = func(o *metadata.Object, name string) {
+			if c := (column{o, name}); !seen[c] {
+				seen[c] = true
+				columns = append(columns, c)
+			}
+		}
+		if bindSafely(func() {
+			b.with(def.WithCtesAndXmlNamespaces)
+			b.query(&scope{}, def.QueryExpression, queryOptions{})
+		}) != nil {
+			continue
+		}
+		for _, c := range columns {
+			out = append(out, record{"VIEW_CATALOG": s.db.Name(), "VIEW_SCHEMA": sch.SchemaName(v), "VIEW_NAME": v.Name,
+				"TABLE_CATALOG": s.db.Name(), "TABLE_SCHEMA": sch.SchemaName(c.object), "TABLE_NAME": c.object.Name, "COLUMN_NAME": c.name})
+		}
+	}
+	return out, nil
+}
