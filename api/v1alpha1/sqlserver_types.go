@@ -59,7 +59,9 @@ type StartupOptions struct {
 // ServerTLS says which certificate the server shows to clients.
 type ServerTLS struct {
 	// secretName names a kubernetes.io/tls Secret with a ca.crt in the object's namespace. Without it the operator
-	// issues a certificate from a CA of its own and renews it.
+	// issues a certificate from a CA of its own and renews it. It must be for the name "<object name>-0". In a group the
+	// sidecars show it to each other: then it must be for that name followed by ".<namespace>" and ".<namespace>.svc" too, have
+	// client auth in its extended key usage, and each server's ca.crt must verify the others' certificates.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
 	SecretName string `json:"secretName,omitempty"`

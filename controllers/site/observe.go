@@ -5,6 +5,7 @@ package site
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sort"
 	"time"
 
@@ -34,6 +35,8 @@ type observation struct {
 	renewed time.Time
 	// users are the SQLServers that run at the site, as namespace/name.
 	users []string
+	// voting are the groups of which a vote is at the site, as namespace/name.
+	voting []string
 }
 
 // storage is what decides where volumes can live.
@@ -67,6 +70,17 @@ func (r *reconciler) observe(ctx context.Context, site *v1alpha1.Site) (*observa
 		}
 	}
 	sort.Strings(o.users)
+	var groups v1alpha1.AvailabilityGroupList
+	if err := r.hub.List(ctx, &groups); err != nil {
+		return nil, fmt.Errorf("listing AvailabilityGroups: %w", err)
+	}
+	for i := range groups.Items {
+		g := &groups.Items[i]
+		if slices.ContainsFunc(g.Status.Voters, func(v v1alpha1.VoterStatus) bool { return v.Site == site.Name }) {
+			o.voting = append(o.voting, g.Namespace+"/"+g.Name)
+		}
+	}
+	sort.Strings(o.voting)
 	return o, nil
 }
 

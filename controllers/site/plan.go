@@ -32,8 +32,8 @@ func plan(o *observation) decision {
 	return decision{renew: o.member != nil && o.token.RenewalDue(o.now) && o.now.Sub(o.renewed) >= renewAgain}
 }
 
-// planDelete lets a Site go that is declared lost or that no server runs at: servers need its credentials until they are
-// gone.
+// planDelete lets a Site go that is declared lost, or that no server runs at and no group has a vote at: servers need its credentials
+// until they are gone, and a group whose voters become fewer stops with the next loss.
 func planDelete(o *observation) decision {
-	return decision{release: o.site.Spec.Lifecycle == v1alpha1.SiteLost || len(o.users) == 0}
+	return decision{release: o.site.Spec.Lifecycle == v1alpha1.SiteLost || len(o.users) == 0 && len(o.voting) == 0}
 }

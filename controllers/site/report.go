@@ -82,6 +82,9 @@ func outcome(o *observation) conditions.Outcome {
 	case o.site.DeletionTimestamp != nil && len(o.users) > 0 && o.site.Spec.Lifecycle != v1alpha1.SiteLost:
 		return conditions.Stalled(conditions.ReasonDeleting, fmt.Sprintf(
 			"these servers run at the site: %s; delete them first, or set spec.lifecycle to Lost if the site is gone for good", strings.Join(o.users, ", ")))
+	case o.site.DeletionTimestamp != nil && len(o.voting) > 0 && o.site.Spec.Lifecycle != v1alpha1.SiteLost:
+		return conditions.Stalled(conditions.ReasonDeleting, fmt.Sprintf(
+			"these groups have a vote at the site: %s; name another site in their spec.voters first, or set spec.lifecycle to Lost if the site is gone for good", strings.Join(o.voting, ", ")))
 	case o.site.Spec.Lifecycle == v1alpha1.SiteLost:
 		return conditions.Outcome{Ready: metav1.ConditionFalse, Progress: conditions.Settled, Reason: conditions.ReasonSiteLost,
 			Message: "the site is declared lost: finalizers do not wait for it; set spec.lifecycle to Active should it return"}

@@ -90,6 +90,11 @@ func TestConditionsOfASite(t *testing.T) {
 			o.users = []string{"web/tukpub"}
 		},
 			"False", conditions.ReasonDeleting, nil, "web/tukpub"},
+		{"deleted while groups have votes there", func(o *observation) {
+			o.site.DeletionTimestamp = &metav1.Time{Time: now}
+			o.voting = []string{"web/content"}
+		},
+			"False", conditions.ReasonDeleting, nil, "web/content; name another site in their spec.voters first"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			g := NewWithT(t)
@@ -150,7 +155,7 @@ func TestHeartbeatIsWrittenSparingly(t *testing.T) {
 	g.Expect(o.site.Status.RoundTrip.Duration).To(Equal(146100 * time.Microsecond))
 }
 
-// A deleted Site stays while servers need its credentials, unless it is lost.
+// A deleted Site stays while servers need its credentials or groups have votes there, unless it is lost.
 func TestPlanDelete(t *testing.T) {
 	for _, c := range []struct {
 		name   string
@@ -159,6 +164,8 @@ func TestPlanDelete(t *testing.T) {
 	}{
 		{"with servers", func(o *observation) { o.users = []string{"web/a"} }, false},
 		{"without", func(*observation) {}, true},
+		{"with votes", func(o *observation) { o.voting = []string{"web/content"} }, false},
+		{"with votes and lost", func(o *observation) { o.voting, o.site.Spec.Lifecycle = []string{"web/content"}, v1alpha1.SiteLost }, true},
 		{"with servers and lost", func(o *observation) { o.users, o.site.Spec.Lifecycle = []string{"web/a"}, v1alpha1.SiteLost }, true},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -150,10 +150,31 @@ func planUserCertificate(d Desired, o Observed, name string, p *Plan) bool {
 	if !certificate.Covers(d.host()) {
 		return invalid(fmt.Sprintf("it is not for the name %s but for %s", d.host(), strings.Join(certificate.Names, ", ")))
 	}
+	if why := unfitForGroups(d, certificate); why != "" {
+		return invalid(why)
+	}
 	if !o.Now.Before(certificate.Expires) {
 		return invalid("it ended at " + certificate.Expires.UTC().Format("2006-01-02T15:04:05Z"))
 	}
 	return copyCertificate(certificateKeys(o.UserCertificate), o, p)
+}
+
+// unfitForGroups says why the sidecars of a group's other servers would not listen to one that shows the certificate: nobody could be
+// elected. Empty when they do, or the server is in no group.
+func unfitForGroups(d Desired, certificate credentials.Certificate) string {
+	if len(d.Groups) == 0 {
+		return ""
+	}
+	groups := "in group " + strings.Join(d.Groups, ", ") + " sidecars show it to each other: "
+	for _, name := range []string{d.host() + "." + d.Server.Namespace, d.host() + "." + d.Server.Namespace + ".svc"} {
+		if !certificate.Covers(name) {
+			return fmt.Sprintf("%sit must be for the name %s, too, and is for %s", groups, name, strings.Join(certificate.Names, ", "))
+		}
+	}
+	if !certificate.Client {
+		return groups + "its extended key usage must have client auth beside server auth"
+	}
+	return ""
 }
 
 func copyCertificate(data map[string][]byte, o Observed, p *Plan) bool {

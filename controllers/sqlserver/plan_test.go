@@ -129,6 +129,30 @@ func TestPlanOutcomes(t *testing.T) {
 			ready: metav1.ConditionFalse, reason: conditions.ReasonCertificateInvalid, says: "it is not for the name tukpub-0 but for sql.example.com",
 		},
 		{
+			name: "a certificate of the user's that sidecars of a group do not know whose it is by",
+			change: func(e *environ) {
+				e.d.Server.Spec.TLS, e.d.Groups = &v1alpha1.ServerTLS{SecretName: "mine"}, []string{"content"}
+				e.o.UserCertificate = issued(t, "tukpub-0", "tukpub-0.web")
+			},
+			ready: metav1.ConditionFalse, reason: conditions.ReasonCertificateInvalid, says: "in group content sidecars show it to each other: it must be for the name tukpub-0.web.svc, too",
+		},
+		{
+			name: "a certificate of the user's for servers alone, in a group",
+			change: func(e *environ) {
+				e.d.Server.Spec.TLS, e.d.Groups = &v1alpha1.ServerTLS{SecretName: "mine"}, []string{"content"}
+				e.o.UserCertificate = forServers(t, "tukpub-0", "*.web", "*.web.svc")
+			},
+			ready: metav1.ConditionFalse, reason: conditions.ReasonCertificateInvalid, says: "client auth beside server auth",
+		},
+		{
+			name: "a certificate of the user's for servers alone",
+			change: func(e *environ) {
+				e.d.Server.Spec.TLS = &v1alpha1.ServerTLS{SecretName: "mine"}
+				e.o.UserCertificate = forServers(t, "tukpub-0")
+			},
+			ready: metav1.ConditionFalse, reason: conditions.ReasonCreating, steps: []string{"copy the certificate"},
+		},
+		{
 			name: "a certificate of the user's that is not there",
 			change: func(e *environ) {
 				e.d.Server.Spec.TLS = &v1alpha1.ServerTLS{SecretName: "mine"}

@@ -12,7 +12,7 @@ import (
 	"geosql.dev/operator/api/v1alpha1"
 )
 
-// site checks a Site against the other Sites and the servers that run there.
+// site checks a Site against the other Sites, and the servers and votes that are there.
 func (w *World) site(at *field.Path, old, s *v1alpha1.Site) field.ErrorList {
 	var errs field.ErrorList
 	ref := s.Spec.KubeconfigSecretRef
@@ -48,6 +48,10 @@ func (w *World) site(at *field.Path, old, s *v1alpha1.Site) field.ErrorList {
 		if running := inNamespace(w.Placed[s.Name], ns); len(running) > 0 {
 			errs = append(errs, field.Forbidden(at.Child("allowedNamespaces"), fmt.Sprintf(
 				"%s cannot be taken out: these servers run at the site: %s; delete them first", ns, strings.Join(running, ", "))))
+		}
+		if voting := inNamespace(w.Voting[s.Name], ns); len(voting) > 0 {
+			errs = append(errs, field.Forbidden(at.Child("allowedNamespaces"), fmt.Sprintf(
+				"%s cannot be taken out: these groups have a vote at the site: %s; name another site in their spec.voters first", ns, strings.Join(voting, ", "))))
 		}
 	}
 	return errs

@@ -2,6 +2,8 @@
 
 package admission_test
 
+import "strings"
+
 // refusal is a manifest that must be refused, after setup has been applied, with the fragments in its message.
 type refusal struct {
 	name     string
@@ -43,6 +45,13 @@ apiVersion: geosql.dev/v1alpha1
 kind: Site
 metadata: {name: blueridge}
 spec: {lifecycle: Lost, kubeconfigSecretRef: {name: blueridge}, allowedNamespaces: [web]}
+`
+
+const login = `
+apiVersion: geosql.dev/v1alpha1
+kind: Login
+metadata: {name: NAME, namespace: web}
+spec: {target: {server: a}, passwordSecretRef: {name: p}}
 `
 
 const distributor = `
@@ -215,6 +224,8 @@ var refusals = []refusal{
 	{"a link to itself", "", with(site, "NAME", "self") + "  links: [{to: self}]\n", []string{"a link leads to another site"}},
 	{"a namespace with servers taken out", with(site, "NAME", "tukwila", "[web]", "[web, other]") + "---" + with(server, "NAME", "stays"),
 		with(site, "NAME", "tukwila", "[web]", "[other]"), []string{"spec.allowedNamespaces", "web/stays; delete them first"}},
+	{"a namespace with votes taken out", with(site, "NAME", "dublin", "[web]", "[web, other]") + "---" + made,
+		with(site, "NAME", "dublin", "[web]", "[other]"), []string{"spec.allowedNamespaces", "web/g; name another site in their spec.voters first"}},
 	// Topologies.
 	{"a server that lacks an image", "", with(topology, "NAME", "t", "    image: engine\n", ""), []string{"spec.servers[0].image", "say it here or in serverDefaults"}},
 	{"a server that lacks a volume", "", with(topology, "NAME", "t", ", backup: {size: 1Gi}", ""), []string{"spec.servers[1].storage.backup.size"}},
@@ -223,6 +234,8 @@ var refusals = []refusal{
 	{"a publication through nothing", "", with(topology, "NAME", "t", "distributor: dist", "distributor: none"), []string{"spec.publications[0].distributor", "declared are: dist"}},
 	{"a server of another topology", with(topology, "NAME", "first"), with(topology, "NAME", "second"), []string{"spec.servers[0].name", "Topology first declares the SQLServer of this name"}},
 	{"a server that somebody declared", with(server, "NAME", "p"), with(topology, "NAME", "t"), []string{"SQLServer p exists and no Topology declares it", "geosql.dev/adopt"}},
+	{"a topology whose name is no label", "", with(topology, "NAME", strings.Repeat("t", 64)), []string{"metadata.name may have at most 63 characters"}},
+	{"a login whose name is no label", "", with(login, "NAME", strings.Repeat("l", 64)), []string{"metadata.name may have at most 63 characters"}},
 	{"a volume shrunk in a topology", with(topology, "NAME", "t"), with(topology, "NAME", "t", "data: {size: 2Gi}", "data: {size: 1Gi}"), []string{"spec.servers[0].storage.data.size", "cannot shrink"}},
 	{"a server moved in a topology", with(topology, "NAME", "t"), with(topology, "NAME", "t", "{name: d, site: tukwila}", "{name: d, site: dublin}"), []string{"spec.servers[1].site", "immutable"}},
 }

@@ -29,6 +29,8 @@ type World struct {
 	// Placed has, for each site, the servers of all namespaces that run there, as namespace/name. It is filled for Sites
 	// alone.
 	Placed map[string][]string
+	// Voting has, for each site, the groups of all namespaces that have a vote there, as Placed has servers.
+	Voting map[string][]string
 }
 
 // NewWorld makes an empty world.
@@ -38,6 +40,7 @@ func NewWorld() *World {
 		Distributors: map[string]*v1alpha1.Distributor{}, Profiles: map[string]*v1alpha1.AgentProfile{},
 		Publications: map[string]*v1alpha1.Publication{}, Subscriptions: map[string]*v1alpha1.Subscription{},
 		Topologies: map[string]*v1alpha1.Topology{}, Placed: map[string][]string{},
+		Voting: map[string][]string{},
 	}
 }
 
@@ -86,8 +89,20 @@ func (w *World) loadPlaced(ctx context.Context, reader client.Reader) error {
 		s := &servers.Items[i]
 		w.Placed[string(s.Spec.Site)] = append(w.Placed[string(s.Spec.Site)], s.Namespace+"/"+s.Name)
 	}
-	for _, list := range w.Placed {
-		slices.Sort(list)
+	var groups v1alpha1.AvailabilityGroupList
+	if err := reader.List(ctx, &groups); err != nil {
+		return fmt.Errorf("listing AvailabilityGroups: %w", err)
+	}
+	for i := range groups.Items {
+		g := &groups.Items[i]
+		for _, v := range g.Status.Voters {
+			w.Voting[v.Site] = append(w.Voting[v.Site], g.Namespace+"/"+g.Name)
+		}
+	}
+	for _, lists := range []map[string][]string{w.Placed, w.Voting} {
+		for _, list := range lists {
+			slices.Sort(list)
+		}
 	}
 	return nil
 }

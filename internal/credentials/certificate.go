@@ -39,6 +39,8 @@ type Certificate struct {
 	RenewAt time.Time
 	// Names are its DNS names and addresses.
 	Names []string
+	// Client tells that it may be shown by a client too (extended key usage).
+	Client bool
 
 	leaf *x509.Certificate
 }
@@ -65,11 +67,13 @@ func ParseCertificate(data map[string][]byte) (Certificate, error) {
 	}
 	intermediates := x509.NewCertPool()
 	intermediates.AppendCertsFromPEM(data[KeyCertificate])
-	_, err = leaf.Verify(x509.VerifyOptions{
-		Roots: roots, Intermediates: intermediates, CurrentTime: leaf.NotBefore.Add(time.Second),
-		KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
-	})
-	if err != nil {
+	verify := func(usage x509.ExtKeyUsage) error {
+		_, err := leaf.Verify(x509.VerifyOptions{
+			Roots: roots, Intermediates: intermediates, CurrentTime: leaf.NotBefore.Add(time.Second), KeyUsages: []x509.ExtKeyUsage{usage},
+		})
+		return err
+	}
+	if err := verify(x509.ExtKeyUsageServerAuth); err != nil {
 		return Certificate{}, fmt.Errorf("%s is not signed by %s for servers: %w", KeyCertificate, KeyCA, err)
 	}
 	names := slices.Clone(leaf.DNSNames)
@@ -77,7 +81,8 @@ func ParseCertificate(data map[string][]byte) (Certificate, error) {
 		names = append(names, ip.String())
 	}
 	life := leaf.NotAfter.Sub(leaf.NotBefore)
-	return Certificate{Expires: leaf.NotAfter, RenewAt: leaf.NotBefore.Add(life * 2 / 3), Names: names, leaf: leaf}, nil
+	return Certificate{Expires: leaf.NotAfter, RenewAt: leaf.NotBefore.Add(life * 2 / 3), Names: names,
+		Client: verify(x509.ExtKeyUsageClientAuth) == nil, leaf: leaf}, nil
 }
 
 // Covers tells whether the certificate is good for the host name.

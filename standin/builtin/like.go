@@ -19,46 +19,53 @@ func Like(text, pattern string, escape rune, collation string) bool {
 	return len(trimmed) < len(t) && likeRunes(trimmed, p, escape, collation)
 }
 
+// likeRunes goes back to the last % alone when a character does not match: what stood before it has its first match already, and a later one
+// leaves less of the text. So the time is at most the product of the lengths.
 func likeRunes(t, p []rune, escape rune, collation string) bool {
-	for len(p) > 0 {
+	at, next := 0, 0
+	behind, from := -1, 0 // where the pattern goes on behind the last %, and where in the text
+	for {
 		switch {
-		case escape != 0 && p[0] == escape && len(p) > 1:
-			if len(t) == 0 || !sameRune(t[0], p[1], collation) {
-				return false
+		case behind == len(p), next == len(p) && at == len(t):
+			return true
+		case next < len(p) && p[next] == '%' && !escapes(p[next:], escape):
+			next++
+			behind, from = next, at
+			continue
+		case next < len(p) && at < len(t):
+			if n := likeOne(t[at], p[next:], escape, collation); n > 0 {
+				at, next = at+1, next+n
+				continue
 			}
-			t, p = t[1:], p[2:]
-		case p[0] == '%':
-			for len(p) > 0 && p[0] == '%' {
-				p = p[1:]
-			}
-			if len(p) == 0 {
-				return true
-			}
-			for i := 0; i <= len(t); i++ {
-				if likeRunes(t[i:], p, escape, collation) {
-					return true
-				}
-			}
-			return false
-		case p[0] == '_':
-			if len(t) == 0 {
-				return false
-			}
-			t, p = t[1:], p[1:]
-		case p[0] == '[':
-			end := closing(p, escape)
-			if len(t) == 0 || end < 0 || !inSet(t[0], p[1:end], escape, collation) {
-				return false
-			}
-			t, p = t[1:], p[end+1:]
-		default:
-			if len(t) == 0 || !sameRune(t[0], p[0], collation) {
-				return false
-			}
-			t, p = t[1:], p[1:]
 		}
+		if behind < 0 || from == len(t) {
+			return false
+		}
+		from++
+		at, next = from, behind
 	}
-	return len(t) == 0
+}
+
+// escapes tells whether a pattern begins with the escape character and what it stands before.
+func escapes(p []rune, escape rune) bool { return escape != 0 && p[0] == escape && len(p) > 1 }
+
+// likeOne is the length of the begin of a pattern that is for one character, 0 when it is for another one.
+func likeOne(c rune, p []rune, escape rune, collation string) int {
+	switch {
+	case escapes(p, escape):
+		if sameRune(c, p[1], collation) {
+			return 2
+		}
+	case p[0] == '_':
+		return 1
+	case p[0] == '[':
+		if end := closing(p, escape); end >= 0 && inSet(c, p[1:end], escape, collation) {
+			return end + 1
+		}
+	case sameRune(c, p[0], collation):
+		return 1
+	}
+	return 0
 }
 
 // closing is where a set ends; one that does not end, or has nothing in it, is no character.

@@ -82,7 +82,7 @@ func init() {
 			s := sqltype.AsText(a[0], e.Types[0])
 			if e.Result.Length != sqltype.MaxLength && len(s) > 0 {
 				n = min(n, int64(e.Result.Length/max(1, sqltype.Length(s))+1))
-				return sqltype.Cut(strings.Repeat(s, int(n)), e.Result.Length), nil
+				return e.Result.CutTo(strings.Repeat(s, int(n)), e.Result.Length), nil
 			}
 			if n*int64(len(s)) > 1<<30 {
 				return nil, sqlerr.New(7119, 1)
@@ -105,7 +105,7 @@ func init() {
 		}),
 		"ascii": {Min: 1, Max: 1, Type: intT, Pure: true, Run: func(e *Evaluation, a []any) (any, *sqlerr.Error) {
 			for _, r := range sqltype.AsText(a[0], e.Types[0]) {
-				return int64(sqltype.CP1252(r)), nil
+				return int64(e.Types[0].Page.Encode(string(r))[0]), nil
 			}
 			return nil, nil
 		}},
@@ -117,9 +117,9 @@ func init() {
 			return int64(u[0]), nil
 		}},
 		"char": {Min: 1, Max: 1, Params: []sqltype.Type{intT}, Type: sqltype.Type{Kind: sqltype.Char, Length: 1}, Pure: true,
-			Run: func(_ *Evaluation, a []any) (any, *sqlerr.Error) {
+			Run: func(e *Evaluation, a []any) (any, *sqlerr.Error) {
 				if n := integer(a[0]); n >= 0 && n <= 255 {
-					return string(sqltype.FromCP1252(byte(n))), nil
+					return e.Result.Page.Decode([]byte{byte(n)}), nil
 				}
 				return nil, nil
 			}},
@@ -202,7 +202,7 @@ func cutTo(s string, t sqltype.Type) string {
 	if t.Length == sqltype.MaxLength {
 		return s
 	}
-	return sqltype.Cut(s, t.Length)
+	return t.CutTo(s, t.Length)
 }
 
 // translate is TRANSLATE. Characters are counted as LEN does, those of the code page where the string has one.
@@ -211,9 +211,7 @@ func translate(e *Evaluation, a []any) (any, *sqlerr.Error) {
 		s, _ := a[i].(string)
 		u := utf16.Encode([]rune(s))
 		if !e.Result.Kind.IsUnicode() {
-			for i, c := range u {
-				u[i] = uint16(sqltype.FromCP1252(sqltype.CP1252(rune(c))))
-			}
+			u = utf16.Encode([]rune(e.Result.Page.Kept(s)))
 		}
 		return u
 	}
@@ -336,6 +334,9 @@ func concatType(types []sqltype.Type) sqltype.Type {
 	t := sqltype.Type{Kind: sqltype.VarChar}
 	total := 0
 	for _, a := range types {
+		if t.Page == 0 {
+			t.Page = a.Page
+		}
 		if a.Kind.IsUnicode() {
 			t.Kind = sqltype.NVarChar
 		}
@@ -350,7 +351,7 @@ func concatType(types []sqltype.Type) sqltype.Type {
 	}
 	limit := 8000
 	if t.Kind == sqltype.NVarChar {
-		limit = 4000
+		limit, t.Page = 4000, 0
 	}
 	t.Length = max(1, min(limit, total))
 	if total < 0 {

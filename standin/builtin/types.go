@@ -13,7 +13,7 @@ func characterLike(types []sqltype.Type) sqltype.Type {
 	case t.Kind == sqltype.NChar || t.Kind == sqltype.NVarChar:
 		t.Kind = sqltype.NVarChar
 	case t.Kind == sqltype.Text:
-		return sqltype.VarCharMax
+		return sqltype.Type{Kind: sqltype.VarChar, Length: sqltype.MaxLength, Page: t.Page}
 	case t.Kind == sqltype.NText || t.Kind == sqltype.XML:
 		return sqltype.NVarCharMax
 	case t.Kind == sqltype.Image:
@@ -42,7 +42,7 @@ func replaced(types []sqltype.Type) sqltype.Type {
 	t := textLike(types)
 	for _, other := range types[1:] {
 		if other.Kind.IsUnicode() {
-			t.Kind = sqltype.NVarChar
+			t.Kind, t.Page = sqltype.NVarChar, 0
 		}
 	}
 	return grown(t)

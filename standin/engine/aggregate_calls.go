@@ -203,7 +203,7 @@ func (b *binder) stringAggregate(sc *scope, n *ast.FunctionCall) (expr, []expr) 
 		b.fail(8116, "NULL", 1, "string_agg")
 	}
 	b.fits("string_agg", args)
-	t := sqltype.Type{Kind: sqltype.VarChar, Length: 8000}
+	t := sqltype.Type{Kind: sqltype.VarChar, Length: 8000, Page: args[0].typ.Page}
 	if args[0].typ.Kind.IsUnicode() || !args[0].typ.Kind.IsCharacter() {
 		t = sqltype.NVarCharOf(4000)
 	}
@@ -225,7 +225,7 @@ func (b *binder) stringAggregate(sc *scope, n *ast.FunctionCall) (expr, []expr) 
 		}
 		order = " ORDER BY " + strings.Join(parts, ", ")
 	}
-	out := expr{sql: "group_concat(" + x.sql + "," + sep.sql + order + ")", typ: t, nullable: true, collation: "tsql_ci_as"}
+	out := expr{sql: "group_concat(" + x.sql + "," + sep.sql + order + ")", typ: t, nullable: true, collation: "tsql_ci_as", collationName: args[0].collationName}
 	if t.Length != sqltype.MaxLength {
 		out.name = "check"
 	}

@@ -189,11 +189,11 @@ func (s *Session) bindArgument(ctx context.Context, proc string, p *ast.Procedur
 func (s *Session) moduleType(ctx context.Context, node ast.DataTypeReference) (sqltype.Type, error) {
 	t, e := dataTypeOf(node, false)
 	if e == nil {
-		return t, nil
+		return s.inCodePage(t), nil
 	}
 	if u, ok := node.(*ast.UserDataTypeReference); ok {
 		if alias := s.aliasType(ctx, nameOf(u.Name)); alias != nil {
-			return *alias, nil
+			return s.inCodePage(*alias), nil
 		}
 	}
 	return t, e

@@ -268,7 +268,7 @@ func (s *Session) executeText(ctx context.Context, text, decl string, params []t
 	values := make([]variable, len(declared))
 	variables := make(map[string]*variable, len(declared))
 	for i := range declared {
-		values[i] = variable{name: declared[i].Name, typ: declared[i].Type}
+		values[i] = variable{name: declared[i].Name, typ: s.inCodePage(declared[i].Type)}
 		variables[declared[i].key] = &values[i]
 	}
 	given := make([]bool, len(declared))

@@ -194,7 +194,7 @@ func (b *binder) builtin(name string, args []expr) expr {
 		for i := range args {
 			types[i] = args[i].typ
 		}
-		t := f.Type
+		t := b.s.inCodePage(f.Type)
 		if f.Infer != nil {
 			t = f.Infer(types)
 		}
@@ -224,7 +224,7 @@ func (b *binder) builtin(name string, args []expr) expr {
 		}
 		types[i] = args[i].typ
 	}
-	t := f.Type
+	t := b.s.inCodePage(f.Type)
 	if f.Infer != nil {
 		t = f.Infer(types)
 	}

@@ -89,6 +89,9 @@ func storedAlike(from, to sqltype.Type) bool {
 		return true
 	}
 	f, t := from.Kind, to.Kind
+	if from.Page != to.Page && !t.IsUnicode() {
+		return false
+	}
 	switch {
 	case f == sqltype.Bit && t.IsInteger():
 		return true

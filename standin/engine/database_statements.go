@@ -54,8 +54,15 @@ func (s *Session) createDatabase(ctx context.Context, n *syntax.CreateDatabase, 
 	case s.inst.Database(n.Name) != nil:
 		return sqlerr.New(1801, 3, n.Name)
 	}
-	if _, ok := sqltype.ParseCollation(n.Collation); n.Collation != "" && !ok {
-		return sqlerr.New(448, 1, n.Collation)
+	if n.Collation != "" {
+		named, ok := sqltype.ParseCollation(n.Collation)
+		if !ok {
+			return sqlerr.New(448, 1, n.Collation)
+		}
+		if sqltype.UnicodeOnly(named.Name) {
+			return sqlerr.New(453, 1, named.Name)
+		}
+		n.Collation = named.Name
 	}
 	info := DatabaseInfo{Name: n.Name, Collation: n.Collation, OwnerSID: s.login.SID, Options: map[string]string{}}
 	for _, o := range n.Options {

@@ -226,6 +226,7 @@ func (s *Session) alterColumn(ctx context.Context, n *ast.AlterTableAlterColumnS
 		next.Nullable = n.AlterTableAlterColumnOption != "NotNull"
 		if next.Type.Kind.IsCharacter() && n.Collation == nil && c.Type.Kind.IsCharacter() {
 			next.Collation = c.Collation
+			next.Type = next.Type.In(c.Collation)
 		}
 		if err := b.dependents(c, next); err != nil {
 			return err

@@ -174,14 +174,21 @@ func (b *tableBuilder) columnType(n *ast.ColumnDefinition, c *metadata.Column) e
 			}
 			c.Collation = named.Name
 		}
+		if sqltype.UnicodeOnly(c.Collation) && !c.Type.Kind.IsUnicode() {
+			return sqlerr.New(459, 1, c.Collation)
+		}
+		c.Type = c.Type.In(c.Collation)
 	}
 	return nil
 }
 
-// collation is that of columns that are declared with none.
+// collation is that of columns that are declared with none: those of temporary tables have tempdb's, of table variables the current database's.
 func (b *tableBuilder) collation() string {
-	if b.d.db != nil {
+	switch {
+	case b.d.db != nil:
 		return b.d.db.Info().Collation
+	case strings.HasPrefix(b.o.Name, "@"):
+		return b.d.s.Collation()
 	}
 	return sqltype.DefaultCollation
 }

@@ -121,8 +121,8 @@ func (b *tableBuilder) computed(n *ast.ColumnDefinition, c *metadata.Column) err
 		return sqlerr.New(4936, 1, c.Name, b.o.ShownName())
 	}
 	c.Type, c.Nullable, c.Collation = k.typ, (k.nullable || k.null) && !declaredNotNull(n), b.collation()
-	if k.column != nil && k.column.column != nil && c.Type.Kind.IsCharacter() {
-		c.Collation = k.column.column.Collation
+	if k.collationName != "" && c.Type.Kind.IsCharacter() {
+		c.Collation = k.collationName
 	}
 	for _, con := range n.Constraints {
 		if _, null := con.(*ast.NullableConstraintDefinition); null {

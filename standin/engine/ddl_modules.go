@@ -346,7 +346,7 @@ func (s *Session) userFunctionValue(spaceText, idText string, args []any, result
 		if e != nil {
 			return nil, e
 		}
-		f.variables[lower(p.VariableName.Value)] = &variable{name: p.VariableName.Value, typ: t, value: args[i]}
+		f.variables[lower(p.VariableName.Value)] = &variable{name: p.VariableName.Value, typ: s.inCodePage(t), value: args[i]}
 	}
 	return s.functionResult(space, o, m, f, result)
 }

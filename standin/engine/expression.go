@@ -39,7 +39,7 @@ func (b *binder) scalarNode(sc *scope, node ast.ScalarExpression) expr {
 		}
 		return b.convert(literal(sqltype.DecimalOf(38, 4), d.Round(4)), sqltype.MoneyType, sqltype.Explicit, 0, false)
 	case *ast.StringLiteral:
-		return stringLiteral(continuedLines.Replace(n.Value), n.IsNational)
+		return b.textLiteral(continuedLines.Replace(n.Value), n.IsNational)
 	case *ast.BinaryLiteral:
 		return b.binaryLiteral(n.Value)
 	case *ast.NullLiteral:
@@ -104,7 +104,7 @@ func (b *binder) scalarNode(sc *scope, node ast.ScalarExpression) expr {
 	case *ast.OdbcLiteral:
 		return b.odbcLiteral(n)
 	case *ast.IdentifierLiteral:
-		return stringLiteral(n.Value, false)
+		return b.textLiteral(n.Value, false)
 	case nil:
 		b.fail(102, "")
 	}
@@ -189,6 +189,14 @@ func (b *binder) collateClause(e expr, name string) expr {
 	if !e.typ.Kind.IsCharacter() && !e.null {
 		b.fail(447, e.typ.Kind)
 	}
+	if sqltype.UnicodeOnly(c.Name) && !e.null && !e.typ.Kind.IsUnicode() {
+		b.fail(459, c.Name)
+	}
+	if to := e.typ.In(c.Name); to != e.typ && !e.null {
+		name, nullable := e.name, e.nullable
+		e = b.convert(e, to, sqltype.Explicit, 0, false)
+		e.name, e.nullable = name, nullable
+	}
 	e.collation, e.explicit, e.collationName = c.Key(), true, c.Name
 	e.hasLit, e.param = false, 0
 	return e
@@ -272,6 +280,9 @@ func (b *binder) cast(sc *scope, node ast.ScalarExpression, dt ast.DataTypeRefer
 		}
 		number = int(n)
 	}
+	if e.typ.Kind.IsCharacter() && e.collationName != "" {
+		to = to.In(e.collationName)
+	}
 	out := merge(b.convert(e, to, sqltype.Explicit, number, try), e)
 	out.name, out.column, out.nullable = "", nil, true
 	if collation != nil {
@@ -299,11 +310,11 @@ func (b *binder) castWithStyle(e expr, to sqltype.Type, style expr, try bool) ex
 func (b *binder) dataType(node ast.DataTypeReference, inCast bool) sqltype.Type {
 	t, err := dataTypeOf(node, inCast)
 	if err == nil {
-		return t
+		return b.s.inCodePage(t)
 	}
 	if n, ok := node.(*ast.UserDataTypeReference); ok && n.Name != nil {
 		if alias := b.s.aliasType(b.ctx, nameOf(n.Name)); alias != nil {
-			return *alias
+			return b.s.inCodePage(*alias)
 		}
 	}
 	b.failWith(err)

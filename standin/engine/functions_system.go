@@ -242,18 +242,11 @@ func init() {
 		"collationproperty": systemFunction(2, 2, sqltype.VariantType, name, func(_ *Session, a []any) any {
 			n, _ := a[0].(string)
 			p, _ := a[1].(string)
-			if _, ok := sqltype.ParseCollation(n); !ok {
+			c, ok := sqltype.ParseCollation(n)
+			if !ok {
 				return nil
 			}
-			switch lower(p) {
-			case "codepage":
-				return int64(1252)
-			case "lcid":
-				return int64(1033)
-			case "version":
-				return int64(0)
-			}
-			return nil
+			return c.Property(lower(p))
 		}),
 		"sessionproperty": systemFunction(1, 1, sqltype.VariantType, name, func(s *Session, a []any) any {
 			n, _ := a[0].(string)

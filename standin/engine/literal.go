@@ -39,13 +39,10 @@ func (b *binder) numericLiteral(s string) expr {
 // (docs/t-sql/language-elements/sql-server-utilities-statements-backslash.md).
 var continuedLines = strings.NewReplacer("\\\r\n", "", "\\\n", "")
 
-func stringLiteral(s string, national bool) expr {
-	n := sqltype.Length(s)
-	t := sqltype.Type{Kind: sqltype.VarChar, Length: max(n, 1)}
-	if national {
-		t.Kind = sqltype.NVarChar
-	}
-	if n > 8000 || national && n > 4000 {
+// nationalLiteral is a constant of nvarchar.
+func nationalLiteral(s string) expr {
+	t := sqltype.NVarCharOf(max(sqltype.Length(s), 1))
+	if t.Length > 4000 {
 		t.Length = sqltype.MaxLength
 	}
 	return literal(t, s)
@@ -72,5 +69,5 @@ func (b *binder) odbcLiteral(n *ast.OdbcLiteral) expr {
 	if lower(n.OdbcLiteralType) == "guid" {
 		to = sqltype.GUIDType
 	}
-	return b.convert(stringLiteral(n.Value, n.IsNational), to, sqltype.Explicit, 0, false)
+	return b.convert(b.textLiteral(n.Value, n.IsNational), to, sqltype.Explicit, 0, false)
 }

@@ -226,6 +226,9 @@ func resultColumn(o output) tds.Column {
 	if o.expr.null {
 		c.Type, c.Nullable = sqltype.IntType, true
 	}
+	if c.Type.Kind.IsCharacter() {
+		c.Collation = o.expr.collationShown()
+	}
 	if o.expr.column != nil && o.expr.column.column != nil {
 		c.Identity = o.expr.column.column.Identity != nil
 	}

@@ -33,7 +33,7 @@ func (s *Session) userTyped(ctx context.Context, declared []declaredParameter, p
 		p := given(declared, params, i)
 		if t.Kind == metadata.KindAlias {
 			v := variables[d.key]
-			v.typ = t.Table.Columns[0].Type
+			v.typ = s.inCodePage(t.Table.Columns[0].Type)
 			if p == nil {
 				continue
 			}

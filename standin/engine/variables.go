@@ -19,15 +19,16 @@ import (
 func (s *Session) declaredType(node *ast.SqlDataTypeReference) (sqltype.Type, *sqlerr.Error) {
 	f := s.frame()
 	if node == nil || node.SqlDataTypeOption != "" || node.Name != nil || f == nil || f.batch == nil {
-		return dataTypeOf(node, false)
+		t, err := dataTypeOf(node, false)
+		return s.inCodePage(t), err
 	}
 	text := f.batch.TextOf(node)
 	t, err := syntax.ParseType(text)
 	if err == nil {
-		return t, nil
+		return s.inCodePage(t), nil
 	}
 	if alias := s.aliasType(s.context(), splitName(text)); alias != nil {
-		return *alias, nil
+		return s.inCodePage(*alias), nil
 	}
 	return t, sqlerr.New(2715, 6, 0, text)
 }

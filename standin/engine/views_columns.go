@@ -231,7 +231,7 @@ func (s *Session) viewShape(ctx context.Context, o *metadata.Object) []*metadata
 			out[i].Name = names[i].Value
 		}
 		if told.Type.Kind.IsCharacter() {
-			out[i].Collation = sqltype.DefaultCollation
+			out[i].Collation = told.Collation
 		}
 	}
 	return out

@@ -87,9 +87,9 @@ func (e *Extension) addPublicationSnapshot(ctx context.Context, call *engine.Pro
 		return err
 	}
 	r, err := e.inDistributionOf(ctx, call.Session, p, `EXEC sp_MSadd_snapshot_agent @publisher = ?, @publisher_db = ?, @publication = ?, @mode = ?, @login = ?, @password = ?, @job_name = ?,
-		@freq_type = ?, @freq_interval = ?, @freq_subday = ?, @freq_subday_interval = ?, @freq_recurrence = ?, @start_date = ?, @end_date = ?, @start_time = ?, @end_time = ?`,
+		@freq_type = ?, @freq_interval = ?, @freq_subday = ?, @freq_subday_interval = ?, @freq_relative = ?, @freq_recurrence = ?, @start_date = ?, @end_date = ?, @start_time = ?, @end_time = ?`,
 		p.server, p.db.Name(), pub.name, call.Int("@publisher_security_mode"), call.Value("@publisher_login"), call.Value("@publisher_password"), call.Value("@snapshot_job_name"),
-		call.Int("@frequency_type"), call.Int("@frequency_interval"), call.Int("@frequency_subday"), call.Int("@frequency_subday_interval"), call.Int("@frequency_recurrence_factor"),
+		call.Int("@frequency_type"), call.Int("@frequency_interval"), call.Int("@frequency_subday"), call.Int("@frequency_subday_interval"), call.Int("@frequency_relative_interval"), call.Int("@frequency_recurrence_factor"),
 		call.Int("@active_start_date"), call.Int("@active_end_date"), call.Int("@active_start_time_of_day"), call.Int("@active_end_time_of_day"))
 	if err != nil {
 		return err
@@ -149,9 +149,9 @@ func (e *Extension) addPushSubscriptionAgent(ctx context.Context, call *engine.P
 		return raise(21023, 1, "An agent of a pull subscription at the Distributor: sp_addpushsubscription_agent")
 	}
 	r, err = e.inDistributionOf(ctx, s, p, `EXEC sp_MSadd_push_agent @publisher = ?, @publisher_db = ?, @publication = ?, @subscriber = ?, @subscriber_db = ?, @mode = ?, @login = ?, @password = ?, @job_name = ?,
-		@freq_type = ?, @freq_interval = ?, @freq_subday = ?, @freq_subday_interval = ?, @freq_recurrence = ?, @start_date = ?, @end_date = ?, @start_time = ?, @end_time = ?`,
+		@freq_type = ?, @freq_interval = ?, @freq_subday = ?, @freq_subday_interval = ?, @freq_relative = ?, @freq_recurrence = ?, @start_date = ?, @end_date = ?, @start_time = ?, @end_time = ?`,
 		p.server, p.db.Name(), pub.name, subscriber, database, call.Int("@subscriber_security_mode"), call.Value("@subscriber_login"), call.Value("@subscriber_password"), call.Value("@job_name"),
-		call.Int("@frequency_type"), call.Int("@frequency_interval"), call.Int("@frequency_subday"), call.Int("@frequency_subday_interval"), call.Int("@frequency_recurrence_factor"),
+		call.Int("@frequency_type"), call.Int("@frequency_interval"), call.Int("@frequency_subday"), call.Int("@frequency_subday_interval"), call.Int("@frequency_relative_interval"), call.Int("@frequency_recurrence_factor"),
 		call.Int("@active_start_date"), call.Int("@active_end_date"), call.Int("@active_start_time_of_day"), call.Int("@active_end_time_of_day"))
 	if err != nil {
 		return err

@@ -413,33 +413,6 @@ func (e *Extension) dropDistPublisher(ctx context.Context, call *engine.ProcCall
 	return unmarkServer(ctx, s, name, "pub")
 }
 
-func (e *Extension) dropDistributionDB(ctx context.Context, call *engine.ProcCall) error {
-	s, name := call.Session, call.String("@database")
-	db, err := e.distributionDatabase(ctx, s, name)
-	if err != nil {
-		return err
-	}
-	r, err := s.Query(ctx, "SELECT name FROM msdb.dbo.MSdistpublishers WHERE distribution_db = @p1", name)
-	if err != nil {
-		return err
-	}
-	if r.Len() > 0 {
-		return raise(14120, 1, name)
-	}
-	for _, job := range []string{"Distribution clean up: " + name, "Agent history clean up: " + name} {
-		if err := e.deleteJob(ctx, s, job); err != nil {
-			return err
-		}
-	}
-	if err := s.Exec(ctx, "DELETE FROM msdb.dbo.MSdistributiondbs WHERE name = @p1", name); err != nil {
-		return err
-	}
-	if err := db.Update(ctx, func(i *engine.DatabaseInfo) { i.Distributor = false }); err != nil {
-		return err
-	}
-	return s.Exec(ctx, "DROP DATABASE "+bracket(name))
-}
-
 func (e *Extension) deleteJob(ctx context.Context, s *engine.Session, name string) error {
 	return s.Exec(ctx, "IF EXISTS (SELECT 1 FROM msdb.dbo.sysjobs WHERE name = @p1) EXEC msdb.dbo.sp_delete_job @job_name = @p1", name)
 }

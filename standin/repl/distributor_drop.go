@@ -4,11 +4,56 @@ package repl
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"time"
 
 	"geosql.dev/operator/standin/engine"
 )
+
+// dropDistributionDB drops a distribution database. Its row goes last: until then the procedure may be called again, should it be
+// cut off or the database be in use.
+func (e *Extension) dropDistributionDB(ctx context.Context, call *engine.ProcCall) error {
+	s, name := call.Session, call.String("@database")
+	if err := e.requireDistributor(ctx, s); err != nil {
+		return err
+	}
+	r, err := s.Query(ctx, `SELECT (SELECT COUNT(*) FROM msdb.dbo.MSdistributiondbs WHERE name = @p1) AS there, (SELECT COUNT(*) FROM msdb.dbo.MSdistpublishers WHERE distribution_db = @p1) AS publishers`, name)
+	switch {
+	case err != nil:
+		return err
+	case r.Int(0, "there") == 0:
+		return raise(14117, 1, name)
+	case r.Int(0, "publishers") > 0:
+		return raise(14120, 1, name)
+	}
+	for _, job := range []string{"Distribution clean up: " + name, "Agent history clean up: " + name} {
+		if err := e.deleteJob(ctx, s, job); err != nil {
+			return err
+		}
+	}
+	if db := e.inst.Database(name); db != nil {
+		if err := e.dropUnmarked(ctx, s, db); err != nil {
+			return errors.Join(err, e.addCleanupJobs(ctx, s, name))
+		}
+	}
+	return s.Exec(ctx, "DELETE FROM msdb.dbo.MSdistributiondbs WHERE name = @p1", name)
+}
+
+// dropUnmarked drops a database that could not be dropped as long as it is marked as a distribution database, and marks it again
+// where it is in use.
+func (e *Extension) dropUnmarked(ctx context.Context, s *engine.Session, db *engine.Database) error {
+	mark := func(distributor bool) error {
+		return db.Update(ctx, func(i *engine.DatabaseInfo) { i.Distributor = distributor })
+	}
+	if err := mark(false); err != nil {
+		return err
+	}
+	if err := s.Exec(ctx, "DROP DATABASE "+bracket(db.Name())); err != nil {
+		return errors.Join(err, mark(true))
+	}
+	return nil
+}
 
 func (e *Extension) dropDistributor(ctx context.Context, call *engine.ProcCall) error {
 	s := call.Session

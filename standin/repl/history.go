@@ -27,7 +27,7 @@ func (e *Extension) installHistory(r *engine.Registry) {
 	e.procedure(r, "sp_MSadd_logreader_history", distributionOwners, parameters, e.addLogReaderHistory)
 	e.procedure(r, "sp_MSadd_snapshot_history", distributionOwners, parameters, e.addSnapshotHistory)
 	e.change(r, "sp_MSadd_repl_error", agentLogins, []engine.Parameter{text("@source"), text("@code"), text("@message"), text("@history"), number("@agent_id"), binary1("@xact_seqno"), number("@nth")}, e.addError)
-	e.procedure(r, "sp_MShistory_cleanup", distributionOwners, []engine.Parameter{}, e.cleanHistory)
+	e.procedure(r, "sp_MShistory_cleanup", distributionOwners, []engine.Parameter{number("@history_retention")}, e.cleanHistory)
 }
 
 // addDistributionHistory adds a row, or brings the newest one up to date when it says the same of the same run.
@@ -96,12 +96,20 @@ func (e *Extension) addSnapshotHistory(ctx context.Context, call *engine.ProcCal
 		call.Int("@agent_id"), call.Int("@runstatus"), clip(call.String("@comments"), 1000), call.String("@start_time"), call.Int("@transactions"), call.Int("@commands"))
 }
 
+// retention is the hours that a clean-up is called with, else those of the distribution database.
+func retention(call *engine.ProcCall, parameter string, otherwise int64) int64 {
+	if call.IsNull(parameter) {
+		return otherwise
+	}
+	return call.Int(parameter)
+}
+
 func (e *Extension) cleanHistory(ctx context.Context, call *engine.ProcCall) error {
 	r, err := call.Session.Query(ctx, "SELECT history_retention FROM msdb.dbo.MSdistributiondbs WHERE name = DB_NAME()")
 	if err != nil {
 		return err
 	}
-	before := hoursAgo(r.Int(0, "history_retention"))
+	before := hoursAgo(retention(call, "@history_retention", r.Int(0, "history_retention")))
 	for _, t := range []string{"MSdistribution_history", "MSlogreader_history", "MSsnapshot_history"} {
 		// The newest row of each agent stays: it is where the agent is.
 		err := call.Session.Exec(ctx, fmt.Sprintf(`DELETE FROM dbo.%[1]s WHERE time < CAST(@p1 AS datetime) AND timestamp NOT IN (SELECT MAX(x.timestamp) FROM dbo.%[1]s AS x GROUP BY x.agent_id)`, t), before)
@@ -124,7 +132,8 @@ func (e *Extension) cleanCommands(ctx context.Context, call *engine.ProcCall) er
 	if err := makeDistributionTables(ctx, s, call.Database.Name()); err != nil {
 		return err
 	}
-	young, old := hoursAgo(r.Int(0, "min_distretention")), hoursAgo(r.Int(0, "max_distretention"))
+	young := hoursAgo(retention(call, "@min_distretention", r.Int(0, "min_distretention")))
+	old := hoursAgo(retention(call, "@max_distretention", r.Int(0, "max_distretention")))
 	if err := deactivate(ctx, s, old); err != nil {
 		return err
 	}

@@ -19,7 +19,7 @@ func (e *Extension) installMetadata(r *engine.Registry) {
 		return append(append([]engine.Parameter(nil), subscriptionKey...), more...)
 	}
 	job := []engine.Parameter{number("@mode"), text("@login"), text("@password"), text("@job_name"), number("@freq_type"), number("@freq_interval"), number("@freq_subday"),
-		number("@freq_subday_interval"), number("@freq_recurrence"), number("@start_date"), number("@end_date"), number("@start_time"), number("@end_time")}
+		number("@freq_subday_interval"), number("@freq_relative"), number("@freq_recurrence"), number("@start_date"), number("@end_date"), number("@start_time"), number("@end_time")}
 	e.change(r, "sp_MSadd_article", distributionOwners, []engine.Parameter{text("@publisher"), text("@publisher_db"), text("@publication"), text("@article"),
 		number("@article_id"), text("@destination_object"), text("@source_owner"), text("@source_object"), text("@destination_owner")}, e.addArticleRow)
 	e.change(r, "sp_MSdrop_article", distributionOwners, []engine.Parameter{text("@publisher"), text("@publisher_db"), number("@article_id")}, e.dropArticleRow)

@@ -12,12 +12,13 @@ import (
 // jobSpec is a job for an agent.
 type jobSpec struct {
 	name, category, subsystem, command string
-	kind, interval, subday, subdayInterval, recurrence,
+	kind, interval, subday, subdayInterval, relative, recurrence,
 	startDate, endDate, startTime, endTime int64
 }
 
 func schedule(call *engine.ProcCall, j jobSpec) jobSpec {
 	j.kind, j.interval, j.subday, j.subdayInterval = call.Int("@freq_type"), call.Int("@freq_interval"), call.Int("@freq_subday"), call.Int("@freq_subday_interval")
+	j.relative = call.Int("@freq_relative")
 	j.recurrence, j.startDate, j.endDate = call.Int("@freq_recurrence"), call.Int("@start_date"), call.Int("@end_date")
 	j.startTime, j.endTime = call.Int("@start_time"), call.Int("@end_time")
 	return j
@@ -50,8 +51,8 @@ func (e *Extension) makeJob(ctx context.Context, s *engine.Session, j jobSpec) (
 			start = j.startDate
 		}
 		if err := s.Exec(ctx, `EXEC msdb.dbo.sp_add_jobschedule @job_name = @p1, @name = N'Replication agent schedule.', @freq_type = @p2, @freq_interval = @p3, @freq_subday_type = @p4,
-			@freq_subday_interval = @p5, @freq_recurrence_factor = @p6, @active_start_date = @p7, @active_end_date = @p8, @active_start_time = @p9, @active_end_time = @p10`,
-			j.name, j.kind, j.interval, j.subday, j.subdayInterval, j.recurrence, start, j.endDate, j.startTime, j.endTime); err != nil {
+			@freq_subday_interval = @p5, @freq_recurrence_factor = @p6, @active_start_date = @p7, @active_end_date = @p8, @active_start_time = @p9, @active_end_time = @p10, @freq_relative_interval = @p11`,
+			j.name, j.kind, j.interval, j.subday, j.subdayInterval, j.recurrence, start, j.endDate, j.startTime, j.endTime, j.relative); err != nil {
 			return nil, err
 		}
 	}

@@ -20,7 +20,7 @@ func (e *Extension) installProperties(r *engine.Registry) {
 	e.procedure(r, "sp_changepublication_snapshot", owners, nil, e.changePublicationSnapshot)
 	e.procedure(r, "sp_MSchange_snapshot_agent", distributionOwners, []engine.Parameter{text("@publisher"), text("@publisher_db"), text("@publication"), number("@mode"),
 		text("@login"), text("@password"), text("@job_name"), number("@freq_type"), number("@freq_interval"), number("@freq_subday"), number("@freq_subday_interval"),
-		number("@freq_recurrence"), number("@start_date"), number("@end_date"), number("@start_time"), number("@end_time")}, e.changeSnapshotRow)
+		number("@freq_relative"), number("@freq_recurrence"), number("@start_date"), number("@end_date"), number("@start_time"), number("@end_time")}, e.changeSnapshotRow)
 	e.procedure(r, "sp_change_agent_profile", sysadmins, nil, e.changeProfile)
 	e.procedure(r, "sp_help_agent_default", anyone, nil, e.helpDefaultProfile)
 	e.procedure(r, "sp_changereplicationserverpasswords", sysadmins, nil, e.changeServerPasswords)
@@ -97,9 +97,9 @@ func (e *Extension) changePublicationSnapshot(ctx context.Context, call *engine.
 		return raise(21023, 1, "@job_login")
 	}
 	_, err = e.inDistributionOf(ctx, call.Session, p, `EXEC sp_MSchange_snapshot_agent @publisher = ?, @publisher_db = ?, @publication = ?, @mode = ?, @login = ?, @password = ?, @job_name = ?,
-		@freq_type = ?, @freq_interval = ?, @freq_subday = ?, @freq_subday_interval = ?, @freq_recurrence = ?, @start_date = ?, @end_date = ?, @start_time = ?, @end_time = ?`,
+		@freq_type = ?, @freq_interval = ?, @freq_subday = ?, @freq_subday_interval = ?, @freq_relative = ?, @freq_recurrence = ?, @start_date = ?, @end_date = ?, @start_time = ?, @end_time = ?`,
 		p.server, p.db.Name(), pub.name, call.Value("@publisher_security_mode"), call.Value("@publisher_login"), call.Value("@publisher_password"), call.Value("@snapshot_job_name"),
-		call.Value("@frequency_type"), call.Value("@frequency_interval"), call.Value("@frequency_subday"), call.Value("@frequency_subday_interval"), call.Value("@frequency_recurrence_factor"),
+		call.Value("@frequency_type"), call.Value("@frequency_interval"), call.Value("@frequency_subday"), call.Value("@frequency_subday_interval"), call.Value("@frequency_relative_interval"), call.Value("@frequency_recurrence_factor"),
 		call.Value("@active_start_date"), call.Value("@active_end_date"), call.Value("@active_start_time_of_day"), call.Value("@active_end_time_of_day"))
 	return err
 }
@@ -157,7 +157,7 @@ func reschedule(ctx context.Context, call *engine.ProcCall, job any) error {
 	}
 	text, args := "EXEC msdb.dbo.sp_add_jobschedule @job_id = @p1, @name = N'Replication agent schedule.'", []any{job}
 	for _, p := range [][2]string{{"@freq_type", "@freq_type"}, {"@freq_interval", "@freq_interval"}, {"@freq_subday_type", "@freq_subday"}, {"@freq_subday_interval", "@freq_subday_interval"},
-		{"@freq_recurrence_factor", "@freq_recurrence"}, {"@active_start_date", "@start_date"}, {"@active_end_date", "@end_date"}, {"@active_start_time", "@start_time"}, {"@active_end_time", "@end_time"}} {
+		{"@freq_relative_interval", "@freq_relative"}, {"@freq_recurrence_factor", "@freq_recurrence"}, {"@active_start_date", "@start_date"}, {"@active_end_date", "@end_date"}, {"@active_start_time", "@start_time"}, {"@active_end_time", "@end_time"}} {
 		if call.IsNull(p[1]) {
 			continue
 		}

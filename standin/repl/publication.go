@@ -234,6 +234,12 @@ func newPublicationOf(call *engine.ProcCall) (n newPublication, err error) {
 	if n.places, err = givenPlaces(call); err != nil {
 		return n, err
 	}
+	if call.Int("@retention") < 0 {
+		return n, raise(20050, 1)
+	}
+	if ddl := call.Int("@replicate_ddl"); ddl != 0 && ddl != 1 {
+		return n, raise(21544, 1)
+	}
 	n.immediate, n.fromBackup = yes(call, "@immediate_sync"), yes(call, "@allow_initialize_from_backup")
 	if n.independent = yes(call, "@independent_agent"); !n.independent && n.immediate {
 		return n, raise(21022, 1)

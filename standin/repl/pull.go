@@ -118,7 +118,7 @@ func (e *Extension) pullJob(ctx context.Context, call *engine.ProcCall, distribu
 	}
 	j := jobSpec{name: clip(fmt.Sprintf("%s-%s-%s-%s-%s", publisher, publisherDB, publication, e.serverName(), db), 110), category: "REPL-Distribution", subsystem: "Distribution",
 		command: command, kind: call.Int("@frequency_type"), interval: call.Int("@frequency_interval"), subday: call.Int("@frequency_subday"), subdayInterval: call.Int("@frequency_subday_interval"),
-		recurrence: call.Int("@frequency_recurrence_factor"), startDate: call.Int("@active_start_date"), endDate: call.Int("@active_end_date"),
+		relative: call.Int("@frequency_relative_interval"), recurrence: call.Int("@frequency_recurrence_factor"), startDate: call.Int("@active_start_date"), endDate: call.Int("@active_end_date"),
 		startTime: call.Int("@active_start_time_of_day"), endTime: call.Int("@active_end_time_of_day")}
 	if j.kind == 64 {
 		j.command += " -Continuous"

@@ -22,7 +22,7 @@ func (e *Extension) installCommands(r *engine.Registry) {
 	e.procedure(r, "sp_MSget_repl_commands", agentLogins, []engine.Parameter{number("@agent_id"), binary1("@last_xact_seqno"), binary1("@upto"), text("@articles")}, e.getCommands)
 	e.procedure(r, "sp_MSget_snapshot_commands", agentLogins, []engine.Parameter{number("@publisher_database_id"), binary1("@xact_seqno"), number("@article_id")}, e.snapshotCommands)
 	e.procedure(r, "sp_browsereplcmds", distributionOwners, nil, e.browseCommands)
-	e.procedure(r, "sp_MSdistribution_cleanup", distributionOwners, []engine.Parameter{}, e.cleanCommands)
+	e.procedure(r, "sp_MSdistribution_cleanup", distributionOwners, []engine.Parameter{number("@min_distretention"), number("@max_distretention")}, e.cleanCommands)
 }
 
 // binary1 is a binary parameter (its own name, because this package imports encoding/binary).

@@ -224,6 +224,13 @@ func (e *Extension) helpJobHistory(ctx context.Context, call *engine.ProcCall) e
 	if err != nil {
 		return err
 	}
+	mode := strings.ToUpper(strings.TrimSpace(call.String("@mode")))
+	if mode != "" && mode != "FULL" && mode != "SUMMARY" {
+		return sqlerr.New(14266, 1, "@mode", "FULL, SUMMARY")
+	}
+	if err := within(call, "@run_status", 0, 5); err != nil {
+		return err
+	}
 	text := `SELECT h.instance_id, h.job_id, j.name AS job_name, h.step_id, h.step_name, h.sql_message_id, h.sql_severity,
 		CAST(h.message AS nvarchar(1024)) AS message, h.run_status, h.run_date, h.run_time, h.run_duration,
 		CAST(NULL AS nvarchar(20)) AS operator_emailed, CAST(NULL AS nvarchar(20)) AS operator_netsent,
@@ -255,7 +262,7 @@ func (e *Extension) helpJobHistory(ctx context.Context, call *engine.ProcCall) e
 	if err != nil {
 		return err
 	}
-	if strings.EqualFold(call.String("@mode"), "FULL") {
+	if mode == "FULL" {
 		return call.ResultSet(r.Columns, r.Rows)
 	}
 	cols, rows := summary(r)

@@ -31,7 +31,7 @@ func (e *Extension) job(ctx context.Context, call *engine.ProcCall) (uuid.UUID, 
 	}
 	if byID {
 		id := call.UUID("@job_id")
-		return e.findJob(ctx, call.Session, "job_id = @p1", id, "@job_id", id.String())
+		return e.findJob(ctx, call.Session, "job_id = @p1", id, "@job_id", strings.ToUpper(id.String()))
 	}
 	name := call.String("@job_name")
 	return e.findJob(ctx, call.Session, "name = @p1", name, "@job_name", name)
@@ -43,7 +43,7 @@ func (e *Extension) findJob(ctx context.Context, s *engine.Session, where string
 		return uuid.UUID{}, "", err
 	}
 	if r.Len() == 0 {
-		return uuid.UUID{}, "", sqlerr.New(14262, 1, parameter, strings.ToUpper(shown))
+		return uuid.UUID{}, "", sqlerr.New(14262, 1, parameter, shown)
 	}
 	return r.UUID(0, "job_id"), r.String(0, "name"), nil
 }

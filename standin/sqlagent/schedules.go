@@ -16,11 +16,12 @@ import (
 
 // Frequency types of schedules (sysschedules.freq_type).
 const (
-	freqOnce       = 1
-	freqDaily      = 4
-	freqWeekly     = 8
-	freqMonthly    = 16
-	freqAgentStart = 64
+	freqOnce            = 1
+	freqDaily           = 4
+	freqWeekly          = 8
+	freqMonthly         = 16
+	freqMonthlyRelative = 32
+	freqAgentStart      = 64
 )
 
 func (e *Extension) installSchedules(r *engine.Registry) {
@@ -30,6 +31,7 @@ func (e *Extension) installSchedules(r *engine.Registry) {
 	})
 	e.procedure(r, "sp_attach_schedule", nil, e.attachSchedule)
 	e.procedure(r, "sp_add_jobschedule", nil, e.addJobSchedule)
+	e.procedure(r, "sp_delete_jobschedule", engine.ParameterList("@job_id uniqueidentifier, @job_name nvarchar(128), @name! nvarchar(128), @keep_schedule int = 0"), e.deleteJobSchedule)
 	e.procedure(r, "sp_detach_schedule", []engine.Parameter{
 		{Name: "@job_id", Type: sqltype.GUIDType}, {Name: "@job_name", Type: sqltype.NVarCharOf(128)},
 		{Name: "@schedule_id", Type: sqltype.IntType}, {Name: "@schedule_name", Type: sqltype.NVarCharOf(128)},
@@ -40,13 +42,16 @@ func (e *Extension) installSchedules(r *engine.Registry) {
 type timing struct {
 	kind, interval             int64
 	subdayType, subdayInterval int64
-	recurrence                 int64
+	relative, recurrence       int64
 	startDate, endDate         int64
 	startTime, endTime         int64
 }
 
-// check is 14266 or 14278 for what cannot be a schedule.
+// check is 14266, 14278 or 14287 for what cannot be a schedule.
 func (t timing) check() error {
+	if err := t.checkTimes(); err != nil {
+		return err
+	}
 	switch t.kind {
 	case freqOnce, freqAgentStart:
 		return nil
@@ -62,8 +67,15 @@ func (t timing) check() error {
 		if t.interval < 1 || t.interval > 31 || t.recurrence < 1 {
 			return sqlerr.New(14266, 1, "@freq_interval", "1..31, the day of the month, with @freq_recurrence_factor 1 or more")
 		}
+	case freqMonthlyRelative:
+		if t.interval < 1 || t.interval > 10 || t.recurrence < 1 {
+			return sqlerr.New(14266, 1, "@freq_interval", "1..10, a day of the week, 8 a day, 9 a weekday, 10 a day of the weekend, with @freq_recurrence_factor 1 or more")
+		}
+		if _, ok := ordinals[t.relative]; !ok && t.relative != lastOfMonth {
+			return sqlerr.New(14266, 1, "@freq_relative_interval", "0x1, 0x2, 0x4, 0x8, 0x10")
+		}
 	default:
-		return sqlerr.New(14266, 1, "@freq_type", "0x1, 0x4, 0x8, 0x10, 0x40 (0x20 and 0x80 are not supported)")
+		return sqlerr.New(14266, 1, "@freq_type", "0x1, 0x4, 0x8, 0x10, 0x20, 0x40 (0x80 is not supported)")
 	}
 	switch t.subdayType {
 	case 1:
@@ -78,6 +90,80 @@ func (t timing) check() error {
 		return sqlerr.New(14288, 1, "@active_end_date", "@active_start_date")
 	}
 	return nil
+}
+
+// checkTimes is 14266 or 14287 for what is no date or time of day.
+func (t timing) checkTimes() error {
+	for _, d := range []struct {
+		name string
+		n    int64
+	}{{"@active_start_date", t.startDate}, {"@active_end_date", t.endDate}} {
+		switch last := calendar(d.n/100*100+1).AddDate(0, 1, -1); {
+		case d.n == 0: // the parameter's default
+		case d.n < 19900101 || d.n > 99991231:
+			return sqlerr.New(14266, 1, d.name, "19900101..99991231")
+		case d.n/100%100 < 1 || d.n/100%100 > 12:
+			return sqlerr.New(14287, 1, d.name, "month")
+		case d.n%100 < 1 || d.n%100 > int64(last.Day()):
+			return sqlerr.New(14287, 1, d.name, "day")
+		}
+	}
+	for _, d := range []struct {
+		name string
+		n    int64
+	}{{"@active_start_time", t.startTime}, {"@active_end_time", t.endTime}} {
+		switch {
+		case d.n < 0 || d.n > 235959:
+			return sqlerr.New(14266, 1, d.name, "000000..235959")
+		case d.n/100%100 > 59:
+			return sqlerr.New(14287, 1, d.name, "minute")
+		case d.n%100 > 59:
+			return sqlerr.New(14287, 1, d.name, "second")
+		}
+	}
+	return nil
+}
+
+// Which of a month's days a monthly-relative schedule is due on (sysschedules.freq_relative_interval).
+var ordinals = map[int64]int{1: 1, 2: 2, 4: 3, 8: 4}
+
+const lastOfMonth = 16
+
+// onRelativeDay tells whether a day is the one of its month that a monthly-relative schedule is due on.
+func (t timing) onRelativeDay(day time.Time) bool {
+	if !t.isKindOfDay(day) {
+		return false
+	}
+	n := 1
+	for d := day.AddDate(0, 0, -1); d.Month() == day.Month(); d = d.AddDate(0, 0, -1) {
+		if t.isKindOfDay(d) {
+			n++
+		}
+	}
+	if t.relative != lastOfMonth {
+		return n == ordinals[t.relative]
+	}
+	for d := day.AddDate(0, 0, 1); d.Month() == day.Month(); d = d.AddDate(0, 0, 1) {
+		if t.isKindOfDay(d) {
+			return false
+		}
+	}
+	return true
+}
+
+// isKindOfDay tells whether a day is of the kind that freq_interval names: 1 to 7 a day of the week from Sunday on, 8 any, 9 a
+// weekday, 10 one of the weekend.
+func (t timing) isKindOfDay(day time.Time) bool {
+	weekend := day.Weekday() == time.Saturday || day.Weekday() == time.Sunday
+	switch t.interval {
+	case 8:
+		return true
+	case 9:
+		return !weekend
+	case 10:
+		return weekend
+	}
+	return int64(day.Weekday())+1 == t.interval
 }
 
 // clock is a time of day of HHMMSS, calendar a date of yyyymmdd.
@@ -109,9 +195,12 @@ func (t timing) onDay(day time.Time) bool {
 	case freqWeekly:
 		weeks := (days + int64(start.Weekday())) / 7
 		return days >= 0 && t.interval&(1<<day.Weekday()) != 0 && weeks%t.recurrence == 0
-	case freqMonthly:
+	case freqMonthly, freqMonthlyRelative:
 		months := int64((day.Year()-start.Year())*12) + int64(day.Month()-start.Month())
-		return days >= 0 && int64(day.Day()) == t.interval && months%t.recurrence == 0
+		if days < 0 || months%t.recurrence != 0 {
+			return false
+		}
+		return t.kind == freqMonthly && int64(day.Day()) == t.interval || t.kind == freqMonthlyRelative && t.onRelativeDay(day)
 	}
 	return false
 }
@@ -163,10 +252,13 @@ func (e *Extension) makeSchedule(ctx context.Context, call *engine.ProcCall, nam
 	}
 	t := timing{kind: call.Int("@freq_type"), interval: call.Int("@freq_interval"), subdayType: call.Int("@freq_subday_type"),
 		subdayInterval: call.Int("@freq_subday_interval"), recurrence: call.Int("@freq_recurrence_factor"),
-		startDate: call.Int("@active_start_date"), endDate: call.Int("@active_end_date"),
+		relative: call.Int("@freq_relative_interval"), startDate: call.Int("@active_start_date"), endDate: call.Int("@active_end_date"),
 		startTime: call.Int("@active_start_time"), endTime: call.Int("@active_end_time")}
 	if t.subdayType == 0 {
 		t.subdayType = 1
+	}
+	if t.kind != freqMonthlyRelative {
+		t.relative = 0
 	}
 	if t.startDate == 0 {
 		t.startDate = dateNumber(e.now().UTC())
@@ -177,14 +269,18 @@ func (e *Extension) makeSchedule(ctx context.Context, call *engine.ProcCall, nam
 	if err := within(call, "@enabled", 0, 1); err != nil {
 		return 0, err
 	}
+	owner, err := e.owner(ctx, call)
+	if err != nil {
+		return 0, err
+	}
 	uid := uuid.New()
 	r, err := call.Session.Query(ctx, `INSERT INTO msdb.dbo.sysschedules (schedule_uid, originating_server_id, name, owner_sid, enabled, freq_type, freq_interval,
 		freq_subday_type, freq_subday_interval, freq_relative_interval, freq_recurrence_factor, active_start_date, active_end_date,
 		active_start_time, active_end_time, date_created, date_modified, version_number)
-		VALUES (@p1, 0, @p2, @p3, @p4, @p5, @p6, @p7, @p8, 0, @p9, @p10, @p11, @p12, @p13, GETDATE(), GETDATE(), 1);
+		VALUES (@p1, 0, @p2, @p3, @p4, @p5, @p6, @p7, @p8, @p14, @p9, @p10, @p11, @p12, @p13, GETDATE(), GETDATE(), 1);
 		SELECT schedule_id FROM msdb.dbo.sysschedules WHERE schedule_uid = @p1`,
-		uid, name, call.Session.OriginalLogin().SID, call.Int("@enabled"), t.kind, t.interval, t.subdayType, t.subdayInterval, t.recurrence,
-		t.startDate, t.endDate, t.startTime, t.endTime)
+		uid, name, owner, call.Int("@enabled"), t.kind, t.interval, t.subdayType, t.subdayInterval, t.recurrence,
+		t.startDate, t.endDate, t.startTime, t.endTime, t.relative)
 	if err != nil {
 		return 0, err
 	}
@@ -219,6 +315,30 @@ func findSchedule(ctx context.Context, call *engine.ProcCall, parameter string) 
 		return 0, sqlerr.New(14373, 2, "@schedule_id", "@schedule_id (the name is not unique)")
 	}
 	return r.Int(0, "schedule_id"), nil
+}
+
+// deleteJobSchedule takes a schedule from a job, and deletes it when no other job has it and it is not to be kept
+// (docs/relational-databases/system-stored-procedures/sp-delete-jobschedule-transact-sql.md).
+func (e *Extension) deleteJobSchedule(ctx context.Context, call *engine.ProcCall) error {
+	job, _, err := e.job(ctx, call)
+	if err != nil {
+		return err
+	}
+	r, err := call.Session.Query(ctx, `SELECT c.schedule_id FROM msdb.dbo.sysschedules AS c JOIN msdb.dbo.sysjobschedules AS a ON a.schedule_id = c.schedule_id
+		WHERE a.job_id = @p1 AND c.name = @p2`, job, call.String("@name"))
+	if err != nil {
+		return err
+	}
+	switch r.Len() {
+	case 0:
+		return sqlerr.New(14262, 1, "@schedule_name", call.String("@name"))
+	case 1:
+	default:
+		return sqlerr.New(14373, 2, "@schedule_id", "@schedule_id (the name is not unique)")
+	}
+	defer e.refresh()
+	return call.Session.Exec(ctx, `DELETE FROM msdb.dbo.sysjobschedules WHERE job_id = @p1 AND schedule_id = @p2;
+		DELETE FROM msdb.dbo.sysschedules WHERE schedule_id = @p2 AND @p3 = 0 AND schedule_id NOT IN (SELECT schedule_id FROM msdb.dbo.sysjobschedules)`, job, r.Int(0, "schedule_id"), call.Int("@keep_schedule"))
 }
 
 func (e *Extension) attachSchedule(ctx context.Context, call *engine.ProcCall) error {

@@ -31,6 +31,12 @@ func TestNextRun(t *testing.T) {
 		}, "2026-11-05 06:30:00", "2026-11-06 00:00:00"},
 		{"Mondays", func(x *timing) { x.kind, x.interval = freqWeekly, 2 }, "2026-11-03 00:00:00", "2026-11-09 00:00:00"},
 		{"the 31st", func(x *timing) { x.kind, x.interval = freqMonthly, 31 }, "2026-11-03 00:00:00", "2026-12-31 00:00:00"},
+		{"the first Sunday", func(x *timing) { x.kind, x.interval, x.relative = freqMonthlyRelative, 1, 1 }, "2026-11-02 00:00:00", "2026-12-06 00:00:00"},
+		{"the third Friday of every second month", func(x *timing) { x.kind, x.interval, x.relative, x.recurrence = freqMonthlyRelative, 6, 4, 2 }, "2026-11-21 00:00:00", "2027-01-15 00:00:00"},
+		{"the last weekday", func(x *timing) { x.kind, x.interval, x.relative = freqMonthlyRelative, 9, 16 }, "2027-01-30 00:00:00", "2027-02-26 00:00:00"},
+		{"the second day of the weekend", func(x *timing) { x.kind, x.interval, x.relative = freqMonthlyRelative, 10, 2 }, "2026-11-02 00:00:00", "2026-11-07 00:00:00"},
+		{"the fourth day", func(x *timing) { x.kind, x.interval, x.relative, x.startTime = freqMonthlyRelative, 8, 8, 10000 }, "2026-11-04 02:00:00", "2026-12-04 01:00:00"},
+		{"the last day", func(x *timing) { x.kind, x.interval, x.relative = freqMonthlyRelative, 8, 16 }, "2028-02-01 00:00:00", "2028-02-29 00:00:00"},
 		{"agent start", func(x *timing) { x.kind = freqAgentStart }, "2026-11-03 00:00:00", ""},
 	} {
 		x := always
@@ -43,5 +49,5 @@ func TestNextRun(t *testing.T) {
 		}
 		g.Expect(got).To(Equal(at(c.want)), c.name)
 	}
-	g.Expect(timing{kind: 32}.check()).NotTo(Succeed(), "not supported, so refused")
+	g.Expect(timing{kind: 128}.check()).NotTo(Succeed(), "not supported, so refused")
 }

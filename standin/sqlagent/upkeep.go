@@ -77,6 +77,9 @@ func (t timing) words() string {
 		text = fmt.Sprintf("Every %d week(s) on %s", t.recurrence, strings.Join(days, ", "))
 	case freqMonthly:
 		text = fmt.Sprintf("Every %d month(s) on day %d of that month", t.recurrence, t.interval)
+	case freqMonthlyRelative:
+		text = fmt.Sprintf("Every %d month(s) on the %s %s of that month", t.recurrence, map[int64]string{1: "first", 2: "second", 4: "third", 8: "fourth", lastOfMonth: "last"}[t.relative],
+			[]string{"Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "day", "weekday", "day of the weekend"}[t.interval-1])
 	default:
 		text = fmt.Sprintf("Every %d day(s)", t.interval)
 	}
@@ -130,7 +133,7 @@ func (e *Extension) updateSchedule(ctx context.Context, call *engine.ProcCall) e
 	for _, one := range []struct {
 		name  string
 		field *int64
-	}{{"freq_type", &t.kind}, {"freq_interval", &t.interval}, {"freq_subday_type", &t.subdayType}, {"freq_subday_interval", &t.subdayInterval}, {"freq_recurrence_factor", &t.recurrence},
+	}{{"freq_type", &t.kind}, {"freq_interval", &t.interval}, {"freq_subday_type", &t.subdayType}, {"freq_subday_interval", &t.subdayInterval}, {"freq_relative_interval", &t.relative}, {"freq_recurrence_factor", &t.recurrence},
 		{"active_start_date", &t.startDate}, {"active_end_date", &t.endDate}, {"active_start_time", &t.startTime}, {"active_end_time", &t.endTime}} {
 		if !call.IsNull("@" + one.name) {
 			*one.field = call.Int("@" + one.name)

@@ -175,6 +175,8 @@ var conversionFormats = map[int32]string{
 	291:  "CAST or CONVERT: invalid attributes specified for type '%v'.",
 	295:  "Conversion failed when converting character string to smalldatetime data type.",
 	448:  "Invalid collation '%v'.",
+	453:  "Collation '%v' is supported on Unicode data types only and cannot be set at the database or server level.",
+	459:  "Collation '%v' is supported on Unicode data types only and cannot be applied to char, varchar or text data types.",
 	517:  "Adding a value to a '%v' column caused an overflow.",
 	529:  "Explicit conversion from data type %v to %v is not allowed.",
 	535:  "The %v function resulted in an overflow. The number of dateparts separating two date/time instances is too large. Try to use %v with a less precise datepart.",

@@ -15,6 +15,7 @@ var agentFormats = map[int32]string{
 	14280: "Supply either a job, by its name or id, or one or more filters of jobs.",
 	14282: "Supply a date (created or last modified) together with a comparator, or neither of them.",
 	14284: "Cannot specify a job ID for a new job. An ID will be assigned by the procedure.",
+	14287: "The value of '%v' has an invalid %v.",
 	14288: "%v cannot be before %v.",
 	14372: "The schedule was not deleted because it is being used by one or more jobs.",
 	14373: "Supply either %v or %v to identify the schedule.",

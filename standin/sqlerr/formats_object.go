@@ -101,6 +101,7 @@ var sessionFormats = map[int32]string{
 	4009:  "The incoming tabular data stream (TDS) protocol is incorrect. The TDS headers contained errors.",
 	4011:  "The incoming tabular data stream (TDS) protocol is incorrect. The multiple active result sets (MARS) TDS header contained errors.",
 	4013:  "The incoming tabular data stream (TDS) protocol is incorrect. The multiple active result sets (MARS) TDS header is missing.",
+	4022:  "Bulk load data was expected but not sent. The batch will be terminated.",
 	8003:  "The incoming request has too many parameters. The server supports a maximum of %v parameters. Reduce the number of parameters and resend the request.",
 	8004:  "The incoming tabular data stream (TDS) remote procedure call (RPC) protocol stream is incorrect. The RPC name is invalid.",
 	8005:  "The incoming tabular data stream (TDS) remote procedure call (RPC) protocol stream is incorrect. Parameter %v: The parameter name is invalid.",

@@ -143,11 +143,7 @@ func toCharacter(v any, from, to Type, style int, mode Mode) (any, *sqlerr.Error
 func FitCharacter(s string, from, to Type, mode Mode) (any, *sqlerr.Error) {
 	ascii := isASCII(s)
 	if !to.Kind.IsUnicode() && !ascii {
-		runes := []rune(s)
-		for i, r := range runes {
-			runes[i] = FromCP1252(CP1252(r))
-		}
-		s = string(runes)
+		s = to.Page.Kept(s)
 	}
 	limit := to.Length
 	if to.Kind == Text || to.Kind == NText || to.Kind == XML {
@@ -155,7 +151,7 @@ func FitCharacter(s string, from, to Type, mode Mode) (any, *sqlerr.Error) {
 	}
 	n := len(s)
 	if !ascii {
-		n = Length(s)
+		n = to.Units(s)
 	}
 	if limit != MaxLength && n > limit {
 		switch {
@@ -171,14 +167,14 @@ func FitCharacter(s string, from, to Type, mode Mode) (any, *sqlerr.Error) {
 		case from.Kind.IsNumeric():
 			return nil, sqlerr.New(8115, 5, overflowSource(from), to.Kind)
 		case mode == Assign:
-			if strings.TrimRight(Slice(s, limit, n), " ") != "" {
+			whole := s
+			if s = to.CutTo(s, limit); strings.TrimRight(whole[len(s):], " ") != "" {
 				return nil, ErrTruncated
 			}
-			s = Cut(s, limit)
 		default:
-			s = Cut(s, limit)
+			s = to.CutTo(s, limit)
 		}
-		n = Length(s)
+		n = to.Units(s)
 	}
 	if (to.Kind == Char || to.Kind == NChar) && n < limit {
 		s += strings.Repeat(" ", limit-n)

@@ -3,18 +3,14 @@
 package sqltype
 
 import (
+	"maps"
 	"regexp"
+	"slices"
 	"strings"
 )
 
-// windowsDesignators begin the names of Windows collations (docs/t-sql/statements/windows-collation-name-transact-sql.md, CollationDesignator).
-var windowsDesignators = strings.Fields(`Albanian Arabic Assamese Azeri_Cyrillic Azeri_Latin Bashkir Bengali Bosnian_Cyrillic Bosnian_Latin Breton Chinese_Hong_Kong_Stroke Chinese_PRC
-	Chinese_PRC_Stroke Chinese_Simplified_Pinyin Chinese_Simplified_Stroke_Order Chinese_Taiwan_Bopomofo Chinese_Taiwan_Stroke Chinese_Traditional_Bopomofo Chinese_Traditional_Pinyin
-	Chinese_Traditional_Stroke_Count Chinese_Traditional_Stroke_Order Corsican Croatian Cyrillic_General Czech Danish_Greenlandic Danish_Norwegian Dari Divehi Estonian Finnish_Swedish French
-	Frisian Georgian_Modern_Sort German_PhoneBook Greek Hebrew Hungarian Hungarian_Technical Icelandic Indic_General Japanese Japanese_Bushu_Kakusu Japanese_Unicode Japanese_XJIS Kazakh Khmer
-	Korean Korean_Wansung Lao Latin1_General Latvian Lithuanian Macedonian_FYROM Maltese Maori Mapudungan Modern_Spanish Mohawk Nepali Norwegian Pashto Persian Polish Romanian Romansh
-	Sami_Norway Sami_Sweden_Finland Serbian_Cyrillic Serbian_Latin Slovak Slovenian Syriac Tamazight Tatar Thai Tibetan Traditional_Spanish Turkish Turkmen Uighur Ukrainian Upper_Sorbian Urdu
-	Uzbek_Latin Vietnamese Welsh Yakut`)
+// windowsDesignators begin the names of Windows collations.
+var windowsDesignators = slices.Sorted(maps.Keys(locales))
 
 // sqlSortRules begin the names of SQL Server collations, after SQL_ (docs/t-sql/statements/sql-server-collation-name-transact-sql.md).
 var sqlSortRules = strings.Fields(`1xCompat AltDiction AltDiction2 AltDiction_Pref Croatian Czech Danish_Pref EBCDIC037 EBCDIC1141 EBCDIC1142 EBCDIC1143 EBCDIC1144 EBCDIC1145 EBCDIC1146

@@ -133,7 +133,7 @@ func decimalAsBinary(d decimal.Decimal, from Type) []byte {
 	return out
 }
 
-// CharacterBytes are the bytes that a character value has on the server: code page 1252 for char, varchar and text,
+// CharacterBytes are the bytes that a character value has on the server: those of its code page for char, varchar and text,
 // UTF-16 little endian for the others.
 func CharacterBytes(s string, t Type) []byte {
 	if t.Kind.IsUnicode() {
@@ -144,11 +144,7 @@ func CharacterBytes(s string, t Type) []byte {
 		}
 		return out
 	}
-	out := make([]byte, 0, len(s))
-	for _, r := range s {
-		out = append(out, CP1252(r))
-	}
-	return out
+	return t.Page.Encode(s)
 }
 
 // CharacterString is the inverse of CharacterBytes.
@@ -163,9 +159,5 @@ func CharacterString(b []byte, t Type) string {
 		}
 		return string(utf16.Decode(units))
 	}
-	var out strings.Builder
-	for _, c := range b {
-		out.WriteRune(FromCP1252(c))
-	}
-	return out.String()
+	return t.Page.Decode(b)
 }

@@ -105,6 +105,12 @@ func unionDecimal(a, b Type) Type {
 }
 
 func unionLength(hi, lo Type) Type {
+	if hi.Kind.IsUnicode() {
+		hi.Page = 0
+	} else if hi.Page == 0 && !lo.Kind.IsUnicode() {
+		// A constant or variable gives way to a column.
+		hi.Page = lo.Page
+	}
 	if lo.Length == MaxLength || hi.Length == MaxLength {
 		switch hi.Kind {
 		case Char:

@@ -59,4 +59,6 @@ type Type struct {
 	Precision uint8
 	// Scale is 0 to 38 for decimal, 0 to 7 for time, datetime2 and datetimeoffset.
 	Scale uint8
+	// Page is the code page of char, varchar and text, which their collation decides.
+	Page Page `json:",omitempty"`
 }

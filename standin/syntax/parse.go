@@ -55,6 +55,9 @@ func parseTokens(text string, tokens []token, judgePlaces bool) (batch *Batch, e
 			batch, err = nil, near(tokens, len(tokens)-1)
 		}
 	}()
+	if err := tooDeep(tokens); err != nil {
+		return nil, err
+	}
 	source, nodes, inside, err := judged(text, tokens)
 	if err != nil {
 		return nil, err

@@ -4,7 +4,7 @@
 // TLS inside PRELOGIN (1.2 at most, since clients break on 1.3 there) or before it (TDS 8.0).
 //
 // Refused, each with an error that says so: integrated and directory logins, updates through server cursors, user-defined types, encrypted
-// columns, distributed transactions, query notifications, parameters in double-byte code pages. Not offered: session recovery, data
+// columns, distributed transactions, query notifications. Not offered: session recovery, data
 // classification. With MARS the requests of a connection take turns.
 package tds
 
@@ -59,8 +59,10 @@ func (r *Redirect) Error() string {
 // Session is one logged-in client. Its methods are called one at a time. Errors of statements go to the Writer;
 // a returned error ends the connection.
 type Session interface {
-	// Database, Language and SPID are told to the client at login; PacketHeader carries the SPID.
+	// Database, Language and SPID are told to the client at login; PacketHeader carries the SPID. So is the Collation of the database, again
+	// whenever that has changed.
 	Database() string
+	Collation() string
 	Language() string
 	SPID() int
 	// Batch executes one batch of T-SQL.
@@ -93,10 +95,12 @@ type Session interface {
 
 // Column is a column of a result set or of a bulk load.
 type Column struct {
-	Name     string
-	Type     sqltype.Type
-	Nullable bool
-	Identity bool
+	Name string
+	Type sqltype.Type
+	// Collation is what a character column is told to have; empty for the server's.
+	Collation string
+	Nullable  bool
+	Identity  bool
 	// Hidden columns are for the client's library, not for its user: the row status of cursors.
 	Hidden bool
 }

@@ -30,14 +30,18 @@ type conn struct {
 	encrypted bool
 	strict    bool
 	// version is that of the client's LOGIN7, early a LOGIN7 that came without PRELOGIN.
-	version  version
+	version version
+	// utf8 tells that the client takes texts in UTF-8.
+	utf8     bool
 	early    *packet
 	session  Session
 	spid     atomic.Int32
 	requests chan *request
 	// descriptor is the transaction that the client was last told of.
 	descriptor *uint64
-	prepared   *PreparedStatements
+	// collation is that of the database that the client was last told of.
+	collation *string
+	prepared  *PreparedStatements
 	// parameters is how many the last call had: the next one is likely to have as many.
 	parameters int
 	cursors    *Cursors
@@ -48,7 +52,7 @@ type conn struct {
 }
 
 func newConn(s *Server, nc net.Conn) *conn {
-	c := &conn{srv: s, nc: nc, requests: make(chan *request), descriptor: new(uint64), prepared: &PreparedStatements{}}
+	c := &conn{srv: s, nc: nc, requests: make(chan *request), descriptor: new(uint64), collation: new(string), prepared: &PreparedStatements{}}
 	c.cursors = &Cursors{all: map[int32]*serverCursor{}, last: firstCursor, prepared: c.prepared, hold: s.hold, release: s.release}
 	c.ctx, c.cancel = context.WithCancel(context.Background())
 	return c
@@ -248,6 +252,7 @@ func (c *conn) clientAddress() string {
 // login opens the session and answers LOGIN7.
 func (c *conn) login(ctx context.Context, l *login) bool {
 	c.version = l.version
+	_, c.utf8 = l.features[featureUTF8]
 	session, err := c.authenticate(ctx, l)
 	if to := (*Redirect)(nil); errors.As(err, &to) {
 		c.out.Write(appendRedirect(nil, l, to, c.srv.cfg.Backend))
@@ -263,7 +268,7 @@ func (c *conn) login(ctx context.Context, l *login) bool {
 		c.refuse(ctx, refused)
 		return false
 	}
-	c.session = session
+	c.session, *c.collation = session, session.Collation()
 	c.spid.Store(int32(session.SPID()))
 	c.out.spid = uint16(session.SPID())
 	c.out.Write(appendLoginResponse(nil, l, session, c.srv.cfg.Backend))
@@ -362,6 +367,7 @@ func (c *conn) refuse(ctx context.Context, refused []*sqlerr.Error) {
 func (c *conn) handle(r *request) error {
 	w := &response{c: c, req: r}
 	if r.typ == packetAttention {
+		c.bulk = ""
 		return w.finish()
 	}
 	if err := c.resetFirst(r, w); err != nil {
@@ -431,6 +437,10 @@ func (c *conn) dispatch(r *request, w *response) error {
 		return w.Done(-1)
 	case r.overflow:
 		return c.srv.full()
+	}
+	if c.bulk != "" && r.typ != packetBulk {
+		c.bulk = ""
+		return sqlerr.New(4022, 1)
 	}
 	switch r.typ {
 	case packetBatch:

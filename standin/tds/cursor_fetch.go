@@ -138,7 +138,7 @@ func (r *response) columnsUntold(cols []Column) error {
 	if r.err != nil || r.cancelled() {
 		return r.err
 	}
-	_, types, err := r.c.version.appendColumns(nil, cols)
+	_, types, err := r.c.version.appendColumns(nil, r.c.told(cols))
 	if err != nil {
 		return r.misfit(fmt.Errorf("columns of a cursor: %w", err))
 	}

@@ -42,6 +42,7 @@ func (silentBackend) InTransaction() uint64                                 { re
 func (silentBackend) Reset(context.Context, bool) error                     { return nil }
 func (silentBackend) Close() error                                          { return nil }
 func (silentBackend) IsQuery(string) bool                                   { return true }
+func (silentBackend) Collation() string                                     { return "" }
 func (silentBackend) Language() string                                      { return "us_english" }
 func (silentBackend) BulkInsert(_ context.Context, _ string, _ []Column, next func() ([]any, error)) (int64, error) {
 	for n := int64(0); ; n++ {

@@ -73,7 +73,7 @@ func (r *response) Columns(cols []Column) error {
 	if len(cols) == 0 || len(cols) > 4096 {
 		return r.misfit(fmt.Errorf("a result set of %d columns is outside 1 to 4096", len(cols)))
 	}
-	b, types, err := r.c.version.appendColumns(nil, cols)
+	b, types, err := r.c.version.appendColumns(nil, r.c.told(cols))
 	if err != nil {
 		return r.misfit(err)
 	}
@@ -181,6 +181,10 @@ func (r *response) Database(name, old string) error {
 		return r.err
 	}
 	b := appendEnvText(nil, envDatabase, name, old)
+	if now := r.c.session.Collation(); now != *r.c.collation && r.c.version.atLeast(version71) {
+		b = appendCollationChange(b, now)
+		*r.c.collation = now
+	}
 	return r.put(r.c.version.appendMessage(b, sqlerr.New(5701, 1, name), r.c.srv.cfg.Backend.ServerName()))
 }
 
@@ -283,7 +287,7 @@ func (r *response) followed(more bool) {
 func (r *response) returnValues() (b []byte, err error) {
 	for i, v := range r.values {
 		ordinal, name := r.output(i, v.name)
-		if b, err = r.c.version.appendReturnValue(b, ordinal, name, v.typ, v.value); err != nil {
+		if b, err = r.c.version.appendReturnValue(b, ordinal, name, r.c.toldType(v.typ), v.value); err != nil {
 			return nil, err
 		}
 	}

@@ -92,6 +92,7 @@ type echoSession struct {
 }
 
 func (s *echoSession) Database() string      { return s.database }
+func (s *echoSession) Collation() string     { return "" }
 func (s *echoSession) SPID() int             { return s.spid }
 func (s *echoSession) InTransaction() uint64 { return s.transaction }
 func (s *echoSession) Close() error          { s.closed.Store(true); return nil }

@@ -97,6 +97,13 @@ func appendEnvBytes(b []byte, kind byte, value, old []byte) []byte {
 	return appendToken(b, tokenEnvChange, data)
 }
 
+// appendCollationChange tells of the collation of the database that is the current one now. The old one is left empty: go-mssqldb reads it as
+// text.
+func appendCollationChange(b []byte, name string) []byte {
+	now := sqltype.WireCollation(name)
+	return appendEnvBytes(b, envCollation, now[:], nil)
+}
+
 func appendTransaction(b []byte, kind byte, descriptor uint64) []byte {
 	raw := binary.LittleEndian.AppendUint64(nil, descriptor)
 	if kind == envBegin {
@@ -148,6 +155,9 @@ func (v version) appendColumns(b []byte, cols []Column) ([]byte, []wireType, err
 			return nil, nil, fmt.Errorf("column %d (%q): %w", i+1, c.Name, err)
 		}
 		w.fixed = !c.Nullable && w.fixedToken() != 0
+		if c.Collation != "" && w.literal == (sqltype.Type{}) {
+			w.collation = c.Type.WireCollation(c.Collation)
+		}
 		types[i] = w
 		b = v.appendUserType(b, c.Type)
 		flags := columnUpdatable
@@ -237,7 +247,7 @@ func appendLoginAck(b []byte, l *login, database, language string, backend Backe
 	b = appendEnvText(b, envDatabase, database, "master")
 	b = l.version.appendMessage(b, sqlerr.New(5701, 2, database), server)
 	if l.version.atLeast(version71) {
-		b = appendEnvBytes(b, envCollation, collation[:], nil)
+		b = appendCollationChange(b, s.Collation())
 	} else {
 		// Without collations a client is told the character set, and of Unicode the locale and how it is compared.
 		b = appendEnvText(b, envCharacterSet, "iso_1", "")

@@ -13,7 +13,6 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/shopspring/decimal"
-	"golang.org/x/text/encoding/charmap"
 
 	"geosql.dev/operator/standin/sqltype"
 )
@@ -244,35 +243,12 @@ func guid(raw []byte) uuid.UUID {
 	return uuid.UUID{raw[3], raw[2], raw[1], raw[0], raw[5], raw[4], raw[7], raw[6], raw[8], raw[9], raw[10], raw[11], raw[12], raw[13], raw[14], raw[15]}
 }
 
-// codePages are the single-byte code pages by primary language of an LCID; all others are Western European.
-var codePages = map[byte]*charmap.Charmap{
-	0x01: charmap.Windows1256, 0x02: charmap.Windows1251, 0x05: charmap.Windows1250, 0x08: charmap.Windows1253,
-	0x0D: charmap.Windows1255, 0x0E: charmap.Windows1250, 0x15: charmap.Windows1250, 0x18: charmap.Windows1250,
-	0x19: charmap.Windows1251, 0x1B: charmap.Windows1250, 0x1E: charmap.Windows874, 0x1F: charmap.Windows1254,
-	0x22: charmap.Windows1251, 0x25: charmap.Windows1257, 0x26: charmap.Windows1257, 0x27: charmap.Windows1257,
-	0x2A: charmap.Windows1258,
-}
-
-// codePage reads text by its collation: UTF-8 when its flag says so, otherwise by the language.
+// codePage reads text by its collation.
 func (d *decoder) codePage(raw []byte, c [5]byte) string {
-	// Flag fUTF8 is bit 26 of the collation's first four bytes.
-	if isASCII(raw) || c[3]&0x04 != 0 {
+	if isASCII(raw) {
 		return string(raw)
 	}
-	switch c[0] {
-	case 0x04, 0x11, 0x12:
-		d.fail("text in a double-byte code page is not supported; send it as Unicode")
-		return ""
-	}
-	page := codePages[c[0]]
-	if page == nil {
-		page = charmap.Windows1252
-	}
-	out := make([]rune, len(raw))
-	for i, b := range raw {
-		out[i] = page.DecodeByte(b)
-	}
-	return string(out)
+	return sqltype.WirePage(c).Decode(raw)
 }
 
 // isASCII looks at eight bytes at a time: every text that is not Unicode passes here.

@@ -11,7 +11,6 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/shopspring/decimal"
-	"golang.org/x/text/encoding/charmap"
 
 	"geosql.dev/operator/standin/sqltype"
 )
@@ -42,7 +41,7 @@ func (w wireType) appendValue(b []byte, v any) ([]byte, error) {
 		if w.token == typeNVarChar || w.token == typeNChar || w.token == typeNText || w.token == typeXML {
 			return w.appendBytes(b, appendUTF16(make([]byte, 0, 2*len(s)), s))
 		}
-		return w.appendBytes(b, encodeCodePage(s))
+		return w.appendBytes(b, w.page.Encode(s))
 	case typeBigVarBinary, typeBigBinary, typeImage:
 		raw, ok := v.([]byte)
 		if !ok {
@@ -234,30 +233,10 @@ func appendMoney(b []byte, d decimal.Decimal, size int) ([]byte, error) {
 	return binary.LittleEndian.AppendUint32(b, uint32(v)), nil
 }
 
-// encodeCodePage turns text into code page 1252, with ? for what it lacks, as the server does with varchar.
-func encodeCodePage(s string) []byte {
-	out := make([]byte, 0, len(s))
-	for _, r := range s {
-		if r < 0x80 {
-			out = append(out, byte(r))
-			continue
-		}
-		if c, ok := charmap.Windows1252.EncodeRune(r); ok {
-			out = append(out, c)
-			continue
-		}
-		out = append(out, '?')
-		if r >= 0x10000 {
-			out = append(out, '?')
-		}
-	}
-	return out
-}
-
 // appendVariant writes a sql_variant: total length, base type, its properties and the bare value
 // ([MS-TDS] 2.2.5.5.4).
 func (w wireType) appendVariant(b []byte, v any) ([]byte, error) {
-	t, v := sqltype.TypeOf(v), sqltype.Bare(v)
+	t, v := withoutUTF8(sqltype.TypeOf(v)), sqltype.Bare(v)
 	w, err := w.version.wireTypeOf(t)
 	if err != nil {
 		return b, err

@@ -67,10 +67,6 @@ const (
 	unknownTotal = 0xFFFFFFFFFFFFFFFE
 )
 
-// collation is SQL_Latin1_General_CP1_CI_AS: LCID 0x0409, ignore case, kana and width, sort order 52
-// ([MS-TDS] 2.2.5.1.2, Collation Rule Definition).
-var collation = [5]byte{0x09, 0x04, 0xD0, 0x00, 0x34}
-
 // wireType is a column's or parameter's type as TYPE_INFO has it ([MS-TDS] 2.2.5.6).
 type wireType struct {
 	token     byte
@@ -78,6 +74,8 @@ type wireType struct {
 	precision byte
 	scale     byte
 	collation [5]byte
+	// page is the code page of values that are sent.
+	page sqltype.Page
 	// fixed tells that values are sent without a length, and are never NULL.
 	fixed bool
 	// version is that of the client, literal the type whose values are sent as text because the client does not know it.
@@ -130,7 +128,7 @@ func (w wireType) fixedToken() byte {
 
 // wireTypeOf is how a type is sent to clients, in its nullable form; columns that are not nullable have the other one, where there is one.
 func wireTypeOf(t sqltype.Type) (wireType, error) {
-	w := wireType{collation: collation}
+	w := wireType{collation: t.WireCollation(""), page: t.Page}
 	if fixed, ok := fixedTypes[t.Kind]; ok {
 		w.token, w.size = fixed.token, fixed.size
 		return w, nil
@@ -284,7 +282,7 @@ func (d *decoder) collation(w *wireType) {
 	if d.version.atLeast(version71) {
 		copy(w.collation[:], d.bytes(5))
 	} else {
-		w.collation = collation
+		w.collation = sqltype.WireCollation(sqltype.DefaultCollation)
 	}
 }
 
@@ -314,10 +312,14 @@ func (w wireType) sizeAllowed() bool {
 // sqlType is the type that a client's TYPE_INFO means.
 func (w wireType) sqlType() sqltype.Type {
 	sized := func(k sqltype.Kind, unit int) sqltype.Type {
+		t := sqltype.Type{Kind: k, Length: max(1, w.size/unit)}
 		if w.size == lengthOfMax {
-			return sqltype.Type{Kind: k, Length: sqltype.MaxLength}
+			t.Length = sqltype.MaxLength
 		}
-		return sqltype.Type{Kind: k, Length: max(1, w.size/unit)}
+		if k == sqltype.Char || k == sqltype.VarChar {
+			t.Page = sqltype.WirePage(w.collation)
+		}
+		return t
 	}
 	bySize := func(kinds map[int]sqltype.Kind) sqltype.Type { return sqltype.Type{Kind: kinds[w.size]} }
 	switch w.token {
@@ -358,7 +360,7 @@ func (w wireType) sqlType() sqltype.Type {
 	case typeNChar:
 		return sized(sqltype.NChar, 2)
 	case typeText:
-		return sqltype.Type{Kind: sqltype.Text}
+		return sqltype.Type{Kind: sqltype.Text, Page: sqltype.WirePage(w.collation)}
 	case typeNText:
 		return sqltype.Type{Kind: sqltype.NText}
 	case typeImage:

@@ -73,6 +73,9 @@ func (v version) wireTypeOf(t sqltype.Type) (wireType, error) {
 		}
 		w.size = lengthOfLOB
 	}
+	if !v.atLeast(version71) {
+		w.page = sqltype.Page1252 // the character set that the client was told of at login
+	}
 	w.version, w.literal = v, literal
 	return w, err
 }
