@@ -229,12 +229,12 @@ const programName = "Microsoft SQL Server"
 
 // appendLoginResponse writes the answer to a login that opened a session.
 func appendLoginResponse(b []byte, l *login, s Session, backend Backend) []byte {
-	return l.version.appendDone(appendLoginAck(b, l, s.Database(), s.Language(), backend), tokenDone, 0, commandNone, 0)
+	return l.version.appendDone(appendLoginAck(b, l, s.Database(), s.Language(), s.Collation(), backend), tokenDone, 0, commandNone, 0)
 }
 
 // appendRedirect writes the answer to a login that belongs at another server: protocol 0 is TCP ([MS-TDS] 2.2.7.9, type 20).
 func appendRedirect(b []byte, l *login, to *Redirect, backend Backend) []byte {
-	b = appendLoginAck(b, l, "master", "us_english", backend)
+	b = appendLoginAck(b, l, "master", "us_english", sqltype.DefaultCollation, backend)
 	where := appendLongText(binary.LittleEndian.AppendUint16([]byte{0}, to.Port), to.Server)
 	data := append(binary.LittleEndian.AppendUint16([]byte{envRouting}, uint16(len(where))), where...)
 	b = appendToken(b, tokenEnvChange, append(data, 0, 0))
@@ -242,12 +242,12 @@ func appendRedirect(b []byte, l *login, to *Redirect, backend Backend) []byte {
 }
 
 // appendLoginAck writes what follows a successful login.
-func appendLoginAck(b []byte, l *login, database, language string, backend Backend) []byte {
+func appendLoginAck(b []byte, l *login, database, language, collation string, backend Backend) []byte {
 	server := backend.ServerName()
 	b = appendEnvText(b, envDatabase, database, "master")
 	b = l.version.appendMessage(b, sqlerr.New(5701, 2, database), server)
 	if l.version.atLeast(version71) {
-		b = appendCollationChange(b, s.Collation())
+		b = appendCollationChange(b, collation)
 	} else {
 		// Without collations a client is told the character set, and of Unicode the locale and how it is compared.
 		b = appendEnvText(b, envCharacterSet, "iso_1", "")
