@@ -29,10 +29,16 @@ func installServerStatements(r *Registry) {
 	on(r, (*Session).kill)
 	on(r, (*Session).killBackground)
 	on(r, func(s *Session, ctx context.Context, n *syntax.Checkpoint, w tds.Writer) error {
+		if s.require(ctx, Permission{Name: "CHECKPOINT", Database: s.db}) != nil {
+			return sqlerr.New(3505, 1, s.db.Name())
+		}
 		return s.db.Storage().Checkpoint(ctx)
 	})
 	on(r, (*Session).shutdown)
 	on(r, func(s *Session, ctx context.Context, n *syntax.Reconfigure, w tds.Writer) error {
+		if s.require(ctx, Permission{Name: "ALTER SETTINGS"}) != nil {
+			return sqlerr.New(5812, 1)
+		}
 		return s.reconfigure(ctx)
 	})
 	on(r, (*Session).dbcc)

@@ -243,8 +243,12 @@ func (s *Session) SetSchemaOwner(ctx context.Context, name string, owner int32, 
 	})
 }
 
+// dropSchema is DROP SCHEMA (docs/t-sql/statements/drop-schema-transact-sql.md), for who has CONTROL of the schema or ALTER ANY SCHEMA.
 func (s *Session) dropSchema(ctx context.Context, n *ast.DropSchemaStatement, w tds.Writer) error {
 	name := nameOf(n.Schema).name
+	if behavior := strings.ToUpper(n.DropBehavior); behavior == "CASCADE" || behavior == "RESTRICT" {
+		return unsupported("DROP SCHEMA " + behavior)
+	}
 	return s.changeSchema(ctx, objectName{}, func(d *ddl) error {
 		sc := d.sch.SchemaByName(name)
 		if sc == nil {
@@ -255,6 +259,9 @@ func (s *Session) dropSchema(ctx context.Context, n *ast.DropSchemaStatement, w 
 		}
 		if sc.ID <= 4 || sc.ID >= 16384 {
 			return sqlerr.New(15150, 1, "drop", "schema", name)
+		}
+		if s.require(ctx, Permission{Name: "CONTROL", Database: d.db, Schema: sc.Name}) != nil && s.require(ctx, Permission{Name: "ALTER ANY SCHEMA", Database: d.db}) != nil {
+			return sqlerr.New(15151, 1, "drop", "schema", name)
 		}
 		for _, o := range d.sch.Objects {
 			if o.Schema == sc.ID {
@@ -267,6 +274,9 @@ func (s *Session) dropSchema(ctx context.Context, n *ast.DropSchemaStatement, w 
 
 func (s *Session) createSynonym(ctx context.Context, n *ast.CreateSynonymStatement, w tds.Writer) error {
 	name := nameOf(n.Name)
+	if err := s.requireDDL(ctx, name, "CREATE SYNONYM"); err != nil {
+		return err
+	}
 	return s.changeSchema(ctx, name, func(d *ddl) error {
 		if err := d.place(name); err != nil {
 			return err

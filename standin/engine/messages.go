@@ -43,7 +43,18 @@ func installMessages(r *Registry) {
 	r.RecordView("", "sys", "messages", "message_id int, language_id smallint, severity tinyint, is_event_logged bit, text nvarchar(2048)", messageRecords)
 }
 
+// mayChangeMessages: sysadmin and serveradmin do (docs/relational-databases/system-stored-procedures/sp-addmessage-transact-sql.md, Permissions).
+func mayChangeMessages(ctx context.Context, c *ProcCall) error {
+	if c.Session.require(ctx, Permission{Name: "ALTER SETTINGS"}) != nil {
+		return sqlerr.New(15247, 1)
+	}
+	return nil
+}
+
 func addMessage(ctx context.Context, c *ProcCall) error {
+	if err := mayChangeMessages(ctx, c); err != nil {
+		return err
+	}
 	number, severity := c.Int("@msgnum"), c.Int("@severity")
 	switch language := c.String("@lang"); {
 	case number < leastUserMessage:
@@ -64,6 +75,9 @@ func addMessage(ctx context.Context, c *ProcCall) error {
 }
 
 func dropMessage(ctx context.Context, c *ProcCall) error {
+	if err := mayChangeMessages(ctx, c); err != nil {
+		return err
+	}
 	known, err := c.Session.userMessage(c.Int("@msgnum"))
 	if err != nil {
 		return err
@@ -77,6 +91,9 @@ func dropMessage(ctx context.Context, c *ProcCall) error {
 }
 
 func alterMessage(ctx context.Context, c *ProcCall) error {
+	if err := mayChangeMessages(ctx, c); err != nil {
+		return err
+	}
 	known, err := c.Session.userMessage(c.Int("@message_id"))
 	if err != nil {
 		return err

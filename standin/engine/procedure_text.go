@@ -6,6 +6,7 @@ import (
 	"context"
 	"strings"
 
+	"geosql.dev/operator/standin/sqlerr"
 	"geosql.dev/operator/standin/sqltype"
 	"geosql.dev/operator/standin/syntax"
 	"geosql.dev/operator/standin/tds"
@@ -17,6 +18,22 @@ func (r *Registry) TextProcedure(name, parameters, text string) {
 	r.Procedure(Procedure{Name: name, Parameters: ParameterList(parameters), Run: func(ctx context.Context, c *ProcCall) error {
 		var values []any
 		for _, p := range c.procedure.Parameters {
+			values = append(values, c.Value(p.Name))
+		}
+		return c.Exec(ctx, text, values...)
+	}})
+}
+
+// PrincipalProcedure is TextProcedure for the former procedures that make and change principals: they take no NULL for a name (15004) and do not run
+// within a transaction (15002).
+func (r *Registry) PrincipalProcedure(name, parameters, text string) {
+	list := ParameterList(parameters)
+	r.Procedure(Procedure{Name: name, Parameters: list, NoTransaction: true, Run: func(ctx context.Context, c *ProcCall) error {
+		var values []any
+		for _, p := range list {
+			if p.Required && c.Value(p.Name) == nil {
+				return sqlerr.New(15004, 1)
+			}
 			values = append(values, c.Value(p.Name))
 		}
 		return c.Exec(ctx, text, values...)

@@ -224,6 +224,9 @@ func rename(ctx context.Context, c *ProcCall) error {
 		if o == nil {
 			return sqlerr.New(15225, 1, old, d.db.Name(), cmp.Or(c.String("@objtype"), "(null)"))
 		}
+		if s.requireRename(ctx, d, o) != nil {
+			return sqlerr.New(15247, 1)
+		}
 		if err := s.objectEvent(ctx, d, "RENAME", o); err != nil {
 			return err
 		}

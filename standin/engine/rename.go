@@ -3,11 +3,22 @@
 package engine
 
 import (
+	"context"
 	"strings"
 
 	"geosql.dev/operator/standin/metadata"
 	"geosql.dev/operator/standin/sqlerr"
 )
+
+// requireRename asks for ALTER on what is renamed, and on the schema of a type (docs/relational-databases/system-stored-procedures/sp-rename-transact-sql.md,
+// Permissions).
+func (s *Session) requireRename(ctx context.Context, d *ddl, o *metadata.Object) error {
+	p := Permission{Name: "ALTER", Database: d.db, Schema: d.sch.SchemaName(o), Object: o.Name, ObjectID: o.ID}
+	if o.UserTypeID() != 0 {
+		p.Object, p.ObjectID = "", 0
+	}
+	return s.require(ctx, p)
+}
 
 // renameStatistics renames what CREATE STATISTICS made; statistics of an index are renamed with it.
 func (d *ddl) renameStatistics(o *metadata.Object, old, name string) error {

@@ -138,6 +138,11 @@ func (s *Session) selectInto(ctx context.Context, n *ast.SelectStatement, w tds.
 		return err
 	}
 	name := nameOf(n.Into)
+	if !name.temporary() {
+		if err := s.requireDDL(ctx, name, "CREATE TABLE"); err != nil {
+			return err
+		}
+	}
 	table := &metadata.Table{NextColumn: 1, NextIndex: 2}
 	identity := false
 	for i, c := range p.columns {

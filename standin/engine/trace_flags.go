@@ -9,6 +9,7 @@ import (
 
 	"github.com/sqlc-dev/teesql/ast"
 
+	"geosql.dev/operator/standin/sqlerr"
 	"geosql.dev/operator/standin/sqltype"
 	"geosql.dev/operator/standin/tds"
 )
@@ -19,6 +20,9 @@ const everywhere = -1
 
 // traceFlags is DBCC TRACEON and TRACEOFF.
 func (s *Session) traceFlags(ctx context.Context, n *ast.DbccStatement) error {
+	if s.require(ctx, Permission{Name: "CONTROL SERVER"}) != nil {
+		return &sqlerr.Error{Number: 2571, Class: 14, State: 3, Message: "User '" + s.login.Name + "' does not have permission to run DBCC " + strings.ToUpper(n.Command) + "."}
+	}
 	for _, l := range n.Literals {
 		v, err := s.evaluateInt(ctx, l.Value)
 		if err != nil {

@@ -53,10 +53,20 @@ func (i *DatabaseInfo) targetRecoveryTime() int64 {
 	return 60
 }
 
+// seesDatabase tells which databases are shown to who may see no other: master, tempdb, his own and the one that he is in
+// (docs/relational-databases/system-catalog-views/sys-databases-transact-sql.md, Permissions).
+func (s *Session) seesDatabase(db *Database) bool {
+	return db == s.db || strings.EqualFold(db.Name(), "master") || strings.EqualFold(db.Name(), "tempdb") || string(db.Info().OwnerSID) == string(s.login.SID)
+}
+
 func databaseRecords(ctx context.Context, s *Session) ([]record, error) {
 	var out []record
+	all := s.require(ctx, Permission{Name: "VIEW ANY DATABASE"}) == nil || s.require(ctx, Permission{Name: "CREATE ANY DATABASE"}) == nil
 	for _, db := range s.inst.Databases() {
 		i := db.Info()
+		if !all && !s.seesDatabase(db) {
+			continue
+		}
 		state := int64(db.State())
 		model := int64(db.recoveryModel())
 		access := map[string]int64{"MULTI_USER": 0, "SINGLE_USER": 1, "RESTRICTED_USER": 2}[i.UserAccess]

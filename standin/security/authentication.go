@@ -118,17 +118,40 @@ func (e *Extension) firstStart(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	sa := catalog.loginByID(saID)
-	if sa == nil || len(sa.PasswordHash) > 0 || e.options.SAPassword == "" {
+	var changed []*login
+	if sa := catalog.loginByID(saID); sa != nil && len(sa.PasswordHash) == 0 && e.options.SAPassword != "" {
+		l := *sa
+		l.PasswordHash = hashPassword(e.options.SAPassword)
+		l.PasswordSet, l.Modified = e.now().UTC(), e.now().UTC()
+		changed = append(changed, &l)
+	}
+	public := catalog.loginByID(serverPublicID)
+	if public != nil && !public.Granted {
+		l := *public
+		l.Granted = true
+		changed = append(changed, &l)
+	}
+	if len(changed) == 0 {
 		return nil
 	}
-	changed := *sa
-	changed.PasswordHash = hashPassword(e.options.SAPassword)
-	changed.PasswordSet, changed.Modified = e.now().UTC(), e.now().UTC()
 	s, err := e.inst.Session(ctx, engine.SystemLogin, "master", "first start")
 	if err != nil {
-		return fmt.Errorf("set sa's password: %w", err)
+		return fmt.Errorf("set up the first principals: %w", err)
 	}
 	defer s.Close()
-	return e.writing(ctx, s, e.master(), func(tx *storage.Tx) error { return put(tx, tableLogins, &changed) })
+	return e.writing(ctx, s, e.master(), func(tx *storage.Tx) error {
+		for _, l := range changed {
+			if err := put(tx, tableLogins, l); err != nil {
+				return err
+			}
+			if l.ID != serverPublicID {
+				continue
+			}
+			// docs/relational-databases/security/permissions-database-engine.md: by default public has it.
+			if err := grant(tx, tableServerPermissions, &permission{Class: classServer, Grantee: serverPublicID, Grantor: saID, Name: "VIEW ANY DATABASE", State: granted}); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
 }

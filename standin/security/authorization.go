@@ -13,7 +13,7 @@ import (
 	"geosql.dev/operator/standin/syntax"
 )
 
-// alterAuthorization changes an owner: of a database, an endpoint, a role, a certificate or a schema. Who asks needs TAKE OWNERSHIP of it
+// alterAuthorization changes an owner: of a database, an endpoint, a server role, a role, a certificate or a schema. Who asks needs TAKE OWNERSHIP of it
 // and has to be able to act as the new owner; permissions on what is not a database end with its owner. Objects have the owner of their
 // schema and no other. Errors: 15151 for what isn't there or may not be had, 15150 for schemas whose owner is fixed
 // (docs/t-sql/statements/alter-authorization-transact-sql.md, Remarks and Permissions).
@@ -24,6 +24,8 @@ func (e *Extension) alterAuthorization(ctx context.Context, s *engine.Session, n
 		return e.changeDatabaseOwner(ctx, s, name, n.Principal)
 	case "ENDPOINT":
 		return e.changeEndpointOwner(ctx, s, name, n.Principal)
+	case "SERVER ROLE":
+		return e.changeServerRoleOwner(ctx, s, name, n.Principal)
 	case "ROLE", "CERTIFICATE":
 		return e.changeOwner(ctx, s, n.On.Class, name, n.Principal)
 	case "SCHEMA":
@@ -60,6 +62,36 @@ func (e *Extension) changeDatabaseOwner(ctx context.Context, s *engine.Session, 
 		return failure(15110, 1)
 	}
 	return db.Update(ctx, func(info *engine.DatabaseInfo) { info.OwnerSID = l.SID })
+}
+
+func (e *Extension) changeServerRoleOwner(ctx context.Context, s *engine.Session, name, principal string) error {
+	catalog, err := e.server(ctx, s)
+	if err != nil {
+		return err
+	}
+	found := catalog.login(name)
+	if found == nil || found.Type != rolePrincipal || found.Fixed || found.ID == serverPublicID || !e.maySecurable(ctx, s, "TAKE OWNERSHIP", classLogin, found.ID) {
+		return failure(15151, 1, "find", "server role", name)
+	}
+	owner := catalog.login(principal)
+	if owner == nil || owner.ID == found.ID || !e.mayActAsLogin(ctx, s, owner) {
+		return failure(15151, 1, "find", "principal", principal)
+	}
+	role := *found
+	role.Owner = owner.ID
+	return e.writing(ctx, s, e.master(), func(tx *storage.Tx) error {
+		if err := put(tx, tableLogins, &role); err != nil || found.Owner == owner.ID {
+			return err
+		}
+		for _, p := range catalog.permissions {
+			if p.about(securable{class: classLogin, major: role.ID}) {
+				if err := remove(tx, tableServerPermissions, p.ID); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	})
 }
 
 // mayActAsLogin tells whether a login or server role may be made the owner of something by s: its own, one that it may impersonate, a

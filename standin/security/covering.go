@@ -154,9 +154,8 @@ func set(names ...string) map[string]bool {
 }
 
 // serverRolePermissions are what the fixed server roles may do. Every login has CONNECT SQL by a grant of its own, not
-// through a role; public's VIEW ANY DATABASE is a grant in a real master, which can be revoked there.
+// through a role, and public has VIEW ANY DATABASE by one that can be revoked.
 var serverRolePermissions = map[int32]map[string]bool{
-	serverPublicID:  set("VIEW ANY DATABASE"),
 	securityadminID: set("ALTER ANY LOGIN"),
 	serveradminID: set("ALTER ANY ENDPOINT", "ALTER RESOURCES", "ALTER SERVER STATE", "ALTER SETTINGS", "SHUTDOWN",
 		"VIEW SERVER STATE"),

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"geosql.dev/operator/standin/engine"
+	"geosql.dev/operator/standin/sqlerr"
 	"geosql.dev/operator/standin/storage"
 	"geosql.dev/operator/standin/syntax"
 )
@@ -43,8 +44,8 @@ func (c *serverCatalog) endpoint(name string) *endpoint {
 	return nil
 }
 
-// createEndpoint is CREATE ENDPOINT ... FOR DATABASE_MIRRORING. Errors: 7862 there is one, 7878 for payloads other than
-// mirroring, 28055 a certificate that can't be used, 15151, and 226 inside a transaction.
+// createEndpoint is CREATE ENDPOINT ... FOR DATABASE_MIRRORING. Errors: 7862 there is one, 28055 a certificate that can't be used, 15151, and 226
+// inside a transaction.
 func (e *Extension) createEndpoint(ctx context.Context, s *engine.Session, n *syntax.CreateEndpoint) error {
 	if s.InUserTransaction() {
 		return failure(226, 1, "CREATE ENDPOINT")
@@ -52,14 +53,11 @@ func (e *Extension) createEndpoint(ctx context.Context, s *engine.Session, n *sy
 	if !e.mayServer(ctx, s, "CREATE ENDPOINT", "ALTER ANY ENDPOINT") {
 		return notPermitted()
 	}
-	if n.Mirroring == nil {
-		return failure(7878, 1, "CREATE")
-	}
 	catalog, err := e.server(ctx, s)
 	if err != nil {
 		return err
 	}
-	if catalog.endpoint(n.Name) != nil {
+	if catalog.endpoint(n.Name) != nil || builtinEndpoint(n.Name) {
 		return failure(15530, 1, "endpoint", n.Name)
 	}
 	if len(catalog.endpoints) > 0 {
@@ -69,7 +67,7 @@ func (e *Extension) createEndpoint(ctx context.Context, s *engine.Session, n *sy
 		Encryption: "REQUIRED", Algorithms: []string{"AES"}}
 	if n.Authorization != "" {
 		l := catalog.login(n.Authorization)
-		if l == nil || !e.mayActAsLogin(ctx, s, l) {
+		if l == nil || l.Type == rolePrincipal || !e.mayActAsLogin(ctx, s, l) {
 			return failure(15151, 1, "find", "login", n.Authorization)
 		}
 		ep.Owner = l.ID
@@ -174,6 +172,9 @@ func (e *Extension) alterEndpoint(ctx context.Context, s *engine.Session, n *syn
 	if err != nil {
 		return err
 	}
+	if builtinEndpoint(n.Name) && e.mayServer(ctx, s, "ALTER ANY ENDPOINT") {
+		return sqlerr.Unsupported("ALTER ENDPOINT of a built-in endpoint")
+	}
 	found := catalog.endpoint(n.Name)
 	if found == nil || !e.maySecurable(ctx, s, "ALTER", classEndpoint, found.ID) {
 		return failure(15151, 1, "alter", "endpoint", n.Name)
@@ -200,10 +201,8 @@ func (e *Extension) dropEndpoint(ctx context.Context, s *engine.Session, n *synt
 	if err != nil {
 		return err
 	}
-	for _, builtin := range builtinEndpoints {
-		if strings.EqualFold(builtin.name, n.Name) {
-			return failure(7873, 1, n.Name)
-		}
+	if builtinEndpoint(n.Name) {
+		return failure(7873, 1, n.Name)
 	}
 	ep := catalog.endpoint(n.Name)
 	if ep == nil || !e.maySecurable(ctx, s, "CONTROL", classEndpoint, ep.ID) && !e.mayServer(ctx, s, "ALTER ANY ENDPOINT") {

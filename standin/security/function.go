@@ -210,7 +210,8 @@ func (e *Extension) isServerRoleMember(s *engine.Session, args []any) (any, erro
 		return nil, nil
 	}
 	id := s.Login().ID
-	if name, given := text(args, 1); given {
+	if len(args) > 1 {
+		name, _ := text(args, 1)
 		l := c.login(name)
 		if l == nil {
 			return nil, nil
@@ -240,7 +241,8 @@ func (e *Extension) isRoleMember(s *engine.Session, args []any) (any, error) {
 		return nil, err
 	}
 	id := u.ID
-	if name, given := text(args, 1); given {
+	if len(args) > 1 {
+		name, _ := text(args, 1)
 		other := c.user(name)
 		if other == nil {
 			return nil, nil
@@ -401,7 +403,7 @@ func splitName(name string) []string {
 func (e *Extension) loginProperty(s *engine.Session, args []any) (any, error) {
 	l, err := e.loginNamed(s, args)
 	property, ok := text(args, 1)
-	if l == nil || err != nil || !ok {
+	if l == nil || l.Type == rolePrincipal || err != nil || !ok {
 		return nil, err
 	}
 	switch strings.ToLower(property) {

@@ -58,6 +58,9 @@ type login struct {
 	// Thumbprint is the certificate's of a certificate login.
 	Thumbprint []byte `json:"thumbprint,omitempty"`
 
+	// Granted is true of public once it has what it has from the start, which can be revoked.
+	Granted bool `json:"granted,omitempty"`
+
 	// Owner and Fixed are a role's; MemberOf has the roles that the principal is a direct member of.
 	Owner    int32   `json:"owner,omitempty"`
 	Fixed    bool    `json:"fixed,omitempty"`
@@ -331,7 +334,7 @@ func (e *Extension) alterLogin(ctx context.Context, s *engine.Session, n *syntax
 	return e.writing(ctx, s, e.master(), func(tx *storage.Tx) error { return put(tx, tableLogins, &l) })
 }
 
-// mayAlterLogin: ALTER ANY LOGIN, or one's own password with the old one, default database and language. A member of
+// mayAlterLogin: ALTER ANY LOGIN or ALTER on another, or one's own password with the old one, default database and language. A member of
 // sysadmin is changed by those with CONTROL SERVER only.
 func (e *Extension) mayAlterLogin(ctx context.Context, s *engine.Session, c *serverCatalog, l *login, n *syntax.AlterLogin) error {
 	o := n.Options
@@ -341,7 +344,7 @@ func (e *Extension) mayAlterLogin(ctx context.Context, s *engine.Session, c *ser
 			return nil
 		}
 	}
-	if e.mayServer(ctx, s, "ALTER ANY LOGIN") || e.maySecurable(ctx, s, "ALTER", classLogin, l.ID) {
+	if e.mayServer(ctx, s, "ALTER ANY LOGIN") || s.Login().ID != l.ID && e.maySecurable(ctx, s, "ALTER", classLogin, l.ID) {
 		privileged := c.serverRoles(l.ID)[sysadminID]
 		if !privileged || e.mayServer(ctx, s, "CONTROL SERVER") {
 			return nil
@@ -452,7 +455,9 @@ func (e *Extension) ownsNothing(ctx context.Context, s *engine.Session, catalog 
 
 // ownsRole tells whether a principal owns a server role.
 func (c *serverCatalog) ownsRole(owner *login) bool {
-	return slices.ContainsFunc(c.logins, func(l *login) bool { return l.Type == rolePrincipal && !l.Fixed && l.Owner == owner.ID && l.ID != serverPublicID })
+	return slices.ContainsFunc(c.logins, func(l *login) bool {
+		return l.Type == rolePrincipal && !l.Fixed && l.Owner == owner.ID && l.ID != serverPublicID
+	})
 }
 
 // askedAsSystem is the number that a query has in its column n, whatever s may see.

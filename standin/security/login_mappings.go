@@ -63,6 +63,15 @@ func usersOfLogins(ctx context.Context, c *engine.ProcCall) (string, error) {
 
 // helpLogins is sp_helplogins.
 func helpLogins(ctx context.Context, c *engine.ProcCall) error {
+	if name := c.String("@LoginNamePattern"); name != "" {
+		found, err := c.Session.Query(ctx, "SELECT name FROM sys.server_principals WHERE type IN ('S', 'C') AND name = @p1", name)
+		if err != nil {
+			return err
+		}
+		if found.Len() == 0 {
+			return failure(15007, 1, name)
+		}
+	}
 	users, err := usersOfLogins(ctx, c)
 	if err != nil {
 		return err

@@ -131,6 +131,9 @@ func (e *Extension) serverSecurable(ctx context.Context, s *engine.Session, clas
 	notFound := failure(15151, 1, "find", strings.ToLower(class), name)
 	switch class {
 	case "ENDPOINT":
+		if builtinEndpoint(name) {
+			return target{}, sqlerr.Unsupported("A permission on a built-in endpoint")
+		}
 		if ep := catalog.endpoint(name); ep != nil {
 			return e.serverTarget(securable{class: classEndpoint, major: ep.ID}), nil
 		}

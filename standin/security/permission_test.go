@@ -43,7 +43,8 @@ func TestServerPermissionsAreCoveredAndDenied(t *testing.T) {
 		want     bool
 	}{
 		{"nothing", nil, nil, server, "VIEW SERVER STATE", false},
-		{"everybody sees databases", nil, nil, server, "VIEW ANY DATABASE", true},
+		{"everybody sees databases", nil, []*permission{{Class: classServer, Grantee: serverPublicID, Name: "VIEW ANY DATABASE", State: granted}}, server, "VIEW ANY DATABASE", true},
+		{"until that is revoked", nil, nil, server, "VIEW ANY DATABASE", false},
 		{"granted", nil, []*permission{row(server, "VIEW SERVER STATE", granted)}, server, "VIEW SERVER STATE", true},
 		{"covered", nil, []*permission{row(server, "VIEW SERVER STATE", granted)}, server, "VIEW SERVER PERFORMANCE STATE", true},
 		{"not the other way", nil, []*permission{row(server, "VIEW SERVER PERFORMANCE STATE", granted)}, server, "VIEW SERVER STATE", false},

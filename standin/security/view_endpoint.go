@@ -23,6 +23,15 @@ var builtinEndpoints = []struct {
 	{4, "TSQL Default TCP", 2, false},
 }
 
+func builtinEndpoint(name string) bool {
+	for _, b := range builtinEndpoints {
+		if strings.EqualFold(b.name, name) {
+			return true
+		}
+	}
+	return false
+}
+
 var endpointStates = map[string]int{"STARTED": 0, "STOPPED": 1, "DISABLED": 2}
 
 func (e *Extension) installEndpointViews(r *engine.Registry) {

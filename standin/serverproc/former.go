@@ -12,24 +12,15 @@ import (
 // formerStatements are procedures of earlier versions that have become statements, with their parameters: each runs its statement
 // (docs/relational-databases/system-stored-procedures).
 var formerStatements = [][3]string{
-	{"sp_addrole", "@rolename! sysname, @ownername sysname", `DECLARE @t nvarchar(max) = N'CREATE ROLE ' + QUOTENAME(@p1) + ISNULL(N' AUTHORIZATION ' + QUOTENAME(@p2), N''); EXEC (@t)`},
-	{"sp_droprole", "@rolename! sysname", `DECLARE @t nvarchar(max) = N'DROP ROLE ' + QUOTENAME(@p1); EXEC (@t)`},
-	{"sp_adduser", "@loginame! sysname, @name_in_db sysname, @grpname sysname", `DECLARE @u sysname = ISNULL(@p2, @p1), @t nvarchar(max); SET @t = N'CREATE USER ' + QUOTENAME(@u) + N' FOR LOGIN ' + QUOTENAME(@p1); EXEC (@t);
-		IF @p3 IS NOT NULL EXEC sp_addrolemember @p3, @u`},
-	{"sp_dropuser", "@name_in_db! sysname", `DECLARE @t nvarchar(max) = N'DROP USER ' + QUOTENAME(@p1); EXEC (@t)`},
 	{"sp_addtype", "@typename! sysname, @phystype! sysname, @nulltype varchar(8), @owner sysname", `DECLARE @t nvarchar(max) = N'CREATE TYPE ' + QUOTENAME(ISNULL(@p4, SCHEMA_NAME())) + N'.' + QUOTENAME(@p1) + N' FROM ' + @p2 + ISNULL(N' ' + @p3, N''); EXEC (@t)`},
 	{"sp_droptype", "@typename! sysname", `DECLARE @t nvarchar(max) = N'DROP TYPE ' + QUOTENAME(@p1); EXEC (@t)`},
-	{"sp_defaultlanguage", "@loginame! sysname, @language sysname", `DECLARE @t nvarchar(max) = N'ALTER LOGIN ' + QUOTENAME(@p1) + N' WITH DEFAULT_LANGUAGE = ' + QUOTENAME(ISNULL(@p2, @@LANGUAGE)); EXEC (@t)`},
-	{"sp_password", "@old sysname, @new! sysname, @loginame sysname", `DECLARE @t nvarchar(max) = N'ALTER LOGIN ' + QUOTENAME(ISNULL(@p3, SUSER_SNAME())) + N' WITH PASSWORD = N''' + REPLACE(@p2, N'''', N'''''') + N''''
-		+ ISNULL(N' OLD_PASSWORD = N''' + REPLACE(@p1, N'''', N'''''') + N'''', N''); EXEC (@t)`},
-	{"sp_grantlogin", "@loginame! sysname", `DECLARE @t nvarchar(max) = N'CREATE LOGIN ' + QUOTENAME(@p1) + N' FROM WINDOWS'; EXEC (@t)`},
-	{"sp_denylogin", "@loginame! sysname", `DECLARE @t nvarchar(max) = N'DENY CONNECT SQL TO ' + QUOTENAME(@p1); EXEC (@t)`},
-	{"sp_revokelogin", "@loginame! sysname", `DECLARE @t nvarchar(max) = N'DROP LOGIN ' + QUOTENAME(@p1); EXEC (@t)`},
 	{"sp_renamedb", "@dbname! sysname, @newname! sysname", `DECLARE @t nvarchar(max) = N'ALTER DATABASE ' + QUOTENAME(@p1) + N' MODIFY NAME = ' + QUOTENAME(@p2); EXEC (@t)`},
 	{"sp_changedbowner", "@loginame! sysname, @map varchar(5)", `DECLARE @t nvarchar(max) = N'ALTER AUTHORIZATION ON DATABASE::' + QUOTENAME(DB_NAME()) + N' TO ' + QUOTENAME(@p1); EXEC (@t)`},
 	{"sp_change_users_login", "@Action! varchar(10), @UserNamePattern sysname, @LoginName sysname, @Password sysname", `IF @p1 = 'Report' BEGIN
 			SELECT u.name AS UserName, u.sid AS UserSID FROM sys.database_principals u WHERE u.type = 'S' AND u.principal_id > 4 AND u.authentication_type = 1 AND NOT EXISTS (SELECT 1 FROM sys.server_principals l WHERE l.sid = u.sid) ORDER BY u.name; RETURN END
 		IF @p1 NOT IN ('Update_One', 'Auto_Fix') OR @p2 IS NULL OR @p1 = 'Update_One' AND @p3 IS NULL BEGIN RAISERROR(15600, 16, 1, 'sys.sp_change_users_login'); RETURN END
+		IF @@TRANCOUNT > 0 BEGIN RAISERROR(15289, 16, 1); RETURN 1 END
+		IF NOT EXISTS (SELECT 1 FROM sys.database_principals WHERE type = 'S' AND principal_id > 4 AND authentication_type = 1 AND name = @p2) BEGIN RAISERROR(15291, 16, 1, 'user', @p2); RETURN 1 END
 		DECLARE @t nvarchar(max) = N'ALTER USER ' + QUOTENAME(@p2) + N' WITH LOGIN = ' + QUOTENAME(ISNULL(@p3, @p2)); EXEC (@t)`},
 	{"sp_validatelogins", "", `SELECT CAST(NULL AS varbinary(85)) AS SID, CAST(NULL AS sysname) AS [NT Login] WHERE 1 = 0`},
 	{"sp_helpntgroup", "@ntname sysname", `SELECT CAST(NULL AS sysname) AS NTGroupName, CAST(NULL AS smallint) AS NTGroupId, CAST(NULL AS varbinary(85)) AS SID, CAST(NULL AS int) AS HasDbAccess WHERE 1 = 0`},
@@ -43,10 +34,28 @@ var formerStatements = [][3]string{
 		ELSE IF @p2 <> 'ON' BEGIN RAISERROR(15600, 16, 1, 'sys.sp_db_vardecimal_storage_format'); RETURN 1 END`},
 }
 
+// formerPrincipals are those of logins, users and roles.
+var formerPrincipals = [][3]string{
+	{"sp_addrole", "@rolename! sysname, @ownername sysname", `DECLARE @t nvarchar(max) = N'CREATE ROLE ' + QUOTENAME(@p1) + ISNULL(N' AUTHORIZATION ' + QUOTENAME(@p2), N''); EXEC (@t)`},
+	{"sp_droprole", "@rolename! sysname", `DECLARE @t nvarchar(max) = N'DROP ROLE ' + QUOTENAME(@p1); EXEC (@t)`},
+	{"sp_adduser", "@loginame! sysname, @name_in_db sysname, @grpname sysname", `DECLARE @u sysname = ISNULL(@p2, @p1), @t nvarchar(max); SET @t = N'CREATE USER ' + QUOTENAME(@u) + N' FOR LOGIN ' + QUOTENAME(@p1); EXEC (@t);
+		IF @p3 IS NOT NULL EXEC sp_addrolemember @p3, @u`},
+	{"sp_dropuser", "@name_in_db! sysname", `DECLARE @t nvarchar(max) = N'DROP USER ' + QUOTENAME(@p1); EXEC (@t)`},
+	{"sp_defaultlanguage", "@loginame! sysname, @language sysname", `DECLARE @t nvarchar(max) = N'ALTER LOGIN ' + QUOTENAME(@p1) + N' WITH DEFAULT_LANGUAGE = ' + QUOTENAME(ISNULL(@p2, @@LANGUAGE)); EXEC (@t)`},
+	{"sp_password", "@old sysname, @new! sysname, @loginame sysname", `DECLARE @t nvarchar(max) = N'ALTER LOGIN ' + QUOTENAME(ISNULL(@p3, SUSER_SNAME())) + N' WITH PASSWORD = N''' + REPLACE(@p2, N'''', N'''''') + N''''
+		+ ISNULL(N' OLD_PASSWORD = N''' + REPLACE(@p1, N'''', N'''''') + N'''', N''); EXEC (@t)`},
+	{"sp_grantlogin", "@loginame! sysname", `DECLARE @t nvarchar(max) = N'CREATE LOGIN ' + QUOTENAME(@p1) + N' FROM WINDOWS'; EXEC (@t)`},
+	{"sp_denylogin", "@loginame! sysname", `DECLARE @t nvarchar(max) = N'USE master; DENY CONNECT SQL TO ' + QUOTENAME(@p1); EXEC (@t)`},
+	{"sp_revokelogin", "@loginame! sysname", `DECLARE @t nvarchar(max) = N'DROP LOGIN ' + QUOTENAME(@p1); EXEC (@t)`},
+}
+
 // installFormerProcedures registers those, and further procedures with which people look around.
 func installFormerProcedures(r *engine.Registry) {
 	for _, p := range formerStatements {
 		r.TextProcedure(p[0], p[1], p[2])
+	}
+	for _, p := range formerPrincipals {
+		r.PrincipalProcedure(p[0], p[1], p[2])
 	}
 	r.Procedure(engine.Procedure{Name: "sp_describe_parameter_encryption", Parameters: engine.ParameterList("@tsql! nvarchar(max), @params nvarchar(max)"), Run: describeEncryption})
 }

@@ -18,7 +18,7 @@ func installStatistics(r *engine.Registry) {
 	r.TextProcedure("sp_createstats", "@indexonly char(9) = NO, @fullscan char(9) = NO, @norecompute char(12) = NO, @incremental char(12) = NO", createAllStatistics)
 	r.Procedure(engine.Procedure{Name: "sp_updatestats", Parameters: []engine.Parameter{{Name: "@resample", Type: sqltype.Type{Kind: sqltype.VarChar, Length: 8}, Default: "NO"}},
 		Run: func(ctx context.Context, c *engine.ProcCall) error {
-			return c.Exec(ctx, "PRINT 'Statistics for all tables have been updated.'")
+			return c.Exec(ctx, "IF IS_MEMBER('db_owner') = 0 BEGIN RAISERROR(15247, 16, 1); RETURN END; PRINT 'Statistics for all tables have been updated.'")
 		}})
 }
 

@@ -97,6 +97,9 @@ func (p *parser) endpointOptions(create bool) EndpointOptions {
 	if !p.accept("FOR") {
 		return o
 	}
+	if create && p.is("TSQL") {
+		p.unsupported("ENDPOINT FOR TSQL")
+	}
 	if p.accept("TSQL") {
 		o.TSQL = true
 		p.expect("(")
@@ -126,7 +129,7 @@ func (p *parser) listenerOption(o *EndpointOptions, seen map[string]bool) {
 	p.once(seen, p.peek().fold)
 	switch {
 	case p.valued("LISTENER_PORT"):
-		o.Port = p.integerIn(1, 65535)
+		o.Port = p.integerIn(1, 1<<31-1)
 	case p.valued("LISTENER_IP"):
 		if p.accept("ALL") {
 			o.IP = "ALL"

@@ -175,8 +175,14 @@ func parseAuthorization(p *parser) ast.Statement {
 		return nil
 	}
 	n := &AlterAuthorization{On: p.securable()}
+	if len(n.On.Columns) > 0 {
+		for !p.is("(") { // they are no securables of their own
+			p.at--
+		}
+		p.refuse()
+	}
 	p.expect("TO")
-	if p.accept("SCHEMA", "OWNER") {
+	if inSchema := n.On.Class == "OBJECT" || n.On.Class == "TYPE"; inSchema && p.accept("SCHEMA", "OWNER") {
 		n.SchemaOwner = true
 		return n
 	}
