@@ -58,8 +58,14 @@ func FormatMessage(text string, args []any) (string, *sqlerr.Error) {
 		fmt.Fprintf(&out, "%"+flags+string(verb), value)
 		i = end
 	}
-	return sqltype.Cut(out.String(), 2047), nil
+	if text := out.String(); sqltype.Cut(text, longestMessage) != text {
+		return sqltype.Cut(text, longestMessage-len("...")) + "...", nil
+	}
+	return out.String(), nil
 }
+
+// longestMessage is how many characters a message has; a longer one ends in an ellipsis (docs/t-sql/language-elements/raiserror-transact-sql.md, msg_str).
+const longestMessage = 2047
 
 // messageArgument is an argument, of that number, for a conversion with its flags: as Go has both.
 func messageArgument(verb byte, v any, flags string, number int) (byte, any, *sqlerr.Error) {

@@ -38,7 +38,7 @@ func installTables(r *engine.Registry) {
 			f.name AS FK_NAME, i.name AS PK_NAME, CAST(7 AS smallint) AS DEFERRABILITY
 		FROM sys.foreign_keys f JOIN sys.foreign_key_columns k ON k.constraint_object_id = f.object_id JOIN sys.tables t ON t.object_id = f.parent_object_id JOIN sys.tables p ON p.object_id = f.referenced_object_id
 			LEFT JOIN sys.indexes i ON i.object_id = f.referenced_object_id AND i.index_id = f.key_index_id
-		WHERE (@p1 IS NULL OR p.name = @p1) AND (@p2 IS NULL OR SCHEMA_NAME(p.schema_id) = @p2) AND (@p4 IS NULL OR t.name = @p4) AND (@p5 IS NULL OR SCHEMA_NAME(t.schema_id) = @p5)
+		WHERE (@p1 IS NULL OR p.name = @p1) AND (NULLIF(@p2, N'') IS NULL OR SCHEMA_NAME(p.schema_id) = @p2) AND (@p4 IS NULL OR t.name = @p4) AND (NULLIF(@p5, N'') IS NULL OR SCHEMA_NAME(t.schema_id) = @p5)
 		ORDER BY FKTABLE_QUALIFIER, FKTABLE_OWNER, FKTABLE_NAME, KEY_SEQ`)
 	for _, version := range []string{"", "_90", "_100"} {
 		r.TextProcedure("sp_statistics"+version, "@table_name! sysname, @table_owner sysname, @table_qualifier sysname, @index_name sysname = %, @is_unique char(1) = N, @accuracy char(1) = Q", statisticsText)

@@ -13,7 +13,7 @@ import (
 // (docs/relational-databases/errors-events/database-engine-events-and-errors.md: those that refer to previous errors).
 func consequence(node ast.Statement, e *sqlerr.Error) *sqlerr.Error {
 	switch n := node.(type) {
-	case *ast.CreateTableStatement, *ast.AlterTableAddTableElementStatement:
+	case *ast.CreateTableStatement, *ast.CreateTypeTableStatement, *ast.AlterTableAddTableElementStatement:
 		if keepsConstraintFromBeing(e) {
 			return sqlerr.New(1750, 1)
 		}

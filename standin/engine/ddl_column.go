@@ -55,8 +55,11 @@ func (b *tableBuilder) column(n *ast.ColumnDefinition) error {
 	if err := b.onlyOnce(n, c); err != nil {
 		return err
 	}
-	if n.Nullable != nil {
+	switch {
+	case n.Nullable != nil:
 		c.Nullable = n.Nullable.Nullable
+	case c.UserType == "" && !b.o.IsVariable() && !b.d.s.nullByDefault(b.d.db):
+		c.Nullable = false
 	}
 	c.RowGUID = n.IsRowGuidCol
 	c.Sparse = n.StorageOptions != nil && n.StorageOptions.SparseOption == "Sparse"

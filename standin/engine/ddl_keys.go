@@ -12,8 +12,8 @@ import (
 
 	"geosql.dev/operator/standin/metadata"
 	"geosql.dev/operator/standin/sqlerr"
-	"geosql.dev/operator/standin/tds"
 	"geosql.dev/operator/standin/syntax"
+	"geosql.dev/operator/standin/tds"
 )
 
 // foreignKey adds a foreign key; the referenced columns must be a primary or unique key.

@@ -59,6 +59,7 @@ func (s *Session) createTable(ctx context.Context, n *ast.CreateTableStatement, 
 
 func (d *ddl) makeTable(name objectName, def *ast.TableDefinition, options []ast.TableOption) (*metadata.Object, error) {
 	o := d.newObject(name, metadata.KindTable)
+	d.forgetIdentity(o)
 	o.Table = &metadata.Table{NextColumn: 1, NextIndex: 2, AnsiNullsOff: !d.s.settings.options["AnsiNulls"]}
 	b := &tableBuilder{d: d, o: o, verb: "CREATE TABLE"}
 	for _, c := range def.ColumnDefinitions {

@@ -38,6 +38,20 @@ type describedType struct {
 	typ    sqltype.Type
 	output bool
 	formal string
+	// table is a type of CREATE TYPE ... AS TABLE, of the schema of that name.
+	table  *metadata.Object
+	schema string
+}
+
+// known tells that there is a type.
+func (d describedType) known() bool { return d.typ.Kind != sqltype.Unknown || d.table != nil }
+
+// declaration is the type as a list of parameters has it.
+func (d describedType) declaration() string {
+	if d.table == nil {
+		return d.typ.String()
+	}
+	return syntax.QuoteName(d.schema) + "." + syntax.QuoteName(d.table.TypeName()) + " READONLY"
 }
 
 func describeUndeclared(ctx context.Context, c *ProcCall) error {
@@ -85,7 +99,7 @@ func (u *undeclared) declare(params string) string {
 	}
 	for _, name := range u.order {
 		if d, ok := u.types[name]; ok {
-			list = append(list, u.names[name]+" "+d.typ.String())
+			list = append(list, u.names[name]+" "+d.declaration())
 		}
 	}
 	return strings.Join(list, ", ")
@@ -97,10 +111,18 @@ const undeclaredColumns = "parameter_ordinal int, name sysname, suggested_system
 	"suggested_xml_collection_schema sysname, suggested_xml_collection_name sysname, suggested_is_xml_document bit, suggested_is_case_sensitive bit, " +
 	"suggested_is_fixed_length_clr_type bit, suggested_is_input bit, suggested_is_output bit, formal_parameter_name sysname, suggested_tds_type_id int, suggested_tds_length int"
 
+// tableTypeID is system_type_id of table types in sys.types, and the token of table-valued parameters ([MS-TDS] 2.2.5.5.5).
+const tableTypeID int64 = 243
+
 func (u *undeclared) result(c *ProcCall) error {
 	rows := make([][]any, len(u.order))
 	for i, name := range u.order {
 		d := u.types[name]
+		if d.table != nil {
+			rows[i] = []any{int64(i + 1), u.names[name], tableTypeID, nil, int64(-1), int64(0), int64(0), d.table.UserTypeID(), c.Session.Database(), d.schema, d.table.TypeName(),
+				nil, nil, nil, nil, nil, false, false, false, true, false, TextOrNull(d.formal), tableTypeID, nil}
+			continue
+		}
 		t := d.typ
 		id, length := tdsTypeOf(t)
 		rows[i] = []any{int64(i + 1), u.names[name], t.SystemTypeID(), t.String(), int64(t.MaxBytes()), int64(t.DisplayPrecision()), int64(t.DisplayScale()),
@@ -371,7 +393,7 @@ func (u *undeclared) executed(n *ast.ExecutableProcedureReference) {
 		for j, p := range u.parametersOf(nameOf(n.ProcedureReference.ProcedureReference.Name)) {
 			if (a.Variable == nil && i == j) || (a.Variable != nil && strings.EqualFold(a.Variable.Name, p.formal)) {
 				p.output = a.IsOutput
-				u.note(a.ParameterValue, p, p.typ.Kind != sqltype.Unknown)
+				u.note(a.ParameterValue, p, p.known())
 			}
 		}
 	}
@@ -395,8 +417,27 @@ func (u *undeclared) parametersOf(name objectName) []describedType {
 		return nil
 	}
 	for _, parameter := range partsOf(node).parameters {
-		t, _ := dataTypeOf(parameter.DataType, false)
-		out = append(out, describedType{typ: t, formal: parameter.VariableName.Value})
+		d := describedType{formal: parameter.VariableName.Value}
+		if named, ok := parameter.DataType.(*ast.UserDataTypeReference); ok {
+			d.typ, d.table, d.schema = u.userTyped(nameOf(named.Name))
+		}
+		if !d.known() {
+			d.typ, _ = dataTypeOf(parameter.DataType, false)
+		}
+		out = append(out, d)
 	}
 	return out
+}
+
+// userTyped is a type of CREATE TYPE: the one that an alias stands for, or a table type and its schema.
+func (u *undeclared) userTyped(name objectName) (sqltype.Type, *metadata.Object, string) {
+	o := u.s.userType(u.ctx, name)
+	switch sch, err := u.s.schema(u.ctx, u.s.db.ID()); {
+	case o == nil || err != nil:
+		return sqltype.Type{}, nil, ""
+	case o.Kind == metadata.KindAlias:
+		return o.Table.Columns[0].Type, nil, ""
+	default:
+		return sqltype.Type{}, o, sch.SchemaName(o)
+	}
 }

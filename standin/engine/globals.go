@@ -74,7 +74,7 @@ func installGlobals(r *Registry) {
 func (s *Session) optionBits() int64 {
 	bits := int64(0)
 	for name, bit := range map[string]int64{"AnsiWarnings": 8, "AnsiPadding": 16, "AnsiNulls": 32, "ArithAbort": 64, "ArithIgnore": 128, "QuotedIdentifier": 256,
-		"AnsiNullDfltOn": 1024, "AnsiNullDfltOff": 2048, "ConcatNullYieldsNull": 4096, "NumericRoundAbort": 8192} {
+		"AnsiNullDfltOn": 1024, "AnsiNullDfltOff": 2048, "ConcatNullYieldsNull": 4096, "NumericRoundAbort": 8192, "CursorCloseOnCommit": 4} {
 		if s.settings.options[name] {
 			bits |= bit
 		}

@@ -60,6 +60,15 @@ func (s *Session) identities(db *Database) *identities {
 	return db.idents
 }
 
+// forgetIdentity is for a new table: one that was rolled back may have had its number.
+func (d *ddl) forgetIdentity(o *metadata.Object) {
+	db := d.db
+	if d.space == tempSpace {
+		db = nil
+	}
+	delete(d.s.identities(db).counters, o.ID)
+}
+
 // identityCounter loads a table's counter through the connection that writes to it.
 func (s *Session) identityCounter(t *writeTarget, conn *sqlite.Conn) (*identityCounter, error) {
 	all := s.identities(t.db)

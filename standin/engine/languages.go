@@ -16,7 +16,8 @@ import (
 // language is the session's language. Messages are in us_english whatever it is.
 func (s *Session) language() *sqltype.Language { return sqltype.Languages[s.dates().language] }
 
-// setLanguage is SET LANGUAGE: it sets DATEFORMAT and DATEFIRST, too (docs/t-sql/statements/set-language-transact-sql.md).
+// setLanguage is SET LANGUAGE: it sets DATEFORMAT and DATEFIRST, too, unless the session has set them itself
+// (docs/t-sql/statements/set-language-transact-sql.md; set-dateformat-transact-sql.md, Remarks).
 func (s *Session) setLanguage(name string, w tds.Writer) error {
 	l := sqltype.FindLanguage(name)
 	if l == nil {
@@ -48,7 +49,13 @@ func (s *Session) speakFirst() {
 
 func (s *Session) speak(l *sqltype.Language) {
 	s.settings.language = l.Name
-	s.settings.dates = dateSettings{order: l.Order, first: l.First, language: l.ID}
+	s.settings.dates.language = l.ID
+	if !s.settings.ownOrder {
+		s.settings.dates.order = l.Order
+	}
+	if !s.settings.ownFirst {
+		s.settings.dates.first = l.First
+	}
 }
 
 // languageRecords are the rows of sys.syslanguages.

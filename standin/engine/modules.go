@@ -5,6 +5,7 @@ package engine
 import (
 	"context"
 	"fmt"
+	"hash/fnv"
 	"strconv"
 	"strings"
 
@@ -185,11 +186,34 @@ func (st *connState) ensureView(key string, args int, cols []tds.Column) (string
 
 // ensureForeign makes the virtual table that stands for a table of another database.
 func (st *connState) ensureForeign(space int32, version int64, o *metadata.Object) (string, error) {
-	name := fmt.Sprintf("f_%d_%x_%s", uint32(space), uint64(version), o.StorageName())
+	name := foreignName(space, version, o)
 	if st.hasVirtual(name) {
 		return name, nil
 	}
 	parts := []string{strconv.Itoa(int(space)), moduleArgument(o.StorageName())}
+	for _, decl := range foreignColumns(o) {
+		parts = append(parts, moduleArgument(decl))
+	}
+	return name, st.makeVirtual(name, "tsql_foreign", parts)
+}
+
+// foreignName is the name of that virtual table. Sessions share a database's connections, and number their own tables alike: the
+// columns of such a table are in its name, or one session would read another's.
+func foreignName(space int32, version int64, o *metadata.Object) string {
+	shape := uint64(version)
+	if space == tempSpace {
+		h := fnv.New64a()
+		for _, decl := range foreignColumns(o) {
+			fmt.Fprintln(h, decl)
+		}
+		shape = h.Sum64()
+	}
+	return fmt.Sprintf("f_%d_%x_%s", uint32(space), shape, o.StorageName())
+}
+
+// foreignColumns are the declarations of its columns.
+func foreignColumns(o *metadata.Object) []string {
+	var out []string
 	for _, c := range o.Table.Columns {
 		if c.Computed != "" {
 			continue
@@ -198,9 +222,9 @@ func (st *connState) ensureForeign(space int32, version int64, o *metadata.Objec
 		if key := c.CollationKey(); key != "" {
 			decl += " COLLATE " + key
 		}
-		parts = append(parts, moduleArgument(decl))
+		out = append(out, decl)
 	}
-	return name, st.makeVirtual(name, "tsql_foreign", parts)
+	return out
 }
 
 func (st *connState) makeVirtual(name, module string, parts []string) error {

@@ -3,7 +3,6 @@
 package engine
 
 import (
-	"fmt"
 	"strings"
 
 	"github.com/sqlc-dev/teesql/ast"
@@ -111,7 +110,7 @@ func (b *binder) baseTable(sc *scope, space int32, sch *metadata.Catalog, obj *m
 		return "main." + obj.StorageName() + " AS " + src.sqlite
 	}
 	b.needs = append(b.needs, need{space: space, version: sch.Version, object: obj})
-	return fmt.Sprintf("temp.f_%d_%x_%s AS %s", uint32(space), uint64(sch.Version), obj.StorageName(), src.sqlite)
+	return "temp." + foreignName(space, sch.Version, obj) + " AS " + src.sqlite
 }
 
 // addColumns adds the columns of a table to a source, in their order; stored is the SQL of those that are not computed.

@@ -192,7 +192,13 @@ func (s *Session) raiserror(ctx context.Context, n *ast.RaiseErrorStatement, w t
 		if f := s.frame(); f != nil {
 			out.Procedure = f.procedure
 		}
-		return w.Message(out)
+		if err := w.Message(out); err != nil {
+			return err
+		}
+		if f, ok := w.(interface{ Flush() error }); ok && strings.Contains(strings.ToUpper(n.RaiseErrorOptions), "NOWAIT") {
+			return f.Flush()
+		}
+		return nil
 	}
 	if logged {
 		s.inst.log.Error("RAISERROR WITH LOG", "number", number, "severity", severity, "state", state, "message", text)
@@ -200,20 +206,31 @@ func (s *Session) raiserror(ctx context.Context, n *ast.RaiseErrorStatement, w t
 	return out
 }
 
+// longestPrint is how many characters PRINT sends, half of them of Unicode (docs/t-sql/language-elements/print-transact-sql.md, Remarks).
+const longestPrint = 8000
+
 func (s *Session) print(ctx context.Context, n *ast.PrintStatement, w tds.Writer) error {
 	if hasSubquery(n.Expression) {
 		return sqlerr.New(1046, 1)
 	}
-	v, err := s.evaluate(ctx, n.Expression, sqltype.NVarCharMax)
+	v, typ, err := s.evaluateTyped(ctx, n.Expression)
 	if err != nil {
 		return err
 	}
-	text, _ := v.(string)
-	e := &sqlerr.Error{Number: 0, Class: 0, State: 1, Message: text, Line: syntax.Line(n)}
-	if f := s.frame(); f != nil {
-		e.Procedure = f.procedure
+	longest := longestPrint
+	if typ.Kind.IsUnicode() {
+		longest /= 2
 	}
-	return w.Message(e)
+	v, e := s.Convert(v, typ, sqltype.NVarCharMax, sqltype.Implicit)
+	if e != nil {
+		return e
+	}
+	text, _ := v.(string)
+	m := &sqlerr.Error{Number: 0, Class: 0, State: 1, Message: sqltype.Cut(text, longest), Line: syntax.Line(n)}
+	if f := s.frame(); f != nil {
+		m.Procedure = f.procedure
+	}
+	return w.Message(m)
 }
 
 // SendBefore sends the errors that come before the one that fails the running statement. In a TRY block nobody gets them

@@ -26,16 +26,18 @@ type settings struct {
 	// lockTimeout is in milliseconds, -1 for ever.
 	lockTimeout int64
 	// isolation is 1 read uncommitted to 4 serializable, 5 snapshot (sys.dm_exec_sessions).
-	isolation    byte
-	rowCount     int64
-	textSize     int64
-	language     string
-	dates        dateSettings
-	deadlock     int64
-	contextInfo  []byte
-	options      map[string]bool
-	identityInto int32 // object_id with IDENTITY_INSERT ON
-	identityDB   int32
+	isolation byte
+	rowCount  int64
+	textSize  int64
+	language  string
+	dates     dateSettings
+	// ownOrder and ownFirst tell that SET DATEFORMAT and SET DATEFIRST were given, over which a language has no say.
+	ownOrder, ownFirst bool
+	deadlock           int64
+	contextInfo        []byte
+	options            map[string]bool
+	identityInto       int32 // object_id with IDENTITY_INSERT ON
+	identityDB         int32
 }
 
 func defaultSettings() settings {
@@ -113,8 +115,9 @@ type frame struct {
 	batch     *syntax.Batch
 	// node is the statement that runs, the innermost one.
 	node ast.Statement
-	// procedure is the name of the module, empty for a batch.
+	// procedure is the name of the module, empty for a batch; dynamic tells of one that EXECUTE or sp_executesql was given.
 	procedure string
+	dynamic   bool
 	objectID  int32
 	// module is the one of the database that runs, or the view or inline function that is bound: where names without a schema are looked for.
 	module *metadata.Object
@@ -134,6 +137,9 @@ type frame struct {
 	// cursors are the local ones.
 	cursors map[string]*cursor
 }
+
+// ownsTables tells whether the temporary tables of a frame end with it: those of a client's batch are its session's.
+func (f *frame) ownsTables() bool { return f.procedure != "" || f.dynamic }
 
 // variable is a declared variable.
 type variable struct {

@@ -89,7 +89,12 @@ func (s *Session) setPredicate(ctx context.Context, n *ast.PredicateSetStatement
 				return unsupported("SET " + strings.ToUpper(name) + " OFF")
 			}
 			s.settings.options[name] = n.IsOn
-		case ast.SetOptionsAnsiNulls, ast.SetOptionsConcatNullYieldsNull, ast.SetOptionsAnsiNullDfltOff, ast.SetOptionsAnsiNullDfltOn, ast.SetOptionsAnsiWarnings, ast.SetOptionsArithAbort,
+		case ast.SetOptionsAnsiNullDfltOff, ast.SetOptionsAnsiNullDfltOn: // one of them at most is on
+			if n.IsOn {
+				s.settings.options["AnsiNullDfltOff"], s.settings.options["AnsiNullDfltOn"] = false, false
+			}
+			s.settings.options[name] = n.IsOn
+		case ast.SetOptionsAnsiNulls, ast.SetOptionsConcatNullYieldsNull, ast.SetOptionsAnsiWarnings, ast.SetOptionsArithAbort,
 			ast.SetOptionsArithIgnore, ast.SetOptionsCursorCloseOnCommit, ast.SetOptionsForceplan, ast.SetOptionsNoBrowsetable,
 			ast.SetOptionsNumericRoundAbort, ast.SetOptionsQuotedIdentifier, ast.SetOptionsRemoteProcTransactions:
 			s.settings.options[name] = n.IsOn
@@ -117,6 +122,19 @@ func (s *Session) nullsEqual() bool {
 		return f.nullsEqual
 	}
 	return !s.settings.options["AnsiNulls"]
+}
+
+// nullByDefault tells that a column without NULL and NOT NULL takes NULL (docs/t-sql/statements/set-ansi-null-dflt-on-transact-sql.md, Remarks; docs/t-sql/statements/
+// create-table-transact-sql.md, "Nullability rules within a table definition"): with neither option on as the database says.
+func (s *Session) nullByDefault(db *Database) bool {
+	switch {
+	case s.settings.options["AnsiNullDfltOn"]:
+		return true
+	case s.settings.options["AnsiNullDfltOff"] || db == nil:
+		return false
+	}
+	set, given := db.Info().Options["ANSI_NULL_DEFAULT"]
+	return given && (set == "" || set == "ON")
 }
 
 // nullIsEmpty tells that NULL is an empty text where texts are joined (docs/t-sql/statements/set-concat-null-yields-null-transact-sql.md).
@@ -162,7 +180,7 @@ func (s *Session) setCommand(ctx context.Context, g *ast.GeneralSetCommand, w td
 		if v < 1 || v > 7 {
 			return sqlerr.New(2742, 1, v)
 		}
-		s.settings.dates.first = v
+		s.settings.dates.first, s.settings.ownFirst = v, true
 		return nil
 	case "Language":
 		v, err := word()
@@ -179,7 +197,7 @@ func (s *Session) setCommand(ctx context.Context, g *ast.GeneralSetCommand, w td
 		if !ok {
 			return sqlerr.New(2741, 1, v)
 		}
-		s.settings.dates.order = order
+		s.settings.dates.order, s.settings.ownOrder = order, true
 		return nil
 	case "DeadlockPriority":
 		v, err := word()

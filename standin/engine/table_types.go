@@ -131,7 +131,9 @@ func (s *Session) tableArgument(ctx context.Context, f *frame, name string, t *m
 		v.table = a.table.table
 		return v, nil
 	}
-	if a != nil && !a.isDefault && a.rows == nil {
+	// A call that is described alone has no rows to give.
+	described := s.settings.fmtOnly && a != nil && a.typ.Kind == sqltype.Unknown
+	if a != nil && !a.isDefault && a.rows == nil && !described {
 		return nil, sqlerr.New(206, 2, a.typ.Kind, t.TypeName())
 	}
 	o, err := s.typedTable(ctx, f, name, t)

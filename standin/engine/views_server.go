@@ -124,7 +124,7 @@ func hostRelease() (name, version string) {
 	return name, version
 }
 
-// counterRecords are the counters that the engine itself counts (docs/relational-databases/performance-monitor).
+// counterRecords are the counters that the engine and its extensions count (docs/relational-databases/performance-monitor).
 func counterRecords(ctx context.Context, s *Session) ([]record, error) {
 	const object, bulk, large = "SQLServer:", int64(272696576), int64(65792)
 	var out []record
@@ -148,6 +148,15 @@ func counterRecords(ctx context.Context, s *Session) ([]record, error) {
 		add("Databases", "Log File(s) Used Size (KB)", info.Name, used/1024, large)
 		add("Databases", "Log Flushes/sec", info.Name, st.Log().Flushes(), bulk)
 		add("Databases", "Log Bytes Flushed/sec", info.Name, int64(st.Log().Bytes(st.Log().Hardened())), bulk)
+	}
+	for _, more := range s.inst.registry.counters {
+		for _, c := range more() {
+			kind := large
+			if strings.HasSuffix(c.Name, "/sec") {
+				kind = bulk
+			}
+			add(c.Object, c.Name, c.Instance, c.Value, kind)
+		}
 	}
 	return out, nil
 }

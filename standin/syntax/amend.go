@@ -35,6 +35,39 @@ func aliasBeforeHints(tokens []token, inside []bool, before, instead map[int]str
 	}
 }
 
+// optionBehindFor writes OPTION (...) behind a FOR XML or FOR JSON that follows it: teesql knows the order of the grammar alone
+// (docs/t-sql/queries/select-transact-sql.md, Syntax), which SQL Server does not insist on.
+func optionBehindFor(tokens []token, inside []bool, before, instead map[int]string) {
+	for i := range tokens {
+		if inside[i] || !tokens[i].is("OPTION") || i+1 >= len(tokens) || !tokens[i+1].is("(") {
+			continue
+		}
+		end := closingParenthesis(tokens, i+1)
+		if end < 0 || end+3 >= len(tokens) || !tokens[end+1].is("FOR") || !tokens[end+2].isOneOf("XML", "JSON") {
+			continue
+		}
+		at := end + 3
+		for ; at < len(tokens); at++ {
+			if at+1 < len(tokens) && tokens[at+1].is("(") {
+				at = closingParenthesis(tokens, at+1)
+			}
+			if at < 0 || at+1 >= len(tokens) || !tokens[at+1].is(",") {
+				break
+			}
+			at++
+		}
+		if at < 0 || at+1 >= len(tokens) {
+			continue
+		}
+		hints := ""
+		for j := i; j <= end; j++ {
+			hints += tokens[j].text + " "
+			instead[j] = ""
+		}
+		before[at+1] += " " + hints
+	}
+}
+
 // afterMergeName is the token after MERGE [TOP (n) [PERCENT]] [INTO] name; it may be beyond the last one.
 func afterMergeName(tokens []token, at int) int {
 	last := len(tokens) - 1

@@ -76,6 +76,7 @@ func (o *offsets) amend(source string, tokens []token, inside []bool, implicit b
 	endPartitions(tokens, inside, closing)
 	instead := map[int]string{}
 	aliasBeforeHints(tokens, inside, before, instead)
+	optionBehindFor(tokens, inside, before, instead)
 	namedByVariable(tokens, inside, before)
 	withoutTables(tokens, inside, before)
 	beforeLabels(tokens, inside, before)

@@ -92,6 +92,9 @@ func readBulkColumns(d *decoder) ([]bulkColumn, error) {
 		d.userType()
 		flags := d.u16()
 		w := d.typeInfo()
+		if w.size == 0 && w.sqlType().Kind.IsCharacter() {
+			w.size = maxBytes // mssql-jdbc declares no length for the texts of other types
+		}
 		if w.token == typeText || w.token == typeNText || w.token == typeImage {
 			// Other than in a result set, the table's name has no parts (go-mssqldb, FreeTDS).
 			d.longText()

@@ -132,7 +132,8 @@ func TestRowsOfATableAreCounted(t *testing.T) {
 	}
 }
 
-// A table-valued parameter names its type by schema and name alone, and is neither an output parameter nor a default ([MS-TDS] 2.2.5.5.5.3, 2.2.6.6).
+// A table-valued parameter names its type by schema and name alone, and is neither an output parameter nor, when it has columns, a default
+// ([MS-TDS] 2.2.5.5.5.3, 2.2.6.6).
 func TestTableIsNamedBySchema(t *testing.T) {
 	g := NewWithT(t)
 	_, address := serve(t)
@@ -144,11 +145,25 @@ func TestTableIsNamedBySchema(t *testing.T) {
 		{tableValue("sales", "dbo", "rows", 1, 1, 0), 8047},
 		{append([]byte{0, 1}, tableValue("", "dbo", "rows", 1, 1, 0)[2:]...), 8006},
 		{append([]byte{0, 2}, tableValue("", "dbo", "rows", 1, 1, 0)[2:]...), 8006},
+		{append([]byte{0, 2}, tableValue("", "dbo", "rows", 0, 0, 0)[2:]...), 2812},
 	} {
 		c := dial(t, address)
 		c.login(t)
 		c.send(t, packetRPC, append(allHeaders(0), named("missing", step.value)...))
 		g.Expect(tokens(t, c.reply(t))[0]).To(Equal(token{0xAA, step.want}))
+	}
+}
+
+// mssql-jdbc sends a uniqueidentifier that is NULL with a size of 0, and a column of decimals of a table in which all are NULL without digits.
+func TestNullsOfTypesWithoutSize(t *testing.T) {
+	g := NewWithT(t)
+	_, address := serve(t)
+	c := dial(t, address)
+	c.login(t)
+	table := append(tableValue("", "dbo", "rows", 0, 0, 0)[:20], 1, 0, 0, 0, 0, 0, 0, 0, 0x6A, 17, 0, 0, 0, 0, 1, 0, 0)
+	for _, value := range [][]byte{{0, 0, 0x24, 0, 0}, table} {
+		c.send(t, packetRPC, append(allHeaders(0), named("missing", value)...))
+		g.Expect(tokens(t, c.reply(t))[0]).To(Equal(token{0xAA, 2812}), "% x", value)
 	}
 }
 

@@ -25,7 +25,9 @@ type decoder struct {
 	version version
 	// held counts what the message's values take besides its own bytes; nil when nobody counts.
 	held func(n int) error
-	err  error
+	// inTable is set within the columns of a table-valued parameter.
+	inTable bool
+	err     error
 }
 
 // hold counts memory; false when there is no more, or an error before.

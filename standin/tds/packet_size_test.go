@@ -83,6 +83,19 @@ func TestABulkLoadThatIsGivenUpFails(t *testing.T) {
 	g.Expect(c.reply(t)[0]).To(Equal(byte(0xFD)), "the connection goes on")
 }
 
+// A text column of a bulk load that is declared without a length takes texts of any.
+func TestABulkLoadOfTextsWithoutLength(t *testing.T) {
+	g := NewWithT(t)
+	backend, address := serve(t)
+	c := dial(t, address)
+	c.login(t)
+	c.send(t, packetBatch, append(allHeaders(0), utf16Bytes("INSERT BULK t ([n] nvarchar(30))")...))
+	c.reply(t)
+	c.send(t, packetBulk, []byte{0x81, 1, 0, 0, 0, 0, 0, 1, 0, 0xE7, 0, 0, 9, 4, 0xD0, 0, 0x34, 1, 'n', 0, 0xD1, 4, 0, 'o', 0, 'k', 0})
+	c.reply(t)
+	g.Expect(backend.session(0).rows).To(Equal([][]any{{"ok"}}))
+}
+
 // A request that the client gives up, by the status of its last packet, is not executed: one DONE with DONE_ERROR answers it, without a message
 // ([MS-TDS] 2.2.1.7).
 func TestARequestThatIsGivenUpIsNotExecuted(t *testing.T) {

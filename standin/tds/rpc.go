@@ -136,12 +136,13 @@ func readParameter(d *decoder, position int) (Param, error) {
 	}
 	var t wireType
 	if d.left() > 0 && d.buf[d.pos] == typeTable {
-		if p.Output || p.Default {
-			return p, sqlerr.New(8006, 1, position)
-		}
 		d.pos++
 		t.token = typeTable
 		p.Table = d.table()
+		// One without columns (TVP_NULL_TOKEN) may be called a default, which it is: an empty table.
+		if p.Output || p.Default && (d.err != nil || len(p.Table.Columns) > 0) {
+			return p, sqlerr.New(8006, 1, position)
+		}
 	} else {
 		t = d.typeInfo()
 		p.Type = t.sqlType()

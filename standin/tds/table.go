@@ -41,6 +41,8 @@ func (d *decoder) table() *Table {
 	if count > maxTableColumns {
 		d.fail("a table-valued parameter of %d columns", count)
 	}
+	d.inTable = true
+	defer func() { d.inTable = false }()
 	sent := make([]wireType, 0, min(count, maxTableColumns))
 	for i := 0; i < count && d.err == nil; i++ {
 		d.u32() // user type

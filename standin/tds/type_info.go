@@ -246,6 +246,9 @@ func (d *decoder) typeInfo() wireType {
 		d.collation(&w)
 	case typeDecimalN, typeNumericN:
 		w.size, w.precision, w.scale = int(d.u8()), d.u8(), d.u8()
+		if d.inTable && w.precision == 0 && w.scale == 0 {
+			w.precision = 1 // a column of a table that has nothing but NULL
+		}
 		if w.precision < 1 || w.precision > 38 || w.scale > w.precision {
 			d.fail("decimal(%d,%d) is outside the permitted range", w.precision, w.scale)
 		}
@@ -296,7 +299,7 @@ func (w wireType) sizeAllowed() bool {
 	case typeFloatN, typeMoneyN, typeDateTimeN:
 		return w.size == 4 || w.size == 8
 	case typeGUID:
-		return w.size == 16
+		return w.size == 16 || w.size == 0 // 0 is how mssql-jdbc sends NULL
 	case typeNVarChar:
 		return w.size == lengthOfMax || (w.size <= maxBytes && w.size%2 == 0)
 	case typeBigVarChar, typeBigVarBinary:
