@@ -7,6 +7,7 @@ import (
 
 	"geosql.dev/operator/standin/backup"
 	"geosql.dev/operator/standin/catalogproc"
+	"geosql.dev/operator/standin/catalogview"
 	"geosql.dev/operator/standin/config"
 	"geosql.dev/operator/standin/engine"
 	"geosql.dev/operator/standin/hadr"
@@ -23,6 +24,7 @@ func extensions(settings *config.Settings) []engine.Extension {
 	groups := hadr.New(mirroring{Extension: principals, serverName: settings.ServerName, peers: settings.Arguments.Peers})
 	replication := repl.New(repl.Options{Host: ownHost(settings), UNCMapping: settings.UNCMapping, Limit: groups.ReplicationLimit})
 	return []engine.Extension{
+		catalogview.Extension{},
 		backup.Extension{Replicas: groups},
 		catalogproc.Extension{},
 		serverproc.Extension{},

@@ -12,14 +12,15 @@ import (
 	. "github.com/onsi/gomega"
 
 	"geosql.dev/operator/standin/backup"
+	"geosql.dev/operator/standin/catalogview"
 	"geosql.dev/operator/standin/engine"
 	"geosql.dev/operator/standin/sqlerr"
 )
 
-// session is one of an instance that has backups and nothing else beside the engine.
+// session is one of an instance that has the catalog views and backups beside the engine.
 func session(t *testing.T) *engine.Session {
 	t.Helper()
-	inst, err := engine.New(context.Background(), engine.Config{ServerName: "TESTSERVER", DataDir: t.TempDir(), SAPassword: "Str0ng!pass", Extensions: []engine.Extension{backup.Extension{}}})
+	inst, err := engine.New(context.Background(), engine.Config{ServerName: "TESTSERVER", DataDir: t.TempDir(), SAPassword: "Str0ng!pass", Extensions: []engine.Extension{catalogview.Extension{}, backup.Extension{}}})
 	if err != nil {
 		t.Fatal(err)
 	}

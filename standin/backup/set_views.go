@@ -26,7 +26,7 @@ func headerRow(set storage.BackupSet, n backupNote) []any {
 	if h.Compressed {
 		compressed = 1
 	}
-	return []any{textOrNull(n.Name), textOrNull(n.Description), bkType(h.Kind), timeOrNull(n.Expires), compressed, int64(set.Position), int64(2), n.User, h.Server, h.Database, int64(957), n.Created,
+	return []any{engine.TextOrNull(n.Name), engine.TextOrNull(n.Description), bkType(h.Kind), timeOrNull(n.Expires), compressed, int64(set.Position), int64(2), n.User, h.Server, h.Database, int64(957), n.Created,
 		sizeOf(h, stored), engine.LSNValue(h.First), engine.LSNValue(h.Last), engine.LSNValue(h.First), engine.LSNValue(h.DatabaseBackup), h.Started, timeOrNull(set.Finished), int64(52), int64(0), int64(1033), int64(196609),
 		int64(n.CompatibilityLevel), int64(4608), int64(16), int64(0), int64(4000), h.Server, flagsOf(n), h.Identity.Database, h.Identity.LastFork(), n.Collation, h.Identity.Family,
 		false, false, n.ReadOnly, n.UserAccess == "SINGLE_USER", n.Checksum, false, h.BeginsChain, false, n.Tail, h.CopyOnly, first, forkPoint, recoveryDescription(h.RecoveryModel), base, baseSet,
@@ -59,8 +59,8 @@ func backupSetRecords(ctx context.Context, s *engine.Session) ([]engine.Record, 
 			until = h.Ended
 		}
 		out = append(out, engine.Record{"backup_set_id": b.ID, "backup_set_uuid": n.Set, "media_set_id": media[n.Media], "first_family_number": 1, "first_media_number": 1, "last_family_number": 1,
-			"last_media_number": 1, "catalog_family_number": 1, "catalog_media_number": 1, "position": max(b.Position, 1), "expiration_date": timeOrNull(n.Expires), "software_vendor_id": 4608, "name": textOrNull(n.Name),
-			"description": textOrNull(n.Description), "user_name": n.User, "software_major_version": 16, "software_minor_version": 0, "software_build_version": 4000, "time_zone": 0, "mtf_minor_version": 0,
+			"last_media_number": 1, "catalog_family_number": 1, "catalog_media_number": 1, "position": max(b.Position, 1), "expiration_date": timeOrNull(n.Expires), "software_vendor_id": 4608, "name": engine.TextOrNull(n.Name),
+			"description": engine.TextOrNull(n.Description), "user_name": n.User, "software_major_version": 16, "software_minor_version": 0, "software_build_version": 4000, "time_zone": 0, "mtf_minor_version": 0,
 			"first_lsn": engine.LSNValue(h.First), "last_lsn": engine.LSNValue(h.Last), "checkpoint_lsn": engine.LSNValue(h.First), "database_backup_lsn": engine.LSNValue(h.DatabaseBackup),
 			"database_creation_date": n.Created, "backup_start_date": h.Started, "backup_finish_date": b.Finished, "type": string(h.Kind), "sort_order": 52, "code_page": 0, "compatibility_level": n.CompatibilityLevel,
 			"database_version": 957, "backup_size": sizeOf(h, b.Bytes), "database_name": b.Database, "server_name": h.Server, "machine_name": h.Server, "flags": flagsOf(n), "unicode_locale": 1033,

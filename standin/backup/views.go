@@ -55,13 +55,6 @@ func unfinishedRow(position int) []any {
 	return row
 }
 
-func textOrNull(s string) any {
-	if s == "" {
-		return nil
-	}
-	return s
-}
-
 func timeOrNull(t time.Time) any {
 	if t.IsZero() {
 		return nil
@@ -127,7 +120,7 @@ func writeLabel(w tds.Writer, h storage.BackupHeader, n backupNote) error {
 	if written.IsZero() {
 		written = h.Started // of a set that is older than the note of it
 	}
-	return engine.WriteResult(w, cols, [][]any{{textOrNull(n.MediaName), n.Media, int64(1), int64(1), n.Media, int64(1), int64(0), textOrNull(n.MediaDescription), "geosql stand-in", int64(4608), written, int64(1), h.Compressed}})
+	return engine.WriteResult(w, cols, [][]any{{engine.TextOrNull(n.MediaName), n.Media, int64(1), int64(1), n.Media, int64(1), int64(0), engine.TextOrNull(n.MediaDescription), "geosql stand-in", int64(4608), written, int64(1), h.Compressed}})
 }
 
 // documents reads the JSON rows of an internal table of msdb.
@@ -278,7 +271,7 @@ func backupFileRecords(ctx context.Context, s *engine.Session) ([]engine.Record,
 	var out []engine.Record
 	for _, b := range list {
 		for _, f := range b.Note.Files {
-			kind, group := "D", textOrNull(b.Note.Groups[f.DataSpace()])
+			kind, group := "D", engine.TextOrNull(b.Note.Groups[f.DataSpace()])
 			if f.Log {
 				kind, group = "L", nil
 			} else if group == nil {

@@ -138,8 +138,21 @@ func init() {
 	})
 }
 
+// inZone is the moment at which the clocks of a zone show a time. What they show twice is the later moment, after they were put back; what
+// they never show is taken by the offset before they were put forward (docs/t-sql/queries/at-time-zone-transact-sql.md, Remarks and Examples).
 func inZone(t time.Time, zone *time.Location) time.Time {
-	return time.Date(t.Year(), t.Month(), t.Day(), t.Hour(), t.Minute(), t.Second(), t.Nanosecond(), zone)
+	shown := time.Date(t.Year(), t.Month(), t.Day(), t.Hour(), t.Minute(), t.Second(), t.Nanosecond(), time.UTC)
+	moment := func(day int) (at time.Time, valid bool) {
+		_, offset := shown.AddDate(0, 0, day).In(zone).Zone()
+		at = shown.Add(-time.Duration(offset) * time.Second).In(zone)
+		_, then := at.Zone()
+		return at, then == offset
+	}
+	if after, valid := moment(1); valid {
+		return after
+	}
+	before, _ := moment(-1)
+	return before
 }
 
 // offsetType is a datetimeoffset with the precision of the argument (docs/t-sql/functions/todatetimeoffset-transact-sql.md, Return Types).

@@ -219,7 +219,11 @@ func angle(turn func(float64) float64) *function {
 		if err != nil || e.Result.Kind == sqltype.Float {
 			return v, err
 		}
-		return e.fit(v, floatT)
+		out, err := e.fit(v, floatT)
+		if err != nil && err.Number == 232 {
+			return nil, sqlerr.New(8115, 2, "expression", e.Result.Kind) // no conversion that somebody wrote
+		}
+		return out, err
 	}}
 }
 

@@ -173,3 +173,29 @@ func TestLogBackupAfterAForcedFailover(t *testing.T) {
 	l.take(2)
 	g.Expect(l.restored(2)).To(Equal([]int64{1, 3}))
 }
+
+// TestLogBackupsInADistributedGroup: the forwarder goes on with the chain, as it is in touch with the global primary; its own secondary, which is not, cannot (35294), by the
+// same page.
+func TestLogBackupsInADistributedGroup(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	d := distributed{newAGServers(t)}
+	d.agDatabase(0, "app")
+	d.memberGroup("ag1", "DATABASE [app]", 0)
+	d.memberGroup("ag2", "", 1, 2)
+	mustExec(t, d.admins[0], "CREATE AVAILABILITY GROUP [dag] WITH (DISTRIBUTED) "+d.members(0, 1, memberOptions))
+	mustExec(t, d.admins[1], "ALTER AVAILABILITY GROUP [dag] JOIN "+d.members(0, 1, memberOptions))
+	l := newLogBackups(d.agCluster)
+	for id, at := range []int{1, 0, 1} {
+		g.Expect(d.insert(t.Context(), 0, id)).To(Succeed())
+		for n := 1; n < 3; n++ {
+			g.Eventually(d.ids(n), patient, "50ms").Should(HaveLen(id + 1))
+		}
+		l.take(at)
+	}
+	chain := l.chain()
+	g.Expect([]string{chain[1][0], chain[2][0]}).To(Equal([]string{chain[0][1], chain[1][1]}))
+	g.Expect(l.restored(0)).To(Equal([]int64{0, 1, 2}))
+	_, err := d.admins[2].ExecContext(t.Context(), "BACKUP LOG [app] TO DISK = N'far.trn'")
+	g.Expect(severe(err)).To(Equal([]int32{35294, 3013}))
+}

@@ -117,18 +117,27 @@ func (s *Session) requestError(err error, w tds.Writer) error {
 
 // runBatch parses and executes a batch. key tells apart equal texts with different parameters.
 func (s *Session) runBatch(ctx context.Context, text, key string, variables map[string]*variable, w tds.Writer) error {
+	return s.runFrame(ctx, text, key, &frame{variables: variables}, w)
+}
+
+// runDynamic is runBatch of EXECUTE ('text') and sp_executesql, which are scopes of their own to temporary tables, as a module is.
+func (s *Session) runDynamic(ctx context.Context, text, key string, variables map[string]*variable, w tds.Writer) error {
+	return s.runFrame(ctx, text, key, &frame{variables: variables, dynamic: true}, w)
+}
+
+func (s *Session) runFrame(ctx context.Context, text, key string, f *frame, w tds.Writer) error {
 	m := s.startMeter()
 	batch, perr := s.batches.parse(text, key, s.settings.options["QuotedIdentifier"])
 	if perr == nil {
-		perr = s.batches.undeclared(batch, variables, s.inst.registry.globals)
+		perr = s.batches.undeclared(batch, f.variables, s.inst.registry.globals)
 	}
 	if perr != nil {
 		return s.notExecuted([]*sqlerr.Error{perr}, w)
 	}
-	if variables == nil {
-		variables = map[string]*variable{}
+	if f.variables == nil {
+		f.variables = map[string]*variable{}
 	}
-	f := &frame{variables: variables, batch: batch, depth: s.nest}
+	f.batch, f.depth = batch, s.nest
 	if s.nest == 0 {
 		// The batches of a client are one scope to SCOPE_IDENTITY.
 		f.identity = s.outerIdentity
@@ -143,11 +152,9 @@ func (s *Session) runBatch(ctx context.Context, text, key string, variables map[
 		s.popFrame()
 		return err
 	}
-	if s.settings.noExec || s.settings.parseOnly {
-		if !turnsExecutionOn(batch) {
-			s.popFrame()
-			return nil
-		}
+	if s.settings.parseOnly && !slices.ContainsFunc(batch.Statements, func(st syntax.Statement) bool { return turnsOff(st.Node, ast.SetOptionsParseOnly) }) {
+		s.popFrame()
+		return nil
 	}
 	err := landed(s.statements(ctx, nodesOf(batch), w))
 	s.popFrame()
@@ -185,14 +192,10 @@ func (s *Session) popFrame() {
 	s.dropLocals(f)
 }
 
-func turnsExecutionOn(b *syntax.Batch) bool {
-	for _, st := range b.Statements {
-		if p, ok := st.Node.(*ast.PredicateSetStatement); ok && !p.IsOn &&
-			(strings.Contains(p.Options, "NoExec") || strings.Contains(p.Options, "ParseOnly")) {
-			return true
-		}
-	}
-	return false
+// turnsOff tells whether a statement is SET ... OFF of an option.
+func turnsOff(node ast.Statement, option ast.SetOptions) bool {
+	p, ok := node.(*ast.PredicateSetStatement)
+	return ok && !p.IsOn && strings.Contains(p.Options, string(option))
 }
 
 // run executes T-SQL for Go code: errors come back instead of going to a client.
@@ -308,7 +311,7 @@ func (s *Session) executeText(ctx context.Context, text, decl string, params []t
 	}
 	defer done()
 	restore := s.optionScope()
-	err = s.runBatch(ctx, text, decl, variables, w)
+	err = s.runDynamic(ctx, text, decl, variables, w)
 	restore()
 	if err != nil && !errors.Is(err, errAbort) {
 		return err

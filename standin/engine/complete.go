@@ -38,8 +38,8 @@ func (r *Registry) complete() error {
 	return nil
 }
 
-// addColumns gives a view the columns of the catalog's documentation and those of the same page that the catalog lacks.
-func (r *Registry) addColumns(view, list string) {
+// AddColumns gives a view the columns of the catalog's documentation and those of the same page that the catalog lacks.
+func (r *Registry) AddColumns(view, list string) {
 	v := r.views[lower("."+view)]
 	documented, err := documentedColumns(v)
 	if err != nil {

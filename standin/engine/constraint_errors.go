@@ -257,8 +257,15 @@ func classify(err error) *sqlerr.Error {
 	case sqlite.ErrCode(err) == sqlite.ResultInterrupt:
 		// Not the client's doing: a database that was read changes its role or closes.
 		return sqlerr.New(952, 1, databaseIn(err))
+	case tooComplex(err):
+		return sqlerr.New(191, 1)
 	}
 	return internalError(err)
+}
+
+// tooComplex tells that an expression is deeper than SQLite takes one (sqlite.org/limits.html, Maximum Depth Of An Expression Tree).
+func tooComplex(err error) bool {
+	return sqlite.ErrCode(err) == sqlite.ResultError && strings.Contains(err.Error(), "Expression tree is too large")
 }
 
 // databaseIn is the database that an error of storage names in quotes.

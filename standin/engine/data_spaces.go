@@ -136,3 +136,15 @@ func (db *Database) FileGroupNames(ctx context.Context) map[int32]string {
 	}
 	return out
 }
+
+// IsReadOnly tells of the database's files whether they are read-only: those of a read-only file group, and the data files of a read-only database.
+func (db *Database) IsReadOnly(ctx context.Context) func(f metadata.File) bool {
+	groups := map[int32]bool{}
+	if sch := db.catalogue(ctx); sch != nil {
+		for _, g := range sch.FileGroups() {
+			groups[g.FileGroup.ID] = g.FileGroup.ReadOnly
+		}
+	}
+	readOnly := db.Info().ReadOnly
+	return func(f metadata.File) bool { return groups[f.DataSpace()] || readOnly && !f.Log }
+}

@@ -221,7 +221,7 @@ func (s *Session) fileToModify(ctx context.Context, db *Database, f syntax.FileS
 			return old, unsupported("Moving the first data file or log file of a database other than tempdb")
 		case f.NewName == nil && f.FileName == nil && f.Size == nil && f.MaxSize == nil && f.Growth == nil:
 			return old, sqlerr.New(5038, 1, f.LogicalName)
-		case f.Size != nil && f.Size.KB/8 <= db.pages(old):
+		case f.Size != nil && f.Size.KB/8 <= db.Pages(old):
 			return old, sqlerr.New(5039, 1)
 		}
 		if f.NewName != nil && !strings.EqualFold(*f.NewName, f.LogicalName) {

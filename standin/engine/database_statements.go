@@ -101,7 +101,7 @@ func (s *Session) createDatabase(ctx context.Context, n *syntax.CreateDatabase, 
 			}
 			return storage.Open(ctx, files, opts)
 		}
-		opts.RecoveryModel = s.inst.DatabaseByID(3).recoveryModel()
+		opts.RecoveryModel = s.inst.DatabaseByID(3).RecoveryModel()
 		return storage.Create(ctx, files, opts)
 	})
 	if err != nil {

@@ -28,8 +28,8 @@ func (db *Database) pagesOnDisk(f metadata.File) int64 {
 	return disk.Size(db.inst.onDisk(path)) / 8192
 }
 
-// pages is the size of a file: the declared one, or what is on disk when that is more.
-func (db *Database) pages(f metadata.File) int64 { return max(f.SizePages, db.pagesOnDisk(f)) }
+// Pages is the size of a file: the declared one, or what is on disk when that is more.
+func (db *Database) Pages(f metadata.File) int64 { return max(f.SizePages, db.pagesOnDisk(f)) }
 
 // usedPages is what a file has in use, in pages: all of a data file that is on disk, and what the log still needs.
 func (db *Database) usedPages(f metadata.File) int64 {
@@ -54,7 +54,7 @@ func (s *Session) shrinkFile(ctx context.Context, n *ast.DbccStatement, w tds.Wr
 	if err != nil {
 		return err
 	}
-	if size := s.db.pages(f); target > size {
+	if size := s.db.Pages(f); target > size {
 		if err := dbccSays(n, w, 5241, f.ID, s.db.ID(), target*8, size*8); err != nil {
 			return err
 		}
@@ -67,7 +67,7 @@ func (s *Session) shrinkFile(ctx context.Context, n *ast.DbccStatement, w tds.Wr
 	}
 	small, whole := sqltype.SmallIntType, sqltype.IntType
 	cols := []tds.Column{Column("DbId", small), Column("FileId", small), Column("CurrentSize", whole), Column("MinimumSize", whole), Column("UsedPages", whole), Column("EstimatedPages", whole)}
-	row := []any{int64(s.db.ID()), int64(f.ID), s.db.pages(f), minimum, s.db.usedPages(f), s.db.pages(f)}
+	row := []any{int64(s.db.ID()), int64(f.ID), s.db.Pages(f), minimum, s.db.usedPages(f), s.db.Pages(f)}
 	if err := WriteResult(w, cols, [][]any{row}); err != nil {
 		return err
 	}
@@ -214,13 +214,13 @@ func (s *Session) shrinkDatabase(ctx context.Context, n *ast.DbccStatement, w td
 		}
 	}
 	for _, f := range db.Files(ctx) {
-		before := db.pages(f)
+		before := db.Pages(f)
 		if truncate {
 			if f, err = s.giveBack(ctx, db, f, db.usedPages(f)*100/(100-percent)); err != nil {
 				return err
 			}
 		}
-		if db.pages(f) == before {
+		if db.Pages(f) == before {
 			if err := dbccSays(n, w, 5201, f.ID, db.ID()); err != nil {
 				return err
 			}

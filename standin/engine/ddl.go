@@ -164,7 +164,7 @@ func (d *ddl) place(name objectName) error {
 // gone when it ends (docs/t-sql/statements/create-table-transact-sql.md, Temporary tables).
 func (d *ddl) hides(o *metadata.Object) bool {
 	f := d.s.frame()
-	return f != nil && f.procedure != "" && o.Kind == metadata.KindTable && o.Properties["frame"] != fmt.Sprintf("%p", f)
+	return f != nil && f.ownsTables() && o.Kind == metadata.KindTable && !strings.HasPrefix(o.Name, "##") && o.Properties["frame"] != fmt.Sprintf("%p", f)
 }
 
 // save stores an object's metadata.

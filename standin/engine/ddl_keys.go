@@ -217,7 +217,7 @@ func (d *ddl) mayBeIndexed(name objectName, n *ast.CreateIndexStatement) error {
 		return nil
 	case o.Kind != metadata.KindView:
 		return sqlerr.New(1914, 1, o.Name)
-	case !isSchemaBound(o):
+	case !IsSchemaBound(o):
 		return sqlerr.New(1939, 1, "index", o.Name)
 	case !n.Unique || n.Clustered == nil || !*n.Clustered:
 		return sqlerr.New(1940, 1, o.Name)

@@ -121,7 +121,7 @@ func (s *Session) firstResultSet(ctx context.Context, text, params string) (rows
 			collation = sqltype.DefaultCollation
 		}
 		row := make([]any, describedColumns+4)
-		copy(row, []any{false, int64(i + 1), orNull(c.Name), c.Nullable, c.Type.SystemTypeID(), c.Type.String(), int64(c.Type.MaxBytes()), int64(c.Type.DisplayPrecision()), int64(c.Type.DisplayScale()), collation})
+		copy(row, []any{false, int64(i + 1), TextOrNull(c.Name), c.Nullable, c.Type.SystemTypeID(), c.Type.String(), int64(c.Type.MaxBytes()), int64(c.Type.DisplayPrecision()), int64(c.Type.DisplayScale()), collation})
 		row[19], row[20], row[21], row[27], row[29], row[30], row[31] = false, false, false, c.Identity, !c.Identity, false, false
 		row[35], row[36] = id, length
 		rows[i] = row

@@ -120,13 +120,13 @@ func (u *undeclared) result(c *ProcCall) error {
 		d := u.types[name]
 		if d.table != nil {
 			rows[i] = []any{int64(i + 1), u.names[name], tableTypeID, nil, int64(-1), int64(0), int64(0), d.table.UserTypeID(), c.Session.Database(), d.schema, d.table.TypeName(),
-				nil, nil, nil, nil, nil, false, false, false, true, false, orNull(d.formal), tableTypeID, nil}
+				nil, nil, nil, nil, nil, false, false, false, true, false, TextOrNull(d.formal), tableTypeID, nil}
 			continue
 		}
 		t := d.typ
 		id, length := tdsTypeOf(t)
 		rows[i] = []any{int64(i + 1), u.names[name], t.SystemTypeID(), t.String(), int64(t.MaxBytes()), int64(t.DisplayPrecision()), int64(t.DisplayScale()),
-			nil, nil, nil, nil, nil, nil, nil, nil, nil, false, false, false, true, d.output, orNull(d.formal), id, length}
+			nil, nil, nil, nil, nil, nil, nil, nil, nil, false, false, false, true, d.output, TextOrNull(d.formal), id, length}
 	}
 	return c.ResultSet(columns(undeclaredColumns), rows)
 }

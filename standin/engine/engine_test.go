@@ -16,6 +16,7 @@ import (
 	. "github.com/onsi/gomega"
 
 	"geosql.dev/operator/standin/backup"
+	"geosql.dev/operator/standin/catalogview"
 	"geosql.dev/operator/standin/engine"
 	"geosql.dev/operator/standin/tds"
 )
@@ -31,7 +32,7 @@ type server struct {
 
 func newServer(t testing.TB, change ...func(*engine.Config)) *server {
 	t.Helper()
-	s := &server{t: t, config: engine.Config{ServerName: "TESTSERVER", DataDir: t.TempDir(), SAPassword: "Str0ng!pass", Extensions: []engine.Extension{backup.Extension{}}}}
+	s := &server{t: t, config: engine.Config{ServerName: "TESTSERVER", DataDir: t.TempDir(), SAPassword: "Str0ng!pass", Extensions: []engine.Extension{catalogview.Extension{}, backup.Extension{}}}}
 	for _, f := range change {
 		f(&s.config)
 	}

@@ -78,7 +78,7 @@ func (s *Session) executeStrings(ctx context.Context, spec *ast.ExecuteSpecifica
 		}
 		defer leave()
 	}
-	return s.nested(ctx, func() error { return s.runBatch(ctx, text.String(), "", nil, w) })
+	return s.nested(ctx, func() error { return s.runDynamic(ctx, text.String(), "", nil, w) })
 }
 
 // executeAs is AS LOGIN and AS USER of EXECUTE ('text'), which hold until the text has run (docs/t-sql/language-elements/execute-transact-sql.md).

@@ -278,7 +278,9 @@ func (b *binder) cast(sc *scope, node ast.ScalarExpression, dt ast.DataTypeRefer
 		if !ok {
 			return b.castWithStyle(e, to, st, try)
 		}
-		number = int(n)
+		if number = int(n); number == 0 && e.typ.Kind.IsTemporal() && to.Kind.IsCharacter() {
+			number = 100 // the same style; 0 without CONVERT is that of the type
+		}
 	}
 	if e.typ.Kind.IsCharacter() && e.collationName != "" {
 		to = to.In(e.collationName)
@@ -301,8 +303,11 @@ func (b *binder) castWithStyle(e expr, to sqltype.Type, style expr, try bool) ex
 	out := expr{typ: to, nullable: true, collation: "tsql_ci_as"}
 	if !to.Kind.IsCharacter() {
 		out.collation = ""
+	} else if e.typ.Kind.IsTemporal() {
+		style.sql = "(CASE " + style.sql + " WHEN 0 THEN 100 ELSE " + style.sql + " END)"
 	}
-	out.sql = fmt.Sprintf("tsql_conv(%s,%d,%d,%d,%s)", e.sql, sqltype.Pack(e.typ), sqltype.Pack(to), mode, style.sql)
+	// A style of NULL gives NULL.
+	out.sql = fmt.Sprintf("(CASE WHEN %[5]s IS NOT NULL THEN tsql_conv(%[1]s,%[2]d,%[3]d,%[4]d,%[5]s) END)", e.sql, sqltype.Pack(e.typ), sqltype.Pack(to), mode, style.sql)
 	return merge(out, e, style)
 }
 

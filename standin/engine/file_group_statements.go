@@ -156,7 +156,7 @@ func (d *ddl) populated(group int32) (bool, error) {
 			if scheme == nil || !slices.Contains(scheme.Groups, group) {
 				continue
 			}
-			counts, err := partitionRows(d.conn, d.sch, o, p)
+			counts, err := PartitionRows(d.conn, d.sch, o, p)
 			if err != nil {
 				return false, err
 			}

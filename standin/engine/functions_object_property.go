@@ -77,12 +77,12 @@ func objectIs(o *metadata.Object, property string) any {
 	case "isindexed":
 		return yes(o.Table != nil && len(o.Table.Indexes) > 0)
 	case "isindexable":
-		return yes(o.Kind == metadata.KindTable || o.Kind == metadata.KindView && isSchemaBound(o))
+		return yes(o.Kind == metadata.KindTable || o.Kind == metadata.KindView && IsSchemaBound(o))
 	case "isschemabound":
 		if !function && o.Kind != metadata.KindView {
 			return nil
 		}
-		return yes(isSchemaBound(o))
+		return yes(IsSchemaBound(o))
 	case "isdeterministic":
 		if !function && o.Kind != metadata.KindView {
 			return nil

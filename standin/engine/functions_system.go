@@ -141,7 +141,7 @@ func init() {
 			if o == nil || err != nil {
 				return nil
 			}
-			return s.definitionSeen(sch, o)
+			return s.DefinitionSeen(sch, o)
 		}),
 		"original_db_name": systemFunction(0, 0, sqltype.Sysname, nil, func(s *Session, _ []any) any {
 			if s.request.Database != "" {

@@ -122,7 +122,7 @@ func installProperties(r *Registry) {
 		"InstanceDefaultDataPath":   func(i *Instance) any { return strings.TrimSuffix(i.config.DataDir, "/") + "/" },
 		"InstanceDefaultLogPath":    func(i *Instance) any { return strings.TrimSuffix(i.config.LogDir, "/") + "/" },
 		"InstanceDefaultBackupPath": func(i *Instance) any { return strings.TrimSuffix(i.config.BackupDir, "/") + "/" },
-		"ErrorLogFileName":          func(i *Instance) any { return orNull(i.config.ErrorLog) },
+		"ErrorLogFileName":          func(i *Instance) any { return TextOrNull(i.config.ErrorLog) },
 		"FilestreamShareName":       text("MSSQLSERVER"), "FilestreamConfiguredLevel": num(0), "FilestreamEffectiveLevel": num(0),
 		"PathSeparator": text("/"),
 	} {
@@ -141,7 +141,7 @@ func (s *Session) databaseProperty(name, property string) any {
 	case "status":
 		return db.State().String()
 	case "recovery":
-		return db.recoveryName()
+		return db.RecoveryName()
 	case "updateability":
 		if info.ReadOnly || db.Storage() != nil && db.Storage().Mode() != storage.Primary {
 			return "READ_ONLY"
@@ -174,9 +174,9 @@ func (s *Session) databaseProperty(name, property string) any {
 	return nil
 }
 
-// recoveryName is recovery_model_desc.
-func (db *Database) recoveryName() string {
-	switch db.recoveryModel() {
+// RecoveryName is recovery_model_desc.
+func (db *Database) RecoveryName() string {
+	switch db.RecoveryModel() {
 	case storage.Simple:
 		return "SIMPLE"
 	case storage.BulkLogged:
@@ -185,7 +185,8 @@ func (db *Database) recoveryName() string {
 	return "FULL"
 }
 
-func (db *Database) recoveryModel() storage.RecoveryModel {
+// RecoveryModel is the recovery model that the database has: in use, or as it was when it was last open.
+func (db *Database) RecoveryModel() storage.RecoveryModel {
 	if st := db.Storage(); st != nil {
 		return st.RecoveryModel()
 	}

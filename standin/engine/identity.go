@@ -326,3 +326,26 @@ func (st *connState) nextRowVersion([]sqlite.Value) (any, *sqlerr.Error) {
 	}
 	return rowVersionValue(n), nil
 }
+
+// LastIdentity is the last identity value of a table; nil when none was taken.
+func (s *Session) LastIdentity(ctx context.Context, o *metadata.Object) any {
+	db := s.viewDatabase()
+	t := &writeTarget{object: o, db: db, database: db.Name()}
+	if o.ID < 0 {
+		t.db = nil
+	}
+	space := db.ID()
+	if t.db == nil {
+		space = tempSpace
+	}
+	conn, release, err := s.connection(ctx, space)
+	if err != nil {
+		return nil
+	}
+	defer release()
+	c, err := s.identityCounter(t, conn)
+	if err != nil || !c.used {
+		return nil
+	}
+	return c.last
+}

@@ -10,7 +10,7 @@
 // changed row by row (rowwise.go). SQLite calls back for what is T-SQL's own, by functions (sqlfunctions.go) and virtual tables
 // (view_table.go), which find the session by their connection (conn.go).
 //
-// Names of files begin with what they are about: ddl_ changes the metadata, views_ shows them, functions_ and procedures_ are those
+// Names of files begin with what they are about: ddl_ changes the metadata, views_ shows what sessions and the server do, functions_ and procedures_ are those
 // built in, trigger_ and module_ belong to modules, localspace_ to temporary tables, database_, file_, partition_, switch_
 // and dbcc_ to the statements of these names.
 package engine

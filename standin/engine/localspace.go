@@ -4,6 +4,7 @@ package engine
 
 import (
 	"fmt"
+	"strings"
 
 	"zombiezen.com/go/sqlite"
 	"zombiezen.com/go/sqlite/sqlitex"
@@ -100,7 +101,7 @@ func (s *Session) dropLocals(f *frame) {
 			continue
 		}
 		owner := o.Properties["frame"] == fmt.Sprintf("%p", f)
-		if owner && (o.IsVariable() || f.procedure != "") {
+		if owner && (o.IsVariable() || f.ownsTables() && !strings.HasPrefix(o.Name, "##")) { // global ones end with their session
 			_ = s.local.run("DROP TABLE IF EXISTS " + o.StorageName())
 			s.local.forget(o)
 			if s.local.inTx {
@@ -157,3 +158,6 @@ func (s *Session) releaseForeign(mark int) {
 	}
 	s.foreignConns = s.foreignConns[:mark]
 }
+
+// TemporaryConn is the connection to the session's temporary tables.
+func (s *Session) TemporaryConn() *sqlite.Conn { return s.local.conn }

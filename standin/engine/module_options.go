@@ -8,7 +8,6 @@ import (
 
 	"geosql.dev/operator/standin/metadata"
 	"geosql.dev/operator/standin/sqlerr"
-	"geosql.dev/operator/standin/sqltype"
 	"geosql.dev/operator/standin/syntax"
 )
 
@@ -134,19 +133,10 @@ func (s *Session) asPrincipalOf(ctx context.Context, o *metadata.Object, f func(
 	return f()
 }
 
-// shownDefinition is a module's text as the views show it: NULL when it is encrypted.
-func shownDefinition(o *metadata.Object) any {
+// ShownDefinition is a module's text as the views show it: NULL when it is encrypted.
+func ShownDefinition(o *metadata.Object) any {
 	if o.Encrypted {
 		return nil
 	}
-	return orNull(o.Definition)
-}
-
-// cutDefinition is definitionSeen as the information schema has it.
-func (s *Session) cutDefinition(sch *metadata.Catalog, o *metadata.Object) any {
-	text, ok := s.definitionSeen(sch, o).(string)
-	if !ok {
-		return nil
-	}
-	return sqltype.Cut(text, 4000)
+	return TextOrNull(o.Definition)
 }

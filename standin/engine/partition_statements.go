@@ -26,7 +26,6 @@ func installPartitions(r *Registry) {
 	on(r, func(s *Session, ctx context.Context, n *ast.DropPartitionSchemeStatement, w tds.Writer) error {
 		return s.dropPartitionObject(ctx, metadata.KindPartitionScheme, n.Name)
 	})
-	installPartitionViews(r)
 }
 
 // changePartitions runs f on the partition functions and schemes of the current database.

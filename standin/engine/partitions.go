@@ -61,8 +61,8 @@ func (d *ddl) partitions(o *metadata.Object, c *metadata.Column) error {
 	return nil
 }
 
-// partitionRows counts a table's rows by the partition of a place.
-func partitionRows(conn *sqlite.Conn, sch *metadata.Catalog, o *metadata.Object, p metadata.Place) (map[int]int64, error) {
+// PartitionRows counts a table's rows by the partition of a place.
+func PartitionRows(conn *sqlite.Conn, sch *metadata.Catalog, o *metadata.Object, p metadata.Place) (map[int]int64, error) {
 	number := "1"
 	if _, f := sch.SchemeOf(p.DataSpace()); f != nil && p.Column != 0 {
 		number = f.Number(metadata.ColumnName(p.Column))

@@ -17,8 +17,7 @@ import (
 func (b *binder) predicate(sc *scope, node ast.BooleanExpression) expr {
 	switch n := node.(type) {
 	case *ast.BooleanBinaryExpression:
-		l, r := b.predicate(sc, n.FirstExpression), b.predicate(sc, n.SecondExpression)
-		return merge(expr{sql: "(" + l.sql + " " + strings.ToUpper(n.BinaryExpressionType) + " " + r.sql + ")"}, l, r)
+		return b.chain(sc, n)
 	case *ast.BooleanNotExpression:
 		e := b.predicate(sc, n.Expression)
 		return merge(expr{sql: "(NOT " + e.sql + ")"}, e)
@@ -60,6 +59,37 @@ func (b *binder) predicate(sc *scope, node ast.BooleanExpression) expr {
 	}
 	b.refuse(fmt.Sprintf("The condition %s", named(node)))
 	return expr{}
+}
+
+// chain binds conditions between which the same word stands, AND or OR. SQLite takes expressions that are 1,000 deep; grouped
+// by halves a chain of thousands, as programs write them, is no deeper than its logarithm.
+func (b *binder) chain(sc *scope, last *ast.BooleanBinaryExpression) expr {
+	nodes := []ast.BooleanExpression{last.SecondExpression}
+	first := last.FirstExpression
+	for {
+		n, ok := first.(*ast.BooleanBinaryExpression)
+		if !ok || n.BinaryExpressionType != last.BinaryExpressionType {
+			break
+		}
+		nodes, first = append(nodes, n.SecondExpression), n.FirstExpression
+	}
+	nodes = append(nodes, first)
+	slices.Reverse(nodes)
+	parts, texts := make([]expr, len(nodes)), make([]string, len(nodes))
+	for i, n := range nodes {
+		parts[i] = b.predicate(sc, n)
+		texts[i] = parts[i].sql
+	}
+	return merge(expr{sql: byHalves(texts, " "+strings.ToUpper(last.BinaryExpressionType)+" ")}, parts...)
+}
+
+// byHalves joins texts by an operator that is associative.
+func byHalves(texts []string, operator string) string {
+	if len(texts) == 1 {
+		return texts[0]
+	}
+	half := (len(texts) + 1) / 2
+	return "(" + byHalves(texts[:half], operator) + operator + byHalves(texts[half:], operator) + ")"
 }
 
 var comparisonNames = map[string]string{"=": "equal to", "<>": "not equal to", ">": "greater than", "<": "less than",

@@ -193,6 +193,9 @@ func renamedKind(ctx context.Context, s *Session, text string, name objectName) 
 	return found.String(0, "kind"), nil
 }
 
+// errRenamed is what sp_rename says of an object or column that has another name now.
+var errRenamed = &sqlerr.Error{Number: 15477, State: 1, Message: "Caution: Changing any part of an object name could break scripts and stored procedures."}
+
 // rename is sp_rename (docs/relational-databases/system-stored-procedures/sp-rename-transact-sql.md).
 func rename(ctx context.Context, c *ProcCall) error {
 	s := c.Session
@@ -232,7 +235,10 @@ func rename(ctx context.Context, c *ProcCall) error {
 		}
 		switch kind {
 		case "COLUMN":
-			return d.renameColumn(o, name.name, newName, old)
+			if err := d.renameColumn(o, name.name, newName, old); err != nil {
+				return err
+			}
+			return c.Writer.Message(errRenamed)
 		case "INDEX":
 			return d.renameIndex(o, name.name, newName)
 		case "STATISTICS":
@@ -246,7 +252,7 @@ func rename(ctx context.Context, c *ProcCall) error {
 			if err := d.renameObject(o, newName); err != nil {
 				return err
 			}
-			return c.Writer.Message(&sqlerr.Error{Number: 15477, State: 1, Message: "Caution: Changing any part of an object name could break scripts and stored procedures."})
+			return c.Writer.Message(errRenamed)
 		}
 		return sqlerr.New(15249, 1, kind)
 	})
@@ -330,7 +336,7 @@ func helpText(ctx context.Context, c *ProcCall) error {
 	if o.Definition == "" {
 		return sqlerr.New(15197, 1, o.Name)
 	}
-	if sch, err := c.Session.schema(ctx, c.Session.db.ID()); err != nil || c.Session.definitionSeen(sch, o) == nil && !o.Encrypted {
+	if sch, err := c.Session.schema(ctx, c.Session.db.ID()); err != nil || c.Session.DefinitionSeen(sch, o) == nil && !o.Encrypted {
 		return sqlerr.New(15197, 1, o.Name)
 	}
 	if o.Encrypted {

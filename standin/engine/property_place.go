@@ -13,9 +13,6 @@ import (
 // propertyPlace is what has an extended property, as sys.extended_properties tells it (docs/relational-databases/system-catalog-views/extended-properties-catalog-views-sys-extended-properties.md).
 type propertyPlace struct{ class, major, minor int64 }
 
-// propertyClasses are the words of those numbers.
-var propertyClasses = map[int64]any{0: "DATABASE", 1: "OBJECT_OR_COLUMN", 2: "PARAMETER", 3: "SCHEMA", 4: "DATABASE_PRINCIPAL", 6: "TYPE", 7: "INDEX", 20: "DATASPACE", 21: "PARTITION_FUNCTION"}
-
 // propertyLookup finds what a name stands for: the class of its property and a query for its number.
 type propertyLookup struct {
 	class int64

@@ -75,3 +75,8 @@ func (s *Session) ChangeObject(ctx context.Context, db *Database, id int32, chan
 		return d.save(&o)
 	})
 }
+
+// Catalog is the metadata of a database as the session sees it now.
+func (s *Session) Catalog(ctx context.Context, db *Database) (*metadata.Catalog, error) {
+	return s.schema(ctx, db.ID())
+}

@@ -83,7 +83,7 @@ func references(o *metadata.Object) []*reference {
 
 // dependencyRecords is sys.sql_expression_dependencies, by the texts of modules; constraints and computed columns are not searched.
 func dependencyRecords(ctx context.Context, s *Session) ([]record, error) {
-	sch, err := s.viewSchema(ctx)
+	sch, err := s.Catalog(ctx, s.viewDatabase())
 	if err != nil {
 		return nil, err
 	}
@@ -91,14 +91,14 @@ func dependencyRecords(ctx context.Context, s *Session) ([]record, error) {
 	before := s.db
 	s.db = s.viewDatabase() // names are those of the database that the view is of
 	defer func() { s.db = before }()
-	sight := s.sight(ctx, s.db.ID())
+	sight := s.Sight(ctx, s.db.ID())
 	for _, o := range sch.Sorted() {
 		if sight(sch, o) != SeenThrough || o.Definition == "" || o.Kind == metadata.KindCheck || o.Kind == metadata.KindDefault {
 			continue
 		}
 		for _, r := range references(o) {
-			rec := record{"referencing_id": o.ID, "referencing_minor_id": 0, "referencing_class": 1, "referencing_class_desc": "OBJECT_OR_COLUMN", "is_schema_bound_reference": isSchemaBound(o), "referenced_class": 1,
-				"referenced_class_desc": "OBJECT_OR_COLUMN", "referenced_server_name": orNull(r.name.server), "referenced_database_name": orNull(r.name.database), "referenced_schema_name": orNull(r.name.schema),
+			rec := record{"referencing_id": o.ID, "referencing_minor_id": 0, "referencing_class": 1, "referencing_class_desc": "OBJECT_OR_COLUMN", "is_schema_bound_reference": IsSchemaBound(o), "referenced_class": 1,
+				"referenced_class_desc": "OBJECT_OR_COLUMN", "referenced_server_name": TextOrNull(r.name.server), "referenced_database_name": TextOrNull(r.name.database), "referenced_schema_name": TextOrNull(r.name.schema),
 				"referenced_entity_name": r.name.name, "referenced_minor_id": 0, "is_caller_dependent": r.called && r.name.schema == "", "is_ambiguous": false, "updated": r.updated, "selected": r.selected}
 			if r.name.server == "" && r.name.database == "" {
 				if id := s.objectIDOf(o, r.name, ""); id != nil && !(r.called && r.name.schema == "") {

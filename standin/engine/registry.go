@@ -35,6 +35,8 @@ type Registry struct {
 	databaseHooks  []func(context.Context, DatabaseEvent) error
 	sessionHooks   []func(*Session)
 	access         []func(context.Context, *Session, *Database) error
+	route          func(tds.LoginRequest) *tds.Redirect
+	counters       []func() []Counter
 	objectHooks    []ObjectFunc
 	alterTable     AlterTableFunc
 	alterModule    AlterModuleFunc
@@ -170,6 +172,18 @@ type AlterFunc func(ctx context.Context, s *Session, db *Database, action any, w
 func (r *Registry) AlterDatabase(action any, run AlterFunc) {
 	r.alterations[reflect.TypeOf(action)] = run
 }
+
+// Counter is a row of sys.dm_os_performance_counters. Object has no server's name before it; the value of one whose name ends in /sec is a total.
+type Counter struct {
+	Object, Name, Instance string
+	Value                  int64
+}
+
+// Counters registers what an extension counts.
+func (r *Registry) Counters(f func() []Counter) { r.counters = append(r.counters, f) }
+
+// OnReadOnlyLogin sets who tells where a login with ApplicationIntent=ReadOnly belongs; nil for here.
+func (r *Registry) OnReadOnlyLogin(f func(req tds.LoginRequest) *tds.Redirect) { r.route = f }
 
 // OnAccess registers a func that is asked when a session enters a database (login, USE) and before each statement that
 // touches a user database; its *sqlerr.Error (976, 978, 983 ...) refuses.

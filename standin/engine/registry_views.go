@@ -4,6 +4,8 @@ package engine
 
 import (
 	"context"
+	"maps"
+	"slices"
 
 	"geosql.dev/operator/standin/sqltype"
 )
@@ -59,3 +61,9 @@ func (s *Session) RowsOf(ctx context.Context, db *Database, text string, args []
 	s.db, s.rowCount = before, counted
 	return w.rows, err
 }
+
+// Views are the system views that are registered.
+func (r *Registry) Views() []*View { return slices.Collect(maps.Values(r.views)) }
+
+// Procedures are the system procedures that are registered.
+func (r *Registry) Procedures() []*Procedure { return slices.Collect(maps.Values(r.procedures)) }

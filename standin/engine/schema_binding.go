@@ -14,8 +14,8 @@ import (
 	"geosql.dev/operator/standin/syntax"
 )
 
-// isSchemaBound tells whether the definition of a view or function has the option SCHEMABINDING.
-func isSchemaBound(o *metadata.Object) bool {
+// IsSchemaBound tells whether the definition of a view or function has the option SCHEMABINDING.
+func IsSchemaBound(o *metadata.Object) bool {
 	switch o.Kind {
 	case metadata.KindView, metadata.KindScalar, metadata.KindInline, metadata.KindTableFunction:
 		return syntax.ModuleOptionsOf(o.Definition, o.QuotedIdentifier).Has("SCHEMABINDING")
@@ -60,7 +60,7 @@ func (s *Session) mayBind(ctx context.Context, name objectName, kind string, st 
 		case optional && (o == nil || ref.database != ""):
 		case ref.schema == "" || ref.database != "" || ref.server != "" || o != nil && self != nil && o.ID == self.ID:
 			refused = sqlerr.New(4512, 3, word, name.String(), ref.String())
-		case o != nil && o.Kind != metadata.KindTable && !isSchemaBound(o):
+		case o != nil && o.Kind != metadata.KindTable && !IsSchemaBound(o):
 			refused = sqlerr.New(4513, 2, word, name.String(), ref.String())
 		}
 	}
@@ -105,7 +105,7 @@ func starred(node ast.Statement) bool {
 // boundTo is the name of a schema-bound module that refers to an object, or to a column of it; empty for none.
 func (d *ddl) boundTo(o *metadata.Object, c *metadata.Column) string {
 	for _, m := range d.sch.Sorted() {
-		if m.ID == o.ID || !isSchemaBound(m) {
+		if m.ID == o.ID || !IsSchemaBound(m) {
 			continue
 		}
 		for _, r := range references(m) {

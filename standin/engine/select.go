@@ -11,6 +11,7 @@ import (
 
 	"geosql.dev/operator/standin/metadata"
 	"geosql.dev/operator/standin/sqlerr"
+	"geosql.dev/operator/standin/sqltype"
 	"geosql.dev/operator/standin/tds"
 )
 
@@ -42,6 +43,7 @@ func (s *Session) selectStatement(ctx context.Context, n *ast.SelectStatement, w
 			return errEnough
 		}
 		count++
+		s.limitText(p.columns, values)
 		return w.Row(values)
 	})
 	if err != nil && !errors.Is(err, errEnough) {
@@ -49,6 +51,30 @@ func (s *Session) selectStatement(ctx context.Context, n *ast.SelectStatement, w
 	}
 	s.rowCount = count
 	return w.Done(s.shown(count))
+}
+
+// limitText cuts the values of large types to the bytes that TEXTSIZE allows (docs/t-sql/statements/set-textsize-transact-sql.md).
+func (s *Session) limitText(columns []tds.Column, values []any) {
+	limit := int(s.settings.textSize)
+	if limit <= 0 || s.internal {
+		return
+	}
+	for i, c := range columns {
+		k := c.Type.Kind
+		if c.Type.Length != sqltype.MaxLength && k != sqltype.Text && k != sqltype.NText && k != sqltype.Image {
+			continue
+		}
+		switch v := values[i].(type) {
+		case string:
+			if k.IsUnicode() {
+				values[i] = sqltype.Cut(v, limit/2)
+			} else {
+				values[i] = sqltype.Cut(v, limit)
+			}
+		case []byte:
+			values[i] = v[:min(len(v), limit)]
+		}
+	}
 }
 
 // errEnough ends a query early.

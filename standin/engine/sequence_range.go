@@ -10,8 +10,8 @@ import (
 	"geosql.dev/operator/standin/sqltype"
 )
 
-// sequenceVariant is a value of a sequence as sql_variant.
-func sequenceVariant(q *metadata.Sequence, v int64) sqltype.Variant {
+// SequenceVariant is a value of a sequence as sql_variant.
+func SequenceVariant(q *metadata.Sequence, v int64) sqltype.Variant {
 	return sqltype.Variant{Type: q.Type, Value: countedValue(q.Type, v)}
 }
 
@@ -49,12 +49,12 @@ func sequenceRange(ctx context.Context, c *ProcCall) error {
 		return err
 	}
 	q := o.Sequence
-	c.SetOutput("@range_first_value", sequenceVariant(q, first))
-	c.SetOutput("@range_last_value", sequenceVariant(q, end))
+	c.SetOutput("@range_first_value", SequenceVariant(q, first))
+	c.SetOutput("@range_last_value", SequenceVariant(q, end))
 	c.SetOutput("@range_cycle_count", int64(cycles))
-	c.SetOutput("@sequence_increment", sequenceVariant(q, q.Increment))
-	c.SetOutput("@sequence_min_value", sequenceVariant(q, q.Min))
-	c.SetOutput("@sequence_max_value", sequenceVariant(q, q.Max))
+	c.SetOutput("@sequence_increment", SequenceVariant(q, q.Increment))
+	c.SetOutput("@sequence_min_value", SequenceVariant(q, q.Min))
+	c.SetOutput("@sequence_max_value", SequenceVariant(q, q.Max))
 	return nil
 }
 

@@ -152,34 +152,6 @@ func (r *reached) take(o *metadata.Object, value int64) {
 	r.values[definitionOf(o)] = value
 }
 
-// sequenceRecord tells of a sequence in sys.sequences
-// (docs/relational-databases/system-catalog-views/sys-sequences-transact-sql.md).
-func (s *Session) sequenceRecord(ctx context.Context, o *metadata.Object) record {
-	q := o.Sequence
-	rec := objectRecord(o)
-	rec["start_value"], rec["increment"], rec["minimum_value"], rec["maximum_value"] = sequenceVariant(q, q.Start), sequenceVariant(q, q.Increment), sequenceVariant(q, q.Min), sequenceVariant(q, q.Max)
-	rec["is_cycling"], rec["is_cached"] = q.Cycle, !q.NoCache
-	rec["system_type_id"], rec["user_type_id"], rec["precision"], rec["scale"] = q.Type.SystemTypeID(), q.Type.SystemTypeID(), q.Type.DisplayPrecision(), 0
-	if q.CacheSize > 0 {
-		rec["cache_size"] = q.CacheSize
-	}
-	db := s.viewDatabase()
-	conn, release, err := s.connection(ctx, db.ID())
-	if err != nil {
-		return rec
-	}
-	defer release()
-	last, used, err := s.identities(db).sequences.last(conn, o)
-	if err != nil {
-		return rec
-	}
-	_, _, more := q.Next(last, used)
-	if rec["is_exhausted"], rec["current_value"] = !more, sequenceVariant(q, q.First()); used {
-		rec["current_value"], rec["last_used_value"] = sequenceVariant(q, last), sequenceVariant(q, last)
-	}
-	return rec
-}
-
 func (s *Session) nextSequenceValue(db *Database, o *metadata.Object) (next int64, err error) {
 	err = s.draw(db, o, func(last int64, used bool) (int64, error) {
 		var ok bool
@@ -215,4 +187,15 @@ func (s *Session) draw(db *Database, o *metadata.Object, take func(last int64, u
 		return within(s.open[db.ID()].tx.Conn())
 	}
 	return s.writeConnDo(s.context(), db, within)
+}
+
+// LastSequenceValue is the last value that a sequence of the view's database gave out, if it gave out one.
+func (s *Session) LastSequenceValue(ctx context.Context, o *metadata.Object) (last int64, used bool, err error) {
+	db := s.viewDatabase()
+	conn, release, err := s.connection(ctx, db.ID())
+	if err != nil {
+		return 0, false, err
+	}
+	defer release()
+	return s.identities(db).sequences.last(conn, o)
 }

@@ -115,8 +115,9 @@ type frame struct {
 	batch     *syntax.Batch
 	// node is the statement that runs, the innermost one.
 	node ast.Statement
-	// procedure is the name of the module, empty for a batch.
+	// procedure is the name of the module, empty for a batch; dynamic tells of one that EXECUTE or sp_executesql was given.
 	procedure string
+	dynamic   bool
 	objectID  int32
 	// module is the one of the database that runs, or the view or inline function that is bound: where names without a schema are looked for.
 	module *metadata.Object
@@ -136,6 +137,9 @@ type frame struct {
 	// cursors are the local ones.
 	cursors map[string]*cursor
 }
+
+// ownsTables tells whether the temporary tables of a frame end with it: those of a client's batch are its session's.
+func (f *frame) ownsTables() bool { return f.procedure != "" || f.dynamic }
 
 // variable is a declared variable.
 type variable struct {

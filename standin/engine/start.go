@@ -241,6 +241,11 @@ func (inst *Instance) Login(ctx context.Context, req tds.LoginRequest) (tds.Sess
 	if err != nil {
 		return nil, err
 	}
+	if route := inst.registry.route; route != nil && req.Redirectable && req.ReadOnlyIntent {
+		if to := route(req); to != nil {
+			return nil, to
+		}
+	}
 	s, err := inst.openSession(ctx, sessionSpec{login: login, database: req.Database, request: req})
 	if err != nil {
 		return nil, err

@@ -49,6 +49,9 @@ func (s *Session) statement(ctx context.Context, node ast.Statement, w tds.Write
 		return ErrCancelled
 	}
 	s.line = syntax.Line(node)
+	if s.settings.noExec && !s.internal && !turnsOff(node, ast.SetOptionsNoExec) {
+		return s.declareSkipped(ctx, w, node) // it was compiled with its batch (docs/t-sql/statements/set-noexec-transact-sql.md)
+	}
 	if f := s.frame(); f != nil {
 		f.node = node
 	}

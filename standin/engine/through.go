@@ -65,6 +65,12 @@ func (b *binder) changeThrough(verb string, target ast.TableReference) *through 
 	}}
 }
 
+// HasCheckOption tells whether a view has WITH CHECK OPTION.
+func HasCheckOption(view *metadata.Object) bool {
+	_, node, _ := parseModule(view)
+	return hasCheckOption(node)
+}
+
 func hasCheckOption(node ast.Statement) bool {
 	switch n := node.(type) {
 	case *ast.CreateViewStatement:

@@ -24,14 +24,14 @@ func (b *binder) uses(c *sourceColumn) {
 // viewColumnRecords is INFORMATION_SCHEMA.VIEW_COLUMN_USAGE: the columns that the queries of views name
 // (docs/relational-databases/system-information-schema-views/view-column-usage-transact-sql.md). A view that can't be bound any more has none.
 func viewColumnRecords(ctx context.Context, s *Session) ([]record, error) {
-	sch, err := s.viewSchema(ctx)
+	sch, err := s.Catalog(ctx, s.viewDatabase())
 	if err != nil {
 		return nil, err
 	}
 	before := s.db
 	s.db = s.viewDatabase()
 	defer func() { s.db = before }()
-	sight := s.sight(ctx, s.db.ID())
+	sight := s.Sight(ctx, s.db.ID())
 	var out []record
 	for _, v := range sch.Sorted() {
 		if v.Kind != metadata.KindView || sight(sch, v) != SeenThrough {

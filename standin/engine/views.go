@@ -3,13 +3,11 @@
 package engine
 
 import (
-	"context"
 	"fmt"
 	"strings"
 
 	"github.com/shopspring/decimal"
 
-	"geosql.dev/operator/standin/metadata"
 	"geosql.dev/operator/standin/sqltype"
 	"geosql.dev/operator/standin/storage"
 	"geosql.dev/operator/standin/syntax"
@@ -62,35 +60,25 @@ func byColumns(cols []tds.Column, records []record) [][]any {
 	return out
 }
 
-// installViews registers the catalog views and DMVs of the engine itself.
+// installViews registers the views of what the engine is doing; those of the catalogue are catalogview's.
 func installViews(r *Registry) {
-	installDatabaseViews(r)
-	installObjectViews(r)
-	installColumnViews(r)
-	installConstraintViews(r)
-	installModuleViews(r)
 	installSessionViews(r)
 	installServerViews(r)
-	installInformationSchema(r)
 	installActivityViews(r)
 	installReferences(r)
 	r.RecordView("", "INFORMATION_SCHEMA", "VIEW_COLUMN_USAGE", "VIEW_CATALOG sysname, VIEW_SCHEMA sysname, VIEW_NAME sysname, TABLE_CATALOG sysname, TABLE_SCHEMA sysname, TABLE_NAME sysname, COLUMN_NAME sysname", viewColumnRecords)
 }
 
-// viewSchema is the metadata of the database that a view is read for.
-func (s *Session) viewSchema(ctx context.Context) (*metadata.Catalog, error) {
-	return s.schema(ctx, s.viewDatabase().ID())
-}
-
-func desc(n int64, words ...string) any {
+// Description is the word of a number in a column like state_desc; NULL where there is none.
+func Description(n int64, words ...string) any {
 	if n < 0 || n >= int64(len(words)) {
 		return nil
 	}
 	return words[n]
 }
 
-// orNull is a text, or NULL for an empty one.
-func orNull(s string) any {
+// TextOrNull is a text, or NULL for an empty one.
+func TextOrNull(s string) any {
 	if s == "" {
 		return nil
 	}

@@ -48,7 +48,7 @@ func installServerViews(r *Registry) {
 		return services, nil
 	})
 	// Of two editions of the page one calls the column startup_desc, the other startup_type_desc.
-	r.addColumns("sys.dm_server_services", "startup_type_desc nvarchar(256)")
+	r.AddColumns("sys.dm_server_services", "startup_type_desc nvarchar(256)")
 	r.RecordView("", "sys", "dm_db_log_space_usage", "", func(ctx context.Context, s *Session) ([]record, error) {
 		st := s.viewDatabase().Storage()
 		if st == nil {
@@ -124,7 +124,7 @@ func hostRelease() (name, version string) {
 	return name, version
 }
 
-// counterRecords are the counters that the engine itself counts (docs/relational-databases/performance-monitor).
+// counterRecords are the counters that the engine and its extensions count (docs/relational-databases/performance-monitor).
 func counterRecords(ctx context.Context, s *Session) ([]record, error) {
 	const object, bulk, large = "SQLServer:", int64(272696576), int64(65792)
 	var out []record
@@ -148,6 +148,15 @@ func counterRecords(ctx context.Context, s *Session) ([]record, error) {
 		add("Databases", "Log File(s) Used Size (KB)", info.Name, used/1024, large)
 		add("Databases", "Log Flushes/sec", info.Name, st.Log().Flushes(), bulk)
 		add("Databases", "Log Bytes Flushed/sec", info.Name, int64(st.Log().Bytes(st.Log().Hardened())), bulk)
+	}
+	for _, more := range s.inst.registry.counters {
+		for _, c := range more() {
+			kind := large
+			if strings.HasSuffix(c.Name, "/sec") {
+				kind = bulk
+			}
+			add(c.Object, c.Name, c.Instance, c.Value, kind)
+		}
 	}
 	return out, nil
 }
@@ -206,7 +215,6 @@ func installServerFunctions(r *Registry) {
 			}
 			return nil, nil
 		}})
-	installExtendedProperties(r)
 	r.TableFunction(TableFunction{Schema: "sys", Name: "string_split ordinal", Parameters: []sqltype.Type{nmax, nmax, sqltype.IntType}, Columns: columns("value nvarchar(4000), ordinal bigint"),
 		Rows: func(ctx context.Context, s *Session, args []any) ([][]any, error) {
 			rows, err := s.inst.registry.tableFunctions["sys.string_split"].Rows(ctx, s, args[:2])
@@ -245,6 +253,6 @@ func logStats(db *Database, st *storage.Database) [][]any {
 		since = log.Bytes(log.End()) - log.Bytes(backup)
 	}
 	segment := uint64(max(1, log.Segments()))
-	return [][]any{{int64(db.ID()), db.recoveryName(), log.Oldest().String(), log.End().String(), int64(log.End().VLF()), mb(uint64(log.Size()) / segment), int64(log.Segments()),
+	return [][]any{{int64(db.ID()), db.RecoveryName(), log.Oldest().String(), log.End().String(), int64(log.End().VLF()), mb(uint64(log.Size()) / segment), int64(log.Segments()),
 		mb(uint64(log.Size())), int64(log.Segments()), mb(active), reason, nil, backup.String(), mb(since), log.Oldest().String(), mb(active), log.Oldest().String(), mb(active), int64(log.Segments())}}
 }

@@ -6,6 +6,7 @@ import (
 	"context"
 	"net"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -46,6 +47,11 @@ func (s *Session) snapshot() snapshot {
 		}
 	}
 	return out
+}
+
+func firstWord(s string) string {
+	word, _, _ := strings.Cut(strings.TrimSpace(s), " ")
+	return word
 }
 
 func connectionID(s *Session) uuid.UUID {

@@ -4,8 +4,10 @@ package engine
 
 import (
 	"context"
+	"fmt"
 
 	"geosql.dev/operator/standin/metadata"
+	"geosql.dev/operator/standin/sqltype"
 )
 
 // Sight is how much of an object's metadata somebody sees (docs/relational-databases/security/metadata-visibility-configuration.md).
@@ -20,9 +22,9 @@ const (
 	SeenThrough
 )
 
-// sight tells what the session sees of the objects of a database. Parts of a table, its constraints and triggers, are seen with it; what belongs to
+// Sight tells what the session sees of the objects of a database. Parts of a table, its constraints and triggers, are seen with it; what belongs to
 // the system and temporary objects are seen by everybody.
-func (s *Session) sight(ctx context.Context, space int32) func(sch *metadata.Catalog, o *metadata.Object) Sight {
+func (s *Session) Sight(ctx context.Context, space int32) func(sch *metadata.Catalog, o *metadata.Object) Sight {
 	everything := func(*metadata.Catalog, *metadata.Object) Sight { return SeenThrough }
 	a, db := s.inst.registry.authorizer, s.inst.DatabaseByID(space)
 	if s.internal || s.login.Sysadmin && s.user == nil || a == nil || db == nil || space == 2 {
@@ -46,13 +48,42 @@ func (s *Session) sight(ctx context.Context, space int32) func(sch *metadata.Cat
 
 // sees tells whether the session sees an object of a database.
 func (s *Session) sees(space int32, sch *metadata.Catalog, o *metadata.Object) bool {
-	return s.sight(s.context(), space)(sch, o) != Unseen
+	return s.Sight(s.context(), space)(sch, o) != Unseen
 }
 
-// definitionSeen is the text of an object's definition, NULL for who may not see it.
-func (s *Session) definitionSeen(sch *metadata.Catalog, o *metadata.Object) any {
-	if s.sight(s.context(), s.viewDatabase().ID())(sch, o) != SeenThrough {
+// DefinitionSeen is the text of an object's definition, NULL for who may not see it.
+func (s *Session) DefinitionSeen(sch *metadata.Catalog, o *metadata.Object) any {
+	if s.Sight(s.context(), s.viewDatabase().ID())(sch, o) != SeenThrough {
 		return nil
 	}
-	return shownDefinition(o)
+	return ShownDefinition(o)
+}
+
+// VisibleObjects are the objects that a view shows: those of its database that the session may see, and in tempdb the session's temporary tables.
+func (s *Session) VisibleObjects(ctx context.Context) (*metadata.Catalog, []*metadata.Object, error) {
+	sch, err := s.Catalog(ctx, s.viewDatabase())
+	if err != nil {
+		return nil, nil, err
+	}
+	var list []*metadata.Object
+	sight := s.Sight(ctx, s.viewDatabase().ID())
+	for _, o := range sch.Sorted() {
+		switch {
+		case o.Kind == metadata.KindAlias, o.Kind == metadata.KindScopedTrigger, sight(sch, o) == Unseen:
+			continue
+		case o.Kind == metadata.KindTableType:
+			shown := *o
+			shown.Name, shown.Schema = fmt.Sprintf("TT_%s_%08X", sqltype.Cut(o.TypeName(), 110), uint32(o.ID)), 4
+			o = &shown
+		}
+		list = append(list, o)
+	}
+	if s.viewDatabase().ID() == 2 && s.local.schema != nil {
+		for _, o := range s.local.schema.Sorted() {
+			if len(o.Name) > 0 && o.Name[0] == '#' {
+				list = append(list, o)
+			}
+		}
+	}
+	return sch, list, nil
 }

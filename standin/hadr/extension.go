@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"github.com/google/uuid"
 
@@ -30,6 +31,8 @@ type Extension struct {
 	mu      sync.Mutex
 	manager *replica.Manager
 	health  healthSession
+	// routed counts the logins that were routed: those to a load-balanced set take its members in turns.
+	routed atomic.Uint64
 }
 
 // Ensure that the engine can use it.
@@ -45,6 +48,8 @@ func (e *Extension) Install(r *engine.Registry) error {
 	r.OnStop(e.stop)
 	r.OnDatabase(e.databaseEvent)
 	r.OnAccess(e.access)
+	r.OnReadOnlyLogin(e.route)
+	r.Counters(e.counters)
 	r.Statement((*syntax.CreateAvailabilityGroup)(nil), e.create)
 	r.Statement((*syntax.AlterAvailabilityGroup)(nil), e.alter)
 	r.Statement((*syntax.DropAvailabilityGroup)(nil), e.drop)

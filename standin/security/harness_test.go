@@ -15,6 +15,7 @@ import (
 	mssql "github.com/microsoft/go-mssqldb"
 	. "github.com/onsi/gomega"
 
+	"geosql.dev/operator/standin/catalogview"
 	"geosql.dev/operator/standin/engine"
 	"geosql.dev/operator/standin/security"
 	"geosql.dev/operator/standin/tds"
@@ -48,7 +49,7 @@ func (i *instance) run(name string) {
 	i.port = l.Addr().(*net.TCPAddr).Port
 	i.security = security.New(security.Options{SAPassword: saPassword})
 	i.engine, err = engine.New(context.Background(), engine.Config{ServerName: name, DataDir: i.dir, SAPassword: saPassword, Port: i.port,
-		Extensions: []engine.Extension{i.security}})
+		Extensions: []engine.Extension{catalogview.Extension{}, i.security}})
 	g.Expect(err).NotTo(HaveOccurred())
 	i.server, err = tds.NewServer(tds.Config{Backend: i.engine, FailedLoginDelay: time.Millisecond})
 	g.Expect(err).NotTo(HaveOccurred())

@@ -112,6 +112,10 @@ func toCharacter(v any, from, to Type, style int, mode Mode) (any, *sqlerr.Error
 		if err != nil {
 			return nil, err
 		}
+		if text == "" { // a style of dates alone for a time, or of times for a date
+			bare, _ := splitStyle(style)
+			return nil, sqlerr.New(9809, 1, bare, from.Kind, to.Kind)
+		}
 		s = text
 	case float64:
 		s = formatFloat(x, from, style)

@@ -93,6 +93,9 @@ func Convertible(from, to Type, mode Mode) *sqlerr.Error {
 			return clash(f, t)
 		}
 	}
+	if f == SQLVariant && (formerLarge(t) || t == RowVersion) {
+		return explicitClash(f, t, mode)
+	}
 	if f == t || f == Unknown || f == SQLVariant && t != XML || t == SQLVariant && f != XML {
 		return nil
 	}
@@ -105,6 +108,9 @@ func Convertible(from, to Type, mode Mode) *sqlerr.Error {
 	switch {
 	case f == XML || t == XML:
 		return xmlConvertible(f, t, mode)
+	case formerLarge(f) && f != Image && !t.IsCharacter(), formerLarge(t) && t != Image && !f.IsCharacter(),
+		f == Image && !t.IsBinary(), t == Image && f.IsUnicode():
+		return explicitClash(f, t, mode)
 	case f.IsTemporal() && t.IsTemporal():
 		if f == Date && t == Time || f == Time && t == Date {
 			return clash(f, t)
@@ -134,6 +140,9 @@ func Convertible(from, to Type, mode Mode) *sqlerr.Error {
 	}
 	return nil
 }
+
+// formerLarge are the large types of before the ones with max, which convert to the types that they are the large form of alone.
+func formerLarge(k Kind) bool { return k == Text || k == NText || k == Image }
 
 func clash(f, t Kind) *sqlerr.Error { return sqlerr.New(206, 2, f, t) }
 

@@ -10,6 +10,7 @@ package tds
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"net"
 
@@ -36,10 +37,23 @@ type LoginRequest struct {
 	PacketSize                                                     int
 	Remote, Local                                                  net.Addr
 	Encrypted                                                      bool
+	// Redirectable tells whether the client understands a Redirect.
+	Redirectable bool
 	// Prepared are the connection's prepared statements, nil for none.
 	Prepared *PreparedStatements
 	// Cursors are its server cursors, nil for none.
 	Cursors *Cursors
+}
+
+// Redirect is the error of a login that another server is to serve: the client goes there.
+type Redirect struct {
+	Server string
+	Port   uint16
+}
+
+// Error makes it an error.
+func (r *Redirect) Error() string {
+	return fmt.Sprintf("the login belongs at %s, port %d", r.Server, r.Port)
 }
 
 // Session is one logged-in client. Its methods are called one at a time. Errors of statements go to the Writer;

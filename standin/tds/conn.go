@@ -254,6 +254,11 @@ func (c *conn) login(ctx context.Context, l *login) bool {
 	c.version = l.version
 	_, c.utf8 = l.features[featureUTF8]
 	session, err := c.authenticate(ctx, l)
+	if to := (*Redirect)(nil); errors.As(err, &to) {
+		c.out.Write(appendRedirect(nil, l, to, c.srv.cfg.Backend))
+		_ = c.out.end() // the client goes, whether it has read this or not
+		return false
+	}
 	if err != nil {
 		refused := serverErrors(err)
 		if len(refused) == 0 {
@@ -323,7 +328,7 @@ func (c *conn) authenticate(ctx context.Context, l *login) (Session, error) {
 	request := LoginRequest{
 		User: l.user, Password: l.password, HostName: l.host, AppName: l.app, Library: l.library, Database: l.database,
 		Language: l.language, ReadOnlyIntent: l.readOnly, PacketSize: l.packetSize, Remote: c.nc.RemoteAddr(),
-		Local: c.nc.LocalAddr(), Encrypted: c.encrypted,
+		Local: c.nc.LocalAddr(), Encrypted: c.encrypted, Redirectable: l.version.atLeast(version74),
 	}
 	if l.changes {
 		request.NewPassword = &l.newPassword

@@ -60,6 +60,7 @@ const (
 	envCommit        byte = 9
 	envRollback      byte = 10
 	envReset         byte = 18
+	envRouting       byte = 20
 )
 
 // unicodeStyle is Windows' number for comparisons that ignore case (0x1), kana (0x10000) and width (0x20000).
@@ -226,21 +227,35 @@ func (v version) appendReturnValue(b []byte, ordinal int, name string, t sqltype
 // programName is what drivers compare to choose the dialect of the protocol; @@VERSION tells users the truth.
 const programName = "Microsoft SQL Server"
 
-// appendLoginResponse writes what follows a successful login.
+// appendLoginResponse writes the answer to a login that opened a session.
 func appendLoginResponse(b []byte, l *login, s Session, backend Backend) []byte {
-	server, database := backend.ServerName(), s.Database()
+	return l.version.appendDone(appendLoginAck(b, l, s.Database(), s.Language(), s.Collation(), backend), tokenDone, 0, commandNone, 0)
+}
+
+// appendRedirect writes the answer to a login that belongs at another server: protocol 0 is TCP ([MS-TDS] 2.2.7.9, type 20).
+func appendRedirect(b []byte, l *login, to *Redirect, backend Backend) []byte {
+	b = appendLoginAck(b, l, "master", "us_english", sqltype.DefaultCollation, backend)
+	where := appendLongText(binary.LittleEndian.AppendUint16([]byte{0}, to.Port), to.Server)
+	data := append(binary.LittleEndian.AppendUint16([]byte{envRouting}, uint16(len(where))), where...)
+	b = appendToken(b, tokenEnvChange, append(data, 0, 0))
+	return l.version.appendDone(b, tokenDone, 0, commandNone, 0)
+}
+
+// appendLoginAck writes what follows a successful login.
+func appendLoginAck(b []byte, l *login, database, language, collation string, backend Backend) []byte {
+	server := backend.ServerName()
 	b = appendEnvText(b, envDatabase, database, "master")
 	b = l.version.appendMessage(b, sqlerr.New(5701, 2, database), server)
 	if l.version.atLeast(version71) {
-		b = appendCollationChange(b, s.Collation())
+		b = appendCollationChange(b, collation)
 	} else {
 		// Without collations a client is told the character set, and of Unicode the locale and how it is compared.
 		b = appendEnvText(b, envCharacterSet, "iso_1", "")
 		b = appendEnvText(b, envUnicodeLocale, strconv.Itoa(1033), "")
 		b = appendEnvText(b, envUnicodeStyle, strconv.Itoa(unicodeStyle), "")
 	}
-	b = appendEnvText(b, envLanguage, s.Language(), "")
-	b = l.version.appendMessage(b, sqlerr.New(5703, 1, s.Language()), server)
+	b = appendEnvText(b, envLanguage, language, "")
+	b = l.version.appendMessage(b, sqlerr.New(5703, 1, language), server)
 	engine := backend.Version()
 	ack := binary.BigEndian.AppendUint32([]byte{1}, l.version.acknowledged())
 	ack = appendShortText(ack, programName)
@@ -255,5 +270,5 @@ func appendLoginResponse(b []byte, l *login, s Session, backend Backend) []byte 
 		}
 		b = append(b, featureTerminator)
 	}
-	return l.version.appendDone(b, tokenDone, 0, commandNone, 0)
+	return b
 }

@@ -60,8 +60,8 @@ func (g *Group) synchronizing(database string) bool {
 // BackUpLog has a secondary copy's log backed up: write stores the backup and says up to where it goes. noted is false where the backup is stored and nobody
 // knows whether the primary has noted it.
 func (m *Manager) BackUpLog(ctx context.Context, database string, write func() (storage.LSN, error)) (noted bool, err error) {
-	g := m.backupSource(database)
-	if g == nil {
+	g, db := m.backupSource(database), m.host.Database(database)
+	if g == nil || db == nil {
 		return false, failure(35294, database)
 	}
 	conn, epoch, point, err := g.backupPoint(ctx, database)
@@ -72,7 +72,6 @@ func (m *Manager) BackUpLog(ctx context.Context, database string, write func() (
 	defer conn.Close()
 	stop := context.AfterFunc(ctx, func() { conn.Close() })
 	defer stop()
-	db := g.host.Database(database)
 	if err := db.SetChain(point.Chain); err != nil {
 		return false, err
 	}

@@ -142,6 +142,10 @@ func (t *gate) waitHardened(ctx context.Context, lsn storage.LSN) error {
 
 // hardenedLocked tells whether a commit may be acknowledged.
 func (l *leadership) hardenedLocked(database uuid.UUID, lsn storage.LSN) bool {
+	if l.committed.Database(database) == nil && l.newestLocked().Database(database) == nil {
+		// It was removed from the group while the commit waited.
+		return true
+	}
 	n := 0
 	for _, id := range l.requiredLocked(database) {
 		r := l.remotes[remoteKey{id, database}]

@@ -68,6 +68,8 @@ type copyState struct {
 	initializing storage.LSN
 	// recovery is up to where the copy has the same log as the primary's; zero when it has none of its own.
 	recovery storage.LSN
+	// sendQueue is the log that the primary has not sent yet, in KB, as it said last.
+	sendQueue int64
 	// backedUp is where this copy's own newest log backup ends, which the primary of the epoch backedUpEpoch has noted.
 	backedUp      storage.LSN
 	backedUpEpoch uint32

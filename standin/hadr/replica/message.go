@@ -70,6 +70,8 @@ type primaryDatabase struct {
 	// Replication is from where the log reader still needs log; zero when there is none.
 	Replication storage.LSN `json:"replication"`
 	storage.Chain
+	// SendQueue is the log that was not sent to this secondary yet, in KB.
+	SendQueue int64 `json:"sendQueue,omitempty"`
 	// Settings are the database's options.
 	Settings json.RawMessage `json:"settings,omitempty"`
 	// Forks is the history of the primary's copy, and End the end of its log.

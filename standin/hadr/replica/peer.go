@@ -273,7 +273,7 @@ func (p *peer) exchange(conn *endpoint.Conn, timeout time.Duration) error {
 	for i := range newest.Databases {
 		id := newest.Databases[i].ID
 		if db := g.localDatabase(id); db != nil {
-			req.Databases = append(req.Databases, primaryDatabase{ID: id, Forks: db.Identity().Forks, End: db.Log().End(), Keep: lowestHold(db), Replication: db.Holds()[storage.HoldReplication], Chain: db.Chain(), Settings: g.host.Settings(newest.Databases[i].Name)})
+			req.Databases = append(req.Databases, primaryDatabase{ID: id, Forks: db.Identity().Forks, End: db.Log().End(), Keep: lowestHold(db), Replication: db.Holds()[storage.HoldReplication], Chain: db.Chain(), SendQueue: p.sendQueue(id, db), Settings: g.host.Settings(newest.Databases[i].Name)})
 		}
 	}
 	_ = conn.SetDeadline(time.Now().Add(timeout))
@@ -285,6 +285,25 @@ func (p *peer) exchange(conn *endpoint.Conn, timeout time.Duration) error {
 		return err
 	}
 	return p.take(newest, reply, req.Committed, final)
+}
+
+// sendQueue is the log of a database that was not sent to the replica yet, in KB; 0 before the first.
+func (p *peer) sendQueue(id uuid.UUID, db *storage.Database) int64 {
+	p.l.g.mu.Lock()
+	defer p.l.g.mu.Unlock()
+	if r := p.l.remotes[remoteKey{p.id, id}]; r != nil {
+		return r.queue(db.Log())
+	}
+	return 0
+}
+
+// queue is the log that was not sent yet, in KB.
+func (r *remote) queue(log *storage.Log) int64 {
+	end, sent := log.Bytes(log.End()), log.Bytes(r.sent)
+	if r.sent.IsZero() || end <= sent {
+		return 0
+	}
+	return int64((end - sent) >> 10)
 }
 
 // lowestHold is from where on any replica may need log.

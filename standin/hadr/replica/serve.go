@@ -263,7 +263,8 @@ func (g *Group) noteHistory(p primaryDatabase, db *storage.Database) {
 	failed := db.RedoError()
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.copyStateLocked(p.ID).recovery = at
+	cs := g.copyStateLocked(p.ID)
+	cs.recovery, cs.sendQueue = at, p.SendQueue
 	if c := g.st.Databases[p.ID]; failed != nil && c != nil && !c.Suspended {
 		g.host.Log().Error("availability group: redo of a database has stopped; it is suspended", "group", g.name, "database", c.Name, "error", failed)
 		g.suspendLocked(p.ID, suspendRedo)

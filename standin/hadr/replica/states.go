@@ -252,6 +252,7 @@ func (g *Group) localProgressLocked(out *DatabaseState, self *group.Replica, cs 
 		out.Received, out.ReceivedTime = p.Received, p.ReceivedTime
 		out.Redone, out.RedoneTime = p.Redone, p.RedoneTime
 		out.RedoQueue, out.RedoRate = int64(p.RedoQueue>>10), int64(p.RedoRate>>10)
+		out.SendQueue = cs.sendQueue
 	}
 	// On the primary it is where its log began to be its own, on a secondary where it parts from the primary's.
 	out.Recovery, out.InLine = cs.recovery, g.role != Primary && cs.recovery.IsZero()
@@ -297,10 +298,7 @@ func (l *leadership) remoteStateLocked(c *group.Configuration, d *group.Database
 	out.RedoQueue, out.RedoRate = int64(shown.RedoQueue>>10), int64(shown.RedoRate>>10)
 	out.SendRate = int64(rem.sendRate.rate >> 10)
 	if db := l.g.host.Database(d.Name); db != nil {
-		log := db.Log()
-		if end, sent := log.Bytes(log.End()), log.Bytes(rem.sent); end > sent && !rem.sent.IsZero() {
-			out.SendQueue = int64((end - sent) >> 10)
-		}
+		out.SendQueue = rem.queue(db.Log())
 		applied, at := db.Applied()
 		switch {
 		case !rem.Redone.Less(applied):

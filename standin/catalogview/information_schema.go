@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package engine
+package catalogview
 
 import (
 	"context"
@@ -8,8 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/sqlc-dev/teesql/ast"
-
+	"geosql.dev/operator/standin/engine"
 	"geosql.dev/operator/standin/metadata"
 	"geosql.dev/operator/standin/sqltype"
 )
@@ -21,84 +20,84 @@ const informationColumns = "TABLE_CATALOG sysname, TABLE_SCHEMA sysname, TABLE_N
 	"CHARACTER_SET_CATALOG sysname, CHARACTER_SET_SCHEMA sysname, CHARACTER_SET_NAME sysname, COLLATION_CATALOG sysname, COLLATION_SCHEMA sysname, COLLATION_NAME sysname, " +
 	"DOMAIN_CATALOG sysname, DOMAIN_SCHEMA sysname, DOMAIN_NAME sysname"
 
-func installInformationSchema(r *Registry) {
-	view := func(name, list string, rows func(ctx context.Context, s *Session, sch *metadata.Catalog, objects []*metadata.Object, catalog string) []record) {
-		r.RecordView("", "INFORMATION_SCHEMA", name, list, func(ctx context.Context, s *Session) ([]record, error) {
-			sch, objects, err := s.visible(ctx)
+func installInformationSchema(r *engine.Registry) {
+	view := func(name, list string, rows func(ctx context.Context, s *engine.Session, sch *metadata.Catalog, objects []*metadata.Object, catalog string) []engine.Record) {
+		r.RecordView("", "INFORMATION_SCHEMA", name, list, func(ctx context.Context, s *engine.Session) ([]engine.Record, error) {
+			sch, objects, err := s.VisibleObjects(ctx)
 			if err != nil {
 				return nil, err
 			}
-			return rows(ctx, s, sch, objects, s.viewDatabase().Name()), nil
+			return rows(ctx, s, sch, objects, s.ViewDatabase().Name()), nil
 		})
 	}
-	view("SCHEMATA", "CATALOG_NAME sysname, SCHEMA_NAME sysname, SCHEMA_OWNER sysname, DEFAULT_CHARACTER_SET_NAME sysname", func(_ context.Context, _ *Session, sch *metadata.Catalog, _ []*metadata.Object, catalog string) []record {
-		var out []record
+	view("SCHEMATA", "CATALOG_NAME sysname, SCHEMA_NAME sysname, SCHEMA_OWNER sysname, DEFAULT_CHARACTER_SET_NAME sysname", func(_ context.Context, _ *engine.Session, sch *metadata.Catalog, _ []*metadata.Object, catalog string) []engine.Record {
+		var out []engine.Record
 		for _, n := range sch.Schemas {
-			out = append(out, record{"CATALOG_NAME": catalog, "SCHEMA_NAME": n.Name, "SCHEMA_OWNER": "dbo", "DEFAULT_CHARACTER_SET_NAME": "iso_1"})
+			out = append(out, engine.Record{"CATALOG_NAME": catalog, "SCHEMA_NAME": n.Name, "SCHEMA_OWNER": "dbo", "DEFAULT_CHARACTER_SET_NAME": "iso_1"})
 		}
 		return out
 	})
-	view("TABLES", "TABLE_CATALOG sysname, TABLE_SCHEMA sysname, TABLE_NAME sysname, TABLE_TYPE varchar(10)", func(_ context.Context, _ *Session, sch *metadata.Catalog, objects []*metadata.Object, catalog string) []record {
-		var out []record
+	view("TABLES", "TABLE_CATALOG sysname, TABLE_SCHEMA sysname, TABLE_NAME sysname, TABLE_TYPE varchar(10)", func(_ context.Context, _ *engine.Session, sch *metadata.Catalog, objects []*metadata.Object, catalog string) []engine.Record {
+		var out []engine.Record
 		for _, o := range objects {
 			kind := map[string]string{metadata.KindTable: "BASE TABLE", metadata.KindView: "VIEW"}[o.Kind]
 			if kind != "" {
-				out = append(out, record{"TABLE_CATALOG": catalog, "TABLE_SCHEMA": sch.SchemaName(o), "TABLE_NAME": o.Name, "TABLE_TYPE": kind})
+				out = append(out, engine.Record{"TABLE_CATALOG": catalog, "TABLE_SCHEMA": sch.SchemaName(o), "TABLE_NAME": o.Name, "TABLE_TYPE": kind})
 			}
 		}
 		return out
 	})
 	view("VIEWS", "TABLE_CATALOG sysname, TABLE_SCHEMA sysname, TABLE_NAME sysname, VIEW_DEFINITION nvarchar(4000), CHECK_OPTION varchar(7), IS_UPDATABLE varchar(2)",
-		func(_ context.Context, s *Session, sch *metadata.Catalog, objects []*metadata.Object, catalog string) []record {
-			var out []record
+		func(_ context.Context, s *engine.Session, sch *metadata.Catalog, objects []*metadata.Object, catalog string) []engine.Record {
+			var out []engine.Record
 			for _, o := range objects {
 				if o.Kind == metadata.KindView {
-					out = append(out, record{"TABLE_CATALOG": catalog, "TABLE_SCHEMA": sch.SchemaName(o), "TABLE_NAME": o.Name, "VIEW_DEFINITION": s.cutDefinition(sch, o), "CHECK_OPTION": "NONE", "IS_UPDATABLE": "NO"})
+					out = append(out, engine.Record{"TABLE_CATALOG": catalog, "TABLE_SCHEMA": sch.SchemaName(o), "TABLE_NAME": o.Name, "VIEW_DEFINITION": cutDefinition(s, sch, o), "CHECK_OPTION": "NONE", "IS_UPDATABLE": "NO"})
 				}
 			}
 			return out
 		})
-	view("COLUMNS", informationColumns, func(ctx context.Context, s *Session, sch *metadata.Catalog, objects []*metadata.Object, catalog string) []record {
+	view("COLUMNS", informationColumns, func(ctx context.Context, s *engine.Session, sch *metadata.Catalog, objects []*metadata.Object, catalog string) []engine.Record {
 		return informationColumnRecords(ctx, s, sch, objects, catalog, metadata.KindTable, metadata.KindView)
 	})
-	view("ROUTINE_COLUMNS", informationColumns, func(ctx context.Context, s *Session, sch *metadata.Catalog, objects []*metadata.Object, catalog string) []record {
+	view("ROUTINE_COLUMNS", informationColumns, func(ctx context.Context, s *engine.Session, sch *metadata.Catalog, objects []*metadata.Object, catalog string) []engine.Record {
 		return informationColumnRecords(ctx, s, sch, objects, catalog, metadata.KindInline, metadata.KindTableFunction)
 	})
 	view("TABLE_CONSTRAINTS", "CONSTRAINT_CATALOG sysname, CONSTRAINT_SCHEMA sysname, CONSTRAINT_NAME sysname, TABLE_CATALOG sysname, TABLE_SCHEMA sysname, TABLE_NAME sysname, CONSTRAINT_TYPE varchar(11), "+
-		"IS_DEFERRABLE varchar(2), INITIALLY_DEFERRED varchar(2)", func(_ context.Context, _ *Session, sch *metadata.Catalog, objects []*metadata.Object, catalog string) []record {
-		var out []record
+		"IS_DEFERRABLE varchar(2), INITIALLY_DEFERRED varchar(2)", func(_ context.Context, _ *engine.Session, sch *metadata.Catalog, objects []*metadata.Object, catalog string) []engine.Record {
+		var out []engine.Record
 		for _, o := range objects {
 			kind := map[string]string{metadata.KindPrimaryKey: "PRIMARY KEY", metadata.KindUnique: "UNIQUE", metadata.KindForeignKey: "FOREIGN KEY", metadata.KindCheck: "CHECK"}[o.Kind]
 			if parent := sch.Objects[o.Parent]; kind != "" && parent != nil {
-				out = append(out, record{"CONSTRAINT_CATALOG": catalog, "CONSTRAINT_SCHEMA": sch.SchemaName(o), "CONSTRAINT_NAME": o.Name, "TABLE_CATALOG": catalog, "TABLE_SCHEMA": sch.SchemaName(parent),
+				out = append(out, engine.Record{"CONSTRAINT_CATALOG": catalog, "CONSTRAINT_SCHEMA": sch.SchemaName(o), "CONSTRAINT_NAME": o.Name, "TABLE_CATALOG": catalog, "TABLE_SCHEMA": sch.SchemaName(parent),
 					"TABLE_NAME": parent.Name, "CONSTRAINT_TYPE": kind, "IS_DEFERRABLE": "NO", "INITIALLY_DEFERRED": "NO"})
 			}
 		}
 		return out
 	})
 	view("KEY_COLUMN_USAGE", "CONSTRAINT_CATALOG sysname, CONSTRAINT_SCHEMA sysname, CONSTRAINT_NAME sysname, TABLE_CATALOG sysname, TABLE_SCHEMA sysname, TABLE_NAME sysname, COLUMN_NAME sysname, ORDINAL_POSITION int",
-		func(_ context.Context, _ *Session, sch *metadata.Catalog, objects []*metadata.Object, catalog string) []record {
-			var out []record
+		func(_ context.Context, _ *engine.Session, sch *metadata.Catalog, objects []*metadata.Object, catalog string) []engine.Record {
+			var out []engine.Record
 			for _, o := range objects {
 				parent := sch.Objects[o.Parent]
 				if parent == nil || parent.Table == nil {
 					continue
 				}
 				for i, id := range constraintColumns(o, parent) {
-					out = append(out, record{"CONSTRAINT_CATALOG": catalog, "CONSTRAINT_SCHEMA": sch.SchemaName(o), "CONSTRAINT_NAME": o.Name, "TABLE_CATALOG": catalog, "TABLE_SCHEMA": sch.SchemaName(parent),
+					out = append(out, engine.Record{"CONSTRAINT_CATALOG": catalog, "CONSTRAINT_SCHEMA": sch.SchemaName(o), "CONSTRAINT_NAME": o.Name, "TABLE_CATALOG": catalog, "TABLE_SCHEMA": sch.SchemaName(parent),
 						"TABLE_NAME": parent.Name, "COLUMN_NAME": parent.Table.ColumnByID(id).Name, "ORDINAL_POSITION": i + 1})
 				}
 			}
 			return out
 		})
 	view("REFERENTIAL_CONSTRAINTS", "CONSTRAINT_CATALOG sysname, CONSTRAINT_SCHEMA sysname, CONSTRAINT_NAME sysname, UNIQUE_CONSTRAINT_CATALOG sysname, UNIQUE_CONSTRAINT_SCHEMA sysname, "+
-		"UNIQUE_CONSTRAINT_NAME sysname, MATCH_OPTION varchar(7), UPDATE_RULE varchar(11), DELETE_RULE varchar(11)", func(_ context.Context, _ *Session, sch *metadata.Catalog, objects []*metadata.Object, catalog string) []record {
-		var out []record
+		"UNIQUE_CONSTRAINT_NAME sysname, MATCH_OPTION varchar(7), UPDATE_RULE varchar(11), DELETE_RULE varchar(11)", func(_ context.Context, _ *engine.Session, sch *metadata.Catalog, objects []*metadata.Object, catalog string) []engine.Record {
+		var out []engine.Record
 		for _, o := range objects {
 			if o.ForeignKey == nil {
 				continue
 			}
-			rec := record{"CONSTRAINT_CATALOG": catalog, "CONSTRAINT_SCHEMA": sch.SchemaName(o), "CONSTRAINT_NAME": o.Name, "UNIQUE_CONSTRAINT_CATALOG": catalog, "MATCH_OPTION": "SIMPLE",
+			rec := engine.Record{"CONSTRAINT_CATALOG": catalog, "CONSTRAINT_SCHEMA": sch.SchemaName(o), "CONSTRAINT_NAME": o.Name, "UNIQUE_CONSTRAINT_CATALOG": catalog, "MATCH_OPTION": "SIMPLE",
 				"UPDATE_RULE": strings.ReplaceAll(o.ForeignKey.OnUpdate, "_", " "), "DELETE_RULE": strings.ReplaceAll(o.ForeignKey.OnDelete, "_", " ")}
 			if ref := sch.Objects[o.ForeignKey.Referenced]; ref != nil {
 				rec["UNIQUE_CONSTRAINT_SCHEMA"] = sch.SchemaName(ref)
@@ -118,14 +117,14 @@ func installInformationSchema(r *Registry) {
 		"NUMERIC_PRECISION_RADIX smallint, NUMERIC_SCALE smallint, DATETIME_PRECISION smallint, INTERVAL_TYPE nvarchar(30), INTERVAL_PRECISION smallint, TYPE_UDT_CATALOG sysname, TYPE_UDT_SCHEMA sysname, "+
 		"TYPE_UDT_NAME sysname, SCOPE_CATALOG sysname, SCOPE_SCHEMA sysname, SCOPE_NAME sysname, MAXIMUM_CARDINALITY bigint, DTD_IDENTIFIER sysname, ROUTINE_BODY nvarchar(30), ROUTINE_DEFINITION nvarchar(4000), "+
 		"EXTERNAL_NAME sysname, EXTERNAL_LANGUAGE nvarchar(30), PARAMETER_STYLE nvarchar(30), IS_DETERMINISTIC nvarchar(10), SQL_DATA_ACCESS nvarchar(30), IS_NULL_CALL nvarchar(10), SCHEMA_LEVEL_ROUTINE nvarchar(10), "+
-		"MAX_DYNAMIC_RESULT_SETS smallint, IS_USER_DEFINED_CAST nvarchar(10), IS_IMPLICITLY_INVOCABLE nvarchar(10), CREATED datetime, LAST_ALTERED datetime", func(_ context.Context, s *Session, sch *metadata.Catalog, objects []*metadata.Object, catalog string) []record {
-		var out []record
+		"MAX_DYNAMIC_RESULT_SETS smallint, IS_USER_DEFINED_CAST nvarchar(10), IS_IMPLICITLY_INVOCABLE nvarchar(10), CREATED datetime, LAST_ALTERED datetime", func(_ context.Context, s *engine.Session, sch *metadata.Catalog, objects []*metadata.Object, catalog string) []engine.Record {
+		var out []engine.Record
 		for _, o := range objects {
 			kind := map[string]string{metadata.KindProcedure: "PROCEDURE", metadata.KindScalar: "FUNCTION", metadata.KindInline: "FUNCTION", metadata.KindTableFunction: "FUNCTION"}[o.Kind]
 			if kind != "" {
 				rec := routineTyped(o)
-				maps.Copy(rec, record{"SPECIFIC_CATALOG": catalog, "SPECIFIC_SCHEMA": sch.SchemaName(o), "SPECIFIC_NAME": o.Name, "ROUTINE_CATALOG": catalog, "ROUTINE_SCHEMA": sch.SchemaName(o),
-					"ROUTINE_NAME": o.Name, "ROUTINE_TYPE": kind, "ROUTINE_DEFINITION": s.cutDefinition(sch, o), "CREATED": o.Created, "LAST_ALTERED": o.Modified,
+				maps.Copy(rec, engine.Record{"SPECIFIC_CATALOG": catalog, "SPECIFIC_SCHEMA": sch.SchemaName(o), "SPECIFIC_NAME": o.Name, "ROUTINE_CATALOG": catalog, "ROUTINE_SCHEMA": sch.SchemaName(o),
+					"ROUTINE_NAME": o.Name, "ROUTINE_TYPE": kind, "ROUTINE_DEFINITION": cutDefinition(s, sch, o), "CREATED": o.Created, "LAST_ALTERED": o.Modified,
 					"ROUTINE_BODY": "SQL", "IS_DETERMINISTIC": "NO", "SCHEMA_LEVEL_ROUTINE": "YES", "IS_USER_DEFINED_CAST": "NO", "IS_IMPLICITLY_INVOCABLE": "NO"})
 				out = append(out, rec)
 			}
@@ -135,33 +134,19 @@ func installInformationSchema(r *Registry) {
 }
 
 // routineTyped is what INFORMATION_SCHEMA.ROUTINES tells of a function's result, and of what a procedure has in its place.
-func routineTyped(o *metadata.Object) record {
+func routineTyped(o *metadata.Object) engine.Record {
 	switch o.Kind {
 	case metadata.KindProcedure:
-		return record{"SQL_DATA_ACCESS": "MODIFIES", "MAX_DYNAMIC_RESULT_SETS": -1}
+		return engine.Record{"SQL_DATA_ACCESS": "MODIFIES", "MAX_DYNAMIC_RESULT_SETS": -1}
 	case metadata.KindScalar:
-		rec := record{"SQL_DATA_ACCESS": "READS", "MAX_DYNAMIC_RESULT_SETS": 0, "IS_NULL_CALL": map[bool]string{true: "NO", false: "YES"}[o.NullOnNull]}
-		if t, ok := returnTypeOf(o); ok {
+		rec := engine.Record{"SQL_DATA_ACCESS": "READS", "MAX_DYNAMIC_RESULT_SETS": 0, "IS_NULL_CALL": map[bool]string{true: "NO", false: "YES"}[o.NullOnNull]}
+		if t, ok := engine.ReturnType(o); ok {
 			rec["DATA_TYPE"] = t.Kind.String()
 			maps.Copy(rec, informationType(t))
 		}
 		return rec
 	}
-	return record{"SQL_DATA_ACCESS": "READS", "MAX_DYNAMIC_RESULT_SETS": 0, "DATA_TYPE": "TABLE"}
-}
-
-// returnTypeOf is the type that a scalar function returns.
-func returnTypeOf(o *metadata.Object) (sqltype.Type, bool) {
-	_, node, err := parseModule(o)
-	if err != nil {
-		return sqltype.Type{}, false
-	}
-	returns, ok := partsOf(node).returns.(*ast.ScalarFunctionReturnType)
-	if !ok {
-		return sqltype.Type{}, false
-	}
-	t, err := dataTypeOf(returns.DataType, false)
-	return t, err == nil
+	return engine.Record{"SQL_DATA_ACCESS": "READS", "MAX_DYNAMIC_RESULT_SETS": 0, "DATA_TYPE": "TABLE"}
 }
 
 func constraintColumns(o, parent *metadata.Object) []int32 {
@@ -181,16 +166,16 @@ func constraintColumns(o, parent *metadata.Object) []int32 {
 }
 
 // informationColumnRecords are the columns of the objects of some kinds, as COLUMNS and ROUTINE_COLUMNS tell of them.
-func informationColumnRecords(ctx context.Context, s *Session, sch *metadata.Catalog, objects []*metadata.Object, catalog string, kinds ...string) []record {
+func informationColumnRecords(ctx context.Context, s *engine.Session, sch *metadata.Catalog, objects []*metadata.Object, catalog string, kinds ...string) []engine.Record {
 	aliases := aliasTypes(sch)
-	var out []record
+	var out []engine.Record
 	for _, o := range objects {
 		if !slices.Contains(kinds, o.Kind) {
 			continue
 		}
 		var list []*metadata.Column
 		if o.Kind == metadata.KindView || o.Kind == metadata.KindInline {
-			list = s.viewShape(ctx, o)
+			list = s.ViewShape(ctx, o)
 		} else {
 			list = o.Table.Columns
 		}
@@ -220,12 +205,12 @@ func aliasTypes(sch *metadata.Catalog) map[int64]*metadata.Object {
 	return out
 }
 
-func informationColumn(c *metadata.Column) record {
+func informationColumn(c *metadata.Column) engine.Record {
 	name := c.Type.Kind.String()
 	if c.Numeric {
 		name = "numeric"
 	}
-	rec := record{"COLUMN_NAME": c.Name, "IS_NULLABLE": map[bool]string{true: "YES", false: "NO"}[c.Nullable], "DATA_TYPE": name}
+	rec := engine.Record{"COLUMN_NAME": c.Name, "IS_NULLABLE": map[bool]string{true: "YES", false: "NO"}[c.Nullable], "DATA_TYPE": name}
 	maps.Copy(rec, informationType(c.Type))
 	if c.Type.Kind.IsCharacter() {
 		rec["COLLATION_NAME"] = c.Collation
@@ -234,8 +219,8 @@ func informationColumn(c *metadata.Column) record {
 }
 
 // informationType is how long and how precise a type's values are.
-func informationType(t sqltype.Type) record {
-	rec := record{}
+func informationType(t sqltype.Type) engine.Record {
+	rec := engine.Record{}
 	switch {
 	case t.Kind == sqltype.XML:
 		rec["CHARACTER_MAXIMUM_LENGTH"], rec["CHARACTER_OCTET_LENGTH"] = sqltype.MaxLength, sqltype.MaxLength
@@ -266,4 +251,13 @@ func informationLength(t sqltype.Type) (length, octets int) {
 		return 1<<30 - 1, 1<<31 - 2
 	}
 	return t.Length, t.MaxBytes()
+}
+
+// cutDefinition is definitionSeen as the information schema has it.
+func cutDefinition(s *engine.Session, sch *metadata.Catalog, o *metadata.Object) any {
+	text, ok := s.DefinitionSeen(sch, o).(string)
+	if !ok {
+		return nil
+	}
+	return sqltype.Cut(text, 4000)
 }

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package engine
+package catalogview
 
 import (
 	"context"
 	"sort"
 	"strings"
 
+	"geosql.dev/operator/standin/engine"
 	"geosql.dev/operator/standin/metadata"
 	"geosql.dev/operator/standin/triggerevent"
 )
@@ -16,14 +17,14 @@ import (
 const triggerEventColumns = "object_id int, type int, type_desc nvarchar(60), is_first bit, is_last bit, event_group_type int, event_group_type_desc nvarchar(60), is_trigger_event bit"
 
 // scopedRecord is a trigger of a database or of the server in sys.triggers and sys.server_triggers.
-func scopedRecord(t *metadata.Object, class int, description string) record {
-	return record{"name": t.Name, "object_id": t.ID, "parent_class": class, "parent_class_desc": description, "parent_id": 0, "type": "TR", "type_desc": "SQL_TRIGGER",
+func scopedRecord(t *metadata.Object, class int, description string) engine.Record {
+	return engine.Record{"name": t.Name, "object_id": t.ID, "parent_class": class, "parent_class_desc": description, "parent_id": 0, "type": "TR", "type_desc": "SQL_TRIGGER",
 		"create_date": t.Created, "modify_date": t.Modified, "is_ms_shipped": false, "is_disabled": t.Disabled, "is_not_for_replication": false, "is_instead_of_trigger": false}
 }
 
 // scopedEventRecords have a row for each event, also for those that a group stands for.
-func scopedEventRecords(list []*metadata.Object) []record {
-	var out []record
+func scopedEventRecords(list []*metadata.Object) []engine.Record {
+	var out []engine.Record
 	for _, t := range list {
 		for _, listed := range strings.Split(t.Properties[metadata.TriggerEvents], ",") {
 			group := triggerevent.Types[listed]
@@ -31,7 +32,7 @@ func scopedEventRecords(list []*metadata.Object) []record {
 				continue
 			}
 			for _, e := range group.Leaves() {
-				rec := record{"object_id": t.ID, "type": e.Number, "type_desc": e.Name, "is_first": t.FiringOrder(e.Name) == 0, "is_last": t.FiringOrder(e.Name) == 2, "is_trigger_event": true}
+				rec := engine.Record{"object_id": t.ID, "type": e.Number, "type_desc": e.Name, "is_first": t.FiringOrder(e.Name) == 0, "is_last": t.FiringOrder(e.Name) == 2, "is_trigger_event": true}
 				if group.Group {
 					rec["event_group_type"], rec["event_group_type_desc"] = group.Number, group.Name
 				}
@@ -43,9 +44,9 @@ func scopedEventRecords(list []*metadata.Object) []record {
 }
 
 // installScopedViews registers the catalog views of the server's triggers.
-func installScopedViews(r *Registry) {
-	ofServer := func(ctx context.Context, s *Session) ([]*metadata.Object, error) {
-		sch, err := s.schema(ctx, 1)
+func installScopedViews(r *engine.Registry) {
+	ofServer := func(ctx context.Context, s *engine.Session) ([]*metadata.Object, error) {
+		sch, err := s.Catalog(ctx, s.Instance().DatabaseByID(1))
 		if err != nil {
 			return nil, err
 		}
@@ -54,24 +55,24 @@ func installScopedViews(r *Registry) {
 		return list, nil
 	}
 	r.RecordView("", "sys", "server_triggers", "name sysname, object_id int, parent_class tinyint, parent_class_desc nvarchar(60), parent_id int, type char(2), type_desc nvarchar(60), create_date datetime, modify_date datetime, is_ms_shipped bit, is_disabled bit",
-		func(ctx context.Context, s *Session) ([]record, error) {
+		func(ctx context.Context, s *engine.Session) ([]engine.Record, error) {
 			list, err := ofServer(ctx, s)
-			var out []record
+			var out []engine.Record
 			for _, t := range list {
 				out = append(out, scopedRecord(t, 100, "SERVER"))
 			}
 			return out, err
 		})
-	r.RecordView("", "sys", "server_trigger_events", triggerEventColumns, func(ctx context.Context, s *Session) ([]record, error) {
+	r.RecordView("", "sys", "server_trigger_events", triggerEventColumns, func(ctx context.Context, s *engine.Session) ([]engine.Record, error) {
 		list, err := ofServer(ctx, s)
 		return scopedEventRecords(list), err
 	})
 	r.RecordView("", "sys", "server_sql_modules", "object_id int, definition nvarchar(max), uses_ansi_nulls bit, uses_quoted_identifier bit, execute_as_principal_id int",
-		func(ctx context.Context, s *Session) ([]record, error) {
+		func(ctx context.Context, s *engine.Session) ([]engine.Record, error) {
 			list, err := ofServer(ctx, s)
-			var out []record
+			var out []engine.Record
 			for _, t := range list {
-				out = append(out, record{"object_id": t.ID, "definition": shownDefinition(t), "uses_ansi_nulls": !t.AnsiNullsOff, "uses_quoted_identifier": t.QuotedIdentifier})
+				out = append(out, engine.Record{"object_id": t.ID, "definition": engine.ShownDefinition(t), "uses_ansi_nulls": !t.AnsiNullsOff, "uses_quoted_identifier": t.QuotedIdentifier})
 			}
 			return out, err
 		})

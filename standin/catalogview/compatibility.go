@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package engine
+package catalogview
 
-import "context"
+import (
+	"context"
+
+	"geosql.dev/operator/standin/engine"
+)
 
 // sysobjectsColumns are those of sys.sysobjects (docs/relational-databases/system-compatibility-views/sys-sysobjects-transact-sql.md).
 const sysobjectsColumns = "name sysname, id int, xtype char(2), uid smallint, info smallint, status int, base_schema_ver int, replinfo int, parent_obj int, crdate datetime, " +
@@ -14,8 +18,8 @@ const sysobjectsColumns = "name sysname, id int, xtype char(2), uid smallint, in
 var sysstatKinds = map[string]int{"S ": 1, "V ": 2, "U ": 3, "P ": 4, "D ": 6, "TR": 8}
 
 // sysobjects are the rows of sys.sysobjects, from those of sys.objects.
-func sysobjects(objects func(context.Context, *Session) ([]record, error)) func(context.Context, *Session) ([]record, error) {
-	return func(ctx context.Context, s *Session) ([]record, error) {
+func sysobjects(objects func(context.Context, *engine.Session) ([]engine.Record, error)) func(context.Context, *engine.Session) ([]engine.Record, error) {
+	return func(ctx context.Context, s *engine.Session) ([]engine.Record, error) {
 		out, err := objects(ctx, s)
 		for _, rec := range out {
 			kind, _ := rec["type"].(string)

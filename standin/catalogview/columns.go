@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package engine
+package catalogview
 
 import (
 	"context"
 	"slices"
+	"strings"
 
-	"github.com/sqlc-dev/teesql/ast"
-
+	"geosql.dev/operator/standin/engine"
 	"geosql.dev/operator/standin/metadata"
 	"geosql.dev/operator/standin/sqltype"
 )
@@ -19,23 +19,23 @@ const columnColumns = "object_id int, name sysname, column_id int, system_type_i
 	"column_encryption_key_database_name sysname, is_hidden bit, is_masked bit, graph_type int, graph_type_desc nvarchar(60), is_data_deletion_filter_column bit, ledger_view_column_type tinyint, " +
 	"ledger_view_column_type_desc nvarchar(60), is_dropped_ledger_column bit"
 
-func installColumnViews(r *Registry) {
-	user := func(ctx context.Context, s *Session) ([]record, error) {
+func installColumnViews(r *engine.Registry) {
+	user := func(ctx context.Context, s *engine.Session) ([]engine.Record, error) {
 		return columnRecords(ctx, s, func(*metadata.Column) bool { return true })
 	}
 	r.RecordView("", "sys", "columns", columnColumns, user)
-	r.RecordView("", "sys", "all_columns", columnColumns, func(ctx context.Context, s *Session) ([]record, error) {
+	r.RecordView("", "sys", "all_columns", columnColumns, func(ctx context.Context, s *engine.Session) ([]engine.Record, error) {
 		out, err := user(ctx, s)
 		if err != nil {
 			return nil, err
 		}
-		return append(out, s.systemColumns()...), nil
+		return append(out, systemColumns(r)...), nil
 	})
-	r.RecordView("", "sys", "computed_columns", columnColumns+", definition nvarchar(max), uses_database_collation bit, is_persisted bit", func(ctx context.Context, s *Session) ([]record, error) {
+	r.RecordView("", "sys", "computed_columns", columnColumns+", definition nvarchar(max), uses_database_collation bit, is_persisted bit", func(ctx context.Context, s *engine.Session) ([]engine.Record, error) {
 		return columnRecords(ctx, s, func(c *metadata.Column) bool { return c.Computed != "" })
 	})
 	r.RecordView("", "sys", "identity_columns", columnColumns+", seed_value sql_variant, increment_value sql_variant, last_value sql_variant, is_not_for_replication bit",
-		func(ctx context.Context, s *Session) ([]record, error) {
+		func(ctx context.Context, s *engine.Session) ([]engine.Record, error) {
 			return columnRecords(ctx, s, func(c *metadata.Column) bool { return c.Identity != nil })
 		})
 	r.RecordView("", "sys", "sysindexes", "id int, status int, first binary(6), indid smallint, root binary(6), minlen smallint, keycnt smallint, groupid smallint, dpages int, reserved int, used int, rowcnt bigint, "+
@@ -51,12 +51,12 @@ func installColumnViews(r *Registry) {
 }
 
 // formerIndexRecords are the rows of sys.sysindexes (docs/relational-databases/system-compatibility-views/sys-sysindexes-transact-sql.md).
-func formerIndexRecords(ctx context.Context, s *Session) ([]record, error) {
+func formerIndexRecords(ctx context.Context, s *engine.Session) ([]engine.Record, error) {
 	list, err := partitionRecords(ctx, s)
 	if err != nil {
 		return nil, err
 	}
-	sch, err := s.viewSchema(ctx)
+	sch, err := s.Catalog(ctx, s.ViewDatabase())
 	if err != nil {
 		return nil, err
 	}
@@ -101,8 +101,8 @@ func formerIndexStatus(i *metadata.Index) int {
 }
 
 // pagesOfIndexes are the rows of sys.dm_db_partition_stats for whole indexes, by table and index: their pages of data, used and reserved ones.
-func pagesOfIndexes(ctx context.Context, s *Session) (map[[2]int64][]any, error) {
-	rows, err := s.RowsOf(ctx, s.viewDatabase(), `SELECT CAST(object_id AS bigint), CAST(index_id AS bigint), SUM(in_row_data_page_count), SUM(used_page_count), SUM(reserved_page_count)
+func pagesOfIndexes(ctx context.Context, s *engine.Session) (map[[2]int64][]any, error) {
+	rows, err := s.RowsOf(ctx, s.ViewDatabase(), `SELECT CAST(object_id AS bigint), CAST(index_id AS bigint), SUM(in_row_data_page_count), SUM(used_page_count), SUM(reserved_page_count)
 		FROM sys.dm_db_partition_stats GROUP BY object_id, index_id`, nil)
 	out := make(map[[2]int64][]any, len(rows))
 	for _, row := range rows {
@@ -116,7 +116,7 @@ func userTypeID(c *metadata.Column) int64 {
 		return c.UserTypeID
 	}
 	for _, i := range sqltype.Infos {
-		if c.UserType != "" && i.Name == lower(c.UserType) {
+		if c.UserType != "" && i.Name == strings.ToLower(c.UserType) {
 			return i.UserTypeID
 		}
 	}
@@ -133,15 +133,15 @@ func systemTypeID(c *metadata.Column) int64 {
 	return c.Type.SystemTypeID()
 }
 
-func columnRecords(ctx context.Context, s *Session, keep func(*metadata.Column) bool) ([]record, error) {
-	_, list, err := s.visible(ctx)
+func columnRecords(ctx context.Context, s *engine.Session, keep func(*metadata.Column) bool) ([]engine.Record, error) {
+	_, list, err := s.VisibleObjects(ctx)
 	if err != nil {
 		return nil, err
 	}
-	var out []record
+	var out []engine.Record
 	for _, o := range list {
 		if o.Kind == metadata.KindView || o.Kind == metadata.KindInline {
-			out = append(out, s.viewColumns(ctx, o, keep)...)
+			out = append(out, columnsOfView(ctx, s, o, keep)...)
 		}
 		if o.Table == nil {
 			continue
@@ -161,7 +161,7 @@ func columnRecords(ctx context.Context, s *Session, keep func(*metadata.Column) 
 			}
 			if c.Identity != nil {
 				rec["seed_value"], rec["increment_value"], rec["is_not_for_replication"] = c.Identity.Seed, c.Identity.Increment, c.Identity.NotForReplication
-				rec["last_value"] = s.lastIdentityOf(ctx, o)
+				rec["last_value"] = s.LastIdentity(ctx, o)
 			}
 			out = append(out, rec)
 		}
@@ -169,100 +169,33 @@ func columnRecords(ctx context.Context, s *Session, keep func(*metadata.Column) 
 	return out, nil
 }
 
-// lastIdentityOf is the last identity value of a table; nil when none was taken.
-func (s *Session) lastIdentityOf(ctx context.Context, o *metadata.Object) any {
-	db := s.viewDatabase()
-	t := &writeTarget{object: o, db: db, database: db.Name()}
-	if o.ID < 0 {
-		t.db = nil
-	}
-	space := db.ID()
-	if t.db == nil {
-		space = tempSpace
-	}
-	conn, release, err := s.connection(ctx, space)
-	if err != nil {
-		return nil
-	}
-	defer release()
-	c, err := s.identityCounter(t, conn)
-	if err != nil || !c.used {
-		return nil
-	}
-	return c.last
-}
-
-// viewShape are the columns of a view or inline function, as its query gives them now; none when it can no longer be bound.
-func (s *Session) viewShape(ctx context.Context, o *metadata.Object) []*metadata.Column {
-	def, names := viewDefinition(o)
-	var call *inlineCall
-	if o.Kind == metadata.KindInline {
-		call = inlineCallOf(s.viewDatabase().ID(), o)
-	}
-	if call != nil {
-		def = call.query
-	}
-	if def == nil {
-		return nil
-	}
-	before := s.db
-	s.db = s.viewDatabase()
-	defer func() { s.db = before }()
-	var q boundQuery
-	if bindSafely(func() {
-		b := newBinder(ctx, s, s.db.ID())
-		if call != nil {
-			args := make([]ast.ScalarExpression, len(call.parameters))
-			for i := range args {
-				args[i] = &ast.NullLiteral{}
-			}
-			defer b.enterFunction(&scope{}, call, args)()
-		}
-		b.with(def.WithCtesAndXmlNamespaces)
-		q = b.query(&scope{}, def.QueryExpression, queryOptions{})
-	}) != nil {
-		return nil
-	}
-	out := make([]*metadata.Column, len(q.outputs))
-	for i, o := range q.outputs {
-		told := resultColumn(o)
-		out[i] = &metadata.Column{ID: int32(i + 1), Name: told.Name, Type: told.Type, Nullable: told.Nullable}
-		if i < len(names) {
-			out[i].Name = names[i].Value
-		}
-		if told.Type.Kind.IsCharacter() {
-			out[i].Collation = told.Collation
-		}
-	}
-	return out
-}
-
-// viewColumns are the rows of sys.columns for a view.
-func (s *Session) viewColumns(ctx context.Context, o *metadata.Object, keep func(*metadata.Column) bool) []record {
-	var out []record
-	for _, column := range s.viewShape(ctx, o) {
+// columnsOfView are the rows of sys.columns for a view.
+func columnsOfView(ctx context.Context, s *engine.Session, o *metadata.Object, keep func(*metadata.Column) bool) []engine.Record {
+	var out []engine.Record
+	for _, column := range s.ViewShape(ctx, o) {
 		if !keep(column) {
 			continue
 		}
 		rec := columnRecord(o.ID, column.ID, column)
-		rec["is_nullable"], rec["collation_name"] = column.Nullable, orNull(column.Collation)
+		rec["is_nullable"], rec["collation_name"] = column.Nullable, engine.TextOrNull(column.Collation)
 		out = append(out, rec)
 	}
 	return out
 }
 
 // columnRecord is the row of a column that is nothing special.
-func columnRecord(object, id int32, c *metadata.Column) record {
-	return record{"object_id": object, "name": c.Name, "column_id": id, "system_type_id": systemTypeID(c), "user_type_id": userTypeID(c), "max_length": c.Type.MaxBytes(),
+func columnRecord(object, id int32, c *metadata.Column) engine.Record {
+	return engine.Record{"object_id": object, "name": c.Name, "column_id": id, "system_type_id": systemTypeID(c), "user_type_id": userTypeID(c), "max_length": c.Type.MaxBytes(),
 		"precision": c.Type.DisplayPrecision(), "scale": c.Type.DisplayScale(), "is_ansi_padded": c.Type.Kind.IsCharacter() || c.Type.Kind.IsBinary(),
 		"is_rowguidcol": false, "is_identity": false, "is_computed": false, "is_filestream": false, "is_replicated": false, "is_non_sql_subscribed": false, "is_merge_published": false,
 		"is_dts_replicated": false, "is_xml_document": false, "xml_collection_id": 0, "default_object_id": 0, "rule_object_id": 0, "is_sparse": false, "is_column_set": false,
 		"generated_always_type": 0, "generated_always_type_desc": "NOT_APPLICABLE", "is_hidden": false, "is_masked": false, "is_data_deletion_filter_column": false, "is_dropped_ledger_column": false}
 }
 
-func (s *Session) systemColumns() []record {
-	var out []record
-	for _, v := range s.inst.registry.views {
+// systemColumns are the columns of the system views.
+func systemColumns(r *engine.Registry) []engine.Record {
+	var out []engine.Record
+	for _, v := range r.Views() {
 		if v.Database != "" {
 			continue
 		}
@@ -276,12 +209,12 @@ func (s *Session) systemColumns() []record {
 	return out
 }
 
-func indexRecords(ctx context.Context, s *Session) ([]record, error) {
-	_, list, err := s.visible(ctx)
+func indexRecords(ctx context.Context, s *engine.Session) ([]engine.Record, error) {
+	_, list, err := s.VisibleObjects(ctx)
 	if err != nil {
 		return nil, err
 	}
-	var out []record
+	var out []engine.Record
 	for _, o := range list {
 		if o.Kind != metadata.KindTable {
 			continue
@@ -292,11 +225,11 @@ func indexRecords(ctx context.Context, s *Session) ([]record, error) {
 				heap = false
 			}
 		}
-		base := record{"object_id": o.ID, "data_space_id": o.Table.Place.DataSpace(), "ignore_dup_key": false, "fill_factor": 0, "is_padded": false, "is_disabled": false, "is_hypothetical": false,
+		base := engine.Record{"object_id": o.ID, "data_space_id": o.Table.Place.DataSpace(), "ignore_dup_key": false, "fill_factor": 0, "is_padded": false, "is_disabled": false, "is_hypothetical": false,
 			"is_ignored_in_optimization": false, "allow_row_locks": !o.Table.HeapLocks.NoRow, "allow_page_locks": !o.Table.HeapLocks.NoPage, "has_filter": false, "suppress_dup_key_messages": false, "auto_created": false,
 			"optimize_for_sequential_key": false}
-		with := func(more record) record {
-			rec := record{}
+		with := func(more engine.Record) engine.Record {
+			rec := engine.Record{}
 			for k, v := range base {
 				rec[k] = v
 			}
@@ -306,14 +239,14 @@ func indexRecords(ctx context.Context, s *Session) ([]record, error) {
 			return rec
 		}
 		if heap {
-			out = append(out, with(record{"index_id": int32(0), "type": 0, "type_desc": "HEAP", "is_unique": false, "is_primary_key": false, "is_unique_constraint": false}))
+			out = append(out, with(engine.Record{"index_id": int32(0), "type": 0, "type_desc": "HEAP", "is_unique": false, "is_primary_key": false, "is_unique_constraint": false}))
 		}
 		for _, i := range o.Table.Indexes {
 			kind := int64(2)
 			if i.Clustered {
 				kind = 1
 			}
-			rec := with(record{"index_id": i.ID, "name": i.Name, "type": kind, "type_desc": desc(kind, "HEAP", "CLUSTERED", "NONCLUSTERED"), "is_unique": i.Unique,
+			rec := with(engine.Record{"index_id": i.ID, "name": i.Name, "type": kind, "type_desc": engine.Description(kind, "HEAP", "CLUSTERED", "NONCLUSTERED"), "is_unique": i.Unique,
 				"is_primary_key": i.PrimaryKey, "is_unique_constraint": i.Constraint != 0 && !i.PrimaryKey, "fill_factor": i.FillFactor, "is_disabled": i.Disabled,
 				"data_space_id": i.Place.DataSpace(), "ignore_dup_key": i.IgnoreDup, "is_padded": i.Padded, "allow_row_locks": !i.Locks.NoRow, "allow_page_locks": !i.Locks.NoPage, "optimize_for_sequential_key": i.SequentialKey})
 			if i.Filter != "" {
@@ -326,17 +259,25 @@ func indexRecords(ctx context.Context, s *Session) ([]record, error) {
 }
 
 // partitionColumn is a column that partitions a heap or an index without being in its key.
-func partitionColumn(o *metadata.Object, index int32, ordinal int, column int32) record {
-	return record{"object_id": o.ID, "index_id": index, "index_column_id": ordinal, "column_id": column, "key_ordinal": 0, "partition_ordinal": 1,
+func partitionColumn(o *metadata.Object, index int32, ordinal int, column int32) engine.Record {
+	return engine.Record{"object_id": o.ID, "index_id": index, "index_column_id": ordinal, "column_id": column, "key_ordinal": 0, "partition_ordinal": 1,
 		"is_descending_key": false, "is_included_column": false, "column_store_order_ordinal": 0}
 }
 
-func indexColumnRecords(ctx context.Context, s *Session) ([]record, error) {
-	_, list, err := s.visible(ctx)
+// partitionOrdinal is partition_ordinal: which of the partitioning columns a column is, of which there is one.
+func partitionOrdinal(partitions bool) int64 {
+	if partitions {
+		return 1
+	}
+	return 0
+}
+
+func indexColumnRecords(ctx context.Context, s *engine.Session) ([]engine.Record, error) {
+	_, list, err := s.VisibleObjects(ctx)
 	if err != nil {
 		return nil, err
 	}
-	var out []record
+	var out []engine.Record
 	for _, o := range list {
 		if o.Kind != metadata.KindTable {
 			continue
@@ -348,12 +289,12 @@ func indexColumnRecords(ctx context.Context, s *Session) ([]record, error) {
 			n := 0
 			for k, key := range i.Keys {
 				n++
-				out = append(out, record{"object_id": o.ID, "index_id": i.ID, "index_column_id": n, "column_id": key.Column, "key_ordinal": k + 1, "partition_ordinal": asBit(key.Column == i.Place.Column),
+				out = append(out, engine.Record{"object_id": o.ID, "index_id": i.ID, "index_column_id": n, "column_id": key.Column, "key_ordinal": k + 1, "partition_ordinal": partitionOrdinal(key.Column == i.Place.Column),
 					"is_descending_key": key.Descending, "is_included_column": false, "column_store_order_ordinal": 0})
 			}
 			for _, c := range i.Included {
 				n++
-				out = append(out, record{"object_id": o.ID, "index_id": i.ID, "index_column_id": n, "column_id": c, "key_ordinal": 0, "partition_ordinal": asBit(c == i.Place.Column),
+				out = append(out, engine.Record{"object_id": o.ID, "index_id": i.ID, "index_column_id": n, "column_id": c, "key_ordinal": 0, "partition_ordinal": partitionOrdinal(c == i.Place.Column),
 					"is_descending_key": false, "is_included_column": true, "column_store_order_ordinal": 0})
 			}
 			if p := i.Place.Column; p != 0 && !metadata.IsKey(i.Keys, p) && !slices.Contains(i.Included, p) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package engine
+package catalogview
 
 import (
 	"context"
@@ -13,6 +13,7 @@ import (
 	"zombiezen.com/go/sqlite"
 	"zombiezen.com/go/sqlite/sqlitex"
 
+	"geosql.dev/operator/standin/engine"
 	"geosql.dev/operator/standin/metadata"
 	"geosql.dev/operator/standin/sqltype"
 	"geosql.dev/operator/standin/storage"
@@ -26,41 +27,12 @@ var kindDescriptions = map[string]string{metadata.KindTable: "USER_TABLE", metad
 	metadata.KindCheck: "CHECK_CONSTRAINT", metadata.KindDefault: "DEFAULT_CONSTRAINT", metadata.KindSequence: "SEQUENCE_OBJECT", metadata.KindSynonym: "SYNONYM", metadata.KindTrigger: "SQL_TRIGGER",
 	metadata.KindTableType: "TYPE_TABLE", metadata.KindTableFunction: "SQL_TABLE_VALUED_FUNCTION"}
 
-// visible are the objects that a view shows: those of its database that the session may see, and in tempdb the session's temporary tables.
-func (s *Session) visible(ctx context.Context) (*metadata.Catalog, []*metadata.Object, error) {
-	sch, err := s.viewSchema(ctx)
-	if err != nil {
-		return nil, nil, err
-	}
-	var list []*metadata.Object
-	sight := s.sight(ctx, s.viewDatabase().ID())
-	for _, o := range sch.Sorted() {
-		switch {
-		case o.Kind == metadata.KindAlias, o.Kind == metadata.KindScopedTrigger, sight(sch, o) == Unseen:
-			continue
-		case o.Kind == metadata.KindTableType:
-			shown := *o
-			shown.Name, shown.Schema = fmt.Sprintf("TT_%s_%08X", sqltype.Cut(o.TypeName(), 110), uint32(o.ID)), 4
-			o = &shown
-		}
-		list = append(list, o)
-	}
-	if s.viewDatabase().ID() == 2 && s.local.schema != nil {
-		for _, o := range s.local.schema.Sorted() {
-			if len(o.Name) > 0 && o.Name[0] == '#' {
-				list = append(list, o)
-			}
-		}
-	}
-	return sch, list, nil
-}
-
 // viewColumns are what sys.views has besides the columns of every object.
 const viewColumns = ", is_replicated bit, has_replication_filter bit, has_opaque_metadata bit, has_unchecked_assembly_data bit, with_check_option bit, is_date_correlation_view bit, is_tracked_by_cdc bit, ledger_view_type tinyint, ledger_view_type_desc nvarchar(60), is_dropped_ledger_view bit"
 
-func objectRecord(o *metadata.Object) record {
+func objectRecord(o *metadata.Object) engine.Record {
 	replicated := o.ExecutionPublished || o.Table != nil && o.Table.Replicated
-	return record{"name": o.Name, "object_id": o.ID, "schema_id": o.Schema, "parent_object_id": o.Parent, "type": fmt.Sprintf("%-2s", o.Kind), "type_desc": kindDescriptions[o.Kind],
+	return engine.Record{"name": o.Name, "object_id": o.ID, "schema_id": o.Schema, "parent_object_id": o.Parent, "type": fmt.Sprintf("%-2s", o.Kind), "type_desc": kindDescriptions[o.Kind],
 		"create_date": o.Created, "modify_date": o.Modified, "is_ms_shipped": o.Shipped, "is_published": replicated, "is_schema_published": o.SchemaPublished, "is_execution_replicated": o.ExecutionPublished, "is_repl_serializable_only": o.SerializableOnly,
 		"is_auto_executed": o.Properties[metadata.StartupOption] != ""}
 }
@@ -69,14 +41,14 @@ func objectRecord(o *metadata.Object) record {
 const typeColumns = "name sysname, system_type_id tinyint, user_type_id int, schema_id int, principal_id int, max_length smallint, precision tinyint, scale tinyint, " +
 	"collation_name sysname, is_nullable bit, is_user_defined bit, is_assembly_type bit, default_object_id int, rule_object_id int, is_table_type bit"
 
-func installObjectViews(r *Registry) {
-	all := func(kinds ...string) func(ctx context.Context, s *Session) ([]record, error) {
-		return func(ctx context.Context, s *Session) ([]record, error) {
-			_, list, err := s.visible(ctx)
+func installObjectViews(r *engine.Registry) {
+	all := func(kinds ...string) func(ctx context.Context, s *engine.Session) ([]engine.Record, error) {
+		return func(ctx context.Context, s *engine.Session) ([]engine.Record, error) {
+			_, list, err := s.VisibleObjects(ctx)
 			if err != nil {
 				return nil, err
 			}
-			var out []record
+			var out []engine.Record
 			for _, o := range list {
 				for _, k := range kinds {
 					if o.Kind == k {
@@ -91,31 +63,31 @@ func installObjectViews(r *Registry) {
 		}
 	}
 	r.RecordView("", "sys", "objects", objectColumns, all())
-	r.RecordView("", "sys", "all_objects", objectColumns, func(ctx context.Context, s *Session) ([]record, error) {
+	r.RecordView("", "sys", "all_objects", objectColumns, func(ctx context.Context, s *engine.Session) ([]engine.Record, error) {
 		out, err := all()(ctx, s)
 		if err != nil {
 			return nil, err
 		}
-		return append(out, s.systemObjects()...), nil
+		return append(out, systemObjects(r)...), nil
 	})
-	r.RecordView("", "sys", "system_objects", objectColumns, func(ctx context.Context, s *Session) ([]record, error) { return s.systemObjects(), nil })
+	r.RecordView("", "sys", "system_objects", objectColumns, func(ctx context.Context, s *engine.Session) ([]engine.Record, error) { return systemObjects(r), nil })
 	r.RecordView("", "sys", "tables", objectColumns+", lob_data_space_id int, filestream_data_space_id int, max_column_id_used int, lock_on_bulk_load bit, uses_ansi_nulls bit, "+
 		"is_replicated bit, has_replication_filter bit, is_merge_published bit, is_sync_tran_subscribed bit, has_unchecked_assembly_data bit, text_in_row_limit int, "+
 		"large_value_types_out_of_row bit, is_tracked_by_cdc bit, lock_escalation tinyint, lock_escalation_desc nvarchar(60), is_filetable bit, is_memory_optimized bit, durability tinyint, "+
 		"durability_desc nvarchar(60), temporal_type tinyint, temporal_type_desc nvarchar(60), history_table_id int, is_remote_data_archive_enabled bit, is_external bit, history_retention_period int, history_retention_period_unit int, history_retention_period_unit_desc nvarchar(10), "+
 		"is_node bit, is_edge bit, data_retention_period int, data_retention_period_unit int, data_retention_period_unit_desc nvarchar(10), ledger_type tinyint, ledger_type_desc nvarchar(60), "+
-		"ledger_view_id int, is_dropped_ledger_table bit", func(ctx context.Context, s *Session) ([]record, error) {
-		_, list, err := s.visible(ctx)
+		"ledger_view_id int, is_dropped_ledger_table bit", func(ctx context.Context, s *engine.Session) ([]engine.Record, error) {
+		_, list, err := s.VisibleObjects(ctx)
 		if err != nil {
 			return nil, err
 		}
-		var out []record
+		var out []engine.Record
 		for _, o := range list {
 			if o.Kind != metadata.KindTable {
 				continue
 			}
 			rec := objectRecord(o)
-			for k, v := range (record{"lob_data_space_id": o.Table.LOBDataSpace(), "max_column_id_used": o.Table.NextColumn - 1, "lock_on_bulk_load": o.Table.BulkLock, "uses_ansi_nulls": !o.Table.AnsiNullsOff, "is_replicated": o.Table.Replicated,
+			for k, v := range (engine.Record{"lob_data_space_id": o.Table.LOBDataSpace(), "max_column_id_used": o.Table.NextColumn - 1, "lock_on_bulk_load": o.Table.BulkLock, "uses_ansi_nulls": !o.Table.AnsiNullsOff, "is_replicated": o.Table.Replicated,
 				"has_replication_filter": false, "is_merge_published": false, "is_sync_tran_subscribed": false, "has_unchecked_assembly_data": false, "text_in_row_limit": o.Table.TextInRow,
 				"large_value_types_out_of_row": o.Table.OutOfRow, "is_tracked_by_cdc": false, "lock_escalation": o.Table.LockEscalation, "lock_escalation_desc": metadata.LockEscalations[o.Table.LockEscalation], "is_filetable": false, "is_memory_optimized": false,
 				"durability": 0, "durability_desc": "SCHEMA_AND_DATA", "temporal_type": 0, "temporal_type_desc": "NON_TEMPORAL_TABLE", "is_remote_data_archive_enabled": false,
@@ -129,9 +101,9 @@ func installObjectViews(r *Registry) {
 	})
 	r.RecordView("", "sys", "procedures", objectColumns+", is_auto_executed bit, is_execution_replicated bit, is_repl_serializable_only bit, skips_repl_constraints bit", all(metadata.KindProcedure))
 	r.RecordView("", "sys", "views", objectColumns+viewColumns, viewRecords(all(metadata.KindView)))
-	r.RecordView("", "sys", "triggers", objectColumns+", parent_class tinyint, parent_class_desc nvarchar(60), parent_id int, is_disabled bit, is_not_for_replication bit, is_instead_of_trigger bit", func(ctx context.Context, s *Session) ([]record, error) {
+	r.RecordView("", "sys", "triggers", objectColumns+", parent_class tinyint, parent_class_desc nvarchar(60), parent_id int, is_disabled bit, is_not_for_replication bit, is_instead_of_trigger bit", func(ctx context.Context, s *engine.Session) ([]engine.Record, error) {
 		out, err := all(metadata.KindTrigger)(ctx, s)
-		sch, e := s.viewSchema(ctx)
+		sch, e := s.Catalog(ctx, s.ViewDatabase())
 		if err != nil || e != nil {
 			return nil, errors.Join(err, e)
 		}
@@ -153,8 +125,8 @@ func installObjectViews(r *Registry) {
 	r.EmptyView("", "sys", "internal_tables", objectColumns+", internal_type tinyint, internal_type_desc nvarchar(60), parent_id int, parent_minor_id int, lob_data_space_id int, filestream_data_space_id int")
 	installEventTypes(r)
 	installScopedViews(r)
-	r.RecordView("", "sys", "trigger_events", triggerEventColumns, func(ctx context.Context, s *Session) ([]record, error) {
-		sch, list, err := s.visible(ctx)
+	r.RecordView("", "sys", "trigger_events", triggerEventColumns, func(ctx context.Context, s *engine.Session) ([]engine.Record, error) {
+		sch, list, err := s.VisibleObjects(ctx)
 		if err != nil {
 			return nil, err
 		}
@@ -165,15 +137,15 @@ func installObjectViews(r *Registry) {
 			}
 			for i, word := range []string{"INSERT", "UPDATE", "DELETE"} {
 				if strings.Contains(o.Properties[metadata.TriggerEvents], word) {
-					out = append(out, record{"object_id": o.ID, "type": i + 1, "type_desc": word, "is_first": o.FiringOrder(word) == 0, "is_last": o.FiringOrder(word) == 2, "is_trigger_event": true})
+					out = append(out, engine.Record{"object_id": o.ID, "type": i + 1, "type_desc": word, "is_first": o.FiringOrder(word) == 0, "is_last": o.FiringOrder(word) == 2, "is_trigger_event": true})
 				}
 			}
 		}
 		return out, err
 	})
-	r.RecordView("", "sys", "synonyms", objectColumns+", base_object_name nvarchar(1035)", func(ctx context.Context, s *Session) ([]record, error) {
-		_, list, err := s.visible(ctx)
-		var out []record
+	r.RecordView("", "sys", "synonyms", objectColumns+", base_object_name nvarchar(1035)", func(ctx context.Context, s *engine.Session) ([]engine.Record, error) {
+		_, list, err := s.VisibleObjects(ctx)
+		var out []engine.Record
 		for _, o := range list {
 			if o.Kind == metadata.KindSynonym {
 				rec := objectRecord(o)
@@ -183,26 +155,26 @@ func installObjectViews(r *Registry) {
 		}
 		return out, err
 	})
-	r.RecordView("", "sys", "schemas", "name sysname, schema_id int, principal_id int", func(ctx context.Context, s *Session) ([]record, error) {
-		sch, err := s.viewSchema(ctx)
+	r.RecordView("", "sys", "schemas", "name sysname, schema_id int, principal_id int", func(ctx context.Context, s *engine.Session) ([]engine.Record, error) {
+		sch, err := s.Catalog(ctx, s.ViewDatabase())
 		if err != nil {
 			return nil, err
 		}
-		var out []record
+		var out []engine.Record
 		for _, n := range sch.Schemas {
-			out = append(out, record{"name": n.Name, "schema_id": n.ID, "principal_id": n.Principal})
+			out = append(out, engine.Record{"name": n.Name, "schema_id": n.ID, "principal_id": n.Principal})
 		}
 		sort.Slice(out, func(i, j int) bool { return out[i]["schema_id"].(int32) < out[j]["schema_id"].(int32) })
 		return out, nil
 	})
 	r.RecordView("", "sys", "types", typeColumns, typeRecords)
-	r.RecordView("", "sys", "table_types", typeColumns+", type_table_object_id int, is_memory_optimized bit", func(ctx context.Context, s *Session) ([]record, error) {
+	r.RecordView("", "sys", "table_types", typeColumns+", type_table_object_id int, is_memory_optimized bit", func(ctx context.Context, s *engine.Session) ([]engine.Record, error) {
 		return userTypeRecords(ctx, s, metadata.KindTableType)
 	})
 	r.RecordView("", "sys", "partitions", "", partitionRecords)
 	r.RecordView("", "sys", "dm_db_partition_stats", "partition_id bigint, object_id int, index_id int, partition_number int, in_row_data_page_count bigint, in_row_used_page_count bigint, "+
 		"in_row_reserved_page_count bigint, lob_used_page_count bigint, lob_reserved_page_count bigint, row_overflow_used_page_count bigint, row_overflow_reserved_page_count bigint, "+
-		"used_page_count bigint, reserved_page_count bigint, row_count bigint", func(ctx context.Context, s *Session) ([]record, error) {
+		"used_page_count bigint, reserved_page_count bigint, row_count bigint", func(ctx context.Context, s *engine.Session) ([]engine.Record, error) {
 		list, err := partitionRecords(ctx, s)
 		for _, rec := range list {
 			rec["row_count"], rec["used_page_count"], rec["reserved_page_count"], rec["in_row_data_page_count"] = rec["rows"], int64(1), int64(1), int64(1)
@@ -221,26 +193,28 @@ func installObjectViews(r *Registry) {
 // systemSchemas are the ids of the schemas of system views.
 var systemSchemas = map[string]int{"INFORMATION_SCHEMA": 3, "sys": 4}
 
-func (s *Session) systemObjects() []record {
-	var out []record
-	for _, v := range s.inst.registry.views {
+// systemObjects are the system views and procedures that are registered.
+func systemObjects(r *engine.Registry) []engine.Record {
+	var out []engine.Record
+	started := r.Instance().StartTime()
+	for _, v := range r.Views() {
 		if v.Database == "" {
-			out = append(out, record{"name": v.Name, "object_id": metadata.SystemObjectID(v.Schema + "." + v.Name), "schema_id": systemSchemas[v.Schema], "parent_object_id": 0, "type": "V ", "type_desc": "VIEW",
-				"create_date": s.inst.started, "modify_date": s.inst.started, "is_ms_shipped": true, "is_published": false, "is_schema_published": false})
+			out = append(out, engine.Record{"name": v.Name, "object_id": metadata.SystemObjectID(v.Schema + "." + v.Name), "schema_id": systemSchemas[v.Schema], "parent_object_id": 0, "type": "V ", "type_desc": "VIEW",
+				"create_date": started, "modify_date": started, "is_ms_shipped": true, "is_published": false, "is_schema_published": false})
 		}
 	}
-	for _, p := range s.inst.registry.procedures {
+	for _, p := range r.Procedures() {
 		if p.Schema == "sys" {
-			out = append(out, record{"name": p.Name, "object_id": metadata.SystemObjectID(p.Schema + "." + p.Name), "schema_id": 4, "parent_object_id": 0, "type": "P ", "type_desc": "SQL_STORED_PROCEDURE",
-				"create_date": s.inst.started, "modify_date": s.inst.started, "is_ms_shipped": true, "is_published": false, "is_schema_published": false})
+			out = append(out, engine.Record{"name": p.Name, "object_id": metadata.SystemObjectID(p.Schema + "." + p.Name), "schema_id": 4, "parent_object_id": 0, "type": "P ", "type_desc": "SQL_STORED_PROCEDURE",
+				"create_date": started, "modify_date": started, "is_ms_shipped": true, "is_published": false, "is_schema_published": false})
 		}
 	}
 	sort.Slice(out, func(i, j int) bool { return out[i]["object_id"].(int32) < out[j]["object_id"].(int32) })
 	return out
 }
 
-func typeRecords(ctx context.Context, s *Session) ([]record, error) {
-	var out []record
+func typeRecords(ctx context.Context, s *engine.Session) ([]engine.Record, error) {
+	var out []engine.Record
 	for _, i := range sqltype.Infos {
 		t := sqltype.Type{Kind: i.Kind}
 		switch i.Kind {
@@ -256,7 +230,7 @@ func typeRecords(ctx context.Context, s *Session) ([]record, error) {
 		if i.Name == "sysname" {
 			t.Length = 128
 		}
-		rec := record{"name": i.Name, "system_type_id": i.SystemTypeID, "user_type_id": i.UserTypeID, "schema_id": 4, "max_length": t.MaxBytes(), "precision": t.DisplayPrecision(),
+		rec := engine.Record{"name": i.Name, "system_type_id": i.SystemTypeID, "user_type_id": i.UserTypeID, "schema_id": 4, "max_length": t.MaxBytes(), "precision": t.DisplayPrecision(),
 			"scale": t.DisplayScale(), "is_nullable": i.Name != "sysname" && i.Kind != sqltype.RowVersion, "is_user_defined": false, "is_assembly_type": false,
 			"default_object_id": 0, "rule_object_id": 0, "is_table_type": false}
 		if i.Kind.IsCharacter() {
@@ -269,17 +243,17 @@ func typeRecords(ctx context.Context, s *Session) ([]record, error) {
 }
 
 // userTypeRecords are the types that CREATE TYPE has made.
-func userTypeRecords(ctx context.Context, s *Session, kinds ...string) ([]record, error) {
-	sch, err := s.viewSchema(ctx)
+func userTypeRecords(ctx context.Context, s *engine.Session, kinds ...string) ([]engine.Record, error) {
+	sch, err := s.Catalog(ctx, s.ViewDatabase())
 	if err != nil {
 		return nil, err
 	}
-	var out []record
+	var out []engine.Record
 	for _, o := range sch.Sorted() {
 		if !slices.Contains(kinds, o.Kind) {
 			continue
 		}
-		rec := record{"name": o.TypeName(), "user_type_id": o.UserTypeID(), "schema_id": o.Schema, "is_user_defined": true, "is_assembly_type": false,
+		rec := engine.Record{"name": o.TypeName(), "user_type_id": o.UserTypeID(), "schema_id": o.Schema, "is_user_defined": true, "is_assembly_type": false,
 			"default_object_id": 0, "rule_object_id": 0, "is_table_type": o.Kind == metadata.KindTableType, "is_memory_optimized": false}
 		if o.Kind == metadata.KindTableType {
 			rec["system_type_id"], rec["max_length"], rec["precision"], rec["scale"], rec["is_nullable"] = 243, -1, 0, 0, false
@@ -297,19 +271,19 @@ func userTypeRecords(ctx context.Context, s *Session, kinds ...string) ([]record
 }
 
 // allocationUnits are one of rows for each partition, with the pages of sys.dm_db_partition_stats.
-func allocationUnits(ctx context.Context, s *Session) ([]record, error) {
+func allocationUnits(ctx context.Context, s *engine.Session) ([]engine.Record, error) {
 	list, err := partitionRecords(ctx, s)
-	out := make([]record, 0, len(list))
+	out := make([]engine.Record, 0, len(list))
 	for _, p := range list {
-		out = append(out, record{"allocation_unit_id": p["hobt_id"].(int64) | 1<<62, "type": 1, "type_desc": "IN_ROW_DATA", "container_id": p["hobt_id"], "data_space_id": p["data_space_id"],
+		out = append(out, engine.Record{"allocation_unit_id": p["hobt_id"].(int64) | 1<<62, "type": 1, "type_desc": "IN_ROW_DATA", "container_id": p["hobt_id"], "data_space_id": p["data_space_id"],
 			"total_pages": int64(1), "used_pages": int64(1), "data_pages": int64(1)})
 	}
 	return out, err
 }
 
 // wholeIndexes are partitions put together to the heaps and indexes that they are of.
-func wholeIndexes(list []record) []record {
-	var out []record
+func wholeIndexes(list []engine.Record) []engine.Record {
+	var out []engine.Record
 	for _, rec := range list {
 		if rec["partition_number"] == 1 {
 			out = append(out, rec)
@@ -322,39 +296,39 @@ func wholeIndexes(list []record) []record {
 }
 
 // partitionRecords counts the rows of every partition of every table; each index of a table has as many.
-func partitionRecords(ctx context.Context, s *Session) ([]record, error) {
-	sch, list, err := s.visible(ctx)
+func partitionRecords(ctx context.Context, s *engine.Session) ([]engine.Record, error) {
+	sch, list, err := s.VisibleObjects(ctx)
 	if err != nil {
 		return nil, err
 	}
-	conn, release, err := s.readConn(ctx, s.viewDatabase())
+	conn, release, err := s.Conn(ctx, s.ViewDatabase())
 	if err != nil {
 		return nil, err
 	}
 	defer release()
-	var out []record
+	var out []engine.Record
 	for _, o := range list {
 		if o.Kind != metadata.KindTable {
 			continue
 		}
 		from := conn
 		if o.ID < 0 {
-			from = s.local.conn
+			from = s.TemporaryConn()
 		}
 		counted := map[metadata.Place]map[int]int64{}
 		add := func(index int32, compression int, place metadata.Place) error {
 			counts := counted[place]
 			if counts == nil {
 				var err error
-				if counts, err = partitionRows(from, sch, o, place); err != nil {
+				if counts, err = engine.PartitionRows(from, sch, o, place); err != nil {
 					return err
 				}
 				counted[place] = counts
 			}
 			for i, group := range sch.GroupsOf(place) {
 				id := metadata.PartitionID(o.ID, index, i+1)
-				out = append(out, record{"partition_id": id, "object_id": o.ID, "index_id": index, "partition_number": i + 1, "hobt_id": id, "rows": counts[i+1], "filestream_filegroup_id": 0, "data_space_id": group,
-					"data_compression": compression, "data_compression_desc": desc(int64(compression), "NONE", "ROW", "PAGE"), "xml_compression": false, "xml_compression_desc": "OFF"})
+				out = append(out, engine.Record{"partition_id": id, "object_id": o.ID, "index_id": index, "partition_number": i + 1, "hobt_id": id, "rows": counts[i+1], "filestream_filegroup_id": 0, "data_space_id": group,
+					"data_compression": compression, "data_compression_desc": engine.Description(int64(compression), "NONE", "ROW", "PAGE"), "xml_compression": false, "xml_compression_desc": "OFF"})
 			}
 			return nil
 		}
@@ -372,20 +346,20 @@ func partitionRecords(ctx context.Context, s *Session) ([]record, error) {
 	return out, nil
 }
 
-func propertyRecords(ctx context.Context, s *Session) ([]record, error) {
-	conn, release, err := s.readConn(ctx, s.viewDatabase())
+func propertyRecords(ctx context.Context, s *engine.Session) ([]engine.Record, error) {
+	conn, release, err := s.Conn(ctx, s.ViewDatabase())
 	if err != nil {
 		return nil, err
 	}
 	defer release()
-	var out []record
+	var out []engine.Record
 	err = sqlitex.Execute(conn, "SELECT class, major, minor, name, value FROM __properties ORDER BY id", &sqlitex.ExecOptions{ResultFunc: func(stmt *sqlite.Stmt) error {
 		v, err := sqltype.Decode(sqltype.VariantType, storage.ColumnValue(stmt, 4))
 		if err != nil {
 			return err
 		}
 		class := stmt.ColumnInt64(0)
-		out = append(out, record{"class": class, "class_desc": propertyClasses[class], "major_id": stmt.ColumnInt64(1), "minor_id": stmt.ColumnInt64(2),
+		out = append(out, engine.Record{"class": class, "class_desc": propertyClasses[class], "major_id": stmt.ColumnInt64(1), "minor_id": stmt.ColumnInt64(2),
 			"name": stmt.ColumnText(3), "value": v})
 		return nil
 	}})
@@ -393,21 +367,20 @@ func propertyRecords(ctx context.Context, s *Session) ([]record, error) {
 }
 
 // viewRecords adds what sys.views tells of each view beside what objects have.
-func viewRecords(objects func(context.Context, *Session) ([]record, error)) func(context.Context, *Session) ([]record, error) {
-	return func(ctx context.Context, s *Session) ([]record, error) {
+func viewRecords(objects func(context.Context, *engine.Session) ([]engine.Record, error)) func(context.Context, *engine.Session) ([]engine.Record, error) {
+	return func(ctx context.Context, s *engine.Session) ([]engine.Record, error) {
 		out, err := objects(ctx, s)
 		if err != nil {
 			return nil, err
 		}
-		sch, err := s.viewSchema(ctx)
+		sch, err := s.Catalog(ctx, s.ViewDatabase())
 		if err != nil {
 			return nil, err
 		}
 		for _, rec := range out {
 			rec["with_check_option"] = false
 			if o := sch.Objects[rec["object_id"].(int32)]; o != nil && strings.Contains(strings.ToUpper(o.Definition), "CHECK") {
-				_, node, _ := parseModule(o)
-				rec["with_check_option"] = hasCheckOption(node)
+				rec["with_check_option"] = engine.HasCheckOption(o)
 			}
 			for _, name := range []string{"is_replicated", "has_replication_filter", "has_opaque_metadata", "has_unchecked_assembly_data", "is_date_correlation_view", "is_tracked_by_cdc", "is_dropped_ledger_view"} {
 				if rec[name] == nil {

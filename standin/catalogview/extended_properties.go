@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package engine
+package catalogview
 
 import (
 	"context"
 	"strings"
 
+	"geosql.dev/operator/standin/engine"
 	"geosql.dev/operator/standin/metadata"
 	"geosql.dev/operator/standin/sqltype"
 )
@@ -17,10 +18,10 @@ var propertyKinds = map[string]string{"TABLE": " U ", "VIEW": " V ", "PROCEDURE"
 // every one (docs/relational-databases/system-functions/sys-fn-listextendedproperty-transact-sql.md).
 type propertyLevels struct{ kinds, names [3]any }
 
-func installExtendedProperties(r *Registry) {
-	r.TableFunction(TableFunction{Schema: "sys", Name: "fn_listextendedproperty", Parameters: []sqltype.Type{sqltype.Sysname, sqltype.Sysname, sqltype.Sysname, sqltype.Sysname, sqltype.Sysname, sqltype.Sysname, sqltype.Sysname},
-		Columns: columns("objtype sysname, objname sysname, name sysname, value sql_variant"), Rows: func(ctx context.Context, s *Session, args []any) ([][]any, error) {
-			sch, err := s.schema(ctx, s.viewDatabase().ID())
+func installExtendedProperties(r *engine.Registry) {
+	r.TableFunction(engine.TableFunction{Schema: "sys", Name: "fn_listextendedproperty", Parameters: []sqltype.Type{sqltype.Sysname, sqltype.Sysname, sqltype.Sysname, sqltype.Sysname, sqltype.Sysname, sqltype.Sysname, sqltype.Sysname},
+		Columns: engine.ColumnList("objtype sysname, objname sysname, name sysname, value sql_variant"), Rows: func(ctx context.Context, s *engine.Session, args []any) ([][]any, error) {
+			sch, err := s.Catalog(ctx, s.ViewDatabase())
 			if err != nil {
 				return nil, err
 			}
@@ -103,3 +104,6 @@ func (l propertyLevels) of(sch *metadata.Catalog, class, major, minor int64) (ki
 
 // childKinds are the objects of level 2 that belong to one of level 1.
 var childKinds = map[string]string{"CONSTRAINT": " PK UQ F C D ", "TRIGGER": " TR "}
+
+// propertyClasses are the words of those numbers.
+var propertyClasses = map[int64]any{0: "DATABASE", 1: "OBJECT_OR_COLUMN", 2: "PARAMETER", 3: "SCHEMA", 4: "DATABASE_PRINCIPAL", 6: "TYPE", 7: "INDEX", 20: "DATASPACE", 21: "PARTITION_FUNCTION"}

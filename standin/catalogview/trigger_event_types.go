@@ -1,21 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package engine
+package catalogview
 
 import (
 	"context"
 	"sort"
 
+	"geosql.dev/operator/standin/engine"
 	"geosql.dev/operator/standin/triggerevent"
 )
 
 // installEventTypes registers sys.trigger_event_types
 // (docs/relational-databases/system-catalog-views/sys-trigger-event-types-transact-sql.md).
-func installEventTypes(r *Registry) {
-	r.RecordView("", "sys", "trigger_event_types", "type int, type_name nvarchar(64), parent_type int", func(context.Context, *Session) ([]record, error) {
-		out := []record{{"type": 1, "type_name": "INSERT"}, {"type": 2, "type_name": "UPDATE"}, {"type": 3, "type_name": "DELETE"}}
+func installEventTypes(r *engine.Registry) {
+	r.RecordView("", "sys", "trigger_event_types", "type int, type_name nvarchar(64), parent_type int", func(context.Context, *engine.Session) ([]engine.Record, error) {
+		out := []engine.Record{{"type": 1, "type_name": "INSERT"}, {"type": 2, "type_name": "UPDATE"}, {"type": 3, "type_name": "DELETE"}}
 		for _, t := range triggerevent.Types {
-			rec := record{"type": t.Number, "type_name": t.Name}
+			rec := engine.Record{"type": t.Number, "type_name": t.Name}
 			if t.Parent != nil {
 				rec["parent_type"] = t.Parent.Number
 			}
