@@ -33,7 +33,7 @@ func (s *Session) selectStatement(ctx context.Context, n *ast.SelectStatement, w
 		return err
 	}
 	if s.settings.fmtOnly {
-		return w.Done(0)
+		return w.Done(s.completion(0))
 	}
 	count := int64(0)
 	limit := s.settings.rowCount
@@ -48,19 +48,11 @@ func (s *Session) selectStatement(ctx context.Context, n *ast.SelectStatement, w
 		return err
 	}
 	s.rowCount = count
-	return w.Done(s.shown(count))
+	return w.Done(s.completion(count))
 }
 
 // errEnough ends a query early.
 var errEnough = fmt.Errorf("enough rows")
-
-// shown is a row count as the client is told it.
-func (s *Session) shown(n int64) int64 {
-	if s.settings.noCount {
-		return -1
-	}
-	return n
-}
 
 func (b *binder) selectPlan(n *ast.SelectStatement) *plan {
 	b.options(n.OptimizerHints)
@@ -190,7 +182,7 @@ func (s *Session) selectInto(ctx context.Context, n *ast.SelectStatement, w tds.
 		return err
 	}
 	s.rowCount = count
-	return w.Done(s.shown(count))
+	return w.Done(s.completion(count))
 }
 
 // copyRows inserts a query's rows into a table that was just made; identity values are kept.

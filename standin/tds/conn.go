@@ -354,7 +354,7 @@ func (c *conn) refuse(ctx context.Context, refused []*sqlerr.Error) {
 		c.srv.cfg.Log("Error: %d, Severity: %d, State: %d. %s %s", e.Number, e.Class, e.State, e.Message, c.clientAddress())
 		b = c.version.appendMessage(b, e, c.srv.cfg.Backend.ServerName())
 	}
-	c.out.Write(c.version.appendDone(b, tokenDone, doneError, commandNone, 0))
+	c.out.Write(c.version.appendDone(b, tokenDone, doneError, CommandNone, 0))
 	c.out.end()
 }
 
@@ -429,7 +429,7 @@ func (c *conn) dispatch(r *request, w *response) error {
 	case r.ignored:
 		// The client gave it up before its end: a single DONE with DONE_ERROR, and no message ([MS-TDS] 2.2.1.7).
 		w.failed = true
-		return w.Done(-1)
+		return w.Done(Completion{Count: -1})
 	case r.overflow:
 		return c.srv.full()
 	}

@@ -39,14 +39,6 @@ const (
 	doneServerError uint16 = 0x0100
 )
 
-// Commands of the DONE tokens' CurCmd: some drivers take a count after a SELECT for anything but an update count.
-const (
-	commandNone   uint16 = 0
-	commandSelect uint16 = 0xC1
-	commandUpdate uint16 = 0xC5
-	commandBulk   uint16 = 0xF0
-)
-
 // ENVCHANGE types ([MS-TDS] 2.2.7.9). Types 3, 5 and 6 are those of TDS 7.0, 8 and above came with 7.2.
 const (
 	envDatabase      byte = 1
@@ -75,10 +67,10 @@ func appendToken(b []byte, token byte, data []byte) []byte {
 	return append(b, data...)
 }
 
-func (v version) appendDone(b []byte, token byte, status, command uint16, count int64) []byte {
+func (v version) appendDone(b []byte, token byte, status uint16, command Command, count int64) []byte {
 	b = append(b, token)
 	b = binary.LittleEndian.AppendUint16(b, status)
-	b = binary.LittleEndian.AppendUint16(b, command)
+	b = binary.LittleEndian.AppendUint16(b, uint16(command))
 	if !v.atLeast(version72) {
 		return binary.LittleEndian.AppendUint32(b, uint32(min(count, math.MaxUint32)))
 	}
@@ -255,5 +247,5 @@ func appendLoginResponse(b []byte, l *login, s Session, backend Backend) []byte 
 		}
 		b = append(b, featureTerminator)
 	}
-	return l.version.appendDone(b, tokenDone, 0, commandNone, 0)
+	return l.version.appendDone(b, tokenDone, 0, CommandNone, 0)
 }
