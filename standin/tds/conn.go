@@ -416,6 +416,7 @@ func (c *conn) resetFirst(r *request, w *response) error {
 	c.cursors.Clear()
 	c.bulk = ""
 	w.transaction()
+	w.put(w.collationChange(nil))
 	if c.version.atLeast(version72) {
 		w.put(appendEnvBytes(nil, envReset, nil, nil))
 	}

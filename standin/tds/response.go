@@ -178,12 +178,18 @@ func (r *response) Database(name, old string) error {
 	if r.err != nil {
 		return r.err
 	}
-	b := appendEnvText(nil, envDatabase, name, old)
-	if now := r.c.session.Collation(); now != *r.c.collation && r.c.version.atLeast(version71) {
-		b = appendCollationChange(b, now)
-		*r.c.collation = now
-	}
+	b := r.collationChange(appendEnvText(nil, envDatabase, name, old))
 	return r.put(r.c.version.appendMessage(b, sqlerr.New(5701, 1, name), r.c.srv.cfg.Backend.ServerName()))
+}
+
+// collationChange tells the client when its database has another collation than it was last told.
+func (r *response) collationChange(b []byte) []byte {
+	now := r.c.session.Collation()
+	if now == *r.c.collation || !r.c.version.atLeast(version71) {
+		return b
+	}
+	*r.c.collation = now
+	return appendCollationChange(b, now)
 }
 
 // Language tells of a changed language.

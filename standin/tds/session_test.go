@@ -50,6 +50,7 @@ func (b *echoBackend) Login(_ context.Context, req tds.LoginRequest) (tds.Sessio
 	if req.Database != "" {
 		s.database = req.Database
 	}
+	s.first = s.database
 	b.sessions = append(b.sessions, s)
 	return s, nil
 }
@@ -75,6 +76,7 @@ func (b *echoBackend) lastLogin() tds.LoginRequest {
 type echoSession struct {
 	spid        int
 	database    string
+	first       string // the database of the login
 	transaction uint64
 	next        uint64
 	isolation   byte
@@ -92,13 +94,21 @@ type echoSession struct {
 }
 
 func (s *echoSession) Database() string      { return s.database }
-func (s *echoSession) Collation() string     { return "" }
 func (s *echoSession) SPID() int             { return s.spid }
 func (s *echoSession) InTransaction() uint64 { return s.transaction }
 func (s *echoSession) Close() error          { s.closed.Store(true); return nil }
 
+// Collation is another one in the database czech.
+func (s *echoSession) Collation() string {
+	if s.database == "czech" {
+		return "Czech_CI_AS"
+	}
+	return ""
+}
+
 func (s *echoSession) Reset(_ context.Context, keep bool) error {
 	s.resets.Add(1)
+	s.database = s.first
 	if !keep {
 		s.transaction = 0
 	}
