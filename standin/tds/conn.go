@@ -249,10 +249,23 @@ func (c *conn) clientAddress() string {
 	return "[CLIENT: " + host + "]"
 }
 
+// largestPacket is what fits a TLS record where the connection is encrypted, under MARS with the header of SMP before it
+// (docs/database-engine/configure-windows/configure-the-network-packet-size-server-configuration-option.md, Limitations and restrictions).
+func (c *conn) largestPacket() int {
+	switch {
+	case !c.encrypted:
+		return maxPacketSize
+	case c.mars:
+		return maxEncryptedMARSPacketSize
+	}
+	return maxEncryptedPacketSize
+}
+
 // login opens the session and answers LOGIN7.
 func (c *conn) login(ctx context.Context, l *login) bool {
 	c.version = l.version
 	_, c.utf8 = l.features[featureUTF8]
+	l.packetSize = min(l.packetSize, c.largestPacket())
 	session, err := c.authenticate(ctx, l)
 	if err != nil {
 		refused := serverErrors(err)
