@@ -144,7 +144,7 @@ func (s *Session) selectInto(ctx context.Context, n *ast.SelectStatement, w tds.
 		if table.Column(c.Name) != nil {
 			return sqlerr.New(2705, 3, c.Name, name.name)
 		}
-		col := &metadata.Column{ID: int32(i + 1), Name: c.Name, Type: c.Type, Nullable: c.Nullable && !c.Identity, Collation: p.collations[i]}
+		col := &metadata.Column{ID: int32(i + 1), Name: c.Name, Type: c.Type, Nullable: c.Nullable && !c.Identity, Collation: p.collations[i], Numeric: c.Numeric}
 		switch {
 		case counter.names(c.Name) && identity:
 			return sqlerr.New(8108, 1, name.name, table.IdentityColumn().Name)

@@ -87,6 +87,8 @@ type Column struct {
 	Collation string
 	Nullable  bool
 	Identity  bool
+	// Numeric is a column of numeric, which is decimal under another name and has a token of its own.
+	Numeric bool
 	// Hidden columns are for the client's library, not for its user: the row status of cursors.
 	Hidden bool
 }

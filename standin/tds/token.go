@@ -149,6 +149,9 @@ func (v version) appendColumns(b []byte, cols []Column) ([]byte, []wireType, err
 		if c.Collation != "" && w.literal == (sqltype.Type{}) {
 			w.collation = c.Type.WireCollation(c.Collation)
 		}
+		if c.Numeric && w.token == typeDecimalN {
+			w.token = typeNumericN
+		}
 		types[i] = w
 		b = v.appendUserType(b, c.Type)
 		flags := columnUpdatable
