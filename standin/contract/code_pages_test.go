@@ -28,6 +28,8 @@ var inPages = []struct{ collation, text, bytes, lacks string }{
 	{"Chinese_Taiwan_Stroke_CI_AS", "中文", "A4A4A4E5", "é"},
 	{"Latin1_General_100_CI_AS_SC_UTF8", "Я日😀", "D0AFE697A5F09F9880", ""},
 	{"French_CI_AS", "é€", "E980", "Я"},
+	{"Vietnamese_CI_AS", "ơư₫", "F5FDFE", "Я"},
+	{"SQL_Latin1_General_CP850_CI_AS", "éß", "82E1", "Я"},
 }
 
 // TestCodePages: a varchar has the characters of its collation's code page, bytes in that page, and reaches its client in it
@@ -79,20 +81,23 @@ func TestLengthsInBytes(t *testing.T) {
 func TestPagesOfBulkLoads(t *testing.T) {
 	t.Parallel()
 	db := newDatabase(t)
-	mustExec(t, db, "CREATE TABLE loaded (c varchar(20) COLLATE Cyrillic_General_CI_AS, u varchar(20) COLLATE Latin1_General_100_CI_AS_SC_UTF8, w varchar(20))")
+	mustExec(t, db, "CREATE TABLE loaded (c varchar(20) COLLATE Cyrillic_General_CI_AS, j varchar(20) COLLATE Japanese_CI_AS, u varchar(20) COLLATE Latin1_General_100_CI_AS_SC_UTF8, w varchar(20))")
 	tx, err := db.Begin()
 	g := NewWithT(t)
 	g.Expect(err).NotTo(HaveOccurred())
-	load, err := tx.Prepare(mssql.CopyIn("loaded", mssql.BulkOptions{}, "c", "u", "w"))
+	load, err := tx.Prepare(mssql.CopyIn("loaded", mssql.BulkOptions{}, "c", "j", "u", "w"))
 	g.Expect(err).NotTo(HaveOccurred())
-	for _, row := range [][]any{{"plain", "plain", "plain"}, {nil, sql.NullString{}, nil}} {
+	// go-mssqldb sends bytes as they are, and texts of varchar columns without a code page; the UTF-8 column it is told is nvarchar.
+	for _, row := range [][]any{{"plain", "plain", "plain", "plain"}, {nil, nil, sql.NullString{}, nil},
+		{[]byte{0xCF, 0xF0, 0xE8, 0xE2, 0xE5, 0xF2}, []byte{0x93, 0xFA, 0x96, 0x7B}, "Я日😀", []byte{0xE9, 0x80}}} {
 		_, err = load.Exec(row...)
 		g.Expect(err).NotTo(HaveOccurred())
 	}
 	_, err = load.Exec()
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(tx.Commit()).To(Succeed())
-	g.Expect(query(t, db, "SELECT c, u, w FROM loaded WHERE c IS NOT NULL")).To(Equal([][]any{{"plain", "plain", "plain"}}))
+	g.Expect(query(t, db, "SELECT c, j, u, w FROM loaded WHERE c IS NOT NULL ORDER BY c")).To(Equal([][]any{{"plain", "plain", "plain", "plain"}, {"Привет", "日本", "Я日😀", "é€"}}))
+	g.Expect(query(t, db, "SELECT DATALENGTH(c), DATALENGTH(j), DATALENGTH(u), DATALENGTH(w) FROM loaded WHERE c <> 'plain'")).To(Equal([][]any{{int64(6), int64(4), int64(9), int64(2)}}))
 }
 
 // TestUnicodeOnlyCollations: those without a code page are for nchar, nvarchar and ntext (error 459).

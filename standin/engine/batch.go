@@ -112,7 +112,7 @@ func (s *Session) requestError(err error, w tds.Writer) error {
 	if e.Class >= 20 {
 		return e
 	}
-	return w.Done(-1)
+	return w.Done(tds.Completion{Count: -1})
 }
 
 // runBatch parses and executes a batch. key tells apart equal texts with different parameters.
@@ -176,7 +176,7 @@ func (s *Session) notExecuted(errs []*sqlerr.Error, w tds.Writer) error {
 			return err
 		}
 	}
-	if err := w.Done(-1); err != nil {
+	if err := w.Done(tds.Completion{Count: -1}); err != nil {
 		return err
 	}
 	return errAbort

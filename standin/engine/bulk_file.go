@@ -85,7 +85,7 @@ func (s *Session) bulkInsertStatement(ctx context.Context, n *ast.BulkInsertStat
 		total += count
 	}
 	s.rowCount = total
-	return w.Done(s.shown(total))
+	return w.Done(s.completion(total))
 }
 
 // bulkOptions reads WITH ( ... ).

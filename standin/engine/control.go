@@ -159,7 +159,7 @@ func (s *Session) while(ctx context.Context, n *ast.WhileStatement, w tds.Writer
 		if err != nil {
 			return err
 		}
-		if err := s.doneUncounted(w); err != nil {
+		if err := s.doneUncounted(n, w); err != nil {
 			return err
 		}
 		if !yes {

@@ -143,5 +143,5 @@ func (w *firstColumns) Columns(cols []tds.Column) error {
 	return nil
 }
 
-func (w *firstColumns) Row([]any) error  { return nil }
-func (w *firstColumns) Done(int64) error { return nil }
+func (w *firstColumns) Row([]any) error           { return nil }
+func (w *firstColumns) Done(tds.Completion) error { return nil }

@@ -64,7 +64,7 @@ func (s *Session) runChange(ctx context.Context, p *plan, w tds.Writer) error {
 		return err
 	}
 	if s.settings.fmtOnly {
-		return w.Done(0)
+		return w.Done(s.completion(0))
 	}
 	if p.dml.instead {
 		return s.together(ctx, func() error { return s.changeInstead(ctx, p, w) })
@@ -76,7 +76,7 @@ func (s *Session) runChange(ctx context.Context, p *plan, w tds.Writer) error {
 	if err != nil {
 		return err
 	}
-	return w.Done(s.shown(s.rowCount))
+	return w.Done(s.completion(s.rowCount))
 }
 
 // makeChange executes the statement itself and sends the rows of its OUTPUT clause.

@@ -28,7 +28,7 @@ func (t *insertTarget) Row(values []any) error {
 	return nil
 }
 
-func (t *insertTarget) Done(int64) error { return nil }
+func (t *insertTarget) Done(tds.Completion) error { return nil }
 
 func (s *Session) insertExecute(ctx context.Context, n *ast.InsertStatement, src *ast.ExecuteInsertSource, w tds.Writer) error {
 	if s.insertExec != nil {
@@ -72,7 +72,7 @@ func (s *Session) insertExecute(ctx context.Context, n *ast.InsertStatement, src
 		i = j
 	}
 	s.rowCount = count
-	return w.Done(s.shown(count))
+	return w.Done(s.completion(count))
 }
 
 func sameColumns(a, b []tds.Column) bool {

@@ -250,5 +250,5 @@ func (s *Session) changeInstead(ctx context.Context, p *plan, w tds.Writer) erro
 		return err
 	}
 	s.rowCount = count
-	return w.Done(s.shown(count))
+	return w.Done(s.completion(count))
 }

@@ -229,7 +229,7 @@ func resultColumn(o output) tds.Column {
 		c.Collation = o.expr.collationShown()
 	}
 	if o.expr.column != nil && o.expr.column.column != nil {
-		c.Identity = o.expr.column.column.Identity != nil
+		c.Identity, c.Numeric = o.expr.column.column.Identity != nil, o.expr.column.column.Numeric
 	}
 	return c
 }

@@ -112,7 +112,7 @@ func (s *Session) judgePrepared(ctx context.Context, p tds.Prepared, describe bo
 		if err := w.Columns(columns); err != nil {
 			return err
 		}
-		return w.Done(0)
+		return w.Done(tds.Rows(0))
 	}
 	return nil
 }

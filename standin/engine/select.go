@@ -34,7 +34,7 @@ func (s *Session) selectStatement(ctx context.Context, n *ast.SelectStatement, w
 		return err
 	}
 	if s.settings.fmtOnly {
-		return w.Done(0)
+		return w.Done(s.completion(0))
 	}
 	count := int64(0)
 	limit := s.settings.rowCount
@@ -50,7 +50,7 @@ func (s *Session) selectStatement(ctx context.Context, n *ast.SelectStatement, w
 		return err
 	}
 	s.rowCount = count
-	return w.Done(s.shown(count))
+	return w.Done(s.completion(count))
 }
 
 // limitText cuts the values of large types to the bytes that TEXTSIZE allows (docs/t-sql/statements/set-textsize-transact-sql.md).
@@ -79,14 +79,6 @@ func (s *Session) limitText(columns []tds.Column, values []any) {
 
 // errEnough ends a query early.
 var errEnough = fmt.Errorf("enough rows")
-
-// shown is a row count as the client is told it.
-func (s *Session) shown(n int64) int64 {
-	if s.settings.noCount {
-		return -1
-	}
-	return n
-}
 
 func (b *binder) selectPlan(n *ast.SelectStatement) *plan {
 	b.options(n.OptimizerHints)
@@ -178,7 +170,7 @@ func (s *Session) selectInto(ctx context.Context, n *ast.SelectStatement, w tds.
 		if table.Column(c.Name) != nil {
 			return sqlerr.New(2705, 3, c.Name, name.name)
 		}
-		col := &metadata.Column{ID: int32(i + 1), Name: c.Name, Type: c.Type, Nullable: c.Nullable && !c.Identity, Collation: p.collations[i]}
+		col := &metadata.Column{ID: int32(i + 1), Name: c.Name, Type: c.Type, Nullable: c.Nullable && !c.Identity, Collation: p.collations[i], Numeric: c.Numeric}
 		switch {
 		case counter.names(c.Name) && identity:
 			return sqlerr.New(8108, 1, name.name, table.IdentityColumn().Name)
@@ -216,7 +208,7 @@ func (s *Session) selectInto(ctx context.Context, n *ast.SelectStatement, w tds.
 		return err
 	}
 	s.rowCount = count
-	return w.Done(s.shown(count))
+	return w.Done(s.completion(count))
 }
 
 // copyRows inserts a query's rows into a table that was just made; identity values are kept.

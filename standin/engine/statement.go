@@ -81,7 +81,7 @@ func (s *Session) statement(ctx context.Context, node ast.Statement, w tds.Write
 			s.rowCount = 0
 		}
 		if tellsItsEnd(node) {
-			err = s.doneUncounted(w)
+			err = s.doneUncounted(node, w)
 		}
 		if err == nil {
 			err = s.tellTimes(m, node, w)
@@ -116,16 +116,16 @@ func tellsItsEnd(node ast.Statement) bool {
 	case *ast.SetCommandStatement:
 		return slices.ContainsFunc(n.Commands, setsLanguage)
 	}
-	return false
+	return endsByNumber(node)
 }
 
 // doneUncounted ends a statement that counts no rows; NOCOUNT keeps that back within procedures
 // (docs/t-sql/statements/set-nocount-transact-sql.md).
-func (s *Session) doneUncounted(w tds.Writer) error {
+func (s *Session) doneUncounted(node ast.Statement, w tds.Writer) error {
 	if f := s.frame(); s.settings.noCount && f != nil && f.procedure != "" {
 		return nil
 	}
-	return w.Done(-1)
+	return w.Done(s.ended(node))
 }
 
 func isControl(err error) bool {
@@ -199,7 +199,7 @@ func (s *Session) failed(ctx context.Context, node ast.Statement, err error, w t
 			return err
 		}
 	}
-	if err := w.Done(-1); err != nil {
+	if err := w.Done(s.ended(node)); err != nil {
 		return err
 	}
 	if aborts || (s.settings.xactAbort && !isRaiserror(node)) {

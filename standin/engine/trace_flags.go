@@ -63,7 +63,7 @@ func (s *Session) traceStatus(ctx context.Context, n *ast.DbccStatement, w tds.W
 			return err
 		}
 	}
-	return w.Done(int64(len(flags)))
+	return w.Done(tds.Rows(int64(len(flags))))
 }
 
 func (inst *Instance) setTraceFlag(flag int, on bool) {

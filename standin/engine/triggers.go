@@ -101,7 +101,7 @@ func (s *Session) changeAndFire(ctx context.Context, p *plan, w tds.Writer) erro
 		}
 	}
 	s.rowCount = count
-	return w.Done(s.shown(count))
+	return w.Done(s.completion(count))
 }
 
 func (r *rowwise) acts(verb string) bool {

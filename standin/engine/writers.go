@@ -13,7 +13,7 @@ type discardWriter struct{ err *sqlerr.Error }
 
 func (w *discardWriter) Columns([]tds.Column) error { return nil }
 func (w *discardWriter) Row([]any) error            { return nil }
-func (w *discardWriter) Done(int64) error           { return nil }
+func (w *discardWriter) Done(tds.Completion) error  { return nil }
 func (w *discardWriter) Message(e *sqlerr.Error) error {
 	if e.Class > 10 && w.err == nil {
 		w.err = e
@@ -44,12 +44,12 @@ func (w *collectWriter) Row(values []any) error {
 	return nil
 }
 
-func (w *collectWriter) Done(count int64) error {
+func (w *collectWriter) Done(end tds.Completion) error {
 	if w.open != nil {
-		w.open.RowCount = count
+		w.open.RowCount = end.Count
 		w.open = nil
 	}
-	w.count = count
+	w.count = end.Count
 	return nil
 }
 
@@ -70,5 +70,5 @@ func WriteResult(w tds.Writer, cols []tds.Column, rows [][]any) error {
 			return err
 		}
 	}
-	return w.Done(int64(len(rows)))
+	return w.Done(tds.Rows(int64(len(rows))))
 }

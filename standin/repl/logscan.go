@@ -185,7 +185,7 @@ func (e *Extension) replCmds(ctx context.Context, call *engine.ProcCall) error {
 	e.mu.Lock()
 	sc.read = scanned
 	e.mu.Unlock()
-	return call.Writer.Done(n + 1)
+	return call.Writer.Done(tds.Rows(n + 1))
 }
 
 func (e *Extension) replShowCmds(ctx context.Context, call *engine.ProcCall) error {

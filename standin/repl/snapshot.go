@@ -15,6 +15,7 @@ import (
 	"geosql.dev/operator/standin/engine"
 	"geosql.dev/operator/standin/sqltype"
 	"geosql.dev/operator/standin/storage"
+	"geosql.dev/operator/standin/tds"
 )
 
 func (e *Extension) installSnapshot(r *engine.Registry) {
@@ -96,7 +97,7 @@ func (e *Extension) getSnapshot(ctx context.Context, call *engine.ProcCall) erro
 			return err
 		}
 	}
-	return w.Done(rows)
+	return w.Done(tds.Rows(rows))
 }
 
 // snapshotReader reads a database as it is at one position. same runs while nothing can commit: what it reads is of that

@@ -201,7 +201,7 @@ func (e *Extension) Execute(ctx context.Context, s *engine.Session, name, text s
 type collector interface {
 	Columns([]tds.Column) error
 	Row([]any) error
-	Done(int64) error
+	Done(tds.Completion) error
 }
 
 type writerCollector struct{ tds.Writer }
@@ -228,7 +228,7 @@ func (c *resultCollector) Row(values []any) error {
 	return nil
 }
 
-func (c *resultCollector) Done(int64) error { return nil }
+func (c *resultCollector) Done(tds.Completion) error { return nil }
 
 func remoteRun(ctx context.Context, srv *server, pool *sql.DB, text string, to collector) error {
 	timeout := defaultQueryTimeout
@@ -288,7 +288,7 @@ func copySet(rows *sql.Rows, to collector) error {
 		}
 		count++
 	}
-	return to.Done(count)
+	return to.Done(tds.Rows(count))
 }
 
 // remoteType is the type of a linked server's column, from the driver's words for it.

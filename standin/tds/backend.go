@@ -101,6 +101,8 @@ type Column struct {
 	Collation string
 	Nullable  bool
 	Identity  bool
+	// Numeric is a column of numeric, which is decimal under another name and has a token of its own.
+	Numeric bool
 	// Hidden columns are for the client's library, not for its user: the row status of cursors.
 	Hidden bool
 }
@@ -142,8 +144,8 @@ type Writer interface {
 	Columns(cols []Column) error
 	// Row sends a row of it; values as sqltype.Type says.
 	Row(values []any) error
-	// Done ends a statement; count is its row count, -1 for none (SET NOCOUNT ON, DDL).
-	Done(count int64) error
+	// Done ends a statement.
+	Done(end Completion) error
 	// Message sends an error (Class > 10) or an informational message (PRINT, RAISERROR 0..10, BACKUP's progress).
 	Message(e *sqlerr.Error) error
 	// ReturnStatus and ReturnValue end a procedure.

@@ -72,10 +72,7 @@ func (c *conn) ended(r *request, w *response, count int64, err error) error {
 	if err != nil {
 		return err
 	}
-	w.Done(count)
-	if w.last != nil {
-		w.last.command = commandBulk
-	}
+	w.Done(Completion{Command: CommandBulkInsert, Count: count})
 	return nil
 }
 

@@ -249,10 +249,23 @@ func (c *conn) clientAddress() string {
 	return "[CLIENT: " + host + "]"
 }
 
+// largestPacket is what fits a TLS record where the connection is encrypted, under MARS with the header of SMP before it
+// (docs/database-engine/configure-windows/configure-the-network-packet-size-server-configuration-option.md, Limitations and restrictions).
+func (c *conn) largestPacket() int {
+	switch {
+	case !c.encrypted:
+		return maxPacketSize
+	case c.mars:
+		return maxEncryptedMARSPacketSize
+	}
+	return maxEncryptedPacketSize
+}
+
 // login opens the session and answers LOGIN7.
 func (c *conn) login(ctx context.Context, l *login) bool {
 	c.version = l.version
 	_, c.utf8 = l.features[featureUTF8]
+	l.packetSize = min(l.packetSize, c.largestPacket())
 	session, err := c.authenticate(ctx, l)
 	if to := (*Redirect)(nil); errors.As(err, &to) {
 		c.out.Write(appendRedirect(nil, l, to, c.srv.cfg.Backend))
@@ -359,7 +372,7 @@ func (c *conn) refuse(ctx context.Context, refused []*sqlerr.Error) {
 		c.srv.cfg.Log("Error: %d, Severity: %d, State: %d. %s %s", e.Number, e.Class, e.State, e.Message, c.clientAddress())
 		b = c.version.appendMessage(b, e, c.srv.cfg.Backend.ServerName())
 	}
-	c.out.Write(c.version.appendDone(b, tokenDone, doneError, commandNone, 0))
+	c.out.Write(c.version.appendDone(b, tokenDone, doneError, CommandNone, 0))
 	c.out.end()
 }
 
@@ -421,6 +434,7 @@ func (c *conn) resetFirst(r *request, w *response) error {
 	c.cursors.Clear()
 	c.bulk = ""
 	w.transaction()
+	w.put(w.collationChange(nil))
 	if c.version.atLeast(version72) {
 		w.put(appendEnvBytes(nil, envReset, nil, nil))
 	}
@@ -434,7 +448,7 @@ func (c *conn) dispatch(r *request, w *response) error {
 	case r.ignored:
 		// The client gave it up before its end: a single DONE with DONE_ERROR, and no message ([MS-TDS] 2.2.1.7).
 		w.failed = true
-		return w.Done(-1)
+		return w.Done(Completion{Count: -1})
 	case r.overflow:
 		return c.srv.full()
 	}

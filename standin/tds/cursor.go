@@ -310,7 +310,7 @@ func (q *cursorRequest) open(o opening) error {
 		status = cursor.send(q.move(handle, cursor, fetchNext, 0, int(max(1, min(n, int64(len(cursor.rows)+1))))), q.w)
 		given[o.rowNum] = int64(cursor.size)
 	} else {
-		_ = q.w.Done(0)
+		_ = q.w.Done(Rows(0))
 	}
 	q.given = given
 	return q.w.ReturnStatus(status)
@@ -399,7 +399,7 @@ func (w *cursorWriter) Row(values []any) error {
 }
 
 // Done ends a statement of which the client is not told.
-func (w *cursorWriter) Done(int64) error { return nil }
+func (w *cursorWriter) Done(Completion) error { return nil }
 
 // Message tells the client.
 func (w *cursorWriter) Message(e *sqlerr.Error) error {

@@ -128,7 +128,7 @@ func (cursor *serverCursor) send(status int32, w Writer) int32 {
 	for i := range cursor.size {
 		_ = w.Row(append(append(make([]any, 0, len(cursor.columns)), cursor.rows[cursor.first-1+i]...), fetchSucceeded))
 	}
-	_ = w.Done(int64(cursor.size))
+	_ = w.Done(Rows(int64(cursor.size)))
 	return status
 }
 

@@ -23,15 +23,15 @@ func (silentBackend) Version() [4]byte                                       { r
 func (b silentBackend) Login(context.Context, LoginRequest) (Session, error) { return b, nil }
 func (silentBackend) Database() string                                       { return "master" }
 func (silentBackend) SPID() int                                              { return 51 }
-func (silentBackend) Batch(_ context.Context, _ string, w Writer) error      { return w.Done(0) }
-func (silentBackend) Call(_ context.Context, _ Call, w Writer) error         { return w.Done(0) }
+func (silentBackend) Batch(_ context.Context, _ string, w Writer) error      { return w.Done(Rows(0)) }
+func (silentBackend) Call(_ context.Context, _ Call, w Writer) error         { return w.Done(Rows(0)) }
 func (silentBackend) Execute(_ context.Context, _, _ string, params []Param, w Writer) error {
 	for _, p := range params {
 		if p.Output {
 			w.ReturnValue(p.Name, p.Type, p.Value)
 		}
 	}
-	return w.Done(0)
+	return w.Done(Rows(0))
 }
 func (silentBackend) Prepare(context.Context, Prepared, bool, Writer) error { return nil }
 func (silentBackend) Begin(context.Context, byte, string) (uint64, error)   { return 1, nil }

@@ -30,10 +30,12 @@ const (
 )
 
 const (
-	headerSize        = 8
-	minPacketSize     = 512
-	maxPacketSize     = 32767
-	defaultPacketSize = 4096
+	headerSize                 = 8
+	minPacketSize              = 512
+	maxPacketSize              = 32767
+	maxEncryptedPacketSize     = 16383
+	maxEncryptedMARSPacketSize = 16368
+	defaultPacketSize          = 4096
 )
 
 // packet is one packet as it was read; body is valid until the next read.

@@ -11,9 +11,10 @@ import (
 
 // done is a DONE token whose status waits for the next token, because only the last one lacks DONE_MORE.
 type done struct {
-	token           byte
-	status, command uint16
-	count           int64
+	token   byte
+	status  uint16
+	command Command
+	count   int64
 }
 
 // returned is a RETURNVALUE that waits for the end of its call.
@@ -108,7 +109,7 @@ func (r *response) Row(values []any) error {
 }
 
 // Done ends a statement.
-func (r *response) Done(count int64) error {
+func (r *response) Done(end Completion) error {
 	if r.err != nil {
 		return r.err
 	}
@@ -117,15 +118,12 @@ func (r *response) Done(count int64) error {
 		r.rows, r.failed = false, false
 		return r.err
 	}
-	d := &done{token: tokenDone}
-	if r.inCall {
+	d := &done{token: tokenDone, command: end.Command}
+	if r.inCall || end.InTrigger {
 		d.token = tokenDoneInProc
 	}
-	if count >= 0 {
-		d.status, d.count, d.command = doneCount, count, commandUpdate
-	}
-	if r.rows {
-		d.command = commandSelect
+	if end.Count >= 0 {
+		d.status, d.count = doneCount, end.Count
 	}
 	if r.failed {
 		d.status |= doneError
@@ -161,7 +159,7 @@ func (r *response) ReturnStatus(status int32) error {
 	}
 	r.put([]byte{tokenReturnStatus, byte(status), byte(status >> 8), byte(status >> 16), byte(status >> 24)})
 	if r.err == nil {
-		r.last = &done{token: tokenDoneProc}
+		r.last = &done{token: tokenDoneProc, command: CommandExecute}
 	}
 	return r.err
 }
@@ -180,12 +178,18 @@ func (r *response) Database(name, old string) error {
 	if r.err != nil {
 		return r.err
 	}
-	b := appendEnvText(nil, envDatabase, name, old)
-	if now := r.c.session.Collation(); now != *r.c.collation && r.c.version.atLeast(version71) {
-		b = appendCollationChange(b, now)
-		*r.c.collation = now
-	}
+	b := r.collationChange(appendEnvText(nil, envDatabase, name, old))
 	return r.put(r.c.version.appendMessage(b, sqlerr.New(5701, 1, name), r.c.srv.cfg.Backend.ServerName()))
+}
+
+// collationChange tells the client when its database has another collation than it was last told.
+func (r *response) collationChange(b []byte) []byte {
+	now := r.c.session.Collation()
+	if now == *r.c.collation || !r.c.version.atLeast(version71) {
+		return b
+	}
+	*r.c.collation = now
+	return appendCollationChange(b, now)
 }
 
 // Language tells of a changed language.
@@ -245,7 +249,7 @@ func (r *response) endCall() {
 	r.transaction()
 	if !r.cancelled() && r.err == nil {
 		if r.rows {
-			r.Done(-1)
+			r.Done(Rows(-1))
 		}
 		status := int32(0)
 		if r.status != nil {
@@ -256,7 +260,7 @@ func (r *response) endCall() {
 			r.Message(r.misfit(err))
 		}
 		b := append([]byte{tokenReturnStatus, byte(status), byte(status >> 8), byte(status >> 16), byte(status >> 24)}, values...)
-		d := &done{token: tokenDoneProc}
+		d := &done{token: tokenDoneProc, command: CommandExecute}
 		if r.failed {
 			d.status |= doneError
 		}
@@ -272,7 +276,7 @@ func (r *response) skipCall(more bool) {
 		return
 	}
 	r.put(nil)
-	r.last = &done{token: tokenDoneProc}
+	r.last = &done{token: tokenDoneProc, command: CommandExecute}
 	r.followed(more)
 }
 
@@ -329,6 +333,11 @@ func (r *response) finish() error {
 		_, r.err = r.c.out.Write(b)
 	}
 	attention := r.req.finish()
+	if last := r.last; last != nil && last.token == tokenDoneInProc {
+		// The statement of a trigger that ended the batch: DONEINPROC is no end of a response ([MS-TDS] 2.2.7.7).
+		r.put(nil)
+		r.last = &done{token: tokenDone, status: last.status & doneError}
+	}
 	if r.err != nil {
 		return r.err
 	}
@@ -356,7 +365,7 @@ func (r *response) finish() error {
 	}
 	if attention && r.err == nil {
 		// The acknowledgement is a message of its own: drivers (tedious, JDBC) read the cancelled response to its end first.
-		if _, r.err = r.c.out.Write(r.c.version.appendDone(nil, tokenDone, doneAttention, commandNone, 0)); r.err == nil {
+		if _, r.err = r.c.out.Write(r.c.version.appendDone(nil, tokenDone, doneAttention, CommandNone, 0)); r.err == nil {
 			r.err = r.c.out.end()
 		}
 	}

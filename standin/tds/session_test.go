@@ -50,6 +50,7 @@ func (b *echoBackend) Login(_ context.Context, req tds.LoginRequest) (tds.Sessio
 	if req.Database != "" {
 		s.database = req.Database
 	}
+	s.first = s.database
 	b.sessions = append(b.sessions, s)
 	return s, nil
 }
@@ -75,6 +76,7 @@ func (b *echoBackend) lastLogin() tds.LoginRequest {
 type echoSession struct {
 	spid        int
 	database    string
+	first       string // the database of the login
 	transaction uint64
 	next        uint64
 	isolation   byte
@@ -92,13 +94,21 @@ type echoSession struct {
 }
 
 func (s *echoSession) Database() string      { return s.database }
-func (s *echoSession) Collation() string     { return "" }
 func (s *echoSession) SPID() int             { return s.spid }
 func (s *echoSession) InTransaction() uint64 { return s.transaction }
 func (s *echoSession) Close() error          { s.closed.Store(true); return nil }
 
+// Collation is another one in the database czech.
+func (s *echoSession) Collation() string {
+	if s.database == "czech" {
+		return "Czech_CI_AS"
+	}
+	return ""
+}
+
 func (s *echoSession) Reset(_ context.Context, keep bool) error {
 	s.resets.Add(1)
+	s.database = s.first
 	if !keep {
 		s.transaction = 0
 	}
@@ -144,7 +154,7 @@ func (s *echoSession) Batch(ctx context.Context, text string, w tds.Writer) erro
 	case "select":
 		w.Columns([]tds.Column{{Name: "value", Type: textType, Nullable: true}})
 		w.Row([]any{argument})
-		return w.Done(1)
+		return w.Done(tds.Rows(1))
 	case "rows":
 		n, _ := strconv.Atoi(argument)
 		w.Columns([]tds.Column{{Name: "n", Type: intType}, {Name: "filler", Type: textType}})
@@ -157,21 +167,29 @@ func (s *echoSession) Batch(ctx context.Context, text string, w tds.Writer) erro
 				return err
 			}
 		}
-		return w.Done(int64(n))
+		return w.Done(tds.Rows(int64(n)))
 	case "twice":
 		for i := range 2 {
 			w.Columns([]tds.Column{{Name: fmt.Sprintf("c%d", i), Type: intType}})
 			w.Row([]any{int64(i)})
-			w.Done(1)
+			w.Done(tds.Rows(1))
 		}
 		return nil
 	case "count":
 		n, _ := strconv.ParseInt(argument, 10, 64)
-		return w.Done(n)
+		return w.Done(tds.Completion{Command: tds.CommandUpdate, Count: n})
+	case "fire":
+		n, _ := strconv.ParseInt(argument, 10, 64)
+		w.Done(tds.Completion{Command: tds.CommandDelete, Count: n, InTrigger: true})
+		if n == 0 {
+			w.Message(&sqlerr.Error{Number: 50001, Class: 16, State: 1, Message: "the trigger failed"})
+			return w.Done(tds.Completion{Command: tds.CommandDelete, Count: -1, InTrigger: true})
+		}
+		return w.Done(tds.Completion{Command: tds.CommandInsert, Count: 1})
 	case "fail":
 		class, _ := strconv.Atoi(argument)
 		w.Message(&sqlerr.Error{Number: 50001, Class: uint8(class), State: 7, Message: "it failed: ü😀", Procedure: "proc", Line: 42})
-		return w.Done(-1)
+		return w.Done(tds.Completion{Count: -1})
 	case "wait":
 		<-ctx.Done()
 		s.cancelled.Add(1)
@@ -186,15 +204,15 @@ func (s *echoSession) Batch(ctx context.Context, text string, w tds.Writer) erro
 	case "begin":
 		s.next++
 		s.transaction = s.next
-		return w.Done(-1)
+		return w.Done(tds.Completion{Count: -1})
 	case "commit":
 		s.transaction = 0
-		return w.Done(-1)
+		return w.Done(tds.Completion{Count: -1})
 	case "doom":
 		s.next++
 		s.transaction = s.next
 		w.Message(&sqlerr.Error{Number: 50001, Class: 16, State: 1, Message: "it failed"})
-		err := w.Done(-1)
+		err := w.Done(tds.Completion{Count: -1})
 		s.transaction = 0
 		return err
 	case "unsendable":
@@ -205,15 +223,15 @@ func (s *echoSession) Batch(ctx context.Context, text string, w tds.Writer) erro
 		if err := w.Row([]any{s.answer.Value}); err != nil {
 			return err
 		}
-		return w.Done(1)
+		return w.Done(tds.Rows(1))
 	case "answer":
 		w.Columns([]tds.Column{{Name: "a", Type: s.answer.Type, Nullable: true}})
 		w.Row([]any{s.answer.Value})
-		return w.Done(1)
+		return w.Done(tds.Rows(1))
 	case "panic":
 		panic("the engine has a fault")
 	}
-	return w.Done(-1)
+	return w.Done(tds.Completion{Count: -1})
 }
 
 func (s *echoSession) Call(_ context.Context, call tds.Call, w tds.Writer) error {
@@ -231,7 +249,7 @@ func (s *echoSession) Call(_ context.Context, call tds.Call, w tds.Writer) error
 
 func (s *echoSession) echo(params []tds.Param, w tds.Writer) error {
 	if len(params) == 0 {
-		return w.Done(-1)
+		return w.Done(tds.Completion{Count: -1})
 	}
 	cols, row := []tds.Column{}, []any{}
 	for _, p := range params {
@@ -243,7 +261,7 @@ func (s *echoSession) echo(params []tds.Param, w tds.Writer) error {
 	}
 	w.Columns(cols)
 	w.Row(row)
-	return w.Done(1)
+	return w.Done(tds.Rows(1))
 }
 
 // Execute gives the parameters back; "types" gives the names of their types instead.
@@ -259,7 +277,7 @@ func (s *echoSession) Execute(ctx context.Context, text, decl string, params []t
 			got = append(got, p.Type)
 		}
 		w.Row([]any{decl, fmt.Sprint(got)})
-		return w.Done(1)
+		return w.Done(tds.Rows(1))
 	}
 	return s.Batch(ctx, text, w)
 }

@@ -39,14 +39,6 @@ const (
 	doneServerError uint16 = 0x0100
 )
 
-// Commands of the DONE tokens' CurCmd: some drivers take a count after a SELECT for anything but an update count.
-const (
-	commandNone   uint16 = 0
-	commandSelect uint16 = 0xC1
-	commandUpdate uint16 = 0xC5
-	commandBulk   uint16 = 0xF0
-)
-
 // ENVCHANGE types ([MS-TDS] 2.2.7.9). Types 3, 5 and 6 are those of TDS 7.0, 8 and above came with 7.2.
 const (
 	envDatabase      byte = 1
@@ -76,10 +68,10 @@ func appendToken(b []byte, token byte, data []byte) []byte {
 	return append(b, data...)
 }
 
-func (v version) appendDone(b []byte, token byte, status, command uint16, count int64) []byte {
+func (v version) appendDone(b []byte, token byte, status uint16, command Command, count int64) []byte {
 	b = append(b, token)
 	b = binary.LittleEndian.AppendUint16(b, status)
-	b = binary.LittleEndian.AppendUint16(b, command)
+	b = binary.LittleEndian.AppendUint16(b, uint16(command))
 	if !v.atLeast(version72) {
 		return binary.LittleEndian.AppendUint32(b, uint32(min(count, math.MaxUint32)))
 	}
@@ -158,6 +150,9 @@ func (v version) appendColumns(b []byte, cols []Column) ([]byte, []wireType, err
 		if c.Collation != "" && w.literal == (sqltype.Type{}) {
 			w.collation = c.Type.WireCollation(c.Collation)
 		}
+		if c.Numeric && w.token == typeDecimalN {
+			w.token = typeNumericN
+		}
 		types[i] = w
 		b = v.appendUserType(b, c.Type)
 		flags := columnUpdatable
@@ -229,7 +224,7 @@ const programName = "Microsoft SQL Server"
 
 // appendLoginResponse writes the answer to a login that opened a session.
 func appendLoginResponse(b []byte, l *login, s Session, backend Backend) []byte {
-	return l.version.appendDone(appendLoginAck(b, l, s.Database(), s.Language(), s.Collation(), backend), tokenDone, 0, commandNone, 0)
+	return l.version.appendDone(appendLoginAck(b, l, s.Database(), s.Language(), s.Collation(), backend), tokenDone, 0, CommandNone, 0)
 }
 
 // appendRedirect writes the answer to a login that belongs at another server: protocol 0 is TCP ([MS-TDS] 2.2.7.9, type 20).
@@ -238,7 +233,7 @@ func appendRedirect(b []byte, l *login, to *Redirect, backend Backend) []byte {
 	where := appendLongText(binary.LittleEndian.AppendUint16([]byte{0}, to.Port), to.Server)
 	data := append(binary.LittleEndian.AppendUint16([]byte{envRouting}, uint16(len(where))), where...)
 	b = appendToken(b, tokenEnvChange, append(data, 0, 0))
-	return l.version.appendDone(b, tokenDone, 0, commandNone, 0)
+	return l.version.appendDone(b, tokenDone, 0, CommandNone, 0)
 }
 
 // appendLoginAck writes what follows a successful login.

@@ -110,7 +110,7 @@ func (w wireType) appendFixed(b []byte, v any) ([]byte, error) {
 		switch w.token {
 		case typeIntN:
 			return appendInteger(b, x, w.size)
-		case typeDecimalN:
+		case typeDecimalN, typeNumericN:
 			return appendDecimal(b, decimal.NewFromInt(x), w)
 		}
 	case float64:
