@@ -185,6 +185,8 @@ func TestLogBackupsInADistributedGroup(t *testing.T) {
 	d.memberGroup("ag2", "", 1, 2)
 	mustExec(t, d.admins[0], "CREATE AVAILABILITY GROUP [dag] WITH (DISTRIBUTED) "+d.members(0, 1, memberOptions))
 	mustExec(t, d.admins[1], "ALTER AVAILABILITY GROUP [dag] JOIN "+d.members(0, 1, memberOptions))
+	// Rows may be read at the forwarder a moment before; until then it is 3062.
+	g.Eventually(d.copyState(1, true), patient, "50ms").Should(Equal("SYNCHRONIZING"))
 	l := newLogBackups(d.agCluster)
 	for id, at := range []int{1, 0, 1} {
 		g.Expect(d.insert(t.Context(), 0, id)).To(Succeed())
