@@ -210,15 +210,12 @@ func systemColumns(r *engine.Registry) []engine.Record {
 }
 
 func indexRecords(ctx context.Context, s *engine.Session) ([]engine.Record, error) {
-	_, list, err := s.VisibleObjects(ctx)
+	_, list, err := visibleTables(ctx, s)
 	if err != nil {
 		return nil, err
 	}
 	var out []engine.Record
 	for _, o := range list {
-		if o.Kind != metadata.KindTable {
-			continue
-		}
 		heap := true
 		for _, i := range o.Table.Indexes {
 			if i.Clustered {
@@ -273,15 +270,12 @@ func partitionOrdinal(partitions bool) int64 {
 }
 
 func indexColumnRecords(ctx context.Context, s *engine.Session) ([]engine.Record, error) {
-	_, list, err := s.VisibleObjects(ctx)
+	_, list, err := visibleTables(ctx, s)
 	if err != nil {
 		return nil, err
 	}
 	var out []engine.Record
 	for _, o := range list {
-		if o.Kind != metadata.KindTable {
-			continue
-		}
 		if p := o.Table.Place.Column; p != 0 && !o.Table.IsClustered() {
 			out = append(out, partitionColumn(o, 0, 1, p))
 		}

@@ -77,15 +77,12 @@ func installObjectViews(r *engine.Registry) {
 		"durability_desc nvarchar(60), temporal_type tinyint, temporal_type_desc nvarchar(60), history_table_id int, is_remote_data_archive_enabled bit, is_external bit, history_retention_period int, history_retention_period_unit int, history_retention_period_unit_desc nvarchar(10), "+
 		"is_node bit, is_edge bit, data_retention_period int, data_retention_period_unit int, data_retention_period_unit_desc nvarchar(10), ledger_type tinyint, ledger_type_desc nvarchar(60), "+
 		"ledger_view_id int, is_dropped_ledger_table bit", func(ctx context.Context, s *engine.Session) ([]engine.Record, error) {
-		_, list, err := s.VisibleObjects(ctx)
+		_, list, err := visibleTables(ctx, s)
 		if err != nil {
 			return nil, err
 		}
 		var out []engine.Record
 		for _, o := range list {
-			if o.Kind != metadata.KindTable {
-				continue
-			}
 			rec := objectRecord(o)
 			for k, v := range (engine.Record{"lob_data_space_id": o.Table.LOBDataSpace(), "max_column_id_used": o.Table.NextColumn - 1, "lock_on_bulk_load": o.Table.BulkLock, "uses_ansi_nulls": !o.Table.AnsiNullsOff, "is_replicated": o.Table.Replicated,
 				"has_replication_filter": false, "is_merge_published": false, "is_sync_tran_subscribed": false, "has_unchecked_assembly_data": false, "text_in_row_limit": o.Table.TextInRow,
@@ -295,9 +292,15 @@ func wholeIndexes(list []engine.Record) []engine.Record {
 	return out
 }
 
+// visibleTables are those of VisibleObjects that are tables of users.
+func visibleTables(ctx context.Context, s *engine.Session) (*metadata.Catalog, []*metadata.Object, error) {
+	sch, list, err := s.VisibleObjects(ctx)
+	return sch, slices.DeleteFunc(list, func(o *metadata.Object) bool { return o.Kind != metadata.KindTable }), err
+}
+
 // partitionRecords counts the rows of every partition of every table; each index of a table has as many.
 func partitionRecords(ctx context.Context, s *engine.Session) ([]engine.Record, error) {
-	sch, list, err := s.VisibleObjects(ctx)
+	sch, list, err := visibleTables(ctx, s)
 	if err != nil {
 		return nil, err
 	}
@@ -308,9 +311,6 @@ func partitionRecords(ctx context.Context, s *engine.Session) ([]engine.Record, 
 	defer release()
 	var out []engine.Record
 	for _, o := range list {
-		if o.Kind != metadata.KindTable {
-			continue
-		}
 		from := conn
 		if o.ID < 0 {
 			from = s.TemporaryConn()

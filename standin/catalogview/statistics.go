@@ -15,7 +15,7 @@ const statisticsColumns = "object_id int, name sysname, stats_id int, auto_creat
 
 // statisticsRecords are the statistics of all indexes and those of CREATE STATISTICS.
 func statisticsRecords(ctx context.Context, s *engine.Session) ([]engine.Record, error) {
-	_, list, err := s.VisibleObjects(ctx)
+	_, list, err := visibleTables(ctx, s)
 	if err != nil {
 		return nil, err
 	}
@@ -32,9 +32,6 @@ func statisticsRecords(ctx context.Context, s *engine.Session) ([]engine.Record,
 		out = append(out, rec)
 	}
 	for _, o := range list {
-		if o.Kind != metadata.KindTable {
-			continue
-		}
 		for _, i := range o.Table.Indexes {
 			add(o, i.ID, i.Name, i.Filter, engine.Record{"user_created": false, "no_recompute": i.NoRecompute})
 		}
@@ -47,7 +44,7 @@ func statisticsRecords(ctx context.Context, s *engine.Session) ([]engine.Record,
 
 // statisticsColumnRecords are the rows of sys.stats_columns.
 func statisticsColumnRecords(ctx context.Context, s *engine.Session) ([]engine.Record, error) {
-	_, list, err := s.VisibleObjects(ctx)
+	_, list, err := visibleTables(ctx, s)
 	if err != nil {
 		return nil, err
 	}
@@ -56,9 +53,6 @@ func statisticsColumnRecords(ctx context.Context, s *engine.Session) ([]engine.R
 		out = append(out, engine.Record{"object_id": o.ID, "stats_id": id, "stats_column_id": n + 1, "column_id": column})
 	}
 	for _, o := range list {
-		if o.Kind != metadata.KindTable {
-			continue
-		}
 		for _, i := range o.Table.Indexes {
 			for n, k := range i.Keys {
 				add(o, i.ID, n, k.Column)
