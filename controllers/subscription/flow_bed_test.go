@@ -115,6 +115,14 @@ func (b *bed) startServer(t *testing.T, server v1alpha1.ServerName) {
 	b.admit(t, server)
 }
 
+// launchAnew starts an engine whose volumes were lost, which has the operator's login again and finds the other servers.
+func (b *bed) launchAnew(t *testing.T, server v1alpha1.ServerName) {
+	t.Helper()
+	b.engines[server].Launch(t)
+	b.admit(t, server)
+	b.link(t, server)
+}
+
 // admit makes the operator's login on a new instance.
 func (b *bed) admit(t *testing.T, server v1alpha1.ServerName) {
 	t.Helper()

@@ -181,9 +181,7 @@ func TestLostDistributor(t *testing.T) {
 	e := b.engines["dist"]
 	e.Wipe(t)
 	b.sql(t, "tukpub", "Content", "INSERT dbo.Article (Id, Body) VALUES (1000, N'never delivered')")
-	e.Launch(t)
-	b.admit(t, "dist")
-	b.link(t, "dist")
+	b.launchAnew(t, "dist")
 	b.waitFor(t, p, &p.Status.StatusBase, conditions.ReasonDistributorLost)
 	g.Consistently(b.rows(t, "dubsub", "SELECT CAST(COUNT(*) AS nvarchar(10)) FROM dbo.Article"), 2*time.Second).Should(Equal("[100]"), "the copy stays as it is")
 	change(t, b, p, func(p *v1alpha1.Publication) {

@@ -30,9 +30,7 @@ func TestLostPublisher(t *testing.T) {
 	b.settle(t, s, "dbo.Article")
 	e := b.engines["tukpub"]
 	e.Wipe(t)
-	e.Launch(t)
-	b.admit(t, "tukpub")
-	b.link(t, "tukpub")
+	b.launchAnew(t, "tukpub")
 	b.waitFor(t, p, &p.Status.StatusBase, conditions.ReasonPublisherLost)
 	g.Expect(b.rowsIn(t, "tukpub", "master", "SELECT name FROM sys.databases WHERE name = N'Content'")).To(Equal("[]"), "no empty database takes its place")
 

@@ -291,9 +291,7 @@ func TestLostDistributorIsRebuiltByComparing(t *testing.T) {
 	b.sql(t, "quisub", "Content", "DELETE dbo.Article WHERE Id = 7")
 	e := b.engines["dist"]
 	e.Wipe(t)
-	e.Launch(t)
-	b.admit(t, "dist")
-	b.link(t, "dist")
+	b.launchAnew(t, "dist")
 	reason := func() string {
 		b.nudge(t, d, p)
 		g.Expect(b.hub.Client.Get(t.Context(), client.ObjectKeyFromObject(p), p)).To(Succeed())
