@@ -14,6 +14,6 @@ help: ## List the targets.
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z][a-z0-9-]*:.*## / {printf "  %-18s %s\n", $$1, $$2}' $(MAKEFILE_LIST) | sort
 
 .PHONY: build
-build: ## Build the three binaries into bin/.
-	@echo "building bin/geosql, bin/kubectl-geosql and bin/standin"
-	@CGO_ENABLED=0 go build -trimpath -o bin/ ./cmd/geosql ./cmd/kubectl-geosql ./cmd/standin
+build: ## Build the two binaries into bin/.
+	@echo "building bin/geosql and bin/kubectl-geosql"
+	@CGO_ENABLED=0 go build -trimpath -o bin/ ./cmd/geosql ./cmd/kubectl-geosql

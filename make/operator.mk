@@ -27,7 +27,7 @@ reference: ## Write docs/reference from the API types and the conditions.
 .PHONY: envtest
 envtest: ## Run the tests that need an API server (a part of `make test`).
 	@hack/bed/up --only binaries
-	@eval "$$(hack/bed/env)" && hack/gotest envtest ./internal/sites/... ./internal/admission/... ./controllers/...
+	@eval "$$(hack/bed/env)" && GEOSQL_REQUIRE_APISERVER=1 hack/gotest envtest -tags integration ./internal/sites/... ./internal/admission/... ./controllers/...
 
 .PHONY: install
 install: ## Install the operator in the bed's hub and join the three sites.

@@ -1,26 +1,31 @@
 # SPDX-License-Identifier: Apache-2.0
 
+# Tests that need a real API server or an engine have the build tag `integration`.
+
 # What takes longest begins first. Tests of processes wait more than they compute: more packages at once than there are
 # processors.
-LONGEST := ./controllers/subscription ./standin/contract ./controllers/drill ./internal/agent/holder ./test/interrupted ./internal/sites
+LONGEST := ./controllers/subscription ./controllers/drill ./internal/agent/holder ./test/interrupted ./internal/sites
 
 .PHONY: test
-test: ## Set up what is missing and run the unit, API server and stand-in tests (no clusters needed).
-	@hack/debian tsql:freetds-bin
+test: test-operator ## Set up what is missing and run all tests that need no clusters; the stand-in's when it has changed (AGAIN=1: always).
+	@hack/when-changed standin $(MAKE) --no-print-directory -C standin test
+
+.PHONY: test-operator
+test-operator: ## Run the operator's tests, also those that need API servers and engines (a part of `make test`).
 	@echo "test: Kubernetes binaries for the API server tests, built from Go modules the first time (about 5 minutes)"
 	@hack/bed/up --only binaries
 	@hack/tool prometheus
-	@eval "$$(hack/bed/env)" && standin=$$(hack/standin) && \
-	  GEOSQL_STANDIN="$$standin" GEOSQL_REQUIRE_TSQL=1 GEOSQL_REQUIRE_PROMETHEUS=1 hack/gotest test -p 3 -timeout 20m $(LONGEST) ./...
+	@eval "$$(hack/bed/env)" && standin=$$(hack/program standin) && \
+	  GEOSQL_STANDIN="$$standin" GEOSQL_REQUIRE_APISERVER=1 GEOSQL_REQUIRE_PROMETHEUS=1 hack/gotest test -tags integration -p 3 -timeout 20m $(LONGEST) ./...
+
+.PHONY: unit
+unit: ## Run the pure tests: plans, placement, T-SQL, the election's schedules. No root, no packages, no API servers, no engines.
+	@go test ./...
 
 .PHONY: monitoring
 monitoring: ## Check alerts and dashboard with promtool and a Prometheus (a part of `make test`).
 	@hack/tool prometheus
-	@GEOSQL_REQUIRE_PROMETHEUS=1 hack/gotest monitoring ./test/monitoring
-
-.PHONY: certify
-certify: ## Run the contract suite on a real server beside the stand-in and report where they differ: SERVER=host:port, GEOSQL_CONTRACT_USER, GEOSQL_CONTRACT_PASSWORD.
-	@hack/certify "$(SERVER)"
+	@GEOSQL_REQUIRE_APISERVER=1 GEOSQL_REQUIRE_PROMETHEUS=1 hack/gotest monitoring -tags integration ./test/monitoring
 
 # Two of the tests that share the bed at once: three had its two processors fully taken, and then votes are not renewed in time.
 # Which tests share it, and when, is in test/e2e/bed/turns.go.

@@ -11,7 +11,7 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"sigs.k8s.io/yaml"
 
-	"geosql.dev/operator/internal/checkout"
+	"geosql.dev/operator/test/support/checkout"
 )
 
 // kubectl explain says something about every field.

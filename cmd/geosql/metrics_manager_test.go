@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build integration
+
 package main
 
 import (
@@ -20,13 +22,13 @@ import (
 
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/sites"
-	"geosql.dev/operator/internal/testenv"
+	"geosql.dev/operator/test/support/apiserver"
 )
 
 // The manager tells of objects and their conditions, over HTTPS, those whose token may read metrics, and nobody else.
 func TestTheManagersMetrics(t *testing.T) {
 	g := NewWithT(t)
-	hub := testenv.StartHub(t)
+	hub := apiserver.StartHub(t)
 	reader := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: sites.OperatorNamespace, Name: "prometheus"}}
 	for _, object := range []client.Object{
 		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: sites.OperatorNamespace}}, reader,

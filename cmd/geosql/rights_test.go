@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build integration
+
 package main
 
 import (
@@ -15,8 +17,8 @@ import (
 	. "github.com/onsi/gomega"
 
 	"geosql.dev/operator/api/v1alpha1"
-	"geosql.dev/operator/internal/checkout"
-	"geosql.dev/operator/internal/testenv"
+	"geosql.dev/operator/test/support/apiserver"
+	"geosql.dev/operator/test/support/checkout"
 )
 
 // marker is a controller's word of what it does with the operator's own kinds.
@@ -41,7 +43,7 @@ func TestManagerMayDoWhatItsCodeSays(t *testing.T) {
 		g.Expect(err).NotTo(HaveOccurred())
 	}
 	granted := map[string]bool{}
-	for _, rule := range testenv.ManagerRole(t).Rules {
+	for _, rule := range apiserver.ManagerRole(t).Rules {
 		if slices.Contains(rule.APIGroups, v1alpha1.GroupVersion.Group) {
 			g.Expect(rule.APIGroups).To(HaveLen(1), "a rule for the operator's own kinds has no others")
 			rights(granted, rule.Resources, rule.Verbs)

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build integration
+
 package main
 
 import (
@@ -20,14 +22,14 @@ import (
 	"geosql.dev/operator/internal/orders"
 	"geosql.dev/operator/internal/sites"
 	"geosql.dev/operator/internal/sites/join"
-	"geosql.dev/operator/internal/testenv"
+	"geosql.dev/operator/test/support/apiserver"
 )
 
 // The site's process works with the rights that `site join` grants and no others: it becomes the leader, tells that it is
 // there in every allowed namespace, and ends when these change, so that it is started again with them.
 func TestSiteProcess(t *testing.T) {
 	g := NewWithT(t)
-	hub, quincy := testenv.StartHub(t), testenv.StartMember(t)
+	hub, quincy := apiserver.StartHub(t), apiserver.StartMember(t)
 	request := join.Request{Name: "quincy", Out: io.Discard, Member: &join.Cluster{Config: quincy.Config, Client: quincy.Client},
 		Hub: join.Cluster{Config: hub.Config, Client: hub.Client}, Spec: v1alpha1.SiteSpec{AllowedNamespaces: []string{"web"}}}
 	_, err := join.Join(t.Context(), request)

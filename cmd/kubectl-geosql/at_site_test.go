@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build integration
+
 package main
 
 import (
@@ -30,17 +32,17 @@ import (
 	"geosql.dev/operator/internal/orders"
 	"geosql.dev/operator/internal/overview"
 	"geosql.dev/operator/internal/sites"
-	"geosql.dev/operator/internal/testenv"
+	"geosql.dev/operator/test/support/apiserver"
 )
 
 const siteToken = "a-token-of-the-site-tukwila"
 
 // siteAlone is the API server of a site as hub, kubelet and agents left it: told of two servers and two groups, with a pod and
 // the vote of one group, which quisec holds in term 7.
-func siteAlone(t *testing.T) *testenv.APIServer {
+func siteAlone(t *testing.T) *apiserver.Server {
 	t.Helper()
 	g := NewWithT(t)
-	site := testenv.StartMember(t)
+	site := apiserver.StartMember(t)
 	site.Namespace(t, "web")
 	names, err := orders.Names{
 		Servers: []orders.NamedServer{{Name: "tukpub", Site: "tukwila"}, {Name: "quisec", Site: "quincy"}},
@@ -151,7 +153,7 @@ func TestStatusAtASite(t *testing.T) {
 		_, err = run(t, newStatusCommand(), "", "--kubeconfig", kubeconfigOf(t, site), "-n", "empty")
 		g.Expect(err).To(MatchError(And(ContainSubstring("not the hub"), ContainSubstring("no servers, no votes and no ConfigMap geosql-names"))))
 		away := filepath.Join(t.TempDir(), "kubeconfig")
-		g.Expect(os.WriteFile(away, testenv.Kubeconfig(&rest.Config{Host: "https://127.0.0.1:1"}), 0o600)).To(Succeed())
+		g.Expect(os.WriteFile(away, apiserver.Kubeconfig(&rest.Config{Host: "https://127.0.0.1:1"}), 0o600)).To(Succeed())
 		_, err = run(t, newStatusCommand(), "", "--kubeconfig", away, "-n", "web")
 		g.Expect(err).To(MatchError(ContainSubstring("name in --context any site that answers")))
 		site.Wire.Cut()
@@ -163,7 +165,7 @@ func TestStatusAtASite(t *testing.T) {
 }
 
 // reader is the kubeconfig of somebody who may get and list these resources of namespace web, and nothing else.
-func reader(t *testing.T, site *testenv.APIServer, resources ...string) string {
+func reader(t *testing.T, site *apiserver.Server, resources ...string) string {
 	t.Helper()
 	g := NewWithT(t)
 	meta := metav1.ObjectMeta{Namespace: "web", Name: fmt.Sprintf("reader-%d", len(resources))}
@@ -180,7 +182,7 @@ func reader(t *testing.T, site *testenv.APIServer, resources ...string) string {
 	config := rest.AnonymousClientConfig(site.Config)
 	config.BearerToken = token.Status.Token
 	file := filepath.Join(t.TempDir(), "kubeconfig")
-	g.Expect(os.WriteFile(file, testenv.Kubeconfig(config), 0o600)).To(Succeed())
+	g.Expect(os.WriteFile(file, apiserver.Kubeconfig(config), 0o600)).To(Succeed())
 	return file
 }
 

@@ -16,7 +16,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"geosql.dev/operator/api/v1alpha1"
-	"geosql.dev/operator/internal/checkout"
+	"geosql.dev/operator/test/support/checkout"
 )
 
 // sources is the text of everything in the checkout that is no document: Go, shell, make and YAML.
@@ -59,9 +59,8 @@ func TestDocumentedNamesExist(t *testing.T) {
 		for _, name := range regexp.MustCompile(`\b(?:GEOSQL|SOAK)_[A-Z_]+`).FindAllString(text, -1) {
 			g.Expect(all).To(ContainSubstring(name), "%s: %s", page, name)
 		}
-		for _, m := range regexp.MustCompile("`((?:api|catalog|charts|cmd|config|controllers|docs|examples|hack|images|internal|make|model|standin|test)/[A-Za-z0-9_./-]+)`").FindAllStringSubmatch(text, -1) {
-			_, err := os.Stat(filepath.Join(checkout.Root(), m[1]))
-			g.Expect(err).NotTo(HaveOccurred(), "%s: %s", page, m[1])
+		for _, m := range regexp.MustCompile("`((?:api|charts|cmd|config|controllers|docs|examples|hack|images|internal|make|model|standin|test)/[A-Za-z0-9_./-]+)`").FindAllStringSubmatch(text, -1) {
+			g.Expect(filepath.Join(home(page), m[1])).To(Or(BeAnExistingFile(), BeADirectory()), "%s: %s", page, m[1])
 		}
 	}
 }
@@ -71,7 +70,7 @@ func TestDocumentedTestsExist(t *testing.T) {
 	for page, content := range pages(t) {
 		for _, m := range regexp.MustCompile("go test \\./([a-z/]+)([^`\n]*)").FindAllStringSubmatch(content, -1) {
 			g := NewWithT(t)
-			names, err := filepath.Glob(filepath.Join(checkout.Root(), m[1], "*_test.go"))
+			names, err := filepath.Glob(filepath.Join(home(page), m[1], "*_test.go"))
 			g.Expect(err).NotTo(HaveOccurred())
 			g.Expect(names).NotTo(BeEmpty(), "%s: %s", page, m[0])
 			var text strings.Builder

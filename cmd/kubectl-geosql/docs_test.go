@@ -11,14 +11,14 @@ import (
 
 	. "github.com/onsi/gomega"
 
-	"geosql.dev/operator/internal/checkout"
+	"geosql.dev/operator/test/support/checkout"
 )
 
 // pages are all documents of the repository, by their path from its root.
 func pages(t *testing.T) map[string]string {
 	t.Helper()
 	found := map[string]string{}
-	for _, pattern := range []string{"*.md", "docs/*.md", "docs/*/*.md", "standin/*.md", "model/*.md", "hack/bed/*.md", "hack/bed/*/*.md"} {
+	for _, pattern := range []string{"*.md", "docs/*.md", "docs/*/*.md", "standin/*.md", "standin/docs/*.md", "model/*.md", "hack/bed/*.md", "hack/bed/*/*.md"} {
 		names, err := filepath.Glob(filepath.Join(checkout.Root(), pattern))
 		NewWithT(t).Expect(err).NotTo(HaveOccurred())
 		NewWithT(t).Expect(names).NotTo(BeEmpty(), pattern)
@@ -31,6 +31,14 @@ func pages(t *testing.T) map[string]string {
 		}
 	}
 	return found
+}
+
+// home is the folder in which a page's commands are run and from which it names files.
+func home(page string) string {
+	if strings.HasPrefix(page, "standin/") {
+		return filepath.Join(checkout.Root(), "standin")
+	}
+	return checkout.Root()
 }
 
 // documented are the commands in the shell blocks of a page, continued lines joined and comments cut off, and those that its
@@ -61,7 +69,7 @@ func TestDocumentedCommandsExist(t *testing.T) {
 			words := strings.Fields(text)
 			for i, word := range words {
 				if i > 0 && words[i-1] == "-f" && word != "-" {
-					g.Expect(filepath.Join(checkout.Root(), word)).To(BeAnExistingFile(), "%s: %s", page, text)
+					g.Expect(filepath.Join(home(page), word)).To(BeAnExistingFile(), "%s: %s", page, text)
 				}
 			}
 			if !strings.HasPrefix(text, "kubectl geosql ") || words[2] == "..." {
@@ -81,13 +89,13 @@ func TestDocumentedCommandsExist(t *testing.T) {
 	NewWithT(t).Expect(seen).To(BeNumerically(">", 50))
 }
 
-// rules are all rules of make.
-func rules(t *testing.T) string {
+// rules are all rules of make in a folder.
+func rules(t *testing.T, folder string) string {
 	t.Helper()
-	makefiles, err := filepath.Glob("../../make/*.mk")
+	makefiles, err := filepath.Glob(filepath.Join(folder, "make", "*.mk"))
 	NewWithT(t).Expect(err).NotTo(HaveOccurred())
 	var all strings.Builder
-	for _, name := range append(makefiles, "../../Makefile") {
+	for _, name := range append(makefiles, filepath.Join(folder, "Makefile")) {
 		data, err := os.ReadFile(name)
 		NewWithT(t).Expect(err).NotTo(HaveOccurred())
 		all.Write(data)
@@ -100,7 +108,7 @@ func rules(t *testing.T) string {
 func TestTheBedIsClearedWhereThereIsOne(t *testing.T) {
 	g := NewWithT(t)
 	cleared := map[string]bool{}
-	for _, m := range regexp.MustCompile(`(?m)^([a-z][a-z0-9-]*):(.*)\n((?:\t.*\n)+)`).FindAllStringSubmatch(rules(t), -1) {
+	for _, m := range regexp.MustCompile(`(?m)^([a-z][a-z0-9-]*):(.*)\n((?:\t.*\n)+)`).FindAllStringSubmatch(rules(t, checkout.Root()), -1) {
 		target, recipe := m[1], m[3]
 		needs, _, _ := strings.Cut(m[2], "##")
 		if cleared[target] = strings.Contains(recipe, "hack/clear-tests"); cleared[target] {
@@ -112,8 +120,8 @@ func TestTheBedIsClearedWhereThereIsOne(t *testing.T) {
 
 // Every make target that a document shows exists.
 func TestDocumentedTargetsExist(t *testing.T) {
-	rules := rules(t)
 	for page, text := range pages(t) {
+		rules := rules(t, home(page))
 		for _, m := range regexp.MustCompile("(?m)(?:^|`|&& )make ([a-z][a-z0-9-]*)").FindAllStringSubmatch(text, -1) {
 			NewWithT(t).Expect(rules).To(MatchRegexp(`(?m)^`+m[1]+`:`), "%s: make %s", page, m[1])
 		}

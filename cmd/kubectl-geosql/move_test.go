@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build integration
+
 package main
 
 import (
@@ -15,12 +17,12 @@ import (
 
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/conditions"
-	"geosql.dev/operator/internal/testenv"
+	"geosql.dev/operator/test/support/apiserver"
 )
 
 // answering writes the status that the operator would: an estimate, what speaks against a move to quisub, and the end of one
 // that is approved.
-func answering(t *testing.T, hub *testenv.APIServer) {
+func answering(t *testing.T, hub *apiserver.Server) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
@@ -70,7 +72,7 @@ func answerMove(m *v1alpha1.PublisherMove) {
 	}
 }
 
-func moves(t *testing.T, hub *testenv.APIServer) []v1alpha1.PublisherMove {
+func moves(t *testing.T, hub *apiserver.Server) []v1alpha1.PublisherMove {
 	t.Helper()
 	var list v1alpha1.PublisherMoveList
 	NewWithT(t).Expect(hub.Client.List(t.Context(), &list, client.InNamespace("web"))).To(Succeed())
@@ -79,7 +81,7 @@ func moves(t *testing.T, hub *testenv.APIServer) []v1alpha1.PublisherMove {
 
 // The loss is shown before anything is asked; without a word of approval nothing remains.
 func TestMovePublisher(t *testing.T) {
-	hub := testenv.StartHub(t)
+	hub := apiserver.StartHub(t)
 	hub.Namespace(t, "web")
 	answering(t, hub)
 	at := []string{"--kubeconfig", kubeconfigOf(t, hub), "-n", "web"}

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build integration
+
 package main
 
 import (
@@ -27,11 +29,11 @@ import (
 
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/election"
-	"geosql.dev/operator/internal/testenv"
+	"geosql.dev/operator/test/support/apiserver"
 )
 
 // kubeconfigOf writes a kubeconfig of an API server.
-func kubeconfigOf(t *testing.T, server *testenv.APIServer) string {
+func kubeconfigOf(t *testing.T, server *apiserver.Server) string {
 	t.Helper()
 	g := NewWithT(t)
 	file := filepath.Join(t.TempDir(), "kubeconfig")
@@ -66,10 +68,10 @@ func votedGroup(now time.Time) *v1alpha1.AvailabilityGroup {
 }
 
 // hubOf is a real hub with the group and no operator.
-func hubOf(t *testing.T) (*testenv.APIServer, string) {
+func hubOf(t *testing.T) (*apiserver.Server, string) {
 	t.Helper()
 	g := NewWithT(t)
-	hub := testenv.StartHub(t)
+	hub := apiserver.StartHub(t)
 	hub.Namespace(t, "web")
 	group := votedGroup(time.Now().Add(time.Hour))
 	status := group.Status
@@ -84,7 +86,7 @@ func hubOf(t *testing.T) (*testenv.APIServer, string) {
 }
 
 // failovers of the hub.
-func failovers(t *testing.T, hub *testenv.APIServer) []v1alpha1.Failover {
+func failovers(t *testing.T, hub *apiserver.Server) []v1alpha1.Failover {
 	t.Helper()
 	var list v1alpha1.FailoverList
 	NewWithT(t).Expect(hub.Client.List(t.Context(), &list, client.InNamespace("web"))).To(Succeed())
@@ -196,7 +198,7 @@ func interrupted(t *testing.T, command *cobra.Command, said string, arguments ..
 }
 
 // testWait lets a switchover end as an operator would write it.
-func testWait(t *testing.T, hub *testenv.APIServer, at []string, outcome v1alpha1.FailoverOutcome, want string) {
+func testWait(t *testing.T, hub *apiserver.Server, at []string, outcome v1alpha1.FailoverOutcome, want string) {
 	g := NewWithT(t)
 	go func() {
 		for tick(t.Context()) {
@@ -222,7 +224,7 @@ func testWait(t *testing.T, hub *testenv.APIServer, at []string, outcome v1alpha
 // Any site that is a voter takes requests: it needs neither the hub nor the kinds of the operator.
 func TestRequestsAtASite(t *testing.T) {
 	g := NewWithT(t)
-	site := testenv.StartMember(t)
+	site := apiserver.StartMember(t)
 	site.Namespace(t, "web")
 	lease := election.NewLease("web", "content", "tukpub-0", election.Configuration{})
 	held := election.Holder{Server: "tukpub-0", PodUID: "pod", Engine: "engine", Nonce: "n7"}
@@ -281,7 +283,7 @@ func tick(ctx context.Context) bool {
 }
 
 // answer answers every request on a Lease as an agent would, until ctx ends.
-func answer(ctx context.Context, site *testenv.APIServer, key client.ObjectKey, outcome election.AnswerOutcome, reason string) {
+func answer(ctx context.Context, site *apiserver.Server, key client.ObjectKey, outcome election.AnswerOutcome, reason string) {
 	for tick(ctx) {
 		var lease coordinationv1.Lease
 		if site.Client.Get(ctx, key, &lease) != nil {

@@ -15,10 +15,10 @@ import (
 	"pgregory.net/rapid"
 
 	"geosql.dev/operator/api/v1alpha1"
-	"geosql.dev/operator/internal/checkout"
 	"geosql.dev/operator/internal/conditions"
 	"geosql.dev/operator/internal/election"
 	"geosql.dev/operator/internal/orders"
+	"geosql.dev/operator/test/support/checkout"
 )
 
 func (e *environ) observeVotes(o *Observed) {

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build integration
+
 package drill
 
 import (
@@ -14,7 +16,7 @@ import (
 
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/sites"
-	"geosql.dev/operator/internal/testenv"
+	"geosql.dev/operator/test/support/apiserver"
 )
 
 func slow() v1alpha1.DrillFault {
@@ -76,7 +78,7 @@ func TestDaemonsAreLookedAt(t *testing.T) {
 	g := NewWithT(t)
 	set := &appsv1.DaemonSet{ObjectMeta: metav1.ObjectMeta{Namespace: sites.ChaosNamespace, Name: sites.ChaosDaemons}, Status: appsv1.DaemonSetStatus{DesiredNumberScheduled: 3, NumberReady: 2}}
 	at := func(objects ...client.Object) *sites.Member {
-		return &sites.Member{APIReader: fake.NewClientBuilder().WithScheme(testenv.Scheme).WithObjects(objects...).Build()}
+		return &sites.Member{APIReader: fake.NewClientBuilder().WithScheme(apiserver.Scheme).WithObjects(objects...).Build()}
 	}
 	fault := func(name, site string, state v1alpha1.FaultState) v1alpha1.FaultStatus {
 		return v1alpha1.FaultStatus{Name: name, State: state, Objects: []v1alpha1.FaultObject{{Site: site, Kind: "NetworkChaos", Name: name}}}

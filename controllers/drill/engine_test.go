@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build integration
+
 package drill_test
 
 import (
@@ -38,10 +40,10 @@ import (
 	"geosql.dev/operator/internal/history"
 	"geosql.dev/operator/internal/mssql"
 	"geosql.dev/operator/internal/sites"
-	"geosql.dev/operator/internal/testengine"
-	"geosql.dev/operator/internal/testenv"
 	"geosql.dev/operator/internal/tsql"
 	"geosql.dev/operator/internal/workload"
+	"geosql.dev/operator/test/support/apiserver"
+	"geosql.dev/operator/test/support/engine"
 )
 
 const (
@@ -54,8 +56,8 @@ const (
 // kubelet of the clients' pod and, where it is asked to, Chaos Mesh.
 type bed struct {
 	*testing.T
-	hub       *testenv.APIServer
-	engine    *testengine.Engine
+	hub       *apiserver.Server
+	engine    *engine.Engine
 	connector *mssql.Connector
 	folder    string
 	// kill says whether a PodChaos does what it should.
@@ -69,7 +71,7 @@ func newBed(t *testing.T, kill bool) *bed {
 	t.Helper()
 	g := NewWithT(t)
 	log.SetLogger(logr.Discard())
-	b := &bed{T: t, hub: testenv.StartHub(t), engine: testengine.Start(t, "web", "tukpub"), folder: t.TempDir(), kill: kill}
+	b := &bed{T: t, hub: apiserver.StartHub(t), engine: engine.Start(t, "web", "tukpub"), folder: t.TempDir(), kill: kill}
 	b.hub.Namespace(t, system)
 	b.hub.JoinHub(t, "dublin", "web")
 	b.installChaos()
@@ -86,10 +88,10 @@ func newBed(t *testing.T, kill bool) *bed {
 	b.declareTarget()
 
 	provider := sites.NewProvider(sites.Options{Namespace: system, Heartbeat: 300 * time.Millisecond})
-	mgr := testenv.NewManager(t, b.hub.ManagerConfig(t), provider, testenv.HubOptions())
+	mgr := apiserver.NewManager(t, b.hub.ManagerConfig(t), provider, apiserver.HubOptions())
 	g.Expect(login.SetupWithManager(mgr, login.Options{Sites: provider, Connector: b.connector})).To(Succeed())
 	g.Expect(drill.SetupWithManager(mgr, drill.Options{Sites: provider, Connector: b.connector, Image: "operator:1", Pods: b})).To(Succeed())
-	testenv.Run(t, mgr)
+	apiserver.Run(t, mgr)
 	ctx, cancel := context.WithCancel(context.Background())
 	go b.live(ctx)
 	t.Cleanup(func() {

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build integration
+
 package drill
 
 import (
@@ -21,14 +23,14 @@ import (
 	"geosql.dev/operator/internal/conditions"
 	"geosql.dev/operator/internal/sites"
 	"geosql.dev/operator/internal/sites/join"
-	"geosql.dev/operator/internal/testenv"
+	"geosql.dev/operator/test/support/apiserver"
 )
 
 // A site that was joined without drills lacks what they need, says so, and has nothing of a drill that must be waited for; one
 // joined with them lacks nothing.
 func TestDrillsHaveToBeGranted(t *testing.T) {
 	g := NewWithT(t)
-	hub, member := testenv.StartHub(t), testenv.StartMember(t)
+	hub, member := apiserver.StartHub(t), apiserver.StartMember(t)
 	joined := func(drills bool) *sites.Member {
 		quincy := join.Cluster{Config: member.Config, Client: member.Client}
 		_, err := join.Join(t.Context(), join.Request{Name: "quincy", Member: &quincy, Hub: join.Cluster{Config: hub.Config, Client: hub.Client}, Drills: &drills,
@@ -53,7 +55,7 @@ func TestDrillsHaveToBeGranted(t *testing.T) {
 }
 
 // asSite reaches site quincy with the credentials that the hub has for it.
-func asSite(t *testing.T, hub *testenv.APIServer) *rest.Config {
+func asSite(t *testing.T, hub *apiserver.Server) *rest.Config {
 	t.Helper()
 	g := NewWithT(t)
 	var secret corev1.Secret
@@ -67,14 +69,14 @@ func asSite(t *testing.T, hub *testenv.APIServer) *rest.Config {
 // otherwise: a drill that was refused there can be deleted.
 func TestChaosThatMayNotBeListed(t *testing.T) {
 	g := NewWithT(t)
-	refusing := interceptor.NewClient(fake.NewClientBuilder().WithScheme(testenv.Scheme).Build(), interceptor.Funcs{
+	refusing := interceptor.NewClient(fake.NewClientBuilder().WithScheme(apiserver.Scheme).Build(), interceptor.Funcs{
 		List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, options ...client.ListOption) error {
 			if list.GetObjectKind().GroupVersionKind().Group == sites.ChaosGroup {
 				return apierrors.NewForbidden(schema.GroupResource{Group: sites.ChaosGroup}, "", errors.New("not granted"))
 			}
 			return c.List(ctx, list, options...)
 		}})
-	hub := fake.NewClientBuilder().WithScheme(testenv.Scheme).Build()
+	hub := fake.NewClientBuilder().WithScheme(apiserver.Scheme).Build()
 	member := map[v1alpha1.SiteName]*sites.Member{"quincy": {APIReader: refusing}}
 	r, w := sweeper(v1alpha1.DrillStatus{Phase: v1alpha1.DrillPending}, hub)
 	w.members = member

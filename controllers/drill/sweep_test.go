@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build integration
+
 package drill
 
 import (
@@ -19,7 +21,7 @@ import (
 
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/sites"
-	"geosql.dev/operator/internal/testenv"
+	"geosql.dev/operator/test/support/apiserver"
 )
 
 // The finalizer stays until every site that may hold something of the run was looked at, however it is out of reach.
@@ -44,7 +46,7 @@ func TestSitesThatCannotBeSwept(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
-			r, w := sweeper(c.status, fake.NewClientBuilder().WithScheme(testenv.Scheme).WithObjects(c.sites...).Build())
+			r, w := sweeper(c.status, fake.NewClientBuilder().WithScheme(apiserver.Scheme).WithObjects(c.sites...).Build())
 			g.Expect(r.reachSites(t.Context(), w)).To(Succeed())
 			r.sweep(t.Context(), w)
 			p := planDelete(w)
@@ -65,7 +67,7 @@ func sweeper(s v1alpha1.DrillStatus, c client.Client) (*Reconciler, *world) {
 // Sites that cannot be listed are not no sites.
 func TestSitesThatCannotBeListed(t *testing.T) {
 	g := NewWithT(t)
-	broken := interceptor.NewClient(fake.NewClientBuilder().WithScheme(testenv.Scheme).Build(), interceptor.Funcs{
+	broken := interceptor.NewClient(fake.NewClientBuilder().WithScheme(apiserver.Scheme).Build(), interceptor.Funcs{
 		List: func(context.Context, client.WithWatch, client.ObjectList, ...client.ListOption) error {
 			return errors.New("no answer")
 		}})
@@ -77,7 +79,7 @@ func TestSitesThatCannotBeListed(t *testing.T) {
 func TestOneRemovalThatFails(t *testing.T) {
 	g := NewWithT(t)
 	login := &v1alpha1.Login{ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: "d-clients"}}
-	c := fake.NewClientBuilder().WithScheme(testenv.Scheme).WithObjects(login).Build()
+	c := fake.NewClientBuilder().WithScheme(apiserver.Scheme).WithObjects(login).Build()
 	r, w := sweeper(v1alpha1.DrillStatus{}, c)
 	err := r.apply(t.Context(), w, Plan{Steps: []Step{Remove{Site: "quincy", Object: pod("x")}, Remove{Object: login}}})
 	g.Expect(err).To(MatchError(ContainSubstring("quincy")))

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build integration
+
 package drill
 
 import (
@@ -13,7 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	"geosql.dev/operator/api/v1alpha1"
-	"geosql.dev/operator/internal/testenv"
+	"geosql.dev/operator/test/support/apiserver"
 )
 
 // Drills that share a server begin one after the other, however their targets are named and though neither can see yet that
@@ -37,7 +39,7 @@ func TestOneDrillOnAServer(t *testing.T) {
 	for _, s := range []string{"a", "b", "c", "d"} {
 		objects = append(objects, &v1alpha1.SQLServer{ObjectMeta: m(s)})
 	}
-	c := fake.NewClientBuilder().WithScheme(testenv.Scheme).WithStatusSubresource(one).WithObjects(objects...).Build()
+	c := fake.NewClientBuilder().WithScheme(apiserver.Scheme).WithStatusSubresource(one).WithObjects(objects...).Build()
 	now := begin
 	r := &Reconciler{hub: c, direct: c, now: func() time.Time { return now }}
 	busy := func(d *v1alpha1.Drill) string {

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build integration
+
 package drillschedule_test
 
 import (
@@ -18,7 +20,7 @@ import (
 
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/controllers/drillschedule"
-	"geosql.dev/operator/internal/testenv"
+	"geosql.dev/operator/test/support/apiserver"
 )
 
 // hub is a schedule of every hour with a clock that the test sets.
@@ -39,7 +41,7 @@ func newHub(t *testing.T, change func(*v1alpha1.DrillScheduleSpec)) *hub {
 		change(&s.Spec)
 	}
 	h := &hub{t: t, now: start}
-	h.c = fake.NewClientBuilder().WithScheme(testenv.Scheme).WithStatusSubresource(&v1alpha1.DrillSchedule{}, &v1alpha1.Drill{}).WithObjects(s).Build()
+	h.c = fake.NewClientBuilder().WithScheme(apiserver.Scheme).WithStatusSubresource(&v1alpha1.DrillSchedule{}, &v1alpha1.Drill{}).WithObjects(s).Build()
 	h.r = drillschedule.New(h.c, h.c, events.NewFakeRecorder(100), func() time.Time { return h.now })
 	return h
 }

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build integration
+
 package failover_test
 
 import (
@@ -19,7 +21,7 @@ import (
 	"geosql.dev/operator/controllers/failover"
 	"geosql.dev/operator/internal/election"
 	"geosql.dev/operator/internal/sites"
-	"geosql.dev/operator/internal/testenv"
+	"geosql.dev/operator/test/support/apiserver"
 )
 
 const (
@@ -31,18 +33,18 @@ const (
 // bed is a hub that is a voter itself, another voter, and the controller alone: the test speaks for the agents.
 type bed struct {
 	*testing.T
-	hub, site *testenv.APIServer
+	hub, site *apiserver.Server
 }
 
 func newBed(t *testing.T) *bed {
 	t.Helper()
 	g := NewWithT(t)
 	log.SetLogger(logr.Discard())
-	b := &bed{T: t, hub: testenv.StartHub(t), site: testenv.StartMember(t)}
+	b := &bed{T: t, hub: apiserver.StartHub(t), site: apiserver.StartMember(t)}
 	b.hub.Namespace(t, system)
 	b.site.Join(t, b.hub, system, "tukwila", "web")
 	b.hub.JoinHub(t, "dublin", "web")
-	for _, server := range []*testenv.APIServer{b.site, b.hub} {
+	for _, server := range []*apiserver.Server{b.site, b.hub} {
 		lease := election.NewLease("web", "content", "tukpub-0", election.Configuration{})
 		lease.Labels = map[string]string{v1alpha1.LabelManagedBy: v1alpha1.ManagedBy, v1alpha1.LabelGroup: "content", v1alpha1.LabelNamespace: "web"}
 		lease.Spec.LeaseTransitions = ptr.To[int32](3)
@@ -58,9 +60,9 @@ func (b *bed) startManager() {
 	b.Helper()
 	g := NewWithT(b.T)
 	provider := sites.NewProvider(sites.Options{Namespace: system, Heartbeat: 300 * time.Millisecond, UnknownAfter: 1500 * time.Millisecond, ProbeTimeout: time.Second, CallTimeout: 2 * time.Second})
-	mgr := testenv.NewManager(b.T, b.hub.ManagerConfig(b.T), provider, testenv.HubOptions())
+	mgr := apiserver.NewManager(b.T, b.hub.ManagerConfig(b.T), provider, apiserver.HubOptions())
 	g.Expect(failover.SetupWithManager(mgr, provider)).To(Succeed())
-	testenv.Run(b.T, mgr)
+	apiserver.Run(b.T, mgr)
 }
 
 // declare makes the group as its own controller would show it.
@@ -97,14 +99,14 @@ func (b *bed) status(name string) func() v1alpha1.FailoverStatus {
 	}
 }
 
-func lease(b *bed, at *testenv.APIServer) *coordinationv1.Lease {
+func lease(b *bed, at *apiserver.Server) *coordinationv1.Lease {
 	var l coordinationv1.Lease
 	NewWithT(b.T).Expect(at.Client.Get(b.Context(), client.ObjectKey{Namespace: "web", Name: "geosql-content"}, &l)).To(Succeed())
 	return &l
 }
 
 // request on the Lease at a voter, as a function to wait for.
-func (b *bed) request(at *testenv.APIServer) func() election.Request {
+func (b *bed) request(at *apiserver.Server) func() election.Request {
 	return func() election.Request {
 		r, _, err := election.ParseRequest(lease(b, at).Annotations)
 		NewWithT(b.T).Expect(err).NotTo(HaveOccurred())
@@ -113,7 +115,7 @@ func (b *bed) request(at *testenv.APIServer) func() election.Request {
 }
 
 // annotate writes what an agent would write.
-func (b *bed) annotate(at *testenv.APIServer, name string, value any) {
+func (b *bed) annotate(at *apiserver.Server, name string, value any) {
 	b.Helper()
 	g := NewWithT(b.T)
 	text, err := json.Marshal(value)

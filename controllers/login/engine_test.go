@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build integration
+
 package login_test
 
 import (
@@ -21,9 +23,9 @@ import (
 	"geosql.dev/operator/internal/credentials"
 	"geosql.dev/operator/internal/mssql"
 	"geosql.dev/operator/internal/sites"
-	"geosql.dev/operator/internal/testengine"
-	"geosql.dev/operator/internal/testenv"
 	"geosql.dev/operator/internal/tsql"
+	"geosql.dev/operator/test/support/apiserver"
+	"geosql.dev/operator/test/support/engine"
 )
 
 const (
@@ -35,8 +37,8 @@ const (
 // bed is a hub that is a site too, two engines, and the controller alone.
 type bed struct {
 	*testing.T
-	hub       *testenv.APIServer
-	engines   map[v1alpha1.ServerName]*testengine.Engine
+	hub       *apiserver.Server
+	engines   map[v1alpha1.ServerName]*engine.Engine
 	connector *mssql.Connector
 }
 
@@ -44,11 +46,11 @@ func newBed(t *testing.T) *bed {
 	t.Helper()
 	g := NewWithT(t)
 	log.SetLogger(logr.Discard())
-	b := &bed{T: t, hub: testenv.StartHub(t), engines: map[v1alpha1.ServerName]*testengine.Engine{}}
+	b := &bed{T: t, hub: apiserver.StartHub(t), engines: map[v1alpha1.ServerName]*engine.Engine{}}
 	b.hub.Namespace(t, system)
 	b.hub.JoinHub(t, "dublin", "web")
 	for _, server := range []v1alpha1.ServerName{"tukpub", "quisec"} {
-		e := testengine.Start(t, "web", server)
+		e := engine.Start(t, "web", server)
 		b.engines[server] = e
 		b.secret(credentials.PasswordsName(server), e.Access.Passwords)
 		b.secret(credentials.CertificateName(server), map[string][]byte{credentials.KeyCA: e.Access.CA})
@@ -59,9 +61,9 @@ func newBed(t *testing.T) *bed {
 	})
 	t.Cleanup(func() { _ = b.connector.Close() })
 	provider := sites.NewProvider(sites.Options{Namespace: system, Heartbeat: 300 * time.Millisecond})
-	mgr := testenv.NewManager(t, b.hub.ManagerConfig(t), provider, testenv.HubOptions())
+	mgr := apiserver.NewManager(t, b.hub.ManagerConfig(t), provider, apiserver.HubOptions())
 	g.Expect(login.SetupWithManager(mgr, login.Options{Sites: provider, Connector: b.connector})).To(Succeed())
-	testenv.Run(t, mgr)
+	apiserver.Run(t, mgr)
 	return b
 }
 

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build integration
+
 package names
 
 import (
@@ -20,7 +22,7 @@ import (
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/reconcile"
 	"geosql.dev/operator/internal/sites"
-	"geosql.dev/operator/internal/testenv"
+	"geosql.dev/operator/test/support/apiserver"
 )
 
 // Two controllers write a finalizer on the same object: whoever comes second reads it again, and says nothing of it in
@@ -28,7 +30,7 @@ import (
 func TestALostRaceIsNoError(t *testing.T) {
 	g := NewWithT(t)
 	var refusal error
-	hub := fake.NewClientBuilder().WithScheme(testenv.Scheme).
+	hub := fake.NewClientBuilder().WithScheme(apiserver.Scheme).
 		WithObjects(&v1alpha1.SQLServer{ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: "tukpub"}},
 			&v1alpha1.AvailabilityGroup{ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: "content"}}).
 		WithInterceptorFuncs(interceptor.Funcs{Patch: func(context.Context, client.WithWatch, client.Object, client.Patch, ...client.PatchOption) error {

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build integration
+
 package names
 
 import (
@@ -19,7 +21,7 @@ import (
 	"geosql.dev/operator/internal/conditions"
 	"geosql.dev/operator/internal/reconcile"
 	"geosql.dev/operator/internal/sites"
-	"geosql.dev/operator/internal/testenv"
+	"geosql.dev/operator/test/support/apiserver"
 )
 
 // A manager that has just begun and knows no site yet calls no name into doubt; one that has had its time does, once.
@@ -27,7 +29,7 @@ func TestANewManagerLeavesWhatWasReported(t *testing.T) {
 	g := NewWithT(t)
 	server := &v1alpha1.SQLServer{ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: "tukpub", Finalizers: []string{Finalizer}}, Spec: v1alpha1.SQLServerSpec{Site: "tukwila"}}
 	meta.SetStatusCondition(&server.Status.Conditions, metav1.Condition{Type: conditions.TypeNamesReady, Status: metav1.ConditionTrue, Reason: conditions.ReasonNamesPublished})
-	hub := fake.NewClientBuilder().WithScheme(testenv.Scheme).WithStatusSubresource(server).WithObjects(server,
+	hub := fake.NewClientBuilder().WithScheme(apiserver.Scheme).WithStatusSubresource(server).WithObjects(server,
 		&v1alpha1.Site{ObjectMeta: metav1.ObjectMeta{Name: "tukwila"}, Spec: v1alpha1.SiteSpec{AllowedNamespaces: []string{"web"}}}).Build()
 	after := func(began time.Time) (metav1.ConditionStatus, time.Duration, int) {
 		recorder := events.NewFakeRecorder(10)

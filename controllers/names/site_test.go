@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build integration
+
 package names_test
 
 import (
@@ -31,7 +33,7 @@ import (
 	"geosql.dev/operator/internal/reconcile"
 	"geosql.dev/operator/internal/sites"
 	"geosql.dev/operator/internal/sites/join"
-	"geosql.dev/operator/internal/testenv"
+	"geosql.dev/operator/test/support/apiserver"
 )
 
 const (
@@ -43,7 +45,7 @@ const (
 
 // apart is a hub, two sites joined with the rights that `site join` grants, and Quincy's own process.
 type apart struct {
-	hub, tukwila, quincy *testenv.APIServer
+	hub, tukwila, quincy *apiserver.Server
 	stopManager          func()
 }
 
@@ -53,8 +55,8 @@ func newApart(t *testing.T) *apart {
 	if testing.Verbose() {
 		log.SetLogger(zap.New(zap.UseDevMode(true)))
 	}
-	a := &apart{hub: testenv.StartHub(t), tukwila: testenv.StartMember(t), quincy: testenv.StartMember(t)}
-	for name, at := range map[string]*testenv.APIServer{"tukwila": a.tukwila, "quincy": a.quincy} {
+	a := &apart{hub: apiserver.StartHub(t), tukwila: apiserver.StartMember(t), quincy: apiserver.StartMember(t)}
+	for name, at := range map[string]*apiserver.Server{"tukwila": a.tukwila, "quincy": a.quincy} {
 		// Where an API server of a busy machine does not answer within a call's time, the command is given again.
 		NewWithT(t).Eventually(func() error {
 			_, err := join.Join(t.Context(), join.Request{Name: name, Out: io.Discard,
@@ -78,13 +80,13 @@ func (a *apart) startManager(t *testing.T) func() {
 	t.Helper()
 	g := NewWithT(t)
 	provider := sites.NewProvider(quick(sites.Options{Namespace: sites.OperatorNamespace}))
-	mgr := testenv.NewManager(t, a.hub.ManagerConfig(t), provider, testenv.HubOptions())
+	mgr := apiserver.NewManager(t, a.hub.ManagerConfig(t), provider, apiserver.HubOptions())
 	g.Expect(names.SetupWithManager(mgr, provider)).To(Succeed())
-	return testenv.Run(t, mgr)
+	return apiserver.Run(t, mgr)
 }
 
 // asAccount is the configuration of a ServiceAccount, without the administrator's rights.
-func asAccount(t *testing.T, at *testenv.APIServer, namespace, name string) *rest.Config {
+func asAccount(t *testing.T, at *apiserver.Server, namespace, name string) *rest.Config {
 	t.Helper()
 	token := &authenticationv1.TokenRequest{}
 	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
@@ -94,25 +96,25 @@ func asAccount(t *testing.T, at *testenv.APIServer, namespace, name string) *res
 	return cfg
 }
 
-func (a *apart) startSite(t *testing.T, name string, at *testenv.APIServer) {
+func (a *apart) startSite(t *testing.T, name string, at *apiserver.Server) {
 	t.Helper()
 	g := NewWithT(t)
 	cfg := asAccount(t, at, sites.OperatorNamespace, sites.SiteAccount)
-	own, err := client.New(cfg, client.Options{Scheme: testenv.Scheme})
+	own, err := client.New(cfg, client.Options{Scheme: apiserver.Scheme})
 	g.Expect(err).NotTo(HaveOccurred())
 	namespaces, err := names.ReadNamespaces(t.Context(), own, sites.OperatorNamespace)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(namespaces).To(Equal([]string{"web"}))
 	source := names.SiteSource{Self: v1alpha1.SiteName(name), Config: cfg, Client: own, Namespaces: namespaces}
-	provider := sites.NewProvider(quick(source.SiteOptions(sites.Options{Namespace: sites.OperatorNamespace, Scheme: testenv.Scheme})))
-	options := testenv.HubOptions()
+	provider := sites.NewProvider(quick(source.SiteOptions(sites.Options{Namespace: sites.OperatorNamespace, Scheme: apiserver.Scheme})))
+	options := apiserver.HubOptions()
 	options.Cache, options.Client = cache.Options{ReaderFailOnMissingInformer: true}, client.Options{}
-	mgr := testenv.NewManager(t, cfg, provider, options)
+	mgr := apiserver.NewManager(t, cfg, provider, options)
 	g.Expect(names.SetupSite(mgr, provider, source.Self)).To(Succeed())
-	testenv.Run(t, mgr)
+	apiserver.Run(t, mgr)
 }
 
-func declare(t *testing.T, hub *testenv.APIServer, name, site string) *v1alpha1.SQLServer {
+func declare(t *testing.T, hub *apiserver.Server, name, site string) *v1alpha1.SQLServer {
 	t.Helper()
 	volume := &v1alpha1.Volume{Size: resource.MustParse("1Gi")}
 	s := &v1alpha1.SQLServer{ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: name}, Spec: v1alpha1.SQLServerSpec{
@@ -123,7 +125,7 @@ func declare(t *testing.T, hub *testenv.APIServer, name, site string) *v1alpha1.
 }
 
 // place makes the server's pod at a site, in place of the one that is there.
-func place(t *testing.T, at *testenv.APIServer, server, address string) {
+func place(t *testing.T, at *apiserver.Server, server, address string) {
 	t.Helper()
 	g := NewWithT(t)
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: server + "-0", Labels: map[string]string{
@@ -139,14 +141,14 @@ func place(t *testing.T, at *testenv.APIServer, server, address string) {
 }
 
 // remove takes the server's pod away at once.
-func remove(t *testing.T, at *testenv.APIServer, server string) {
+func remove(t *testing.T, at *apiserver.Server, server string) {
 	t.Helper()
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: server + "-0"}}
 	NewWithT(t).Expect(at.Client.Delete(t.Context(), pod, client.GracePeriodSeconds(0))).To(Succeed())
 }
 
 // leads is where a name leads at a site.
-func leads(t *testing.T, at *testenv.APIServer, service string) func() string {
+func leads(t *testing.T, at *apiserver.Server, service string) func() string {
 	return func() string {
 		if err := at.Client.Get(t.Context(), client.ObjectKey{Namespace: "web", Name: service}, &corev1.Service{}); err != nil {
 			return err.Error()
@@ -166,12 +168,12 @@ func leads(t *testing.T, at *testenv.APIServer, service string) func() string {
 }
 
 // vote writes a group's vote at a voter as agents do.
-func vote(t *testing.T, at *testenv.APIServer, group, holder string, term int64) {
+func vote(t *testing.T, at *apiserver.Server, group, holder string, term int64) {
 	t.Helper()
 	voteAs(t, at, group, holder, term, election.StateHeld)
 }
 
-func voteAs(t *testing.T, at *testenv.APIServer, group, holder string, term int64, state election.State) {
+func voteAs(t *testing.T, at *apiserver.Server, group, holder string, term int64, state election.State) {
 	t.Helper()
 	g := NewWithT(t)
 	lease := election.NewLease("web", group, holder, election.Configuration{})
@@ -188,7 +190,7 @@ func voteAs(t *testing.T, at *testenv.APIServer, group, holder string, term int6
 }
 
 // release gives a group's vote at a voter back as an agent does that was primary.
-func release(t *testing.T, at *testenv.APIServer, group string) {
+func release(t *testing.T, at *apiserver.Server, group string) {
 	t.Helper()
 	g := NewWithT(t)
 	var lease coordinationv1.Lease
@@ -215,7 +217,7 @@ func TestASiteWithoutTheHub(t *testing.T) {
 		group.Status.Voters = append(group.Status.Voters, v1alpha1.VoterStatus{Site: site, State: "Held"})
 	}
 	g.Expect(a.hub.Client.Status().Update(t.Context(), group)).To(Succeed())
-	for _, at := range []*testenv.APIServer{a.tukwila, a.quincy} {
+	for _, at := range []*apiserver.Server{a.tukwila, a.quincy} {
 		vote(t, at, "content", "tukpub-0", 3)
 	}
 	place(t, a.tukwila, "tukpub", "10.101.0.7")
@@ -267,14 +269,14 @@ func TestASiteWithoutTheHub(t *testing.T) {
 
 	t.Run("between two primaries the listener leads to no pod that is gone", func(t *testing.T) {
 		g := NewWithT(t)
-		for _, at := range []*testenv.APIServer{a.tukwila, a.quincy} {
+		for _, at := range []*apiserver.Server{a.tukwila, a.quincy} {
 			release(t, at, "content")
 		}
 		g.Consistently(leads(t, a.quincy, "content"), time.Second, often).Should(Equal("10.102.0.9"), "a pod that is there")
 		remove(t, a.quincy, "quisec")
 		g.Eventually(leads(t, a.quincy, "content"), patient, often).Should(BeEmpty())
 		place(t, a.quincy, "quisec", "10.102.0.9")
-		for _, at := range []*testenv.APIServer{a.tukwila, a.quincy} {
+		for _, at := range []*apiserver.Server{a.tukwila, a.quincy} {
 			vote(t, at, "content", "quisec-0", 5)
 		}
 		g.Eventually(leads(t, a.quincy, "content"), patient, often).Should(Equal("10.102.0.9"))
@@ -291,11 +293,11 @@ func TestASiteWithoutTheHub(t *testing.T) {
 
 	t.Run("a listener leads to no silent site once another has the votes", func(t *testing.T) {
 		g := NewWithT(t)
-		for _, at := range []*testenv.APIServer{a.tukwila, a.quincy} {
+		for _, at := range []*apiserver.Server{a.tukwila, a.quincy} {
 			vote(t, at, "content", "tukpub-0", 6)
 		}
 		g.Eventually(leads(t, a.quincy, "content"), patient, often).Should(Equal("10.101.2.1"))
-		for _, at := range []*testenv.APIServer{a.tukwila, a.quincy} {
+		for _, at := range []*apiserver.Server{a.tukwila, a.quincy} {
 			voteAs(t, at, "content", "quisec-0", 7, election.StateClaimed)
 		}
 		g.Consistently(leads(t, a.quincy, "content"), 2*time.Second, often).Should(Equal("10.101.2.1"), "its site answers, and so does its pod")
@@ -303,7 +305,7 @@ func TestASiteWithoutTheHub(t *testing.T) {
 		g.Eventually(leads(t, a.quincy, "content"), patient, often).Should(BeEmpty())
 		g.Expect(leads(t, a.quincy, "tukpub-0")()).To(Equal("10.101.2.1"), "a server's own name keeps it")
 		a.tukwila.Wire.Mend()
-		for _, at := range []*testenv.APIServer{a.tukwila, a.quincy} {
+		for _, at := range []*apiserver.Server{a.tukwila, a.quincy} {
 			vote(t, at, "content", "quisec-0", 7)
 		}
 		g.Eventually(leads(t, a.quincy, "content"), patient, often).Should(Equal("10.102.0.9"))
@@ -365,7 +367,7 @@ func rightsOfAPeer(t *testing.T, a *apart, peers *corev1.Secret) {
 	g.Expect(errs).To(BeEmpty())
 	peer := all["tukwila"]
 	c, err := client.New(&rest.Config{Host: peer.Server, BearerToken: peer.Token,
-		TLSClientConfig: rest.TLSClientConfig{CAData: peer.CA, ServerName: peer.TLSServerName}}, client.Options{Scheme: testenv.Scheme})
+		TLSClientConfig: rest.TLSClientConfig{CAData: peer.CA, ServerName: peer.TLSServerName}}, client.Options{Scheme: apiserver.Scheme})
 	g.Expect(err).NotTo(HaveOccurred())
 	for _, list := range []client.ObjectList{&corev1.PodList{}, &corev1.ServiceList{}, &coordinationv1.LeaseList{}} {
 		g.Expect(c.List(t.Context(), list, client.InNamespace("web"))).To(Succeed())

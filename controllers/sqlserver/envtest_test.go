@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build integration
+
 package sqlserver_test
 
 import (
@@ -29,9 +31,9 @@ import (
 	"geosql.dev/operator/internal/credentials"
 	"geosql.dev/operator/internal/mssql"
 	"geosql.dev/operator/internal/sites"
-	"geosql.dev/operator/internal/testengine"
-	"geosql.dev/operator/internal/testenv"
 	"geosql.dev/operator/internal/tsql"
+	"geosql.dev/operator/test/support/apiserver"
+	"geosql.dev/operator/test/support/engine"
 )
 
 const (
@@ -44,7 +46,7 @@ const (
 type bed struct {
 	// t is the test that everything lives as long as.
 	t         *testing.T
-	hub, site *testenv.APIServer
+	hub, site *apiserver.Server
 	// engine is the address of the engine that stands behind every server; nobody listens there at first.
 	engine atomic.Pointer[string]
 }
@@ -56,7 +58,7 @@ func newBed(t *testing.T) *bed {
 	} else {
 		log.SetLogger(logr.Discard())
 	}
-	b := &bed{t: t, hub: testenv.StartHub(t), site: testenv.StartMember(t)}
+	b := &bed{t: t, hub: apiserver.StartHub(t), site: apiserver.StartMember(t)}
 	b.engine.Store(ptr.To("127.0.0.1:1"))
 	b.hub.Namespace(t, system)
 	b.hub.Namespace(t, "web")
@@ -96,7 +98,7 @@ func (b *bed) startManager(t *testing.T) {
 	t.Helper()
 	g := NewWithT(t)
 	provider := sites.NewProvider(sites.Options{Namespace: system, Heartbeat: 300 * time.Millisecond, UnknownAfter: 1500 * time.Millisecond, ProbeTimeout: time.Second, CallTimeout: 2 * time.Second})
-	mgr := testenv.NewManager(t, b.hub.ManagerConfig(t), provider, testenv.HubOptions())
+	mgr := apiserver.NewManager(t, b.hub.ManagerConfig(t), provider, apiserver.HubOptions())
 	local := mgr.GetLocalManager()
 	connector := mssql.NewConnector(mssql.Options{
 		Access:  mssql.SecretAccess{Reader: local.GetAPIReader()},
@@ -104,7 +106,7 @@ func (b *bed) startManager(t *testing.T) {
 	})
 	g.Expect(sqlserver.SetupWithManager(mgr, sqlserver.Options{Sites: provider, Connector: connector, Namespace: system, AgentImage: "geosql:1"})).To(Succeed())
 	t.Cleanup(func() { _ = connector.Close() })
-	testenv.Run(t, mgr)
+	apiserver.Run(t, mgr)
 }
 
 func (b *bed) create(t *testing.T, name string, change func(*v1alpha1.SQLServerSpec)) *v1alpha1.SQLServer {
@@ -497,17 +499,17 @@ func (b *bed) startPod(t *testing.T, name string) {
 }
 
 // startEngine starts an engine with the server's Secrets, as its pod would.
-func (b *bed) startEngine(t *testing.T, name string) *testengine.Engine {
+func (b *bed) startEngine(t *testing.T, name string) *engine.Engine {
 	t.Helper()
 	var passwords corev1.Secret
 	NewWithT(t).Expect(get(t, b.site.Client, name+"-credentials", &passwords)()).To(Succeed())
-	engine := testengine.StartWith(b.t, "web", v1alpha1.ServerName(name), passwords.Data, certificateOf(t, b, name), nil)
+	engine := engine.StartWith(b.t, "web", v1alpha1.ServerName(name), passwords.Data, certificateOf(t, b, name), nil)
 	b.engine.Store(ptr.To(engine.Address))
 	return engine
 }
 
 // replacePod ends the pod that the operator deletes, as its kubelet does, and starts another with the engine's files.
-func (b *bed) replacePod(t *testing.T, name string, engine *testengine.Engine) {
+func (b *bed) replacePod(t *testing.T, name string, engine *engine.Engine) {
 	t.Helper()
 	g := NewWithT(t)
 	var pod corev1.Pod

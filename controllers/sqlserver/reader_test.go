@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build integration
+
 package sqlserver
 
 import (
@@ -15,7 +17,7 @@ import (
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/credentials"
 	"geosql.dev/operator/internal/sites"
-	"geosql.dev/operator/internal/testenv"
+	"geosql.dev/operator/test/support/apiserver"
 )
 
 // The Secret of the readers goes with the last server of a namespace at the site, not before.
@@ -33,8 +35,8 @@ func TestReadersGoWithTheLastServer(t *testing.T) {
 		g := NewWithT(t)
 		secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: credentials.ReaderName}}
 		gone := server("tukpub", "tukwila")
-		r := &Reconciler{hub: fake.NewClientBuilder().WithScheme(testenv.Scheme).WithObjects(append(c.others, gone)...).Build()}
-		member := &sites.Member{Client: fake.NewClientBuilder().WithScheme(testenv.Scheme).WithObjects(secret).Build()}
+		r := &Reconciler{hub: fake.NewClientBuilder().WithScheme(apiserver.Scheme).WithObjects(append(c.others, gone)...).Build()}
+		member := &sites.Member{Client: fake.NewClientBuilder().WithScheme(apiserver.Scheme).WithObjects(secret).Build()}
 		g.Expect(r.removeReaders(t.Context(), &world{desired: Desired{Server: gone}, member: member})).To(Succeed(), name)
 		err := member.Client.Get(t.Context(), client.ObjectKeyFromObject(secret), secret)
 		g.Expect(apierrors.IsNotFound(err)).To(Equal(!c.stays), name)

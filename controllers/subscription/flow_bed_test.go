@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build integration
+
 package subscription_test
 
 import (
@@ -37,9 +39,9 @@ import (
 	"geosql.dev/operator/internal/mssql"
 	"geosql.dev/operator/internal/mssqlconf"
 	"geosql.dev/operator/internal/sites"
-	"geosql.dev/operator/internal/testengine"
-	"geosql.dev/operator/internal/testenv"
 	"geosql.dev/operator/internal/tsql"
+	"geosql.dev/operator/test/support/apiserver"
+	"geosql.dev/operator/test/support/engine"
 )
 
 const (
@@ -50,8 +52,8 @@ const (
 
 // bed is a hub with the controllers of replication, and engines in processes of their own, each with its sidecar.
 type bed struct {
-	hub      *testenv.APIServer
-	engines  map[v1alpha1.ServerName]*testengine.Engine
+	hub      *apiserver.Server
+	engines  map[v1alpha1.ServerName]*engine.Engine
 	sidecars map[v1alpha1.ServerName]string
 	// folders with snapshots and mirrors, by server.
 	snapshots, mirrors map[v1alpha1.ServerName]string
@@ -68,13 +70,13 @@ func newBed(t *testing.T, servers ...v1alpha1.ServerName) *bed {
 		log.SetLogger(logr.Discard())
 	}
 	b := &bed{
-		engines: map[v1alpha1.ServerName]*testengine.Engine{}, sidecars: map[v1alpha1.ServerName]string{},
+		engines: map[v1alpha1.ServerName]*engine.Engine{}, sidecars: map[v1alpha1.ServerName]string{},
 		snapshots: map[v1alpha1.ServerName]string{}, mirrors: map[v1alpha1.ServerName]string{},
 	}
 	var err error
 	b.authority, err = credentials.NewAuthority(time.Now())
 	g.Expect(err).NotTo(HaveOccurred())
-	b.hub = testenv.StartHub(t)
+	b.hub = apiserver.StartHub(t)
 	b.hub.Namespace(t, system)
 	b.hub.JoinHub(t, "dublin", namespace)
 	readers, err := credentials.CompleteReader(nil, b.authority.PEM())
@@ -109,7 +111,7 @@ func (b *bed) startServer(t *testing.T, server v1alpha1.ServerName) {
 		Spec: v1alpha1.SQLServerSpec{Site: "dublin", AcceptEULA: true, Edition: "Developer", Image: "mssql:1",
 			Storage: &v1alpha1.ServerStorage{Data: size, Log: size, TempDB: size, Backup: size}},
 	})).To(Succeed())
-	e := testengine.StartWith(t, namespace, server, agreement.Passwords, certificate, b.authority)
+	e := engine.StartWith(t, namespace, server, agreement.Passwords, certificate, b.authority)
 	b.engines[server], b.snapshots[server], b.mirrors[server] = e, t.TempDir(), t.TempDir()
 	b.startSidecar(t, server)
 	b.admit(t, server)
@@ -207,7 +209,7 @@ func (b *bed) startManager(t *testing.T) {
 	t.Helper()
 	g := NewWithT(t)
 	provider := sites.NewProvider(sites.Options{Namespace: system})
-	mgr := testenv.NewManager(t, b.hub.ManagerConfig(t), provider, testenv.HubOptions())
+	mgr := apiserver.NewManager(t, b.hub.ManagerConfig(t), provider, apiserver.HubOptions())
 	local := mgr.GetLocalManager()
 	b.connector = mssql.NewConnector(mssql.Options{
 		Access:  mssql.SecretAccess{Reader: local.GetAPIReader()},
@@ -218,7 +220,7 @@ func (b *bed) startManager(t *testing.T) {
 	g.Expect(subscription.SetupWithManager(mgr, subscription.Options{Sites: provider, Connector: b.connector,
 		Sidecar: func(_ string, server v1alpha1.ServerName) string { return b.sidecars[server] }})).To(Succeed())
 	t.Cleanup(func() { _ = b.connector.Close() })
-	testenv.Run(t, mgr)
+	apiserver.Run(t, mgr)
 }
 
 func (b *bed) create(t *testing.T, obj client.Object) {

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build integration
+
 package subscription_test
 
 import (
@@ -20,7 +22,7 @@ import (
 	"geosql.dev/operator/internal/conditions"
 	"geosql.dev/operator/internal/mssql"
 	"geosql.dev/operator/internal/sites"
-	"geosql.dev/operator/internal/testenv"
+	"geosql.dev/operator/test/support/apiserver"
 )
 
 // veryPatient is for several subscribers, each with a first copy, on a busy machine.
@@ -31,7 +33,7 @@ const veryPatient = 4 * patient
 func (b *bed) mover(t *testing.T, life time.Duration) {
 	t.Helper()
 	g := NewWithT(t)
-	mgr := testenv.NewManager(t, b.hub.ManagerConfig(t), sites.NewProvider(sites.Options{Namespace: system}), testenv.HubOptions())
+	mgr := apiserver.NewManager(t, b.hub.ManagerConfig(t), sites.NewProvider(sites.Options{Namespace: system}), apiserver.HubOptions())
 	connector := mssql.NewConnector(mssql.Options{
 		Access:  mssql.SecretAccess{Reader: mgr.GetLocalManager().GetAPIReader()},
 		Address: func(t mssql.Target) string { return b.engines[t.Server].Address },

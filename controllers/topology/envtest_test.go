@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build integration
+
 package topology_test
 
 import (
@@ -24,9 +26,9 @@ import (
 
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/controllers/topology"
-	"geosql.dev/operator/internal/checkout"
 	"geosql.dev/operator/internal/conditions"
-	"geosql.dev/operator/internal/testenv"
+	"geosql.dev/operator/test/support/apiserver"
+	"geosql.dev/operator/test/support/checkout"
 )
 
 const (
@@ -37,17 +39,17 @@ const (
 
 type bed struct {
 	*testing.T
-	hub *testenv.APIServer
+	hub *apiserver.Server
 }
 
 // newBed is an API server with the controller alone: the test speaks for the other controllers.
 func newBed(t *testing.T) *bed {
 	t.Helper()
 	log.SetLogger(logr.Discard())
-	hub := testenv.StartHub(t)
+	hub := apiserver.StartHub(t)
 	hub.Namespace(t, "web")
 	g := NewWithT(t)
-	mgr, err := mcmanager.New(hub.ManagerConfig(t), nil, manager.Options{Scheme: testenv.Scheme, Metrics: metricsserver.Options{BindAddress: "0"},
+	mgr, err := mcmanager.New(hub.ManagerConfig(t), nil, manager.Options{Scheme: apiserver.Scheme, Metrics: metricsserver.Options{BindAddress: "0"},
 		Controller: config.Controller{SkipNameValidation: ptr.To(true)}})
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(topology.SetupWithManager(mgr)).To(Succeed())

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build integration
+
 package admission_test
 
 import (
@@ -28,8 +30,8 @@ import (
 
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/admission"
-	"geosql.dev/operator/internal/checkout"
-	"geosql.dev/operator/internal/testenv"
+	"geosql.dev/operator/test/support/apiserver"
+	"geosql.dev/operator/test/support/checkout"
 )
 
 const operatorNamespace = "geosql-system"
@@ -66,17 +68,17 @@ func apply(ctx context.Context, c client.Client, u *unstructured.Unstructured, o
 
 // startHub starts a hub whose API server calls the webhooks of a manager that makes its own certificate, configured as
 // the chart configures them.
-func startHub(t *testing.T) (*testenv.APIServer, manager.Manager) {
+func startHub(t *testing.T) (*apiserver.Server, manager.Manager) {
 	t.Helper()
 	g := NewWithT(t)
 	ctrl.SetLogger(zap.New(zap.WriteTo(os.Stderr), zap.Level(zapcore.ErrorLevel)))
-	hub := testenv.StartHub(t)
+	hub := apiserver.StartHub(t)
 	hub.Namespace(t, operatorNamespace)
 	hub.Namespace(t, "web")
 	port := freePort(t)
 	g.Expect(hub.Client.Create(t.Context(), configuration(t, port))).To(Succeed())
 	serving := admission.NewServing(admission.ServingOptions{Namespace: operatorNamespace, Service: "geosql-operator-webhook", Host: "127.0.0.1"})
-	mgr, err := manager.New(hub.Config, manager.Options{Scheme: testenv.Scheme, Metrics: metricsserver.Options{BindAddress: "0"},
+	mgr, err := manager.New(hub.Config, manager.Options{Scheme: apiserver.Scheme, Metrics: metricsserver.Options{BindAddress: "0"},
 		WebhookServer: webhook.NewServer(webhook.Options{Host: "127.0.0.1", Port: port, TLSOpts: serving.TLSOptions()})})
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(serving.SetupWithManager(mgr)).To(Succeed())
@@ -130,7 +132,7 @@ func freePort(t *testing.T) int {
 }
 
 // clean removes all objects of the kinds, and waits until the webhooks' cache knows it.
-func clean(t *testing.T, hub *testenv.APIServer, cached client.Reader) {
+func clean(t *testing.T, hub *apiserver.Server, cached client.Reader) {
 	t.Helper()
 	g := NewWithT(t)
 	for _, obj := range []client.Object{&v1alpha1.DrillSchedule{}, &v1alpha1.Drill{}, &v1alpha1.Failover{}, &v1alpha1.Topology{}, &v1alpha1.Subscription{}, &v1alpha1.Publication{}, &v1alpha1.Distributor{},
@@ -226,7 +228,7 @@ func TestAdmission(t *testing.T) {
 }
 
 // accepted applies a file with server-side dry run.
-func accepted(t *testing.T, hub *testenv.APIServer, file string) {
+func accepted(t *testing.T, hub *apiserver.Server, file string) {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join(checkout.Root(), file))
 	NewWithT(t).Expect(err).NotTo(HaveOccurred())
@@ -241,7 +243,7 @@ func accepted(t *testing.T, hub *testenv.APIServer, file string) {
 }
 
 func cachedGet(ctx context.Context, cached client.Reader, u *unstructured.Unstructured) error {
-	obj, err := testenv.Scheme.New(u.GroupVersionKind())
+	obj, err := apiserver.Scheme.New(u.GroupVersionKind())
 	if err != nil {
 		return err
 	}

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build integration
+
 package admission_test
 
 import (
@@ -16,14 +18,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"geosql.dev/operator/api/v1alpha1"
-	"geosql.dev/operator/internal/checkout"
 	"geosql.dev/operator/internal/expansion"
-	"geosql.dev/operator/internal/testenv"
+	"geosql.dev/operator/test/support/apiserver"
+	"geosql.dev/operator/test/support/checkout"
 )
 
 // drillExamples applies every example of a drill to a hub that has the example topologies, so that each fault's place is
 // looked for: an example that names what is not there is refused.
-func drillExamples(t *testing.T, hub *testenv.APIServer, cached client.Reader) {
+func drillExamples(t *testing.T, hub *apiserver.Server, cached client.Reader) {
 	g := NewWithT(t)
 	defer clean(t, hub, cached)
 	folder := filepath.Join(checkout.Root(), "examples", "drills")
@@ -77,7 +79,7 @@ func drillExamples(t *testing.T, hub *testenv.APIServer, cached client.Reader) {
 }
 
 // applyTopology applies a Topology and what the operator makes of it, and waits until the webhooks know of it.
-func applyTopology(t *testing.T, hub *testenv.APIServer, cached client.Reader, u *unstructured.Unstructured) {
+func applyTopology(t *testing.T, hub *apiserver.Server, cached client.Reader, u *unstructured.Unstructured) {
 	t.Helper()
 	g := NewWithT(t)
 	g.Expect(apply(t.Context(), hub.Client, u)).To(Succeed())

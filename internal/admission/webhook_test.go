@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build integration
+
 package admission
 
 import (
@@ -12,7 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	"geosql.dev/operator/api/v1alpha1"
-	"geosql.dev/operator/internal/testenv"
+	"geosql.dev/operator/test/support/apiserver"
 )
 
 // A group is labelled and a drill of it created before the manager's cache has the label; a drill of what the API server itself does
@@ -21,7 +23,7 @@ func TestNothingIsRefusedByTheCacheAlone(t *testing.T) {
 	g := NewWithT(t)
 	having := func(label string) client.Reader {
 		group := &v1alpha1.AvailabilityGroup{ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: "content", Labels: map[string]string{v1alpha1.DrillsLabel: label}}}
-		return fake.NewClientBuilder().WithScheme(testenv.Scheme).WithObjects(group).Build()
+		return fake.NewClientBuilder().WithScheme(apiserver.Scheme).WithObjects(group).Build()
 	}
 	d := &v1alpha1.Drill{ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: "d"}, Spec: v1alpha1.DrillSpec{RunID: "1", Target: v1alpha1.DrillTarget{AvailabilityGroup: "content"}}}
 	create := func(r readers) error {

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build integration
+
 package agent_test
 
 import (
@@ -22,8 +24,8 @@ import (
 
 	"geosql.dev/operator/internal/agent"
 	"geosql.dev/operator/internal/credentials"
-	"geosql.dev/operator/internal/testengine"
 	"geosql.dev/operator/internal/tsql"
+	"geosql.dev/operator/test/support/engine"
 )
 
 // sidecar is an agent beside an engine.
@@ -53,7 +55,7 @@ func (s secret) Watch(ctx context.Context, update func(data map[string][]byte)) 
 	}
 }
 
-func startSidecar(t *testing.T, e *testengine.Engine, parts ...agent.Part) *sidecar {
+func startSidecar(t *testing.T, e *engine.Engine, parts ...agent.Part) *sidecar {
 	t.Helper()
 	readers := make(secret, 1)
 	readers <- map[string][]byte{credentials.KeyReaderToken: []byte(token)}
@@ -63,7 +65,7 @@ func startSidecar(t *testing.T, e *testengine.Engine, parts ...agent.Part) *side
 }
 
 // startFor starts a sidecar for the readers, with its files in a folder.
-func startFor(t *testing.T, e *testengine.Engine, readers agent.Source, dir string, parts ...agent.Part) *sidecar {
+func startFor(t *testing.T, e *engine.Engine, readers agent.Source, dir string, parts ...agent.Part) *sidecar {
 	t.Helper()
 	g := NewWithT(t)
 	free, err := net.Listen("tcp", "127.0.0.1:0")
@@ -145,7 +147,7 @@ func (election) Status() any { return map[string]int{"term": 7} }
 
 func TestSidecar(t *testing.T) {
 	g := NewWithT(t)
-	e := testengine.Start(t, "web", "tukpub")
+	e := engine.Start(t, "web", "tukpub")
 	s := startSidecar(t, e, election{})
 	const patient = time.Minute
 
@@ -198,7 +200,7 @@ func TestOptions(t *testing.T) {
 // been read for long is told, by what is missing.
 func TestTheEnginesFiguresAreMetrics(t *testing.T) {
 	g := NewWithT(t)
-	e := testengine.Start(t, "web", "tukpub")
+	e := engine.Start(t, "web", "tukpub")
 	db, err := e.Connector(t).Open(t.Context(), e.Target(credentials.RoleSA))
 	g.Expect(err).NotTo(HaveOccurred())
 	login := credentials.RoleAgent.Login()
@@ -241,7 +243,7 @@ func TestTheEnginesFiguresAreMetrics(t *testing.T) {
 // again and nobody tells it. The kubelet's probes show none, and are told the engine's state.
 func TestStatusAndMetricsAreForReaders(t *testing.T) {
 	g := NewWithT(t)
-	e := testengine.Start(t, "web", "tukpub")
+	e := engine.Start(t, "web", "tukpub")
 	dir, readers := t.TempDir(), make(secret)
 	s := startFor(t, e, readers, dir)
 	private := map[string]string{"/status": `"serverName":"tukpub-0"`, "/metrics": "geosql_agent_engine_state"}

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build integration
+
 package agent_test
 
 import (
@@ -14,15 +16,15 @@ import (
 
 	"geosql.dev/operator/internal/agent"
 	"geosql.dev/operator/internal/credentials"
-	"geosql.dev/operator/internal/testengine"
-	"geosql.dev/operator/internal/testenv"
+	"geosql.dev/operator/test/support/apiserver"
+	"geosql.dev/operator/test/support/engine"
 )
 
 // A token opens as long as it is in the Secret, also while the API server is away. With the Secret it ends, also for a sidecar
 // that was away when it was deleted; the probes go on.
 func TestReadersEndWithTheirSecret(t *testing.T) {
 	g := NewWithT(t)
-	site := testenv.StartMember(t)
+	site := apiserver.StartMember(t)
 	site.Namespace(t, "web")
 	kube, err := kubernetes.NewForConfig(site.Config)
 	g.Expect(err).NotTo(HaveOccurred())
@@ -32,7 +34,7 @@ func TestReadersEndWithTheirSecret(t *testing.T) {
 			Data: map[string][]byte{credentials.KeyReaderToken: []byte(token)}}, metav1.CreateOptions{})
 		g.Expect(err).NotTo(HaveOccurred())
 	}
-	e, dir := testengine.Start(t, "web", "tukpub"), t.TempDir()
+	e, dir := engine.Start(t, "web", "tukpub"), t.TempDir()
 	s := startFor(t, e, agent.ReaderSecret(kube, "web"), dir)
 	answers := func(shown string, code int, why string) {
 		t.Helper()

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build integration
+
 package election_test
 
 import (
@@ -15,13 +17,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"geosql.dev/operator/internal/election"
-	"geosql.dev/operator/internal/testenv"
+	"geosql.dev/operator/test/support/apiserver"
 )
 
 // A real API server decides between two that swap the same version, refuses what is stale, and makes nothing of nothing.
 func TestLeaseVoterComparesAndSwaps(t *testing.T) {
 	g := NewWithT(t)
-	api := testenv.StartMember(t)
+	api := apiserver.StartMember(t)
 	api.Namespace(t, "web")
 	clients, err := kubernetes.NewForConfig(api.Config)
 	g.Expect(err).NotTo(HaveOccurred())
@@ -84,7 +86,7 @@ func TestLeaseVoterComparesAndSwaps(t *testing.T) {
 // Keepers over real Leases elect as over simulated ones, and leave alone what others wrote beside the votes.
 func TestKeepersOverLeases(t *testing.T) {
 	g := NewWithT(t)
-	api := testenv.StartMember(t)
+	api := apiserver.StartMember(t)
 	sites := []string{"site0", "site1", "site2"}
 	clients, err := kubernetes.NewForConfig(api.Config)
 	g.Expect(err).NotTo(HaveOccurred())

@@ -15,8 +15,8 @@ import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 	"sigs.k8s.io/yaml"
 
-	"geosql.dev/operator/internal/checkout"
 	"geosql.dev/operator/internal/election"
+	"geosql.dev/operator/test/support/checkout"
 )
 
 // page is the runbook's text.

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build integration
+
 package metrics_test
 
 import (
@@ -22,7 +24,7 @@ import (
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/metrics"
 	"geosql.dev/operator/internal/metrics/metricstest"
-	"geosql.dev/operator/internal/testenv"
+	"geosql.dev/operator/test/support/apiserver"
 )
 
 func registry(g *WithT, hub client.Reader, elected bool) *prometheus.Registry {
@@ -42,7 +44,7 @@ func registry(g *WithT, hub client.Reader, elected bool) *prometheus.Registry {
 // Every family that is declared has series for the example's objects, and there is no series of any other.
 func TestObjectsTellEveryFamily(t *testing.T) {
 	g := NewWithT(t)
-	hub := fake.NewClientBuilder().WithScheme(testenv.Scheme).WithObjects(metricstest.Objects(time.Now())...).Build()
+	hub := fake.NewClientBuilder().WithScheme(apiserver.Scheme).WithObjects(metricstest.Objects(time.Now())...).Build()
 	r := registry(g, hub, true)
 	families, err := r.Gather()
 	g.Expect(err).NotTo(HaveOccurred())
@@ -60,7 +62,7 @@ func TestObjectsTellEveryFamily(t *testing.T) {
 // Names and help follow Prometheus' conventions.
 func TestConventions(t *testing.T) {
 	g := NewWithT(t)
-	hub := fake.NewClientBuilder().WithScheme(testenv.Scheme).WithObjects(metricstest.Objects(time.Now())...).Build()
+	hub := fake.NewClientBuilder().WithScheme(apiserver.Scheme).WithObjects(metricstest.Objects(time.Now())...).Build()
 	problems, err := testutil.GatherAndLint(registry(g, hub, true))
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(problems).To(BeEmpty())
@@ -104,7 +106,7 @@ func TestEstimatedDataLossOfAGroup(t *testing.T) {
 			for i, databases := range c.secondaries {
 				group.Status.Replicas = append(group.Status.Replicas, v1alpha1.ReplicaStatus{Server: "s" + string(rune('0'+i)), Role: "SECONDARY", Databases: databases})
 			}
-			r := registry(g, fake.NewClientBuilder().WithScheme(testenv.Scheme).WithObjects(group).Build(), true)
+			r := registry(g, fake.NewClientBuilder().WithScheme(apiserver.Scheme).WithObjects(group).Build(), true)
 			g.Expect(metricstest.Values(r, metrics.GroupDataLoss.Name)).To(Equal(c.want))
 		})
 	}
@@ -119,7 +121,7 @@ func TestTheLastFailoverCounts(t *testing.T) {
 			Status: v1alpha1.FailoverStatus{Outcome: outcome, Completed: ptr.To(metav1.NewMicroTime(completed)), Timeline: &v1alpha1.FailoverTimeline{
 				Suspected: ptr.To(metav1.NewMicroTime(completed.Add(-5 * time.Second))), Promoted: ptr.To(metav1.NewMicroTime(completed.Add(-2 * time.Second)))}}}
 	}
-	hub := fake.NewClientBuilder().WithScheme(testenv.Scheme).WithObjects(
+	hub := fake.NewClientBuilder().WithScheme(apiserver.Scheme).WithObjects(
 		failover("old", v1alpha1.FailoverSwitchover, at, v1alpha1.FailoverFailed),
 		failover("new", v1alpha1.FailoverFailover, at.Add(time.Minute), v1alpha1.FailoverSucceeded),
 		failover("pause", v1alpha1.FailoverPause, at.Add(time.Hour), v1alpha1.FailoverRefused)).Build()
@@ -134,12 +136,12 @@ func TestTheLastFailoverCounts(t *testing.T) {
 func TestWhatIsNotTold(t *testing.T) {
 	g := NewWithT(t)
 	objects := metricstest.Objects(time.Now())
-	hub := fake.NewClientBuilder().WithScheme(testenv.Scheme).WithObjects(objects...).Build()
+	hub := fake.NewClientBuilder().WithScheme(apiserver.Scheme).WithObjects(objects...).Build()
 	told, err := testutil.GatherAndCount(registry(g, hub, false))
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(told).To(Equal(1), "only that it stands by")
 
-	broken := fake.NewClientBuilder().WithScheme(testenv.Scheme).WithObjects(objects...).WithInterceptorFuncs(interceptor.Funcs{
+	broken := fake.NewClientBuilder().WithScheme(apiserver.Scheme).WithObjects(objects...).WithInterceptorFuncs(interceptor.Funcs{
 		List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, o ...client.ListOption) error {
 			if _, drills := list.(*v1alpha1.DrillList); drills {
 				return errors.New("no such kind")
@@ -155,7 +157,7 @@ func TestWhatIsNotTold(t *testing.T) {
 // No message of a status, in which anything may stand, gets into a series.
 func TestNoMessageGetsOut(t *testing.T) {
 	g := NewWithT(t)
-	hub := fake.NewClientBuilder().WithScheme(testenv.Scheme).WithObjects(metricstest.Objects(time.Now())...).Build()
+	hub := fake.NewClientBuilder().WithScheme(apiserver.Scheme).WithObjects(metricstest.Objects(time.Now())...).Build()
 	families, err := registry(g, hub, true).Gather()
 	g.Expect(err).NotTo(HaveOccurred())
 	word := regexp.MustCompile(`^[A-Za-z0-9_ .-]*$`)

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build integration
+
 package mssql_test
 
 import (
@@ -15,15 +17,15 @@ import (
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/credentials"
 	"geosql.dev/operator/internal/mssql"
-	"geosql.dev/operator/internal/testengine"
 	"geosql.dev/operator/internal/tsql"
+	"geosql.dev/operator/test/support/engine"
 )
 
 func statement(text string, args ...sql.NamedArg) tsql.Statement {
 	return tsql.Statement{Text: text, Args: args}
 }
 
-func open(t *testing.T, e *testengine.Engine) *mssql.DB {
+func open(t *testing.T, e *engine.Engine) *mssql.DB {
 	t.Helper()
 	db, err := e.Connector(t).Open(t.Context(), e.Target(credentials.RoleSA))
 	NewWithT(t).Expect(err).NotTo(HaveOccurred())
@@ -31,7 +33,7 @@ func open(t *testing.T, e *testengine.Engine) *mssql.DB {
 }
 
 func TestConnector(t *testing.T) {
-	e := testengine.Start(t, "web", "tukpub")
+	e := engine.Start(t, "web", "tukpub")
 
 	t.Run("reads the instance over verified TLS", func(t *testing.T) {
 		g := NewWithT(t)

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build integration
+
 package mssql_test
 
 import (
@@ -10,14 +12,14 @@ import (
 
 	"geosql.dev/operator/internal/credentials"
 	"geosql.dev/operator/internal/mssql"
-	"geosql.dev/operator/internal/testengine"
+	"geosql.dev/operator/test/support/engine"
 )
 
 // An engine's log is full when transactions fail with 9002, and has room again when a backup of the log or a greater MAXSIZE
 // lets them go on.
 func TestLogsThatAreFull(t *testing.T) {
 	g := NewWithT(t)
-	e := testengine.Start(t, "web", "tukpub")
+	e := engine.Start(t, "web", "tukpub")
 	master := open(t, e)
 	exec := func(text string) error { return master.Exec(t.Context(), statement(text)) }
 	log := func() mssql.LogSize {

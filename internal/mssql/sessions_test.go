@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build integration
+
 package mssql_test
 
 import (
@@ -9,14 +11,14 @@ import (
 
 	"geosql.dev/operator/internal/credentials"
 	"geosql.dev/operator/internal/mssql"
-	"geosql.dev/operator/internal/testengine"
 	"geosql.dev/operator/internal/tsql"
+	"geosql.dev/operator/test/support/engine"
 )
 
 // A login that is logged in is not dropped (15434); once its sessions, which an engine tells by its name, are ended, it is.
 func TestALoginIsDroppedOnceItsSessionsHaveEnded(t *testing.T) {
 	g := NewWithT(t)
-	e := testengine.Start(t, "web", "tukpub")
+	e := engine.Start(t, "web", "tukpub")
 	master := open(t, e)
 	login := credentials.RoleOperator.Login()
 	g.Expect(master.Exec(t.Context(), tsql.CreateLogin(tsql.Login{Name: login, SID: credentials.SID("web", login), Password: string(e.Access.Passwords[credentials.RoleOperator.Key()])}))).To(Succeed())

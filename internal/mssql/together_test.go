@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build integration
+
 package mssql_test
 
 import (
@@ -9,8 +11,8 @@ import (
 	. "github.com/onsi/gomega"
 
 	"geosql.dev/operator/internal/mssql"
-	"geosql.dev/operator/internal/testengine"
 	"geosql.dev/operator/internal/tsql"
+	"geosql.dev/operator/test/support/engine"
 )
 
 // counted counts the round trips of a connection that is open.
@@ -36,7 +38,7 @@ func (c *counted) QueryEach(ctx context.Context, s tsql.Statement, scans ...func
 
 // The manager is up to a fifth of a second away from an instance: what it looks at every few seconds takes one round trip.
 func TestWhatIsReadInOneRoundTrip(t *testing.T) {
-	master := open(t, testengine.Start(t, "web", "tukpub"))
+	master := open(t, engine.Start(t, "web", "tukpub"))
 	for name, read := range map[string]func(q mssql.Querier) error{
 		"the instance's part in groups": func(q mssql.Querier) error { _, err := mssql.ReadMirroring(t.Context(), q); return err },
 		"a group that is not there":     func(q mssql.Querier) error { _, err := mssql.ReadGroup(t.Context(), q, "content"); return err },
@@ -52,7 +54,7 @@ func TestWhatIsReadInOneRoundTrip(t *testing.T) {
 // Each result set goes to its own function; one that is missing, and an error within the batch, are told.
 func TestQueryEach(t *testing.T) {
 	g := NewWithT(t)
-	master := open(t, testengine.Start(t, "web", "tukpub"))
+	master := open(t, engine.Start(t, "web", "tukpub"))
 	var first, second []int
 	into := func(list *[]int) func(mssql.Row) error {
 		return func(r mssql.Row) error {

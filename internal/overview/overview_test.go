@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build integration
+
 package overview_test
 
 import (
@@ -19,9 +21,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	"geosql.dev/operator/api/v1alpha1"
-	"geosql.dev/operator/internal/checkout"
 	"geosql.dev/operator/internal/overview"
-	"geosql.dev/operator/internal/testenv"
+	"geosql.dev/operator/test/support/apiserver"
+	"geosql.dev/operator/test/support/checkout"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")
@@ -180,7 +182,7 @@ func TestGraphAfterAFailover(t *testing.T) {
 func TestRead(t *testing.T) {
 	g := NewWithT(t)
 	s := decode(t, "sites.yaml", "msdn.yaml")
-	builder := fake.NewClientBuilder().WithScheme(testenv.Scheme)
+	builder := fake.NewClientBuilder().WithScheme(apiserver.Scheme)
 	var objects []client.Object
 	for i := range s.Sites {
 		objects = append(objects, &s.Sites[i])
@@ -229,8 +231,8 @@ func TestRead(t *testing.T) {
 func TestDecodeTakesEveryKind(t *testing.T) {
 	g := NewWithT(t)
 	taken := 0
-	for kind := range testenv.Scheme.KnownTypes(v1alpha1.GroupVersion) {
-		object, err := testenv.Scheme.New(v1alpha1.GroupVersion.WithKind(kind))
+	for kind := range apiserver.Scheme.KnownTypes(v1alpha1.GroupVersion) {
+		object, err := apiserver.Scheme.New(v1alpha1.GroupVersion.WithKind(kind))
 		g.Expect(err).NotTo(HaveOccurred())
 		if _, ok := object.(client.Object); !ok {
 			continue

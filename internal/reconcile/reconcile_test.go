@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build integration
+
 package reconcile_test
 
 import (
@@ -23,7 +25,7 @@ import (
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/conditions"
 	"geosql.dev/operator/internal/reconcile"
-	"geosql.dev/operator/internal/testenv"
+	"geosql.dev/operator/test/support/apiserver"
 )
 
 // decided is a plan as plain data.
@@ -50,7 +52,7 @@ type frame struct {
 
 func newFrame() *frame {
 	f := &frame{}
-	f.hub = fake.NewClientBuilder().WithScheme(testenv.Scheme).
+	f.hub = fake.NewClientBuilder().WithScheme(apiserver.Scheme).
 		WithObjects(&v1alpha1.Distributor{ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: "main"}}).
 		WithInterceptorFuncs(interceptor.Funcs{Patch: func(ctx context.Context, c client.WithWatch, obj client.Object, p client.Patch, o ...client.PatchOption) error {
 			if f.written != nil {

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build integration
+
 package reconcile_test
 
 import (
@@ -11,13 +13,13 @@ import (
 
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/reconcile"
-	"geosql.dev/operator/internal/testenv"
+	"geosql.dev/operator/test/support/apiserver"
 )
 
 // What is concluded from a status that was read late is not written over the newer one; anything else is.
 func TestAStatusIsNotWrittenOverANewerOne(t *testing.T) {
 	g := NewWithT(t)
-	hub := testenv.StartHub(t)
+	hub := apiserver.StartHub(t)
 	hub.Namespace(t, "web")
 	s := &v1alpha1.Subscription{ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: "dublin"}, Spec: v1alpha1.SubscriptionSpec{
 		Publication: "articles", Subscriber: v1alpha1.ServerOrGroup{Server: "dubsub"}, Database: "Content", Type: v1alpha1.SubscriptionPull}}

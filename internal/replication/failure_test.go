@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build integration
+
 package replication_test
 
 import (
@@ -14,13 +16,13 @@ import (
 	"geosql.dev/operator/internal/credentials"
 	"geosql.dev/operator/internal/mssql"
 	"geosql.dev/operator/internal/replication"
-	"geosql.dev/operator/internal/testengine"
 	"geosql.dev/operator/internal/tsql"
+	"geosql.dev/operator/test/support/engine"
 )
 
 // An agent fails from its first attempt that ended so until it goes on, whatever further attempts have written meanwhile.
 func TestFailingAgents(t *testing.T) {
-	e := testengine.Start(t, "web", "solo")
+	e := engine.Start(t, "web", "solo")
 	connector := e.Connector(t)
 	sa, err := connector.Open(t.Context(), e.Target(credentials.RoleSA))
 	NewWithT(t).Expect(err).NotTo(HaveOccurred())

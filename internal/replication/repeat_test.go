@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build integration
+
 package replication_test
 
 import (
@@ -11,15 +13,15 @@ import (
 	"geosql.dev/operator/internal/credentials"
 	"geosql.dev/operator/internal/mssql"
 	"geosql.dev/operator/internal/replication"
-	"geosql.dev/operator/internal/testengine"
 	"geosql.dev/operator/internal/tsql"
+	"geosql.dev/operator/test/support/engine"
 )
 
 // Every statement is carried out twice, as after an answer that was lost: the second time nothing fails, and nothing is
 // there twice. One server is publisher, distributor and subscriber.
 func TestStatementsMayBeRepeated(t *testing.T) {
 	g := NewWithT(t)
-	e := testengine.Start(t, "web", "solo")
+	e := engine.Start(t, "web", "solo")
 	connector := e.Connector(t)
 	sa, err := connector.Open(t.Context(), e.Target(credentials.RoleSA))
 	g.Expect(err).NotTo(HaveOccurred())

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build integration
+
 package sites_test
 
 import (
@@ -22,7 +24,7 @@ import (
 	"geosql.dev/operator/controllers/site"
 	"geosql.dev/operator/internal/conditions"
 	"geosql.dev/operator/internal/sites"
-	"geosql.dev/operator/internal/testenv"
+	"geosql.dev/operator/test/support/apiserver"
 )
 
 const operatorNamespace = "geosql-system"
@@ -32,22 +34,22 @@ const patient = 90 * time.Second
 
 // fleet is a hub with a running manager and two other clusters.
 type fleet struct {
-	hub, tukwila, quincy *testenv.APIServer
+	hub, tukwila, quincy *apiserver.Server
 	provider             *sites.Provider
 }
 
 func startFleet(t *testing.T) *fleet {
 	t.Helper()
 	ctrl.SetLogger(zap.New(zap.WriteTo(logWriter{t}), zap.UseDevMode(true)))
-	f := &fleet{hub: testenv.StartHub(t), tukwila: testenv.StartMember(t), quincy: testenv.StartMember(t)}
+	f := &fleet{hub: apiserver.StartHub(t), tukwila: apiserver.StartMember(t), quincy: apiserver.StartMember(t)}
 	f.hub.Namespace(t, operatorNamespace)
 	f.provider = sites.NewProvider(sites.Options{Namespace: operatorNamespace,
 		Heartbeat: 300 * time.Millisecond, UnknownAfter: 5 * time.Second, ProbeTimeout: time.Second, CallTimeout: 3 * time.Second, SyncTimeout: 10 * time.Second})
-	mgr := testenv.NewManager(t, f.hub.ManagerConfig(t), f.provider, testenv.HubOptions())
+	mgr := apiserver.NewManager(t, f.hub.ManagerConfig(t), f.provider, apiserver.HubOptions())
 	g := NewWithT(t)
 	g.Expect(site.SetupWithManager(mgr, f.provider)).To(Succeed())
 	g.Expect(names.SetupWithManager(mgr, f.provider)).To(Succeed())
-	testenv.Run(t, mgr)
+	apiserver.Run(t, mgr)
 	return f
 }
 
@@ -91,13 +93,13 @@ func be(status metav1.ConditionStatus, reason string) gomegaMatcher {
 }
 
 // makePod makes or remakes a server's pod with an address, as StatefulSet controller and kubelet would.
-func makePod(t *testing.T, at *testenv.APIServer, server, address string) {
+func makePod(t *testing.T, at *apiserver.Server, server, address string) {
 	t.Helper()
 	makePodOn(t, at, server, address, "")
 }
 
 // makePodOn is makePod on a node of that internal address.
-func makePodOn(t *testing.T, at *testenv.APIServer, server, address, node string) {
+func makePodOn(t *testing.T, at *apiserver.Server, server, address, node string) {
 	t.Helper()
 	g := NewWithT(t)
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: server + "-0", Labels: map[string]string{
@@ -121,7 +123,7 @@ func newServer(name, siteName string) *v1alpha1.SQLServer {
 }
 
 // addresses returns what a Service's slices lead to at a cluster.
-func addresses(ctx context.Context, at *testenv.APIServer, service string) func() []string {
+func addresses(ctx context.Context, at *apiserver.Server, service string) func() []string {
 	return func() []string {
 		var list discoveryv1.EndpointSliceList
 		if err := at.Client.List(ctx, &list, client.InNamespace("web"), client.MatchingLabels{discoveryv1.LabelServiceName: service}); err != nil {
@@ -259,7 +261,7 @@ func TestSites(t *testing.T) {
 		g.Eventually(func() bool {
 			return apierrors.IsNotFound(f.hub.Client.Get(ctx, client.ObjectKeyFromObject(quincy), quincy))
 		}, patient).Should(BeTrue())
-		for _, at := range []*testenv.APIServer{f.hub, f.tukwila, f.quincy} {
+		for _, at := range []*apiserver.Server{f.hub, f.tukwila, f.quincy} {
 			var gone corev1.Service
 			g.Expect(apierrors.IsNotFound(at.Client.Get(ctx, client.ObjectKey{Namespace: "web", Name: "quisec-0"}, &gone))).To(BeTrue(), at.String())
 		}

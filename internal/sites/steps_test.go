@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build integration
+
 package sites_test
 
 import (
@@ -19,7 +21,7 @@ import (
 
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/conditions"
-	"geosql.dev/operator/internal/testenv"
+	"geosql.dev/operator/test/support/apiserver"
 )
 
 type gomegaMatcher = types.GomegaMatcher
@@ -59,7 +61,7 @@ func testListener(t *testing.T, f *fleet) {
 			}
 			return f.hub.Client.Status().Update(ctx, group)
 		}, patient).Should(Succeed())
-		for _, at := range []*testenv.APIServer{f.hub, f.tukwila} {
+		for _, at := range []*apiserver.Server{f.hub, f.tukwila} {
 			want := map[string]string{"tukpub": "10.101.0.8", "dubsec": "10.103.0.4"}
 			g.Eventually(addresses(ctx, at, "content"), patient).Should(ConsistOf(want[primary]))
 			var readers []any
@@ -80,7 +82,7 @@ func testListener(t *testing.T, f *fleet) {
 	g.Expect(addresses(ctx, f.tukwila, "content")()).To(ConsistOf("10.103.0.4"))
 	// Deleted: its names go, the servers' stay.
 	g.Expect(f.hub.Client.Delete(ctx, group)).To(Succeed())
-	for _, at := range []*testenv.APIServer{f.hub, f.tukwila} {
+	for _, at := range []*apiserver.Server{f.hub, f.tukwila} {
 		for _, service := range []string{"content", "content-ro"} {
 			g.Eventually(func() error {
 				return at.Client.Get(ctx, client.ObjectKey{Namespace: "web", Name: service}, &corev1.Service{})
@@ -137,12 +139,12 @@ func testKubeconfigs(t *testing.T, f *fleet) {
 	// Nobody listens there.
 	nowhere := rest.CopyConfig(f.quincy.Config)
 	nowhere.Host = "https://127.0.0.1:1"
-	put(string(testenv.Kubeconfig(nowhere)))
+	put(string(apiserver.Kubeconfig(nowhere)))
 	g.Eventually(f.siteReady(ctx, "odd"), patient).Should(be(metav1.ConditionUnknown, conditions.ReasonSiteUnreachable))
 	// A server that is somebody else's.
 	stranger := rest.CopyConfig(f.quincy.Config)
 	stranger.CAData = f.tukwila.Config.CAData
-	put(string(testenv.Kubeconfig(stranger)))
+	put(string(apiserver.Kubeconfig(stranger)))
 	g.Eventually(f.siteReady(ctx, "odd"), patient).Should(HaveField("Message", ContainSubstring("certificate")))
 	// A token without rights, and one that ends while it is used.
 	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: "nobody"}}
@@ -153,7 +155,7 @@ func testKubeconfigs(t *testing.T, f *fleet) {
 	withToken := func(token string) string {
 		cfg := rest.CopyConfig(f.quincy.Config)
 		cfg.CertData, cfg.KeyData, cfg.BearerToken = nil, nil, token
-		return string(testenv.Kubeconfig(cfg))
+		return string(apiserver.Kubeconfig(cfg))
 	}
 	put(withToken(request.Status.Token))
 	g.Eventually(f.siteReady(ctx, "odd"), patient).Should(And(be(metav1.ConditionFalse, conditions.ReasonCredentialsDenied),

@@ -10,7 +10,6 @@ import (
 
 	. "github.com/onsi/gomega"
 
-	"geosql.dev/operator/catalog"
 	"geosql.dev/operator/internal/tsql"
 )
 
@@ -26,7 +25,7 @@ func TestReplicationTablesAreAsDocumented(t *testing.T) {
 	met := 0
 	each(t, func(t *testing.T, text string) {
 		for _, m := range tablesOf.FindAllStringSubmatch(text, -1) {
-			table, ok := catalog.ReplicationTable(m[1])
+			table, ok := catalog().replicationTable(m[1])
 			if !ok {
 				if uncataloguedTables[m[1]] == "" {
 					t.Errorf("table %s is neither in the catalog nor in the list of documented ones", m[1])
@@ -38,7 +37,7 @@ func TestReplicationTablesAreAsDocumented(t *testing.T) {
 				continue
 			}
 			for _, c := range regexp.MustCompile(`\b`+m[2]+`\.\[?(\w+)`).FindAllStringSubmatch(text, -1) {
-				if !slices.ContainsFunc(table.Columns, func(i catalog.ColumnInfo) bool { return strings.EqualFold(i.Name, c[1]) }) {
+				if !slices.ContainsFunc(table.Columns, func(i column) bool { return strings.EqualFold(i.Name, c[1]) }) {
 					t.Errorf("table %s has no column %s", m[1], c[1])
 				}
 			}

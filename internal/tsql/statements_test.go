@@ -16,9 +16,6 @@ import (
 	"testing"
 
 	. "github.com/onsi/gomega"
-
-	"geosql.dev/operator/catalog"
-	"geosql.dev/operator/standin/syntax"
 )
 
 // each calls f for every sample.
@@ -78,14 +75,6 @@ func makesStatement(f *ast.FuncDecl) bool {
 	return false
 }
 
-func TestStatementsParse(t *testing.T) {
-	each(t, func(t *testing.T, text string) {
-		if _, err := syntax.Parse(text); err != nil {
-			t.Fatalf("%v in\n%s", err, text)
-		}
-	})
-}
-
 func TestSecretsAreNotShown(t *testing.T) {
 	for function, list := range samples {
 		for _, s := range list {
@@ -112,21 +101,21 @@ var (
 func TestProceduresAreAsDocumented(t *testing.T) {
 	each(t, func(t *testing.T, text string) {
 		for _, m := range execution.FindAllStringSubmatch(text, -1) {
-			procedure, ok := catalog.Procedure(m[1])
+			documented, ok := catalog().procedure(m[1])
 			if !ok {
 				t.Fatalf("procedure %s is not in the catalog", m[1])
 			}
 			given := map[string]bool{}
 			for _, a := range argument.FindAllStringSubmatch(m[2], -1) {
-				p, ok := procedure.Parameter(a[1])
+				p, ok := documented.parameter(a[1])
 				if !ok {
 					t.Errorf("%s has no parameter %s", m[1], a[1])
 					continue
 				}
 				given[strings.ToLower(p.Name)] = true
-				checkAllowed(t, procedure.Name, p, a[2])
+				checkAllowed(t, documented.Name, p, a[2])
 			}
-			for _, p := range procedure.Parameters {
+			for _, p := range documented.Parameters {
 				if p.Required && !given[strings.ToLower(p.Name)] {
 					t.Errorf("%s needs parameter %s", m[1], p.Name)
 				}
@@ -136,7 +125,7 @@ func TestProceduresAreAsDocumented(t *testing.T) {
 }
 
 // checkAllowed compares a literal with the values that the page allows; a variable's value is not known here.
-func checkAllowed(t *testing.T, procedure string, p *catalog.ParameterInfo, literal string) {
+func checkAllowed(t *testing.T, procedure string, p *parameter, literal string) {
 	t.Helper()
 	if len(p.Allowed) == 0 || strings.HasPrefix(literal, "@") || strings.EqualFold(literal, "NULL") {
 		return
@@ -152,7 +141,7 @@ func checkAllowed(t *testing.T, procedure string, p *catalog.ParameterInfo, lite
 }
 
 // checkBits compares each bit of a mask with the bits that the page allows.
-func checkBits(t *testing.T, procedure string, p *catalog.ParameterInfo, value string) {
+func checkBits(t *testing.T, procedure string, p *parameter, value string) {
 	t.Helper()
 	mask, err := strconv.ParseUint(strings.TrimPrefix(value, "0x"), 16, 64)
 	if err != nil {
@@ -183,7 +172,7 @@ type option struct {
 
 func family(t *testing.T, name string) (d ddl) {
 	t.Helper()
-	raw, ok := catalog.DDL(name)
+	raw, ok := catalog().ddl[name]
 	if !ok {
 		t.Fatalf("the catalog has no DDL %s", name)
 	}
@@ -325,12 +314,12 @@ func TestViewsAreAsDocumented(t *testing.T) {
 	each(t, func(t *testing.T, text string) {
 		for _, m := range views.FindAllStringSubmatch(text, -1) {
 			name := "sys." + m[1]
-			if _, ok := catalog.View(name); !ok && uncataloguedViews[name] == "" && !strings.HasPrefix(m[1], "sp_") {
+			if _, ok := catalog().view(name); !ok && uncataloguedViews[name] == "" && !strings.HasPrefix(m[1], "sp_") {
 				t.Errorf("view %s is neither in the catalog nor in the list of documented ones", name)
 			}
 		}
 		for _, m := range from.FindAllStringSubmatch(text, -1) {
-			view, ok := catalog.View(m[1])
+			view, ok := catalog().view(m[1])
 			if !ok {
 				continue
 			}
@@ -338,7 +327,7 @@ func TestViewsAreAsDocumented(t *testing.T) {
 				if strings.HasSuffix(m[1], "_endpoints") && slices.Contains(endpointColumns, c[1]) {
 					continue
 				}
-				if !slices.ContainsFunc(view.Columns, func(i catalog.ColumnInfo) bool { return strings.EqualFold(i.Name, c[1]) }) {
+				if !slices.ContainsFunc(view.Columns, func(i column) bool { return strings.EqualFold(i.Name, c[1]) }) {
 					t.Errorf("view %s has no column %s", m[1], c[1])
 				}
 			}

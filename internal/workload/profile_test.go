@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build integration
+
 package workload_test
 
 import (
@@ -15,14 +17,14 @@ import (
 	"geosql.dev/operator/internal/credentials"
 	"geosql.dev/operator/internal/history"
 	"geosql.dev/operator/internal/mssql"
-	"geosql.dev/operator/internal/testengine"
 	"geosql.dev/operator/internal/tsql"
 	"geosql.dev/operator/internal/workload"
+	"geosql.dev/operator/test/support/engine"
 )
 
 // shop is an engine on which profiles are tried, one after another.
 type shop struct {
-	engine  *testengine.Engine
+	engine  *engine.Engine
 	options workload.Options
 	db      *mssql.DB
 }
@@ -30,7 +32,7 @@ type shop struct {
 func openShop(t *testing.T) *shop {
 	t.Helper()
 	g := NewWithT(t)
-	s := &shop{engine: testengine.Start(t, "web", "tukpub")}
+	s := &shop{engine: engine.Start(t, "web", "tukpub")}
 	folder := t.TempDir()
 	for name, data := range map[string][]byte{credentials.KeySA: s.engine.Access.Passwords[credentials.KeySA], credentials.KeyCA: s.engine.Access.CA} {
 		g.Expect(os.WriteFile(filepath.Join(folder, name), data, 0o600)).To(Succeed())

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build integration
+
 package workload_test
 
 import (
@@ -16,14 +18,14 @@ import (
 	"geosql.dev/operator/internal/credentials"
 	"geosql.dev/operator/internal/history"
 	"geosql.dev/operator/internal/mssql"
-	"geosql.dev/operator/internal/testengine"
 	"geosql.dev/operator/internal/tsql"
 	"geosql.dev/operator/internal/workload"
+	"geosql.dev/operator/test/support/engine"
 )
 
 // recording is an engine with clients that record what they do to it.
 type recording struct {
-	*testengine.Engine
+	*engine.Engine
 	options workload.RecordOptions
 	done    chan error
 	db      *mssql.DB
@@ -32,7 +34,7 @@ type recording struct {
 func startRecording(t *testing.T, ctx context.Context) *recording {
 	t.Helper()
 	g := NewWithT(t)
-	r := &recording{Engine: testengine.Start(t, "web", "tukpub"), done: make(chan error, 1)}
+	r := &recording{Engine: engine.Start(t, "web", "tukpub"), done: make(chan error, 1)}
 	folder := t.TempDir()
 	for name, data := range map[string][]byte{credentials.KeySA: r.Access.Passwords[credentials.KeySA], credentials.KeyCA: r.Access.CA} {
 		g.Expect(os.WriteFile(filepath.Join(folder, name), data, 0o600)).To(Succeed())

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build integration
+
 package workload_test
 
 import (
@@ -14,15 +16,15 @@ import (
 
 	"geosql.dev/operator/internal/credentials"
 	"geosql.dev/operator/internal/mssql"
-	"geosql.dev/operator/internal/testengine"
 	"geosql.dev/operator/internal/tsql"
 	"geosql.dev/operator/internal/workload"
+	"geosql.dev/operator/test/support/engine"
 )
 
 // An engine is filled by one part of the workload, watched by another and read by a third.
 func TestWorkload(t *testing.T) {
 	g := NewWithT(t)
-	e := testengine.Start(t, "web", "tukpub")
+	e := engine.Start(t, "web", "tukpub")
 	folder := t.TempDir()
 	for name, data := range map[string][]byte{credentials.KeySA: e.Access.Passwords[credentials.KeySA], credentials.KeyCA: e.Access.CA} {
 		g.Expect(os.WriteFile(filepath.Join(folder, name), data, 0o600)).To(Succeed())

@@ -10,8 +10,8 @@ import (
 	"github.com/shopspring/decimal"
 	"zombiezen.com/go/sqlite"
 
-	"geosql.dev/operator/standin/sqlerr"
-	"geosql.dev/operator/standin/sqltype"
+	"geosql.dev/standin/sqlerr"
+	"geosql.dev/standin/sqltype"
 )
 
 // Fail makes an error the statement's that SQLite runs.

@@ -11,10 +11,10 @@ import (
 
 	. "github.com/onsi/gomega"
 
-	"geosql.dev/operator/standin/backup"
-	"geosql.dev/operator/standin/catalogview"
-	"geosql.dev/operator/standin/engine"
-	"geosql.dev/operator/standin/sqlerr"
+	"geosql.dev/standin/backup"
+	"geosql.dev/standin/catalogview"
+	"geosql.dev/standin/engine"
+	"geosql.dev/standin/sqlerr"
 )
 
 // session is one of an instance that has the catalog views and backups beside the engine.

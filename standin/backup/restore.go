@@ -11,13 +11,13 @@ import (
 
 	"github.com/google/uuid"
 
-	"geosql.dev/operator/standin/engine"
-	"geosql.dev/operator/standin/metadata"
-	"geosql.dev/operator/standin/sqlerr"
-	"geosql.dev/operator/standin/storage"
-	"geosql.dev/operator/standin/storage/disk"
-	"geosql.dev/operator/standin/syntax"
-	"geosql.dev/operator/standin/tds"
+	"geosql.dev/standin/engine"
+	"geosql.dev/standin/metadata"
+	"geosql.dev/standin/sqlerr"
+	"geosql.dev/standin/storage"
+	"geosql.dev/standin/storage/disk"
+	"geosql.dev/standin/syntax"
+	"geosql.dev/standin/tds"
 )
 
 // openedSet is a backup set of a file that is open.

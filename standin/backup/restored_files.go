@@ -7,11 +7,11 @@ import (
 	"path/filepath"
 	"strings"
 
-	"geosql.dev/operator/standin/engine"
-	"geosql.dev/operator/standin/metadata"
-	"geosql.dev/operator/standin/sqlerr"
-	"geosql.dev/operator/standin/storage/disk"
-	"geosql.dev/operator/standin/syntax"
+	"geosql.dev/standin/engine"
+	"geosql.dev/standin/metadata"
+	"geosql.dev/standin/sqlerr"
+	"geosql.dev/standin/storage/disk"
+	"geosql.dev/standin/syntax"
 )
 
 // misplaced is why files cannot be restored to their places: each message is sent, before 3119.

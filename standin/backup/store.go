@@ -6,12 +6,12 @@ import (
 	"context"
 	"io"
 
-	"geosql.dev/operator/standin/backupmedia"
-	"geosql.dev/operator/standin/engine"
-	"geosql.dev/operator/standin/sqlerr"
-	"geosql.dev/operator/standin/storage"
-	"geosql.dev/operator/standin/syntax"
-	"geosql.dev/operator/standin/tds"
+	"geosql.dev/standin/backupmedia"
+	"geosql.dev/standin/engine"
+	"geosql.dev/standin/sqlerr"
+	"geosql.dev/standin/storage"
+	"geosql.dev/standin/syntax"
+	"geosql.dev/standin/tds"
 )
 
 // secondary tells whether a database is a secondary replica's.

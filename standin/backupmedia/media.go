@@ -16,10 +16,10 @@ import (
 
 	"github.com/google/uuid"
 
-	"geosql.dev/operator/standin/sqlerr"
-	"geosql.dev/operator/standin/storage"
-	"geosql.dev/operator/standin/storage/disk"
-	"geosql.dev/operator/standin/syntax"
+	"geosql.dev/standin/sqlerr"
+	"geosql.dev/standin/storage"
+	"geosql.dev/standin/storage/disk"
+	"geosql.dev/standin/syntax"
 )
 
 // Label is what a backup set's header says of its media; it lies in the header beside what else the engine notes there.

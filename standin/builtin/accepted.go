@@ -2,7 +2,7 @@
 
 package builtin
 
-import "geosql.dev/operator/standin/sqltype"
+import "geosql.dev/standin/sqltype"
 
 // accepts tells whether an argument may have a type. Unknown is a NULL without one.
 type accepts func(k sqltype.Kind) bool

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"time"
 
-	"geosql.dev/operator/standin/sqlerr"
-	"geosql.dev/operator/standin/sqltype"
+	"geosql.dev/standin/sqlerr"
+	"geosql.dev/standin/sqltype"
 )
 
 // DateParts are the names of parts of dates and their abbreviations

@@ -5,8 +5,8 @@ package builtin
 import (
 	"time"
 
-	"geosql.dev/operator/standin/sqlerr"
-	"geosql.dev/operator/standin/sqltype"
+	"geosql.dev/standin/sqlerr"
+	"geosql.dev/standin/sqltype"
 )
 
 // DATE_BUCKET (docs/t-sql/functions/date-bucket-transact-sql.md).

@@ -2,7 +2,7 @@
 
 package builtin
 
-import "geosql.dev/operator/standin/sqltype"
+import "geosql.dev/standin/sqltype"
 
 // dayParts are the parts of dates that are no parts of a time of day, clockParts those that are no parts of a day.
 var (

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"time"
 
-	"geosql.dev/operator/standin/sqlerr"
-	"geosql.dev/operator/standin/sqltype"
+	"geosql.dev/standin/sqlerr"
+	"geosql.dev/standin/sqltype"
 )
 
 // formatCulture is how FORMAT writes numbers and dates somewhere, as .NET does (docs/t-sql/functions/format-transact-sql.md).

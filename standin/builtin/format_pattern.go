@@ -11,8 +11,8 @@ import (
 
 	"github.com/shopspring/decimal"
 
-	"geosql.dev/operator/standin/sqlerr"
-	"geosql.dev/operator/standin/sqltype"
+	"geosql.dev/standin/sqlerr"
+	"geosql.dev/standin/sqltype"
 )
 
 // number writes a number in a pattern of .NET: a letter with a count of digits, or a pattern of 0 and #.

@@ -5,8 +5,8 @@
 package builtin
 
 import (
-	"geosql.dev/operator/standin/sqlerr"
-	"geosql.dev/operator/standin/sqltype"
+	"geosql.dev/standin/sqlerr"
+	"geosql.dev/standin/sqltype"
 )
 
 // Function is a built-in function; E is what it sees besides its arguments.

@@ -5,9 +5,9 @@ package builtin
 import (
 	"strings"
 
-	"geosql.dev/operator/standin/jsondata"
-	"geosql.dev/operator/standin/sqlerr"
-	"geosql.dev/operator/standin/sqltype"
+	"geosql.dev/standin/jsondata"
+	"geosql.dev/standin/sqlerr"
+	"geosql.dev/standin/sqltype"
 )
 
 // JSONConstruct is what JSON_OBJECT and JSON_ARRAY become; no client can name it.

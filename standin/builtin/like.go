@@ -5,7 +5,7 @@ package builtin
 import (
 	"strings"
 
-	"geosql.dev/operator/standin/sqltype"
+	"geosql.dev/standin/sqltype"
 )
 
 // Like is LIKE (docs/t-sql/language-elements/like-transact-sql.md): %, _, [set], [^set], an escape character; the

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"geosql.dev/operator/standin/sqltype"
+	"geosql.dev/standin/sqltype"
 )
 
 // likePlain is LIKE by its definition: a % is tried with every length.

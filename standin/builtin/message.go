@@ -9,8 +9,8 @@ import (
 
 	"github.com/shopspring/decimal"
 
-	"geosql.dev/operator/standin/sqlerr"
-	"geosql.dev/operator/standin/sqltype"
+	"geosql.dev/standin/sqlerr"
+	"geosql.dev/standin/sqltype"
 )
 
 // FormatMessage fills arguments in, as FORMATMESSAGE and RAISERROR do (docs/t-sql/language-elements/raiserror-transact-sql.md).

@@ -5,8 +5,8 @@ package builtin
 import (
 	"math/rand/v2"
 
-	"geosql.dev/operator/standin/sqlerr"
-	"geosql.dev/operator/standin/sqltype"
+	"geosql.dev/standin/sqlerr"
+	"geosql.dev/standin/sqltype"
 )
 
 // The two generators that RAND combines, each modulo a prime, and the factor that brings their difference between 0 and 1.

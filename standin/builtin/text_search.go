@@ -5,8 +5,8 @@ package builtin
 import (
 	"strings"
 
-	"geosql.dev/operator/standin/sqlerr"
-	"geosql.dev/operator/standin/sqltype"
+	"geosql.dev/standin/sqlerr"
+	"geosql.dev/standin/sqltype"
 )
 
 func charIndex(e *Evaluation, a []any) (any, *sqlerr.Error) {

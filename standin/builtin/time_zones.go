@@ -8,8 +8,8 @@ import (
 	"time"
 	_ "time/tzdata" // the images have no time zone data
 
-	"geosql.dev/operator/standin/sqlerr"
-	"geosql.dev/operator/standin/sqltype"
+	"geosql.dev/standin/sqlerr"
+	"geosql.dev/standin/sqltype"
 )
 
 // windowsZones are the names of the time zones of Windows, with those of the IANA (CLDR's windowsZones).

@@ -2,7 +2,7 @@
 
 package builtin
 
-import "geosql.dev/operator/standin/sqltype"
+import "geosql.dev/standin/sqltype"
 
 // characterLike is the type of a string function's result: as the argument's, but variable.
 func characterLike(types []sqltype.Type) sqltype.Type {

@@ -7,8 +7,8 @@ import (
 	"sort"
 	"strings"
 
-	"geosql.dev/operator/standin/engine"
-	"geosql.dev/operator/standin/sqltype"
+	"geosql.dev/standin/engine"
+	"geosql.dev/standin/sqltype"
 )
 
 const (

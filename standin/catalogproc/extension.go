@@ -4,7 +4,7 @@
 // (docs/relational-databases/system-stored-procedures/catalog-stored-procedures-transact-sql.md). They ask the catalogue views.
 package catalogproc
 
-import "geosql.dev/operator/standin/engine"
+import "geosql.dev/standin/engine"
 
 // Extension adds the procedures to an instance.
 type Extension struct{}

@@ -6,8 +6,8 @@ import (
 	"context"
 	"strings"
 
-	"geosql.dev/operator/standin/engine"
-	"geosql.dev/operator/standin/sqltype"
+	"geosql.dev/standin/engine"
+	"geosql.dev/standin/sqltype"
 )
 
 // odbcTypes are the rows of sp_datatype_info: name, ODBC data type, column size, literal prefix and suffix, create

@@ -5,7 +5,7 @@ package catalogview
 import (
 	"context"
 
-	"geosql.dev/operator/standin/engine"
+	"geosql.dev/standin/engine"
 )
 
 // sysobjectsColumns are those of sys.sysobjects (docs/relational-databases/system-compatibility-views/sys-sysobjects-transact-sql.md).

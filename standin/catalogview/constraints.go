@@ -5,9 +5,9 @@ package catalogview
 import (
 	"context"
 
-	"geosql.dev/operator/standin/engine"
-	"geosql.dev/operator/standin/metadata"
-	"geosql.dev/operator/standin/sqltype"
+	"geosql.dev/standin/engine"
+	"geosql.dev/standin/metadata"
+	"geosql.dev/standin/sqltype"
 )
 
 // parameterColumns are those of sys.parameters (docs/relational-databases/system-catalog-views/sys-parameters-transact-sql.md).

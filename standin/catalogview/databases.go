@@ -10,9 +10,9 @@ import (
 
 	"github.com/google/uuid"
 
-	"geosql.dev/operator/standin/engine"
-	"geosql.dev/operator/standin/metadata"
-	"geosql.dev/operator/standin/storage"
+	"geosql.dev/standin/engine"
+	"geosql.dev/standin/metadata"
+	"geosql.dev/standin/storage"
 )
 
 func installDatabaseViews(r *engine.Registry) {

@@ -6,9 +6,9 @@ import (
 	"context"
 	"strings"
 
-	"geosql.dev/operator/standin/engine"
-	"geosql.dev/operator/standin/metadata"
-	"geosql.dev/operator/standin/sqltype"
+	"geosql.dev/standin/engine"
+	"geosql.dev/standin/metadata"
+	"geosql.dev/standin/sqltype"
 )
 
 // propertyKinds are the objects of fn_listextendedproperty's types of level 1.

@@ -7,7 +7,7 @@
 // the columns that a view's query gives, parameters of modules, the last values of identities and sequences, and counts of rows.
 package catalogview
 
-import "geosql.dev/operator/standin/engine"
+import "geosql.dev/standin/engine"
 
 // Extension adds the views to an instance.
 type Extension struct{}

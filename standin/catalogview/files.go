@@ -7,8 +7,8 @@ import (
 
 	"github.com/google/uuid"
 
-	"geosql.dev/operator/standin/engine"
-	"geosql.dev/operator/standin/metadata"
+	"geosql.dev/standin/engine"
+	"geosql.dev/standin/metadata"
 )
 
 // installFileViews registers the views of files and file groups

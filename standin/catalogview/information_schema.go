@@ -8,9 +8,9 @@ import (
 	"slices"
 	"strings"
 
-	"geosql.dev/operator/standin/engine"
-	"geosql.dev/operator/standin/metadata"
-	"geosql.dev/operator/standin/sqltype"
+	"geosql.dev/standin/engine"
+	"geosql.dev/standin/metadata"
+	"geosql.dev/standin/sqltype"
 )
 
 // informationColumns are the columns of COLUMNS and ROUTINE_COLUMNS (docs/relational-databases/system-information-schema-views/columns-transact-sql.md,

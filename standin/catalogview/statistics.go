@@ -5,8 +5,8 @@ package catalogview
 import (
 	"context"
 
-	"geosql.dev/operator/standin/engine"
-	"geosql.dev/operator/standin/metadata"
+	"geosql.dev/standin/engine"
+	"geosql.dev/standin/metadata"
 )
 
 // statisticsColumns are those of sys.stats (docs/relational-databases/system-catalog-views/sys-stats-transact-sql.md).

@@ -6,8 +6,8 @@ import (
 	"context"
 	"sort"
 
-	"geosql.dev/operator/standin/engine"
-	"geosql.dev/operator/standin/triggerevent"
+	"geosql.dev/standin/engine"
+	"geosql.dev/standin/triggerevent"
 )
 
 // installEventTypes registers sys.trigger_event_types

@@ -7,9 +7,9 @@ import (
 	"sort"
 	"strings"
 
-	"geosql.dev/operator/standin/engine"
-	"geosql.dev/operator/standin/metadata"
-	"geosql.dev/operator/standin/triggerevent"
+	"geosql.dev/standin/engine"
+	"geosql.dev/standin/metadata"
+	"geosql.dev/standin/triggerevent"
 )
 
 // triggerEventColumns are those of sys.trigger_events and sys.server_trigger_events

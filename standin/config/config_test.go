@@ -13,8 +13,8 @@ import (
 
 	. "github.com/onsi/gomega"
 
-	"geosql.dev/operator/standin/config"
-	"geosql.dev/operator/standin/tds"
+	"geosql.dev/standin/config"
+	"geosql.dev/standin/tds"
 )
 
 // load writes mssql.conf into a new root and loads it.

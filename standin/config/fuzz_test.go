@@ -5,7 +5,7 @@ package config_test
 import (
 	"testing"
 
-	"geosql.dev/operator/standin/config"
+	"geosql.dev/standin/config"
 )
 
 // FuzzParseConf gives any text as mssql.conf: an error or a configuration, never a panic.

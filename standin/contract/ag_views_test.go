@@ -11,7 +11,7 @@ import (
 	. "github.com/onsi/gomega"
 	"github.com/shopspring/decimal"
 
-	"geosql.dev/operator/catalog"
+	"geosql.dev/standin/catalog"
 )
 
 // documentedType writes a column's type as the documents do.

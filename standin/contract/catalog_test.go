@@ -8,7 +8,7 @@ import (
 
 	. "github.com/onsi/gomega"
 
-	"geosql.dev/operator/catalog"
+	"geosql.dev/standin/catalog"
 )
 
 // TestCataloguedProceduresAndViewsAreThere: each procedure that the catalog has is found, or refused by its name; each view

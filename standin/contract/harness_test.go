@@ -28,7 +28,7 @@ import (
 	mssql "github.com/microsoft/go-mssqldb"
 	. "github.com/onsi/gomega"
 
-	"geosql.dev/operator/test/testlink"
+	testlink "geosql.dev/standin/test/link"
 )
 
 const (
@@ -117,7 +117,7 @@ func runSuite(m *testing.M) int {
 // binaryVariable names an environment variable with the path of the stand-in's binary.
 const binaryVariable = "GEOSQL_STANDIN"
 
-// placeBinary builds the stand-in, or copies the one that the environment names (hack/standin) to where any user may run it.
+// placeBinary builds the stand-in, or copies the one that the environment names to where any user may run it.
 func placeBinary() error {
 	if made := os.Getenv(binaryVariable); made != "" {
 		program, err := os.ReadFile(made)
@@ -129,7 +129,7 @@ func placeBinary() error {
 		}
 		return nil
 	}
-	if out, err := exec.Command("go", "build", "-o", binary, "geosql.dev/operator/cmd/standin").CombinedOutput(); err != nil {
+	if out, err := exec.Command("go", "build", "-o", binary, "geosql.dev/standin/cmd/standin").CombinedOutput(); err != nil {
 		return fmt.Errorf("build the stand-in: %w\n%s", err, out)
 	}
 	return nil

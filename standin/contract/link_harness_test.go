@@ -9,7 +9,7 @@ import (
 	mssql "github.com/microsoft/go-mssqldb"
 	. "github.com/onsi/gomega"
 
-	"geosql.dev/operator/test/testlink"
+	testlink "geosql.dev/standin/test/link"
 )
 
 // link has an instance at its far end.

@@ -9,7 +9,7 @@ import (
 
 	. "github.com/onsi/gomega"
 
-	"geosql.dev/operator/catalog"
+	"geosql.dev/standin/catalog"
 )
 
 // otherColumns are documented columns whose name or type differs here, with the reason.

@@ -10,7 +10,7 @@ import (
 
 	. "github.com/onsi/gomega"
 
-	"geosql.dev/operator/catalog"
+	"geosql.dev/standin/catalog"
 )
 
 // resultSetCall is how a procedure is called so that it gives its documented result sets; place is the database.

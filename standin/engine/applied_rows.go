@@ -11,8 +11,8 @@ import (
 
 	"zombiezen.com/go/sqlite"
 
-	"geosql.dev/operator/standin/metadata"
-	"geosql.dev/operator/standin/storage"
+	"geosql.dev/standin/metadata"
+	"geosql.dev/standin/storage"
 )
 
 // A query that is applied to the rows left of it and is no join in disguise becomes one value for each of those rows: SQLite's own

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"geosql.dev/operator/standin/sqlerr"
+	"geosql.dev/standin/sqlerr"
 )
 
 // getAppLock is sp_getapplock: return status 0 granted, 1 granted after a wait, -1 timed out, -2 cancelled, -3 deadlock,

@@ -10,7 +10,7 @@ import (
 
 	"github.com/sqlc-dev/teesql/ast"
 
-	"geosql.dev/operator/standin/metadata"
+	"geosql.dev/standin/metadata"
 )
 
 // apply binds CROSS APPLY and OUTER APPLY (docs/t-sql/queries/from-transact-sql.md). SQLite has no table that refers to those left of it: a

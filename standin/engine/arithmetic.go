@@ -6,9 +6,9 @@ import (
 	"github.com/shopspring/decimal"
 	"zombiezen.com/go/sqlite"
 
-	"geosql.dev/operator/standin/sqlerr"
-	"geosql.dev/operator/standin/sqltype"
-	"geosql.dev/operator/standin/storage"
+	"geosql.dev/standin/sqlerr"
+	"geosql.dev/standin/sqltype"
+	"geosql.dev/standin/storage"
 )
 
 // arith computes tsql_arith(op, from1, from2, to, a, b). Both operands are already of the result's family: integers,

@@ -8,7 +8,7 @@ import (
 
 	"github.com/sqlc-dev/teesql/ast"
 
-	"geosql.dev/operator/standin/syntax"
+	"geosql.dev/standin/syntax"
 )
 
 // arranged binds a set operation or a query in parentheses with the ORDER BY, OFFSET and FOR that follow it

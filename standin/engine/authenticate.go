@@ -8,8 +8,8 @@ import (
 	"net"
 	"strings"
 
-	"geosql.dev/operator/standin/sqlerr"
-	"geosql.dev/operator/standin/tds"
+	"geosql.dev/standin/sqlerr"
+	"geosql.dev/standin/tds"
 )
 
 // AgentAccount is who the server's own replication agents are where their command lines ask for Windows authentication at

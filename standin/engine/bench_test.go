@@ -14,7 +14,7 @@ import (
 
 	mssql "github.com/microsoft/go-mssqldb"
 
-	"geosql.dev/operator/standin/storage/disk"
+	"geosql.dev/standin/storage/disk"
 )
 
 // BenchmarkInsert inserts 1 KB rows: one by one in transactions of 100, and as a bulk load.

@@ -3,9 +3,9 @@
 package engine
 
 import (
-	"geosql.dev/operator/standin/builtin"
-	"geosql.dev/operator/standin/forclause"
-	"geosql.dev/operator/standin/sqltype"
+	"geosql.dev/standin/builtin"
+	"geosql.dev/standin/forclause"
+	"geosql.dev/standin/sqltype"
 )
 
 // evaluation is what a built-in function of the engine sees besides its arguments.

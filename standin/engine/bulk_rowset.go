@@ -10,8 +10,8 @@ import (
 
 	"github.com/sqlc-dev/teesql/ast"
 
-	"geosql.dev/operator/standin/datafile"
-	"geosql.dev/operator/standin/sqltype"
+	"geosql.dev/standin/datafile"
+	"geosql.dev/standin/sqltype"
 )
 
 // bulkRowset binds OPENROWSET (BULK 'file', SINGLE_CLOB | SINGLE_NCLOB | SINGLE_BLOB): one row with the whole file

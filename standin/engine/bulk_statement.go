@@ -5,7 +5,7 @@ package engine
 import (
 	"strings"
 
-	"geosql.dev/operator/standin/sqlerr"
+	"geosql.dev/standin/sqlerr"
 )
 
 // bulkStatement is INSERT BULK, which clients send before the rows of a bulk load: INSERT BULK table (column type, ...) WITH (option, ...). Its

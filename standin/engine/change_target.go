@@ -7,7 +7,7 @@ import (
 
 	"github.com/sqlc-dev/teesql/ast"
 
-	"geosql.dev/operator/standin/metadata"
+	"geosql.dev/standin/metadata"
 )
 
 // changeTarget binds target, FROM, WHERE and TOP of UPDATE and DELETE.

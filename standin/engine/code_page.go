@@ -2,7 +2,7 @@
 
 package engine
 
-import "geosql.dev/operator/standin/sqltype"
+import "geosql.dev/standin/sqltype"
 
 // Collation is that of the current database, which constants, variables and parameters have.
 func (s *Session) Collation() string {

@@ -5,8 +5,8 @@ package engine
 import (
 	"strings"
 
-	"geosql.dev/operator/standin/sqlerr"
-	"geosql.dev/operator/standin/sqltype"
+	"geosql.dev/standin/sqlerr"
+	"geosql.dev/standin/sqltype"
 )
 
 // collate picks the collation for a comparison of character values: an explicit one, else a column's, else the default.

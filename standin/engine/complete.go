@@ -7,10 +7,10 @@ import (
 	"strconv"
 	"strings"
 
-	"geosql.dev/operator/catalog"
-	"geosql.dev/operator/standin/sqltype"
-	"geosql.dev/operator/standin/syntax"
-	"geosql.dev/operator/standin/tds"
+	"geosql.dev/standin/catalog"
+	"geosql.dev/standin/sqltype"
+	"geosql.dev/standin/syntax"
+	"geosql.dev/standin/tds"
 )
 
 // complete fills in what extensions left to the catalog's documentation: columns of views, parameters of procedures.

@@ -7,8 +7,8 @@ import (
 
 	"github.com/sqlc-dev/teesql/ast"
 
-	"geosql.dev/operator/standin/syntax"
-	"geosql.dev/operator/standin/tds"
+	"geosql.dev/standin/syntax"
+	"geosql.dev/standin/tds"
 )
 
 // commands are the numbers of statements in DONE tokens; what is not among them has none that a source names.

@@ -5,8 +5,8 @@ package engine
 import (
 	"github.com/sqlc-dev/teesql/ast"
 
-	"geosql.dev/operator/standin/sqlerr"
-	"geosql.dev/operator/standin/syntax"
+	"geosql.dev/standin/sqlerr"
+	"geosql.dev/standin/syntax"
 )
 
 // consequence is the message after a statement's error that says what did not happen, nil where none follows

@@ -5,7 +5,7 @@ package engine
 import (
 	"fmt"
 
-	"geosql.dev/operator/standin/sqltype"
+	"geosql.dev/standin/sqltype"
 )
 
 // convert makes a value of another type of e.

@@ -10,9 +10,9 @@ import (
 	"slices"
 	"time"
 
-	"geosql.dev/operator/standin/metadata"
-	"geosql.dev/operator/standin/sqlerr"
-	"geosql.dev/operator/standin/storage"
+	"geosql.dev/standin/metadata"
+	"geosql.dev/standin/sqlerr"
+	"geosql.dev/standin/storage"
 )
 
 // savePlacement stores a placement.

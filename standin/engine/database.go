@@ -10,8 +10,8 @@ import (
 
 	"github.com/google/uuid"
 
-	"geosql.dev/operator/standin/metadata"
-	"geosql.dev/operator/standin/storage"
+	"geosql.dev/standin/metadata"
+	"geosql.dev/standin/storage"
 )
 
 // DatabaseState is sys.databases.state.

@@ -10,9 +10,9 @@ import (
 
 	"github.com/google/uuid"
 
-	"geosql.dev/operator/standin/metadata"
-	"geosql.dev/operator/standin/sqlerr"
-	"geosql.dev/operator/standin/syntax"
+	"geosql.dev/standin/metadata"
+	"geosql.dev/standin/sqlerr"
+	"geosql.dev/standin/syntax"
 )
 
 // declaredFiles are the files of CREATE DATABASE, with defaults where none are declared: those of PRIMARY, the log's, those of other

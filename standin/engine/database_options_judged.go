@@ -8,8 +8,8 @@ import (
 	"strconv"
 	"strings"
 
-	"geosql.dev/operator/standin/sqlerr"
-	"geosql.dev/operator/standin/syntax"
+	"geosql.dev/standin/sqlerr"
+	"geosql.dev/standin/syntax"
 )
 
 // optionGroups are options of which a database has one.

@@ -5,7 +5,7 @@ package engine
 import (
 	"github.com/sqlc-dev/teesql/ast"
 
-	"geosql.dev/operator/standin/sqltype"
+	"geosql.dev/standin/sqltype"
 )
 
 // dateBucket binds DATE_BUCKET (part, number, date [, origin]) (docs/t-sql/functions/date-bucket-transact-sql.md).

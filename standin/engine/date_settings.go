@@ -3,8 +3,8 @@
 package engine
 
 import (
-	"geosql.dev/operator/standin/sqlerr"
-	"geosql.dev/operator/standin/sqltype"
+	"geosql.dev/standin/sqlerr"
+	"geosql.dev/standin/sqltype"
 )
 
 // dateSettings are SET DATEFORMAT and SET DATEFIRST: plans that were bound under others are not used.

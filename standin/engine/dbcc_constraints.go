@@ -10,10 +10,10 @@ import (
 
 	"github.com/sqlc-dev/teesql/ast"
 
-	"geosql.dev/operator/standin/metadata"
-	"geosql.dev/operator/standin/sqlerr"
-	"geosql.dev/operator/standin/sqltype"
-	"geosql.dev/operator/standin/tds"
+	"geosql.dev/standin/metadata"
+	"geosql.dev/standin/sqlerr"
+	"geosql.dev/standin/sqltype"
+	"geosql.dev/standin/tds"
 )
 
 // violationsShown is how many rows DBCC CHECKCONSTRAINTS tells of a constraint without ALL_ERRORMSGS.

@@ -9,8 +9,8 @@ import (
 
 	"github.com/sqlc-dev/teesql/ast"
 
-	"geosql.dev/operator/standin/sqlerr"
-	"geosql.dev/operator/standin/tds"
+	"geosql.dev/standin/sqlerr"
+	"geosql.dev/standin/tds"
 )
 
 // dbccSyntax is what DBCC HELP knows: the commands that are executed here, with what they take (docs/t-sql/database-console-commands).

@@ -9,11 +9,11 @@ import (
 
 	"github.com/sqlc-dev/teesql/ast"
 
-	"geosql.dev/operator/standin/metadata"
-	"geosql.dev/operator/standin/sqlerr"
-	"geosql.dev/operator/standin/sqltype"
-	"geosql.dev/operator/standin/storage/disk"
-	"geosql.dev/operator/standin/tds"
+	"geosql.dev/standin/metadata"
+	"geosql.dev/standin/sqlerr"
+	"geosql.dev/standin/sqltype"
+	"geosql.dev/standin/storage/disk"
+	"geosql.dev/standin/tds"
 )
 
 // pagesPerMB is the number of 8 KB pages in a megabyte.

@@ -9,9 +9,9 @@ import (
 
 	"github.com/sqlc-dev/teesql/ast"
 
-	"geosql.dev/operator/standin/metadata"
-	"geosql.dev/operator/standin/sqlerr"
-	"geosql.dev/operator/standin/sqltype"
+	"geosql.dev/standin/metadata"
+	"geosql.dev/standin/sqlerr"
+	"geosql.dev/standin/sqltype"
 )
 
 // computation is the expression of a computed column over the plain columns of its table.

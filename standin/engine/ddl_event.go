@@ -9,8 +9,8 @@ import (
 
 	"github.com/sqlc-dev/teesql/ast"
 
-	"geosql.dev/operator/standin/metadata"
-	"geosql.dev/operator/standin/syntax"
+	"geosql.dev/standin/metadata"
+	"geosql.dev/standin/syntax"
 )
 
 // ddlEvent is what a statement does that DDL triggers fire for (docs/relational-databases/triggers/ddl-events.md).

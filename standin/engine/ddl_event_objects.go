@@ -5,8 +5,8 @@ package engine
 import (
 	"github.com/sqlc-dev/teesql/ast"
 
-	"geosql.dev/operator/standin/metadata"
-	"geosql.dev/operator/standin/syntax"
+	"geosql.dev/standin/metadata"
+	"geosql.dev/standin/syntax"
 )
 
 // ofTable notes the events of tables, indexes and statistics.

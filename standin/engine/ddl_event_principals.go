@@ -7,7 +7,7 @@ import (
 
 	"github.com/sqlc-dev/teesql/ast"
 
-	"geosql.dev/operator/standin/syntax"
+	"geosql.dev/standin/syntax"
 )
 
 // ofPrincipal notes the events of logins, users, roles, permissions, certificates and keys.

@@ -6,7 +6,7 @@ import (
 	"context"
 	"strings"
 
-	"geosql.dev/operator/standin/tds"
+	"geosql.dev/standin/tds"
 )
 
 // procedureEvent is the event of a system procedure that does what a statement of DDL would

@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"strings"
 
-	"geosql.dev/operator/standin/metadata"
-	"geosql.dev/operator/standin/sqlerr"
+	"geosql.dev/standin/metadata"
+	"geosql.dev/standin/sqlerr"
 )
 
 // keyPair is a column of a foreign key and the one that it refers to, in SQLite's SQL: of any row, and of the row that a trigger is for.

@@ -10,8 +10,8 @@ import (
 
 	"github.com/sqlc-dev/teesql/ast"
 
-	"geosql.dev/operator/standin/metadata"
-	"geosql.dev/operator/standin/syntax"
+	"geosql.dev/standin/metadata"
+	"geosql.dev/standin/syntax"
 )
 
 // ModuleAlteration is an ALTER VIEW, ALTER PROCEDURE, ALTER FUNCTION or CREATE OR ALTER statement on a view, procedure or

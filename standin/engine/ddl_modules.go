@@ -9,11 +9,11 @@ import (
 
 	"github.com/sqlc-dev/teesql/ast"
 
-	"geosql.dev/operator/standin/metadata"
-	"geosql.dev/operator/standin/sqlerr"
-	"geosql.dev/operator/standin/sqltype"
-	"geosql.dev/operator/standin/syntax"
-	"geosql.dev/operator/standin/tds"
+	"geosql.dev/standin/metadata"
+	"geosql.dev/standin/sqlerr"
+	"geosql.dev/standin/sqltype"
+	"geosql.dev/standin/syntax"
+	"geosql.dev/standin/tds"
 )
 
 // moduleMode tells CREATE, ALTER and CREATE OR ALTER apart.

@@ -8,11 +8,11 @@ import (
 
 	"github.com/sqlc-dev/teesql/ast"
 
-	"geosql.dev/operator/standin/metadata"
-	"geosql.dev/operator/standin/sqlerr"
-	"geosql.dev/operator/standin/syntax"
-	"geosql.dev/operator/standin/tds"
-	"geosql.dev/operator/standin/triggerevent"
+	"geosql.dev/standin/metadata"
+	"geosql.dev/standin/sqlerr"
+	"geosql.dev/standin/syntax"
+	"geosql.dev/standin/tds"
+	"geosql.dev/standin/triggerevent"
 )
 
 // scopedDatabase is where triggers of a scope are kept: those of the server in master.

@@ -3,8 +3,8 @@
 package engine
 
 import (
-	"geosql.dev/operator/standin/metadata"
-	"geosql.dev/operator/standin/sqlerr"
+	"geosql.dev/standin/metadata"
+	"geosql.dev/standin/sqlerr"
 )
 
 // defaultText is a column's default in SQLite's SQL, for a referential action; NULL when it has none.

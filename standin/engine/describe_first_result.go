@@ -6,10 +6,10 @@ import (
 	"context"
 	"errors"
 
-	"geosql.dev/operator/standin/sqlerr"
-	"geosql.dev/operator/standin/sqltype"
-	"geosql.dev/operator/standin/syntax"
-	"geosql.dev/operator/standin/tds"
+	"geosql.dev/standin/sqlerr"
+	"geosql.dev/standin/sqltype"
+	"geosql.dev/standin/syntax"
+	"geosql.dev/standin/tds"
 )
 
 // installDescriptions registers what drivers ask about a statement before they run it

@@ -8,9 +8,9 @@ import (
 	"path/filepath"
 	"strings"
 
-	"geosql.dev/operator/standin/sqlerr"
-	"geosql.dev/operator/standin/storage"
-	"geosql.dev/operator/standin/syntax"
+	"geosql.dev/standin/sqlerr"
+	"geosql.dev/standin/storage"
+	"geosql.dev/standin/syntax"
 )
 
 // installDetach registers sp_detach_db, sp_attach_db and sp_attach_single_file_db, which takes the log that is beside the data file (docs/relational-databases/system-stored-procedures/sp-detach-db-transact-sql.md,

@@ -15,10 +15,10 @@ import (
 	mssql "github.com/microsoft/go-mssqldb"
 	. "github.com/onsi/gomega"
 
-	"geosql.dev/operator/standin/backup"
-	"geosql.dev/operator/standin/catalogview"
-	"geosql.dev/operator/standin/engine"
-	"geosql.dev/operator/standin/tds"
+	"geosql.dev/standin/backup"
+	"geosql.dev/standin/catalogview"
+	"geosql.dev/standin/engine"
+	"geosql.dev/standin/tds"
 )
 
 // server is an engine behind the protocol.

@@ -11,7 +11,7 @@ import (
 	"github.com/shopspring/decimal"
 	"github.com/sqlc-dev/teesql/ast"
 
-	"geosql.dev/operator/standin/sqltype"
+	"geosql.dev/standin/sqltype"
 )
 
 // scalar binds an expression.

@@ -8,8 +8,8 @@ import (
 
 	"github.com/sqlc-dev/teesql/ast"
 
-	"geosql.dev/operator/standin/sqltype"
-	"geosql.dev/operator/standin/syntax"
+	"geosql.dev/standin/sqltype"
+	"geosql.dev/standin/syntax"
 )
 
 // hasSubquery tells whether an expression or a condition has a query in it.

@@ -8,8 +8,8 @@ import (
 
 	"github.com/sqlc-dev/teesql/ast"
 
-	"geosql.dev/operator/standin/metadata"
-	"geosql.dev/operator/standin/sqlerr"
+	"geosql.dev/standin/metadata"
+	"geosql.dev/standin/sqlerr"
 )
 
 // spaceName is a name after ON, TEXTIMAGE_ON or MOVE TO, as a name or as a string.

@@ -5,9 +5,9 @@ package engine
 import (
 	"slices"
 
-	"geosql.dev/operator/standin/forclause"
-	"geosql.dev/operator/standin/sqlerr"
-	"geosql.dev/operator/standin/sqltype"
+	"geosql.dev/standin/forclause"
+	"geosql.dev/standin/sqlerr"
+	"geosql.dev/standin/sqltype"
 )
 
 // autoLevels finds the levels of AUTO (docs/relational-databases/xml/use-auto-mode-with-for-xml.md,

@@ -10,12 +10,12 @@ import (
 
 	"github.com/sqlc-dev/teesql/ast"
 
-	"geosql.dev/operator/standin/forclause"
-	"geosql.dev/operator/standin/jsondata"
-	"geosql.dev/operator/standin/metadata"
-	"geosql.dev/operator/standin/sqlerr"
-	"geosql.dev/operator/standin/sqltype"
-	"geosql.dev/operator/standin/xmldata"
+	"geosql.dev/standin/forclause"
+	"geosql.dev/standin/jsondata"
+	"geosql.dev/standin/metadata"
+	"geosql.dev/standin/sqlerr"
+	"geosql.dev/standin/sqltype"
+	"geosql.dev/standin/xmldata"
 )
 
 // forShape is the shape of a FOR clause that is being bound, and what stands around its rows.

@@ -7,9 +7,9 @@ import (
 
 	"zombiezen.com/go/sqlite"
 
-	"geosql.dev/operator/standin/metadata"
-	"geosql.dev/operator/standin/sqlerr"
-	"geosql.dev/operator/standin/storage"
+	"geosql.dev/standin/metadata"
+	"geosql.dev/standin/sqlerr"
+	"geosql.dev/standin/storage"
 )
 
 // NOT FOR REPLICATION: triggers of such tables do not fire, and such constraints and identities do not hold, for what a

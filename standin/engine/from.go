@@ -9,7 +9,7 @@ import (
 
 	"github.com/sqlc-dev/teesql/ast"
 
-	"geosql.dev/operator/standin/metadata"
+	"geosql.dev/standin/metadata"
 )
 
 // from binds a FROM clause; its sources are added to sc.

@@ -5,7 +5,7 @@ package engine
 import (
 	"strings"
 
-	"geosql.dev/operator/standin/sqltype"
+	"geosql.dev/standin/sqltype"
 )
 
 // optionProperties are the properties of DATABASEPROPERTYEX that show an option of ALTER DATABASE ... SET, which is off unless it was set;

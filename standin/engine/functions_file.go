@@ -6,8 +6,8 @@ import (
 	"context"
 	"strings"
 
-	"geosql.dev/operator/standin/metadata"
-	"geosql.dev/operator/standin/sqltype"
+	"geosql.dev/standin/metadata"
+	"geosql.dev/standin/sqltype"
 )
 
 // installFileFunctions registers FILEPROPERTY (docs/t-sql/functions/fileproperty-transact-sql.md), CURRENT_TIMEZONE and

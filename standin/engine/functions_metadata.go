@@ -5,8 +5,8 @@ package engine
 import (
 	"strings"
 
-	"geosql.dev/operator/standin/sqlerr"
-	"geosql.dev/operator/standin/sqltype"
+	"geosql.dev/standin/sqlerr"
+	"geosql.dev/standin/sqltype"
 )
 
 // The functions about indexes, files and values (docs/t-sql/functions/metadata-functions-transact-sql.md).

@@ -5,7 +5,7 @@ package engine
 import (
 	"strings"
 
-	"geosql.dev/operator/standin/metadata"
+	"geosql.dev/standin/metadata"
 )
 
 // objectID is OBJECT_ID(name, type); nil when there is none.

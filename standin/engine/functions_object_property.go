@@ -7,8 +7,8 @@ import (
 	"slices"
 	"strings"
 
-	"geosql.dev/operator/standin/metadata"
-	"geosql.dev/operator/standin/sqltype"
+	"geosql.dev/standin/metadata"
+	"geosql.dev/standin/sqltype"
 )
 
 // objectProperty is OBJECTPROPERTY (docs/t-sql/functions/objectproperty-transact-sql.md). A property of another kind of object is NULL, but

@@ -5,9 +5,9 @@ package engine
 import (
 	"strings"
 
-	"geosql.dev/operator/standin/metadata"
-	"geosql.dev/operator/standin/sqlerr"
-	"geosql.dev/operator/standin/sqltype"
+	"geosql.dev/standin/metadata"
+	"geosql.dev/standin/sqlerr"
+	"geosql.dev/standin/sqltype"
 )
 
 func systemFunction(lo, hi int, t sqltype.Type, params []sqltype.Type, run func(s *Session, a []any) any) *builtinFunction {

@@ -9,8 +9,8 @@ import (
 	"strings"
 	"sync/atomic"
 
-	"geosql.dev/operator/standin/sqltype"
-	"geosql.dev/operator/standin/storage"
+	"geosql.dev/standin/sqltype"
+	"geosql.dev/standin/storage"
 )
 
 // counters are what sys.dm_os_performance_counters and the @@ functions count.

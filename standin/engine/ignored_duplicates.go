@@ -5,8 +5,8 @@ package engine
 import (
 	"strings"
 
-	"geosql.dev/operator/standin/metadata"
-	"geosql.dev/operator/standin/sqlerr"
+	"geosql.dev/standin/metadata"
+	"geosql.dev/standin/sqlerr"
 )
 
 // setIndexState sets an option of an index that is ON or OFF, by the parser's name in lower case

@@ -8,7 +8,7 @@ import (
 
 	"github.com/sqlc-dev/teesql/ast"
 
-	"geosql.dev/operator/standin/metadata"
+	"geosql.dev/standin/metadata"
 )
 
 // hintedIndexes refuses hints for indexes that the table does not have: 308 by name, 307 by number

@@ -7,7 +7,7 @@ import (
 
 	"github.com/sqlc-dev/teesql/ast"
 
-	"geosql.dev/operator/standin/metadata"
+	"geosql.dev/standin/metadata"
 )
 
 // maxInsertRows is how many rows INSERT takes from its VALUES; a derived table of them has no limit

@@ -12,11 +12,11 @@ import (
 	"github.com/sqlc-dev/teesql/ast"
 	"zombiezen.com/go/sqlite"
 
-	"geosql.dev/operator/standin/metadata"
-	"geosql.dev/operator/standin/sqlerr"
-	"geosql.dev/operator/standin/sqltype"
-	"geosql.dev/operator/standin/storage"
-	"geosql.dev/operator/standin/tds"
+	"geosql.dev/standin/metadata"
+	"geosql.dev/standin/sqlerr"
+	"geosql.dev/standin/sqltype"
+	"geosql.dev/standin/storage"
+	"geosql.dev/standin/tds"
 )
 
 // insertRows stores rows whose values are of the columns' own types.

@@ -20,7 +20,7 @@ import (
 	"log/slog"
 	"time"
 
-	"geosql.dev/operator/standin/tds"
+	"geosql.dev/standin/tds"
 )
 
 // Config is what an instance is started with.

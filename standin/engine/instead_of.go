@@ -9,8 +9,8 @@ import (
 	"github.com/sqlc-dev/teesql/ast"
 	"zombiezen.com/go/sqlite"
 
-	"geosql.dev/operator/standin/metadata"
-	"geosql.dev/operator/standin/tds"
+	"geosql.dev/standin/metadata"
+	"geosql.dev/standin/tds"
 )
 
 // replacedBy is the INSTEAD OF trigger that a statement runs in place of its change

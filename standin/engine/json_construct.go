@@ -7,8 +7,8 @@ import (
 
 	"github.com/sqlc-dev/teesql/ast"
 
-	"geosql.dev/operator/standin/builtin"
-	"geosql.dev/operator/standin/sqltype"
+	"geosql.dev/standin/builtin"
+	"geosql.dev/standin/sqltype"
 )
 
 // jsonConstructor binds JSON_OBJECT and JSON_ARRAY (docs/t-sql/functions/json-object-transact-sql.md,

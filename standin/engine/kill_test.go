@@ -10,7 +10,7 @@ import (
 
 	. "github.com/onsi/gomega"
 
-	"geosql.dev/operator/standin/engine"
+	"geosql.dev/standin/engine"
 )
 
 // TestKillWaitsForTheSession: KILL ends when the session is gone, so that its login can be dropped by the next statement, as tools that manage logins

@@ -10,7 +10,7 @@ import (
 	"github.com/shopspring/decimal"
 	"github.com/sqlc-dev/teesql/ast"
 
-	"geosql.dev/operator/standin/sqltype"
+	"geosql.dev/standin/sqltype"
 )
 
 func (b *binder) integerLiteral(s string) expr {

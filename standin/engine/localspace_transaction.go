@@ -10,8 +10,8 @@ import (
 	"zombiezen.com/go/sqlite"
 	"zombiezen.com/go/sqlite/sqlitex"
 
-	"geosql.dev/operator/standin/metadata"
-	"geosql.dev/operator/standin/storage"
+	"geosql.dev/standin/metadata"
+	"geosql.dev/standin/storage"
 )
 
 // localRestore is run when the part of the transaction after a mark is undone.

@@ -9,8 +9,8 @@ import (
 	"sync"
 	"time"
 
-	"geosql.dev/operator/standin/sqlerr"
-	"geosql.dev/operator/standin/storage"
+	"geosql.dev/standin/sqlerr"
+	"geosql.dev/standin/storage"
 )
 
 // lockTable knows who holds and who waits for the write transaction of which database, to find deadlocks.

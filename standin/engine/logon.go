@@ -6,7 +6,7 @@ import (
 	"context"
 	"encoding/base64"
 
-	"geosql.dev/operator/standin/sqlerr"
+	"geosql.dev/standin/sqlerr"
 )
 
 // logonMessages takes what logon triggers say to the error log (docs/relational-databases/triggers/logon-triggers.md); rows go nowhere.

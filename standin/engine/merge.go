@@ -9,9 +9,9 @@ import (
 
 	"github.com/sqlc-dev/teesql/ast"
 
-	"geosql.dev/operator/standin/metadata"
-	"geosql.dev/operator/standin/syntax"
-	"geosql.dev/operator/standin/tds"
+	"geosql.dev/standin/metadata"
+	"geosql.dev/standin/syntax"
+	"geosql.dev/standin/tds"
 )
 
 func (s *Session) merge(ctx context.Context, n *ast.MergeStatement, w tds.Writer) error {

@@ -6,9 +6,9 @@ import (
 	"context"
 	"regexp"
 
-	"geosql.dev/operator/standin/metadata"
-	"geosql.dev/operator/standin/sqlerr"
-	"geosql.dev/operator/standin/syntax"
+	"geosql.dev/standin/metadata"
+	"geosql.dev/standin/sqlerr"
+	"geosql.dev/standin/syntax"
 )
 
 // executeAsOwner is sys.sql_modules.execute_as_principal_id of EXECUTE AS OWNER.

@@ -8,8 +8,8 @@ import (
 
 	"github.com/sqlc-dev/teesql/ast"
 
-	"geosql.dev/operator/standin/sqlerr"
-	"geosql.dev/operator/standin/syntax"
+	"geosql.dev/standin/sqlerr"
+	"geosql.dev/standin/syntax"
 )
 
 // spatialTypes are types of SQL Server that the stand-in lacks: a module that names one is refused when it runs.

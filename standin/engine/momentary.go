@@ -5,8 +5,8 @@ package engine
 import (
 	"zombiezen.com/go/sqlite"
 
-	"geosql.dev/operator/standin/sqlerr"
-	"geosql.dev/operator/standin/sqltype"
+	"geosql.dev/standin/sqlerr"
+	"geosql.dev/standin/sqltype"
 )
 
 // momentaryValue binds what is the same for all rows of a statement where a condition is kept for all statements to come, as that of

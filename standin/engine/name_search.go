@@ -2,7 +2,7 @@
 
 package engine
 
-import "geosql.dev/operator/standin/metadata"
+import "geosql.dev/standin/metadata"
 
 // placesOf are the schemas in which a query or EXECUTE looks for an object of a space that it names without one: within a module those of the
 // module and dbo (docs/t-sql/statements/create-procedure-transact-sql.md, "Best Practices"; docs/t-sql/language-elements/execute-transact-sql.md,

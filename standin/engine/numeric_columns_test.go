@@ -8,7 +8,7 @@ import (
 
 	. "github.com/onsi/gomega"
 
-	"geosql.dev/operator/standin/tds"
+	"geosql.dev/standin/tds"
 )
 
 // told keeps the columns of the last result set.

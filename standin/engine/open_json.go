@@ -7,8 +7,8 @@ import (
 
 	"github.com/sqlc-dev/teesql/ast"
 
-	"geosql.dev/operator/standin/jsondata"
-	"geosql.dev/operator/standin/sqltype"
+	"geosql.dev/standin/jsondata"
+	"geosql.dev/standin/sqltype"
 )
 
 // openJSONTable is OPENJSON in FROM: with its default columns, or those of its WITH clause, which are taken out of each

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"strconv"
 
-	"geosql.dev/operator/standin/sqltype"
+	"geosql.dev/standin/sqltype"
 )
 
 var operators = map[string]byte{"Add": '+', "Subtract": '-', "Multiply": '*', "Divide": '/', "Modulo": '%',

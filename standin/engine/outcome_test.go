@@ -10,8 +10,8 @@ import (
 	mssql "github.com/microsoft/go-mssqldb"
 	. "github.com/onsi/gomega"
 
-	"geosql.dev/operator/standin/sqlerr"
-	"geosql.dev/operator/standin/storage"
+	"geosql.dev/standin/sqlerr"
+	"geosql.dev/standin/storage"
 )
 
 // deposed lets everybody in and confirms what was there when it came, and no commit after it: the server has lost its role

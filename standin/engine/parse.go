@@ -5,8 +5,8 @@ package engine
 import (
 	"github.com/sqlc-dev/teesql/ast"
 
-	"geosql.dev/operator/standin/builtin"
-	"geosql.dev/operator/standin/sqltype"
+	"geosql.dev/standin/builtin"
+	"geosql.dev/standin/sqltype"
 )
 
 // parseCall binds PARSE and TRY_PARSE (docs/t-sql/functions/parse-transact-sql.md, try-parse-transact-sql.md).

@@ -8,8 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 
-	"geosql.dev/operator/standin/metadata"
-	"geosql.dev/operator/standin/storage"
+	"geosql.dev/standin/metadata"
+	"geosql.dev/standin/storage"
 )
 
 // mountPrefix begins the names of the folders in which an instance in a container has its volumes: /var/opt/mssql and

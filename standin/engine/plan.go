@@ -11,11 +11,11 @@ import (
 	"github.com/sqlc-dev/teesql/ast"
 	"zombiezen.com/go/sqlite"
 
-	"geosql.dev/operator/standin/sqlerr"
-	"geosql.dev/operator/standin/sqltype"
-	"geosql.dev/operator/standin/storage"
-	"geosql.dev/operator/standin/storage/disk"
-	"geosql.dev/operator/standin/tds"
+	"geosql.dev/standin/sqlerr"
+	"geosql.dev/standin/sqltype"
+	"geosql.dev/standin/storage"
+	"geosql.dev/standin/storage/disk"
+	"geosql.dev/standin/tds"
 )
 
 // plan is a bound statement, ready to be prepared on a connection.

@@ -5,7 +5,7 @@ package engine
 import (
 	"context"
 
-	"geosql.dev/operator/standin/tds"
+	"geosql.dev/standin/tds"
 )
 
 // Login is the server principal of a session.

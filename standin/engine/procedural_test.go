@@ -15,7 +15,7 @@ import (
 	mssql "github.com/microsoft/go-mssqldb"
 	. "github.com/onsi/gomega"
 
-	"geosql.dev/operator/standin/tds"
+	"geosql.dev/standin/tds"
 )
 
 func TestProcedural(t *testing.T) {

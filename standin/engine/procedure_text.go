@@ -6,10 +6,10 @@ import (
 	"context"
 	"strings"
 
-	"geosql.dev/operator/standin/sqlerr"
-	"geosql.dev/operator/standin/sqltype"
-	"geosql.dev/operator/standin/syntax"
-	"geosql.dev/operator/standin/tds"
+	"geosql.dev/standin/sqlerr"
+	"geosql.dev/standin/sqltype"
+	"geosql.dev/standin/syntax"
+	"geosql.dev/standin/tds"
 )
 
 // TextProcedure registers a system procedure that is a T-SQL text, in which @p1, @p2 ... are its parameters' values.

@@ -6,9 +6,9 @@ import (
 	"context"
 	"errors"
 
-	"geosql.dev/operator/standin/sqlerr"
-	"geosql.dev/operator/standin/sqltype"
-	"geosql.dev/operator/standin/tds"
+	"geosql.dev/standin/sqlerr"
+	"geosql.dev/standin/sqltype"
+	"geosql.dev/standin/tds"
 )
 
 // installCursorProcedures registers the procedures of server cursors as procedures of a batch; the protocol serves the same ones, with the same

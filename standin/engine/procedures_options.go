@@ -7,9 +7,9 @@ import (
 	"strconv"
 	"strings"
 
-	"geosql.dev/operator/standin/metadata"
-	"geosql.dev/operator/standin/sqlerr"
-	"geosql.dev/operator/standin/sqltype"
+	"geosql.dev/standin/metadata"
+	"geosql.dev/standin/sqlerr"
+	"geosql.dev/standin/sqltype"
 )
 
 // installOptionProcedures registers sp_tableoption and sp_indexoption: what they set is recorded and shown, pages and locks are not what it

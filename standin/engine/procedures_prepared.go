@@ -5,9 +5,9 @@ package engine
 import (
 	"context"
 
-	"geosql.dev/operator/standin/sqlerr"
-	"geosql.dev/operator/standin/sqltype"
-	"geosql.dev/operator/standin/tds"
+	"geosql.dev/standin/sqlerr"
+	"geosql.dev/standin/sqltype"
+	"geosql.dev/standin/tds"
 )
 
 // installPreparedProcedures registers the prepare family as procedures of a batch; the protocol serves the same ones, with the same handles

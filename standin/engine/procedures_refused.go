@@ -7,7 +7,7 @@ import (
 	_ "embed"
 	"strings"
 
-	"geosql.dev/operator/standin/sqlerr"
+	"geosql.dev/standin/sqlerr"
 )
 
 // documentedProcedures are the names of the documented system procedures, those of msdb by themselves

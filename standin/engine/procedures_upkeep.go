@@ -5,8 +5,8 @@ package engine
 import (
 	"context"
 
-	"geosql.dev/operator/standin/metadata"
-	"geosql.dev/operator/standin/sqlerr"
+	"geosql.dev/standin/metadata"
+	"geosql.dev/standin/sqlerr"
 )
 
 // installUpkeep registers what keeps modules in order: sp_procoption, sp_refreshview and sp_refreshsqlmodule

@@ -7,9 +7,9 @@ import (
 	"strconv"
 	"strings"
 
-	"geosql.dev/operator/standin/sqlerr"
-	"geosql.dev/operator/standin/sqltype"
-	"geosql.dev/operator/standin/tds"
+	"geosql.dev/standin/sqlerr"
+	"geosql.dev/standin/sqltype"
+	"geosql.dev/standin/tds"
 )
 
 // installWho registers sp_who and sp_who2 (docs/relational-databases/system-stored-procedures/sp-who-transact-sql.md).

@@ -6,8 +6,8 @@ import (
 	"context"
 	"strings"
 
-	"geosql.dev/operator/standin/metadata"
-	"geosql.dev/operator/standin/sqlerr"
+	"geosql.dev/standin/metadata"
+	"geosql.dev/standin/sqlerr"
 )
 
 // propertyPlace is what has an extended property, as sys.extended_properties tells it (docs/relational-databases/system-catalog-views/extended-properties-catalog-views-sys-extended-properties.md).

@@ -7,8 +7,8 @@ import (
 	"fmt"
 	"strings"
 
-	"geosql.dev/operator/standin/metadata"
-	"geosql.dev/operator/standin/sqlerr"
+	"geosql.dev/standin/metadata"
+	"geosql.dev/standin/sqlerr"
 )
 
 // What replication needs to know of tables: their metadata and how their rows lie in storage.

@@ -7,8 +7,8 @@ import (
 	"strconv"
 	"strings"
 
-	"geosql.dev/operator/standin/sqlerr"
-	"geosql.dev/operator/standin/syntax"
+	"geosql.dev/standin/sqlerr"
+	"geosql.dev/standin/syntax"
 )
 
 // There are no plans, and so nothing that a Query Store would collect: one that is ON keeps its options and is read-only.

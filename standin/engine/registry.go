@@ -8,9 +8,9 @@ import (
 	"reflect"
 	"strings"
 
-	"geosql.dev/operator/standin/sqltype"
-	"geosql.dev/operator/standin/syntax"
-	"geosql.dev/operator/standin/tds"
+	"geosql.dev/standin/sqltype"
+	"geosql.dev/standin/syntax"
+	"geosql.dev/standin/tds"
 )
 
 // Extension adds statements, procedures, views and functions to an instance. Install is called once by New, before any

@@ -7,7 +7,7 @@ import (
 	"maps"
 	"slices"
 
-	"geosql.dev/operator/standin/sqltype"
+	"geosql.dev/standin/sqltype"
 )
 
 // RecordView registers a view of records. list is for columns, which the catalog's documentation gives when it is empty.

@@ -6,8 +6,8 @@ import (
 	"context"
 	"strings"
 
-	"geosql.dev/operator/standin/metadata"
-	"geosql.dev/operator/standin/sqlerr"
+	"geosql.dev/standin/metadata"
+	"geosql.dev/standin/sqlerr"
 )
 
 // requireRename asks for ALTER on what is renamed, and on the schema of a type (docs/relational-databases/system-stored-procedures/sp-rename-transact-sql.md,

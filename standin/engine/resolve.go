@@ -10,10 +10,10 @@ import (
 
 	"github.com/sqlc-dev/teesql/ast"
 
-	"geosql.dev/operator/standin/metadata"
-	"geosql.dev/operator/standin/sqlerr"
-	"geosql.dev/operator/standin/storage"
-	"geosql.dev/operator/standin/syntax"
+	"geosql.dev/standin/metadata"
+	"geosql.dev/standin/sqlerr"
+	"geosql.dev/standin/storage"
+	"geosql.dev/standin/syntax"
 )
 
 // schemaCache keeps the latest metadata of a database by their version, which is a random number for each change, so

@@ -8,9 +8,9 @@ import (
 	"fmt"
 	"os"
 
-	"geosql.dev/operator/standin/metadata"
-	"geosql.dev/operator/standin/storage"
-	"geosql.dev/operator/standin/storage/disk"
+	"geosql.dev/standin/metadata"
+	"geosql.dev/standin/storage"
+	"geosql.dev/standin/storage/disk"
 )
 
 // RestoreOver puts what a backup set has in the place of a database, which may move to other files. While the set is read

@@ -3,8 +3,8 @@
 package engine
 
 import (
-	"geosql.dev/operator/standin/sqlerr"
-	"geosql.dev/operator/standin/sqltype"
+	"geosql.dev/standin/sqlerr"
+	"geosql.dev/standin/sqltype"
 )
 
 // rowCount is a number of rows that may not be less than least: SQLite takes a negative one for no limit.

@@ -3,9 +3,9 @@
 package engine
 
 import (
-	"geosql.dev/operator/standin/metadata"
-	"geosql.dev/operator/standin/sqlerr"
-	"geosql.dev/operator/standin/sqltype"
+	"geosql.dev/standin/metadata"
+	"geosql.dev/standin/sqlerr"
+	"geosql.dev/standin/sqltype"
 )
 
 // properties refuses ROWGUIDCOL and SPARSE where a column cannot have them (docs/t-sql/statements/create-table-transact-sql.md, ROWGUIDCOL;

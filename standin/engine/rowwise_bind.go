@@ -8,9 +8,9 @@ import (
 
 	"github.com/sqlc-dev/teesql/ast"
 
-	"geosql.dev/operator/standin/metadata"
-	"geosql.dev/operator/standin/sqltype"
-	"geosql.dev/operator/standin/tds"
+	"geosql.dev/standin/metadata"
+	"geosql.dev/standin/sqltype"
+	"geosql.dev/standin/tds"
 )
 
 // rowOutput binds the OUTPUT clause of a change that is made row by row. others are the sources besides the target; the

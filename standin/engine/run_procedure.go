@@ -7,10 +7,10 @@ import (
 	"errors"
 	"strings"
 
-	"geosql.dev/operator/catalog"
-	"geosql.dev/operator/standin/sqlerr"
-	"geosql.dev/operator/standin/sqltype"
-	"geosql.dev/operator/standin/tds"
+	"geosql.dev/standin/catalog"
+	"geosql.dev/standin/sqlerr"
+	"geosql.dev/standin/sqltype"
+	"geosql.dev/standin/tds"
 )
 
 // runProcedure checks and converts the arguments of a procedure that is written in Go, and runs it.

@@ -9,9 +9,9 @@ import (
 
 	"github.com/sqlc-dev/teesql/ast"
 
-	"geosql.dev/operator/standin/metadata"
-	"geosql.dev/operator/standin/sqltype"
-	"geosql.dev/operator/standin/storage"
+	"geosql.dev/standin/metadata"
+	"geosql.dev/standin/sqltype"
+	"geosql.dev/standin/storage"
 )
 
 // Execution is a call of a procedure whose execution is published (Object.ExecutionPublished).

@@ -5,9 +5,9 @@ package engine
 import (
 	"context"
 
-	"geosql.dev/operator/standin/metadata"
-	"geosql.dev/operator/standin/sqlerr"
-	"geosql.dev/operator/standin/sqltype"
+	"geosql.dev/standin/metadata"
+	"geosql.dev/standin/sqlerr"
+	"geosql.dev/standin/sqltype"
 )
 
 // SequenceVariant is a value of a sequence as sql_variant.

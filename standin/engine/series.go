@@ -8,8 +8,8 @@ import (
 
 	"github.com/shopspring/decimal"
 
-	"geosql.dev/operator/standin/sqlerr"
-	"geosql.dev/operator/standin/sqltype"
+	"geosql.dev/standin/sqlerr"
+	"geosql.dev/standin/sqltype"
 )
 
 // seriesType is the type of GENERATE_SERIES: that of its arguments, all of one type

@@ -8,8 +8,8 @@ import (
 
 	"zombiezen.com/go/sqlite"
 
-	"geosql.dev/operator/standin/storage"
-	"geosql.dev/operator/standin/tds"
+	"geosql.dev/standin/storage"
+	"geosql.dev/standin/tds"
 )
 
 // Session is one client, or one piece of Go code that runs T-SQL. Only one goroutine uses it at a time.

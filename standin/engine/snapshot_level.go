@@ -3,8 +3,8 @@
 package engine
 
 import (
-	"geosql.dev/operator/standin/sqlerr"
-	"geosql.dev/operator/standin/storage"
+	"geosql.dev/standin/sqlerr"
+	"geosql.dev/standin/storage"
 )
 
 // snapshotLevel is the isolation level SNAPSHOT.

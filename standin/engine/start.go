@@ -16,9 +16,9 @@ import (
 	"sync"
 	"time"
 
-	"geosql.dev/operator/standin/metadata"
-	"geosql.dev/operator/standin/storage"
-	"geosql.dev/operator/standin/tds"
+	"geosql.dev/standin/metadata"
+	"geosql.dev/standin/storage"
+	"geosql.dev/standin/tds"
 )
 
 func lower(s string) string { return strings.ToLower(s) }

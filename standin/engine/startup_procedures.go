@@ -6,9 +6,9 @@ import (
 	"context"
 	"strings"
 
-	"geosql.dev/operator/standin/metadata"
-	"geosql.dev/operator/standin/sqlerr"
-	"geosql.dev/operator/standin/syntax"
+	"geosql.dev/standin/metadata"
+	"geosql.dev/standin/sqlerr"
+	"geosql.dev/standin/syntax"
 )
 
 // setProcedureOption is sp_procoption (docs/relational-databases/system-stored-procedures/sp-procoption-transact-sql.md).

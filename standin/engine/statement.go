@@ -14,9 +14,9 @@ import (
 
 	"github.com/sqlc-dev/teesql/ast"
 
-	"geosql.dev/operator/standin/sqlerr"
-	"geosql.dev/operator/standin/syntax"
-	"geosql.dev/operator/standin/tds"
+	"geosql.dev/standin/sqlerr"
+	"geosql.dev/standin/syntax"
+	"geosql.dev/standin/tds"
 )
 
 // statements executes a list of statements; the error is control flow, or what a TRY block outside has to catch.

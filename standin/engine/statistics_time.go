@@ -9,8 +9,8 @@ import (
 
 	"github.com/sqlc-dev/teesql/ast"
 
-	"geosql.dev/operator/standin/sqlerr"
-	"geosql.dev/operator/standin/tds"
+	"geosql.dev/standin/sqlerr"
+	"geosql.dev/standin/tds"
 )
 
 // meter measures what SET STATISTICS TIME tells of (docs/t-sql/statements/set-statistics-time-transact-sql.md). The time of the processor is that of the

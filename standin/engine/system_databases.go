@@ -8,9 +8,9 @@ import (
 	"fmt"
 	"os"
 
-	"geosql.dev/operator/standin/metadata"
-	"geosql.dev/operator/standin/storage"
-	"geosql.dev/operator/standin/storage/disk"
+	"geosql.dev/standin/metadata"
+	"geosql.dev/standin/storage"
+	"geosql.dev/standin/storage/disk"
 )
 
 // tempDBFiles are the files that tempdb is made of at this start: a place that MODIFY FILE has set since the last one

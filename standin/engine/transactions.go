@@ -13,8 +13,8 @@ import (
 
 	"zombiezen.com/go/sqlite"
 
-	"geosql.dev/operator/standin/sqlerr"
-	"geosql.dev/operator/standin/storage"
+	"geosql.dev/standin/sqlerr"
+	"geosql.dev/standin/storage"
 )
 
 var transactionIDs atomic.Uint64

@@ -6,10 +6,10 @@ import (
 	"context"
 	"strings"
 
-	"geosql.dev/operator/standin/metadata"
-	"geosql.dev/operator/standin/sqlerr"
-	"geosql.dev/operator/standin/sqltype"
-	"geosql.dev/operator/standin/triggerevent"
+	"geosql.dev/standin/metadata"
+	"geosql.dev/standin/sqlerr"
+	"geosql.dev/standin/sqltype"
+	"geosql.dev/standin/triggerevent"
 )
 
 // installTriggerOrder registers sp_settriggerorder

@@ -5,10 +5,10 @@ package engine
 import (
 	"context"
 
-	"geosql.dev/operator/standin/metadata"
-	"geosql.dev/operator/standin/sqlerr"
-	"geosql.dev/operator/standin/sqltype"
-	"geosql.dev/operator/standin/tds"
+	"geosql.dev/standin/metadata"
+	"geosql.dev/standin/sqlerr"
+	"geosql.dev/standin/sqltype"
+	"geosql.dev/standin/tds"
 )
 
 // userTyped gives the parameters of sp_executesql that are of types of CREATE TYPE their values. The returned func drops

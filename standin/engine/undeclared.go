@@ -9,9 +9,9 @@ import (
 
 	"github.com/sqlc-dev/teesql/ast"
 
-	"geosql.dev/operator/standin/sqlerr"
-	"geosql.dev/operator/standin/syntax"
-	"geosql.dev/operator/standin/tds"
+	"geosql.dev/standin/sqlerr"
+	"geosql.dev/standin/syntax"
+	"geosql.dev/standin/tds"
 )
 
 // freeVariable is a variable that a batch uses and does not declare. What runs the batch may declare it, as sp_executesql does.

@@ -7,8 +7,8 @@ import (
 
 	"github.com/sqlc-dev/teesql/ast"
 
-	"geosql.dev/operator/standin/metadata"
-	"geosql.dev/operator/standin/sqlerr"
+	"geosql.dev/standin/metadata"
+	"geosql.dev/standin/sqlerr"
 )
 
 // ofView binds the query of a view. Names in it that mean nothing any more are told, and that the view cannot be used for them (4413); of views

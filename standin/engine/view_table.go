@@ -10,8 +10,8 @@ import (
 
 	"zombiezen.com/go/sqlite"
 
-	"geosql.dev/operator/standin/storage"
-	"geosql.dev/operator/standin/tds"
+	"geosql.dev/standin/storage"
+	"geosql.dev/standin/tds"
 )
 
 // viewTable is the virtual table of a system view or a table-valued function.

@@ -5,7 +5,7 @@ package engine
 import (
 	"context"
 
-	"geosql.dev/operator/standin/metadata"
+	"geosql.dev/standin/metadata"
 )
 
 // uses tells whoever asks that a view's own query names a column of a table or view.

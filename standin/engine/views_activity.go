@@ -6,8 +6,8 @@ import (
 	"context"
 	"slices"
 
-	"geosql.dev/operator/standin/sqltype"
-	"geosql.dev/operator/standin/storage"
+	"geosql.dev/standin/sqltype"
+	"geosql.dev/standin/storage"
 )
 
 // installActivityViews registers views and functions over what sessions, transactions, logs and files are doing

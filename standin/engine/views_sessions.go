@@ -11,7 +11,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"geosql.dev/operator/standin/sqltype"
+	"geosql.dev/standin/sqltype"
 )
 
 // snapshot is what other sessions may see of one.

@@ -6,8 +6,8 @@ import (
 	"context"
 	"fmt"
 
-	"geosql.dev/operator/standin/metadata"
-	"geosql.dev/operator/standin/sqltype"
+	"geosql.dev/standin/metadata"
+	"geosql.dev/standin/sqltype"
 )
 
 // Sight is how much of an object's metadata somebody sees (docs/relational-databases/security/metadata-visibility-configuration.md).

@@ -8,8 +8,8 @@ import (
 
 	"github.com/sqlc-dev/teesql/ast"
 
-	"geosql.dev/operator/standin/sqlerr"
-	"geosql.dev/operator/standin/sqltype"
+	"geosql.dev/standin/sqlerr"
+	"geosql.dev/standin/sqltype"
 )
 
 // namedWindow is OVER name or OVER (name ...) with what the WINDOW clause says of the name

@@ -8,10 +8,10 @@ import (
 
 	"zombiezen.com/go/sqlite"
 
-	"geosql.dev/operator/standin/builtin"
-	"geosql.dev/operator/standin/sqlerr"
-	"geosql.dev/operator/standin/sqltype"
-	"geosql.dev/operator/standin/xmlmethod"
+	"geosql.dev/standin/builtin"
+	"geosql.dev/standin/sqlerr"
+	"geosql.dev/standin/sqltype"
+	"geosql.dev/standin/xmlmethod"
 )
 
 func init() {

@@ -8,12 +8,12 @@ import (
 
 	"github.com/sqlc-dev/teesql/ast"
 
-	"geosql.dev/operator/standin/sqlerr"
-	"geosql.dev/operator/standin/sqltype"
-	"geosql.dev/operator/standin/syntax"
-	"geosql.dev/operator/standin/xmldata"
-	"geosql.dev/operator/standin/xmlmethod"
-	"geosql.dev/operator/standin/xquery"
+	"geosql.dev/standin/sqlerr"
+	"geosql.dev/standin/sqltype"
+	"geosql.dev/standin/syntax"
+	"geosql.dev/standin/xmldata"
+	"geosql.dev/standin/xmlmethod"
+	"geosql.dev/standin/xquery"
 )
 
 // xmlMethods are the methods of the xml data type with the number of their arguments

@@ -7,12 +7,12 @@ import (
 
 	"github.com/sqlc-dev/teesql/ast"
 
-	"geosql.dev/operator/standin/metadata"
-	"geosql.dev/operator/standin/sqlerr"
-	"geosql.dev/operator/standin/sqltype"
-	"geosql.dev/operator/standin/tds"
-	"geosql.dev/operator/standin/xmlmethod"
-	"geosql.dev/operator/standin/xquery"
+	"geosql.dev/standin/metadata"
+	"geosql.dev/standin/sqlerr"
+	"geosql.dev/standin/sqltype"
+	"geosql.dev/standin/tds"
+	"geosql.dev/standin/xmlmethod"
+	"geosql.dev/standin/xquery"
 )
 
 // modified binds modify() on what is called name (docs/t-sql/xml/modify-method-xml-data-type.md).

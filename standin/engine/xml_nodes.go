@@ -5,7 +5,7 @@ package engine
 import (
 	"github.com/sqlc-dev/teesql/ast"
 
-	"geosql.dev/operator/standin/sqltype"
+	"geosql.dev/standin/sqltype"
 )
 
 // nodesView is the table function behind nodes(); no client can name it.

@@ -6,10 +6,10 @@ import (
 	"encoding/json"
 	"strings"
 
-	"geosql.dev/operator/standin/jsondata"
-	"geosql.dev/operator/standin/sqlerr"
-	"geosql.dev/operator/standin/sqltype"
-	"geosql.dev/operator/standin/xmldata"
+	"geosql.dev/standin/jsondata"
+	"geosql.dev/standin/sqlerr"
+	"geosql.dev/standin/sqltype"
+	"geosql.dev/standin/xmldata"
 )
 
 // autoRow is a row for for_auto: a JSON array of its values, written as JSON or (without what XML escapes) as XML has them.

@@ -6,8 +6,8 @@ import (
 	"strconv"
 	"strings"
 
-	"geosql.dev/operator/standin/sqlerr"
-	"geosql.dev/operator/standin/xmldata"
+	"geosql.dev/standin/sqlerr"
+	"geosql.dev/standin/xmldata"
 )
 
 // Field is a column of a universal table: ElementName!TagNumber!AttributeName!Directive

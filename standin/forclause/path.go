@@ -6,9 +6,9 @@ import (
 	"fmt"
 	"strings"
 
-	"geosql.dev/operator/standin/sqlerr"
-	"geosql.dev/operator/standin/sqltype"
-	"geosql.dev/operator/standin/xmldata"
+	"geosql.dev/standin/sqlerr"
+	"geosql.dev/standin/sqltype"
+	"geosql.dev/standin/xmldata"
 )
 
 // pathElement is an element that FOR XML PATH is writing: its start tag waits for the attributes.

@@ -7,10 +7,10 @@ import (
 	"strings"
 	"time"
 
-	"geosql.dev/operator/standin/jsondata"
-	"geosql.dev/operator/standin/sqlerr"
-	"geosql.dev/operator/standin/sqltype"
-	"geosql.dev/operator/standin/xmldata"
+	"geosql.dev/standin/jsondata"
+	"geosql.dev/standin/sqlerr"
+	"geosql.dev/standin/sqltype"
+	"geosql.dev/standin/xmldata"
 )
 
 // jsonNode is an object of a row: its keys in the order of the columns.

@@ -7,9 +7,9 @@ package forclause
 import (
 	"encoding/json"
 
-	"geosql.dev/operator/standin/builtin"
-	"geosql.dev/operator/standin/sqlerr"
-	"geosql.dev/operator/standin/sqltype"
+	"geosql.dev/standin/builtin"
+	"geosql.dev/standin/sqlerr"
+	"geosql.dev/standin/sqltype"
 )
 
 // Shape is what FOR JSON or FOR XML makes of a query's rows. The functions get it as JSON, as

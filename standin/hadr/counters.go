@@ -3,8 +3,8 @@
 package hadr
 
 import (
-	"geosql.dev/operator/standin/engine"
-	"geosql.dev/operator/standin/hadr/replica"
+	"geosql.dev/standin/engine"
+	"geosql.dev/standin/hadr/replica"
 )
 
 // counters are the object Database Replica of a server with secondary copies (docs/relational-databases/performance-monitor/sql-server-database-replica.md): of them

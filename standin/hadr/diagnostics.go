@@ -8,11 +8,11 @@ import (
 	"runtime"
 	"time"
 
-	"geosql.dev/operator/standin/engine"
-	"geosql.dev/operator/standin/hadr/replica"
-	"geosql.dev/operator/standin/sqltype"
-	"geosql.dev/operator/standin/storage"
-	"geosql.dev/operator/standin/tds"
+	"geosql.dev/standin/engine"
+	"geosql.dev/standin/hadr/replica"
+	"geosql.dev/standin/sqltype"
+	"geosql.dev/standin/storage"
+	"geosql.dev/standin/tds"
 )
 
 // The states of a component of sp_server_diagnostics.

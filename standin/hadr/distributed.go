@@ -9,11 +9,11 @@ import (
 
 	"github.com/google/uuid"
 
-	"geosql.dev/operator/standin/engine"
-	"geosql.dev/operator/standin/hadr/endpoint"
-	"geosql.dev/operator/standin/hadr/group"
-	"geosql.dev/operator/standin/hadr/replica"
-	"geosql.dev/operator/standin/syntax"
+	"geosql.dev/standin/engine"
+	"geosql.dev/standin/hadr/endpoint"
+	"geosql.dev/standin/hadr/group"
+	"geosql.dev/standin/hadr/replica"
+	"geosql.dev/standin/syntax"
 )
 
 // createDistributed is CREATE AVAILABILITY GROUP ... WITH (DISTRIBUTED) AVAILABILITY GROUP ON

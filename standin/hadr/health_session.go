@@ -10,12 +10,12 @@ import (
 	"path/filepath"
 	"sync"
 
-	"geosql.dev/operator/standin/engine"
-	"geosql.dev/operator/standin/sqlerr"
-	"geosql.dev/operator/standin/sqltype"
-	"geosql.dev/operator/standin/storage/disk"
-	"geosql.dev/operator/standin/syntax"
-	"geosql.dev/operator/standin/tds"
+	"geosql.dev/standin/engine"
+	"geosql.dev/standin/sqlerr"
+	"geosql.dev/standin/sqltype"
+	"geosql.dev/standin/storage/disk"
+	"geosql.dev/standin/syntax"
+	"geosql.dev/standin/tds"
 )
 
 // healthSessionName is the event session that every instance has, which the documents have people start with the server

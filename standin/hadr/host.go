@@ -15,11 +15,11 @@ import (
 
 	"github.com/google/uuid"
 
-	"geosql.dev/operator/standin/engine"
-	"geosql.dev/operator/standin/hadr/endpoint"
-	"geosql.dev/operator/standin/hadr/replica"
-	"geosql.dev/operator/standin/metadata"
-	"geosql.dev/operator/standin/storage"
+	"geosql.dev/standin/engine"
+	"geosql.dev/standin/hadr/endpoint"
+	"geosql.dev/standin/hadr/replica"
+	"geosql.dev/standin/metadata"
+	"geosql.dev/standin/storage"
 )
 
 // Security is what this extension needs of the security extension.

@@ -9,10 +9,10 @@ import (
 
 	. "github.com/onsi/gomega"
 
-	"geosql.dev/operator/catalog"
-	"geosql.dev/operator/standin/hadr/group"
-	"geosql.dev/operator/standin/sqlerr"
-	"geosql.dev/operator/standin/syntax"
+	"geosql.dev/standin/catalog"
+	"geosql.dev/standin/hadr/group"
+	"geosql.dev/standin/sqlerr"
+	"geosql.dev/standin/syntax"
 )
 
 func number(err error) int32 {

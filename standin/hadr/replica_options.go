@@ -9,10 +9,10 @@ import (
 
 	"github.com/google/uuid"
 
-	"geosql.dev/operator/standin/hadr/endpoint"
-	"geosql.dev/operator/standin/hadr/group"
-	"geosql.dev/operator/standin/hadr/replica"
-	"geosql.dev/operator/standin/syntax"
+	"geosql.dev/standin/hadr/endpoint"
+	"geosql.dev/standin/hadr/group"
+	"geosql.dev/standin/hadr/replica"
+	"geosql.dev/standin/syntax"
 )
 
 const (

@@ -9,10 +9,10 @@ import (
 
 	"github.com/shopspring/decimal"
 
-	"geosql.dev/operator/catalog"
-	"geosql.dev/operator/standin/engine"
-	"geosql.dev/operator/standin/hadr/replica"
-	"geosql.dev/operator/standin/storage"
+	"geosql.dev/standin/catalog"
+	"geosql.dev/standin/engine"
+	"geosql.dev/standin/hadr/replica"
+	"geosql.dev/standin/storage"
 )
 
 // row is a row of a view by column name; columns left out are NULL.

@@ -8,9 +8,9 @@ import (
 
 	"github.com/google/uuid"
 
-	"geosql.dev/operator/standin/engine"
-	"geosql.dev/operator/standin/hadr/group"
-	"geosql.dev/operator/standin/hadr/replica"
+	"geosql.dev/standin/engine"
+	"geosql.dev/standin/hadr/group"
+	"geosql.dev/standin/hadr/replica"
 )
 
 var backupPreferences = [...]string{"PRIMARY", "SECONDARY_ONLY", "SECONDARY", "NONE"}

@@ -8,9 +8,9 @@ import (
 
 	"github.com/shopspring/decimal"
 
-	"geosql.dev/operator/standin/engine"
-	"geosql.dev/operator/standin/hadr/group"
-	"geosql.dev/operator/standin/hadr/replica"
+	"geosql.dev/standin/engine"
+	"geosql.dev/standin/hadr/group"
+	"geosql.dev/standin/hadr/replica"
 )
 
 func now() time.Time { return time.Now().UTC() }

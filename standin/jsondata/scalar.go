@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"time"
 
-	"geosql.dev/operator/standin/sqltype"
+	"geosql.dev/standin/sqltype"
 )
 
 // Scalar is a value of T-SQL in JSON

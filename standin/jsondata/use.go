@@ -5,8 +5,8 @@ package jsondata
 import (
 	"strings"
 
-	"geosql.dev/operator/standin/sqlerr"
-	"geosql.dev/operator/standin/sqltype"
+	"geosql.dev/standin/sqlerr"
+	"geosql.dev/standin/sqltype"
 )
 
 // IsObjectOrArray is ISJSON without a type.

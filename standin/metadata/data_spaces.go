@@ -10,7 +10,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"geosql.dev/operator/standin/storage"
+	"geosql.dev/standin/storage"
 )
 
 // File groups and files but a database's first two are kept with its objects, in its own catalogue: they are in backups, travel

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"geosql.dev/operator/standin/sqltype"
+	"geosql.dev/standin/sqltype"
 )
 
 // Partition functions and schemes are kept with the file groups. A partitioned table is one table in SQLite: which partition a row is

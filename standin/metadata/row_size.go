@@ -3,8 +3,8 @@
 package metadata
 
 import (
-	"geosql.dev/operator/standin/sqlerr"
-	"geosql.dev/operator/standin/sqltype"
+	"geosql.dev/standin/sqlerr"
+	"geosql.dev/standin/sqltype"
 )
 
 // maxRow is how many bytes a row may have (docs/sql-server/maximum-capacity-specifications-for-sql-server.md, Bytes per row).

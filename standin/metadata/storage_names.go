@@ -5,7 +5,7 @@ package metadata
 import (
 	"fmt"
 
-	"geosql.dev/operator/standin/sqltype"
+	"geosql.dev/standin/sqltype"
 )
 
 // TableName is the name in storage of the table with an object_id.

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"time"
 
-	"geosql.dev/operator/standin/sqlerr"
-	"geosql.dev/operator/standin/sqltype"
+	"geosql.dev/standin/sqlerr"
+	"geosql.dev/standin/sqltype"
 )
 
 // Table is what a table adds to an object.

@@ -10,7 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"geosql.dev/operator/standin/sqlerr"
+	"geosql.dev/standin/sqlerr"
 )
 
 // agentRun is one run of an agent: its arguments, its distributor, and the history it writes there.

@@ -5,7 +5,7 @@ package repl
 import (
 	"context"
 
-	"geosql.dev/operator/standin/engine"
+	"geosql.dev/standin/engine"
 )
 
 // afterAgents makes a change as change does, once the agents that it takes away have ended: an agent writes its last line of

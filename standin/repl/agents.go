@@ -5,7 +5,7 @@ package repl
 import (
 	"context"
 
-	"geosql.dev/operator/standin/engine"
+	"geosql.dev/standin/engine"
 )
 
 // The publisher's procedures about agents: all the work is done at the distributor, where the agents' jobs are.

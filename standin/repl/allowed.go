@@ -6,8 +6,8 @@ import (
 	"slices"
 	"strings"
 
-	"geosql.dev/operator/standin/engine"
-	"geosql.dev/operator/standin/sqlerr"
+	"geosql.dev/standin/engine"
+	"geosql.dev/standin/sqlerr"
 )
 
 // refusedValues are the errors of parameters whose page lists their values, by procedure

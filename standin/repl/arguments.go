@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"geosql.dev/operator/catalog"
+	"geosql.dev/standin/catalog"
 )
 
 // arguments are a replication agent's parameters, from the text of its job step.

@@ -13,7 +13,7 @@ import (
 	"github.com/shopspring/decimal"
 	"pgregory.net/rapid"
 
-	"geosql.dev/operator/standin/sqltype"
+	"geosql.dev/standin/sqltype"
 )
 
 func TestArguments(t *testing.T) {

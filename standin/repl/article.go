@@ -7,9 +7,9 @@ import (
 	"encoding/binary"
 	"strings"
 
-	"geosql.dev/operator/standin/engine"
-	"geosql.dev/operator/standin/metadata"
-	"geosql.dev/operator/standin/sqltype"
+	"geosql.dev/standin/engine"
+	"geosql.dev/standin/metadata"
+	"geosql.dev/standin/sqltype"
 )
 
 func (e *Extension) installArticles(r *engine.Registry) {

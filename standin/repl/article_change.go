@@ -6,8 +6,8 @@ import (
 	"context"
 	"strings"
 
-	"geosql.dev/operator/standin/engine"
-	"geosql.dev/operator/standin/metadata"
+	"geosql.dev/standin/engine"
+	"geosql.dev/standin/metadata"
 )
 
 func (e *Extension) articleColumn(ctx context.Context, call *engine.ProcCall) error {

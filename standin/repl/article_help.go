@@ -6,7 +6,7 @@ import (
 	"context"
 	"strings"
 
-	"geosql.dev/operator/standin/engine"
+	"geosql.dev/standin/engine"
 )
 
 func (e *Extension) helpArticle(ctx context.Context, call *engine.ProcCall) error {

@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"strings"
 
-	"geosql.dev/operator/standin/engine"
+	"geosql.dev/standin/engine"
 )
 
 // newProperty is what a property of an article becomes: a column of sysarticles and its value.

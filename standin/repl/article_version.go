@@ -7,9 +7,9 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"geosql.dev/operator/standin/engine"
-	"geosql.dev/operator/standin/metadata"
-	"geosql.dev/operator/standin/storage"
+	"geosql.dev/standin/engine"
+	"geosql.dev/standin/metadata"
+	"geosql.dev/standin/storage"
 )
 
 // articleDefinition is what MSreplarticleversions keeps of an article: its table, and which columns are published.

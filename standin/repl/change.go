@@ -5,7 +5,7 @@ package repl
 import (
 	"context"
 
-	"geosql.dev/operator/standin/engine"
+	"geosql.dev/standin/engine"
 )
 
 // change registers a procedure that changes more than one row. What it did is undone when it fails, and when the caller or

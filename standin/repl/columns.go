@@ -5,8 +5,8 @@ package repl
 import (
 	"time"
 
-	"geosql.dev/operator/standin/sqltype"
-	"geosql.dev/operator/standin/tds"
+	"geosql.dev/standin/sqltype"
+	"geosql.dev/standin/tds"
 )
 
 // columns declares the columns of a result set: name, type, name, type ...

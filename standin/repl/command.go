@@ -8,9 +8,9 @@ import (
 	"fmt"
 	"strings"
 
-	"geosql.dev/operator/standin/metadata"
-	"geosql.dev/operator/standin/storage"
-	"geosql.dev/operator/standin/syntax"
+	"geosql.dev/standin/metadata"
+	"geosql.dev/standin/storage"
+	"geosql.dev/standin/syntax"
 )
 
 // Types of commands (MSrepl_commands.type).

@@ -18,9 +18,9 @@ import (
 
 	mssql "github.com/microsoft/go-mssqldb"
 
-	"geosql.dev/operator/standin/engine"
-	"geosql.dev/operator/standin/sni"
-	"geosql.dev/operator/standin/sqlerr"
+	"geosql.dev/standin/engine"
+	"geosql.dev/standin/sni"
+	"geosql.dev/standin/sqlerr"
 )
 
 // splitServer splits "host,port" or "tcp:host,port"; port 1433 is the default.

@@ -6,9 +6,9 @@ import (
 	"fmt"
 	"strings"
 
-	"geosql.dev/operator/standin/metadata"
-	"geosql.dev/operator/standin/sqltype"
-	"geosql.dev/operator/standin/storage"
+	"geosql.dev/standin/metadata"
+	"geosql.dev/standin/sqltype"
+	"geosql.dev/standin/storage"
 )
 
 // Rows that exchange values of a unique key, or take each other's, cannot be updated one after another. Such updates are

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"sync"
 
-	"geosql.dev/operator/standin/sqlerr"
+	"geosql.dev/standin/sqlerr"
 )
 
 // runDistribution is the Distribution Agent: it brings the snapshot and the transactions from the distribution database

@@ -11,7 +11,7 @@ import (
 	"strconv"
 	"strings"
 
-	"geosql.dev/operator/standin/engine"
+	"geosql.dev/standin/engine"
 )
 
 func (e *Extension) installDistributor(r *engine.Registry) {

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"time"
 
-	"geosql.dev/operator/standin/engine"
+	"geosql.dev/standin/engine"
 )
 
 // dropDistributionDB drops a distribution database. Its row goes last: until then the procedure may be called again, should it be

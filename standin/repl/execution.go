@@ -8,9 +8,9 @@ import (
 	"fmt"
 	"strings"
 
-	"geosql.dev/operator/standin/engine"
-	"geosql.dev/operator/standin/metadata"
-	"geosql.dev/operator/standin/storage"
+	"geosql.dev/standin/engine"
+	"geosql.dev/standin/metadata"
+	"geosql.dev/standin/storage"
 )
 
 // Articles of the execution of a procedure: subscribers run the procedure, in the order of commits, in place of the rows

@@ -6,8 +6,8 @@ import (
 	"context"
 	"fmt"
 
-	"geosql.dev/operator/standin/engine"
-	"geosql.dev/operator/standin/sqlerr"
+	"geosql.dev/standin/engine"
+	"geosql.dev/standin/sqlerr"
 )
 
 // failedCommand is a command that the subscriber refused: the nth of its transaction's commands for the subscription.

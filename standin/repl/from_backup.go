@@ -9,8 +9,8 @@ import (
 
 	"github.com/shopspring/decimal"
 
-	"geosql.dev/operator/standin/engine"
-	"geosql.dev/operator/standin/storage"
+	"geosql.dev/standin/engine"
+	"geosql.dev/standin/storage"
 )
 
 // A subscription can begin with a restored backup of the publication database, or at a log sequence number up to which

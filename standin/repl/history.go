@@ -6,7 +6,7 @@ import (
 	"context"
 	"fmt"
 
-	"geosql.dev/operator/standin/engine"
+	"geosql.dev/standin/engine"
 )
 
 // States of an agent's run (runstatus of the history tables).

@@ -9,7 +9,7 @@ import (
 	"strconv"
 	"strings"
 
-	"geosql.dev/operator/standin/engine"
+	"geosql.dev/standin/engine"
 )
 
 // prepareSubscriber makes the subscription tables and, for a push subscription, its row.

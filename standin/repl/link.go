@@ -7,8 +7,8 @@ import (
 	"errors"
 	"strings"
 
-	"geosql.dev/operator/standin/engine"
-	"geosql.dev/operator/standin/sqlerr"
+	"geosql.dev/standin/engine"
+	"geosql.dev/standin/sqlerr"
 )
 
 // distributorLink is the linked server through which a publisher's procedures reach its distributor, as the login

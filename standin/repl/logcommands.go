@@ -9,7 +9,7 @@ import (
 	"fmt"
 	"sort"
 
-	"geosql.dev/operator/standin/storage"
+	"geosql.dev/standin/storage"
 )
 
 // order is deletes, updates, inserts: within a record of the log there are net changes without an order between rows, and

@@ -10,10 +10,10 @@ import (
 
 	"github.com/google/uuid"
 
-	"geosql.dev/operator/standin/engine"
-	"geosql.dev/operator/standin/sqltype"
-	"geosql.dev/operator/standin/storage"
-	"geosql.dev/operator/standin/tds"
+	"geosql.dev/standin/engine"
+	"geosql.dev/standin/sqltype"
+	"geosql.dev/standin/storage"
+	"geosql.dev/standin/tds"
 )
 
 // scan is how far the log of a published database was read.

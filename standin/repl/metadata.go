@@ -8,7 +8,7 @@ import (
 	"fmt"
 	"strings"
 
-	"geosql.dev/operator/standin/engine"
+	"geosql.dev/standin/engine"
 )
 
 // The distributor's half of the procedures that are called at the publisher. They run in the distribution database and

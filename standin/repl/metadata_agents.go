@@ -6,7 +6,7 @@ import (
 	"context"
 	"fmt"
 
-	"geosql.dev/operator/standin/engine"
+	"geosql.dev/standin/engine"
 )
 
 // jobSpec is a job for an agent.

@@ -8,9 +8,9 @@ import (
 	"fmt"
 	"strings"
 
-	"geosql.dev/operator/standin/engine"
-	"geosql.dev/operator/standin/metadata"
-	"geosql.dev/operator/standin/storage"
+	"geosql.dev/standin/engine"
+	"geosql.dev/standin/metadata"
+	"geosql.dev/standin/storage"
 )
 
 // Articles of views, procedures and functions bring their definitions: CREATE with the snapshot, ALTER in the order of

@@ -6,8 +6,8 @@ import (
 	"context"
 	"sort"
 
-	"geosql.dev/operator/standin/engine"
-	"geosql.dev/operator/standin/sqltype"
+	"geosql.dev/standin/engine"
+	"geosql.dev/standin/sqltype"
 )
 
 // Metrics of MSpublicationthresholds, and bits of the warning that they give.

@@ -8,8 +8,8 @@ import (
 	"fmt"
 	"strings"
 
-	"geosql.dev/operator/standin/engine"
-	"geosql.dev/operator/standin/storage"
+	"geosql.dev/standin/engine"
+	"geosql.dev/standin/storage"
 )
 
 // Where a transaction comes from, for publications that exchange their changes: a subscription with loopback_detection does

@@ -8,8 +8,8 @@ import (
 	"slices"
 	"strings"
 
-	"geosql.dev/operator/catalog"
-	"geosql.dev/operator/standin/engine"
+	"geosql.dev/standin/catalog"
+	"geosql.dev/standin/engine"
 )
 
 // thisServer stands for the server's own name among harmless values.

@@ -14,7 +14,7 @@ import (
 
 	. "github.com/onsi/gomega"
 
-	"geosql.dev/operator/catalog"
+	"geosql.dev/standin/catalog"
 )
 
 // sources are this package's declarations: the texts and names in each, and which declaration serves a procedure.

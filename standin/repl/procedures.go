@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"geosql.dev/operator/standin/metadata"
+	"geosql.dev/standin/metadata"
 )
 
 // procedures are the custom procedures that commands call (schema_option 0x02). Their parameters are those of the call syntax

@@ -7,8 +7,8 @@ import (
 	"fmt"
 	"strings"
 
-	"geosql.dev/operator/catalog"
-	"geosql.dev/operator/standin/engine"
+	"geosql.dev/standin/catalog"
+	"geosql.dev/standin/engine"
 )
 
 // Kinds of agents (MSagent_profiles.agent_type).

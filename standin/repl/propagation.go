@@ -6,8 +6,8 @@ import (
 	"bytes"
 	"strings"
 
-	"geosql.dev/operator/standin/metadata"
-	"geosql.dev/operator/standin/sqltype"
+	"geosql.dev/standin/metadata"
+	"geosql.dev/standin/sqltype"
 )
 
 // What an update brings to the procedure of a subscriber is what the call syntax of the article says

@@ -8,8 +8,8 @@ import (
 	"strconv"
 	"strings"
 
-	"geosql.dev/operator/standin/engine"
-	"geosql.dev/operator/standin/sqltype"
+	"geosql.dev/standin/engine"
+	"geosql.dev/standin/sqltype"
 )
 
 // Procedures that change one property of what is there.

@@ -7,8 +7,8 @@ import (
 	"strconv"
 	"strings"
 
-	"geosql.dev/operator/standin/engine"
-	"geosql.dev/operator/standin/storage"
+	"geosql.dev/standin/engine"
+	"geosql.dev/standin/storage"
 )
 
 func (e *Extension) installPublications(r *engine.Registry) {

@@ -5,7 +5,7 @@ package repl
 import (
 	"context"
 
-	"geosql.dev/operator/standin/engine"
+	"geosql.dev/standin/engine"
 )
 
 func (e *Extension) grantPublicationAccess(ctx context.Context, call *engine.ProcCall) error {

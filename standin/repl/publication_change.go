@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"strings"
 
-	"geosql.dev/operator/standin/engine"
+	"geosql.dev/standin/engine"
 )
 
 // withoutEffect are the properties of sp_changepublication that are about what this server does not have: "false" is how

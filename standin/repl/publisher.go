@@ -8,9 +8,9 @@ import (
 
 	"github.com/google/uuid"
 
-	"geosql.dev/operator/standin/engine"
-	"geosql.dev/operator/standin/metadata"
-	"geosql.dev/operator/standin/storage"
+	"geosql.dev/standin/engine"
+	"geosql.dev/standin/metadata"
+	"geosql.dev/standin/storage"
 )
 
 // publisher is a publication database and where it distributes to.

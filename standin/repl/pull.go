@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"strings"
 
-	"geosql.dev/operator/standin/engine"
+	"geosql.dev/standin/engine"
 )
 
 func (e *Extension) installPull(r *engine.Registry) {

@@ -2,7 +2,7 @@
 
 package repl
 
-import "geosql.dev/operator/standin/sqlerr"
+import "geosql.dev/standin/sqlerr"
 
 // raise makes an error of a procedure. Some messages that are listed with severity 10 are raised with 16 by the procedures
 // of replication (RAISERROR(20608, 16, -1)), because the call failed.

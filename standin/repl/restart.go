@@ -6,9 +6,9 @@ import (
 	"context"
 	"errors"
 
-	"geosql.dev/operator/standin/engine"
-	"geosql.dev/operator/standin/sqltype"
-	"geosql.dev/operator/standin/storage"
+	"geosql.dev/standin/engine"
+	"geosql.dev/standin/sqltype"
+	"geosql.dev/standin/storage"
 )
 
 func (e *Extension) installRestart(r *engine.Registry) {

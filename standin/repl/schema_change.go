@@ -8,10 +8,10 @@ import (
 	"slices"
 	"strings"
 
-	"geosql.dev/operator/standin/engine"
-	"geosql.dev/operator/standin/metadata"
-	"geosql.dev/operator/standin/sqltype"
-	"geosql.dev/operator/standin/storage"
+	"geosql.dev/standin/engine"
+	"geosql.dev/standin/metadata"
+	"geosql.dev/standin/sqltype"
+	"geosql.dev/standin/storage"
 )
 
 // ALTER TABLE of a published table goes to the subscribers in the order of commits

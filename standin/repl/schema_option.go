@@ -7,9 +7,9 @@ import (
 	"fmt"
 	"strings"
 
-	"geosql.dev/operator/standin/engine"
-	"geosql.dev/operator/standin/metadata"
-	"geosql.dev/operator/standin/sqltype"
+	"geosql.dev/standin/engine"
+	"geosql.dev/standin/metadata"
+	"geosql.dev/standin/sqltype"
 )
 
 // Bits of schema_option that replicate or convert what this server's snapshots do not. They are refused where a table has

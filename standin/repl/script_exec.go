@@ -8,9 +8,9 @@ import (
 	"errors"
 	"fmt"
 
-	"geosql.dev/operator/standin/engine"
-	"geosql.dev/operator/standin/sqltype"
-	"geosql.dev/operator/standin/storage"
+	"geosql.dev/standin/engine"
+	"geosql.dev/standin/sqltype"
+	"geosql.dev/standin/storage"
 )
 
 // scriptMark is the kind of log records that carry a posted script; the payload is a postedScript as JSON.

@@ -12,7 +12,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"geosql.dev/operator/standin/storage/disk"
+	"geosql.dev/standin/storage/disk"
 )
 
 // sealKey encrypts the passwords that agents need and that lie in tables (MSlogreader_agents.publisher_password ...).

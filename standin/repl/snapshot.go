@@ -12,10 +12,10 @@ import (
 	"zombiezen.com/go/sqlite"
 	"zombiezen.com/go/sqlite/sqlitex"
 
-	"geosql.dev/operator/standin/engine"
-	"geosql.dev/operator/standin/sqltype"
-	"geosql.dev/operator/standin/storage"
-	"geosql.dev/operator/standin/tds"
+	"geosql.dev/standin/engine"
+	"geosql.dev/standin/sqltype"
+	"geosql.dev/standin/storage"
+	"geosql.dev/standin/tds"
 )
 
 func (e *Extension) installSnapshot(r *engine.Registry) {

@@ -14,7 +14,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"geosql.dev/operator/standin/storage/disk"
+	"geosql.dev/standin/storage/disk"
 )
 
 // Manifest is manifest.json of a snapshot's folder, written last: a copy of the folder is whole when all files are

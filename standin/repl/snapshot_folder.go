@@ -14,9 +14,9 @@ import (
 	"strings"
 	"time"
 
-	"geosql.dev/operator/standin/engine"
-	"geosql.dev/operator/standin/sqlerr"
-	"geosql.dev/operator/standin/storage/disk"
+	"geosql.dev/standin/engine"
+	"geosql.dev/standin/sqlerr"
+	"geosql.dev/standin/storage/disk"
 )
 
 // snapshotPlaces says where a publication's snapshots go, and which scripts go with them

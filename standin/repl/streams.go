@@ -10,8 +10,8 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"geosql.dev/operator/standin/engine"
-	"geosql.dev/operator/standin/storage"
+	"geosql.dev/standin/engine"
+	"geosql.dev/standin/storage"
 )
 
 // Several streams (-SubscriptionStreams) hide the way to the subscriber: while one request is on its way, others are on

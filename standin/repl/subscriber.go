@@ -7,8 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 
-	"geosql.dev/operator/standin/engine"
-	"geosql.dev/operator/standin/sqltype"
+	"geosql.dev/standin/engine"
+	"geosql.dev/standin/sqltype"
 )
 
 // installSubscribers registers the procedures that name subscribers before they subscribe, as scripts of earlier versions do

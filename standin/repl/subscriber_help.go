@@ -5,8 +5,8 @@ package repl
 import (
 	"context"
 
-	"geosql.dev/operator/standin/engine"
-	"geosql.dev/operator/standin/sqltype"
+	"geosql.dev/standin/engine"
+	"geosql.dev/standin/sqltype"
 )
 
 // installOther registers procedures that pages call and the catalog has not.

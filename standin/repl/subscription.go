@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"strings"
 
-	"geosql.dev/operator/standin/engine"
+	"geosql.dev/standin/engine"
 )
 
 // States of subscriptions (syssubscriptions.status, MSsubscriptions.status).

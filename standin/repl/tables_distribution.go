@@ -7,8 +7,8 @@ import (
 	"fmt"
 	"strings"
 
-	"geosql.dev/operator/standin/engine"
-	"geosql.dev/operator/standin/metadata"
+	"geosql.dev/standin/engine"
+	"geosql.dev/standin/metadata"
 )
 
 // table is a replication system table; its columns are those of docs/relational-databases/system-tables/.

@@ -5,7 +5,7 @@ package repl
 import (
 	"context"
 
-	"geosql.dev/operator/standin/engine"
+	"geosql.dev/standin/engine"
 )
 
 // publicationTables lie in a database that is published.

@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"strings"
 
-	"geosql.dev/operator/standin/engine"
+	"geosql.dev/standin/engine"
 )
 
 // The metrics of Replication Monitor for transactional publications

@@ -7,9 +7,9 @@ import (
 	"encoding/binary"
 	"strconv"
 
-	"geosql.dev/operator/standin/engine"
-	"geosql.dev/operator/standin/sqltype"
-	"geosql.dev/operator/standin/storage"
+	"geosql.dev/standin/engine"
+	"geosql.dev/standin/sqltype"
+	"geosql.dev/standin/storage"
 )
 
 // tokenMark is the kind of log records that carry tracer tokens: the token's id and the publication's, 8 bytes each.

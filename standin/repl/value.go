@@ -16,7 +16,7 @@ import (
 	mssql "github.com/microsoft/go-mssqldb"
 	"github.com/shopspring/decimal"
 
-	"geosql.dev/operator/standin/sqltype"
+	"geosql.dev/standin/sqltype"
 )
 
 // A value in commands and in snapshot files is one byte of kind and its content; numbers are little endian, text is

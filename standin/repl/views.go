@@ -5,9 +5,9 @@ package repl
 import (
 	"context"
 
-	"geosql.dev/operator/catalog"
-	"geosql.dev/operator/standin/engine"
-	"geosql.dev/operator/standin/sqltype"
+	"geosql.dev/standin/catalog"
+	"geosql.dev/standin/engine"
+	"geosql.dev/standin/sqltype"
 )
 
 // installViews registers the views of the publisher's article cache. It is the log reader's, so the views have rows of

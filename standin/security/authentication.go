@@ -8,11 +8,11 @@ import (
 	"fmt"
 	"net"
 
-	"geosql.dev/operator/standin/engine"
-	"geosql.dev/operator/standin/sqlerr"
-	"geosql.dev/operator/standin/storage"
-	"geosql.dev/operator/standin/syntax"
-	"geosql.dev/operator/standin/tds"
+	"geosql.dev/standin/engine"
+	"geosql.dev/standin/sqlerr"
+	"geosql.dev/standin/storage"
+	"geosql.dev/standin/syntax"
+	"geosql.dev/standin/tds"
 )
 
 // States of 18456 (docs/relational-databases/errors-events/mssqlserver-18456-database-engine-error.md). They are for the

@@ -8,9 +8,9 @@ import (
 	"zombiezen.com/go/sqlite"
 	"zombiezen.com/go/sqlite/sqlitex"
 
-	"geosql.dev/operator/standin/engine"
-	"geosql.dev/operator/standin/storage"
-	"geosql.dev/operator/standin/syntax"
+	"geosql.dev/standin/engine"
+	"geosql.dev/standin/storage"
+	"geosql.dev/standin/syntax"
 )
 
 // alterAuthorization changes an owner: of a database, an endpoint, a server role, a role, a certificate or a schema. Who asks needs TAKE OWNERSHIP of it

@@ -7,9 +7,9 @@ import (
 	_ "embed"
 	"strings"
 
-	"geosql.dev/operator/standin/engine"
-	"geosql.dev/operator/standin/sqltype"
-	"geosql.dev/operator/standin/tds"
+	"geosql.dev/standin/engine"
+	"geosql.dev/standin/sqltype"
+	"geosql.dev/standin/tds"
 )
 
 // builtinTable has a row of sys.fn_builtin_permissions in each line: class, permission, type, the permission of the class that covers it, the

@@ -15,10 +15,10 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"geosql.dev/operator/standin/engine"
-	"geosql.dev/operator/standin/sqltype"
-	"geosql.dev/operator/standin/storage"
-	"geosql.dev/operator/standin/syntax"
+	"geosql.dev/standin/engine"
+	"geosql.dev/standin/sqltype"
+	"geosql.dev/standin/storage"
+	"geosql.dev/standin/syntax"
 )
 
 // How a private key is encrypted, sys.certificates.pvt_key_encryption_type.

@@ -13,8 +13,8 @@ import (
 
 	. "github.com/onsi/gomega"
 
-	"geosql.dev/operator/standin/security"
-	"geosql.dev/operator/standin/sqlerr"
+	"geosql.dev/standin/security"
+	"geosql.dev/standin/sqlerr"
 )
 
 const createKey = "CREATE MASTER KEY ENCRYPTION BY PASSWORD = N'M4ster-Password'"

@@ -9,8 +9,8 @@ import (
 
 	. "github.com/onsi/gomega"
 
-	"geosql.dev/operator/standin/engine"
-	"geosql.dev/operator/standin/security"
+	"geosql.dev/standin/engine"
+	"geosql.dev/standin/security"
 )
 
 // leaving is the context of a client that is gone after somebody has asked a number of times whether it is still there.

@@ -11,10 +11,10 @@ import (
 	"sync"
 	"time"
 
-	"geosql.dev/operator/standin/engine"
-	"geosql.dev/operator/standin/sqlerr"
-	"geosql.dev/operator/standin/syntax"
-	"geosql.dev/operator/standin/tds"
+	"geosql.dev/standin/engine"
+	"geosql.dev/standin/sqlerr"
+	"geosql.dev/standin/syntax"
+	"geosql.dev/standin/tds"
 )
 
 // Options are what the extension is made with.

@@ -8,8 +8,8 @@ import (
 
 	"zombiezen.com/go/sqlite"
 
-	"geosql.dev/operator/standin/engine"
-	"geosql.dev/operator/standin/sqltype"
+	"geosql.dev/standin/engine"
+	"geosql.dev/standin/sqltype"
 )
 
 var (

@@ -8,9 +8,9 @@ import (
 	"slices"
 	"strings"
 
-	"geosql.dev/operator/standin/engine"
-	"geosql.dev/operator/standin/sqltype"
-	"geosql.dev/operator/standin/tds"
+	"geosql.dev/standin/engine"
+	"geosql.dev/standin/sqltype"
+	"geosql.dev/standin/tds"
 )
 
 // installMyPermissions registers fn_my_permissions (securable, class): what the caller may do on a server, a database or a securable in

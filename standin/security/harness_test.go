@@ -15,10 +15,10 @@ import (
 	mssql "github.com/microsoft/go-mssqldb"
 	. "github.com/onsi/gomega"
 
-	"geosql.dev/operator/standin/catalogview"
-	"geosql.dev/operator/standin/engine"
-	"geosql.dev/operator/standin/security"
-	"geosql.dev/operator/standin/tds"
+	"geosql.dev/standin/catalogview"
+	"geosql.dev/standin/engine"
+	"geosql.dev/standin/security"
+	"geosql.dev/standin/tds"
 )
 
 const saPassword = "S3cret-Enough"

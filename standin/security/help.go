@@ -6,8 +6,8 @@ import (
 	"context"
 	"strings"
 
-	"geosql.dev/operator/standin/engine"
-	"geosql.dev/operator/standin/sqlerr"
+	"geosql.dev/standin/engine"
+	"geosql.dev/standin/sqlerr"
 )
 
 // installHelp registers the procedures that show logins, users, roles and permissions

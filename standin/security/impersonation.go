@@ -9,9 +9,9 @@ import (
 	"fmt"
 	"strings"
 
-	"geosql.dev/operator/standin/engine"
-	"geosql.dev/operator/standin/sqltype"
-	"geosql.dev/operator/standin/syntax"
+	"geosql.dev/standin/engine"
+	"geosql.dev/standin/sqltype"
+	"geosql.dev/standin/syntax"
 )
 
 // maxImpersonation is how deep EXECUTE AS nests (docs/t-sql/statements/execute-as-transact-sql.md).

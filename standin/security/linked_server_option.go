@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"strings"
 
-	"geosql.dev/operator/standin/engine"
+	"geosql.dev/standin/engine"
 )
 
 // serverOption is sp_serveroption.

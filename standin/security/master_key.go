@@ -11,9 +11,9 @@ import (
 
 	"github.com/google/uuid"
 
-	"geosql.dev/operator/standin/engine"
-	"geosql.dev/operator/standin/storage"
-	"geosql.dev/operator/standin/syntax"
+	"geosql.dev/standin/engine"
+	"geosql.dev/standin/storage"
+	"geosql.dev/standin/syntax"
 )
 
 // masterKeyID is the symmetric_key_id of ##MS_DatabaseMasterKey##, serviceMasterKeyID that of ##MS_ServiceMasterKey##.

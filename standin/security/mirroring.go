@@ -8,7 +8,7 @@ import (
 	"crypto/rsa"
 	"crypto/x509"
 
-	"geosql.dev/operator/standin/engine"
+	"geosql.dev/standin/engine"
 )
 
 // EndpointConfig is the instance's DATABASE_MIRRORING endpoint as the transport between replicas needs it.

@@ -9,7 +9,7 @@ import (
 
 	. "github.com/onsi/gomega"
 
-	"geosql.dev/operator/standin/sqlerr"
+	"geosql.dev/standin/sqlerr"
 )
 
 // A published example of the hash that SQL Server 2012 and later stores (hashcat's example of mode 1731).

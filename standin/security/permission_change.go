@@ -5,8 +5,8 @@ package security
 import (
 	"slices"
 
-	"geosql.dev/operator/standin/storage"
-	"geosql.dev/operator/standin/syntax"
+	"geosql.dev/standin/storage"
+	"geosql.dev/standin/syntax"
 )
 
 // change carries out one permission's change.

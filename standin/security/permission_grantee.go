@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"geosql.dev/operator/standin/engine"
+	"geosql.dev/standin/engine"
 )
 
 // grantee is who a permission is given to or taken from.

@@ -9,8 +9,8 @@ import (
 	"zombiezen.com/go/sqlite"
 	"zombiezen.com/go/sqlite/sqlitex"
 
-	"geosql.dev/operator/standin/engine"
-	"geosql.dev/operator/standin/syntax"
+	"geosql.dev/standin/engine"
+	"geosql.dev/standin/syntax"
 )
 
 // statementBits, objectBits and columnBits are the bits of PERMISSIONS (docs/t-sql/functions/permissions-transact-sql.md), by the permission

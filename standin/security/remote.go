@@ -18,12 +18,12 @@ import (
 	mssql "github.com/microsoft/go-mssqldb"
 	"github.com/shopspring/decimal"
 
-	"geosql.dev/operator/standin/engine"
-	"geosql.dev/operator/standin/sni"
-	"geosql.dev/operator/standin/sqlerr"
-	"geosql.dev/operator/standin/sqltype"
-	"geosql.dev/operator/standin/syntax"
-	"geosql.dev/operator/standin/tds"
+	"geosql.dev/standin/engine"
+	"geosql.dev/standin/sni"
+	"geosql.dev/standin/sqlerr"
+	"geosql.dev/standin/sqltype"
+	"geosql.dev/standin/syntax"
+	"geosql.dev/standin/tds"
 )
 
 // Time-outs of connections to linked servers when sp_serveroption sets none (the server options "remote login timeout"

@@ -6,9 +6,9 @@ import (
 	"context"
 	"slices"
 
-	"geosql.dev/operator/standin/engine"
-	"geosql.dev/operator/standin/storage"
-	"geosql.dev/operator/standin/syntax"
+	"geosql.dev/standin/engine"
+	"geosql.dev/standin/storage"
+	"geosql.dev/standin/syntax"
 )
 
 func (e *Extension) createRole(ctx context.Context, s *engine.Session, n *syntax.CreateRole) error {

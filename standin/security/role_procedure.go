@@ -6,9 +6,9 @@ import (
 	"context"
 	"strings"
 
-	"geosql.dev/operator/standin/engine"
-	"geosql.dev/operator/standin/sqltype"
-	"geosql.dev/operator/standin/syntax"
+	"geosql.dev/standin/engine"
+	"geosql.dev/standin/sqltype"
+	"geosql.dev/standin/syntax"
 )
 
 // installRoleProcedures registers the old forms of ALTER ROLE and ALTER SERVER ROLE and sp_droplinkedsrvlogin

@@ -12,7 +12,7 @@ import (
 	"fmt"
 	"os"
 
-	"geosql.dev/operator/standin/storage/disk"
+	"geosql.dev/standin/storage/disk"
 )
 
 // keyBytes is the length of all symmetric keys here: AES-256.

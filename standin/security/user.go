@@ -7,9 +7,9 @@ import (
 	"strings"
 	"time"
 
-	"geosql.dev/operator/standin/engine"
-	"geosql.dev/operator/standin/storage"
-	"geosql.dev/operator/standin/syntax"
+	"geosql.dev/standin/engine"
+	"geosql.dev/standin/storage"
+	"geosql.dev/standin/syntax"
 )
 
 // Well-known database principals. User-made ones begin at firstUser.

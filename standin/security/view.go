@@ -8,10 +8,10 @@ import (
 	"strings"
 	"time"
 
-	"geosql.dev/operator/catalog"
-	"geosql.dev/operator/standin/engine"
-	"geosql.dev/operator/standin/syntax"
-	"geosql.dev/operator/standin/tds"
+	"geosql.dev/standin/catalog"
+	"geosql.dev/standin/engine"
+	"geosql.dev/standin/syntax"
+	"geosql.dev/standin/tds"
 )
 
 // columns parses "name type" pairs, one in a string; the page that has them is named where it is called.

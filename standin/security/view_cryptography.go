@@ -10,7 +10,7 @@ import (
 	"fmt"
 	"strings"
 
-	"geosql.dev/operator/standin/engine"
+	"geosql.dev/standin/engine"
 )
 
 var keyEncryptions = map[string]string{noPrivateKey: "NO_PRIVATE_KEY", byMasterKey: "ENCRYPTED_BY_MASTER_KEY",

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"geosql.dev/operator/standin/engine"
+	"geosql.dev/standin/engine"
 )
 
 // builtinEndpoints are those that every instance has (docs/relational-databases/system-catalog-views/

@@ -12,10 +12,10 @@ import (
 	"strings"
 	"time"
 
-	"geosql.dev/operator/standin/engine"
-	"geosql.dev/operator/standin/sqlerr"
-	"geosql.dev/operator/standin/sqltype"
-	"geosql.dev/operator/standin/tds"
+	"geosql.dev/standin/engine"
+	"geosql.dev/standin/sqlerr"
+	"geosql.dev/standin/sqltype"
+	"geosql.dev/standin/tds"
 )
 
 // installErrorLog registers what reads the error logs and begins a new one.

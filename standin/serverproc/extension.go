@@ -6,7 +6,7 @@
 // procedures that need the inside of the engine (sp_executesql, sp_rename, sp_configure ...) are in it.
 package serverproc
 
-import "geosql.dev/operator/standin/engine"
+import "geosql.dev/standin/engine"
 
 // Extension adds the procedures to an instance.
 type Extension struct{}

@@ -10,10 +10,10 @@ import (
 	"strings"
 	"time"
 
-	"geosql.dev/operator/standin/engine"
-	"geosql.dev/operator/standin/sqlerr"
-	"geosql.dev/operator/standin/sqltype"
-	"geosql.dev/operator/standin/storage"
+	"geosql.dev/standin/engine"
+	"geosql.dev/standin/sqlerr"
+	"geosql.dev/standin/sqltype"
+	"geosql.dev/standin/storage"
 )
 
 // installFileProcedures registers what scripts of maintenance ask about the server's files before they write backups: whether a path is there,

@@ -5,8 +5,8 @@ package serverproc
 import (
 	"context"
 
-	"geosql.dev/operator/standin/engine"
-	"geosql.dev/operator/standin/syntax"
+	"geosql.dev/standin/engine"
+	"geosql.dev/standin/syntax"
 )
 
 // formerStatements are procedures of earlier versions that have become statements, with their parameters: each runs its statement

@@ -6,10 +6,10 @@ import (
 	"context"
 	"strings"
 
-	"geosql.dev/operator/standin/engine"
-	"geosql.dev/operator/standin/sqltype"
-	"geosql.dev/operator/standin/storage/disk"
-	"geosql.dev/operator/standin/tds"
+	"geosql.dev/standin/engine"
+	"geosql.dev/standin/sqltype"
+	"geosql.dev/standin/storage/disk"
+	"geosql.dev/standin/tds"
 )
 
 // installHostProcedures registers the extended procedures with which tools of management ask about the machine and the set-up. There is no registry

@@ -6,8 +6,8 @@ import (
 	"context"
 	"strings"
 
-	"geosql.dev/operator/standin/engine"
-	"geosql.dev/operator/standin/sqlerr"
+	"geosql.dev/standin/engine"
+	"geosql.dev/standin/sqlerr"
 )
 
 // installServerProcedures registers what people type to see a server and to go through its databases and tables

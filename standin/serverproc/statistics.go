@@ -5,8 +5,8 @@ package serverproc
 import (
 	"context"
 
-	"geosql.dev/operator/standin/engine"
-	"geosql.dev/operator/standin/sqltype"
+	"geosql.dev/standin/engine"
+	"geosql.dev/standin/sqltype"
 )
 
 // installStatistics registers what makes statistics of many columns and tells of them.

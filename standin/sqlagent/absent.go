@@ -5,8 +5,8 @@ package sqlagent
 import (
 	"context"
 
-	"geosql.dev/operator/standin/engine"
-	"geosql.dev/operator/standin/sqlerr"
+	"geosql.dev/standin/engine"
+	"geosql.dev/standin/sqlerr"
 )
 
 // absentList is a procedure that lists what an Agent without operators, alerts, proxies, target servers, plans of maintenance and mail does not

@@ -12,7 +12,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"geosql.dev/operator/standin/engine"
+	"geosql.dev/standin/engine"
 )
 
 // Step is one execution of a job step, as its subsystem gets it.

@@ -9,8 +9,8 @@ import (
 
 	"github.com/google/uuid"
 
-	"geosql.dev/operator/standin/engine"
-	"geosql.dev/operator/standin/sqlerr"
+	"geosql.dev/standin/engine"
+	"geosql.dev/standin/sqlerr"
 )
 
 func (e *Extension) installJobs(r *engine.Registry) {

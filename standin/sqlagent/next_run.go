@@ -8,7 +8,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"geosql.dev/operator/standin/engine"
+	"geosql.dev/standin/engine"
 )
 
 // moment is a time as sysjobschedules has it: 0 and 0 is none.

@@ -10,7 +10,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"geosql.dev/operator/standin/engine"
+	"geosql.dev/standin/engine"
 )
 
 // due is one attachment of a schedule to an enabled job.

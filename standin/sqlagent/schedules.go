@@ -9,9 +9,9 @@ import (
 
 	"github.com/google/uuid"
 
-	"geosql.dev/operator/standin/engine"
-	"geosql.dev/operator/standin/sqlerr"
-	"geosql.dev/operator/standin/sqltype"
+	"geosql.dev/standin/engine"
+	"geosql.dev/standin/sqlerr"
+	"geosql.dev/standin/sqltype"
 )
 
 // Frequency types of schedules (sysschedules.freq_type).

@@ -6,7 +6,7 @@ import (
 	"context"
 	"fmt"
 
-	"geosql.dev/operator/standin/engine"
+	"geosql.dev/standin/engine"
 )
 
 // tables are msdb's own tables of SQL Server Agent, with the columns of

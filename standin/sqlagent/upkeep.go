@@ -7,8 +7,8 @@ import (
 	"fmt"
 	"strings"
 
-	"geosql.dev/operator/standin/engine"
-	"geosql.dev/operator/standin/sqlerr"
+	"geosql.dev/standin/engine"
+	"geosql.dev/standin/sqlerr"
 )
 
 // installUpkeep registers what looks at schedules and servers of jobs, changes and removes them, and what removes old history

@@ -5,7 +5,7 @@ package sqlerr
 import (
 	"maps"
 
-	"geosql.dev/operator/catalog"
+	"geosql.dev/standin/catalog"
 )
 
 // dbccFormats has the texts of what DBCC, KILL and the procedures of options say.

@@ -6,7 +6,7 @@ import (
 	"sort"
 	"strings"
 
-	"geosql.dev/operator/catalog"
+	"geosql.dev/standin/catalog"
 )
 
 // Listed is a message as sys.messages shows it, its parameters as %s.

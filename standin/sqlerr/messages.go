@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"strings"
 
-	"geosql.dev/operator/catalog"
+	"geosql.dev/standin/catalog"
 )
 
 // New makes the error of that number with its documented severity and its text, args filling the text's parameters

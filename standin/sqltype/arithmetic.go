@@ -8,7 +8,7 @@ import (
 
 	"github.com/shopspring/decimal"
 
-	"geosql.dev/operator/standin/sqlerr"
+	"geosql.dev/standin/sqlerr"
 )
 
 // IntegerArithmetic is an operator on integers; to is the type of the result.

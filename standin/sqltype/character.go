@@ -17,7 +17,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/shopspring/decimal"
 
-	"geosql.dev/operator/standin/sqlerr"
+	"geosql.dev/standin/sqlerr"
 )
 
 // upper1252 are the characters 0x80 to 0x9F of code page 1252.

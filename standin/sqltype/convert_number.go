@@ -11,7 +11,7 @@ import (
 
 	"github.com/shopspring/decimal"
 
-	"geosql.dev/operator/standin/sqlerr"
+	"geosql.dev/standin/sqlerr"
 )
 
 // integerRange is the range of an integer type.

@@ -13,7 +13,7 @@ import (
 
 	"github.com/shopspring/decimal"
 
-	"geosql.dev/operator/standin/sqlerr"
+	"geosql.dev/standin/sqlerr"
 )
 
 // base1900 is day 0 of datetime and smalldatetime.

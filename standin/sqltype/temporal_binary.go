@@ -7,7 +7,7 @@ import (
 	"math"
 	"time"
 
-	"geosql.dev/operator/standin/sqlerr"
+	"geosql.dev/standin/sqlerr"
 )
 
 // Dates and times as bytes: datetime and smalldatetime are two big-endian numbers, days since 1900 and parts of the day; the newer types are

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"unicode/utf16"
 
-	"geosql.dev/operator/standin/sqlerr"
-	"geosql.dev/operator/standin/xmldata"
+	"geosql.dev/standin/sqlerr"
+	"geosql.dev/standin/xmldata"
 )
 
 // xmlConvertible is Convertible where one of the types is xml: text and bytes become xml, and xml becomes them when CAST or

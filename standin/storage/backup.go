@@ -15,7 +15,7 @@ import (
 	"zombiezen.com/go/sqlite"
 	"zombiezen.com/go/sqlite/sqlitex"
 
-	"geosql.dev/operator/standin/storage/disk"
+	"geosql.dev/standin/storage/disk"
 )
 
 // BackupOptions are the options of a backup.

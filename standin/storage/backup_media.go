@@ -9,7 +9,7 @@ import (
 	"io"
 	"time"
 
-	"geosql.dev/operator/standin/storage/disk"
+	"geosql.dev/standin/storage/disk"
 )
 
 // BackupSet is one of the backup sets of a file, and the bytes that it has there.

@@ -12,8 +12,8 @@ import (
 
 	. "github.com/onsi/gomega"
 
-	"geosql.dev/operator/standin/storage"
-	"geosql.dev/operator/standin/storage/disk"
+	"geosql.dev/standin/storage"
+	"geosql.dev/standin/storage/disk"
 )
 
 // An append that ends anywhere leaves the sets before it, and the next one takes its place

@@ -12,7 +12,7 @@ import (
 
 	. "github.com/onsi/gomega"
 
-	"geosql.dev/operator/standin/storage"
+	"geosql.dev/standin/storage"
 )
 
 func benchmarkCommits(b *testing.B, sessions int) {

@@ -12,7 +12,7 @@ import (
 	"zombiezen.com/go/sqlite"
 	"zombiezen.com/go/sqlite/sqlitex"
 
-	"geosql.dev/operator/standin/storage/disk"
+	"geosql.dev/standin/storage/disk"
 )
 
 // A checkpoint is considered every second, and run when as much log was written since the last one and that is some time ago: pages that

@@ -19,7 +19,7 @@ import (
 	"pgregory.net/rapid"
 	"zombiezen.com/go/sqlite/sqlitex"
 
-	"geosql.dev/operator/standin/storage"
+	"geosql.dev/standin/storage"
 )
 
 // copyFiles copies a database's files as a killed process would leave them (the page cache survives it).

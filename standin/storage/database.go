@@ -24,7 +24,7 @@ import (
 	"zombiezen.com/go/sqlite"
 	"zombiezen.com/go/sqlite/sqlitex"
 
-	"geosql.dev/operator/standin/storage/disk"
+	"geosql.dev/standin/storage/disk"
 )
 
 // Database is an open database.

@@ -17,7 +17,7 @@ import (
 	"zombiezen.com/go/sqlite"
 	"zombiezen.com/go/sqlite/sqlitex"
 
-	"geosql.dev/operator/standin/storage"
+	"geosql.dev/standin/storage"
 )
 
 // A busy machine is slow; what is waited for comes nevertheless.

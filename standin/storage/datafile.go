@@ -12,7 +12,7 @@ import (
 
 	"zombiezen.com/go/sqlite"
 
-	"geosql.dev/operator/standin/storage/disk"
+	"geosql.dev/standin/storage/disk"
 )
 
 // dataURI is the URI of a data file, whose pages are checked (SQL Server's PAGE_VERIFY CHECKSUM).

@@ -13,8 +13,8 @@ import (
 
 	. "github.com/onsi/gomega"
 
-	"geosql.dev/operator/standin/storage"
-	"geosql.dev/operator/standin/storage/disk"
+	"geosql.dev/standin/storage"
+	"geosql.dev/standin/storage/disk"
 )
 
 // fullVolume is a volume of logs on which no file grows while it is full; data files are elsewhere.

@@ -12,7 +12,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"geosql.dev/operator/standin/storage/disk"
+	"geosql.dev/standin/storage/disk"
 )
 
 const (

@@ -9,7 +9,7 @@ import (
 	"path/filepath"
 	"sort"
 
-	"geosql.dev/operator/standin/storage/disk"
+	"geosql.dev/standin/storage/disk"
 )
 
 // openLog reads the folder, and cuts what a crash left half-written at the end: bytes that are no whole block, and, when

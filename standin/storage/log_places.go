@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"os"
 
-	"geosql.dev/operator/standin/storage/disk"
+	"geosql.dev/standin/storage/disk"
 )
 
 // transactionPlace is where a transaction is in the log.

@@ -9,7 +9,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"geosql.dev/operator/standin/storage/disk"
+	"geosql.dev/standin/storage/disk"
 )
 
 // A database is restored over another in two steps: the set is read to its end and checked while it is written beside the old

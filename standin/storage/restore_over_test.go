@@ -10,7 +10,7 @@ import (
 
 	. "github.com/onsi/gomega"
 
-	"geosql.dev/operator/standin/storage"
+	"geosql.dev/standin/storage"
 )
 
 // TestRestoredFilesTakeTheirPlaceAfterAnyCrash makes what a crash leaves between any two steps of TakePlace.

@@ -11,7 +11,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"geosql.dev/operator/standin/storage/disk"
+	"geosql.dev/standin/storage/disk"
 )
 
 // A virtual log file begins with a header of segmentHeader bytes; blocks follow from offset first on (later than the

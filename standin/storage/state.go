@@ -9,7 +9,7 @@ import (
 	"path/filepath"
 	"time"
 
-	"geosql.dev/operator/standin/storage/disk"
+	"geosql.dev/standin/storage/disk"
 )
 
 // state is what a server keeps about its copy of a database, apart from the data; it does not travel with the log.

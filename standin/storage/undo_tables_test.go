@@ -10,7 +10,7 @@ import (
 
 	"zombiezen.com/go/sqlite/sqlitex"
 
-	"geosql.dev/operator/standin/storage"
+	"geosql.dev/standin/storage"
 )
 
 // keptCopies counts the tables that are kept for undo.

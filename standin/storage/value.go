@@ -11,7 +11,7 @@ import (
 	sqlite3 "modernc.org/sqlite/lib"
 	"zombiezen.com/go/sqlite"
 
-	"geosql.dev/operator/standin/storage/memory"
+	"geosql.dev/standin/storage/memory"
 )
 
 // BindValue binds a stored form (nil, int64, float64, string or []byte) to a parameter, from 1.

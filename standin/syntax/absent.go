@@ -3,7 +3,7 @@
 package syntax
 
 import (
-	"geosql.dev/operator/standin/sqlerr"
+	"geosql.dev/standin/sqlerr"
 )
 
 // absentPhrase begins a statement or clause; what is what the refusal calls it.

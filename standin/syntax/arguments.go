@@ -2,7 +2,7 @@
 
 package syntax
 
-import "geosql.dev/operator/standin/sqlerr"
+import "geosql.dev/standin/sqlerr"
 
 // badArguments refuses what may be no argument of EXECUTE, or not follow one: an argument is a constant, a variable, a word or DEFAULT, and never
 // an expression (docs/t-sql/language-elements/execute-transact-sql.md, Syntax), which teesql would read.

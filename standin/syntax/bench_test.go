@@ -5,7 +5,7 @@ package syntax_test
 import (
 	"testing"
 
-	"geosql.dev/operator/standin/syntax"
+	"geosql.dev/standin/syntax"
 )
 
 func BenchmarkParse(b *testing.B) {

@@ -2,7 +2,7 @@
 
 package syntax
 
-import "geosql.dev/operator/standin/sqlerr"
+import "geosql.dev/standin/sqlerr"
 
 // blocks refuses a BEGIN or CASE that nothing ends, an END of nothing, and TRY without its CATCH
 // (docs/t-sql/language-elements/begin-end-transact-sql.md, try-catch-transact-sql.md): within modules teesql takes the end of the text for theirs.

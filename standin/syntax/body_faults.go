@@ -3,7 +3,7 @@
 package syntax
 
 import (
-	"geosql.dev/operator/standin/sqlerr"
+	"geosql.dev/standin/sqlerr"
 )
 
 // faultOfBody is what is wrong with the query of a view or the body of a function, read by itself: teesql forgets faults of both, and takes the

@@ -2,7 +2,7 @@
 
 package syntax
 
-import "geosql.dev/operator/standin/sqlerr"
+import "geosql.dev/standin/sqlerr"
 
 // Words that definitions of columns have (docs/t-sql/statements/create-table-transact-sql.md and alter-table-transact-sql.md, Syntax).
 var (

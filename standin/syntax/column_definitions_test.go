@@ -7,7 +7,7 @@ import (
 
 	. "github.com/onsi/gomega"
 
-	"geosql.dev/operator/standin/syntax"
+	"geosql.dev/standin/syntax"
 )
 
 // TestColumnDefinitions goes by docs/t-sql/statements/create-table-transact-sql.md and alter-table-transact-sql.md, Syntax.

@@ -5,7 +5,7 @@ package syntax
 import (
 	"github.com/sqlc-dev/teesql/ast"
 
-	"geosql.dev/operator/standin/sqlerr"
+	"geosql.dev/standin/sqlerr"
 )
 
 // withoutCursor refuses WHERE CURRENT OF that no cursor follows: the statement would be one without a condition

@@ -5,7 +5,7 @@ package syntax
 import (
 	"strings"
 
-	"geosql.dev/operator/standin/sqlerr"
+	"geosql.dev/standin/sqlerr"
 )
 
 // cutShort refuses statements without the word that they are about, and RAISERROR of what it takes not.

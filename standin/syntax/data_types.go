@@ -8,8 +8,8 @@ import (
 
 	"github.com/sqlc-dev/teesql/ast"
 
-	"geosql.dev/operator/standin/sqlerr"
-	"geosql.dev/operator/standin/sqltype"
+	"geosql.dev/standin/sqlerr"
+	"geosql.dev/standin/sqltype"
 )
 
 // dataTypes is the error of the first system type in a statement with lengths, precisions or scales that it cannot have, which the text alone

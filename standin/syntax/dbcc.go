@@ -2,7 +2,7 @@
 
 package syntax
 
-import "geosql.dev/operator/standin/sqlerr"
+import "geosql.dev/standin/sqlerr"
 
 // dbccOptions are those behind WITH of DBCC commands (docs/t-sql/database-console-commands/dbcc-transact-sql.md and the commands' pages).
 var dbccOptions = wordSet(`ALL_CONSTRAINTS ALL_ERRORMSGS ALL_INDEXES ALL_LEVELS BACKUP_CLONEDB COUNT_ROWS DATA_PURITY DENSITY_VECTOR ESTIMATEONLY

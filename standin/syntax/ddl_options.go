@@ -5,7 +5,7 @@ package syntax
 import (
 	"strings"
 
-	"geosql.dev/operator/standin/sqlerr"
+	"geosql.dev/standin/sqlerr"
 )
 
 func wordSet(words string) map[string]bool {

@@ -2,7 +2,7 @@
 
 package syntax
 
-import "geosql.dev/operator/standin/sqlerr"
+import "geosql.dev/standin/sqlerr"
 
 // endless refuses lists in which teesql waits without end for what an element of theirs begins with: the numbers of ON PARTITIONS
 // (docs/t-sql/statements/alter-table-transact-sql.md, single_partition_rebuild__option), the namespaces of XMLNAMESPACES

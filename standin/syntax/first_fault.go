@@ -5,7 +5,7 @@ package syntax
 import (
 	"github.com/sqlc-dev/teesql/ast"
 
-	"geosql.dev/operator/standin/sqlerr"
+	"geosql.dev/standin/sqlerr"
 )
 
 // judges look at the tokens of a batch for what teesql lets pass, reads as something else or never comes to an end with. Each stops at the first

@@ -7,7 +7,7 @@ import (
 
 	. "github.com/onsi/gomega"
 
-	"geosql.dev/operator/standin/syntax"
+	"geosql.dev/standin/syntax"
 )
 
 // fault is what a text is refused with.

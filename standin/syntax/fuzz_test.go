@@ -5,7 +5,7 @@ package syntax_test
 import (
 	"testing"
 
-	"geosql.dev/operator/standin/syntax"
+	"geosql.dev/standin/syntax"
 )
 
 // FuzzParse gives any text to the parsers: a batch, a declaration of parameters, a type. Nothing may panic or hang, and

@@ -5,7 +5,7 @@ package syntax
 import (
 	"slices"
 
-	"geosql.dev/operator/standin/sqlerr"
+	"geosql.dev/standin/sqlerr"
 )
 
 // halves refuses clauses of which a word is missing that tells what they are; teesql reads on without it, or takes what follows for a name.

@@ -7,7 +7,7 @@ import (
 
 	. "github.com/onsi/gomega"
 
-	"geosql.dev/operator/standin/syntax"
+	"geosql.dev/standin/syntax"
 )
 
 // malformedOnLine2 checks the error that texts have behind a line of their own.

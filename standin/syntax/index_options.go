@@ -2,7 +2,7 @@
 
 package syntax
 
-import "geosql.dev/operator/standin/sqlerr"
+import "geosql.dev/standin/sqlerr"
 
 // Options of tables and indexes by what they are equal to (docs/t-sql/statements/create-index-transact-sql.md,
 // alter-index-transact-sql.md, create-table-transact-sql.md).

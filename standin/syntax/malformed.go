@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"geosql.dev/operator/standin/sqlerr"
+	"geosql.dev/standin/sqlerr"
 )
 
 // cursorOptions are the words between CURSOR and FOR (docs/t-sql/language-elements/declare-cursor-transact-sql.md).

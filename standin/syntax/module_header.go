@@ -2,7 +2,7 @@
 
 package syntax
 
-import "geosql.dev/operator/standin/sqlerr"
+import "geosql.dev/standin/sqlerr"
 
 // beforeBody are the words that the options of a module end before.
 var beforeBody = map[string][]string{"TRIGGER": {"FOR", "AFTER", "INSTEAD"}, "PROCEDURE": {"AS", "FOR"}, "VIEW": {"AS"}, "FUNCTION": {"AS", "BEGIN", "RETURN", "EXTERNAL", "ORDER"}}

@@ -2,7 +2,7 @@
 
 package syntax
 
-import "geosql.dev/operator/standin/sqlerr"
+import "geosql.dev/standin/sqlerr"
 
 // optionsOfKind are the options of WITH by the kind of module (docs/t-sql/statements/create-view-transact-sql.md,
 // create-procedure-transact-sql.md, create-function-transact-sql.md, create-trigger-transact-sql.md).

@@ -2,7 +2,7 @@
 
 package syntax
 
-import "geosql.dev/operator/standin/sqlerr"
+import "geosql.dev/standin/sqlerr"
 
 // badNeighbours refuses tokens that no statement has next to each other, and which teesql reads over: an equal sign after nothing, two
 // variables, NOT NOT NULL, a type without its length, VARYING of what is no cursor, and a second name behind the table of an INSERT.

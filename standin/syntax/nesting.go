@@ -2,7 +2,7 @@
 
 package syntax
 
-import "geosql.dev/operator/standin/sqlerr"
+import "geosql.dev/standin/sqlerr"
 
 // What a batch may nest, and how many operators may follow each other: whoever walks over a tree goes as deep as it is, and a process whose
 // stack is full ends. SQL Server has error 191 for it and no documented figure.

@@ -9,8 +9,8 @@ import (
 	. "github.com/onsi/gomega"
 	"github.com/sqlc-dev/teesql/ast"
 
-	"geosql.dev/operator/standin/sqltype"
-	"geosql.dev/operator/standin/syntax"
+	"geosql.dev/standin/sqltype"
+	"geosql.dev/standin/syntax"
 )
 
 // only parses one statement into a node of that type.

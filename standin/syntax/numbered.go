@@ -2,7 +2,7 @@
 
 package syntax
 
-import "geosql.dev/operator/standin/sqlerr"
+import "geosql.dev/standin/sqlerr"
 
 // numbered refuses by their names procedures of one name with numbers (docs/t-sql/statements/create-procedure-transact-sql.md, ;number) and the
 // full-text predicates and functions over all columns, which teesql does not read.

@@ -2,7 +2,7 @@
 
 package syntax
 
-import "geosql.dev/operator/standin/sqlerr"
+import "geosql.dev/standin/sqlerr"
 
 // badModuleParameters refuses what may not stand in the list of a procedure's or function's parameters
 // (docs/t-sql/statements/create-procedure-transact-sql.md, create-function-transact-sql.md, Syntax): teesql reads on to the body.

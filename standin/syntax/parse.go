@@ -11,7 +11,7 @@ import (
 	"github.com/sqlc-dev/teesql/ast"
 	teeparser "github.com/sqlc-dev/teesql/parser"
 
-	"geosql.dev/operator/standin/sqlerr"
+	"geosql.dev/standin/sqlerr"
 )
 
 // placeholder stands in the text given to teesql where one of this package's statements was; it is the shortest of them.

@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"geosql.dev/operator/standin/sqlerr"
+	"geosql.dev/standin/sqlerr"
 )
 
 // maxIdentifier is the longest name: 128 characters (docs/relational-databases/databases/database-identifiers.md).

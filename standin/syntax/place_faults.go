@@ -8,7 +8,7 @@ import (
 
 	"github.com/sqlc-dev/teesql/ast"
 
-	"geosql.dev/operator/standin/sqlerr"
+	"geosql.dev/standin/sqlerr"
 )
 
 // maxCaseDepth is how deep CASE may be nested (docs/t-sql/language-elements/case-transact-sql.md, Remarks); IIF is one

@@ -5,7 +5,7 @@ package syntax
 import (
 	"github.com/sqlc-dev/teesql/ast"
 
-	"geosql.dev/operator/standin/sqlerr"
+	"geosql.dev/standin/sqlerr"
 )
 
 // outOfPlace refuses what teesql lets pass in a place where it may not stand: table variables and what they may not have

@@ -11,7 +11,7 @@ import (
 
 	"github.com/sqlc-dev/teesql/ast"
 
-	"geosql.dev/operator/standin/syntax"
+	"geosql.dev/standin/syntax"
 )
 
 // wordsOfTheParser are the words that teesql's lexer knows as keywords, or its parser in some places of names, and that are not among T-SQL's reserved ones

@@ -7,7 +7,7 @@ import (
 
 	"github.com/sqlc-dev/teesql/ast"
 
-	"geosql.dev/operator/standin/sqlerr"
+	"geosql.dev/standin/sqlerr"
 )
 
 // maxDefinedPrefixes is how many names the name of an object that a statement defines or changes may have before it: database and schema, no server

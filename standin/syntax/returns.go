@@ -5,7 +5,7 @@ package syntax
 import (
 	"github.com/sqlc-dev/teesql/ast"
 
-	"geosql.dev/operator/standin/sqlerr"
+	"geosql.dev/standin/sqlerr"
 )
 
 // splitReturns takes the definition of the table that a multi-statement table-valued function returns out of the text for

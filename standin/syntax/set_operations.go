@@ -8,7 +8,7 @@ import (
 
 	"github.com/sqlc-dev/teesql/ast"
 
-	"geosql.dev/operator/standin/sqlerr"
+	"geosql.dev/standin/sqlerr"
 )
 
 // Arranged is a set operation or a query in parentheses with what follows it: teesql reads OFFSET and FOR behind a set operation, and ORDER BY too

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"geosql.dev/operator/standin/sqltype"
+	"geosql.dev/standin/sqltype"
 )
 
 // currency is the length of the symbol of a constant of money that begins here, 0 where none does.

@@ -2,7 +2,7 @@
 
 package syntax
 
-import "geosql.dev/operator/standin/sqlerr"
+import "geosql.dev/standin/sqlerr"
 
 // statisticsOptions are those of WITH in CREATE STATISTICS and UPDATE STATISTICS
 // (docs/t-sql/statements/create-statistics-transact-sql.md, update-statistics-transact-sql.md). teesql drops others without

@@ -2,7 +2,7 @@
 
 package syntax
 
-import "geosql.dev/operator/standin/sqlerr"
+import "geosql.dev/standin/sqlerr"
 
 // formerKeywords are on the list of reserved words and name columns and tables all the same: the statements that they were of are gone, or have
 // them in places where no name stands.

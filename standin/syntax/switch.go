@@ -2,7 +2,7 @@
 
 package syntax
 
-import "geosql.dev/operator/standin/sqlerr"
+import "geosql.dev/standin/sqlerr"
 
 // badSwitch judges ALTER TABLE ... SWITCH from the word SWITCH at a token on (docs/t-sql/statements/alter-table-transact-sql.md, Syntax):
 // teesql passes over options and words of WITH that it does not know.

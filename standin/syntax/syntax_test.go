@@ -8,7 +8,7 @@ import (
 	. "github.com/onsi/gomega"
 	"github.com/sqlc-dev/teesql/ast"
 
-	"geosql.dev/operator/standin/syntax"
+	"geosql.dev/standin/syntax"
 )
 
 func TestOrdinaryStatementsPassThrough(t *testing.T) {

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"geosql.dev/operator/standin/sqlerr"
+	"geosql.dev/standin/sqlerr"
 )
 
 // maxPrefixes is how many names an object's own name may have before it: server, database and schema

@@ -2,7 +2,7 @@
 
 package syntax
 
-import "geosql.dev/operator/standin/sqlerr"
+import "geosql.dev/standin/sqlerr"
 
 // countedHints are the query hints that a number follows (docs/t-sql/queries/hints-transact-sql-query.md, Syntax).
 var countedHints = wordSet("FAST MAXDOP MAXRECURSION QUERYTRACEON")

@@ -7,7 +7,7 @@ import (
 
 	"github.com/sqlc-dev/teesql/ast"
 
-	"geosql.dev/operator/standin/sqlerr"
+	"geosql.dev/standin/sqlerr"
 )
 
 // splitView takes a query that begins with common table expressions, which teesql does not read there, out of a

@@ -2,7 +2,7 @@
 
 package syntax
 
-import "geosql.dev/operator/standin/sqlerr"
+import "geosql.dev/standin/sqlerr"
 
 // notInParentheses are words that begin statements or are parts of their flow, and stand within no parentheses: there one is missing before them.
 var notInParentheses = wordSet("DECLARE PRINT RAISERROR BREAK CONTINUE GOTO RETURN WAITFOR DBCC COMMIT ROLLBACK BEGIN TRUNCATE DEALLOCATE OPEN CLOSE WHILE CREATE ALTER DROP KILL REVERT SAVE " +

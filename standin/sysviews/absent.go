@@ -6,8 +6,8 @@ import (
 	"context"
 	"fmt"
 
-	"geosql.dev/operator/standin/engine"
-	"geosql.dev/operator/standin/sqltype"
+	"geosql.dev/standin/engine"
+	"geosql.dev/standin/sqltype"
 )
 
 // absentViews are catalog and dynamic management views of things that the stand-in never has, so that they are truly

@@ -3,8 +3,8 @@
 package sysviews
 
 import (
-	"geosql.dev/operator/standin/engine"
-	"geosql.dev/operator/standin/sqltype"
+	"geosql.dev/standin/engine"
+	"geosql.dev/standin/sqltype"
 )
 
 // installActivityViews registers what sessions wait for and what files have in them, by the engine's views of sessions, requests and files

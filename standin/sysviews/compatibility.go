@@ -2,7 +2,7 @@
 
 package sysviews
 
-import "geosql.dev/operator/standin/engine"
+import "geosql.dev/standin/engine"
 
 // installCompatibilityViews registers the compatibility views (docs/relational-databases/system-compatibility-views).
 func installCompatibilityViews(r *engine.Registry) {

@@ -6,7 +6,7 @@
 // docs/relational-databases/system-compatibility-views, docs/relational-databases/system-information-schema-views).
 package sysviews
 
-import "geosql.dev/operator/standin/engine"
+import "geosql.dev/standin/engine"
 
 // Extension adds them to an instance.
 type Extension struct{}

@@ -9,7 +9,7 @@ import (
 	"strconv"
 	"strings"
 
-	"geosql.dev/operator/standin/engine"
+	"geosql.dev/standin/engine"
 )
 
 // installHostViews registers what the operating system tells: processors and memory

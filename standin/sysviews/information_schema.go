@@ -2,7 +2,7 @@
 
 package sysviews
 
-import "geosql.dev/operator/standin/engine"
+import "geosql.dev/standin/engine"
 
 // installInformationSchema registers the views of INFORMATION_SCHEMA that are catalog views in another form
 // (docs/relational-databases/system-information-schema-views).

@@ -7,7 +7,7 @@ import (
 	_ "embed"
 	"strings"
 
-	"geosql.dev/operator/standin/engine"
+	"geosql.dev/standin/engine"
 )
 
 // unkeptOfMsdb are tables and views of msdb that are empty: there are no alerts, proxies, profiles of mail, plans of maintenance ...

@@ -6,8 +6,8 @@ import (
 	"context"
 	"time"
 
-	"geosql.dev/operator/standin/builtin"
-	"geosql.dev/operator/standin/engine"
+	"geosql.dev/standin/builtin"
+	"geosql.dev/standin/engine"
 )
 
 // installSettingViews registers catalog views of features whose settings are always the same here: no mirroring.

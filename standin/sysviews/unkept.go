@@ -7,8 +7,8 @@ import (
 	_ "embed"
 	"strings"
 
-	"geosql.dev/operator/standin/engine"
-	"geosql.dev/operator/standin/sqltype"
+	"geosql.dev/standin/engine"
+	"geosql.dev/standin/sqltype"
 )
 
 // unkeptViews are the views of machinery that the stand-in does not have (plans and their statistics, buffers, threads, row

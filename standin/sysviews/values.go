@@ -6,7 +6,7 @@ import (
 	"context"
 	"fmt"
 
-	"geosql.dev/operator/standin/engine"
+	"geosql.dev/standin/engine"
 )
 
 // installResourceViews registers the two pools and groups that every server has (docs/relational-databases/system-catalog-views/

@@ -14,8 +14,8 @@ import (
 	"io"
 	"net"
 
-	"geosql.dev/operator/standin/sqlerr"
-	"geosql.dev/operator/standin/sqltype"
+	"geosql.dev/standin/sqlerr"
+	"geosql.dev/standin/sqltype"
 )
 
 // Backend is the engine that the protocol serves.

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"geosql.dev/operator/standin/tds"
+	"geosql.dev/standin/tds"
 )
 
 // serveBenchmark is serve without a test.

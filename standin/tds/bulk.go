@@ -9,7 +9,7 @@ import (
 	"io"
 	"strings"
 
-	"geosql.dev/operator/standin/sqlerr"
+	"geosql.dev/standin/sqlerr"
 )
 
 // isInsertBulk tells whether a batch announces a bulk load ([MS-TDS] 2.2.6.1).

@@ -8,7 +8,7 @@ import (
 
 	. "github.com/onsi/gomega"
 
-	"geosql.dev/operator/standin/tds"
+	"geosql.dev/standin/tds"
 )
 
 // TestDoneTokensCarryTheCommand: CurCmd is that of the statement, a trigger's statements end with DONEINPROC, a call with DONEPROC and EXECUTE

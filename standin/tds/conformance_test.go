@@ -11,7 +11,7 @@ import (
 
 	. "github.com/onsi/gomega"
 
-	"geosql.dev/operator/standin/tds"
+	"geosql.dev/standin/tds"
 )
 
 // token is one of DONE, DONEPROC, DONEINPROC, RETURNSTATUS and ERROR in a response, with a DONE's status or an error's number.

@@ -15,7 +15,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"geosql.dev/operator/standin/sqlerr"
+	"geosql.dev/standin/sqlerr"
 )
 
 // conn is one client connection.

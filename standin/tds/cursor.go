@@ -7,8 +7,8 @@ import (
 	"errors"
 	"fmt"
 
-	"geosql.dev/operator/standin/sqlerr"
-	"geosql.dev/operator/standin/sqltype"
+	"geosql.dev/standin/sqlerr"
+	"geosql.dev/standin/sqltype"
 )
 
 // Server cursors as drivers open them by remote procedure call

@@ -5,7 +5,7 @@ package tds
 import (
 	"fmt"
 
-	"geosql.dev/operator/standin/sqlerr"
+	"geosql.dev/standin/sqlerr"
 )
 
 // Values of fetchtype (docs/relational-databases/system-stored-procedures/sp-cursorfetch-transact-sql.md).

@@ -5,7 +5,7 @@ package tds
 import (
 	"encoding/binary"
 
-	"geosql.dev/operator/standin/sqlerr"
+	"geosql.dev/standin/sqlerr"
 )
 
 // Types of headers among ALL_HEADERS ([MS-TDS] 2.2.5.3). The third, of trace activities, is passed over.

@@ -8,7 +8,7 @@ import (
 	"io"
 	"runtime/debug"
 
-	"geosql.dev/operator/standin/sqlerr"
+	"geosql.dev/standin/sqlerr"
 )
 
 // serveMARS serves a connection on which the client may have several requests at a time ([MS-TDS] 3.2.5.2, [MC-SMP]).

@@ -7,7 +7,7 @@ import (
 
 	. "github.com/onsi/gomega"
 
-	"geosql.dev/operator/standin/tds"
+	"geosql.dev/standin/tds"
 )
 
 // TestPacketsOfEncryptedConnectionsFitTLS: packets have 16,383 bytes at most where more than the login is encrypted

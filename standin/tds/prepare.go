@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"regexp"
 
-	"geosql.dev/operator/standin/sqlerr"
-	"geosql.dev/operator/standin/sqltype"
+	"geosql.dev/standin/sqlerr"
+	"geosql.dev/standin/sqltype"
 )
 
 // Prepared is a statement that sp_prepare or sp_prepexec keeps for the connection, with the declaration of its parameters, or the call of a

@@ -11,7 +11,7 @@ import (
 
 	. "github.com/onsi/gomega"
 
-	"geosql.dev/operator/standin/tds"
+	"geosql.dev/standin/tds"
 )
 
 // preLoginOption is an option of a PRELOGIN answer; nil when the server did not send it ([MS-TDS] 2.2.6.5).

@@ -8,7 +8,7 @@ import (
 
 	. "github.com/onsi/gomega"
 
-	"geosql.dev/operator/standin/sqltype"
+	"geosql.dev/standin/sqltype"
 )
 
 // TestAResetTellsOfTheCollation: the database of the login comes back with a session's reset, and the client is told of its collation where that is

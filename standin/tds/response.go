@@ -5,8 +5,8 @@ package tds
 import (
 	"fmt"
 
-	"geosql.dev/operator/standin/sqlerr"
-	"geosql.dev/operator/standin/sqltype"
+	"geosql.dev/standin/sqlerr"
+	"geosql.dev/standin/sqltype"
 )
 
 // done is a DONE token whose status waits for the next token, because only the last one lacks DONE_MORE.

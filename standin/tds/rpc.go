@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"strings"
 
-	"geosql.dev/operator/standin/sqlerr"
+	"geosql.dev/standin/sqlerr"
 )
 
 // procedures are the names of the well-known procedure numbers ([MS-TDS] 2.2.6.6).

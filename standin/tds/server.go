@@ -13,8 +13,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"geosql.dev/operator/standin/sni"
-	"geosql.dev/operator/standin/sqlerr"
+	"geosql.dev/standin/sni"
+	"geosql.dev/standin/sqlerr"
 )
 
 // Config is how a Server serves.

@@ -24,7 +24,7 @@ import (
 	mssql "github.com/microsoft/go-mssqldb"
 	. "github.com/onsi/gomega"
 
-	"geosql.dev/operator/standin/tds"
+	"geosql.dev/standin/tds"
 )
 
 // trusted makes a certificate for 127.0.0.1 and gives the file that a client may verify it with.

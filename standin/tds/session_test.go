@@ -19,9 +19,9 @@ import (
 	_ "github.com/microsoft/go-mssqldb"
 	"github.com/onsi/gomega"
 
-	"geosql.dev/operator/standin/sqlerr"
-	"geosql.dev/operator/standin/sqltype"
-	"geosql.dev/operator/standin/tds"
+	"geosql.dev/standin/sqlerr"
+	"geosql.dev/standin/sqltype"
+	"geosql.dev/standin/tds"
 )
 
 // echoBackend is a backend whose sessions give back what they get.

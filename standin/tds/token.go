@@ -8,8 +8,8 @@ import (
 	"math"
 	"strconv"
 
-	"geosql.dev/operator/standin/sqlerr"
-	"geosql.dev/operator/standin/sqltype"
+	"geosql.dev/standin/sqlerr"
+	"geosql.dev/standin/sqltype"
 )
 
 // Token types ([MS-TDS] 2.2.7).

@@ -2,7 +2,7 @@
 
 package tds
 
-import "geosql.dev/operator/standin/sqlerr"
+import "geosql.dev/standin/sqlerr"
 
 // Transaction manager requests ([MS-TDS] 2.2.6.9).
 const (

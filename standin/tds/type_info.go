@@ -6,7 +6,7 @@ import (
 	"encoding/binary"
 	"fmt"
 
-	"geosql.dev/operator/standin/sqltype"
+	"geosql.dev/standin/sqltype"
 )
 
 // Data type tokens ([MS-TDS] 2.2.5.4).

@@ -8,7 +8,7 @@ import (
 
 	. "github.com/onsi/gomega"
 
-	"geosql.dev/operator/standin/sqltype"
+	"geosql.dev/standin/sqltype"
 )
 
 // TestUTF8Support: who takes no texts in UTF-8 gets Unicode in their place ([MS-TDS] 2.2.6.4, UTF8_SUPPORT), with the collation that they have.

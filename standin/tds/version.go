@@ -3,7 +3,7 @@
 package tds
 
 import (
-	"geosql.dev/operator/standin/sqltype"
+	"geosql.dev/standin/sqltype"
 )
 
 // version is the version of TDS that a client speaks, as LOGIN7 has it, little endian ([MS-TDS] 2.2.6.4). It decides the

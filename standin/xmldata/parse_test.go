@@ -11,7 +11,7 @@ import (
 
 	. "github.com/onsi/gomega"
 
-	"geosql.dev/operator/standin/xmldata"
+	"geosql.dev/standin/xmldata"
 )
 
 // What is read comes back as SQL Server gives it: docs/relational-databases/xml/create-instances-of-xml-data.md, White Space Handling.

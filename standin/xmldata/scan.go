@@ -6,7 +6,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"geosql.dev/operator/standin/sqlerr"
+	"geosql.dev/standin/sqlerr"
 )
 
 // MaxDepth is how many elements may be in each other (docs/t-sql/xml/xml-transact-sql.md, 6335 beyond).

@@ -5,7 +5,7 @@ package xmldata
 import (
 	"strings"
 
-	"geosql.dev/operator/standin/sqlerr"
+	"geosql.dev/standin/sqlerr"
 )
 
 // startTag reads a start tag or the tag of an empty element.

@@ -5,9 +5,9 @@ package xmlmethod
 import (
 	"strings"
 
-	"geosql.dev/operator/standin/sqlerr"
-	"geosql.dev/operator/standin/xmldata"
-	"geosql.dev/operator/standin/xquery"
+	"geosql.dev/standin/sqlerr"
+	"geosql.dev/standin/xmldata"
+	"geosql.dev/standin/xquery"
 )
 
 // document is one of sp_xml_preparedocument with the namespaces of its patterns.

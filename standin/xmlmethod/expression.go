@@ -5,9 +5,9 @@ package xmlmethod
 import (
 	"encoding/json"
 
-	"geosql.dev/operator/standin/sqlerr"
-	"geosql.dev/operator/standin/xmldata"
-	"geosql.dev/operator/standin/xquery"
+	"geosql.dev/standin/sqlerr"
+	"geosql.dev/standin/xmldata"
+	"geosql.dev/standin/xquery"
 )
 
 // Expression is an expression of XQuery with all that it is compiled with; the functions that evaluate it get it as JSON.

@@ -9,9 +9,9 @@ import (
 	"strings"
 	"time"
 
-	"geosql.dev/operator/standin/builtin"
-	"geosql.dev/operator/standin/sqlerr"
-	"geosql.dev/operator/standin/sqltype"
+	"geosql.dev/standin/builtin"
+	"geosql.dev/standin/sqlerr"
+	"geosql.dev/standin/sqltype"
 )
 
 // The functions that methods of xml become; no client can name them. Their arguments are the node, the expression, the values

@@ -5,9 +5,9 @@
 package xmlmethod
 
 import (
-	"geosql.dev/operator/standin/sqlerr"
-	"geosql.dev/operator/standin/xmldata"
-	"geosql.dev/operator/standin/xquery"
+	"geosql.dev/standin/sqlerr"
+	"geosql.dev/standin/xmldata"
+	"geosql.dev/standin/xquery"
 )
 
 // Kept are the instances and expressions that a session's statements use again and again, and its documents of sp_xml_preparedocument.

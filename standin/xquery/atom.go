@@ -12,7 +12,7 @@ import (
 
 	"github.com/shopspring/decimal"
 
-	"geosql.dev/operator/standin/xmldata"
+	"geosql.dev/standin/xmldata"
 )
 
 // Atom is an atomic value. The fields that count follow from Kind: Number for exact numbers, Real for xs:float and xs:double,

@@ -2,7 +2,7 @@
 
 package xquery
 
-import "geosql.dev/operator/standin/sqlerr"
+import "geosql.dev/standin/sqlerr"
 
 // functionCall is a call of a function of the library.
 type functionCall struct {

@@ -6,8 +6,8 @@ import (
 	"slices"
 	"strings"
 
-	"geosql.dev/operator/standin/sqlerr"
-	"geosql.dev/operator/standin/xmldata"
+	"geosql.dev/standin/sqlerr"
+	"geosql.dev/standin/xmldata"
 )
 
 // Change is a compiled expression of modify(): insert, delete or replace value of

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"geosql.dev/operator/standin/sqlerr"
-	"geosql.dev/operator/standin/xmldata"
+	"geosql.dev/standin/sqlerr"
+	"geosql.dev/standin/xmldata"
 )
 
 // maker is an expression that makes one node (docs/xquery/xml-construction-xquery.md).

@@ -9,7 +9,7 @@ import (
 
 	"github.com/shopspring/decimal"
 
-	"geosql.dev/operator/standin/xmldata"
+	"geosql.dev/standin/xmldata"
 )
 
 // function is a function of XQuery that SQL Server has (docs/xquery/xquery-functions-against-the-xml-data-type.md).

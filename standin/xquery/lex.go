@@ -7,8 +7,8 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"geosql.dev/operator/standin/sqlerr"
-	"geosql.dev/operator/standin/xmldata"
+	"geosql.dev/standin/sqlerr"
+	"geosql.dev/standin/xmldata"
 )
 
 // Bounds of an expression: how deep it nests, and how many parts it has. SQL Server calls what is beyond its own too complex (2363).

@@ -5,7 +5,7 @@ package xquery
 import (
 	"strings"
 
-	"geosql.dev/operator/standin/xmldata"
+	"geosql.dev/standin/xmldata"
 )
 
 // axis is the direction of a step (docs/xquery/path-expressions-specifying-axis.md).

@@ -6,8 +6,8 @@ import (
 	"cmp"
 	"strings"
 
-	"geosql.dev/operator/standin/sqlerr"
-	"geosql.dev/operator/standin/xmldata"
+	"geosql.dev/standin/sqlerr"
+	"geosql.dev/standin/xmldata"
 )
 
 // The namespaces that a query has without a declaration (docs/xquery/modules-and-prologs-xquery-prolog.md).

@@ -9,9 +9,9 @@ import (
 
 	. "github.com/onsi/gomega"
 
-	"geosql.dev/operator/standin/sqlerr"
-	"geosql.dev/operator/standin/xmldata"
-	"geosql.dev/operator/standin/xquery"
+	"geosql.dev/standin/sqlerr"
+	"geosql.dev/standin/xmldata"
+	"geosql.dev/standin/xquery"
 )
 
 // few is a budget that is spent in no time.

@@ -5,7 +5,7 @@ package xquery
 import (
 	"slices"
 
-	"geosql.dev/operator/standin/xmldata"
+	"geosql.dev/standin/xmldata"
 )
 
 func (e *path) typ() Type { return e.t }

@@ -20,9 +20,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"geosql.dev/operator/api/v1alpha1"
-	"geosql.dev/operator/internal/checkout"
 	"geosql.dev/operator/internal/workload"
 	"geosql.dev/operator/test/e2e/bed"
+	"geosql.dev/operator/test/support/checkout"
 )
 
 // demoRows is what `make demo` writes.

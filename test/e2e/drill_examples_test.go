@@ -20,9 +20,9 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"geosql.dev/operator/api/v1alpha1"
-	"geosql.dev/operator/internal/checkout"
 	"geosql.dev/operator/internal/drill"
 	"geosql.dev/operator/test/e2e/bed"
+	"geosql.dev/operator/test/support/checkout"
 )
 
 // exampleDrills asks for the drills of examples/drills, all of which take about an hour.

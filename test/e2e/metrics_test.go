@@ -22,9 +22,9 @@ import (
 
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/credentials"
-	"geosql.dev/operator/internal/testprometheus"
 	"geosql.dev/operator/internal/tsql"
 	"geosql.dev/operator/test/e2e/bed"
+	"geosql.dev/operator/test/support/prometheus"
 )
 
 // A Prometheus scrapes the manager and the agents of a group as the chart's monitors say. Every rule can be evaluated on what
@@ -32,16 +32,16 @@ import (
 // well; a copy whose data movement a person suspends does, until it is resumed.
 func TestMetrics(t *testing.T) {
 	bed.Beside(t, 240)
-	testprometheus.Program(t, "prometheus")
+	prometheus.Program(t, "prometheus")
 	g := NewWithT(t)
 	b := bed.Open(t, client.Options{Scheme: operatorScheme()})
 	gt := declareGroup(t, b, "e2emet", v1alpha1.ConfigurationOnly, func(ag *v1alpha1.AvailabilityGroup) {
 		ag.Spec.Objectives = &v1alpha1.Objectives{RPO: seconds(60), RTO: seconds(60), RedoCatchUp: seconds(300)}
 	})
 	gt.wait("the group is synchronized", 1, 5*time.Minute)
-	p := testprometheus.Start(t, 2*time.Second, append(gt.agentJobs(), managerJob(t, b))...)
+	p := prometheus.Start(t, 2*time.Second, append(gt.agentJobs(), managerJob(t, b))...)
 
-	queries := testprometheus.Queries(t)
+	queries := prometheus.Queries(t)
 	asked := 0
 	for where, query := range queries {
 		if !asksFor(query, "geosql_agent_", "geosql_availabilitygroup_", "geosql_sqlserver_", "geosql_site_") || strings.Contains(query, "changes(") {

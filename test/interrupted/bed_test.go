@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build integration
+
 package interrupted_test
 
 import (
@@ -35,9 +37,9 @@ import (
 	"geosql.dev/operator/internal/credentials"
 	"geosql.dev/operator/internal/mssql"
 	"geosql.dev/operator/internal/mssqlconf"
-	"geosql.dev/operator/internal/testengine"
-	"geosql.dev/operator/internal/testenv"
 	"geosql.dev/operator/internal/tsql"
+	"geosql.dev/operator/test/support/apiserver"
+	"geosql.dev/operator/test/support/engine"
 )
 
 const (
@@ -52,9 +54,9 @@ var servers = []v1alpha1.ServerName{"tukpub", "quisec", "dubcfg", "dist", "dubsu
 
 // bed is a hub that is a site too, engines in processes of their own, and their sidecars.
 type bed struct {
-	hub                *testenv.APIServer
+	hub                *apiserver.Server
 	authority          *credentials.Authority
-	engines            map[v1alpha1.ServerName]*testengine.Engine
+	engines            map[v1alpha1.ServerName]*engine.Engine
 	sidecars           map[v1alpha1.ServerName]string
 	snapshots, mirrors map[v1alpha1.ServerName]string
 	// pods are the UIDs of the servers' pods, in which nothing runs: their engines are processes of the test's.
@@ -67,7 +69,7 @@ func newBed(t *testing.T) *bed {
 	t.Helper()
 	g := NewWithT(t)
 	b := &bed{
-		hub: testenv.StartHub(t), engines: map[v1alpha1.ServerName]*testengine.Engine{}, sidecars: map[v1alpha1.ServerName]string{},
+		hub: apiserver.StartHub(t), engines: map[v1alpha1.ServerName]*engine.Engine{}, sidecars: map[v1alpha1.ServerName]string{},
 		snapshots: map[v1alpha1.ServerName]string{}, mirrors: map[v1alpha1.ServerName]string{}, pods: map[v1alpha1.ServerName]string{}, dir: t.TempDir(),
 	}
 	var err error
@@ -126,7 +128,7 @@ func (b *bed) startServer(t *testing.T, server v1alpha1.ServerName) {
 	g.Expect(b.hub.Client.Create(t.Context(), pod)).To(Succeed())
 	b.pods[server] = string(pod.UID)
 	b.engines[server], b.snapshots[server], b.mirrors[server] =
-		testengine.StartWith(t, namespace, server, agreement.Passwords, certificate, b.authority), t.TempDir(), t.TempDir()
+		engine.StartWith(t, namespace, server, agreement.Passwords, certificate, b.authority), t.TempDir(), t.TempDir()
 }
 
 // introduce lets engines find each other, whose ports differ, and the folders behind the names of shares; and makes the
@@ -244,7 +246,7 @@ func (b *bed) start(t *testing.T, k killing, seed string) (cmd *exec.Cmd, ended 
 	for server, e := range b.engines {
 		engines[server] = e.Address
 	}
-	content, err := json.Marshal(managerConfig{Kubeconfig: testenv.Kubeconfig(b.hub.ManagerConfig(t)), Engines: engines, Sidecars: b.sidecars, Killing: k, Seed: seed, Ledger: b.ledger()})
+	content, err := json.Marshal(managerConfig{Kubeconfig: apiserver.Kubeconfig(b.hub.ManagerConfig(t)), Engines: engines, Sidecars: b.sidecars, Killing: k, Seed: seed, Ledger: b.ledger()})
 	g.Expect(err).NotTo(HaveOccurred())
 	file := filepath.Join(b.dir, "manager.json")
 	g.Expect(os.WriteFile(file, content, 0o600)).To(Succeed())

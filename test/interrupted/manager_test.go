@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build integration
+
 package interrupted_test
 
 import (
@@ -23,7 +25,7 @@ import (
 	"geosql.dev/operator/internal/credentials"
 	"geosql.dev/operator/internal/mssql"
 	"geosql.dev/operator/internal/sites"
-	"geosql.dev/operator/internal/testenv"
+	"geosql.dev/operator/test/support/apiserver"
 )
 
 // managerConfig is what a manager's process is told.
@@ -58,7 +60,7 @@ func runManager(file string) error {
 	config.QPS, config.Burst = -1, -1
 	config.Wrap(x.transport)
 	provider := sites.NewProvider(sites.Options{Namespace: system, Heartbeat: 500 * time.Millisecond})
-	options := testenv.HubOptions()
+	options := apiserver.HubOptions()
 	options.HealthProbeBindAddress = "0"
 	mgr, err := mcmanager.New(config, provider, options)
 	if err != nil {

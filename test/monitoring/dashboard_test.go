@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build integration
+
 package monitoring_test
 
 import (
@@ -21,8 +23,8 @@ import (
 	"geosql.dev/operator/internal/agent"
 	"geosql.dev/operator/internal/metrics"
 	"geosql.dev/operator/internal/metrics/metricstest"
-	"geosql.dev/operator/internal/testenv"
-	"geosql.dev/operator/internal/testprometheus"
+	"geosql.dev/operator/test/support/apiserver"
+	testprometheus "geosql.dev/operator/test/support/prometheus"
 )
 
 // patience is for a machine that is busy with other things.
@@ -32,7 +34,7 @@ const patience = 3 * time.Minute
 // manager's collector and the agent's families.
 func TestDashboard(t *testing.T) {
 	g := NewWithT(t)
-	hub := fake.NewClientBuilder().WithScheme(testenv.Scheme).WithObjects(metricstest.Objects(time.Now())...).WithStatusSubresource(&v1alpha1.AvailabilityGroup{}).Build()
+	hub := fake.NewClientBuilder().WithScheme(apiserver.Scheme).WithObjects(metricstest.Objects(time.Now())...).WithStatusSubresource(&v1alpha1.AvailabilityGroup{}).Build()
 	p := startPrometheus(t, managerMetrics(hub), agentMetrics(g))
 
 	queries := testprometheus.Queries(t)

@@ -14,7 +14,7 @@ import (
 	. "github.com/onsi/gomega"
 	"sigs.k8s.io/yaml"
 
-	"geosql.dev/operator/internal/testprometheus"
+	"geosql.dev/operator/test/support/prometheus"
 )
 
 var ruleFiles = []string{"manager.yaml", "agent.yaml"}
@@ -207,7 +207,7 @@ func scene(name string, changes map[string]string, alert string) scenario {
 
 // Every alert fires for its trouble, and for no other; none fires while all is well.
 func TestAlerts(t *testing.T) {
-	promtool := testprometheus.Program(t, "promtool")
+	promtool := prometheus.Program(t, "promtool")
 	g := NewWithT(t)
 	folder, err := filepath.Abs("../../charts/geosql-operator/rules")
 	g.Expect(err).NotTo(HaveOccurred())

@@ -53,15 +53,15 @@ images_prune_untagged() { # images_prune_untagged NODE
     echo "$1: images without a tag could not be removed; they only take room"
 }
 
-# project_image PACKAGE BINARY-NAME REPOSITORY DOCKERFILE: builds the binary, tags the image by its hash and prints
-# the image's name.
+# project_image MODULE PACKAGE BINARY-NAME REPOSITORY DOCKERFILE: builds the binary of the module's folder, tags the image
+# by its hash and prints the image's name.
 project_image() {
-  local package=$1 binary=$2 repository=$3 dockerfile=$4 dir tag
+  local module=$1 package=$2 binary=$3 repository=$4 dockerfile=$5 dir tag
   dir=$BED_CACHE/images/$repository
   # Folders of the stand-in's image; the builder keeps the modes of those inside the one it copies.
   mkdir -p "$dir/mssql" "$dir/root/tmp"
   chmod 1777 "$dir/root/tmp"
-  (cd "$BED_REPO" && CGO_ENABLED=0 go build -buildvcs=false -trimpath -ldflags "-s -w" -o "$dir/$binary" "$package") >&2
+  (cd "$BED_REPO/$module" && CGO_ENABLED=0 go build -buildvcs=false -trimpath -ldflags "-s -w" -o "$dir/$binary" "$package") >&2
   cp "$dockerfile" "$dir/Dockerfile"
   tag=$repository:$(cat "$dir/$binary" "$dir/Dockerfile" | hash_of)
   image_exists "$tag" || docker_build -t "$tag" "$dir" >&2
@@ -76,15 +76,13 @@ images_env_set() { # images_env_set VARIABLE IMAGE
   mv "$IMAGES_ENV.new" "$IMAGES_ENV"
 }
 
-project_images() { # project_images NAME...: of operator and standin, those whose commands the repository has
-  local name package image
+project_images() { # project_images NAME...: of operator and standin
+  local name image
   for name in "$@"; do
-    case $name in operator) package=geosql ;; *) package=$name ;; esac
-    if compgen -G "$BED_REPO/cmd/$package/*.go" >/dev/null; then
-      image=$(project_image "./cmd/$package" "$package" "geosql-$name" "$BED_REPO/images/$name.Dockerfile")
-      images_env_set "${name^^}_IMAGE" "$image"
-    else
-      echo "cmd/$package is not there; its image is left out" >&2
-    fi
+    case $name in
+    operator) image=$(project_image . ./cmd/geosql geosql geosql-operator "$BED_REPO/images/operator.Dockerfile") ;;
+    standin) image=$(project_image standin ./cmd/standin standin geosql-standin "$BED_REPO/standin/image/Dockerfile") ;;
+    esac
+    images_env_set "${name^^}_IMAGE" "$image"
   done
 }

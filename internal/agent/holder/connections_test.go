@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build integration
+
 package holder_test
 
 import (
@@ -19,13 +21,13 @@ import (
 	"geosql.dev/operator/internal/election"
 	"geosql.dev/operator/internal/mssql"
 	"geosql.dev/operator/internal/orders"
-	"geosql.dev/operator/test/testlink"
+	"geosql.dev/operator/test/support/link"
 )
 
 // farVoter is an API server beyond a link, with an agent at this end that reads its vote.
 type farVoter struct {
 	*leaseServer
-	*testlink.Link
+	*link.Link
 	// connections that came, and requests that were answered.
 	connections, answered atomic.Int64
 	// delay before each answer, in nanoseconds.
@@ -40,7 +42,7 @@ func newFarVoter(t *testing.T) *farVoter {
 // the agent sends in vain it sends again after that time, unless it is 0.
 func newVoterThatAccepts(t *testing.T, again time.Duration, accepting func(int64, <-chan struct{})) *farVoter {
 	g := NewWithT(t)
-	v := &farVoter{Link: testlink.New(t), leaseServer: newLeaseServer(t)}
+	v := &farVoter{Link: link.New(t), leaseServer: newLeaseServer(t)}
 	if again > 0 {
 		v.RetransmitAfter(t, again)
 	}

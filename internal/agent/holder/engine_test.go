@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build integration
+
 package holder_test
 
 import (
@@ -18,8 +20,8 @@ import (
 	"geosql.dev/operator/internal/credentials"
 	"geosql.dev/operator/internal/election"
 	"geosql.dev/operator/internal/mssql"
-	"geosql.dev/operator/internal/testengine"
 	"geosql.dev/operator/internal/tsql"
+	testengine "geosql.dev/operator/test/support/engine"
 )
 
 // hosted starts an instance with a group of itself alone, and the agent's login with the rights that the operator grants.

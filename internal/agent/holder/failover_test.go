@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build integration
+
 package holder_test
 
 import (
@@ -36,8 +38,8 @@ import (
 	"geosql.dev/operator/internal/election"
 	"geosql.dev/operator/internal/mssql"
 	"geosql.dev/operator/internal/orders"
-	"geosql.dev/operator/internal/testengine"
 	"geosql.dev/operator/internal/tsql"
+	testengine "geosql.dev/operator/test/support/engine"
 )
 
 // leaseServer is as much of an API server as a voter needs: one Lease that is read and replaced by its resourceVersion.

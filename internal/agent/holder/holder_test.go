@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build integration
+
 package holder_test
 
 import (
@@ -26,7 +28,7 @@ import (
 	"geosql.dev/operator/internal/election"
 	"geosql.dev/operator/internal/mssql"
 	"geosql.dev/operator/internal/orders"
-	"geosql.dev/operator/internal/testenv"
+	"geosql.dev/operator/test/support/apiserver"
 )
 
 // engine is an engine in memory: a group that the test creates, and roles that the holder changes.
@@ -103,7 +105,7 @@ func (e *engine) set(f func(*engine)) {
 }
 
 // voter is a real API server with the group's Lease and an account that may change it and nothing else.
-func voter(t *testing.T, api *testenv.APIServer) orders.Voter {
+func voter(t *testing.T, api *apiserver.Server) orders.Voter {
 	t.Helper()
 	g := NewWithT(t)
 	meta := metav1.ObjectMeta{Namespace: "web", Name: "geosql-agent-content"}
@@ -132,7 +134,7 @@ func voter(t *testing.T, api *testenv.APIServer) orders.Voter {
 }
 
 // give writes orders as the manager does.
-func give(t *testing.T, api *testenv.APIServer, groups ...orders.Group) {
+func give(t *testing.T, api *apiserver.Server, groups ...orders.Group) {
 	t.Helper()
 	g := NewWithT(t)
 	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: "tukpub-agent"}, Data: map[string][]byte{}}
@@ -148,7 +150,7 @@ func give(t *testing.T, api *testenv.APIServer, groups ...orders.Group) {
 	g.Expect(err).NotTo(HaveOccurred())
 }
 
-func start(t *testing.T, api *testenv.APIServer, e *engine, state string) (*holder.Holder, func()) {
+func start(t *testing.T, api *apiserver.Server, e *engine, state string) (*holder.Holder, func()) {
 	t.Helper()
 	g := NewWithT(t)
 	site, err := kubernetes.NewForConfig(api.Config)
@@ -179,7 +181,7 @@ const patience = 90 * time.Second
 // From orders to votes at a real API server with the agent's own rights, through restarts of the engine and the agent.
 func TestHolderFollowsItsOrders(t *testing.T) {
 	g := NewWithT(t)
-	api := testenv.StartMember(t)
+	api := apiserver.StartMember(t)
 	api.Namespace(t, "web")
 	e := &engine{run: "run1"}
 	state := filepath.Join(t.TempDir(), "state")
@@ -209,7 +211,7 @@ func TestHolderFollowsItsOrders(t *testing.T) {
 
 func TestPausedOrdersForbidClaims(t *testing.T) {
 	g := NewWithT(t)
-	api := testenv.StartMember(t)
+	api := apiserver.StartMember(t)
 	api.Namespace(t, "web")
 	e := &engine{run: "run1"}
 	h, _ := start(t, api, e, "")
@@ -232,7 +234,7 @@ func TestPausedOrdersForbidClaims(t *testing.T) {
 // Tokens are renewed with the account's own right when half of their life is over: no manager is needed for that.
 func TestTokensAreRenewedByTheAgent(t *testing.T) {
 	g := NewWithT(t)
-	api := testenv.StartMember(t)
+	api := apiserver.StartMember(t)
 	api.Namespace(t, "web")
 	told := voter(t, api)
 	told.Issued = time.Now().Add(-2 * time.Hour) // as if it had been made for three hours

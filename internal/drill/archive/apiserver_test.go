@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build integration
+
 package archive_test
 
 import (
@@ -12,13 +14,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"geosql.dev/operator/internal/drill/archive"
-	"geosql.dev/operator/internal/testenv"
+	"geosql.dev/operator/test/support/apiserver"
 )
 
 // TestRealAPIServerTakesAnArchive writes one of several whole chunks, which the API server has to take as they are.
 func TestRealAPIServerTakesAnArchive(t *testing.T) {
 	g := NewWithT(t)
-	hub := testenv.StartHub(t)
+	hub := apiserver.StartHub(t)
 	hub.Namespace(t, run.Namespace)
 	a := some(t)
 	noise := make([]byte, 2<<20)

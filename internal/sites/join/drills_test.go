@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build integration
+
 package join_test
 
 import (
@@ -20,14 +22,14 @@ import (
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/sites"
 	"geosql.dev/operator/internal/sites/join"
-	"geosql.dev/operator/internal/testenv"
+	"geosql.dev/operator/test/support/apiserver"
 )
 
 // Wherever taking the rights of drills away is interrupted, the next command does not grant them again, and leaves nothing of
 // them behind.
 func TestDrillsStayTakenAway(t *testing.T) {
 	g, ctx := NewWithT(t), t.Context()
-	hub := fake.NewClientBuilder().WithScheme(testenv.Scheme).Build()
+	hub := fake.NewClientBuilder().WithScheme(apiserver.Scheme).Build()
 	joined := func(c client.Client, drills *bool) (string, error) {
 		out := &bytes.Buffer{}
 		_, err := join.Join(ctx, join.Request{Name: "dublin", Hub: join.Cluster{Config: &rest.Config{Host: "https://hub"}, Client: c}, Out: out, Drills: drills,

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build integration
+
 package join_test
 
 import (
@@ -21,15 +23,15 @@ import (
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/sites"
 	"geosql.dev/operator/internal/sites/join"
-	"geosql.dev/operator/internal/testenv"
+	"geosql.dev/operator/test/support/apiserver"
 )
 
-func cluster(a *testenv.APIServer) join.Cluster {
+func cluster(a *apiserver.Server) join.Cluster {
 	return join.Cluster{Config: a.Config, Client: a.Client}
 }
 
 // credentials are those that the hub holds for a site.
-func credentials(t *testing.T, hub *testenv.APIServer, site string) *rest.Config {
+func credentials(t *testing.T, hub *apiserver.Server, site string) *rest.Config {
 	t.Helper()
 	g := NewWithT(t)
 	var secret corev1.Secret
@@ -41,14 +43,14 @@ func credentials(t *testing.T, hub *testenv.APIServer, site string) *rest.Config
 
 func asOperator(t *testing.T, cfg *rest.Config) client.Client {
 	t.Helper()
-	c, err := client.New(cfg, client.Options{Scheme: testenv.Scheme})
+	c, err := client.New(cfg, client.Options{Scheme: apiserver.Scheme})
 	NewWithT(t).Expect(err).NotTo(HaveOccurred())
 	return c
 }
 
 // TestJoin joins a real API server to another, and takes it out again.
 func TestJoin(t *testing.T) {
-	hub, member := testenv.StartHub(t), testenv.StartMember(t)
+	hub, member := apiserver.StartHub(t), apiserver.StartMember(t)
 	ctx := t.Context()
 	request := func(namespaces ...string) (join.Request, *bytes.Buffer) {
 		out := &bytes.Buffer{}
@@ -210,11 +212,11 @@ func rights(t *testing.T, c client.Client) {
 }
 
 // engages runs a provider with the credentials that Join left in the hub.
-func engages(t *testing.T, hub *testenv.APIServer) {
+func engages(t *testing.T, hub *apiserver.Server) {
 	g := NewWithT(t)
 	provider := sites.NewProvider(sites.Options{Namespace: sites.OperatorNamespace, Heartbeat: 200 * time.Millisecond})
 	ctx := t.Context()
-	defer testenv.Run(t, testenv.NewManager(t, hub.ManagerConfig(t), provider, testenv.HubOptions()))()
+	defer apiserver.Run(t, apiserver.NewManager(t, hub.ManagerConfig(t), provider, apiserver.HubOptions()))()
 	g.Eventually(func() error { _, err := provider.Member("quincy"); return err }, "60s", "100ms").Should(Succeed())
 	member, err := provider.Member("quincy")
 	g.Expect(err).NotTo(HaveOccurred())
@@ -241,7 +243,7 @@ func TestParse(t *testing.T) {
 }
 
 // drills grants and takes away what drills need. The rights are looked at where they lie, and tried by who has them.
-func drills(t *testing.T, hub, member *testenv.APIServer, request func(...string) (join.Request, *bytes.Buffer)) {
+func drills(t *testing.T, hub, member *apiserver.Server, request func(...string) (join.Request, *bytes.Buffer)) {
 	g, ctx := NewWithT(t), t.Context()
 	again := func(drills *bool, namespaces ...string) string {
 		r, out := request()

@@ -17,7 +17,7 @@ import (
 
 	. "github.com/onsi/gomega"
 
-	"geosql.dev/operator/standin/hadr/endpoint"
+	"geosql.dev/standin/hadr/endpoint"
 )
 
 func certificate(g *WithT, name string, until time.Time) tls.Certificate {

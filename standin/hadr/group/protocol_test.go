@@ -12,7 +12,7 @@ import (
 	. "github.com/onsi/gomega"
 	"pgregory.net/rapid"
 
-	"geosql.dev/operator/standin/hadr/group"
+	"geosql.dev/standin/hadr/group"
 )
 
 // world is a group of simulated replicas that write to one database: a log of numbered writes at each replica, an

@@ -8,8 +8,8 @@ import (
 
 	. "github.com/onsi/gomega"
 
-	"geosql.dev/operator/standin/hadr/group"
-	"geosql.dev/operator/standin/hadr/replica"
+	"geosql.dev/standin/hadr/group"
+	"geosql.dev/standin/hadr/replica"
 )
 
 // A replica that votes alone has a majority by itself, and is asked for no promise that nobody asked for: FAILOVER of one that may not

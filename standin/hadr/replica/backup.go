@@ -11,8 +11,8 @@ import (
 
 	"github.com/google/uuid"
 
-	"geosql.dev/operator/standin/hadr/endpoint"
-	"geosql.dev/operator/standin/storage"
+	"geosql.dev/standin/hadr/endpoint"
+	"geosql.dev/standin/storage"
 )
 
 // A regular backup of the log at a secondary goes on with the chain that all replicas of a database have together: the primary says where it begins, lets

@@ -14,9 +14,9 @@ import (
 
 	. "github.com/onsi/gomega"
 
-	"geosql.dev/operator/standin/hadr/group"
-	"geosql.dev/operator/standin/hadr/replica"
-	"geosql.dev/operator/standin/storage"
+	"geosql.dev/standin/hadr/group"
+	"geosql.dev/standin/hadr/replica"
+	"geosql.dev/standin/storage"
 )
 
 // benchmarkedCluster is a cluster of three synchronous replicas for as long as the benchmark runs. What makes one wants a

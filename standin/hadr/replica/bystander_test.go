@@ -7,8 +7,8 @@ import (
 
 	. "github.com/onsi/gomega"
 
-	"geosql.dev/operator/standin/hadr/group"
-	"geosql.dev/operator/standin/hadr/replica"
+	"geosql.dev/standin/hadr/group"
+	"geosql.dev/standin/hadr/replica"
 )
 
 // connected tells whether server i says of its own replica that it is connected to its primary.

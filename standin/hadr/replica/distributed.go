@@ -10,8 +10,8 @@ import (
 
 	"github.com/google/uuid"
 
-	"geosql.dev/operator/standin/hadr/group"
-	"geosql.dev/operator/standin/storage"
+	"geosql.dev/standin/hadr/group"
+	"geosql.dev/standin/storage"
 )
 
 // A distributed availability group is a Group whose replicas are availability groups. It lives beside its member's

@@ -11,8 +11,8 @@ import (
 
 	"github.com/google/uuid"
 
-	"geosql.dev/operator/standin/hadr/group"
-	"geosql.dev/operator/standin/storage"
+	"geosql.dev/standin/hadr/group"
+	"geosql.dev/standin/storage"
 )
 
 const (

@@ -13,9 +13,9 @@ import (
 	"zombiezen.com/go/sqlite"
 	"zombiezen.com/go/sqlite/sqlitex"
 
-	"geosql.dev/operator/standin/hadr/group"
-	"geosql.dev/operator/standin/hadr/replica"
-	"geosql.dev/operator/standin/storage"
+	"geosql.dev/standin/hadr/group"
+	"geosql.dev/standin/hadr/replica"
+	"geosql.dev/standin/storage"
 )
 
 // change runs DDL in a transaction.

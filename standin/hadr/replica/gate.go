@@ -8,7 +8,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"geosql.dev/operator/standin/storage"
+	"geosql.dev/standin/storage"
 )
 
 // gate stands before a local database: it lets in what the role allows, and holds commits until they are hardened

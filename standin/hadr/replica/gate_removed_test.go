@@ -8,8 +8,8 @@ import (
 	"github.com/google/uuid"
 	. "github.com/onsi/gomega"
 
-	"geosql.dev/operator/standin/hadr/group"
-	"geosql.dev/operator/standin/storage"
+	"geosql.dev/standin/hadr/group"
+	"geosql.dev/standin/storage"
 )
 
 // TestCommitOfADatabaseThatWasRemoved: a commit that waits while its database is removed from the group waits for nobody, neither for a secondary that was about to be

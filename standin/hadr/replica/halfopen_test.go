@@ -12,7 +12,7 @@ import (
 
 	. "github.com/onsi/gomega"
 
-	"geosql.dev/operator/standin/hadr/group"
+	"geosql.dev/standin/hadr/group"
 )
 
 // relay carries connections to an endpoint. Those that it abandons are silent from then on: the endpoint's ends stay open, as

@@ -9,8 +9,8 @@ import (
 
 	"github.com/google/uuid"
 
-	"geosql.dev/operator/standin/hadr/endpoint"
-	"geosql.dev/operator/standin/hadr/group"
+	"geosql.dev/standin/hadr/endpoint"
+	"geosql.dev/standin/hadr/group"
 )
 
 // lineLife is how long a kept connection may be used again; the other side waits a little longer for the next message.

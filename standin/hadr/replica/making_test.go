@@ -10,8 +10,8 @@ import (
 	"github.com/google/uuid"
 	. "github.com/onsi/gomega"
 
-	"geosql.dev/operator/standin/hadr/group"
-	"geosql.dev/operator/standin/hadr/replica"
+	"geosql.dev/standin/hadr/group"
+	"geosql.dev/standin/hadr/replica"
 )
 
 // plan is a new configuration of group ag with these servers as synchronous replicas and the first one's database.

@@ -14,9 +14,9 @@ import (
 
 	"github.com/google/uuid"
 
-	"geosql.dev/operator/standin/hadr/endpoint"
-	"geosql.dev/operator/standin/hadr/group"
-	"geosql.dev/operator/standin/storage/disk"
+	"geosql.dev/standin/hadr/endpoint"
+	"geosql.dev/standin/hadr/group"
+	"geosql.dev/standin/storage/disk"
 )
 
 // Manager has the local replicas of all groups of an instance.

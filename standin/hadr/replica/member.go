@@ -13,8 +13,8 @@ import (
 
 	"github.com/google/uuid"
 
-	"geosql.dev/operator/standin/hadr/group"
-	"geosql.dev/operator/standin/storage"
+	"geosql.dev/standin/hadr/group"
+	"geosql.dev/standin/storage"
 )
 
 // Create is CREATE AVAILABILITY GROUP: c is the configuration without sequence, primary and IDs; lease is the write

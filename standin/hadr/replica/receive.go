@@ -10,8 +10,8 @@ import (
 
 	"github.com/google/uuid"
 
-	"geosql.dev/operator/standin/hadr/endpoint"
-	"geosql.dev/operator/standin/storage"
+	"geosql.dev/standin/hadr/endpoint"
+	"geosql.dev/standin/storage"
 )
 
 // stream is a log connection from the primary.

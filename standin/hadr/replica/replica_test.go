@@ -26,11 +26,11 @@ import (
 	. "github.com/onsi/gomega"
 	"zombiezen.com/go/sqlite/sqlitex"
 
-	"geosql.dev/operator/standin/hadr/endpoint"
-	"geosql.dev/operator/standin/hadr/group"
-	"geosql.dev/operator/standin/hadr/replica"
-	"geosql.dev/operator/standin/sqlerr"
-	"geosql.dev/operator/standin/storage"
+	"geosql.dev/standin/hadr/endpoint"
+	"geosql.dev/standin/hadr/group"
+	"geosql.dev/standin/hadr/replica"
+	"geosql.dev/standin/sqlerr"
+	"geosql.dev/standin/storage"
 )
 
 // A busy machine is slow; what is waited for comes nevertheless.

@@ -15,8 +15,8 @@ import (
 
 	"github.com/google/uuid"
 
-	"geosql.dev/operator/standin/hadr/endpoint"
-	"geosql.dev/operator/standin/storage"
+	"geosql.dev/standin/hadr/endpoint"
+	"geosql.dev/standin/storage"
 )
 
 // The failure states of automatic seeding (docs/relational-databases/system-dynamic-management-objects/

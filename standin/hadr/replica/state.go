@@ -10,8 +10,8 @@ import (
 
 	"github.com/google/uuid"
 
-	"geosql.dev/operator/standin/hadr/group"
-	"geosql.dev/operator/standin/storage/disk"
+	"geosql.dev/standin/hadr/group"
+	"geosql.dev/standin/storage/disk"
 )
 
 // durable is what a replica keeps on disk of a group.

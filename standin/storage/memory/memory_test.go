@@ -11,7 +11,7 @@ import (
 	sqlite3 "modernc.org/sqlite/lib"
 	"pgregory.net/rapid"
 
-	_ "geosql.dev/operator/standin/storage/memory"
+	_ "geosql.dev/standin/storage/memory"
 )
 
 // piece is memory that SQLite gave, filled with a byte of its own.

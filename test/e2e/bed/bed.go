@@ -20,7 +20,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"geosql.dev/operator/internal/checkout"
+	"geosql.dev/operator/test/support/checkout"
 )
 
 // Bed is the running test bed.

@@ -13,7 +13,7 @@ import (
 
 	. "github.com/onsi/gomega"
 
-	"geosql.dev/operator/internal/checkout"
+	"geosql.dev/operator/test/support/checkout"
 )
 
 // While another command is at work on the bed, removing what tests have left waits, and says so.

@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build integration
+
+// Package apiserver starts real API servers for tests: one hub with the CRDs, and member clusters whose network can be
+// cut. Nothing is downloaded: the binaries are those of the bed, found in KUBEBUILDER_ASSETS or in the bed's cache.
+package apiserver
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	kruntime "k8s.io/apimachinery/pkg/runtime"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/envtest"
+
+	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/test/support/checkout"
+)
+
+// Scheme with Kubernetes' kinds and the operator's.
+var Scheme = func() *kruntime.Scheme {
+	s := kruntime.NewScheme()
+	utilruntime.Must(clientgoscheme.AddToScheme(s))
+	utilruntime.Must(v1alpha1.AddToScheme(s))
+	return s
+}()
+
+// Server is one cluster: etcd and kube-apiserver, no nodes and no controllers. Pods do not run; a test that needs
+// one with an address creates it and writes its status.
+type Server struct {
+	// Config of an administrator, through the wire.
+	Config *rest.Config
+	// Client of the administrator, uncached, that does not pass through the wire: a test can look at a cluster that it
+	// has cut off.
+	Client client.Client
+	// Wire through which everybody else reaches the server.
+	Wire *Wire
+
+	env *envtest.Environment
+}
+
+// StartHub starts an API server with the CRDs of config/crd/bases. It stops when the test ends.
+func StartHub(t testing.TB) *Server {
+	t.Helper()
+	return start(t, &envtest.Environment{
+		CRDDirectoryPaths:     []string{filepath.Join(checkout.Root(), "config", "crd", "bases")},
+		ErrorIfCRDPathMissing: true,
+	})
+}
+
+// StartMember starts an API server without CRDs. It stops when the test ends.
+func StartMember(t testing.TB) *Server {
+	t.Helper()
+	return start(t, &envtest.Environment{})
+}
+
+func start(t testing.TB, env *envtest.Environment) *Server {
+	t.Helper()
+	env.BinaryAssetsDirectory = assets(t)
+	env.Scheme = Scheme
+	// On a busy machine etcd alone takes longer than the default of 20 s.
+	env.ControlPlaneStartTimeout, env.ControlPlaneStopTimeout = 2*time.Minute, time.Minute
+	cfg, err := env.Start()
+	if err != nil {
+		t.Fatalf("starting etcd and kube-apiserver from %s: %v", env.BinaryAssetsDirectory, err)
+	}
+	t.Cleanup(func() {
+		if err := env.Stop(); err != nil {
+			t.Errorf("stopping kube-apiserver and etcd: %v", err)
+		}
+	})
+	cfg.QPS, cfg.Burst = -1, -1
+	c, err := client.New(cfg, client.Options{Scheme: Scheme})
+	if err != nil {
+		t.Fatalf("making a client: %v", err)
+	}
+	a := &Server{Client: c, env: env}
+	a.Wire = newWire(t, cfg.Host)
+	a.Config = rest.CopyConfig(cfg)
+	a.Config.Host = "https://" + a.Wire.Address()
+	return a
+}
+
+// requireVariable names an environment variable that, when it is 1, has a test without kube-apiserver and etcd fail.
+const requireVariable = "GEOSQL_REQUIRE_APISERVER"
+
+// assets is the folder with kube-apiserver and etcd. Where they are missing the test is skipped, unless the environment
+// requires them.
+func assets(t testing.TB) string {
+	t.Helper()
+	candidates := []string{os.Getenv("KUBEBUILDER_ASSETS")}
+	if cache := os.Getenv("GEOSQL_BED_CACHE"); cache != "" {
+		candidates = append(candidates, filepath.Join(cache, "bin"))
+	}
+	if home, err := os.UserHomeDir(); err == nil {
+		candidates = append(candidates, filepath.Join(home, ".cache", "geosql-bed", "bin"))
+	}
+	for _, dir := range candidates {
+		if dir == "" {
+			continue
+		}
+		if _, err := os.Stat(filepath.Join(dir, "kube-apiserver")); err == nil {
+			return dir
+		}
+	}
+	const missing = "needs kube-apiserver and etcd: run hack/bed/envtest-assets, or set KUBEBUILDER_ASSETS (looked in %q)"
+	if os.Getenv(requireVariable) == "1" {
+		t.Fatalf(missing, candidates)
+	}
+	t.Skipf(missing, candidates)
+	return ""
+}
+
+// Namespace makes a namespace unless it exists.
+func (a *Server) Namespace(t testing.TB, name string) {
+	t.Helper()
+	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	if err := a.Client.Create(t.Context(), ns); client.IgnoreAlreadyExists(err) != nil {
+		t.Fatalf("creating namespace %s: %v", name, err)
+	}
+}
+
+// Kubeconfig of the administrator, through the wire, as `site join` would put it into a Secret.
+func (a *Server) Kubeconfig() []byte { return Kubeconfig(a.Config) }
+
+// Join makes a Secret and a Site for the member in the hub, with allowed namespaces, which are made at the member.
+func (a *Server) Join(t testing.TB, hub *Server, operatorNamespace, site string, namespaces ...string) *v1alpha1.Site {
+	t.Helper()
+	for _, ns := range namespaces {
+		a.Namespace(t, ns)
+	}
+	hub.Namespace(t, operatorNamespace)
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: operatorNamespace, Name: site},
+		Data: map[string][]byte{"kubeconfig": a.Kubeconfig()}}
+	if err := hub.Client.Create(t.Context(), secret); err != nil {
+		t.Fatalf("creating Secret %s: %v", site, err)
+	}
+	s := &v1alpha1.Site{ObjectMeta: metav1.ObjectMeta{Name: site}, Spec: v1alpha1.SiteSpec{
+		KubeconfigSecretRef: &v1alpha1.SecretReference{Name: site}, AllowedNamespaces: namespaces}}
+	if err := hub.Client.Create(t.Context(), s); err != nil {
+		t.Fatalf("creating Site %s: %v", site, err)
+	}
+	return s
+}
+
+// JoinHub makes a Site for the hub itself.
+func (a *Server) JoinHub(t testing.TB, site string, namespaces ...string) *v1alpha1.Site {
+	t.Helper()
+	for _, ns := range namespaces {
+		a.Namespace(t, ns)
+	}
+	s := &v1alpha1.Site{ObjectMeta: metav1.ObjectMeta{Name: site}, Spec: v1alpha1.SiteSpec{AllowedNamespaces: namespaces}}
+	if err := a.Client.Create(t.Context(), s); err != nil {
+		t.Fatalf("creating Site %s: %v", site, err)
+	}
+	return s
+}
+
+// String names the server by its address.
+func (a *Server) String() string { return fmt.Sprintf("API server behind %s", a.Wire.Address()) }
