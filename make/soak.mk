@@ -8,7 +8,7 @@ SOAK_RESULTS    ?= $(or $(GEOSQL_BED_CACHE),$(HOME)/.cache/geosql-bed)/soak
 # Schedules of the election take longer than other checks.
 SOAK_SCHEDULES  ?= 3000
 # Packages whose property tests (pgregory.net/rapid) are worth more checks.
-SOAK_PROPERTIES ?= ./internal/history
+SOAK_PROPERTIES ?= ./internal/workload/history
 
 .PHONY: soak soak-properties soak-interruptions soak-moves soak-standin soak-bed soak-faults
 soak: soak-properties soak-interruptions soak-moves soak-standin soak-bed ## Run the long forms of all tests: SOAK_ROUNDS of every fault within SOAK_MINUTES, then a table of figures.

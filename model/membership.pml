@@ -21,7 +21,7 @@
 #define HAS(m, s) (((m) >> (s)) & 1)
 #define COUNT(m)  (((m) & 1) + (((m) >> 1) & 1) + (((m) >> 2) & 1) + (((m) >> 3) & 1))
 #define MAJORITY(have, set) (COUNT((have) & (set)) > COUNT(set) / 2)
-/* internal/orders: floor(n/2) of n synchronous replicas, as mssql-server-ha has it. */
+/* internal/agent/orders: floor(n/2) of n synchronous replicas, as mssql-server-ha has it. */
 #define NEEDED(n) ((n) / 2)
 
 byte epoch[4]; byte ver[4]; byte sync[4]; byte members[4]; byte req[4]; byte eprom[4]; byte log[4];

@@ -22,8 +22,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"geosql.dev/operator/internal/agent"
-	"geosql.dev/operator/internal/credentials"
-	"geosql.dev/operator/internal/overview"
+	"geosql.dev/operator/internal/mssql/credentials"
+	"geosql.dev/operator/internal/plugin/overview"
 )
 
 // askTimeout bounds the question to one agent.

@@ -22,7 +22,7 @@ import (
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/drill/archive"
 	"geosql.dev/operator/internal/drill/report"
-	"geosql.dev/operator/internal/history"
+	"geosql.dev/operator/internal/workload/history"
 )
 
 // drilled is a hub with a drill that has run twice, and the archives of both runs.

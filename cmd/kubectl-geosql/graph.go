@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"geosql.dev/operator/internal/overview"
+	"geosql.dev/operator/internal/plugin/overview"
 )
 
 type graphFlags struct {

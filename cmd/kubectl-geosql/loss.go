@@ -10,7 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"geosql.dev/operator/api/v1alpha1"
-	"geosql.dev/operator/internal/requests"
+	"geosql.dev/operator/internal/election/requests"
 )
 
 // sayLoss shows what each database would lose, as far as the hub knows.

@@ -13,7 +13,7 @@ import (
 
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/election"
-	"geosql.dev/operator/internal/requests"
+	"geosql.dev/operator/internal/election/requests"
 )
 
 // onLease writes the request on the group's Lease at this site, and follows the answer with --wait.

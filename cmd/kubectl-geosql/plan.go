@@ -21,11 +21,11 @@ import (
 	"geosql.dev/operator/controllers/distributor"
 	"geosql.dev/operator/controllers/publication"
 	"geosql.dev/operator/controllers/sqlserver"
-	"geosql.dev/operator/controllers/topology"
+	topologies "geosql.dev/operator/controllers/topology"
 	"geosql.dev/operator/internal/election"
-	"geosql.dev/operator/internal/expansion"
-	"geosql.dev/operator/internal/overview"
+	"geosql.dev/operator/internal/plugin/overview"
 	"geosql.dev/operator/internal/replication"
+	"geosql.dev/operator/internal/topology"
 )
 
 type planFlags struct {
@@ -126,8 +126,8 @@ type planner struct {
 	sites      []v1alpha1.Site
 	agentImage string
 	now        time.Time
-	observed   topology.Observed
-	objects    *expansion.Objects
+	observed   topologies.Observed
+	objects    *topology.Objects
 }
 
 // observe reads the hub, unless there is none, and lets it check the manifest.
@@ -138,7 +138,7 @@ func (p *planner) observe(ctx context.Context, hub client.Client) error {
 	ctx, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()
 	var err error
-	if p.observed, err = topology.Observe(ctx, hub, p.topology.Namespace); err != nil {
+	if p.observed, err = topologies.Observe(ctx, hub, p.topology.Namespace); err != nil {
 		return err
 	}
 	var sites v1alpha1.SiteList
@@ -173,28 +173,28 @@ func check(ctx context.Context, hub client.Client, t *v1alpha1.Topology) error {
 }
 
 func (p *planner) print() error {
-	plan, err := topology.Preview(p.topology, p.observed)
+	plan, err := topologies.Preview(p.topology, p.observed)
 	if err != nil {
 		return err
 	}
-	if p.objects, err = expansion.Expand(p.topology); err != nil {
+	if p.objects, err = topology.Expand(p.topology); err != nil {
 		return err
 	}
-	count := map[topology.Verb]int{}
+	count := map[topologies.Verb]int{}
 	for _, s := range plan.Steps {
 		count[s.Verb]++
 	}
 	fmt.Fprintf(p.out, "Topology %s/%s: %d to create, %d to change, %d to adopt, %d to remove, of %d objects\n", p.topology.Namespace, p.topology.Name,
-		count[topology.Create], count[topology.Change], count[topology.Adopt], count[topology.Remove], plan.Declared)
+		count[topologies.Create], count[topologies.Change], count[topologies.Adopt], count[topologies.Remove], plan.Declared)
 	for _, m := range plan.Members {
 		if m.Reason == "MemberConflict" {
 			fmt.Fprintf(p.out, "\n! %s %s is left alone: %s\n", m.Kind, m.Name, m.Message)
 		}
 	}
 	for _, s := range plan.Steps {
-		mark := map[topology.Verb]string{topology.Create: "+", topology.Change: "~", topology.Adopt: "~", topology.Remove: "-"}[s.Verb]
+		mark := map[topologies.Verb]string{topologies.Create: "+", topologies.Change: "~", topologies.Adopt: "~", topologies.Remove: "-"}[s.Verb]
 		fmt.Fprintf(p.out, "\n%s %s %s: %s\n", mark, s.Verb, s.Key, s.Reason)
-		if s.Verb == topology.Create {
+		if s.Verb == topologies.Create {
 			p.steps(s)
 		}
 	}
@@ -202,7 +202,7 @@ func (p *planner) print() error {
 }
 
 // steps prints what the object's own controller would do until it serves.
-func (p *planner) steps(s topology.Step) {
+func (p *planner) steps(s topologies.Step) {
 	var lines []string
 	switch object := s.Object.(type) {
 	case *v1alpha1.SQLServer:

@@ -18,8 +18,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"geosql.dev/operator/api/v1alpha1"
-	"geosql.dev/operator/internal/expansion"
-	"geosql.dev/operator/internal/overview"
+	"geosql.dev/operator/internal/plugin/overview"
+	"geosql.dev/operator/internal/topology"
 )
 
 // run runs a command as a person would and returns what it prints.
@@ -92,17 +92,17 @@ func TestPlanRefusesWhatItCannotPlan(t *testing.T) {
 }
 
 // world is a hub in which the example has been applied and expanded.
-func world(t *testing.T) (client.WithWatch, *v1alpha1.Topology, *expansion.Objects) {
+func world(t *testing.T) (client.WithWatch, *v1alpha1.Topology, *topology.Objects) {
 	t.Helper()
 	text, err := run(t, newGraphCommand(), "", "-f", examples+"msdn.yaml")
 	NewWithT(t).Expect(err).NotTo(HaveOccurred())
 	NewWithT(t).Expect(text).To(HavePrefix("flowchart"))
 	snapshot, err := decodeFiles(newGraphCommand(), []string{examples + "msdn.yaml"})
 	NewWithT(t).Expect(err).NotTo(HaveOccurred())
-	topology := &snapshot.Topologies[0]
-	objects, err := expansion.Expand(topology)
+	declared := &snapshot.Topologies[0]
+	objects, err := topology.Expand(declared)
 	NewWithT(t).Expect(err).NotTo(HaveOccurred())
-	return fake.NewClientBuilder().WithScheme(scheme).WithObjects(append(objects.All(), topology)...).Build(), topology, objects
+	return fake.NewClientBuilder().WithScheme(scheme).WithObjects(append(objects.All(), declared)...).Build(), declared, objects
 }
 
 // A plan against a hub shows what differs and leaves the hub as it is.

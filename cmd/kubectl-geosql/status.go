@@ -13,7 +13,7 @@ import (
 	"github.com/spf13/cobra"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"geosql.dev/operator/internal/overview"
+	"geosql.dev/operator/internal/plugin/overview"
 )
 
 const (

@@ -9,9 +9,9 @@ import (
 	"time"
 
 	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/agent/orders"
 	"geosql.dev/operator/internal/election"
 	"geosql.dev/operator/internal/mssql"
-	"geosql.dev/operator/internal/orders"
 )
 
 // Observed is the world around a group as it was read, without any decision.

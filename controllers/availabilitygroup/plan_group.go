@@ -10,11 +10,11 @@ import (
 	"time"
 
 	"geosql.dev/operator/api/v1alpha1"
-	"geosql.dev/operator/internal/conditions"
-	"geosql.dev/operator/internal/credentials"
 	"geosql.dev/operator/internal/election"
 	"geosql.dev/operator/internal/mssql"
-	"geosql.dev/operator/internal/mssqlconf"
+	"geosql.dev/operator/internal/mssql/conf"
+	"geosql.dev/operator/internal/mssql/credentials"
+	"geosql.dev/operator/internal/reconcile/conditions"
 	"geosql.dev/operator/internal/tsql"
 )
 
@@ -98,7 +98,7 @@ func database(m mssql.Mirroring, name string) (mssql.Database, bool) {
 
 // firstBackup is the file of the full backup that begins a database's log chain; never one that is there already.
 func firstBackup(database string, now time.Time) string {
-	return fmt.Sprintf("%s/%s-first-%s.bak", mssqlconf.BackupDir, database, now.UTC().Format("20060102T150405Z"))
+	return fmt.Sprintf("%s/%s-first-%s.bak", conf.BackupDir, database, now.UTC().Format("20060102T150405Z"))
 }
 
 // planJoin joins every replica that answers and has not joined, and lets the group seed databases there. A replica that

@@ -14,7 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	"geosql.dev/operator/api/v1alpha1"
-	"geosql.dev/operator/internal/orders"
+	"geosql.dev/operator/internal/agent/orders"
 	"geosql.dev/operator/internal/sites"
 )
 

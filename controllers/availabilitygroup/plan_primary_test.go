@@ -8,7 +8,7 @@ import (
 	. "github.com/onsi/gomega"
 
 	"geosql.dev/operator/api/v1alpha1"
-	"geosql.dev/operator/internal/conditions"
+	"geosql.dev/operator/internal/reconcile/conditions"
 )
 
 // A group without a primary says who is awaited, by its policy and by what people asked the agents for, and what a person can do.

@@ -16,10 +16,10 @@ import (
 	"pgregory.net/rapid"
 
 	"geosql.dev/operator/api/v1alpha1"
-	"geosql.dev/operator/internal/conditions"
+	"geosql.dev/operator/internal/agent/orders"
 	"geosql.dev/operator/internal/election"
 	"geosql.dev/operator/internal/mssql"
-	"geosql.dev/operator/internal/orders"
+	"geosql.dev/operator/internal/reconcile/conditions"
 )
 
 // at is the position of the first step whose description has the text.

@@ -9,9 +9,9 @@ import (
 	"slices"
 
 	"geosql.dev/operator/api/v1alpha1"
-	"geosql.dev/operator/internal/conditions"
+	"geosql.dev/operator/internal/agent/orders"
 	"geosql.dev/operator/internal/election"
-	"geosql.dev/operator/internal/orders"
+	"geosql.dev/operator/internal/reconcile/conditions"
 )
 
 // otherVoters are the declared sites if others vote, or will when the change under way has ended; nil if not. A group that

@@ -15,9 +15,9 @@ import (
 	"pgregory.net/rapid"
 
 	"geosql.dev/operator/api/v1alpha1"
-	"geosql.dev/operator/internal/conditions"
+	"geosql.dev/operator/internal/agent/orders"
 	"geosql.dev/operator/internal/election"
-	"geosql.dev/operator/internal/orders"
+	"geosql.dev/operator/internal/reconcile/conditions"
 	"geosql.dev/operator/test/support/checkout"
 )
 

@@ -12,8 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"geosql.dev/operator/api/v1alpha1"
-	"geosql.dev/operator/internal/conditions"
 	"geosql.dev/operator/internal/election"
+	"geosql.dev/operator/internal/reconcile/conditions"
 )
 
 // errNoVote is that of a Lease which is there and cannot be read as a vote: agents cannot read it either.

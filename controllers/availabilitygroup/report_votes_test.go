@@ -12,8 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"geosql.dev/operator/api/v1alpha1"
-	"geosql.dev/operator/internal/conditions"
 	"geosql.dev/operator/internal/election"
+	"geosql.dev/operator/internal/reconcile/conditions"
 )
 
 // Whoever reads the condition learns which vote is missing and what that means; an API server that is away for moments changes

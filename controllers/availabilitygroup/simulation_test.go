@@ -15,10 +15,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"geosql.dev/operator/api/v1alpha1"
-	"geosql.dev/operator/internal/credentials"
+	"geosql.dev/operator/internal/agent/orders"
 	"geosql.dev/operator/internal/election"
 	"geosql.dev/operator/internal/mssql"
-	"geosql.dev/operator/internal/orders"
+	"geosql.dev/operator/internal/mssql/credentials"
 )
 
 // environ is the world around a group, in memory: engines that take the statements that plans send, refuse what SQL

@@ -17,7 +17,7 @@ import (
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/drill"
 	"geosql.dev/operator/internal/drill/archive"
-	"geosql.dev/operator/internal/history"
+	"geosql.dev/operator/internal/workload/history"
 )
 
 // subscribedStage is a stage whose target has a subscriber of these articles, and asks for arrival.

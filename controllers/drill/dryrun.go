@@ -12,8 +12,8 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"geosql.dev/operator/api/v1alpha1"
-	"geosql.dev/operator/internal/conditions"
 	"geosql.dev/operator/internal/drill"
+	"geosql.dev/operator/internal/reconcile/conditions"
 )
 
 // maxPlanned and maxPlannedBytes bound the objects that a dry run shows, so that the status can be kept.

@@ -13,10 +13,10 @@ import (
 	"k8s.io/utils/ptr"
 
 	"geosql.dev/operator/api/v1alpha1"
-	"geosql.dev/operator/internal/conditions"
 	"geosql.dev/operator/internal/drill"
 	"geosql.dev/operator/internal/drill/archive"
-	"geosql.dev/operator/internal/history"
+	"geosql.dev/operator/internal/reconcile/conditions"
+	"geosql.dev/operator/internal/workload/history"
 )
 
 // What was not well when the time for the recovery was over is part of what is judged.

@@ -19,14 +19,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"geosql.dev/operator/api/v1alpha1"
-	"geosql.dev/operator/internal/conditions"
+	"geosql.dev/operator/internal/agent/orders"
 	"geosql.dev/operator/internal/drill"
 	"geosql.dev/operator/internal/drill/archive"
-	"geosql.dev/operator/internal/history"
 	"geosql.dev/operator/internal/mssql"
-	"geosql.dev/operator/internal/orders"
+	"geosql.dev/operator/internal/reconcile/conditions"
 	"geosql.dev/operator/internal/sites"
 	"geosql.dev/operator/internal/sites/account"
+	"geosql.dev/operator/internal/workload/history"
 )
 
 // siteTimeout bounds what is asked of one site.

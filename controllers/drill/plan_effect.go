@@ -12,9 +12,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"geosql.dev/operator/api/v1alpha1"
-	"geosql.dev/operator/internal/conditions"
-	"geosql.dev/operator/internal/credentials"
 	"geosql.dev/operator/internal/drill"
+	"geosql.dev/operator/internal/mssql/credentials"
+	"geosql.dev/operator/internal/reconcile/conditions"
 )
 
 // endedEarly begins what is said of a fault that was seen, and then was not any more while it should last.

@@ -13,11 +13,11 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"geosql.dev/operator/api/v1alpha1"
-	"geosql.dev/operator/internal/conditions"
 	"geosql.dev/operator/internal/drill"
-	"geosql.dev/operator/internal/history"
 	"geosql.dev/operator/internal/mssql"
+	"geosql.dev/operator/internal/reconcile/conditions"
 	"geosql.dev/operator/internal/sites"
+	"geosql.dev/operator/internal/workload/history"
 )
 
 // stage is a drill in a world that the test decides; what is planned is noted and, like a manager does, put into the status.

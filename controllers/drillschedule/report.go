@@ -5,8 +5,8 @@ package drillschedule
 import (
 	"context"
 
-	"geosql.dev/operator/internal/conditions"
 	"geosql.dev/operator/internal/reconcile"
+	"geosql.dev/operator/internal/reconcile/conditions"
 )
 
 // report writes the status. A time whose drill could not be made is still due.

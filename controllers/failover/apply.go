@@ -10,7 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
-	"geosql.dev/operator/internal/requests"
+	"geosql.dev/operator/internal/election/requests"
 )
 
 // apply carries out one step. Each may be carried out again.

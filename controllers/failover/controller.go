@@ -21,8 +21,8 @@ import (
 	mcreconcile "sigs.k8s.io/multicluster-runtime/pkg/reconcile"
 
 	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/election/requests"
 	"geosql.dev/operator/internal/reconcile"
-	"geosql.dev/operator/internal/requests"
 	"geosql.dev/operator/internal/sites"
 )
 

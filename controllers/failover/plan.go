@@ -12,9 +12,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"geosql.dev/operator/api/v1alpha1"
-	"geosql.dev/operator/internal/conditions"
 	"geosql.dev/operator/internal/election"
-	"geosql.dev/operator/internal/requests"
+	"geosql.dev/operator/internal/election/requests"
+	"geosql.dev/operator/internal/reconcile/conditions"
 )
 
 // Step is one thing to do.

@@ -11,8 +11,8 @@ import (
 	"k8s.io/utils/ptr"
 
 	"geosql.dev/operator/api/v1alpha1"
-	"geosql.dev/operator/internal/conditions"
 	"geosql.dev/operator/internal/election"
+	"geosql.dev/operator/internal/reconcile/conditions"
 )
 
 // recordName of the election of a term.

@@ -25,7 +25,7 @@ import (
 	mcreconcile "sigs.k8s.io/multicluster-runtime/pkg/reconcile"
 
 	"geosql.dev/operator/api/v1alpha1"
-	"geosql.dev/operator/internal/orders"
+	"geosql.dev/operator/internal/agent/orders"
 	"geosql.dev/operator/internal/sites"
 )
 

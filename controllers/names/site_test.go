@@ -28,8 +28,8 @@ import (
 
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/controllers/names"
+	"geosql.dev/operator/internal/agent/orders"
 	"geosql.dev/operator/internal/election"
-	"geosql.dev/operator/internal/orders"
 	"geosql.dev/operator/internal/reconcile"
 	"geosql.dev/operator/internal/sites"
 	"geosql.dev/operator/internal/sites/join"

@@ -9,9 +9,9 @@ import (
 	"strings"
 
 	"geosql.dev/operator/api/v1alpha1"
-	"geosql.dev/operator/internal/conditions"
-	"geosql.dev/operator/internal/credentials"
-	"geosql.dev/operator/internal/mssqlconf"
+	"geosql.dev/operator/internal/mssql/conf"
+	"geosql.dev/operator/internal/mssql/credentials"
+	"geosql.dev/operator/internal/reconcile/conditions"
 	"geosql.dev/operator/internal/replication"
 	"geosql.dev/operator/internal/tsql"
 )
@@ -116,7 +116,7 @@ func planDatabase(d Desired, o Observed, p *replication.Plan) bool {
 	}
 	if d.Publisher.Group == "" && (have == nil || have.RecoveryModel == "FULL" && !have.LogChain) {
 		p.Execute(primary, replication.Master, tsql.BackupDatabaseFull(d.database(), fmt.Sprintf("%s/%s-first-%s.bak",
-			mssqlconf.BackupDir, d.database(), o.Now.UTC().Format("20060102T150405Z"))))
+			conf.BackupDir, d.database(), o.Now.UTC().Format("20060102T150405Z"))))
 	}
 	if have != nil {
 		return proceed(p, "a first full backup of database %s on %s is being made", d.database(), credentials.HostName(primary))

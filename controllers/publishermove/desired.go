@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"geosql.dev/operator/api/v1alpha1"
-	"geosql.dev/operator/internal/credentials"
 	"geosql.dev/operator/internal/mssql"
+	"geosql.dev/operator/internal/mssql/credentials"
 	"geosql.dev/operator/internal/replication"
 )
 

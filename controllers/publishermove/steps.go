@@ -6,7 +6,7 @@ import (
 	"fmt"
 
 	"geosql.dev/operator/api/v1alpha1"
-	"geosql.dev/operator/internal/credentials"
+	"geosql.dev/operator/internal/mssql/credentials"
 )
 
 // LetCompare marks a Subscription: its copy is kept if it is equal to the new publisher's.

@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"geosql.dev/operator/api/v1alpha1"
-	"geosql.dev/operator/internal/conditions"
 	"geosql.dev/operator/internal/reconcile"
+	"geosql.dev/operator/internal/reconcile/conditions"
 )
 
 // decision is the plan for a Site: whether it may go, and whether the manager's token for it is renewed. Sites themselves

@@ -9,8 +9,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"geosql.dev/operator/api/v1alpha1"
-	"geosql.dev/operator/internal/credentials"
-	"geosql.dev/operator/internal/placement"
+	"geosql.dev/operator/controllers/sqlserver/placement"
+	"geosql.dev/operator/internal/mssql/credentials"
 )
 
 // Desired is what a SQLServer asks for, with what its site and the objects around it contribute.

@@ -13,7 +13,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"geosql.dev/operator/api/v1alpha1"
-	"geosql.dev/operator/internal/conditions"
+	"geosql.dev/operator/internal/reconcile/conditions"
 )
 
 // drainPatience is how long a server whose node is cordoned keeps the turn of its groups while its pod is not evicted

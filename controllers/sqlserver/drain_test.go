@@ -15,8 +15,8 @@ import (
 	"pgregory.net/rapid"
 
 	"geosql.dev/operator/api/v1alpha1"
-	"geosql.dev/operator/internal/conditions"
-	"geosql.dev/operator/internal/placement"
+	"geosql.dev/operator/controllers/sqlserver/placement"
+	"geosql.dev/operator/internal/reconcile/conditions"
 )
 
 // drained is a group whose servers' nodes are cordoned; budgets are what the API server holds. The pods of the lazy are

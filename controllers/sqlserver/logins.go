@@ -9,7 +9,7 @@ import (
 	"strconv"
 	"strings"
 
-	"geosql.dev/operator/internal/credentials"
+	"geosql.dev/operator/internal/mssql/credentials"
 	"geosql.dev/operator/internal/tsql"
 )
 

@@ -17,9 +17,9 @@ import (
 	"k8s.io/utils/ptr"
 
 	"geosql.dev/operator/api/v1alpha1"
-	"geosql.dev/operator/internal/credentials"
-	"geosql.dev/operator/internal/mssqlconf"
-	"geosql.dev/operator/internal/placement"
+	"geosql.dev/operator/controllers/sqlserver/placement"
+	"geosql.dev/operator/internal/mssql/conf"
+	"geosql.dev/operator/internal/mssql/credentials"
 )
 
 // Annotations on the objects at a site.
@@ -66,7 +66,7 @@ func configMap(d Desired) *corev1.ConfigMap {
 	return &corev1.ConfigMap{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"},
 		ObjectMeta: meta(d, confName(d.Server.Name)),
-		Data:       map[string]string{confKey: mssqlconf.Render(d.name(), d.Server.Spec.MSSQLConf, d.Distributors)},
+		Data:       map[string]string{confKey: conf.Render(d.name(), d.Server.Spec.MSSQLConf, d.Distributors)},
 	}
 }
 

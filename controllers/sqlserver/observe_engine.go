@@ -8,8 +8,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"geosql.dev/operator/internal/credentials"
 	"geosql.dev/operator/internal/mssql"
+	"geosql.dev/operator/internal/mssql/credentials"
 )
 
 // engineTimeout bounds all questions to one engine: the slowest link is a fraction of a second away.

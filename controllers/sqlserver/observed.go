@@ -10,9 +10,9 @@ import (
 	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"geosql.dev/operator/internal/credentials"
+	"geosql.dev/operator/controllers/sqlserver/placement"
 	"geosql.dev/operator/internal/mssql"
-	"geosql.dev/operator/internal/placement"
+	"geosql.dev/operator/internal/mssql/credentials"
 )
 
 // Observed is the world around a server as it was read, without any decision.

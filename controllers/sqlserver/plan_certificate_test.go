@@ -15,7 +15,7 @@ import (
 
 	. "github.com/onsi/gomega"
 
-	"geosql.dev/operator/internal/credentials"
+	"geosql.dev/operator/internal/mssql/credentials"
 )
 
 // forServers is a certificate, with its own CA, whose extended key usage is server auth alone: what many issuers give.

@@ -8,10 +8,10 @@ import (
 	"strconv"
 	"strings"
 
-	"geosql.dev/operator/internal/conditions"
-	"geosql.dev/operator/internal/credentials"
 	"geosql.dev/operator/internal/mssql"
-	"geosql.dev/operator/internal/mssqlconf"
+	"geosql.dev/operator/internal/mssql/conf"
+	"geosql.dev/operator/internal/mssql/credentials"
+	"geosql.dev/operator/internal/reconcile/conditions"
 	"geosql.dev/operator/internal/tsql"
 )
 
@@ -83,15 +83,15 @@ func planTempDB(d Desired, o Observed, p *Plan) bool {
 		if !f.Log {
 			data++
 		}
-		if path.Dir(f.Next) != mssqlconf.TempDBDir {
-			to := mssqlconf.TempDBDir + "/" + path.Base(f.Next)
+		if path.Dir(f.Next) != conf.TempDBDir {
+			to := conf.TempDBDir + "/" + path.Base(f.Next)
 			p.add(Execute{Role: credentials.RoleSA, Database: "master", Statement: tsql.MoveTempDBFile(f.Name, to)})
 		}
 	}
 	for n := data + 1; data > 0 && n <= d.tempDBFiles(); n++ {
 		name := "temp" + strconv.Itoa(n)
 		p.add(Execute{Role: credentials.RoleSA, Database: "master", Statement: tsql.AddTempDBFile(
-			name, mssqlconf.TempDBDir+"/tempdb_mssql_"+strconv.Itoa(n)+".ndf", tempDBSizeMB, tempDBGrowthMB)})
+			name, conf.TempDBDir+"/tempdb_mssql_"+strconv.Itoa(n)+".ndf", tempDBSizeMB, tempDBGrowthMB)})
 	}
 	if len(p.Steps) > 0 {
 		return administered(d, o, p, "the files of tempdb are being arranged")
@@ -114,7 +114,7 @@ func planTempDB(d Desired, o Observed, p *Plan) bool {
 // tempDBMoves says that a file of tempdb will be on its volume with the engine's next start; empty when none will.
 func tempDBMoves(o Observed) string {
 	for _, f := range o.Engine.TempDB {
-		if path.Dir(f.Next) == mssqlconf.TempDBDir && f.Path != f.Next {
+		if path.Dir(f.Next) == conf.TempDBDir && f.Path != f.Next {
 			return "tempdb moves to its volume"
 		}
 	}

@@ -9,8 +9,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"geosql.dev/operator/internal/conditions"
-	"geosql.dev/operator/internal/placement"
+	"geosql.dev/operator/controllers/sqlserver/placement"
+	"geosql.dev/operator/internal/reconcile/conditions"
 )
 
 // planRestart replaces a pod that was started from an older template: at once when its engine has never run, else when no

@@ -9,8 +9,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 
-	"geosql.dev/operator/internal/conditions"
-	"geosql.dev/operator/internal/placement"
+	"geosql.dev/operator/controllers/sqlserver/placement"
+	"geosql.dev/operator/internal/reconcile/conditions"
 )
 
 // planVolumes writes the claims: those that are missing, and those that should grow. While the pod is scheduled, nothing

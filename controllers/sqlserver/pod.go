@@ -11,10 +11,10 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
 
+	"geosql.dev/operator/controllers/sqlserver/placement"
 	"geosql.dev/operator/internal/agent"
-	"geosql.dev/operator/internal/credentials"
-	"geosql.dev/operator/internal/mssqlconf"
-	"geosql.dev/operator/internal/placement"
+	"geosql.dev/operator/internal/mssql/conf"
+	"geosql.dev/operator/internal/mssql/credentials"
 )
 
 // Containers of a server's pod.
@@ -37,10 +37,10 @@ const (
 )
 
 var mounts = map[placement.Role]string{
-	placement.RoleData:   mssqlconf.DataMount,
-	placement.RoleLog:    mssqlconf.LogMount,
-	placement.RoleTempDB: mssqlconf.TempDBMount,
-	placement.RoleBackup: mssqlconf.BackupMount,
+	placement.RoleData:   conf.DataMount,
+	placement.RoleLog:    conf.LogMount,
+	placement.RoleTempDB: conf.TempDBMount,
+	placement.RoleBackup: conf.BackupMount,
 }
 
 // podSpec is the pod of a server. terms is the node affinity that follows from its volumes.
@@ -89,8 +89,8 @@ func engineContainer(d Desired) corev1.Container {
 			{Name: "mirroring", ContainerPort: mirroringPort, Protocol: corev1.ProtocolTCP},
 		},
 		VolumeMounts: []corev1.VolumeMount{
-			{Name: "conf", MountPath: mssqlconf.Path, SubPath: confKey, ReadOnly: true},
-			{Name: "tls", MountPath: mssqlconf.TLSDir, ReadOnly: true},
+			{Name: "conf", MountPath: conf.Path, SubPath: confKey, ReadOnly: true},
+			{Name: "tls", MountPath: conf.TLSDir, ReadOnly: true},
 			{Name: "tmp", MountPath: "/tmp"},
 		},
 		SecurityContext: engineSecurity(),
@@ -132,9 +132,9 @@ func environment(d Desired) []corev1.EnvVar {
 		}}},
 		{Name: "MSSQL_ENABLE_HADR", Value: "1"},
 		{Name: "MSSQL_AGENT_ENABLED", Value: "true"},
-		{Name: "MSSQL_DATA_DIR", Value: mssqlconf.DataDir},
-		{Name: "MSSQL_LOG_DIR", Value: mssqlconf.LogDir},
-		{Name: "MSSQL_BACKUP_DIR", Value: mssqlconf.BackupDir},
+		{Name: "MSSQL_DATA_DIR", Value: conf.DataDir},
+		{Name: "MSSQL_LOG_DIR", Value: conf.LogDir},
+		{Name: "MSSQL_BACKUP_DIR", Value: conf.BackupDir},
 	}
 	if limit := d.memoryLimitMB(); limit > 0 {
 		env = append(env, corev1.EnvVar{Name: "MSSQL_MEMORY_LIMIT_MB", Value: strconv.FormatInt(limit, 10)})

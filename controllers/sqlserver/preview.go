@@ -5,11 +5,11 @@ package sqlserver
 import (
 	"time"
 
-	"geosql.dev/operator/internal/conditions"
-	"geosql.dev/operator/internal/credentials"
+	"geosql.dev/operator/controllers/sqlserver/placement"
 	"geosql.dev/operator/internal/mssql"
-	"geosql.dev/operator/internal/mssqlconf"
-	"geosql.dev/operator/internal/placement"
+	"geosql.dev/operator/internal/mssql/conf"
+	"geosql.dev/operator/internal/mssql/credentials"
+	"geosql.dev/operator/internal/reconcile/conditions"
 )
 
 // previewVersion is the engine that a preview assumes where none has answered: SQL Server 2022.
@@ -94,8 +94,8 @@ func previewEngine(o *Observed) {
 		Asked:    true,
 		Instance: mssql.Instance{ProductVersion: previewVersion},
 		TempDB: []mssql.TempDBFile{
-			{Name: "tempdev", Path: mssqlconf.DataDir + "/tempdb.mdf", Next: mssqlconf.DataDir + "/tempdb.mdf"},
-			{Name: "templog", Log: true, Path: mssqlconf.DataDir + "/templog.ldf", Next: mssqlconf.DataDir + "/templog.ldf"},
+			{Name: "tempdev", Path: conf.DataDir + "/tempdb.mdf", Next: conf.DataDir + "/tempdb.mdf"},
+			{Name: "templog", Log: true, Path: conf.DataDir + "/templog.ldf", Next: conf.DataDir + "/templog.ldf"},
 		},
 	}
 }

@@ -8,7 +8,7 @@ import (
 
 	. "github.com/onsi/gomega"
 
-	"geosql.dev/operator/internal/conditions"
+	"geosql.dev/operator/internal/reconcile/conditions"
 )
 
 // What is announced is what is done: the preview of a new server has the steps that its creation takes, less the restart

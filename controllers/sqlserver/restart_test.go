@@ -10,8 +10,8 @@ import (
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 
-	"geosql.dev/operator/internal/conditions"
-	"geosql.dev/operator/internal/credentials"
+	"geosql.dev/operator/internal/mssql/credentials"
+	"geosql.dev/operator/internal/reconcile/conditions"
 )
 
 // A certificate is renewed by itself, also while the one node on which a server's volumes are is cordoned: a pod that was

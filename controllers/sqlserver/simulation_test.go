@@ -22,9 +22,9 @@ import (
 	"k8s.io/utils/ptr"
 
 	"geosql.dev/operator/api/v1alpha1"
-	"geosql.dev/operator/internal/credentials"
+	"geosql.dev/operator/controllers/sqlserver/placement"
 	"geosql.dev/operator/internal/mssql"
-	"geosql.dev/operator/internal/placement"
+	"geosql.dev/operator/internal/mssql/credentials"
 )
 
 var start = time.Date(2026, 11, 20, 10, 0, 0, 0, time.UTC)

@@ -6,7 +6,7 @@ import (
 	"context"
 	"fmt"
 
-	"geosql.dev/operator/internal/orders"
+	"geosql.dev/operator/internal/agent/orders"
 	"geosql.dev/operator/internal/replication"
 )
 

@@ -35,9 +35,9 @@ import (
 	"geosql.dev/operator/internal/agent"
 	"geosql.dev/operator/internal/agent/files"
 	"geosql.dev/operator/internal/agent/holder"
-	"geosql.dev/operator/internal/credentials"
 	"geosql.dev/operator/internal/mssql"
-	"geosql.dev/operator/internal/mssqlconf"
+	"geosql.dev/operator/internal/mssql/conf"
+	"geosql.dev/operator/internal/mssql/credentials"
 	"geosql.dev/operator/internal/sites"
 	"geosql.dev/operator/internal/tsql"
 	"geosql.dev/operator/test/support/apiserver"
@@ -145,13 +145,13 @@ func (b *bed) admit(t *testing.T, server v1alpha1.ServerName) {
 func (b *bed) introduce(t *testing.T, server v1alpha1.ServerName) {
 	t.Helper()
 	e := b.engines[server]
-	conf := fmt.Sprintf("\n[uncmapping]\n%s = %s\n", mssqlconf.Share(server), b.snapshots[server])
+	text := fmt.Sprintf("\n[uncmapping]\n%s = %s\n", conf.Share(server), b.snapshots[server])
 	for other := range b.engines {
 		if other != server {
-			conf += fmt.Sprintf("%s = %s\n", mssqlconf.Share(other), filepath.Join(b.mirrors[server], credentials.HostName(other)))
+			text += fmt.Sprintf("%s = %s\n", conf.Share(other), filepath.Join(b.mirrors[server], credentials.HostName(other)))
 		}
 	}
-	e.Configure(t, conf)
+	e.Configure(t, text)
 	b.link(t, server)
 }
 

@@ -16,9 +16,9 @@ import (
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/agent"
 	"geosql.dev/operator/internal/agent/files"
-	"geosql.dev/operator/internal/credentials"
+	"geosql.dev/operator/internal/agent/orders"
 	"geosql.dev/operator/internal/mssql"
-	"geosql.dev/operator/internal/orders"
+	"geosql.dev/operator/internal/mssql/credentials"
 	"geosql.dev/operator/internal/sites"
 )
 

@@ -6,8 +6,8 @@ import (
 	"fmt"
 
 	"geosql.dev/operator/api/v1alpha1"
-	"geosql.dev/operator/internal/credentials"
-	"geosql.dev/operator/internal/orders"
+	"geosql.dev/operator/internal/agent/orders"
+	"geosql.dev/operator/internal/mssql/credentials"
 )
 
 // GiveMirror tells the sidecars of distributor and subscriber to bring snapshots from the one to the other.

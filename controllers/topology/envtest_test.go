@@ -26,7 +26,7 @@ import (
 
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/controllers/topology"
-	"geosql.dev/operator/internal/conditions"
+	"geosql.dev/operator/internal/reconcile/conditions"
 	"geosql.dev/operator/test/support/apiserver"
 	"geosql.dev/operator/test/support/checkout"
 )

@@ -12,9 +12,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"geosql.dev/operator/api/v1alpha1"
-	"geosql.dev/operator/internal/conditions"
-	"geosql.dev/operator/internal/expansion"
 	"geosql.dev/operator/internal/reconcile"
+	"geosql.dev/operator/internal/reconcile/conditions"
+	"geosql.dev/operator/internal/topology"
 )
 
 // Desired is what a Topology declares.
@@ -30,7 +30,7 @@ type Desired struct {
 // Desire expands a Topology; its objects name it as their owner.
 func Desire(t *v1alpha1.Topology) Desired {
 	d := Desired{Topology: t}
-	objects, err := expansion.Expand(t)
+	objects, err := topology.Expand(t)
 	if err != nil {
 		d.Err = err
 		return d

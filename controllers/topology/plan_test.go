@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"geosql.dev/operator/api/v1alpha1"
-	"geosql.dev/operator/internal/conditions"
+	"geosql.dev/operator/internal/reconcile/conditions"
 )
 
 // msdn is the example.

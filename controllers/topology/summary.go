@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"geosql.dev/operator/api/v1alpha1"
-	"geosql.dev/operator/internal/conditions"
+	"geosql.dev/operator/internal/reconcile/conditions"
 )
 
 // maxMemberMessage is the limit of a message in status.members, in bytes.

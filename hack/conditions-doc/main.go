@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Command conditions-doc writes docs/reference/conditions.md: a table of the types and reasons of conditions, made of the
-// constants of internal/conditions and their comments. `make generate` runs it.
+// constants of internal/reconcile/conditions and their comments. `make generate` runs it.
 package main
 
 import (
@@ -17,7 +17,7 @@ import (
 	"strings"
 )
 
-const head = `<!-- Written by make generate from internal/conditions and api/v1alpha1; change it there. -->
+const head = `<!-- Written by make generate from internal/reconcile/conditions and api/v1alpha1; change it there. -->
 # Conditions
 
 Every kind has three conditions, which follow kstatus:
@@ -79,7 +79,7 @@ var first = []string{"reasons.go", "sqlserver.go", "group_reasons.go", "failover
 
 // sources are the files with the constants, in the order of the document.
 func sources() ([]string, error) {
-	names, err := filepath.Glob("internal/conditions/*.go")
+	names, err := filepath.Glob("internal/reconcile/conditions/*.go")
 	if err != nil {
 		return nil, err
 	}

@@ -18,7 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"geosql.dev/operator/api/v1alpha1"
-	"geosql.dev/operator/internal/expansion"
+	topologies "geosql.dev/operator/internal/topology"
 	"geosql.dev/operator/test/support/apiserver"
 	"geosql.dev/operator/test/support/checkout"
 )
@@ -85,7 +85,7 @@ func applyTopology(t *testing.T, hub *apiserver.Server, cached client.Reader, u 
 	g.Expect(apply(t.Context(), hub.Client, u)).To(Succeed())
 	var topology v1alpha1.Topology
 	g.Expect(runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, &topology)).To(Succeed())
-	expanded, err := expansion.Expand(&topology)
+	expanded, err := topologies.Expand(&topology)
 	g.Expect(err).NotTo(HaveOccurred())
 	objects := expanded.All()
 	for _, obj := range objects {

@@ -10,7 +10,7 @@ import (
 
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/election"
-	"geosql.dev/operator/internal/requests"
+	"geosql.dev/operator/internal/election/requests"
 )
 
 // failover checks a new Failover against its group's declaration: what can never be carried out is refused here. What

@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"geosql.dev/operator/api/v1alpha1"
-	"geosql.dev/operator/internal/orders"
+	"geosql.dev/operator/internal/agent/orders"
 )
 
 // listenerServices are the Services of a group: for writers and for readers.

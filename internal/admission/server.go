@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"geosql.dev/operator/api/v1alpha1"
-	"geosql.dev/operator/internal/mssqlconf"
+	"geosql.dev/operator/internal/mssql/conf"
 )
 
 // setting is the form of a key of mssql.conf, section.key (docs/linux/sql-server-linux-configure-mssql-conf.md).
@@ -34,16 +34,16 @@ func (w *World) server(at *field.Path, old, s *v1alpha1.SQLServer) field.ErrorLi
 
 // configuration refuses settings that the operator manages: the engine would obey the one and the operator believe the
 // other.
-func configuration(at *field.Path, conf map[string]string) field.ErrorList {
+func configuration(at *field.Path, settings map[string]string) field.ErrorList {
 	var errs field.ErrorList
-	for _, key := range slices.Sorted(maps.Keys(conf)) {
+	for _, key := range slices.Sorted(maps.Keys(settings)) {
 		switch {
 		case !setting.MatchString(key):
 			errs = append(errs, field.Invalid(at.Key(key), key, `a setting is written "section.key", such as "memory.enablecontainersharedmemory"`))
-		case mssqlconf.Managed(key):
-			errs = append(errs, field.Forbidden(at.Key(key), "the operator manages this setting, as it does: "+strings.Join(mssqlconf.Managers(), ", ")))
-		case strings.ContainsAny(conf[key], "\n\r"):
-			errs = append(errs, field.Invalid(at.Key(key), conf[key], "a value is one line"))
+		case conf.Managed(key):
+			errs = append(errs, field.Forbidden(at.Key(key), "the operator manages this setting, as it does: "+strings.Join(conf.Managers(), ", ")))
+		case strings.ContainsAny(settings[key], "\n\r"):
+			errs = append(errs, field.Invalid(at.Key(key), settings[key], "a value is one line"))
 		}
 	}
 	return errs

@@ -11,13 +11,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"geosql.dev/operator/api/v1alpha1"
-	"geosql.dev/operator/internal/expansion"
+	"geosql.dev/operator/internal/topology"
 )
 
 // topology checks a Topology by checking every object it declares against the world as it would be. Inside a Topology
 // a reference must lead to something that it declares or that exists: here nothing comes later by itself.
 func (w *World) topology(at *field.Path, old, t *v1alpha1.Topology) field.ErrorList {
-	objects, err := expansion.Expand(t)
+	objects, err := topology.Expand(t)
 	if err != nil {
 		return field.ErrorList{field.InternalError(at, err)}
 	}
@@ -26,7 +26,7 @@ func (w *World) topology(at *field.Path, old, t *v1alpha1.Topology) field.ErrorL
 	errs = append(errs, next.references(at, objects)...)
 	before := map[string]*v1alpha1.SQLServer{}
 	if old != nil {
-		if was, err := expansion.Expand(old); err == nil {
+		if was, err := topology.Expand(old); err == nil {
 			for _, s := range was.Servers {
 				before[s.Name] = s
 			}
@@ -57,7 +57,7 @@ func (w *World) topology(at *field.Path, old, t *v1alpha1.Topology) field.ErrorL
 
 // ownership refuses objects that somebody else declares: another Topology, or a person, unless the Topology says that
 // it adopts.
-func (w *World) ownership(at *field.Path, t *v1alpha1.Topology, objects *expansion.Objects) field.ErrorList {
+func (w *World) ownership(at *field.Path, t *v1alpha1.Topology, objects *topology.Objects) field.ErrorList {
 	var errs field.ErrorList
 	check := func(path *field.Path, kind string, existing client.Object, name string) {
 		owner := existing.GetLabels()[v1alpha1.LabelTopology]
@@ -87,7 +87,7 @@ func claim[P client.Object](at *field.Path, kind string, objects []P, existing m
 }
 
 // rivals refuses servers that another Topology declares, although neither may have been expanded yet.
-func (w *World) rivals(at *field.Path, t *v1alpha1.Topology, objects *expansion.Objects) field.ErrorList {
+func (w *World) rivals(at *field.Path, t *v1alpha1.Topology, objects *topology.Objects) field.ErrorList {
 	var errs field.ErrorList
 	for _, other := range sorted(w.Topologies) {
 		if other.Name == t.Name {
@@ -106,7 +106,7 @@ func (w *World) rivals(at *field.Path, t *v1alpha1.Topology, objects *expansion.
 }
 
 // with is the world as it would be with the Topology's objects, and without those it no longer declares.
-func (w *World) with(t *v1alpha1.Topology, objects *expansion.Objects) *World {
+func (w *World) with(t *v1alpha1.Topology, objects *topology.Objects) *World {
 	next := NewWorld()
 	next.strict = true
 	maps.Copy(next.Sites, w.Sites)
@@ -131,7 +131,7 @@ func overlay[P client.Object](into, existing map[string]P, objects []P, topology
 }
 
 // references refuses those that lead nowhere.
-func (w *World) references(at *field.Path, o *expansion.Objects) field.ErrorList {
+func (w *World) references(at *field.Path, o *topology.Objects) field.ErrorList {
 	var errs field.ErrorList
 	to := func(path *field.Path, name string, found bool, declared string) {
 		if name != "" && !found {

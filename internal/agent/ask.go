@@ -11,7 +11,7 @@ import (
 	"io"
 	"net/http"
 
-	"geosql.dev/operator/internal/credentials"
+	"geosql.dev/operator/internal/mssql/credentials"
 )
 
 const (

@@ -6,8 +6,8 @@ import (
 	"log/slog"
 
 	"geosql.dev/operator/internal/agent/holder"
-	"geosql.dev/operator/internal/credentials"
 	"geosql.dev/operator/internal/mssql"
+	"geosql.dev/operator/internal/mssql/credentials"
 )
 
 // addElection adds the part that holds the votes of the server's groups. Outside of a pod there is none.

@@ -16,8 +16,8 @@ import (
 	"github.com/spf13/pflag"
 
 	"geosql.dev/operator/api/v1alpha1"
-	"geosql.dev/operator/internal/credentials"
 	"geosql.dev/operator/internal/mssql"
+	"geosql.dev/operator/internal/mssql/credentials"
 )
 
 // Places of the sidecar's files, written by the operator into the pod.

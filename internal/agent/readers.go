@@ -20,9 +20,9 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
+	"geosql.dev/operator/internal/agent/durable"
 	"geosql.dev/operator/internal/agent/holder"
-	"geosql.dev/operator/internal/credentials"
-	"geosql.dev/operator/internal/durable"
+	"geosql.dev/operator/internal/mssql/credentials"
 )
 
 // Source tells the data of a Secret.

@@ -15,7 +15,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"geosql.dev/operator/internal/agent"
-	"geosql.dev/operator/internal/credentials"
+	"geosql.dev/operator/internal/mssql/credentials"
 	"geosql.dev/operator/test/support/apiserver"
 	"geosql.dev/operator/test/support/engine"
 )

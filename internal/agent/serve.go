@@ -16,7 +16,7 @@ import (
 	"sync"
 	"time"
 
-	"geosql.dev/operator/internal/credentials"
+	"geosql.dev/operator/internal/mssql/credentials"
 )
 
 // shutdownTime bounds the end of requests under way.

@@ -7,8 +7,8 @@ import (
 
 	"geosql.dev/operator/internal/agent/files"
 	"geosql.dev/operator/internal/agent/holder"
-	"geosql.dev/operator/internal/credentials"
-	"geosql.dev/operator/internal/mssqlconf"
+	"geosql.dev/operator/internal/mssql/conf"
+	"geosql.dev/operator/internal/mssql/credentials"
 )
 
 // addSnapshots adds the part that serves and mirrors replication snapshots. Outside of a pod there is none.
@@ -25,7 +25,7 @@ func addSnapshots(a *Agent, o Options, log *slog.Logger) error {
 		return err
 	}
 	source := holder.SecretSource{Client: client, Namespace: o.Namespace, Name: credentials.OrdersName(server)}
-	part := files.NewPart(source, mssqlconf.SnapshotDir, mssqlconf.MirrorDir, log)
+	part := files.NewPart(source, conf.SnapshotDir, conf.MirrorDir, log)
 	a.Handle(files.Pattern, part.Server())
 	a.Add(part)
 	return nil

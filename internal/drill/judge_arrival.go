@@ -10,8 +10,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"geosql.dev/operator/api/v1alpha1"
-	"geosql.dev/operator/internal/conditions"
-	"geosql.dev/operator/internal/history"
+	"geosql.dev/operator/internal/reconcile/conditions"
+	"geosql.dev/operator/internal/workload/history"
 )
 
 // Kinds of a Place.

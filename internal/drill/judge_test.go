@@ -12,7 +12,7 @@ import (
 
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/drill"
-	"geosql.dev/operator/internal/history"
+	"geosql.dev/operator/internal/workload/history"
 )
 
 // good is a measurement with which every objective is met.

@@ -11,8 +11,8 @@ import (
 	"strconv"
 
 	"geosql.dev/operator/api/v1alpha1"
-	"geosql.dev/operator/internal/credentials"
 	"geosql.dev/operator/internal/mssql"
+	"geosql.dev/operator/internal/mssql/credentials"
 )
 
 // network adds the objects of Network and Partition. Packets are dropped or delayed in the namespaces of pods, where a

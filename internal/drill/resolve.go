@@ -15,7 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"geosql.dev/operator/api/v1alpha1"
-	"geosql.dev/operator/internal/mssqlconf"
+	"geosql.dev/operator/internal/mssql/conf"
 )
 
 // Object is an object that a fault consists of, and the site at which it is created; the hub's has none.
@@ -190,7 +190,7 @@ func (b builder) stress(where end) {
 }
 
 // Volumes of an engine by their role.
-var Volumes = map[string]string{"data": mssqlconf.DataMount, "log": mssqlconf.LogMount, "tempdb": mssqlconf.TempDBMount, "backup": mssqlconf.BackupMount}
+var Volumes = map[string]string{"data": conf.DataMount, "log": conf.LogMount, "tempdb": conf.TempDBMount, "backup": conf.BackupMount}
 
 func (b builder) disk(where end) error {
 	path, ok := Volumes[b.o.Disk.Volume]

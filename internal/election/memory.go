@@ -9,7 +9,7 @@ import (
 	"io/fs"
 	"os"
 
-	"geosql.dev/operator/internal/durable"
+	"geosql.dev/operator/internal/agent/durable"
 )
 
 // Promise is an agent's word not to serve, nor help to serve, any lower term.

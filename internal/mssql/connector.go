@@ -21,7 +21,7 @@ import (
 	"github.com/microsoft/go-mssqldb/msdsn"
 
 	"geosql.dev/operator/api/v1alpha1"
-	"geosql.dev/operator/internal/credentials"
+	"geosql.dev/operator/internal/mssql/credentials"
 	"geosql.dev/operator/internal/tsql"
 )
 

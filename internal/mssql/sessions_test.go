@@ -9,8 +9,8 @@ import (
 
 	. "github.com/onsi/gomega"
 
-	"geosql.dev/operator/internal/credentials"
 	"geosql.dev/operator/internal/mssql"
+	"geosql.dev/operator/internal/mssql/credentials"
 	"geosql.dev/operator/internal/tsql"
 	"geosql.dev/operator/test/support/engine"
 )

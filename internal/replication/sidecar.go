@@ -4,7 +4,7 @@ package replication
 
 import (
 	"geosql.dev/operator/api/v1alpha1"
-	"geosql.dev/operator/internal/credentials"
+	"geosql.dev/operator/internal/mssql/credentials"
 )
 
 // SidecarAddress is where the sidecar of a server answers, for the pods of every site.

@@ -17,9 +17,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"geosql.dev/operator/api/v1alpha1"
-	"geosql.dev/operator/internal/credentials"
 	"geosql.dev/operator/internal/mssql"
-	"geosql.dev/operator/internal/mssqlconf"
+	"geosql.dev/operator/internal/mssql/conf"
+	"geosql.dev/operator/internal/mssql/credentials"
 )
 
 // System is a Distributor with what follows from it: everything that publishes through one distributor shares a login
@@ -56,7 +56,7 @@ func SystemOf(d *v1alpha1.Distributor) System {
 	s := System{
 		Namespace: d.Namespace, Name: d.Name, Server: d.Spec.Server, Database: string(d.Spec.Database),
 		Retention: defaultRetention, HistoryRetention: defaultHistoryRetention,
-		WorkingDirectory: mssqlconf.Share(d.Spec.Server),
+		WorkingDirectory: conf.Share(d.Spec.Server),
 		Login:            AgentsLogin(d.Name),
 	}
 	if s.Database == "" {
@@ -68,7 +68,7 @@ func SystemOf(d *v1alpha1.Distributor) System {
 	if r := d.Spec.HistoryRetention; r != nil {
 		s.HistoryRetention = int(r.Duration / time.Hour)
 	}
-	if f := d.Spec.SnapshotFolder; f != "" && f != mssqlconf.SnapshotDir {
+	if f := d.Spec.SnapshotFolder; f != "" && f != conf.SnapshotDir {
 		s.WorkingDirectory = f
 	}
 	s.SID = credentials.SID(d.Namespace, s.Login)
@@ -103,7 +103,7 @@ func (s *System) MirrorToken(ctx context.Context, source mssql.AccessSource, sub
 func (s *System) Host() string { return credentials.HostName(s.Server) }
 
 // Mirrored tells that the snapshot folder is the one that subscribers' sidecars mirror.
-func (s *System) Mirrored() bool { return s.WorkingDirectory == mssqlconf.Share(s.Server) }
+func (s *System) Mirrored() bool { return s.WorkingDirectory == conf.Share(s.Server) }
 
 // Party is a publisher or a subscriber: one server, or a group.
 type Party struct {

@@ -2,7 +2,7 @@
 
 package tsql
 
-// The statements of clients whose history is recorded (internal/history): rows that are told apart by who wrote them, and
+// The statements of clients whose history is recorded (internal/workload/history): rows that are told apart by who wrote them, and
 // registers that are written and read. Each answers with the server and with the configuration that it was in.
 
 // configuration is the sequence number of the group that the current database belongs to, 0 outside of a group

@@ -10,9 +10,9 @@ import (
 	"path/filepath"
 	"time"
 
-	"geosql.dev/operator/internal/history"
 	"geosql.dev/operator/internal/mssql"
 	"geosql.dev/operator/internal/tsql"
+	"geosql.dev/operator/internal/workload/history"
 )
 
 const (

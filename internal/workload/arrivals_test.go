@@ -12,9 +12,9 @@ import (
 
 	. "github.com/onsi/gomega"
 
-	"geosql.dev/operator/internal/history"
 	"geosql.dev/operator/internal/tsql"
 	"geosql.dev/operator/internal/workload"
+	"geosql.dev/operator/internal/workload/history"
 )
 
 // Readers see every acknowledged row come, in dbo.Recorded and by its payload, through a freeze of the server that is

@@ -10,7 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"geosql.dev/operator/internal/credentials"
+	"geosql.dev/operator/internal/mssql/credentials"
 )
 
 // NewCommand is the subcommand `geosql workload`, whose parts run as Jobs in the operator's image.

@@ -10,8 +10,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"geosql.dev/operator/internal/history"
 	"geosql.dev/operator/internal/tsql"
+	"geosql.dev/operator/internal/workload/history"
 )
 
 // newArriveCommand reads rows where they arrive.

@@ -12,7 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"geosql.dev/operator/internal/history"
+	"geosql.dev/operator/internal/workload/history"
 )
 
 func newRecordCommand(o *Options) *cobra.Command {

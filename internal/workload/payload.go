@@ -10,9 +10,9 @@ import (
 	"strings"
 	"time"
 
-	"geosql.dev/operator/internal/history"
 	"geosql.dev/operator/internal/mssql"
 	"geosql.dev/operator/internal/tsql"
+	"geosql.dev/operator/internal/workload/history"
 )
 
 // Payload is what each row carries beside what it is known by.

@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"math/rand/v2"
 
-	"geosql.dev/operator/internal/history"
 	"geosql.dev/operator/internal/tsql"
+	"geosql.dev/operator/internal/workload/history"
 )
 
 // Profile is a kind of load, by the name that a Drill's spec.workload.profile has for it.

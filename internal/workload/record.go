@@ -16,9 +16,9 @@ import (
 
 	tds "github.com/microsoft/go-mssqldb"
 
-	"geosql.dev/operator/internal/history"
 	"geosql.dev/operator/internal/mssql"
 	"geosql.dev/operator/internal/tsql"
+	"geosql.dev/operator/internal/workload/history"
 )
 
 const (

@@ -15,11 +15,11 @@ import (
 
 	. "github.com/onsi/gomega"
 
-	"geosql.dev/operator/internal/credentials"
-	"geosql.dev/operator/internal/history"
 	"geosql.dev/operator/internal/mssql"
+	"geosql.dev/operator/internal/mssql/credentials"
 	"geosql.dev/operator/internal/tsql"
 	"geosql.dev/operator/internal/workload"
+	"geosql.dev/operator/internal/workload/history"
 	"geosql.dev/operator/test/support/engine"
 )
 

@@ -6,9 +6,9 @@ import (
 	"context"
 	"fmt"
 
-	"geosql.dev/operator/internal/history"
 	"geosql.dev/operator/internal/mssql"
 	"geosql.dev/operator/internal/tsql"
+	"geosql.dev/operator/internal/workload/history"
 )
 
 // recordedRows is how many rows one query of dbo.Recorded takes.

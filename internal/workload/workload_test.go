@@ -14,8 +14,8 @@ import (
 	. "github.com/onsi/gomega"
 	"pgregory.net/rapid"
 
-	"geosql.dev/operator/internal/credentials"
 	"geosql.dev/operator/internal/mssql"
+	"geosql.dev/operator/internal/mssql/credentials"
 	"geosql.dev/operator/internal/tsql"
 	"geosql.dev/operator/internal/workload"
 	"geosql.dev/operator/test/support/engine"

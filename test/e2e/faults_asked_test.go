@@ -5,7 +5,7 @@
 package e2e
 
 import (
-	"geosql.dev/operator/internal/credentials"
+	"geosql.dev/operator/internal/mssql/credentials"
 )
 
 // Faults after which the agents do not go by themselves, or not at once, because a person is to say something.

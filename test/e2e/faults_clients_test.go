@@ -19,10 +19,10 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"geosql.dev/operator/internal/credentials"
-	"geosql.dev/operator/internal/history"
 	"geosql.dev/operator/internal/mssql"
+	"geosql.dev/operator/internal/mssql/credentials"
 	"geosql.dev/operator/internal/tsql"
+	"geosql.dev/operator/internal/workload/history"
 	"geosql.dev/operator/test/e2e/bed"
 )
 

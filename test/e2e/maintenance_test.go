@@ -17,11 +17,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"geosql.dev/operator/internal/credentials"
 	"geosql.dev/operator/internal/election"
-	"geosql.dev/operator/internal/history"
 	"geosql.dev/operator/internal/mssql"
+	"geosql.dev/operator/internal/mssql/credentials"
 	"geosql.dev/operator/internal/tsql"
+	"geosql.dev/operator/internal/workload/history"
 	"geosql.dev/operator/test/e2e/bed"
 )
 

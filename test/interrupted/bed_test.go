@@ -33,10 +33,10 @@ import (
 	"geosql.dev/operator/internal/agent"
 	"geosql.dev/operator/internal/agent/files"
 	"geosql.dev/operator/internal/agent/holder"
-	"geosql.dev/operator/internal/conditions"
-	"geosql.dev/operator/internal/credentials"
 	"geosql.dev/operator/internal/mssql"
-	"geosql.dev/operator/internal/mssqlconf"
+	"geosql.dev/operator/internal/mssql/conf"
+	"geosql.dev/operator/internal/mssql/credentials"
+	"geosql.dev/operator/internal/reconcile/conditions"
 	"geosql.dev/operator/internal/tsql"
 	"geosql.dev/operator/test/support/apiserver"
 	"geosql.dev/operator/test/support/engine"
@@ -142,14 +142,14 @@ func (b *bed) introduce(t *testing.T) {
 	}
 	for _, server := range servers {
 		e := b.engines[server]
-		conf := fmt.Sprintf("\n[uncmapping]\n%s = %s\n", mssqlconf.Share(server), b.snapshots[server])
+		text := fmt.Sprintf("\n[uncmapping]\n%s = %s\n", conf.Share(server), b.snapshots[server])
 		for _, other := range servers {
 			if other != server {
-				conf += fmt.Sprintf("%s = %s\n", mssqlconf.Share(other), filepath.Join(b.mirrors[server], credentials.HostName(other)))
+				text += fmt.Sprintf("%s = %s\n", conf.Share(other), filepath.Join(b.mirrors[server], credentials.HostName(other)))
 			}
 		}
 		e.Arguments = peers
-		e.Configure(t, conf)
+		e.Configure(t, text)
 	}
 	for _, server := range servers {
 		e := b.engines[server]

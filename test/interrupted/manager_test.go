@@ -22,8 +22,8 @@ import (
 	"geosql.dev/operator/controllers/names"
 	"geosql.dev/operator/controllers/publication"
 	"geosql.dev/operator/controllers/subscription"
-	"geosql.dev/operator/internal/credentials"
 	"geosql.dev/operator/internal/mssql"
+	"geosql.dev/operator/internal/mssql/credentials"
 	"geosql.dev/operator/internal/sites"
 	"geosql.dev/operator/test/support/apiserver"
 )

@@ -19,8 +19,8 @@ import (
 	. "github.com/onsi/gomega"
 
 	"geosql.dev/operator/internal/agent/files"
-	"geosql.dev/operator/internal/credentials"
-	"geosql.dev/operator/internal/orders"
+	"geosql.dev/operator/internal/agent/orders"
+	"geosql.dev/operator/internal/mssql/credentials"
 )
 
 const (

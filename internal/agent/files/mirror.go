@@ -16,7 +16,7 @@ import (
 	"sync"
 	"time"
 
-	"geosql.dev/operator/internal/orders"
+	"geosql.dev/operator/internal/agent/orders"
 )
 
 // State of a mirror.

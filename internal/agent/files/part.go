@@ -6,7 +6,7 @@ import (
 	"context"
 	"log/slog"
 
-	"geosql.dev/operator/internal/orders"
+	"geosql.dev/operator/internal/agent/orders"
 )
 
 // Source tells the orders.

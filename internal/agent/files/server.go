@@ -22,7 +22,7 @@ import (
 	"sync"
 	"time"
 
-	"geosql.dev/operator/internal/orders"
+	"geosql.dev/operator/internal/agent/orders"
 )
 
 // Pattern is the path under which a Server answers.

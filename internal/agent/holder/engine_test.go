@@ -17,9 +17,9 @@ import (
 
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/agent/holder"
-	"geosql.dev/operator/internal/credentials"
 	"geosql.dev/operator/internal/election"
 	"geosql.dev/operator/internal/mssql"
+	"geosql.dev/operator/internal/mssql/credentials"
 	"geosql.dev/operator/internal/tsql"
 	testengine "geosql.dev/operator/test/support/engine"
 )

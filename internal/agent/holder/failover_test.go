@@ -34,10 +34,10 @@ import (
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/agent"
 	"geosql.dev/operator/internal/agent/holder"
-	"geosql.dev/operator/internal/credentials"
+	"geosql.dev/operator/internal/agent/orders"
 	"geosql.dev/operator/internal/election"
 	"geosql.dev/operator/internal/mssql"
-	"geosql.dev/operator/internal/orders"
+	"geosql.dev/operator/internal/mssql/credentials"
 	"geosql.dev/operator/internal/tsql"
 	testengine "geosql.dev/operator/test/support/engine"
 )

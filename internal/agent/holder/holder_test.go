@@ -25,9 +25,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"geosql.dev/operator/internal/agent/holder"
+	"geosql.dev/operator/internal/agent/orders"
 	"geosql.dev/operator/internal/election"
 	"geosql.dev/operator/internal/mssql"
-	"geosql.dev/operator/internal/orders"
 	"geosql.dev/operator/test/support/apiserver"
 )
 

@@ -22,8 +22,8 @@ import (
 
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 
-	"geosql.dev/operator/internal/credentials"
 	"geosql.dev/operator/internal/election"
+	"geosql.dev/operator/internal/mssql/credentials"
 )
 
 const (

@@ -13,8 +13,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"geosql.dev/operator/internal/agent/orders"
 	"geosql.dev/operator/internal/election"
-	"geosql.dev/operator/internal/orders"
 )
 
 // processPoll is how often the holder looks whether its engine's process is there: its end is released at once.

@@ -17,8 +17,8 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/cache"
 
-	"geosql.dev/operator/internal/durable"
-	"geosql.dev/operator/internal/orders"
+	"geosql.dev/operator/internal/agent/durable"
+	"geosql.dev/operator/internal/agent/orders"
 )
 
 // Source tells the orders.

@@ -17,8 +17,8 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
+	"geosql.dev/operator/internal/agent/orders"
 	"geosql.dev/operator/internal/election"
-	"geosql.dev/operator/internal/orders"
 )
 
 // voter is the vote at one API server, with a token that can be replaced while it is used.

@@ -10,8 +10,8 @@ import (
 
 	. "github.com/onsi/gomega"
 
+	"geosql.dev/operator/internal/agent/orders"
 	"geosql.dev/operator/internal/election"
-	"geosql.dev/operator/internal/orders"
 	"geosql.dev/operator/internal/tsql"
 )
 

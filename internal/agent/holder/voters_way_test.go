@@ -7,7 +7,7 @@ import (
 
 	. "github.com/onsi/gomega"
 
-	"geosql.dev/operator/internal/orders"
+	"geosql.dev/operator/internal/agent/orders"
 )
 
 // A voter to which the orders do not say the way is one that does not answer: nothing else is asked in its place.

@@ -15,7 +15,7 @@ import (
 	"slices"
 	"time"
 
-	"geosql.dev/operator/internal/history"
+	"geosql.dev/operator/internal/workload/history"
 )
 
 // Run names one run of one drill.

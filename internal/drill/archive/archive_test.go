@@ -22,7 +22,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	"geosql.dev/operator/internal/drill/archive"
-	"geosql.dev/operator/internal/history"
+	"geosql.dev/operator/internal/workload/history"
 )
 
 // run is the run of these tests.

@@ -15,7 +15,7 @@ import (
 
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/drill/archive"
-	"geosql.dev/operator/internal/history"
+	"geosql.dev/operator/internal/workload/history"
 )
 
 // start is the end of the baseline of the drills of these tests.

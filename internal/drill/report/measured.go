@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"geosql.dev/operator/internal/drill/archive"
-	"geosql.dev/operator/internal/history"
+	"geosql.dev/operator/internal/workload/history"
 )
 
 // Measured is what was seen over time. Positions are seconds from the end of the baseline, by wall clocks.

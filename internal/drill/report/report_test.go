@@ -19,7 +19,7 @@ import (
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/drill/archive"
 	"geosql.dev/operator/internal/drill/report"
-	"geosql.dev/operator/internal/history"
+	"geosql.dev/operator/internal/workload/history"
 )
 
 func render(t *testing.T, d *v1alpha1.Drill, a *archive.Archive, f report.Format) string {

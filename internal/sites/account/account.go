@@ -18,7 +18,7 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"geosql.dev/operator/internal/orders"
+	"geosql.dev/operator/internal/agent/orders"
 	"geosql.dev/operator/internal/sites"
 )
 

@@ -9,7 +9,7 @@ import (
 
 	. "github.com/onsi/gomega"
 
-	"geosql.dev/operator/internal/history"
+	"geosql.dev/operator/internal/workload/history"
 )
 
 // What a reader records, over a restart, is what is read back: a row counts as it was first seen.

@@ -20,7 +20,7 @@ import (
 
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/election"
-	"geosql.dev/operator/internal/requests"
+	"geosql.dev/operator/internal/election/requests"
 )
 
 var begun = time.Date(2026, 11, 20, 9, 0, 0, 0, time.UTC)

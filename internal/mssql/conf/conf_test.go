@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package mssqlconf_test
+package conf_test
 
 import (
 	"strings"
@@ -11,12 +11,12 @@ import (
 	"pgregory.net/rapid"
 
 	"geosql.dev/operator/api/v1alpha1"
-	"geosql.dev/operator/internal/mssqlconf"
+	"geosql.dev/operator/internal/mssql/conf"
 )
 
 func TestRender(t *testing.T) {
 	g := NewWithT(t)
-	file := mssqlconf.Render("dubsub", map[string]string{
+	file := conf.Render("dubsub", map[string]string{
 		"errorlog.numerrorlogs":    "20",
 		"network.tlsprotocols":     "1.0",
 		"traceflag.traceflag0":     "3226",
@@ -42,11 +42,11 @@ func TestRender(t *testing.T) {
 func TestManagedSettingsAlwaysHold(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		user := rapid.MapOf(rapid.String(), rapid.String()).Draw(t, "settings")
-		for _, key := range mssqlconf.Managers() {
+		for _, key := range conf.Managers() {
 			user[strings.ToUpper(key)] = "0"
 		}
-		file := mssqlconf.Render("tukpub", user, nil)
-		if file != mssqlconf.Render("tukpub", user, nil) {
+		file := conf.Render("tukpub", user, nil)
+		if file != conf.Render("tukpub", user, nil) {
 			t.Fatal("the file differs from one time to the next")
 		}
 		conf, err := ini.LoadSources(ini.LoadOptions{Insensitive: true}, []byte(file))
@@ -62,7 +62,7 @@ func TestManagedSettingsAlwaysHold(t *testing.T) {
 func TestManaged(t *testing.T) {
 	g := NewWithT(t)
 	for _, key := range []string{"network.tlscert", "Network.TLSCert", "traceflag.traceflag1", "uncmapping.//x/y", "memory.memorylimitmb"} {
-		g.Expect(mssqlconf.Managed(key)).To(BeTrue(), key)
+		g.Expect(conf.Managed(key)).To(BeTrue(), key)
 	}
-	g.Expect(mssqlconf.Managed("errorlog.numerrorlogs")).To(BeFalse())
+	g.Expect(conf.Managed("errorlog.numerrorlogs")).To(BeFalse())
 }

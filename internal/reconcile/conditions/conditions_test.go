@@ -14,7 +14,7 @@ import (
 	"pgregory.net/rapid"
 
 	"geosql.dev/operator/api/v1alpha1"
-	"geosql.dev/operator/internal/conditions"
+	"geosql.dev/operator/internal/reconcile/conditions"
 )
 
 // The three conditions never contradict each other, whatever outcomes follow each other.

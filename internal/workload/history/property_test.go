@@ -9,7 +9,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"geosql.dev/operator/internal/history"
+	"geosql.dev/operator/internal/workload/history"
 )
 
 // world is a database that behaves, with the histories of its clients: every operation takes effect at one moment between

@@ -8,7 +8,7 @@ import (
 
 	. "github.com/onsi/gomega"
 
-	"geosql.dev/operator/internal/credentials"
+	"geosql.dev/operator/internal/mssql/credentials"
 )
 
 func TestDerivedPasswords(t *testing.T) {

@@ -8,7 +8,7 @@ import (
 
 	. "github.com/onsi/gomega"
 
-	"geosql.dev/operator/internal/credentials"
+	"geosql.dev/operator/internal/mssql/credentials"
 )
 
 // The Secret of those who read sidecars gets a token that nobody can guess and the CAs of all servers, and keeps what a person

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"strings"
 
-	"geosql.dev/operator/internal/conditions"
+	"geosql.dev/operator/internal/reconcile/conditions"
 )
 
 const (

@@ -8,7 +8,7 @@ import (
 
 	. "github.com/onsi/gomega"
 
-	"geosql.dev/operator/internal/history"
+	"geosql.dev/operator/internal/workload/history"
 )
 
 // at is an instant so many milliseconds after the beginning of a test's time.

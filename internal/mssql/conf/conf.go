@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package mssqlconf writes mssql.conf, the file with the settings of SQL Server on Linux
+// Package conf writes mssql.conf, the file with the settings of SQL Server on Linux
 // (docs/linux/configure/mssql-conf.md).
-package mssqlconf
+package conf
 
 import (
 	"fmt"
@@ -12,7 +12,7 @@ import (
 	"strings"
 
 	"geosql.dev/operator/api/v1alpha1"
-	"geosql.dev/operator/internal/credentials"
+	"geosql.dev/operator/internal/mssql/credentials"
 )
 
 // Path of the file in the engine's container.

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package expansion turns a Topology into the objects that it declares. It is pure: admission checks what it returns,
+// Package topology turns a Topology into the objects that it declares. It is pure: admission checks what it returns,
 // the controller of Topologies applies it, and the plugin plans with it.
-package expansion
+package topology
 
 import (
 	"encoding/json"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package expansion_test
+package topology_test
 
 import (
 	"os"
@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"geosql.dev/operator/api/v1alpha1"
-	"geosql.dev/operator/internal/expansion"
+	"geosql.dev/operator/internal/topology"
 )
 
 func read(t *testing.T, manifest string, into any) {
@@ -39,7 +39,7 @@ startup: {traceFlags: [3226]}
 mssqlConf: {c.d: "3"}
 `, &server)
 	before := server.DeepCopy()
-	merged, err := expansion.MergeServer(&defaults, &server)
+	merged, err := topology.MergeServer(&defaults, &server)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(merged.AcceptEULA).To(BeTrue())
 	g.Expect(merged.Site).To(BeEquivalentTo("tukwila"))
@@ -53,7 +53,7 @@ mssqlConf: {c.d: "3"}
 
 	var onlyClass v1alpha1.SQLServerSpec
 	read(t, `storage: {log: {storageClassName: slow, size: 0}}`, &onlyClass)
-	merged, err = expansion.MergeServer(&defaults, &onlyClass)
+	merged, err = topology.MergeServer(&defaults, &onlyClass)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(merged.Storage.Log.Size.String()).To(Equal("10Gi"), "a volume may name its class alone")
 	g.Expect(*merged.Storage.Log.StorageClassName).To(Equal("slow"))
@@ -63,22 +63,22 @@ func TestExpandTheExample(t *testing.T) {
 	g := NewWithT(t)
 	data, err := os.ReadFile(filepath.Join("..", "..", "examples", "msdn.yaml"))
 	g.Expect(err).NotTo(HaveOccurred())
-	var topology v1alpha1.Topology
+	var declared v1alpha1.Topology
 	for _, document := range strings.Split(string(data), "\n---") {
 		if strings.Contains(document, "kind: Topology") {
-			read(t, document, &topology)
+			read(t, document, &declared)
 		}
 	}
-	objects, err := expansion.Expand(&topology)
+	objects, err := topology.Expand(&declared)
 	g.Expect(err).NotTo(HaveOccurred())
 	var got []string
 	for _, o := range objects.All() {
 		g.Expect(o.GetNamespace()).To(Equal("web"))
-		g.Expect(o.GetLabels()).To(HaveKeyWithValue(v1alpha1.LabelTopology, topology.Name))
+		g.Expect(o.GetLabels()).To(HaveKeyWithValue(v1alpha1.LabelTopology, declared.Name))
 		got = append(got, o.GetObjectKind().GroupVersionKind().Kind+" "+o.GetName())
 	}
 	g.Expect(got).To(Equal([]string{"SQLServer tukpub", "SQLServer quisec", "SQLServer dubcfg", "SQLServer dist", "SQLServer dubsub",
 		"AvailabilityGroup content", "Distributor main", "Publication articles", "Subscription dublin"}))
 	objects.Servers[0].Spec.Storage.Data.Size.Neg()
-	g.Expect(topology.Spec.ServerDefaults.Storage.Data.Size.Sign()).To(Equal(1), "objects share nothing with the Topology")
+	g.Expect(declared.Spec.ServerDefaults.Storage.Data.Size.Sign()).To(Equal(1), "objects share nothing with the Topology")
 }

@@ -9,7 +9,7 @@ import (
 
 	. "github.com/onsi/gomega"
 
-	"geosql.dev/operator/internal/durable"
+	"geosql.dev/operator/internal/agent/durable"
 )
 
 // A file is made with its folder, for its owner alone, replaced as a whole, and left as it was when that cannot be done.

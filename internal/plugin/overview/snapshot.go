@@ -22,7 +22,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"geosql.dev/operator/api/v1alpha1"
-	"geosql.dev/operator/internal/expansion"
+	"geosql.dev/operator/internal/topology"
 )
 
 // Snapshot has the objects that are shown, each list in the order of namespaces and names.
@@ -269,7 +269,7 @@ func foreign(head metav1.PartialObjectMetadata) error {
 
 // expand adds a Topology and its objects.
 func (s *Snapshot) expand(t v1alpha1.Topology) error {
-	objects, err := expansion.Expand(&t)
+	objects, err := topology.Expand(&t)
 	if err != nil {
 		return err
 	}

@@ -9,7 +9,7 @@ import (
 
 	. "github.com/onsi/gomega"
 
-	"geosql.dev/operator/internal/history"
+	"geosql.dev/operator/internal/workload/history"
 )
 
 // steady are acknowledged inserts every 100 ms from one millisecond to another, without those in between.

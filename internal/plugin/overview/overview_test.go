@@ -21,7 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	"geosql.dev/operator/api/v1alpha1"
-	"geosql.dev/operator/internal/overview"
+	"geosql.dev/operator/internal/plugin/overview"
 	"geosql.dev/operator/test/support/apiserver"
 	"geosql.dev/operator/test/support/checkout"
 )
@@ -36,7 +36,7 @@ func golden(t *testing.T, name, got string) {
 	}
 	want, err := os.ReadFile(path)
 	NewWithT(t).Expect(err).NotTo(HaveOccurred())
-	NewWithT(t).Expect(got).To(Equal(string(want)), "run go test ./internal/overview -update if it is meant")
+	NewWithT(t).Expect(got).To(Equal(string(want)), "run go test ./internal/plugin/overview -update if it is meant")
 }
 
 func decode(t *testing.T, files ...string) *overview.Snapshot {

@@ -10,7 +10,7 @@ import (
 
 	. "github.com/onsi/gomega"
 
-	"geosql.dev/operator/internal/history"
+	"geosql.dev/operator/internal/workload/history"
 )
 
 func TestRecordedHistoriesAreReadAgain(t *testing.T) {
