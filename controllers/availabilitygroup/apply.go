@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
@@ -31,8 +30,9 @@ import (
 const (
 	// statementTimeout bounds a statement; CREATE AVAILABILITY GROUP waits for the answers of the other replicas.
 	statementTimeout = 60 * time.Second
-	// backupTimeout bounds a backup of a database that may have been filled before it was declared.
-	backupTimeout = 30 * time.Minute
+	// longTimeout bounds a statement whose time grows with the data, such as the first backup of a database that may have been
+	// filled before it was declared.
+	longTimeout = 30 * time.Minute
 )
 
 // apply carries out the steps in order, or those of each server, and stops at the first that fails. Each step may be carried out again.
@@ -66,8 +66,8 @@ func (r *Reconciler) applyStep(ctx context.Context, w *world, step Step) error {
 
 func (r *Reconciler) execute(ctx context.Context, w *world, s Execute) error {
 	timeout := statementTimeout
-	if strings.HasPrefix(s.Statement.Text, "BACKUP ") {
-		timeout = backupTimeout
+	if s.Statement.Long {
+		timeout = longTimeout
 	}
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()

@@ -25,7 +25,7 @@ import (
 
 const (
 	// reconcileTimeout bounds one reconciliation; a first backup may be among its steps.
-	reconcileTimeout = backupTimeout + 2*time.Minute
+	reconcileTimeout = longTimeout + 2*time.Minute
 	// lookAgain is when a group that is as it should be is looked at again: engines tell nobody of their roles, and the
 	// listener follows what is seen here.
 	lookAgain = 5 * time.Second

@@ -176,9 +176,6 @@ func registration(d Desired, o Observed) tsql.Subscription {
 	return s
 }
 
-// addsSubscription begins the statement that registers a subscription.
-const addsSubscription = "EXEC sys.sp_addsubscription "
-
 // initialization is how the subscription was registered, for status. A plan that registers it counts although a step of it
 // failed: that one, or the answer to it, may have come after the registration, and every new attempt is recorded anew.
 func initialization(d Desired, o Observed, p replication.Plan) *v1alpha1.SubscriptionInitialization {
@@ -202,7 +199,7 @@ func initialization(d Desired, o Observed, p replication.Plan) *v1alpha1.Subscri
 func registers(p replication.Plan) bool {
 	return slices.ContainsFunc(p.Steps, func(s replication.Step) bool {
 		execute, ok := s.(replication.Execute)
-		return ok && strings.HasPrefix(execute.Statement.Text, addsSubscription)
+		return ok && execute.Statement.Procedure == tsql.AddsSubscription
 	})
 }
 

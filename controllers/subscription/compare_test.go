@@ -4,7 +4,6 @@ package subscription
 
 import (
 	"errors"
-	"strings"
 	"testing"
 	"time"
 
@@ -35,7 +34,7 @@ func registered(t *testing.T, w *world) string {
 	for range 20 {
 		p := plan(w.d, w.look())
 		for _, s := range p.Steps {
-			if e, ok := s.(replication.Execute); ok && strings.HasPrefix(e.Statement.Text, addsSubscription) {
+			if e, ok := s.(replication.Execute); ok && e.Statement.Procedure == tsql.AddsSubscription {
 				return e.Statement.Text
 			}
 			w.do(t, s)

@@ -6,7 +6,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -21,12 +20,9 @@ const (
 	readTimeout = 12 * time.Second
 	// statementTimeout bounds a statement; those at the publisher go on to the distributor.
 	statementTimeout = 60 * time.Second
-	// longTimeout bounds a backup or the rebuild of a table.
+	// longTimeout bounds a statement whose time grows with the data.
 	longTimeout = 30 * time.Minute
 )
-
-// dropsDistribution begins the statement that drops a distribution database.
-const dropsDistribution = "EXEC sys.sp_dropdistributiondb "
 
 // lacksRights are errors for want of a permission: 229 and 262 on objects and in databases, 15247 on the server, 21089
 // and 14126 for those who are no sysadmin.
@@ -57,13 +53,13 @@ func (e Engines) Read(ctx context.Context, server v1alpha1.ServerName, database 
 // Execute carries out a statement. An error that says that it is so already is none.
 func (e Engines) Execute(ctx context.Context, s Execute) error {
 	timeout := statementTimeout
-	if text := s.Statement.Text; strings.HasPrefix(text, "BACKUP ") || strings.Contains(text, " REBUILD ") {
+	if s.Statement.Long {
 		timeout = longTimeout
 	}
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	if strings.HasPrefix(s.Statement.Text, dropsDistribution) {
-		// A database in use cannot be dropped (3702), and the operator's own connections use it.
+	if s.Statement.Exclusive {
+		// The operator's own connections use the database, too.
 		e.Connector.Forget(e.Namespace, s.Server)
 	}
 	db, err := e.Open(ctx, s.Server, s.Database)

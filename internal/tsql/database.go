@@ -21,6 +21,7 @@ func SetRecoveryFull(name string) Statement {
 func BackupDatabaseFull(name, path string) Statement {
 	return new(builder).
 		sql("BACKUP DATABASE ").name(name).sql(" TO DISK = ").str(path).sql(" WITH FORMAT, INIT, CHECKSUM, COMPRESSION").
+		takesLong().
 		done("take the first full backup of " + name)
 }
 

@@ -58,5 +58,5 @@ WHERE f.type = 1 AND d.database_id > 4`).Because("measure the room of the logs")
 // ServerDiagnostics lets the instance examine its components once.
 // Source: docs/relational-databases/system-stored-procedures/sp-server-diagnostics-transact-sql.md.
 func ServerDiagnostics() Statement {
-	return text("EXEC sp_server_diagnostics").Because("let the engine examine itself")
+	return exec("sp_server_diagnostics").done("let the engine examine itself")
 }

@@ -13,7 +13,15 @@ type call struct {
 
 // exec begins a call. The procedure has its schema ("sys.sp_addarticle", "msdb.dbo.sp_add_job").
 func exec(procedure string) *call {
-	return &call{b: new(builder).sql("EXEC ", procedure), first: true}
+	b := new(builder).sql("EXEC ", procedure)
+	b.procedure = procedure
+	return &call{b: b, first: true}
+}
+
+// needsNobodyElse marks a call that the server refuses while anybody is connected to the database.
+func (c *call) needsNobodyElse() *call {
+	c.b.exclusive = true
+	return c
 }
 
 func (c *call) param(name string) *call {

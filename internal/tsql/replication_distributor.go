@@ -91,7 +91,8 @@ func DropDistributionPublisher(publisher string) Statement {
 
 // DropDistributionDatabase drops the distribution database; it runs at the distributor.
 func DropDistributionDatabase(database string) Statement {
-	return exec("sys.sp_dropdistributiondb").str("database", database).done("drop the distribution database " + database)
+	return exec("sys.sp_dropdistributiondb").str("database", database).needsNobodyElse().
+		done("drop the distribution database " + database)
 }
 
 // DropDistributor makes the instance forget its distributor.

@@ -190,5 +190,6 @@ const (
 // Source: docs/t-sql/statements/alter-table-transact-sql.md (REBUILD WITH (DATA_COMPRESSION)).
 func CompressTable(schema, table string, to DataCompression) Statement {
 	return new(builder).sql("ALTER TABLE ", Qualified(schema, table), " REBUILD WITH (DATA_COMPRESSION = ", string(to), ")").
+		takesLong().
 		done("compress table " + schema + "." + table + " by " + string(to))
 }

@@ -2,8 +2,6 @@
 
 package tsql
 
-import "strings"
-
 // repeated are the errors with which a procedure refuses to do what is done already: there is what it would add, or there
 // is nothing that it could drop. They are the engine's answers to a call whose first answer was lost.
 // Sources: docs/relational-databases/errors-events/database-engine-events-and-errors-14000-to-14999.md, and ...-20000 to
@@ -37,10 +35,5 @@ var repeated = map[string][]int32{
 // Repeated are the error numbers that say that what the statement asks for is so already; nil when there are none. What
 // is there may be somebody else's: the next observation judges that.
 func (s Statement) Repeated() []int32 {
-	rest, call := strings.CutPrefix(s.Text, "EXEC ")
-	if !call {
-		return nil
-	}
-	procedure, _, _ := strings.Cut(rest, " ")
-	return repeated[procedure]
+	return repeated[s.Procedure]
 }

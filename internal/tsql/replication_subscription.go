@@ -31,10 +31,13 @@ func (s Subscription) sync() string {
 	return "automatic"
 }
 
+// AddsSubscription is the procedure that registers a subscription at its publisher.
+const AddsSubscription = "sys.sp_addsubscription"
+
 // AddSubscription registers a subscription to all articles; it runs in the publication database. Publications with
 // immediate_sync take no single article (error 14122).
 func AddSubscription(s Subscription) Statement {
-	return exec("sys.sp_addsubscription").str("publication", s.Publication).str("article", "all").
+	return exec(AddsSubscription).str("publication", s.Publication).str("article", "all").
 		str("subscriber", s.Subscriber).str("destination_db", s.Database).str("sync_type", s.sync()).
 		str("subscription_type", s.kind()).str("update_mode", "read only").
 		done("subscribe " + s.Database + " on " + s.Subscriber + " to " + s.Publication)

@@ -23,7 +23,8 @@ func (b *builder) guard() *builder { return b.sql("IF SYSUTCDATETIME() < @deadli
 // refused without it (error 47104). A reset of the connection forgets it, so it and FAILOVER use one connection.
 // Source: docs/relational-databases/system-stored-procedures/sp-set-session-context-transact-sql.md, mssql-server-ha.
 func SetExternalCluster() Statement {
-	return text("EXEC sys.sp_set_session_context @key = N'external_cluster', @value = N'yes'").Because("act as the cluster manager")
+	return exec("sys.sp_set_session_context").str("key", "external_cluster").str("value", "yes").
+		done("act as the cluster manager")
 }
 
 // Failover makes the local replica primary without losing an acknowledged write, unless the engine runs the batch

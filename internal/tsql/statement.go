@@ -19,6 +19,12 @@ type Statement struct {
 	Args []sql.NamedArg
 	// Reason says in a few words why the statement is sent, for plans and events.
 	Reason string
+	// Procedure is the system procedure that the batch executes, with its schema, empty when it is no call of one.
+	Procedure string
+	// Long says that the time it takes grows with the data: minutes, not seconds.
+	Long bool
+	// Exclusive says that the server refuses it (3702) while anybody has a connection to the database that it names.
+	Exclusive bool
 
 	redacted string
 	// secretArgs are the names of parameters whose values are secret.
@@ -107,6 +113,15 @@ type builder struct {
 	text, shown strings.Builder
 	args        []sql.NamedArg
 	secrets     map[string]bool
+	// What the statement is.
+	procedure       string
+	long, exclusive bool
+}
+
+// takesLong marks a statement whose time grows with the data.
+func (b *builder) takesLong() *builder {
+	b.long = true
+	return b
 }
 
 // sql appends text as it is.
@@ -148,5 +163,6 @@ func (b *builder) secretArg(name string, value any) *builder {
 
 // done is the statement with the reason for it.
 func (b *builder) done(reason string) Statement {
-	return Statement{Text: b.text.String(), redacted: b.shown.String(), Args: b.args, Reason: reason, secretArgs: b.secrets}
+	return Statement{Text: b.text.String(), Args: b.args, Reason: reason, Procedure: b.procedure, Long: b.long, Exclusive: b.exclusive,
+		redacted: b.shown.String(), secretArgs: b.secrets}
 }

@@ -75,6 +75,23 @@ func makesStatement(f *ast.FuncDecl) bool {
 	return false
 }
 
+// What decides by a statement goes by what it says of itself, so that it has to be true: everything that copies, backs up or
+// rebuilds is long, a call has its procedure's name.
+func TestStatementsSayWhatTheyAre(t *testing.T) {
+	long := regexp.MustCompile(`^(BACKUP|RESTORE) |\bREBUILD\b`)
+	alone := regexp.MustCompile(`^EXEC (\S+)`)
+	for function, list := range samples {
+		for _, s := range list {
+			g := NewWithT(t)
+			g.Expect(s.Long).To(Equal(long.MatchString(s.Text)), "%s: %s", function, s)
+			g.Expect(s.Exclusive).To(Equal(strings.Contains(s.Text, "sp_dropdistributiondb")), "%s: %s", function, s)
+			if call := alone.FindStringSubmatch(s.Text); call != nil {
+				g.Expect(s.Procedure).To(Equal(call[1]), "%s: %s", function, s)
+			}
+		}
+	}
+}
+
 func TestSecretsAreNotShown(t *testing.T) {
 	for function, list := range samples {
 		for _, s := range list {
