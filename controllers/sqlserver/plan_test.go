@@ -619,9 +619,7 @@ func TestPlanReplacesTheSidecar(t *testing.T) {
 
 func issued(t *testing.T, names ...string) map[string][]byte {
 	t.Helper()
-	data, err := ca.Issue(names, start)
-	NewWithT(t).Expect(err).NotTo(HaveOccurred())
-	return data
+	return issuedAt(t, start, names...)
 }
 
 func must(d placement.Decision, err error) placement.Decision {

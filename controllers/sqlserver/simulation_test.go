@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -37,6 +38,29 @@ var ca = func() *credentials.Authority {
 	}
 	return a
 }()
+
+// certificates are those that were issued, by their names and time: an RSA key takes longer to make than a plan.
+var certificates struct {
+	sync.Mutex
+	issued map[string]map[string][]byte
+}
+
+// issuedAt is a certificate for the names, the same whenever it is asked for.
+func issuedAt(t *testing.T, now time.Time, names ...string) map[string][]byte {
+	t.Helper()
+	certificates.Lock()
+	defer certificates.Unlock()
+	key := now.String() + strings.Join(names, " ")
+	if certificates.issued[key] == nil {
+		data, err := ca.Issue(names, now)
+		NewWithT(t).Expect(err).NotTo(HaveOccurred())
+		if certificates.issued == nil {
+			certificates.issued = map[string]map[string][]byte{}
+		}
+		certificates.issued[key] = data
+	}
+	return maps.Clone(certificates.issued[key])
+}
 
 func server() *v1alpha1.SQLServer {
 	size := func(s string) *v1alpha1.Volume { return &v1alpha1.Volume{Size: resource.MustParse(s)} }
@@ -93,8 +117,7 @@ func (e *environ) do(t *testing.T, step Step) {
 		NewWithT(t).Expect(err).NotTo(HaveOccurred())
 		o.SitePasswords, o.HubPasswords = a.Passwords, a.Passwords
 	case IssueCertificate:
-		data, err := ca.Issue(s.Names, o.Now)
-		NewWithT(t).Expect(err).NotTo(HaveOccurred())
+		data := issuedAt(t, o.Now, s.Names...)
 		o.Authority, o.SiteCertificate, o.HubCertificate = ca, data, data
 	case CopyCertificate:
 		o.SiteCertificate, o.HubCertificate = s.Data, s.Data
