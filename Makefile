@@ -9,9 +9,12 @@ export CGO_ENABLED ?= 0
 
 include make/*.mk
 
+##@ 1 Begin here
 .PHONY: help
-help: ## List the targets.
-	@awk 'BEGIN {FS = ":.*## "} /^[a-z][a-z0-9-]*:.*## / {printf "  %-18s %s\n", $$1, $$2}' $(MAKEFILE_LIST) | sort
+help: ## List the targets by purpose.
+	@awk 'BEGIN {FS = ":.*## "; group = "9 Others"} FNR == 1 {group = "9 Others"} /^##@ / {group = substr($$0, 5)} \
+	  /^[a-z][a-z0-9-]*:.*## / {printf "%s\t%s\t%s\n", group, $$1, $$2}' $(MAKEFILE_LIST) | sort -s -t "$$(printf '\t')" -k 1,1 | \
+	  awk -F '\t' '$$1 != group {group = $$1; printf "\n%s\n", substr(group, 3)} {printf "  %-18s %s\n", $$2, $$3}'
 
 .PHONY: build
 build: ## Build the two binaries into bin/.

@@ -3,6 +3,7 @@
 
 .PHONY: bed clean-bed bed-status images load-images chaos
 
+##@ 5 The bed
 bed: ## Bring up three kind clusters with a WAN between them (cold about 15 min, then seconds)
 	hack/bed/up
 

@@ -5,6 +5,7 @@ DRILL_EXAMPLES ?= all
 .PHONY: soak-drills
 soak: soak-drills
 
+##@ 6 Long forms
 soak-drills: bed load-images install ## Run the drills of examples/drills (DRILL_EXAMPLES: names, or all) on the bed and compare their verdicts.
 	@hack/bed/chaos
 	@mkdir -p "$(SOAK_RESULTS)"

@@ -5,6 +5,7 @@
 model-tools:
 	@hack/debian spin:spin gcc:gcc gcc:libc6-dev
 
+##@ 7 The model of the election
 .PHONY: model
 model: model-tools ## Check the model of the election with spin, its mutations too (about 15 min of CPU, 4 GB).
 	@model/run.sh all

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # The drill report's page is looked at in a real browser, and Argo CD's health checks are run by the Lua that it embeds.
 
+##@ 2 Tests
 .PHONY: test-report
 test-report: ## Look at a drill report in Debian's Chromium: on a phone, on a desktop, in print; GEOSQL_SCREENSHOTS keeps the pictures.
 	@hack/debian chromium:chromium lua5.1:lua5.1

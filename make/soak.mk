@@ -10,6 +10,7 @@ SOAK_SCHEDULES  ?= 3000
 # Packages whose property tests (pgregory.net/rapid) are worth more checks.
 SOAK_PROPERTIES ?= ./internal/workload/history
 
+##@ 6 Long forms
 .PHONY: soak soak-properties soak-interruptions soak-moves soak-standin soak-bed soak-faults
 soak: soak-properties soak-interruptions soak-moves soak-standin soak-bed ## Run the long forms of all tests: SOAK_ROUNDS of every fault within SOAK_MINUTES, then a table of figures.
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # The stand-in is a module with targets of its own (make -C standin help); these are the ones that people ask for here.
 
+##@ 8 The stand-in (more: make -C standin help)
 .PHONY: test-standin certify test-drivers fuzz
 test-standin: ## Run the stand-in's own tests (a part of `make test`).
 	@$(MAKE) --no-print-directory -C standin test

@@ -6,10 +6,12 @@
 # processors.
 LONGEST := ./controllers/subscription ./controllers/drill ./internal/agent/holder ./test/interrupted ./internal/sites
 
+##@ 1 Begin here
 .PHONY: test
 test: test-operator ## Set up what is missing and run all tests that need no clusters; the stand-in's when it has changed (AGAIN=1: always).
 	@hack/when-changed standin $(MAKE) --no-print-directory -C standin test
 
+##@ 2 Tests
 .PHONY: test-operator
 test-operator: ## Run the operator's tests, also those that need API servers and engines (a part of `make test`).
 	@echo "test: Kubernetes binaries for the API server tests, built from Go modules the first time (about 5 minutes)"
@@ -27,6 +29,7 @@ monitoring: ## Check alerts and dashboard with promtool and a Prometheus (a part
 	@hack/tool prometheus
 	@GEOSQL_REQUIRE_APISERVER=1 GEOSQL_REQUIRE_PROMETHEUS=1 hack/gotest monitoring -tags integration ./test/monitoring
 
+##@ 1 Begin here
 # Two of the tests that share the bed at once: three had its two processors fully taken, and then votes are not renewed in time.
 # Which tests share it, and when, is in test/e2e/bed/turns.go.
 .PHONY: e2e

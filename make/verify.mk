@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 TOOLS_BIN := $(or $(GEOSQL_BED_CACHE),$(HOME)/.cache/geosql-bed)/tools
 
+##@ 3 Checks
 .PHONY: verify
-verify: verify-generated verify-format verify-chart lint ## Check that generated files, formatting, module files and linters agree.
+verify: verify-generated verify-format verify-chart lint verify-vulnerabilities ## Check that generated files, formatting, module files, linters and known vulnerabilities.
 	@echo "verify: all in order"
 
 .PHONY: verify-generated
@@ -29,3 +30,7 @@ lint: ## Run golangci-lint on both modules, and shellcheck.
 	@echo "verify: shellcheck"
 	@hack/tool shellcheck
 	@shellcheck -x --severity=warning $$(git ls-files | xargs grep -lE '^#!.*(bash|/sh)')
+
+.PHONY: verify-vulnerabilities
+verify-vulnerabilities: ## Look for known vulnerabilities, where their database can be reached.
+	@hack/verify-vulnerabilities
