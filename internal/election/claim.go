@@ -5,6 +5,7 @@ package election
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -38,12 +39,14 @@ type claim struct {
 func (k *Keeper) standBy(ctx context.Context, seen Observation, seenErr error) Outcome {
 	leading, ok := k.readVotes(ctx)
 	if seenErr != nil {
-		if k.inherited == 0 && ok && leading.Holder.SameRun(k.self) && leading.State != StateReleased {
+		// An engine whose group never had a primary serves nobody: it may refuse its agent while the manager makes its logins.
+		serves := errors.Is(seenErr, context.DeadlineExceeded) || k.ballot.served()
+		if k.inherited == 0 && ok && leading.Holder.SameRun(k.self) && leading.State != StateReleased && serves {
 			// An agent before this one has ended: for how long the engine has not answered, nobody knows.
 			k.inherited = k.clock.Now()
 		}
 		if since := cmp.Or(k.unanswered, k.inherited); since > 0 {
-			return k.engineSilent(since, seenErr)
+			return k.unleased(ctx, since, "", seenErr)
 		}
 		return Outcome{Err: seenErr}
 	}

@@ -80,6 +80,7 @@ func (r *run) Observe(context.Context, string) (election.Observation, error) {
 	if r.suspended {
 		o.Suspended = []string{"Content"}
 	}
+	o.CommitPending, o.Skew = r.pending, r.skew
 	return o, nil
 }
 
@@ -117,6 +118,9 @@ func (r *run) Inspect(context.Context, string) (election.Inspection, error) {
 
 func (r *run) RenewLease(_ context.Context, _ string, validity time.Duration, deadline time.Time) error {
 	r.renewBy = deadline
+	if r.refusesLease {
+		return errors.New("there is insufficient system memory (701)")
+	}
 	return r.call(r.travel(deadline), func(now time.Duration) { r.lease = max(r.lease, now+validity) })
 }
 

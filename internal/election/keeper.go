@@ -61,7 +61,8 @@ type Keeper struct {
 	renewed time.Duration
 	// counted is the start of the last round of this run that a majority granted, 0 when there was none in its term.
 	counted time.Duration
-	// unanswered is the start of the first round whose ALTER has had no answer since, 0 when all were answered.
+	// unanswered is the start of the first round since which the engine has acknowledged no lease, whether it was silent, refused,
+	// or could not be asked for one; 0 when the last round's was acknowledged.
 	unanswered time.Duration
 	// inherited is from when the votes count that another keeper of this run held, or when they were found, until the engine has
 	// answered this one.
@@ -256,15 +257,21 @@ func (k *Keeper) hold(ctx context.Context, seen Observation, seenErr error) Outc
 			k.chronicle.primary(k)
 		}
 	}
+	if seenErr == nil && !k.mayServe(seen) {
+		k.unanswered = 0
+	}
 	outgrew := k.outgrow(seen)
 	granted, start := k.round(ctx, pace, state)
 	if !granted.Carried {
 		return k.withoutMajority(ctx, seen, seenErr, granted)
 	}
 	if seenErr != nil {
-		return k.engineSilent(start, seenErr)
+		return k.unleased(ctx, start, "", seenErr)
 	}
 	if !seen.Exists {
+		if k.state == StateHeld {
+			return k.unleased(ctx, start, "", fmt.Errorf("group %s was served by %s and is not there any more", k.group, k.self.Server))
+		}
 		// A claim ages from when there is a group: the manager makes it after the first term was claimed, in its own time.
 		k.claim.at = start
 		if k.state == StateClaimed && k.ballot.outdone(k.term, k.self) {
@@ -295,8 +302,17 @@ func (k *Keeper) hold(ctx context.Context, seen Observation, seenErr error) Outc
 		k.release(ctx)
 		return Outcome{Action: "released", Err: fmt.Errorf("server %s held term %d of group %s but its replica is %s", k.self.Server, held, k.group, seen.Role)}
 	}
-	// It may serve: nothing is given up, and its lease is not renewed.
-	return Outcome{Err: fmt.Errorf("the role of %s in group %s is not known (%q)", k.self.Server, k.group, seen.Role)}
+	// It may serve: its lease is not renewed, and nothing is given up before that has run out.
+	return k.unleased(ctx, start, "", fmt.Errorf("the role of %s in group %s is not known (%q)", k.self.Server, k.group, seen.Role))
+}
+
+// mayServe says whether clients may be served by what was seen: by a primary, by a replica whose role is not known, or by databases
+// whose group is gone.
+func (k *Keeper) mayServe(seen Observation) bool {
+	if !seen.Exists {
+		return k.state == StateHeld
+	}
+	return seen.Role != RoleResolving && seen.Role != RoleSecondary
 }
 
 // round asks for the votes of this run's term anew, and returns when it began.
@@ -378,16 +394,17 @@ func (k *Keeper) EngineEnded(ctx context.Context) (Outcome, bool) {
 // serve renews the lease of the primary.
 func (k *Keeper) serve(ctx context.Context, start time.Duration, seen Observation) Outcome {
 	if seen.CommitPending > maxCommitPending {
-		return Outcome{Action: "lease not renewed", Err: fmt.Errorf("a configuration commit of group %s has been pending for %s", k.group, seen.CommitPending)}
+		return k.unleased(ctx, start, leaseNotRenewed, fmt.Errorf("a configuration commit of group %s has been pending for %s", k.group, seen.CommitPending))
 	}
 	if seen.Skew > maxSkew || seen.Skew < -maxSkew {
-		return Outcome{Action: "lease not renewed", Err: fmt.Errorf("the clocks of engine and agent on %s differ by %s", k.self.Server, seen.Skew)}
+		return k.unleased(ctx, start, leaseNotRenewed, fmt.Errorf("the clocks of engine and agent on %s differ by %s", k.self.Server, seen.Skew))
 	}
 	if err := k.alter(ctx, start, func(ctx context.Context, deadline time.Time) error {
 		return k.engine.RenewLease(ctx, k.group, k.timings.WriteLease, deadline)
 	}); err != nil {
-		return k.engineSilent(start, fmt.Errorf("renewing the write lease of group %s on %s: %w", k.group, k.self.Server, err))
+		return k.unleased(ctx, start, "", fmt.Errorf("renewing the write lease of group %s on %s: %w", k.group, k.self.Server, err))
 	}
+	k.unanswered = 0
 	var out Outcome
 	if k.state == StateClaimed {
 		k.state = StateHeld
@@ -428,11 +445,7 @@ func (k *Keeper) alter(ctx context.Context, start time.Duration, statement func(
 	}
 	ctx, cancel := context.WithTimeout(ctx, left)
 	defer cancel()
-	err := statement(ctx, deadline)
-	if err == nil || !errors.Is(err, context.DeadlineExceeded) {
-		k.unanswered = 0
-	}
-	return err
+	return statement(ctx, deadline)
 }
 
 // unanswerable notes a statement that had no answer and may be begun by the engine until within from now.

@@ -11,19 +11,42 @@ import (
 
 // What a holder does that may serve no more: it lets its lease run out, takes the group OFFLINE, ends the engine.
 
-// engineSilent notes an engine that did not answer, and kills it when it has not for D(1-e)-K.
-func (k *Keeper) engineSilent(start time.Duration, err error) Outcome {
-	if !errors.Is(err, context.DeadlineExceeded) {
-		return Outcome{Err: err}
-	}
+// unleased notes that the engine got no lease for a round, and ends what this run has when it has got none for D(1-e)-K: nobody may
+// write by then, and votes that are renewed for a server that cannot serve keep everybody else from being elected. It makes no
+// difference whether the engine is silent, refuses its agent (a login that failed, a certificate that is not trusted, no memory), or has
+// no such group any more: what it serves then it serves outside the group, and ending it ends the sessions that write there. One that
+// answers is asked for OFFLINE first. A claim for which no FAILOVER was sent is just given up.
+func (k *Keeper) unleased(ctx context.Context, start time.Duration, action string, err error) Outcome {
 	if k.unanswered == 0 {
 		k.unanswered = start
 	}
 	if k.clock.Now() < k.unanswered+k.timings.holderBound()-k.timings.Kill {
-		return Outcome{Err: err}
+		return Outcome{Action: action, Err: err}
 	}
 	k.unanswered = 0
-	return Outcome{Action: engineKilled, Err: errors.Join(err, k.engine.Kill())}
+	switch {
+	case errors.Is(err, context.DeadlineExceeded):
+		return Outcome{Action: engineKilled, Err: errors.Join(err, k.engine.Kill())}
+	case k.state == StateClaimed && !k.claim.issued:
+		k.forgo()
+		return Outcome{Action: "claim given up", Err: err}
+	}
+	out := k.revoke(ctx, 0, err)
+	if out.Action != takenOffline || k.term == 0 {
+		return out
+	}
+	bounded, cancel := context.WithTimeout(ctx, fenceTimeout)
+	defer cancel()
+	if _, unseen := k.awaitResolving(bounded); unseen != nil {
+		// It may serve still: the votes are left to expire.
+		k.forgo()
+		out.Err = errors.Join(out.Err, unseen)
+		return out
+	}
+	k.release(ctx)
+	// Others come first: what has kept this server from giving a lease may last.
+	k.retryAt = k.clock.Now() + k.timings.Expiry
+	return out
 }
 
 // withoutMajority lets the lease run out, takes the group OFFLINE when it must have, and kills the engine when that is
@@ -43,7 +66,7 @@ func (k *Keeper) withoutMajority(ctx context.Context, seen Observation, seenErr 
 		return Outcome{Action: "claim not renewed", Err: short}
 	}
 	if !over {
-		return Outcome{Action: "lease not renewed", Err: short}
+		return Outcome{Action: leaseNotRenewed, Err: short}
 	}
 	out := k.revoke(ctx, by, short)
 	k.forgo()
@@ -65,6 +88,9 @@ func (k *Keeper) revoke(ctx context.Context, by time.Duration, why error) Outcom
 	}
 	return Outcome{Action: action, Err: errors.Join(why, fmt.Errorf("OFFLINE on %s: %w", k.self.Server, err), killed)}
 }
+
+// leaseNotRenewed is what a holder does that may not serve, and may again.
+const leaseNotRenewed = "lease not renewed"
 
 // What revoke has come to when nobody is served any more.
 const (

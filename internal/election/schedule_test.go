@@ -74,9 +74,10 @@ func (w *world) recover() error {
 	for _, s := range w.servers {
 		s.isolate(false)
 		s.lost = [maxVoters]bool{}
-		if s.run.frozen {
+		if s.run.frozen || s.run.severed {
 			s.run.thaw()
 		}
+		s.run.refusesLease = false
 		s.run.freezeNext, s.run.sleepNext, s.run.lag = false, false, 0
 		if s.run.dead {
 			s.start()
@@ -131,7 +132,7 @@ func (w *world) partition(rng *rand.Rand) {
 func (w *world) disturb(rng *rand.Rand) {
 	s := w.servers[rng.IntN(3)]
 	what := rng.IntN(30)
-	if trace != nil && what <= 26 {
+	if trace != nil && what <= 28 {
 		defer func() {
 			trace("%s disturbance %d at %s: cut %v lost %v apart %v dead %t frozen %t asleep %t", w.now, what, s.name, s.cut, s.lost, s.apart, s.run.dead, s.run.frozen, s.run.asleep)
 		}()
@@ -192,6 +193,10 @@ func (w *world) disturb(rng *rand.Rand) {
 		}
 	case 23, 24: // the machine stands still in the middle of a step
 		s.run.freezeNext, s.run.sleepNext = true, true
+	case 27: // the engine answers its agent with errors, and what it was asked may be begun later
+		s.run.severed = !s.run.severed
+	case 28: // or refuses renewals alone
+		s.run.refusesLease = !s.run.refusesLease
 	case 22:
 		kind := []election.RequestKind{election.RequestSwitchover, election.RequestFailover}[rng.IntN(2)]
 		w.ask(election.Request{ID: fmt.Sprint("r", w.written, rng.IntN(1000)), Kind: kind, To: names[rng.IntN(3)]})

@@ -145,6 +145,9 @@ type run struct {
 	freezeNext           bool
 	// severed has the connection of every statement break before its answer, severNext from the next observation on.
 	severed, severNext bool
+	// refusesLease has the engine refuse renewals of its lease; pending and skew are what it says of itself.
+	refusesLease  bool
+	pending, skew time.Duration
 	// sleepNext stops the agent after its next step: with freezeNext, the machine stands still in the middle of one.
 	sleepNext bool
 	role      election.Role
