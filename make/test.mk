@@ -13,6 +13,17 @@ test: ## Set up what is missing and run the unit, API server and stand-in tests 
 	@eval "$$(hack/bed/env)" && standin=$$(hack/standin) && \
 	  GEOSQL_STANDIN="$$standin" GEOSQL_REQUIRE_TSQL=1 GEOSQL_REQUIRE_PROMETHEUS=1 hack/gotest test -p 3 -timeout 20m $(LONGEST) ./...
 
+# What two goroutines share decides here about votes, leases and log: the operator's core, and the stand-in's, whose engines run
+# with the detector in the tests of the former as well.
+RACE_OPERATOR := ./internal/election ./internal/agent/... ./internal/sites/... ./internal/mssql ./internal/workload ./internal/reconcile \
+  ./internal/orders ./internal/requests ./controllers/...
+RACE_STANDIN := ./standin/hadr/... ./standin/repl ./standin/storage/... ./standin/tds ./standin/engine
+
+.PHONY: test-race
+test-race: ## Run the tests of the core, and the engines that they start, with Go's race detector.
+	@hack/bed/up --only binaries
+	@eval "$$(hack/bed/env)" && hack/race race -p 1 -timeout 40m $(RACE_OPERATOR) $(RACE_STANDIN)
+
 .PHONY: monitoring
 monitoring: ## Check alerts and dashboard with promtool and a Prometheus (a part of `make test`).
 	@hack/tool prometheus
