@@ -3,7 +3,7 @@
 SHELL       := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-# One build serves every checkout, the images and the tests: -trimpath, and no C compiler anywhere.
+# One build serves every checkout, the images and the tests: -trimpath, and no C compiler but for the race detector (hack/race).
 export GOFLAGS ?= -buildvcs=false -trimpath
 export CGO_ENABLED ?= 0
 

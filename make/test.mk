@@ -19,6 +19,25 @@ test-operator: ## Run the operator's tests, also those that need API servers and
 	@hack/tool prometheus
 	@eval "$$(hack/bed/env)" && standin=$$(hack/program standin) && \
 	  GEOSQL_STANDIN="$$standin" GEOSQL_REQUIRE_APISERVER=1 GEOSQL_REQUIRE_PROMETHEUS=1 hack/gotest test -tags integration -p 3 -timeout 20m $(LONGEST) ./...
+	@$(MAKE) --no-print-directory test-race-short
+
+# Under the race detector: the core, with engines that have the detector as well. The stand-in has a target of its own.
+RACE := ./internal/election/... ./internal/agent/... ./internal/sites/... ./internal/mssql ./internal/workload ./internal/reconcile ./controllers/...
+# A part of `make test`: what votes, connections and the frame of all controllers share between goroutines, in packages that need
+# few engines. Searches at random are left out: they run the same code again, on a clock of their own, for minutes.
+RACE_SHORT := ./internal/election ./internal/mssql ./internal/reconcile
+RACE_SEARCHES := ^TestSchedules
+
+.PHONY: test-race
+test-race: ## Run the tests of the core of both modules, and the engines that they start, with Go's race detector.
+	@hack/bed/up --only binaries
+	@eval "$$(hack/bed/env)" && GEOSQL_REQUIRE_APISERVER=1 hack/race race -tags integration -p 1 -timeout 40m $(RACE)
+	@$(MAKE) --no-print-directory -C standin test-race
+
+.PHONY: test-race-short
+test-race-short: ## Run those tests of test-race that are a part of `make test`.
+	@hack/bed/up --only binaries
+	@eval "$$(hack/bed/env)" && GEOSQL_REQUIRE_APISERVER=1 hack/race race-short -tags integration -p 2 -timeout 10m -skip '$(RACE_SEARCHES)' $(RACE_SHORT)
 
 .PHONY: unit
 unit: ## Run the pure tests: plans, placement, T-SQL, the election's schedules. No root, no packages, no API servers, no engines.

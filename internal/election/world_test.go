@@ -25,8 +25,9 @@ type world struct {
 	servers []*server
 	nonces  int
 	timings election.Timings
-	// reading is for how long a process stands still each time that it has read a clock.
+	// reading is for how long a process stands still each time that it has read a clock; passing guards now meanwhile.
 	reading atomic.Int64
+	passing sync.Mutex
 	breaks  breaks
 	voter   func(s *server, i int) election.Voter
 
@@ -254,7 +255,7 @@ type clock struct{ s *server }
 // Now and Wall let pass what reading takes.
 func (c clock) Now() time.Duration {
 	defer c.s.w.read()
-	return time.Duration(float64(c.s.w.now) * c.s.rate)
+	return time.Duration(float64(c.s.w.present()) * c.s.rate)
 }
 
 func (c clock) Wall() time.Time {
@@ -265,10 +266,19 @@ func (c clock) Wall() time.Time {
 func (c clock) Sleep(context.Context, time.Duration) error { return context.DeadlineExceeded }
 
 // wall is the time of day, which all machines agree on.
-func (w *world) wall() time.Time { return time.Unix(1_800_000_000, 0).Add(w.now) }
+func (w *world) wall() time.Time { return time.Unix(1_800_000_000, 0).Add(w.present()) }
+
+// present is now for those that the time passes beside: the calls of one round.
+func (w *world) present() time.Duration {
+	w.passing.Lock()
+	defer w.passing.Unlock()
+	return w.now
+}
 
 func (w *world) read() {
 	if pause := time.Duration(w.reading.Load()); pause > 0 {
+		w.passing.Lock()
+		defer w.passing.Unlock()
 		w.now += pause
 	}
 }
@@ -338,7 +348,7 @@ func (l link) Swap(_ context.Context, version string, r election.Record) (string
 	}
 	v.record, v.absent = r, false
 	v.version++
-	v.changed = l.s.w.now
+	v.changed = l.s.w.present()
 	if l.s.lost[l.i] {
 		return "", errNoAnswer
 	}

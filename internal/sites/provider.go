@@ -201,16 +201,16 @@ func (p *Provider) Get(_ context.Context, name multicluster.ClusterName) (cluste
 func (p *Provider) IndexField(ctx context.Context, obj client.Object, field string, extract client.IndexerFunc) error {
 	p.mu.Lock()
 	p.indexers = append(p.indexers, index{obj, field, extract})
-	var engaged []*engagement
-	for _, run := range p.runs {
+	engaged := map[v1alpha1.SiteName]cluster.Cluster{}
+	for name, run := range p.runs {
 		if run.cluster != nil {
-			engaged = append(engaged, run)
+			engaged[name] = run.cluster
 		}
 	}
 	p.mu.Unlock()
-	for _, run := range engaged {
-		if err := run.cluster.GetFieldIndexer().IndexField(ctx, obj, field, extract); err != nil {
-			return fmt.Errorf("indexing %s at site %s: %w", field, run.name, err)
+	for name, cl := range engaged {
+		if err := cl.GetFieldIndexer().IndexField(ctx, obj, field, extract); err != nil {
+			return fmt.Errorf("indexing %s at site %s: %w", field, name, err)
 		}
 	}
 	return nil

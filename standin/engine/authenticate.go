@@ -76,7 +76,8 @@ func (s *Session) refreshLogins(ctx context.Context) {
 		return
 	}
 	same := s.login.ID == s.original.ID
-	s.original = a.Refreshed(ctx, s, s.original)
+	// Views show the name and SID of who logged in to other sessions, which do not wait for this one: those stay as they are.
+	s.original.Sysadmin = a.Refreshed(ctx, s, s.original).Sysadmin
 	if same {
 		s.login.Sysadmin = s.original.Sysadmin
 	} else {

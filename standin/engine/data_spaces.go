@@ -106,7 +106,7 @@ func (inst *Instance) preparePlacements(ctx context.Context, db *Database, list 
 	}
 	return inTransaction(ctx, db.storage, func(tx *storage.Tx) error {
 		tx.ChangesMetadata()
-		d := &ddl{ctx: ctx, space: db.info.ID, db: db, sch: metadata.Empty(), conn: tx.Conn(), tx: tx}
+		d := &ddl{ctx: ctx, space: db.id, db: db, sch: metadata.Empty(), conn: tx.Conn(), tx: tx}
 		for _, o := range list {
 			if err := d.savePlacement(o); err != nil {
 				return fmt.Errorf("record the files of database %q: %w", db.Name(), err)

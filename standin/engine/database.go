@@ -71,6 +71,8 @@ type DatabaseInfo struct {
 // Database is one database of the instance.
 type Database struct {
 	inst *Instance
+	// id never changes: it is asked for without mu.
+	id int32
 
 	updating sync.Mutex // one change of info at a time
 
@@ -84,7 +86,7 @@ type Database struct {
 }
 
 // ID is database_id: master 1, tempdb 2, model 3, msdb 4.
-func (db *Database) ID() int32 { return db.info.ID }
+func (db *Database) ID() int32 { return db.id }
 
 // Name is its name.
 func (db *Database) Name() string {
@@ -122,7 +124,7 @@ func (db *Database) Storage() *storage.Database {
 }
 
 // System tells whether it is master, tempdb, model or msdb.
-func (db *Database) System() bool { return db.info.ID <= 4 }
+func (db *Database) System() bool { return db.id <= 4 }
 
 // Update changes what master knows of it, durably.
 func (db *Database) Update(ctx context.Context, change func(*DatabaseInfo)) error {

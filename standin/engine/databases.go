@@ -50,7 +50,7 @@ func (inst *Instance) openAll(ctx context.Context) error {
 			}
 			continue
 		}
-		db := &Database{inst: inst, info: info, state: Recovering}
+		db := &Database{inst: inst, id: info.ID, info: info, state: Recovering}
 		inst.addDatabase(db)
 		inst.openUser(ctx, db)
 	}
@@ -63,6 +63,8 @@ func (inst *Instance) recall(info DatabaseInfo) {
 	if db == nil {
 		return
 	}
+	db.mu.Lock()
+	defer db.mu.Unlock()
 	opened := db.info.Files
 	db.info = info
 	db.info.Files = opened
@@ -77,22 +79,23 @@ func (inst *Instance) newInfo(id int32, name string, files []metadata.File) Data
 func (inst *Instance) addDatabase(db *Database) {
 	inst.mu.Lock()
 	defer inst.mu.Unlock()
-	inst.databases[db.info.ID] = db
+	inst.databases[db.id] = db
 }
 
 // openUser opens a user database as it is; failures become its state.
 func (inst *Instance) openUser(ctx context.Context, db *Database) {
-	if db.info.Offline {
+	if db.Info().Offline {
 		db.SetState(Offline)
 		return
 	}
 	var st *storage.Database
 	err := inst.finishRestore(ctx, db)
+	info := db.Info()
 	if err == nil {
-		st, err = storage.Open(ctx, inst.filesOnDisk(db.info.Files), inst.storageOptions(db.info.Name))
+		st, err = storage.Open(ctx, inst.filesOnDisk(info.Files), inst.storageOptions(info.Name))
 	}
 	if err != nil {
-		inst.log.Error("database could not be opened", "database", db.info.Name, "error", err.Error())
+		inst.log.Error("database could not be opened", "database", info.Name, "error", err.Error())
 		var suspect *storage.Suspect
 		if errors.As(err, &suspect) {
 			db.SetState(Suspect)
@@ -101,7 +104,7 @@ func (inst *Instance) openUser(ctx context.Context, db *Database) {
 		}
 		return
 	}
-	limitLog(st, db.info.Files)
+	limitLog(st, info.Files)
 	db.mu.Lock()
 	db.storage, db.state = st, Online
 	if st.Mode() == storage.Restoring && st.Standby() == "" {
@@ -110,11 +113,11 @@ func (inst *Instance) openUser(ctx context.Context, db *Database) {
 	db.mu.Unlock()
 	if st.Mode() == storage.Primary && !db.InGroup() {
 		if err := inst.PrepareTables(ctx, db); err != nil {
-			inst.log.Error("database lacks internal tables", "database", db.info.Name, "error", err.Error())
+			inst.log.Error("database lacks internal tables", "database", info.Name, "error", err.Error())
 		}
 	}
 	if err := inst.Announce(ctx, DatabaseEvent{Kind: DatabaseOpened, Database: db}); err != nil {
-		inst.log.Error("an extension failed to open a database", "database", db.info.Name, "error", err.Error())
+		inst.log.Error("an extension failed to open a database", "database", info.Name, "error", err.Error())
 	}
 }
 
@@ -187,7 +190,7 @@ func (inst *Instance) missingTables(ctx context.Context, db *Database) ([]Intern
 	}
 	var missing []InternalTable
 	for _, t := range inst.registry.tables {
-		if !have[t.Name] && (t.Scope == EveryDatabase || t.Scope == MasterOnly && db.info.ID == 1 || t.Scope == MsdbOnly && db.info.ID == 4) {
+		if !have[t.Name] && (t.Scope == EveryDatabase || t.Scope == MasterOnly && db.id == 1 || t.Scope == MsdbOnly && db.id == 4) {
 			missing = append(missing, t)
 		}
 	}
@@ -289,7 +292,7 @@ func (inst *Instance) AddDatabase(ctx context.Context, info DatabaseInfo, open O
 	}
 	limitLog(st, full.Files)
 	full.RecoveryModel = st.RecoveryModel()
-	db := &Database{inst: inst, info: full, state: Online, storage: st}
+	db := &Database{inst: inst, id: full.ID, info: full, state: Online, storage: st}
 	if st.Mode() == storage.Restoring {
 		db.state = Restoring
 	}
@@ -373,7 +376,7 @@ func (inst *Instance) takeOut(ctx context.Context, db *Database, open func(*stor
 	if st != nil {
 		return open(st)
 	}
-	return closed(inst.filesOnDisk(db.info.Files))
+	return closed(inst.filesOnDisk(db.Info().Files))
 }
 
 func (inst *Instance) freeID() int32 {

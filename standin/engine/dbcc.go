@@ -248,13 +248,14 @@ func (s *Session) checkIdent(ctx context.Context, n *ast.DbccStatement, w tds.Wr
 			return err
 		}
 		now := "NULL"
-		if c.used {
-			now = fmt.Sprint(c.last)
+		last, used := c.taken()
+		if used {
+			now = fmt.Sprint(last)
 		}
 		message := fmt.Sprintf("Checking identity information: current identity value '%s'.", now)
 		switch {
 		case given && reseed:
-			if !c.used {
+			if !used {
 				value -= c.increment
 			}
 			err = s.setIdentity(&d.target, conn, value)
@@ -282,7 +283,8 @@ func (s *Session) compareIdentity(t *writeTarget, conn *sqlite.Conn, c *identity
 	if found {
 		column = fmt.Sprint(outermost)
 	}
-	behind := c.increment > 0 && c.last < outermost || c.increment < 0 && c.last > outermost
+	last, _ := c.taken()
+	behind := c.increment > 0 && last < outermost || c.increment < 0 && last > outermost
 	if found && correct && behind {
 		err = s.setIdentity(t, conn, outermost)
 	}

@@ -167,11 +167,11 @@ func init() {
 		"ident_current": identFunction(func(s *Session, o *metadata.Object, t *writeTarget) any {
 			if conn, release, err := s.connection(s.context(), s.db.ID()); err == nil {
 				defer release()
-				if c, err := s.identityCounter(t, conn); err == nil {
-					if !c.used {
+				if last, used, err := s.takenIdentity(t, conn); err == nil {
+					if !used {
 						return o.Table.IdentityColumn().Identity.Seed
 					}
-					return c.last
+					return last
 				}
 			}
 			return nil

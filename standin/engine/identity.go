@@ -6,6 +6,8 @@ import (
 	"context"
 	"encoding/binary"
 	"fmt"
+	"maps"
+	"sync"
 
 	"github.com/google/uuid"
 	"zombiezen.com/go/sqlite"
@@ -22,6 +24,9 @@ import (
 type identityCounter struct {
 	id        int32
 	increment int64
+
+	// mu guards what follows: the session that has the database's write transaction changes it, and others ask.
+	mu sync.Mutex
 	// last is the value taken last, used is false while none was taken.
 	last int64
 	used bool
@@ -37,8 +42,35 @@ const identityCache = 1000
 // identities are the counters of a space, valid for one recovery fork, and the values that its sequences have reached.
 type identities struct {
 	fork      uuid.UUID
-	counters  map[int32]*identityCounter
 	sequences reached
+
+	mu       sync.Mutex
+	counters map[int32]*identityCounter
+}
+
+// of is a table's counter; nil when none is kept.
+func (i *identities) of(table int32) *identityCounter {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	return i.counters[table]
+}
+
+// keep keeps a table's counter, none where that is nil.
+func (i *identities) keep(table int32, c *identityCounter) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if c == nil {
+		delete(i.counters, table)
+		return
+	}
+	i.counters[table] = c
+}
+
+// all are the counters that are kept, by table.
+func (i *identities) all() map[int32]*identityCounter {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	return maps.Clone(i.counters)
 }
 
 func (s *Session) identities(db *Database) *identities {
@@ -66,15 +98,38 @@ func (d *ddl) forgetIdentity(o *metadata.Object) {
 	if d.space == tempSpace {
 		db = nil
 	}
-	delete(d.s.identities(db).counters, o.ID)
+	d.s.identities(db).keep(o.ID, nil)
 }
 
-// identityCounter loads a table's counter through the connection that writes to it.
+// identityCounter is a table's counter, loaded through the connection that writes to it.
 func (s *Session) identityCounter(t *writeTarget, conn *sqlite.Conn) (*identityCounter, error) {
 	all := s.identities(t.db)
-	if c := all.counters[t.object.ID]; c != nil {
+	if c := all.of(t.object.ID); c != nil {
 		return c, nil
 	}
+	c, err := loadIdentity(t, conn)
+	if err != nil {
+		return nil, err
+	}
+	all.keep(t.object.ID, c)
+	return c, nil
+}
+
+// takenIdentity is the identity value that a table has given out last; used is false before the first. Whoever only reads may see less
+// than a writer does who is at work, and keeps no counter for it.
+func (s *Session) takenIdentity(t *writeTarget, conn *sqlite.Conn) (last int64, used bool, err error) {
+	c := s.identities(t.db).of(t.object.ID)
+	if c == nil {
+		if c, err = loadIdentity(t, conn); err != nil {
+			return 0, false, err
+		}
+	}
+	last, used = c.taken()
+	return last, used, nil
+}
+
+// loadIdentity reads how far a table's values have gone.
+func loadIdentity(t *writeTarget, conn *sqlite.Conn) (*identityCounter, error) {
 	col := t.object.Table.IdentityColumn()
 	if col == nil {
 		return nil, fmt.Errorf("table %s has no identity column", t.object.Name)
@@ -97,8 +152,57 @@ func (s *Session) identityCounter(t *writeTarget, conn *sqlite.Conn) (*identityC
 			return nil, err
 		}
 	}
-	all.counters[t.object.ID] = c
 	return c, nil
+}
+
+// taken is the value that was taken last; used is false while none was.
+func (c *identityCounter) taken() (last int64, used bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.last, c.used
+}
+
+// take takes the next value, if it may be.
+func (c *identityCounter) take(may func(next int64) error) (int64, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	next := c.last + c.increment
+	if err := may(next); err != nil {
+		return 0, err
+	}
+	c.last, c.used = next, true
+	return next, nil
+}
+
+// reserve moves the record in __identity on by a step of values, where the last one lies beyond it. undo takes that back.
+func (c *identityCounter) reserve(step func() int64) (reach int64, undo func(), moved bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	within := c.increment > 0 && c.last <= c.reserved || c.increment < 0 && c.last >= c.reserved
+	if !c.used || !c.fresh && within {
+		return 0, nil, false
+	}
+	before, fresh := c.reserved, c.fresh
+	c.reserved, c.fresh = c.last+step()*c.increment, false
+	return c.reserved, func() { c.restore(before, fresh) }, true
+}
+
+func (c *identityCounter) restore(reserved int64, fresh bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.reserved, c.fresh = reserved, fresh
+}
+
+// exact lets the record be the last value, from which it differs. undo takes that back.
+func (c *identityCounter) exact() (last int64, undo func(), differs bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.used || c.fresh || c.reserved == c.last {
+		return 0, nil, false
+	}
+	before := c.reserved
+	c.reserved = c.last
+	return c.last, func() { c.restore(before, false) }, true
 }
 
 // reachTable moves the counter to the outermost value that the table has.
@@ -132,6 +236,8 @@ func (c *identityCounter) outermost(t *writeTarget, conn *sqlite.Conn) (found bo
 
 // reach moves the counter to a value that is in use.
 func (c *identityCounter) reach(v int64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	if !c.used && c.fresh || c.increment > 0 && v > c.last || c.increment < 0 && v < c.last {
 		if c.fresh && !c.used && (c.increment > 0 && v < c.last || c.increment < 0 && v > c.last) {
 			return
@@ -159,15 +265,19 @@ func (s *Session) nextIdentityOf(t *writeTarget) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	n := c.last + c.increment
 	col := t.object.Table.IdentityColumn()
-	if col.Type.Kind.IsInteger() && !sqltype.FitsInteger(col.Type.Kind, n) {
-		return 0, sqlerr.New(8115, 1, "IDENTITY", col.Type.Kind)
+	n, err := c.take(func(n int64) error {
+		if col.Type.Kind.IsInteger() && !sqltype.FitsInteger(col.Type.Kind, n) {
+			return sqlerr.New(8115, 1, "IDENTITY", col.Type.Kind)
+		}
+		if lo, hi := wholeBounds(col.Type); n < lo || n > hi {
+			return sqlerr.New(8115, 1, "IDENTITY", sqltype.NumericWord(col.Type))
+		}
+		return nil
+	})
+	if err != nil {
+		return 0, err
 	}
-	if lo, hi := wholeBounds(col.Type); n < lo || n > hi {
-		return 0, sqlerr.New(8115, 1, "IDENTITY", sqltype.NumericWord(col.Type))
-	}
-	c.last, c.used = n, true
 	s.lastIdentity = n
 	if f := s.frame(); f != nil {
 		f.identity = n
@@ -221,24 +331,23 @@ func (s *Session) reserveIdentity(t *writeTarget, conn *sqlite.Conn, explicit bo
 		if err := c.reachTable(t, conn); err != nil {
 			return err
 		}
-		s.lastIdentity = c.last
+		last, _ := c.taken()
+		s.lastIdentity = last
 		if f := s.frame(); f != nil {
-			f.identity = c.last
+			f.identity = last
 		}
 	}
-	if t.db == nil || !c.used {
+	if t.db == nil {
 		return nil
 	}
-	within := c.increment > 0 && c.last <= c.reserved || c.increment < 0 && c.last >= c.reserved
-	if !c.fresh && within {
+	reach, undo, moved := c.reserve(func() int64 { return s.identityStep(t.db) })
+	if !moved {
 		return nil
 	}
-	before, fresh := c.reserved, c.fresh
-	c.reserved, c.fresh = c.last+s.identityStep(t.db)*c.increment, false
 	if o := s.open[t.db.ID()]; o != nil {
-		o.undo = append(o.undo, func() { c.reserved, c.fresh = before, fresh })
+		o.undo = append(o.undo, undo)
 	}
-	return sqlitex.Execute(conn, "INSERT OR REPLACE INTO __identity VALUES (?, ?)", &sqlitex.ExecOptions{Args: []any{int64(c.id), c.reserved}})
+	return sqlitex.Execute(conn, "INSERT OR REPLACE INTO __identity VALUES (?, ?)", &sqlitex.ExecOptions{Args: []any{int64(c.id), reach}})
 }
 
 // setIdentity is DBCC CHECKIDENT RESEED and TRUNCATE TABLE: the next value is last + increment, or the seed itself.
@@ -246,27 +355,30 @@ func (s *Session) setIdentity(t *writeTarget, conn *sqlite.Conn, last int64) err
 	col := t.object.Table.IdentityColumn()
 	all := s.identities(t.db)
 	c := &identityCounter{id: t.object.ID, increment: col.Identity.Increment, last: last, used: true, reserved: last}
-	old := all.counters[c.id]
-	all.counters[c.id] = c
+	old := all.of(c.id)
+	all.keep(c.id, c)
 	if t.db == nil {
 		if !t.object.IsVariable() {
-			s.local.whenUndone(func() { all.counters[c.id] = old })
+			s.local.whenUndone(func() { all.keep(c.id, old) })
 		}
 		return nil
 	}
 	if o := s.open[t.db.ID()]; o != nil {
-		o.undo = append(o.undo, func() { all.counters[c.id] = old })
+		o.undo = append(o.undo, func() { all.keep(c.id, old) })
 	}
 	return sqlitex.Execute(conn, "INSERT OR REPLACE INTO __identity VALUES (?, ?)", &sqlitex.ExecOptions{Args: []any{int64(c.id), last}})
 }
 
 // saveIdentities writes the exact values at an orderly stop, so that no gap is left.
 func (db *Database) saveIdentities() {
-	if db.idents == nil || db.storage.Mode() != storage.Primary || db.InGroup() || db.ID() == 2 || db.Info().ReadOnly {
+	db.mu.RLock()
+	idents, st := db.idents, db.storage
+	db.mu.RUnlock()
+	if idents == nil || st.Mode() != storage.Primary || db.InGroup() || db.ID() == 2 || db.Info().ReadOnly {
 		return
 	}
 	ctx := context.Background()
-	tx, err := db.storage.Begin(ctx)
+	tx, err := st.Begin(ctx)
 	if err != nil {
 		return
 	}
@@ -275,11 +387,12 @@ func (db *Database) saveIdentities() {
 	if err != nil {
 		return
 	}
-	for id, c := range db.idents.counters {
-		if c == nil || !c.used || c.fresh || c.reserved == c.last {
+	for id, c := range idents.all() {
+		last, _, differs := c.exact()
+		if !differs {
 			continue
 		}
-		if err := sqlitex.Execute(tx.Conn(), "UPDATE __identity SET last = ? WHERE id = ?", &sqlitex.ExecOptions{Args: []any{c.last, int64(id)}}); err != nil {
+		if err := sqlitex.Execute(tx.Conn(), "UPDATE __identity SET last = ? WHERE id = ?", &sqlitex.ExecOptions{Args: []any{last, int64(id)}}); err != nil {
 			leave()
 			return
 		}
@@ -343,9 +456,9 @@ func (s *Session) LastIdentity(ctx context.Context, o *metadata.Object) any {
 		return nil
 	}
 	defer release()
-	c, err := s.identityCounter(t, conn)
-	if err != nil || !c.used {
+	last, used, err := s.takenIdentity(t, conn)
+	if err != nil || !used {
 		return nil
 	}
-	return c.last
+	return last
 }

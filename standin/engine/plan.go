@@ -290,13 +290,13 @@ func (s *Session) damagedPage(err error) *sqlerr.Error {
 	if d.PageNumber != d.Page && d.Expected == d.Actual {
 		what = fmt.Sprintf("incorrect pageid (expected 1:%d; actual 1:%d)", d.Page-1, d.PageNumber-1)
 	}
-	return sqlerr.New(824, 2, what, "read", fmt.Sprintf("(1:%d)", d.Page-1), s.db.info.ID, fmt.Sprintf("0x%016x", offset), d.Path)
+	return sqlerr.New(824, 2, what, "read", fmt.Sprintf("(1:%d)", d.Page-1), s.db.id, fmt.Sprintf("0x%016x", offset), d.Path)
 }
 
 // query runs a SELECT's plan on its home connection.
 func (s *Session) queryPlan(ctx context.Context, p *plan, row func([]any) error) error {
 	if p.locks && p.home != tempSpace && s.count > 0 {
-		if db := s.inst.DatabaseByID(p.home); db != nil && db.info.ID > 4 {
+		if db := s.inst.DatabaseByID(p.home); db != nil && !db.System() {
 			if _, _, err := s.join(ctx, db); err != nil {
 				return err
 			}

@@ -149,16 +149,15 @@ func (s *Session) identityStep(db *Database) int64 {
 
 // recordIdentities takes back what was reserved ahead, as from now on nothing is.
 func (d *ddl) recordIdentities() error {
-	for id, c := range d.s.identities(d.db).counters {
-		if c == nil || !c.used || c.fresh {
+	for id, c := range d.s.identities(d.db).all() {
+		last, undo, differs := c.exact()
+		if !differs {
 			continue
 		}
-		before := c.reserved
-		c.reserved = c.last
 		if o := d.s.open[d.space]; o != nil {
-			o.undo = append(o.undo, func() { c.reserved = before })
+			o.undo = append(o.undo, undo)
 		}
-		if err := sqlitex.Execute(d.conn, "UPDATE __identity SET last = ? WHERE id = ?", &sqlitex.ExecOptions{Args: []any{c.last, int64(id)}}); err != nil {
+		if err := sqlitex.Execute(d.conn, "UPDATE __identity SET last = ? WHERE id = ?", &sqlitex.ExecOptions{Args: []any{last, int64(id)}}); err != nil {
 			return err
 		}
 	}

@@ -103,7 +103,7 @@ func (inst *Instance) openSystem(ctx context.Context, id int32, name string) err
 		}
 	}
 	info.RecoveryModel = st.RecoveryModel()
-	db := &Database{inst: inst, info: info, state: Online, storage: st}
+	db := &Database{inst: inst, id: info.ID, info: info, state: Online, storage: st}
 	inst.addDatabase(db)
 	return inst.PrepareTables(ctx, db)
 }

@@ -9,6 +9,7 @@ import (
 
 	"geosql.dev/standin/engine"
 	"geosql.dev/standin/sqltype"
+	"geosql.dev/standin/storage"
 )
 
 func (e *Extension) installMonitor(r *engine.Registry) {
@@ -119,19 +120,25 @@ func (e *Extension) monitorPublisher(ctx context.Context, call *engine.ProcCall)
 	return call.ResultSet(r.Columns, r.Rows)
 }
 
+// delivered is the last commit of a database that the distributor has; zero where no log reader has come yet. The log reader moves it on
+// meanwhile.
+func (e *Extension) delivered(db *engine.Database) storage.LSN {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if sc := e.scans[db.ID()]; sc != nil {
+		return sc.done
+	}
+	return storage.LSN{}
+}
+
 func (e *Extension) replCounters(ctx context.Context, call *engine.ProcCall) error {
 	var out [][]any
 	for _, db := range e.publishedDatabases() {
 		if db.Storage() == nil {
 			continue
 		}
-		e.mu.Lock()
-		sc := e.scans[db.ID()]
-		e.mu.Unlock()
-		if sc == nil {
-			sc = &scan{}
-		}
-		list, _, err := e.readLog(ctx, call.Session, db, sc.done, 10000, 0)
+		done := e.delivered(db)
+		list, _, err := e.readLog(ctx, call.Session, db, done, 10000, 0)
 		if err != nil {
 			return err
 		}
@@ -140,7 +147,7 @@ func (e *Extension) replCounters(ctx context.Context, call *engine.ProcCall) err
 			latency = nowSince(list[0].commands[0].time)
 		}
 		end := db.Storage().Log().End()
-		out = append(out, []any{db.Name(), int64(len(list)), 0.0, latency, sc.done[:], end[:]})
+		out = append(out, []any{db.Name(), int64(len(list)), 0.0, latency, done[:], end[:]})
 	}
 	return call.ResultSet(columns("Database", sqltype.NVarCharOf(128), "Replicated transactions", sqltype.IntType, "Replication rate trans/sec", sqltype.FloatType,
 		"Replication latency", sqltype.FloatType, "Replbeginlsn", sqltype.BinaryOf(10), "Replendlsn", sqltype.BinaryOf(10)), out)

@@ -44,33 +44,47 @@ func NewEngine(connector *mssql.Connector, target mssql.Target, process Process)
 // ask runs f with the engine's pool and returns when ctx ends, whatever the driver does: a frozen engine answers neither
 // the statement nor its cancellation. The connections of a call that ran out of time are given up.
 func (e *sqlEngine) ask(ctx context.Context, f func(ctx context.Context, db *mssql.DB) error) error {
-	ended := make(chan error, 1)
+	_, err := learn(ctx, e, func(ctx context.Context, db *mssql.DB) (struct{}, error) { return struct{}{}, f(ctx, db) })
+	return err
+}
+
+// learn is ask with what f found out, which is nothing where there is an error. f may go on after learn has returned: what it
+// finds out may go nowhere else.
+func learn[T any](ctx context.Context, e *sqlEngine, f func(ctx context.Context, db *mssql.DB) (T, error)) (T, error) {
+	type answer struct {
+		found T
+		err   error
+	}
+	var nothing T
+	ended := make(chan answer, 1)
 	go func() {
+		var a answer
 		db, err := e.connector.Open(ctx, e.target)
-		if err == nil {
-			err = f(ctx, db)
+		if a.err = err; err == nil {
+			a.found, a.err = f(ctx, db)
 		}
-		ended <- err
+		ended <- a
 	}()
 	select {
-	case err := <-ended:
-		if err != nil && ctx.Err() != nil {
-			return errors.Join(ctx.Err(), err)
+	case a := <-ended:
+		switch {
+		case a.err == nil:
+			return a.found, nil
+		case ctx.Err() != nil:
+			return nothing, errors.Join(ctx.Err(), a.err)
+		case mssql.Is(a.err, mssql.Unknown):
+			return nothing, errors.Join(election.ErrUnanswered, a.err)
 		}
-		if mssql.Is(err, mssql.Unknown) {
-			return errors.Join(election.ErrUnanswered, err)
-		}
-		return err
+		return nothing, a.err
 	case <-ctx.Done():
 		e.connector.Forget(e.target.Namespace, e.target.Server)
-		return fmt.Errorf("no answer from the engine in time: %w", ctx.Err())
+		return nothing, fmt.Errorf("no answer from the engine in time: %w", ctx.Err())
 	}
 }
 
 // Observe implements election.Engine.
 func (e *sqlEngine) Observe(ctx context.Context, group string) (election.Observation, error) {
-	var seen election.Observation
-	err := e.ask(ctx, func(ctx context.Context, db *mssql.DB) error {
+	return learn(ctx, e, func(ctx context.Context, db *mssql.DB) (election.Observation, error) {
 		var o election.Observation
 		before := time.Now()
 		err := db.Query(ctx, tsql.HolderState(group), func(r mssql.Row) error {
@@ -90,25 +104,19 @@ func (e *sqlEngine) Observe(ctx context.Context, group string) (election.Observa
 		if err == nil && o.Exists && o.Role != election.RolePrimary {
 			o.Suspended, o.Standing, err = standing(ctx, db, group)
 		}
-		if err == nil {
-			seen = o
-		}
-		return err
+		return o, err
 	})
-	return seen, err
 }
 
 // Inspect implements election.Engine.
 func (e *sqlEngine) Inspect(ctx context.Context, group string) (election.Inspection, error) {
-	var seen election.Inspection
-	err := e.ask(ctx, func(ctx context.Context, db *mssql.DB) error {
+	return learn(ctx, e, func(ctx context.Context, db *mssql.DB) (election.Inspection, error) {
 		g, err := mssql.ReadGroup(ctx, db, group)
-		if err == nil && g != nil {
-			seen = inspection(g)
+		if err != nil || g == nil {
+			return election.Inspection{}, err
 		}
-		return err
+		return inspection(g), nil
 	})
-	return seen, err
 }
 
 func inspection(g *mssql.Group) election.Inspection {
@@ -219,21 +227,15 @@ func (e *sqlEngine) Resume(ctx context.Context, _ string, databases []string) er
 
 // Has implements election.Engine. The agent's login may alter any database, so it sees every name.
 func (e *sqlEngine) Has(ctx context.Context, databases []string) (bool, error) {
-	has := false
-	err := e.ask(ctx, func(ctx context.Context, db *mssql.DB) error {
+	return learn(ctx, e, func(ctx context.Context, db *mssql.DB) (bool, error) {
 		for _, name := range databases {
 			var there bool
-			if err := db.Query(ctx, tsql.DatabaseExists(name), func(r mssql.Row) error { return r.Scan(&there) }); err != nil {
-				return err
-			}
-			if there {
-				has = true
-				return nil
+			if err := db.Query(ctx, tsql.DatabaseExists(name), func(r mssql.Row) error { return r.Scan(&there) }); err != nil || there {
+				return there, err
 			}
 		}
-		return nil
+		return false, nil
 	})
-	return has, err
 }
 
 // Reseed implements election.Engine. A copy that is out of the group already is only dropped.

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package engine_test
+
+import (
+	"context"
+	"testing"
+
+	. "github.com/onsi/gomega"
+
+	"geosql.dev/standin/engine"
+	"geosql.dev/standin/security"
+)
+
+// Sessions are shown to each other while they work. The race detector is what tells (make test-race).
+func TestSessionsAreShownWhileTheyWork(t *testing.T) {
+	g := NewWithT(t)
+	s := newServer(t, func(c *engine.Config) {
+		c.Extensions = append(c.Extensions, security.New(security.Options{SAPassword: c.SAPassword}))
+	})
+	shown, shows := s.conn("master"), s.conn("master")
+	works, stop := make(chan error, 1), make(chan struct{})
+	go func() {
+		for {
+			if _, err := shown.ExecContext(context.Background(), "SELECT 1"); err != nil {
+				works <- err
+				return
+			}
+			select {
+			case <-stop:
+				works <- nil
+				return
+			default:
+			}
+		}
+	}()
+	for range 20 {
+		g.Expect(shows.one("SELECT COUNT(*) FROM sys.dm_exec_sessions WHERE login_name = 'sa' AND is_user_process = 1")).To(Equal(int64(2)))
+		shows.exec("EXEC sp_who")
+	}
+	close(stop)
+	g.Expect(<-works).NotTo(HaveOccurred())
+}
