@@ -55,7 +55,7 @@ chaos_build() {
   chaos_sources "$scratch"
   # The daemon's ptrace (TimeChaos) needs cgo. Without these tags net and os/user would use it too, and everything
   # above them be compiled once more.
-  (cd "$scratch" && CGO_ENABLED=1 go build -trimpath -tags netgo,osusergo -ldflags "-s -w" -o "$out/" \
+  (cd "$scratch" && CGO_ENABLED=1 GOFLAGS=-mod=mod go build -trimpath -tags netgo,osusergo -ldflags "-s -w" -o "$out/" \
     ./cmd/chaos-controller-manager ./cmd/chaos-daemon ./cmd/chaos-daemon-helper)
   gcc -static -Os -s -o "$out/pause" "$scratch/hack/pause.c"
   cp -r "$scratch/helm/chaos-mesh" "$out/chart"
