@@ -2,7 +2,7 @@
 TOOLS_BIN := $(or $(GEOSQL_BED_CACHE),$(HOME)/.cache/geosql-bed)/tools
 
 .PHONY: verify
-verify: verify-generated verify-format verify-chart lint ## Check that generated files, formatting, module files and linters agree.
+verify: verify-generated verify-format verify-versions verify-chart lint ## Check that generated files, formatting, module files and linters agree.
 	@echo "verify: all in order"
 
 .PHONY: verify-generated
@@ -14,6 +14,10 @@ verify-format: ## Fail on Go files that gofmt would change and on an untidy go.m
 	@echo "verify: gofmt, go mod tidy"
 	@test -z "$$(gofmt -l $$(git ls-files '*.go') | tee /dev/stderr)"
 	@go mod tidy -diff
+
+.PHONY: verify-versions
+verify-versions: ## Fail when the operator and the bed's programs have different versions of a module that they share.
+	@hack/verify-versions
 
 .PHONY: verify-chart
 verify-chart: ## Fail when the chart with all of its monitoring switched on is not as it should be.

@@ -1,4 +1,5 @@
-// Every program of the bed is built from this one module: what they share has one version and is compiled once.
+// Every program of the bed is built from this one module: what they share has one version and is compiled once. The operator's
+// go.mod has the same versions of what it shares with them (hack/verify-versions), so that it finds that compiled, too.
 module geosql.dev/bed
 
 go 1.26.8
