@@ -3,7 +3,7 @@ TOOLS_BIN := $(or $(GEOSQL_BED_CACHE),$(HOME)/.cache/geosql-bed)/tools
 
 ##@ 3 Checks
 .PHONY: verify
-verify: verify-generated verify-format verify-chart lint verify-vulnerabilities ## Check that generated files, formatting, module files, linters and known vulnerabilities.
+verify: verify-generated verify-format verify-versions verify-chart lint verify-vulnerabilities ## Check that generated files, formatting, module files and linters agree, and look for known vulnerabilities.
 	@echo "verify: all in order"
 
 .PHONY: verify-generated
@@ -16,11 +16,15 @@ verify-format: ## Fail on Go files that gofmt would change and on an untidy go.m
 	@test -z "$$(gofmt -l $$(git ls-files '*.go') | tee /dev/stderr)"
 	@go mod tidy -diff
 
+.PHONY: verify-versions
+verify-versions: ## Fail when the operator and the bed's programs have different versions of a module that they share.
+	@hack/verify-versions
+
 .PHONY: verify-chart
 verify-chart: ## Fail when the chart with all of its monitoring switched on is not as it should be.
 	@hack/verify-chart
 
-# Neither module imports the other: depguard says so (.golangci.yml), and neither go.mod may name the other.
+# Neither module imports the other, and rooms import downward: depguard says so (.golangci.yml).
 .PHONY: lint
 lint: ## Run golangci-lint on both modules, and shellcheck.
 	@hack/tool golangci-lint

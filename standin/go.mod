@@ -7,12 +7,12 @@ require (
 	github.com/golang-sql/sqlexp v0.1.0
 	github.com/google/uuid v1.6.0
 	github.com/microsoft/go-mssqldb v1.11.2
-	github.com/onsi/gomega v1.39.0
+	github.com/onsi/gomega v1.39.1
 	github.com/shopspring/decimal v1.4.0
 	github.com/sqlc-dev/teesql v1.1.0
-	golang.org/x/sync v0.22.0
-	golang.org/x/sys v0.47.0
-	golang.org/x/text v0.41.0
+	golang.org/x/sync v0.23.0
+	golang.org/x/sys v0.49.0
+	golang.org/x/text v0.42.0
 	modernc.org/libc v1.65.7
 	modernc.org/sqlite v1.37.1
 	pgregory.net/rapid v1.3.0

@@ -5,7 +5,7 @@
 VOLUMES_REPOSITORY=geosql-bed/volumes
 SHELL_REPOSITORY=geosql-bed-shell
 
-volumes_image() { echo "$VOLUMES_REPOSITORY:$(volumes_hash)"; }
+volumes_image() { echo "$VOLUMES_REPOSITORY:$(tool_hash volumes)"; }
 shell_image() { echo "$SHELL_REPOSITORY:$(rootfs_hash)"; }
 
 addon_images_ready() {
@@ -14,7 +14,7 @@ addon_images_ready() {
 addon_images_make() {
   local dir
   dir=$(mktemp -d "$BED_CACHE/addons.XXXXXX")
-  cp "$(volumes_path)/volumes" "$dir/"
+  cp "$(tool_path volumes)/volumes" "$dir/"
   cat >"$dir/Dockerfile" <<DOCKERFILE
 FROM $(base_image) AS shell
 CMD ["sleep", "infinity"]

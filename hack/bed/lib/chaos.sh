@@ -10,7 +10,15 @@ CHAOS_NAMESPACE=chaos-mesh
 
 # --- binaries and chart
 
-chaos_hash() { { echo "$CHAOS_MESH_VERSION $CHAOS_MESH_API_VERSION"; declare -f chaos_build chaos_sources chaos_without; go version; } | hash_of; }
+chaos_hash() {
+  {
+    echo "$CHAOS_MESH_VERSION $CHAOS_MESH_API_VERSION"
+    cat "$BED_TOOLS/go.mod"
+    controller_runtime_version
+    declare -f chaos_build chaos_sources chaos_versions chaos_controller_runtime chaos_ptrace chaos_without
+    go version
+  } | hash_of
+}
 chaos_path() { store_path chaos "$(chaos_hash)"; }
 chaos_ready() { store_has chaos "$(chaos_hash)"; }
 
@@ -25,6 +33,74 @@ chaos_without() {
   done
 }
 
+# chaos_versions GO.MOD: the versions that the bed's programs have of what both need, so that it is compiled already.
+chaos_versions() {
+  awk 'FNR == 1 {file++} /^require \(/ {required = 1} /^\)/ {required = 0}
+    file == 1 && required && NF > 1 {version[$1] = $2}
+    file == 1 && $2 == "=>" {replaced[$1] = 1}
+    file == 1 {next}
+    $2 == "=>" && ($1 in replaced) {next}
+    required && ($1 in version) {$2 = version[$1]}
+    {print}' "$BED_TOOLS/go.mod" "$1" >"$1.new"
+  sed -n '/^replace (/,/^)/p; /^exclude (/,/^)/p' "$BED_TOOLS/go.mod" >>"$1.new"
+  mv "$1.new" "$1"
+}
+
+controller_runtime_version() { awk '$1 == "sigs.k8s.io/controller-runtime" {print $2}' "$BED_REPO/go.mod"; } # the operator's
+
+# chaos_controller_runtime FOLDER: Chaos Mesh with the operator's controller-runtime, which goes with the bed's version of client-go.
+chaos_controller_runtime() {
+  sed -i -E "s#^(\ssigs.k8s.io/controller-runtime) v.*#\1 $(controller_runtime_version)#" "$1/go.mod"
+  sed -i -z -E 's/NewWebhookManagedBy\(mgr\)\.\n\s*For\(([^\n]*)\)\./NewWebhookManagedBy(mgr, \1)./g; s/\.With(Validator|Defaulter)\(/.WithCustom\1(/g; s/\.\n(\s*)With(Validator|Defaulter)\(/.\n\1WithCustom\2(/g' \
+    "$1/cmd/chaos-controller-manager/main.go"
+  cat >"$1/cmd/chaos-controller-manager/provider/apply.go" <<'GO'
+package provider
+
+import (
+	"context"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+func (c *UpdatedClient) Apply(ctx context.Context, obj runtime.ApplyConfiguration, opts ...client.ApplyOption) error {
+	return c.client.Apply(ctx, obj, opts...)
+}
+
+func (c *UpdatedStatusWriter) Apply(ctx context.Context, obj runtime.ApplyConfiguration, opts ...client.SubResourceApplyOption) error {
+	return c.statusWriter.Apply(ctx, obj, opts...)
+}
+GO
+}
+
+# chaos_ptrace FOLDER: TimeChaos without a C compiler. Its package calls waitpid and has a structure from C; with cgo the package net, and
+# with it nearly everything, would be compiled once more.
+chaos_ptrace() {
+  rm "$1/cwrapper_linux.go" "$1/ptrace_nocgo.go"
+  sed -i -E '/^\/\/go:build cgo$/d; /^\/\*$/,/^import "C"$/d; s/C\.struct_iovec\{/iovec{/; s/C\.long\(/uintptr(/; s/C\.ulong\(/uint64(/' "$1"/ptrace_linux*.go
+  cat >"$1/nocgo_linux.go" <<'GO'
+package ptrace
+
+import "syscall"
+
+// iovec is struct iovec of readv(2).
+type iovec struct {
+	iov_base uintptr
+	iov_len  uint64
+}
+
+// waitpid waits for a process or a thread; -1 is a failure.
+func waitpid(pid int) int {
+	waited, err := syscall.Wait4(pid, nil, syscall.WALL, nil)
+	if err != nil {
+		return -1
+	}
+	return waited
+}
+GO
+  ! grep -nE '\bC\.|import "C"' "$1"/*_linux*.go || die "$CHAOS_MODULE $CHAOS_MESH_VERSION needs more of C than expected"
+}
+
 # chaos_sources FOLDER: a copy of the module, because it embeds object files that it does not carry (the clocks of
 # TimeChaos, compiled as its Makefile does), and because its api module is a folder beside it in the repository: it is
 # replaced by the same commit, else the webhook refuses the manager's own updates.
@@ -35,6 +111,8 @@ chaos_sources() {
   mkdir -p "$1"
   cp -r --no-preserve=mode "$module"/{cmd,controllers,pkg,helm,hack,go.mod,go.sum} "$1/"
   sed -i "s#=> \./api\$#=> $CHAOS_MODULE/api $CHAOS_MESH_API_VERSION#; /^tool /d" "$1/go.mod"
+  chaos_versions "$1/go.mod"
+  chaos_controller_runtime "$1"
   grep -qF "$CHAOS_MODULE/api $CHAOS_MESH_API_VERSION" "$1/go.mod" || die "go.mod of $CHAOS_MODULE $CHAOS_MESH_VERSION does not replace its api module as expected"
   for name in fake_clock_gettime fake_gettimeofday; do
     gcc -c -fPIE -O2 -o "$1/pkg/time/fakeclock/$name.o" "$1/pkg/time/fakeclock/$name.c"
@@ -45,6 +123,10 @@ chaos_sources() {
   # The daemon has no helper for these. With a controller such an object could not even be deleted: taking a fault back
   # that could not be injected fails, too.
   chaos_without "$1/controllers/chaosimpl/fx.go" iochaos httpchaos jvmchaos dnschaos kernelchaos blockchaos
+  # The daemon's client of a kernel module for BlockChaos needs cgo; without it the daemon has what it has elsewhere: nothing.
+  mv "$1/pkg/chaosdaemon/blockchaos_server_darwin.go" "$1/pkg/chaosdaemon/blockchaos_server_none.go"
+  rm "$1/pkg/chaosdaemon/blockchaos_server_linux.go"
+  chaos_ptrace "$1/pkg/ptrace"
 }
 
 chaos_build() {
@@ -53,9 +135,7 @@ chaos_build() {
   out=$(store_begin chaos "$hash")
   go_build_env
   chaos_sources "$scratch"
-  # The daemon's ptrace (TimeChaos) needs cgo. Without these tags net and os/user would use it too, and everything
-  # above them be compiled once more.
-  (cd "$scratch" && CGO_ENABLED=1 go build -trimpath -tags netgo,osusergo -ldflags "-s -w" -o "$out/" \
+  (cd "$scratch" && GOFLAGS=-mod=mod go build -v -buildvcs=false -trimpath -ldflags "-s -w" -o "$out/" \
     ./cmd/chaos-controller-manager ./cmd/chaos-daemon ./cmd/chaos-daemon-helper)
   gcc -static -Os -s -o "$out/pause" "$scratch/hack/pause.c"
   cp -r "$scratch/helm/chaos-mesh" "$out/chart"

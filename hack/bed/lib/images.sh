@@ -61,7 +61,7 @@ project_image() {
   # Folders of the stand-in's image; the builder keeps the modes of those inside the one it copies.
   mkdir -p "$dir/mssql" "$dir/root/tmp"
   chmod 1777 "$dir/root/tmp"
-  (cd "$BED_REPO/$module" && CGO_ENABLED=0 go build -buildvcs=false -trimpath -ldflags "-s -w" -o "$dir/$binary" "$package") >&2
+  (cd "$BED_REPO/$module" && CGO_ENABLED=0 GOGC=400 go build -buildvcs=false -trimpath -ldflags "-s -w" -o "$dir/$binary" "$package") >&2
   cp "$dockerfile" "$dir/Dockerfile"
   tag=$repository:$(cat "$dir/$binary" "$dir/Dockerfile" | hash_of)
   image_exists "$tag" || docker_build -t "$tag" "$dir" >&2

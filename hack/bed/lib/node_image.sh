@@ -10,7 +10,7 @@ NODE_REPOSITORY=geosql-bed/node
 kind_module() { # the folder of the kind module's sources
   (
     go_build_env
-    cd "$BED_CACHE/modules/kind" && go list -m -f '{{.Dir}}' sigs.k8s.io/kind
+    cd "$BED_TOOLS" && go list -m -f '{{.Dir}}' sigs.k8s.io/kind
   )
 }
 
@@ -53,9 +53,8 @@ base_image_make() {
 node_image_hash() {
   {
     rootfs_hash
-    kube_hash
     local tool
-    for tool in kind containerd cni crictl coredns; do tool_hash "$tool"; done
+    for tool in kube kind containerd cni crictl coredns; do tool_hash "$tool"; done
     declare -f kube_images_save node_root node_image_build
   } | hash_of
 }
@@ -69,7 +68,7 @@ pause_build() { # pause_build FILE: the process that holds a pod's namespaces
 kube_images_save() { # kube_images_save FILE: the images kubeadm asks for, under the names it asks for
   local dir image tags=() target
   dir=$(mktemp -d "$BED_CACHE/images.XXXXXX")
-  cp "$(kube_path)/kube" "$(tool_path coredns)/coredns" "$dir/"
+  cp "$(tool_path kube)/kube" "$(tool_path coredns)/coredns" "$dir/"
   pause_build "$dir/pause"
   cat >"$dir/Dockerfile" <<DOCKERFILE
 FROM $(base_image) AS kube
@@ -84,7 +83,7 @@ USER 65535:65535
 ENTRYPOINT ["/pause"]
 DOCKERFILE
   for target in kube coredns pause; do docker_build --target "$target" -t "geosql-bed/part-$target" "$dir"; done
-  for image in $("$(kube_path)/kubeadm" config images list --kubernetes-version "$KUBERNETES_VERSION") registry.k8s.io/pause:3.10; do
+  for image in $("$(tool_path kube)/kubeadm" config images list --kubernetes-version "$KUBERNETES_VERSION") registry.k8s.io/pause:3.10; do
     case $image in */coredns:*) target=coredns ;; */pause:*) target=pause ;; *) target=kube ;; esac
     docker tag "geosql-bed/part-$target" "$image"
     tags+=("$image")
@@ -106,7 +105,7 @@ node_root() { # node_root FOLDER: the node's root file system, as the Dockerfile
   mkdir -p "$root/opt/cni/bin" "$root/etc/kubernetes/manifests"
   cp "$(tool_path cni)"/* "$root/opt/cni/bin/"
   cp "$(tool_path containerd)"/* "$(tool_path crictl)/crictl" "$root/usr/local/bin/"
-  cp "$(kube_path)/kube" "$root/usr/bin/kube"
+  cp "$(tool_path kube)/kube" "$root/usr/bin/kube"
   for name in kubeadm kubelet kubectl; do ln -s kube "$root/usr/bin/$name"; done
   echo "$KUBERNETES_VERSION" >"$root/kind/version"
   # Without CAP_SYS_RESOURCE containerd could not lower a score below its own.

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//go:build ignore
-
 // Command kube is all of Kubernetes, its database and its client in one binary that goes by the name it was called
-// by. hack/bed/lib/binaries.sh builds it in a module of its own; the operator's module knows nothing of it.
+// by. hack/bed/lib/binaries.sh builds it.
 package main
 
 import (

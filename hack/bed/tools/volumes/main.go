@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//go:build ignore
-
 // Command volumes gives the claims whose pods land on its node a folder there, and removes it with the volume. One runs on each node:
-// a folder is made by the process that is there already, where provisioners without one start a pod for it. hack/bed/lib/binaries.sh
-// builds it in a module of its own; the operator's module knows nothing of it.
+// a folder is made by the process that is there already, where provisioners without one start a pod for it.
 package main
 
 import (
