@@ -42,7 +42,7 @@ func (gt *groupTest) wherever(shell *bed.Shell) *mssql.DB {
 	access := mssql.Access{CA: certificate.Data[credentials.KeyCA], Passwords: credentials.Passwords{roleClient.Key(): []byte(login.Password)}}
 	c := mssql.NewConnector(mssql.Options{
 		Access:          mssql.AccessFunc(func(context.Context, string, v1alpha1.ServerName) (mssql.Access, error) { return access, nil }),
-		Dial:            dialFrom(gt.b, shell),
+		Dial:            dialFrom(shell),
 		Address:         func(mssql.Target) string { return gt.group.Name + ":1433" },
 		CertificateName: func(mssql.Target) string { return gt.group.Name },
 		Program:         "e2e through the listener",

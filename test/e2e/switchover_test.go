@@ -174,7 +174,7 @@ func (gt *groupTest) loginFollows(t *testing.T) {
 	g.Expect(roots.AppendCertsFromPEM(connection.Data["ca.crt"])).To(BeTrue())
 	config.TLSConfig.RootCAs = roots
 	connector := driver.NewConnectorConfig(config)
-	connector.Dialer = podDialer{dialFrom(gt.b, shell), config.Host}
+	connector.Dialer = podDialer{dialFrom(shell), config.Host}
 	db := sql.OpenDB(connector)
 	defer func() { _ = db.Close() }()
 	bed.Wait(t, "the login reads through the listener", time.Minute, func(ctx context.Context) (bool, string, error) {

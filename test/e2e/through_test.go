@@ -9,8 +9,6 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"os/exec"
-	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -25,50 +23,32 @@ import (
 	"geosql.dev/operator/test/e2e/bed"
 )
 
-// pipe is a connection that a pod makes: bytes go through `kubectl exec` to socat in the pod, which resolves the name
-// and connects from there, over the pod's network and the WAN.
+// pipe is a connection that a pod makes: bytes go through the API server to socat in the pod, which resolves the name and
+// connects from there, over the pod's network and the WAN.
 type pipe struct {
-	cmd    *exec.Cmd
-	stdin  io.WriteCloser
-	stdout *deadlineReader
-	once   sync.Once
-	stop   context.CancelFunc
+	command *bed.Attached
+	stdout  *deadlineReader
+	stop    context.CancelFunc
 }
 
 // dialFrom connects from the pod; the address is resolved there.
-func dialFrom(b *bed.Bed, from *bed.Shell) func(ctx context.Context, network, address string) (net.Conn, error) {
+func dialFrom(from *bed.Shell) func(ctx context.Context, network, address string) (net.Conn, error) {
 	return func(_ context.Context, _, address string) (net.Conn, error) {
 		life, stop := context.WithTimeout(context.Background(), 10*time.Minute)
-		cmd := exec.CommandContext(life, filepath.Join(b.Cache, "bin/kubectl"), "--kubeconfig", from.Site.Kubeconfig,
-			"--context", "kind-"+from.Site.Name, "exec", "-i", "-n", from.Pod.Namespace, from.Pod.Name, "--",
-			"socat", "-T600", "-", "TCP:"+address+",connect-timeout=3")
-		stdin, err := cmd.StdinPipe()
+		command, err := from.Site.Attach(life, from.Pod.Namespace, from.Pod.Name, "socat", "-T600", "-", "TCP:"+address+",connect-timeout=3")
 		if err != nil {
 			stop()
 			return nil, err
 		}
-		stdout, err := cmd.StdoutPipe()
-		if err != nil {
-			stop()
-			return nil, err
-		}
-		if err := cmd.Start(); err != nil {
-			stop()
-			return nil, err
-		}
-		return &pipe{cmd: cmd, stdin: stdin, stdout: newDeadlineReader(stdout), stop: stop}, nil
+		return &pipe{command: command, stdout: newDeadlineReader(command.Stdout), stop: stop}, nil
 	}
 }
 
 func (p *pipe) Read(b []byte) (int, error)  { return p.stdout.Read(b) }
-func (p *pipe) Write(b []byte) (int, error) { return p.stdin.Write(b) }
+func (p *pipe) Write(b []byte) (int, error) { return p.command.Stdin.Write(b) }
 func (p *pipe) Close() error {
-	p.once.Do(func() {
-		_ = p.stdin.Close()
-		p.stop()
-		go func() { _ = p.cmd.Wait() }()
-	})
-	return nil
+	p.stop()
+	return p.command.Close()
 }
 func (p *pipe) LocalAddr() net.Addr                { return &net.TCPAddr{} }
 func (p *pipe) RemoteAddr() net.Addr               { return &net.TCPAddr{} }
@@ -146,7 +126,7 @@ func connectorFrom(t *testing.T, b *bed.Bed, from *bed.Shell) *mssql.Connector {
 	t.Helper()
 	c := mssql.NewConnector(mssql.Options{
 		Access:  mssql.SecretAccess{Reader: b.Hub().Client},
-		Dial:    dialFrom(b, from),
+		Dial:    dialFrom(from),
 		Address: func(t mssql.Target) string { return credentials.HostName(t.Server) + ":1433" },
 		Program: "e2e from " + from.Site.Name,
 	})

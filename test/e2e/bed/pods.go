@@ -33,15 +33,6 @@ func (s *Site) Kubectl(ctx context.Context, arguments ...string) (stdout, stderr
 	return out.String(), complaint.String(), err
 }
 
-// Exec runs a command in a pod's container ("" for its first) and returns its two outputs.
-func (s *Site) Exec(ctx context.Context, namespace, pod, container string, command ...string) (stdout, stderr string, err error) {
-	arguments := []string{"exec", "-n", namespace, pod}
-	if container != "" {
-		arguments = append(arguments, "-c", container)
-	}
-	return s.Kubectl(ctx, append(append(arguments, "--"), command...)...)
-}
-
 // Namespace makes a namespace under restricted pod security at every site and removes it after the test.
 // The name is the prefix and some letters that no other has.
 func (b *Bed) Namespace(t testing.TB, prefix string) string {
