@@ -22,13 +22,21 @@ monitoring: ## Check alerts and dashboard with promtool and a Prometheus (a part
 certify: ## Run the contract suite on a real server beside the stand-in and report where they differ: SERVER=host:port, GEOSQL_CONTRACT_USER, GEOSQL_CONTRACT_PASSWORD.
 	@hack/certify "$(SERVER)"
 
-# Two of the tests that share the bed at once: three had its two processors fully taken, and then votes are not renewed in time.
-# Which tests share it, and when, is in test/e2e/bed/turns.go.
+# Three of the tests that share the bed at once: with more the two processors of a small machine are fully taken, and then votes
+# are not renewed in time. Which tests share it, and when, is in test/e2e/bed/turns.go and test/e2e/shared_test.go.
+E2E = eval "$$(hack/bed/env)" && GEOSQL_REQUIRE_PROMETHEUS=1 GEOSQL_TEST_FORMAT=standard-verbose hack/gotest $@ -tags e2e -count 1 -parallel 3
+
 .PHONY: e2e
 e2e: test-report bed chaos load-images install ## Bring up the bed and run the end-to-end tests on real kind clusters.
 	@hack/tool prometheus
 	@hack/clear-tests
-	@eval "$$(hack/bed/env)" && GEOSQL_REQUIRE_PROMETHEUS=1 GEOSQL_TEST_FORMAT=standard-verbose hack/gotest e2e -tags e2e -count 1 -parallel 3 -timeout 75m ./test/e2e/...
+	@$(E2E) -timeout 75m ./test/e2e/...
+
+.PHONY: e2e-all
+e2e-all: test-report bed chaos load-images install ## Run the end-to-end tests with those of their cases and forms that differ little from others, or take longer.
+	@hack/tool prometheus
+	@hack/clear-tests
+	@GEOSQL_E2E_ALL=yes && export GEOSQL_E2E_ALL && $(E2E) -timeout 120m ./test/e2e/...
 
 .PHONY: demo
 demo: bed load-images ## Bring up the bed and show a three-site topology: rows written in Tukwila arrive in Dublin.

@@ -26,15 +26,9 @@ const roleClient credentials.Role = "client"
 func (gt *groupTest) wherever(shell *bed.Shell) *mssql.DB {
 	t, g := gt.t, NewWithT(gt.t)
 	t.Helper()
-	login := tsql.Login{Name: roleClient.Login(), SID: credentials.SID(namespace, roleClient.Login()), Password: newPassword()}
-	for site, server := range gt.servers {
-		connector := connectorFrom(t, gt.b, shellAt(t, gt.b.Site(site), namespace))
-		g.Expect(open(t, connector, server, credentials.RoleSA, "master").Exec(t.Context(), tsql.CreateLogin(login))).To(Succeed())
-		if gt.group.Status.Primary == credentials.HostName(gt.server(site)) {
-			database := open(t, connector, server, credentials.RoleSA, "Content")
-			g.Expect(database.Exec(t.Context(), tsql.CreateUser(login.Name, login.Name))).To(Succeed())
-			g.Expect(database.Exec(t.Context(), tsql.AddRoleMember("db_owner", login.Name))).To(Succeed())
-		}
+	login := gt.has.login
+	if login == nil {
+		login = gt.makeClient()
 	}
 	var certificate corev1.Secret
 	key := client.ObjectKey{Namespace: namespace, Name: credentials.CertificateName(gt.server("tukwila"))}
@@ -49,4 +43,22 @@ func (gt *groupTest) wherever(shell *bed.Shell) *mssql.DB {
 	})
 	t.Cleanup(func() { _ = c.Close() })
 	return open(t, c, gt.servers["tukwila"], roleClient, "Content")
+}
+
+// makeClient makes the login on all servers, and its user in the database.
+func (gt *groupTest) makeClient() *tsql.Login {
+	t, g := gt.t, NewWithT(gt.t)
+	t.Helper()
+	login := tsql.Login{Name: roleClient.Login(), SID: credentials.SID(namespace, roleClient.Login()), Password: newPassword()}
+	for site, server := range gt.servers {
+		connector := connectorFrom(t, gt.b, shellAt(t, gt.b.Site(site), namespace))
+		g.Expect(open(t, connector, server, credentials.RoleSA, "master").Exec(t.Context(), tsql.CreateLogin(login))).To(Succeed())
+		if gt.group.Status.Primary == credentials.HostName(gt.server(site)) {
+			database := open(t, connector, server, credentials.RoleSA, "Content")
+			g.Expect(database.Exec(t.Context(), tsql.CreateUser(login.Name, login.Name))).To(Succeed())
+			g.Expect(database.Exec(t.Context(), tsql.AddRoleMember("db_owner", login.Name))).To(Succeed())
+		}
+	}
+	gt.has.login = &login
+	return &login
 }

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"os"
 	"strings"
 	"sync"
 	"testing"
@@ -134,17 +135,38 @@ func connectorFrom(t *testing.T, b *bed.Bed, from *bed.Shell) *mssql.Connector {
 	return c
 }
 
-// shellAt starts a pod from which tests connect.
+// shells are the pods from which tests connect, one at each site, by name of the site.
+var shells = struct {
+	sync.Mutex
+	at map[string]*bed.Shell
+}{at: map[string]*bed.Shell{}}
+
+// shellAt is the pod from which tests connect at a site; it is started where none runs, and goes after all tests.
 func shellAt(t *testing.T, s *bed.Site, namespace string) *bed.Shell {
 	t.Helper()
+	shells.Lock()
+	defer shells.Unlock()
+	if h := shells.at[s.Name]; h != nil {
+		pod := h.Pod.DeepCopy()
+		if err := s.Client.Get(t.Context(), client.ObjectKeyFromObject(pod), pod); err == nil && bed.Ready(pod) && pod.UID == h.Pod.UID {
+			return &bed.Shell{Site: s, Pod: pod}
+		}
+	}
 	name := fmt.Sprintf("client-%x", time.Now().UnixNano()&0xffffff)
-	shell := s.StartShell(t, s.ShellPod(t, namespace, name, "sleep 3600"))
-	t.Cleanup(func() {
+	h := s.StartShell(t, s.ShellPod(t, namespace, name, "exec sleep infinity"))
+	shells.at[s.Name] = h
+	return h
+}
+
+// removeShells takes the pods away that shellAt has started.
+func removeShells() {
+	for _, h := range shells.at {
 		ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
-		defer cancel()
-		_ = s.Client.Delete(ctx, shell.Pod)
-	})
-	return shell
+		if err := client.IgnoreNotFound(h.Site.Client.Delete(ctx, h.Pod)); err != nil {
+			fmt.Fprintf(os.Stderr, "delete pod %s at %s: %v\n", h.Pod.Name, h.Site.Name, err)
+		}
+		cancel()
+	}
 }
 
 // describeServer is the line that a waiting test logs.

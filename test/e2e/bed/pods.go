@@ -135,15 +135,28 @@ func (h *Shell) Run(ctx context.Context, script string) (string, error) {
 // good (then it is up to `done` to call t.Fatal).
 func Wait(t testing.TB, what string, timeout time.Duration, done func(ctx context.Context) (ok bool, progress string, err error)) {
 	t.Helper()
+	if err := until(t, t.Context(), what, timeout, done); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Until is Wait for the time when the test is over: it returns what Wait would fail with.
+func Until(t testing.TB, what string, timeout time.Duration, done func(ctx context.Context) (ok bool, progress string, err error)) error {
+	t.Helper()
+	return until(t, context.Background(), what, timeout, done)
+}
+
+func until(t testing.TB, ctx context.Context, what string, timeout time.Duration, done func(ctx context.Context) (ok bool, progress string, err error)) error {
+	t.Helper()
 	since, last, lastLog := time.Now(), "", time.Now()
-	ctx, cancel := context.WithTimeout(t.Context(), timeout)
+	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	ticker := time.NewTicker(500 * time.Millisecond)
 	defer ticker.Stop()
 	for {
 		ok, progress, err := done(ctx)
 		if ok && err == nil {
-			return
+			return nil
 		}
 		switch {
 		case apierrors.IsNotFound(err):
@@ -157,7 +170,7 @@ func Wait(t testing.TB, what string, timeout time.Duration, done func(ctx contex
 		}
 		select {
 		case <-ctx.Done():
-			t.Fatalf("after %s it is not so that %s: %s", timeout, what, last)
+			return fmt.Errorf("after %s it is not so that %s: %s", timeout, what, last)
 		case <-ticker.C:
 		}
 	}
