@@ -29,28 +29,23 @@ import (
 type pipe struct {
 	command *bed.Attached
 	stdout  *deadlineReader
-	stop    context.CancelFunc
 }
 
 // dialFrom connects from the pod; the address is resolved there.
 func dialFrom(from *bed.Shell) func(ctx context.Context, network, address string) (net.Conn, error) {
 	return func(_ context.Context, _, address string) (net.Conn, error) {
-		life, stop := context.WithTimeout(context.Background(), 10*time.Minute)
-		command, err := from.Site.Attach(life, from.Pod.Namespace, from.Pod.Name, "socat", "-T600", "-", "TCP:"+address+",connect-timeout=3")
+		// The dialer's context is over with the dialing, the connection is not: socat ends what is silent for ten minutes.
+		command, err := from.Site.Attach(context.Background(), from.Pod.Namespace, from.Pod.Name, "socat", "-T600", "-", "TCP:"+address+",connect-timeout=3")
 		if err != nil {
-			stop()
 			return nil, err
 		}
-		return &pipe{command: command, stdout: newDeadlineReader(command.Stdout), stop: stop}, nil
+		return &pipe{command: command, stdout: newDeadlineReader(command.Stdout)}, nil
 	}
 }
 
-func (p *pipe) Read(b []byte) (int, error)  { return p.stdout.Read(b) }
-func (p *pipe) Write(b []byte) (int, error) { return p.command.Stdin.Write(b) }
-func (p *pipe) Close() error {
-	p.stop()
-	return p.command.Close()
-}
+func (p *pipe) Read(b []byte) (int, error)         { return p.stdout.Read(b) }
+func (p *pipe) Write(b []byte) (int, error)        { return p.command.Stdin.Write(b) }
+func (p *pipe) Close() error                       { return p.command.Close() }
 func (p *pipe) LocalAddr() net.Addr                { return &net.TCPAddr{} }
 func (p *pipe) RemoteAddr() net.Addr               { return &net.TCPAddr{} }
 func (p *pipe) SetDeadline(t time.Time) error      { return p.SetReadDeadline(t) }

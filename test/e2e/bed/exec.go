@@ -9,6 +9,7 @@ import (
 	"io"
 	"net/http"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/kubernetes/scheme"
@@ -37,9 +38,12 @@ type Attached struct {
 	stop   context.CancelFunc
 }
 
-// Close ends the command.
+// endsWithin is how long a command has to end when it has read all that it will get.
+const endsWithin = 2 * time.Second
+
+// Close lets the command find the end of its standard input, and ends it where that does not.
 func (a *Attached) Close() error {
-	a.stop()
+	time.AfterFunc(endsWithin, a.stop)
 	return a.Stdin.Close()
 }
 

@@ -4,11 +4,14 @@ package bed
 
 import (
 	"flag"
+	"io"
 	"slices"
 	"strconv"
 	"sync"
 	"testing"
 	"time"
+
+	"k8s.io/klog/v2"
 )
 
 // manyTests is the limit of the testing package where turns are taken: a test that waits for its turn must not keep
@@ -21,6 +24,9 @@ var turns = newSchedule(4)
 // Main runs the tests. The flag -parallel says how many of those that take turns are at work at once.
 func Main(m *testing.M) int {
 	flag.Parse()
+	// Whoever uses a connection says that it broke; the client's library says so of each that is closed, too.
+	klog.LogToStderr(false)
+	klog.SetOutput(io.Discard)
 	parallel := flag.Lookup("test.parallel")
 	if limit, err := strconv.Atoi(parallel.Value.String()); err == nil && limit > 0 {
 		turns.limit = limit
