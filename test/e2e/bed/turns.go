@@ -4,13 +4,13 @@ package bed
 
 import (
 	"flag"
-	"io"
 	"slices"
 	"strconv"
 	"sync"
 	"testing"
 	"time"
 
+	"github.com/go-logr/logr"
 	"k8s.io/klog/v2"
 )
 
@@ -25,8 +25,7 @@ var turns = newSchedule(4)
 func Main(m *testing.M) int {
 	flag.Parse()
 	// Whoever uses a connection says that it broke; the client's library says so of each that is closed, too.
-	klog.LogToStderr(false)
-	klog.SetOutput(io.Discard)
+	klog.SetLogger(logr.Discard())
 	parallel := flag.Lookup("test.parallel")
 	if limit, err := strconv.Atoi(parallel.Value.String()); err == nil && limit > 0 {
 		turns.limit = limit
