@@ -22,9 +22,10 @@ monitoring: ## Check alerts and dashboard with promtool and a Prometheus (a part
 certify: ## Run the contract suite on a real server beside the stand-in and report where they differ: SERVER=host:port, GEOSQL_CONTRACT_USER, GEOSQL_CONTRACT_PASSWORD.
 	@hack/certify "$(SERVER)"
 
-# Three of the tests that share the bed at once: with more the two processors of a small machine are fully taken, and then votes
-# are not renewed in time. Which tests share it, and when, is in test/e2e/bed/turns.go and test/e2e/shared_test.go.
-E2E = eval "$$(hack/bed/env)" && GEOSQL_REQUIRE_PROMETHEUS=1 GEOSQL_TEST_FORMAT=standard-verbose hack/gotest $@ -tags e2e -count 1 -parallel 3
+# So many of the tests that share the bed are at work at once. Making groups is what takes processors, and then votes are not renewed in
+# time: tests use the same groups one after another. Which share what, and when, is in test/e2e/bed/turns.go and
+# test/e2e/shared_test.go.
+E2E = eval "$$(hack/bed/env)" && GEOSQL_REQUIRE_PROMETHEUS=1 GEOSQL_TEST_FORMAT=standard-verbose hack/gotest $@ -tags e2e -count 1 -parallel 4
 
 .PHONY: e2e
 e2e: test-report bed chaos load-images install ## Bring up the bed and run the end-to-end tests on real kind clusters.
