@@ -105,6 +105,15 @@ func TestSiteIsCutOff(t *testing.T) {
 	turn.Alone()
 	b.ResetWan(t)
 	gt.backAt("tukwila")
+	server := gt.servers["quincy"]
+	bed.Wait(t, "the server's name leads to it", 3*time.Minute, func(ctx context.Context) (bool, string, error) {
+		err := b.Hub().Client.Get(ctx, client.ObjectKeyFromObject(server), server)
+		c := meta.FindStatusCondition(server.Status.Conditions, conditions.TypeNamesReady)
+		if err != nil || c == nil {
+			return false, "", err
+		}
+		return c.Status == metav1.ConditionTrue, c.Message, nil
+	})
 	db := gt.through(shellAt(t, b.Site("dublin"), namespace))
 	w := gt.startWriting(db)
 	manager := managerPod(t, b)
@@ -127,14 +136,6 @@ func (gt *groupTest) restOfTheSites(manager string) {
 	t.Helper()
 	g := NewWithT(t)
 	waitForSite(t, b, "tukwila", unreachable, time.Minute)
-	bed.Wait(t, "the server's name leads to it", 3*time.Minute, func(ctx context.Context) (bool, string, error) {
-		err := b.Hub().Client.Get(ctx, client.ObjectKeyFromObject(server), server)
-		c := meta.FindStatusCondition(server.Status.Conditions, conditions.TypeNamesReady)
-		if err != nil || c == nil {
-			return false, "", err
-		}
-		return c.Status == metav1.ConditionTrue, c.Message, nil
-	})
 	old, err := podOf(t.Context(), b.Site("quincy"), server)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(b.Site("quincy").Client.Delete(t.Context(), old)).To(Succeed())
