@@ -384,7 +384,7 @@ func (gt *groupTest) cutOff(elsewhere *writer, meanwhile func()) {
 	t.Helper()
 	g := NewWithT(t)
 	beside := connectorFrom(t, b, shellAt(t, b.Site("tukwila"), namespace))
-	near := startWriter(t, open(t, beside, gt.servers["tukwila"], credentials.RoleSA, "Content"), elsewhere.acked[0]+writerRows/2)
+	near := startWriter(t, open(t, beside, gt.servers["tukwila"], credentials.RoleSA, "Content"), gt.has.writers*writerRows-writerRows/2)
 	near.more(t, time.Minute)
 	term := gt.group.Status.Term
 	b.Wan(t, "cut", "tukwila", "quincy")
