@@ -38,6 +38,39 @@ func TestAPauseThatWasEndedStaysSoWhenAVoterIsBack(t *testing.T) {
 	g.Expect(w.primary()).NotTo(BeNil(), "the group is not paused")
 }
 
+// A Pause stands on the vote where it was asked for until another request takes its place there. An agent that reads that vote alone,
+// as one that has just started, finds no answer to it once a later request was answered; it does not carry it out a second time after
+// the group was resumed.
+func TestAPauseThatWasEndedIsNotCarriedOutAgain(t *testing.T) {
+	w, g := held(t)
+	w.ask(election.Request{ID: "p", Kind: election.RequestPause}) // on the vote of the second site
+	w.live(3)
+	elsewhere := func(r election.Request) {
+		pause := w.voters[1].record.Notes.Request
+		w.ask(r)
+		w.voters[0].record.Notes.Request, w.voters[1].record.Notes.Request = w.voters[1].record.Notes.Request, pause
+		w.voters[0].version++
+		w.live(3)
+		g.Expect(w.answers(g)).To(ContainElement(And(HaveField("ID", r.ID), HaveField("Outcome", election.OutcomeDone))))
+	}
+	elsewhere(election.Request{ID: "r", Kind: election.RequestResume})
+	elsewhere(election.Request{ID: "s", Kind: election.RequestSwitchover, To: names[1]})
+	started := w.servers[0]
+	started.startAgent()
+	started.cut[0] = true
+	w.servers[1].crash()
+	w.live(15)
+	for i, v := range w.voters {
+		g.Expect(v.record.Notes.Paused).To(Equal("false"), "vote %d: %s", i, v.record.Notes.Answer)
+	}
+	started.cut[0] = false
+	w.live(5)
+	g.Expect(w.primary()).NotTo(BeNil())
+	w.primary().isolate(true)
+	w.live(30)
+	g.Expect(w.primary()).NotTo(BeNil(), "the group is not paused")
+}
+
 // A request that has expired when it is first read says so, with both times: where it was made a clock may be behind.
 func TestARequestOfAClockThatIsBehindSaysSo(t *testing.T) {
 	w, g := held(t)

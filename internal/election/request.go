@@ -182,7 +182,7 @@ const (
 	ReasonHolderAlive = "HolderAlive"
 	// ReasonOtherHolder: the fenced holder is not the one that the votes name.
 	ReasonOtherHolder = "OtherHolder"
-	// ReasonSuperseded: the group is in another term than the request expects.
+	// ReasonSuperseded: the group is in another term than the request expects, or was paused or resumed since it was issued.
 	ReasonSuperseded = "Superseded"
 	// ReasonEngineRefused: the engine refused the statement.
 	ReasonEngineRefused = "EngineRefused"

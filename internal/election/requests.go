@@ -171,8 +171,7 @@ func (k *Keeper) answerRequests(ctx context.Context, seen Observation, out Outco
 		}
 	case r.pauses():
 		if holds || age > 3*k.timings.Renew {
-			k.requests.pause, k.requests.pausedAt = fmt.Sprint(r.Kind == RequestPause), r.Issued.UTC().Format(time.RFC3339Nano)
-			k.requests.settle(k, r, OutcomeDone, string(r.Kind)+"d", "")
+			k.settlePause(r, told)
 		}
 	case r.Kind == RequestSwitchover && holds:
 		return k.switchOver(ctx, r, seen)
@@ -192,6 +191,18 @@ func (k *Keeper) answerRequests(ctx context.Context, seen Observation, out Outco
 		out.Soon = soon
 	}
 	return out
+}
+
+// settlePause pauses or resumes. A Pause stands on the vote where it was asked for, and its answer is gone when a later request was
+// answered: what was paused or resumed since is not undone by whoever reads that vote alone.
+func (k *Keeper) settlePause(r *Request, told gathered) {
+	if r.Issued.Before(told.pausedAt) {
+		k.requests.settle(k, r, OutcomeRefused, ReasonSuperseded, fmt.Sprintf("it says that it was issued at %s, and the group was paused or resumed at %s: ask again if that is what you want, and see whether the clock is right where it was asked for",
+			r.Issued.UTC().Format(time.RFC3339), told.pausedAt.UTC().Format(time.RFC3339)))
+		return
+	}
+	k.requests.pause, k.requests.pausedAt = fmt.Sprint(r.Kind == RequestPause), r.Issued.UTC().Format(time.RFC3339Nano)
+	k.requests.settle(k, r, OutcomeDone, string(r.Kind)+"d", "")
 }
 
 // write puts the notes that are due on the votes without changing these.

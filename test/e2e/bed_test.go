@@ -27,7 +27,11 @@ import (
 )
 
 // The tests take turns on the bed.
-func TestMain(m *testing.M) { os.Exit(bed.Main(m)) }
+func TestMain(m *testing.M) {
+	code := bed.Main(m)
+	removeShells()
+	os.Exit(code)
+}
 
 // The round-trip times that hack/bed/wan reset asks for, in milliseconds.
 var defaultMatrix = map[[2]string]float64{
@@ -242,21 +246,25 @@ func TestBedStorageClasses(t *testing.T) {
 		"dublin/fast":      {"dublin-control-plane"},
 		"dublin/capacity":  {"dublin-control-plane"},
 	}
-	for key, nodes := range allowed {
-		siteName, class, _ := strings.Cut(key, "/")
-		t.Run(key, func(t *testing.T) {
-			g := NewWithT(t)
-			site := b.Site(siteName)
-			pod := site.ShellPod(t, namespace, class, "echo kept >/volume-0/file && exec sleep infinity")
-			addVolumes(t, site, pod, class)
-			site.StartShell(t, pod)
-			g.Expect(nodes).To(ContainElement(pod.Spec.NodeName))
-			g.Eventually(func() (string, error) {
-				return (&bed.Shell{Site: site, Pod: pod}).Run(t.Context(), "cat /volume-0/file; id -u")
-			}).WithTimeout(20 * time.Second).Should(Equal("kept\n10001"))
-		})
-	}
+	t.Run("of every site", func(t *testing.T) {
+		for key, nodes := range allowed {
+			siteName, class, _ := strings.Cut(key, "/")
+			t.Run(key, func(t *testing.T) {
+				t.Parallel() // each waits for a pod of its own
+				g := NewWithT(t)
+				site := b.Site(siteName)
+				pod := site.ShellPod(t, namespace, class, "echo kept >/volume-0/file && exec sleep infinity")
+				addVolumes(t, site, pod, class)
+				site.StartShell(t, pod)
+				g.Expect(nodes).To(ContainElement(pod.Spec.NodeName))
+				g.Eventually(func() (string, error) {
+					return (&bed.Shell{Site: site, Pod: pod}).Run(t.Context(), "cat /volume-0/file; id -u")
+				}).WithTimeout(20 * time.Second).Should(Equal("kept\n10001"))
+			})
+		}
+	})
 	t.Run("data outlive a restart of the node, and a cordon does not", func(t *testing.T) {
+		onlyInAll(t)
 		g := NewWithT(t)
 		site := b.Site("quincy")
 		pod := site.ShellPod(t, namespace, "durable", "[ -f /volume-0/file ] || date +%s%N >/volume-0/file; exec sleep infinity")

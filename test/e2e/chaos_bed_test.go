@@ -222,6 +222,7 @@ func TestChaosNetwork(t *testing.T) {
 			if fault.action == "loss" || fault.action == "duplicate" || fault.name == "delay 120 ms" {
 				onlyInSoak(t)
 			}
+			onlyInAll(t)
 			c := *c
 			c.T = t
 			chaos := c.injectNetwork("fault", fault.action, fault.more)
@@ -279,6 +280,7 @@ func TestChaosTargets(t *testing.T) {
 	}
 	farPod, farAPI := c.far.Pod.Status.PodIP, c.b.Site("quincy").Address
 	t.Run("a pod's address", func(t *testing.T) {
+		onlyInAll(t)
 		c := *c
 		c.T = t
 		chaos := delay("address", farPod)
@@ -312,6 +314,7 @@ func TestChaosTargets(t *testing.T) {
 		c.expectNothingLeft()
 	})
 	t.Run("different faults for two destinations", func(t *testing.T) {
+		onlyInAll(t)
 		c := *c
 		c.T = t
 		slow := delay("slow", farPod)

@@ -111,15 +111,15 @@ func primaryPlace() *v1alpha1.FaultPlace { return &v1alpha1.FaultPlace{Role: v1a
 // A drill loses the primary's pod and passes; one with a goal that nobody can meet fails for that goal; one that is deleted in
 // the middle leaves nothing behind, and the operator may end meanwhile.
 func TestDrill(t *testing.T) {
-	bed.Beside(t, 460) // that the operator ends meanwhile must hold up nobody
+	groupB.Beside(t, 2, 340) // that the operator ends meanwhile must hold up nobody
 	g := NewWithT(t)
-	b := bed.Open(t, client.Options{Scheme: operatorScheme()})
+	gt := inTurn(t, groupB)
+	b := gt.b
 	b.NeedChaosMesh(t)
-	gt := declareGroup(t, b, "e2edrill", v1alpha1.ConfigurationOnly, func(ag *v1alpha1.AvailabilityGroup) {
-		ag.Spec.Replicas[0].Readable = true
+	gt.backAt("tukwila")
+	gt.patch(func(ag *v1alpha1.AvailabilityGroup) {
 		ag.Spec.Objectives = &v1alpha1.Objectives{RPO: seconds(0), RTO: seconds(60)}
 	})
-	gt.wait("the group is synchronized", 1, 5*time.Minute)
 	dt := drillTest{gt}
 
 	refused := &v1alpha1.Drill{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "e2e-refused"}, Spec: v1alpha1.DrillSpec{

@@ -112,7 +112,7 @@ func TestGroupFailover(t *testing.T) {
 	gt := declareGroup(t, b, "e2efail", v1alpha1.SynchronousCommit, nil)
 	gt.wait("the group is synchronized", 1, 5*time.Minute)
 	through := gt.wherever(shellAt(t, b.Site("dublin"), namespace))
-	w := startWriting(t, through)
+	w := gt.startWriting(through)
 
 	another := func() {
 		t.Helper()

@@ -43,8 +43,16 @@ type recorders struct {
 // startRecorders gives the clients a login, and starts them.
 func startRecorders(t *testing.T, gt *groupTest) *recorders {
 	t.Helper()
-	r := &recorders{gt: gt, name: gt.group.Name + "-recorder", pods: map[string]*corev1.Pod{}, last: map[string]history.Instant{}}
-	r.makeLogin(t)
+	gt.has.recordings++
+	r := &recorders{gt: gt, name: fmt.Sprintf("%s-recorder-%d", gt.group.Name, gt.has.recordings), pods: map[string]*corev1.Pod{}, last: map[string]history.Instant{}}
+	if gt.has.recorder == nil {
+		r.makeLogin(t)
+		gt.has.recorder = &r.login
+	} else {
+		r.login = *gt.has.recorder
+		r.forget(t)
+	}
+	r.makeSecrets(t)
 	for _, site := range gt.b.Sites {
 		r.start(t, site)
 	}
@@ -70,6 +78,26 @@ func (r *recorders) makeLogin(t *testing.T) {
 			}
 		}
 	}
+}
+
+// forget takes away what others have recorded: it is in no history of these clients.
+func (r *recorders) forget(t *testing.T) {
+	t.Helper()
+	r.gt.wait("the group is synchronized", 1, 2*time.Minute)
+	for _, site := range copySites {
+		if r.gt.group.Status.Primary != credentials.HostName(r.gt.server(site)) {
+			continue
+		}
+		database := open(t, connectorFrom(t, r.gt.b, shellAt(t, r.gt.b.Site(site), namespace)), r.gt.servers[site], credentials.RoleSA, "Content")
+		for _, table := range []string{"dbo.Recorded", "dbo.Register"} {
+			write(t, database, "IF OBJECT_ID(N'"+table+"', N'U') IS NOT NULL DROP TABLE "+table)
+		}
+	}
+}
+
+// makeSecrets gives the clients of every site what they log in with.
+func (r *recorders) makeSecrets(t *testing.T) {
+	t.Helper()
 	var certificate corev1.Secret
 	key := client.ObjectKey{Namespace: namespace, Name: credentials.CertificateName(r.gt.server("tukwila"))}
 	if err := r.gt.b.Hub().Client.Get(t.Context(), key, &certificate); err != nil {

@@ -30,8 +30,8 @@ import (
 // faultKinds in the order of a round. A deleted pod follows every killed container: the kubelet waits longer each time it
 // starts a container of the same pod again.
 var faultKinds = []fault{
-	{name: "engine killed", short: true, goal: proven, inject: killPrimaryEngine},
-	{name: "pod deleted", short: true, goal: proven, inject: func(m *matrix, f *injected) { deletePrimaryPod(m, f, 0) }},
+	{name: "engine killed", short: true, own: true, goal: proven, inject: killPrimaryEngine},
+	{name: "pod deleted", short: true, own: true, goal: proven, inject: func(m *matrix, f *injected) { deletePrimaryPod(m, f, 0) }},
 	{name: "pod ended in order", inject: func(m *matrix, f *injected) { deletePrimaryPod(m, f, 30) }},
 	{name: "engine frozen", hold: 25 * time.Second, inject: freezePrimaryEngine},
 	{name: "agent frozen", hold: 25 * time.Second, inject: freezePrimaryAgent},

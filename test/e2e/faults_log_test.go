@@ -165,13 +165,15 @@ func TestFullLogVolume(t *testing.T) {
 	b := bed.Open(t, client.Options{Scheme: operatorScheme()})
 	b.ResetWan(t)
 	volumes := map[string]logVolume{}
-	m := startMatrix(t, b, "e2elog", func(gt *groupTest) {
-		at := &matrix{groupTest: gt}
-		for _, site := range []string{"tukwila", "quincy"} {
-			waitForServer(t, b, gt.servers[site], 4*time.Minute)
-			volumes[site] = at.boundLogVolume(t, site)
-		}
-	}, nil)
+	gt := declareServers(t, b, "e2elog", nil)
+	at := &matrix{groupTest: gt}
+	for _, site := range copySites {
+		waitForServer(t, b, gt.servers[site], 4*time.Minute)
+		volumes[site] = at.boundLogVolume(t, site)
+	}
+	gt.declare("e2elog", v1alpha1.ConfigurationOnly, usual)
+	gt.wait("the group is synchronized", 1, 5*time.Minute)
+	m := matrixOf(t, gt)
 	full := fault{name: "log volume full", hold: 20 * time.Second, lasting: true, inject: fillLogVolume(volumes)}
 	m.runAll(t, []fault{full, {name: "switchover", inject: switchOver}, full}, time.Now().Add(20*time.Minute))
 }

@@ -13,15 +13,13 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	. "github.com/onsi/gomega"
-	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/election"
@@ -55,8 +53,8 @@ var copySites = []string{"tukwila", "quincy"}
 // fault is a kind of thing that is done to a group.
 type fault struct {
 	name string
-	// short faults are those of `make e2e`.
-	short bool
+	// short faults are those of `make e2e`; own ones are done to the group alone, and so beside other tests.
+	short, own bool
 	// hold is how long it lasts at most before it is taken back. It ends sooner when clients have been served again for
 	// a while, unless it is to last.
 	hold time.Duration
@@ -102,40 +100,24 @@ type matrix struct {
 	// terms that began because of faults, expiry of the group's votes.
 	terms  []faultTerm
 	expiry time.Duration
+	// alone returns when what others rely on may be disturbed.
+	alone func()
 	// site of the primary when the group was last seen synchronized.
 	primary string
 }
 
-// startMatrix declares a group of two replicas with data and a third that votes, and starts its clients.
-// Unless they are nil, prepare is called with the servers before there is a group, and synchronized before there are clients.
-func startMatrix(t *testing.T, b *bed.Bed, name string, prepare func(*groupTest), synchronized func()) *matrix {
+// matrixOf starts clients of a group of two replicas with data and a third that votes.
+func matrixOf(t *testing.T, gt *groupTest) *matrix {
 	t.Helper()
-	timings := soonExpired(t)
-	m := &matrix{shells: map[string]*bed.Shell{}, connectors: map[string]*mssql.Connector{}, expiry: election.DefaultTimings().Expiry}
-	if timings != nil {
+	m := &matrix{groupTest: gt, shells: map[string]*bed.Shell{}, connectors: map[string]*mssql.Connector{}, expiry: election.DefaultTimings().Expiry, alone: func() {}}
+	if timings := gt.group.Spec.Timings; timings != nil {
 		m.expiry = timings.VoteExpiry.Duration
 	}
-	// Next to nobody gives a database less of a processor; with less, what the nodes' API servers and kubelets do after a fault
-	// would come first.
-	m.groupTest = declareServers(t, b, name, func(s *v1alpha1.SQLServerSpec) {
-		s.Resources.Requests[corev1.ResourceCPU] = resource.MustParse("250m")
-	})
-	if prepare != nil {
-		prepare(m.groupTest)
-	}
-	m.declare(name, v1alpha1.ConfigurationOnly, func(g *v1alpha1.AvailabilityGroup) {
-		g.Spec.Replicas[0].Readable, g.Spec.Timings = true, timings
-	})
-	m.groupTest.wait("the group is synchronized", 1, 5*time.Minute)
-	if synchronized != nil {
-		synchronized()
-		m.groupTest.wait("the group is still synchronized", 1, 2*time.Minute)
-	}
-	for _, site := range b.Sites {
+	for _, site := range gt.b.Sites {
 		m.shells[site.Name] = shellAt(t, site, namespace)
-		m.connectors[site.Name] = connectorFrom(t, b, m.shells[site.Name])
+		m.connectors[site.Name] = connectorFrom(t, gt.b, m.shells[site.Name])
 	}
-	m.recorders = startRecorders(t, m.groupTest)
+	m.recorders = startRecorders(t, gt)
 	since := history.Now()
 	m.settle(t, since)
 	return m
@@ -426,13 +408,15 @@ func number(t *testing.T, variable string, otherwise int) int {
 // there twice, both copies are equal, no two servers acknowledged in overlapping terms, registers are linearizable, and every
 // fault was seen to take effect and was got over.
 func TestFaultMatrix(t *testing.T) {
-	turn := bed.Disturbs(t, 3)
-	b := bed.Open(t, client.Options{Scheme: operatorScheme()})
-	b.ResetWan(t)
+	turn := groupB.Disturbs(t, 6, 150)
+	gt := inTurn(t, groupB)
 	faults, until := plan(t)
-	m := startMatrix(t, b, "e2efault", nil, turn.Alone)
+	m := matrixOf(t, gt)
+	m.alone = sync.OnceFunc(func() {
+		turn.Alone()
+		gt.b.ResetWan(t)
+	})
 	m.runAll(t, faults, until)
-	turn.Over()
 }
 
 // runAll does the faults and judges.
@@ -443,6 +427,9 @@ func (m *matrix) runAll(t *testing.T, faults []fault, until time.Time) {
 			if time.Now().After(until) {
 				t.Logf("the time is over: %d of %d faults were done", len(m.faults), len(faults))
 				return
+			}
+			if !f.own {
+				m.alone()
 			}
 			m.run(t, f)
 		}

@@ -90,7 +90,7 @@ func TestForcedFailover(t *testing.T) {
 	})
 	gt.wait("the group is synchronized", 1, 5*time.Minute)
 	through := gt.through(shellAt(t, b.Site("tukwila"), namespace))
-	w := startWriting(t, through)
+	w := gt.startWriting(through)
 	acked := gt.isolate(w)
 
 	old, next := credentials.HostName(gt.server("tukwila")), credentials.HostName(gt.server("dublin"))

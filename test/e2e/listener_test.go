@@ -26,6 +26,29 @@ const roleClient credentials.Role = "client"
 func (gt *groupTest) wherever(shell *bed.Shell) *mssql.DB {
 	t, g := gt.t, NewWithT(gt.t)
 	t.Helper()
+	login := gt.has.login
+	if login == nil {
+		login = gt.makeClient()
+	}
+	var certificate corev1.Secret
+	key := client.ObjectKey{Namespace: namespace, Name: credentials.CertificateName(gt.server("tukwila"))}
+	g.Expect(gt.b.Hub().Client.Get(t.Context(), key, &certificate)).To(Succeed())
+	access := mssql.Access{CA: certificate.Data[credentials.KeyCA], Passwords: credentials.Passwords{roleClient.Key(): []byte(login.Password)}}
+	c := mssql.NewConnector(mssql.Options{
+		Access:          mssql.AccessFunc(func(context.Context, string, v1alpha1.ServerName) (mssql.Access, error) { return access, nil }),
+		Dial:            dialFrom(shell),
+		Address:         func(mssql.Target) string { return gt.group.Name + ":1433" },
+		CertificateName: func(mssql.Target) string { return gt.group.Name },
+		Program:         "e2e through the listener",
+	})
+	t.Cleanup(func() { _ = c.Close() })
+	return open(t, c, gt.servers["tukwila"], roleClient, "Content")
+}
+
+// makeClient makes the login on all servers, and its user in the database.
+func (gt *groupTest) makeClient() *tsql.Login {
+	t, g := gt.t, NewWithT(gt.t)
+	t.Helper()
 	login := tsql.Login{Name: roleClient.Login(), SID: credentials.SID(namespace, roleClient.Login()), Password: newPassword()}
 	for site, server := range gt.servers {
 		connector := connectorFrom(t, gt.b, shellAt(t, gt.b.Site(site), namespace))
@@ -36,17 +59,6 @@ func (gt *groupTest) wherever(shell *bed.Shell) *mssql.DB {
 			g.Expect(database.Exec(t.Context(), tsql.AddRoleMember("db_owner", login.Name))).To(Succeed())
 		}
 	}
-	var certificate corev1.Secret
-	key := client.ObjectKey{Namespace: namespace, Name: credentials.CertificateName(gt.server("tukwila"))}
-	g.Expect(gt.b.Hub().Client.Get(t.Context(), key, &certificate)).To(Succeed())
-	access := mssql.Access{CA: certificate.Data[credentials.KeyCA], Passwords: credentials.Passwords{roleClient.Key(): []byte(login.Password)}}
-	c := mssql.NewConnector(mssql.Options{
-		Access:          mssql.AccessFunc(func(context.Context, string, v1alpha1.ServerName) (mssql.Access, error) { return access, nil }),
-		Dial:            dialFrom(gt.b, shell),
-		Address:         func(mssql.Target) string { return gt.group.Name + ":1433" },
-		CertificateName: func(mssql.Target) string { return gt.group.Name },
-		Program:         "e2e through the listener",
-	})
-	t.Cleanup(func() { _ = c.Close() })
-	return open(t, c, gt.servers["tukwila"], roleClient, "Content")
+	gt.has.login = &login
+	return &login
 }

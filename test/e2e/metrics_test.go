@@ -18,7 +18,6 @@ import (
 	"time"
 
 	. "github.com/onsi/gomega"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/mssql/credentials"
@@ -31,14 +30,15 @@ import (
 // they tell, and every query of the dashboard that is about groups and agents has an answer. Nothing alerts while the group is
 // well; a copy whose data movement a person suspends does, until it is resumed.
 func TestMetrics(t *testing.T) {
-	bed.Beside(t, 240)
+	groupB.Beside(t, 1, 120)
 	prometheus.Program(t, "prometheus")
 	g := NewWithT(t)
-	b := bed.Open(t, client.Options{Scheme: operatorScheme()})
-	gt := declareGroup(t, b, "e2emet", v1alpha1.ConfigurationOnly, func(ag *v1alpha1.AvailabilityGroup) {
+	gt := inTurn(t, groupB)
+	b := gt.b
+	gt.backAt("tukwila")
+	gt.patch(func(ag *v1alpha1.AvailabilityGroup) {
 		ag.Spec.Objectives = &v1alpha1.Objectives{RPO: seconds(60), RTO: seconds(60), RedoCatchUp: seconds(300)}
 	})
-	gt.wait("the group is synchronized", 1, 5*time.Minute)
 	p := prometheus.Start(t, 2*time.Second, append(gt.agentJobs(), managerJob(t, b))...)
 
 	queries := prometheus.Queries(t)

@@ -5,6 +5,8 @@
 package e2e
 
 import (
+	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -42,70 +44,58 @@ func fresh(name string) metav1.ObjectMeta {
 // Servers and replication are deleted with everything kept, and declared again: the engines start on their volumes with
 // their passwords, and replication goes on from where it was, without another snapshot.
 func TestReplicationOnRetainedVolumes(t *testing.T) {
-	bed.Beside(t, 360)
+	overTheWAN.Beside(t, 2, 150)
 	g := NewWithT(t)
-	b := bed.Open(t, client.Options{Scheme: operatorScheme()})
-	servers := []*v1alpha1.SQLServer{
-		declareServer(t, b, "e2ekpub", "tukwila", nil), declareServer(t, b, "e2ekdist", "quincy", nil), declareServer(t, b, "e2eksub", "dublin", nil),
-	}
-	removedTogether(t, b, servers...)
-	for _, s := range servers {
-		waitForServer(t, b, s, 4*time.Minute)
-	}
-	declare := func() (objects []client.Object, s *v1alpha1.Subscription) {
-		d := &v1alpha1.Distributor{ObjectMeta: fresh("e2ek"), Spec: v1alpha1.DistributorSpec{Server: "e2ekdist"}}
-		p := &v1alpha1.Publication{ObjectMeta: fresh("e2ek"), Spec: v1alpha1.PublicationSpec{
-			Publisher: v1alpha1.ServerOrGroup{Server: "e2ekpub"}, Database: "Content", Distributor: "e2ek",
-			Articles: []v1alpha1.Article{{Table: "dbo.Article"}},
-		}}
-		s = &v1alpha1.Subscription{ObjectMeta: fresh("e2ek"), Spec: v1alpha1.SubscriptionSpec{
-			Publication: "e2ek", Subscriber: v1alpha1.ServerOrGroup{Server: "e2eksub"}, Database: "Content", Type: v1alpha1.SubscriptionPull,
-		}}
-		for _, obj := range []client.Object{d, p, s} {
-			declareReplication(t, b, obj)
-		}
-		waitForReady(t, b, s, &s.Status.StatusBase, conditions.ReasonDelivering, 5*time.Minute)
-		return []client.Object{s, p, d}, s
-	}
+	r := overTheWAN.Get(t)
+	b, s := r.b, r.subscription
+	before := client.MergeFrom(s.DeepCopy())
+	s.Spec.Type, s.Spec.AgentAt, s.Spec.ReclaimPolicy = v1alpha1.SubscriptionPull, "", v1alpha1.ReclaimRetain
+	g.Expect(b.Hub().Client.Patch(t.Context(), s, before)).To(Succeed())
+	waitForReady(t, b, s, &s.Status.StatusBase, conditions.ReasonDelivering, 3*time.Minute)
 	connector := connectorFrom(t, b, shellAt(t, b.Site("dublin"), namespace))
-	write(t, open(t, connector, servers[0], credentials.RoleSA, "master"), "CREATE DATABASE Content")
-	source := open(t, connector, servers[0], credentials.RoleSA, "Content")
-	write(t, source, "CREATE TABLE dbo.Article (Id int NOT NULL PRIMARY KEY, Body nvarchar(1000) NOT NULL)")
-	insertRows(t, source, "dbo.Article", 0, 2000)
-	objects, s := declare()
-	copied := open(t, connector, servers[2], credentials.RoleSA, "Content")
+	source := open(t, connector, r.publisher(), credentials.RoleSA, "Content")
+	copied := open(t, connector, r.subscriber(), credentials.RoleSA, "Content")
 	g.Eventually(digest(t, copied, "dbo.Article"), time.Minute, time.Second).Should(Equal(digest(t, source, "dbo.Article")()))
+	var rows int
+	_, err := fmt.Sscan(digest(t, source, "dbo.Article")(), &rows)
+	g.Expect(err).NotTo(HaveOccurred())
 	write(t, copied, "UPDATE dbo.Article SET Body = N'kept' WHERE Id = 7")
 	snapshot := s.Status.MirroredSnapshot
 	g.Expect(snapshot).NotTo(BeEmpty())
 	g.Expect(connector.Close()).To(Succeed())
 
-	for _, obj := range objects {
+	for _, obj := range r.objects() {
 		retire(t, b, obj)
 	}
-	for _, server := range servers {
+	for _, server := range r.servers {
+		g.Expect(b.Hub().Client.Get(t.Context(), client.ObjectKeyFromObject(server), server)).To(Succeed())
 		before := client.MergeFrom(server.DeepCopy())
 		server.Spec.ReclaimPolicy = v1alpha1.ReclaimRetain
 		g.Expect(b.Hub().Client.Patch(t.Context(), server, before)).To(Succeed())
 		g.Expect(b.Hub().Client.Delete(t.Context(), server)).To(Succeed())
 	}
-	for i, server := range servers {
+	for i, server := range r.servers {
 		again := &v1alpha1.SQLServer{ObjectMeta: fresh(server.Name), Spec: *server.Spec.DeepCopy()}
 		again.Spec.ReclaimPolicy = v1alpha1.ReclaimDelete
 		retired(t, b, server)
-		g.Expect(b.Hub().Client.Create(t.Context(), again)).To(Succeed())
-		servers[i] = again
+		createServer(t, b, again)
+		r.servers[i] = again
 	}
-	for _, server := range servers {
+	for _, server := range r.servers {
 		waitForServer(t, b, server, 4*time.Minute)
 	}
 	connector = connectorFrom(t, b, shellAt(t, b.Site("dublin"), namespace))
-	source = open(t, connector, servers[0], credentials.RoleSA, "Content")
-	write(t, source, "INSERT dbo.Article VALUES (5000, N'meanwhile')")
+	source = open(t, connector, r.publisher(), credentials.RoleSA, "Content")
+	write(t, source, "INSERT dbo.Article VALUES (50000, N'meanwhile')")
 	began := time.Now()
-	_, s = declare()
-	copied = open(t, connector, servers[2], credentials.RoleSA, "Content")
-	g.Eventually(digest(t, copied, "dbo.Article"), 2*time.Minute, time.Second).Should(HavePrefix("2001 "))
+	r.declareAgain()
+	for _, obj := range slices.Backward(r.objects()) {
+		createReplication(t, b, obj)
+	}
+	s = r.subscription
+	waitForReady(t, b, s, &s.Status.StatusBase, conditions.ReasonDelivering, 5*time.Minute)
+	copied = open(t, connector, r.subscriber(), credentials.RoleSA, "Content")
+	g.Eventually(digest(t, copied, "dbo.Article"), 2*time.Minute, time.Second).Should(HavePrefix(fmt.Sprint(rows+1, " ")))
 	t.Logf("what was written meanwhile has arrived %.1f s after everything was declared again", time.Since(began).Seconds())
 	g.Expect(s.Status.MirroredSnapshot).To(Or(BeEmpty(), Equal(snapshot)), "no other snapshot was made")
 	write(t, copied, "IF (SELECT Body FROM dbo.Article WHERE Id = 7) <> N'kept' THROW 50001, N'the table was copied anew', 1")

@@ -32,18 +32,28 @@ const replicationRows = 10_000
 // declareReplication creates an object of replication in the hub; it is removed when the test ends, before the servers.
 func declareReplication(t *testing.T, b *bed.Bed, obj client.Object) {
 	t.Helper()
+	t.Cleanup(func() { removeReplication(t, b, obj) })
+	createReplication(t, b, obj)
+}
+
+// removeReplication deletes an object of replication and waits until it is gone.
+func removeReplication(t *testing.T, b *bed.Bed, obj client.Object) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
+	defer cancel()
+	if err := client.IgnoreNotFound(b.Hub().Client.Delete(ctx, obj)); err != nil {
+		t.Errorf("delete %T %s: %v", obj, obj.GetName(), err)
+		return
+	}
+	NewWithT(t).Eventually(func() bool {
+		return apierrors.IsNotFound(b.Hub().Client.Get(ctx, client.ObjectKeyFromObject(obj), obj))
+	}, 2*time.Minute, time.Second).Should(BeTrue(), "%T %s goes", obj, obj.GetName())
+}
+
+// createReplication creates an object of replication in the hub.
+func createReplication(t *testing.T, b *bed.Bed, obj client.Object) {
+	t.Helper()
 	obj.SetNamespace(namespace)
-	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
-		defer cancel()
-		if err := client.IgnoreNotFound(b.Hub().Client.Delete(ctx, obj)); err != nil {
-			t.Errorf("delete %T %s: %v", obj, obj.GetName(), err)
-			return
-		}
-		NewWithT(t).Eventually(func() bool {
-			return apierrors.IsNotFound(b.Hub().Client.Get(ctx, client.ObjectKeyFromObject(obj), obj))
-		}, 2*time.Minute, time.Second).Should(BeTrue(), "%T %s goes", obj, obj.GetName())
-	})
 	if err := b.Hub().Client.Create(t.Context(), obj); err != nil {
 		t.Fatalf("create %T %s: %v", obj, obj.GetName(), err)
 	}
@@ -112,16 +122,10 @@ func killDuringSnapshot(t *testing.T, b *bed.Bed, p *v1alpha1.Publication) {
 // mirrored snapshot although the distributor is killed while it is made, rows that come later by the distribution agent;
 // a table without a primary key holds nothing up, and a database that holds other data is left alone.
 func TestReplicationOverTheWAN(t *testing.T) {
-	bed.Beside(t, 420)
+	overTheWAN.Beside(t, 1, 240)
 	g := NewWithT(t)
-	b := bed.Open(t, client.Options{Scheme: operatorScheme()})
-	publisher := declareServer(t, b, "e2erpub", "tukwila", nil)
-	distributor := declareServer(t, b, "e2erdist", "quincy", nil)
-	subscriber := declareServer(t, b, "e2ersub", "dublin", nil)
-	removedTogether(t, b, publisher, distributor, subscriber)
-	for _, s := range []*v1alpha1.SQLServer{publisher, distributor, subscriber} {
-		waitForServer(t, b, s, 4*time.Minute)
-	}
+	r := overTheWAN.Get(t, func(t *testing.T, r *replicated) { r.createServers(t) })
+	b, publisher, subscriber := r.b, r.publisher(), r.subscriber()
 	connector := connectorFrom(t, b, shellAt(t, b.Site("dublin"), namespace))
 	write(t, open(t, connector, publisher, credentials.RoleSA, "master"), "CREATE DATABASE Content")
 	source := open(t, connector, publisher, credentials.RoleSA, "Content")
@@ -129,23 +133,16 @@ func TestReplicationOverTheWAN(t *testing.T) {
 	write(t, source, "CREATE TABLE dbo.Bare (Id int NOT NULL, Body nvarchar(1000) NOT NULL)")
 	insertRows(t, source, "dbo.Article", 0, replicationRows)
 
-	d := &v1alpha1.Distributor{ObjectMeta: metav1.ObjectMeta{Name: "e2er"}, Spec: v1alpha1.DistributorSpec{Server: "e2erdist"}}
-	p := &v1alpha1.Publication{ObjectMeta: metav1.ObjectMeta{Name: "e2er"}, Spec: v1alpha1.PublicationSpec{
-		Publisher: v1alpha1.ServerOrGroup{Server: "e2erpub"}, Database: "Content", Distributor: "e2er",
-		Articles: []v1alpha1.Article{{Table: "dbo.Article"}, {Table: "dbo.Bare"}},
-	}}
-	declareReplication(t, b, d)
-	declareReplication(t, b, p)
+	r.declare("dbo.Article", "dbo.Bare")
+	p, s := r.publication, r.subscription
+	createReplication(t, b, r.distributor)
+	createReplication(t, b, p)
 	killDuringSnapshot(t, b, p)
 	message := waitForReady(t, b, p, &p.Status.StatusBase, conditions.ReasonNoPrimaryKey, 3*time.Minute)
 	g.Expect(message).To(ContainSubstring("dbo.Bare"))
 
-	s := &v1alpha1.Subscription{ObjectMeta: metav1.ObjectMeta{Name: "e2er"}, Spec: v1alpha1.SubscriptionSpec{
-		Publication: "e2er", Subscriber: v1alpha1.ServerOrGroup{Server: "e2ersub"}, Database: "Content",
-		Type: v1alpha1.SubscriptionPull, ReclaimPolicy: v1alpha1.ReclaimDelete,
-	}}
 	began := time.Now()
-	declareReplication(t, b, s)
+	createReplication(t, b, s)
 	waitForReady(t, b, s, &s.Status.StatusBase, conditions.ReasonDelivering, 5*time.Minute)
 	copied := open(t, connector, subscriber, credentials.RoleSA, "Content")
 	g.Eventually(digest(t, copied, "dbo.Article"), time.Minute, time.Second).Should(Equal(digest(t, source, "dbo.Article")()))

@@ -23,11 +23,12 @@ import (
 // A startup option that changes on all servers of a group reaches them one at a time, the secondaries first, and never
 // are two of them down; the primary hands over before its own pod is replaced, and clients of the listener go on.
 func TestRollingChangeOfAGroup(t *testing.T) {
-	bed.Beside(t, 220)
+	groupA.Beside(t, 5, 130)
 	g := NewWithT(t)
-	b := bed.Open(t, client.Options{Scheme: operatorScheme()})
-	gt := declareGroup(t, b, "e2eroll", v1alpha1.ConfigurationOnly, nil)
-	gt.wait("the group is ready", 1, 6*time.Minute)
+	gt := inTurn(t, groupA)
+	b := gt.b
+	gt.backAt("tukwila")
+	term := gt.group.Status.Term
 	before := map[string]types.UID{}
 	for site, server := range gt.servers {
 		pod, err := podOf(t.Context(), b.Site(site), server)
@@ -35,7 +36,7 @@ func TestRollingChangeOfAGroup(t *testing.T) {
 		before[site] = pod.UID
 	}
 	through := gt.wherever(shellAt(t, b.Site("tukwila"), namespace))
-	w := startWriting(t, through)
+	w := gt.startWriting(through)
 	for _, server := range gt.servers {
 		g.Expect(b.Hub().Client.Get(t.Context(), client.ObjectKeyFromObject(server), server)).To(Succeed())
 		change := client.MergeFrom(server.DeepCopy())
@@ -72,7 +73,7 @@ func TestRollingChangeOfAGroup(t *testing.T) {
 		g.Expect(pod.Spec.Containers[0].Args).To(ContainElement("-k200"))
 		waitForServer(t, b, server, time.Minute)
 	}
-	gt.wait("the group is ready again", 2, 2*time.Minute)
+	gt.wait("the group is ready again", term+1, 2*time.Minute)
 	g.Expect(gt.group.Annotations).NotTo(HaveKey(turnAnnotation), "nobody has the turn any more")
 	t.Logf("acknowledged %d rows meanwhile; the next one after %v", w.count(), w.more(t, time.Minute))
 	w.end()

@@ -45,6 +45,15 @@ func operatorScheme() *runtime.Scheme {
 // declareServer applies a SQLServer in the hub; it is removed with its volumes when the test ends.
 func declareServer(t *testing.T, b *bed.Bed, name, site string, change func(*v1alpha1.SQLServerSpec)) *v1alpha1.SQLServer {
 	t.Helper()
+	s := newServer(t, b, name, site, change)
+	t.Cleanup(func() { removeServer(t, b, s) })
+	createServer(t, b, s)
+	return s
+}
+
+// newServer is a SQLServer with the stand-in as its engine.
+func newServer(t *testing.T, b *bed.Bed, name, site string, change func(*v1alpha1.SQLServerSpec)) *v1alpha1.SQLServer {
+	t.Helper()
 	volume := func(size string) *v1alpha1.Volume { return &v1alpha1.Volume{Size: resource.MustParse(size)} }
 	s := &v1alpha1.SQLServer{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, Spec: v1alpha1.SQLServerSpec{
 		Site: v1alpha1.SiteName(site), AcceptEULA: true, Edition: "Developer",
@@ -58,11 +67,14 @@ func declareServer(t *testing.T, b *bed.Bed, name, site string, change func(*v1a
 	if change != nil {
 		change(&s.Spec)
 	}
-	t.Cleanup(func() { removeServer(t, b, s) })
-	if err := b.Hub().Client.Create(t.Context(), s); err != nil {
-		t.Fatalf("create SQLServer %s: %v", name, err)
-	}
 	return s
+}
+
+func createServer(t *testing.T, b *bed.Bed, s *v1alpha1.SQLServer) {
+	t.Helper()
+	if err := b.Hub().Client.Create(t.Context(), s); err != nil {
+		t.Fatalf("create SQLServer %s: %v", s.Name, err)
+	}
 }
 
 func removeServer(t *testing.T, b *bed.Bed, s *v1alpha1.SQLServer) {
@@ -82,21 +94,24 @@ func removeServer(t *testing.T, b *bed.Bed, s *v1alpha1.SQLServer) {
 // one after the other. What uses them is declared later, and so is gone by then.
 func removedTogether(t *testing.T, b *bed.Bed, servers ...*v1alpha1.SQLServer) {
 	t.Helper()
-	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
-		defer cancel()
-		for _, s := range servers {
-			if err := client.IgnoreNotFound(b.Hub().Client.Delete(ctx, s)); err != nil {
-				t.Errorf("delete SQLServer %s: %v", s.Name, err)
-			}
+	t.Cleanup(func() { deleteServers(t, b, servers...) })
+}
+
+func deleteServers(t *testing.T, b *bed.Bed, servers ...*v1alpha1.SQLServer) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	for _, s := range servers {
+		if err := client.IgnoreNotFound(b.Hub().Client.Delete(ctx, s)); err != nil {
+			t.Errorf("delete SQLServer %s: %v", s.Name, err)
 		}
-	})
+	}
 }
 
 // A server that is declared in Dublin lands in Tukwila on the one node where all its volumes can live, answers under its
 // name in Dublin with a certificate that is verified, and comes back with its data when its pod is killed.
 func TestServerAcrossSites(t *testing.T) {
-	turn := bed.Disturbs(t, 1) // it measures, and needs the machine for that
+	bed.Beside(t, 90)
 	g := NewWithT(t)
 	b := bed.Open(t, client.Options{Scheme: operatorScheme()})
 	server := declareServer(t, b, "e2epub", "tukwila", nil)
@@ -129,8 +144,6 @@ func TestServerAcrossSites(t *testing.T) {
 	write(t, kept, "INSERT dbo.t VALUES (1, N'before the restart')")
 
 	g.Expect(meta.IsStatusConditionFalse(server.Status.Conditions, conditions.TypeRestartPending)).To(BeTrue(), "tempdb is on its volume: %v", server.Status.Conditions)
-	turn.Alone()
-	waitForServer(t, b, server, time.Minute)
 	late := map[string][]time.Duration{}
 	for range 3 {
 		restartAndMeasure(t, b, server, late)
@@ -140,7 +153,6 @@ func TestServerAcrossSites(t *testing.T) {
 		g.Expect(d[1]).To(BeNumerically("<", 5*time.Second), "from %s, of %v", site, d)
 		g.Expect(d[2]).To(BeNumerically("<", 30*time.Second), "from %s, of %v", site, d)
 	}
-	turn.Over()
 	var value string
 	g.Expect(open(t, dublin, server, credentials.RoleSA, "kept").Query(t.Context(), tsql.Statement{Text: "SELECT v FROM dbo.t WHERE id = 1"},
 		func(r mssql.Row) error { return r.Scan(&value) })).To(Succeed())
@@ -250,11 +262,14 @@ func TestServerOfAClassThatDoesNotExist(t *testing.T) {
 }
 
 func TestServerOfAnImageThatDoesNotExist(t *testing.T) {
-	bed.Beside(t, 80)
+	serverInQuincy.Beside(t, 1, 60)
 	g := NewWithT(t)
 	b := bed.Open(t, client.Options{Scheme: operatorScheme()})
 	right := b.Image(t, "STANDIN_IMAGE")
-	server := declareServer(t, b, "e2eimage", "quincy", func(s *v1alpha1.SQLServerSpec) { s.Image = "nobody-has-this:1" })
+	server := serverInQuincy.Get(t, func(t *testing.T, server *v1alpha1.SQLServer) {
+		newServer(t, b, "e2equi", "quincy", func(s *v1alpha1.SQLServerSpec) { s.Image = "nobody-has-this:1" }).DeepCopyInto(server)
+		createServer(t, b, server)
+	})
 	waitForReason(t, b, server, conditions.ReasonImagePullFailed)
 	_, text := describeServer(server)
 	g.Expect(text).To(ContainSubstring("nobody-has-this:1"))

@@ -9,8 +9,7 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"os/exec"
-	"path/filepath"
+	"os"
 	"strings"
 	"sync"
 	"testing"
@@ -25,51 +24,28 @@ import (
 	"geosql.dev/operator/test/e2e/bed"
 )
 
-// pipe is a connection that a pod makes: bytes go through `kubectl exec` to socat in the pod, which resolves the name
-// and connects from there, over the pod's network and the WAN.
+// pipe is a connection that a pod makes: bytes go through the API server to socat in the pod, which resolves the name and
+// connects from there, over the pod's network and the WAN.
 type pipe struct {
-	cmd    *exec.Cmd
-	stdin  io.WriteCloser
-	stdout *deadlineReader
-	once   sync.Once
-	stop   context.CancelFunc
+	command *bed.Attached
+	stdout  *deadlineReader
 }
 
 // dialFrom connects from the pod; the address is resolved there.
-func dialFrom(b *bed.Bed, from *bed.Shell) func(ctx context.Context, network, address string) (net.Conn, error) {
+func dialFrom(from *bed.Shell) func(ctx context.Context, network, address string) (net.Conn, error) {
 	return func(_ context.Context, _, address string) (net.Conn, error) {
-		life, stop := context.WithTimeout(context.Background(), 10*time.Minute)
-		cmd := exec.CommandContext(life, filepath.Join(b.Cache, "bin/kubectl"), "--kubeconfig", from.Site.Kubeconfig,
-			"--context", "kind-"+from.Site.Name, "exec", "-i", "-n", from.Pod.Namespace, from.Pod.Name, "--",
-			"socat", "-T600", "-", "TCP:"+address+",connect-timeout=3")
-		stdin, err := cmd.StdinPipe()
+		// The dialer's context is over with the dialing, the connection is not: socat ends what is silent for ten minutes.
+		command, err := from.Site.Attach(context.Background(), from.Pod.Namespace, from.Pod.Name, "socat", "-T600", "-", "TCP:"+address+",connect-timeout=3")
 		if err != nil {
-			stop()
 			return nil, err
 		}
-		stdout, err := cmd.StdoutPipe()
-		if err != nil {
-			stop()
-			return nil, err
-		}
-		if err := cmd.Start(); err != nil {
-			stop()
-			return nil, err
-		}
-		return &pipe{cmd: cmd, stdin: stdin, stdout: newDeadlineReader(stdout), stop: stop}, nil
+		return &pipe{command: command, stdout: newDeadlineReader(command.Stdout)}, nil
 	}
 }
 
-func (p *pipe) Read(b []byte) (int, error)  { return p.stdout.Read(b) }
-func (p *pipe) Write(b []byte) (int, error) { return p.stdin.Write(b) }
-func (p *pipe) Close() error {
-	p.once.Do(func() {
-		_ = p.stdin.Close()
-		p.stop()
-		go func() { _ = p.cmd.Wait() }()
-	})
-	return nil
-}
+func (p *pipe) Read(b []byte) (int, error)         { return p.stdout.Read(b) }
+func (p *pipe) Write(b []byte) (int, error)        { return p.command.Stdin.Write(b) }
+func (p *pipe) Close() error                       { return p.command.Close() }
 func (p *pipe) LocalAddr() net.Addr                { return &net.TCPAddr{} }
 func (p *pipe) RemoteAddr() net.Addr               { return &net.TCPAddr{} }
 func (p *pipe) SetDeadline(t time.Time) error      { return p.SetReadDeadline(t) }
@@ -146,7 +122,7 @@ func connectorFrom(t *testing.T, b *bed.Bed, from *bed.Shell) *mssql.Connector {
 	t.Helper()
 	c := mssql.NewConnector(mssql.Options{
 		Access:  mssql.SecretAccess{Reader: b.Hub().Client},
-		Dial:    dialFrom(b, from),
+		Dial:    dialFrom(from),
 		Address: func(t mssql.Target) string { return credentials.HostName(t.Server) + ":1433" },
 		Program: "e2e from " + from.Site.Name,
 	})
@@ -154,17 +130,38 @@ func connectorFrom(t *testing.T, b *bed.Bed, from *bed.Shell) *mssql.Connector {
 	return c
 }
 
-// shellAt starts a pod from which tests connect.
+// shells are the pods from which tests connect, one at each site, by name of the site.
+var shells = struct {
+	sync.Mutex
+	at map[string]*bed.Shell
+}{at: map[string]*bed.Shell{}}
+
+// shellAt is the pod from which tests connect at a site; it is started where none runs, and goes after all tests.
 func shellAt(t *testing.T, s *bed.Site, namespace string) *bed.Shell {
 	t.Helper()
+	shells.Lock()
+	defer shells.Unlock()
+	if h := shells.at[s.Name]; h != nil {
+		pod := h.Pod.DeepCopy()
+		if err := s.Client.Get(t.Context(), client.ObjectKeyFromObject(pod), pod); err == nil && bed.Ready(pod) && pod.UID == h.Pod.UID {
+			return &bed.Shell{Site: s, Pod: pod}
+		}
+	}
 	name := fmt.Sprintf("client-%x", time.Now().UnixNano()&0xffffff)
-	shell := s.StartShell(t, s.ShellPod(t, namespace, name, "sleep 3600"))
-	t.Cleanup(func() {
+	h := s.StartShell(t, s.ShellPod(t, namespace, name, "exec sleep infinity"))
+	shells.at[s.Name] = h
+	return h
+}
+
+// removeShells takes the pods away that shellAt has started.
+func removeShells() {
+	for _, h := range shells.at {
 		ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
-		defer cancel()
-		_ = s.Client.Delete(ctx, shell.Pod)
-	})
-	return shell
+		if err := client.IgnoreNotFound(h.Site.Client.Delete(ctx, h.Pod)); err != nil {
+			fmt.Fprintf(os.Stderr, "delete pod %s at %s: %v\n", h.Pod.Name, h.Site.Name, err)
+		}
+		cancel()
+	}
 }
 
 // describeServer is the line that a waiting test logs.

@@ -45,10 +45,12 @@ const (
 // not the primary's; no engine is restarted and nobody fails over for a release. The drained primary switches over, and its
 // server has the sidecar of the new release then. Nothing acknowledged is lost.
 func TestMaintenanceUnderLoad(t *testing.T) {
-	turn := bed.Disturbs(t, 3)
+	turn := groupB.Disturbs(t, 8, 180)
 	g := NewWithT(t)
-	b := bed.Open(t, client.Options{Scheme: operatorScheme()})
-	m := startMatrix(t, b, "e2emaint", nil, turn.Alone)
+	gt := inTurn(t, groupB)
+	b := gt.b
+	turn.Alone()
+	m := matrixOf(t, gt)
 	m.judged(t, func() {
 		installed, err := operatorImage(t.Context(), b)
 		g.Expect(err).NotTo(HaveOccurred())
@@ -61,7 +63,6 @@ func TestMaintenanceUnderLoad(t *testing.T) {
 		m.drained(t)
 		m.upgraded(t, installed)
 	})
-	turn.Over()
 }
 
 // operatorImage is the image of the manager that is installed.

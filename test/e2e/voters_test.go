@@ -55,16 +55,14 @@ func sameVoters(voters []string, sites []v1alpha1.SiteName) bool {
 // sites that vote no more keep the group's Lease, which still says who voted after them, until the group is deleted. Then one vote is
 // a rival's that claimed it in vain, and at last two are lost and restored by hand.
 func TestVotersChangeUnderAPrimaryThatServes(t *testing.T) {
-	bed.Beside(t, 200)
+	groupA.Beside(t, 3, 130)
 	g := NewWithT(t)
-	b := bed.Open(t, client.Options{Scheme: operatorScheme()})
-	gt := declareGroup(t, b, "e2evote", v1alpha1.ConfigurationOnly, func(g *v1alpha1.AvailabilityGroup) {
-		g.Spec.FailoverPolicy = v1alpha1.FailoverManual
-	})
-	gt.wait("the group is synchronized", 1, 4*time.Minute)
-	gt.primaryAt("tukwila")
+	gt := inTurn(t, groupA)
+	b := gt.b
+	gt.backAt("tukwila")
+	gt.policy(v1alpha1.FailoverManual)
 	db := gt.wherever(shellAt(t, b.Site("dublin"), namespace))
-	w := startWriting(t, db)
+	w := gt.startWriting(db)
 	term := gt.group.Status.Term
 	g.Expect(gt.group.Status.VoterConfiguration).To(BeNil(), "it has the voters that it began with")
 

@@ -33,15 +33,6 @@ func (s *Site) Kubectl(ctx context.Context, arguments ...string) (stdout, stderr
 	return out.String(), complaint.String(), err
 }
 
-// Exec runs a command in a pod's container ("" for its first) and returns its two outputs.
-func (s *Site) Exec(ctx context.Context, namespace, pod, container string, command ...string) (stdout, stderr string, err error) {
-	arguments := []string{"exec", "-n", namespace, pod}
-	if container != "" {
-		arguments = append(arguments, "-c", container)
-	}
-	return s.Kubectl(ctx, append(append(arguments, "--"), command...)...)
-}
-
 // Namespace makes a namespace under restricted pod security at every site and removes it after the test.
 // The name is the prefix and some letters that no other has.
 func (b *Bed) Namespace(t testing.TB, prefix string) string {
@@ -144,15 +135,28 @@ func (h *Shell) Run(ctx context.Context, script string) (string, error) {
 // good (then it is up to `done` to call t.Fatal).
 func Wait(t testing.TB, what string, timeout time.Duration, done func(ctx context.Context) (ok bool, progress string, err error)) {
 	t.Helper()
+	if err := until(t, t.Context(), what, timeout, done); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Until is Wait for the time when the test is over: it returns what Wait would fail with.
+func Until(t testing.TB, what string, timeout time.Duration, done func(ctx context.Context) (ok bool, progress string, err error)) error {
+	t.Helper()
+	return until(t, context.Background(), what, timeout, done)
+}
+
+func until(t testing.TB, ctx context.Context, what string, timeout time.Duration, done func(ctx context.Context) (ok bool, progress string, err error)) error {
+	t.Helper()
 	since, last, lastLog := time.Now(), "", time.Now()
-	ctx, cancel := context.WithTimeout(t.Context(), timeout)
+	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	ticker := time.NewTicker(500 * time.Millisecond)
 	defer ticker.Stop()
 	for {
 		ok, progress, err := done(ctx)
 		if ok && err == nil {
-			return
+			return nil
 		}
 		switch {
 		case apierrors.IsNotFound(err):
@@ -166,7 +170,7 @@ func Wait(t testing.TB, what string, timeout time.Duration, done func(ctx contex
 		}
 		select {
 		case <-ctx.Done():
-			t.Fatalf("after %s it is not so that %s: %s", timeout, what, last)
+			return fmt.Errorf("after %s it is not so that %s: %s", timeout, what, last)
 		case <-ticker.C:
 		}
 	}

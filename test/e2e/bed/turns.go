@@ -3,13 +3,15 @@
 package bed
 
 import (
-	"cmp"
 	"flag"
 	"slices"
 	"strconv"
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/go-logr/logr"
+	"k8s.io/klog/v2"
 )
 
 // manyTests is the limit of the testing package where turns are taken: a test that waits for its turn must not keep
@@ -19,9 +21,11 @@ const manyTests = 64
 // turns are those of the tests of a process.
 var turns = newSchedule(4)
 
-// Main runs the tests. The flag -parallel says how many of those that run Beside others do so at once.
+// Main runs the tests. The flag -parallel says how many of those that take turns are at work at once.
 func Main(m *testing.M) int {
 	flag.Parse()
+	// Whoever uses a connection says that it broke; the client's library says so of each that is closed, too.
+	klog.SetLogger(logr.Discard())
 	parallel := flag.Lookup("test.parallel")
 	if limit, err := strconv.Atoi(parallel.Value.String()); err == nil && limit > 0 {
 		turns.limit = limit
@@ -38,26 +42,14 @@ type schedule struct {
 	mu sync.Mutex
 	// changed is told of whatever may let a test go on.
 	changed *sync.Cond
-	// limit of tests that run beside others at once, and how many there are now.
-	limit, running int
-	// waiting are the lengths of those that have not begun.
-	waiting map[*testing.T]int
-	// queued are the tests that disturb and have not begun; servers are those of the ones that have begun and not ended.
-	queued  []*Turn
-	servers int
-	// batch counts the batches that are over. begun are the tests of the present one that are not over, calm those of them that have
-	// yet to prepare themselves, undisturbed.
-	batch, begun, calm int
-	// alone: one of them is.
-	alone bool
+	// limit of tests that are at work at once.
+	limit int
+	// turns of tests that have not ended, in the order in which they registered.
+	turns []*Turn
 }
 
-// roomForServers is how many servers the tests of a batch have together. With twice as many, two processors are full before
-// anything is done to them, and what is measured is the machine.
-const roomForServers = 6
-
 func newSchedule(limit int) *schedule {
-	s := &schedule{limit: limit, waiting: map[*testing.T]int{}}
+	s := &schedule{limit: limit}
 	s.changed = sync.NewCond(&s.mu)
 	return s
 }
@@ -75,125 +67,125 @@ func (s *schedule) when(condition func() bool, then func()) {
 
 func always() bool { return true }
 
-// Beside lets the test run beside others: it has objects of its own, and leaves the WAN, the operator and the nodes as they
-// are. It goes on when the tests that disturb are through with that, and a place is free; those that take longest go first,
-// so that none of them is left alone at the end. Seconds are about how long it takes.
-func Beside(t *testing.T, seconds int) {
-	t.Helper()
-	turns.beside(t, seconds)
-}
+// state of a turn.
+type state int
 
-func (s *schedule) beside(t *testing.T, seconds int) {
-	t.Helper()
-	s.when(always, func() { s.waiting[t] = seconds })
-	t.Parallel()
-	since := time.Now()
-	s.when(func() bool { return len(s.queued)+s.begun == 0 && s.mayBegin(t) }, func() {
-		delete(s.waiting, t)
-		s.running++
-	})
-	t.Logf("its turn has come after %.1f s", time.Since(since).Seconds())
-	t.Cleanup(func() { s.when(always, func() { s.running-- }) })
-}
+const (
+	waiting state = iota // it has not begun
+	working              // it is at work beside others
+	pausing              // it is prepared, and waits until it may disturb all others
+	alone                // it disturbs, and nobody else is at work
+	ended
+)
 
-// mayBegin tells whether there is a place for the test after those that take longer.
-func (s *schedule) mayBegin(t *testing.T) bool {
-	before := 0
-	for other, seconds := range s.waiting {
-		if seconds > s.waiting[t] || seconds == s.waiting[t] && other.Name() < t.Name() {
-			before++
-		}
-	}
-	return s.running+before < s.limit
-}
+// lane is what the tests that share something have in common: one of them is at work at a time. It has a size, and so an address
+// of its own.
+type lane struct{ _ byte }
 
-// Turn is that of a test which changes what others rely on.
+// Turn is that of a test among those that run in parallel.
 type Turn struct {
 	t *testing.T
 	s *schedule
-	// servers that it will have.
-	servers, batch int
-	// What it has of the schedule's counts.
-	begun, calm, alone, over bool
+	// lane is nil for a test that shares nothing; place is its place in it. Seconds are about how long it takes.
+	lane           *lane
+	place, seconds int
+	// disturbs says that it will be alone.
+	disturbs bool
+	state    state
 }
 
-// Disturbs lets the test prepare itself beside others of its kind, as many as there is room for with the servers that each of them
-// will have; those with the fewest go first. What it changes for all (the WAN, the operator, a node) it changes after Alone, and
-// says Over when all is as it was.
-func Disturbs(t *testing.T, servers int) *Turn {
+// Beside lets the test run beside others: it has objects of its own, and leaves the WAN, the operator and the nodes as they
+// are. It goes on when a place is free; those that take longest, with all that waits for them, go first, so that none of them
+// is left alone at the end. Seconds are about how long it takes.
+func Beside(t *testing.T, seconds int) {
 	t.Helper()
-	return turns.disturbs(t, servers)
+	turns.begin(&Turn{t: t, seconds: seconds})
 }
 
-func (s *schedule) disturbs(t *testing.T, servers int) *Turn {
-	t.Helper()
-	turn := &Turn{t: t, s: s, servers: servers}
-	s.when(always, func() { s.queued = append(s.queued, turn) })
-	t.Parallel()
-	s.when(always, s.admit)
-	s.when(func() bool { return turn.begun }, func() {})
-	// The first clean-up to be registered is the last to be done: what a test that fails takes away it takes away in its turn.
-	t.Cleanup(func() {
+// begin registers a turn and returns when the test may go on.
+func (s *schedule) begin(turn *Turn) *Turn {
+	turn.s = s
+	turn.t.Helper()
+	s.when(always, func() { s.turns = append(s.turns, turn) })
+	turn.t.Parallel()
+	since := time.Now()
+	s.when(func() bool { return s.mayBegin(turn) }, func() { turn.state = working })
+	turn.t.Logf("its turn has come after %.1f s", time.Since(since).Seconds())
+	// The first clean-up to be registered is the last to be done: what the test takes away it takes away in its turn.
+	turn.t.Cleanup(func() {
 		s.when(always, func() {
-			turn.leave()
-			s.servers -= servers
-			s.admit()
+			turn.state = ended
+			s.turns = slices.DeleteFunc(s.turns, func(other *Turn) bool { return other == turn })
 		})
 	})
 	return turn
 }
 
-// admit lets those begin that there is room for, while nobody of the batch is through with preparing itself.
-func (s *schedule) admit() {
-	slices.SortFunc(s.queued, func(a, b *Turn) int {
-		return cmp.Or(cmp.Compare(a.servers, b.servers), cmp.Compare(a.t.Name(), b.t.Name()))
-	})
-	for len(s.queued) > 0 && s.begun == s.calm {
-		next := s.queued[0]
-		if s.servers > 0 && s.servers+next.servers > roomForServers {
-			return
+// count is how many turns are as they are asked to be.
+func (s *schedule) count(is func(*Turn) bool) int {
+	n := 0
+	for _, turn := range s.turns {
+		if is(turn) {
+			n++
 		}
-		s.queued = s.queued[1:]
-		next.batch, next.begun, next.calm = s.batch, true, true
-		s.begun++
-		s.calm++
-		s.servers += next.servers
 	}
+	return n
 }
 
-// Alone waits until all other tests of the batch are prepared, or have ended, and nobody else is alone. They may have disturbed
-// what this one has prepared: it makes sure that all is well again.
+// ready tells whether only a place is missing for a test to begin: nobody disturbs, nobody has what it shares, and nobody who
+// waits for that comes before it. Those that disturb come after all others.
+func (s *schedule) ready(turn *Turn) bool {
+	return turn.state == waiting && s.count(func(other *Turn) bool {
+		return other.state == alone || turn.lane != nil && other.lane == turn.lane && (other.state != waiting || other.before(turn))
+	}) == 0
+}
+
+func (turn *Turn) before(other *Turn) bool {
+	if turn.disturbs != other.disturbs {
+		return other.disturbs
+	}
+	return turn.place < other.place
+}
+
+// mayBegin tells whether there is a place for the test after those that take longer.
+func (s *schedule) mayBegin(turn *Turn) bool {
+	return s.ready(turn) && s.count(func(other *Turn) bool {
+		return other.state == working || s.ready(other) && s.longer(other, turn)
+	}) < s.limit
+}
+
+func (s *schedule) longer(one, other *Turn) bool {
+	a, b := s.seconds(one), s.seconds(other)
+	return a > b || a == b && one.t.Name() < other.t.Name()
+}
+
+// seconds are those that a test takes with all that waits for what it shares.
+func (s *schedule) seconds(turn *Turn) int {
+	sum := turn.seconds
+	for _, other := range s.turns {
+		if turn.lane != nil && other.lane == turn.lane && other.state == waiting && turn.before(other) {
+			sum += other.seconds
+		}
+	}
+	return sum
+}
+
+// Disturbs lets the test prepare itself beside others. What it changes for all (the WAN, the operator, a node) it changes after Alone.
+func Disturbs(t *testing.T, seconds int) *Turn {
+	t.Helper()
+	return turns.begin(&Turn{t: t, seconds: seconds, disturbs: true})
+}
+
+// Alone waits until all tests that do not disturb have ended, all that do are prepared, and nobody else is alone. From then on
+// until its end the test may disturb. Others may have disturbed what it has prepared: it makes sure that all is well again.
 func (turn *Turn) Alone() {
+	turn.t.Helper()
 	s, since := turn.s, time.Now()
-	s.when(always, turn.endCalm)
-	s.when(func() bool { return !s.alone && s.calm == 0 }, func() { turn.alone, s.alone = true, true })
-	turn.t.Logf("its turn has come after %.1f s", time.Since(since).Seconds())
-}
-
-// Over waits until every other test of the batch has said so, too, or has ended. Until the next batch nobody disturbs any more.
-func (turn *Turn) Over() {
-	s := turn.s
-	s.when(always, turn.leave)
-	s.when(func() bool { return s.batch != turn.batch }, func() {})
-}
-
-// leave gives back what the turn has.
-func (turn *Turn) leave() {
-	turn.endCalm()
-	if turn.alone {
-		turn.alone, turn.s.alone = false, false
-	}
-	if !turn.over {
-		turn.over = true
-		if turn.s.begun--; turn.s.begun == 0 {
-			turn.s.batch++
-		}
-	}
-}
-
-func (turn *Turn) endCalm() {
-	if turn.calm {
-		turn.calm = false
-		turn.s.calm--
-	}
+	s.when(always, func() { turn.state = pausing })
+	s.when(func() bool {
+		return s.count(func(other *Turn) bool {
+			return other.state == working || other.state == alone || other.state == waiting && (!other.disturbs || s.ready(other))
+		}) == 0
+	}, func() { turn.state = alone })
+	turn.t.Logf("it is alone after %.1f s", time.Since(since).Seconds())
 }
