@@ -15,7 +15,9 @@ import (
 // Sessions are shown to each other while they work. The race detector is what tells (make test-race).
 func TestSessionsAreShownWhileTheyWork(t *testing.T) {
 	g := NewWithT(t)
-	s := newServer(t, func(c *engine.Config) { c.Extensions = append(c.Extensions, security.New(security.Options{SAPassword: c.SAPassword})) })
+	s := newServer(t, func(c *engine.Config) {
+		c.Extensions = append(c.Extensions, security.New(security.Options{SAPassword: c.SAPassword}))
+	})
 	shown, shows := s.conn("master"), s.conn("master")
 	works, stop := make(chan error, 1), make(chan struct{})
 	go func() {
