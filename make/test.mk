@@ -24,9 +24,10 @@ test-operator: ## Run the operator's tests, also those that need API servers and
 # Under the race detector: the core, with engines that have the detector as well. The stand-in has a target of its own.
 RACE := ./internal/election/... ./internal/agent/... ./internal/sites/... ./internal/mssql ./internal/workload ./internal/reconcile ./controllers/...
 # A part of `make test`: what votes, connections and the frame of all controllers share between goroutines, in packages that need
-# few engines. Searches at random are left out: they run the same code again, on a clock of their own, for minutes.
+# few engines. internal/agent/holder is worth it as well and takes minutes. Searches at random are left out: they run the same
+# code again, on a clock of their own, for minutes.
 RACE_SHORT := ./internal/election ./internal/mssql ./internal/reconcile
-RACE_SEARCHES := ^TestSchedules
+RACE_SEARCHES := ^TestSchedules|^TestNothingIsLost|^TestBrokenOnPurpose
 
 .PHONY: test-race
 test-race: ## Run the tests of the core of both modules, and the engines that they start, with Go's race detector.
