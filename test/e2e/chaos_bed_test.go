@@ -242,6 +242,7 @@ func TestChaosNetwork(t *testing.T) {
 			if limit.action == "netem" {
 				onlyInSoak(t)
 			}
+			onlyInAll(t)
 			c := *c
 			c.T = t
 			chaos := c.injectNetwork("fault", limit.action, limit.more)

@@ -50,8 +50,8 @@ func startRecorders(t *testing.T, gt *groupTest) *recorders {
 		gt.has.recorder = &r.login
 	} else {
 		r.login = *gt.has.recorder
-		r.forget(t)
 	}
+	r.forget(t)
 	r.makeSecrets(t)
 	for _, site := range gt.b.Sites {
 		r.start(t, site)
@@ -80,7 +80,7 @@ func (r *recorders) makeLogin(t *testing.T) {
 	}
 }
 
-// forget takes away what others have recorded: it is in no history of these clients.
+// forget takes away what others have recorded, drills too: it is in no history of these clients.
 func (r *recorders) forget(t *testing.T) {
 	t.Helper()
 	r.gt.wait("the group is synchronized", 1, 2*time.Minute)
