@@ -102,7 +102,7 @@ func (r *run) Inspect(context.Context, string) (election.Inspection, error) {
 		i.Replicas = append(i.Replicas, election.Replica{Server: "lost-0", Mode: election.ModeSynchronous}, election.Replica{Server: "gone-0", Mode: election.ModeSynchronous})
 	}
 	for _, s := range r.s.w.servers {
-		if s != r.s && r.role != election.RolePrimary || s.bare {
+		if s != r.s && r.role != election.RolePrimary && !r.tellsAll || s.bare {
 			continue
 		}
 		d := election.DatabaseState{Server: s.name, Name: "Content", Local: s == r.s, State: "NOT SYNCHRONIZING",

@@ -166,6 +166,8 @@ type run struct {
 	queued  []func(now time.Duration)
 	// refuse makes FAILOVER answer 41142.
 	refuse bool
+	// tellsAll has its views show rows of the other replicas' databases whatever its role, as those of a primary do.
+	tellsAll bool
 	// unstoppable makes the engine refuse OFFLINE, and its process live on when it is killed.
 	unstoppable bool
 	// lag passes while a statement is on its way.
