@@ -35,6 +35,8 @@ func TestPasswordsMeetThePolicy(t *testing.T) {
 	for _, c := range strings.Join(alphabets, "") {
 		g.Expect(used).To(ContainSubstring(string(c)), "no character is left out")
 	}
+	symbols := len(used) - len(strings.NewReplacer("-", "", "_", "", ".", "").Replace(used))
+	g.Expect(symbols).To(BeNumerically("<", len(used)/5), "all characters are as likely: three of sixty are symbols")
 	for _, alphabet := range alphabets[:3] {
 		g.Expect(strings.ContainsAny(first, alphabet)).To(BeTrue(), "a password begins with any but a symbol")
 	}

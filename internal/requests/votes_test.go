@@ -134,12 +134,12 @@ func TestTheTimelineThatHasComeFarthest(t *testing.T) {
 	g.Expect(requests.Votes{{Timelines: []election.Timeline{first}}, {Timelines: []election.Timeline{again}}}.TimelineOf("r")).To(HaveField("From", "first"), "as far as the other")
 
 	votes := requests.Votes{{Err: errCut, Timelines: []election.Timeline{{Term: 9, RequestID: "r"}}},
-		{Timelines: []election.Timeline{{Term: 7}, {Term: 3, RequestID: "r"}, {Term: 5, RequestID: "r"}, {Term: 6}}}}
+		{Timelines: []election.Timeline{{Term: 7}, {Term: 3, RequestID: "r"}, {Term: 5, RequestID: "r"}, {Term: 6}, {Term: 12}, {Term: 10}, {Term: 11}, {Term: 8}}}}
 	var terms []int64
 	for _, line := range votes.Timelines() {
 		terms = append(terms, line.Term)
 	}
-	g.Expect(terms).To(Equal([]int64{3, 5, 6, 7}), "oldest first, and nothing of a voter that is cut off")
+	g.Expect(terms).To(Equal([]int64{3, 5, 6, 7, 8, 10, 11, 12}), "oldest first, and nothing of a voter that is cut off")
 	g.Expect(votes.TimelineOf("r")).To(HaveField("Term", int64(5)), "the newest of its terms")
 }
 
