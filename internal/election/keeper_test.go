@@ -365,11 +365,14 @@ func TestASwitchoverIsRefusedBeforeAnythingIsTouched(t *testing.T) {
 		reason  string
 		term    int64
 	}{
-		"not synchronized":    {prepare: func(w *world) { w.servers[1].isolate(true) }, to: names[1], reason: election.ReasonNotSynchronized},
-		"the primary":         {to: names[0], reason: election.ReasonAlreadyPrimary},
-		"a stranger":          {to: "other-0", reason: election.ReasonNotAReplica},
-		"agent silent":        {prepare: func(w *world) { w.servers[1].run.asleep = true }, to: names[1], reason: election.ReasonTargetUnreachable},
-		"decided on too late": {to: names[1], term: 7, reason: election.ReasonSuperseded},
+		"not synchronized":        {prepare: func(w *world) { w.servers[1].isolate(true) }, to: names[1], reason: election.ReasonNotSynchronized},
+		"the primary":             {to: names[0], reason: election.ReasonAlreadyPrimary},
+		"a stranger":              {to: "other-0", reason: election.ReasonNotAReplica},
+		"agent silent":            {prepare: func(w *world) { w.servers[1].run.asleep = true }, to: names[1], reason: election.ReasonTargetUnreachable},
+		"data movement suspended": {prepare: shown(func(d *election.DatabaseState) { d.Suspended = true }), to: names[1], reason: election.ReasonSuspended},
+		"reverting":               {prepare: shown(func(d *election.DatabaseState) { d.State = "REVERTING" }), to: names[1], reason: election.ReasonReverting},
+		"initializing":            {prepare: shown(func(d *election.DatabaseState) { d.State = "INITIALIZING" }), to: names[1], reason: election.ReasonReverting},
+		"decided on too late":     {to: names[1], term: 7, reason: election.ReasonSuperseded},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w, g := held(t)

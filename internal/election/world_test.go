@@ -45,6 +45,8 @@ type world struct {
 	lates bool
 	// mislaid is what becomes of the votes in a schedule, nil for nothing.
 	mislaid *mislaid
+	// shown changes what an engine shows of a database, nil for nothing.
+	shown func(*election.DatabaseState)
 	// strays says that claims are made in a schedule that one voter alone grants.
 	strays bool
 	// fault is the first violation that was seen.
@@ -69,6 +71,8 @@ type breaks struct {
 	smallQuorum bool
 	// grantNew shows a Lease that has never had a vote as one whose vote was released.
 	grantNew bool
+	// asynchronous shows all replicas as asynchronous ones, noReplicas shows none.
+	asynchronous, noReplicas bool
 	// hideVoters keeps agents from reading who votes.
 	hideVoters bool
 	// endless lets write leases last for ever, as those of engines whose clocks have stopped: then two may be writable, and
@@ -168,6 +172,11 @@ type run struct {
 	refuse bool
 	// tellsAll has its views show rows of the other replicas' databases whatever its role, as those of a primary do.
 	tellsAll bool
+	// lingersNext is in how many looks after OFFLINE the role is shown that it had, lingers in how many still.
+	lingersNext, lingers int
+	lingering            election.Role
+	// offlineWithin is how long the last OFFLINE was given, 0 for no bound.
+	offlineWithin time.Duration
 	// unstoppable makes the engine refuse OFFLINE, and its process live on when it is killed.
 	unstoppable bool
 	// lag passes while a statement is on its way.
