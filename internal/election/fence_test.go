@@ -94,18 +94,55 @@ func TestWhichFencesAreLate(t *testing.T) {
 	}
 }
 
-// Whoever promises a higher term gives up the one that it has claimed: it does not go on with it.
-func TestAClaimantThatPromisesAHigherTermGivesItsOwnUp(t *testing.T) {
+// Whoever promises a higher term gives up its own: it says nothing more in it at the voters.
+func TestAHolderThatPromisesAHigherTermRenewsNoVotes(t *testing.T) {
+	w, g := held(t)
+	s := w.servers[0]
+	s.run.keeper.SetPolicy(true, false)
+	_, err := s.fence(t, 5, election.Holder{Server: names[1]})
+	g.Expect(err).NotTo(HaveOccurred())
+	before := w.voters[0].version
+	w.advance(500 * time.Millisecond)
+	g.Expect(s.run.keeper.Step(t.Context()).Term).To(BeZero())
+	g.Expect(w.voters[0].version).To(Equal(before))
+	g.Expect(w.voters[0].record.State).To(Equal(election.StateHeld))
+}
+
+// A holder whose votes can be read and not renewed keeps serving by its lease, unless any voter has a higher term.
+func TestAHolderThatCannotRenew(t *testing.T) {
+	for name, rival := range map[string]bool{"nobody has claimed since": false, "one voter has a higher term": true} {
+		t.Run(name, func(t *testing.T) {
+			w, g := held(t)
+			none := 0
+			w.servers[0].swapsLeft = &none
+			if rival {
+				v := w.voters[0]
+				v.record.Term, v.record.State, v.record.Holder, v.version = 2, election.StateClaimed, w.servers[1].run.self, v.version+1
+			}
+			w.advance(500 * time.Millisecond)
+			out := w.servers[0].run.keeper.Step(t.Context())
+			if rival {
+				g.Expect(out.Action).To(Equal("taken offline"))
+				return
+			}
+			g.Expect(out.Action).To(Equal("lease not renewed"))
+			g.Expect(w.servers[0].run.role).To(Equal(election.RolePrimary))
+		})
+	}
+}
+
+// A claim that nothing has come of is not fenced off: it is given up.
+func TestAClaimThatCannotBeRenewedIsGivenUp(t *testing.T) {
 	g := NewWithT(t)
 	w := newWorld(election.DefaultTimings())
 	s := w.servers[0]
 	g.Expect(s.step().Term).To(Equal(int64(1)))
-	w.create()
-	s.run.role = election.RoleSecondary
-	_, err := s.fence(t, 5, election.Holder{Server: names[1]})
-	g.Expect(err).NotTo(HaveOccurred())
+	s.isolate(true)
 	w.advance(500 * time.Millisecond)
-	g.Expect(s.run.keeper.Step(t.Context()).Term).NotTo(Equal(int64(1)))
+	g.Expect(s.run.keeper.Step(t.Context())).To(And(HaveField("Action", "claim not renewed"), HaveField("Term", int64(1))))
+	w.advance(w.timings.Expiry)
+	g.Expect(s.run.keeper.Step(t.Context())).To(And(HaveField("Action", "claim not renewed"), HaveField("Term", BeZero())))
+	g.Expect(s.run.offlines).To(BeZero())
 }
 
 // A replica that was given up has an older configuration, which calls it synchronized, and may have log that nobody acknowledged. Those
