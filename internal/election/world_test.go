@@ -127,6 +127,8 @@ type server struct {
 	left   int64
 	memory election.Remembered
 	unsure int
+	// unreadable is a memory that cannot be read.
+	unreadable bool
 	// cut voters by number, and voters whose answers are lost; peers whose agent or engine this server does not reach.
 	cut, lost [maxVoters]bool
 	// swapsLeft is after how many swaps of votes nothing of this server arrives any more, nil for never.
@@ -283,7 +285,15 @@ func (w *world) read() {
 
 type disk struct{ s *server }
 
-func (d disk) Load() (election.Remembered, error) { return d.s.memory, nil }
+func (d disk) Load() (election.Remembered, error) {
+	if d.s.unreadable {
+		return election.Remembered{}, errUnreadable
+	}
+	return d.s.memory, nil
+}
+
+var errUnreadable = errors.New("the disk cannot be read")
+
 func (d disk) Save(r election.Remembered) error {
 	if d.s.w.breaks.forgetPromises {
 		r.Promise = election.Promise{}
