@@ -152,3 +152,18 @@ func TestARebuiltPublicationWithoutSubscribers(t *testing.T) {
 	g.Expect(p.Steps).To(HaveLen(1))
 	g.Expect(p.Steps[0].Describe()).To(ContainSubstring("sp_droppublication"))
 }
+
+// A publication that makes no snapshots any more is published without the job that made them.
+func TestAPublicationThatMakesNoSnapshotsAnyMore(t *testing.T) {
+	g := NewWithT(t)
+	w := newWorld(declared(true))
+	w.settle(t, all)
+	w.d.Publication.Spec.Initialization = v1alpha1.InitializeReplicationSupportOnly
+	w.settle(t, all)
+	o := w.look()
+	o.SnapshotJob = nil
+	g.Expect(o.At.Snapshot).NotTo(BeNil(), "its history is there")
+	p := plan(w.d, o)
+	g.Expect(p.Steps).To(BeEmpty())
+	g.Expect(p.Outcome.Reason).To(Equal(conditions.ReasonPublished), p.Outcome.Message)
+}
