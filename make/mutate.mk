@@ -2,5 +2,5 @@
 # Do the tests see a broken rule? Not a part of CI: it takes an hour and more for all packages.
 
 .PHONY: mutate
-mutate: ## Change one condition at a time in packages of rules and plans, and fail on a change that no test notices (PACKAGES: some of them).
+mutate: ## Change one condition at a time and fail when no test notices (PACKAGES: some packages of rules and plans).
 	@hack/mutate $(PACKAGES)

@@ -18,7 +18,8 @@ import (
 func main() {
 	list := flag.String("list", "hack/mutate.d/equivalent.txt", "`file` with the mutants that are explained")
 	uncovered := flag.Bool("uncovered", false, "list the mutants that no test runs, too")
-	profile := flag.String("widen", "", "add to this coverage `profile` what gremlins is to change, too, and do nothing else; the argument is the module's path")
+	profile := flag.String("widen", "", "add to this coverage `profile` what gremlins is to change, too, and do nothing else;\n"+
+		"the argument is the module's path")
 	flag.Parse()
 	if *profile != "" {
 		exitWith(widen(*profile, flag.Arg(0)))
@@ -64,8 +65,8 @@ func run(w io.Writer, listFile string, uncovered bool, packages []string) error 
 		t := explained.judge(folder, mutants, finished, uncovered)
 		findings = append(findings, t.findings...)
 		all := t.noticed + t.survived + t.unrun
-		fmt.Fprintf(table, "%s\t%d\t%s\t%s\t%s\t%s\t%d\t\n", folder, all, percent(t.noticed, all), percent(t.survived, all), percent(t.unrun, all),
-			percent(t.noticed, t.noticed+t.survived), t.explained)
+		fmt.Fprintf(table, "%s\t%d\t%s\t%s\t%s\t%s\t%d\t\n", folder, all, percent(t.noticed, all),
+			percent(t.survived, all), percent(t.unrun, all), percent(t.noticed, t.noticed+t.survived), t.explained)
 	}
 	if err := table.Flush(); err != nil {
 		return err

@@ -25,7 +25,8 @@ func widen(profile, module string) error {
 		file, rest, _ := strings.Cut(line, ":")
 		var b block
 		var statements, count int
-		if _, err := fmt.Sscanf(rest, "%d.%d,%d.%d %d %d", &b.from.line, &b.from.column, &b.to.line, &b.to.column, &statements, &count); err != nil {
+		_, err := fmt.Sscanf(rest, "%d.%d,%d.%d %d %d", &b.from.line, &b.from.column, &b.to.line, &b.to.column, &statements, &count)
+		if err != nil {
 			return fmt.Errorf("%s: %q: %w", profile, line, err)
 		}
 		if covered[file] = append(covered[file], b); count == 0 {
