@@ -43,6 +43,9 @@ func readResults(folder, log string) (mutants []mutant, finished bool, err error
 	}
 	var changes []change
 	for _, text := range strings.Split(string(content), "\n") {
+		if strings.HasPrefix(text, "Shutting down") {
+			break // what is under way then ends by a signal, which looks as if it had survived
+		}
 		if m := logged.FindStringSubmatch(text); m != nil {
 			line, _ := strconv.Atoi(m[4])
 			column, _ := strconv.Atoi(m[5])
