@@ -224,3 +224,23 @@ func TestAServerThatCallsItselfPrimaryKeepsItsGroup(t *testing.T) {
 		})
 	}
 }
+
+// A replica that somebody else took out of the group keeps what it remembers of it, unless onDeadReplica is Remove: only then may it have
+// been the operator, which drops it to let the replica join anew.
+func TestAReplicaForgetsItsGroupOnlyWhereTheDeadAreRemoved(t *testing.T) {
+	for _, policy := range []v1alpha1.OnDeadReplica{"", v1alpha1.DeadReplicaWait, v1alpha1.DeadReplicaDemoteToAsync, v1alpha1.DeadReplicaRemove} {
+		t.Run("policy "+string(policy), func(t *testing.T) {
+			g := NewWithT(t)
+			e := withPolicy(t, policy)
+			delete(e.group.replicas, "quisec-0")
+			done := e.later(time.Second)
+			drops := strings.Count(done, "DROP AVAILABILITY GROUP")
+			if policy == v1alpha1.DeadReplicaRemove {
+				g.Expect(drops).To(Equal(1), done)
+			} else {
+				g.Expect(drops).To(BeZero(), done)
+			}
+			g.Expect(e.group.replicas).To(HaveKey("quisec-0"), done)
+		})
+	}
+}

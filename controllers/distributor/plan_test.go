@@ -265,6 +265,48 @@ func TestDeletionOfADistributor(t *testing.T) {
 	g.Expect(p.Steps[len(p.Steps)-1].Describe()).To(ContainSubstring("drop login"), "the mark of ownership goes last")
 }
 
+// Only what has the operator's own login is the operator's: another distributor is not taken away, nor one without any mark.
+func TestDeletionLeavesSomebodysDistributor(t *testing.T) {
+	for name, sid := range map[string][]byte{"of somebody else": {1, 2, 3}, "without a mark": nil} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(declared())
+			w.settle(t, all)
+			w.d.Distributor.Spec.ReclaimPolicy = v1alpha1.ReclaimDelete
+			w.server(distributor).LoginSID = sid
+			NewWithT(t).Expect(planDelete(w.d, w.o)).To(Equal(replication.Plan{Done: true}))
+		})
+	}
+}
+
+// A publisher that may never answer again keeps no other from being unlinked.
+func TestDeletionUnlinksBesideASilentPublisher(t *testing.T) {
+	for _, silent := range []v1alpha1.ServerName{publisher, secondary} {
+		w := newWorld(declared())
+		w.settle(t, all)
+		w.d.Distributor.Spec.ReclaimPolicy = v1alpha1.ReclaimDelete
+		w.o.Servers[silent] = replication.Server{Err: &mssql.Error{Class: mssql.Unknown}}
+		text := ""
+		for _, s := range planDelete(w.d, w.o).Steps {
+			text += s.Describe() + "\n"
+		}
+		for _, server := range []v1alpha1.ServerName{publisher, secondary} {
+			NewWithT(t).Expect(strings.Count(text, "on "+string(server)+"-0 ")).To(Equal(map[bool]int{true: 0, false: 2}[server == silent]), text)
+		}
+	}
+}
+
+// Agents log in to a publisher with a SQL login that is kept right, unless the link is one of Windows authentication.
+func TestThePublishersLogin(t *testing.T) {
+	for mode, steps := range map[int]int{0: 2, 1: 0} {
+		w := newWorld(declared())
+		w.settle(t, all)
+		at := w.server(distributor)
+		at.Publishers[0].SecurityMode, at.Publishers[0].Login = mode, "somebody"
+		p := plan(w.d, w.o)
+		NewWithT(t).Expect(p.Steps).To(HaveLen(steps), "%v", p.Steps)
+	}
+}
+
 func TestNoSecretInAPlan(t *testing.T) {
 	w := newWorld(declared())
 	for range 50 {

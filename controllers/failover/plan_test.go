@@ -142,7 +142,7 @@ func TestWhatIsAskedAndWhatIsRefusedFirst(t *testing.T) {
 			for i := range o.Votes {
 				o.Votes[i].Err = errCut
 			}
-		}, phase: "Pending", reason: "VotersNotAnswering"},
+		}, phase: "Pending", reason: "VotersNotAnswering", message: "answers: tukwila (no answer); quincy (no answer); dublin (no answer)"},
 		"of yesterday": {spec: switchover("quisec"), age: 24 * time.Hour, phase: "Completed", outcome: "Expired", reason: "Expired"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -202,6 +202,7 @@ func TestARequestThatIsNotAnswered(t *testing.T) {
 		"its time is over and the voter that may have the answer is cut off": {after: 6 * time.Minute, change: func(o *Observed) {
 			o.Votes[0].Record, o.Votes[1].Err = election.Record{State: election.StateReleased}, errCut
 		}},
+		"was written just as long ago as one waits":      {after: otherVoterAfter, change: written},
 		"was written for a while: the next voter has it": {after: 5 * time.Second, change: written, asked: []string{"quincy"}},
 		"is at a voter that is cut off": {after: time.Second, change: func(o *Observed) {
 			written(o)
@@ -307,6 +308,7 @@ func TestAnswers(t *testing.T) {
 		o.Now = begun.Add(time.Hour)
 		later := statusOf(o, plan(o), "f")
 		g.Expect(later.Timeline.AllSynchronized).To(Equal(at(60)))
+		g.Expect(s.Completed).To(Equal(at(0)))
 		g.Expect(later.Completed).To(Equal(s.Completed), "when it ended does not move")
 		o.Failovers[0].Status = later
 		g.Expect(plan(o).Steps).To(BeEmpty())

@@ -44,6 +44,7 @@ func TestAFailoverGoesAheadOfWhatCannotGoOn(t *testing.T) {
 		"a switchover waits for a primary":               {failover("first", time.Minute, switchover("quisec")), true},
 		"an agent began with it a minute ago":            {accepted, true},
 		"agents were asked for another one a moment ago": {asked(-time.Second), false},
+		"they have had just the time of an election":     {asked(-electionTime), false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
@@ -64,4 +65,34 @@ func TestAFailoverGoesAheadOfWhatCannotGoOn(t *testing.T) {
 			g.Expect(asks(plan(o))).To(BeEmpty(), "one at a time: what waited goes on waiting for what went ahead")
 		})
 	}
+}
+
+// Only a Failover goes ahead, and only while there is no primary.
+func TestNobodyElseGoesAhead(t *testing.T) {
+	for name, tc := range map[string]struct {
+		second  v1alpha1.FailoverSpec
+		primary string
+	}{
+		"a switchover, without a primary":   {switchover("quisec"), ""},
+		"a switchover":                      {switchover("quisec"), "tukpub-0"},
+		"a failover, while a primary is up": {v1alpha1.FailoverSpec{Kind: v1alpha1.FailoverFailover}, "tukpub-0"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			first, second := asked(-time.Minute), failover("second", 0, tc.second)
+			second.CreationTimestamp = metav1.NewTime(begun.Add(time.Second))
+			o := world(first, second)
+			o.Group.Status.Primary = tc.primary
+			NewWithT(t).Expect(statusOf(o, plan(o), "second")).To(And(HaveField("Phase", v1alpha1.FailoverPending), HaveField("Reason", "Waiting"),
+				HaveField("Message", ContainSubstring("Failover f of group content"))))
+		})
+	}
+}
+
+// Where the agents choose, the estimate is of the one that they are expected to choose.
+func TestTheLossOfAFailoverWithoutATarget(t *testing.T) {
+	g := NewWithT(t)
+	o := world(failover("f", 0, v1alpha1.FailoverSpec{Kind: v1alpha1.FailoverFailover, AllowDataLoss: true}))
+	g.Expect(statusOf(o, plan(o), "f").EstimatedDataLoss).To(HaveValue(HaveField("Duration", 7*time.Second)))
+	o = world(failover("f", 0, v1alpha1.FailoverSpec{Kind: v1alpha1.FailoverFailover, To: "quisec", AllowDataLoss: true}))
+	g.Expect(statusOf(o, plan(o), "f").EstimatedDataLoss).To(BeNil(), "nothing is known of that one's commits")
 }

@@ -280,9 +280,13 @@ func (w *world) ddl(t fatal, s replication.Execute) {
 	case strings.HasPrefix(text, "ALTER ROLE"):
 		w.o.Database.Owner.IsOwner = true
 	case strings.Contains(text, " REBUILD "):
-		table := w.o.Database.Tables["dbo.attachment"]
-		table.Compression = "PAGE"
-		w.o.Database.Tables["dbo.attachment"] = table
+		for key, table := range w.o.Database.Tables {
+			if strings.Contains(text, "["+table.Name+"] REBUILD") {
+				_, compression, _ := strings.Cut(text, "DATA_COMPRESSION = ")
+				table.Compression = strings.TrimSuffix(compression, ")")
+				w.o.Database.Tables[key] = table
+			}
+		}
 	default:
 		t.Fatalf("statement %q is not known", text)
 	}

@@ -81,6 +81,10 @@ func (r *run) Observe(context.Context, string) (election.Observation, error) {
 		o.Suspended = []string{"Content"}
 	}
 	o.CommitPending, o.Skew = r.pending, r.skew
+	if r.lingers > 0 {
+		r.lingers--
+		o.Role = r.lingering
+	}
 	return o, nil
 }
 
@@ -94,22 +98,28 @@ func (r *run) Inspect(context.Context, string) (election.Inspection, error) {
 	}
 	for _, name := range names {
 		mode := election.ModeSynchronous
-		if r.s.w.breaks.smallQuorum && name != r.s.name {
+		if r.s.w.breaks.asynchronous || r.s.w.breaks.smallQuorum && name != r.s.name {
 			mode = election.ModeAsynchronous
 		}
 		i.Replicas = append(i.Replicas, election.Replica{Server: name, Mode: mode})
+	}
+	if r.s.w.breaks.noReplicas {
+		i.Replicas = nil
 	}
 	if r.s.w.breaks.lostReplicas {
 		i.Replicas = append(i.Replicas, election.Replica{Server: "lost-0", Mode: election.ModeSynchronous}, election.Replica{Server: "gone-0", Mode: election.ModeSynchronous})
 	}
 	for _, s := range r.s.w.servers {
-		if s != r.s && r.role != election.RolePrimary || s.bare {
+		if s != r.s && r.role != election.RolePrimary && !r.tellsAll || s.bare {
 			continue
 		}
 		d := election.DatabaseState{Server: s.name, Name: "Content", Local: s == r.s, State: "NOT SYNCHRONIZING",
 			HardenedLSN: fmt.Sprint(len(s.log)), Ready: r.s.config.synced[s.name]}
 		if r.s.config.synced[s.name] {
 			d.State = "SYNCHRONIZED"
+		}
+		if r.s.w.shown != nil {
+			r.s.w.shown(&d)
 		}
 		i.Databases = append(i.Databases, d)
 	}
@@ -155,11 +165,15 @@ func (r *run) take(now, validity time.Duration, force bool) {
 	}
 }
 
-func (r *run) Offline(context.Context, string) error {
+func (r *run) Offline(ctx context.Context, _ string) error {
 	if r.unstoppable {
 		return errors.New("refused")
 	}
+	if deadline, bounded := ctx.Deadline(); bounded {
+		r.offlineWithin = time.Until(deadline)
+	}
 	return r.call(time.Hour, func(time.Duration) {
+		r.lingers, r.lingering = r.lingersNext, r.role
 		r.role, r.ready, r.follows = election.RoleResolving, false, ""
 		r.s.left = r.s.w.epoch()
 		r.offlines++

@@ -293,7 +293,7 @@ func TestSwitchover(t *testing.T) {
 	w, g := held(t)
 	for round, to := range []int{1, 0, 2, 0} {
 		id := names[to] + string(rune('a'+round))
-		w.ask(election.Request{ID: id, Kind: election.RequestSwitchover, To: names[to], Failover: "f"})
+		w.ask(election.Request{ID: id, Kind: election.RequestSwitchover, To: names[to], Failover: "f", ExpectedTerm: w.voters[0].record.Term})
 		w.live(4)
 		g.Expect(w.primary()).To(Equal(w.servers[to]))
 		g.Expect(w.answer(g)).To(And(HaveField("ID", id), HaveField("Outcome", election.OutcomeDone), HaveField("Reason", election.ReasonPromoted)))
@@ -363,17 +363,24 @@ func TestASwitchoverIsRefusedBeforeAnythingIsTouched(t *testing.T) {
 		prepare func(w *world)
 		to      string
 		reason  string
+		term    int64
 	}{
-		"not synchronized": {func(w *world) { w.servers[1].isolate(true) }, names[1], election.ReasonNotSynchronized},
-		"the primary":      {func(*world) {}, names[0], election.ReasonAlreadyPrimary},
-		"a stranger":       {func(*world) {}, "other-0", election.ReasonNotAReplica},
-		"agent silent":     {func(w *world) { w.servers[1].run.asleep = true }, names[1], election.ReasonTargetUnreachable},
+		"not synchronized":        {prepare: func(w *world) { w.servers[1].isolate(true) }, to: names[1], reason: election.ReasonNotSynchronized},
+		"the primary":             {to: names[0], reason: election.ReasonAlreadyPrimary},
+		"a stranger":              {to: "other-0", reason: election.ReasonNotAReplica},
+		"agent silent":            {prepare: func(w *world) { w.servers[1].run.asleep = true }, to: names[1], reason: election.ReasonTargetUnreachable},
+		"data movement suspended": {prepare: shown(func(d *election.DatabaseState) { d.Suspended = true }), to: names[1], reason: election.ReasonSuspended},
+		"reverting":               {prepare: shown(func(d *election.DatabaseState) { d.State = "REVERTING" }), to: names[1], reason: election.ReasonReverting},
+		"initializing":            {prepare: shown(func(d *election.DatabaseState) { d.State = "INITIALIZING" }), to: names[1], reason: election.ReasonReverting},
+		"decided on too late":     {to: names[1], term: 7, reason: election.ReasonSuperseded},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w, g := held(t)
-			tc.prepare(w)
+			if tc.prepare != nil {
+				tc.prepare(w)
+			}
 			w.live(2)
-			w.ask(election.Request{ID: "s", Kind: election.RequestSwitchover, To: tc.to})
+			w.ask(election.Request{ID: "s", Kind: election.RequestSwitchover, To: tc.to, ExpectedTerm: tc.term})
 			w.live(3)
 			g.Expect(w.answer(g)).To(And(HaveField("Outcome", election.OutcomeRefused), HaveField("Reason", tc.reason)))
 			g.Expect(w.primary()).To(Equal(w.servers[0]))

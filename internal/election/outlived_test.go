@@ -95,3 +95,26 @@ func TestAFollowerIsNotWonBack(t *testing.T) {
 	w.replicate()
 	g.Expect(w.fault).NotTo(HaveOccurred())
 }
+
+// An agent that begins anew beside a primary, and reads no majority, knows no lease that would end it. The primary is left alone for as
+// long as a lease may last, and taken OFFLINE then, though the engine's clock has stopped.
+func TestAPrimaryThatNobodyCanSpeakForIsTakenOffline(t *testing.T) {
+	w, g := held(t)
+	w.breaks.endless = true
+	p := w.servers[0]
+	before := p.run.offlines
+	p.startAgent()
+	p.isolate(true)
+	from := w.now
+	for w.now < from+w.timings.WriteLease {
+		w.advance(500 * time.Millisecond)
+		p.step()
+		if w.now <= from+w.timings.WriteLease {
+			g.Expect(p.run.offlines).To(Equal(before), "after %s", w.now-from)
+		}
+	}
+	// The first step beside it was half a second after.
+	w.advance(500 * time.Millisecond)
+	g.Expect(p.step()).To(And(HaveField("Action", "taken offline"), HaveField("Err", MatchError(ContainSubstring("fewer voters answer")))))
+	g.Expect(p.run.role).To(Equal(election.RoleResolving))
+}

@@ -27,3 +27,37 @@ func TestAClaimThatIsRefusedForAHigherPromiseIsMadeAboveIt(t *testing.T) {
 	g.Expect(w.primary()).To(Equal(w.servers[0]), "with failoverPolicy Manual nobody else comes in its place")
 	g.Expect(w.voters[0].record.Term).To(Equal(int64(41)))
 }
+
+// Whoever has claimed a term helps nobody to serve in that one or a lower, though it has promised no such: the refusal tells the term.
+func TestAServerPromisesNothingBelowItsOwnTerm(t *testing.T) {
+	for name, tc := range map[string]struct {
+		term    int64
+		to      string
+		refused bool
+	}{
+		"a lower term, which it has promised": {term: 3, to: names[1], refused: true},
+		"its own term, to a rival":            {term: 4, to: names[1], refused: true},
+		"its own term":                        {term: 4, to: names[0]},
+		"a higher term":                       {term: 5, to: names[1]},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			w := newWorld(election.DefaultTimings())
+			s := w.servers[0]
+			s.memory.Promise = election.Promise{Term: 3, To: names[1]}
+			g.Expect(s.step()).To(And(HaveField("Term", int64(4)), HaveField("State", election.StateClaimed)))
+			w.create()
+			before := s.run.offlines
+			_, err := s.run.keeper.Fence(t.Context(), election.FenceRequest{Group: "content", Term: tc.term, Candidate: election.Holder{Server: tc.to}})
+			if !tc.refused {
+				g.Expect(err).NotTo(HaveOccurred())
+				g.Expect(s.memory.Promise).To(Equal(election.Promise{Term: tc.term, To: tc.to}))
+				return
+			}
+			g.Expect(err).To(MatchError(election.ErrPromised))
+			g.Expect(election.PromisedTerm(err)).To(Equal(int64(4)))
+			g.Expect(s.memory.Promise.Term).To(Equal(int64(3)))
+			g.Expect(s.run.offlines).To(Equal(before))
+		})
+	}
+}

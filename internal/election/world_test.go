@@ -46,6 +46,8 @@ type world struct {
 	lates bool
 	// mislaid is what becomes of the votes in a schedule, nil for nothing.
 	mislaid *mislaid
+	// shown changes what an engine shows of a database, nil for nothing.
+	shown func(*election.DatabaseState)
 	// strays says that claims are made in a schedule that one voter alone grants.
 	strays bool
 	// fault is the first violation that was seen.
@@ -70,6 +72,8 @@ type breaks struct {
 	smallQuorum bool
 	// grantNew shows a Lease that has never had a vote as one whose vote was released.
 	grantNew bool
+	// asynchronous shows all replicas as asynchronous ones, noReplicas shows none.
+	asynchronous, noReplicas bool
 	// hideVoters keeps agents from reading who votes.
 	hideVoters bool
 	// endless lets write leases last for ever, as those of engines whose clocks have stopped: then two may be writable, and
@@ -124,6 +128,8 @@ type server struct {
 	left   int64
 	memory election.Remembered
 	unsure int
+	// unreadable is a memory that cannot be read.
+	unreadable bool
 	// cut voters by number, and voters whose answers are lost; peers whose agent or engine this server does not reach.
 	cut, lost [maxVoters]bool
 	// swapsLeft is after how many swaps of votes nothing of this server arrives any more, nil for never.
@@ -170,6 +176,13 @@ type run struct {
 	queued  []func(now time.Duration)
 	// refuse makes FAILOVER answer 41142.
 	refuse bool
+	// tellsAll has its views show rows of the other replicas' databases whatever its role, as those of a primary do.
+	tellsAll bool
+	// lingersNext is in how many looks after OFFLINE the role is shown that it had, lingers in how many still.
+	lingersNext, lingers int
+	lingering            election.Role
+	// offlineWithin is how long the last OFFLINE was given, 0 for no bound.
+	offlineWithin time.Duration
 	// unstoppable makes the engine refuse OFFLINE, and its process live on when it is killed.
 	unstoppable bool
 	// lag passes while a statement is on its way.
@@ -285,7 +298,15 @@ func (w *world) read() {
 
 type disk struct{ s *server }
 
-func (d disk) Load() (election.Remembered, error) { return d.s.memory, nil }
+func (d disk) Load() (election.Remembered, error) {
+	if d.s.unreadable {
+		return election.Remembered{}, errUnreadable
+	}
+	return d.s.memory, nil
+}
+
+var errUnreadable = errors.New("the disk cannot be read")
+
 func (d disk) Save(r election.Remembered) error {
 	if d.s.w.breaks.forgetPromises {
 		r.Promise = election.Promise{}

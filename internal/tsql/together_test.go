@@ -33,6 +33,8 @@ func TestWhatIsNotSentTogether(t *testing.T) {
 	g := NewWithT(t)
 	_, err := tsql.Together("look around", tsql.MasterKeyExists(), tsql.CreateMasterKey("Secret-1"))
 	g.Expect(err).To(MatchError(And(ContainSubstring("does more than read"), Not(ContainSubstring("Secret-1")))))
+	_, err = tsql.Together("look around", tsql.MasterKeyExists(), tsql.DropGroup("content"))
+	g.Expect(err).To(MatchError(ContainSubstring("does more than read, or has a secret, is sent by itself: DROP AVAILABILITY GROUP [content]")))
 	_, err = tsql.Together("look around", tsql.MasterKeyExists(), tsql.ReplicationLogin("repl", "Secret-1"))
 	g.Expect(err).To(MatchError(And(ContainSubstring("has a secret"), Not(ContainSubstring("Secret-1")))))
 	_, err = tsql.Together("look around", tsql.GroupState("content"), tsql.GroupDatabases("orders"))

@@ -3,6 +3,7 @@
 package credentials
 
 import (
+	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/pem"
@@ -18,7 +19,7 @@ import (
 
 func TestPasswordsMeetThePolicy(t *testing.T) {
 	g := NewWithT(t)
-	seen := map[string]bool{}
+	seen, used, first := map[string]bool{}, "", ""
 	for range 200 {
 		p, err := NewPassword()
 		g.Expect(err).NotTo(HaveOccurred())
@@ -29,7 +30,26 @@ func TestPasswordsMeetThePolicy(t *testing.T) {
 		g.Expect(p).To(MatchRegexp(`^[A-Za-z0-9][A-Za-z0-9._-]*$`), "nothing that a shell, T-SQL or a command line would take otherwise")
 		g.Expect(seen).NotTo(HaveKey(p))
 		seen[p] = true
+		used, first = used+p, first+p[:1]
 	}
+	for _, c := range strings.Join(alphabets, "") {
+		g.Expect(used).To(ContainSubstring(string(c)), "no character is left out")
+	}
+	symbols := len(used) - len(strings.NewReplacer("-", "", "_", "", ".", "").Replace(used))
+	g.Expect(symbols).To(BeNumerically("<", len(used)/5), "all characters are as likely: three of sixty are symbols")
+	for _, alphabet := range alphabets[:3] {
+		g.Expect(strings.ContainsAny(first, alphabet)).To(BeTrue(), "a password begins with any but a symbol")
+	}
+}
+
+func TestNames(t *testing.T) {
+	g := NewWithT(t)
+	g.Expect([]string{PasswordsName("tukpub"), CertificateName("tukpub"), OrdersName("tukpub"), HostName("tukpub")}).
+		To(Equal([]string{"tukpub-credentials", "tukpub-tls", "tukpub-agent", "tukpub-0"}))
+	for role, login := range map[Role]string{RoleSA: "sa", RolePreviousSA: "sa", RoleOperator: "geosql_operator", RoleAgent: "geosql_agent", RoleReplication: "geosql_replication"} {
+		g.Expect(role.Login()).To(Equal(login))
+	}
+	g.Expect(AgentAddress("tukpub-0")).To(Equal("tukpub-0:8443"))
 }
 
 func TestSIDs(t *testing.T) {
@@ -87,6 +107,8 @@ func TestAgree(t *testing.T) {
 			Agreement{WriteSite: true, WriteHub: true, Rotated: []string{KeyAgent}}},
 		{"sa changed in the hub", sealed("s"), with(sealed("s"), KeySA, "new"), true, with(with(full("s"), KeySA, "new"), KeyPreviousSA, "s"),
 			Agreement{WriteSite: true, WriteHub: true, Rotated: []string{KeySA}}},
+		{"changed at both", with(sealed("s"), KeyAgent, "a"), with(sealed("s"), KeyAgent, "b"), true, with(full("s"), KeyAgent, "a"),
+			Agreement{WriteSite: true, WriteHub: true, Rotated: []string{KeyAgent}}},
 		{"changed again before the engine took it", with(with(sealed("b"), KeyPreviousSA, "a"), KeySA, "c"), with(sealed("b"), KeyPreviousSA, "a"), true,
 			with(with(full("b"), KeySA, "c"), KeyPreviousSA, "a"), Agreement{WriteSite: true, WriteHub: true, Rotated: []string{KeySA}}},
 		{"a missing key is made while volumes exist", partial, partial, true, nil, Agreement{WriteSite: true, WriteHub: true, Generated: true}},
@@ -150,6 +172,17 @@ func TestAgreeConverges(t *testing.T) {
 			t.Fatalf("the second round: %+v, %v", again, err)
 		}
 	})
+}
+
+// The marks are salted, each server's otherwise, and the salt stays: else each look would be a change.
+func TestMarksAreSalted(t *testing.T) {
+	g := NewWithT(t)
+	one, other := sealed("s"), sealed("s")
+	g.Expect(string(one[keyAgreed])).To(MatchRegexp(`^[0-9a-f]{32}\n`))
+	g.Expect(one[keyAgreed]).NotTo(Equal(other[keyAgreed]))
+	again, err := Agree(one, one, true)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(again.Passwords[keyAgreed]).To(Equal(one[keyAgreed]))
 }
 
 func authority(t *testing.T) (*Authority, time.Time) {
@@ -223,6 +256,8 @@ func TestRenewal(t *testing.T) {
 	c, err := ParseCertificate(data)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(c.Expires).To(BeTemporally("~", now.Add(365*24*time.Hour), time.Second))
+	g.Expect(c.RenewAt).To(BeTemporally("~", now.Add(365*24*time.Hour*2/3), time.Hour))
+	g.Expect(c.Client).To(BeTrue(), "it is shown by the server to other servers, too")
 	g.Expect(a.Renewal(data, names, c.RenewAt.Add(-time.Second))).To(BeEmpty())
 	g.Expect(a.Renewal(data, names, c.RenewAt)).To(ContainSubstring("two thirds of its life"))
 	g.Expect(a.Renewal(nil, names, now)).To(Equal("there is none"))
@@ -234,6 +269,12 @@ func TestRenewal(t *testing.T) {
 	mixed[KeyCA] = other.PEM()
 	_, err = ParseCertificate(mixed)
 	g.Expect(err).To(MatchError(ContainSubstring("is not signed by")))
+	mixed[KeyCertificate] = []byte("no PEM")
+	_, err = ParseCertificate(mixed)
+	g.Expect(err).To(MatchError(ContainSubstring("read tls.crt: no PEM certificate")))
+	mixed[KeyCertificate] = data[KeyPrivateKey]
+	_, err = ParseCertificate(mixed)
+	g.Expect(err).To(MatchError(ContainSubstring("read tls.crt: no PEM certificate")))
 	delete(mixed, KeyCA)
 	_, err = ParseCertificate(mixed)
 	g.Expect(err).To(MatchError(ContainSubstring("key ca.crt is missing")))
@@ -247,4 +288,22 @@ func TestCertificateNeverOutlivesTheCA(t *testing.T) {
 	c, err := ParseCertificate(data)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(c.Expires).To(Equal(a.Expires()))
+}
+
+// What a user brings may be good for servers alone: then no client shows it.
+func TestACertificateForServersAlone(t *testing.T) {
+	g := NewWithT(t)
+	a, now := authority(t)
+	issued, err := a.Issue([]string{"x"}, now)
+	g.Expect(err).NotTo(HaveOccurred())
+	block, _ := pem.Decode(issued[KeyCertificate])
+	template, err := x509.ParseCertificate(block.Bytes)
+	g.Expect(err).NotTo(HaveOccurred())
+	template.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}
+	der, err := x509.CreateCertificate(rand.Reader, template, a.certificate, template.PublicKey, a.key)
+	g.Expect(err).NotTo(HaveOccurred())
+	issued[KeyCertificate] = pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
+	c, err := ParseCertificate(issued)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(c.Client).To(BeFalse())
 }

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package availabilitygroup
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	. "github.com/onsi/gomega"
+
+	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/election"
+	"geosql.dev/operator/internal/sites"
+)
+
+// deleted is a group that is up and whose object is deleted with its group.
+func deleted(t *testing.T) *environ {
+	t.Helper()
+	e := withPolicy(t, v1alpha1.DeadReplicaWait)
+	e.d.Group.Spec.ReclaimPolicy = v1alpha1.ReclaimDelete
+	return e
+}
+
+// steps of a plan: what is dropped, whose orders are taken and whose votes are removed, in order.
+func steps(p Plan) (all []string) {
+	for _, s := range p.Steps {
+		switch s := s.(type) {
+		case Execute:
+			all = append(all, fmt.Sprint("drop ", s.Server))
+		case TakeOrders:
+			all = append(all, fmt.Sprint("orders ", s.Server))
+		case RemoveVotes:
+			all = append(all, fmt.Sprint("votes ", s.Site))
+		}
+	}
+	return all
+}
+
+func TestDeletionOfAGroup(t *testing.T) {
+	fail := func(err error) func(*Instance) { return func(i *Instance) { *i = Instance{Err: err} } }
+	for name, c := range map[string]struct {
+		primary v1alpha1.ServerName
+		change  func(Observed)
+		steps   []string
+		waiting string
+	}{
+		"the primary first, and each server once": {primary: "quisec",
+			steps: []string{"drop quisec", "orders quisec", "drop tukpub", "orders tukpub", "drop dubthird", "orders dubthird"}},
+		"without a primary": {
+			steps: []string{"drop tukpub", "orders tukpub", "drop quisec", "orders quisec", "drop dubthird", "orders dubthird"}},
+		"one is silent": {primary: "tukpub", change: func(o Observed) { alter(o, "tukpub", fail(errSilent)) },
+			steps: []string{"drop quisec", "orders quisec", "drop dubthird", "orders dubthird"}, waiting: "no answer from tukpub-0"},
+		"one site is lost": {primary: "tukpub", change: func(o Observed) { alter(o, "tukpub", fail(sites.ErrSiteLost)) },
+			steps: []string{"drop quisec", "orders quisec", "drop dubthird", "orders dubthird"}},
+		"one was never there": {primary: "tukpub", change: func(o Observed) { delete(o.Instances, "tukpub") },
+			steps: []string{"drop quisec", "orders quisec", "drop dubthird", "orders dubthird"}},
+		"one has no orders, of another nobody knows": {primary: "tukpub", change: func(o Observed) {
+			o.Agents["tukpub"] = Orders{}
+			told := o.Agents["quisec"]
+			told.Err = errSilent
+			o.Agents["quisec"] = told
+		}, steps: []string{"drop tukpub", "drop quisec", "drop dubthird", "orders dubthird"}},
+		"one has forgotten the group already": {primary: "tukpub", change: func(o Observed) { alter(o, "quisec", func(i *Instance) { i.Group = nil }) },
+			steps: []string{"drop tukpub", "orders tukpub", "orders quisec", "drop dubthird", "orders dubthird"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			e := deleted(t)
+			e.group.primary = c.primary
+			for _, r := range e.leases {
+				r.Holder.Server = host(c.primary)
+			}
+			o := e.observe()
+			if c.change != nil {
+				c.change(o)
+			}
+			p := planDelete(e.d, o)
+			g.Expect(steps(p)).To(Equal(c.steps))
+			g.Expect(p.Done).To(BeFalse())
+			if c.waiting == "" {
+				g.Expect(p.Outcome.Message).To(Equal("the group is being dropped on its replicas"))
+			} else {
+				g.Expect(p.Outcome.Message).To(ContainSubstring(c.waiting))
+			}
+		})
+	}
+}
+
+// A server that had not answered when the group was looked for, and has it, drops it all the same.
+func TestDeletionOfAGroupThatIsThereAfterAll(t *testing.T) {
+	e := deleted(t)
+	e.d.Group.Status.GroupID = ""
+	e.d.NeverAnswered = map[v1alpha1.ServerName]bool{"tukpub": true, "quisec": true}
+	o := e.observe()
+	alter(o, "quisec", func(i *Instance) { *i = Instance{Err: errSilent} })
+	p := planDelete(e.d, o)
+	NewWithT(t).Expect(steps(p)).To(Equal([]string{"drop tukpub", "orders tukpub", "orders quisec", "drop dubthird", "orders dubthird"}), p.Outcome.Message)
+}
+
+// The votes go last, at every voter that answers; who does not is waited for, unless it has none or is lost.
+func TestDeletionOfVotes(t *testing.T) {
+	for name, c := range map[string]struct {
+		errs    []error
+		steps   []string
+		waiting bool
+		done    bool
+	}{
+		"all answer":                  {errs: []error{nil, nil, nil}, steps: []string{"votes tukwila", "votes quincy", "votes dublin"}},
+		"one is silent":               {errs: []error{errSilent, nil, nil}, steps: []string{"votes quincy", "votes dublin"}, waiting: true},
+		"only the silent one is left": {errs: []error{errSilent, election.ErrAbsent, election.ErrAbsent}, waiting: true},
+		"none has any":                {errs: []error{election.ErrAbsent, sites.ErrSiteLost, sites.ErrUnknownSite}, done: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			e := deleted(t)
+			o := e.observe()
+			for s := range o.Instances {
+				alter(o, s, func(i *Instance) { i.Group = nil })
+				o.Agents[s] = Orders{}
+			}
+			for i, err := range c.errs {
+				o.Voters[i].Err = err
+			}
+			p := planDelete(e.d, o)
+			g.Expect(steps(p)).To(Equal(c.steps))
+			g.Expect(p.Done).To(Equal(c.done))
+			g.Expect(strings.Contains(p.Outcome.Message, "no answer from tukwila")).To(Equal(c.waiting), p.Outcome.Message)
+		})
+	}
+}
