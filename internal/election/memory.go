@@ -2,16 +2,6 @@
 
 package election
 
-import (
-	"encoding/json"
-	"errors"
-	"fmt"
-	"io/fs"
-	"os"
-
-	"geosql.dev/operator/internal/agent/durable"
-)
-
 // Promise is an agent's word not to serve, nor help to serve, any lower term.
 type Promise struct {
 	// Term that was promised.
@@ -62,31 +52,4 @@ type Memory interface {
 	Load() (Remembered, error)
 	// Save makes the value durable before it returns.
 	Save(Remembered) error
-}
-
-// FileMemory keeps it in a file on the data volume.
-type FileMemory struct{ Path string }
-
-// Load implements Memory.
-func (m FileMemory) Load() (Remembered, error) {
-	content, err := os.ReadFile(m.Path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return Remembered{}, nil
-	}
-	var r Remembered
-	if err == nil {
-		err = json.Unmarshal(content, &r)
-	}
-	if err != nil {
-		return Remembered{}, fmt.Errorf("read the promises in %s: %w", m.Path, err)
-	}
-	return r, nil
-}
-
-// Save implements Memory: the file is replaced as a whole, and file and folder are on disk.
-func (m FileMemory) Save(r Remembered) error {
-	if err := durable.Replace(m.Path, []byte(encodeJSON(r))); err != nil {
-		return fmt.Errorf("keep the promises: %w", err)
-	}
-	return nil
 }

@@ -242,7 +242,7 @@ func (h *Holder) promises(g orders.Group) election.Memory {
 	if h.options.StateDir == "" {
 		return &volatile{}
 	}
-	return election.FileMemory{Path: filepath.Join(h.options.StateDir, "promises-"+g.Name+".json")}
+	return FileMemory{Path: filepath.Join(h.options.StateDir, "promises-"+g.Name+".json")}
 }
 
 // volatile forgets with the process.

@@ -135,7 +135,7 @@ func (h *Shell) Run(ctx context.Context, script string) (string, error) {
 // good (then it is up to `done` to call t.Fatal).
 func Wait(t testing.TB, what string, timeout time.Duration, done func(ctx context.Context) (ok bool, progress string, err error)) {
 	t.Helper()
-	if err := until(t, t.Context(), what, timeout, done); err != nil {
+	if err := until(t.Context(), t, what, timeout, done); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -143,10 +143,10 @@ func Wait(t testing.TB, what string, timeout time.Duration, done func(ctx contex
 // Until is Wait for the time when the test is over: it returns what Wait would fail with.
 func Until(t testing.TB, what string, timeout time.Duration, done func(ctx context.Context) (ok bool, progress string, err error)) error {
 	t.Helper()
-	return until(t, context.Background(), what, timeout, done)
+	return until(context.Background(), t, what, timeout, done)
 }
 
-func until(t testing.TB, ctx context.Context, what string, timeout time.Duration, done func(ctx context.Context) (ok bool, progress string, err error)) error {
+func until(ctx context.Context, t testing.TB, what string, timeout time.Duration, done func(ctx context.Context) (ok bool, progress string, err error)) error {
 	t.Helper()
 	since, last, lastLog := time.Now(), "", time.Now()
 	ctx, cancel := context.WithTimeout(ctx, timeout)

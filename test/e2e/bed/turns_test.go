@@ -16,10 +16,10 @@ func TestMain(m *testing.M) { os.Exit(Main(m)) }
 
 // watch is what tests see of each other.
 type watch struct {
-	mu                      sync.Mutex
-	beside, mostBeside      int
-	alone, preparing        int
-	begun, disturbed, ended []string
+	mu                 sync.Mutex
+	beside, mostBeside int
+	alone, preparing   int
+	begun, disturbed   []string
 }
 
 func (w *watch) do(what func()) {

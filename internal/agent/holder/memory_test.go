@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package election_test
+package holder_test
 
 import (
 	"os"
@@ -9,6 +9,7 @@ import (
 
 	. "github.com/onsi/gomega"
 
+	"geosql.dev/operator/internal/agent/holder"
 	"geosql.dev/operator/internal/election"
 )
 
@@ -16,16 +17,16 @@ import (
 func TestPromisesAreOnDisk(t *testing.T) {
 	g := NewWithT(t)
 	path := filepath.Join(t.TempDir(), "promises-content.json")
-	g.Expect(election.FileMemory{Path: path}.Load()).To(BeZero(), "nothing was ever saved")
+	g.Expect(holder.FileMemory{Path: path}.Load()).To(BeZero(), "nothing was ever saved")
 	saved := election.Remembered{
-		Promise: election.Promise{Term: 9, To: names[1]}, Cleared: 3, Followed: 4, Quarantined: 5, Begun: "r", BegunIn: 8, Decided: "q",
+		Promise: election.Promise{Term: 9, To: "quisec-0"}, Cleared: 3, Followed: 4, Quarantined: 5, Begun: "r", BegunIn: 8, Decided: "q",
 		Voters: &election.Configuration{Term: 7, Number: 2, Voters: []string{"a", "b", "c"}}, VotersBy: "tukpub-0/pod/run",
 	}
-	g.Expect(election.FileMemory{Path: path}.Save(saved)).To(Succeed())
-	g.Expect(election.FileMemory{Path: path}.Load()).To(Equal(saved))
+	g.Expect(holder.FileMemory{Path: path}.Save(saved)).To(Succeed())
+	g.Expect(holder.FileMemory{Path: path}.Load()).To(Equal(saved))
 	saved.Promise.Term = 10
-	g.Expect(election.FileMemory{Path: path}.Save(saved)).To(Succeed())
-	g.Expect(election.FileMemory{Path: path}.Load()).To(Equal(saved))
+	g.Expect(holder.FileMemory{Path: path}.Save(saved)).To(Succeed())
+	g.Expect(holder.FileMemory{Path: path}.Load()).To(Equal(saved))
 }
 
 // Promises that cannot be read may be any: that is no beginning anew.
@@ -39,7 +40,7 @@ func TestPromisesThatCannotBeReadAreAnError(t *testing.T) {
 			g := NewWithT(t)
 			path := filepath.Join(t.TempDir(), "promises-content.json")
 			g.Expect(spoil(path)).To(Succeed())
-			_, err := election.FileMemory{Path: path}.Load()
+			_, err := holder.FileMemory{Path: path}.Load()
 			g.Expect(err).To(MatchError(ContainSubstring("read the promises in " + path)))
 		})
 	}
@@ -49,5 +50,5 @@ func TestPromisesThatCannotBeSavedAreAnError(t *testing.T) {
 	g := NewWithT(t)
 	path := filepath.Join(t.TempDir(), "promises-content.json")
 	g.Expect(os.Mkdir(path, 0o700)).To(Succeed())
-	g.Expect(election.FileMemory{Path: path}.Save(election.Remembered{})).To(MatchError(ContainSubstring("keep the promises")))
+	g.Expect(holder.FileMemory{Path: path}.Save(election.Remembered{})).To(MatchError(ContainSubstring("keep the promises")))
 }
