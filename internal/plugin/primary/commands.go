@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+// Package primary has the commands that ask something of a group's election: where its primary is to be, and what
+// becomes of a former one.
+package primary
 
 import (
 	"fmt"
@@ -10,36 +12,39 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/plugin/cli"
 )
 
-// roleFlags are what the commands have in common that ask something of a group's election.
-type roleFlags struct {
-	hubFlags
+// requestFlags are what the commands have in common that ask something of a group's election.
+type requestFlags struct {
+	cli.HubFlags
 	direct, wait bool
 	timeout      time.Duration
 	expires      time.Duration
 }
 
-const roleHelp = `
+const help = `
 
 With the hub's context this creates a Failover, which the operator hands to the agents. With another context, or with --direct,
 it writes the request on the group's Lease in that cluster, where the agents read it without hub and operator. That cluster has
 to be a site that is a voter of the group. A request that cannot succeed is refused before anything is touched; the agents
 check it again by what they see.`
 
-func (f *roleFlags) add(cmd *cobra.Command) {
-	f.hubFlags.add(cmd)
+func (f *requestFlags) add(cmd *cobra.Command) {
+	f.HubFlags.Add(cmd)
 	flags := cmd.Flags()
-	flags.Lookup("context").Usage = "context of the hub, or of a site that is a voter of the group; the current one unless given"
-	flags.BoolVar(&f.direct, "direct", false, "write the request on the Lease of the context's cluster, whether it is the hub or not")
+	flags.Lookup("context").Usage =
+		"context of the hub, or of a site that is a voter of the group; the current one unless given"
+	flags.BoolVar(&f.direct, "direct", false,
+		"write the request on the Lease of the context's cluster, whether it is the hub or not")
 	flags.BoolVar(&f.wait, "wait", false, "wait for the end, and fail unless it did what was asked")
 	flags.DurationVar(&f.timeout, "timeout", 2*time.Minute, "how long --wait waits")
 	flags.DurationVar(&f.expires, "expires", 2*time.Minute, "how long the request may wait for somebody to begin with it")
 }
 
-// newRoleCommand makes a command that asks for one kind of thing. SERVER is an argument or a flag of the command's own.
-func newRoleCommand(f *roleFlags, cmd *cobra.Command, wish func(args []string) wish) *cobra.Command {
-	cmd.Long += roleHelp
+// newCommand makes a command that asks for one kind of thing. SERVER is an argument or a flag of the command's own.
+func newCommand(f *requestFlags, cmd *cobra.Command, wish func(args []string) wish) *cobra.Command {
+	cmd.Long += help
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if f.expires < 10*time.Second || f.expires > 24*time.Hour {
 			return fmt.Errorf("--expires must be between 10s and 24h")
@@ -60,9 +65,10 @@ type wish struct {
 	yes    bool
 }
 
-func newSwitchoverCommand() *cobra.Command {
-	f, to := &roleFlags{}, ""
-	cmd := newRoleCommand(f, &cobra.Command{
+// NewSwitchoverCommand makes `kubectl geosql switchover`.
+func NewSwitchoverCommand() *cobra.Command {
+	f, to := &requestFlags{}, ""
+	cmd := newCommand(f, &cobra.Command{
 		Use:   "switchover GROUP --to SERVER",
 		Short: "Make another replica primary without losing anything, or refuse",
 		Long: `Moves the primary of an availability group to another synchronous replica: the old primary is taken OFFLINE first, so that
@@ -71,17 +77,18 @@ nobody writes in between. It is refused, with the reason, unless every database 
   kubectl geosql switchover content --to quisec --context quincy-admin -n web   # the hub is away`,
 		Args: cobra.ExactArgs(1),
 	}, func([]string) wish {
-		return wish{spec: v1alpha1.FailoverSpec{Kind: v1alpha1.FailoverSwitchover, To: serverName(to)}}
+		return wish{spec: v1alpha1.FailoverSpec{Kind: v1alpha1.FailoverSwitchover, To: cli.ServerName(to)}}
 	})
 	cmd.Flags().StringVar(&to, "to", "", "the server that becomes primary")
 	_ = cmd.MarkFlagRequired("to")
 	return cmd
 }
 
-func newFailoverCommand() *cobra.Command {
-	f, to, fenced := &roleFlags{}, "", ""
+// NewFailoverCommand makes `kubectl geosql failover`.
+func NewFailoverCommand() *cobra.Command {
+	f, to, fenced := &requestFlags{}, "", ""
 	var lossy, yes bool
-	cmd := newRoleCommand(f, &cobra.Command{
+	cmd := newCommand(f, &cobra.Command{
 		Use:   "failover GROUP",
 		Short: "Make another replica primary although the primary is gone",
 		Long: `Promotes the best replica, or the one that --to names, when the primary is gone.
@@ -97,39 +104,49 @@ wrong word may cost acknowledged writes.`,
   kubectl geosql failover content --to quisec --allow-data-loss --confirm-fenced tukpub-0 -n web`,
 		Args: cobra.ExactArgs(1),
 	}, func([]string) wish {
-		return wish{fenced: fenced, yes: yes, spec: v1alpha1.FailoverSpec{Kind: v1alpha1.FailoverFailover, To: serverName(to), AllowDataLoss: lossy}}
+		return wish{fenced: fenced, yes: yes,
+			spec: v1alpha1.FailoverSpec{Kind: v1alpha1.FailoverFailover, To: cli.ServerName(to), AllowDataLoss: lossy}}
 	})
 	flags := cmd.Flags()
 	flags.StringVar(&to, "to", "", "the server that becomes primary; the best one unless given")
-	flags.BoolVar(&lossy, "allow-data-loss", false, "promote a replica that may lack acknowledged writes, if there is no other way")
-	flags.StringVar(&fenced, "confirm-fenced", "", "the server, or its whole identity as the votes name it, that is confirmed to be fenced")
+	flags.BoolVar(&lossy, "allow-data-loss", false,
+		"promote a replica that may lack acknowledged writes, if there is no other way")
+	flags.StringVar(&fenced, "confirm-fenced", "",
+		"the server, or its whole identity as the votes name it, that is confirmed to be fenced")
 	flags.BoolVar(&yes, "yes", false, "do not ask for confirmation")
 	return cmd
 }
 
-func newPauseCommand() *cobra.Command {
+// NewPauseCommand makes `kubectl geosql pause`.
+func NewPauseCommand() *cobra.Command {
 	return newGroupCommand("pause", v1alpha1.FailoverPause, "Forbid automatic elections of a group",
 		`Forbids the agents to begin an election by themselves, as before work on the network. The primary goes on serving, and
 switchover and failover work. It lasts until resume.`)
 }
 
-func newResumeCommand() *cobra.Command {
-	return newGroupCommand("resume", v1alpha1.FailoverResume, "Allow automatic elections of a group again", `Ends a pause.`)
+// NewResumeCommand makes `kubectl geosql resume`.
+func NewResumeCommand() *cobra.Command {
+	return newGroupCommand("resume", v1alpha1.FailoverResume, "Allow automatic elections of a group again",
+		`Ends a pause.`)
 }
 
 func newGroupCommand(name string, kind v1alpha1.FailoverKind, short, long string) *cobra.Command {
-	return newRoleCommand(&roleFlags{}, &cobra.Command{
-		Use: name + " GROUP", Short: short, Long: long, Args: cobra.ExactArgs(1), Example: "  kubectl geosql " + name + " content -n web",
+	return newCommand(&requestFlags{}, &cobra.Command{
+		Use: name + " GROUP", Short: short, Long: long, Args: cobra.ExactArgs(1),
+		Example: "  kubectl geosql " + name + " content -n web",
 	}, func([]string) wish { return wish{spec: v1alpha1.FailoverSpec{Kind: kind}} })
 }
 
-func newRejoinCommand() *cobra.Command {
-	return newReplicaCommand("rejoin", v1alpha1.FailoverRejoin, "Let a former primary follow again, giving up what it alone has",
+// NewRejoinCommand makes `kubectl geosql rejoin`.
+func NewRejoinCommand() *cobra.Command {
+	return newReplicaCommand("rejoin", v1alpha1.FailoverRejoin,
+		"Let a former primary follow again, giving up what it alone has",
 		`Releases a former primary that was kept apart after a failover with data loss: what it alone has is undone, and it follows
 the present primary. Copy what is worth saving first: it is readable until then, and nowhere afterwards.`)
 }
 
-func newReseedCommand() *cobra.Command {
+// NewReseedCommand makes `kubectl geosql reseed`.
+func NewReseedCommand() *cobra.Command {
 	return newReplicaCommand("reseed", v1alpha1.FailoverReseed, "Seed a replica's databases anew from the primary",
 		`Gives up a replica's copies of the group's databases and lets the primary seed them anew, for a former primary whose log
 cannot be undone. Copy what is worth saving first.`)
@@ -137,10 +154,11 @@ cannot be undone. Copy what is worth saving first.`)
 
 func newReplicaCommand(name string, kind v1alpha1.FailoverKind, short, long string) *cobra.Command {
 	yes := false
-	cmd := newRoleCommand(&roleFlags{}, &cobra.Command{
-		Use: name + " GROUP SERVER", Short: short, Long: long, Args: cobra.ExactArgs(2), Example: "  kubectl geosql " + name + " content tukpub -n web",
+	cmd := newCommand(&requestFlags{}, &cobra.Command{
+		Use: name + " GROUP SERVER", Short: short, Long: long, Args: cobra.ExactArgs(2),
+		Example: "  kubectl geosql " + name + " content tukpub -n web",
 	}, func(args []string) wish {
-		return wish{yes: yes, spec: v1alpha1.FailoverSpec{Kind: kind, To: serverName(args[1])}}
+		return wish{yes: yes, spec: v1alpha1.FailoverSpec{Kind: kind, To: cli.ServerName(args[1])}}
 	})
 	cmd.Flags().BoolVar(&yes, "yes", false, "do not ask for confirmation")
 	return cmd

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+package status
 
 import (
 	"bytes"
@@ -10,7 +10,6 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"net/url"
 	"strconv"
 	"time"
 
@@ -29,13 +28,8 @@ import (
 // askTimeout bounds the question to one agent.
 const askTimeout = 5 * time.Second
 
-var errOneNamespace = errors.New("a site knows no Topologies, and is shown a namespace at a time: leave the name out, and say -n NAMESPACE")
-
-// silent tells that an API server was not reached.
-func silent(err error) bool {
-	var unreached *url.Error
-	return errors.As(err, &unreached) || errors.Is(err, context.DeadlineExceeded)
-}
+var errOneNamespace = errors.New(
+	"a site knows no Topologies, and is shown a namespace at a time: leave the name out, and say -n NAMESPACE")
 
 // showSite shows what the cluster knows as a site.
 func (f *statusFlags) showSite(ctx context.Context, site client.Client, scope overview.Scope) (*bytes.Buffer, error) {
@@ -44,7 +38,8 @@ func (f *statusFlags) showSite(ctx context.Context, site client.Client, scope ov
 	}
 	view, err := overview.ReadSite(ctx, site, scope.Namespace, f.ask)
 	if errors.Is(err, overview.ErrNoSite) {
-		return nil, fmt.Errorf("this cluster is not the hub, and no site either as far as can be seen: %w; name the hub or a site in --context, and in -n the namespace of the servers", err)
+		return nil, fmt.Errorf("this cluster is not the hub, and no site either as far as can be seen: %w; name the hub "+
+			"or a site in --context, and in -n the namespace of the servers", err)
 	}
 	if err != nil {
 		return nil, err
@@ -61,7 +56,7 @@ func (f *statusFlags) showSite(ctx context.Context, site client.Client, scope ov
 func (f *statusFlags) askAgent(ctx context.Context, namespace, pod, token string, ca []byte) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
-	port, err := forward(ctx, f.config, namespace, pod)
+	port, err := forward(ctx, f.Config, namespace, pod)
 	if err != nil {
 		return nil, err
 	}
@@ -84,7 +79,8 @@ func forward(ctx context.Context, config *rest.Config, namespace, pod string) (u
 	target := rc.Post().Namespace(namespace).Resource("pods").Name(pod).SubResource("portforward").URL()
 	dialer := spdy.NewDialer(upgrader, &http.Client{Transport: transport}, http.MethodPost, target)
 	ready, ended := make(chan struct{}), make(chan error, 1)
-	forwarder, err := portforward.NewOnAddresses(dialer, []string{"127.0.0.1"}, []string{fmt.Sprintf("0:%d", credentials.AgentPort)}, ctx.Done(), ready, io.Discard, io.Discard)
+	forwarder, err := portforward.NewOnAddresses(dialer, []string{"127.0.0.1"},
+		[]string{fmt.Sprintf("0:%d", credentials.AgentPort)}, ctx.Done(), ready, io.Discard, io.Discard)
 	if err != nil {
 		return 0, fmt.Errorf("forward a port to pod %s: %w", pod, err)
 	}

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+// Package move has the command that moves publishing to a subscriber's server.
+package move
 
 import (
 	"context"
@@ -15,15 +16,16 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/plugin/cli"
 )
 
-// estimatePatience is for an estimate that compares all rows of a publisher that lives: three readings, for which the operator gives
-// ten minutes each.
+// estimatePatience is for an estimate that compares all rows of a publisher that lives: three readings, for which the
+// operator gives ten minutes each.
 const estimatePatience = 40 * time.Minute
 
 // moveFlags are those of move-publisher.
 type moveFlags struct {
-	hubFlags
+	cli.HubFlags
 	to, distributor       string
 	fenced                []string
 	skip, dryRun, yes     bool
@@ -31,7 +33,8 @@ type moveFlags struct {
 	patience, waitTimeout time.Duration
 }
 
-func newMovePublisherCommand() *cobra.Command {
+// NewCommand makes `kubectl geosql move-publisher`.
+func NewCommand() *cobra.Command {
 	f := &moveFlags{}
 	cmd := &cobra.Command{
 		Use:   "move-publisher PUBLICATION --to SERVER",
@@ -57,7 +60,7 @@ after an interruption; the same command again follows a move that is under way.`
   kubectl geosql move-publisher articles --to dubsub --distributor far --wait -n web`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			hub, namespace, err := f.open()
+			hub, namespace, err := f.Open()
 			if err != nil {
 				return err
 			}
@@ -65,17 +68,21 @@ after an interruption; the same command again follows a move that is under way.`
 			return m.run(cmd.Context())
 		},
 	}
-	f.add(cmd)
+	f.Add(cmd)
 	flags := cmd.Flags()
 	flags.StringVar(&f.to, "to", "", "the subscriber's server that becomes the publisher")
-	flags.StringVar(&f.distributor, "distributor", "", "the Distributor that takes over; the publication's own unless given")
-	flags.StringArrayVar(&f.fenced, "confirm-fenced", nil, "a server of the former publisher that is confirmed to take writes no more; repeatable")
-	flags.BoolVar(&f.skip, "skip-undelivered", false, "go on although commands that the distributor has cannot be delivered")
+	flags.StringVar(&f.distributor, "distributor", "",
+		"the Distributor that takes over; the publication's own unless given")
+	flags.StringArrayVar(&f.fenced, "confirm-fenced", nil,
+		"a server of the former publisher that is confirmed to take writes no more; repeatable")
+	flags.BoolVar(&f.skip, "skip-undelivered", false,
+		"go on although commands that the distributor has cannot be delivered")
 	flags.BoolVar(&f.dryRun, "dry-run", false, "show estimate and steps, and change nothing")
 	flags.BoolVar(&f.yes, "yes", false, "do not ask for confirmation")
 	flags.BoolVar(&f.wait, "wait", false, "wait until the others receive from the new publisher")
 	flags.DurationVar(&f.waitTimeout, "timeout", 30*time.Minute, "how long --wait waits")
-	flags.DurationVar(&f.patience, "estimate-timeout", estimatePatience, "how long the estimate may take; the tables of a publisher that lives are compared for it")
+	flags.DurationVar(&f.patience, "estimate-timeout", estimatePatience,
+		"how long the estimate may take; the tables of a publisher that lives are compared for it")
 	_ = cmd.MarkFlagRequired("to")
 	return cmd
 }
@@ -126,16 +133,16 @@ func (m *moving) run(ctx context.Context) error {
 
 // begin finds the move that is under way, or makes one. Nothing is changed by its existence.
 func (m *moving) begin(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, readTimeout)
+	ctx, cancel := context.WithTimeout(ctx, cli.ReadTimeout)
 	defer cancel()
 	var all v1alpha1.PublisherMoveList
 	if err := m.hub.List(ctx, &all, client.InNamespace(m.namespace)); err != nil {
 		return fmt.Errorf("list the PublisherMoves of the hub: %w", err)
 	}
-	want := v1alpha1.PublisherMoveSpec{Publication: v1alpha1.ObjectName(m.publication), To: serverName(m.flags.to),
+	want := v1alpha1.PublisherMoveSpec{Publication: v1alpha1.ObjectName(m.publication), To: cli.ServerName(m.flags.to),
 		Distributor: v1alpha1.ObjectName(m.flags.distributor), SkipUndelivered: m.flags.skip}
 	for _, server := range m.flags.fenced {
-		want.FencedServers = append(want.FencedServers, serverName(server))
+		want.FencedServers = append(want.FencedServers, cli.ServerName(server))
 	}
 	for i := range all.Items {
 		x := &all.Items[i]
@@ -143,7 +150,8 @@ func (m *moving) begin(ctx context.Context) error {
 			continue
 		}
 		if x.Spec.To != want.To || want.Distributor != "" && x.Spec.Distributor != want.Distributor {
-			return fmt.Errorf("refused, nothing was changed: PublisherMove %s moves %s to %s already; delete it if it is not approved", x.Name, m.publication, x.Spec.To)
+			return fmt.Errorf("refused, nothing was changed: PublisherMove %s moves %s to %s already; delete it if it is not "+
+				"approved", x.Name, m.publication, x.Spec.To)
 		}
 		m.move = x
 		return m.patch(ctx, func(spec *v1alpha1.PublisherMoveSpec) {
@@ -153,7 +161,8 @@ func (m *moving) begin(ctx context.Context) error {
 			spec.SkipUndelivered = spec.SkipUndelivered || want.SkipUndelivered
 		})
 	}
-	m.move = &v1alpha1.PublisherMove{ObjectMeta: metav1.ObjectMeta{Namespace: m.namespace, GenerateName: m.publication + "-to-" + string(want.To) + "-"}, Spec: want}
+	m.move = &v1alpha1.PublisherMove{ObjectMeta: metav1.ObjectMeta{Namespace: m.namespace,
+		GenerateName: m.publication + "-to-" + string(want.To) + "-"}, Spec: want}
 	if err := m.hub.Create(ctx, m.move); err != nil {
 		return fmt.Errorf("create a PublisherMove in the hub: %w", err)
 	}
@@ -162,12 +171,13 @@ func (m *moving) begin(ctx context.Context) error {
 }
 
 func (m *moving) patch(ctx context.Context, change func(*v1alpha1.PublisherMoveSpec)) error {
-	ctx, cancel := context.WithTimeout(ctx, readTimeout)
+	ctx, cancel := context.WithTimeout(ctx, cli.ReadTimeout)
 	defer cancel()
 	before := client.MergeFrom(m.move.DeepCopy())
 	change(&m.move.Spec)
 	if err := m.hub.Patch(ctx, m.move, before); err != nil {
-		return unsure(fmt.Errorf("change PublisherMove %s in the hub: %w", m.move.Name, err), fmt.Sprintf("kubectl get publishermove -n %s %s -o yaml", m.namespace, m.move.Name))
+		return cli.Unsure(fmt.Errorf("change PublisherMove %s in the hub: %w", m.move.Name, err),
+			fmt.Sprintf("kubectl get publishermove -n %s %s -o yaml", m.namespace, m.move.Name))
 	}
 	return nil
 }
@@ -177,21 +187,23 @@ func (m *moving) withdraw(ctx context.Context) error {
 	if !m.own {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), readTimeout)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cli.ReadTimeout)
 	defer cancel()
 	if err := m.hub.Delete(ctx, m.move); client.IgnoreNotFound(err) != nil {
-		return fmt.Errorf("delete PublisherMove %s, which changes nothing as long as it is not approved: %w", m.move.Name, err)
+		return fmt.Errorf("delete PublisherMove %s, which changes nothing as long as it is not approved: %w", m.move.Name,
+			err)
 	}
 	return nil
 }
 
-// look reads the move, every pollEvery, until done says so, for as long as a flag lets it.
-func (m *moving) look(ctx context.Context, flag string, patience time.Duration, done func(ready *metav1.Condition) (bool, error)) error {
+// look reads the move, every PollEvery, until done says so, for as long as a flag lets it.
+func (m *moving) look(ctx context.Context, flag string, patience time.Duration,
+	done func(ready *metav1.Condition) (bool, error)) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	name, last := m.move.Name, error(nil)
 	for {
-		err := look(ctx, m.hub, m.move)
+		err := cli.Look(ctx, m.hub, m.move)
 		if apierrors.IsNotFound(err) {
 			return fmt.Errorf("PublisherMove %s was deleted", name)
 		}
@@ -209,26 +221,30 @@ func (m *moving) look(ctx context.Context, flag string, patience time.Duration, 
 		select {
 		case <-ctx.Done():
 			if last == nil {
-				last = errors.New("the operator has said nothing of it yet: it compares the tables of a publisher that lives, or does not run")
+				last = errors.New("the operator has said nothing of it yet: it compares the tables of a publisher that lives, " +
+					"or does not run")
 			}
 			if errors.Is(ctx.Err(), context.DeadlineExceeded) {
-				return fmt.Errorf("PublisherMove %s is not there within %s, which --%s makes longer: %w", name, patience, flag, last)
+				return fmt.Errorf("PublisherMove %s is not there within %s, which --%s makes longer: %w", name, patience, flag,
+					last)
 			}
 			return fmt.Errorf("interrupted while PublisherMove %s was waited for: %w", name, last)
-		case <-time.After(pollEvery):
+		case <-time.After(cli.PollEvery):
 		}
 	}
 }
 
 // awaitEstimate waits for the estimate, or for what speaks against the move.
 func (m *moving) awaitEstimate(ctx context.Context) error {
-	m.say("waiting for the estimate of PublisherMove %s, for %s at most (--estimate-timeout)", m.move.Name, m.flags.patience)
+	m.say("waiting for the estimate of PublisherMove %s, for %s at most (--estimate-timeout)", m.move.Name,
+		m.flags.patience)
 	return m.look(ctx, "estimate-timeout", m.flags.patience, func(ready *metav1.Condition) (bool, error) {
 		s := m.move.Status
 		if s.Phase == v1alpha1.MoveEstimated && s.Estimate != nil {
 			return true, nil
 		}
-		if stalled := meta.FindStatusCondition(s.Conditions, v1alpha1.ConditionStalled); stalled != nil && stalled.Status == metav1.ConditionTrue {
+		if stalled := meta.FindStatusCondition(s.Conditions, v1alpha1.ConditionStalled); stalled != nil &&
+			stalled.Status == metav1.ConditionTrue {
 			return false, fmt.Errorf("refused, nothing was changed: %s (%s)", ready.Message, ready.Reason)
 		}
 		return false, nil
@@ -240,13 +256,14 @@ func (m *moving) confirm(ctx context.Context) error {
 		return nil
 	}
 	m.say("Type the publication's name to go on (--yes leaves this question out):")
-	return confirmed(ctx, m.cmd, m.publication)
+	return cli.Confirmed(ctx, m.cmd, m.publication)
 }
 
 // follow says what is new until the move is completed, or how to look at it.
 func (m *moving) follow(ctx context.Context) error {
 	if !m.flags.wait {
-		m.say("see how far it is: kubectl get publishermove -n %s %s, or the same command with --wait", m.namespace, m.move.Name)
+		m.say("see how far it is: kubectl get publishermove -n %s %s, or the same command with --wait", m.namespace,
+			m.move.Name)
 		return nil
 	}
 	said := ""

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+package drill
 
 import (
 	"context"
@@ -17,6 +17,7 @@ import (
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/drill/archive"
 	"geosql.dev/operator/internal/drill/report"
+	"geosql.dev/operator/internal/plugin/cli"
 )
 
 // outputArchive is the output that is no report: the archive as it is kept, which tar unpacks.
@@ -25,14 +26,14 @@ const outputArchive = "archive"
 // drillFile is the part of an archive that has the Drill as it was judged.
 const drillFile = "drill.json"
 
-type drillReportFlags struct {
-	hubFlags
+type reportFlags struct {
+	cli.HubFlags
 	output, file, run string
 	withoutArchive    bool
 }
 
-func newDrillReportCommand() *cobra.Command {
-	f := &drillReportFlags{}
+func newReportCommand() *cobra.Command {
+	f := &reportFlags{}
 	cmd := &cobra.Command{
 		Use:   "report NAME",
 		Short: "Write the report of a drill that is over",
@@ -48,11 +49,11 @@ Drill's status says so. The html page refers to nothing outside itself and carri
 			if err := f.check(); err != nil {
 				return err
 			}
-			hub, namespace, err := f.open()
+			hub, namespace, err := f.Open()
 			if err != nil {
 				return err
 			}
-			ctx, cancel := context.WithTimeout(cmd.Context(), 3*readTimeout)
+			ctx, cancel := context.WithTimeout(cmd.Context(), 3*cli.ReadTimeout)
 			defer cancel()
 			data, err := f.make(ctx, cmd.ErrOrStderr(), hub, client.ObjectKey{Namespace: namespace, Name: args[0]})
 			if err != nil {
@@ -61,15 +62,18 @@ Drill's status says so. The html page refers to nothing outside itself and carri
 			return f.write(cmd, data)
 		},
 	}
-	f.add(cmd)
-	cmd.Flags().StringVarP(&f.output, "output", "o", string(report.Markdown), "html, md, json, or archive: the histories and samples as they are kept")
+	f.Add(cmd)
+	cmd.Flags().StringVarP(&f.output, "output", "o", string(report.Markdown),
+		"html, md, json, or archive: the histories and samples as they are kept")
 	cmd.Flags().StringVar(&f.file, "output-file", "", "file to write; standard output unless given")
-	cmd.Flags().StringVar(&f.run, "run", "", "runID of an earlier run; the one that the Drill's status speaks of unless given")
-	cmd.Flags().BoolVar(&f.withoutArchive, "without-archive", false, "report what the status says, even if the archive is damaged")
+	cmd.Flags().StringVar(&f.run, "run", "",
+		"runID of an earlier run; the one that the Drill's status speaks of unless given")
+	cmd.Flags().BoolVar(&f.withoutArchive, "without-archive", false,
+		"report what the status says, even if the archive is damaged")
 	return cmd
 }
 
-func (f *drillReportFlags) check() error {
+func (f *reportFlags) check() error {
 	if f.output == outputArchive {
 		if f.withoutArchive {
 			return errors.New("--without-archive leaves nothing to write with --output archive")
@@ -85,7 +89,8 @@ func (f *drillReportFlags) check() error {
 }
 
 // make reads the drill and its archive and makes the report.
-func (f *drillReportFlags) make(ctx context.Context, warnings io.Writer, hub client.Client, key client.ObjectKey) ([]byte, error) {
+func (f *reportFlags) make(ctx context.Context, warnings io.Writer, hub client.Client, key client.ObjectKey,
+) ([]byte, error) {
 	var d v1alpha1.Drill
 	if err := hub.Get(ctx, key, &d); err != nil {
 		return nil, fmt.Errorf("read Drill %s from the hub: %w", key, err)
@@ -119,8 +124,8 @@ func (f *drillReportFlags) make(ctx context.Context, warnings io.Writer, hub cli
 	return report.Render(&d, kept, report.Format(f.output))
 }
 
-// earlierRun is the Drill as the archive of an earlier run has kept it. Was it kept before it was judged, the verdict is what
-// the Drill remembers of its former runs.
+// earlierRun is the Drill as the archive of an earlier run has kept it. Was it kept before it was judged, the verdict
+// is what the Drill remembers of its former runs.
 func earlierRun(former []v1alpha1.DrillRunSummary, a archive.Archive) (v1alpha1.Drill, error) {
 	var d v1alpha1.Drill
 	data, found := a.Files[drillFile]
@@ -143,7 +148,7 @@ func earlierRun(former []v1alpha1.DrillRunSummary, a archive.Archive) (v1alpha1.
 }
 
 // write puts the report where it was asked for; a file is there as a whole or as it was.
-func (f *drillReportFlags) write(cmd *cobra.Command, data []byte) error {
+func (f *reportFlags) write(cmd *cobra.Command, data []byte) error {
 	if f.file == "" {
 		_, err := cmd.OutOrStdout().Write(data)
 		return err

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+package primary
 
 import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -17,19 +16,12 @@ import (
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/election"
 	"geosql.dev/operator/internal/election/requests"
+	"geosql.dev/operator/internal/plugin/cli"
 )
 
-// pollEvery is how often --wait looks.
-const pollEvery = 300 * time.Millisecond
-
-// serverName is the SQLServer that is meant, whether its name or its instance's is given.
-func serverName(text string) v1alpha1.ServerName {
-	return v1alpha1.ServerName(strings.TrimSuffix(strings.ToLower(text), "-0"))
-}
-
 // ask finds out whom to ask, and does.
-func (f *roleFlags) ask(cmd *cobra.Command, w wish) error {
-	cluster, namespace, err := f.open()
+func (f *requestFlags) ask(cmd *cobra.Command, w wish) error {
+	cluster, namespace, err := f.Open()
 	if err != nil {
 		return err
 	}
@@ -43,7 +35,7 @@ type asking struct {
 	cluster   client.Client
 	namespace string
 	wish      wish
-	flags     *roleFlags
+	flags     *requestFlags
 }
 
 func (a *asking) say(format string, args ...any) {
@@ -57,14 +49,15 @@ func (a *asking) run(ctx context.Context) error {
 	}
 	vote := requests.Vote{Err: election.ErrAbsent}
 	if group == nil || a.flags.direct {
-		read, cancel := context.WithTimeout(ctx, readTimeout)
+		read, cancel := context.WithTimeout(ctx, cli.ReadTimeout)
 		vote = requests.Read(read, a.cluster, a.namespace, string(a.wish.spec.Group))
 		cancel()
 		if vote.Err != nil {
 			return a.noVote(vote.Err)
 		}
 		if vote.Record.Term == 0 {
-			a.say("note: the Lease here has never had a vote. Once there is the group agents read nothing at such a site: name another voter in --context")
+			a.say("note: the Lease here has never had a vote. Once there is the group agents read nothing at such a site: " +
+				"name another voter in --context")
 		}
 	}
 	if group != nil {
@@ -90,7 +83,7 @@ func (a *asking) run(ctx context.Context) error {
 
 // group is the AvailabilityGroup if this cluster is the hub, nil when it is another site.
 func (a *asking) group(ctx context.Context) (*v1alpha1.AvailabilityGroup, error) {
-	ctx, cancel := context.WithTimeout(ctx, readTimeout)
+	ctx, cancel := context.WithTimeout(ctx, cli.ReadTimeout)
 	defer cancel()
 	var group v1alpha1.AvailabilityGroup
 	err := a.cluster.Get(ctx, client.ObjectKey{Namespace: a.namespace, Name: string(a.wish.spec.Group)}, &group)
@@ -102,12 +95,14 @@ func (a *asking) group(ctx context.Context) (*v1alpha1.AvailabilityGroup, error)
 	case a.flags.direct && apierrors.IsForbidden(err):
 		return nil, nil
 	}
-	return nil, fmt.Errorf("read AvailabilityGroup %s/%s: %w; if the hub is away, name in --context a site that is a voter of the group", a.namespace, a.wish.spec.Group, err)
+	return nil, fmt.Errorf("read AvailabilityGroup %s/%s: %w; if the hub is away, name in --context a site that is a "+
+		"voter of the group", a.namespace, a.wish.spec.Group, err)
 }
 
 func (a *asking) noVote(err error) error {
 	if errors.Is(err, election.ErrAbsent) {
-		return fmt.Errorf("this cluster has neither AvailabilityGroup %s nor its Lease %s in namespace %s: name in --context the hub, or a site that is a voter of the group, and in -n its namespace",
+		return fmt.Errorf("this cluster has neither AvailabilityGroup %s nor its Lease %s in namespace %s: name in "+
+			"--context the hub, or a site that is a voter of the group, and in -n its namespace",
 			a.wish.spec.Group, election.LeaseName(string(a.wish.spec.Group)), a.namespace)
 	}
 	return err
@@ -131,7 +126,8 @@ func (a *asking) fence(group *v1alpha1.AvailabilityGroup, vote requests.Vote) er
 		if err != nil || holder.Server == "" {
 			continue
 		}
-		if given, err := election.ParseHolder(word); err == nil && given.SameRun(holder) || requests.SameServer(word, holder.Server) {
+		if given, err := election.ParseHolder(word); err == nil && given.SameRun(holder) ||
+			requests.SameServer(word, holder.Server) {
 			a.wish.spec.FencedHolder = identity
 			return nil
 		}
@@ -142,8 +138,8 @@ func (a *asking) fence(group *v1alpha1.AvailabilityGroup, vote requests.Vote) er
 	return fmt.Errorf("--confirm-fenced %s: the votes are held by %s, not by that", word, holders[0])
 }
 
-// heldBy is who holds the votes by the group's status, as identities: whoever a majority names, or else those of the newest term. The votes of an
-// older one name somebody who is not the holder any more.
+// heldBy is who holds the votes by the group's status, as identities: whoever a majority names, or else those of the
+// newest term. The votes of an older one name somebody who is not the holder any more.
 func heldBy(group *v1alpha1.AvailabilityGroup) (holders []string) {
 	votes := election.Configuration{}
 	records := map[string]election.Record{}
@@ -170,7 +166,8 @@ func (a *asking) confirm(ctx context.Context, group *v1alpha1.AvailabilityGroup)
 		a.sayLoss(group)
 		question = "Acknowledged writes may be lost."
 	case spec.FencedHolder != "":
-		question = fmt.Sprintf("You say that %s can write no more. If that is wrong, acknowledged writes may be lost.", spec.FencedHolder)
+		question = fmt.Sprintf("You say that %s can write no more. If that is wrong, acknowledged writes may be lost.",
+			spec.FencedHolder)
 	case spec.Kind == v1alpha1.FailoverRejoin:
 		question = fmt.Sprintf("What %s alone has is undone.", spec.To)
 	case spec.Kind == v1alpha1.FailoverReseed:
@@ -180,5 +177,5 @@ func (a *asking) confirm(ctx context.Context, group *v1alpha1.AvailabilityGroup)
 		return nil
 	}
 	a.say("%s Type the group's name to go on (--yes leaves this question out):", question)
-	return confirmed(ctx, a.cmd, string(spec.Group))
+	return cli.Confirmed(ctx, a.cmd, string(spec.Group))
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+// Package plan prints what applying Topologies would do, by the controllers' own plans.
+package plan
 
 import (
 	"cmp"
@@ -23,19 +24,21 @@ import (
 	"geosql.dev/operator/controllers/sqlserver"
 	topologies "geosql.dev/operator/controllers/topology"
 	"geosql.dev/operator/internal/election"
+	"geosql.dev/operator/internal/plugin/cli"
 	"geosql.dev/operator/internal/plugin/overview"
 	"geosql.dev/operator/internal/replication"
 	"geosql.dev/operator/internal/topology"
 )
 
 type planFlags struct {
-	hubFlags
+	cli.HubFlags
 	files      []string
 	offline    bool
 	agentImage string
 }
 
-func newPlanCommand() *cobra.Command {
+// NewCommand makes `kubectl geosql plan`.
+func NewCommand() *cobra.Command {
 	f := &planFlags{}
 	cmd := &cobra.Command{
 		Use:   "plan -f FILE",
@@ -55,7 +58,7 @@ are named at the end and passed over.`,
 			if len(f.files) == 0 {
 				return fmt.Errorf("say with -f which manifests to plan")
 			}
-			snapshot, err := decodeFiles(cmd, f.files)
+			snapshot, err := cli.DecodeFiles(cmd, f.files)
 			if err != nil {
 				return err
 			}
@@ -65,10 +68,11 @@ are named at the end and passed over.`,
 			return f.run(cmd, snapshot)
 		},
 	}
-	f.add(cmd)
+	f.Add(cmd)
 	cmd.Flags().StringArrayVarP(&f.files, "filename", "f", nil, "file with manifests, - for standard input; repeatable")
 	cmd.Flags().BoolVar(&f.offline, "offline", false, "ask no cluster: plan against an empty world")
-	cmd.Flags().StringVar(&f.agentImage, "agent-image", "geosql-operator", "image of the operator, for the sidecar in the printed steps")
+	cmd.Flags().StringVar(&f.agentImage, "agent-image", "geosql-operator",
+		"image of the operator, for the sidecar in the printed steps")
 	return cmd
 }
 
@@ -77,11 +81,11 @@ func (f *planFlags) run(cmd *cobra.Command, snapshot *overview.Snapshot) error {
 	namespace := "default"
 	if !f.offline {
 		var err error
-		if hub, namespace, err = f.open(); err != nil {
+		if hub, namespace, err = f.Open(); err != nil {
 			return fmt.Errorf("%w; or say --offline", err)
 		}
-	} else if f.namespace != "" {
-		namespace = f.namespace
+	} else if f.Namespace != "" {
+		namespace = f.Namespace
 	}
 	for i := range snapshot.Topologies {
 		t := &snapshot.Topologies[i]
@@ -135,7 +139,7 @@ func (p *planner) observe(ctx context.Context, hub client.Client) error {
 	if hub == nil {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, readTimeout)
+	ctx, cancel := context.WithTimeout(ctx, cli.ReadTimeout)
 	defer cancel()
 	var err error
 	if p.observed, err = topologies.Observe(ctx, hub, p.topology.Namespace); err != nil {
@@ -184,15 +188,16 @@ func (p *planner) print() error {
 	for _, s := range plan.Steps {
 		count[s.Verb]++
 	}
-	fmt.Fprintf(p.out, "Topology %s/%s: %d to create, %d to change, %d to adopt, %d to remove, of %d objects\n", p.topology.Namespace, p.topology.Name,
-		count[topologies.Create], count[topologies.Change], count[topologies.Adopt], count[topologies.Remove], plan.Declared)
+	fmt.Fprintf(p.out, "Topology %s/%s: %d to create, %d to change, %d to adopt, %d to remove, of %d objects\n",
+		p.topology.Namespace, p.topology.Name, count[topologies.Create], count[topologies.Change], count[topologies.Adopt], count[topologies.Remove], plan.Declared)
 	for _, m := range plan.Members {
 		if m.Reason == "MemberConflict" {
 			fmt.Fprintf(p.out, "\n! %s %s is left alone: %s\n", m.Kind, m.Name, m.Message)
 		}
 	}
 	for _, s := range plan.Steps {
-		mark := map[topologies.Verb]string{topologies.Create: "+", topologies.Change: "~", topologies.Adopt: "~", topologies.Remove: "-"}[s.Verb]
+		mark := map[topologies.Verb]string{
+			topologies.Create: "+", topologies.Change: "~", topologies.Adopt: "~", topologies.Remove: "-"}[s.Verb]
 		fmt.Fprintf(p.out, "\n%s %s %s: %s\n", mark, s.Verb, s.Key, s.Reason)
 		if s.Verb == topologies.Create {
 			p.steps(s)
@@ -287,7 +292,8 @@ func (p *planner) publication(x *v1alpha1.Publication) (publication.Desired, v1a
 		}
 	}
 	if name := x.Spec.Publisher.Server; name != "" {
-		d.Publisher = replication.Party{Name: "SQLServer " + string(name), Servers: []v1alpha1.ServerName{name}, Address: string(name) + "-0"}
+		d.Publisher = replication.Party{Name: "SQLServer " + string(name), Servers: []v1alpha1.ServerName{name},
+			Address: string(name) + "-0"}
 		return d, name
 	}
 	for _, g := range p.groups() {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+package plan
 
 import (
 	"bytes"
@@ -11,35 +11,21 @@ import (
 	"time"
 
 	. "github.com/onsi/gomega"
-	"github.com/spf13/cobra"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"geosql.dev/operator/api/v1alpha1"
-	"geosql.dev/operator/internal/plugin/overview"
+	"geosql.dev/operator/internal/plugin/cli"
 	"geosql.dev/operator/internal/topology"
+	"geosql.dev/operator/test/support/terminal"
 )
 
-// run runs a command as a person would and returns what it prints.
-func run(t *testing.T, command *cobra.Command, input string, arguments ...string) (string, error) {
-	t.Helper()
-	var out bytes.Buffer
-	command.SetOut(&out)
-	command.SetErr(&out)
-	command.SetIn(strings.NewReader(input))
-	command.SilenceUsage, command.SilenceErrors = true, true
-	command.SetArgs(arguments)
-	err := command.ExecuteContext(t.Context())
-	return out.String(), err
-}
-
-const examples = "../../examples/"
+const examples = "../../../examples/"
 
 func TestPlanOffline(t *testing.T) {
 	g := NewWithT(t)
-	text, err := run(t, newPlanCommand(), "", "-f", examples+"sites.yaml", "-f", examples+"msdn.yaml", "--offline")
+	text, err := terminal.Run(t, NewCommand(), "", "-f", examples+"sites.yaml", "-f", examples+"msdn.yaml", "--offline")
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(text).To(HavePrefix("Topology web/msdn: 9 to create, 0 to change, 0 to adopt, 0 to remove, of 9 objects\n"))
 	for _, want := range []string{
@@ -66,7 +52,7 @@ func TestPlanPassesOverWhatIsNotOfATopology(t *testing.T) {
 		others += "apiVersion: geosql.dev/v1alpha1\nkind: " + kind + "\nmetadata: {name: other}\n---\n"
 	}
 	others += "apiVersion: v1\nkind: Namespace\nmetadata: {name: shop}\n---\napiVersion: v1\nkind: Secret\nmetadata: {name: other, namespace: shop}\nstringData: {password: hunter2}\n"
-	text, err := run(t, newPlanCommand(), string(manifest)+others, "-f", examples+"sites.yaml", "-f", "-", "-f", "../../config/samples/login.yaml", "--offline", "-n", "shop")
+	text, err := terminal.Run(t, NewCommand(), string(manifest)+others, "-f", examples+"sites.yaml", "-f", "-", "-f", "../../../config/samples/login.yaml", "--offline", "-n", "shop")
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(text).To(HavePrefix("Topology web/msdn: 9 to create, "))
 	g.Expect(text).To(And(ContainSubstring("\n\nPassed over Site "), ContainSubstring("\nPassed over Site quincy: it is taken as it is declared here, and not compared with the hub\n"),
@@ -86,29 +72,27 @@ func TestPlanRefusesWhatItCannotPlan(t *testing.T) {
 		{[]string{"--offline", "-f", examples + "sites.yaml"}, "there is no Topology in"},
 		{[]string{"--offline", "-f", "absent.yaml"}, "absent.yaml"},
 	} {
-		_, err := run(t, newPlanCommand(), "", c.arguments...)
+		_, err := terminal.Run(t, NewCommand(), "", c.arguments...)
 		NewWithT(t).Expect(err).To(MatchError(ContainSubstring(c.want)))
 	}
 }
 
 // world is a hub in which the example has been applied and expanded.
-func world(t *testing.T) (client.WithWatch, *v1alpha1.Topology, *topology.Objects) {
+func world(t *testing.T) (client.WithWatch, *v1alpha1.Topology) {
 	t.Helper()
-	text, err := run(t, newGraphCommand(), "", "-f", examples+"msdn.yaml")
-	NewWithT(t).Expect(err).NotTo(HaveOccurred())
-	NewWithT(t).Expect(text).To(HavePrefix("flowchart"))
-	snapshot, err := decodeFiles(newGraphCommand(), []string{examples + "msdn.yaml"})
-	NewWithT(t).Expect(err).NotTo(HaveOccurred())
+	g := NewWithT(t)
+	snapshot, err := cli.DecodeFiles(NewCommand(), []string{examples + "msdn.yaml"})
+	g.Expect(err).NotTo(HaveOccurred())
 	declared := &snapshot.Topologies[0]
 	objects, err := topology.Expand(declared)
-	NewWithT(t).Expect(err).NotTo(HaveOccurred())
-	return fake.NewClientBuilder().WithScheme(scheme).WithObjects(append(objects.All(), declared)...).Build(), declared, objects
+	g.Expect(err).NotTo(HaveOccurred())
+	return terminal.Hub(append(objects.All(), declared)...).Build(), declared
 }
 
 // A plan against a hub shows what differs and leaves the hub as it is.
 func TestPlanAgainstAHub(t *testing.T) {
 	g := NewWithT(t)
-	hub, topology, _ := world(t)
+	hub, topology := world(t)
 	manifest := topology.DeepCopy()
 	manifest.Spec.ServerDefaults.Image = "mssql:next"
 	manifest.Spec.Subscriptions = nil
@@ -130,63 +114,11 @@ func TestPlanAgainstAHub(t *testing.T) {
 // What the hub would refuse is said, not planned.
 func TestPlanOfAManifestThatIsRefused(t *testing.T) {
 	g := NewWithT(t)
-	hub, topology, _ := world(t)
+	hub, topology := world(t)
 	refusing := interceptor.NewClient(hub, interceptor.Funcs{Update: func(_ context.Context, _ client.WithWatch, _ client.Object, options ...client.UpdateOption) error {
 		g.Expect(options).To(ContainElement(client.DryRunAll))
 		return apierrors.NewBadRequest("spec.servers[0].site is immutable")
 	}})
 	p := planner{out: &bytes.Buffer{}, topology: topology.DeepCopy(), now: time.Now()}
 	g.Expect(p.observe(t.Context(), refusing)).To(MatchError(ContainSubstring("the hub does not take Topology web/msdn: spec.servers[0].site is immutable")))
-}
-
-func TestStatusCommand(t *testing.T) {
-	g := NewWithT(t)
-	hub, _, _ := world(t)
-	f := &statusFlags{output: "text"}
-	command := newStatusCommand()
-	var out bytes.Buffer
-	command.SetOut(&out)
-	command.SetContext(t.Context())
-	g.Expect(f.run(command, hub, overview.Scope{Namespace: "web", Topology: "msdn"})).To(Succeed())
-	g.Expect(out.String()).To(ContainSubstring("tukpub-0  tukwila  Unknown  NotObserved"))
-
-	out.Reset()
-	f.output = "json"
-	g.Expect(f.run(command, hub, overview.Scope{})).To(Succeed())
-	g.Expect(out.String()).To(MatchJSON(out.String()))
-	g.Expect(out.String()).To(ContainSubstring(`"availabilityGroups"`))
-
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
-	command.SetContext(ctx)
-	screens := 0
-	command.SetOut(writes(func(p []byte) {
-		if screens += strings.Count(string(p), "\x1b[H"); screens > 1 {
-			cancel()
-		}
-	}))
-	f.watch, f.every, f.output = true, 10*time.Millisecond, "text"
-	g.Expect(f.run(command, hub, overview.Scope{})).To(Succeed())
-	g.Expect(screens).To(BeNumerically(">", 1))
-
-	_, err := run(t, newStatusCommand(), "", "-o", "yaml")
-	g.Expect(err).To(MatchError(`output "yaml" is not known: text and json are`))
-	_, err = run(t, newStatusCommand(), "", "--watch", "--every", "0s")
-	g.Expect(err).To(MatchError("--every must be at least 100ms"))
-}
-
-// writes is told of each write.
-type writes func(p []byte)
-
-func (w writes) Write(p []byte) (int, error) { w(p); return len(p), nil }
-
-func TestGraphCommand(t *testing.T) {
-	g := NewWithT(t)
-	text, err := run(t, newGraphCommand(), "", "-o", "dot", "-f", examples+"sites.yaml", "-f", examples+"msdn.yaml")
-	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(text).To(ContainSubstring(`"tukpub-0" -> "quisec-0" [label="content, synchronous, 4 ms", style=bold];`))
-	_, err = run(t, newGraphCommand(), "", "msdn", "-f", "x")
-	g.Expect(err).To(MatchError(ContainSubstring("not both")))
-	_, err = run(t, newGraphCommand(), "", "-o", "svg", "-f", "x")
-	g.Expect(err).To(MatchError(ContainSubstring("mermaid and dot are")))
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+package move
 
 import (
 	"fmt"
@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/plugin/cli"
 )
 
 // sayEstimate shows what each copy has, what is lost, and the steps.
@@ -20,13 +21,15 @@ func (m *moving) sayEstimate() {
 	for _, s := range e.Subscribers {
 		transaction, applied := "not known", "not known"
 		if s.Last != nil {
-			transaction, applied = s.Last.Transaction, moment(s.Last.Time)
+			transaction, applied = s.Last.Transaction, cli.Moment(s.Last.Time)
 		}
-		fmt.Fprintf(out, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", s.Subscription, s.Server, yesNo(s.Answers), moment(s.CompleteUntil), transaction, applied, count(s.PendingCommands), count(s.Rows))
+		fmt.Fprintf(out, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", s.Subscription, s.Server, yesNo(s.Answers),
+			cli.Moment(s.CompleteUntil), transaction, applied, count(s.PendingCommands), count(s.Rows))
 	}
 	_ = out.Flush()
 	if e.Newest != nil {
-		m.say("Newest transaction known to have been replicated: %s, %s (by the %s).", e.Newest.Transaction, moment(e.Newest.Time), e.NewestFrom)
+		m.say("Newest transaction known to have been replicated: %s, %s (by the %s).", e.Newest.Transaction,
+			cli.Moment(e.Newest.Time), e.NewestFrom)
 	}
 	m.say("%s", e.Summary)
 	m.say("Steps:")
@@ -56,9 +59,11 @@ func (m *moving) sayMoved() {
 		for _, one := range []struct {
 			name string
 			at   *metav1.MicroTime
-		}{{"approved", t.Approved}, {"drained", t.Drained}, {"switched", t.Switched}, {"published", t.Published}, {"delivering", t.Delivering}} {
+		}{{"approved", t.Approved}, {"drained", t.Drained}, {"switched", t.Switched},
+			{"published", t.Published}, {"delivering", t.Delivering}} {
 			if one.at != nil {
-				m.say("  %-12s %s  +%s", one.name, one.at.UTC().Format("15:04:05.000"), one.at.Sub(t.Approved.Time).Round(time.Millisecond))
+				m.say("  %-12s %s  +%s", one.name, one.at.UTC().Format("15:04:05.000"),
+					one.at.Sub(t.Approved.Time).Round(time.Millisecond))
 			}
 		}
 	}
@@ -69,7 +74,8 @@ func (m *moving) sayMoved() {
 		}
 		m.say("Subscription %s: %s, %s. %s", x.Name, x.State, method, x.Reason)
 	}
-	m.say("Write into your manifests, else they are refused: Publication %s has publisher.server %s, database %s, distributor %s, movedBy %s; Subscription %s is no more.",
+	m.say("Write into your manifests, else they are refused: Publication %s has publisher.server %s, database %s, "+
+		"distributor %s, movedBy %s; Subscription %s is no more.",
 		m.move.Spec.Publication, m.move.Spec.To, s.ToDatabase, m.distributor(), m.move.Name, s.ToSubscription)
 }
 

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+// Package drill has the commands that run drills, show them and write their reports.
+package drill
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -18,24 +20,26 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/plugin/cli"
 )
 
-func newDrillCommand() *cobra.Command {
+// NewCommand makes `kubectl geosql drill`.
+func NewCommand() *cobra.Command {
 	command := &cobra.Command{Use: "drill", Short: "Break a target on purpose and read the verdict"}
-	command.AddCommand(newDrillRunCommand(), newDrillListCommand(), newDrillDescribeCommand(), newDrillAbortCommand(), newDrillReportCommand())
+	command.AddCommand(newRunCommand(), newListCommand(), newDescribeCommand(), newAbortCommand(), newReportCommand())
 	return command
 }
 
-// drillRunFlags are those of `drill run`.
-type drillRunFlags struct {
-	hubFlags
+// runFlags are those of `drill run`.
+type runFlags struct {
+	cli.HubFlags
 	file, runID  string
 	dryRun, wait bool
 	timeout      time.Duration
 }
 
-func newDrillRunCommand() *cobra.Command {
-	f := &drillRunFlags{}
+func newRunCommand() *cobra.Command {
+	f := &runFlags{}
 	cmd := &cobra.Command{
 		Use:   "run -f FILE | NAME",
 		Short: "Run a drill from a manifest, or one that is declared once more",
@@ -50,7 +54,7 @@ every object that the drill would create now is printed. With --wait the command
 			if (f.file == "") == (len(args) == 0) {
 				return errors.New("name a drill, or a manifest with -f")
 			}
-			hub, namespace, err := f.open()
+			hub, namespace, err := f.Open()
 			if err != nil {
 				return err
 			}
@@ -64,10 +68,11 @@ every object that the drill would create now is printed. With --wait the command
 			return f.follow(cmd, hub, d)
 		},
 	}
-	f.add(cmd)
+	f.Add(cmd)
 	flags := cmd.Flags()
 	flags.StringVarP(&f.file, "filename", "f", "", "manifest with one Drill, - for standard input")
-	flags.StringVar(&f.runID, "run-id", "", "spec.runID; unless given that of the manifest for a new drill, else made of the time")
+	flags.StringVar(&f.runID, "run-id", "",
+		"spec.runID; unless given that of the manifest for a new drill, else made of the time")
 	flags.BoolVar(&f.dryRun, "dry-run", false, "print every object that would be created, and create none")
 	flags.BoolVar(&f.wait, "wait", false, "wait for the verdict")
 	flags.DurationVar(&f.timeout, "timeout", time.Hour, "how long to wait")
@@ -75,8 +80,9 @@ every object that the drill would create now is printed. With --wait the command
 }
 
 // take declares the run that is asked for.
-func (f *drillRunFlags) take(cmd *cobra.Command, hub client.Client, namespace string, args []string) (*v1alpha1.Drill, error) {
-	ctx, cancel := context.WithTimeout(cmd.Context(), readTimeout)
+func (f *runFlags) take(cmd *cobra.Command, hub client.Client, namespace string, args []string,
+) (*v1alpha1.Drill, error) {
+	ctx, cancel := context.WithTimeout(cmd.Context(), cli.ReadTimeout)
 	defer cancel()
 	runID := f.runID
 	if runID == "" {
@@ -99,7 +105,7 @@ func (f *drillRunFlags) take(cmd *cobra.Command, hub client.Client, namespace st
 	if err != nil {
 		return nil, err
 	}
-	if wanted.Namespace == "" || f.namespace != "" {
+	if wanted.Namespace == "" || f.Namespace != "" {
 		wanted.Namespace = namespace
 	}
 	wanted.Spec.DryRun = wanted.Spec.DryRun || f.dryRun
@@ -128,12 +134,12 @@ func (f *drillRunFlags) take(cmd *cobra.Command, hub client.Client, namespace st
 
 // unsureDrill is unsure of a Drill, which may run.
 func unsureDrill(err error, d *v1alpha1.Drill) error {
-	return unsure(err, fmt.Sprintf("kubectl geosql drill describe %s -n %s", d.Name, d.Namespace))
+	return cli.Unsure(err, fmt.Sprintf("kubectl geosql drill describe %s -n %s", d.Name, d.Namespace))
 }
 
 // readDrill reads a manifest with one Drill. Fields that a Drill does not have are refused.
 func readDrill(cmd *cobra.Command, name string) (*v1alpha1.Drill, error) {
-	file, err := openFile(cmd, name)
+	file, err := cli.OpenFile(cmd, name)
 	if err != nil {
 		return nil, err
 	}
@@ -153,12 +159,12 @@ func readDrill(cmd *cobra.Command, name string) (*v1alpha1.Drill, error) {
 }
 
 // follow says what is new until the run is over.
-func (f *drillRunFlags) follow(cmd *cobra.Command, hub client.Client, d *v1alpha1.Drill) error {
+func (f *runFlags) follow(cmd *cobra.Command, hub client.Client, d *v1alpha1.Drill) error {
 	ctx, cancel := context.WithTimeout(cmd.Context(), f.timeout)
 	defer cancel()
 	runID, said := d.Spec.RunID, ""
 	for {
-		err := look(ctx, hub, d)
+		err := cli.Look(ctx, hub, d)
 		s := d.Status
 		text := fmt.Sprintf("%s (%s): %s", s.Phase, s.Reason, s.Message)
 		switch {
@@ -175,8 +181,9 @@ func (f *drillRunFlags) follow(cmd *cobra.Command, hub client.Client, d *v1alpha
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("drill %s has not ended %s; it goes on: kubectl geosql drill describe %s -n %s", d.Name, overdue(ctx, f.timeout), d.Name, d.Namespace)
-		case <-time.After(pollEvery):
+			return fmt.Errorf("drill %s has not ended %s; it goes on: kubectl geosql drill describe %s -n %s", d.Name,
+				cli.Overdue(ctx, f.timeout), d.Name, d.Namespace)
+		case <-time.After(cli.PollEvery):
 		}
 	}
 }
@@ -208,12 +215,12 @@ func finish(w io.Writer, d *v1alpha1.Drill) error {
 	return nil
 }
 
-func newDrillListCommand() *cobra.Command {
-	f := &hubFlags{}
+func newListCommand() *cobra.Command {
+	f := &cli.HubFlags{}
 	cmd := &cobra.Command{
 		Use: "list", Short: "List drills with their verdicts", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return f.ask(cmd, func(ctx context.Context, hub client.Client, namespace string) error {
+			return f.Ask(cmd, func(ctx context.Context, hub client.Client, namespace string) error {
 				var list v1alpha1.DrillList
 				if err := hub.List(ctx, &list, client.InNamespace(namespace)); err != nil {
 					return fmt.Errorf("list the drills: %w", err)
@@ -222,13 +229,15 @@ func newDrillListCommand() *cobra.Command {
 			})
 		},
 	}
-	f.add(cmd)
-	f.addAllNamespaces(cmd)
+	f.Add(cmd)
+	f.AddAllNamespaces(cmd)
 	return cmd
 }
 
 func listDrills(w io.Writer, drills []v1alpha1.Drill) error {
-	slices.SortFunc(drills, func(a, b v1alpha1.Drill) int { return strings.Compare(a.Namespace+"/"+a.Name, b.Namespace+"/"+b.Name) })
+	slices.SortFunc(drills, func(a, b v1alpha1.Drill) int {
+		return strings.Compare(a.Namespace+"/"+a.Name, b.Namespace+"/"+b.Name)
+	})
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "NAMESPACE\tNAME\tTARGET\tRUN\tPHASE\tVERDICT\tACKNOWLEDGED\tLOST\tCOMPLETED")
 	for _, d := range drills {
@@ -240,7 +249,8 @@ func listDrills(w io.Writer, drills []v1alpha1.Drill) error {
 		if s.Completed != nil {
 			completed = s.Completed.UTC().Format(time.RFC3339)
 		}
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", d.Namespace, d.Name, targetOf(d.Spec.Target), s.RunID, s.Phase, dash(string(s.Verdict)), acknowledged, lost, completed)
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", d.Namespace, d.Name, targetOf(d.Spec.Target), s.RunID, s.Phase,
+			cmp.Or(string(s.Verdict), "-"), acknowledged, lost, completed)
 	}
 	return t.Flush()
 }
@@ -255,12 +265,12 @@ func targetOf(t v1alpha1.DrillTarget) string {
 	return "topology/" + string(t.Topology)
 }
 
-func newDrillDescribeCommand() *cobra.Command {
-	f := &hubFlags{}
+func newDescribeCommand() *cobra.Command {
+	f := &cli.HubFlags{}
 	cmd := &cobra.Command{
 		Use: "describe NAME", Short: "Show a drill: verdict, objectives, faults, timeline", Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return f.ask(cmd, func(ctx context.Context, hub client.Client, namespace string) error {
+			return f.Ask(cmd, func(ctx context.Context, hub client.Client, namespace string) error {
 				d := &v1alpha1.Drill{}
 				if err := hub.Get(ctx, client.ObjectKey{Namespace: namespace, Name: args[0]}, d); err != nil {
 					return fmt.Errorf("read Drill %s/%s: %w", namespace, args[0], err)
@@ -269,7 +279,7 @@ func newDrillDescribeCommand() *cobra.Command {
 			})
 		},
 	}
-	f.add(cmd)
+	f.Add(cmd)
 	return cmd
 }
 
@@ -279,7 +289,8 @@ func describeDrill(w io.Writer, d *v1alpha1.Drill) error {
 	fmt.Fprintf(&b, "drill %s/%s, run %s on %s\n", d.Namespace, d.Name, s.RunID, targetOf(d.Spec.Target))
 	fmt.Fprintf(&b, "%s %s (%s): %s\n", s.Phase, s.Verdict, s.Reason, s.Message)
 	if c := s.Counts; c != nil {
-		fmt.Fprintf(&b, "rows: %d attempted, %d acknowledged, %d lost; %d failed, %d unknown, %d of them there; %d phantom, %d duplicated, %d diverging\n",
+		fmt.Fprintf(&b, "rows: %d attempted, %d acknowledged, %d lost; %d failed, %d unknown, %d of them there; %d "+
+			"phantom, %d duplicated, %d diverging\n",
 			c.Attempted, c.Acknowledged, c.Lost, c.Failed, c.Unknown, c.UnknownPresent, c.Phantom, c.Duplicated, c.Diverging)
 	}
 	t := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
@@ -287,7 +298,7 @@ func describeDrill(w io.Writer, d *v1alpha1.Drill) error {
 		fmt.Fprintln(t, "\nOBJECTIVE\tVERDICT\tGOAL\tMEASURED\tEVIDENCE")
 	}
 	for _, o := range s.Objectives {
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\n", o.Name, o.Verdict, o.Goal, dash(o.Measured), o.Evidence)
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\n", o.Name, o.Verdict, o.Goal, cmp.Or(o.Measured, "-"), o.Evidence)
 	}
 	if len(s.Faults) > 0 {
 		fmt.Fprintln(t, "\nFAULT\tKIND\tSTATE\tTARGETS\tEFFECT\tSEEN")
@@ -310,7 +321,7 @@ func describeDrill(w io.Writer, d *v1alpha1.Drill) error {
 		if s.Started != nil {
 			when = fmt.Sprintf("%+.3f s", e.Time.Sub(s.Started.Time).Seconds())
 		}
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\n", when, e.Event, dash(e.Fault), e.Message)
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\n", when, e.Event, cmp.Or(e.Fault, "-"), e.Message)
 	}
 	if err := t.Flush(); err != nil {
 		return err
@@ -319,17 +330,17 @@ func describeDrill(w io.Writer, d *v1alpha1.Drill) error {
 	return err
 }
 
-func newDrillAbortCommand() *cobra.Command {
-	f := &hubFlags{}
+func newAbortCommand() *cobra.Command {
+	f := &cli.HubFlags{}
 	cmd := &cobra.Command{
 		Use: "abort NAME", Short: "End a drill: take back every fault", Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return f.ask(cmd, func(ctx context.Context, hub client.Client, namespace string) error {
+			return f.Ask(cmd, func(ctx context.Context, hub client.Client, namespace string) error {
 				return abortDrill(ctx, cmd.OutOrStdout(), hub, client.ObjectKey{Namespace: namespace, Name: args[0]})
 			})
 		},
 	}
-	f.add(cmd)
+	f.Add(cmd)
 	return cmd
 }
 
@@ -346,6 +357,7 @@ func abortDrill(ctx context.Context, w io.Writer, hub client.Client, key client.
 	if err := hub.Patch(ctx, d, client.RawPatch(types.MergePatchType, []byte(`{"spec":{"abort":true}}`))); err != nil {
 		return fmt.Errorf("abort Drill %s: %w", key, err)
 	}
-	fmt.Fprintf(w, "drill.geosql.dev/%s is told to end, and takes its faults back: see kubectl geosql drill describe %s -n %s\n", d.Name, d.Name, d.Namespace)
+	fmt.Fprintf(w, "drill.geosql.dev/%s is told to end, and takes its faults back: see kubectl geosql drill describe "+
+		"%s -n %s\n", d.Name, d.Name, d.Namespace)
 	return nil
 }
