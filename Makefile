@@ -7,6 +7,9 @@ SHELL       := /bin/bash
 export GOFLAGS ?= -buildvcs=false -trimpath
 export CGO_ENABLED ?= 0
 
+# What a release says of itself.
+VERSION ?= dev
+
 include make/*.mk
 
 ##@ 1 Begin here
@@ -17,6 +20,6 @@ help: ## List the targets by purpose.
 	  awk -F '\t' '$$1 != group {group = $$1; printf "\n%s\n", substr(group, 3)} {printf "  %-18s %s\n", $$2, $$3}'
 
 .PHONY: build
-build: ## Build the two binaries into bin/.
+build: ## Build the two binaries into bin/ (VERSION=0.1.0 for a release).
 	@echo "building bin/geosql and bin/kubectl-geosql"
-	@CGO_ENABLED=0 go build -trimpath -o bin/ ./cmd/geosql ./cmd/kubectl-geosql
+	@CGO_ENABLED=0 go build -trimpath -ldflags '-X geosql.dev/operator/internal/version.version=$(VERSION)' -o bin/ ./cmd/geosql ./cmd/kubectl-geosql
