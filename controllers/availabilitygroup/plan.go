@@ -117,7 +117,8 @@ func planVotes(d Desired, o Observed, p *Plan) bool {
 		return p.settle(outcome)
 	}
 	primary := o.primary(d)
-	for _, s := range o.answering(d) {
+	// An agent whose engine is away may be back with it in a moment, and goes by what it was told: its site is what counts.
+	for _, s := range d.servers() {
 		if orders := o.Agents[s]; orders.Err == nil && !orders.UpToDate {
 			p.add(GiveOrders{Server: s, Reason: "they are missing or not as declared, or their credentials end soon", New: primary != "" && o.row(primary, s) == nil})
 		}
