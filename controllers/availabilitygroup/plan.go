@@ -13,6 +13,7 @@ import (
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/election"
 	"geosql.dev/operator/internal/reconcile/conditions"
+	"geosql.dev/operator/internal/sites"
 	"geosql.dev/operator/internal/tsql"
 )
 
@@ -24,7 +25,7 @@ type stage func(d Desired, o Observed, p *Plan) bool
 func plan(d Desired, o Observed) Plan {
 	var p Plan
 	for _, s := range []stage{
-		planReferences, planServers, planPrimary, planEndpoints, planPartners, planVotes, planElection, planDatabases, planCreate,
+		planReferences, planServers, planPrimary, planEndpoints, planPartners, planVotes, planElection, planNone, planDatabases, planCreate,
 		planReturn, planJoin, planReplicas, planTraceFlag, planMembership, planCommitRule, planListener, planFormer, planSeeding, planHealth,
 	} {
 		if !s(d, o, &p) {
@@ -116,7 +117,8 @@ func planVotes(d Desired, o Observed, p *Plan) bool {
 		return p.settle(outcome)
 	}
 	primary := o.primary(d)
-	for _, s := range o.answering(d) {
+	// An agent whose engine is away may be back with it in a moment, and goes by what it was told: its site is what counts.
+	for _, s := range d.servers() {
 		if orders := o.Agents[s]; orders.Err == nil && !orders.UpToDate {
 			p.add(GiveOrders{Server: s, Reason: "they are missing or not as declared, or their credentials end soon", New: primary != "" && o.row(primary, s) == nil})
 		}
@@ -242,6 +244,65 @@ func votesLost(d Desired, o Observed) conditions.Outcome {
 // votesLostRunbook is the page that goes on where the votes are lost.
 const votesLostRunbook = "docs/runbooks/votes-lost.md"
 
+// planNone ends the plan unless the group exists, or is known to have never been made: only then are databases and the group made.
+// That nobody who answers has it does not say so, above all when a server comes back with new volumes: empty databases would be
+// written to there, and nothing could be seeded over them.
+func planNone(d Desired, o Observed, p *Plan) bool {
+	if o.exists(d) {
+		return true
+	}
+	silent := o.silent(d)
+	awaited := slices.ContainsFunc(silent, func(s v1alpha1.ServerName) bool { return !errors.Is(o.Instances[s].Err, sites.ErrSiteLost) })
+	switch {
+	case d.Group.Status.GroupID != "" && !awaited:
+		return p.settle(groupLost(d, o))
+	case d.Group.Status.GroupID != "":
+		return p.settle(conditions.Unknown(conditions.ReasonReplicaNotAnswering, fmt.Sprintf(
+			"group %s was created, and no replica that answers has it; no answer from %s. Nothing is created meanwhile: a server that has lost "+
+				"its volumes joins the group again when one that has it is primary (%s)", d.Group.Status.GroupID, o.why(silent), lostVolumesRunbook)))
+	case len(silent) > 0:
+		return p.settle(conditions.Unknown(conditions.ReasonReplicaNotAnswering, fmt.Sprintf(
+			"the group can be created only when every replica says that it has none; no answer from %s", o.why(silent))))
+	}
+	if d.fenced() {
+		if left := leftVotes(o, host(d.Group.Spec.InitialPrimary)); left != "" {
+			return p.settle(inTheWay(d, left))
+		}
+	}
+	return true
+}
+
+// lostVolumesRunbook is the page that goes on where servers have lost their volumes.
+const lostVolumesRunbook = "docs/runbooks/lost-volumes.md"
+
+// groupLost is of a group that was made and that no server has any more. What became of its databases a person has to say.
+func groupLost(d Desired, o Observed) conditions.Outcome {
+	var copies []string
+	for _, name := range d.databases() {
+		if have := o.copies(d, name); len(have) > 0 {
+			copies = append(copies, fmt.Sprintf("%s is on %s", name, list(have)))
+		}
+	}
+	known := "no server that answers has a database of it"
+	if len(copies) > 0 {
+		known = "of its databases " + strings.Join(copies, ", ")
+	}
+	return conditions.Stalled(conditions.ReasonGroupLost, fmt.Sprintf(
+		"group %s was created, and none of its servers has it any more; %s. Nothing is created in its place, for that would be empty: %s says how the data "+
+			"comes back and how the group is made anew", d.Group.Status.GroupID, known, lostVolumesRunbook))
+}
+
+// copies are the servers that answer and have a database of the name.
+func (o Observed) copies(d Desired, name string) []v1alpha1.ServerName {
+	var have []v1alpha1.ServerName
+	for _, s := range o.answering(d) {
+		if _, has := database(o.Instances[s].Mirroring, name); has {
+			have = append(have, s)
+		}
+	}
+	return have
+}
+
 // planCreate creates the group on its first primary, once that server's agent holds a majority of the votes: the agent
 // has to renew the write lease from the first second on.
 func planCreate(d Desired, o Observed, p *Plan) bool {
@@ -249,18 +310,7 @@ func planCreate(d Desired, o Observed, p *Plan) bool {
 		return true
 	}
 	first := d.Group.Spec.InitialPrimary
-	if d.Group.Status.GroupID != "" {
-		return p.settle(conditions.Unknown(conditions.ReasonReplicaNotAnswering, fmt.Sprintf(
-			"group %s was created, and no replica that answers has it; no answer from %s", d.Group.Status.GroupID, o.why(o.silent(d)))))
-	}
-	if silent := o.silent(d); len(silent) > 0 {
-		return p.settle(conditions.Unknown(conditions.ReasonReplicaNotAnswering, fmt.Sprintf(
-			"the group can be created only when every replica says that it has none; no answer from %s", o.why(silent))))
-	}
 	if d.fenced() {
-		if left := leftVotes(o, host(first)); left != "" {
-			return p.settle(inTheWay(d, left))
-		}
 		// A pod that the votes do not know yet would be taken OFFLINE with the group, before any other replica has joined.
 		leading, known := o.leading()
 		if !known || leading.Holder.Server != host(first) || leading.Holder.PodUID != o.FirstPod || !o.granted(leading) {

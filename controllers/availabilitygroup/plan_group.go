@@ -34,6 +34,8 @@ func planDatabases(d Desired, o Observed, p *Plan) bool {
 		switch {
 		case !exists && instance.Group != nil && contains(instance.Group.Databases, name):
 			return p.settle(databaseMissing(d, o, server, name))
+		case !exists && len(o.copies(d, name)) > 0:
+			return p.settle(databaseElsewhere(d, o, server, name))
 		case !exists:
 			p.execute(server, tsql.CreateDatabase(name))
 			p.execute(server, tsql.SetRecoveryFull(name))
@@ -53,15 +55,19 @@ func planDatabases(d Desired, o Observed, p *Plan) bool {
 	return true
 }
 
+// databaseElsewhere is of a database that the group is to have and that another replica has: what is there may be the data that is
+// meant, and an empty one could not be seeded over it (error 1801).
+func databaseElsewhere(d Desired, o Observed, server v1alpha1.ServerName, name string) conditions.Outcome {
+	return conditions.Stalled(conditions.ReasonDatabaseMissing, fmt.Sprintf(
+		"database %s is to be one of the group's, and %s, on which it would be made, does not have it, but %s. Nothing is created beside it: "+
+			"restore on %[2]s what is to be in the group, and drop or rename the other ones, which nothing is seeded over",
+		name, host(server), list(o.copies(d, name))+" has one of the name"))
+}
+
 // databaseMissing is of a database that the group has and its primary lacks: one was forced to be primary that was never seeded, say.
 // An empty one in its place would be taken for it, and written to beside the copies that other replicas have.
 func databaseMissing(d Desired, o Observed, primary v1alpha1.ServerName, name string) conditions.Outcome {
-	var copies []v1alpha1.ServerName
-	for _, s := range o.answering(d) {
-		if _, has := database(o.Instances[s].Mirroring, name); has {
-			copies = append(copies, s)
-		}
-	}
+	copies := o.copies(d, name)
 	known := "no replica that answers has it"
 	if len(copies) > 0 {
 		known = list(copies) + " of those that answer have it"

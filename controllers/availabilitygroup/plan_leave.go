@@ -27,17 +27,14 @@ func planFormer(d Desired, o Observed, p *Plan) bool {
 		if configuration.Replica(host(server)) != nil {
 			continue
 		}
-		// Its agent keeps the orders as long as it may have to make the engine step down.
+		// Its agent keeps the orders as long as it may have to make the engine step down. It loses them before the engine loses the group:
+		// one that claimed votes meanwhile would leave a writable copy behind.
 		i := o.Instances[server]
-		if i.Err != nil || i.callsItselfPrimary() {
+		if i.Err != nil || i.callsItselfPrimary() || d.fenced() && o.Agents[server].Err != nil {
 			continue
 		}
-		if i.Group != nil {
-			p.execute(server, tsql.DropGroup(d.name()))
-		}
-		if orders := o.Agents[server]; orders.Err == nil && orders.Told != nil {
-			p.add(TakeOrders{Server: server})
-		}
+		takeOrders(o, server, p)
+		p.drop(d, o, server)
 	}
 	if len(p.Steps) > 0 {
 		return p.settle(creating("former replicas are being cleaned up"))
@@ -58,7 +55,9 @@ func (o Observed) neverMade(d Desired) bool {
 }
 
 // planDelete takes a group away when its object is deleted and reclaimPolicy is Delete, and else leaves it running: the
-// agents go on without the object. Databases stay on every replica.
+// agents go on without the object. Databases stay on every replica. A manager may end after any step: the secondaries' right to claim
+// votes goes first, then the group on them, and on the primary only when nobody else has it who could be elected. The primary needs its
+// votes until then, so the Leases go last.
 func planDelete(d Desired, o Observed) Plan {
 	var p Plan
 	if d.Group.Spec.ReclaimPolicy != v1alpha1.ReclaimDelete {
@@ -67,36 +66,36 @@ func planDelete(d Desired, o Observed) Plan {
 	}
 	// A server that was a replica may have the group still: it was away when it was to forget it.
 	servers := append(d.servers(), d.former()...)
-	if primary := o.primary(d); primary != "" {
-		// The primary first: its databases go on as databases of its own.
-		servers = append([]v1alpha1.ServerName{primary}, servers...)
-	}
-	var waiting []string
-	dropped := map[v1alpha1.ServerName]bool{}
-	never := o.neverMade(d)
-	for _, s := range servers {
-		i, ok := o.Instances[s]
-		switch {
-		case ok && i.Err != nil && (never || d.Group.Status.GroupID == "" && d.NeverAnswered[s]):
-			// Its engine may never have started: there is nothing to drop on it, only to forget. A group is made only once all
-			// engines have answered; a server that is deleted with the group and never did would wait for it for ever.
-		case dropped[s] || !ok || errors.Is(i.Err, sites.ErrSiteLost):
-			continue
-		case i.Err != nil:
-			waiting = append(waiting, host(s))
-			continue
-		case i.Group != nil:
-			p.execute(s, tsql.DropGroup(d.name()))
-		}
-		dropped[s] = true
-		if orders := o.Agents[s]; orders.Err == nil && orders.Told != nil {
-			p.add(TakeOrders{Server: s})
-		}
-	}
-	if len(p.Steps) > 0 || len(waiting) > 0 {
-		p.settle(deleting("the group is being dropped on its replicas", waiting))
+	if waiting := unknownFor(d, o, servers); len(waiting) > 0 {
+		p.settle(deleting("nothing is dropped before every replica has answered: those that do not could elect a primary of their own", waiting))
 		return p
 	}
+	primary := o.primary(d)
+	for _, stage := range []func(v1alpha1.ServerName){
+		// Who has no orders claims no votes.
+		func(s v1alpha1.ServerName) { takeOrders(o, s, &p) },
+		func(s v1alpha1.ServerName) { p.drop(d, o, s) },
+	} {
+		for _, s := range servers {
+			if s != primary {
+				stage(s)
+			}
+		}
+		if len(p.Steps) > 0 {
+			p.settle(deleting("the group is being dropped on its secondaries", nil))
+			return p
+		}
+	}
+	// Nobody else has the group: the primary's databases go on as databases of its own, and its votes last until it has none.
+	if primary != "" {
+		p.drop(d, o, primary)
+		takeOrders(o, primary, &p)
+	}
+	if len(p.Steps) > 0 {
+		p.settle(deleting("the group is being dropped on its primary", nil))
+		return p
+	}
+	var waiting []string
 	for _, v := range slices.Concat(o.Voters, o.Joining, o.Former) {
 		switch {
 		case errors.Is(v.Err, election.ErrAbsent), errors.Is(v.Err, sites.ErrSiteLost), errors.Is(v.Err, sites.ErrUnknownSite):
@@ -111,10 +110,49 @@ func planDelete(d Desired, o Observed) Plan {
 	return p
 }
 
+// unknownFor are the servers of which it must be known, before a group is dropped anywhere, whether they have it, and those that call
+// themselves primary while another one is: they step down by themselves as long as they have orders, and a DROP there would leave a
+// second writable copy. One whose site a person has called lost is not waited for, nor is one that cannot have the group.
+func unknownFor(d Desired, o Observed, servers []v1alpha1.ServerName) (waiting []string) {
+	never, primary := o.neverMade(d), o.primary(d)
+	for _, s := range servers {
+		i, ok := o.Instances[s]
+		orders := o.Agents[s]
+		switch {
+		case !ok || errors.Is(i.Err, sites.ErrSiteLost):
+		case i.Err != nil && (never || d.Group.Status.GroupID == "" && d.NeverAnswered[s]):
+			// Its engine may never have started: there is nothing to drop on it, only to forget. A group is made only once all
+			// engines have answered; a server that is deleted with the group and never did would wait for it for ever.
+		case i.Err != nil:
+			waiting = append(waiting, host(s))
+		case d.fenced() && i.callsItselfPrimary() && s != primary:
+			waiting = append(waiting, host(s)+", which calls itself primary and is to step down")
+		case orders.Err != nil && !errors.Is(orders.Err, sites.ErrSiteLost):
+			waiting = append(waiting, "the site of "+host(s))
+		}
+	}
+	return waiting
+}
+
+// drop takes the group away on a server that has it.
+func (p *Plan) drop(d Desired, o Observed, s v1alpha1.ServerName) {
+	if i := o.Instances[s]; i.Err == nil && i.Group != nil {
+		p.execute(s, tsql.DropGroup(d.name()))
+	}
+}
+
+// takeOrders takes the group from the orders of a server's agent that has some.
+func takeOrders(o Observed, s v1alpha1.ServerName, p *Plan) {
+	i, known := o.Instances[s]
+	if orders := o.Agents[s]; known && !errors.Is(i.Err, sites.ErrSiteLost) && orders.Err == nil && orders.Told != nil {
+		p.add(TakeOrders{Server: s})
+	}
+}
+
 func deleting(what string, waiting []string) conditions.Outcome {
 	if len(waiting) > 0 {
 		return conditions.Unknown(conditions.ReasonDeleting, fmt.Sprintf(
-			"%s; no answer from %s; if its site is gone for good set the Site's lifecycle to Lost", what, list(waiting)))
+			"%s; waiting for an answer from %s; if its site is gone for good set the Site's lifecycle to Lost", what, list(waiting)))
 	}
 	return conditions.InProgress(conditions.ReasonDeleting, what)
 }

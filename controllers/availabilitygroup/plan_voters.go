@@ -108,7 +108,7 @@ func (o *Observed) compareOrders(d Desired) {
 }
 
 // ordersFor is what the agents are to be told. They get the way to the sites that are to vote first, and are told that these
-// are to vote once all that answer have it, and none is of a release that may not know of changes: whoever is primary next must
+// are to vote once all whose sites answer have it, and none is of a release that may not know of changes: whoever is primary next must
 // be able to go on with one.
 func ordersFor(d Desired, o Observed, access func(v1alpha1.SiteName) orders.Voter) orders.Group {
 	told := d.orders()
@@ -128,7 +128,7 @@ func ordersFor(d Desired, o Observed, access func(v1alpha1.SiteName) orders.Vote
 			told.Joining = append(told.Joining, access(joining.Site))
 		}
 	}
-	if len(told.Joining) < len(o.Joining) || len(o.outdated(d)) > 0 || slices.ContainsFunc(o.answering(d), func(s v1alpha1.ServerName) bool {
+	if len(told.Joining) < len(o.Joining) || len(o.outdated(d)) > 0 || slices.ContainsFunc(d.servers(), func(s v1alpha1.ServerName) bool {
 		a := o.Agents[s]
 		return a.Err == nil && (a.Told == nil || !reaches(*a.Told, wanted))
 	}) {

@@ -280,7 +280,7 @@ func (r *Reconciler) observeSecrets(ctx context.Context, w *world) {
 		}
 	}
 	look("", r.fresh, nil)
-	for _, p := range r.members(w.desired.Login.Namespace) {
+	for _, p := range r.members(ctx, w.desired.Login.Namespace) {
 		var reader client.Reader
 		if p.err == nil {
 			reader = p.member.APIReader
@@ -313,9 +313,9 @@ type place struct {
 }
 
 // members are the sites that allow the namespace. Lost ones are left out.
-func (r *Reconciler) members(namespace string) []place {
+func (r *Reconciler) members(ctx context.Context, namespace string) []place {
 	var list v1alpha1.SiteList
-	ctx, cancel := context.WithTimeout(context.Background(), siteTimeout)
+	ctx, cancel := context.WithTimeout(ctx, siteTimeout)
 	defer cancel()
 	if err := r.hub.List(ctx, &list); err != nil {
 		return []place{{name: "?", err: err}}

@@ -259,6 +259,15 @@ func TestAnEvictionThatWasLetThroughKeepsTheTurn(t *testing.T) {
 	g.Expect(p.Steps).To(ConsistOf(ReleaseTurn{Group: "content"}))
 }
 
+// A pod that may be evicted may be so when it is not ready, too: Kubernetes refuses that unless it is told otherwise, and a drain waits for
+// ever. One that may not be evicted is spared in either state.
+func TestAPodThatIsNotReadyHoldsUpNoDrain(t *testing.T) {
+	g := NewWithT(t)
+	e := newEnviron(t, declared(server(), Surroundings{}))
+	g.Expect(disruptionBudget(e.d, true, nil).Spec.UnhealthyPodEvictionPolicy).To(HaveValue(Equal(policyv1.AlwaysAllow)))
+	g.Expect(disruptionBudget(e.d, false, nil).Spec.UnhealthyPodEvictionPolicy).To(BeNil())
+}
+
 func TestPlanDrain(t *testing.T) {
 	cordon := func(e *environ) { e.o.Cluster.Nodes[0].Spec.Unschedulable = true }
 	secondary := Turn{Group: "content", Declared: true, Primary: "quisec"}

@@ -116,6 +116,11 @@ func disruptionBudget(d Desired, evictable bool, times map[string]string) *polic
 		ObjectMeta: meta(d, d.Server.Name),
 		Spec:       policyv1.PodDisruptionBudgetSpec{MaxUnavailable: &most, Selector: &metav1.LabelSelector{MatchLabels: podSelector(d)}},
 	}
+	if evictable {
+		// Of a pod that is not ready Kubernetes counts no healthy one, so it would refuse the eviction for ever: the drain of a node on
+		// which the engine ends again and again would not end either.
+		b.Spec.UnhealthyPodEvictionPolicy = ptr.To(policyv1.AlwaysAllow)
+	}
 	b.Annotations = maps.Clone(times)
 	return b
 }

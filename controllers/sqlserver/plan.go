@@ -109,6 +109,8 @@ func planPasswords(d Desired, o Observed, p *Plan) bool {
 	switch {
 	case agreement.Adopted:
 		reason = "the hub adopts those of the site"
+	case agreement.SetBack:
+		reason = "one of site and hub has those of an earlier agreement, from a backup of its cluster, say; the later ones count"
 	case agreement.Restored:
 		reason = "the site has lost them"
 	case agreement.Generated:

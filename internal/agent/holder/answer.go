@@ -55,7 +55,7 @@ func (h *Holder) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	switch {
 	case what == pathFence && r.Method == http.MethodPost:
-		h.serveFence(w, r, runner)
+		h.serveFence(w, r, group, runner)
 	case what == pathReport && r.Method == http.MethodGet:
 		h.answer(w, func() (election.Report, error) {
 			return runner.ask(r.Context(), func(ctx context.Context, k *election.Keeper) (election.Report, error) { return k.Report(ctx) })
@@ -78,11 +78,16 @@ func isOf(leaf *x509.Certificate, namespace string) bool {
 	})
 }
 
-// serveFence fences this server's replica for a candidate that is who it says, and a replica of the group.
-func (h *Holder) serveFence(w http.ResponseWriter, r *http.Request, runner *runner) {
+// serveFence fences this server's replica of a group for a candidate that is who it says, and a replica of that group. A body that
+// names another group than the path is refused: what is asked about and what is fenced must be the same.
+func (h *Holder) serveFence(w http.ResponseWriter, r *http.Request, group string, runner *runner) {
 	var request election.FenceRequest
 	if err := json.NewDecoder(io.LimitReader(r.Body, requestBytes)).Decode(&request); err != nil {
 		http.Error(w, "the request is no JSON of the known form", http.StatusBadRequest)
+		return
+	}
+	if request.Group != group {
+		http.Error(w, fmt.Sprintf("the request is about group %q, and its path about group %q", request.Group, group), http.StatusBadRequest)
 		return
 	}
 	leaf := r.TLS.VerifiedChains[0][0]
@@ -92,12 +97,12 @@ func (h *Holder) serveFence(w http.ResponseWriter, r *http.Request, runner *runn
 	}
 	h.answer(w, func() (election.Report, error) {
 		return runner.ask(r.Context(), func(ctx context.Context, k *election.Keeper) (election.Report, error) {
-			seen, err := h.engine.Inspect(ctx, request.Group)
+			seen, err := h.engine.Inspect(ctx, group)
 			if err != nil {
 				return election.Report{}, err
 			}
 			if !slices.ContainsFunc(seen.Replicas, func(p election.Replica) bool { return strings.EqualFold(p.Server, request.Candidate.Server) }) {
-				return election.Report{}, fmt.Errorf("%s is no replica of group %s: %w", request.Candidate.Server, request.Group, errNoReplica)
+				return election.Report{}, fmt.Errorf("%s is no replica of group %s: %w", request.Candidate.Server, group, errNoReplica)
 			}
 			return k.Fence(ctx, request)
 		})

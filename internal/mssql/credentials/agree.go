@@ -11,6 +11,8 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -30,22 +32,26 @@ type Agreement struct {
 	Restored bool
 	// Generated tells that at least one password is new.
 	Generated bool
+	// SetBack tells that one side shows an earlier agreement than the other one, whose passwords count.
+	SetBack bool
 	// Rotated are the keys of the passwords that somebody has changed, at the site or in the hub, since the last agreement.
 	Rotated []string
 }
 
 // Agree decides which passwords site and hub should hold. A password that was changed on one side since the last
-// agreement is the new one. Otherwise what the site has wins, since the engine there was started with it; the hub fills
+// agreement is the new one. A side that was set back to an earlier agreement, by a backup of its cluster, brings nothing back:
+// the other one counts. Otherwise what the site has wins, since the engine there was started with it; the hub fills
 // what the site lacks; what neither has is made, the sa password only while no volume exists. A sa password that gives
 // way is kept as the previous one until the engine is known to take the new one: nobody else could give it to the engine.
 // The error is ErrLost, or that of the system's randomness.
 func Agree(site, hub Passwords, volumesExist bool) (Agreement, error) {
 	merged := Passwords{}
 	var rotated []string
+	at, in := site.agreed(), hub.agreed()
 	for _, key := range passwordKeys() {
-		from, other := site[key], hub[key]
-		if site.changed(key, hub) {
-			from, other = hub[key], site[key]
+		from, other, stale := site[key], hub[key], in.before(at)
+		if len(hub[key]) > 0 && hubCounts(key, site, hub, at, in) {
+			from, other, stale = hub[key], site[key], at.before(in)
 		}
 		switch {
 		case len(from) > 0:
@@ -53,17 +59,20 @@ func Agree(site, hub Passwords, volumesExist bool) (Agreement, error) {
 		case len(other) > 0:
 			merged[key] = other
 		}
-		if len(from) > 0 && len(other) > 0 && !bytes.Equal(from, other) {
+		if len(from) > 0 && len(other) > 0 && !bytes.Equal(from, other) && !stale {
 			rotated = append(rotated, key)
 			if key == KeySA {
 				merged[KeyPreviousSA] = other
 			}
 		}
 	}
-	for _, p := range []Passwords{hub, site} {
+	for _, p := range []struct {
+		passwords Passwords
+		stale     bool
+	}{{hub, in.before(at)}, {site, at.before(in)}} {
 		// An earlier change that has not reached the engine yet: the engine's own password is this one.
-		if len(p[KeyPreviousSA]) > 0 {
-			merged[KeyPreviousSA] = p[KeyPreviousSA]
+		if previous := p.passwords[KeyPreviousSA]; len(previous) > 0 && !p.stale {
+			merged[KeyPreviousSA] = previous
 		}
 	}
 	if len(merged[KeySA]) == 0 && volumesExist {
@@ -75,7 +84,7 @@ func Agree(site, hub Passwords, volumesExist bool) (Agreement, error) {
 		return Agreement{}, err
 	}
 	generated := len(full) != before
-	if err := full.seal(site); err != nil {
+	if err := full.seal(at, in); err != nil {
 		return Agreement{}, err
 	}
 	return Agreement{
@@ -86,6 +95,7 @@ func Agree(site, hub Passwords, volumesExist bool) (Agreement, error) {
 		Adopted:   len(site) > 0 && len(hub) == 0,
 		Restored:  len(site) == 0 && len(hub) > 0,
 		Generated: generated,
+		SetBack:   at.before(in) || in.before(at),
 	}, nil
 }
 
@@ -111,19 +121,48 @@ func Settled(p Passwords) Passwords {
 	return settled
 }
 
-// changed tells that the hub's password was changed since site and hub last agreed, and the site's was not.
-func (p Passwords) changed(key string, hub Passwords) bool {
-	salt, agreed := p.agreed()
-	if agreed == nil || len(hub[key]) == 0 {
-		return false
-	}
-	return agreed[key] == mark(salt, key, p[key]) && agreed[key] != mark(salt, key, hub[key])
+// agreement is what the marks of passwords say of the time when site and hub last agreed. It is zero where there are no marks.
+type agreement struct {
+	salt string
+	// generation counts the agreements that brought another password; 0 in the marks of releases that did not count.
+	generation int
+	marks      map[string]string
 }
 
+// before tells that an agreement is older than another one, hence that whoever shows it was set back.
+func (a agreement) before(other agreement) bool {
+	return a.marks != nil && other.marks != nil && a.generation < other.generation
+}
+
+// has tells that a password is the one that was agreed on.
+func (a agreement) has(key string, password []byte) bool {
+	return a.marks[key] == mark(a.salt, key, password)
+}
+
+// hubCounts tells that the hub's password is newer than the site's: the site was set back to an agreement before the hub's, or
+// somebody has changed the hub's since they agreed, and not the site's. The marks of one side alone would not do: they do not tell
+// a password that was changed on the other side from one that was set back.
+func hubCounts(key string, site, hub Passwords, at, in agreement) bool {
+	switch {
+	case at.marks == nil || in.marks == nil || !at.has(key, site[key]) || in.before(at):
+		return false
+	case at.before(in):
+		return true
+	}
+	return !at.has(key, hub[key]) && !in.has(key, hub[key])
+}
+
+// keyGeneration stands among the marks for the number of the agreement.
+const keyGeneration = "generation"
+
 // seal writes marks of the passwords, by which a later change on one side is told from the other side's old state. They
-// tell nothing to whoever may not read the Secret, and are salted for those who may.
-func (p Passwords) seal(before Passwords) error {
-	salt, _ := before.agreed()
+// tell nothing to whoever may not read the Secret, and are salted for those who may. at and in are what site and hub had before.
+func (p Passwords) seal(at, in agreement) error {
+	last := at
+	if at.marks == nil || at.before(in) {
+		last = in
+	}
+	salt := last.salt
 	if salt == "" {
 		random := make([]byte, 16)
 		if _, err := rand.Read(random); err != nil {
@@ -131,27 +170,38 @@ func (p Passwords) seal(before Passwords) error {
 		}
 		salt = hex.EncodeToString(random)
 	}
+	generation := last.generation
+	if slices.ContainsFunc(passwordKeys(), func(key string) bool { return !last.has(key, p[key]) }) {
+		generation++
+	}
 	lines := []string{salt}
 	for _, key := range passwordKeys() {
 		lines = append(lines, key+"="+mark(salt, key, p[key]))
+	}
+	if generation > 0 {
+		lines = append(lines, keyGeneration+"="+strconv.Itoa(generation))
 	}
 	p[keyAgreed] = []byte(strings.Join(lines, "\n"))
 	return nil
 }
 
-// agreed reads the marks; nil when there are none.
-func (p Passwords) agreed() (salt string, marks map[string]string) {
+// agreed reads the marks.
+func (p Passwords) agreed() agreement {
 	lines := strings.Split(string(p[keyAgreed]), "\n")
 	if len(lines) < 2 {
-		return "", nil
+		return agreement{}
 	}
-	marks = map[string]string{}
+	a := agreement{salt: lines[0], marks: map[string]string{}}
 	for _, line := range lines[1:] {
-		if key, value, ok := strings.Cut(line, "="); ok {
-			marks[key] = value
+		switch key, value, ok := strings.Cut(line, "="); {
+		case ok && key == keyGeneration:
+			// What is no number is the generation before all others.
+			a.generation, _ = strconv.Atoi(value)
+		case ok:
+			a.marks[key] = value
 		}
 	}
-	return lines[0], marks
+	return a
 }
 
 func mark(salt, key string, password []byte) string {

@@ -185,6 +185,73 @@ func TestMarksAreSalted(t *testing.T) {
 	g.Expect(again.Passwords[keyAgreed]).To(Equal(one[keyAgreed]))
 }
 
+// A cluster that is set back to a backup brings no earlier password with it, whichever side it is and whatever was changed meanwhile:
+// the later agreement counts, and nobody is told that a password was changed. Changes that people make after it reach both sides.
+func TestABackupBringsNoPasswordBack(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		agree := func(site, hub Passwords) Agreement {
+			a, err := Agree(site, hub, true)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return a
+		}
+		first := agree(full("0"), nil).Passwords
+		site, hub, backups := first, first, []Passwords{first}
+		for i := range rapid.IntRange(1, 6).Draw(t, "rounds") {
+			key := rapid.SampledFrom(passwordKeys()).Draw(t, "key")
+			site, hub = maps.Clone(site), maps.Clone(hub)
+			want := maps.Clone(site)
+			what := rapid.SampledFrom([]string{"site changes", "hub changes", "site is set back", "hub is set back"}).Draw(t, "what")
+			switch what {
+			case "site changes":
+				site[key] = []byte{'s', byte('1' + i)}
+				want[key] = site[key]
+			case "hub changes":
+				hub[key] = []byte{'h', byte('1' + i)}
+				want[key] = hub[key]
+			case "site is set back":
+				site = maps.Clone(rapid.SampledFrom(backups).Draw(t, "backup"))
+			case "hub is set back":
+				hub = maps.Clone(rapid.SampledFrom(backups).Draw(t, "backup"))
+			}
+			back := what == "site is set back" || what == "hub is set back"
+			a := agree(site, hub)
+			for _, k := range passwordKeys() {
+				if string(a.Passwords[k]) != string(want[k]) {
+					t.Fatalf("%s: %s is %q, not %q", what, k, a.Passwords[k], want[k])
+				}
+			}
+			if back && (len(a.Rotated) > 0 || len(a.Passwords[KeyPreviousSA]) > 0) {
+				t.Fatalf("%s: rotated %v, previous %q", what, a.Rotated, a.Passwords[KeyPreviousSA])
+			}
+			if again := agree(a.Passwords, a.Passwords); again.WriteSite || again.WriteHub {
+				t.Fatalf("%s: the second round: %+v", what, again)
+			}
+			// The engine takes a new sa password before anything else happens.
+			site = Settled(a.Passwords)
+			hub = site
+			backups = append(backups, site)
+		}
+	})
+}
+
+// A site that has agreed by a release which did not count agreements counts from there on.
+func TestAgreementsOfAnEarlierRelease(t *testing.T) {
+	g := NewWithT(t)
+	earlier := sealed("s")
+	earlier[keyAgreed] = []byte(strings.ReplaceAll(string(earlier[keyAgreed]), "\ngeneration=1", ""))
+	same, err := Agree(earlier, earlier, true)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect([]bool{same.WriteSite, same.WriteHub}).To(Equal([]bool{false, false}))
+	changed, err := Agree(with(earlier, KeyAgent, "new"), earlier, true)
+	g.Expect(err).NotTo(HaveOccurred())
+	back, err := Agree(changed.Passwords, earlier, true)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(back.Passwords).To(HaveKeyWithValue(KeyAgent, []byte("new"+KeyAgent)))
+	g.Expect(back).To(And(HaveField("SetBack", true), HaveField("Rotated", BeEmpty()), HaveField("WriteSite", false), HaveField("WriteHub", true)))
+}
+
 func authority(t *testing.T) (*Authority, time.Time) {
 	t.Helper()
 	now := time.Now().Truncate(time.Second)

@@ -20,6 +20,8 @@ const (
 	ReasonElection = "Election"
 	// ReasonReplicasNotJoined (Stalled): no replica is primary, and so many do not have the group that the others are too few to agree on one.
 	ReasonReplicasNotJoined = "ReplicasNotJoined"
+	// ReasonGroupLost (Stalled): the group was made, and none of its servers has it any more; the message says who has databases of it.
+	ReasonGroupLost = "GroupLost"
 	// ReasonNoPrimary: every replica answers and none is primary; the message says who is awaited, and what a person can do.
 	ReasonNoPrimary = "NoPrimary"
 	// ReasonPrimaryNotDeclared: the primary is no longer a declared replica.
@@ -73,7 +75,7 @@ const (
 	ReasonVoteMissing = "VoteMissing"
 	// ReasonDatabaseConflict: a database of a declared name exists and was made by somebody else.
 	ReasonDatabaseConflict = "DatabaseConflict"
-	// ReasonDatabaseMissing: the group has a database that its primary lacks; the message says which replicas have it.
+	// ReasonDatabaseMissing: the group has, or is to have, a database that its primary lacks; the message says which replicas have it.
 	ReasonDatabaseMissing = "DatabaseMissing"
 	// ReasonVoterAddressMissing: nobody said where a voter's API server is reached from the other sites.
 	ReasonVoterAddressMissing = "VoterAddressMissing"

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package availabilitygroup
+
+import (
+	"testing"
+
+	. "github.com/onsi/gomega"
+	"pgregory.net/rapid"
+
+	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/sites"
+)
+
+// going is a group that is up and is to be dropped with its object.
+func going(t testing.TB, group *v1alpha1.AvailabilityGroup) *environ {
+	group.Spec.ReclaimPolicy = v1alpha1.ReclaimDelete
+	e := newEnviron(t, group)
+	e.settle(everything)
+	e.done = nil
+	return e
+}
+
+// Whoever is silent and whichever step is the last: where the primary's databases go on without the group, no other server has it, that
+// could be elected. The group loses its secondaries and its votes before, and in the end nobody has anything of it.
+func TestAGroupThatIsDroppedHasNoSecondPrimary(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		e := going(t, rapid.SampledFrom([]func() *v1alpha1.AvailabilityGroup{declared, three}).Draw(rt, "group")())
+		alone := false
+		step := func(s Step) error {
+			err := e.do(s)
+			alone = alone || e.group == nil
+			for _, server := range e.d.servers() {
+				if alone && server != "tukpub" && e.servers[server].joined {
+					rt.Fatalf("tukpub is writable without the group, and %s has it\nafter %q", server, e.done)
+				}
+			}
+			if alone && len(e.leases) == 0 && e.orders["tukpub"] != nil {
+				rt.Fatalf("the votes are gone before the primary's agent has none to renew: %q", e.done)
+			}
+			return err
+		}
+		for range rapid.IntRange(1, 12).Draw(rt, "rounds") {
+			for _, server := range e.d.servers() {
+				e.silent[server] = rapid.IntRange(0, 3).Draw(rt, "silent") == 0
+				e.cut[homes[server]] = rapid.IntRange(0, 3).Draw(rt, "cut") == 0
+			}
+			most := rapid.IntRange(0, 3).Draw(rt, "steps")
+			for i, s := range planDelete(e.d, e.observe()).Steps {
+				if i == most || step(s) != nil {
+					break
+				}
+			}
+		}
+		clear(e.silent)
+		clear(e.cut)
+		for range 10 {
+			p := planDelete(e.d, e.observe())
+			if p.Done {
+				break
+			}
+			for _, s := range p.Steps {
+				if err := step(s); err != nil {
+					rt.Fatal(err)
+				}
+			}
+		}
+		if !planDelete(e.d, e.observe()).Done || len(e.leases) > 0 || len(e.orders) > 0 || !alone {
+			rt.Fatalf("leases %v, orders %v, after %q", e.leases, e.orders, e.done)
+		}
+	})
+}
+
+// Nothing is dropped on less than the whole evidence.
+func TestDeletionWaitsForWhoCouldBeElected(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(*environ, *Observed)
+		waits  string
+	}{
+		"a secondary does not answer": {func(_ *environ, o *Observed) { o.Instances["quisec"] = Instance{Err: errSilent} }, "quisec-0"},
+		"the primary alone answers": {func(_ *environ, o *Observed) {
+			o.Instances["quisec"], o.Instances["dubcfg"] = Instance{Err: errSilent}, Instance{Err: errSilent}
+		}, "quisec-0, dubcfg-0"},
+		"the primary does not answer": {func(_ *environ, o *Observed) { o.Instances["tukpub"] = Instance{Err: errSilent} }, "tukpub-0"},
+		"the orders of a secondary are out of reach": {func(_ *environ, o *Observed) { o.Agents["quisec"] = Orders{Err: errSilent} },
+			"the site of quisec-0"},
+		"a former primary has not noticed": {func(_ *environ, o *Observed) {
+			alter(*o, "quisec", func(i *Instance) { i.Group.Role = "PRIMARY" })
+		}, "quisec-0, which calls itself primary and is to step down"},
+		"a site is lost": {func(_ *environ, o *Observed) {
+			o.Instances["quisec"], o.Agents["quisec"] = Instance{Err: sites.ErrSiteLost}, Orders{Err: sites.ErrSiteLost}
+		}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			e := going(t, declared())
+			o := e.observe()
+			c.change(e, &o)
+			p := planDelete(e.d, o)
+			if c.waits == "" {
+				g.Expect(p.Steps).NotTo(BeEmpty())
+				return
+			}
+			g.Expect(p.Steps).To(BeEmpty())
+			g.Expect(p.Done).To(BeFalse())
+			g.Expect(p.Outcome.Message).To(And(ContainSubstring("waiting for an answer from "+c.waits), ContainSubstring("Lost")))
+		})
+	}
+}
+
+// A replica that leaves has no orders any more when its engine loses the group.
+func TestAReplicaThatLeavesGivesUpItsOrdersFirst(t *testing.T) {
+	g := NewWithT(t)
+	e := newEnviron(t, declared())
+	e.settle(everything)
+	e.d.Group.Spec.Replicas = three().Spec.Replicas
+	e.done = nil
+	e.settle(everything)
+	g.Expect(at(t, e.done, "take the orders from the agent of dubcfg")).To(BeNumerically("<", at(t, e.done, "on dubcfg-0 as geosql_operator: drop")))
+
+	e.d.Group.Spec.Replicas = declared().Spec.Replicas
+	for range 20 {
+		o := e.observe()
+		o.Agents["dubthird"] = Orders{Err: errSilent}
+		p := plan(e.d, o)
+		g.Expect(steps(p)).NotTo(And(ContainSubstring("on dubthird-0"), ContainSubstring("DROP AVAILABILITY GROUP")), "nobody knows whether its agent has orders")
+		for _, s := range p.Steps {
+			g.Expect(e.do(s)).To(Succeed())
+		}
+		e.work()
+	}
+	g.Expect(e.group.replicas).NotTo(HaveKey("dubthird-0"))
+}
