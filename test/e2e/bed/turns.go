@@ -133,11 +133,17 @@ func (s *schedule) count(is func(*Turn) bool) int {
 }
 
 // ready tells whether only a place is missing for a test to begin: nobody disturbs, nobody has what it shares, and nobody who
-// waits for that comes before it. Those that disturb come after all others.
+// waits for that comes before it. Those that disturb come after all others; one that is prepared goes on before another begins.
 func (s *schedule) ready(turn *Turn) bool {
-	return turn.state == waiting && s.count(func(other *Turn) bool {
+	return turn.state == waiting && !(turn.disturbs && s.awaited()) && s.count(func(other *Turn) bool {
 		return other.state == alone || turn.lane != nil && other.lane == turn.lane && (other.state != waiting || other.before(turn))
 	}) == 0
+}
+
+// awaited tells whether somebody is prepared to disturb and waits for no test that does not.
+func (s *schedule) awaited() bool {
+	return s.count(func(other *Turn) bool { return other.state == pausing }) > 0 &&
+		s.count(func(other *Turn) bool { return !other.disturbs }) == 0
 }
 
 func (turn *Turn) before(other *Turn) bool {
