@@ -13,6 +13,7 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/agent/orders"
@@ -24,12 +25,15 @@ import (
 // environ is the world around a group, in memory: engines that take the statements that plans send, refuse what SQL
 // Server refuses, and do by themselves what it does by itself; voters; and agents that do what they are ordered.
 type environ struct {
-	t       testing.TB
-	d       Desired
-	now     time.Time
-	servers map[v1alpha1.ServerName]*engine
-	leases  map[v1alpha1.SiteName]*election.Record
-	orders  map[v1alpha1.ServerName]*orders.Group
+	t   testing.TB
+	d   Desired
+	now time.Time
+	// up is for how long the manager's process runs, which differs from now when its clock is set.
+	up       time.Duration
+	absences absences
+	servers  map[v1alpha1.ServerName]*engine
+	leases   map[v1alpha1.SiteName]*election.Record
+	orders   map[v1alpha1.ServerName]*orders.Group
 	// cut sites and silent servers do not answer.
 	cut    map[v1alpha1.SiteName]bool
 	silent map[v1alpha1.ServerName]bool
@@ -128,6 +132,7 @@ func (e *environ) observe() Observed {
 		}
 	}
 	e.observeVotes(&o)
+	o.AwayFor = e.absences.note(types.NamespacedName{Namespace: "web", Name: e.d.name()}, e.d, o, begin.Add(e.up))
 	return o
 }
 
@@ -482,11 +487,14 @@ func (e *environ) settle(most func() int) Plan {
 			}
 		}
 		e.work()
-		e.now = e.now.Add(time.Second)
+		e.pass(time.Second)
 	}
 	p := plan(e.d, e.observe())
 	e.t.Fatalf("the plan does not come to an end: %+v\nlast steps: %q", p.Outcome, e.done[max(0, len(e.done)-8):])
 	return p
 }
+
+// pass lets time pass, by the wall clock and by the process's own.
+func (e *environ) pass(d time.Duration) { e.now, e.up = e.now.Add(d), e.up+d }
 
 func everything() int { return 1 << 20 }
