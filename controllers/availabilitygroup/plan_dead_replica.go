@@ -120,16 +120,10 @@ func demoted(have *mssql.GroupReplica) bool {
 	return have.Mode == string(tsql.AsynchronousCommit)
 }
 
-// enoughWithout tells whether commits find as many synchronous secondaries as they need when a replica is none any more:
+// enoughWithout tells whether commits find as many synchronized secondaries as they need when a replica is synchronous no more:
 // the number is never lowered to make room, for it is what an acknowledgement is worth.
 func enoughWithout(group *mssql.Group, without *mssql.GroupReplica) bool {
-	secondaries := -1 // the primary is none
-	for _, r := range group.Replicas {
-		if r.Mode == string(tsql.SynchronousCommit) && !strings.EqualFold(r.Server, without.Server) {
-			secondaries++
-		}
-	}
-	return secondaries >= group.RequiredSynchronizedSecondaries
+	return synchronized(group, func(server string) bool { return !strings.EqualFold(server, without.Server) }) >= group.RequiredSynchronizedSecondaries
 }
 
 // planReturn lets a replica that was taken out while it was away, and answers again, forget the group that it remembers:

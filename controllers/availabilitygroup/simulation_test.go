@@ -68,6 +68,8 @@ type engine struct {
 	logins    map[string]mssql.Login
 	joined    bool
 	granted   bool
+	// lag is for how many rounds each database is still behind.
+	lag map[string]int
 	// flag is trace flag 1448.
 	flag bool
 }
@@ -98,7 +100,7 @@ func newEnviron(t testing.TB, group *v1alpha1.AvailabilityGroup) *environ {
 		orders: map[v1alpha1.ServerName]*orders.Group{}, cut: map[v1alpha1.SiteName]bool{}, silent: map[v1alpha1.ServerName]bool{}}
 	e.d = Desired{Group: group, Sites: homes, Timings: election.DefaultTimings()}
 	for name := range homes {
-		e.servers[name] = &engine{logins: map[string]mssql.Login{}, mirroring: mssql.Mirroring{
+		e.servers[name] = &engine{logins: map[string]mssql.Login{}, lag: map[string]int{}, mirroring: mssql.Mirroring{
 			Certificates: map[string]mssql.Certificate{}, Users: map[string]string{}, Connectors: map[string]bool{}, Databases: map[string]mssql.Database{}}}
 	}
 	return e
@@ -172,6 +174,9 @@ func (e *environ) view(name v1alpha1.ServerName, s *engine) *mssql.Group {
 			if r.Mode == "ASYNCHRONOUS_COMMIT" && serverOf(server) != c.primary {
 				state = "SYNCHRONIZING"
 			}
+			if e.servers[serverOf(server)].lag[database] > 0 {
+				state = "SYNCHRONIZING"
+			}
 			if row.Connected != "CONNECTED" {
 				state = "NOT SYNCHRONIZING"
 			}
@@ -181,6 +186,9 @@ func (e *environ) view(name v1alpha1.ServerName, s *engine) *mssql.Group {
 	}
 	return g
 }
+
+// catchesUp is for how many rounds a replica that was seeded lags.
+const catchesUp = 3
 
 // work is what engines and agents do by themselves.
 func (e *environ) work() {
@@ -209,7 +217,11 @@ func (e *environ) work() {
 			continue
 		}
 		for _, database := range c.databases {
+			if s.lag[database] > 0 && !e.silent[serverOf(server)] {
+				s.lag[database]--
+			}
 			if _, exists := s.mirroring.Databases[database]; !exists {
+				s.lag[database] = catchesUp
 				s.mirroring.Databases[database] = mssql.Database{Name: database, State: "ONLINE", RecoveryModel: "FULL", InGroup: true, LogChain: true, Owner: "geosql_operator"}
 			}
 		}
@@ -383,7 +395,13 @@ func (e *environ) executeGroup(s Execute, engine *engine, names, strs []string) 
 		engine.mirroring.Databases[names[1]] = d
 		c.databases = slices.DeleteFunc(c.databases, func(n string) bool { return n == names[1] })
 	case strings.Contains(text, "REQUIRED_SYNCHRONIZED"):
-		c.required = number(text, "TO_COMMIT = ")
+		n := number(text, "TO_COMMIT = ")
+		for _, r := range c.replicas {
+			if r.Mode == "CONFIGURATION_ONLY" && n > 0 {
+				return errors.New("47108: with a configuration-only replica the number must be 0")
+			}
+		}
+		c.required = n
 	case strings.Contains(text, "ADD LISTENER"):
 		c.listeners = append(c.listeners, mssql.GroupListener{Name: strs[0], IP: strs[1], Port: number(text, "PORT = ")})
 	case strings.Contains(text, "MODIFY LISTENER"):
