@@ -65,6 +65,7 @@ type Reconciler struct {
 	now      func() time.Time
 	settling sites.Settling
 	silences silences
+	absences absences
 }
 
 // SetupWithManager adds the controller to the manager.
@@ -118,7 +119,9 @@ func (r *Reconciler) look(ctx context.Context, group *v1alpha1.AvailabilityGroup
 			return nil, reconcile.Later(lookSoon)
 		}
 	}
-	r.silences.note(client.ObjectKeyFromObject(group), w.observed.Voters, r.now())
+	key := client.ObjectKeyFromObject(group)
+	r.silences.note(key, w.observed.Voters, r.now())
+	w.observed.AwayFor = r.absences.note(key, w.desired, w.observed, r.now())
 	return w, nil
 }
 

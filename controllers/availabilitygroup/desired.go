@@ -13,6 +13,7 @@ import (
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/agent/orders"
 	"geosql.dev/operator/internal/election"
+	"geosql.dev/operator/internal/mssql"
 	"geosql.dev/operator/internal/mssql/credentials"
 	"geosql.dev/operator/internal/tsql"
 )
@@ -154,6 +155,31 @@ func (d Desired) required() int {
 			synchronous++
 		}
 	}
+	return requiredOf(synchronous)
+}
+
+// requiredNow is required for as long as replicas of group that are declared no more, or not as synchronous, are so still. Next to a
+// configuration-only replica the engine takes 0 only (error 47108), which is what is declared there.
+func (d Desired) requiredNow(group *mssql.Group) int {
+	only := func(r mssql.GroupReplica) bool { return r.Mode == string(tsql.ConfigurationOnly) }
+	if d.Group.Spec.RequiredSynchronizedSecondaries != nil || slices.ContainsFunc(group.Replicas, only) {
+		return d.required()
+	}
+	synchronous := map[string]bool{}
+	for _, r := range d.Group.Spec.Replicas {
+		if r.AvailabilityMode == v1alpha1.SynchronousCommit {
+			synchronous[host(r.Server)] = true
+		}
+	}
+	for _, r := range group.Replicas {
+		if r.Mode == string(tsql.SynchronousCommit) {
+			synchronous[strings.ToLower(r.Server)] = true
+		}
+	}
+	return requiredOf(len(synchronous))
+}
+
+func requiredOf(synchronous int) int {
 	if synchronous == 2 {
 		return 0
 	}

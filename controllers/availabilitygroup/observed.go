@@ -26,6 +26,8 @@ type Observed struct {
 	Outdated []v1alpha1.ServerName
 	// Instances by server.
 	Instances map[v1alpha1.ServerName]Instance
+	// AwayFor is for how long this process has seen replicas away without interruption, by a clock that nobody sets.
+	AwayFor map[v1alpha1.ServerName]time.Duration
 	// FirstPod is the UID of the first primary's pod; empty where it cannot be read, or is ending, once there is a group, and without fencing.
 	FirstPod string
 	// Configuration of voters, the newest that is known of.

@@ -426,6 +426,9 @@ func planHealth(d Desired, o Observed, p *Plan) bool {
 		}
 		return p.settle(conditions.InProgress(conditions.ReasonNoPrimary, withoutPrimary(d, o)))
 	}
+	if outcome, kept := staying(d, o, primary); kept && len(silent) == 0 {
+		return p.settle(outcome)
+	}
 	if len(silent) > 0 {
 		return p.settle(conditions.Unknown(conditions.ReasonReplicaNotAnswering, fmt.Sprintf(
 			"%s is primary and serves; no answer from %s%s", host(primary), o.why(silent), withoutDead(d, o, primary))))

@@ -6,7 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"time"
+
+	"k8s.io/apimachinery/pkg/types"
 
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/mssql"
@@ -25,7 +28,8 @@ const (
 )
 
 // absence is the evidence that a replica is dead: its engine does not answer and the primary says that it is not connected;
-// it has lasted since both were so. Silence alone may be ours: who is cut off from a site must not take the end of a moment's
+// it has lasted since both were so, and this process has seen it so for as long: times in the status are of clocks that may have been set
+// meanwhile, or be another manager's. Silence alone may be ours: who is cut off from a site must not take the end of a moment's
 // reconnection there for the end of the replica. A person's word that its site is lost counts as any length of time. A replica
 // that was never seen is unknown, not dead, and so is one that the primary still hears.
 func absence(d Desired, o Observed, primary v1alpha1.ServerName, r v1alpha1.Replica) (lasted time.Duration, dead bool) {
@@ -44,14 +48,47 @@ func absence(d Desired, o Observed, primary v1alpha1.ServerName, r v1alpha1.Repl
 		switch {
 		case !strings.EqualFold(s.Server, host(r.Server)) || s.ObservedAt == nil:
 		case have == nil:
-			return o.Now.Sub(s.ObservedAt.Time), true
+			return min(o.Now.Sub(s.ObservedAt.Time), o.AwayFor[r.Server]), true
 		case s.DisconnectedSince == nil:
 			return 0, true
 		default:
-			return min(o.Now.Sub(s.ObservedAt.Time), o.Now.Sub(s.DisconnectedSince.Time)), true
+			return min(o.Now.Sub(s.ObservedAt.Time), o.Now.Sub(s.DisconnectedSince.Time), o.AwayFor[r.Server]), true
 		}
 	}
 	return 0, false
+}
+
+// absences remembers since when this process sees replicas away without interruption.
+type absences struct {
+	mu    sync.Mutex
+	since map[types.NamespacedName]map[v1alpha1.ServerName]time.Time
+}
+
+// note returns for how long each declared replica has been away. now has a monotonic reading, as time.Now gives it: a clock that is set
+// makes nobody's absence longer. A process that has just begun counts anew, and so does a group whose primary is not known.
+func (a *absences) note(group types.NamespacedName, d Desired, o Observed, now time.Time) map[v1alpha1.ServerName]time.Duration {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	before, after, lasted := a.since[group], map[v1alpha1.ServerName]time.Time{}, map[v1alpha1.ServerName]time.Duration{}
+	primary := o.primary(d)
+	for _, s := range d.servers() {
+		have := o.row(primary, s)
+		if i, known := o.Instances[s]; primary == "" || !known || i.Err == nil || have != nil && !disconnected(have) {
+			continue
+		}
+		since, known := before[s]
+		if !known {
+			since = now
+		}
+		after[s], lasted[s] = since, now.Sub(since)
+	}
+	if a.since == nil {
+		a.since = map[types.NamespacedName]map[v1alpha1.ServerName]time.Time{}
+	}
+	if a.since[group] = after; len(after) == 0 {
+		delete(a.since, group)
+	}
+	return lasted
 }
 
 func disconnected(have *mssql.GroupReplica) bool { return have.Connected == "DISCONNECTED" }
@@ -83,16 +120,10 @@ func demoted(have *mssql.GroupReplica) bool {
 	return have.Mode == string(tsql.AsynchronousCommit)
 }
 
-// enoughWithout tells whether commits find as many synchronous secondaries as they need when a replica is none any more:
+// enoughWithout tells whether commits find as many synchronized secondaries as they need when a replica is synchronous no more:
 // the number is never lowered to make room, for it is what an acknowledgement is worth.
 func enoughWithout(group *mssql.Group, without *mssql.GroupReplica) bool {
-	secondaries := -1 // the primary is none
-	for _, r := range group.Replicas {
-		if r.Mode == string(tsql.SynchronousCommit) && !strings.EqualFold(r.Server, without.Server) {
-			secondaries++
-		}
-	}
-	return secondaries >= group.RequiredSynchronizedSecondaries
+	return synchronized(group, func(server string) bool { return !strings.EqualFold(server, without.Server) }) >= group.RequiredSynchronizedSecondaries
 }
 
 // planReturn lets a replica that was taken out while it was away, and answers again, forget the group that it remembers:

@@ -27,7 +27,7 @@ func withPolicy(t *testing.T, policy v1alpha1.OnDeadReplica) *environ {
 // later lets time pass and does what is planned then, until nothing is; it returns what was done.
 func (e *environ) later(d time.Duration) string {
 	e.t.Helper()
-	e.now = e.now.Add(d)
+	e.pass(d)
 	e.done = nil
 	for range 30 {
 		p := plan(e.d, e.observe())
@@ -154,7 +154,7 @@ func TestDeadReplicaTakesEvidence(t *testing.T) {
 			t.Run(name+"/"+string(policy), func(t *testing.T) {
 				e := withPolicy(t, policy)
 				e.lose("quisec")
-				e.now = e.now.Add(time.Hour)
+				e.pass(time.Hour)
 				o := e.observe()
 				c(e, &o)
 				for _, step := range plan(e.d, o).Steps {
@@ -173,7 +173,7 @@ func TestDeadReplicaTakesEvidence(t *testing.T) {
 		heard.Instances["tukpub"].Group.Replicas[i].Connected = "CONNECTED"
 	}
 	blip.d.Group.Status = describe(blip.d.Group.Status, blip.d, heard)
-	blip.now = blip.now.Add(time.Hour)
+	blip.pass(time.Hour)
 	NewWithT(t).Expect(plan(blip.d, blip.observe()).Steps).To(BeEmpty())
 	blip.report()
 	NewWithT(t).Expect(blip.later(9 * time.Minute)).To(BeEmpty())
@@ -181,8 +181,32 @@ func TestDeadReplicaTakesEvidence(t *testing.T) {
 	// With the whole evidence something is done: the cases above are no matter of course.
 	e := withPolicy(t, v1alpha1.DeadReplicaRemove)
 	e.lose("quisec")
-	e.now = e.now.Add(time.Hour)
+	e.pass(time.Hour)
 	NewWithT(t).Expect(plan(e.d, e.observe()).Steps).To(HaveLen(1))
+}
+
+// A clock that is set, and a manager that has just begun, find no replica dead that was seen away for a moment.
+func TestDeadReplicaTakesTimeThatThisProcessHasSeen(t *testing.T) {
+	for _, policy := range []v1alpha1.OnDeadReplica{v1alpha1.DeadReplicaDemoteToAsync, v1alpha1.DeadReplicaRemove} {
+		t.Run(string(policy), func(t *testing.T) {
+			g := NewWithT(t)
+			e := withPolicy(t, policy)
+			e.lose("quisec")
+			e.now = e.now.Add(24 * time.Hour)
+			g.Expect(plan(e.d, e.observe()).Steps).To(BeEmpty(), "the clock was put forward")
+			e.absences = absences{}
+			g.Expect(plan(e.d, e.observe()).Steps).To(BeEmpty(), "another manager sees it for the first time")
+			e.pass(removeAfter - time.Second)
+			e.silent["quisec"] = false
+			e.observe()
+			e.silent["quisec"] = true
+			e.observe()
+			e.pass(demoteAfter - time.Second)
+			g.Expect(plan(e.d, e.observe()).Steps).To(BeEmpty(), "it was there meanwhile")
+			e.pass(removeAfter)
+			g.Expect(plan(e.d, e.observe()).Steps).NotTo(BeEmpty())
+		})
+	}
 }
 
 // A server that comes back from a long pause may call itself primary for a moment. DROP AVAILABILITY GROUP would leave its databases

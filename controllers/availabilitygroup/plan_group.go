@@ -141,12 +141,21 @@ func planReplicas(d Desired, o Observed, p *Plan) bool {
 	}
 	group := o.Instances[primary].Group
 	if raisesFirst(d, group) {
-		p.execute(primary, tsql.SetRequiredSynchronizedSecondaries(d.name(), d.required()).Because("more replicas are about to be synchronous"))
+		p.execute(primary, tsql.SetRequiredSynchronizedSecondaries(d.name(), d.requiredNow(group)).Because("more replicas are about to be synchronous"))
 		return p.settle(creating("the number of secondaries that a commit needs is being raised before replicas are added"))
+	}
+	// One synchronous replica at a time: the number that commits need falls after each.
+	one := false
+	goes := func(have *mssql.GroupReplica) bool {
+		spared := have.Mode != string(tsql.SynchronousCommit) || !one
+		spared = spared && o.spares(d, group, have.Server)
+		one = one || spared && have.Mode == string(tsql.SynchronousCommit)
+		return spared
 	}
 	for _, r := range d.Group.Spec.Replicas {
 		want := replica(r)
 		have := group.Replica(want.Server)
+		dead := false
 		switch onDead(d, o, primary, r) {
 		case v1alpha1.DeadReplicaRemove:
 			if have != nil {
@@ -154,7 +163,7 @@ func planReplicas(d Desired, o Observed, p *Plan) bool {
 			}
 			continue
 		case v1alpha1.DeadReplicaDemoteToAsync:
-			want.Mode = tsql.AsynchronousCommit
+			want.Mode, dead = tsql.AsynchronousCommit, true
 		}
 		if have == nil {
 			if !o.Instances[r.Server].callsItselfPrimary() {
@@ -162,7 +171,7 @@ func planReplicas(d Desired, o Observed, p *Plan) bool {
 			}
 			continue
 		}
-		if have.Mode != string(want.Mode) {
+		if have.Mode != string(want.Mode) && (have.Mode != string(tsql.SynchronousCommit) || dead || goes(have)) {
 			p.execute(primary, tsql.SetReplicaMode(d.name(), want.Server, want.Mode))
 		}
 		if want.Mode != tsql.ConfigurationOnly && (have.Connections != "NO") != want.Readable {
@@ -172,11 +181,10 @@ func planReplicas(d Desired, o Observed, p *Plan) bool {
 			p.execute(primary, tsql.SetReplicaSessionTimeout(d.name(), want.Server, want.SessionTimeout))
 		}
 	}
-	for _, have := range group.Replicas {
-		if slices.Contains(d.servers(), serverOf(have.Server)) {
-			continue
+	for i, have := range group.Replicas {
+		if !slices.Contains(d.servers(), serverOf(have.Server)) && goes(&group.Replicas[i]) {
+			p.execute(primary, tsql.RemoveReplica(d.name(), have.Server))
 		}
-		p.execute(primary, tsql.RemoveReplica(d.name(), have.Server))
 	}
 	if len(p.Steps) > 0 {
 		return p.settle(creating("the replicas are being brought to what is declared"))
@@ -185,23 +193,18 @@ func planReplicas(d Desired, o Observed, p *Plan) bool {
 }
 
 // raisesFirst tells whether the number of secondaries that a commit needs has to be raised before the set of synchronous
-// replicas grows. It is not where the present replicas could not meet it, which would block every commit, and next to a
+// replicas grows. It is not where the synchronized ones could not meet it, which would block every commit, and next to a
 // configuration-only replica, where the engine takes 0 only (error 47108): there it is raised afterwards.
 func raisesFirst(d Desired, group *mssql.Group) bool {
-	present := 0
-	for _, r := range group.Replicas {
-		switch r.Mode {
-		case string(tsql.SynchronousCommit):
-			present++
-		case string(tsql.ConfigurationOnly):
-			return false
-		}
+	if slices.ContainsFunc(group.Replicas, func(r mssql.GroupReplica) bool { return r.Mode == string(tsql.ConfigurationOnly) }) {
+		return false
 	}
 	grows := slices.ContainsFunc(d.Group.Spec.Replicas, func(r v1alpha1.Replica) bool {
 		have := group.Replica(host(r.Server))
 		return r.AvailabilityMode == v1alpha1.SynchronousCommit && (have == nil || have.Mode != string(tsql.SynchronousCommit))
 	})
-	return grows && d.required() > group.RequiredSynchronizedSecondaries && d.required() < present
+	needed := d.requiredNow(group)
+	return grows && needed > group.RequiredSynchronizedSecondaries && needed <= synchronized(group, func(string) bool { return true })
 }
 
 // planMembership adds and removes databases. A removed one stays as it is on the primary.
@@ -235,10 +238,19 @@ func contains(names []string, name string) bool {
 // planCommitRule sets how many secondaries must harden a commit.
 func planCommitRule(d Desired, o Observed, p *Plan) bool {
 	primary := o.primary(d)
-	if primary == "" || o.Instances[primary].Group.RequiredSynchronizedSecondaries == d.required() {
+	if primary == "" {
 		return true
 	}
-	p.execute(primary, tsql.SetRequiredSynchronizedSecondaries(d.name(), d.required()))
+	group := o.Instances[primary].Group
+	needed := d.requiredNow(group)
+	if needed > group.RequiredSynchronizedSecondaries {
+		// More than are synchronized would block every commit: the rest of the way is gone when others are.
+		needed = max(group.RequiredSynchronizedSecondaries, min(needed, synchronized(group, func(string) bool { return true })))
+	}
+	if group.RequiredSynchronizedSecondaries == needed {
+		return true
+	}
+	p.execute(primary, tsql.SetRequiredSynchronizedSecondaries(d.name(), needed))
 	return p.settle(creating("the number of secondaries that a commit needs is being set"))
 }
 

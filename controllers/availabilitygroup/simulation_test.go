@@ -13,6 +13,7 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/agent/orders"
@@ -24,12 +25,15 @@ import (
 // environ is the world around a group, in memory: engines that take the statements that plans send, refuse what SQL
 // Server refuses, and do by themselves what it does by itself; voters; and agents that do what they are ordered.
 type environ struct {
-	t       testing.TB
-	d       Desired
-	now     time.Time
-	servers map[v1alpha1.ServerName]*engine
-	leases  map[v1alpha1.SiteName]*election.Record
-	orders  map[v1alpha1.ServerName]*orders.Group
+	t   testing.TB
+	d   Desired
+	now time.Time
+	// up is for how long the manager's process runs, which differs from now when its clock is set.
+	up       time.Duration
+	absences absences
+	servers  map[v1alpha1.ServerName]*engine
+	leases   map[v1alpha1.SiteName]*election.Record
+	orders   map[v1alpha1.ServerName]*orders.Group
 	// cut sites and silent servers do not answer.
 	cut    map[v1alpha1.SiteName]bool
 	silent map[v1alpha1.ServerName]bool
@@ -64,6 +68,8 @@ type engine struct {
 	logins    map[string]mssql.Login
 	joined    bool
 	granted   bool
+	// lag is for how many rounds each database is still behind.
+	lag map[string]int
 	// flag is trace flag 1448.
 	flag bool
 }
@@ -94,7 +100,7 @@ func newEnviron(t testing.TB, group *v1alpha1.AvailabilityGroup) *environ {
 		orders: map[v1alpha1.ServerName]*orders.Group{}, cut: map[v1alpha1.SiteName]bool{}, silent: map[v1alpha1.ServerName]bool{}}
 	e.d = Desired{Group: group, Sites: homes, Timings: election.DefaultTimings()}
 	for name := range homes {
-		e.servers[name] = &engine{logins: map[string]mssql.Login{}, mirroring: mssql.Mirroring{
+		e.servers[name] = &engine{logins: map[string]mssql.Login{}, lag: map[string]int{}, mirroring: mssql.Mirroring{
 			Certificates: map[string]mssql.Certificate{}, Users: map[string]string{}, Connectors: map[string]bool{}, Databases: map[string]mssql.Database{}}}
 	}
 	return e
@@ -128,6 +134,7 @@ func (e *environ) observe() Observed {
 		}
 	}
 	e.observeVotes(&o)
+	o.AwayFor = e.absences.note(types.NamespacedName{Namespace: "web", Name: e.d.name()}, e.d, o, begin.Add(e.up))
 	return o
 }
 
@@ -167,6 +174,9 @@ func (e *environ) view(name v1alpha1.ServerName, s *engine) *mssql.Group {
 			if r.Mode == "ASYNCHRONOUS_COMMIT" && serverOf(server) != c.primary {
 				state = "SYNCHRONIZING"
 			}
+			if e.servers[serverOf(server)].lag[database] > 0 {
+				state = "SYNCHRONIZING"
+			}
 			if row.Connected != "CONNECTED" {
 				state = "NOT SYNCHRONIZING"
 			}
@@ -176,6 +186,9 @@ func (e *environ) view(name v1alpha1.ServerName, s *engine) *mssql.Group {
 	}
 	return g
 }
+
+// catchesUp is for how many rounds a replica that was seeded lags.
+const catchesUp = 3
 
 // work is what engines and agents do by themselves.
 func (e *environ) work() {
@@ -204,7 +217,11 @@ func (e *environ) work() {
 			continue
 		}
 		for _, database := range c.databases {
+			if s.lag[database] > 0 && !e.silent[serverOf(server)] {
+				s.lag[database]--
+			}
 			if _, exists := s.mirroring.Databases[database]; !exists {
+				s.lag[database] = catchesUp
 				s.mirroring.Databases[database] = mssql.Database{Name: database, State: "ONLINE", RecoveryModel: "FULL", InGroup: true, LogChain: true, Owner: "geosql_operator"}
 			}
 		}
@@ -378,7 +395,13 @@ func (e *environ) executeGroup(s Execute, engine *engine, names, strs []string) 
 		engine.mirroring.Databases[names[1]] = d
 		c.databases = slices.DeleteFunc(c.databases, func(n string) bool { return n == names[1] })
 	case strings.Contains(text, "REQUIRED_SYNCHRONIZED"):
-		c.required = number(text, "TO_COMMIT = ")
+		n := number(text, "TO_COMMIT = ")
+		for _, r := range c.replicas {
+			if r.Mode == "CONFIGURATION_ONLY" && n > 0 {
+				return errors.New("47108: with a configuration-only replica the number must be 0")
+			}
+		}
+		c.required = n
 	case strings.Contains(text, "ADD LISTENER"):
 		c.listeners = append(c.listeners, mssql.GroupListener{Name: strs[0], IP: strs[1], Port: number(text, "PORT = ")})
 	case strings.Contains(text, "MODIFY LISTENER"):
@@ -482,11 +505,14 @@ func (e *environ) settle(most func() int) Plan {
 			}
 		}
 		e.work()
-		e.now = e.now.Add(time.Second)
+		e.pass(time.Second)
 	}
 	p := plan(e.d, e.observe())
 	e.t.Fatalf("the plan does not come to an end: %+v\nlast steps: %q", p.Outcome, e.done[max(0, len(e.done)-8):])
 	return p
 }
+
+// pass lets time pass, by the wall clock and by the process's own.
+func (e *environ) pass(d time.Duration) { e.now, e.up = e.now.Add(d), e.up+d }
 
 func everything() int { return 1 << 20 }
