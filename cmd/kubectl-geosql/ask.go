@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -17,19 +16,12 @@ import (
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/election"
 	"geosql.dev/operator/internal/election/requests"
+	"geosql.dev/operator/internal/plugin/cli"
 )
-
-// pollEvery is how often --wait looks.
-const pollEvery = 300 * time.Millisecond
-
-// serverName is the SQLServer that is meant, whether its name or its instance's is given.
-func serverName(text string) v1alpha1.ServerName {
-	return v1alpha1.ServerName(strings.TrimSuffix(strings.ToLower(text), "-0"))
-}
 
 // ask finds out whom to ask, and does.
 func (f *roleFlags) ask(cmd *cobra.Command, w wish) error {
-	cluster, namespace, err := f.open()
+	cluster, namespace, err := f.Open()
 	if err != nil {
 		return err
 	}
@@ -57,7 +49,7 @@ func (a *asking) run(ctx context.Context) error {
 	}
 	vote := requests.Vote{Err: election.ErrAbsent}
 	if group == nil || a.flags.direct {
-		read, cancel := context.WithTimeout(ctx, readTimeout)
+		read, cancel := context.WithTimeout(ctx, cli.ReadTimeout)
 		vote = requests.Read(read, a.cluster, a.namespace, string(a.wish.spec.Group))
 		cancel()
 		if vote.Err != nil {
@@ -90,7 +82,7 @@ func (a *asking) run(ctx context.Context) error {
 
 // group is the AvailabilityGroup if this cluster is the hub, nil when it is another site.
 func (a *asking) group(ctx context.Context) (*v1alpha1.AvailabilityGroup, error) {
-	ctx, cancel := context.WithTimeout(ctx, readTimeout)
+	ctx, cancel := context.WithTimeout(ctx, cli.ReadTimeout)
 	defer cancel()
 	var group v1alpha1.AvailabilityGroup
 	err := a.cluster.Get(ctx, client.ObjectKey{Namespace: a.namespace, Name: string(a.wish.spec.Group)}, &group)
@@ -180,5 +172,5 @@ func (a *asking) confirm(ctx context.Context, group *v1alpha1.AvailabilityGroup)
 		return nil
 	}
 	a.say("%s Type the group's name to go on (--yes leaves this question out):", question)
-	return confirmed(ctx, a.cmd, string(spec.Group))
+	return cli.Confirmed(ctx, a.cmd, string(spec.Group))
 }

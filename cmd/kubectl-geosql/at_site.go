@@ -10,7 +10,6 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"net/url"
 	"strconv"
 	"time"
 
@@ -30,12 +29,6 @@ import (
 const askTimeout = 5 * time.Second
 
 var errOneNamespace = errors.New("a site knows no Topologies, and is shown a namespace at a time: leave the name out, and say -n NAMESPACE")
-
-// silent tells that an API server was not reached.
-func silent(err error) bool {
-	var unreached *url.Error
-	return errors.As(err, &unreached) || errors.Is(err, context.DeadlineExceeded)
-}
 
 // showSite shows what the cluster knows as a site.
 func (f *statusFlags) showSite(ctx context.Context, site client.Client, scope overview.Scope) (*bytes.Buffer, error) {
@@ -61,7 +54,7 @@ func (f *statusFlags) showSite(ctx context.Context, site client.Client, scope ov
 func (f *statusFlags) askAgent(ctx context.Context, namespace, pod, token string, ca []byte) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
-	port, err := forward(ctx, f.config, namespace, pod)
+	port, err := forward(ctx, f.Config, namespace, pod)
 	if err != nil {
 		return nil, err
 	}

@@ -30,9 +30,11 @@ import (
 	"geosql.dev/operator/internal/agent/orders"
 	"geosql.dev/operator/internal/election"
 	"geosql.dev/operator/internal/mssql/credentials"
+	"geosql.dev/operator/internal/plugin/cli"
 	"geosql.dev/operator/internal/plugin/overview"
 	"geosql.dev/operator/internal/sites"
 	"geosql.dev/operator/test/support/apiserver"
+	"geosql.dev/operator/test/support/terminal"
 )
 
 const siteToken = "a-token-of-the-site-tukwila"
@@ -100,8 +102,8 @@ func agentAnswers(_ context.Context, namespace, pod, token string, ca []byte) ([
 func TestStatusAtASite(t *testing.T) {
 	g := NewWithT(t)
 	site := siteAlone(t)
-	at := []string{"--kubeconfig", kubeconfigOf(t, site), "-n", "web"}
-	text, err := run(t, (&statusFlags{ask: agentAnswers}).command(), "", at...)
+	at := []string{"--kubeconfig", site.KubeconfigFile(t), "-n", "web"}
+	text, err := terminal.Run(t, (&statusFlags{ask: agentAnswers}).command(), "", at...)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(text).To(HavePrefix("Site tukwila, namespace web: a site's view\n"))
 	for _, want := range []string{
@@ -119,7 +121,7 @@ func TestStatusAtASite(t *testing.T) {
 
 	t.Run("as JSON", func(t *testing.T) {
 		g := NewWithT(t)
-		text, err := run(t, (&statusFlags{ask: agentAnswers}).command(), "", append([]string{"-o", "json"}, at...)...)
+		text, err := terminal.Run(t, (&statusFlags{ask: agentAnswers}).command(), "", append([]string{"-o", "json"}, at...)...)
 		g.Expect(err).NotTo(HaveOccurred())
 		var view overview.SiteView
 		g.Expect(json.Unmarshal([]byte(text), &view)).To(Succeed())
@@ -129,7 +131,7 @@ func TestStatusAtASite(t *testing.T) {
 	t.Run("when the agents are not heard", func(t *testing.T) {
 		g := NewWithT(t)
 		// No kubelet runs here through which they could be asked.
-		text, err := run(t, newStatusCommand(), "", at...)
+		text, err := terminal.Run(t, newStatusCommand(), "", at...)
 		g.Expect(err).NotTo(HaveOccurred())
 		g.Expect(oneLine(text)).To(And(ContainSubstring("tukpub-0: its agent was not heard: "), ContainSubstring("vote here: Held in term 7")))
 		g.Expect(text).To(MatchRegexp(`(?m)^  tukpub-0 +Running +yes +worker +\? +\?$`))
@@ -137,30 +139,30 @@ func TestStatusAtASite(t *testing.T) {
 	t.Run("by somebody who may not read all of it", func(t *testing.T) {
 		g := NewWithT(t)
 		may := reader(t, site, "configmaps", "leases")
-		text, err := run(t, newStatusCommand(), "", "--kubeconfig", may, "-n", "web")
+		text, err := terminal.Run(t, newStatusCommand(), "", "--kubeconfig", may, "-n", "web")
 		g.Expect(err).NotTo(HaveOccurred())
 		g.Expect(oneLine(text)).To(And(ContainSubstring("Could not be read"), ContainSubstring("pods: "), ContainSubstring("leads here to ?"), ContainSubstring("vote here: Held in term 7")))
-		_, err = run(t, newStatusCommand(), "", "--kubeconfig", reader(t, site), "-n", "web")
+		_, err = terminal.Run(t, newStatusCommand(), "", "--kubeconfig", reader(t, site), "-n", "web")
 		g.Expect(err).To(MatchError(ContainSubstring("forbidden")))
 	})
 	t.Run("what it cannot show it refuses", func(t *testing.T) {
 		g := NewWithT(t)
-		_, err := run(t, newStatusCommand(), "", append([]string{"msdn"}, at...)...)
+		_, err := terminal.Run(t, newStatusCommand(), "", append([]string{"msdn"}, at...)...)
 		g.Expect(err).To(MatchError(ContainSubstring("a site knows no Topologies")))
-		_, err = run(t, newStatusCommand(), "", "--kubeconfig", kubeconfigOf(t, site), "-A")
+		_, err = terminal.Run(t, newStatusCommand(), "", "--kubeconfig", site.KubeconfigFile(t), "-A")
 		g.Expect(err).To(MatchError(ContainSubstring("say -n NAMESPACE")))
 		site.Namespace(t, "empty")
-		_, err = run(t, newStatusCommand(), "", "--kubeconfig", kubeconfigOf(t, site), "-n", "empty")
+		_, err = terminal.Run(t, newStatusCommand(), "", "--kubeconfig", site.KubeconfigFile(t), "-n", "empty")
 		g.Expect(err).To(MatchError(And(ContainSubstring("not the hub"), ContainSubstring("no servers, no votes and no ConfigMap geosql-names"))))
 		away := filepath.Join(t.TempDir(), "kubeconfig")
 		g.Expect(os.WriteFile(away, apiserver.Kubeconfig(&rest.Config{Host: "https://127.0.0.1:1"}), 0o600)).To(Succeed())
-		_, err = run(t, newStatusCommand(), "", "--kubeconfig", away, "-n", "web")
+		_, err = terminal.Run(t, newStatusCommand(), "", "--kubeconfig", away, "-n", "web")
 		g.Expect(err).To(MatchError(ContainSubstring("name in --context any site that answers")))
 		site.Wire.Cut()
 		began := time.Now()
-		_, err = run(t, newStatusCommand(), "", at...)
+		_, err = terminal.Run(t, newStatusCommand(), "", at...)
 		g.Expect(err).To(MatchError(ContainSubstring("name in --context any site that answers")), "where nothing is heard at all")
-		g.Expect(time.Since(began)).To(BeNumerically("<", 2*readTimeout))
+		g.Expect(time.Since(began)).To(BeNumerically("<", 2*cli.ReadTimeout))
 	})
 }
 

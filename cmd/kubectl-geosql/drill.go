@@ -3,6 +3,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -18,6 +19,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/plugin/cli"
 )
 
 func newDrillCommand() *cobra.Command {
@@ -28,7 +30,7 @@ func newDrillCommand() *cobra.Command {
 
 // drillRunFlags are those of `drill run`.
 type drillRunFlags struct {
-	hubFlags
+	cli.HubFlags
 	file, runID  string
 	dryRun, wait bool
 	timeout      time.Duration
@@ -50,7 +52,7 @@ every object that the drill would create now is printed. With --wait the command
 			if (f.file == "") == (len(args) == 0) {
 				return errors.New("name a drill, or a manifest with -f")
 			}
-			hub, namespace, err := f.open()
+			hub, namespace, err := f.Open()
 			if err != nil {
 				return err
 			}
@@ -64,7 +66,7 @@ every object that the drill would create now is printed. With --wait the command
 			return f.follow(cmd, hub, d)
 		},
 	}
-	f.add(cmd)
+	f.Add(cmd)
 	flags := cmd.Flags()
 	flags.StringVarP(&f.file, "filename", "f", "", "manifest with one Drill, - for standard input")
 	flags.StringVar(&f.runID, "run-id", "", "spec.runID; unless given that of the manifest for a new drill, else made of the time")
@@ -76,7 +78,7 @@ every object that the drill would create now is printed. With --wait the command
 
 // take declares the run that is asked for.
 func (f *drillRunFlags) take(cmd *cobra.Command, hub client.Client, namespace string, args []string) (*v1alpha1.Drill, error) {
-	ctx, cancel := context.WithTimeout(cmd.Context(), readTimeout)
+	ctx, cancel := context.WithTimeout(cmd.Context(), cli.ReadTimeout)
 	defer cancel()
 	runID := f.runID
 	if runID == "" {
@@ -99,7 +101,7 @@ func (f *drillRunFlags) take(cmd *cobra.Command, hub client.Client, namespace st
 	if err != nil {
 		return nil, err
 	}
-	if wanted.Namespace == "" || f.namespace != "" {
+	if wanted.Namespace == "" || f.Namespace != "" {
 		wanted.Namespace = namespace
 	}
 	wanted.Spec.DryRun = wanted.Spec.DryRun || f.dryRun
@@ -128,12 +130,12 @@ func (f *drillRunFlags) take(cmd *cobra.Command, hub client.Client, namespace st
 
 // unsureDrill is unsure of a Drill, which may run.
 func unsureDrill(err error, d *v1alpha1.Drill) error {
-	return unsure(err, fmt.Sprintf("kubectl geosql drill describe %s -n %s", d.Name, d.Namespace))
+	return cli.Unsure(err, fmt.Sprintf("kubectl geosql drill describe %s -n %s", d.Name, d.Namespace))
 }
 
 // readDrill reads a manifest with one Drill. Fields that a Drill does not have are refused.
 func readDrill(cmd *cobra.Command, name string) (*v1alpha1.Drill, error) {
-	file, err := openFile(cmd, name)
+	file, err := cli.OpenFile(cmd, name)
 	if err != nil {
 		return nil, err
 	}
@@ -158,7 +160,7 @@ func (f *drillRunFlags) follow(cmd *cobra.Command, hub client.Client, d *v1alpha
 	defer cancel()
 	runID, said := d.Spec.RunID, ""
 	for {
-		err := look(ctx, hub, d)
+		err := cli.Look(ctx, hub, d)
 		s := d.Status
 		text := fmt.Sprintf("%s (%s): %s", s.Phase, s.Reason, s.Message)
 		switch {
@@ -175,8 +177,8 @@ func (f *drillRunFlags) follow(cmd *cobra.Command, hub client.Client, d *v1alpha
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("drill %s has not ended %s; it goes on: kubectl geosql drill describe %s -n %s", d.Name, overdue(ctx, f.timeout), d.Name, d.Namespace)
-		case <-time.After(pollEvery):
+			return fmt.Errorf("drill %s has not ended %s; it goes on: kubectl geosql drill describe %s -n %s", d.Name, cli.Overdue(ctx, f.timeout), d.Name, d.Namespace)
+		case <-time.After(cli.PollEvery):
 		}
 	}
 }
@@ -209,11 +211,11 @@ func finish(w io.Writer, d *v1alpha1.Drill) error {
 }
 
 func newDrillListCommand() *cobra.Command {
-	f := &hubFlags{}
+	f := &cli.HubFlags{}
 	cmd := &cobra.Command{
 		Use: "list", Short: "List drills with their verdicts", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return f.ask(cmd, func(ctx context.Context, hub client.Client, namespace string) error {
+			return f.Ask(cmd, func(ctx context.Context, hub client.Client, namespace string) error {
 				var list v1alpha1.DrillList
 				if err := hub.List(ctx, &list, client.InNamespace(namespace)); err != nil {
 					return fmt.Errorf("list the drills: %w", err)
@@ -222,8 +224,8 @@ func newDrillListCommand() *cobra.Command {
 			})
 		},
 	}
-	f.add(cmd)
-	f.addAllNamespaces(cmd)
+	f.Add(cmd)
+	f.AddAllNamespaces(cmd)
 	return cmd
 }
 
@@ -240,7 +242,7 @@ func listDrills(w io.Writer, drills []v1alpha1.Drill) error {
 		if s.Completed != nil {
 			completed = s.Completed.UTC().Format(time.RFC3339)
 		}
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", d.Namespace, d.Name, targetOf(d.Spec.Target), s.RunID, s.Phase, dash(string(s.Verdict)), acknowledged, lost, completed)
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", d.Namespace, d.Name, targetOf(d.Spec.Target), s.RunID, s.Phase, cmp.Or(string(s.Verdict), "-"), acknowledged, lost, completed)
 	}
 	return t.Flush()
 }
@@ -256,11 +258,11 @@ func targetOf(t v1alpha1.DrillTarget) string {
 }
 
 func newDrillDescribeCommand() *cobra.Command {
-	f := &hubFlags{}
+	f := &cli.HubFlags{}
 	cmd := &cobra.Command{
 		Use: "describe NAME", Short: "Show a drill: verdict, objectives, faults, timeline", Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return f.ask(cmd, func(ctx context.Context, hub client.Client, namespace string) error {
+			return f.Ask(cmd, func(ctx context.Context, hub client.Client, namespace string) error {
 				d := &v1alpha1.Drill{}
 				if err := hub.Get(ctx, client.ObjectKey{Namespace: namespace, Name: args[0]}, d); err != nil {
 					return fmt.Errorf("read Drill %s/%s: %w", namespace, args[0], err)
@@ -269,7 +271,7 @@ func newDrillDescribeCommand() *cobra.Command {
 			})
 		},
 	}
-	f.add(cmd)
+	f.Add(cmd)
 	return cmd
 }
 
@@ -287,7 +289,7 @@ func describeDrill(w io.Writer, d *v1alpha1.Drill) error {
 		fmt.Fprintln(t, "\nOBJECTIVE\tVERDICT\tGOAL\tMEASURED\tEVIDENCE")
 	}
 	for _, o := range s.Objectives {
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\n", o.Name, o.Verdict, o.Goal, dash(o.Measured), o.Evidence)
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\n", o.Name, o.Verdict, o.Goal, cmp.Or(o.Measured, "-"), o.Evidence)
 	}
 	if len(s.Faults) > 0 {
 		fmt.Fprintln(t, "\nFAULT\tKIND\tSTATE\tTARGETS\tEFFECT\tSEEN")
@@ -310,7 +312,7 @@ func describeDrill(w io.Writer, d *v1alpha1.Drill) error {
 		if s.Started != nil {
 			when = fmt.Sprintf("%+.3f s", e.Time.Sub(s.Started.Time).Seconds())
 		}
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\n", when, e.Event, dash(e.Fault), e.Message)
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\n", when, e.Event, cmp.Or(e.Fault, "-"), e.Message)
 	}
 	if err := t.Flush(); err != nil {
 		return err
@@ -320,16 +322,16 @@ func describeDrill(w io.Writer, d *v1alpha1.Drill) error {
 }
 
 func newDrillAbortCommand() *cobra.Command {
-	f := &hubFlags{}
+	f := &cli.HubFlags{}
 	cmd := &cobra.Command{
 		Use: "abort NAME", Short: "End a drill: take back every fault", Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return f.ask(cmd, func(ctx context.Context, hub client.Client, namespace string) error {
+			return f.Ask(cmd, func(ctx context.Context, hub client.Client, namespace string) error {
 				return abortDrill(ctx, cmd.OutOrStdout(), hub, client.ObjectKey{Namespace: namespace, Name: args[0]})
 			})
 		},
 	}
-	f.add(cmd)
+	f.Add(cmd)
 	return cmd
 }
 

@@ -17,6 +17,7 @@ import (
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/drill/archive"
 	"geosql.dev/operator/internal/drill/report"
+	"geosql.dev/operator/internal/plugin/cli"
 )
 
 // outputArchive is the output that is no report: the archive as it is kept, which tar unpacks.
@@ -26,7 +27,7 @@ const outputArchive = "archive"
 const drillFile = "drill.json"
 
 type drillReportFlags struct {
-	hubFlags
+	cli.HubFlags
 	output, file, run string
 	withoutArchive    bool
 }
@@ -48,11 +49,11 @@ Drill's status says so. The html page refers to nothing outside itself and carri
 			if err := f.check(); err != nil {
 				return err
 			}
-			hub, namespace, err := f.open()
+			hub, namespace, err := f.Open()
 			if err != nil {
 				return err
 			}
-			ctx, cancel := context.WithTimeout(cmd.Context(), 3*readTimeout)
+			ctx, cancel := context.WithTimeout(cmd.Context(), 3*cli.ReadTimeout)
 			defer cancel()
 			data, err := f.make(ctx, cmd.ErrOrStderr(), hub, client.ObjectKey{Namespace: namespace, Name: args[0]})
 			if err != nil {
@@ -61,7 +62,7 @@ Drill's status says so. The html page refers to nothing outside itself and carri
 			return f.write(cmd, data)
 		},
 	}
-	f.add(cmd)
+	f.Add(cmd)
 	cmd.Flags().StringVarP(&f.output, "output", "o", string(report.Markdown), "html, md, json, or archive: the histories and samples as they are kept")
 	cmd.Flags().StringVar(&f.file, "output-file", "", "file to write; standard output unless given")
 	cmd.Flags().StringVar(&f.run, "run", "", "runID of an earlier run; the one that the Drill's status speaks of unless given")

@@ -17,12 +17,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/drill/archive"
 	"geosql.dev/operator/internal/drill/report"
 	"geosql.dev/operator/internal/workload/history"
+	"geosql.dev/operator/test/support/terminal"
 )
 
 // drilled is a hub with a drill that has run twice, and the archives of both runs.
@@ -38,7 +38,7 @@ func drilled(t *testing.T) client.Client {
 			Started:    ptr.To(metav1.NewMicroTime(time.Now())),
 		},
 	}
-	hub := fake.NewClientBuilder().WithScheme(scheme).Build()
+	hub := terminal.Hub().Build()
 	keep := func() {
 		folder := t.TempDir()
 		r, err := history.Create(folder, history.Header{Run: 1, Client: "dublin", Boot: "b"})
@@ -179,6 +179,6 @@ func TestDrillReportGoesToAFileAsAWhole(t *testing.T) {
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(entries).To(HaveLen(1), "nothing temporary is left")
 
-	_, err = run(t, newDrillReportCommand(), "", "x", "-o", "pdf")
+	_, err = terminal.Run(t, newDrillReportCommand(), "", "x", "-o", "pdf")
 	g.Expect(err).To(MatchError(ContainSubstring("html, md, json and archive are")))
 }

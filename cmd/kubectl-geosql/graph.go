@@ -8,11 +8,12 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"geosql.dev/operator/internal/plugin/cli"
 	"geosql.dev/operator/internal/plugin/overview"
 )
 
 type graphFlags struct {
-	hubFlags
+	cli.HubFlags
 	output string
 	files  []string
 }
@@ -48,8 +49,8 @@ of other APIs, which are not drawn) what is declared, and no cluster is asked.`,
 			return err
 		},
 	}
-	f.add(cmd)
-	f.addAllNamespaces(cmd)
+	f.Add(cmd)
+	f.AddAllNamespaces(cmd)
 	cmd.Flags().StringVarP(&f.output, "output", "o", "mermaid", "mermaid or dot")
 	cmd.Flags().StringArrayVarP(&f.files, "filename", "f", nil, "file with manifests, - for standard input; repeatable")
 	return cmd
@@ -57,9 +58,9 @@ of other APIs, which are not drawn) what is declared, and no cluster is asked.`,
 
 func (f *graphFlags) snapshot(cmd *cobra.Command, args []string) (*overview.Snapshot, error) {
 	if len(f.files) > 0 {
-		return decodeFiles(cmd, f.files)
+		return cli.DecodeFiles(cmd, f.files)
 	}
-	hub, namespace, err := f.open()
+	hub, namespace, err := f.Open()
 	if err != nil {
 		return nil, err
 	}
@@ -67,25 +68,7 @@ func (f *graphFlags) snapshot(cmd *cobra.Command, args []string) (*overview.Snap
 	if len(args) > 0 {
 		scope.Topology = args[0]
 	}
-	ctx, cancel := context.WithTimeout(cmd.Context(), readTimeout)
+	ctx, cancel := context.WithTimeout(cmd.Context(), cli.ReadTimeout)
 	defer cancel()
 	return overview.Read(ctx, hub, scope)
-}
-
-// decodeFiles reads manifests of several files as if they were one.
-func decodeFiles(cmd *cobra.Command, files []string) (*overview.Snapshot, error) {
-	all := &overview.Snapshot{}
-	for _, name := range files {
-		file, err := openFile(cmd, name)
-		if err != nil {
-			return nil, err
-		}
-		snapshot, err := overview.Decode(file)
-		_ = file.Close()
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", name, err)
-		}
-		all.Add(snapshot)
-	}
-	return all, nil
 }

@@ -3,6 +3,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"text/tabwriter"
 	"time"
@@ -11,6 +12,7 @@ import (
 
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/election/requests"
+	"geosql.dev/operator/internal/plugin/cli"
 )
 
 // sayLoss shows what each database would lose, as far as the hub knows.
@@ -35,7 +37,7 @@ func (a *asking) sayLoss(group *v1alpha1.AvailabilityGroup) {
 	out := tabwriter.NewWriter(a.cmd.OutOrStdout(), 0, 0, 2, ' ', 0)
 	fmt.Fprintf(out, "DATABASE\tSTATE ON %s\tLAST COMMIT THERE\tNEWEST COMMIT SEEN\tWOULD LOSE\n", to)
 	for _, l := range losses {
-		fmt.Fprintf(out, "%s\t%s\t%s\t%s\t%s\n", l.Database, l.State, moment(l.LastCommit), moment(l.PrimaryLastCommit), lossText(group, l))
+		fmt.Fprintf(out, "%s\t%s\t%s\t%s\t%s\n", l.Database, l.State, cli.Moment(l.LastCommit), cli.Moment(l.PrimaryLastCommit), lossText(group, l))
 	}
 	_ = out.Flush()
 	if primary := group.Status.Primary; primary == "" {
@@ -53,18 +55,11 @@ func lossText(group *v1alpha1.AvailabilityGroup, l requests.Loss) string {
 	return l.Estimate.Duration.Round(time.Millisecond).String()
 }
 
-func moment(t *metav1.Time) string {
-	if t == nil {
-		return "not known"
-	}
-	return t.UTC().Format(time.RFC3339)
-}
-
 // lastSeen says when the server that the votes name last answered.
 func lastSeen(group *v1alpha1.AvailabilityGroup) string {
 	for _, v := range group.Status.Voters {
 		if r := requests.Replica(group, v.Holder); r != nil && r.ObservedAt != nil {
-			return fmt.Sprintf(" %s was last seen at %s.", r.Server, moment(r.ObservedAt))
+			return fmt.Sprintf(" %s was last seen at %s.", r.Server, cli.Moment(r.ObservedAt))
 		}
 	}
 	return ""
@@ -75,7 +70,7 @@ func (a *asking) sayTimeline(from, to string, term int64, t *v1alpha1.FailoverTi
 	if t == nil {
 		return
 	}
-	a.say("term %d: %s -> %s", term, dash(from), dash(to))
+	a.say("term %d: %s -> %s", term, cmp.Or(from, "-"), cmp.Or(to, "-"))
 	var first *metav1.MicroTime
 	for _, m := range []struct {
 		name string
@@ -91,11 +86,4 @@ func (a *asking) sayTimeline(from, to string, term int64, t *v1alpha1.FailoverTi
 		}
 		a.say("  %-16s %s  +%s", m.name, m.at.UTC().Format("15:04:05.000"), m.at.Sub(first.Time).Round(time.Millisecond))
 	}
-}
-
-func dash(s string) string {
-	if s == "" {
-		return "-"
-	}
-	return s
 }

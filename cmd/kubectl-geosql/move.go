@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/plugin/cli"
 )
 
 // estimatePatience is for an estimate that compares all rows of a publisher that lives: three readings, for which the operator gives
@@ -23,7 +24,7 @@ const estimatePatience = 40 * time.Minute
 
 // moveFlags are those of move-publisher.
 type moveFlags struct {
-	hubFlags
+	cli.HubFlags
 	to, distributor       string
 	fenced                []string
 	skip, dryRun, yes     bool
@@ -57,7 +58,7 @@ after an interruption; the same command again follows a move that is under way.`
   kubectl geosql move-publisher articles --to dubsub --distributor far --wait -n web`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			hub, namespace, err := f.open()
+			hub, namespace, err := f.Open()
 			if err != nil {
 				return err
 			}
@@ -65,7 +66,7 @@ after an interruption; the same command again follows a move that is under way.`
 			return m.run(cmd.Context())
 		},
 	}
-	f.add(cmd)
+	f.Add(cmd)
 	flags := cmd.Flags()
 	flags.StringVar(&f.to, "to", "", "the subscriber's server that becomes the publisher")
 	flags.StringVar(&f.distributor, "distributor", "", "the Distributor that takes over; the publication's own unless given")
@@ -126,16 +127,16 @@ func (m *moving) run(ctx context.Context) error {
 
 // begin finds the move that is under way, or makes one. Nothing is changed by its existence.
 func (m *moving) begin(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, readTimeout)
+	ctx, cancel := context.WithTimeout(ctx, cli.ReadTimeout)
 	defer cancel()
 	var all v1alpha1.PublisherMoveList
 	if err := m.hub.List(ctx, &all, client.InNamespace(m.namespace)); err != nil {
 		return fmt.Errorf("list the PublisherMoves of the hub: %w", err)
 	}
-	want := v1alpha1.PublisherMoveSpec{Publication: v1alpha1.ObjectName(m.publication), To: serverName(m.flags.to),
+	want := v1alpha1.PublisherMoveSpec{Publication: v1alpha1.ObjectName(m.publication), To: cli.ServerName(m.flags.to),
 		Distributor: v1alpha1.ObjectName(m.flags.distributor), SkipUndelivered: m.flags.skip}
 	for _, server := range m.flags.fenced {
-		want.FencedServers = append(want.FencedServers, serverName(server))
+		want.FencedServers = append(want.FencedServers, cli.ServerName(server))
 	}
 	for i := range all.Items {
 		x := &all.Items[i]
@@ -162,12 +163,12 @@ func (m *moving) begin(ctx context.Context) error {
 }
 
 func (m *moving) patch(ctx context.Context, change func(*v1alpha1.PublisherMoveSpec)) error {
-	ctx, cancel := context.WithTimeout(ctx, readTimeout)
+	ctx, cancel := context.WithTimeout(ctx, cli.ReadTimeout)
 	defer cancel()
 	before := client.MergeFrom(m.move.DeepCopy())
 	change(&m.move.Spec)
 	if err := m.hub.Patch(ctx, m.move, before); err != nil {
-		return unsure(fmt.Errorf("change PublisherMove %s in the hub: %w", m.move.Name, err), fmt.Sprintf("kubectl get publishermove -n %s %s -o yaml", m.namespace, m.move.Name))
+		return cli.Unsure(fmt.Errorf("change PublisherMove %s in the hub: %w", m.move.Name, err), fmt.Sprintf("kubectl get publishermove -n %s %s -o yaml", m.namespace, m.move.Name))
 	}
 	return nil
 }
@@ -177,7 +178,7 @@ func (m *moving) withdraw(ctx context.Context) error {
 	if !m.own {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), readTimeout)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cli.ReadTimeout)
 	defer cancel()
 	if err := m.hub.Delete(ctx, m.move); client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("delete PublisherMove %s, which changes nothing as long as it is not approved: %w", m.move.Name, err)
@@ -185,13 +186,13 @@ func (m *moving) withdraw(ctx context.Context) error {
 	return nil
 }
 
-// look reads the move, every pollEvery, until done says so, for as long as a flag lets it.
+// look reads the move, every cli.PollEvery, until done says so, for as long as a flag lets it.
 func (m *moving) look(ctx context.Context, flag string, patience time.Duration, done func(ready *metav1.Condition) (bool, error)) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	name, last := m.move.Name, error(nil)
 	for {
-		err := look(ctx, m.hub, m.move)
+		err := cli.Look(ctx, m.hub, m.move)
 		if apierrors.IsNotFound(err) {
 			return fmt.Errorf("PublisherMove %s was deleted", name)
 		}
@@ -215,7 +216,7 @@ func (m *moving) look(ctx context.Context, flag string, patience time.Duration, 
 				return fmt.Errorf("PublisherMove %s is not there within %s, which --%s makes longer: %w", name, patience, flag, last)
 			}
 			return fmt.Errorf("interrupted while PublisherMove %s was waited for: %w", name, last)
-		case <-time.After(pollEvery):
+		case <-time.After(cli.PollEvery):
 		}
 	}
 }
@@ -240,7 +241,7 @@ func (m *moving) confirm(ctx context.Context) error {
 		return nil
 	}
 	m.say("Type the publication's name to go on (--yes leaves this question out):")
-	return confirmed(ctx, m.cmd, m.publication)
+	return cli.Confirmed(ctx, m.cmd, m.publication)
 }
 
 // follow says what is new until the move is completed, or how to look at it.

@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/plugin/cli"
 )
 
 // sayEstimate shows what each copy has, what is lost, and the steps.
@@ -20,13 +21,13 @@ func (m *moving) sayEstimate() {
 	for _, s := range e.Subscribers {
 		transaction, applied := "not known", "not known"
 		if s.Last != nil {
-			transaction, applied = s.Last.Transaction, moment(s.Last.Time)
+			transaction, applied = s.Last.Transaction, cli.Moment(s.Last.Time)
 		}
-		fmt.Fprintf(out, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", s.Subscription, s.Server, yesNo(s.Answers), moment(s.CompleteUntil), transaction, applied, count(s.PendingCommands), count(s.Rows))
+		fmt.Fprintf(out, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", s.Subscription, s.Server, yesNo(s.Answers), cli.Moment(s.CompleteUntil), transaction, applied, count(s.PendingCommands), count(s.Rows))
 	}
 	_ = out.Flush()
 	if e.Newest != nil {
-		m.say("Newest transaction known to have been replicated: %s, %s (by the %s).", e.Newest.Transaction, moment(e.Newest.Time), e.NewestFrom)
+		m.say("Newest transaction known to have been replicated: %s, %s (by the %s).", e.Newest.Transaction, cli.Moment(e.Newest.Time), e.NewestFrom)
 	}
 	m.say("%s", e.Summary)
 	m.say("Steps:")

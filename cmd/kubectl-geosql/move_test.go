@@ -18,6 +18,7 @@ import (
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/reconcile/conditions"
 	"geosql.dev/operator/test/support/apiserver"
+	"geosql.dev/operator/test/support/terminal"
 )
 
 // answering writes the status that the operator would: an estimate, what speaks against a move to quisub, and the end of one
@@ -84,7 +85,7 @@ func TestMovePublisher(t *testing.T) {
 	hub := apiserver.StartHub(t)
 	hub.Namespace(t, "web")
 	answering(t, hub)
-	at := []string{"--kubeconfig", kubeconfigOf(t, hub), "-n", "web"}
+	at := []string{"--kubeconfig", hub.KubeconfigFile(t), "-n", "web"}
 	for _, c := range []struct{ name, arguments, input, text, refused string }{
 		{name: "dry run", arguments: "articles --to dubsub-0 --distributor far --dry-run", text: "1. remove Subscription dublin; its tables stay\nNothing was changed."},
 		{name: "not confirmed", arguments: "articles --to dubsub", text: "4711", refused: "not confirmed, nothing was changed"},
@@ -96,7 +97,7 @@ func TestMovePublisher(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			g := NewWithT(t)
-			text, err := run(t, newMovePublisherCommand(), c.input, append(strings.Fields(c.arguments), at...)...)
+			text, err := terminal.Run(t, newMovePublisherCommand(), c.input, append(strings.Fields(c.arguments), at...)...)
 			g.Expect(text).To(ContainSubstring(c.text))
 			if c.refused == "" {
 				g.Expect(err).NotTo(HaveOccurred())
@@ -110,11 +111,11 @@ func TestMovePublisher(t *testing.T) {
 	g := NewWithT(t)
 	waiting := &v1alpha1.PublisherMove{ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: "somebodys"}, Spec: v1alpha1.PublisherMoveSpec{Publication: "articles", To: "blusub"}}
 	g.Expect(hub.Client.Create(t.Context(), waiting)).To(Succeed())
-	_, err := run(t, newMovePublisherCommand(), "", append([]string{"articles", "--to", "dubsub", "--yes"}, at...)...)
+	_, err := terminal.Run(t, newMovePublisherCommand(), "", append([]string{"articles", "--to", "dubsub", "--yes"}, at...)...)
 	g.Expect(err).To(MatchError(ContainSubstring("PublisherMove somebodys moves articles to blusub already")))
 	g.Expect(hub.Client.Delete(t.Context(), waiting)).To(Succeed())
 
-	text, err := run(t, newMovePublisherCommand(), "articles\n", append([]string{"articles", "--to", "dubsub", "--distributor", "far", "--confirm-fenced", "tukpub-0", "--wait"}, at...)...)
+	text, err := terminal.Run(t, newMovePublisherCommand(), "articles\n", append([]string{"articles", "--to", "dubsub", "--distributor", "far", "--confirm-fenced", "tukpub-0", "--wait"}, at...)...)
 	g.Expect(err).NotTo(HaveOccurred(), text)
 	g.Expect(text).To(And(ContainSubstring("+7s"), ContainSubstring("Subscription quincy: Delivering, ReplicationSupportOnly. 12 rows"), ContainSubstring("movedBy articles-to-dubsub-")))
 	left := moves(t, hub)

@@ -13,6 +13,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/plugin/cli"
 )
 
 // hintAfter is when --wait says that nobody seems to look.
@@ -29,10 +30,10 @@ func (a *asking) onHub(ctx context.Context, group *v1alpha1.AvailabilityGroup) e
 		// Decided on in this term; after an election meanwhile it would mean something else.
 		f.Spec.ExpectedTerm = ptr.To(group.Status.Term)
 	}
-	create, cancel := context.WithTimeout(ctx, readTimeout)
+	create, cancel := context.WithTimeout(ctx, cli.ReadTimeout)
 	defer cancel()
 	if err := a.cluster.Create(create, f); err != nil {
-		return unsure(fmt.Errorf("create a Failover in the hub: %w", err), "kubectl get failovers -n "+a.namespace)
+		return cli.Unsure(fmt.Errorf("create a Failover in the hub: %w", err), "kubectl get failovers -n "+a.namespace)
 	}
 	a.say("failover.geosql.dev/%s created: %s", f.Name, describeWish(f.Spec))
 	if !a.flags.wait {
@@ -59,7 +60,7 @@ func (a *asking) followFailover(ctx context.Context, f *v1alpha1.Failover) error
 	defer cancel()
 	begun, said, hinted := time.Now(), "", false
 	for {
-		err := look(ctx, a.cluster, f)
+		err := cli.Look(ctx, a.cluster, f)
 		s := f.Status
 		text := fmt.Sprintf("%s (%s): %s", s.Phase, s.Reason, s.Message)
 		switch {
@@ -86,8 +87,8 @@ func (a *asking) followFailover(ctx context.Context, f *v1alpha1.Failover) error
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("Failover %s has not ended %s; it goes on: kubectl get failover -n %s %s -o wide", f.Name, overdue(ctx, a.flags.timeout), f.Namespace, f.Name)
-		case <-time.After(pollEvery):
+			return fmt.Errorf("Failover %s has not ended %s; it goes on: kubectl get failover -n %s %s -o wide", f.Name, cli.Overdue(ctx, a.flags.timeout), f.Namespace, f.Name)
+		case <-time.After(cli.PollEvery):
 		}
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/election"
 	"geosql.dev/operator/internal/election/requests"
+	"geosql.dev/operator/internal/plugin/cli"
 )
 
 // onLease writes the request on the group's Lease at this site, and follows the answer with --wait.
@@ -23,13 +24,13 @@ func (a *asking) onLease(ctx context.Context, vote requests.Vote) error {
 		ID: string(uuid.NewUUID()), Kind: election.RequestKind(spec.Kind), To: toServer(spec.To), AllowDataLoss: spec.AllowDataLoss,
 		FencedHolder: spec.FencedHolder, Issued: requests.Votes{vote}.Issue(time.Now().UTC()), ExpiresSeconds: int(spec.Expires.Duration / time.Second), By: caller(),
 	}
-	write, cancel := context.WithTimeout(ctx, readTimeout)
+	write, cancel := context.WithTimeout(ctx, cli.ReadTimeout)
 	defer cancel()
 	annotation := func(name string) string {
 		return fmt.Sprintf("kubectl get lease -n %s %s -o jsonpath='{.metadata.annotations.geosql\\.dev/%s}'", a.namespace, election.LeaseName(string(spec.Group)), name)
 	}
 	if err := requests.Write(write, a.cluster, a.cluster, a.namespace, string(spec.Group), r); err != nil {
-		return unsure(err, annotation("request"))
+		return cli.Unsure(err, annotation("request"))
 	}
 	a.say("request %s is written on Lease %s/%s: %s", r.ID, a.namespace, election.LeaseName(string(spec.Group)), describeWish(spec))
 	if !a.flags.wait {
@@ -53,7 +54,7 @@ func (a *asking) followAnswer(ctx context.Context, r election.Request) error {
 	defer cancel()
 	said := ""
 	for {
-		read, done := context.WithTimeout(ctx, readTimeout)
+		read, done := context.WithTimeout(ctx, cli.ReadTimeout)
 		votes := requests.Votes{requests.Read(read, a.cluster, a.namespace, string(a.wish.spec.Group))}
 		done()
 		text := "no agent has answered yet"
@@ -64,7 +65,7 @@ func (a *asking) followAnswer(ctx context.Context, r election.Request) error {
 			if answer.Final() {
 				return a.sayAnswer(votes, r.ID, answer)
 			}
-			text = fmt.Sprintf("%s by %s: %s", answer.Outcome, dash(answer.By), cmp.Or(answer.Message, answer.Reason))
+			text = fmt.Sprintf("%s by %s: %s", answer.Outcome, cmp.Or(answer.By, "-"), cmp.Or(answer.Message, answer.Reason))
 		}
 		if text != said && ctx.Err() == nil {
 			a.say("%s", text)
@@ -72,8 +73,8 @@ func (a *asking) followAnswer(ctx context.Context, r election.Request) error {
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("no final answer %s: %s. The request stands until it expires. Do agents of the group reach this site? Another voter may be asked with another --context", overdue(ctx, a.flags.timeout), said)
-		case <-time.After(pollEvery):
+			return fmt.Errorf("no final answer %s: %s. The request stands until it expires. Do agents of the group reach this site? Another voter may be asked with another --context", cli.Overdue(ctx, a.flags.timeout), said)
+		case <-time.After(cli.PollEvery):
 		}
 	}
 }

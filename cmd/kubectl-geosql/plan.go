@@ -23,13 +23,14 @@ import (
 	"geosql.dev/operator/controllers/sqlserver"
 	topologies "geosql.dev/operator/controllers/topology"
 	"geosql.dev/operator/internal/election"
+	"geosql.dev/operator/internal/plugin/cli"
 	"geosql.dev/operator/internal/plugin/overview"
 	"geosql.dev/operator/internal/replication"
 	"geosql.dev/operator/internal/topology"
 )
 
 type planFlags struct {
-	hubFlags
+	cli.HubFlags
 	files      []string
 	offline    bool
 	agentImage string
@@ -55,7 +56,7 @@ are named at the end and passed over.`,
 			if len(f.files) == 0 {
 				return fmt.Errorf("say with -f which manifests to plan")
 			}
-			snapshot, err := decodeFiles(cmd, f.files)
+			snapshot, err := cli.DecodeFiles(cmd, f.files)
 			if err != nil {
 				return err
 			}
@@ -65,7 +66,7 @@ are named at the end and passed over.`,
 			return f.run(cmd, snapshot)
 		},
 	}
-	f.add(cmd)
+	f.Add(cmd)
 	cmd.Flags().StringArrayVarP(&f.files, "filename", "f", nil, "file with manifests, - for standard input; repeatable")
 	cmd.Flags().BoolVar(&f.offline, "offline", false, "ask no cluster: plan against an empty world")
 	cmd.Flags().StringVar(&f.agentImage, "agent-image", "geosql-operator", "image of the operator, for the sidecar in the printed steps")
@@ -77,11 +78,11 @@ func (f *planFlags) run(cmd *cobra.Command, snapshot *overview.Snapshot) error {
 	namespace := "default"
 	if !f.offline {
 		var err error
-		if hub, namespace, err = f.open(); err != nil {
+		if hub, namespace, err = f.Open(); err != nil {
 			return fmt.Errorf("%w; or say --offline", err)
 		}
-	} else if f.namespace != "" {
-		namespace = f.namespace
+	} else if f.Namespace != "" {
+		namespace = f.Namespace
 	}
 	for i := range snapshot.Topologies {
 		t := &snapshot.Topologies[i]
@@ -135,7 +136,7 @@ func (p *planner) observe(ctx context.Context, hub client.Client) error {
 	if hub == nil {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, readTimeout)
+	ctx, cancel := context.WithTimeout(ctx, cli.ReadTimeout)
 	defer cancel()
 	var err error
 	if p.observed, err = topologies.Observe(ctx, hub, p.topology.Namespace); err != nil {

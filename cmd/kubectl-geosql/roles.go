@@ -10,11 +10,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/plugin/cli"
 )
 
 // roleFlags are what the commands have in common that ask something of a group's election.
 type roleFlags struct {
-	hubFlags
+	cli.HubFlags
 	direct, wait bool
 	timeout      time.Duration
 	expires      time.Duration
@@ -28,7 +29,7 @@ to be a site that is a voter of the group. A request that cannot succeed is refu
 check it again by what they see.`
 
 func (f *roleFlags) add(cmd *cobra.Command) {
-	f.hubFlags.add(cmd)
+	f.HubFlags.Add(cmd)
 	flags := cmd.Flags()
 	flags.Lookup("context").Usage = "context of the hub, or of a site that is a voter of the group; the current one unless given"
 	flags.BoolVar(&f.direct, "direct", false, "write the request on the Lease of the context's cluster, whether it is the hub or not")
@@ -71,7 +72,7 @@ nobody writes in between. It is refused, with the reason, unless every database 
   kubectl geosql switchover content --to quisec --context quincy-admin -n web   # the hub is away`,
 		Args: cobra.ExactArgs(1),
 	}, func([]string) wish {
-		return wish{spec: v1alpha1.FailoverSpec{Kind: v1alpha1.FailoverSwitchover, To: serverName(to)}}
+		return wish{spec: v1alpha1.FailoverSpec{Kind: v1alpha1.FailoverSwitchover, To: cli.ServerName(to)}}
 	})
 	cmd.Flags().StringVar(&to, "to", "", "the server that becomes primary")
 	_ = cmd.MarkFlagRequired("to")
@@ -97,7 +98,7 @@ wrong word may cost acknowledged writes.`,
   kubectl geosql failover content --to quisec --allow-data-loss --confirm-fenced tukpub-0 -n web`,
 		Args: cobra.ExactArgs(1),
 	}, func([]string) wish {
-		return wish{fenced: fenced, yes: yes, spec: v1alpha1.FailoverSpec{Kind: v1alpha1.FailoverFailover, To: serverName(to), AllowDataLoss: lossy}}
+		return wish{fenced: fenced, yes: yes, spec: v1alpha1.FailoverSpec{Kind: v1alpha1.FailoverFailover, To: cli.ServerName(to), AllowDataLoss: lossy}}
 	})
 	flags := cmd.Flags()
 	flags.StringVar(&to, "to", "", "the server that becomes primary; the best one unless given")
@@ -140,7 +141,7 @@ func newReplicaCommand(name string, kind v1alpha1.FailoverKind, short, long stri
 	cmd := newRoleCommand(&roleFlags{}, &cobra.Command{
 		Use: name + " GROUP SERVER", Short: short, Long: long, Args: cobra.ExactArgs(2), Example: "  kubectl geosql " + name + " content tukpub -n web",
 	}, func(args []string) wish {
-		return wish{yes: yes, spec: v1alpha1.FailoverSpec{Kind: kind, To: serverName(args[1])}}
+		return wish{yes: yes, spec: v1alpha1.FailoverSpec{Kind: kind, To: cli.ServerName(args[1])}}
 	})
 	cmd.Flags().BoolVar(&yes, "yes", false, "do not ask for confirmation")
 	return cmd

@@ -6,11 +6,7 @@ package main
 
 import (
 	"context"
-	"errors"
 	"io"
-	"net/url"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -19,27 +15,16 @@ import (
 	"github.com/onsi/gomega/gbytes"
 	"github.com/spf13/cobra"
 	coordinationv1 "k8s.io/api/coordination/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/election"
 	"geosql.dev/operator/test/support/apiserver"
+	"geosql.dev/operator/test/support/terminal"
 )
-
-// kubeconfigOf writes a kubeconfig of an API server.
-func kubeconfigOf(t *testing.T, server *apiserver.Server) string {
-	t.Helper()
-	g := NewWithT(t)
-	file := filepath.Join(t.TempDir(), "kubeconfig")
-	g.Expect(os.WriteFile(file, server.Kubeconfig(), 0o600)).To(Succeed())
-	return file
-}
 
 // votedGroup is a group in term 3 whose primary tukpub is known, with quisec synchronized and dubasy behind by 7 s.
 func votedGroup(now time.Time) *v1alpha1.AvailabilityGroup {
@@ -82,7 +67,7 @@ func hubOf(t *testing.T) (*apiserver.Server, string) {
 		group.Status.Replicas[i].ObservedAt = ptr.To(metav1.NewTime(time.Now().Add(time.Hour)))
 	}
 	g.Expect(hub.Client.Status().Update(t.Context(), group)).To(Succeed())
-	return hub, kubeconfigOf(t, hub)
+	return hub, hub.KubeconfigFile(t)
 }
 
 // failovers of the hub.
@@ -133,7 +118,7 @@ func TestRequestsAgainstTheHub(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			g := NewWithT(t)
 			defer clear()
-			text, err := run(t, c.command(), c.input, append(strings.Fields(c.arguments), at...)...)
+			text, err := terminal.Run(t, c.command(), c.input, append(strings.Fields(c.arguments), at...)...)
 			g.Expect(text).To(ContainSubstring(c.text))
 			if c.refused != "" {
 				g.Expect(err).To(MatchError(ContainSubstring(c.refused)))
@@ -212,7 +197,7 @@ func testWait(t *testing.T, hub *apiserver.Server, at []string, outcome v1alpha1
 			}
 		}
 	}()
-	text, err := run(t, newSwitchoverCommand(), "", append([]string{"content", "--to", "quisec", "--wait", "--timeout", "20s"}, at...)...)
+	text, err := terminal.Run(t, newSwitchoverCommand(), "", append([]string{"content", "--to", "quisec", "--wait", "--timeout", "20s"}, at...)...)
 	g.Expect(text).To(And(ContainSubstring("term 4: tukpub-0 -> quisec-0"), MatchRegexp(`promoted +\S+ +\+750ms`)))
 	if want == "" {
 		g.Expect(err).NotTo(HaveOccurred())
@@ -230,7 +215,7 @@ func TestRequestsAtASite(t *testing.T) {
 	held := election.Holder{Server: "tukpub-0", PodUID: "pod", Engine: "engine", Nonce: "n7"}
 	lease.Spec.HolderIdentity = ptr.To(held.String())
 	g.Expect(site.Client.Create(t.Context(), lease)).To(Succeed())
-	at := []string{"--kubeconfig", kubeconfigOf(t, site), "-n", "web"}
+	at := []string{"--kubeconfig", site.KubeconfigFile(t), "-n", "web"}
 	present := func() (election.Request, map[string]string) {
 		var now coordinationv1.Lease
 		g.Expect(site.Client.Get(t.Context(), client.ObjectKeyFromObject(lease), &now)).To(Succeed())
@@ -239,7 +224,7 @@ func TestRequestsAtASite(t *testing.T) {
 		return r, now.Annotations
 	}
 
-	text, err := run(t, newFailoverCommand(), "content\n", append([]string{"content", "--to", "quisec", "--allow-data-loss", "--confirm-fenced", "tukpub"}, at...)...)
+	text, err := terminal.Run(t, newFailoverCommand(), "content\n", append([]string{"content", "--to", "quisec", "--allow-data-loss", "--confirm-fenced", "tukpub"}, at...)...)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(text).To(ContainSubstring("What would be lost is not known here"))
 	r, annotations := present()
@@ -247,7 +232,7 @@ func TestRequestsAtASite(t *testing.T) {
 		HaveField("FencedHolder", held.String()), HaveField("ExpiresSeconds", 120), HaveField("ID", Not(BeEmpty()))))
 	g.Expect(annotations).To(HaveKeyWithValue("geosql.dev/vote-state", "Released"), "the vote is left alone")
 
-	_, err = run(t, newSwitchoverCommand(), "", append([]string{"other", "--to", "quisec"}, at...)...)
+	_, err = terminal.Run(t, newSwitchoverCommand(), "", append([]string{"other", "--to", "quisec"}, at...)...)
 	g.Expect(err).To(MatchError(ContainSubstring("neither AvailabilityGroup other nor its Lease")))
 
 	t.Run("waits for the agents' answer", func(t *testing.T) {
@@ -255,19 +240,19 @@ func TestRequestsAtASite(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
 		go answer(ctx, site, client.ObjectKeyFromObject(lease), election.OutcomeRefused, election.ReasonNotSynchronized)
-		_, err := run(t, newSwitchoverCommand(), "", append([]string{"content", "--to", "quisec", "--wait", "--timeout", "20s"}, at...)...)
+		_, err := terminal.Run(t, newSwitchoverCommand(), "", append([]string{"content", "--to", "quisec", "--wait", "--timeout", "20s"}, at...)...)
 		g.Expect(err).To(MatchError(ContainSubstring("Refused: because (NotSynchronized)")))
 		cancel()
 		ctx, cancel = context.WithCancel(t.Context())
 		defer cancel()
 		go answer(ctx, site, client.ObjectKeyFromObject(lease), election.OutcomeDone, election.ReasonPromoted)
-		text, err := run(t, newPauseCommand(), "", append([]string{"content", "--wait", "--timeout", "20s"}, at...)...)
+		text, err := terminal.Run(t, newPauseCommand(), "", append([]string{"content", "--wait", "--timeout", "20s"}, at...)...)
 		g.Expect(err).NotTo(HaveOccurred())
 		g.Expect(text).To(ContainSubstring("Done: because"))
 	})
 	t.Run("says that nobody answers", func(t *testing.T) {
 		g := NewWithT(t)
-		_, err := run(t, newResumeCommand(), "", append([]string{"content", "--wait", "--timeout", "1s"}, at...)...)
+		_, err := terminal.Run(t, newResumeCommand(), "", append([]string{"content", "--wait", "--timeout", "1s"}, at...)...)
 		g.Expect(err).To(MatchError(And(ContainSubstring("no final answer within 1s"), ContainSubstring("Another voter"))))
 	})
 }
@@ -307,7 +292,7 @@ func TestAVoteThatWasNeverUsedIsSaid(t *testing.T) {
 		var text strings.Builder
 		command := newSwitchoverCommand()
 		command.SetOut(&text)
-		a := asking{cmd: command, cluster: fake.NewClientBuilder().WithScheme(scheme).WithObjects(lease).Build(), namespace: "web", flags: &roleFlags{},
+		a := asking{cmd: command, cluster: terminal.Hub(lease).Build(), namespace: "web", flags: &roleFlags{},
 			wish: wish{spec: v1alpha1.FailoverSpec{Group: "content", Kind: v1alpha1.FailoverSwitchover, To: "quisec", Expires: &metav1.Duration{Duration: time.Minute}}}}
 		g.Expect(a.run(t.Context())).To(Succeed())
 		g.Expect(strings.Contains(text.String(), "agents read nothing at such a site: name another voter in --context")).To(Equal(said), text.String())
@@ -319,7 +304,7 @@ func TestASilentWriteIsUnknown(t *testing.T) {
 	group := votedGroup(time.Now())
 	lease := election.NewLease("web", "content", "tukpub-0", election.Configuration{})
 	ask := func(direct bool, err error) error {
-		hub := fake.NewClientBuilder().WithScheme(scheme).WithObjects(group.DeepCopy(), lease.DeepCopy()).WithInterceptorFuncs(interceptor.Funcs{
+		hub := terminal.Hub(group.DeepCopy(), lease.DeepCopy()).WithInterceptorFuncs(interceptor.Funcs{
 			Create: func(context.Context, client.WithWatch, client.Object, ...client.CreateOption) error { return err },
 			Patch: func(context.Context, client.WithWatch, client.Object, client.Patch, ...client.PatchOption) error {
 				return err
@@ -332,28 +317,16 @@ func TestASilentWriteIsUnknown(t *testing.T) {
 		return a.run(t.Context())
 	}
 	for direct, look := range map[bool]string{false: "kubectl get failovers -n web", true: `kubectl get lease -n web geosql-content -o jsonpath='{.metadata.annotations.geosql\.dev/request}'`} {
-		unsureOf(t, look, func(err error) error { return ask(direct, err) })
+		terminal.ExpectUnsure(t, look, func(err error) error { return ask(direct, err) })
 	}
-}
-
-// unsureOf has a write end without an answer in several ways: each says that it is not known, and where to look. A refusal does not.
-func unsureOf(t *testing.T, look string, write func(err error) error) {
-	t.Helper()
-	g := NewWithT(t)
-	for _, silence := range []error{context.DeadlineExceeded, apierrors.NewTimeoutError("slow", 1), &url.Error{Op: "Post", URL: "https://hub", Err: io.EOF},
-		apierrors.NewServiceUnavailable("a proxy lost the hub")} {
-		g.Expect(write(silence)).To(MatchError(And(ContainSubstring("whether it was written is not known"), HaveSuffix(look))))
-	}
-	forbidden := apierrors.NewForbidden(schema.GroupResource{Resource: "failovers"}, "", errors.New("no"))
-	g.Expect(write(forbidden)).To(MatchError(And(ContainSubstring("forbidden"), Not(ContainSubstring("not known")))))
 }
 
 // So it is with the approval of a move, which cannot be taken back.
 func TestASilentApprovalIsUnknown(t *testing.T) {
 	move := &v1alpha1.PublisherMove{ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: "over"}, Spec: v1alpha1.PublisherMoveSpec{Publication: "articles", To: "dubsub"}}
 	answerMove(move)
-	unsureOf(t, "kubectl get publishermove -n web over -o yaml", func(err error) error {
-		hub := fake.NewClientBuilder().WithScheme(scheme).WithObjects(move.DeepCopy()).WithInterceptorFuncs(interceptor.Funcs{
+	terminal.ExpectUnsure(t, "kubectl get publishermove -n web over -o yaml", func(err error) error {
+		hub := terminal.Hub(move.DeepCopy()).WithInterceptorFuncs(interceptor.Funcs{
 			Patch: func(ctx context.Context, hub client.WithWatch, object client.Object, patch client.Patch, options ...client.PatchOption) error {
 				if object.(*v1alpha1.PublisherMove).Spec.Approved {
 					return err
@@ -381,8 +354,8 @@ func TestASilentDrillIsUnknown(t *testing.T) {
 		"a manifest anew": {[]client.Object{declared}, drillRunFlags{file: "-"}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			unsureOf(t, "kubectl geosql drill describe lose-tukwila -n web", func(err error) error {
-				hub := fake.NewClientBuilder().WithScheme(scheme).WithObjects(c.there...).WithInterceptorFuncs(interceptor.Funcs{
+			terminal.ExpectUnsure(t, "kubectl geosql drill describe lose-tukwila -n web", func(err error) error {
+				hub := terminal.Hub(c.there...).WithInterceptorFuncs(interceptor.Funcs{
 					Create: func(context.Context, client.WithWatch, client.Object, ...client.CreateOption) error { return err },
 					Update: func(context.Context, client.WithWatch, client.Object, ...client.UpdateOption) error { return err },
 				}).Build()

@@ -11,35 +11,22 @@ import (
 	"time"
 
 	. "github.com/onsi/gomega"
-	"github.com/spf13/cobra"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/plugin/cli"
 	"geosql.dev/operator/internal/plugin/overview"
 	"geosql.dev/operator/internal/topology"
+	"geosql.dev/operator/test/support/terminal"
 )
-
-// run runs a command as a person would and returns what it prints.
-func run(t *testing.T, command *cobra.Command, input string, arguments ...string) (string, error) {
-	t.Helper()
-	var out bytes.Buffer
-	command.SetOut(&out)
-	command.SetErr(&out)
-	command.SetIn(strings.NewReader(input))
-	command.SilenceUsage, command.SilenceErrors = true, true
-	command.SetArgs(arguments)
-	err := command.ExecuteContext(t.Context())
-	return out.String(), err
-}
 
 const examples = "../../examples/"
 
 func TestPlanOffline(t *testing.T) {
 	g := NewWithT(t)
-	text, err := run(t, newPlanCommand(), "", "-f", examples+"sites.yaml", "-f", examples+"msdn.yaml", "--offline")
+	text, err := terminal.Run(t, newPlanCommand(), "", "-f", examples+"sites.yaml", "-f", examples+"msdn.yaml", "--offline")
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(text).To(HavePrefix("Topology web/msdn: 9 to create, 0 to change, 0 to adopt, 0 to remove, of 9 objects\n"))
 	for _, want := range []string{
@@ -66,7 +53,7 @@ func TestPlanPassesOverWhatIsNotOfATopology(t *testing.T) {
 		others += "apiVersion: geosql.dev/v1alpha1\nkind: " + kind + "\nmetadata: {name: other}\n---\n"
 	}
 	others += "apiVersion: v1\nkind: Namespace\nmetadata: {name: shop}\n---\napiVersion: v1\nkind: Secret\nmetadata: {name: other, namespace: shop}\nstringData: {password: hunter2}\n"
-	text, err := run(t, newPlanCommand(), string(manifest)+others, "-f", examples+"sites.yaml", "-f", "-", "-f", "../../config/samples/login.yaml", "--offline", "-n", "shop")
+	text, err := terminal.Run(t, newPlanCommand(), string(manifest)+others, "-f", examples+"sites.yaml", "-f", "-", "-f", "../../config/samples/login.yaml", "--offline", "-n", "shop")
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(text).To(HavePrefix("Topology web/msdn: 9 to create, "))
 	g.Expect(text).To(And(ContainSubstring("\n\nPassed over Site "), ContainSubstring("\nPassed over Site quincy: it is taken as it is declared here, and not compared with the hub\n"),
@@ -86,7 +73,7 @@ func TestPlanRefusesWhatItCannotPlan(t *testing.T) {
 		{[]string{"--offline", "-f", examples + "sites.yaml"}, "there is no Topology in"},
 		{[]string{"--offline", "-f", "absent.yaml"}, "absent.yaml"},
 	} {
-		_, err := run(t, newPlanCommand(), "", c.arguments...)
+		_, err := terminal.Run(t, newPlanCommand(), "", c.arguments...)
 		NewWithT(t).Expect(err).To(MatchError(ContainSubstring(c.want)))
 	}
 }
@@ -94,15 +81,15 @@ func TestPlanRefusesWhatItCannotPlan(t *testing.T) {
 // world is a hub in which the example has been applied and expanded.
 func world(t *testing.T) (client.WithWatch, *v1alpha1.Topology, *topology.Objects) {
 	t.Helper()
-	text, err := run(t, newGraphCommand(), "", "-f", examples+"msdn.yaml")
+	text, err := terminal.Run(t, newGraphCommand(), "", "-f", examples+"msdn.yaml")
 	NewWithT(t).Expect(err).NotTo(HaveOccurred())
 	NewWithT(t).Expect(text).To(HavePrefix("flowchart"))
-	snapshot, err := decodeFiles(newGraphCommand(), []string{examples + "msdn.yaml"})
+	snapshot, err := cli.DecodeFiles(newGraphCommand(), []string{examples + "msdn.yaml"})
 	NewWithT(t).Expect(err).NotTo(HaveOccurred())
 	declared := &snapshot.Topologies[0]
 	objects, err := topology.Expand(declared)
 	NewWithT(t).Expect(err).NotTo(HaveOccurred())
-	return fake.NewClientBuilder().WithScheme(scheme).WithObjects(append(objects.All(), declared)...).Build(), declared, objects
+	return terminal.Hub(append(objects.All(), declared)...).Build(), declared, objects
 }
 
 // A plan against a hub shows what differs and leaves the hub as it is.
@@ -169,9 +156,9 @@ func TestStatusCommand(t *testing.T) {
 	g.Expect(f.run(command, hub, overview.Scope{})).To(Succeed())
 	g.Expect(screens).To(BeNumerically(">", 1))
 
-	_, err := run(t, newStatusCommand(), "", "-o", "yaml")
+	_, err := terminal.Run(t, newStatusCommand(), "", "-o", "yaml")
 	g.Expect(err).To(MatchError(`output "yaml" is not known: text and json are`))
-	_, err = run(t, newStatusCommand(), "", "--watch", "--every", "0s")
+	_, err = terminal.Run(t, newStatusCommand(), "", "--watch", "--every", "0s")
 	g.Expect(err).To(MatchError("--every must be at least 100ms"))
 }
 
@@ -182,11 +169,11 @@ func (w writes) Write(p []byte) (int, error) { w(p); return len(p), nil }
 
 func TestGraphCommand(t *testing.T) {
 	g := NewWithT(t)
-	text, err := run(t, newGraphCommand(), "", "-o", "dot", "-f", examples+"sites.yaml", "-f", examples+"msdn.yaml")
+	text, err := terminal.Run(t, newGraphCommand(), "", "-o", "dot", "-f", examples+"sites.yaml", "-f", examples+"msdn.yaml")
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(text).To(ContainSubstring(`"tukpub-0" -> "quisec-0" [label="content, synchronous, 4 ms", style=bold];`))
-	_, err = run(t, newGraphCommand(), "", "msdn", "-f", "x")
+	_, err = terminal.Run(t, newGraphCommand(), "", "msdn", "-f", "x")
 	g.Expect(err).To(MatchError(ContainSubstring("not both")))
-	_, err = run(t, newGraphCommand(), "", "-o", "svg", "-f", "x")
+	_, err = terminal.Run(t, newGraphCommand(), "", "-o", "svg", "-f", "x")
 	g.Expect(err).To(MatchError(ContainSubstring("mermaid and dot are")))
 }

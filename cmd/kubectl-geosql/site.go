@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/plugin/cli"
 	"geosql.dev/operator/internal/sites"
 	"geosql.dev/operator/internal/sites/join"
 )
@@ -133,11 +134,11 @@ func (f *siteFlags) request(cmd *cobra.Command, name string) (join.Request, erro
 		r.Spec.Links = append(r.Spec.Links, link)
 	}
 	var err error
-	if r.Hub, err = openCluster(f.kubeconfig, f.hubContext); err != nil {
+	if r.Hub, err = cli.OpenCluster(f.kubeconfig, f.hubContext); err != nil {
 		return r, fmt.Errorf("the hub: %w", err)
 	}
 	if f.context != "" {
-		member, err := openCluster(f.kubeconfig, f.context)
+		member, err := cli.OpenCluster(f.kubeconfig, f.context)
 		if err != nil {
 			return r, fmt.Errorf("the member: %w", err)
 		}

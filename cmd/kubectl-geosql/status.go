@@ -13,18 +13,15 @@ import (
 	"github.com/spf13/cobra"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"geosql.dev/operator/internal/plugin/cli"
 	"geosql.dev/operator/internal/plugin/overview"
 )
 
-const (
-	// readTimeout bounds the reading of one snapshot.
-	readTimeout = 20 * time.Second
-	// minEvery keeps --watch from asking an API server without a pause.
-	minEvery = 100 * time.Millisecond
-)
+// minEvery keeps --watch from asking an API server without a pause.
+const minEvery = 100 * time.Millisecond
 
 type statusFlags struct {
-	hubFlags
+	cli.HubFlags
 	output string
 	watch  bool
 	every  time.Duration
@@ -71,13 +68,13 @@ geosql-agent-reader and create on pods/portforward. What may not be read is said
 			if f.every < minEvery {
 				return fmt.Errorf("--every must be at least %s", minEvery)
 			}
-			if f.allNamespaces && len(args) > 0 {
+			if f.AllNamespaces && len(args) > 0 {
 				return fmt.Errorf("a Topology is in one namespace: name it, or say --all-namespaces")
 			}
-			if f.site && (len(args) > 0 || f.allNamespaces) {
+			if f.site && (len(args) > 0 || f.AllNamespaces) {
 				return errOneNamespace
 			}
-			hub, namespace, err := f.open()
+			hub, namespace, err := f.Open()
 			if err != nil {
 				return err
 			}
@@ -88,8 +85,8 @@ geosql-agent-reader and create on pods/portforward. What may not be read is said
 			return f.run(cmd, hub, scope)
 		},
 	}
-	f.add(cmd)
-	f.addAllNamespaces(cmd)
+	f.Add(cmd)
+	f.AddAllNamespaces(cmd)
 	cmd.Flags().Lookup("context").Usage = "context of the hub, or of a site when the hub is away; the current one unless given"
 	cmd.Flags().BoolVar(&f.site, "site", false, "show the context's cluster as a site, whether it is the hub or not")
 	cmd.Flags().StringVarP(&f.output, "output", "o", "text", "text, or json: the objects that are shown")
@@ -125,7 +122,7 @@ func (f *statusFlags) run(cmd *cobra.Command, hub client.Client, scope overview.
 }
 
 func (f *statusFlags) show(ctx context.Context, hub client.Client, scope overview.Scope) (*bytes.Buffer, error) {
-	ctx, cancel := context.WithTimeout(ctx, readTimeout)
+	ctx, cancel := context.WithTimeout(ctx, cli.ReadTimeout)
 	defer cancel()
 	if f.site {
 		return f.showSite(ctx, hub, scope)
@@ -134,7 +131,7 @@ func (f *statusFlags) show(ctx context.Context, hub client.Client, scope overvie
 	switch {
 	case overview.NotTheHub(err):
 		return f.showSite(ctx, hub, scope)
-	case silent(err):
+	case cli.Silent(err):
 		return nil, fmt.Errorf("%w; if the hub is away, name in --context any site that answers", err)
 	case err != nil:
 		return nil, err

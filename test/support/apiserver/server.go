@@ -132,6 +132,16 @@ func (a *Server) Namespace(t testing.TB, name string) {
 // Kubeconfig of the administrator, through the wire, as `site join` would put it into a Secret.
 func (a *Server) Kubeconfig() []byte { return Kubeconfig(a.Config) }
 
+// KubeconfigFile writes Kubeconfig into a file of the test and returns its path.
+func (a *Server) KubeconfigFile(t testing.TB) string {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "kubeconfig")
+	if err := os.WriteFile(file, a.Kubeconfig(), 0o600); err != nil {
+		t.Fatalf("write a kubeconfig of %s: %v", a, err)
+	}
+	return file
+}
+
 // Join makes a Secret and a Site for the member in the hub, with allowed namespaces, which are made at the member.
 func (a *Server) Join(t testing.TB, hub *Server, operatorNamespace, site string, namespaces ...string) *v1alpha1.Site {
 	t.Helper()

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+// Package cli is what the plugin's commands have in common: which cluster is meant, clients and manifests, and what is said
+// to the person who asks.
+package cli
 
 import (
 	"fmt"
@@ -19,6 +21,13 @@ import (
 	"geosql.dev/operator/internal/sites/join"
 )
 
+const (
+	// ReadTimeout bounds the reading of one snapshot.
+	ReadTimeout = 20 * time.Second
+	// PollEvery is how often --wait looks.
+	PollEvery = 300 * time.Millisecond
+)
+
 // scheme has the kinds that the plugin reads and writes.
 var scheme = func() *runtime.Scheme {
 	s := runtime.NewScheme()
@@ -27,12 +36,9 @@ var scheme = func() *runtime.Scheme {
 	return s
 }()
 
-// openCluster makes a client for a context of the kubeconfig; the current context when it is empty.
-func openCluster(kubeconfig, context string) (join.Cluster, error) {
-	rules := clientcmd.NewDefaultClientConfigLoadingRules()
-	rules.ExplicitPath = kubeconfig
-	loader := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{CurrentContext: context})
-	cfg, err := loader.ClientConfig()
+// OpenCluster makes a client for a context of the kubeconfig; the current context when it is empty.
+func OpenCluster(kubeconfig, context string) (join.Cluster, error) {
+	cfg, err := kubeconfigLoader(kubeconfig, context).ClientConfig()
 	if err != nil {
 		if context == "" {
 			return join.Cluster{}, fmt.Errorf("reading the current context of the kubeconfig: %w", err)
@@ -40,6 +46,13 @@ func openCluster(kubeconfig, context string) (join.Cluster, error) {
 		return join.Cluster{}, fmt.Errorf("reading context %q of the kubeconfig: %w", context, err)
 	}
 	return newCluster(cfg)
+}
+
+func kubeconfigLoader(kubeconfig, context string) clientcmd.ClientConfig {
+	rules := clientcmd.NewDefaultClientConfigLoadingRules()
+	rules.ExplicitPath = kubeconfig
+	overrides := &clientcmd.ConfigOverrides{CurrentContext: context}
+	return clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, overrides)
 }
 
 func newCluster(cfg *rest.Config) (join.Cluster, error) {
