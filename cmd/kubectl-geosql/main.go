@@ -14,6 +14,8 @@ import (
 	"github.com/spf13/cobra"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/log/zap"
+
+	"geosql.dev/operator/internal/plugin/site"
 )
 
 // group is a heading in the plugin's help, with its commands in the order in which people need them.
@@ -26,7 +28,7 @@ var groups = []group{
 	{"look", "Look:", []func() *cobra.Command{newStatusCommand, newGraphCommand, newPlanCommand}},
 	{"primary", "Say where a group's primary is:", []func() *cobra.Command{newSwitchoverCommand, newFailoverCommand, newPauseCommand, newResumeCommand}},
 	{"former", "After a failover with data loss:", []func() *cobra.Command{newRejoinCommand, newReseedCommand}},
-	{"rest", "Sites, publishing and drills:", []func() *cobra.Command{newSiteCommand, newMovePublisherCommand, newDrillCommand}},
+	{"rest", "Sites, publishing and drills:", []func() *cobra.Command{site.NewCommand, newMovePublisherCommand, newDrillCommand}},
 }
 
 // newRoot is the plugin with all its commands.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+// Package site has the commands that join clusters to the hub and take them out.
+package site
 
 import (
 	"fmt"
@@ -26,7 +27,8 @@ type siteFlags struct {
 	dryRun, drills                  bool
 }
 
-func newSiteCommand() *cobra.Command {
+// NewCommand makes `kubectl geosql site`.
+func NewCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "site", Short: "Join clusters to the hub and take them out"}
 	cmd.AddCommand(newJoinCommand(), newLeaveCommand())
 	return cmd
