@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log/zap"
 
 	"geosql.dev/operator/internal/plugin/site"
+	"geosql.dev/operator/internal/plugin/status"
 )
 
 // group is a heading in the plugin's help, with its commands in the order in which people need them.
@@ -25,7 +26,7 @@ type group struct {
 }
 
 var groups = []group{
-	{"look", "Look:", []func() *cobra.Command{newStatusCommand, newGraphCommand, newPlanCommand}},
+	{"look", "Look:", []func() *cobra.Command{status.NewCommand, status.NewGraphCommand, newPlanCommand}},
 	{"primary", "Say where a group's primary is:", []func() *cobra.Command{newSwitchoverCommand, newFailoverCommand, newPauseCommand, newResumeCommand}},
 	{"former", "After a failover with data loss:", []func() *cobra.Command{newRejoinCommand, newReseedCommand}},
 	{"rest", "Sites, publishing and drills:", []func() *cobra.Command{site.NewCommand, newMovePublisherCommand, newDrillCommand}},

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+package status
 
 import (
 	"context"
@@ -18,7 +18,8 @@ type graphFlags struct {
 	files  []string
 }
 
-func newGraphCommand() *cobra.Command {
+// NewGraphCommand makes `kubectl geosql graph`.
+func NewGraphCommand() *cobra.Command {
 	f := &graphFlags{}
 	cmd := &cobra.Command{
 		Use:   "graph [TOPOLOGY | -f FILE]",

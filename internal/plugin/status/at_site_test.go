@@ -2,7 +2,7 @@
 
 //go:build integration
 
-package main
+package status
 
 import (
 	"context"
@@ -131,7 +131,7 @@ func TestStatusAtASite(t *testing.T) {
 	t.Run("when the agents are not heard", func(t *testing.T) {
 		g := NewWithT(t)
 		// No kubelet runs here through which they could be asked.
-		text, err := terminal.Run(t, newStatusCommand(), "", at...)
+		text, err := terminal.Run(t, NewCommand(), "", at...)
 		g.Expect(err).NotTo(HaveOccurred())
 		g.Expect(oneLine(text)).To(And(ContainSubstring("tukpub-0: its agent was not heard: "), ContainSubstring("vote here: Held in term 7")))
 		g.Expect(text).To(MatchRegexp(`(?m)^  tukpub-0 +Running +yes +worker +\? +\?$`))
@@ -139,28 +139,28 @@ func TestStatusAtASite(t *testing.T) {
 	t.Run("by somebody who may not read all of it", func(t *testing.T) {
 		g := NewWithT(t)
 		may := reader(t, site, "configmaps", "leases")
-		text, err := terminal.Run(t, newStatusCommand(), "", "--kubeconfig", may, "-n", "web")
+		text, err := terminal.Run(t, NewCommand(), "", "--kubeconfig", may, "-n", "web")
 		g.Expect(err).NotTo(HaveOccurred())
 		g.Expect(oneLine(text)).To(And(ContainSubstring("Could not be read"), ContainSubstring("pods: "), ContainSubstring("leads here to ?"), ContainSubstring("vote here: Held in term 7")))
-		_, err = terminal.Run(t, newStatusCommand(), "", "--kubeconfig", reader(t, site), "-n", "web")
+		_, err = terminal.Run(t, NewCommand(), "", "--kubeconfig", reader(t, site), "-n", "web")
 		g.Expect(err).To(MatchError(ContainSubstring("forbidden")))
 	})
 	t.Run("what it cannot show it refuses", func(t *testing.T) {
 		g := NewWithT(t)
-		_, err := terminal.Run(t, newStatusCommand(), "", append([]string{"msdn"}, at...)...)
+		_, err := terminal.Run(t, NewCommand(), "", append([]string{"msdn"}, at...)...)
 		g.Expect(err).To(MatchError(ContainSubstring("a site knows no Topologies")))
-		_, err = terminal.Run(t, newStatusCommand(), "", "--kubeconfig", site.KubeconfigFile(t), "-A")
+		_, err = terminal.Run(t, NewCommand(), "", "--kubeconfig", site.KubeconfigFile(t), "-A")
 		g.Expect(err).To(MatchError(ContainSubstring("say -n NAMESPACE")))
 		site.Namespace(t, "empty")
-		_, err = terminal.Run(t, newStatusCommand(), "", "--kubeconfig", site.KubeconfigFile(t), "-n", "empty")
+		_, err = terminal.Run(t, NewCommand(), "", "--kubeconfig", site.KubeconfigFile(t), "-n", "empty")
 		g.Expect(err).To(MatchError(And(ContainSubstring("not the hub"), ContainSubstring("no servers, no votes and no ConfigMap geosql-names"))))
 		away := filepath.Join(t.TempDir(), "kubeconfig")
 		g.Expect(os.WriteFile(away, apiserver.Kubeconfig(&rest.Config{Host: "https://127.0.0.1:1"}), 0o600)).To(Succeed())
-		_, err = terminal.Run(t, newStatusCommand(), "", "--kubeconfig", away, "-n", "web")
+		_, err = terminal.Run(t, NewCommand(), "", "--kubeconfig", away, "-n", "web")
 		g.Expect(err).To(MatchError(ContainSubstring("name in --context any site that answers")))
 		site.Wire.Cut()
 		began := time.Now()
-		_, err = terminal.Run(t, newStatusCommand(), "", at...)
+		_, err = terminal.Run(t, NewCommand(), "", at...)
 		g.Expect(err).To(MatchError(ContainSubstring("name in --context any site that answers")), "where nothing is heard at all")
 		g.Expect(time.Since(began)).To(BeNumerically("<", 2*cli.ReadTimeout))
 	})

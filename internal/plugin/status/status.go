@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+// Package status has the commands that show a topology: status as text, graph as a drawing.
+package status
 
 import (
 	"bytes"
@@ -30,7 +31,8 @@ type statusFlags struct {
 	ask overview.AskAgent
 }
 
-func newStatusCommand() *cobra.Command {
+// NewCommand makes `kubectl geosql status`.
+func NewCommand() *cobra.Command {
 	f := &statusFlags{}
 	f.ask = f.askAgent
 	return f.command()

@@ -17,7 +17,6 @@ import (
 
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/plugin/cli"
-	"geosql.dev/operator/internal/plugin/overview"
 	"geosql.dev/operator/internal/topology"
 	"geosql.dev/operator/test/support/terminal"
 )
@@ -79,23 +78,21 @@ func TestPlanRefusesWhatItCannotPlan(t *testing.T) {
 }
 
 // world is a hub in which the example has been applied and expanded.
-func world(t *testing.T) (client.WithWatch, *v1alpha1.Topology, *topology.Objects) {
+func world(t *testing.T) (client.WithWatch, *v1alpha1.Topology) {
 	t.Helper()
-	text, err := terminal.Run(t, newGraphCommand(), "", "-f", examples+"msdn.yaml")
-	NewWithT(t).Expect(err).NotTo(HaveOccurred())
-	NewWithT(t).Expect(text).To(HavePrefix("flowchart"))
-	snapshot, err := cli.DecodeFiles(newGraphCommand(), []string{examples + "msdn.yaml"})
-	NewWithT(t).Expect(err).NotTo(HaveOccurred())
+	g := NewWithT(t)
+	snapshot, err := cli.DecodeFiles(newPlanCommand(), []string{examples + "msdn.yaml"})
+	g.Expect(err).NotTo(HaveOccurred())
 	declared := &snapshot.Topologies[0]
 	objects, err := topology.Expand(declared)
-	NewWithT(t).Expect(err).NotTo(HaveOccurred())
-	return terminal.Hub(append(objects.All(), declared)...).Build(), declared, objects
+	g.Expect(err).NotTo(HaveOccurred())
+	return terminal.Hub(append(objects.All(), declared)...).Build(), declared
 }
 
 // A plan against a hub shows what differs and leaves the hub as it is.
 func TestPlanAgainstAHub(t *testing.T) {
 	g := NewWithT(t)
-	hub, topology, _ := world(t)
+	hub, topology := world(t)
 	manifest := topology.DeepCopy()
 	manifest.Spec.ServerDefaults.Image = "mssql:next"
 	manifest.Spec.Subscriptions = nil
@@ -117,63 +114,11 @@ func TestPlanAgainstAHub(t *testing.T) {
 // What the hub would refuse is said, not planned.
 func TestPlanOfAManifestThatIsRefused(t *testing.T) {
 	g := NewWithT(t)
-	hub, topology, _ := world(t)
+	hub, topology := world(t)
 	refusing := interceptor.NewClient(hub, interceptor.Funcs{Update: func(_ context.Context, _ client.WithWatch, _ client.Object, options ...client.UpdateOption) error {
 		g.Expect(options).To(ContainElement(client.DryRunAll))
 		return apierrors.NewBadRequest("spec.servers[0].site is immutable")
 	}})
 	p := planner{out: &bytes.Buffer{}, topology: topology.DeepCopy(), now: time.Now()}
 	g.Expect(p.observe(t.Context(), refusing)).To(MatchError(ContainSubstring("the hub does not take Topology web/msdn: spec.servers[0].site is immutable")))
-}
-
-func TestStatusCommand(t *testing.T) {
-	g := NewWithT(t)
-	hub, _, _ := world(t)
-	f := &statusFlags{output: "text"}
-	command := newStatusCommand()
-	var out bytes.Buffer
-	command.SetOut(&out)
-	command.SetContext(t.Context())
-	g.Expect(f.run(command, hub, overview.Scope{Namespace: "web", Topology: "msdn"})).To(Succeed())
-	g.Expect(out.String()).To(ContainSubstring("tukpub-0  tukwila  Unknown  NotObserved"))
-
-	out.Reset()
-	f.output = "json"
-	g.Expect(f.run(command, hub, overview.Scope{})).To(Succeed())
-	g.Expect(out.String()).To(MatchJSON(out.String()))
-	g.Expect(out.String()).To(ContainSubstring(`"availabilityGroups"`))
-
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
-	command.SetContext(ctx)
-	screens := 0
-	command.SetOut(writes(func(p []byte) {
-		if screens += strings.Count(string(p), "\x1b[H"); screens > 1 {
-			cancel()
-		}
-	}))
-	f.watch, f.every, f.output = true, 10*time.Millisecond, "text"
-	g.Expect(f.run(command, hub, overview.Scope{})).To(Succeed())
-	g.Expect(screens).To(BeNumerically(">", 1))
-
-	_, err := terminal.Run(t, newStatusCommand(), "", "-o", "yaml")
-	g.Expect(err).To(MatchError(`output "yaml" is not known: text and json are`))
-	_, err = terminal.Run(t, newStatusCommand(), "", "--watch", "--every", "0s")
-	g.Expect(err).To(MatchError("--every must be at least 100ms"))
-}
-
-// writes is told of each write.
-type writes func(p []byte)
-
-func (w writes) Write(p []byte) (int, error) { w(p); return len(p), nil }
-
-func TestGraphCommand(t *testing.T) {
-	g := NewWithT(t)
-	text, err := terminal.Run(t, newGraphCommand(), "", "-o", "dot", "-f", examples+"sites.yaml", "-f", examples+"msdn.yaml")
-	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(text).To(ContainSubstring(`"tukpub-0" -> "quisec-0" [label="content, synchronous, 4 ms", style=bold];`))
-	_, err = terminal.Run(t, newGraphCommand(), "", "msdn", "-f", "x")
-	g.Expect(err).To(MatchError(ContainSubstring("not both")))
-	_, err = terminal.Run(t, newGraphCommand(), "", "-o", "svg", "-f", "x")
-	g.Expect(err).To(MatchError(ContainSubstring("mermaid and dot are")))
 }

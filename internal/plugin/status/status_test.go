@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package status
+
+import (
+	"bytes"
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"geosql.dev/operator/internal/plugin/cli"
+	"geosql.dev/operator/internal/plugin/overview"
+	"geosql.dev/operator/internal/topology"
+	"geosql.dev/operator/test/support/terminal"
+)
+
+const examples = "../../../examples/"
+
+// world is a hub in which the example has been applied and expanded.
+func world(t *testing.T) client.Client {
+	t.Helper()
+	g := NewWithT(t)
+	text, err := terminal.Run(t, NewGraphCommand(), "", "-f", examples+"msdn.yaml")
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(text).To(HavePrefix("flowchart"))
+	snapshot, err := cli.DecodeFiles(NewGraphCommand(), []string{examples + "msdn.yaml"})
+	g.Expect(err).NotTo(HaveOccurred())
+	declared := &snapshot.Topologies[0]
+	objects, err := topology.Expand(declared)
+	g.Expect(err).NotTo(HaveOccurred())
+	return terminal.Hub(append(objects.All(), declared)...).Build()
+}
+
+func TestStatusCommand(t *testing.T) {
+	g := NewWithT(t)
+	hub := world(t)
+	f := &statusFlags{output: "text"}
+	command := NewCommand()
+	var out bytes.Buffer
+	command.SetOut(&out)
+	command.SetContext(t.Context())
+	g.Expect(f.run(command, hub, overview.Scope{Namespace: "web", Topology: "msdn"})).To(Succeed())
+	g.Expect(out.String()).To(ContainSubstring("tukpub-0  tukwila  Unknown  NotObserved"))
+
+	out.Reset()
+	f.output = "json"
+	g.Expect(f.run(command, hub, overview.Scope{})).To(Succeed())
+	g.Expect(out.String()).To(MatchJSON(out.String()))
+	g.Expect(out.String()).To(ContainSubstring(`"availabilityGroups"`))
+
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	command.SetContext(ctx)
+	screens := 0
+	command.SetOut(writes(func(p []byte) {
+		if screens += strings.Count(string(p), "\x1b[H"); screens > 1 {
+			cancel()
+		}
+	}))
+	f.watch, f.every, f.output = true, 10*time.Millisecond, "text"
+	g.Expect(f.run(command, hub, overview.Scope{})).To(Succeed())
+	g.Expect(screens).To(BeNumerically(">", 1))
+
+	_, err := terminal.Run(t, NewCommand(), "", "-o", "yaml")
+	g.Expect(err).To(MatchError(`output "yaml" is not known: text and json are`))
+	_, err = terminal.Run(t, NewCommand(), "", "--watch", "--every", "0s")
+	g.Expect(err).To(MatchError("--every must be at least 100ms"))
+}
+
+// writes is told of each write.
+type writes func(p []byte)
+
+func (w writes) Write(p []byte) (int, error) { w(p); return len(p), nil }
+
+func TestGraphCommand(t *testing.T) {
+	g := NewWithT(t)
+	text, err := terminal.Run(t, NewGraphCommand(), "", "-o", "dot", "-f", examples+"sites.yaml", "-f", examples+"msdn.yaml")
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(text).To(ContainSubstring(`"tukpub-0" -> "quisec-0" [label="content, synchronous, 4 ms", style=bold];`))
+	_, err = terminal.Run(t, NewGraphCommand(), "", "msdn", "-f", "x")
+	g.Expect(err).To(MatchError(ContainSubstring("not both")))
+	_, err = terminal.Run(t, NewGraphCommand(), "", "-o", "svg", "-f", "x")
+	g.Expect(err).To(MatchError(ContainSubstring("mermaid and dot are")))
+}
