@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+// Package plan prints what applying Topologies would do, by the controllers' own plans.
+package plan
 
 import (
 	"cmp"
@@ -36,7 +37,8 @@ type planFlags struct {
 	agentImage string
 }
 
-func newPlanCommand() *cobra.Command {
+// NewCommand makes `kubectl geosql plan`.
+func NewCommand() *cobra.Command {
 	f := &planFlags{}
 	cmd := &cobra.Command{
 		Use:   "plan -f FILE",

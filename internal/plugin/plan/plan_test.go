@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+package plan
 
 import (
 	"bytes"
@@ -21,11 +21,11 @@ import (
 	"geosql.dev/operator/test/support/terminal"
 )
 
-const examples = "../../examples/"
+const examples = "../../../examples/"
 
 func TestPlanOffline(t *testing.T) {
 	g := NewWithT(t)
-	text, err := terminal.Run(t, newPlanCommand(), "", "-f", examples+"sites.yaml", "-f", examples+"msdn.yaml", "--offline")
+	text, err := terminal.Run(t, NewCommand(), "", "-f", examples+"sites.yaml", "-f", examples+"msdn.yaml", "--offline")
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(text).To(HavePrefix("Topology web/msdn: 9 to create, 0 to change, 0 to adopt, 0 to remove, of 9 objects\n"))
 	for _, want := range []string{
@@ -52,7 +52,7 @@ func TestPlanPassesOverWhatIsNotOfATopology(t *testing.T) {
 		others += "apiVersion: geosql.dev/v1alpha1\nkind: " + kind + "\nmetadata: {name: other}\n---\n"
 	}
 	others += "apiVersion: v1\nkind: Namespace\nmetadata: {name: shop}\n---\napiVersion: v1\nkind: Secret\nmetadata: {name: other, namespace: shop}\nstringData: {password: hunter2}\n"
-	text, err := terminal.Run(t, newPlanCommand(), string(manifest)+others, "-f", examples+"sites.yaml", "-f", "-", "-f", "../../config/samples/login.yaml", "--offline", "-n", "shop")
+	text, err := terminal.Run(t, NewCommand(), string(manifest)+others, "-f", examples+"sites.yaml", "-f", "-", "-f", "../../../config/samples/login.yaml", "--offline", "-n", "shop")
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(text).To(HavePrefix("Topology web/msdn: 9 to create, "))
 	g.Expect(text).To(And(ContainSubstring("\n\nPassed over Site "), ContainSubstring("\nPassed over Site quincy: it is taken as it is declared here, and not compared with the hub\n"),
@@ -72,7 +72,7 @@ func TestPlanRefusesWhatItCannotPlan(t *testing.T) {
 		{[]string{"--offline", "-f", examples + "sites.yaml"}, "there is no Topology in"},
 		{[]string{"--offline", "-f", "absent.yaml"}, "absent.yaml"},
 	} {
-		_, err := terminal.Run(t, newPlanCommand(), "", c.arguments...)
+		_, err := terminal.Run(t, NewCommand(), "", c.arguments...)
 		NewWithT(t).Expect(err).To(MatchError(ContainSubstring(c.want)))
 	}
 }
@@ -81,7 +81,7 @@ func TestPlanRefusesWhatItCannotPlan(t *testing.T) {
 func world(t *testing.T) (client.WithWatch, *v1alpha1.Topology) {
 	t.Helper()
 	g := NewWithT(t)
-	snapshot, err := cli.DecodeFiles(newPlanCommand(), []string{examples + "msdn.yaml"})
+	snapshot, err := cli.DecodeFiles(NewCommand(), []string{examples + "msdn.yaml"})
 	g.Expect(err).NotTo(HaveOccurred())
 	declared := &snapshot.Topologies[0]
 	objects, err := topology.Expand(declared)
