@@ -321,54 +321,6 @@ func TestASilentWriteIsUnknown(t *testing.T) {
 	}
 }
 
-// So it is with the approval of a move, which cannot be taken back.
-func TestASilentApprovalIsUnknown(t *testing.T) {
-	move := &v1alpha1.PublisherMove{ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: "over"}, Spec: v1alpha1.PublisherMoveSpec{Publication: "articles", To: "dubsub"}}
-	answerMove(move)
-	terminal.ExpectUnsure(t, "kubectl get publishermove -n web over -o yaml", func(err error) error {
-		hub := terminal.Hub(move.DeepCopy()).WithInterceptorFuncs(interceptor.Funcs{
-			Patch: func(ctx context.Context, hub client.WithWatch, object client.Object, patch client.Patch, options ...client.PatchOption) error {
-				if object.(*v1alpha1.PublisherMove).Spec.Approved {
-					return err
-				}
-				return hub.Patch(ctx, object, patch, options...)
-			}}).Build()
-		command := newMovePublisherCommand()
-		command.SetOut(io.Discard)
-		m := moving{cmd: command, hub: hub, namespace: "web", publication: "articles", flags: &moveFlags{to: "dubsub", yes: true, patience: time.Minute}}
-		return m.run(t.Context())
-	})
-}
-
-// And with a drill, which may begin its faults.
-func TestASilentDrillIsUnknown(t *testing.T) {
-	declared := &v1alpha1.Drill{ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: "lose-tukwila"}}
-	manifest := "apiVersion: geosql.dev/v1alpha1\nkind: Drill\nmetadata: {name: lose-tukwila, namespace: web}\n"
-	for name, c := range map[string]struct {
-		there     []client.Object
-		flags     drillRunFlags
-		arguments []string
-	}{
-		"by name":         {[]client.Object{declared}, drillRunFlags{}, []string{"lose-tukwila"}},
-		"a new manifest":  {nil, drillRunFlags{file: "-"}, nil},
-		"a manifest anew": {[]client.Object{declared}, drillRunFlags{file: "-"}, nil},
-	} {
-		t.Run(name, func(t *testing.T) {
-			terminal.ExpectUnsure(t, "kubectl geosql drill describe lose-tukwila -n web", func(err error) error {
-				hub := terminal.Hub(c.there...).WithInterceptorFuncs(interceptor.Funcs{
-					Create: func(context.Context, client.WithWatch, client.Object, ...client.CreateOption) error { return err },
-					Update: func(context.Context, client.WithWatch, client.Object, ...client.UpdateOption) error { return err },
-				}).Build()
-				command := &cobra.Command{}
-				command.SetContext(t.Context())
-				command.SetIn(strings.NewReader(manifest))
-				_, err = c.flags.take(command, hub, "web", c.arguments)
-				return err
-			})
-		})
-	}
-}
-
 // What a rival has claimed in vain at one voter does not hide who holds the votes.
 func TestTheHolderIsWhoeverAMajorityNames(t *testing.T) {
 	g := NewWithT(t)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+// Package move has the command that moves publishing to a subscriber's server.
+package move
 
 import (
 	"context"
@@ -32,7 +33,8 @@ type moveFlags struct {
 	patience, waitTimeout time.Duration
 }
 
-func newMovePublisherCommand() *cobra.Command {
+// NewCommand makes `kubectl geosql move-publisher`.
+func NewCommand() *cobra.Command {
 	f := &moveFlags{}
 	cmd := &cobra.Command{
 		Use:   "move-publisher PUBLICATION --to SERVER",
@@ -186,7 +188,7 @@ func (m *moving) withdraw(ctx context.Context) error {
 	return nil
 }
 
-// look reads the move, every cli.PollEvery, until done says so, for as long as a flag lets it.
+// look reads the move, every PollEvery, until done says so, for as long as a flag lets it.
 func (m *moving) look(ctx context.Context, flag string, patience time.Duration, done func(ready *metav1.Condition) (bool, error)) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()

@@ -2,10 +2,11 @@
 
 //go:build integration
 
-package main
+package move
 
 import (
 	"context"
+	"io"
 	"strings"
 	"testing"
 	"time"
@@ -14,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/reconcile/conditions"
@@ -97,7 +99,7 @@ func TestMovePublisher(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			g := NewWithT(t)
-			text, err := terminal.Run(t, newMovePublisherCommand(), c.input, append(strings.Fields(c.arguments), at...)...)
+			text, err := terminal.Run(t, NewCommand(), c.input, append(strings.Fields(c.arguments), at...)...)
 			g.Expect(text).To(ContainSubstring(c.text))
 			if c.refused == "" {
 				g.Expect(err).NotTo(HaveOccurred())
@@ -111,15 +113,34 @@ func TestMovePublisher(t *testing.T) {
 	g := NewWithT(t)
 	waiting := &v1alpha1.PublisherMove{ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: "somebodys"}, Spec: v1alpha1.PublisherMoveSpec{Publication: "articles", To: "blusub"}}
 	g.Expect(hub.Client.Create(t.Context(), waiting)).To(Succeed())
-	_, err := terminal.Run(t, newMovePublisherCommand(), "", append([]string{"articles", "--to", "dubsub", "--yes"}, at...)...)
+	_, err := terminal.Run(t, NewCommand(), "", append([]string{"articles", "--to", "dubsub", "--yes"}, at...)...)
 	g.Expect(err).To(MatchError(ContainSubstring("PublisherMove somebodys moves articles to blusub already")))
 	g.Expect(hub.Client.Delete(t.Context(), waiting)).To(Succeed())
 
-	text, err := terminal.Run(t, newMovePublisherCommand(), "articles\n", append([]string{"articles", "--to", "dubsub", "--distributor", "far", "--confirm-fenced", "tukpub-0", "--wait"}, at...)...)
+	text, err := terminal.Run(t, NewCommand(), "articles\n", append([]string{"articles", "--to", "dubsub", "--distributor", "far", "--confirm-fenced", "tukpub-0", "--wait"}, at...)...)
 	g.Expect(err).NotTo(HaveOccurred(), text)
 	g.Expect(text).To(And(ContainSubstring("+7s"), ContainSubstring("Subscription quincy: Delivering, ReplicationSupportOnly. 12 rows"), ContainSubstring("movedBy articles-to-dubsub-")))
 	left := moves(t, hub)
 	g.Expect(left).To(HaveLen(1), "the record stays")
 	g.Expect(left[0].Spec).To(Equal(v1alpha1.PublisherMoveSpec{Publication: "articles", To: "dubsub", Distributor: "far",
 		FencedServers: []v1alpha1.ServerName{"tukpub"}, Approved: true}))
+}
+
+// An approval that had no answer may have been done, and cannot be taken back: who gave it must not take it for refused.
+func TestASilentApprovalIsUnknown(t *testing.T) {
+	move := &v1alpha1.PublisherMove{ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: "over"}, Spec: v1alpha1.PublisherMoveSpec{Publication: "articles", To: "dubsub"}}
+	answerMove(move)
+	terminal.ExpectUnsure(t, "kubectl get publishermove -n web over -o yaml", func(err error) error {
+		hub := terminal.Hub(move.DeepCopy()).WithInterceptorFuncs(interceptor.Funcs{
+			Patch: func(ctx context.Context, hub client.WithWatch, object client.Object, patch client.Patch, options ...client.PatchOption) error {
+				if object.(*v1alpha1.PublisherMove).Spec.Approved {
+					return err
+				}
+				return hub.Patch(ctx, object, patch, options...)
+			}}).Build()
+		command := NewCommand()
+		command.SetOut(io.Discard)
+		m := moving{cmd: command, hub: hub, namespace: "web", publication: "articles", flags: &moveFlags{to: "dubsub", yes: true, patience: time.Minute}}
+		return m.run(t.Context())
+	})
 }
