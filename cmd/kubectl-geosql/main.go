@@ -15,6 +15,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/log/zap"
 
+	"geosql.dev/operator/internal/plugin/drill"
 	"geosql.dev/operator/internal/plugin/move"
 	"geosql.dev/operator/internal/plugin/plan"
 	"geosql.dev/operator/internal/plugin/site"
@@ -31,7 +32,7 @@ var groups = []group{
 	{"look", "Look:", []func() *cobra.Command{status.NewCommand, status.NewGraphCommand, plan.NewCommand}},
 	{"primary", "Say where a group's primary is:", []func() *cobra.Command{newSwitchoverCommand, newFailoverCommand, newPauseCommand, newResumeCommand}},
 	{"former", "After a failover with data loss:", []func() *cobra.Command{newRejoinCommand, newReseedCommand}},
-	{"rest", "Sites, publishing and drills:", []func() *cobra.Command{site.NewCommand, move.NewCommand, newDrillCommand}},
+	{"rest", "Sites, publishing and drills:", []func() *cobra.Command{site.NewCommand, move.NewCommand, drill.NewCommand}},
 }
 
 // newRoot is the plugin with all its commands.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+// Package drill has the commands that run drills, show them and write their reports.
+package drill
 
 import (
 	"cmp"
@@ -22,22 +23,23 @@ import (
 	"geosql.dev/operator/internal/plugin/cli"
 )
 
-func newDrillCommand() *cobra.Command {
+// NewCommand makes `kubectl geosql drill`.
+func NewCommand() *cobra.Command {
 	command := &cobra.Command{Use: "drill", Short: "Break a target on purpose and read the verdict"}
-	command.AddCommand(newDrillRunCommand(), newDrillListCommand(), newDrillDescribeCommand(), newDrillAbortCommand(), newDrillReportCommand())
+	command.AddCommand(newRunCommand(), newListCommand(), newDescribeCommand(), newAbortCommand(), newReportCommand())
 	return command
 }
 
-// drillRunFlags are those of `drill run`.
-type drillRunFlags struct {
+// runFlags are those of `drill run`.
+type runFlags struct {
 	cli.HubFlags
 	file, runID  string
 	dryRun, wait bool
 	timeout      time.Duration
 }
 
-func newDrillRunCommand() *cobra.Command {
-	f := &drillRunFlags{}
+func newRunCommand() *cobra.Command {
+	f := &runFlags{}
 	cmd := &cobra.Command{
 		Use:   "run -f FILE | NAME",
 		Short: "Run a drill from a manifest, or one that is declared once more",
@@ -77,7 +79,7 @@ every object that the drill would create now is printed. With --wait the command
 }
 
 // take declares the run that is asked for.
-func (f *drillRunFlags) take(cmd *cobra.Command, hub client.Client, namespace string, args []string) (*v1alpha1.Drill, error) {
+func (f *runFlags) take(cmd *cobra.Command, hub client.Client, namespace string, args []string) (*v1alpha1.Drill, error) {
 	ctx, cancel := context.WithTimeout(cmd.Context(), cli.ReadTimeout)
 	defer cancel()
 	runID := f.runID
@@ -155,7 +157,7 @@ func readDrill(cmd *cobra.Command, name string) (*v1alpha1.Drill, error) {
 }
 
 // follow says what is new until the run is over.
-func (f *drillRunFlags) follow(cmd *cobra.Command, hub client.Client, d *v1alpha1.Drill) error {
+func (f *runFlags) follow(cmd *cobra.Command, hub client.Client, d *v1alpha1.Drill) error {
 	ctx, cancel := context.WithTimeout(cmd.Context(), f.timeout)
 	defer cancel()
 	runID, said := d.Spec.RunID, ""
@@ -210,7 +212,7 @@ func finish(w io.Writer, d *v1alpha1.Drill) error {
 	return nil
 }
 
-func newDrillListCommand() *cobra.Command {
+func newListCommand() *cobra.Command {
 	f := &cli.HubFlags{}
 	cmd := &cobra.Command{
 		Use: "list", Short: "List drills with their verdicts", Args: cobra.NoArgs,
@@ -257,7 +259,7 @@ func targetOf(t v1alpha1.DrillTarget) string {
 	return "topology/" + string(t.Topology)
 }
 
-func newDrillDescribeCommand() *cobra.Command {
+func newDescribeCommand() *cobra.Command {
 	f := &cli.HubFlags{}
 	cmd := &cobra.Command{
 		Use: "describe NAME", Short: "Show a drill: verdict, objectives, faults, timeline", Args: cobra.ExactArgs(1),
@@ -321,7 +323,7 @@ func describeDrill(w io.Writer, d *v1alpha1.Drill) error {
 	return err
 }
 
-func newDrillAbortCommand() *cobra.Command {
+func newAbortCommand() *cobra.Command {
 	f := &cli.HubFlags{}
 	cmd := &cobra.Command{
 		Use: "abort NAME", Short: "End a drill: take back every fault", Args: cobra.ExactArgs(1),

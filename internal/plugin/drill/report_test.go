@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+package drill
 
 import (
 	"bytes"
@@ -65,7 +65,7 @@ func drilled(t *testing.T) client.Client {
 	return hub
 }
 
-func makeReport(t *testing.T, hub client.Client, f drillReportFlags) (text, warnings string, err error) {
+func makeReport(t *testing.T, hub client.Client, f reportFlags) (text, warnings string, err error) {
 	t.Helper()
 	var said bytes.Buffer
 	data, err := f.make(context.Background(), &said, hub, client.ObjectKey{Namespace: "web", Name: "lose-tukwila"})
@@ -75,22 +75,22 @@ func makeReport(t *testing.T, hub client.Client, f drillReportFlags) (text, warn
 func TestDrillReportIsMadeOfTheArchive(t *testing.T) {
 	g := NewWithT(t)
 	hub := drilled(t)
-	text, warnings, err := makeReport(t, hub, drillReportFlags{output: "md"})
+	text, warnings, err := makeReport(t, hub, reportFlags{output: "md"})
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(warnings).To(BeEmpty())
 	g.Expect(text).To(And(HavePrefix("# Inconclusive: drill lose-tukwila\n"), ContainSubstring("judged again"), ContainSubstring("1 acknowledged")))
 
-	text, _, err = makeReport(t, hub, drillReportFlags{output: "json"})
+	text, _, err = makeReport(t, hub, reportFlags{output: "json"})
 	g.Expect(err).NotTo(HaveOccurred())
 	var r report.Report
 	g.Expect(json.Unmarshal([]byte(text), &r)).To(Succeed())
 	g.Expect(r.Recheck.Counts.Acknowledged).To(Equal(1))
 
-	text, _, err = makeReport(t, hub, drillReportFlags{output: "md", run: "first"})
+	text, _, err = makeReport(t, hub, reportFlags{output: "md", run: "first"})
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(text).To(And(HavePrefix("# Failed: drill lose-tukwila\n"), ContainSubstring("| rto | Failed | 10ms | 5.2s |")), "an earlier run's report is of its own archive")
 
-	text, _, err = makeReport(t, hub, drillReportFlags{output: "archive"})
+	text, _, err = makeReport(t, hub, reportFlags{output: "archive"})
 	g.Expect(err).NotTo(HaveOccurred())
 	back, err := archive.Unpack([]byte(text))
 	g.Expect(err).NotTo(HaveOccurred())
@@ -118,7 +118,7 @@ func TestEarlierRunWithoutAVerdictOfItsOwn(t *testing.T) {
 func TestDrillReportSaysWhatIsMissing(t *testing.T) {
 	g := NewWithT(t)
 	hub := drilled(t)
-	_, _, err := makeReport(t, hub, drillReportFlags{output: "md", run: "third"})
+	_, _, err := makeReport(t, hub, reportFlags{output: "md", run: "third"})
 	g.Expect(err).To(MatchError(ContainSubstring("there is no archive")))
 
 	var all corev1.ConfigMapList
@@ -128,15 +128,15 @@ func TestDrillReportSaysWhatIsMissing(t *testing.T) {
 			g.Expect(hub.Delete(context.Background(), &all.Items[i])).To(Succeed())
 		}
 	}
-	_, _, err = makeReport(t, hub, drillReportFlags{output: "md"})
+	_, _, err = makeReport(t, hub, reportFlags{output: "md"})
 	g.Expect(err).To(MatchError(archive.ErrDamaged), "a damaged archive is not passed over")
-	text, _, err := makeReport(t, hub, drillReportFlags{output: "md", withoutArchive: true})
+	text, _, err := makeReport(t, hub, reportFlags{output: "md", withoutArchive: true})
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(text).To(ContainSubstring("could be checked again"))
 
 	run := archive.Run{Namespace: "web", Drill: "lose-tukwila", UID: "u", ID: "second"}
 	g.Expect(archive.Delete(context.Background(), hub, run)).To(Succeed())
-	_, warnings, err := makeReport(t, hub, drillReportFlags{output: "md"})
+	_, warnings, err := makeReport(t, hub, reportFlags{output: "md"})
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(warnings).To(ContainSubstring("there is no archive"))
 }
@@ -168,7 +168,7 @@ func TestDrillReportGoesToAFileAsAWhole(t *testing.T) {
 	g := NewWithT(t)
 	file := filepath.Join(t.TempDir(), "report.html")
 	g.Expect(os.WriteFile(file, []byte("old"), 0o600)).To(Succeed())
-	f := drillReportFlags{file: file}
+	f := reportFlags{file: file}
 	var said bytes.Buffer
 	cmd := &cobra.Command{}
 	cmd.SetErr(&said)
@@ -179,6 +179,6 @@ func TestDrillReportGoesToAFileAsAWhole(t *testing.T) {
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(entries).To(HaveLen(1), "nothing temporary is left")
 
-	_, err = terminal.Run(t, newDrillReportCommand(), "", "x", "-o", "pdf")
+	_, err = terminal.Run(t, newReportCommand(), "", "x", "-o", "pdf")
 	g.Expect(err).To(MatchError(ContainSubstring("html, md, json and archive are")))
 }

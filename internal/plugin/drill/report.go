@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+package drill
 
 import (
 	"context"
@@ -26,14 +26,14 @@ const outputArchive = "archive"
 // drillFile is the part of an archive that has the Drill as it was judged.
 const drillFile = "drill.json"
 
-type drillReportFlags struct {
+type reportFlags struct {
 	cli.HubFlags
 	output, file, run string
 	withoutArchive    bool
 }
 
-func newDrillReportCommand() *cobra.Command {
-	f := &drillReportFlags{}
+func newReportCommand() *cobra.Command {
+	f := &reportFlags{}
 	cmd := &cobra.Command{
 		Use:   "report NAME",
 		Short: "Write the report of a drill that is over",
@@ -70,7 +70,7 @@ Drill's status says so. The html page refers to nothing outside itself and carri
 	return cmd
 }
 
-func (f *drillReportFlags) check() error {
+func (f *reportFlags) check() error {
 	if f.output == outputArchive {
 		if f.withoutArchive {
 			return errors.New("--without-archive leaves nothing to write with --output archive")
@@ -86,7 +86,7 @@ func (f *drillReportFlags) check() error {
 }
 
 // make reads the drill and its archive and makes the report.
-func (f *drillReportFlags) make(ctx context.Context, warnings io.Writer, hub client.Client, key client.ObjectKey) ([]byte, error) {
+func (f *reportFlags) make(ctx context.Context, warnings io.Writer, hub client.Client, key client.ObjectKey) ([]byte, error) {
 	var d v1alpha1.Drill
 	if err := hub.Get(ctx, key, &d); err != nil {
 		return nil, fmt.Errorf("read Drill %s from the hub: %w", key, err)
@@ -144,7 +144,7 @@ func earlierRun(former []v1alpha1.DrillRunSummary, a archive.Archive) (v1alpha1.
 }
 
 // write puts the report where it was asked for; a file is there as a whole or as it was.
-func (f *drillReportFlags) write(cmd *cobra.Command, data []byte) error {
+func (f *reportFlags) write(cmd *cobra.Command, data []byte) error {
 	if f.file == "" {
 		_, err := cmd.OutOrStdout().Write(data)
 		return err
