@@ -18,6 +18,7 @@ import (
 	"geosql.dev/operator/internal/plugin/drill"
 	"geosql.dev/operator/internal/plugin/move"
 	"geosql.dev/operator/internal/plugin/plan"
+	"geosql.dev/operator/internal/plugin/primary"
 	"geosql.dev/operator/internal/plugin/site"
 	"geosql.dev/operator/internal/plugin/status"
 )
@@ -30,8 +31,8 @@ type group struct {
 
 var groups = []group{
 	{"look", "Look:", []func() *cobra.Command{status.NewCommand, status.NewGraphCommand, plan.NewCommand}},
-	{"primary", "Say where a group's primary is:", []func() *cobra.Command{newSwitchoverCommand, newFailoverCommand, newPauseCommand, newResumeCommand}},
-	{"former", "After a failover with data loss:", []func() *cobra.Command{newRejoinCommand, newReseedCommand}},
+	{"primary", "Say where a group's primary is:", []func() *cobra.Command{primary.NewSwitchoverCommand, primary.NewFailoverCommand, primary.NewPauseCommand, primary.NewResumeCommand}},
+	{"former", "After a failover with data loss:", []func() *cobra.Command{primary.NewRejoinCommand, primary.NewReseedCommand}},
 	{"rest", "Sites, publishing and drills:", []func() *cobra.Command{site.NewCommand, move.NewCommand, drill.NewCommand}},
 }
 

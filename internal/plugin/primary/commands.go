@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+// Package primary has the commands that ask something of a group's election: where its primary is to be, and what becomes of a
+// former one.
+package primary
 
 import (
 	"fmt"
@@ -13,22 +15,22 @@ import (
 	"geosql.dev/operator/internal/plugin/cli"
 )
 
-// roleFlags are what the commands have in common that ask something of a group's election.
-type roleFlags struct {
+// requestFlags are what the commands have in common that ask something of a group's election.
+type requestFlags struct {
 	cli.HubFlags
 	direct, wait bool
 	timeout      time.Duration
 	expires      time.Duration
 }
 
-const roleHelp = `
+const help = `
 
 With the hub's context this creates a Failover, which the operator hands to the agents. With another context, or with --direct,
 it writes the request on the group's Lease in that cluster, where the agents read it without hub and operator. That cluster has
 to be a site that is a voter of the group. A request that cannot succeed is refused before anything is touched; the agents
 check it again by what they see.`
 
-func (f *roleFlags) add(cmd *cobra.Command) {
+func (f *requestFlags) add(cmd *cobra.Command) {
 	f.HubFlags.Add(cmd)
 	flags := cmd.Flags()
 	flags.Lookup("context").Usage = "context of the hub, or of a site that is a voter of the group; the current one unless given"
@@ -38,9 +40,9 @@ func (f *roleFlags) add(cmd *cobra.Command) {
 	flags.DurationVar(&f.expires, "expires", 2*time.Minute, "how long the request may wait for somebody to begin with it")
 }
 
-// newRoleCommand makes a command that asks for one kind of thing. SERVER is an argument or a flag of the command's own.
-func newRoleCommand(f *roleFlags, cmd *cobra.Command, wish func(args []string) wish) *cobra.Command {
-	cmd.Long += roleHelp
+// newCommand makes a command that asks for one kind of thing. SERVER is an argument or a flag of the command's own.
+func newCommand(f *requestFlags, cmd *cobra.Command, wish func(args []string) wish) *cobra.Command {
+	cmd.Long += help
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if f.expires < 10*time.Second || f.expires > 24*time.Hour {
 			return fmt.Errorf("--expires must be between 10s and 24h")
@@ -61,9 +63,10 @@ type wish struct {
 	yes    bool
 }
 
-func newSwitchoverCommand() *cobra.Command {
-	f, to := &roleFlags{}, ""
-	cmd := newRoleCommand(f, &cobra.Command{
+// NewSwitchoverCommand makes `kubectl geosql switchover`.
+func NewSwitchoverCommand() *cobra.Command {
+	f, to := &requestFlags{}, ""
+	cmd := newCommand(f, &cobra.Command{
 		Use:   "switchover GROUP --to SERVER",
 		Short: "Make another replica primary without losing anything, or refuse",
 		Long: `Moves the primary of an availability group to another synchronous replica: the old primary is taken OFFLINE first, so that
@@ -79,10 +82,11 @@ nobody writes in between. It is refused, with the reason, unless every database 
 	return cmd
 }
 
-func newFailoverCommand() *cobra.Command {
-	f, to, fenced := &roleFlags{}, "", ""
+// NewFailoverCommand makes `kubectl geosql failover`.
+func NewFailoverCommand() *cobra.Command {
+	f, to, fenced := &requestFlags{}, "", ""
 	var lossy, yes bool
-	cmd := newRoleCommand(f, &cobra.Command{
+	cmd := newCommand(f, &cobra.Command{
 		Use:   "failover GROUP",
 		Short: "Make another replica primary although the primary is gone",
 		Long: `Promotes the best replica, or the one that --to names, when the primary is gone.
@@ -108,29 +112,33 @@ wrong word may cost acknowledged writes.`,
 	return cmd
 }
 
-func newPauseCommand() *cobra.Command {
+// NewPauseCommand makes `kubectl geosql pause`.
+func NewPauseCommand() *cobra.Command {
 	return newGroupCommand("pause", v1alpha1.FailoverPause, "Forbid automatic elections of a group",
 		`Forbids the agents to begin an election by themselves, as before work on the network. The primary goes on serving, and
 switchover and failover work. It lasts until resume.`)
 }
 
-func newResumeCommand() *cobra.Command {
+// NewResumeCommand makes `kubectl geosql resume`.
+func NewResumeCommand() *cobra.Command {
 	return newGroupCommand("resume", v1alpha1.FailoverResume, "Allow automatic elections of a group again", `Ends a pause.`)
 }
 
 func newGroupCommand(name string, kind v1alpha1.FailoverKind, short, long string) *cobra.Command {
-	return newRoleCommand(&roleFlags{}, &cobra.Command{
+	return newCommand(&requestFlags{}, &cobra.Command{
 		Use: name + " GROUP", Short: short, Long: long, Args: cobra.ExactArgs(1), Example: "  kubectl geosql " + name + " content -n web",
 	}, func([]string) wish { return wish{spec: v1alpha1.FailoverSpec{Kind: kind}} })
 }
 
-func newRejoinCommand() *cobra.Command {
+// NewRejoinCommand makes `kubectl geosql rejoin`.
+func NewRejoinCommand() *cobra.Command {
 	return newReplicaCommand("rejoin", v1alpha1.FailoverRejoin, "Let a former primary follow again, giving up what it alone has",
 		`Releases a former primary that was kept apart after a failover with data loss: what it alone has is undone, and it follows
 the present primary. Copy what is worth saving first: it is readable until then, and nowhere afterwards.`)
 }
 
-func newReseedCommand() *cobra.Command {
+// NewReseedCommand makes `kubectl geosql reseed`.
+func NewReseedCommand() *cobra.Command {
 	return newReplicaCommand("reseed", v1alpha1.FailoverReseed, "Seed a replica's databases anew from the primary",
 		`Gives up a replica's copies of the group's databases and lets the primary seed them anew, for a former primary whose log
 cannot be undone. Copy what is worth saving first.`)
@@ -138,7 +146,7 @@ cannot be undone. Copy what is worth saving first.`)
 
 func newReplicaCommand(name string, kind v1alpha1.FailoverKind, short, long string) *cobra.Command {
 	yes := false
-	cmd := newRoleCommand(&roleFlags{}, &cobra.Command{
+	cmd := newCommand(&requestFlags{}, &cobra.Command{
 		Use: name + " GROUP SERVER", Short: short, Long: long, Args: cobra.ExactArgs(2), Example: "  kubectl geosql " + name + " content tukpub -n web",
 	}, func(args []string) wish {
 		return wish{yes: yes, spec: v1alpha1.FailoverSpec{Kind: kind, To: cli.ServerName(args[1])}}

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+package primary
 
 import (
 	"context"
@@ -20,7 +20,7 @@ import (
 )
 
 // ask finds out whom to ask, and does.
-func (f *roleFlags) ask(cmd *cobra.Command, w wish) error {
+func (f *requestFlags) ask(cmd *cobra.Command, w wish) error {
 	cluster, namespace, err := f.Open()
 	if err != nil {
 		return err
@@ -35,7 +35,7 @@ type asking struct {
 	cluster   client.Client
 	namespace string
 	wish      wish
-	flags     *roleFlags
+	flags     *requestFlags
 }
 
 func (a *asking) say(format string, args ...any) {

@@ -2,7 +2,7 @@
 
 //go:build integration
 
-package main
+package primary
 
 import (
 	"context"
@@ -93,27 +93,27 @@ func TestRequestsAgainstTheHub(t *testing.T) {
 		text      string
 		refused   string
 	}{
-		{name: "switchover", command: newSwitchoverCommand, arguments: "content --to quisec-0",
+		{name: "switchover", command: NewSwitchoverCommand, arguments: "content --to quisec-0",
 			spec: &v1alpha1.FailoverSpec{Kind: "Switchover", To: "quisec", ExpectedTerm: ptr.To[int64](3)}, text: "created: Switchover of group content, quisec"},
-		{name: "switchover to a replica that reverts", command: newSwitchoverCommand, arguments: "content --to quithird",
+		{name: "switchover to a replica that reverts", command: NewSwitchoverCommand, arguments: "content --to quithird",
 			spec: &v1alpha1.FailoverSpec{Kind: "Switchover", To: "quithird", ExpectedTerm: ptr.To[int64](3)}, text: "note: database Content is reverting"},
-		{name: "switchover to an asynchronous replica", command: newSwitchoverCommand, arguments: "content --to dubasy", refused: "may lack acknowledged writes"},
-		{name: "switchover to a stranger", command: newSwitchoverCommand, arguments: "content --to nobody", refused: "its replicas are tukpub, quisec, quithird, dubasy"},
-		{name: "of no group", command: newSwitchoverCommand, arguments: "other --to quisec", refused: "neither AvailabilityGroup other nor its Lease geosql-other"},
-		{name: "failover", command: newFailoverCommand, arguments: "content", spec: &v1alpha1.FailoverSpec{Kind: "Failover"}},
-		{name: "failover that loses, not confirmed", command: newFailoverCommand, arguments: "content --to dubasy --allow-data-loss", refused: "not confirmed, nothing was changed", text: "7s"},
-		{name: "failover that loses, wrongly confirmed", command: newFailoverCommand, arguments: "content --to dubasy --allow-data-loss", input: "yes\n", refused: `"yes" is not content`},
-		{name: "failover that loses", command: newFailoverCommand, arguments: "content --to dubasy --allow-data-loss", input: "content\n",
+		{name: "switchover to an asynchronous replica", command: NewSwitchoverCommand, arguments: "content --to dubasy", refused: "may lack acknowledged writes"},
+		{name: "switchover to a stranger", command: NewSwitchoverCommand, arguments: "content --to nobody", refused: "its replicas are tukpub, quisec, quithird, dubasy"},
+		{name: "of no group", command: NewSwitchoverCommand, arguments: "other --to quisec", refused: "neither AvailabilityGroup other nor its Lease geosql-other"},
+		{name: "failover", command: NewFailoverCommand, arguments: "content", spec: &v1alpha1.FailoverSpec{Kind: "Failover"}},
+		{name: "failover that loses, not confirmed", command: NewFailoverCommand, arguments: "content --to dubasy --allow-data-loss", refused: "not confirmed, nothing was changed", text: "7s"},
+		{name: "failover that loses, wrongly confirmed", command: NewFailoverCommand, arguments: "content --to dubasy --allow-data-loss", input: "yes\n", refused: `"yes" is not content`},
+		{name: "failover that loses", command: NewFailoverCommand, arguments: "content --to dubasy --allow-data-loss", input: "content\n",
 			spec: &v1alpha1.FailoverSpec{Kind: "Failover", To: "dubasy", AllowDataLoss: true}, text: "SYNCHRONIZING"},
-		{name: "with a holder that is fenced", command: newFailoverCommand, arguments: "content --confirm-fenced tukpub --yes",
+		{name: "with a holder that is fenced", command: NewFailoverCommand, arguments: "content --confirm-fenced tukpub --yes",
 			spec: &v1alpha1.FailoverSpec{Kind: "Failover", FencedHolder: "tukpub-0/pod/engine/-"}},
-		{name: "with a fenced server that is not the holder", command: newFailoverCommand, arguments: "content --confirm-fenced quisec --yes", refused: "the votes are held by tukpub-0/pod/engine"},
-		{name: "pause", command: newPauseCommand, arguments: "content", spec: &v1alpha1.FailoverSpec{Kind: "Pause"}},
-		{name: "resume", command: newResumeCommand, arguments: "content", spec: &v1alpha1.FailoverSpec{Kind: "Resume"}},
-		{name: "rejoin, not confirmed", command: newRejoinCommand, arguments: "content tukpub", refused: "not confirmed"},
-		{name: "rejoin", command: newRejoinCommand, arguments: "content tukpub --yes", spec: &v1alpha1.FailoverSpec{Kind: "Rejoin", To: "tukpub"}},
-		{name: "reseed", command: newReseedCommand, arguments: "content tukpub --yes --expires 5m", spec: &v1alpha1.FailoverSpec{Kind: "Reseed", To: "tukpub", Expires: &metav1.Duration{Duration: 5 * time.Minute}}},
-		{name: "for ever", command: newPauseCommand, arguments: "content --expires 100h", refused: "--expires must be between"},
+		{name: "with a fenced server that is not the holder", command: NewFailoverCommand, arguments: "content --confirm-fenced quisec --yes", refused: "the votes are held by tukpub-0/pod/engine"},
+		{name: "pause", command: NewPauseCommand, arguments: "content", spec: &v1alpha1.FailoverSpec{Kind: "Pause"}},
+		{name: "resume", command: NewResumeCommand, arguments: "content", spec: &v1alpha1.FailoverSpec{Kind: "Resume"}},
+		{name: "rejoin, not confirmed", command: NewRejoinCommand, arguments: "content tukpub", refused: "not confirmed"},
+		{name: "rejoin", command: NewRejoinCommand, arguments: "content tukpub --yes", spec: &v1alpha1.FailoverSpec{Kind: "Rejoin", To: "tukpub"}},
+		{name: "reseed", command: NewReseedCommand, arguments: "content tukpub --yes --expires 5m", spec: &v1alpha1.FailoverSpec{Kind: "Reseed", To: "tukpub", Expires: &metav1.Duration{Duration: 5 * time.Minute}}},
+		{name: "for ever", command: NewPauseCommand, arguments: "content --expires 100h", refused: "--expires must be between"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			g := NewWithT(t)
@@ -145,7 +145,7 @@ func TestRequestsAgainstTheHub(t *testing.T) {
 	})
 	t.Run("ends at a question when it is interrupted", func(t *testing.T) {
 		g := NewWithT(t)
-		text, err := interrupted(t, newFailoverCommand(), "Type the group's name", append([]string{"content", "--to", "dubasy", "--allow-data-loss"}, at...)...)
+		text, err := interrupted(t, NewFailoverCommand(), "Type the group's name", append([]string{"content", "--to", "dubasy", "--allow-data-loss"}, at...)...)
 		g.Expect(err).To(MatchError("interrupted, nothing was changed"))
 		g.Expect(text).To(ContainSubstring("WOULD LOSE"))
 		g.Expect(failovers(t, hub)).To(BeEmpty())
@@ -153,7 +153,7 @@ func TestRequestsAgainstTheHub(t *testing.T) {
 	t.Run("says that it goes on when it is interrupted", func(t *testing.T) {
 		g := NewWithT(t)
 		defer clear()
-		_, err := interrupted(t, newSwitchoverCommand(), "waiting for the operator", append([]string{"content", "--to", "quisec", "--wait"}, at...)...)
+		_, err := interrupted(t, NewSwitchoverCommand(), "waiting for the operator", append([]string{"content", "--to", "quisec", "--wait"}, at...)...)
 		g.Expect(err).To(MatchError(ContainSubstring("has not ended before this command was interrupted; it goes on: kubectl get failover -n web")))
 		g.Expect(failovers(t, hub)).To(HaveLen(1))
 	})
@@ -197,7 +197,7 @@ func testWait(t *testing.T, hub *apiserver.Server, at []string, outcome v1alpha1
 			}
 		}
 	}()
-	text, err := terminal.Run(t, newSwitchoverCommand(), "", append([]string{"content", "--to", "quisec", "--wait", "--timeout", "20s"}, at...)...)
+	text, err := terminal.Run(t, NewSwitchoverCommand(), "", append([]string{"content", "--to", "quisec", "--wait", "--timeout", "20s"}, at...)...)
 	g.Expect(text).To(And(ContainSubstring("term 4: tukpub-0 -> quisec-0"), MatchRegexp(`promoted +\S+ +\+750ms`)))
 	if want == "" {
 		g.Expect(err).NotTo(HaveOccurred())
@@ -224,7 +224,7 @@ func TestRequestsAtASite(t *testing.T) {
 		return r, now.Annotations
 	}
 
-	text, err := terminal.Run(t, newFailoverCommand(), "content\n", append([]string{"content", "--to", "quisec", "--allow-data-loss", "--confirm-fenced", "tukpub"}, at...)...)
+	text, err := terminal.Run(t, NewFailoverCommand(), "content\n", append([]string{"content", "--to", "quisec", "--allow-data-loss", "--confirm-fenced", "tukpub"}, at...)...)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(text).To(ContainSubstring("What would be lost is not known here"))
 	r, annotations := present()
@@ -232,7 +232,7 @@ func TestRequestsAtASite(t *testing.T) {
 		HaveField("FencedHolder", held.String()), HaveField("ExpiresSeconds", 120), HaveField("ID", Not(BeEmpty()))))
 	g.Expect(annotations).To(HaveKeyWithValue("geosql.dev/vote-state", "Released"), "the vote is left alone")
 
-	_, err = terminal.Run(t, newSwitchoverCommand(), "", append([]string{"other", "--to", "quisec"}, at...)...)
+	_, err = terminal.Run(t, NewSwitchoverCommand(), "", append([]string{"other", "--to", "quisec"}, at...)...)
 	g.Expect(err).To(MatchError(ContainSubstring("neither AvailabilityGroup other nor its Lease")))
 
 	t.Run("waits for the agents' answer", func(t *testing.T) {
@@ -240,19 +240,19 @@ func TestRequestsAtASite(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
 		go answer(ctx, site, client.ObjectKeyFromObject(lease), election.OutcomeRefused, election.ReasonNotSynchronized)
-		_, err := terminal.Run(t, newSwitchoverCommand(), "", append([]string{"content", "--to", "quisec", "--wait", "--timeout", "20s"}, at...)...)
+		_, err := terminal.Run(t, NewSwitchoverCommand(), "", append([]string{"content", "--to", "quisec", "--wait", "--timeout", "20s"}, at...)...)
 		g.Expect(err).To(MatchError(ContainSubstring("Refused: because (NotSynchronized)")))
 		cancel()
 		ctx, cancel = context.WithCancel(t.Context())
 		defer cancel()
 		go answer(ctx, site, client.ObjectKeyFromObject(lease), election.OutcomeDone, election.ReasonPromoted)
-		text, err := terminal.Run(t, newPauseCommand(), "", append([]string{"content", "--wait", "--timeout", "20s"}, at...)...)
+		text, err := terminal.Run(t, NewPauseCommand(), "", append([]string{"content", "--wait", "--timeout", "20s"}, at...)...)
 		g.Expect(err).NotTo(HaveOccurred())
 		g.Expect(text).To(ContainSubstring("Done: because"))
 	})
 	t.Run("says that nobody answers", func(t *testing.T) {
 		g := NewWithT(t)
-		_, err := terminal.Run(t, newResumeCommand(), "", append([]string{"content", "--wait", "--timeout", "1s"}, at...)...)
+		_, err := terminal.Run(t, NewResumeCommand(), "", append([]string{"content", "--wait", "--timeout", "1s"}, at...)...)
 		g.Expect(err).To(MatchError(And(ContainSubstring("no final answer within 1s"), ContainSubstring("Another voter"))))
 	})
 }
@@ -290,9 +290,9 @@ func TestAVoteThatWasNeverUsedIsSaid(t *testing.T) {
 		lease := election.NewLease("web", "content", "tukpub-0", election.Configuration{})
 		lease.Spec.LeaseTransitions = &term
 		var text strings.Builder
-		command := newSwitchoverCommand()
+		command := NewSwitchoverCommand()
 		command.SetOut(&text)
-		a := asking{cmd: command, cluster: terminal.Hub(lease).Build(), namespace: "web", flags: &roleFlags{},
+		a := asking{cmd: command, cluster: terminal.Hub(lease).Build(), namespace: "web", flags: &requestFlags{},
 			wish: wish{spec: v1alpha1.FailoverSpec{Group: "content", Kind: v1alpha1.FailoverSwitchover, To: "quisec", Expires: &metav1.Duration{Duration: time.Minute}}}}
 		g.Expect(a.run(t.Context())).To(Succeed())
 		g.Expect(strings.Contains(text.String(), "agents read nothing at such a site: name another voter in --context")).To(Equal(said), text.String())
@@ -310,9 +310,9 @@ func TestASilentWriteIsUnknown(t *testing.T) {
 				return err
 			},
 		}).Build()
-		command := newSwitchoverCommand()
+		command := NewSwitchoverCommand()
 		command.SetOut(io.Discard)
-		a := asking{cmd: command, cluster: hub, namespace: "web", flags: &roleFlags{direct: direct}, wish: wish{spec: v1alpha1.FailoverSpec{
+		a := asking{cmd: command, cluster: hub, namespace: "web", flags: &requestFlags{direct: direct}, wish: wish{spec: v1alpha1.FailoverSpec{
 			Group: "content", Kind: v1alpha1.FailoverSwitchover, To: "quisec", Expires: &metav1.Duration{Duration: time.Minute}}}}
 		return a.run(t.Context())
 	}
