@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package plugin is `kubectl geosql`, with which people look at topologies, join sites, and ask for switchovers, failovers,
-// moves of publishers and drills.
+// Package plugin is `kubectl geosql`, with which people look at topologies, join sites, and ask for switchovers,
+// failovers, moves of publishers and drills.
 package plugin
 
 import (
@@ -33,7 +33,8 @@ var groups = []group{
 	{"look", "Look:", []func() *cobra.Command{status.NewCommand, status.NewGraphCommand, plan.NewCommand}},
 	{"primary", "Say where a group's primary is:", []func() *cobra.Command{
 		primary.NewSwitchoverCommand, primary.NewFailoverCommand, primary.NewPauseCommand, primary.NewResumeCommand}},
-	{"former", "After a failover with data loss:", []func() *cobra.Command{primary.NewRejoinCommand, primary.NewReseedCommand}},
+	{"former", "After a failover with data loss:",
+		[]func() *cobra.Command{primary.NewRejoinCommand, primary.NewReseedCommand}},
 	{"rest", "Sites, publishing and drills:", []func() *cobra.Command{site.NewCommand, move.NewCommand, drill.NewCommand}},
 }
 
@@ -67,7 +68,7 @@ Commands that can lose data or end a copy show what would be lost and ask first.
 	return root
 }
 
-// Run runs the command of the process's arguments until it ends or the process is interrupted, and returns the exit code.
+// Run runs the command that the process was asked for until it ends or is interrupted, and returns the exit code.
 func Run() int {
 	ctrl.SetLogger(zap.New(zap.WriteTo(os.Stderr)))
 	root := newRoot()

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package cli is what the plugin's commands have in common: which cluster is meant, clients and manifests, and what is said
-// to the person who asks.
+// Package cli is what the plugin's commands have in common: which cluster is meant, clients and manifests, and what is
+// said to the person who asks.
 package cli
 
 import (
@@ -68,8 +68,8 @@ func newCluster(cfg *rest.Config) (join.Cluster, error) {
 	return join.Cluster{Config: cfg, Client: c}, nil
 }
 
-// discoveryTimeout bounds a question about which kinds a cluster knows, which no caller's context ends: nobody waits for
-// minutes to hear that a cluster is silent.
+// discoveryTimeout bounds a question about which kinds a cluster knows, which no caller's context ends: nobody waits
+// for minutes to hear that a cluster is silent.
 const discoveryTimeout = 8 * time.Second
 
 func newClient(cfg *rest.Config, httpClient *http.Client) (client.Client, error) {

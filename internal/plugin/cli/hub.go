@@ -36,7 +36,8 @@ func (f *HubFlags) AddAllNamespaces(cmd *cobra.Command) {
 }
 
 // Ask asks the hub something within ReadTimeout.
-func (f *HubFlags) Ask(cmd *cobra.Command, do func(ctx context.Context, hub client.Client, namespace string) error) error {
+func (f *HubFlags) Ask(cmd *cobra.Command,
+	do func(ctx context.Context, hub client.Client, namespace string) error) error {
 	hub, namespace, err := f.Open()
 	if err != nil {
 		return err

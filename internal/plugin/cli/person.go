@@ -41,8 +41,8 @@ func Confirmed(ctx context.Context, cmd *cobra.Command, name string) error {
 	}
 }
 
-// Unsure adds to the error of a write what it leaves open, and the command with which to look. A silence is no refusal, and
-// neither is a proxy's word that the hub hung up: the object may be there, and the operator or the agents act on it.
+// Unsure adds to the error of a write what it leaves open, and where to look. A silence is no refusal, and neither is a
+// proxy's word that the hub hung up: the object may be there, and the operator or the agents act on it.
 func Unsure(err error, look string) error {
 	if Silent(err) || apierrors.IsTimeout(err) || apierrors.IsServerTimeout(err) || apierrors.IsInternalError(err) ||
 		apierrors.IsServiceUnavailable(err) {

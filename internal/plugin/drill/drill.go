@@ -71,7 +71,8 @@ every object that the drill would create now is printed. With --wait the command
 	f.Add(cmd)
 	flags := cmd.Flags()
 	flags.StringVarP(&f.file, "filename", "f", "", "manifest with one Drill, - for standard input")
-	flags.StringVar(&f.runID, "run-id", "", "spec.runID; unless given that of the manifest for a new drill, else made of the time")
+	flags.StringVar(&f.runID, "run-id", "",
+		"spec.runID; unless given that of the manifest for a new drill, else made of the time")
 	flags.BoolVar(&f.dryRun, "dry-run", false, "print every object that would be created, and create none")
 	flags.BoolVar(&f.wait, "wait", false, "wait for the verdict")
 	flags.DurationVar(&f.timeout, "timeout", time.Hour, "how long to wait")
@@ -79,7 +80,8 @@ every object that the drill would create now is printed. With --wait the command
 }
 
 // take declares the run that is asked for.
-func (f *runFlags) take(cmd *cobra.Command, hub client.Client, namespace string, args []string) (*v1alpha1.Drill, error) {
+func (f *runFlags) take(cmd *cobra.Command, hub client.Client, namespace string, args []string,
+) (*v1alpha1.Drill, error) {
 	ctx, cancel := context.WithTimeout(cmd.Context(), cli.ReadTimeout)
 	defer cancel()
 	runID := f.runID
@@ -179,7 +181,8 @@ func (f *runFlags) follow(cmd *cobra.Command, hub client.Client, d *v1alpha1.Dri
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("drill %s has not ended %s; it goes on: kubectl geosql drill describe %s -n %s", d.Name, cli.Overdue(ctx, f.timeout), d.Name, d.Namespace)
+			return fmt.Errorf("drill %s has not ended %s; it goes on: kubectl geosql drill describe %s -n %s", d.Name,
+				cli.Overdue(ctx, f.timeout), d.Name, d.Namespace)
 		case <-time.After(cli.PollEvery):
 		}
 	}
@@ -232,7 +235,9 @@ func newListCommand() *cobra.Command {
 }
 
 func listDrills(w io.Writer, drills []v1alpha1.Drill) error {
-	slices.SortFunc(drills, func(a, b v1alpha1.Drill) int { return strings.Compare(a.Namespace+"/"+a.Name, b.Namespace+"/"+b.Name) })
+	slices.SortFunc(drills, func(a, b v1alpha1.Drill) int {
+		return strings.Compare(a.Namespace+"/"+a.Name, b.Namespace+"/"+b.Name)
+	})
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "NAMESPACE\tNAME\tTARGET\tRUN\tPHASE\tVERDICT\tACKNOWLEDGED\tLOST\tCOMPLETED")
 	for _, d := range drills {
@@ -244,7 +249,8 @@ func listDrills(w io.Writer, drills []v1alpha1.Drill) error {
 		if s.Completed != nil {
 			completed = s.Completed.UTC().Format(time.RFC3339)
 		}
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", d.Namespace, d.Name, targetOf(d.Spec.Target), s.RunID, s.Phase, cmp.Or(string(s.Verdict), "-"), acknowledged, lost, completed)
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", d.Namespace, d.Name, targetOf(d.Spec.Target), s.RunID, s.Phase,
+			cmp.Or(string(s.Verdict), "-"), acknowledged, lost, completed)
 	}
 	return t.Flush()
 }
@@ -283,7 +289,8 @@ func describeDrill(w io.Writer, d *v1alpha1.Drill) error {
 	fmt.Fprintf(&b, "drill %s/%s, run %s on %s\n", d.Namespace, d.Name, s.RunID, targetOf(d.Spec.Target))
 	fmt.Fprintf(&b, "%s %s (%s): %s\n", s.Phase, s.Verdict, s.Reason, s.Message)
 	if c := s.Counts; c != nil {
-		fmt.Fprintf(&b, "rows: %d attempted, %d acknowledged, %d lost; %d failed, %d unknown, %d of them there; %d phantom, %d duplicated, %d diverging\n",
+		fmt.Fprintf(&b, "rows: %d attempted, %d acknowledged, %d lost; %d failed, %d unknown, %d of them there; %d "+
+			"phantom, %d duplicated, %d diverging\n",
 			c.Attempted, c.Acknowledged, c.Lost, c.Failed, c.Unknown, c.UnknownPresent, c.Phantom, c.Duplicated, c.Diverging)
 	}
 	t := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
@@ -350,6 +357,7 @@ func abortDrill(ctx context.Context, w io.Writer, hub client.Client, key client.
 	if err := hub.Patch(ctx, d, client.RawPatch(types.MergePatchType, []byte(`{"spec":{"abort":true}}`))); err != nil {
 		return fmt.Errorf("abort Drill %s: %w", key, err)
 	}
-	fmt.Fprintf(w, "drill.geosql.dev/%s is told to end, and takes its faults back: see kubectl geosql drill describe %s -n %s\n", d.Name, d.Name, d.Namespace)
+	fmt.Fprintf(w, "drill.geosql.dev/%s is told to end, and takes its faults back: see kubectl geosql drill describe "+
+		"%s -n %s\n", d.Name, d.Name, d.Namespace)
 	return nil
 }

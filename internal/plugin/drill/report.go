@@ -63,10 +63,13 @@ Drill's status says so. The html page refers to nothing outside itself and carri
 		},
 	}
 	f.Add(cmd)
-	cmd.Flags().StringVarP(&f.output, "output", "o", string(report.Markdown), "html, md, json, or archive: the histories and samples as they are kept")
+	cmd.Flags().StringVarP(&f.output, "output", "o", string(report.Markdown),
+		"html, md, json, or archive: the histories and samples as they are kept")
 	cmd.Flags().StringVar(&f.file, "output-file", "", "file to write; standard output unless given")
-	cmd.Flags().StringVar(&f.run, "run", "", "runID of an earlier run; the one that the Drill's status speaks of unless given")
-	cmd.Flags().BoolVar(&f.withoutArchive, "without-archive", false, "report what the status says, even if the archive is damaged")
+	cmd.Flags().StringVar(&f.run, "run", "",
+		"runID of an earlier run; the one that the Drill's status speaks of unless given")
+	cmd.Flags().BoolVar(&f.withoutArchive, "without-archive", false,
+		"report what the status says, even if the archive is damaged")
 	return cmd
 }
 
@@ -86,7 +89,8 @@ func (f *reportFlags) check() error {
 }
 
 // make reads the drill and its archive and makes the report.
-func (f *reportFlags) make(ctx context.Context, warnings io.Writer, hub client.Client, key client.ObjectKey) ([]byte, error) {
+func (f *reportFlags) make(ctx context.Context, warnings io.Writer, hub client.Client, key client.ObjectKey,
+) ([]byte, error) {
 	var d v1alpha1.Drill
 	if err := hub.Get(ctx, key, &d); err != nil {
 		return nil, fmt.Errorf("read Drill %s from the hub: %w", key, err)
@@ -120,8 +124,8 @@ func (f *reportFlags) make(ctx context.Context, warnings io.Writer, hub client.C
 	return report.Render(&d, kept, report.Format(f.output))
 }
 
-// earlierRun is the Drill as the archive of an earlier run has kept it. Was it kept before it was judged, the verdict is what
-// the Drill remembers of its former runs.
+// earlierRun is the Drill as the archive of an earlier run has kept it. Was it kept before it was judged, the verdict
+// is what the Drill remembers of its former runs.
 func earlierRun(former []v1alpha1.DrillRunSummary, a archive.Archive) (v1alpha1.Drill, error) {
 	var d v1alpha1.Drill
 	data, found := a.Files[drillFile]

@@ -19,8 +19,8 @@ import (
 	"geosql.dev/operator/internal/plugin/cli"
 )
 
-// estimatePatience is for an estimate that compares all rows of a publisher that lives: three readings, for which the operator gives
-// ten minutes each.
+// estimatePatience is for an estimate that compares all rows of a publisher that lives: three readings, for which the
+// operator gives ten minutes each.
 const estimatePatience = 40 * time.Minute
 
 // moveFlags are those of move-publisher.
@@ -71,14 +71,18 @@ after an interruption; the same command again follows a move that is under way.`
 	f.Add(cmd)
 	flags := cmd.Flags()
 	flags.StringVar(&f.to, "to", "", "the subscriber's server that becomes the publisher")
-	flags.StringVar(&f.distributor, "distributor", "", "the Distributor that takes over; the publication's own unless given")
-	flags.StringArrayVar(&f.fenced, "confirm-fenced", nil, "a server of the former publisher that is confirmed to take writes no more; repeatable")
-	flags.BoolVar(&f.skip, "skip-undelivered", false, "go on although commands that the distributor has cannot be delivered")
+	flags.StringVar(&f.distributor, "distributor", "",
+		"the Distributor that takes over; the publication's own unless given")
+	flags.StringArrayVar(&f.fenced, "confirm-fenced", nil,
+		"a server of the former publisher that is confirmed to take writes no more; repeatable")
+	flags.BoolVar(&f.skip, "skip-undelivered", false,
+		"go on although commands that the distributor has cannot be delivered")
 	flags.BoolVar(&f.dryRun, "dry-run", false, "show estimate and steps, and change nothing")
 	flags.BoolVar(&f.yes, "yes", false, "do not ask for confirmation")
 	flags.BoolVar(&f.wait, "wait", false, "wait until the others receive from the new publisher")
 	flags.DurationVar(&f.waitTimeout, "timeout", 30*time.Minute, "how long --wait waits")
-	flags.DurationVar(&f.patience, "estimate-timeout", estimatePatience, "how long the estimate may take; the tables of a publisher that lives are compared for it")
+	flags.DurationVar(&f.patience, "estimate-timeout", estimatePatience,
+		"how long the estimate may take; the tables of a publisher that lives are compared for it")
 	_ = cmd.MarkFlagRequired("to")
 	return cmd
 }
@@ -146,7 +150,8 @@ func (m *moving) begin(ctx context.Context) error {
 			continue
 		}
 		if x.Spec.To != want.To || want.Distributor != "" && x.Spec.Distributor != want.Distributor {
-			return fmt.Errorf("refused, nothing was changed: PublisherMove %s moves %s to %s already; delete it if it is not approved", x.Name, m.publication, x.Spec.To)
+			return fmt.Errorf("refused, nothing was changed: PublisherMove %s moves %s to %s already; delete it if it is not "+
+				"approved", x.Name, m.publication, x.Spec.To)
 		}
 		m.move = x
 		return m.patch(ctx, func(spec *v1alpha1.PublisherMoveSpec) {
@@ -156,7 +161,8 @@ func (m *moving) begin(ctx context.Context) error {
 			spec.SkipUndelivered = spec.SkipUndelivered || want.SkipUndelivered
 		})
 	}
-	m.move = &v1alpha1.PublisherMove{ObjectMeta: metav1.ObjectMeta{Namespace: m.namespace, GenerateName: m.publication + "-to-" + string(want.To) + "-"}, Spec: want}
+	m.move = &v1alpha1.PublisherMove{ObjectMeta: metav1.ObjectMeta{Namespace: m.namespace,
+		GenerateName: m.publication + "-to-" + string(want.To) + "-"}, Spec: want}
 	if err := m.hub.Create(ctx, m.move); err != nil {
 		return fmt.Errorf("create a PublisherMove in the hub: %w", err)
 	}
@@ -170,7 +176,8 @@ func (m *moving) patch(ctx context.Context, change func(*v1alpha1.PublisherMoveS
 	before := client.MergeFrom(m.move.DeepCopy())
 	change(&m.move.Spec)
 	if err := m.hub.Patch(ctx, m.move, before); err != nil {
-		return cli.Unsure(fmt.Errorf("change PublisherMove %s in the hub: %w", m.move.Name, err), fmt.Sprintf("kubectl get publishermove -n %s %s -o yaml", m.namespace, m.move.Name))
+		return cli.Unsure(fmt.Errorf("change PublisherMove %s in the hub: %w", m.move.Name, err),
+			fmt.Sprintf("kubectl get publishermove -n %s %s -o yaml", m.namespace, m.move.Name))
 	}
 	return nil
 }
@@ -183,13 +190,15 @@ func (m *moving) withdraw(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cli.ReadTimeout)
 	defer cancel()
 	if err := m.hub.Delete(ctx, m.move); client.IgnoreNotFound(err) != nil {
-		return fmt.Errorf("delete PublisherMove %s, which changes nothing as long as it is not approved: %w", m.move.Name, err)
+		return fmt.Errorf("delete PublisherMove %s, which changes nothing as long as it is not approved: %w", m.move.Name,
+			err)
 	}
 	return nil
 }
 
 // look reads the move, every PollEvery, until done says so, for as long as a flag lets it.
-func (m *moving) look(ctx context.Context, flag string, patience time.Duration, done func(ready *metav1.Condition) (bool, error)) error {
+func (m *moving) look(ctx context.Context, flag string, patience time.Duration,
+	done func(ready *metav1.Condition) (bool, error)) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	name, last := m.move.Name, error(nil)
@@ -212,10 +221,12 @@ func (m *moving) look(ctx context.Context, flag string, patience time.Duration, 
 		select {
 		case <-ctx.Done():
 			if last == nil {
-				last = errors.New("the operator has said nothing of it yet: it compares the tables of a publisher that lives, or does not run")
+				last = errors.New("the operator has said nothing of it yet: it compares the tables of a publisher that lives, " +
+					"or does not run")
 			}
 			if errors.Is(ctx.Err(), context.DeadlineExceeded) {
-				return fmt.Errorf("PublisherMove %s is not there within %s, which --%s makes longer: %w", name, patience, flag, last)
+				return fmt.Errorf("PublisherMove %s is not there within %s, which --%s makes longer: %w", name, patience, flag,
+					last)
 			}
 			return fmt.Errorf("interrupted while PublisherMove %s was waited for: %w", name, last)
 		case <-time.After(cli.PollEvery):
@@ -225,13 +236,15 @@ func (m *moving) look(ctx context.Context, flag string, patience time.Duration, 
 
 // awaitEstimate waits for the estimate, or for what speaks against the move.
 func (m *moving) awaitEstimate(ctx context.Context) error {
-	m.say("waiting for the estimate of PublisherMove %s, for %s at most (--estimate-timeout)", m.move.Name, m.flags.patience)
+	m.say("waiting for the estimate of PublisherMove %s, for %s at most (--estimate-timeout)", m.move.Name,
+		m.flags.patience)
 	return m.look(ctx, "estimate-timeout", m.flags.patience, func(ready *metav1.Condition) (bool, error) {
 		s := m.move.Status
 		if s.Phase == v1alpha1.MoveEstimated && s.Estimate != nil {
 			return true, nil
 		}
-		if stalled := meta.FindStatusCondition(s.Conditions, v1alpha1.ConditionStalled); stalled != nil && stalled.Status == metav1.ConditionTrue {
+		if stalled := meta.FindStatusCondition(s.Conditions, v1alpha1.ConditionStalled); stalled != nil &&
+			stalled.Status == metav1.ConditionTrue {
 			return false, fmt.Errorf("refused, nothing was changed: %s (%s)", ready.Message, ready.Reason)
 		}
 		return false, nil
@@ -249,7 +262,8 @@ func (m *moving) confirm(ctx context.Context) error {
 // follow says what is new until the move is completed, or how to look at it.
 func (m *moving) follow(ctx context.Context) error {
 	if !m.flags.wait {
-		m.say("see how far it is: kubectl get publishermove -n %s %s, or the same command with --wait", m.namespace, m.move.Name)
+		m.say("see how far it is: kubectl get publishermove -n %s %s, or the same command with --wait", m.namespace,
+			m.move.Name)
 		return nil
 	}
 	said := ""

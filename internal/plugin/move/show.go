@@ -23,11 +23,13 @@ func (m *moving) sayEstimate() {
 		if s.Last != nil {
 			transaction, applied = s.Last.Transaction, cli.Moment(s.Last.Time)
 		}
-		fmt.Fprintf(out, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", s.Subscription, s.Server, yesNo(s.Answers), cli.Moment(s.CompleteUntil), transaction, applied, count(s.PendingCommands), count(s.Rows))
+		fmt.Fprintf(out, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", s.Subscription, s.Server, yesNo(s.Answers),
+			cli.Moment(s.CompleteUntil), transaction, applied, count(s.PendingCommands), count(s.Rows))
 	}
 	_ = out.Flush()
 	if e.Newest != nil {
-		m.say("Newest transaction known to have been replicated: %s, %s (by the %s).", e.Newest.Transaction, cli.Moment(e.Newest.Time), e.NewestFrom)
+		m.say("Newest transaction known to have been replicated: %s, %s (by the %s).", e.Newest.Transaction,
+			cli.Moment(e.Newest.Time), e.NewestFrom)
 	}
 	m.say("%s", e.Summary)
 	m.say("Steps:")
@@ -57,9 +59,11 @@ func (m *moving) sayMoved() {
 		for _, one := range []struct {
 			name string
 			at   *metav1.MicroTime
-		}{{"approved", t.Approved}, {"drained", t.Drained}, {"switched", t.Switched}, {"published", t.Published}, {"delivering", t.Delivering}} {
+		}{{"approved", t.Approved}, {"drained", t.Drained}, {"switched", t.Switched},
+			{"published", t.Published}, {"delivering", t.Delivering}} {
 			if one.at != nil {
-				m.say("  %-12s %s  +%s", one.name, one.at.UTC().Format("15:04:05.000"), one.at.Sub(t.Approved.Time).Round(time.Millisecond))
+				m.say("  %-12s %s  +%s", one.name, one.at.UTC().Format("15:04:05.000"),
+					one.at.Sub(t.Approved.Time).Round(time.Millisecond))
 			}
 		}
 	}
@@ -70,7 +74,8 @@ func (m *moving) sayMoved() {
 		}
 		m.say("Subscription %s: %s, %s. %s", x.Name, x.State, method, x.Reason)
 	}
-	m.say("Write into your manifests, else they are refused: Publication %s has publisher.server %s, database %s, distributor %s, movedBy %s; Subscription %s is no more.",
+	m.say("Write into your manifests, else they are refused: Publication %s has publisher.server %s, database %s, "+
+		"distributor %s, movedBy %s; Subscription %s is no more.",
 		m.move.Spec.Publication, m.move.Spec.To, s.ToDatabase, m.distributor(), m.move.Name, s.ToSubscription)
 }
 

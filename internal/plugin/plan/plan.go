@@ -71,7 +71,8 @@ are named at the end and passed over.`,
 	f.Add(cmd)
 	cmd.Flags().StringArrayVarP(&f.files, "filename", "f", nil, "file with manifests, - for standard input; repeatable")
 	cmd.Flags().BoolVar(&f.offline, "offline", false, "ask no cluster: plan against an empty world")
-	cmd.Flags().StringVar(&f.agentImage, "agent-image", "geosql-operator", "image of the operator, for the sidecar in the printed steps")
+	cmd.Flags().StringVar(&f.agentImage, "agent-image", "geosql-operator",
+		"image of the operator, for the sidecar in the printed steps")
 	return cmd
 }
 
@@ -187,15 +188,16 @@ func (p *planner) print() error {
 	for _, s := range plan.Steps {
 		count[s.Verb]++
 	}
-	fmt.Fprintf(p.out, "Topology %s/%s: %d to create, %d to change, %d to adopt, %d to remove, of %d objects\n", p.topology.Namespace, p.topology.Name,
-		count[topologies.Create], count[topologies.Change], count[topologies.Adopt], count[topologies.Remove], plan.Declared)
+	fmt.Fprintf(p.out, "Topology %s/%s: %d to create, %d to change, %d to adopt, %d to remove, of %d objects\n",
+		p.topology.Namespace, p.topology.Name, count[topologies.Create], count[topologies.Change], count[topologies.Adopt], count[topologies.Remove], plan.Declared)
 	for _, m := range plan.Members {
 		if m.Reason == "MemberConflict" {
 			fmt.Fprintf(p.out, "\n! %s %s is left alone: %s\n", m.Kind, m.Name, m.Message)
 		}
 	}
 	for _, s := range plan.Steps {
-		mark := map[topologies.Verb]string{topologies.Create: "+", topologies.Change: "~", topologies.Adopt: "~", topologies.Remove: "-"}[s.Verb]
+		mark := map[topologies.Verb]string{
+			topologies.Create: "+", topologies.Change: "~", topologies.Adopt: "~", topologies.Remove: "-"}[s.Verb]
 		fmt.Fprintf(p.out, "\n%s %s %s: %s\n", mark, s.Verb, s.Key, s.Reason)
 		if s.Verb == topologies.Create {
 			p.steps(s)
@@ -290,7 +292,8 @@ func (p *planner) publication(x *v1alpha1.Publication) (publication.Desired, v1a
 		}
 	}
 	if name := x.Spec.Publisher.Server; name != "" {
-		d.Publisher = replication.Party{Name: "SQLServer " + string(name), Servers: []v1alpha1.ServerName{name}, Address: string(name) + "-0"}
+		d.Publisher = replication.Party{Name: "SQLServer " + string(name), Servers: []v1alpha1.ServerName{name},
+			Address: string(name) + "-0"}
 		return d, name
 	}
 	for _, g := range p.groups() {

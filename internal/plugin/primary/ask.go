@@ -56,7 +56,8 @@ func (a *asking) run(ctx context.Context) error {
 			return a.noVote(vote.Err)
 		}
 		if vote.Record.Term == 0 {
-			a.say("note: the Lease here has never had a vote. Once there is the group agents read nothing at such a site: name another voter in --context")
+			a.say("note: the Lease here has never had a vote. Once there is the group agents read nothing at such a site: " +
+				"name another voter in --context")
 		}
 	}
 	if group != nil {
@@ -94,12 +95,14 @@ func (a *asking) group(ctx context.Context) (*v1alpha1.AvailabilityGroup, error)
 	case a.flags.direct && apierrors.IsForbidden(err):
 		return nil, nil
 	}
-	return nil, fmt.Errorf("read AvailabilityGroup %s/%s: %w; if the hub is away, name in --context a site that is a voter of the group", a.namespace, a.wish.spec.Group, err)
+	return nil, fmt.Errorf("read AvailabilityGroup %s/%s: %w; if the hub is away, name in --context a site that is a "+
+		"voter of the group", a.namespace, a.wish.spec.Group, err)
 }
 
 func (a *asking) noVote(err error) error {
 	if errors.Is(err, election.ErrAbsent) {
-		return fmt.Errorf("this cluster has neither AvailabilityGroup %s nor its Lease %s in namespace %s: name in --context the hub, or a site that is a voter of the group, and in -n its namespace",
+		return fmt.Errorf("this cluster has neither AvailabilityGroup %s nor its Lease %s in namespace %s: name in "+
+			"--context the hub, or a site that is a voter of the group, and in -n its namespace",
 			a.wish.spec.Group, election.LeaseName(string(a.wish.spec.Group)), a.namespace)
 	}
 	return err
@@ -123,7 +126,8 @@ func (a *asking) fence(group *v1alpha1.AvailabilityGroup, vote requests.Vote) er
 		if err != nil || holder.Server == "" {
 			continue
 		}
-		if given, err := election.ParseHolder(word); err == nil && given.SameRun(holder) || requests.SameServer(word, holder.Server) {
+		if given, err := election.ParseHolder(word); err == nil && given.SameRun(holder) ||
+			requests.SameServer(word, holder.Server) {
 			a.wish.spec.FencedHolder = identity
 			return nil
 		}
@@ -134,8 +138,8 @@ func (a *asking) fence(group *v1alpha1.AvailabilityGroup, vote requests.Vote) er
 	return fmt.Errorf("--confirm-fenced %s: the votes are held by %s, not by that", word, holders[0])
 }
 
-// heldBy is who holds the votes by the group's status, as identities: whoever a majority names, or else those of the newest term. The votes of an
-// older one name somebody who is not the holder any more.
+// heldBy is who holds the votes by the group's status, as identities: whoever a majority names, or else those of the
+// newest term. The votes of an older one name somebody who is not the holder any more.
 func heldBy(group *v1alpha1.AvailabilityGroup) (holders []string) {
 	votes := election.Configuration{}
 	records := map[string]election.Record{}
@@ -162,7 +166,8 @@ func (a *asking) confirm(ctx context.Context, group *v1alpha1.AvailabilityGroup)
 		a.sayLoss(group)
 		question = "Acknowledged writes may be lost."
 	case spec.FencedHolder != "":
-		question = fmt.Sprintf("You say that %s can write no more. If that is wrong, acknowledged writes may be lost.", spec.FencedHolder)
+		question = fmt.Sprintf("You say that %s can write no more. If that is wrong, acknowledged writes may be lost.",
+			spec.FencedHolder)
 	case spec.Kind == v1alpha1.FailoverRejoin:
 		question = fmt.Sprintf("What %s alone has is undone.", spec.To)
 	case spec.Kind == v1alpha1.FailoverReseed:

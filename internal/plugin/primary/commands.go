@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package primary has the commands that ask something of a group's election: where its primary is to be, and what becomes of a
-// former one.
+// Package primary has the commands that ask something of a group's election: where its primary is to be, and what
+// becomes of a former one.
 package primary
 
 import (
@@ -33,8 +33,10 @@ check it again by what they see.`
 func (f *requestFlags) add(cmd *cobra.Command) {
 	f.HubFlags.Add(cmd)
 	flags := cmd.Flags()
-	flags.Lookup("context").Usage = "context of the hub, or of a site that is a voter of the group; the current one unless given"
-	flags.BoolVar(&f.direct, "direct", false, "write the request on the Lease of the context's cluster, whether it is the hub or not")
+	flags.Lookup("context").Usage =
+		"context of the hub, or of a site that is a voter of the group; the current one unless given"
+	flags.BoolVar(&f.direct, "direct", false,
+		"write the request on the Lease of the context's cluster, whether it is the hub or not")
 	flags.BoolVar(&f.wait, "wait", false, "wait for the end, and fail unless it did what was asked")
 	flags.DurationVar(&f.timeout, "timeout", 2*time.Minute, "how long --wait waits")
 	flags.DurationVar(&f.expires, "expires", 2*time.Minute, "how long the request may wait for somebody to begin with it")
@@ -102,12 +104,15 @@ wrong word may cost acknowledged writes.`,
   kubectl geosql failover content --to quisec --allow-data-loss --confirm-fenced tukpub-0 -n web`,
 		Args: cobra.ExactArgs(1),
 	}, func([]string) wish {
-		return wish{fenced: fenced, yes: yes, spec: v1alpha1.FailoverSpec{Kind: v1alpha1.FailoverFailover, To: cli.ServerName(to), AllowDataLoss: lossy}}
+		return wish{fenced: fenced, yes: yes,
+			spec: v1alpha1.FailoverSpec{Kind: v1alpha1.FailoverFailover, To: cli.ServerName(to), AllowDataLoss: lossy}}
 	})
 	flags := cmd.Flags()
 	flags.StringVar(&to, "to", "", "the server that becomes primary; the best one unless given")
-	flags.BoolVar(&lossy, "allow-data-loss", false, "promote a replica that may lack acknowledged writes, if there is no other way")
-	flags.StringVar(&fenced, "confirm-fenced", "", "the server, or its whole identity as the votes name it, that is confirmed to be fenced")
+	flags.BoolVar(&lossy, "allow-data-loss", false,
+		"promote a replica that may lack acknowledged writes, if there is no other way")
+	flags.StringVar(&fenced, "confirm-fenced", "",
+		"the server, or its whole identity as the votes name it, that is confirmed to be fenced")
 	flags.BoolVar(&yes, "yes", false, "do not ask for confirmation")
 	return cmd
 }
@@ -121,18 +126,21 @@ switchover and failover work. It lasts until resume.`)
 
 // NewResumeCommand makes `kubectl geosql resume`.
 func NewResumeCommand() *cobra.Command {
-	return newGroupCommand("resume", v1alpha1.FailoverResume, "Allow automatic elections of a group again", `Ends a pause.`)
+	return newGroupCommand("resume", v1alpha1.FailoverResume, "Allow automatic elections of a group again",
+		`Ends a pause.`)
 }
 
 func newGroupCommand(name string, kind v1alpha1.FailoverKind, short, long string) *cobra.Command {
 	return newCommand(&requestFlags{}, &cobra.Command{
-		Use: name + " GROUP", Short: short, Long: long, Args: cobra.ExactArgs(1), Example: "  kubectl geosql " + name + " content -n web",
+		Use: name + " GROUP", Short: short, Long: long, Args: cobra.ExactArgs(1),
+		Example: "  kubectl geosql " + name + " content -n web",
 	}, func([]string) wish { return wish{spec: v1alpha1.FailoverSpec{Kind: kind}} })
 }
 
 // NewRejoinCommand makes `kubectl geosql rejoin`.
 func NewRejoinCommand() *cobra.Command {
-	return newReplicaCommand("rejoin", v1alpha1.FailoverRejoin, "Let a former primary follow again, giving up what it alone has",
+	return newReplicaCommand("rejoin", v1alpha1.FailoverRejoin,
+		"Let a former primary follow again, giving up what it alone has",
 		`Releases a former primary that was kept apart after a failover with data loss: what it alone has is undone, and it follows
 the present primary. Copy what is worth saving first: it is readable until then, and nowhere afterwards.`)
 }
@@ -147,7 +155,8 @@ cannot be undone. Copy what is worth saving first.`)
 func newReplicaCommand(name string, kind v1alpha1.FailoverKind, short, long string) *cobra.Command {
 	yes := false
 	cmd := newCommand(&requestFlags{}, &cobra.Command{
-		Use: name + " GROUP SERVER", Short: short, Long: long, Args: cobra.ExactArgs(2), Example: "  kubectl geosql " + name + " content tukpub -n web",
+		Use: name + " GROUP SERVER", Short: short, Long: long, Args: cobra.ExactArgs(2),
+		Example: "  kubectl geosql " + name + " content tukpub -n web",
 	}, func(args []string) wish {
 		return wish{yes: yes, spec: v1alpha1.FailoverSpec{Kind: kind, To: cli.ServerName(args[1])}}
 	})

@@ -18,7 +18,8 @@ import (
 // sayLoss shows what each database would lose, as far as the hub knows.
 func (a *asking) sayLoss(group *v1alpha1.AvailabilityGroup) {
 	if group == nil {
-		a.say("What would be lost is not known here: the hub has the group's status. The agents estimate it and write it into the timeline.")
+		a.say("What would be lost is not known here: the hub has the group's status. The agents estimate it and write it " +
+			"into the timeline.")
 		return
 	}
 	to := string(a.wish.spec.To)
@@ -37,7 +38,8 @@ func (a *asking) sayLoss(group *v1alpha1.AvailabilityGroup) {
 	out := tabwriter.NewWriter(a.cmd.OutOrStdout(), 0, 0, 2, ' ', 0)
 	fmt.Fprintf(out, "DATABASE\tSTATE ON %s\tLAST COMMIT THERE\tNEWEST COMMIT SEEN\tWOULD LOSE\n", to)
 	for _, l := range losses {
-		fmt.Fprintf(out, "%s\t%s\t%s\t%s\t%s\n", l.Database, l.State, cli.Moment(l.LastCommit), cli.Moment(l.PrimaryLastCommit), lossText(group, l))
+		fmt.Fprintf(out, "%s\t%s\t%s\t%s\t%s\n", l.Database, l.State, cli.Moment(l.LastCommit),
+			cli.Moment(l.PrimaryLastCommit), lossText(group, l))
 	}
 	_ = out.Flush()
 	if primary := group.Status.Primary; primary == "" {
@@ -76,7 +78,8 @@ func (a *asking) sayTimeline(from, to string, term int64, t *v1alpha1.FailoverTi
 		name string
 		at   *metav1.MicroTime
 	}{
-		{"suspected", t.Suspected}, {"claimed", t.Claimed}, {"fenced", t.Fenced}, {"promoted", t.Promoted}, {"first write", t.FirstWrite}, {"all synchronized", t.AllSynchronized},
+		{"suspected", t.Suspected}, {"claimed", t.Claimed}, {"fenced", t.Fenced}, {"promoted", t.Promoted},
+		{"first write", t.FirstWrite}, {"all synchronized", t.AllSynchronized},
 	} {
 		if m.at == nil {
 			continue

@@ -22,8 +22,9 @@ const hintAfter = 15 * time.Second
 // onHub creates a Failover, and follows it with --wait.
 func (a *asking) onHub(ctx context.Context, group *v1alpha1.AvailabilityGroup) error {
 	f := &v1alpha1.Failover{
-		ObjectMeta: metav1.ObjectMeta{Namespace: a.namespace, GenerateName: fmt.Sprintf("%s-%s-", group.Name, strings.ToLower(string(a.wish.spec.Kind))),
-			Labels: map[string]string{v1alpha1.LabelGroup: group.Name}},
+		ObjectMeta: metav1.ObjectMeta{Namespace: a.namespace,
+			GenerateName: fmt.Sprintf("%s-%s-", group.Name, strings.ToLower(string(a.wish.spec.Kind))),
+			Labels:       map[string]string{v1alpha1.LabelGroup: group.Name}},
 		Spec: a.wish.spec,
 	}
 	if f.Spec.Kind == v1alpha1.FailoverSwitchover && group.Status.Term > 0 {
@@ -87,7 +88,8 @@ func (a *asking) followFailover(ctx context.Context, f *v1alpha1.Failover) error
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("Failover %s has not ended %s; it goes on: kubectl get failover -n %s %s -o wide", f.Name, cli.Overdue(ctx, a.flags.timeout), f.Namespace, f.Name)
+			return fmt.Errorf("Failover %s has not ended %s; it goes on: kubectl get failover -n %s %s -o wide", f.Name,
+				cli.Overdue(ctx, a.flags.timeout), f.Namespace, f.Name)
 		case <-time.After(cli.PollEvery):
 		}
 	}

@@ -21,18 +21,21 @@ import (
 func (a *asking) onLease(ctx context.Context, vote requests.Vote) error {
 	spec := a.wish.spec
 	r := election.Request{
-		ID: string(uuid.NewUUID()), Kind: election.RequestKind(spec.Kind), To: toServer(spec.To), AllowDataLoss: spec.AllowDataLoss,
-		FencedHolder: spec.FencedHolder, Issued: requests.Votes{vote}.Issue(time.Now().UTC()), ExpiresSeconds: int(spec.Expires.Duration / time.Second), By: caller(),
+		ID: string(uuid.NewUUID()), Kind: election.RequestKind(spec.Kind), To: toServer(spec.To),
+		AllowDataLoss: spec.AllowDataLoss, FencedHolder: spec.FencedHolder, By: caller(),
+		Issued: requests.Votes{vote}.Issue(time.Now().UTC()), ExpiresSeconds: int(spec.Expires.Duration / time.Second),
 	}
 	write, cancel := context.WithTimeout(ctx, cli.ReadTimeout)
 	defer cancel()
 	annotation := func(name string) string {
-		return fmt.Sprintf("kubectl get lease -n %s %s -o jsonpath='{.metadata.annotations.geosql\\.dev/%s}'", a.namespace, election.LeaseName(string(spec.Group)), name)
+		return fmt.Sprintf("kubectl get lease -n %s %s -o jsonpath='{.metadata.annotations.geosql\\.dev/%s}'", a.namespace,
+			election.LeaseName(string(spec.Group)), name)
 	}
 	if err := requests.Write(write, a.cluster, a.cluster, a.namespace, string(spec.Group), r); err != nil {
 		return cli.Unsure(err, annotation("request"))
 	}
-	a.say("request %s is written on Lease %s/%s: %s", r.ID, a.namespace, election.LeaseName(string(spec.Group)), describeWish(spec))
+	a.say("request %s is written on Lease %s/%s: %s", r.ID, a.namespace, election.LeaseName(string(spec.Group)),
+		describeWish(spec))
 	if !a.flags.wait {
 		a.say("see what becomes of it: %s", annotation("answer"))
 		return nil
@@ -73,7 +76,8 @@ func (a *asking) followAnswer(ctx context.Context, r election.Request) error {
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("no final answer %s: %s. The request stands until it expires. Do agents of the group reach this site? Another voter may be asked with another --context", cli.Overdue(ctx, a.flags.timeout), said)
+			return fmt.Errorf("no final answer %s: %s. The request stands until it expires. Do agents of the group reach "+
+				"this site? Another voter may be asked with another --context", cli.Overdue(ctx, a.flags.timeout), said)
 		case <-time.After(cli.PollEvery):
 		}
 	}
@@ -81,7 +85,8 @@ func (a *asking) followAnswer(ctx context.Context, r election.Request) error {
 
 func (a *asking) sayAnswer(votes requests.Votes, id string, answer *election.Answer) error {
 	if t := votes.TimelineOf(id); t != nil {
-		a.sayTimeline(t.From, t.To, t.Term, &v1alpha1.FailoverTimeline{Suspected: t.Suspected, Claimed: t.Claimed, Fenced: t.Fenced,
+		a.sayTimeline(t.From, t.To, t.Term, &v1alpha1.FailoverTimeline{
+			Suspected: t.Suspected, Claimed: t.Claimed, Fenced: t.Fenced,
 			Promoted: t.Promoted, FirstWrite: t.FirstWrite, AllSynchronized: t.AllSynchronized})
 	}
 	text := cmp.Or(answer.Message, answer.Reason)

@@ -39,7 +39,8 @@ func (f *siteFlags) common(cmd *cobra.Command) {
 	flags.StringVar(&f.kubeconfig, "kubeconfig", "", "kubeconfig file; KUBECONFIG or ~/.kube/config unless given")
 	flags.StringVar(&f.context, "context", "", "context of the member cluster, as its administrator")
 	flags.StringVar(&f.hubContext, "hub-context", "", "context of the hub; the current one unless given")
-	flags.StringVar(&f.operatorNamespace, "operator-namespace", sites.OperatorNamespace, "namespace of the operator in the hub, and of its account at the member")
+	flags.StringVar(&f.operatorNamespace, "operator-namespace", sites.OperatorNamespace,
+		"namespace of the operator in the hub, and of its account at the member")
 	flags.BoolVar(&f.dryRun, "dry-run", false, "say what would be done and do nothing")
 }
 
@@ -77,16 +78,24 @@ joined without them.`,
 	f.common(cmd)
 	flags := cmd.Flags()
 	flags.BoolVar(&f.hub, "hub", false, "the site is the hub itself")
-	flags.StringSliceVar(&f.namespaces, "namespaces", nil, "namespaces in which servers may run; made if they do not exist, at the member and in the hub")
-	flags.StringSliceVar(&f.addNamespaces, "add-namespaces", nil, "namespaces besides those that the site has already; --namespaces alone takes away what it leaves out")
-	flags.StringVar(&f.server, "kubeconfig-server", "", "URL at which the hub reaches the member's API server, the context's unless given; with --hub, the URL at which the other sites reach the hub's")
-	flags.StringArrayVar(&f.storageClasses, "storage-class", nil, "ROLE=CLASS, with a role of data, log, tempdb, backup or all; repeatable, the last one wins")
+	flags.StringSliceVar(&f.namespaces, "namespaces", nil,
+		"namespaces in which servers may run; made if they do not exist, at the member and in the hub")
+	flags.StringSliceVar(&f.addNamespaces, "add-namespaces", nil,
+		"namespaces besides those that the site has already; --namespaces alone takes away what it leaves out")
+	flags.StringVar(&f.server, "kubeconfig-server", "",
+		"URL at which the hub reaches the member's API server, the context's unless given; with --hub, the URL at which "+
+			"the other sites reach the hub's")
+	flags.StringArrayVar(&f.storageClasses, "storage-class", nil,
+		"ROLE=CLASS, with a role of data, log, tempdb, backup or all; repeatable, the last one wins")
 	flags.StringArrayVar(&f.links, "link", nil, "SITE=ROUNDTRIP[/BANDWIDTH], such as dublin=150ms/1Gbit; repeatable")
 	flags.StringVar(&f.region, "region", "", "region of the site")
 	flags.StringVar(&f.zone, "zone", "", "zone within the region")
-	flags.StringVar(&f.exposure, "exposure", "", "how pods are reached from other sites: FlatNetwork (default) or NodePort")
-	flags.BoolVar(&f.drills, "drills", false, "grant what drills need beyond that: pods, commands in pods, objects of Chaos Mesh; kept as it is unless given")
-	flags.DurationVar(&f.tokenLife, "token-life", join.DefaultTokenLife, "how long the credentials shall last; the API server may grant less")
+	flags.StringVar(&f.exposure, "exposure", "",
+		"how pods are reached from other sites: FlatNetwork (default) or NodePort")
+	flags.BoolVar(&f.drills, "drills", false,
+		"grant what drills need beyond that: pods, commands in pods, objects of Chaos Mesh; kept as it is unless given")
+	flags.DurationVar(&f.tokenLife, "token-life", join.DefaultTokenLife,
+		"how long the credentials shall last; the API server may grant less")
 	return cmd
 }
 
@@ -113,8 +122,8 @@ and its rights at the member. Namespaces and what is in them stay.`,
 
 // request opens the clusters and reads the flags.
 func (f *siteFlags) request(cmd *cobra.Command, name string) (join.Request, error) {
-	r := join.Request{Name: name, OperatorNamespace: f.operatorNamespace, Server: f.server, TokenLife: f.tokenLife, AddNamespaces: f.addNamespaces,
-		DryRun: f.dryRun, Out: cmd.OutOrStdout()}
+	r := join.Request{Name: name, OperatorNamespace: f.operatorNamespace, Server: f.server, TokenLife: f.tokenLife,
+		AddNamespaces: f.addNamespaces, DryRun: f.dryRun, Out: cmd.OutOrStdout()}
 	if cmd.Flags().Changed("drills") {
 		r.Drills = &f.drills
 	}
@@ -157,7 +166,8 @@ func (f *siteFlags) sayDone(cmd *cobra.Command, name string, expires time.Time) 
 	case expires.IsZero():
 		fmt.Fprintf(out, "site %s is joined; see it answer: kubectl get site %s\n", name, name)
 	default:
-		fmt.Fprintf(out, "site %s is joined until %s, when its credentials end; run the same command again before that (the Site's condition CredentialsValid warns a week ahead)\n",
+		fmt.Fprintf(out, "site %s is joined until %s, when its credentials end; run the same command again before that "+
+			"(the Site's condition CredentialsValid warns a week ahead)\n",
 			name, expires.UTC().Format(time.RFC3339))
 	}
 }

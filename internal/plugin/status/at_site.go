@@ -28,7 +28,8 @@ import (
 // askTimeout bounds the question to one agent.
 const askTimeout = 5 * time.Second
 
-var errOneNamespace = errors.New("a site knows no Topologies, and is shown a namespace at a time: leave the name out, and say -n NAMESPACE")
+var errOneNamespace = errors.New(
+	"a site knows no Topologies, and is shown a namespace at a time: leave the name out, and say -n NAMESPACE")
 
 // showSite shows what the cluster knows as a site.
 func (f *statusFlags) showSite(ctx context.Context, site client.Client, scope overview.Scope) (*bytes.Buffer, error) {
@@ -37,7 +38,8 @@ func (f *statusFlags) showSite(ctx context.Context, site client.Client, scope ov
 	}
 	view, err := overview.ReadSite(ctx, site, scope.Namespace, f.ask)
 	if errors.Is(err, overview.ErrNoSite) {
-		return nil, fmt.Errorf("this cluster is not the hub, and no site either as far as can be seen: %w; name the hub or a site in --context, and in -n the namespace of the servers", err)
+		return nil, fmt.Errorf("this cluster is not the hub, and no site either as far as can be seen: %w; name the hub "+
+			"or a site in --context, and in -n the namespace of the servers", err)
 	}
 	if err != nil {
 		return nil, err
@@ -77,7 +79,8 @@ func forward(ctx context.Context, config *rest.Config, namespace, pod string) (u
 	target := rc.Post().Namespace(namespace).Resource("pods").Name(pod).SubResource("portforward").URL()
 	dialer := spdy.NewDialer(upgrader, &http.Client{Transport: transport}, http.MethodPost, target)
 	ready, ended := make(chan struct{}), make(chan error, 1)
-	forwarder, err := portforward.NewOnAddresses(dialer, []string{"127.0.0.1"}, []string{fmt.Sprintf("0:%d", credentials.AgentPort)}, ctx.Done(), ready, io.Discard, io.Discard)
+	forwarder, err := portforward.NewOnAddresses(dialer, []string{"127.0.0.1"},
+		[]string{fmt.Sprintf("0:%d", credentials.AgentPort)}, ctx.Done(), ready, io.Discard, io.Discard)
 	if err != nil {
 		return 0, fmt.Errorf("forward a port to pod %s: %w", pod, err)
 	}

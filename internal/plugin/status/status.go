@@ -89,7 +89,8 @@ geosql-agent-reader and create on pods/portforward. What may not be read is said
 	}
 	f.Add(cmd)
 	f.AddAllNamespaces(cmd)
-	cmd.Flags().Lookup("context").Usage = "context of the hub, or of a site when the hub is away; the current one unless given"
+	cmd.Flags().Lookup("context").Usage =
+		"context of the hub, or of a site when the hub is away; the current one unless given"
 	cmd.Flags().BoolVar(&f.site, "site", false, "show the context's cluster as a site, whether it is the hub or not")
 	cmd.Flags().StringVarP(&f.output, "output", "o", "text", "text, or json: the objects that are shown")
 	cmd.Flags().BoolVarP(&f.watch, "watch", "w", false, "show it again and again until interrupted")
@@ -112,7 +113,8 @@ func (f *statusFlags) run(cmd *cobra.Command, hub client.Client, scope overview.
 			text = bytes.NewBufferString("error: " + err.Error() + "\n")
 		}
 		// Home, and what is behind the text is cleared: less flicker than clearing first.
-		if _, err := fmt.Fprintf(cmd.OutOrStdout(), "\x1b[H%s\x1b[J", bytes.ReplaceAll(text.Bytes(), []byte("\n"), []byte("\x1b[K\n"))); err != nil {
+		if _, err := fmt.Fprintf(cmd.OutOrStdout(), "\x1b[H%s\x1b[J",
+			bytes.ReplaceAll(text.Bytes(), []byte("\n"), []byte("\x1b[K\n"))); err != nil {
 			return err
 		}
 		select {
