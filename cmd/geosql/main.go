@@ -9,12 +9,15 @@ import (
 
 	"github.com/spf13/cobra"
 	ctrl "sigs.k8s.io/controller-runtime"
+
+	"geosql.dev/operator/internal/version"
 )
 
 func main() {
 	root := &cobra.Command{
 		Use:           "geosql",
 		Short:         "Geo-replicated SQL Server on Kubernetes",
+		Version:       version.String(),
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}

@@ -21,6 +21,7 @@ import (
 	"geosql.dev/operator/internal/plugin/primary"
 	"geosql.dev/operator/internal/plugin/site"
 	"geosql.dev/operator/internal/plugin/status"
+	"geosql.dev/operator/internal/plugin/version"
 )
 
 // group is a heading in the plugin's help, with its commands in the order in which people need them.
@@ -30,7 +31,8 @@ type group struct {
 }
 
 var groups = []group{
-	{"look", "Look:", []func() *cobra.Command{status.NewCommand, status.NewGraphCommand, plan.NewCommand}},
+	{"look", "Look:", []func() *cobra.Command{
+		status.NewCommand, status.NewGraphCommand, plan.NewCommand, version.NewCommand}},
 	{"primary", "Say where a group's primary is:", []func() *cobra.Command{
 		primary.NewSwitchoverCommand, primary.NewFailoverCommand, primary.NewPauseCommand, primary.NewResumeCommand}},
 	{"former", "After a failover with data loss:",
