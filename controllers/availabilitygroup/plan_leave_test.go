@@ -22,8 +22,8 @@ func deleted(t *testing.T) *environ {
 	return e
 }
 
-// steps of a plan: what is dropped, whose orders are taken and whose votes are removed, in order.
-func steps(p Plan) (all []string) {
+// deeds of a plan: what is dropped, whose orders are taken and whose votes are removed, in order.
+func deeds(p Plan) (all []string) {
 	for _, s := range p.Steps {
 		switch s := s.(type) {
 		case Execute:
@@ -45,24 +45,32 @@ func TestDeletionOfAGroup(t *testing.T) {
 		steps   []string
 		waiting string
 	}{
-		"the primary first, and each server once": {primary: "quisec",
-			steps: []string{"drop quisec", "orders quisec", "drop tukpub", "orders tukpub", "drop dubthird", "orders dubthird"}},
-		"without a primary": {
-			steps: []string{"drop tukpub", "orders tukpub", "drop quisec", "orders quisec", "drop dubthird", "orders dubthird"}},
+		"the orders of the secondaries first": {primary: "quisec", steps: []string{"orders tukpub", "orders dubthird"}},
+		"without a primary":                   {steps: []string{"orders tukpub", "orders quisec", "orders dubthird"}},
 		"one is silent": {primary: "tukpub", change: func(o Observed) { alter(o, "tukpub", fail(errSilent)) },
-			steps: []string{"drop quisec", "orders quisec", "drop dubthird", "orders dubthird"}, waiting: "no answer from tukpub-0"},
+			waiting: "waiting for an answer from tukpub-0"},
 		"one site is lost": {primary: "tukpub", change: func(o Observed) { alter(o, "tukpub", fail(sites.ErrSiteLost)) },
-			steps: []string{"drop quisec", "orders quisec", "drop dubthird", "orders dubthird"}},
+			steps: []string{"orders quisec", "orders dubthird"}},
 		"one was never there": {primary: "tukpub", change: func(o Observed) { delete(o.Instances, "tukpub") },
-			steps: []string{"drop quisec", "orders quisec", "drop dubthird", "orders dubthird"}},
-		"one has no orders, of another nobody knows": {primary: "tukpub", change: func(o Observed) {
-			o.Agents["tukpub"] = Orders{}
+			steps: []string{"orders quisec", "orders dubthird"}},
+		"of the orders of one nobody knows": {primary: "tukpub", change: func(o Observed) {
 			told := o.Agents["quisec"]
 			told.Err = errSilent
 			o.Agents["quisec"] = told
-		}, steps: []string{"drop tukpub", "drop quisec", "drop dubthird", "orders dubthird"}},
-		"one has forgotten the group already": {primary: "tukpub", change: func(o Observed) { alter(o, "quisec", func(i *Instance) { i.Group = nil }) },
-			steps: []string{"drop tukpub", "orders tukpub", "orders quisec", "drop dubthird", "orders dubthird"}},
+		}, waiting: "the site of quisec-0"},
+		"nobody has orders any more": {primary: "tukpub", change: func(o Observed) {
+			o.Agents["quisec"], o.Agents["dubthird"] = Orders{}, Orders{}
+		}, steps: []string{"drop quisec", "drop dubthird"}},
+		"one has forgotten the group already": {primary: "tukpub", change: func(o Observed) {
+			o.Agents["quisec"], o.Agents["dubthird"] = Orders{}, Orders{}
+			alter(o, "quisec", func(i *Instance) { i.Group = nil })
+		}, steps: []string{"drop dubthird"}},
+		"the primary last": {primary: "tukpub", change: func(o Observed) {
+			for _, s := range []v1alpha1.ServerName{"quisec", "dubthird"} {
+				o.Agents[s] = Orders{}
+				alter(o, s, func(i *Instance) { i.Group = nil })
+			}
+		}, steps: []string{"drop tukpub", "orders tukpub"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
@@ -76,10 +84,10 @@ func TestDeletionOfAGroup(t *testing.T) {
 				c.change(o)
 			}
 			p := planDelete(e.d, o)
-			g.Expect(steps(p)).To(Equal(c.steps))
+			g.Expect(deeds(p)).To(Equal(c.steps))
 			g.Expect(p.Done).To(BeFalse())
 			if c.waiting == "" {
-				g.Expect(p.Outcome.Message).To(Equal("the group is being dropped on its replicas"))
+				g.Expect(p.Outcome.Message).To(HavePrefix("the group is being dropped on its "))
 			} else {
 				g.Expect(p.Outcome.Message).To(ContainSubstring(c.waiting))
 			}
@@ -95,7 +103,7 @@ func TestDeletionOfAGroupThatIsThereAfterAll(t *testing.T) {
 	o := e.observe()
 	alter(o, "quisec", func(i *Instance) { *i = Instance{Err: errSilent} })
 	p := planDelete(e.d, o)
-	NewWithT(t).Expect(steps(p)).To(Equal([]string{"drop tukpub", "orders tukpub", "orders quisec", "drop dubthird", "orders dubthird"}), p.Outcome.Message)
+	NewWithT(t).Expect(deeds(p)).To(Equal([]string{"orders quisec", "orders dubthird"}), p.Outcome.Message)
 }
 
 // The votes go last, at every voter that answers; who does not is waited for, unless it has none or is lost.
@@ -123,9 +131,9 @@ func TestDeletionOfVotes(t *testing.T) {
 				o.Voters[i].Err = err
 			}
 			p := planDelete(e.d, o)
-			g.Expect(steps(p)).To(Equal(c.steps))
+			g.Expect(deeds(p)).To(Equal(c.steps))
 			g.Expect(p.Done).To(Equal(c.done))
-			g.Expect(strings.Contains(p.Outcome.Message, "no answer from tukwila")).To(Equal(c.waiting), p.Outcome.Message)
+			g.Expect(strings.Contains(p.Outcome.Message, "waiting for an answer from tukwila")).To(Equal(c.waiting), p.Outcome.Message)
 		})
 	}
 }

@@ -12,7 +12,7 @@ import (
 
 func TestRootHoldsThisFile(t *testing.T) {
 	t.Chdir(t.TempDir())
-	if _, err := os.Stat(filepath.Join(checkout.Root(), "internal", "checkout", "checkout_test.go")); err != nil {
+	if _, err := os.Stat(filepath.Join(checkout.Root(), "test", "support", "checkout", "checkout_test.go")); err != nil {
 		t.Fatal(err)
 	}
 }

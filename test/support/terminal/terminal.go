@@ -12,7 +12,7 @@ import (
 	"strings"
 	"testing"
 
-	. "github.com/onsi/gomega"
+	"github.com/onsi/gomega"
 	"github.com/spf13/cobra"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -46,17 +46,19 @@ func Hub(objects ...client.Object) *fake.ClientBuilder {
 	return fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...)
 }
 
-// ExpectUnsure has a write end without an answer in several ways: each says that it is not known, and where to look. A refusal
-// does not.
+// ExpectUnsure has a write end without an answer in several ways: each says that it is not known, and where to look. A
+// refusal does not.
 func ExpectUnsure(t *testing.T, look string, write func(err error) error) {
 	t.Helper()
-	g := NewWithT(t)
+	g := gomega.NewWithT(t)
 	for _, silence := range []error{
-		context.DeadlineExceeded, apierrors.NewTimeoutError("slow", 1), &url.Error{Op: "Post", URL: "https://hub", Err: io.EOF},
-		apierrors.NewServiceUnavailable("a proxy lost the hub"),
+		context.DeadlineExceeded, apierrors.NewTimeoutError("slow", 1),
+		&url.Error{Op: "Post", URL: "https://hub", Err: io.EOF}, apierrors.NewServiceUnavailable("a proxy lost the hub"),
 	} {
-		g.Expect(write(silence)).To(MatchError(And(ContainSubstring("whether it was written is not known"), HaveSuffix(look))))
+		g.Expect(write(silence)).To(gomega.MatchError(gomega.And(
+			gomega.ContainSubstring("whether it was written is not known"), gomega.HaveSuffix(look))))
 	}
 	forbidden := apierrors.NewForbidden(schema.GroupResource{Resource: "failovers"}, "", errors.New("no"))
-	g.Expect(write(forbidden)).To(MatchError(And(ContainSubstring("forbidden"), Not(ContainSubstring("not known")))))
+	g.Expect(write(forbidden)).To(gomega.MatchError(gomega.And(
+		gomega.ContainSubstring("forbidden"), gomega.Not(gomega.ContainSubstring("not known")))))
 }
