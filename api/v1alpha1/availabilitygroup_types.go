@@ -159,6 +159,7 @@ type GroupTimings struct {
 // +kubebuilder:validation:XValidation:rule="!has(self.failoverPolicy) || self.failoverPolicy != 'Automatic' || (has(self.voters) && self.voters.size() >= 3)",message="failoverPolicy Automatic needs at least three voters"
 // +kubebuilder:validation:XValidation:rule="(has(self.clusterType) ? self.clusterType : 'External') == (has(oldSelf.clusterType) ? oldSelf.clusterType : 'External')",message="clusterType is immutable (SQL Server cannot change CLUSTER_TYPE)"
 // +kubebuilder:validation:XValidation:rule="(has(self.contained) && self.contained) == (has(oldSelf.contained) && oldSelf.contained)",message="contained is immutable (SQL Server makes a group contained at its creation)"
+// +kubebuilder:validation:XValidation:rule="oldSelf.replicas.all(o, !self.replicas.exists(r, r.server == o.server && (r.availabilityMode == 'ConfigurationOnly') != (o.availabilityMode == 'ConfigurationOnly')))",message="a replica cannot become ConfigurationOnly or cease to be (errors 47112, 47113): declare another server with the other availabilityMode in its place"
 // +kubebuilder:validation:XValidation:rule="self.initialPrimary == oldSelf.initialPrimary",message="initialPrimary is immutable: it is used once, to create the group; roles change by failover"
 // +kubebuilder:validation:XValidation:rule="has(self.timings) == has(oldSelf.timings) && (!has(self.timings) || self.timings == oldSelf.timings)",message="timings are immutable: agents that counted differently could have two primaries"
 type AvailabilityGroupSpec struct {

@@ -426,6 +426,9 @@ func planHealth(d Desired, o Observed, p *Plan) bool {
 		}
 		return p.settle(conditions.InProgress(conditions.ReasonNoPrimary, withoutPrimary(d, o)))
 	}
+	if outcome, isFixed := modeFixed(d, o.Instances[primary].Group); isFixed {
+		return p.settle(outcome)
+	}
 	if outcome, kept := staying(d, o, primary); kept && len(silent) == 0 {
 		return p.settle(outcome)
 	}

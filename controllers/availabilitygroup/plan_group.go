@@ -121,7 +121,7 @@ func planJoin(d Desired, o Observed, p *Plan) bool {
 			continue
 		}
 		p.execute(r.Server, tsql.JoinGroup(d.name(), d.clusterType()))
-		if r.AvailabilityMode != v1alpha1.ConfigurationOnly {
+		if r.AvailabilityMode != v1alpha1.ConfigurationOnly && !fixed(group.Replica(host(r.Server)), replica(r)) {
 			p.execute(r.Server, tsql.GrantCreateAnyDatabase(d.name()))
 		}
 	}
@@ -171,10 +171,10 @@ func planReplicas(d Desired, o Observed, p *Plan) bool {
 			}
 			continue
 		}
-		if have.Mode != string(want.Mode) && (have.Mode != string(tsql.SynchronousCommit) || dead || goes(have)) {
+		if have.Mode != string(want.Mode) && !fixed(have, want) && (have.Mode != string(tsql.SynchronousCommit) || dead || goes(have)) {
 			p.execute(primary, tsql.SetReplicaMode(d.name(), want.Server, want.Mode))
 		}
-		if want.Mode != tsql.ConfigurationOnly && (have.Connections != "NO") != want.Readable {
+		if want.Mode != tsql.ConfigurationOnly && !fixed(have, want) && (have.Connections != "NO") != want.Readable {
 			p.execute(primary, tsql.SetReplicaReadable(d.name(), want.Server, want.Readable))
 		}
 		if want.SessionTimeout > 0 && have.SessionTimeout != want.SessionTimeout {
@@ -190,6 +190,25 @@ func planReplicas(d Desired, o Observed, p *Plan) bool {
 		return p.settle(creating("the replicas are being brought to what is declared"))
 	}
 	return true
+}
+
+// fixed says that a replica cannot be brought to the wanted mode: one with data and a configuration-only one are not made of each other
+// (docs/linux/sql-server-linux-availability-group-ha.md; errors 47112, 47113).
+func fixed(have *mssql.GroupReplica, want tsql.Replica) bool {
+	return (have.Mode == string(tsql.ConfigurationOnly)) != (want.Mode == tsql.ConfigurationOnly)
+}
+
+// modeFixed asks a person about replicas whose mode cannot be brought to what is declared; false when there is none.
+func modeFixed(d Desired, group *mssql.Group) (conditions.Outcome, bool) {
+	var servers []string
+	for _, r := range d.Group.Spec.Replicas {
+		if have := group.Replica(host(r.Server)); have != nil && fixed(have, replica(r)) {
+			servers = append(servers, fmt.Sprintf("%s (%s)", have.Server, have.Mode))
+		}
+	}
+	return conditions.Stalled(conditions.ReasonReplicaModeFixed, fmt.Sprintf(
+		"SQL Server changes no replica with data into a configuration-only one, nor the other way (errors 47112, 47113): set availabilityMode back for %s, "+
+			"or declare another server with the other availabilityMode in its place. Everything else is as declared", strings.Join(servers, ", "))), len(servers) > 0
 }
 
 // raisesFirst tells whether the number of secondaries that a commit needs has to be raised before the set of synchronous
@@ -321,6 +340,9 @@ func planSeeding(d Desired, o Observed, p *Plan) bool {
 func grantSeeding(d Desired, o Observed, group *mssql.Group, p *Plan) {
 	for _, r := range d.Group.Spec.Replicas {
 		i, ok := o.Instances[r.Server]
+		if have := group.Replica(host(r.Server)); have != nil && fixed(have, replica(r)) {
+			continue
+		}
 		if !ok || i.Err != nil || i.Group == nil || i.Group.Role != string(election.RoleSecondary) ||
 			r.AvailabilityMode == v1alpha1.ConfigurationOnly || r.Seeding == v1alpha1.SeedingManual || contains(group.Seeding, host(r.Server)) {
 			continue

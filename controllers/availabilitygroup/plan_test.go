@@ -472,6 +472,14 @@ func TestPlanOutcomes(t *testing.T) {
 			before: whole, change: func(e *environ) { delete(e.servers["tukpub"].mirroring.Databases, "Content") },
 			ready: metav1.ConditionFalse, reason: conditions.ReasonDatabaseMissing, message: "the primary tukpub-0 does not have it; quisec of those that answer have it",
 		},
+		"a configuration-only replica that is to have data": {
+			before: whole, change: func(e *environ) { e.d.Group.Spec.Replicas[2].AvailabilityMode = v1alpha1.SynchronousCommit },
+			ready: metav1.ConditionFalse, reason: conditions.ReasonReplicaModeFixed, message: "set availabilityMode back for dubcfg-0 (CONFIGURATION_ONLY)",
+		},
+		"a replica with data that is to be configuration-only": {
+			before: whole, change: func(e *environ) { e.d.Group.Spec.Replicas[1].AvailabilityMode = v1alpha1.ConfigurationOnly },
+			ready: metav1.ConditionFalse, reason: conditions.ReasonReplicaModeFixed, message: "declare another server",
+		},
 		"a primary that is no longer declared": {
 			before: whole,
 			change: func(e *environ) { e.d.Group.Spec.Replicas = three().Spec.Replicas[1:] },

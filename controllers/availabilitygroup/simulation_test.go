@@ -376,7 +376,11 @@ func (e *environ) executeGroup(s Execute, engine *engine, names, strs []string) 
 	case strings.Contains(text, "REMOVE REPLICA"):
 		delete(c.replicas, strs[0])
 	case strings.Contains(text, "MODIFY REPLICA") && strings.Contains(text, "AVAILABILITY_MODE"):
-		c.replicas[strs[0]].Mode = parseReplica(text, strs[0]).Mode
+		mode := parseReplica(text, strs[0]).Mode
+		if (mode == "CONFIGURATION_ONLY") != (c.replicas[strs[0]].Mode == "CONFIGURATION_ONLY") {
+			return errors.New("47112: a configuration-only replica is not made of one with data, nor the other way")
+		}
+		c.replicas[strs[0]].Mode = mode
 	case strings.Contains(text, "MODIFY REPLICA") && strings.Contains(text, "ALLOW_CONNECTIONS"):
 		c.replicas[strs[0]].Connections = parseReplica(text, strs[0]).Connections
 	case strings.Contains(text, "MODIFY REPLICA") && strings.Contains(text, "SESSION_TIMEOUT"):

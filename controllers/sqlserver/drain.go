@@ -33,7 +33,7 @@ func planDrain(d Desired, o Observed, p *Plan) bool {
 	switch {
 	case len(groups) == 0 || why == "" && o.Budget == nil:
 		return true
-	case why == "":
+	case why == "" || dyingClaims(o) != "":
 		return writeBudget(d, o, p, false, nil)
 	}
 	var take []Step

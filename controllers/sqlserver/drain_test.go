@@ -5,6 +5,8 @@ package sqlserver
 import (
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"testing"
 	"time"
 
@@ -266,6 +268,46 @@ func TestAPodThatIsNotReadyHoldsUpNoDrain(t *testing.T) {
 	e := newEnviron(t, declared(server(), Surroundings{}))
 	g.Expect(disruptionBudget(e.d, true, nil).Spec.UnhealthyPodEvictionPolicy).To(HaveValue(Equal(policyv1.AlwaysAllow)))
 	g.Expect(disruptionBudget(e.d, false, nil).Spec.UnhealthyPodEvictionPolicy).To(BeNil())
+}
+
+// Claims that somebody has deleted go with the pod, and the data with them: nothing that the operator wants of the pod ends it.
+func TestAPodThatKeepsDyingClaimsIsLeftAlone(t *testing.T) {
+	for name, change := range map[string]func(*environ){
+		"another template": func(e *environ) {
+			e.o.Pod.Annotations = maps.Clone(e.o.Pod.Annotations)
+			e.o.Pod.Annotations[annotationTemplate] = "older"
+			e.o.Pod.Annotations[annotationEngine] = "older"
+		},
+		"a cordoned node": func(e *environ) {
+			e.d.Groups, e.o.Engine.Groups = []string{"content"}, []string{"content"}
+			e.o.Turns = []Turn{{Group: "content", Declared: true, Primary: "quisec", Holder: "tukpub"}}
+			e.o.Cluster.Nodes[0].Spec.Unschedulable = true
+		},
+	} {
+		for _, dying := range []bool{false, true} {
+			g := NewWithT(t)
+			e := newEnviron(t, declared(server(), Surroundings{}))
+			e.settle(t, 100)
+			change(e)
+			if dying {
+				e.o.Claims["data"].DeletionTimestamp = &metav1.Time{Time: start}
+			}
+			p := plan(e.d, e.o)
+			ends := slices.ContainsFunc(p.Steps, func(s Step) bool {
+				if _, is := s.(RestartPod); is {
+					return true
+				}
+				a, is := s.(ApplyObject)
+				budget, isBudget := a.Object.(*policyv1.PodDisruptionBudget)
+				return is && isBudget && budget.Spec.MaxUnavailable.IntValue() > 0
+			})
+			g.Expect(ends).To(Equal(!dying), "%s, dying %v: %v", name, dying, p.Steps)
+			if dying {
+				g.Expect(p.PendingReason).To(Equal(conditions.ReasonVolumesTerminating))
+				g.Expect(p.Pending).To(ContainSubstring("tukpub-data"))
+			}
+		}
+	}
 }
 
 func TestPlanDrain(t *testing.T) {

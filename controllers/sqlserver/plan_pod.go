@@ -20,6 +20,10 @@ func planRestart(d Desired, o Observed, p *Plan) bool {
 	if pod == nil || pod.DeletionTimestamp != nil || o.StatefulSet == nil {
 		return true
 	}
+	if dying := dyingClaims(o); dying != "" {
+		p.pend(dying, conditions.ReasonVolumesTerminating)
+		return true
+	}
 	want, have := o.StatefulSet.Spec.Template.Annotations, pod.Annotations
 	if want[annotationTemplate] == have[annotationTemplate] {
 		return true
@@ -43,6 +47,9 @@ func restartOf(pod *corev1.Pod, why string) RestartPod {
 // replace restarts a pod whose engine has run, unless no node could take it again: the one that has its volumes is cordoned, say.
 // The engine goes on meanwhile.
 func replace(d Desired, o Observed, p *Plan, step RestartPod) bool {
+	if dyingClaims(o) != "" {
+		return true
+	}
 	if _, err := decide(d, o); err != nil {
 		reason := ""
 		if leaves(o) != "" {
@@ -53,6 +60,22 @@ func replace(d Desired, o Observed, p *Plan, step RestartPod) bool {
 		return true
 	}
 	return restart(d, o, p, step)
+}
+
+// dyingClaims says of claims that are being deleted what keeps them; empty when there are none. Kubernetes lets them go with the pod
+// that uses them, and what is on their volumes with them: whoever deleted them decides when that is.
+func dyingClaims(o Observed) string {
+	var names []string
+	for _, role := range roles() {
+		if c := o.Claims[role]; c != nil && c.DeletionTimestamp != nil {
+			names = append(names, c.Name)
+		}
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("claims are being deleted, and the pod alone keeps them: %s. With its end the data are gone, so the operator neither restarts it nor lets it be "+
+		"evicted. Save the data, or delete the pod to give them up (docs/runbooks/lost-volumes.md)", strings.Join(names, ", "))
 }
 
 // hosted are the groups behind whose back the pod must not be restarted: those that the engine says it hosts, else, when

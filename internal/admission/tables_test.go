@@ -170,6 +170,8 @@ var refusals = []refusal{
 	{"timings for a group that began without", with(group, "NAME", "plain"), with(group, "NAME", "plain") + "  timings: {voteExpiry: 20s}\n", []string{"timings are immutable"}},
 	{"timings of a group without votes", "", with(group, "NAME", "g", "  - {server: c, availabilityMode: ConfigurationOnly}\n", "") + "  clusterType: None\n  failoverPolicy: Manual\n  timings: {voteExpiry: 12s}\n", []string{"clusterType None has no votes"}},
 	{"a system database", "", with(group, "NAME", "g", "[Content]", "[Master]"), []string{"a user database is needed, not one of master, model, msdb, tempdb"}},
+	{"a configuration-only replica that is to have data", with(group, "NAME", "cfg"), with(group, "NAME", "cfg", "{server: c, availabilityMode: ConfigurationOnly}", "{server: c, availabilityMode: SynchronousCommit}"),
+		[]string{"declare another server with the other availabilityMode in its place"}},
 	{"another initial primary", with(group, "NAME", "fixed"), with(group, "NAME", "fixed", "initialPrimary: a", "initialPrimary: b"), []string{"initialPrimary is immutable"}},
 	{"a listener that is another's", with(group, "NAME", "first"), with(group, "NAME", "second", "[Content]", "[Other]") + "  listener: {name: first}\n",
 		[]string{"spec.listener.name", "AvailabilityGroup first has first"}},

@@ -20,6 +20,8 @@ const (
 	ReasonElection = "Election"
 	// ReasonReplicasNotJoined (Stalled): no replica is primary, and so many do not have the group that the others are too few to agree on one.
 	ReasonReplicasNotJoined = "ReplicasNotJoined"
+	// ReasonReplicaModeFixed (Stalled): a replica is to become configuration-only, or to cease to be, which SQL Server does not do.
+	ReasonReplicaModeFixed = "ReplicaModeFixed"
 	// ReasonGroupLost (Stalled): the group was made, and none of its servers has it any more; the message says who has databases of it.
 	ReasonGroupLost = "GroupLost"
 	// ReasonNoPrimary: every replica answers and none is primary; the message says who is awaited, and what a person can do.

@@ -48,6 +48,8 @@ const (
 	// ReasonSidecarOutdated: nothing but the sidecar is of an earlier release than the operator; the message says when it
 	// is replaced (RestartPending).
 	ReasonSidecarOutdated = "SidecarOutdated"
+	// ReasonVolumesTerminating: claims of the server are being deleted and go with its pod, which is not restarted (RestartPending).
+	ReasonVolumesTerminating = "VolumesTerminating"
 	// ReasonNodeCordoned: the pod's node is cordoned; the message says whether the pod may be evicted, or what that, or
 	// a restart, waits for (RestartPending).
 	ReasonNodeCordoned = "NodeCordoned"
