@@ -44,7 +44,7 @@ func (r *Reconciler) desire(ctx context.Context, object *v1alpha1.Publication) (
 		}
 		*one.into = profile
 		if missing != "" {
-			d.Missing = append(d.Missing, missing)
+			d.MissingProfiles = append(d.MissingProfiles, missing)
 		}
 	}
 	if d.Moving, err = replication.Moving(ctx, r.hub, object); err != nil || len(d.Missing) > 0 {
