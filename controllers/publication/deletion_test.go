@@ -3,6 +3,7 @@
 package publication
 
 import (
+	"strings"
 	"testing"
 
 	. "github.com/onsi/gomega"
@@ -63,6 +64,23 @@ func TestDeletionEndsWithTheDatabase(t *testing.T) {
 		w.do(t, s)
 	}
 	g.Expect(planDelete(w.d, w.look()).Done).To(BeTrue())
+}
+
+// A distributor that lost its databases knows of no publication; the published database still has another one,
+// which goes on being published.
+func TestDeletionLeavesPublishingToOthers(t *testing.T) {
+	for name, others := range map[string][]string{"another": {"articles", "orders"}, "none": {"articles"}} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			w := publishedAndDeleted(t)
+			w.o.At, w.o.Database.Publications = replication.AtDistributor{}, others
+			ends := false
+			for _, s := range planDelete(w.d, w.look()).Steps {
+				ends = ends || strings.Contains(s.Describe(), "sp_replicationdboption")
+			}
+			g.Expect(ends).To(Equal(len(others) == 1))
+		})
+	}
 }
 
 // An agent's profile is for making agents. That it went first does not turn Delete into Retain.

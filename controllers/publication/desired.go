@@ -77,6 +77,8 @@ type Database struct {
 	Owner replication.Owner
 	// Publication is nil while there is none.
 	Publication *mssql.Publication
+	// Publications are the names of all that the database has.
+	Publications []string
 	// Tables by "schema.name" in lower case.
 	Tables map[string]mssql.Table
 }

@@ -4,6 +4,7 @@ package publication
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -113,9 +114,11 @@ func planDelete(d Desired, o Observed) replication.Plan {
 		return p
 	}
 	p.RemoveJob(d.System.Server, snapshotJob(d, o).Name, o.SnapshotJob)
-	// Other publications of the database share its log reader, and somebody else's of this name is one.
+	// Other publications of the database share its log reader; a distributor that was made anew knows none of them.
+	// Somebody else's of this name is one.
 	foreign := have != nil && have.Description != d.description()
-	last := !o.At.Others && !foreign
+	others := slices.ContainsFunc(o.Database.Publications, func(name string) bool { return !strings.EqualFold(name, d.name()) })
+	last := !o.At.Others && !others && !foreign
 	if last {
 		p.RemoveJob(d.System.Server, logReaderJob(d, o).Name, o.LogReaderJob)
 	}
