@@ -25,6 +25,8 @@ type Desired struct {
 	Publisher   replication.Party
 	// Missing are objects that are named and do not exist (yet).
 	Missing []string
+	// MissingProfiles are agents' profiles that do not exist (yet): an end does without them.
+	MissingProfiles []string
 	// Moving is the PublisherMove that ends what the publisher has; empty when none does.
 	Moving string
 	// Arriving tells that a PublisherMove has brought the publication to its publisher and waits for it to be published there.
@@ -75,6 +77,8 @@ type Database struct {
 	Owner replication.Owner
 	// Publication is nil while there is none.
 	Publication *mssql.Publication
+	// Publications are the names of all that the database has.
+	Publications []string
 	// Tables by "schema.name" in lower case.
 	Tables map[string]mssql.Table
 }

@@ -44,7 +44,7 @@ func (r *Reconciler) desire(ctx context.Context, object *v1alpha1.Publication) (
 		}
 		*one.into = profile
 		if missing != "" {
-			d.Missing = append(d.Missing, missing)
+			d.MissingProfiles = append(d.MissingProfiles, missing)
 		}
 	}
 	if d.Moving, err = replication.Moving(ctx, r.hub, object); err != nil || len(d.Missing) > 0 {
@@ -97,7 +97,9 @@ func (b *Database) read(ctx context.Context, q mssql.Querier, d Desired, o Obser
 	}
 	// The tables of publications are there once the database is published.
 	if o.Servers[o.primary(d)].State.Database(d.database()).Published {
-		b.Publication, err = mssql.ReadPublication(ctx, q, d.name())
+		if b.Publication, err = mssql.ReadPublication(ctx, q, d.name()); err == nil {
+			b.Publications, err = mssql.ReadPublications(ctx, q)
+		}
 	}
 	return err
 }

@@ -44,8 +44,8 @@ func proceed(p *replication.Plan, format string, args ...any) bool {
 
 // planReferences ends the plan while something that is named is not declared.
 func planReferences(d Desired, _ Observed, p *replication.Plan) bool {
-	if len(d.Missing) > 0 {
-		return p.Settle(conditions.InProgress(conditions.ReasonReferenceMissing, "these objects are not declared yet: "+strings.Join(d.Missing, ", ")))
+	if missing := slices.Concat(d.Missing, d.MissingProfiles); len(missing) > 0 {
+		return p.Settle(conditions.InProgress(conditions.ReasonReferenceMissing, "these objects are not declared yet: "+strings.Join(missing, ", ")))
 	}
 	if d.Moving != "" {
 		return p.Settle(conditions.InProgress(conditions.ReasonSwitching, fmt.Sprintf("PublisherMove %s moves the publication: nothing is done for its former publisher", d.Moving)))

@@ -4,6 +4,7 @@ package publication
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -78,6 +79,18 @@ func planHealth(d Desired, o Observed, p *replication.Plan) bool {
 	return true
 }
 
+// unread is why it is not known what distributor and published database have, nil when it is. Without it nothing may be ended.
+func unread(d Desired, o Observed) error {
+	if err := replication.DistributionDatabase(d.System, o.Servers); err != nil {
+		return err
+	}
+	primary := o.primary(d)
+	if _, err := replication.OnlineDatabase(primary, o.Servers[primary], d.database()).Get(); err != nil {
+		return err
+	}
+	return o.DatabaseErr
+}
+
 // planDelete drops the publication when reclaimPolicy is Delete; tables stay, and everything else stays when it is Retain.
 func planDelete(d Desired, o Observed) replication.Plan {
 	var p replication.Plan
@@ -89,8 +102,8 @@ func planDelete(d Desired, o Observed) replication.Plan {
 		p.Outcome.Message = "deletion waits: " + p.Outcome.Message
 		return p
 	}
-	if o.DatabaseErr != nil {
-		p.Settle(conditions.Unknown(conditions.ReasonEngineNotAnswering, o.DatabaseErr.Error()))
+	if err := unread(d, o); err != nil {
+		p.Settle(conditions.Unknown(conditions.ReasonEngineNotAnswering, "deletion waits: "+err.Error()))
 		return p
 	}
 	have := o.Database.Publication
@@ -101,9 +114,11 @@ func planDelete(d Desired, o Observed) replication.Plan {
 		return p
 	}
 	p.RemoveJob(d.System.Server, snapshotJob(d, o).Name, o.SnapshotJob)
-	// Other publications of the database share its log reader, and somebody else's of this name is one.
+	// Other publications of the database share its log reader; a distributor that was made anew knows none of them.
+	// Somebody else's of this name is one.
 	foreign := have != nil && have.Description != d.description()
-	last := !o.At.Others && !foreign
+	others := slices.ContainsFunc(o.Database.Publications, func(name string) bool { return !strings.EqualFold(name, d.name()) })
+	last := !o.At.Others && !others && !foreign
 	if last {
 		p.RemoveJob(d.System.Server, logReaderJob(d, o).Name, o.LogReaderJob)
 	}

@@ -32,6 +32,8 @@ type Desired struct {
 	FormerLogin string
 	// Missing are objects that are named and do not exist (yet).
 	Missing []string
+	// MissingProfile is an agent's profile that does not exist (yet): an end does without it. Empty when none is missing.
+	MissingProfile string
 	// Moving is the PublisherMove that ends what the publication's publisher has; empty when none does.
 	Moving string
 	// Unsupported says what is declared and not supported; empty when nothing is.

@@ -47,8 +47,8 @@ func (r *Reconciler) desire(ctx context.Context, object *v1alpha1.Subscription) 
 	if err != nil {
 		return d, err
 	}
-	d.Profile = profile
-	for _, m := range []string{d.Publisher.Missing, subscriber.Missing, missing} {
+	d.Profile, d.MissingProfile = profile, missing
+	for _, m := range []string{d.Publisher.Missing, subscriber.Missing} {
 		if m != "" {
 			d.Missing = append(d.Missing, m)
 		}

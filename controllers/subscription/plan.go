@@ -49,6 +49,8 @@ func planReferences(d Desired, _ Observed, p *replication.Plan) bool {
 		return p.Settle(conditions.Stalled(conditions.ReasonNotSupported, d.Unsupported))
 	case len(d.Missing) > 0:
 		return p.Settle(conditions.InProgress(conditions.ReasonReferenceMissing, "these objects are not declared yet: "+strings.Join(d.Missing, ", ")))
+	case d.MissingProfile != "":
+		return p.Settle(conditions.InProgress(conditions.ReasonReferenceMissing, "these objects are not declared yet: "+d.MissingProfile))
 	}
 	if d.Moving != "" {
 		return p.Settle(conditions.InProgress(conditions.ReasonSwitching, fmt.Sprintf("PublisherMove %s moves the publication: nothing is done for its former publisher", d.Moving)))
@@ -56,8 +58,8 @@ func planReferences(d Desired, _ Observed, p *replication.Plan) bool {
 	return true
 }
 
-// planPublication waits for the publication, with an article.
-func planPublication(d Desired, o Observed, p *replication.Plan) bool {
+// planAsked waits until distributor, subscriber and the publisher's primary have answered.
+func planAsked(d Desired, o Observed, p *replication.Plan) bool {
 	for _, server := range []v1alpha1.ServerName{d.System.Server, d.Subscriber} {
 		if outcome, ok := replication.Usable(server, o.Servers[server]); !ok {
 			return p.Settle(outcome)
@@ -76,6 +78,14 @@ func planPublication(d Desired, o Observed, p *replication.Plan) bool {
 	}
 	if o.PublicationErr != nil {
 		return p.Settle(conditions.Unknown(conditions.ReasonEngineNotAnswering, o.PublicationErr.Error()))
+	}
+	return true
+}
+
+// planPublication waits for the publication, with an article.
+func planPublication(d Desired, o Observed, p *replication.Plan) bool {
+	if !planAsked(d, o, p) {
+		return false
 	}
 	switch {
 	case !o.At.Known || o.Publication == nil || o.Publication.Description != replication.Description(d.Publication.Namespace, d.publication()):

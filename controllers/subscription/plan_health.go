@@ -3,6 +3,7 @@
 package subscription
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
@@ -131,16 +132,17 @@ func planDelete(d Desired, o Observed) replication.Plan {
 		p.Done = true
 		return p
 	}
-	if !planPublication(d, o, &p) && o.Publication != nil || p.Outcome.Ready == "Unknown" {
+	// What has no registration needs nothing of the publication to end.
+	if !planAsked(d, o, &p) || len(o.registrations(d)) > 0 && !planPublication(d, o, &p) {
 		p.Outcome.Message = "deletion waits: " + p.Outcome.Message
 		return p
 	}
-	if o.HereErr != nil || o.JobsErr != nil {
-		p.Settle(conditions.Unknown(conditions.ReasonEngineNotAnswering, fmt.Sprintf("deletion waits: %v", errorOf(o))))
+	if err := unread(d, o); err != nil {
+		p.Settle(conditions.Unknown(conditions.ReasonEngineNotAnswering, fmt.Sprintf("deletion waits: %v", err)))
 		return p
 	}
 	leave(d, o, &p, d.pull())
-	if d.mirrors() && o.Mirror.Err == nil && (o.Mirror.Told != nil || o.Mirror.Reader != nil) {
+	if d.mirrors() && (o.Mirror.Told != nil || o.Mirror.Reader != nil) {
 		p.Add(TakeMirror{Subscriber: d.Subscriber, Distributor: d.System.Server})
 	}
 	if len(p.Steps) == 0 && o.Here.Owner.User == d.System.Login && len(o.Here.Subscriptions) == 0 {
@@ -153,9 +155,18 @@ func planDelete(d Desired, o Observed) replication.Plan {
 	return p
 }
 
-func errorOf(o Observed) error {
-	if o.HereErr != nil {
-		return o.HereErr
+// unread is why it is not known what distributor, publisher, subscriber and sidecars have, nil when it is. Without it nothing may be
+// ended, and the finalizer stays.
+func unread(d Desired, o Observed) error {
+	if err := replication.DistributionDatabase(d.System, o.Servers); err != nil {
+		return err
 	}
-	return o.JobsErr
+	primary := o.primary(d)
+	if _, err := replication.OnlineDatabase(primary, o.Servers[primary], d.publisherDatabase()).Get(); err != nil {
+		return err
+	}
+	if _, err := replication.OnlineDatabase(d.Subscriber, o.Servers[d.Subscriber], d.database()).Get(); err != nil {
+		return err
+	}
+	return cmp.Or(o.HereErr, o.JobsErr, o.Mirror.Err)
 }

@@ -62,6 +62,8 @@ func newWorld(d Desired) *world {
 		w.o.Servers[name] = replication.Server{Role: map[v1alpha1.ServerName]string{publisher: "PRIMARY", secondary: "SECONDARY"}[name],
 			State: &mssql.ReplicationServer{Sysadmin: true, Linked: map[string]bool{}, Databases: map[string]mssql.ReplicationDatabase{}}}
 	}
+	w.o.Servers[distributor].State.Databases["distribution"] = mssql.ReplicationDatabase{Name: "distribution", State: "ONLINE"}
+	w.o.Servers[publisher].State.Databases["content"] = mssql.ReplicationDatabase{Name: "Content", State: "ONLINE", Published: true}
 	w.o.At = replication.AtDistributor{Original: "tukpub-0", Known: true, LastSnapshot: "2026-11-20T10:00:00"}
 	w.o.Publication = &mssql.Publication{Description: "geosql.dev web/articles", SnapshotReady: true, Articles: map[string]mssql.PublishedArticle{
 		"dbo.article": {Name: "dbo.Article", Schema: "dbo", Table: "Article"}, "dbo.attachment": {Name: "dbo.Attachment", Schema: "dbo", Table: "Attachment"}}}

@@ -51,6 +51,18 @@ type ArticleSubscription struct {
 	DataWasThere bool
 }
 
+// ReadPublications reads the names of all publications of the connection's database, which must be published.
+func ReadPublications(ctx context.Context, q Querier) ([]string, error) {
+	var names []string
+	err := q.Query(ctx, tsql.Publications(), func(r Row) error {
+		var name string
+		err := r.Scan(&name)
+		names = append(names, name)
+		return err
+	})
+	return names, err
+}
+
 // ReadPublication reads a publication of the connection's database; nil when it has none of the name.
 func ReadPublication(ctx context.Context, q Querier, name string) (*Publication, error) {
 	var p *Publication

@@ -78,6 +78,11 @@ func PublicationState(publication string) Statement {
 		arg("publication", publication).done("read publication " + publication)
 }
 
+// Publications selects the names of all publications of the connection's database, which must be published.
+func Publications() Statement {
+	return new(builder).sql(`SELECT name FROM dbo.syspublications`).done("read the names of publications")
+}
+
 // Articles selects name, schema and name of the table, schema_option, filter clause and whether a view limits the
 // snapshot, of a publication's articles.
 func Articles(publication string) Statement {

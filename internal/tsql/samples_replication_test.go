@@ -90,6 +90,7 @@ func init() {
 	add("OwnerMembership", tsql.OwnerMembership("agents"))
 	add("LocalRole", tsql.LocalRole("content"))
 	add("PublicationState", tsql.PublicationState("articles"))
+	add("Publications", tsql.Publications())
 	add("Articles", tsql.Articles("articles"))
 	add("ArticleColumns", tsql.ArticleColumns("articles"))
 	add("ArticleSubscriptions", tsql.ArticleSubscriptions("articles"))

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package subscription
+
+import (
+	"errors"
+	"testing"
+
+	. "github.com/onsi/gomega"
+
+	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/mssql"
+	"geosql.dev/operator/internal/replication"
+)
+
+// subscribedAndDeleted has a subscription that delivers and is being deleted with reclaimPolicy Delete.
+func subscribedAndDeleted(t *testing.T) *world {
+	w := newWorld(declared())
+	w.settle(t, all)
+	w.d.Subscription.Spec.ReclaimPolicy = v1alpha1.ReclaimDelete
+	return w
+}
+
+func inState(o *Observed, server v1alpha1.ServerName, name, state string) {
+	o.Servers[server].State.Databases[name] = mssql.ReplicationDatabase{Name: name, State: state, Published: true}
+}
+
+// What was not read is not gone: the deletion does nothing, waits and says for which server.
+func TestDeletionWaitsForWhatWasNotRead(t *testing.T) {
+	for name, c := range map[string]struct {
+		hide func(*Observed)
+		says string
+	}{
+		"the group has no primary": {func(o *Observed) {
+			s := o.Servers[publisher]
+			s.Role = "RESOLVING"
+			o.Servers[publisher], o.Publication = s, nil
+		}, "content"},
+		"the published database starts": {func(o *Observed) {
+			inState(o, publisher, "content", "RECOVERING")
+			o.Publication = nil
+		}, "tukpub-0"},
+		"the subscriber's database starts": {func(o *Observed) {
+			inState(o, subscriber, "content", "RECOVERY_PENDING")
+			o.Here = Here{}
+		}, "dubsub-0"},
+		"the distribution database is missing": {func(o *Observed) {
+			delete(o.Servers[distributor].State.Databases, "distribution")
+			o.At, o.Publication, o.Here, o.Jobs = replication.AtDistributor{}, nil, Here{}, nil
+		}, "dist-0"},
+		"the distribution database starts": {func(o *Observed) {
+			inState(o, distributor, "distribution", "RECOVERING")
+			o.At, o.Publication, o.Here, o.Jobs = replication.AtDistributor{}, nil, Here{}, nil
+		}, "dist-0"},
+		"the sidecars' orders": {func(o *Observed) {
+			o.Publication, o.Here, o.Jobs = &mssql.Publication{Description: "geosql.dev web/articles"}, Here{}, nil
+			o.Mirror = Mirror{Err: errors.New("site dublin is silent")}
+		}, "site dublin"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			w := subscribedAndDeleted(t)
+			o := w.look()
+			c.hide(&o)
+			p := planDelete(w.d, o)
+			g.Expect(p.Done).To(BeFalse())
+			g.Expect(p.Steps).To(BeEmpty())
+			g.Expect(p.Outcome.Message).To(ContainSubstring(c.says))
+		})
+	}
+}
+
+// A subscription that was never registered needs nothing of the publication to end.
+func TestDeletionOfWhatWasNeverRegistered(t *testing.T) {
+	for name, have := range map[string]*mssql.Publication{
+		"no publication":                 nil,
+		"a publication without articles": {Description: "geosql.dev web/articles"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			w := newWorld(declared())
+			w.o.Publication = have
+			w.d.Subscription.Spec.ReclaimPolicy = v1alpha1.ReclaimDelete
+			p := planDelete(w.d, w.look())
+			g.Expect(p.Done).To(BeTrue(), p.Outcome.Message)
+		})
+	}
+}
+
+// An agent's profile is for making agents. That it went first does not turn Delete into Retain.
+func TestDeletionNeedsNoProfile(t *testing.T) {
+	g := NewWithT(t)
+	w := subscribedAndDeleted(t)
+	w.d.MissingProfile = "AgentProfile fast"
+	p := planDelete(w.d, w.look())
+	g.Expect(p.Done).To(BeFalse())
+	g.Expect(p.Steps).NotTo(BeEmpty())
+	g.Expect(plan(w.d, w.look()).Outcome.Message).To(ContainSubstring("AgentProfile fast"), "what is not being deleted waits for it")
+}

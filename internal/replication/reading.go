@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package replication
+
+import (
+	"fmt"
+	"strings"
+
+	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/mssql"
+	"geosql.dev/operator/internal/mssql/credentials"
+	"geosql.dev/operator/internal/reconcile"
+)
+
+// OnlineDatabase is a server's database as its end needs it: nil when the server answered and does not list it, and not read while the
+// server does not answer or the database is not ONLINE. What a database holds that starts or recovers is not known, and not nothing.
+func OnlineDatabase(name v1alpha1.ServerName, s Server, database string) reconcile.Reading[*mssql.ReplicationDatabase] {
+	host := credentials.HostName(name)
+	switch {
+	case s.Err != nil:
+		return reconcile.NotRead[*mssql.ReplicationDatabase](s.Err)
+	case s.State == nil:
+		return reconcile.NotRead[*mssql.ReplicationDatabase](fmt.Errorf("server %s has not been asked", host))
+	}
+	have := s.State.Database(database)
+	if have != nil && have.State != "ONLINE" {
+		return reconcile.NotRead[*mssql.ReplicationDatabase](fmt.Errorf(
+			"what database %s on %s has is not known: it is %s", database, host, strings.ToLower(have.State)))
+	}
+	return reconcile.Read(have)
+}
+
+// DistributionDatabase is an error unless the distribution database was there to be read. One that is missing has lost what it knew.
+func DistributionDatabase(s System, servers map[v1alpha1.ServerName]Server) error {
+	have, err := OnlineDatabase(s.Server, servers[s.Server], s.Database).Get()
+	if err == nil && have == nil {
+		err = fmt.Errorf("distributor %s has no database %s to be asked", s.Host(), s.Database)
+	}
+	return err
+}
