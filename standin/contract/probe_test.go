@@ -96,7 +96,7 @@ func probes(server string) []probe {
 }
 
 const (
-	probesFile  = "../../docs/engine.md"
+	probesFile  = "../docs/engine.md"
 	probesBegin = "<!-- answers of the probes: begin -->"
 	probesEnd   = "<!-- answers of the probes: end -->"
 	unasked     = "unknown"
