@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -20,14 +21,13 @@ type slowPeers struct {
 	inspection election.Inspection
 	after      map[string]time.Duration
 	ends       map[string]string
-	// asked is when the first was.
+	// asked is when the first was; they are asked at once.
 	asked time.Time
+	first sync.Once
 }
 
 func (p *slowPeers) Fence(ctx context.Context, server string, _ election.FenceRequest) (election.Report, error) {
-	if p.asked.IsZero() {
-		p.asked = time.Now()
-	}
+	p.first.Do(func() { p.asked = time.Now() })
 	if err := (bubbleClock{}).Sleep(ctx, p.after[server]); err != nil {
 		return election.Report{}, err
 	}
