@@ -19,7 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"geosql.dev/operator/api/v1alpha1"
-	"geosql.dev/operator/internal/drill"
+	"geosql.dev/operator/internal/drill/fault"
 	"geosql.dev/operator/internal/drill/probe"
 	"geosql.dev/operator/internal/mssql"
 	"geosql.dev/operator/internal/mssql/credentials"
@@ -154,7 +154,7 @@ func (r *Reconciler) inject(ctx context.Context, w *world, s Inject) error {
 	return nil
 }
 
-func (r *Reconciler) create(ctx context.Context, w *world, o drill.Object) error {
+func (r *Reconciler) create(ctx context.Context, w *world, o fault.Object) error {
 	ctx, cancel := context.WithTimeout(ctx, siteTimeout)
 	defer cancel()
 	writer, reader := r.direct, client.Reader(r.direct)
@@ -182,7 +182,7 @@ func (r *Reconciler) create(ctx context.Context, w *world, o drill.Object) error
 
 // ours says whether an object that is there already is the run's own: names of two drills' runs may be the same, and what is
 // being deleted breaks nothing any more.
-func ours(ctx context.Context, reader client.Reader, o drill.Object) error {
+func ours(ctx context.Context, reader client.Reader, o fault.Object) error {
 	there := &unstructured.Unstructured{}
 	there.SetGroupVersionKind(o.GroupVersionKind())
 	if err := reader.Get(ctx, client.ObjectKeyFromObject(o.Unstructured), there); err != nil {

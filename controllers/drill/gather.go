@@ -19,8 +19,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"geosql.dev/operator/api/v1alpha1"
-	"geosql.dev/operator/internal/drill"
 	"geosql.dev/operator/internal/drill/archive"
+	"geosql.dev/operator/internal/drill/fault"
+	"geosql.dev/operator/internal/drill/verdict"
 	"geosql.dev/operator/internal/mssql"
 	"geosql.dev/operator/internal/mssql/credentials"
 	"geosql.dev/operator/internal/reconcile/conditions"
@@ -40,13 +41,13 @@ var podKind = corev1.SchemeGroupVersion.WithKind("Pod")
 
 // judged is the end of a run.
 type judged struct {
-	drill.Judgement
+	verdict.Judgement
 	now      time.Time
 	verdict  history.Verdict
 	archive  *v1alpha1.DrillArchive
 	versions []v1alpha1.DrillVersion
 	events   []v1alpha1.DrillEvent
-	places   []drill.Place
+	places   []verdict.Place
 	fetched  map[string]string // by site: why not, empty when fetched
 }
 
@@ -110,7 +111,7 @@ func (r *Reconciler) judge(ctx context.Context, w *world, j *judged, kept archiv
 	if measured.Places, err = w.arrived(kept); err != nil {
 		return err
 	}
-	j.Judgement = drill.Judge(w.drill.Spec, w.target.objectives, measured)
+	j.Judgement = verdict.Judge(w.drill.Spec, w.target.objectives, measured)
 	j.places = measured.Places
 	j.versions = r.versions(ctx, w)
 	j.events = r.elections(ctx, w)
@@ -281,8 +282,8 @@ func (r *Reconciler) faults(w *world) []history.Fault {
 }
 
 // measured puts together what the verdict is made of.
-func (r *Reconciler) measured(w *world, j *judged, a archive.Archive) drill.Measured {
-	m := drill.Measured{History: j.verdict, Faults: w.next.Faults, Aborted: w.next.AbortReason, NoGroup: w.next.Group == "", Waited: j.now.Sub(w.next.Ended.Time)}
+func (r *Reconciler) measured(w *world, j *judged, a archive.Archive) verdict.Measured {
+	m := verdict.Measured{History: j.verdict, Faults: w.next.Faults, Aborted: w.next.AbortReason, NoGroup: w.next.Group == "", Waited: j.now.Sub(w.next.Ended.Time)}
 	for _, e := range w.next.Timeline {
 		if e.Event == eventNotRecovered {
 			m.NotRecovered = e.Message
@@ -307,7 +308,7 @@ func (r *Reconciler) measured(w *world, j *judged, a archive.Archive) drill.Meas
 
 // queues are the greatest ones, and the longest time in which one of the servers did not answer: whoever is silent may have
 // the longest queue.
-func queues(samples []archive.ReplicaSample, s v1alpha1.DrillStatus, servers []v1alpha1.ServerName) (send, redo *drill.Queue, gap time.Duration) {
+func queues(samples []archive.ReplicaSample, s v1alpha1.DrillStatus, servers []v1alpha1.ServerName) (send, redo *verdict.Queue, gap time.Duration) {
 	began := s.Accepted.Time
 	if s.Baseline != nil {
 		began = s.Baseline.Time
@@ -330,11 +331,11 @@ func queues(samples []archive.ReplicaSample, s v1alpha1.DrillStatus, servers []v
 	return send, redo, gap
 }
 
-func larger(q *drill.Queue, kb *int64, s archive.ReplicaSample) *drill.Queue {
+func larger(q *verdict.Queue, kb *int64, s archive.ReplicaSample) *verdict.Queue {
 	if kb == nil || q != nil && q.KB >= *kb {
 		return q
 	}
-	return &drill.Queue{KB: *kb, Server: s.Server, At: s.At}
+	return &verdict.Queue{KB: *kb, Server: s.Server, At: s.At}
 }
 
 // versions of everything that took part.
@@ -356,7 +357,7 @@ func (r *Reconciler) versions(ctx context.Context, w *world) []v1alpha1.DrillVer
 		v := v1alpha1.DrillVersion{Component: s.Name, Site: string(s.Spec.Site), Image: s.Spec.Image}
 		if pod := w.pods[v1alpha1.ServerName(s.Name)]; pod != nil {
 			for _, c := range pod.Status.ContainerStatuses {
-				if c.Name == drill.EngineContainer {
+				if c.Name == fault.EngineContainer {
 					v.Digest = c.ImageID
 				}
 			}

@@ -22,6 +22,7 @@ import (
 	"geosql.dev/operator/internal/agent/orders"
 	"geosql.dev/operator/internal/drill"
 	"geosql.dev/operator/internal/drill/archive"
+	"geosql.dev/operator/internal/drill/fault"
 	"geosql.dev/operator/internal/mssql"
 	"geosql.dev/operator/internal/reconcile/conditions"
 	"geosql.dev/operator/internal/sites"
@@ -73,7 +74,7 @@ type world struct {
 	declared map[v1alpha1.SiteName]bool
 	members  map[v1alpha1.SiteName]*sites.Member
 	// resolved is what faults are resolved against.
-	resolved drill.World
+	resolved fault.World
 	// pods of the servers whose site answered; nil where it said that there is none.
 	pods    map[v1alpha1.ServerName]*corev1.Pod
 	clients map[v1alpha1.SiteName]*corev1.Pod
@@ -92,7 +93,7 @@ type world struct {
 	asked time.Time
 	// figures that were measured at servers, by fault, and what there is of what stressors take.
 	figures map[string][]v1alpha1.EffectFigure
-	machine drill.Machine
+	machine fault.Machine
 	// daemons of Chaos Mesh, by the sites of faults that last, as far as they could be looked at.
 	daemons map[v1alpha1.SiteName]daemons
 	// swept are what is left of the drill at all sites, when that was looked for; unswept are sites that did not answer.
@@ -278,8 +279,8 @@ func active(p v1alpha1.DrillPhase) bool {
 // places reads where everything is that a fault may concern.
 func (r *Reconciler) places(ctx context.Context, w *world) {
 	d, t := w.drill, w.target
-	w.resolved = drill.World{Namespace: d.Namespace, Drill: d.Name, RunID: w.runID(), Group: groupName(t), Servers: map[v1alpha1.ServerName]drill.Server{},
-		Sites: map[v1alpha1.SiteName]drill.Site{}, Roles: map[v1alpha1.FaultRole]v1alpha1.ServerName{}}
+	w.resolved = fault.World{Namespace: d.Namespace, Drill: d.Name, RunID: w.runID(), Group: groupName(t), Servers: map[v1alpha1.ServerName]fault.Server{},
+		Sites: map[v1alpha1.SiteName]fault.Site{}, Roles: map[v1alpha1.FaultRole]v1alpha1.ServerName{}}
 	for _, s := range t.servers {
 		name := v1alpha1.ServerName(s.Name)
 		w.resolved.Servers[name] = r.place(ctx, w, name, s.Spec.Site)
@@ -289,10 +290,10 @@ func (r *Reconciler) places(ctx context.Context, w *world) {
 		if member == nil {
 			continue
 		}
-		site := drill.Site{APIServers: apiServer(member), LocalAPI: r.localAPI(ctx, member)}
+		site := fault.Site{APIServers: apiServer(member), LocalAPI: r.localAPI(ctx, member)}
 		var pod corev1.Pod
 		if err := member.Client.Get(ctx, client.ObjectKey{Namespace: d.Namespace, Name: clientsName(d)}, &pod); err == nil {
-			site.Clients = []drill.Client{{Pod: pod.Name, Address: pod.Status.PodIP}}
+			site.Clients = []fault.Client{{Pod: pod.Name, Address: pod.Status.PodIP}}
 		}
 		w.resolved.Sites[name] = site
 	}
@@ -303,8 +304,8 @@ func (r *Reconciler) places(ctx context.Context, w *world) {
 }
 
 // place of one server: its pod, and what its name is at each site.
-func (r *Reconciler) place(ctx context.Context, w *world, name v1alpha1.ServerName, home v1alpha1.SiteName) drill.Server {
-	s := drill.Server{Name: name, Site: home, Services: map[v1alpha1.SiteName]string{}}
+func (r *Reconciler) place(ctx context.Context, w *world, name v1alpha1.ServerName, home v1alpha1.SiteName) fault.Server {
+	s := fault.Server{Name: name, Site: home, Services: map[v1alpha1.SiteName]string{}}
 	key := client.ObjectKey{Namespace: w.drill.Namespace, Name: s.Pod()}
 	if member := w.members[home]; member != nil {
 		var pod corev1.Pod

@@ -14,6 +14,7 @@ import (
 
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/drill"
+	"geosql.dev/operator/internal/drill/fault"
 	"geosql.dev/operator/internal/reconcile"
 	"geosql.dev/operator/internal/reconcile/conditions"
 )
@@ -290,7 +291,7 @@ func (p *planner) recovering() {
 		limit = min(limit, endedWithin)
 	}
 	if i := slices.IndexFunc(p.s.Faults, p.lookedAfter); well && i >= 0 {
-		well, text = false, "fault "+p.s.Faults[i].Name+" is not seen to be over: "+drill.StillThere(p.s.Faults[i])
+		well, text = false, "fault "+p.s.Faults[i].Name+" is not seen to be over: "+fault.StillThere(p.s.Faults[i])
 	}
 	switch {
 	case p.faultsLeft() > 0 && waited < limit:

@@ -13,6 +13,7 @@ import (
 
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/drill"
+	"geosql.dev/operator/internal/drill/fault"
 	"geosql.dev/operator/internal/mssql/credentials"
 	"geosql.dev/operator/internal/reconcile/conditions"
 )
@@ -23,12 +24,12 @@ const endedEarly = "it did not last: "
 // look notes the effect as far as it can be seen. What was seen once stays seen unless a later look tells by itself that it
 // is not in force any more: a fault is looked at as long as it should last.
 func (p *planner) look(f *v1alpha1.FaultStatus, o drill.Occurrence) {
-	e, m := f.Effect, drill.MeasuredAs(o)
+	e, m := f.Effect, fault.MeasuredAs(o)
 	if figures := p.probes[f.Name]; len(figures) > 0 {
-		e.During = drill.Accumulate(m.Kind, e.During, figures)
+		e.During = fault.Accumulate(m.Kind, e.During, figures)
 	}
 	if seen := p.figures[f.Name]; len(seen) > 0 {
-		e.Figures = drill.Note(e.Figures, seen, v1alpha1.FaultActive)
+		e.Figures = fault.Note(e.Figures, seen, v1alpha1.FaultActive)
 	}
 	if strings.HasPrefix(e.Seen, endedEarly) {
 		return
@@ -69,7 +70,7 @@ func (p *planner) effect(f *v1alpha1.FaultStatus, o, m drill.Occurrence) (metav1
 		if len(p.figures[f.Name]) == 0 {
 			return metav1.ConditionUnknown, ""
 		}
-		return drill.ServerEffect(m, of(f.Effect.Figures, struck), p.machine)
+		return fault.ServerEffect(m, of(f.Effect.Figures, struck), p.machine)
 	case v1alpha1.FaultSwitchover, v1alpha1.FaultFailover:
 		switch seen := p.objects[keyOf(f.Objects[0])]; seen.outcome {
 		case "":
@@ -108,9 +109,9 @@ func named(o drill.Occurrence) string {
 
 func networkEffect(o, m drill.Occurrence, struck []v1alpha1.ServerName, before, during []v1alpha1.ProbeFigures) (metav1.ConditionStatus, string) {
 	if o.Kind == v1alpha1.FaultChaosMesh {
-		return drill.LiteralNetworkEffect(m, struck, before, during)
+		return fault.LiteralNetworkEffect(m, struck, before, during)
 	}
-	return drill.NetworkEffect(m, struck, before, during)
+	return fault.NetworkEffect(m, struck, before, during)
 }
 
 // inForce judges the newest look alone at a fault that was seen before; False when it is not in force any more.
@@ -125,9 +126,9 @@ func (p *planner) inForce(f *v1alpha1.FaultStatus, o, m drill.Occurrence) (metav
 			return metav1.ConditionUnknown, ""
 		}
 		if o.Kind == v1alpha1.FaultChaosMesh {
-			return drill.LiteralNetworkEffect(m, struck, f.Effect.Before, p.probes[f.Name])
+			return fault.LiteralNetworkEffect(m, struck, f.Effect.Before, p.probes[f.Name])
 		}
-		return drill.StillInForce(m, struck, f.Effect.Before, p.probes[f.Name])
+		return fault.StillInForce(m, struck, f.Effect.Before, p.probes[f.Name])
 	case v1alpha1.FaultPodFailure:
 		return p.failing(f, struck)
 	case v1alpha1.FaultFreeze:
@@ -145,7 +146,7 @@ func (p *planner) inForce(f *v1alpha1.FaultStatus, o, m drill.Occurrence) (metav
 			for i := range newest {
 				newest[i].During = nil
 			}
-			return drill.ServerEffect(m, of(drill.Note(newest, seen, v1alpha1.FaultActive), struck), p.machine)
+			return fault.ServerEffect(m, of(fault.Note(newest, seen, v1alpha1.FaultActive), struck), p.machine)
 		}
 	}
 	return metav1.ConditionUnknown, ""

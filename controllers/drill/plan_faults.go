@@ -12,6 +12,7 @@ import (
 
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/drill"
+	"geosql.dev/operator/internal/drill/fault"
 	"geosql.dev/operator/internal/reconcile/conditions"
 )
 
@@ -59,7 +60,7 @@ func (p *planner) startFault(f *v1alpha1.FaultStatus, o drill.Occurrence) {
 	if p.now.Before(due) {
 		return
 	}
-	r, err := drill.Resolve(p.resolved, o)
+	r, err := fault.Resolve(p.resolved, o)
 	if err != nil {
 		f.Message = conditions.Shorten(err.Error(), 1024)
 		if p.now.Sub(due) > injectWithin {
@@ -73,12 +74,12 @@ func (p *planner) startFault(f *v1alpha1.FaultStatus, o drill.Occurrence) {
 }
 
 // declare writes into the status what a fault consists of.
-func (p *planner) declare(f *v1alpha1.FaultStatus, r drill.Resolved) {
+func (p *planner) declare(f *v1alpha1.FaultStatus, r fault.Resolved) {
 	f.Targets, f.Isolated, f.Objects = r.Targets, r.Isolated, objectsOf(r)
 	f.Effect = &v1alpha1.FaultEffect{Status: metav1.ConditionUnknown, Asked: r.Asked, Identity: p.identities(r.Struck)}
 }
 
-func objectsOf(r drill.Resolved) []v1alpha1.FaultObject {
+func objectsOf(r fault.Resolved) []v1alpha1.FaultObject {
 	var list []v1alpha1.FaultObject
 	for _, o := range r.Objects {
 		list = append(list, v1alpha1.FaultObject{Site: string(o.Site), APIVersion: o.GetAPIVersion(), Kind: o.GetKind(), Namespace: o.GetNamespace(), Name: o.GetName()})
@@ -111,7 +112,7 @@ func (p *planner) identity(name v1alpha1.ServerName) string {
 		return noPod
 	}
 	for _, c := range pod.Status.ContainerStatuses {
-		if c.Name == drill.EngineContainer {
+		if c.Name == fault.EngineContainer {
 			return fmt.Sprintf("%s %s %d %t", pod.UID, c.ContainerID, c.RestartCount, c.Ready)
 		}
 	}
@@ -143,7 +144,7 @@ func (p *planner) injectFault(f *v1alpha1.FaultStatus, o drill.Occurrence) {
 		f.State = v1alpha1.FaultRemoving
 		return
 	}
-	r, err := drill.Resolve(p.resolved, o)
+	r, err := fault.Resolve(p.resolved, o)
 	if err != nil {
 		f.Message = conditions.Shorten(err.Error(), 1024)
 		return
@@ -157,7 +158,7 @@ func (p *planner) injectFault(f *v1alpha1.FaultStatus, o drill.Occurrence) {
 		if figures := p.probes[f.Name]; len(figures) > 0 {
 			f.Effect.Before = figures
 		}
-		f.Effect.Figures = drill.Note(f.Effect.Figures, p.figures[f.Name], v1alpha1.FaultInjecting)
+		f.Effect.Figures = fault.Note(f.Effect.Figures, p.figures[f.Name], v1alpha1.FaultInjecting)
 	} else {
 		r = declared(f, r)
 	}
@@ -177,18 +178,18 @@ func (p *planner) within(d time.Duration) time.Duration {
 }
 
 // asDeclared says whether a fault consists of what its status says.
-func (p *planner) asDeclared(f *v1alpha1.FaultStatus, r drill.Resolved) bool {
+func (p *planner) asDeclared(f *v1alpha1.FaultStatus, r fault.Resolved) bool {
 	return slices.Equal(names(objectsOf(r)), names(f.Objects)) && slices.Equal(r.Targets, f.Targets) && slices.Equal(r.Struck, struckBy(*f))
 }
 
 // declared is what is left to do of a fault of which a part is done: of what it consists of now only what was said before.
 // Roles that have moved since must not make two faults of one.
-func declared(f *v1alpha1.FaultStatus, r drill.Resolved) drill.Resolved {
+func declared(f *v1alpha1.FaultStatus, r fault.Resolved) fault.Resolved {
 	if !slices.Equal(r.Targets, f.Targets) || !slices.Equal(r.Struck, struckBy(*f)) {
 		r.Objects = nil
 	}
 	said := names(f.Objects)
-	r.Objects = slices.DeleteFunc(r.Objects, func(o drill.Object) bool {
+	r.Objects = slices.DeleteFunc(r.Objects, func(o fault.Object) bool {
 		return !slices.Contains(said, string(o.Site)+"/"+o.GetKind()+"/"+o.GetName())
 	})
 	r.Struck = struckBy(*f)
@@ -239,7 +240,7 @@ func (p *planner) removeFaults() {
 			if figures := p.probes[f.Name]; len(figures) > 0 {
 				f.Effect.After = figures
 			}
-			f.Effect.Figures = drill.Note(f.Effect.Figures, p.figures[f.Name], v1alpha1.FaultRemoved)
+			f.Effect.Figures = fault.Note(f.Effect.Figures, p.figures[f.Name], v1alpha1.FaultRemoved)
 		}
 		if f.State != v1alpha1.FaultRemoving {
 			continue

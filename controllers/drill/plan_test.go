@@ -13,7 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"geosql.dev/operator/api/v1alpha1"
-	"geosql.dev/operator/internal/drill"
+	"geosql.dev/operator/internal/drill/fault"
+	"geosql.dev/operator/internal/drill/verdict"
 	"geosql.dev/operator/internal/mssql"
 	"geosql.dev/operator/internal/reconcile/conditions"
 	"geosql.dev/operator/internal/sites"
@@ -47,10 +48,10 @@ func newStage(t *testing.T, faults ...v1alpha1.DrillFault) *stage {
 		frozen: map[v1alpha1.ServerName]int{}, objects: map[objectKey]seenObject{}, probes: map[string][]v1alpha1.ProbeFigures{},
 		replicas: map[v1alpha1.ServerName]replicaState{"tukpub": role("PRIMARY"), "quisec": role("SECONDARY")},
 	}
-	s.w.resolved = drill.World{Namespace: "web", Drill: "d", RunID: "1", Group: "content", Servers: map[v1alpha1.ServerName]drill.Server{
+	s.w.resolved = fault.World{Namespace: "web", Drill: "d", RunID: "1", Group: "content", Servers: map[v1alpha1.ServerName]fault.Server{
 		"tukpub": {Name: "tukpub", Site: "tukwila", Addresses: []string{"10.1.0.1"}, Services: map[v1alpha1.SiteName]string{"quincy": "10.12.0.1", "tukwila": "10.11.0.1"}},
 		"quisec": {Name: "quisec", Site: "quincy", Addresses: []string{"10.2.0.1"}, Services: map[v1alpha1.SiteName]string{"quincy": "10.12.0.2", "tukwila": "10.11.0.2"}},
-	}, Sites: map[v1alpha1.SiteName]drill.Site{"tukwila": {}, "quincy": {}}}
+	}, Sites: map[v1alpha1.SiteName]fault.Site{"tukwila": {}, "quincy": {}}}
 	return s
 }
 
@@ -59,7 +60,7 @@ func server(name string, site v1alpha1.SiteName) *v1alpha1.SQLServer {
 }
 
 func pod(uid types.UID) *corev1.Pod {
-	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{UID: uid}, Status: corev1.PodStatus{ContainerStatuses: []corev1.ContainerStatus{{Name: drill.EngineContainer, ContainerID: "c-" + string(uid)}}}}
+	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{UID: uid}, Status: corev1.PodStatus{ContainerStatuses: []corev1.ContainerStatus{{Name: fault.EngineContainer, ContainerID: "c-" + string(uid)}}}}
 }
 
 func role(r string) replicaState {
@@ -264,7 +265,7 @@ func TestEndedEarly(t *testing.T) {
 			g.Expect(s.d.Status.AbortReason).NotTo(BeEmpty())
 			g.Expect(s.d.Status.Faults[1].State).To(Equal(v1alpha1.FaultSkipped))
 			s.until(v1alpha1.DrillJudging)
-			j := drill.Judge(s.d.Spec, nil, drill.Measured{History: history.Verdict{Counts: history.Counts{Acknowledged: 1000}}, Read: []string{"quisec-0"}, Aborted: s.d.Status.AbortReason})
+			j := verdict.Judge(s.d.Spec, nil, verdict.Measured{History: history.Verdict{Counts: history.Counts{Acknowledged: 1000}}, Read: []string{"quisec-0"}, Aborted: s.d.Status.AbortReason})
 			g.Expect(j.Verdict).To(Equal(v1alpha1.VerdictInconclusive))
 		})
 	}
