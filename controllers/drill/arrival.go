@@ -259,7 +259,7 @@ func (p *planner) prepareReaders() []string {
 func (r *Reconciler) makeReadersLogin(ctx context.Context, w *world) error {
 	for _, p := range w.target.readAt(w.drill) {
 		if p.kind == verdict.PlaceSubscriber {
-			return client.IgnoreAlreadyExists(r.direct.Create(ctx, readersLogin(w.drill, &w.next, p)))
+			return client.IgnoreAlreadyExists(r.direct.Create(ctx, readersLogin(w.drill, &w.drill.Status, p)))
 		}
 	}
 	return nil
@@ -269,7 +269,7 @@ func (r *Reconciler) makeReadersLogin(ctx context.Context, w *world) error {
 func (r *Reconciler) startReader(ctx context.Context, w *world, server v1alpha1.ServerName) error {
 	for _, p := range w.target.readAt(w.drill) {
 		if p.server == server {
-			return r.startPod(ctx, w, w.target.site(server), readerPod(w.drill, &w.next, w.target, p, r.image))
+			return r.startPod(ctx, w, w.target.site(server), readerPod(w.drill, &w.drill.Status, w.target, p, r.image))
 		}
 	}
 	return nil
@@ -307,7 +307,7 @@ func (r *Reconciler) collectPayloads(ctx context.Context, w *world, a *archive.A
 	if t.group != nil {
 		publisher = w.resolved.Roles[v1alpha1.RolePrimary]
 	}
-	at, err := r.payloads(ctx, w, publisher, w.next.Database, p.table)
+	at, err := r.payloads(ctx, w, publisher, w.drill.Status.Database, p.table)
 	var there history.Replica
 	if err == nil {
 		there, err = r.payloads(ctx, w, p.server, p.database, p.table)
@@ -332,7 +332,7 @@ func (r *Reconciler) payloads(ctx context.Context, w *world, server v1alpha1.Ser
 	if err != nil {
 		return history.Replica{}, err
 	}
-	return workload.ReadPayloads(ctx, db, table, since(&w.next))
+	return workload.ReadPayloads(ctx, db, table, since(&w.drill.Status))
 }
 
 // missingRows counts rows of one that the other lacks.

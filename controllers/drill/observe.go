@@ -50,12 +50,10 @@ type seenObject struct {
 	err     error
 }
 
-// world is a drill with everything around it, as it was read.
+// world is a drill with everything around it, as it was read. Once it is read nothing changes it.
 type world struct {
 	drill *v1alpha1.Drill
-	// next is the status that will be written; the plan and the steps change it.
-	next v1alpha1.DrillStatus
-	now  time.Time
+	now   time.Time
 	// image that clients run.
 	image string
 	// target is nil when it need not be known any more.
@@ -100,8 +98,6 @@ type world struct {
 	swept   []left
 	unswept []v1alpha1.SiteName
 	followed
-	// done are the results of steps.
-	done results
 	runs *runSamples
 }
 
@@ -117,22 +113,12 @@ type left struct {
 	obj  client.Object
 }
 
-// results are what steps found out, for the report.
-type results struct {
-	objectErr map[objectKey]error
-	injected  map[string]time.Time
-	frozen    map[string]error
-	after     *int64
-	judged    *judged
-}
-
 // newWorld is what is known of a drill before anybody is asked.
 func (r *Reconciler) newWorld(d *v1alpha1.Drill) *world {
-	return &world{drill: d, image: r.image, next: *d.Status.DeepCopy(), now: r.now(), siteErr: map[v1alpha1.SiteName]error{}, members: map[v1alpha1.SiteName]*sites.Member{},
+	return &world{drill: d, image: r.image, now: r.now(), siteErr: map[v1alpha1.SiteName]error{}, members: map[v1alpha1.SiteName]*sites.Member{},
 		pods: map[v1alpha1.ServerName]*corev1.Pod{}, clients: map[v1alpha1.SiteName]*corev1.Pod{}, replicas: map[v1alpha1.ServerName]replicaState{},
 		objects: map[objectKey]seenObject{}, probes: map[string][]v1alpha1.ProbeFigures{}, latest: map[v1alpha1.SiteName]history.Newest{},
-		askErr: map[v1alpha1.SiteName]error{}, frozen: map[v1alpha1.ServerName]int{}, figures: map[string][]v1alpha1.EffectFigure{},
-		done: results{objectErr: map[objectKey]error{}, injected: map[string]time.Time{}, frozen: map[string]error{}}}
+		askErr: map[v1alpha1.SiteName]error{}, frozen: map[v1alpha1.ServerName]int{}, figures: map[string][]v1alpha1.EffectFigure{}}
 }
 
 // observe reads the drill anew - what was said of it a moment ago must be seen - and everything around it.

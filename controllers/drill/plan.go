@@ -43,8 +43,12 @@ const (
 	eventEngineRuns = "EngineRuns"
 )
 
-// Plan is what is done next.
+// Plan is what is to be, and what is done for it.
 type Plan struct {
+	// Status that is to be, whatever comes of the steps.
+	Status *v1alpha1.DrillStatus
+	// Then is the state of each fault of which all that is left is done by the steps.
+	Then    map[string]v1alpha1.FaultState
 	Steps   []Step
 	Outcome conditions.Outcome
 	Done    bool
@@ -55,24 +59,34 @@ func (p Plan) Gist() reconcile.Gist {
 	return reconcile.Gist{Steps: len(p.Steps), Progress: p.Outcome.Progress, Done: p.Done}
 }
 
-// planner decides over one world; it changes the status that will be written, and nothing else.
+// planner decides over one world, which it leaves as it is; what is to be is a status of its own.
 type planner struct {
 	*world
 	s     *v1alpha1.DrillStatus
+	then  map[string]v1alpha1.FaultState
 	steps []Step
+}
+
+func newPlanner(w *world) *planner {
+	return &planner{world: w, s: w.drill.Status.DeepCopy(), then: map[string]v1alpha1.FaultState{}}
+}
+
+// plan is what was decided.
+func (p *planner) plan(o conditions.Outcome) Plan {
+	return Plan{Status: p.s, Then: p.then, Steps: p.steps, Outcome: o}
 }
 
 func (p *planner) do(s Step) { p.steps = append(p.steps, s) }
 
 // plan brings a drill one phase, or one step, further.
 func plan(w *world) Plan {
-	p := &planner{world: w, s: &w.next}
+	p := newPlanner(w)
 	if p.s.RunID != w.drill.Spec.RunID && !active(p.s.Phase) {
 		p.begin()
 	}
 	if p.s.Phase == v1alpha1.DrillCompleted {
 		p.clear()
-		return Plan{Steps: p.steps, Outcome: outcome(p.s)}
+		return p.plan(outcome(p.s))
 	}
 	p.abortIfAsked()
 	switch p.s.Phase {
@@ -93,7 +107,7 @@ func plan(w *world) Plan {
 		}
 		p.do(Gather{})
 	}
-	return Plan{Steps: p.steps, Outcome: outcome(p.s)}
+	return p.plan(outcome(p.s))
 }
 
 // begin is a new run. What the former one ended with is kept in short.
@@ -395,13 +409,11 @@ func (p *planner) abort(event, why string) {
 	p.s.AbortReason = conditions.Shorten(why, 1024)
 	p.note(p.now, event, "", why)
 	for i := range p.s.Faults {
-		f := &p.s.Faults[i]
-		switch f.State {
-		case v1alpha1.FaultWaiting:
-			f.State, f.Message = v1alpha1.FaultSkipped, "the drill was ended before its time"
-		case v1alpha1.FaultInjecting, v1alpha1.FaultActive:
-			f.State = v1alpha1.FaultRemoving
+		f, ended := &p.s.Faults[i], sighting{sight: seenAborted}
+		if f.State == v1alpha1.FaultWaiting {
+			ended.text = "the drill was ended before its time"
 		}
+		p.move(f, drill.Occurrence{}, ended)
 	}
 	if p.s.Phase != v1alpha1.DrillRecovering {
 		// One that was recovering has waited already; its last fault ended when it did.
@@ -446,7 +458,7 @@ func (p *planner) thawLeft() {
 // planDelete takes everything back, everywhere. Sites that do not answer are waited for: what they hold ends by its own
 // time, but only they can say so.
 func planDelete(w *world) Plan {
-	p := &planner{world: w, s: &w.next}
+	p := newPlanner(w)
 	for _, f := range w.drill.Status.Faults {
 		for _, server := range struckBy(f) {
 			if _, known := w.frozen[server]; mayFreeze(f) && !known {
@@ -462,9 +474,11 @@ func planDelete(w *world) Plan {
 			names[i] = string(s)
 		}
 		slices.Sort(names)
-		return Plan{Steps: p.steps, Outcome: conditions.Unknown(conditions.ReasonSiteUnreachable, fmt.Sprintf("whether faults are left at %s cannot be told: the site has to be declared, allow the namespace, and answer; declare it Lost if it is gone for good", strings.Join(names, ", ")))}
+		return p.plan(conditions.Unknown(conditions.ReasonSiteUnreachable, fmt.Sprintf("whether faults are left at %s cannot be told: the site has to be declared, allow the namespace, and answer; declare it Lost if it is gone for good", strings.Join(names, ", "))))
 	}
-	return Plan{Steps: p.steps, Done: len(w.swept) == 0 && !frozen, Outcome: conditions.InProgress(conditions.ReasonDeleting, "faults and clients are taken away")}
+	deletion := p.plan(conditions.InProgress(conditions.ReasonDeleting, "faults and clients are taken away"))
+	deletion.Done = len(w.swept) == 0 && !frozen
+	return deletion
 }
 
 // outcome of a run as kstatus reads it: a drill that passed is Ready, one that ended otherwise Stalled.
