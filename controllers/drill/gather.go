@@ -435,6 +435,6 @@ func (j *judged) write(s *v1alpha1.DrillStatus) {
 	}
 	s.Timeline = append(s.Timeline, j.events...)
 	s.Timeline = s.Timeline[:min(len(s.Timeline), maxTimeline)]
-	note(s, j.now, "Judged", "", string(j.Verdict))
+	note(s, v1alpha1.DrillEvent{Time: *at(j.now), Event: "Judged", Message: string(j.Verdict)})
 	slices.SortStableFunc(s.Timeline, func(a, b v1alpha1.DrillEvent) int { return a.Time.Compare(b.Time.Time) })
 }

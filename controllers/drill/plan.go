@@ -37,10 +37,6 @@ const (
 	momentWithin = time.Minute
 	// maxHistory and maxTimeline bound lists of the status.
 	maxHistory, maxTimeline = 10, 1000
-	// eventNotRecovered is the moment of the timeline when the time for the recovery is over and not all is well.
-	eventNotRecovered = "NotRecovered"
-	// eventEngineRuns is when the engine in a container that was frozen is first seen to run again.
-	eventEngineRuns = "EngineRuns"
 )
 
 // Plan is what is to be, and what is done for it.
@@ -68,7 +64,9 @@ type planner struct {
 }
 
 func newPlanner(w *world) *planner {
-	return &planner{world: w, s: w.drill.Status.DeepCopy(), then: map[string]v1alpha1.FaultState{}}
+	s := w.drill.Status.DeepCopy()
+	understand(s, w.now)
+	return &planner{world: w, s: s, then: map[string]v1alpha1.FaultState{}}
 }
 
 // plan is what was decided.
@@ -124,27 +122,6 @@ func (p *planner) begin() {
 
 func (p *planner) wait(reason, message string) {
 	p.s.Reason, p.s.Message = reason, conditions.Shorten(message, 4096)
-}
-
-// at is a time as status keeps it.
-func at(t time.Time) *metav1.MicroTime {
-	m := metav1.NewMicroTime(t.Truncate(time.Microsecond))
-	return &m
-}
-
-// note adds a moment to the timeline.
-func (p *planner) note(when time.Time, event, fault, message string) {
-	note(p.s, when, event, fault, message)
-}
-
-func note(s *v1alpha1.DrillStatus, when time.Time, event, fault, message string) {
-	limit := maxTimeline
-	if event == eventNotRecovered {
-		limit++ // it decides on the verdict: there is always room for it
-	}
-	if len(s.Timeline) < limit {
-		s.Timeline = append(s.Timeline, v1alpha1.DrillEvent{Time: *at(when), Event: event, Fault: fault, Message: conditions.Shorten(message, 512)})
-	}
 }
 
 // pending waits until the drill may begin.

@@ -155,32 +155,9 @@ func objectsOf(r fault.Resolved) []v1alpha1.FaultObject {
 func (p *planner) identities(servers []v1alpha1.ServerName) []string {
 	var list []string
 	for _, name := range servers {
-		list = append(list, string(name)+" "+p.identity(name))
+		list = append(list, p.identity(name).String())
 	}
 	return list
-}
-
-const (
-	// noPod is the identity of a server whose site says that it has no pod, notLooked of one whose site does not answer.
-	noPod, notLooked = "none", "unknown"
-)
-
-// identity is the pod's UID, the engine's container, how often it was started, and whether it is ready. It is the UID alone
-// while the kubelet has not reported the container.
-func (p *planner) identity(name v1alpha1.ServerName) string {
-	pod, looked := p.pods[name]
-	if !looked {
-		return notLooked
-	}
-	if pod == nil {
-		return noPod
-	}
-	for _, c := range pod.Status.ContainerStatuses {
-		if c.Name == fault.EngineContainer {
-			return fmt.Sprintf("%s %s %d %t", pod.UID, c.ContainerID, c.RestartCount, c.Ready)
-		}
-	}
-	return string(pod.UID)
 }
 
 // seeInjecting tells of a fault that is being injected what of it is there.

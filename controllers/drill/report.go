@@ -63,7 +63,7 @@ func reportInjected(s *v1alpha1.DrillStatus, f *v1alpha1.FaultStatus, then v1alp
 	}
 	if f.Injected == nil {
 		f.Injected = at(began)
-		note(s, began, "Injected", f.Name, f.Effect.Asked)
+		note(s, v1alpha1.DrillEvent{Time: *at(began), Event: "Injected", Fault: f.Name, Message: f.Effect.Asked})
 	}
 	failed := func(o v1alpha1.FaultObject) bool { return done.objectErr[keyOf(o)] != nil }
 	if slices.ContainsFunc(f.Objects, failed) || done.frozen[f.Name] != nil {
