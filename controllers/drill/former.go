@@ -10,9 +10,9 @@ import (
 	"geosql.dev/operator/api/v1alpha1"
 )
 
-// understand fills in what the status of an older release says in words alone: which fault has ended early, and at which site
-// daemons were gone. The words are those of that release, whatever is said today. Only a run that was under way when the manager
-// was replaced has such a status, so this can go when one release has had it.
+// understand fills in what the status of an older release says in words alone: which fault has ended early, and at
+// which site daemons were gone. The words are those of that release, whatever is said today. Only a run that was under
+// way when the manager was replaced has such a status, so this can go when one release has had it.
 func understand(s *v1alpha1.DrillStatus, now time.Time) {
 	const endedEarly = "it did not last: "
 	for i := range s.Faults {

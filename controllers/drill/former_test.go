@@ -14,7 +14,8 @@ import (
 	"geosql.dev/operator/api/v1alpha1"
 )
 
-// lossyStage is a stage whose fault was in force and is not any more, though it is seen again when sent is called with many.
+// lossyStage is a stage whose fault was in force and is not any more, though it is seen again when sent is called with
+// many.
 func lossyStage(t *testing.T) (*stage, func(resent int64)) {
 	s := newStage(t, v1alpha1.DrillFault{Name: "lossy", Kind: v1alpha1.FaultNetwork, Duration: lasting(time.Minute),
 		Network: &v1alpha1.NetworkFault{Loss: 10}, Where: &v1alpha1.FaultPlace{Role: v1alpha1.RolePrimary}})
@@ -31,13 +32,15 @@ func lossyStage(t *testing.T) (*stage, func(resent int64)) {
 	return s, sent
 }
 
-// That a fault has ended early stays so however it is worded, also when the words alone say so, as those of older releases do.
+// That a fault has ended early stays so however it is worded, also when the words alone say so, as those of older
+// releases do.
 func TestWhatHasEndedEarlyStaysSo(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(*v1alpha1.DrillStatus)
 		want   metav1.ConditionStatus
 	}{
-		"in other words": {func(s *v1alpha1.DrillStatus) { s.Faults[0].Effect.Seen = "over before its time" }, metav1.ConditionFalse},
+		"in other words": {func(s *v1alpha1.DrillStatus) { s.Faults[0].Effect.Seen = "over before its time" },
+			metav1.ConditionFalse},
 		"in the words of older releases": {func(s *v1alpha1.DrillStatus) { s.Faults[0].Effect.EndedEarly = nil },
 			metav1.ConditionFalse},
 		"not at all": {func(s *v1alpha1.DrillStatus) {
@@ -60,8 +63,8 @@ func TestWhatHasEndedEarlyStaysSo(t *testing.T) {
 	}
 }
 
-// Daemons that are gone are noted once however it is worded, also when the words alone name the site, as those of older releases
-// do.
+// Daemons that are gone are noted once however it is worded, also when the words alone name the site, as those of
+// older releases do.
 func TestDaemonsThatAreGoneAreNotedOnce(t *testing.T) {
 	for name, change := range map[string]func(*v1alpha1.DrillEvent){
 		"in other words":                 func(e *v1alpha1.DrillEvent) { e.Message = "one daemon of two is away" },
@@ -91,12 +94,14 @@ func TestIdentitiesAreReadAsTheyWereWritten(t *testing.T) {
 		if i.looked && rapid.Bool().Draw(t, "has a pod") {
 			i.pod = types.UID("uid-" + word.Draw(t, "pod"))
 			if rapid.Bool().Draw(t, "reported") {
-				i.engine = &engine{container: word.Draw(t, "container"), restarts: rapid.Int32Min(0).Draw(t, "restarts"), ready: rapid.Bool().Draw(t, "ready")}
+				i.engine = &engine{container: word.Draw(t, "container"), restarts: rapid.Int32Min(0).Draw(t, "restarts"),
+					ready: rapid.Bool().Draw(t, "ready")}
 			}
 		}
 		NewWithT(t).Expect(parseIdentity(i.String())).To(Equal(i), i.String())
 	})
 	g := NewWithT(t)
-	g.Expect(parseIdentity("tukpub one  0 false")).To(Equal(identity{server: "tukpub", looked: true, pod: "one"}), "of a container without ID")
+	unreported := identity{server: "tukpub", looked: true, pod: "one"}
+	g.Expect(parseIdentity("tukpub one  0 false")).To(Equal(unreported), "of a container without ID")
 	g.Expect(parseIdentity("tukpub")).To(Equal(identity{server: "tukpub"}))
 }

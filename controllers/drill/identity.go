@@ -36,7 +36,8 @@ const (
 	noPod, notLooked = "none", "unknown"
 )
 
-// String is the server's name, its pod's UID, the engine's container, how often that was started, and whether it is ready.
+// String is the server's name, its pod's UID, the engine's container, how often that was started, and whether it is
+// ready.
 func (i identity) String() string {
 	switch {
 	case !i.looked:
@@ -92,8 +93,8 @@ func (w *world) identity(name v1alpha1.ServerName) identity {
 	return i
 }
 
-// same says whether what a kind of fault takes away is the same in both: the pod, or the engine's container. It is not known
-// while the kubelet has not reported a container.
+// same says whether what a kind of fault takes away is the same in both: the pod, or the engine's container. It is not
+// known while the kubelet has not reported a container.
 func (i identity) same(before identity, kind v1alpha1.DrillFaultKind) (same, known bool) {
 	switch {
 	case kind == v1alpha1.FaultPodKill:
@@ -106,5 +107,6 @@ func (i identity) same(before identity, kind v1alpha1.DrillFaultKind) (same, kno
 		return false, false
 	}
 	// Whether it is ready says nothing: a probe that fails kills no container.
-	return i.pod == before.pod && i.engine.container == before.engine.container && i.engine.restarts == before.engine.restarts, true
+	was, is := before.engine, i.engine
+	return i.pod == before.pod && is.container == was.container && is.restarts == was.restarts, true
 }

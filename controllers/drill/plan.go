@@ -451,7 +451,8 @@ func planDelete(w *world) Plan {
 			names[i] = string(s)
 		}
 		slices.Sort(names)
-		return p.plan(conditions.Unknown(conditions.ReasonSiteUnreachable, fmt.Sprintf("whether faults are left at %s cannot be told: the site has to be declared, allow the namespace, and answer; declare it Lost if it is gone for good", strings.Join(names, ", "))))
+		return p.plan(conditions.Unknown(conditions.ReasonSiteUnreachable, fmt.Sprintf("whether faults are left at %s cannot be told: "+
+			"the site has to be declared, allow the namespace, and answer; declare it Lost if it is gone for good", strings.Join(names, ", "))))
 	}
 	deletion := p.plan(conditions.InProgress(conditions.ReasonDeleting, "faults and clients are taken away"))
 	deletion.Done = len(w.swept) == 0 && !frozen

@@ -18,8 +18,8 @@ import (
 	"geosql.dev/operator/internal/reconcile/conditions"
 )
 
-// endedEarly begins what people are told of a fault that is not in force any more though it should last; that it is one is in
-// status.effect.endedEarly.
+// endedEarly begins what people are told of a fault that is not in force any more though it should last; that it is
+// one is in status.effect.endedEarly.
 const endedEarly = "it did not last: "
 
 // look notes the effect as far as it can be seen. What was seen once stays seen unless a later look tells by itself that it
@@ -233,8 +233,8 @@ func (p *planner) replaced(f *v1alpha1.FaultStatus, kind v1alpha1.DrillFaultKind
 	return metav1.ConditionTrue, "what ran in " + joined(struck) + " is gone"
 }
 
-// beforeAndNow are what ran of a server before the fault and what runs now; when they cannot be compared the text says why, if
-// there is anything to say.
+// beforeAndNow are what ran of a server before the fault and what runs now; when they cannot be compared the text says
+// why, if there is anything to say.
 func (p *planner) beforeAndNow(f *v1alpha1.FaultStatus, name v1alpha1.ServerName) (before, now identity, text string, known bool) {
 	for _, was := range identitiesOf(*f) {
 		if was.server == name {

@@ -86,7 +86,8 @@ type sighting struct {
 	sight
 	// text for people; empty when there is nothing to say.
 	text string
-	// resolved is what the fault consists of: all of it when it is Due or Moved, what is left to do of it when it is Ready.
+	// resolved is what the fault consists of: all of it when it is Due or Moved, what is left to do of it when it is
+	// Ready.
 	resolved fault.Resolved
 	// injected is when the first of it was there; nil when nothing was.
 	injected *metav1.MicroTime
@@ -208,7 +209,8 @@ func (p *planner) present(f *v1alpha1.FaultStatus) (int, *metav1.MicroTime) {
 	return n, injected
 }
 
-// inject does what is left to do of a fault. What was measured before the first of it is there is what it is compared with.
+// inject does what is left to do of a fault. What was measured before the first of it is there is what it is compared
+// with.
 func (p *planner) inject(f *v1alpha1.FaultStatus, o drill.Occurrence, seen sighting) {
 	if seen.injected == nil {
 		if figures := p.probes[f.Name]; len(figures) > 0 {
@@ -306,7 +308,8 @@ func (p *planner) removeFaults() {
 	}
 }
 
-// noteGone notes which objects of a fault that is taken back are gone. A Failover is when it has ended: its record stays.
+// noteGone notes which objects of a fault that is taken back are gone. A Failover is when it has ended: its record
+// stays.
 func (p *planner) noteGone(f *v1alpha1.FaultStatus) {
 	for j := range f.Objects {
 		one := &f.Objects[j]
@@ -327,8 +330,8 @@ func (p *planner) record(o v1alpha1.FaultObject) bool {
 	return o.Kind == "Failover" && p.objects[keyOf(o)].exists
 }
 
-// seeRemoving tells of a fault that is taken back whether something of it is left. An election that does not end is waited for a
-// while.
+// seeRemoving tells of a fault that is taken back whether something of it is left. An election that does not end is
+// waited for a while.
 func (p *planner) seeRemoving(f *v1alpha1.FaultStatus) sighting {
 	left := slices.ContainsFunc(f.Objects, func(o v1alpha1.FaultObject) bool {
 		return !o.Gone && (!p.record(o) || p.now.Sub(f.Planned.Time) < 2*momentWithin)

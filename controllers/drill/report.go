@@ -54,8 +54,8 @@ func reportFailures(f *v1alpha1.FaultStatus, done *results) {
 	}
 }
 
-// reportInjected notes when a fault began, and that it is in the state that was planned for it once all of it was done. What
-// could not be done is tried again.
+// reportInjected notes when a fault began, and that it is in the state that was planned for it once all of it was
+// done. What could not be done is tried again.
 func reportInjected(s *v1alpha1.DrillStatus, f *v1alpha1.FaultStatus, then v1alpha1.FaultState, done *results) {
 	began, ok := done.injected[f.Name]
 	if !ok || then == "" {

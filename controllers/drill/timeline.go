@@ -19,8 +19,9 @@ const (
 	eventEngineRuns = "EngineRuns"
 	// eventEffectEnded is when a fault that was seen is not in force any more though it should last.
 	eventEffectEnded = "EffectEnded"
-	// eventDaemonGone is when a daemon of Chaos Mesh is seen not to be ready at a site where a fault lasts, eventDaemonBack when
-	// all of them are again. What is in force is measured all the same: these say why it may have ended.
+	// eventDaemonGone is when a daemon of Chaos Mesh is seen not to be ready at a site where a fault lasts,
+	// eventDaemonBack when all of them are again. What is in force is measured all the same: these say why it may have
+	// ended.
 	eventDaemonGone, eventDaemonBack = "DaemonGone", "DaemonBack"
 )
 

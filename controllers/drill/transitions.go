@@ -55,8 +55,8 @@ type transition struct {
 	then v1alpha1.FaultState
 }
 
-// transitions are all those of a fault: its state, what is seen of it, and what follows. What is not here cannot be seen in that
-// state, or changes nothing.
+// transitions are all those of a fault: its state, what is seen of it, and what follows. What is not here cannot be
+// seen in that state, or changes nothing.
 var transitions = map[v1alpha1.FaultState]map[sight]transition{
 	v1alpha1.FaultWaiting: {
 		seenEarly:      {next: v1alpha1.FaultWaiting},

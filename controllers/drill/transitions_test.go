@@ -20,7 +20,8 @@ import (
 // slowDisk is a fault whose effect nothing measures.
 func slowDisk() v1alpha1.DrillFault {
 	return v1alpha1.DrillFault{Name: "disk", Kind: v1alpha1.FaultDiskDelay, Duration: lasting(20 * time.Second),
-		Disk: &v1alpha1.DiskFault{Volume: "data", Delay: *lasting(time.Second)}, Where: &v1alpha1.FaultPlace{Role: v1alpha1.RoleSecondary}}
+		Where: &v1alpha1.FaultPlace{Role: v1alpha1.RoleSecondary},
+		Disk:  &v1alpha1.DiskFault{Volume: "data", Delay: *lasting(time.Second)}}
 }
 
 func move() v1alpha1.DrillFault {
@@ -45,7 +46,8 @@ func TestWhatFollowsOfWhatIsSeen(t *testing.T) {
 		next   v1alpha1.FaultState
 		steps  []Step
 	}{
-		"too early": {fault: kill(), state: v1alpha1.FaultWaiting, after: time.Second, seen: seenEarly, next: v1alpha1.FaultWaiting},
+		"too early": {fault: kill(), state: v1alpha1.FaultWaiting, after: time.Second, seen: seenEarly,
+			next: v1alpha1.FaultWaiting},
 		"its time has come": {fault: kill(), state: v1alpha1.FaultWaiting, after: 4 * time.Second, seen: seenDue,
 			next: v1alpha1.FaultInjecting},
 		"nobody plays its role": {fault: kill(), state: v1alpha1.FaultWaiting, change: nobody, after: 4 * time.Second,
@@ -78,8 +80,9 @@ func TestWhatFollowsOfWhatIsSeen(t *testing.T) {
 			next: v1alpha1.FaultRemoving, steps: []Step{RemoveObject{}}},
 		"done at once, not seen": {fault: kill(), state: v1alpha1.FaultActive, after: time.Second, seen: seenLasting,
 			next: v1alpha1.FaultActive},
-		"done at once, seen": {fault: kill(), state: v1alpha1.FaultActive, change: func(s *stage) { s.w.pods["tukpub"] = pod("x") },
-			after: time.Second, seen: seenOver, next: v1alpha1.FaultRemoving, steps: []Step{RemoveObject{}}},
+		"done at once, seen": {fault: kill(), state: v1alpha1.FaultActive,
+			change: func(s *stage) { s.w.pods["tukpub"] = pod("x") }, after: time.Second, seen: seenOver,
+			next: v1alpha1.FaultRemoving, steps: []Step{RemoveObject{}}},
 		"done at once, looked for long enough": {fault: kill(), state: v1alpha1.FaultActive, after: momentWithin + time.Second,
 			seen: seenOver, next: v1alpha1.FaultRemoving, steps: []Step{RemoveObject{}}},
 		"an election that ended": {fault: move(), state: v1alpha1.FaultActive, change: func(s *stage) {
@@ -93,8 +96,9 @@ func TestWhatFollowsOfWhatIsSeen(t *testing.T) {
 			after:  time.Second, seen: seenLeft, next: v1alpha1.FaultRemoving, steps: []Step{RemoveObject{}}},
 		"its objects are gone": {fault: slowDisk(), state: v1alpha1.FaultRemoving, after: time.Second, seen: seenGone,
 			next: v1alpha1.FaultRemoved},
-		"they never were": {fault: slowDisk(), state: v1alpha1.FaultRemoving, change: func(s *stage) { s.d.Status.Faults[0].Injected = nil },
-			after: time.Second, seen: seenNever, next: v1alpha1.FaultSkipped},
+		"they never were": {fault: slowDisk(), state: v1alpha1.FaultRemoving,
+			change: func(s *stage) { s.d.Status.Faults[0].Injected = nil }, after: time.Second,
+			seen: seenNever, next: v1alpha1.FaultSkipped},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
@@ -127,8 +131,8 @@ func kindsOf(steps []Step) []string {
 	return list
 }
 
-// No fault goes back to a state that it has left, whatever is seen of it, every one that is not over can be ended early, and
-// nothing is done of one that the status did not name before.
+// No fault goes back to a state that it has left, whatever is seen of it, every one that is not over can be ended
+// early, and nothing is done of one that the status did not name before.
 func TestTransitionsOnlyGoOn(t *testing.T) {
 	order := []v1alpha1.FaultState{v1alpha1.FaultWaiting, v1alpha1.FaultInjecting, v1alpha1.FaultActive, v1alpha1.FaultRemoving,
 		v1alpha1.FaultRemoved, v1alpha1.FaultSkipped}
@@ -156,16 +160,18 @@ func TestTransitionsOnlyGoOn(t *testing.T) {
 	}
 }
 
-// Whatever is seen, one world has one plan, which leaves it as it is (each look of a stage checks that), no fault goes back, and
-// what is created has been in the status before.
+// Whatever is seen, one world has one plan, which leaves it as it is (each look of a stage checks that), no fault goes
+// back, and what is created has been in the status before.
 func TestPlansOfAnyWorld(t *testing.T) {
 	order := []v1alpha1.FaultState{"", v1alpha1.FaultWaiting, v1alpha1.FaultInjecting, v1alpha1.FaultActive, v1alpha1.FaultRemoving,
 		v1alpha1.FaultRemoved, v1alpha1.FaultSkipped}
 	rapid.Check(t, func(t *rapid.T) {
 		all := []v1alpha1.DrillFault{kill(), cut(), freeze(), slowDisk(), move(),
-			{Name: "busy", Kind: v1alpha1.FaultCPUStress, Duration: lasting(20 * time.Second), Where: &v1alpha1.FaultPlace{Role: v1alpha1.RolePrimary}},
+			{Name: "busy", Kind: v1alpha1.FaultCPUStress, Duration: lasting(20 * time.Second),
+				Where: &v1alpha1.FaultPlace{Role: v1alpha1.RolePrimary}},
 			literal("PodChaos", `{"action":"pod-kill","selector":{"labelSelectors":{"a":"b"}}}`)}
-		s := newStage(t, rapid.SliceOfNDistinct(rapid.SampledFrom(all), 1, 3, func(f v1alpha1.DrillFault) string { return f.Name }).Draw(t, "faults")...)
+		name := func(f v1alpha1.DrillFault) string { return f.Name }
+		s := newStage(t, rapid.SliceOfNDistinct(rapid.SampledFrom(all), 1, 3, name).Draw(t, "faults")...)
 		s.w.machine, s.w.figures = fault.Machine{Processors: 2, Memory: 1 << 30}, map[string][]v1alpha1.EffectFigure{}
 		s.until(v1alpha1.DrillRunning)
 		for range rapid.IntRange(1, 25).Draw(t, "looks") {
@@ -218,14 +224,16 @@ func disturb(t *rapid.T, s *stage) {
 			s.w.probes[f.Name] = []v1alpha1.ProbeFigures{{From: "tukpub", To: "quisec-0:1433", Attempts: 5, Failures: int32(n)}}
 		},
 		func() {
-			s.w.figures[f.Name] = []v1alpha1.EffectFigure{{Server: string(server), Measure: v1alpha1.MeasureProcessors, During: ptr.To(300 * n)}}
+			s.w.figures[f.Name] = []v1alpha1.EffectFigure{{Server: string(server), Measure: v1alpha1.MeasureProcessors,
+				During: ptr.To(300 * n)}}
 		},
 		func() { s.w.daemons = map[v1alpha1.SiteName]daemons{"tukwila": {2, int32(n)}} },
 		func() { s.d.Spec.Abort = n == 5 },
 		func() {
 			for _, o := range f.Objects {
-				s.w.objects[keyOf(o)] = rapid.SampledFrom([]seenObject{{}, {err: fmt.Errorf("silent")}, {exists: true, created: s.now},
-					{exists: true, created: s.now, injected: true, selected: []string{"tukpub-0"}}, {exists: true, created: s.now, outcome: "Refused"},
+				s.w.objects[keyOf(o)] = rapid.SampledFrom([]seenObject{{}, {err: fmt.Errorf("silent")},
+					{exists: true, created: s.now}, {exists: true, created: s.now, outcome: "Refused"},
+					{exists: true, created: s.now, injected: true, selected: []string{"tukpub-0"}},
 				}).Draw(t, "object")
 			}
 		},

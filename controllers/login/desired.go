@@ -89,8 +89,8 @@ const maxFormer = 16
 // adopts says whether a login that somebody else made may be taken over, with its SID.
 func (d Desired) adopts() bool { return d.Login.Annotations[v1alpha1.AdoptAnnotation] == "true" }
 
-// adopting takes over the SID of a login that is there on the primary, where it may be and status keeps none yet. The status that
-// is reported keeps it from then on.
+// adopting takes over the SID of a login that is there on the primary, where it may be and status keeps none yet. The
+// status that is reported keeps it from then on.
 func (d Desired) adopting(o Observed) Desired {
 	s := o.Servers[d.Primary]
 	if d.adopts() && d.Login.Status.SID == "" && s.Err == nil && s.Login != nil && len(s.Login.SID) == 16 {

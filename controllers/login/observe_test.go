@@ -39,7 +39,8 @@ func TestObservingALoginThatIsTakenOver(t *testing.T) {
 	t.Cleanup(func() { _ = connector.Close() })
 	db, err := connector.Open(t.Context(), mssql.Target{Namespace: "web", Server: "tukpub", Role: credentials.RoleSA})
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(db.Exec(t.Context(), tsql.CreateLogin(tsql.Login{Name: "app", SID: otherID, Password: "One-longpass.word1"}))).To(Succeed())
+	there := tsql.Login{Name: "app", SID: otherID, Password: "One-longpass.word1"}
+	g.Expect(db.Exec(t.Context(), tsql.CreateLogin(there))).To(Succeed())
 
 	l := &v1alpha1.Login{ObjectMeta: m("app"), Spec: v1alpha1.LoginSpec{Target: v1alpha1.ServerOrGroup{Server: "tukpub"},
 		PasswordSecretRef: v1alpha1.SecretReference{Name: "app-password"}}}

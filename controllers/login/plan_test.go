@@ -115,8 +115,8 @@ func TestPlan(t *testing.T) {
 	}
 }
 
-// A login that is taken over keeps its SID on the primary, gets it on the replicas, and the status that is reported keeps it. What
-// was read stays as it was read.
+// A login that is taken over keeps its SID on the primary, gets it on the replicas, and the status that is reported
+// keeps it. What was read stays as it was read.
 func TestALoginThatIsTakenOver(t *testing.T) {
 	g := NewWithT(t)
 	d := declared()
