@@ -48,14 +48,14 @@ type judged struct {
 	versions []v1alpha1.DrillVersion
 	events   []v1alpha1.DrillEvent
 	places   []verdict.Place
-	fetched  map[string]string // by site: why not, empty when fetched
+	fetched  map[string]error // by site: why not, nil when fetched
 }
 
 // gather fetches the clients' histories and the replicas' rows, judges them and keeps them. A site that does not answer is
 // asked again, for a while. What was kept before - this process or another ended then - is judged as it was kept.
 func (r *Reconciler) gather(ctx context.Context, w *world) (*judged, error) {
 	run := archive.Run{Namespace: w.drill.Namespace, Drill: w.drill.Name, UID: string(w.drill.UID), ID: w.drill.Status.RunID}
-	j := &judged{now: r.now(), fetched: map[string]string{}}
+	j := &judged{now: r.now(), fetched: map[string]error{}}
 	kept, err := archive.Read(ctx, r.direct, run)
 	fresh := errors.Is(err, archive.ErrNotFound)
 	if fresh {
@@ -98,7 +98,7 @@ func (j *judged) notKept(err error) {
 // judge lets an archive speak.
 func (r *Reconciler) judge(ctx context.Context, w *world, j *judged, kept archive.Archive) error {
 	for site := range kept.Histories {
-		j.fetched[site] = ""
+		j.fetched[site] = nil
 	}
 	evidence, err := kept.Evidence()
 	if err != nil {
@@ -147,11 +147,11 @@ func (r *Reconciler) collect(ctx context.Context, w *world, run archive.Run, j *
 		site := v1alpha1.SiteName(c.Site)
 		out, err := r.inClients(ctx, w, site, timeLeft(ctx, fetchTimeout), "history", "fetch", "--stop", "--timeout", "20s")
 		if err != nil {
-			j.fetched[c.Site] = err.Error()
+			j.fetched[c.Site] = err
 			missing = append(missing, fmt.Sprintf("%s: %v", c.Site, err))
 			continue
 		}
-		a.Histories[c.Site], j.fetched[c.Site] = out, ""
+		a.Histories[c.Site], j.fetched[c.Site] = out, nil
 	}
 	if len(missing) > 0 && r.now().Before(w.gatherUntil()) {
 		return a, fmt.Errorf("fetch the histories of %s", strings.Join(missing, "; "))
@@ -289,7 +289,7 @@ func (r *Reconciler) measured(w *world, j *judged, a archive.Archive) verdict.Me
 		}
 	}
 	for _, c := range s.Clients {
-		if reason, ok := j.fetched[c.Site]; !ok || reason != "" {
+		if err, ok := j.fetched[c.Site]; !ok || err != nil {
 			m.Missing = append(m.Missing, c.Site)
 		}
 	}
@@ -430,8 +430,12 @@ func (j *judged) write(s *v1alpha1.DrillStatus) {
 		}
 	}
 	for i := range s.Clients {
-		reason, ok := j.fetched[s.Clients[i].Site]
-		s.Clients[i].Fetched, s.Clients[i].Message = ok && reason == "", conditions.Shorten(reason, 512)
+		c := &s.Clients[i]
+		err, asked := j.fetched[c.Site]
+		c.Fetched, c.Message = asked && err == nil, ""
+		if err != nil {
+			c.Message = conditions.Shorten(err.Error(), 512)
+		}
 	}
 	s.Timeline = append(s.Timeline, j.events...)
 	s.Timeline = s.Timeline[:min(len(s.Timeline), maxTimeline)]
