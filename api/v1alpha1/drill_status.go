@@ -68,6 +68,9 @@ type DrillEvent struct {
 	// fault that it belongs to, as in status.faults.
 	// +optional
 	Fault string `json:"fault,omitempty"`
+	// site that it was seen at; of DaemonGone and DaemonBack.
+	// +optional
+	Site string `json:"site,omitempty"`
 	// message for people.
 	// +optional
 	// +kubebuilder:validation:MaxLength=512
@@ -192,7 +195,14 @@ type FaultEffect struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=1024
 	Seen string `json:"seen,omitempty"`
-	// identity is what ran before the fault: of each server struck its pod's UID, the engine's container and its restarts.
+	// endedEarly is when it was first seen not to be in force any more though it should last; status stays False from
+	// then on.
+	// +optional
+	EndedEarly *metav1.MicroTime `json:"endedEarly,omitempty"`
+	// identity is what ran before the fault: of each server struck, apart by blanks, its name, its pod's UID, the
+	// engine's container, how often that was started, and whether it was ready. It ends after the UID while the
+	// kubelet has not reported the container; none stands for a pod that was not there, unknown for one at a site that
+	// did not answer.
 	// +optional
 	// +kubebuilder:validation:MaxItems=32
 	Identity []string `json:"identity,omitempty"`

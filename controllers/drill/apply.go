@@ -19,7 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"geosql.dev/operator/api/v1alpha1"
-	"geosql.dev/operator/internal/drill"
+	"geosql.dev/operator/internal/drill/fault"
 	"geosql.dev/operator/internal/drill/probe"
 	"geosql.dev/operator/internal/mssql"
 	"geosql.dev/operator/internal/mssql/credentials"
@@ -29,10 +29,28 @@ import (
 	"geosql.dev/operator/internal/workload"
 )
 
+// results are what was done, and what came of it.
+type results struct {
+	// objectErr is why an object of a fault could not be created or taken away.
+	objectErr map[objectKey]error
+	// injected is when the first part of a fault was done, by its name; frozen why an engine could not be stopped.
+	injected map[string]time.Time
+	frozen   map[string]error
+	// after is the greatest Id that was there before the clients began; nil unless their tables were made.
+	after *int64
+	// judged is the end of the run; nil unless it was judged.
+	judged *judged
+}
+
+func newResults() *results {
+	return &results{objectErr: map[objectKey]error{}, injected: map[string]time.Time{}, frozen: map[string]error{}}
+}
+
 // apply carries out the steps. What goes wrong with a fault is noted and keeps nothing else from being done: a fault at
 // another site has to be taken back whatever happens at this one. So is what is left of a drill.
-func (r *Reconciler) apply(ctx context.Context, w *world, p Plan) error {
+func (r *Reconciler) apply(ctx context.Context, w *world, p Plan) (*results, error) {
 	var left []error
+	done := newResults()
 	err := reconcile.InOrder(ctx, p.Steps, func(ctx context.Context, step Step) error {
 		switch s := step.(type) {
 		case MakeSecret:
@@ -40,11 +58,11 @@ func (r *Reconciler) apply(ctx context.Context, w *world, p Plan) error {
 			if err != nil {
 				return err
 			}
-			return client.IgnoreAlreadyExists(r.direct.Create(ctx, secret(w.drill, &w.next, password)))
+			return client.IgnoreAlreadyExists(r.direct.Create(ctx, secret(w.drill, &w.drill.Status, password)))
 		case MakeLogin:
-			return client.IgnoreAlreadyExists(r.direct.Create(ctx, login(w.drill, &w.next, w.target)))
+			return client.IgnoreAlreadyExists(r.direct.Create(ctx, login(w.drill, &w.drill.Status, w.target)))
 		case PrepareTables:
-			return r.prepareTables(ctx, w)
+			return r.prepareTables(ctx, w, done)
 		case StartClients:
 			return r.startClients(ctx, w, s.Site)
 		case MakeReadersLogin:
@@ -52,16 +70,16 @@ func (r *Reconciler) apply(ctx context.Context, w *world, p Plan) error {
 		case StartReader:
 			return r.startReader(ctx, w, s.Server)
 		case Inject:
-			return r.inject(ctx, w, s)
+			return r.inject(ctx, w, s, done)
 		case Freeze:
-			return r.freeze(ctx, w, s)
+			return r.freeze(ctx, w, s, done)
 		case Thaw:
 			if _, err := r.inServer(ctx, w, s.Server, askTimeout, "drill", "thaw"); err != nil && !s.Careless {
 				return err
 			}
 			return nil
 		case RemoveObject:
-			w.done.objectErr[keyOf(s.Object)] = r.removeObject(ctx, w, s.Object)
+			done.objectErr[keyOf(s.Object)] = r.removeObject(ctx, w, s.Object)
 			return nil
 		case Remove:
 			if err := r.remove(ctx, w, s.Site, s.Object); err != nil {
@@ -69,15 +87,17 @@ func (r *Reconciler) apply(ctx context.Context, w *world, p Plan) error {
 			}
 			return nil
 		case Gather:
-			return r.gather(ctx, w)
+			j, err := r.gather(ctx, w)
+			done.judged = j
+			return err
 		}
 		return fmt.Errorf("step %T is not known", step)
 	})
-	return errors.Join(append(left, err)...)
+	return done, errors.Join(append(left, err)...)
 }
 
 // prepareTables works on the primary, and lets the clients' login see the group on every replica.
-func (r *Reconciler) prepareTables(ctx context.Context, w *world) error {
+func (r *Reconciler) prepareTables(ctx context.Context, w *world, done *results) error {
 	for _, name := range w.target.data {
 		master, err := r.connector.Open(ctx, mssql.Target{Namespace: w.drill.Namespace, Server: name, Role: credentials.RoleSA})
 		if err != nil {
@@ -96,7 +116,7 @@ func (r *Reconciler) prepareTables(ctx context.Context, w *world) error {
 			return errors.New("nobody is primary now")
 		}
 	}
-	db, err := r.connector.Open(ctx, mssql.Target{Namespace: w.drill.Namespace, Server: primary, Database: w.next.Database, Role: credentials.RoleSA})
+	db, err := r.connector.Open(ctx, mssql.Target{Namespace: w.drill.Namespace, Server: primary, Database: w.drill.Status.Database, Role: credentials.RoleSA})
 	if err != nil {
 		return err
 	}
@@ -109,13 +129,13 @@ func (r *Reconciler) prepareTables(ctx context.Context, w *world) error {
 	if err := db.Query(ctx, tsql.GreatestRecorded(), func(row mssql.Row) error { return row.Scan(&greatest) }); err != nil {
 		return err
 	}
-	w.done.after = &greatest
+	done.after = &greatest
 	return nil
 }
 
 // startClients starts a site's clients.
 func (r *Reconciler) startClients(ctx context.Context, w *world, site v1alpha1.SiteName) error {
-	return r.startPod(ctx, w, site, clientPod(w.drill, &w.next, w.target, site, r.image))
+	return r.startPod(ctx, w, site, clientPod(w.drill, &w.drill.Status, w.target, site, r.image))
 }
 
 // startPod starts a pod of the run at a site. One that is left of a former run has to go first.
@@ -135,26 +155,26 @@ func (r *Reconciler) startPod(ctx context.Context, w *world, site v1alpha1.SiteN
 	switch {
 	case there.Labels[v1alpha1.LabelDrill] != w.drill.Name || there.Labels[v1alpha1.LabelManagedBy] != v1alpha1.ManagedBy:
 		return fmt.Errorf("a pod %s that is not the drill's is at site %s: rename the drill or remove the pod", pod.Name, site)
-	case there.Labels[v1alpha1.LabelDrillRun] != w.next.RunID:
+	case there.Labels[v1alpha1.LabelDrillRun] != w.drill.Status.RunID:
 		return client.IgnoreNotFound(member.Client.Delete(ctx, &there, client.GracePeriodSeconds(0)))
 	}
 	return nil
 }
 
 // inject creates the objects of a fault. When the first is there, the fault has begun.
-func (r *Reconciler) inject(ctx context.Context, w *world, s Inject) error {
+func (r *Reconciler) inject(ctx context.Context, w *world, s Inject, done *results) error {
 	for _, o := range s.Objects {
 		began := r.now()
 		err := r.create(ctx, w, o)
-		w.done.objectErr[objectKey{string(o.Site), o.GetKind(), o.GetName()}] = err
-		if _, set := w.done.injected[s.Fault]; err == nil && !set {
-			w.done.injected[s.Fault] = began
+		done.objectErr[objectKey{string(o.Site), o.GetKind(), o.GetName()}] = err
+		if _, set := done.injected[s.Fault]; err == nil && !set {
+			done.injected[s.Fault] = began
 		}
 	}
 	return nil
 }
 
-func (r *Reconciler) create(ctx context.Context, w *world, o drill.Object) error {
+func (r *Reconciler) create(ctx context.Context, w *world, o fault.Object) error {
 	ctx, cancel := context.WithTimeout(ctx, siteTimeout)
 	defer cancel()
 	writer, reader := r.direct, client.Reader(r.direct)
@@ -182,7 +202,7 @@ func (r *Reconciler) create(ctx context.Context, w *world, o drill.Object) error
 
 // ours says whether an object that is there already is the run's own: names of two drills' runs may be the same, and what is
 // being deleted breaks nothing any more.
-func ours(ctx context.Context, reader client.Reader, o drill.Object) error {
+func ours(ctx context.Context, reader client.Reader, o fault.Object) error {
 	there := &unstructured.Unstructured{}
 	there.SetGroupVersionKind(o.GroupVersionKind())
 	if err := reader.Get(ctx, client.ObjectKeyFromObject(o.Unstructured), there); err != nil {
@@ -200,7 +220,7 @@ func ours(ctx context.Context, reader client.Reader, o drill.Object) error {
 }
 
 // freeze stops the engines. The process that ends it is in their pods before they stop.
-func (r *Reconciler) freeze(ctx context.Context, w *world, s Freeze) error {
+func (r *Reconciler) freeze(ctx context.Context, w *world, s Freeze, done *results) error {
 	began := r.now()
 	for _, server := range s.Servers {
 		if n, err := r.stopped(ctx, w, server); err == nil && n > 0 {
@@ -212,15 +232,15 @@ func (r *Reconciler) freeze(ctx context.Context, w *world, s Freeze) error {
 			err = json.Unmarshal(out, &f)
 		}
 		if err != nil {
-			w.done.frozen[s.Fault] = fmt.Errorf("freeze the engine of %s: %w", server, err)
+			done.frozen[s.Fault] = fmt.Errorf("freeze the engine of %s: %w", server, err)
 			return nil
 		}
-		if _, set := w.done.injected[s.Fault]; !set {
-			w.done.injected[s.Fault] = began
+		if _, set := done.injected[s.Fault]; !set {
+			done.injected[s.Fault] = began
 		}
 	}
-	if _, set := w.done.injected[s.Fault]; !set {
-		w.done.injected[s.Fault] = began // all were frozen, and the manager ended before it could say so
+	if _, set := done.injected[s.Fault]; !set {
+		done.injected[s.Fault] = began // all were frozen, and the manager ended before it could say so
 	}
 	return nil
 }

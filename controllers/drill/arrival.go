@@ -20,6 +20,7 @@ import (
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/drill"
 	"geosql.dev/operator/internal/drill/archive"
+	"geosql.dev/operator/internal/drill/verdict"
 	"geosql.dev/operator/internal/mssql"
 	"geosql.dev/operator/internal/mssql/credentials"
 	"geosql.dev/operator/internal/reconcile/conditions"
@@ -81,13 +82,13 @@ func (t *target) places(w v1alpha1.DrillWorkload) []place {
 	var list []place
 	if t.group != nil {
 		for _, name := range t.readable {
-			list = append(list, place{server: name, kind: drill.PlaceSecondary, database: t.database})
+			list = append(list, place{server: name, kind: verdict.PlaceSecondary, database: t.database})
 		}
 	}
 	if t.subscription == nil {
 		return list
 	}
-	p := place{server: t.subscriber, kind: drill.PlaceSubscriber, database: string(t.subscription.Spec.Database), table: t.payload(w).Table}
+	p := place{server: t.subscriber, kind: verdict.PlaceSubscriber, database: string(t.subscription.Spec.Database), table: t.payload(w).Table}
 	switch {
 	case t.subscriber == "":
 		p.server = v1alpha1.ServerName(t.subscription.Spec.Subscriber.AvailabilityGroup)
@@ -149,7 +150,7 @@ func readerPod(d *v1alpha1.Drill, s *v1alpha1.DrillStatus, t *target, p place, i
 	// The clients' Secret is that of the writer; at a secondary it is that of the server, too.
 	container.VolumeMounts[0].MountPath = "/writer-credentials"
 	secret := connectionSecret(d)
-	if p.kind == drill.PlaceSubscriber {
+	if p.kind == verdict.PlaceSubscriber {
 		secret = readersName(d) + "-connection"
 	}
 	container.VolumeMounts = append(container.VolumeMounts, corev1.VolumeMount{Name: "reader", MountPath: "/credentials", ReadOnly: true})
@@ -227,7 +228,7 @@ func (p *planner) prepareReaders() []string {
 	var waits []string
 	for _, one := range p.target.readAt(p.drill) {
 		name := string(one.server)
-		if one.kind == drill.PlaceSubscriber {
+		if one.kind == verdict.PlaceSubscriber {
 			if p.readersLogin == nil {
 				p.do(MakeReadersLogin{})
 				waits = append(waits, "a login at "+name)
@@ -257,8 +258,8 @@ func (p *planner) prepareReaders() []string {
 // makeReadersLogin declares it.
 func (r *Reconciler) makeReadersLogin(ctx context.Context, w *world) error {
 	for _, p := range w.target.readAt(w.drill) {
-		if p.kind == drill.PlaceSubscriber {
-			return client.IgnoreAlreadyExists(r.direct.Create(ctx, readersLogin(w.drill, &w.next, p)))
+		if p.kind == verdict.PlaceSubscriber {
+			return client.IgnoreAlreadyExists(r.direct.Create(ctx, readersLogin(w.drill, &w.drill.Status, p)))
 		}
 	}
 	return nil
@@ -268,7 +269,7 @@ func (r *Reconciler) makeReadersLogin(ctx context.Context, w *world) error {
 func (r *Reconciler) startReader(ctx context.Context, w *world, server v1alpha1.ServerName) error {
 	for _, p := range w.target.readAt(w.drill) {
 		if p.server == server {
-			return r.startPod(ctx, w, w.target.site(server), readerPod(w.drill, &w.next, w.target, p, r.image))
+			return r.startPod(ctx, w, w.target.site(server), readerPod(w.drill, &w.drill.Status, w.target, p, r.image))
 		}
 	}
 	return nil
@@ -298,7 +299,7 @@ func (r *Reconciler) collectArrivals(ctx context.Context, w *world, a *archive.A
 func (r *Reconciler) collectPayloads(ctx context.Context, w *world, a *archive.Archive, last bool) error {
 	t := w.target
 	places := t.places(w.drill.Spec.Workload)
-	i := slices.IndexFunc(places, func(p place) bool { return p.kind == drill.PlaceSubscriber && p.missing == "" })
+	i := slices.IndexFunc(places, func(p place) bool { return p.kind == verdict.PlaceSubscriber && p.missing == "" })
 	if i < 0 {
 		return nil
 	}
@@ -306,7 +307,7 @@ func (r *Reconciler) collectPayloads(ctx context.Context, w *world, a *archive.A
 	if t.group != nil {
 		publisher = w.resolved.Roles[v1alpha1.RolePrimary]
 	}
-	at, err := r.payloads(ctx, w, publisher, w.next.Database, p.table)
+	at, err := r.payloads(ctx, w, publisher, w.drill.Status.Database, p.table)
 	var there history.Replica
 	if err == nil {
 		there, err = r.payloads(ctx, w, p.server, p.database, p.table)
@@ -331,7 +332,7 @@ func (r *Reconciler) payloads(ctx context.Context, w *world, server v1alpha1.Ser
 	if err != nil {
 		return history.Replica{}, err
 	}
-	return workload.ReadPayloads(ctx, db, table, since(&w.next))
+	return workload.ReadPayloads(ctx, db, table, since(&w.drill.Status))
 }
 
 // missingRows counts rows of one that the other lacks.
@@ -350,7 +351,7 @@ func missingRows(of, in history.Replica) int {
 }
 
 // arrived puts together how rows came to each place, from what is kept.
-func (w *world) arrived(a archive.Archive) ([]drill.Place, error) {
+func (w *world) arrived(a archive.Archive) ([]verdict.Place, error) {
 	runs, err := a.Runs()
 	if err != nil {
 		return nil, err
@@ -359,11 +360,11 @@ func (w *world) arrived(a archive.Archive) ([]drill.Place, error) {
 	if err != nil {
 		return nil, err
 	}
-	var list []drill.Place
+	var list []verdict.Place
 	for _, p := range w.target.places(w.drill.Spec.Workload) {
-		one := drill.Place{Server: p.server, Kind: p.kind, Missing: p.missing}
+		one := verdict.Place{Server: p.server, Kind: p.kind, Missing: p.missing}
 		if seen, ok := arrivals[string(p.server)]; ok {
-			local := func(server string) bool { return p.kind == drill.PlaceSecondary && sameServer(p.server, server) }
+			local := func(server string) bool { return p.kind == verdict.PlaceSecondary && sameServer(p.server, server) }
 			figures := history.MeasureArrivals(seen, runs, local)
 			one.Figures = &figures
 		} else if one.Missing == "" {
@@ -373,7 +374,7 @@ func (w *world) arrived(a archive.Archive) ([]drill.Place, error) {
 			}
 		}
 		switch {
-		case p.kind != drill.PlaceSubscriber || p.missing != "":
+		case p.kind != verdict.PlaceSubscriber || p.missing != "":
 		case len(a.Payloads) == 2:
 			delivery := history.CheckDelivery(runs, a.Payloads[0], a.Payloads[1])
 			one.Delivery = &delivery

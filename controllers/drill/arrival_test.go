@@ -15,8 +15,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"geosql.dev/operator/api/v1alpha1"
-	"geosql.dev/operator/internal/drill"
 	"geosql.dev/operator/internal/drill/archive"
+	"geosql.dev/operator/internal/drill/fault"
+	"geosql.dev/operator/internal/drill/verdict"
 	"geosql.dev/operator/internal/workload/history"
 )
 
@@ -76,7 +77,7 @@ func TestPlaces(t *testing.T) {
 			g.Expect(string(s.w.target.payload(s.d.Spec.Workload).Table)).To(Equal(c.table))
 			places := s.w.target.places(s.d.Spec.Workload)
 			g.Expect(places).To(HaveLen(2))
-			g.Expect(places[0]).To(Equal(place{server: "quisec", kind: drill.PlaceSecondary, database: "Content"}))
+			g.Expect(places[0]).To(Equal(place{server: "quisec", kind: verdict.PlaceSecondary, database: "Content"}))
 			g.Expect(places[1].missing != "").To(Equal(c.missing), places[1].missing)
 			g.Expect(places[1].database).To(Equal("Copy"))
 			g.Expect(slices.ContainsFunc(s.w.target.readAt(s.d), func(p place) bool { return p.server == "dubsub" })).To(Equal(!c.missing))
@@ -141,7 +142,7 @@ func TestClientsStayAndStagesAreWaitedFor(t *testing.T) {
 	f := cut()
 	f.Where = &v1alpha1.FaultPlace{Site: "tukwila"}
 	s := newStage(t, f)
-	s.w.resolved.Sites["tukwila"] = drill.Site{APIServers: []string{"10.9.0.1:6443"}}
+	s.w.resolved.Sites["tukwila"] = fault.Site{APIServers: []string{"10.9.0.1:6443"}}
 	s.until(v1alpha1.DrillPreparing)
 	g.Expect(s.d.Status.Clients).To(ConsistOf(HaveField("Site", "quincy")))
 

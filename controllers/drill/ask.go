@@ -15,6 +15,7 @@ import (
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/drill"
 	"geosql.dev/operator/internal/drill/archive"
+	"geosql.dev/operator/internal/drill/fault"
 	"geosql.dev/operator/internal/drill/probe"
 	"geosql.dev/operator/internal/mssql"
 	"geosql.dev/operator/internal/mssql/credentials"
@@ -224,7 +225,7 @@ func (r *Reconciler) ask(ctx context.Context, w *world) {
 				w.probes[f.Name] = figures
 			})
 		}
-		if measure := drill.MeasureOf(drill.MeasuredAs(o)); measure != "" && w.toMeasure(f) {
+		if measure := fault.MeasureOf(fault.MeasuredAs(o)); measure != "" && w.toMeasure(f) {
 			wait.Go(func() {
 				figures, machine := r.measure(ctx, w, f, measure)
 				mu.Lock()
@@ -318,18 +319,18 @@ func (r *Reconciler) inServer(ctx context.Context, w *world, server v1alpha1.Ser
 	}
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	return r.pods.Run(ctx, member.RESTConfig, w.drill.Namespace, credentials.HostName(server), drill.AgentContainer, append([]string{"/geosql"}, arguments...)...)
+	return r.pods.Run(ctx, member.RESTConfig, w.drill.Namespace, credentials.HostName(server), fault.AgentContainer, append([]string{"/geosql"}, arguments...)...)
 }
 
 // due are the probes of a fault that belong to this moment.
-func (w *world) due(f v1alpha1.FaultStatus, o drill.Occurrence) []drill.Probe {
+func (w *world) due(f v1alpha1.FaultStatus, o drill.Occurrence) []fault.Probe {
 	if !w.toMeasure(f) {
 		return nil
 	}
 	if f.State != v1alpha1.FaultInjecting {
-		return again(f.Effect.Before, drill.MeasuredAs(o))
+		return again(f.Effect.Before, fault.MeasuredAs(o))
 	}
-	resolved, err := drill.Resolve(w.resolved, o)
+	resolved, err := fault.Resolve(w.resolved, o)
 	if err != nil {
 		return nil
 	}
@@ -342,7 +343,7 @@ const afterwards = time.Minute
 // lookedAfter says whether a fault is to be looked at since it is over and what it changed is not seen to be as it was.
 func (w *world) lookedAfter(f v1alpha1.FaultStatus) bool {
 	return f.State == v1alpha1.FaultRemoved && f.Removed != nil && w.now.Sub(f.Removed.Time) < afterwards && f.Effect != nil &&
-		len(f.Effect.Before)+len(f.Effect.Figures) > 0 && drill.StillThere(f) != ""
+		len(f.Effect.Before)+len(f.Effect.Figures) > 0 && fault.StillThere(f) != ""
 }
 
 // occurrence of a spec by its name.
@@ -356,7 +357,7 @@ func occurrence(s v1alpha1.DrillSpec, name string) (drill.Occurrence, bool) {
 }
 
 // probe runs probes, those from one server together. One that could not be run is left out.
-func (r *Reconciler) probe(ctx context.Context, w *world, probes []drill.Probe) []v1alpha1.ProbeFigures {
+func (r *Reconciler) probe(ctx context.Context, w *world, probes []fault.Probe) []v1alpha1.ProbeFigures {
 	type together struct {
 		connect, send []string
 		bytes         int

@@ -17,12 +17,6 @@ import (
 	"geosql.dev/operator/internal/sites"
 )
 
-const (
-	// eventDaemonGone is when a daemon of Chaos Mesh is seen not to be ready at a site where a fault lasts, eventDaemonBack when
-	// all of them are again. What is in force is measured all the same: these say why it may have ended.
-	eventDaemonGone, eventDaemonBack = "DaemonGone", "DaemonBack"
-)
-
 // daemons are those of Chaos Mesh at a site, one for each node; they put faults in force and take them back.
 type daemons struct{ wanted, ready int32 }
 
@@ -78,9 +72,9 @@ func (p *planner) noteDaemons(f *v1alpha1.FaultStatus) {
 		all := d.ready > 0 && d.ready >= d.wanted
 		switch gone := p.daemonsGone(f.Name, site); {
 		case !gone && !all:
-			p.note(p.now, eventDaemonGone, f.Name, text)
+			p.noteAt(site, eventDaemonGone, f.Name, text)
 		case gone && all:
-			p.note(p.now, eventDaemonBack, f.Name, text)
+			p.noteAt(site, eventDaemonBack, f.Name, text)
 		}
 	}
 }
@@ -89,7 +83,7 @@ func (p *planner) noteDaemons(f *v1alpha1.FaultStatus) {
 func (p *planner) daemonsGone(fault string, site v1alpha1.SiteName) bool {
 	gone := false
 	for _, e := range p.s.Timeline {
-		if e.Fault == fault && strings.HasPrefix(e.Message, string(site)+":") && (e.Event == eventDaemonGone || e.Event == eventDaemonBack) {
+		if e.Fault == fault && e.Site == string(site) && (e.Event == eventDaemonGone || e.Event == eventDaemonBack) {
 			gone = e.Event == eventDaemonGone
 		}
 	}

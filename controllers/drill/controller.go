@@ -91,13 +91,7 @@ func SetupWithManager(mgr mcmanager.Manager, o Options) error {
 	if r.pods == nil {
 		r.pods = podExec{}
 	}
-	frame := reconcile.New(r.hub, reconcile.Kind[*v1alpha1.Drill, *world, Plan]{
-		Name: "Drill", New: func() *v1alpha1.Drill { return &v1alpha1.Drill{} },
-		Finalizer: v1alpha1.Finalizer, Timeout: reconcileTimeout,
-		Look:    reconcile.Look{Step: lookSoon / 4, Soon: lookSoon, Stuck: lookAgain, Again: lookAgain},
-		Observe: r.observe, Apply: r.apply, Report: r.report,
-		Plan: plan, PlanDelete: planDelete,
-	})
+	frame := reconcile.New(r.hub, r.kind())
 	hubOnly := []mcbuilder.WatchesOption{mcbuilder.WithEngageWithLocalCluster(true), mcbuilder.WithEngageWithProviderClusters(false)}
 	err = reconcile.Controller(mgr, "drill", &v1alpha1.Drill{}, workers, reconcile.SpecOrAnnotations()).
 		Watches(&v1alpha1.AvailabilityGroup{}, sites.EnqueueHub(r.waiting), hubOnly...).
@@ -109,6 +103,35 @@ func SetupWithManager(mgr mcmanager.Manager, o Options) error {
 		return fmt.Errorf("making the controller of Drills: %w", err)
 	}
 	return nil
+}
+
+// pass is one reconciliation: what was read, which the plan is made of, and beside it what was done.
+type pass struct {
+	read *world
+	done *results
+}
+
+// kind is what the frame of all controllers needs to know of Drills.
+func (r *Reconciler) kind() reconcile.Kind[*v1alpha1.Drill, *pass, Plan] {
+	return reconcile.Kind[*v1alpha1.Drill, *pass, Plan]{
+		Name: "Drill", New: func() *v1alpha1.Drill { return &v1alpha1.Drill{} },
+		Finalizer: v1alpha1.Finalizer, Timeout: reconcileTimeout,
+		Look: reconcile.Look{Step: lookSoon / 4, Soon: lookSoon, Stuck: lookAgain, Again: lookAgain},
+		Observe: func(ctx context.Context, d *v1alpha1.Drill) (*pass, error) {
+			w, err := r.observe(ctx, d)
+			return &pass{read: w, done: newResults()}, err
+		},
+		Plan:       func(x *pass) Plan { return plan(x.read) },
+		PlanDelete: func(x *pass) Plan { return planDelete(x.read) },
+		Apply: func(ctx context.Context, x *pass, p Plan) error {
+			var err error
+			x.done, err = r.apply(ctx, x.read, p)
+			return err
+		},
+		Report: func(ctx context.Context, x *pass, p Plan, failed error) error {
+			return r.report(ctx, x.read, p, x.done, failed)
+		},
+	}
 }
 
 // waiting are the drills of a group's namespace that have not begun.

@@ -13,6 +13,8 @@ import (
 
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/drill"
+	"geosql.dev/operator/internal/drill/fault"
+	"geosql.dev/operator/internal/drill/verdict"
 	"geosql.dev/operator/internal/reconcile/conditions"
 )
 
@@ -38,7 +40,7 @@ func (p *planner) dryRun() {
 		p.show(&count, "", string(site), nil, pod)
 	}
 	for _, one := range t.readAt(d) {
-		if one.kind == drill.PlaceSubscriber {
+		if one.kind == verdict.PlaceSubscriber {
 			p.show(&count, "", "", nil, readersLogin(d, p.s, one))
 		}
 		pod := readerPod(d, p.s, t, one, p.image)
@@ -47,7 +49,7 @@ func (p *planner) dryRun() {
 	}
 	var open []string
 	for _, o := range drill.Expand(d.Spec.Faults) {
-		r, err := drill.Resolve(p.resolved, o)
+		r, err := fault.Resolve(p.resolved, o)
 		if err != nil {
 			open = append(open, fmt.Sprintf("%s: %v", o.Name, err))
 			continue

@@ -18,6 +18,8 @@ import (
 
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/drill"
+	"geosql.dev/operator/internal/drill/fault"
+	"geosql.dev/operator/internal/drill/verdict"
 )
 
 func lasting(d time.Duration) *metav1.Duration { return &metav1.Duration{Duration: d} }
@@ -46,7 +48,7 @@ func (s *stage) effect() v1alpha1.FaultEffect {
 func TestStressIsMeasured(t *testing.T) {
 	g := NewWithT(t)
 	s := newStage(t, v1alpha1.DrillFault{Name: "busy", Kind: v1alpha1.FaultCPUStress, Duration: lasting(20 * time.Second), CPU: &v1alpha1.CPUFault{Workers: 1, Load: 100}, Where: &v1alpha1.FaultPlace{Role: v1alpha1.RolePrimary}})
-	s.w.machine = drill.Machine{Processors: 2, Memory: 1 << 30}
+	s.w.machine = fault.Machine{Processors: 2, Memory: 1 << 30}
 	used := func(milli int64) {
 		s.w.figures = map[string][]v1alpha1.EffectFigure{"busy": {{Server: "tukpub", Measure: v1alpha1.MeasureProcessors, During: ptr.To(milli)}}}
 	}
@@ -98,7 +100,7 @@ func TestADiskDelayIsNeverTakenForSeen(t *testing.T) {
 			g.Expect(e.Status).To(Equal(c.status))
 			g.Expect(e.Seen).To(HavePrefix(c.says))
 			s.until(v1alpha1.DrillJudging)
-			j := drill.Judge(s.d.Spec, nil, drill.Measured{Faults: s.d.Status.Faults, Read: []string{"TUKPUB-0"}})
+			j := verdict.Judge(s.d.Spec, nil, verdict.Measured{Faults: s.d.Status.Faults, Read: []string{"TUKPUB-0"}})
 			g.Expect(j.Objectives).To(ContainElement(And(HaveField("Name", "effect"), HaveField("Verdict", v1alpha1.VerdictInconclusive), HaveField("Evidence", ContainSubstring(c.says)))))
 		})
 	}
@@ -275,7 +277,7 @@ func TestRolesThatMoveWithinASite(t *testing.T) {
 // An object of the same name that another run has made is not this run's.
 func TestObjectsOfOtherRuns(t *testing.T) {
 	g := NewWithT(t)
-	r, err := drill.Resolve(newStage(t).w.resolved, drill.Expand([]v1alpha1.DrillFault{literal("PodChaos", `{"action":"pod-kill","selector":{"labelSelectors":{"a":"b"}}}`)})[0])
+	r, err := fault.Resolve(newStage(t).w.resolved, drill.Expand([]v1alpha1.DrillFault{literal("PodChaos", `{"action":"pod-kill","selector":{"labelSelectors":{"a":"b"}}}`)})[0])
 	g.Expect(err).NotTo(HaveOccurred())
 	mine := r.Objects[0]
 	others := mine.DeepCopy()

@@ -19,8 +19,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"geosql.dev/operator/api/v1alpha1"
-	"geosql.dev/operator/internal/drill"
 	"geosql.dev/operator/internal/drill/archive"
+	"geosql.dev/operator/internal/drill/fault"
+	"geosql.dev/operator/internal/drill/verdict"
 	"geosql.dev/operator/internal/mssql"
 	"geosql.dev/operator/internal/mssql/credentials"
 	"geosql.dev/operator/internal/reconcile/conditions"
@@ -40,35 +41,35 @@ var podKind = corev1.SchemeGroupVersion.WithKind("Pod")
 
 // judged is the end of a run.
 type judged struct {
-	drill.Judgement
+	verdict.Judgement
 	now      time.Time
 	verdict  history.Verdict
 	archive  *v1alpha1.DrillArchive
 	versions []v1alpha1.DrillVersion
 	events   []v1alpha1.DrillEvent
-	places   []drill.Place
-	fetched  map[string]string // by site: why not, empty when fetched
+	places   []verdict.Place
+	fetched  map[string]error // by site: why not, nil when fetched
 }
 
 // gather fetches the clients' histories and the replicas' rows, judges them and keeps them. A site that does not answer is
 // asked again, for a while. What was kept before - this process or another ended then - is judged as it was kept.
-func (r *Reconciler) gather(ctx context.Context, w *world) error {
-	run := archive.Run{Namespace: w.drill.Namespace, Drill: w.drill.Name, UID: string(w.drill.UID), ID: w.next.RunID}
-	j := &judged{now: r.now(), fetched: map[string]string{}}
+func (r *Reconciler) gather(ctx context.Context, w *world) (*judged, error) {
+	run := archive.Run{Namespace: w.drill.Namespace, Drill: w.drill.Name, UID: string(w.drill.UID), ID: w.drill.Status.RunID}
+	j := &judged{now: r.now(), fetched: map[string]error{}}
 	kept, err := archive.Read(ctx, r.direct, run)
 	fresh := errors.Is(err, archive.ErrNotFound)
 	if fresh {
 		kept, err = r.collect(ctx, w, run, j)
 	}
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if err := r.judge(ctx, w, j, kept); err != nil {
-		return err
+		return nil, err
 	}
 	if fresh {
 		if kept.Files, err = j.files(w); err != nil {
-			return err
+			return nil, err
 		}
 	}
 	ref, err := archive.Write(ctx, r.direct, w.drill, v1alpha1.GroupVersion.String(), "Drill", kept, archive.DefaultLimits())
@@ -76,16 +77,14 @@ func (r *Reconciler) gather(ctx context.Context, w *world) error {
 	switch {
 	case errors.As(err, &tooLarge):
 		j.notKept(err)
-		w.done.judged = j
-		return nil
+		return j, nil
 	case errors.Is(err, archive.ErrWritten) && fresh:
-		return err // another process was first; its archive is judged next time
+		return nil, err // another process was first; its archive is judged next time
 	case err != nil && !errors.Is(err, archive.ErrWritten):
-		return err
+		return nil, err
 	}
 	j.archive = &v1alpha1.DrillArchive{Name: ref.Index, Chunks: int32(ref.Chunks), Bytes: int64(ref.Size), SHA256: ref.SHA256}
-	w.done.judged = j
-	return nil
+	return j, nil
 }
 
 // notKept notes that the evidence is too large to be kept. Nobody can look at it later: that is no pass.
@@ -99,7 +98,7 @@ func (j *judged) notKept(err error) {
 // judge lets an archive speak.
 func (r *Reconciler) judge(ctx context.Context, w *world, j *judged, kept archive.Archive) error {
 	for site := range kept.Histories {
-		j.fetched[site] = ""
+		j.fetched[site] = nil
 	}
 	evidence, err := kept.Evidence()
 	if err != nil {
@@ -110,7 +109,7 @@ func (r *Reconciler) judge(ctx context.Context, w *world, j *judged, kept archiv
 	if measured.Places, err = w.arrived(kept); err != nil {
 		return err
 	}
-	j.Judgement = drill.Judge(w.drill.Spec, w.target.objectives, measured)
+	j.Judgement = verdict.Judge(w.drill.Spec, w.target.objectives, measured)
 	j.places = measured.Places
 	j.versions = r.versions(ctx, w)
 	j.events = r.elections(ctx, w)
@@ -120,7 +119,6 @@ func (r *Reconciler) judge(ctx context.Context, w *world, j *judged, kept archiv
 // files are the drill as it was judged, from which a report can be made when the object speaks of a later run.
 func (j *judged) files(w *world) (map[string][]byte, error) {
 	d := w.drill.DeepCopy()
-	d.Status = *w.next.DeepCopy()
 	j.write(&d.Status)
 	d.ManagedFields = nil
 	d.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind("Drill"))
@@ -145,15 +143,15 @@ func (r *Reconciler) collect(ctx context.Context, w *world, run archive.Run, j *
 	a := archive.Archive{Run: run, Histories: map[string][]byte{}, Samples: w.runs.Samples, Faults: r.faults(w),
 		Bounds: archive.Bounds{ClockError: clockError, AcknowledgedAtLeast: 1, AllowLost: int(ptr.Deref(w.drill.Spec.Objectives.LostRows, 0)), FaultsBoot: bootID()}}
 	var missing []string
-	for _, c := range w.next.Clients {
+	for _, c := range w.drill.Status.Clients {
 		site := v1alpha1.SiteName(c.Site)
 		out, err := r.inClients(ctx, w, site, timeLeft(ctx, fetchTimeout), "history", "fetch", "--stop", "--timeout", "20s")
 		if err != nil {
-			j.fetched[c.Site] = err.Error()
+			j.fetched[c.Site] = err
 			missing = append(missing, fmt.Sprintf("%s: %v", c.Site, err))
 			continue
 		}
-		a.Histories[c.Site], j.fetched[c.Site] = out, ""
+		a.Histories[c.Site], j.fetched[c.Site] = out, nil
 	}
 	if len(missing) > 0 && r.now().Before(w.gatherUntil()) {
 		return a, fmt.Errorf("fetch the histories of %s", strings.Join(missing, "; "))
@@ -213,8 +211,8 @@ func different(replicas []history.Replica) string {
 
 // lastMoment is when the run went over to be judged, as near as the timeline tells.
 func lastMoment(w *world) time.Time {
-	last := w.next.Ended.Time
-	for _, e := range w.next.Timeline {
+	last := w.drill.Status.Ended.Time
+	for _, e := range w.drill.Status.Timeline {
 		if e.Time.After(last) {
 			last = e.Time.Time
 		}
@@ -224,7 +222,7 @@ func lastMoment(w *world) time.Time {
 
 // gatherUntil is when what is still missing of a run is lost.
 func (w *world) gatherUntil() time.Time {
-	if w.next.AbortReason != "" {
+	if w.drill.Status.AbortReason != "" {
 		return lastMoment(w).Add(endedWithin)
 	}
 	return lastMoment(w).Add(judgeWithin)
@@ -241,13 +239,13 @@ func (w *world) canBeRead(name v1alpha1.ServerName) bool {
 func (r *Reconciler) rows(ctx context.Context, w *world, name v1alpha1.ServerName) (history.Replica, error) {
 	ctx, cancel := context.WithTimeout(ctx, timeLeft(ctx, rowsTimeout))
 	defer cancel()
-	db, err := r.connector.Open(ctx, mssql.Target{Namespace: w.drill.Namespace, Server: name, Database: w.next.Database, Role: credentials.RoleSA})
+	db, err := r.connector.Open(ctx, mssql.Target{Namespace: w.drill.Namespace, Server: name, Database: w.drill.Status.Database, Role: credentials.RoleSA})
 	if err != nil {
 		return history.Replica{}, err
 	}
 	after := int64(0)
-	if w.next.RecordedAfter != nil {
-		after = *w.next.RecordedAfter
+	if w.drill.Status.RecordedAfter != nil {
+		after = *w.drill.Status.RecordedAfter
 	}
 	return workload.ReadRecorded(ctx, db, after)
 }
@@ -264,7 +262,7 @@ func (r *Reconciler) faults(w *world) []history.Fault {
 		return history.Instant{Wall: wall, Monotonic: now.Monotonic - (now.Wall - wall)}
 	}
 	var list []history.Fault
-	for _, f := range w.next.Faults {
+	for _, f := range w.drill.Status.Faults {
 		if f.Injected == nil {
 			continue
 		}
@@ -281,15 +279,17 @@ func (r *Reconciler) faults(w *world) []history.Fault {
 }
 
 // measured puts together what the verdict is made of.
-func (r *Reconciler) measured(w *world, j *judged, a archive.Archive) drill.Measured {
-	m := drill.Measured{History: j.verdict, Faults: w.next.Faults, Aborted: w.next.AbortReason, NoGroup: w.next.Group == "", Waited: j.now.Sub(w.next.Ended.Time)}
-	for _, e := range w.next.Timeline {
+func (r *Reconciler) measured(w *world, j *judged, a archive.Archive) verdict.Measured {
+	s := w.drill.Status
+	m := verdict.Measured{History: j.verdict, Faults: s.Faults, Aborted: s.AbortReason, NoGroup: s.Group == "",
+		Waited: j.now.Sub(s.Ended.Time)}
+	for _, e := range s.Timeline {
 		if e.Event == eventNotRecovered {
 			m.NotRecovered = e.Message
 		}
 	}
-	for _, c := range w.next.Clients {
-		if reason, ok := j.fetched[c.Site]; !ok || reason != "" {
+	for _, c := range s.Clients {
+		if err, ok := j.fetched[c.Site]; !ok || err != nil {
 			m.Missing = append(m.Missing, c.Site)
 		}
 	}
@@ -301,13 +301,13 @@ func (r *Reconciler) measured(w *world, j *judged, a archive.Archive) drill.Meas
 			m.Unread = append(m.Unread, string(name))
 		}
 	}
-	m.Send, m.Redo, m.Gap = queues(a.Samples.Replicas, w.next, w.target.data)
+	m.Send, m.Redo, m.Gap = queues(a.Samples.Replicas, s, w.target.data)
 	return m
 }
 
 // queues are the greatest ones, and the longest time in which one of the servers did not answer: whoever is silent may have
 // the longest queue.
-func queues(samples []archive.ReplicaSample, s v1alpha1.DrillStatus, servers []v1alpha1.ServerName) (send, redo *drill.Queue, gap time.Duration) {
+func queues(samples []archive.ReplicaSample, s v1alpha1.DrillStatus, servers []v1alpha1.ServerName) (send, redo *verdict.Queue, gap time.Duration) {
 	began := s.Accepted.Time
 	if s.Baseline != nil {
 		began = s.Baseline.Time
@@ -330,11 +330,11 @@ func queues(samples []archive.ReplicaSample, s v1alpha1.DrillStatus, servers []v
 	return send, redo, gap
 }
 
-func larger(q *drill.Queue, kb *int64, s archive.ReplicaSample) *drill.Queue {
+func larger(q *verdict.Queue, kb *int64, s archive.ReplicaSample) *verdict.Queue {
 	if kb == nil || q != nil && q.KB >= *kb {
 		return q
 	}
-	return &drill.Queue{KB: *kb, Server: s.Server, At: s.At}
+	return &verdict.Queue{KB: *kb, Server: s.Server, At: s.At}
 }
 
 // versions of everything that took part.
@@ -356,7 +356,7 @@ func (r *Reconciler) versions(ctx context.Context, w *world) []v1alpha1.DrillVer
 		v := v1alpha1.DrillVersion{Component: s.Name, Site: string(s.Spec.Site), Image: s.Spec.Image}
 		if pod := w.pods[v1alpha1.ServerName(s.Name)]; pod != nil {
 			for _, c := range pod.Status.ContainerStatuses {
-				if c.Name == drill.EngineContainer {
+				if c.Name == fault.EngineContainer {
 					v.Digest = c.ImageID
 				}
 			}
@@ -370,21 +370,21 @@ func (r *Reconciler) versions(ctx context.Context, w *world) []v1alpha1.DrillVer
 // elections are the moments of the group's elections during the run, from its Failovers.
 func (r *Reconciler) elections(ctx context.Context, w *world) []v1alpha1.DrillEvent {
 	var list v1alpha1.FailoverList
-	if w.next.Group == "" || r.direct.List(ctx, &list, client.InNamespace(w.drill.Namespace)) != nil {
+	if w.drill.Status.Group == "" || r.direct.List(ctx, &list, client.InNamespace(w.drill.Namespace)) != nil {
 		return nil
 	}
 	var events []v1alpha1.DrillEvent
 	for _, f := range list.Items {
 		t := f.Status.Timeline
-		if string(f.Spec.Group) != w.next.Group || t == nil {
+		if string(f.Spec.Group) != w.drill.Status.Group || t == nil {
 			continue
 		}
 		for _, m := range []struct {
 			event string
 			at    *metav1.MicroTime
 		}{{"Suspected", t.Suspected}, {"Claimed", t.Claimed}, {"Fenced", t.Fenced}, {"Promoted", t.Promoted}, {"FirstWrite", t.FirstWrite}, {"AllSynchronized", t.AllSynchronized}} {
-			if m.at != nil && m.at.After(w.next.Accepted.Time) {
-				events = append(events, v1alpha1.DrillEvent{Time: *m.at, Event: m.event, Fault: lastFault(w.next, m.at.Time),
+			if m.at != nil && m.at.After(w.drill.Status.Accepted.Time) {
+				events = append(events, v1alpha1.DrillEvent{Time: *m.at, Event: m.event, Fault: lastFault(w.drill.Status, m.at.Time),
 					Message: conditions.Shorten(fmt.Sprintf("term %d, %s, from %s to %s (Failover %s)", f.Status.Term, f.Status.Cause, f.Status.From, f.Status.To, f.Name), 512)})
 			}
 		}
@@ -430,11 +430,15 @@ func (j *judged) write(s *v1alpha1.DrillStatus) {
 		}
 	}
 	for i := range s.Clients {
-		reason, ok := j.fetched[s.Clients[i].Site]
-		s.Clients[i].Fetched, s.Clients[i].Message = ok && reason == "", conditions.Shorten(reason, 512)
+		c := &s.Clients[i]
+		err, asked := j.fetched[c.Site]
+		c.Fetched, c.Message = asked && err == nil, ""
+		if err != nil {
+			c.Message = conditions.Shorten(err.Error(), 512)
+		}
 	}
 	s.Timeline = append(s.Timeline, j.events...)
 	s.Timeline = s.Timeline[:min(len(s.Timeline), maxTimeline)]
-	note(s, j.now, "Judged", "", string(j.Verdict))
+	note(s, v1alpha1.DrillEvent{Time: *at(j.now), Event: "Judged", Message: string(j.Verdict)})
 	slices.SortStableFunc(s.Timeline, func(a, b v1alpha1.DrillEvent) int { return a.Time.Compare(b.Time.Time) })
 }

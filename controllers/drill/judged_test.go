@@ -13,8 +13,8 @@ import (
 	"k8s.io/utils/ptr"
 
 	"geosql.dev/operator/api/v1alpha1"
-	"geosql.dev/operator/internal/drill"
 	"geosql.dev/operator/internal/drill/archive"
+	"geosql.dev/operator/internal/drill/verdict"
 	"geosql.dev/operator/internal/reconcile/conditions"
 	"geosql.dev/operator/internal/workload/history"
 )
@@ -243,9 +243,9 @@ func TestRowsThatAreNotRedoneYet(t *testing.T) {
 
 // Evidence that cannot be kept proves nothing to those who come later; what was seen to be wrong stays wrong.
 func TestEvidenceThatIsNotKept(t *testing.T) {
-	for verdict, want := range map[v1alpha1.DrillVerdict]v1alpha1.DrillVerdict{v1alpha1.VerdictPassed: v1alpha1.VerdictInconclusive, v1alpha1.VerdictFailed: v1alpha1.VerdictFailed} {
+	for judgement, want := range map[v1alpha1.DrillVerdict]v1alpha1.DrillVerdict{v1alpha1.VerdictPassed: v1alpha1.VerdictInconclusive, v1alpha1.VerdictFailed: v1alpha1.VerdictFailed} {
 		g := NewWithT(t)
-		j := &judged{Judgement: drill.Judgement{Verdict: verdict, Message: "x"}}
+		j := &judged{Judgement: verdict.Judgement{Verdict: judgement, Message: "x"}}
 		j.notKept(&archive.TooLargeError{Size: 2, Limit: 1})
 		g.Expect(j.Verdict).To(Equal(want))
 		g.Expect(j.Message).To(ContainSubstring("not kept"))

@@ -14,6 +14,7 @@ import (
 
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/drill"
+	"geosql.dev/operator/internal/drill/fault"
 	"geosql.dev/operator/internal/drill/probe"
 	"geosql.dev/operator/internal/mssql"
 	"geosql.dev/operator/internal/mssql/credentials"
@@ -38,16 +39,16 @@ func (w *world) toMeasure(f v1alpha1.FaultStatus) bool {
 }
 
 // measure looks at the servers that a fault strikes, if something is measured there.
-func (r *Reconciler) measure(ctx context.Context, w *world, f v1alpha1.FaultStatus, measure v1alpha1.EffectMeasure) ([]v1alpha1.EffectFigure, drill.Machine) {
+func (r *Reconciler) measure(ctx context.Context, w *world, f v1alpha1.FaultStatus, measure v1alpha1.EffectMeasure) ([]v1alpha1.EffectFigure, fault.Machine) {
 	var mu sync.Mutex
 	var wait sync.WaitGroup
 	var list []v1alpha1.EffectFigure
-	var machine drill.Machine
+	var machine fault.Machine
 	for _, name := range struckBy(f) {
 		wait.Go(func() {
 			figure := v1alpha1.EffectFigure{Server: string(name), Measure: measure}
 			var value int64
-			var there drill.Machine
+			var there fault.Machine
 			var err error
 			if measure == v1alpha1.MeasureClock {
 				value, err = r.clockOffset(ctx, w, name)
@@ -68,16 +69,16 @@ func (r *Reconciler) measure(ctx context.Context, w *world, f v1alpha1.FaultStat
 }
 
 // usage is what stressors take in a server's pod.
-func (r *Reconciler) usage(ctx context.Context, w *world, server v1alpha1.ServerName, measure v1alpha1.EffectMeasure) (int64, drill.Machine, error) {
+func (r *Reconciler) usage(ctx context.Context, w *world, server v1alpha1.ServerName, measure v1alpha1.EffectMeasure) (int64, fault.Machine, error) {
 	out, err := r.inServer(ctx, w, server, usageFor+askTimeout, "drill", "usage", "--for", usageFor.String())
 	if err != nil {
-		return 0, drill.Machine{}, err
+		return 0, fault.Machine{}, err
 	}
 	var u probe.Usage
 	if err := json.Unmarshal(out, &u); err != nil {
-		return 0, drill.Machine{}, fmt.Errorf("read what stressors take at %s: %w", server, err)
+		return 0, fault.Machine{}, fmt.Errorf("read what stressors take at %s: %w", server, err)
 	}
-	machine := drill.Machine{Processors: u.MachineProcessors, Memory: u.MachineMemory}
+	machine := fault.Machine{Processors: u.MachineProcessors, Memory: u.MachineMemory}
 	if measure == v1alpha1.MeasureMemory {
 		return u.Memory / 1000, machine, nil
 	}
@@ -123,12 +124,12 @@ func transferFigures(from v1alpha1.ServerName, s probe.Sent) v1alpha1.ProbeFigur
 }
 
 // again are the probes of a fault whose figures are known, to look once more.
-func again(known []v1alpha1.ProbeFigures, m drill.Occurrence) []drill.Probe {
-	var list []drill.Probe
+func again(known []v1alpha1.ProbeFigures, m drill.Occurrence) []fault.Probe {
+	var list []fault.Probe
 	for _, p := range known {
-		one := drill.Probe{From: v1alpha1.ServerName(p.From), To: p.To}
-		if host, _, err := net.SplitHostPort(p.To); err == nil && p.To == credentials.AgentAddress(host) && drill.Transfers(m) {
-			one.Send = drill.TransferBytes(*m.Network)
+		one := fault.Probe{From: v1alpha1.ServerName(p.From), To: p.To}
+		if host, _, err := net.SplitHostPort(p.To); err == nil && p.To == credentials.AgentAddress(host) && fault.Transfers(m) {
+			one.Send = fault.TransferBytes(*m.Network)
 		}
 		list = append(list, one)
 	}

@@ -22,6 +22,7 @@ import (
 	"geosql.dev/operator/internal/agent/orders"
 	"geosql.dev/operator/internal/drill"
 	"geosql.dev/operator/internal/drill/archive"
+	"geosql.dev/operator/internal/drill/fault"
 	"geosql.dev/operator/internal/mssql"
 	"geosql.dev/operator/internal/reconcile/conditions"
 	"geosql.dev/operator/internal/sites"
@@ -49,12 +50,10 @@ type seenObject struct {
 	err     error
 }
 
-// world is a drill with everything around it, as it was read.
+// world is a drill with everything around it, as it was read. Once it is read nothing changes it.
 type world struct {
 	drill *v1alpha1.Drill
-	// next is the status that will be written; the plan and the steps change it.
-	next v1alpha1.DrillStatus
-	now  time.Time
+	now   time.Time
 	// image that clients run.
 	image string
 	// target is nil when it need not be known any more.
@@ -73,7 +72,7 @@ type world struct {
 	declared map[v1alpha1.SiteName]bool
 	members  map[v1alpha1.SiteName]*sites.Member
 	// resolved is what faults are resolved against.
-	resolved drill.World
+	resolved fault.World
 	// pods of the servers whose site answered; nil where it said that there is none.
 	pods    map[v1alpha1.ServerName]*corev1.Pod
 	clients map[v1alpha1.SiteName]*corev1.Pod
@@ -92,15 +91,13 @@ type world struct {
 	asked time.Time
 	// figures that were measured at servers, by fault, and what there is of what stressors take.
 	figures map[string][]v1alpha1.EffectFigure
-	machine drill.Machine
+	machine fault.Machine
 	// daemons of Chaos Mesh, by the sites of faults that last, as far as they could be looked at.
 	daemons map[v1alpha1.SiteName]daemons
 	// swept are what is left of the drill at all sites, when that was looked for; unswept are sites that did not answer.
 	swept   []left
 	unswept []v1alpha1.SiteName
 	followed
-	// done are the results of steps.
-	done results
 	runs *runSamples
 }
 
@@ -116,22 +113,12 @@ type left struct {
 	obj  client.Object
 }
 
-// results are what steps found out, for the report.
-type results struct {
-	objectErr map[objectKey]error
-	injected  map[string]time.Time
-	frozen    map[string]error
-	after     *int64
-	judged    *judged
-}
-
 // newWorld is what is known of a drill before anybody is asked.
 func (r *Reconciler) newWorld(d *v1alpha1.Drill) *world {
-	return &world{drill: d, image: r.image, next: *d.Status.DeepCopy(), now: r.now(), siteErr: map[v1alpha1.SiteName]error{}, members: map[v1alpha1.SiteName]*sites.Member{},
+	return &world{drill: d, image: r.image, now: r.now(), siteErr: map[v1alpha1.SiteName]error{}, members: map[v1alpha1.SiteName]*sites.Member{},
 		pods: map[v1alpha1.ServerName]*corev1.Pod{}, clients: map[v1alpha1.SiteName]*corev1.Pod{}, replicas: map[v1alpha1.ServerName]replicaState{},
 		objects: map[objectKey]seenObject{}, probes: map[string][]v1alpha1.ProbeFigures{}, latest: map[v1alpha1.SiteName]history.Newest{},
-		askErr: map[v1alpha1.SiteName]error{}, frozen: map[v1alpha1.ServerName]int{}, figures: map[string][]v1alpha1.EffectFigure{},
-		done: results{objectErr: map[objectKey]error{}, injected: map[string]time.Time{}, frozen: map[string]error{}}}
+		askErr: map[v1alpha1.SiteName]error{}, frozen: map[v1alpha1.ServerName]int{}, figures: map[string][]v1alpha1.EffectFigure{}}
 }
 
 // observe reads the drill anew - what was said of it a moment ago must be seen - and everything around it.
@@ -278,8 +265,8 @@ func active(p v1alpha1.DrillPhase) bool {
 // places reads where everything is that a fault may concern.
 func (r *Reconciler) places(ctx context.Context, w *world) {
 	d, t := w.drill, w.target
-	w.resolved = drill.World{Namespace: d.Namespace, Drill: d.Name, RunID: w.runID(), Group: groupName(t), Servers: map[v1alpha1.ServerName]drill.Server{},
-		Sites: map[v1alpha1.SiteName]drill.Site{}, Roles: map[v1alpha1.FaultRole]v1alpha1.ServerName{}}
+	w.resolved = fault.World{Namespace: d.Namespace, Drill: d.Name, RunID: w.runID(), Group: groupName(t), Servers: map[v1alpha1.ServerName]fault.Server{},
+		Sites: map[v1alpha1.SiteName]fault.Site{}, Roles: map[v1alpha1.FaultRole]v1alpha1.ServerName{}}
 	for _, s := range t.servers {
 		name := v1alpha1.ServerName(s.Name)
 		w.resolved.Servers[name] = r.place(ctx, w, name, s.Spec.Site)
@@ -289,10 +276,10 @@ func (r *Reconciler) places(ctx context.Context, w *world) {
 		if member == nil {
 			continue
 		}
-		site := drill.Site{APIServers: apiServer(member), LocalAPI: r.localAPI(ctx, member)}
+		site := fault.Site{APIServers: apiServer(member), LocalAPI: r.localAPI(ctx, member)}
 		var pod corev1.Pod
 		if err := member.Client.Get(ctx, client.ObjectKey{Namespace: d.Namespace, Name: clientsName(d)}, &pod); err == nil {
-			site.Clients = []drill.Client{{Pod: pod.Name, Address: pod.Status.PodIP}}
+			site.Clients = []fault.Client{{Pod: pod.Name, Address: pod.Status.PodIP}}
 		}
 		w.resolved.Sites[name] = site
 	}
@@ -303,8 +290,8 @@ func (r *Reconciler) places(ctx context.Context, w *world) {
 }
 
 // place of one server: its pod, and what its name is at each site.
-func (r *Reconciler) place(ctx context.Context, w *world, name v1alpha1.ServerName, home v1alpha1.SiteName) drill.Server {
-	s := drill.Server{Name: name, Site: home, Services: map[v1alpha1.SiteName]string{}}
+func (r *Reconciler) place(ctx context.Context, w *world, name v1alpha1.ServerName, home v1alpha1.SiteName) fault.Server {
+	s := fault.Server{Name: name, Site: home, Services: map[v1alpha1.SiteName]string{}}
 	key := client.ObjectKey{Namespace: w.drill.Namespace, Name: s.Pod()}
 	if member := w.members[home]; member != nil {
 		var pod corev1.Pod

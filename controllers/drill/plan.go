@@ -14,6 +14,7 @@ import (
 
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/drill"
+	"geosql.dev/operator/internal/drill/fault"
 	"geosql.dev/operator/internal/reconcile"
 	"geosql.dev/operator/internal/reconcile/conditions"
 )
@@ -36,14 +37,14 @@ const (
 	momentWithin = time.Minute
 	// maxHistory and maxTimeline bound lists of the status.
 	maxHistory, maxTimeline = 10, 1000
-	// eventNotRecovered is the moment of the timeline when the time for the recovery is over and not all is well.
-	eventNotRecovered = "NotRecovered"
-	// eventEngineRuns is when the engine in a container that was frozen is first seen to run again.
-	eventEngineRuns = "EngineRuns"
 )
 
-// Plan is what is done next.
+// Plan is what is to be, and what is done for it.
 type Plan struct {
+	// Status that is to be, whatever comes of the steps.
+	Status *v1alpha1.DrillStatus
+	// Then is the state of each fault of which all that is left is done by the steps.
+	Then    map[string]v1alpha1.FaultState
 	Steps   []Step
 	Outcome conditions.Outcome
 	Done    bool
@@ -54,24 +55,36 @@ func (p Plan) Gist() reconcile.Gist {
 	return reconcile.Gist{Steps: len(p.Steps), Progress: p.Outcome.Progress, Done: p.Done}
 }
 
-// planner decides over one world; it changes the status that will be written, and nothing else.
+// planner decides over one world, which it leaves as it is; what is to be is a status of its own.
 type planner struct {
 	*world
 	s     *v1alpha1.DrillStatus
+	then  map[string]v1alpha1.FaultState
 	steps []Step
+}
+
+func newPlanner(w *world) *planner {
+	s := w.drill.Status.DeepCopy()
+	understand(s, w.now)
+	return &planner{world: w, s: s, then: map[string]v1alpha1.FaultState{}}
+}
+
+// plan is what was decided.
+func (p *planner) plan(o conditions.Outcome) Plan {
+	return Plan{Status: p.s, Then: p.then, Steps: p.steps, Outcome: o}
 }
 
 func (p *planner) do(s Step) { p.steps = append(p.steps, s) }
 
 // plan brings a drill one phase, or one step, further.
 func plan(w *world) Plan {
-	p := &planner{world: w, s: &w.next}
+	p := newPlanner(w)
 	if p.s.RunID != w.drill.Spec.RunID && !active(p.s.Phase) {
 		p.begin()
 	}
 	if p.s.Phase == v1alpha1.DrillCompleted {
 		p.clear()
-		return Plan{Steps: p.steps, Outcome: outcome(p.s)}
+		return p.plan(outcome(p.s))
 	}
 	p.abortIfAsked()
 	switch p.s.Phase {
@@ -92,7 +105,7 @@ func plan(w *world) Plan {
 		}
 		p.do(Gather{})
 	}
-	return Plan{Steps: p.steps, Outcome: outcome(p.s)}
+	return p.plan(outcome(p.s))
 }
 
 // begin is a new run. What the former one ended with is kept in short.
@@ -109,27 +122,6 @@ func (p *planner) begin() {
 
 func (p *planner) wait(reason, message string) {
 	p.s.Reason, p.s.Message = reason, conditions.Shorten(message, 4096)
-}
-
-// at is a time as status keeps it.
-func at(t time.Time) *metav1.MicroTime {
-	m := metav1.NewMicroTime(t.Truncate(time.Microsecond))
-	return &m
-}
-
-// note adds a moment to the timeline.
-func (p *planner) note(when time.Time, event, fault, message string) {
-	note(p.s, when, event, fault, message)
-}
-
-func note(s *v1alpha1.DrillStatus, when time.Time, event, fault, message string) {
-	limit := maxTimeline
-	if event == eventNotRecovered {
-		limit++ // it decides on the verdict: there is always room for it
-	}
-	if len(s.Timeline) < limit {
-		s.Timeline = append(s.Timeline, v1alpha1.DrillEvent{Time: *at(when), Event: event, Fault: fault, Message: conditions.Shorten(message, 512)})
-	}
 }
 
 // pending waits until the drill may begin.
@@ -290,7 +282,7 @@ func (p *planner) recovering() {
 		limit = min(limit, endedWithin)
 	}
 	if i := slices.IndexFunc(p.s.Faults, p.lookedAfter); well && i >= 0 {
-		well, text = false, "fault "+p.s.Faults[i].Name+" is not seen to be over: "+drill.StillThere(p.s.Faults[i])
+		well, text = false, "fault "+p.s.Faults[i].Name+" is not seen to be over: "+fault.StillThere(p.s.Faults[i])
 	}
 	switch {
 	case p.faultsLeft() > 0 && waited < limit:
@@ -394,13 +386,11 @@ func (p *planner) abort(event, why string) {
 	p.s.AbortReason = conditions.Shorten(why, 1024)
 	p.note(p.now, event, "", why)
 	for i := range p.s.Faults {
-		f := &p.s.Faults[i]
-		switch f.State {
-		case v1alpha1.FaultWaiting:
-			f.State, f.Message = v1alpha1.FaultSkipped, "the drill was ended before its time"
-		case v1alpha1.FaultInjecting, v1alpha1.FaultActive:
-			f.State = v1alpha1.FaultRemoving
+		f, ended := &p.s.Faults[i], sighting{sight: seenAborted}
+		if f.State == v1alpha1.FaultWaiting {
+			ended.text = "the drill was ended before its time"
 		}
+		p.move(f, drill.Occurrence{}, ended)
 	}
 	if p.s.Phase != v1alpha1.DrillRecovering {
 		// One that was recovering has waited already; its last fault ended when it did.
@@ -445,7 +435,7 @@ func (p *planner) thawLeft() {
 // planDelete takes everything back, everywhere. Sites that do not answer are waited for: what they hold ends by its own
 // time, but only they can say so.
 func planDelete(w *world) Plan {
-	p := &planner{world: w, s: &w.next}
+	p := newPlanner(w)
 	for _, f := range w.drill.Status.Faults {
 		for _, server := range struckBy(f) {
 			if _, known := w.frozen[server]; mayFreeze(f) && !known {
@@ -461,9 +451,12 @@ func planDelete(w *world) Plan {
 			names[i] = string(s)
 		}
 		slices.Sort(names)
-		return Plan{Steps: p.steps, Outcome: conditions.Unknown(conditions.ReasonSiteUnreachable, fmt.Sprintf("whether faults are left at %s cannot be told: the site has to be declared, allow the namespace, and answer; declare it Lost if it is gone for good", strings.Join(names, ", ")))}
+		return p.plan(conditions.Unknown(conditions.ReasonSiteUnreachable, fmt.Sprintf("whether faults are left at %s cannot be told: "+
+			"the site has to be declared, allow the namespace, and answer; declare it Lost if it is gone for good", strings.Join(names, ", "))))
 	}
-	return Plan{Steps: p.steps, Done: len(w.swept) == 0 && !frozen, Outcome: conditions.InProgress(conditions.ReasonDeleting, "faults and clients are taken away")}
+	deletion := p.plan(conditions.InProgress(conditions.ReasonDeleting, "faults and clients are taken away"))
+	deletion.Done = len(w.swept) == 0 && !frozen
+	return deletion
 }
 
 // outcome of a run as kstatus reads it: a drill that passed is Ready, one that ended otherwise Stalled.

@@ -13,30 +13,32 @@ import (
 
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/drill"
+	"geosql.dev/operator/internal/drill/fault"
 	"geosql.dev/operator/internal/mssql/credentials"
 	"geosql.dev/operator/internal/reconcile/conditions"
 )
 
-// endedEarly begins what is said of a fault that was seen, and then was not any more while it should last.
+// endedEarly begins what people are told of a fault that is not in force any more though it should last; that it is
+// one is in status.effect.endedEarly.
 const endedEarly = "it did not last: "
 
 // look notes the effect as far as it can be seen. What was seen once stays seen unless a later look tells by itself that it
 // is not in force any more: a fault is looked at as long as it should last.
 func (p *planner) look(f *v1alpha1.FaultStatus, o drill.Occurrence) {
-	e, m := f.Effect, drill.MeasuredAs(o)
+	e, m := f.Effect, fault.MeasuredAs(o)
 	if figures := p.probes[f.Name]; len(figures) > 0 {
-		e.During = drill.Accumulate(m.Kind, e.During, figures)
+		e.During = fault.Accumulate(m.Kind, e.During, figures)
 	}
 	if seen := p.figures[f.Name]; len(seen) > 0 {
-		e.Figures = drill.Note(e.Figures, seen, v1alpha1.FaultActive)
+		e.Figures = fault.Note(e.Figures, seen, v1alpha1.FaultActive)
 	}
-	if strings.HasPrefix(e.Seen, endedEarly) {
+	if e.EndedEarly != nil {
 		return
 	}
 	if e.Status == metav1.ConditionTrue {
 		if status, seen := p.inForce(f, o, m); status == metav1.ConditionFalse {
-			e.Status, e.Seen = status, conditions.Shorten(endedEarly+seen, 1024)
-			p.note(p.now, "EffectEnded", f.Name, seen)
+			e.Status, e.EndedEarly, e.Seen = status, at(p.now), conditions.Shorten(endedEarly+seen, 1024)
+			p.note(p.now, eventEffectEnded, f.Name, seen)
 		}
 		return
 	}
@@ -69,7 +71,7 @@ func (p *planner) effect(f *v1alpha1.FaultStatus, o, m drill.Occurrence) (metav1
 		if len(p.figures[f.Name]) == 0 {
 			return metav1.ConditionUnknown, ""
 		}
-		return drill.ServerEffect(m, of(f.Effect.Figures, struck), p.machine)
+		return fault.ServerEffect(m, of(f.Effect.Figures, struck), p.machine)
 	case v1alpha1.FaultSwitchover, v1alpha1.FaultFailover:
 		switch seen := p.objects[keyOf(f.Objects[0])]; seen.outcome {
 		case "":
@@ -108,9 +110,9 @@ func named(o drill.Occurrence) string {
 
 func networkEffect(o, m drill.Occurrence, struck []v1alpha1.ServerName, before, during []v1alpha1.ProbeFigures) (metav1.ConditionStatus, string) {
 	if o.Kind == v1alpha1.FaultChaosMesh {
-		return drill.LiteralNetworkEffect(m, struck, before, during)
+		return fault.LiteralNetworkEffect(m, struck, before, during)
 	}
-	return drill.NetworkEffect(m, struck, before, during)
+	return fault.NetworkEffect(m, struck, before, during)
 }
 
 // inForce judges the newest look alone at a fault that was seen before; False when it is not in force any more.
@@ -125,9 +127,9 @@ func (p *planner) inForce(f *v1alpha1.FaultStatus, o, m drill.Occurrence) (metav
 			return metav1.ConditionUnknown, ""
 		}
 		if o.Kind == v1alpha1.FaultChaosMesh {
-			return drill.LiteralNetworkEffect(m, struck, f.Effect.Before, p.probes[f.Name])
+			return fault.LiteralNetworkEffect(m, struck, f.Effect.Before, p.probes[f.Name])
 		}
-		return drill.StillInForce(m, struck, f.Effect.Before, p.probes[f.Name])
+		return fault.StillInForce(m, struck, f.Effect.Before, p.probes[f.Name])
 	case v1alpha1.FaultPodFailure:
 		return p.failing(f, struck)
 	case v1alpha1.FaultFreeze:
@@ -145,7 +147,7 @@ func (p *planner) inForce(f *v1alpha1.FaultStatus, o, m drill.Occurrence) (metav
 			for i := range newest {
 				newest[i].During = nil
 			}
-			return drill.ServerEffect(m, of(drill.Note(newest, seen, v1alpha1.FaultActive), struck), p.machine)
+			return fault.ServerEffect(m, of(fault.Note(newest, seen, v1alpha1.FaultActive), struck), p.machine)
 		}
 	}
 	return metav1.ConditionUnknown, ""
@@ -214,16 +216,14 @@ func (p *planner) struckNow(f *v1alpha1.FaultStatus, o drill.Occurrence) ([]v1al
 // replaced compares what runs in the pods with what ran before.
 func (p *planner) replaced(f *v1alpha1.FaultStatus, kind v1alpha1.DrillFaultKind, struck []v1alpha1.ServerName) (metav1.ConditionStatus, string) {
 	for _, name := range struck {
-		before, now, text := p.beforeAndNow(f, name)
-		if before == "" {
+		before, now, text, known := p.beforeAndNow(f, name)
+		if !known {
 			return metav1.ConditionUnknown, text
 		}
-		before, wasSeen := part(kind, before)
-		now, isSeen := part(kind, now)
-		if !wasSeen || !isSeen {
+		switch same, known := now.same(before, kind); {
+		case !known:
 			return metav1.ConditionUnknown, "the kubelet does not report the engine's container of " + string(name)
-		}
-		if now == before {
+		case same:
 			return metav1.ConditionFalse, fmt.Sprintf("%s runs on as before", credentials.HostName(name))
 		}
 	}
@@ -233,37 +233,34 @@ func (p *planner) replaced(f *v1alpha1.FaultStatus, kind v1alpha1.DrillFaultKind
 	return metav1.ConditionTrue, "what ran in " + joined(struck) + " is gone"
 }
 
-// beforeAndNow are a server's identities before the fault and now; empty when they cannot be compared, with the reason.
-func (p *planner) beforeAndNow(f *v1alpha1.FaultStatus, name v1alpha1.ServerName) (before, now, text string) {
-	for _, was := range f.Effect.Identity {
-		if server, rest, _ := strings.Cut(was, " "); server == string(name) {
-			before = rest
+// beforeAndNow are what ran of a server before the fault and what runs now; when they cannot be compared the text says
+// why, if there is anything to say.
+func (p *planner) beforeAndNow(f *v1alpha1.FaultStatus, name v1alpha1.ServerName) (before, now identity, text string, known bool) {
+	for _, was := range identitiesOf(*f) {
+		if was.server == name {
+			before = was
 		}
 	}
-	if before == "" || before == noPod || before == notLooked {
-		return "", "", "what ran of " + string(name) + " before the fault was not seen"
+	if before.pod == "" {
+		return before, now, "what ran of " + string(name) + " before the fault was not seen", false
 	}
-	if now = p.identity(name); now == notLooked {
-		return "", "", "" // its site does not answer: that says nothing of what runs there
-	}
-	return before, now, ""
+	now = p.identity(name)
+	return before, now, "", now.looked // a site that does not answer says nothing of what runs there
 }
 
 // failing says whether the engines' containers were replaced and are not ready: what runs in them is not the engine.
 func (p *planner) failing(f *v1alpha1.FaultStatus, struck []v1alpha1.ServerName) (metav1.ConditionStatus, string) {
 	for _, name := range struck {
-		before, now, text := p.beforeAndNow(f, name)
-		if before == "" {
+		before, now, text, known := p.beforeAndNow(f, name)
+		if !known {
 			return metav1.ConditionUnknown, text
 		}
-		was, wasSeen := part(v1alpha1.FaultContainerKill, before)
-		is, isSeen := part(v1alpha1.FaultContainerKill, now)
-		switch {
-		case !wasSeen || !isSeen:
+		switch same, known := now.same(before, v1alpha1.FaultContainerKill); {
+		case !known:
 			return metav1.ConditionUnknown, "the kubelet does not report the engine's container of " + string(name)
-		case now != noPod && strings.HasSuffix(now, " true"):
+		case now.engine != nil && now.engine.ready:
 			return metav1.ConditionFalse, fmt.Sprintf("the engine of %s is ready", name)
-		case was == is:
+		case same:
 			return metav1.ConditionFalse, fmt.Sprintf("the container of %s is the same as before", name)
 		}
 	}
@@ -271,22 +268,6 @@ func (p *planner) failing(f *v1alpha1.FaultStatus, struck []v1alpha1.ServerName)
 		return metav1.ConditionUnknown, "it struck no pod"
 	}
 	return metav1.ConditionTrue, "the containers of " + joined(struck) + " were replaced and are not ready"
-}
-
-// part of an identity that a kind of fault changes. It is not seen while the kubelet has not reported the container.
-func part(kind v1alpha1.DrillFaultKind, identity string) (string, bool) {
-	if identity == noPod {
-		return identity, true
-	}
-	fields := strings.Fields(identity)
-	switch {
-	case kind == v1alpha1.FaultPodKill:
-		return fields[0], true
-	case len(fields) != 4:
-		return "", false
-	}
-	// Whether it is ready says nothing: a probe that fails kills no container.
-	return strings.Join(fields[:3], " "), true
 }
 
 func joined(servers []v1alpha1.ServerName) string {
@@ -297,15 +278,23 @@ func joined(servers []v1alpha1.ServerName) string {
 	return strings.Join(list, ", ")
 }
 
-// struckBy are the servers whose pods a fault is done to; its targets are for people, and may be a site.
-func struckBy(f v1alpha1.FaultStatus) []v1alpha1.ServerName {
+// identitiesOf a fault are what ran of the servers that it strikes before it.
+func identitiesOf(f v1alpha1.FaultStatus) []identity {
 	if f.Effect == nil {
 		return nil
 	}
+	var list []identity
+	for _, text := range f.Effect.Identity {
+		list = append(list, parseIdentity(text))
+	}
+	return list
+}
+
+// struckBy are the servers whose pods a fault is done to; its targets are for people, and may be a site.
+func struckBy(f v1alpha1.FaultStatus) []v1alpha1.ServerName {
 	var list []v1alpha1.ServerName
-	for _, was := range f.Effect.Identity {
-		name, _, _ := strings.Cut(was, " ")
-		list = append(list, v1alpha1.ServerName(name))
+	for _, was := range identitiesOf(f) {
+		list = append(list, was.server)
 	}
 	return list
 }

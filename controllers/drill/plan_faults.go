@@ -12,6 +12,7 @@ import (
 
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/drill"
+	"geosql.dev/operator/internal/drill/fault"
 	"geosql.dev/operator/internal/reconcile/conditions"
 )
 
@@ -27,13 +28,8 @@ func (p *planner) runFaults() {
 		if !ok {
 			continue // the webhook refuses such a change
 		}
-		switch f.State {
-		case v1alpha1.FaultWaiting:
-			p.startFault(f, o)
-		case v1alpha1.FaultInjecting:
-			p.injectFault(f, o)
-		case v1alpha1.FaultActive:
-			p.holdFault(f, o)
+		if f.State != v1alpha1.FaultRemoving {
+			p.advance(f, o)
 		}
 		if f.State == v1alpha1.FaultWaiting {
 			waiting++
@@ -52,33 +48,103 @@ func (p *planner) runFaults() {
 	p.wait(conditions.ReasonDrillRunning, fmt.Sprintf("%d faults wait for their time, %d are under way", waiting, p.faultsLeft()))
 }
 
-// startFault resolves a fault whose time has come and says in the status what will be created, before it is.
-func (p *planner) startFault(f *v1alpha1.FaultStatus, o drill.Occurrence) {
-	due := p.s.Started.Add(o.At)
-	f.Planned = at(due)
+// advance brings a fault further by what is seen of it.
+func (p *planner) advance(f *v1alpha1.FaultStatus, o drill.Occurrence) {
+	p.noteSeen(f, o)
+	p.move(f, o, p.see(f, o))
+}
+
+// noteSeen notes in a fault's status what is seen of it.
+func (p *planner) noteSeen(f *v1alpha1.FaultStatus, o drill.Occurrence) {
+	switch f.State {
+	case v1alpha1.FaultWaiting:
+		f.Planned = at(p.s.Started.Add(o.At))
+	case v1alpha1.FaultActive:
+		p.noteActive(f, o)
+	case v1alpha1.FaultRemoving:
+		p.noteGone(f)
+	}
+}
+
+// see tells of a fault what decides how it goes on.
+func (p *planner) see(f *v1alpha1.FaultStatus, o drill.Occurrence) sighting {
+	switch f.State {
+	case v1alpha1.FaultWaiting:
+		return p.seeWaiting(f, o)
+	case v1alpha1.FaultInjecting:
+		return p.seeInjecting(f, o)
+	case v1alpha1.FaultActive:
+		return p.seeActive(f, o)
+	case v1alpha1.FaultRemoving:
+		return p.seeRemoving(f)
+	}
+	return sighting{}
+}
+
+// sighting is what is seen of a fault, with what tells it.
+type sighting struct {
+	sight
+	// text for people; empty when there is nothing to say.
+	text string
+	// resolved is what the fault consists of: all of it when it is Due or Moved, what is left to do of it when it is
+	// Ready.
+	resolved fault.Resolved
+	// injected is when the first of it was there; nil when nothing was.
+	injected *metav1.MicroTime
+}
+
+// move brings a fault from its state to what follows of what is seen of it.
+func (p *planner) move(f *v1alpha1.FaultStatus, o drill.Occurrence, seen sighting) {
+	t, ok := transitions[f.State][seen.sight]
+	if !ok {
+		return
+	}
+	if seen.injected != nil {
+		f.Injected = seen.injected
+	}
+	if seen.text != "" || seen.sight == seenDue {
+		f.Message = conditions.Shorten(seen.text, 1024)
+	}
+	f.State = t.next
+	switch t.step {
+	case declareFault:
+		p.declare(f, seen.resolved)
+	case injectFault:
+		p.inject(f, o, seen)
+	case takeBackFault:
+		p.takeBack(f)
+	case endFault:
+		f.Removed = at(p.now)
+		p.note(p.now, "Removed", f.Name, "")
+	}
+	if t.then != "" {
+		p.then[f.Name] = t.then
+	}
+}
+
+// seeWaiting tells of a fault that waits whether its time has come, and what it consists of then.
+func (p *planner) seeWaiting(f *v1alpha1.FaultStatus, o drill.Occurrence) sighting {
+	due := f.Planned.Time
 	if p.now.Before(due) {
-		return
+		return sighting{sight: seenEarly}
 	}
-	r, err := drill.Resolve(p.resolved, o)
-	if err != nil {
-		f.Message = conditions.Shorten(err.Error(), 1024)
-		if p.now.Sub(due) > injectWithin {
-			f.State = v1alpha1.FaultSkipped
-		}
-		return
+	r, err := fault.Resolve(p.resolved, o)
+	switch {
+	case err == nil:
+		return sighting{sight: seenDue, resolved: r}
+	case p.now.Sub(due) > injectWithin:
+		return sighting{sight: seenExpired, text: err.Error()}
 	}
-	f.Message = ""
-	p.declare(f, r)
-	f.State = v1alpha1.FaultInjecting
+	return sighting{sight: seenUnresolved, text: err.Error()}
 }
 
 // declare writes into the status what a fault consists of.
-func (p *planner) declare(f *v1alpha1.FaultStatus, r drill.Resolved) {
+func (p *planner) declare(f *v1alpha1.FaultStatus, r fault.Resolved) {
 	f.Targets, f.Isolated, f.Objects = r.Targets, r.Isolated, objectsOf(r)
 	f.Effect = &v1alpha1.FaultEffect{Status: metav1.ConditionUnknown, Asked: r.Asked, Identity: p.identities(r.Struck)}
 }
 
-func objectsOf(r drill.Resolved) []v1alpha1.FaultObject {
+func objectsOf(r fault.Resolved) []v1alpha1.FaultObject {
 	var list []v1alpha1.FaultObject
 	for _, o := range r.Objects {
 		list = append(list, v1alpha1.FaultObject{Site: string(o.Site), APIVersion: o.GetAPIVersion(), Kind: o.GetKind(), Namespace: o.GetNamespace(), Name: o.GetName()})
@@ -90,82 +156,73 @@ func objectsOf(r drill.Resolved) []v1alpha1.FaultObject {
 func (p *planner) identities(servers []v1alpha1.ServerName) []string {
 	var list []string
 	for _, name := range servers {
-		list = append(list, string(name)+" "+p.identity(name))
+		list = append(list, p.identity(name).String())
 	}
 	return list
 }
 
-const (
-	// noPod is the identity of a server whose site says that it has no pod, notLooked of one whose site does not answer.
-	noPod, notLooked = "none", "unknown"
-)
-
-// identity is the pod's UID, the engine's container, how often it was started, and whether it is ready. It is the UID alone
-// while the kubelet has not reported the container.
-func (p *planner) identity(name v1alpha1.ServerName) string {
-	pod, looked := p.pods[name]
-	if !looked {
-		return notLooked
-	}
-	if pod == nil {
-		return noPod
-	}
-	for _, c := range pod.Status.ContainerStatuses {
-		if c.Name == drill.EngineContainer {
-			return fmt.Sprintf("%s %s %d %t", pod.UID, c.ContainerID, c.RestartCount, c.Ready)
-		}
-	}
-	return string(pod.UID)
-}
-
-// injectFault creates a fault's objects. What the status names must be what is created: roles may have moved since.
-func (p *planner) injectFault(f *v1alpha1.FaultStatus, o drill.Occurrence) {
+// seeInjecting tells of a fault that is being injected what of it is there.
+func (p *planner) seeInjecting(f *v1alpha1.FaultStatus, o drill.Occurrence) sighting {
 	if p.now.Sub(f.Planned.Time) > injectWithin+o.Lasts() && f.Injected == nil {
-		f.State, f.Message = v1alpha1.FaultRemoving, cmp.Or(f.Message, "its objects could not be created in time")
-		return
+		return sighting{sight: seenExpired, text: cmp.Or(f.Message, "its objects could not be created in time")}
 	}
-	present := 0
-	for i := range f.Objects {
-		if seen := p.objects[keyOf(f.Objects[i])]; seen.exists {
-			present++
-			if f.Injected == nil || seen.created.Before(f.Injected.Time) {
-				f.Injected = at(seen.created)
-			}
-		}
-	}
+	present, injected := p.present(f)
+	seen := sighting{injected: injected}
 	if len(f.Objects) > 0 && present == len(f.Objects) {
 		// All were created, and the manager ended before it could say so.
-		f.State = v1alpha1.FaultActive
-		return
+		seen.sight = seenComplete
+		return seen
 	}
-	if f.Injected != nil && o.Lasts() > 0 && p.now.Sub(f.Injected.Time) >= o.Lasts() {
+	if injected != nil && o.Lasts() > 0 && p.now.Sub(injected.Time) >= o.Lasts() {
 		// A part of it was done. The rest, much later and alone, would be another fault.
-		f.State = v1alpha1.FaultRemoving
-		return
+		seen.sight = seenOver
+		return seen
 	}
-	r, err := drill.Resolve(p.resolved, o)
-	if err != nil {
-		f.Message = conditions.Shorten(err.Error(), 1024)
-		return
+	r, err := fault.Resolve(p.resolved, o)
+	switch {
+	case err != nil:
+		seen.sight, seen.text = seenUnresolved, err.Error()
+	case injected != nil:
+		seen.sight, seen.resolved = seenReady, declared(f, r)
+	case p.asDeclared(f, r):
+		seen.sight, seen.resolved = seenReady, r
+	default:
+		// Roles have moved since: what is struck now is another server, of which nothing was seen yet.
+		seen.sight, seen.resolved = seenMoved, r
 	}
-	if present == 0 && f.Injected == nil {
-		if !p.asDeclared(f, r) {
-			// Roles have moved since: what is struck now is another server, of which nothing was seen yet.
-			p.declare(f, r)
-			return
+	return seen
+}
+
+// present counts a fault's objects that are there, and tells when the first of them was created.
+func (p *planner) present(f *v1alpha1.FaultStatus) (int, *metav1.MicroTime) {
+	n, injected := 0, f.Injected
+	for i := range f.Objects {
+		seen := p.objects[keyOf(f.Objects[i])]
+		if !seen.exists {
+			continue
 		}
+		n++
+		if injected == nil || seen.created.Before(injected.Time) {
+			injected = at(seen.created)
+		}
+	}
+	return n, injected
+}
+
+// inject does what is left to do of a fault. What was measured before the first of it is there is what it is compared
+// with.
+func (p *planner) inject(f *v1alpha1.FaultStatus, o drill.Occurrence, seen sighting) {
+	if seen.injected == nil {
 		if figures := p.probes[f.Name]; len(figures) > 0 {
 			f.Effect.Before = figures
 		}
-		f.Effect.Figures = drill.Note(f.Effect.Figures, p.figures[f.Name], v1alpha1.FaultInjecting)
-	} else {
-		r = declared(f, r)
+		f.Effect.Figures = fault.Note(f.Effect.Figures, p.figures[f.Name], v1alpha1.FaultInjecting)
 	}
 	if f.Kind == v1alpha1.FaultFreeze {
-		p.do(Freeze{Fault: f.Name, Servers: r.Struck, For: p.within(o.Lasts())})
+		p.do(Freeze{Fault: f.Name, Servers: seen.resolved.Struck, For: p.within(o.Lasts())})
 		return
 	}
-	p.do(Inject{Fault: f.Name, Objects: r.Objects})
+	p.do(Inject{Fault: f.Name, Objects: seen.resolved.Objects})
 }
 
 // within bounds a time by what is left until the drill's limit: what ends by itself ends with it.
@@ -177,18 +234,18 @@ func (p *planner) within(d time.Duration) time.Duration {
 }
 
 // asDeclared says whether a fault consists of what its status says.
-func (p *planner) asDeclared(f *v1alpha1.FaultStatus, r drill.Resolved) bool {
+func (p *planner) asDeclared(f *v1alpha1.FaultStatus, r fault.Resolved) bool {
 	return slices.Equal(names(objectsOf(r)), names(f.Objects)) && slices.Equal(r.Targets, f.Targets) && slices.Equal(r.Struck, struckBy(*f))
 }
 
 // declared is what is left to do of a fault of which a part is done: of what it consists of now only what was said before.
 // Roles that have moved since must not make two faults of one.
-func declared(f *v1alpha1.FaultStatus, r drill.Resolved) drill.Resolved {
+func declared(f *v1alpha1.FaultStatus, r fault.Resolved) fault.Resolved {
 	if !slices.Equal(r.Targets, f.Targets) || !slices.Equal(r.Struck, struckBy(*f)) {
 		r.Objects = nil
 	}
 	said := names(f.Objects)
-	r.Objects = slices.DeleteFunc(r.Objects, func(o drill.Object) bool {
+	r.Objects = slices.DeleteFunc(r.Objects, func(o fault.Object) bool {
 		return !slices.Contains(said, string(o.Site)+"/"+o.GetKind()+"/"+o.GetName())
 	})
 	r.Struck = struckBy(*f)
@@ -203,8 +260,8 @@ func names(list []v1alpha1.FaultObject) []string {
 	return out
 }
 
-// holdFault looks whether a fault has taken effect, and ends it when its time is over.
-func (p *planner) holdFault(f *v1alpha1.FaultStatus, o drill.Occurrence) {
+// noteActive notes what is seen of a fault that lasts: of its objects, of the daemons that keep it, and of its effect.
+func (p *planner) noteActive(f *v1alpha1.FaultStatus, o drill.Occurrence) {
 	for i := range f.Objects {
 		one := &f.Objects[i]
 		seen := p.objects[keyOf(*one)]
@@ -216,11 +273,15 @@ func (p *planner) holdFault(f *v1alpha1.FaultStatus, o drill.Occurrence) {
 	}
 	p.noteDaemons(f)
 	p.look(f, o)
+}
+
+// seeActive tells of a fault that lasts whether its time is over.
+func (p *planner) seeActive(f *v1alpha1.FaultStatus, o drill.Occurrence) sighting {
 	since := p.now.Sub(f.Injected.Time)
-	switch {
-	case o.Lasts() > 0 && since >= o.Lasts(), o.Lasts() == 0 && (p.momentOver(f) || since > momentWithin):
-		f.State = v1alpha1.FaultRemoving
+	if o.Lasts() > 0 && since >= o.Lasts() || o.Lasts() == 0 && (p.momentOver(f) || since > momentWithin) {
+		return sighting{sight: seenOver}
 	}
+	return sighting{sight: seenLasting}
 }
 
 // momentOver says whether what is done at once was seen to be done.
@@ -239,70 +300,72 @@ func (p *planner) removeFaults() {
 			if figures := p.probes[f.Name]; len(figures) > 0 {
 				f.Effect.After = figures
 			}
-			f.Effect.Figures = drill.Note(f.Effect.Figures, p.figures[f.Name], v1alpha1.FaultRemoved)
+			f.Effect.Figures = fault.Note(f.Effect.Figures, p.figures[f.Name], v1alpha1.FaultRemoved)
 		}
-		if f.State != v1alpha1.FaultRemoving {
-			continue
-		}
-		if f.Kind == v1alpha1.FaultFreeze {
-			p.thaw(f)
-			continue
-		}
-		left := 0
-		for j := range f.Objects {
-			one := &f.Objects[j]
-			seen, looked := p.objects[keyOf(*one)]
-			if one.Kind == "Failover" && looked && seen.exists {
-				one.Gone = seen.outcome != "" // its record stays
-				left += boolInt(!one.Gone && p.now.Sub(f.Planned.Time) < 2*momentWithin)
-				continue
-			}
-			one.Gone = looked && seen.err == nil && !seen.exists
-			if seen.err != nil {
-				one.Message = conditions.Shorten(seen.err.Error(), 512)
-			}
-			if !one.Gone {
-				left++
-				p.do(RemoveObject{Fault: f.Name, Object: *one})
-			}
-		}
-		if left == 0 {
-			p.removed(f)
+		if f.State == v1alpha1.FaultRemoving {
+			p.advance(f, drill.Occurrence{})
 		}
 	}
 }
 
-func boolInt(b bool) int {
-	if b {
-		return 1
+// noteGone notes which objects of a fault that is taken back are gone. A Failover is when it has ended: its record
+// stays.
+func (p *planner) noteGone(f *v1alpha1.FaultStatus) {
+	for j := range f.Objects {
+		one := &f.Objects[j]
+		seen, looked := p.objects[keyOf(*one)]
+		if p.record(*one) {
+			one.Gone = seen.outcome != ""
+			continue
+		}
+		one.Gone = looked && seen.err == nil && !seen.exists
+		if seen.err != nil {
+			one.Message = conditions.Shorten(seen.err.Error(), 512)
+		}
 	}
-	return 0
 }
 
-// thaw lets frozen engines go on until none of them was seen stopped; the process in the pod does it, too, unless its
-// container is gone.
-func (p *planner) thaw(f *v1alpha1.FaultStatus) {
-	left := 0
-	for _, name := range struckBy(*f) {
-		if n, known := p.frozen[name]; !known || n > 0 {
-			left++
+// record says of an object that it is there and is not taken away, as it tells of an election.
+func (p *planner) record(o v1alpha1.FaultObject) bool {
+	return o.Kind == "Failover" && p.objects[keyOf(o)].exists
+}
+
+// seeRemoving tells of a fault that is taken back whether something of it is left. An election that does not end is
+// waited for a while.
+func (p *planner) seeRemoving(f *v1alpha1.FaultStatus) sighting {
+	left := slices.ContainsFunc(f.Objects, func(o v1alpha1.FaultObject) bool {
+		return !o.Gone && (!p.record(o) || p.now.Sub(f.Planned.Time) < 2*momentWithin)
+	})
+	switch {
+	case left, f.Kind == v1alpha1.FaultFreeze && len(p.halted(f)) > 0:
+		return sighting{sight: seenLeft}
+	case f.Injected == nil:
+		return sighting{sight: seenNever, text: cmp.Or(f.Message, "it was not injected")}
+	}
+	return sighting{sight: seenGone}
+}
+
+// takeBack deletes what is left of a fault. Frozen engines go on by themselves, too, unless their container is gone.
+func (p *planner) takeBack(f *v1alpha1.FaultStatus) {
+	if f.Kind == v1alpha1.FaultFreeze {
+		for _, name := range p.halted(f) {
 			p.do(Thaw{Server: name, Careless: true})
 		}
+		return
 	}
-	if left == 0 {
-		p.removed(f)
+	for _, one := range f.Objects {
+		if !one.Gone && !p.record(one) {
+			p.do(RemoveObject{Fault: f.Name, Object: one})
+		}
 	}
 }
 
-// removed notes that a fault is over. One that was never injected was not done.
-func (p *planner) removed(f *v1alpha1.FaultStatus) {
-	f.State, f.Removed = v1alpha1.FaultRemoved, at(p.now)
-	if f.Injected == nil {
-		f.State, f.Removed = v1alpha1.FaultSkipped, nil
-		f.Message = cmp.Or(f.Message, "it was not injected")
-		return
-	}
-	p.note(p.now, "Removed", f.Name, "")
+// halted are the servers of a freeze that were not seen to run.
+func (p *planner) halted(f *v1alpha1.FaultStatus) []v1alpha1.ServerName {
+	return slices.DeleteFunc(struckBy(*f), func(name v1alpha1.ServerName) bool {
+		n, known := p.frozen[name]
+		return known && n == 0
+	})
 }
 
 // faultsLeft counts faults that are under way.

@@ -11,9 +11,11 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/dump"
 
 	"geosql.dev/operator/api/v1alpha1"
-	"geosql.dev/operator/internal/drill"
+	"geosql.dev/operator/internal/drill/fault"
+	"geosql.dev/operator/internal/drill/verdict"
 	"geosql.dev/operator/internal/mssql"
 	"geosql.dev/operator/internal/reconcile/conditions"
 	"geosql.dev/operator/internal/sites"
@@ -22,16 +24,22 @@ import (
 
 // stage is a drill in a world that the test decides; what is planned is noted and, like a manager does, put into the status.
 type stage struct {
-	t    *testing.T
+	t    tester
 	d    *v1alpha1.Drill
 	w    *world
 	now  time.Time
 	plan Plan
 }
 
+// tester is what a stage needs of a test, or of a round of a property.
+type tester interface {
+	Helper()
+	Fatalf(format string, args ...any)
+}
+
 var begin = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 
-func newStage(t *testing.T, faults ...v1alpha1.DrillFault) *stage {
+func newStage(t tester, faults ...v1alpha1.DrillFault) *stage {
 	g := &v1alpha1.AvailabilityGroup{ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: "content"}}
 	g.Spec.Replicas = []v1alpha1.Replica{{Server: "tukpub", AvailabilityMode: v1alpha1.SynchronousCommit}, {Server: "quisec", AvailabilityMode: v1alpha1.SynchronousCommit, Readable: true}}
 	g.Status.Primary = "tukpub-0"
@@ -47,10 +55,10 @@ func newStage(t *testing.T, faults ...v1alpha1.DrillFault) *stage {
 		frozen: map[v1alpha1.ServerName]int{}, objects: map[objectKey]seenObject{}, probes: map[string][]v1alpha1.ProbeFigures{},
 		replicas: map[v1alpha1.ServerName]replicaState{"tukpub": role("PRIMARY"), "quisec": role("SECONDARY")},
 	}
-	s.w.resolved = drill.World{Namespace: "web", Drill: "d", RunID: "1", Group: "content", Servers: map[v1alpha1.ServerName]drill.Server{
+	s.w.resolved = fault.World{Namespace: "web", Drill: "d", RunID: "1", Group: "content", Servers: map[v1alpha1.ServerName]fault.Server{
 		"tukpub": {Name: "tukpub", Site: "tukwila", Addresses: []string{"10.1.0.1"}, Services: map[v1alpha1.SiteName]string{"quincy": "10.12.0.1", "tukwila": "10.11.0.1"}},
 		"quisec": {Name: "quisec", Site: "quincy", Addresses: []string{"10.2.0.1"}, Services: map[v1alpha1.SiteName]string{"quincy": "10.12.0.2", "tukwila": "10.11.0.2"}},
-	}, Sites: map[v1alpha1.SiteName]drill.Site{"tukwila": {}, "quincy": {}}}
+	}, Sites: map[v1alpha1.SiteName]fault.Site{"tukwila": {}, "quincy": {}}}
 	return s
 }
 
@@ -59,33 +67,39 @@ func server(name string, site v1alpha1.SiteName) *v1alpha1.SQLServer {
 }
 
 func pod(uid types.UID) *corev1.Pod {
-	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{UID: uid}, Status: corev1.PodStatus{ContainerStatuses: []corev1.ContainerStatus{{Name: drill.EngineContainer, ContainerID: "c-" + string(uid)}}}}
+	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{UID: uid}, Status: corev1.PodStatus{ContainerStatuses: []corev1.ContainerStatus{{Name: fault.EngineContainer, ContainerID: "c-" + string(uid)}}}}
 }
 
 func role(r string) replicaState {
 	return replicaState{group: &mssql.Group{Role: r, States: []mssql.GroupDatabaseState{{Local: true, Database: "Content", State: "SYNCHRONIZED"}}}}
 }
 
-// look reconciles once after some time. The report is what the controller writes.
-func (s *stage) look(after time.Duration) []Step {
+// pass lets some time pass.
+func (s *stage) pass(after time.Duration) {
 	s.now = s.now.Add(after)
-	s.w.now, s.w.next = s.now, *s.d.Status.DeepCopy()
-	s.w.done = results{objectErr: map[objectKey]error{}, injected: map[string]time.Time{}, frozen: map[string]error{}}
+	s.w.now = s.now
 	s.w.resolved.Roles = map[v1alpha1.FaultRole]v1alpha1.ServerName{}
 	s.w.roles()
 	for site := range s.w.clients {
 		s.w.latest[site] = history.Newest{Acknowledged: history.Instant{Wall: s.now.UnixNano(), Monotonic: s.now.UnixNano()}}
 	}
-	s.plan = plan(s.w)
+}
+
+// look reconciles once after some time. The report is what the controller writes.
+func (s *stage) look(after time.Duration) []Step {
+	s.t.Helper()
+	s.pass(after)
+	s.plan = s.planned()
+	done := newResults()
 	for _, step := range s.plan.Steps {
 		switch one := step.(type) {
 		case Inject:
-			s.w.done.injected[one.Fault] = s.now
+			done.injected[one.Fault] = s.now
 			for _, o := range one.Objects {
 				s.w.objects[objectKey{string(o.Site), o.GetKind(), o.GetName()}] = seenObject{exists: true, created: s.now}
 			}
 		case Freeze:
-			s.w.done.injected[one.Fault] = s.now
+			done.injected[one.Fault] = s.now
 			for _, server := range one.Servers {
 				s.w.frozen[server] = 3
 			}
@@ -93,14 +107,25 @@ func (s *stage) look(after time.Duration) []Step {
 			s.w.objects[keyOf(one.Object)] = seenObject{}
 		case PrepareTables:
 			zero := int64(0)
-			s.w.next.RecordedAfter = &zero
+			done.after = &zero
 		}
 	}
-	for i := range s.w.next.Faults {
-		s.w.reportFault(&s.w.next, &s.w.next.Faults[i])
-	}
-	s.d.Status = s.w.next
+	s.d.Status = *reported(s.plan, done)
 	return s.plan.Steps
+}
+
+// planned is the plan, which is the same when it is made again, and leaves the world as it was.
+func (s *stage) planned() Plan {
+	s.t.Helper()
+	before := dump.ForHash(s.w)
+	first := plan(s.w)
+	if again := plan(s.w); dump.ForHash(again) != dump.ForHash(first) {
+		s.t.Fatalf("of one world there are two plans:\n%s\n%s", dump.Pretty(first), dump.Pretty(again))
+	}
+	if after := dump.ForHash(s.w); after != before {
+		s.t.Fatalf("planning changed what was read, from\n%s\nto\n%s", before, after)
+	}
+	return first
 }
 
 // until looks every second until the drill is in the phase.
@@ -264,7 +289,7 @@ func TestEndedEarly(t *testing.T) {
 			g.Expect(s.d.Status.AbortReason).NotTo(BeEmpty())
 			g.Expect(s.d.Status.Faults[1].State).To(Equal(v1alpha1.FaultSkipped))
 			s.until(v1alpha1.DrillJudging)
-			j := drill.Judge(s.d.Spec, nil, drill.Measured{History: history.Verdict{Counts: history.Counts{Acknowledged: 1000}}, Read: []string{"quisec-0"}, Aborted: s.d.Status.AbortReason})
+			j := verdict.Judge(s.d.Spec, nil, verdict.Measured{History: history.Verdict{Counts: history.Counts{Acknowledged: 1000}}, Read: []string{"quisec-0"}, Aborted: s.d.Status.AbortReason})
 			g.Expect(j.Verdict).To(Equal(v1alpha1.VerdictInconclusive))
 		})
 	}
@@ -308,7 +333,7 @@ func TestEndedEarlyIsGatheredSoon(t *testing.T) {
 	s := newStage(t, cut())
 	s.until(v1alpha1.DrillJudging)
 	g.Expect(s.w.gatherUntil()).To(Equal(lastMoment(s.w).Add(judgeWithin)))
-	s.w.next.AbortReason = "a person asked for it"
+	s.w.drill.Status.AbortReason = "a person asked for it"
 	g.Expect(s.w.gatherUntil()).To(Equal(lastMoment(s.w).Add(endedWithin)))
 }
 

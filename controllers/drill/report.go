@@ -4,6 +4,7 @@ package drill
 
 import (
 	"context"
+	"slices"
 
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/reconcile"
@@ -11,50 +12,62 @@ import (
 )
 
 // report writes what was decided and what the steps found out.
-func (r *Reconciler) report(ctx context.Context, w *world, p Plan, failed error) error {
+func (r *Reconciler) report(ctx context.Context, w *world, p Plan, done *results, failed error) error {
 	defer r.begun(w.drill)
-	s := &w.next
-	if w.done.after != nil {
-		s.RecordedAfter = w.done.after
+	s := reported(p, done)
+	said := p.Outcome
+	if done.judged != nil {
+		said = outcome(s)
 	}
-	for i := range s.Faults {
-		w.reportFault(s, &s.Faults[i])
-	}
-	if w.done.judged != nil {
-		w.done.judged.write(s)
-		p.Outcome = outcome(s)
-	}
-	changes := conditions.Set(&s.StatusBase, w.drill.Generation, reconcile.Outcome(p.Outcome, failed))
+	changes := conditions.Set(&s.StatusBase, w.drill.Generation, reconcile.Outcome(said, failed))
 	return r.reporter.Report(ctx, w.drill, &w.drill.Status, s, changes)
 }
 
-// reportFault notes what came of creating a fault's objects.
-func (w *world) reportFault(s *v1alpha1.DrillStatus, f *v1alpha1.FaultStatus) {
+// reported is the status that was planned with what came of the steps.
+func reported(p Plan, done *results) *v1alpha1.DrillStatus {
+	s := p.Status.DeepCopy()
+	if done.after != nil {
+		s.RecordedAfter = done.after
+	}
+	for i := range s.Faults {
+		f := &s.Faults[i]
+		reportFailures(f, done)
+		reportInjected(s, f, p.Then[f.Name], done)
+	}
+	if done.judged != nil {
+		done.judged.write(s)
+	}
+	return s
+}
+
+// reportFailures notes what could not be done of a fault.
+func reportFailures(f *v1alpha1.FaultStatus, done *results) {
 	for j := range f.Objects {
 		one := &f.Objects[j]
-		if err := w.done.objectErr[keyOf(*one)]; err != nil {
+		if err := done.objectErr[keyOf(*one)]; err != nil {
 			one.Message = conditions.Shorten(err.Error(), 512)
 			f.Message = conditions.Shorten(err.Error(), 1024)
 		}
 	}
-	if err := w.done.frozen[f.Name]; err != nil {
+	if err := done.frozen[f.Name]; err != nil {
 		f.Message = conditions.Shorten(err.Error(), 1024)
 	}
-	began, ok := w.done.injected[f.Name]
-	if !ok || f.State != v1alpha1.FaultInjecting {
+}
+
+// reportInjected notes when a fault began, and that it is in the state that was planned for it once all of it was
+// done. What could not be done is tried again.
+func reportInjected(s *v1alpha1.DrillStatus, f *v1alpha1.FaultStatus, then v1alpha1.FaultState, done *results) {
+	began, ok := done.injected[f.Name]
+	if !ok || then == "" {
 		return
 	}
 	if f.Injected == nil {
 		f.Injected = at(began)
-		note(s, began, "Injected", f.Name, f.Effect.Asked)
+		note(s, v1alpha1.DrillEvent{Time: *at(began), Event: "Injected", Fault: f.Name, Message: f.Effect.Asked})
 	}
-	for j := range f.Objects {
-		if w.done.objectErr[keyOf(f.Objects[j])] != nil {
-			return // the others are tried again
-		}
-	}
-	if w.done.frozen[f.Name] != nil {
+	failed := func(o v1alpha1.FaultObject) bool { return done.objectErr[keyOf(o)] != nil }
+	if slices.ContainsFunc(f.Objects, failed) || done.frozen[f.Name] != nil {
 		return
 	}
-	f.State, f.Message = v1alpha1.FaultActive, ""
+	f.State, f.Message = then, ""
 }

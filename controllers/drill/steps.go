@@ -10,7 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"geosql.dev/operator/api/v1alpha1"
-	"geosql.dev/operator/internal/drill"
+	"geosql.dev/operator/internal/drill/fault"
 )
 
 // Step is one thing to do. Each may be done again.
@@ -45,7 +45,7 @@ func (s StartClients) Describe() string { return "start clients at site " + stri
 // Inject creates the objects of a fault.
 type Inject struct {
 	Fault   string
-	Objects []drill.Object
+	Objects []fault.Object
 }
 
 // Describe implements Step.

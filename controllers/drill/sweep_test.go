@@ -81,7 +81,7 @@ func TestOneRemovalThatFails(t *testing.T) {
 	login := &v1alpha1.Login{ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: "d-clients"}}
 	c := fake.NewClientBuilder().WithScheme(apiserver.Scheme).WithObjects(login).Build()
 	r, w := sweeper(v1alpha1.DrillStatus{}, c)
-	err := r.apply(t.Context(), w, Plan{Steps: []Step{Remove{Site: "quincy", Object: pod("x")}, Remove{Object: login}}})
+	_, err := r.apply(t.Context(), w, Plan{Steps: []Step{Remove{Site: "quincy", Object: pod("x")}, Remove{Object: login}}})
 	g.Expect(err).To(MatchError(ContainSubstring("quincy")))
 	g.Expect(c.Get(t.Context(), client.ObjectKeyFromObject(login), login)).NotTo(Succeed())
 }

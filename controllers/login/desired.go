@@ -35,6 +35,8 @@ type Desired struct {
 	Port int32
 	// CA has signed the certificates of the servers; PEM.
 	CA []byte
+	// adopted is the SID of a login that is taken over; nil when there is none.
+	adopted []byte
 }
 
 // name of the login.
@@ -45,10 +47,13 @@ func (d Desired) name() string {
 	return d.Login.Name
 }
 
-// sid is the one that status keeps, else that of the namespace's logins of the name.
+// sid is the one that status keeps, else the one that is taken over, else that of the namespace's logins of the name.
 func (d Desired) sid() []byte {
 	if kept, err := hex.DecodeString(strings.TrimPrefix(d.Login.Status.SID, "0x")); err == nil && len(kept) == 16 {
 		return kept
+	}
+	if d.adopted != nil {
+		return d.adopted
 	}
 	return credentials.SID(d.Login.Namespace, d.name())
 }
@@ -83,6 +88,16 @@ const maxFormer = 16
 
 // adopts says whether a login that somebody else made may be taken over, with its SID.
 func (d Desired) adopts() bool { return d.Login.Annotations[v1alpha1.AdoptAnnotation] == "true" }
+
+// adopting takes over the SID of a login that is there on the primary, where it may be and status keeps none yet. The
+// status that is reported keeps it from then on.
+func (d Desired) adopting(o Observed) Desired {
+	s := o.Servers[d.Primary]
+	if d.adopts() && d.Login.Status.SID == "" && s.Err == nil && s.Login != nil && len(s.Login.SID) == 16 {
+		d.adopted = s.Login.SID
+	}
+	return d
+}
 
 // connection is what applications need: the keys of https://servicebinding.io ("Well-known Secret Entries"), the CA, and
 // connection strings. Each driver tries all addresses at once (MultiSubnetFailover), as a listener wants it.

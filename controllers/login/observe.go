@@ -19,7 +19,6 @@ import (
 	"geosql.dev/operator/internal/mssql"
 	"geosql.dev/operator/internal/mssql/credentials"
 	"geosql.dev/operator/internal/sites"
-	"geosql.dev/operator/internal/tsql"
 )
 
 const (
@@ -33,12 +32,10 @@ const (
 type world struct {
 	desired  Desired
 	observed Observed
-	// before is the status as it was read.
-	before v1alpha1.LoginStatus
 }
 
 func (r *Reconciler) observe(ctx context.Context, login *v1alpha1.Login) (*world, error) {
-	w := &world{before: *login.Status.DeepCopy(), desired: Desired{Login: login}, observed: Observed{
+	w := &world{desired: Desired{Login: login}, observed: Observed{
 		Servers: map[v1alpha1.ServerName]Server{}, Users: map[string]User{}, Secrets: map[string]Secret{}}}
 	if err := r.desire(ctx, &w.desired); err != nil {
 		return nil, err
@@ -47,19 +44,9 @@ func (r *Reconciler) observe(ctx context.Context, login *v1alpha1.Login) (*world
 		return w, nil
 	}
 	r.observeServers(ctx, w)
-	if w.desired.adopts() && login.Status.SID == "" {
-		adopt(w)
-	}
 	r.observeUsers(ctx, w)
 	r.observeSecrets(ctx, w)
 	return w, nil
-}
-
-// adopt takes over the SID of a login that is there on the primary, before status keeps it.
-func adopt(w *world) {
-	if s, ok := w.observed.Servers[w.desired.Primary]; ok && s.Err == nil && s.Login != nil && len(s.Login.SID) == 16 {
-		w.desired.Login.Status.SID = tsql.Binary(s.Login.SID)
-	}
 }
 
 // desire resolves what the Login refers to.

@@ -80,6 +80,7 @@ func (p *Plan) execute(server v1alpha1.ServerName, database string, s tsql.State
 
 // plan brings login, users and Secret to what is declared, as far as servers and sites answer. It is pure.
 func plan(d Desired, o Observed) Plan {
+	d = d.adopting(o)
 	var p Plan
 	switch {
 	case d.Missing != "":
@@ -273,6 +274,7 @@ func planFormer(o Observed, p *Plan) []string {
 // planDelete drops users, login and Secret with reclaimPolicy Delete, and leaves them otherwise. A login whose SID is not
 // this one's is somebody else's.
 func planDelete(d Desired, o Observed) Plan {
+	d = d.adopting(o)
 	var p Plan
 	if d.Login.Spec.ReclaimPolicy != v1alpha1.ReclaimDelete || d.Owner != "" {
 		p.Done = true

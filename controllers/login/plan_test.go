@@ -14,6 +14,7 @@ import (
 	"geosql.dev/operator/internal/mssql"
 	"geosql.dev/operator/internal/mssql/credentials"
 	"geosql.dev/operator/internal/reconcile/conditions"
+	"geosql.dev/operator/internal/tsql"
 )
 
 var (
@@ -112,6 +113,32 @@ func TestPlan(t *testing.T) {
 			g.Expect(all).NotTo(ContainSubstring("secret.7"))
 		})
 	}
+}
+
+// A login that is taken over keeps its SID on the primary, gets it on the replicas, and the status that is reported
+// keeps it. What was read stays as it was read.
+func TestALoginThatIsTakenOver(t *testing.T) {
+	g := NewWithT(t)
+	d := declared()
+	o := whole(d)
+	o.Servers["tukpub"].Login.SID, o.Servers["quisec"] = otherID, Server{}
+	o.Users["Content"].State.SID = otherID
+	g.Expect(plan(d, o).Outcome.Reason).To(Equal(conditions.ReasonLoginConflict), "nobody has allowed it")
+
+	d.Login.Annotations = map[string]string{v1alpha1.AdoptAnnotation: "true"}
+	p := plan(d, o)
+	g.Expect(p.Steps).To(HaveExactElements(And(HaveField("Server", v1alpha1.ServerName("quisec")),
+		HaveField("Statement", tsql.CreateLogin(tsql.Login{Name: "app", SID: otherID, Password: d.Password})))))
+	g.Expect(plan(d, o)).To(Equal(p))
+	status := reported(&world{desired: d, observed: o}, p)
+	g.Expect(status.SID).To(Equal(tsql.Binary(otherID)))
+	g.Expect(d.Login.Status).To(Equal(v1alpha1.LoginStatus{}))
+
+	d.Login.Spec.ReclaimPolicy = v1alpha1.ReclaimDelete
+	g.Expect(planDelete(d, o).Steps).To(HaveLen(4), "a user, the one login, two Secrets")
+	d.Login.Status = status
+	o.Servers["tukpub"] = Server{Login: &mssql.LoginState{SID: sid, PasswordMatches: true}}
+	g.Expect(plan(d, o).Outcome.Reason).To(Equal(conditions.ReasonLoginConflict), "it takes over one login, once")
 }
 
 // The Secret of a former name has the password too: it goes wherever it is the operator's, and is remembered until it is gone.

@@ -17,7 +17,14 @@ import (
 const maxServers = 9
 
 func (r *Reconciler) report(ctx context.Context, w *world, p Plan, failed error) error {
-	d, status := w.desired, *w.desired.Login.Status.DeepCopy()
+	status, before := reported(w, p), w.desired.Login.Status
+	changes := conditions.Set(&status.StatusBase, w.desired.Login.Generation, reconcile.Outcome(p.Outcome, failed))
+	return r.reporter.Report(ctx, w.desired.Login, &before, &status, changes)
+}
+
+// reported is the status of what was observed and planned. It keeps the SID of a login that is taken over.
+func reported(w *world, p Plan) v1alpha1.LoginStatus {
+	d, status := w.desired.adopting(w.observed), *w.desired.Login.Status.DeepCopy()
 	status.Servers = nil
 	if d.Missing == "" {
 		status.SID, status.ConnectionSecret, status.FormerSecrets = tsql.Binary(d.sid()), d.secretName(), former(d, w.observed)
@@ -26,8 +33,7 @@ func (r *Reconciler) report(ctx context.Context, w *world, p Plan, failed error)
 	for _, server := range d.Servers[:min(len(d.Servers), maxServers)] {
 		status.Servers = append(status.Servers, v1alpha1.LoginServerStatus{Server: credentials.HostName(server), State: state(w, p, server)})
 	}
-	changes := conditions.Set(&status.StatusBase, d.Login.Generation, reconcile.Outcome(p.Outcome, failed))
-	return r.reporter.Report(ctx, d.Login, &w.before, &status, changes)
+	return status
 }
 
 // former are the names of before under which a Secret remains, or may remain.

@@ -14,6 +14,7 @@ import (
 
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/drill"
+	"geosql.dev/operator/internal/drill/fault"
 )
 
 // drill checks a Drill against its target. What is not there yet is no error: objects may come in any order, and the drill
@@ -61,7 +62,7 @@ func (w *World) drillSpec(at *field.Path, s v1alpha1.DrillSpec) field.ErrorList 
 	for i, f := range s.Faults {
 		path := at.Child("faults").Index(i)
 		if f.Kind == v1alpha1.FaultChaosMesh {
-			if err := drill.CheckLiteral(*f.ChaosMesh); err != nil {
+			if err := fault.CheckLiteral(*f.ChaosMesh); err != nil {
 				errs = append(errs, field.Invalid(path.Child("chaosMesh", "spec"), f.Name, err.Error()))
 			}
 		}

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package drill is what a Drill means: when its faults are due, which objects they are made of, whether they were seen to
-// take effect, and what the evidence says of its objectives. Everything here is a function of its arguments; the controller
-// brings the world.
+// Package drill is when a Drill and each of its faults are due, and by which labels what a run makes is known.
 package drill
 
 import (

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package drill_test
+package fault_test
 
 import (
-	"os/exec"
-	"strings"
 	"testing"
 	"time"
 
@@ -15,25 +13,26 @@ import (
 
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/drill"
+	"geosql.dev/operator/internal/drill/fault"
 )
 
 // world is three servers at three sites; Tukwila has the primary.
-func world() drill.World {
-	server := func(name v1alpha1.ServerName, site v1alpha1.SiteName, address string, services ...string) drill.Server {
-		return drill.Server{Name: name, Site: site, Addresses: []string{address},
+func world() fault.World {
+	server := func(name v1alpha1.ServerName, site v1alpha1.SiteName, address string, services ...string) fault.Server {
+		return fault.Server{Name: name, Site: site, Addresses: []string{address},
 			Services: map[v1alpha1.SiteName]string{"tukwila": services[0], "quincy": services[1], "dublin": services[2]}}
 	}
-	site := func(api, local, client string) drill.Site {
-		return drill.Site{APIServers: []string{api + ":6443"}, LocalAPI: []string{local}, Clients: []drill.Client{{Pod: "d-clients", Address: client}}}
+	site := func(api, local, client string) fault.Site {
+		return fault.Site{APIServers: []string{api + ":6443"}, LocalAPI: []string{local}, Clients: []fault.Client{{Pod: "d-clients", Address: client}}}
 	}
-	return drill.World{
+	return fault.World{
 		Namespace: "web", Drill: "d", RunID: "7", Group: "content",
-		Servers: map[v1alpha1.ServerName]drill.Server{
+		Servers: map[v1alpha1.ServerName]fault.Server{
 			"tukpub": server("tukpub", "tukwila", "10.1.0.1", "10.11.0.1", "10.12.0.1", "10.13.0.1"),
 			"quisec": server("quisec", "quincy", "10.2.0.1", "10.11.0.2", "10.12.0.2", "10.13.0.2"),
 			"dubcfg": server("dubcfg", "dublin", "10.3.0.1", "10.11.0.3", "10.12.0.3", "10.13.0.3"),
 		},
-		Sites: map[v1alpha1.SiteName]drill.Site{
+		Sites: map[v1alpha1.SiteName]fault.Site{
 			"tukwila": site("172.18.0.1", "10.11.0.100", "10.1.0.9"), "quincy": site("172.18.0.2", "10.12.0.100", "10.2.0.9"), "dublin": site("172.18.0.3", "10.13.0.100", "10.3.0.9"),
 		},
 		Roles: map[v1alpha1.FaultRole]v1alpha1.ServerName{v1alpha1.RolePrimary: "tukpub", v1alpha1.RoleSecondary: "quisec"},
@@ -49,7 +48,7 @@ func one(f v1alpha1.DrillFault) drill.Occurrence {
 	return drill.Expand([]v1alpha1.DrillFault{f})[0]
 }
 
-func field(o drill.Object, path ...string) any {
+func field(o fault.Object, path ...string) any {
 	v, _, _ := unstructured.NestedFieldNoCopy(o.Object, append([]string{"spec"}, path...)...)
 	return v
 }
@@ -58,7 +57,7 @@ func field(o drill.Object, path ...string) any {
 // has either. What a place receives is delayed where it is sent.
 func TestLatencyOnALinkNamesBothAddresses(t *testing.T) {
 	g := NewWithT(t)
-	r, err := drill.Resolve(world(), one(v1alpha1.DrillFault{Kind: v1alpha1.FaultNetwork, Duration: lasting(20 * time.Second), Where: role(v1alpha1.RolePrimary), Peer: role(v1alpha1.RoleSecondary),
+	r, err := fault.Resolve(world(), one(v1alpha1.DrillFault{Kind: v1alpha1.FaultNetwork, Duration: lasting(20 * time.Second), Where: role(v1alpha1.RolePrimary), Peer: role(v1alpha1.RoleSecondary),
 		Network: &v1alpha1.NetworkFault{Latency: lasting(200 * time.Millisecond), Loss: 2}}))
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(r.Targets).To(Equal([]string{"tukpub", "quisec"}))
@@ -84,8 +83,8 @@ func TestLatencyOnALinkNamesBothAddresses(t *testing.T) {
 		g.Expect(o.GetLabels()).To(HaveKeyWithValue(v1alpha1.LabelDrillRun, "7"))
 	}
 	g.Expect(r.Objects[0].GetName()).NotTo(Equal(r.Objects[1].GetName()))
-	g.Expect(r.Probes).To(ConsistOf(drill.Probe{From: "tukpub", To: "quisec-0:1433"}, drill.Probe{From: "quisec", To: "tukpub-0:1433"},
-		drill.Probe{From: "tukpub", To: "quisec-0:8443", Send: 512 << 10}, drill.Probe{From: "quisec", To: "tukpub-0:8443", Send: 512 << 10}))
+	g.Expect(r.Probes).To(ConsistOf(fault.Probe{From: "tukpub", To: "quisec-0:1433"}, fault.Probe{From: "quisec", To: "tukpub-0:1433"},
+		fault.Probe{From: "tukpub", To: "quisec-0:8443", Send: 512 << 10}, fault.Probe{From: "quisec", To: "tukpub-0:8443", Send: 512 << 10}))
 }
 
 // Should the operator and the hub be gone, every object ends by itself: with its fault, and at the latest with the drill's
@@ -108,7 +107,7 @@ func TestEveryObjectEndsByItself(t *testing.T) {
 				g := NewWithT(t)
 				w := world()
 				w.Left = left
-				r, err := drill.Resolve(w, one(f))
+				r, err := fault.Resolve(w, one(f))
 				g.Expect(err).NotTo(HaveOccurred())
 				g.Expect(r.Objects).NotTo(BeEmpty())
 				for _, o := range r.Objects {
@@ -131,7 +130,7 @@ func TestOneWay(t *testing.T) {
 			if kind == v1alpha1.FaultNetwork {
 				f.Network = &v1alpha1.NetworkFault{Latency: lasting(time.Second)}
 			}
-			r, err := drill.Resolve(world(), one(f))
+			r, err := fault.Resolve(world(), one(f))
 			g.Expect(err).NotTo(HaveOccurred())
 			g.Expect(r.Objects).To(HaveLen(1))
 			g.Expect(field(r.Objects[0], "selector", "pods", "web")).To(Equal([]any{pod}))
@@ -143,10 +142,10 @@ func TestOneWay(t *testing.T) {
 // A lost site takes its clients along, answers nobody, and its API server answers nobody outside. What remains inside does.
 func TestALostSite(t *testing.T) {
 	g := NewWithT(t)
-	r, err := drill.Resolve(world(), one(v1alpha1.DrillFault{Kind: v1alpha1.FaultPartition, Duration: lasting(time.Minute), Where: &v1alpha1.FaultPlace{Site: "tukwila"}}))
+	r, err := fault.Resolve(world(), one(v1alpha1.DrillFault{Kind: v1alpha1.FaultPartition, Duration: lasting(time.Minute), Where: &v1alpha1.FaultPlace{Site: "tukwila"}}))
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(r.Isolated).To(Equal([]string{"tukwila"}))
-	bySite := map[v1alpha1.SiteName]drill.Object{}
+	bySite := map[v1alpha1.SiteName]fault.Object{}
 	for _, o := range r.Objects {
 		bySite[o.Site] = o
 		g.Expect(field(o, "action")).To(Equal("partition"))
@@ -159,13 +158,13 @@ func TestALostSite(t *testing.T) {
 	g.Expect(field(bySite["tukwila"], "externalTargets")).NotTo(ContainElement("10.11.0.100"), "its own API server is inside")
 	g.Expect(field(bySite["quincy"], "selector", "pods", "web")).To(ConsistOf("quisec-0", "d-clients"))
 	g.Expect(field(bySite["quincy"], "externalTargets")).To(ConsistOf("10.1.0.1", "10.12.0.1", "172.18.0.1", "10.1.0.9"))
-	g.Expect(r.Probes).To(ContainElement(drill.Probe{From: "dubcfg", To: "172.18.0.1:6443"}))
+	g.Expect(r.Probes).To(ContainElement(fault.Probe{From: "dubcfg", To: "172.18.0.1:6443"}))
 }
 
 // Bandwidth is an action of its own beside delay and loss.
 func TestBandwidthBesideLatency(t *testing.T) {
 	g := NewWithT(t)
-	r, err := drill.Resolve(world(), one(v1alpha1.DrillFault{Kind: v1alpha1.FaultNetwork, Duration: lasting(time.Second), Where: role(v1alpha1.RolePrimary), Peer: role(v1alpha1.RoleSecondary),
+	r, err := fault.Resolve(world(), one(v1alpha1.DrillFault{Kind: v1alpha1.FaultNetwork, Duration: lasting(time.Second), Where: role(v1alpha1.RolePrimary), Peer: role(v1alpha1.RoleSecondary),
 		Direction: v1alpha1.DirectionTo, Network: &v1alpha1.NetworkFault{Latency: lasting(time.Second), Rate: "1mbps"}}))
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(r.Objects).To(HaveLen(2))
@@ -180,34 +179,34 @@ func TestRolesOfTheMoment(t *testing.T) {
 	w := world()
 	w.Roles[v1alpha1.RolePrimary] = "quisec"
 	kill := one(v1alpha1.DrillFault{Kind: v1alpha1.FaultPodKill, Where: role(v1alpha1.RolePrimary)})
-	r, err := drill.Resolve(w, kill)
+	r, err := fault.Resolve(w, kill)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(r.Objects).To(HaveLen(1))
 	g.Expect(r.Objects[0].Site).To(Equal(v1alpha1.SiteName("quincy")))
 	g.Expect(field(r.Objects[0], "duration")).To(BeNil())
 	g.Expect(r.Struck).To(Equal([]v1alpha1.ServerName{"quisec"}))
 	delete(w.Roles, v1alpha1.RolePrimary)
-	_, err = drill.Resolve(w, kill)
+	_, err = fault.Resolve(w, kill)
 	g.Expect(err).To(MatchError(ContainSubstring("nobody is Primary")))
 }
 
 // A switchover goes to the first secondary, in the hub, and not to who is primary already.
 func TestSwitchover(t *testing.T) {
 	g := NewWithT(t)
-	r, err := drill.Resolve(world(), one(v1alpha1.DrillFault{Kind: v1alpha1.FaultSwitchover}))
+	r, err := fault.Resolve(world(), one(v1alpha1.DrillFault{Kind: v1alpha1.FaultSwitchover}))
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(r.Objects).To(HaveLen(1))
 	g.Expect(r.Objects[0].Site).To(BeEmpty())
 	g.Expect(field(r.Objects[0], "to")).To(Equal("quisec"))
 	g.Expect(field(r.Objects[0], "group")).To(Equal("content"))
-	_, err = drill.Resolve(world(), one(v1alpha1.DrillFault{Kind: v1alpha1.FaultSwitchover, To: "tukpub"}))
+	_, err = fault.Resolve(world(), one(v1alpha1.DrillFault{Kind: v1alpha1.FaultSwitchover, To: "tukpub"}))
 	g.Expect(err).To(MatchError(ContainSubstring("primary already")))
 }
 
 // What is given literally damages no files.
 func TestLiteralsThatDamage(t *testing.T) {
 	for action, refused := range map[string]bool{"latency": false, "fault": false, "mistake": true, "attrOverride": true} {
-		err := drill.CheckLiteral(v1alpha1.LiteralChaos{Site: "quincy", Kind: "IOChaos", Spec: runtime.RawExtension{Raw: []byte(`{"action":"` + action + `","selector":{},"duration":"10s"}`)}})
+		err := fault.CheckLiteral(v1alpha1.LiteralChaos{Site: "quincy", Kind: "IOChaos", Spec: runtime.RawExtension{Raw: []byte(`{"action":"` + action + `","selector":{},"duration":"10s"}`)}})
 		NewWithT(t).Expect(err != nil).To(Equal(refused), action)
 	}
 }
@@ -224,7 +223,7 @@ func TestLiteral(t *testing.T) {
 	} {
 		g := NewWithT(t)
 		l := &v1alpha1.LiteralChaos{Site: "quincy", Kind: "NetworkChaos", Spec: runtime.RawExtension{Raw: []byte(text)}}
-		r, err := drill.Resolve(world(), one(v1alpha1.DrillFault{Kind: v1alpha1.FaultChaosMesh, ChaosMesh: l}))
+		r, err := fault.Resolve(world(), one(v1alpha1.DrillFault{Kind: v1alpha1.FaultChaosMesh, ChaosMesh: l}))
 		if refused != "" {
 			g.Expect(err).To(MatchError(ContainSubstring(refused)), text)
 			continue
@@ -233,65 +232,4 @@ func TestLiteral(t *testing.T) {
 		g.Expect(field(r.Objects[0], "selector", "namespaces")).To(Equal([]any{"web"}))
 		g.Expect(field(r.Objects[0], "selector", "expressionSelectors")).To(Equal([]any{map[string]any{"key": v1alpha1.LabelServer, "operator": "In", "values": []any{"dubcfg", "quisec", "tukpub"}}}))
 	}
-}
-
-// A fault that is repeated has a name and a time of its own each time, and the drill needs the time of the last.
-func TestRepetition(t *testing.T) {
-	g := NewWithT(t)
-	s := v1alpha1.DrillSpec{Baseline: lasting(5 * time.Second), Faults: []v1alpha1.DrillFault{
-		{Name: "move", Kind: v1alpha1.FaultSwitchover, At: lasting(10 * time.Second), Every: lasting(30 * time.Second), Times: 3},
-		{Name: "slow", Kind: v1alpha1.FaultNetwork, At: lasting(20 * time.Second), Duration: lasting(time.Minute)},
-	}}
-	var names []string
-	for _, o := range drill.Expand(s.Faults) {
-		names = append(names, o.Name+"@"+o.At.String())
-	}
-	g.Expect(names).To(Equal([]string{"move-1@10s", "slow@20s", "move-2@40s", "move-3@1m10s"}))
-	g.Expect(drill.Needs(s)).To(Equal(85 * time.Second))
-}
-
-// A schedule knows the last time that was due, and how many went by before it.
-func TestScheduleCountsWhatWasMissed(t *testing.T) {
-	g := NewWithT(t)
-	s, err := drill.ParseSchedule("0 3 * * *", "Europe/Dublin")
-	g.Expect(err).NotTo(HaveOccurred())
-	from := time.Date(2026, 7, 1, 12, 0, 0, 0, time.UTC)
-	due, missed := s.Due(from, from.Add(3*24*time.Hour))
-	g.Expect(due.UTC()).To(Equal(time.Date(2026, 7, 4, 2, 0, 0, 0, time.UTC)), "Dublin is an hour ahead in summer")
-	g.Expect(missed).To(BeEquivalentTo(2))
-	due, _ = s.Due(from, from.Add(time.Hour))
-	g.Expect(due.IsZero()).To(BeTrue())
-	for schedule, zone := range map[string]string{"0 3 * *": "", "every day": "", "CRON_TZ=UTC 0 3 * * *": "", "0 3 * * 0": "Nowhere/Town"} {
-		_, err := drill.ParseSchedule(schedule, zone)
-		g.Expect(err).To(HaveOccurred(), schedule+" "+zone)
-	}
-}
-
-// Sites that a fault cuts off from everything lose their clients with them; those that a link alone concerns do not.
-func TestClientSites(t *testing.T) {
-	g := NewWithT(t)
-	at := func(site v1alpha1.SiteName) *v1alpha1.FaultPlace { return &v1alpha1.FaultPlace{Site: site} }
-	servers := []v1alpha1.SiteName{"tukwila", "quincy", "dublin"}
-	s := v1alpha1.DrillSpec{Faults: []v1alpha1.DrillFault{
-		{Kind: v1alpha1.FaultPartition, Where: at("tukwila")},
-		{Kind: v1alpha1.FaultNetwork, Where: at("dublin"), Network: &v1alpha1.NetworkFault{Loss: 100}},
-		{Kind: v1alpha1.FaultPodKill, Where: at("quincy")},
-		{Kind: v1alpha1.FaultPartition, Where: at("quincy"), Peer: at("dublin")},
-	}}
-	g.Expect(drill.ClientSites(s, servers)).To(Equal([]v1alpha1.SiteName{"quincy"}))
-	g.Expect(drill.TakenAway(s.Faults)).To(Equal([]v1alpha1.SiteName{"tukwila", "dublin"}))
-	s.Workload.Sites = []v1alpha1.SiteName{"tukwila", "quincy"}
-	g.Expect(drill.ClientSites(s, servers)).To(Equal(s.Workload.Sites), "who names them wants them")
-	g.Expect(drill.Remaining(s.Faults, s.Workload.Sites)).To(Equal([]v1alpha1.SiteName{"quincy"}))
-	s.Workload.Sites = nil
-	g.Expect(drill.ClientSites(s, servers[:1])).To(Equal(servers[:1]), "somebody must work")
-}
-
-// The image of the operator holds its program alone: without their data in it every schedule names a time zone that nobody knows,
-// the one that is meant when none is given, too.
-func TestTimeZonesAreInTheProgram(t *testing.T) {
-	g := NewWithT(t)
-	out, err := exec.Command("go", "list", "-deps", "geosql.dev/operator/cmd/geosql").Output()
-	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(strings.Fields(string(out))).To(ContainElement("time/tzdata"))
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package drill
+package fault
 
 import (
 	"fmt"
@@ -9,13 +9,15 @@ import (
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 
 	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/drill"
 )
 
 // sentInDirection are the pairs with transfers whose data goes where the fault is: a fault of what a place sends does not
 // concern data that it receives.
-func sentInDirection(o Occurrence, struck []v1alpha1.ServerName, pairs []pair) []pair {
+func sentInDirection(o drill.Occurrence, struck []v1alpha1.ServerName, pairs []pair) []pair {
 	var list []pair
 	for _, p := range pairs {
 		from := slices.Contains(struck, v1alpha1.ServerName(p.during.From))
@@ -75,7 +77,7 @@ func lossy(percent int32, pairs, sent []pair) (metav1.ConditionStatus, string) {
 	for _, p := range pairs {
 		attempts += int(p.during.Attempts)
 		lost += int(p.during.Failures)
-		if p.during.Slowest != nil && p.during.Slowest.Duration > retransmission && orDefault(p.before.Slowest, 0) < retransmission {
+		if p.during.Slowest != nil && p.during.Slowest.Duration > retransmission && ptr.Deref(p.before.Slowest, metav1.Duration{}).Duration < retransmission {
 			lost++
 		}
 	}

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package drill
+// Package verdict judges what was measured of a Drill by its objectives.
+package verdict
 
 import (
 	"fmt"
@@ -11,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/drill/fault"
 	"geosql.dev/operator/internal/reconcile/conditions"
 	"geosql.dev/operator/internal/workload/history"
 )
@@ -149,11 +151,11 @@ func evidence(o v1alpha1.DrillObjectives, m Measured) v1alpha1.ObjectiveResult {
 	lack(m.Aborted != "", "the drill was ended early: %s", m.Aborted)
 	lack(m.NotRecovered != "", "the target had not recovered %s after the last fault: %s", m.Waited.Round(time.Second), m.NotRecovered)
 	lack(int64(m.History.Counts.Acknowledged) < least, "%d rows were acknowledged, at least %d are needed", m.History.Counts.Acknowledged, least)
-	lack(len(m.Missing) > 0, "the histories of %s are lost", words(m.Missing))
+	lack(len(m.Missing) > 0, "the histories of %s are lost", strings.Join(m.Missing, ", "))
 	lack(len(m.Read) == 0, "no replica was read")
-	lack(len(m.Unread) > 0, "%s did not answer when its rows were to be read", words(m.Unread))
+	lack(len(m.Unread) > 0, "%s did not answer when its rows were to be read", strings.Join(m.Unread, ", "))
 	lack(m.History.Counts.Unrecorded > 0, "%d rows come after the end of a history that broke off", m.History.Counts.Unrecorded)
-	r.Evidence = "rows of " + words(m.Read)
+	r.Evidence = "rows of " + strings.Join(m.Read, ", ")
 	if len(lacks) > 0 {
 		r.Verdict, r.Evidence, r.Measured = v1alpha1.VerdictInconclusive, strings.Join(lacks, "; "), ""
 	}
@@ -177,8 +179,8 @@ func effects(m Measured) v1alpha1.ObjectiveResult {
 			lacks = append(lacks, fmt.Sprintf("%s was not seen to take effect: %s", f.Name, text))
 		case f.State != v1alpha1.FaultRemoved:
 			lacks = append(lacks, fmt.Sprintf("%s was not seen to be over", f.Name))
-		case StillThere(f) != "":
-			lacks = append(lacks, fmt.Sprintf("%s was not seen to be over: %s", f.Name, StillThere(f)))
+		case fault.StillThere(f) != "":
+			lacks = append(lacks, fmt.Sprintf("%s was not seen to be over: %s", f.Name, fault.StillThere(f)))
 		default:
 			seen++
 		}
@@ -189,70 +191,6 @@ func effects(m Measured) v1alpha1.ObjectiveResult {
 	}
 	return r
 }
-
-// StillThere says what was still seen of a fault when its objects were gone; empty when all is as it was. A way is slower
-// still when half of what it had become slower is left.
-func StillThere(f v1alpha1.FaultStatus) string {
-	if f.Effect == nil {
-		return ""
-	}
-	if text := leftAtServers(f.Effect.Figures); text != "" {
-		return text
-	}
-	if f.Kind != v1alpha1.FaultNetwork && f.Kind != v1alpha1.FaultPartition && len(f.Effect.Before) == 0 {
-		return ""
-	}
-	seen := 0
-	for _, p := range pairsOf(f.Effect.Before, f.Effect.After) {
-		seen++
-		var worst v1alpha1.ProbeFigures
-		for _, d := range f.Effect.During {
-			if d.From == p.during.From && d.To == p.during.To {
-				worst = d
-			}
-		}
-		if text := p.stillThere(worst); text != "" {
-			return text
-		}
-	}
-	if seen == 0 {
-		return "nobody looked after it"
-	}
-	return ""
-}
-
-// stillThere compares a way after a fault with what it was before, and while the fault lasted.
-func (p pair) stillThere(worst v1alpha1.ProbeFigures) string {
-	way := p.during.From + " to " + p.during.To
-	if p.before.Failures == 0 && p.during.Failures == p.during.Attempts {
-		return fmt.Sprintf("after it %s did not reach %s", p.during.From, p.during.To)
-	}
-	if worst.Connect != nil && p.during.Connect != nil {
-		was, is, slow := orDefault(p.before.Connect, 0), p.during.Connect.Duration, worst.Connect.Duration
-		if slow-was > noticeable && is-was > (slow-was)/2 {
-			return fmt.Sprintf("after it %s took %s instead of %s", way, is.Round(time.Millisecond), was.Round(time.Millisecond))
-		}
-	}
-	was, is, bad := p.before.Transfer, p.during.Transfer, worst.Transfer
-	switch {
-	case was == nil || is == nil || bad == nil:
-	case remains(was.Resent, is.Resent, bad.Resent, *was, *is, *bad):
-		return fmt.Sprintf("after it %d of %d segments from %s were sent again", is.Resent, is.Segments, way)
-	case remains(was.Duplicates, is.Duplicates, bad.Duplicates, *was, *is, *bad):
-		return fmt.Sprintf("after it %d of %d segments from %s came twice", is.Duplicates, is.Segments, way)
-	case 2*bad.KilobitsPerSecond < was.KilobitsPerSecond && 4*is.KilobitsPerSecond <= 5*bad.KilobitsPerSecond:
-		return fmt.Sprintf("after it %s carried %d kbit/s instead of %d", way, is.KilobitsPerSecond, was.KilobitsPerSecond)
-	}
-	return ""
-}
-
-// remains says whether of what happened to segments while a fault lasted half is left, beyond what was usual before it.
-func remains(was, is, bad int64, wasOf, isOf, badOf v1alpha1.TransferFigures) bool {
-	return bad >= seenAtLeast && is >= seenAtLeast && is*badOf.Segments*2 > bad*isOf.Segments && is*wasOf.Segments > 2*was*isOf.Segments
-}
-
-// noticeable is by how much a way must have become slower before that says anything.
-const noticeable = 20 * time.Millisecond
 
 // clip keeps evidence within what a status takes.
 func clip(s string) string { return conditions.Shorten(s, 2048) }
@@ -283,7 +221,7 @@ func consistency(m Measured) v1alpha1.ObjectiveResult {
 		return r
 	}
 	if !whole {
-		r.Verdict, r.Evidence = v1alpha1.VerdictInconclusive, "without the histories of "+words(m.Missing)+" nobody can say who wrote what is there"
+		r.Verdict, r.Evidence = v1alpha1.VerdictInconclusive, "without the histories of "+strings.Join(m.Missing, ", ")+" nobody can say who wrote what is there"
 		return r
 	}
 	switch {
@@ -310,7 +248,7 @@ func lostRows(o v1alpha1.DrillObjectives, m Measured) v1alpha1.ObjectiveResult {
 	}
 	lost := m.History.Counts.Lost
 	r.Verdict, r.Measured = held(int64(lost) <= goal), fmt.Sprintf("%d of %d acknowledged", lost, m.History.Counts.Acknowledged)
-	r.Evidence = "rows of " + words(m.Read)
+	r.Evidence = "rows of " + strings.Join(m.Read, ", ")
 	for _, id := range m.History.Examples["lost"] {
 		r.Evidence += fmt.Sprintf("; run %d operation %d is missing", id.Run, id.Number)
 	}

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package drill
+package fault
 
 import (
 	"cmp"
@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/drill"
 	"geosql.dev/operator/internal/mssql/conf"
 )
 
@@ -57,7 +58,7 @@ const margin = 10 * time.Second
 const maxProbes, maxLiteralProbes = 6, 8
 
 // Resolve finds out what a fault consists of. The error says what is not there.
-func Resolve(w World, o Occurrence) (Resolved, error) {
+func Resolve(w World, o drill.Occurrence) (Resolved, error) {
 	var r Resolved
 	var where end
 	if o.Where != nil {
@@ -112,7 +113,7 @@ const (
 // builder adds the objects of one fault.
 type builder struct {
 	w World
-	o Occurrence
+	o drill.Occurrence
 	r *Resolved
 }
 
@@ -140,18 +141,12 @@ func (b builder) add(site v1alpha1.SiteName, kind string, spec map[string]any) {
 func (b builder) name(u *unstructured.Unstructured, site v1alpha1.SiteName) {
 	u.SetNamespace(b.w.Namespace)
 	u.SetName(fmt.Sprintf("%s-%s-%s-%d", b.w.Drill, b.w.RunID, b.o.Name, len(b.r.Objects)+1))
-	u.SetLabels(Labels(b.w.Namespace, b.w.Drill, b.w.RunID))
+	u.SetLabels(drill.Labels(b.w.Namespace, b.w.Drill, b.w.RunID))
 	if site != "" {
 		labels := u.GetLabels()
 		labels[v1alpha1.LabelSite] = string(site)
 		u.SetLabels(labels)
 	}
-}
-
-// Labels of everything that a run makes.
-func Labels(namespace, drill, runID string) map[string]string {
-	return map[string]string{v1alpha1.LabelManagedBy: v1alpha1.ManagedBy, v1alpha1.LabelNamespace: namespace,
-		v1alpha1.LabelDrill: drill, v1alpha1.LabelDrillRun: runID}
 }
 
 // selecting adds the pods by their names to a spec of Chaos Mesh.

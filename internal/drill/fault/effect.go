@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package drill
+package fault
 
 import (
 	"fmt"
@@ -11,8 +11,10 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 
 	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/drill"
 	"geosql.dev/operator/internal/mssql"
 )
 
@@ -30,7 +32,7 @@ const seenAtLeast = 3
 // NetworkEffect judges whether a fault of the network was seen by probes: figures from before it and from while it lasts.
 // Struck are the servers of its place, by which the directions are told apart. It is Unknown while there is not enough to
 // tell.
-func NetworkEffect(o Occurrence, struck []v1alpha1.ServerName, before, during []v1alpha1.ProbeFigures) (metav1.ConditionStatus, string) {
+func NetworkEffect(o drill.Occurrence, struck []v1alpha1.ServerName, before, during []v1alpha1.ProbeFigures) (metav1.ConditionStatus, string) {
 	pairs := pairsOf(before, during)
 	if len(pairs) == 0 {
 		return metav1.ConditionUnknown, "no probe came through before the fault, so none can tell"
@@ -43,7 +45,7 @@ func NetworkEffect(o Occurrence, struck []v1alpha1.ServerName, before, during []
 
 // StillInForce judges the newest look at a fault that was seen before. A delay that varies by as much as half of it may be
 // short by chance, and tells nothing.
-func StillInForce(o Occurrence, struck []v1alpha1.ServerName, before, newest []v1alpha1.ProbeFigures) (metav1.ConditionStatus, string) {
+func StillInForce(o drill.Occurrence, struck []v1alpha1.ServerName, before, newest []v1alpha1.ProbeFigures) (metav1.ConditionStatus, string) {
 	if o.Kind == v1alpha1.FaultNetwork && o.Network.Latency != nil && o.Network.Jitter != nil && 2*o.Network.Jitter.Duration >= o.Network.Latency.Duration {
 		network := *o.Network
 		network.Latency, network.Jitter = nil, nil
@@ -56,12 +58,12 @@ func StillInForce(o Occurrence, struck []v1alpha1.ServerName, before, newest []v
 }
 
 // Transfers says whether data has to be sent for a while to see a fault: connections alone do not show it.
-func Transfers(o Occurrence) bool {
+func Transfers(o drill.Occurrence) bool {
 	return o.Kind == v1alpha1.FaultNetwork && o.Network != nil && (o.Network.Loss+o.Network.Corrupt+o.Network.Duplicate > 0 || o.Network.Rate != "")
 }
 
 // emulated judges each part that was asked for; it is True when all of them were seen.
-func emulated(o Occurrence, pairs, sent []pair) (metav1.ConditionStatus, string) {
+func emulated(o drill.Occurrence, pairs, sent []pair) (metav1.ConditionStatus, string) {
 	n, status := o.Network, metav1.ConditionTrue
 	var texts []string
 	add := func(s metav1.ConditionStatus, text string) {
@@ -133,7 +135,7 @@ func partitioned(pairs []pair, missing []string) (metav1.ConditionStatus, string
 // leastDelay is below what a delay of connections cannot be told from how they vary by themselves.
 const leastDelay = 10 * time.Millisecond
 
-func delayed(o Occurrence, pairs []pair) (metav1.ConditionStatus, string) {
+func delayed(o drill.Occurrence, pairs []pair) (metav1.ConditionStatus, string) {
 	added := o.Network.Latency.Duration
 	if o.Direction == "" || o.Direction == v1alpha1.DirectionBoth {
 		added *= 2
@@ -144,7 +146,7 @@ func delayed(o Occurrence, pairs []pair) (metav1.ConditionStatus, string) {
 			continue
 		}
 		answered++
-		was, is := orDefault(p.before.Connect, 0), p.during.Connect.Duration
+		was, is := ptr.Deref(p.before.Connect, metav1.Duration{}).Duration, p.during.Connect.Duration
 		text = fmt.Sprintf("%s to %s took %s instead of %s, %s more were asked for", p.during.From, p.during.To, is.Round(time.Millisecond), was.Round(time.Millisecond), added)
 		if is-was < added/2 {
 			return metav1.ConditionFalse, text

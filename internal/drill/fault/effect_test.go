@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package drill_test
+package fault_test
 
 import (
 	"testing"
@@ -13,6 +13,7 @@ import (
 
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/drill"
+	"geosql.dev/operator/internal/drill/fault"
 )
 
 func figures(failures int32, connect, slowest time.Duration) []v1alpha1.ProbeFigures {
@@ -59,33 +60,9 @@ func TestEffectsOfTheNetwork(t *testing.T) {
 		"nobody looked before":      {cut, nil, figures(5, 0, 0), metav1.ConditionUnknown},
 	} {
 		t.Run(name, func(t *testing.T) {
-			status, seen := drill.NetworkEffect(one(c.fault), []v1alpha1.ServerName{"tukpub"}, c.before, c.during)
+			status, seen := fault.NetworkEffect(one(c.fault), []v1alpha1.ServerName{"tukpub"}, c.before, c.during)
 			NewWithT(t).Expect(status).To(Equal(c.want), seen)
 			NewWithT(t).Expect(seen).NotTo(BeEmpty())
-		})
-	}
-}
-
-// A fault of the network is over when probes see what they saw before it, not when its objects are gone.
-func TestWhatIsLeftOfTheNetworksFaults(t *testing.T) {
-	ms := time.Millisecond
-	for name, c := range map[string]struct {
-		during, after []v1alpha1.ProbeFigures
-		want          v1alpha1.DrillVerdict
-	}{
-		"as before":         {figures(0, 200*ms, 201*ms), figures(0, 5*ms, 6*ms), v1alpha1.VerdictPassed},
-		"slow still":        {figures(0, 200*ms, 201*ms), figures(0, 190*ms, 191*ms), v1alpha1.VerdictInconclusive},
-		"cut, open again":   {figures(5, 0, 0), figures(0, 5*ms, 6*ms), v1alpha1.VerdictPassed},
-		"cut still":         {figures(5, 0, 0), figures(5, 0, 0), v1alpha1.VerdictInconclusive},
-		"nobody looked":     {figures(5, 0, 0), nil, v1alpha1.VerdictInconclusive},
-		"a lossy way, once": {figures(1, 4*ms, 5*ms), figures(1, 4*ms, 5*ms), v1alpha1.VerdictPassed},
-	} {
-		t.Run(name, func(t *testing.T) {
-			m := good()
-			m.Faults[0].Kind = v1alpha1.FaultNetwork
-			m.Faults[0].Effect.Before, m.Faults[0].Effect.During, m.Faults[0].Effect.After = figures(0, 4*ms, 5*ms), c.during, c.after
-			j := drill.Judge(v1alpha1.DrillSpec{}, nil, m)
-			NewWithT(t).Expect(j.Verdict).To(Equal(c.want), j.Message)
 		})
 	}
 }
@@ -98,12 +75,12 @@ func way(segments, resent, duplicates, kilobits int64) []v1alpha1.ProbeFigures {
 
 // Loss, corruption, duplicates and bandwidth are seen by the sender of data, and each must be as much as was asked for.
 func TestEffectsOnTransfers(t *testing.T) {
-	fault := func(n v1alpha1.NetworkFault) v1alpha1.DrillFault {
+	network := func(n v1alpha1.NetworkFault) v1alpha1.DrillFault {
 		return v1alpha1.DrillFault{Kind: v1alpha1.FaultNetwork, Network: &n}
 	}
-	lossy, corrupt := fault(v1alpha1.NetworkFault{Loss: 10}), fault(v1alpha1.NetworkFault{Corrupt: 10})
-	twice, slow := fault(v1alpha1.NetworkFault{Duplicate: 10}), fault(v1alpha1.NetworkFault{Rate: "1mbps"})
-	slowAndLossy := fault(v1alpha1.NetworkFault{Rate: "1mbps", Loss: 10})
+	lossy, corrupt := network(v1alpha1.NetworkFault{Loss: 10}), network(v1alpha1.NetworkFault{Corrupt: 10})
+	twice, slow := network(v1alpha1.NetworkFault{Duplicate: 10}), network(v1alpha1.NetworkFault{Rate: "1mbps"})
+	slowAndLossy := network(v1alpha1.NetworkFault{Rate: "1mbps", Loss: 10})
 	from := lossy
 	from.Direction = v1alpha1.DirectionFrom
 	usual := way(400, 0, 0, 900_000)
@@ -132,7 +109,7 @@ func TestEffectsOnTransfers(t *testing.T) {
 		"connections tell no bandwidth":     {slow, figures(0, time.Millisecond, time.Millisecond), figures(0, time.Millisecond, time.Millisecond), metav1.ConditionUnknown},
 	} {
 		t.Run(name, func(t *testing.T) {
-			status, seen := drill.NetworkEffect(one(c.fault), []v1alpha1.ServerName{"tukpub"}, c.before, c.during)
+			status, seen := fault.NetworkEffect(one(c.fault), []v1alpha1.ServerName{"tukpub"}, c.before, c.during)
 			NewWithT(t).Expect(status).To(Equal(c.want), seen)
 		})
 	}
@@ -156,7 +133,7 @@ func TestFaultsThatAreNotInForceAnyMore(t *testing.T) {
 		"short by chance":             {uneven, figures(0, 4*ms, 5*ms), figures(0, 4*ms, 5*ms), metav1.ConditionUnknown},
 	} {
 		t.Run(name, func(t *testing.T) {
-			status, seen := drill.StillInForce(one(c.fault), []v1alpha1.ServerName{"tukpub"}, c.before, c.newest)
+			status, seen := fault.StillInForce(one(c.fault), []v1alpha1.ServerName{"tukpub"}, c.before, c.newest)
 			NewWithT(t).Expect(status).To(Equal(c.want), seen)
 		})
 	}
@@ -175,7 +152,7 @@ func TestSiteWhoseAPIServerWasNotSeen(t *testing.T) {
 	}
 	open, closed := figures(0, time.Millisecond, time.Millisecond), figures(5, 0, 0)
 	effect := func(before, during v1alpha1.ProbeFigures) metav1.ConditionStatus {
-		status, _ := drill.NetworkEffect(one(cut), nil, append(open[:1:1], before), append(closed[:1:1], during))
+		status, _ := fault.NetworkEffect(one(cut), nil, append(open[:1:1], before), append(closed[:1:1], during))
 		return status
 	}
 	g.Expect(effect(api(0), api(5))).To(Equal(metav1.ConditionTrue))
@@ -186,11 +163,11 @@ func TestSiteWhoseAPIServerWasNotSeen(t *testing.T) {
 func TestKilobits(t *testing.T) {
 	g := NewWithT(t)
 	for text, want := range map[string]int64{"512kbps": 4096, "1mbps": 8000, "1mbit": 1000, "8gbit": 8_000_000, "100bit": 1, "8000bps": 64} {
-		n, ok := drill.Kilobits(text)
+		n, ok := fault.Kilobits(text)
 		g.Expect(ok).To(BeTrue(), text)
 		g.Expect(n).To(Equal(want), text)
 	}
-	_, ok := drill.Kilobits("1 mb/s")
+	_, ok := fault.Kilobits("1 mb/s")
 	g.Expect(ok).To(BeFalse())
 }
 
@@ -206,7 +183,7 @@ func TestEffectsAtServers(t *testing.T) {
 	part := v1alpha1.DrillFault{Kind: v1alpha1.FaultMemoryStress, Memory: &v1alpha1.MemoryFault{Size: "10%"}}
 	late := v1alpha1.DrillFault{Kind: v1alpha1.FaultClockOffset, ClockOffset: lasting(-time.Hour)}
 	n := ptr.To[int64]
-	machine := drill.Machine{Processors: 2, Memory: 4_000_000_000}
+	machine := fault.Machine{Processors: 2, Memory: 4_000_000_000}
 	for name, c := range map[string]struct {
 		fault   v1alpha1.DrillFault
 		figures []v1alpha1.EffectFigure
@@ -231,7 +208,7 @@ func TestEffectsAtServers(t *testing.T) {
 		"early before, right by the fault alone": {late, []v1alpha1.EffectFigure{at("a", n(3_600_000), n(0), nil)}, metav1.ConditionTrue},
 	} {
 		t.Run(name, func(t *testing.T) {
-			status, seen := drill.ServerEffect(one(c.fault), c.figures, machine)
+			status, seen := fault.ServerEffect(one(c.fault), c.figures, machine)
 			NewWithT(t).Expect(status).To(Equal(c.want), seen)
 		})
 	}
@@ -258,7 +235,7 @@ func TestWhatIsLeftBehind(t *testing.T) {
 			if len(c.effect.Before) == 0 {
 				kind = v1alpha1.FaultCPUStress
 			}
-			NewWithT(t).Expect(drill.StillThere(v1alpha1.FaultStatus{Kind: kind, Effect: &c.effect})).To(Equal(c.want))
+			NewWithT(t).Expect(fault.StillThere(v1alpha1.FaultStatus{Kind: kind, Effect: &c.effect})).To(Equal(c.want))
 		})
 	}
 }
@@ -283,7 +260,7 @@ func TestLiteralObjectsAreMeasuredAsTheirFaults(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
 			o := one(v1alpha1.DrillFault{Kind: v1alpha1.FaultChaosMesh, ChaosMesh: &v1alpha1.LiteralChaos{Site: "quincy", Kind: c.kind, Spec: runtime.RawExtension{Raw: []byte(c.spec)}}})
-			m := drill.MeasuredAs(o)
+			m := fault.MeasuredAs(o)
 			m.ChaosMesh = nil
 			g.Expect(m).To(Equal(c.want))
 		})
@@ -296,8 +273,8 @@ func TestLiteralObjectsAreMeasuredAsTheirFaults(t *testing.T) {
 	}
 	ms := time.Millisecond
 	before := append(figures(0, ms, ms), other(figures(0, ms, ms))...)
-	status, _ := drill.LiteralNetworkEffect(slow, nil, before, append(figures(0, ms, ms), other(figures(0, 101*ms, 101*ms))...))
+	status, _ := fault.LiteralNetworkEffect(slow, nil, before, append(figures(0, ms, ms), other(figures(0, 101*ms, 101*ms))...))
 	g.Expect(status).To(Equal(metav1.ConditionTrue), "one of its ways is enough: nobody knows which it names")
-	status, _ = drill.LiteralNetworkEffect(slow, nil, before, before)
+	status, _ = fault.LiteralNetworkEffect(slow, nil, before, before)
 	g.Expect(status).To(Equal(metav1.ConditionFalse))
 }

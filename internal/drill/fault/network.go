@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package drill
+package fault
 
 import (
 	"cmp"
@@ -11,6 +11,7 @@ import (
 	"strconv"
 
 	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/drill"
 	"geosql.dev/operator/internal/mssql"
 	"geosql.dev/operator/internal/mssql/credentials"
 )
@@ -172,7 +173,7 @@ func (w World) probes(where end, peers []end, whole bool, most int) []Probe {
 
 // withTransfers adds a transfer beside each probe between engines, to the agent at the same name, where connections alone do
 // not show the fault.
-func withTransfers(list []Probe, o Occurrence) []Probe {
+func withTransfers(list []Probe, o drill.Occurrence) []Probe {
 	if !Transfers(o) {
 		return list
 	}

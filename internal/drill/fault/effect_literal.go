@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package drill
+package fault
 
 import (
 	"encoding/json"
@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/drill"
 )
 
 // chaosSpec is what of a spec of Chaos Mesh says what should be seen.
@@ -50,7 +51,7 @@ type chaosSpec struct {
 
 // MeasuredAs is the fault by which the effect of one is measured: itself, and for an object given literally the kind of fault
 // that it amounts to. It stays ChaosMesh when nothing here can measure what it does.
-func MeasuredAs(o Occurrence) Occurrence {
+func MeasuredAs(o drill.Occurrence) drill.Occurrence {
 	if o.Kind != v1alpha1.FaultChaosMesh || o.ChaosMesh == nil {
 		return o
 	}
@@ -121,7 +122,7 @@ func percent(text string) int32 {
 }
 
 // LiteralNetworkEffect judges an object that names its ends by itself: at least one of the probed ways must show it.
-func LiteralNetworkEffect(o Occurrence, struck []v1alpha1.ServerName, before, during []v1alpha1.ProbeFigures) (metav1.ConditionStatus, string) {
+func LiteralNetworkEffect(o drill.Occurrence, struck []v1alpha1.ServerName, before, during []v1alpha1.ProbeFigures) (metav1.ConditionStatus, string) {
 	status, text := metav1.ConditionUnknown, "no probe came through before the fault, so none can tell"
 	for _, p := range pairsOf(before, during) {
 		is, seen := NetworkEffect(o, struck, []v1alpha1.ProbeFigures{p.before}, []v1alpha1.ProbeFigures{p.during})

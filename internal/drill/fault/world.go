@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package drill
+// Package fault is what a fault of a Drill is: which objects it resolves to, and how its effect and its end are seen.
+package fault
 
 import (
 	"fmt"

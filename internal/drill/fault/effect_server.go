@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package drill
+package fault
 
 import (
 	"fmt"
@@ -12,10 +12,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/drill"
 )
 
 // MeasureOf says what is measured at the servers that a fault strikes; empty when nothing is.
-func MeasureOf(o Occurrence) v1alpha1.EffectMeasure {
+func MeasureOf(o drill.Occurrence) v1alpha1.EffectMeasure {
 	switch o.Kind {
 	case v1alpha1.FaultCPUStress:
 		return v1alpha1.MeasureProcessors
@@ -36,7 +37,7 @@ type Machine struct {
 
 // ServerEffect judges a fault of processors, memory or clock by the figures of the servers that it struck, each of which
 // must show it.
-func ServerEffect(o Occurrence, figures []v1alpha1.EffectFigure, machine Machine) (metav1.ConditionStatus, string) {
+func ServerEffect(o drill.Occurrence, figures []v1alpha1.EffectFigure, machine Machine) (metav1.ConditionStatus, string) {
 	if len(figures) == 0 {
 		return metav1.ConditionUnknown, "it struck no server"
 	}
@@ -56,7 +57,7 @@ func ServerEffect(o Occurrence, figures []v1alpha1.EffectFigure, machine Machine
 }
 
 // shows compares what was asked for with a difference that was measured.
-func shows(o Occurrence, difference int64, m Machine) (metav1.ConditionStatus, string) {
+func shows(o drill.Occurrence, difference int64, m Machine) (metav1.ConditionStatus, string) {
 	switch o.Kind {
 	case v1alpha1.FaultCPUStress:
 		workers, load := stressors(o)
@@ -86,7 +87,7 @@ func sure(is bool) metav1.ConditionStatus {
 }
 
 // stressors are how many workers burn how many percent of a processor each.
-func stressors(o Occurrence) (workers, load int32) {
+func stressors(o drill.Occurrence) (workers, load int32) {
 	workers, load = 1, 100
 	if o.CPU != nil {
 		workers = max(o.CPU.Workers, 1)
