@@ -117,9 +117,8 @@ func opened(d Desired, o Observed) string {
 // planSuccessor checks the server that takes over, and its distributor.
 func planSuccessor(d Desired, o Observed, p *Plan) bool {
 	to := credentials.HostName(d.Move.Spec.To)
-	if d.target() == nil && d.Move.Status.ToSubscription == "" {
-		return p.Settle(conditions.Stalled(conditions.ReasonNotSubscribed, fmt.Sprintf(
-			"no Subscription to %s names SQLServer %s: only a subscriber has a copy. Subscribers are %s", d.Publication.Name, d.Move.Spec.To, subscribers(d))))
+	if !planCopy(d, p) {
+		return false
 	}
 	if outcome, ok := replication.Usable(d.Move.Spec.To, o.To); !ok {
 		return p.Settle(outcome)
@@ -141,6 +140,31 @@ func planSuccessor(d Desired, o Observed, p *Plan) bool {
 		return p.Settle(conditions.Unknown(conditions.ReasonEngineNotAnswering, o.Left.Err.Error()))
 	}
 	return true
+}
+
+// planCopy wants to know which copy becomes the source, and keeps to it: another database of the same server is one that
+// nobody has looked at, compared or approved.
+func planCopy(d Desired, p *Plan) bool {
+	known := d.Move.Status
+	switch {
+	case d.target() != nil, known.ToSubscription != "" && d.drained():
+		return true
+	case known.ToSubscription != "":
+		return p.Settle(conditions.Stalled(conditions.ReasonNotSubscribed, fmt.Sprintf("Subscription %s of SQLServer %s into "+
+			"database %s, whose copy this move has looked at, was deleted or changed: declare it again as it was, or delete this "+
+			"PublisherMove and make another", known.ToSubscription, d.Move.Spec.To, known.ToDatabase)))
+	case len(d.candidates()) > 1:
+		var copies []string
+		for _, s := range d.candidates() {
+			copies = append(copies, fmt.Sprintf("%s (database %s)", s.Name, s.Spec.Database))
+		}
+		slices.Sort(copies)
+		return p.Settle(conditions.Stalled(conditions.ReasonNotSubscribed, fmt.Sprintf("SQLServer %s has several copies of %s, "+
+			"by the Subscriptions %s, and nothing says which one is to publish: delete the others first. Their tables stay, and "+
+			"they can be declared again once this move is completed", d.Move.Spec.To, d.Publication.Name, strings.Join(copies, ", "))))
+	}
+	return p.Settle(conditions.Stalled(conditions.ReasonNotSubscribed, fmt.Sprintf("no Subscription to %s names SQLServer %s: "+
+		"only a subscriber has a copy. Subscribers are %s", d.Publication.Name, d.Move.Spec.To, subscribers(d))))
 }
 
 func subscribers(d Desired) string {

@@ -4,6 +4,7 @@ package publishermove
 
 import (
 	"errors"
+	"slices"
 	"testing"
 	"time"
 
@@ -25,6 +26,13 @@ var silent = &mssql.Error{Server: "quisub-0", Class: mssql.Unreachable, Err: err
 func subscriptionOf(name string, server v1alpha1.ServerName) v1alpha1.Subscription {
 	return v1alpha1.Subscription{ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: name}, Spec: v1alpha1.SubscriptionSpec{
 		Publication: "articles", Subscriber: v1alpha1.ServerOrGroup{Server: server}, Database: "Content"}}
+}
+
+// intoArchive is a second Subscription of the server that becomes the publisher.
+func intoArchive() v1alpha1.Subscription {
+	s := subscriptionOf("dublin-archive", "dubsub")
+	s.Spec.Database = "Archive"
+	return s
 }
 
 // lostSite is a publisher that is gone and fenced, two subscribers, and a distributor that lives elsewhere; the estimate is
@@ -76,6 +84,16 @@ func TestMovesThatDoNotBegin(t *testing.T) {
 		"no subscriber": {func(d *Desired, _ *Observed) {
 			d.Move.Spec.To, d.Move.Status.ToSubscription = "blusub", ""
 		}, conditions.ReasonNotSubscribed, "dubsub, quisub"},
+		"two copies at one server": {func(d *Desired, _ *Observed) {
+			d.Move.Status.ToSubscription = ""
+			d.Subscriptions = append(d.Subscriptions, intoArchive())
+		}, conditions.ReasonNotSubscribed, "dublin (database Content), dublin-archive (database Archive)"},
+		"the copy that was looked at is no more": {func(d *Desired, _ *Observed) {
+			d.Subscriptions = []v1alpha1.Subscription{intoArchive()}
+		}, conditions.ReasonNotSubscribed, "Subscription dublin of SQLServer dubsub into database Content"},
+		"its name is another copy's now": {func(d *Desired, _ *Observed) {
+			d.Subscriptions[0].Spec.Database = "Archive"
+		}, conditions.ReasonNotSubscribed, "make another"},
 		"silent successor":    {func(_ *Desired, o *Observed) { o.To = replication.Server{Err: silent} }, conditions.ReasonEngineNotAnswering, "no route"},
 		"silent distributor":  {func(_ *Desired, o *Observed) { o.System = replication.Server{Err: silent} }, conditions.ReasonDistributorUnusable, "spec.distributor"},
 		"refused distributor": {func(d *Desired, _ *Observed) { d.NotAdmitted = true }, conditions.ReasonDistributorUnusable, "spec.publishers"},
@@ -287,6 +305,38 @@ func TestStepsOfAMove(t *testing.T) {
 	g.Expect(describe(d, o, p).Subscriptions[0].State).To(Equal(stateNotAnswering))
 }
 
+// The copy that was estimated and approved publishes, whatever other databases of its server receive: they go on as subscribers.
+func TestTheCopyThatWasLookedAtPublishes(t *testing.T) {
+	g := NewWithT(t)
+	d, o := lostSite()
+	d.Subscriptions = append(d.Subscriptions, intoArchive())
+	o.Left = Left{}
+	d = begun(d)
+	var done []replication.Step
+	for range 6 {
+		p := plan(d, o)
+		d.Move.Status = describe(d, o, p)
+		for _, step := range p.Steps {
+			switch s := step.(type) {
+			case LetCompare:
+				for i := range d.Subscriptions {
+					if d.Subscriptions[i].Name == s.Subscription {
+						d.Subscriptions[i].Annotations = map[string]string{v1alpha1.InitializationAnnotation: v1alpha1.InitializeCompare}
+					}
+				}
+			case EndSubscription:
+				d.Subscriptions = slices.DeleteFunc(d.Subscriptions, func(x v1alpha1.Subscription) bool { return x.Name == s.Subscription })
+			case Switch:
+				d.Publication.Spec.MovedBy = s.Move
+			}
+		}
+		done = append(done, p.Steps...)
+	}
+	g.Expect(done).To(HaveExactElements(LetCompare{"quincy"}, LetCompare{"dublin-archive"}, EndSubscription{Subscription: "dublin"},
+		Switch{Publication: "articles", Publisher: "dubsub", Database: "Content", Distributor: "far", Move: "move"}))
+	g.Expect(d.Move.Status.Subscriptions).To(ConsistOf(HaveField("Name", BeEquivalentTo("quincy")), HaveField("Name", BeEquivalentTo("dublin-archive"))))
+}
+
 // Jobs of the former publication go from a distributor that lives, but not those that others share.
 func TestJobsOfTheOldWay(t *testing.T) {
 	g := NewWithT(t)
@@ -327,7 +377,7 @@ func TestEstimate(t *testing.T) {
 	g.Expect(e.Summary).To(ContainSubstring("12 commands for it, which are delivered first"))
 
 	d, o = lostSite()
-	d.Move.Spec.To = "quisub"
+	d.Move.Spec.To, d.Move.Status.ToSubscription = "quisub", "quincy"
 	e = estimate(d, o)
 	g.Expect(e.Summary).To(And(ContainSubstring("lacks transactions"), ContainSubstring("dubsub-0 has a newer copy")))
 }
