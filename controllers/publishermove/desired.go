@@ -27,7 +27,9 @@ type Desired struct {
 	From         replication.Party
 	FromDatabase string
 	FromSystem   replication.System
-	// Lost are servers of the former publisher whose Site is declared lost.
+	// FromErr is why nobody can ask that Distributor, nil when it can be asked or has no object.
+	FromErr error
+	// Lost are servers of the former publisher, and that of its Distributor, whose Site is declared lost.
 	Lost map[v1alpha1.ServerName]bool
 	// System is the Distributor that distributes from now on.
 	System replication.System

@@ -48,7 +48,7 @@ func lostSite() (Desired, Observed) {
 			Publisher: v1alpha1.ServerOrGroup{Server: "tukpub"}, Database: "Content", Distributor: "main"}},
 		From:         replication.Party{Name: "SQLServer tukpub", Servers: []v1alpha1.ServerName{"tukpub"}},
 		FromDatabase: "Content", FromSystem: replication.System{Name: "main", Server: "dist"}, Lost: map[v1alpha1.ServerName]bool{},
-		System:        replication.System{Name: "far", Server: "far"},
+		System: replication.System{Name: "far", Server: "far"}, FormerLogin: "geosql_replication_main",
 		Subscriptions: []v1alpha1.Subscription{subscriptionOf("dublin", "dubsub"), subscriptionOf("quincy", "quisub")},
 	}
 	o := Observed{Now: noon, System: usable, To: usable, Copies: map[string]Copy{
@@ -104,6 +104,9 @@ func TestMovesThatDoNotBegin(t *testing.T) {
 		"no estimate":  {func(d *Desired, _ *Observed) { d.Move.Status.Estimate = nil }, conditions.ReasonAwaitingApproval, "being estimated"},
 		"not drained": {func(_ *Desired, o *Observed) {
 			o.Old = Old{Asked: true, Pending: map[string]int64{"dublin": 7}}
+		}, conditions.ReasonDraining, "7 commands to dubsub-0"},
+		"not drained, and one question to it failed": {func(_ *Desired, o *Observed) {
+			o.Old, o.Copies["dublin"] = Old{Asked: true, Pending: map[string]int64{"dublin": 7}}, Copy{Err: silent}
 		}, conditions.ReasonDraining, "7 commands to dubsub-0"},
 		"not drained, and silent now": {func(d *Desired, _ *Observed) {
 			d.Move.Status.Estimate.Deliverable = ptr.To[int64](7)
@@ -350,6 +353,62 @@ func TestJobsOfTheOldWay(t *testing.T) {
 	g.Expect(describeAll(plan(d, o).Steps)).To(ContainElements(ContainSubstring(reader), ContainSubstring(snapshot)))
 	o.Old.At.Others = true
 	g.Expect(describeAll(plan(d, o).Steps)).NotTo(ContainElement(ContainSubstring(reader)))
+}
+
+// Whether the old way has ended is known, or a person or a login that is gone says that it cannot come back, before the Publication is
+// pointed elsewhere: nothing is looked for there afterwards.
+func TestSwitchOnlyAfterTheOldWay(t *testing.T) {
+	timeout := &mssql.Error{Server: "dist-0", Class: mssql.Unknown, Err: errors.New("deadline exceeded")}
+	same := func(d *Desired) { d.Move.Spec.Distributor, d.System, d.FormerLogin = "", d.FromSystem, "" }
+	for name, c := range map[string]struct {
+		edit     func(*Desired, *Observed)
+		switches bool
+		says     string
+	}{
+		"the same distributor has not answered": {func(d *Desired, o *Observed) { same(d); o.Old.Err = timeout }, false, "deadline exceeded"},
+		"the same distributor has none of it":   {func(d *Desired, o *Observed) { same(d); o.Old = Old{Asked: true} }, true, ""},
+		"the same one does not answer although somebody says that it is gone": {func(d *Desired, o *Observed) {
+			same(d)
+			d.Lost["dist"], o.Old.Err = true, timeout
+		}, false, "deadline exceeded"},
+		"another one, whose login is gone": {func(d *Desired, o *Observed) { o.Old.Err = timeout }, true, ""},
+		"another one, whose login something else needs": {func(d *Desired, o *Observed) {
+			d.FormerLogin, o.Old.Err = "", timeout
+		}, false, "spec.fencedServers"},
+		"that one is at a lost site": {func(d *Desired, o *Observed) {
+			d.FormerLogin, d.Lost["dist"], o.Old.Err = "", true, timeout
+		}, true, ""},
+		"that one is said to be gone": {func(d *Desired, o *Observed) {
+			d.FormerLogin, d.Move.Spec.FencedServers, o.Old.Err = "", append(d.Move.Spec.FencedServers, "dist"), timeout
+		}, true, ""},
+		"nobody has said who the publisher was": {func(d *Desired, o *Observed) {
+			d.Move.Status.Original = ""
+			o.Copies = map[string]Copy{"dublin": {Err: timeout}}
+		}, false, "deadline exceeded"},
+		"nobody knows of a publisher": {func(d *Desired, o *Observed) { d.Move.Status.Original = "" }, true, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			d, o := lostSite()
+			d.Subscriptions, o.Left, o.Copies = nil, Left{}, map[string]Copy{"dublin": {}}
+			c.edit(&d, &o)
+			p := plan(begun(d), o)
+			if c.switches {
+				g.Expect(p.Steps).To(ConsistOf(BeAssignableToTypeOf(Switch{})))
+				return
+			}
+			g.Expect(p.Steps).To(BeEmpty())
+			g.Expect(p.Outcome.Reason).To(Equal(conditions.ReasonEngineNotAnswering))
+			g.Expect(p.Outcome.Ready).To(Equal(metav1.ConditionUnknown))
+			g.Expect(p.Outcome.Message).To(ContainSubstring(c.says))
+		})
+	}
+	g := NewWithT(t)
+	d, o := lostSite()
+	d.Move.Status.Original, o.Left = "", Left{Login: true, Sessions: []int{61}}
+	o.Copies = nil
+	g.Expect(describeAll(plan(begun(d), o).Steps)).To(ContainElements(ContainSubstring("KILL 61"), ContainSubstring("DROP LOGIN")),
+		"the former agents come in whoever they were of")
 }
 
 // The estimate says what is known, by whom, and what is not.
