@@ -7,12 +7,14 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/mssql"
 	"geosql.dev/operator/internal/replication"
+	"geosql.dev/operator/internal/sites"
 )
 
 // desire finds out what a Distributor asks for: who publishes follows from its list and from the Publications.
@@ -45,7 +47,15 @@ func (r *Reconciler) desire(ctx context.Context, object *v1alpha1.Distributor) (
 	}
 	slices.Sort(d.Publishers)
 	d.Publishers = slices.Compact(d.Publishers)
-	return d, d.System.ReadPasswords(ctx, r.access)
+	err := d.System.ReadPasswords(ctx, r.access)
+	if object.DeletionTimestamp == nil {
+		return d, err
+	}
+	if d.Gone, err = sites.ReadGone(ctx, r.hub, object.Namespace, time.Now()); err != nil {
+		return d, err
+	}
+	// An end takes no password of the agents, and its server may have gone with its Secret.
+	return d, nil
 }
 
 // observe asks the engines. What does not answer is part of the observation, not an error.
