@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"geosql.dev/operator/api/v1alpha1"
-	"geosql.dev/operator/internal/mssql/credentials"
 	"geosql.dev/operator/internal/replication"
 	"geosql.dev/operator/internal/sites"
 )
@@ -24,6 +23,8 @@ type Desired struct {
 	Missing []string
 	// Publications that use the distributor, by name.
 	Publications []string
+	// Ending are those of them that are being deleted with reclaimPolicy Delete.
+	Ending []string
 	// Gone are servers that nobody expects back; read for a deletion alone.
 	Gone sites.Gone
 }
@@ -60,19 +61,13 @@ func (o Observed) linked(d Desired) []v1alpha1.ServerName {
 	names := d.others()
 	if at := o.distributor(d); at != nil {
 		for _, p := range at.Publishers {
-			if name, ours := serverOf(p.Name); ours && name != d.System.Server && strings.EqualFold(p.Database, d.System.Database) {
+			if name, ours := replication.ServerOf(p.Name); ours && name != d.System.Server && strings.EqualFold(p.Database, d.System.Database) {
 				names = append(names, name)
 			}
 		}
 	}
 	slices.Sort(names)
 	return slices.Compact(names)
-}
-
-// serverOf is the server of an instance's name; false for one that is none of the operator's.
-func serverOf(instance string) (v1alpha1.ServerName, bool) {
-	name := v1alpha1.ServerName(strings.TrimSuffix(strings.ToLower(instance), "-0"))
-	return name, credentials.HostName(name) == strings.ToLower(instance)
 }
 
 // foreign are the instances that the distributor admits and the operator cannot ask, sorted.
@@ -83,7 +78,7 @@ func (o Observed) foreign(d Desired) []string {
 	}
 	var names []string
 	for _, p := range at.Publishers {
-		if _, ours := serverOf(p.Name); !ours && strings.EqualFold(p.Database, d.System.Database) {
+		if _, ours := replication.ServerOf(p.Name); !ours && strings.EqualFold(p.Database, d.System.Database) {
 			names = append(names, p.Name)
 		}
 	}
@@ -100,7 +95,7 @@ func (o Observed) published(d Desired, server v1alpha1.ServerName) []string {
 	}
 	var names []string
 	for _, database := range have.Databases {
-		if database.Published {
+		if database.Published || database.MergePublished {
 			names = append(names, database.Name)
 		}
 	}

@@ -30,6 +30,9 @@ func (r *Reconciler) desire(ctx context.Context, object *v1alpha1.Distributor) (
 			continue
 		}
 		d.Publications = append(d.Publications, p.Name)
+		if p.DeletionTimestamp != nil && p.Spec.ReclaimPolicy == v1alpha1.ReclaimDelete {
+			d.Ending = append(d.Ending, p.Name)
+		}
 		if !slices.Contains(who, p.Spec.Publisher) {
 			who = append(who, p.Spec.Publisher)
 		}

@@ -20,6 +20,11 @@ import (
 // distributor admits: a Publication that was retained, or one that somebody made by hand, is declared nowhere.
 func planDelete(d Desired, o Observed) replication.Plan {
 	var p replication.Plan
+	if len(d.Ending) > 0 && d.Distributor.Spec.ReclaimPolicy != v1alpha1.ReclaimDelete {
+		p.Settle(conditions.InProgress(conditions.ReasonDeleting, "deletion waits: these Publications end first, which need to know "+
+			"through whom they are published: "+strings.Join(d.Ending, ", ")))
+		return p
+	}
 	if d.Distributor.Spec.ReclaimPolicy != v1alpha1.ReclaimDelete {
 		p.Done = true
 		return p

@@ -50,6 +50,8 @@ func TestDeletionOfADistributor(t *testing.T) {
 	w := deleted(t)
 	w.d.Distributor.Spec.ReclaimPolicy = v1alpha1.ReclaimRetain
 	g.Expect(planDelete(w.d, w.o)).To(Equal(replication.Plan{Done: true}), "everything stays unless the policy says Delete")
+	w.d.Ending = []string{"articles"}
+	g.Expect(planDelete(w.d, w.o).Done).To(BeFalse(), "a Publication whose end is under way needs to know where it is")
 	w = deleted(t)
 	w.d.Publications = []string{"articles"}
 	p := planDelete(w.d, w.o)
@@ -150,7 +152,6 @@ func TestDeletionUnlinksBesideAPublisherThatIsGone(t *testing.T) {
 func TestDeletionAsksServersThatAreSaidToBeGone(t *testing.T) {
 	g := NewWithT(t)
 	w := deleted(t)
-	w.d.Gone = sites.GoneFor(nil)
 	w.d.Gone = sites.GoneFor(map[v1alpha1.ServerName]string{distributor: "being deleted", publisher: "being deleted", secondary: "being deleted"})
 	p := planDelete(w.d, w.o)
 	g.Expect(p.Left).To(BeEmpty())

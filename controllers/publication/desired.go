@@ -15,6 +15,7 @@ import (
 	"geosql.dev/operator/internal/mssql"
 	"geosql.dev/operator/internal/mssql/credentials"
 	"geosql.dev/operator/internal/replication"
+	"geosql.dev/operator/internal/sites"
 	"geosql.dev/operator/internal/tsql"
 )
 
@@ -33,6 +34,9 @@ type Desired struct {
 	Arriving bool
 	// LogReaderProfile and SnapshotProfile are nil without one.
 	LogReaderProfile, SnapshotProfile *v1alpha1.AgentProfileSpec
+	// Gone are servers that nobody expects back, Subscriptions those that name the publication; read for a deletion alone.
+	Gone          sites.Gone
+	Subscriptions []v1alpha1.Subscription
 }
 
 func (d Desired) name() string     { return d.Publication.Name }
