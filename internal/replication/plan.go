@@ -47,7 +47,9 @@ func (p Plan) Gist() reconcile.Gist {
 }
 
 // Leave notes what a deletion leaves behind, and where.
-func (p *Plan) Leave(format string, args ...any) { p.Left = append(p.Left, fmt.Sprintf(format, args...)) }
+func (p *Plan) Leave(format string, args ...any) {
+	p.Left = append(p.Left, fmt.Sprintf(format, args...))
+}
 
 // Add adds a step.
 func (p *Plan) Add(s Step) { p.Steps = append(p.Steps, s) }
