@@ -29,6 +29,8 @@ const (
 	ReasonDeleting = "Deleting"
 	// ReasonApplyFailed: a step failed; it is tried again.
 	ReasonApplyFailed = "ApplyFailed"
+	// ReasonStepWithoutEffect: a step was carried out several times, and nothing that is observed has changed; it is tried again, at least every minute.
+	ReasonStepWithoutEffect = "StepWithoutEffect"
 )
 
 // Reasons of a Site.
