@@ -108,6 +108,24 @@ func TestARequestOfNobodysExpires(t *testing.T) {
 	}
 }
 
+// A clock that is ahead where something was asked for makes it wait no longer than it may.
+func TestARequestOfAClockThatIsAheadExpires(t *testing.T) {
+	w, g := held(t)
+	w.ask(election.Request{ID: "p", Kind: election.RequestPause})
+	w.live(3)
+	w.servers[0].isolate(true)
+	w.live(20)
+	at := w.now
+	w.now += 3 * time.Hour
+	w.ask(election.Request{ID: "s", Kind: election.RequestSwitchover, To: names[0], ExpiresSeconds: 30})
+	w.now = at
+	w.live(90)
+	g.Expect(w.answers(g)).To(ContainElement(And(HaveField("ID", "s"), HaveField("Reason", election.ReasonExpired))))
+	w.servers[0].isolate(false)
+	w.live(20)
+	g.Expect(w.primary()).To(BeNil(), "paused, and nobody is asked any more")
+}
+
 // While a group is paused a primary whose lease has run out does not come back by itself. A person's word makes it, or another,
 // primary all the same.
 func TestAPausedGroupWhoseLeaseRanOutDoesAsItIsTold(t *testing.T) {

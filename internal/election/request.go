@@ -141,12 +141,14 @@ func (r Request) fences(holder Holder) bool {
 }
 
 // Expired says whether nobody may begin with the request any more, at a wall time.
-func (r Request) Expired(now time.Time) bool {
-	life := DefaultRequestLife
+func (r Request) Expired(now time.Time) bool { return now.After(r.Issued.Add(r.life())) }
+
+// life is how long the request may wait for somebody to begin with it.
+func (r Request) life() time.Duration {
 	if r.ExpiresSeconds > 0 {
-		life = time.Duration(r.ExpiresSeconds) * time.Second
+		return time.Duration(r.ExpiresSeconds) * time.Second
 	}
-	return now.After(r.Issued.Add(life))
+	return DefaultRequestLife
 }
 
 // AnswerOutcome is what became of a request or of an election.

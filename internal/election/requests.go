@@ -67,7 +67,7 @@ func (q *requests) failover(k *Keeper, told gathered, leading Record) *Request {
 	answer, accepted := told.answers[r.ID]
 	remembered, err := k.remembered()
 	switch {
-	case err != nil || r.Expired(k.clock.Wall()):
+	case err != nil || q.lapsed(k, r, 0):
 		return nil
 	case remembered.Begun == r.ID:
 		if accepted && !strings.EqualFold(answer.By, k.self.Server) || !q.unfinished(r, told, remembered.BegunIn, leading) {
@@ -126,6 +126,12 @@ func (q *requests) age(k *Keeper, r *Request) time.Duration {
 	return k.clock.Now() - q.first
 }
 
+// lapsed says that nobody may begin with a request any more, and that for some time: by the wall clock, which may be behind that of whoever
+// asked, and by how long this run has seen it, which no clock that is set makes shorter.
+func (q *requests) lapsed(k *Keeper, r *Request, since time.Duration) bool {
+	return r.Expired(k.clock.Wall().Add(-since)) || q.age(k, r) > r.life()+since
+}
+
 // expired says of a request that has expired what may be wrong: one that had when it was first seen was written by somebody whose clock is
 // behind, or stood where nobody could read it.
 func (q *requests) expired(k *Keeper, r *Request, age time.Duration) string {
@@ -140,7 +146,7 @@ func (q *requests) expired(k *Keeper, r *Request, age time.Duration) string {
 // away. Then any server may answer that stands by, for nobody begins any more. Those whose it is come first, and their clocks may be behind.
 func (k *Keeper) orphaned(r *Request, age time.Duration) bool {
 	grace := maxBehind + 3*k.timings.Renew
-	return k.term == 0 && age > 3*k.timings.Renew && r.Expired(k.clock.Wall().Add(-grace))
+	return k.term == 0 && age > 3*k.timings.Renew && k.requests.lapsed(k, r, grace)
 }
 
 // maxBehind is by how much the clock of a server that could begin with a request may be behind that of one that says that nobody has.
@@ -164,7 +170,7 @@ func (k *Keeper) answerRequests(ctx context.Context, seen Observation, out Outco
 	meant := strings.EqualFold(r.To, k.self.Server)
 	answer, accepted := told.answers[r.ID]
 	switch {
-	case meant && r.decides() && (!r.Expired(k.clock.Wall()) || k.begun(r)):
+	case meant && r.decides() && (!k.requests.lapsed(k, r, 0) || k.begun(r)):
 		// What was begun is brought to its end, however long that takes: Refused means that nothing was touched.
 		return k.decideFork(ctx, r, seen, told)
 	case holds && (k.chronicle.ledBy(r) || meant && accepted && r.Kind == RequestSwitchover && !strings.EqualFold(answer.By, k.self.Server)):
@@ -175,7 +181,7 @@ func (k *Keeper) answerRequests(ctx context.Context, seen Observation, out Outco
 		k.requests.settle(k, r, OutcomeUnknown, answer.Reason, "nobody has said what became of it")
 	case accepted:
 		return out
-	case r.Expired(k.clock.Wall()):
+	case k.requests.lapsed(k, r, 0):
 		if holds || meant || k.orphaned(r, age) {
 			k.requests.settle(k, r, OutcomeRefused, ReasonExpired, k.requests.expired(k, r, age))
 		}
