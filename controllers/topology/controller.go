@@ -71,7 +71,9 @@ func SetupWithManager(mgr mcmanager.Manager) error {
 		},
 		Report: func(ctx context.Context, w *world, p Plan, failed error) error {
 			var steps failures
-			errors.As(failed, &steps)
+			if !errors.As(failed, &steps) {
+				p.Outcome = reconcile.Outcome(p.Outcome, failed)
+			}
 			return r.report(ctx, w.topology, p, steps)
 		},
 	})

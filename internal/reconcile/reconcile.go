@@ -31,6 +31,10 @@ const patience = 8
 type Gist struct {
 	// Steps is how many the plan has.
 	Steps int
+	// Does are the steps in words. Where the next plans have the same ones again, although they were carried out, nothing came of
+	// them: they are put off, longer from time to time, and that is reported as WithoutEffect. None for a kind whose steps are to be
+	// repeated as they are.
+	Does []string
 	// Progress of the plan's outcome.
 	Progress conditions.Progress
 	// Done says of a deletion that nothing is left once the steps are carried out: the finalizer goes.
@@ -94,12 +98,14 @@ type Reconciler[O client.Object, W any, P Plan] struct {
 	kind    Kind[O, W, P]
 	hub     client.Client
 	backoff workqueue.TypedRateLimiter[types.NamespacedName]
+	repeats repeats
+	now     func() time.Time
 }
 
 // New makes a reconciler.
 func New[O client.Object, W any, P Plan](hub client.Client, k Kind[O, W, P]) *Reconciler[O, W, P] {
 	longest := min(k.Look.Again, 8*k.Look.Soon)
-	return &Reconciler[O, W, P]{kind: k, hub: hub,
+	return &Reconciler[O, W, P]{kind: k, hub: hub, now: time.Now,
 		backoff: workqueue.NewTypedItemExponentialFailureRateLimiter[types.NamespacedName](k.Look.Soon, longest)}
 }
 
@@ -157,22 +163,38 @@ func (r *Reconciler[O, W, P]) reconcile(ctx context.Context, name types.Namespac
 		decide = r.kind.PlanDelete
 	}
 	plan := decide(world)
-	failed = r.kind.Apply(ctx, world, plan)
-	if plan.Gist().Done && failed == nil {
+	gist := plan.Gist()
+	held := r.repeats.wait(name, gist.Does, r.now())
+	if held == 0 {
+		failed = r.kind.Apply(ctx, world, plan)
+		if failed == nil {
+			r.repeats.note(name, gist.Does, r.kind.Look.Soon, r.now())
+		}
+	}
+	if gist.Done && failed == nil && held == 0 {
 		err := SetFinalizer(ctx, r.hub, object, r.kind.Finalizer, false)
 		if err == nil {
 			r.gone(name)
 		}
 		return 0, nil, err
 	}
-	if err := r.kind.Report(ctx, world, plan, failed); err != nil {
+	said := failed
+	if said == nil {
+		said = r.repeats.told(name)
+	}
+	if err := r.kind.Report(ctx, world, plan, said); err != nil {
 		return 0, failed, err
 	}
-	return r.next(world, plan.Gist()), failed, nil
+	if held > 0 {
+		// It is looked at meanwhile: what changes is acted on at once.
+		return min(held, r.kind.Look.Soon), nil, nil
+	}
+	return r.next(world, gist), failed, nil
 }
 
 func (r *Reconciler[O, W, P]) gone(name types.NamespacedName) {
 	r.backoff.Forget(name)
+	r.repeats.forget(name)
 	if r.kind.Gone != nil {
 		r.kind.Gone(name)
 	}

@@ -22,6 +22,8 @@ func promotable(p *v1alpha1.Promotability) string {
 		return unknown
 	case p.Reason == election.ReasonAlreadyPrimary:
 		return "-"
+	case p.Reason == election.ReasonNotAReplica:
+		return "no: it holds no data"
 	case p.Status == metav1.ConditionTrue:
 		return "yes"
 	case p.Status == metav1.ConditionFalse:

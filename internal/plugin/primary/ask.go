@@ -170,8 +170,10 @@ func (a *asking) confirm(ctx context.Context, group *v1alpha1.AvailabilityGroup)
 			spec.FencedHolder)
 	case spec.Kind == v1alpha1.FailoverRejoin:
 		question = fmt.Sprintf("What %s alone has is undone.", spec.To)
+	case len(spec.Databases) > 0:
+		question = fmt.Sprintf("The copies on %s of these databases are given up: %v.", spec.To, spec.Databases)
 	case spec.Kind == v1alpha1.FailoverReseed:
-		question = fmt.Sprintf("The copies of the group's databases on %s are given up.", spec.To)
+		question = fmt.Sprintf("The copies of the group's databases on %s that are stale, or all if it is quarantined, are given up.", spec.To)
 	}
 	if question == "" || a.wish.yes {
 		return nil

@@ -147,18 +147,31 @@ the present primary. Copy what is worth saving first: it is readable until then,
 
 // NewReseedCommand makes `kubectl geosql reseed`.
 func NewReseedCommand() *cobra.Command {
-	return newReplicaCommand("reseed", v1alpha1.FailoverReseed, "Seed a replica's databases anew from the primary",
-		`Gives up a replica's copies of the group's databases and lets the primary seed them anew, for a former primary whose log
-cannot be undone. Copy what is worth saving first.`)
+	var databases []string
+	cmd := newReplicaCommand("reseed", v1alpha1.FailoverReseed, "Seed a replica's stale databases anew from the primary",
+		`Gives up a replica's copies of the group's databases that are of no use as they are, and lets the primary seed them anew: those that take
+no log, those that were left outside of the group, or all of a former primary whose log cannot be undone. --database names them. A copy
+that is ONLINE outside of the group is not given up: nobody knows what was written there. Copy what is worth saving first.`,
+		func(w *wish) {
+			for _, name := range databases {
+				w.spec.Databases = append(w.spec.Databases, v1alpha1.DatabaseName(name))
+			}
+		})
+	cmd.Flags().StringSliceVar(&databases, "database", nil, "a database to seed anew; may be repeated (default: every stale one)")
+	return cmd
 }
 
-func newReplicaCommand(name string, kind v1alpha1.FailoverKind, short, long string) *cobra.Command {
+func newReplicaCommand(name string, kind v1alpha1.FailoverKind, short, long string, more ...func(*wish)) *cobra.Command {
 	yes := false
 	cmd := newCommand(&requestFlags{}, &cobra.Command{
 		Use: name + " GROUP SERVER", Short: short, Long: long, Args: cobra.ExactArgs(2),
 		Example: "  kubectl geosql " + name + " content tukpub -n web",
 	}, func(args []string) wish {
-		return wish{yes: yes, spec: v1alpha1.FailoverSpec{Kind: kind, To: cli.ServerName(args[1])}}
+		w := wish{yes: yes, spec: v1alpha1.FailoverSpec{Kind: kind, To: cli.ServerName(args[1])}}
+		for _, add := range more {
+			add(&w)
+		}
+		return w
 	})
 	cmd.Flags().BoolVar(&yes, "yes", false, "do not ask for confirmation")
 	return cmd

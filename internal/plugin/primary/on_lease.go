@@ -20,11 +20,9 @@ import (
 // onLease writes the request on the group's Lease at this site, and follows the answer with --wait.
 func (a *asking) onLease(ctx context.Context, vote requests.Vote) error {
 	spec := a.wish.spec
-	r := election.Request{
-		ID: string(uuid.NewUUID()), Kind: election.RequestKind(spec.Kind), To: toServer(spec.To),
-		AllowDataLoss: spec.AllowDataLoss, FencedHolder: spec.FencedHolder, By: caller(),
-		Issued: requests.Votes{vote}.Issue(time.Now().UTC()), ExpiresSeconds: int(spec.Expires.Duration / time.Second),
-	}
+	r := requests.Asked(spec)
+	r.ID, r.By = string(uuid.NewUUID()), caller()
+	r.Issued, r.ExpiresSeconds = requests.Votes{vote}.Issue(time.Now().UTC()), int(spec.Expires.Duration/time.Second)
 	write, cancel := context.WithTimeout(ctx, cli.ReadTimeout)
 	defer cancel()
 	annotation := func(name string) string {

@@ -113,6 +113,9 @@ func TestRequestsAgainstTheHub(t *testing.T) {
 		{name: "rejoin, not confirmed", command: NewRejoinCommand, arguments: "content tukpub", refused: "not confirmed"},
 		{name: "rejoin", command: NewRejoinCommand, arguments: "content tukpub --yes", spec: &v1alpha1.FailoverSpec{Kind: "Rejoin", To: "tukpub"}},
 		{name: "reseed", command: NewReseedCommand, arguments: "content tukpub --yes --expires 5m", spec: &v1alpha1.FailoverSpec{Kind: "Reseed", To: "tukpub", Expires: &metav1.Duration{Duration: 5 * time.Minute}}},
+		{name: "reseed of one database", command: NewReseedCommand, arguments: "content tukpub --database Content --yes",
+			spec: &v1alpha1.FailoverSpec{Kind: "Reseed", To: "tukpub", Databases: []v1alpha1.DatabaseName{"Content"}}},
+		{name: "reseed of a database of others", command: NewReseedCommand, arguments: "content tukpub --database Shop --yes", refused: "Shop is no database of group content"},
 		{name: "for ever", command: NewPauseCommand, arguments: "content --expires 100h", refused: "--expires must be between"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
