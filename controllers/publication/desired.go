@@ -23,6 +23,10 @@ type Desired struct {
 	Publication *v1alpha1.Publication
 	System      replication.System
 	Publisher   replication.Party
+	// Subscriptions that are declared of the publication.
+	Subscriptions []v1alpha1.Subscription
+	// Receives tells that a Subscription to some publication is declared for the published database.
+	Receives bool
 	// Missing are objects that are named and do not exist (yet).
 	Missing []string
 	// MissingProfiles are agents' profiles that do not exist (yet): an end does without them.
@@ -77,10 +81,14 @@ type Database struct {
 	Owner replication.Owner
 	// Publication is nil while there is none.
 	Publication *mssql.Publication
+	// Received are the subscriptions that feed the database.
+	Received []mssql.SubscriptionHere
 	// Publications are the names of all that the database has.
 	Publications []string
 	// Tables by "schema.name" in lower case.
 	Tables map[string]mssql.Table
+	// Sizes of the tables likewise; nil when they were not measured.
+	Sizes map[string]mssql.TableSize
 }
 
 // primary is the server that takes writes, empty when none that answers says so.

@@ -5,6 +5,8 @@ package publication
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -28,9 +30,22 @@ func (r *Reconciler) desire(ctx context.Context, object *v1alpha1.Publication) (
 	default:
 		d.System = replication.SystemOf(&distributor)
 	}
+	var subscriptions v1alpha1.SubscriptionList
+	if err := r.hub.List(ctx, &subscriptions, client.InNamespace(object.Namespace)); err != nil {
+		return d, fmt.Errorf("list the Subscriptions of namespace %s: %w", object.Namespace, err)
+	}
+	for _, s := range subscriptions.Items {
+		if string(s.Spec.Publication) == object.Name {
+			d.Subscriptions = append(d.Subscriptions, s)
+		}
+	}
 	if d.Publisher, err = replication.Resolve(ctx, r.hub, object.Namespace, object.Spec.Publisher); err != nil {
 		return d, err
 	}
+	d.Receives = slices.ContainsFunc(subscriptions.Items, func(s v1alpha1.Subscription) bool {
+		return s.DeletionTimestamp == nil && strings.EqualFold(string(s.Spec.Database), string(object.Spec.Database)) &&
+			slices.Contains(d.Publisher.Servers, s.Spec.Subscriber.Server)
+	})
 	if d.Publisher.Missing != "" {
 		d.Missing = append(d.Missing, d.Publisher.Missing)
 	}
@@ -95,10 +110,17 @@ func (b *Database) read(ctx context.Context, q mssql.Querier, d Desired, o Obser
 	if b.Tables, err = mssql.ReadTables(ctx, q); err != nil {
 		return err
 	}
+	if b.Received, err = mssql.ReadSubscriptionsHere(ctx, q); err != nil {
+		return err
+	}
 	// The tables of publications are there once the database is published.
 	if o.Servers[o.primary(d)].State.Database(d.database()).Published {
 		if b.Publication, err = mssql.ReadPublication(ctx, q, d.name()); err == nil {
 			b.Publications, err = mssql.ReadPublications(ctx, q)
+		}
+		o.Database = *b
+		if err == nil && b.Publication != nil && measures(d, o) {
+			b.Sizes, err = mssql.ReadTableSizes(ctx, q)
 		}
 	}
 	return err

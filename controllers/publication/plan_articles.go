@@ -67,7 +67,9 @@ func addArticle(d Desired, o Observed, p *replication.Plan, a v1alpha1.Article) 
 		Compressed: compressed(a), Vertical: len(a.Columns) > 0,
 	}))
 	// The primary key's columns are published by themselves.
-	limitArticle(d, o, p, a, mssql.PublishedArticle{Columns: table.PrimaryKey})
+	c := changed(a, mssql.PublishedArticle{Columns: table.PrimaryKey})
+	c.compression = false
+	limitArticle(d, o, p, a, c)
 }
 
 func compressed(a v1alpha1.Article) bool {
@@ -76,41 +78,36 @@ func compressed(a v1alpha1.Article) bool {
 
 // changeArticle brings an article to what is declared. What cannot be taken back is dropped and added again.
 func changeArticle(d Desired, o Observed, p *replication.Plan, a v1alpha1.Article, have mssql.PublishedArticle) {
-	unlimited := len(a.Columns) == 0 && a.Filter == ""
-	if unlimited && have.Limited || a.Filter == "" && have.Filter != "" {
+	c := changed(a, have)
+	// Every change replaces the table at those who subscribe to it, over whatever links: they are asked first.
+	if c.none() || len(refusing(d, o, have.Name)) > 0 {
+		return
+	}
+	if c.whole {
 		dropArticle(d, o, p, have.Name)
 		addArticle(d, o, p, a)
 		return
 	}
-	if have.SchemaOption != tsql.SchemaOption(compressed(a)) {
-		p.Execute(o.primary(d), d.database(), tsql.SetArticleSchemaOption(d.name(), have.Name, compressed(a)))
+	if c.compression {
+		p.Execute(o.primary(d), d.database(), tsql.SetArticleCompression(d.name(), have.Name, have.SchemaOption))
 	}
-	limitArticle(d, o, p, a, have)
+	limitArticle(d, o, p, a, c)
 }
 
 // limitArticle chooses the columns and rows of an article, and defines the view that its snapshot is read from when it
 // is not there or they have changed.
-func limitArticle(d Desired, o Observed, p *replication.Plan, a v1alpha1.Article, have mssql.PublishedArticle) {
-	if len(a.Columns) == 0 && a.Filter == "" {
-		return
+func limitArticle(d Desired, o Observed, p *replication.Plan, a v1alpha1.Article, c change) {
+	primary := o.primary(d)
+	for _, column := range c.add {
+		p.Execute(primary, d.database(), tsql.AddArticleColumn(d.name(), a.Table, column))
 	}
-	primary, before := o.primary(d), len(p.Steps)
-	if len(a.Columns) > 0 {
-		for _, column := range a.Columns {
-			if !replication.Contains(have.Columns, column) {
-				p.Execute(primary, d.database(), tsql.AddArticleColumn(d.name(), a.Table, column))
-			}
-		}
-		for _, column := range have.Columns {
-			if !replication.Contains(a.Columns, column) {
-				p.Execute(primary, d.database(), tsql.DropArticleColumn(d.name(), a.Table, column))
-			}
-		}
+	for _, column := range c.drop {
+		p.Execute(primary, d.database(), tsql.DropArticleColumn(d.name(), a.Table, column))
 	}
-	if a.Filter != have.Filter {
+	if c.filter {
 		p.Execute(primary, d.database(), tsql.SetArticleFilter(d.name(), a.Table, limiting("filter", d.name(), a.Table), a.Filter))
 	}
-	if len(p.Steps) > before || !have.Limited {
+	if c.view {
 		p.Execute(primary, d.database(), tsql.SetArticleView(d.name(), a.Table, limiting("view", d.name(), a.Table), a.Filter))
 	}
 }

@@ -74,6 +74,9 @@ func planHealth(d Desired, o Observed, p *replication.Plan) bool {
 	default:
 		return p.Settle(failure.Retrying("log reader", 0))
 	}
+	if !planNeeded(d, o, p) {
+		return false
+	}
 	p.Outcome = conditions.Ready(conditions.ReasonPublished, fmt.Sprintf(
 		"%d articles of %s are published through %s", len(o.Database.Publication.Articles), d.database(), d.System.Host()))
 	return true
@@ -140,7 +143,8 @@ func unpublish(d Desired, o Observed, p *replication.Plan) {
 	if database := o.Servers[primary].State.Database(d.database()); database != nil && database.Published {
 		p.Execute(primary, replication.Master, tsql.PublishDatabase(d.database(), false))
 	}
-	if o.Database.Owner.User == d.System.Login {
+	// Subscriptions of the database share the agents' user; the last of them drops it.
+	if o.Database.Owner.User == d.System.Login && len(o.Database.Received) == 0 && !d.Receives {
 		p.Execute(primary, d.database(), tsql.DropUser(d.System.Login))
 	}
 }

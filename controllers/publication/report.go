@@ -15,6 +15,7 @@ import (
 // report writes the status from the observation and what was done, and records events of what changed.
 func (r *Reconciler) report(ctx context.Context, d Desired, o Observed, p replication.Plan, failed error) error {
 	status := describe(d, o)
+	status.Reinitialized = reinitialized(d, o, p, failed)
 	changes := conditions.Set(&status.StatusBase, d.Publication.Generation, reconcile.Outcome(p.Outcome, failed))
 	return r.reporter.Report(ctx, d.Publication, &d.Publication.Status, &status, changes)
 }
@@ -30,6 +31,9 @@ func describe(d Desired, o Observed) v1alpha1.PublicationStatus {
 			state = articleState(a, o.Database)
 		}
 		s.Articles = append(s.Articles, v1alpha1.ArticleStatus{Table: a.Table, State: state})
+	}
+	if known {
+		s.NeededReinitialization, s.Size = needed(d, o), size(d, o)
 	}
 	if o.AtErr != nil || o.At.Original == "" {
 		for _, agent := range []*v1alpha1.AgentStatus{s.LogReader, s.Snapshot} {

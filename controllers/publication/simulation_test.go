@@ -165,6 +165,12 @@ func (w *world) publish(t fatal, procedure string, a map[string]string) {
 	}
 	article := func() mssql.PublishedArticle { return b.Publication.Articles[strings.ToLower(a["article"])] }
 	put := func(x mssql.PublishedArticle) {
+		x.LeftOut = nil
+		for _, column := range []string{"Id", "Title", "Body"} {
+			if !slices.Contains(x.Columns, column) {
+				x.LeftOut = append(x.LeftOut, column)
+			}
+		}
 		b.Publication.Articles[strings.ToLower(x.Name)] = x
 		b.Publication.SnapshotReady = false
 	}

@@ -32,9 +32,11 @@ type PublishedArticle struct {
 	Name, Schema, Table string
 	SchemaOption        int64
 	Filter              string
-	// Limited tells that a view chooses what the snapshot has.
+	// Limited tells that a view chooses what the snapshot has. Engines may make one that chooses everything: what an
+	// article is limited to is said by Columns and Filter alone.
 	Limited bool
-	Columns []string
+	// Columns are published, LeftOut are the table's others.
+	Columns, LeftOut []string
 }
 
 // syncNone is the sync_type of a subscription that is registered without a copy
@@ -92,6 +94,14 @@ func ReadPublication(ctx context.Context, q Querier, name string) (*Publication,
 			p.Articles[strings.ToLower(article)] = a
 			return err
 		}},
+		{tsql.ColumnsLeftOut(name), func(r Row) error {
+			var article, column string
+			err := r.Scan(&article, &column)
+			a := p.Articles[strings.ToLower(article)]
+			a.LeftOut = append(a.LeftOut, column)
+			p.Articles[strings.ToLower(article)] = a
+			return err
+		}},
 		{tsql.ArticleSubscriptions(name), func(r Row) error {
 			var s ArticleSubscription
 			var sync int
@@ -140,6 +150,22 @@ func ReadTables(ctx context.Context, q Querier) (map[string]Table, error) {
 		return err
 	})
 	return tables, err
+}
+
+// TableSize is what a copy of a table costs to read.
+type TableSize struct{ Rows, Bytes int64 }
+
+// ReadTableSizes measures the user tables of the connection's database, by "schema.name" in lower case.
+func ReadTableSizes(ctx context.Context, q Querier) (map[string]TableSize, error) {
+	sizes := map[string]TableSize{}
+	err := q.Query(ctx, tsql.TableSizes(), func(r Row) error {
+		var schema, name string
+		var size TableSize
+		err := r.Scan(&schema, &name, &size.Rows, &size.Bytes)
+		sizes[strings.ToLower(schema+"."+name)] = size
+		return err
+	})
+	return sizes, err
 }
 
 // SubscriptionHere is a subscription as its database knows it.
