@@ -196,12 +196,7 @@ func initialization(d Desired, o Observed, p replication.Plan) *v1alpha1.Subscri
 	return have
 }
 
-func registers(p replication.Plan) bool {
-	return slices.ContainsFunc(p.Steps, func(s replication.Step) bool {
-		execute, ok := s.(replication.Execute)
-		return ok && execute.Statement.Procedure == tsql.AddsSubscription
-	})
-}
+func registers(p replication.Plan) bool { return calls(p, tsql.AddsSubscription) }
 
 // unreported tells that there is a registration that the status, as far as it was read, does not tell of. A distributor
 // that was lost, or does not answer, does not say with which publisher: then nothing is concluded.

@@ -26,6 +26,8 @@ type Desired struct {
 	Publisher   replication.Party
 	// Subscriber is the server that receives.
 	Subscriber v1alpha1.ServerName
+	// Beside are the other Subscriptions of the same database that are declared and not being deleted.
+	Beside []v1alpha1.Subscription
 	// Profile of the distribution agent, nil without one.
 	Profile *v1alpha1.AgentProfileSpec
 	// FormerLogin is the one with which agents of a former Distributor could still come, empty when there is none.

@@ -5,6 +5,7 @@ package subscription
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -43,6 +44,9 @@ func (r *Reconciler) desire(ctx context.Context, object *v1alpha1.Subscription) 
 	if err != nil {
 		return d, err
 	}
+	if d.Beside, err = r.beside(ctx, object); err != nil {
+		return d, err
+	}
 	profile, missing, err := replication.Profile(ctx, r.hub, object.Namespace, object.Spec.Profile)
 	if err != nil {
 		return d, err
@@ -66,6 +70,18 @@ func (r *Reconciler) desire(ctx context.Context, object *v1alpha1.Subscription) 
 	return d, d.readSecrets(ctx, r.access)
 }
 
+// beside are the other Subscriptions of an object's database.
+func (r *Reconciler) beside(ctx context.Context, object *v1alpha1.Subscription) ([]v1alpha1.Subscription, error) {
+	var list v1alpha1.SubscriptionList
+	if err := r.hub.List(ctx, &list, client.InNamespace(object.Namespace)); err != nil {
+		return nil, fmt.Errorf("list the Subscriptions of namespace %s: %w", object.Namespace, err)
+	}
+	return slices.DeleteFunc(list.Items, func(s v1alpha1.Subscription) bool {
+		return s.Name == object.Name || s.DeletionTimestamp != nil || s.Spec.Subscriber != object.Spec.Subscriber ||
+			!strings.EqualFold(string(s.Spec.Database), string(object.Spec.Database))
+	}), nil
+}
+
 func (r *Reconciler) find(ctx context.Context, namespace, name string, into client.Object, d *Desired, kind string) (bool, error) {
 	err := r.hub.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, into)
 	if apierrors.IsNotFound(err) {
@@ -83,7 +99,7 @@ func (d *Desired) readSecrets(ctx context.Context, source mssql.AccessSource) er
 	if err := d.System.ReadPasswords(ctx, source); err != nil {
 		return err
 	}
-	if !d.mirrors() {
+	if !d.snapshots() || !d.System.Mirrored() {
 		return nil
 	}
 	access, err := source.Access(ctx, d.System.Namespace, d.System.Server)
@@ -115,6 +131,7 @@ func observe(ctx context.Context, engines replication.Engines, sidecars Sidecars
 		return o
 	}
 	observeSubscriber(ctx, engines, d, &o)
+	d = d.asRegistered(o)
 	observeFormer(ctx, engines, d, &o)
 	observeDistributor(ctx, engines, d, &o)
 	observeComparison(ctx, engines, d, &o)

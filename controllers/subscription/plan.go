@@ -5,7 +5,6 @@ package subscription
 import (
 	"fmt"
 	"reflect"
-	"slices"
 	"strings"
 
 	"geosql.dev/operator/api/v1alpha1"
@@ -23,9 +22,12 @@ type stage func(d Desired, o Observed, p *replication.Plan) bool
 // next observation goes on from there; so any step can be the last.
 func plan(d Desired, o Observed) replication.Plan {
 	var p replication.Plan
+	declared := d
+	d = d.asRegistered(o)
+	needed := func(d Desired, o Observed, p *replication.Plan) bool { return planNeeded(declared, d, o, p) }
 	for _, s := range []stage{
-		planReferences, planPublication, planServers, planDatabase, planFormer, planKind, planCompared, planRegistration, planMirror, planAgent,
-		planRun, planToken, planHealth,
+		planReferences, planPublication, planServers, planDatabase, planFormer, planKind, planCompared, planReinitialization, planRegistration,
+		planMirror, planAgent, planRun, planToken, needed, planHealth,
 	} {
 		if !s(d, o, &p) {
 			return p
@@ -126,6 +128,11 @@ func planDatabase(d Desired, o Observed, p *replication.Plan) bool {
 	case o.HereErr != nil:
 		return p.Settle(conditions.Unknown(conditions.ReasonEngineNotAnswering, o.HereErr.Error()))
 	}
+	if again := replaces(d, o); len(again) > 0 {
+		return p.Settle(conditions.Stalled(conditions.ReasonReinitializationNeeded, fmt.Sprintf(
+			"the subscription was registered once and is not any more; database %s on %s still has %s. To go on takes a new copy, %s, which replaces them; %s",
+			d.database(), d.host(), strings.Join(again, ", "), d.cost(), d.ask())))
+	}
 	if foreign := foreignTables(d, o); len(foreign) > 0 {
 		return p.Settle(conditions.Stalled(conditions.ReasonSubscriberNotEmpty, fmt.Sprintf(
 			"database %s on %s holds tables that are not of this subscription: %s. They are left alone: name another database, or annotate the Subscription with %s=true to let the snapshot replace those of the articles",
@@ -135,25 +142,16 @@ func planDatabase(d Desired, o Observed, p *replication.Plan) bool {
 	return proceed(p, "database %s on %s is being prepared", d.database(), d.host())
 }
 
-// foreignTables are the tables that stand in the way: in a database that other subscriptions feed those of the articles'
-// names, else all of them. Once the subscription is registered at either end its tables are its own, and so they are
-// while the agents' user is there, which comes after this check and goes with the subscription.
+// foreignTables are the tables that stand in the way of a first registration: in a database that others feed, or that
+// publishes, those of the articles' names, else all of them. What proves that tables are the subscription's own is its
+// registration at either end, or that it was registered before. The agents' user proves nothing: everything that goes
+// through their Distributor shares it.
 func foreignTables(d Desired, o Observed) []string {
-	fed := len(o.Here.Subscriptions) > 0
-	if !d.snapshots() || d.adopts() || d.compares() || len(o.registrations(d)) > 0 || o.here(d) != nil || !fed && o.Here.Owner.User != "" {
+	if !d.snapshots() || d.adopts() || d.compares() || len(o.registrations(d)) > 0 || o.here(d) != nil || d.registeredBefore() {
 		return nil
 	}
-	var foreign []string
-	for key, table := range o.Here.Tables {
-		if !fed || o.publishes(key) {
-			foreign = append(foreign, table.Schema+"."+table.Name)
-		}
-	}
-	slices.Sort(foreign)
-	if len(foreign) > 10 {
-		foreign = append(foreign[:10], "...")
-	}
-	return foreign
+	used := len(o.Here.Subscriptions) > 0 || o.Servers[d.Subscriber].State.Database(d.database()).Published
+	return o.tables(func(key string) bool { return !used || o.publishes(key) })
 }
 
 func (o Observed) publishes(table string) bool {
@@ -167,8 +165,10 @@ func (o Observed) publishes(table string) bool {
 
 // planKind ends a subscription that is of the other type; it is made anew, with a new copy.
 func planKind(d Desired, o Observed, p *replication.Plan) bool {
-	wrong := slices.ContainsFunc(o.registrations(d), func(s articleSubscription) bool { return s.Pull != d.pull() })
-	if wrong {
+	if o.wrongType(d) && unreported(d, o) {
+		return p.Settle(unrecorded)
+	}
+	if o.wrongType(d) {
 		leave(d, o, p, !d.pull())
 	} else if here := o.here(d); here != nil && here.Pull != d.pull() {
 		// From before; the agent that was may have written it once more at its end.

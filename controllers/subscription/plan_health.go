@@ -128,6 +128,7 @@ func mirroring(m Mirror) conditions.Outcome {
 // planDelete ends the subscription when reclaimPolicy is Delete; tables stay, and everything else stays when it is Retain.
 func planDelete(d Desired, o Observed) replication.Plan {
 	var p replication.Plan
+	d = d.asRegistered(o)
 	if d.Subscription.Spec.ReclaimPolicy != v1alpha1.ReclaimDelete || len(d.Missing) > 0 || d.Unsupported != "" {
 		p.Done = true
 		return p
@@ -145,7 +146,7 @@ func planDelete(d Desired, o Observed) replication.Plan {
 	if d.mirrors() && (o.Mirror.Told != nil || o.Mirror.Reader != nil) {
 		p.Add(TakeMirror{Subscriber: d.Subscriber, Distributor: d.System.Server})
 	}
-	if len(p.Steps) == 0 && o.Here.Owner.User == d.System.Login && len(o.Here.Subscriptions) == 0 {
+	if len(p.Steps) == 0 && o.Here.Owner.User == d.System.Login && lastOwner(d, o) {
 		// The tables are the user's now.
 		p.Execute(d.Subscriber, d.database(), tsql.DropUser(d.System.Login))
 	}
@@ -153,6 +154,13 @@ func planDelete(d Desired, o Observed) replication.Plan {
 		p.Settle(conditions.InProgress(conditions.ReasonDeleting, "the subscription is being ended"))
 	}
 	return p
+}
+
+// lastOwner tells that nothing else in the database has a part in the agents' user: no other subscription, and no
+// publication, whose last one drops it (package publication does the same).
+func lastOwner(d Desired, o Observed) bool {
+	database := o.Servers[d.Subscriber].State.Database(d.database())
+	return len(o.Here.Subscriptions) == 0 && len(d.Beside) == 0 && (database == nil || !database.Published)
 }
 
 // unread is why it is not known what distributor, publisher, subscriber and sidecars have, nil when it is. Without it nothing may be
