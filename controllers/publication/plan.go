@@ -108,7 +108,7 @@ func planDatabase(d Desired, o Observed, p *replication.Plan) bool {
 		return p.Settle(conditions.InProgress(conditions.ReasonWaitingForDatabase, fmt.Sprintf(
 			"%s does not have database %s yet", d.Publisher.Name, d.database())))
 	case have == nil:
-		p.Execute(primary, replication.Master, tsql.CreateDatabase(d.database()))
+		p.Execute(primary, replication.Master, tsql.CreateDatabase(d.database()), replication.DatabaseExists)
 		p.Execute(primary, replication.Master, tsql.SetRecoveryFull(d.database()))
 	case have.State != "ONLINE":
 		return p.Settle(conditions.InProgress(conditions.ReasonWaitingForDatabase, fmt.Sprintf(

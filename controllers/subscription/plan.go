@@ -120,7 +120,7 @@ func planDatabase(d Desired, o Observed, p *replication.Plan) bool {
 	database := o.Servers[d.Subscriber].State.Database(d.database())
 	switch {
 	case database == nil:
-		p.Execute(d.Subscriber, replication.Master, tsql.CreateDatabase(d.database()))
+		p.Execute(d.Subscriber, replication.Master, tsql.CreateDatabase(d.database()), replication.DatabaseExists)
 		return proceed(p, "database %s is being created on %s", d.database(), d.host())
 	case database.State != "ONLINE":
 		return p.Settle(conditions.InProgress(conditions.ReasonWaitingForDatabase, fmt.Sprintf(

@@ -3,6 +3,7 @@
 package mssql
 
 import (
+	"cmp"
 	"bytes"
 	"context"
 	"database/sql"
@@ -143,9 +144,16 @@ func ReadTraceFlag(ctx context.Context, q Querier, flag int) (bool, error) {
 	return on, err
 }
 
-// ReadOwner tells whether the login has a user in the connection's database, and whether that user is in db_owner.
+// ReadOwner tells whether the login has a user in the connection's database, and whether one is in db_owner. Two that were
+// made at the same time are taken for one: a statement that names the user means either.
 func ReadOwner(ctx context.Context, q Querier, login string) (user string, owner bool, err error) {
-	err = q.Query(ctx, tsql.OwnerMembership(login), func(r Row) error { return r.Scan(&user, &owner) })
+	err = q.Query(ctx, tsql.OwnerMembership(login), func(r Row) error {
+		var name string
+		var is bool
+		err := r.Scan(&name, &is)
+		user, owner = cmp.Or(user, name), owner || is
+		return err
+	})
 	return user, owner, err
 }
 

@@ -63,6 +63,12 @@ const (
 	Master = "master"
 	// jobRefused is what sp_start_job refuses with when the job runs, and sp_stop_job when it does not.
 	jobRefused = 22022
+	// Several objects share a server's login and a database with its user, and make them at the same time: these say that
+	// somebody else was faster. The next observation judges what is there.
+	loginExists = 15025
+	userExists  = 15023
+	// DatabaseExists is the same of a database.
+	DatabaseExists = 1801
 )
 
 // Login makes the agents' login on a server what it should be. It returns false, with the outcome set, when the server
@@ -71,7 +77,7 @@ func (p *Plan) Login(s System, server v1alpha1.ServerName, have *mssql.Replicati
 	login := tsql.Login{Name: s.Login, SID: s.SID, Password: s.AgentPassword}
 	switch {
 	case have.LoginSID == nil:
-		p.Execute(server, Master, tsql.CreateLogin(login))
+		p.Execute(server, Master, tsql.CreateLogin(login), loginExists)
 	case !have.HasLogin(s.SID):
 		return p.Settle(conditions.Stalled(conditions.ReasonLoginConflict, fmt.Sprintf(
 			"login %s exists on server %s with another SID than %s: drop it there, it is made again",
@@ -99,7 +105,7 @@ func (p *Plan) Owner(s System, server v1alpha1.ServerName, database string, have
 	user := have.User
 	if user == "" {
 		user = s.Login
-		p.Execute(server, database, tsql.CreateUser(user, s.Login))
+		p.Execute(server, database, tsql.CreateUser(user, s.Login), userExists)
 	}
 	if !have.IsOwner {
 		p.Execute(server, database, tsql.AddRoleMember("db_owner", user))
