@@ -197,6 +197,18 @@ type PublicationReinitialization struct {
 	Requests []string `json:"requests,omitempty"`
 }
 
+// Undeclared is what runs on in a published database although no object declares it any more.
+type Undeclared struct {
+	// publication of the database.
+	Publication string `json:"publication"`
+	// subscriber is the server that receives it; empty of a publication to which nobody subscribes.
+	// +optional
+	Subscriber string `json:"subscriber,omitempty"`
+	// database at the subscriber.
+	// +optional
+	Database string `json:"database,omitempty"`
+}
+
 // PublicationStatus is the observed state of a Publication.
 type PublicationStatus struct {
 	StatusBase `json:",inline"`
@@ -224,6 +236,12 @@ type PublicationStatus struct {
 	// reinitialized is the newest change of articles that gave subscribers a new copy.
 	// +optional
 	Reinitialized *PublicationReinitialization `json:"reinitialized,omitempty"`
+	// undeclared is what runs on in the database although no Publication, or no Subscription to this one, declares it: an
+	// object that was deleted or renamed keeps what it made unless its reclaimPolicy is Delete.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=256
+	Undeclared []Undeclared `json:"undeclared,omitempty"`
 	// newest transaction that the distributor had when it was last asked, a minute ago at most while it answers: what a
 	// PublisherMove compares with when publisher and distributor are gone.
 	// +optional

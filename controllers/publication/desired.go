@@ -25,6 +25,8 @@ type Desired struct {
 	Publisher   replication.Party
 	// Subscriptions that are declared of the publication.
 	Subscriptions []v1alpha1.Subscription
+	// Beside are the names of all Publications that are declared of the published database, this one's among them.
+	Beside []string
 	// Receives tells that a Subscription to some publication is declared for the published database.
 	Receives bool
 	// Missing are objects that are named and do not exist (yet).
@@ -81,6 +83,8 @@ type Database struct {
 	Owner replication.Owner
 	// Publication is nil while there is none.
 	Publication *mssql.Publication
+	// Subscribers of all its publications.
+	Subscribers []mssql.Subscriber
 	// Received are the subscriptions that feed the database.
 	Received []mssql.SubscriptionHere
 	// Publications are the names of all that the database has.

@@ -30,22 +30,12 @@ func (r *Reconciler) desire(ctx context.Context, object *v1alpha1.Publication) (
 	default:
 		d.System = replication.SystemOf(&distributor)
 	}
-	var subscriptions v1alpha1.SubscriptionList
-	if err := r.hub.List(ctx, &subscriptions, client.InNamespace(object.Namespace)); err != nil {
-		return d, fmt.Errorf("list the Subscriptions of namespace %s: %w", object.Namespace, err)
-	}
-	for _, s := range subscriptions.Items {
-		if string(s.Spec.Publication) == object.Name {
-			d.Subscriptions = append(d.Subscriptions, s)
-		}
-	}
 	if d.Publisher, err = replication.Resolve(ctx, r.hub, object.Namespace, object.Spec.Publisher); err != nil {
 		return d, err
 	}
-	d.Receives = slices.ContainsFunc(subscriptions.Items, func(s v1alpha1.Subscription) bool {
-		return s.DeletionTimestamp == nil && strings.EqualFold(string(s.Spec.Database), string(object.Spec.Database)) &&
-			slices.Contains(d.Publisher.Servers, s.Spec.Subscriber.Server)
-	})
+	if err := r.around(ctx, &d); err != nil {
+		return d, err
+	}
 	if d.Publisher.Missing != "" {
 		d.Missing = append(d.Missing, d.Publisher.Missing)
 	}
@@ -69,6 +59,30 @@ func (r *Reconciler) desire(ctx context.Context, object *v1alpha1.Publication) (
 		return d, err
 	}
 	return d, d.System.ReadPasswords(ctx, r.access)
+}
+
+// around finds what else is declared of the publication and its database.
+func (r *Reconciler) around(ctx context.Context, d *Desired) error {
+	var subscriptions v1alpha1.SubscriptionList
+	var publications v1alpha1.PublicationList
+	for _, list := range []client.ObjectList{&subscriptions, &publications} {
+		if err := r.hub.List(ctx, list, client.InNamespace(d.Publication.Namespace)); err != nil {
+			return fmt.Errorf("list %T of namespace %s: %w", list, d.Publication.Namespace, err)
+		}
+	}
+	for _, s := range subscriptions.Items {
+		if string(s.Spec.Publication) == d.name() {
+			d.Subscriptions = append(d.Subscriptions, s)
+		}
+		d.Receives = d.Receives || s.DeletionTimestamp == nil && strings.EqualFold(string(s.Spec.Database), d.database()) &&
+			slices.Contains(d.Publisher.Servers, s.Spec.Subscriber.Server)
+	}
+	for _, p := range publications.Items {
+		if p.Spec.Publisher == d.Publication.Spec.Publisher && strings.EqualFold(string(p.Spec.Database), d.database()) {
+			d.Beside = append(d.Beside, p.Name)
+		}
+	}
+	return nil
 }
 
 // observe asks the engines. What does not answer is part of the observation, not an error.
@@ -117,6 +131,9 @@ func (b *Database) read(ctx context.Context, q mssql.Querier, d Desired, o Obser
 	if o.Servers[o.primary(d)].State.Database(d.database()).Published {
 		if b.Publication, err = mssql.ReadPublication(ctx, q, d.name()); err == nil {
 			b.Publications, err = mssql.ReadPublications(ctx, q)
+		}
+		if err == nil {
+			b.Subscribers, err = mssql.ReadSubscribers(ctx, q)
 		}
 		o.Database = *b
 		if err == nil && b.Publication != nil && measures(d, o) {

@@ -182,3 +182,18 @@ func TestSizeOfACopy(t *testing.T) {
 	w.o.Database.Sizes = nil
 	g.Expect(describe(w.d, w.look()).Size).To(Equal(first), "what was not measured is not nothing")
 }
+
+// What a Publication or Subscription that was deleted or renamed has left running is in the status of those beside it.
+func TestWhatNobodyDeclares(t *testing.T) {
+	g := NewWithT(t)
+	w := subscribed(t)
+	w.d.Beside = []string{"articles", "beside"}
+	w.o.Database.Publications = []string{"articles", "former", "beside", "older"}
+	w.o.Database.Subscribers = []mssql.Subscriber{{Publication: "former", Server: "dubsub-0", Database: "Copy"}, {Publication: "articles", Server: "DUBSUB-0", Database: "content"},
+		{Publication: "articles", Server: "quisub-0", Database: "Content"}, {Publication: "beside", Server: "quisub-0", Database: "Content"}}
+	g.Expect(describe(w.d, w.look()).Undeclared).To(Equal([]v1alpha1.Undeclared{{Publication: "articles", Subscriber: "quisub-0", Database: "Content"},
+		{Publication: "former", Subscriber: "dubsub-0", Database: "Copy"}, {Publication: "older"}}))
+	w.o.DatabaseErr = errors.New("cut off")
+	w.d.Publication.Status.Undeclared = []v1alpha1.Undeclared{{Publication: "former"}}
+	g.Expect(describe(w.d, w.look()).Undeclared).To(HaveLen(1), "what was not read is not nothing")
+}

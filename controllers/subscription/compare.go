@@ -75,17 +75,7 @@ func observeFormer(ctx context.Context, engines replication.Engines, d Desired, 
 			strings.EqualFold(here.Publisher, o.At.Original) && strings.EqualFold(here.PublisherDatabase, d.publisherDatabase()) {
 			continue
 		}
-		f := Former{Here: here, Jobs: map[v1alpha1.ServerName]*mssql.Job{}}
-		for _, server := range []v1alpha1.ServerName{d.Subscriber, d.System.Server} {
-			err := engines.Read(ctx, server, replication.Master, func(ctx context.Context, db *mssql.DB) (err error) {
-				f.Jobs[server], err = mssql.ReadJob(ctx, db, f.job(d))
-				return err
-			})
-			if err != nil {
-				o.JobsErr = err
-			}
-		}
-		o.Former = append(o.Former, f)
+		o.Former = append(o.Former, readFormer(ctx, engines, d, o, here))
 	}
 	if d.FormerLogin != "" {
 		var err error
@@ -95,6 +85,31 @@ func observeFormer(ctx context.Context, engines replication.Engines, d Desired, 
 		if err != nil {
 			o.JobsErr = err
 		}
+	}
+}
+
+// readFormer reads the agents' jobs of another subscription of the database.
+func readFormer(ctx context.Context, engines replication.Engines, d Desired, o *Observed, here mssql.SubscriptionHere) Former {
+	f := Former{Here: here, Jobs: map[v1alpha1.ServerName]*mssql.Job{}}
+	for _, server := range []v1alpha1.ServerName{d.Subscriber, d.System.Server} {
+		err := engines.Read(ctx, server, replication.Master, func(ctx context.Context, db *mssql.DB) (err error) {
+			f.Jobs[server], err = mssql.ReadJob(ctx, db, f.job(d))
+			return err
+		})
+		if err != nil {
+			o.JobsErr = err
+		}
+	}
+	return f
+}
+
+// end takes away what the subscriber's database knows of it; tables stay.
+func (f Former) end(d Desired, p *replication.Plan) {
+	s := tsql.PullSubscription{Publisher: f.Here.Publisher, PublisherDatabase: f.Here.PublisherDatabase, Publication: f.Here.Publication}
+	if f.Here.Pull {
+		p.Execute(d.Subscriber, d.database(), tsql.DropPullSubscription(s))
+	} else {
+		p.Execute(d.Subscriber, d.database(), tsql.CleanSubscription(s))
 	}
 }
 
@@ -115,12 +130,15 @@ func (r *Reconciler) formerLogin(ctx context.Context, d Desired) (string, error)
 }
 
 func (f Former) job(d Desired) string {
-	return replication.DistributionJob(f.Here.Publisher, f.Here.PublisherDatabase, d.publication(), d.host(), d.database())
+	return replication.DistributionJob(f.Here.Publisher, f.Here.PublisherDatabase, f.Here.Publication, d.host(), d.database())
 }
 
 // planFormer ends subscriptions to publishers from which the publication has moved; tables stay. An agent that went on, or
 // that comes back with its distributor, could deliver what that still has: its login goes first.
 func planFormer(d Desired, o Observed, p *replication.Plan) bool {
+	if len(o.Former) > 0 && !jobsKnown(o, p) {
+		return false
+	}
 	if o.FormerLogin {
 		p.EndLogin(d.Subscriber, d.FormerLogin, o.FormerSessions)
 	}
@@ -128,12 +146,7 @@ func planFormer(d Desired, o Observed, p *replication.Plan) bool {
 		for _, server := range slices.Compact([]v1alpha1.ServerName{d.Subscriber, d.System.Server}) {
 			p.RemoveJob(server, f.job(d), f.Jobs[server])
 		}
-		s := tsql.PullSubscription{Publisher: f.Here.Publisher, PublisherDatabase: f.Here.PublisherDatabase, Publication: d.publication()}
-		if f.Here.Pull {
-			p.Execute(d.Subscriber, d.database(), tsql.DropPullSubscription(s))
-		} else {
-			p.Execute(d.Subscriber, d.database(), tsql.CleanSubscription(s))
-		}
+		f.end(d, p)
 	}
 	return proceed(p, "the subscription to the former publisher is being ended")
 }

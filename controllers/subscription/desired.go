@@ -27,7 +27,7 @@ type Desired struct {
 	// Subscriber is the server that receives.
 	Subscriber v1alpha1.ServerName
 	// Beside are the other Subscriptions of the same database that are declared and not being deleted.
-	Beside []v1alpha1.Subscription
+	Beside []Beside
 	// Profile of the distribution agent, nil without one.
 	Profile *v1alpha1.AgentProfileSpec
 	// FormerLogin is the one with which agents of a former Distributor could still come, empty when there is none.
@@ -45,6 +45,13 @@ type Desired struct {
 	Source string
 	CA     []byte
 	Token  string
+}
+
+// Beside is another Subscription of the same database.
+type Beside struct {
+	Name, Publication string
+	// Tables of the publication as it is declared, nil while it is not.
+	Tables []string
 }
 
 func (d Desired) name() string              { return d.Subscription.Name }
@@ -124,6 +131,8 @@ type Observed struct {
 	TokensErr error
 	// Former are subscriptions of the database to the publication at publishers from which it has moved.
 	Former []Former
+	// Feeders are other subscriptions of the database, read before the first registration.
+	Feeders []Feeder
 	// FormerLogin tells that the former agents' login is there.
 	FormerLogin bool
 	// FormerSessions are that login's sessions.

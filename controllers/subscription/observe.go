@@ -5,7 +5,6 @@ package subscription
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -71,15 +70,31 @@ func (r *Reconciler) desire(ctx context.Context, object *v1alpha1.Subscription) 
 }
 
 // beside are the other Subscriptions of an object's database.
-func (r *Reconciler) beside(ctx context.Context, object *v1alpha1.Subscription) ([]v1alpha1.Subscription, error) {
-	var list v1alpha1.SubscriptionList
-	if err := r.hub.List(ctx, &list, client.InNamespace(object.Namespace)); err != nil {
-		return nil, fmt.Errorf("list the Subscriptions of namespace %s: %w", object.Namespace, err)
+func (r *Reconciler) beside(ctx context.Context, object *v1alpha1.Subscription) ([]Beside, error) {
+	var subscriptions v1alpha1.SubscriptionList
+	var publications v1alpha1.PublicationList
+	for _, list := range []client.ObjectList{&subscriptions, &publications} {
+		if err := r.hub.List(ctx, list, client.InNamespace(object.Namespace)); err != nil {
+			return nil, fmt.Errorf("list %T of namespace %s: %w", list, object.Namespace, err)
+		}
 	}
-	return slices.DeleteFunc(list.Items, func(s v1alpha1.Subscription) bool {
-		return s.Name == object.Name || s.DeletionTimestamp != nil || s.Spec.Subscriber != object.Spec.Subscriber ||
-			!strings.EqualFold(string(s.Spec.Database), string(object.Spec.Database))
-	}), nil
+	var all []Beside
+	for _, s := range subscriptions.Items {
+		if s.Name == object.Name || s.DeletionTimestamp != nil || s.Spec.Subscriber != object.Spec.Subscriber ||
+			!strings.EqualFold(string(s.Spec.Database), string(object.Spec.Database)) {
+			continue
+		}
+		b := Beside{Name: s.Name, Publication: string(s.Spec.Publication)}
+		for _, p := range publications.Items {
+			for _, a := range p.Spec.Articles {
+				if p.Name == b.Publication {
+					b.Tables = append(b.Tables, a.Table)
+				}
+			}
+		}
+		all = append(all, b)
+	}
+	return all, nil
 }
 
 func (r *Reconciler) find(ctx context.Context, namespace, name string, into client.Object, d *Desired, kind string) (bool, error) {
@@ -133,6 +148,7 @@ func observe(ctx context.Context, engines replication.Engines, sidecars Sidecars
 	observeSubscriber(ctx, engines, d, &o)
 	d = d.asRegistered(o)
 	observeFormer(ctx, engines, d, &o)
+	observeFeeders(ctx, engines, d, &o)
 	observeDistributor(ctx, engines, d, &o)
 	observeComparison(ctx, engines, d, &o)
 	observeTokens(ctx, engines, d, &o)

@@ -26,7 +26,7 @@ func plan(d Desired, o Observed) replication.Plan {
 	d = d.asRegistered(o)
 	needed := func(d Desired, o Observed, p *replication.Plan) bool { return planNeeded(declared, d, o, p) }
 	for _, s := range []stage{
-		planReferences, planPublication, planServers, planDatabase, planFormer, planKind, planCompared, planReinitialization, planRegistration,
+		planReferences, planPublication, planServers, planOnline, planFeeders, planDatabase, planFormer, planKind, planCompared, planReinitialization, planRegistration,
 		planMirror, planAgent, planRun, planToken, needed, planHealth,
 	} {
 		if !s(d, o, &p) {
@@ -115,8 +115,8 @@ func planServers(d Desired, o Observed, p *replication.Plan) bool {
 	return proceed(p, "servers are being made known to each other")
 }
 
-// planDatabase creates the database, and leaves one alone that holds other data: the snapshot replaces tables.
-func planDatabase(d Desired, o Observed, p *replication.Plan) bool {
+// planOnline creates the database, and waits until what it has was read.
+func planOnline(d Desired, o Observed, p *replication.Plan) bool {
 	database := o.Servers[d.Subscriber].State.Database(d.database())
 	switch {
 	case database == nil:
@@ -128,6 +128,11 @@ func planDatabase(d Desired, o Observed, p *replication.Plan) bool {
 	case o.HereErr != nil:
 		return p.Settle(conditions.Unknown(conditions.ReasonEngineNotAnswering, o.HereErr.Error()))
 	}
+	return true
+}
+
+// planDatabase leaves a database alone that holds other data, for the snapshot replaces tables, and lets agents in.
+func planDatabase(d Desired, o Observed, p *replication.Plan) bool {
 	if again := replaces(d, o); len(again) > 0 {
 		return p.Settle(conditions.Stalled(conditions.ReasonReinitializationNeeded, fmt.Sprintf(
 			"the subscription was registered once and is not any more; database %s on %s still has %s. To go on takes a new copy, %s, which replaces them; %s",
@@ -165,6 +170,9 @@ func (o Observed) publishes(table string) bool {
 
 // planKind ends a subscription that is of the other type; it is made anew, with a new copy.
 func planKind(d Desired, o Observed, p *replication.Plan) bool {
+	if o.wrongType(d) && !jobsKnown(o, p) {
+		return false
+	}
 	if o.wrongType(d) && unreported(d, o) {
 		return p.Settle(unrecorded)
 	}

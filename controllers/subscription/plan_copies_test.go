@@ -232,7 +232,7 @@ func TestTheAgentsUserGoesWithTheLastOwner(t *testing.T) {
 		"another subscription is there": {func(w *world) {
 			w.o.Here.Subscriptions = []mssql.SubscriptionHere{{Publisher: "tukpub-0", PublisherDatabase: "Content", Publication: "other"}}
 		}, false},
-		"another subscription is declared": {func(w *world) { w.d.Beside = []v1alpha1.Subscription{{}} }, false},
+		"another subscription is declared": {func(w *world) { w.d.Beside = []Beside{{Name: "other"}} }, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)

@@ -65,6 +65,21 @@ func ReadPublications(ctx context.Context, q Querier) ([]string, error) {
 	return names, err
 }
 
+// Subscriber is who subscribes to a publication.
+type Subscriber struct{ Publication, Server, Database string }
+
+// ReadSubscribers reads who subscribes to the publications of the connection's database, which must be published.
+func ReadSubscribers(ctx context.Context, q Querier) ([]Subscriber, error) {
+	var all []Subscriber
+	err := q.Query(ctx, tsql.Subscribers(), func(r Row) error {
+		var s Subscriber
+		err := r.Scan(&s.Publication, &s.Server, &s.Database)
+		all = append(all, s)
+		return err
+	})
+	return all, err
+}
+
 // ReadPublication reads a publication of the connection's database; nil when it has none of the name.
 func ReadPublication(ctx context.Context, q Querier, name string) (*Publication, error) {
 	var p *Publication

@@ -3,8 +3,8 @@
 package mssql
 
 import (
-	"cmp"
 	"bytes"
+	"cmp"
 	"context"
 	"database/sql"
 	"math"

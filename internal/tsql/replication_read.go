@@ -101,6 +101,14 @@ JOIN sys.columns AS c ON c.object_id = a.objid AND c.column_id = x.colid
 WHERE p.name = @publication`).arg("publication", publication).done("read the published columns")
 }
 
+// Subscribers selects publication, subscriber and database of all subscriptions to the publications of the connection's
+// database, which must be published.
+func Subscribers() Statement {
+	return text(`SELECT DISTINCT p.name, s.srvname, s.dest_db
+FROM dbo.syssubscriptions AS s JOIN dbo.sysarticles AS a ON a.artid = s.artid JOIN dbo.syspublications AS p ON p.pubid = a.pubid
+WHERE s.srvname <> N''`).Because("read who subscribes to the database")
+}
+
 // ColumnsLeftOut selects article and column of the columns of a publication's tables that are not published.
 func ColumnsLeftOut(publication string) Statement {
 	return new(builder).sql(`SELECT a.name, c.name

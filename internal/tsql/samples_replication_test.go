@@ -95,6 +95,7 @@ func init() {
 	add("ArticleColumns", tsql.ArticleColumns("articles"))
 	add("ArticleSubscriptions", tsql.ArticleSubscriptions("articles"))
 	add("ReinitializeSubscription", tsql.ReinitializeSubscription(pull), tsql.ReinitializeSubscription(push))
+	add("Subscribers", tsql.Subscribers())
 	add("ColumnsLeftOut", tsql.ColumnsLeftOut("articles"))
 	add("Tables", tsql.Tables())
 	add("TableSizes", tsql.TableSizes())
