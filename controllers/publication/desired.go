@@ -117,9 +117,17 @@ func (o Observed) original(d Desired) string {
 	return credentials.HostName(o.primary(d))
 }
 
+func logReader(d Desired, o Observed) replication.AgentJob {
+	return replication.LogReaderAgent(o.original(d), d.database())
+}
+
+func snapshotAgent(d Desired, o Observed) replication.AgentJob {
+	return replication.SnapshotAgent(o.original(d), d.database(), d.name())
+}
+
 // logReaderJob is the job that runs the log reader.
 func logReaderJob(d Desired, o Observed) tsql.Job {
-	name := replication.LogReaderJob(o.original(d), d.database())
+	name := logReader(d, o).Name(o.LogReaderJob)
 	if o.At.LogReader != nil && o.At.LogReader.Job != "" {
 		name = o.At.LogReader.Job
 	}
@@ -132,7 +140,7 @@ func logReaderJob(d Desired, o Observed) tsql.Job {
 
 // snapshotJob is the job that runs the snapshot agent.
 func snapshotJob(d Desired, o Observed) tsql.Job {
-	name := replication.SnapshotJob(o.original(d), d.database(), d.name())
+	name := snapshotAgent(d, o).Name(o.SnapshotJob)
 	if o.At.Snapshot != nil && o.At.Snapshot.Job != "" {
 		name = o.At.Snapshot.Job
 	}

@@ -105,8 +105,8 @@ func observe(ctx context.Context, engines replication.Engines, d Desired, now ti
 		return o
 	}
 	o.AtErr = engines.Read(ctx, d.System.Server, replication.Master, func(ctx context.Context, db *mssql.DB) (err error) {
-		if o.LogReaderJob, err = mssql.ReadJob(ctx, db, logReaderJob(d, o).Name); err == nil {
-			o.SnapshotJob, err = mssql.ReadJob(ctx, db, snapshotJob(d, o).Name)
+		if o.LogReaderJob, err = readJob(ctx, db, o.At.LogReader, logReader(d, o)); err == nil {
+			o.SnapshotJob, err = readJob(ctx, db, o.At.Snapshot, snapshotAgent(d, o))
 		}
 		return err
 	})
@@ -115,6 +115,14 @@ func observe(ctx context.Context, engines replication.Engines, d Desired, now ti
 	}
 	o.DatabaseErr = engines.Read(ctx, primary, d.database(), func(ctx context.Context, db *mssql.DB) error { return o.Database.read(ctx, db, d, o) })
 	return o
+}
+
+// readJob reads the job that is attached to an agent, or else the one that is to be.
+func readJob(ctx context.Context, q mssql.Querier, attached *mssql.Agent, job replication.AgentJob) (*mssql.Job, error) {
+	if attached != nil && attached.Job != "" {
+		return mssql.ReadJob(ctx, q, attached.Job)
+	}
+	return job.Read(ctx, q)
 }
 
 func (b *Database) read(ctx context.Context, q mssql.Querier, d Desired, o Observed) (err error) {

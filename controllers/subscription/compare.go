@@ -93,7 +93,7 @@ func readFormer(ctx context.Context, engines replication.Engines, d Desired, o *
 	f := Former{Here: here, Jobs: map[v1alpha1.ServerName]*mssql.Job{}}
 	for _, server := range []v1alpha1.ServerName{d.Subscriber, d.System.Server} {
 		err := engines.Read(ctx, server, replication.Master, func(ctx context.Context, db *mssql.DB) (err error) {
-			f.Jobs[server], err = mssql.ReadJob(ctx, db, f.job(d))
+			f.Jobs[server], err = f.agent(d).Read(ctx, db)
 			return err
 		})
 		if err != nil {
@@ -129,8 +129,10 @@ func (r *Reconciler) formerLogin(ctx context.Context, d Desired) (string, error)
 	return replication.FormerLogin(ctx, r.hub, d.Publication, move.Status.FromDistributor, d.Subscriber)
 }
 
-func (f Former) job(d Desired) string {
-	return replication.DistributionJob(f.Here.Publisher, f.Here.PublisherDatabase, f.Here.Publication, d.host(), d.database())
+func (f Former) job(d Desired) string { return f.agent(d).Now }
+
+func (f Former) agent(d Desired) replication.AgentJob {
+	return replication.DistributionAgent(f.Here.Publisher, f.Here.PublisherDatabase, f.Here.Publication, d.host(), d.database())
 }
 
 // planFormer ends subscriptions to publishers from which the publication has moved; tables stay. An agent that went on, or

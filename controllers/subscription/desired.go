@@ -236,10 +236,14 @@ func pullSubscription(d Desired, o Observed) tsql.PullSubscription {
 	return tsql.PullSubscription{Publisher: o.At.Original, PublisherDatabase: d.publisherDatabase(), Publication: d.publication()}
 }
 
+func distributionAgent(d Desired, o Observed) replication.AgentJob {
+	return replication.DistributionAgent(o.At.Original, d.publisherDatabase(), d.publication(), d.host(), d.database())
+}
+
 // job that runs the distribution agent.
 func job(d Desired, o Observed) tsql.Job {
 	j := tsql.Job{
-		Name:        replication.DistributionJob(o.At.Original, d.publisherDatabase(), d.publication(), d.host(), d.database()),
+		Name:        distributionAgent(d, o).Name(o.Jobs[d.Subscriber], o.Jobs[d.System.Server]),
 		Description: replication.Description(d.Subscription.Namespace, d.name()), Subsystem: tsql.SubsystemDistribution,
 		Database: d.database(), Continuous: true,
 		Command: d.System.DistributionCommand(o.At.Original, d.publisherDatabase(), d.subscription(), d.Profile),

@@ -175,7 +175,7 @@ func observePublisher(ctx context.Context, engines replication.Engines, d Desire
 func observeSubscriber(ctx context.Context, engines replication.Engines, d Desired, o *Observed) {
 	for _, server := range []v1alpha1.ServerName{d.Subscriber, d.System.Server} {
 		err := engines.Read(ctx, server, replication.Master, func(ctx context.Context, db *mssql.DB) (err error) {
-			o.Jobs[server], err = mssql.ReadJob(ctx, db, job(d, *o).Name)
+			o.Jobs[server], err = distributionAgent(d, *o).Read(ctx, db)
 			return err
 		})
 		if err != nil {

@@ -166,6 +166,8 @@ func ReadLocalRole(ctx context.Context, q Querier, group string) (string, error)
 
 // Job is a SQL Server Agent job.
 type Job struct {
+	// Name of the job.
+	Name    string
 	Enabled bool
 	// Command of its first step; it has passwords.
 	Command string
@@ -191,7 +193,7 @@ func ReadJob(ctx context.Context, q Querier, name string) (*Job, error) {
 	err := q.Query(ctx, tsql.JobState(name), func(r Row) error {
 		var servers, schedules, runs int
 		var seconds sql.NullInt64
-		var j Job
+		j := Job{Name: name}
 		err := r.Scan(&j.Enabled, &j.Command, &servers, &schedules, &runs, &seconds)
 		j.HasServer, j.Scheduled, j.Running = servers > 0, schedules > 0, runs > 0
 		j.Started = time.Duration(seconds.Int64) * time.Second

@@ -124,6 +124,7 @@ func (p *Plan) Job(server v1alpha1.ServerName, job tsql.Job, enabled bool, have 
 		}
 		return
 	}
+	job.Name = nameOf(have, job.Name)
 	switch {
 	case have.Command == "":
 		p.Execute(server, Master, tsql.AddJobStep(job))
@@ -158,6 +159,7 @@ func (p *Plan) Run(server v1alpha1.ServerName, name string, have *mssql.Job) {
 	if have == nil || !have.Enabled {
 		return
 	}
+	name = nameOf(have, name)
 	if have.Running && have.BetweenRetries && have.Started >= patience {
 		p.Execute(server, Master, tsql.StopJob(name), jobRefused)
 		p.Execute(server, Master, tsql.StartJob(name), jobRefused)
@@ -172,6 +174,7 @@ func (p *Plan) RemoveJob(server v1alpha1.ServerName, name string, have *mssql.Jo
 	if have == nil {
 		return
 	}
+	name = nameOf(have, name)
 	if have.Running {
 		p.Execute(server, Master, tsql.StopJob(name), jobRefused)
 	}
