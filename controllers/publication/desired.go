@@ -93,6 +93,8 @@ type Database struct {
 	Tables map[string]mssql.Table
 	// Sizes of the tables likewise; nil when they were not measured.
 	Sizes map[string]mssql.TableSize
+	// Online tells that the edition rebuilds tables while they are written to; read when one is to be.
+	Online bool
 }
 
 // primary is the server that takes writes, empty when none that answers says so.

@@ -143,10 +143,16 @@ func (b *Database) read(ctx context.Context, q mssql.Querier, d Desired, o Obser
 		if err == nil {
 			b.Subscribers, err = mssql.ReadSubscribers(ctx, q)
 		}
-		o.Database = *b
-		if err == nil && b.Publication != nil && measures(d, o) {
-			b.Sizes, err = mssql.ReadTableSizes(ctx, q)
-		}
+	}
+	compresses := slices.ContainsFunc(d.Publication.Spec.Articles, func(a v1alpha1.Article) bool {
+		_, _, differs := compression(a, *b)
+		return differs
+	})
+	if o.Database = *b; err == nil && (compresses || b.Publication != nil && measures(d, o)) {
+		b.Sizes, err = mssql.ReadTableSizes(ctx, q)
+	}
+	if err == nil && compresses {
+		b.Online, err = mssql.ReadOnline(ctx, q)
 	}
 	return err
 }

@@ -3,11 +3,13 @@
 package publication
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/mssql"
+	"geosql.dev/operator/internal/reconcile/conditions"
 	"geosql.dev/operator/internal/replication"
 	"geosql.dev/operator/internal/tsql"
 )
@@ -19,17 +21,59 @@ var compressions = map[v1alpha1.DataCompression]tsql.DataCompression{
 	v1alpha1.CompressionPage: tsql.DataCompressionPage,
 }
 
+const (
+	// rebuiltOnline and rebuiltOffline are the bytes of a table up to which it is rebuilt without a question, while it is
+	// written to or while writers wait. A larger one could also take longer than a statement may, and begin again and again.
+	rebuiltOnline  = 4 << 30
+	rebuiltOffline = 64 << 20
+)
+
+// compression of a table to which it is to be rebuilt, false when it is as declared, or nothing is declared of it.
+func compression(a v1alpha1.Article, db Database) (mssql.Table, tsql.DataCompression, bool) {
+	table, exists := db.Tables[strings.ToLower(a.Table)]
+	want, declared := compressions[a.DataCompression]
+	return table, want, exists && declared && !strings.EqualFold(table.Compression, string(want))
+}
+
+// rebuilds tells that a table may be rebuilt: it was measured, and is small enough.
+func (db Database) rebuilds(a v1alpha1.Article) bool {
+	most := int64(rebuiltOffline)
+	if db.Online {
+		most = rebuiltOnline
+	}
+	size, measured := db.Sizes[strings.ToLower(a.Table)]
+	return measured && size.Bytes <= most
+}
+
 // planTables brings the compression of tables to what is declared, before a snapshot takes it to the subscribers. A
-// table of which nothing is declared stays as it is.
+// table of which nothing is declared stays as it is, and so does a large one until a person has rebuilt it.
 func planTables(d Desired, o Observed, p *replication.Plan) bool {
 	for _, a := range d.Publication.Spec.Articles {
-		table, exists := o.Database.Tables[strings.ToLower(a.Table)]
-		want, declared := compressions[a.DataCompression]
-		if exists && declared && !strings.EqualFold(table.Compression, string(want)) {
-			p.Execute(o.primary(d), d.database(), tsql.CompressTable(table.Schema, table.Name, want))
+		if table, want, differs := compression(a, o.Database); differs && o.Database.rebuilds(a) {
+			p.Execute(o.primary(d), d.database(), tsql.CompressTable(table.Schema, table.Name, want, o.Database.Online))
 		}
 	}
 	return proceed(p, "tables of %s are being compressed", d.database())
+}
+
+// planCompression says which tables are left to a person.
+func planCompression(d Desired, o Observed, p *replication.Plan) bool {
+	for _, a := range d.Publication.Spec.Articles {
+		table, want, differs := compression(a, o.Database)
+		if !differs {
+			continue
+		}
+		size := o.Database.Sizes[strings.ToLower(a.Table)]
+		waits := "while writers wait, for this edition does not do it online"
+		if o.Database.Online {
+			waits = "online"
+		}
+		return p.Settle(conditions.Stalled(conditions.ReasonCompressionPending, fmt.Sprintf(
+			"table %s has compression %s and is declared with %s. To rebuild it takes %s, %s, which is not done unasked: do it in %s when it suits (%s), or declare what it has",
+			a.Table, table.Compression, want, replication.Cost(size.Rows, size.Bytes), waits, d.database(),
+			tsql.CompressTable(table.Schema, table.Name, want, o.Database.Online).Text)))
+	}
+	return true
 }
 
 // planArticles adds, changes and drops articles. An article whose table is not there, or cannot be published, holds up no

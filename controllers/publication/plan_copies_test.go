@@ -197,3 +197,39 @@ func TestWhatNobodyDeclares(t *testing.T) {
 	w.d.Publication.Status.Undeclared = []v1alpha1.Undeclared{{Publication: "former"}}
 	g.Expect(describe(w.d, w.look()).Undeclared).To(HaveLen(1), "what was not read is not nothing")
 }
+
+// A table is rebuilt unasked while that is soon over; a large one is left, with what it costs and how to do it.
+func TestWhichTablesAreRebuilt(t *testing.T) {
+	for name, c := range map[string]struct {
+		bytes  int64
+		online bool
+		text   string
+		waits  string
+	}{
+		"small":                {64 << 20, false, "REBUILD WITH (DATA_COMPRESSION = PAGE)", ""},
+		"large":                {64<<20 + 1, false, "", "64.0 MiB, while writers wait, for this edition does not do it online"},
+		"online":               {64<<20 + 1, true, "REBUILD WITH (DATA_COMPRESSION = PAGE, ONLINE = ON)", ""},
+		"largest":              {4 << 30, true, "ONLINE = ON", ""},
+		"too large for online": {4<<30 + 1, true, "", "4.0 GiB, online"},
+		"not measured":         {-1, true, "", "ONLINE = ON"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			w := newWorld(declared(true))
+			w.o.Database.Online = c.online
+			if w.o.Database.Sizes["dbo.attachment"] = (mssql.TableSize{Rows: 12, Bytes: c.bytes}); c.bytes < 0 {
+				w.o.Database.Sizes = nil
+			}
+			p, done := w.settle(t, all)
+			if c.text != "" {
+				g.Expect(done).To(ContainElement(ContainSubstring(c.text)))
+				g.Expect(p.Outcome.Reason).To(Equal(conditions.ReasonPublished))
+				return
+			}
+			g.Expect(done).NotTo(ContainElement(ContainSubstring("REBUILD")))
+			g.Expect(p.Outcome.Reason).To(Equal(conditions.ReasonCompressionPending))
+			g.Expect(p.Outcome.Message).To(And(ContainSubstring(c.waits), ContainSubstring("ALTER TABLE [dbo].[Attachment] REBUILD WITH")))
+			g.Expect(w.o.Database.Publication.Articles).To(HaveLen(2), "it is published all the same")
+		})
+	}
+}

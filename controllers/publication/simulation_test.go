@@ -71,6 +71,7 @@ func newWorld(d Desired) *world {
 		"dbo.article":    {Schema: "dbo", Name: "Article", PrimaryKey: []string{"Id"}, Compression: "NONE"},
 		"dbo.attachment": {Schema: "dbo", Name: "Attachment", PrimaryKey: []string{"Id"}, Compression: "NONE"},
 	}
+	w.o.Database.Sizes = map[string]mssql.TableSize{"dbo.article": {}, "dbo.attachment": {}}
 	return w
 }
 
@@ -289,6 +290,7 @@ func (w *world) ddl(t fatal, s replication.Execute) {
 		for key, table := range w.o.Database.Tables {
 			if strings.Contains(text, "["+table.Name+"] REBUILD") {
 				_, compression, _ := strings.Cut(text, "DATA_COMPRESSION = ")
+				compression, _, _ = strings.Cut(compression, ",")
 				table.Compression = strings.TrimSuffix(compression, ")")
 				w.o.Database.Tables[key] = table
 			}

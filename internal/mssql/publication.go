@@ -170,6 +170,20 @@ func ReadTables(ctx context.Context, q Querier) (map[string]Table, error) {
 // TableSize is what a copy of a table costs to read.
 type TableSize struct{ Rows, Bytes int64 }
 
+// enterprise is the EngineEdition of those that rebuild tables online.
+const enterprise = 3
+
+// ReadOnline tells whether the instance's edition rebuilds tables while they are written to.
+func ReadOnline(ctx context.Context, q Querier) (online bool, err error) {
+	err = q.Query(ctx, tsql.EngineEdition(), func(r Row) error {
+		var edition int
+		err := r.Scan(&edition)
+		online = edition == enterprise
+		return err
+	})
+	return online, err
+}
+
 // ReadTableSizes measures the user tables of the connection's database, by "schema.name" in lower case.
 func ReadTableSizes(ctx context.Context, q Querier) (map[string]TableSize, error) {
 	sizes := map[string]TableSize{}

@@ -194,10 +194,16 @@ const (
 	DataCompressionPage DataCompression = "PAGE"
 )
 
-// CompressTable rebuilds a table with another compression.
-// Source: docs/t-sql/statements/alter-table-transact-sql.md (REBUILD WITH (DATA_COMPRESSION)).
-func CompressTable(schema, table string, to DataCompression) Statement {
-	return new(builder).sql("ALTER TABLE ", Qualified(schema, table), " REBUILD WITH (DATA_COMPRESSION = ", string(to), ")").
+// CompressTable rebuilds a table with another compression. Writers wait for all of it unless it is online, which not every
+// edition can.
+// Sources: docs/t-sql/statements/alter-table-transact-sql.md (REBUILD WITH (DATA_COMPRESSION, ONLINE));
+// docs/relational-databases/data-compression/enable-compression-on-a-table-or-index.md: offline unless ONLINE is specified.
+func CompressTable(schema, table string, to DataCompression, online bool) Statement {
+	with := "DATA_COMPRESSION = " + string(to)
+	if online {
+		with += ", ONLINE = ON"
+	}
+	return new(builder).sql("ALTER TABLE ", Qualified(schema, table), " REBUILD WITH (", with, ")").
 		takesLong().
 		done("compress table " + schema + "." + table + " by " + string(to))
 }

@@ -62,7 +62,8 @@ func init() {
 	add("DropArticleSubscriptions", tsql.DropArticleSubscriptions("articles", "dbo.Article"))
 	add("DropArticle", tsql.DropArticle("articles", "dbo.Article"))
 	add("RefreshSubscriptions", tsql.RefreshSubscriptions("articles"))
-	add("CompressTable", tsql.CompressTable("dbo", "Article", tsql.DataCompressionPage), tsql.CompressTable("dbo", "Article", tsql.DataCompressionNone))
+	add("CompressTable", tsql.CompressTable("dbo", "Article", tsql.DataCompressionPage, true), tsql.CompressTable("dbo", "Article", tsql.DataCompressionNone, false))
+	add("EngineEdition", tsql.EngineEdition())
 
 	add("AddSubscription", tsql.AddSubscription(pull), tsql.AddSubscription(push))
 	add("DropSubscription", tsql.DropSubscription(pull))

@@ -45,6 +45,8 @@ const (
 	// ReasonReinitializationNeeded: what is declared needs a new copy of tables that subscribers have. What is there goes on
 	// until somebody asks for it; the message says what it costs.
 	ReasonReinitializationNeeded = "ReinitializationNeeded"
+	// ReasonCompressionPending: a table is large, and rebuilding it with the compression that is declared is left to a person.
+	ReasonCompressionPending = "CompressionPending"
 	// ReasonMirroring: the snapshot is being copied to the subscriber's site.
 	ReasonMirroring = "Mirroring"
 	// ReasonInitializing: the snapshot is being applied.
