@@ -190,6 +190,11 @@ type PublicationReinitialization struct {
 	// time when it was carried out.
 	// +optional
 	Time *metav1.Time `json:"time,omitempty"`
+	// tables of the articles.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=256
+	Tables []string `json:"tables,omitempty"`
 	// requests that asked for it.
 	// +optional
 	// +listType=atomic

@@ -2408,6 +2408,11 @@ func (in *PublicationReinitialization) DeepCopyInto(out *PublicationReinitializa
 		in, out := &in.Time, &out.Time
 		*out = (*in).DeepCopy()
 	}
+	if in.Tables != nil {
+		in, out := &in.Tables, &out.Tables
+		*out = make([]string, len(*in))
+		copy(*out, *in)
+	}
 	if in.Requests != nil {
 		in, out := &in.Requests, &out.Requests
 		*out = make([]string, len(*in))

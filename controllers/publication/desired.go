@@ -14,6 +14,7 @@ import (
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/mssql"
 	"geosql.dev/operator/internal/mssql/credentials"
+	"geosql.dev/operator/internal/reconcile"
 	"geosql.dev/operator/internal/replication"
 	"geosql.dev/operator/internal/tsql"
 )
@@ -76,6 +77,8 @@ type Observed struct {
 	// Database is what the published database has, on the primary; DatabaseErr is why that is not known.
 	Database    Database
 	DatabaseErr error
+	// Theirs are the tables of subscribers that lack articles.
+	Theirs map[subscriber]reconcile.Reading[map[string]mssql.Table]
 }
 
 // Database is the published database.

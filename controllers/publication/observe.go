@@ -114,6 +114,7 @@ func observe(ctx context.Context, engines replication.Engines, d Desired, now ti
 		return o
 	}
 	o.DatabaseErr = engines.Read(ctx, primary, d.database(), func(ctx context.Context, db *mssql.DB) error { return o.Database.read(ctx, db, d, o) })
+	observeSubscribers(ctx, engines, d, &o)
 	return o
 }
 

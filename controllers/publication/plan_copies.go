@@ -119,13 +119,8 @@ func (d Desired) declares(s mssql.ArticleSubscription) *v1alpha1.Subscription {
 func refusing(d Desired, o Observed, article string) []string {
 	var all []string
 	for _, s := range o.subscribers(article) {
-		declared := d.declares(s)
-		switch {
-		case replication.Consents(d.Publication, declared):
-		case declared == nil:
-			all = append(all, fmt.Sprintf("%s on %s, which no Subscription declares", s.Database, s.Subscriber))
-		default:
-			all = append(all, declared.Name)
+		if !replication.Consents(d.Publication, d.declares(s)) {
+			all = append(all, d.nameOf(s.Subscriber, s.Database))
 		}
 	}
 	slices.Sort(all)
@@ -144,11 +139,19 @@ func needed(d Desired, o Observed) *v1alpha1.NeededReinitialization {
 		if !published || articleState(a, o.Database) != statePublished {
 			continue
 		}
-		c, waiting := changed(a, have), refusing(d, o, have.Name)
-		if c.none() || len(waiting) == 0 {
+		c, waiting, why := changed(a, have), refusing(d, o, have.Name), []string{}
+		if !c.none() && len(waiting) > 0 {
+			why = append(why, c.why())
+		} else {
+			waiting = nil
+		}
+		if there := having(d, o, key); len(there) > 0 {
+			why, waiting = append(why, "it came after "+strings.Join(there, ", ")+", where a table of this name is already"), append(waiting, there...)
+		}
+		if len(why) == 0 {
 			continue
 		}
-		need := v1alpha1.NeededCopy{Table: a.Table, Reason: conditions.Shorten(c.why(), 1024)}
+		need := v1alpha1.NeededCopy{Table: a.Table, Reason: conditions.Shorten(strings.Join(why, "; "), 1024)}
 		if size, measured := o.Database.Sizes[key]; measured {
 			need.Rows, need.Bytes = size.Rows, size.Bytes
 		} else if before := said(d, a.Table); before != nil {
@@ -164,6 +167,25 @@ func needed(d Desired, o Observed) *v1alpha1.NeededReinitialization {
 	n.WaitingFor = slices.Compact(n.WaitingFor)
 	n.WaitingFor = n.WaitingFor[:min(len(n.WaitingFor), 256)]
 	return &n
+}
+
+// having are the subscribers, as messages name them, that lack an article and have a table of its name.
+func having(d Desired, o Observed, article string) []string {
+	var all []string
+	for _, who := range o.lacking() {
+		if articles, err := standing(d, o, who); err == nil && slices.Contains(articles, article) {
+			all = append(all, d.nameOf(who.server, who.database))
+		}
+	}
+	return all
+}
+
+// nameOf is how messages name a subscriber.
+func (d Desired) nameOf(server, database string) string {
+	if s := d.declared(subscriber{server: server, database: database}); s != nil {
+		return s.Name
+	}
+	return fmt.Sprintf("%s on %s, which no Subscription declares", database, server)
 }
 
 // said is what status says of a table that needs a new copy, nil when nothing.
@@ -193,44 +215,61 @@ func planNeeded(d Desired, o Observed, p *replication.Plan) bool {
 		strings.Join(tables, ", "), strings.Join(n.WaitingFor, ", "))))
 }
 
-// changesArticles tells that a plan changes articles that are subscribed to.
-func changesArticles(p replication.Plan) bool {
-	return slices.ContainsFunc(p.Steps, func(s replication.Step) bool {
-		execute, ok := s.(replication.Execute)
-		return ok && execute.Statement.Procedure != "" && slices.Contains(tsql.ChangesArticle, execute.Statement.Procedure)
-	})
-}
-
 // reinitialized is the newest change of articles that gave subscribers a new copy, with the requests that it carried out.
 func reinitialized(d Desired, o Observed, p replication.Plan, failed error) *v1alpha1.PublicationReinitialization {
 	have := d.Publication.Status.Reinitialized
-	if failed != nil || !changesArticles(p) || o.Database.Publication == nil {
+	if failed != nil || o.Database.Publication == nil {
 		return have
 	}
 	now := metav1.NewTime(o.Now).Rfc3339Copy()
 	r := v1alpha1.PublicationReinitialization{Time: &now}
+	carried := func(table string, s subscriber) {
+		if declared := d.declared(s); declared != nil && replication.Request(d.Publication, declared) != "" {
+			r.Tables, r.Requests = append(r.Tables, table), append(r.Requests, replication.Request(d.Publication, declared))
+		}
+	}
 	for _, a := range d.Publication.Spec.Articles {
 		was, published := o.Database.Publication.Articles[strings.ToLower(a.Table)]
-		if !published || changed(a, was).none() || len(refusing(d, o, was.Name)) > 0 {
+		if !calls(p, tsql.ChangesArticle...) || !published || changed(a, was).none() || len(refusing(d, o, was.Name)) > 0 {
 			continue
 		}
 		for _, s := range o.subscribers(was.Name) {
-			if declared := d.declares(s); declared != nil {
-				r.Requests = append(r.Requests, replication.Request(d.Publication, declared))
+			carried(a.Table, subscriber{server: s.Subscriber, database: s.Database})
+		}
+	}
+	if calls(p, tsql.RefreshesSubscriptions, tsql.AddsSubscription) {
+		for _, who := range o.lacking() {
+			for _, article := range who.articles {
+				// Otherwise the request is for something else.
+				if said(d, o.Database.Publication.Articles[article].Name) != nil {
+					carried(article, who.subscriber)
+				}
 			}
 		}
 	}
-	slices.Sort(r.Requests)
-	r.Requests = slices.DeleteFunc(slices.Compact(r.Requests), func(s string) bool { return s == "" })
-	if have != nil && len(r.Requests) == 0 {
+	if len(r.Requests) == 0 {
 		return have
 	}
-	if have != nil {
+	for i := range d.Subscriptions {
 		// Those whose Subscriptions have not been looked at since are still to be known as carried out.
-		r.Requests = append(r.Requests, have.Requests...)
+		if former := d.Subscriptions[i].Annotations[v1alpha1.ReinitializeAnnotation]; have != nil && slices.Contains(have.Requests, former) {
+			r.Requests = append(r.Requests, former)
+		}
 	}
-	r.Requests = r.Requests[:min(len(r.Requests), 256)]
+	for _, list := range []*[]string{&r.Tables, &r.Requests} {
+		slices.Sort(*list)
+		*list = slices.Compact(*list)
+		*list = (*list)[:min(len(*list), 256)]
+	}
 	return &r
+}
+
+// calls tells that a plan calls one of some procedures.
+func calls(p replication.Plan, procedures ...string) bool {
+	return slices.ContainsFunc(p.Steps, func(s replication.Step) bool {
+		execute, ok := s.(replication.Execute)
+		return ok && slices.Contains(procedures, execute.Statement.Procedure)
+	})
 }
 
 // sizeFor is how long a measured size is good enough for status: it changes with every row.

@@ -74,7 +74,7 @@ func planHealth(d Desired, o Observed, p *replication.Plan) bool {
 	default:
 		return p.Settle(failure.Retrying("log reader", 0))
 	}
-	if !planNeeded(d, o, p) || !planCompression(d, o, p) {
+	if !planNeeded(d, o, p) || !planUnread(d, o, p) || !planCompression(d, o, p) {
 		return false
 	}
 	p.Outcome = conditions.Ready(conditions.ReasonPublished, fmt.Sprintf(

@@ -3,6 +3,7 @@
 package publication
 
 import (
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -13,6 +14,7 @@ import (
 
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/mssql"
+	"geosql.dev/operator/internal/reconcile"
 	"geosql.dev/operator/internal/replication"
 	"geosql.dev/operator/internal/tsql/tsqltest"
 )
@@ -46,6 +48,8 @@ func declared(group bool) Desired {
 type world struct {
 	d Desired
 	o Observed
+	// theirs are the tables of subscribers, by server.
+	theirs map[string]map[string]mssql.Table
 	// jobs at the distributor.
 	jobs map[string]*mssql.Job
 }
@@ -93,6 +97,15 @@ func (w *world) look() Observed {
 		if agent != nil && w.jobs[agent.Job] == nil {
 			agent.Job = ""
 		}
+	}
+	if o.Database.Publication != nil {
+		// Subscribers answer, and have what is told of them.
+		theirs := map[subscriber]reconcile.Reading[map[string]mssql.Table]{}
+		for _, who := range o.lacking() {
+			theirs[who.subscriber] = reconcile.Read(w.theirs[who.server])
+		}
+		maps.Copy(theirs, w.o.Theirs)
+		o.Theirs = theirs
 	}
 	o.LogReaderJob, o.SnapshotJob = w.jobs[logReaderJob(w.d, o).Name], w.jobs[snapshotJob(w.d, o).Name]
 	return o

@@ -105,9 +105,10 @@ func (o Observed) expired(d Desired) bool {
 	return o.failure(d) != nil && o.Agent.Failure != 0 && o.Agent.ErrorCode == expired
 }
 
-// awaitsCopy tells that the registration waits for a snapshot: the first, or a new one that was asked for.
+// awaitsCopy tells that the registration waits for a snapshot of all articles: the first, or a new one that was asked for.
 func (o Observed) awaitsCopy(d Desired) bool {
-	return slices.ContainsFunc(o.registrations(d), func(s articleSubscription) bool { return s.Status == subscribed })
+	own := o.registrations(d)
+	return len(own) > 0 && !slices.ContainsFunc(own, func(s articleSubscription) bool { return s.Status != subscribed })
 }
 
 // subscribed is the status of a subscription that waits for a snapshot

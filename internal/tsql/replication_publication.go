@@ -177,10 +177,13 @@ func DropArticle(publication, article string) Statement {
 		done("publish " + article + " no longer")
 }
 
+// RefreshesSubscriptions is the procedure that subscribes the existing subscribers to new articles.
+const RefreshesSubscriptions = "sys.sp_refreshsubscriptions"
+
 // RefreshSubscriptions subscribes the existing subscribers to articles that were added since. Older versions of its page
 // speak of pull subscriptions only.
 func RefreshSubscriptions(publication string) Statement {
-	return exec("sys.sp_refreshsubscriptions").str("publication", publication).
+	return exec(RefreshesSubscriptions).str("publication", publication).
 		done("subscribe the subscribers of " + publication + " to its new articles")
 }
 
