@@ -67,6 +67,10 @@ type PublicationSpec struct {
 	// initialization of subscribers: Snapshot (default) or ReplicationSupportOnly.
 	// +optional
 	Initialization Initialization `json:"initialization,omitempty"`
+	// reinitialization says when subscribers get a new copy of tables that they have, such as after a change of an article's
+	// columns or filter: OnRequest (default), by `kubectl geosql reinitialize`, or Automatic. A Subscription may say otherwise.
+	// +optional
+	Reinitialization Reinitialization `json:"reinitialization,omitempty"`
 	// articles of the publication.
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=256
@@ -141,6 +145,75 @@ type ArticleStatus struct {
 	State string `json:"state"`
 }
 
+// CopySize is what a subscriber's copy of all articles has, as the publisher measured it.
+type CopySize struct {
+	// rows of all tables.
+	Rows int64 `json:"rows"`
+	// bytes of all tables with their indexes.
+	Bytes int64 `json:"bytes"`
+	// measured is when.
+	// +optional
+	Measured *metav1.Time `json:"measured,omitempty"`
+}
+
+// NeededCopy is a table of which subscribers need a new copy, so that it is as declared.
+type NeededCopy struct {
+	// table of the article.
+	Table string `json:"table"`
+	// reason in words.
+	// +kubebuilder:validation:MaxLength=1024
+	Reason string `json:"reason"`
+	// rows of the table at the publisher.
+	// +optional
+	Rows int64 `json:"rows,omitempty"`
+	// bytes of the table with its indexes, at the publisher.
+	// +optional
+	Bytes int64 `json:"bytes,omitempty"`
+}
+
+// NeededReinitialization is what waits until it is asked for.
+type NeededReinitialization struct {
+	// tables of which subscribers need a new copy.
+	// +kubebuilder:validation:MaxItems=256
+	// +listType=map
+	// +listMapKey=table
+	Tables []NeededCopy `json:"tables"`
+	// waitingFor are the subscribers for which nobody has asked for it yet.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=256
+	WaitingFor []string `json:"waitingFor,omitempty"`
+}
+
+// PublicationReinitialization is the newest change of articles that gave subscribers a new copy.
+type PublicationReinitialization struct {
+	// time when it was carried out.
+	// +optional
+	Time *metav1.Time `json:"time,omitempty"`
+	// tables of the articles.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=256
+	Tables []string `json:"tables,omitempty"`
+	// requests that asked for it.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=256
+	Requests []string `json:"requests,omitempty"`
+}
+
+// Undeclared is what runs on in a published database although no object declares it any more.
+type Undeclared struct {
+	// publication of the database.
+	Publication string `json:"publication"`
+	// subscriber is the server that receives it; empty of a publication to which nobody subscribes.
+	// +optional
+	Subscriber string `json:"subscriber,omitempty"`
+	// database at the subscriber.
+	// +optional
+	Database string `json:"database,omitempty"`
+}
+
 // PublicationStatus is the observed state of a Publication.
 type PublicationStatus struct {
 	StatusBase `json:",inline"`
@@ -159,6 +232,21 @@ type PublicationStatus struct {
 	// snapshotFolder of the newest snapshot, on the distributor.
 	// +optional
 	SnapshotFolder string `json:"snapshotFolder,omitempty"`
+	// size of a subscriber's copy.
+	// +optional
+	Size *CopySize `json:"size,omitempty"`
+	// neededReinitialization is what waits until it is asked for by `kubectl geosql reinitialize`; absent when nothing does.
+	// +optional
+	NeededReinitialization *NeededReinitialization `json:"neededReinitialization,omitempty"`
+	// reinitialized is the newest change of articles that gave subscribers a new copy.
+	// +optional
+	Reinitialized *PublicationReinitialization `json:"reinitialized,omitempty"`
+	// undeclared is what runs on in the database although no Publication, or no Subscription to this one, declares it: an
+	// object that was deleted or renamed keeps what it made unless its reclaimPolicy is Delete.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=256
+	Undeclared []Undeclared `json:"undeclared,omitempty"`
 	// newest transaction that the distributor had when it was last asked, a minute ago at most while it answers: what a
 	// PublisherMove compares with when publisher and distributor are gone.
 	// +optional

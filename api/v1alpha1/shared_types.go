@@ -28,6 +28,17 @@ const (
 	ReclaimDelete ReclaimPolicy = "Delete"
 )
 
+// Reinitialization says when subscribers get a new copy of tables that they have.
+// +kubebuilder:validation:Enum=OnRequest;Automatic
+type Reinitialization string
+
+const (
+	// ReinitializeOnRequest waits until a person asks for each copy; the default.
+	ReinitializeOnRequest Reinitialization = "OnRequest"
+	// ReinitializeAutomatic replaces the subscribers' tables whenever something that changed needs it.
+	ReinitializeAutomatic Reinitialization = "Automatic"
+)
+
 // AdoptAnnotation, set to "true" on an object, lets it take over what somebody else made under the same name on the
 // server (a database, a publication, a distributor). Without it such a thing is a conflict and left alone.
 const AdoptAnnotation = "geosql.dev/adopt"

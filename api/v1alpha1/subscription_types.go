@@ -59,6 +59,10 @@ type SubscriptionSpec struct {
 	// profile is the name of an AgentProfile for the distribution agent.
 	// +optional
 	Profile ObjectName `json:"profile,omitempty"`
+	// reinitialization says when the subscriber gets a new copy of tables that it has: OnRequest, by
+	// `kubectl geosql reinitialize`, or Automatic; as the Publication says unless given.
+	// +optional
+	Reinitialization Reinitialization `json:"reinitialization,omitempty"`
 	// objectives of the subscription.
 	// +optional
 	Objectives *SubscriptionObjectives `json:"objectives,omitempty"`
@@ -90,6 +94,21 @@ const InitializationAnnotation = "geosql.dev/initialization"
 
 // InitializeCompare is the value of InitializationAnnotation.
 const InitializeCompare = "Compare"
+
+// ReinitializeAnnotation on a Subscription asks for a new copy of its tables, once: its value is the object's UID, a slash
+// and what tells the request from others. One that names another UID, as that of an object which a backup has brought back
+// does, asks for nothing. `kubectl geosql reinitialize` writes it.
+const ReinitializeAnnotation = "geosql.dev/reinitialize"
+
+// SubscriptionReinitialization is the newest new copy that was asked for.
+type SubscriptionReinitialization struct {
+	// request is the value of the annotation that asked for it.
+	// +kubebuilder:validation:MaxLength=256
+	Request string `json:"request"`
+	// time when it was carried out; the copy is made after that.
+	// +optional
+	Time *metav1.Time `json:"time,omitempty"`
+}
 
 // SubscriptionInitialization says how a subscription was registered, and why so.
 type SubscriptionInitialization struct {
@@ -145,6 +164,9 @@ type SubscriptionStatus struct {
 	// initialization says how the subscription was registered.
 	// +optional
 	Initialization *SubscriptionInitialization `json:"initialization,omitempty"`
+	// reinitialization is the newest new copy that was asked for.
+	// +optional
+	Reinitialization *SubscriptionReinitialization `json:"reinitialization,omitempty"`
 }
 
 // Subscription delivers a publication's changes to a database.

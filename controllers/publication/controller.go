@@ -38,7 +38,7 @@ type Reconciler struct {
 //
 // +kubebuilder:rbac:groups=geosql.dev,resources=publications,verbs=get;list;watch;patch
 // +kubebuilder:rbac:groups=geosql.dev,resources=publications/status,verbs=patch
-// +kubebuilder:rbac:groups=geosql.dev,resources=distributors;agentprofiles;sqlservers;availabilitygroups;publishermoves,verbs=get;list;watch
+// +kubebuilder:rbac:groups=geosql.dev,resources=distributors;subscriptions;agentprofiles;sqlservers;availabilitygroups;publishermoves,verbs=get;list;watch
 // +kubebuilder:rbac:groups="",resources=secrets,verbs=get
 func SetupWithManager(mgr mcmanager.Manager, o Options) error {
 	local := mgr.GetLocalManager()
@@ -51,6 +51,7 @@ func SetupWithManager(mgr mcmanager.Manager, o Options) error {
 		New:     func() *v1alpha1.Publication { return &v1alpha1.Publication{} },
 		List:    func() client.ObjectList { return &v1alpha1.PublicationList{} },
 		Near:    []client.Object{&v1alpha1.Distributor{}, &v1alpha1.AgentProfile{}, &v1alpha1.AvailabilityGroup{}, &v1alpha1.SQLServer{}},
+		Asked:   []client.Object{&v1alpha1.Subscription{}},
 		Timeout: reconcileTimeout, LookAgain: lookAgain,
 		Reclaim: func(p *v1alpha1.Publication) v1alpha1.ReclaimPolicy { return p.Spec.ReclaimPolicy },
 		Desire:  r.desire,

@@ -14,6 +14,7 @@ import (
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/mssql"
 	"geosql.dev/operator/internal/mssql/credentials"
+	"geosql.dev/operator/internal/reconcile"
 	"geosql.dev/operator/internal/replication"
 	"geosql.dev/operator/internal/sites"
 	"geosql.dev/operator/internal/tsql"
@@ -24,6 +25,12 @@ type Desired struct {
 	Publication *v1alpha1.Publication
 	System      replication.System
 	Publisher   replication.Party
+	// Subscriptions that are declared of the publication.
+	Subscriptions []v1alpha1.Subscription
+	// Beside are the names of all Publications that are declared of the published database, this one's among them.
+	Beside []string
+	// Receives tells that a Subscription to some publication is declared for the published database.
+	Receives bool
 	// Missing are objects that are named and do not exist (yet).
 	Missing []string
 	// MissingProfiles are agents' profiles that do not exist (yet): an end does without them.
@@ -34,9 +41,8 @@ type Desired struct {
 	Arriving bool
 	// LogReaderProfile and SnapshotProfile are nil without one.
 	LogReaderProfile, SnapshotProfile *v1alpha1.AgentProfileSpec
-	// Gone are servers that nobody expects back, Subscriptions those that name the publication; read for a deletion alone.
-	Gone          sites.Gone
-	Subscriptions []v1alpha1.Subscription
+	// Gone are servers that nobody expects back; read for a deletion alone.
+	Gone sites.Gone
 }
 
 func (d Desired) name() string     { return d.Publication.Name }
@@ -74,6 +80,8 @@ type Observed struct {
 	// Database is what the published database has, on the primary; DatabaseErr is why that is not known.
 	Database    Database
 	DatabaseErr error
+	// Theirs are the tables of subscribers that lack articles.
+	Theirs map[subscriber]reconcile.Reading[map[string]mssql.Table]
 }
 
 // Database is the published database.
@@ -81,10 +89,18 @@ type Database struct {
 	Owner replication.Owner
 	// Publication is nil while there is none.
 	Publication *mssql.Publication
+	// Subscribers of all its publications.
+	Subscribers []mssql.Subscriber
+	// Received are the subscriptions that feed the database.
+	Received []mssql.SubscriptionHere
 	// Publications are the names of all that the database has.
 	Publications []string
 	// Tables by "schema.name" in lower case.
 	Tables map[string]mssql.Table
+	// Sizes of the tables likewise; nil when they were not measured.
+	Sizes map[string]mssql.TableSize
+	// Online tells that the edition rebuilds tables while they are written to; read when one is to be.
+	Online bool
 }
 
 // primary is the server that takes writes, empty when none that answers says so.
@@ -109,9 +125,17 @@ func (o Observed) original(d Desired) string {
 	return credentials.HostName(o.primary(d))
 }
 
+func logReader(d Desired, o Observed) replication.AgentJob {
+	return replication.LogReaderAgent(o.original(d), d.database())
+}
+
+func snapshotAgent(d Desired, o Observed) replication.AgentJob {
+	return replication.SnapshotAgent(o.original(d), d.database(), d.name())
+}
+
 // logReaderJob is the job that runs the log reader.
 func logReaderJob(d Desired, o Observed) tsql.Job {
-	name := replication.LogReaderJob(o.original(d), d.database())
+	name := logReader(d, o).Name(o.LogReaderJob)
 	if o.At.LogReader != nil && o.At.LogReader.Job != "" {
 		name = o.At.LogReader.Job
 	}
@@ -124,7 +148,7 @@ func logReaderJob(d Desired, o Observed) tsql.Job {
 
 // snapshotJob is the job that runs the snapshot agent.
 func snapshotJob(d Desired, o Observed) tsql.Job {
-	name := replication.SnapshotJob(o.original(d), d.database(), d.name())
+	name := snapshotAgent(d, o).Name(o.SnapshotJob)
 	if o.At.Snapshot != nil && o.At.Snapshot.Job != "" {
 		name = o.At.Snapshot.Job
 	}

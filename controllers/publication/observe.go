@@ -5,6 +5,8 @@ package publication
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -30,6 +32,9 @@ func (r *Reconciler) desire(ctx context.Context, object *v1alpha1.Publication) (
 		d.System = replication.SystemOf(&distributor)
 	}
 	if d.Publisher, err = replication.Resolve(ctx, r.hub, object.Namespace, object.Spec.Publisher); err != nil {
+		return d, err
+	}
+	if err := r.around(ctx, &d); err != nil {
 		return d, err
 	}
 	if d.Publisher.Missing != "" {
@@ -61,19 +66,31 @@ func (r *Reconciler) desire(ctx context.Context, object *v1alpha1.Publication) (
 	return d, d.System.ReadPasswords(ctx, r.access)
 }
 
-// desireEnd finds out who is expected back, and who names the publication.
-func (r *Reconciler) desireEnd(ctx context.Context, d *Desired) error {
-	var err error
-	if d.Gone, err = sites.ReadGone(ctx, r.hub, d.Publication.Namespace, time.Now()); err != nil {
-		return err
+// desireEnd finds out who is expected back.
+func (r *Reconciler) desireEnd(ctx context.Context, d *Desired) (err error) {
+	d.Gone, err = sites.ReadGone(ctx, r.hub, d.Publication.Namespace, time.Now())
+	return err
+}
+
+// around finds what else is declared of the publication and its database.
+func (r *Reconciler) around(ctx context.Context, d *Desired) error {
+	var subscriptions v1alpha1.SubscriptionList
+	var publications v1alpha1.PublicationList
+	for _, list := range []client.ObjectList{&subscriptions, &publications} {
+		if err := r.hub.List(ctx, list, client.InNamespace(d.Publication.Namespace)); err != nil {
+			return fmt.Errorf("list %T of namespace %s: %w", list, d.Publication.Namespace, err)
+		}
 	}
-	var all v1alpha1.SubscriptionList
-	if err := r.hub.List(ctx, &all, client.InNamespace(d.Publication.Namespace)); err != nil {
-		return fmt.Errorf("list the Subscriptions of namespace %s: %w", d.Publication.Namespace, err)
-	}
-	for _, s := range all.Items {
+	for _, s := range subscriptions.Items {
 		if string(s.Spec.Publication) == d.name() {
 			d.Subscriptions = append(d.Subscriptions, s)
+		}
+		d.Receives = d.Receives || s.DeletionTimestamp == nil && strings.EqualFold(string(s.Spec.Database), d.database()) &&
+			slices.Contains(d.Publisher.Servers, s.Spec.Subscriber.Server)
+	}
+	for _, p := range publications.Items {
+		if p.Spec.Publisher == d.Publication.Spec.Publisher && strings.EqualFold(string(p.Spec.Database), d.database()) {
+			d.Beside = append(d.Beside, p.Name)
 		}
 	}
 	return nil
@@ -101,12 +118,15 @@ func observe(ctx context.Context, engines replication.Engines, d Desired, now ti
 		return o
 	}
 	o.AtErr = engines.Read(ctx, d.System.Server, replication.Master, func(ctx context.Context, db *mssql.DB) (err error) {
-		if o.LogReaderJob, err = mssql.ReadJob(ctx, db, logReaderJob(d, o).Name); err == nil {
-			o.SnapshotJob, err = mssql.ReadJob(ctx, db, snapshotJob(d, o).Name)
+		if o.LogReaderJob, err = readJob(ctx, db, o.At.LogReader, logReader(d, o)); err == nil {
+			o.SnapshotJob, err = readJob(ctx, db, o.At.Snapshot, snapshotAgent(d, o))
 		}
 		return err
 	})
 	observeDatabase(ctx, engines, d, &o)
+	if d.Publication.DeletionTimestamp == nil && o.primary(d) != "" {
+		observeSubscribers(ctx, engines, d, &o)
+	}
 	return o
 }
 
@@ -132,6 +152,14 @@ func observeDatabase(ctx context.Context, engines replication.Engines, d Desired
 	}
 }
 
+// readJob reads the job that is attached to an agent, or else the one that is to be.
+func readJob(ctx context.Context, q mssql.Querier, attached *mssql.Agent, job replication.AgentJob) (*mssql.Job, error) {
+	if attached != nil && attached.Job != "" {
+		return mssql.ReadJob(ctx, q, attached.Job)
+	}
+	return job.Read(ctx, q)
+}
+
 func (b *Database) read(ctx context.Context, q mssql.Querier, d Desired, o Observed) (err error) {
 	if b.Owner.User, b.Owner.IsOwner, err = mssql.ReadOwner(ctx, q, d.System.Login); err != nil {
 		return err
@@ -139,11 +167,27 @@ func (b *Database) read(ctx context.Context, q mssql.Querier, d Desired, o Obser
 	if b.Tables, err = mssql.ReadTables(ctx, q); err != nil {
 		return err
 	}
+	if b.Received, err = mssql.ReadSubscriptionsHere(ctx, q); err != nil {
+		return err
+	}
 	// The tables of publications are there once the database is published.
 	if o.Servers[o.primary(d)].State.Database(d.database()).Published {
 		if b.Publication, err = mssql.ReadPublication(ctx, q, d.name()); err == nil {
 			b.Publications, err = mssql.ReadPublications(ctx, q)
 		}
+		if err == nil {
+			b.Subscribers, err = mssql.ReadSubscribers(ctx, q)
+		}
+	}
+	compresses := slices.ContainsFunc(d.Publication.Spec.Articles, func(a v1alpha1.Article) bool {
+		_, _, differs := compression(a, *b)
+		return differs
+	})
+	if o.Database = *b; err == nil && (compresses || b.Publication != nil && measures(d, o)) {
+		b.Sizes, err = mssql.ReadTableSizes(ctx, q)
+	}
+	if err == nil && compresses {
+		b.Online, err = mssql.ReadOnline(ctx, q)
 	}
 	return err
 }

@@ -4,7 +4,6 @@ package publication
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -108,7 +107,7 @@ func planDatabase(d Desired, o Observed, p *replication.Plan) bool {
 		return p.Settle(conditions.InProgress(conditions.ReasonWaitingForDatabase, fmt.Sprintf(
 			"%s does not have database %s yet", d.Publisher.Name, d.database())))
 	case have == nil:
-		p.Execute(primary, replication.Master, tsql.CreateDatabase(d.database()))
+		p.Execute(primary, replication.Master, tsql.CreateDatabase(d.database()), replication.DatabaseExists)
 		p.Execute(primary, replication.Master, tsql.SetRecoveryFull(d.database()))
 	case have.State != "ONLINE":
 		return p.Settle(conditions.InProgress(conditions.ReasonWaitingForDatabase, fmt.Sprintf(
@@ -230,44 +229,4 @@ func planSnapshot(d Desired, o Observed, p *replication.Plan) bool {
 	}
 	p.Execute(o.primary(d), d.database(), tsql.StartPublicationSnapshot(d.name()), alreadyRunning)
 	return proceed(p, "a snapshot of %s is being made", d.name())
-}
-
-// planSubscribers subscribes those who have the publication to articles that came after them. It comes before the
-// snapshot, which they wait for
-// (docs/relational-databases/replication/publish/add-articles-to-and-drop-articles-from-existing-publications.md).
-// sp_refreshsubscriptions serves all subscribers by its newest page, pull subscribers by older ones; a push subscriber
-// that it leaves out is subscribed to all articles again, which is refused when nothing is missing.
-func planSubscribers(d Desired, o Observed, p *replication.Plan) bool {
-	have := o.Database.Publication
-	type subscriber struct {
-		name, database string
-		pull           bool
-	}
-	known := map[subscriber]map[string]bool{}
-	for _, s := range have.Subscriptions {
-		who := subscriber{strings.ToLower(s.Subscriber), s.Database, s.Pull}
-		if known[who] == nil {
-			known[who] = map[string]bool{}
-		}
-		known[who][strings.ToLower(s.Article)] = true
-	}
-	for _, who := range slices.SortedFunc(maps.Keys(known), func(a, b subscriber) int {
-		return strings.Compare(a.name+"\x00"+a.database, b.name+"\x00"+b.database)
-	}) {
-		complete := true
-		for key := range have.Articles {
-			complete = complete && known[who][key]
-		}
-		if complete {
-			continue
-		}
-		if len(p.Steps) == 0 {
-			p.Execute(o.primary(d), d.database(), tsql.RefreshSubscriptions(d.name()))
-		}
-		if !who.pull {
-			p.Execute(o.primary(d), d.database(), tsql.AddSubscription(tsql.Subscription{
-				Publication: d.name(), Subscriber: who.name, Database: who.database, DataIsThere: !d.snapshots()}))
-		}
-	}
-	return proceed(p, "subscribers of %s are being subscribed to new articles", d.name())
 }

@@ -3,11 +3,13 @@
 package publication
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/mssql"
+	"geosql.dev/operator/internal/reconcile/conditions"
 	"geosql.dev/operator/internal/replication"
 	"geosql.dev/operator/internal/tsql"
 )
@@ -19,17 +21,59 @@ var compressions = map[v1alpha1.DataCompression]tsql.DataCompression{
 	v1alpha1.CompressionPage: tsql.DataCompressionPage,
 }
 
+const (
+	// rebuiltOnline and rebuiltOffline are the bytes of a table up to which it is rebuilt without a question, while it is
+	// written to or while writers wait. A larger one could also take longer than a statement may, and begin again and again.
+	rebuiltOnline  = 4 << 30
+	rebuiltOffline = 64 << 20
+)
+
+// compression of a table to which it is to be rebuilt, false when it is as declared, or nothing is declared of it.
+func compression(a v1alpha1.Article, db Database) (mssql.Table, tsql.DataCompression, bool) {
+	table, exists := db.Tables[strings.ToLower(a.Table)]
+	want, declared := compressions[a.DataCompression]
+	return table, want, exists && declared && !strings.EqualFold(table.Compression, string(want))
+}
+
+// rebuilds tells that a table may be rebuilt: it was measured, and is small enough.
+func (db Database) rebuilds(a v1alpha1.Article) bool {
+	most := int64(rebuiltOffline)
+	if db.Online {
+		most = rebuiltOnline
+	}
+	size, measured := db.Sizes[strings.ToLower(a.Table)]
+	return measured && size.Bytes <= most
+}
+
 // planTables brings the compression of tables to what is declared, before a snapshot takes it to the subscribers. A
-// table of which nothing is declared stays as it is.
+// table of which nothing is declared stays as it is, and so does a large one until a person has rebuilt it.
 func planTables(d Desired, o Observed, p *replication.Plan) bool {
 	for _, a := range d.Publication.Spec.Articles {
-		table, exists := o.Database.Tables[strings.ToLower(a.Table)]
-		want, declared := compressions[a.DataCompression]
-		if exists && declared && !strings.EqualFold(table.Compression, string(want)) {
-			p.Execute(o.primary(d), d.database(), tsql.CompressTable(table.Schema, table.Name, want))
+		if table, want, differs := compression(a, o.Database); differs && o.Database.rebuilds(a) {
+			p.Execute(o.primary(d), d.database(), tsql.CompressTable(table.Schema, table.Name, want, o.Database.Online))
 		}
 	}
 	return proceed(p, "tables of %s are being compressed", d.database())
+}
+
+// planCompression says which tables are left to a person.
+func planCompression(d Desired, o Observed, p *replication.Plan) bool {
+	for _, a := range d.Publication.Spec.Articles {
+		table, want, differs := compression(a, o.Database)
+		if !differs {
+			continue
+		}
+		size := o.Database.Sizes[strings.ToLower(a.Table)]
+		waits := "while writers wait, for this edition does not do it online"
+		if o.Database.Online {
+			waits = "online"
+		}
+		return p.Settle(conditions.Stalled(conditions.ReasonCompressionPending, fmt.Sprintf(
+			"table %s has compression %s and is declared with %s. To rebuild it takes %s, %s, which is not done unasked: do it in %s when it suits (%s), or declare what it has",
+			a.Table, table.Compression, want, replication.Cost(size.Rows, size.Bytes), waits, d.database(),
+			tsql.CompressTable(table.Schema, table.Name, want, o.Database.Online).Text)))
+	}
+	return true
 }
 
 // planArticles adds, changes and drops articles. An article whose table is not there, or cannot be published, holds up no
@@ -67,7 +111,9 @@ func addArticle(d Desired, o Observed, p *replication.Plan, a v1alpha1.Article) 
 		Compressed: compressed(a), Vertical: len(a.Columns) > 0,
 	}))
 	// The primary key's columns are published by themselves.
-	limitArticle(d, o, p, a, mssql.PublishedArticle{Columns: table.PrimaryKey})
+	c := changed(a, mssql.PublishedArticle{Columns: table.PrimaryKey})
+	c.compression = false
+	limitArticle(d, o, p, a, c)
 }
 
 func compressed(a v1alpha1.Article) bool {
@@ -76,41 +122,36 @@ func compressed(a v1alpha1.Article) bool {
 
 // changeArticle brings an article to what is declared. What cannot be taken back is dropped and added again.
 func changeArticle(d Desired, o Observed, p *replication.Plan, a v1alpha1.Article, have mssql.PublishedArticle) {
-	unlimited := len(a.Columns) == 0 && a.Filter == ""
-	if unlimited && have.Limited || a.Filter == "" && have.Filter != "" {
+	c := changed(a, have)
+	// Every change replaces the table at those who subscribe to it, over whatever links: they are asked first.
+	if c.none() || len(refusing(d, o, have.Name)) > 0 {
+		return
+	}
+	if c.whole {
 		dropArticle(d, o, p, have.Name)
 		addArticle(d, o, p, a)
 		return
 	}
-	if have.SchemaOption != tsql.SchemaOption(compressed(a)) {
-		p.Execute(o.primary(d), d.database(), tsql.SetArticleSchemaOption(d.name(), have.Name, compressed(a)))
+	if c.compression {
+		p.Execute(o.primary(d), d.database(), tsql.SetArticleCompression(d.name(), have.Name, have.SchemaOption))
 	}
-	limitArticle(d, o, p, a, have)
+	limitArticle(d, o, p, a, c)
 }
 
 // limitArticle chooses the columns and rows of an article, and defines the view that its snapshot is read from when it
 // is not there or they have changed.
-func limitArticle(d Desired, o Observed, p *replication.Plan, a v1alpha1.Article, have mssql.PublishedArticle) {
-	if len(a.Columns) == 0 && a.Filter == "" {
-		return
+func limitArticle(d Desired, o Observed, p *replication.Plan, a v1alpha1.Article, c change) {
+	primary := o.primary(d)
+	for _, column := range c.add {
+		p.Execute(primary, d.database(), tsql.AddArticleColumn(d.name(), a.Table, column))
 	}
-	primary, before := o.primary(d), len(p.Steps)
-	if len(a.Columns) > 0 {
-		for _, column := range a.Columns {
-			if !replication.Contains(have.Columns, column) {
-				p.Execute(primary, d.database(), tsql.AddArticleColumn(d.name(), a.Table, column))
-			}
-		}
-		for _, column := range have.Columns {
-			if !replication.Contains(a.Columns, column) {
-				p.Execute(primary, d.database(), tsql.DropArticleColumn(d.name(), a.Table, column))
-			}
-		}
+	for _, column := range c.drop {
+		p.Execute(primary, d.database(), tsql.DropArticleColumn(d.name(), a.Table, column))
 	}
-	if a.Filter != have.Filter {
+	if c.filter {
 		p.Execute(primary, d.database(), tsql.SetArticleFilter(d.name(), a.Table, limiting("filter", d.name(), a.Table), a.Filter))
 	}
-	if len(p.Steps) > before || !have.Limited {
+	if c.view {
 		p.Execute(primary, d.database(), tsql.SetArticleView(d.name(), a.Table, limiting("view", d.name(), a.Table), a.Filter))
 	}
 }

@@ -220,7 +220,8 @@ func unpublish(d Desired, o Observed, p *replication.Plan) {
 			p.Execute(primary, replication.Master, tsql.PublishDatabase(d.database(), false))
 		}
 	}
-	if o.Database.Owner.User == d.System.Login {
+	// Subscriptions of the database share the agents' user; the last of them drops it.
+	if o.Database.Owner.User == d.System.Login && len(o.Database.Received) == 0 && !d.Receives {
 		p.Execute(primary, d.database(), tsql.DropUser(d.System.Login))
 	}
 }

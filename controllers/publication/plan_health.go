@@ -71,6 +71,9 @@ func planHealth(d Desired, o Observed, p *replication.Plan) bool {
 	default:
 		return p.Settle(failure.Retrying("log reader", 0))
 	}
+	if !planNeeded(d, o, p) || !planUnread(d, o, p) || !planCompression(d, o, p) {
+		return false
+	}
 	p.Outcome = conditions.Ready(conditions.ReasonPublished, fmt.Sprintf(
 		"%d articles of %s are published through %s", len(o.Database.Publication.Articles), d.database(), d.System.Host()))
 	return true

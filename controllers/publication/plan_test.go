@@ -128,6 +128,7 @@ func TestChangesOfArticles(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
 			w := newWorld(declared(true))
+			w.d.Publication.Spec.Reinitialization = v1alpha1.ReinitializeAutomatic
 			w.settle(t, all)
 			for _, x := range []string{"dbo.Article", "dbo.Attachment"} {
 				w.o.Database.Publication.Subscriptions = append(w.o.Database.Publication.Subscriptions,

@@ -87,7 +87,7 @@ func previewWorld(d Desired, primary v1alpha1.ServerName, now time.Time) Observe
 		}
 		o.Servers[name] = replication.Server{State: state, Role: role}
 	}
-	o.Database.Tables = map[string]mssql.Table{}
+	o.Database.Tables, o.Database.Sizes = map[string]mssql.Table{}, map[string]mssql.TableSize{}
 	for _, a := range d.Publication.Spec.Articles {
 		schema, name := split(a.Table)
 		key := []string{"?"}
@@ -95,6 +95,7 @@ func previewWorld(d Desired, primary v1alpha1.ServerName, now time.Time) Observe
 			key = a.Columns[:1]
 		}
 		o.Database.Tables[strings.ToLower(a.Table)] = mssql.Table{Schema: schema, Name: name, PrimaryKey: key, Compression: "NONE"}
+		o.Database.Sizes[strings.ToLower(a.Table)] = mssql.TableSize{}
 	}
 	return o
 }

@@ -3,10 +3,14 @@
 package publication
 
 import (
+	"cmp"
 	"context"
+	"slices"
+	"strings"
 	"time"
 
 	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/mssql"
 	"geosql.dev/operator/internal/reconcile"
 	"geosql.dev/operator/internal/reconcile/conditions"
 	"geosql.dev/operator/internal/replication"
@@ -15,6 +19,7 @@ import (
 // report writes the status from the observation and what was done, and records events of what changed.
 func (r *Reconciler) report(ctx context.Context, d Desired, o Observed, p replication.Plan, failed error) error {
 	status := describe(d, o)
+	status.Reinitialized = reinitialized(d, o, p, failed)
 	changes := conditions.Set(&status.StatusBase, d.Publication.Generation, reconcile.Outcome(p.Outcome, failed))
 	return r.reporter.Report(ctx, d.Publication, &d.Publication.Status, &status, changes)
 }
@@ -31,6 +36,9 @@ func describe(d Desired, o Observed) v1alpha1.PublicationStatus {
 		}
 		s.Articles = append(s.Articles, v1alpha1.ArticleStatus{Table: a.Table, State: state})
 	}
+	if known {
+		s.NeededReinitialization, s.Size, s.Undeclared = needed(d, o), size(d, o), undeclared(d, o)
+	}
 	if o.AtErr != nil || o.At.Original == "" {
 		for _, agent := range []*v1alpha1.AgentStatus{s.LogReader, s.Snapshot} {
 			if agent != nil {
@@ -46,6 +54,28 @@ func describe(d Desired, o Observed) v1alpha1.PublicationStatus {
 		s.SnapshotFolder = d.System.WorkingDirectory
 	}
 	return s
+}
+
+// undeclared is what runs on in the database and nobody declares.
+func undeclared(d Desired, o Observed) []v1alpha1.Undeclared {
+	var all []v1alpha1.Undeclared
+	for _, name := range o.Database.Publications {
+		if !replication.Contains(d.Beside, name) {
+			all = append(all, v1alpha1.Undeclared{Publication: name})
+		}
+	}
+	for _, s := range o.Database.Subscribers {
+		own := strings.EqualFold(s.Publication, d.name())
+		if own && d.declares(mssql.ArticleSubscription{Subscriber: s.Server, Database: s.Database}) != nil || !own && replication.Contains(d.Beside, s.Publication) {
+			continue
+		}
+		all = slices.DeleteFunc(all, func(u v1alpha1.Undeclared) bool { return u.Publication == s.Publication && u.Subscriber == "" })
+		all = append(all, v1alpha1.Undeclared{Publication: s.Publication, Subscriber: s.Server, Database: s.Database})
+	}
+	slices.SortFunc(all, func(a, b v1alpha1.Undeclared) int {
+		return cmp.Or(strings.Compare(a.Publication, b.Publication), strings.Compare(a.Subscriber, b.Subscriber), strings.Compare(a.Database, b.Database))
+	})
+	return all[:min(len(all), 256)]
 }
 
 // newestFor is how long status.newest stays as it is while no newer transaction comes: it says when it was seen.

@@ -3,6 +3,7 @@
 package publication
 
 import (
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -13,6 +14,7 @@ import (
 
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/mssql"
+	"geosql.dev/operator/internal/reconcile"
 	"geosql.dev/operator/internal/replication"
 	"geosql.dev/operator/internal/tsql/tsqltest"
 )
@@ -46,6 +48,8 @@ func declared(group bool) Desired {
 type world struct {
 	d Desired
 	o Observed
+	// theirs are the tables of subscribers, by server.
+	theirs map[string]map[string]mssql.Table
 	// jobs at the distributor.
 	jobs map[string]*mssql.Job
 }
@@ -71,6 +75,7 @@ func newWorld(d Desired) *world {
 		"dbo.article":    {Schema: "dbo", Name: "Article", PrimaryKey: []string{"Id"}, Compression: "NONE"},
 		"dbo.attachment": {Schema: "dbo", Name: "Attachment", PrimaryKey: []string{"Id"}, Compression: "NONE"},
 	}
+	w.o.Database.Sizes = map[string]mssql.TableSize{"dbo.article": {}, "dbo.attachment": {}}
 	return w
 }
 
@@ -92,6 +97,15 @@ func (w *world) look() Observed {
 		if agent != nil && w.jobs[agent.Job] == nil {
 			agent.Job = ""
 		}
+	}
+	if o.Database.Publication != nil {
+		// Subscribers answer, and have what is told of them.
+		theirs := map[subscriber]reconcile.Reading[map[string]mssql.Table]{}
+		for _, who := range o.lacking() {
+			theirs[who.subscriber] = reconcile.Read(w.theirs[who.server])
+		}
+		maps.Copy(theirs, w.o.Theirs)
+		o.Theirs = theirs
 	}
 	o.LogReaderJob, o.SnapshotJob = w.jobs[logReaderJob(w.d, o).Name], w.jobs[snapshotJob(w.d, o).Name]
 	return o
@@ -165,6 +179,12 @@ func (w *world) publish(t fatal, procedure string, a map[string]string) {
 	}
 	article := func() mssql.PublishedArticle { return b.Publication.Articles[strings.ToLower(a["article"])] }
 	put := func(x mssql.PublishedArticle) {
+		x.LeftOut = nil
+		for _, column := range []string{"Id", "Title", "Body"} {
+			if !slices.Contains(x.Columns, column) {
+				x.LeftOut = append(x.LeftOut, column)
+			}
+		}
 		b.Publication.Articles[strings.ToLower(x.Name)] = x
 		b.Publication.SnapshotReady = false
 	}
@@ -283,6 +303,7 @@ func (w *world) ddl(t fatal, s replication.Execute) {
 		for key, table := range w.o.Database.Tables {
 			if strings.Contains(text, "["+table.Name+"] REBUILD") {
 				_, compression, _ := strings.Cut(text, "DATA_COMPRESSION = ")
+				compression, _, _ = strings.Cut(compression, ",")
 				table.Compression = strings.TrimSuffix(compression, ")")
 				w.o.Database.Tables[key] = table
 			}

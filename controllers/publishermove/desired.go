@@ -219,21 +219,21 @@ func (o Observed) original(d Desired) string {
 	return ""
 }
 
-// job is the name of the distribution agent's job of a subscription to the former publisher.
-func job(d Desired, original string, subscriber v1alpha1.ServerName, database string) string {
-	return replication.DistributionJob(original, d.FromDatabase, d.Publication.Name, credentials.HostName(subscriber), database)
+// job is the distribution agent's job of a subscription to the former publisher.
+func job(d Desired, original string, subscriber v1alpha1.ServerName, database string) replication.AgentJob {
+	return replication.DistributionAgent(original, d.FromDatabase, d.Publication.Name, credentials.HostName(subscriber), database)
 }
 
 // jobs at the former distributor: log reader and snapshot agent of the publication, and the distribution agents.
-func jobs(d Desired, original string) []string {
-	names := []string{replication.LogReaderJob(original, d.FromDatabase), replication.SnapshotJob(original, d.FromDatabase, d.Publication.Name)}
+func jobs(d Desired, original string) []replication.AgentJob {
+	all := []replication.AgentJob{replication.LogReaderAgent(original, d.FromDatabase), replication.SnapshotAgent(original, d.FromDatabase, d.Publication.Name)}
 	for _, s := range d.Subscriptions {
-		names = append(names, job(d, original, s.Spec.Subscriber.Server, string(s.Spec.Database)))
+		all = append(all, job(d, original, s.Spec.Subscriber.Server, string(s.Spec.Database)))
 	}
 	if d.target() == nil {
-		names = append(names, job(d, original, d.Move.Spec.To, d.targetDatabase()))
+		all = append(all, job(d, original, d.Move.Spec.To, d.targetDatabase()))
 	}
-	return names
+	return all
 }
 
 // former tells that a subscription is to the former publisher.

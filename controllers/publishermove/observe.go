@@ -263,12 +263,12 @@ func observeOld(ctx context.Context, engines replication.Engines, d Desired, o *
 	}
 	if o.Old.Err == nil {
 		o.Old.Err = engines.Read(ctx, at, replication.Master, func(ctx context.Context, db *mssql.DB) error {
-			for _, name := range jobs(d, original) {
-				j, err := mssql.ReadJob(ctx, db, name)
+			for _, agent := range jobs(d, original) {
+				j, err := agent.Read(ctx, db)
 				if err != nil {
 					return err
 				}
-				o.Old.Jobs[name] = j
+				o.Old.Jobs[agent.Now] = j
 			}
 			return nil
 		})
@@ -307,7 +307,7 @@ func observeLeft(ctx context.Context, engines replication.Engines, d Desired, o 
 	})
 	if o.Left.Err == nil {
 		o.Left.Err = engines.Read(ctx, to, replication.Master, func(ctx context.Context, db *mssql.DB) (err error) {
-			o.Left.Job, err = mssql.ReadJob(ctx, db, job(d, original, to, d.targetDatabase()))
+			o.Left.Job, err = job(d, original, to, d.targetDatabase()).Read(ctx, db)
 			return err
 		})
 	}

@@ -318,7 +318,8 @@ func planStop(d Desired, o Observed, p *Plan) bool {
 		return true // nobody knows anything of a former publisher: there is nothing to be ended
 	}
 	if o.Old.Asked {
-		for _, name := range jobs(d, original) {
+		for _, agent := range jobs(d, original) {
+			name := agent.Now
 			if name == replication.LogReaderJob(original, d.FromDatabase) && o.Old.At.Others {
 				continue // other publications of the database share it
 			}
@@ -327,7 +328,7 @@ func planStop(d Desired, o Observed, p *Plan) bool {
 	}
 	to, database := d.Move.Spec.To, d.targetDatabase()
 	if to != d.FromSystem.Server || !o.Old.Asked {
-		p.RemoveJob(to, job(d, original, to, database), o.Left.Job)
+		p.RemoveJob(to, job(d, original, to, database).Now, o.Left.Job)
 	}
 	if here := o.Left.Here; here != nil {
 		end := tsql.PullSubscription{Publisher: here.Publisher, PublisherDatabase: here.PublisherDatabase, Publication: d.Publication.Name}

@@ -75,17 +75,7 @@ func observeFormer(ctx context.Context, engines replication.Engines, d Desired, 
 			strings.EqualFold(here.Publisher, o.At.Original) && strings.EqualFold(here.PublisherDatabase, d.publisherDatabase()) {
 			continue
 		}
-		f := Former{Here: here, Jobs: map[v1alpha1.ServerName]*mssql.Job{}}
-		for _, server := range []v1alpha1.ServerName{d.Subscriber, d.System.Server} {
-			err := engines.Read(ctx, server, replication.Master, func(ctx context.Context, db *mssql.DB) (err error) {
-				f.Jobs[server], err = mssql.ReadJob(ctx, db, f.job(d))
-				return err
-			})
-			if err != nil {
-				o.JobsErr = err
-			}
-		}
-		o.Former = append(o.Former, f)
+		o.Former = append(o.Former, readFormer(ctx, engines, d, o, here))
 	}
 	if d.FormerLogin != "" {
 		var err error
@@ -95,6 +85,31 @@ func observeFormer(ctx context.Context, engines replication.Engines, d Desired, 
 		if err != nil {
 			o.JobsErr = err
 		}
+	}
+}
+
+// readFormer reads the agents' jobs of another subscription of the database.
+func readFormer(ctx context.Context, engines replication.Engines, d Desired, o *Observed, here mssql.SubscriptionHere) Former {
+	f := Former{Here: here, Jobs: map[v1alpha1.ServerName]*mssql.Job{}}
+	for _, server := range []v1alpha1.ServerName{d.Subscriber, d.System.Server} {
+		err := engines.Read(ctx, server, replication.Master, func(ctx context.Context, db *mssql.DB) (err error) {
+			f.Jobs[server], err = f.agent(d).Read(ctx, db)
+			return err
+		})
+		if err != nil {
+			o.JobsErr = err
+		}
+	}
+	return f
+}
+
+// end takes away what the subscriber's database knows of it; tables stay.
+func (f Former) end(d Desired, p *replication.Plan) {
+	s := tsql.PullSubscription{Publisher: f.Here.Publisher, PublisherDatabase: f.Here.PublisherDatabase, Publication: f.Here.Publication}
+	if f.Here.Pull {
+		p.Execute(d.Subscriber, d.database(), tsql.DropPullSubscription(s))
+	} else {
+		p.Execute(d.Subscriber, d.database(), tsql.CleanSubscription(s))
 	}
 }
 
@@ -114,8 +129,10 @@ func (r *Reconciler) formerLogin(ctx context.Context, d Desired) (string, error)
 	return replication.FormerLogin(ctx, r.hub, d.Publication, move.Status.FromDistributor, d.Subscriber)
 }
 
-func (f Former) job(d Desired) string {
-	return replication.DistributionJob(f.Here.Publisher, f.Here.PublisherDatabase, d.publication(), d.host(), d.database())
+func (f Former) job(d Desired) string { return f.agent(d).Now }
+
+func (f Former) agent(d Desired) replication.AgentJob {
+	return replication.DistributionAgent(f.Here.Publisher, f.Here.PublisherDatabase, f.Here.Publication, d.host(), d.database())
 }
 
 // planFormer ends subscriptions to publishers from which the publication has moved; tables stay. An agent that went on, or
@@ -124,19 +141,14 @@ func planFormer(d Desired, o Observed, p *replication.Plan) bool {
 	if o.FormerLogin {
 		p.EndLogin(d.Subscriber, d.FormerLogin, o.FormerSessions)
 	}
-	if (len(o.Former) > 0 || d.FormerLogin != "") && o.JobsErr != nil {
-		return jobsUnknown(o, p)
+	if (len(o.Former) > 0 || d.FormerLogin != "") && !jobsKnown(o, p) {
+		return false
 	}
 	for _, f := range o.Former {
 		for _, server := range slices.Compact([]v1alpha1.ServerName{d.Subscriber, d.System.Server}) {
 			p.RemoveJob(server, f.job(d), f.Jobs[server])
 		}
-		s := tsql.PullSubscription{Publisher: f.Here.Publisher, PublisherDatabase: f.Here.PublisherDatabase, Publication: d.publication()}
-		if f.Here.Pull {
-			p.Execute(d.Subscriber, d.database(), tsql.DropPullSubscription(s))
-		} else {
-			p.Execute(d.Subscriber, d.database(), tsql.CleanSubscription(s))
-		}
+		f.end(d, p)
 	}
 	return proceed(p, "the subscription to the former publisher is being ended")
 }
@@ -167,8 +179,8 @@ func planCompared(d Desired, o Observed, p *replication.Plan) bool {
 	differs := o.Comparison != nil && o.Comparison.Steady && !o.Comparison.Equal && s.Differs == limit(o.Comparison.Difference) &&
 		s.DiffersSince != nil && o.Now.Sub(s.DiffersSince.Time) >= differsFor
 	if failing || differs {
-		if o.JobsErr != nil {
-			return jobsUnknown(o, p)
+		if !jobsKnown(o, p) {
+			return false
 		}
 		leave(d, o, p, d.pull())
 	}
@@ -202,12 +214,7 @@ func initialization(d Desired, o Observed, p replication.Plan) *v1alpha1.Subscri
 	return have
 }
 
-func registers(p replication.Plan) bool {
-	return slices.ContainsFunc(p.Steps, func(s replication.Step) bool {
-		execute, ok := s.(replication.Execute)
-		return ok && execute.Statement.Procedure == tsql.AddsSubscription
-	})
-}
+func registers(p replication.Plan) bool { return calls(p, tsql.AddsSubscription) }
 
 // unreported tells that there is a registration that the status, as far as it was read, does not tell of. A distributor
 // that was lost, or does not answer, does not say with which publisher: then nothing is concluded.

@@ -75,5 +75,9 @@ func SetupWithManager(mgr mcmanager.Manager, o Options) error {
 
 // mirrorAwaited tells that the subscriber's mirror does not have the newest snapshot yet.
 func mirrorAwaited(d Desired, o Observed) bool {
-	return d.Publication != nil && o.mirrors(d) && !o.mirrored() && o.At.LastSnapshot != d.Subscription.Status.MirroredSnapshot
+	if d.Publication == nil {
+		return false
+	}
+	d = d.asRegistered(o)
+	return o.mirrors(d) && !o.mirrored() && o.At.LastSnapshot != d.Subscription.Status.MirroredSnapshot
 }

@@ -27,6 +27,8 @@ type Desired struct {
 	Publisher   replication.Party
 	// Subscriber is the server that receives.
 	Subscriber v1alpha1.ServerName
+	// Beside are the other Subscriptions of the same database that are declared and not being deleted.
+	Beside []Beside
 	// Profile of the distribution agent, nil without one.
 	Profile *v1alpha1.AgentProfileSpec
 	// FormerLogin is the one with which agents of a former Distributor could still come, empty when there is none.
@@ -46,6 +48,13 @@ type Desired struct {
 	Token  string
 	// Gone are servers that nobody expects back; read for a deletion alone.
 	Gone sites.Gone
+}
+
+// Beside is another Subscription of the same database.
+type Beside struct {
+	Name, Publication string
+	// Tables of the publication as it is declared, nil while it is not.
+	Tables []string
 }
 
 func (d Desired) name() string              { return d.Subscription.Name }
@@ -128,6 +137,8 @@ type Observed struct {
 	TokensErr error
 	// Former are subscriptions of the database to the publication at publishers from which it has moved.
 	Former []Former
+	// Feeders are other subscriptions of the database, read before the first registration.
+	Feeders []Feeder
 	// FormerLogin tells that the former agents' login is there.
 	FormerLogin bool
 	// FormerSessions are that login's sessions.
@@ -231,10 +242,14 @@ func pullSubscription(d Desired, o Observed) tsql.PullSubscription {
 	return tsql.PullSubscription{Publisher: o.At.Original, PublisherDatabase: d.publisherDatabase(), Publication: d.publication()}
 }
 
+func distributionAgent(d Desired, o Observed) replication.AgentJob {
+	return replication.DistributionAgent(o.At.Original, d.publisherDatabase(), d.publication(), d.host(), d.database())
+}
+
 // job that runs the distribution agent.
 func job(d Desired, o Observed) tsql.Job {
 	j := tsql.Job{
-		Name:        replication.DistributionJob(o.At.Original, d.publisherDatabase(), d.publication(), d.host(), d.database()),
+		Name:        distributionAgent(d, o).Name(o.Jobs[d.Subscriber], o.Jobs[d.System.Server]),
 		Description: replication.Description(d.Subscription.Namespace, d.name()), Subsystem: tsql.SubsystemDistribution,
 		Database: d.database(), Continuous: true,
 		Command: d.System.DistributionCommand(o.At.Original, d.publisherDatabase(), d.subscription(), d.Profile),

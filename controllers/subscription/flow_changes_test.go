@@ -159,6 +159,7 @@ func TestChangesOfALivingSubscription(t *testing.T) {
 	d, p := published()
 	s := subscribed(v1alpha1.SubscriptionPull)
 	b.create(t, d)
+	p.Spec.Reinitialization = v1alpha1.ReinitializeAutomatic
 	b.create(t, p)
 	b.create(t, s)
 	b.settle(t, s, "dbo.Article")

@@ -110,11 +110,28 @@ func TestLimitedArticles(t *testing.T) {
 	b.sql(t, "tukpub", "Content", "UPDATE dbo.Part SET Site = N'dublin' WHERE Id = 2; UPDATE dbo.Part SET Site = N'tukwila' WHERE Id = 1; INSERT dbo.Part VALUES (4, N'dublin', N'd', NULL), (5, N'quincy', N'e', NULL)")
 	g.Eventually(have, patient, 500*time.Millisecond).Should(Equal("[2b 3c 4d]"))
 
-	// A column and rows more: the article is copied anew, the other one is not.
+	// A migration adds a column, which reaches the subscriber by itself: nothing is copied anew for it.
+	b.sql(t, "dubsub", "Content", "UPDATE dbo.Part SET Note = N'k' WHERE Id = 3")
+	b.sql(t, "tukpub", "Content", "ALTER TABLE dbo.Part ADD Extra int NULL")
+	b.waitFor(t, p, &p.Status.StatusBase, conditions.ReasonReinitializationNeeded)
+	b.sql(t, "tukpub", "Content", "INSERT dbo.Part VALUES (6, N'dublin', N'f', NULL, 6)")
+	g.Eventually(have, patient, 500*time.Millisecond).Should(Equal("[2b 3k 4d 6f]"), "changes go on, and no row was replaced")
+	b.sql(t, "tukpub", "Content", "DELETE dbo.Part WHERE Id = 6")
+
+	// A column and rows more: once it is asked for the article is copied anew, the other one is not.
 	b.sql(t, "dubsub", "Content", "UPDATE dbo.Article SET Body = N'kept' WHERE Id = 7")
 	change(t, b, p, func(p *v1alpha1.Publication) {
 		p.Spec.Articles[1].Columns = []string{"Id", "Note", "Site"}
 		p.Spec.Articles[1].Filter = "Id < 5"
+	})
+	g.Eventually(func() string {
+		b.waitFor(t, p, &p.Status.StatusBase, conditions.ReasonReinitializationNeeded)
+		return p.Status.NeededReinitialization.Tables[0].Reason
+	}, patient, 500*time.Millisecond).Should(ContainSubstring("its filter is another one"))
+	g.Expect(p.Status.NeededReinitialization.Tables).To(HaveExactElements(HaveField("Rows", BeNumerically(">=", 5))))
+	g.Expect(p.Status.NeededReinitialization.WaitingFor).To(Equal([]string{s.Name}))
+	change(t, b, s, func(s *v1alpha1.Subscription) {
+		s.Annotations = map[string]string{v1alpha1.ReinitializeAnnotation: string(s.UID) + "/1"}
 	})
 	g.Eventually(have, patient, 500*time.Millisecond).Should(Equal("[1a 2b 3c 4d]"))
 	g.Eventually(columns, patient).Should(Equal("[Id Site Note]"))
@@ -122,10 +139,11 @@ func TestLimitedArticles(t *testing.T) {
 
 	// Without limits and compression.
 	change(t, b, p, func(p *v1alpha1.Publication) {
+		p.Spec.Reinitialization = v1alpha1.ReinitializeAutomatic
 		p.Spec.Articles[1] = v1alpha1.Article{Table: "dbo.Part", DataCompression: v1alpha1.CompressionNone}
 	})
 	g.Eventually(have, patient, 500*time.Millisecond).Should(Equal("[1a 2b 3c 4d 5e]"))
-	g.Eventually(columns, patient).Should(Equal("[Id Site Note Secret]"))
+	g.Eventually(columns, patient).Should(Equal("[Id Site Note Secret Extra]"))
 	g.Eventually(compression("dubsub"), patient).Should(Equal("[NONE]"))
 	b.sql(t, "tukpub", "Content", "DELETE dbo.Part WHERE Id = 1; UPDATE dbo.Part SET Secret = N'told' WHERE Id = 5")
 	g.Eventually(b.rows(t, "dubsub", "SELECT CAST(Id AS nvarchar(10)) + ISNULL(Secret, N'') FROM dbo.Part ORDER BY Id"), patient).Should(Equal("[2y 3z 4 5told]"))

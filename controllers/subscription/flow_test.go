@@ -105,6 +105,25 @@ func TestForeignDataAndNoPrimaryKey(t *testing.T) {
 		g.Eventually(b.sum(t, "dubsub", table), patient).Should(Equal(b.sum(t, "tukpub", table)()), table)
 	}
 
+	// An article comes later whose table the subscriber has of its own: it stays until somebody asks for the copy.
+	for server, rows := range map[v1alpha1.ServerName]string{"tukpub": "(1, N'a'), (2, N'b')", "dubsub": "(7, N'its own')"} {
+		b.sql(t, server, "Content", fmt.Sprintf(createTable, "Late"))
+		b.sql(t, server, "Content", "INSERT dbo.Late (Id, Body) VALUES "+rows)
+	}
+	change(t, b, p, func(p *v1alpha1.Publication) {
+		p.Spec.Articles = append(p.Spec.Articles, v1alpha1.Article{Table: "dbo.Late"})
+	})
+	late := b.rows(t, "dubsub", "SELECT Body FROM dbo.Late ORDER BY Id")
+	b.waitFor(t, p, &p.Status.StatusBase, conditions.ReasonReinitializationNeeded)
+	g.Expect(p.Status.NeededReinitialization.Tables).To(HaveExactElements(And(HaveField("Table", "dbo.Late"), HaveField("Rows", int64(2)))))
+	g.Consistently(late, 3*time.Second).Should(Equal("[its own]"))
+	b.sql(t, "tukpub", "Content", "UPDATE dbo.Article SET Body = N'meanwhile' WHERE Id = 70")
+	g.Eventually(b.sum(t, "dubsub", "dbo.Article"), patient).Should(Equal(b.sum(t, "tukpub", "dbo.Article")()), "the others go on")
+	change(t, b, s, func(s *v1alpha1.Subscription) {
+		s.Annotations = map[string]string{v1alpha1.ReinitializeAnnotation: string(s.UID) + "/1"}
+	})
+	g.Eventually(func() string { b.nudgeAll(t); return late() }, patient, 500*time.Millisecond).Should(Equal("[a b]"))
+
 	// What stopped the agent is in the status, also when it has gone on.
 	b.sql(t, "dubsub", "Content", "DELETE dbo.Article WHERE Id = 60")
 	b.sql(t, "tukpub", "Content", "UPDATE dbo.Article SET Body = N'changed' WHERE Id = 60")

@@ -26,7 +26,8 @@ func TestNothingEndsWhileItsAgentsAreUnknown(t *testing.T) {
 		"the other type": {func(t *testing.T) *world {
 			w := newWorld(declared())
 			w.settle(t, all)
-			w.d.Subscription.Spec.Type = v1alpha1.SubscriptionPush
+			w.d.Subscription.Spec.Type, w.d.Subscription.Spec.Reinitialization = v1alpha1.SubscriptionPush, v1alpha1.ReinitializeAutomatic
+			w.d.Subscription.Status.Initialization = &v1alpha1.SubscriptionInitialization{Publisher: w.o.At.Original}
 			return w
 		}, 0},
 		"a former publisher": {func(t *testing.T) *world {

@@ -44,6 +44,9 @@ func (r *Reconciler) desire(ctx context.Context, object *v1alpha1.Subscription) 
 	if err != nil {
 		return d, err
 	}
+	if d.Beside, err = r.beside(ctx, object); err != nil {
+		return d, err
+	}
 	profile, missing, err := replication.Profile(ctx, r.hub, object.Namespace, object.Spec.Profile)
 	if err != nil {
 		return d, err
@@ -71,6 +74,34 @@ func (r *Reconciler) desire(ctx context.Context, object *v1alpha1.Subscription) 
 	return d, d.readSecrets(ctx, r.access)
 }
 
+// beside are the other Subscriptions of an object's database.
+func (r *Reconciler) beside(ctx context.Context, object *v1alpha1.Subscription) ([]Beside, error) {
+	var subscriptions v1alpha1.SubscriptionList
+	var publications v1alpha1.PublicationList
+	for _, list := range []client.ObjectList{&subscriptions, &publications} {
+		if err := r.hub.List(ctx, list, client.InNamespace(object.Namespace)); err != nil {
+			return nil, fmt.Errorf("list %T of namespace %s: %w", list, object.Namespace, err)
+		}
+	}
+	var all []Beside
+	for _, s := range subscriptions.Items {
+		if s.Name == object.Name || s.DeletionTimestamp != nil || s.Spec.Subscriber != object.Spec.Subscriber ||
+			!strings.EqualFold(string(s.Spec.Database), string(object.Spec.Database)) {
+			continue
+		}
+		b := Beside{Name: s.Name, Publication: string(s.Spec.Publication)}
+		for _, p := range publications.Items {
+			for _, a := range p.Spec.Articles {
+				if p.Name == b.Publication {
+					b.Tables = append(b.Tables, a.Table)
+				}
+			}
+		}
+		all = append(all, b)
+	}
+	return all, nil
+}
+
 func (r *Reconciler) find(ctx context.Context, namespace, name string, into client.Object, d *Desired, kind string) (bool, error) {
 	err := r.hub.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, into)
 	if apierrors.IsNotFound(err) {
@@ -88,7 +119,7 @@ func (d *Desired) readSecrets(ctx context.Context, source mssql.AccessSource) er
 	if err := d.System.ReadPasswords(ctx, source); err != nil {
 		return err
 	}
-	if !d.mirrors() {
+	if !d.snapshots() || !d.System.Mirrored() {
 		return nil
 	}
 	access, err := source.Access(ctx, d.System.Namespace, d.System.Server)
@@ -126,7 +157,9 @@ func observe(ctx context.Context, engines replication.Engines, sidecars Sidecars
 	}
 	observeSubscriber(ctx, engines, d, &o)
 	observeJobs(ctx, engines, d, &o, d.Subscriber, d.System.Server)
+	d = d.asRegistered(o)
 	observeFormer(ctx, engines, d, &o)
+	observeFeeders(ctx, engines, d, &o)
 	observeDistributor(ctx, engines, d, &o)
 	observeComparison(ctx, engines, d, &o)
 	observeTokens(ctx, engines, d, &o)
@@ -153,7 +186,7 @@ func observePublisher(ctx context.Context, engines replication.Engines, d Desire
 func observeJobs(ctx context.Context, engines replication.Engines, d Desired, o *Observed, servers ...v1alpha1.ServerName) {
 	for _, server := range servers {
 		err := engines.Read(ctx, server, replication.Master, func(ctx context.Context, db *mssql.DB) (err error) {
-			o.Jobs[server], err = mssql.ReadJob(ctx, db, job(d, *o).Name)
+			o.Jobs[server], err = distributionAgent(d, *o).Read(ctx, db)
 			return err
 		})
 		if err != nil {

@@ -5,7 +5,6 @@ package subscription
 import (
 	"fmt"
 	"reflect"
-	"slices"
 	"strings"
 
 	"geosql.dev/operator/api/v1alpha1"
@@ -23,9 +22,12 @@ type stage func(d Desired, o Observed, p *replication.Plan) bool
 // next observation goes on from there; so any step can be the last.
 func plan(d Desired, o Observed) replication.Plan {
 	var p replication.Plan
+	declared := d
+	d = d.asRegistered(o)
+	needed := func(d Desired, o Observed, p *replication.Plan) bool { return planNeeded(declared, d, o, p) }
 	for _, s := range []stage{
-		planReferences, planPublication, planServers, planDatabase, planFormer, planKind, planCompared, planRegistration, planMirror, planAgent,
-		planRun, planToken, planHealth,
+		planReferences, planPublication, planServers, planOnline, planFeeders, planDatabase, planFormer, planKind, planCompared, planReinitialization, planRegistration,
+		planMirror, planAgent, planRun, planToken, needed, planHealth,
 	} {
 		if !s(d, o, &p) {
 			return p
@@ -113,18 +115,28 @@ func planServers(d Desired, o Observed, p *replication.Plan) bool {
 	return proceed(p, "servers are being made known to each other")
 }
 
-// planDatabase creates the database, and leaves one alone that holds other data: the snapshot replaces tables.
-func planDatabase(d Desired, o Observed, p *replication.Plan) bool {
+// planOnline creates the database, and waits until what it has was read.
+func planOnline(d Desired, o Observed, p *replication.Plan) bool {
 	database := o.Servers[d.Subscriber].State.Database(d.database())
 	switch {
 	case database == nil:
-		p.Execute(d.Subscriber, replication.Master, tsql.CreateDatabase(d.database()))
+		p.Execute(d.Subscriber, replication.Master, tsql.CreateDatabase(d.database()), replication.DatabaseExists)
 		return proceed(p, "database %s is being created on %s", d.database(), d.host())
 	case database.State != "ONLINE":
 		return p.Settle(conditions.InProgress(conditions.ReasonWaitingForDatabase, fmt.Sprintf(
 			"database %s on %s is %s", d.database(), d.host(), strings.ToLower(database.State))))
 	case o.HereErr != nil:
 		return p.Settle(conditions.Unknown(conditions.ReasonEngineNotAnswering, o.HereErr.Error()))
+	}
+	return true
+}
+
+// planDatabase leaves a database alone that holds other data, for the snapshot replaces tables, and lets agents in.
+func planDatabase(d Desired, o Observed, p *replication.Plan) bool {
+	if again := replaces(d, o); len(again) > 0 {
+		return p.Settle(conditions.Stalled(conditions.ReasonReinitializationNeeded, fmt.Sprintf(
+			"the subscription was registered once and is not any more; database %s on %s still has %s. To go on takes a new copy, %s, which replaces them; %s",
+			d.database(), d.host(), strings.Join(again, ", "), d.cost(), d.ask())))
 	}
 	if foreign := foreignTables(d, o); len(foreign) > 0 {
 		return p.Settle(conditions.Stalled(conditions.ReasonSubscriberNotEmpty, fmt.Sprintf(
@@ -135,25 +147,16 @@ func planDatabase(d Desired, o Observed, p *replication.Plan) bool {
 	return proceed(p, "database %s on %s is being prepared", d.database(), d.host())
 }
 
-// foreignTables are the tables that stand in the way: in a database that other subscriptions feed those of the articles'
-// names, else all of them. Once the subscription is registered at either end its tables are its own, and so they are
-// while the agents' user is there, which comes after this check and goes with the subscription.
+// foreignTables are the tables that stand in the way of a first registration: in a database that others feed, or that
+// publishes, those of the articles' names, else all of them. What proves that tables are the subscription's own is its
+// registration at either end, or that it was registered before. The agents' user proves nothing: everything that goes
+// through their Distributor shares it.
 func foreignTables(d Desired, o Observed) []string {
-	fed := len(o.Here.Subscriptions) > 0
-	if !d.snapshots() || d.adopts() || d.compares() || len(o.registrations(d)) > 0 || o.here(d) != nil || !fed && o.Here.Owner.User != "" {
+	if !d.snapshots() || d.adopts() || d.compares() || len(o.registrations(d)) > 0 || o.here(d) != nil || d.registeredBefore() {
 		return nil
 	}
-	var foreign []string
-	for key, table := range o.Here.Tables {
-		if !fed || o.publishes(key) {
-			foreign = append(foreign, table.Schema+"."+table.Name)
-		}
-	}
-	slices.Sort(foreign)
-	if len(foreign) > 10 {
-		foreign = append(foreign[:10], "...")
-	}
-	return foreign
+	used := len(o.Here.Subscriptions) > 0 || o.Servers[d.Subscriber].State.Database(d.database()).Published
+	return o.tables(func(key string) bool { return !used || o.publishes(key) })
 }
 
 func (o Observed) publishes(table string) bool {
@@ -167,23 +170,19 @@ func (o Observed) publishes(table string) bool {
 
 // planKind ends a subscription that is of the other type; it is made anew, with a new copy.
 func planKind(d Desired, o Observed, p *replication.Plan) bool {
-	wrong := slices.ContainsFunc(o.registrations(d), func(s articleSubscription) bool { return s.Pull != d.pull() })
-	if wrong && o.JobsErr != nil {
-		return jobsUnknown(o, p)
+	if o.wrongType(d) && !jobsKnown(o, p) {
+		return false
 	}
-	if wrong {
+	if o.wrongType(d) && unreported(d, o) {
+		return p.Settle(unrecorded)
+	}
+	if o.wrongType(d) {
 		leave(d, o, p, !d.pull())
 	} else if here := o.here(d); here != nil && here.Pull != d.pull() {
 		// From before; the agent that was may have written it once more at its end.
 		end(d, o, p, here)
 	}
 	return proceed(p, "the subscription is being changed to %s", strings.ToLower(string(d.Subscription.Spec.Type)))
-}
-
-// jobsUnknown ends the plan while it is not known which agents run: nobody would look for them again once what they
-// serve has ended.
-func jobsUnknown(o Observed, p *replication.Plan) bool {
-	return p.Settle(conditions.Unknown(conditions.ReasonEngineNotAnswering, o.JobsErr.Error()))
 }
 
 // leave ends a subscription at both ends: the agent first, the publisher's registration last, since it proves whose the
@@ -245,8 +244,8 @@ func planMirror(d Desired, o Observed, p *replication.Plan) bool {
 // planAgent makes the agent's job, disabled until what it needs is there, and attaches it. The procedures would make jobs
 // that connect with Windows authentication, which Linux without a domain lacks (error 18452).
 func planAgent(d Desired, o Observed, p *replication.Plan) bool {
-	if o.JobsErr != nil {
-		return jobsUnknown(o, p)
+	if !jobsKnown(o, p) {
+		return false
 	}
 	j, at := job(d, o), d.agentServer()
 	enabled := !o.mirrors(d) || o.mirrored() || o.applied(d)

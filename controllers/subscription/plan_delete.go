@@ -57,7 +57,7 @@ func observeEnds(ctx context.Context, engines replication.Engines, sidecars Side
 			observeJobs(ctx, engines, d, o, server)
 		}
 	}
-	observeOrders(ctx, sidecars, d, o)
+	observeOrders(ctx, sidecars, d.asRegistered(*o), o)
 }
 
 // subscribedTo is the publisher under whose name the subscriber's database knows the subscription, else that of a server
@@ -93,6 +93,7 @@ func observeOrders(ctx context.Context, sidecars Sidecars, d Desired, o *Observe
 // Each end is cleaned by itself: one that nobody expects back keeps the others from nothing.
 func planDelete(d Desired, o Observed) replication.Plan {
 	var p replication.Plan
+	d = d.asRegistered(o)
 	if d.Subscription.Spec.ReclaimPolicy != v1alpha1.ReclaimDelete || d.Unsupported != "" {
 		p.Done = true
 		return p
@@ -200,10 +201,17 @@ func planEnds(d Desired, o Observed, p *replication.Plan) {
 		}
 		p.Add(take)
 	}
-	if len(p.Steps) == 0 && subscriber && o.Here.Owner.User == d.System.Login && len(o.Here.Subscriptions) == 0 {
+	if len(p.Steps) == 0 && subscriber && o.Here.Owner.User == d.System.Login && lastOwner(d, o) {
 		// The tables are the user's now.
 		p.Execute(d.Subscriber, d.database(), tsql.DropUser(d.System.Login))
 	}
+}
+
+// lastOwner tells that nothing else in the database has a part in the agents' user: no other subscription, and no
+// publication, whose last one drops it (package publication does the same).
+func lastOwner(d Desired, o Observed) bool {
+	database := o.Servers[d.Subscriber].State.Database(d.database())
+	return len(o.Here.Subscriptions) == 0 && len(d.Beside) == 0 && (database == nil || !database.Published)
 }
 
 // leaveGone says what stays at the ends that nobody expects back.

@@ -76,7 +76,9 @@ func TestEveryStepMayBeTheLast(t *testing.T) {
 		first, second := rapid.IntRange(0, 2).Draw(t, "kind"), rapid.IntRange(0, 2).Draw(t, "kind afterwards")
 		w := newWorld(kinds[first]())
 		for _, kind := range []int{first, second} {
+			status := w.d.Subscription.Status
 			w.d = kinds[kind]()
+			w.d.Subscription.Status, w.d.Subscription.Spec.Reinitialization = status, v1alpha1.ReinitializeAutomatic
 			w.settle(t, crashes(t))
 			if o := w.look(); phase(w.d, o) != phaseActive || len(o.registrations(w.d)) != 2 {
 				t.Fatalf("phase %s", phase(w.d, o))
@@ -167,6 +169,7 @@ func TestDeletionKeepsTheTables(t *testing.T) {
 	g.Expect(w.o.Here.Subscriptions).To(BeEmpty())
 	g.Expect(w.o.Here.Tables).To(HaveLen(2))
 	g.Expect(w.o.Mirror.Told).To(BeNil())
+	w.d.Subscription.Status = v1alpha1.SubscriptionStatus{}
 	again, _ := w.settle(t, all)
 	g.Expect(again.Outcome.Reason).To(Equal(conditions.ReasonSubscriberNotEmpty))
 }
@@ -364,7 +367,7 @@ func TestPushLeavesARowToPull(t *testing.T) {
 	g := NewWithT(t)
 	w := newWorld(push(""))
 	w.settle(t, all)
-	w.d.Subscription.Spec.Type = v1alpha1.SubscriptionPull
+	w.d.Subscription.Spec.Type, w.d.Subscription.Spec.Reinitialization = v1alpha1.SubscriptionPull, v1alpha1.ReinitializeAutomatic
 	p := plan(w.d, w.look())
 	for _, s := range p.Steps {
 		w.do(t, s)

@@ -12,6 +12,7 @@ import (
 	"geosql.dev/operator/internal/reconcile"
 	"geosql.dev/operator/internal/reconcile/conditions"
 	"geosql.dev/operator/internal/replication"
+	"geosql.dev/operator/internal/tsql"
 )
 
 // initializationOwner owns how a subscription was registered. That is known when it is done, and never again: it is written
@@ -22,20 +23,23 @@ const initializationOwner = client.FieldOwner("geosql-operator-initialization")
 func (r *Reconciler) report(ctx context.Context, d Desired, o Observed, p replication.Plan, failed error) error {
 	before := d.Subscription.Status.DeepCopy()
 	own := r.reporter
-	own.Owner, own.Lock = initializationOwner, !registers(p)
-	err := own.Report(ctx, d.Subscription, &v1alpha1.SubscriptionStatus{Initialization: before.Initialization},
-		&v1alpha1.SubscriptionStatus{Initialization: initialization(d, o, p)}, nil)
+	own.Owner, own.Lock = initializationOwner, !registers(p) && !calls(p, tsql.Reinitializes)
+	err := own.Report(ctx, d.Subscription,
+		&v1alpha1.SubscriptionStatus{Initialization: before.Initialization, Reinitialization: before.Reinitialization},
+		&v1alpha1.SubscriptionStatus{Initialization: initialization(d, o, p), Reinitialization: reinitialization(d, o, p, failed)}, nil)
 	if err != nil {
 		return err
 	}
 	status := describe(d, o)
 	status.Initialization, before.Initialization = nil, nil
+	status.Reinitialization, before.Reinitialization = nil, nil
 	changes := conditions.Set(&status.StatusBase, d.Subscription.Generation, reconcile.Outcome(p.Outcome, failed))
 	return r.reporter.Report(ctx, d.Subscription, before, &status, changes)
 }
 
 // describe makes the status of what was observed.
 func describe(d Desired, o Observed) v1alpha1.SubscriptionStatus {
+	d = d.asRegistered(o)
 	s := *d.Subscription.Status.DeepCopy()
 	s.Phase = phase(d, o)
 	s.PendingCommands, s.EstimatedSeconds = o.Pending, o.PendingSeconds

@@ -95,6 +95,9 @@ func (w *world) run() {
 	}
 	if here := w.o.here(w.d); !here.Applied {
 		here.Applied = true
+		for i := range w.o.Publication.Subscriptions {
+			w.o.Publication.Subscriptions[i].Status = 2
+		}
 		w.dropped += len(w.o.Here.Tables)
 		for key, a := range w.o.Publication.Articles {
 			w.o.Here.Tables[key] = mssql.Table{Schema: a.Schema, Name: a.Table}
@@ -189,6 +192,12 @@ func (w *world) call(t fatal, s replication.Execute, procedure string, a map[str
 					Article: x.Name, Subscriber: a["subscriber"], Database: a["destination_db"], Pull: a["subscription_type"] == "pull", Status: 1})
 			}
 		}
+	case "sp_reinitsubscription":
+		at(publisher, "Content")
+		for i := range w.o.Publication.Subscriptions {
+			w.o.Publication.Subscriptions[i].Status = 1
+		}
+		w.o.here(w.d).Applied = false
 	case "sp_dropsubscription":
 		at(publisher, "Content")
 		w.o.Publication.Subscriptions, w.o.Agent = nil, nil
@@ -245,8 +254,12 @@ func (w *world) settle(t fatal, most func() int) (replication.Plan, []string) {
 	var done []string
 	idle := 0
 	for range 300 {
-		p := plan(w.d, w.look())
+		o := w.look()
+		p := plan(w.d, o)
+		status := &w.d.Subscription.Status
+		status.Initialization = initialization(w.d, o, p)
 		if len(p.Steps) == 0 {
+			status.Reinitialization = reinitialization(w.d, o, p, nil)
 			if idle++; idle > 3 {
 				return p, done
 			}
@@ -261,6 +274,9 @@ func (w *world) settle(t fatal, most func() int) (replication.Plan, []string) {
 			}
 			done = append(done, s.Describe())
 			w.do(t, s)
+		}
+		if n >= len(p.Steps) {
+			status.Reinitialization = reinitialization(w.d, o, p, nil)
 		}
 	}
 	t.Fatalf("the plan does not come to an end: %q", done[len(done)-5:])

@@ -195,6 +195,7 @@ var refusals = []refusal{
 	{"an article twice", "", with(publication, "NAME", "p") + "  - {table: dbo.Article}\n", []string{"duplicate entries for key"}},
 	{"a table without schema", "", with(publication, "NAME", "p", "dbo.Article", "Article"), []string{"spec.articles[0].table"}},
 	{"publisher and group at once", "", with(publication, "NAME", "p", "{availabilityGroup: content}", "{availabilityGroup: content, server: a}"), []string{"name exactly one of server and availabilityGroup"}},
+	{"a reinitialization that is none", "", with(subscription, "NAME", "s") + "  reinitialization: Always\n", []string{"spec.reinitialization"}},
 	{"a pull agent at the distributor", "", with(subscription, "NAME", "s") + "  agentAt: Distributor\n", []string{"agentAt Distributor goes with type Push"}},
 	{"a subscription twice", with(subscription, "NAME", "one"), with(subscription, "NAME", "two"), []string{"spec.database", "Subscription one delivers the same publication there"}},
 	{"a subscription to the published database", with(publication, "NAME", "articles", "{availabilityGroup: content}", "{server: sub}"), with(subscription, "NAME", "loop"),

@@ -32,9 +32,11 @@ type PublishedArticle struct {
 	Name, Schema, Table string
 	SchemaOption        int64
 	Filter              string
-	// Limited tells that a view chooses what the snapshot has.
+	// Limited tells that a view chooses what the snapshot has. Engines may make one that chooses everything: what an
+	// article is limited to is said by Columns and Filter alone.
 	Limited bool
-	Columns []string
+	// Columns are published, LeftOut are the table's others.
+	Columns, LeftOut []string
 }
 
 // syncNone is the sync_type of a subscription that is registered without a copy
@@ -63,6 +65,21 @@ func ReadPublications(ctx context.Context, q Querier) ([]string, error) {
 	return names, err
 }
 
+// Subscriber is who subscribes to a publication.
+type Subscriber struct{ Publication, Server, Database string }
+
+// ReadSubscribers reads who subscribes to the publications of the connection's database, which must be published.
+func ReadSubscribers(ctx context.Context, q Querier) ([]Subscriber, error) {
+	var all []Subscriber
+	err := q.Query(ctx, tsql.Subscribers(), func(r Row) error {
+		var s Subscriber
+		err := r.Scan(&s.Publication, &s.Server, &s.Database)
+		all = append(all, s)
+		return err
+	})
+	return all, err
+}
+
 // ReadPublication reads a publication of the connection's database; nil when it has none of the name.
 func ReadPublication(ctx context.Context, q Querier, name string) (*Publication, error) {
 	var p *Publication
@@ -89,6 +106,14 @@ func ReadPublication(ctx context.Context, q Querier, name string) (*Publication,
 			err := r.Scan(&article, &column)
 			a := p.Articles[strings.ToLower(article)]
 			a.Columns = append(a.Columns, column)
+			p.Articles[strings.ToLower(article)] = a
+			return err
+		}},
+		{tsql.ColumnsLeftOut(name), func(r Row) error {
+			var article, column string
+			err := r.Scan(&article, &column)
+			a := p.Articles[strings.ToLower(article)]
+			a.LeftOut = append(a.LeftOut, column)
 			p.Articles[strings.ToLower(article)] = a
 			return err
 		}},
@@ -140,6 +165,36 @@ func ReadTables(ctx context.Context, q Querier) (map[string]Table, error) {
 		return err
 	})
 	return tables, err
+}
+
+// TableSize is what a copy of a table costs to read.
+type TableSize struct{ Rows, Bytes int64 }
+
+// enterprise is the EngineEdition of those that rebuild tables online.
+const enterprise = 3
+
+// ReadOnline tells whether the instance's edition rebuilds tables while they are written to.
+func ReadOnline(ctx context.Context, q Querier) (online bool, err error) {
+	err = q.Query(ctx, tsql.EngineEdition(), func(r Row) error {
+		var edition int
+		err := r.Scan(&edition)
+		online = edition == enterprise
+		return err
+	})
+	return online, err
+}
+
+// ReadTableSizes measures the user tables of the connection's database, by "schema.name" in lower case.
+func ReadTableSizes(ctx context.Context, q Querier) (map[string]TableSize, error) {
+	sizes := map[string]TableSize{}
+	err := q.Query(ctx, tsql.TableSizes(), func(r Row) error {
+		var schema, name string
+		var size TableSize
+		err := r.Scan(&schema, &name, &size.Rows, &size.Bytes)
+		sizes[strings.ToLower(schema+"."+name)] = size
+		return err
+	})
+	return sizes, err
 }
 
 // SubscriptionHere is a subscription as its database knows it.

@@ -4,6 +4,7 @@ package mssql
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"database/sql"
 	"math"
@@ -143,9 +144,16 @@ func ReadTraceFlag(ctx context.Context, q Querier, flag int) (bool, error) {
 	return on, err
 }
 
-// ReadOwner tells whether the login has a user in the connection's database, and whether that user is in db_owner.
+// ReadOwner tells whether the login has a user in the connection's database, and whether one is in db_owner. Two that were
+// made at the same time are taken for one: a statement that names the user means either.
 func ReadOwner(ctx context.Context, q Querier, login string) (user string, owner bool, err error) {
-	err = q.Query(ctx, tsql.OwnerMembership(login), func(r Row) error { return r.Scan(&user, &owner) })
+	err = q.Query(ctx, tsql.OwnerMembership(login), func(r Row) error {
+		var name string
+		var is bool
+		err := r.Scan(&name, &is)
+		user, owner = cmp.Or(user, name), owner || is
+		return err
+	})
 	return user, owner, err
 }
 
@@ -158,6 +166,8 @@ func ReadLocalRole(ctx context.Context, q Querier, group string) (string, error)
 
 // Job is a SQL Server Agent job.
 type Job struct {
+	// Name of the job.
+	Name    string
 	Enabled bool
 	// Command of its first step; it has passwords.
 	Command string
@@ -183,7 +193,7 @@ func ReadJob(ctx context.Context, q Querier, name string) (*Job, error) {
 	err := q.Query(ctx, tsql.JobState(name), func(r Row) error {
 		var servers, schedules, runs int
 		var seconds sql.NullInt64
-		var j Job
+		j := Job{Name: name}
 		err := r.Scan(&j.Enabled, &j.Command, &servers, &schedules, &runs, &seconds)
 		j.HasServer, j.Scheduled, j.Running = servers > 0, schedules > 0, runs > 0
 		j.Started = time.Duration(seconds.Int64) * time.Second

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package plugin is `kubectl geosql`, with which people look at topologies, join sites, and ask for switchovers,
-// failovers, moves of publishers and drills.
+// failovers, new copies, moves of publishers and drills.
 package plugin
 
 import (
@@ -19,6 +19,7 @@ import (
 	"geosql.dev/operator/internal/plugin/move"
 	"geosql.dev/operator/internal/plugin/plan"
 	"geosql.dev/operator/internal/plugin/primary"
+	"geosql.dev/operator/internal/plugin/reinitialize"
 	"geosql.dev/operator/internal/plugin/site"
 	"geosql.dev/operator/internal/plugin/status"
 	"geosql.dev/operator/internal/plugin/version"
@@ -37,7 +38,8 @@ var groups = []group{
 		primary.NewSwitchoverCommand, primary.NewFailoverCommand, primary.NewPauseCommand, primary.NewResumeCommand}},
 	{"former", "After a failover with data loss:",
 		[]func() *cobra.Command{primary.NewRejoinCommand, primary.NewReseedCommand}},
-	{"rest", "Sites, publishing and drills:", []func() *cobra.Command{site.NewCommand, move.NewCommand, drill.NewCommand}},
+	{"rest", "Sites, publishing and drills:", []func() *cobra.Command{
+		site.NewCommand, reinitialize.NewCommand, move.NewCommand, drill.NewCommand}},
 }
 
 // newRoot is the plugin with all its commands.

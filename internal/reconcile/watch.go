@@ -48,9 +48,19 @@ func Controller(mgr mcmanager.Manager, name string, object client.Object, worker
 
 // WatchHub lets changes of other kinds' specs in the hub enqueue the objects of a controller.
 func WatchHub(b *mcbuilder.Builder, enqueue mchandler.TypedEventHandlerFunc[client.Object, mcreconcile.Request], objects ...client.Object) *mcbuilder.Builder {
+	return watchHub(b, enqueue, predicate.GenerationChangedPredicate{}, objects...)
+}
+
+// WatchHubAsked is WatchHub for kinds whose annotations count, too.
+func WatchHubAsked(b *mcbuilder.Builder, enqueue mchandler.TypedEventHandlerFunc[client.Object, mcreconcile.Request], objects ...client.Object) *mcbuilder.Builder {
+	return watchHub(b, enqueue, SpecOrAnnotations(), objects...)
+}
+
+func watchHub(b *mcbuilder.Builder, enqueue mchandler.TypedEventHandlerFunc[client.Object, mcreconcile.Request], seen predicate.Predicate,
+	objects ...client.Object) *mcbuilder.Builder {
 	for _, object := range objects {
 		b = b.Watches(object, enqueue, mcbuilder.WithEngageWithLocalCluster(true), mcbuilder.WithEngageWithProviderClusters(false),
-			mcbuilder.WithPredicates(predicate.GenerationChangedPredicate{}))
+			mcbuilder.WithPredicates(seen))
 	}
 	return b
 }

@@ -42,6 +42,8 @@ type Kind[O client.Object, D, V any] struct {
 	List func() client.ObjectList
 	// Near are kinds whose changes concern the objects of their namespace.
 	Near []client.Object
+	// Asked are kinds whose annotations, in which people ask for something, concern them too.
+	Asked []client.Object
 	// Timeout bounds one reconciliation; LookAgain is when an object that is as it should be is looked at again.
 	Timeout, LookAgain time.Duration
 	// Reclaim is what becomes of the object's things when it is deleted.
@@ -82,7 +84,8 @@ func (k Kind[O, D, V]) SetupWithManager(mgr mcmanager.Manager, connector *mssql.
 		return reconcile.Keys[O](ctx, hub, k.List(), obj.GetNamespace(), nil)
 	})
 	builder := reconcile.Controller(mgr, k.Controller, k.New(), workers, reconcile.SpecOrAnnotations())
-	return reconcile.WatchHub(builder, near, k.Near...).Complete(reconcile.New(hub, k.frame(connector, events)))
+	builder = reconcile.WatchHub(builder, near, k.Near...)
+	return reconcile.WatchHubAsked(builder, near, k.Asked...).Complete(reconcile.New(hub, k.frame(connector, events)))
 }
 
 // frame fits the verbs into the frame of all kinds.

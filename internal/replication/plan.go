@@ -70,6 +70,12 @@ const (
 	Master = "master"
 	// jobRefused is what sp_start_job refuses with when the job runs, and sp_stop_job when it does not.
 	jobRefused = 22022
+	// Several objects share a server's login and a database with its user, and make them at the same time: these say that
+	// somebody else was faster. The next observation judges what is there.
+	loginExists = 15025
+	userExists  = 15023
+	// DatabaseExists is the same of a database.
+	DatabaseExists = 1801
 )
 
 // Login makes the agents' login on a server what it should be. It returns false, with the outcome set, when the server
@@ -78,7 +84,7 @@ func (p *Plan) Login(s System, server v1alpha1.ServerName, have *mssql.Replicati
 	login := tsql.Login{Name: s.Login, SID: s.SID, Password: s.AgentPassword}
 	switch {
 	case have.LoginSID == nil:
-		p.Execute(server, Master, tsql.CreateLogin(login))
+		p.Execute(server, Master, tsql.CreateLogin(login), loginExists)
 	case !have.HasLogin(s.SID):
 		return p.Settle(conditions.Stalled(conditions.ReasonLoginConflict, fmt.Sprintf(
 			"login %s exists on server %s with another SID than %s: drop it there, it is made again",
@@ -106,7 +112,7 @@ func (p *Plan) Owner(s System, server v1alpha1.ServerName, database string, have
 	user := have.User
 	if user == "" {
 		user = s.Login
-		p.Execute(server, database, tsql.CreateUser(user, s.Login))
+		p.Execute(server, database, tsql.CreateUser(user, s.Login), userExists)
 	}
 	if !have.IsOwner {
 		p.Execute(server, database, tsql.AddRoleMember("db_owner", user))
@@ -125,6 +131,7 @@ func (p *Plan) Job(server v1alpha1.ServerName, job tsql.Job, enabled bool, have 
 		}
 		return
 	}
+	job.Name = nameOf(have, job.Name)
 	switch {
 	case have.Command == "":
 		p.Execute(server, Master, tsql.AddJobStep(job))
@@ -159,6 +166,7 @@ func (p *Plan) Run(server v1alpha1.ServerName, name string, have *mssql.Job) {
 	if have == nil || !have.Enabled {
 		return
 	}
+	name = nameOf(have, name)
 	if have.Running && have.BetweenRetries && have.Started >= patience {
 		p.Execute(server, Master, tsql.StopJob(name), jobRefused)
 		p.Execute(server, Master, tsql.StartJob(name), jobRefused)
@@ -173,6 +181,7 @@ func (p *Plan) RemoveJob(server v1alpha1.ServerName, name string, have *mssql.Jo
 	if have == nil {
 		return
 	}
+	name = nameOf(have, name)
 	if have.Running {
 		p.Execute(server, Master, tsql.StopJob(name), jobRefused)
 	}

@@ -6,8 +6,6 @@ package replication
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"slices"
 	"strings"
@@ -179,33 +177,6 @@ func absent(ctx context.Context, reader client.Reader, namespace string, servers
 		}
 	}
 	return "", nil
-}
-
-// Names of jobs. Agents' names have room for 100 characters (MSdistribution_agents.name).
-const longestName = 100
-
-func jobName(parts ...string) string {
-	name := "geosql-" + strings.Join(parts, "-")
-	if len(name) <= longestName {
-		return name
-	}
-	sum := sha256.Sum256([]byte(name))
-	return strings.ToValidUTF8(name[:longestName-17], "") + "-" + hex.EncodeToString(sum[:8])
-}
-
-// LogReaderJob is the name of the log reader's job of a published database.
-func LogReaderJob(publisher, database string) string {
-	return jobName(publisher, database, "logreader")
-}
-
-// SnapshotJob is the name of the snapshot agent's job of a publication.
-func SnapshotJob(publisher, database, publication string) string {
-	return jobName(publisher, database, publication, "snapshot")
-}
-
-// DistributionJob is the name of the distribution agent's job of a subscription.
-func DistributionJob(publisher, publisherDatabase, publication, subscriber, database string) string {
-	return jobName(publisher, publisherDatabase, publication, subscriber, database)
 }
 
 // Description marks what belongs to an object, on the server.

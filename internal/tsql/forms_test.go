@@ -26,7 +26,7 @@ var forms = []form{
 	of("docs/t-sql/statements/alter-user-transact-sql.md", `ALTER USER NAME WITH LOGIN = NAME`),
 	of("docs/t-sql/statements/revoke-database-permissions-transact-sql.md", `REVOKE VIEW DEFINITION FROM NAME CASCADE`),
 	of("docs/t-sql/statements/drop-user-transact-sql.md", `DROP USER NAME`),
-	of("docs/t-sql/statements/alter-table-transact-sql.md", `ALTER TABLE NAME\.NAME REBUILD WITH \(DATA_COMPRESSION = (NONE|ROW|PAGE)\)`),
+	of("docs/t-sql/statements/alter-table-transact-sql.md", `ALTER TABLE NAME\.NAME REBUILD WITH \(DATA_COMPRESSION = (NONE|ROW|PAGE)(, ONLINE = ON)?\)`),
 	of("docs/t-sql/statements/alter-role-transact-sql.md", `ALTER ROLE NAME (ADD|DROP) MEMBER NAME`),
 	of("docs/t-sql/statements/alter-server-role-transact-sql.md", `ALTER SERVER ROLE NAME (ADD|DROP) MEMBER NAME`),
 	of("docs/t-sql/statements/grant-server-permissions-transact-sql.md", `GRANT `+serverPermissions+` TO NAME`),

@@ -45,3 +45,9 @@ JOIN sys.server_principals AS m ON m.principal_id = x.member_principal_id`)
 // GroupNames reads the names of the availability groups of which the instance hosts a replica.
 // Source: docs/relational-databases/system-catalog-views/sys-availability-groups-transact-sql.md.
 func GroupNames() Statement { return text("SELECT name FROM sys.availability_groups") }
+
+// EngineEdition selects what kind of edition an instance is: 3 for Enterprise, Developer and Evaluation.
+// Source: docs/t-sql/functions/serverproperty-transact-sql.md.
+func EngineEdition() Statement {
+	return text(`SELECT CAST(SERVERPROPERTY('EngineEdition') AS int)`).Because("read the edition")
+}

@@ -41,6 +41,22 @@ func NewCommand() Command { return Command{} }
 // Is tells whether a text is the command line.
 func (c Command) Is(text string) bool { return c.text == text }
 
+// In tells whether a text is a command line that has all the parameters of this one, with the same values.
+func (c Command) In(text string) bool {
+	rest := " " + c.text
+	for rest != "" {
+		next := strings.Index(rest[1:], " -") + 1
+		if next == 0 {
+			next = len(rest)
+		}
+		if !strings.Contains(" "+text+" ", rest[:next]+" ") {
+			return false
+		}
+		rest = rest[next:]
+	}
+	return true
+}
+
 // Text is the command line as the agent gets it, with its passwords.
 func (c Command) Text() string { return c.text }
 

@@ -125,13 +125,21 @@ func AddArticle(a Article) Statement {
 		done("publish table " + a.Schema + "." + a.Table)
 }
 
-// SetArticleSchemaOption changes which properties of the table subscribers get; the snapshot is made again.
-func SetArticleSchemaOption(publication, article string, compressed bool) Statement {
+// ReplicatesCompression tells whether a schema_option has subscribers' tables compressed as the publisher's is. The other
+// bits are the engine's: it leaves out what does not go with an article.
+func ReplicatesCompression(option int64) bool { return option&schemaOptionCompression != 0 }
+
+// SetArticleCompression has subscribers' tables compressed as the publisher's is, and leaves the other properties of
+// the article, whose schema_option is have, as they are; the snapshot is made again.
+func SetArticleCompression(publication, article string, have int64) Statement {
 	return exec("sys.sp_changearticle").str("publication", publication).str("article", article).
-		str("property", "schema_option").str("value", fmt.Sprintf("0x%016X", SchemaOption(compressed))).
+		str("property", "schema_option").str("value", fmt.Sprintf("0x%016X", have|schemaOptionCompression)).
 		num("force_invalidate_snapshot", 1).num("force_reinit_subscription", 1).
-		done("change which properties of " + article + " are replicated")
+		done("replicate the compression of " + article)
 }
+
+// ChangesArticle are the procedures that change an article, and with it the copies of its subscribers.
+var ChangesArticle = []string{"sys.sp_articlecolumn", "sys.sp_articlefilter", "sys.sp_articleview", "sys.sp_changearticle", "sys.sp_droparticle"}
 
 // AddArticleColumn publishes a column.
 func AddArticleColumn(publication, article, column string) Statement {
@@ -176,10 +184,13 @@ func DropArticle(publication, article string) Statement {
 		done("publish " + article + " no longer")
 }
 
+// RefreshesSubscriptions is the procedure that subscribes the existing subscribers to new articles.
+const RefreshesSubscriptions = "sys.sp_refreshsubscriptions"
+
 // RefreshSubscriptions subscribes the existing subscribers to articles that were added since. Older versions of its page
 // speak of pull subscriptions only.
 func RefreshSubscriptions(publication string) Statement {
-	return exec("sys.sp_refreshsubscriptions").str("publication", publication).
+	return exec(RefreshesSubscriptions).str("publication", publication).
 		done("subscribe the subscribers of " + publication + " to its new articles")
 }
 
@@ -193,10 +204,16 @@ const (
 	DataCompressionPage DataCompression = "PAGE"
 )
 
-// CompressTable rebuilds a table with another compression.
-// Source: docs/t-sql/statements/alter-table-transact-sql.md (REBUILD WITH (DATA_COMPRESSION)).
-func CompressTable(schema, table string, to DataCompression) Statement {
-	return new(builder).sql("ALTER TABLE ", Qualified(schema, table), " REBUILD WITH (DATA_COMPRESSION = ", string(to), ")").
+// CompressTable rebuilds a table with another compression. Writers wait for all of it unless it is online, which not every
+// edition can.
+// Sources: docs/t-sql/statements/alter-table-transact-sql.md (REBUILD WITH (DATA_COMPRESSION, ONLINE));
+// docs/relational-databases/data-compression/enable-compression-on-a-table-or-index.md: offline unless ONLINE is specified.
+func CompressTable(schema, table string, to DataCompression, online bool) Statement {
+	with := "DATA_COMPRESSION = " + string(to)
+	if online {
+		with += ", ONLINE = ON"
+	}
+	return new(builder).sql("ALTER TABLE ", Qualified(schema, table), " REBUILD WITH (", with, ")").
 		takesLong().
 		done("compress table " + schema + "." + table + " by " + string(to))
 }

@@ -101,6 +101,22 @@ JOIN sys.columns AS c ON c.object_id = a.objid AND c.column_id = x.colid
 WHERE p.name = @publication`).arg("publication", publication).done("read the published columns")
 }
 
+// Subscribers selects publication, subscriber and database of all subscriptions to the publications of the connection's
+// database, which must be published.
+func Subscribers() Statement {
+	return text(`SELECT DISTINCT p.name, s.srvname, s.dest_db
+FROM dbo.syssubscriptions AS s JOIN dbo.sysarticles AS a ON a.artid = s.artid JOIN dbo.syspublications AS p ON p.pubid = a.pubid
+WHERE s.srvname <> N''`).Because("read who subscribes to the database")
+}
+
+// ColumnsLeftOut selects article and column of the columns of a publication's tables that are not published.
+func ColumnsLeftOut(publication string) Statement {
+	return new(builder).sql(`SELECT a.name, c.name
+FROM dbo.sysarticles AS a JOIN dbo.syspublications AS p ON p.pubid = a.pubid JOIN sys.columns AS c ON c.object_id = a.objid
+WHERE p.name = @publication AND NOT EXISTS (SELECT 1 FROM dbo.sysarticlecolumns AS x WHERE x.artid = a.artid AND x.colid = c.column_id)`).
+		arg("publication", publication).done("read the columns that are not published")
+}
+
 // ArticleSubscriptions selects article, subscriber, database, type (0 push, 1 pull), status (0 inactive, 1 subscribed,
 // 2 active) and sync_type (1 automatic, 2 none: the subscriber had the data) of a publication's subscriptions. The virtual subscription of a publication with immediate_sync has no name.
 func ArticleSubscriptions(publication string) Statement {
@@ -118,6 +134,15 @@ func Tables() Statement {
     CASE WHEN EXISTS (SELECT 1 FROM sys.indexes AS i WHERE i.object_id = t.object_id AND i.is_primary_key = 1) THEN 1 ELSE 0 END,
     COALESCE((SELECT MIN(p.data_compression_desc) FROM sys.partitions AS p WHERE p.object_id = t.object_id AND p.index_id IN (0, 1)), N'NONE')
 FROM sys.tables AS t JOIN sys.schemas AS s ON s.schema_id = t.schema_id WHERE t.is_ms_shipped = 0`).Because("read the tables")
+}
+
+// TableSizes selects schema, name, rows and bytes, those of its indexes included, of the user tables of the connection's
+// database: what a copy of each costs to read.
+// Source: docs/relational-databases/system-dynamic-management-views/sys-dm-db-partition-stats-transact-sql.md.
+func TableSizes() Statement {
+	return text(`SELECT s.name, t.name, SUM(CASE WHEN z.index_id IN (0, 1) THEN z.row_count ELSE 0 END), SUM(z.used_page_count) * 8192
+FROM sys.dm_db_partition_stats AS z JOIN sys.tables AS t ON t.object_id = z.object_id
+JOIN sys.schemas AS s ON s.schema_id = t.schema_id WHERE t.is_ms_shipped = 0 GROUP BY s.name, t.name`).Because("measure the tables")
 }
 
 // PrimaryKeyColumns selects schema, table and column of every primary key in the connection's database.

@@ -57,6 +57,18 @@ func DropLostSubscription(s Subscription) Statement {
 		done("end the subscription of " + s.Database + " on " + s.Subscriber + ", which the distributor does not know")
 }
 
+// Reinitializes is the procedure that has a subscriber get a new copy.
+const Reinitializes = "sys.sp_reinitsubscription"
+
+// ReinitializeSubscription has a subscriber get a new copy of all articles, from a new snapshot, which replaces its tables;
+// it runs in the publication database. Its page speaks of push subscriptions; the publisher's registration, which it marks,
+// is there for both types.
+func ReinitializeSubscription(s Subscription) Statement {
+	return exec(Reinitializes).str("publication", s.Publication).str("article", "all").str("subscriber", s.Subscriber).
+		str("destination_db", s.Database).num("invalidate_snapshot", 1).
+		done("give " + s.Database + " on " + s.Subscriber + " a new copy of " + s.Publication)
+}
+
 // PullSubscription names a subscription at the subscriber.
 type PullSubscription struct {
 	// Publisher is the original publisher's name, whatever it is redirected to.

@@ -295,6 +295,7 @@ var views = regexp.MustCompile(`\bsys\.(\w+)`)
 
 // uncataloguedViews are views that the catalog does not have, with their pages.
 var uncataloguedViews = map[string]string{
+	"sys.dm_db_partition_stats":        "docs/relational-databases/system-dynamic-management-views/sys-dm-db-partition-stats-transact-sql.md",
 	"sys.symmetric_keys":               "docs/relational-databases/system-catalog-views/sys-symmetric-keys-transact-sql.md",
 	"sys.database_mirroring_endpoints": "docs/relational-databases/system-catalog-views/sys-database-mirroring-endpoints-transact-sql.md",
 	"sys.tcp_endpoints":                "docs/relational-databases/system-catalog-views/sys-tcp-endpoints-transact-sql.md",

@@ -182,7 +182,30 @@ func (s *Snapshot) writeReplication(out io.Writer, now time.Time) {
 		t.row("subscription "+s.qualified(x.Namespace, x.Name), "publication "+string(x.Spec.Publication), fmt.Sprintf("%s, %s", either(x.Spec.Subscriber), x.Spec.Database), status, reason)
 	}
 	t.flush()
+	s.writeUndeclared(out)
 	s.writeAgents(out, now)
+}
+
+// writeUndeclared says what runs on although nobody declares it any more.
+func (s *Snapshot) writeUndeclared(out io.Writer) {
+	said := map[string]bool{}
+	for i := range s.Publications {
+		x := &s.Publications[i]
+		for _, u := range x.Status.Undeclared {
+			text := fmt.Sprintf("runs undeclared: publication %s of %s, %s", u.Publication, either(x.Spec.Publisher), x.Spec.Database)
+			if u.Subscriber != "" {
+				text += fmt.Sprintf(", to %s, %s", u.Subscriber, u.Database)
+			}
+			if !said[text] {
+				said[text] = true
+				fmt.Fprint(out, wrap(text, "  "))
+			}
+		}
+	}
+	if len(said) > 0 {
+		fmt.Fprint(out, wrap("take it over: kubectl apply the manifest that declared it, or kubectl annotate the Subscription that takes its place with "+
+			v1alpha1.AdoptAnnotation+"=true; end it: declare it with reclaimPolicy Delete, and kubectl delete that", "    "))
+	}
 }
 
 func (s *Snapshot) writeAgents(out io.Writer, now time.Time) {

@@ -42,6 +42,11 @@ const (
 	ReasonWaitingForPublication = "WaitingForPublication"
 	// ReasonSubscriberNotEmpty: the subscription database has tables that are not the subscription's.
 	ReasonSubscriberNotEmpty = "SubscriberNotEmpty"
+	// ReasonReinitializationNeeded: what is declared needs a new copy of tables that subscribers have. What is there goes on
+	// until somebody asks for it; the message says what it costs.
+	ReasonReinitializationNeeded = "ReinitializationNeeded"
+	// ReasonCompressionPending: a table is large, and rebuilding it with the compression that is declared is left to a person.
+	ReasonCompressionPending = "CompressionPending"
 	// ReasonMirroring: the snapshot is being copied to the subscriber's site.
 	ReasonMirroring = "Mirroring"
 	// ReasonInitializing: the snapshot is being applied.

@@ -1,0 +1,305 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package publication
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/mssql"
+	"geosql.dev/operator/internal/mssql/credentials"
+	"geosql.dev/operator/internal/reconcile/conditions"
+	"geosql.dev/operator/internal/replication"
+	"geosql.dev/operator/internal/tsql"
+)
+
+// change is how an article differs from what is declared of it, by what the publication's own tables say. Each part of it
+// takes a new copy of the table at those who subscribe to it.
+type change struct {
+	// add and drop are columns that are not published and should be, or the other way round.
+	add, drop []string
+	// filter tells that it is another one, whole that there should be none any more.
+	filter, whole bool
+	// view tells that the view is missing that a snapshot of some columns or rows is read from.
+	view bool
+	// compression tells that it does not reach subscribers.
+	compression bool
+}
+
+// changed compares an article with what is declared of it.
+func changed(a v1alpha1.Article, have mssql.PublishedArticle) change {
+	c := change{
+		whole:       a.Filter == "" && have.Filter != "",
+		compression: compressed(a) && !tsql.ReplicatesCompression(have.SchemaOption),
+	}
+	if c.whole {
+		return c
+	}
+	c.filter = a.Filter != have.Filter
+	for _, column := range a.Columns {
+		if !replication.Contains(have.Columns, column) {
+			c.add = append(c.add, column)
+		}
+	}
+	if len(a.Columns) == 0 {
+		c.add = have.LeftOut
+	}
+	for _, column := range have.Columns {
+		if len(a.Columns) > 0 && !replication.Contains(a.Columns, column) {
+			c.drop = append(c.drop, column)
+		}
+	}
+	limited := len(a.Columns) > 0 || a.Filter != ""
+	c.view = limited && !have.Limited || c.filter || len(c.add) > 0 || len(c.drop) > 0
+	return c
+}
+
+func (c change) none() bool {
+	return !c.filter && !c.whole && !c.view && !c.compression
+}
+
+// why says it in words, with what else could be done about it.
+func (c change) why() string {
+	var all []string
+	if len(c.drop) > 0 {
+		all = append(all, fmt.Sprintf("%s published and not among the article's columns: add it there to keep it", is(c.drop)))
+	}
+	if len(c.add) > 0 {
+		all = append(all, is(c.add)+" declared and not published")
+	}
+	switch {
+	case c.whole:
+		all = append(all, "it is published with a filter, and declared without one")
+	case c.filter:
+		all = append(all, "its filter is another one")
+	case c.view && len(all) == 0:
+		all = append(all, "the view that its snapshot is read from is missing")
+	}
+	if c.compression {
+		all = append(all, "its compression does not reach subscribers")
+	}
+	return strings.Join(all, "; ")
+}
+
+func is(columns []string) string {
+	if len(columns) == 1 {
+		return "column " + columns[0] + " is"
+	}
+	return "columns " + strings.Join(columns, ", ") + " are"
+}
+
+// subscribers of an article, as registered.
+func (o Observed) subscribers(article string) []mssql.ArticleSubscription {
+	var all []mssql.ArticleSubscription
+	for _, s := range o.Database.Publication.Subscriptions {
+		if strings.EqualFold(s.Article, article) {
+			all = append(all, s)
+		}
+	}
+	return all
+}
+
+// declares finds the Subscription that declares a registered one, nil when none does.
+func (d Desired) declares(s mssql.ArticleSubscription) *v1alpha1.Subscription {
+	for i := range d.Subscriptions {
+		x := &d.Subscriptions[i]
+		if strings.EqualFold(credentials.HostName(x.Spec.Subscriber.Server), s.Subscriber) && strings.EqualFold(string(x.Spec.Database), s.Database) {
+			return x
+		}
+	}
+	return nil
+}
+
+// refusing are the subscribers of an article whose tables must not be replaced now, as messages name them.
+func refusing(d Desired, o Observed, article string) []string {
+	var all []string
+	for _, s := range o.subscribers(article) {
+		if !replication.Consents(d.Publication, d.declares(s)) {
+			all = append(all, d.nameOf(s.Subscriber, s.Database))
+		}
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+// needed is what waits until subscribers' copies may be replaced, nil when nothing does.
+func needed(d Desired, o Observed) *v1alpha1.NeededReinitialization {
+	if o.Database.Publication == nil {
+		return nil
+	}
+	var n v1alpha1.NeededReinitialization
+	for _, a := range d.Publication.Spec.Articles {
+		key := strings.ToLower(a.Table)
+		have, published := o.Database.Publication.Articles[key]
+		if !published || articleState(a, o.Database) != statePublished {
+			continue
+		}
+		c, waiting, why := changed(a, have), refusing(d, o, have.Name), []string{}
+		if !c.none() && len(waiting) > 0 {
+			why = append(why, c.why())
+		} else {
+			waiting = nil
+		}
+		if there := having(d, o, key); len(there) > 0 {
+			why, waiting = append(why, "it came after "+strings.Join(there, ", ")+", where a table of this name is already"), append(waiting, there...)
+		}
+		if len(why) == 0 {
+			continue
+		}
+		need := v1alpha1.NeededCopy{Table: a.Table, Reason: conditions.Shorten(strings.Join(why, "; "), 1024)}
+		if size, measured := o.Database.Sizes[key]; measured {
+			need.Rows, need.Bytes = size.Rows, size.Bytes
+		} else if before := said(d, a.Table); before != nil {
+			need.Rows, need.Bytes = before.Rows, before.Bytes
+		}
+		n.Tables = append(n.Tables, need)
+		n.WaitingFor = append(n.WaitingFor, waiting...)
+	}
+	if len(n.Tables) == 0 {
+		return nil
+	}
+	slices.Sort(n.WaitingFor)
+	n.WaitingFor = slices.Compact(n.WaitingFor)
+	n.WaitingFor = n.WaitingFor[:min(len(n.WaitingFor), 256)]
+	return &n
+}
+
+// having are the subscribers, as messages name them, that lack an article and have a table of its name.
+func having(d Desired, o Observed, article string) []string {
+	var all []string
+	for _, who := range o.lacking() {
+		if articles, err := standing(d, o, who); err == nil && slices.Contains(articles, article) {
+			all = append(all, d.nameOf(who.server, who.database))
+		}
+	}
+	return all
+}
+
+// nameOf is how messages name a subscriber.
+func (d Desired) nameOf(server, database string) string {
+	if s := d.declared(subscriber{server: server, database: database}); s != nil {
+		return s.Name
+	}
+	return fmt.Sprintf("%s on %s, which no Subscription declares", database, server)
+}
+
+// said is what status says of a table that needs a new copy, nil when nothing.
+func said(d Desired, table string) *v1alpha1.NeededCopy {
+	if n := d.Publication.Status.NeededReinitialization; n != nil {
+		for i := range n.Tables {
+			if n.Tables[i].Table == table {
+				return &n.Tables[i]
+			}
+		}
+	}
+	return nil
+}
+
+// planNeeded says what waits. Everything else goes on as it is.
+func planNeeded(d Desired, o Observed, p *replication.Plan) bool {
+	n := needed(d, o)
+	if n == nil {
+		return true
+	}
+	var tables []string
+	for _, t := range n.Tables {
+		tables = append(tables, fmt.Sprintf("%s (%s: %s)", t.Table, replication.Cost(t.Rows, t.Bytes), t.Reason))
+	}
+	return p.Settle(conditions.Stalled(conditions.ReasonReinitializationNeeded, fmt.Sprintf(
+		"a new copy at each subscriber is needed of %s. Nothing is copied, and everything goes on as it was, until it is asked for, by kubectl geosql reinitialize for each of: %s",
+		strings.Join(tables, ", "), strings.Join(n.WaitingFor, ", "))))
+}
+
+// reinitialized is the newest change of articles that gave subscribers a new copy, with the requests that it carried out.
+func reinitialized(d Desired, o Observed, p replication.Plan, failed error) *v1alpha1.PublicationReinitialization {
+	have := d.Publication.Status.Reinitialized
+	if failed != nil || o.Database.Publication == nil {
+		return have
+	}
+	now := metav1.NewTime(o.Now).Rfc3339Copy()
+	r := v1alpha1.PublicationReinitialization{Time: &now}
+	carried := func(table string, s subscriber) {
+		if declared := d.declared(s); declared != nil && replication.Request(d.Publication, declared) != "" {
+			r.Tables, r.Requests = append(r.Tables, table), append(r.Requests, replication.Request(d.Publication, declared))
+		}
+	}
+	for _, a := range d.Publication.Spec.Articles {
+		was, published := o.Database.Publication.Articles[strings.ToLower(a.Table)]
+		if !calls(p, tsql.ChangesArticle...) || !published || changed(a, was).none() || len(refusing(d, o, was.Name)) > 0 {
+			continue
+		}
+		for _, s := range o.subscribers(was.Name) {
+			carried(a.Table, subscriber{server: s.Subscriber, database: s.Database})
+		}
+	}
+	if calls(p, tsql.RefreshesSubscriptions, tsql.AddsSubscription) {
+		for _, who := range o.lacking() {
+			for _, article := range who.articles {
+				// Otherwise the request is for something else.
+				if said(d, o.Database.Publication.Articles[article].Name) != nil {
+					carried(article, who.subscriber)
+				}
+			}
+		}
+	}
+	if len(r.Requests) == 0 {
+		return have
+	}
+	for i := range d.Subscriptions {
+		// Those whose Subscriptions have not been looked at since are still to be known as carried out.
+		if former := d.Subscriptions[i].Annotations[v1alpha1.ReinitializeAnnotation]; have != nil && slices.Contains(have.Requests, former) {
+			r.Requests = append(r.Requests, former)
+		}
+	}
+	for _, list := range []*[]string{&r.Tables, &r.Requests} {
+		slices.Sort(*list)
+		*list = slices.Compact(*list)
+		*list = (*list)[:min(len(*list), 256)]
+	}
+	return &r
+}
+
+// calls tells that a plan calls one of some procedures.
+func calls(p replication.Plan, procedures ...string) bool {
+	return slices.ContainsFunc(p.Steps, func(s replication.Step) bool {
+		execute, ok := s.(replication.Execute)
+		return ok && slices.Contains(procedures, execute.Statement.Procedure)
+	})
+}
+
+// sizeFor is how long a measured size is good enough for status: it changes with every row.
+const sizeFor = 10 * time.Minute
+
+// measures tells that the tables are to be measured: one needs a new copy of which status says nothing yet, or the size
+// there is old.
+func measures(d Desired, o Observed) bool {
+	have := d.Publication.Status.Size
+	if n := needed(d, o); n != nil && slices.ContainsFunc(n.Tables, func(t v1alpha1.NeededCopy) bool { return said(d, t.Table) == nil }) {
+		return true
+	}
+	return have == nil || have.Measured == nil || o.Now.Sub(have.Measured.Time) >= sizeFor
+}
+
+// size of a copy, for status.
+func size(d Desired, o Observed) *v1alpha1.CopySize {
+	have := d.Publication.Status.Size
+	if o.Database.Sizes == nil || o.Database.Publication == nil {
+		return have
+	}
+	now := metav1.NewTime(o.Now).Rfc3339Copy()
+	s := v1alpha1.CopySize{Measured: &now}
+	for _, a := range o.Database.Publication.Articles {
+		one := o.Database.Sizes[strings.ToLower(a.Schema+"."+a.Table)]
+		s.Rows, s.Bytes = s.Rows+one.Rows, s.Bytes+one.Bytes
+	}
+	fresh := have != nil && have.Measured != nil && o.Now.Sub(have.Measured.Time) < sizeFor
+	if fresh {
+		return have
+	}
+	return &s
+}

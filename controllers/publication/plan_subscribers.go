@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package publication
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/mssql"
+	"geosql.dev/operator/internal/reconcile"
+	"geosql.dev/operator/internal/reconcile/conditions"
+	"geosql.dev/operator/internal/replication"
+	"geosql.dev/operator/internal/tsql"
+)
+
+// subscriber is who has the publication.
+type subscriber struct {
+	// server in lower case.
+	server, database string
+	pull             bool
+}
+
+// lacking is a subscriber that is not subscribed to all articles.
+type lacking struct {
+	subscriber
+	// articles that came after it, by name in lower case.
+	articles []string
+}
+
+// lacking are the subscribers that lack articles, in order.
+func (o Observed) lacking() []lacking {
+	known := map[subscriber]map[string]bool{}
+	var all []subscriber
+	for _, s := range o.Database.Publication.Subscriptions {
+		who := subscriber{strings.ToLower(s.Subscriber), s.Database, s.Pull}
+		if known[who] == nil {
+			known[who], all = map[string]bool{}, append(all, who)
+		}
+		known[who][strings.ToLower(s.Article)] = true
+	}
+	slices.SortFunc(all, func(a, b subscriber) int {
+		return strings.Compare(a.server+"\x00"+a.database, b.server+"\x00"+b.database)
+	})
+	var some []lacking
+	for _, who := range all {
+		x := lacking{subscriber: who}
+		for key := range o.Database.Publication.Articles {
+			if !known[who][key] {
+				x.articles = append(x.articles, key)
+			}
+		}
+		if slices.Sort(x.articles); len(x.articles) > 0 {
+			some = append(some, x)
+		}
+	}
+	return some
+}
+
+// declared is the Subscription of a subscriber, nil when none declares it.
+func (d Desired) declared(s subscriber) *v1alpha1.Subscription {
+	return d.declares(mssql.ArticleSubscription{Subscriber: s.server, Database: s.database})
+}
+
+// replaces tells that a table which a subscriber has may be replaced by that of an article that came after it.
+func (d Desired) replaces(s subscriber, article string) bool {
+	declared := d.declared(s)
+	if !d.snapshots() && (declared == nil || declared.Annotations[v1alpha1.InitializationAnnotation] == "") || replication.Consents(d.Publication, declared) {
+		return true
+	}
+	if declared == nil {
+		return false
+	}
+	// The change that was asked for took the article away before it adds it anew.
+	done := d.Publication.Status.Reinitialized
+	return declared.Annotations[v1alpha1.AdoptAnnotation] == "true" ||
+		done != nil && replication.Contains(done.Tables, article) && slices.Contains(done.Requests, declared.Annotations[v1alpha1.ReinitializeAnnotation])
+}
+
+// observeSubscribers reads the tables of those who lack articles, unless they may be replaced anyway.
+func observeSubscribers(ctx context.Context, engines replication.Engines, d Desired, o *Observed) {
+	if o.DatabaseErr != nil || o.Database.Publication == nil {
+		return
+	}
+	for _, who := range o.lacking() {
+		if !slices.ContainsFunc(who.articles, func(article string) bool { return !d.replaces(who.subscriber, article) }) {
+			continue
+		}
+		server := v1alpha1.ServerName(strings.TrimSuffix(who.server, "-0"))
+		var tables map[string]mssql.Table
+		err := engines.Read(ctx, server, who.database, func(ctx context.Context, db *mssql.DB) (err error) {
+			tables, err = mssql.ReadTables(ctx, db)
+			return err
+		})
+		reading := reconcile.Read(tables)
+		if err != nil {
+			reading = reconcile.NotRead[map[string]mssql.Table](err)
+		}
+		if o.Theirs == nil {
+			o.Theirs = map[subscriber]reconcile.Reading[map[string]mssql.Table]{}
+		}
+		o.Theirs[who.subscriber] = reading
+	}
+}
+
+// standing are the articles that a subscriber lacks whose tables it has, which a snapshot would replace. An error says
+// that it is not known.
+func standing(d Desired, o Observed, who lacking) (articles []string, err error) {
+	for _, article := range who.articles {
+		if d.replaces(who.subscriber, article) {
+			continue
+		}
+		tables, err := o.Theirs[who.subscriber].Get()
+		if err != nil {
+			return nil, err
+		}
+		a := o.Database.Publication.Articles[article]
+		if _, there := tables[strings.ToLower(a.Schema+"."+a.Table)]; there {
+			articles = append(articles, article)
+		}
+	}
+	return articles, nil
+}
+
+// planSubscribers subscribes those who have the publication to articles that came after them. It comes before the
+// snapshot, which they wait for
+// (docs/relational-databases/replication/publish/add-articles-to-and-drop-articles-from-existing-publications.md).
+// sp_refreshsubscriptions serves all subscribers by its newest page, pull subscribers by older ones; a push subscriber
+// that it leaves out is subscribed to all articles again, which is refused when nothing is missing. While a subscriber has
+// a table of an article's name, or nobody knows whether it has, only the others that push are subscribed.
+func planSubscribers(d Desired, o Observed, p *replication.Plan) bool {
+	all := o.lacking()
+	stands := func(who lacking) bool {
+		articles, err := standing(d, o, who)
+		return err != nil || len(articles) > 0
+	}
+	held := slices.ContainsFunc(all, stands)
+	for _, who := range all {
+		if !held && len(p.Steps) == 0 {
+			p.Execute(o.primary(d), d.database(), tsql.RefreshSubscriptions(d.name()))
+		}
+		if !who.pull && !stands(who) {
+			p.Execute(o.primary(d), d.database(), tsql.AddSubscription(tsql.Subscription{
+				Publication: d.name(), Subscriber: who.server, Database: who.database, DataIsThere: !d.snapshots()}))
+		}
+	}
+	return proceed(p, "subscribers of %s are being subscribed to new articles", d.name())
+}
+
+// planUnread says whose tables could not be read.
+func planUnread(d Desired, o Observed, p *replication.Plan) bool {
+	for _, who := range o.lacking() {
+		if _, err := standing(d, o, who); err != nil {
+			return p.Settle(conditions.Unknown(conditions.ReasonEngineNotAnswering, fmt.Sprintf(
+				"%s on %s is not subscribed to %s yet: whether it has tables of these names, which a snapshot would replace, is not known: %v",
+				who.database, who.server, strings.Join(who.articles, ", "), err)))
+		}
+	}
+	return true
+}

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package publication
+
+import (
+	"errors"
+	"testing"
+
+	. "github.com/onsi/gomega"
+
+	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/mssql"
+	"geosql.dev/operator/internal/reconcile"
+	"geosql.dev/operator/internal/reconcile/conditions"
+)
+
+// An article that comes after its subscribers replaces no table that one of them has under that name.
+func TestAnArticleThatASubscriberHasATableOf(t *testing.T) {
+	there := map[string]mssql.Table{"dbo.attachment": {Schema: "dbo", Name: "Attachment"}}
+	dublin := subscriber{server: "dubsub-0", database: "Content", pull: true}
+	for name, c := range map[string]struct {
+		change func(*world)
+		reason string
+		words  string
+		waits  []string
+		steps  []string
+	}{
+		"no such table": {func(w *world) { w.theirs = map[string]map[string]mssql.Table{"dubsub-0": {"dbo.other": {}}} },
+			conditions.ReasonPublished, "", nil, []string{"sp_refreshsubscriptions"}},
+		"a table of its own": {func(*world) {}, conditions.ReasonReinitializationNeeded, "it came after dublin, where a table of this name is already", []string{"dublin"}, nil},
+		"not read": {func(w *world) {
+			w.o.Theirs = map[subscriber]reconcile.Reading[map[string]mssql.Table]{dublin: reconcile.NotRead[map[string]mssql.Table](errors.New("cut off"))}
+		}, conditions.ReasonEngineNotAnswering, "Content on dubsub-0 is not subscribed to dbo.attachment yet", nil, nil},
+		"asked for": {func(w *world) { w.ask("u1/1") }, conditions.ReasonPublished, "", nil, []string{"sp_refreshsubscriptions"}},
+		"automatic": {func(w *world) { w.d.Publication.Spec.Reinitialization = v1alpha1.ReinitializeAutomatic }, conditions.ReasonPublished, "", nil, []string{"sp_refreshsubscriptions"}},
+		"told to adopt": {func(w *world) { w.d.Subscriptions[0].Annotations = map[string]string{v1alpha1.AdoptAnnotation: "true"} },
+			conditions.ReasonPublished, "", nil, []string{"sp_refreshsubscriptions"}},
+		"no snapshot": {func(w *world) { w.d.Publication.Spec.Initialization = v1alpha1.InitializeReplicationSupportOnly },
+			conditions.ReasonPublished, "", nil, []string{"sp_refreshsubscriptions"}},
+		"the change that was asked for": {func(w *world) {
+			w.ask("u1/1")
+			w.d.Publication.Status.Reinitialized = &v1alpha1.PublicationReinitialization{Tables: []string{"dbo.Attachment"}, Requests: []string{"u1/1"}}
+		}, conditions.ReasonPublished, "", nil, []string{"sp_refreshsubscriptions"}},
+		"another change was asked for": {func(w *world) {
+			w.ask("u1/1")
+			w.d.Publication.Status.Reinitialized = &v1alpha1.PublicationReinitialization{Tables: []string{"dbo.Article"}, Requests: []string{"u1/1"}}
+		}, conditions.ReasonReinitializationNeeded, "it came after dublin", []string{"dublin"}, nil},
+		"nobody declares it": {func(w *world) { w.d.Subscriptions = nil }, conditions.ReasonReinitializationNeeded,
+			"it came after Content on dubsub-0, which no Subscription declares", []string{"Content on dubsub-0, which no Subscription declares"}, nil},
+		"beside one that pushes": {func(w *world) {
+			w.o.Database.Publication.Subscriptions = append(w.o.Database.Publication.Subscriptions,
+				mssql.ArticleSubscription{Article: "dbo.Article", Subscriber: "quisub-0", Database: "Content", Status: 2})
+		}, conditions.ReasonReinitializationNeeded, "dublin", []string{"dublin"}, []string{"@subscriber = N'quisub-0'"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			w := subscribed(t)
+			w.theirs = map[string]map[string]mssql.Table{"dubsub-0": there}
+			w.o.Database.Publication.Subscriptions = w.o.Database.Publication.Subscriptions[:1]
+			c.change(w)
+			p, done := w.settle(t, all)
+			g.Expect(p.Outcome.Reason).To(Equal(c.reason), p.Outcome.Message)
+			g.Expect(p.Outcome.Message).To(ContainSubstring(c.words))
+			g.Expect(done).To(HaveLen(len(c.steps)))
+			for i, step := range c.steps {
+				g.Expect(done[i]).To(ContainSubstring(step))
+			}
+			if n := describe(w.d, w.look()).NeededReinitialization; c.waits != nil {
+				g.Expect(n.WaitingFor).To(Equal(c.waits))
+			} else {
+				g.Expect(n).To(BeNil())
+			}
+		})
+	}
+}
+
+// A request that a held article waited for is carried out with it; one for something else is not.
+func TestTheRequestThatAHeldArticleWaitedFor(t *testing.T) {
+	for _, waited := range []bool{true, false} {
+		g := NewWithT(t)
+		w := subscribed(t)
+		w.theirs = map[string]map[string]mssql.Table{"dubsub-0": {"dbo.attachment": {Schema: "dbo", Name: "Attachment"}}}
+		w.o.Database.Publication.Subscriptions = w.o.Database.Publication.Subscriptions[:1]
+		if waited {
+			w.d.Publication.Status.NeededReinitialization = describe(w.d, w.look()).NeededReinitialization
+		}
+		w.ask("u1/1")
+		o := w.look()
+		r := reinitialized(w.d, o, plan(w.d, o), nil)
+		if !waited {
+			g.Expect(r).To(BeNil())
+			continue
+		}
+		g.Expect(r.Requests).To(Equal([]string{"u1/1"}))
+		g.Expect(r.Tables).To(Equal([]string{"dbo.attachment"}))
+	}
+}

@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package subscription
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/mssql/credentials"
+	"geosql.dev/operator/internal/reconcile/conditions"
+	"geosql.dev/operator/internal/replication"
+	"geosql.dev/operator/internal/tsql"
+)
+
+// consents tells whether tables that the subscriber has may be replaced by a new copy now.
+func (d Desired) consents() bool { return replication.Consents(d.Publication, d.Subscription) }
+
+// registeredBefore tells that the subscription was registered once, as far as its status knows.
+func (d Desired) registeredBefore() bool { return d.Subscription.Status.Initialization != nil }
+
+// wrongType tells that the subscription is registered as the other type.
+func (o Observed) wrongType(d Desired) bool {
+	return slices.ContainsFunc(o.registrations(d), func(s articleSubscription) bool { return s.Pull != d.pull() })
+}
+
+// retypes tells that what is declared is another type than the one that is registered, which takes a new copy, for which
+// nobody has asked.
+func (d Desired) retypes(o Observed) bool {
+	return d.Publication != nil && o.wrongType(d) && d.snapshots() && !d.compares() && !d.consents() &&
+		len(o.tables(func(key string) bool { return o.publishes(key) })) > 0
+}
+
+// asRegistered is what is kept going: what is declared, but as the type that is registered while the other one waits for
+// consent.
+func (d Desired) asRegistered(o Observed) Desired {
+	if !d.retypes(o) {
+		return d
+	}
+	s := d.Subscription.DeepCopy()
+	switch here := o.Jobs[d.Subscriber]; {
+	case d.pull() && here != nil && here.Enabled:
+		s.Spec.Type, s.Spec.AgentAt = v1alpha1.SubscriptionPush, v1alpha1.AgentAtSubscriber
+	case d.pull():
+		s.Spec.Type, s.Spec.AgentAt = v1alpha1.SubscriptionPush, v1alpha1.AgentAtDistributor
+	default:
+		s.Spec.Type, s.Spec.AgentAt = v1alpha1.SubscriptionPull, ""
+	}
+	d.Subscription = s
+	return d
+}
+
+// cost of a new copy, as the publisher measured it.
+func (d Desired) cost() string {
+	size := d.Publication.Status.Size
+	if size == nil {
+		return "whose size is not measured yet"
+	}
+	return replication.Cost(size.Rows, size.Bytes)
+}
+
+// ask says how a person asks for a new copy.
+func (d Desired) ask() string {
+	return fmt.Sprintf("it is asked for by kubectl geosql reinitialize %s -n %s", d.name(), d.Subscription.Namespace)
+}
+
+// replaces are tables of the articles that a registration would replace although they were this subscription's, or may
+// hold what their owner has written since it ended. Consent to a new copy is the request, the policy, a publication that
+// is made anew, or a copy that was kept to be compared.
+func replaces(d Desired, o Observed) []string {
+	if !d.snapshots() || d.compares() || d.consents() || len(o.registrations(d)) > 0 || !d.registeredBefore() && o.here(d) == nil || len(o.Former) > 0 {
+		return nil
+	}
+	kept := d.Subscription.Status.Initialization
+	if d.Publication.Annotations[v1alpha1.RebuildAnnotation] == "true" || kept != nil && kept.Compared && kept.Validated == nil {
+		return nil
+	}
+	return o.tables(func(key string) bool { return o.publishes(key) })
+}
+
+// tables of the subscription database that are meant, as messages name them.
+func (o Observed) tables(meant func(key string) bool) []string {
+	var all []string
+	for key, table := range o.Here.Tables {
+		if meant(key) {
+			all = append(all, table.Schema+"."+table.Name)
+		}
+	}
+	slices.Sort(all)
+	if len(all) > 10 {
+		all = append(all[:10], "...")
+	}
+	return all
+}
+
+// expired is the error of an agent whose subscription was made inactive: the distributor has no longer what it lacks
+// (docs/relational-databases/replication/subscription-expiration-and-deactivation.md).
+const expired = "21074"
+
+func (o Observed) expired(d Desired) bool {
+	return o.failure(d) != nil && o.Agent.Failure != 0 && o.Agent.ErrorCode == expired
+}
+
+// awaitsCopy tells that the registration waits for a snapshot of all articles: the first, or a new one that was asked for.
+func (o Observed) awaitsCopy(d Desired) bool {
+	own := o.registrations(d)
+	return len(own) > 0 && !slices.ContainsFunc(own, func(s articleSubscription) bool { return s.Status != subscribed })
+}
+
+// subscribed is the status of a subscription that waits for a snapshot
+// (docs/relational-databases/system-tables/syssubscriptions-transact-sql.md).
+const subscribed = 1
+
+// planReinitialization has the subscriber get a new copy when it is asked for, or when it has expired and may. Articles
+// that change come first: they give the same subscriber a new copy.
+func planReinitialization(d Desired, o Observed, p *replication.Plan) bool {
+	asked := replication.Request(d.Publication, d.Subscription) != "" || o.expired(d) && d.consents()
+	if !asked || !d.snapshots() || len(o.registrations(d)) == 0 || o.awaitsCopy(d) || !publicationRests(d.Publication) {
+		return true
+	}
+	if o.keeps(d) && !jobsKnown(o, p) {
+		return false
+	}
+	if o.keeps(d) && unreported(d, o) {
+		return p.Settle(unrecorded)
+	}
+	if o.keeps(d) {
+		// What was registered without a copy cannot be reinitialized (21070).
+		leave(d, o, p, d.pull())
+	} else {
+		p.Execute(o.primary(d), d.publisherDatabase(), tsql.ReinitializeSubscription(d.subscription()))
+	}
+	return proceed(p, "a new copy was asked for: %s", d.cost())
+}
+
+// unrecorded is waited for before a registration is ended to be made anew: once it is gone, only the status tells that the
+// tables are the subscription's.
+var unrecorded = conditions.InProgress(conditions.ReasonConfiguring, "how the subscription is registered is being recorded")
+
+// publicationRests tells that the publication is as declared and changes no articles.
+func publicationRests(p *v1alpha1.Publication) bool {
+	return p.Status.ObservedGeneration == p.Generation && p.Status.NeededReinitialization == nil &&
+		!meta.IsStatusConditionTrue(p.Status.Conditions, v1alpha1.ConditionReconciling)
+}
+
+// planNeeded says which new copy waits until somebody asks for it. What is there goes on.
+func planNeeded(declared Desired, d Desired, o Observed, p *replication.Plan) bool {
+	needed := d.Publication.Status.NeededReinitialization
+	switch {
+	case declared.retypes(o):
+		return p.Settle(conditions.Stalled(conditions.ReasonReinitializationNeeded, fmt.Sprintf(
+			"the subscription is %s and goes on so: to become %s it takes a new copy, %s; %s", d.kind(), declared.kind(), d.cost(), d.ask())))
+	case o.expired(d):
+		return p.Settle(conditions.Stalled(conditions.ReasonReinitializationNeeded, fmt.Sprintf(
+			"the subscription has expired: the distributor has no longer what %s lacks. It takes a new copy, %s; %s. The agent says: %s",
+			d.host(), d.cost(), d.ask(), o.failure(d).Message)))
+	case needed != nil && replication.Request(d.Publication, d.Subscription) != "" && len(needed.WaitingFor) > 0:
+		return p.Settle(conditions.Stalled(conditions.ReasonReinitializationNeeded, fmt.Sprintf(
+			"the new copy that was asked for is made along with those of the publication's other subscribers: ask for them, too: %s",
+			strings.Join(needed.WaitingFor, ", "))))
+	}
+	return true
+}
+
+func (d Desired) kind() string {
+	if d.pull() {
+		return string(v1alpha1.SubscriptionPull)
+	}
+	return fmt.Sprintf("%s, with its agent on %s", v1alpha1.SubscriptionPush, credentials.HostName(d.agentServer()))
+}
+
+// reinitialization is the newest request that was carried out, for status. A step that failed may have come after it; then
+// the registration tells.
+func reinitialization(d Desired, o Observed, p replication.Plan, failed error) *v1alpha1.SubscriptionReinitialization {
+	have, request := d.Subscription.Status.Reinitialization, d.Subscription.Annotations[v1alpha1.ReinitializeAnnotation]
+	uid, which, _ := strings.Cut(request, "/")
+	if d.Publication == nil || which == "" || uid != string(d.Subscription.UID) || have != nil && have.Request == request {
+		return have
+	}
+	byPublication := replication.Request(d.Publication, d.Subscription) == ""
+	bySteps := failed == nil && (registers(p) || calls(p, tsql.Reinitializes))
+	if !byPublication && !bySteps && !(o.awaitsCopy(d) && !o.wrongType(d)) {
+		return have
+	}
+	now := metav1.NewTime(o.Now).Rfc3339Copy()
+	return &v1alpha1.SubscriptionReinitialization{Request: request, Time: &now}
+}
+
+// calls tells that a plan calls a procedure.
+func calls(p replication.Plan, procedure string) bool {
+	return slices.ContainsFunc(p.Steps, func(s replication.Step) bool {
+		execute, ok := s.(replication.Execute)
+		return ok && execute.Statement.Procedure == procedure
+	})
+}

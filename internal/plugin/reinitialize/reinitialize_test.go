@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package reinitialize
+
+import (
+	"context"
+	"io"
+	"strings"
+	"testing"
+
+	. "github.com/onsi/gomega"
+	"github.com/spf13/cobra"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/reconcile/conditions"
+	"geosql.dev/operator/internal/replication"
+	"geosql.dev/operator/test/support/terminal"
+)
+
+func objects() (*v1alpha1.Subscription, *v1alpha1.Publication) {
+	s := &v1alpha1.Subscription{ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: "dublin", UID: "u1"}, Spec: v1alpha1.SubscriptionSpec{
+		Publication: "articles", Subscriber: v1alpha1.ServerOrGroup{Server: "dubsub"}, Database: "Content"}}
+	conditions.Set(&s.Status.StatusBase, 0, conditions.Ready(conditions.ReasonDelivering, "it receives"))
+	p := &v1alpha1.Publication{ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: "articles"}, Spec: v1alpha1.PublicationSpec{
+		Articles: []v1alpha1.Article{{Table: "dbo.Article"}, {Table: "dbo.Attachment"}}}}
+	p.Status.Size = &v1alpha1.CopySize{Rows: 1200, Bytes: 3 << 20}
+	return s, p
+}
+
+// What it costs is shown first, and nothing is written before a person says so.
+func TestReinitialize(t *testing.T) {
+	for _, c := range []struct {
+		name, input string
+		flags       flags
+		change      func(*v1alpha1.Subscription, *v1alpha1.Publication)
+		texts       []string
+		refused     string
+		asked       bool
+	}{
+		{name: "dry run", flags: flags{dryRun: true}, texts: []string{"Delivering: it receives", "database Content on dubsub-0 are replaced: dbo.Article, dbo.Attachment",
+			"1200 rows, 3.0 MiB", "Nothing was changed."}},
+		{name: "not confirmed", texts: []string{"Type the subscription's name"}, refused: "not confirmed, nothing was changed"},
+		{name: "confirmed", input: "dublin\n", texts: []string{"a new copy is asked for"}, asked: true},
+		{name: "without a question", flags: flags{yes: true}, texts: []string{"kubectl get subscription -n web dublin"}, asked: true},
+		{name: "not measured", flags: flags{dryRun: true}, change: func(_ *v1alpha1.Subscription, p *v1alpha1.Publication) { p.Status.Size = nil },
+			texts: []string{"not known"}},
+		{name: "one table", flags: flags{yes: true}, change: func(_ *v1alpha1.Subscription, p *v1alpha1.Publication) {
+			p.Status.NeededReinitialization = &v1alpha1.NeededReinitialization{WaitingFor: []string{"dublin", "quincy"},
+				Tables: []v1alpha1.NeededCopy{{Table: "dbo.Attachment", Reason: "its filter is another one", Rows: 7, Bytes: 2048}}}
+		}, texts: []string{"dbo.Attachment in database Content on dubsub-0 is replaced: 7 rows, 2.0 KiB; its filter is another one", "asked for at these, too: quincy\n"}, asked: true},
+		{name: "no copies", flags: flags{yes: true}, change: func(_ *v1alpha1.Subscription, p *v1alpha1.Publication) {
+			p.Spec.Initialization = v1alpha1.InitializeReplicationSupportOnly
+		}, refused: "ReplicationSupportOnly"},
+		{name: "no publication", flags: flags{yes: true}, change: func(s *v1alpha1.Subscription, _ *v1alpha1.Publication) { s.Spec.Publication = "other" },
+			refused: "read Publication web/other"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			g := NewWithT(t)
+			s, p := objects()
+			if c.change != nil {
+				c.change(s, p)
+			}
+			hub := terminal.Hub(s, p).Build()
+			command := &cobra.Command{RunE: func(cmd *cobra.Command, _ []string) error {
+				return run(cmd, hub, client.ObjectKeyFromObject(s), &c.flags)
+			}}
+			text, err := terminal.Run(t, command, c.input)
+			if c.refused == "" {
+				g.Expect(err).NotTo(HaveOccurred())
+			} else {
+				g.Expect(err).To(MatchError(ContainSubstring(c.refused)))
+			}
+			for _, want := range c.texts {
+				g.Expect(text).To(ContainSubstring(want))
+			}
+			var now v1alpha1.Subscription
+			g.Expect(hub.Get(t.Context(), client.ObjectKeyFromObject(s), &now)).To(Succeed())
+			request := now.Annotations[v1alpha1.ReinitializeAnnotation]
+			g.Expect(strings.HasPrefix(request, "u1/2")).To(Equal(c.asked), request)
+			g.Expect(replication.Request(p, &now) != "").To(Equal(c.asked))
+			if c.asked {
+				text, err = terminal.Run(t, command, "")
+				g.Expect(err).NotTo(HaveOccurred())
+				g.Expect(text).To(ContainSubstring("was asked for before"))
+			}
+		})
+	}
+}
+
+// A request that had no answer may be carried out.
+func TestASilentRequestIsUnknown(t *testing.T) {
+	terminal.ExpectUnsure(t, "kubectl get subscription -n web dublin -o yaml", func(err error) error {
+		s, p := objects()
+		hub := terminal.Hub(s, p).WithInterceptorFuncs(interceptor.Funcs{
+			Patch: func(context.Context, client.WithWatch, client.Object, client.Patch, ...client.PatchOption) error {
+				return err
+			}}).Build()
+		command := &cobra.Command{}
+		command.SetOut(io.Discard)
+		command.SetContext(t.Context())
+		return run(command, hub, client.ObjectKeyFromObject(s), &flags{yes: true})
+	})
+}

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package replication
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"geosql.dev/operator/api/v1alpha1"
+)
+
+// Request is the open request for a new copy of a Subscription's tables, empty when there is none: it names the object
+// itself, not one from which this was restored, and neither the Subscription nor its Publication has carried it out.
+func Request(p *v1alpha1.Publication, s *v1alpha1.Subscription) string {
+	request := s.Annotations[v1alpha1.ReinitializeAnnotation]
+	uid, which, _ := strings.Cut(request, "/")
+	switch {
+	case which == "" || uid != string(s.UID):
+		return ""
+	case s.Status.Reinitialization != nil && s.Status.Reinitialization.Request == request:
+		return ""
+	case p.Status.Reinitialized != nil && slices.Contains(p.Status.Reinitialized.Requests, request):
+		return ""
+	}
+	return request
+}
+
+// Consents tells whether tables that a subscriber has may be replaced by a new copy now: it is declared so, or a person
+// has asked for it. A subscription that nobody declares (nil) has only its publication's word.
+func Consents(p *v1alpha1.Publication, s *v1alpha1.Subscription) bool {
+	if s == nil {
+		return p.Spec.Reinitialization == v1alpha1.ReinitializeAutomatic
+	}
+	return cmp.Or(s.Spec.Reinitialization, p.Spec.Reinitialization) == v1alpha1.ReinitializeAutomatic || Request(p, s) != ""
+}
+
+// Cost says what a copy costs.
+func Cost(rows, bytes int64) string {
+	size, unit := float64(bytes), "bytes"
+	for _, larger := range []string{"KiB", "MiB", "GiB", "TiB"} {
+		if size < 1024 {
+			break
+		}
+		size, unit = size/1024, larger
+	}
+	if unit == "bytes" {
+		return fmt.Sprintf("%d rows, %d bytes", rows, bytes)
+	}
+	return fmt.Sprintf("%d rows, %.1f %s", rows, size, unit)
+}
