@@ -202,7 +202,7 @@ func configured(d Desired, o Observed) []string {
 // planDelete takes the distributor away when reclaimPolicy is Delete and nothing uses it any more; else everything stays.
 func planDelete(d Desired, o Observed) replication.Plan {
 	var p replication.Plan
-	if d.Distributor.Spec.ReclaimPolicy != v1alpha1.ReclaimDelete {
+	if !v1alpha1.MayDestroy(d.Distributor, d.Distributor.Spec.ReclaimPolicy) {
 		p.Done = true
 		return p
 	}

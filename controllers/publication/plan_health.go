@@ -94,7 +94,7 @@ func unread(d Desired, o Observed) error {
 // planDelete drops the publication when reclaimPolicy is Delete; tables stay, and everything else stays when it is Retain.
 func planDelete(d Desired, o Observed) replication.Plan {
 	var p replication.Plan
-	if d.Publication.Spec.ReclaimPolicy != v1alpha1.ReclaimDelete || len(d.Missing) > 0 {
+	if !v1alpha1.MayDestroy(d.Publication, d.Publication.Spec.ReclaimPolicy) || len(d.Missing) > 0 {
 		p.Done = true
 		return p
 	}

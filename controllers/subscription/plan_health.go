@@ -128,7 +128,7 @@ func mirroring(m Mirror) conditions.Outcome {
 // planDelete ends the subscription when reclaimPolicy is Delete; tables stay, and everything else stays when it is Retain.
 func planDelete(d Desired, o Observed) replication.Plan {
 	var p replication.Plan
-	if d.Subscription.Spec.ReclaimPolicy != v1alpha1.ReclaimDelete || len(d.Missing) > 0 || d.Unsupported != "" {
+	if !v1alpha1.MayDestroy(d.Subscription, d.Subscription.Spec.ReclaimPolicy) || len(d.Missing) > 0 || d.Unsupported != "" {
 		p.Done = true
 		return p
 	}
