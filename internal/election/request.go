@@ -132,12 +132,15 @@ func (r Request) fences(holder Holder) bool {
 }
 
 // Expired says whether nobody may begin with the request any more, at a wall time.
-func (r Request) Expired(now time.Time) bool {
+func (r Request) Expired(now time.Time) bool { return now.After(r.Expires()) }
+
+// Expires is the wall time after which nobody may begin with the request any more.
+func (r Request) Expires() time.Time {
 	life := DefaultRequestLife
 	if r.ExpiresSeconds > 0 {
 		life = time.Duration(r.ExpiresSeconds) * time.Second
 	}
-	return now.After(r.Issued.Add(life))
+	return r.Issued.Add(life)
 }
 
 // AnswerOutcome is what became of a request or of an election.
