@@ -277,7 +277,7 @@ func planFormer(o Observed, p *Plan) []string {
 func planDelete(d Desired, o Observed) Plan {
 	d = d.adopting(o)
 	var p Plan
-	if d.Login.Spec.ReclaimPolicy != v1alpha1.ReclaimDelete || d.Owner != "" {
+	if !v1alpha1.MayDestroy(d.Login, d.Login.Spec.ReclaimPolicy) || d.Owner != "" {
 		p.Done = true
 		return p
 	}

@@ -26,6 +26,8 @@ spec:
   storage: {data: {size: 2Gi}, log: {size: 1Gi}, tempdb: {size: 1Gi}, backup: {size: 1Gi}}
 `
 
+const deadOwner = `ownerReferences: [{apiVersion: geosql.dev/v1alpha1, kind: Topology, name: t, uid: "1"}]`
+
 const group = `
 apiVersion: geosql.dev/v1alpha1
 kind: AvailabilityGroup
@@ -232,6 +234,12 @@ var refusals = []refusal{
 		with(site, "NAME", "tukwila", "[web]", "[other]"), []string{"spec.allowedNamespaces", "web/stays; delete them first"}},
 	{"a namespace with votes taken out", with(site, "NAME", "dublin", "[web]", "[web, other]") + "---" + made,
 		with(site, "NAME", "dublin", "[web]", "[other]"), []string{"spec.allowedNamespaces", "web/g; name another site in their spec.voters first"}},
+	// Owners.
+	{"a server of a kept manifest", "", with(server, "NAME", "kept", "namespace: web}", "namespace: web, "+deadOwner+"}"),
+		[]string{"metadata.ownerReferences[0]", "Topology t with UID 1", "take ownerReferences out of the manifest"}},
+	{"a kept manifest of a server that is there", with(server, "NAME", "there"), with(server, "NAME", "there", "namespace: web}", "namespace: web, "+deadOwner+"}"),
+		[]string{"metadata.ownerReferences[0]"}},
+	{"a login with an owner", "", with(login, "NAME", "owned", "namespace: web}", "namespace: web, "+deadOwner+"}"), []string{"metadata.ownerReferences[0]"}},
 	// Topologies.
 	{"a server that lacks an image", "", with(topology, "NAME", "t", "    image: engine\n", ""), []string{"spec.servers[0].image", "say it here or in serverDefaults"}},
 	{"a server that lacks a volume", "", with(topology, "NAME", "t", ", backup: {size: 1Gi}", ""), []string{"spec.servers[1].storage.backup.size"}},

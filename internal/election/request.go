@@ -141,7 +141,10 @@ func (r Request) fences(holder Holder) bool {
 }
 
 // Expired says whether nobody may begin with the request any more, at a wall time.
-func (r Request) Expired(now time.Time) bool { return now.After(r.Issued.Add(r.life())) }
+func (r Request) Expired(now time.Time) bool { return now.After(r.Expires()) }
+
+// Expires is the wall time after which nobody may begin with the request any more.
+func (r Request) Expires() time.Time { return r.Issued.Add(r.life()) }
 
 // life is how long the request may wait for somebody to begin with it.
 func (r Request) life() time.Duration {

@@ -78,6 +78,10 @@ type Kind[O client.Object, W any, P Plan] struct {
 	Apply func(context.Context, W, P) error
 	// Report writes the status of what was observed and done; failed is why Apply did not carry out everything.
 	Report func(ctx context.Context, w W, p P, failed error) error
+	// Stays says why an object that is being deleted must go without its things: somebody declares it still, and it is made
+	// anew. Its finalizer goes at once, and what it has at sites and servers is left as it is. Empty: it goes as PlanDelete
+	// says. Optional.
+	Stays func(context.Context, O) (string, error)
 	// Soon tells of a world that is as it should be and is looked at again soon all the same. Optional.
 	Soon func(W) bool
 	// Gone is called when there is no object of the name any more. Optional.
@@ -154,6 +158,15 @@ func (r *Reconciler[O, W, P]) reconcile(ctx context.Context, name types.Namespac
 			return 0, nil, err
 		}
 	}
+	if deleting && r.kind.Stays != nil {
+		switch why, err := r.kind.Stays(ctx, object); {
+		case err != nil:
+			return 0, nil, fmt.Errorf("find out whether %s %s is declared still: %w", r.kind.Name, name, err)
+		case why != "":
+			log.FromContext(ctx).Info("the object goes, and what it stands for stays", "reason", why)
+			return 0, nil, r.release(ctx, object)
+		}
+	}
 	world, err := r.kind.Observe(ctx, object)
 	if err != nil {
 		return 0, nil, err
@@ -172,11 +185,7 @@ func (r *Reconciler[O, W, P]) reconcile(ctx context.Context, name types.Namespac
 		}
 	}
 	if gist.Done && failed == nil && held == 0 {
-		err := SetFinalizer(ctx, r.hub, object, r.kind.Finalizer, false)
-		if err == nil {
-			r.gone(name)
-		}
-		return 0, nil, err
+		return 0, nil, r.release(ctx, object)
 	}
 	said := failed
 	if said == nil {
@@ -190,6 +199,15 @@ func (r *Reconciler[O, W, P]) reconcile(ctx context.Context, name types.Namespac
 		return min(held, r.kind.Look.Soon), nil, nil
 	}
 	return r.next(world, gist), failed, nil
+}
+
+// release takes the finalizer away: the object is gone for this controller.
+func (r *Reconciler[O, W, P]) release(ctx context.Context, object O) error {
+	err := SetFinalizer(ctx, r.hub, object, r.kind.Finalizer, false)
+	if err == nil {
+		r.gone(client.ObjectKeyFromObject(object))
+	}
+	return err
 }
 
 func (r *Reconciler[O, W, P]) gone(name types.NamespacedName) {

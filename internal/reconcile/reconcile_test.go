@@ -188,6 +188,33 @@ func TestDeletionWaitsForItsSteps(t *testing.T) {
 	g.Expect(f.gone).To(Equal(1))
 }
 
+// What is declared still goes without its things: no step of the deletion is carried out.
+func TestWhatIsDeclaredStillStays(t *testing.T) {
+	g := NewWithT(t)
+	f := newFrame()
+	_, err := f.reconcile(t)
+	g.Expect(err).NotTo(HaveOccurred())
+	d, err := f.object(t)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(f.hub.Delete(t.Context(), d)).To(Succeed())
+
+	why, unknown := "Topology msdn declares it", errors.New("the API server is away")
+	f.kind.Stays = func(context.Context, *v1alpha1.Distributor) (string, error) { return why, unknown }
+	f.kind.Apply = func(context.Context, string, decided) error { t.Error("a step was carried out"); return nil }
+	f.plan, f.r = decided{Steps: 1, Done: true}, reconcile.New(f.hub, f.kind)
+	_, err = f.reconcile(t)
+	g.Expect(err).To(MatchError(unknown), "unknown is not undeclared")
+	_, err = f.object(t)
+	g.Expect(err).NotTo(HaveOccurred())
+
+	unknown = nil
+	_, err = f.reconcile(t)
+	g.Expect(err).NotTo(HaveOccurred())
+	_, err = f.object(t)
+	g.Expect(apierrors.IsNotFound(err)).To(BeTrue())
+	g.Expect(f.gone).To(Equal(1))
+}
+
 // somewhere is a step with a place.
 type somewhere struct{ place, what string }
 

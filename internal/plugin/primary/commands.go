@@ -18,16 +18,16 @@ import (
 // requestFlags are what the commands have in common that ask something of a group's election.
 type requestFlags struct {
 	cli.HubFlags
-	direct, wait bool
-	timeout      time.Duration
-	expires      time.Duration
+	direct, wait, replace bool
+	timeout               time.Duration
+	expires               time.Duration
 }
 
 const help = `
 
 With the hub's context this creates a Failover, which the operator hands to the agents. With another context, or with --direct,
 it writes the request on the group's Lease in that cluster, where the agents read it without hub and operator. That cluster has
-to be a site that is a voter of the group. A request that cannot succeed is refused before anything is touched; the agents
+to be a site that is a voter of the group. One that waits there unanswered is not replaced unless --replace is given. A request that cannot succeed is refused before anything is touched; the agents
 check it again by what they see.`
 
 func (f *requestFlags) add(cmd *cobra.Command) {
@@ -37,6 +37,8 @@ func (f *requestFlags) add(cmd *cobra.Command) {
 		"context of the hub, or of a site that is a voter of the group; the current one unless given"
 	flags.BoolVar(&f.direct, "direct", false,
 		"write the request on the Lease of the context's cluster, whether it is the hub or not")
+	flags.BoolVar(&f.replace, "replace", false,
+		"take the place of another request that waits on the Lease unanswered; refused unless given")
 	flags.BoolVar(&f.wait, "wait", false, "wait for the end, and fail unless it did what was asked")
 	flags.DurationVar(&f.timeout, "timeout", 2*time.Minute, "how long --wait waits")
 	flags.DurationVar(&f.expires, "expires", 2*time.Minute, "how long the request may wait for somebody to begin with it")
