@@ -173,15 +173,19 @@ func (r *Reconciler) secrets(ctx context.Context, d *Desired) error {
 		d.Missing = fmt.Sprintf("Secret %s with key %s is needed for the password", ref.Name, key)
 		return nil
 	}
+	var bundles [][]byte
 	for _, server := range d.Servers {
 		certificate, err := r.secret(ctx, d.Login.Namespace, credentials.CertificateName(server))
 		if err != nil {
 			return err
 		}
-		if certificate != nil && len(certificate.Data[credentials.KeyCA]) > 0 {
-			d.CA = certificate.Data[credentials.KeyCA]
-			return nil
+		if certificate != nil {
+			// Any of them may be the next primary, and each may have a CA of its own.
+			bundles = append(bundles, credentials.TrustOf(certificate.Data))
 		}
+	}
+	if d.CA = credentials.MergeCAs(bundles...); len(d.CA) > 0 {
+		return nil
 	}
 	d.Missing = "none of the servers has its certificate yet"
 	return nil

@@ -387,12 +387,18 @@ func TestController(t *testing.T) {
 			s.ReclaimPolicy, s.TLS = v1alpha1.ReclaimDelete, &v1alpha1.ServerTLS{SecretName: "own-tls"}
 		})
 		g.Eventually(get(t, b.site.Client, "own", &appsv1.StatefulSet{}), patient, often).Should(Succeed())
-		g.Expect(certificateOf(t, b, "own")).To(Equal(certificate), "the site has a copy")
+		copied := certificateOf(t, b, "own")
+		for key, value := range certificate {
+			g.Expect(copied).To(HaveKeyWithValue(key, value), "the site has a copy")
+		}
 		g.Expect(b.hub.Client.Delete(t.Context(), s)).To(Succeed())
 		b.collect(t, "own")
 		g.Eventually(b.ready(t, "own"), patient, often).Should(Satisfy(reason("NotFound")))
 		g.Expect(get(t, b.hub.Client, "own-tls", theirs)()).To(Succeed(), "it is the user's")
 		g.Expect(theirs.Labels).To(BeEmpty())
+		for key, value := range certificate {
+			g.Expect(theirs.Data).To(HaveKeyWithValue(key, value), "nothing but whom to trust beside it is written into it")
+		}
 		g.Expect(apierrors.IsNotFound(get(t, b.site.Client, "own-tls", &corev1.Secret{})())).To(BeTrue(), "the copy goes")
 	})
 

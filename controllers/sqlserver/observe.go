@@ -21,6 +21,7 @@ import (
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/controllers/sqlserver/placement"
 	"geosql.dev/operator/internal/mssql/credentials"
+	"geosql.dev/operator/internal/reconcile"
 	"geosql.dev/operator/internal/reconcile/conditions"
 	"geosql.dev/operator/internal/sites"
 )
@@ -115,6 +116,8 @@ func (r *Reconciler) observeSecrets(ctx context.Context, w *world) error {
 	if o.HubCertificate, err = w.ownSecret(ctx, r.secrets, theHub, credentials.CertificateName(name)); err != nil {
 		return err
 	}
+	o.SiteIsHub = w.member.Site.Spec.KubeconfigSecretRef == nil
+	r.observePartners(ctx, w)
 	if tls := server.Spec.TLS; tls != nil && tls.SecretName != "" {
 		o.UserCertificate, err = secretData(ctx, r.secrets, theHub, server.Namespace, tls.SecretName)
 		if err == nil && o.UserCertificate == nil {
@@ -134,6 +137,33 @@ func (r *Reconciler) observeSecrets(ctx context.Context, w *world) error {
 }
 
 // theHub is what messages call the hub.
+// observePartners reads what the other servers of its groups show and trust. A site that was declared lost has nobody who could.
+func (r *Reconciler) observePartners(ctx context.Context, w *world) {
+	namespace := w.desired.Server.Namespace
+	for _, name := range w.desired.Partners {
+		partner := Partner{Server: name}
+		var server v1alpha1.SQLServer
+		err := r.hub.Get(ctx, client.ObjectKey{Namespace: namespace, Name: string(name)}, &server)
+		if apierrors.IsNotFound(err) {
+			continue
+		}
+		if err == nil {
+			if _, lost := r.sites.Member(server.Spec.Site); errors.Is(lost, sites.ErrSiteLost) {
+				continue
+			}
+		}
+		var data map[string][]byte
+		if err == nil {
+			data, err = secretData(ctx, r.secrets, theHub, namespace, credentials.CertificateName(name))
+		}
+		partner.Certificate = reconcile.Read(data)
+		if err != nil {
+			partner.Certificate = reconcile.NotRead[map[string][]byte](err)
+		}
+		w.observed.Partners = append(w.observed.Partners, partner)
+	}
+}
+
 const theHub = "the hub"
 
 // ownSecret is the data of one of the server's Secrets, nil when there is none, and notes if it is somebody else's. Passwords that a

@@ -42,6 +42,10 @@ type Observed struct {
 	ForeignSecrets []string
 	// Authority is the operator's CA, nil while it has not been made.
 	Authority *credentials.Authority
+	// Partners are the other servers of its groups.
+	Partners []Partner
+	// SiteIsHub tells that the server's site is the hub's own cluster: its Secrets are the hub's.
+	SiteIsHub bool
 
 	// Readers are what the Secret holds by which the sidecars of the namespace are read at the site.
 	Readers map[string][]byte
