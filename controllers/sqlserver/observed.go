@@ -78,6 +78,8 @@ type Engine struct {
 	Logins map[string]mssql.Login
 	// Permissions on the server by login.
 	Permissions map[string][]string
+	// Denied are the permissions that are denied on the server, by login.
+	Denied map[string][]string
 	// Sysadmins are the members of the server role sysadmin.
 	Sysadmins []string
 	// Groups are the availability groups of which the instance hosts a replica; nil when GroupsKnown is false.

@@ -263,7 +263,7 @@ func (e *environ) startPod() {
 			GroupsKnown: true,
 			Instance:    mssql.Instance{ServerName: strings.ToUpper(e.d.host()), NetworkName: e.d.host(), ProductVersion: "16.0.4000.0", Engine: "an engine"},
 			Logins:      map[string]mssql.Login{"sa": {SID: []byte{1}}},
-			Permissions: map[string][]string{}, Refused: map[credentials.Role]error{},
+			Permissions: map[string][]string{}, Denied: map[string][]string{}, Refused: map[credentials.Role]error{},
 			TempDB: []mssql.TempDBFile{
 				{Name: "tempdev", Path: "/var/opt/mssql/data/tempdb.mdf", Next: "/var/opt/mssql/data/tempdb.mdf"},
 				{Name: "templog", Log: true, Path: "/var/opt/mssql/data/templog.ldf", Next: "/var/opt/mssql/data/templog.ldf"},
@@ -287,6 +287,7 @@ func (e *environ) execute(t *testing.T, s Execute) {
 			if strings.Contains(text, "CREATE LOGIN ["+role.Login()+"]") {
 				g.Expect(text).To(ContainSubstring(e.o.SitePasswords.Of(role)))
 				engine.Logins[role.Login()] = mssql.Login{SID: credentials.SID("web", role.Login())}
+				engine.Permissions[role.Login()] = append(engine.Permissions[role.Login()], "CONNECT SQL")
 			}
 		}
 	case strings.HasPrefix(text, "GRANT "):
@@ -294,6 +295,7 @@ func (e *environ) execute(t *testing.T, s Execute) {
 		login = strings.Trim(login, "[]")
 		g.Expect(engine.Logins).To(HaveKey(login), "a grant comes after its login")
 		engine.Permissions[login] = append(engine.Permissions[login], permission)
+		engine.Denied[login] = slices.DeleteFunc(engine.Denied[login], func(p string) bool { return p == permission })
 	case strings.Contains(text, "ADD MEMBER"):
 		engine.Sysadmins = append(engine.Sysadmins, last)
 	case strings.Contains(text, "DROP MEMBER"):
