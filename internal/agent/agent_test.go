@@ -32,8 +32,8 @@ import (
 type sidecar struct {
 	// password is the file with the password of the agent's login.
 	password string
-	url    string
-	client *http.Client
+	url      string
+	client   *http.Client
 	// token is shown when it is not empty.
 	token string
 	// stop ends the sidecar.
