@@ -282,7 +282,50 @@ func (r *Reconciler) observeWorkload(ctx context.Context, w *world) error {
 	} else if found {
 		w.observed.Pod = &pod
 	}
+	if err := r.observeRefusal(ctx, w); err != nil {
+		return err
+	}
 	return r.observeBudget(ctx, w)
+}
+
+// observeRefusal reads why there is no pod. A StatefulSet's controller tells it in events alone: a quota, a limit range, a policy, a priority class
+// that is not there.
+func (r *Reconciler) observeRefusal(ctx context.Context, w *world) error {
+	set := w.observed.StatefulSet
+	if w.observed.Pod != nil || set == nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	var list corev1.EventList
+	err := w.member.APIReader.List(ctx, &list, client.InNamespace(set.Namespace), client.MatchingFields{
+		"involvedObject.kind": "StatefulSet", "involvedObject.name": set.Name, "involvedObject.uid": string(set.UID), "reason": "FailedCreate"})
+	if apierrors.IsForbidden(err) {
+		// Without that right it stays unknown.
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("read the events of StatefulSet %s/%s at site %s: %w", set.Namespace, set.Name, w.member.Name(), err)
+	}
+	w.observed.Refusal = newestMessage(list.Items, w.observed.Now)
+	return nil
+}
+
+// refusedSince is how long ago the API server may have refused the pod last: a StatefulSet's controller tries again after 1000 s at most.
+const refusedSince = 20 * time.Minute
+
+// newestMessage is that of the event that happened last; empty when that is too long ago to tell of what is so.
+func newestMessage(events []corev1.Event, now time.Time) string {
+	var newest time.Time
+	message := ""
+	for _, e := range events {
+		for _, at := range []time.Time{e.LastTimestamp.Time, e.EventTime.Time} {
+			if at.After(newest) && now.Sub(at) < refusedSince {
+				newest, message = at, e.Message
+			}
+		}
+	}
+	return message
 }
 
 // observeBudget reads the pod's PodDisruptionBudget from the API server: the kind is not among those that are watched at

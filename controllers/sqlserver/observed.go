@@ -54,6 +54,8 @@ type Observed struct {
 	ConfigMap   *corev1.ConfigMap
 	StatefulSet *appsv1.StatefulSet
 	Pod         *corev1.Pod
+	// Refusal is why the API server refuses the pod to its StatefulSet, in its own words; asked for while there is no pod.
+	Refusal string
 	// Budget is the pod's PodDisruptionBudget; BudgetDenied says that the site's credentials don't let the operator have
 	// one, those of an earlier release.
 	Budget       *policyv1.PodDisruptionBudget

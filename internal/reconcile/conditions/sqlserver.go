@@ -37,6 +37,8 @@ const (
 	ReasonImagePullFailed = "ImagePullFailed"
 	// ReasonPodNotReady: the pod runs and its engine does not serve.
 	ReasonPodNotReady = "PodNotReady"
+	// ReasonPodRefused: the site's API server refuses the pod, by a quota, a limit range or a policy, say; the message has its words.
+	ReasonPodRefused = "PodRefused"
 	// ReasonRestarting: the pod is being replaced.
 	ReasonRestarting = "Restarting"
 	// ReasonEngineNotAnswering: the engine can't be reached under its name.
