@@ -57,7 +57,7 @@ func (r *Reconciler) applyStep(ctx context.Context, w *world, step Step) error {
 	case GiveOrders:
 		return r.giveOrders(ctx, w, s)
 	case TakeOrders:
-		return r.writeOrders(ctx, w, s.Server, nil)
+		return r.writeOrders(ctx, w, s.Server, map[string][]byte{orders.EndedKey(w.desired.name()): []byte("true")})
 	case RemoveVotes:
 		return r.removeVotes(ctx, w, s)
 	}
@@ -186,7 +186,7 @@ func (r *Reconciler) credentialsAt(ctx context.Context, w *world, site v1alpha1.
 }
 
 // writeOrders applies this group's key of the server's Secret under a field manager of the group's own, so that the keys
-// of other groups stay; without data the key goes.
+// of other groups stay. A key that is not given again goes.
 func (r *Reconciler) writeOrders(ctx context.Context, w *world, server v1alpha1.ServerName, data map[string][]byte) error {
 	d := w.desired
 	member, err := r.member(d.Sites[server], d.Group.Namespace)

@@ -53,6 +53,8 @@ func (r *Reconciler) apply(ctx context.Context, w *world, p Plan) (*results, err
 	done := newResults()
 	err := reconcile.InOrder(ctx, p.Steps, func(ctx context.Context, step Step) error {
 		switch s := step.(type) {
+		case RememberRun:
+			return r.rememberRun(ctx, w, s.Site)
 		case MakeSecret:
 			password, err := credentials.NewPassword()
 			if err != nil {

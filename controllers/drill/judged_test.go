@@ -15,6 +15,7 @@ import (
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/drill/archive"
 	"geosql.dev/operator/internal/drill/verdict"
+	"geosql.dev/operator/internal/reconcile"
 	"geosql.dev/operator/internal/reconcile/conditions"
 	"geosql.dev/operator/internal/workload/history"
 )
@@ -93,6 +94,11 @@ func TestARunIDThatComesBack(t *testing.T) {
 		"in the history": func(*stage) {},
 		"with an archive": func(s *stage) {
 			s.d.Status.History, s.w.archived = nil, true
+		},
+		"with another UID, known at one of the target's sites": func(s *stage) {
+			s.d.Status = v1alpha1.DrillStatus{}
+			s.w.begun = map[v1alpha1.SiteName]reconcile.Reading[[]begunRun]{"quincy": reconcile.Read([]begunRun{{ID: "1", UID: "the former one's"}}),
+				"tukwila": reconcile.NotRead[[]begunRun](errors.New("silent"))}
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -24,6 +24,7 @@ import (
 	"geosql.dev/operator/internal/drill/archive"
 	"geosql.dev/operator/internal/drill/fault"
 	"geosql.dev/operator/internal/mssql"
+	"geosql.dev/operator/internal/reconcile"
 	"geosql.dev/operator/internal/reconcile/conditions"
 	"geosql.dev/operator/internal/sites"
 	"geosql.dev/operator/internal/sites/account"
@@ -60,6 +61,8 @@ type world struct {
 	target *target
 	// archived says that the run that has not begun was judged before: its evidence is kept.
 	archived bool
+	// begun are the runs of a drill of the name that the target's sites know of; read before clients are started.
+	begun map[v1alpha1.SiteName]reconcile.Reading[[]begunRun]
 	// busy names a drill that runs on the same target.
 	busy string
 	// ungranted are the sites where the manager lacks rights that the drill needs, with what it may not.
@@ -152,7 +155,11 @@ func (r *Reconciler) observe(ctx context.Context, cached *v1alpha1.Drill) (*worl
 	w.runs = r.seen(&d)
 	if !w.running() && !d.Spec.DryRun {
 		var err error
-		if w.archived, err = archive.Written(ctx, r.direct, archive.Run{Namespace: d.Namespace, Drill: d.Name, UID: string(d.UID), ID: d.Spec.RunID}); err != nil {
+		if w.archived, err = archive.Written(ctx, r.direct, archive.Run{Namespace: d.Namespace, Drill: d.Name, UID: string(d.UID), ID: d.Spec.RunID}); errors.Is(err, archive.ErrForeign) {
+			// A backup has brought it back: a drill of the name, which is no more, ran it.
+			w.archived, err = true, nil
+		}
+		if err != nil {
 			return nil, err
 		}
 	}
@@ -161,6 +168,9 @@ func (r *Reconciler) observe(ctx context.Context, cached *v1alpha1.Drill) (*worl
 		return nil, err
 	}
 	w.target = t
+	if !d.Spec.DryRun && t.missing == "" && (!active(d.Status.Phase) || d.Status.Phase == v1alpha1.DrillPreparing) {
+		r.observeBegun(ctx, w)
+	}
 	if t.missing == "" && (w.mayBegin() || d.Spec.DryRun && !w.running()) {
 		observeRights(ctx, w)
 	}

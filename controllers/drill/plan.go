@@ -173,7 +173,7 @@ func (p *planner) leftover() string {
 // ranBefore says that a run of that runID is over already. A manifest that is applied anew with the runID of an earlier
 // run asks for nothing: to do it again would break the target unasked, and the evidence of the first would judge it.
 func (p *planner) ranBefore() bool {
-	return p.archived || !p.drill.Spec.DryRun && slices.ContainsFunc(p.s.History, func(h v1alpha1.DrillRunSummary) bool { return h.RunID == p.s.RunID })
+	return p.archived || !p.drill.Spec.DryRun && p.ranElsewhere() || !p.drill.Spec.DryRun && slices.ContainsFunc(p.s.History, func(h v1alpha1.DrillRunSummary) bool { return h.RunID == p.s.RunID })
 }
 
 // accept begins: who takes part is settled.
@@ -208,6 +208,13 @@ func (p *planner) accept() {
 func (p *planner) preparing() {
 	if p.now.Sub(p.s.Accepted.Time) > prepareWithin {
 		p.abort("Aborted", "clients were not served within "+prepareWithin.String()+": "+p.s.Message)
+		return
+	}
+	if missing := p.unremembered(); len(missing) > 0 {
+		for _, site := range missing {
+			p.do(RememberRun{Site: site})
+		}
+		p.wait(conditions.ReasonDrillPreparing, "the run is noted at the target's sites")
 		return
 	}
 	if !p.secret {

@@ -71,7 +71,7 @@ func (r *Reconciler) others(ctx context.Context, w *world) error {
 // mayBegin says that nothing but another drill is in the way.
 func (w *world) mayBegin() bool {
 	t, s := w.target, w.drill.Spec
-	return !active(w.drill.Status.Phase) && !w.archived && !s.Abort && !s.DryRun && t.missing == "" && t.denied == "" && t.unwell == "" && len(w.ungranted) == 0 && w.unasked == ""
+	return !active(w.drill.Status.Phase) && !w.archived && !w.ranElsewhere() && !s.Abort && !s.DryRun && t.missing == "" && t.denied == "" && t.unwell == "" && len(w.ungranted) == 0 && w.unasked == ""
 }
 
 // begun gives a claim up: what the drill's status says counts from now on.

@@ -20,6 +20,8 @@ func (r *Reconciler) apply(ctx context.Context, o Observed, step Step) error {
 		return r.reporter.Report(ctx, s.Failover, &s.Failover.Status, &s.Status, s.Changes)
 	case Ask:
 		return r.ask(ctx, o, s)
+	case Remember:
+		return r.remember(ctx, o, s)
 	case Record:
 		// One that is there was made by this controller a moment ago.
 		return client.IgnoreAlreadyExists(r.hub.Create(ctx, s.Failover))
@@ -44,6 +46,20 @@ func (r *Reconciler) ask(ctx context.Context, o Observed, s Ask) error {
 		return nil
 	}
 	if err != nil {
+		return fmt.Errorf("at voter %s: %w", s.Voter, err)
+	}
+	return nil
+}
+
+// remember notes at a voter what was carried out.
+func (r *Reconciler) remember(ctx context.Context, o Observed, s Remember) error {
+	member, err := r.voters.Voter(s.Voter, o.Group.Namespace)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, 2*voterTimeout)
+	defer cancel()
+	if err := requests.Remember(ctx, member.Reader, member.Writer, o.Group.Namespace, o.Group.Name, s.CarriedOut); err != nil {
 		return fmt.Errorf("at voter %s: %w", s.Voter, err)
 	}
 	return nil

@@ -47,6 +47,17 @@ func (s Ask) Describe() string {
 	return fmt.Sprintf("ask for the %s of Failover %s on the Lease at voter %s", s.Request.Kind, s.Request.Failover, s.Voter)
 }
 
+// Remember notes on the group's Lease at a voter which Failovers were carried out: their own status is gone with them.
+type Remember struct {
+	Voter      string
+	CarriedOut []election.CarriedOut
+}
+
+// Describe names the voter.
+func (s Remember) Describe() string {
+	return fmt.Sprintf("note %d Failovers that were carried out on the Lease at voter %s", len(s.CarriedOut), s.Voter)
+}
+
 // Record makes the Failover of an election that the agents held by themselves.
 type Record struct {
 	Failover *v1alpha1.Failover
@@ -99,6 +110,7 @@ func plan(o Observed) Plan {
 			p.Steps = append(p.Steps, *ask)
 		}
 	}
+	p.remember(o, now)
 	p.records(o)
 	return p
 }
@@ -203,6 +215,17 @@ func begin(o Observed, f *v1alpha1.Failover, s v1alpha1.FailoverStatus, before s
 		s.Phase, s.Reason, s.Message = v1alpha1.FailoverPending, reason, shorten(message)
 		return s, nil
 	}
+	if was := o.Votes.CarriedOut(f.Name, specOf(f), string(f.UID)); was != nil {
+		complete(o, &s, v1alpha1.FailoverSuperseded, conditions.ReasonCarriedOut, fmt.Sprintf(
+			"nothing was changed: Failover %s, which asked for the same, was carried out at %s, and this one has come back, from a backup or a repository, say. If you want it done again, make one of another name",
+			f.Name, was.At.UTC().Format(time.RFC3339)))
+		return s, nil
+	}
+	if leading, known := o.Votes.Leading(); f.Spec.ExpectedTerm != nil && known && leading.Term != *f.Spec.ExpectedTerm {
+		complete(o, &s, v1alpha1.FailoverSuperseded, election.ReasonSuperseded,
+			fmt.Sprintf("refused, nothing was changed: the group is in term %d, and it was decided on in term %d", leading.Term, *f.Spec.ExpectedTerm))
+		return s, nil
+	}
 	if o.Group == nil {
 		return pending(conditions.ReasonGroupMissing, "there is no AvailabilityGroup %s", f.Spec.Group)
 	}
@@ -221,11 +244,6 @@ func begin(o Observed, f *v1alpha1.Failover, s v1alpha1.FailoverStatus, before s
 		return s, nil
 	case requests.Wait:
 		return pending(p.Reason, "%s", p.Message)
-	}
-	if leading, known := o.Votes.Leading(); f.Spec.ExpectedTerm != nil && known && leading.Term != *f.Spec.ExpectedTerm {
-		complete(o, &s, v1alpha1.FailoverSuperseded, election.ReasonSuperseded,
-			fmt.Sprintf("refused, nothing was changed: the group is in term %d, and it was decided on in term %d", leading.Term, *f.Spec.ExpectedTerm))
-		return s, nil
 	}
 	voter := chooseVoter(o.Votes, "")
 	if voter == "" {

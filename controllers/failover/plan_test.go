@@ -311,6 +311,7 @@ func TestAnswers(t *testing.T) {
 		g.Expect(s.Completed).To(Equal(at(0)))
 		g.Expect(later.Completed).To(Equal(s.Completed), "when it ended does not move")
 		o.Failovers[0].Status = later
+		o.note(plan(o))
 		g.Expect(plan(o).Steps).To(BeEmpty())
 	})
 }

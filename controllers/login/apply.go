@@ -21,7 +21,7 @@ import (
 const owner = client.FieldOwner("geosql-login")
 
 func (r *Reconciler) apply(ctx context.Context, w *world, p Plan) error {
-	return reconcile.InOrder(ctx, p.Steps, func(ctx context.Context, step Step) error {
+	carryOut := func(ctx context.Context, step Step) error {
 		switch s := step.(type) {
 		case Execute:
 			return r.ask(ctx, w, s.Server, s.Database, func(ctx context.Context, db *mssql.DB) error { return db.Exec(ctx, s.Statement) })
@@ -34,7 +34,24 @@ func (r *Reconciler) apply(ctx context.Context, w *world, p Plan) error {
 			})
 		}
 		return fmt.Errorf("step %T is not known", step)
-	})
+	}
+	if p.Apart {
+		return reconcile.EachInOrder(ctx, p.Steps, placeOf, carryOut)
+	}
+	return reconcile.InOrder(ctx, p.Steps, carryOut)
+}
+
+// placeOf is a database of a server, or where a Secret is.
+func placeOf(step Step) string {
+	switch s := step.(type) {
+	case Execute:
+		return fmt.Sprintf("%s/%s", s.Server, s.Database)
+	case DropSecret:
+		return "Secret " + s.Place
+	case WriteSecret:
+		return "Secret " + s.Place
+	}
+	return ""
 }
 
 // secret for applications.

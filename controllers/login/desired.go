@@ -69,6 +69,11 @@ func (d Desired) user(u v1alpha1.LoginUser) string {
 	return d.name()
 }
 
+// dropped tells that login and users go with the object.
+func (d Desired) dropped() bool {
+	return d.Login.DeletionTimestamp != nil && d.Login.Spec.ReclaimPolicy == v1alpha1.ReclaimDelete
+}
+
 func (d Desired) secretName() string {
 	if d.Login.Spec.ConnectionSecret != "" {
 		return d.Login.Spec.ConnectionSecret

@@ -203,6 +203,22 @@ func TestLoginOfAGroup(t *testing.T) {
 		g.Eventually(b.user("tukpub"), patient, often).Should(HaveField("Roles", ConsistOf("db_datareader")))
 	})
 
+	t.Run("who was shut out by hand is let in again", func(t *testing.T) {
+		g := NewWithT(t)
+		b.as("tukpub", "Content", tsql.Statement{Text: "DENY CONNECT TO [app]"}, tsql.Statement{Text: "DENY SELECT TO [app]"})
+		b.as("quisec", "master", tsql.Statement{Text: "DENY CONNECT SQL TO [app]"})
+		b.nudge()
+		g.Eventually(b.user("tukpub"), patient, often).Should(And(HaveField("Permissions", ContainElement("CONNECT")), HaveField("Denied", BeEmpty())))
+		g.Eventually(func() (*mssql.LoginState, error) {
+			db, err := b.connector.Open(b.Context(), mssql.Target{Namespace: "web", Server: "quisec", Role: credentials.RoleSA})
+			if err != nil {
+				return nil, err
+			}
+			return mssql.ReadLogin(b.Context(), db, "app", "One-longpass.word1")
+		}, patient, often).Should(And(HaveField("MayConnect", true), HaveField("ConnectDenied", false)))
+		g.Eventually(b.reason, patient, often).Should(HavePrefix("LoginReady"))
+	})
+
 	t.Run("a new password reaches every replica", func(t *testing.T) {
 		g := NewWithT(t)
 		secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: "app-password"}, Data: map[string][]byte{"password": []byte("Two-longpass.word2")}}
@@ -256,7 +272,15 @@ func TestLoginOfAGroup(t *testing.T) {
 
 	t.Run("is dropped with its object", func(t *testing.T) {
 		g := NewWithT(t)
+		b.as("quisec", "Content", tsql.Statement{Text: "CREATE SCHEMA [framework] AUTHORIZATION [app]"})
 		g.Expect(b.hub.Client.Delete(t.Context(), l)).To(Succeed())
+		g.Eventually(b.reason, patient, often).Should(And(HavePrefix("LoginOwns"), ContainSubstring("ALTER AUTHORIZATION ON SCHEMA::[framework] TO dbo")))
+		for server := range b.engines {
+			g.Expect(b.state(server, "Two-longpass.word2")()).To(Equal("disabled"), "nobody is let in, though the user cannot be dropped")
+		}
+		g.Expect(b.hub.Client.Get(t.Context(), client.ObjectKey{Namespace: "web", Name: "app-database"}, &corev1.Secret{})).NotTo(Succeed())
+		b.as("quisec", "Content", tsql.Statement{Text: "ALTER AUTHORIZATION ON SCHEMA::[framework] TO dbo"})
+		b.nudge()
 		g.Eventually(func() error { return b.hub.Client.Get(t.Context(), client.ObjectKeyFromObject(l), l) }, patient, often).ShouldNot(Succeed())
 		for server := range b.engines {
 			g.Expect(b.state(server, "Two-longpass.word2")()).To(Equal("none"))

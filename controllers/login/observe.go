@@ -19,6 +19,7 @@ import (
 	"geosql.dev/operator/internal/mssql"
 	"geosql.dev/operator/internal/mssql/credentials"
 	"geosql.dev/operator/internal/sites"
+	"geosql.dev/operator/internal/tsql"
 )
 
 const (
@@ -178,15 +179,19 @@ func (r *Reconciler) secrets(ctx context.Context, d *Desired) error {
 		d.Missing = fmt.Sprintf("Secret %s with key %s is needed for the password", ref.Name, key)
 		return nil
 	}
+	var bundles [][]byte
 	for _, server := range d.Servers {
 		certificate, err := r.secret(ctx, d.Login.Namespace, credentials.CertificateName(server))
 		if err != nil {
 			return err
 		}
-		if certificate != nil && len(certificate.Data[credentials.KeyCA]) > 0 {
-			d.CA = certificate.Data[credentials.KeyCA]
-			return nil
+		if certificate != nil {
+			// Any of them may be the next primary, and each may have a CA of its own.
+			bundles = append(bundles, credentials.TrustOf(certificate.Data))
 		}
+	}
+	if d.CA = credentials.MergeCAs(bundles...); len(d.CA) > 0 {
+		return nil
 	}
 	d.Missing = "none of the servers has its certificate yet"
 	return nil
@@ -216,6 +221,9 @@ func (r *Reconciler) observeServers(ctx context.Context, w *world) {
 			var s Server
 			s.Err = r.ask(ctx, w, server, "master", func(ctx context.Context, db *mssql.DB) (err error) {
 				s.Login, err = mssql.ReadLogin(ctx, db, w.desired.name(), w.desired.Password)
+				if err == nil && s.Login != nil && w.desired.dropped() {
+					err = s.readHold(ctx, db, w.desired.name())
+				}
 				return err
 			})
 			mu.Lock()
@@ -224,6 +232,21 @@ func (r *Reconciler) observeServers(ctx context.Context, w *world) {
 		})
 	}
 	wg.Wait()
+}
+
+// readHold reads what keeps a login from being dropped.
+func (s *Server) readHold(ctx context.Context, db *mssql.DB, login string) error {
+	err := db.Query(ctx, tsql.LoginSessions(login), func(r mssql.Row) error {
+		var id int
+		err := r.Scan(&id)
+		s.Sessions = append(s.Sessions, id)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	s.Owns, err = mssql.ReadOwned(ctx, db, tsql.LoginOwns(login))
+	return err
 }
 
 // observeUsers asks the primary for the users.
@@ -235,6 +258,9 @@ func (r *Reconciler) observeUsers(ctx context.Context, w *world) {
 		var user User
 		user.Err = r.ask(ctx, w, w.desired.Primary, string(u.Database), func(ctx context.Context, db *mssql.DB) (err error) {
 			user.State, err = mssql.ReadUser(ctx, db, w.desired.user(u))
+			if err == nil && user.State != nil && w.desired.dropped() {
+				user.Owns, err = mssql.ReadOwned(ctx, db, tsql.UserOwns(w.desired.user(u)))
+			}
 			return err
 		})
 		w.observed.Users[string(u.Database)] = user

@@ -38,6 +38,9 @@ type Server struct {
 	Err error
 	// Login is nil when there is none of the name.
 	Login *mssql.LoginState
+	// Sessions of the login, and what it Owns that keeps it from being dropped; read for one that is to be dropped alone.
+	Sessions []int
+	Owns     []mssql.Owned
 }
 
 // User is what the primary says of the login's user in one database.
@@ -46,6 +49,8 @@ type User struct {
 	Err error
 	// State is nil when there is none of the name.
 	State *mssql.UserState
+	// Owns is what keeps it from being dropped; read for one that is to be dropped alone.
+	Owns []mssql.Owned
 }
 
 // Secret is the connection Secret at one place.

@@ -17,7 +17,6 @@ import (
 	"geosql.dev/operator/internal/mssql/credentials"
 	"geosql.dev/operator/internal/reconcile"
 	"geosql.dev/operator/internal/reconcile/conditions"
-	"geosql.dev/operator/internal/sites"
 	"geosql.dev/operator/internal/tsql"
 )
 
@@ -68,6 +67,8 @@ type Plan struct {
 	Steps   []Step
 	Outcome conditions.Outcome
 	Done    bool
+	// Apart says that steps of different places do not depend on each other: one that is refused ends none elsewhere.
+	Apart bool
 }
 
 // Gist is what the frame of all controllers needs of it.
@@ -82,7 +83,7 @@ func (p *Plan) execute(server v1alpha1.ServerName, database string, s tsql.State
 // plan brings login, users and Secret to what is declared, as far as servers and sites answer. It is pure.
 func plan(d Desired, o Observed) Plan {
 	d = d.adopting(o)
-	var p Plan
+	p := Plan{Apart: true}
 	switch {
 	case d.Missing != "":
 		p.Outcome = conditions.InProgress(conditions.ReasonReferenceMissing, d.Missing)
@@ -93,6 +94,11 @@ func plan(d Desired, o Observed) Plan {
 	}
 	if conflict := conflicts(d, o); conflict != "" {
 		p.Outcome = conditions.Stalled(conditions.ReasonLoginConflict, conflict)
+		return p
+	}
+	if shut := shut(d, o); len(shut) > 0 {
+		p.Outcome = conditions.Stalled(conditions.ReasonLoginFailed, fmt.Sprintf(
+			"what is declared is done and looked at as sa, which is refused: %s. sa must stay enabled under that name, with the password of key %s in the server's Secret", strings.Join(shut, "; "), credentials.KeySA))
 		return p
 	}
 	var unknown []string
@@ -120,6 +126,17 @@ func plan(d Desired, o Observed) Plan {
 		p.Outcome = conditions.Ready(conditions.ReasonLoginReady, fmt.Sprintf("login %s is as declared on %s", d.name(), hosts(d.Servers))+outside(o))
 	}
 	return p
+}
+
+// shut says on which servers sa is not let in, and what helps.
+func shut(d Desired, o Observed) []string {
+	var shut []string
+	for _, server := range d.Servers {
+		if why := mssql.Shut(o.Servers[server].Err, credentials.RoleSA.Login()); why != "" {
+			shut = append(shut, credentials.HostName(server)+": "+why)
+		}
+	}
+	return shut
 }
 
 func hosts(servers []v1alpha1.ServerName) string {
@@ -165,8 +182,18 @@ func planLogin(d Desired, server v1alpha1.ServerName, have *mssql.LoginState, p 
 		p.execute(server, "master", tsql.CreateLogin(login))
 		return
 	}
-	if !have.PasswordMatches {
+	switch {
+	case have.LockedOut:
+		p.execute(server, "master", tsql.UnlockLogin(login))
+	case !have.PasswordMatches:
 		p.execute(server, "master", tsql.AlterLoginPassword(login))
+	}
+	if !have.MayConnect || have.ConnectDenied {
+		// What is granted is denied no more.
+		p.execute(server, "master", tsql.GrantServerPermission(tsql.ConnectSQL, login.Name))
+	}
+	if !have.HasDefault {
+		p.execute(server, "master", tsql.SetDefaultDatabase(login.Name, "master"))
 	}
 	if have.Disabled {
 		p.execute(server, "master", tsql.EnableLogin(login.Name))
@@ -202,7 +229,7 @@ func planUser(d Desired, u v1alpha1.LoginUser, have *mssql.UserState, p *Plan) {
 	user, database := d.user(u), string(u.Database)
 	if have == nil {
 		p.execute(d.Primary, database, tsql.CreateUser(user, d.name()))
-		have = &mssql.UserState{SID: d.sid()}
+		have = &mssql.UserState{SID: d.sid(), Permissions: []string{permissionConnect}}
 	}
 	if !bytes.Equal(have.SID, d.sid()) {
 		p.execute(d.Primary, database, tsql.MapUser(user, d.name()))
@@ -217,18 +244,30 @@ func planUser(d Desired, u v1alpha1.LoginUser, have *mssql.UserState, p *Plan) {
 			p.execute(d.Primary, database, tsql.DropRoleMember(role, user))
 		}
 	}
+	if !contains(have.Permissions, permissionConnect) || contains(have.Denied, permissionConnect) {
+		p.execute(d.Primary, database, tsql.GrantDatabasePermission(tsql.PermissionConnect, user))
+	}
 	for _, permission := range u.Permissions {
-		if !contains(have.Permissions, string(permission)) {
+		if !contains(have.Permissions, string(permission)) || contains(have.Denied, string(permission)) {
 			p.execute(d.Primary, database, tsql.GrantDatabasePermission(tsql.DatabasePermission(permission), user))
 		}
 	}
 	for _, permission := range have.Permissions {
 		// CREATE USER grants CONNECT.
-		if permission != "CONNECT" && !contains(u.Permissions, permission) && known(permission) {
+		if permission != permissionConnect && !contains(u.Permissions, permission) && known(permission) {
+			p.execute(d.Primary, database, tsql.RevokeDatabasePermission(tsql.DatabasePermission(permission), user))
+		}
+	}
+	for _, permission := range have.Denied {
+		// A denial counts more than what roles give; that of a permission which is declared ends with its grant.
+		if permission != permissionConnect && !contains(u.Permissions, permission) && known(permission) {
 			p.execute(d.Primary, database, tsql.RevokeDatabasePermission(tsql.DatabasePermission(permission), user))
 		}
 	}
 }
+
+// permissionConnect is what every user needs to be let into its database.
+const permissionConnect = string(tsql.PermissionConnect)
 
 // contains compares names as a database's default collation does.
 func contains[T ~string](names []T, name string) bool {
@@ -270,75 +309,4 @@ func planFormer(o Observed, p *Plan) []string {
 		}
 	}
 	return unknown
-}
-
-// planDelete drops users, login and Secret with reclaimPolicy Delete, and leaves them otherwise. A login whose SID is not
-// this one's is somebody else's.
-func planDelete(d Desired, o Observed) Plan {
-	d = d.adopting(o)
-	var p Plan
-	if !v1alpha1.MayDestroy(d.Login, d.Login.Spec.ReclaimPolicy) || d.Owner != "" {
-		p.Done = true
-		return p
-	}
-	var waiting []string
-	if o.away(d) {
-		return planForget(d, o)
-	}
-	for _, u := range d.Login.Spec.Users {
-		have, seen := o.Users[string(u.Database)]
-		switch {
-		case seen && have.Err == nil && have.State != nil && bytes.Equal(have.State.SID, d.sid()):
-			p.execute(d.Primary, string(u.Database), tsql.DropUser(d.user(u)))
-		case seen && have.Err != nil:
-			waiting = append(waiting, fmt.Sprintf("database %s: %v", u.Database, have.Err))
-		case !seen && len(d.Servers) > 0 && d.Primary == "":
-			waiting = append(waiting, "no replica is known to be primary")
-		}
-	}
-	for _, server := range d.Servers {
-		s := o.Servers[server]
-		switch {
-		case s.Err != nil && d.Gone.Why(server) != "":
-			// What a replica that is gone has goes with it.
-		case s.Err != nil:
-			waiting = append(waiting, fmt.Sprintf("%s: %v; %s", credentials.HostName(server), s.Err, sites.WayOut(server)))
-		case s.Login != nil && bytes.Equal(s.Login.SID, d.sid()):
-			p.execute(server, "master", tsql.DropLogin(d.name()))
-		}
-	}
-	planForgetSecrets(d, o, &p)
-	p.Done = len(waiting) == 0
-	p.Outcome = conditions.InProgress(conditions.ReasonDeleting, "login, users and connection Secret are being dropped")
-	if len(waiting) > 0 {
-		p.Outcome = conditions.Unknown(conditions.ReasonDeleting, "waiting for "+strings.Join(waiting, "; "))
-	}
-	return p
-}
-
-// away tells that no server of the login answers, and that nobody expects any of them back.
-func (o Observed) away(d Desired) bool {
-	for _, server := range d.Servers {
-		if o.Servers[server].Err == nil || d.Gone.Why(server) == "" {
-			return false
-		}
-	}
-	return len(d.Servers) > 0
-}
-
-// planForget ends what is left of a login whose servers are gone: its Secrets.
-func planForget(d Desired, o Observed) Plan {
-	p := Plan{Done: true, Outcome: conditions.InProgress(conditions.ReasonDeleting, "the connection Secret is being dropped; its servers are gone")}
-	planForgetSecrets(d, o, &p)
-	return p
-}
-
-// planForgetSecrets drops the connection Secrets. What does not answer is not waited for.
-func planForgetSecrets(d Desired, o Observed, p *Plan) {
-	for _, place := range slices.Sorted(maps.Keys(o.Secrets)) {
-		if s := o.Secrets[place]; s.Err == nil && s.Exists && s.Own {
-			p.Steps = append(p.Steps, DropSecret{Place: place, Name: d.secretName(), UID: s.UID})
-		}
-	}
-	planFormer(o, p)
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	driver "github.com/microsoft/go-mssqldb"
 	. "github.com/onsi/gomega"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -35,7 +36,9 @@ func declared() Desired {
 
 // whole is a world in which everything is as declared.
 func whole(d Desired) Observed {
-	fine := func() Server { return Server{Login: &mssql.LoginState{SID: sid, PasswordMatches: true}} }
+	fine := func() Server {
+		return Server{Login: &mssql.LoginState{SID: sid, PasswordMatches: true, MayConnect: true, HasDefault: true}}
+	}
 	secret := Secret{Exists: true, Own: true, Data: d.connection()}
 	return Observed{
 		Servers: map[v1alpha1.ServerName]Server{"tukpub": fine(), "quisec": fine()},
@@ -58,10 +61,29 @@ func TestPlan(t *testing.T) {
 		"as declared": {ready: "True", reason: conditions.ReasonLoginReady, says: "tukpub-0, quisec-0"},
 		"not there": {change: func(_ *Desired, o *Observed) { o.Servers["quisec"] = Server{} },
 			steps: []string{"on quisec-0 in master: create login app: IF SUSER_ID(N'app') IS NULL\n    CREATE LOGIN [app] WITH PASSWORD = N'***', SID = 0x"}, ready: "False", reason: conditions.ReasonLoginChanging},
-		"another password": {change: func(_ *Desired, o *Observed) { o.Servers["quisec"] = Server{Login: &mssql.LoginState{SID: sid}} },
+		"another password": {change: func(_ *Desired, o *Observed) { o.Servers["quisec"].Login.PasswordMatches = false },
 			steps: []string{"ALTER LOGIN [app] WITH PASSWORD = N'***'"}, ready: "False", reason: conditions.ReasonLoginChanging},
 		"disabled": {change: func(_ *Desired, o *Observed) { o.Servers["tukpub"].Login.Disabled = true },
 			steps: []string{"ALTER LOGIN [app] ENABLE"}, ready: "False", reason: conditions.ReasonLoginChanging},
+		"CONNECT SQL revoked": {change: func(_ *Desired, o *Observed) { o.Servers["tukpub"].Login.MayConnect = false },
+			steps: []string{"on tukpub-0 in master: grant CONNECT SQL to app: GRANT CONNECT SQL TO [app]"}, ready: "False", reason: conditions.ReasonLoginChanging},
+		"CONNECT SQL denied": {change: func(_ *Desired, o *Observed) { o.Servers["quisec"].Login.ConnectDenied = true },
+			steps: []string{"on quisec-0 in master: grant CONNECT SQL to app"}, ready: "False", reason: conditions.ReasonLoginChanging},
+		"its default database is gone": {change: func(_ *Desired, o *Observed) { o.Servers["quisec"].Login.HasDefault = false },
+			steps: []string{"ALTER LOGIN [app] WITH DEFAULT_DATABASE = [master]"}, ready: "False", reason: conditions.ReasonLoginChanging},
+		"locked out": {change: func(_ *Desired, o *Observed) { o.Servers["quisec"].Login.LockedOut = true },
+			steps: []string{"ALTER LOGIN [app] WITH PASSWORD = N'***' UNLOCK"}, ready: "False", reason: conditions.ReasonLoginChanging},
+		"CONNECT revoked": {change: user(func(u *mssql.UserState) { u.Permissions = u.Permissions[1:] }),
+			steps: []string{"on tukpub-0 in Content: grant CONNECT to user app"}, ready: "False", reason: conditions.ReasonLoginChanging},
+		"CONNECT denied": {change: user(func(u *mssql.UserState) { u.Permissions, u.Denied = u.Permissions[1:], []string{"CONNECT"} }),
+			steps: []string{"GRANT CONNECT TO [app]"}, ready: "False", reason: conditions.ReasonLoginChanging},
+		"something denied": {change: user(func(u *mssql.UserState) { u.Denied = []string{"SELECT"} }),
+			steps: []string{"REVOKE SELECT FROM [app] CASCADE"}, ready: "False", reason: conditions.ReasonLoginChanging},
+		"what is declared is denied": {change: user(func(u *mssql.UserState) { u.Denied = []string{"EXECUTE"} }),
+			steps: []string{"GRANT EXECUTE TO [app]"}, ready: "False", reason: conditions.ReasonLoginChanging},
+		"sa is disabled": {change: func(_ *Desired, o *Observed) {
+			o.Servers["quisec"] = Server{Err: &mssql.Error{Class: mssql.LoginFailed, Err: driver.Error{Number: 18470}}}
+		}, ready: "False", reason: conditions.ReasonLoginFailed, says: "quisec-0: login sa is disabled: ALTER LOGIN [sa] ENABLE"},
 		"another SID": {change: func(_ *Desired, o *Observed) {
 			o.Servers["quisec"] = Server{Login: &mssql.LoginState{SID: otherID, PasswordMatches: true}}
 		},
@@ -135,7 +157,7 @@ func TestALoginThatIsTakenOver(t *testing.T) {
 	g.Expect(d.Login.Status).To(Equal(v1alpha1.LoginStatus{}))
 
 	d.Login.Spec.ReclaimPolicy = v1alpha1.ReclaimDelete
-	g.Expect(planDelete(d, o).Steps).To(HaveLen(4), "a user, the one login, two Secrets")
+	g.Expect(planDelete(d, o).Steps).To(HaveLen(3), "the one login, two Secrets")
 	d.Login.Status = status
 	o.Servers["tukpub"] = Server{Login: &mssql.LoginState{SID: sid, PasswordMatches: true}}
 	g.Expect(plan(d, o).Outcome.Reason).To(Equal(conditions.ReasonLoginConflict), "it takes over one login, once")
@@ -211,12 +233,50 @@ func TestPlanOfADeletion(t *testing.T) {
 	g.Expect(p.Steps).To(BeEmpty(), "Retain leaves everything")
 	g.Expect(p.Done).To(BeTrue())
 	d.Login.Spec.ReclaimPolicy = v1alpha1.ReclaimDelete
+	for name, s := range o.Servers {
+		s.Sessions = []int{71}
+		o.Servers[name] = s
+	}
+	shown := func(p Plan) (all []string) {
+		for _, s := range p.Steps {
+			all = append(all, s.Describe())
+		}
+		return all
+	}
 	p = planDelete(d, o)
-	g.Expect(p.Steps).To(HaveLen(5), "a user, two logins, two Secrets")
-	g.Expect(p.Steps[0].Describe()).To(ContainSubstring("drop user"))
+	g.Expect(shown(p)).To(HaveExactElements(
+		ContainSubstring("on tukpub-0 in master: disable login app"), ContainSubstring("KILL 71"),
+		ContainSubstring("on quisec-0 in master: disable login app"), ContainSubstring("KILL 71"),
+		HavePrefix("delete the connection Secret"), HavePrefix("delete the connection Secret")), "nobody is let in any more, before anything that may be refused")
+	g.Expect(p.Done).To(BeFalse())
+	g.Expect(p.Apart).To(BeTrue(), "one that is refused ends none elsewhere")
+
+	o.Servers["tukpub"].Login.Disabled, o.Servers["quisec"].Login.Disabled, o.Secrets = true, true, nil
+	p = planDelete(d, o)
+	g.Expect(shown(p)).To(HaveExactElements(ContainSubstring("on tukpub-0 in Content: drop user app")))
+	g.Expect(p.Done).To(BeFalse(), "the logins are dropped after their users")
+
+	user := o.Users["Content"]
+	user.Owns = []mssql.Owned{{Class: "SCHEMA", Name: "app"}}
+	o.Users["Content"] = user
+	p = planDelete(d, o)
+	g.Expect(p.Steps).To(BeEmpty())
+	g.Expect(p.Done).To(BeFalse())
+	g.Expect(p.Outcome).To(And(HaveField("Reason", conditions.ReasonLoginOwns), HaveField("Progress", conditions.Stuck),
+		HaveField("Message", ContainSubstring("ALTER AUTHORIZATION ON SCHEMA::[app] TO dbo"))))
+
+	o.Users["Content"] = User{}
+	p = planDelete(d, o)
+	g.Expect(shown(p)).To(HaveExactElements(ContainSubstring("KILL 71"), ContainSubstring("on tukpub-0 in master: drop login"), ContainSubstring("KILL 71"), ContainSubstring("on quisec-0 in master: drop login")))
 	g.Expect(p.Done).To(BeTrue())
+	quisec := o.Servers["quisec"]
+	quisec.Owns = []mssql.Owned{{Class: "DATABASE", Name: "Own"}}
+	o.Servers["quisec"] = quisec
+	p = planDelete(d, o)
+	g.Expect(p.Done).To(BeFalse())
+	g.Expect(p.Outcome.Message).To(ContainSubstring("ALTER AUTHORIZATION ON DATABASE::[Own] TO sa"))
 	o.Servers["quisec"] = Server{Login: &mssql.LoginState{SID: otherID}}
-	g.Expect(planDelete(d, o).Steps).To(HaveLen(4), "a login of another SID is somebody else's")
+	g.Expect(planDelete(d, o).Steps).To(HaveLen(2), "a login of another SID is somebody else's")
 	o.Servers["quisec"] = Server{Err: errMute}
 	p = planDelete(d, o)
 	g.Expect(p.Done).To(BeFalse())

@@ -35,8 +35,14 @@ type reconciler struct {
 	hub    client.Client
 	sites  *sites.Provider
 	events events.EventRecorder
-	// renewed is when the token for a site was last renewed, or tried to be. One worker uses it.
-	renewed map[v1alpha1.SiteName]time.Time
+	// renewed is when the token for a site was last renewed, or tried to be, and what came of it. One worker uses it.
+	renewed map[v1alpha1.SiteName]attempt
+}
+
+// attempt to renew a token.
+type attempt struct {
+	at  time.Time
+	err error
 }
 
 // apply renews the manager's token for the site. The engagement with the old one ends when the new one has been read.
@@ -44,8 +50,9 @@ func (r *reconciler) apply(ctx context.Context, o *observation, d decision) erro
 	if !d.renew {
 		return nil
 	}
-	r.renewed[o.member.Name()] = o.now
-	return sites.RenewToken(ctx, r.hub, r.sites.Namespace(), o.site, o.member.Client)
+	o.renewed = attempt{o.now, sites.RenewToken(ctx, r.hub, r.sites.Namespace(), o.site, o.member.Client)}
+	r.renewed[o.member.Name()] = o.renewed
+	return o.renewed.err
 }
 
 // SetupWithManager adds the controller of Sites.
@@ -56,7 +63,7 @@ func (r *reconciler) apply(ctx context.Context, o *observation, d decision) erro
 func SetupWithManager(mgr mcmanager.Manager, provider *sites.Provider) error {
 	local := mgr.GetLocalManager()
 	r := &reconciler{hub: local.GetClient(), sites: provider, events: local.GetEventRecorder("geosql-site"),
-		renewed: map[v1alpha1.SiteName]time.Time{}}
+		renewed: map[v1alpha1.SiteName]attempt{}}
 	ofSite := sites.EnqueueHub(func(_ context.Context, site v1alpha1.SiteName, _ client.Object) []types.NamespacedName {
 		return []types.NamespacedName{{Name: string(site)}}
 	})

@@ -31,8 +31,8 @@ type observation struct {
 	// member is the engaged site, nil when it can't be used; token is that of its kubeconfig, empty when it has none that ends.
 	member *sites.Member
 	token  sites.Token
-	// renewed is when this manager last tried to renew the token.
-	renewed time.Time
+	// renewed is when this manager last tried to renew the token, and what came of it.
+	renewed attempt
 	// users are the SQLServers that run at the site, as namespace/name.
 	users []string
 	// voting are the groups of which a vote is at the site, as namespace/name.

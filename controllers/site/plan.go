@@ -29,7 +29,7 @@ const renewAgain = time.Hour
 
 // plan renews the token when a third of its life is left, as long as the site answers.
 func plan(o *observation) decision {
-	return decision{renew: o.member != nil && o.token.RenewalDue(o.now) && o.now.Sub(o.renewed) >= renewAgain}
+	return decision{renew: o.member != nil && o.token.RenewalDue(o.now) && o.now.Sub(o.renewed.at) >= renewAgain}
 }
 
 // planDelete lets a Site go that is declared lost, or that no server runs at and no group has a vote at: servers need its credentials

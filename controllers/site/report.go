@@ -49,6 +49,11 @@ func fill(o *observation) []conditions.Change {
 	if c := conditions.SetOne(&status.StatusBase, o.site.Generation, credentials(o)); c != nil && c.Old != nil {
 		changes = append(changes, *c)
 	}
+	if renewal := renewal(o); renewal != nil {
+		if c := conditions.SetOne(&status.StatusBase, o.site.Generation, *renewal); c != nil && (c.Old != nil || c.New.Status == metav1.ConditionFalse) {
+			changes = append(changes, *c)
+		}
+	}
 	if o.health.Version != "" {
 		status.KubernetesVersion, status.ClusterUID = o.health.Version, o.health.ClusterUID
 	}
@@ -145,6 +150,26 @@ func credentials(o *observation) metav1.Condition {
 	default:
 		c.Status, c.Reason = metav1.ConditionTrue, conditions.ReasonCredentialsGood
 		c.Message = "they end at " + expire.UTC().Format(time.RFC3339)
+	}
+	return c
+}
+
+// renewal is the condition that says whether the manager renews its token for the site; nil while its token is not known. It fails long
+// before the token ends: the rights are missing, say, of a site that an earlier release joined.
+func renewal(o *observation) *metav1.Condition {
+	if o.member == nil {
+		return nil
+	}
+	c := &metav1.Condition{Type: conditions.TypeTokenRenewed, Status: metav1.ConditionTrue, Reason: conditions.ReasonTokenRenewed}
+	switch ends := o.token.Expires.UTC().Format(time.RFC3339); {
+	case o.token.Expires.IsZero():
+		c.Message = "the kubeconfig has no token that ends"
+	case o.renewed.err != nil && o.token.RenewalDue(o.now):
+		c.Status, c.Reason = metav1.ConditionFalse, conditions.ReasonTokenNotRenewed
+		c.Message = fmt.Sprintf("less than a third of the life of the manager's token is left (it ends at %s), and it cannot be renewed: %v; it is tried again every hour. Run `kubectl geosql site join %s` again: it gives the rights and a new token",
+			ends, o.renewed.err, o.site.Name)
+	default:
+		c.Message = "the manager renews its token when a third of its life is left; it ends at " + ends
 	}
 	return c
 }

@@ -38,14 +38,36 @@ func TestTheTokenIsRenewedWithAThirdOfItsLifeLeft(t *testing.T) {
 	o.now = now.Add(60 * 24 * time.Hour)
 	g.Expect(plan(o)).To(Equal(decision{renew: true}))
 	g.Expect(plan(o).Gist().Steps).To(Equal(1))
-	o.renewed = o.now.Add(-time.Minute)
+	o.renewed.at = o.now.Add(-time.Minute)
 	g.Expect(plan(o).renew).To(BeFalse(), "it was tried a minute ago")
-	o.renewed, o.member = time.Time{}, nil
+	o.renewed, o.member = attempt{}, nil
 	g.Expect(plan(o).renew).To(BeFalse(), "the site can't be used")
 	o.member, o.now = &sites.Member{}, now.Add(166*24*time.Hour)
 	g.Expect(plan(o).renew).To(BeFalse(), "it has ended: a person joins the site again")
 	o.token, o.now = sites.Token{}, now
 	g.Expect(plan(o).renew).To(BeFalse(), "a token that does not end")
+}
+
+// That a token cannot be renewed shows when it is so, months before it ends.
+func TestATokenThatCannotBeRenewedIsTold(t *testing.T) {
+	g := NewWithT(t)
+	told := func(o *observation) *metav1.Condition {
+		fill(o)
+		return meta.FindStatusCondition(o.site.Status.Conditions, conditions.TypeTokenRenewed)
+	}
+	o := healthy()
+	g.Expect(told(o)).To(BeNil(), "its token was not read")
+	o.member = &sites.Member{}
+	g.Expect(told(o)).To(And(HaveField("Status", metav1.ConditionTrue), HaveField("Message", ContainSubstring("no token that ends"))))
+	o.token = sites.Token{Issued: now.Add(-300 * 24 * time.Hour), Expires: now.Add(65 * 24 * time.Hour)}
+	g.Expect(told(o)).To(And(HaveField("Status", metav1.ConditionTrue), HaveField("Message", ContainSubstring("ends at 2027-01-24"))))
+	o.renewed = attempt{now, errors.New("serviceaccounts/token is forbidden")}
+	g.Expect(told(o)).To(And(HaveField("Status", metav1.ConditionFalse), HaveField("Reason", conditions.ReasonTokenNotRenewed),
+		HaveField("Message", And(ContainSubstring("is forbidden"), ContainSubstring("kubectl geosql site join quincy")))))
+	o.member = nil
+	g.Expect(told(o)).To(HaveField("Status", metav1.ConditionFalse), "a site that is silent changes nothing")
+	o.member, o.token.Issued, o.token.Expires = &sites.Member{}, now, now.Add(365*24*time.Hour)
+	g.Expect(told(o)).To(HaveField("Status", metav1.ConditionTrue))
 }
 
 func TestConditionsOfASite(t *testing.T) {

@@ -17,7 +17,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/mssql/credentials"
 	"geosql.dev/operator/internal/reconcile"
 	"geosql.dev/operator/internal/sites"
@@ -36,10 +35,13 @@ func (r *Reconciler) applyStep(ctx context.Context, w *world, step Step) error {
 		return r.completeReaders(ctx, w, s)
 	case AgreePasswords:
 		return r.agreePasswords(ctx, w, s)
+	case MakeAuthority:
+		_, err := r.authority(ctx)
+		return err
 	case IssueCertificate:
 		return r.issueCertificate(ctx, w, s)
 	case CopyCertificate:
-		return r.writeSecrets(ctx, w, certificateSecret(w.desired, s.Data), s.Site, s.Hub)
+		return r.writeCertificate(ctx, w, s.Data, s.Site, s.Hub)
 	case TakeTurn:
 		return r.passTurn(ctx, w, s.Group, true)
 	case ReleaseTurn:
@@ -128,56 +130,6 @@ func (r *Reconciler) writeSecrets(ctx context.Context, w *world, secret *corev1.
 		return fmt.Errorf("in the hub: %w", err)
 	}
 	return nil
-}
-
-func (r *Reconciler) issueCertificate(ctx context.Context, w *world, s IssueCertificate) error {
-	authority, err := r.authority(ctx)
-	if err != nil {
-		return err
-	}
-	data, err := authority.Issue(s.Names, r.now())
-	if err != nil {
-		return err
-	}
-	return r.writeSecrets(ctx, w, certificateSecret(w.desired, data), true, true)
-}
-
-// authority reads the operator's CA, or makes it. Creation decides between two that make it at once.
-func (r *Reconciler) authority(ctx context.Context) (*credentials.Authority, error) {
-	ctx, cancel := context.WithTimeout(ctx, callTimeout)
-	defer cancel()
-	data, err := secretData(ctx, r.secrets, "the hub", r.namespace, credentials.CASecretName)
-	if err != nil {
-		return nil, err
-	}
-	if data != nil {
-		return credentials.ParseAuthority(data)
-	}
-	authority, err := credentials.NewAuthority(r.now())
-	if err != nil {
-		return nil, err
-	}
-	if data, err = authority.Data(); err != nil {
-		return nil, err
-	}
-	secret := &corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{
-			Namespace: r.namespace, Name: credentials.CASecretName,
-			Labels: map[string]string{v1alpha1.LabelManagedBy: v1alpha1.ManagedBy},
-		},
-		Type: corev1.SecretTypeTLS,
-		Data: data,
-	}
-	err = r.hub.Create(ctx, secret, sites.FieldOwner)
-	if apierrors.IsAlreadyExists(err) {
-		if data, err = secretData(ctx, r.secrets, "the hub", r.namespace, credentials.CASecretName); err == nil {
-			return credentials.ParseAuthority(data)
-		}
-	}
-	if err != nil {
-		return nil, fmt.Errorf("create Secret %s/%s: %w", r.namespace, credentials.CASecretName, err)
-	}
-	return authority, nil
 }
 
 func (r *Reconciler) restartPod(ctx context.Context, w *world, s RestartPod) error {

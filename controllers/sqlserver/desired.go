@@ -25,6 +25,8 @@ type Desired struct {
 	Groups []string
 	// Listeners are the listeners of those groups: clients connect under their names too.
 	Listeners []string
+	// Partners are the other servers of those groups, sorted.
+	Partners []v1alpha1.ServerName
 	// Replicates tells that the server takes part in replication: its operator login must be a sysadmin.
 	Replicates bool
 	// Distributors are the servers whose snapshot folders this server mirrors, sorted.
@@ -160,6 +162,11 @@ func Desire(server *v1alpha1.SQLServer, site v1alpha1.Site, agentImage string, a
 		d.Groups = append(d.Groups, g.Name)
 		d.References = append(d.References, "AvailabilityGroup "+g.Name)
 		d.Listeners = append(d.Listeners, listenerName(g))
+		for _, r := range g.Spec.Replicas {
+			if r.Server != name {
+				d.Partners = append(d.Partners, r.Server)
+			}
+		}
 	}
 	part := func(who v1alpha1.ServerOrGroup) bool {
 		return who.Server == name || who.AvailabilityGroup != "" && slices.Contains(d.Groups, string(who.AvailabilityGroup))
@@ -200,8 +207,10 @@ func Desire(server *v1alpha1.SQLServer, site v1alpha1.Site, agentImage string, a
 		slices.Sort(*list)
 		*list = slices.Compact(*list)
 	}
-	slices.Sort(d.Distributors)
-	d.Distributors = slices.Compact(d.Distributors)
+	for _, list := range []*[]v1alpha1.ServerName{&d.Distributors, &d.Partners} {
+		slices.Sort(*list)
+		*list = slices.Compact(*list)
+	}
 	return d
 }
 

@@ -6,6 +6,7 @@ package sqlserver_test
 
 import (
 	"context"
+	"fmt"
 	"maps"
 	"sync/atomic"
 	"testing"
@@ -387,13 +388,34 @@ func TestController(t *testing.T) {
 			s.ReclaimPolicy, s.TLS = v1alpha1.ReclaimDelete, &v1alpha1.ServerTLS{SecretName: "own-tls"}
 		})
 		g.Eventually(get(t, b.site.Client, "own", &appsv1.StatefulSet{}), patient, often).Should(Succeed())
-		g.Expect(certificateOf(t, b, "own")).To(Equal(certificate), "the site has a copy")
+		copied := certificateOf(t, b, "own")
+		for key, value := range certificate {
+			g.Expect(copied).To(HaveKeyWithValue(key, value), "the site has a copy")
+		}
 		g.Expect(b.hub.Client.Delete(t.Context(), s)).To(Succeed())
 		b.collect(t, "own")
 		g.Eventually(b.ready(t, "own"), patient, often).Should(Satisfy(reason("NotFound")))
 		g.Expect(get(t, b.hub.Client, "own-tls", theirs)()).To(Succeed(), "it is the user's")
 		g.Expect(theirs.Labels).To(BeEmpty())
+		for key, value := range certificate {
+			g.Expect(theirs.Data).To(HaveKeyWithValue(key, value), "nothing but whom to trust beside it is written into it")
+		}
 		g.Expect(apierrors.IsNotFound(get(t, b.site.Client, "own-tls", &corev1.Secret{})())).To(BeTrue(), "the copy goes")
+	})
+
+	t.Run("a pod that the API server refuses", func(t *testing.T) {
+		g := NewWithT(t)
+		s := b.create(t, "refused", nil)
+		var set appsv1.StatefulSet
+		g.Eventually(get(t, b.site.Client, "refused", &set), patient, often).Should(Succeed())
+		for i, message := range []string{"exceeded quota: old", "create Pod refused-0 in StatefulSet refused failed error: pods \"refused-0\" is forbidden: must specify limits.cpu for: agent"} {
+			g.Expect(b.site.Client.Create(t.Context(), &corev1.Event{ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: fmt.Sprint("refused.", i)},
+				InvolvedObject: corev1.ObjectReference{APIVersion: "apps/v1", Kind: "StatefulSet", Namespace: "web", Name: set.Name, UID: set.UID},
+				Type:           corev1.EventTypeWarning, Reason: "FailedCreate", Message: message, LastTimestamp: metav1.NewTime(time.Now().Add(time.Duration(i-1) * time.Minute))})).To(Succeed())
+		}
+		g.Eventually(b.ready(t, "refused"), patient, often).Should(Satisfy(reason(conditions.ReasonPodRefused)))
+		g.Expect(b.ready(t, "refused")().Message).To(ContainSubstring("must specify limits.cpu for: agent"), "the API server's own words, the last ones")
+		g.Expect(b.hub.Client.Delete(t.Context(), s)).To(Succeed())
 	})
 
 	t.Run("a namespace that the site does not allow", func(t *testing.T) {

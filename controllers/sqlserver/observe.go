@@ -21,6 +21,7 @@ import (
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/controllers/sqlserver/placement"
 	"geosql.dev/operator/internal/mssql/credentials"
+	"geosql.dev/operator/internal/reconcile"
 	"geosql.dev/operator/internal/reconcile/conditions"
 	"geosql.dev/operator/internal/sites"
 )
@@ -115,6 +116,8 @@ func (r *Reconciler) observeSecrets(ctx context.Context, w *world) error {
 	if o.HubCertificate, err = w.ownSecret(ctx, r.secrets, theHub, credentials.CertificateName(name)); err != nil {
 		return err
 	}
+	o.SiteIsHub = w.member.Site.Spec.KubeconfigSecretRef == nil
+	r.observePartners(ctx, w)
 	if tls := server.Spec.TLS; tls != nil && tls.SecretName != "" {
 		o.UserCertificate, err = secretData(ctx, r.secrets, theHub, server.Namespace, tls.SecretName)
 		if err == nil && o.UserCertificate == nil {
@@ -134,6 +137,33 @@ func (r *Reconciler) observeSecrets(ctx context.Context, w *world) error {
 }
 
 // theHub is what messages call the hub.
+// observePartners reads what the other servers of its groups show and trust. A site that was declared lost has nobody who could.
+func (r *Reconciler) observePartners(ctx context.Context, w *world) {
+	namespace := w.desired.Server.Namespace
+	for _, name := range w.desired.Partners {
+		partner := Partner{Server: name}
+		var server v1alpha1.SQLServer
+		err := r.hub.Get(ctx, client.ObjectKey{Namespace: namespace, Name: string(name)}, &server)
+		if apierrors.IsNotFound(err) {
+			continue
+		}
+		if err == nil {
+			if _, lost := r.sites.Member(server.Spec.Site); errors.Is(lost, sites.ErrSiteLost) {
+				continue
+			}
+		}
+		var data map[string][]byte
+		if err == nil {
+			data, err = secretData(ctx, r.secrets, theHub, namespace, credentials.CertificateName(name))
+		}
+		partner.Certificate = reconcile.Read(data)
+		if err != nil {
+			partner.Certificate = reconcile.NotRead[map[string][]byte](err)
+		}
+		w.observed.Partners = append(w.observed.Partners, partner)
+	}
+}
+
 const theHub = "the hub"
 
 // ownSecret is the data of one of the server's Secrets, nil when there is none, and notes if it is somebody else's. Passwords that a
@@ -252,7 +282,50 @@ func (r *Reconciler) observeWorkload(ctx context.Context, w *world) error {
 	} else if found {
 		w.observed.Pod = &pod
 	}
+	if err := r.observeRefusal(ctx, w); err != nil {
+		return err
+	}
 	return r.observeBudget(ctx, w)
+}
+
+// observeRefusal reads why there is no pod. A StatefulSet's controller tells it in events alone: a quota, a limit range, a policy, a priority class
+// that is not there.
+func (r *Reconciler) observeRefusal(ctx context.Context, w *world) error {
+	set := w.observed.StatefulSet
+	if w.observed.Pod != nil || set == nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	var list corev1.EventList
+	err := w.member.APIReader.List(ctx, &list, client.InNamespace(set.Namespace), client.MatchingFields{
+		"involvedObject.kind": "StatefulSet", "involvedObject.name": set.Name, "involvedObject.uid": string(set.UID), "reason": "FailedCreate"})
+	if apierrors.IsForbidden(err) {
+		// Without that right it stays unknown.
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("read the events of StatefulSet %s/%s at site %s: %w", set.Namespace, set.Name, w.member.Name(), err)
+	}
+	w.observed.Refusal = newestMessage(list.Items, w.observed.Now)
+	return nil
+}
+
+// refusedSince is how long ago the API server may have refused the pod last: a StatefulSet's controller tries again after 1000 s at most.
+const refusedSince = 20 * time.Minute
+
+// newestMessage is that of the event that happened last; empty when that is too long ago to tell of what is so.
+func newestMessage(events []corev1.Event, now time.Time) string {
+	var newest time.Time
+	message := ""
+	for _, e := range events {
+		for _, at := range []time.Time{e.LastTimestamp.Time, e.EventTime.Time} {
+			if at.After(newest) && now.Sub(at) < refusedSince {
+				newest, message = at, e.Message
+			}
+		}
+	}
+	return message
 }
 
 // observeBudget reads the pod's PodDisruptionBudget from the API server: the kind is not among those that are watched at

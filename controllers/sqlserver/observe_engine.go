@@ -65,7 +65,7 @@ func target(d Desired, role credentials.Role) mssql.Target {
 
 func readPrincipals(ctx context.Context, q mssql.Querier, e *Engine) error {
 	p, err := mssql.ReadPrincipals(ctx, q)
-	e.Logins, e.Permissions, e.Sysadmins = p.Logins, p.Permissions, p.Members[roleSysadmin]
+	e.Logins, e.Permissions, e.Denied, e.Sysadmins = p.Logins, p.Permissions, p.Denied, p.Members[roleSysadmin]
 	return err
 }
 

@@ -42,6 +42,10 @@ type Observed struct {
 	ForeignSecrets []string
 	// Authority is the operator's CA, nil while it has not been made.
 	Authority *credentials.Authority
+	// Partners are the other servers of its groups.
+	Partners []Partner
+	// SiteIsHub tells that the server's site is the hub's own cluster: its Secrets are the hub's.
+	SiteIsHub bool
 
 	// Readers are what the Secret holds by which the sidecars of the namespace are read at the site.
 	Readers map[string][]byte
@@ -50,6 +54,8 @@ type Observed struct {
 	ConfigMap   *corev1.ConfigMap
 	StatefulSet *appsv1.StatefulSet
 	Pod         *corev1.Pod
+	// Refusal is why the API server refuses the pod to its StatefulSet, in its own words; asked for while there is no pod.
+	Refusal string
 	// Budget is the pod's PodDisruptionBudget; BudgetDenied says that the site's credentials don't let the operator have
 	// one, those of an earlier release.
 	Budget       *policyv1.PodDisruptionBudget
@@ -74,6 +80,8 @@ type Engine struct {
 	Logins map[string]mssql.Login
 	// Permissions on the server by login.
 	Permissions map[string][]string
+	// Denied are the permissions that are denied on the server, by login.
+	Denied map[string][]string
 	// Sysadmins are the members of the server role sysadmin.
 	Sysadmins []string
 	// Groups are the availability groups of which the instance hosts a replica; nil when GroupsKnown is false.

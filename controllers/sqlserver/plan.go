@@ -3,10 +3,8 @@
 package sqlserver
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
-	"maps"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -120,84 +118,6 @@ func planPasswords(d Desired, o Observed, p *Plan) bool {
 	}
 	p.add(AgreePasswords{VolumesExist: o.volumesExist(), Reason: reason})
 	return p.settle(inProgress("the passwords are being written"))
-}
-
-// planCertificate brings the server's certificate to the site and to the hub.
-func planCertificate(d Desired, o Observed, p *Plan) bool {
-	if tls := d.Server.Spec.TLS; tls != nil && tls.SecretName != "" {
-		return planUserCertificate(d, o, tls.SecretName, p)
-	}
-	if o.Authority == nil {
-		p.add(IssueCertificate{Names: d.certificateNames(), Reason: "the operator's CA is made"})
-		return p.settle(inProgress("the certificate is being issued"))
-	}
-	if why := o.Authority.Renewal(o.SiteCertificate, d.certificateNames(), o.Now); why != "" {
-		p.add(IssueCertificate{Names: d.certificateNames(), Reason: why})
-		return p.settle(inProgress("the certificate is being issued: " + why))
-	}
-	return copyCertificate(o.SiteCertificate, o, p)
-}
-
-func planUserCertificate(d Desired, o Observed, name string, p *Plan) bool {
-	invalid := func(why string) bool {
-		return p.settle(conditions.Stalled(conditions.ReasonCertificateInvalid, fmt.Sprintf("Secret %s of spec.tls can't be used: %s", name, why)))
-	}
-	if o.UserCertificateError != nil {
-		return invalid(o.UserCertificateError.Error())
-	}
-	certificate, err := credentials.ParseCertificate(o.UserCertificate)
-	if err != nil {
-		return invalid(err.Error())
-	}
-	if !certificate.Covers(d.host()) {
-		return invalid(fmt.Sprintf("it is not for the name %s but for %s", d.host(), strings.Join(certificate.Names, ", ")))
-	}
-	if why := unfitForGroups(d, certificate); why != "" {
-		return invalid(why)
-	}
-	if !o.Now.Before(certificate.Expires) {
-		return invalid("it ended at " + certificate.Expires.UTC().Format("2006-01-02T15:04:05Z"))
-	}
-	return copyCertificate(certificateKeys(o.UserCertificate), o, p)
-}
-
-// unfitForGroups says why the sidecars of a group's other servers would not listen to one that shows the certificate: nobody could be
-// elected. Empty when they do, or the server is in no group.
-func unfitForGroups(d Desired, certificate credentials.Certificate) string {
-	if len(d.Groups) == 0 {
-		return ""
-	}
-	groups := "in group " + strings.Join(d.Groups, ", ") + " sidecars show it to each other: "
-	for _, name := range []string{d.host() + "." + d.Server.Namespace, d.host() + "." + d.Server.Namespace + ".svc"} {
-		if !certificate.Covers(name) {
-			return fmt.Sprintf("%sit must be for the name %s, too, and is for %s", groups, name, strings.Join(certificate.Names, ", "))
-		}
-	}
-	if !certificate.Client {
-		return groups + "its extended key usage must have client auth beside server auth"
-	}
-	return ""
-}
-
-func copyCertificate(data map[string][]byte, o Observed, p *Plan) bool {
-	step := CopyCertificate{Data: data, Reason: "site and hub differ"}
-	step.Site, step.Hub = !maps.EqualFunc(certificateKeys(o.SiteCertificate), data, bytes.Equal), !maps.EqualFunc(certificateKeys(o.HubCertificate), data, bytes.Equal)
-	if !step.Site && !step.Hub {
-		return true
-	}
-	p.add(step)
-	return p.settle(inProgress("the certificate is being copied"))
-}
-
-// certificateKeys is the data without other people's keys.
-func certificateKeys(data map[string][]byte) map[string][]byte {
-	kept := map[string][]byte{}
-	for _, key := range []string{credentials.KeyCertificate, credentials.KeyPrivateKey, credentials.KeyCA} {
-		if v, ok := data[key]; ok {
-			kept[key] = v
-		}
-	}
-	return kept
 }
 
 // decide places the server.

@@ -3,38 +3,261 @@
 package sqlserver
 
 import (
+	"crypto"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
+	"crypto/rsa"
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/pem"
+	"errors"
+	"fmt"
+	"maps"
 	"math/big"
+	"sync"
 	"testing"
 	"time"
 
 	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/mssql/credentials"
+	"geosql.dev/operator/internal/reconcile"
+	"geosql.dev/operator/internal/reconcile/conditions"
 )
 
-// forServers is a certificate, with its own CA, whose extended key usage is server auth alone: what many issuers give.
-func forServers(t *testing.T, names ...string) map[string][]byte {
+// rsaKey is made once: keys take time.
+var rsaKey = sync.OnceValue(func() *rsa.PrivateKey {
+	key, err := rsa.GenerateKey(rand.Reader, 2048)
+	if err != nil {
+		panic(err)
+	}
+	return key
+})
+
+// lives are the times in which a certificate and its CA are valid.
+type lives struct{ begins, ends, caBegins, caEnds time.Time }
+
+var year = lives{start.Add(-time.Hour), start.Add(365 * 24 * time.Hour), start.Add(-time.Hour), start.Add(365 * 24 * time.Hour)}
+
+// byAnIssuer is a certificate of the key, with its own CA, whose extended key usage is server auth alone: what many issuers give.
+func byAnIssuer(t *testing.T, key crypto.Signer, l lives, names ...string) map[string][]byte {
 	t.Helper()
 	g := NewWithT(t)
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	g.Expect(err).NotTo(HaveOccurred())
-	authority := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "an issuer"}, NotBefore: start.Add(-time.Hour), NotAfter: start.Add(365 * 24 * time.Hour),
+	authority := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "an issuer"}, NotBefore: l.caBegins, NotAfter: l.caEnds,
 		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign}
-	leaf := &x509.Certificate{SerialNumber: big.NewInt(2), Subject: pkix.Name{CommonName: names[0]}, NotBefore: authority.NotBefore, NotAfter: authority.NotAfter,
+	leaf := &x509.Certificate{SerialNumber: big.NewInt(2), Subject: pkix.Name{CommonName: names[0]}, NotBefore: l.begins, NotAfter: l.ends,
 		DNSNames: names, KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}}
 	sign := func(template *x509.Certificate) []byte {
 		der, err := x509.CreateCertificate(rand.Reader, template, authority, key.Public(), key)
 		g.Expect(err).NotTo(HaveOccurred())
 		return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
 	}
-	private, err := x509.MarshalECPrivateKey(key)
+	private, err := x509.MarshalPKCS8PrivateKey(key)
 	g.Expect(err).NotTo(HaveOccurred())
 	return map[string][]byte{credentials.KeyCA: sign(authority), credentials.KeyCertificate: sign(leaf),
-		credentials.KeyPrivateKey: pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: private})}
+		credentials.KeyPrivateKey: pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: private})}
+}
+
+func forServers(t *testing.T, names ...string) map[string][]byte {
+	t.Helper()
+	return byAnIssuer(t, rsaKey(), year, names...)
+}
+
+// What would leave a server without anybody who can talk to it is refused before anything is touched.
+func TestACertificateIsJudgedBeforeAServerIsGivenIt(t *testing.T) {
+	curve, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	NewWithT(t).Expect(err).NotTo(HaveOccurred())
+	weak, err := rsa.GenerateKey(rand.Reader, 1024)
+	NewWithT(t).Expect(err).NotTo(HaveOccurred())
+	later := start.Add(10 * 24 * time.Hour)
+	for name, c := range map[string]struct {
+		key   crypto.Signer
+		lives lives
+		now   time.Time
+		says  string
+	}{
+		"it has not begun":           {rsaKey(), lives{later, year.ends, year.caBegins, year.caEnds}, start, "it begins at 2026-11-30T10:00:00Z"},
+		"it has ended":               {rsaKey(), year, year.ends, "it ended at 2027-11-20"},
+		"its CA has ended":           {rsaKey(), lives{year.begins, year.ends, year.caBegins, later}, later.Add(time.Hour), "has ended or not begun"},
+		"a key of an elliptic curve": {curve, year, start, "RSA keys alone"},
+		"a weak key":                 {weak, year, start, "1024 bits"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			e := newEnviron(t, declared(server(), Surroundings{}))
+			e.settle(t, 100)
+			e.o.Now, e.d.Server.Spec.TLS, e.o.UserCertificate = c.now, &v1alpha1.ServerTLS{SecretName: "mine"}, byAnIssuer(t, c.key, c.lives, "tukpub-0")
+			p := plan(e.d, e.o)
+			g.Expect(p.Steps).To(BeEmpty())
+			g.Expect(p.Outcome).To(And(HaveField("Ready", metav1.ConditionFalse), HaveField("Reason", conditions.ReasonCertificateInvalid), HaveField("Message", ContainSubstring(c.says))))
+		})
+	}
+}
+
+// trio are three servers of a group that go from one CA to another.
+type trio struct {
+	servers map[v1alpha1.ServerName]*environ
+	// shown is what each engine has read when it started.
+	shown map[v1alpha1.ServerName]map[string][]byte
+	// deaf is a server that the manager does not reach.
+	deaf v1alpha1.ServerName
+}
+
+func newTrio(t *testing.T) *trio {
+	t.Helper()
+	f := &trio{servers: map[v1alpha1.ServerName]*environ{}, shown: map[v1alpha1.ServerName]map[string][]byte{}}
+	names := []v1alpha1.ServerName{"tukpub", "tukone", "tuktwo"}
+	for _, name := range names {
+		s := server()
+		s.Name = string(name)
+		g := v1alpha1.AvailabilityGroup{ObjectMeta: metav1.ObjectMeta{Name: "content"}}
+		for _, n := range names {
+			g.Spec.Replicas = append(g.Spec.Replicas, v1alpha1.Replica{Server: n})
+		}
+		f.servers[name] = newEnviron(t, declared(s, Surroundings{Groups: []v1alpha1.AvailabilityGroup{g}}))
+		f.servers[name].settle(t, 100)
+		f.shown[name] = f.servers[name].o.SiteCertificate
+	}
+	return f
+}
+
+// round lets each server take its next step, and checks after each that nobody is shown what it does not trust.
+func (f *trio) round(t *testing.T) (moved bool) {
+	t.Helper()
+	for name, e := range f.servers {
+		if name == f.deaf {
+			continue
+		}
+		e.o.Partners = nil
+		for other, o := range f.servers {
+			if other != name {
+				e.o.Partners = append(e.o.Partners, Partner{Server: other, Certificate: reconcile.Read(o.o.HubCertificate)})
+			}
+		}
+		p := plan(e.d, e.o)
+		if len(p.Steps) == 0 {
+			continue
+		}
+		moved = true
+		e.do(t, p.Steps[0])
+		if _, restarted := p.Steps[0].(RestartPod); restarted {
+			f.shown[name] = e.o.SiteCertificate
+		}
+		f.check(t)
+	}
+	return moved
+}
+
+func (f *trio) check(t *testing.T) {
+	t.Helper()
+	for name, e := range f.servers {
+		for at, trust := range map[string][]byte{"its sidecar": credentials.TrustOf(e.o.SiteCertificate), "the manager": credentials.TrustOf(e.o.HubCertificate)} {
+			if !credentials.SignedBy(f.shown[name], trust) {
+				t.Fatalf("the engine of %s shows what %s does not trust", name, at)
+			}
+		}
+		for other, o := range f.servers {
+			if !credentials.SignedBy(o.o.SiteCertificate, credentials.TrustOf(e.o.SiteCertificate)) {
+				t.Fatalf("the sidecar of %s shows what the sidecar of %s does not trust", other, name)
+			}
+		}
+	}
+}
+
+// Old and new CA are trusted together until every engine shows a certificate of the new one: whoever cannot ask an engine can neither renew
+// its lease nor give a server its turn to restart.
+func TestAnotherCAIsTrustedBesideTheOldOneUntilEveryEngineShowsIt(t *testing.T) {
+	own := func(f *trio, t *testing.T) {
+		for name, e := range f.servers {
+			names := credentials.CertificateNames("web", name, []string{"content"})
+			e.d.Server.Spec.TLS, e.o.UserCertificate = &v1alpha1.ServerTLS{SecretName: "mine"}, issuedBy(t, otherCA, start, names...)
+		}
+	}
+	for name, change := range map[string]func(f *trio, t *testing.T){
+		"certificates of the user's": own,
+		"the operator's CA is lost":  func(f *trio, t *testing.T) { f.each(func(e *environ) { e.o.Authority = nil }) },
+		"the operator's CA is made anew": func(f *trio, t *testing.T) {
+			f.each(func(e *environ) { e.o.Authority = otherCA })
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			f := newTrio(t)
+			change(f, t)
+			// A CA that is lost is made once, for all.
+			made := func() {
+				f.each(func(e *environ) {
+					if e.o.Authority == otherCA {
+						f.each(func(e *environ) { e.o.Authority = otherCA })
+					}
+				})
+			}
+			for n := 0; f.round(t); n++ {
+				made()
+				g.Expect(n).To(BeNumerically("<", 100), "it comes to an end")
+			}
+			for name, e := range f.servers {
+				g.Expect(credentials.SignedBy(f.shown[name], otherCA.PEM())).To(BeTrue(), "the engine of %s shows the new certificate", name)
+				g.Expect(string(credentials.TrustOf(e.o.SiteCertificate))).To(Equal(string(otherCA.PEM())), "%s no longer trusts the former CA", name)
+				g.Expect(e.o.HubCertificate).To(Equal(e.o.SiteCertificate))
+			}
+		})
+	}
+	t.Run("a partner that the manager does not reach is waited for", func(t *testing.T) {
+		g := NewWithT(t)
+		f := newTrio(t)
+		own(f, t)
+		f.deaf = "tuktwo"
+		for n := 0; f.round(t); n++ {
+			g.Expect(n).To(BeNumerically("<", 100), "it comes to an end")
+		}
+		p := plan(f.servers["tukpub"].d, f.servers["tukpub"].o)
+		g.Expect(p.Pending).To(ContainSubstring("once its CA is trusted beside the present one by tuktwo"))
+		g.Expect(credentials.SignedBy(f.servers["tukpub"].o.SiteCertificate, ca.PEM())).To(BeTrue())
+		f.deaf = ""
+		for n := 0; f.round(t); n++ {
+			g.Expect(n).To(BeNumerically("<", 100), "it comes to an end")
+		}
+		g.Expect(credentials.SignedBy(f.shown["tuktwo"], otherCA.PEM())).To(BeTrue())
+	})
+}
+
+func (f *trio) each(do func(*environ)) {
+	for _, e := range f.servers {
+		do(e)
+	}
+}
+
+// In a Secret of the user's that has the very name of the server's, only what is trusted beside it is written.
+func TestTheUsersOwnSecretKeepsItsKeys(t *testing.T) {
+	g := NewWithT(t)
+	e := newEnviron(t, declared(server(), Surroundings{}))
+	e.settle(t, 100)
+	e.d.Server.Spec.TLS = &v1alpha1.ServerTLS{SecretName: credentials.CertificateName("tukpub")}
+	e.o.UserCertificate = issuedBy(t, otherCA, start, e.d.certificateNames()...)
+	e.o.HubCertificate = maps.Clone(e.o.UserCertificate)
+	p := plan(e.d, e.o)
+	step, ok := p.Steps[0].(CopyCertificate)
+	g.Expect(ok).To(BeTrue(), "%T", p.Steps[0])
+	g.Expect(step.Hub).To(BeTrue(), "the hub's has no word of what the engine shows")
+	e.o.HubCertificate[credentials.KeyIssuers] = step.Data[credentials.KeyIssuers]
+	g.Expect(credentials.SignedBy(e.o.SiteCertificate, credentials.TrustOf(e.o.HubCertificate))).To(BeTrue())
+	e.o.SiteCertificate = step.Data
+	g.Expect(credentials.SignedBy(e.o.SiteCertificate, ca.PEM())).To(BeTrue(), "the engine's certificate comes after its CA")
+}
+
+// What a partner shows is not known while its Secret cannot be read, so nothing is shown that it may not trust, and nothing dropped.
+func TestAPartnerThatCannotBeReadIsWaitedFor(t *testing.T) {
+	g := NewWithT(t)
+	e := newEnviron(t, declared(server(), Surroundings{}))
+	e.settle(t, 100)
+	e.o.Partners = []Partner{{Server: "other", Certificate: reconcile.NotRead[map[string][]byte](errors.New("no answer"))}}
+	e.d.Server.Spec.TLS, e.o.UserCertificate = &v1alpha1.ServerTLS{SecretName: "mine"}, issuedBy(t, otherCA, start, e.d.certificateNames()...)
+	p, done := e.settle(t, 100)
+	g.Expect(p.Pending).To(ContainSubstring("other"), fmt.Sprint(done))
+	g.Expect(credentials.SignedBy(e.o.SiteCertificate, ca.PEM())).To(BeTrue())
+	g.Expect(credentials.HasCAs(e.o.SiteCertificate[credentials.KeyCA], credentials.MergeCAs(ca.PEM(), otherCA.PEM()))).To(BeTrue())
 }

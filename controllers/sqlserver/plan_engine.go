@@ -27,6 +27,9 @@ func planEngine(d Desired, o Observed, p *Plan) bool {
 	switch {
 	case !engine.Asked:
 		return p.settle(conditions.InProgress(conditions.ReasonPodPending, "the pod starts"))
+	case mssql.Shut(engine.Err, credentials.RoleSA.Login()) != "" && !mssql.PasswordRefused(engine.Err):
+		return p.settle(conditions.Stalled(conditions.ReasonLoginFailed, fmt.Sprintf("the engine lets the operator in neither as %s (%v) nor as sa: %s",
+			credentials.RoleOperator.Login(), engine.Refused[credentials.RoleOperator], mssql.Shut(engine.Err, credentials.RoleSA.Login()))))
 	case mssql.Is(engine.Err, mssql.LoginFailed):
 		return p.settle(conditions.Stalled(conditions.ReasonLoginFailed, fmt.Sprintf(
 			"the engine takes neither the password of %s nor that of sa in Secret %s: %v; put the right %s into the Secret at site %s",
@@ -64,13 +67,11 @@ func planAdministrator(d Desired, o Observed, p *Plan) bool {
 	return true
 }
 
-// administered settles steps that are executed as sa. It stops them when the engine does not take sa's password.
+// administered settles steps that are executed as sa. It stops them when the engine does not let sa in.
 func administered(d Desired, o Observed, p *Plan, message string) bool {
-	if refused := o.Engine.Refused[credentials.RoleSA]; refused != nil {
+	if why := administrator(d, o); why != "" {
 		p.Steps = nil
-		return p.settle(conditions.Stalled(conditions.ReasonLoginFailed, fmt.Sprintf(
-			"%s, and the engine does not take the password of sa in Secret %s: %v; put the right %s into the Secret at site %s",
-			message, credentials.PasswordsName(d.name()), refused, credentials.KeySA, d.Server.Spec.Site)))
+		return p.settle(conditions.Stalled(conditions.ReasonLoginFailed, message+", and that takes sa: "+why))
 	}
 	return p.settle(inProgress(message))
 }

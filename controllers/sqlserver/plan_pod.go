@@ -120,8 +120,12 @@ func engineHasRun(pod *corev1.Pod) bool {
 func planPod(d Desired, o Observed, p *Plan) bool {
 	pod := o.Pod
 	switch {
+	case pod == nil && o.Refusal != "":
+		return p.settle(conditions.Stalled(conditions.ReasonPodRefused, fmt.Sprintf(
+			"the API server of site %s does not let the pod in: %s. Change what refuses it there (ResourceQuota, LimitRange, policy, PriorityClass), or spec.resources and spec.scheduling; its sidecar asks for 100m CPU and 64Mi, and has a limit for memory alone, 256Mi",
+			d.Server.Spec.Site, o.Refusal)))
 	case pod == nil:
-		return p.settle(conditions.InProgress(conditions.ReasonPodPending, "the pod is awaited from its StatefulSet"+setProblem(o)))
+		return p.settle(conditions.InProgress(conditions.ReasonPodPending, "the pod is awaited from its StatefulSet"))
 	case pod.DeletionTimestamp != nil:
 		return p.settle(conditions.InProgress(conditions.ReasonRestarting, "the pod is ending"))
 	case pod.Spec.NodeName == "":
@@ -136,19 +140,6 @@ func planPod(d Desired, o Observed, p *Plan) bool {
 		return p.settle(conditions.InProgress(conditions.ReasonPodPending, fmt.Sprintf("the pod starts on node %s%s", pod.Spec.NodeName, unboundClaims(o))))
 	}
 	return true
-}
-
-// setProblem is what the StatefulSet's controller reports, if anything.
-func setProblem(o Observed) string {
-	if o.StatefulSet == nil {
-		return ""
-	}
-	for _, c := range o.StatefulSet.Status.Conditions {
-		if c.Message != "" {
-			return ": " + c.Message
-		}
-	}
-	return ""
 }
 
 // unscheduled says why the pod has no node: a volume that is not bound, or what the scheduler says.

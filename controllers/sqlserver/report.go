@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/mssql"
 	"geosql.dev/operator/internal/mssql/credentials"
 	"geosql.dev/operator/internal/reconcile"
 	"geosql.dev/operator/internal/reconcile/conditions"
@@ -21,6 +22,7 @@ const statusOwner = client.FieldOwner("geosql-operator-sqlserver")
 // ownConditions are the conditions that this controller writes.
 var ownConditions = []string{
 	v1alpha1.ConditionReady, v1alpha1.ConditionReconciling, v1alpha1.ConditionStalled, conditions.TypeRestartPending,
+	conditions.TypeAdministered,
 }
 
 // report writes the status from the observation and what was done, and records events of what changed.
@@ -35,7 +37,29 @@ func (r *Reconciler) report(ctx context.Context, w *world, p Plan, failed error)
 	if change := conditions.SetOne(&status.StatusBase, server.Generation, restartPending(p)); change != nil && p.Pending != "" {
 		changes = append(changes, *change)
 	}
+	if administered := administeredCondition(w.desired, w.observed); administered != nil {
+		if change := conditions.SetOne(&status.StatusBase, server.Generation, *administered); change != nil {
+			changes = append(changes, *change)
+		}
+	}
 	return r.reporter.Report(ctx, server, &server.Status, status, changes)
+}
+
+// administeredCondition says whether the engine lets sa in; nil while that is not known.
+func administeredCondition(d Desired, o Observed) *metav1.Condition {
+	if !o.Engine.Asked || o.Engine.Err != nil && !mssql.Is(o.Engine.Err, mssql.LoginFailed) {
+		return nil
+	}
+	if o.SitePasswords.Of(credentials.RolePreviousSA) != "" && o.Engine.Refused[credentials.RolePreviousSA] == nil {
+		// Its password is being changed.
+		return nil
+	}
+	if why := administrator(d, o); why != "" {
+		return &metav1.Condition{Type: conditions.TypeAdministered, Status: metav1.ConditionFalse, Reason: conditions.ReasonAdministratorShut,
+			Message: why + ". Until then logins, grants, certificates, new replicas and databases that are declared are not made; the server serves"}
+	}
+	return &metav1.Condition{Type: conditions.TypeAdministered, Status: metav1.ConditionTrue, Reason: conditions.ReasonAdministratorUsable,
+		Message: "the engine lets sa in"}
 }
 
 func restartPending(p Plan) metav1.Condition {

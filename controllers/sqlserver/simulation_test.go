@@ -39,6 +39,15 @@ var ca = func() *credentials.Authority {
 	return a
 }()
 
+// otherCA is another one, made as late as some tests look.
+var otherCA = func() *credentials.Authority {
+	a, err := credentials.NewAuthority(start)
+	if err != nil {
+		panic(err)
+	}
+	return a
+}()
+
 // certificates are those that were issued, by their names and time: an RSA key takes longer to make than a plan.
 var certificates struct {
 	sync.Mutex
@@ -48,9 +57,14 @@ var certificates struct {
 // issuedAt is a certificate for the names, the same whenever it is asked for.
 func issuedAt(t *testing.T, now time.Time, names ...string) map[string][]byte {
 	t.Helper()
+	return issuedBy(t, ca, now, names...)
+}
+
+func issuedBy(t *testing.T, ca *credentials.Authority, now time.Time, names ...string) map[string][]byte {
+	t.Helper()
 	certificates.Lock()
 	defer certificates.Unlock()
-	key := now.String() + strings.Join(names, " ")
+	key := string(ca.PEM()) + now.String() + strings.Join(names, " ")
 	if certificates.issued[key] == nil {
 		data, err := ca.Issue(names, now)
 		NewWithT(t).Expect(err).NotTo(HaveOccurred())
@@ -117,8 +131,15 @@ func (e *environ) do(t *testing.T, step Step) {
 		NewWithT(t).Expect(err).NotTo(HaveOccurred())
 		o.SitePasswords, o.HubPasswords = a.Passwords, a.Passwords
 	case IssueCertificate:
-		data := issuedAt(t, o.Now, s.Names...)
-		o.Authority, o.SiteCertificate, o.HubCertificate = ca, data, data
+		if o.Authority == nil {
+			o.Authority = ca
+		}
+		data := issuedBy(t, o.Authority, o.Now, s.Names...)
+		data[credentials.KeyIssuers] = credentials.MergeCAs(o.Authority.PEM(), s.Issuers)
+		data[credentials.KeyCA] = credentials.MergeCAs(o.Authority.PEM(), s.Trust)
+		o.SiteCertificate, o.HubCertificate = data, data
+	case MakeAuthority:
+		o.Authority = otherCA
 	case CopyCertificate:
 		o.SiteCertificate, o.HubCertificate = s.Data, s.Data
 	case CompleteReaders:
@@ -129,7 +150,7 @@ func (e *environ) do(t *testing.T, step Step) {
 		switch obj := s.Object.(type) {
 		case *corev1.PersistentVolumeClaim:
 			for _, role := range roles() {
-				if claimName("tukpub", role) == obj.Name {
+				if claimName(e.d.Server.Name, role) == obj.Name {
 					o.Claims[role] = obj.DeepCopy()
 				}
 			}
@@ -223,7 +244,7 @@ func (e *environ) changeSA(password string) {
 func (e *environ) startPod() {
 	template := e.o.StatefulSet.Spec.Template
 	e.o.Pod = &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: "tukpub-0", UID: types.UID(fmt.Sprint("pod-", time.Now().UnixNano())),
+		ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: e.d.host(), UID: types.UID(fmt.Sprint("pod-", time.Now().UnixNano())),
 			Labels: template.Labels, Annotations: template.Annotations},
 		Spec: template.Spec,
 		Status: corev1.PodStatus{
@@ -240,9 +261,9 @@ func (e *environ) startPod() {
 		e.o.Engine = Engine{
 			Asked:       true,
 			GroupsKnown: true,
-			Instance:    mssql.Instance{ServerName: "TUKPUB-0", NetworkName: "tukpub-0", ProductVersion: "16.0.4000.0", Engine: "an engine"},
+			Instance:    mssql.Instance{ServerName: strings.ToUpper(e.d.host()), NetworkName: e.d.host(), ProductVersion: "16.0.4000.0", Engine: "an engine"},
 			Logins:      map[string]mssql.Login{"sa": {SID: []byte{1}}},
-			Permissions: map[string][]string{}, Refused: map[credentials.Role]error{},
+			Permissions: map[string][]string{}, Denied: map[string][]string{}, Refused: map[credentials.Role]error{},
 			TempDB: []mssql.TempDBFile{
 				{Name: "tempdev", Path: "/var/opt/mssql/data/tempdb.mdf", Next: "/var/opt/mssql/data/tempdb.mdf"},
 				{Name: "templog", Log: true, Path: "/var/opt/mssql/data/templog.ldf", Next: "/var/opt/mssql/data/templog.ldf"},
@@ -266,6 +287,7 @@ func (e *environ) execute(t *testing.T, s Execute) {
 			if strings.Contains(text, "CREATE LOGIN ["+role.Login()+"]") {
 				g.Expect(text).To(ContainSubstring(e.o.SitePasswords.Of(role)))
 				engine.Logins[role.Login()] = mssql.Login{SID: credentials.SID("web", role.Login())}
+				engine.Permissions[role.Login()] = append(engine.Permissions[role.Login()], "CONNECT SQL")
 			}
 		}
 	case strings.HasPrefix(text, "GRANT "):
@@ -273,6 +295,7 @@ func (e *environ) execute(t *testing.T, s Execute) {
 		login = strings.Trim(login, "[]")
 		g.Expect(engine.Logins).To(HaveKey(login), "a grant comes after its login")
 		engine.Permissions[login] = append(engine.Permissions[login], permission)
+		engine.Denied[login] = slices.DeleteFunc(engine.Denied[login], func(p string) bool { return p == permission })
 	case strings.Contains(text, "ADD MEMBER"):
 		engine.Sysadmins = append(engine.Sysadmins, last)
 	case strings.Contains(text, "DROP MEMBER"):

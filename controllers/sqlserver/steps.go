@@ -38,10 +38,18 @@ type AgreePasswords struct {
 // Describe says why.
 func (s AgreePasswords) Describe() string { return "agree on the passwords: " + s.Reason }
 
+// MakeAuthority makes the operator's CA, or another one in place of one that ends. Certificates are issued by it once it is trusted.
+type MakeAuthority struct{ Reason string }
+
+// Describe says why.
+func (s MakeAuthority) Describe() string { return "make the operator's CA: " + s.Reason }
+
 // IssueCertificate issues a certificate from the operator's CA and writes it to the site, then to the hub.
 type IssueCertificate struct {
-	Names  []string
-	Reason string
+	Names []string
+	// Trust are the CAs that are trusted beside the operator's, Issuers those of the server's own certificates; PEM.
+	Trust, Issuers []byte
+	Reason         string
 }
 
 // Describe says why.

@@ -45,6 +45,8 @@ type Agent struct {
 	measures  *measurer
 	telling   *telling
 	readers   *readers
+	// remembered is the password that the engine last took.
+	remembered *mssql.Remembered
 
 	mu       sync.Mutex
 	parts    []Part
@@ -61,10 +63,17 @@ func New(o Options, log *slog.Logger) (*Agent, error) {
 		return nil, err
 	}
 	a := &Agent{options: o, log: log, readers: &readers{file: filepath.Join(o.StateDir, "readers.json"), log: log}}
+	known := knownFile(o)
+	a.remembered = mssql.NewRemembered(func() {
+		if err := known.note(); err != nil {
+			log.Warn("that the engine knows the agent's login cannot be remembered", "error", err)
+		}
+	})
 	a.measures = &measurer{target: o.target(server), connector: a.NewConnector("geosql-agent metrics"), interval: o.MeasureInterval, log: log}
 	a.telling = newTelling(a.measures)
 	a.connector = a.NewConnector("geosql-agent")
 	a.prober = newProber(o, server, a.connector)
+	a.prober.known = func() bool { return a.remembered.Knows(o.target(server).Role.Login()) || known.noted() }
 	a.measures.answers = func() bool {
 		state := a.prober.current().Engine
 		return state == EngineReady || state == EngineUnhealthy
@@ -86,7 +95,7 @@ func (a *Agent) NewConnector(program string) *mssql.Connector {
 	return mssql.NewConnector(mssql.Options{
 		Access:  mssql.FileAccess{TLSDir: a.options.TLSDir, AgentPasswordFile: a.options.PasswordFile},
 		Address: func(mssql.Target) string { return a.options.Engine },
-		Program: program,
+		Program: program, Remembered: a.remembered,
 	})
 }
 

@@ -30,8 +30,10 @@ import (
 
 // sidecar is an agent beside an engine.
 type sidecar struct {
-	url    string
-	client *http.Client
+	// password is the file with the password of the agent's login.
+	password string
+	url      string
+	client   *http.Client
 	// token is shown when it is not empty.
 	token string
 	// stop ends the sidecar.
@@ -98,7 +100,7 @@ func startFor(t *testing.T, e *engine.Engine, readers agent.Source, dir string, 
 	t.Cleanup(stop)
 	roots := x509.NewCertPool()
 	g.Expect(roots.AppendCertsFromPEM(e.Access.CA)).To(BeTrue())
-	return &sidecar{url: "https://" + address, stop: stop, client: &http.Client{
+	return &sidecar{url: "https://" + address, password: password, stop: stop, client: &http.Client{
 		Timeout:   5 * time.Second,
 		Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots, ServerName: "tukpub-0"}, DisableKeepAlives: true},
 	}}
@@ -183,6 +185,42 @@ func TestSidecar(t *testing.T) {
 	e.Launch(t)
 	g.Eventually(s.state, patient).Should(Equal(agent.EngineReady))
 	g.Expect(s.code("/readyz")()).To(Equal(200))
+}
+
+// A password is changed in the Secret and in the engine, and the change may be cut short between the two: the agent goes on with what the
+// engine takes. One that the engine took before and takes no more is no engine that begins.
+func TestARotationThatIsCutShort(t *testing.T) {
+	g := NewWithT(t)
+	e := engine.Start(t, "web", "tukpub")
+	dir := t.TempDir()
+	readers := make(secret, 1)
+	readers <- map[string][]byte{credentials.KeyReaderToken: []byte(token)}
+	s := startFor(t, e, readers, dir)
+	s.token = token
+	const patient = time.Minute
+	db, err := e.Connector(t).Open(t.Context(), e.Target(credentials.RoleSA))
+	g.Expect(err).NotTo(HaveOccurred())
+	login := tsql.Login{Name: credentials.RoleAgent.Login(), SID: credentials.SID("web", credentials.RoleAgent.Login()), Password: e.Access.Passwords.Of(credentials.RoleAgent)}
+	g.Expect(db.Exec(t.Context(), tsql.CreateLogin(login))).To(Succeed())
+	g.Eventually(s.state, patient).Should(Equal(agent.EngineReady))
+
+	const next, others = "Next-password.1", "Others-password.1"
+	g.Expect(os.WriteFile(s.password, []byte(next), 0o600)).To(Succeed())
+	g.Consistently(s.state, time.Second).Should(Equal(agent.EngineReady), "the former password is tried too")
+	login.Password = next
+	g.Expect(db.Exec(t.Context(), tsql.AlterLoginPassword(login))).To(Succeed())
+	g.Consistently(s.state, time.Second).Should(Equal(agent.EngineReady))
+
+	login.Password = others
+	g.Expect(db.Exec(t.Context(), tsql.AlterLoginPassword(login))).To(Succeed())
+	e.Kill(t)
+	e.Launch(t)
+	g.Eventually(s.state, patient).Should(Equal(agent.EngineUnhealthy))
+	g.Expect(s.code("/readyz")()).To(Equal(503), "nobody is sent to an engine that gets no lease")
+	s.stop()
+	again := startFor(t, e, nil, dir)
+	g.Eventually(func() string { _, body := again.get("/readyz"); return strings.TrimSpace(body) }, patient).Should(Equal(string(agent.EngineUnhealthy)),
+		"a sidecar that starts anew knows that the engine let it in before")
 }
 
 func TestOptions(t *testing.T) {

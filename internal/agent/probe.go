@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/agent/durable"
 	"geosql.dev/operator/internal/mssql"
 	"geosql.dev/operator/internal/mssql/credentials"
 	"geosql.dev/operator/internal/tsql"
@@ -26,6 +27,8 @@ type prober struct {
 	connector *mssql.Connector
 	// failing names the component of the engine that sp_server_diagnostics finds in error; optional.
 	failing func() string
+	// known tells that the engine has let the agent in before; optional.
+	known func() bool
 
 	mu     sync.Mutex
 	status Status
@@ -99,6 +102,10 @@ func (p *prober) ask(ctx context.Context) finding {
 		return finding{EngineReady, "", name}
 	case mssql.Is(err, mssql.LoginFailed):
 		p.refused, p.last = time.Now(), finding{EngineBootstrapping, err.Error(), ""}
+		if p.known != nil && p.known() {
+			// It serves others perhaps, and gets no lease.
+			p.last.state = EngineUnhealthy
+		}
 		return p.last
 	case mssql.Is(err, mssql.Refused), mssql.Is(err, mssql.Retryable), mssql.Is(err, mssql.Untrusted):
 		return finding{EngineUnhealthy, err.Error(), ""}
@@ -157,6 +164,24 @@ func (p *prober) certificateExpires() *time.Time {
 		return nil
 	}
 	return &certificate.Expires
+}
+
+// known is a file on the data volume, beside the engine's own: it is there once the engine has let the agent in. An engine that refuses it
+// after that does not begin, as a new one does, but lacks what it had.
+type known string
+
+func knownFile(o Options) known { return known(filepath.Join(o.StateDir, "known")) }
+
+func (k known) noted() bool {
+	_, err := os.Stat(string(k))
+	return err == nil
+}
+
+func (k known) note() error {
+	if k.noted() {
+		return nil
+	}
+	return durable.Replace(string(k), []byte("the engine has let the agent in\n"))
 }
 
 // probe asks the engine again and again until ctx ends.

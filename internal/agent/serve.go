@@ -11,7 +11,6 @@ import (
 	"fmt"
 	"net"
 	"net/http"
-	"os"
 	"path/filepath"
 	"sync"
 	"time"
@@ -95,9 +94,9 @@ func (a *Agent) Handler() http.Handler {
 // path decides for itself.
 func (c *certificateFiles) config(*tls.ClientHelloInfo) (*tls.Config, error) {
 	config := &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: c.load, ClientAuth: tls.VerifyClientCertIfGiven}
-	authority, err := os.ReadFile(filepath.Join(c.dir, credentials.KeyCA))
+	authority, err := credentials.ReadTrust(c.dir)
 	if err != nil {
-		return nil, fmt.Errorf("read the CA of other servers: %w", err)
+		return nil, err
 	}
 	config.ClientCAs = x509.NewCertPool()
 	config.ClientCAs.AppendCertsFromPEM(authority)

@@ -10,12 +10,12 @@ type EngineState string
 const (
 	// EngineStarting: nothing listens on the port yet, or no more.
 	EngineStarting EngineState = "Starting"
-	// EngineBootstrapping: the engine answers and does not know the agent's login (yet). The pod counts as ready: the
+	// EngineBootstrapping: the engine answers and does not know the agent's login yet. The pod counts as ready: the
 	// operator makes the login.
 	EngineBootstrapping EngineState = "Bootstrapping"
 	// EngineFrozen: the port accepts connections and nothing answers within the probe's time-out.
 	EngineFrozen EngineState = "Frozen"
-	// EngineUnhealthy: the engine answers with an error.
+	// EngineUnhealthy: the engine answers with an error, also that it refuses the agent's login, which it took before.
 	EngineUnhealthy EngineState = "Unhealthy"
 	// EngineReady: the engine has executed a statement.
 	EngineReady EngineState = "Ready"

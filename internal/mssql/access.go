@@ -7,7 +7,6 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"path/filepath"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -39,12 +38,12 @@ func (a SecretAccess) Access(ctx context.Context, namespace string, server v1alp
 	if err := a.Reader.Get(ctx, key, &certificate); err != nil {
 		return Access{}, fmt.Errorf("read Secret %s: %w", key, err)
 	}
-	return Access{Passwords: passwords.Data, CA: certificate.Data[credentials.KeyCA]}, nil
+	return Access{Passwords: passwords.Data, CA: credentials.TrustOf(certificate.Data)}, nil
 }
 
 // FileAccess reads the agent's credentials from files of its pod.
 type FileAccess struct {
-	// TLSDir has ca.crt.
+	// TLSDir has ca.crt and issuers.crt, by which the engine is verified.
 	TLSDir string
 	// AgentPasswordFile has the agent's password.
 	AgentPasswordFile string
@@ -52,9 +51,9 @@ type FileAccess struct {
 
 // Access reads the files, which the kubelet replaces when the Secrets change.
 func (a FileAccess) Access(context.Context, string, v1alpha1.ServerName) (Access, error) {
-	ca, err := os.ReadFile(filepath.Join(a.TLSDir, credentials.KeyCA))
+	ca, err := credentials.ReadTrust(a.TLSDir)
 	if err != nil {
-		return Access{}, fmt.Errorf("read the CA: %w", err)
+		return Access{}, err
 	}
 	password, err := os.ReadFile(a.AgentPasswordFile)
 	if err != nil {

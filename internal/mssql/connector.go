@@ -10,6 +10,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"database/sql"
+	sqldriver "database/sql/driver"
 	"errors"
 	"fmt"
 	"net"
@@ -110,6 +111,8 @@ type Options struct {
 	// Executing is called before every statement that is executed rather than asked, and what it returns with the outcome,
 	// before the caller knows it. Optional.
 	Executing func(Target, tsql.Statement) func(error)
+	// Remembered are the passwords that are tried where those of Access are refused. Optional.
+	Remembered *Remembered
 	// Program is shown as program_name in sys.dm_exec_sessions; "geosql-operator" unless given.
 	Program string
 }
@@ -183,9 +186,16 @@ func (c *Connector) Open(ctx context.Context, t Target) (*DB, error) {
 }
 
 func (c *Connector) newDB(t Target, config msdsn.Config) *DB {
-	connector := driver.NewConnectorConfig(config)
-	connector.Dialer = hostDialer{dial: c.options.Dial, host: config.Host}
-	handle := sql.OpenDB(boundedConnector{connector})
+	connect := func(config msdsn.Config) boundedConnector {
+		connector := driver.NewConnectorConfig(config)
+		connector.Dialer = hostDialer{dial: c.options.Dial, host: config.Host}
+		return boundedConnector{connector}
+	}
+	var connector sqldriver.Connector = connect(config)
+	if c.options.Remembered != nil {
+		connector = rememberingConnector{c.options.Remembered, config, connect}
+	}
+	handle := sql.OpenDB(connector)
 	handle.SetMaxOpenConns(poolSize)
 	handle.SetMaxIdleConns(idleConnections)
 	handle.SetConnMaxIdleTime(idleTime)

@@ -18,6 +18,12 @@ type LoginState struct {
 	Disabled bool
 	// PasswordMatches says that its password is the one that was asked about.
 	PasswordMatches bool
+	// MayConnect tells that it has CONNECT SQL, ConnectDenied that this is denied to it, which counts more.
+	MayConnect, ConnectDenied bool
+	// HasDefault tells that the database is there in which it begins when it names none.
+	HasDefault bool
+	// LockedOut tells that the server lets it in no more for wrong passwords.
+	LockedOut bool
 }
 
 // ReadLogin reads a SQL login; nil when there is none of the name. It takes CONTROL SERVER.
@@ -25,7 +31,7 @@ func ReadLogin(ctx context.Context, q Querier, name, password string) (*LoginSta
 	var state *LoginState
 	err := q.Query(ctx, tsql.LoginState(name, password), func(r Row) error {
 		state = &LoginState{}
-		return r.Scan(&state.SID, &state.Disabled, &state.PasswordMatches)
+		return r.Scan(&state.SID, &state.Disabled, &state.PasswordMatches, &state.MayConnect, &state.ConnectDenied, &state.HasDefault, &state.LockedOut)
 	})
 	return state, err
 }
@@ -38,8 +44,8 @@ type UserState struct {
 	Login string
 	// Roles that it is a member of.
 	Roles []string
-	// Permissions on the database itself that it is granted.
-	Permissions []string
+	// Permissions on the database itself that it is granted, and Denied those that are denied to it.
+	Permissions, Denied []string
 }
 
 // ReadUser reads a user of the connection's database; nil when there is none of the name.
@@ -69,10 +75,28 @@ func ReadUser(ctx context.Context, q Querier, name string) (*UserState, error) {
 		if err := r.Scan(&permission, &granted); err != nil {
 			return err
 		}
-		if granted = strings.TrimSpace(granted); granted == "G" || granted == "W" {
+		switch strings.TrimSpace(granted) {
+		case "G", "W":
 			state.Permissions = append(state.Permissions, strings.ToUpper(permission))
+		case "D":
+			state.Denied = append(state.Denied, strings.ToUpper(permission))
 		}
 		return nil
 	})
 	return state, err
+}
+
+// Owned is what keeps a principal from being dropped: its class as ALTER AUTHORIZATION names it, and its name.
+type Owned struct{ Class, Name string }
+
+// ReadOwned reads what tsql.UserOwns or tsql.LoginOwns asks for.
+func ReadOwned(ctx context.Context, q Querier, s tsql.Statement) ([]Owned, error) {
+	var owned []Owned
+	err := q.Query(ctx, s, func(r Row) error {
+		var o Owned
+		err := r.Scan(&o.Class, &o.Name)
+		owned = append(owned, o)
+		return err
+	})
+	return owned, err
 }

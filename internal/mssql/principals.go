@@ -40,15 +40,17 @@ func scanLogins(logins map[string]Login) func(Row) error {
 type Principals struct {
 	// Logins are the SQL logins by name.
 	Logins map[string]Login
-	// Permissions granted on the server, by login. State W (with grant option) counts as granted, D (denied) does not.
+	// Permissions granted on the server, by login. State W (with grant option) counts as granted.
 	Permissions map[string][]string
+	// Denied are the permissions on the server that are denied, by login.
+	Denied map[string][]string
 	// Members of the fixed server roles, by role.
 	Members map[string][]string
 }
 
 // ReadPrincipals reads the logins of a server with what they may do.
 func ReadPrincipals(ctx context.Context, q Querier) (Principals, error) {
-	p := Principals{Logins: map[string]Login{}, Permissions: map[string][]string{}, Members: map[string][]string{}}
+	p := Principals{Logins: map[string]Login{}, Permissions: map[string][]string{}, Denied: map[string][]string{}, Members: map[string][]string{}}
 	err := readAll(ctx, q, "read the logins with their permissions and roles", []read{
 		{tsql.ServerLogins(), scanLogins(p.Logins)},
 		{tsql.ServerPermissions(), func(r Row) error {
@@ -56,8 +58,11 @@ func ReadPrincipals(ctx context.Context, q Querier) (Principals, error) {
 			if err := r.Scan(&login, &permission, &state); err != nil {
 				return err
 			}
-			if state = strings.TrimSpace(state); state == "G" || state == "W" {
+			switch strings.TrimSpace(state) {
+			case "G", "W":
 				p.Permissions[login] = append(p.Permissions[login], strings.ToUpper(permission))
+			case "D":
+				p.Denied[login] = append(p.Denied[login], strings.ToUpper(permission))
 			}
 			return nil
 		}},

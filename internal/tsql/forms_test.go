@@ -20,7 +20,7 @@ const (
 // whole, and each form must be met by some statement.
 var forms = []form{
 	of("docs/t-sql/statements/create-login-transact-sql.md", `CREATE LOGIN NAME WITH PASSWORD = STRING, SID = 0x[0-9A-F]{32}, DEFAULT_DATABASE = NAME, CHECK_EXPIRATION = (ON|OFF), CHECK_POLICY = (ON|OFF)`),
-	of("docs/t-sql/statements/alter-login-transact-sql.md", `ALTER LOGIN NAME (WITH PASSWORD = STRING|ENABLE|DISABLE)`),
+	of("docs/t-sql/statements/alter-login-transact-sql.md", `ALTER LOGIN NAME (WITH PASSWORD = STRING( UNLOCK)?|WITH DEFAULT_DATABASE = NAME|ENABLE|DISABLE)`),
 	of("docs/t-sql/statements/drop-login-transact-sql.md", `DROP LOGIN NAME`),
 	of("docs/t-sql/statements/create-user-transact-sql.md", `CREATE USER NAME FOR LOGIN NAME`),
 	of("docs/t-sql/statements/alter-user-transact-sql.md", `ALTER USER NAME WITH LOGIN = NAME`),

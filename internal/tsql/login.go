@@ -30,6 +30,25 @@ func AlterLoginPassword(l Login) Statement {
 		done("set the password of login " + l.Name)
 }
 
+// UnlockLogin sets the password of a login that was locked out for wrong ones. Source: docs/t-sql/statements/alter-login-transact-sql.md.
+func UnlockLogin(l Login) Statement {
+	return new(builder).
+		sql("ALTER LOGIN ").name(l.Name).sql(" WITH PASSWORD = ").secret(l.Password).sql(" UNLOCK").
+		done("unlock login " + l.Name)
+}
+
+// SetDefaultDatabase makes a database that in which a login begins that names none.
+// Source: docs/t-sql/statements/alter-login-transact-sql.md.
+func SetDefaultDatabase(login, database string) Statement {
+	return new(builder).sql("ALTER LOGIN ").name(login).sql(" WITH DEFAULT_DATABASE = ").name(database).
+		done("set the default database of login " + login)
+}
+
+// DisableLogin lets a login connect no more; its sessions go on. Source: docs/t-sql/statements/alter-login-transact-sql.md.
+func DisableLogin(name string) Statement {
+	return new(builder).sql("ALTER LOGIN ").name(name).sql(" DISABLE").done("disable login " + name)
+}
+
 // EnableLogin lets a disabled login connect again. Source: docs/t-sql/statements/alter-login-transact-sql.md.
 func EnableLogin(name string) Statement {
 	return new(builder).sql("ALTER LOGIN ").name(name).sql(" ENABLE").done("enable login " + name)
@@ -126,6 +145,7 @@ type DatabasePermission string
 
 // Permissions on a database that the operator grants.
 const (
+	PermissionConnect           DatabasePermission = "CONNECT"
 	PermissionCreateCertificate DatabasePermission = "CREATE CERTIFICATE"
 	PermissionControl           DatabasePermission = "CONTROL"
 	PermissionViewDefinition    DatabasePermission = "VIEW DEFINITION"

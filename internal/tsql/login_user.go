@@ -2,14 +2,38 @@
 
 package tsql
 
-// LoginState reads a SQL login's SID, whether it is disabled, and whether the password is its own: 1, or 0 when it is not.
+// LoginState reads a SQL login's SID, whether it is disabled, whether the password is its own (1, or 0 when it is not), whether it may connect
+// to the server, whether its default database is there, and whether it was locked out for wrong passwords.
 // The hash shows to those alone who have CONTROL SERVER.
-// Sources: docs/relational-databases/system-catalog-views/sys-sql-logins-transact-sql.md,
-// docs/t-sql/functions/pwdcompare-transact-sql.md.
+// Sources: docs/relational-databases/system-catalog-views/sys-sql-logins-transact-sql.md, sys-server-permissions-transact-sql.md,
+// docs/t-sql/functions/pwdcompare-transact-sql.md, loginproperty-transact-sql.md.
 func LoginState(name, password string) Statement {
 	return new(builder).
-		sql("SELECT l.sid, l.is_disabled, COALESCE(PWDCOMPARE(@password, l.password_hash), 0)\nFROM sys.sql_logins AS l\nWHERE l.name = @name").
+		sql("SELECT l.sid, l.is_disabled, COALESCE(PWDCOMPARE(@password, l.password_hash), 0),\n"+
+			"    CASE WHEN EXISTS (SELECT 1 FROM sys.server_permissions AS p WHERE p.grantee_principal_id = l.principal_id\n"+
+			"        AND p.class = 100 AND p.permission_name = N'CONNECT SQL' AND p.state IN ('G', 'W')) THEN 1 ELSE 0 END,\n"+
+			"    CASE WHEN EXISTS (SELECT 1 FROM sys.server_permissions AS p WHERE p.grantee_principal_id = l.principal_id\n"+
+			"        AND p.class = 100 AND p.permission_name = N'CONNECT SQL' AND p.state = 'D') THEN 1 ELSE 0 END,\n"+
+			"    CASE WHEN DB_ID(l.default_database_name) IS NULL THEN 0 ELSE 1 END, COALESCE(CAST(LOGINPROPERTY(l.name, 'IsLocked') AS int), 0)\n"+
+			"FROM sys.sql_logins AS l\nWHERE l.name = @name").
 		arg("name", name).secretArg("password", password).done("look at login " + name)
+}
+
+// UserOwns reads what a user of the current database owns that keeps it from being dropped (15138): the class and the name of each schema and role.
+// Sources: docs/relational-databases/system-catalog-views/schemas-catalog-views-sys-schemas.md, sys-database-principals-transact-sql.md.
+func UserOwns(user string) Statement {
+	return new(builder).
+		sql("SELECT N'SCHEMA', s.name\nFROM sys.schemas AS s\nJOIN sys.database_principals AS u ON u.principal_id = s.principal_id\nWHERE u.name = @name\n"+
+			"UNION ALL\nSELECT N'ROLE', r.name\nFROM sys.database_principals AS r\nJOIN sys.database_principals AS u ON u.principal_id = r.owning_principal_id\nWHERE u.name = @name AND r.type = 'R'").
+		arg("name", user).done("read what user " + user + " owns")
+}
+
+// LoginOwns reads the databases that a login owns: while there is one it is not dropped (15174).
+// Source: docs/relational-databases/system-catalog-views/sys-databases-transact-sql.md.
+func LoginOwns(login string) Statement {
+	return new(builder).
+		sql("SELECT N'DATABASE', d.name\nFROM sys.databases AS d\nJOIN sys.server_principals AS l ON l.sid = d.owner_sid\nWHERE l.name = @name").
+		arg("name", login).done("read what login " + login + " owns")
 }
 
 // UserState reads the SID of a user of the current database, and the server's login of that SID; NULL when there is none.

@@ -6,6 +6,11 @@ import "geosql.dev/operator/internal/tsql"
 
 func init() {
 	add("LoginState", tsql.LoginState("app", "It's-a_secret.7"))
+	add("UnlockLogin", tsql.UnlockLogin(tsql.Login{Name: "app", Password: "It's-a_secret.7"}))
+	add("SetDefaultDatabase", tsql.SetDefaultDatabase("app", "master"))
+	add("DisableLogin", tsql.DisableLogin("app"))
+	add("UserOwns", tsql.UserOwns("app"))
+	add("LoginOwns", tsql.LoginOwns("app"))
 	add("UserState", tsql.UserState("app"))
 	add("UserRoles", tsql.UserRoles("app"))
 	add("UserPermissions", tsql.UserPermissions("app"))

@@ -37,7 +37,8 @@ type drillTest struct{ *groupTest }
 func (dt drillTest) declare(t *testing.T, name string, change func(*v1alpha1.DrillSpec)) *v1alpha1.Drill {
 	t.Helper()
 	d := &v1alpha1.Drill{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, Spec: v1alpha1.DrillSpec{
-		RunID: "1", Target: v1alpha1.DrillTarget{AvailabilityGroup: v1alpha1.ObjectName(dt.group.Name)},
+		// The sites remember which runs of a name were begun, also those of an earlier run of the tests.
+		RunID: time.Now().UTC().Format("20060102-150405"), Target: v1alpha1.DrillTarget{AvailabilityGroup: v1alpha1.ObjectName(dt.group.Name)},
 		Baseline: seconds(10), Recovery: seconds(180), TimeLimit: seconds(600),
 	}}
 	change(&d.Spec)

@@ -52,9 +52,6 @@ type Options struct {
 	Registerer prometheus.Registerer
 }
 
-// renewEvery is how often tokens are looked at.
-const renewEvery = 5 * time.Minute
-
 // Holder is the part.
 type Holder struct {
 	options Options
@@ -67,6 +64,10 @@ type Holder struct {
 
 	mu      sync.Mutex
 	runners map[string]*runner
+	// former are the last runners of each group, those included that have been stopped and may not have ended yet.
+	former map[string]*runner
+	// saving is held while the orders are remembered, so that what is newer is not overwritten.
+	saving sync.Mutex
 }
 
 // New makes the part. Close nothing: Run ends with its context.
@@ -84,7 +85,7 @@ func New(o Options) (*Holder, error) {
 		o.Peers = newPeers(o.TLSDir, o.PeerAddress)
 	}
 	h := &Holder{options: o, engine: o.Engine, peers: o.Peers, telling: newTelling(o.Registerer),
-		memory: memory{log: o.Log}, runners: map[string]*runner{}}
+		memory: memory{log: o.Log}, runners: map[string]*runner{}, former: map[string]*runner{}}
 	// One that cannot be seen is none that could be served.
 	h.found, _ = o.Process.Run()
 	if o.StateDir != "" {
@@ -143,28 +144,31 @@ func (h *Holder) Run(ctx context.Context) error {
 				h.options.Log.Error("orders cannot be read", "error", err)
 			}
 			select {
-			case changes <- told{groups: groups, named: orders.Named(data)}:
+			case changes <- told{groups: groups, ended: orders.Ended(data)}:
 			case <-ctx.Done():
 			}
 		})
 	})
-	tasks.Go(func() error {
-		renew := time.NewTicker(renewEvery)
-		defer renew.Stop()
-		for {
-			select {
-			case <-ctx.Done():
-				return ctx.Err()
-			case now := <-changes:
-				h.follow(ctx, tasks, now)
-			case <-renew.C:
-			}
-			if h.renewTokens(ctx) {
-				h.memory.save(h.present())
-			}
-		}
-	})
+	given := make(chan struct{}, 1)
+	tasks.Go(func() error { return h.followAll(ctx, tasks, changes, given) })
+	tasks.Go(func() error { return h.keepTokens(ctx, given) })
 	return tasks.Wait()
+}
+
+// followAll follows changes of the orders; given has a token after each. Nothing else is done here: a pause must not wait for it.
+func (h *Holder) followAll(ctx context.Context, tasks *errgroup.Group, changes <-chan told, given chan<- struct{}) error {
+	for {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case now := <-changes:
+			h.follow(ctx, tasks, now)
+		}
+		select {
+		case given <- struct{}{}:
+		default:
+		}
+	}
 }
 
 // timings of a group's votes.
@@ -175,14 +179,14 @@ func (h *Holder) timings(g orders.Group) election.Timings {
 	return h.options.Timings
 }
 
-// told are the orders that can be read, and all that there are.
+// told are the orders that can be read, and those that have ended.
 type told struct {
 	groups map[string]orders.Group
-	named  map[string]bool
+	ended  map[string]bool
 }
 
-// follow starts, changes and stops runners so that they match the orders. Those whose orders cannot be read go on with what they
-// were told before: a primary whose agent stopped would stop serving.
+// follow starts, changes and stops runners so that they match the orders. Those whose orders cannot be read, or are missing, go on with what
+// they were told before: a primary whose agent stopped would stop serving.
 func (h *Holder) follow(ctx context.Context, tasks *errgroup.Group, now told) {
 	h.mu.Lock()
 	for name, g := range now.groups {
@@ -192,18 +196,26 @@ func (h *Holder) follow(ctx context.Context, tasks *errgroup.Group, now told) {
 		}
 		h.options.Log.Info("group ordered", "group", name, "voters", len(g.Voters))
 		r := newRunner(h, g)
-		h.runners[name] = r
-		tasks.Go(func() error { r.run(ctx); return nil })
+		former := h.former[name]
+		h.runners[name], h.former[name] = r, r
+		tasks.Go(func() error { r.runAfter(ctx, former); return nil })
 	}
-	for name, r := range h.runners {
-		if _, ok := now.groups[name]; !ok && !now.named[name] {
-			h.options.Log.Info("group no longer ordered", "group", name)
+	for name := range now.ended {
+		if r := h.runners[name]; r != nil {
+			h.options.Log.Info("the orders of the group have ended", "group", name)
 			r.stop()
 			h.telling.forget(name)
 			delete(h.runners, name)
 		}
 	}
 	h.mu.Unlock()
+	h.remember()
+}
+
+// remember keeps the orders with the newest tokens.
+func (h *Holder) remember() {
+	h.saving.Lock()
+	defer h.saving.Unlock()
 	h.memory.save(h.present())
 }
 
@@ -216,25 +228,6 @@ func (h *Holder) present() map[string]orders.Group {
 		groups[name] = r.ordered()
 	}
 	return groups
-}
-
-// renewTokens tells whether any token is new.
-func (h *Holder) renewTokens(ctx context.Context) bool {
-	h.mu.Lock()
-	var voters []*voter
-	for _, r := range h.runners {
-		voters = append(voters, r.voterList()...)
-	}
-	h.mu.Unlock()
-	renewed := false
-	for _, v := range voters {
-		fresh, err := v.renew(ctx, time.Now())
-		if err != nil {
-			h.options.Log.Warn("a voter's token is old", "error", err)
-		}
-		renewed = renewed || fresh
-	}
-	return renewed
 }
 
 // promises is what is remembered of a group for good.

@@ -133,7 +133,7 @@ func voter(t *testing.T, api *apiserver.Server) orders.Voter {
 		AccountUID: "uid", Token: token.Status.Token, Issued: time.Now(), Expires: token.Status.ExpirationTimestamp.Time}
 }
 
-// give writes orders as the manager does.
+// give writes orders as the manager does; without any it ends those of the group content.
 func give(t *testing.T, api *apiserver.Server, groups ...orders.Group) {
 	t.Helper()
 	g := NewWithT(t)
@@ -142,6 +142,9 @@ func give(t *testing.T, api *apiserver.Server, groups ...orders.Group) {
 		data, err := group.Encode()
 		g.Expect(err).NotTo(HaveOccurred())
 		secret.Data[orders.Key(group.Name)] = data
+	}
+	if len(groups) == 0 {
+		secret.Data[orders.EndedKey("content")] = []byte("true")
 	}
 	err := api.Client.Create(t.Context(), secret)
 	if err != nil {
@@ -205,7 +208,7 @@ func TestHolderFollowsItsOrders(t *testing.T) {
 	g.Eventually(status(h), patience).Should(And(HaveField("Term", BeNumerically(">=", 2)), HaveField("State", "Held")))
 
 	give(t, api)
-	g.Eventually(func() any { return h.Status() }, patience).Should(BeEmpty(), "an order that is gone ends the holding")
+	g.Eventually(func() any { return h.Status() }, patience).Should(BeEmpty(), "orders that have ended end the holding")
 	stop()
 }
 

@@ -14,7 +14,6 @@ import (
 	"net"
 	"net/http"
 	"net/url"
-	"os"
 	"path/filepath"
 	"strconv"
 	"sync"
@@ -35,8 +34,8 @@ const (
 	greetEvery = 15 * time.Second
 	// greetTimeout bounds one greeting.
 	greetTimeout = 5 * time.Second
-	// reloadCA is after how long the CA is read again.
-	reloadCA = 10 * time.Minute
+	// renewClient is after how long connections are made anew, so that a renewed certificate of one's own is shown.
+	renewClient = 10 * time.Minute
 )
 
 // peers are the sidecars of the group's other servers, reached by the servers' names. Both sides show their server's
@@ -53,6 +52,8 @@ type peers struct {
 type peerClient struct {
 	http *http.Client
 	made time.Time
+	// trust is the bundle by which the other side is verified.
+	trust []byte
 }
 
 func newPeers(tlsDir string, address func(server string) string) *peers {
@@ -154,17 +155,16 @@ func (p *peers) call(ctx context.Context, method, server, group, path string, in
 func (p *peers) client(server string) (*http.Client, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if c := p.clients[server]; c != nil && time.Since(c.made) < reloadCA {
+	trust, err := credentials.ReadTrust(p.tlsDir)
+	c := p.clients[server]
+	if c != nil && time.Since(c.made) < renewClient && (err != nil || bytes.Equal(c.trust, trust)) {
 		return c.http, nil
 	}
-	authority, err := os.ReadFile(filepath.Join(p.tlsDir, credentials.KeyCA))
 	if err != nil {
-		return nil, fmt.Errorf("read the CA of the other agents: %w", err)
+		return nil, err
 	}
 	roots := x509.NewCertPool()
-	if !roots.AppendCertsFromPEM(authority) {
-		return nil, fmt.Errorf("%s has no certificate", credentials.KeyCA)
-	}
+	roots.AppendCertsFromPEM(trust)
 	config := &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: roots, ServerName: server,
 		GetClientCertificate: func(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
 			certificate, err := tls.LoadX509KeyPair(filepath.Join(p.tlsDir, credentials.KeyCertificate), filepath.Join(p.tlsDir, credentials.KeyPrivateKey))
@@ -178,9 +178,9 @@ func (p *peers) client(server string) (*http.Client, error) {
 		IdleConnTimeout:     idleConnection,
 		ForceAttemptHTTP2:   false,
 	}}
-	if old := p.clients[server]; old != nil {
-		old.http.CloseIdleConnections()
+	if c != nil {
+		c.http.CloseIdleConnections()
 	}
-	p.clients[server] = &peerClient{http: made, made: time.Now()}
+	p.clients[server] = &peerClient{http: made, made: time.Now(), trust: trust}
 	return made, nil
 }

@@ -15,6 +15,7 @@ import (
 
 	"geosql.dev/operator/internal/agent/orders"
 	"geosql.dev/operator/internal/election"
+	"geosql.dev/operator/internal/mssql/credentials"
 )
 
 // processPoll is how often the holder looks whether its engine's process is there: its end is released at once.
@@ -24,6 +25,8 @@ const processPoll = 100 * time.Millisecond
 type runner struct {
 	h     *Holder
 	ended chan struct{}
+	// over is closed when nobody uses the keeper any more.
+	over chan struct{}
 	// wake has a token when the votes should be looked at now.
 	wake chan struct{}
 	// turn has a token while nobody uses the stepper.
@@ -47,12 +50,24 @@ type runner struct {
 }
 
 func newRunner(h *Holder, g orders.Group) *runner {
-	r := &runner{h: h, ended: make(chan struct{}), wake: make(chan struct{}, 1), turn: make(chan struct{}, 1), greeting: make(chan struct{}, 1)}
+	r := &runner{h: h, ended: make(chan struct{}), over: make(chan struct{}), wake: make(chan struct{}, 1), turn: make(chan struct{}, 1), greeting: make(chan struct{}, 1)}
 	r.s = &stepper{r: r}
-	r.turn <- struct{}{}
 	r.greeting <- struct{}{}
 	r.change(g)
 	return r
+}
+
+// runAfter runs once the former runner of the group, nil for none, is over, and until ctx ends or the orders do. Two keepers of one group in one
+// process would overwrite each other's promises.
+func (r *runner) runAfter(ctx context.Context, former *runner) {
+	defer close(r.over)
+	if former != nil {
+		<-former.over
+	}
+	r.turn <- struct{}{}
+	r.run(ctx)
+	// Whoever asks now or still waits finds it busy, for good.
+	<-r.turn
 }
 
 // wakeUp lets the next step begin now, and one under way end as soon as a majority of the voters has answered.
@@ -105,9 +120,13 @@ func (r *runner) change(g orders.Group) {
 		}
 		return
 	}
+	former := map[string]*voter{}
+	for _, v := range r.voters {
+		former[v.Name()] = v
+	}
 	var voters []*voter
 	for _, told := range reached {
-		v, err := newVoter(g, told)
+		v, err := newVoter(g, told, formerCA(former[told.Site], told))
 		if err != nil {
 			r.h.options.Log.Error("orders cannot be followed", "group", g.Name, "error", err)
 			return
@@ -118,6 +137,36 @@ func (r *runner) change(g orders.Group) {
 		v.close()
 	}
 	r.voters, r.changed = voters, true
+}
+
+// formerCA is the CA by which an API server was verified that is told to have another one now: it is trusted until the server shows a certificate of
+// that. A vote that cannot be renewed meanwhile would be one for nobody.
+func formerCA(v *voter, told orders.Voter) []byte {
+	if v == nil {
+		return nil
+	}
+	if was := v.present(); was.Server != told.Server || len(was.CA) == 0 || len(told.CA) == 0 || credentials.HasCAs(told.CA, was.CA) {
+		return nil
+	}
+	return v.present().CA
+}
+
+// trustAlone takes the former CA from a voter whose API server is verified without it.
+func (r *runner) trustAlone(v *voter) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	i := slices.Index(r.voters, v)
+	if i < 0 {
+		return
+	}
+	alone, err := newVoter(r.group, v.present(), nil)
+	if err != nil {
+		r.h.options.Log.Error("orders cannot be followed", "group", r.group.Name, "error", err)
+		return
+	}
+	v.close()
+	r.voters = slices.Clone(r.voters)
+	r.voters[i], r.changed = alone, true
 }
 
 func (r *runner) voterList() []*voter {

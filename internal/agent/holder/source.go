@@ -24,7 +24,7 @@ import (
 // Source tells the orders.
 type Source interface {
 	// Watch calls update with the data of the Secret, now and after each change, until ctx ends. A Secret that is not there
-	// is not told: orders end by their key, not by somebody deleting the Secret.
+	// is not told: orders end by a mark (orders.EndedKey), not by somebody deleting the Secret.
 	Watch(ctx context.Context, update func(data map[string][]byte)) error
 }
 

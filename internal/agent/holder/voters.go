@@ -11,14 +11,13 @@ import (
 	"sync"
 	"time"
 
-	authenticationv1 "k8s.io/api/authentication/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
 	"geosql.dev/operator/internal/agent/orders"
 	"geosql.dev/operator/internal/election"
+	"geosql.dev/operator/internal/mssql/credentials"
 )
 
 // voter is the vote at one API server, with a token that can be replaced while it is used.
@@ -29,17 +28,19 @@ type voter struct {
 	connections *connections
 	// namespace of the account and the Lease.
 	namespace string
+	// formerCA is the CA that the orders named before, PEM, as long as the API server is not known to show a certificate of the present one.
+	formerCA []byte
 
 	mu   sync.Mutex
 	told orders.Voter
 }
 
-// newVoter makes a voter. Its connections are its own: closing them disturbs nobody.
-func newVoter(group orders.Group, told orders.Voter) (*voter, error) {
-	v := &voter{told: told, namespace: group.Namespace, connections: newConnections()}
+// newVoter makes a voter. Its connections are its own: closing them disturbs nobody. formerCA is trusted beside the CA of the orders.
+func newVoter(group orders.Group, told orders.Voter, formerCA []byte) (*voter, error) {
+	v := &voter{told: told, namespace: group.Namespace, connections: newConnections(), formerCA: formerCA}
 	config := &rest.Config{
 		Host:            told.Server,
-		TLSClientConfig: rest.TLSClientConfig{CAData: told.CA, ServerName: told.TLSServerName},
+		TLSClientConfig: rest.TLSClientConfig{CAData: bothCAs(told.CA, formerCA), ServerName: told.TLSServerName},
 		UserAgent:       "geosql-agent",
 		// A renewal is one request per second; nothing is to be held back.
 		QPS: -1,
@@ -61,6 +62,14 @@ func newVoter(group orders.Group, told orders.Voter) (*voter, error) {
 	v.http = client
 	v.LeaseVoter = election.NewLeaseVoter(told.Site, v.client.CoordinationV1().Leases(group.Namespace), group.Name)
 	return v, nil
+}
+
+// bothCAs leaves what is told as it is where there is no former one: the system's CAs count where the orders name none.
+func bothCAs(told, former []byte) []byte {
+	if len(former) == 0 {
+		return told
+	}
+	return credentials.MergeCAs(told, former)
 }
 
 // errNoWay is that of a voter that did not answer the manager when this agent got its first orders; others tell the way there.
@@ -125,28 +134,6 @@ func (v *voter) present() orders.Voter {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	return v.told
-}
-
-// renewAt is the part of a token's life below which the agent asks for a new one.
-const renewAt = 0.5
-
-// renew asks the voter's API server for a new token of the same account when half of the present one's life is over.
-func (v *voter) renew(ctx context.Context, now time.Time) (bool, error) {
-	told := v.present()
-	if told.Token == "" || told.Left(now) >= renewAt {
-		return false, nil
-	}
-	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
-	defer cancel()
-	seconds := int64(told.Expires.Sub(told.Issued) / time.Second)
-	request := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{ExpirationSeconds: &seconds}}
-	answer, err := v.client.CoreV1().ServiceAccounts(v.namespace).CreateToken(ctx, told.Account, request, metav1.CreateOptions{})
-	if err != nil {
-		return false, fmt.Errorf("renew the token for voter %s: %w", told.Site, err)
-	}
-	told.Token, told.Issued, told.Expires = answer.Status.Token, now, answer.Status.ExpirationTimestamp.Time
-	v.take(told)
-	return true, nil
 }
 
 func (v *voter) close() { utilnet.CloseIdleConnectionsFor(v.http.Transport) }

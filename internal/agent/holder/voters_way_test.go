@@ -13,7 +13,7 @@ import (
 // A voter to which the orders do not say the way is one that does not answer: nothing else is asked in its place.
 func TestAVoterWithoutAWayIsNotAsked(t *testing.T) {
 	g := NewWithT(t)
-	v, err := newVoter(orders.Group{Name: "content", Namespace: "web"}, orders.Voter{Site: "quincy"})
+	v, err := newVoter(orders.Group{Name: "content", Namespace: "web"}, orders.Voter{Site: "quincy"}, nil)
 	g.Expect(err).NotTo(HaveOccurred())
 	defer v.close()
 	_, _, err = v.Read(t.Context())

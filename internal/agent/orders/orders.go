@@ -22,6 +22,25 @@ const (
 	timedPrefix = "timed-group."
 )
 
+// endedPrefix precedes the name of a group that the server is no replica of any more. Orders end by that key alone: one that is missing may be
+// missing because somebody deleted the Secret and the groups' controllers have not all written theirs again.
+const endedPrefix = "ended-group."
+
+// EndedKey is the key that ends the orders of a group.
+func EndedKey(group string) string { return endedPrefix + group }
+
+// Ended are the groups whose orders have ended. A group that has orders too has not: they were given again.
+func Ended(data map[string][]byte) map[string]bool {
+	ended := map[string]bool{}
+	given := Named(data)
+	for key := range data {
+		if name, ok := strings.CutPrefix(key, endedPrefix); ok && !given[name] {
+			ended[name] = true
+		}
+	}
+	return ended
+}
+
 // Group is one availability group as its server's sidecar must know it.
 type Group struct {
 	// Name of the group, which is the AvailabilityGroup's.

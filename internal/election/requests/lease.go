@@ -34,6 +34,8 @@ type Vote struct {
 	Timelines []election.Timeline
 	// Paused forbids automatic elections.
 	Paused bool
+	// CarriedOut are the last Failovers that were carried out, oldest first.
+	CarriedOut []election.CarriedOut
 }
 
 // Read reads a group's Lease at one voter. reader must not be a cache: a request that was written must be seen.
@@ -66,6 +68,9 @@ func Of(lease *coordinationv1.Lease) Vote {
 	if t, err := election.ParseTimelines(lease.Annotations); err == nil {
 		v.Timelines = t
 	}
+	if c, err := election.ParseCarriedOut(lease.Annotations); err == nil {
+		v.CarriedOut = c
+	}
 	v.Paused = lease.Annotations[election.AnnotationPaused] == "true"
 	return v
 }
@@ -77,6 +82,13 @@ var ErrNewer = errors.New("a newer request is waiting there")
 // swap in five meets such a change.
 const attempts = 12
 
+// Remember notes Failovers that were carried out on a group's Lease at one voter, by compare-and-swap. It changes nothing else.
+func Remember(ctx context.Context, reader client.Reader, writer client.Writer, namespace, group string, carriedOut []election.CarriedOut) error {
+	return swap(ctx, reader, writer, namespace, group, "note what was carried out", func(annotations map[string]string) (bool, error) {
+		return election.NoteCarriedOut(annotations, carriedOut), nil
+	})
+}
+
 // Write writes a request on a group's Lease at one voter by compare-and-swap. A request of the same ID that is there is
 // left alone, a newer one is ErrNewer. It changes nothing else. reader must not be a cache. An error other than ErrNewer
 // and election.ErrAbsent leaves open whether the request was written; writing it again does no harm.
@@ -84,6 +96,23 @@ func Write(ctx context.Context, reader client.Reader, writer client.Writer, name
 	if err := request.Check(); err != nil {
 		return err
 	}
+	return swap(ctx, reader, writer, namespace, group, "write the request", func(annotations map[string]string) (bool, error) {
+		present, ok, err := election.ParseRequest(annotations)
+		if ok && err == nil {
+			if present.ID == request.ID {
+				return false, nil
+			}
+			if !present.Issued.Before(request.Issued) {
+				return false, fmt.Errorf("%s of %s by %s: %w", present.Kind, present.Issued.UTC().Format(time.RFC3339), present.By, ErrNewer)
+			}
+		}
+		request.Annotate(annotations)
+		return true, nil
+	})
+}
+
+// swap changes the annotations of a group's Lease at one voter, as change says: false is that there is nothing to change.
+func swap(ctx context.Context, reader client.Reader, writer client.Writer, namespace, group, doing string, change func(map[string]string) (bool, error)) error {
 	key := client.ObjectKey{Namespace: namespace, Name: election.LeaseName(group)}
 	var last error
 	for range attempts {
@@ -94,20 +123,17 @@ func Write(ctx context.Context, reader client.Reader, writer client.Writer, name
 			}
 			return fmt.Errorf("read Lease %s: %w", key, err)
 		}
-		present, ok, err := election.ParseRequest(lease.Annotations)
-		if ok && err == nil {
-			if present.ID == request.ID {
-				return nil
-			}
-			if !present.Issued.Before(request.Issued) {
-				return fmt.Errorf("Lease %s: %s of %s by %s: %w", key, present.Kind, present.Issued.UTC().Format(time.RFC3339), present.By, ErrNewer)
-			}
-		}
 		before := lease.DeepCopy()
 		if lease.Annotations == nil {
 			lease.Annotations = map[string]string{}
 		}
-		request.Annotate(lease.Annotations)
+		changed, err := change(lease.Annotations)
+		if err != nil {
+			return fmt.Errorf("Lease %s: %w", key, err)
+		}
+		if !changed {
+			return nil
+		}
 		last = writer.Patch(ctx, &lease, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
 		if last == nil {
 			return nil
@@ -116,5 +142,5 @@ func Write(ctx context.Context, reader client.Reader, writer client.Writer, name
 			break
 		}
 	}
-	return fmt.Errorf("write the request on Lease %s: %w", key, last)
+	return fmt.Errorf("%s on Lease %s: %w", doing, key, last)
 }

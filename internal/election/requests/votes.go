@@ -70,6 +70,22 @@ func (v Votes) Carries(id string) bool {
 	return slices.ContainsFunc(v, func(x Vote) bool { return x.Err == nil && x.Request != nil && x.Request.ID == id })
 }
 
+// CarriedOut is the Failover of a name that was carried out as another object: the same was asked for, and its UID was not this one. nil when no
+// voter tells of one.
+func (v Votes) CarriedOut(name, spec, id string) *election.CarriedOut {
+	for _, x := range v {
+		if x.Err != nil {
+			continue
+		}
+		for _, c := range x.CarriedOut {
+			if c.Name == name && c.Spec == spec && c.ID != id {
+				return &c
+			}
+		}
+	}
+	return nil
+}
+
 // Paused says whether any voter forbids automatic elections.
 func (v Votes) Paused() bool {
 	return slices.ContainsFunc(v, func(x Vote) bool { return x.Err == nil && x.Paused })

@@ -104,6 +104,15 @@ func (a *Authority) PEM() []byte { return slices.Clone(a.pem) }
 // Expires is when the CA's certificate ends.
 func (a *Authority) Expires() time.Time { return a.certificate.NotAfter }
 
+// Ends says that the CA does not live as long as a certificate that it would issue now; empty when it does. Another one must take its
+// place, and be trusted by all, while its certificates are valid.
+func (a *Authority) Ends(now time.Time) string {
+	if now.Add(certificateLife).After(a.certificate.NotAfter) {
+		return "the present one ends at " + written(a.certificate.NotAfter)
+	}
+	return ""
+}
+
 // Issue makes an RSA key and a certificate for it over the names, valid for a year from now (never longer than the CA),
 // as the data of a kubernetes.io/tls Secret with ca.crt. The first name becomes the subject.
 func (a *Authority) Issue(names []string, now time.Time) (map[string][]byte, error) {

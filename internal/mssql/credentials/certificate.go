@@ -3,7 +3,7 @@
 package credentials
 
 import (
-	"bytes"
+	"crypto/rsa"
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/pem"
@@ -43,6 +43,8 @@ type Certificate struct {
 	Client bool
 
 	leaf *x509.Certificate
+	// chain is tls.crt, authorities ca.crt.
+	chain, authorities []byte
 }
 
 // ParseCertificate reads the data of a kubernetes.io/tls Secret with ca.crt and checks that key and certificate belong
@@ -58,21 +60,16 @@ func ParseCertificate(data map[string][]byte) (Certificate, error) {
 	if err != nil {
 		return Certificate{}, fmt.Errorf("read %s: %w", KeyCertificate, err)
 	}
+	if block, _ := pem.Decode(data[KeyPrivateKey]); block != nil && (block.Type == "ENCRYPTED PRIVATE KEY" || block.Headers["DEK-Info"] != "") {
+		return Certificate{}, fmt.Errorf("%s is encrypted, and the engine has no way to be told its passphrase: put the plain key there", KeyPrivateKey)
+	}
 	if _, err := tls.X509KeyPair(data[KeyCertificate], data[KeyPrivateKey]); err != nil {
 		return Certificate{}, fmt.Errorf("%s and %s do not belong together", KeyCertificate, KeyPrivateKey)
 	}
-	roots := x509.NewCertPool()
-	if !roots.AppendCertsFromPEM(data[KeyCA]) {
+	if len(certificatesOf(data[KeyCA])) == 0 {
 		return Certificate{}, fmt.Errorf("read %s: no certificate in it", KeyCA)
 	}
-	intermediates := x509.NewCertPool()
-	intermediates.AppendCertsFromPEM(data[KeyCertificate])
-	verify := func(usage x509.ExtKeyUsage) error {
-		_, err := leaf.Verify(x509.VerifyOptions{
-			Roots: roots, Intermediates: intermediates, CurrentTime: leaf.NotBefore.Add(time.Second), KeyUsages: []x509.ExtKeyUsage{usage},
-		})
-		return err
-	}
+	verify := func(usage x509.ExtKeyUsage) error { return signed(leaf, data[KeyCertificate], data[KeyCA], usage) }
 	if err := verify(x509.ExtKeyUsageServerAuth); err != nil {
 		return Certificate{}, fmt.Errorf("%s is not signed by %s for servers: %w", KeyCertificate, KeyCA, err)
 	}
@@ -82,7 +79,40 @@ func ParseCertificate(data map[string][]byte) (Certificate, error) {
 	}
 	life := leaf.NotAfter.Sub(leaf.NotBefore)
 	return Certificate{Expires: leaf.NotAfter, RenewAt: leaf.NotBefore.Add(life * 2 / 3), Names: names,
-		Client: verify(x509.ExtKeyUsageClientAuth) == nil, leaf: leaf}, nil
+		Client: verify(x509.ExtKeyUsageClientAuth) == nil, leaf: leaf, chain: data[KeyCertificate], authorities: data[KeyCA]}, nil
+}
+
+// Unfit says why a server must not be given the certificate now; empty when it may. The certificate, the intermediate ones and the CA that
+// has signed them must all have begun and not have ended, and the key must be one that SQL Server on Linux takes: it asks for KeySpec
+// AT_KEYEXCHANGE (docs/linux/sql-server-linux-encrypted-connections.md), which keys of elliptic curves don't have. A server that
+// was started with another one would not be listened to by anybody.
+func (c Certificate) Unfit(now time.Time) string {
+	if key, ok := c.leaf.PublicKey.(*rsa.PublicKey); !ok {
+		return fmt.Sprintf("its key is of type %s, and SQL Server takes RSA keys alone: have one issued with an RSA key of %d bits or more", c.leaf.PublicKeyAlgorithm, rsaBits)
+	} else if key.N.BitLen() < rsaBits {
+		return fmt.Sprintf("its RSA key has %d bits, and clients want %d at least", key.N.BitLen(), rsaBits)
+	}
+	if now.Before(c.leaf.NotBefore) {
+		return "it begins at " + written(c.leaf.NotBefore) + "; it is taken then, or put one in its place that is valid now"
+	}
+	if !now.Before(c.Expires) {
+		return "it ended at " + written(c.Expires)
+	}
+	if err := verified(c.leaf, c.chain, c.authorities, x509.ExtKeyUsageServerAuth, now); err != nil {
+		return fmt.Sprintf("it is not verified by %s now: %v; the CA, or one between, has ended or not begun: renew that and what it has signed", KeyCA, err)
+	}
+	return ""
+}
+
+func written(t time.Time) string { return t.UTC().Format(time.RFC3339) }
+
+// verified verifies a certificate for a moment. chain has intermediate certificates.
+func verified(leaf *x509.Certificate, chain, authorities []byte, usage x509.ExtKeyUsage, at time.Time) error {
+	roots, intermediates := x509.NewCertPool(), x509.NewCertPool()
+	roots.AppendCertsFromPEM(authorities)
+	intermediates.AppendCertsFromPEM(chain)
+	_, err := leaf.Verify(x509.VerifyOptions{Roots: roots, Intermediates: intermediates, CurrentTime: at, KeyUsages: []x509.ExtKeyUsage{usage}})
+	return err
 }
 
 // Covers tells whether the certificate is good for the host name.
@@ -99,7 +129,7 @@ func (a *Authority) Renewal(data map[string][]byte, names []string, now time.Tim
 	if err != nil {
 		return err.Error()
 	}
-	if !bytes.Equal(bytes.TrimSpace(data[KeyCA]), bytes.TrimSpace(a.pem)) {
+	if !SignedBy(data, a.pem) {
 		return "it is of another CA"
 	}
 	var missing []string
@@ -111,8 +141,10 @@ func (a *Authority) Renewal(data map[string][]byte, names []string, now time.Tim
 	switch {
 	case len(missing) > 0:
 		return "it lacks " + strings.Join(missing, ", ")
+	case now.Before(c.leaf.NotBefore):
+		return "it begins at " + written(c.leaf.NotBefore)
 	case !now.Before(c.RenewAt):
-		return "two thirds of its life have passed (it ends " + c.Expires.UTC().Format(time.RFC3339) + ")"
+		return "two thirds of its life have passed (it ends " + written(c.Expires) + ")"
 	}
 	return ""
 }

@@ -3,7 +3,6 @@
 package credentials
 
 import (
-	"bytes"
 	"crypto/rand"
 	"encoding/base64"
 	"fmt"
@@ -48,8 +47,8 @@ func ReaderLacks(data map[string][]byte, ca []byte) string {
 		return "there is none"
 	case len(ReaderTokens(data)) == 0:
 		return "it has no token"
-	case !bytes.Contains(data[KeyCA], bytes.TrimSpace(ca)):
-		return "it lacks the CA of the server's certificate"
+	case !HasCAs(data[KeyCA], ca):
+		return "it lacks a CA of the server's certificate"
 	}
 	return ""
 }
@@ -65,9 +64,8 @@ func CompleteReader(data map[string][]byte, ca []byte) (map[string][]byte, error
 		}
 		full[KeyReaderToken] = []byte(base64.RawURLEncoding.EncodeToString(random))
 	}
-	if ca = bytes.TrimSpace(ca); !bytes.Contains(full[KeyCA], ca) {
-		present := bytes.TrimSpace(full[KeyCA])
-		full[KeyCA] = append(bytes.Join(slices.DeleteFunc([][]byte{present, ca}, func(b []byte) bool { return len(b) == 0 }), []byte("\n")), '\n')
+	if !HasCAs(full[KeyCA], ca) {
+		full[KeyCA] = MergeCAs(full[KeyCA], ca)
 	}
 	return full, nil
 }

@@ -15,7 +15,7 @@ import (
 // added.
 func TestReaders(t *testing.T) {
 	g := NewWithT(t)
-	ca, other := []byte("-----BEGIN CERTIFICATE-----\none\n-----END CERTIFICATE-----\n"), []byte("-----BEGIN CERTIFICATE-----\ntwo\n-----END CERTIFICATE-----\n")
+	ca, other := []byte("-----BEGIN CERTIFICATE-----\nb25l\n-----END CERTIFICATE-----\n"), []byte("-----BEGIN CERTIFICATE-----\ndHdv\n-----END CERTIFICATE-----\n")
 	g.Expect(credentials.ReaderLacks(nil, ca)).To(Equal("there is none"))
 	g.Expect(credentials.ReaderLacks(map[string][]byte{"token": []byte("short")}, ca)).To(Equal("it has no token"))
 	first, err := credentials.CompleteReader(nil, ca)
@@ -25,7 +25,7 @@ func TestReaders(t *testing.T) {
 	g.Expect(first).To(HaveKeyWithValue("ca.crt", ca))
 
 	first["token-new"], first["tokens"], first["note"] = []byte(strings.Repeat("n", 16)+"\n"), []byte(strings.Repeat("x", 20)), []byte("kept")
-	g.Expect(credentials.ReaderLacks(first, other)).To(ContainSubstring("the CA"))
+	g.Expect(credentials.ReaderLacks(first, other)).To(ContainSubstring("a CA"))
 	second, err := credentials.CompleteReader(first, other)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(credentials.ReaderTokens(second)).To(Equal([]string{string(first["token"]), strings.Repeat("n", 16)}), "a key that only begins alike is none")

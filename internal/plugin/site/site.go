@@ -83,8 +83,8 @@ joined without them.`,
 	flags.StringSliceVar(&f.addNamespaces, "add-namespaces", nil,
 		"namespaces besides those that the site has already; --namespaces alone takes away what it leaves out")
 	flags.StringVar(&f.server, "kubeconfig-server", "",
-		"URL at which the hub reaches the member's API server, the context's unless given; with --hub, the URL at which "+
-			"the other sites reach the hub's")
+		"URL at which the hub reaches the member's API server; unless given the one that it has, for a new site the context's; with "+
+			"--hub, the URL at which the other sites reach the hub's")
 	flags.StringArrayVar(&f.storageClasses, "storage-class", nil,
 		"ROLE=CLASS, with a role of data, log, tempdb, backup or all; repeatable, the last one wins")
 	flags.StringArrayVar(&f.links, "link", nil, "SITE=ROUNDTRIP[/BANDWIDTH], such as dublin=150ms/1Gbit; repeatable")
@@ -94,8 +94,8 @@ joined without them.`,
 		"how pods are reached from other sites: FlatNetwork (default) or NodePort")
 	flags.BoolVar(&f.drills, "drills", false,
 		"grant what drills need beyond that: pods, commands in pods, objects of Chaos Mesh; kept as it is unless given")
-	flags.DurationVar(&f.tokenLife, "token-life", join.DefaultTokenLife,
-		"how long the credentials shall last; the API server may grant less")
+	flags.DurationVar(&f.tokenLife, "token-life", 0,
+		"how long the credentials shall last, a year unless given, or as long as those that the site has; the API server may grant less")
 	return cmd
 }
 

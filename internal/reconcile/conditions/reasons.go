@@ -7,6 +7,8 @@ const (
 	// TypeNamesReady is True on a SQLServer or AvailabilityGroup when its name resolves to its address at every site that
 	// answers. It is written by the controller of names with a field manager of its own.
 	TypeNamesReady = "NamesReady"
+	// TypeTokenRenewed is False on a Site whose token the manager cannot renew, though it is time.
+	TypeTokenRenewed = "TokenRenewed"
 	// TypeCredentials is False on a Site whose credentials end soon or have ended.
 	TypeCredentials = "CredentialsValid"
 )
@@ -49,6 +51,10 @@ const (
 	ReasonCredentialsExpired = "CredentialsExpired"
 	// ReasonCredentialsExpireSoon: the token or certificate ends within a week.
 	ReasonCredentialsExpireSoon = "CredentialsExpireSoon"
+	// ReasonTokenRenewed: the manager renews its token for the site, or there is none that ends (TokenRenewed).
+	ReasonTokenRenewed = "TokenRenewed"
+	// ReasonTokenNotRenewed: it is time, and the renewal is refused (TokenRenewed).
+	ReasonTokenNotRenewed = "TokenNotRenewed"
 	// ReasonCredentialsGood: they do not end soon.
 	ReasonCredentialsGood = "CredentialsGood"
 	// ReasonDuplicateCluster: another, older Site is the same cluster.

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
+	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -28,6 +29,12 @@ func Join(ctx context.Context, r Request) (time.Time, error) {
 		return time.Time{}, err
 	}
 	if err := r.readSite(ctx); err != nil {
+		return time.Time{}, err
+	}
+	if err := r.readKubeconfig(ctx); err != nil {
+		return time.Time{}, err
+	}
+	if err := r.withAddress(); err != nil {
 		return time.Time{}, err
 	}
 	r.addNamespaces()
@@ -68,6 +75,24 @@ func (r *Request) readSite(parent context.Context) error {
 		return fmt.Errorf("site %s exists and is %s: use another name, or leave first", r.Name, map[bool]string{true: "the hub itself", false: "another cluster"}[old.Spec.KubeconfigSecretRef == nil])
 	}
 	r.keep(old.Spec)
+	return nil
+}
+
+// readKubeconfig reads how the hub reaches the site at present. One that the manager would refuse is as none.
+func (r *Request) readKubeconfig(parent context.Context) error {
+	if r.Member == nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(parent, callTimeout)
+	defer cancel()
+	var secret corev1.Secret
+	key := client.ObjectKey{Namespace: r.OperatorNamespace, Name: r.Name}
+	if err := r.Hub.Client.Get(ctx, key, &secret); client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("reading Secret %s in the hub: %w", key, err)
+	}
+	if config, err := sites.LoadKubeconfig(secret.Data[sites.KubeconfigKey]); err == nil {
+		r.kept = config
+	}
 	return nil
 }
 
@@ -170,7 +195,8 @@ func (r *Request) kubeconfig(token string) ([]byte, error) {
 		}
 	}
 	file := clientcmdapi.NewConfig()
-	file.Clusters[r.Name] = &clientcmdapi.Cluster{Server: r.Server, CertificateAuthorityData: ca, TLSServerName: cfg.ServerName}
+	ca, name := r.verifies(ca)
+	file.Clusters[r.Name] = &clientcmdapi.Cluster{Server: r.Server, CertificateAuthorityData: ca, TLSServerName: name}
 	file.AuthInfos[sites.Account] = &clientcmdapi.AuthInfo{Token: token}
 	file.Contexts[r.Name] = &clientcmdapi.Context{Cluster: r.Name, AuthInfo: sites.Account}
 	file.CurrentContext = r.Name

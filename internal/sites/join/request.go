@@ -3,6 +3,7 @@
 package join
 
 import (
+	"bytes"
 	"fmt"
 	"io"
 	"slices"
@@ -39,10 +40,11 @@ type Request struct {
 	Hub Cluster
 	// OperatorNamespace in the hub and at the member; sites.OperatorNamespace unless given.
 	OperatorNamespace string
-	// Server is the URL at which the hub reaches the member's API server; that of Member.Config unless given. Of the hub
+	// Server is the URL at which the hub reaches the member's API server; unless given that which the hub has of the site, else that of
+	// Member.Config. Of the hub
 	// itself it is the URL at which the other sites reach it, and may be left out while no group has it as a voter.
 	Server string
-	// TokenLife asked for; DefaultTokenLife unless given.
+	// TokenLife asked for; unless given that of the token that the hub has of the site, else DefaultTokenLife.
 	TokenLife time.Duration
 	// Spec holds what was said about the site; what is empty is kept from the Site if it exists.
 	Spec v1alpha1.SiteSpec
@@ -55,6 +57,9 @@ type Request struct {
 	DryRun bool
 	// Out receives a line per object.
 	Out io.Writer
+
+	// kept is the kubeconfig that the hub has of the site, nil when there is none that can be read.
+	kept *rest.Config
 }
 
 func (r *Request) withDefaults() error {
@@ -64,19 +69,43 @@ func (r *Request) withDefaults() error {
 	if r.OperatorNamespace == "" {
 		r.OperatorNamespace = sites.OperatorNamespace
 	}
+	if r.Member == nil {
+		r.Spec.APIServer = r.Server
+	}
+	return nil
+}
+
+// withAddress takes what was not said about the way to the member's API server from what the hub has, which works, and else from the context:
+// its address is good where that is, and need not be so for the hub.
+func (r *Request) withAddress() error {
+	if r.kept != nil {
+		keepString(&r.Server, r.kept.Host)
+		if token, ok := sites.ReadToken(r.kept.BearerToken); ok && r.TokenLife == 0 {
+			r.TokenLife = token.Expires.Sub(token.Issued)
+		}
+	}
 	if r.TokenLife == 0 {
 		r.TokenLife = DefaultTokenLife
 	}
 	if r.Member != nil && r.Server == "" {
 		r.Server = r.Member.Config.Host
 	}
-	if r.Member == nil {
-		r.Spec.APIServer = r.Server
-	}
 	if (r.Member != nil || r.Server != "") && !strings.HasPrefix(r.Server, "https://") {
 		return fmt.Errorf("the address of the API server, %q, must begin with https://: give it with --kubeconfig-server", r.Server)
 	}
 	return nil
+}
+
+// verifies is by what the certificate of the member's API server is verified: the CAs, PEM, and the name when it is not that of the address.
+// At an address that is kept it is what was so, and the CA of the context beside it.
+func (r *Request) verifies(context []byte) (ca []byte, name string) {
+	if r.kept == nil || r.kept.Host != r.Server {
+		return context, r.Member.Config.ServerName
+	}
+	if ca = r.kept.CAData; !bytes.Contains(ca, bytes.TrimSpace(context)) {
+		ca = slices.Concat(bytes.TrimSpace(ca), []byte("\n"), context)
+	}
+	return ca, r.kept.ServerName
 }
 
 // member is the cluster that is joined.

@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package sqlserver
+
+import (
+	"bytes"
+	"fmt"
+	"maps"
+	"strings"
+
+	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/mssql/credentials"
+	"geosql.dev/operator/internal/reconcile"
+	"geosql.dev/operator/internal/reconcile/conditions"
+)
+
+// The engine reads its certificate once, when it starts; manager and sidecars read ca.crt all the time. So a CA is trusted before anything
+// shows a certificate of it, and until nothing shows one any more. Otherwise whoever asks the engine could not, the primary
+// would get no lease, and no server its turn to restart.
+
+// Partner is a server of the same groups: its sidecar and this one's verify each other.
+type Partner struct {
+	Server v1alpha1.ServerName
+	// Certificate is what the hub's Secret of its certificate holds; nil when there is none yet.
+	Certificate reconcile.Reading[map[string][]byte]
+}
+
+// planCertificate brings the server's certificate to the site and to the hub.
+func planCertificate(d Desired, o Observed, p *Plan) bool {
+	if tls := d.Server.Spec.TLS; tls != nil && tls.SecretName != "" {
+		return planUserCertificate(d, o, tls.SecretName, p)
+	}
+	if why := authorityNeeded(o); why != "" {
+		if len(o.SiteCertificate) > 0 || o.Authority != nil {
+			p.add(MakeAuthority{Reason: why})
+			return p.settle(inProgress("the operator's CA is being made: " + why))
+		}
+		p.add(IssueCertificate{Names: d.certificateNames(), Reason: "the operator's CA is made"})
+		return p.settle(inProgress("the certificate is being issued"))
+	}
+	why := o.Authority.Renewal(o.SiteCertificate, d.certificateNames(), o.Now)
+	if why == "" {
+		return writeCertificate(d, o, o.SiteCertificate, o.Authority.PEM(), p)
+	}
+	if waits := announce(d, o, o.Authority.PEM()); waits != "" {
+		p.pend("a new certificate is needed ("+why+"); "+waits, conditions.ReasonRestartNeeded)
+		return writeCertificate(d, o, o.SiteCertificate, o.Authority.PEM(), p)
+	}
+	trust, issuers := trusted(d, o, o.Authority.PEM(), false)
+	p.add(IssueCertificate{Names: d.certificateNames(), Trust: trust, Issuers: issuers, Reason: why})
+	refresh(o, p)
+	return p.settle(inProgress("the certificate is being issued: " + why))
+}
+
+// authorityNeeded says why the operator's CA must be made; empty when the one that is there goes on.
+func authorityNeeded(o Observed) string {
+	if o.Authority == nil {
+		return "there is none"
+	}
+	return o.Authority.Ends(o.Now)
+}
+
+func planUserCertificate(d Desired, o Observed, name string, p *Plan) bool {
+	if why := unusable(d, o); why != "" {
+		return p.settle(conditions.Stalled(conditions.ReasonCertificateInvalid, fmt.Sprintf("Secret %s of spec.tls can't be used: %s", name, why)))
+	}
+	authority := o.UserCertificate[credentials.KeyCA]
+	if waits := announce(d, o, authority); waits != "" {
+		p.pend("the certificate of Secret "+name+" is of another CA; "+waits, conditions.ReasonRestartNeeded)
+		return writeCertificate(d, o, o.SiteCertificate, authority, p)
+	}
+	return writeCertificate(d, o, o.UserCertificate, authority, p)
+}
+
+// unusable says why the server is not given the certificate that spec.tls names; empty when it is.
+func unusable(d Desired, o Observed) string {
+	if o.UserCertificateError != nil {
+		return o.UserCertificateError.Error()
+	}
+	certificate, err := credentials.ParseCertificate(o.UserCertificate)
+	if err != nil {
+		return err.Error()
+	}
+	if !certificate.Covers(d.host()) {
+		return fmt.Sprintf("it is not for the name %s but for %s", d.host(), strings.Join(certificate.Names, ", "))
+	}
+	if why := unfitForGroups(d, certificate); why != "" {
+		return why
+	}
+	return certificate.Unfit(o.Now)
+}
+
+// unfitForGroups says why the sidecars of a group's other servers would not listen to one that shows the certificate: nobody could be
+// elected. Empty when they do, or the server is in no group.
+func unfitForGroups(d Desired, certificate credentials.Certificate) string {
+	if len(d.Groups) == 0 {
+		return ""
+	}
+	groups := "in group " + strings.Join(d.Groups, ", ") + " sidecars show it to each other: "
+	for _, name := range []string{d.host() + "." + d.Server.Namespace, d.host() + "." + d.Server.Namespace + ".svc"} {
+		if !certificate.Covers(name) {
+			return fmt.Sprintf("%sit must be for the name %s, too, and is for %s", groups, name, strings.Join(certificate.Names, ", "))
+		}
+	}
+	if !certificate.Client {
+		return groups + "its extended key usage must have client auth beside server auth"
+	}
+	return ""
+}
+
+// announce says what a certificate of the CA waits for, while what is shown is of another one: that all who verify the server trust both.
+// Empty when nothing is shown yet, or nobody could verify what is.
+func announce(d Desired, o Observed, authority []byte) string {
+	have := o.SiteCertificate
+	certificate, err := credentials.ParseCertificate(have)
+	if err != nil || !o.Now.Before(certificate.Expires) || credentials.SignedBy(have, authority) {
+		return ""
+	}
+	var wait []string
+	if !credentials.HasCAs(credentials.TrustOf(have), authority) || !credentials.HasCAs(credentials.TrustOf(o.HubCertificate), authority) {
+		wait = append(wait, string(d.name()))
+	}
+	if o.Readers != nil && !credentials.HasCAs(o.Readers[credentials.KeyCA], authority) {
+		wait = append(wait, "the readers of the sidecars")
+	}
+	for _, partner := range o.Partners {
+		data, err := partner.Certificate.Get()
+		if err != nil || data != nil && !credentials.HasCAs(data[credentials.KeyCA], authority) {
+			wait = append(wait, string(partner.Server))
+		}
+	}
+	if len(wait) == 0 {
+		return ""
+	}
+	return "it is shown once its CA is trusted beside the present one by " + strings.Join(wait, ", ")
+}
+
+// trusted are the CAs that the server trusts, and those of its own certificates: the one of what it is to show, and those of what its engine
+// shows until it has been started with that. shown says that the present certificate is the one that is to be shown.
+func trusted(d Desired, o Observed, authority []byte, shown bool) (trust, issuers []byte) {
+	issuers = credentials.MergeCAs(authority)
+	pod := o.Pod
+	if !shown || pod == nil || pod.Annotations[annotationCertificate] != hashOf(o.SiteCertificate[credentials.KeyCertificate]) {
+		issuers = credentials.MergeCAs(issuers, credentials.IssuersOf(o.SiteCertificate), credentials.IssuersOf(o.HubCertificate))
+	}
+	bundles := [][]byte{issuers}
+	for _, partner := range o.Partners {
+		if data, err := partner.Certificate.Get(); err == nil {
+			bundles = append(bundles, credentials.IssuersOf(data))
+			continue
+		}
+		// What it shows is not known: nothing that was trusted is dropped.
+		bundles = append(bundles, o.SiteCertificate[credentials.KeyCA])
+	}
+	return credentials.MergeCAs(bundles...), issuers
+}
+
+// writeCertificate writes a certificate and what is trusted to site and hub, where they differ.
+func writeCertificate(d Desired, o Observed, certificate map[string][]byte, authority []byte, p *Plan) bool {
+	shown := bytes.Equal(certificate[credentials.KeyCertificate], o.SiteCertificate[credentials.KeyCertificate]) && credentials.SignedBy(certificate, authority)
+	trust, issuers := trusted(d, o, authority, shown)
+	data := map[string][]byte{
+		credentials.KeyCertificate: certificate[credentials.KeyCertificate], credentials.KeyPrivateKey: certificate[credentials.KeyPrivateKey],
+		credentials.KeyCA: trust, credentials.KeyIssuers: issuers,
+	}
+	step := CopyCertificate{Data: data, Reason: "site and hub differ", Site: d.differs(o.SiteCertificate, data, o.SiteIsHub), Hub: d.differs(o.HubCertificate, data, true)}
+	if !step.Site && !step.Hub {
+		return true
+	}
+	if shown {
+		step.Reason = "who is trusted has changed, or site and hub differ"
+	}
+	p.add(step)
+	if step.Site {
+		refresh(o, p)
+	}
+	if why := credentials.ReaderLacks(o.Readers, trust); o.Readers != nil && why != "" {
+		p.add(CompleteReaders{CA: trust, Reason: why})
+	}
+	return p.settle(inProgress("the certificate is being copied"))
+}
+
+// differs tells whether a Secret has not what it is to have. In one that is the user's own, the user's keys are left alone.
+func (d Desired) differs(have, want map[string][]byte, hub bool) bool {
+	if hub && d.userSecret(credentials.CertificateName(d.name())) {
+		return !credentials.HasCAs(have[credentials.KeyIssuers], want[credentials.KeyIssuers]) || !credentials.HasCAs(want[credentials.KeyIssuers], have[credentials.KeyIssuers])
+	}
+	return !maps.EqualFunc(certificateKeys(have), want, bytes.Equal)
+}
+
+// refresh has the sidecar read the pod's Secrets now.
+func refresh(o Observed, p *Plan) {
+	if o.Pod != nil && o.Pod.DeletionTimestamp == nil {
+		p.add(RefreshPod{Name: o.Pod.Name, Reason: "its certificate, or whom it trusts, changed"})
+	}
+}
+
+// certificateKeys is the data without other people's keys.
+func certificateKeys(data map[string][]byte) map[string][]byte {
+	kept := map[string][]byte{}
+	for _, key := range []string{credentials.KeyCertificate, credentials.KeyPrivateKey, credentials.KeyCA, credentials.KeyIssuers} {
+		if v, ok := data[key]; ok {
+			kept[key] = v
+		}
+	}
+	return kept
+}

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package holder
+
+import (
+	"crypto/tls"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+
+	"geosql.dev/operator/internal/agent/orders"
+	"geosql.dev/operator/internal/election"
+	"geosql.dev/operator/internal/mssql/credentials"
+)
+
+// A CA that comes into the sidecar's files counts for the next question: an election would not wait for the next reading.
+func TestANewCACountsAtOnce(t *testing.T) {
+	g := NewWithT(t)
+	dir := t.TempDir()
+	write := func(data map[string][]byte, keys ...string) {
+		for _, key := range keys {
+			g.Expect(os.WriteFile(filepath.Join(dir, key), data[key], 0o600)).To(Succeed())
+		}
+	}
+	issue := func() map[string][]byte {
+		authority, err := credentials.NewAuthority(time.Now())
+		g.Expect(err).NotTo(HaveOccurred())
+		data, err := authority.Issue([]string{"tukpub-0"}, time.Now())
+		g.Expect(err).NotTo(HaveOccurred())
+		return data
+	}
+	former, next := issue(), issue()
+	write(former, credentials.KeyCertificate, credentials.KeyPrivateKey, credentials.KeyCA)
+	shown, err := tls.X509KeyPair(next[credentials.KeyCertificate], next[credentials.KeyPrivateKey])
+	g.Expect(err).NotTo(HaveOccurred())
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) }))
+	server.TLS = &tls.Config{Certificates: []tls.Certificate{shown}}
+	server.StartTLS()
+	defer server.Close()
+
+	p := newPeers(dir, func(string) string { return server.Listener.Addr().String() })
+	g.Expect(p.Hello(t.Context(), "tukpub-0", "content")).To(MatchError(ContainSubstring("certificate")))
+	g.Expect(os.WriteFile(filepath.Join(dir, credentials.KeyIssuers), next[credentials.KeyCA], 0o600)).To(Succeed())
+	g.Expect(p.Hello(t.Context(), "tukpub-0", "content")).To(Succeed())
+}
+
+// A voter whose API server is to show a certificate of another CA is trusted by both until it does: its vote could not be renewed meanwhile.
+func TestAVotersFormerCAIsTrustedUntilItShowsTheNextOne(t *testing.T) {
+	g := NewWithT(t)
+	issue := func() (tls.Certificate, []byte) {
+		authority, err := credentials.NewAuthority(time.Now())
+		g.Expect(err).NotTo(HaveOccurred())
+		data, err := authority.Issue([]string{"127.0.0.1"}, time.Now())
+		g.Expect(err).NotTo(HaveOccurred())
+		pair, err := tls.X509KeyPair(data[credentials.KeyCertificate], data[credentials.KeyPrivateKey])
+		g.Expect(err).NotTo(HaveOccurred())
+		return pair, authority.PEM()
+	}
+	former, formerCA := issue()
+	next, nextCA := issue()
+	var shown atomic.Pointer[tls.Certificate]
+	shown.Store(&former)
+	server := httptest.NewUnstartedServer(http.NotFoundHandler())
+	server.TLS = &tls.Config{GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) {
+		return &tls.Config{Certificates: []tls.Certificate{*shown.Load()}}, nil
+	}}
+	server.StartTLS()
+	defer server.Close()
+
+	h := &Holder{options: Options{Log: slog.New(slog.DiscardHandler), Timings: election.DefaultTimings()}, runners: map[string]*runner{}}
+	group := orders.Group{Name: "content", Namespace: "web", Voters: []orders.Voter{{Site: "quincy", Server: server.URL, CA: formerCA}}}
+	r := newRunner(h, group)
+	h.runners["content"] = r
+	trusted := func() error {
+		_, _, err := r.voterList()[0].Read(t.Context())
+		if err != nil && strings.Contains(err.Error(), "tls: ") {
+			return err
+		}
+		return nil
+	}
+	g.Expect(trusted()).To(Succeed())
+	group.Voters = []orders.Voter{{Site: "quincy", Server: server.URL, CA: nextCA}}
+	r.change(group)
+	h.renewTokens(t.Context())
+	g.Expect(trusted()).To(Succeed(), "it shows the former one still")
+	shown.Store(&next)
+	server.CloseClientConnections()
+	g.Expect(trusted()).To(Succeed())
+	h.renewTokens(t.Context())
+	shown.Store(&former)
+	server.CloseClientConnections()
+	g.Expect(trusted()).NotTo(Succeed(), "what it has left behind is trusted no more")
+}
