@@ -142,7 +142,7 @@ func planDelete(d Desired, o Observed) replication.Plan {
 		return p
 	}
 	leave(d, o, &p, d.pull())
-	if d.mirrors() && (o.Mirror.Told != nil || o.Mirror.Reader != nil) {
+	if o.Mirror.ordered() {
 		p.Add(TakeMirror{Subscriber: d.Subscriber, Distributor: d.System.Server})
 	}
 	if len(p.Steps) == 0 && o.Here.Owner.User == d.System.Login && len(o.Here.Subscriptions) == 0 {
