@@ -74,6 +74,7 @@ func kept(t *testing.T) *world {
 	for i := range w.o.Publication.Subscriptions {
 		w.o.Publication.Subscriptions[i].DataWasThere = true
 	}
+	w.o.Mirror = Mirror{}
 	at := metav1.NewTime(w.o.Now)
 	w.d.Subscription.Status.Initialization = &v1alpha1.SubscriptionInitialization{
 		Method: v1alpha1.InitializeReplicationSupportOnly, Compared: true, Publisher: "tukpub-0", Time: &at}

@@ -183,6 +183,9 @@ type Mirror struct {
 	StatusErr error
 }
 
+// ordered tells that a sidecar has orders of the mirror.
+func (m Mirror) ordered() bool { return m.Told != nil || m.Reader != nil }
+
 // primary is the publisher's server that takes writes, empty when none that answers says so.
 func (o Observed) primary(d Desired) v1alpha1.ServerName { return d.Publisher.Primary(o.Servers) }
 

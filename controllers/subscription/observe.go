@@ -277,10 +277,8 @@ func observeTokens(ctx context.Context, engines replication.Engines, d Desired, 
 	})
 }
 
+// observeMirror reads the orders also where nothing is mirrored: those of an earlier type have to be found.
 func observeMirror(ctx context.Context, sidecars Sidecars, d Desired, o *Observed) {
-	if !o.mirrors(d) {
-		return
-	}
 	var err error
 	if o.Mirror.Told, _, err = sidecars.Orders(ctx, d.Subscription.Namespace, d.Subscriber, d.name()); err != nil {
 		o.Mirror.Err = err
@@ -288,6 +286,9 @@ func observeMirror(ctx context.Context, sidecars Sidecars, d Desired, o *Observe
 	}
 	if _, o.Mirror.Reader, err = sidecars.Orders(ctx, d.Subscription.Namespace, d.System.Server, d.name()); err != nil {
 		o.Mirror.Err = err
+		return
+	}
+	if !o.mirrors(d) {
 		return
 	}
 	if o.Mirror.Told != nil && !o.applied(d) || o.At.LastSnapshot != d.Subscription.Status.MirroredSnapshot {

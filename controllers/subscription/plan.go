@@ -222,10 +222,14 @@ func planRegistration(d Desired, o Observed, p *replication.Plan) bool {
 	return proceed(p, "the subscription is being registered")
 }
 
-// planMirror tells the sidecars to bring the newest snapshot to the agent.
+// planMirror tells the sidecars to bring the newest snapshot to the agent. Where no agent reads a mirror any more, as after a
+// change of type, they are told no more: they would copy each snapshot over the WAN for nobody.
 func planMirror(d Desired, o Observed, p *replication.Plan) bool {
 	if !o.mirrors(d) {
-		return true
+		if o.Mirror.Err == nil && o.Mirror.ordered() {
+			p.Add(TakeMirror{Subscriber: d.Subscriber, Distributor: d.System.Server})
+		}
+		return proceed(p, "the sidecars are being told to mirror no snapshot")
 	}
 	if o.Mirror.Err != nil {
 		if o.applied(d) {

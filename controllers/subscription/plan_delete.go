@@ -57,7 +57,7 @@ func observeEnds(ctx context.Context, engines replication.Engines, sidecars Side
 			observeJobs(ctx, engines, d, o, server)
 		}
 	}
-	observeOrders(ctx, sidecars, d.asRegistered(*o), o)
+	observeOrders(ctx, sidecars, d, o)
 }
 
 // subscribedTo is the publisher under whose name the subscriber's database knows the subscription, else that of a server
@@ -75,11 +75,8 @@ func (o Observed) subscribedTo(d Desired) string {
 	return ""
 }
 
-// observeOrders reads what the sidecars of servers that are expected back were told.
+// observeOrders reads what the sidecars of servers that are expected back were told, also of a type that is no longer declared.
 func observeOrders(ctx context.Context, sidecars Sidecars, d Desired, o *Observed) {
-	if !d.mirrors() {
-		return
-	}
 	namespace := d.Subscription.Namespace
 	if o.gone(d, d.Subscriber) == "" {
 		o.Mirror.Told, _, o.Mirror.Err = sidecars.Orders(ctx, namespace, d.Subscriber, d.name())
@@ -191,7 +188,7 @@ func planEnds(d Desired, o Observed, p *replication.Plan) {
 		}
 		p.Execute(o.primary(d), d.publisherDatabase(), drop)
 	}
-	if o.Mirror.Told != nil || o.Mirror.Reader != nil {
+	if o.Mirror.ordered() {
 		take := TakeMirror{Subscriber: d.Subscriber, Distributor: d.System.Server}
 		if !subscriber {
 			take.Subscriber = ""

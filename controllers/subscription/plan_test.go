@@ -63,6 +63,37 @@ func TestPushSubscriptions(t *testing.T) {
 	g.Expect(w.o.Mirror.Told).NotTo(BeNil())
 }
 
+// Once the agent reads the snapshot where it is made, no sidecar copies it over the WAN any more, nor keeps the right to.
+func TestOrdersOfAMirrorThatNobodyReads(t *testing.T) {
+	g := NewWithT(t)
+	mirrored := func() *world {
+		w := newWorld(push(v1alpha1.AgentAtSubscriber))
+		w.settle(t, all)
+		g.Expect(w.o.Mirror.ordered()).To(BeTrue())
+		w.d.Subscription.Spec.AgentAt = v1alpha1.AgentAtDistributor
+		return w
+	}
+	w := mirrored()
+	p, _ := w.settle(t, all)
+	g.Expect(p.Outcome.Reason).To(Equal(conditions.ReasonDelivering), p.Outcome.Message)
+	g.Expect(w.o.Mirror.ordered()).To(BeFalse())
+
+	w = mirrored()
+	w.d.Subscription.Spec.ReclaimPolicy = v1alpha1.ReclaimDelete
+	for p = planDelete(w.d, w.look()); len(p.Steps) > 0; p = planDelete(w.d, w.look()) {
+		for _, s := range p.Steps {
+			w.do(t, s)
+		}
+	}
+	g.Expect(p.Done).To(BeTrue(), p.Outcome.Message)
+	g.Expect(w.o.Mirror.ordered()).To(BeFalse(), "deleted before the orders were taken")
+
+	w = mirrored()
+	w.o.Mirror.Err = errors.New("site dublin does not answer")
+	p, _ = w.settle(t, all)
+	g.Expect(p.Outcome.Reason).To(Equal(conditions.ReasonDelivering), "what is delivered needs no mirror: %s", p.Outcome.Message)
+}
+
 // Whatever step is the last one of a process, the end is the same.
 func TestEveryStepMayBeTheLast(t *testing.T) {
 	kinds := []func() Desired{declared, func() Desired { return push("") }, func() Desired { return push(v1alpha1.AgentAtSubscriber) }}

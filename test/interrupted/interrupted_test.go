@@ -5,6 +5,7 @@
 package interrupted_test
 
 import (
+	"fmt"
 	"math/rand/v2"
 	"os"
 	"slices"
@@ -13,6 +14,9 @@ import (
 	"time"
 
 	. "github.com/onsi/gomega"
+
+	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/test/support/stage"
 )
 
 const (
@@ -21,6 +25,9 @@ const (
 	// seedVariable repeats a sample that was printed.
 	seedVariable = "GEOSQL_SEED"
 )
+
+// patient is how long the end state may take.
+const patient = 90 * time.Second
 
 // quiet is how long a manager must live with everything ready before a run is over.
 const quiet = 4 * time.Second
@@ -37,28 +44,41 @@ func TestTheEndIsTheSameWhereverTheManagerDies(t *testing.T) {
 	}
 	// A failure's output is long, and a summary may show its end alone.
 	t.Cleanup(func() { t.Logf("%s with %s=%s", chosen, seedVariable, seed) })
-	calm := newBed(t)
-	g.Expect(calm.run(t, never, seed)).To(BeZero())
-	want := calm.state(t)
-	killed := newBed(t)
-	deaths := killed.run(t, chosen, seed)
-	t.Logf("%d writes, the manager died %d times", len(killed.lines(t, seen)), deaths)
-	g.Eventually(func() []string { return difference(want, killed.state(t)) }, patient, time.Second).Should(BeEmpty(), func() string { return killed.logged(t) })
+	calm := stage.New(t)
+	g.Expect(run(t, calm, never, seed)).To(BeZero())
+	want := state(t, calm)
+	killed := stage.New(t)
+	deaths := run(t, killed, chosen, seed)
+	t.Logf("%d writes, the manager died %d times", len(lines(t, killed, seen)), deaths)
+	g.Eventually(func() []string { return difference(want, state(t, killed)) }, patient, time.Second).
+		Should(BeEmpty(), func() string { return killed.Logged(t) })
 
 	// Nearly whatever the calm manager wrote was a place to die at: some is written only if something is late.
-	spared := killed.spared(t, calm.lines(t, seen), chosen, seed)
-	t.Logf("chosen writes at which no manager died: %q", spared)
+	left := spared(t, killed, lines(t, calm, seen), chosen, seed)
+	t.Logf("chosen writes at which no manager died: %q", left)
 	g.Expect(deaths).To(BeNumerically(">", 10))
-	g.Expect(len(spared)).To(BeNumerically("<=", 2+deaths/10))
+	g.Expect(len(left)).To(BeNumerically("<=", 2+deaths/10))
+}
+
+// state is what the stages are compared by, with what the copies' rows come to.
+func state(t *testing.T, b *stage.Stage) []string {
+	t.Helper()
+	all := b.State(t)
+	for _, server := range []v1alpha1.ServerName{"tukpub", "quisec", "dubsub"} {
+		rows := b.Query(t, server, "Content",
+			"SELECT COUNT(*), SUM(CAST(Id AS bigint)), SUM(CAST(LEN(Body) AS bigint)) FROM dbo.Article", 3)
+		all = append(all, fmt.Sprintf("%s has rows: %v", server, rows))
+	}
+	return all
 }
 
 // spared are the writes that were chosen and at which no manager died. One moment of a write is enough: what was carried
 // out although its answer was not seen is not written again, and has no later moment.
-func (b *bed) spared(t *testing.T, writes []string, k killing, seed string) []string {
+func spared(t *testing.T, b *stage.Stage, writes []string, k killing, seed string) []string {
 	t.Helper()
 	var died, spared []string
 	for _, m := range moments {
-		died = append(died, b.lines(t, m)...)
+		died = append(died, lines(t, b, m)...)
 	}
 	for _, write := range writes {
 		if len(places(k, seed, write)) > 0 && !slices.Contains(died, write) {
@@ -86,12 +106,12 @@ func difference(want, got []string) []string {
 
 // run declares everything and starts manager after manager until all is ready and one has lived for a while. It returns
 // how many were killed.
-func (b *bed) run(t *testing.T, k killing, seed string) (deaths int) {
+func run(t *testing.T, b *stage.Stage, k killing, seed string) (deaths int) {
 	t.Helper()
 	g := NewWithT(t)
-	b.fill(t)
+	fill(t, b)
 	for _, obj := range declared() {
-		g.Expect(b.hub.Client.Create(t.Context(), obj)).To(Succeed())
+		g.Expect(b.Hub.Client.Create(t.Context(), obj)).To(Succeed())
 	}
 	began := time.Now()
 	defer func() { t.Logf("%s: ready after %s and %d deaths", k, time.Since(began).Round(time.Second), deaths) }()
@@ -103,43 +123,31 @@ func (b *bed) run(t *testing.T, k killing, seed string) (deaths int) {
 	look := time.NewTicker(200 * time.Millisecond)
 	defer look.Stop()
 	for {
-		cmd, ended := b.start(t, k, seed)
+		manager := b.StartManager(t, config{Killing: k, Seed: seed, Ledger: b.File(ledger)})
 		lastKill := time.Now()
 		alive := true
 		for alive {
 			select {
-			case byKill := <-ended:
+			case byKill := <-manager.Ended():
 				if !byKill || k == never {
-					t.Fatalf("a manager ended by itself: %v\n%s", cmd.ProcessState, b.logged(t))
+					t.Fatalf("a manager ended by itself: %s\n%s", manager.State(), b.Logged(t))
 				}
 				deaths++
 				alive = false
 			case <-look.C:
-				waiting := b.ready(t)
+				waiting := b.Waiting(t)
 				if waiting != last && k == always {
 					last = waiting
 					t.Logf("%s %d deaths: %s", time.Since(began).Round(time.Second), deaths, waiting)
 				}
 				if waiting == "" && time.Since(lastKill) > quiet {
-					_ = cmd.Process.Kill()
-					<-ended
+					manager.Kill()
 					return deaths
 				}
 				if time.Now().After(deadline) {
-					t.Fatalf("not ready after %d deaths:\n%s\n%s", deaths, waiting, b.logged(t))
+					t.Fatalf("not ready after %d deaths:\n%s\n%s", deaths, waiting, b.Logged(t))
 				}
 			}
 		}
 	}
-}
-
-// fill makes what a person has before the operator comes: a database with a table and rows.
-func (b *bed) fill(t *testing.T) {
-	t.Helper()
-	b.sql(t, "tukpub", "master", "CREATE DATABASE Content")
-	// The operator's own first backup goes to the folder of a pod.
-	b.sql(t, "tukpub", "master", "ALTER DATABASE Content SET RECOVERY FULL")
-	b.sql(t, "tukpub", "master", "BACKUP DATABASE Content TO DISK = N'content.bak'")
-	b.sql(t, "tukpub", "Content", "CREATE TABLE dbo.Article (Id int NOT NULL PRIMARY KEY, Body nvarchar(100) NOT NULL)")
-	b.sql(t, "tukpub", "Content", "DECLARE @i int = 0; WHILE @i < 500 BEGIN INSERT dbo.Article (Id, Body) VALUES (@i, REPLICATE(N'x', @i % 40)); SET @i = @i + 1 END")
 }

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build integration
+
 package interrupted_test
 
 import (
@@ -16,10 +18,14 @@ import (
 	"strings"
 	"sync"
 	"syscall"
+	"testing"
+
+	. "github.com/onsi/gomega"
 
 	"geosql.dev/operator/internal/mssql"
 	"geosql.dev/operator/internal/mssql/credentials"
 	"geosql.dev/operator/internal/tsql"
+	"geosql.dev/operator/test/support/stage"
 )
 
 // moment of a write at which the manager may die.
@@ -47,6 +53,23 @@ const (
 	// always is at every moment of each write.
 	always killing = "Always"
 )
+
+// ledger is the name of the stage's file in which managers write where they died.
+const ledger = "ledger"
+
+// config is what a manager's process is told of its deaths.
+type config struct {
+	Killing      killing
+	Seed, Ledger string
+}
+
+func watch(c config) (stage.Watch, error) {
+	x, err := newKiller(c.Killing, c.Seed, c.Ledger)
+	if err != nil {
+		return stage.Watch{}, err
+	}
+	return stage.Watch{Transport: x.transport, Dial: x.dial, Executing: x.executing}, nil
+}
 
 // killer ends its own process with SIGKILL, once at every moment of every write that was chosen. The ledger tells the
 // next process where others died.
@@ -79,6 +102,20 @@ func newKiller(k killing, seed, ledger string) (*killer, error) {
 func line(m moment, write string) string { return string(m) + " " + write }
 
 const seen moment = "seen"
+
+// lines of the ledger that begin with a moment, without it.
+func lines(t *testing.T, b *stage.Stage, m moment) []string {
+	t.Helper()
+	content, err := os.ReadFile(b.File(ledger))
+	NewWithT(t).Expect(err).NotTo(HaveOccurred())
+	var found []string
+	for _, l := range strings.Split(string(content), "\n") {
+		if write, ok := strings.CutPrefix(l, string(m)+" "); ok {
+			found = append(found, write)
+		}
+	}
+	return found
+}
 
 func (x *killer) note(text string) {
 	if !x.known[text] {

@@ -9,25 +9,9 @@
 package interrupted_test
 
 import (
-	"fmt"
-	"os"
 	"testing"
 
-	"github.com/go-logr/logr"
-	"sigs.k8s.io/controller-runtime/pkg/log"
+	"geosql.dev/operator/test/support/stage"
 )
 
-// managerVariable names the file that tells the test binary to be a manager.
-const managerVariable = "GEOSQL_INTERRUPTED_MANAGER"
-
-func TestMain(m *testing.M) {
-	if file := os.Getenv(managerVariable); file != "" {
-		if err := runManager(file); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			os.Exit(1)
-		}
-		os.Exit(0)
-	}
-	log.SetLogger(logr.Discard())
-	os.Exit(m.Run())
-}
+func TestMain(m *testing.M) { stage.Main(m, watch) }

@@ -2,7 +2,7 @@
 
 //go:build integration
 
-package interrupted_test
+package stage
 
 import (
 	"fmt"
@@ -16,7 +16,6 @@ import (
 	discoveryv1 "k8s.io/api/discovery/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -24,32 +23,7 @@ import (
 	"geosql.dev/operator/api/v1alpha1"
 )
 
-// declared is what the manager is to bring about: a group over three servers that publishes, with the distributor on a
-// server of its own and a pull subscription whose snapshot is mirrored.
-func declared() []client.Object {
-	meta := func(name string) metav1.ObjectMeta { return metav1.ObjectMeta{Namespace: namespace, Name: name} }
-	adopting := meta("content")
-	adopting.Annotations = map[string]string{v1alpha1.AdoptAnnotation: "true"}
-	return []client.Object{
-		&v1alpha1.AvailabilityGroup{ObjectMeta: adopting, Spec: v1alpha1.AvailabilityGroupSpec{
-			Replicas: []v1alpha1.Replica{
-				{Server: "tukpub", AvailabilityMode: v1alpha1.SynchronousCommit},
-				{Server: "quisec", AvailabilityMode: v1alpha1.SynchronousCommit, Readable: true},
-				{Server: "dubcfg", AvailabilityMode: v1alpha1.ConfigurationOnly},
-			},
-			InitialPrimary: "tukpub", Databases: []v1alpha1.DatabaseName{"Content"}, Voters: []v1alpha1.SiteName{site},
-		}},
-		&v1alpha1.Distributor{ObjectMeta: meta("main"), Spec: v1alpha1.DistributorSpec{Server: "dist"}},
-		&v1alpha1.Publication{ObjectMeta: meta("articles"), Spec: v1alpha1.PublicationSpec{
-			Publisher: v1alpha1.ServerOrGroup{AvailabilityGroup: "content"}, Database: "Content", Distributor: "main",
-			Articles: []v1alpha1.Article{{Table: "dbo.Article"}},
-		}},
-		&v1alpha1.Subscription{ObjectMeta: meta("dublin"), Spec: v1alpha1.SubscriptionSpec{
-			Publication: "articles", Subscriber: v1alpha1.ServerOrGroup{Server: "dubsub"}, Database: "Content", Type: v1alpha1.SubscriptionPull,
-		}},
-	}
-}
-
+// declaredLists are of the kinds that a manager of the stage brings about.
 func declaredLists() map[string]client.ObjectList {
 	return map[string]client.ObjectList{
 		"AvailabilityGroup": &v1alpha1.AvailabilityGroupList{}, "Distributor": &v1alpha1.DistributorList{},
@@ -77,36 +51,37 @@ var catalogViews = []struct {
 	database, columns string
 	from              string
 }{
-	{servers, "master", "name, type_desc, is_disabled", "sys.server_principals WHERE name LIKE '%geosql%' OR type = 'S'"},
-	{servers, "master", "name, is_linked, is_publisher, is_subscriber, is_distributor", "sys.servers"},
-	{servers, "master", "name, state_desc, recovery_model_desc, is_published, is_subscribed, is_distributor", "sys.databases WHERE name <> 'tempdb'"},
-	{servers, "master", "name, subject", "sys.certificates"},
-	{servers, "master", "name, state_desc, role_desc, connection_auth_desc", "sys.database_mirroring_endpoints"},
-	{servers, "master", "name, cluster_type_desc, required_synchronized_secondaries_to_commit", "sys.availability_groups"},
-	{servers, "master", "replica_server_name, endpoint_url, availability_mode_desc, failover_mode_desc, seeding_mode_desc, secondary_role_allow_connections_desc", "sys.availability_replicas"},
-	{servers, "master", "role_desc, connected_state_desc", "sys.dm_hadr_availability_replica_states WHERE is_local = 1"},
-	{servers, "msdb", "name, enabled", "dbo.sysjobs"},
-	{servers, "msdb", "step_id, step_name, subsystem", "dbo.sysjobsteps"},
+	{Servers, "master", "name, type_desc, is_disabled", "sys.server_principals WHERE name LIKE '%geosql%' OR type = 'S'"},
+	{Servers, "master", "name, is_linked, is_publisher, is_subscriber, is_distributor", "sys.servers"},
+	{Servers, "master", "name, state_desc, recovery_model_desc, is_published, is_subscribed, is_distributor",
+		"sys.databases WHERE name <> 'tempdb'"},
+	{Servers, "master", "name, subject", "sys.certificates"},
+	{Servers, "master", "name, state_desc, role_desc, connection_auth_desc", "sys.database_mirroring_endpoints"},
+	{Servers, "master", "name, cluster_type_desc, required_synchronized_secondaries_to_commit", "sys.availability_groups"},
+	{Servers, "master", "replica_server_name, endpoint_url, availability_mode_desc, failover_mode_desc, seeding_mode_desc, " +
+		"secondary_role_allow_connections_desc", "sys.availability_replicas"},
+	{Servers, "master", "role_desc, connected_state_desc", "sys.dm_hadr_availability_replica_states WHERE is_local = 1"},
+	{Servers, "msdb", "name, enabled", "dbo.sysjobs"},
+	{Servers, "msdb", "step_id, step_name, subsystem", "dbo.sysjobsteps"},
 	{[]v1alpha1.ServerName{"tukpub"}, "Content", "name, status, allow_pull, allow_push, immediate_sync", "dbo.syspublications"},
 	{[]v1alpha1.ServerName{"tukpub"}, "Content", "name, dest_table, type, status", "dbo.sysarticles"},
 	{[]v1alpha1.ServerName{"tukpub"}, "Content", "srvname, dest_db, status, sync_type, subscription_type", "dbo.syssubscriptions"},
 	{[]v1alpha1.ServerName{"tukpub", "dubsub"}, "Content", "name, type_desc", "sys.database_principals WHERE name LIKE '%geosql%'"},
-	{[]v1alpha1.ServerName{"tukpub", "quisec", "dubsub"}, "Content", "COUNT(*), SUM(CAST(Id AS bigint)), SUM(CAST(LEN(Body) AS bigint))", "dbo.Article"},
 	{[]v1alpha1.ServerName{"dist"}, "distribution", "publisher_db, publication, publication_type", "dbo.MSpublications"},
 	{[]v1alpha1.ServerName{"dist"}, "distribution", "publisher_db, article, source_object", "dbo.MSarticles"},
 	{[]v1alpha1.ServerName{"dist"}, "distribution", "publisher_db, subscriber_db, subscription_type, status", "dbo.MSsubscriptions"},
 	{[]v1alpha1.ServerName{"dubsub"}, "Content", "publisher, publisher_db, publication, subscription_type", "dbo.MSreplication_subscriptions"},
 }
 
-// state is all that the two runs are compared by: what the servers' catalogs have, the rows, the objects at the API
-// server, and the conditions.
-func (b *bed) state(t *testing.T) []string {
+// State is what two runs are compared by: what the servers' catalogs have, the objects at the API server, and the
+// conditions.
+func (b *Stage) State(t testing.TB) []string {
 	t.Helper()
 	var all []string
 	for _, v := range catalogViews {
 		for _, server := range v.servers {
-			columns := strings.Count(strings.ReplaceAll(v.columns, "AS bigint)", ""), ",") + 1
-			rows := b.query(t, server, v.database, "SELECT "+v.columns+" FROM "+v.from, columns)
+			columns := strings.Count(v.columns, ",") + 1
+			rows := b.Query(t, server, v.database, "SELECT "+v.columns+" FROM "+v.from, columns)
 			slices.Sort(rows)
 			for _, row := range rows {
 				all = append(all, fmt.Sprintf("%s %s: %s", server, strings.Fields(v.from)[0], row))
@@ -117,7 +92,7 @@ func (b *bed) state(t *testing.T) []string {
 }
 
 // objects at the API server, with the keys of Secrets and the status of conditions.
-func (b *bed) objects(t *testing.T) []string {
+func (b *Stage) objects(t testing.TB) []string {
 	t.Helper()
 	lists := []client.ObjectList{&coordinationv1.LeaseList{}, &corev1.SecretList{}, &corev1.ServiceAccountList{}, &corev1.ServiceList{},
 		&discoveryv1.EndpointSliceList{}, &rbacv1.RoleList{}, &rbacv1.RoleBindingList{}}
@@ -126,7 +101,7 @@ func (b *bed) objects(t *testing.T) []string {
 	}
 	var all []string
 	for _, list := range lists {
-		NewWithT(t).Expect(b.hub.Client.List(t.Context(), list, client.InNamespace(namespace))).To(Succeed())
+		NewWithT(t).Expect(b.Hub.Client.List(t.Context(), list, client.InNamespace(Namespace))).To(Succeed())
 		_ = meta.EachListItem(list, func(item runtime.Object) error {
 			object := item.(client.Object)
 			finalizers := slices.Sorted(slices.Values(object.GetFinalizers()))

@@ -1,0 +1,257 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build integration
+
+// Package stage is a whole installation on one machine for tests: an API server, stand-in engines in processes of their
+// own with their sidecars, and the manager in a process of its own, which is the test's binary started again and can be
+// killed while all else lives on, as in a cluster.
+package stage
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"math/rand/v2"
+	"net"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/agent"
+	"geosql.dev/operator/internal/agent/files"
+	"geosql.dev/operator/internal/agent/holder"
+	"geosql.dev/operator/internal/mssql"
+	"geosql.dev/operator/internal/mssql/conf"
+	"geosql.dev/operator/internal/mssql/credentials"
+	"geosql.dev/operator/internal/reconcile/conditions"
+	"geosql.dev/operator/internal/tsql"
+	"geosql.dev/operator/test/support/apiserver"
+	"geosql.dev/operator/test/support/engine"
+)
+
+const (
+	// Namespace of all that is declared.
+	Namespace = "web"
+	// Site that the hub is.
+	Site = "dublin"
+	// Group is the name of the group that may be declared, and of its listener.
+	Group = "content"
+
+	system  = "geosql-system"
+	patient = 90 * time.Second
+)
+
+// Servers that run, in the parts that a test gives them.
+var Servers = []v1alpha1.ServerName{"tukpub", "quisec", "dubcfg", "dist", "dubsub"}
+
+// Stage is a hub that is a site too, engines in processes of their own, and their sidecars.
+type Stage struct {
+	Hub *apiserver.Server
+
+	authority          *credentials.Authority
+	engines            map[v1alpha1.ServerName]*engine.Engine
+	sidecars           map[v1alpha1.ServerName]string
+	snapshots, mirrors map[v1alpha1.ServerName]string
+	// pods are the UIDs of the servers' pods, in which nothing runs: their engines are processes of the test's.
+	pods      map[v1alpha1.ServerName]string
+	connector *mssql.Connector
+	dir       string
+}
+
+// New starts everything but the manager. It ends with the test.
+func New(t testing.TB) *Stage {
+	t.Helper()
+	g := NewWithT(t)
+	b := &Stage{
+		Hub: apiserver.StartHub(t), engines: map[v1alpha1.ServerName]*engine.Engine{},
+		sidecars: map[v1alpha1.ServerName]string{}, snapshots: map[v1alpha1.ServerName]string{},
+		mirrors: map[v1alpha1.ServerName]string{}, pods: map[v1alpha1.ServerName]string{}, dir: t.TempDir(),
+	}
+	var err error
+	b.authority, err = credentials.NewAuthority(time.Now())
+	g.Expect(err).NotTo(HaveOccurred())
+	b.Hub.Namespace(t, system)
+	s := b.Hub.JoinHub(t, Site, Namespace)
+	s.Spec.APIServer = b.Hub.Config.Host
+	g.Expect(b.Hub.Client.Update(t.Context(), s)).To(Succeed())
+	readers, err := credentials.CompleteReader(nil, b.authority.PEM())
+	g.Expect(err).NotTo(HaveOccurred())
+	b.create(t, &corev1.Secret{ObjectMeta: named(credentials.ReaderName), Data: readers})
+	for _, server := range Servers {
+		b.startServer(t, server)
+	}
+	b.introduce(t)
+	for _, server := range Servers {
+		b.startSidecar(t, server)
+	}
+	b.connector = mssql.NewConnector(mssql.Options{
+		Access: mssql.AccessFunc(func(_ context.Context, _ string, server v1alpha1.ServerName) (mssql.Access, error) {
+			return b.engines[server].Access, nil
+		}),
+		Address: func(target mssql.Target) string { return b.engines[target.Server].Address },
+	})
+	t.Cleanup(func() { _ = b.connector.Close() })
+	return b
+}
+
+// Restart kills a server's engine and starts it again on its files.
+func (b *Stage) Restart(t testing.TB, server v1alpha1.ServerName) {
+	t.Helper()
+	b.engines[server].Kill(t)
+	b.engines[server].Launch(t)
+}
+
+// startServer starts an engine and makes what the controller of servers would make of it.
+func (b *Stage) startServer(t testing.TB, server v1alpha1.ServerName) {
+	t.Helper()
+	g := NewWithT(t)
+	agreement, err := credentials.Agree(nil, nil, false)
+	g.Expect(err).NotTo(HaveOccurred())
+	certificate, err := b.authority.Issue(credentials.CertificateNames(Namespace, server, nil), time.Now())
+	g.Expect(err).NotTo(HaveOccurred())
+	b.create(t, &corev1.Secret{ObjectMeta: named(credentials.PasswordsName(server)), Data: agreement.Passwords})
+	b.create(t, &corev1.Secret{ObjectMeta: named(credentials.CertificateName(server)), Data: certificate})
+	size := &v1alpha1.Volume{Size: resource.MustParse("1Gi")}
+	object := &v1alpha1.SQLServer{
+		ObjectMeta: named(string(server)),
+		Spec: v1alpha1.SQLServerSpec{Site: Site, AcceptEULA: true, Edition: "Developer", Image: "mssql:1",
+			Storage: &v1alpha1.ServerStorage{Data: size, Log: size, TempDB: size, Backup: size}},
+	}
+	b.create(t, object)
+	conditions.Set(&object.Status.StatusBase, object.Generation, conditions.Ready(conditions.ReasonRunning, "it runs"))
+	g.Expect(b.Hub.Client.Status().Update(t.Context(), object)).To(Succeed())
+	account := &corev1.ServiceAccount{ObjectMeta: named("default")}
+	g.Expect(client.IgnoreAlreadyExists(b.Hub.Client.Create(t.Context(), account))).To(Succeed())
+	pod := &corev1.Pod{ObjectMeta: named(credentials.HostName(server)),
+		Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "mssql", Image: "mssql:1"}}}}
+	b.create(t, pod)
+	b.pods[server] = string(pod.UID)
+	b.engines[server], b.snapshots[server], b.mirrors[server] =
+		engine.StartWith(t, Namespace, server, agreement.Passwords, certificate, b.authority), t.TempDir(), t.TempDir()
+}
+
+// introduce lets engines find each other, whose ports differ, and the folders behind the names of shares; and makes the
+// logins that the controller of servers would make.
+func (b *Stage) introduce(t testing.TB) {
+	t.Helper()
+	g := NewWithT(t)
+	var peers []string
+	for _, server := range Servers {
+		peers = append(peers, "--peer", credentials.HostName(server)+":5022=127.0.0.1:"+freePort(t))
+	}
+	for _, server := range Servers {
+		e := b.engines[server]
+		text := fmt.Sprintf("\n[uncmapping]\n%s = %s\n", conf.Share(server), b.snapshots[server])
+		for _, other := range Servers {
+			if other != server {
+				text += fmt.Sprintf("%s = %s\n", conf.Share(other), filepath.Join(b.mirrors[server], credentials.HostName(other)))
+			}
+		}
+		e.Arguments = peers
+		e.Configure(t, text)
+	}
+	for _, server := range Servers {
+		e := b.engines[server]
+		sa, err := e.Connector(t).Open(t.Context(), e.Target(credentials.RoleSA))
+		g.Expect(err).NotTo(HaveOccurred())
+		execute := func(s tsql.Statement) { g.Expect(sa.Exec(t.Context(), s)).To(Succeed(), s.Redacted()) }
+		for _, role := range []credentials.Role{credentials.RoleOperator, credentials.RoleAgent} {
+			execute(tsql.CreateLogin(tsql.Login{Name: role.Login(), SID: credentials.SID(Namespace, role.Login()),
+				Password: e.Access.Passwords.Of(role)}))
+			execute(tsql.AddServerRoleMember("sysadmin", role.Login()))
+		}
+		link := func(name, address string) {
+			_, port, err := net.SplitHostPort(address)
+			g.Expect(err).NotTo(HaveOccurred())
+			execute(tsql.Statement{Text: fmt.Sprintf("EXEC sp_addlinkedserver @server = N'%s', @srvproduct = N'', "+
+				"@provider = N'MSOLEDBSQL', @datasrc = N'127.0.0.1,%s'", name, port)})
+		}
+		link(Group, b.engines["tukpub"].Address)
+		for _, other := range Servers {
+			if other != server {
+				link(credentials.HostName(other), b.engines[other].Address)
+			}
+		}
+	}
+}
+
+// freePort is a port that nobody listens on now.
+func freePort(t testing.TB) string {
+	for range 1000 {
+		port := fmt.Sprint(15000 + rand.IntN(17000))
+		if l, err := net.Listen("tcp", "127.0.0.1:"+port); err == nil {
+			_ = l.Close()
+			return port
+		}
+	}
+	t.Fatal("no free port")
+	return ""
+}
+
+// startSidecar runs a server's sidecar with its parts for elections and snapshots, which read their orders from the API
+// server.
+func (b *Stage) startSidecar(t testing.TB, server v1alpha1.ServerName) {
+	t.Helper()
+	g := NewWithT(t)
+	e := b.engines[server]
+	b.sidecars[server] = "127.0.0.1:" + freePort(t)
+	password := filepath.Join(t.TempDir(), "agent-password")
+	g.Expect(os.WriteFile(password, e.Access.Passwords[credentials.KeyAgent], 0o600)).To(Succeed())
+	o := agent.DefaultOptions()
+	o.ServerName, o.Namespace, o.Listen, o.Engine = credentials.HostName(server), Namespace, b.sidecars[server], e.Address
+	o.TLSDir, o.PasswordFile, o.StateDir = e.TLSDir, password, t.TempDir()
+	quiet := slog.New(slog.NewTextHandler(io.Discard, nil))
+	a, err := agent.New(o, quiet)
+	g.Expect(err).NotTo(HaveOccurred())
+	kube, err := kubernetes.NewForConfig(b.Hub.Config)
+	g.Expect(err).NotTo(HaveOccurred())
+	a.Admit(holder.SecretSource{Client: kube, Namespace: Namespace, Name: credentials.ReaderName})
+	source := holder.SecretSource{Client: kube, Namespace: Namespace, Name: credentials.OrdersName(server)}
+	part := files.NewPart(source, b.snapshots[server], b.mirrors[server], quiet)
+	a.Handle(files.Pattern, part.Server())
+	a.Add(part)
+	votes, err := holder.New(holder.Options{
+		Target: mssql.Target{Namespace: Namespace, Server: server, Role: credentials.RoleAgent}, PodUID: b.pods[server],
+		Connector: a.NewConnector("geosql-agent election"), Process: process{t}, Source: source, StateDir: t.TempDir(),
+		Log: quiet, Registerer: a.Registerer(),
+	})
+	g.Expect(err).NotTo(HaveOccurred())
+	// Without its Drain: the test's end is not a pod's, which hands its group over first.
+	a.Add(struct{ agent.Part }{votes})
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- a.Run(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		g.Eventually(done, patient).Should(Receive())
+	})
+}
+
+// process is an engine's, which nobody has a reason to end here.
+type process struct{ t testing.TB }
+
+// Run is the only one there is.
+func (process) Run() (string, error) { return "first", nil }
+
+// Kill must not be called: the votes are never lost.
+func (p process) Kill() error {
+	p.t.Errorf("a sidecar gave its votes up and ended the engine")
+	return nil
+}
+
+func named(name string) metav1.ObjectMeta { return metav1.ObjectMeta{Namespace: Namespace, Name: name} }
+
+func (b *Stage) create(t testing.TB, object client.Object) {
+	t.Helper()
+	NewWithT(t).Expect(b.Hub.Client.Create(t.Context(), object)).To(Succeed())
+}
