@@ -138,11 +138,11 @@ func (f Former) agent(d Desired) replication.AgentJob {
 // planFormer ends subscriptions to publishers from which the publication has moved; tables stay. An agent that went on, or
 // that comes back with its distributor, could deliver what that still has: its login goes first.
 func planFormer(d Desired, o Observed, p *replication.Plan) bool {
-	if len(o.Former) > 0 && !jobsKnown(o, p) {
-		return false
-	}
 	if o.FormerLogin {
 		p.EndLogin(d.Subscriber, d.FormerLogin, o.FormerSessions)
+	}
+	if (len(o.Former) > 0 || d.FormerLogin != "") && o.JobsErr != nil {
+		return jobsUnknown(o, p)
 	}
 	for _, f := range o.Former {
 		for _, server := range slices.Compact([]v1alpha1.ServerName{d.Subscriber, d.System.Server}) {
@@ -179,6 +179,9 @@ func planCompared(d Desired, o Observed, p *replication.Plan) bool {
 	differs := o.Comparison != nil && o.Comparison.Steady && !o.Comparison.Equal && s.Differs == limit(o.Comparison.Difference) &&
 		s.DiffersSince != nil && o.Now.Sub(s.DiffersSince.Time) >= differsFor
 	if failing || differs {
+		if o.JobsErr != nil {
+			return jobsUnknown(o, p)
+		}
 		leave(d, o, p, d.pull())
 	}
 	return proceed(p, "the copy that was kept differs from the publisher's: the subscription begins anew, with a snapshot")

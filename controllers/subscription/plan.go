@@ -170,19 +170,26 @@ func (o Observed) publishes(table string) bool {
 
 // planKind ends a subscription that is of the other type; it is made anew, with a new copy.
 func planKind(d Desired, o Observed, p *replication.Plan) bool {
-	if o.wrongType(d) && !jobsKnown(o, p) {
-		return false
+	wrong := o.wrongType(d)
+	if wrong && o.JobsErr != nil {
+		return jobsUnknown(o, p)
 	}
-	if o.wrongType(d) && unreported(d, o) {
+	if wrong && unreported(d, o) {
 		return p.Settle(unrecorded)
 	}
-	if o.wrongType(d) {
+	if wrong {
 		leave(d, o, p, !d.pull())
 	} else if here := o.here(d); here != nil && here.Pull != d.pull() {
 		// From before; the agent that was may have written it once more at its end.
 		end(d, o, p, here)
 	}
 	return proceed(p, "the subscription is being changed to %s", strings.ToLower(string(d.Subscription.Spec.Type)))
+}
+
+// jobsUnknown ends the plan while it is not known which agents run: nobody would look for them again once what they
+// serve has ended.
+func jobsUnknown(o Observed, p *replication.Plan) bool {
+	return p.Settle(conditions.Unknown(conditions.ReasonEngineNotAnswering, o.JobsErr.Error()))
 }
 
 // leave ends a subscription at both ends: the agent first, the publisher's registration last, since it proves whose the
@@ -245,7 +252,7 @@ func planMirror(d Desired, o Observed, p *replication.Plan) bool {
 // that connect with Windows authentication, which Linux without a domain lacks (error 18452).
 func planAgent(d Desired, o Observed, p *replication.Plan) bool {
 	if o.JobsErr != nil {
-		return p.Settle(conditions.Unknown(conditions.ReasonEngineNotAnswering, o.JobsErr.Error()))
+		return jobsUnknown(o, p)
 	}
 	j, at := job(d, o), d.agentServer()
 	enabled := !o.mirrors(d) || o.mirrored() || o.applied(d)

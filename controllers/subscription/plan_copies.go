@@ -122,8 +122,8 @@ func planReinitialization(d Desired, o Observed, p *replication.Plan) bool {
 	if !asked || !d.snapshots() || len(o.registrations(d)) == 0 || o.awaitsCopy(d) || !publicationRests(d.Publication) {
 		return true
 	}
-	if o.keeps(d) && !jobsKnown(o, p) {
-		return false
+	if o.keeps(d) && o.JobsErr != nil {
+		return jobsUnknown(o, p)
 	}
 	if o.keeps(d) && unreported(d, o) {
 		return p.Settle(unrecorded)
