@@ -26,7 +26,7 @@ type PublisherMoveSpec struct {
 	Distributor ObjectName `json:"distributor,omitempty"`
 	// fencedServers are servers of the former publisher of which a person says that they take writes no more: switched off,
 	// or cut from every client. A server whose Site has lifecycle Lost need not be named, nor one that answers and whose database
-	// is read-only.
+	// is read-only. The server of a Distributor that is left may be named too: its agents do not come back.
 	// +optional
 	// +kubebuilder:validation:MaxItems=9
 	// +listType=set

@@ -9,8 +9,8 @@ import (
 	"strings"
 
 	"geosql.dev/operator/api/v1alpha1"
-	"geosql.dev/operator/internal/mssql/credentials"
 	"geosql.dev/operator/internal/replication"
+	"geosql.dev/operator/internal/sites"
 )
 
 // Desired is what a Distributor asks for.
@@ -23,6 +23,10 @@ type Desired struct {
 	Missing []string
 	// Publications that use the distributor, by name.
 	Publications []string
+	// Ending are those of them that are being deleted with reclaimPolicy Delete.
+	Ending []string
+	// Gone are servers that nobody expects back; read for a deletion alone.
+	Gone sites.Gone
 }
 
 // adopts says whether what somebody else made may be taken over.
@@ -43,18 +47,58 @@ type Observed struct {
 	OwnerErr error
 }
 
+// gone says why a server does not answer and is not expected to any more, as a clause; empty when it may answer.
+func (o Observed) gone(d Desired, server v1alpha1.ServerName) string {
+	if o.Servers[server].Err == nil {
+		return ""
+	}
+	return d.Gone.Why(server)
+}
+
 // linked are the publishers that are declared and those that the distributor admits, beside itself: a Publication that is
 // gone leaves its servers linked. Sorted.
 func (o Observed) linked(d Desired) []v1alpha1.ServerName {
 	names := d.others()
 	if at := o.distributor(d); at != nil {
 		for _, p := range at.Publishers {
-			name := v1alpha1.ServerName(strings.TrimSuffix(strings.ToLower(p.Name), "-0"))
-			if credentials.HostName(name) == strings.ToLower(p.Name) && name != d.System.Server {
+			if name, ours := replication.ServerOf(p.Name); ours && name != d.System.Server && strings.EqualFold(p.Database, d.System.Database) {
 				names = append(names, name)
 			}
 		}
 	}
 	slices.Sort(names)
 	return slices.Compact(names)
+}
+
+// foreign are the instances that the distributor admits and the operator cannot ask, sorted.
+func (o Observed) foreign(d Desired) []string {
+	at := o.distributor(d)
+	if at == nil {
+		return nil
+	}
+	var names []string
+	for _, p := range at.Publishers {
+		if _, ours := replication.ServerOf(p.Name); !ours && strings.EqualFold(p.Database, d.System.Database) {
+			names = append(names, p.Name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// published are the databases that a server publishes through the distributor, sorted. That of a database that is not
+// ONLINE is known too: sys.databases has it.
+func (o Observed) published(d Desired, server v1alpha1.ServerName) []string {
+	have := o.Servers[server].State
+	if have == nil || have.Distributor != "" && !strings.EqualFold(have.Distributor, d.System.Host()) {
+		return nil
+	}
+	var names []string
+	for _, database := range have.Databases {
+		if database.Published || database.MergePublished {
+			names = append(names, database.Name)
+		}
+	}
+	slices.Sort(names)
+	return names
 }

@@ -7,12 +7,14 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/mssql"
 	"geosql.dev/operator/internal/replication"
+	"geosql.dev/operator/internal/sites"
 )
 
 // desire finds out what a Distributor asks for: who publishes follows from its list and from the Publications.
@@ -28,6 +30,9 @@ func (r *Reconciler) desire(ctx context.Context, object *v1alpha1.Distributor) (
 			continue
 		}
 		d.Publications = append(d.Publications, p.Name)
+		if p.DeletionTimestamp != nil && p.Spec.ReclaimPolicy == v1alpha1.ReclaimDelete {
+			d.Ending = append(d.Ending, p.Name)
+		}
 		if !slices.Contains(who, p.Spec.Publisher) {
 			who = append(who, p.Spec.Publisher)
 		}
@@ -45,7 +50,15 @@ func (r *Reconciler) desire(ctx context.Context, object *v1alpha1.Distributor) (
 	}
 	slices.Sort(d.Publishers)
 	d.Publishers = slices.Compact(d.Publishers)
-	return d, d.System.ReadPasswords(ctx, r.access)
+	err := d.System.ReadPasswords(ctx, r.access)
+	if object.DeletionTimestamp == nil {
+		return d, err
+	}
+	if d.Gone, err = sites.ReadGone(ctx, r.hub, object.Namespace, time.Now()); err != nil {
+		return d, err
+	}
+	// An end takes no password of the agents, and its server may have gone with its Secret.
+	return d, nil
 }
 
 // observe asks the engines. What does not answer is part of the observation, not an error.

@@ -249,52 +249,6 @@ func TestDistributorWithASilentPublisher(t *testing.T) {
 	g.Expect(configured(w.d, w.o)).To(Equal([]string{"tukpub-0"}))
 }
 
-func TestDeletionOfADistributor(t *testing.T) {
-	g := NewWithT(t)
-	w := newWorld(declared())
-	w.settle(t, all)
-	g.Expect(planDelete(w.d, w.o)).To(Equal(replication.Plan{Done: true}), "everything stays unless the policy says Delete")
-	w.d.Distributor.Spec.ReclaimPolicy = v1alpha1.ReclaimDelete
-	w.d.Publications = []string{"articles"}
-	p := planDelete(w.d, w.o)
-	g.Expect(p.Steps).To(BeEmpty())
-	g.Expect(p.Outcome.Message).To(ContainSubstring("articles"))
-	w.d.Publications = nil
-	p = planDelete(w.d, w.o)
-	g.Expect(p.Steps).NotTo(BeEmpty())
-	g.Expect(p.Steps[len(p.Steps)-1].Describe()).To(ContainSubstring("drop login"), "the mark of ownership goes last")
-}
-
-// Only what has the operator's own login is the operator's: another distributor is not taken away, nor one without any mark.
-func TestDeletionLeavesSomebodysDistributor(t *testing.T) {
-	for name, sid := range map[string][]byte{"of somebody else": {1, 2, 3}, "without a mark": nil} {
-		t.Run(name, func(t *testing.T) {
-			w := newWorld(declared())
-			w.settle(t, all)
-			w.d.Distributor.Spec.ReclaimPolicy = v1alpha1.ReclaimDelete
-			w.server(distributor).LoginSID = sid
-			NewWithT(t).Expect(planDelete(w.d, w.o)).To(Equal(replication.Plan{Done: true}))
-		})
-	}
-}
-
-// A publisher that may never answer again keeps no other from being unlinked.
-func TestDeletionUnlinksBesideASilentPublisher(t *testing.T) {
-	for _, silent := range []v1alpha1.ServerName{publisher, secondary} {
-		w := newWorld(declared())
-		w.settle(t, all)
-		w.d.Distributor.Spec.ReclaimPolicy = v1alpha1.ReclaimDelete
-		w.o.Servers[silent] = replication.Server{Err: &mssql.Error{Class: mssql.Unknown}}
-		text := ""
-		for _, s := range planDelete(w.d, w.o).Steps {
-			text += s.Describe() + "\n"
-		}
-		for _, server := range []v1alpha1.ServerName{publisher, secondary} {
-			NewWithT(t).Expect(strings.Count(text, "on "+string(server)+"-0 ")).To(Equal(map[bool]int{true: 0, false: 2}[server == silent]), text)
-		}
-	}
-}
-
 // Agents log in to a publisher with a SQL login that is kept right, unless the link is one of Windows authentication.
 func TestThePublishersLogin(t *testing.T) {
 	for mode, steps := range map[int]int{0: 2, 1: 0} {
@@ -316,20 +270,4 @@ func TestNoSecretInAPlan(t *testing.T) {
 			w.do(t, s)
 		}
 	}
-}
-
-// The link of a publisher whose Publication is gone is taken away with the distributor, and the agents' login there.
-func TestDeletionUnlinksFormerPublishers(t *testing.T) {
-	g := NewWithT(t)
-	w := newWorld(declared())
-	w.settle(t, all)
-	w.d.Distributor.Spec.ReclaimPolicy = v1alpha1.ReclaimDelete
-	w.d.Publications, w.d.Publishers = nil, nil
-	var at []string
-	for _, s := range planDelete(w.d, w.o).Steps {
-		if text := s.Describe(); strings.Contains(text, "on tukpub-0 ") {
-			at = append(at, text)
-		}
-	}
-	g.Expect(at).To(HaveExactElements(ContainSubstring("sp_dropdistributor"), ContainSubstring("DROP LOGIN")))
 }

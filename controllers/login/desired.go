@@ -13,6 +13,7 @@ import (
 
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/mssql/credentials"
+	"geosql.dev/operator/internal/sites"
 )
 
 // Desired is what a Login asks for.
@@ -35,6 +36,8 @@ type Desired struct {
 	Port int32
 	// CA has signed the certificates of the servers; PEM.
 	CA []byte
+	// Gone are servers that nobody expects back; read for a deletion alone.
+	Gone sites.Gone
 	// adopted is the SID of a login that is taken over; nil when there is none.
 	adopted []byte
 }

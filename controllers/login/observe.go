@@ -53,6 +53,11 @@ func (r *Reconciler) observe(ctx context.Context, login *v1alpha1.Login) (*world
 func (r *Reconciler) desire(ctx context.Context, d *Desired) error {
 	on := d.Login.Spec.Target
 	var err error
+	if d.Login.DeletionTimestamp != nil {
+		if d.Gone, err = sites.ReadGone(ctx, r.hub, d.Login.Namespace, time.Now()); err != nil {
+			return err
+		}
+	}
 	if on.Server != "" {
 		err = r.desireServer(ctx, d, on.Server)
 	} else {

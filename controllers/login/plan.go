@@ -17,6 +17,7 @@ import (
 	"geosql.dev/operator/internal/mssql/credentials"
 	"geosql.dev/operator/internal/reconcile"
 	"geosql.dev/operator/internal/reconcile/conditions"
+	"geosql.dev/operator/internal/sites"
 	"geosql.dev/operator/internal/tsql"
 )
 
@@ -281,6 +282,9 @@ func planDelete(d Desired, o Observed) Plan {
 		return p
 	}
 	var waiting []string
+	if o.away(d) {
+		return planForget(d, o)
+	}
 	for _, u := range d.Login.Spec.Users {
 		have, seen := o.Users[string(u.Database)]
 		switch {
@@ -295,22 +299,46 @@ func planDelete(d Desired, o Observed) Plan {
 	for _, server := range d.Servers {
 		s := o.Servers[server]
 		switch {
+		case s.Err != nil && d.Gone.Why(server) != "":
+			// What a replica that is gone has goes with it.
 		case s.Err != nil:
-			waiting = append(waiting, fmt.Sprintf("%s: %v", credentials.HostName(server), s.Err))
+			waiting = append(waiting, fmt.Sprintf("%s: %v; %s", credentials.HostName(server), s.Err, sites.WayOut(server)))
 		case s.Login != nil && bytes.Equal(s.Login.SID, d.sid()):
 			p.execute(server, "master", tsql.DropLogin(d.name()))
 		}
 	}
-	for _, place := range slices.Sorted(maps.Keys(o.Secrets)) {
-		if s := o.Secrets[place]; s.Err == nil && s.Exists && s.Own {
-			p.Steps = append(p.Steps, DropSecret{Place: place, Name: d.secretName(), UID: s.UID})
-		}
-	}
-	planFormer(o, &p) // what does not answer is not waited for, as with the Secret of today
+	planForgetSecrets(d, o, &p)
 	p.Done = len(waiting) == 0
 	p.Outcome = conditions.InProgress(conditions.ReasonDeleting, "login, users and connection Secret are being dropped")
 	if len(waiting) > 0 {
 		p.Outcome = conditions.Unknown(conditions.ReasonDeleting, "waiting for "+strings.Join(waiting, "; "))
 	}
 	return p
+}
+
+// away tells that no server of the login answers, and that nobody expects any of them back.
+func (o Observed) away(d Desired) bool {
+	for _, server := range d.Servers {
+		if o.Servers[server].Err == nil || d.Gone.Why(server) == "" {
+			return false
+		}
+	}
+	return len(d.Servers) > 0
+}
+
+// planForget ends what is left of a login whose servers are gone: its Secrets.
+func planForget(d Desired, o Observed) Plan {
+	p := Plan{Done: true, Outcome: conditions.InProgress(conditions.ReasonDeleting, "the connection Secret is being dropped; its servers are gone")}
+	planForgetSecrets(d, o, &p)
+	return p
+}
+
+// planForgetSecrets drops the connection Secrets. What does not answer is not waited for.
+func planForgetSecrets(d Desired, o Observed, p *Plan) {
+	for _, place := range slices.Sorted(maps.Keys(o.Secrets)) {
+		if s := o.Secrets[place]; s.Err == nil && s.Exists && s.Own {
+			p.Steps = append(p.Steps, DropSecret{Place: place, Name: d.secretName(), UID: s.UID})
+		}
+	}
+	planFormer(o, p)
 }

@@ -68,6 +68,29 @@ func TestWhatIsLeftToASite(t *testing.T) {
 	})
 }
 
+// A site without the namespace has no names in it: it keeps no object from going. One that cannot be used for another reason may have them.
+func TestNamesGoWithTheirNamespace(t *testing.T) {
+	for name, c := range map[string]struct {
+		err  error
+		done bool
+	}{
+		"the namespace is gone or going":   {&sites.NamespaceError{Site: "dublin", Namespace: "web", Missing: "it is being deleted there", Gone: true}, true},
+		"the credentials have no rights":   {&sites.NamespaceError{Site: "dublin", Namespace: "web", Missing: "the credentials have no rights there"}, false},
+		"nobody has looked at it yet":      {&sites.NamespaceError{Site: "dublin", Namespace: "web", Missing: "it is not usable yet"}, false},
+		"the site has not answered at all": {&sites.UnreachableError{Site: "dublin"}, false},
+		"another site still has the name":  {&sites.NamespaceError{Site: "dublin", Namespace: "web", Gone: true}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := &world{object: &v1alpha1.SQLServer{ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: "tukpub"}}, labels: ownLabels("web", v1alpha1.LabelServer, "tukpub"),
+				views: []*siteView{{name: "dublin", err: c.err, has: map[string]published{}}, {name: "quincy", member: &sites.Member{}, has: map[string]published{}}}}
+			if name == "another site still has the name" {
+				w.views[1].has[podName("tukpub")] = published{service: serverNames("web", view("tukwila", "10.101.0.7"), "quincy")[0].makeService()}
+			}
+			NewWithT(t).Expect(planRelease(w).Gist().Done).To(Equal(c.done))
+		})
+	}
+}
+
 // Only a majority of all voters, in one term and with a holder that was seen as PRIMARY, names the primary; one that was not
 // seen so yet is the claimant.
 func TestGivenTo(t *testing.T) {

@@ -16,6 +16,7 @@ import (
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/reconcile"
 	"geosql.dev/operator/internal/reconcile/conditions"
+	"geosql.dev/operator/internal/sites"
 )
 
 // outcome is the plan of an object's names at all sites, and what came of it.
@@ -86,6 +87,10 @@ func planDelete(w *world) *outcome {
 // site is lost releases it.
 func planRelease(w *world) *outcome {
 	p := &outcome{failed: map[string]error{}}
+	here := *w
+	// With the namespace go the names in it: a site that does not have it, or deletes it, is waited for in vain.
+	here.views = slices.DeleteFunc(slices.Clone(w.views), func(v *siteView) bool { return sites.IsNamespaceGone(v.err) })
+	w = &here
 	for _, v := range w.views {
 		if v.member != nil && v.keeps && v.declares {
 			// Its own process would make the names again.

@@ -16,6 +16,7 @@ import (
 	"geosql.dev/operator/internal/mssql/credentials"
 	"geosql.dev/operator/internal/reconcile"
 	"geosql.dev/operator/internal/replication"
+	"geosql.dev/operator/internal/sites"
 	"geosql.dev/operator/internal/tsql"
 )
 
@@ -40,6 +41,8 @@ type Desired struct {
 	Arriving bool
 	// LogReaderProfile and SnapshotProfile are nil without one.
 	LogReaderProfile, SnapshotProfile *v1alpha1.AgentProfileSpec
+	// Gone are servers that nobody expects back; read for a deletion alone.
+	Gone sites.Gone
 }
 
 func (d Desired) name() string     { return d.Publication.Name }
@@ -78,7 +81,7 @@ type Observed struct {
 	Database    Database
 	DatabaseErr error
 	// Theirs are the tables of subscribers that lack articles.
-	Theirs map[subscriber]reconcile.Reading[map[string]mssql.Table]
+	Theirs map[receiver]reconcile.Reading[map[string]mssql.Table]
 }
 
 // Database is the published database.

@@ -15,6 +15,7 @@ import (
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/mssql"
 	"geosql.dev/operator/internal/replication"
+	"geosql.dev/operator/internal/sites"
 )
 
 // desire finds out what a Publication asks for.
@@ -52,6 +53,10 @@ func (r *Reconciler) desire(ctx context.Context, object *v1alpha1.Publication) (
 			d.MissingProfiles = append(d.MissingProfiles, missing)
 		}
 	}
+	if object.DeletionTimestamp != nil {
+		// An end needs no password of the agents, and not every server.
+		return d, r.desireEnd(ctx, &d)
+	}
 	if d.Moving, err = replication.Moving(ctx, r.hub, object); err != nil || len(d.Missing) > 0 {
 		return d, err
 	}
@@ -85,10 +90,16 @@ func (r *Reconciler) around(ctx context.Context, d *Desired) error {
 	return nil
 }
 
+// desireEnd finds out who is expected back.
+func (r *Reconciler) desireEnd(ctx context.Context, d *Desired) (err error) {
+	d.Gone, err = sites.ReadGone(ctx, r.hub, d.Publication.Namespace, time.Now())
+	return err
+}
+
 // observe asks the engines. What does not answer is part of the observation, not an error.
 func observe(ctx context.Context, engines replication.Engines, d Desired, now time.Time) Observed {
 	o := Observed{Now: now, Servers: map[v1alpha1.ServerName]replication.Server{}}
-	if len(d.Missing) > 0 {
+	if deleting := d.Publication.DeletionTimestamp != nil; d.nowhere() || len(d.Missing) > 0 && !deleting {
 		return o
 	}
 	o.Servers = engines.ReadServers(ctx, d.System, d.Publisher.Group, d.Publisher.Servers...)
@@ -97,11 +108,13 @@ func observe(ctx context.Context, engines replication.Engines, d Desired, now ti
 	}
 	at := o.Servers[d.System.Server].State
 	if at == nil || at.Database(d.System.Database) == nil {
+		if o.gone(d, d.System.Server) != "" {
+			observeDatabase(ctx, engines, d, &o)
+		}
 		return o
 	}
 	o.At, o.AtErr = engines.ReadAtDistributor(ctx, d.System, d.Publisher, d.database(), d.name())
-	primary := o.primary(d)
-	if o.AtErr != nil || primary == "" {
+	if o.AtErr != nil || o.primary(d) == "" && o.publisherGone(d) == "" {
 		return o
 	}
 	o.AtErr = engines.Read(ctx, d.System.Server, replication.Master, func(ctx context.Context, db *mssql.DB) (err error) {
@@ -110,12 +123,31 @@ func observe(ctx context.Context, engines replication.Engines, d Desired, now ti
 		}
 		return err
 	})
-	if database := o.Servers[primary].State.Database(d.database()); database == nil || database.State != "ONLINE" {
-		return o
-	}
-	o.DatabaseErr = engines.Read(ctx, primary, d.database(), func(ctx context.Context, db *mssql.DB) error { return o.Database.read(ctx, db, d, o) })
+	observeDatabase(ctx, engines, d, &o)
 	observeSubscribers(ctx, engines, d, &o)
 	return o
+}
+
+// observeDatabase reads what the published database has, on the primary.
+func observeDatabase(ctx context.Context, engines replication.Engines, d Desired, o *Observed) {
+	primary := o.primary(d)
+	if primary == "" {
+		return
+	}
+	if database := o.Servers[primary].State.Database(d.database()); database == nil || database.State != "ONLINE" {
+		return
+	}
+	o.DatabaseErr = engines.Read(ctx, primary, d.database(), func(ctx context.Context, db *mssql.DB) error { return o.Database.read(ctx, db, d, *o) })
+	if d.Publication.DeletionTimestamp == nil || o.DatabaseErr != nil || o.Database.Publication == nil {
+		return
+	}
+	for _, s := range o.Database.Publication.Subscriptions {
+		// Whom nobody expects back is asked all the same.
+		server, ours := replication.ServerOf(s.Subscriber)
+		if _, asked := o.Servers[server]; ours && !asked && d.Gone.Why(server) != "" {
+			o.Servers[server] = engines.ReadServers(ctx, d.System, "", server)[server]
+		}
+	}
 }
 
 // readJob reads the job that is attached to an agent, or else the one that is to be.

@@ -4,15 +4,12 @@ package publication
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
-	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/mssql"
 	"geosql.dev/operator/internal/reconcile/conditions"
 	"geosql.dev/operator/internal/replication"
-	"geosql.dev/operator/internal/tsql"
 )
 
 const (
@@ -80,71 +77,4 @@ func planHealth(d Desired, o Observed, p *replication.Plan) bool {
 	p.Outcome = conditions.Ready(conditions.ReasonPublished, fmt.Sprintf(
 		"%d articles of %s are published through %s", len(o.Database.Publication.Articles), d.database(), d.System.Host()))
 	return true
-}
-
-// unread is why it is not known what distributor and published database have, nil when it is. Without it nothing may be ended.
-func unread(d Desired, o Observed) error {
-	if err := replication.DistributionDatabase(d.System, o.Servers); err != nil {
-		return err
-	}
-	primary := o.primary(d)
-	if _, err := replication.OnlineDatabase(primary, o.Servers[primary], d.database()).Get(); err != nil {
-		return err
-	}
-	return o.DatabaseErr
-}
-
-// planDelete drops the publication when reclaimPolicy is Delete; tables stay, and everything else stays when it is Retain.
-func planDelete(d Desired, o Observed) replication.Plan {
-	var p replication.Plan
-	if d.Publication.Spec.ReclaimPolicy != v1alpha1.ReclaimDelete || len(d.Missing) > 0 {
-		p.Done = true
-		return p
-	}
-	if !planDistributor(d, o, &p) {
-		p.Outcome.Message = "deletion waits: " + p.Outcome.Message
-		return p
-	}
-	if err := unread(d, o); err != nil {
-		p.Settle(conditions.Unknown(conditions.ReasonEngineNotAnswering, "deletion waits: "+err.Error()))
-		return p
-	}
-	have := o.Database.Publication
-	if have != nil && have.Description == d.description() && len(have.Subscriptions) > 0 {
-		s := have.Subscriptions[0]
-		p.Settle(conditions.InProgress(conditions.ReasonDeleting, fmt.Sprintf(
-			"database %s on %s is still subscribed: delete its Subscription first, with reclaimPolicy Delete", s.Database, s.Subscriber)))
-		return p
-	}
-	p.RemoveJob(d.System.Server, snapshotJob(d, o).Name, o.SnapshotJob)
-	// Other publications of the database share its log reader; a distributor that was made anew knows none of them.
-	// Somebody else's of this name is one.
-	foreign := have != nil && have.Description != d.description()
-	others := slices.ContainsFunc(o.Database.Publications, func(name string) bool { return !strings.EqualFold(name, d.name()) })
-	last := !o.At.Others && !others && !foreign
-	if last {
-		p.RemoveJob(d.System.Server, logReaderJob(d, o).Name, o.LogReaderJob)
-	}
-	if have != nil && !foreign {
-		p.Execute(o.primary(d), d.database(), tsql.DropPublication(d.name()))
-	}
-	if last {
-		unpublish(d, o, &p)
-	}
-	if p.Done = len(p.Steps) == 0; !p.Done {
-		p.Settle(conditions.InProgress(conditions.ReasonDeleting, "the publication is being dropped"))
-	}
-	return p
-}
-
-// unpublish takes back what publishing made of the database when its last publication is gone.
-func unpublish(d Desired, o Observed, p *replication.Plan) {
-	primary := o.primary(d)
-	if database := o.Servers[primary].State.Database(d.database()); database != nil && database.Published {
-		p.Execute(primary, replication.Master, tsql.PublishDatabase(d.database(), false))
-	}
-	// Subscriptions of the database share the agents' user; the last of them drops it.
-	if o.Database.Owner.User == d.System.Login && len(o.Database.Received) == 0 && !d.Receives {
-		p.Execute(primary, d.database(), tsql.DropUser(d.System.Login))
-	}
 }

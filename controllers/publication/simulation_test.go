@@ -100,9 +100,9 @@ func (w *world) look() Observed {
 	}
 	if o.Database.Publication != nil {
 		// Subscribers answer, and have what is told of them.
-		theirs := map[subscriber]reconcile.Reading[map[string]mssql.Table]{}
+		theirs := map[receiver]reconcile.Reading[map[string]mssql.Table]{}
 		for _, who := range o.lacking() {
-			theirs[who.subscriber] = reconcile.Read(w.theirs[who.server])
+			theirs[who.receiver] = reconcile.Read(w.theirs[who.server])
 		}
 		maps.Copy(theirs, w.o.Theirs)
 		o.Theirs = theirs

@@ -27,7 +27,9 @@ type Desired struct {
 	From         replication.Party
 	FromDatabase string
 	FromSystem   replication.System
-	// Lost are servers of the former publisher whose Site is declared lost.
+	// FromErr is why nobody can ask that Distributor, nil when it can be asked or has no object.
+	FromErr error
+	// Lost are servers of the former publisher, and that of its Distributor, whose Site is declared lost.
 	Lost map[v1alpha1.ServerName]bool
 	// System is the Distributor that distributes from now on.
 	System replication.System
@@ -46,19 +48,37 @@ type Desired struct {
 	Missing []string
 }
 
-// target is the Subscription of the server that becomes the publisher, nil when it has ended.
-func (d Desired) target() *v1alpha1.Subscription {
-	for i, s := range d.Subscriptions {
-		if s.Spec.Subscriber.Server == d.Move.Spec.To {
-			return &d.Subscriptions[i]
-		}
-	}
-	return nil
+// candidates are the Subscriptions of the server that becomes the publisher: one for each database that it receives into.
+func (d Desired) candidates() []v1alpha1.Subscription {
+	return slices.DeleteFunc(slices.Clone(d.Subscriptions), func(s v1alpha1.Subscription) bool {
+		return s.Spec.Subscriber.Server != d.Move.Spec.To
+	})
 }
 
-// others are the Subscriptions of the other subscribers.
+// target is the Subscription whose copy becomes the source: the one that the status names once the move was looked at, the
+// only one of the server before that. Nil when that has ended, and while the server has several.
+func (d Desired) target() *v1alpha1.Subscription {
+	var found *v1alpha1.Subscription
+	known := d.Move.Status
+	for i, s := range d.Subscriptions {
+		is := s.Name == string(known.ToSubscription) && strings.EqualFold(string(s.Spec.Database), string(known.ToDatabase))
+		if s.Spec.Subscriber.Server != d.Move.Spec.To || known.ToSubscription != "" && !is {
+			continue
+		}
+		if found != nil {
+			return nil
+		}
+		found = &d.Subscriptions[i]
+	}
+	return found
+}
+
+// others are the Subscriptions that go on: those of other servers, and of the new publisher's into other databases.
 func (d Desired) others() []v1alpha1.Subscription {
-	return slices.DeleteFunc(slices.Clone(d.Subscriptions), func(s v1alpha1.Subscription) bool { return s.Spec.Subscriber.Server == d.Move.Spec.To })
+	target := d.target()
+	return slices.DeleteFunc(slices.Clone(d.Subscriptions), func(s v1alpha1.Subscription) bool {
+		return target != nil && s.Name == target.Name
+	})
 }
 
 // targetSubscription and targetDatabase are those of the server that becomes the publisher, also when its Subscription has

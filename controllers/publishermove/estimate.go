@@ -46,7 +46,7 @@ func estimate(d Desired, o Observed) *v1alpha1.MoveEstimate {
 	var best *v1alpha1.ReplicatedTransaction
 	for _, s := range d.Subscriptions {
 		one := evidence(o, s)
-		if later(one.Last, best) || one.Last != nil && best != nil && one.Last.Transaction == best.Transaction && one.Server == d.Move.Spec.To {
+		if later(one.Last, best) || one.Last != nil && best != nil && one.Last.Transaction == best.Transaction && s.Name == d.targetSubscription() {
 			best, e.Best = one.Last, one.Server
 		}
 		e.Subscribers = append(e.Subscribers, one)
@@ -97,7 +97,7 @@ func summary(d Desired, o Observed, e *v1alpha1.MoveEstimate) string {
 	to := credentials.HostName(d.Move.Spec.To)
 	var own v1alpha1.MoveEvidence
 	for _, s := range e.Subscribers {
-		if s.Server == d.Move.Spec.To {
+		if string(s.Subscription) == d.targetSubscription() {
 			own = s
 		}
 	}

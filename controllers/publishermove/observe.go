@@ -78,21 +78,32 @@ func (r *Reconciler) desireFormer(ctx context.Context, d *Desired) error {
 	if d.From, err = replication.Resolve(ctx, r.hub, d.Move.Namespace, from); err != nil {
 		return err
 	}
-	for _, name := range d.From.Servers {
+	var old v1alpha1.Distributor
+	found, err := r.find(ctx, d.Move, string(distributor), &old, &Desired{}, "Distributor")
+	if err != nil {
+		return err
+	}
+	servers := slices.Clone(d.From.Servers)
+	if found { // else it is gone with its object; there is nobody to ask
+		d.FromSystem = replication.SystemOf(&old)
+		servers = append(servers, d.FromSystem.Server)
+	}
+	for _, name := range servers {
 		if d.Lost[name], err = r.lost(ctx, d.Move.Namespace, name); err != nil {
 			return err
 		}
 	}
-	var old v1alpha1.Distributor
-	err = r.hub.Get(ctx, client.ObjectKey{Namespace: d.Move.Namespace, Name: string(distributor)}, &old)
-	if apierrors.IsNotFound(err) {
-		return nil // it is gone with its object; there is nobody to ask
+	if !found {
+		return nil
 	}
-	if err != nil {
-		return fmt.Errorf("read Distributor %s/%s: %w", d.Move.Namespace, distributor, err)
+	if err := d.FromSystem.ReadPasswords(ctx, r.access); apierrors.IsNotFound(err) {
+		// Its server was deleted before it: it cannot be asked, and that is no reason not to leave it.
+		d.FromErr = err
+		return nil
+	} else if err != nil {
+		return err
 	}
-	d.FromSystem = replication.SystemOf(&old)
-	return d.FromSystem.ReadPasswords(ctx, r.access)
+	return nil
 }
 
 // lost tells that the server's Site is declared lost. A server without an object is no evidence of anything.
@@ -219,6 +230,9 @@ func observeOld(ctx context.Context, engines replication.Engines, d Desired, o *
 	if d.FromSystem.Server == "" {
 		return
 	}
+	if o.Old.Err = d.FromErr; o.Old.Err != nil {
+		return
+	}
 	at := d.FromSystem.Server
 	server := engines.ReadServers(ctx, d.FromSystem, "", at)[at]
 	if o.Old.Err = server.Err; server.Err != nil || server.State.Database(d.FromSystem.Database) == nil {
@@ -269,11 +283,19 @@ func subscription(d Desired, s v1alpha1.Subscription) tsql.Subscription {
 
 // observeLeft reads what the new publisher has of its own subscription.
 func observeLeft(ctx context.Context, engines replication.Engines, d Desired, o *Observed) {
-	original := o.original(d)
-	if d.switched() || original == "" || d.targetDatabase() == "" {
+	if d.switched() {
 		return
 	}
-	to := d.Move.Spec.To
+	original, to := o.original(d), d.Move.Spec.To
+	if d.FormerLogin != "" {
+		o.Left.Login, o.Left.Err = engines.HasLogin(ctx, to, d.FormerLogin)
+		if o.Left.Err == nil && o.Left.Login {
+			o.Left.Sessions, o.Left.Err = engines.LoginSessions(ctx, to, d.FormerLogin)
+		}
+	}
+	if o.Left.Err != nil || original == "" || d.targetDatabase() == "" {
+		return
+	}
 	o.Left.Err = engines.Read(ctx, to, d.targetDatabase(), func(ctx context.Context, db *mssql.DB) error {
 		all, err := mssql.ReadSubscriptionsHere(ctx, db)
 		for i := range all {
@@ -288,11 +310,5 @@ func observeLeft(ctx context.Context, engines replication.Engines, d Desired, o 
 			o.Left.Job, err = job(d, original, to, d.targetDatabase()).Read(ctx, db)
 			return err
 		})
-	}
-	if o.Left.Err == nil && d.FormerLogin != "" {
-		o.Left.Login, o.Left.Err = engines.HasLogin(ctx, to, d.FormerLogin)
-		if o.Left.Err == nil && o.Left.Login {
-			o.Left.Sessions, o.Left.Err = engines.LoginSessions(ctx, to, d.FormerLogin)
-		}
 	}
 }

@@ -117,9 +117,8 @@ func opened(d Desired, o Observed) string {
 // planSuccessor checks the server that takes over, and its distributor.
 func planSuccessor(d Desired, o Observed, p *Plan) bool {
 	to := credentials.HostName(d.Move.Spec.To)
-	if d.target() == nil && d.Move.Status.ToSubscription == "" {
-		return p.Settle(conditions.Stalled(conditions.ReasonNotSubscribed, fmt.Sprintf(
-			"no Subscription to %s names SQLServer %s: only a subscriber has a copy. Subscribers are %s", d.Publication.Name, d.Move.Spec.To, subscribers(d))))
+	if !planCopy(d, p) {
+		return false
 	}
 	if outcome, ok := replication.Usable(d.Move.Spec.To, o.To); !ok {
 		return p.Settle(outcome)
@@ -141,6 +140,31 @@ func planSuccessor(d Desired, o Observed, p *Plan) bool {
 		return p.Settle(conditions.Unknown(conditions.ReasonEngineNotAnswering, o.Left.Err.Error()))
 	}
 	return true
+}
+
+// planCopy wants to know which copy becomes the source, and keeps to it: another database of the same server is one that
+// nobody has looked at, compared or approved.
+func planCopy(d Desired, p *Plan) bool {
+	known := d.Move.Status
+	switch {
+	case d.target() != nil, known.ToSubscription != "" && d.drained():
+		return true
+	case known.ToSubscription != "":
+		return p.Settle(conditions.Stalled(conditions.ReasonNotSubscribed, fmt.Sprintf("Subscription %s of SQLServer %s into "+
+			"database %s, whose copy this move has looked at, was deleted or changed: declare it again as it was, or delete this "+
+			"PublisherMove and make another", known.ToSubscription, d.Move.Spec.To, known.ToDatabase)))
+	case len(d.candidates()) > 1:
+		var copies []string
+		for _, s := range d.candidates() {
+			copies = append(copies, fmt.Sprintf("%s (database %s)", s.Name, s.Spec.Database))
+		}
+		slices.Sort(copies)
+		return p.Settle(conditions.Stalled(conditions.ReasonNotSubscribed, fmt.Sprintf("SQLServer %s has several copies of %s, "+
+			"by the Subscriptions %s, and nothing says which one is to publish: delete the others first. Their tables stay, and "+
+			"they can be declared again once this move is completed", d.Move.Spec.To, d.Publication.Name, strings.Join(copies, ", "))))
+	}
+	return p.Settle(conditions.Stalled(conditions.ReasonNotSubscribed, fmt.Sprintf("no Subscription to %s names SQLServer %s: "+
+		"only a subscriber has a copy. Subscribers are %s", d.Publication.Name, d.Move.Spec.To, subscribers(d))))
 }
 
 func subscribers(d Desired) string {
@@ -254,11 +278,12 @@ func awaited(d Desired, o Observed) (conditions.Outcome, bool) {
 	return conditions.Outcome{}, false
 }
 
-// undrained are the subscribers that answer and lack commands which the former distributor has.
+// undrained are the new publisher and the subscribers that answer, if they lack commands which the former distributor has.
 func undrained(d Desired, o Observed) []string {
 	var waiting []string
 	for _, s := range d.Subscriptions {
-		if n := o.Old.Pending[s.Name]; n > 0 && o.Copies[s.Name].Err == nil {
+		// The new publisher is waited for whatever one question to it came to: what it lacks would be lost.
+		if n := o.Old.Pending[s.Name]; n > 0 && (o.Copies[s.Name].Err == nil || s.Name == d.targetSubscription()) {
 			waiting = append(waiting, fmt.Sprintf("%d commands to %s", n, credentials.HostName(s.Spec.Subscriber.Server)))
 		}
 	}
@@ -279,6 +304,15 @@ func planStop(d Desired, o Observed, p *Plan) bool {
 	if d.switched() {
 		return true
 	}
+	if o.Left.Login {
+		// Before anything else there: a former distributor that returns has its agents.
+		p.EndLogin(d.Move.Spec.To, d.FormerLogin, o.Left.Sessions)
+	}
+	if err := unasked(d, o); err != nil {
+		return p.settle(v1alpha1.MoveSwitching, conditions.Unknown(conditions.ReasonEngineNotAnswering, fmt.Sprintf(
+			"whether the agents of the former publisher have ended is not known, and they would deliver once they are back: %v%s",
+			err, wayOn(d))))
+	}
 	original := o.original(d)
 	if original == "" {
 		return true // nobody knows anything of a former publisher: there is nothing to be ended
@@ -293,10 +327,6 @@ func planStop(d Desired, o Observed, p *Plan) bool {
 		}
 	}
 	to, database := d.Move.Spec.To, d.targetDatabase()
-	if o.Left.Login {
-		// Before anything else there: a former distributor that returns has its agents.
-		p.EndLogin(to, d.FormerLogin, o.Left.Sessions)
-	}
 	if to != d.FromSystem.Server || !o.Old.Asked {
 		p.RemoveJob(to, job(d, original, to, database).Now, o.Left.Job)
 	}
@@ -309,6 +339,30 @@ func planStop(d Desired, o Observed, p *Plan) bool {
 		}
 	}
 	return p.proceed(v1alpha1.MoveSwitching, conditions.ReasonSwitching, "the agents of the former publisher are being ended")
+}
+
+// unasked is why the agents of the former publisher may run on or come back to the new one, nil when they can't. Those of a
+// distributor that is left find no login there when it returns, unless something else needs that login; then a person
+// says that it does not return.
+func unasked(d Desired, o Observed) error {
+	at := d.FromSystem.Server
+	gone := d.FormerLogin != "" || d.Lost[at] || slices.Contains(d.Move.Spec.FencedServers, at)
+	if o.Old.Err != nil && (d.FromSystem.Server == d.System.Server || !gone) {
+		return o.Old.Err
+	}
+	if o.original(d) == "" {
+		return o.Copies[d.targetSubscription()].Err
+	}
+	return nil
+}
+
+// wayOn says how a move goes on without a distributor that is left and does not answer.
+func wayOn(d Desired) string {
+	if d.FromSystem.Server == d.System.Server {
+		return ""
+	}
+	return fmt.Sprintf(". If %s is gone for good, set its Site's lifecycle to Lost, or name it in spec.fencedServers",
+		d.FromSystem.Host())
 }
 
 // proceed ends the plan when it has steps.

@@ -4,6 +4,7 @@ package publishermove
 
 import (
 	"errors"
+	"slices"
 	"testing"
 	"time"
 
@@ -27,6 +28,13 @@ func subscriptionOf(name string, server v1alpha1.ServerName) v1alpha1.Subscripti
 		Publication: "articles", Subscriber: v1alpha1.ServerOrGroup{Server: server}, Database: "Content"}}
 }
 
+// intoArchive is a second Subscription of the server that becomes the publisher.
+func intoArchive() v1alpha1.Subscription {
+	s := subscriptionOf("dublin-archive", "dubsub")
+	s.Spec.Database = "Archive"
+	return s
+}
+
 // lostSite is a publisher that is gone and fenced, two subscribers, and a distributor that lives elsewhere; the estimate is
 // approved.
 func lostSite() (Desired, Observed) {
@@ -40,7 +48,7 @@ func lostSite() (Desired, Observed) {
 			Publisher: v1alpha1.ServerOrGroup{Server: "tukpub"}, Database: "Content", Distributor: "main"}},
 		From:         replication.Party{Name: "SQLServer tukpub", Servers: []v1alpha1.ServerName{"tukpub"}},
 		FromDatabase: "Content", FromSystem: replication.System{Name: "main", Server: "dist"}, Lost: map[v1alpha1.ServerName]bool{},
-		System:        replication.System{Name: "far", Server: "far"},
+		System: replication.System{Name: "far", Server: "far"}, FormerLogin: "geosql_replication_main",
 		Subscriptions: []v1alpha1.Subscription{subscriptionOf("dublin", "dubsub"), subscriptionOf("quincy", "quisub")},
 	}
 	o := Observed{Now: noon, System: usable, To: usable, Copies: map[string]Copy{
@@ -76,6 +84,16 @@ func TestMovesThatDoNotBegin(t *testing.T) {
 		"no subscriber": {func(d *Desired, _ *Observed) {
 			d.Move.Spec.To, d.Move.Status.ToSubscription = "blusub", ""
 		}, conditions.ReasonNotSubscribed, "dubsub, quisub"},
+		"two copies at one server": {func(d *Desired, _ *Observed) {
+			d.Move.Status.ToSubscription = ""
+			d.Subscriptions = append(d.Subscriptions, intoArchive())
+		}, conditions.ReasonNotSubscribed, "dublin (database Content), dublin-archive (database Archive)"},
+		"the copy that was looked at is no more": {func(d *Desired, _ *Observed) {
+			d.Subscriptions = []v1alpha1.Subscription{intoArchive()}
+		}, conditions.ReasonNotSubscribed, "Subscription dublin of SQLServer dubsub into database Content"},
+		"its name is another copy's now": {func(d *Desired, _ *Observed) {
+			d.Subscriptions[0].Spec.Database = "Archive"
+		}, conditions.ReasonNotSubscribed, "make another"},
 		"silent successor":    {func(_ *Desired, o *Observed) { o.To = replication.Server{Err: silent} }, conditions.ReasonEngineNotAnswering, "no route"},
 		"silent distributor":  {func(_ *Desired, o *Observed) { o.System = replication.Server{Err: silent} }, conditions.ReasonDistributorUnusable, "spec.distributor"},
 		"refused distributor": {func(d *Desired, _ *Observed) { d.NotAdmitted = true }, conditions.ReasonDistributorUnusable, "spec.publishers"},
@@ -86,6 +104,9 @@ func TestMovesThatDoNotBegin(t *testing.T) {
 		"no estimate":  {func(d *Desired, _ *Observed) { d.Move.Status.Estimate = nil }, conditions.ReasonAwaitingApproval, "being estimated"},
 		"not drained": {func(_ *Desired, o *Observed) {
 			o.Old = Old{Asked: true, Pending: map[string]int64{"dublin": 7}}
+		}, conditions.ReasonDraining, "7 commands to dubsub-0"},
+		"not drained, and one question to it failed": {func(_ *Desired, o *Observed) {
+			o.Old, o.Copies["dublin"] = Old{Asked: true, Pending: map[string]int64{"dublin": 7}}, Copy{Err: silent}
 		}, conditions.ReasonDraining, "7 commands to dubsub-0"},
 		"not drained, and silent now": {func(d *Desired, _ *Observed) {
 			d.Move.Status.Estimate.Deliverable = ptr.To[int64](7)
@@ -287,6 +308,38 @@ func TestStepsOfAMove(t *testing.T) {
 	g.Expect(describe(d, o, p).Subscriptions[0].State).To(Equal(stateNotAnswering))
 }
 
+// The copy that was estimated and approved publishes, whatever other databases of its server receive: they go on as subscribers.
+func TestTheCopyThatWasLookedAtPublishes(t *testing.T) {
+	g := NewWithT(t)
+	d, o := lostSite()
+	d.Subscriptions = append(d.Subscriptions, intoArchive())
+	o.Left = Left{}
+	d = begun(d)
+	var done []replication.Step
+	for range 6 {
+		p := plan(d, o)
+		d.Move.Status = describe(d, o, p)
+		for _, step := range p.Steps {
+			switch s := step.(type) {
+			case LetCompare:
+				for i := range d.Subscriptions {
+					if d.Subscriptions[i].Name == s.Subscription {
+						d.Subscriptions[i].Annotations = map[string]string{v1alpha1.InitializationAnnotation: v1alpha1.InitializeCompare}
+					}
+				}
+			case EndSubscription:
+				d.Subscriptions = slices.DeleteFunc(d.Subscriptions, func(x v1alpha1.Subscription) bool { return x.Name == s.Subscription })
+			case Switch:
+				d.Publication.Spec.MovedBy = s.Move
+			}
+		}
+		done = append(done, p.Steps...)
+	}
+	g.Expect(done).To(HaveExactElements(LetCompare{"quincy"}, LetCompare{"dublin-archive"}, EndSubscription{Subscription: "dublin"},
+		Switch{Publication: "articles", Publisher: "dubsub", Database: "Content", Distributor: "far", Move: "move"}))
+	g.Expect(d.Move.Status.Subscriptions).To(ConsistOf(HaveField("Name", BeEquivalentTo("quincy")), HaveField("Name", BeEquivalentTo("dublin-archive"))))
+}
+
 // Jobs of the former publication go from a distributor that lives, but not those that others share.
 func TestJobsOfTheOldWay(t *testing.T) {
 	g := NewWithT(t)
@@ -300,6 +353,62 @@ func TestJobsOfTheOldWay(t *testing.T) {
 	g.Expect(describeAll(plan(d, o).Steps)).To(ContainElements(ContainSubstring(reader), ContainSubstring(snapshot)))
 	o.Old.At.Others = true
 	g.Expect(describeAll(plan(d, o).Steps)).NotTo(ContainElement(ContainSubstring(reader)))
+}
+
+// Whether the old way has ended is known, or a person or a login that is gone says that it cannot come back, before the Publication is
+// pointed elsewhere: nothing is looked for there afterwards.
+func TestSwitchOnlyAfterTheOldWay(t *testing.T) {
+	timeout := &mssql.Error{Server: "dist-0", Class: mssql.Unknown, Err: errors.New("deadline exceeded")}
+	same := func(d *Desired) { d.Move.Spec.Distributor, d.System, d.FormerLogin = "", d.FromSystem, "" }
+	for name, c := range map[string]struct {
+		edit     func(*Desired, *Observed)
+		switches bool
+		says     string
+	}{
+		"the same distributor has not answered": {func(d *Desired, o *Observed) { same(d); o.Old.Err = timeout }, false, "deadline exceeded"},
+		"the same distributor has none of it":   {func(d *Desired, o *Observed) { same(d); o.Old = Old{Asked: true} }, true, ""},
+		"the same one does not answer although somebody says that it is gone": {func(d *Desired, o *Observed) {
+			same(d)
+			d.Lost["dist"], o.Old.Err = true, timeout
+		}, false, "deadline exceeded"},
+		"another one, whose login is gone": {func(d *Desired, o *Observed) { o.Old.Err = timeout }, true, ""},
+		"another one, whose login something else needs": {func(d *Desired, o *Observed) {
+			d.FormerLogin, o.Old.Err = "", timeout
+		}, false, "spec.fencedServers"},
+		"that one is at a lost site": {func(d *Desired, o *Observed) {
+			d.FormerLogin, d.Lost["dist"], o.Old.Err = "", true, timeout
+		}, true, ""},
+		"that one is said to be gone": {func(d *Desired, o *Observed) {
+			d.FormerLogin, d.Move.Spec.FencedServers, o.Old.Err = "", append(d.Move.Spec.FencedServers, "dist"), timeout
+		}, true, ""},
+		"nobody has said who the publisher was": {func(d *Desired, o *Observed) {
+			d.Move.Status.Original = ""
+			o.Copies = map[string]Copy{"dublin": {Err: timeout}}
+		}, false, "deadline exceeded"},
+		"nobody knows of a publisher": {func(d *Desired, o *Observed) { d.Move.Status.Original = "" }, true, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			d, o := lostSite()
+			d.Subscriptions, o.Left, o.Copies = nil, Left{}, map[string]Copy{"dublin": {}}
+			c.edit(&d, &o)
+			p := plan(begun(d), o)
+			if c.switches {
+				g.Expect(p.Steps).To(ConsistOf(BeAssignableToTypeOf(Switch{})))
+				return
+			}
+			g.Expect(p.Steps).To(BeEmpty())
+			g.Expect(p.Outcome.Reason).To(Equal(conditions.ReasonEngineNotAnswering))
+			g.Expect(p.Outcome.Ready).To(Equal(metav1.ConditionUnknown))
+			g.Expect(p.Outcome.Message).To(ContainSubstring(c.says))
+		})
+	}
+	g := NewWithT(t)
+	d, o := lostSite()
+	d.Move.Status.Original, o.Left = "", Left{Login: true, Sessions: []int{61}}
+	o.Copies = nil
+	g.Expect(describeAll(plan(begun(d), o).Steps)).To(ContainElements(ContainSubstring("KILL 61"), ContainSubstring("DROP LOGIN")),
+		"the former agents come in whoever they were of")
 }
 
 // The estimate says what is known, by whom, and what is not.
@@ -327,7 +436,7 @@ func TestEstimate(t *testing.T) {
 	g.Expect(e.Summary).To(ContainSubstring("12 commands for it, which are delivered first"))
 
 	d, o = lostSite()
-	d.Move.Spec.To = "quisub"
+	d.Move.Spec.To, d.Move.Status.ToSubscription = "quisub", "quincy"
 	e = estimate(d, o)
 	g.Expect(e.Summary).To(And(ContainSubstring("lacks transactions"), ContainSubstring("dubsub-0 has a newer copy")))
 }

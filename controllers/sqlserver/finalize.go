@@ -90,8 +90,12 @@ func planDelete(d Desired, l left) Plan {
 	case l.Site != nil:
 		return Plan{Outcome: conditions.Unknown(conditions.ReasonSiteUnreachable, fmt.Sprintf(
 			"deletion waits for site %s: %v; if the site is gone for good set its lifecycle to Lost", d.Server.Spec.Site, l.Site))}
-	case l.Namespace != nil:
+	case sites.IsNamespaceGone(l.Namespace):
 		return Plan{Done: true}
+	case l.Namespace != nil:
+		// The pod may be there and run on, and nobody would look for it.
+		return Plan{Outcome: conditions.InProgress(conditions.ReasonNamespaceMissing, fmt.Sprintf(
+			"deletion waits for site %s: %v; if the site is gone for good set its lifecycle to Lost", d.Server.Spec.Site, l.Namespace))}
 	case l.Set != "" && !l.Ending:
 		return Plan{Outcome: deleting("the pod is ending"), Steps: []Step{DeleteStatefulSet{UID: l.Set}}}
 	case l.Set != "" || l.Pod:

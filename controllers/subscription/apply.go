@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 
+	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/agent/orders"
 	"geosql.dev/operator/internal/replication"
 )
@@ -16,10 +17,15 @@ func (r *Reconciler) carryOut(ctx context.Context, d Desired, step replication.S
 	case GiveMirror:
 		return giveMirror(ctx, r.sidecars, d, s)
 	case TakeMirror:
-		if err := r.sidecars.Write(ctx, d.Subscription.Namespace, s.Subscriber, d.name(), nil); err != nil {
-			return err
+		for _, server := range []v1alpha1.ServerName{s.Subscriber, s.Distributor} {
+			if server == "" {
+				continue
+			}
+			if err := r.sidecars.Write(ctx, d.Subscription.Namespace, server, d.name(), nil); err != nil {
+				return err
+			}
 		}
-		return r.sidecars.Write(ctx, d.Subscription.Namespace, s.Distributor, d.name(), nil)
+		return nil
 	}
 	return fmt.Errorf("step %T is not known", step)
 }

@@ -14,6 +14,7 @@ import (
 	"geosql.dev/operator/internal/mssql"
 	"geosql.dev/operator/internal/mssql/credentials"
 	"geosql.dev/operator/internal/replication"
+	"geosql.dev/operator/internal/sites"
 	"geosql.dev/operator/internal/tsql"
 )
 
@@ -45,6 +46,8 @@ type Desired struct {
 	Source string
 	CA     []byte
 	Token  string
+	// Gone are servers that nobody expects back; read for a deletion alone.
+	Gone sites.Gone
 }
 
 // Beside is another Subscription of the same database.
@@ -72,6 +75,9 @@ func (d Desired) latency() time.Duration {
 
 // adopts says whether a database that holds other data may be taken over.
 func (d Desired) adopts() bool { return d.Subscription.Annotations[v1alpha1.AdoptAnnotation] == "true" }
+
+// deleting tells that the object is being deleted. Its end needs no password, and not every server.
+func (d Desired) deleting() bool { return d.Subscription.DeletionTimestamp != nil }
 
 func (d Desired) pull() bool { return d.Subscription.Spec.Type != v1alpha1.SubscriptionPush }
 

@@ -14,6 +14,7 @@ import (
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/mssql"
 	"geosql.dev/operator/internal/replication"
+	"geosql.dev/operator/internal/sites"
 	"geosql.dev/operator/internal/tsql"
 )
 
@@ -58,6 +59,10 @@ func (r *Reconciler) desire(ctx context.Context, object *v1alpha1.Subscription) 
 	}
 	if d.mirrors() && !d.System.Mirrored() {
 		d.Unsupported = fmt.Sprintf("Distributor %s has a snapshotFolder of its own, which sidecars do not mirror: leave spec.snapshotFolder out there, or declare type Push with agentAt Distributor", distributor.Name)
+	}
+	if d.deleting() {
+		d.Gone, err = sites.ReadGone(ctx, r.hub, object.Namespace, time.Now())
+		return d, err
 	}
 	if d.Moving, err = replication.Moving(ctx, r.hub, d.Publication); err != nil || len(d.Missing) > 0 || d.Unsupported != "" {
 		return d, err
@@ -129,7 +134,7 @@ func (d *Desired) readSecrets(ctx context.Context, source mssql.AccessSource) er
 // observe asks the engines and the sidecars. What does not answer is part of the observation, not an error.
 func observe(ctx context.Context, engines replication.Engines, sidecars Sidecars, d Desired, now time.Time) Observed {
 	o := Observed{Now: now, Servers: map[v1alpha1.ServerName]replication.Server{}, Jobs: map[v1alpha1.ServerName]*mssql.Job{}}
-	if len(d.Missing) > 0 || d.Unsupported != "" {
+	if d.Unsupported != "" || d.nowhere() || len(d.Missing) > 0 && !d.deleting() {
 		return o
 	}
 	o.Servers = engines.ReadServers(ctx, d.System, d.Publisher.Group, d.Publisher.Servers...)
@@ -138,14 +143,20 @@ func observe(ctx context.Context, engines replication.Engines, sidecars Sidecars
 			o.Servers[name] = server
 		}
 	}
+	if d.deleting() {
+		observeEnds(ctx, engines, sidecars, d, &o)
+		return o
+	}
 	if at := o.Servers[d.System.Server].State; at == nil || at.Database(d.System.Database) == nil {
 		return o
 	}
+	o.At, o.AtErr = engines.ReadAtDistributor(ctx, d.System, d.Publisher, d.publisherDatabase(), d.publication())
 	observePublisher(ctx, engines, d, &o)
 	if o.At.Original == "" {
 		return o
 	}
 	observeSubscriber(ctx, engines, d, &o)
+	observeJobs(ctx, engines, d, &o, d.Subscriber, d.System.Server)
 	d = d.asRegistered(o)
 	observeFormer(ctx, engines, d, &o)
 	observeFeeders(ctx, engines, d, &o)
@@ -157,7 +168,6 @@ func observe(ctx context.Context, engines replication.Engines, sidecars Sidecars
 }
 
 func observePublisher(ctx context.Context, engines replication.Engines, d Desired, o *Observed) {
-	o.At, o.AtErr = engines.ReadAtDistributor(ctx, d.System, d.Publisher, d.publisherDatabase(), d.publication())
 	primary := o.primary(d)
 	if primary == "" {
 		return
@@ -172,8 +182,9 @@ func observePublisher(ctx context.Context, engines replication.Engines, d Desire
 	})
 }
 
-func observeSubscriber(ctx context.Context, engines replication.Engines, d Desired, o *Observed) {
-	for _, server := range []v1alpha1.ServerName{d.Subscriber, d.System.Server} {
+// observeJobs reads the jobs of the subscription's name on servers.
+func observeJobs(ctx context.Context, engines replication.Engines, d Desired, o *Observed, servers ...v1alpha1.ServerName) {
+	for _, server := range servers {
 		err := engines.Read(ctx, server, replication.Master, func(ctx context.Context, db *mssql.DB) (err error) {
 			o.Jobs[server], err = distributionAgent(d, *o).Read(ctx, db)
 			return err
@@ -182,6 +193,9 @@ func observeSubscriber(ctx context.Context, engines replication.Engines, d Desir
 			o.JobsErr = err
 		}
 	}
+}
+
+func observeSubscriber(ctx context.Context, engines replication.Engines, d Desired, o *Observed) {
 	state := o.Servers[d.Subscriber].State
 	if state == nil {
 		return

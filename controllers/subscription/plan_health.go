@@ -3,11 +3,9 @@
 package subscription
 
 import (
-	"cmp"
 	"fmt"
 	"time"
 
-	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/agent/files"
 	"geosql.dev/operator/internal/mssql"
 	"geosql.dev/operator/internal/reconcile/conditions"
@@ -123,58 +121,4 @@ func mirroring(m Mirror) conditions.Outcome {
 	}
 	return conditions.InProgress(conditions.ReasonMirroring, fmt.Sprintf("snapshot %s: %d of %d bytes are at the subscriber's site",
 		m.Status.Snapshot, m.Status.Bytes, m.Status.Total))
-}
-
-// planDelete ends the subscription when reclaimPolicy is Delete; tables stay, and everything else stays when it is Retain.
-func planDelete(d Desired, o Observed) replication.Plan {
-	var p replication.Plan
-	d = d.asRegistered(o)
-	if d.Subscription.Spec.ReclaimPolicy != v1alpha1.ReclaimDelete || len(d.Missing) > 0 || d.Unsupported != "" {
-		p.Done = true
-		return p
-	}
-	// What has no registration needs nothing of the publication to end.
-	if !planAsked(d, o, &p) || len(o.registrations(d)) > 0 && !planPublication(d, o, &p) {
-		p.Outcome.Message = "deletion waits: " + p.Outcome.Message
-		return p
-	}
-	if err := unread(d, o); err != nil {
-		p.Settle(conditions.Unknown(conditions.ReasonEngineNotAnswering, fmt.Sprintf("deletion waits: %v", err)))
-		return p
-	}
-	leave(d, o, &p, d.pull())
-	if d.mirrors() && (o.Mirror.Told != nil || o.Mirror.Reader != nil) {
-		p.Add(TakeMirror{Subscriber: d.Subscriber, Distributor: d.System.Server})
-	}
-	if len(p.Steps) == 0 && o.Here.Owner.User == d.System.Login && lastOwner(d, o) {
-		// The tables are the user's now.
-		p.Execute(d.Subscriber, d.database(), tsql.DropUser(d.System.Login))
-	}
-	if p.Done = len(p.Steps) == 0; !p.Done {
-		p.Settle(conditions.InProgress(conditions.ReasonDeleting, "the subscription is being ended"))
-	}
-	return p
-}
-
-// lastOwner tells that nothing else in the database has a part in the agents' user: no other subscription, and no
-// publication, whose last one drops it (package publication does the same).
-func lastOwner(d Desired, o Observed) bool {
-	database := o.Servers[d.Subscriber].State.Database(d.database())
-	return len(o.Here.Subscriptions) == 0 && len(d.Beside) == 0 && (database == nil || !database.Published)
-}
-
-// unread is why it is not known what distributor, publisher, subscriber and sidecars have, nil when it is. Without it nothing may be
-// ended, and the finalizer stays.
-func unread(d Desired, o Observed) error {
-	if err := replication.DistributionDatabase(d.System, o.Servers); err != nil {
-		return err
-	}
-	primary := o.primary(d)
-	if _, err := replication.OnlineDatabase(primary, o.Servers[primary], d.publisherDatabase()).Get(); err != nil {
-		return err
-	}
-	if _, err := replication.OnlineDatabase(d.Subscriber, o.Servers[d.Subscriber], d.database()).Get(); err != nil {
-		return err
-	}
-	return cmp.Or(o.HereErr, o.JobsErr, o.Mirror.Err)
 }

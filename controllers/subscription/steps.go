@@ -4,6 +4,7 @@ package subscription
 
 import (
 	"fmt"
+	"strings"
 
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/agent/orders"
@@ -27,10 +28,16 @@ func (s GiveMirror) Describe() string {
 		s.Mirror.Folder, credentials.HostName(s.Distributor))
 }
 
-// TakeMirror takes those orders away; files stay.
+// TakeMirror takes those orders away; files stay. A server that is gone is empty.
 type TakeMirror struct{ Subscriber, Distributor v1alpha1.ServerName }
 
 // Describe names the servers.
 func (s TakeMirror) Describe() string {
-	return fmt.Sprintf("take the orders of the mirror from the sidecars of %s and %s", credentials.HostName(s.Subscriber), credentials.HostName(s.Distributor))
+	var hosts []string
+	for _, server := range []v1alpha1.ServerName{s.Subscriber, s.Distributor} {
+		if server != "" {
+			hosts = append(hosts, credentials.HostName(server))
+		}
+	}
+	return "take the orders of the mirror from the sidecars of " + strings.Join(hosts, " and ")
 }

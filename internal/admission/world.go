@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	"geosql.dev/operator/api/v1alpha1"
 )
@@ -87,6 +88,9 @@ func (w *World) loadPlaced(ctx context.Context, reader client.Reader) error {
 	}
 	for i := range servers.Items {
 		s := &servers.Items[i]
+		if ended(s) {
+			continue
+		}
 		w.Placed[string(s.Spec.Site)] = append(w.Placed[string(s.Spec.Site)], s.Namespace+"/"+s.Name)
 	}
 	var groups v1alpha1.AvailabilityGroupList
@@ -95,6 +99,9 @@ func (w *World) loadPlaced(ctx context.Context, reader client.Reader) error {
 	}
 	for i := range groups.Items {
 		g := &groups.Items[i]
+		if ended(g) {
+			continue
+		}
 		for _, v := range g.Status.Voters {
 			w.Voting[v.Site] = append(w.Voting[v.Site], g.Namespace+"/"+g.Name)
 		}
@@ -105,6 +112,12 @@ func (w *World) loadPlaced(ctx context.Context, reader client.Reader) error {
 		}
 	}
 	return nil
+}
+
+// ended tells of an object that is being deleted and has nothing left at any site but names, which the namespace of a site
+// takes with it.
+func ended(obj client.Object) bool {
+	return obj.GetDeletionTimestamp() != nil && !controllerutil.ContainsFinalizer(obj, v1alpha1.Finalizer)
 }
 
 // index puts objects that are not being deleted under their names.

@@ -51,8 +51,8 @@ type DistributionPublisher struct {
 type ReplicationDatabase struct {
 	// Name and State (ONLINE and so on).
 	Name, State string
-	// Published for transactional replication.
-	Published bool
+	// Published for transactional replication, MergePublished for merge replication, which the operator does not make.
+	Published, MergePublished bool
 	// ReadOnly takes no writes of anybody (ALTER DATABASE SET READ_ONLY).
 	ReadOnly bool
 	// RecoveryModel is FULL, SIMPLE or BULK_LOGGED; LogChain tells that a full backup began the log chain.
@@ -119,7 +119,7 @@ func ReadReplicationServer(ctx context.Context, q Querier, login, password strin
 		}},
 		{tsql.ReplicationDatabases(), func(r Row) error {
 			var d ReplicationDatabase
-			err := r.Scan(&d.Name, &d.State, &d.Published, &d.ReadOnly, &d.RecoveryModel, &d.LogChain)
+			err := r.Scan(&d.Name, &d.State, &d.Published, &d.ReadOnly, &d.RecoveryModel, &d.LogChain, &d.MergePublished)
 			s.Databases[strings.ToLower(d.Name)] = d
 			return err
 		}},

@@ -5,9 +5,12 @@ package replication
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	mcmanager "sigs.k8s.io/multicluster-runtime/pkg/manager"
@@ -26,6 +29,8 @@ const (
 	lookSoon = 2 * time.Second
 	// workers are objects of one kind at the same time.
 	workers = 4
+	// longestNote is what an event takes: the API refuses more than 1 kB.
+	longestNote = 1000
 )
 
 // Kind is the verbs of a kind of replication, over what its objects desire (D) and what is observed (V).
@@ -74,17 +79,17 @@ type world[O client.Object, D, V any] struct {
 
 // SetupWithManager adds the kind's controller to the manager.
 func (k Kind[O, D, V]) SetupWithManager(mgr mcmanager.Manager, connector *mssql.Connector) error {
-	hub := mgr.GetLocalManager().GetClient()
+	hub, events := mgr.GetLocalManager().GetClient(), mgr.GetLocalManager().GetEventRecorder(k.Controller)
 	near := sites.EnqueueHub(func(ctx context.Context, _ v1alpha1.SiteName, obj client.Object) []types.NamespacedName {
 		return reconcile.Keys[O](ctx, hub, k.List(), obj.GetNamespace(), nil)
 	})
 	builder := reconcile.Controller(mgr, k.Controller, k.New(), workers, reconcile.SpecOrAnnotations())
 	builder = reconcile.WatchHub(builder, near, k.Near...)
-	return reconcile.WatchHubAsked(builder, near, k.Asked...).Complete(reconcile.New(hub, k.frame(connector)))
+	return reconcile.WatchHubAsked(builder, near, k.Asked...).Complete(reconcile.New(hub, k.frame(connector, events)))
 }
 
 // frame fits the verbs into the frame of all kinds.
-func (k Kind[O, D, V]) frame(connector *mssql.Connector) reconcile.Kind[O, *world[O, D, V], Plan] {
+func (k Kind[O, D, V]) frame(connector *mssql.Connector, recorder events.EventRecorder) reconcile.Kind[O, *world[O, D, V], Plan] {
 	frame := reconcile.Kind[O, *world[O, D, V], Plan]{
 		Name: k.Name, New: k.New, Finalizer: v1alpha1.Finalizer, Timeout: k.Timeout,
 		Look: reconcile.Look{Step: lookStep, Soon: lookSoon, Again: k.LookAgain},
@@ -98,7 +103,7 @@ func (k Kind[O, D, V]) frame(connector *mssql.Connector) reconcile.Kind[O, *worl
 		Plan:       k.plan,
 		PlanDelete: k.planDelete,
 		Apply: func(ctx context.Context, w *world[O, D, V], p Plan) error {
-			return reconcile.InOrder(ctx, p.Steps, func(ctx context.Context, s Step) error {
+			err := reconcile.InOrder(ctx, p.Steps, func(ctx context.Context, s Step) error {
 				if execute, ok := s.(Execute); ok {
 					return w.engines.Execute(ctx, execute)
 				}
@@ -107,6 +112,12 @@ func (k Kind[O, D, V]) frame(connector *mssql.Connector) reconcile.Kind[O, *worl
 				}
 				return k.CarryOut(ctx, w.desired, s)
 			})
+			if err == nil && p.Done && len(p.Left) > 0 {
+				// The object goes with its conditions; what nobody cleans up any more has to be told by something that stays.
+				recorder.Eventf(w.object, nil, corev1.EventTypeWarning, conditions.ReasonLeftBehind, "Delete", "%s",
+					conditions.Shorten("left behind: "+strings.Join(p.Left, "; "), longestNote))
+			}
+			return err
 		},
 		Report: func(ctx context.Context, w *world[O, D, V], p Plan, failed error) error {
 			return k.Report(ctx, w.desired, w.observed, p, failed)

@@ -35,13 +35,20 @@ func (s Execute) Describe() string {
 type Plan struct {
 	Steps   []Step
 	Outcome conditions.Outcome
-	// Done says of a deletion that nothing is left.
+	// Done says of a deletion that nothing is left to be done.
 	Done bool
+	// Left is what a deletion that is done leaves behind, and where: the servers did not answer and are not expected back.
+	Left []string
 }
 
 // Gist is what the frame of all controllers needs of it.
 func (p Plan) Gist() reconcile.Gist {
 	return reconcile.Gist{Steps: len(p.Steps), Progress: p.Outcome.Progress, Done: p.Done}
+}
+
+// Leave notes what a deletion leaves behind, and where.
+func (p *Plan) Leave(format string, args ...any) {
+	p.Left = append(p.Left, fmt.Sprintf(format, args...))
 }
 
 // Add adds a step.

@@ -103,6 +103,12 @@ func (s *System) Host() string { return credentials.HostName(s.Server) }
 // Mirrored tells that the snapshot folder is the one that subscribers' sidecars mirror.
 func (s *System) Mirrored() bool { return s.WorkingDirectory == conf.Share(s.Server) }
 
+// ServerOf is the server of an instance's name; false for an instance that is none of the operator's.
+func ServerOf(instance string) (v1alpha1.ServerName, bool) {
+	name := v1alpha1.ServerName(strings.TrimSuffix(strings.ToLower(instance), "-0"))
+	return name, credentials.HostName(name) == strings.ToLower(instance)
+}
+
 // Party is a publisher or a subscriber: one server, or a group.
 type Party struct {
 	// Name as messages say it, such as "AvailabilityGroup content".

@@ -235,6 +235,7 @@ func (run *engagement) newMember(cl cluster.Cluster, first answer) *Member {
 		RESTConfig: cl.GetConfig(),
 		Namespaces: first.usable,
 		unusable:   first.unusable,
+		gone:       first.gone,
 	}
 }
 

@@ -53,6 +53,15 @@ type NamespaceError struct {
 	Allowed []string
 	// Missing is set when the namespace is allowed but does not exist at the site or the credentials cannot use it.
 	Missing string
+	// Gone says that the site answered and does not have the namespace, or is deleting it with all that is in it.
+	Gone bool
+}
+
+// IsNamespaceGone reports whether err says that a site does not have a namespace, or is deleting it: then nothing of an
+// object that is being deleted is left there, or nothing that could be done about it.
+func IsNamespaceGone(err error) bool {
+	var namespace *NamespaceError
+	return errors.As(err, &namespace) && namespace.Gone
 }
 
 // Error says what to change.

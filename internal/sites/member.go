@@ -33,6 +33,8 @@ type Member struct {
 	Namespaces []string
 	// unusable says for each other allowed namespace why it cannot be used.
 	unusable map[string]string
+	// gone are those of them that do not exist there, or are being deleted.
+	gone map[string]bool
 }
 
 // Name of the site.
@@ -47,7 +49,7 @@ func (m *Member) CheckNamespace(namespace string) error {
 	if slices.Contains(m.Site.Spec.AllowedNamespaces, namespace) {
 		err.Missing = "it is not usable yet"
 		if reason, ok := m.unusable[namespace]; ok {
-			err.Missing = reason
+			err.Missing, err.Gone = reason, m.gone[namespace]
 		}
 	}
 	return err

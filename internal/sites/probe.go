@@ -43,6 +43,8 @@ type answer struct {
 	clusterUID string
 	usable     []string
 	unusable   map[string]string
+	// gone are the unusable ones that do not exist, or are being deleted.
+	gone map[string]bool
 }
 
 func newProber(run *engagement) (*prober, error) {
@@ -70,7 +72,7 @@ func (p *prober) full(ctx context.Context) (answer, error) {
 	if _, err := p.beat(ctx); err != nil {
 		return answer{}, err
 	}
-	a := answer{unusable: map[string]string{}}
+	a := answer{unusable: map[string]string{}, gone: map[string]bool{}}
 	if !p.anonymous {
 		system, err := p.client.CoreV1().Namespaces().Get(ctx, metav1.NamespaceSystem, metav1.GetOptions{})
 		if err != nil {
@@ -79,14 +81,14 @@ func (p *prober) full(ctx context.Context) (answer, error) {
 		a.clusterUID = string(system.UID)
 	}
 	for _, name := range p.namespaces {
-		reason, err := p.namespace(ctx, name)
+		reason, gone, err := p.namespace(ctx, name)
 		if err != nil {
 			return a, p.failed(err)
 		}
 		if reason == "" {
 			a.usable = append(a.usable, name)
 		} else {
-			a.unusable[name] = reason
+			a.unusable[name], a.gone[name] = reason, gone
 		}
 	}
 	sort.Strings(a.usable)
@@ -112,17 +114,17 @@ func (p *prober) beat(ctx context.Context) (answer, error) {
 	return a, nil
 }
 
-// namespace returns why a namespace cannot be used, or "".
-func (p *prober) namespace(ctx context.Context, name string) (string, error) {
+// namespace returns why a namespace cannot be used, or "", and whether that is because it is gone or going.
+func (p *prober) namespace(ctx context.Context, name string) (reason string, gone bool, err error) {
 	ns, err := p.client.CoreV1().Namespaces().Get(ctx, name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
-		return "it does not exist there", nil
+		return "it does not exist there", true, nil
 	}
 	if err != nil {
-		return "", fmt.Errorf("reading namespace %s: %w", name, err)
+		return "", false, fmt.Errorf("reading namespace %s: %w", name, err)
 	}
 	if ns.DeletionTimestamp != nil {
-		return "it is being deleted there", nil
+		return "it is being deleted there", true, nil
 	}
 	needed := p.needed
 	needed.Namespace = name
@@ -130,12 +132,12 @@ func (p *prober) namespace(ctx context.Context, name string) (string, error) {
 		Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: &needed},
 	}, metav1.CreateOptions{})
 	if err != nil {
-		return "", fmt.Errorf("asking for the rights in namespace %s: %w", name, err)
+		return "", false, fmt.Errorf("asking for the rights in namespace %s: %w", name, err)
 	}
 	if !review.Status.Allowed {
-		return "the credentials have no rights there", nil
+		return "the credentials have no rights there", false, nil
 	}
-	return "", nil
+	return "", false, nil
 }
 
 // failed drops the connections and says in the site's terms what happened.

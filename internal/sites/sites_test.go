@@ -248,6 +248,8 @@ func TestSites(t *testing.T) {
 		g.Expect(err).NotTo(HaveOccurred())
 		g.Expect(member.CheckNamespace("web")).To(Succeed())
 		g.Expect(member.CheckNamespace("later")).To(MatchError(ContainSubstring("does not exist there")))
+		g.Expect(sites.IsNamespaceGone(member.CheckNamespace("later"))).To(BeTrue())
+		g.Expect(sites.IsNamespaceGone(member.CheckNamespace("other"))).To(BeFalse(), "nobody has looked")
 		g.Expect(member.CheckNamespace("other")).To(MatchError(ContainSubstring("allowed are web, later")))
 		f.quincy.Namespace(t, "later")
 		g.Eventually(f.siteReady(ctx, "quincy"), patient).Should(be(metav1.ConditionTrue, conditions.ReasonSiteReady))

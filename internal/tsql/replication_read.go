@@ -45,11 +45,11 @@ func DistributionPublishers() Statement {
 		Because("read the publishers")
 }
 
-// ReplicationDatabases selects name, state, is_published, is_read_only, recovery model and whether a full backup began the log
-// chain, of the user databases.
+// ReplicationDatabases selects name, state, is_published, is_read_only, recovery model, whether a full backup began the log
+// chain, and is_merge_published, of the user databases.
 func ReplicationDatabases() Statement {
 	return text(`SELECT d.name, d.state_desc, CAST(d.is_published AS int), CAST(d.is_read_only AS int), d.recovery_model_desc,
-    CASE WHEN r.last_log_backup_lsn IS NULL THEN 0 ELSE 1 END
+    CASE WHEN r.last_log_backup_lsn IS NULL THEN 0 ELSE 1 END, CAST(d.is_merge_published AS int)
 FROM sys.databases AS d LEFT JOIN sys.database_recovery_status AS r ON r.database_id = d.database_id
 WHERE d.database_id > 4`).Because("read the databases")
 }

@@ -62,6 +62,13 @@ func ReinitializeSubscription(s Subscription) Statement {
 		done("give " + s.Database + " on " + s.Subscriber + " a new copy of " + s.Publication)
 }
 
+// DropLostSubscription ends a subscription at the publisher alone: its distributor is gone, or knows nothing of it.
+func DropLostSubscription(s Subscription) Statement {
+	return exec("sys.sp_dropsubscription").str("publication", s.Publication).str("article", "all").
+		str("subscriber", s.Subscriber).str("destination_db", s.Database).num("ignore_distributor", 1).
+		done("end the subscription of " + s.Database + " on " + s.Subscriber + ", which the distributor does not know")
+}
+
 // PullSubscription names a subscription at the subscriber.
 type PullSubscription struct {
 	// Publisher is the original publisher's name, whatever it is redirected to.

@@ -47,6 +47,7 @@ func init() {
 	add("AddPublication", tsql.AddPublication("articles", "geosql.dev web/articles"))
 	add("DescribePublication", tsql.DescribePublication("articles", "geosql.dev web/articles"))
 	add("DropPublication", tsql.DropPublication("articles"))
+	add("UnpublishDatabaseAlone", tsql.UnpublishDatabaseAlone("Content"))
 	add("DropLostSubscriptions", tsql.DropLostSubscriptions("articles"))
 	add("DropLostPublication", tsql.DropLostPublication("articles"))
 	add("GrantPublicationAccess", tsql.GrantPublicationAccess("articles", "agents"))
@@ -67,6 +68,7 @@ func init() {
 
 	add("AddSubscription", tsql.AddSubscription(pull), tsql.AddSubscription(push))
 	add("DropSubscription", tsql.DropSubscription(pull))
+	add("DropLostSubscription", tsql.DropLostSubscription(pull))
 	add("AddPullSubscription", tsql.AddPullSubscription(here))
 	add("AddPullSubscriptionAgent", tsql.AddPullSubscriptionAgent(here, "dist-0", "distribution", "agents", "secret", "geosql-distribution"))
 	add("DropPullSubscription", tsql.DropPullSubscription(here))

@@ -4,6 +4,7 @@ package files_test
 
 import (
 	"crypto/tls"
+	"encoding/json"
 	"io"
 	"log/slog"
 	"math/rand/v2"
@@ -165,6 +166,62 @@ func TestMirrorGoesOnAfterAnInterruption(t *testing.T) {
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(string(content) == string(big)).To(BeTrue(), "the same bytes")
 	g.Expect(s.served.Load()).To(BeNumerically("<=", 60<<20+72<<20-24<<20), "whole parts are not sent again")
+}
+
+// What was begun of a snapshot goes when a newer one is mirrored, whole or not: it lies on the volume of the subscriber's data.
+func TestWhatWasBegunOfOldSnapshotsGoes(t *testing.T) {
+	g := NewWithT(t)
+	s := newSite(t)
+	begun := func(stamp string) string {
+		t.Helper()
+		dir := filepath.Join(s.mirrors, "dist-0", "unc", folder, "."+stamp+".partial")
+		g.Expect(os.MkdirAll(filepath.Join(dir, "sub"), 0o755)).To(Succeed())
+		g.Expect(os.WriteFile(filepath.Join(dir, "sub", "Article_2.bcp"), noise(100), 0o644)).To(Succeed())
+		return dir
+	}
+	older, newer := begun("20261120095800"), begun("20261120100200")
+	s.snapshot(t, "20261120100000", map[string][]byte{"Article_2.bcp": noise(20 << 20)})
+	s.allowed.Store(10 << 20) // the listing and a part of the file
+	m := s.keep(t, s.order)
+	g.Eventually(state(m), patient).Should(Equal(files.Failing))
+	g.Expect(older).NotTo(BeADirectory(), "one after another that is superseded before it is whole would fill the volume")
+	s.allowed.Store(1 << 60)
+	g.Eventually(state(m), patient).Should(Equal(files.Verified))
+	g.Expect(newer).To(BeADirectory(), "another mirror may be at it")
+
+	s.snapshot(t, "20261120100100", map[string][]byte{"Article_2.bcp": noise(1000)})
+	next := s.order
+	next.Generation = "2026-11-20T10:01:30"
+	between := begun("20261120100030")
+	m.Set(t.Context(), []orders.Mirror{next})
+	g.Eventually(func() string { return m.Statuses()[0].Snapshot + string(m.Statuses()[0].State) }, patient).Should(Equal("20261120100100Verified"))
+	g.Expect(between).NotTo(BeADirectory())
+	g.Expect(newer).To(BeADirectory())
+	g.Expect(s.mirrored("20261120100000", "Article_2.bcp")).To(BeARegularFile(), "an agent may be applying the one before")
+}
+
+// The checksums of a big snapshot take longer than the server gives a short answer; they are sent all the same.
+func TestListingThatTakesLong(t *testing.T) {
+	g := NewWithT(t)
+	s := newSite(t)
+	dir := s.snapshot(t, "20261120100000", map[string][]byte{"Article_2.sch": []byte("x")})
+	big, err := os.Create(filepath.Join(dir, "Article_2.bcp"))
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(big.Truncate(256 << 20)).To(Succeed()) // without bytes on disk, and yet all of it is read
+	g.Expect(big.Close()).To(Succeed())
+	server := httptest.NewUnstartedServer(s.server)
+	server.Config.WriteTimeout = 10 * time.Millisecond
+	server.Start()
+	defer server.Close()
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, server.URL+files.Pattern+folder, nil)
+	g.Expect(err).NotTo(HaveOccurred())
+	request.Header.Set("Authorization", "Bearer "+token)
+	response, err := server.Client().Do(request)
+	g.Expect(err).NotTo(HaveOccurred())
+	defer response.Body.Close()
+	var listing files.Listing
+	g.Expect(json.NewDecoder(response.Body).Decode(&listing)).To(Succeed())
+	g.Expect(listing.Files).To(HaveLen(2))
 }
 
 func TestMirrorNoticesWrongBytes(t *testing.T) {

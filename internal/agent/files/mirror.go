@@ -189,7 +189,11 @@ func (m *Mirrors) copy(ctx context.Context, one *mirror) error {
 	parent := filepath.Join(m.dir, one.order.Host, tree, listing.Folder)
 	final := filepath.Join(parent, listing.Snapshot)
 	if _, err := os.Stat(final); errors.Is(err, fs.ErrNotExist) {
-		partial := filepath.Join(parent, "."+listing.Snapshot+".partial")
+		// Before as well: one after another that is superseded before it is whole would fill the volume.
+		if err := m.prunePartial(one, parent, listing.Snapshot); err != nil {
+			return err
+		}
+		partial := filepath.Join(parent, partialName(listing.Snapshot))
 		progress := func(n int64) { m.say(one, func(s *Status) { s.Bytes += n }) }
 		if err := source.fetch(ctx, listing, partial, progress); err != nil {
 			return err
@@ -202,7 +206,7 @@ func (m *Mirrors) copy(ctx context.Context, one *mirror) error {
 	}
 	m.say(one, func(s *Status) { s.State, s.Bytes, s.Message = Verified, total, "" })
 	m.log.Info("snapshot mirrored", "subscription", one.order.Subscription, "snapshot", listing.Snapshot, "bytes", total)
-	return m.prune(parent)
+	return errors.Join(m.prune(parent), m.prunePartial(one, parent, listing.Snapshot))
 }
 
 // finish gives a complete folder its name, durably.
@@ -224,7 +228,46 @@ func syncDir(dir string) error {
 	return errors.Join(d.Sync(), d.Close())
 }
 
-// prune removes all but the newest snapshots of a publication, and what was begun of older ones. These are copies.
+// Names of folders in which the files of a snapshot gather.
+const partialPrefix, partialSuffix = ".", ".partial"
+
+func partialName(snapshot string) string { return partialPrefix + snapshot + partialSuffix }
+
+// prunePartial removes what was begun of snapshots older than one, unless another mirror of this server is at it.
+func (m *Mirrors) prunePartial(one *mirror, parent, snapshot string) error {
+	entries, err := os.ReadDir(parent)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("look through the mirror: %w", err)
+	}
+	for _, e := range entries {
+		begun := strings.TrimSuffix(strings.TrimPrefix(e.Name(), partialPrefix), partialSuffix)
+		if !e.IsDir() || e.Name() != partialName(begun) || !isStamp(begun) || begun >= snapshot || m.copying(one, begun) {
+			continue
+		}
+		if err := os.RemoveAll(filepath.Join(parent, e.Name())); err != nil {
+			return fmt.Errorf("remove what was begun of an old snapshot from the mirror: %w", err)
+		}
+		m.log.Info("what was begun of a snapshot that was superseded is removed", "snapshot", begun)
+	}
+	return nil
+}
+
+// copying tells that another mirror copies the snapshot.
+func (m *Mirrors) copying(one *mirror, snapshot string) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for name, s := range m.statuses {
+		if name != one.order.Subscription && s.Snapshot == snapshot && (s.State == Copying || s.State == Failing) {
+			return true
+		}
+	}
+	return false
+}
+
+// prune removes all but the newest snapshots of a publication. These are copies.
 func (m *Mirrors) prune(parent string) error {
 	entries, err := os.ReadDir(parent)
 	if err != nil {

@@ -87,6 +87,8 @@ func (s *Server) SetReaders(readers []orders.Reader) {
 // ServeHTTP answers GET /snapshots/<folder>?until=<yyyymmddhhmmss> with a Listing, and
 // GET /snapshots/<folder>/<snapshot>/<path> with a file, ranges included.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	// A listing reads every new file for its checksum before its first byte: the server's own limit may be over by then.
+	w = &patient{ResponseWriter: w, control: http.NewResponseController(w)}
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
 		http.Error(w, "only GET and HEAD are supported", http.StatusMethodNotAllowed)
 		return
@@ -134,7 +136,7 @@ func (s *Server) serveFile(w http.ResponseWriter, r *http.Request, root *os.Root
 		http.Error(w, "not a file", http.StatusNotFound)
 		return
 	}
-	http.ServeContent(&patient{ResponseWriter: w, control: http.NewResponseController(w)}, r, "", info.ModTime(), file)
+	http.ServeContent(w, r, "", info.ModTime(), file)
 }
 
 // admitted compares tokens by their digests, in constant time.
@@ -243,7 +245,8 @@ func (s *Server) describe(root *os.Root, name string) (File, error) {
 	return File{Size: one.size, SHA256: one.sha256}, nil
 }
 
-// patient moves the deadline of an answer on as long as the reader takes it: the server's own is for short ones.
+// patient gives every part of an answer its own time, as long as the reader takes them: the server's own limit, which counts
+// from the request, is for short ones.
 type patient struct {
 	http.ResponseWriter
 	control *http.ResponseController

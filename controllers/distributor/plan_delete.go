@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package distributor
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/mssql/credentials"
+	"geosql.dev/operator/internal/reconcile/conditions"
+	"geosql.dev/operator/internal/replication"
+	"geosql.dev/operator/internal/sites"
+	"geosql.dev/operator/internal/tsql"
+)
+
+// planDelete takes the distributor away when reclaimPolicy is Delete and nothing uses it any more; else everything stays.
+// sp_dropdistributor with @no_checks drops whatever is published, so that is looked for first, on every server that the
+// distributor admits: a Publication that was retained, or one that somebody made by hand, is declared nowhere.
+func planDelete(d Desired, o Observed) replication.Plan {
+	var p replication.Plan
+	if len(d.Ending) > 0 && d.Distributor.Spec.ReclaimPolicy != v1alpha1.ReclaimDelete {
+		p.Settle(conditions.InProgress(conditions.ReasonDeleting, "deletion waits: these Publications end first, which need to know "+
+			"through whom they are published: "+strings.Join(d.Ending, ", ")))
+		return p
+	}
+	if d.Distributor.Spec.ReclaimPolicy != v1alpha1.ReclaimDelete {
+		p.Done = true
+		return p
+	}
+	if len(d.Publications) > 0 {
+		p.Settle(conditions.InProgress(conditions.ReasonDeleting, "the distributor is still named by these Publications: "+strings.Join(d.Publications, ", ")))
+		return p
+	}
+	server := d.System.Server
+	if why := o.gone(d, server); why != "" {
+		return planWithout(d, o, why)
+	}
+	if outcome, ok := replication.Usable(server, o.Servers[server]); !ok {
+		outcome.Message = "deletion waits: " + outcome.Message + "; " + sites.WayOut(server)
+		p.Settle(outcome)
+		return p
+	}
+	if have := o.distributor(d); !have.HasLogin(d.System.SID) {
+		p.Done = true
+		return p
+	}
+	if !planUnused(d, o, &p) {
+		return p
+	}
+	planUnlink(d, o, &p)
+	planTakeAway(d, o, &p)
+	return p
+}
+
+// planUnused waits until it is known of every server that may publish through the distributor that none does.
+func planUnused(d Desired, o Observed, p *replication.Plan) bool {
+	for _, server := range append([]v1alpha1.ServerName{d.System.Server}, o.linked(d)...) {
+		if o.gone(d, server) != "" {
+			continue
+		}
+		if outcome, ok := replication.Usable(server, o.Servers[server]); !ok {
+			outcome.Message = fmt.Sprintf("deletion waits: whether publisher %s still publishes is not known: %s; %s",
+				credentials.HostName(server), outcome.Message, sites.WayOut(server))
+			return p.Settle(outcome)
+		}
+		if names := o.published(d, server); len(names) > 0 {
+			return p.Settle(conditions.InProgress(conditions.ReasonDeleting, fmt.Sprintf("deletion waits: %s still publishes %s "+
+				"through the distributor: delete the Publications with reclaimPolicy Delete (declare again those that were retained), "+
+				"or end by hand what somebody made (sp_droppublication, sp_replicationdboption)",
+				credentials.HostName(server), strings.Join(names, ", "))))
+		}
+	}
+	if names := o.foreign(d); len(names) > 0 {
+		return p.Settle(conditions.InProgress(conditions.ReasonDeleting, fmt.Sprintf("deletion waits: %s admits %s, of which the "+
+			"operator cannot ask whether it publishes: end that there and take it away (sp_dropdistpublisher), or set "+
+			"reclaimPolicy Retain", d.System.Host(), strings.Join(names, ", "))))
+	}
+	return true
+}
+
+// planUnlink takes the link and the agents' login away from every publisher that answers.
+func planUnlink(d Desired, o Observed, p *replication.Plan) {
+	for _, publisher := range o.linked(d) {
+		if why := o.gone(d, publisher); why != "" {
+			p.Leave("on %s the link to distributor %s, login %s and what it published (%s)",
+				credentials.HostName(publisher), d.System.Host(), d.System.Login, why)
+			continue
+		}
+		s := o.Servers[publisher].State
+		if s == nil {
+			continue
+		}
+		if strings.EqualFold(s.Distributor, d.System.Host()) {
+			p.Execute(publisher, replication.Master, tsql.DropDistributor())
+		}
+		if s.HasLogin(d.System.SID) {
+			p.Execute(publisher, replication.Master, tsql.DropLogin(d.System.Login))
+		}
+	}
+}
+
+// planTakeAway drops what the distributor's server has. Another distribution database there is somebody else's, and what
+// is for both stays.
+func planTakeAway(d Desired, o Observed, p *replication.Plan) {
+	have, server := o.distributor(d), d.System.Server
+	for _, publisher := range have.Publishers {
+		if strings.EqualFold(publisher.Database, d.System.Database) {
+			p.Execute(server, replication.Master, tsql.DropDistributionPublisher(publisher.Name))
+		}
+	}
+	var others []string
+	for _, database := range have.Distribution {
+		if strings.EqualFold(database.Name, d.System.Database) {
+			p.Execute(server, replication.Master, tsql.DropDistributionDatabase(database.Name))
+			continue
+		}
+		others = append(others, database.Name)
+	}
+	slices.Sort(others)
+	switch {
+	case len(others) > 0:
+		p.Leave("on %s the distributor itself: it has distribution database %s too", d.System.Host(), strings.Join(others, ", "))
+	case have.HasDistributor:
+		p.Execute(server, replication.Master, tsql.DropDistributor())
+	}
+	// The login, which marks the distributor as the operator's, last: without it nobody comes here again.
+	p.Execute(server, replication.Master, tsql.DropLogin(d.System.Login))
+	p.Done = true
+	p.Settle(conditions.InProgress(conditions.ReasonDeleting, "the distributor is being taken away"))
+}
+
+// planWithout ends what can be ended without the distributor's server, which nobody expects back.
+func planWithout(d Desired, o Observed, why string) replication.Plan {
+	var p replication.Plan
+	if !planUnused(d, o, &p) {
+		return p
+	}
+	planUnlink(d, o, &p)
+	p.Leave("on %s distribution database %s, its jobs and login %s (%s)", d.System.Host(), d.System.Database, d.System.Login, why)
+	p.Done = true
+	p.Settle(conditions.InProgress(conditions.ReasonDeleting, "publishers are being unlinked"))
+	return p
+}

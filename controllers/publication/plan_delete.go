@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package publication
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/mssql"
+	"geosql.dev/operator/internal/reconcile/conditions"
+	"geosql.dev/operator/internal/replication"
+	"geosql.dev/operator/internal/sites"
+	"geosql.dev/operator/internal/tsql"
+)
+
+// nowhere tells that what is declared does not say which server distributes.
+func (d Desired) nowhere() bool { return d.System.Server == "" }
+
+// gone says why a server does not answer and is not expected to any more, as a clause; empty when it may answer.
+func (o Observed) gone(d Desired, server v1alpha1.ServerName) string {
+	if o.Servers[server].Err == nil {
+		return ""
+	}
+	return d.Gone.Why(server)
+}
+
+// publisherGone says so of the whole publisher.
+func (o Observed) publisherGone(d Desired) string {
+	if len(d.Publisher.Servers) == 0 && d.Publisher.Missing != "" {
+		return "there is no " + d.Publisher.Missing + " any more"
+	}
+	why := ""
+	for _, server := range d.Publisher.Servers {
+		if why = o.gone(d, server); why == "" {
+			return ""
+		}
+	}
+	return why
+}
+
+// ending are the Subscriptions that are being deleted with reclaimPolicy Delete.
+func (d Desired) ending() []string {
+	var names []string
+	for _, s := range d.Subscriptions {
+		if s.DeletionTimestamp != nil && s.Spec.ReclaimPolicy == v1alpha1.ReclaimDelete {
+			names = append(names, s.Name)
+		}
+	}
+	return names
+}
+
+// planDelete drops the publication when reclaimPolicy is Delete; tables stay, and everything else stays when it is Retain.
+// Publisher and distributor are cleaned each by itself: one that nobody expects back keeps the other from nothing.
+func planDelete(d Desired, o Observed) replication.Plan {
+	var p replication.Plan
+	if ending := d.ending(); len(ending) > 0 && d.Publication.Spec.ReclaimPolicy != v1alpha1.ReclaimDelete {
+		p.Settle(conditions.InProgress(conditions.ReasonDeleting, "deletion waits: these Subscriptions end first, which need to know "+
+			"what they are to: "+strings.Join(ending, ", ")))
+		return p
+	}
+	if d.Publication.Spec.ReclaimPolicy != v1alpha1.ReclaimDelete {
+		p.Done = true
+		return p
+	}
+	if d.nowhere() {
+		p.Done = true
+		p.Leave("whatever servers have of publication %s, which nobody can find: these are not declared: %s", d.name(), strings.Join(d.Missing, ", "))
+		return p
+	}
+	if !planAnswers(d, o, &p) {
+		p.Outcome.Message = "deletion waits: " + p.Outcome.Message
+		return p
+	}
+	if !planUnsubscribed(d, o, &p) {
+		return p
+	}
+	if p.Done = len(p.Steps) == 0; !p.Done {
+		p.Settle(conditions.InProgress(conditions.ReasonDeleting, "subscriptions of servers that are gone are being ended"))
+		return p
+	}
+	planEnd(d, o, &p)
+	if p.Done = len(p.Steps) == 0; !p.Done {
+		p.Settle(conditions.InProgress(conditions.ReasonDeleting, "the publication is being dropped"))
+		return p
+	}
+	if why := o.publisherGone(d); why != "" {
+		p.Leave("at %s publication %s of database %s, which keeps its log for it (%s)", d.Publisher.Name, d.name(), d.database(), why)
+	}
+	if why := o.gone(d, d.System.Server); why != "" {
+		p.Leave("on distributor %s what it knows of publication %s, and its agents (%s)", d.System.Host(), d.name(), why)
+	}
+	return p
+}
+
+// planAnswers waits until publisher and distributor were read, unless nobody expects them back.
+func planAnswers(d Desired, o Observed, p *replication.Plan) bool {
+	var errs []error
+	if server := d.System.Server; o.gone(d, server) == "" {
+		if outcome, ok := replication.Usable(server, o.Servers[server]); !ok {
+			outcome.Message += "; " + sites.WayOut(server)
+			return p.Settle(outcome)
+		}
+		errs = append(errs, replication.DistributionDatabase(d.System, o.Servers), o.AtErr)
+	}
+	if o.publisherGone(d) == "" {
+		primary := o.primary(d)
+		if primary == "" {
+			for _, server := range d.Publisher.Servers {
+				if outcome, ok := replication.Usable(server, o.Servers[server]); !ok {
+					outcome.Message += "; " + sites.WayOut(server)
+					return p.Settle(outcome)
+				}
+			}
+			return p.Settle(conditions.InProgress(conditions.ReasonNoPrimary, d.Publisher.Name+" has no primary now"))
+		}
+		if outcome, ok := replication.Usable(primary, o.Servers[primary]); !ok {
+			outcome.Message += "; " + sites.WayOut(primary)
+			return p.Settle(outcome)
+		}
+		_, err := replication.OnlineDatabase(primary, o.Servers[primary], d.database()).Get()
+		errs = append(errs, err, o.DatabaseErr)
+	}
+	if err := cmp.Or(errs...); err != nil {
+		return p.Settle(conditions.Unknown(conditions.ReasonEngineNotAnswering, err.Error()))
+	}
+	return true
+}
+
+// planUnsubscribed waits for the end of subscriptions. Those of a server that nobody expects back end here: nobody can
+// delete their Subscription any more.
+func planUnsubscribed(d Desired, o Observed, p *replication.Plan) bool {
+	have := o.Database.Publication
+	if have == nil || have.Description != d.description() {
+		return true
+	}
+	done := map[tsql.Subscription]bool{}
+	for _, s := range have.Subscriptions {
+		one := tsql.Subscription{Publication: d.name(), Subscriber: s.Subscriber, Database: s.Database, Pull: s.Pull}
+		if done[one] {
+			continue
+		}
+		done[one] = true
+		server, ours := replication.ServerOf(s.Subscriber)
+		own := declaredFor(d, server, s.Database)
+		if own != "" || !ours || o.gone(d, server) == "" {
+			return p.Settle(conditions.InProgress(conditions.ReasonDeleting, stillSubscribed(s, own, ours)))
+		}
+		drop := tsql.DropSubscription(one)
+		if o.gone(d, d.System.Server) != "" || !o.At.Known {
+			drop = tsql.DropLostSubscription(one)
+		}
+		p.Execute(o.primary(d), d.database(), drop)
+	}
+	return true
+}
+
+// declaredFor is the Subscription of a server's database, empty when none is declared.
+func declaredFor(d Desired, server v1alpha1.ServerName, database string) string {
+	for _, s := range d.Subscriptions {
+		if s.Spec.Subscriber.Server == server && strings.EqualFold(string(s.Spec.Database), database) {
+			return s.Name
+		}
+	}
+	return ""
+}
+
+// stillSubscribed says which subscription is in the way, and how it ends.
+func stillSubscribed(s mssql.ArticleSubscription, own string, ours bool) string {
+	text := fmt.Sprintf("database %s on %s is still subscribed: ", s.Database, s.Subscriber)
+	switch {
+	case own != "":
+		return text + fmt.Sprintf("delete its Subscription %s, with reclaimPolicy Delete", own)
+	case !ours:
+		return text + "end that by hand (sp_dropsubscription), or set reclaimPolicy Retain"
+	}
+	server, _ := replication.ServerOf(s.Subscriber)
+	return text + "its Subscription was retained. Declare it again and delete it with reclaimPolicy Delete; " + sites.WayOut(server)
+}
+
+// planEnd drops jobs and publication, and ends the publishing of the database when it was the last one.
+func planEnd(d Desired, o Observed, p *replication.Plan) {
+	distributor, publisher := o.gone(d, d.System.Server) == "", o.publisherGone(d) == ""
+	have := o.Database.Publication
+	if distributor {
+		p.RemoveJob(d.System.Server, snapshotJob(d, o).Name, o.SnapshotJob)
+	}
+	// Other publications of the database share its log reader; a distributor that was made anew knows none of them.
+	// Somebody else's of this name is one.
+	foreign := have != nil && have.Description != d.description()
+	others := slices.ContainsFunc(o.Database.Publications, func(name string) bool { return !strings.EqualFold(name, d.name()) })
+	last := !o.At.Others && !others && !foreign
+	if last && distributor {
+		p.RemoveJob(d.System.Server, logReaderJob(d, o).Name, o.LogReaderJob)
+	}
+	if !publisher {
+		return
+	}
+	if have != nil && !foreign {
+		drop := tsql.DropPublication(d.name())
+		if !distributor || !o.At.Known {
+			drop = tsql.DropLostPublication(d.name())
+		}
+		p.Execute(o.primary(d), d.database(), drop)
+	}
+	if last {
+		unpublish(d, o, p)
+	}
+}
+
+// unpublish takes back what publishing made of the database when its last publication is gone.
+func unpublish(d Desired, o Observed, p *replication.Plan) {
+	primary := o.primary(d)
+	if database := o.Servers[primary].State.Database(d.database()); database != nil && database.Published {
+		if o.gone(d, d.System.Server) != "" {
+			p.Execute(primary, replication.Master, tsql.UnpublishDatabaseAlone(d.database()))
+		} else {
+			p.Execute(primary, replication.Master, tsql.PublishDatabase(d.database(), false))
+		}
+	}
+	// Subscriptions of the database share the agents' user; the last of them drops it.
+	if o.Database.Owner.User == d.System.Login && len(o.Database.Received) == 0 && !d.Receives {
+		p.Execute(primary, d.database(), tsql.DropUser(d.System.Login))
+	}
+}

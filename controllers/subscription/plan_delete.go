@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package subscription
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"strings"
+
+	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/mssql/credentials"
+	"geosql.dev/operator/internal/reconcile/conditions"
+	"geosql.dev/operator/internal/replication"
+	"geosql.dev/operator/internal/sites"
+	"geosql.dev/operator/internal/tsql"
+)
+
+// nowhere tells that what is declared does not say which servers have something of the subscription.
+func (d Desired) nowhere() bool { return d.Publication == nil || d.System.Server == "" }
+
+// gone says why a server does not answer and is not expected to any more, as a clause; empty when it may answer.
+func (o Observed) gone(d Desired, server v1alpha1.ServerName) string {
+	if o.Servers[server].Err == nil {
+		return ""
+	}
+	return d.Gone.Why(server)
+}
+
+// publisherGone says so of the whole publisher.
+func (o Observed) publisherGone(d Desired) string {
+	if len(d.Publisher.Servers) == 0 && d.Publisher.Missing != "" {
+		return "there is no " + d.Publisher.Missing + " any more"
+	}
+	why := ""
+	for _, server := range d.Publisher.Servers {
+		if why = o.gone(d, server); why == "" {
+			return ""
+		}
+	}
+	return why
+}
+
+// observeEnds reads what each end that answers has of a subscription that is being deleted. The distributor may be gone,
+// or know of no publisher any more; the subscriber's database then says under whose name it was subscribed.
+func observeEnds(ctx context.Context, engines replication.Engines, sidecars Sidecars, d Desired, o *Observed) {
+	if at := o.Servers[d.System.Server].State; at != nil && at.Database(d.System.Database) != nil {
+		o.At, o.AtErr = engines.ReadAtDistributor(ctx, d.System, d.Publisher, d.publisherDatabase(), d.publication())
+	}
+	observePublisher(ctx, engines, d, o)
+	observeSubscriber(ctx, engines, d, o)
+	if o.At.Original == "" {
+		o.At.Original = o.subscribedTo(d)
+	}
+	for _, server := range []v1alpha1.ServerName{d.Subscriber, d.System.Server} {
+		if o.Servers[server].Err == nil {
+			observeJobs(ctx, engines, d, o, server)
+		}
+	}
+	observeOrders(ctx, sidecars, d.asRegistered(*o), o)
+}
+
+// subscribedTo is the publisher under whose name the subscriber's database knows the subscription, else that of a server
+// alone; empty when nobody can tell.
+func (o Observed) subscribedTo(d Desired) string {
+	for _, here := range o.Here.Subscriptions {
+		if strings.EqualFold(here.Publication, d.publication()) && strings.EqualFold(here.PublisherDatabase, d.publisherDatabase()) &&
+			d.Publisher.Has(here.Publisher) {
+			return here.Publisher
+		}
+	}
+	if d.Publisher.Group == "" && len(d.Publisher.Servers) == 1 {
+		return credentials.HostName(d.Publisher.Servers[0])
+	}
+	return ""
+}
+
+// observeOrders reads what the sidecars of servers that are expected back were told.
+func observeOrders(ctx context.Context, sidecars Sidecars, d Desired, o *Observed) {
+	if !d.mirrors() {
+		return
+	}
+	namespace := d.Subscription.Namespace
+	if o.gone(d, d.Subscriber) == "" {
+		o.Mirror.Told, _, o.Mirror.Err = sidecars.Orders(ctx, namespace, d.Subscriber, d.name())
+	}
+	if o.Mirror.Err == nil && o.gone(d, d.System.Server) == "" {
+		_, o.Mirror.Reader, o.Mirror.Err = sidecars.Orders(ctx, namespace, d.System.Server, d.name())
+	}
+}
+
+// planDelete ends the subscription when reclaimPolicy is Delete; tables stay, and everything else stays when it is Retain.
+// Each end is cleaned by itself: one that nobody expects back keeps the others from nothing.
+func planDelete(d Desired, o Observed) replication.Plan {
+	var p replication.Plan
+	d = d.asRegistered(o)
+	if d.Subscription.Spec.ReclaimPolicy != v1alpha1.ReclaimDelete || d.Unsupported != "" {
+		p.Done = true
+		return p
+	}
+	if d.nowhere() {
+		p.Done = true
+		p.Leave("whatever servers have of subscription %s to %s, which nobody can find: these are not declared: %s",
+			d.name(), d.Subscription.Spec.Publication, strings.Join(d.Missing, ", "))
+		return p
+	}
+	if !planAnswers(d, o, &p) {
+		p.Outcome.Message = "deletion waits: " + p.Outcome.Message
+		return p
+	}
+	planEnds(d, o, &p)
+	if p.Done = len(p.Steps) == 0; !p.Done {
+		p.Settle(conditions.InProgress(conditions.ReasonDeleting, "the subscription is being ended"))
+		return p
+	}
+	leaveGone(d, o, &p)
+	return p
+}
+
+// planAnswers waits until every end that is expected back was read: without it nothing may be ended, and the finalizer
+// stays.
+func planAnswers(d Desired, o Observed, p *replication.Plan) bool {
+	var errs []error
+	for _, server := range []v1alpha1.ServerName{d.System.Server, d.Subscriber} {
+		if o.gone(d, server) != "" {
+			continue
+		}
+		if outcome, ok := replication.Usable(server, o.Servers[server]); !ok {
+			outcome.Message += "; " + sites.WayOut(server)
+			return p.Settle(outcome)
+		}
+	}
+	if o.gone(d, d.System.Server) == "" {
+		errs = append(errs, o.AtErr, replication.DistributionDatabase(d.System, o.Servers))
+	}
+	if o.publisherGone(d) == "" {
+		if !planPrimary(d, o, p) {
+			return false
+		}
+		primary := o.primary(d)
+		_, err := replication.OnlineDatabase(primary, o.Servers[primary], d.publisherDatabase()).Get()
+		errs = append(errs, o.PublicationErr, err)
+	}
+	if o.gone(d, d.Subscriber) == "" {
+		_, err := replication.OnlineDatabase(d.Subscriber, o.Servers[d.Subscriber], d.database()).Get()
+		errs = append(errs, err, o.HereErr)
+	}
+	if err := cmp.Or(append(errs, o.JobsErr, o.Mirror.Err)...); err != nil {
+		return p.Settle(conditions.Unknown(conditions.ReasonEngineNotAnswering, err.Error()))
+	}
+	return true
+}
+
+// planPrimary waits for the publisher's primary, and for a publication that is the operator's to end a registration of.
+func planPrimary(d Desired, o Observed, p *replication.Plan) bool {
+	if o.primary(d) == "" {
+		for _, server := range d.Publisher.Servers {
+			if outcome, ok := replication.Usable(server, o.Servers[server]); !ok {
+				outcome.Message += "; " + sites.WayOut(server)
+				return p.Settle(outcome)
+			}
+		}
+		return p.Settle(conditions.InProgress(conditions.ReasonNoPrimary, d.Publisher.Name+" has no primary now"))
+	}
+	// What has no registration needs nothing of the publication to end.
+	if len(o.registrations(d)) > 0 && o.Publication.Description != replication.Description(d.Publication.Namespace, d.publication()) {
+		return p.Settle(conditions.InProgress(conditions.ReasonWaitingForPublication, fmt.Sprintf(
+			"publication %s is not the one that is declared", d.publication())))
+	}
+	return true
+}
+
+// planEnds ends the subscription at every end that answers: the agent first, the publisher's registration last, since it
+// proves whose the subscriber's tables are.
+func planEnds(d Desired, o Observed, p *replication.Plan) {
+	subscriber, distributor := o.gone(d, d.Subscriber) == "", o.gone(d, d.System.Server) == ""
+	for _, server := range []v1alpha1.ServerName{d.Subscriber, d.System.Server} {
+		if o.gone(d, server) == "" {
+			p.RemoveJob(server, job(d, o).Name, o.Jobs[server])
+		}
+	}
+	if here := o.here(d); here != nil && subscriber {
+		end(d, o, p, here)
+	}
+	if own := o.registrations(d); len(own) > 0 && o.publisherGone(d) == "" {
+		s := d.subscription()
+		s.Pull = own[0].Pull
+		drop := tsql.DropSubscription(s)
+		if !distributor || !o.At.Known {
+			drop = tsql.DropLostSubscription(s)
+		}
+		p.Execute(o.primary(d), d.publisherDatabase(), drop)
+	}
+	if o.Mirror.Told != nil || o.Mirror.Reader != nil {
+		take := TakeMirror{Subscriber: d.Subscriber, Distributor: d.System.Server}
+		if !subscriber {
+			take.Subscriber = ""
+		}
+		if !distributor {
+			take.Distributor = ""
+		}
+		p.Add(take)
+	}
+	if len(p.Steps) == 0 && subscriber && o.Here.Owner.User == d.System.Login && lastOwner(d, o) {
+		// The tables are the user's now.
+		p.Execute(d.Subscriber, d.database(), tsql.DropUser(d.System.Login))
+	}
+}
+
+// lastOwner tells that nothing else in the database has a part in the agents' user: no other subscription, and no
+// publication, whose last one drops it (package publication does the same).
+func lastOwner(d Desired, o Observed) bool {
+	database := o.Servers[d.Subscriber].State.Database(d.database())
+	return len(o.Here.Subscriptions) == 0 && len(d.Beside) == 0 && (database == nil || !database.Published)
+}
+
+// leaveGone says what stays at the ends that nobody expects back.
+func leaveGone(d Desired, o Observed, p *replication.Plan) {
+	if why := o.gone(d, d.Subscriber); why != "" {
+		p.Leave("on %s the subscription of database %s with its agent's job (%s)", d.host(), d.database(), why)
+	}
+	if why := o.publisherGone(d); why != "" {
+		p.Leave("at %s the registration of %s on %s (%s)", d.Publisher.Name, d.database(), d.host(), why)
+	}
+	if why := o.gone(d, d.System.Server); why != "" {
+		p.Leave("on distributor %s the agent and what waits for it (%s)", d.System.Host(), why)
+	}
+}
