@@ -179,17 +179,36 @@ func ReadNewestReplicated(ctx context.Context, q Querier, publisher, database st
 	return transaction, at, err
 }
 
-// TableDigest is how many rows a table has, and a checksum over them.
+// TableDigest is how many rows a table has, and two sums over a hash of each (tsql.TableDigest), as decimal numbers.
 type TableDigest struct {
-	Rows     int64
-	Checksum int64
+	Rows       int64
+	Sum, Other string
 }
 
 // ReadTableDigest reads all rows of a table of the connection's database.
-func ReadTableDigest(ctx context.Context, q Querier, schema, table string, columns []string) (TableDigest, error) {
+func ReadTableDigest(ctx context.Context, q Querier, schema, table string, columns []tsql.TypedColumn) (TableDigest, error) {
 	var d TableDigest
-	err := q.Query(ctx, tsql.TableDigest(schema, table, columns), func(r Row) error { return r.Scan(&d.Rows, &d.Checksum) })
+	err := q.Query(ctx, tsql.TableDigest(schema, table, columns), func(r Row) error { return r.Scan(&d.Rows, &d.Sum, &d.Other) })
 	return d, err
+}
+
+// ReadTableRows counts the rows of a table of the connection's database.
+func ReadTableRows(ctx context.Context, q Querier, schema, table string) (rows int64, err error) {
+	err = q.Query(ctx, tsql.TableRows(schema, table), func(r Row) error { return r.Scan(&rows) })
+	return rows, err
+}
+
+// ReadColumnTypes reads the type of each column of a table of the connection's database, by the column's name in lower case; empty
+// when there is no such table.
+func ReadColumnTypes(ctx context.Context, q Querier, schema, table string) (map[string]tsql.TypedColumn, error) {
+	columns := map[string]tsql.TypedColumn{}
+	err := q.Query(ctx, tsql.ColumnTypes(schema, table), func(r Row) error {
+		var c tsql.TypedColumn
+		err := r.Scan(&c.Name, &c.Type)
+		columns[strings.ToLower(c.Name)] = c
+		return err
+	})
+	return columns, err
 }
 
 // ReadPullDistributor reads the distributor of a pull subscription as the connection's database knows it, empty when no

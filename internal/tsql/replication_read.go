@@ -246,21 +246,3 @@ JOIN dbo.MSpublisher_databases AS d ON d.id = t.publisher_database_id JOIN sys.s
 WHERE s.name = @publisher AND d.publisher_db = @database AND DATALENGTH(t.xact_seqno) = 10 ORDER BY t.xact_seqno DESC`).
 		arg("publisher", publisher).arg("database", database).done("read the newest transaction of " + database)
 }
-
-// TableDigest selects the number of rows of a table of the connection's database and a checksum over some of their columns,
-// as sp_publication_validation compares them; all columns when none are named.
-// Source: docs/t-sql/functions/checksum-agg-transact-sql.md and binary-checksum-transact-sql.md: columns of types that cannot
-// be compared (text, ntext, image, xml) are left out, and different rows may, rarely, have one checksum.
-func TableDigest(schema, table string, columns []string) Statement {
-	b := new(builder).sql("SELECT COUNT_BIG(*), COALESCE(CHECKSUM_AGG(BINARY_CHECKSUM(")
-	for i, c := range columns {
-		if i > 0 {
-			b.sql(", ")
-		}
-		b.name(c)
-	}
-	if len(columns) == 0 {
-		b.sql("*")
-	}
-	return b.sql(")), 0) FROM ").name(schema).sql(".").name(table).done("count and sum up " + schema + "." + table)
-}

@@ -107,6 +107,8 @@ func init() {
 	add("LastSnapshot", tsql.LastSnapshot(7))
 	add("SubscriptionsHere", tsql.SubscriptionsHere())
 	add("NewestReplicated", tsql.NewestReplicated("tukpub-0", "Content"))
-	add("TableDigest", tsql.TableDigest("dbo", "Article", []string{"Id", "Body"}), tsql.TableDigest("dbo", "Article", nil))
+	add("ColumnTypes", tsql.ColumnTypes("dbo", "Article"))
+	add("TableRows", tsql.TableRows("dbo", "Article"))
+	add("TableDigest", tsql.TableDigest("dbo", "Article", []tsql.TypedColumn{{Name: "Id", Type: "int"}, {Name: "Body", Type: "ntext"}}))
 	add("PullAgentHere", tsql.PullAgentHere(here))
 }
