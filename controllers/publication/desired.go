@@ -107,12 +107,8 @@ func (o Observed) original(d Desired) string {
 
 // logReaderJob is the job that runs the log reader.
 func logReaderJob(d Desired, o Observed) tsql.Job {
-	name := replication.LogReaderJob(o.original(d), d.database())
-	if o.At.LogReader != nil && o.At.LogReader.Job != "" {
-		name = o.At.LogReader.Job
-	}
 	return tsql.Job{
-		Name: name, Description: replication.Description(d.Publication.Namespace, "log reader of "+d.database()),
+		Name: o.At.LogReaderJob(o.original(d), d.database()), Description: replication.Description(d.Publication.Namespace, "log reader of "+d.database()),
 		Subsystem: tsql.SubsystemLogReader, Database: d.System.Database, Continuous: true,
 		Command: d.System.LogReaderCommand(o.original(d), d.database(), d.LogReaderProfile),
 	}

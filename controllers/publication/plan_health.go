@@ -21,8 +21,6 @@ const (
 	// after which the publisher still lacks one must not be followed by another and another, each of which reads every table.
 	snapshotPause = 30 * time.Second
 	wholePause    = 10 * time.Second
-	// alreadyRunning is what a job that runs is refused to be started with.
-	alreadyRunning = 22022
 )
 
 // snapshotThere tells that the publisher and the distributor agree that the newest snapshot is whole. A distributor that
@@ -68,6 +66,10 @@ func planHealth(d Desired, o Observed, p *replication.Plan) bool {
 		return p.Settle(conditions.InProgress(conditions.ReasonSnapshotRunning, "the snapshot is being made"))
 	}
 	switch failure := replication.FailureOf(o.At.LogReader, o.LogReaderJob, d.LogReaderProfile); {
+	case foreignLogReader(d, o) && !o.LogReaderJob.Running:
+		return p.Settle(conditions.Stalled(conditions.ReasonLogReaderNotRunning, fmt.Sprintf(
+			"job %s at %s, the log reader of %s, does not run, and somebody else made it: start it there, or annotate the Publication with %s=true to take it over",
+			logReaderJob(d, o).Name, d.System.Host(), d.database(), v1alpha1.AdoptAnnotation)))
 	case failure == nil:
 	case failure.Status == mssql.RunFailed:
 		return p.Settle(conditions.InProgress(conditions.ReasonLogReaderNotRunning, "the log reader does not deliver: "+failure.Message))
@@ -119,7 +121,7 @@ func planDelete(d Desired, o Observed) replication.Plan {
 	foreign := have != nil && have.Description != d.description()
 	others := slices.ContainsFunc(o.Database.Publications, func(name string) bool { return !strings.EqualFold(name, d.name()) })
 	last := !o.At.Others && !others && !foreign
-	if last {
+	if last && !foreignLogReader(d, o) {
 		p.RemoveJob(d.System.Server, logReaderJob(d, o).Name, o.LogReaderJob)
 	}
 	if have != nil && !foreign {

@@ -168,7 +168,7 @@ func TestDriftOfJobs(t *testing.T) {
 	job.Command, job.Enabled, job.Scheduled = "-Publisher [other]", false, false
 	p, _ := w.settle(t, all)
 	g.Expect(p.Outcome.Reason).To(Equal(conditions.ReasonPublished))
-	g.Expect(*job).To(Equal(mssql.Job{Enabled: true, Command: want, HasServer: true, Scheduled: true, Running: true}))
+	g.Expect(*job).To(Equal(mssql.Job{Enabled: true, Description: job.Description, Command: want, HasServer: true, Scheduled: true, Running: true}))
 	w.d.LogReaderProfile = &v1alpha1.AgentProfileSpec{Agent: v1alpha1.AgentLogReader, PollingInterval: ptr.To[int32](1), ReadBatchSize: ptr.To[int32](1000)}
 	w.settle(t, all)
 	g.Expect(job.Command).To(HaveSuffix("-Continuous -ReadBatchSize 1000 -PollingInterval 1"))

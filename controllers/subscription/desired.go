@@ -26,8 +26,8 @@ type Desired struct {
 	Publisher   replication.Party
 	// Subscriber is the server that receives.
 	Subscriber v1alpha1.ServerName
-	// Profile of the distribution agent, nil without one.
-	Profile *v1alpha1.AgentProfileSpec
+	// Profile of the distribution agent, LogReaderProfile of the publication's log reader; nil without one.
+	Profile, LogReaderProfile *v1alpha1.AgentProfileSpec
 	// FormerLogin is the one with which agents of a former Distributor could still come, empty when there is none.
 	FormerLogin string
 	// Missing are objects that are named and do not exist (yet).
@@ -110,10 +110,11 @@ type Observed struct {
 	// Here is what the subscription database has; HereErr is why that is not known.
 	Here    Here
 	HereErr error
-	// Jobs of the subscription's name, by server; JobsErr is why they are not known.
-	Jobs    map[v1alpha1.ServerName]*mssql.Job
-	JobsErr error
-	Mirror  Mirror
+	// Jobs of the subscription's name, by server, and the one that reads the publisher's log; JobsErr is why they are not known.
+	Jobs         map[v1alpha1.ServerName]*mssql.Job
+	LogReaderJob *mssql.Job
+	JobsErr      error
+	Mirror       Mirror
 	// Pending commands and the seconds they may take, nil when they are not known.
 	Pending, PendingSeconds *int64
 	// Tokens are the newest tracer tokens, each with its latency for this subscription; TokensErr is why they are not
@@ -150,7 +151,9 @@ type Here struct {
 
 // Token is a tracer token with its latency.
 type Token struct {
-	Posted  time.Time
+	Posted time.Time
+	// Age by the publisher's own clock.
+	Age     time.Duration
 	Latency mssql.TokenLatency
 }
 

@@ -258,7 +258,7 @@ func planAgent(d Desired, o Observed, p *replication.Plan) bool {
 		// From a time when the agent ran at the subscriber.
 		p.RemoveJob(d.Subscriber, j.Name, o.Jobs[d.Subscriber])
 	}
-	if o.Agent == nil || o.Agent.Job == "" {
+	if o.Agent == nil || !o.Agent.Attached {
 		p.Execute(o.primary(d), d.publisherDatabase(), tsql.AddPushSubscriptionAgent(d.subscription(), d.System.Login, d.System.AgentPassword, j.Name))
 	}
 	return proceed(p, "the distribution agent is being set up on %s", credentials.HostName(at))

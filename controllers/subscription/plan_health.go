@@ -36,7 +36,7 @@ func planToken(d Desired, o Observed, p *replication.Plan) bool {
 	if phase(d, o) != phaseActive || o.TokensErr != nil {
 		return true
 	}
-	if len(o.Tokens) > 0 && o.Now.Sub(o.Tokens[0].Posted) < tokenInterval {
+	if len(o.Tokens) > 0 && o.Tokens[0].Age >= 0 && o.Tokens[0].Age < tokenInterval {
 		return true
 	}
 	p.Execute(o.primary(d), d.publisherDatabase(), tsql.PostTracerToken(d.publication()))
@@ -108,8 +108,26 @@ func planHealth(d Desired, o Observed, p *replication.Plan) bool {
 	if failure != nil {
 		return p.Settle(failure.Retrying("distribution agent", d.latency()))
 	}
+	if !planLogRead(d, o, p) {
+		return false
+	}
 	p.Outcome = conditions.Ready(conditions.ReasonDelivering, fmt.Sprintf("%s on %s receives %d articles", d.database(), d.host(), len(o.registrations(d))))
 	return true
+}
+
+// planLogRead says that nothing new comes to the distributor: then what the agent delivers is not what was committed.
+func planLogRead(d Desired, o Observed, p *replication.Plan) bool {
+	failure := replication.FailureOf(o.At.LogReader, o.LogReaderJob, d.LogReaderProfile)
+	switch {
+	case o.LogReaderJob == nil || !o.LogReaderJob.Running:
+		return p.Settle(conditions.InProgress(conditions.ReasonLogReaderNotRunning, fmt.Sprintf(
+			"the log reader of %s does not run: what is committed there now does not come; Publication %s says why", d.publisherDatabase(), d.publication())))
+	case failure == nil:
+		return true
+	case failure.Status == mssql.RunFailed:
+		return p.Settle(conditions.InProgress(conditions.ReasonLogReaderNotRunning, "the log reader does not deliver: "+failure.Message))
+	}
+	return p.Settle(failure.Retrying("log reader", d.latency()))
 }
 
 func mirroring(m Mirror) conditions.Outcome {

@@ -53,6 +53,8 @@ type world struct {
 	jobs map[v1alpha1.ServerName]map[string]*mssql.Job
 	// tables that the snapshot replaced at the subscriber.
 	dropped int
+	// ahead is how much the publisher's clock is.
+	ahead time.Duration
 }
 
 func newWorld(d Desired) *world {
@@ -64,7 +66,9 @@ func newWorld(d Desired) *world {
 	}
 	w.o.Servers[distributor].State.Databases["distribution"] = mssql.ReplicationDatabase{Name: "distribution", State: "ONLINE"}
 	w.o.Servers[publisher].State.Databases["content"] = mssql.ReplicationDatabase{Name: "Content", State: "ONLINE", Published: true}
-	w.o.At = replication.AtDistributor{Original: "tukpub-0", Known: true, LastSnapshot: "2026-11-20T10:00:00"}
+	w.o.At = replication.AtDistributor{Original: "tukpub-0", Known: true, LastSnapshot: "2026-11-20T10:00:00",
+		LogReader: &mssql.Agent{ID: 1, Publisher: "tukpub-0", Job: "reader", Status: mssql.RunIdle}}
+	w.o.LogReaderJob = &mssql.Job{Enabled: true, Running: true}
 	w.o.Publication = &mssql.Publication{Description: "geosql.dev web/articles", SnapshotReady: true, Articles: map[string]mssql.PublishedArticle{
 		"dbo.article": {Name: "dbo.Article", Schema: "dbo", Table: "Article"}, "dbo.attachment": {Name: "dbo.Attachment", Schema: "dbo", Table: "Attachment"}}}
 	w.o.Here.Tables = map[string]mssql.Table{}
@@ -74,6 +78,9 @@ func newWorld(d Desired) *world {
 func (w *world) look() Observed {
 	o := w.o
 	o.Jobs = map[v1alpha1.ServerName]*mssql.Job{}
+	for i := range o.Tokens {
+		o.Tokens[i].Age = o.Now.Add(w.ahead).Sub(o.Tokens[i].Posted)
+	}
 	for _, name := range []v1alpha1.ServerName{distributor, subscriber} {
 		o.Jobs[name] = w.jobs[name][job(w.d, o).Name]
 	}
@@ -150,7 +157,7 @@ func (w *world) job(t fatal, server v1alpha1.ServerName, procedure string, a map
 	}
 	switch procedure {
 	case "sp_add_job":
-		jobs[a["job_name"]] = &mssql.Job{Enabled: a["enabled"] == "1"}
+		jobs[a["job_name"]] = &mssql.Job{Enabled: a["enabled"] == "1", Description: a["description"]}
 	case "sp_add_jobstep", "sp_update_jobstep":
 		j.Command = a["command"]
 	case "sp_add_jobserver":
@@ -210,11 +217,14 @@ func (w *world) call(t fatal, s replication.Execute, procedure string, a map[str
 		if w.jobs[distributor][a["job_name"]] == nil {
 			t.Fatalf("its job is not there")
 		}
-		w.o.Agent = &mssql.Agent{ID: 1, Name: "agent 1", Job: a["job_name"]}
+		if w.o.Agent != nil && w.o.Agent.Attached {
+			return // refused with 21837
+		}
+		w.o.Agent = &mssql.Agent{ID: 1, Name: "agent 1", Job: a["job_name"], Attached: true}
 	case "sp_posttracertoken":
 		at(publisher, "Content")
 		one := int64(1)
-		w.o.Tokens = append([]Token{{Posted: w.o.Now, Latency: mssql.TokenLatency{ToDistributor: &one, Overall: &one}}}, w.o.Tokens...)
+		w.o.Tokens = append([]Token{{Posted: w.o.Now.Add(w.ahead), Latency: mssql.TokenLatency{ToDistributor: &one, Overall: &one}}}, w.o.Tokens...)
 	default:
 		t.Fatalf("procedure %s is not known", procedure)
 	}

@@ -250,17 +250,24 @@ type Token struct {
 	ID int
 	// Posted is when it was committed, in the publisher's local time taken as UTC (containers run in UTC).
 	Posted time.Time
+	// Age is how long ago that was by the publisher's own clock; negative when another server posted it, whose clock is ahead.
+	Age time.Duration
 }
 
-// ReadTokens reads the tracer tokens of a publication that are remembered, the newest first.
+// ReadTokens reads the tracer tokens of a publication that are remembered, the newest first: the distributor numbers them.
 func ReadTokens(ctx context.Context, q Querier, publication string) ([]Token, error) {
+	var now time.Time
+	if err := q.Query(ctx, tsql.LocalTime(), func(r Row) error { return r.Scan(&now) }); err != nil {
+		return nil, err
+	}
 	var all []Token
 	err := q.Query(ctx, tsql.TracerTokens(publication), func(r Row) error {
 		var one Token
 		err := r.Scan(&one.ID, &one.Posted)
+		one.Age = now.Sub(one.Posted)
 		all = append(all, one)
 		return err
 	})
-	slices.SortFunc(all, func(a, b Token) int { return cmp.Or(b.Posted.Compare(a.Posted), cmp.Compare(b.ID, a.ID)) })
+	slices.SortFunc(all, func(a, b Token) int { return cmp.Compare(b.ID, a.ID) })
 	return all, err
 }

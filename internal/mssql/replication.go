@@ -159,6 +159,8 @@ func ReadLocalRole(ctx context.Context, q Querier, group string) (string, error)
 // Job is a SQL Server Agent job.
 type Job struct {
 	Enabled bool
+	// Description says whose it is.
+	Description string
 	// Command of its first step; it has passwords.
 	Command string
 	// HasServer and Scheduled tell that sp_add_jobserver and sp_add_jobschedule were run for it.
@@ -184,7 +186,7 @@ func ReadJob(ctx context.Context, q Querier, name string) (*Job, error) {
 		var servers, schedules, runs int
 		var seconds sql.NullInt64
 		var j Job
-		err := r.Scan(&j.Enabled, &j.Command, &servers, &schedules, &runs, &seconds)
+		err := r.Scan(&j.Enabled, &j.Command, &servers, &schedules, &runs, &seconds, &j.Description)
 		j.HasServer, j.Scheduled, j.Running = servers > 0, schedules > 0, runs > 0
 		j.Started = time.Duration(seconds.Int64) * time.Second
 		job = &j
@@ -247,8 +249,10 @@ type Agent struct {
 	Name string
 	// Publisher is the original publisher.
 	Publisher string
-	// Job is the name of the distributor's job that runs it, empty when there is none.
-	Job string
+	// Job is the name of the distributor's job that is attached to it, empty when there is none. Attached tells that one is or was:
+	// the engine attaches no other job then, although that was deleted.
+	Job      string
+	Attached bool
 	// Status, Message and Time of the newest history row, and how old it is by the distributor's clock; Time is zero when there is
 	// none.
 	Status  RunStatus
@@ -278,7 +282,7 @@ func ReadAgents(ctx context.Context, q Querier, statement tsql.Statement, kind t
 	var agents []Agent
 	err := q.Query(ctx, statement, func(r Row) error {
 		var a Agent
-		err := r.Scan(&a.ID, &a.Name, &a.Publisher, &a.Job)
+		err := r.Scan(&a.ID, &a.Name, &a.Publisher, &a.Job, &a.Attached)
 		agents = append(agents, a)
 		return err
 	})

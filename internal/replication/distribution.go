@@ -85,6 +85,14 @@ func (at *AtDistributor) read(ctx context.Context, q mssql.Querier, p Party, dat
 	return err
 }
 
+// LogReaderJob is the name of the job that reads the log of a published database.
+func (at AtDistributor) LogReaderJob(original, database string) string {
+	if at.LogReader != nil && at.LogReader.Job != "" {
+		return at.LogReader.Job
+	}
+	return LogReaderJob(original, database)
+}
+
 // Has tells whether a server of the party has the name, compared without case.
 func (p Party) Has(name string) bool {
 	for _, server := range p.Servers {

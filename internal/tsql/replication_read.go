@@ -148,25 +148,28 @@ WHERE p.publisher_db = @database AND p.publication = @publication`).arg("databas
 // agentJob joins an agent's job: job_id is binary(16) there and uniqueidentifier here.
 const agentJob = "LEFT JOIN msdb.dbo.sysjobs AS j ON j.job_id = CAST(a.job_id AS uniqueidentifier)\n"
 
-// LogReaderAgents selects id, name, publisher and job of the log readers of a database. It runs in the distribution database.
+// attachedJob tells that an agent has a job: its id stays when the job is deleted, and no procedure attaches another one then.
+const attachedJob = "CASE WHEN a.job_id IS NULL THEN 0 ELSE 1 END"
+
+// LogReaderAgents selects id, name, publisher, job and whether one is attached (which may have been deleted since), of the log readers of a database. It runs in the distribution database.
 func LogReaderAgents(database string) Statement {
-	return new(builder).sql(`SELECT a.id, a.name, s.name, COALESCE(j.name, N'') FROM dbo.MSlogreader_agents AS a
+	return new(builder).sql(`SELECT a.id, a.name, s.name, COALESCE(j.name, N''), `+attachedJob+` FROM dbo.MSlogreader_agents AS a
 `+agentJob+`JOIN sys.servers AS s ON s.server_id = a.publisher_id WHERE a.publisher_db = @database`).arg("database", database).
 		done("read the log readers of " + database)
 }
 
-// SnapshotAgents selects id, name, publisher and job of the snapshot agents of a publication. It runs in the distribution
+// SnapshotAgents selects id, name, publisher, job and whether one is attached (which may have been deleted since), of the snapshot agents of a publication. It runs in the distribution
 // database.
 func SnapshotAgents(database, publication string) Statement {
-	return new(builder).sql(`SELECT a.id, a.name, s.name, COALESCE(j.name, N'') FROM dbo.MSsnapshot_agents AS a
+	return new(builder).sql(`SELECT a.id, a.name, s.name, COALESCE(j.name, N''), `+attachedJob+` FROM dbo.MSsnapshot_agents AS a
 `+agentJob+`JOIN sys.servers AS s ON s.server_id = a.publisher_id WHERE a.publisher_db = @database AND a.publication = @publication`).
 		arg("database", database).arg("publication", publication).done("read the snapshot agent of " + publication)
 }
 
-// DistributionAgents selects id, name, publisher and job (when it is the distributor's) of the distribution agents of a subscription. It runs in the
-// distribution database.
+// DistributionAgents selects id, name, publisher, job (when it is the distributor's) and whether one is attached of the
+// distribution agents of a subscription. It runs in the distribution database.
 func DistributionAgents(publisherDatabase string, s Subscription) Statement {
-	return new(builder).sql(`SELECT a.id, a.name, p.name, COALESCE(j.name, N'') FROM dbo.MSdistribution_agents AS a
+	return new(builder).sql(`SELECT a.id, a.name, p.name, COALESCE(j.name, N''), `+attachedJob+` FROM dbo.MSdistribution_agents AS a
 `+agentJob+`JOIN sys.servers AS p ON p.server_id = a.publisher_id JOIN sys.servers AS s ON s.server_id = a.subscriber_id
 WHERE a.publisher_db = @database AND a.publication = @publication AND s.name = @subscriber AND a.subscriber_db = @destination`).
 		arg("database", publisherDatabase).arg("publication", s.Publication).arg("subscriber", s.Subscriber).
