@@ -24,7 +24,7 @@ type stage func(d Desired, o Observed, p *replication.Plan) bool
 func plan(d Desired, o Observed) replication.Plan {
 	var p replication.Plan
 	for _, s := range []stage{
-		planReferences, planDistributor, planPublisherLost, planDatabase, planOwnership, planPublish, planLost, planLogReader, planPublication, planRedirection,
+		planReferences, planDistributor, planPublisherLost, planDatabase, planOwnership, planPublish, planLost, planRestored, planLogReader, planPublication, planRedirection,
 		planSnapshotAgent, planTables, planArticles, planSubscribers, planSnapshot, planAttempt, planHealth,
 	} {
 		if !s(d, o, &p) {
@@ -237,11 +237,11 @@ func planSnapshotAgent(d Desired, o Observed, p *replication.Plan) bool {
 	return proceed(p, "the snapshot agent of %s is being set up", d.name())
 }
 
-// planSnapshot makes a snapshot when the newest one lacks an article. A snapshot agent that has just ended is started again
-// after a while.
+// planSnapshot makes a snapshot when the newest one lacks an article, or a subscriber waits for another one. A snapshot agent that has
+// just ended is started again after a while.
 func planSnapshot(d Desired, o Observed, p *replication.Plan) bool {
 	have := o.Database.Publication
-	if !d.snapshots() || o.snapshotThere() || len(have.Articles) == 0 || o.SnapshotJob == nil {
+	if !d.snapshots() || o.snapshotThere() && !o.snapshotAwaited() || len(have.Articles) == 0 || o.SnapshotJob == nil {
 		return true
 	}
 	if o.SnapshotJob.Running {

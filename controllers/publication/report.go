@@ -6,6 +6,8 @@ import (
 	"context"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/reconcile"
 	"geosql.dev/operator/internal/reconcile/conditions"
@@ -30,6 +32,13 @@ func describe(d Desired, o Observed) v1alpha1.PublicationStatus {
 			state = articleState(a, o.Database)
 		}
 		s.Articles = append(s.Articles, v1alpha1.ArticleStatus{Table: a.Table, State: state})
+	}
+	switch {
+	case known && o.AtErr == nil && o.Database.Publication == nil:
+		s.Behind = nil // it is made anew
+	case s.Behind == nil && restored(d, o):
+		at := metav1.NewTime(o.Now).Rfc3339Copy()
+		s.Behind = &at
 	}
 	if o.AtErr != nil || o.At.Original == "" {
 		for _, agent := range []*v1alpha1.AgentStatus{s.LogReader, s.Snapshot} {

@@ -99,6 +99,9 @@ func (w *world) look() Observed {
 			detached.Job, *agent = "", &detached
 		}
 	}
+	if a := o.At.Snapshot; a != nil && !a.Time.IsZero() {
+		a.Age = o.Now.Sub(a.Time)
+	}
 	o.LogReaderJob, o.SnapshotJob = w.jobs[logReaderJob(w.d, o).Name], w.jobs[snapshotJob(w.d, o).Name]
 	return o
 }
@@ -252,7 +255,12 @@ func (w *world) publish(t fatal, procedure string, a map[string]string) {
 				rest = append(rest, s)
 			}
 		}
-		b.Publication.Subscriptions = rest
+		if b.Publication.Subscriptions = rest; a["subscriber"] == "all" && a["article"] == "all" {
+			b.Publication.Subscriptions = nil
+		}
+	case "sp_replrestart":
+		needs(!w.look().LogReaderJob.Running, "error 18752: a log reader has the log")
+		b.LogEnd = append([]byte{}, w.o.At.Newest...)
 	case "sp_droparticle":
 		for _, s := range b.Publication.Subscriptions {
 			needs(!strings.EqualFold(s.Article, a["article"]), "error 14046: it has subscriptions")

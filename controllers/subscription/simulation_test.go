@@ -67,6 +67,7 @@ func newWorld(d Desired) *world {
 	w.o.Servers[distributor].State.Databases["distribution"] = mssql.ReplicationDatabase{Name: "distribution", State: "ONLINE"}
 	w.o.Servers[publisher].State.Databases["content"] = mssql.ReplicationDatabase{Name: "Content", State: "ONLINE", Published: true}
 	w.o.At = replication.AtDistributor{Original: "tukpub-0", Known: true, LastSnapshot: "2026-11-20T10:00:00",
+		Snapshot: &mssql.Agent{ID: 2, Publisher: "tukpub-0", Job: "snapshots", Status: mssql.RunSucceeded, Age: time.Hour}, SnapshotAge: time.Hour,
 		LogReader: &mssql.Agent{ID: 1, Publisher: "tukpub-0", Job: "reader", Status: mssql.RunIdle}}
 	w.o.LogReaderJob = &mssql.Job{Enabled: true, Running: true}
 	w.o.Publication = &mssql.Publication{Description: "geosql.dev web/articles", SnapshotReady: true, Articles: map[string]mssql.PublishedArticle{
@@ -91,6 +92,14 @@ func (w *world) look() Observed {
 func (w *world) run() {
 	if told := w.o.Mirror.Told; told != nil && w.o.Mirror.Reader != nil && told.Generation != "" {
 		w.o.Mirror.Status = &files.Status{Subscription: told.Subscription, Generation: told.Generation, State: files.Verified}
+	}
+	if w.o.Publication == nil {
+		return
+	}
+	for i := range w.o.Publication.Subscriptions {
+		if s := &w.o.Publication.Subscriptions[i]; s.Status == mssql.SubscriptionWaiting && w.o.At.LastSnapshot != "" {
+			s.Status = 2
+		}
 	}
 	o := w.look()
 	j := o.Jobs[w.d.agentServer()]
@@ -167,7 +176,7 @@ func (w *world) job(t fatal, server v1alpha1.ServerName, procedure string, a map
 	case "sp_update_job":
 		j.Enabled = a["enabled"] == "1"
 	case "sp_start_job":
-		if status := w.o.Mirror.Status; w.d.mirrors() && !w.o.applied(w.d) && (status == nil || status.State != files.Verified) {
+		if status := w.o.Mirror.Status; w.o.mirrors(w.d) && !w.o.applied(w.d) && (status == nil || status.State != files.Verified) {
 			t.Fatalf("the agent is started before the snapshot is mirrored")
 		}
 		j.Running = true
@@ -193,7 +202,8 @@ func (w *world) call(t fatal, s replication.Execute, procedure string, a map[str
 		for _, x := range w.o.Publication.Articles {
 			if a["article"] == "all" || a["article"] == x.Name {
 				w.o.Publication.Subscriptions = append(w.o.Publication.Subscriptions, mssql.ArticleSubscription{
-					Article: x.Name, Subscriber: a["subscriber"], Database: a["destination_db"], Pull: a["subscription_type"] == "pull", Status: 1})
+					Article: x.Name, Subscriber: a["subscriber"], Database: a["destination_db"], Pull: a["subscription_type"] == "pull", Status: map[bool]int{true: 1, false: 2}[w.o.At.LastSnapshot == ""],
+					DataWasThere: a["sync_type"] == "replication support only"})
 			}
 		}
 	case "sp_dropsubscription":
@@ -221,6 +231,9 @@ func (w *world) call(t fatal, s replication.Execute, procedure string, a map[str
 			return // refused with 21837
 		}
 		w.o.Agent = &mssql.Agent{ID: 1, Name: "agent 1", Job: a["job_name"], Attached: true}
+	case "sp_startpublication_snapshot":
+		at(publisher, "Content")
+		w.o.At.LastSnapshot, w.o.At.SnapshotAge = w.o.Now.Format("2006-01-02T15:04:05"), 0
 	case "sp_posttracertoken":
 		at(publisher, "Content")
 		one := int64(1)

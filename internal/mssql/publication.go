@@ -8,6 +8,7 @@ import (
 	"context"
 	"database/sql"
 	"encoding/binary"
+	"encoding/hex"
 	"slices"
 	"strings"
 	"time"
@@ -29,23 +30,39 @@ type Publication struct {
 
 // PublishedArticle is an article of a publication.
 type PublishedArticle struct {
+	// ID is the publisher's number of the article: one that is dropped and added again has another.
+	ID                  int
 	Name, Schema, Table string
-	SchemaOption        int64
-	Filter              string
+	// SubscriberSchema and SubscriberTable are the table at subscribers, empty when it has the publisher's names.
+	SubscriberSchema, SubscriberTable string
+	SchemaOption                      int64
+	Filter                            string
 	// Limited tells that a view chooses what the snapshot has.
 	Limited bool
 	Columns []string
+}
+
+// There is the article's table at subscribers.
+func (a PublishedArticle) There() (schema, table string) {
+	return cmp.Or(a.SubscriberSchema, a.Schema), cmp.Or(a.SubscriberTable, a.Table)
 }
 
 // syncNone is the sync_type of a subscription that is registered without a copy
 // (docs/relational-databases/system-tables/syssubscriptions-transact-sql.md).
 const syncNone = 2
 
+// Statuses of a subscription that gets nothing: it was given up, or waits for a snapshot
+// (docs/relational-databases/system-tables/syssubscriptions-transact-sql.md).
+const (
+	SubscriptionInactive = 0
+	SubscriptionWaiting  = 1
+)
+
 // ArticleSubscription is a subscription to one article.
 type ArticleSubscription struct {
 	Article, Subscriber, Database string
 	Pull                          bool
-	// Status is 0 inactive, 1 subscribed (waits for a snapshot), 2 active.
+	// Status is SubscriptionInactive, SubscriptionWaiting or 2, active.
 	Status int
 	// DataWasThere tells that it was registered without a copy.
 	DataWasThere bool
@@ -77,7 +94,7 @@ func ReadPublication(ctx context.Context, q Querier, name string) (*Publication,
 		{tsql.Articles(name), func(r Row) error {
 			var a PublishedArticle
 			var option []byte
-			err := r.Scan(&a.Name, &a.Schema, &a.Table, &option, &a.Filter, &a.Limited)
+			err := r.Scan(&a.Name, &a.Schema, &a.Table, &option, &a.Filter, &a.Limited, &a.ID, &a.SubscriberSchema, &a.SubscriberTable)
 			if len(option) == 8 {
 				a.SchemaOption = int64(binary.BigEndian.Uint64(option))
 			}
@@ -177,6 +194,20 @@ const sequenceNumber = 10
 func ReadNewestReplicated(ctx context.Context, q Querier, publisher, database string) (transaction []byte, at time.Time, err error) {
 	err = q.Query(ctx, tsql.NewestReplicated(publisher, database), func(r Row) error { return r.Scan(&transaction, &at) })
 	return transaction, at, err
+}
+
+// ReadLogEnd reads the number of the last record in the log of the connection's database, as xact_seqno has it; nil when the engine says
+// it in another form than is known.
+func ReadLogEnd(ctx context.Context, q Querier) (end []byte, err error) {
+	err = q.Query(ctx, tsql.LogEnd(), func(r Row) error {
+		var text string
+		err := r.Scan(&text)
+		if number, bad := hex.DecodeString(strings.ReplaceAll(text, ":", "")); bad == nil && len(number) == sequenceNumber {
+			end = number
+		}
+		return err
+	})
+	return end, err
 }
 
 // TableDigest is how many rows a table has, and two sums over a hash of each (tsql.TableDigest), as decimal numbers.

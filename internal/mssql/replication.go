@@ -259,11 +259,13 @@ type Agent struct {
 	Message string
 	Time    time.Time
 	Age     time.Duration
-	// ErrorCode and ErrorTime are those of the newest error that the history tells of; ErrorTime is zero when there is none.
+	// ErrorCode and ErrorTime are those of the newest error that the history tells of, ErrorAge how old that is by the
+	// distributor's clock; ErrorTime is zero when there is none.
 	ErrorCode string
 	ErrorTime time.Time
+	ErrorAge  time.Duration
 	// Failure is RunRetrying or RunFailed while the agent has gone on with nothing since its run ended so, FailureMessage what
-	// it said then, and FailingFor how long it has not; 0 else, and always for a snapshot agent, which does not run on.
+	// it said then, and FailingFor how long it has not; 0 else. Of a snapshot agent, which does not run on, only FailingFor is known.
 	Failure        RunStatus
 	FailureMessage string
 	FailingFor     time.Duration
@@ -298,9 +300,20 @@ func ReadAgents(ctx context.Context, q Querier, statement tsql.Statement, kind t
 			return err
 		})
 		if err == nil {
-			err = q.Query(ctx, tsql.AgentLastError(kind, a.ID), func(r Row) error { return r.Scan(&a.ErrorCode, &a.ErrorTime) })
+			err = q.Query(ctx, tsql.AgentLastError(kind, a.ID), func(r Row) error {
+				var seconds int64
+				err := r.Scan(&a.ErrorCode, &a.ErrorTime, &seconds)
+				a.ErrorAge = time.Duration(seconds) * time.Second
+				return err
+			})
 		}
-		if err == nil && kind != tsql.AgentSnapshot {
+		switch {
+		case err != nil:
+		case kind == tsql.AgentSnapshot:
+			var failing sql.NullInt64
+			err = q.Query(ctx, tsql.SnapshotFailing(a.ID), func(r Row) error { return r.Scan(&failing) })
+			a.FailingFor = time.Duration(failing.Int64) * time.Second
+		default:
 			err = a.readFailure(ctx, q, kind)
 		}
 	}
@@ -322,11 +335,15 @@ func (a *Agent) readFailure(ctx context.Context, q Querier, kind tsql.AgentKind)
 	return err
 }
 
-// ReadLastSnapshot reads when a snapshot agent last succeeded, as text; empty when never.
-func ReadLastSnapshot(ctx context.Context, q Querier, agent int) (string, error) {
-	var at string
-	err := q.Query(ctx, tsql.LastSnapshot(agent), func(r Row) error { return r.Scan(&at) })
-	return at, err
+// ReadLastSnapshot reads when a snapshot agent last succeeded, as text, and how long ago by the distributor's clock; empty when never.
+func ReadLastSnapshot(ctx context.Context, q Querier, agent int) (at string, age time.Duration, err error) {
+	err = q.Query(ctx, tsql.LastSnapshot(agent), func(r Row) error {
+		var seconds int64
+		err := r.Scan(&at, &seconds)
+		age = time.Duration(seconds) * time.Second
+		return err
+	})
+	return at, age, err
 }
 
 // KnownPublication is a publication as the distributor knows it.

@@ -25,7 +25,8 @@ type Comparison struct {
 	Equal bool
 	// Same are the articles of which that is so, by their names in lower case.
 	Same []string
-	// Steady tells that each of the publisher's tables was the same before and after: only then is a difference one.
+	// Steady tells that the publisher's tables were the same before and after, those at least of which Difference speaks: only then is it
+	// one.
 	Steady bool
 	// Impossible tells that nothing that arrives makes the tables comparable: an article has a filter, a column has a type whose values
 	// cannot be told apart, or the subscriber's tables cannot be read as the articles are.
@@ -55,8 +56,9 @@ func (c Comparison) Words() string {
 // Compare reads the table of each article at the publisher, at the subscriber, and at the publisher once more.
 // Articles of which only some rows are published cannot be compared.
 func (e Engines) Compare(ctx context.Context, articles map[string]mssql.PublishedArticle, publisher, subscriber Copy) (Comparison, error) {
-	c := Comparison{Steady: true}
-	var differ []string
+	var c Comparison
+	// differ are differences, moved are tables that changed meanwhile.
+	var differ, moved []string
 	for _, key := range slices.Sorted(maps.Keys(articles)) {
 		if articles[key].Filter != "" {
 			c.Impossible = true
@@ -64,7 +66,7 @@ func (e Engines) Compare(ctx context.Context, articles map[string]mssql.Publishe
 		}
 	}
 	if c.Impossible && len(differ) == len(articles) {
-		c.Difference = some(differ, "; ")
+		c.Steady, c.Difference = true, some(differ, "; ")
 		return c, nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, compareTimeout)
@@ -86,14 +88,20 @@ func (e Engines) Compare(ctx context.Context, articles map[string]mssql.Publishe
 			return Comparison{}, err
 		}
 		c.Rows, c.Left = c.Rows+one.Rows, append(c.Left, one.Left...)
-		c.Steady, c.Impossible = c.Steady && one.Steady, c.Impossible || one.Impossible
-		if one.Difference != "" {
+		c.Impossible = c.Impossible || one.Impossible
+		switch {
+		case one.Difference == "":
+			c.Same = append(c.Same, key)
+		case one.Steady:
 			differ = append(differ, one.Difference)
-			continue
+		default:
+			moved = append(moved, one.Difference)
 		}
-		c.Same = append(c.Same, key)
 	}
-	c.Equal, c.Difference = len(differ) == 0, some(differ, "; ")
+	c.Equal, c.Steady = len(differ)+len(moved) == 0, len(differ) > 0 || len(moved) == 0
+	if c.Difference = some(differ, "; "); len(differ) == 0 {
+		c.Difference = some(moved, "; ")
+	}
 	return c, nil
 }
 
@@ -102,11 +110,12 @@ func compareTable(ctx context.Context, key string, a mssql.PublishedArticle, pub
 	c := Comparison{Steady: true}
 	var here, there []tsql.TypedColumn
 	var at, copied map[string]tsql.TypedColumn
+	schema, table := a.There()
 	at, err := mssql.ReadColumnTypes(ctx, publisher, a.Schema, a.Table)
 	if err != nil {
 		return c, err
 	}
-	if copied, err = mssql.ReadColumnTypes(ctx, subscriber, a.Schema, a.Table); err != nil {
+	if copied, err = mssql.ReadColumnTypes(ctx, subscriber, schema, table); err != nil {
 		return c, err
 	}
 	if here, there, c.Left, c.Difference = digested(key, a, at, copied); c.Difference != "" {
@@ -117,7 +126,7 @@ func compareTable(ctx context.Context, key string, a mssql.PublishedArticle, pub
 	if err != nil {
 		return c, err
 	}
-	between, err := mssql.ReadTableDigest(ctx, subscriber, a.Schema, a.Table, there)
+	between, err := mssql.ReadTableDigest(ctx, subscriber, schema, table, there)
 	if mssql.Is(err, mssql.Refused) {
 		c.Impossible, c.Difference = true, fmt.Sprintf("the subscriber's table of %s cannot be read as the article is: %v", key, err)
 		return c, nil
@@ -146,7 +155,7 @@ func digested(key string, a mssql.PublishedArticle, at, copied map[string]tsql.T
 		slices.Sort(names)
 	}
 	if len(copied) == 0 {
-		return nil, nil, nil, fmt.Sprintf("the subscriber has no table %s.%s", a.Schema, a.Table)
+		return nil, nil, nil, fmt.Sprintf("the subscriber has no table for article %s", key)
 	}
 	for _, name := range names {
 		mine, published := at[name]

@@ -83,11 +83,13 @@ func Publications() Statement {
 	return new(builder).sql(`SELECT name FROM dbo.syspublications`).done("read the names of publications")
 }
 
-// Articles selects name, schema and name of the table, schema_option, filter clause and whether a view limits the
-// snapshot, of a publication's articles.
+// Articles selects name, schema and name of the table, schema_option, filter clause, whether a view limits the
+// snapshot, number, and schema and name of the table at subscribers (empty when it has those of the publisher), of a
+// publication's articles. Source: docs/relational-databases/system-tables/sysarticles-transact-sql.md.
 func Articles(publication string) Statement {
 	return new(builder).sql(`SELECT a.name, COALESCE(OBJECT_SCHEMA_NAME(a.objid), N''), COALESCE(OBJECT_NAME(a.objid), N''), a.schema_option,
-    COALESCE(CAST(a.filter_clause AS nvarchar(4000)), N''), CASE WHEN a.sync_objid <> a.objid THEN 1 ELSE 0 END
+    COALESCE(CAST(a.filter_clause AS nvarchar(4000)), N''), CASE WHEN a.sync_objid <> a.objid THEN 1 ELSE 0 END,
+    a.artid, COALESCE(a.dest_owner, N''), COALESCE(a.dest_table, N'')
 FROM dbo.sysarticles AS a JOIN dbo.syspublications AS p ON p.pubid = a.pubid WHERE p.name = @publication`).
 		arg("publication", publication).done("read the articles of " + publication)
 }
@@ -193,10 +195,10 @@ func AgentHistory(kind AgentKind, id int) Statement {
 		arg("id", id).done("read the history of the " + string(kind) + " agent")
 }
 
-// AgentLastError selects code and time of the newest error that an agent's history tells of, or no row. It runs in the
-// distribution database. Source: docs/relational-databases/system-tables/msrepl-errors-transact-sql.md.
+// AgentLastError selects code and time of the newest error that an agent's history tells of, and how many seconds old it is by
+// the distributor's clock, or no row. It runs in the distribution database. Source: docs/relational-databases/system-tables/msrepl-errors-transact-sql.md.
 func AgentLastError(kind AgentKind, id int) Statement {
-	return new(builder).sql("SELECT TOP (1) COALESCE(e.error_code, N''), e.[time] FROM dbo.MS", string(kind), "_history AS h JOIN dbo.MSrepl_errors AS e ON e.id = h.error_id\nWHERE h.agent_id = @id ORDER BY e.id DESC").
+	return new(builder).sql("SELECT TOP (1) COALESCE(e.error_code, N''), e.[time], DATEDIFF(second, e.[time], GETDATE()) FROM dbo.MS", string(kind), "_history AS h JOIN dbo.MSrepl_errors AS e ON e.id = h.error_id\nWHERE h.agent_id = @id ORDER BY e.id DESC").
 		arg("id", id).done("read the last error of the " + string(kind) + " agent")
 }
 
@@ -216,10 +218,20 @@ ORDER BY h.[timestamp] DESC`).
 		arg("id", id).done("read whether the " + string(kind) + " agent goes on")
 }
 
-// LastSnapshot selects when the snapshot agent last succeeded, as text in ISO 8601, or no row. It runs in the
-// distribution database.
+// SnapshotFailing selects for how many seconds, by the distributor's clock, the snapshot agent's history has nothing but failed runs, NULL
+// when the newest run that ended did not fail. It runs in the distribution database.
+// Source: docs/relational-databases/system-tables/mssnapshot-history-transact-sql.md.
+func SnapshotFailing(id int) Statement {
+	return new(builder).sql(`SELECT DATEDIFF(second, MIN(h.[time]), GETDATE()) FROM dbo.MSsnapshot_history AS h
+WHERE h.agent_id = @id AND h.runstatus = 6
+    AND h.[time] > COALESCE((SELECT MAX(g.[time]) FROM dbo.MSsnapshot_history AS g WHERE g.agent_id = @id AND g.runstatus = 2), '19000101')`).
+		arg("id", id).done("read how long the snapshot agent has failed")
+}
+
+// LastSnapshot selects when the snapshot agent last succeeded, as text in ISO 8601, and how many seconds ago by the distributor's
+// clock, or no row. It runs in the distribution database.
 func LastSnapshot(id int) Statement {
-	return new(builder).sql("SELECT CONVERT(nvarchar(33), MAX([time]), 126) FROM dbo.MSsnapshot_history WHERE agent_id = @id AND runstatus = 2 HAVING COUNT(*) > 0").
+	return new(builder).sql("SELECT CONVERT(nvarchar(33), MAX([time]), 126), DATEDIFF(second, MAX([time]), GETDATE()) FROM dbo.MSsnapshot_history WHERE agent_id = @id AND runstatus = 2 HAVING COUNT(*) > 0").
 		arg("id", id).done("read when the last snapshot was made")
 }
 
@@ -238,6 +250,12 @@ func PullAgentHere(s PullSubscription) Statement {
     SELECT COALESCE(distributor, N'') FROM dbo.MSsubscription_properties WHERE publisher = @publisher AND publisher_db = @database AND publication = @publication`).
 		arg("publisher", s.Publisher).arg("database", s.PublisherDatabase).arg("publication", s.Publication).
 		done("read the properties of the pull subscription")
+}
+
+// LogEnd selects the number of the last record in the log of the connection's database, as "vlf:block:slot" in hexadecimal digits.
+// Source: docs/relational-databases/system-dynamic-management-views/sys-dm-db-log-stats-transact-sql.md.
+func LogEnd() Statement {
+	return text("SELECT COALESCE(log_end_lsn, N'') FROM sys.dm_db_log_stats(DB_ID())").Because("read where the log ends")
 }
 
 // NewestReplicated selects xact_seqno and entry_time of the newest transaction of a published database that the log reader
