@@ -4,6 +4,7 @@ package replication
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"geosql.dev/operator/api/v1alpha1"
@@ -41,7 +42,11 @@ type Plan struct {
 
 // Gist is what the frame of all controllers needs of it.
 func (p Plan) Gist() reconcile.Gist {
-	return reconcile.Gist{Steps: len(p.Steps), Progress: p.Outcome.Progress, Done: p.Done}
+	var lines []string
+	for _, s := range p.Steps {
+		lines = append(lines, s.Describe())
+	}
+	return reconcile.Gist{Steps: len(p.Steps), Text: strings.Join(lines, "\n"), Progress: p.Outcome.Progress, Done: p.Done}
 }
 
 // Add adds a step.
