@@ -251,6 +251,10 @@ type PublicationStatus struct {
 	// PublisherMove compares with when publisher and distributor are gone.
 	// +optional
 	Newest *ReplicatedTransaction `json:"newest,omitempty"`
+	// behind is when the published database was found older than what the distributor has of it: it was restored from a backup. Its log
+	// is not read until a person has the publication made anew; then it is taken away.
+	// +optional
+	Behind *metav1.Time `json:"behind,omitempty"`
 }
 
 // Publication is a set of tables whose changes subscribers receive.

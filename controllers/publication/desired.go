@@ -5,6 +5,7 @@
 package publication
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"slices"
@@ -101,6 +102,21 @@ type Database struct {
 	Sizes map[string]mssql.TableSize
 	// Online tells that the edition rebuilds tables while they are written to; read when one is to be.
 	Online bool
+	// LogEnd is the number of its log's last record, read after the distributor was; nil when it is not known.
+	LogEnd []byte
+}
+
+// behind tells that the distributor has transactions of the database that its log does not have: it is older than that, from a backup.
+func (o Observed) behind() bool {
+	return len(o.Database.LogEnd) > 0 && len(o.At.Newest) == len(o.Database.LogEnd) && bytes.Compare(o.Database.LogEnd, o.At.Newest) < 0
+}
+
+// restored tells that the database was found behind, now or before: its log has grown since perhaps, and then hides that, and what was
+// written until then would never be read. What a distributor knows of a publisher to which the publication comes back is from before it
+// left.
+func restored(d Desired, o Observed) bool {
+	have := o.Database.Publication
+	return have != nil && have.Description == d.description() && o.At.Known && !d.Arriving && (o.behind() || d.Publication.Status.Behind != nil)
 }
 
 // primary is the server that takes writes, empty when none that answers says so.

@@ -118,8 +118,8 @@ func observe(ctx context.Context, engines replication.Engines, d Desired, now ti
 		return o
 	}
 	o.AtErr = engines.Read(ctx, d.System.Server, replication.Master, func(ctx context.Context, db *mssql.DB) (err error) {
-		if o.LogReaderJob, err = readJob(ctx, db, o.At.LogReader, logReader(d, o)); err == nil {
-			o.SnapshotJob, err = readJob(ctx, db, o.At.Snapshot, snapshotAgent(d, o))
+		if o.LogReaderJob, err = logReader(d, o).ReadAttached(ctx, db, o.At.LogReader); err == nil {
+			o.SnapshotJob, err = snapshotAgent(d, o).ReadAttached(ctx, db, o.At.Snapshot)
 		}
 		return err
 	})
@@ -150,14 +150,6 @@ func observeDatabase(ctx context.Context, engines replication.Engines, d Desired
 	}
 }
 
-// readJob reads the job that is attached to an agent, or else the one that is to be.
-func readJob(ctx context.Context, q mssql.Querier, attached *mssql.Agent, job replication.AgentJob) (*mssql.Job, error) {
-	if attached != nil && attached.Job != "" {
-		return mssql.ReadJob(ctx, q, attached.Job)
-	}
-	return job.Read(ctx, q)
-}
-
 func (b *Database) read(ctx context.Context, q mssql.Querier, d Desired, o Observed) (err error) {
 	if b.Owner.User, b.Owner.IsOwner, err = mssql.ReadOwner(ctx, q, d.System.Login); err != nil {
 		return err
@@ -170,6 +162,9 @@ func (b *Database) read(ctx context.Context, q mssql.Querier, d Desired, o Obser
 	}
 	// The tables of publications are there once the database is published.
 	if o.Servers[o.primary(d)].State.Database(d.database()).Published {
+		if b.LogEnd, err = mssql.ReadLogEnd(ctx, q); err != nil {
+			return err
+		}
 		if b.Publication, err = mssql.ReadPublication(ctx, q, d.name()); err == nil {
 			b.Publications, err = mssql.ReadPublications(ctx, q)
 		}

@@ -28,11 +28,13 @@ type lacking struct {
 	receiver
 	// articles that came after it, by name in lower case.
 	articles []string
+	// kept tells that it was registered without a copy, and is so to what comes later: no snapshot replaces its tables.
+	kept bool
 }
 
 // lacking are the subscribers that lack articles, in order.
 func (o Observed) lacking() []lacking {
-	known := map[receiver]map[string]bool{}
+	known, copied := map[receiver]map[string]bool{}, map[receiver]bool{}
 	var all []receiver
 	for _, s := range o.Database.Publication.Subscriptions {
 		who := receiver{strings.ToLower(s.Subscriber), s.Database, s.Pull}
@@ -40,13 +42,14 @@ func (o Observed) lacking() []lacking {
 			known[who], all = map[string]bool{}, append(all, who)
 		}
 		known[who][strings.ToLower(s.Article)] = true
+		copied[who] = copied[who] || !s.DataWasThere
 	}
 	slices.SortFunc(all, func(a, b receiver) int {
 		return strings.Compare(a.server+"\x00"+a.database, b.server+"\x00"+b.database)
 	})
 	var some []lacking
 	for _, who := range all {
-		x := lacking{receiver: who}
+		x := lacking{receiver: who, kept: !copied[who]}
 		for key := range o.Database.Publication.Articles {
 			if !known[who][key] {
 				x.articles = append(x.articles, key)
@@ -85,7 +88,7 @@ func observeSubscribers(ctx context.Context, engines replication.Engines, d Desi
 		return
 	}
 	for _, who := range o.lacking() {
-		if !slices.ContainsFunc(who.articles, func(article string) bool { return !d.replaces(who.receiver, article) }) {
+		if who.kept || !slices.ContainsFunc(who.articles, func(article string) bool { return !d.replaces(who.receiver, article) }) {
 			continue
 		}
 		server := v1alpha1.ServerName(strings.TrimSuffix(who.server, "-0"))
@@ -109,7 +112,7 @@ func observeSubscribers(ctx context.Context, engines replication.Engines, d Desi
 // that it is not known.
 func standing(d Desired, o Observed, who lacking) (articles []string, err error) {
 	for _, article := range who.articles {
-		if d.replaces(who.receiver, article) {
+		if who.kept || d.replaces(who.receiver, article) {
 			continue
 		}
 		tables, err := o.Theirs[who.receiver].Get()

@@ -45,6 +45,8 @@ func TestAnArticleThatASubscriberHasATableOf(t *testing.T) {
 			w.ask("u1/1")
 			w.d.Publication.Status.Reinitialized = &v1alpha1.PublicationReinitialization{Tables: []string{"dbo.Article"}, Requests: []string{"u1/1"}}
 		}, conditions.ReasonReinitializationNeeded, "it came after dublin", []string{"dublin"}, nil},
+		"registered without a copy": {func(w *world) { w.o.Database.Publication.Subscriptions[0].DataWasThere = true },
+			conditions.ReasonPublished, "", nil, []string{"sp_refreshsubscriptions"}},
 		"nobody declares it": {func(w *world) { w.d.Subscriptions = nil }, conditions.ReasonReinitializationNeeded,
 			"it came after Content on dubsub-0, which no Subscription declares", []string{"Content on dubsub-0, which no Subscription declares"}, nil},
 		"beside one that pushes": {func(w *world) {

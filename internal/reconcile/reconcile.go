@@ -31,6 +31,9 @@ const patience = 8
 type Gist struct {
 	// Steps is how many the plan has.
 	Steps int
+	// Text of the steps: a plan that has the same as the one before, which was carried out, changes nothing, and comes later from time to
+	// time. Empty when a kind does not tell.
+	Text string
 	// Progress of the plan's outcome.
 	Progress conditions.Progress
 	// Done says of a deletion that nothing is left once the steps are carried out: the finalizer goes.
@@ -94,13 +97,18 @@ type Reconciler[O client.Object, W any, P Plan] struct {
 	kind    Kind[O, W, P]
 	hub     client.Client
 	backoff workqueue.TypedRateLimiter[types.NamespacedName]
+	// carried is the text of the steps that were carried out last, and repeats how late the same come again.
+	mu      sync.Mutex
+	carried map[types.NamespacedName]string
+	repeats workqueue.TypedRateLimiter[types.NamespacedName]
 }
 
 // New makes a reconciler.
 func New[O client.Object, W any, P Plan](hub client.Client, k Kind[O, W, P]) *Reconciler[O, W, P] {
 	longest := min(k.Look.Again, 8*k.Look.Soon)
-	return &Reconciler[O, W, P]{kind: k, hub: hub,
-		backoff: workqueue.NewTypedItemExponentialFailureRateLimiter[types.NamespacedName](k.Look.Soon, longest)}
+	return &Reconciler[O, W, P]{kind: k, hub: hub, carried: map[types.NamespacedName]string{},
+		backoff: workqueue.NewTypedItemExponentialFailureRateLimiter[types.NamespacedName](k.Look.Soon, longest),
+		repeats: workqueue.NewTypedItemExponentialFailureRateLimiter[types.NamespacedName](k.Look.Step, k.Look.Again)}
 }
 
 // Reconcile brings one object a step nearer to what is declared. A step that fails is in the object's condition and is
@@ -168,11 +176,27 @@ func (r *Reconciler[O, W, P]) reconcile(ctx context.Context, name types.Namespac
 	if err := r.kind.Report(ctx, world, plan, failed); err != nil {
 		return 0, failed, err
 	}
-	return r.next(world, plan.Gist()), failed, nil
+	return r.repeated(name, plan.Gist(), r.next(world, plan.Gist())), failed, nil
+}
+
+// repeated makes the look after steps later that are the same as before: they were carried out and changed nothing.
+func (r *Reconciler[O, W, P]) repeated(name types.NamespacedName, g Gist, after time.Duration) time.Duration {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	before := r.carried[name]
+	if r.carried[name] = g.Text; g.Text == "" || g.Text != before {
+		r.repeats.Forget(name)
+		return after
+	}
+	return max(after, r.repeats.When(name))
 }
 
 func (r *Reconciler[O, W, P]) gone(name types.NamespacedName) {
 	r.backoff.Forget(name)
+	r.repeats.Forget(name)
+	r.mu.Lock()
+	delete(r.carried, name)
+	r.mu.Unlock()
 	if r.kind.Gone != nil {
 		r.kind.Gone(name)
 	}

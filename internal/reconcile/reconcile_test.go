@@ -112,6 +112,33 @@ func TestLooksAgainInTime(t *testing.T) {
 	}
 }
 
+// Steps that were carried out and are asked for again change nothing: they come later and later, until others are planned, or none.
+func TestStepsThatChangeNothingBackOff(t *testing.T) {
+	g := NewWithT(t)
+	f := newFrame()
+	after := func(text string) time.Duration {
+		t.Helper()
+		f.plan = decided{Steps: 1, Text: text, Progress: conditions.Working}
+		if text == "" {
+			f.plan.Steps = 0
+		}
+		result, err := f.reconcile(t)
+		g.Expect(err).NotTo(HaveOccurred())
+		return result.RequeueAfter
+	}
+	for _, want := range []time.Duration{time.Second, time.Second, 2 * time.Second, 4 * time.Second, 8 * time.Second} {
+		g.Expect(after("attach the job")).To(Equal(want))
+	}
+	for range 10 {
+		after("attach the job")
+	}
+	g.Expect(after("attach the job")).To(Equal(look.Again))
+	g.Expect(after("start the job")).To(Equal(time.Second))
+	g.Expect(after("start the job")).To(Equal(time.Second))
+	g.Expect(after("")).To(Equal(look.Soon))
+	g.Expect(after("start the job")).To(Equal(time.Second), "it is needed once more")
+}
+
 // A step that fails is reported, is no error of the controller, and is tried again later and later until it succeeds.
 func TestFailedStepsBackOff(t *testing.T) {
 	g := NewWithT(t)

@@ -4,6 +4,7 @@ package replication
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"geosql.dev/operator/api/v1alpha1"
@@ -43,7 +44,11 @@ type Plan struct {
 
 // Gist is what the frame of all controllers needs of it.
 func (p Plan) Gist() reconcile.Gist {
-	return reconcile.Gist{Steps: len(p.Steps), Progress: p.Outcome.Progress, Done: p.Done}
+	var lines []string
+	for _, s := range p.Steps {
+		lines = append(lines, s.Describe())
+	}
+	return reconcile.Gist{Steps: len(p.Steps), Text: strings.Join(lines, "\n"), Progress: p.Outcome.Progress, Done: p.Done}
 }
 
 // Leave notes what a deletion leaves behind, and where.
@@ -174,6 +179,16 @@ func (p *Plan) Run(server v1alpha1.ServerName, name string, have *mssql.Job) {
 	if !have.Running {
 		p.Execute(server, Master, tsql.StartJob(name), jobRefused)
 	}
+}
+
+// StartSnapshot starts a publication's snapshot agent: by its job's name when the one that is attached was deleted and made again, which
+// the publisher's procedure does not find.
+func (p *Plan) StartSnapshot(s System, at AtDistributor, primary v1alpha1.ServerName, database, publication string) {
+	if at.Snapshot == nil || at.Snapshot.Job == "" {
+		p.Execute(s.Server, Master, tsql.StartJob(SnapshotJob(at.Original, database, publication)), jobRefused)
+		return
+	}
+	p.Execute(primary, database, tsql.StartPublicationSnapshot(publication), jobRefused)
 }
 
 // RemoveJob deletes a job if it is there.

@@ -125,6 +125,9 @@ func TracerTokens(publication string) Statement {
 	return exec("sys.sp_helptracertokens").str("publication", publication).done("read the tracer tokens")
 }
 
+// LocalTime selects the server's local time, in which publisher_commit is.
+func LocalTime() Statement { return text("SELECT GETDATE()").Because("read the server's clock") }
+
 // TracerTokenHistory selects distributor_latency, subscriber, subscriber_db, subscriber_latency and overall_latency, in
 // seconds, of one token; NULL has not arrived.
 func TracerTokenHistory(publication string, token int) Statement {
