@@ -162,7 +162,7 @@ func (b *Database) read(ctx context.Context, q mssql.Querier, d Desired, o Obser
 	}
 	// The tables of publications are there once the database is published.
 	if o.Servers[o.primary(d)].State.Database(d.database()).Published {
-		if b.LogEnd, err = mssql.ReadLogEnd(ctx, q); err != nil {
+		if b.LogEnd, b.Fork, err = mssql.ReadLogEnd(ctx, q); err != nil {
 			return err
 		}
 		if b.Publication, err = mssql.ReadPublication(ctx, q, d.name()); err == nil {

@@ -24,18 +24,18 @@ func planRestored(d Desired, o Observed, p *replication.Plan) bool {
 	if since == nil {
 		return p.Settle(behind(d, o))
 	}
-	if have := o.LogReaderJob; have != nil && !foreignLogReader(d, o) && (have.Enabled || have.Running) &&
-		(o.behind() || o.Now.Sub(since.Time) < stopFor) {
+	have := o.LogReaderJob
+	if have != nil && !foreignLogReader(d, o) && (have.Enabled || have.Running) &&
+		(o.behind() || d.rebuilds() || o.Now.Sub(since.Time) < stopFor) {
 		p.Job(d.System.Server, logReaderJob(d, o), false, have)
 		return p.Settle(behind(d, o))
 	}
 	if !d.rebuilds() {
 		return p.Settle(behind(d, o))
 	}
-	if o.behind() {
-		p.Execute(primary, d.database(), tsql.RestartReplication())
-		return proceed(p, "the log of %s is being made readable", d.database())
-	}
+	// First, and again after an interruption: the log reader may find the end of what the distributor has within a record of the log that
+	// was written since (9004).
+	p.Execute(primary, d.database(), tsql.RestartReplication())
 	if len(o.Database.Publication.Subscriptions) > 0 {
 		p.Execute(primary, d.database(), tsql.DropSubscriptions(d.name()))
 	}
@@ -50,6 +50,6 @@ const stopFor = 5 * time.Minute
 func behind(d Desired, o Observed) conditions.Outcome {
 	primary := credentials.HostName(o.primary(d))
 	return conditions.Stalled(conditions.ReasonPublisherBehind, fmt.Sprintf(
-		"database %[1]s on %[2]s was restored: distributor %[3]s has transactions of it that it does not have, and subscribers have their rows. Its log is not read, so that nothing is left out. Bring over what is missing, then annotate the Publication with %[4]s to publish what is there: %[5]s lets subscribers whose tables are equal to the publisher's go on with them and gives the others a new copy, true gives all of them one",
+		"database %[1]s on %[2]s was restored from a backup: distributor %[3]s may have transactions of it that it does not have, and subscribers their rows. Its log is not read, so that nothing is left out. Bring over what is missing, then annotate the Publication with %[4]s to publish what is there: %[5]s lets subscribers whose tables are equal to the publisher's go on with them and gives the others a new copy, true gives all of them one",
 		d.database(), primary, d.System.Host(), v1alpha1.RebuildAnnotation, v1alpha1.RebuildCompare))
 }

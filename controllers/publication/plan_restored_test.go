@@ -48,7 +48,6 @@ func TestDatabaseThatWasRestored(t *testing.T) {
 				g.Expect(reason).To(Equal(conditions.ReasonPublisherBehind))
 				g.Expect(lines).To(BeEmpty())
 			}
-			w.o.Database.LogEnd = number(29, 201)
 			w.d.Publication.Annotations = map[string]string{v1alpha1.RebuildAnnotation: rebuild}
 			var done []string
 			for range 30 {
@@ -62,6 +61,36 @@ func TestDatabaseThatWasRestored(t *testing.T) {
 			g.Expect(w.d.Publication.Status.Behind).To(BeNil())
 			g.Expect(w.jobs[readerJob].Running).To(BeTrue())
 			g.Expect(w.o.Database.Publication.Subscriptions).To(BeEmpty(), "subscribers come anew, compared or copied")
+		})
+	}
+}
+
+// A log that is as long as it was does not hide that its database was restored: that has another recovery fork. Of a group's that says
+// nothing, and nothing of another server's.
+func TestRecoveryFork(t *testing.T) {
+	for name, c := range map[string]struct {
+		group  bool
+		status string
+		reason string
+	}{
+		"restored":         {false, "tukpub-0 one", conditions.ReasonPublisherBehind},
+		"the same":         {false, "tukpub-0 two", conditions.ReasonPublished},
+		"not known":        {false, "", conditions.ReasonPublished},
+		"another server's": {false, "dubsub-0 one", conditions.ReasonPublished},
+		"a group's":        {true, "tukpub-0 one", conditions.ReasonPublished},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			w := newWorld(declared(c.group))
+			w.settle(t, all)
+			w.o.Database.Fork, w.d.Publication.Status.RecoveryFork = "two", c.status
+			o := w.look()
+			g.Expect(plan(w.d, o).Outcome.Reason).To(Equal(c.reason))
+			s := describe(w.d, o)
+			g.Expect(s.Behind != nil).To(Equal(c.reason == conditions.ReasonPublisherBehind))
+			if !c.group && s.Behind == nil {
+				g.Expect(s.RecoveryFork).To(Equal("tukpub-0 two"))
+			}
 		})
 	}
 }

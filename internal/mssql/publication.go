@@ -251,18 +251,18 @@ func ReadNewestReplicated(ctx context.Context, q Querier, publisher, database st
 	return transaction, at, err
 }
 
-// ReadLogEnd reads the number of the last record in the log of the connection's database, as xact_seqno has it; nil when the engine says
-// it in another form than is known.
-func ReadLogEnd(ctx context.Context, q Querier) (end []byte, err error) {
+// ReadLogEnd reads the number of the last record in the log of the connection's database, as xact_seqno has it, nil when the engine says
+// it in another form than is known; and the database's recovery fork, empty when the engine does not tell.
+func ReadLogEnd(ctx context.Context, q Querier) (end []byte, fork string, err error) {
 	err = q.Query(ctx, tsql.LogEnd(), func(r Row) error {
 		var text string
-		err := r.Scan(&text)
+		err := r.Scan(&text, &fork)
 		if number, bad := hex.DecodeString(strings.ReplaceAll(text, ":", "")); bad == nil && len(number) == sequenceNumber {
 			end = number
 		}
 		return err
 	})
-	return end, err
+	return end, fork, err
 }
 
 // TableDigest is how many rows a table has, and two sums over a hash of each (tsql.TableDigest), as decimal numbers.

@@ -277,10 +277,14 @@ func PullAgentHere(s PullSubscription) Statement {
 		done("read the properties of the pull subscription")
 }
 
-// LogEnd selects the number of the last record in the log of the connection's database, as "vlf:block:slot" in hexadecimal digits.
-// Source: docs/relational-databases/system-dynamic-management-views/sys-dm-db-log-stats-transact-sql.md.
+// LogEnd selects the number of the last record in the log of the connection's database, as "vlf:block:slot" in hexadecimal digits, and
+// its recovery fork, which is a new one after RESTORE. Sources:
+// docs/relational-databases/system-dynamic-management-views/sys-dm-db-log-stats-transact-sql.md,
+// docs/relational-databases/system-catalog-views/sys-database-recovery-status-transact-sql.md.
 func LogEnd() Statement {
-	return text("SELECT COALESCE(log_end_lsn, N'') FROM sys.dm_db_log_stats(DB_ID())").Because("read where the log ends")
+	return text(`SELECT COALESCE(l.log_end_lsn, N''),
+    COALESCE((SELECT CAST(r.recovery_fork_guid AS nvarchar(36)) FROM sys.database_recovery_status AS r WHERE r.database_id = DB_ID()), N'')
+FROM sys.dm_db_log_stats(DB_ID()) AS l`).Because("read where the log ends")
 }
 
 // NewestReplicated selects xact_seqno and entry_time of the newest transaction of a published database that the log reader

@@ -30,8 +30,7 @@ const (
 	// ReasonPublisherLost: the published database has nothing of a publication that the distributor knows: it was lost, or made anew.
 	// What is there now is published when a person says so; until then subscribers keep what they have.
 	ReasonPublisherLost = "PublisherLost"
-	// ReasonPublisherBehind: the published database is older than what the distributor has of it: it was restored, and subscribers have rows
-	// that it lacks. Its log is not read until a person says how to go on.
+	// ReasonPublisherBehind: the published database was restored from a backup, in its place, and subscribers may have rows that it lacks. Its log is not read until a person says how to go on.
 	ReasonPublisherBehind = "PublisherBehind"
 	// ReasonSnapshotRunning: the snapshot is being made.
 	ReasonSnapshotRunning = "SnapshotRunning"
