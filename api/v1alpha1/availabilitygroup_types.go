@@ -182,8 +182,10 @@ type AvailabilityGroupSpec struct {
 	// clusterType is External (default) or None.
 	// +optional
 	ClusterType ClusterType `json:"clusterType,omitempty"`
-	// contained makes a contained group (2022 and later); replication does not work with it.
+	// contained would make a contained group (2022 and later). It is refused: nobody has tried one with this operator, and replication does
+	// not work with it.
 	// +optional
+	// +kubebuilder:validation:XValidation:rule="!self",message="contained groups are not supported yet: leave contained out"
 	Contained bool `json:"contained,omitempty"`
 	// voters are sites whose API servers hold the group's Leases: an odd number, each another cluster. Fewer than three
 	// means that failover is manual. The sites of the replicas are taken when left out and their number is odd. The voters of a
@@ -284,6 +286,12 @@ type ReplicaStatus struct {
 	// salvage and does not follow until a person says rejoin or reseed.
 	// +optional
 	Quarantined *Quarantine `json:"quarantined,omitempty"`
+	// outside are the databases of the group's that are ONLINE on the server and not in the group: they can be written to there, beside the
+	// group, and no listener leads to the server while there is one.
+	// +optional
+	// +kubebuilder:validation:MaxItems=32
+	// +listType=set
+	Outside []string `json:"outside,omitempty"`
 	// databases on the replica.
 	// +optional
 	// +kubebuilder:validation:MaxItems=32

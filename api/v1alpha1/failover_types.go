@@ -21,7 +21,7 @@ const (
 	FailoverResume FailoverKind = "Resume"
 	// FailoverRejoin lets a quarantined former primary undo what the others do not have, and follow again.
 	FailoverRejoin FailoverKind = "Rejoin"
-	// FailoverReseed gives up a replica's copy of the databases and seeds it anew from the primary.
+	// FailoverReseed gives up a replica's stale copies, or all of a quarantined one, and has them seeded anew from the primary.
 	FailoverReseed FailoverKind = "Reseed"
 )
 
@@ -33,6 +33,7 @@ const (
 // +kubebuilder:validation:XValidation:rule="!(self.kind in ['Pause', 'Resume']) || !has(self.to)",message="Pause and Resume concern the whole group: leave to out"
 // +kubebuilder:validation:XValidation:rule="self.kind == 'Failover' || !has(self.allowDataLoss) || !self.allowDataLoss",message="allowDataLoss goes with kind Failover alone"
 // +kubebuilder:validation:XValidation:rule="self.kind == 'Failover' || !has(self.fencedHolder)",message="fencedHolder goes with kind Failover alone"
+// +kubebuilder:validation:XValidation:rule="self.kind == 'Reseed' || !has(self.databases) || size(self.databases) == 0",message="databases go with kind Reseed alone"
 type FailoverSpec struct {
 	// group is the name of an AvailabilityGroup of the same namespace.
 	Group ObjectName `json:"group"`
@@ -42,6 +43,11 @@ type FailoverSpec struct {
 	// takes the replica that has the most.
 	// +optional
 	To ServerName `json:"to,omitempty"`
+	// databases that a Reseed is about; all that are stale unless given.
+	// +optional
+	// +kubebuilder:validation:MaxItems=32
+	// +listType=set
+	Databases []DatabaseName `json:"databases,omitempty"`
 	// allowDataLoss lets a Failover promote a replica that may lack acknowledged writes. The former primary is then kept
 	// apart until a Rejoin or Reseed.
 	// +optional

@@ -13,6 +13,9 @@ import (
 // +kubebuilder:validation:Pattern=`^(Evaluation|Developer|Express|Web|Standard|Enterprise|EnterpriseCore|StandardDeveloper|EnterpriseDeveloper|[A-Z0-9]{5}(-[A-Z0-9]{5}){4})$`
 type Edition string
 
+// EditionExpress takes part in groups as a configuration-only replica, and as nothing else.
+const EditionExpress Edition = "Express"
+
 // Volume is one volume of a server.
 type Volume struct {
 	// size of the volume; it may grow, never shrink.

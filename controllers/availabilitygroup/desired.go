@@ -36,6 +36,8 @@ type Desired struct {
 	Sites map[v1alpha1.ServerName]v1alpha1.SiteName
 	// StartsWithFlag are the servers that are declared to start with trace flag 1448.
 	StartsWithFlag map[v1alpha1.ServerName]bool
+	// Express are the servers that are declared to run the Express edition.
+	Express map[v1alpha1.ServerName]bool
 	// NeverAnswered are the servers that are being deleted before an engine of theirs has ever answered.
 	NeverAnswered map[v1alpha1.ServerName]bool
 	// Timings of the votes of groups that declare none.

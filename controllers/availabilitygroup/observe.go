@@ -62,7 +62,8 @@ func awaited(group *v1alpha1.AvailabilityGroup, server *v1alpha1.SQLServer) stri
 // observe reads the world around a group. What does not answer is part of the observation, not an error.
 func (r *Reconciler) observe(ctx context.Context, group *v1alpha1.AvailabilityGroup) (*world, error) {
 	w := &world{
-		desired:  Desired{Group: group, Sites: map[v1alpha1.ServerName]v1alpha1.SiteName{}, StartsWithFlag: map[v1alpha1.ServerName]bool{}, NeverAnswered: map[v1alpha1.ServerName]bool{}, Timings: r.timings},
+		desired: Desired{Group: group, Sites: map[v1alpha1.ServerName]v1alpha1.SiteName{}, StartsWithFlag: map[v1alpha1.ServerName]bool{},
+			Express: map[v1alpha1.ServerName]bool{}, NeverAnswered: map[v1alpha1.ServerName]bool{}, Timings: r.timings},
 		observed: Observed{Now: r.now(), Instances: map[v1alpha1.ServerName]Instance{}, Agents: map[v1alpha1.ServerName]Orders{}, NotReady: map[v1alpha1.ServerName]string{}},
 	}
 	for _, name := range append(w.desired.servers(), w.desired.former()...) {
@@ -78,6 +79,7 @@ func (r *Reconciler) observe(ctx context.Context, group *v1alpha1.AvailabilityGr
 		default:
 			w.desired.Sites[name] = server.Spec.Site
 			w.desired.StartsWithFlag[name] = server.Spec.Startup != nil && slices.Contains(server.Spec.Startup.TraceFlags, tsql.TraceFlagLogReaderIgnoresAsynchronous)
+			w.desired.Express[name] = server.Spec.Edition == v1alpha1.EditionExpress
 			w.desired.NeverAnswered[name] = !server.DeletionTimestamp.IsZero() && server.Status.Engine == ""
 			if reason := awaited(group, &server); reason != "" {
 				w.observed.NotReady[name] = reason

@@ -31,7 +31,13 @@ func planEndpoints(d Desired, o Observed, p *Plan) bool {
 		}
 		switch {
 		case m.Endpoint == nil:
-			p.executeAsSA(s, tsql.CreateMirroringEndpoint(MirroringPort, newest.Name, tsql.EndpointRoleAll))
+			role := tsql.EndpointRoleAll
+			if d.Express[s] {
+				// Express is for configuration-only replicas, and its endpoint takes no other role
+				// (docs/linux/sql-server-linux-create-availability-group.md).
+				role = tsql.EndpointRoleWitness
+			}
+			p.executeAsSA(s, tsql.CreateMirroringEndpoint(MirroringPort, newest.Name, role))
 		case m.Endpoint.Port != MirroringPort:
 			return p.settle(conditions.Stalled(conditions.ReasonEndpointConflict, fmt.Sprintf(
 				"%s has the mirroring endpoint %s on port %d; an instance has only one, and this operator's is on %d: drop it there", host(s), m.Endpoint.Name, m.Endpoint.Port, MirroringPort)))

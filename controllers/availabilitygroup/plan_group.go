@@ -239,7 +239,7 @@ func planMembership(d Desired, o Observed, p *Plan) bool {
 		}
 	}
 	for _, name := range group.Databases {
-		if !contains(d.databases(), name) {
+		if !contains(d.databases(), name) && !d.engineMakes(name) {
 			p.execute(primary, tsql.RemoveGroupDatabase(d.name(), name))
 		}
 	}
@@ -247,6 +247,12 @@ func planMembership(d Desired, o Observed, p *Plan) bool {
 		return p.settle(creating("the group's databases are being brought to what is declared"))
 	}
 	return true
+}
+
+// engineMakes says of a database that the engine adds to a contained group by itself, with the group's logins and jobs
+// (docs/database-engine/availability-groups/windows/contained-availability-groups-overview.md, "Contained system databases").
+func (d Desired) engineMakes(name string) bool {
+	return d.Group.Spec.Contained && contains([]string{d.name() + "_master", d.name() + "_msdb"}, name)
 }
 
 // contains compares names of databases and servers as the server's default collation does.
@@ -312,48 +318,56 @@ func planListener(d Desired, o Observed, p *Plan) bool {
 // listenerMask goes with a listener of CLUSTER_TYPE EXTERNAL or NONE whose address is nobody's subnet.
 const listenerMask = "255.255.255.255"
 
-// planSeeding starts seedings again that failed, resumes nothing by itself: the agents do that.
+// planSeeding lets the group seed what a replica lacks, and begins seedings that failed, or have not begun, again: the copy that was in
+// the way may be gone. Nothing shows whether the grant was made, and the manager may have ended between JOIN and GRANT; both change
+// nothing where they are in force. It resumes nothing by itself: the agents do that.
 func planSeeding(d Desired, o Observed, p *Plan) bool {
 	primary := o.primary(d)
 	if primary == "" {
 		return true
 	}
 	group := o.Instances[primary].Group
-	grantSeeding(d, o, group, p)
-	for _, f := range group.SeedingFailures {
-		declared := slices.ContainsFunc(d.Group.Spec.Replicas, func(r v1alpha1.Replica) bool {
-			return strings.EqualFold(host(r.Server), f.Server) && r.Seeding != v1alpha1.SeedingManual
-		})
-		if declared && stateOf(group, f.Server, f.Database) == "" {
-			statement := tsql.SetReplicaSeeding(d.name(), f.Server, false)
-			p.execute(primary, statement.Because("seed "+f.Database+" again, which failed: "+f.Reason))
+	var missing []string
+	for _, r := range d.Group.Spec.Replicas {
+		lacking := o.unseeded(group, r)
+		if len(lacking) == 0 {
+			continue
 		}
+		why := "seed " + list(lacking) + ", which is not there"
+		for _, name := range lacking {
+			if f := failureOf(group, host(r.Server), name); f != nil {
+				why = "seed " + name + " again, which failed: " + f.Reason
+			}
+		}
+		missing = append(missing, "on "+host(r.Server)+": "+why)
+		p.execute(r.Server, tsql.GrantCreateAnyDatabase(d.name()).Because("let group "+d.name()+" "+why))
+		p.execute(primary, tsql.SetReplicaSeeding(d.name(), host(r.Server), false).Because(why))
 	}
 	if len(p.Steps) > 0 {
-		return p.settle(conditions.InProgress(conditions.ReasonSeedingFailed, "a seeding has not begun or has failed: "+p.Steps[0].Describe()))
+		if outcome, alone := writtenOutside(d, o); alone {
+			return p.settle(outcome)
+		}
+		return p.settle(conditions.InProgress(conditions.ReasonSeedingFailed, "a seeding has not begun or has failed; it is begun again: "+strings.Join(missing, "; ")))
 	}
 	return true
 }
 
-// grantSeeding repeats the grant on replicas that lack a database of the group altogether: nothing shows whether it was
-// made, and the manager may have ended between JOIN and GRANT. It changes nothing where it was made.
-func grantSeeding(d Desired, o Observed, group *mssql.Group, p *Plan) {
-	for _, r := range d.Group.Spec.Replicas {
-		i, ok := o.Instances[r.Server]
-		if have := group.Replica(host(r.Server)); have != nil && fixed(have, replica(r)) {
-			continue
-		}
-		if !ok || i.Err != nil || i.Group == nil || i.Group.Role != string(election.RoleSecondary) ||
-			r.AvailabilityMode == v1alpha1.ConfigurationOnly || r.Seeding == v1alpha1.SeedingManual || contains(group.Seeding, host(r.Server)) {
-			continue
-		}
-		for _, name := range group.Databases {
-			if _, exists := database(i.Mirroring, name); !exists {
-				p.execute(r.Server, tsql.GrantCreateAnyDatabase(d.name()).Because("let group "+d.name()+" seed database "+name+", which is not there"))
-				break
-			}
+// unseeded are the group's databases that a joined replica's server lacks altogether and that are not being seeded to it.
+func (o Observed) unseeded(group *mssql.Group, r v1alpha1.Replica) (lacking []string) {
+	i, ok := o.Instances[r.Server]
+	if have := group.Replica(host(r.Server)); have == nil || fixed(have, replica(r)) {
+		return nil
+	}
+	if !ok || i.Err != nil || i.Group == nil || i.Group.Role != string(election.RoleSecondary) ||
+		r.AvailabilityMode == v1alpha1.ConfigurationOnly || r.Seeding == v1alpha1.SeedingManual || contains(group.Seeding, host(r.Server)) {
+		return nil
+	}
+	for _, name := range group.Databases {
+		if _, exists := database(i.Mirroring, name); !exists {
+			lacking = append(lacking, name)
 		}
 	}
+	return lacking
 }
 
 // stateOf is a database's synchronization state on a replica as the given instance knows it, empty when it has no row.

@@ -60,7 +60,7 @@ func (o Observed) neverMade(d Desired) bool {
 // votes until then, so the Leases go last.
 func planDelete(d Desired, o Observed) Plan {
 	var p Plan
-	if d.Group.Spec.ReclaimPolicy != v1alpha1.ReclaimDelete {
+	if !v1alpha1.MayDestroy(d.Group, d.Group.Spec.ReclaimPolicy) {
 		p.Done = true
 		return p
 	}

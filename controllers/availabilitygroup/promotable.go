@@ -103,7 +103,7 @@ func unfit(d Desired, i Instance) (reason, message string) {
 
 // release says how a replica is let go that the agents keep apart; what a person suspended, a person resumes.
 func release(d Desired, reason string) string {
-	if strings.EqualFold(reason, "SUSPEND_FROM_USER") {
+	if byUser(reason) {
 		return "; ALTER DATABASE ... SET HADR RESUME there ends it"
 	}
 	return fmt.Sprintf("; if it is kept apart after a failover with data loss, it waits for kubectl geosql rejoin %s SERVER, or reseed", d.name())

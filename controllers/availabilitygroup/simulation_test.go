@@ -385,6 +385,10 @@ func (e *environ) executeGroup(s Execute, engine *engine, names, strs []string) 
 		c.replicas[strs[0]].Connections = parseReplica(text, strs[0]).Connections
 	case strings.Contains(text, "MODIFY REPLICA") && strings.Contains(text, "SESSION_TIMEOUT"):
 		c.replicas[strs[0]].SessionTimeout = parseReplica(text, strs[0]).SessionTimeout
+	case strings.Contains(text, "MODIFY REPLICA") && strings.Contains(text, "SEEDING_MODE"):
+		if c.replicas[strs[0]] == nil {
+			return errors.New("41190: no such replica")
+		}
 	case strings.Contains(text, "ADD DATABASE"):
 		d := engine.mirroring.Databases[names[1]]
 		if d.RecoveryModel != "FULL" || !d.LogChain {

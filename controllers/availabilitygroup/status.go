@@ -156,7 +156,7 @@ func describeReplica(before v1alpha1.AvailabilityGroupStatus, d Desired, o Obser
 		}
 		return s
 	}
-	s.ObservedAt = &metav1.Time{Time: o.Now.Truncate(time.Second)}
+	s.ObservedAt, s.Outside = &metav1.Time{Time: o.Now.Truncate(time.Second)}, outsideAlone(d, o, server)
 	g := i.Group
 	if g == nil {
 		s.Role, s.ConnectedState, s.SynchronizationHealth = "NotJoined", "", ""
@@ -207,7 +207,7 @@ func describeSilent(before v1alpha1.AvailabilityGroupStatus, d Desired, s *v1alp
 	last := map[string]v1alpha1.ReplicaDatabaseStatus{}
 	for _, old := range before.Replicas {
 		if strings.EqualFold(old.Server, s.Server) {
-			s.ObservedAt, s.DisconnectedSince, s.AvailabilityMode = old.ObservedAt, old.DisconnectedSince, old.AvailabilityMode
+			s.ObservedAt, s.DisconnectedSince, s.AvailabilityMode, s.Outside = old.ObservedAt, old.DisconnectedSince, old.AvailabilityMode, old.Outside
 			for _, database := range old.Databases {
 				last[strings.ToLower(database.Name)] = database
 			}

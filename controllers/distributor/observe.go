@@ -30,7 +30,7 @@ func (r *Reconciler) desire(ctx context.Context, object *v1alpha1.Distributor) (
 			continue
 		}
 		d.Publications = append(d.Publications, p.Name)
-		if p.DeletionTimestamp != nil && p.Spec.ReclaimPolicy == v1alpha1.ReclaimDelete {
+		if p.DeletionTimestamp != nil && v1alpha1.MayDestroy(&p, p.Spec.ReclaimPolicy) {
 			d.Ending = append(d.Ending, p.Name)
 		}
 		if !slices.Contains(who, p.Spec.Publisher) {

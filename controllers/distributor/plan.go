@@ -21,7 +21,7 @@ type stage func(d Desired, o Observed, p *replication.Plan) bool
 // next observation goes on from there; so any step can be the last.
 func plan(d Desired, o Observed) replication.Plan {
 	var p replication.Plan
-	for _, s := range []stage{planLogin, planDistributor, planDatabase, planPublishers, planLinks, planHealth} {
+	for _, s := range []stage{planLogin, planDistributor, planDatabase, planPublishers, planLinks, planLargeValues, planHealth} {
 		if !s(d, o, &p) {
 			return p
 		}
@@ -165,6 +165,24 @@ func planLinks(d Desired, o Observed, p *replication.Plan) bool {
 		}
 	}
 	return proceed(p, "publishers are being linked to %s", d.System.Host())
+}
+
+// planLargeValues lets publishers replicate values of any length. By default SQL Server refuses (7139) whatever is longer than 64 KB
+// and is written into a replicated column: the application's INSERT fails from the moment at which its table is published. The option
+// is the instance's and does not fail over, so every server that may publish gets it, also for columns that are added later. A bound
+// that somebody has set stays.
+func planLargeValues(d Desired, o Observed, p *replication.Plan) bool {
+	for _, publisher := range d.Publishers {
+		server := o.Servers[publisher]
+		if _, ok := replication.Usable(publisher, server); !ok {
+			continue
+		}
+		if bytes, err := server.State.LargestReplicated.Get(); err == nil && bytes == tsql.MaxTextRepl {
+			p.Execute(publisher, replication.Master, tsql.LiftLargestReplicated())
+			p.Execute(publisher, replication.Master, tsql.Reconfigure())
+		}
+	}
+	return proceed(p, "publishers are being told to replicate values of any length")
 }
 
 func planHealth(d Desired, o Observed, p *replication.Plan) bool {

@@ -20,12 +20,12 @@ import (
 // distributor admits: a Publication that was retained, or one that somebody made by hand, is declared nowhere.
 func planDelete(d Desired, o Observed) replication.Plan {
 	var p replication.Plan
-	if len(d.Ending) > 0 && d.Distributor.Spec.ReclaimPolicy != v1alpha1.ReclaimDelete {
+	if len(d.Ending) > 0 && !v1alpha1.MayDestroy(d.Distributor, d.Distributor.Spec.ReclaimPolicy) {
 		p.Settle(conditions.InProgress(conditions.ReasonDeleting, "deletion waits: these Publications end first, which need to know "+
 			"through whom they are published: "+strings.Join(d.Ending, ", ")))
 		return p
 	}
-	if d.Distributor.Spec.ReclaimPolicy != v1alpha1.ReclaimDelete {
+	if !v1alpha1.MayDestroy(d.Distributor, d.Distributor.Spec.ReclaimPolicy) {
 		p.Done = true
 		return p
 	}

@@ -13,8 +13,10 @@ import (
 
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/mssql"
+	"geosql.dev/operator/internal/reconcile"
 	"geosql.dev/operator/internal/reconcile/conditions"
 	"geosql.dev/operator/internal/replication"
+	"geosql.dev/operator/internal/tsql"
 	"geosql.dev/operator/internal/tsql/tsqltest"
 )
 
@@ -36,13 +38,15 @@ type world struct {
 	o Observed
 	// passwords of the agents' login and of the link, by server.
 	login, link map[v1alpha1.ServerName]string
+	// configured is set by sp_configure until RECONFIGURE.
+	configured bool
 }
 
 func newWorld(d Desired) *world {
 	w := &world{d: d, o: Observed{Servers: map[v1alpha1.ServerName]replication.Server{}}, login: map[v1alpha1.ServerName]string{}, link: map[v1alpha1.ServerName]string{}}
 	for _, name := range []v1alpha1.ServerName{distributor, publisher, secondary} {
 		w.o.Servers[name] = replication.Server{State: &mssql.ReplicationServer{
-			Sysadmin: true, Linked: map[string]bool{}, Databases: map[string]mssql.ReplicationDatabase{}}}
+			Sysadmin: true, LargestReplicated: reconcile.Read(tsql.MaxTextRepl), Linked: map[string]bool{}, Databases: map[string]mssql.ReplicationDatabase{}}}
 	}
 	return w
 }
@@ -98,6 +102,8 @@ func (w *world) do(t fatal, step replication.Step) {
 		if a["property"] == "working_directory" {
 			at.Publisher(a["publisher"]).WorkingDirectory = a["value"]
 		}
+	case "sp_configure":
+		w.configured = a["configname"] == "max text repl size (B)" && a["configvalue"] == "-1"
 	case "sp_changedistributor_password":
 		w.link[s.Server] = a["password"]
 	default:
@@ -108,6 +114,10 @@ func (w *world) do(t fatal, step replication.Step) {
 func (w *world) ddl(t fatal, s replication.Execute, at *mssql.ReplicationServer) {
 	t.Helper()
 	switch text := s.Statement.Text; {
+	case text == "RECONFIGURE":
+		if w.configured {
+			at.LargestReplicated = reconcile.Read(-1)
+		}
 	case strings.Contains(text, "CREATE LOGIN"):
 		at.LoginSID, at.PasswordRight = w.d.System.SID, true
 		w.login[s.Server] = w.d.System.AgentPassword
@@ -155,6 +165,21 @@ func crashes(t *rapid.T) func() int {
 		}
 		return rapid.IntRange(0, 4).Draw(t, "steps until the crash")
 	}
+}
+
+// Every publisher takes large values, the secondaries as well; a bound that somebody has set stays, and what was not read is left.
+func TestPublishersReplicateLargeValues(t *testing.T) {
+	g := NewWithT(t)
+	w := newWorld(declared())
+	w.server(secondary).LargestReplicated = reconcile.Read(1 << 20)
+	w.settle(t, all)
+	for server, want := range map[v1alpha1.ServerName]int{publisher: -1, secondary: 1 << 20, distributor: tsql.MaxTextRepl} {
+		bytes, err := w.server(server).LargestReplicated.Get()
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(bytes).To(Equal(want), string(server))
+	}
+	w.server(publisher).LargestReplicated = reconcile.Reading[int]{}
+	g.Expect(plan(w.d, w.o).Steps).To(BeEmpty())
 }
 
 func TestDistributorFromNothing(t *testing.T) {

@@ -124,7 +124,7 @@ func readersName(d *v1alpha1.Drill) string { return d.Name + "-readers" }
 func readersLogin(d *v1alpha1.Drill, s *v1alpha1.DrillStatus, p place) *v1alpha1.Login {
 	return &v1alpha1.Login{
 		TypeMeta:   metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(), Kind: "Login"},
-		ObjectMeta: metav1.ObjectMeta{Namespace: d.Namespace, Name: readersName(d), Labels: drill.Labels(d.Namespace, d.Name, s.RunID), OwnerReferences: owned(d)},
+		ObjectMeta: metav1.ObjectMeta{Namespace: d.Namespace, Name: readersName(d), Labels: drill.Labels(d.Namespace, d.Name, s.RunID)},
 		Spec: v1alpha1.LoginSpec{
 			Target: v1alpha1.ServerOrGroup{Server: p.server}, Name: loginName(d) + "_reader", PasswordSecretRef: v1alpha1.SecretReference{Name: clientsName(d), Key: "password"},
 			Users:         []v1alpha1.LoginUser{{Database: v1alpha1.DatabaseName(p.database), Roles: []v1alpha1.RoleName{"db_datareader"}}},

@@ -35,7 +35,8 @@ func loginName(d *v1alpha1.Drill) string { return "drill_" + d.Name }
 // connectionSecret is what the clients' Login writes at every site.
 func connectionSecret(d *v1alpha1.Drill) string { return clientsName(d) + "-connection" }
 
-// login of the clients: the same on every replica, gone with the drill.
+// login of the clients: the same on every replica. The drill's finalizer deletes it; it names no owner, whose deletion by
+// the garbage collector would keep the login.
 func login(d *v1alpha1.Drill, s *v1alpha1.DrillStatus, t *target) *v1alpha1.Login {
 	on := v1alpha1.ServerOrGroup{AvailabilityGroup: v1alpha1.ObjectName(s.Group)}
 	if s.Group == "" {
@@ -43,7 +44,7 @@ func login(d *v1alpha1.Drill, s *v1alpha1.DrillStatus, t *target) *v1alpha1.Logi
 	}
 	return &v1alpha1.Login{
 		TypeMeta:   metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(), Kind: "Login"},
-		ObjectMeta: metav1.ObjectMeta{Namespace: d.Namespace, Name: clientsName(d), Labels: drill.Labels(d.Namespace, d.Name, s.RunID), OwnerReferences: owned(d)},
+		ObjectMeta: metav1.ObjectMeta{Namespace: d.Namespace, Name: clientsName(d), Labels: drill.Labels(d.Namespace, d.Name, s.RunID)},
 		Spec: v1alpha1.LoginSpec{
 			Target: on, Name: loginName(d), PasswordSecretRef: v1alpha1.SecretReference{Name: clientsName(d), Key: "password"},
 			Users:         []v1alpha1.LoginUser{{Database: v1alpha1.DatabaseName(s.Database), Roles: []v1alpha1.RoleName{"db_owner"}}},

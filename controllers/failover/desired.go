@@ -63,14 +63,9 @@ func expires(f *v1alpha1.Failover) time.Time {
 // request is what the agents are asked for. It is the same however often it is made: a manager that ended between saying
 // so in the status and writing it asks for the same thing again.
 func request(f *v1alpha1.Failover, issued time.Time) election.Request {
-	r := election.Request{
-		ID: string(f.UID), Kind: election.RequestKind(f.Spec.Kind), AllowDataLoss: f.Spec.AllowDataLoss,
-		FencedHolder: f.Spec.FencedHolder, Issued: issued.UTC(), ExpiresSeconds: max(1, int(expires(f).Sub(issued)/time.Second)),
-		By: "Failover " + f.Namespace + "/" + f.Name, Failover: f.Name,
-	}
-	if f.Spec.To != "" {
-		r.To = string(f.Spec.To) + "-0"
-	}
+	r := requests.Asked(f.Spec)
+	r.ID, r.Issued, r.ExpiresSeconds = string(f.UID), issued.UTC(), max(1, int(expires(f).Sub(issued)/time.Second))
+	r.By, r.Failover = "Failover "+f.Namespace+"/"+f.Name, f.Name
 	if f.Spec.ExpectedTerm != nil {
 		r.ExpectedTerm = *f.Spec.ExpectedTerm
 	}

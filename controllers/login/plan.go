@@ -72,7 +72,7 @@ type Plan struct {
 
 // Gist is what the frame of all controllers needs of it.
 func (p Plan) Gist() reconcile.Gist {
-	return reconcile.Gist{Steps: len(p.Steps), Progress: p.Outcome.Progress, Done: p.Done}
+	return reconcile.Gist{Steps: len(p.Steps), Does: reconcile.Does(p.Steps), Progress: p.Outcome.Progress, Done: p.Done}
 }
 
 func (p *Plan) execute(server v1alpha1.ServerName, database string, s tsql.Statement) {
@@ -277,7 +277,7 @@ func planFormer(o Observed, p *Plan) []string {
 func planDelete(d Desired, o Observed) Plan {
 	d = d.adopting(o)
 	var p Plan
-	if d.Login.Spec.ReclaimPolicy != v1alpha1.ReclaimDelete || d.Owner != "" {
+	if !v1alpha1.MayDestroy(d.Login, d.Login.Spec.ReclaimPolicy) || d.Owner != "" {
 		p.Done = true
 		return p
 	}

@@ -24,6 +24,7 @@ import (
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/reconcile"
 	"geosql.dev/operator/internal/sites"
+	"geosql.dev/operator/internal/topology"
 )
 
 // Finalizer is on SQLServers and AvailabilityGroups that have names at sites.
@@ -48,7 +49,9 @@ const (
 )
 
 type reconciler struct {
-	hub    client.Client
+	hub client.Client
+	// fresh reads the hub's API server itself.
+	fresh  client.Reader
 	sites  *sites.Provider
 	events events.EventRecorder
 	wrongs wrongs
@@ -68,7 +71,7 @@ func (r *reconciler) reach(site v1alpha1.SiteName, _ string) (*sites.Member, err
 // +kubebuilder:rbac:groups=geosql.dev,resources=sites,verbs=get;list;watch
 func SetupWithManager(mgr mcmanager.Manager, provider *sites.Provider) error {
 	local := mgr.GetLocalManager()
-	r := &reconciler{hub: local.GetClient(), sites: provider, events: local.GetEventRecorder("geosql-names")}
+	r := &reconciler{hub: local.GetClient(), fresh: local.GetAPIReader(), sites: provider, events: local.GetEventRecorder("geosql-names")}
 	everyServer := func(ctx context.Context, _ v1alpha1.SiteName) []types.NamespacedName {
 		return reconcile.Keys[*v1alpha1.SQLServer](ctx, r.hub, &v1alpha1.SQLServerList{}, "", nil)
 	}
@@ -103,7 +106,7 @@ func kind[O client.Object](r *reconciler, name string, empty func() O, observe f
 		Name: name, New: empty, Finalizer: Finalizer, Timeout: reconcileTimeout,
 		Look:    reconcile.Look{Step: lookStep, Soon: lookSoon, Again: lookAgain},
 		Soon:    (*world).settling,
-		Observe: observe, Plan: planNames, PlanDelete: planDelete,
+		Observe: observe, Plan: planNames, PlanDelete: planDelete, Stays: topology.Stays[O](r.fresh),
 		Apply: func(ctx context.Context, _ *world, p *outcome) error { return p.apply(ctx) },
 		Report: func(ctx context.Context, w *world, p *outcome, _ error) error {
 			r.wrongs.remember(w.object, p.wrong)

@@ -177,6 +177,9 @@ func namedGroup(g *v1alpha1.AvailabilityGroup) orders.NamedGroup {
 	for _, r := range readers {
 		n.Readers = append(n.Readers, string(r))
 	}
+	for _, s := range outside(g) {
+		n.Outside = append(n.Outside, string(s))
+	}
 	return n
 }
 

@@ -64,6 +64,8 @@ type name struct {
 	keep      bool
 	// living are the addresses to which what keep leaves may lead; nil when those of some servers are not known.
 	living []string
+	// barred are addresses to which what keep leaves must not lead.
+	barred []string
 }
 
 func ownLabels(namespace, label, owner string) map[string]string {

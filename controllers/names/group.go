@@ -19,6 +19,9 @@ type groupView struct {
 	readable []*serverView
 	// servers are all that may stand behind the listener; none when that is not known.
 	servers []*serverView
+	// barred are servers to which no listener leads, although they may be what it led to: they have databases of the group's ONLINE
+	// outside of it.
+	barred []*serverView
 	// claimant is the server to which a majority gave its votes and which has not been seen as PRIMARY yet; empty when
 	// that is not known of any.
 	claimant v1alpha1.ServerName
@@ -148,6 +151,39 @@ func listenerPort(g *v1alpha1.AvailabilityGroup) int32 {
 // readOnlySuffix follows the listener's name in the Service for readers.
 const readOnlySuffix = "-ro"
 
+// outside are the replicas' servers that have databases of the group's ONLINE outside of it, as its status says.
+func outside(g *v1alpha1.AvailabilityGroup) []v1alpha1.ServerName {
+	var servers []v1alpha1.ServerName
+	for _, replica := range g.Spec.Replicas {
+		if slices.ContainsFunc(g.Status.Replicas, func(s v1alpha1.ReplicaStatus) bool { return isServer(s.Server, replica.Server) && len(s.Outside) > 0 }) {
+			servers = append(servers, replica.Server)
+		}
+	}
+	return servers
+}
+
+// bar keeps the listener and its sister for readers from servers: they lead nowhere rather than there.
+func (g *groupView) bar(servers []*serverView) {
+	g.barred = servers
+	is := func(s *serverView) bool {
+		return s != nil && slices.ContainsFunc(servers, func(b *serverView) bool { return b.name == s.name })
+	}
+	if is(g.primary) {
+		g.primary = nil
+	}
+	g.servers, g.readable = slices.DeleteFunc(g.servers, is), slices.DeleteFunc(g.readable, is)
+}
+
+// addresses at which servers are reached from a site.
+func addresses(at v1alpha1.SiteName, servers []*serverView) (known []string) {
+	for _, s := range servers {
+		if e, ok := s.reach(at); ok {
+			known = append(known, e.address)
+		}
+	}
+	return known
+}
+
 // groupServers returns the primary and the readable secondaries by the group's status, which its controller writes. A
 // secondary counts as readable when the spec lets it be read and the server last said that it is a secondary.
 func groupServers(g *v1alpha1.AvailabilityGroup) (primary v1alpha1.ServerName, readable []v1alpha1.ServerName) {
@@ -195,7 +231,7 @@ func groupNames(g *groupView, at v1alpha1.SiteName) []name {
 	ports := []port{{"tds", g.listener.Port, PortTDS}}
 	write := name{namespace: g.namespace, service: g.listener.Name, ports: ports, labels: labels}
 	if g.primary == nil || !g.primary.known {
-		write.keep, write.living = true, g.living(at)
+		write.keep, write.living, write.barred = true, g.living(at), addresses(at, g.barred)
 	} else if e, ok := g.primary.reach(at); ok {
 		write.endpoints = []endpoint{e}
 	}
@@ -213,6 +249,7 @@ func groupNames(g *groupView, at v1alpha1.SiteName) []name {
 		e, _ := s.reach(at)
 		read.endpoints = append(read.endpoints, e)
 	}
+	read.barred = addresses(at, g.barred)
 	if len(read.endpoints) > 0 {
 		// Readers are better sent to the secondaries that can be seen than to one that may be gone.
 		read.keep = false

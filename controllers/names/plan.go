@@ -155,19 +155,22 @@ func planSlices(n *name, at published) []step {
 	return steps
 }
 
-// planKept takes out of what is published the addresses that are known to be nobody's.
+// planKept takes out of what is published the addresses that are known to be nobody's, and those that are barred.
 func planKept(n *name, at published) []step {
-	if n.living == nil {
+	if n.living == nil && len(n.barred) == 0 {
 		return nil
+	}
+	leads := func(address string) bool {
+		return (n.living == nil || slices.Contains(n.living, address)) && !slices.Contains(n.barred, address)
 	}
 	var steps []step
 	for i := range at.slices {
 		old := &at.slices[i]
 		left := slices.DeleteFunc(slices.Clone(old.Endpoints), func(e discoveryv1.Endpoint) bool {
-			return !slices.ContainsFunc(e.Addresses, func(address string) bool { return slices.Contains(n.living, address) })
+			return !slices.ContainsFunc(e.Addresses, leads)
 		})
 		if len(left) < len(old.Endpoints) {
-			steps = append(steps, step{applyObject, n.makeSlice(old.Name, old.AddressType, left, old.Ports), "the published address is that of a pod that is no more"})
+			steps = append(steps, step{applyObject, n.makeSlice(old.Name, old.AddressType, left, old.Ports), "the published address is that of a pod that is no more, or stands outside of the group"})
 		}
 	}
 	return steps

@@ -208,6 +208,54 @@ func TestPlanOfAListenerWithoutAPrimary(t *testing.T) {
 	}
 }
 
+// A server whose copy is written to beside the group is behind no listener, whatever else is known; it is again once that copy is gone.
+func TestNoListenerLeadsOutsideOfTheGroup(t *testing.T) {
+	unknown := view("quincy", "")
+	unknown.known = false
+	for name, change := range map[string]func(*groupView){
+		"nobody is primary":                          func(g *groupView) { g.primary = nil },
+		"nobody is primary, and a server is unknown": func(g *groupView) { g.primary, g.servers = nil, []*serverView{view("tukwila", "10.101.0.7"), unknown} },
+		"it is what was primary last":                func(*groupView) {},
+		"it would be read as a secondary": func(g *groupView) {
+			g.primary = view("quincy", "10.102.0.5")
+			g.primary.name = "quisec"
+			g.readable = []*serverView{view("tukwila", "10.101.0.7")}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			labels := ownLabels("web", v1alpha1.LabelGroup, "content")
+			group := &groupView{namespace: "web", name: "content", listener: v1alpha1.Listener{Name: "content", Port: 1433}, primary: view("tukwila", "10.101.0.7")}
+			has := cluster{}
+			carryOut := func() {
+				steps, _ := plan("dublin", groupNames(group, "dublin"), labels, has)
+				has.carryOut(steps, len(steps))
+			}
+			carryOut()
+			change(group)
+			group.bar([]*serverView{view("tukwila", "10.101.0.7")})
+			carryOut()
+			g.Expect(append(has.leads("content"), has.leads("content-ro")...)).NotTo(ContainElement("10.101.0.7:1433"))
+			again, _ := plan("dublin", groupNames(group, "dublin"), labels, has)
+			g.Expect(again).To(BeEmpty(), "a second plan finds nothing to do")
+			group.primary = view("tukwila", "10.101.0.7")
+			group.bar(nil)
+			carryOut()
+			g.Expect(has.leads("content")).To(Equal([]string{"10.101.0.7:1433"}))
+		})
+	}
+}
+
+// What the hub tells the sites names the servers that stand outside, and the status tells that of servers.
+func TestSitesAreToldWhoStandsOutside(t *testing.T) {
+	g := NewWithT(t)
+	group := &v1alpha1.AvailabilityGroup{}
+	group.Name = "content"
+	group.Spec.Replicas = []v1alpha1.Replica{{Server: "tukpub"}, {Server: "quisec"}}
+	group.Status.Replicas = []v1alpha1.ReplicaStatus{{Server: "tukpub-0", Outside: []string{"Content"}}, {Server: "quisec-0"}}
+	g.Expect(namedGroup(group).Outside).To(Equal([]string{"tukpub"}))
+}
+
 // Whatever happened before and wherever the operator died, the next plan ends in the same state, and a plan that was
 // carried out leaves nothing to do.
 func TestPlanConverges(t *testing.T) {

@@ -166,6 +166,12 @@ func (k *keeper) keepGroup(ctx context.Context, own *sites.Member, namespace str
 	}
 	// One that the hub has not spoken of as a reader counts while its pod is ready.
 	view.readable = slices.DeleteFunc(found, func(s *serverView) bool { return !slices.Contains(group.Readers, string(s.name)) && !s.ready })
+	// Who holds the votes has the group: its engine takes leases for it. What the hub last saw is older.
+	barred, err := findAll(slices.DeleteFunc(slices.Clone(group.Outside), func(s string) bool { return len(group.Voters) > 0 && s == primary }), find)
+	if err != nil {
+		return err
+	}
+	view.bar(barred)
 	services := []string{group.Listener, group.Listener + readOnlySuffix}
 	return k.keep(ctx, own, namespace, ownLabels(namespace, v1alpha1.LabelGroup, group.Name), services, groupNames(view, k.self))
 }

@@ -118,6 +118,10 @@ func (r *reconciler) observeGroup(ctx context.Context, group *v1alpha1.Availabil
 		return nil, err
 	}
 	var err error
-	view.readable, err = findAll(readable, find)
+	if view.readable, err = findAll(readable, find); err != nil {
+		return nil, err
+	}
+	barred, err := findAll(outside(group), find)
+	view.bar(barred)
 	return view, err
 }

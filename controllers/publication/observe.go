@@ -124,7 +124,9 @@ func observe(ctx context.Context, engines replication.Engines, d Desired, now ti
 		return err
 	})
 	observeDatabase(ctx, engines, d, &o)
-	observeSubscribers(ctx, engines, d, &o)
+	if d.Publication.DeletionTimestamp == nil && o.primary(d) != "" {
+		observeSubscribers(ctx, engines, d, &o)
+	}
 	return o
 }
 

@@ -45,7 +45,7 @@ func (o Observed) publisherGone(d Desired) string {
 func (d Desired) ending() []string {
 	var names []string
 	for _, s := range d.Subscriptions {
-		if s.DeletionTimestamp != nil && s.Spec.ReclaimPolicy == v1alpha1.ReclaimDelete {
+		if s.DeletionTimestamp != nil && v1alpha1.MayDestroy(&s, s.Spec.ReclaimPolicy) {
 			names = append(names, s.Name)
 		}
 	}
@@ -56,12 +56,12 @@ func (d Desired) ending() []string {
 // Publisher and distributor are cleaned each by itself: one that nobody expects back keeps the other from nothing.
 func planDelete(d Desired, o Observed) replication.Plan {
 	var p replication.Plan
-	if ending := d.ending(); len(ending) > 0 && d.Publication.Spec.ReclaimPolicy != v1alpha1.ReclaimDelete {
+	if ending := d.ending(); len(ending) > 0 && !v1alpha1.MayDestroy(d.Publication, d.Publication.Spec.ReclaimPolicy) {
 		p.Settle(conditions.InProgress(conditions.ReasonDeleting, "deletion waits: these Subscriptions end first, which need to know "+
 			"what they are to: "+strings.Join(ending, ", ")))
 		return p
 	}
-	if d.Publication.Spec.ReclaimPolicy != v1alpha1.ReclaimDelete {
+	if !v1alpha1.MayDestroy(d.Publication, d.Publication.Spec.ReclaimPolicy) {
 		p.Done = true
 		return p
 	}

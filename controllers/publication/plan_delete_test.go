@@ -16,11 +16,11 @@ import (
 	"geosql.dev/operator/internal/sites"
 )
 
-const subscriber v1alpha1.ServerName = "dubsub"
+const dublin v1alpha1.ServerName = "dubsub"
 
 // away lets servers not answer; gone ones are those that nobody expects back.
 func (w *world) away(gone bool, servers ...v1alpha1.ServerName) {
-	why := map[v1alpha1.ServerName]string{distributor: "", publisher: "", secondary: "", subscriber: ""}
+	why := map[v1alpha1.ServerName]string{distributor: "", publisher: "", secondary: "", dublin: ""}
 	for _, s := range servers {
 		w.o.Servers[s] = replication.Server{Err: &mssql.Error{Class: mssql.Unreachable, Err: errors.New("no route to host")}}
 		if gone {
@@ -89,7 +89,7 @@ func TestDeletionWithoutOneEnd(t *testing.T) {
 // A registration of a server that nobody expects back, and whose Subscription is gone, ends with the publication. All others are waited
 // for, in words that somebody can follow.
 func TestDeletionWhileSubscribed(t *testing.T) {
-	own := v1alpha1.Subscription{Spec: v1alpha1.SubscriptionSpec{Publication: "articles", Subscriber: v1alpha1.ServerOrGroup{Server: subscriber}, Database: "Copy"}}
+	own := v1alpha1.Subscription{Spec: v1alpha1.SubscriptionSpec{Publication: "articles", Subscriber: v1alpha1.ServerOrGroup{Server: dublin}, Database: "Copy"}}
 	own.Name = "dublin"
 	for name, c := range map[string]struct {
 		edit func(*world)
@@ -99,17 +99,17 @@ func TestDeletionWhileSubscribed(t *testing.T) {
 	}{
 		"it is declared": {func(w *world) { w.d.Subscriptions = []v1alpha1.Subscription{own} }, "dubsub-0", []string{"Subscription dublin", "reclaimPolicy Delete"}, ""},
 		"it is declared, and its server is gone": {func(w *world) {
-			w.away(true, subscriber)
+			w.away(true, dublin)
 			w.d.Subscriptions = []v1alpha1.Subscription{own}
 		}, "dubsub-0", []string{"Subscription dublin"}, ""},
 		"it was retained": {func(w *world) { w.away(false) }, "dubsub-0", []string{"Declare it again", "delete SQLServer dubsub", "Retain"}, ""},
 		"it was retained, and its server answers": {func(w *world) {
-			w.away(true, subscriber)
-			w.o.Servers[subscriber] = replication.Server{State: &mssql.ReplicationServer{}}
+			w.away(true, dublin)
+			w.o.Servers[dublin] = replication.Server{State: &mssql.ReplicationServer{}}
 		}, "dubsub-0", []string{"Declare it again"}, ""},
 		"somebody else's server":                  {func(w *world) { w.away(true, "legacy") }, "LEGACY", []string{"sp_dropsubscription", "Retain"}, ""},
-		"it was retained, and its server is gone": {func(w *world) { w.away(true, subscriber) }, "dubsub-0", nil, "sp_dropsubscription"},
-		"the distributor is gone as well":         {func(w *world) { w.away(true, subscriber, distributor) }, "dubsub-0", nil, "@ignore_distributor = 1"},
+		"it was retained, and its server is gone": {func(w *world) { w.away(true, dublin) }, "dubsub-0", nil, "sp_dropsubscription"},
+		"the distributor is gone as well":         {func(w *world) { w.away(true, dublin, distributor) }, "dubsub-0", nil, "@ignore_distributor = 1"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)

@@ -435,6 +435,28 @@ func TestController(t *testing.T) {
 		g.Expect(get(t, b.site.Client, "kept-credentials", &corev1.Secret{})()).To(Succeed())
 	})
 
+	t.Run("one that its Topology declares goes alone, also when the deletion has waited", func(t *testing.T) {
+		g := NewWithT(t)
+		s := b.create(t, "member", func(s *v1alpha1.SQLServerSpec) { s.ReclaimPolicy = v1alpha1.ReclaimDelete })
+		before := s.DeepCopy()
+		s.Labels = map[string]string{v1alpha1.LabelTopology: "msdn"}
+		g.Expect(b.hub.Client.Patch(t.Context(), s, client.MergeFrom(before))).To(Succeed())
+		g.Eventually(get(t, b.site.Client, "member", &appsv1.StatefulSet{}), patient, often).Should(Succeed())
+		d := &v1alpha1.Distributor{ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: "waits"}, Spec: v1alpha1.DistributorSpec{Server: "member"}}
+		g.Expect(b.hub.Client.Create(t.Context(), d)).To(Succeed())
+		g.Expect(b.hub.Client.Delete(t.Context(), s)).To(Succeed())
+		g.Eventually(b.ready(t, "member"), patient, often).Should(Satisfy(reason(conditions.ReasonDeleting)))
+		msdn := &v1alpha1.Topology{ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: "msdn"}, Spec: v1alpha1.TopologySpec{Servers: []v1alpha1.TopologyServer{{Name: "member"}}}}
+		g.Expect(b.hub.Client.Create(t.Context(), msdn)).To(Succeed())
+		g.Eventually(b.ready(t, "member"), patient, often).Should(Satisfy(reason("NotFound")))
+		set := &appsv1.StatefulSet{}
+		g.Expect(get(t, b.site.Client, "member", set)()).To(Succeed())
+		g.Expect(set.DeletionTimestamp).To(BeNil(), "its pod was left alone")
+		g.Expect(get(t, b.site.Client, "member-data", &corev1.PersistentVolumeClaim{})()).To(Succeed())
+		g.Expect(get(t, b.hub.Client, "member-credentials", &corev1.Secret{})()).To(Succeed())
+		g.Expect(b.hub.Client.Delete(t.Context(), d)).To(Succeed())
+	})
+
 	t.Run("and takes them away when told to", func(t *testing.T) {
 		g := NewWithT(t)
 		s := b.create(t, "gone", func(s *v1alpha1.SQLServerSpec) { s.ReclaimPolicy = v1alpha1.ReclaimDelete })

@@ -102,7 +102,7 @@ func planDelete(d Desired, l left) Plan {
 		return Plan{Outcome: deleting("the pod is ending")}
 	}
 	return Plan{Outcome: deleting("what the server has at its site is being taken away"), Done: true,
-		Steps: []Step{TakeAway{Data: d.Server.Spec.ReclaimPolicy == v1alpha1.ReclaimDelete}}}
+		Steps: []Step{TakeAway{Data: v1alpha1.MayDestroy(d.Server, d.Server.Spec.ReclaimPolicy)}}}
 }
 
 func deleteStatefulSet(ctx context.Context, w *world, s DeleteStatefulSet) error {

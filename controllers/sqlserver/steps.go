@@ -142,7 +142,7 @@ type Plan struct {
 
 // Gist is what the frame of all controllers needs of it.
 func (p Plan) Gist() reconcile.Gist {
-	return reconcile.Gist{Steps: len(p.Steps), Progress: p.Outcome.Progress, Done: p.Done}
+	return reconcile.Gist{Steps: len(p.Steps), Does: reconcile.Does(p.Steps), Progress: p.Outcome.Progress, Done: p.Done}
 }
 
 func (p *Plan) add(s Step) { p.Steps = append(p.Steps, s) }

@@ -27,6 +27,7 @@ func TestNothingEndsWhileItsAgentsAreUnknown(t *testing.T) {
 			w := newWorld(declared())
 			w.settle(t, all)
 			w.d.Subscription.Spec.Type, w.d.Subscription.Spec.Reinitialization = v1alpha1.SubscriptionPush, v1alpha1.ReinitializeAutomatic
+			w.d.Subscription.Status.Initialization = &v1alpha1.SubscriptionInitialization{Publisher: w.o.At.Original}
 			return w
 		}, 0},
 		"a former publisher": {func(t *testing.T) *world {

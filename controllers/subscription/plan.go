@@ -172,9 +172,15 @@ func (o Observed) publishes(table string) bool {
 // planJobs waits until it is known which servers run an agent of the subscription: what ends one must not miss another.
 func planJobs(_ Desired, o Observed, p *replication.Plan) bool {
 	if o.JobsErr != nil {
-		return p.Settle(conditions.Unknown(conditions.ReasonEngineNotAnswering, o.JobsErr.Error()))
+		return jobsUnknown(o, p)
 	}
 	return true
+}
+
+// jobsUnknown ends the plan while it is not known which agents run: nobody would look for them again once what they
+// serve has ended.
+func jobsUnknown(o Observed, p *replication.Plan) bool {
+	return p.Settle(conditions.Unknown(conditions.ReasonEngineNotAnswering, o.JobsErr.Error()))
 }
 
 // planFresh has a new snapshot made before a subscriber begins with one that is too old: what came after it may be gone from the
@@ -201,9 +207,6 @@ const snapshotPause = 30 * time.Second
 // planKind ends a subscription that is of the other type; it is made anew, with a new copy.
 func planKind(d Desired, o Observed, p *replication.Plan) bool {
 	wrong := o.wrongType(d)
-	if wrong && o.JobsErr != nil {
-		return jobsUnknown(o, p)
-	}
 	if wrong && unreported(d, o) {
 		return p.Settle(unrecorded)
 	}
@@ -214,12 +217,6 @@ func planKind(d Desired, o Observed, p *replication.Plan) bool {
 		end(d, o, p, here)
 	}
 	return proceed(p, "the subscription is being changed to %s", strings.ToLower(string(d.Subscription.Spec.Type)))
-}
-
-// jobsUnknown ends the plan while it is not known which agents run: nobody would look for them again once what they
-// serve has ended.
-func jobsUnknown(o Observed, p *replication.Plan) bool {
-	return p.Settle(conditions.Unknown(conditions.ReasonEngineNotAnswering, o.JobsErr.Error()))
 }
 
 // leave ends a subscription at both ends: the agent first, the publisher's registration last, since it proves whose the

@@ -94,7 +94,7 @@ func observeOrders(ctx context.Context, sidecars Sidecars, d Desired, o *Observe
 func planDelete(d Desired, o Observed) replication.Plan {
 	var p replication.Plan
 	d = d.asRegistered(o)
-	if d.Subscription.Spec.ReclaimPolicy != v1alpha1.ReclaimDelete || d.Unsupported != "" {
+	if !v1alpha1.MayDestroy(d.Subscription, d.Subscription.Spec.ReclaimPolicy) || d.Unsupported != "" {
 		p.Done = true
 		return p
 	}

@@ -67,6 +67,9 @@ func (r *Reconciler) carryOut(ctx context.Context, s Step) error {
 	defer cancel()
 	if s.Verb == Remove {
 		uid := s.Existing.GetUID()
+		if err := r.disown(ctx, s.Existing); err != nil {
+			return client.IgnoreNotFound(err)
+		}
 		return client.IgnoreNotFound(r.hub.Delete(ctx, s.Object, client.Preconditions{UID: &uid}))
 	}
 	return r.write(ctx, s)
@@ -93,8 +96,8 @@ func (r *Reconciler) write(ctx context.Context, s Step) error {
 	if err := r.fresh.Get(ctx, client.ObjectKeyFromObject(s.Object), now); err != nil {
 		return client.IgnoreNotFound(err)
 	}
-	if sameSpec(s.Object, now) {
-		return nil
+	if err := r.disown(ctx, now); err != nil || sameSpec(s.Object, now) {
+		return client.IgnoreNotFound(err)
 	}
 	patch, err := json.Marshal([]map[string]any{
 		{"op": "test", "path": "/metadata/resourceVersion", "value": now.GetResourceVersion()},
@@ -104,6 +107,22 @@ func (r *Reconciler) write(ctx context.Context, s Step) error {
 		return fmt.Errorf("encode a patch: %w", err)
 	}
 	return r.hub.Patch(ctx, now, client.RawPatch(types.JSONPatchType, patch), fieldOwner)
+}
+
+// disown takes all owner references away: those of earlier releases, and those of a manifest that was kept. An object
+// with one keeps its data when it is deleted, whatever its reclaim policy.
+func (r *Reconciler) disown(ctx context.Context, obj client.Object) error {
+	if len(obj.GetOwnerReferences()) == 0 {
+		return nil
+	}
+	patch, err := json.Marshal([]map[string]any{
+		{"op": "test", "path": "/metadata/uid", "value": obj.GetUID()},
+		{"op": "remove", "path": "/metadata/ownerReferences"},
+	})
+	if err != nil {
+		return fmt.Errorf("encode a patch: %w", err)
+	}
+	return r.hub.Patch(ctx, obj, client.RawPatch(types.JSONPatchType, patch), fieldOwner)
 }
 
 // pin makes sure that what is written is what was looked at: that an object to be made does not exist, that another one

@@ -20,6 +20,7 @@ import (
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/reconcile"
 	"geosql.dev/operator/internal/sites"
+	"geosql.dev/operator/internal/topology"
 )
 
 const (
@@ -48,7 +49,6 @@ type Reconciler struct {
 //
 // +kubebuilder:rbac:groups=geosql.dev,resources=topologies,verbs=get;list;watch;patch
 // +kubebuilder:rbac:groups=geosql.dev,resources=topologies/status,verbs=patch
-// +kubebuilder:rbac:groups=geosql.dev,resources=topologies/finalizers,verbs=update
 // +kubebuilder:rbac:groups=geosql.dev,resources=sqlservers;availabilitygroups;distributors;agentprofiles;publications;subscriptions,verbs=get;list;watch;create;patch;delete
 func SetupWithManager(mgr mcmanager.Manager) error {
 	local := mgr.GetLocalManager()
@@ -71,7 +71,9 @@ func SetupWithManager(mgr mcmanager.Manager) error {
 		},
 		Report: func(ctx context.Context, w *world, p Plan, failed error) error {
 			var steps failures
-			errors.As(failed, &steps)
+			if !errors.As(failed, &steps) {
+				p.Outcome = reconcile.Outcome(p.Outcome, failed)
+			}
 			return r.report(ctx, w.topology, p, steps)
 		},
 	})
@@ -98,7 +100,7 @@ type world struct {
 func (r *Reconciler) declaring(kind string) func(context.Context, v1alpha1.SiteName, client.Object) []types.NamespacedName {
 	return func(ctx context.Context, _ v1alpha1.SiteName, obj client.Object) []types.NamespacedName {
 		return reconcile.Keys(ctx, r.hub, &v1alpha1.TopologyList{}, obj.GetNamespace(), func(t *v1alpha1.Topology) bool {
-			return obj.GetLabels()[v1alpha1.LabelTopology] == t.Name || declares(t, Key{kind, obj.GetName()})
+			return obj.GetLabels()[v1alpha1.LabelTopology] == t.Name || topology.Declares(t, kind, obj.GetName())
 		})
 	}
 }

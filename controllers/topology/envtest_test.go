@@ -149,7 +149,20 @@ func TestController(t *testing.T) {
 		g.Expect(s.Spec.Site).To(BeEquivalentTo("quincy"))
 		g.Expect(s.Spec.Startup.TraceFlags).To(Equal([]int32{1204, 1222}))
 		g.Expect(s.Labels).To(HaveKeyWithValue(v1alpha1.LabelTopology, "msdn"))
-		g.Expect(s.OwnerReferences).To(HaveLen(1))
+		g.Expect(s.OwnerReferences).To(BeEmpty(), "the garbage collector has nothing to go by")
+	})
+
+	t.Run("takes owner references away", func(t *testing.T) {
+		g := NewWithT(t)
+		change(b, "dist", &v1alpha1.SQLServer{}, func(s *v1alpha1.SQLServer) {
+			s.OwnerReferences = []metav1.OwnerReference{{APIVersion: v1alpha1.GroupVersion.String(), Kind: "Topology", Name: "msdn", UID: "former"}}
+		})
+		s := &v1alpha1.SQLServer{}
+		g.Eventually(func(g Gomega) {
+			g.Expect(b.get(s, "dist")).To(Succeed())
+			g.Expect(s.OwnerReferences).To(BeEmpty())
+		}, patient, often).Should(Succeed())
+		g.Expect(s.DeletionTimestamp).To(BeNil())
 	})
 
 	t.Run("repairs what was changed, taken out, added and deleted by hand", func(t *testing.T) {

@@ -58,34 +58,6 @@ func keyOf(obj client.Object) Key {
 	panic(fmt.Sprintf("%T is no object of a Topology", obj))
 }
 
-// declares tells whether a Topology's manifest has the object.
-func declares(t *v1alpha1.Topology, key Key) bool {
-	switch key.Kind {
-	case "AgentProfile":
-		return has(t.Spec.AgentProfiles, key.Name, func(x v1alpha1.TopologyAgentProfile) string { return string(x.Name) })
-	case "SQLServer":
-		return has(t.Spec.Servers, key.Name, func(x v1alpha1.TopologyServer) string { return string(x.Name) })
-	case "AvailabilityGroup":
-		return has(t.Spec.AvailabilityGroups, key.Name, func(x v1alpha1.TopologyAvailabilityGroup) string { return string(x.Name) })
-	case "Distributor":
-		return has(t.Spec.Distributors, key.Name, func(x v1alpha1.TopologyDistributor) string { return string(x.Name) })
-	case "Publication":
-		return has(t.Spec.Publications, key.Name, func(x v1alpha1.TopologyPublication) string { return string(x.Name) })
-	case "Subscription":
-		return has(t.Spec.Subscriptions, key.Name, func(x v1alpha1.TopologySubscription) string { return string(x.Name) })
-	}
-	return false
-}
-
-func has[T any](list []T, name string, nameOf func(T) string) bool {
-	for _, x := range list {
-		if nameOf(x) == name {
-			return true
-		}
-	}
-	return false
-}
-
 // statusOf an object; nil for an AgentProfile, which has none.
 func statusOf(obj client.Object) *v1alpha1.StatusBase {
 	switch x := obj.(type) {

@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"geosql.dev/operator/api/v1alpha1"
@@ -27,7 +26,8 @@ type Desired struct {
 	Err error
 }
 
-// Desire expands a Topology; its objects name it as their owner.
+// Desire expands a Topology; the label of its objects says whose they are. They have no owner reference: that is by UID,
+// and the garbage collector takes objects whose owner of that UID is no more, after a restore with all that they have.
 func Desire(t *v1alpha1.Topology) Desired {
 	d := Desired{Topology: t}
 	objects, err := topology.Expand(t)
@@ -36,16 +36,7 @@ func Desire(t *v1alpha1.Topology) Desired {
 		return d
 	}
 	d.Objects = objects.All()
-	for _, obj := range d.Objects {
-		obj.SetOwnerReferences([]metav1.OwnerReference{ownerReference(t)})
-	}
 	return d
-}
-
-// ownerReference shows whose the object is. It is no controller reference: of those there may be one only, and a
-// Topology that was made anew would meet its predecessor's.
-func ownerReference(t *v1alpha1.Topology) metav1.OwnerReference {
-	return metav1.OwnerReference{APIVersion: v1alpha1.GroupVersion.String(), Kind: "Topology", Name: t.Name, UID: t.UID, BlockOwnerDeletion: ptr.To(true)}
 }
 
 // Verb is what a step does with an object.
@@ -93,7 +84,7 @@ type Plan struct {
 
 // Gist is what the frame of all controllers needs of it.
 func (p Plan) Gist() reconcile.Gist {
-	return reconcile.Gist{Steps: len(p.Steps), Progress: p.Outcome.Progress, Done: p.Done}
+	return reconcile.Gist{Steps: len(p.Steps), Does: reconcile.Does(p.Steps), Progress: p.Outcome.Progress, Done: p.Done}
 }
 
 // plan compares the objects that are declared with those that are there.
@@ -140,8 +131,8 @@ func compare(t *v1alpha1.Topology, key Key, desired, existing client.Object) *St
 		step.Verb, step.Reason = Adopt, fmt.Sprintf("Topology %s is annotated with %s", t.Name, v1alpha1.AdoptAnnotation)
 	case !sameSpec(desired, existing):
 		step.Reason = "spec." + strings.Join(differences(desired, existing), ", spec.") + " differs from the manifest"
-	case !slices.ContainsFunc(existing.GetOwnerReferences(), func(r metav1.OwnerReference) bool { return r.UID == t.UID }):
-		step.Reason = "it does not name its Topology as owner"
+	case len(existing.GetOwnerReferences()) > 0:
+		step.Reason = "it has an owner reference, by which the garbage collector would delete it with its data"
 	default:
 		return nil
 	}

@@ -92,9 +92,11 @@ func TestPlan(t *testing.T) {
 			steps: "change SQLServer tukpub", why: "spec.mssqlConf differs", reason: conditions.ReasonMembersNotReady, ready: "False",
 			progress: conditions.Working, message: "8 of 9 ready", members: 9, down: 1,
 		},
-		"an object does not name its owner": {
-			change: func(_ *v1alpha1.Topology, o Observed) { server(o, "dist").OwnerReferences = nil },
-			steps:  "change SQLServer dist", why: "owner", reason: conditions.ReasonMembersReady, ready: "True", progress: conditions.Settled,
+		"an object names an owner, which may be gone": {
+			change: func(_ *v1alpha1.Topology, o Observed) {
+				server(o, "dist").OwnerReferences = []metav1.OwnerReference{{Kind: "Topology", Name: "msdn", UID: "former"}}
+			},
+			steps: "change SQLServer dist", why: "owner reference", reason: conditions.ReasonMembersReady, ready: "True", progress: conditions.Settled,
 			message: "9 of 9 ready", members: 9,
 		},
 		"another Topology has an object": {

@@ -18,6 +18,7 @@ import (
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -214,13 +215,29 @@ func TestAdmission(t *testing.T) {
 		two.Labels = map[string]string{"a": "b"}
 		g.Expect(hub.Client.Update(ctx, &two)).To(Succeed())
 	})
+	t.Run("that its objects stay is not forgotten before a Topology is gone", func(t *testing.T) {
+		g := NewWithT(t)
+		defer clean(t, hub, cached)
+		u := parseOne(t, with(topology, "NAME", "t"))
+		u.SetFinalizers([]string{v1alpha1.Finalizer})
+		g.Expect(hub.Client.Create(ctx, u)).To(Succeed())
+		g.Expect(hub.Client.Delete(ctx, u, client.PropagationPolicy(metav1.DeletePropagationOrphan))).To(Succeed())
+		finalizers := func(left ...string) error {
+			g.Expect(hub.Client.Get(ctx, client.ObjectKeyFromObject(u), u)).To(Succeed())
+			u.SetFinalizers(left)
+			return hub.Client.Update(ctx, u)
+		}
+		g.Expect(finalizers(v1alpha1.Finalizer)).To(MatchError(ContainSubstring("goes after geosql.dev/finalizer")), "as the garbage collector does")
+		g.Expect(finalizers(metav1.FinalizerOrphanDependents)).To(Succeed())
+		g.Expect(finalizers()).To(Succeed())
+	})
 	t.Run("the certificate is kept in a Secret and its CA in the configuration", func(t *testing.T) {
 		g := NewWithT(t)
 		var secret corev1.Secret
 		g.Expect(hub.Client.Get(ctx, client.ObjectKey{Namespace: operatorNamespace, Name: admission.SecretName}, &secret)).To(Succeed())
 		var c admissionregistrationv1.ValidatingWebhookConfiguration
 		g.Expect(hub.Client.Get(ctx, client.ObjectKey{Name: admission.ConfigurationName}, &c)).To(Succeed())
-		g.Expect(c.Webhooks).To(HaveLen(10))
+		g.Expect(c.Webhooks).To(HaveLen(11))
 		for _, w := range c.Webhooks {
 			g.Expect(w.ClientConfig.CABundle).To(Equal(secret.Data["ca.crt"]))
 		}

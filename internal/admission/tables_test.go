@@ -26,6 +26,8 @@ spec:
   storage: {data: {size: 2Gi}, log: {size: 1Gi}, tempdb: {size: 1Gi}, backup: {size: 1Gi}}
 `
 
+const deadOwner = `ownerReferences: [{apiVersion: geosql.dev/v1alpha1, kind: Topology, name: t, uid: "1"}]`
+
 const group = `
 apiVersion: geosql.dev/v1alpha1
 kind: AvailabilityGroup
@@ -178,7 +180,7 @@ var refusals = []refusal{
 	{"a listener whose address is none", "", with(group, "NAME", "g") + "  listener: {ip: 10.0.0.300}\n", []string{"spec.listener.ip", "must be an IPv4 address"}},
 	{"a listener with an address of IPv6", "", with(group, "NAME", "g") + "  listener: {ip: 'fd00::9'}\n", []string{"spec.listener.ip", "must be an IPv4 address"}},
 	{"a group whose name is no Service's", "", with(group, "NAME", "2026.content"), []string{"spec.listener.name", "begin it with a letter"}},
-	{"a group that becomes contained", with(group, "NAME", "open"), with(group, "NAME", "open") + "  contained: true\n", []string{"contained is immutable"}},
+	{"a contained group", "", with(group, "NAME", "open") + "  contained: true\n", []string{"contained groups are not supported yet: leave contained out"}},
 	{"a listener that is a server's", with(server, "NAME", "plain"), with(group, "NAME", "g") + "  listener: {name: plain-0}\n", []string{"SQLServer plain has the Service plain-0"}},
 	{"a database in two groups", with(group, "NAME", "has"), with(group, "NAME", "wants"), []string{"spec.databases[0]", "AvailabilityGroup has, which server a hosts too"}},
 	// Replication.
@@ -186,8 +188,6 @@ var refusals = []refusal{
 		[]string{"spec.distributor", "Distributor main runs on b, which hosts a replica of AvailabilityGroup content", "outside the group"}},
 	{"a replica on the distributor", with(publication, "NAME", "articles") + "---" + with(distributor, "NAME", "main", "SERVER", "b"), with(group, "NAME", "content"),
 		[]string{"spec.replicas", "Distributor main runs on b"}},
-	{"a contained group that publishes", with(group, "NAME", "content") + "  contained: true\n", with(publication, "NAME", "articles"),
-		[]string{"spec.publisher.availabilityGroup", "a contained group cannot take part in replication"}},
 	{"a publisher that is not admitted", with(distributor, "NAME", "main", "SERVER", "d", "{server: d}", "{server: d, publishers: [{server: x}]}"), with(publication, "NAME", "articles"),
 		[]string{"does not admit AvailabilityGroup content: add it to the Distributor's spec.publishers"}},
 	{"two distributors for a publisher", with(publication, "NAME", "one"), with(publication, "NAME", "two", "distributor: main", "distributor: other"),
@@ -212,6 +212,7 @@ var refusals = []refusal{
 	{"a switchover that may lose data", "", with(failover, "NAME", "f", "to: b", "to: b, allowDataLoss: true"), []string{"allowDataLoss goes with kind Failover alone"}},
 	{"a switchover with a fenced holder", "", with(failover, "NAME", "f", "to: b", "to: b, fencedHolder: a-0/p/e/n"), []string{"fencedHolder goes with kind Failover alone"}},
 	{"a pause of one server", "", with(failover, "NAME", "f", "Switchover", "Pause"), []string{"Pause and Resume concern the whole group"}},
+	{"a switchover of one database", "", with(failover, "NAME", "f", "to: b", "to: b, databases: [Content]"), []string{"databases go with kind Reseed alone"}},
 	{"a failover of another kind", "", with(failover, "NAME", "f", "Switchover", "Sideways"), []string{"spec.kind", `supported values: "Switchover", "Failover", "Pause", "Resume", "Rejoin", "Reseed"`}},
 	{"a failover that waits for days", "", with(failover, "NAME", "f", "to: b", "to: b, expires: 48h"), []string{"expires must be between 10s and 24h"}},
 	{"a failover that becomes another", with(failover, "NAME", "once"), with(failover, "NAME", "once", "to: b", "to: a"), []string{"a Failover is carried out once: create another one"}},
@@ -233,6 +234,12 @@ var refusals = []refusal{
 		with(site, "NAME", "tukwila", "[web]", "[other]"), []string{"spec.allowedNamespaces", "web/stays; delete them first"}},
 	{"a namespace with votes taken out", with(site, "NAME", "dublin", "[web]", "[web, other]") + "---" + made,
 		with(site, "NAME", "dublin", "[web]", "[other]"), []string{"spec.allowedNamespaces", "web/g; name another site in their spec.voters first"}},
+	// Owners.
+	{"a server of a kept manifest", "", with(server, "NAME", "kept", "namespace: web}", "namespace: web, "+deadOwner+"}"),
+		[]string{"metadata.ownerReferences[0]", "Topology t with UID 1", "take ownerReferences out of the manifest"}},
+	{"a kept manifest of a server that is there", with(server, "NAME", "there"), with(server, "NAME", "there", "namespace: web}", "namespace: web, "+deadOwner+"}"),
+		[]string{"metadata.ownerReferences[0]"}},
+	{"a login with an owner", "", with(login, "NAME", "owned", "namespace: web}", "namespace: web, "+deadOwner+"}"), []string{"metadata.ownerReferences[0]"}},
 	// Topologies.
 	{"a server that lacks an image", "", with(topology, "NAME", "t", "    image: engine\n", ""), []string{"spec.servers[0].image", "say it here or in serverDefaults"}},
 	{"a server that lacks a volume", "", with(topology, "NAME", "t", ", backup: {size: 1Gi}", ""), []string{"spec.servers[1].storage.backup.size"}},

@@ -27,7 +27,7 @@ func TestNothingIsRefusedByTheCacheAlone(t *testing.T) {
 	}
 	d := &v1alpha1.Drill{ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: "d"}, Spec: v1alpha1.DrillSpec{RunID: "1", Target: v1alpha1.DrillTarget{AvailabilityGroup: "content"}}}
 	create := func(r readers) error {
-		v := &validator[*v1alpha1.Drill]{r, "Drill", func(w *World, old, o *v1alpha1.Drill) field.ErrorList { return w.drill(field.NewPath("spec"), old, o) }, nil}
+		v := &validator[*v1alpha1.Drill]{r, "Drill", func(w *World, old, o *v1alpha1.Drill) field.ErrorList { return w.drill(field.NewPath("spec"), old, o) }, nil, false}
 		_, err := v.ValidateCreate(t.Context(), d)
 		return err
 	}

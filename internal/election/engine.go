@@ -105,6 +105,18 @@ type DatabaseState struct {
 	Ready bool `json:"ready,omitempty"`
 }
 
+// Copy is a database on the local instance.
+type Copy struct {
+	Name string
+	// State is ONLINE, RESTORING, RECOVERY_PENDING, ...
+	State string
+	// InGroup says that it is a database of a group.
+	InGroup bool
+}
+
+// Alone says that whoever connects to the instance can write to the copy, beside the group.
+func (c Copy) Alone() bool { return !c.InGroup && c.State == "ONLINE" }
+
 // Engine is the local SQL Server instance. A deadline that has passed and ErrUnanswered leave open whether the engine begins with a
 // statement later.
 type Engine interface {
@@ -127,9 +139,10 @@ type Engine interface {
 	BecomeSecondary(ctx context.Context, group string, deadline time.Time) error
 	// Resume lets data movement of suspended databases go on.
 	Resume(ctx context.Context, group string, databases []string) error
-	// Has says whether the instance has any database of these names, in the group or not, in whatever state.
-	Has(ctx context.Context, databases []string) (bool, error)
-	// Reseed drops the local copies of the databases so that the primary seeds them anew: only for a request.
+	// Copies are the databases of these names that the instance has, in the group or not, in whatever state.
+	Copies(ctx context.Context, databases []string) ([]Copy, error)
+	// Reseed drops the local copies of the databases so that the primary seeds them anew: only for a request. It refuses one that is
+	// ONLINE outside of a group.
 	Reseed(ctx context.Context, group string, databases []string) error
 	// EndSessions ends the users' sessions in databases of the group that began within the given time.
 	EndSessions(ctx context.Context, group string, within time.Duration) error

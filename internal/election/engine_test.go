@@ -114,7 +114,7 @@ func (r *run) Inspect(context.Context, string) (election.Inspection, error) {
 			continue
 		}
 		d := election.DatabaseState{Server: s.name, Name: "Content", Local: s == r.s, State: "NOT SYNCHRONIZING",
-			HardenedLSN: fmt.Sprint(len(s.log)), Ready: r.s.config.synced[s.name]}
+			Suspended: s == r.s && r.suspended, HardenedLSN: fmt.Sprint(len(s.log)), Ready: r.s.config.synced[s.name]}
 		if r.s.config.synced[s.name] {
 			d.State = "SYNCHRONIZED"
 		}
@@ -188,15 +188,22 @@ func (r *run) Resume(context.Context, string, []string) error {
 	return r.call(time.Hour, func(time.Duration) { r.suspended = false })
 }
 
-func (r *run) Has(context.Context, []string) (bool, error) {
+func (r *run) Copies(context.Context, []string) ([]election.Copy, error) {
 	if r.dead || r.frozen {
-		return false, errors.New("no answer")
+		return nil, errors.New("no answer")
 	}
-	return r.s.exists && !r.s.bare || len(r.s.log) > 0, nil
+	switch {
+	case r.outside != "":
+		return []election.Copy{{Name: "Content", State: r.outside}}, nil
+	case r.s.exists && !r.s.bare || len(r.s.log) > 0:
+		return []election.Copy{{Name: "Content", State: "ONLINE", InGroup: true}}, nil
+	}
+	return nil, nil
 }
 
-func (r *run) Reseed(context.Context, string, []string) error {
+func (r *run) Reseed(_ context.Context, _ string, databases []string) error {
 	r.reseeded++
+	r.gaveUp = databases
 	return r.reseedErr
 }
 

@@ -225,3 +225,33 @@ func TestAForcedFailoverTakesTheReplicaThatHasTheMost(t *testing.T) {
 		})
 	}
 }
+
+// A replica that is not quarantined is reseeded when a copy of it is stale: left outside of the group, by name or with the others. One that
+// is written to beside the group is not given up, and neither is one that follows.
+func TestAStaleCopyIsReseeded(t *testing.T) {
+	for name, c := range map[string]struct {
+		request election.Request
+		outside string
+		outcome election.AnswerOutcome
+		reason  string
+		gaveUp  []string
+	}{
+		"left outside, of the replica":  {election.Request{Kind: election.RequestReseed}, "RESTORING", election.OutcomeDone, "", []string{"Content"}},
+		"left outside, by name":         {election.Request{Kind: election.RequestReseedDatabases, Databases: []string{"content"}}, "RESTORING", election.OutcomeDone, "", []string{"Content"}},
+		"written to beside the group":   {election.Request{Kind: election.RequestReseed}, "ONLINE", election.OutcomeRefused, election.ReasonOwnData, nil},
+		"another group's database":      {election.Request{Kind: election.RequestReseedDatabases, Databases: []string{"Shop"}}, "RESTORING", election.OutcomeRefused, election.ReasonNoSuchDatabase, nil},
+		"a replica of which all follow": {election.Request{Kind: election.RequestReseed}, "", election.OutcomeRefused, election.ReasonNotQuarantined, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w, g := held(t)
+			s := w.servers[1]
+			s.run.outside = c.outside
+			c.request.ID, c.request.To = "r", names[1]
+			w.ask(c.request)
+			w.live(10)
+			g.Expect(w.answers(g)).To(ContainElement(And(HaveField("ID", "r"), HaveField("Outcome", c.outcome), HaveField("Reason", ContainSubstring(c.reason)))))
+			g.Expect(s.run.gaveUp).To(Equal(c.gaveUp))
+			g.Expect(s.memory.Cleared).To(BeZero())
+		})
+	}
+}

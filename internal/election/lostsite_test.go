@@ -159,10 +159,12 @@ func (e *instant) Force(context.Context, string, time.Duration, time.Time) error
 func (e *instant) Offline(context.Context, string) error                         { return nil }
 func (e *instant) BecomeSecondary(context.Context, string, time.Time) error      { return nil }
 func (e *instant) Resume(context.Context, string, []string) error                { return nil }
-func (e *instant) Has(context.Context, []string) (bool, error)                   { return true, nil }
-func (e *instant) Reseed(context.Context, string, []string) error                { return nil }
-func (e *instant) EndSessions(context.Context, string, time.Duration) error      { return nil }
-func (e *instant) Kill() error                                                   { return nil }
+func (e *instant) Copies(context.Context, []string) ([]election.Copy, error) {
+	return []election.Copy{{Name: "Content"}}, nil
+}
+func (e *instant) Reseed(context.Context, string, []string) error           { return nil }
+func (e *instant) EndSessions(context.Context, string, time.Duration) error { return nil }
+func (e *instant) Kill() error                                              { return nil }
 
 // bubbleClock is the time of the test's bubble.
 type bubbleClock struct{}

@@ -82,6 +82,50 @@ func TestARequestOfAClockThatIsBehindSaysSo(t *testing.T) {
 	g.Expect(w.answer(g)).To(And(HaveField("ID", "s"), HaveField("Reason", election.ReasonExpired), HaveField("Message", ContainSubstring("the clock is right"))))
 }
 
+// What nobody may begin with any more is answered although it is nobody's: no server is named, or that one is away, and nobody holds the votes.
+func TestARequestOfNobodysExpires(t *testing.T) {
+	for name, request := range map[string]election.Request{
+		"a failover to whoever is best":    {Kind: election.RequestFailover},
+		"a switchover to one that is away": {Kind: election.RequestSwitchover, To: names[0]},
+		"a reseed of one that is away":     {Kind: election.RequestReseed, To: names[0]},
+		"a resume":                         {Kind: election.RequestResume},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w, g := held(t)
+			w.ask(election.Request{ID: "p", Kind: election.RequestPause})
+			w.live(3)
+			w.servers[0].isolate(true)
+			w.live(20)
+			g.Expect(w.primary()).To(BeNil(), "paused")
+			at := w.now
+			w.now -= 5 * time.Minute
+			request.ID = "x"
+			w.ask(request)
+			w.now = at
+			w.live(30)
+			g.Expect(w.answers(g)).To(ContainElement(And(HaveField("ID", "x"), HaveField("Outcome", election.OutcomeRefused), HaveField("Reason", election.ReasonExpired))))
+		})
+	}
+}
+
+// A clock that is ahead where something was asked for makes it wait no longer than it may.
+func TestARequestOfAClockThatIsAheadExpires(t *testing.T) {
+	w, g := held(t)
+	w.ask(election.Request{ID: "p", Kind: election.RequestPause})
+	w.live(3)
+	w.servers[0].isolate(true)
+	w.live(20)
+	at := w.now
+	w.now += 3 * time.Hour
+	w.ask(election.Request{ID: "s", Kind: election.RequestSwitchover, To: names[0], ExpiresSeconds: 30})
+	w.now = at
+	w.live(90)
+	g.Expect(w.answers(g)).To(ContainElement(And(HaveField("ID", "s"), HaveField("Reason", election.ReasonExpired))))
+	w.servers[0].isolate(false)
+	w.live(20)
+	g.Expect(w.primary()).To(BeNil(), "paused, and nobody is asked any more")
+}
+
 // While a group is paused a primary whose lease has run out does not come back by itself. A person's word makes it, or another,
 // primary all the same.
 func TestAPausedGroupWhoseLeaseRanOutDoesAsItIsTold(t *testing.T) {

@@ -22,9 +22,9 @@ const (
 	// standingPatience is how long a secondary that is connected to the holder may take no log before it is taken OFFLINE to
 	// follow it anew, once in a term: readers lose their connections.
 	standingPatience = 15 * time.Second
-	// strayAfter is how long after a former primary began to follow the sessions that came to it meanwhile are ended. The
-	// listener's Service leads to the new primary by then at every site that can be reached.
-	strayAfter = 10 * time.Second
+	// strayFor is for how long after a former primary began to follow the sessions that come to it are ended, at each step. The
+	// listener's Service leads to the new primary by then at every site that can be reached; when it does at one site this server cannot see.
+	strayFor = 10 * time.Second
 )
 
 // rejoin is how a replica comes back behind a primary that another server became.
@@ -37,8 +37,8 @@ type rejoin struct {
 	// follow anew for that in this term.
 	standing time.Duration
 	revived  bool
-	// followed is when this server, which may be the former primary, began to follow the leading term's holder, 0 once stray
-	// sessions were ended.
+	// followed is when this server, which may be the former primary, began to follow the leading term's holder, 0 once no more
+	// stray sessions come.
 	followed time.Duration
 	// quarantined says that databases stay suspended until a person decides.
 	quarantined bool
@@ -186,11 +186,11 @@ func (r *rejoin) step(ctx context.Context, k *Keeper, leading Record, seen Obser
 		}
 	}
 	if v.forkOpen() && len(v.local) == 0 {
-		has, err := k.engine.Has(ctx, slices.Sorted(maps.Keys(v.fork.Databases)))
+		copies, err := k.engine.Copies(ctx, slices.Sorted(maps.Keys(v.fork.Databases)))
 		if err != nil {
 			return Outcome{Err: fmt.Errorf("looking for databases of group %s on %s: %w", k.group, k.self.Server, err)}
 		}
-		v.bare = !has
+		v.bare = len(copies) == 0
 	}
 	s := planRejoin(v)
 	if v.leading.State == StateHeld {
@@ -202,17 +202,21 @@ func (r *rejoin) step(ctx context.Context, k *Keeper, leading Record, seen Obser
 	return r.endStrays(ctx, k, seen)
 }
 
-// endStrays ends, once after a former primary began to follow, the sessions that came to it before the listener led to
-// the new primary. A client's pool would keep them: they can read, and every write in them is refused (error 3906).
+// endStrays ends, while the listener may still lead to a former primary, the sessions that have come to it since it began to follow. A
+// client's pool would keep them: they can read, and every write in them is refused (error 3906). It does so at each step, because a client
+// that comes just after one would be kept until the next, and a last time when that time is over.
 func (r *rejoin) endStrays(ctx context.Context, k *Keeper, seen Observation) Outcome {
 	since := k.clock.Now() - r.followed
-	if r.followed == 0 || seen.Role != RoleSecondary || since < strayAfter {
+	if r.followed == 0 || seen.Role != RoleSecondary {
 		return Outcome{}
 	}
-	r.followed = 0
 	if err := k.engine.EndSessions(ctx, k.group, since+time.Second); err != nil {
 		return Outcome{Err: fmt.Errorf("ending the sessions that came to %s while the listener of group %s moved: %w", k.self.Server, k.group, err)}
 	}
+	if since < strayFor {
+		return Outcome{}
+	}
+	r.followed = 0
 	return Outcome{Action: "ended sessions that came while the listener moved"}
 }
 

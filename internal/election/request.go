@@ -37,8 +37,12 @@ const (
 	RequestResume RequestKind = "Resume"
 	// RequestRejoin lets a quarantined replica (To) follow again: what it alone has is taken back.
 	RequestRejoin RequestKind = "Rejoin"
-	// RequestReseed lets a quarantined replica (To) be seeded anew: its copies of the group's databases are dropped.
+	// RequestReseed lets a replica (To) be seeded anew: the copies of the group's databases are dropped that are stale, or all where it is
+	// quarantined.
 	RequestReseed RequestKind = "Reseed"
+	// RequestReseedDatabases is a Reseed of some Databases. It has a kind of its own, because agents of earlier releases would take a
+	// Reseed for one of all.
+	RequestReseedDatabases RequestKind = "ReseedDatabases"
 )
 
 // Request is what somebody wants done with a group. It is carried out once, known by its ID.
@@ -49,6 +53,8 @@ type Request struct {
 	Kind RequestKind `json:"kind"`
 	// To is the server, "<object name>-0". Empty lets a Failover choose the best one.
 	To string `json:"to,omitempty"`
+	// Databases that a ReseedDatabases is about.
+	Databases []string `json:"databases,omitempty"`
 	// AllowDataLoss lets a Failover force a replica that may lack acknowledged writes.
 	AllowDataLoss bool `json:"allowDataLoss,omitempty"`
 	// FencedHolder is a person's word that exactly this holder (Holder.String) is fenced for good, so that nobody has to
@@ -102,13 +108,16 @@ func (r Request) Check() error {
 		return fmt.Errorf("a request needs an id and the time at which it was issued")
 	}
 	switch r.Kind {
-	case RequestSwitchover, RequestRejoin, RequestReseed:
+	case RequestSwitchover, RequestRejoin, RequestReseed, RequestReseedDatabases:
 		if r.To == "" {
 			return fmt.Errorf("a %s needs the server that it is about (to)", r.Kind)
 		}
 	case RequestFailover, RequestPause, RequestResume:
 	default:
-		return fmt.Errorf("kind %q is not Switchover, Failover, Pause, Resume, Rejoin or Reseed", r.Kind)
+		return fmt.Errorf("kind %q is not Switchover, Failover, Pause, Resume, Rejoin, Reseed or ReseedDatabases", r.Kind)
+	}
+	if (r.Kind == RequestReseedDatabases) != (len(r.Databases) > 0) {
+		return fmt.Errorf("databases go with kind %s, and with no other", RequestReseedDatabases)
 	}
 	if r.AllowDataLoss && r.Kind != RequestFailover {
 		return fmt.Errorf("only a Failover may allow data loss")
@@ -132,12 +141,17 @@ func (r Request) fences(holder Holder) bool {
 }
 
 // Expired says whether nobody may begin with the request any more, at a wall time.
-func (r Request) Expired(now time.Time) bool {
-	life := DefaultRequestLife
+func (r Request) Expired(now time.Time) bool { return now.After(r.Expires()) }
+
+// Expires is the wall time after which nobody may begin with the request any more.
+func (r Request) Expires() time.Time { return r.Issued.Add(r.life()) }
+
+// life is how long the request may wait for somebody to begin with it.
+func (r Request) life() time.Duration {
 	if r.ExpiresSeconds > 0 {
-		life = time.Duration(r.ExpiresSeconds) * time.Second
+		return time.Duration(r.ExpiresSeconds) * time.Second
 	}
-	return now.After(r.Issued.Add(life))
+	return DefaultRequestLife
 }
 
 // AnswerOutcome is what became of a request or of an election.
@@ -186,7 +200,11 @@ const (
 	ReasonSuperseded = "Superseded"
 	// ReasonEngineRefused: the engine refused the statement.
 	ReasonEngineRefused = "EngineRefused"
-	// ReasonNotQuarantined: the replica follows; there is nothing to release.
+	// ReasonOwnData: the copy may have what nobody else has, so it is not given up.
+	ReasonOwnData = "OwnData"
+	// ReasonNoSuchDatabase: the group has no database of the name.
+	ReasonNoSuchDatabase = "NoSuchDatabase"
+	// ReasonNotQuarantined: the replica follows, and no copy of it is stale; there is nothing to release.
 	ReasonNotQuarantined = "NotQuarantined"
 	// ReasonPromoted: the target is primary.
 	ReasonPromoted = "Promoted"

@@ -67,7 +67,7 @@ func (q *requests) failover(k *Keeper, told gathered, leading Record) *Request {
 	answer, accepted := told.answers[r.ID]
 	remembered, err := k.remembered()
 	switch {
-	case err != nil || r.Expired(k.clock.Wall()):
+	case err != nil || q.lapsed(k, r, 0):
 		return nil
 	case remembered.Begun == r.ID:
 		if accepted && !strings.EqualFold(answer.By, k.self.Server) || !q.unfinished(r, told, remembered.BegunIn, leading) {
@@ -126,15 +126,31 @@ func (q *requests) age(k *Keeper, r *Request) time.Duration {
 	return k.clock.Now() - q.first
 }
 
+// lapsed says that nobody may begin with a request any more, and that for some time: by the wall clock, which may be behind that of whoever
+// asked, and by how long this run has seen it, which no clock that is set makes shorter.
+func (q *requests) lapsed(k *Keeper, r *Request, since time.Duration) bool {
+	return r.Expired(k.clock.Wall().Add(-since)) || q.age(k, r) > r.life()+since
+}
+
 // expired says of a request that has expired what may be wrong: one that had when it was first seen was written by somebody whose clock is
 // behind, or stood where nobody could read it.
 func (q *requests) expired(k *Keeper, r *Request, age time.Duration) string {
-	if age > 3*k.timings.Renew {
+	if !r.Expired(k.clock.Wall().Add(-age)) {
 		return "nobody began with it in time"
 	}
 	return fmt.Sprintf("it had expired when %s first read it: it says that it was issued at %s, and here it is %s. If nothing was cut off meanwhile, see whether the clock is right where it was asked for",
 		k.self.Server, r.Issued.UTC().Format(time.RFC3339), k.clock.Wall().UTC().Format(time.RFC3339))
 }
+
+// orphaned says of a request that has expired that nobody whose it is answers: there is no holder, or no server is named, or that one is
+// away. Then any server may answer that stands by, for nobody begins any more. Those whose it is come first, and their clocks may be behind.
+func (k *Keeper) orphaned(r *Request, age time.Duration) bool {
+	grace := maxBehind + 3*k.timings.Renew
+	return k.term == 0 && age > 3*k.timings.Renew && k.requests.lapsed(k, r, grace)
+}
+
+// maxBehind is by how much the clock of a server that could begin with a request may be behind that of one that says that nobody has.
+const maxBehind = 10 * time.Second
 
 // abandoned is how long an accepted request may go without an end before its outcome is called unknown.
 const abandoned = 90 * time.Second
@@ -154,7 +170,7 @@ func (k *Keeper) answerRequests(ctx context.Context, seen Observation, out Outco
 	meant := strings.EqualFold(r.To, k.self.Server)
 	answer, accepted := told.answers[r.ID]
 	switch {
-	case meant && r.decides() && (!r.Expired(k.clock.Wall()) || k.begun(r)):
+	case meant && r.decides() && (!k.requests.lapsed(k, r, 0) || k.begun(r)):
 		// What was begun is brought to its end, however long that takes: Refused means that nothing was touched.
 		return k.decideFork(ctx, r, seen, told)
 	case holds && (k.chronicle.ledBy(r) || meant && accepted && r.Kind == RequestSwitchover && !strings.EqualFold(answer.By, k.self.Server)):
@@ -165,8 +181,8 @@ func (k *Keeper) answerRequests(ctx context.Context, seen Observation, out Outco
 		k.requests.settle(k, r, OutcomeUnknown, answer.Reason, "nobody has said what became of it")
 	case accepted:
 		return out
-	case r.Expired(k.clock.Wall()):
-		if holds || meant {
+	case k.requests.lapsed(k, r, 0):
+		if holds || meant || k.orphaned(r, age) {
 			k.requests.settle(k, r, OutcomeRefused, ReasonExpired, k.requests.expired(k, r, age))
 		}
 	case r.pauses():
@@ -221,93 +237,4 @@ func (k *Keeper) refuseFailover(r *Request) {
 	default:
 		k.requests.settle(k, r, OutcomeRefused, ReasonAlreadyPrimary, k.self.Server+" is the primary")
 	}
-}
-
-// decides says whether the request is a person's decision about what one replica alone has.
-func (r *Request) decides() bool { return r.Kind == RequestRejoin || r.Kind == RequestReseed }
-
-// begun says whether this server remembers that it began with a request.
-func (k *Keeper) begun(r *Request) bool {
-	remembered, err := k.remembered()
-	return err == nil && remembered.Begun == r.ID
-}
-
-// decideFork does what a person has decided about what this replica alone has. It is on record at the voters before anything is
-// given up, and remembered when it is done: whoever asked must not hear Refused of what was carried out.
-func (k *Keeper) decideFork(ctx context.Context, r *Request, seen Observation, told gathered) Outcome {
-	remembered, err := k.remembered()
-	if err != nil {
-		return Outcome{Err: err}
-	}
-	if remembered.Decided == r.ID {
-		k.requests.settle(k, r, OutcomeDone, string(r.Kind), "")
-		k.write(ctx)
-		return Outcome{}
-	}
-	leading, _ := k.ballot.Leading()
-	fed := r.Kind != RequestReseed || follows(seen, leading)
-	no := k.checkDecision(r, seen, told.fork, remembered)
-	if no == nil && !fed && remembered.Begun != r.ID && k.requests.age(k, r) > k.timings.SuspectAfter() {
-		no = &refusal{ReasonNoPrimary, "this replica is connected to no primary that could seed its copies anew, and they may be all there is: ask again once kubectl geosql status shows it CONNECTED"}
-	}
-	if no != nil {
-		k.requests.settle(k, r, OutcomeRefused, no.reason, no.message)
-		k.write(ctx)
-		return Outcome{Action: "request refused"}
-	}
-	if !fed {
-		return Outcome{Action: "waiting for a primary before anything is given up"}
-	}
-	if _, accepted := told.answers[r.ID]; !accepted {
-		if err := k.requests.begin(k, r); err != nil {
-			return Outcome{Err: err}
-		}
-		if k.write(ctx); k.requests.answer != nil {
-			return Outcome{Action: "nothing is given up before the voters have that on record"}
-		}
-	}
-	return k.carryOutDecision(ctx, r, told.fork)
-}
-
-// checkDecision says what speaks against a decision; nil for nothing. What was begun with may itself have ended the quarantine or
-// the suspension: neither is asked for again.
-func (k *Keeper) checkDecision(r *Request, seen Observation, fork *Fork, remembered Remembered) *refusal {
-	switch {
-	case seen.Role == RolePrimary || fork == nil:
-		return &refusal{ReasonNotQuarantined, "nothing on this replica waits for a decision"}
-	case remembered.Begun == r.ID || remembered.Quarantined != 0:
-		return nil
-	case r.Kind == RequestRejoin:
-		return &refusal{ReasonNotQuarantined, "this replica is not quarantined"}
-	case len(seen.Suspended) == 0:
-		return &refusal{ReasonNotQuarantined, "this replica is not quarantined, and none of its databases is suspended"}
-	}
-	return nil
-}
-
-// carryOutDecision gives up what the request says, and remembers it.
-func (k *Keeper) carryOutDecision(ctx context.Context, r *Request, fork *Fork) Outcome {
-	if r.Kind == RequestReseed {
-		bounded, cancel := context.WithTimeout(ctx, rejoinTimeout)
-		defer cancel()
-		i, err := k.engine.Inspect(bounded, k.group)
-		if err == nil {
-			err = k.engine.Reseed(bounded, k.group, i.Names)
-		}
-		if err != nil {
-			return Outcome{Action: "reseeding", Err: fmt.Errorf("dropping the copies of group %s on %s: %w", k.group, k.self.Server, err)}
-		}
-	}
-	remembered, err := k.remembered()
-	if err != nil {
-		return Outcome{Err: err}
-	}
-	remembered.Cleared, remembered.Quarantined, remembered.Begun, remembered.Decided = fork.Term, 0, r.ID, r.ID
-	if err := k.remember(remembered); err != nil {
-		return Outcome{Err: err}
-	}
-	k.rejoin.quarantined = false
-	k.requests.settle(k, r, OutcomeDone, string(r.Kind), "")
-	k.write(ctx)
-	return Outcome{Action: strings.ToLower(string(r.Kind)) + " accepted", Soon: soon}
 }

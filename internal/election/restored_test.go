@@ -188,7 +188,7 @@ func TestVotesAreRestoredByHand(t *testing.T) {
 			g.Expect(w.primary()).NotTo(BeNil())
 			g.Expect(len(w.acked)).To(BeNumerically(">", acknowledged))
 			if former := w.servers[0]; former != w.primary() && former.run.role == election.RoleSecondary {
-				g.Expect(former.run.cleared).To(Equal(1), "sessions that came to the former primary while the listener moved are ended")
+				g.Expect(former.run.cleared).To(BeNumerically(">", 5), "sessions that came to the former primary while the listener moved are ended")
 			}
 			for _, i := range tc.lost {
 				g.Expect(w.voters[i].record).To(And(HaveField("Term", BeNumerically(">", vote.Term)), HaveField("State", election.StateHeld)))

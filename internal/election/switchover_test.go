@@ -206,10 +206,12 @@ func (a *located) taken() int {
 func (a *located) RenewLease(context.Context, string, time.Duration, time.Time) error { return nil }
 func (a *located) Force(context.Context, string, time.Duration, time.Time) error      { return nil }
 func (a *located) Resume(context.Context, string, []string) error                     { return nil }
-func (a *located) Has(context.Context, []string) (bool, error)                        { return true, nil }
-func (a *located) Reseed(context.Context, string, []string) error                     { return nil }
-func (a *located) EndSessions(context.Context, string, time.Duration) error           { return nil }
-func (a *located) Kill() error                                                        { return nil }
+func (a *located) Copies(context.Context, []string) ([]election.Copy, error) {
+	return []election.Copy{{Name: "Content"}}, nil
+}
+func (a *located) Reseed(context.Context, string, []string) error           { return nil }
+func (a *located) EndSessions(context.Context, string, time.Duration) error { return nil }
+func (a *located) Kill() error                                              { return nil }
 
 // switchedOver asks for a switchover to the second server at a time after a renewal, and returns once the votes say that it has
 // happened, or after half a minute. stop ends the agents.

@@ -167,8 +167,11 @@ type run struct {
 	offlines int
 	// cleared counts how often new sessions were ended.
 	cleared int
-	// reseeded counts how often its copies were to be given up, and reseedErr is what came of it.
-	reseeded  int
+	// reseeded counts how often its copies were to be given up, gaveUp are those of the last time, and reseedErr is what came of it.
+	reseeded int
+	gaveUp   []string
+	// outside is the state of a copy that is not in the group; empty for one that is.
+	outside   string
 	reseedErr error
 	lease     time.Duration
 	// renewBy is the deadline of the last renewal of the lease.

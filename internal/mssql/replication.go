@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"geosql.dev/operator/internal/reconcile"
 	"geosql.dev/operator/internal/tsql"
 )
 
@@ -30,6 +31,8 @@ type ReplicationServer struct {
 	// Distribution are its distribution databases and Publishers who publishes through them, when it is a distributor.
 	Distribution []DistributionDatabase
 	Publishers   []DistributionPublisher
+	// LargestReplicated is how many bytes one statement may write into a replicated column ('max text repl size'); -1 is no bound.
+	LargestReplicated reconcile.Reading[int]
 	// Databases by name in lower case.
 	Databases map[string]ReplicationDatabase
 }
@@ -90,6 +93,12 @@ func ReadReplicationServer(ctx context.Context, q Querier, login, password strin
 	}{
 		{tsql.IsSysadmin(), func(r Row) error { return r.Scan(&s.Sysadmin) }},
 		{tsql.ReplicationLogin(login, password), func(r Row) error { return r.Scan(&s.LoginSID, &s.PasswordRight) }},
+		{tsql.LargestReplicated(), func(r Row) error {
+			var bytes int
+			err := r.Scan(&bytes)
+			s.LargestReplicated = reconcile.Read(bytes)
+			return err
+		}},
 		{tsql.LinkedServers(), func(r Row) error {
 			var name string
 			err := r.Scan(&name)

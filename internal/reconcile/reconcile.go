@@ -31,9 +31,10 @@ const patience = 8
 type Gist struct {
 	// Steps is how many the plan has.
 	Steps int
-	// Text of the steps: a plan that has the same as the one before, which was carried out, changes nothing, and comes later from time to
-	// time. Empty when a kind does not tell.
-	Text string
+	// Does are the steps in words. Where the next plans have the same ones again, although they were carried out, nothing came of
+	// them: they are put off, longer from time to time, and that is reported as WithoutEffect. None for a kind whose steps are to be
+	// repeated as they are.
+	Does []string
 	// Progress of the plan's outcome.
 	Progress conditions.Progress
 	// Done says of a deletion that nothing is left once the steps are carried out: the finalizer goes.
@@ -77,6 +78,10 @@ type Kind[O client.Object, W any, P Plan] struct {
 	Apply func(context.Context, W, P) error
 	// Report writes the status of what was observed and done; failed is why Apply did not carry out everything.
 	Report func(ctx context.Context, w W, p P, failed error) error
+	// Stays says why an object that is being deleted must go without its things: somebody declares it still, and it is made
+	// anew. Its finalizer goes at once, and what it has at sites and servers is left as it is. Empty: it goes as PlanDelete
+	// says. Optional.
+	Stays func(context.Context, O) (string, error)
 	// Soon tells of a world that is as it should be and is looked at again soon all the same. Optional.
 	Soon func(W) bool
 	// Gone is called when there is no object of the name any more. Optional.
@@ -97,18 +102,15 @@ type Reconciler[O client.Object, W any, P Plan] struct {
 	kind    Kind[O, W, P]
 	hub     client.Client
 	backoff workqueue.TypedRateLimiter[types.NamespacedName]
-	// carried is the text of the steps that were carried out last, and repeats how late the same come again.
-	mu      sync.Mutex
-	carried map[types.NamespacedName]string
-	repeats workqueue.TypedRateLimiter[types.NamespacedName]
+	repeats repeats
+	now     func() time.Time
 }
 
 // New makes a reconciler.
 func New[O client.Object, W any, P Plan](hub client.Client, k Kind[O, W, P]) *Reconciler[O, W, P] {
 	longest := min(k.Look.Again, 8*k.Look.Soon)
-	return &Reconciler[O, W, P]{kind: k, hub: hub, carried: map[types.NamespacedName]string{},
-		backoff: workqueue.NewTypedItemExponentialFailureRateLimiter[types.NamespacedName](k.Look.Soon, longest),
-		repeats: workqueue.NewTypedItemExponentialFailureRateLimiter[types.NamespacedName](k.Look.Step, k.Look.Again)}
+	return &Reconciler[O, W, P]{kind: k, hub: hub, now: time.Now,
+		backoff: workqueue.NewTypedItemExponentialFailureRateLimiter[types.NamespacedName](k.Look.Soon, longest)}
 }
 
 // Reconcile brings one object a step nearer to what is declared. A step that fails is in the object's condition and is
@@ -156,6 +158,15 @@ func (r *Reconciler[O, W, P]) reconcile(ctx context.Context, name types.Namespac
 			return 0, nil, err
 		}
 	}
+	if deleting && r.kind.Stays != nil {
+		switch why, err := r.kind.Stays(ctx, object); {
+		case err != nil:
+			return 0, nil, fmt.Errorf("find out whether %s %s is declared still: %w", r.kind.Name, name, err)
+		case why != "":
+			log.FromContext(ctx).Info("the object goes, and what it stands for stays", "reason", why)
+			return 0, nil, r.release(ctx, object)
+		}
+	}
 	world, err := r.kind.Observe(ctx, object)
 	if err != nil {
 		return 0, nil, err
@@ -165,38 +176,43 @@ func (r *Reconciler[O, W, P]) reconcile(ctx context.Context, name types.Namespac
 		decide = r.kind.PlanDelete
 	}
 	plan := decide(world)
-	failed = r.kind.Apply(ctx, world, plan)
-	if plan.Gist().Done && failed == nil {
-		err := SetFinalizer(ctx, r.hub, object, r.kind.Finalizer, false)
-		if err == nil {
-			r.gone(name)
+	gist := plan.Gist()
+	held := r.repeats.wait(name, gist.Does, r.now())
+	if held == 0 {
+		failed = r.kind.Apply(ctx, world, plan)
+		if failed == nil {
+			r.repeats.note(name, gist.Does, r.kind.Look.Soon, r.now())
 		}
-		return 0, nil, err
 	}
-	if err := r.kind.Report(ctx, world, plan, failed); err != nil {
+	if gist.Done && failed == nil && held == 0 {
+		return 0, nil, r.release(ctx, object)
+	}
+	said := failed
+	if said == nil {
+		said = r.repeats.told(name)
+	}
+	if err := r.kind.Report(ctx, world, plan, said); err != nil {
 		return 0, failed, err
 	}
-	return r.repeated(name, plan.Gist(), r.next(world, plan.Gist())), failed, nil
+	if held > 0 {
+		// It is looked at meanwhile: what changes is acted on at once.
+		return min(held, r.kind.Look.Soon), nil, nil
+	}
+	return r.next(world, gist), failed, nil
 }
 
-// repeated makes the look after steps later that are the same as before: they were carried out and changed nothing.
-func (r *Reconciler[O, W, P]) repeated(name types.NamespacedName, g Gist, after time.Duration) time.Duration {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	before := r.carried[name]
-	if r.carried[name] = g.Text; g.Text == "" || g.Text != before {
-		r.repeats.Forget(name)
-		return after
+// release takes the finalizer away: the object is gone for this controller.
+func (r *Reconciler[O, W, P]) release(ctx context.Context, object O) error {
+	err := SetFinalizer(ctx, r.hub, object, r.kind.Finalizer, false)
+	if err == nil {
+		r.gone(client.ObjectKeyFromObject(object))
 	}
-	return max(after, r.repeats.When(name))
+	return err
 }
 
 func (r *Reconciler[O, W, P]) gone(name types.NamespacedName) {
 	r.backoff.Forget(name)
-	r.repeats.Forget(name)
-	r.mu.Lock()
-	delete(r.carried, name)
-	r.mu.Unlock()
+	r.repeats.forget(name)
 	if r.kind.Gone != nil {
 		r.kind.Gone(name)
 	}

@@ -112,33 +112,6 @@ func TestLooksAgainInTime(t *testing.T) {
 	}
 }
 
-// Steps that were carried out and are asked for again change nothing: they come later and later, until others are planned, or none.
-func TestStepsThatChangeNothingBackOff(t *testing.T) {
-	g := NewWithT(t)
-	f := newFrame()
-	after := func(text string) time.Duration {
-		t.Helper()
-		f.plan = decided{Steps: 1, Text: text, Progress: conditions.Working}
-		if text == "" {
-			f.plan.Steps = 0
-		}
-		result, err := f.reconcile(t)
-		g.Expect(err).NotTo(HaveOccurred())
-		return result.RequeueAfter
-	}
-	for _, want := range []time.Duration{time.Second, time.Second, 2 * time.Second, 4 * time.Second, 8 * time.Second} {
-		g.Expect(after("attach the job")).To(Equal(want))
-	}
-	for range 10 {
-		after("attach the job")
-	}
-	g.Expect(after("attach the job")).To(Equal(look.Again))
-	g.Expect(after("start the job")).To(Equal(time.Second))
-	g.Expect(after("start the job")).To(Equal(time.Second))
-	g.Expect(after("")).To(Equal(look.Soon))
-	g.Expect(after("start the job")).To(Equal(time.Second), "it is needed once more")
-}
-
 // A step that fails is reported, is no error of the controller, and is tried again later and later until it succeeds.
 func TestFailedStepsBackOff(t *testing.T) {
 	g := NewWithT(t)
@@ -208,6 +181,33 @@ func TestDeletionWaitsForItsSteps(t *testing.T) {
 	g.Expect(f.gone).To(BeZero())
 
 	f.applied = nil
+	_, err = f.reconcile(t)
+	g.Expect(err).NotTo(HaveOccurred())
+	_, err = f.object(t)
+	g.Expect(apierrors.IsNotFound(err)).To(BeTrue())
+	g.Expect(f.gone).To(Equal(1))
+}
+
+// What is declared still goes without its things: no step of the deletion is carried out.
+func TestWhatIsDeclaredStillStays(t *testing.T) {
+	g := NewWithT(t)
+	f := newFrame()
+	_, err := f.reconcile(t)
+	g.Expect(err).NotTo(HaveOccurred())
+	d, err := f.object(t)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(f.hub.Delete(t.Context(), d)).To(Succeed())
+
+	why, unknown := "Topology msdn declares it", errors.New("the API server is away")
+	f.kind.Stays = func(context.Context, *v1alpha1.Distributor) (string, error) { return why, unknown }
+	f.kind.Apply = func(context.Context, string, decided) error { t.Error("a step was carried out"); return nil }
+	f.plan, f.r = decided{Steps: 1, Done: true}, reconcile.New(f.hub, f.kind)
+	_, err = f.reconcile(t)
+	g.Expect(err).To(MatchError(unknown), "unknown is not undeclared")
+	_, err = f.object(t)
+	g.Expect(err).NotTo(HaveOccurred())
+
+	unknown = nil
 	_, err = f.reconcile(t)
 	g.Expect(err).NotTo(HaveOccurred())
 	_, err = f.object(t)

@@ -4,6 +4,7 @@ package reconcile
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"reflect"
 	"slices"
@@ -22,9 +23,20 @@ import (
 // hubTimeout bounds a call of the hub's API server.
 const hubTimeout = 10 * time.Second
 
-// Outcome of a plan after its steps: what the plan says, or that a step failed.
+// Outcome of a plan after its steps: what the plan says, or that a step failed, or that they had no effect. A person who is needed
+// anyway is told what the plan says.
 func Outcome(planned conditions.Outcome, failed error) conditions.Outcome {
-	if failed == nil {
+	var idle WithoutEffect
+	switch {
+	case failed == nil:
+		return planned
+	case errors.As(failed, &idle):
+		if planned.Progress == conditions.Settled {
+			return planned
+		}
+		if planned.Message += "; " + idle.Error(); planned.Progress == conditions.Working {
+			planned.Reason = conditions.ReasonStepWithoutEffect
+		}
 		return planned
 	}
 	return conditions.InProgress(conditions.ReasonApplyFailed, failed.Error()+"; it is tried again")

@@ -20,6 +20,7 @@ import (
 	"geosql.dev/operator/internal/reconcile"
 	"geosql.dev/operator/internal/reconcile/conditions"
 	"geosql.dev/operator/internal/sites"
+	"geosql.dev/operator/internal/topology"
 )
 
 const (
@@ -85,13 +86,14 @@ func (k Kind[O, D, V]) SetupWithManager(mgr mcmanager.Manager, connector *mssql.
 	})
 	builder := reconcile.Controller(mgr, k.Controller, k.New(), workers, reconcile.SpecOrAnnotations())
 	builder = reconcile.WatchHub(builder, near, k.Near...)
-	return reconcile.WatchHubAsked(builder, near, k.Asked...).Complete(reconcile.New(hub, k.frame(connector, events)))
+	return reconcile.WatchHubAsked(builder, near, k.Asked...).Complete(reconcile.New(hub, k.frame(connector, events, mgr.GetLocalManager().GetAPIReader())))
 }
 
-// frame fits the verbs into the frame of all kinds.
-func (k Kind[O, D, V]) frame(connector *mssql.Connector, recorder events.EventRecorder) reconcile.Kind[O, *world[O, D, V], Plan] {
+// frame fits the verbs into the frame of all kinds; server reads from the hub's API server itself.
+func (k Kind[O, D, V]) frame(connector *mssql.Connector, recorder events.EventRecorder, server client.Reader) reconcile.Kind[O, *world[O, D, V], Plan] {
 	frame := reconcile.Kind[O, *world[O, D, V], Plan]{
-		Name: k.Name, New: k.New, Finalizer: v1alpha1.Finalizer, Timeout: k.Timeout,
+		Stays: topology.Stays[O](server),
+		Name:  k.Name, New: k.New, Finalizer: v1alpha1.Finalizer, Timeout: k.Timeout,
 		Look: reconcile.Look{Step: lookStep, Soon: lookSoon, Again: k.LookAgain},
 		Observe: func(ctx context.Context, object O) (*world[O, D, V], error) {
 			w := &world[O, D, V]{object: object, engines: Engines{Connector: connector, Namespace: object.GetNamespace()}}
@@ -143,6 +145,6 @@ func (k Kind[O, D, V]) planDelete(w *world[O, D, V]) Plan {
 	}
 	return Plan{
 		Outcome: conditions.InProgress(conditions.ReasonReferenceMissing, w.unknown.Error()),
-		Done:    k.Reclaim(w.object) != v1alpha1.ReclaimDelete,
+		Done:    !v1alpha1.MayDestroy(w.object, k.Reclaim(w.object)),
 	}
 }

@@ -45,7 +45,28 @@ func FailureOf(agent *mssql.Agent, job *mssql.Job, profile *v1alpha1.AgentProfil
 	if silent && job != nil && job.Running && !between {
 		return nil
 	}
-	return &Failure{Status: agent.Failure, Message: agent.FailureMessage, For: max(agent.FailingFor, agent.Unseen-historyEvery), Unseen: agent.Unseen}
+	return &Failure{Status: agent.Failure, Message: advised(agent), For: max(agent.FailingFor, agent.Unseen-historyEvery), Unseen: agent.Unseen}
+}
+
+// advice says what to do about errors that an agent meets again at each attempt until a person does something: by their numbers.
+var advice = map[string]string{
+	// docs/relational-databases/replication/mssql-eng003724.md
+	"3724": "the subscriber's table is itself used for replication: take it out of the publication that it is in there; if none has it, " +
+		"run sp_removedbreplication in that database",
+	// docs/relational-databases/errors-events/database-engine-events-and-errors-3000-to-3999.md
+	"3726": "a foreign key refers to the subscriber's table, which the snapshot replaces: drop that foreign key at the subscriber, or " +
+		"publish the table that has it as well",
+	"7139": "the subscriber's table is published there as well, and a value is longer than that server's option 'max text repl " +
+		"size' allows: EXECUTE sp_configure 'max text repl size', -1; RECONFIGURE",
+}
+
+// advised is the failure's message, and what to do about it where the newest error of the failure is one that stays.
+func advised(agent *mssql.Agent) string {
+	recent := !agent.ErrorTime.IsZero() && agent.Time.Sub(agent.ErrorTime) <= agent.FailingFor+historyEvery
+	if what, ok := advice[agent.ErrorCode]; ok && recent {
+		return agent.FailureMessage + " (error " + agent.ErrorCode + ": " + what + ")"
+	}
+	return agent.FailureMessage
 }
 
 // passingFor is how long what an agent cannot deliver is taken for an outage that passes: a server that is started again, a

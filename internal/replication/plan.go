@@ -4,7 +4,6 @@ package replication
 
 import (
 	"fmt"
-	"strings"
 	"time"
 
 	"geosql.dev/operator/api/v1alpha1"
@@ -44,11 +43,7 @@ type Plan struct {
 
 // Gist is what the frame of all controllers needs of it.
 func (p Plan) Gist() reconcile.Gist {
-	var lines []string
-	for _, s := range p.Steps {
-		lines = append(lines, s.Describe())
-	}
-	return reconcile.Gist{Steps: len(p.Steps), Text: strings.Join(lines, "\n"), Progress: p.Outcome.Progress, Done: p.Done}
+	return reconcile.Gist{Steps: len(p.Steps), Does: reconcile.Does(p.Steps), Progress: p.Outcome.Progress, Done: p.Done}
 }
 
 // Leave notes what a deletion leaves behind, and where.

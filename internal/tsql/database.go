@@ -32,6 +32,13 @@ func DatabaseExists(name string) Statement {
 	return new(builder).sql("SELECT CAST(COUNT(*) AS bit) FROM sys.databases WHERE name = ").str(name).done("ask whether database " + name + " exists")
 }
 
+// DatabaseCopy reads the state of a database and whether it is in a group, as a bit; no row where the instance has none of the name.
+// Source: as for DatabaseExists.
+func DatabaseCopy(name string) Statement {
+	return new(builder).sql("SELECT state_desc, CAST(CASE WHEN group_database_id IS NULL THEN 0 ELSE 1 END AS bit) FROM sys.databases WHERE name = ").
+		str(name).done("ask for the state of database " + name)
+}
+
 // DropDatabase drops a database with its files. Source: docs/t-sql/statements/drop-database-transact-sql.md.
 func DropDatabase(name string) Statement {
 	return new(builder).sql("DROP DATABASE IF EXISTS ").name(name).done("drop database " + name)

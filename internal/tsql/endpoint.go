@@ -10,7 +10,8 @@ const MirroringEndpoint = "Hadr_endpoint"
 // EndpointRole is the ROLE of a database mirroring endpoint.
 type EndpointRole string
 
-// The roles that the operator uses; Express has configuration-only replicas with WITNESS alone.
+// The roles that the operator uses; Express has configuration-only replicas with WITNESS alone
+// (docs/linux/sql-server-linux-create-availability-group.md).
 const (
 	EndpointRoleAll     EndpointRole = "ALL"
 	EndpointRoleWitness EndpointRole = "WITNESS"

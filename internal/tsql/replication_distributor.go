@@ -15,6 +15,15 @@ func AddDistributor(distributor, password string) Statement {
 		done("make " + distributor + " the distributor")
 }
 
+// LiftLargestReplicated sets 'max text repl size' to no bound; it takes effect with Reconfigure.
+// Source: docs/relational-databases/system-stored-procedures/sp-configure-transact-sql.md.
+func LiftLargestReplicated() Statement {
+	return exec("sys.sp_configure").str("configname", maxTextRepl).num("configvalue", -1).done("let large values be replicated")
+}
+
+// Reconfigure puts options into use that were set. Source: docs/t-sql/language-elements/reconfigure-transact-sql.md.
+func Reconfigure() Statement { return text("RECONFIGURE").Because("put the server's options into use") }
+
 // AddDistributionDatabase creates the distribution database; it runs in master of the distributor. Retentions are in
 // hours. The procedure uses security mode 0 only for the scripts that it runs itself; a login of its own is not needed.
 func AddDistributionDatabase(database string, retention, history int) Statement {

@@ -54,6 +54,20 @@ FROM sys.databases AS d LEFT JOIN sys.database_recovery_status AS r ON r.databas
 WHERE d.database_id > 4`).Because("read the databases")
 }
 
+// maxTextRepl is the option that bounds what one INSERT or UPDATE may write into a replicated column, in bytes, for the whole
+// instance; -1 is no bound. Source: docs/database-engine/configure-windows/configure-the-max-text-repl-size-server-configuration-option.md.
+const maxTextRepl = "max text repl size (B)"
+
+// MaxTextRepl is 'max text repl size' unless somebody sets it.
+const MaxTextRepl = 65536
+
+// LargestReplicated selects 'max text repl size' as it is in use.
+// Source: docs/relational-databases/system-catalog-views/sys-configurations-transact-sql.md.
+func LargestReplicated() Statement {
+	return text("SELECT CAST(value_in_use AS int) FROM sys.configurations WHERE name = " + String(maxTextRepl)).
+		Because("read how large a replicated value may be")
+}
+
 // OwnerMembership selects a row for each user of the login in the connection's database, with 1 when the user is in
 // db_owner. Source: docs/relational-databases/system-catalog-views/sys-database-role-members-transact-sql.md.
 func OwnerMembership(login string) Statement {

@@ -87,6 +87,9 @@ func init() {
 	add("TraceStatus", tsql.TraceStatus(tsql.TraceFlagLogReaderIgnoresAsynchronous))
 	add("DropUser", tsql.DropUser("agents"))
 
+	add("LargestReplicated", tsql.LargestReplicated())
+	add("LiftLargestReplicated", tsql.LiftLargestReplicated())
+	add("Reconfigure", tsql.Reconfigure())
 	add("ReplicationLogin", tsql.ReplicationLogin("agents", "secret"))
 	add("IsSysadmin", tsql.IsSysadmin())
 	add("LinkedServers", tsql.LinkedServers())

@@ -169,11 +169,11 @@ func TestPublishingMovesFromALostSite(t *testing.T) {
 	write(t, m.source, "INSERT dbo.Article VALUES (5000, N'never replicated')")
 
 	move := []string{"move-publisher", "e2em", "--to", "e2emdub", "--distributor", "e2em-far", "--estimate-timeout", "2m"}
-	out, err := plugin(t, b, "dublin", 3*time.Minute, append(move, "--dry-run")...)
+	out, err := plugin(t, b, "dublin", 3*time.Minute, append(move, "--estimate")...)
 	g.Expect(err).To(HaveOccurred())
 	g.Expect(out).To(And(ContainSubstring("nothing was changed"), ContainSubstring(conditions.ReasonPublisherNotFenced)), "silence alone is no evidence")
 	g.Expect(lifecycle(t.Context(), b, "tukwila", v1alpha1.SiteLost)).To(Succeed())
-	out, err = plugin(t, b, "dublin", 3*time.Minute, append(move, "--dry-run")...)
+	out, err = plugin(t, b, "dublin", 3*time.Minute, append(move, "--estimate")...)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(out).To(And(ContainSubstring("COMPLETE UNTIL"), MatchRegexp(`e2em-dublin +e2emdub +yes `), ContainSubstring("2300"), ContainSubstring("Nothing was changed.")))
 	g.Expect(b.Hub().Client.Get(t.Context(), client.ObjectKeyFromObject(m.publication), m.publication)).To(Succeed())
@@ -211,12 +211,12 @@ func TestPublishingMovesFromAServerThatLives(t *testing.T) {
 	t.Cleanup(func() { endMoves(t, b, "e2em") })
 	m := declareMoved(t, b)
 	move := []string{"move-publisher", "e2em", "--to", "e2emdub", "--estimate-timeout", "2m"}
-	out, err := plugin(t, b, "dublin", 3*time.Minute, append(move, "--dry-run")...)
+	out, err := plugin(t, b, "dublin", 3*time.Minute, append(move, "--estimate")...)
 	g.Expect(err).To(HaveOccurred())
 	g.Expect(out).To(And(ContainSubstring("nothing was changed"), ContainSubstring(conditions.ReasonPublisherAnswers), ContainSubstring("SET READ_ONLY")))
 
 	write(t, m.source, "ALTER DATABASE Content SET READ_ONLY WITH ROLLBACK IMMEDIATE")
-	out, err = plugin(t, b, "dublin", 3*time.Minute, append(move, "--dry-run")...)
+	out, err = plugin(t, b, "dublin", 3*time.Minute, append(move, "--estimate")...)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(out).To(And(ContainSubstring("Nothing that is published is lost"), ContainSubstring("2300 rows"), ContainSubstring("Nothing was changed.")))
 	began := time.Now()

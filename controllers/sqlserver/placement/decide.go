@@ -33,7 +33,7 @@ func (g group) roles() []Role {
 // name is how messages call the group.
 func (g group) name() string {
 	if g.bound != nil {
-		return "volume " + g.bound.Name + " of " + roleList(g.roles())
+		return roleList(g.roles()) + " of class " + g.className
 	}
 	return "class " + g.className
 }

@@ -188,7 +188,7 @@ func TestVolumesBesideABoundOne(t *testing.T) {
 	g.Expect(decision.Candidates).To(Equal([]string{"n1"}))
 	g.Expect(decision.Terms).To(Equal([]corev1.NodeSelectorTerm{in(hostname, "n1")}))
 	g.Expect(decision.Claims).To(Equal(map[Role]string{RoleData: "gone", RoleLog: "here", RoleBackup: "both"}))
-	g.Expect(decision.Reason).To(Equal("volume pvc-1 of data is on every node; class here allows n1; class both allows every node; candidates: n1"))
+	g.Expect(decision.Reason).To(Equal("data of class gone is on every node; class here allows n1; class both allows every node; candidates: n1"))
 
 	// The class that the volume was made of counts for the terms, no other one that is asked for now.
 	moved := Volume{Role: RoleData, Class: "here", Bound: volumeOn("pvc-1", "both", "n2")}

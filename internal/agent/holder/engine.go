@@ -225,17 +225,27 @@ func (e *sqlEngine) Resume(ctx context.Context, _ string, databases []string) er
 	})
 }
 
-// Has implements election.Engine. The agent's login may alter any database, so it sees every name.
-func (e *sqlEngine) Has(ctx context.Context, databases []string) (bool, error) {
-	return learn(ctx, e, func(ctx context.Context, db *mssql.DB) (bool, error) {
+// Copies implements election.Engine. The agent's login may alter any database, so it sees every name.
+func (e *sqlEngine) Copies(ctx context.Context, databases []string) ([]election.Copy, error) {
+	return learn(ctx, e, func(ctx context.Context, db *mssql.DB) (copies []election.Copy, err error) {
 		for _, name := range databases {
-			var there bool
-			if err := db.Query(ctx, tsql.DatabaseExists(name), func(r mssql.Row) error { return r.Scan(&there) }); err != nil || there {
-				return there, err
+			if copies, err = appendCopy(ctx, db, copies, name); err != nil {
+				return nil, err
 			}
 		}
-		return false, nil
+		return copies, nil
 	})
+}
+
+// appendCopy adds the database of the name, if there is one.
+func appendCopy(ctx context.Context, db *mssql.DB, copies []election.Copy, name string) ([]election.Copy, error) {
+	err := db.Query(ctx, tsql.DatabaseCopy(name), func(r mssql.Row) error {
+		c := election.Copy{Name: name}
+		err := r.Scan(&c.State, &c.InGroup)
+		copies = append(copies, c)
+		return err
+	})
+	return copies, err
 }
 
 // Reseed implements election.Engine. A copy that is out of the group already is only dropped.
@@ -249,21 +259,28 @@ func (e *sqlEngine) Reseed(ctx context.Context, _ string, databases []string) er
 	})
 }
 
-// giveUp takes a copy out of its group and drops it.
+// giveUp takes a copy out of its group and drops it. One that is ONLINE outside of a group is somebody's own, whatever it was when it was
+// last looked at.
 func giveUp(ctx context.Context, db *mssql.DB, name string) error {
 	refused := db.Exec(ctx, tsql.SetHADROff(name))
-	switch {
-	case refused == nil, mssql.HasNumber(refused, notInGroup):
+	if refused == nil {
 		return db.Exec(ctx, tsql.DropDatabase(name))
-	case !mssql.HasNumber(refused, noAccess):
+	}
+	if !mssql.HasNumber(refused, notInGroup, noAccess) {
 		return refused
 	}
-	var there bool
-	err := db.Query(ctx, tsql.DatabaseExists(name), func(r mssql.Row) error { return r.Scan(&there) })
-	if err != nil || there {
+	copies, err := appendCopy(ctx, db, nil, name)
+	switch {
+	case err != nil:
 		return errors.Join(refused, err)
+	case len(copies) == 0:
+		return nil
+	case mssql.HasNumber(refused, noAccess):
+		return refused
+	case copies[0].Alone():
+		return fmt.Errorf("database %s is ONLINE outside of the group, and may have rows that nobody else has: %w", name, refused)
 	}
-	return nil
+	return db.Exec(ctx, tsql.DropDatabase(name))
 }
 
 // EndSessions implements election.Engine. A session that has ended by itself meanwhile is no failure.

@@ -66,8 +66,7 @@ func TestEngineOverTSQL(t *testing.T) {
 	g.Expect(e.Observe(ctx, "another")).To(Equal(election.Observation{}))
 	look := observed(t, e)
 	g.Eventually(look, patience).Should(And(HaveField("Exists", true), HaveField("Role", election.RolePrimary)))
-	g.Expect(e.Has(ctx, []string{"Another", "Content"})).To(BeTrue())
-	g.Expect(e.Has(ctx, []string{"Another"})).To(BeFalse())
+	g.Expect(e.Copies(ctx, []string{"Another", "Content"})).To(Equal([]election.Copy{{Name: "Content", State: "ONLINE", InGroup: true}}))
 	g.Expect(look().Skew).To(BeNumerically("~", 0, 200*time.Millisecond))
 
 	g.Expect(e.RenewLease(ctx, "content", 3*time.Second, time.Now().Add(-time.Second))).To(MatchError(ContainSubstring("50001")), "a late renewal does nothing")
@@ -204,5 +203,6 @@ func TestReseedTellsMissingFromForbidden(t *testing.T) {
 	g.Expect(e.Reseed(t.Context(), "content", []string{"Never"})).To(Succeed())
 	g.Expect(e.Reseed(t.Context(), "content", []string{"Plain"})).To(MatchError(And(ContainSubstring("take Plain out of its group"), ContainSubstring("does not have permission"))))
 	g.Expect(sa.Exec(t.Context(), tsql.GrantServerPermission(tsql.AlterAnyDatabase, credentials.RoleAgent.Login()))).To(Succeed())
-	g.Expect(e.Reseed(t.Context(), "content", []string{"Plain"})).To(Succeed(), "it is in no group and is dropped")
+	g.Expect(e.Reseed(t.Context(), "content", []string{"Plain"})).To(MatchError(ContainSubstring("ONLINE outside of the group")), "it may have rows that nobody else has")
+	g.Expect(e.Copies(t.Context(), []string{"Plain"})).To(HaveLen(1))
 }

@@ -68,6 +68,8 @@ type NamedGroup struct {
 	// Primary and Readers are the servers that the hub last knew as primary and as readable secondaries.
 	Primary string   `json:"primary,omitempty"`
 	Readers []string `json:"readers,omitempty"`
+	// Outside are the servers that the hub last saw with databases of the group's ONLINE outside of it: no listener leads there.
+	Outside []string `json:"outside,omitempty"`
 }
 
 // Encode makes the value of NamesKey.

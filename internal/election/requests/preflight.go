@@ -4,6 +4,7 @@ package requests
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -59,8 +60,27 @@ func Check(group *v1alpha1.AvailabilityGroup, spec v1alpha1.FailoverSpec, now ti
 	if group.Status.GroupID == "" {
 		return Preflight{Verdict: Wait, Reason: ReasonNotCreated, Message: fmt.Sprintf("group %s has not been created yet", group.Name)}
 	}
-	if spec.Kind == v1alpha1.FailoverSwitchover {
+	switch spec.Kind {
+	case v1alpha1.FailoverSwitchover:
 		return checkSwitchover(group, spec.To, now)
+	case v1alpha1.FailoverReseed:
+		return checkReseed(group, spec, now)
+	}
+	return Preflight{Verdict: Go}
+}
+
+// checkReseed refuses what may be the only copy of rows.
+func checkReseed(group *v1alpha1.AvailabilityGroup, spec v1alpha1.FailoverSpec, now time.Time) Preflight {
+	replica := Replica(group, string(spec.To))
+	if replica == nil || replica.ObservedAt == nil || now.Sub(replica.ObservedAt.Time) > FreshFor {
+		return Preflight{Verdict: Go}
+	}
+	for _, name := range replica.Outside {
+		meant := len(spec.Databases) == 0 || slices.ContainsFunc(spec.Databases, func(d v1alpha1.DatabaseName) bool { return strings.EqualFold(string(d), name) })
+		if meant {
+			return Preflight{Verdict: Refuse, Reason: election.ReasonOwnData, Seen: *replica.ObservedAt, Message: fmt.Sprintf(
+				"%s is ONLINE on %s outside of the group, and may have rows that nobody else has: save what is to be kept, and DROP DATABASE (or rename it) there; then it is seeded by itself", name, spec.To)}
+		}
 	}
 	return Preflight{Verdict: Go}
 }
@@ -94,7 +114,24 @@ func checkReplica(group *v1alpha1.AvailabilityGroup, spec v1alpha1.FailoverSpec)
 		return Preflight{Verdict: Refuse, Reason: election.ReasonNotSynchronous, Message: fmt.Sprintf(
 			"%s is an AsynchronousCommit replica and may lack acknowledged writes: make it SynchronousCommit first, or ask for a Failover with allowDataLoss", spec.To)}
 	}
+	for _, name := range spec.Databases {
+		if !slices.ContainsFunc(group.Spec.Databases, func(d v1alpha1.DatabaseName) bool { return strings.EqualFold(string(d), string(name)) }) {
+			return Preflight{Verdict: Refuse, Reason: election.ReasonNoSuchDatabase, Message: fmt.Sprintf("%s is no database of group %s", name, group.Name)}
+		}
+	}
 	return Preflight{Verdict: Go}
+}
+
+// Asked is what a Failover of the spec asks the agents for, without who asks and when.
+func Asked(spec v1alpha1.FailoverSpec) election.Request {
+	r := election.Request{Kind: election.RequestKind(spec.Kind), AllowDataLoss: spec.AllowDataLoss, FencedHolder: spec.FencedHolder}
+	for _, name := range spec.Databases {
+		r.Kind, r.Databases = election.RequestReseedDatabases, append(r.Databases, string(name))
+	}
+	if spec.To != "" {
+		r.To = string(spec.To) + "-0"
+	}
+	return r
 }
 
 // Promotes tells of a kind of request that it makes a replica primary.

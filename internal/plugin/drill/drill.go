@@ -6,7 +6,6 @@ package drill
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -17,7 +16,6 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/yaml"
 
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/plugin/cli"
@@ -28,191 +26,6 @@ func NewCommand() *cobra.Command {
 	command := &cobra.Command{Use: "drill", Short: "Break a target on purpose and read the verdict"}
 	command.AddCommand(newRunCommand(), newListCommand(), newDescribeCommand(), newAbortCommand(), newReportCommand())
 	return command
-}
-
-// runFlags are those of `drill run`.
-type runFlags struct {
-	cli.HubFlags
-	file, runID  string
-	dryRun, wait bool
-	timeout      time.Duration
-}
-
-func newRunCommand() *cobra.Command {
-	f := &runFlags{}
-	cmd := &cobra.Command{
-		Use:   "run -f FILE | NAME",
-		Short: "Run a drill from a manifest, or one that is declared once more",
-		Long: `Runs a drill: the one in the manifest, or the one of that name. A drill runs once for each spec.runID; without
---run-id a new one is made of the time, unless the drill is new and its manifest has one. With --dry-run nothing is broken:
-every object that the drill would create now is printed. With --wait the command ends with the verdict: 0 for Passed, 1 for Failed or Inconclusive.`,
-		Example: `  kubectl geosql drill run -f examples/drills/lose-the-primary.yaml --wait
-  kubectl geosql drill run lose-the-primary -n web --wait
-  kubectl geosql drill run -f examples/drills/lose-the-primary.yaml --dry-run`,
-		Args: cobra.MaximumNArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if (f.file == "") == (len(args) == 0) {
-				return errors.New("name a drill, or a manifest with -f")
-			}
-			hub, namespace, err := f.Open()
-			if err != nil {
-				return err
-			}
-			d, err := f.take(cmd, hub, namespace, args)
-			if err != nil {
-				return err
-			}
-			if !f.wait && !f.dryRun {
-				return nil
-			}
-			return f.follow(cmd, hub, d)
-		},
-	}
-	f.Add(cmd)
-	flags := cmd.Flags()
-	flags.StringVarP(&f.file, "filename", "f", "", "manifest with one Drill, - for standard input")
-	flags.StringVar(&f.runID, "run-id", "",
-		"spec.runID; unless given that of the manifest for a new drill, else made of the time")
-	flags.BoolVar(&f.dryRun, "dry-run", false, "print every object that would be created, and create none")
-	flags.BoolVar(&f.wait, "wait", false, "wait for the verdict")
-	flags.DurationVar(&f.timeout, "timeout", time.Hour, "how long to wait")
-	return cmd
-}
-
-// take declares the run that is asked for.
-func (f *runFlags) take(cmd *cobra.Command, hub client.Client, namespace string, args []string,
-) (*v1alpha1.Drill, error) {
-	ctx, cancel := context.WithTimeout(cmd.Context(), cli.ReadTimeout)
-	defer cancel()
-	runID := f.runID
-	if runID == "" {
-		runID = time.Now().UTC().Format("20060102-150405")
-	}
-	d := &v1alpha1.Drill{}
-	if len(args) == 1 {
-		key := client.ObjectKey{Namespace: namespace, Name: args[0]}
-		if err := hub.Get(ctx, key, d); err != nil {
-			return nil, fmt.Errorf("read Drill %s: %w", key, err)
-		}
-		d.Spec.RunID, d.Spec.DryRun, d.Spec.Abort = runID, f.dryRun, false
-		if err := hub.Update(ctx, d); err != nil {
-			return nil, unsureDrill(fmt.Errorf("run Drill %s: %w", key, err), d)
-		}
-		fmt.Fprintf(cmd.OutOrStdout(), "drill.geosql.dev/%s runs: %s\n", d.Name, runID)
-		return d, nil
-	}
-	wanted, err := readDrill(cmd, f.file)
-	if err != nil {
-		return nil, err
-	}
-	if wanted.Namespace == "" || f.Namespace != "" {
-		wanted.Namespace = namespace
-	}
-	wanted.Spec.DryRun = wanted.Spec.DryRun || f.dryRun
-	err = hub.Get(ctx, client.ObjectKeyFromObject(wanted), d)
-	switch {
-	case client.IgnoreNotFound(err) != nil:
-		return nil, fmt.Errorf("read Drill %s/%s: %w", wanted.Namespace, wanted.Name, err)
-	case err != nil:
-		if f.runID != "" {
-			wanted.Spec.RunID = f.runID
-		}
-		if err := hub.Create(ctx, wanted); err != nil {
-			return nil, unsureDrill(fmt.Errorf("create Drill %s/%s: %w", wanted.Namespace, wanted.Name, err), wanted)
-		}
-		fmt.Fprintf(cmd.OutOrStdout(), "drill.geosql.dev/%s created: run %s\n", wanted.Name, wanted.Spec.RunID)
-		return wanted, nil
-	}
-	d.Spec = wanted.Spec
-	d.Spec.RunID = runID
-	if err := hub.Update(ctx, d); err != nil {
-		return nil, unsureDrill(fmt.Errorf("run Drill %s/%s: %w", d.Namespace, d.Name, err), d)
-	}
-	fmt.Fprintf(cmd.OutOrStdout(), "drill.geosql.dev/%s runs: %s\n", d.Name, runID)
-	return d, nil
-}
-
-// unsureDrill is unsure of a Drill, which may run.
-func unsureDrill(err error, d *v1alpha1.Drill) error {
-	return cli.Unsure(err, fmt.Sprintf("kubectl geosql drill describe %s -n %s", d.Name, d.Namespace))
-}
-
-// readDrill reads a manifest with one Drill. Fields that a Drill does not have are refused.
-func readDrill(cmd *cobra.Command, name string) (*v1alpha1.Drill, error) {
-	file, err := cli.OpenFile(cmd, name)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = file.Close() }()
-	data, err := io.ReadAll(file)
-	if err != nil {
-		return nil, fmt.Errorf("reading %s: %w", name, err)
-	}
-	d := &v1alpha1.Drill{}
-	if err := yaml.UnmarshalStrict(data, d); err != nil {
-		return nil, fmt.Errorf("%s is no manifest of one Drill: %w", name, err)
-	}
-	if d.Kind != "Drill" || d.APIVersion != v1alpha1.GroupVersion.String() {
-		return nil, fmt.Errorf("%s has a %s of %s, not a Drill of %s", name, d.Kind, d.APIVersion, v1alpha1.GroupVersion)
-	}
-	return d, nil
-}
-
-// follow says what is new until the run is over.
-func (f *runFlags) follow(cmd *cobra.Command, hub client.Client, d *v1alpha1.Drill) error {
-	ctx, cancel := context.WithTimeout(cmd.Context(), f.timeout)
-	defer cancel()
-	runID, said := d.Spec.RunID, ""
-	for {
-		err := cli.Look(ctx, hub, d)
-		s := d.Status
-		text := fmt.Sprintf("%s (%s): %s", s.Phase, s.Reason, s.Message)
-		switch {
-		case err != nil && ctx.Err() == nil:
-			text = "the hub does not answer: " + err.Error()
-		case s.RunID != runID:
-			text = "waiting for the operator"
-		case s.Phase == v1alpha1.DrillCompleted:
-			return finish(cmd.OutOrStdout(), d)
-		}
-		if text != said {
-			fmt.Fprintln(cmd.ErrOrStderr(), text)
-			said = text
-		}
-		select {
-		case <-ctx.Done():
-			return fmt.Errorf("drill %s has not ended %s; it goes on: kubectl geosql drill describe %s -n %s", d.Name,
-				cli.Overdue(ctx, f.timeout), d.Name, d.Namespace)
-		case <-time.After(cli.PollEvery):
-		}
-	}
-}
-
-// finish prints the end of a run. Anything but Passed is an error, so that scripts can ask.
-func finish(w io.Writer, d *v1alpha1.Drill) error {
-	s := d.Status
-	if s.Verdict == "" {
-		for _, o := range s.Plan {
-			place := o.Site
-			if place == "" {
-				place = "the hub"
-			}
-			fmt.Fprintf(w, "---\n# at %s", place)
-			if o.Fault != "" {
-				fmt.Fprintf(w, ", fault %s, %s after the baseline", o.Fault, o.At.Duration)
-			}
-			fmt.Fprintf(w, "\n%s", o.Manifest)
-		}
-		fmt.Fprintf(w, "# %s\n", s.Message)
-		return nil
-	}
-	if err := describeDrill(w, d); err != nil {
-		return err
-	}
-	if s.Verdict != v1alpha1.VerdictPassed {
-		return fmt.Errorf("%s: %s", s.Verdict, s.Message)
-	}
-	return nil
 }
 
 func newListCommand() *cobra.Command {
@@ -272,8 +85,8 @@ func newDescribeCommand() *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return f.Ask(cmd, func(ctx context.Context, hub client.Client, namespace string) error {
 				d := &v1alpha1.Drill{}
-				if err := hub.Get(ctx, client.ObjectKey{Namespace: namespace, Name: args[0]}, d); err != nil {
-					return fmt.Errorf("read Drill %s/%s: %w", namespace, args[0], err)
+				if err := cli.Find(ctx, hub, d, namespace, args[0]); err != nil {
+					return err
 				}
 				return describeDrill(cmd.OutOrStdout(), d)
 			})
@@ -347,8 +160,8 @@ func newAbortCommand() *cobra.Command {
 // abortDrill asks for the end of a drill, unless its run is over.
 func abortDrill(ctx context.Context, w io.Writer, hub client.Client, key client.ObjectKey) error {
 	d := &v1alpha1.Drill{}
-	if err := hub.Get(ctx, key, d); err != nil {
-		return fmt.Errorf("read Drill %s: %w", key, err)
+	if err := cli.Find(ctx, hub, d, key.Namespace, key.Name); err != nil {
+		return err
 	}
 	if d.Status.Phase == v1alpha1.DrillCompleted && d.Status.RunID == d.Spec.RunID {
 		fmt.Fprintf(w, "drill.geosql.dev/%s: run %s is over, nothing was changed\n", d.Name, d.Status.RunID)

@@ -92,8 +92,8 @@ func (f *reportFlags) check() error {
 func (f *reportFlags) make(ctx context.Context, warnings io.Writer, hub client.Client, key client.ObjectKey,
 ) ([]byte, error) {
 	var d v1alpha1.Drill
-	if err := hub.Get(ctx, key, &d); err != nil {
-		return nil, fmt.Errorf("read Drill %s from the hub: %w", key, err)
+	if err := cli.Find(ctx, hub, &d, key.Namespace, key.Name); err != nil {
+		return nil, err
 	}
 	earlier := f.run != "" && f.run != d.Status.RunID
 	run := archive.Run{Namespace: d.Namespace, Drill: d.Name, UID: string(d.UID), ID: d.Status.RunID}

@@ -161,7 +161,7 @@ func TestDrillAbort(t *testing.T) {
 	said, d = abort()
 	g.Expect(said).To(ContainSubstring("is told to end"))
 	g.Expect(d.Spec.Abort).To(BeTrue(), "the run is not seen yet by the operator")
-	g.Expect(abortDrill(t.Context(), &bytes.Buffer{}, hub, client.ObjectKey{Namespace: "web", Name: "nobody"})).To(MatchError(ContainSubstring("read Drill web/nobody")))
+	g.Expect(abortDrill(t.Context(), &bytes.Buffer{}, hub, client.ObjectKey{Namespace: "web", Name: "nobody"})).To(MatchError(ContainSubstring("no Drill nobody in namespace web; there are: lose-tukwila")))
 }
 
 func TestDrillReportGoesToAFileAsAWhole(t *testing.T) {

@@ -28,7 +28,8 @@ type moveFlags struct {
 	cli.HubFlags
 	to, distributor       string
 	fenced                []string
-	skip, dryRun, yes     bool
+	skip, yes             bool
+	dryRun, estimate      bool
 	wait                  bool
 	patience, waitTimeout time.Duration
 }
@@ -43,7 +44,9 @@ func NewCommand() *cobra.Command {
 publishing goes where the primary goes.
 
 Nothing is changed before the estimate was shown and confirmed: the newest transaction of each copy, until when each copy is
-complete, and what the distributor still has and delivers first. --dry-run ends after the estimate.
+complete, and what the distributor still has and delivers first. --estimate ends
+after it: for it the operator is asked by a PublisherMove that is not approved, and is deleted at the end. --dry-run writes
+nothing anywhere: it only checks what the names stand for.
 
 If the publisher is lost, it has to be silent, and either the lifecycle of its Site is Lost or --confirm-fenced names each of
 its servers: that is a person's word that the server takes no more writes.
@@ -56,7 +59,7 @@ If the distributor is lost too, declare another one first and name it with --dis
 The tables of the other subscribers are compared with the new publisher's. Equal ones are kept (replication support only),
 others are replaced by a snapshot. The PublisherMove records which and why. The operator carries the move out and goes on
 after an interruption; the same command again follows a move that is under way.`,
-		Example: `  kubectl geosql move-publisher articles --to dubsub --distributor far --dry-run -n web
+		Example: `  kubectl geosql move-publisher articles --to dubsub --distributor far --estimate -n web
   kubectl geosql move-publisher articles --to dubsub --distributor far --wait -n web`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -77,7 +80,8 @@ after an interruption; the same command again follows a move that is under way.`
 		"a server of the former publisher that is confirmed to take writes no more; repeatable")
 	flags.BoolVar(&f.skip, "skip-undelivered", false,
 		"go on although commands that the distributor has cannot be delivered")
-	flags.BoolVar(&f.dryRun, "dry-run", false, "show estimate and steps, and change nothing")
+	flags.BoolVar(&f.dryRun, "dry-run", false, "check what the names stand for, and write nothing")
+	flags.BoolVar(&f.estimate, "estimate", false, "have the operator say estimate and steps, and change nothing")
 	flags.BoolVar(&f.yes, "yes", false, "do not ask for confirmation")
 	flags.BoolVar(&f.wait, "wait", false, "wait until the others receive from the new publisher")
 	flags.DurationVar(&f.waitTimeout, "timeout", 30*time.Minute, "how long --wait waits")
@@ -103,12 +107,15 @@ func (m *moving) say(format string, args ...any) {
 }
 
 func (m *moving) run(ctx context.Context) error {
-	if err := m.begin(ctx); err != nil {
+	if err := m.check(ctx); err != nil {
+		return err
+	}
+	if err := m.begin(ctx); err != nil || m.flags.dryRun {
 		return err
 	}
 	if m.move.Spec.Approved {
 		m.say("PublisherMove %s was approved before: it is under way", m.move.Name)
-		if m.flags.dryRun {
+		if m.flags.estimate {
 			return nil
 		}
 		return m.follow(ctx)
@@ -117,7 +124,7 @@ func (m *moving) run(ctx context.Context) error {
 		return errors.Join(err, m.withdraw(ctx))
 	}
 	m.sayEstimate()
-	if m.flags.dryRun {
+	if m.flags.estimate {
 		m.say("Nothing was changed.")
 		return m.withdraw(ctx)
 	}
@@ -129,6 +136,26 @@ func (m *moving) run(ctx context.Context) error {
 	}
 	m.say("publishermove.geosql.dev/%s approved", m.move.Name)
 	return m.follow(ctx)
+}
+
+// check finds what the names stand for: the operator would wait for what is not declared.
+func (m *moving) check(ctx context.Context) error {
+	find := func(object client.Object, name string) error {
+		if err := cli.Find(ctx, m.hub, object, m.namespace, name); err != nil {
+			return fmt.Errorf("refused, nothing was changed: %w", err)
+		}
+		return nil
+	}
+	if err := find(&v1alpha1.Publication{}, m.publication); err != nil {
+		return err
+	}
+	if err := find(&v1alpha1.SQLServer{}, string(cli.ServerName(m.flags.to))); err != nil {
+		return err
+	}
+	if m.flags.distributor == "" {
+		return nil
+	}
+	return find(&v1alpha1.Distributor{}, m.flags.distributor)
 }
 
 // begin finds the move that is under way, or makes one. Nothing is changed by its existence.
@@ -154,6 +181,13 @@ func (m *moving) begin(ctx context.Context) error {
 				"approved", x.Name, m.publication, x.Spec.To)
 		}
 		m.move = x
+		if m.flags.dryRun {
+			m.say("PublisherMove %s moves %s to %s already, in phase %s. Nothing was written: --dry-run.", x.Name, m.publication, x.Spec.To, x.Status.Phase)
+			return nil
+		}
+		if x.Spec.Approved && m.flags.estimate {
+			return nil
+		}
 		return m.patch(ctx, func(spec *v1alpha1.PublisherMoveSpec) {
 			if len(want.FencedServers) > 0 {
 				spec.FencedServers = want.FencedServers
@@ -163,6 +197,14 @@ func (m *moving) begin(ctx context.Context) error {
 	}
 	m.move = &v1alpha1.PublisherMove{ObjectMeta: metav1.ObjectMeta{Namespace: m.namespace,
 		GenerateName: m.publication + "-to-" + string(want.To) + "-"}, Spec: want}
+	if m.flags.dryRun {
+		if err := m.hub.Create(ctx, m.move, client.DryRunAll); err != nil {
+			return fmt.Errorf("a PublisherMove would be refused in the hub: %w", err)
+		}
+		m.say("A PublisherMove of %s to %s would be created. Nothing was written: --dry-run. What would be lost, and every step, says "+
+			"--estimate.", m.publication, want.To)
+		return nil
+	}
 	if err := m.hub.Create(ctx, m.move); err != nil {
 		return fmt.Errorf("create a PublisherMove in the hub: %w", err)
 	}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	. "github.com/onsi/gomega"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -75,6 +76,22 @@ func answerMove(m *v1alpha1.PublisherMove) {
 	}
 }
 
+// declared is what the commands name.
+func declared() []client.Object {
+	at := func(name string) metav1.ObjectMeta { return metav1.ObjectMeta{Namespace: "web", Name: name} }
+	volume := &v1alpha1.Volume{Size: resource.MustParse("1Gi")}
+	objects := []client.Object{
+		&v1alpha1.Publication{ObjectMeta: at("articles"), Spec: v1alpha1.PublicationSpec{Publisher: v1alpha1.ServerOrGroup{Server: "tukpub"},
+			Database: "Content", Distributor: "far", Articles: []v1alpha1.Article{{Table: "dbo.Article"}}}},
+		&v1alpha1.Distributor{ObjectMeta: at("far"), Spec: v1alpha1.DistributorSpec{Server: "dist"}},
+	}
+	for _, name := range []string{"dubsub", "quisub", "slowsub"} {
+		objects = append(objects, &v1alpha1.SQLServer{ObjectMeta: at(name), Spec: v1alpha1.SQLServerSpec{Site: "dublin", AcceptEULA: true, Edition: "Developer", Image: "engine",
+			Storage: &v1alpha1.ServerStorage{Data: volume, Log: volume, TempDB: volume, Backup: volume}}})
+	}
+	return objects
+}
+
 func moves(t *testing.T, hub *apiserver.Server) []v1alpha1.PublisherMove {
 	t.Helper()
 	var list v1alpha1.PublisherMoveList
@@ -86,10 +103,17 @@ func moves(t *testing.T, hub *apiserver.Server) []v1alpha1.PublisherMove {
 func TestMovePublisher(t *testing.T) {
 	hub := apiserver.StartHub(t)
 	hub.Namespace(t, "web")
+	for _, object := range declared() {
+		NewWithT(t).Expect(hub.Client.Create(t.Context(), object)).To(Succeed())
+	}
 	answering(t, hub)
 	at := []string{"--kubeconfig", hub.KubeconfigFile(t), "-n", "web"}
 	for _, c := range []struct{ name, arguments, input, text, refused string }{
-		{name: "dry run", arguments: "articles --to dubsub-0 --distributor far --dry-run", text: "1. remove Subscription dublin; its tables stay\nNothing was changed."},
+		{name: "dry run", arguments: "articles --to dubsub-0 --distributor far --dry-run", text: "A PublisherMove of articles to dubsub would be created. Nothing was written"},
+		{name: "estimate", arguments: "articles --to dubsub-0 --distributor far --estimate", text: "1. remove Subscription dublin; its tables stay\nNothing was changed."},
+		{name: "of no publication", arguments: "nothing --to dubsub --dry-run", refused: "no Publication nothing in namespace web; there are: articles"},
+		{name: "to no server", arguments: "articles --to nobody", refused: "no SQLServer nobody in namespace web; there are: dubsub, quisub, slowsub"},
+		{name: "by no distributor", arguments: "articles --to dubsub --distributor near --yes", refused: "no Distributor near in namespace web; there are: far"},
 		{name: "not confirmed", arguments: "articles --to dubsub", text: "4711", refused: "not confirmed, nothing was changed"},
 		{name: "wrongly confirmed", arguments: "articles --to dubsub", input: "yes\n", text: "It lacks transactions", refused: "not confirmed"},
 		{name: "refused", arguments: "articles --to quisub --yes", refused: "refused, nothing was changed: tukpub-0 is silent, and may still take writes (PublisherNotFenced)"},
@@ -131,7 +155,7 @@ func TestASilentApprovalIsUnknown(t *testing.T) {
 	move := &v1alpha1.PublisherMove{ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: "over"}, Spec: v1alpha1.PublisherMoveSpec{Publication: "articles", To: "dubsub"}}
 	answerMove(move)
 	terminal.ExpectUnsure(t, "kubectl get publishermove -n web over -o yaml", func(err error) error {
-		hub := terminal.Hub(move.DeepCopy()).WithInterceptorFuncs(interceptor.Funcs{
+		hub := terminal.Hub(append(declared(), move.DeepCopy())...).WithInterceptorFuncs(interceptor.Funcs{
 			Patch: func(ctx context.Context, hub client.WithWatch, object client.Object, patch client.Patch, options ...client.PatchOption) error {
 				if object.(*v1alpha1.PublisherMove).Spec.Approved {
 					return err

@@ -13,21 +13,37 @@ import (
 
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/election"
+	"geosql.dev/operator/internal/election/requests"
 )
 
-// promotable is whether a replica could become primary now without losing anything, in a word or two.
-func promotable(p *v1alpha1.Promotability) string {
+// promotable is whether a replica could become primary now without losing anything, in a word or two. What a replica can
+// never be by its declaration needs no reason of the moment.
+func promotable(g *v1alpha1.AvailabilityGroup, r v1alpha1.ReplicaStatus) string {
+	p := r.Promotable
+	votes := slices.ContainsFunc(g.Spec.Replicas, func(x v1alpha1.Replica) bool {
+		return x.AvailabilityMode == v1alpha1.ConfigurationOnly && requests.SameServer(string(x.Server), r.Server)
+	})
 	switch {
+	case votes, r.AvailabilityMode == "CONFIGURATION_ONLY":
+		return "no: it votes, and holds no data"
 	case p == nil:
 		return unknown
 	case p.Reason == election.ReasonAlreadyPrimary:
 		return "-"
+	case p.Reason == election.ReasonNotAReplica:
+		return "no: it holds no data"
 	case p.Status == metav1.ConditionTrue:
 		return "yes"
 	case p.Status == metav1.ConditionFalse:
-		return "no: " + p.Reason
+		return "no: " + cmp.Or(inWords[p.Reason], p.Reason)
 	}
 	return unknown + " " + p.Reason
+}
+
+// inWords are reasons that say to whoever declared the group what it is that he declared.
+var inWords = map[string]string{
+	election.ReasonNotSynchronous: "asynchronous, it may lack writes",
+	election.ReasonNotAReplica:    "no replica of the group",
 }
 
 // byNature are reasons that the declaration gives: nothing is wrong.

@@ -161,6 +161,13 @@ func TestStatusOfAnOlderSpec(t *testing.T) {
 	NewWithT(t).Expect(status(s)).To(MatchRegexp(`subscription dublin .* Unknown +SpecNotObserved`))
 }
 
+// What a configuration-only replica is says why it cannot be primary, and nothing is said to be wrong.
+func TestAReplicaWithoutDataIsSaidToHaveNone(t *testing.T) {
+	s := running(t)
+	s.Groups[0].Status.Replicas[2].Promotable = &v1alpha1.Promotability{Status: "False", Reason: "NotAReplica", Message: "a ConfigurationOnly replica holds no databases"}
+	NewWithT(t).Expect(status(s)).To(And(MatchRegexp(`dubcfg-0 .* no: it holds no data`), Not(ContainSubstring("dubcfg-0 is not promotable"))))
+}
+
 func TestGraph(t *testing.T) {
 	g := running(t).Graph()
 	golden(t, "graph.mmd", g.Mermaid())

@@ -103,7 +103,7 @@ func (s *Snapshot) writeGroup(out io.Writer, g *v1alpha1.AvailabilityGroup, now 
 	if len(g.Status.Replicas) > 0 {
 		t := newTable(out, "  ", "REPLICA", "ROLE", "MODE", "CONNECTED", "HEALTH", "PROMOTABLE", "SEEN")
 		for _, r := range g.Status.Replicas {
-			t.row(host(r.Server), r.Role, cmp.Or(r.AvailabilityMode, unknown), cmp.Or(r.ConnectedState, unknown), cmp.Or(r.SynchronizationHealth, unknown), promotable(r.Promotable), age(r.ObservedAt, now))
+			t.row(host(r.Server), r.Role, cmp.Or(r.AvailabilityMode, unknown), cmp.Or(r.ConnectedState, unknown), cmp.Or(r.SynchronizationHealth, unknown), promotable(g, r), age(r.ObservedAt, now))
 		}
 		t.flush()
 		writeUnfit(out, g)

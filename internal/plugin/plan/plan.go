@@ -217,7 +217,7 @@ func (p *planner) steps(s topologies.Step) {
 			lines = append(lines, x.Describe())
 		}
 	case *v1alpha1.AvailabilityGroup:
-		d := availabilitygroup.Desired{Group: object, Sites: p.places(), Timings: election.DefaultTimings()}
+		d := availabilitygroup.Desired{Group: object, Sites: p.places(), Express: p.express(), Timings: election.DefaultTimings()}
 		for _, x := range availabilitygroup.Preview(d, p.now) {
 			lines = append(lines, x.Describe())
 		}
@@ -250,15 +250,33 @@ func (p *planner) site(name v1alpha1.SiteName) v1alpha1.Site {
 // places are the sites of all servers, those that the Topology declares and others.
 func (p *planner) places() map[v1alpha1.ServerName]v1alpha1.SiteName {
 	places := map[v1alpha1.ServerName]v1alpha1.SiteName{}
+	for name, s := range p.servers() {
+		places[name] = s.Site
+	}
+	return places
+}
+
+// express are the servers that run the Express edition.
+func (p *planner) express() map[v1alpha1.ServerName]bool {
+	express := map[v1alpha1.ServerName]bool{}
+	for name, s := range p.servers() {
+		express[name] = s.Edition == v1alpha1.EditionExpress
+	}
+	return express
+}
+
+// servers are those that are there and those that are declared, the declaration first.
+func (p *planner) servers() map[v1alpha1.ServerName]v1alpha1.SQLServerSpec {
+	servers := map[v1alpha1.ServerName]v1alpha1.SQLServerSpec{}
 	for _, object := range p.observed.Objects {
 		if s, ok := object.(*v1alpha1.SQLServer); ok {
-			places[v1alpha1.ServerName(s.Name)] = s.Spec.Site
+			servers[v1alpha1.ServerName(s.Name)] = s.Spec
 		}
 	}
 	for _, s := range p.objects.Servers {
-		places[v1alpha1.ServerName(s.Name)] = s.Spec.Site
+		servers[v1alpha1.ServerName(s.Name)] = s.Spec
 	}
-	return places
+	return servers
 }
 
 // publishers are the servers that publish through a distributor: those it names and those of the Publications.

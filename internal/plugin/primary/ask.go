@@ -83,20 +83,33 @@ func (a *asking) run(ctx context.Context) error {
 
 // group is the AvailabilityGroup if this cluster is the hub, nil when it is another site.
 func (a *asking) group(ctx context.Context) (*v1alpha1.AvailabilityGroup, error) {
-	ctx, cancel := context.WithTimeout(ctx, cli.ReadTimeout)
-	defer cancel()
 	var group v1alpha1.AvailabilityGroup
-	err := a.cluster.Get(ctx, client.ObjectKey{Namespace: a.namespace, Name: string(a.wish.spec.Group)}, &group)
+	var missing *cli.MissingError
+	err := cli.Find(ctx, a.cluster, &group, a.namespace, string(a.wish.spec.Group))
 	switch {
 	case err == nil:
 		return &group, nil
-	case apierrors.IsNotFound(err), meta.IsNoMatchError(err):
+	case meta.IsNoMatchError(err):
 		return nil, nil
-	case a.flags.direct && apierrors.IsForbidden(err):
+	case a.flags.direct && (errors.As(err, &missing) || apierrors.IsForbidden(err)):
 		return nil, nil
+	case errors.As(err, &missing):
+		return nil, a.undeclared(ctx, missing)
 	}
-	return nil, fmt.Errorf("read AvailabilityGroup %s/%s: %w; if the hub is away, name in --context a site that is a "+
-		"voter of the group", a.namespace, a.wish.spec.Group, err)
+	return nil, fmt.Errorf("%w; if the hub is away, name in --context a site that is a voter of the group", err)
+}
+
+// undeclared refuses what is asked of a group that the hub does not declare. Its Lease may have remained: it stays at a
+// site that votes no more, and after a group that is gone, and nobody carries out what is written there.
+func (a *asking) undeclared(ctx context.Context, missing *cli.MissingError) error {
+	ctx, cancel := context.WithTimeout(ctx, cli.ReadTimeout)
+	defer cancel()
+	if vote := requests.Read(ctx, a.cluster, a.namespace, missing.Name); vote.Err != nil {
+		return fmt.Errorf("refused, nothing was changed: %w", missing)
+	}
+	return fmt.Errorf("refused, nothing was changed: %w. Lease %s is there all the same: a group of that name has left it, "+
+		"or its servers run on and the hub has lost the object. For the latter --direct writes the request on it",
+		missing, election.LeaseName(missing.Name))
 }
 
 func (a *asking) noVote(err error) error {
@@ -170,8 +183,10 @@ func (a *asking) confirm(ctx context.Context, group *v1alpha1.AvailabilityGroup)
 			spec.FencedHolder)
 	case spec.Kind == v1alpha1.FailoverRejoin:
 		question = fmt.Sprintf("What %s alone has is undone.", spec.To)
+	case len(spec.Databases) > 0:
+		question = fmt.Sprintf("The copies on %s of these databases are given up: %v.", spec.To, spec.Databases)
 	case spec.Kind == v1alpha1.FailoverReseed:
-		question = fmt.Sprintf("The copies of the group's databases on %s are given up.", spec.To)
+		question = fmt.Sprintf("The copies of the group's databases on %s that are stale, or all if it is quarantined, are given up.", spec.To)
 	}
 	if question == "" || a.wish.yes {
 		return nil

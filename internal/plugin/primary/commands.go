@@ -18,16 +18,16 @@ import (
 // requestFlags are what the commands have in common that ask something of a group's election.
 type requestFlags struct {
 	cli.HubFlags
-	direct, wait bool
-	timeout      time.Duration
-	expires      time.Duration
+	direct, wait, replace bool
+	timeout               time.Duration
+	expires               time.Duration
 }
 
 const help = `
 
 With the hub's context this creates a Failover, which the operator hands to the agents. With another context, or with --direct,
 it writes the request on the group's Lease in that cluster, where the agents read it without hub and operator. That cluster has
-to be a site that is a voter of the group. A request that cannot succeed is refused before anything is touched; the agents
+to be a site that is a voter of the group. One that waits there unanswered is not replaced unless --replace is given. A request that cannot succeed is refused before anything is touched; the agents
 check it again by what they see.`
 
 func (f *requestFlags) add(cmd *cobra.Command) {
@@ -37,6 +37,8 @@ func (f *requestFlags) add(cmd *cobra.Command) {
 		"context of the hub, or of a site that is a voter of the group; the current one unless given"
 	flags.BoolVar(&f.direct, "direct", false,
 		"write the request on the Lease of the context's cluster, whether it is the hub or not")
+	flags.BoolVar(&f.replace, "replace", false,
+		"take the place of another request that waits on the Lease unanswered; refused unless given")
 	flags.BoolVar(&f.wait, "wait", false, "wait for the end, and fail unless it did what was asked")
 	flags.DurationVar(&f.timeout, "timeout", 2*time.Minute, "how long --wait waits")
 	flags.DurationVar(&f.expires, "expires", 2*time.Minute, "how long the request may wait for somebody to begin with it")
@@ -147,18 +149,31 @@ the present primary. Copy what is worth saving first: it is readable until then,
 
 // NewReseedCommand makes `kubectl geosql reseed`.
 func NewReseedCommand() *cobra.Command {
-	return newReplicaCommand("reseed", v1alpha1.FailoverReseed, "Seed a replica's databases anew from the primary",
-		`Gives up a replica's copies of the group's databases and lets the primary seed them anew, for a former primary whose log
-cannot be undone. Copy what is worth saving first.`)
+	var databases []string
+	cmd := newReplicaCommand("reseed", v1alpha1.FailoverReseed, "Seed a replica's stale databases anew from the primary",
+		`Gives up a replica's copies of the group's databases that are of no use as they are, and lets the primary seed them anew: those that take
+no log, those that were left outside of the group, or all of a former primary whose log cannot be undone. --database names them. A copy
+that is ONLINE outside of the group is not given up: nobody knows what was written there. Copy what is worth saving first.`,
+		func(w *wish) {
+			for _, name := range databases {
+				w.spec.Databases = append(w.spec.Databases, v1alpha1.DatabaseName(name))
+			}
+		})
+	cmd.Flags().StringSliceVar(&databases, "database", nil, "a database to seed anew; may be repeated (default: every stale one)")
+	return cmd
 }
 
-func newReplicaCommand(name string, kind v1alpha1.FailoverKind, short, long string) *cobra.Command {
+func newReplicaCommand(name string, kind v1alpha1.FailoverKind, short, long string, more ...func(*wish)) *cobra.Command {
 	yes := false
 	cmd := newCommand(&requestFlags{}, &cobra.Command{
 		Use: name + " GROUP SERVER", Short: short, Long: long, Args: cobra.ExactArgs(2),
 		Example: "  kubectl geosql " + name + " content tukpub -n web",
 	}, func(args []string) wish {
-		return wish{yes: yes, spec: v1alpha1.FailoverSpec{Kind: kind, To: cli.ServerName(args[1])}}
+		w := wish{yes: yes, spec: v1alpha1.FailoverSpec{Kind: kind, To: cli.ServerName(args[1])}}
+		for _, add := range more {
+			add(&w)
+		}
+		return w
 	})
 	cmd.Flags().BoolVar(&yes, "yes", false, "do not ask for confirmation")
 	return cmd

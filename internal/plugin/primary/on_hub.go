@@ -49,6 +49,9 @@ func describeWish(spec v1alpha1.FailoverSpec) string {
 	if spec.To != "" {
 		text += ", " + string(spec.To)
 	}
+	for i, name := range spec.Databases {
+		text += map[bool]string{true: ": ", false: ", "}[i == 0] + string(name)
+	}
 	if spec.AllowDataLoss {
 		text += ", data loss allowed"
 	}

@@ -20,27 +20,86 @@ import (
 // onLease writes the request on the group's Lease at this site, and follows the answer with --wait.
 func (a *asking) onLease(ctx context.Context, vote requests.Vote) error {
 	spec := a.wish.spec
-	r := election.Request{
-		ID: string(uuid.NewUUID()), Kind: election.RequestKind(spec.Kind), To: toServer(spec.To),
-		AllowDataLoss: spec.AllowDataLoss, FencedHolder: spec.FencedHolder, By: caller(),
-		Issued: requests.Votes{vote}.Issue(time.Now().UTC()), ExpiresSeconds: int(spec.Expires.Duration / time.Second),
+	if waiting := pending(vote, time.Now()); waiting != nil {
+		if a.same(*waiting) {
+			a.say("request %s by %s, which asks for the same, waits there already: no other is written", waiting.ID, by(*waiting))
+			return a.await(ctx, *waiting)
+		}
+		if !a.flags.replace {
+			return fmt.Errorf("refused, nothing was changed: %s by %s waits on Lease %s/%s and expires at %s; with --replace this "+
+				"request takes its place, and agents that have not begun with it carry it out no more", describeRequest(*waiting),
+				by(*waiting), a.namespace, election.LeaseName(string(spec.Group)), waiting.Expires().UTC().Format(time.RFC3339))
+		}
+		a.say("note: this takes the place of %s by %s, which nobody has answered", describeRequest(*waiting), by(*waiting))
 	}
+	r := requests.Asked(spec)
+	r.ID, r.By = string(uuid.NewUUID()), caller()
+	r.Issued, r.ExpiresSeconds = requests.Votes{vote}.Issue(time.Now().UTC()), int(spec.Expires.Duration/time.Second)
 	write, cancel := context.WithTimeout(ctx, cli.ReadTimeout)
 	defer cancel()
-	annotation := func(name string) string {
-		return fmt.Sprintf("kubectl get lease -n %s %s -o jsonpath='{.metadata.annotations.geosql\\.dev/%s}'", a.namespace,
-			election.LeaseName(string(spec.Group)), name)
-	}
 	if err := requests.Write(write, a.cluster, a.cluster, a.namespace, string(spec.Group), r); err != nil {
-		return cli.Unsure(err, annotation("request"))
+		return cli.Unsure(err, a.annotation("request"))
 	}
 	a.say("request %s is written on Lease %s/%s: %s", r.ID, a.namespace, election.LeaseName(string(spec.Group)),
 		describeWish(spec))
+	return a.await(ctx, r)
+}
+
+// annotation says how to look at one of the Lease.
+func (a *asking) annotation(name string) string {
+	return fmt.Sprintf("kubectl get lease -n %s %s -o jsonpath='{.metadata.annotations.geosql\\.dev/%s}'", a.namespace,
+		election.LeaseName(string(a.wish.spec.Group)), name)
+}
+
+// await follows the answer with --wait, and says where it will be without.
+func (a *asking) await(ctx context.Context, r election.Request) error {
 	if !a.flags.wait {
-		a.say("see what becomes of it: %s", annotation("answer"))
+		a.say("see what becomes of it: %s", a.annotation("answer"))
 		return nil
 	}
 	return a.followAnswer(ctx, r)
+}
+
+// unknownAfter its expiry a request that was begun with and never ended is nobody's any more.
+const unknownAfter = 2 * time.Minute
+
+// pending is the request on a vote that somebody may still begin with or has begun with; nil for none.
+func pending(vote requests.Vote, now time.Time) *election.Request {
+	r := vote.Request
+	if r == nil {
+		return nil
+	}
+	switch answer := (requests.Votes{vote}).Answer(r.ID); {
+	case answer != nil && answer.Final(), answer == nil && r.Expired(now), now.After(r.Expires().Add(unknownAfter)):
+		return nil
+	}
+	return r
+}
+
+// same tells that a request asks for what is asked now.
+func (a *asking) same(r election.Request) bool {
+	spec := a.wish.spec
+	return string(r.Kind) == string(spec.Kind) && r.To == toServer(spec.To) && r.AllowDataLoss == spec.AllowDataLoss &&
+		r.FencedHolder == spec.FencedHolder
+}
+
+func describeRequest(r election.Request) string {
+	text := string(r.Kind)
+	if r.To != "" {
+		text += " to " + r.To
+	}
+	if r.AllowDataLoss {
+		text += ", data loss allowed,"
+	}
+	return text + " of " + r.Issued.UTC().Format(time.RFC3339)
+}
+
+// by is who made a request.
+func by(r election.Request) string {
+	if r.Failover != "" {
+		return "Failover " + r.Failover
+	}
+	return cmp.Or(r.By, "somebody")
 }
 
 // caller names who asks, for people who read the Lease.

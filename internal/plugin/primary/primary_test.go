@@ -99,7 +99,7 @@ func TestRequestsAgainstTheHub(t *testing.T) {
 			spec: &v1alpha1.FailoverSpec{Kind: "Switchover", To: "quithird", ExpectedTerm: ptr.To[int64](3)}, text: "note: database Content is reverting"},
 		{name: "switchover to an asynchronous replica", command: NewSwitchoverCommand, arguments: "content --to dubasy", refused: "may lack acknowledged writes"},
 		{name: "switchover to a stranger", command: NewSwitchoverCommand, arguments: "content --to nobody", refused: "its replicas are tukpub, quisec, quithird, dubasy"},
-		{name: "of no group", command: NewSwitchoverCommand, arguments: "other --to quisec", refused: "neither AvailabilityGroup other nor its Lease geosql-other"},
+		{name: "of no group", command: NewSwitchoverCommand, arguments: "other --to quisec", refused: "no AvailabilityGroup other in namespace web; there are: content"},
 		{name: "failover", command: NewFailoverCommand, arguments: "content", spec: &v1alpha1.FailoverSpec{Kind: "Failover"}},
 		{name: "failover that loses, not confirmed", command: NewFailoverCommand, arguments: "content --to dubasy --allow-data-loss", refused: "not confirmed, nothing was changed", text: "7s"},
 		{name: "failover that loses, wrongly confirmed", command: NewFailoverCommand, arguments: "content --to dubasy --allow-data-loss", input: "yes\n", refused: `"yes" is not content`},
@@ -113,6 +113,9 @@ func TestRequestsAgainstTheHub(t *testing.T) {
 		{name: "rejoin, not confirmed", command: NewRejoinCommand, arguments: "content tukpub", refused: "not confirmed"},
 		{name: "rejoin", command: NewRejoinCommand, arguments: "content tukpub --yes", spec: &v1alpha1.FailoverSpec{Kind: "Rejoin", To: "tukpub"}},
 		{name: "reseed", command: NewReseedCommand, arguments: "content tukpub --yes --expires 5m", spec: &v1alpha1.FailoverSpec{Kind: "Reseed", To: "tukpub", Expires: &metav1.Duration{Duration: 5 * time.Minute}}},
+		{name: "reseed of one database", command: NewReseedCommand, arguments: "content tukpub --database Content --yes",
+			spec: &v1alpha1.FailoverSpec{Kind: "Reseed", To: "tukpub", Databases: []v1alpha1.DatabaseName{"Content"}}},
+		{name: "reseed of a database of others", command: NewReseedCommand, arguments: "content tukpub --database Shop --yes", refused: "Shop is no database of group content"},
 		{name: "for ever", command: NewPauseCommand, arguments: "content --expires 100h", refused: "--expires must be between"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -235,12 +238,28 @@ func TestRequestsAtASite(t *testing.T) {
 	_, err = terminal.Run(t, NewSwitchoverCommand(), "", append([]string{"other", "--to", "quisec"}, at...)...)
 	g.Expect(err).To(MatchError(ContainSubstring("neither AvailabilityGroup other nor its Lease")))
 
+	t.Run("replaces no other request without a word", func(t *testing.T) {
+		g := NewWithT(t)
+		before, _ := present()
+		_, err := terminal.Run(t, NewSwitchoverCommand(), "", append([]string{"content", "--to", "quithird"}, at...)...)
+		g.Expect(err).To(MatchError(And(ContainSubstring("Failover to quisec-0, data loss allowed, of"), ContainSubstring("waits on Lease web/geosql-content"), ContainSubstring("--replace"))))
+		text, err := terminal.Run(t, NewFailoverCommand(), "content\n", append([]string{"content", "--to", "quisec", "--allow-data-loss", "--confirm-fenced", "tukpub"}, at...)...)
+		g.Expect(err).NotTo(HaveOccurred(), "the same once more is the same request")
+		g.Expect(text).To(ContainSubstring("waits there already"))
+		r, _ := present()
+		g.Expect(r).To(Equal(before))
+		text, err = terminal.Run(t, NewSwitchoverCommand(), "", append([]string{"content", "--to", "quithird", "--replace"}, at...)...)
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(text).To(ContainSubstring("this takes the place of Failover to quisec-0"))
+		r, _ = present()
+		g.Expect(r.To).To(Equal("quithird-0"))
+	})
 	t.Run("waits for the agents' answer", func(t *testing.T) {
 		g := NewWithT(t)
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
 		go answer(ctx, site, client.ObjectKeyFromObject(lease), election.OutcomeRefused, election.ReasonNotSynchronized)
-		_, err := terminal.Run(t, NewSwitchoverCommand(), "", append([]string{"content", "--to", "quisec", "--wait", "--timeout", "20s"}, at...)...)
+		_, err := terminal.Run(t, NewSwitchoverCommand(), "", append([]string{"content", "--to", "quisec", "--replace", "--wait", "--timeout", "20s"}, at...)...)
 		g.Expect(err).To(MatchError(ContainSubstring("Refused: because (NotSynchronized)")))
 		cancel()
 		ctx, cancel = context.WithCancel(t.Context())
@@ -283,6 +302,29 @@ func answer(ctx context.Context, site *apiserver.Server, key client.ObjectKey, o
 	}
 }
 
+// A hub that knows the kind and not the group is no site: what is asked of a group that is gone is not written on the
+// Lease that it left, unless somebody says so.
+func TestNothingIsAskedOfAGroupThatIsNotDeclared(t *testing.T) {
+	lease := election.NewLease("web", "content", "tukpub-0", election.Configuration{})
+	other := votedGroup(time.Now())
+	other.Name = "other"
+	for _, command := range []*cobra.Command{NewSwitchoverCommand(), NewFailoverCommand(), NewPauseCommand(), NewResumeCommand(), NewRejoinCommand(), NewReseedCommand()} {
+		g := NewWithT(t)
+		hub := terminal.Hub(other.DeepCopy(), lease.DeepCopy()).Build()
+		command.SetOut(io.Discard)
+		ask := func(direct bool) error {
+			a := asking{cmd: command, cluster: hub, namespace: "web", flags: &requestFlags{direct: direct}, wish: wish{yes: true, spec: v1alpha1.FailoverSpec{
+				Group: "content", Kind: v1alpha1.FailoverKind(strings.ToUpper(command.Name()[:1]) + command.Name()[1:]), Expires: &metav1.Duration{Duration: time.Minute}}}}
+			return a.run(t.Context())
+		}
+		g.Expect(ask(false)).To(MatchError(And(ContainSubstring("no AvailabilityGroup content in namespace web; there are: other"),
+			ContainSubstring("Lease geosql-content is there"), ContainSubstring("--direct"))), command.Name())
+		var now coordinationv1.Lease
+		g.Expect(hub.Get(t.Context(), client.ObjectKeyFromObject(lease), &now)).To(Succeed())
+		g.Expect(now.Annotations).NotTo(HaveKey(election.AnnotationRequest))
+	}
+}
+
 // Nobody waits in vain at a site whose Lease was lost and made anew: agents take it for none.
 func TestAVoteThatWasNeverUsedIsSaid(t *testing.T) {
 	for term, said := range map[int32]bool{0: true, 7: false} {
@@ -292,7 +334,7 @@ func TestAVoteThatWasNeverUsedIsSaid(t *testing.T) {
 		var text strings.Builder
 		command := NewSwitchoverCommand()
 		command.SetOut(&text)
-		a := asking{cmd: command, cluster: terminal.Hub(lease).Build(), namespace: "web", flags: &requestFlags{},
+		a := asking{cmd: command, cluster: terminal.Hub(lease).Build(), namespace: "web", flags: &requestFlags{direct: true},
 			wish: wish{spec: v1alpha1.FailoverSpec{Group: "content", Kind: v1alpha1.FailoverSwitchover, To: "quisec", Expires: &metav1.Duration{Duration: time.Minute}}}}
 		g.Expect(a.run(t.Context())).To(Succeed())
 		g.Expect(strings.Contains(text.String(), "agents read nothing at such a site: name another voter in --context")).To(Equal(said), text.String())

@@ -79,6 +79,13 @@ const (
 	ReasonDatabaseConflict = "DatabaseConflict"
 	// ReasonDatabaseMissing: the group has, or is to have, a database that its primary lacks; the message says which replicas have it.
 	ReasonDatabaseMissing = "DatabaseMissing"
+	// ReasonDatabaseOutside (Stalled): a replica's server has a database of the group's that is not in the group; the message says whether it is
+	// written to there, and how it comes back.
+	ReasonDatabaseOutside = "DatabaseOutside"
+	// ReasonSuspended (Stalled): a person has suspended data movement of a database on a replica.
+	ReasonSuspended = "Suspended"
+	// ReasonReplicaQuarantined (Stalled): after a failover with data loss a replica alone has log, and waits for rejoin or reseed.
+	ReasonReplicaQuarantined = "ReplicaQuarantined"
 	// ReasonVoterAddressMissing: nobody said where a voter's API server is reached from the other sites.
 	ReasonVoterAddressMissing = "VoterAddressMissing"
 )

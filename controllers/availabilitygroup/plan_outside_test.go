@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package availabilitygroup
+
+import (
+	"testing"
+
+	. "github.com/onsi/gomega"
+
+	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/election"
+	"geosql.dev/operator/internal/mssql"
+	"geosql.dev/operator/internal/reconcile/conditions"
+)
+
+// takeOut takes a server's copy out of the group by hand.
+func (e *environ) takeOut(server v1alpha1.ServerName, state string) {
+	d := e.servers[server].mirroring.Databases["Content"]
+	d.InGroup, d.State = false, state
+	e.servers[server].mirroring.Databases["Content"] = d
+}
+
+// dropByHand drops the group on a server: a primary's databases go on there as its own, a secondary's are left RESTORING.
+func (e *environ) dropByHand(server v1alpha1.ServerName) {
+	state := "RESTORING"
+	if e.group.primary == server {
+		state, e.group.primary = "ONLINE", ""
+	}
+	e.servers[server].joined, e.servers[server].granted = false, false
+	e.takeOut(server, state)
+}
+
+// elect makes another server primary, as its agent and its engine would.
+func (e *environ) elect(server v1alpha1.ServerName) {
+	e.group.primary = server
+	for _, r := range e.leases {
+		r.Term++
+		r.State, r.Holder = election.StateHeld, election.Holder{Server: host(server), PodUID: "b"}
+	}
+}
+
+// A copy that stands outside of its group is named with the way back, whatever was done by hand, and nothing is seeded over it.
+func TestACopyOutsideOfTheGroupIsNamed(t *testing.T) {
+	for name, c := range map[string]struct {
+		byHand  func(*environ)
+		says    []string
+		outside []string
+	}{
+		"DROP on the primary, nobody is elected": {func(e *environ) { e.dropByHand("tukpub") },
+			[]string{"no replica is primary", "ONLINE outside of the group: Content on tukpub-0, which has no such group any more", "DROP DATABASE"}, []string{"Content"}},
+		"DROP on the primary, and a replica is silent": {func(e *environ) { e.dropByHand("tukpub"); e.silent["dubcfg"] = true },
+			[]string{"no replica is primary", "Content on tukpub-0"}, []string{"Content"}},
+		"DROP on the primary, and another is elected": {func(e *environ) { e.dropByHand("tukpub"); e.elect("quisec") },
+			[]string{"quisec-0 is primary and serves", "ONLINE outside of the group: Content on tukpub-0"}, []string{"Content"}},
+		"DROP on the secondary": {func(e *environ) { e.dropByHand("quisec") },
+			[]string{"Content on quisec-0 (restoring)", "SET HADR AVAILABILITY GROUP = [content]", "kubectl geosql reseed content quisec --database Content -n web"}, nil},
+		"SET HADR OFF on the secondary": {func(e *environ) { e.takeOut("quisec", "RESTORING") },
+			[]string{"Content on quisec-0 (restoring)", "reseed"}, nil},
+		"REMOVE DATABASE on the primary": {func(e *environ) {
+			e.takeOut("tukpub", "ONLINE")
+			e.takeOut("quisec", "RESTORING")
+			e.group.databases = nil
+		}, []string{"Content on quisec-0 (restoring)"}, nil},
+		"somebody else's database on the secondary": {func(e *environ) { e.takeOut("quisec", "ONLINE") },
+			[]string{"tukpub-0 is primary and serves", "ONLINE outside of the group: Content on quisec-0."}, []string{"Content"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			e := newEnviron(t, declared())
+			e.settle(everything)
+			c.byHand(e)
+			var p Plan
+			for range 20 {
+				p = plan(e.d, e.observe())
+				for _, s := range p.Steps {
+					g.Expect(e.do(s)).To(Succeed())
+				}
+				e.work()
+			}
+			g.Expect(p.Steps).To(BeEmpty(), "nothing is repeated that changes nothing")
+			g.Expect(p.Outcome.Reason).To(Equal(conditions.ReasonDatabaseOutside))
+			g.Expect(p.Outcome.Progress).To(Equal(conditions.Stuck))
+			for _, text := range c.says {
+				g.Expect(p.Outcome.Message).To(ContainSubstring(text))
+			}
+			var outside []string
+			for _, r := range describe(e.d.Group.Status, e.d, e.observe()).Replicas {
+				outside = append(outside, r.Outside...)
+			}
+			g.Expect(outside).To(Equal(c.outside))
+
+			// Once the copy is gone it is seeded by itself; without a primary nobody could.
+			for _, server := range []v1alpha1.ServerName{"tukpub", "quisec"} {
+				if d := e.servers[server].mirroring.Databases["Content"]; !d.InGroup {
+					delete(e.servers[server].mirroring.Databases, "Content")
+				}
+			}
+			if e.group.primary == "" {
+				return
+			}
+			clear(e.silent)
+			e.settle(everything)
+		})
+	}
+}
+
+// What the engine says of a failed seeding is in the condition, also where the primary has a row of the copy that is in the way.
+func TestAFailedSeedingIsTold(t *testing.T) {
+	g := NewWithT(t)
+	e := newEnviron(t, declared())
+	e.settle(everything)
+	e.takeOut("quisec", "RESTORING")
+	o := e.observe()
+	alter(o, "tukpub", func(i *Instance) {
+		group := *i.Group
+		group.SeedingFailures = []mssql.SeedingFailure{{Server: "QUISEC-0", Database: "content", Reason: "Database With Name Already Exists"}}
+		group.States = append(group.States, mssql.GroupDatabaseState{Server: "quisec-0", Database: "Content", State: "NOT SYNCHRONIZING"})
+		i.Group = &group
+	})
+	p := plan(e.d, o)
+	g.Expect(p.Steps).To(BeEmpty())
+	g.Expect(p.Outcome.Message).To(And(ContainSubstring("Database With Name Already Exists"), ContainSubstring("kubectl geosql reseed")))
+
+	alter(o, "quisec", func(i *Instance) {
+		i.Mirroring.Databases = nil
+	})
+	p = plan(e.d, o)
+	g.Expect(steps(p)).To(And(ContainSubstring("GRANT CREATE ANY DATABASE"), ContainSubstring("SEEDING_MODE = AUTOMATIC")), "the copy that was in the way is gone")
+	g.Expect(p.Outcome.Reason).To(Equal(conditions.ReasonSeedingFailed))
+}
+
+// A condition names who holds data movement up, not only that nothing moves.
+func TestWhatIsSuspendedIsTold(t *testing.T) {
+	suspend := func(reason string) func(*Observed) {
+		return func(o *Observed) {
+			alter(*o, "quisec", func(i *Instance) {
+				group := *i.Group
+				group.States = []mssql.GroupDatabaseState{{Server: "quisec-0", Database: "Content", Local: true, State: "NOT SYNCHRONIZING", Suspended: true, SuspendReason: reason}}
+				i.Group = &group
+			})
+			alter(*o, "tukpub", func(i *Instance) {
+				group := *i.Group
+				group.States = []mssql.GroupDatabaseState{{Server: "tukpub-0", Database: "Content", Local: true, State: "SYNCHRONIZED"},
+					{Server: "quisec-0", Database: "Content", State: "NOT SYNCHRONIZING"}}
+				i.Group = &group
+			})
+		}
+	}
+	for name, c := range map[string]struct {
+		change func(*Observed)
+		reason string
+		says   string
+	}{
+		"by a person":   {suspend("SUSPEND_FROM_USER"), conditions.ReasonSuspended, "Content on quisec-0"},
+		"by the engine": {suspend("SUSPEND_FROM_REDO"), conditions.ReasonSynchronizing, "SUSPEND_FROM_REDO"},
+		"kept apart after a failover with data loss": {func(o *Observed) {
+			suspend("SUSPEND_FROM_PARTNER")(o)
+			for i := range o.Voters {
+				o.Voters[i].Record.Notes.Apart = `[{"server":"quisec-0","term":1}]`
+			}
+		}, conditions.ReasonReplicaQuarantined, "kubectl geosql rejoin content quisec -n web"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			e := newEnviron(t, declared())
+			e.settle(everything)
+			o := e.observe()
+			c.change(&o)
+			p := plan(e.d, o)
+			g.Expect(p.Outcome.Reason).To(Equal(c.reason))
+			g.Expect(p.Outcome.Message).To(ContainSubstring(c.says))
+		})
+	}
+}

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package election
+
+import (
+	"testing"
+
+	. "github.com/onsi/gomega"
+)
+
+// A copy is given up only when it is stale and the primary has what it has.
+func TestStaleCopies(t *testing.T) {
+	names := []string{"App", "Shop"}
+	local := func(app, shop string) Inspection {
+		i := Inspection{Names: names}
+		for n, state := range map[string]string{"App": app, "Shop": shop} {
+			if state != "" {
+				i.Databases = append(i.Databases, DatabaseState{Name: n, Local: true, State: state})
+			}
+		}
+		return i
+	}
+	in := func(name string) Copy { return Copy{Name: name, State: "ONLINE", InGroup: true} }
+	out := func(name, state string) Copy { return Copy{Name: name, State: state} }
+	for name, c := range map[string]struct {
+		wanted []string
+		i      Inspection
+		seen   Observation
+		copies []Copy
+		apart  bool
+		stale  []string
+		reason string
+	}{
+		"one is left outside": {i: local("SYNCHRONIZED", ""), copies: []Copy{in("App"), out("Shop", "RESTORING")}, stale: []string{"Shop"}},
+		"one that is named is left outside": {wanted: []string{"shop"}, i: local("SYNCHRONIZED", ""), copies: []Copy{in("App"), out("Shop", "RESTORING")},
+			stale: []string{"Shop"}},
+		"both are, and one is named":        {wanted: []string{"App"}, i: local("", ""), copies: []Copy{out("App", "RESTORING"), out("Shop", "RESTORING")}, stale: []string{"App"}},
+		"one takes no log":                  {i: local("NOT SYNCHRONIZING", "SYNCHRONIZED"), copies: []Copy{in("App"), in("Shop")}, stale: []string{"App"}},
+		"one was seen suspended":            {i: local("SYNCHRONIZING", "SYNCHRONIZED"), seen: Observation{Suspended: []string{"App"}}, copies: []Copy{in("App"), in("Shop")}, stale: []string{"App"}},
+		"one is in the group without a row": {i: local("", "SYNCHRONIZED"), copies: []Copy{in("App"), in("Shop")}, stale: []string{"App"}},
+		"every one follows":                 {i: local("SYNCHRONIZED", "SYNCHRONIZING"), copies: []Copy{in("App"), in("Shop")}, reason: ReasonNotQuarantined},
+		"the one that is named follows":     {wanted: []string{"App"}, i: local("SYNCHRONIZED", ""), copies: []Copy{in("App"), out("Shop", "RESTORING")}, reason: ReasonNotQuarantined},
+		"it is gone already":                {wanted: []string{"Shop"}, i: local("SYNCHRONIZED", ""), copies: []Copy{in("App")}, reason: ReasonNotQuarantined},
+		"it is written to beside the group": {wanted: []string{"Shop"}, i: local("SYNCHRONIZED", ""), copies: []Copy{in("App"), out("Shop", "ONLINE")}, reason: ReasonOwnData},
+		"another is written to, of all":     {i: local("", ""), copies: []Copy{out("App", "RESTORING"), out("Shop", "ONLINE")}, reason: ReasonOwnData},
+		"another is written to, of one":     {wanted: []string{"App"}, i: local("", ""), copies: []Copy{out("App", "RESTORING"), out("Shop", "ONLINE")}, stale: []string{"App"}},
+		"a failover with data loss is open": {wanted: []string{"App"}, i: local("", ""), copies: []Copy{out("App", "RESTORING")}, apart: true, reason: ReasonOwnData},
+		"it is none of the group's":         {wanted: []string{"Other"}, i: local("", ""), reason: ReasonNoSuchDatabase},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			stale, no := staleOf(c.wanted, c.i, c.seen, c.copies, c.apart)
+			g.Expect(stale).To(Equal(c.stale))
+			if c.reason == "" {
+				g.Expect(no).To(BeNil())
+			} else {
+				g.Expect(no).NotTo(BeNil())
+				g.Expect(no.reason).To(Equal(c.reason))
+			}
+		})
+	}
+}
