@@ -251,6 +251,14 @@ type PublicationStatus struct {
 	// PublisherMove compares with when publisher and distributor are gone.
 	// +optional
 	Newest *ReplicatedTransaction `json:"newest,omitempty"`
+	// behind is when the published database was found restored from a backup, older than what the distributor has of it. Its log
+	// is not read until a person has the publication made anew; then it is taken away.
+	// +optional
+	Behind *metav1.Time `json:"behind,omitempty"`
+	// recoveryFork of the published database on a server alone, with that server's name: RESTORE begins another one.
+	// +optional
+	// +kubebuilder:validation:MaxLength=256
+	RecoveryFork string `json:"recoveryFork,omitempty"`
 }
 
 // Publication is a set of tables whose changes subscribers receive.

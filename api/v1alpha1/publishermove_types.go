@@ -100,7 +100,7 @@ type MoveEstimate struct {
 	// +optional
 	Best ServerName `json:"best,omitempty"`
 	// lossless says that the former publisher answers, that its database is read-only, and that the new publisher has the same rows
-	// in every article, by their number and a checksum of each table.
+	// in every article, by a hash of every row over all published columns.
 	// +optional
 	Lossless bool `json:"lossless,omitempty"`
 	// deliverable commands are at the distributor and brought to the new publisher first.

@@ -128,10 +128,19 @@ type SubscriptionInitialization struct {
 	// compared says that the tables were found equal before the registration. They are compared again once changes arrive.
 	// +optional
 	Compared bool `json:"compared,omitempty"`
-	// validated is when they were found equal again afterwards.
+	// validated is when the last of them was found equal again afterwards.
 	// +optional
 	Validated *metav1.Time `json:"validated,omitempty"`
-	// differs says in which way they were not, as long as that stays the same; since then.
+	// validatedArticles are those that were, by the publisher's number and name, such as "3 dbo.Article": one that is dropped and
+	// added again has another number. Until every article that was registered without a copy is here the Subscription is not Ready.
+	// +optional
+	// +kubebuilder:validation:MaxItems=256
+	// +kubebuilder:validation:items:MaxLength=512
+	ValidatedArticles []string `json:"validatedArticles,omitempty"`
+	// lastCompared is when the others were compared last.
+	// +optional
+	LastCompared *metav1.Time `json:"lastCompared,omitempty"`
+	// differs says in which way they were not equal, as long as that stays the same; since then.
 	// +optional
 	// +kubebuilder:validation:MaxLength=1024
 	Differs string `json:"differs,omitempty"`

@@ -5,6 +5,7 @@
 package publication
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"slices"
@@ -81,7 +82,7 @@ type Observed struct {
 	Database    Database
 	DatabaseErr error
 	// Theirs are the tables of subscribers that lack articles.
-	Theirs map[subscriber]reconcile.Reading[map[string]mssql.Table]
+	Theirs map[receiver]reconcile.Reading[map[string]mssql.Table]
 }
 
 // Database is the published database.
@@ -101,6 +102,40 @@ type Database struct {
 	Sizes map[string]mssql.TableSize
 	// Online tells that the edition rebuilds tables while they are written to; read when one is to be.
 	Online bool
+	// LogEnd is the number of its log's last record, read after the distributor was, nil when it is not known; Fork is its recovery fork,
+	// which RESTORE begins, empty when it is not known.
+	LogEnd []byte
+	Fork   string
+}
+
+// behind tells that the distributor has transactions of the database that its log does not have: it is older than that, from a backup.
+func (o Observed) behind() bool {
+	return len(o.Database.LogEnd) > 0 && len(o.At.Newest) == len(o.Database.LogEnd) && bytes.Compare(o.Database.LogEnd, o.At.Newest) < 0
+}
+
+// fork is the recovery fork of the published database, with the server, as status has it; empty when it is not known, and of a group,
+// whose databases get another one by a failover.
+func fork(d Desired, o Observed) string {
+	if o.Database.Fork == "" || d.Publisher.Group != "" {
+		return ""
+	}
+	return credentials.HostName(o.primary(d)) + " " + o.Database.Fork
+}
+
+// forked tells that the database has gone on at another point than that where it was when status had it: it was restored. How far its log
+// reaches does not always tell: that of a database that lost little is soon longer than it was.
+func forked(d Desired, o Observed) bool {
+	before, now := d.Publication.Status.RecoveryFork, fork(d, o)
+	server, _, _ := strings.Cut(now, " ")
+	return before != "" && now != "" && strings.HasPrefix(before, server+" ") && before != now
+}
+
+// restored tells that the database was found so, now or before: its log has grown since perhaps, and then hides that, and what was
+// written until then would never be read. What a distributor knows of a publisher to which the publication comes back is from before it
+// left.
+func restored(d Desired, o Observed) bool {
+	have := o.Database.Publication
+	return have != nil && have.Description == d.description() && o.At.Known && !d.Arriving && (o.behind() || forked(d, o) || d.Publication.Status.Behind != nil)
 }
 
 // primary is the server that takes writes, empty when none that answers says so.

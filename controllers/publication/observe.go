@@ -66,12 +66,6 @@ func (r *Reconciler) desire(ctx context.Context, object *v1alpha1.Publication) (
 	return d, d.System.ReadPasswords(ctx, r.access)
 }
 
-// desireEnd finds out who is expected back.
-func (r *Reconciler) desireEnd(ctx context.Context, d *Desired) (err error) {
-	d.Gone, err = sites.ReadGone(ctx, r.hub, d.Publication.Namespace, time.Now())
-	return err
-}
-
 // around finds what else is declared of the publication and its database.
 func (r *Reconciler) around(ctx context.Context, d *Desired) error {
 	var subscriptions v1alpha1.SubscriptionList
@@ -96,6 +90,12 @@ func (r *Reconciler) around(ctx context.Context, d *Desired) error {
 	return nil
 }
 
+// desireEnd finds out who is expected back.
+func (r *Reconciler) desireEnd(ctx context.Context, d *Desired) (err error) {
+	d.Gone, err = sites.ReadGone(ctx, r.hub, d.Publication.Namespace, time.Now())
+	return err
+}
+
 // observe asks the engines. What does not answer is part of the observation, not an error.
 func observe(ctx context.Context, engines replication.Engines, d Desired, now time.Time) Observed {
 	o := Observed{Now: now, Servers: map[v1alpha1.ServerName]replication.Server{}}
@@ -118,8 +118,8 @@ func observe(ctx context.Context, engines replication.Engines, d Desired, now ti
 		return o
 	}
 	o.AtErr = engines.Read(ctx, d.System.Server, replication.Master, func(ctx context.Context, db *mssql.DB) (err error) {
-		if o.LogReaderJob, err = readJob(ctx, db, o.At.LogReader, logReader(d, o)); err == nil {
-			o.SnapshotJob, err = readJob(ctx, db, o.At.Snapshot, snapshotAgent(d, o))
+		if o.LogReaderJob, err = logReader(d, o).ReadAttached(ctx, db, o.At.LogReader); err == nil {
+			o.SnapshotJob, err = snapshotAgent(d, o).ReadAttached(ctx, db, o.At.Snapshot)
 		}
 		return err
 	})
@@ -152,14 +152,6 @@ func observeDatabase(ctx context.Context, engines replication.Engines, d Desired
 	}
 }
 
-// readJob reads the job that is attached to an agent, or else the one that is to be.
-func readJob(ctx context.Context, q mssql.Querier, attached *mssql.Agent, job replication.AgentJob) (*mssql.Job, error) {
-	if attached != nil && attached.Job != "" {
-		return mssql.ReadJob(ctx, q, attached.Job)
-	}
-	return job.Read(ctx, q)
-}
-
 func (b *Database) read(ctx context.Context, q mssql.Querier, d Desired, o Observed) (err error) {
 	if b.Owner.User, b.Owner.IsOwner, err = mssql.ReadOwner(ctx, q, d.System.Login); err != nil {
 		return err
@@ -172,6 +164,9 @@ func (b *Database) read(ctx context.Context, q mssql.Querier, d Desired, o Obser
 	}
 	// The tables of publications are there once the database is published.
 	if o.Servers[o.primary(d)].State.Database(d.database()).Published {
+		if b.LogEnd, b.Fork, err = mssql.ReadLogEnd(ctx, q); err != nil {
+			return err
+		}
 		if b.Publication, err = mssql.ReadPublication(ctx, q, d.name()); err == nil {
 			b.Publications, err = mssql.ReadPublications(ctx, q)
 		}

@@ -23,7 +23,7 @@ type stage func(d Desired, o Observed, p *replication.Plan) bool
 func plan(d Desired, o Observed) replication.Plan {
 	var p replication.Plan
 	for _, s := range []stage{
-		planReferences, planDistributor, planPublisherLost, planDatabase, planPublish, planLost, planLogReader, planPublication, planRedirection,
+		planReferences, planDistributor, planPublisherLost, planDatabase, planOwnership, planPublish, planLost, planRestored, planLogReader, planPublication, planRedirection,
 		planSnapshotAgent, planTables, planArticles, planSubscribers, planSnapshot, planAttempt, planHealth,
 	} {
 		if !s(d, o, &p) {
@@ -123,11 +123,22 @@ func planDatabase(d Desired, o Observed, p *replication.Plan) bool {
 	return proceed(p, "database %s is being created on %s", d.database(), credentials.HostName(primary))
 }
 
-func planPublish(d Desired, o Observed, p *replication.Plan) bool {
-	primary := o.primary(d)
+// planOwnership comes before everything that changes what a publication has: one that somebody else made is left as it is, with its
+// log reader, until a person says otherwise.
+func planOwnership(d Desired, o Observed, p *replication.Plan) bool {
 	if o.DatabaseErr != nil {
 		return p.Settle(conditions.Unknown(conditions.ReasonEngineNotAnswering, o.DatabaseErr.Error()))
 	}
+	if have := o.Database.Publication; have != nil && have.Description != d.description() && !d.adopts() {
+		return p.Settle(conditions.Stalled(conditions.ReasonPublicationConflict, fmt.Sprintf(
+			"database %s has a publication %s that somebody else made: annotate the Publication with %s=true to take it over, or choose another name",
+			d.database(), d.name(), v1alpha1.AdoptAnnotation)))
+	}
+	return true
+}
+
+func planPublish(d Desired, o Observed, p *replication.Plan) bool {
+	primary := o.primary(d)
 	p.Owner(d.System, primary, d.database(), o.Database.Owner)
 	if !o.Servers[primary].State.Database(d.database()).Published {
 		p.Execute(primary, replication.Master, tsql.PublishDatabase(d.database(), true))
@@ -157,22 +168,37 @@ func planLost(d Desired, o Observed, p *replication.Plan) bool {
 }
 
 // planLogReader makes the log reader's job at the distributor and attaches it. The procedure would make a job of its own
-// that connects to the distributor with Windows authentication.
+// that connects to the distributor with Windows authentication. It attaches none to a log reader that had one: a job that is
+// made again after it was deleted reads the log all the same, by its command line, and is known by its name. A job that somebody
+// else made is one for all publications of the database, and stays theirs.
 func planLogReader(d Desired, o Observed, p *replication.Plan) bool {
-	job := logReaderJob(d, o)
-	p.Job(d.System.Server, job, true, o.LogReaderJob)
-	if o.At.LogReader == nil || o.At.LogReader.Job == "" {
+	if foreignLogReader(d, o) {
+		return true
+	}
+	job, have := logReaderJob(d, o), o.LogReaderJob
+	p.Job(d.System.Server, job, true, have)
+	if have != nil && !replication.Described(have.Description) {
+		p.Execute(d.System.Server, replication.Master, tsql.DescribeJob(job.Name, job.Description))
+	}
+	if o.At.LogReader == nil {
 		p.Execute(o.primary(d), d.database(), tsql.AddLogReaderAgent(job.Name, d.System.Login, d.System.AgentPassword))
 	}
-	if len(p.Steps) == 0 && !o.LogReaderJob.Running {
-		p.Run(d.System.Server, job.Name, o.LogReaderJob)
+	if len(p.Steps) == 0 && !have.Running {
+		p.Run(d.System.Server, job.Name, have)
 	}
 	return proceed(p, "the log reader of %s is being set up", d.database())
 }
 
+// foreignLogReader tells that the database's log reader is run by a job that somebody else made and nobody gave away.
+func foreignLogReader(d Desired, o Observed) bool {
+	return o.LogReaderJob != nil && !replication.Described(o.LogReaderJob.Description) && !d.adopts()
+}
+
 // planAttempt does not let the log reader wait for its next attempt. That is no news: whether it delivers is planHealth's to say.
 func planAttempt(d Desired, o Observed, p *replication.Plan) bool {
-	p.Run(d.System.Server, logReaderJob(d, o).Name, o.LogReaderJob)
+	if !foreignLogReader(d, o) {
+		p.Run(d.System.Server, logReaderJob(d, o).Name, o.LogReaderJob)
+	}
 	return true
 }
 
@@ -181,10 +207,6 @@ func planPublication(d Desired, o Observed, p *replication.Plan) bool {
 	switch {
 	case have == nil:
 		p.Execute(primary, d.database(), tsql.AddPublication(d.name(), d.description()))
-	case have.Description != d.description() && !d.adopts():
-		return p.Settle(conditions.Stalled(conditions.ReasonPublicationConflict, fmt.Sprintf(
-			"database %s has a publication %s that somebody else made: annotate the Publication with %s=true to take it over, or choose another name",
-			d.database(), d.name(), v1alpha1.AdoptAnnotation)))
 	case have.Description != d.description():
 		p.Execute(primary, d.database(), tsql.DescribePublication(d.name(), d.description()))
 	}
@@ -208,17 +230,17 @@ func planSnapshotAgent(d Desired, o Observed, p *replication.Plan) bool {
 	}
 	job := snapshotJob(d, o)
 	p.Job(d.System.Server, job, true, o.SnapshotJob)
-	if o.At.Snapshot == nil || o.At.Snapshot.Job == "" {
+	if o.At.Snapshot == nil {
 		p.Execute(o.primary(d), d.database(), tsql.AddPublicationSnapshot(d.name(), job.Name, d.System.Login, d.System.AgentPassword))
 	}
 	return proceed(p, "the snapshot agent of %s is being set up", d.name())
 }
 
-// planSnapshot makes a snapshot when the newest one lacks an article. A snapshot agent that has just ended is started again
-// after a while.
+// planSnapshot makes a snapshot when the newest one lacks an article, or a subscriber waits for another one. A snapshot agent that has
+// just ended is started again after a while.
 func planSnapshot(d Desired, o Observed, p *replication.Plan) bool {
 	have := o.Database.Publication
-	if !d.snapshots() || o.snapshotThere() || len(have.Articles) == 0 || o.SnapshotJob == nil {
+	if !d.snapshots() || o.snapshotThere() && !o.snapshotAwaited() || len(have.Articles) == 0 || o.SnapshotJob == nil {
 		return true
 	}
 	if o.SnapshotJob.Running {
@@ -227,6 +249,6 @@ func planSnapshot(d Desired, o Observed, p *replication.Plan) bool {
 	if o.snapshotRests() {
 		return true
 	}
-	p.Execute(o.primary(d), d.database(), tsql.StartPublicationSnapshot(d.name()), alreadyRunning)
+	p.StartSnapshot(d.System, o.At, o.primary(d), d.database(), d.name())
 	return proceed(p, "a snapshot of %s is being made", d.name())
 }

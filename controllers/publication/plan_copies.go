@@ -182,7 +182,7 @@ func having(d Desired, o Observed, article string) []string {
 
 // nameOf is how messages name a subscriber.
 func (d Desired) nameOf(server, database string) string {
-	if s := d.declared(subscriber{server: server, database: database}); s != nil {
+	if s := d.declared(receiver{server: server, database: database}); s != nil {
 		return s.Name
 	}
 	return fmt.Sprintf("%s on %s, which no Subscription declares", database, server)
@@ -223,7 +223,7 @@ func reinitialized(d Desired, o Observed, p replication.Plan, failed error) *v1a
 	}
 	now := metav1.NewTime(o.Now).Rfc3339Copy()
 	r := v1alpha1.PublicationReinitialization{Time: &now}
-	carried := func(table string, s subscriber) {
+	carried := func(table string, s receiver) {
 		if declared := d.declared(s); declared != nil && replication.Request(d.Publication, declared) != "" {
 			r.Tables, r.Requests = append(r.Tables, table), append(r.Requests, replication.Request(d.Publication, declared))
 		}
@@ -234,7 +234,7 @@ func reinitialized(d Desired, o Observed, p replication.Plan, failed error) *v1a
 			continue
 		}
 		for _, s := range o.subscribers(was.Name) {
-			carried(a.Table, subscriber{server: s.Subscriber, database: s.Database})
+			carried(a.Table, receiver{server: s.Subscriber, database: s.Database})
 		}
 	}
 	if calls(p, tsql.RefreshesSubscriptions, tsql.AddsSubscription) {
@@ -242,7 +242,7 @@ func reinitialized(d Desired, o Observed, p replication.Plan, failed error) *v1a
 			for _, article := range who.articles {
 				// Otherwise the request is for something else.
 				if said(d, o.Database.Publication.Articles[article].Name) != nil {
-					carried(article, who.subscriber)
+					carried(article, who.receiver)
 				}
 			}
 		}

@@ -4,9 +4,11 @@ package publication
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
+	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/mssql"
 	"geosql.dev/operator/internal/reconcile/conditions"
 	"geosql.dev/operator/internal/replication"
@@ -18,8 +20,8 @@ const (
 	// after which the publisher still lacks one must not be followed by another and another, each of which reads every table.
 	snapshotPause = 30 * time.Second
 	wholePause    = 10 * time.Second
-	// alreadyRunning is what a job that runs is refused to be started with.
-	alreadyRunning = 22022
+	// waitingPause is the same for one that a subscriber still waits for afterwards: it does not have to be so by its own rules.
+	waitingPause = 5 * time.Minute
 )
 
 // snapshotThere tells that the publisher and the distributor agree that the newest snapshot is whole. A distributor that
@@ -28,12 +30,19 @@ func (o Observed) snapshotThere() bool {
 	return o.Database.Publication.SnapshotReady && o.At.LastSnapshot != ""
 }
 
-// snapshotRests tells that a snapshot agent ended so short a time ago that it is not started again yet. The time is the
-// distributor's: one in the future says that clocks differ, and nothing else.
+// snapshotRests tells that a snapshot agent ended so short a time ago, by the distributor's clock, that it is not started again yet.
 func (o Observed) snapshotRests() bool {
-	pause := map[mssql.RunStatus]time.Duration{failed: snapshotPause, mssql.RunSucceeded: wholePause}[o.At.Snapshot.Status]
-	since := o.Now.Sub(o.At.Snapshot.Time)
-	return since >= 0 && since < pause
+	succeeded := wholePause
+	if o.snapshotThere() {
+		succeeded = waitingPause
+	}
+	pause := map[mssql.RunStatus]time.Duration{failed: snapshotPause, mssql.RunSucceeded: succeeded}[o.At.Snapshot.Status]
+	return o.At.Snapshot.Age < pause
+}
+
+// snapshotAwaited tells that a subscriber waits for a snapshot although there is one: it was reinitialized since.
+func (o Observed) snapshotAwaited() bool {
+	return slices.ContainsFunc(o.Database.Publication.Subscriptions, func(s mssql.ArticleSubscription) bool { return s.Status == mssql.SubscriptionWaiting })
 }
 
 // planHealth says what is so when nothing is left to do.
@@ -57,6 +66,10 @@ func planHealth(d Desired, o Observed, p *replication.Plan) bool {
 		return p.Settle(conditions.InProgress(conditions.ReasonWaitingForTable, fmt.Sprintf(
 			"not in database %s yet: %s; %d of %d articles are published", d.database(), strings.Join(states[stateWaitingForTable], ", "),
 			len(states[statePublished]), len(d.Publication.Spec.Articles))))
+	case !ready && ended && at.Status == failed && (&replication.Failure{For: at.FailingFor}).Lasts():
+		return p.Settle(conditions.Stalled(conditions.ReasonSnapshotFailed, fmt.Sprintf(
+			"the snapshot agent has been started again and again for %s: %s. Mend what it says; docs/runbooks/replication.md has more",
+			at.FailingFor.Truncate(time.Minute), at.Message)))
 	case !ready && ended && at.Status == failed:
 		return p.Settle(conditions.InProgress(conditions.ReasonSnapshotFailed, "the snapshot agent failed and is started again: "+at.Message))
 	case !ready && ended && at.Status == mssql.RunSucceeded:
@@ -65,8 +78,17 @@ func planHealth(d Desired, o Observed, p *replication.Plan) bool {
 		return p.Settle(conditions.InProgress(conditions.ReasonSnapshotRunning, "the snapshot is being made"))
 	}
 	switch failure := replication.FailureOf(o.At.LogReader, o.LogReaderJob, d.LogReaderProfile); {
+	case foreignLogReader(d, o) && !o.LogReaderJob.Running:
+		return p.Settle(conditions.Stalled(conditions.ReasonLogReaderNotRunning, fmt.Sprintf(
+			"job %s at %s, the log reader of %s, does not run, and somebody else made it: start it there, or annotate the Publication with %s=true to take it over",
+			logReaderJob(d, o).Name, d.System.Host(), d.database(), v1alpha1.AdoptAnnotation)))
 	case failure == nil:
 	case failure.Status == mssql.RunFailed:
+		if failure.Lasts() {
+			return p.Settle(conditions.Stalled(conditions.ReasonLogReaderNotRunning, fmt.Sprintf(
+				"the log reader has been started again and again for %s, and delivers nothing: %s. Mend what it says; docs/runbooks/replication.md has more",
+				failure.For.Truncate(time.Minute), failure.Message)))
+		}
 		return p.Settle(conditions.InProgress(conditions.ReasonLogReaderNotRunning, "the log reader does not deliver: "+failure.Message))
 	default:
 		return p.Settle(failure.Retrying("log reader", 0))

@@ -16,8 +16,8 @@ import (
 	"geosql.dev/operator/internal/tsql"
 )
 
-// subscriber is who has the publication.
-type subscriber struct {
+// receiver is who has the publication.
+type receiver struct {
 	// server in lower case.
 	server, database string
 	pull             bool
@@ -25,28 +25,31 @@ type subscriber struct {
 
 // lacking is a subscriber that is not subscribed to all articles.
 type lacking struct {
-	subscriber
+	receiver
 	// articles that came after it, by name in lower case.
 	articles []string
+	// kept tells that it was registered without a copy, and is so to what comes later: no snapshot replaces its tables.
+	kept bool
 }
 
 // lacking are the subscribers that lack articles, in order.
 func (o Observed) lacking() []lacking {
-	known := map[subscriber]map[string]bool{}
-	var all []subscriber
+	known, copied := map[receiver]map[string]bool{}, map[receiver]bool{}
+	var all []receiver
 	for _, s := range o.Database.Publication.Subscriptions {
-		who := subscriber{strings.ToLower(s.Subscriber), s.Database, s.Pull}
+		who := receiver{strings.ToLower(s.Subscriber), s.Database, s.Pull}
 		if known[who] == nil {
 			known[who], all = map[string]bool{}, append(all, who)
 		}
 		known[who][strings.ToLower(s.Article)] = true
+		copied[who] = copied[who] || !s.DataWasThere
 	}
-	slices.SortFunc(all, func(a, b subscriber) int {
+	slices.SortFunc(all, func(a, b receiver) int {
 		return strings.Compare(a.server+"\x00"+a.database, b.server+"\x00"+b.database)
 	})
 	var some []lacking
 	for _, who := range all {
-		x := lacking{subscriber: who}
+		x := lacking{receiver: who, kept: !copied[who]}
 		for key := range o.Database.Publication.Articles {
 			if !known[who][key] {
 				x.articles = append(x.articles, key)
@@ -60,12 +63,12 @@ func (o Observed) lacking() []lacking {
 }
 
 // declared is the Subscription of a subscriber, nil when none declares it.
-func (d Desired) declared(s subscriber) *v1alpha1.Subscription {
+func (d Desired) declared(s receiver) *v1alpha1.Subscription {
 	return d.declares(mssql.ArticleSubscription{Subscriber: s.server, Database: s.database})
 }
 
 // replaces tells that a table which a subscriber has may be replaced by that of an article that came after it.
-func (d Desired) replaces(s subscriber, article string) bool {
+func (d Desired) replaces(s receiver, article string) bool {
 	declared := d.declared(s)
 	if !d.snapshots() && (declared == nil || declared.Annotations[v1alpha1.InitializationAnnotation] == "") || replication.Consents(d.Publication, declared) {
 		return true
@@ -85,7 +88,7 @@ func observeSubscribers(ctx context.Context, engines replication.Engines, d Desi
 		return
 	}
 	for _, who := range o.lacking() {
-		if !slices.ContainsFunc(who.articles, func(article string) bool { return !d.replaces(who.subscriber, article) }) {
+		if who.kept || !slices.ContainsFunc(who.articles, func(article string) bool { return !d.replaces(who.receiver, article) }) {
 			continue
 		}
 		server := v1alpha1.ServerName(strings.TrimSuffix(who.server, "-0"))
@@ -99,9 +102,9 @@ func observeSubscribers(ctx context.Context, engines replication.Engines, d Desi
 			reading = reconcile.NotRead[map[string]mssql.Table](err)
 		}
 		if o.Theirs == nil {
-			o.Theirs = map[subscriber]reconcile.Reading[map[string]mssql.Table]{}
+			o.Theirs = map[receiver]reconcile.Reading[map[string]mssql.Table]{}
 		}
-		o.Theirs[who.subscriber] = reading
+		o.Theirs[who.receiver] = reading
 	}
 }
 
@@ -109,10 +112,10 @@ func observeSubscribers(ctx context.Context, engines replication.Engines, d Desi
 // that it is not known.
 func standing(d Desired, o Observed, who lacking) (articles []string, err error) {
 	for _, article := range who.articles {
-		if d.replaces(who.subscriber, article) {
+		if who.kept || d.replaces(who.receiver, article) {
 			continue
 		}
-		tables, err := o.Theirs[who.subscriber].Get()
+		tables, err := o.Theirs[who.receiver].Get()
 		if err != nil {
 			return nil, err
 		}

@@ -17,7 +17,7 @@ import (
 // An article that comes after its subscribers replaces no table that one of them has under that name.
 func TestAnArticleThatASubscriberHasATableOf(t *testing.T) {
 	there := map[string]mssql.Table{"dbo.attachment": {Schema: "dbo", Name: "Attachment"}}
-	dublin := subscriber{server: "dubsub-0", database: "Content", pull: true}
+	dublin := receiver{server: "dubsub-0", database: "Content", pull: true}
 	for name, c := range map[string]struct {
 		change func(*world)
 		reason string
@@ -29,7 +29,7 @@ func TestAnArticleThatASubscriberHasATableOf(t *testing.T) {
 			conditions.ReasonPublished, "", nil, []string{"sp_refreshsubscriptions"}},
 		"a table of its own": {func(*world) {}, conditions.ReasonReinitializationNeeded, "it came after dublin, where a table of this name is already", []string{"dublin"}, nil},
 		"not read": {func(w *world) {
-			w.o.Theirs = map[subscriber]reconcile.Reading[map[string]mssql.Table]{dublin: reconcile.NotRead[map[string]mssql.Table](errors.New("cut off"))}
+			w.o.Theirs = map[receiver]reconcile.Reading[map[string]mssql.Table]{dublin: reconcile.NotRead[map[string]mssql.Table](errors.New("cut off"))}
 		}, conditions.ReasonEngineNotAnswering, "Content on dubsub-0 is not subscribed to dbo.attachment yet", nil, nil},
 		"asked for": {func(w *world) { w.ask("u1/1") }, conditions.ReasonPublished, "", nil, []string{"sp_refreshsubscriptions"}},
 		"automatic": {func(w *world) { w.d.Publication.Spec.Reinitialization = v1alpha1.ReinitializeAutomatic }, conditions.ReasonPublished, "", nil, []string{"sp_refreshsubscriptions"}},
@@ -45,6 +45,8 @@ func TestAnArticleThatASubscriberHasATableOf(t *testing.T) {
 			w.ask("u1/1")
 			w.d.Publication.Status.Reinitialized = &v1alpha1.PublicationReinitialization{Tables: []string{"dbo.Article"}, Requests: []string{"u1/1"}}
 		}, conditions.ReasonReinitializationNeeded, "it came after dublin", []string{"dublin"}, nil},
+		"registered without a copy": {func(w *world) { w.o.Database.Publication.Subscriptions[0].DataWasThere = true },
+			conditions.ReasonPublished, "", nil, []string{"sp_refreshsubscriptions"}},
 		"nobody declares it": {func(w *world) { w.d.Subscriptions = nil }, conditions.ReasonReinitializationNeeded,
 			"it came after Content on dubsub-0, which no Subscription declares", []string{"Content on dubsub-0, which no Subscription declares"}, nil},
 		"beside one that pushes": {func(w *world) {

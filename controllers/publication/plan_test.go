@@ -169,7 +169,7 @@ func TestDriftOfJobs(t *testing.T) {
 	job.Command, job.Enabled, job.Scheduled = "-Publisher [other]", false, false
 	p, _ := w.settle(t, all)
 	g.Expect(p.Outcome.Reason).To(Equal(conditions.ReasonPublished))
-	g.Expect(*job).To(Equal(mssql.Job{Enabled: true, Command: want, HasServer: true, Scheduled: true, Running: true}))
+	g.Expect(*job).To(Equal(mssql.Job{Enabled: true, Description: job.Description, Command: want, HasServer: true, Scheduled: true, Running: true}))
 	w.d.LogReaderProfile = &v1alpha1.AgentProfileSpec{Agent: v1alpha1.AgentLogReader, PollingInterval: ptr.To[int32](1), ReadBatchSize: ptr.To[int32](1000)}
 	w.settle(t, all)
 	g.Expect(job.Command).To(HaveSuffix("-Continuous -ReadBatchSize 1000 -PollingInterval 1"))
@@ -248,6 +248,11 @@ func TestSnapshotThatFailed(t *testing.T) {
 	g.Expect(done).To(BeEmpty(), "not again and again")
 	g.Expect(p.Outcome.Reason).To(Equal(conditions.ReasonSnapshotFailed))
 	g.Expect(p.Outcome.Message).To(ContainSubstring("no space left"))
+	g.Expect(p.Outcome.Progress).To(Equal(conditions.Working))
+	w.o.At.Snapshot.FailingFor = time.Hour
+	p, _ = w.settle(t, all)
+	g.Expect(p.Outcome.Reason).To(Equal(conditions.ReasonSnapshotFailed))
+	g.Expect(p.Outcome.Progress).To(Equal(conditions.Stuck), "a person has to mend that")
 	w.o.Now = start.Add(time.Minute)
 	_, done = w.settle(t, all)
 	g.Expect(done).To(HaveLen(1))
@@ -272,6 +277,7 @@ func TestFailuresOfTheLogReader(t *testing.T) {
 		"nobody was told of it":   {0, 0, true, 0, conditions.ReasonAgentRetrying, metav1.ConditionTrue, 0},
 		"failed":                  {mssql.RunFailed, time.Second, true, 0, conditions.ReasonLogReaderNotRunning, metav1.ConditionFalse, 0},
 		"failed, another attempt": {mssql.RunFailed, time.Second, false, 0, conditions.ReasonLogReaderNotRunning, metav1.ConditionFalse, 0},
+		"failed for long":         {mssql.RunFailed, 10 * time.Minute, false, 0, conditions.ReasonLogReaderNotRunning, metav1.ConditionFalse, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
@@ -289,7 +295,7 @@ func TestFailuresOfTheLogReader(t *testing.T) {
 			g.Expect(p.Steps).To(HaveLen(c.steps))
 			if c.failure != 0 {
 				g.Expect(p.Outcome.Message).To(ContainSubstring("could not connect"))
-				g.Expect(p.Outcome.Progress).To(Equal(conditions.Working))
+				g.Expect(p.Outcome.Progress == conditions.Stuck).To(Equal(name == "failed for long"))
 				g.Expect(describe(w.d, w.look()).LogReader.State).To(Equal(c.failure.String()))
 			}
 		})
@@ -308,14 +314,23 @@ func TestSnapshotThatDoesNotHelp(t *testing.T) {
 	g.Expect(p.Outcome.Reason).To(Equal(conditions.ReasonSnapshotRunning))
 	g.Expect(p.Outcome.Message).To(ContainSubstring("another is made soon"))
 
-	w.o.At.Snapshot.Time = start.Add(time.Hour)
-	_, done = w.settle(t, all)
-	g.Expect(done).To(HaveLen(1), "a distributor's clock that is ahead does not hold it up")
-
-	w.o.Database.Publication.SnapshotReady = false
 	w.o.At.Snapshot.Time, w.o.Now = start.Add(-time.Second), start.Add(time.Minute)
 	_, done = w.settle(t, all)
 	g.Expect(done).To(HaveLen(1))
+}
+
+// A subscriber that was reinitialized waits for a snapshot, although there is one; it is not made again and again if that does not help.
+func TestSnapshotThatASubscriberWaitsFor(t *testing.T) {
+	g := NewWithT(t)
+	w := newWorld(declared(true))
+	w.settle(t, all)
+	w.o.Database.Publication.Subscriptions = []mssql.ArticleSubscription{
+		{Article: "dbo.Article", Subscriber: "dubsub-0", Database: "Content", Pull: true, Status: 2},
+		{Article: "dbo.Attachment", Subscriber: "dubsub-0", Database: "Content", Pull: true, Status: mssql.SubscriptionWaiting}}
+	w.o.At.Snapshot.Status, w.o.At.Snapshot.Time = mssql.RunSucceeded, start.Add(-waitingPause)
+	g.Expect(described(plan(w.d, w.look()))).To(ConsistOf(ContainSubstring("sp_startpublication_snapshot")))
+	w.o.At.Snapshot.Time = start.Add(-waitingPause + time.Second)
+	g.Expect(described(plan(w.d, w.look()))).To(BeEmpty())
 }
 
 // The distributor died after the publisher had been told of the snapshot and before its history said so.

@@ -39,7 +39,7 @@ func Preview(d Desired, primary v1alpha1.ServerName, now time.Time) []replicatio
 		}},
 		{planPublish, func() { database(func(x *mssql.ReplicationDatabase) { x.Published = true }) }},
 		{planLogReader, func() {
-			o.LogReaderJob = &mssql.Job{Enabled: true}
+			o.LogReaderJob = &mssql.Job{Enabled: true, Description: logReaderJob(d, o).Description}
 			o.At.LogReader = &mssql.Agent{Job: logReaderJob(d, o).Name}
 		}},
 		{previewRun, func() {}},

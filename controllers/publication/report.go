@@ -9,6 +9,8 @@ import (
 	"strings"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/mssql"
 	"geosql.dev/operator/internal/reconcile"
@@ -38,6 +40,15 @@ func describe(d Desired, o Observed) v1alpha1.PublicationStatus {
 	}
 	if known {
 		s.NeededReinitialization, s.Size, s.Undeclared = needed(d, o), size(d, o), undeclared(d, o)
+	}
+	switch {
+	case known && o.AtErr == nil && o.Database.Publication == nil:
+		s.Behind, s.RecoveryFork = nil, "" // it is made anew
+	case s.Behind == nil && restored(d, o):
+		at := metav1.NewTime(o.Now).Rfc3339Copy()
+		s.Behind = &at
+	case s.Behind == nil && known && o.AtErr == nil && fork(d, o) != "":
+		s.RecoveryFork = fork(d, o)
 	}
 	if o.AtErr != nil || o.At.Original == "" {
 		for _, agent := range []*v1alpha1.AgentStatus{s.LogReader, s.Snapshot} {

@@ -50,12 +50,13 @@ type world struct {
 	o Observed
 	// theirs are the tables of subscribers, by server.
 	theirs map[string]map[string]mssql.Table
-	// jobs at the distributor.
-	jobs map[string]*mssql.Job
+	// jobs at the distributor; attached is the one that an agent was given.
+	jobs     map[string]*mssql.Job
+	attached map[*mssql.Agent]*mssql.Job
 }
 
 func newWorld(d Desired) *world {
-	w := &world{d: d, jobs: map[string]*mssql.Job{}, o: Observed{Now: start, Servers: map[v1alpha1.ServerName]replication.Server{}}}
+	w := &world{d: d, jobs: map[string]*mssql.Job{}, attached: map[*mssql.Agent]*mssql.Job{}, o: Observed{Now: start, Servers: map[v1alpha1.ServerName]replication.Server{}}}
 	at := &mssql.ReplicationServer{Sysadmin: true, Databases: map[string]mssql.ReplicationDatabase{"distribution": {Name: "distribution", State: "ONLINE"}}}
 	for _, name := range d.Publisher.Servers {
 		state := &mssql.ReplicationServer{Sysadmin: true, LoginSID: d.System.SID, PasswordRight: true, HasDistributor: true, Distributor: "dist-0", Databases: map[string]mssql.ReplicationDatabase{}}
@@ -93,16 +94,24 @@ func (w *world) elect(primary v1alpha1.ServerName) {
 // look completes the observation as the reader would.
 func (w *world) look() Observed {
 	o := w.o
-	for _, agent := range []*mssql.Agent{o.At.LogReader, o.At.Snapshot} {
-		if agent != nil && w.jobs[agent.Job] == nil {
-			agent.Job = ""
+	for _, agent := range []**mssql.Agent{&o.At.LogReader, &o.At.Snapshot} {
+		if *agent != nil && w.attached[*agent] == nil {
+			w.attached[*agent] = w.jobs[(*agent).Job]
 		}
+		if *agent != nil && w.jobs[(*agent).Job] != w.attached[*agent] {
+			// One of the same name that was made since is another job.
+			detached := **agent
+			detached.Job, *agent = "", &detached
+		}
+	}
+	if a := o.At.Snapshot; a != nil && !a.Time.IsZero() {
+		a.Age = o.Now.Sub(a.Time)
 	}
 	if o.Database.Publication != nil {
 		// Subscribers answer, and have what is told of them.
-		theirs := map[subscriber]reconcile.Reading[map[string]mssql.Table]{}
+		theirs := map[receiver]reconcile.Reading[map[string]mssql.Table]{}
 		for _, who := range o.lacking() {
-			theirs[who.subscriber] = reconcile.Read(w.theirs[who.server])
+			theirs[who.receiver] = reconcile.Read(w.theirs[who.server])
 		}
 		maps.Copy(theirs, w.o.Theirs)
 		o.Theirs = theirs
@@ -150,7 +159,7 @@ func (w *world) job(t fatal, procedure string, a map[string]string) {
 	}
 	switch procedure {
 	case "sp_add_job":
-		w.jobs[a["job_name"]] = &mssql.Job{Enabled: a["enabled"] == "1"}
+		w.jobs[a["job_name"]] = &mssql.Job{Enabled: a["enabled"] == "1", Description: a["description"]}
 	case "sp_add_jobstep", "sp_update_jobstep":
 		j.Command = a["command"]
 	case "sp_add_jobserver":
@@ -158,9 +167,17 @@ func (w *world) job(t fatal, procedure string, a map[string]string) {
 	case "sp_add_jobschedule":
 		j.Scheduled = true
 	case "sp_update_job":
+		if description, told := a["description"]; told {
+			j.Description = description
+			break
+		}
 		j.Enabled = a["enabled"] == "1"
 	case "sp_start_job":
 		j.Running = true
+		if w.o.At.Snapshot != nil && a["job_name"] == snapshotJob(w.d, w.look()).Name {
+			j.Running = false
+			w.o.Database.Publication.SnapshotReady, w.o.At.LastSnapshot = true, "2026-11-20T10:00:00"
+		}
 	case "sp_stop_job":
 		j.Running = false
 	case "sp_delete_job":
@@ -197,6 +214,9 @@ func (w *world) publish(t fatal, procedure string, a map[string]string) {
 		}
 	case "sp_addlogreader_agent":
 		needs(w.jobs[a["job_name"]] != nil, "its job is not there")
+		if w.o.At.LogReader != nil {
+			return // refused with 21831, also when its job was deleted
+		}
 		w.o.At.Original = host
 		w.o.At.LogReader = &mssql.Agent{ID: 1, Name: "agent 1", Job: a["job_name"], Publisher: host, Status: mssql.RunIdle}
 	case "sp_addpublication":
@@ -209,6 +229,9 @@ func (w *world) publish(t fatal, procedure string, a map[string]string) {
 		w.o.At.Access = append(w.o.At.Access, a["login"])
 	case "sp_addpublication_snapshot":
 		needs(w.jobs[a["snapshot_job_name"]] != nil, "its job is not there")
+		if w.o.At.Snapshot != nil {
+			return // refused with 14101, also when its job was deleted
+		}
 		w.o.At.Snapshot = &mssql.Agent{ID: 2, Name: "agent 2", Job: a["snapshot_job_name"], Publisher: host}
 	case "sp_addarticle":
 		table := b.Tables[strings.ToLower(a["article"])]
@@ -252,7 +275,12 @@ func (w *world) publish(t fatal, procedure string, a map[string]string) {
 				rest = append(rest, s)
 			}
 		}
-		b.Publication.Subscriptions = rest
+		if b.Publication.Subscriptions = rest; a["subscriber"] == "all" && a["article"] == "all" {
+			b.Publication.Subscriptions = nil
+		}
+	case "sp_replrestart":
+		needs(!w.look().LogReaderJob.Running, "error 18752: a log reader has the log")
+		b.LogEnd = append([]byte{}, w.o.At.Newest...)
 	case "sp_droparticle":
 		for _, s := range b.Publication.Subscriptions {
 			needs(!strings.EqualFold(s.Article, a["article"]), "error 14046: it has subscriptions")
@@ -260,7 +288,7 @@ func (w *world) publish(t fatal, procedure string, a map[string]string) {
 		delete(b.Publication.Articles, strings.ToLower(a["article"]))
 		b.Publication.SnapshotReady = false
 	case "sp_startpublication_snapshot":
-		needs(len(b.Publication.Articles) > 0 && w.o.At.Snapshot != nil, "nothing to take a snapshot of")
+		needs(len(b.Publication.Articles) > 0 && w.look().At.Snapshot.Job != "", "nothing to take a snapshot of, or no job of the agent")
 		b.Publication.SnapshotReady, w.o.At.LastSnapshot = true, "2026-11-20T10:00:00"
 	case "sp_addsubscription":
 		needs(a["article"] == "all", "error 14122: not all articles of an immediate_sync publication")

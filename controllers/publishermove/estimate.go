@@ -102,8 +102,8 @@ func summary(d Desired, o Observed, e *v1alpha1.MoveEstimate) string {
 		}
 	}
 	if c := o.Comparison; e.Lossless {
-		return fmt.Sprintf("Nothing is lost: the database of %s is read-only, and %s has the same %d rows, by their number and a checksum of each table.",
-			credentials.HostName(o.ReadOnly), to, c.Rows)
+		return fmt.Sprintf("Nothing that is published is lost: the database of %s is read-only, and %s has the same %d rows in every article, %s.",
+			credentials.HostName(o.ReadOnly), to, c.Rows, c.Words())
 	}
 	var parts []string
 	say := func(format string, args ...any) { parts = append(parts, fmt.Sprintf(format, args...)) }

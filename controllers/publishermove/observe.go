@@ -211,11 +211,11 @@ func countRows(ctx context.Context, engines replication.Engines, d Desired, s v1
 	err := engines.Read(ctx, s.Spec.Subscriber.Server, string(s.Spec.Database), func(ctx context.Context, db *mssql.DB) error {
 		for _, a := range d.Publication.Spec.Articles {
 			schema, table, _ := strings.Cut(a.Table, ".")
-			one, err := mssql.ReadTableDigest(ctx, db, schema, table, a.Columns)
+			one, err := mssql.ReadTableRows(ctx, db, schema, table)
 			if err != nil {
 				return err
 			}
-			rows += one.Rows
+			rows += one
 		}
 		return nil
 	})

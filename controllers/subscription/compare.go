@@ -5,6 +5,7 @@ package subscription
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -21,7 +22,8 @@ import (
 )
 
 const (
-	// validateFor is how long after its registration a copy that was kept is compared again until it is found equal.
+	// validateFor is how long a comparison that does not end in equality goes on before a person is asked, and the longest time between
+	// two.
 	validateFor = 10 * time.Minute
 	// differsFor is how long a difference has to stay the same to be one: changes may be on their way.
 	differsFor = 30 * time.Second
@@ -31,24 +33,45 @@ const (
 // one is missing, 2601 and 2627 when one is there already.
 var outOfStep = []string{"20598", "2601", "2627"}
 
-// observeComparison compares the tables before a registration that depends on it, and afterwards once nothing is pending.
+// observeComparison compares the tables before a registration that depends on it, and afterwards, once nothing is pending, those of which
+// nobody knows yet that they are equal. Rows that were written between the first comparison and the registration show in the second: what
+// was found equal after the registration stays so, since the distributor has every change from there.
 func observeComparison(ctx context.Context, engines replication.Engines, d Desired, o *Observed) {
-	if !d.compares() && !validating(d, *o) || !o.comparable(d) {
+	if !o.comparable(d) {
 		return
 	}
-	if len(o.registrations(d)) > 0 && (!validating(d, *o) || o.Pending == nil || *o.Pending > 0) {
+	articles := o.Publication.Articles
+	switch {
+	case len(o.registrations(d)) > 0:
+		if articles = o.unproved(d); o.Pending == nil || *o.Pending > 0 || !due(d, *o) {
+			return
+		}
+	case !d.compares() || !o.everyArticle(d):
 		return
 	}
-	c, err := engines.Compare(ctx, o.Publication.Articles, replication.Copy{Server: o.primary(d), Database: d.publisherDatabase()},
+	if len(articles) == 0 {
+		return
+	}
+	c, err := engines.Compare(ctx, articles, replication.Copy{Server: o.primary(d), Database: d.publisherDatabase()},
 		replication.Copy{Server: d.Subscriber, Database: d.database()})
 	if o.ComparisonErr = err; err == nil {
 		o.Comparison = &c
 	}
 }
 
-// comparable tells that publisher and subscriber answer, and that every article that is declared is published.
+// due tells that it is time for another comparison, which reads every row: the longer tables have not been equal, the longer it takes.
+func due(d Desired, o Observed) bool {
+	s := d.Subscription.Status.Initialization
+	if s == nil || unreported(d, o) {
+		return false
+	}
+	return s.LastCompared == nil || s.DiffersSince == nil ||
+		o.Now.Sub(s.LastCompared.Time) >= min(validateFor, s.LastCompared.Sub(s.DiffersSince.Time))
+}
+
+// comparable tells that publisher and subscriber answer.
 func (o Observed) comparable(d Desired) bool {
-	if o.Publication == nil || o.primary(d) == "" || o.AtErr != nil || o.HereErr != nil || !o.At.Known || !o.everyArticle(d) {
+	if o.Publication == nil || o.primary(d) == "" || o.AtErr != nil || o.HereErr != nil || !o.At.Known {
 		return false
 	}
 	s := o.Servers[d.Subscriber]
@@ -57,12 +80,6 @@ func (o Observed) comparable(d Desired) bool {
 
 func (o Observed) everyArticle(d Desired) bool {
 	return len(o.Publication.Articles) >= len(d.Publication.Spec.Articles)
-}
-
-// validating tells that a copy was kept, and not yet found equal after changes went on.
-func validating(d Desired, o Observed) bool {
-	s := d.Subscription.Status.Initialization
-	return s != nil && s.Compared && s.Validated == nil && s.Time != nil && o.Now.Sub(s.Time.Time) < validateFor && o.keeps(d)
 }
 
 // observeFormer finds what subscriptions to publishers have left from which the publication has moved.
@@ -141,8 +158,8 @@ func planFormer(d Desired, o Observed, p *replication.Plan) bool {
 	if o.FormerLogin {
 		p.EndLogin(d.Subscriber, d.FormerLogin, o.FormerSessions)
 	}
-	if (len(o.Former) > 0 || d.FormerLogin != "") && !jobsKnown(o, p) {
-		return false
+	if (len(o.Former) > 0 || d.FormerLogin != "") && o.JobsErr != nil {
+		return jobsUnknown(o, p)
 	}
 	for _, f := range o.Former {
 		for _, server := range slices.Compact([]v1alpha1.ServerName{d.Subscriber, d.System.Server}) {
@@ -170,22 +187,65 @@ func planCompared(d Desired, o Observed, p *replication.Plan) bool {
 		}
 		return true
 	}
-	if !validating(d, o) {
+	h := d.Subscription.Status.Initialization
+	if h == nil || len(o.unproved(d)) == 0 {
 		return true
 	}
-	s := d.Subscription.Status.Initialization
 	// What the last attempt died of is not known when it did not come as far as the history: then nothing is replaced for it.
-	failing := o.failure(d) != nil && o.Agent.Failure != 0 && slices.Contains(outOfStep, o.Agent.ErrorCode) && o.Agent.ErrorTime.After(s.Time.Time)
-	differs := o.Comparison != nil && o.Comparison.Steady && !o.Comparison.Equal && s.Differs == limit(o.Comparison.Difference) &&
-		s.DiffersSince != nil && o.Now.Sub(s.DiffersSince.Time) >= differsFor
-	if failing || differs {
-		if !jobsKnown(o, p) {
-			return false
+	failing := o.failure(d) != nil && o.Agent.Failure != 0 && slices.Contains(outOfStep, o.Agent.ErrorCode) &&
+		h.Time != nil && o.Now.Add(-o.Agent.ErrorAge).After(h.Time.Time)
+	if consents(d) && (failing || differs(d, o)) {
+		if o.JobsErr != nil {
+			return jobsUnknown(o, p)
 		}
 		leave(d, o, p, d.pull())
 	}
 	return proceed(p, "the copy that was kept differs from the publisher's: the subscription begins anew, with a snapshot")
 }
+
+// consents tells that a person lets a copy that differs be replaced: Compare asks for that, and did when the copy was kept. Of an article
+// that was added to such a copy later nobody has said so.
+func consents(d Desired) bool {
+	s := d.Subscription.Status.Initialization
+	return d.compares() || s.Compared && len(s.ValidatedArticles) == 0
+}
+
+// differs tells that tables of which nobody knew were found different, and stayed so.
+func differs(d Desired, o Observed) bool {
+	s := d.Subscription.Status.Initialization
+	return o.Comparison != nil && o.Comparison.Steady && !o.Comparison.Equal && s.Differs == limit(o.Comparison.Difference) &&
+		s.DiffersSince != nil && o.Now.Sub(s.DiffersSince.Time) >= differsFor
+}
+
+// planProved says that the copy of an article is not known to be the publisher's.
+func planProved(d Desired, o Observed, p *replication.Plan) bool {
+	unproved := slices.Sorted(maps.Keys(o.unproved(d)))
+	if len(unproved) == 0 {
+		return true
+	}
+	s := d.Subscription.Status.Initialization
+	var lasts time.Duration
+	if s != nil && s.DiffersSince != nil {
+		lasts = o.Now.Sub(s.DiffersSince.Time)
+	}
+	which := fmt.Sprintf("%d articles were registered without a copy and not found equal to the publisher's since (%s)", len(unproved),
+		strings.Join(unproved[:min(len(unproved), mostNamed)], ", "))
+	switch {
+	case s != nil && s.Differs != "" && lasts >= differsFor && !consents(d):
+		return p.Settle(conditions.Stalled(conditions.ReasonCopyDiffers, fmt.Sprintf(
+			"%s: %s. Make them equal, or annotate the Subscription with %s=%s to have all its tables replaced by a snapshot unless all are equal",
+			which, s.Differs, v1alpha1.InitializationAnnotation, v1alpha1.InitializeCompare)))
+	case lasts >= validateFor:
+		return p.Settle(conditions.Stalled(conditions.ReasonValidating, fmt.Sprintf(
+			"%s, because they changed each time: let nobody write there for as long as it takes to read them three times, or end the "+
+				"Subscription with reclaimPolicy Delete and declare it again with %s=true, without %s, for a new copy",
+			which, v1alpha1.AdoptAnnotation, v1alpha1.InitializationAnnotation)))
+	}
+	return p.Settle(conditions.InProgress(conditions.ReasonValidating, which+": they are compared when nothing is pending"))
+}
+
+// mostNamed articles or tables are named in a message.
+const mostNamed = 5
 
 // registration is the subscription as it is registered: without a copy when the tables are equal.
 func registration(d Desired, o Observed) tsql.Subscription {
@@ -204,15 +264,51 @@ func initialization(d Desired, o Observed, p replication.Plan) *v1alpha1.Subscri
 		return begun(d, o, now)
 	case unreported(d, o):
 		return found(d, o, now)
-	case have == nil || o.Comparison == nil || !validating(d, o):
+	case have == nil || len(o.registrations(d)) == 0 || o.Comparison == nil && o.ComparisonErr == nil:
 		return have
-	case o.Comparison.Equal:
+	}
+	have.LastCompared = &now
+	have.ValidatedArticles = slices.DeleteFunc(have.ValidatedArticles, func(one string) bool { return !o.published(one) })
+	return compared(have, d, o, now)
+}
+
+// compared adds what a comparison after the registration found. One whose tables changed meanwhile, or that failed, says nothing, and
+// makes the next one later.
+func compared(have *v1alpha1.SubscriptionInitialization, d Desired, o Observed, now metav1.Time) *v1alpha1.SubscriptionInitialization {
+	c := o.Comparison
+	if c == nil {
+		c = &replication.Comparison{}
+	}
+	for _, key := range c.Same {
+		if one := numbered(o.Publication.Articles[key]); !slices.Contains(have.ValidatedArticles, one) && len(have.ValidatedArticles) < mostValidated {
+			have.ValidatedArticles = append(have.ValidatedArticles, one)
+		}
+	}
+	slices.Sort(have.ValidatedArticles)
+	switch {
+	case c.Equal:
 		have.Validated, have.Differs, have.DiffersSince = &now, "", nil
-	case limit(o.Comparison.Difference) != have.Differs || have.DiffersSince == nil:
-		have.Differs, have.DiffersSince = limit(o.Comparison.Difference), &now
+	case !c.Steady && have.DiffersSince == nil:
+		have.DiffersSince = &now
+	case !c.Steady:
+	case limit(c.Difference) != have.Differs || have.DiffersSince == nil:
+		have.Differs, have.DiffersSince = limit(c.Difference), &now
 	}
 	return have
 }
+
+// published tells that an article that status names is still one.
+func (o Observed) published(numberedName string) bool {
+	for _, a := range o.Publication.Articles {
+		if numbered(a) == numberedName {
+			return true
+		}
+	}
+	return false
+}
+
+// mostValidated is the most that status takes: as many as a Publication may have articles.
+const mostValidated = 256
 
 func registers(p replication.Plan) bool { return calls(p, tsql.AddsSubscription) }
 
@@ -241,7 +337,8 @@ func begun(d Desired, o Observed, now metav1.Time) *v1alpha1.SubscriptionInitial
 		s.Reason = "the subscriber gets a first copy"
 	case o.Comparison.Equal:
 		s.Method, s.Compared = v1alpha1.InitializeReplicationSupportOnly, true
-		s.Reason = fmt.Sprintf("%d rows of %d articles are equal at publisher and subscriber", o.Comparison.Rows, len(o.Publication.Articles))
+		s.Reason = limit(fmt.Sprintf("%d rows of %d articles are equal at publisher and subscriber, %s",
+			o.Comparison.Rows, len(o.Publication.Articles), o.Comparison.Words()))
 	default:
 		s.Reason = limit("the subscriber gets a new copy: " + o.Comparison.Difference)
 	}

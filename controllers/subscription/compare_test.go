@@ -65,15 +65,16 @@ func TestRegistrationFollowsTheComparison(t *testing.T) {
 	g.Expect(registered(t, plain)).To(ContainSubstring("automatic"), "nobody asked for a comparison")
 }
 
+func equal() *replication.Comparison {
+	return &replication.Comparison{Equal: true, Steady: true, Rows: 12, Same: []string{"dbo.article", "dbo.attachment"}}
+}
+
 // kept is a subscription that was registered without a copy an instant ago.
 func kept(t *testing.T) *world {
 	t.Helper()
-	w := comparing(&replication.Comparison{Equal: true, Steady: true, Rows: 12})
+	w := comparing(equal())
 	w.d.Publication.Spec.Articles = w.d.Publication.Spec.Articles[:1]
 	w.settle(t, all)
-	for i := range w.o.Publication.Subscriptions {
-		w.o.Publication.Subscriptions[i].DataWasThere = true
-	}
 	w.o.Mirror = Mirror{}
 	at := metav1.NewTime(w.o.Now)
 	w.d.Subscription.Status.Initialization = &v1alpha1.SubscriptionInitialization{
@@ -85,7 +86,9 @@ func kept(t *testing.T) *world {
 func TestKeptCopyThatDiffers(t *testing.T) {
 	g := NewWithT(t)
 	w := kept(t)
-	g.Expect(plan(w.d, w.look()).Outcome.Reason).To(Equal(conditions.ReasonDelivering))
+	p := plan(w.d, w.look())
+	g.Expect(p.Outcome.Reason).To(Equal(conditions.ReasonValidating), "rows of between the comparison and the registration may be missing: %s", p.Outcome.Message)
+	g.Expect(p.Outcome.Ready).To(Equal(metav1.ConditionFalse))
 	differs := &replication.Comparison{Steady: true, Difference: "dbo.Article has 3 rows"}
 	look := func(c *replication.Comparison, after time.Duration) replication.Plan {
 		w.o.Comparison, w.o.Now = c, w.o.Now.Add(after)
@@ -105,18 +108,20 @@ func TestKeptCopyThatDiffers(t *testing.T) {
 	w = kept(t)
 	w.o.Comparison = nil
 	w.fails(mssql.RunRetrying, time.Second)
-	w.o.Agent.ErrorCode, w.o.Agent.ErrorTime = "20598", w.o.Now.Add(time.Second)
+	w.o.Now = w.o.Now.Add(time.Minute)
+	w.o.Agent.ErrorCode, w.o.Agent.ErrorTime, w.o.Agent.ErrorAge = "20598", start, time.Second
 	g.Expect(describeSteps(plan(w.d, w.look()))).To(ContainElement(ContainSubstring("sp_dropsubscription")))
 	w.fails(0, 0)
 	w.jobs[subscriber][jobOfAll].BetweenRetries = true
 	g.Expect(describeSteps(plan(w.d, w.look()))).NotTo(ContainElement(ContainSubstring("sp_dropsubscription")), "why it does not go on now is not known")
 	w.fails(mssql.RunRetrying, time.Second)
-	w.o.Agent.ErrorTime = w.o.Now.Add(-time.Hour)
+	w.o.Agent.ErrorAge = time.Hour
 	g.Expect(describeSteps(plan(w.d, w.look()))).NotTo(ContainElement(ContainSubstring("sp_dropsubscription")), "an error of before")
 
 	w = kept(t)
-	look(&replication.Comparison{Equal: true, Steady: true}, time.Second)
+	look(equal(), time.Second)
 	g.Expect(status().Validated).NotTo(BeNil())
+	g.Expect(look(nil, time.Second).Outcome.Reason).To(Equal(conditions.ReasonDelivering))
 	look(differs, time.Second)
 	look(differs, differsFor)
 	g.Expect(describeSteps(look(differs, differsFor))).NotTo(ContainElement(ContainSubstring("sp_dropsubscription")), "what differs later has other reasons")
@@ -182,6 +187,92 @@ func TestRegistrationAtALostDistributor(t *testing.T) {
 			g.Expect(initialization(w.d, o, replication.Plan{})).To(BeNil(), "with which publisher is not known")
 		})
 	}
+}
+
+// An article that is added to a kept copy is registered without a copy, as the others were: its table is not there, and nothing brings it.
+func TestArticleAddedToAKeptCopy(t *testing.T) {
+	added := func(t *testing.T) *world {
+		t.Helper()
+		w := kept(t)
+		w.d.Subscription.Annotations = nil
+		w.o.Comparison = equal()
+		w.d.Subscription.Status.Initialization = initialization(w.d, w.look(), plan(w.d, w.look()))
+		w.o.Comparison = nil
+		NewWithT(t).Expect(plan(w.d, w.look()).Outcome.Reason).To(Equal(conditions.ReasonDelivering))
+		w.o.Publication.Articles["dbo.more"] = mssql.PublishedArticle{ID: 3, Name: "dbo.More", Schema: "dbo", Table: "More"}
+		w.o.Publication.Subscriptions = append(w.o.Publication.Subscriptions, mssql.ArticleSubscription{
+			Article: "dbo.More", Subscriber: "dubsub-0", Database: "Content", Pull: true, Status: 2, DataWasThere: true})
+		return w
+	}
+	g := NewWithT(t)
+	w := added(t)
+	p := plan(w.d, w.look())
+	g.Expect(p.Outcome.Ready).To(Equal(metav1.ConditionFalse))
+	g.Expect(p.Outcome.Reason).To(Equal(conditions.ReasonWaitingForTable))
+	g.Expect(p.Outcome.Message).To(ContainSubstring("dbo.More"))
+
+	w.o.Here.Tables["dbo.more"] = mssql.Table{Schema: "dbo", Name: "More"}
+	g.Expect(plan(w.d, w.look()).Outcome.Reason).To(Equal(conditions.ReasonValidating))
+	look := func(c *replication.Comparison, after time.Duration) replication.Plan {
+		w.o.Comparison, w.o.Now = c, w.o.Now.Add(after)
+		p := plan(w.d, w.look())
+		w.d.Subscription.Status.Initialization = initialization(w.d, w.look(), p)
+		return p
+	}
+	other := &replication.Comparison{Steady: true, Difference: "dbo.more has 50 rows at the publisher, 0 at the subscriber"}
+	look(other, time.Second)
+	g.Expect(due(w.d, w.look())).To(BeTrue())
+	p = look(other, differsFor)
+	g.Expect(describeSteps(p)).To(BeEmpty(), "nobody has said that all tables may be replaced")
+	p = look(nil, time.Second)
+	g.Expect(p.Outcome.Progress).To(Equal(conditions.Stuck))
+	g.Expect(p.Outcome.Reason).To(Equal(conditions.ReasonCopyDiffers))
+	g.Expect(p.Outcome.Message).To(And(ContainSubstring("50 rows"), ContainSubstring(v1alpha1.InitializationAnnotation)))
+	g.Expect(due(w.d, w.look())).To(BeFalse(), "it reads every row")
+
+	w.d.Subscription.Annotations = map[string]string{v1alpha1.InitializationAnnotation: v1alpha1.InitializeCompare}
+	g.Expect(describeSteps(look(other, differsFor))).To(ContainElement(ContainSubstring("sp_dropsubscription")))
+
+	w = added(t)
+	w.o.Here.Tables["dbo.more"] = mssql.Table{Schema: "dbo", Name: "More"}
+	look(&replication.Comparison{Equal: true, Steady: true, Same: []string{"dbo.more"}}, time.Second)
+	g.Expect(look(nil, time.Second).Outcome.Reason).To(Equal(conditions.ReasonDelivering))
+	g.Expect(w.d.Subscription.Status.Initialization.ValidatedArticles).To(ConsistOf("0 dbo.Article", "0 dbo.Attachment", "3 dbo.More"))
+	again := w.o.Publication.Articles["dbo.more"]
+	again.ID, w.o.Publication.Articles["dbo.more"] = 4, again
+	again.ID = 4
+	w.o.Publication.Articles["dbo.more"] = again
+	g.Expect(look(nil, time.Second).Outcome.Reason).To(Equal(conditions.ReasonValidating), "it was dropped and added again")
+
+	w = added(t)
+	last := &w.o.Publication.Subscriptions[len(w.o.Publication.Subscriptions)-1]
+	last.DataWasThere, last.Status = false, mssql.SubscriptionWaiting
+	g.Expect(w.look().mirrors(w.d)).To(BeTrue(), "an engine that gives it a snapshot: the agent needs that")
+	p = plan(w.d, w.look())
+	g.Expect(p.Outcome.Ready).NotTo(Equal(metav1.ConditionTrue))
+}
+
+// Tables that change each time they are compared are never taken for equal: a person is asked after a while, and each comparison comes
+// later than the one before.
+func TestCopyThatIsNeverValidated(t *testing.T) {
+	g := NewWithT(t)
+	w := kept(t)
+	compared := 0
+	for range 240 {
+		w.o.Now, w.o.Comparison = w.o.Now.Add(15*time.Second), nil
+		if due(w.d, w.look()) {
+			compared++
+			w.o.Comparison = &replication.Comparison{Difference: "the publisher's table of dbo.Article changed while it was compared", Same: []string{"dbo.attachment"}}
+		}
+		p := plan(w.d, w.look())
+		g.Expect(p.Outcome.Ready).To(Equal(metav1.ConditionFalse))
+		g.Expect(describeSteps(p)).NotTo(ContainElement(ContainSubstring("sp_dropsubscription")))
+		w.d.Subscription.Status.Initialization = initialization(w.d, w.look(), p)
+	}
+	p := plan(w.d, w.look())
+	g.Expect(p.Outcome.Progress).To(Equal(conditions.Stuck))
+	g.Expect(p.Outcome.Message).To(And(HavePrefix("1 articles"), ContainSubstring("dbo.article")))
+	g.Expect(compared).To(BeNumerically("<", 20), "in an hour")
 }
 
 func describeSteps(p replication.Plan) []string {

@@ -5,6 +5,8 @@
 package subscription
 
 import (
+	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -29,8 +31,8 @@ type Desired struct {
 	Subscriber v1alpha1.ServerName
 	// Beside are the other Subscriptions of the same database that are declared and not being deleted.
 	Beside []Beside
-	// Profile of the distribution agent, nil without one.
-	Profile *v1alpha1.AgentProfileSpec
+	// Profile of the distribution agent, LogReaderProfile of the publication's log reader; nil without one.
+	Profile, LogReaderProfile *v1alpha1.AgentProfileSpec
 	// FormerLogin is the one with which agents of a former Distributor could still come, empty when there is none.
 	FormerLogin string
 	// Missing are objects that are named and do not exist (yet).
@@ -125,10 +127,11 @@ type Observed struct {
 	// Here is what the subscription database has; HereErr is why that is not known.
 	Here    Here
 	HereErr error
-	// Jobs of the subscription's name, by server; JobsErr is why they are not known.
-	Jobs    map[v1alpha1.ServerName]*mssql.Job
-	JobsErr error
-	Mirror  Mirror
+	// Jobs of the subscription's name, by server, and the one that reads the publisher's log; JobsErr is why they are not known.
+	Jobs         map[v1alpha1.ServerName]*mssql.Job
+	LogReaderJob *mssql.Job
+	JobsErr      error
+	Mirror       Mirror
 	// Pending commands and the seconds they may take, nil when they are not known.
 	Pending, PendingSeconds *int64
 	// Tokens are the newest tracer tokens, each with its latency for this subscription; TokensErr is why they are not
@@ -167,7 +170,9 @@ type Here struct {
 
 // Token is a tracer token with its latency.
 type Token struct {
-	Posted  time.Time
+	Posted time.Time
+	// Age by the publisher's own clock.
+	Age     time.Duration
 	Latency mssql.TokenLatency
 }
 
@@ -220,10 +225,77 @@ func (o Observed) applied(d Desired) bool {
 	return here != nil && here.Applied
 }
 
-// keeps tells that the subscription was registered without a copy, although subscribers get one.
+// keeps tells that every article was registered without a copy, although subscribers get one.
 func (o Observed) keeps(d Desired) bool {
 	own := o.registrations(d)
-	return d.snapshots() && len(own) > 0 && own[0].DataWasThere
+	return d.snapshots() && len(own) > 0 && !slices.ContainsFunc(own, func(s mssql.ArticleSubscription) bool { return !s.DataWasThere })
+}
+
+// unproved are the articles, by their names in lower case, that were registered without a copy and were not found equal since: nobody
+// knows what the subscriber has of them. An article that is added later is registered as the others were, without a copy, too.
+func (o Observed) unproved(d Desired) map[string]mssql.PublishedArticle {
+	all := map[string]mssql.PublishedArticle{}
+	if !d.snapshots() {
+		return all
+	}
+	var validated []string
+	if s := d.Subscription.Status.Initialization; s != nil {
+		validated = s.ValidatedArticles
+	}
+	for _, s := range o.registrations(d) {
+		key := strings.ToLower(s.Article)
+		if a, known := o.Publication.Articles[key]; known && s.DataWasThere && !slices.Contains(validated, numbered(a)) {
+			all[key] = a
+		}
+	}
+	return all
+}
+
+// numbered is an article as status has it.
+func numbered(a mssql.PublishedArticle) string { return fmt.Sprintf("%d %s", a.ID, a.Name) }
+
+// absent are the tables that the subscriber's database does not have of articles that a snapshot brings, or of those that were registered
+// without a copy.
+func (o Observed) absent(d Desired, withoutCopy bool) (tables []string) {
+	for _, s := range o.registrations(d) {
+		a, known := o.Publication.Articles[strings.ToLower(s.Article)]
+		schema, table := a.There()
+		name := schema + "." + table
+		if _, there := o.Here.Tables[strings.ToLower(name)]; known && !there && s.DataWasThere == withoutCopy {
+			tables = append(tables, name)
+		}
+	}
+	slices.Sort(tables)
+	return tables
+}
+
+// registered tells that an article's registration has a status (mssql.ArticleSubscription).
+func (o Observed) registered(d Desired, status int) bool {
+	return slices.ContainsFunc(o.registrations(d), func(s mssql.ArticleSubscription) bool { return s.Status == status })
+}
+
+// inactive tells that the distributor has given the subscription up, since it had to keep more for it than its retention: the publisher
+// says so, or the agent does.
+func (o Observed) inactive(d Desired) bool {
+	f := o.failure(d)
+	return o.registered(d, mssql.SubscriptionInactive) || f != nil && o.Agent != nil && o.Agent.Failure != 0 && o.Agent.ErrorCode == deactivated
+}
+
+// deactivated is the agent's error for a subscription that was marked inactive and must be reinitialized.
+const deactivated = "21074"
+
+// stale tells that the newest snapshot is so old that the distributor may have removed what came after it, or will before it is applied:
+// a subscriber that began with it would have holes. A quarter of the retention is left for bringing and applying it.
+func (o Observed) stale(d Desired) bool {
+	hours := d.System.Retention
+	if at := o.Servers[d.System.Server].State; at != nil {
+		for _, x := range at.Distribution {
+			if strings.EqualFold(x.Name, d.System.Database) {
+				hours = min(hours, x.Retention)
+			}
+		}
+	}
+	return o.At.LastSnapshot != "" && o.At.SnapshotAge > time.Duration(hours)*time.Hour*3/4
 }
 
 // mirrors tells that a snapshot has to be brought to the agent.

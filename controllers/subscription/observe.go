@@ -52,6 +52,9 @@ func (r *Reconciler) desire(ctx context.Context, object *v1alpha1.Subscription) 
 		return d, err
 	}
 	d.Profile, d.MissingProfile = profile, missing
+	if d.LogReaderProfile, _, err = replication.Profile(ctx, r.hub, object.Namespace, publication.Spec.LogReaderProfile); err != nil {
+		return d, err
+	}
 	for _, m := range []string{d.Publisher.Missing, subscriber.Missing} {
 		if m != "" {
 			d.Missing = append(d.Missing, m)
@@ -186,7 +189,9 @@ func observePublisher(ctx context.Context, engines replication.Engines, d Desire
 func observeJobs(ctx context.Context, engines replication.Engines, d Desired, o *Observed, servers ...v1alpha1.ServerName) {
 	for _, server := range servers {
 		err := engines.Read(ctx, server, replication.Master, func(ctx context.Context, db *mssql.DB) (err error) {
-			o.Jobs[server], err = distributionAgent(d, *o).Read(ctx, db)
+			if o.Jobs[server], err = distributionAgent(d, *o).Read(ctx, db); err == nil && server == d.System.Server {
+				o.LogReaderJob, err = o.At.ReadLogReaderJob(ctx, db, d.publisherDatabase())
+			}
 			return err
 		})
 		if err != nil {
@@ -265,7 +270,7 @@ func observeTokens(ctx context.Context, engines replication.Engines, d Desired, 
 			if err != nil {
 				return err
 			}
-			one := Token{Posted: token.Posted}
+			one := Token{Posted: token.Posted, Age: token.Age}
 			for _, l := range latencies {
 				if strings.EqualFold(l.Subscriber, d.host()) && strings.EqualFold(l.Database, d.database()) {
 					one.Latency = l

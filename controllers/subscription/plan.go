@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"reflect"
 	"strings"
+	"time"
 
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/mssql"
@@ -26,8 +27,8 @@ func plan(d Desired, o Observed) replication.Plan {
 	d = d.asRegistered(o)
 	needed := func(d Desired, o Observed, p *replication.Plan) bool { return planNeeded(declared, d, o, p) }
 	for _, s := range []stage{
-		planReferences, planPublication, planServers, planOnline, planFeeders, planDatabase, planFormer, planKind, planCompared, planReinitialization, planRegistration,
-		planMirror, planAgent, planRun, planToken, needed, planHealth,
+		planReferences, planPublication, planServers, planOnline, planFeeders, planDatabase, planFormer, planJobs, planKind, planCompared,
+		planReinitialization, planFresh, planRegistration, planMirror, planAgent, planRun, planToken, needed, planHealth,
 	} {
 		if !s(d, o, &p) {
 			return p
@@ -168,15 +169,48 @@ func (o Observed) publishes(table string) bool {
 	return false
 }
 
+// planJobs waits until it is known which servers run an agent of the subscription: what ends one must not miss another.
+func planJobs(_ Desired, o Observed, p *replication.Plan) bool {
+	if o.JobsErr != nil {
+		return jobsUnknown(o, p)
+	}
+	return true
+}
+
+// jobsUnknown ends the plan while it is not known which agents run: nobody would look for them again once what they
+// serve has ended.
+func jobsUnknown(o Observed, p *replication.Plan) bool {
+	return p.Settle(conditions.Unknown(conditions.ReasonEngineNotAnswering, o.JobsErr.Error()))
+}
+
+// planFresh has a new snapshot made before a subscriber begins with one that is too old: what came after it may be gone from the
+// distributor, and the subscriber would have holes. One that is registered and has no copy yet is registered anew, after the new snapshot.
+func planFresh(d Desired, o Observed, p *replication.Plan) bool {
+	registered := len(o.registrations(d)) > 0
+	begins := d.snapshots() && (!registered && !registration(d, o).DataIsThere || registered && !o.keeps(d) && !o.applied(d))
+	if !begins || !o.stale(d) {
+		return true
+	}
+	const made = "the newest snapshot is %s old, and distributor %s keeps what came after it for %d hours: a new one is made before %s begins"
+	message := fmt.Sprintf(made, o.At.SnapshotAge.Truncate(time.Minute), d.System.Host(), d.System.Retention, d.database())
+	if registered {
+		leave(d, o, p, d.pull())
+	} else if a := o.At.Snapshot; a == nil || a.Status != mssql.RunStarted && a.Status != mssql.RunInProgress && a.Age >= snapshotPause {
+		p.StartSnapshot(d.System, o.At, o.primary(d), d.publisherDatabase(), d.publication())
+	}
+	return p.Settle(conditions.InProgress(conditions.ReasonSnapshotRunning, message))
+}
+
+// snapshotPause is how long a snapshot agent that has just ended is left alone.
+const snapshotPause = 30 * time.Second
+
 // planKind ends a subscription that is of the other type; it is made anew, with a new copy.
 func planKind(d Desired, o Observed, p *replication.Plan) bool {
-	if o.wrongType(d) && !jobsKnown(o, p) {
-		return false
-	}
-	if o.wrongType(d) && unreported(d, o) {
+	wrong := o.wrongType(d)
+	if wrong && unreported(d, o) {
 		return p.Settle(unrecorded)
 	}
-	if o.wrongType(d) {
+	if wrong {
 		leave(d, o, p, !d.pull())
 	} else if here := o.here(d); here != nil && here.Pull != d.pull() {
 		// From before; the agent that was may have written it once more at its end.
@@ -248,9 +282,6 @@ func planMirror(d Desired, o Observed, p *replication.Plan) bool {
 // planAgent makes the agent's job, disabled until what it needs is there, and attaches it. The procedures would make jobs
 // that connect with Windows authentication, which Linux without a domain lacks (error 18452).
 func planAgent(d Desired, o Observed, p *replication.Plan) bool {
-	if !jobsKnown(o, p) {
-		return false
-	}
 	j, at := job(d, o), d.agentServer()
 	enabled := !o.mirrors(d) || o.mirrored() || o.applied(d)
 	p.Job(at, j, enabled, o.Jobs[at])
@@ -270,7 +301,7 @@ func planAgent(d Desired, o Observed, p *replication.Plan) bool {
 		// From a time when the agent ran at the subscriber.
 		p.RemoveJob(d.Subscriber, j.Name, o.Jobs[d.Subscriber])
 	}
-	if o.Agent == nil || o.Agent.Job == "" {
+	if o.Agent == nil || !o.Agent.Attached {
 		p.Execute(o.primary(d), d.publisherDatabase(), tsql.AddPushSubscriptionAgent(d.subscription(), d.System.Login, d.System.AgentPassword, j.Name))
 	}
 	return proceed(p, "the distribution agent is being set up on %s", credentials.HostName(at))

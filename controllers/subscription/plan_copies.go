@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/mssql"
 	"geosql.dev/operator/internal/mssql/credentials"
 	"geosql.dev/operator/internal/reconcile/conditions"
 	"geosql.dev/operator/internal/replication"
@@ -75,8 +76,7 @@ func replaces(d Desired, o Observed) []string {
 	if !d.snapshots() || d.compares() || d.consents() || len(o.registrations(d)) > 0 || !d.registeredBefore() && o.here(d) == nil || len(o.Former) > 0 {
 		return nil
 	}
-	kept := d.Subscription.Status.Initialization
-	if d.Publication.Annotations[v1alpha1.RebuildAnnotation] == "true" || kept != nil && kept.Compared && kept.Validated == nil {
+	if d.Publication.Annotations[v1alpha1.RebuildAnnotation] == "true" || d.registeredBefore() && consents(d) {
 		return nil
 	}
 	return o.tables(func(key string) bool { return o.publishes(key) })
@@ -97,33 +97,21 @@ func (o Observed) tables(meant func(key string) bool) []string {
 	return all
 }
 
-// expired is the error of an agent whose subscription was made inactive: the distributor has no longer what it lacks
-// (docs/relational-databases/replication/subscription-expiration-and-deactivation.md).
-const expired = "21074"
-
-func (o Observed) expired(d Desired) bool {
-	return o.failure(d) != nil && o.Agent.Failure != 0 && o.Agent.ErrorCode == expired
-}
-
 // awaitsCopy tells that the registration waits for a snapshot of all articles: the first, or a new one that was asked for.
 func (o Observed) awaitsCopy(d Desired) bool {
 	own := o.registrations(d)
-	return len(own) > 0 && !slices.ContainsFunc(own, func(s articleSubscription) bool { return s.Status != subscribed })
+	return len(own) > 0 && !slices.ContainsFunc(own, func(s articleSubscription) bool { return s.Status != mssql.SubscriptionWaiting })
 }
 
-// subscribed is the status of a subscription that waits for a snapshot
-// (docs/relational-databases/system-tables/syssubscriptions-transact-sql.md).
-const subscribed = 1
-
-// planReinitialization has the subscriber get a new copy when it is asked for, or when it has expired and may. Articles
+// planReinitialization has the subscriber get a new copy when it is asked for, or when the distributor has given it up and it may. Articles
 // that change come first: they give the same subscriber a new copy.
 func planReinitialization(d Desired, o Observed, p *replication.Plan) bool {
-	asked := replication.Request(d.Publication, d.Subscription) != "" || o.expired(d) && d.consents()
+	asked := replication.Request(d.Publication, d.Subscription) != "" || o.inactive(d) && d.consents()
 	if !asked || !d.snapshots() || len(o.registrations(d)) == 0 || o.awaitsCopy(d) || !publicationRests(d.Publication) {
 		return true
 	}
-	if o.keeps(d) && !jobsKnown(o, p) {
-		return false
+	if o.keeps(d) && o.JobsErr != nil {
+		return jobsUnknown(o, p)
 	}
 	if o.keeps(d) && unreported(d, o) {
 		return p.Settle(unrecorded)
@@ -154,10 +142,6 @@ func planNeeded(declared Desired, d Desired, o Observed, p *replication.Plan) bo
 	case declared.retypes(o):
 		return p.Settle(conditions.Stalled(conditions.ReasonReinitializationNeeded, fmt.Sprintf(
 			"the subscription is %s and goes on so: to become %s it takes a new copy, %s; %s", d.kind(), declared.kind(), d.cost(), d.ask())))
-	case o.expired(d):
-		return p.Settle(conditions.Stalled(conditions.ReasonReinitializationNeeded, fmt.Sprintf(
-			"the subscription has expired: the distributor has no longer what %s lacks. It takes a new copy, %s; %s. The agent says: %s",
-			d.host(), d.cost(), d.ask(), o.failure(d).Message)))
 	case needed != nil && replication.Request(d.Publication, d.Subscription) != "" && len(needed.WaitingFor) > 0:
 		return p.Settle(conditions.Stalled(conditions.ReasonReinitializationNeeded, fmt.Sprintf(
 			"the new copy that was asked for is made along with those of the publication's other subscribers: ask for them, too: %s",

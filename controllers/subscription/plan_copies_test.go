@@ -146,15 +146,15 @@ func TestAnotherTypeInASharedDatabase(t *testing.T) {
 	}
 }
 
-// Expired is what no attempt mends.
-func TestASubscriptionThatHasExpired(t *testing.T) {
+// A subscription that the distributor has given up gets a new copy when somebody asks for it, or unasked where that is declared.
+func TestASubscriptionThatWasGivenUp(t *testing.T) {
 	g := NewWithT(t)
 	w := delivering(t, declared())
 	w.fails(mssql.RunFailed, time.Hour)
-	w.o.Agent.ErrorCode, w.o.Agent.FailureMessage = "21074", "The subscription(s) have been marked inactive and must be reinitialized."
+	w.o.Agent.ErrorCode, w.o.Agent.FailureMessage = deactivated, "The subscription(s) have been marked inactive and must be reinitialized."
 	p := plan(w.d, w.look())
-	g.Expect(p.Outcome.Reason).To(Equal(conditions.ReasonReinitializationNeeded))
-	g.Expect(p.Outcome.Message).To(And(ContainSubstring("has expired"), ContainSubstring("1200 rows, 3.0 MiB"), ContainSubstring("marked inactive")))
+	g.Expect(p.Outcome.Reason).To(Equal(conditions.ReasonSubscriptionInactive))
+	g.Expect(p.Outcome.Message).To(And(ContainSubstring("1200 rows, 3.0 MiB"), ContainSubstring("kubectl geosql reinitialize dublin -n web")))
 	g.Expect(describeSteps(p)).NotTo(ContainElement(ContainSubstring("sp_reinitsubscription")))
 	w.d.Subscription.Spec.Reinitialization = v1alpha1.ReinitializeAutomatic
 	g.Expect(describeSteps(plan(w.d, w.look()))).To(ContainElement(ContainSubstring("sp_reinitsubscription")))

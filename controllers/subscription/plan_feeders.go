@@ -99,8 +99,8 @@ func (o Observed) feeding(d Desired) []Feeder {
 // when the new one is to adopt; others refuse.
 func planFeeders(d Desired, o Observed, p *replication.Plan) bool {
 	feeding := o.feeding(d)
-	if len(feeding) > 0 && !jobsKnown(o, p) {
-		return false
+	if len(feeding) > 0 && o.JobsErr != nil {
+		return jobsUnknown(o, p)
 	}
 	for _, f := range feeding {
 		if !d.adopts() {
@@ -166,12 +166,4 @@ func remedy(d Desired, o Observed, f Feeder) string {
 	}
 	return fmt.Sprintf("Declare it again to keep it; or let this one take its place: kubectl annotate subscription %s -n %s %s=true ends the former agent and subscription, and then gives a new copy",
 		d.name(), d.Subscription.Namespace, v1alpha1.AdoptAnnotation)
-}
-
-// jobsKnown waits until the agents' jobs were read: an agent whose job was not looked at would go on.
-func jobsKnown(o Observed, p *replication.Plan) bool {
-	if o.JobsErr != nil {
-		return p.Settle(conditions.Unknown(conditions.ReasonEngineNotAnswering, o.JobsErr.Error()))
-	}
-	return true
 }

@@ -4,6 +4,9 @@ package subscription
 
 import (
 	"fmt"
+	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"geosql.dev/operator/internal/agent/files"
@@ -34,7 +37,7 @@ func planToken(d Desired, o Observed, p *replication.Plan) bool {
 	if phase(d, o) != phaseActive || o.TokensErr != nil {
 		return true
 	}
-	if len(o.Tokens) > 0 && o.Now.Sub(o.Tokens[0].Posted) < tokenInterval {
+	if len(o.Tokens) > 0 && o.Tokens[0].Age >= 0 && o.Tokens[0].Age < tokenInterval {
 		return true
 	}
 	p.Execute(o.primary(d), d.publisherDatabase(), tsql.PostTracerToken(d.publication()))
@@ -55,8 +58,12 @@ func phase(d Desired, o Observed) string {
 		return phasePending
 	case o.failure(d) != nil && o.awaitsMirror(d):
 		return phaseMirroring
-	case o.failure(d) != nil && o.failure(d).Status == mssql.RunFailed:
+	case o.inactive(d) || o.failure(d) != nil && o.failure(d).Status == mssql.RunFailed:
 		return phaseFailed
+	case o.registered(d, mssql.SubscriptionWaiting):
+		return phaseSnapshot
+	case o.running(d) && o.applied(d) && len(o.absent(d, false)) > 0:
+		return phaseInitializing
 	case o.applied(d), o.keeps(d) && o.running(d):
 		return phaseActive
 	case d.snapshots() && o.At.LastSnapshot == "":
@@ -86,8 +93,14 @@ func planHealth(d Desired, o Observed, p *replication.Plan) bool {
 	case o.Agent != nil:
 		agent = o.Agent.Message
 	}
+	if o.inactive(d) {
+		return p.Settle(inactive(d, o))
+	}
 	switch phase(d, o) {
 	case phaseSnapshot:
+		if o.At.LastSnapshot != "" {
+			return p.Settle(conditions.InProgress(conditions.ReasonSnapshotRunning, "a new snapshot is waited for: the newest one is older than the registration of an article"))
+		}
 		return p.Settle(conditions.InProgress(conditions.ReasonSnapshotRunning, "the publication's snapshot is not there yet"))
 	case phaseMirroring:
 		outcome := mirroring(o.Mirror)
@@ -98,7 +111,7 @@ func planHealth(d Desired, o Observed, p *replication.Plan) bool {
 	case phaseInitializing:
 		return p.Settle(conditions.InProgress(conditions.ReasonInitializing, "the snapshot is being applied: "+agent))
 	case phaseFailed:
-		return p.Settle(conditions.InProgress(conditions.ReasonAgentFailed, "the distribution agent failed and is started again: "+agent))
+		return p.Settle(failed(d, o, *failure))
 	}
 	if !o.running(d) {
 		return p.Settle(conditions.InProgress(conditions.ReasonAgentFailed, "the distribution agent does not run: "+agent))
@@ -106,8 +119,70 @@ func planHealth(d Desired, o Observed, p *replication.Plan) bool {
 	if failure != nil {
 		return p.Settle(failure.Retrying("distribution agent", d.latency()))
 	}
-	p.Outcome = conditions.Ready(conditions.ReasonDelivering, fmt.Sprintf("%s on %s receives %d articles", d.database(), d.host(), len(o.registrations(d))))
+	if absent := o.absent(d, true); len(absent) > 0 {
+		return p.Settle(conditions.InProgress(conditions.ReasonWaitingForTable, fmt.Sprintf(
+			"database %s on %s does not have %s, and no snapshot brings it: create it there, with the rows that the publisher has",
+			d.database(), d.host(), strings.Join(absent[:min(len(absent), mostNamed)], ", "))))
+	}
+	if !planLogRead(d, o, p) || !planProved(d, o, p) {
+		return false
+	}
+	p.Outcome = conditions.Ready(conditions.ReasonDelivering, fmt.Sprintf("%s on %s receives %d articles%s",
+		d.database(), d.host(), len(o.registrations(d)), skips(d, o)))
 	return true
+}
+
+// skips says of an agent that skips errors what its progress does not say. It goes on with what it skipped left out, for good.
+func skips(d Desired, o Observed) string {
+	if d.Profile == nil || len(d.Profile.SkipErrors) == 0 {
+		return ""
+	}
+	var numbers []string
+	for _, n := range d.Profile.SkipErrors {
+		numbers = append(numbers, strconv.Itoa(int(n)))
+	}
+	newest := ""
+	if a := o.Agent; a != nil && slices.Contains(numbers, a.ErrorCode) {
+		newest = fmt.Sprintf(" (the newest, %s, %s ago)", a.ErrorCode, a.ErrorAge.Truncate(time.Second))
+	}
+	return fmt.Sprintf("; its agent's profile skips errors %s%s: what it skipped is missing here, and neither latency nor pending commands tell of it",
+		strings.Join(numbers, ", "), newest)
+}
+
+// failed is the outcome of an agent that ended with an error. It is started again all the same: what a person mends goes on by itself.
+func failed(d Desired, o Observed, f replication.Failure) conditions.Outcome {
+	what := "the distribution agent failed and is started again: " + f.Message
+	if !f.Lasts() {
+		return conditions.InProgress(conditions.ReasonAgentFailed, what)
+	}
+	cure := "Mend what it says; docs/runbooks/replication.md has more"
+	if slices.Contains(outOfStep, o.Agent.ErrorCode) {
+		cure = fmt.Sprintf("The rows of %s on %s differ from the publisher's: repair the row that it names there, or give the subscriber a new copy (%s)",
+			d.database(), d.host(), d.cost()+"; "+d.ask())
+	}
+	return conditions.Stalled(conditions.ReasonAgentFailed, fmt.Sprintf("%s. It has gone on so for %s. %s", what, f.For.Truncate(time.Minute), cure))
+}
+
+// inactive is the outcome of a subscription that the distributor has given up.
+func inactive(d Desired, o Observed) conditions.Outcome {
+	return conditions.Stalled(conditions.ReasonSubscriptionInactive, fmt.Sprintf(
+		"distributor %s had to keep what %s on %s lacks for longer than its retention of %d hours, and has removed it: nothing is delivered before the subscriber gets a new copy (%s)",
+		d.System.Host(), d.database(), d.host(), d.System.Retention, d.cost()+"; "+d.ask()))
+}
+
+// planLogRead says that nothing new comes to the distributor: then what the agent delivers is not what was committed.
+func planLogRead(d Desired, o Observed, p *replication.Plan) bool {
+	failure := replication.FailureOf(o.At.LogReader, o.LogReaderJob, d.LogReaderProfile)
+	switch {
+	case o.LogReaderJob == nil || !o.LogReaderJob.Running:
+		return p.Settle(conditions.InProgress(conditions.ReasonLogReaderNotRunning, fmt.Sprintf(
+			"the log reader of %s does not run: what is committed there now does not come; Publication %s says why", d.publisherDatabase(), d.publication())))
+	case failure == nil:
+		return true
+	case failure.Status == mssql.RunFailed:
+		return p.Settle(conditions.InProgress(conditions.ReasonLogReaderNotRunning, "the log reader does not deliver: "+failure.Message))
+	}
+	return p.Settle(failure.Retrying("log reader", d.latency()))
 }
 
 func mirroring(m Mirror) conditions.Outcome {

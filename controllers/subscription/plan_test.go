@@ -392,6 +392,26 @@ func TestTracerTokens(t *testing.T) {
 	g.Expect(w.o.Tokens).To(HaveLen(2))
 }
 
+// The age of a token is that by the publisher's clock, whatever the manager's says.
+func TestTracerTokensOfAPublisherWithAnotherClock(t *testing.T) {
+	for _, ahead := range []time.Duration{-2 * time.Minute, 2 * time.Hour} {
+		g := NewWithT(t)
+		w := newWorld(declared())
+		w.ahead = ahead
+		w.settle(t, all)
+		g.Expect(w.o.Tokens).To(HaveLen(1), "%s", ahead)
+		w.o.Now = start.Add(59 * time.Second)
+		w.settle(t, all)
+		g.Expect(w.o.Tokens).To(HaveLen(1), "%s", ahead)
+		w.o.Now = start.Add(61 * time.Second)
+		w.settle(t, all)
+		g.Expect(w.o.Tokens).To(HaveLen(2), "%s", ahead)
+		w.ahead -= time.Hour // another replica is primary now
+		w.settle(t, all)
+		g.Expect(w.o.Tokens).To(HaveLen(3), "%s: one from the future does not stop them for ever", ahead)
+	}
+}
+
 // The agent of a push subscription writes the subscriber's row by itself, once more perhaps while the subscription is
 // being changed: what it leaves does not stand in the way of a pull subscription.
 func TestPushLeavesARowToPull(t *testing.T) {
@@ -425,4 +445,44 @@ func TestAgentBetweenAttempts(t *testing.T) {
 	g.Expect(steps).To(HaveLen(2))
 	g.Expect(steps[0].Describe()).To(ContainSubstring("sp_stop_job"))
 	g.Expect(steps[1].Describe()).To(ContainSubstring("sp_start_job"))
+}
+
+// What is not read from the log does not come, whatever the distribution agent says.
+func TestLogThatIsNotRead(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(*world)
+		reason string
+		ready  metav1.ConditionStatus
+	}{
+		"no job":       {func(w *world) { w.o.LogReaderJob = nil }, conditions.ReasonLogReaderNotRunning, metav1.ConditionFalse},
+		"does not run": {func(w *world) { w.o.LogReaderJob.Running = false }, conditions.ReasonLogReaderNotRunning, metav1.ConditionFalse},
+		"failed":       {func(w *world) { w.o.At.LogReader.Failure = mssql.RunFailed }, conditions.ReasonLogReaderNotRunning, metav1.ConditionFalse},
+		"tried again":  {func(w *world) { w.o.At.LogReader.Failure = mssql.RunRetrying }, conditions.ReasonAgentRetrying, metav1.ConditionTrue},
+		"tried again for long": {func(w *world) {
+			w.o.At.LogReader.Failure, w.o.At.LogReader.FailingFor = mssql.RunRetrying, 2*time.Minute
+		}, conditions.ReasonAgentRetrying, metav1.ConditionFalse},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			w := newWorld(declared())
+			w.settle(t, all)
+			c.change(w)
+			p := plan(w.d, w.look())
+			g.Expect(p.Outcome.Reason).To(Equal(c.reason), p.Outcome.Message)
+			g.Expect(p.Outcome.Ready).To(Equal(c.ready))
+		})
+	}
+}
+
+// The engine attaches no second job to a push subscription's agent: one that was deleted is made again, and the plan ends.
+func TestDeletedPushJob(t *testing.T) {
+	g := NewWithT(t)
+	w := newWorld(push(""))
+	w.settle(t, all)
+	delete(w.jobs[distributor], jobOfAll)
+	w.o.Agent.Job = ""
+	p, done := w.settle(t, all)
+	g.Expect(p.Outcome.Reason).To(Equal(conditions.ReasonDelivering), p.Outcome.Message)
+	g.Expect(w.jobs[distributor][jobOfAll].Running).To(BeTrue())
+	g.Expect(done).NotTo(ContainElement(ContainSubstring("sp_addpushsubscription_agent")))
 }

@@ -53,6 +53,8 @@ type world struct {
 	jobs map[v1alpha1.ServerName]map[string]*mssql.Job
 	// tables that the snapshot replaced at the subscriber.
 	dropped int
+	// ahead is how much the publisher's clock is.
+	ahead time.Duration
 }
 
 func newWorld(d Desired) *world {
@@ -64,7 +66,10 @@ func newWorld(d Desired) *world {
 	}
 	w.o.Servers[distributor].State.Databases["distribution"] = mssql.ReplicationDatabase{Name: "distribution", State: "ONLINE"}
 	w.o.Servers[publisher].State.Databases["content"] = mssql.ReplicationDatabase{Name: "Content", State: "ONLINE", Published: true}
-	w.o.At = replication.AtDistributor{Original: "tukpub-0", Known: true, LastSnapshot: "2026-11-20T10:00:00"}
+	w.o.At = replication.AtDistributor{Original: "tukpub-0", Known: true, LastSnapshot: "2026-11-20T10:00:00",
+		Snapshot: &mssql.Agent{ID: 2, Publisher: "tukpub-0", Job: "snapshots", Status: mssql.RunSucceeded, Age: time.Hour}, SnapshotAge: time.Hour,
+		LogReader: &mssql.Agent{ID: 1, Publisher: "tukpub-0", Job: "reader", Status: mssql.RunIdle}}
+	w.o.LogReaderJob = &mssql.Job{Enabled: true, Running: true}
 	w.o.Publication = &mssql.Publication{Description: "geosql.dev web/articles", SnapshotReady: true, Articles: map[string]mssql.PublishedArticle{
 		"dbo.article": {Name: "dbo.Article", Schema: "dbo", Table: "Article"}, "dbo.attachment": {Name: "dbo.Attachment", Schema: "dbo", Table: "Attachment"}}}
 	w.o.Here.Tables = map[string]mssql.Table{}
@@ -74,6 +79,9 @@ func newWorld(d Desired) *world {
 func (w *world) look() Observed {
 	o := w.o
 	o.Jobs = map[v1alpha1.ServerName]*mssql.Job{}
+	for i := range o.Tokens {
+		o.Tokens[i].Age = o.Now.Add(w.ahead).Sub(o.Tokens[i].Posted)
+	}
 	for _, name := range []v1alpha1.ServerName{distributor, subscriber} {
 		o.Jobs[name] = w.jobs[name][job(w.d, o).Name]
 	}
@@ -84,6 +92,14 @@ func (w *world) look() Observed {
 func (w *world) run() {
 	if told := w.o.Mirror.Told; told != nil && w.o.Mirror.Reader != nil && told.Generation != "" {
 		w.o.Mirror.Status = &files.Status{Subscription: told.Subscription, Generation: told.Generation, State: files.Verified}
+	}
+	if w.o.Publication == nil {
+		return
+	}
+	for i := range w.o.Publication.Subscriptions {
+		if s := &w.o.Publication.Subscriptions[i]; s.Status == mssql.SubscriptionWaiting && w.o.At.LastSnapshot != "" {
+			s.Status = 2
+		}
 	}
 	o := w.look()
 	j := o.Jobs[w.d.agentServer()]
@@ -153,7 +169,7 @@ func (w *world) job(t fatal, server v1alpha1.ServerName, procedure string, a map
 	}
 	switch procedure {
 	case "sp_add_job":
-		jobs[a["job_name"]] = &mssql.Job{Enabled: a["enabled"] == "1"}
+		jobs[a["job_name"]] = &mssql.Job{Enabled: a["enabled"] == "1", Description: a["description"]}
 	case "sp_add_jobstep", "sp_update_jobstep":
 		j.Command = a["command"]
 	case "sp_add_jobserver":
@@ -163,7 +179,7 @@ func (w *world) job(t fatal, server v1alpha1.ServerName, procedure string, a map
 	case "sp_update_job":
 		j.Enabled = a["enabled"] == "1"
 	case "sp_start_job":
-		if status := w.o.Mirror.Status; w.d.mirrors() && !w.o.applied(w.d) && (status == nil || status.State != files.Verified) {
+		if status := w.o.Mirror.Status; w.o.mirrors(w.d) && !w.o.applied(w.d) && (status == nil || status.State != files.Verified) {
 			t.Fatalf("the agent is started before the snapshot is mirrored")
 		}
 		j.Running = true
@@ -189,7 +205,8 @@ func (w *world) call(t fatal, s replication.Execute, procedure string, a map[str
 		for _, x := range w.o.Publication.Articles {
 			if a["article"] == "all" || a["article"] == x.Name {
 				w.o.Publication.Subscriptions = append(w.o.Publication.Subscriptions, mssql.ArticleSubscription{
-					Article: x.Name, Subscriber: a["subscriber"], Database: a["destination_db"], Pull: a["subscription_type"] == "pull", Status: 1})
+					Article: x.Name, Subscriber: a["subscriber"], Database: a["destination_db"], Pull: a["subscription_type"] == "pull", Status: map[bool]int{true: 1, false: 2}[w.o.At.LastSnapshot == ""],
+					DataWasThere: a["sync_type"] == "replication support only"})
 			}
 		}
 	case "sp_reinitsubscription":
@@ -219,11 +236,17 @@ func (w *world) call(t fatal, s replication.Execute, procedure string, a map[str
 		if w.jobs[distributor][a["job_name"]] == nil {
 			t.Fatalf("its job is not there")
 		}
-		w.o.Agent = &mssql.Agent{ID: 1, Name: "agent 1", Job: a["job_name"]}
+		if w.o.Agent != nil && w.o.Agent.Attached {
+			return // refused with 21837
+		}
+		w.o.Agent = &mssql.Agent{ID: 1, Name: "agent 1", Job: a["job_name"], Attached: true}
+	case "sp_startpublication_snapshot":
+		at(publisher, "Content")
+		w.o.At.LastSnapshot, w.o.At.SnapshotAge = w.o.Now.Format("2006-01-02T15:04:05"), 0
 	case "sp_posttracertoken":
 		at(publisher, "Content")
 		one := int64(1)
-		w.o.Tokens = append([]Token{{Posted: w.o.Now, Latency: mssql.TokenLatency{ToDistributor: &one, Overall: &one}}}, w.o.Tokens...)
+		w.o.Tokens = append([]Token{{Posted: w.o.Now.Add(w.ahead), Latency: mssql.TokenLatency{ToDistributor: &one, Overall: &one}}}, w.o.Tokens...)
 	default:
 		t.Fatalf("procedure %s is not known", procedure)
 	}

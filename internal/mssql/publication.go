@@ -8,6 +8,7 @@ import (
 	"context"
 	"database/sql"
 	"encoding/binary"
+	"encoding/hex"
 	"slices"
 	"strings"
 	"time"
@@ -29,9 +30,13 @@ type Publication struct {
 
 // PublishedArticle is an article of a publication.
 type PublishedArticle struct {
+	// ID is the publisher's number of the article: one that is dropped and added again has another.
+	ID                  int
 	Name, Schema, Table string
-	SchemaOption        int64
-	Filter              string
+	// SubscriberSchema and SubscriberTable are the table at subscribers, empty when it has the publisher's names.
+	SubscriberSchema, SubscriberTable string
+	SchemaOption                      int64
+	Filter                            string
 	// Limited tells that a view chooses what the snapshot has. Engines may make one that chooses everything: what an
 	// article is limited to is said by Columns and Filter alone.
 	Limited bool
@@ -39,15 +44,27 @@ type PublishedArticle struct {
 	Columns, LeftOut []string
 }
 
+// There is the article's table at subscribers.
+func (a PublishedArticle) There() (schema, table string) {
+	return cmp.Or(a.SubscriberSchema, a.Schema), cmp.Or(a.SubscriberTable, a.Table)
+}
+
 // syncNone is the sync_type of a subscription that is registered without a copy
 // (docs/relational-databases/system-tables/syssubscriptions-transact-sql.md).
 const syncNone = 2
+
+// Statuses of a subscription that gets nothing: it was given up, or waits for a snapshot
+// (docs/relational-databases/system-tables/syssubscriptions-transact-sql.md).
+const (
+	SubscriptionInactive = 0
+	SubscriptionWaiting  = 1
+)
 
 // ArticleSubscription is a subscription to one article.
 type ArticleSubscription struct {
 	Article, Subscriber, Database string
 	Pull                          bool
-	// Status is 0 inactive, 1 subscribed (waits for a snapshot), 2 active.
+	// Status is SubscriptionInactive, SubscriptionWaiting or 2, active.
 	Status int
 	// DataWasThere tells that it was registered without a copy.
 	DataWasThere bool
@@ -94,7 +111,7 @@ func ReadPublication(ctx context.Context, q Querier, name string) (*Publication,
 		{tsql.Articles(name), func(r Row) error {
 			var a PublishedArticle
 			var option []byte
-			err := r.Scan(&a.Name, &a.Schema, &a.Table, &option, &a.Filter, &a.Limited)
+			err := r.Scan(&a.Name, &a.Schema, &a.Table, &option, &a.Filter, &a.Limited, &a.ID, &a.SubscriberSchema, &a.SubscriberTable)
 			if len(option) == 8 {
 				a.SchemaOption = int64(binary.BigEndian.Uint64(option))
 			}
@@ -234,17 +251,50 @@ func ReadNewestReplicated(ctx context.Context, q Querier, publisher, database st
 	return transaction, at, err
 }
 
-// TableDigest is how many rows a table has, and a checksum over them.
+// ReadLogEnd reads the number of the last record in the log of the connection's database, as xact_seqno has it, nil when the engine says
+// it in another form than is known; and the database's recovery fork, empty when the engine does not tell.
+func ReadLogEnd(ctx context.Context, q Querier) (end []byte, fork string, err error) {
+	err = q.Query(ctx, tsql.LogEnd(), func(r Row) error {
+		var text string
+		err := r.Scan(&text, &fork)
+		if number, bad := hex.DecodeString(strings.ReplaceAll(text, ":", "")); bad == nil && len(number) == sequenceNumber {
+			end = number
+		}
+		return err
+	})
+	return end, fork, err
+}
+
+// TableDigest is how many rows a table has, and two sums over a hash of each (tsql.TableDigest), as decimal numbers.
 type TableDigest struct {
-	Rows     int64
-	Checksum int64
+	Rows       int64
+	Sum, Other string
 }
 
 // ReadTableDigest reads all rows of a table of the connection's database.
-func ReadTableDigest(ctx context.Context, q Querier, schema, table string, columns []string) (TableDigest, error) {
+func ReadTableDigest(ctx context.Context, q Querier, schema, table string, columns []tsql.TypedColumn) (TableDigest, error) {
 	var d TableDigest
-	err := q.Query(ctx, tsql.TableDigest(schema, table, columns), func(r Row) error { return r.Scan(&d.Rows, &d.Checksum) })
+	err := q.Query(ctx, tsql.TableDigest(schema, table, columns), func(r Row) error { return r.Scan(&d.Rows, &d.Sum, &d.Other) })
 	return d, err
+}
+
+// ReadTableRows counts the rows of a table of the connection's database.
+func ReadTableRows(ctx context.Context, q Querier, schema, table string) (rows int64, err error) {
+	err = q.Query(ctx, tsql.TableRows(schema, table), func(r Row) error { return r.Scan(&rows) })
+	return rows, err
+}
+
+// ReadColumnTypes reads the type of each column of a table of the connection's database, by the column's name in lower case; empty
+// when there is no such table.
+func ReadColumnTypes(ctx context.Context, q Querier, schema, table string) (map[string]tsql.TypedColumn, error) {
+	columns := map[string]tsql.TypedColumn{}
+	err := q.Query(ctx, tsql.ColumnTypes(schema, table), func(r Row) error {
+		var c tsql.TypedColumn
+		err := r.Scan(&c.Name, &c.Type)
+		columns[strings.ToLower(c.Name)] = c
+		return err
+	})
+	return columns, err
 }
 
 // ReadPullDistributor reads the distributor of a pull subscription as the connection's database knows it, empty when no
@@ -286,17 +336,24 @@ type Token struct {
 	ID int
 	// Posted is when it was committed, in the publisher's local time taken as UTC (containers run in UTC).
 	Posted time.Time
+	// Age is how long ago that was by the publisher's own clock; negative when another server posted it, whose clock is ahead.
+	Age time.Duration
 }
 
-// ReadTokens reads the tracer tokens of a publication that are remembered, the newest first.
+// ReadTokens reads the tracer tokens of a publication that are remembered, the newest first: the distributor numbers them.
 func ReadTokens(ctx context.Context, q Querier, publication string) ([]Token, error) {
+	var now time.Time
+	if err := q.Query(ctx, tsql.LocalTime(), func(r Row) error { return r.Scan(&now) }); err != nil {
+		return nil, err
+	}
 	var all []Token
 	err := q.Query(ctx, tsql.TracerTokens(publication), func(r Row) error {
 		var one Token
 		err := r.Scan(&one.ID, &one.Posted)
+		one.Age = now.Sub(one.Posted)
 		all = append(all, one)
 		return err
 	})
-	slices.SortFunc(all, func(a, b Token) int { return cmp.Or(b.Posted.Compare(a.Posted), cmp.Compare(b.ID, a.ID)) })
+	slices.SortFunc(all, func(a, b Token) int { return cmp.Compare(b.ID, a.ID) })
 	return all, err
 }

@@ -178,6 +178,8 @@ type Job struct {
 	// Name of the job.
 	Name    string
 	Enabled bool
+	// Description says whose it is.
+	Description string
 	// Command of its first step; it has passwords.
 	Command string
 	// HasServer and Scheduled tell that sp_add_jobserver and sp_add_jobschedule were run for it.
@@ -203,7 +205,7 @@ func ReadJob(ctx context.Context, q Querier, name string) (*Job, error) {
 		var servers, schedules, runs int
 		var seconds sql.NullInt64
 		j := Job{Name: name}
-		err := r.Scan(&j.Enabled, &j.Command, &servers, &schedules, &runs, &seconds)
+		err := r.Scan(&j.Enabled, &j.Command, &servers, &schedules, &runs, &seconds, &j.Description)
 		j.HasServer, j.Scheduled, j.Running = servers > 0, schedules > 0, runs > 0
 		j.Started = time.Duration(seconds.Int64) * time.Second
 		job = &j
@@ -266,19 +268,23 @@ type Agent struct {
 	Name string
 	// Publisher is the original publisher.
 	Publisher string
-	// Job is the name of the distributor's job that runs it, empty when there is none.
-	Job string
+	// Job is the name of the distributor's job that is attached to it, empty when there is none. Attached tells that one is or was:
+	// the engine attaches no other job then, although that was deleted.
+	Job      string
+	Attached bool
 	// Status, Message and Time of the newest history row, and how old it is by the distributor's clock; Time is zero when there is
 	// none.
 	Status  RunStatus
 	Message string
 	Time    time.Time
 	Age     time.Duration
-	// ErrorCode and ErrorTime are those of the newest error that the history tells of; ErrorTime is zero when there is none.
+	// ErrorCode and ErrorTime are those of the newest error that the history tells of, ErrorAge how old that is by the
+	// distributor's clock; ErrorTime is zero when there is none.
 	ErrorCode string
 	ErrorTime time.Time
+	ErrorAge  time.Duration
 	// Failure is RunRetrying or RunFailed while the agent has gone on with nothing since its run ended so, FailureMessage what
-	// it said then, and FailingFor how long it has not; 0 else, and always for a snapshot agent, which does not run on.
+	// it said then, and FailingFor how long it has not; 0 else. Of a snapshot agent, which does not run on, only FailingFor is known.
 	Failure        RunStatus
 	FailureMessage string
 	FailingFor     time.Duration
@@ -297,7 +303,7 @@ func ReadAgents(ctx context.Context, q Querier, statement tsql.Statement, kind t
 	var agents []Agent
 	err := q.Query(ctx, statement, func(r Row) error {
 		var a Agent
-		err := r.Scan(&a.ID, &a.Name, &a.Publisher, &a.Job)
+		err := r.Scan(&a.ID, &a.Name, &a.Publisher, &a.Job, &a.Attached)
 		agents = append(agents, a)
 		return err
 	})
@@ -313,9 +319,20 @@ func ReadAgents(ctx context.Context, q Querier, statement tsql.Statement, kind t
 			return err
 		})
 		if err == nil {
-			err = q.Query(ctx, tsql.AgentLastError(kind, a.ID), func(r Row) error { return r.Scan(&a.ErrorCode, &a.ErrorTime) })
+			err = q.Query(ctx, tsql.AgentLastError(kind, a.ID), func(r Row) error {
+				var seconds int64
+				err := r.Scan(&a.ErrorCode, &a.ErrorTime, &seconds)
+				a.ErrorAge = time.Duration(seconds) * time.Second
+				return err
+			})
 		}
-		if err == nil && kind != tsql.AgentSnapshot {
+		switch {
+		case err != nil:
+		case kind == tsql.AgentSnapshot:
+			var failing sql.NullInt64
+			err = q.Query(ctx, tsql.SnapshotFailing(a.ID), func(r Row) error { return r.Scan(&failing) })
+			a.FailingFor = time.Duration(failing.Int64) * time.Second
+		default:
 			err = a.readFailure(ctx, q, kind)
 		}
 	}
@@ -337,11 +354,15 @@ func (a *Agent) readFailure(ctx context.Context, q Querier, kind tsql.AgentKind)
 	return err
 }
 
-// ReadLastSnapshot reads when a snapshot agent last succeeded, as text; empty when never.
-func ReadLastSnapshot(ctx context.Context, q Querier, agent int) (string, error) {
-	var at string
-	err := q.Query(ctx, tsql.LastSnapshot(agent), func(r Row) error { return r.Scan(&at) })
-	return at, err
+// ReadLastSnapshot reads when a snapshot agent last succeeded, as text, and how long ago by the distributor's clock; empty when never.
+func ReadLastSnapshot(ctx context.Context, q Querier, agent int) (at string, age time.Duration, err error) {
+	err = q.Query(ctx, tsql.LastSnapshot(agent), func(r Row) error {
+		var seconds int64
+		err := r.Scan(&at, &seconds)
+		age = time.Duration(seconds) * time.Second
+		return err
+	})
+	return at, age, err
 }
 
 // KnownPublication is a publication as the distributor knows it.

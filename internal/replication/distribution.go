@@ -27,8 +27,10 @@ type AtDistributor struct {
 	Access []string
 	// LogReader and Snapshot are the agents, nil while there are none.
 	LogReader, Snapshot *mssql.Agent
-	// LastSnapshot is when the snapshot agent last succeeded, as text; empty when never.
+	// LastSnapshot is when the snapshot agent last succeeded, as text, and SnapshotAge how long ago by the distributor's clock; empty
+	// when never.
 	LastSnapshot string
+	SnapshotAge  time.Duration
 	// Newest is the newest transaction of the database that the distributor has, nil when it has none, and NewestTime when
 	// that was written there, by its clock taken as UTC.
 	Newest     []byte
@@ -80,9 +82,15 @@ func (at *AtDistributor) read(ctx context.Context, q mssql.Querier, p Party, dat
 		return err
 	}
 	if at.Snapshot = p.agent(snapshots); at.Snapshot != nil {
-		at.LastSnapshot, err = mssql.ReadLastSnapshot(ctx, q, at.Snapshot.ID)
+		at.LastSnapshot, at.SnapshotAge, err = mssql.ReadLastSnapshot(ctx, q, at.Snapshot.ID)
 	}
 	return err
+}
+
+// ReadLogReaderJob reads the job that reads the log of a published database: the one that is attached, or else the one that
+// is named after it.
+func (at AtDistributor) ReadLogReaderJob(ctx context.Context, q mssql.Querier, database string) (*mssql.Job, error) {
+	return LogReaderAgent(at.Original, database).ReadAttached(ctx, q, at.LogReader)
 }
 
 // Has tells whether a server of the party has the name, compared without case.

@@ -79,6 +79,12 @@ func (f *Failure) Passing(latency time.Duration) bool {
 	return f.For < passingFor && (latency == 0 || f.Unseen < latency)
 }
 
+// lastingFor is how long an agent that was started again and again, and failed each time, has not gone on when a person is asked.
+const lastingFor = 10 * time.Minute
+
+// Lasts tells that starting the agent again has not helped for long.
+func (f *Failure) Lasts() bool { return f.For >= lastingFor }
+
 // Bear makes an outcome that says what is waited for that of an object which is as declared, while the failure may pass.
 func (f *Failure) Bear(o conditions.Outcome, latency time.Duration) conditions.Outcome {
 	if o.Ready == metav1.ConditionFalse && f.Passing(latency) {

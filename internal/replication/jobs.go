@@ -90,6 +90,14 @@ func (j AgentJob) Read(ctx context.Context, q mssql.Querier) (*mssql.Job, error)
 	return job, nil
 }
 
+// ReadAttached reads the job that is attached to an agent, or else the one that is named after it.
+func (j AgentJob) ReadAttached(ctx context.Context, q mssql.Querier, agent *mssql.Agent) (*mssql.Job, error) {
+	if agent != nil && agent.Job != "" {
+		return mssql.ReadJob(ctx, q, agent.Job)
+	}
+	return j.Read(ctx, q)
+}
+
 // nameOf is the name of a job that is there, or the one that it will get.
 func nameOf(have *mssql.Job, name string) string {
 	if have != nil && have.Name != "" {

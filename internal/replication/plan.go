@@ -176,6 +176,16 @@ func (p *Plan) Run(server v1alpha1.ServerName, name string, have *mssql.Job) {
 	}
 }
 
+// StartSnapshot starts a publication's snapshot agent: by its job's name when the one that is attached was deleted and made again, which
+// the publisher's procedure does not find.
+func (p *Plan) StartSnapshot(s System, at AtDistributor, primary v1alpha1.ServerName, database, publication string) {
+	if at.Snapshot == nil || at.Snapshot.Job == "" {
+		p.Execute(s.Server, Master, tsql.StartJob(SnapshotJob(at.Original, database, publication)), jobRefused)
+		return
+	}
+	p.Execute(primary, database, tsql.StartPublicationSnapshot(publication), jobRefused)
+}
+
 // RemoveJob deletes a job if it is there.
 func (p *Plan) RemoveJob(server v1alpha1.ServerName, name string, have *mssql.Job) {
 	if have == nil {

@@ -180,7 +180,12 @@ func absent(ctx context.Context, reader client.Reader, namespace string, servers
 }
 
 // Description marks what belongs to an object, on the server.
-func Description(namespace, name string) string { return "geosql.dev " + namespace + "/" + name }
+func Description(namespace, name string) string { return descriptionPrefix + namespace + "/" + name }
+
+const descriptionPrefix = "geosql.dev "
+
+// Described tells that a description marks something as the operator's.
+func Described(description string) bool { return strings.HasPrefix(description, descriptionPrefix) }
 
 // Contains tells whether the names have one, compared without case.
 func Contains(names []string, name string) bool {

@@ -173,6 +173,11 @@ func EnableJob(name string, enabled bool) Statement {
 	return exec("msdb.dbo.sp_update_job").str("job_name", name).num("enabled", bit(enabled)).done(reason + name)
 }
 
+// DescribeJob changes a job's description, by which its owner is known.
+func DescribeJob(name, description string) Statement {
+	return exec("msdb.dbo.sp_update_job").str("job_name", name).str("description", description).done("take over job " + name)
+}
+
 // StartJob starts a job; the server refuses with 22022 when it runs already.
 func StartJob(name string) Statement {
 	return exec("msdb.dbo.sp_start_job").str("job_name", name).done("start job " + name)
@@ -189,7 +194,7 @@ func DeleteJob(name string) Statement {
 }
 
 // JobState reads a job by its name: enabled, the command of its step, whether it has a server and a schedule, whether it
-// runs, and how many seconds ago it was started last (NULL when it was not since SQL Server Agent started). Sources: dbo.sysjobs, sysjobsteps, sysjobservers, sysjobschedules and sysjobactivity in
+// runs, how many seconds ago it was started last (NULL when it was not since SQL Server Agent started), and its description. Sources: dbo.sysjobs, sysjobsteps, sysjobservers, sysjobschedules and sysjobactivity in
 // docs/relational-databases/system-tables/.
 func JobState(name string) Statement {
 	return new(builder).sql(`SELECT CAST(j.enabled AS int), COALESCE(s.command, N''),
@@ -198,7 +203,8 @@ func JobState(name string) Statement {
     (SELECT COUNT(*) FROM msdb.dbo.sysjobactivity AS a WHERE a.job_id = j.job_id AND a.start_execution_date IS NOT NULL
         AND a.stop_execution_date IS NULL AND a.session_id = (SELECT MAX(session_id) FROM msdb.dbo.sysjobactivity)),
     (SELECT DATEDIFF(second, MAX(a.start_execution_date), GETDATE()) FROM msdb.dbo.sysjobactivity AS a WHERE a.job_id = j.job_id
-        AND a.session_id = (SELECT MAX(session_id) FROM msdb.dbo.sysjobactivity))
+        AND a.session_id = (SELECT MAX(session_id) FROM msdb.dbo.sysjobactivity)),
+    COALESCE(j.description, N'')
 FROM msdb.dbo.sysjobs AS j LEFT JOIN msdb.dbo.sysjobsteps AS s ON s.job_id = j.job_id AND s.step_id = 1
 WHERE j.name = @name`).arg("name", name).done("read job " + name)
 }

@@ -51,6 +51,19 @@ func DropPublication(name string) Statement {
 	return exec("sys.sp_droppublication").str("publication", name).done("drop publication " + name)
 }
 
+// RestartReplication lets the log reader go on in a database that was restored, behind what the distributor has of its log; no log
+// reader may be connected (18752). Source: docs/relational-databases/replication/administration/
+// strategies-for-backing-up-and-restoring-snapshot-and-transactional-replication.md.
+func RestartReplication() Statement {
+	return exec("sys.sp_replrestart").done("let the log be read from where it is now")
+}
+
+// DropSubscriptions ends all subscriptions of a publication.
+func DropSubscriptions(publication string) Statement {
+	return exec("sys.sp_dropsubscription").str("publication", publication).str("article", "all").str("subscriber", "all").
+		str("destination_db", "all").done("end the subscriptions to " + publication)
+}
+
 // DropLostSubscriptions ends all subscriptions of a publication at the publisher, of which a distributor that was made
 // anew knows nothing.
 func DropLostSubscriptions(publication string) Statement {

@@ -97,11 +97,13 @@ func Publications() Statement {
 	return new(builder).sql(`SELECT name FROM dbo.syspublications`).done("read the names of publications")
 }
 
-// Articles selects name, schema and name of the table, schema_option, filter clause and whether a view limits the
-// snapshot, of a publication's articles.
+// Articles selects name, schema and name of the table, schema_option, filter clause, whether a view limits the
+// snapshot, number, and schema and name of the table at subscribers (empty when it has those of the publisher), of a
+// publication's articles. Source: docs/relational-databases/system-tables/sysarticles-transact-sql.md.
 func Articles(publication string) Statement {
 	return new(builder).sql(`SELECT a.name, COALESCE(OBJECT_SCHEMA_NAME(a.objid), N''), COALESCE(OBJECT_NAME(a.objid), N''), a.schema_option,
-    COALESCE(CAST(a.filter_clause AS nvarchar(4000)), N''), CASE WHEN a.sync_objid <> a.objid THEN 1 ELSE 0 END
+    COALESCE(CAST(a.filter_clause AS nvarchar(4000)), N''), CASE WHEN a.sync_objid <> a.objid THEN 1 ELSE 0 END,
+    a.artid, COALESCE(a.dest_owner, N''), COALESCE(a.dest_table, N'')
 FROM dbo.sysarticles AS a JOIN dbo.syspublications AS p ON p.pubid = a.pubid WHERE p.name = @publication`).
 		arg("publication", publication).done("read the articles of " + publication)
 }
@@ -187,25 +189,28 @@ WHERE p.publisher_db = @database AND p.publication = @publication`).arg("databas
 // agentJob joins an agent's job: job_id is binary(16) there and uniqueidentifier here.
 const agentJob = "LEFT JOIN msdb.dbo.sysjobs AS j ON j.job_id = CAST(a.job_id AS uniqueidentifier)\n"
 
-// LogReaderAgents selects id, name, publisher and job of the log readers of a database. It runs in the distribution database.
+// attachedJob tells that an agent has a job: its id stays when the job is deleted, and no procedure attaches another one then.
+const attachedJob = "CASE WHEN a.job_id IS NULL THEN 0 ELSE 1 END"
+
+// LogReaderAgents selects id, name, publisher, job and whether one is attached (which may have been deleted since), of the log readers of a database. It runs in the distribution database.
 func LogReaderAgents(database string) Statement {
-	return new(builder).sql(`SELECT a.id, a.name, s.name, COALESCE(j.name, N'') FROM dbo.MSlogreader_agents AS a
+	return new(builder).sql(`SELECT a.id, a.name, s.name, COALESCE(j.name, N''), `+attachedJob+` FROM dbo.MSlogreader_agents AS a
 `+agentJob+`JOIN sys.servers AS s ON s.server_id = a.publisher_id WHERE a.publisher_db = @database`).arg("database", database).
 		done("read the log readers of " + database)
 }
 
-// SnapshotAgents selects id, name, publisher and job of the snapshot agents of a publication. It runs in the distribution
+// SnapshotAgents selects id, name, publisher, job and whether one is attached (which may have been deleted since), of the snapshot agents of a publication. It runs in the distribution
 // database.
 func SnapshotAgents(database, publication string) Statement {
-	return new(builder).sql(`SELECT a.id, a.name, s.name, COALESCE(j.name, N'') FROM dbo.MSsnapshot_agents AS a
+	return new(builder).sql(`SELECT a.id, a.name, s.name, COALESCE(j.name, N''), `+attachedJob+` FROM dbo.MSsnapshot_agents AS a
 `+agentJob+`JOIN sys.servers AS s ON s.server_id = a.publisher_id WHERE a.publisher_db = @database AND a.publication = @publication`).
 		arg("database", database).arg("publication", publication).done("read the snapshot agent of " + publication)
 }
 
-// DistributionAgents selects id, name, publisher and job (when it is the distributor's) of the distribution agents of a subscription. It runs in the
-// distribution database.
+// DistributionAgents selects id, name, publisher, job (when it is the distributor's) and whether one is attached of the
+// distribution agents of a subscription. It runs in the distribution database.
 func DistributionAgents(publisherDatabase string, s Subscription) Statement {
-	return new(builder).sql(`SELECT a.id, a.name, p.name, COALESCE(j.name, N'') FROM dbo.MSdistribution_agents AS a
+	return new(builder).sql(`SELECT a.id, a.name, p.name, COALESCE(j.name, N''), `+attachedJob+` FROM dbo.MSdistribution_agents AS a
 `+agentJob+`JOIN sys.servers AS p ON p.server_id = a.publisher_id JOIN sys.servers AS s ON s.server_id = a.subscriber_id
 WHERE a.publisher_db = @database AND a.publication = @publication AND s.name = @subscriber AND a.subscriber_db = @destination`).
 		arg("database", publisherDatabase).arg("publication", s.Publication).arg("subscriber", s.Subscriber).
@@ -229,10 +234,10 @@ func AgentHistory(kind AgentKind, id int) Statement {
 		arg("id", id).done("read the history of the " + string(kind) + " agent")
 }
 
-// AgentLastError selects code and time of the newest error that an agent's history tells of, or no row. It runs in the
-// distribution database. Source: docs/relational-databases/system-tables/msrepl-errors-transact-sql.md.
+// AgentLastError selects code and time of the newest error that an agent's history tells of, and how many seconds old it is by
+// the distributor's clock, or no row. It runs in the distribution database. Source: docs/relational-databases/system-tables/msrepl-errors-transact-sql.md.
 func AgentLastError(kind AgentKind, id int) Statement {
-	return new(builder).sql("SELECT TOP (1) COALESCE(e.error_code, N''), e.[time] FROM dbo.MS", string(kind), "_history AS h JOIN dbo.MSrepl_errors AS e ON e.id = h.error_id\nWHERE h.agent_id = @id ORDER BY e.id DESC").
+	return new(builder).sql("SELECT TOP (1) COALESCE(e.error_code, N''), e.[time], DATEDIFF(second, e.[time], GETDATE()) FROM dbo.MS", string(kind), "_history AS h JOIN dbo.MSrepl_errors AS e ON e.id = h.error_id\nWHERE h.agent_id = @id ORDER BY e.id DESC").
 		arg("id", id).done("read the last error of the " + string(kind) + " agent")
 }
 
@@ -252,10 +257,20 @@ ORDER BY h.[timestamp] DESC`).
 		arg("id", id).done("read whether the " + string(kind) + " agent goes on")
 }
 
-// LastSnapshot selects when the snapshot agent last succeeded, as text in ISO 8601, or no row. It runs in the
-// distribution database.
+// SnapshotFailing selects for how many seconds, by the distributor's clock, the snapshot agent's history has nothing but failed runs, NULL
+// when the newest run that ended did not fail. It runs in the distribution database.
+// Source: docs/relational-databases/system-tables/mssnapshot-history-transact-sql.md.
+func SnapshotFailing(id int) Statement {
+	return new(builder).sql(`SELECT DATEDIFF(second, MIN(h.[time]), GETDATE()) FROM dbo.MSsnapshot_history AS h
+WHERE h.agent_id = @id AND h.runstatus = 6
+    AND h.[time] > COALESCE((SELECT MAX(g.[time]) FROM dbo.MSsnapshot_history AS g WHERE g.agent_id = @id AND g.runstatus = 2), '19000101')`).
+		arg("id", id).done("read how long the snapshot agent has failed")
+}
+
+// LastSnapshot selects when the snapshot agent last succeeded, as text in ISO 8601, and how many seconds ago by the distributor's
+// clock, or no row. It runs in the distribution database.
 func LastSnapshot(id int) Statement {
-	return new(builder).sql("SELECT CONVERT(nvarchar(33), MAX([time]), 126) FROM dbo.MSsnapshot_history WHERE agent_id = @id AND runstatus = 2 HAVING COUNT(*) > 0").
+	return new(builder).sql("SELECT CONVERT(nvarchar(33), MAX([time]), 126), DATEDIFF(second, MAX([time]), GETDATE()) FROM dbo.MSsnapshot_history WHERE agent_id = @id AND runstatus = 2 HAVING COUNT(*) > 0").
 		arg("id", id).done("read when the last snapshot was made")
 }
 
@@ -276,6 +291,16 @@ func PullAgentHere(s PullSubscription) Statement {
 		done("read the properties of the pull subscription")
 }
 
+// LogEnd selects the number of the last record in the log of the connection's database, as "vlf:block:slot" in hexadecimal digits, and
+// its recovery fork, which is a new one after RESTORE. Sources:
+// docs/relational-databases/system-dynamic-management-views/sys-dm-db-log-stats-transact-sql.md,
+// docs/relational-databases/system-catalog-views/sys-database-recovery-status-transact-sql.md.
+func LogEnd() Statement {
+	return text(`SELECT COALESCE(l.log_end_lsn, N''),
+    COALESCE((SELECT CAST(r.recovery_fork_guid AS nvarchar(36)) FROM sys.database_recovery_status AS r WHERE r.database_id = DB_ID()), N'')
+FROM sys.dm_db_log_stats(DB_ID()) AS l`).Because("read where the log ends")
+}
+
 // NewestReplicated selects xact_seqno and entry_time of the newest transaction of a published database that the log reader
 // has brought, or no row. Those of snapshots are longer than the log's ten bytes. It runs in the distribution database.
 // Source: docs/relational-databases/system-tables/msrepl-transactions-transact-sql.md.
@@ -284,22 +309,4 @@ func NewestReplicated(publisher, database string) Statement {
 JOIN dbo.MSpublisher_databases AS d ON d.id = t.publisher_database_id JOIN sys.servers AS s ON s.server_id = d.publisher_id
 WHERE s.name = @publisher AND d.publisher_db = @database AND DATALENGTH(t.xact_seqno) = 10 ORDER BY t.xact_seqno DESC`).
 		arg("publisher", publisher).arg("database", database).done("read the newest transaction of " + database)
-}
-
-// TableDigest selects the number of rows of a table of the connection's database and a checksum over some of their columns,
-// as sp_publication_validation compares them; all columns when none are named.
-// Source: docs/t-sql/functions/checksum-agg-transact-sql.md and binary-checksum-transact-sql.md: columns of types that cannot
-// be compared (text, ntext, image, xml) are left out, and different rows may, rarely, have one checksum.
-func TableDigest(schema, table string, columns []string) Statement {
-	b := new(builder).sql("SELECT COUNT_BIG(*), COALESCE(CHECKSUM_AGG(BINARY_CHECKSUM(")
-	for i, c := range columns {
-		if i > 0 {
-			b.sql(", ")
-		}
-		b.name(c)
-	}
-	if len(columns) == 0 {
-		b.sql("*")
-	}
-	return b.sql(")), 0) FROM ").name(schema).sql(".").name(table).done("count and sum up " + schema + "." + table)
 }

@@ -32,8 +32,9 @@ var repeated = map[string][]int32{
 	"msdb.dbo.sp_delete_job":           {14262},
 }
 
-// Repeated are the error numbers that say that what the statement asks for is so already; nil when there are none. What
-// is there may be somebody else's: the next observation judges that.
+// Repeated are the error numbers that say that there is something of the kind already; nil when there are none. What is there
+// may be somebody else's, or not as it should be: the next observation judges that, and a plan must not ask for the same once
+// more because of what these errors hide (21831, 14101 and 21837 come also for an agent whose job was deleted).
 func (s Statement) Repeated() []int32 {
 	return repeated[s.Procedure]
 }

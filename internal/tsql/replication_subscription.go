@@ -50,13 +50,6 @@ func DropSubscription(s Subscription) Statement {
 		done("end the subscription of " + s.Database + " on " + s.Subscriber)
 }
 
-// DropLostSubscription ends a subscription at the publisher alone: its distributor is gone, or knows nothing of it.
-func DropLostSubscription(s Subscription) Statement {
-	return exec("sys.sp_dropsubscription").str("publication", s.Publication).str("article", "all").
-		str("subscriber", s.Subscriber).str("destination_db", s.Database).num("ignore_distributor", 1).
-		done("end the subscription of " + s.Database + " on " + s.Subscriber + ", which the distributor does not know")
-}
-
 // Reinitializes is the procedure that has a subscriber get a new copy.
 const Reinitializes = "sys.sp_reinitsubscription"
 
@@ -67,6 +60,13 @@ func ReinitializeSubscription(s Subscription) Statement {
 	return exec(Reinitializes).str("publication", s.Publication).str("article", "all").str("subscriber", s.Subscriber).
 		str("destination_db", s.Database).num("invalidate_snapshot", 1).
 		done("give " + s.Database + " on " + s.Subscriber + " a new copy of " + s.Publication)
+}
+
+// DropLostSubscription ends a subscription at the publisher alone: its distributor is gone, or knows nothing of it.
+func DropLostSubscription(s Subscription) Statement {
+	return exec("sys.sp_dropsubscription").str("publication", s.Publication).str("article", "all").
+		str("subscriber", s.Subscriber).str("destination_db", s.Database).num("ignore_distributor", 1).
+		done("end the subscription of " + s.Database + " on " + s.Subscriber + ", which the distributor does not know")
 }
 
 // PullSubscription names a subscription at the subscriber.
@@ -124,6 +124,9 @@ func PostTracerToken(publication string) Statement {
 func TracerTokens(publication string) Statement {
 	return exec("sys.sp_helptracertokens").str("publication", publication).done("read the tracer tokens")
 }
+
+// LocalTime selects the server's local time, in which publisher_commit is.
+func LocalTime() Statement { return text("SELECT GETDATE()").Because("read the server's clock") }
 
 // TracerTokenHistory selects distributor_latency, subscriber, subscriber_db, subscriber_latency and overall_latency, in
 // seconds, of one token; NULL has not arrived.

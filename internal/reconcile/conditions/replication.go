@@ -30,6 +30,8 @@ const (
 	// ReasonPublisherLost: the published database has nothing of a publication that the distributor knows: it was lost, or made anew.
 	// What is there now is published when a person says so; until then subscribers keep what they have.
 	ReasonPublisherLost = "PublisherLost"
+	// ReasonPublisherBehind: the published database was restored from a backup, in its place, and subscribers may have rows that it lacks. Its log is not read until a person says how to go on.
+	ReasonPublisherBehind = "PublisherBehind"
 	// ReasonSnapshotRunning: the snapshot is being made.
 	ReasonSnapshotRunning = "SnapshotRunning"
 	// ReasonSnapshotFailed: the snapshot agent failed; it is started again.
@@ -51,6 +53,10 @@ const (
 	ReasonMirroring = "Mirroring"
 	// ReasonInitializing: the snapshot is being applied.
 	ReasonInitializing = "Initializing"
+	// ReasonValidating: a copy was kept, or an article was added to one, and is not found equal to the publisher's yet.
+	ReasonValidating = "Validating"
+	// ReasonSubscriptionInactive: the distributor has removed what the subscriber lacked, and delivers nothing until it gets a new copy.
+	ReasonSubscriptionInactive = "SubscriptionInactive"
 	// ReasonDelivering: the subscription is active and its agent runs.
 	ReasonDelivering = "Delivering"
 	// ReasonAgentFailed: the distribution agent failed, and has delivered nothing since; it is started again.
@@ -69,7 +75,8 @@ const (
 	ReasonPublisherAnswers = "PublisherAnswers"
 	// ReasonPublisherNotFenced: the former publisher is silent, and nobody has said that it takes writes no more.
 	ReasonPublisherNotFenced = "PublisherNotFenced"
-	// ReasonCopyDiffers: the former publisher lives, and the new one has not all that it has.
+	// ReasonCopyDiffers: of a PublisherMove, the former publisher lives, and the new one has not all that it has; of a Subscription, a copy
+	// that nobody made of a snapshot differs from the publisher's.
 	ReasonCopyDiffers = "CopyDiffers"
 	// ReasonPublicationReplaced: the Publication was deleted and declared anew, or moved by another PublisherMove, since its move was
 	// estimated.

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package subscription
+
+import (
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/mssql"
+	"geosql.dev/operator/internal/reconcile/conditions"
+)
+
+// A snapshot after which the distributor may have removed what came is not what a subscriber begins with, be it new or one that was lost.
+func TestSnapshotThatIsTooOld(t *testing.T) {
+	retention := time.Duration(declared().System.Retention) * time.Hour
+	for name, c := range map[string]struct {
+		age   time.Duration
+		kept  int
+		begin func(*testing.T, *world)
+		steps int
+	}{
+		"young":                             {retention / 2, 72, nil, 0},
+		"old":                               {retention, 72, nil, 1},
+		"nearly too old":                    {retention*3/4 + time.Second, 72, nil, 1},
+		"old by what the distributor keeps": {retention / 2, 24, nil, 1},
+		"the subscriber's database was lost": {retention, 72, func(t *testing.T, w *world) {
+			w.o.At.SnapshotAge = 0
+			w.settle(t, all)
+			w.o.Here.Subscriptions, w.o.Here.Tables, w.o.Here.Distributor = nil, map[string]mssql.Table{}, ""
+		}, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			w := newWorld(declared())
+			if c.begin != nil {
+				c.begin(t, w)
+			}
+			w.o.Servers[distributor].State.Distribution = []mssql.DistributionDatabase{{Name: "distribution", Retention: c.kept}}
+			w.o.At.SnapshotAge = c.age
+			var snapshots, registered int
+			for range 100 {
+				p := plan(w.d, w.look())
+				for _, s := range p.Steps {
+					w.do(t, s)
+				}
+				for _, line := range describeSteps(p) {
+					isSnapshot, err := ContainSubstring("sp_startpublication_snapshot").Match(line)
+					g.Expect(err).NotTo(HaveOccurred())
+					if isSnapshot {
+						g.Expect(p.Outcome.Reason).To(Equal(conditions.ReasonSnapshotRunning))
+						snapshots++
+					}
+					if is, _ := ContainSubstring("sp_addsubscription").Match(line); is {
+						g.Expect(w.o.At.SnapshotAge).To(BeNumerically("<", c.age+1))
+						g.Expect(snapshots).To(Equal(c.steps))
+						registered++
+					}
+				}
+				if len(p.Steps) == 0 {
+					w.run()
+				}
+			}
+			g.Expect(snapshots).To(Equal(c.steps))
+			g.Expect(registered).To(Equal(1))
+			g.Expect(plan(w.d, w.look()).Outcome.Reason).To(Equal(conditions.ReasonDelivering))
+		})
+	}
+
+	g := NewWithT(t)
+	w := newWorld(declared())
+	w.settle(t, all)
+	w.o.At.SnapshotAge = 10 * retention
+	g.Expect(plan(w.d, w.look()).Outcome.Reason).To(Equal(conditions.ReasonDelivering), "who has a copy needs none")
+	w = newWorld(declared())
+	w.o.At.SnapshotAge, w.o.At.Snapshot.Status = retention, mssql.RunInProgress
+	for range 10 {
+		p := plan(w.d, w.look())
+		g.Expect(describeSteps(p)).NotTo(ContainElement(ContainSubstring("snapshot")))
+		for _, s := range p.Steps {
+			w.do(t, s)
+		}
+	}
+	g.Expect(plan(w.d, w.look()).Outcome.Message).To(ContainSubstring("a new one is made"))
+}
+
+// What the engine says of a registration is judged: one that waits for a snapshot gets nothing, nor does one that was given up.
+func TestStatusOfRegistrations(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(*world)
+		reason string
+		stuck  bool
+	}{
+		"reinitialized": {func(w *world) { w.o.Publication.Subscriptions[0].Status = mssql.SubscriptionWaiting }, conditions.ReasonSnapshotRunning, false},
+		"inactive":      {func(w *world) { w.o.Publication.Subscriptions[1].Status = mssql.SubscriptionInactive }, conditions.ReasonSubscriptionInactive, true},
+		"inactive by what the agent says": {func(w *world) {
+			w.fails(mssql.RunFailed, time.Second)
+			w.o.Agent.ErrorCode = "21074"
+		}, conditions.ReasonSubscriptionInactive, true},
+		"failed for long":     {func(w *world) { w.fails(mssql.RunFailed, time.Hour) }, conditions.ReasonAgentFailed, true},
+		"failed a moment ago": {func(w *world) { w.fails(mssql.RunFailed, time.Minute) }, conditions.ReasonAgentFailed, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			w := newWorld(declared())
+			w.settle(t, all)
+			c.change(w)
+			w.d.Subscription.Status.MirroredSnapshot = w.o.At.LastSnapshot
+			p := plan(w.d, w.look())
+			g.Expect(p.Outcome.Ready).To(Equal(metav1.ConditionFalse), p.Outcome.Message)
+			g.Expect(p.Outcome.Reason).To(Equal(c.reason), p.Outcome.Message)
+			g.Expect(p.Outcome.Progress == conditions.Stuck).To(Equal(c.stuck), p.Outcome.Message)
+			if c.reason == conditions.ReasonSubscriptionInactive {
+				g.Expect(p.Outcome.Message).To(ContainSubstring("kubectl geosql reinitialize"))
+			}
+		})
+	}
+}
+
+// A copy that was registered without a table gets none: what is declared is not so before somebody has made it.
+func TestTableThatNothingBrings(t *testing.T) {
+	g := NewWithT(t)
+	w := newWorld(declared())
+	w.d.Publication.Spec.Initialization = "ReplicationSupportOnly"
+	w.settle(t, all)
+	delete(w.o.Here.Tables, "dbo.attachment")
+	p := plan(w.d, w.look())
+	g.Expect(p.Outcome.Ready).To(Equal(metav1.ConditionFalse))
+	g.Expect(p.Outcome.Message).To(ContainSubstring("dbo.Attachment"))
+}
+
+// An agent that skips errors is told of, as long as its profile lets it: its copy is not what progress says.
+func TestAgentThatSkipsErrors(t *testing.T) {
+	g := NewWithT(t)
+	w := newWorld(declared())
+	w.d.Profile = &v1alpha1.AgentProfileSpec{Agent: v1alpha1.AgentDistribution, SkipErrors: []int32{20598, 2627}}
+	w.settle(t, all)
+	p := plan(w.d, w.look())
+	g.Expect(p.Outcome.Ready).To(Equal(metav1.ConditionTrue), "it is so by declaration")
+	g.Expect(p.Outcome.Message).To(And(ContainSubstring("skips errors 20598, 2627:"), ContainSubstring("missing here")))
+	w.o.Agent.ErrorCode, w.o.Agent.ErrorAge = "20598", 90*time.Second
+	g.Expect(plan(w.d, w.look()).Outcome.Message).To(ContainSubstring("(the newest, 20598, 1m30s ago)"))
+}
