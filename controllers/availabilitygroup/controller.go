@@ -66,7 +66,8 @@ type Reconciler struct {
 	now      func() time.Time
 	settling sites.Settling
 	silences silences
-	absences absences
+	absences lasting
+	unseeded lasting
 }
 
 // SetupWithManager adds the controller to the manager.
@@ -123,7 +124,8 @@ func (r *Reconciler) look(ctx context.Context, group *v1alpha1.AvailabilityGroup
 	}
 	key := client.ObjectKeyFromObject(group)
 	r.silences.note(key, w.observed.Voters, r.now())
-	w.observed.AwayFor = r.absences.note(key, w.desired, w.observed, r.now())
+	w.observed.AwayFor = r.absences.note(key, w.observed.away(w.desired), r.now())
+	w.observed.UnseededFor = r.unseeded.note(key, w.observed.awaitSeeding(w.desired), r.now())
 	return w, nil
 }
 

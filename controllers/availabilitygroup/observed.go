@@ -28,6 +28,8 @@ type Observed struct {
 	Instances map[v1alpha1.ServerName]Instance
 	// AwayFor is for how long this process has seen replicas away without interruption, by a clock that nobody sets.
 	AwayFor map[v1alpha1.ServerName]time.Duration
+	// UnseededFor is for how long this process has seen replicas lack a database of the group while none was seeded to them.
+	UnseededFor map[v1alpha1.ServerName]time.Duration
 	// FirstPod is the UID of the first primary's pod; empty where it cannot be read, or is ending, once there is a group, and without fencing.
 	FirstPod string
 	// Configuration of voters, the newest that is known of.

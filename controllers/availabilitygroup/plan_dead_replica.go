@@ -6,10 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"sync"
 	"time"
-
-	"k8s.io/apimachinery/pkg/types"
 
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/mssql"
@@ -58,37 +55,16 @@ func absence(d Desired, o Observed, primary v1alpha1.ServerName, r v1alpha1.Repl
 	return 0, false
 }
 
-// absences remembers since when this process sees replicas away without interruption.
-type absences struct {
-	mu    sync.Mutex
-	since map[types.NamespacedName]map[v1alpha1.ServerName]time.Time
-}
-
-// note returns for how long each declared replica has been away. now has a monotonic reading, as time.Now gives it: a clock that is set
-// makes nobody's absence longer. A process that has just begun counts anew, and so does a group whose primary is not known.
-func (a *absences) note(group types.NamespacedName, d Desired, o Observed, now time.Time) map[v1alpha1.ServerName]time.Duration {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	before, after, lasted := a.since[group], map[v1alpha1.ServerName]time.Time{}, map[v1alpha1.ServerName]time.Duration{}
+// away are the declared replicas that are away, as this process sees it.
+func (o Observed) away(d Desired) (servers []v1alpha1.ServerName) {
 	primary := o.primary(d)
 	for _, s := range d.servers() {
 		have := o.row(primary, s)
-		if i, known := o.Instances[s]; primary == "" || !known || i.Err == nil || have != nil && !disconnected(have) {
-			continue
+		if i, known := o.Instances[s]; primary != "" && known && i.Err != nil && (have == nil || disconnected(have)) {
+			servers = append(servers, s)
 		}
-		since, known := before[s]
-		if !known {
-			since = now
-		}
-		after[s], lasted[s] = since, now.Sub(since)
 	}
-	if a.since == nil {
-		a.since = map[types.NamespacedName]map[v1alpha1.ServerName]time.Time{}
-	}
-	if a.since[group] = after; len(after) == 0 {
-		delete(a.since, group)
-	}
-	return lasted
+	return servers
 }
 
 func disconnected(have *mssql.GroupReplica) bool { return have.Connected == "DISCONNECTED" }

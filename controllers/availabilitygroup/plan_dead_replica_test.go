@@ -194,7 +194,7 @@ func TestDeadReplicaTakesTimeThatThisProcessHasSeen(t *testing.T) {
 			e.lose("quisec")
 			e.now = e.now.Add(24 * time.Hour)
 			g.Expect(plan(e.d, e.observe()).Steps).To(BeEmpty(), "the clock was put forward")
-			e.absences = absences{}
+			e.absences = lasting{}
 			g.Expect(plan(e.d, e.observe()).Steps).To(BeEmpty(), "another manager sees it for the first time")
 			e.pass(removeAfter - time.Second)
 			e.silent["quisec"] = false

@@ -333,15 +333,17 @@ func planSeeding(d Desired, o Observed, p *Plan) bool {
 		if len(lacking) == 0 {
 			continue
 		}
-		why := "seed " + list(lacking) + ", which is not there"
+		why, again := "seed "+list(lacking)+", which is not there", o.UnseededFor[r.Server] >= seedingPatience
 		for _, name := range lacking {
 			if f := failureOf(group, host(r.Server), name); f != nil {
-				why = "seed " + name + " again, which failed: " + f.Reason
+				why, again = "seed "+name+" again, which failed: "+f.Reason, true
 			}
 		}
 		missing = append(missing, "on "+host(r.Server)+": "+why)
 		p.execute(r.Server, tsql.GrantCreateAnyDatabase(d.name()).Because("let group "+d.name()+" "+why))
-		p.execute(primary, tsql.SetReplicaSeeding(d.name(), host(r.Server), false).Because(why))
+		if again {
+			p.execute(primary, tsql.SetReplicaSeeding(d.name(), host(r.Server), false).Because(why))
+		}
 	}
 	if len(p.Steps) > 0 {
 		if outcome, alone := writtenOutside(d, o); alone {
@@ -350,6 +352,23 @@ func planSeeding(d Desired, o Observed, p *Plan) bool {
 		return p.settle(conditions.InProgress(conditions.ReasonSeedingFailed, "a seeding has not begun or has failed; it is begun again: "+strings.Join(missing, "; ")))
 	}
 	return true
+}
+
+// seedingPatience is how long a seeding may take to begin after a replica has joined, before it is asked for again.
+const seedingPatience = 15 * time.Second
+
+// awaitSeeding are the replicas to which a database is to be seeded and is not being.
+func (o Observed) awaitSeeding(d Desired) (servers []v1alpha1.ServerName) {
+	primary := o.primary(d)
+	if primary == "" {
+		return nil
+	}
+	for _, r := range d.Group.Spec.Replicas {
+		if len(o.unseeded(o.Instances[primary].Group, r)) > 0 {
+			servers = append(servers, r.Server)
+		}
+	}
+	return servers
 }
 
 // unseeded are the group's databases that a joined replica's server lacks altogether and that are not being seeded to it.

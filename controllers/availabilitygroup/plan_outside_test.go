@@ -172,3 +172,19 @@ func TestWhatIsSuspendedIsTold(t *testing.T) {
 		})
 	}
 }
+
+// A copy that was seeded once and is gone has no failure, and is seeded again all the same: once a seeding had time to begin by itself.
+func TestACopyThatIsGoneIsSeededAgain(t *testing.T) {
+	g := NewWithT(t)
+	e := newEnviron(t, declared())
+	e.settle(everything)
+	delete(e.servers["quisec"].mirroring.Databases, "Content")
+	p := plan(e.d, e.observe())
+	g.Expect(steps(p)).To(And(ContainSubstring("GRANT CREATE ANY DATABASE"), Not(ContainSubstring("SEEDING_MODE"))))
+	e.pass(seedingPatience)
+	g.Expect(steps(plan(e.d, e.observe()))).To(ContainSubstring("SEEDING_MODE = AUTOMATIC"))
+	e.servers["quisec"].mirroring.Databases["Content"] = mssql.Database{Name: "Content", State: "ONLINE", InGroup: true}
+	g.Expect(plan(e.d, e.observe()).Steps).To(BeEmpty())
+	delete(e.servers["quisec"].mirroring.Databases, "Content")
+	g.Expect(steps(plan(e.d, e.observe()))).NotTo(ContainSubstring("SEEDING_MODE"), "it is counted anew")
+}

@@ -21,6 +21,7 @@ const (
 	reasonNotAnswering   = "NotAnswering"
 	reasonNotJoined      = "NotJoined"
 	reasonNotSeeded      = "NotSeeded"
+	reasonOutside        = "DatabaseOutside"
 	reasonPrimaryUnknown = "PrimaryUnknown"
 	reasonNoDatabases    = "NoDatabases"
 	reasonNotDeclared    = "NotDeclared"
@@ -89,7 +90,10 @@ func unfit(d Desired, i Instance) (reason, message string) {
 				row = s
 			}
 		}
+		have, there := database(i.Mirroring, name)
 		switch {
+		case row == nil && there && !have.InGroup:
+			return reasonOutside, fmt.Sprintf("database %s there (%s) is outside of the group", name, strings.ToLower(have.State))
 		case row == nil:
 			return reasonNotSeeded, fmt.Sprintf("database %s is not there yet", name)
 		case row.Suspended:

@@ -47,17 +47,23 @@ func TestPromotableOrWhyNot(t *testing.T) {
 		reason  string
 		message string
 	}{
-		"synchronized":           {server: "quisec", status: metav1.ConditionTrue, reason: "Synchronized"},
-		"the primary":            {server: "tukpub", status: metav1.ConditionFalse, reason: "AlreadyPrimary"},
-		"configuration only":     {server: "dubcfg", status: metav1.ConditionFalse, reason: "NotAReplica"},
-		"no longer declared":     {server: "other", status: metav1.ConditionFalse, reason: "NotDeclared"},
-		"silent":                 {server: "quisec", change: func(_ *Desired, o Observed) { o.Instances["quisec"] = Instance{Err: errSilent} }, status: metav1.ConditionUnknown, reason: "NotAnswering"},
-		"not joined":             {server: "quisec", change: func(_ *Desired, o Observed) { alter(o, "quisec", func(i *Instance) { i.Group = nil }) }, status: metav1.ConditionFalse, reason: "NotJoined"},
-		"asynchronous":           {server: "quisec", change: func(d *Desired, _ Observed) { d.Group.Spec.Replicas[1].AvailabilityMode = v1alpha1.AsynchronousCommit }, status: metav1.ConditionFalse, reason: "NotSynchronous"},
-		"reverting":              {server: "quisec", change: own(func(s *mssql.GroupDatabaseState) { s.State = "REVERTING" }), status: metav1.ConditionFalse, reason: "Reverting", message: "Content is reverting"},
-		"initializing":           {server: "quisec", change: own(func(s *mssql.GroupDatabaseState) { s.State = "INITIALIZING" }), status: metav1.ConditionFalse, reason: "Reverting", message: "Content is initializing"},
-		"suspended":              {server: "quisec", change: own(func(s *mssql.GroupDatabaseState) { s.Suspended, s.SuspendReason = true, "SUSPEND_FROM_USER" }), status: metav1.ConditionFalse, reason: "Suspended", message: "SUSPEND_FROM_USER"},
-		"not seeded":             {server: "quisec", change: func(_ *Desired, o Observed) { alter(o, "quisec", func(i *Instance) { i.Group.States = nil }) }, status: metav1.ConditionFalse, reason: "NotSeeded"},
+		"synchronized":       {server: "quisec", status: metav1.ConditionTrue, reason: "Synchronized"},
+		"the primary":        {server: "tukpub", status: metav1.ConditionFalse, reason: "AlreadyPrimary"},
+		"configuration only": {server: "dubcfg", status: metav1.ConditionFalse, reason: "NotAReplica"},
+		"no longer declared": {server: "other", status: metav1.ConditionFalse, reason: "NotDeclared"},
+		"silent":             {server: "quisec", change: func(_ *Desired, o Observed) { o.Instances["quisec"] = Instance{Err: errSilent} }, status: metav1.ConditionUnknown, reason: "NotAnswering"},
+		"not joined":         {server: "quisec", change: func(_ *Desired, o Observed) { alter(o, "quisec", func(i *Instance) { i.Group = nil }) }, status: metav1.ConditionFalse, reason: "NotJoined"},
+		"asynchronous":       {server: "quisec", change: func(d *Desired, _ Observed) { d.Group.Spec.Replicas[1].AvailabilityMode = v1alpha1.AsynchronousCommit }, status: metav1.ConditionFalse, reason: "NotSynchronous"},
+		"reverting":          {server: "quisec", change: own(func(s *mssql.GroupDatabaseState) { s.State = "REVERTING" }), status: metav1.ConditionFalse, reason: "Reverting", message: "Content is reverting"},
+		"initializing":       {server: "quisec", change: own(func(s *mssql.GroupDatabaseState) { s.State = "INITIALIZING" }), status: metav1.ConditionFalse, reason: "Reverting", message: "Content is initializing"},
+		"suspended":          {server: "quisec", change: own(func(s *mssql.GroupDatabaseState) { s.Suspended, s.SuspendReason = true, "SUSPEND_FROM_USER" }), status: metav1.ConditionFalse, reason: "Suspended", message: "SUSPEND_FROM_USER"},
+		"not seeded":         {server: "quisec", change: func(_ *Desired, o Observed) { alter(o, "quisec", func(i *Instance) { i.Group.States = nil }) }, status: metav1.ConditionFalse, reason: "NotSeeded"},
+		"outside of the group": {server: "quisec", change: func(_ *Desired, o Observed) {
+			alter(o, "quisec", func(i *Instance) {
+				i.Group.States = nil
+				i.Mirroring.Databases = map[string]mssql.Database{"Content": {Name: "Content", State: "RESTORING"}}
+			})
+		}, status: metav1.ConditionFalse, reason: "DatabaseOutside", message: "Content there (restoring) is outside of the group"},
 		"the primary knows more": {server: "quisec", change: func(_ *Desired, o Observed) { alter(o, "tukpub", notReadyRow) }, status: metav1.ConditionFalse, reason: "NotSynchronized", message: "Content (synchronizing)"},
 		"quarantined": {server: "quisec", change: func(_ *Desired, o Observed) {
 			o.Voters[1].Record.Notes.Apart = `[{"server":"quisec-0","term":4,"databases":[{"name":"Content","fromLSN":"7","toLSN":"9"}]}]`

@@ -30,7 +30,8 @@ type environ struct {
 	now time.Time
 	// up is for how long the manager's process runs, which differs from now when its clock is set.
 	up       time.Duration
-	absences absences
+	absences lasting
+	unseeded lasting
 	servers  map[v1alpha1.ServerName]*engine
 	leases   map[v1alpha1.SiteName]*election.Record
 	orders   map[v1alpha1.ServerName]*orders.Group
@@ -134,7 +135,8 @@ func (e *environ) observe() Observed {
 		}
 	}
 	e.observeVotes(&o)
-	o.AwayFor = e.absences.note(types.NamespacedName{Namespace: "web", Name: e.d.name()}, e.d, o, begin.Add(e.up))
+	key := types.NamespacedName{Namespace: "web", Name: e.d.name()}
+	o.AwayFor, o.UnseededFor = e.absences.note(key, o.away(e.d), begin.Add(e.up)), e.unseeded.note(key, o.awaitSeeding(e.d), begin.Add(e.up))
 	return o
 }
 
