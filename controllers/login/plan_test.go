@@ -36,7 +36,9 @@ func declared() Desired {
 
 // whole is a world in which everything is as declared.
 func whole(d Desired) Observed {
-	fine := func() Server { return Server{Login: &mssql.LoginState{SID: sid, PasswordMatches: true, MayConnect: true, HasDefault: true}} }
+	fine := func() Server {
+		return Server{Login: &mssql.LoginState{SID: sid, PasswordMatches: true, MayConnect: true, HasDefault: true}}
+	}
 	secret := Secret{Exists: true, Own: true, Data: d.connection()}
 	return Observed{
 		Servers: map[v1alpha1.ServerName]Server{"tukpub": fine(), "quisec": fine()},
