@@ -21,7 +21,7 @@ const statusOwner = client.FieldOwner("geosql-operator-availabilitygroup")
 // ownConditions are the conditions that this controller writes.
 var ownConditions = []string{
 	v1alpha1.ConditionReady, v1alpha1.ConditionReconciling, v1alpha1.ConditionStalled, conditions.TypeFenced, conditions.TypeDegraded, conditions.TypeLogRoom,
-	conditions.TypeVotesComplete,
+	conditions.TypeVotesComplete, conditions.TypeElectionsPaused,
 }
 
 // report writes the status from the observation and what was done, and records events of what changed.
@@ -31,6 +31,9 @@ func (r *Reconciler) report(ctx context.Context, w *world, p Plan, failed error)
 	changes := conditions.Set(&status.StatusBase, group.Generation, reconcile.Outcome(p.Outcome, failed))
 	own := []metav1.Condition{fenced(w.desired, w.observed), degraded(w.desired, w.observed), logRoom(w.desired, w.observed)}
 	if c, known := votesComplete(w.desired, w.observed); known {
+		own = append(own, c)
+	}
+	if c, known := electionsPaused(w.desired, w.observed); known {
 		own = append(own, c)
 	}
 	for _, c := range own {

@@ -153,15 +153,8 @@ func (r *Reconciler) observe(ctx context.Context, cached *v1alpha1.Drill) (*worl
 		return w, nil
 	}
 	w.runs = r.seen(&d)
-	if !w.running() && !d.Spec.DryRun {
-		var err error
-		if w.archived, err = archive.Written(ctx, r.direct, archive.Run{Namespace: d.Namespace, Drill: d.Name, UID: string(d.UID), ID: d.Spec.RunID}); errors.Is(err, archive.ErrForeign) {
-			// A backup has brought it back: a drill of the name, which is no more, ran it.
-			w.archived, err = true, nil
-		}
-		if err != nil {
-			return nil, err
-		}
+	if err := r.observeArchive(ctx, w); err != nil {
+		return nil, err
 	}
 	t, err := r.resolve(ctx, &d)
 	if err != nil {
@@ -191,6 +184,20 @@ func (r *Reconciler) observe(ctx context.Context, cached *v1alpha1.Drill) (*worl
 		w.asked = r.now()
 	}
 	return w, nil
+}
+
+// observeArchive finds out whether the run that has not begun was judged before. An archive that is of an earlier drill of the name, which a backup has
+// brought back, says so too.
+func (r *Reconciler) observeArchive(ctx context.Context, w *world) (err error) {
+	d := w.drill
+	if w.running() || d.Spec.DryRun {
+		return nil
+	}
+	w.archived, err = archive.Written(ctx, r.direct, archive.Run{Namespace: d.Namespace, Drill: d.Name, UID: string(d.UID), ID: d.Spec.RunID})
+	if errors.Is(err, archive.ErrForeign) {
+		w.archived, err = true, nil
+	}
+	return err
 }
 
 // over says that nothing of the drill needs to be looked at but what it left behind.

@@ -5,7 +5,6 @@ package sqlserver
 import (
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -567,56 +566,6 @@ func TestPlanOutcomes(t *testing.T) {
 				g.Expect(s.Describe()).To(HavePrefix(tc.steps[i]))
 			}
 			g.Expect(plan(e.d, e.o)).To(Equal(p), "the same world gives the same plan")
-		})
-	}
-}
-
-// A new release of the operator replaces the sidecars of running pods, one server of a group at a time, and restarts no
-// engine and no primary's sidecar.
-func TestPlanReplacesTheSidecar(t *testing.T) {
-	for name, c := range map[string]struct {
-		turn  *Turn
-		args  bool
-		says  string
-		steps []string
-	}{
-		"of a server alone": {steps: []string{"replace the sidecar of pod tukpub-0 by image geosql:2"}},
-		"of a secondary": {turn: &Turn{Group: "content", Declared: true, Primary: "quisec"},
-			steps: []string{"take the turn", "replace the sidecar of pod tukpub-0 by image geosql:2"}},
-		"not of two at once":        {turn: &Turn{Group: "content", Declared: true, Holder: "dubsec"}, says: "it is the turn of dubsec"},
-		"not while another is ill":  {turn: &Turn{Group: "content", Declared: true, Primary: "quisec", Against: []string{"dubsec-0 is not connected"}}, says: "dubsec-0 is not connected"},
-		"not of the primary":        {turn: &Turn{Group: "content", Declared: true, Primary: "tukpub", Succession: Succession{Allowed: true, To: "quisec"}}, says: "when tukpub is no longer the primary of group content"},
-		"not when more has changed": {args: true, says: "when the pod next starts"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			g := NewWithT(t)
-			e := newEnviron(t, declared(server(), Surroundings{}))
-			e.settle(t, 100)
-			e.sidecarOutdated(c.turn)
-			if c.args {
-				e.o.Pod.Annotations = maps.Clone(e.o.Pod.Annotations)
-				e.o.Pod.Annotations[annotationSidecar] = "of other arguments"
-			}
-			p := plan(e.d, e.o)
-			g.Expect(p.Steps).To(HaveLen(len(c.steps)))
-			for i, begins := range c.steps {
-				g.Expect(p.Steps[i].Describe()).To(HavePrefix(begins))
-			}
-			g.Expect(p.Pending).To(ContainSubstring(c.says))
-			if c.says != "" {
-				g.Expect(restartPending(p).Reason).To(Equal(conditions.ReasonSidecarOutdated))
-				g.Expect(p.Outcome.Ready).To(Equal(metav1.ConditionTrue))
-				return
-			}
-			uid := e.o.Pod.UID
-			p, _ = e.settle(t, 100)
-			g.Expect(p.Outcome.Ready).To(Equal(metav1.ConditionTrue), p.Outcome.Message)
-			g.Expect(p.Pending).To(BeEmpty())
-			g.Expect(e.o.Pod.UID).To(Equal(uid))
-			g.Expect(e.o.Pod.Spec.Containers[1].Image).To(Equal("geosql:2"))
-			if c.turn != nil {
-				g.Expect(e.o.Turns[0].Holder).To(BeEmpty())
-			}
 		})
 	}
 }

@@ -167,7 +167,7 @@ func (f *siteFlags) sayDone(cmd *cobra.Command, name string, expires time.Time) 
 		fmt.Fprintf(out, "site %s is joined; see it answer: kubectl get site %s\n", name, name)
 	default:
 		fmt.Fprintf(out, "site %s is joined until %s, when its credentials end; run the same command again before that "+
-			"(the Site's condition CredentialsValid warns a week ahead)\n",
-			name, expires.UTC().Format(time.RFC3339))
+			"(the Site's condition CredentialsValid warns a week ahead). Whether the hub reaches it says: kubectl get site %s\n",
+			name, expires.UTC().Format(time.RFC3339), name)
 	}
 }

@@ -130,7 +130,7 @@ func Emit(recorder events.EventRecorder, obj runtime.Object, changes []Change) {
 // GoodStatus is what a condition of a type says when all is well.
 func GoodStatus(conditionType string) metav1.ConditionStatus {
 	switch conditionType {
-	case v1alpha1.ConditionReconciling, v1alpha1.ConditionStalled, TypeDegraded, TypeRestartPending:
+	case v1alpha1.ConditionReconciling, v1alpha1.ConditionStalled, TypeDegraded, TypeRestartPending, TypeElectionsPaused:
 		return metav1.ConditionFalse
 	}
 	return metav1.ConditionTrue

@@ -79,7 +79,7 @@ func TestEventsOfAKindsOwnConditions(t *testing.T) {
 	for kind, warns := range map[string]metav1.ConditionStatus{
 		conditions.TypeFenced: metav1.ConditionFalse, conditions.TypeLogRoom: metav1.ConditionFalse, conditions.TypeVotesComplete: metav1.ConditionFalse,
 		conditions.TypeCredentials: metav1.ConditionFalse, conditions.TypeNamesReady: metav1.ConditionFalse, conditions.TypeAdministered: metav1.ConditionFalse, conditions.TypeTokenRenewed: metav1.ConditionFalse,
-		conditions.TypeDegraded: metav1.ConditionTrue, conditions.TypeRestartPending: "",
+		conditions.TypeDegraded: metav1.ConditionTrue, conditions.TypeElectionsPaused: metav1.ConditionTrue, conditions.TypeRestartPending: "",
 	} {
 		for _, status := range []metav1.ConditionStatus{metav1.ConditionTrue, metav1.ConditionFalse, metav1.ConditionUnknown} {
 			t.Run(kind+string(status), func(t *testing.T) {
