@@ -24,7 +24,7 @@ type siteFlags struct {
 	storageClasses, links           []string
 	region, zone, exposure          string
 	tokenLife, wait                 time.Duration
-	dryRun, drills                  bool
+	dryRun, drills, newCluster      bool
 }
 
 // NewCommand makes `kubectl geosql site`.
@@ -94,6 +94,8 @@ joined without them.`,
 		"how pods are reached from other sites: FlatNetwork (default) or NodePort")
 	flags.BoolVar(&f.drills, "drills", false,
 		"grant what drills need beyond that: pods, commands in pods, objects of Chaos Mesh; kept as it is unless given")
+	flags.BoolVar(&f.newCluster, "new-cluster", false,
+		"the site's cluster was made anew: another one than the Site's is refused unless given")
 	flags.DurationVar(&f.tokenLife, "token-life", join.DefaultTokenLife,
 		"how long the credentials shall last; the API server may grant less")
 	return cmd
@@ -123,7 +125,7 @@ and its rights at the member. Namespaces and what is in them stay.`,
 // request opens the clusters and reads the flags.
 func (f *siteFlags) request(cmd *cobra.Command, name string) (join.Request, error) {
 	r := join.Request{Name: name, OperatorNamespace: f.operatorNamespace, Server: f.server, TokenLife: f.tokenLife,
-		AddNamespaces: f.addNamespaces, DryRun: f.dryRun, Out: cmd.OutOrStdout()}
+		AddNamespaces: f.addNamespaces, NewCluster: f.newCluster, DryRun: f.dryRun, Out: cmd.OutOrStdout()}
 	if cmd.Flags().Changed("drills") {
 		r.Drills = &f.drills
 	}
