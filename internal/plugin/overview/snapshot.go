@@ -96,6 +96,12 @@ func Read(ctx context.Context, reader client.Reader, scope Scope) (*Snapshot, er
 	return s, nil
 }
 
+// Nothing tells that nothing is declared beside Sites.
+func (s *Snapshot) Nothing() bool {
+	return len(s.Topologies)+len(s.Servers)+len(s.Groups)+len(s.Distributors)+len(s.Publications)+len(s.Subscriptions)+
+		len(s.Failovers)+len(s.Logins)+len(s.PublisherMoves) == 0
+}
+
 // only keeps one Topology, and the sites that its servers are at.
 func (s *Snapshot) only(scope Scope) error {
 	var known []string

@@ -29,7 +29,7 @@ type siteFlags struct {
 
 // NewCommand makes `kubectl geosql site`.
 func NewCommand() *cobra.Command {
-	cmd := &cobra.Command{Use: "site", Short: "Join clusters to the hub and take them out"}
+	cmd := cli.Family(&cobra.Command{Use: "site", Short: "Join clusters to the hub and take them out"})
 	cmd.AddCommand(newJoinCommand(), newLeaveCommand())
 	return cmd
 }
