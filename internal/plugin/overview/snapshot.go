@@ -76,13 +76,13 @@ func Read(ctx context.Context, reader client.Reader, scope Scope) (*Snapshot, er
 	}
 	for _, list := range []client.ObjectList{&servers, &groups, &distributors, &publications, &subscriptions} {
 		if err := reader.List(ctx, list, options...); err != nil {
-			return nil, fmt.Errorf("list %T in the hub: %w", list, err)
+			return nil, fmt.Errorf("list the objects of kind %s in the hub: %w", v1alpha1.ListedKind(list), err)
 		}
 	}
 	// These belong to what they are about, whoever made them.
 	for _, list := range []client.ObjectList{&failovers, &logins, &moves} {
 		if err := reader.List(ctx, list, client.InNamespace(scope.Namespace)); err != nil {
-			return nil, fmt.Errorf("list %T in the hub: %w", list, err)
+			return nil, fmt.Errorf("list the objects of kind %s in the hub: %w", v1alpha1.ListedKind(list), err)
 		}
 	}
 	s := &Snapshot{Failovers: failovers.Items, Logins: logins.Items, PublisherMoves: moves.Items, Sites: sites.Items, Topologies: topologies.Items, Servers: servers.Items, Groups: groups.Items,
