@@ -143,15 +143,7 @@ func (b *binder) dmlPlan(verb string, space int32, sch *metadata.Catalog, obj *m
 	return &dmlPlan{verb: verb, space: space, object: obj, target: t, selfKeys: sch.SelfReferences(obj), ruled: obj.Table.NeedsSetOptions()}
 }
 
-// store makes of e what is stored in a column. What is large and goes into a replicated column is measured: see replicable.
-func (b *binder) store(e expr, c *metadata.Column, t *writeTarget) string {
-	text := b.stored(e, c, t)
-	if text == "NULL" || t.object == nil || t.object.Table == nil || !t.object.Table.Replicated || !largeType(c.Type) {
-		return text
-	}
-	return fmt.Sprintf("tsql_replicable(%s,%d)", text, sqltype.Pack(c.Type))
-}
-
+// stored is what store makes of e before it is measured.
 func (b *binder) stored(e expr, c *metadata.Column, t *writeTarget) string {
 	if e.null || e.hasLit && e.lit == nil {
 		if !c.Nullable {

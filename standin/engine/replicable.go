@@ -3,8 +3,11 @@
 package engine
 
 import (
+	"fmt"
+
 	"zombiezen.com/go/sqlite"
 
+	"geosql.dev/standin/metadata"
 	"geosql.dev/standin/sqlerr"
 	"geosql.dev/standin/sqltype"
 	"geosql.dev/standin/storage"
@@ -23,6 +26,15 @@ func largeType(t sqltype.Type) bool {
 		return t.Length == sqltype.MaxLength
 	}
 	return false
+}
+
+// store makes of e what is stored in a column. What is large and goes into a replicated column is measured: see replicable.
+func (b *binder) store(e expr, c *metadata.Column, t *writeTarget) string {
+	text := b.stored(e, c, t)
+	if text == "NULL" || t.object == nil || t.object.Table == nil || !t.object.Table.Replicated || !largeType(c.Type) {
+		return text
+	}
+	return fmt.Sprintf("tsql_replicable(%s,%d)", text, sqltype.Pack(c.Type))
 }
 
 // replicable refuses a value of a type that is longer than may be replicated (7139).
