@@ -3,6 +3,9 @@
 package v1alpha1
 
 import (
+	"reflect"
+	"strings"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
@@ -44,6 +47,11 @@ const (
 // UID is no more: so it is after a restore. That is nobody's consent.
 func MayDestroy(obj metav1.Object, policy ReclaimPolicy) bool {
 	return policy == ReclaimDelete && len(obj.GetOwnerReferences()) == 0
+}
+
+// ListedKind is the kind of a list's objects, such as SQLServer of a *SQLServerList, for messages.
+func ListedKind(list any) string {
+	return strings.TrimSuffix(reflect.TypeOf(list).Elem().Name(), "List")
 }
 
 // AdoptAnnotation, set to "true" on an object, lets it take over what somebody else made under the same name on the

@@ -190,7 +190,7 @@ func (r *Reconciler) create(ctx context.Context, w *world, o fault.Object) error
 		}
 		writer, reader = member.Client, member.APIReader
 	}
-	err := writer.Create(ctx, object)
+	err := writer.Create(ctx, object, strictly)
 	switch {
 	case meta.IsNoMatchError(err), apierrors.IsNotFound(err):
 		return fmt.Errorf("site %s does not know %s: is Chaos Mesh installed there?", o.Site, o.GetKind())

@@ -4,6 +4,7 @@ package drill
 
 import (
 	"fmt"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -47,12 +48,16 @@ func (p *planner) dryRun() {
 		pod.SetGroupVersionKind(podKind)
 		p.show(&count, "", string(t.site(one.server)), nil, pod)
 	}
-	var open []string
+	var open, told []string
 	for _, o := range drill.Expand(d.Spec.Faults) {
 		r, err := fault.Resolve(p.resolved, o)
 		if err != nil {
 			open = append(open, fmt.Sprintf("%s: %v", o.Name, err))
 			continue
+		}
+		if err, first := p.tried[o.DrillFault.Name], !slices.Contains(told, o.DrillFault.Name); err != nil && first {
+			told = append(told, o.DrillFault.Name)
+			open = append(open, fmt.Sprintf("%s: %v", o.DrillFault.Name, err))
 		}
 		for _, object := range r.Objects {
 			p.show(&count, o.Name, string(object.Site), &metav1.Duration{Duration: o.At}, object)

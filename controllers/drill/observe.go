@@ -76,6 +76,8 @@ type world struct {
 	members  map[v1alpha1.SiteName]*sites.Member
 	// resolved is what faults are resolved against.
 	resolved fault.World
+	// tried are the literal faults that sites were asked to check, with what speaks against them.
+	tried map[string]error
 	// pods of the servers whose site answered; nil where it said that there is none.
 	pods    map[v1alpha1.ServerName]*corev1.Pod
 	clients map[v1alpha1.SiteName]*corev1.Pod
@@ -174,6 +176,9 @@ func (r *Reconciler) observe(ctx context.Context, cached *v1alpha1.Drill) (*worl
 		r.sweep(ctx, w) // a run begins when nothing is left of the one before
 	}
 	r.places(ctx, w)
+	if d.Spec.DryRun && !w.running() {
+		r.tryLiterals(ctx, w)
+	}
 	r.observeClients(ctx, w)
 	r.observeReaders(ctx, w)
 	r.observeObjects(ctx, w)

@@ -387,6 +387,18 @@ func TestDryRunShowsEverything(t *testing.T) {
 	g.Expect(s.d.Status.Plan[0].Manifest).To(And(ContainSubstring("kind: Secret"), ContainSubstring("password: REDACTED")))
 }
 
+// What a site says against a literal fault is said once, however often the fault is repeated.
+func TestDryRunSaysWhatASiteRefuses(t *testing.T) {
+	g := NewWithT(t)
+	own := literal("NetworkChaos", `{"action":"delay","mode":"all","selector":{},"duration":"5s","scheduler":{"cron":"@every 1m"}}`)
+	own.Every, own.Times = lasting(time.Minute), 3
+	s := newStage(t, own)
+	s.d.Spec.DryRun, s.w.tried = true, map[string]error{"own": errors.New("site tukwila refuses it: unknown field \"spec.scheduler\"")}
+	s.look(time.Second)
+	s.look(time.Second)
+	g.Expect(s.d.Status.Message).To(Equal("7 objects would be created; fault own: site tukwila refuses it: unknown field \"spec.scheduler\""))
+}
+
 // A dry run that has more to show than a status can keep says how much there is.
 func TestDryRunSaysWhatItDoesNotShow(t *testing.T) {
 	g := NewWithT(t)

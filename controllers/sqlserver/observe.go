@@ -87,7 +87,7 @@ func (r *Reconciler) surroundings(ctx context.Context, namespace string) (Surrou
 	)
 	for _, list := range []client.ObjectList{&groups, &distributors, &publications, &subscriptions, &moves} {
 		if err := r.hub.List(ctx, list, client.InNamespace(namespace)); err != nil {
-			return Surroundings{}, fmt.Errorf("list %T of namespace %s in the hub: %w", list, namespace, err)
+			return Surroundings{}, fmt.Errorf("list the objects of kind %s of namespace %s in the hub: %w", v1alpha1.ListedKind(list), namespace, err)
 		}
 	}
 	return Surroundings{groups.Items, distributors.Items, publications.Items, subscriptions.Items, moves.Items}, nil
@@ -231,7 +231,7 @@ func (r *Reconciler) observeStorage(ctx context.Context, w *world) error {
 	)
 	for _, list := range []client.ObjectList{&nodes, &classes, &csiNodes, &capacities, &volumes} {
 		if err := w.member.Client.List(ctx, list); err != nil {
-			return fmt.Errorf("list %T of site %s: %w", list, w.member.Name(), err)
+			return fmt.Errorf("list the objects of kind %s of site %s: %w", v1alpha1.ListedKind(list), w.member.Name(), err)
 		}
 	}
 	o.Cluster = placement.Cluster{Nodes: nodes.Items, Classes: classes.Items, CSINodes: csiNodes.Items, Capacities: capacities.Items}

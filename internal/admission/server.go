@@ -9,7 +9,11 @@ import (
 	"slices"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/utils/ptr"
 
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/mssql/conf"
@@ -22,12 +26,17 @@ var setting = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9]*\.[A-Za-z0-9_/-]+$`)
 func (w *World) server(at *field.Path, old, s *v1alpha1.SQLServer) field.ErrorList {
 	errs := configuration(at.Child("mssqlConf"), s.Spec.MSSQLConf)
 	errs = append(errs, memory(at, &s.Spec)...)
+	errs = append(errs, resources(at.Child("resources"), s.Spec.Resources)...)
+	if old == nil || !equality.Semantic.DeepEqual(old.Spec.Memory, s.Spec.Memory) || !equality.Semantic.DeepEqual(old.Spec.Resources.Limits, s.Spec.Resources.Limits) {
+		errs = append(errs, leastMemory(at, &s.Spec)...)
+	}
 	errs = append(errs, w.serverNameFree(s.Name)...)
 	if !w.strict {
 		errs = append(errs, sizes(at.Child("storage"), s.Spec.Storage)...)
 	}
 	if old != nil {
 		errs = append(errs, volumes(at.Child("storage"), old.Spec.Storage, s.Spec.Storage)...)
+		errs = append(errs, w.classes(at.Child("storage"), old.Spec, s.Spec)...)
 	}
 	return errs
 }
@@ -56,6 +65,66 @@ func memory(at *field.Path, spec *v1alpha1.SQLServerSpec) field.ErrorList {
 		return nil
 	}
 	return field.ErrorList{field.Invalid(at.Child("memory"), spec.Memory.String(), fmt.Sprintf("must not exceed the container's limit, resources.limits.memory (%s)", limit.String()))}
+}
+
+// SQL Server ends at once where it sees less memory, with the reason in the container's log alone: "This program requires a
+// machine with at least 2000 megabytes of memory". Of a container's it takes 80 % unless told otherwise.
+var (
+	leastLimit  = resource.MustParse("2000M")
+	leastEngine = resource.MustParse("1600M")
+)
+
+// leastMemory refuses less memory than an engine starts with. A server that has less already is not held to it when
+// something else of it changes.
+func leastMemory(at *field.Path, spec *v1alpha1.SQLServerSpec) field.ErrorList {
+	var errs field.ErrorList
+	if limit, ok := spec.Resources.Limits["memory"]; ok && limit.Cmp(leastLimit) < 0 {
+		errs = append(errs, field.Invalid(at.Child("resources", "limits", "memory"), limit.String(),
+			"must be at least 2000M, such as 2Gi: SQL Server does not start in a container with less than 2000 MB of memory"))
+	}
+	if m := spec.Memory; m != nil && m.Cmp(leastEngine) < 0 {
+		errs = append(errs, field.Invalid(at.Child("memory"), m.String(),
+			"must be at least 1600M: SQL Server needs 2000 MB of memory, of which it takes 80 % itself"))
+	}
+	return errs
+}
+
+// resources refuses requests above limits, which no pod may have.
+func resources(at *field.Path, r corev1.ResourceRequirements) field.ErrorList {
+	var errs field.ErrorList
+	for _, name := range slices.Sorted(maps.Keys(r.Requests)) {
+		request, limit := r.Requests[name], r.Limits[name]
+		if _, limited := r.Limits[name]; limited && request.Cmp(limit) > 0 {
+			errs = append(errs, field.Invalid(at.Child("requests").Key(string(name)), request.String(),
+				fmt.Sprintf("must not exceed the limit, resources.limits.%s (%s)", name, limit.String())))
+		}
+	}
+	return errs
+}
+
+// classes refuses another class for a volume that named none, or none for one that named another than its site does: the claim
+// has the class that it was made with, and would keep it.
+func (w *World) classes(at *field.Path, old, now v1alpha1.SQLServerSpec) field.ErrorList {
+	site := w.Sites[string(old.Site)]
+	if site == nil {
+		return nil
+	}
+	c := site.Spec.StorageClasses
+	defaults := map[string]string{"data": c.Data, "log": c.Log, "tempdb": c.TempDB, "backup": c.Backup}
+	var errs field.ErrorList
+	before := roles(old.Storage)
+	for i, v := range roles(now.Storage) {
+		was := before[i].volume
+		if was == nil || v.volume == nil || (was.StorageClassName == nil) == (v.volume.StorageClassName == nil) {
+			continue
+		}
+		a, b := ptr.Deref(was.StorageClassName, defaults[v.role]), ptr.Deref(v.volume.StorageClassName, defaults[v.role])
+		if a != b && a != "" {
+			errs = append(errs, field.Invalid(at.Child(v.role, "storageClassName"), b, fmt.Sprintf("a volume's class cannot change from %s, "+
+				"which site %s gives it or it named: declare another server and add it to the group", a, old.Site)))
+		}
+	}
+	return errs
 }
 
 // roles lists a storage's volumes by role.

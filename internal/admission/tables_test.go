@@ -150,6 +150,12 @@ var refusals = []refusal{
 	{"a managed setting", "", with(server, "NAME", "s") + "  mssqlConf: {network.tlscert: /tmp/x}\n",
 		[]string{"spec.mssqlConf[network.tlscert]", "the operator manages this setting", "network.tlskey"}},
 	{"a setting without a section", "", with(server, "NAME", "s") + "  mssqlConf: {tcpport: \"1\"}\n", []string{`"section.key"`}},
+	{"a container too small for the engine", "", with(server, "NAME", "s") + "  resources: {limits: {memory: 128Mi}}\n",
+		[]string{"spec.resources.limits.memory", "at least 2000M", "does not start"}},
+	{"an engine with too little memory", "", with(server, "NAME", "s") + "  memory: 100Mi\n", []string{"spec.memory", "at least 1600M"}},
+	{"requests above limits", "", with(server, "NAME", "s") + "  resources: {requests: {cpu: \"2\"}, limits: {cpu: \"1\"}}\n", []string{"spec.resources.requests[cpu]", "must not exceed the limit"}},
+	{"another class for a volume that named none", with(site, "NAME", "tukwila") + "  storageClasses: {data: fast}\n---" + with(server, "NAME", "kept"),
+		with(server, "NAME", "kept", "data: {size: 2Gi}", "data: {size: 2Gi, storageClassName: capacity}"), []string{"spec.storage.data.storageClassName", "cannot change from fast"}},
 	{"more memory than the container has", "", with(server, "NAME", "s") + "  memory: 4Gi\n  resources: {limits: {memory: 2Gi}}\n",
 		[]string{"spec.memory", "resources.limits.memory (2Gi)"}},
 	// Groups.

@@ -31,7 +31,7 @@ func FormerLogin(ctx context.Context, reader client.Reader, p *v1alpha1.Publicat
 	var subscriptions v1alpha1.SubscriptionList
 	for _, list := range []client.ObjectList{&distributors, &publications, &subscriptions} {
 		if err := reader.List(ctx, list, client.InNamespace(p.Namespace)); err != nil {
-			return "", fmt.Errorf("list %T of namespace %s: %w", list, p.Namespace, err)
+			return "", fmt.Errorf("list the objects of kind %s of namespace %s: %w", v1alpha1.ListedKind(list), p.Namespace, err)
 		}
 	}
 	for _, d := range distributors.Items {

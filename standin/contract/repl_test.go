@@ -17,6 +17,7 @@ func changes(t *testing.T, r *replication) {
 	mustExec(t, r.source, `BEGIN TRANSACTION; UPDATE dbo.orders SET amount = 7, customer = N'O''Neil' WHERE id = 1; DELETE FROM dbo.orders WHERE id = 2; INSERT INTO dbo.pictures VALUES ('c', 3, 0xCAFE); COMMIT`)
 	mustExec(t, r.source, `UPDATE dbo.pictures SET code = 'z' WHERE code = 'a'`)
 	mustExec(t, r.source, `UPDATE dbo.orders SET id = 30 WHERE id = 3`)
+	mustExec(t, r.pubDB, `EXEC sp_configure N'max text repl size (B)', -1; RECONFIGURE`)
 	mustExec(t, r.source, `INSERT INTO dbo.pictures VALUES ('large', 1, @p1)`, []byte(strings.Repeat("0123456789", 15000)))
 }
 

@@ -143,8 +143,8 @@ func (b *binder) dmlPlan(verb string, space int32, sch *metadata.Catalog, obj *m
 	return &dmlPlan{verb: verb, space: space, object: obj, target: t, selfKeys: sch.SelfReferences(obj), ruled: obj.Table.NeedsSetOptions()}
 }
 
-// store makes of e what is stored in a column.
-func (b *binder) store(e expr, c *metadata.Column, t *writeTarget) string {
+// stored is what store makes of e before it is measured.
+func (b *binder) stored(e expr, c *metadata.Column, t *writeTarget) string {
 	if e.null || e.hasLit && e.lit == nil {
 		if !c.Nullable {
 			panic(bindError{nullError(t, c)})

@@ -66,6 +66,7 @@ func registerFunctions(conn *sqlite.Conn, st *connState) error {
 		{"tsql_partition", 3, true, metadata.BoundsBefore},
 		{"tsql_like", 4, true, st.like},
 		{"tsql_one", 2, false, st.one},
+		{"tsql_replicable", 2, false, st.replicable},
 		{"tsql_store", 4, false, st.store},
 		{"tsql_rowversion", 1, false, st.nextRowVersion},
 	}

@@ -4,6 +4,7 @@ package security
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"time"
 
@@ -163,7 +164,12 @@ func (e *Extension) newServer(ctx context.Context, call *engine.ProcCall, srv *s
 		return failure(15028, 1, srv.Name)
 	}
 	srv.Modified = e.now().UTC()
-	return e.insertServer(ctx, call.Session, srv)
+	err = e.insertServer(ctx, call.Session, srv)
+	var taken *sqlerr.Error
+	if duplicateOK && errors.As(err, &taken) && taken.Number == 15028 {
+		return nil // another session was faster
+	}
+	return err
 }
 
 // addLinkedServer is sp_addlinkedserver for SQL Server. Another product than SQL Server, or a provider that isn't one of

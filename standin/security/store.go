@@ -74,8 +74,13 @@ func readAll[T any](conn *sqlite.Conn, table string) ([]*T, error) {
 	return all, nil
 }
 
-// put writes a row, new or changed.
+// put writes a row, new or changed, unless another one has what it is to have alone.
 func put(tx *storage.Tx, table string, row document) error {
+	if one, ok := row.(unique); ok {
+		if err := one.taken(tx, table); err != nil {
+			return err
+		}
+	}
 	text, err := json.Marshal(row)
 	if err != nil {
 		return fmt.Errorf("write %s: %w", table, err)

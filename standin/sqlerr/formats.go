@@ -27,6 +27,7 @@ var notListed = map[int32]struct {
 	severity uint8
 	doc      string
 }{
+	7139: {16, "docs/database-engine/configure-windows/configure-the-max-text-repl-size-server-configuration-option.md"},
 	4508: {16, events4000}, 4606: {16, events4000}, 4613: {16, events4000}, 4621: {16, events4000}, 4624: {16, events4000},
 	6101:  {16, "docs/t-sql/language-elements/kill-transact-sql.md (a session_id that none can have)"},
 	6104:  {16, "docs/t-sql/language-elements/kill-transact-sql.md (a session may not kill itself)"},

@@ -4,6 +4,7 @@ package sqlerr
 
 // replicationFormats are the messages of replication's procedures and agents.
 var replicationFormats = map[int32]string{
+	7139:  "Length of LOB data (%v) to be replicated exceeds the configured maximum %v. Use sp_configure to increase the option max text repl size, which is 65536 unless set; -1 indicates no limit other than that of the data type.",
 	14003: "You must supply a publication name.",
 	14005: "Could not drop the publication. A subscription exists to it. Drop the subscriptions first.",
 	14012: "The @status parameter value must be either 'active' or 'inactive'.",

@@ -23,7 +23,7 @@ import (
 
 // NewCommand makes `kubectl geosql drill`.
 func NewCommand() *cobra.Command {
-	command := &cobra.Command{Use: "drill", Short: "Break a target on purpose and read the verdict"}
+	command := cli.Family(&cobra.Command{Use: "drill", Short: "Break a target on purpose and read the verdict"})
 	command.AddCommand(newRunCommand(), newListCommand(), newDescribeCommand(), newAbortCommand(), newReportCommand())
 	return command
 }

@@ -94,7 +94,11 @@ func (f *runFlags) wanted(cmd *cobra.Command, hub client.Client, namespace strin
 	runID := cmp.Or(f.runID, time.Now().UTC().Format("20060102-150405"))
 	d := &v1alpha1.Drill{}
 	if len(args) == 1 {
-		err := cli.Find(cmd.Context(), hub, d, namespace, args[0])
+		name, err := cli.ObjectName(args[0], "Drill")
+		if err != nil {
+			return nil, false, err
+		}
+		err = cli.Find(cmd.Context(), hub, d, namespace, name)
 		d.Spec.DryRun, d.Spec.Abort = false, false
 		return d, true, cmp.Or(err, f.idle(d, runID))
 	}

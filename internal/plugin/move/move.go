@@ -63,11 +63,15 @@ after an interruption; the same command again follows a move that is under way.`
   kubectl geosql move-publisher articles --to dubsub --distributor far --wait -n web`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			publication, err := cli.ObjectName(args[0], "Publication")
+			if err != nil {
+				return err
+			}
 			hub, namespace, err := f.Open()
 			if err != nil {
 				return err
 			}
-			m := moving{cmd: cmd, hub: hub, namespace: namespace, publication: args[0], flags: f}
+			m := moving{cmd: cmd, hub: hub, namespace: namespace, publication: publication, flags: f}
 			return m.run(cmd.Context())
 		},
 	}

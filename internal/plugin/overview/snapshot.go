@@ -76,13 +76,13 @@ func Read(ctx context.Context, reader client.Reader, scope Scope) (*Snapshot, er
 	}
 	for _, list := range []client.ObjectList{&servers, &groups, &distributors, &publications, &subscriptions} {
 		if err := reader.List(ctx, list, options...); err != nil {
-			return nil, fmt.Errorf("list %T in the hub: %w", list, err)
+			return nil, fmt.Errorf("list the objects of kind %s in the hub: %w", v1alpha1.ListedKind(list), err)
 		}
 	}
 	// These belong to what they are about, whoever made them.
 	for _, list := range []client.ObjectList{&failovers, &logins, &moves} {
 		if err := reader.List(ctx, list, client.InNamespace(scope.Namespace)); err != nil {
-			return nil, fmt.Errorf("list %T in the hub: %w", list, err)
+			return nil, fmt.Errorf("list the objects of kind %s in the hub: %w", v1alpha1.ListedKind(list), err)
 		}
 	}
 	s := &Snapshot{Failovers: failovers.Items, Logins: logins.Items, PublisherMoves: moves.Items, Sites: sites.Items, Topologies: topologies.Items, Servers: servers.Items, Groups: groups.Items,
@@ -94,6 +94,12 @@ func Read(ctx context.Context, reader client.Reader, scope Scope) (*Snapshot, er
 	}
 	s.order()
 	return s, nil
+}
+
+// Nothing tells that nothing is declared beside Sites.
+func (s *Snapshot) Nothing() bool {
+	return len(s.Topologies)+len(s.Servers)+len(s.Groups)+len(s.Distributors)+len(s.Publications)+len(s.Subscriptions)+
+		len(s.Failovers)+len(s.Logins)+len(s.PublisherMoves) == 0
 }
 
 // only keeps one Topology, and the sites that its servers are at.

@@ -51,8 +51,12 @@ func newCommand(f *requestFlags, cmd *cobra.Command, wish func(args []string) wi
 		if f.expires < 10*time.Second || f.expires > 24*time.Hour {
 			return fmt.Errorf("--expires must be between 10s and 24h")
 		}
+		group, err := cli.ObjectName(args[0], "AvailabilityGroup")
+		if err != nil {
+			return err
+		}
 		w := wish(args)
-		w.spec.Group, w.spec.Expires = v1alpha1.ObjectName(args[0]), &metav1.Duration{Duration: f.expires}
+		w.spec.Group, w.spec.Expires = v1alpha1.ObjectName(group), &metav1.Duration{Duration: f.expires}
 		return f.ask(cmd, w)
 	}
 	f.add(cmd)

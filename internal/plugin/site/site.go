@@ -24,12 +24,12 @@ type siteFlags struct {
 	storageClasses, links           []string
 	region, zone, exposure          string
 	tokenLife, wait                 time.Duration
-	dryRun, drills                  bool
+	dryRun, drills, newCluster      bool
 }
 
 // NewCommand makes `kubectl geosql site`.
 func NewCommand() *cobra.Command {
-	cmd := &cobra.Command{Use: "site", Short: "Join clusters to the hub and take them out"}
+	cmd := cli.Family(&cobra.Command{Use: "site", Short: "Join clusters to the hub and take them out"})
 	cmd.AddCommand(newJoinCommand(), newLeaveCommand())
 	return cmd
 }
@@ -94,6 +94,8 @@ joined without them.`,
 		"how pods are reached from other sites: FlatNetwork (default) or NodePort")
 	flags.BoolVar(&f.drills, "drills", false,
 		"grant what drills need beyond that: pods, commands in pods, objects of Chaos Mesh; kept as it is unless given")
+	flags.BoolVar(&f.newCluster, "new-cluster", false,
+		"the site's cluster was made anew: another one than the Site's is refused unless given")
 	flags.DurationVar(&f.tokenLife, "token-life", 0,
 		"how long the credentials shall last, a year unless given, or as long as those that the site has; the API server may grant less")
 	return cmd
@@ -123,7 +125,7 @@ and its rights at the member. Namespaces and what is in them stay.`,
 // request opens the clusters and reads the flags.
 func (f *siteFlags) request(cmd *cobra.Command, name string) (join.Request, error) {
 	r := join.Request{Name: name, OperatorNamespace: f.operatorNamespace, Server: f.server, TokenLife: f.tokenLife,
-		AddNamespaces: f.addNamespaces, DryRun: f.dryRun, Out: cmd.OutOrStdout()}
+		AddNamespaces: f.addNamespaces, NewCluster: f.newCluster, DryRun: f.dryRun, Out: cmd.OutOrStdout()}
 	if cmd.Flags().Changed("drills") {
 		r.Drills = &f.drills
 	}

@@ -9,9 +9,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"os"
 	"time"
 
 	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"geosql.dev/operator/internal/plugin/cli"
@@ -76,14 +78,19 @@ geosql-agent-reader and create on pods/portforward. What may not be read is said
 			if f.site && (len(args) > 0 || f.AllNamespaces) {
 				return errOneNamespace
 			}
+			var scope overview.Scope
+			if len(args) > 0 {
+				name, err := cli.ObjectName(args[0], "Topology")
+				if err != nil {
+					return fmt.Errorf("%w; without a name everything in the namespace is shown", err)
+				}
+				scope.Topology = name
+			}
 			hub, namespace, err := f.Open()
 			if err != nil {
 				return err
 			}
-			scope := overview.Scope{Namespace: namespace}
-			if len(args) > 0 {
-				scope.Topology = args[0]
-			}
+			scope.Namespace = namespace
 			return f.run(cmd, hub, scope)
 		},
 	}
@@ -108,13 +115,10 @@ func (f *statusFlags) run(cmd *cobra.Command, hub client.Client, scope overview.
 			_, err = text.WriteTo(cmd.OutOrStdout())
 			return err
 		}
-		if err != nil {
-			// The hub may answer again.
-			text = bytes.NewBufferString("error: " + err.Error() + "\n")
+		if apierrors.IsForbidden(err) {
+			return err // it will be so the next time
 		}
-		// Home, and what is behind the text is cleared: less flicker than clearing first.
-		if _, err := fmt.Fprintf(cmd.OutOrStdout(), "\x1b[H%s\x1b[J",
-			bytes.ReplaceAll(text.Bytes(), []byte("\n"), []byte("\x1b[K\n"))); err != nil {
+		if err := f.shown(cmd, text, err); err != nil {
 			return err
 		}
 		select {
@@ -123,6 +127,36 @@ func (f *statusFlags) run(cmd *cobra.Command, hub client.Client, scope overview.
 		case <-time.After(f.every):
 		}
 	}
+}
+
+// shown writes one look of many: over the one before on a terminal, after it elsewhere. A hub that does not answer may answer
+// again.
+func (f *statusFlags) shown(cmd *cobra.Command, text *bytes.Buffer, failed error) error {
+	out := cmd.OutOrStdout()
+	if !onScreen(out) {
+		if failed != nil {
+			_, err := fmt.Fprintln(cmd.ErrOrStderr(), "error: "+failed.Error())
+			return err
+		}
+		_, err := fmt.Fprintf(out, "%s\n", text)
+		return err
+	}
+	if failed != nil {
+		text = bytes.NewBufferString("error: " + failed.Error() + "\n")
+	}
+	// Home, and what is behind the text is cleared: less flicker than clearing first.
+	_, err := fmt.Fprintf(out, "\x1b[H%s\x1b[J", bytes.ReplaceAll(text.Bytes(), []byte("\n"), []byte("\x1b[K\n")))
+	return err
+}
+
+// onScreen tells whether somebody looks at what is written there.
+func onScreen(out io.Writer) bool {
+	file, ok := out.(*os.File)
+	if !ok {
+		return false
+	}
+	info, err := file.Stat()
+	return err == nil && info.Mode()&os.ModeCharDevice != 0
 }
 
 func (f *statusFlags) show(ctx context.Context, hub client.Client, scope overview.Scope) (*bytes.Buffer, error) {
@@ -141,6 +175,13 @@ func (f *statusFlags) show(ctx context.Context, hub client.Client, scope overvie
 		return nil, err
 	}
 	var text bytes.Buffer
+	if f.output == "text" && snapshot.Nothing() {
+		where := "in any namespace"
+		if scope.Namespace != "" {
+			where = "in namespace " + scope.Namespace
+		}
+		fmt.Fprintf(&text, "nothing is declared %s\n", where)
+	}
 	if f.output == "json" {
 		return &text, writeJSON(&text, snapshot)
 	}

@@ -5,12 +5,16 @@ package status
 import (
 	"bytes"
 	"context"
+	"errors"
 	"strings"
 	"testing"
 	"time"
 
 	. "github.com/onsi/gomega"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"geosql.dev/operator/internal/plugin/cli"
 	"geosql.dev/operator/internal/plugin/overview"
@@ -57,7 +61,8 @@ func TestStatusCommand(t *testing.T) {
 	command.SetContext(ctx)
 	screens := 0
 	command.SetOut(writes(func(p []byte) {
-		if screens += strings.Count(string(p), "\x1b[H"); screens > 1 {
+		g.Expect(string(p)).NotTo(ContainSubstring("\x1b"), "nobody's terminal")
+		if screens += strings.Count(string(p), "Topology web/msdn"); screens > 1 {
 			cancel()
 		}
 	}))
@@ -65,10 +70,24 @@ func TestStatusCommand(t *testing.T) {
 	g.Expect(f.run(command, hub, overview.Scope{})).To(Succeed())
 	g.Expect(screens).To(BeNumerically(">", 1))
 
+	command.SetOut(&out)
+	forbidden := terminal.Hub().WithInterceptorFuncs(interceptor.Funcs{List: func(context.Context, client.WithWatch, client.ObjectList, ...client.ListOption) error {
+		return apierrors.NewForbidden(schema.GroupResource{Resource: "sites"}, "", errors.New("no"))
+	}}).Build()
+	g.Expect(f.run(command, forbidden, overview.Scope{})).To(MatchError(ContainSubstring("forbidden")), "it is not said again and again")
+
+	out.Reset()
+	f.watch = false
+	command.SetContext(t.Context())
+	g.Expect(f.run(command, hub, overview.Scope{Namespace: "nowhere"})).To(Succeed())
+	g.Expect(out.String()).To(HavePrefix("nothing is declared in namespace nowhere\n"))
+
 	_, err := terminal.Run(t, NewCommand(), "", "-o", "yaml")
 	g.Expect(err).To(MatchError(`output "yaml" is not known: text and json are`))
 	_, err = terminal.Run(t, NewCommand(), "", "--watch", "--every", "0s")
 	g.Expect(err).To(MatchError("--every must be at least 100ms"))
+	_, err = terminal.Run(t, NewCommand(), "", "sqlserver/nw1")
+	g.Expect(err).To(MatchError(ContainSubstring(`"sqlserver/nw1" is no Topology`)))
 }
 
 // writes is told of each write.

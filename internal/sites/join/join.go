@@ -28,7 +28,16 @@ func Join(ctx context.Context, r Request) (time.Time, error) {
 	if err := r.withDefaults(); err != nil {
 		return time.Time{}, err
 	}
-	if err := r.readSite(ctx); err != nil {
+	said := r.Spec.StorageClasses
+	before, err := r.readSite(ctx)
+	if err != nil {
+		return time.Time{}, err
+	}
+	// Before anything is planned: the member is changed first, and the hub refuses last.
+	if err := r.checkCluster(ctx, before); err != nil {
+		return time.Time{}, err
+	}
+	if err := r.checkClasses(ctx, said); err != nil {
 		return time.Time{}, err
 	}
 	if err := r.readKubeconfig(ctx); err != nil {
@@ -47,7 +56,6 @@ func Join(ctx context.Context, r Request) (time.Time, error) {
 	var (
 		kubeconfig []byte
 		expires    time.Time
-		err        error
 	)
 	if r.Member != nil && !r.DryRun {
 		if kubeconfig, expires, err = r.credentials(ctx); err != nil {
@@ -57,25 +65,25 @@ func Join(ctx context.Context, r Request) (time.Time, error) {
 	return expires, r.atHub(ctx, kubeconfig)
 }
 
-// readSite takes over what an existing Site says.
-func (r *Request) readSite(parent context.Context) error {
+// readSite takes over what an existing Site says, and returns it; nil for a new one.
+func (r *Request) readSite(parent context.Context) (*v1alpha1.Site, error) {
 	ctx, cancel := context.WithTimeout(parent, callTimeout)
 	defer cancel()
 	var old v1alpha1.Site
 	err := r.Hub.Client.Get(ctx, client.ObjectKey{Name: r.Name}, &old)
 	switch {
 	case apierrors.IsNotFound(err):
-		return nil
+		return nil, nil
 	case meta.IsNoMatchError(err):
-		return fmt.Errorf("the hub does not know the kind Site: install the chart geosql-operator there first")
+		return nil, fmt.Errorf("the hub does not know the kind Site: install the chart geosql-operator there first")
 	case err != nil:
-		return fmt.Errorf("reading Site %s in the hub: %w", r.Name, err)
+		return nil, fmt.Errorf("reading Site %s in the hub: %w", r.Name, err)
 	}
 	if (old.Spec.KubeconfigSecretRef == nil) != (r.Member == nil) {
-		return fmt.Errorf("site %s exists and is %s: use another name, or leave first", r.Name, map[bool]string{true: "the hub itself", false: "another cluster"}[old.Spec.KubeconfigSecretRef == nil])
+		return nil, fmt.Errorf("site %s exists and is %s: use another name, or leave first", r.Name, map[bool]string{true: "the hub itself", false: "another cluster"}[old.Spec.KubeconfigSecretRef == nil])
 	}
 	r.keep(old.Spec)
-	return nil
+	return &old, nil
 }
 
 // readKubeconfig reads how the hub reaches the site at present. One that the manager would refuse is as none.

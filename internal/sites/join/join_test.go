@@ -14,6 +14,7 @@ import (
 	authorizationv1 "k8s.io/api/authorization/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	storagev1 "k8s.io/api/storage/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
@@ -74,6 +75,7 @@ func TestJoin(t *testing.T) {
 		g := NewWithT(t)
 		r, _ := request("web")
 		r.Spec.Region = "us-west"
+		g.Expect(member.Client.Create(ctx, &storagev1.StorageClass{ObjectMeta: metav1.ObjectMeta{Name: "fast"}, Provisioner: "none"})).To(Succeed())
 		g.Expect(join.ParseStorageClass(&r.Spec.StorageClasses, "all=fast")).To(Succeed())
 		link, err := join.ParseLink("dublin=146ms/1Gbit")
 		g.Expect(err).NotTo(HaveOccurred())
@@ -173,7 +175,7 @@ func TestJoin(t *testing.T) {
 		g.Expect(apierrors.IsNotFound(hub.Client.Get(ctx, client.ObjectKey{Namespace: sites.OperatorNamespace, Name: "quincy"}, &corev1.Secret{}))).To(BeTrue())
 		g.Eventually(func() error { return c.List(ctx, &corev1.NodeList{}) }, "60s").ShouldNot(Succeed())
 		g.Expect(member.Client.Get(ctx, client.ObjectKey{Name: "shop"}, &corev1.Namespace{})).To(Succeed(), "namespaces stay")
-		g.Expect(join.Leave(ctx, r, time.Second)).To(Succeed(), "again")
+		g.Expect(join.Leave(ctx, r, time.Second)).To(MatchError("no Site quincy; there are: dublin"), "again")
 	})
 }
 

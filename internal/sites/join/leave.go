@@ -31,6 +31,9 @@ func Leave(ctx context.Context, r Request, wait time.Duration) error {
 	if err != nil {
 		return err
 	}
+	if err := r.checkLeaving(ctx, at != nil); err != nil {
+		return err
+	}
 	isHub := at != nil && at.(*v1alpha1.Site).Spec.KubeconfigSecretRef == nil
 	if err := hub.remove(ctx, site); err != nil {
 		return err

@@ -53,6 +53,8 @@ type Request struct {
 	// Drills grants the manager what drills need at the site: to start pods, to run commands in them, and to make objects of
 	// Chaos Mesh, all in the allowed namespaces. nil keeps what the site has, which is nothing for a new one.
 	Drills *bool
+	// NewCluster says that the site's cluster was made anew. Without it another cluster than the Site's is refused.
+	NewCluster bool
 	// DryRun says what would be done and does nothing.
 	DryRun bool
 	// Out receives a line per object.
@@ -93,7 +95,7 @@ func (r *Request) withAddress() error {
 	if (r.Member != nil || r.Server != "") && !strings.HasPrefix(r.Server, "https://") {
 		return fmt.Errorf("the address of the API server, %q, must begin with https://: give it with --kubeconfig-server", r.Server)
 	}
-	return nil
+	return r.checkNames()
 }
 
 // verifies is by what the certificate of the member's API server is verified: the CAs, PEM, and the name when it is not that of the address.

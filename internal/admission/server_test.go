@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package admission
+
+import (
+	"testing"
+
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/utils/ptr"
+
+	"geosql.dev/operator/api/v1alpha1"
+)
+
+// What an engine cannot start with, or a claim cannot become, is refused; a server that is there is not held to it when something
+// else of it changes.
+func TestServersThatCannotRun(t *testing.T) {
+	quantity := func(text string) *resource.Quantity { return ptr.To(resource.MustParse(text)) }
+	memory := func(limit string) corev1.ResourceRequirements {
+		return corev1.ResourceRequirements{Limits: corev1.ResourceList{corev1.ResourceMemory: resource.MustParse(limit)}}
+	}
+	plain := func() *v1alpha1.SQLServer {
+		volume := func() *v1alpha1.Volume { return &v1alpha1.Volume{Size: resource.MustParse("1Gi")} }
+		s := &v1alpha1.SQLServer{Spec: v1alpha1.SQLServerSpec{Site: "tukwila", Storage: &v1alpha1.ServerStorage{Data: volume(), Log: volume(), TempDB: volume(), Backup: volume()}}}
+		s.Name = "s"
+		return s
+	}
+	for name, c := range map[string]struct {
+		was, now func(*v1alpha1.SQLServer)
+		field    string
+	}{
+		"nothing said":           {now: func(*v1alpha1.SQLServer) {}},
+		"a container of 2000 MB": {now: func(s *v1alpha1.SQLServer) { s.Spec.Resources = memory("2000M") }},
+		"a container of 2 GiB":   {now: func(s *v1alpha1.SQLServer) { s.Spec.Resources = memory("2Gi") }},
+		"a container of less":    {now: func(s *v1alpha1.SQLServer) { s.Spec.Resources = memory("1999M") }, field: "spec.resources.limits.memory"},
+		"an engine of less":      {now: func(s *v1alpha1.SQLServer) { s.Spec.Memory = quantity("100Mi") }, field: "spec.memory"},
+		"less, as it was":        {was: func(s *v1alpha1.SQLServer) { s.Spec.Resources = memory("1Gi") }, now: func(s *v1alpha1.SQLServer) { s.Spec.Resources, s.Spec.Image = memory("1Gi"), "newer" }},
+		"less than before":       {was: func(s *v1alpha1.SQLServer) { s.Spec.Resources = memory("4Gi") }, now: func(s *v1alpha1.SQLServer) { s.Spec.Resources = memory("1Gi") }, field: "spec.resources.limits.memory"},
+		"requests above limits": {now: func(s *v1alpha1.SQLServer) {
+			s.Spec.Resources = memory("2Gi")
+			s.Spec.Resources.Requests = memory("3Gi").Limits
+		}, field: "spec.resources.requests[memory]"},
+		"requests without limits":       {now: func(s *v1alpha1.SQLServer) { s.Spec.Resources.Requests = memory("3Gi").Limits }},
+		"the site's class, now named":   {was: func(*v1alpha1.SQLServer) {}, now: func(s *v1alpha1.SQLServer) { s.Spec.Storage.Data.StorageClassName = ptr.To("fast") }},
+		"another class, now named":      {was: func(*v1alpha1.SQLServer) {}, now: func(s *v1alpha1.SQLServer) { s.Spec.Storage.Data.StorageClassName = ptr.To("capacity") }, field: "spec.storage.data.storageClassName"},
+		"a class that is named no more": {was: func(s *v1alpha1.SQLServer) { s.Spec.Storage.Data.StorageClassName = ptr.To("capacity") }, now: func(*v1alpha1.SQLServer) {}, field: "spec.storage.data.storageClassName"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			w := NewWorld()
+			w.Sites["tukwila"] = &v1alpha1.Site{Spec: v1alpha1.SiteSpec{StorageClasses: v1alpha1.VolumeClasses{Data: "fast"}}}
+			var old *v1alpha1.SQLServer
+			if c.was != nil {
+				old = plain()
+				c.was(old)
+			}
+			now := plain()
+			c.now(now)
+			errs := w.server(field.NewPath("spec"), old, now)
+			if c.field == "" {
+				g.Expect(errs).To(BeEmpty())
+				return
+			}
+			g.Expect(errs).To(HaveLen(1))
+			g.Expect(errs[0].Field).To(Equal(c.field))
+		})
+	}
+}
