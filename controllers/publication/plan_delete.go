@@ -124,7 +124,7 @@ func planAnswers(d Desired, o Observed, p *replication.Plan) bool {
 		errs = append(errs, err, o.DatabaseErr)
 	}
 	if err := cmp.Or(errs...); err != nil {
-		return p.Settle(conditions.Unknown(conditions.ReasonEngineNotAnswering, err.Error()))
+		return p.Settle(replication.Unanswered(err))
 	}
 	return true
 }

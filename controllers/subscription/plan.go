@@ -77,7 +77,7 @@ func planAsked(d Desired, o Observed, p *replication.Plan) bool {
 		return p.Settle(conditions.InProgress(conditions.ReasonNoPrimary, d.Publisher.Name+" has no primary now"))
 	}
 	if o.PublicationErr != nil {
-		return p.Settle(conditions.Unknown(conditions.ReasonEngineNotAnswering, o.PublicationErr.Error()))
+		return p.Settle(replication.Unanswered(o.PublicationErr))
 	}
 	return true
 }
@@ -124,7 +124,7 @@ func planDatabase(d Desired, o Observed, p *replication.Plan) bool {
 		return p.Settle(conditions.InProgress(conditions.ReasonWaitingForDatabase, fmt.Sprintf(
 			"database %s on %s is %s", d.database(), d.host(), strings.ToLower(database.State))))
 	case o.HereErr != nil:
-		return p.Settle(conditions.Unknown(conditions.ReasonEngineNotAnswering, o.HereErr.Error()))
+		return p.Settle(replication.Unanswered(o.HereErr))
 	}
 	if foreign := foreignTables(d, o); len(foreign) > 0 {
 		return p.Settle(conditions.Stalled(conditions.ReasonSubscriberNotEmpty, fmt.Sprintf(

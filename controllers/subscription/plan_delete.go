@@ -145,7 +145,7 @@ func planAnswers(d Desired, o Observed, p *replication.Plan) bool {
 		errs = append(errs, err, o.HereErr)
 	}
 	if err := cmp.Or(append(errs, o.JobsErr, o.Mirror.Err)...); err != nil {
-		return p.Settle(conditions.Unknown(conditions.ReasonEngineNotAnswering, err.Error()))
+		return p.Settle(replication.Unanswered(err))
 	}
 	return true
 }
