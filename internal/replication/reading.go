@@ -26,7 +26,8 @@ func OnlineDatabase(name v1alpha1.ServerName, s Server, database string) reconci
 	have := s.State.Database(database)
 	if have != nil && have.State != "ONLINE" {
 		return reconcile.NotRead[*mssql.ReplicationDatabase](fmt.Errorf(
-			"what database %s on %s has is not known: it is %s", database, host, strings.ToLower(have.State)))
+			"what database %s on %s has is not known: it is %s. If it does not become online, restore or drop it there; reclaimPolicy "+
+				"Retain ends a deletion without it", database, host, strings.ToLower(have.State)))
 	}
 	return reconcile.Read(have)
 }
