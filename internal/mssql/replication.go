@@ -345,9 +345,9 @@ func ReadKnownPublications(ctx context.Context, q Querier, database string) ([]K
 }
 
 // ReadPublicationAccess reads the logins on a publication's access list.
-func ReadPublicationAccess(ctx context.Context, q Querier, database, publication string) ([]string, error) {
+func ReadPublicationAccess(ctx context.Context, q Querier, publisher, database, publication string) ([]string, error) {
 	var logins []string
-	err := q.Query(ctx, tsql.PublicationAccess(database, publication), func(r Row) error {
+	err := q.Query(ctx, tsql.PublicationAccess(publisher, database, publication), func(r Row) error {
 		var login string
 		err := r.Scan(&login)
 		logins = append(logins, login)

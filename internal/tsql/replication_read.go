@@ -137,11 +137,13 @@ JOIN sys.servers AS s ON s.server_id = p.publisher_id WHERE p.publisher_db = @da
 		done("read who publishes " + database)
 }
 
-// PublicationAccess selects the logins on a publication's access list. It runs in the distribution database.
-func PublicationAccess(database, publication string) Statement {
+// PublicationAccess selects the logins on a publication's access list. It runs in the distribution database, which may know
+// a publication of that name and database of several publishers: one that has moved is there under both.
+func PublicationAccess(publisher, database, publication string) Statement {
 	return new(builder).sql(`SELECT x.[login] FROM dbo.MSpublication_access AS x
-JOIN dbo.MSpublications AS p ON p.publication_id = x.publication_id
-WHERE p.publisher_db = @database AND p.publication = @publication`).arg("database", database).arg("publication", publication).
+JOIN dbo.MSpublications AS p ON p.publication_id = x.publication_id JOIN sys.servers AS s ON s.server_id = p.publisher_id
+WHERE s.name = @publisher AND p.publisher_db = @database AND p.publication = @publication`).
+		arg("publisher", publisher).arg("database", database).arg("publication", publication).
 		done("read who may read publication " + publication)
 }
 

@@ -99,7 +99,7 @@ func init() {
 	add("Tables", tsql.Tables())
 	add("PrimaryKeyColumns", tsql.PrimaryKeyColumns())
 	add("OriginalPublishers", tsql.OriginalPublishers("Content"))
-	add("PublicationAccess", tsql.PublicationAccess("Content", "articles"))
+	add("PublicationAccess", tsql.PublicationAccess("tukpub-0", "Content", "articles"))
 	add("LogReaderAgents", tsql.LogReaderAgents("Content"))
 	add("SnapshotAgents", tsql.SnapshotAgents("Content", "articles"))
 	add("DistributionAgents", tsql.DistributionAgents("Content", pull))
