@@ -64,7 +64,7 @@ func addArticle(d Desired, o Observed, p *replication.Plan, a v1alpha1.Article) 
 	primary := o.primary(d)
 	p.Execute(primary, d.database(), tsql.AddArticle(tsql.Article{
 		Publication: d.name(), Name: a.Table, Schema: table.Schema, Table: table.Name,
-		Compressed: compressed(a), Vertical: len(a.Columns) > 0,
+		Compressed: compressed(a), Publishable: d.publishable(), Vertical: len(a.Columns) > 0,
 	}))
 	// The primary key's columns are published by themselves.
 	limitArticle(d, o, p, a, mssql.PublishedArticle{Columns: table.PrimaryKey})
@@ -82,8 +82,8 @@ func changeArticle(d Desired, o Observed, p *replication.Plan, a v1alpha1.Articl
 		addArticle(d, o, p, a)
 		return
 	}
-	if have.SchemaOption != tsql.SchemaOption(compressed(a)) {
-		p.Execute(o.primary(d), d.database(), tsql.SetArticleSchemaOption(d.name(), have.Name, compressed(a)))
+	if have.SchemaOption != tsql.SchemaOption(compressed(a), d.publishable()) {
+		p.Execute(o.primary(d), d.database(), tsql.SetArticleSchemaOption(d.name(), have.Name, compressed(a), d.publishable()))
 	}
 	limitArticle(d, o, p, a, have)
 }

@@ -92,14 +92,23 @@ const (
 	schemaOption int64 = 0x80070F3
 	// schemaOptionCompression replicates data compression.
 	schemaOptionCompression int64 = 0x400000000
+	// schemaOptionPublishable replicates identity columns as such (0x4), defaults (0x800), and CHECK constraints (0x400), these as
+	// NOT FOR REPLICATION (0x10000): the agent brings what the publisher took. Not rowversion as such (0x8): a copy would have
+	// values of its own, and never be equal. Not foreign keys (0x200): a table that one refers to cannot be replaced. Not
+	// triggers (0x100): what they did at the publisher arrives as rows.
+	schemaOptionPublishable int64 = 0x4 | 0x400 | 0x800 | 0x10000
 )
 
 // SchemaOption of an article as sysarticles.schema_option has it.
-func SchemaOption(compressed bool) int64 {
+func SchemaOption(compressed, publishable bool) int64 {
+	option := schemaOption
 	if compressed {
-		return schemaOption | schemaOptionCompression
+		option |= schemaOptionCompression
 	}
-	return schemaOption
+	if publishable {
+		option |= schemaOptionPublishable
+	}
+	return option
 }
 
 // Article is a table in a publication.
@@ -110,25 +119,31 @@ type Article struct {
 	Schema, Table string
 	// Compressed replicates data compression.
 	Compressed bool
+	// Publishable replicates what a copy needs to take over: see SchemaOption. The agent inserts into identity columns, so these
+	// become NOT FOR REPLICATION, at the publisher too (@identityrangemanagementoption, manual).
+	Publishable bool
 	// Vertical says that not all columns are published: those are added by AddArticleColumn.
 	Vertical bool
 }
 
 // AddArticle publishes a table. pre_creation_cmd is drop: a new snapshot replaces the subscriber's copy.
 func AddArticle(a Article) Statement {
-	return exec("sys.sp_addarticle").str("publication", a.Publication).str("article", a.Name).
+	c := exec("sys.sp_addarticle").str("publication", a.Publication).str("article", a.Name).
 		str("source_owner", a.Schema).str("source_object", a.Table).
 		str("destination_table", a.Table).str("destination_owner", a.Schema).
 		str("type", "logbased").str("pre_creation_cmd", "drop").
-		raw("schema_option", fmt.Sprintf("0x%016X", SchemaOption(a.Compressed))).
-		flag("vertical_partition", a.Vertical).num("force_invalidate_snapshot", 1).
-		done("publish table " + a.Schema + "." + a.Table)
+		raw("schema_option", fmt.Sprintf("0x%016X", SchemaOption(a.Compressed, a.Publishable))).
+		flag("vertical_partition", a.Vertical).num("force_invalidate_snapshot", 1)
+	if a.Publishable {
+		c = c.str("identityrangemanagementoption", "manual")
+	}
+	return c.done("publish table " + a.Schema + "." + a.Table)
 }
 
 // SetArticleSchemaOption changes which properties of the table subscribers get; the snapshot is made again.
-func SetArticleSchemaOption(publication, article string, compressed bool) Statement {
+func SetArticleSchemaOption(publication, article string, compressed, publishable bool) Statement {
 	return exec("sys.sp_changearticle").str("publication", publication).str("article", article).
-		str("property", "schema_option").str("value", fmt.Sprintf("0x%016X", SchemaOption(compressed))).
+		str("property", "schema_option").str("value", fmt.Sprintf("0x%016X", SchemaOption(compressed, publishable))).
 		num("force_invalidate_snapshot", 1).num("force_reinit_subscription", 1).
 		done("change which properties of " + article + " are replicated")
 }

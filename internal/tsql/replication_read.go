@@ -54,6 +54,24 @@ FROM sys.databases AS d LEFT JOIN sys.database_recovery_status AS r ON r.databas
 WHERE d.database_id > 4`).Because("read the databases")
 }
 
+// TableRules selects schema, table, kind, name and value of what the tables of the connection's database have beside rows and
+// columns: Identity, with the last value that it gave, empty before the first one; Default and RowVersion, by column; Check,
+// ForeignKey and Trigger that are in force, by name.
+// Sources: docs/relational-databases/system-catalog-views/ (sys.identity_columns, default_constraints, check_constraints,
+// foreign_keys, triggers).
+func TableRules() Statement {
+	return text(`SELECT s.name, t.name, r.kind, r.name, r.value FROM (
+    SELECT object_id, N'Identity' AS kind, name, COALESCE(CONVERT(nvarchar(40), last_value), N'') AS value FROM sys.identity_columns
+    UNION ALL SELECT d.parent_object_id, N'Default', c.name, N'' FROM sys.default_constraints AS d
+        JOIN sys.columns AS c ON c.object_id = d.parent_object_id AND c.column_id = d.parent_column_id
+    UNION ALL SELECT parent_object_id, N'Check', name, N'' FROM sys.check_constraints WHERE is_disabled = 0
+    UNION ALL SELECT parent_object_id, N'ForeignKey', name, N'' FROM sys.foreign_keys WHERE is_disabled = 0
+    UNION ALL SELECT parent_id, N'Trigger', name, N'' FROM sys.triggers WHERE is_disabled = 0 AND parent_class = 1
+    UNION ALL SELECT object_id, N'RowVersion', name, N'' FROM sys.columns WHERE system_type_id = 189
+) AS r JOIN sys.tables AS t ON t.object_id = r.object_id JOIN sys.schemas AS s ON s.schema_id = t.schema_id
+WHERE t.is_ms_shipped = 0`).Because("read what the tables have beside rows")
+}
+
 // OwnerMembership selects a row for each user of the login in the connection's database, with 1 when the user is in
 // db_owner. Source: docs/relational-databases/system-catalog-views/sys-database-role-members-transact-sql.md.
 func OwnerMembership(login string) Statement {
