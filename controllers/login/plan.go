@@ -328,7 +328,8 @@ func (o Observed) away(d Desired) bool {
 
 // planForget ends what is left of a login whose servers are gone: its Secrets.
 func planForget(d Desired, o Observed) Plan {
-	p := Plan{Done: true, Outcome: conditions.InProgress(conditions.ReasonDeleting, "the connection Secret is being dropped; its servers are gone")}
+	p := Plan{Done: true, Outcome: conditions.InProgress(conditions.ReasonDeleting,
+		"the connection Secret is being dropped; its servers are gone")}
 	planForgetSecrets(d, o, &p)
 	return p
 }

@@ -53,8 +53,8 @@ func (o Observed) rulesUnread() error {
 	return cmp.Or(o.FormerRules.Err(), o.NewRules.Err())
 }
 
-// lacks is what the new publisher's tables lack of the former one's: what is not published of a table is known by the declaration, the
-// rest by the catalogues of both. Sorted.
+// lacks is what the new publisher's tables lack of the former one's: what is not published of a table is known by the
+// declaration, the rest by the catalogues of both. Sorted.
 func lacks(d Desired, o Observed) []v1alpha1.MoveLack {
 	found := map[v1alpha1.MoveLack][]string{}
 	note := func(table string, kind v1alpha1.MoveLackKind, name string) {
@@ -149,8 +149,8 @@ func lacking(d Desired, o Observed, all []v1alpha1.MoveLack) string {
 		text = fmt.Sprintf(" Its tables lack what %s has: %s; estimate.lacks names them.", d.From.Name, strings.Join(parts, ", "))
 	}
 	if o.ReadOnly == "" {
-		text += fmt.Sprintf(" Whether tables of %s lack identity columns, defaults, constraints or triggers that %s had is not known: look "+
-			"there before writers come.", to, d.From.Name)
+		text += fmt.Sprintf(" Whether tables of %s lack identity columns, defaults, constraints or triggers "+
+			"that %s had is not known: look there before writers come.", to, d.From.Name)
 	}
 	return text
 }

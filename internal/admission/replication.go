@@ -154,7 +154,8 @@ func (w *World) publishesForItself(at *field.Path, old, p *v1alpha1.Publication)
 		return nil
 	}
 	return field.ErrorList{field.Invalid(at.Child("publisher", "server"), p.Spec.Publisher.Server, fmt.Sprintf(
-		"database %s is in AvailabilityGroup %s, whose primary moves: name publisher.availabilityGroup %s", p.Spec.Database, g.Name, g.Name))}
+		"database %s is in AvailabilityGroup %s, whose primary moves: name publisher.availabilityGroup %s",
+		p.Spec.Database, g.Name, g.Name))}
 }
 
 // receivesForItself refuses a subscriber whose database is a group's: a group as subscriber is not supported, and its
@@ -168,7 +169,8 @@ func (w *World) receivesForItself(at *field.Path, old, s *v1alpha1.Subscription)
 		return nil
 	}
 	return field.ErrorList{field.Invalid(at.Child("subscriber", "server"), s.Spec.Subscriber.Server, fmt.Sprintf(
-		"database %s is in AvailabilityGroup %s, whose primary moves, and a group cannot receive: name another database, or a server outside of the group",
+		"database %s is in AvailabilityGroup %s, whose primary moves, and a group cannot receive: name another database, "+
+			"or a server outside of the group",
 		s.Spec.Database, g.Name))}
 }
 
@@ -187,14 +189,16 @@ func (w *World) takesOver(at *field.Path, old, g *v1alpha1.AvailabilityGroup) fi
 			return
 		}
 		errs = append(errs, field.Forbidden(at.Child("databases"), fmt.Sprintf(
-			"%s %s names database %s of SQLServer %s, and would work until the first failover alone: %s", kind, name, database, server, instead)))
+			"%s %s names database %s of SQLServer %s, and would work until the first failover alone: %s",
+			kind, name, database, server, instead)))
 	}
 	for _, p := range sorted(w.Publications) {
 		check("Publication", p.Name, p.Spec.Publisher.Server, p.Spec.Database, fmt.Sprintf(
 			"delete it first, and declare it again with publisher.availabilityGroup %s", g.Name))
 	}
 	for _, s := range sorted(w.Subscriptions) {
-		check("Subscription", s.Name, s.Spec.Subscriber.Server, s.Spec.Database, "a group cannot receive; delete it first, or leave the database out")
+		check("Subscription", s.Name, s.Spec.Subscriber.Server, s.Spec.Database,
+			"a group cannot receive; delete it first, or leave the database out")
 	}
 	return errs
 }

@@ -26,8 +26,8 @@ func OnlineDatabase(name v1alpha1.ServerName, s Server, database string) reconci
 	have := s.State.Database(database)
 	if have != nil && have.State != "ONLINE" {
 		return reconcile.NotRead[*mssql.ReplicationDatabase](fmt.Errorf(
-			"what database %s on %s has is not known: it is %s. If it does not become online, restore or drop it there; reclaimPolicy "+
-				"Retain ends a deletion without it", database, host, strings.ToLower(have.State)))
+			"what database %s on %s has is not known: it is %s. If it does not become online, restore or drop it there; "+
+				"reclaimPolicy Retain ends a deletion without it", database, host, strings.ToLower(have.State)))
 	}
 	return reconcile.Read(have)
 }
@@ -50,8 +50,9 @@ var ofAReplica = []int32{976, 983}
 // replica's has answered: waiting for it helps nothing as long as another one is primary.
 func Unanswered(err error) conditions.Outcome {
 	if mssql.HasNumber(err, ofAReplica...) {
-		return conditions.InProgress(conditions.ReasonSecondary, "the database is in an availability group, of which this server is not the "+
-			"primary: name the group where the server is named (publisher.availabilityGroup), or a database of the server's own: "+err.Error())
+		return conditions.InProgress(conditions.ReasonSecondary, "the database is in an availability group, "+
+			"of which this server is not the primary: name the group where the server is named "+
+			"(publisher.availabilityGroup), or a database of the server's own: "+err.Error())
 	}
 	return conditions.Unknown(conditions.ReasonEngineNotAnswering, err.Error())
 }
