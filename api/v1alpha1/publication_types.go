@@ -52,11 +52,24 @@ type Article struct {
 	DataCompression DataCompression `json:"dataCompression,omitempty"`
 }
 
+// SchemaOptions is what a snapshot makes of a table beside its rows and keys
+// (docs/relational-databases/system-stored-procedures/sp-addarticle-transact-sql.md, @schema_option).
+// +kubebuilder:validation:Enum=Default;Publishable
+type SchemaOptions string
+
+const (
+	// SchemaDefault brings rows, primary and unique keys.
+	SchemaDefault SchemaOptions = "Default"
+	// SchemaPublishable brings identity columns, defaults and CHECK constraints too.
+	SchemaPublishable SchemaOptions = "Publishable"
+)
+
 // PublicationSpec declares a transactional publication.
 //
 // +kubebuilder:validation:XValidation:rule="self.publisher == oldSelf.publisher || has(self.movedBy) && (!has(oldSelf.movedBy) || self.movedBy != oldSelf.movedBy)",message="publisher is immutable: declare another publication; a PublisherMove changes it, and writes movedBy along with it"
 // +kubebuilder:validation:XValidation:rule="self.database == oldSelf.database || has(self.movedBy) && (!has(oldSelf.movedBy) || self.movedBy != oldSelf.movedBy)",message="database is immutable: declare another publication; a PublisherMove changes it, and writes movedBy along with it"
 // +kubebuilder:validation:XValidation:rule="self.distributor == oldSelf.distributor || has(self.movedBy) && (!has(oldSelf.movedBy) || self.movedBy != oldSelf.movedBy)",message="distributor is immutable: declare another publication; a PublisherMove changes it, and writes movedBy along with it"
+// +kubebuilder:validation:XValidation:rule="(has(self.schemaOptions) ? self.schemaOptions : 'Default') == (has(oldSelf.schemaOptions) ? oldSelf.schemaOptions : 'Default')",message="schemaOptions is immutable, since every subscriber would get a new copy: declare another publication"
 type PublicationSpec struct {
 	// publisher is a server or a group.
 	Publisher ServerOrGroup `json:"publisher"`
@@ -71,6 +84,11 @@ type PublicationSpec struct {
 	// columns or filter: OnRequest (default), by `kubectl geosql reinitialize`, or Automatic. A Subscription may say otherwise.
 	// +optional
 	Reinitialization Reinitialization `json:"reinitialization,omitempty"`
+	// schemaOptions says what subscribers' tables get beside rows and keys: Default, nothing; Publishable, also identity columns,
+	// defaults and CHECK constraints, so that a copy can take over from a lost publisher. The publisher's identity columns become
+	// NOT FOR REPLICATION then.
+	// +optional
+	SchemaOptions SchemaOptions `json:"schemaOptions,omitempty"`
 	// articles of the publication.
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=256

@@ -35,6 +35,12 @@ type PublisherMoveSpec struct {
 	// lost.
 	// +optional
 	SkipUndelivered bool `json:"skipUndelivered,omitempty"`
+	// acceptLacking names what the new publisher's tables may lack of the former one's (status.estimate.lacks): writers find it
+	// gone. A move whose copy lacks anything else waits.
+	// +optional
+	// +kubebuilder:validation:MaxItems=9
+	// +listType=set
+	AcceptLacking []MoveLackKind `json:"acceptLacking,omitempty"`
 	// approved lets the steps be carried out: a person has seen the estimate.
 	// +optional
 	Approved bool `json:"approved,omitempty"`
@@ -80,6 +86,44 @@ type MoveEvidence struct {
 	Rows *int64 `json:"rows,omitempty"`
 }
 
+// MoveLackKind is something that a table of the former publisher has, and a copy of it lacks.
+// +kubebuilder:validation:Enum=Identity;IdentityValue;Default;Check;ForeignKey;Trigger;RowVersion;Rows;Columns
+type MoveLackKind string
+
+const (
+	// LackIdentity: the column has no IDENTITY property; inserts that leave it out fail.
+	LackIdentity MoveLackKind = "Identity"
+	// LackIdentityValue: the column's next identity value is behind; inserts take values that are there.
+	LackIdentityValue MoveLackKind = "IdentityValue"
+	// LackDefault: the column has no default.
+	LackDefault MoveLackKind = "Default"
+	// LackCheck: the CHECK constraint is not there, or is disabled.
+	LackCheck MoveLackKind = "Check"
+	// LackForeignKey: the foreign key is not there, or is disabled.
+	LackForeignKey MoveLackKind = "ForeignKey"
+	// LackTrigger: the trigger is not there, or is disabled.
+	LackTrigger MoveLackKind = "Trigger"
+	// LackRowVersion: the column does not change with its row.
+	LackRowVersion MoveLackKind = "RowVersion"
+	// LackRows: the article has a filter; rows that do not meet it are not published.
+	LackRows MoveLackKind = "Rows"
+	// LackColumns: the article has some columns of the table; the others are not published.
+	LackColumns MoveLackKind = "Columns"
+)
+
+// MoveLack is what one table of the new publisher lacks.
+type MoveLack struct {
+	// table, schema.name.
+	// +kubebuilder:validation:MaxLength=257
+	Table string `json:"table"`
+	// kind of what is lacking.
+	Kind MoveLackKind `json:"kind"`
+	// names of columns, constraints or triggers, separated by commas; the filter of LackRows, the columns that there are of LackColumns.
+	// +optional
+	// +kubebuilder:validation:MaxLength=1024
+	Names string `json:"names,omitempty"`
+}
+
 // MoveEstimate is what a PublisherMove is known to lose. What nobody saw before the publisher was gone is not in it.
 type MoveEstimate struct {
 	// time of the estimate.
@@ -106,6 +150,12 @@ type MoveEstimate struct {
 	// deliverable commands are at the distributor and brought to the new publisher first.
 	// +optional
 	Deliverable *int64 `json:"deliverable,omitempty"`
+	// lacks is what the new publisher's tables lack of the former one's. What only the former one can say is not in it while that
+	// does not answer; the summary says so.
+	// +optional
+	// +kubebuilder:validation:MaxItems=512
+	// +listType=atomic
+	Lacks []MoveLack `json:"lacks,omitempty"`
 	// summary in words.
 	// +optional
 	// +kubebuilder:validation:MaxLength=2048

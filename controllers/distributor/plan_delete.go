@@ -21,8 +21,8 @@ import (
 func planDelete(d Desired, o Observed) replication.Plan {
 	var p replication.Plan
 	if len(d.Ending) > 0 && !v1alpha1.MayDestroy(d.Distributor, d.Distributor.Spec.ReclaimPolicy) {
-		p.Settle(conditions.InProgress(conditions.ReasonDeleting, "deletion waits: these Publications end first, which need to know "+
-			"through whom they are published: "+strings.Join(d.Ending, ", ")))
+		p.Settle(conditions.InProgress(conditions.ReasonDeleting, "deletion waits: these Publications "+
+			"end first, which need to know through whom they are published: "+strings.Join(d.Ending, ", ")))
 		return p
 	}
 	if !v1alpha1.MayDestroy(d.Distributor, d.Distributor.Spec.ReclaimPolicy) {
@@ -30,7 +30,8 @@ func planDelete(d Desired, o Observed) replication.Plan {
 		return p
 	}
 	if len(d.Publications) > 0 {
-		p.Settle(conditions.InProgress(conditions.ReasonDeleting, "the distributor is still named by these Publications: "+strings.Join(d.Publications, ", ")))
+		p.Settle(conditions.InProgress(conditions.ReasonDeleting, "the distributor is still named by these "+
+			"Publications: "+strings.Join(d.Publications, ", ")))
 		return p
 	}
 	server := d.System.Server
@@ -73,8 +74,8 @@ func planUnused(d Desired, o Observed, p *replication.Plan) bool {
 		}
 	}
 	if names := o.foreign(d); len(names) > 0 {
-		return p.Settle(conditions.InProgress(conditions.ReasonDeleting, fmt.Sprintf("deletion waits: %s admits %s, of which the "+
-			"operator cannot ask whether it publishes: end that there and take it away (sp_dropdistpublisher), or set "+
+		return p.Settle(conditions.InProgress(conditions.ReasonDeleting, fmt.Sprintf("deletion waits: %s admits "+
+			"%s, of which the operator cannot ask whether it publishes: end that there and take it away (sp_dropdistpublisher), or set "+
 			"reclaimPolicy Retain", d.System.Host(), strings.Join(names, ", "))))
 	}
 	return true
@@ -138,7 +139,8 @@ func planWithout(d Desired, o Observed, why string) replication.Plan {
 		return p
 	}
 	planUnlink(d, o, &p)
-	p.Leave("on %s distribution database %s, its jobs and login %s (%s)", d.System.Host(), d.System.Database, d.System.Login, why)
+	p.Leave("on %s distribution database %s, its jobs and login %s (%s)",
+		d.System.Host(), d.System.Database, d.System.Login, why)
 	p.Done = true
 	p.Settle(conditions.InProgress(conditions.ReasonDeleting, "publishers are being unlinked"))
 	return p

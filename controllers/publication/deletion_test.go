@@ -31,6 +31,10 @@ func TestDeletionWaitsForWhatWasNotRead(t *testing.T) {
 			o.Servers[publisher].State.Databases["content"] = replicationDatabase("Content", "RECOVERY_PENDING")
 			o.Database = Database{}
 		}, "tukpub-0"},
+		"the published database is damaged": {func(o *Observed) {
+			o.Servers[publisher].State.Databases["content"] = replicationDatabase("Content", "SUSPECT")
+			o.Database = Database{}
+		}, "it is suspect. If it does not become online, restore or drop it there; reclaimPolicy Retain"},
 		"the distribution database starts": {func(o *Observed) {
 			o.Servers[distributor].State.Databases["distribution"] = replicationDatabase("distribution", "RECOVERING")
 			o.At, o.LogReaderJob, o.SnapshotJob = replication.AtDistributor{}, nil, nil

@@ -58,6 +58,11 @@ func (d Desired) rebuilds() bool {
 	return by == "true" || by == v1alpha1.RebuildCompare
 }
 
+// publishable says whether subscribers get what a publisher's tables need beside rows.
+func (d Desired) publishable() bool {
+	return d.Publication.Spec.SchemaOptions == v1alpha1.SchemaPublishable
+}
+
 // description marks the publication on the server.
 func (d Desired) description() string {
 	return replication.Description(d.Publication.Namespace, d.name())

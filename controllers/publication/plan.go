@@ -112,6 +112,9 @@ func planDatabase(d Desired, o Observed, p *replication.Plan) bool {
 	case have.State != "ONLINE":
 		return p.Settle(conditions.InProgress(conditions.ReasonWaitingForDatabase, fmt.Sprintf(
 			"database %s on %s is %s", d.database(), credentials.HostName(primary), strings.ToLower(have.State))))
+	case o.DatabaseErr != nil:
+		// A secondary's log chain is its primary's, and no backup of it begins one.
+		return p.Settle(replication.Unanswered(o.DatabaseErr))
 	}
 	if d.Publisher.Group == "" && (have == nil || have.RecoveryModel == "FULL" && !have.LogChain) {
 		p.Execute(primary, replication.Master, tsql.BackupDatabaseFull(d.database(), fmt.Sprintf("%s/%s-first-%s.bak",
@@ -127,7 +130,7 @@ func planDatabase(d Desired, o Observed, p *replication.Plan) bool {
 // log reader, until a person says otherwise.
 func planOwnership(d Desired, o Observed, p *replication.Plan) bool {
 	if o.DatabaseErr != nil {
-		return p.Settle(conditions.Unknown(conditions.ReasonEngineNotAnswering, o.DatabaseErr.Error()))
+		return p.Settle(replication.Unanswered(o.DatabaseErr))
 	}
 	if have := o.Database.Publication; have != nil && have.Description != d.description() && !d.adopts() {
 		return p.Settle(conditions.Stalled(conditions.ReasonPublicationConflict, fmt.Sprintf(

@@ -108,11 +108,11 @@ func addArticle(d Desired, o Observed, p *replication.Plan, a v1alpha1.Article) 
 	primary := o.primary(d)
 	p.Execute(primary, d.database(), tsql.AddArticle(tsql.Article{
 		Publication: d.name(), Name: a.Table, Schema: table.Schema, Table: table.Name,
-		Compressed: compressed(a), Vertical: len(a.Columns) > 0,
+		Compressed: compressed(a), Publishable: d.publishable(), Vertical: len(a.Columns) > 0,
 	}))
 	// The primary key's columns are published by themselves.
-	c := changed(a, mssql.PublishedArticle{Columns: table.PrimaryKey})
-	c.compression = false
+	c := d.changed(a, mssql.PublishedArticle{Columns: table.PrimaryKey})
+	c.compression, c.rules = false, false
 	limitArticle(d, o, p, a, c)
 }
 
@@ -122,7 +122,7 @@ func compressed(a v1alpha1.Article) bool {
 
 // changeArticle brings an article to what is declared. What cannot be taken back is dropped and added again.
 func changeArticle(d Desired, o Observed, p *replication.Plan, a v1alpha1.Article, have mssql.PublishedArticle) {
-	c := changed(a, have)
+	c := d.changed(a, have)
 	// Every change replaces the table at those who subscribe to it, over whatever links: they are asked first.
 	if c.none() || len(refusing(d, o, have.Name)) > 0 {
 		return
@@ -132,8 +132,8 @@ func changeArticle(d Desired, o Observed, p *replication.Plan, a v1alpha1.Articl
 		addArticle(d, o, p, a)
 		return
 	}
-	if c.compression {
-		p.Execute(o.primary(d), d.database(), tsql.SetArticleCompression(d.name(), have.Name, have.SchemaOption))
+	if c.compression || c.rules {
+		p.Execute(o.primary(d), d.database(), tsql.SetArticleSchemaOption(d.name(), have.Name, have.SchemaOption, c.compression, c.rules))
 	}
 	limitArticle(d, o, p, a, c)
 }

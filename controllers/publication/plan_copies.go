@@ -29,13 +29,16 @@ type change struct {
 	view bool
 	// compression tells that it does not reach subscribers.
 	compression bool
+	// rules tells that identity columns, defaults or CHECK constraints do not reach subscribers.
+	rules bool
 }
 
 // changed compares an article with what is declared of it.
-func changed(a v1alpha1.Article, have mssql.PublishedArticle) change {
+func (d Desired) changed(a v1alpha1.Article, have mssql.PublishedArticle) change {
 	c := change{
 		whole:       a.Filter == "" && have.Filter != "",
 		compression: compressed(a) && !tsql.ReplicatesCompression(have.SchemaOption),
+		rules:       d.publishable() && !tsql.ReplicatesRules(have.SchemaOption),
 	}
 	if c.whole {
 		return c
@@ -60,7 +63,7 @@ func changed(a v1alpha1.Article, have mssql.PublishedArticle) change {
 }
 
 func (c change) none() bool {
-	return !c.filter && !c.whole && !c.view && !c.compression
+	return !c.filter && !c.whole && !c.view && !c.compression && !c.rules
 }
 
 // why says it in words, with what else could be done about it.
@@ -82,6 +85,9 @@ func (c change) why() string {
 	}
 	if c.compression {
 		all = append(all, "its compression does not reach subscribers")
+	}
+	if c.rules {
+		all = append(all, "its identity columns, defaults and CHECK constraints do not reach subscribers")
 	}
 	return strings.Join(all, "; ")
 }
@@ -139,7 +145,7 @@ func needed(d Desired, o Observed) *v1alpha1.NeededReinitialization {
 		if !published || articleState(a, o.Database) != statePublished {
 			continue
 		}
-		c, waiting, why := changed(a, have), refusing(d, o, have.Name), []string{}
+		c, waiting, why := d.changed(a, have), refusing(d, o, have.Name), []string{}
 		if !c.none() && len(waiting) > 0 {
 			why = append(why, c.why())
 		} else {
@@ -230,7 +236,7 @@ func reinitialized(d Desired, o Observed, p replication.Plan, failed error) *v1a
 	}
 	for _, a := range d.Publication.Spec.Articles {
 		was, published := o.Database.Publication.Articles[strings.ToLower(a.Table)]
-		if !calls(p, tsql.ChangesArticle...) || !published || changed(a, was).none() || len(refusing(d, o, was.Name)) > 0 {
+		if !calls(p, tsql.ChangesArticle...) || !published || d.changed(a, was).none() || len(refusing(d, o, was.Name)) > 0 {
 			continue
 		}
 		for _, s := range o.subscribers(was.Name) {

@@ -57,8 +57,8 @@ func (d Desired) ending() []string {
 func planDelete(d Desired, o Observed) replication.Plan {
 	var p replication.Plan
 	if ending := d.ending(); len(ending) > 0 && !v1alpha1.MayDestroy(d.Publication, d.Publication.Spec.ReclaimPolicy) {
-		p.Settle(conditions.InProgress(conditions.ReasonDeleting, "deletion waits: these Subscriptions end first, which need to know "+
-			"what they are to: "+strings.Join(ending, ", ")))
+		p.Settle(conditions.InProgress(conditions.ReasonDeleting, "deletion waits: these Subscriptions "+
+			"end first, which need to know what they are to: "+strings.Join(ending, ", ")))
 		return p
 	}
 	if !v1alpha1.MayDestroy(d.Publication, d.Publication.Spec.ReclaimPolicy) {
@@ -67,7 +67,8 @@ func planDelete(d Desired, o Observed) replication.Plan {
 	}
 	if d.nowhere() {
 		p.Done = true
-		p.Leave("whatever servers have of publication %s, which nobody can find: these are not declared: %s", d.name(), strings.Join(d.Missing, ", "))
+		p.Leave("whatever servers have of publication %s, which nobody can find: these are not declared: %s",
+			d.name(), strings.Join(d.Missing, ", "))
 		return p
 	}
 	if !planAnswers(d, o, &p) {
@@ -87,7 +88,8 @@ func planDelete(d Desired, o Observed) replication.Plan {
 		return p
 	}
 	if why := o.publisherGone(d); why != "" {
-		p.Leave("at %s publication %s of database %s, which keeps its log for it (%s)", d.Publisher.Name, d.name(), d.database(), why)
+		p.Leave("at %s publication %s of database %s, which keeps its log for it (%s)",
+			d.Publisher.Name, d.name(), d.database(), why)
 	}
 	if why := o.gone(d, d.System.Server); why != "" {
 		p.Leave("on distributor %s what it knows of publication %s, and its agents (%s)", d.System.Host(), d.name(), why)
@@ -124,7 +126,7 @@ func planAnswers(d Desired, o Observed, p *replication.Plan) bool {
 		errs = append(errs, err, o.DatabaseErr)
 	}
 	if err := cmp.Or(errs...); err != nil {
-		return p.Settle(conditions.Unknown(conditions.ReasonEngineNotAnswering, err.Error()))
+		return p.Settle(replication.Unanswered(err))
 	}
 	return true
 }
@@ -177,7 +179,8 @@ func stillSubscribed(s mssql.ArticleSubscription, own string, ours bool) string 
 		return text + "end that by hand (sp_dropsubscription), or set reclaimPolicy Retain"
 	}
 	server, _ := replication.ServerOf(s.Subscriber)
-	return text + "its Subscription was retained. Declare it again and delete it with reclaimPolicy Delete; " + sites.WayOut(server)
+	return text + "its Subscription was retained. Declare it again and delete it with reclaimPolicy Delete; " +
+		sites.WayOut(server)
 }
 
 // planEnd drops jobs and publication, and ends the publishing of the database when it was the last one.
@@ -190,7 +193,9 @@ func planEnd(d Desired, o Observed, p *replication.Plan) {
 	// Other publications of the database share its log reader; a distributor that was made anew knows none of them.
 	// Somebody else's of this name is one.
 	foreign := have != nil && have.Description != d.description()
-	others := slices.ContainsFunc(o.Database.Publications, func(name string) bool { return !strings.EqualFold(name, d.name()) })
+	others := slices.ContainsFunc(o.Database.Publications, func(name string) bool {
+		return !strings.EqualFold(name, d.name())
+	})
 	last := !o.At.Others && !others && !foreign
 	if last && distributor {
 		p.RemoveJob(d.System.Server, logReaderJob(d, o).Name, o.LogReaderJob)

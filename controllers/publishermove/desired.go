@@ -13,6 +13,7 @@ import (
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/mssql"
 	"geosql.dev/operator/internal/mssql/credentials"
+	"geosql.dev/operator/internal/reconcile"
 	"geosql.dev/operator/internal/replication"
 )
 
@@ -162,6 +163,9 @@ type Observed struct {
 	Compared *Compared
 	// System is the server that distributes from now on, To the one that publishes.
 	System, To replication.Server
+	// FormerRules are what the tables of a former publisher that lives have beside rows, NewRules those of the new one's; read
+	// for an estimate alone.
+	FormerRules, NewRules reconcile.Reading[[]mssql.TableRule]
 	// Old is what the former distributor knows.
 	Old Old
 	// Copies by the name of their Subscription.

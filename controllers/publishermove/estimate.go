@@ -11,8 +11,12 @@ import (
 
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/mssql/credentials"
+	"geosql.dev/operator/internal/reconcile/conditions"
 	"geosql.dev/operator/internal/replication"
 )
+
+// longestSummary is what the status takes.
+const longestSummary = 2048
 
 // Values of MoveEstimate.NewestFrom.
 const (
@@ -67,7 +71,8 @@ func estimate(d Desired, o Observed) *v1alpha1.MoveEstimate {
 		e.NewestFrom = ""
 	}
 	e.Lossless = o.lossless()
-	e.Summary = summary(d, o, e)
+	e.Lacks = lacks(d, o)
+	e.Summary = conditions.Shorten(summary(d, o, e)+lacking(d, o, e.Lacks), longestSummary)
 	return e
 }
 
@@ -102,7 +107,11 @@ func summary(d Desired, o Observed, e *v1alpha1.MoveEstimate) string {
 		}
 	}
 	if c := o.Comparison; e.Lossless {
-		return fmt.Sprintf("Nothing that is published is lost: the database of %s is read-only, and %s has the same %d rows in every article, %s.",
+		what := "Nothing that is published"
+		if len(e.Lacks) > 0 {
+			what = "No published row"
+		}
+		return fmt.Sprintf("%s is lost: the database of %s is read-only, and %s has the same %d rows in every article, %s.", what,
 			credentials.HostName(o.ReadOnly), to, c.Rows, c.Words())
 	}
 	var parts []string

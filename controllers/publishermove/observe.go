@@ -154,6 +154,7 @@ func observe(ctx context.Context, engines replication.Engines, d Desired, clock 
 	o.compare(d, clock, func(from v1alpha1.ServerName) (*replication.Comparison, error) { return compare(ctx, engines, d, from) },
 		func(o *Observed) { observeFormer(ctx, engines, d, o) })
 	if d.estimates(o) {
+		observeLacks(ctx, engines, d, &o)
 		for _, s := range d.Subscriptions {
 			c := o.Copies[s.Name]
 			c.Rows = countRows(ctx, engines, d, s, c)

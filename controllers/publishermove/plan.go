@@ -238,12 +238,21 @@ func delivering(d Desired, o Observed) (conditions.Outcome, bool) {
 
 // planApproval ends the plan until a person has seen the estimate. What is known of the former publisher is in the status
 // before anything is changed.
-func planApproval(d Desired, _ Observed, p *Plan) bool {
+func planApproval(d Desired, o Observed, p *Plan) bool {
 	s := d.Move.Status
+	if err := o.rulesUnread(); d.estimates(o) && err != nil && !d.Move.Spec.Approved {
+		return p.settle(v1alpha1.MoveEstimated, conditions.Unknown(conditions.ReasonEngineNotAnswering, "what the copy lacks beside rows is not known: "+err.Error()))
+	}
 	if s.From == nil || s.Estimate == nil {
 		return p.settle(v1alpha1.MoveEstimated, conditions.InProgress(conditions.ReasonAwaitingApproval, "the loss is being estimated"))
 	}
-	if !d.Move.Spec.Approved {
+	kinds := strings.Join(unaccepted(d.Move), ", ")
+	switch {
+	case kinds != "" && !d.drained():
+		return p.settle(v1alpha1.MoveEstimated, conditions.Stalled(conditions.ReasonAwaitingApproval, fmt.Sprintf("nothing was changed "+
+			"yet: the copy lacks %s, which writers will miss (status.estimate.lacks). Make it there once it publishes, and name each in "+
+			"spec.acceptLacking to go on. %s", kinds, s.Estimate.Summary)))
+	case !d.Move.Spec.Approved:
 		return p.settle(v1alpha1.MoveEstimated, conditions.Stalled(conditions.ReasonAwaitingApproval,
 			"nothing was changed yet: read status.estimate and status.steps, and set spec.approved to go on. "+s.Estimate.Summary))
 	}

@@ -14,6 +14,7 @@ import (
 
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/mssql"
+	"geosql.dev/operator/internal/reconcile"
 	"geosql.dev/operator/internal/reconcile/conditions"
 	"geosql.dev/operator/internal/replication"
 )
@@ -56,6 +57,7 @@ func lostSite() (Desired, Observed) {
 		"quincy": {Here: &mssql.SubscriptionHere{Publisher: "tukpub-0", PublisherDatabase: "Content", Publication: "articles", Pull: true, Last: []byte{1}, Time: noon.Add(-time.Hour)}},
 	}}
 	o.Old.Err = silent
+	o.FormerRules, o.NewRules = reconcile.Read[[]mssql.TableRule](nil), reconcile.Read[[]mssql.TableRule](nil)
 	o.Left.Here = o.Copies["dublin"].Here
 	return d, o
 }

@@ -35,7 +35,7 @@ func describe(d Desired, o Observed, p Plan) v1alpha1.PublisherMoveStatus {
 		if p.Phase != v1alpha1.MoveEstimated {
 			return s // whether anything is lost is not known yet
 		}
-		if d.estimates(o) {
+		if d.estimates(o) && o.rulesUnread() == nil {
 			s.Estimate = estimate(d, o)
 		}
 		s.Steps = steps(d, o)

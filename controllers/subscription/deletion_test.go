@@ -44,6 +44,10 @@ func TestDeletionWaitsForWhatWasNotRead(t *testing.T) {
 			inState(o, subscriber, "content", "RECOVERY_PENDING")
 			o.Here = Here{}
 		}, "dubsub-0"},
+		"the subscriber's database is damaged": {func(o *Observed) {
+			inState(o, subscriber, "content", "SUSPECT")
+			o.Here = Here{}
+		}, "it is suspect. If it does not become online, restore or drop it there; reclaimPolicy Retain"},
 		"the distribution database is missing": {func(o *Observed) {
 			delete(o.Servers[distributor].State.Databases, "distribution")
 			o.At, o.Publication, o.Here, o.Jobs = replication.AtDistributor{}, nil, Here{}, nil

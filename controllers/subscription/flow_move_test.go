@@ -239,6 +239,7 @@ func TestPublishingMovesFromAPublisherThatLives(t *testing.T) {
 	g := NewWithT(t)
 	b := newBed(t, "dist", "tukpub", "dubsub", "quisub")
 	b.publisherDatabase(t, 200)
+	b.sql(t, "tukpub", "Content", "ALTER TABLE dbo.Article ADD CONSTRAINT DF_Body DEFAULT N'nothing yet' FOR Body; ALTER TABLE dbo.Article ADD CONSTRAINT CK_Id CHECK (Id >= 0)")
 	d, p := published()
 	s, other := subscribed(v1alpha1.SubscriptionPull), second("quincy", "quisub", v1alpha1.SubscriptionPush)
 	for _, obj := range []client.Object{d, p, s, other} {
@@ -260,11 +261,15 @@ func TestPublishingMovesFromAPublisherThatLives(t *testing.T) {
 	g.Expect(readyOf(m.Status.Conditions).Message).To(ContainSubstring("201"))
 	b.sql(t, "dubsub", "Content", "DELETE dbo.Article WHERE Id = 7000")
 	b.carry(t, m, v1alpha1.MoveEstimated, 4*time.Second, m)
-	g.Expect(m.Status.Estimate).To(And(HaveField("Lossless", true), HaveField("Summary", ContainSubstring("Nothing that is published is lost"))))
+	g.Expect(m.Status.Estimate).To(And(HaveField("Lossless", true), HaveField("Summary", ContainSubstring("No published row is lost")),
+		HaveField("Lacks", ConsistOf(v1alpha1.MoveLack{Table: "dbo.Article", Kind: v1alpha1.LackDefault, Names: "Body"},
+			v1alpha1.MoveLack{Table: "dbo.Article", Kind: v1alpha1.LackCheck, Names: "CK_Id"}))))
 	g.Expect(b.hub.Client.Get(t.Context(), client.ObjectKeyFromObject(p), p)).To(Succeed())
 	g.Expect(p.Spec.Publisher.Server).To(BeEquivalentTo("tukpub"), "nothing is changed before the approval")
 
-	change(t, b, m, func(m *v1alpha1.PublisherMove) { m.Spec.Approved = true })
+	change(t, b, m, func(m *v1alpha1.PublisherMove) {
+		m.Spec.Approved, m.Spec.AcceptLacking = true, []v1alpha1.MoveLackKind{v1alpha1.LackDefault, v1alpha1.LackCheck}
+	})
 	b.carry(t, m, v1alpha1.MoveCompleted, 1500*time.Millisecond, m, p, d, other)
 	g.Expect(m.Status.Undelivered).To(HaveValue(BeZero()))
 	g.Expect(m.Status.Subscriptions).To(ConsistOf(And(HaveField("Name", BeEquivalentTo("quincy")), HaveField("State", "Delivering"),

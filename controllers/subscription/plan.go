@@ -80,7 +80,7 @@ func planAsked(d Desired, o Observed, p *replication.Plan) bool {
 		return p.Settle(conditions.InProgress(conditions.ReasonNoPrimary, d.Publisher.Name+" has no primary now"))
 	}
 	if o.PublicationErr != nil {
-		return p.Settle(conditions.Unknown(conditions.ReasonEngineNotAnswering, o.PublicationErr.Error()))
+		return p.Settle(replication.Unanswered(o.PublicationErr))
 	}
 	return true
 }
@@ -127,7 +127,7 @@ func planOnline(d Desired, o Observed, p *replication.Plan) bool {
 		return p.Settle(conditions.InProgress(conditions.ReasonWaitingForDatabase, fmt.Sprintf(
 			"database %s on %s is %s", d.database(), d.host(), strings.ToLower(database.State))))
 	case o.HereErr != nil:
-		return p.Settle(conditions.Unknown(conditions.ReasonEngineNotAnswering, o.HereErr.Error()))
+		return p.Settle(replication.Unanswered(o.HereErr))
 	}
 	return true
 }

@@ -64,8 +64,9 @@ func observeEnds(ctx context.Context, engines replication.Engines, sidecars Side
 // alone; empty when nobody can tell.
 func (o Observed) subscribedTo(d Desired) string {
 	for _, here := range o.Here.Subscriptions {
-		if strings.EqualFold(here.Publication, d.publication()) && strings.EqualFold(here.PublisherDatabase, d.publisherDatabase()) &&
-			d.Publisher.Has(here.Publisher) {
+		same := strings.EqualFold(here.Publication, d.publication()) &&
+			strings.EqualFold(here.PublisherDatabase, d.publisherDatabase())
+		if same && d.Publisher.Has(here.Publisher) {
 			return here.Publisher
 		}
 	}
@@ -143,7 +144,7 @@ func planAnswers(d Desired, o Observed, p *replication.Plan) bool {
 		errs = append(errs, err, o.HereErr)
 	}
 	if err := cmp.Or(append(errs, o.JobsErr, o.Mirror.Err)...); err != nil {
-		return p.Settle(conditions.Unknown(conditions.ReasonEngineNotAnswering, err.Error()))
+		return p.Settle(replication.Unanswered(err))
 	}
 	return true
 }
@@ -160,7 +161,8 @@ func planPrimary(d Desired, o Observed, p *replication.Plan) bool {
 		return p.Settle(conditions.InProgress(conditions.ReasonNoPrimary, d.Publisher.Name+" has no primary now"))
 	}
 	// What has no registration needs nothing of the publication to end.
-	if len(o.registrations(d)) > 0 && o.Publication.Description != replication.Description(d.Publication.Namespace, d.publication()) {
+	own := replication.Description(d.Publication.Namespace, d.publication())
+	if len(o.registrations(d)) > 0 && o.Publication.Description != own {
 		return p.Settle(conditions.InProgress(conditions.ReasonWaitingForPublication, fmt.Sprintf(
 			"publication %s is not the one that is declared", d.publication())))
 	}

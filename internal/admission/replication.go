@@ -127,3 +127,78 @@ func (w *World) overlap(a, b v1alpha1.ServerOrGroup) bool {
 	other := servers(b)
 	return slices.ContainsFunc(servers(a), func(s v1alpha1.ServerName) bool { return slices.Contains(other, s) })
 }
+
+// replicaOf is the group that a server has a database of, nil when it has the database for itself. A configuration-only
+// replica has no databases.
+func (w *World) replicaOf(server v1alpha1.ServerName, database v1alpha1.DatabaseName) *v1alpha1.AvailabilityGroup {
+	for _, g := range sorted(w.Groups) {
+		hosted := slices.ContainsFunc(g.Spec.Replicas, func(r v1alpha1.Replica) bool {
+			return r.Server == server && r.AvailabilityMode != v1alpha1.ConfigurationOnly
+		})
+		if hosted && inGroup(g, database) {
+			return g
+		}
+	}
+	return nil
+}
+
+// publishesForItself refuses a publisher that is named as a server while the database is a group's: it would publish
+// until the first failover, and the log of the next primary would be held for nobody. old is nil on creation; what is
+// there already can be edited, and says for itself that it does not work.
+func (w *World) publishesForItself(at *field.Path, old, p *v1alpha1.Publication) field.ErrorList {
+	if old != nil && old.Spec.Publisher == p.Spec.Publisher && old.Spec.Database == p.Spec.Database {
+		return nil
+	}
+	g := w.replicaOf(p.Spec.Publisher.Server, p.Spec.Database)
+	if g == nil {
+		return nil
+	}
+	return field.ErrorList{field.Invalid(at.Child("publisher", "server"), p.Spec.Publisher.Server, fmt.Sprintf(
+		"database %s is in AvailabilityGroup %s, whose primary moves: name publisher.availabilityGroup %s",
+		p.Spec.Database, g.Name, g.Name))}
+}
+
+// receivesForItself refuses a subscriber whose database is a group's: a group as subscriber is not supported, and its
+// replica receives until the first failover.
+func (w *World) receivesForItself(at *field.Path, old, s *v1alpha1.Subscription) field.ErrorList {
+	if old != nil && old.Spec.Subscriber == s.Spec.Subscriber && old.Spec.Database == s.Spec.Database {
+		return nil
+	}
+	g := w.replicaOf(s.Spec.Subscriber.Server, s.Spec.Database)
+	if g == nil {
+		return nil
+	}
+	return field.ErrorList{field.Invalid(at.Child("subscriber", "server"), s.Spec.Subscriber.Server, fmt.Sprintf(
+		"database %s is in AvailabilityGroup %s, whose primary moves, and a group cannot receive: name another database, "+
+			"or a server outside of the group",
+		s.Spec.Database, g.Name))}
+}
+
+// takesOver refuses databases that a group would take from what a server publishes or receives for itself. Only what an
+// update adds counts: everything else of a group has to stay editable.
+func (w *World) takesOver(at *field.Path, old, g *v1alpha1.AvailabilityGroup) field.ErrorList {
+	var errs field.ErrorList
+	before := NewWorld()
+	if old != nil {
+		before.Groups[old.Name] = old
+	}
+	after := NewWorld()
+	after.Groups[g.Name] = g
+	check := func(kind, name string, server v1alpha1.ServerName, database v1alpha1.DatabaseName, instead string) {
+		if after.replicaOf(server, database) == nil || before.replicaOf(server, database) != nil {
+			return
+		}
+		errs = append(errs, field.Forbidden(at.Child("databases"), fmt.Sprintf(
+			"%s %s names database %s of SQLServer %s, and would work until the first failover alone: %s",
+			kind, name, database, server, instead)))
+	}
+	for _, p := range sorted(w.Publications) {
+		check("Publication", p.Name, p.Spec.Publisher.Server, p.Spec.Database, fmt.Sprintf(
+			"delete it first, and declare it again with publisher.availabilityGroup %s", g.Name))
+	}
+	for _, s := range sorted(w.Subscriptions) {
+		check("Subscription", s.Name, s.Spec.Subscriber.Server, s.Spec.Database,
+			"a group cannot receive; delete it first, or leave the database out")
+	}
+	return errs
+}

@@ -41,16 +41,19 @@ func (w *World) topology(at *field.Path, old, t *v1alpha1.Topology) field.ErrorL
 		}
 	}
 	for i, g := range objects.Groups {
-		errs = append(errs, next.group(at.Child("availabilityGroups").Index(i), g)...)
+		path := at.Child("availabilityGroups").Index(i)
+		errs = append(append(errs, next.group(path, g)...), next.takesOver(path, w.Groups[g.Name], g)...)
 	}
 	for i, d := range objects.Distributors {
 		errs = append(errs, next.distributor(at.Child("distributors").Index(i), d)...)
 	}
 	for i, p := range objects.Publications {
-		errs = append(errs, next.publication(at.Child("publications").Index(i), p)...)
+		path := at.Child("publications").Index(i)
+		errs = append(append(errs, next.publication(path, p)...), next.publishesForItself(path, w.Publications[p.Name], p)...)
 	}
 	for i, s := range objects.Subscriptions {
-		errs = append(errs, next.subscription(at.Child("subscriptions").Index(i), s)...)
+		path := at.Child("subscriptions").Index(i)
+		errs = append(append(errs, next.subscription(path, s)...), next.receivesForItself(path, w.Subscriptions[s.Name], s)...)
 	}
 	return errs
 }

@@ -87,16 +87,22 @@ func Register(mgr manager.Manager) error {
 			func(w *World, old, o *v1alpha1.SQLServer) field.ErrorList { return w.server(top, old, o) },
 			func(o *v1alpha1.SQLServer) any { return o.Spec }, true}),
 		add(mgr, &v1alpha1.AvailabilityGroup{}, &validator[*v1alpha1.AvailabilityGroup]{r, "AvailabilityGroup",
-			func(w *World, _, o *v1alpha1.AvailabilityGroup) field.ErrorList { return w.group(top, o) },
+			func(w *World, old, o *v1alpha1.AvailabilityGroup) field.ErrorList {
+				return append(w.group(top, o), w.takesOver(top, old, o)...)
+			},
 			func(o *v1alpha1.AvailabilityGroup) any { return o.Spec }, true}),
 		add(mgr, &v1alpha1.Distributor{}, &validator[*v1alpha1.Distributor]{r, "Distributor",
 			func(w *World, _, o *v1alpha1.Distributor) field.ErrorList { return w.distributor(top, o) },
 			func(o *v1alpha1.Distributor) any { return o.Spec }, true}),
 		add(mgr, &v1alpha1.Publication{}, &validator[*v1alpha1.Publication]{r, "Publication",
-			func(w *World, _, o *v1alpha1.Publication) field.ErrorList { return w.publication(top, o) },
+			func(w *World, old, o *v1alpha1.Publication) field.ErrorList {
+				return append(w.publication(top, o), w.publishesForItself(top, old, o)...)
+			},
 			func(o *v1alpha1.Publication) any { return o.Spec }, true}),
 		add(mgr, &v1alpha1.Subscription{}, &validator[*v1alpha1.Subscription]{r, "Subscription",
-			func(w *World, _, o *v1alpha1.Subscription) field.ErrorList { return w.subscription(top, o) },
+			func(w *World, old, o *v1alpha1.Subscription) field.ErrorList {
+				return append(w.subscription(top, o), w.receivesForItself(top, old, o)...)
+			},
 			func(o *v1alpha1.Subscription) any { return o.Spec }, true}),
 		add(mgr, &v1alpha1.Login{}, &validator[*v1alpha1.Login]{r, "Login",
 			func(*World, *v1alpha1.Login, *v1alpha1.Login) field.ErrorList { return nil },

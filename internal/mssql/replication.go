@@ -385,9 +385,9 @@ func ReadKnownPublications(ctx context.Context, q Querier, database string) ([]K
 }
 
 // ReadPublicationAccess reads the logins on a publication's access list.
-func ReadPublicationAccess(ctx context.Context, q Querier, database, publication string) ([]string, error) {
+func ReadPublicationAccess(ctx context.Context, q Querier, publisher, database, publication string) ([]string, error) {
 	var logins []string
-	err := q.Query(ctx, tsql.PublicationAccess(database, publication), func(r Row) error {
+	err := q.Query(ctx, tsql.PublicationAccess(publisher, database, publication), func(r Row) error {
 		var login string
 		err := r.Scan(&login)
 		logins = append(logins, login)
@@ -408,4 +408,28 @@ func ReadRedirected(ctx context.Context, q Querier, original, database string) (
 		to.String = ""
 	}
 	return to.String, err
+}
+
+// TableRule is something that a table has beside rows and columns.
+type TableRule struct {
+	// Table is "schema.name" as the server has it.
+	Table string
+	// Kind is Identity, Default, RowVersion, Check, ForeignKey or Trigger; Name that of the column, constraint or trigger.
+	Kind, Name string
+	// Last is the last value of an identity, empty before the first one.
+	Last string
+}
+
+// ReadTableRules reads what the tables of a database have beside rows and columns.
+func ReadTableRules(ctx context.Context, q Querier) ([]TableRule, error) {
+	var all []TableRule
+	err := q.Query(ctx, tsql.TableRules(), func(r Row) error {
+		var schema, table string
+		var rule TableRule
+		err := r.Scan(&schema, &table, &rule.Kind, &rule.Name, &rule.Last)
+		rule.Table = schema + "." + table
+		all = append(all, rule)
+		return err
+	})
+	return all, err
 }

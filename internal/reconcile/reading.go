@@ -32,3 +32,9 @@ func (r Reading[T]) Get() (T, error) {
 	}
 	return r.value, errNotRead
 }
+
+// Err is why there is no answer, nil when there is one.
+func (r Reading[T]) Err() error {
+	_, err := r.Get()
+	return err
+}

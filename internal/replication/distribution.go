@@ -74,7 +74,7 @@ func (at *AtDistributor) read(ctx context.Context, q mssql.Querier, p Party, dat
 	if at.Newest, at.NewestTime, err = mssql.ReadNewestReplicated(ctx, q, at.Original, database); err != nil {
 		return err
 	}
-	if at.Access, err = mssql.ReadPublicationAccess(ctx, q, database, publication); err != nil {
+	if at.Access, err = mssql.ReadPublicationAccess(ctx, q, at.Original, database, publication); err != nil {
 		return err
 	}
 	snapshots, err := mssql.ReadAgents(ctx, q, tsql.SnapshotAgents(database, publication), tsql.AgentSnapshot)

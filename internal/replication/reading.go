@@ -10,6 +10,7 @@ import (
 	"geosql.dev/operator/internal/mssql"
 	"geosql.dev/operator/internal/mssql/credentials"
 	"geosql.dev/operator/internal/reconcile"
+	"geosql.dev/operator/internal/reconcile/conditions"
 )
 
 // OnlineDatabase is a server's database as its end needs it: nil when the server answered and does not list it, and not read while the
@@ -25,7 +26,8 @@ func OnlineDatabase(name v1alpha1.ServerName, s Server, database string) reconci
 	have := s.State.Database(database)
 	if have != nil && have.State != "ONLINE" {
 		return reconcile.NotRead[*mssql.ReplicationDatabase](fmt.Errorf(
-			"what database %s on %s has is not known: it is %s", database, host, strings.ToLower(have.State)))
+			"what database %s on %s has is not known: it is %s. If it does not become online, restore or drop it there; "+
+				"reclaimPolicy Retain ends a deletion without it", database, host, strings.ToLower(have.State)))
 	}
 	return reconcile.Read(have)
 }
@@ -37,4 +39,20 @@ func DistributionDatabase(s System, servers map[v1alpha1.ServerName]Server) erro
 		err = fmt.Errorf("distributor %s has no database %s to be asked", s.Host(), s.Database)
 	}
 	return err
+}
+
+// ofAReplica are the errors of a database whose availability group has another primary: 976, a secondary replica that takes
+// no readers; 983, a replica whose role is not settled
+// (docs/relational-databases/errors-events/database-engine-events-and-errors-0-to-999.md).
+var ofAReplica = []int32{976, 983}
+
+// Unanswered is what is so when a question to a database had no answer. A server that refuses because the database is a
+// replica's has answered: waiting for it helps nothing as long as another one is primary.
+func Unanswered(err error) conditions.Outcome {
+	if mssql.HasNumber(err, ofAReplica...) {
+		return conditions.InProgress(conditions.ReasonSecondary, "the database is in an availability group, "+
+			"of which this server is not the primary: name the group where the server is named "+
+			"(publisher.availabilityGroup), or a database of the server's own: "+err.Error())
+	}
+	return conditions.Unknown(conditions.ReasonEngineNotAnswering, err.Error())
 }

@@ -10,6 +10,7 @@ import (
 
 	. "github.com/onsi/gomega"
 
+	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/mssql"
 	"geosql.dev/operator/internal/mssql/credentials"
 	"geosql.dev/operator/internal/replication"
@@ -81,6 +82,25 @@ func TestStatementsMayBeRepeated(t *testing.T) {
 	g.Expect(count("SELECT COUNT(*) FROM Content.dbo.sysarticles")).To(Equal(2))
 	g.Expect(count("SELECT COUNT(*) FROM Copy.dbo.MSreplication_subscriptions")).To(Equal(1))
 	g.Expect(count("SELECT COUNT(*) FROM msdb.dbo.sysjobsteps WHERE subsystem IN (N'LogReader', N'Snapshot', N'Distribution')")).To(Equal(3))
+
+	// A publication that has moved within its distributor is known there under both publishers. The access list is each one's own: that
+	// the former publisher's has the agents says nothing of the new one's.
+	at := func(server v1alpha1.ServerName) replication.AtDistributor {
+		t.Helper()
+		found, err := engines.ReadAtDistributor(t.Context(), replication.System{Server: "solo", Database: "distribution"},
+			replication.Party{Servers: []v1alpha1.ServerName{server}}, "Content", "articles")
+		g.Expect(err).NotTo(HaveOccurred())
+		return found
+	}
+	g.Expect(at("solo").Access).To(ContainElement("agents"))
+	g.Expect(engines.Execute(t.Context(), replication.Execute{Server: "solo", Database: "distribution", Statement: tsql.Statement{Text: `
+INSERT INTO dbo.MSpublications (publisher_id, publisher_db, publication, publication_type, thirdparty_flag, independent_agent,
+	immediate_sync, allow_push, allow_pull, allow_anonymous, sync_method, allow_subscription_copy, allow_queued_tran, options,
+	retention_period_unit, allow_initialize_from_backup)
+SELECT server_id, N'Content', N'articles', 0, 0, 1, 1, 1, 1, 0, 3, 0, 0, 0, 0, 0 FROM sys.servers WHERE name = N'elsewhere-0'`}})).To(Succeed())
+	g.Expect(at("elsewhere")).To(And(HaveField("Known", true), HaveField("Original", "elsewhere-0"), HaveField("Access", BeEmpty())))
+	g.Expect(engines.Execute(t.Context(), replication.Execute{Server: "solo", Database: "distribution", Statement: tsql.Statement{
+		Text: "DELETE p FROM dbo.MSpublications AS p JOIN sys.servers AS s ON s.server_id = p.publisher_id WHERE s.name = N'elsewhere-0'"}})).To(Succeed())
 
 	twice("Copy", tsql.DropPullSubscription(pull))
 	twice("Content", tsql.DropSubscription(push), tsql.DropArticle("articles", "dbo.Article"), tsql.DropPublication("articles"), tsql.DropPublication("pulled"))

@@ -66,6 +66,6 @@ func GoneFor(why map[v1alpha1.ServerName]string) Gone { return Gone{why: why} }
 
 // WayOut says how somebody lets a deletion go on without a server that does not answer.
 func WayOut(server v1alpha1.ServerName) string {
-	return fmt.Sprintf("if server %s is gone for good, set the lifecycle of its Site to Lost or delete SQLServer %s, and what "+
-		"is left of it is not waited for; reclaimPolicy Retain leaves everything as it is", server, server)
+	return fmt.Sprintf("if server %s is gone for good, set the lifecycle of its Site to Lost or delete SQLServer %s, "+
+		"and what is left of it is not waited for; reclaimPolicy Retain leaves everything as it is", server, server)
 }

@@ -105,14 +105,23 @@ const (
 	schemaOption int64 = 0x80070F3
 	// schemaOptionCompression replicates data compression.
 	schemaOptionCompression int64 = 0x400000000
+	// schemaOptionPublishable replicates identity columns as such (0x4), defaults (0x800), and CHECK constraints (0x400), these as
+	// NOT FOR REPLICATION (0x10000): the agent brings what the publisher took. Not rowversion as such (0x8): a copy would have
+	// values of its own, and never be equal. Not foreign keys (0x200): a table that one refers to cannot be replaced. Not
+	// triggers (0x100): what they did at the publisher arrives as rows.
+	schemaOptionPublishable int64 = 0x4 | 0x400 | 0x800 | 0x10000
 )
 
 // SchemaOption of an article as sysarticles.schema_option has it.
-func SchemaOption(compressed bool) int64 {
+func SchemaOption(compressed, publishable bool) int64 {
+	option := schemaOption
 	if compressed {
-		return schemaOption | schemaOptionCompression
+		option |= schemaOptionCompression
 	}
-	return schemaOption
+	if publishable {
+		option |= schemaOptionPublishable
+	}
+	return option
 }
 
 // Article is a table in a publication.
@@ -123,32 +132,42 @@ type Article struct {
 	Schema, Table string
 	// Compressed replicates data compression.
 	Compressed bool
+	// Publishable replicates what a copy needs to take over: see SchemaOption. The agent inserts into identity columns, so these
+	// become NOT FOR REPLICATION, at the publisher too (@identityrangemanagementoption, manual).
+	Publishable bool
 	// Vertical says that not all columns are published: those are added by AddArticleColumn.
 	Vertical bool
 }
 
 // AddArticle publishes a table. pre_creation_cmd is drop: a new snapshot replaces the subscriber's copy.
 func AddArticle(a Article) Statement {
-	return exec("sys.sp_addarticle").str("publication", a.Publication).str("article", a.Name).
+	c := exec("sys.sp_addarticle").str("publication", a.Publication).str("article", a.Name).
 		str("source_owner", a.Schema).str("source_object", a.Table).
 		str("destination_table", a.Table).str("destination_owner", a.Schema).
 		str("type", "logbased").str("pre_creation_cmd", "drop").
-		raw("schema_option", fmt.Sprintf("0x%016X", SchemaOption(a.Compressed))).
-		flag("vertical_partition", a.Vertical).num("force_invalidate_snapshot", 1).
-		done("publish table " + a.Schema + "." + a.Table)
+		raw("schema_option", fmt.Sprintf("0x%016X", SchemaOption(a.Compressed, a.Publishable))).
+		flag("vertical_partition", a.Vertical).num("force_invalidate_snapshot", 1)
+	if a.Publishable {
+		c = c.str("identityrangemanagementoption", "manual")
+	}
+	return c.done("publish table " + a.Schema + "." + a.Table)
 }
 
 // ReplicatesCompression tells whether a schema_option has subscribers' tables compressed as the publisher's is. The other
 // bits are the engine's: it leaves out what does not go with an article.
 func ReplicatesCompression(option int64) bool { return option&schemaOptionCompression != 0 }
 
-// SetArticleCompression has subscribers' tables compressed as the publisher's is, and leaves the other properties of
-// the article, whose schema_option is have, as they are; the snapshot is made again.
-func SetArticleCompression(publication, article string, have int64) Statement {
+// ReplicatesRules tells whether a schema_option gives subscribers what a copy needs to take over. One bit says so: the engine
+// leaves out those of which the table has nothing.
+func ReplicatesRules(option int64) bool { return option&schemaOptionPublishable != 0 }
+
+// SetArticleSchemaOption has subscribers' tables compressed as the publisher's is, or gives them what a copy needs to take
+// over, and leaves the other properties of the article, whose schema_option is have, as they are; the snapshot is made again.
+func SetArticleSchemaOption(publication, article string, have int64, compressed, publishable bool) Statement {
 	return exec("sys.sp_changearticle").str("publication", publication).str("article", article).
-		str("property", "schema_option").str("value", fmt.Sprintf("0x%016X", have|schemaOptionCompression)).
+		str("property", "schema_option").str("value", fmt.Sprintf("0x%016X", have|SchemaOption(compressed, publishable)&^schemaOption)).
 		num("force_invalidate_snapshot", 1).num("force_reinit_subscription", 1).
-		done("replicate the compression of " + article)
+		done("change which properties of " + article + " are replicated")
 }
 
 // ChangesArticle are the procedures that change an article, and with it the copies of its subscribers.

@@ -68,6 +68,24 @@ func LargestReplicated() Statement {
 		Because("read how large a replicated value may be")
 }
 
+// TableRules selects schema, table, kind, name and value of what the tables of the connection's database have beside rows and
+// columns: Identity, with the last value that it gave, empty before the first one; Default and RowVersion, by column; Check,
+// ForeignKey and Trigger that are in force, by name.
+// Sources: docs/relational-databases/system-catalog-views/ (sys.identity_columns, default_constraints, check_constraints,
+// foreign_keys, triggers).
+func TableRules() Statement {
+	return text(`SELECT s.name, t.name, r.kind, r.name, r.value FROM (
+    SELECT object_id, N'Identity' AS kind, name, COALESCE(CONVERT(nvarchar(40), last_value), N'') AS value FROM sys.identity_columns
+    UNION ALL SELECT d.parent_object_id, N'Default', c.name, N'' FROM sys.default_constraints AS d
+        JOIN sys.columns AS c ON c.object_id = d.parent_object_id AND c.column_id = d.parent_column_id
+    UNION ALL SELECT parent_object_id, N'Check', name, N'' FROM sys.check_constraints WHERE is_disabled = 0
+    UNION ALL SELECT parent_object_id, N'ForeignKey', name, N'' FROM sys.foreign_keys WHERE is_disabled = 0
+    UNION ALL SELECT parent_id, N'Trigger', name, N'' FROM sys.triggers WHERE is_disabled = 0 AND parent_class = 1
+    UNION ALL SELECT object_id, N'RowVersion', name, N'' FROM sys.columns WHERE system_type_id = 189
+) AS r JOIN sys.tables AS t ON t.object_id = r.object_id JOIN sys.schemas AS s ON s.schema_id = t.schema_id
+WHERE t.is_ms_shipped = 0`).Because("read what the tables have beside rows")
+}
+
 // OwnerMembership selects a row for each user of the login in the connection's database, with 1 when the user is in
 // db_owner. Source: docs/relational-databases/system-catalog-views/sys-database-role-members-transact-sql.md.
 func OwnerMembership(login string) Statement {
@@ -178,11 +196,13 @@ JOIN sys.servers AS s ON s.server_id = p.publisher_id WHERE p.publisher_db = @da
 		done("read who publishes " + database)
 }
 
-// PublicationAccess selects the logins on a publication's access list. It runs in the distribution database.
-func PublicationAccess(database, publication string) Statement {
+// PublicationAccess selects the logins on a publication's access list. It runs in the distribution database, which may know
+// a publication of that name and database of several publishers: one that has moved is there under both.
+func PublicationAccess(publisher, database, publication string) Statement {
 	return new(builder).sql(`SELECT x.[login] FROM dbo.MSpublication_access AS x
-JOIN dbo.MSpublications AS p ON p.publication_id = x.publication_id
-WHERE p.publisher_db = @database AND p.publication = @publication`).arg("database", database).arg("publication", publication).
+JOIN dbo.MSpublications AS p ON p.publication_id = x.publication_id JOIN sys.servers AS s ON s.server_id = p.publisher_id
+WHERE s.name = @publisher AND p.publisher_db = @database AND p.publication = @publication`).
+		arg("publisher", publisher).arg("database", database).arg("publication", publication).
 		done("read who may read publication " + publication)
 }
 

@@ -60,4 +60,6 @@ func TestSchemaOption(t *testing.T) {
 	g := NewWithT(t)
 	g.Expect(tsql.AddArticle(tsql.Article{}).Text).To(ContainSubstring("@schema_option = 0x00000000080070F3,"))
 	g.Expect(tsql.AddArticle(tsql.Article{Compressed: true}).Text).To(ContainSubstring("@schema_option = 0x00000004080070F3,"))
+	publishable := tsql.AddArticle(tsql.Article{Publishable: true}).Text
+	g.Expect(publishable).To(And(ContainSubstring("@schema_option = 0x0000000008017CF7,"), ContainSubstring("@identityrangemanagementoption = N'manual'")))
 }

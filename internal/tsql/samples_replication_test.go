@@ -57,8 +57,10 @@ func init() {
 	add("AddPublicationSnapshot", tsql.AddPublicationSnapshot("articles", "geosql-snapshot", "agents", "secret"))
 	add("StartPublicationSnapshot", tsql.StartPublicationSnapshot("articles"))
 	add("AddArticle", tsql.AddArticle(tsql.Article{Publication: "articles", Name: "dbo.Article", Schema: "dbo", Table: "Article"}),
-		tsql.AddArticle(tsql.Article{Publication: "articles", Name: "dbo.Article", Schema: "dbo", Table: "Article", Compressed: true, Vertical: true}))
-	add("SetArticleCompression", tsql.SetArticleCompression("articles", "dbo.Article", 0x80070F3))
+		tsql.AddArticle(tsql.Article{Publication: "articles", Name: "dbo.Article", Schema: "dbo", Table: "Article", Compressed: true, Vertical: true}),
+		tsql.AddArticle(tsql.Article{Publication: "articles", Name: "dbo.Article", Schema: "dbo", Table: "Article", Publishable: true}))
+	add("SetArticleSchemaOption", tsql.SetArticleSchemaOption("articles", "dbo.Article", 0x80070F3, true, false),
+		tsql.SetArticleSchemaOption("articles", "dbo.Article", 0x80070F3, false, true))
 	add("AddArticleColumn", tsql.AddArticleColumn("articles", "dbo.Article", "Title"))
 	add("DropArticleColumn", tsql.DropArticleColumn("articles", "dbo.Article", "Title"))
 	add("SetArticleFilter", tsql.SetArticleFilter("articles", "dbo.Article", "filter", "Language = N'en'"))
@@ -111,7 +113,8 @@ func init() {
 	add("TableSizes", tsql.TableSizes())
 	add("PrimaryKeyColumns", tsql.PrimaryKeyColumns())
 	add("OriginalPublishers", tsql.OriginalPublishers("Content"))
-	add("PublicationAccess", tsql.PublicationAccess("Content", "articles"))
+	add("TableRules", tsql.TableRules())
+	add("PublicationAccess", tsql.PublicationAccess("tukpub-0", "Content", "articles"))
 	add("LogReaderAgents", tsql.LogReaderAgents("Content"))
 	add("SnapshotAgents", tsql.SnapshotAgents("Content", "articles"))
 	add("DistributionAgents", tsql.DistributionAgents("Content", pull))

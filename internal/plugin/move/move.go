@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -27,7 +28,7 @@ const estimatePatience = 40 * time.Minute
 type moveFlags struct {
 	cli.HubFlags
 	to, distributor       string
-	fenced                []string
+	fenced, lacking       []string
 	skip, yes             bool
 	dryRun, estimate      bool
 	wait                  bool
@@ -52,7 +53,10 @@ If the publisher is lost, it has to be silent, and either the lifecycle of its S
 its servers: that is a person's word that the server takes no more writes.
 
 If the publisher lives, its database has to be read-only and the new publisher's tables equal to it. They are compared for the
-estimate and again when the move begins, so nothing is lost.
+estimate and again when the move begins, so no published row is lost.
+
+A copy has the rows, and seldom what the application relies on beside them: identity columns, defaults, constraints, triggers.
+The estimate names what is lacking, and the move waits until --accept-lacking names each kind of it.
 
 If the distributor is lost too, declare another one first and name it with --distributor.
 
@@ -84,6 +88,8 @@ after an interruption; the same command again follows a move that is under way.`
 		"a server of the former publisher that is confirmed to take writes no more; repeatable")
 	flags.BoolVar(&f.skip, "skip-undelivered", false,
 		"go on although commands that the distributor has cannot be delivered")
+	flags.StringSliceVar(&f.lacking, "accept-lacking", nil,
+		"what the new publisher's tables may lack, as the estimate names it (Identity,Default,Check ...)")
 	flags.BoolVar(&f.dryRun, "dry-run", false, "check what the names stand for, and write nothing")
 	flags.BoolVar(&f.estimate, "estimate", false, "have the operator say estimate and steps, and change nothing")
 	flags.BoolVar(&f.yes, "yes", false, "do not ask for confirmation")
@@ -132,6 +138,11 @@ func (m *moving) run(ctx context.Context) error {
 		m.say("Nothing was changed.")
 		return m.withdraw(ctx)
 	}
+	if kinds := m.unaccepted(); len(kinds) > 0 {
+		return errors.Join(fmt.Errorf("refused, nothing was changed: the tables of %s lack %s, and writers will miss it; say so with "+
+			"--accept-lacking %s, and make it there once it publishes", m.move.Spec.To, strings.Join(kinds, ", "),
+			strings.Join(kinds, ",")), m.withdraw(ctx))
+	}
 	if err := m.confirm(ctx); err != nil {
 		return errors.Join(err, m.withdraw(ctx))
 	}
@@ -175,6 +186,9 @@ func (m *moving) begin(ctx context.Context) error {
 	for _, server := range m.flags.fenced {
 		want.FencedServers = append(want.FencedServers, cli.ServerName(server))
 	}
+	for _, kind := range m.flags.lacking {
+		want.AcceptLacking = append(want.AcceptLacking, v1alpha1.MoveLackKind(kind))
+	}
 	for i := range all.Items {
 		x := &all.Items[i]
 		if x.Spec.Publication != want.Publication || x.Status.Phase == v1alpha1.MoveCompleted || x.DeletionTimestamp != nil {
@@ -195,6 +209,9 @@ func (m *moving) begin(ctx context.Context) error {
 		return m.patch(ctx, func(spec *v1alpha1.PublisherMoveSpec) {
 			if len(want.FencedServers) > 0 {
 				spec.FencedServers = want.FencedServers
+			}
+			if len(want.AcceptLacking) > 0 {
+				spec.AcceptLacking = want.AcceptLacking
 			}
 			spec.SkipUndelivered = spec.SkipUndelivered || want.SkipUndelivered
 		})

@@ -72,6 +72,10 @@ func answerMove(m *v1alpha1.PublisherMove) {
 		s.Phase, s.Steps = v1alpha1.MoveEstimated, []string{"remove Subscription dublin; its tables stay"}
 		s.Estimate = &v1alpha1.MoveEstimate{Time: metav1.NewTime(now.Time), Summary: "It lacks transactions that were replicated.",
 			Subscribers: []v1alpha1.MoveEvidence{{Subscription: "dublin", Server: "dubsub", Answers: true, Rows: ptr.To[int64](4711)}}}
+		if m.Spec.To == "baresub" {
+			s.Estimate.Lacks = []v1alpha1.MoveLack{{Table: "dbo.Article", Kind: v1alpha1.LackCheck, Names: "CK_Price"},
+				{Table: "dbo.Article", Kind: v1alpha1.LackIdentity, Names: "Id"}}
+		}
 		set(conditions.Stalled(conditions.ReasonAwaitingApproval, "nothing was changed yet"))
 	}
 }
@@ -119,6 +123,10 @@ func TestMovePublisher(t *testing.T) {
 		{name: "refused", arguments: "articles --to quisub --yes", refused: "refused, nothing was changed: tukpub-0 is silent, and may still take writes (PublisherNotFenced)"},
 		{name: "no estimate in time", arguments: "articles --to slowsub --estimate-timeout 1s", text: "for 1s at most",
 			refused: "is not there within 1s, which --estimate-timeout makes longer: the operator has said nothing of it yet"},
+		{name: "a bare copy, looked at", arguments: "articles --to baresub --dry-run", text: "dbo.Article lacks Identity: Id"},
+		{name: "a bare copy", arguments: "articles --to baresub --yes --accept-lacking Check", text: "dbo.Article lacks Check: CK_Price",
+			refused: "the tables of baresub lack Identity, and writers will miss it; say so with --accept-lacking Identity"},
+		{name: "a bare copy, accepted", arguments: "articles --to baresub --accept-lacking Check,Identity", refused: "not confirmed, nothing was changed"},
 		{name: "without a server", arguments: "articles", refused: `"to" not set`},
 	} {
 		t.Run(c.name, func(t *testing.T) {

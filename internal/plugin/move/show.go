@@ -4,6 +4,7 @@ package move
 
 import (
 	"fmt"
+	"slices"
 	"text/tabwriter"
 	"time"
 
@@ -32,6 +33,9 @@ func (m *moving) sayEstimate() {
 			cli.Moment(e.Newest.Time), e.NewestFrom)
 	}
 	m.say("%s", e.Summary)
+	for _, l := range e.Lacks {
+		m.say("  %s lacks %s: %s", l.Table, l.Kind, l.Names)
+	}
 	m.say("Steps:")
 	for i, s := range m.move.Status.Steps {
 		m.say("%3d. %s", i+1, s)
@@ -84,4 +88,15 @@ func (m *moving) distributor() v1alpha1.ObjectName {
 		return m.move.Spec.Distributor
 	}
 	return m.move.Status.FromDistributor
+}
+
+// unaccepted are the kinds of what the copy lacks that the move does not accept, in their order.
+func (m *moving) unaccepted() []string {
+	var kinds []string
+	for _, l := range m.move.Status.Estimate.Lacks {
+		if !slices.Contains(m.move.Spec.AcceptLacking, l.Kind) && !slices.Contains(kinds, string(l.Kind)) {
+			kinds = append(kinds, string(l.Kind))
+		}
+	}
+	return kinds
 }

@@ -64,6 +64,8 @@ const (
 	// ReasonAgentRetrying: the distribution agent or the log reader could not do its work for now, such as reach a server, and is
 	// tried again; Ready is True for a minute, and no longer than spec.objectives.latency after it was last seen to go on.
 	ReasonAgentRetrying = "AgentRetrying"
+	// ReasonSecondary: a server is named whose database is in an availability group, and it is not the group's primary now.
+	ReasonSecondary = "IsSecondary"
 	// ReasonNotSupported: what is declared is not supported; the message names what is.
 	ReasonNotSupported = "NotSupported"
 )

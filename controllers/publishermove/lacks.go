@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package publishermove
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math/big"
+	"slices"
+	"strings"
+
+	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/mssql"
+	"geosql.dev/operator/internal/mssql/credentials"
+	"geosql.dev/operator/internal/reconcile"
+	"geosql.dev/operator/internal/reconcile/conditions"
+	"geosql.dev/operator/internal/replication"
+)
+
+const (
+	// mostLacks and longestNames are what the status takes.
+	mostLacks    = 512
+	longestNames = 1024
+)
+
+// observeLacks reads what the tables of the new publisher have beside rows, and those of a former one that lives.
+func observeLacks(ctx context.Context, engines replication.Engines, d Desired, o *Observed) {
+	rules := func(server v1alpha1.ServerName, database string) reconcile.Reading[[]mssql.TableRule] {
+		var all []mssql.TableRule
+		err := engines.Read(ctx, server, database, func(ctx context.Context, db *mssql.DB) (err error) {
+			all, err = mssql.ReadTableRules(ctx, db)
+			return err
+		})
+		if err != nil {
+			return reconcile.NotRead[[]mssql.TableRule](err)
+		}
+		return reconcile.Read(all)
+	}
+	if o.ReadOnly == "" {
+		return
+	}
+	if o.FormerRules = rules(o.ReadOnly, d.FromDatabase); o.FormerRules.Err() == nil {
+		o.NewRules = rules(d.Move.Spec.To, d.targetDatabase())
+	}
+}
+
+// rulesUnread is why it is not known what the copy lacks although its source could say it, nil when it is known.
+func (o Observed) rulesUnread() error {
+	if o.ReadOnly == "" {
+		return nil
+	}
+	return cmp.Or(o.FormerRules.Err(), o.NewRules.Err())
+}
+
+// lacks is what the new publisher's tables lack of the former one's: what is not published of a table is known by the
+// declaration, the rest by the catalogues of both. Sorted.
+func lacks(d Desired, o Observed) []v1alpha1.MoveLack {
+	found := map[v1alpha1.MoveLack][]string{}
+	note := func(table string, kind v1alpha1.MoveLackKind, name string) {
+		key := v1alpha1.MoveLack{Table: table, Kind: kind}
+		found[key] = append(found[key], name)
+	}
+	former, err := o.FormerRules.Get()
+	have, errHave := o.NewRules.Get()
+	known := o.ReadOnly != "" && err == nil && errHave == nil
+	for _, a := range d.Publication.Spec.Articles {
+		if a.Filter != "" {
+			note(a.Table, v1alpha1.LackRows, a.Filter)
+		}
+		for _, c := range a.Columns {
+			note(a.Table, v1alpha1.LackColumns, c)
+		}
+		if !known {
+			continue
+		}
+		for _, rule := range former {
+			if !strings.EqualFold(rule.Table, a.Table) {
+				continue
+			}
+			if kind := missing(rule, have); kind != "" {
+				note(a.Table, kind, rule.Name)
+			}
+		}
+	}
+	var all []v1alpha1.MoveLack
+	for key, names := range found {
+		slices.Sort(names)
+		key.Names = conditions.Shorten(strings.Join(slices.Compact(names), ", "), longestNames)
+		all = append(all, key)
+	}
+	slices.SortFunc(all, func(a, b v1alpha1.MoveLack) int {
+		return cmp.Or(strings.Compare(a.Table, b.Table), strings.Compare(string(a.Kind), string(b.Kind)))
+	})
+	return all[:min(len(all), mostLacks)]
+}
+
+// missing is the kind of what a copy lacks of a rule, empty when it has it.
+func missing(rule mssql.TableRule, have []mssql.TableRule) v1alpha1.MoveLackKind {
+	for _, h := range have {
+		if h.Kind != rule.Kind || !strings.EqualFold(h.Table, rule.Table) || !strings.EqualFold(h.Name, rule.Name) {
+			continue
+		}
+		if h.Last == rule.Last {
+			return ""
+		}
+		// Rows that an agent brings do not move an identity on.
+		mine, ok := new(big.Int).SetString(h.Last, 10)
+		theirs, known := new(big.Int).SetString(rule.Last, 10)
+		if known && (!ok || mine.Cmp(theirs) < 0) {
+			return v1alpha1.LackIdentityValue
+		}
+		return ""
+	}
+	return v1alpha1.MoveLackKind(rule.Kind)
+}
+
+// unaccepted are the kinds of the estimate that nobody has accepted, sorted.
+func unaccepted(m *v1alpha1.PublisherMove) []string {
+	var kinds []string
+	if m.Status.Estimate == nil {
+		return nil
+	}
+	for _, l := range m.Status.Estimate.Lacks {
+		if !slices.Contains(m.Spec.AcceptLacking, l.Kind) {
+			kinds = append(kinds, string(l.Kind))
+		}
+	}
+	slices.Sort(kinds)
+	return slices.Compact(kinds)
+}
+
+// lacking says in words what writers would miss, for the summary.
+func lacking(d Desired, o Observed, all []v1alpha1.MoveLack) string {
+	to := credentials.HostName(d.Move.Spec.To)
+	var parts []string
+	counted := map[v1alpha1.MoveLackKind]int{}
+	for _, l := range all {
+		counted[l.Kind]++
+	}
+	for _, l := range all {
+		if n := counted[l.Kind]; n > 0 {
+			parts = append(parts, fmt.Sprintf("%s (%d tables)", l.Kind, n))
+			counted[l.Kind] = 0
+		}
+	}
+	text := ""
+	if len(parts) > 0 {
+		text = fmt.Sprintf(" Its tables lack what %s has: %s; estimate.lacks names them.", d.From.Name, strings.Join(parts, ", "))
+	}
+	if o.ReadOnly == "" {
+		text += fmt.Sprintf(" Whether tables of %s lack identity columns, defaults, constraints or triggers "+
+			"that %s had is not known: look there before writers come.", to, d.From.Name)
+	}
+	return text
+}
