@@ -96,7 +96,7 @@ func SetupWithManager(mgr mcmanager.Manager, o Options) error {
 		Observe: r.look, Apply: r.apply, Report: r.report,
 		Plan:       func(w *world) Plan { return plan(w.desired, w.observed) },
 		PlanDelete: func(w *world) Plan { return planDelete(w.desired, w.observed) },
-		Stays:      topology.Stays[*v1alpha1.AvailabilityGroup](local.GetAPIReader()),
+		Stays:      reconcile.WhileDeclared[*v1alpha1.AvailabilityGroup](local.GetAPIReader(), topology.Declares),
 	})
 	builder := reconcile.Controller(mgr, "availabilitygroup", &v1alpha1.AvailabilityGroup{}, workers, reconcile.SpecOrAnnotations())
 	return reconcile.WatchHub(builder, sites.EnqueueHub(r.groupsOfServer), &v1alpha1.SQLServer{}).

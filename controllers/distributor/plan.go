@@ -177,7 +177,7 @@ func planLargeValues(d Desired, o Observed, p *replication.Plan) bool {
 		if _, ok := replication.Usable(publisher, server); !ok {
 			continue
 		}
-		if bytes, err := server.State.LargestReplicated.Get(); err == nil && bytes == tsql.MaxTextRepl {
+		if server.State.LargestReplicated == tsql.MaxTextRepl {
 			p.Execute(publisher, replication.Master, tsql.LiftLargestReplicated())
 			p.Execute(publisher, replication.Master, tsql.Reconfigure())
 		}

@@ -13,7 +13,6 @@ import (
 
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/mssql"
-	"geosql.dev/operator/internal/reconcile"
 	"geosql.dev/operator/internal/reconcile/conditions"
 	"geosql.dev/operator/internal/replication"
 	"geosql.dev/operator/internal/tsql"
@@ -46,7 +45,7 @@ func newWorld(d Desired) *world {
 	w := &world{d: d, o: Observed{Servers: map[v1alpha1.ServerName]replication.Server{}}, login: map[v1alpha1.ServerName]string{}, link: map[v1alpha1.ServerName]string{}}
 	for _, name := range []v1alpha1.ServerName{distributor, publisher, secondary} {
 		w.o.Servers[name] = replication.Server{State: &mssql.ReplicationServer{
-			Sysadmin: true, LargestReplicated: reconcile.Read(tsql.MaxTextRepl), Linked: map[string]bool{}, Databases: map[string]mssql.ReplicationDatabase{}}}
+			Sysadmin: true, LargestReplicated: tsql.MaxTextRepl, Linked: map[string]bool{}, Databases: map[string]mssql.ReplicationDatabase{}}}
 	}
 	return w
 }
@@ -116,7 +115,7 @@ func (w *world) ddl(t fatal, s replication.Execute, at *mssql.ReplicationServer)
 	switch text := s.Statement.Text; {
 	case text == "RECONFIGURE":
 		if w.configured {
-			at.LargestReplicated = reconcile.Read(-1)
+			at.LargestReplicated = -1
 		}
 	case strings.Contains(text, "CREATE LOGIN"):
 		at.LoginSID, at.PasswordRight = w.d.System.SID, true
@@ -167,19 +166,15 @@ func crashes(t *rapid.T) func() int {
 	}
 }
 
-// Every publisher takes large values, the secondaries as well; a bound that somebody has set stays, and what was not read is left.
+// Every publisher takes large values, the secondaries as well; a bound that somebody has set stays.
 func TestPublishersReplicateLargeValues(t *testing.T) {
 	g := NewWithT(t)
 	w := newWorld(declared())
-	w.server(secondary).LargestReplicated = reconcile.Read(1 << 20)
+	w.server(secondary).LargestReplicated = 1 << 20
 	w.settle(t, all)
 	for server, want := range map[v1alpha1.ServerName]int{publisher: -1, secondary: 1 << 20, distributor: tsql.MaxTextRepl} {
-		bytes, err := w.server(server).LargestReplicated.Get()
-		g.Expect(err).NotTo(HaveOccurred())
-		g.Expect(bytes).To(Equal(want), string(server))
+		g.Expect(w.server(server).LargestReplicated).To(Equal(want), string(server))
 	}
-	w.server(publisher).LargestReplicated = reconcile.Reading[int]{}
-	g.Expect(plan(w.d, w.o).Steps).To(BeEmpty())
 }
 
 func TestDistributorFromNothing(t *testing.T) {

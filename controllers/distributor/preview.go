@@ -8,7 +8,6 @@ import (
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/mssql"
 	"geosql.dev/operator/internal/mssql/credentials"
-	"geosql.dev/operator/internal/reconcile"
 	"geosql.dev/operator/internal/replication"
 	"geosql.dev/operator/internal/tsql"
 )
@@ -30,7 +29,7 @@ func Preview(d Desired) []replication.Step {
 	o := Observed{Servers: map[v1alpha1.ServerName]replication.Server{}}
 	for _, name := range append([]v1alpha1.ServerName{d.System.Server}, d.Publishers...) {
 		o.Servers[name] = replication.Server{State: &mssql.ReplicationServer{
-			Sysadmin: true, LargestReplicated: reconcile.Read(tsql.MaxTextRepl), Linked: map[string]bool{}, Databases: map[string]mssql.ReplicationDatabase{}}}
+			Sysadmin: true, LargestReplicated: tsql.MaxTextRepl, Linked: map[string]bool{}, Databases: map[string]mssql.ReplicationDatabase{}}}
 	}
 	at := o.distributor(d)
 	var steps []replication.Step

@@ -106,7 +106,7 @@ func kind[O client.Object](r *reconciler, name string, empty func() O, observe f
 		Name: name, New: empty, Finalizer: Finalizer, Timeout: reconcileTimeout,
 		Look:    reconcile.Look{Step: lookStep, Soon: lookSoon, Again: lookAgain},
 		Soon:    (*world).settling,
-		Observe: observe, Plan: planNames, PlanDelete: planDelete, Stays: topology.Stays[O](r.fresh),
+		Observe: observe, Plan: planNames, PlanDelete: planDelete, Stays: reconcile.WhileDeclared[O](r.fresh, topology.Declares),
 		Apply: func(ctx context.Context, _ *world, p *outcome) error { return p.apply(ctx) },
 		Report: func(ctx context.Context, w *world, p *outcome, _ error) error {
 			r.wrongs.remember(w.object, p.wrong)

@@ -90,7 +90,7 @@ func SetupWithManager(mgr mcmanager.Manager, o Options) error {
 		Observe: r.look, Apply: r.apply, Report: r.report,
 		Plan:       func(w *world) Plan { return plan(w.desired, w.observed) },
 		PlanDelete: func(w *world) Plan { return planDelete(w.desired, w.left) },
-		Stays:      topology.Stays[*v1alpha1.SQLServer](local.GetAPIReader()),
+		Stays:      reconcile.WhileDeclared[*v1alpha1.SQLServer](local.GetAPIReader(), topology.Declares),
 		// A turn comes when another server has ended its own, which nobody tells.
 		Soon: func(w *world) bool { return awaitsTurn(w.desired, w.observed) },
 		Gone: func(name types.NamespacedName) { r.connector.Forget(name.Namespace, v1alpha1.ServerName(name.Name)) },

@@ -11,7 +11,6 @@ import (
 	"strings"
 	"time"
 
-	"geosql.dev/operator/internal/reconcile"
 	"geosql.dev/operator/internal/tsql"
 )
 
@@ -32,7 +31,7 @@ type ReplicationServer struct {
 	Distribution []DistributionDatabase
 	Publishers   []DistributionPublisher
 	// LargestReplicated is how many bytes one statement may write into a replicated column ('max text repl size'); -1 is no bound.
-	LargestReplicated reconcile.Reading[int]
+	LargestReplicated int
 	// Databases by name in lower case.
 	Databases map[string]ReplicationDatabase
 }
@@ -93,12 +92,7 @@ func ReadReplicationServer(ctx context.Context, q Querier, login, password strin
 	}{
 		{tsql.IsSysadmin(), func(r Row) error { return r.Scan(&s.Sysadmin) }},
 		{tsql.ReplicationLogin(login, password), func(r Row) error { return r.Scan(&s.LoginSID, &s.PasswordRight) }},
-		{tsql.LargestReplicated(), func(r Row) error {
-			var bytes int
-			err := r.Scan(&bytes)
-			s.LargestReplicated = reconcile.Read(bytes)
-			return err
-		}},
+		{tsql.LargestReplicated(), func(r Row) error { return r.Scan(&s.LargestReplicated) }},
 		{tsql.LinkedServers(), func(r Row) error {
 			var name string
 			err := r.Scan(&name)

@@ -92,7 +92,7 @@ func (k Kind[O, D, V]) SetupWithManager(mgr mcmanager.Manager, connector *mssql.
 // frame fits the verbs into the frame of all kinds; server reads from the hub's API server itself.
 func (k Kind[O, D, V]) frame(connector *mssql.Connector, recorder events.EventRecorder, server client.Reader) reconcile.Kind[O, *world[O, D, V], Plan] {
 	frame := reconcile.Kind[O, *world[O, D, V], Plan]{
-		Stays: topology.Stays[O](server),
+		Stays: reconcile.WhileDeclared[O](server, topology.Declares),
 		Name:  k.Name, New: k.New, Finalizer: v1alpha1.Finalizer, Timeout: k.Timeout,
 		Look: reconcile.Look{Step: lookStep, Soon: lookSoon, Again: k.LookAgain},
 		Observe: func(ctx context.Context, object O) (*world[O, D, V], error) {

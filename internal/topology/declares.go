@@ -2,45 +2,7 @@
 
 package topology
 
-import (
-	"context"
-	"fmt"
-	"reflect"
-
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"sigs.k8s.io/controller-runtime/pkg/client"
-
-	"geosql.dev/operator/api/v1alpha1"
-)
-
-// StillDeclared says why an object of a Topology that is being deleted must not take its things with it: the Topology of
-// its label is there and declares it, so it is made anew. Kubernetes takes no deletion back, and one that waits (for what
-// names the object, for a site) would strike later although nobody wants it any more. It is empty for everything else.
-// The reader must be the API server, not a cache.
-func StillDeclared(ctx context.Context, reader client.Reader, obj client.Object) (string, error) {
-	name := obj.GetLabels()[v1alpha1.LabelTopology]
-	if name == "" {
-		return "", nil
-	}
-	var t v1alpha1.Topology
-	err := reader.Get(ctx, client.ObjectKey{Namespace: obj.GetNamespace(), Name: name}, &t)
-	if apierrors.IsNotFound(err) {
-		return "", nil
-	}
-	if err != nil {
-		return "", fmt.Errorf("read Topology %s/%s in the hub: %w", obj.GetNamespace(), name, err)
-	}
-	kind := reflect.TypeOf(obj).Elem().Name()
-	if t.DeletionTimestamp != nil || !Declares(&t, kind, obj.GetName()) {
-		return "", nil
-	}
-	return fmt.Sprintf("Topology %s declares %s %s: to delete it, take it out of that manifest", name, kind, obj.GetName()), nil
-}
-
-// Stays is StillDeclared as the frame of controllers asks it.
-func Stays[O client.Object](reader client.Reader) func(context.Context, O) (string, error) {
-	return func(ctx context.Context, obj O) (string, error) { return StillDeclared(ctx, reader, obj) }
-}
+import "geosql.dev/operator/api/v1alpha1"
 
 // Declares tells whether a Topology's manifest has the object.
 func Declares(t *v1alpha1.Topology, kind, object string) bool {

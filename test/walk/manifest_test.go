@@ -95,7 +95,7 @@ func (m *manifest) objects() []client.Object {
 		}
 		all = append(all, &v1alpha1.Publication{ObjectMeta: named(name), Spec: v1alpha1.PublicationSpec{
 			Publisher: v1alpha1.ServerOrGroup{AvailabilityGroup: stage.Group}, Database: published, Distributor: "main",
-			Articles: articles, ReclaimPolicy: v1alpha1.ReclaimDelete,
+			Articles: articles, ReclaimPolicy: v1alpha1.ReclaimDelete, Reinitialization: v1alpha1.ReinitializeAutomatic,
 		}})
 		if p.subscription == "" {
 			continue

@@ -87,6 +87,7 @@ func begin(t *testing.T, m *manifest) *walk {
 		w.stage.SQL(t, publisher, "master", "ALTER DATABASE "+database+" SET RECOVERY FULL")
 		w.stage.SQL(t, publisher, "master", "BACKUP DATABASE "+database+" TO DISK = N'"+database+".bak'")
 	}
+	w.stage.SQL(t, subscriber, "master", "CREATE DATABASE "+published)
 	for _, table := range tables {
 		w.stage.SQL(t, publisher, published, "CREATE TABLE "+table+" (Id int NOT NULL PRIMARY KEY, Body nvarchar(100) NOT NULL)")
 	}
@@ -116,8 +117,18 @@ func walked(t *testing.T, seed uint64, steps int) {
 	}
 	straight := begin(t, w.declared)
 	straight.settle(t)
-	NewWithT(t).Eventually(func() []string { return difference(straight.stage.State(t), w.stage.State(t)) }, patient, time.Second).
-		Should(BeEmpty(), w.told(t))
+	want := straight.stage.State(t)
+	NewWithT(t).Eventually(func() []string {
+		return slices.DeleteFunc(difference(want, w.stage.State(t)), func(line string) bool { return slices.Contains(stays, line) })
+	}, patient, time.Second).Should(BeEmpty(), w.told(t))
+}
+
+// stays are what ends with the distributor, not with the last subscription: the login of its agents; and the Secrets of
+// sidecars that are told nothing any more.
+var stays = []string{
+	"+ " + subscriber + " sys.server_principals: geosql_replication_mainSQL_LOGIN0",
+	"+ *v1.Secret dist-agent map[app.kubernetes.io/managed-by:geosql-operator geosql.dev/hub-namespace:web geosql.dev/server:dist] []",
+	"+ *v1.Secret dubsub-agent map[app.kubernetes.io/managed-by:geosql-operator geosql.dev/hub-namespace:web geosql.dev/server:dubsub] []",
 }
 
 // step takes one edit, and writes rows before and after.

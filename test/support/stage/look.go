@@ -12,7 +12,7 @@ import (
 	"strings"
 	"testing"
 
-	. "github.com/onsi/gomega"
+	"github.com/onsi/gomega"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -76,11 +76,11 @@ func (b *Stage) Query(t testing.TB, server v1alpha1.ServerName, database, text s
 // SQL executes a batch as sa.
 func (b *Stage) SQL(t testing.TB, server v1alpha1.ServerName, database, text string) {
 	t.Helper()
-	g := NewWithT(t)
+	g := gomega.NewWithT(t)
 	db, err := b.connector.Open(t.Context(), mssql.Target{
 		Namespace: Namespace, Server: server, Database: database, Role: credentials.RoleSA})
-	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(db.Exec(t.Context(), tsql.Statement{Text: text})).To(Succeed())
+	g.Expect(err).NotTo(gomega.HaveOccurred())
+	g.Expect(db.Exec(t.Context(), tsql.Statement{Text: text})).To(gomega.Succeed())
 }
 
 // Unready are the declared objects that are not Ready as they are declared now, or are being deleted, with that condition. The
@@ -89,9 +89,9 @@ func (b *Stage) Unready(t testing.TB) map[string]*metav1.Condition {
 	t.Helper()
 	unready := map[string]*metav1.Condition{}
 	for kind, list := range declaredLists() {
-		NewWithT(t).Expect(b.Hub.Client.List(t.Context(), list, client.InNamespace(Namespace))).To(Succeed())
+		gomega.NewWithT(t).Expect(b.Hub.Client.List(t.Context(), list, client.InNamespace(Namespace))).To(gomega.Succeed())
 		items, err := meta.ExtractList(list)
-		NewWithT(t).Expect(err).NotTo(HaveOccurred())
+		gomega.NewWithT(t).Expect(err).NotTo(gomega.HaveOccurred())
 		for _, item := range items {
 			object := item.(client.Object)
 			c := meta.FindStatusCondition(statusOf(item).Conditions, v1alpha1.ConditionReady)

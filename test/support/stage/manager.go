@@ -18,7 +18,7 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
-	. "github.com/onsi/gomega"
+	"github.com/onsi/gomega"
 	"k8s.io/client-go/tools/clientcmd"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/log"
@@ -95,25 +95,25 @@ func (m *Manager) State() string { return m.cmd.ProcessState.String() }
 // StartManager starts a manager's process, whose Watch is made of watch. It ends at the latest with the test's process.
 func (b *Stage) StartManager(t testing.TB, watch any) *Manager {
 	t.Helper()
-	g := NewWithT(t)
+	g := gomega.NewWithT(t)
 	engines := map[v1alpha1.ServerName]string{}
 	for server, e := range b.engines {
 		engines[server] = e.Address
 	}
 	content, err := json.Marshal(managerConfig[any]{
 		Kubeconfig: apiserver.Kubeconfig(b.Hub.ManagerConfig(t)), Engines: engines, Sidecars: b.sidecars, Watch: watch})
-	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(err).NotTo(gomega.HaveOccurred())
 	file := filepath.Join(b.dir, "manager.json")
-	g.Expect(os.WriteFile(file, content, 0o600)).To(Succeed())
+	g.Expect(os.WriteFile(file, content, 0o600)).To(gomega.Succeed())
 	output, err := os.OpenFile(b.log(), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
-	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(err).NotTo(gomega.HaveOccurred())
 	binary, err := os.Executable()
-	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(err).NotTo(gomega.HaveOccurred())
 	cmd := exec.Command(binary)
 	cmd.Env = append(os.Environ(), managerVariable+"="+file)
 	cmd.Stdout, cmd.Stderr = output, output
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	g.Expect(cmd.Start()).To(Succeed())
+	g.Expect(cmd.Start()).To(gomega.Succeed())
 	m := &Manager{cmd: cmd, ended: make(chan bool, 1)}
 	go func() {
 		_ = cmd.Wait()

@@ -19,7 +19,7 @@ import (
 	"testing"
 	"time"
 
-	. "github.com/onsi/gomega"
+	"github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -71,7 +71,7 @@ type Stage struct {
 // New starts everything but the manager. It ends with the test.
 func New(t testing.TB) *Stage {
 	t.Helper()
-	g := NewWithT(t)
+	g := gomega.NewWithT(t)
 	b := &Stage{
 		Hub: apiserver.StartHub(t), engines: map[v1alpha1.ServerName]*engine.Engine{},
 		sidecars: map[v1alpha1.ServerName]string{}, snapshots: map[v1alpha1.ServerName]string{},
@@ -79,13 +79,13 @@ func New(t testing.TB) *Stage {
 	}
 	var err error
 	b.authority, err = credentials.NewAuthority(time.Now())
-	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(err).NotTo(gomega.HaveOccurred())
 	b.Hub.Namespace(t, system)
 	s := b.Hub.JoinHub(t, Site, Namespace)
 	s.Spec.APIServer = b.Hub.Config.Host
-	g.Expect(b.Hub.Client.Update(t.Context(), s)).To(Succeed())
+	g.Expect(b.Hub.Client.Update(t.Context(), s)).To(gomega.Succeed())
 	readers, err := credentials.CompleteReader(nil, b.authority.PEM())
-	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(err).NotTo(gomega.HaveOccurred())
 	b.create(t, &corev1.Secret{ObjectMeta: named(credentials.ReaderName), Data: readers})
 	for _, server := range Servers {
 		b.startServer(t, server)
@@ -114,11 +114,11 @@ func (b *Stage) Restart(t testing.TB, server v1alpha1.ServerName) {
 // startServer starts an engine and makes what the controller of servers would make of it.
 func (b *Stage) startServer(t testing.TB, server v1alpha1.ServerName) {
 	t.Helper()
-	g := NewWithT(t)
+	g := gomega.NewWithT(t)
 	agreement, err := credentials.Agree(nil, nil, false)
-	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(err).NotTo(gomega.HaveOccurred())
 	certificate, err := b.authority.Issue(credentials.CertificateNames(Namespace, server, nil), time.Now())
-	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(err).NotTo(gomega.HaveOccurred())
 	b.create(t, &corev1.Secret{ObjectMeta: named(credentials.PasswordsName(server)), Data: agreement.Passwords})
 	b.create(t, &corev1.Secret{ObjectMeta: named(credentials.CertificateName(server)), Data: certificate})
 	size := &v1alpha1.Volume{Size: resource.MustParse("1Gi")}
@@ -129,9 +129,9 @@ func (b *Stage) startServer(t testing.TB, server v1alpha1.ServerName) {
 	}
 	b.create(t, object)
 	conditions.Set(&object.Status.StatusBase, object.Generation, conditions.Ready(conditions.ReasonRunning, "it runs"))
-	g.Expect(b.Hub.Client.Status().Update(t.Context(), object)).To(Succeed())
+	g.Expect(b.Hub.Client.Status().Update(t.Context(), object)).To(gomega.Succeed())
 	account := &corev1.ServiceAccount{ObjectMeta: named("default")}
-	g.Expect(client.IgnoreAlreadyExists(b.Hub.Client.Create(t.Context(), account))).To(Succeed())
+	g.Expect(client.IgnoreAlreadyExists(b.Hub.Client.Create(t.Context(), account))).To(gomega.Succeed())
 	pod := &corev1.Pod{ObjectMeta: named(credentials.HostName(server)),
 		Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "mssql", Image: "mssql:1"}}}}
 	b.create(t, pod)
@@ -144,7 +144,7 @@ func (b *Stage) startServer(t testing.TB, server v1alpha1.ServerName) {
 // logins that the controller of servers would make.
 func (b *Stage) introduce(t testing.TB) {
 	t.Helper()
-	g := NewWithT(t)
+	g := gomega.NewWithT(t)
 	var peers []string
 	for _, server := range Servers {
 		peers = append(peers, "--peer", credentials.HostName(server)+":5022=127.0.0.1:"+freePort(t))
@@ -163,8 +163,8 @@ func (b *Stage) introduce(t testing.TB) {
 	for _, server := range Servers {
 		e := b.engines[server]
 		sa, err := e.Connector(t).Open(t.Context(), e.Target(credentials.RoleSA))
-		g.Expect(err).NotTo(HaveOccurred())
-		execute := func(s tsql.Statement) { g.Expect(sa.Exec(t.Context(), s)).To(Succeed(), s.Redacted()) }
+		g.Expect(err).NotTo(gomega.HaveOccurred())
+		execute := func(s tsql.Statement) { g.Expect(sa.Exec(t.Context(), s)).To(gomega.Succeed(), s.Redacted()) }
 		for _, role := range []credentials.Role{credentials.RoleOperator, credentials.RoleAgent} {
 			execute(tsql.CreateLogin(tsql.Login{Name: role.Login(), SID: credentials.SID(Namespace, role.Login()),
 				Password: e.Access.Passwords.Of(role)}))
@@ -172,7 +172,7 @@ func (b *Stage) introduce(t testing.TB) {
 		}
 		link := func(name, address string) {
 			_, port, err := net.SplitHostPort(address)
-			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(err).NotTo(gomega.HaveOccurred())
 			execute(tsql.Statement{Text: fmt.Sprintf("EXEC sp_addlinkedserver @server = N'%s', @srvproduct = N'', "+
 				"@provider = N'MSOLEDBSQL', @datasrc = N'127.0.0.1,%s'", name, port)})
 		}
@@ -202,19 +202,19 @@ func freePort(t testing.TB) string {
 // server.
 func (b *Stage) startSidecar(t testing.TB, server v1alpha1.ServerName) {
 	t.Helper()
-	g := NewWithT(t)
+	g := gomega.NewWithT(t)
 	e := b.engines[server]
 	b.sidecars[server] = "127.0.0.1:" + freePort(t)
 	password := filepath.Join(t.TempDir(), "agent-password")
-	g.Expect(os.WriteFile(password, e.Access.Passwords[credentials.KeyAgent], 0o600)).To(Succeed())
+	g.Expect(os.WriteFile(password, e.Access.Passwords[credentials.KeyAgent], 0o600)).To(gomega.Succeed())
 	o := agent.DefaultOptions()
 	o.ServerName, o.Namespace, o.Listen, o.Engine = credentials.HostName(server), Namespace, b.sidecars[server], e.Address
 	o.TLSDir, o.PasswordFile, o.StateDir = e.TLSDir, password, t.TempDir()
 	quiet := slog.New(slog.NewTextHandler(io.Discard, nil))
 	a, err := agent.New(o, quiet)
-	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(err).NotTo(gomega.HaveOccurred())
 	kube, err := kubernetes.NewForConfig(b.Hub.Config)
-	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(err).NotTo(gomega.HaveOccurred())
 	a.Admit(holder.SecretSource{Client: kube, Namespace: Namespace, Name: credentials.ReaderName})
 	source := holder.SecretSource{Client: kube, Namespace: Namespace, Name: credentials.OrdersName(server)}
 	part := files.NewPart(source, b.snapshots[server], b.mirrors[server], quiet)
@@ -225,7 +225,7 @@ func (b *Stage) startSidecar(t testing.TB, server v1alpha1.ServerName) {
 		Connector: a.NewConnector("geosql-agent election"), Process: process{t}, Source: source, StateDir: t.TempDir(),
 		Log: quiet, Registerer: a.Registerer(),
 	})
-	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(err).NotTo(gomega.HaveOccurred())
 	// Without its Drain: the test's end is not a pod's, which hands its group over first.
 	a.Add(struct{ agent.Part }{votes})
 	ctx, cancel := context.WithCancel(context.Background())
@@ -233,7 +233,7 @@ func (b *Stage) startSidecar(t testing.TB, server v1alpha1.ServerName) {
 	go func() { done <- a.Run(ctx) }()
 	t.Cleanup(func() {
 		cancel()
-		g.Eventually(done, patient).Should(Receive())
+		g.Eventually(done, patient).Should(gomega.Receive())
 	})
 }
 
@@ -253,5 +253,5 @@ func named(name string) metav1.ObjectMeta { return metav1.ObjectMeta{Namespace: 
 
 func (b *Stage) create(t testing.TB, object client.Object) {
 	t.Helper()
-	NewWithT(t).Expect(b.Hub.Client.Create(t.Context(), object)).To(Succeed())
+	gomega.NewWithT(t).Expect(b.Hub.Client.Create(t.Context(), object)).To(gomega.Succeed())
 }

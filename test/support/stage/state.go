@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	. "github.com/onsi/gomega"
+	"github.com/onsi/gomega"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
@@ -52,7 +52,7 @@ var catalogViews = []struct {
 	from              string
 }{
 	{Servers, "master", "name, type_desc, is_disabled", "sys.server_principals WHERE name LIKE '%geosql%' OR type = 'S'"},
-	{Servers, "master", "name, is_linked, is_publisher, is_subscriber, is_distributor", "sys.servers"},
+	{Servers, "master", "name, is_linked, is_publisher, is_distributor", "sys.servers"},
 	{Servers, "master", "name, state_desc, recovery_model_desc, is_published, is_subscribed, is_distributor",
 		"sys.databases WHERE name <> 'tempdb'"},
 	{Servers, "master", "name, subject", "sys.certificates"},
@@ -101,7 +101,7 @@ func (b *Stage) objects(t testing.TB) []string {
 	}
 	var all []string
 	for _, list := range lists {
-		NewWithT(t).Expect(b.Hub.Client.List(t.Context(), list, client.InNamespace(Namespace))).To(Succeed())
+		gomega.NewWithT(t).Expect(b.Hub.Client.List(t.Context(), list, client.InNamespace(Namespace))).To(gomega.Succeed())
 		_ = meta.EachListItem(list, func(item runtime.Object) error {
 			object := item.(client.Object)
 			finalizers := slices.Sorted(slices.Values(object.GetFinalizers()))

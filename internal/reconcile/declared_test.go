@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package topology_test
+package reconcile_test
 
 import (
 	"testing"
@@ -11,10 +11,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/reconcile"
 	"geosql.dev/operator/internal/topology"
 )
 
-func TestStillDeclared(t *testing.T) {
+func TestWhileDeclared(t *testing.T) {
 	server := func(name, label string) *v1alpha1.SQLServer {
 		return &v1alpha1.SQLServer{ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: name, Labels: map[string]string{v1alpha1.LabelTopology: label}}}
 	}
@@ -39,7 +40,8 @@ func TestStillDeclared(t *testing.T) {
 			if c.change != nil {
 				c.change(msdn)
 			}
-			why, err := topology.StillDeclared(t.Context(), fake.NewClientBuilder().WithScheme(scheme).WithObjects(msdn).Build(), c.object)
+			hub := fake.NewClientBuilder().WithScheme(scheme).WithObjects(msdn).Build()
+			why, err := reconcile.WhileDeclared[*v1alpha1.SQLServer](hub, topology.Declares)(t.Context(), c.object)
 			g.Expect(err).NotTo(HaveOccurred())
 			g.Expect(why != "").To(Equal(c.stays), why)
 		})
