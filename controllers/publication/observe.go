@@ -126,8 +126,20 @@ func observe(ctx context.Context, engines replication.Engines, d Desired, now ti
 	observeDatabase(ctx, engines, d, &o)
 	if d.Publication.DeletionTimestamp == nil && o.primary(d) != "" {
 		observeSubscribers(ctx, engines, d, &o)
+		observeSizes(ctx, engines, d, &o)
 	}
 	return o
+}
+
+// observeSizes measures the tables once it is known which of them need a new copy: the subscribers' own tables say that too.
+func observeSizes(ctx context.Context, engines replication.Engines, d Desired, o *Observed) {
+	if o.DatabaseErr != nil || o.Database.Publication == nil || o.Database.Sizes != nil || !measures(d, *o) {
+		return
+	}
+	o.DatabaseErr = engines.Read(ctx, o.primary(d), d.database(), func(ctx context.Context, db *mssql.DB) (err error) {
+		o.Database.Sizes, err = mssql.ReadTableSizes(ctx, db)
+		return err
+	})
 }
 
 // observeDatabase reads what the published database has, on the primary.
@@ -178,10 +190,10 @@ func (b *Database) read(ctx context.Context, q mssql.Querier, d Desired, o Obser
 		_, _, differs := compression(a, *b)
 		return differs
 	})
-	if o.Database = *b; err == nil && (compresses || b.Publication != nil && measures(d, o)) {
-		b.Sizes, err = mssql.ReadTableSizes(ctx, q)
+	if err != nil || !compresses {
+		return err
 	}
-	if err == nil && compresses {
+	if b.Sizes, err = mssql.ReadTableSizes(ctx, q); err == nil {
 		b.Online, err = mssql.ReadOnline(ctx, q)
 	}
 	return err

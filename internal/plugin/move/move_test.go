@@ -89,7 +89,7 @@ func declared() []client.Object {
 			Database: "Content", Distributor: "far", Articles: []v1alpha1.Article{{Table: "dbo.Article"}}}},
 		&v1alpha1.Distributor{ObjectMeta: at("far"), Spec: v1alpha1.DistributorSpec{Server: "dist"}},
 	}
-	for _, name := range []string{"dubsub", "quisub", "slowsub"} {
+	for _, name := range []string{"baresub", "dubsub", "quisub", "slowsub"} {
 		objects = append(objects, &v1alpha1.SQLServer{ObjectMeta: at(name), Spec: v1alpha1.SQLServerSpec{Site: "dublin", AcceptEULA: true, Edition: "Developer", Image: "engine",
 			Storage: &v1alpha1.ServerStorage{Data: volume, Log: volume, TempDB: volume, Backup: volume}}})
 	}
@@ -116,14 +116,14 @@ func TestMovePublisher(t *testing.T) {
 		{name: "dry run", arguments: "articles --to dubsub-0 --distributor far --dry-run", text: "A PublisherMove of articles to dubsub would be created. Nothing was written"},
 		{name: "estimate", arguments: "articles --to dubsub-0 --distributor far --estimate", text: "1. remove Subscription dublin; its tables stay\nNothing was changed."},
 		{name: "of no publication", arguments: "nothing --to dubsub --dry-run", refused: "no Publication nothing in namespace web; there are: articles"},
-		{name: "to no server", arguments: "articles --to nobody", refused: "no SQLServer nobody in namespace web; there are: dubsub, quisub, slowsub"},
+		{name: "to no server", arguments: "articles --to nobody", refused: "no SQLServer nobody in namespace web; there are: baresub, dubsub, quisub, slowsub"},
 		{name: "by no distributor", arguments: "articles --to dubsub --distributor near --yes", refused: "no Distributor near in namespace web; there are: far"},
 		{name: "not confirmed", arguments: "articles --to dubsub", text: "4711", refused: "not confirmed, nothing was changed"},
 		{name: "wrongly confirmed", arguments: "articles --to dubsub", input: "yes\n", text: "It lacks transactions", refused: "not confirmed"},
 		{name: "refused", arguments: "articles --to quisub --yes", refused: "refused, nothing was changed: tukpub-0 is silent, and may still take writes (PublisherNotFenced)"},
 		{name: "no estimate in time", arguments: "articles --to slowsub --estimate-timeout 1s", text: "for 1s at most",
 			refused: "is not there within 1s, which --estimate-timeout makes longer: the operator has said nothing of it yet"},
-		{name: "a bare copy, looked at", arguments: "articles --to baresub --dry-run", text: "dbo.Article lacks Identity: Id"},
+		{name: "a bare copy, looked at", arguments: "articles --to baresub --estimate", text: "dbo.Article lacks Identity: Id"},
 		{name: "a bare copy", arguments: "articles --to baresub --yes --accept-lacking Check", text: "dbo.Article lacks Check: CK_Price",
 			refused: "the tables of baresub lack Identity, and writers will miss it; say so with --accept-lacking Identity"},
 		{name: "a bare copy, accepted", arguments: "articles --to baresub --accept-lacking Check,Identity", refused: "not confirmed, nothing was changed"},

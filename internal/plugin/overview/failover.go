@@ -30,8 +30,6 @@ func promotable(g *v1alpha1.AvailabilityGroup, r v1alpha1.ReplicaStatus) string 
 		return unknown
 	case p.Reason == election.ReasonAlreadyPrimary:
 		return "-"
-	case p.Reason == election.ReasonNotAReplica:
-		return "no: it holds no data"
 	case p.Status == metav1.ConditionTrue:
 		return "yes"
 	case p.Status == metav1.ConditionFalse:

@@ -11,8 +11,10 @@ import (
 	"testing"
 
 	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/ptr"
@@ -29,7 +31,8 @@ import (
 // them behind.
 func TestDrillsStayTakenAway(t *testing.T) {
 	g, ctx := NewWithT(t), t.Context()
-	hub := fake.NewClientBuilder().WithScheme(apiserver.Scheme).Build()
+	hub := fake.NewClientBuilder().WithScheme(apiserver.Scheme).WithObjects(
+		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: metav1.NamespaceSystem, UID: "the cluster"}}).Build()
 	joined := func(c client.Client, drills *bool) (string, error) {
 		out := &bytes.Buffer{}
 		_, err := join.Join(ctx, join.Request{Name: "dublin", Hub: join.Cluster{Config: &rest.Config{Host: "https://hub"}, Client: c}, Out: out, Drills: drills,
