@@ -21,8 +21,9 @@ type outsider struct {
 	state string
 }
 
-// alone says that whoever connects to the server can write there, beside the group.
-func (s outsider) alone() bool { return s.state == "ONLINE" }
+// alone says that the copy may have rows that nobody else has: it does not wait for log, so that it is written to beside the group, or was
+// before it went OFFLINE, RECOVERING or SUSPECT (the agents judge by the same, election.Copy.Alone).
+func (s outsider) alone() bool { return s.state != "RESTORING" }
 
 // outsiders are the copies that stand outside of a group that was made. The primary's are not among them: what it has is added to the
 // group. Nor is what is being seeded now, which joins the group at the end of it.
@@ -50,7 +51,7 @@ func (o Observed) outsiders(d Desired) []outsider {
 	return found
 }
 
-// outsideAlone are the databases that a server has ONLINE outside of the group, for its status.
+// outsideAlone are the databases that a server has outside of the group with rows of its own perhaps, for its status.
 func outsideAlone(d Desired, o Observed, server v1alpha1.ServerName) []string {
 	var names []string
 	for _, s := range o.outsiders(d) {
@@ -61,13 +62,13 @@ func outsideAlone(d Desired, o Observed, server v1alpha1.ServerName) []string {
 	return names
 }
 
-// writtenOutside asks a person about copies that can be written to beside the group; false when there is none. What is written there
-// nobody else has, so nothing is given up without a word.
+// writtenOutside asks a person about copies that are, or were, written to beside the group; false when there is none. What is written
+// there nobody else has, so nothing is given up without a word.
 func writtenOutside(d Desired, o Observed) (conditions.Outcome, bool) {
 	var copies []string
 	for _, s := range o.outsiders(d) {
 		if s.alone() {
-			copies = append(copies, s.database+" on "+host(s.server)+noGroup(o, s.server))
+			copies = append(copies, fmt.Sprintf("%s on %s (%s)%s", s.database, host(s.server), s.state, noGroup(o, s.server)))
 		}
 	}
 	if len(copies) == 0 {
@@ -80,7 +81,7 @@ func writtenOutside(d Desired, o Observed) (conditions.Outcome, bool) {
 		who = withoutPrimary(d, o)
 	}
 	return conditions.Stalled(conditions.ReasonDatabaseOutside, fmt.Sprintf(
-		"%s; ONLINE outside of the group: %s. Whoever is connected there writes rows that no other replica has, and the listener does not lead there. "+
+		"%s; outside of the group: %s. Whoever writes there makes rows that no other replica has, and the listener does not lead there. "+
 			"End the writers, save what is to be kept, and DROP DATABASE (or rename it) there: then it is seeded anew by itself", who, list(copies))), true
 }
 

@@ -47,11 +47,11 @@ func TestACopyOutsideOfTheGroupIsNamed(t *testing.T) {
 		outside []string
 	}{
 		"DROP on the primary, nobody is elected": {func(e *environ) { e.dropByHand("tukpub") },
-			[]string{"no replica is primary", "ONLINE outside of the group: Content on tukpub-0, which has no such group any more", "DROP DATABASE"}, []string{"Content"}},
+			[]string{"no replica is primary", "outside of the group: Content on tukpub-0 (ONLINE), which has no such group any more", "DROP DATABASE"}, []string{"Content"}},
 		"DROP on the primary, and a replica is silent": {func(e *environ) { e.dropByHand("tukpub"); e.silent["dubcfg"] = true },
 			[]string{"no replica is primary", "Content on tukpub-0"}, []string{"Content"}},
 		"DROP on the primary, and another is elected": {func(e *environ) { e.dropByHand("tukpub"); e.elect("quisec") },
-			[]string{"quisec-0 is primary and serves", "ONLINE outside of the group: Content on tukpub-0"}, []string{"Content"}},
+			[]string{"quisec-0 is primary and serves", "outside of the group: Content on tukpub-0 (ONLINE)"}, []string{"Content"}},
 		"DROP on the secondary": {func(e *environ) { e.dropByHand("quisec") },
 			[]string{"Content on quisec-0 (restoring)", "SET HADR AVAILABILITY GROUP = [content]", "kubectl geosql reseed content quisec --database Content -n web"}, nil},
 		"SET HADR OFF on the secondary": {func(e *environ) { e.takeOut("quisec", "RESTORING") },
@@ -62,7 +62,9 @@ func TestACopyOutsideOfTheGroupIsNamed(t *testing.T) {
 			e.group.databases = nil
 		}, []string{"Content on quisec-0 (restoring)"}, nil},
 		"somebody else's database on the secondary": {func(e *environ) { e.takeOut("quisec", "ONLINE") },
-			[]string{"tukpub-0 is primary and serves", "ONLINE outside of the group: Content on quisec-0."}, []string{"Content"}},
+			[]string{"tukpub-0 is primary and serves", "outside of the group: Content on quisec-0 (ONLINE)."}, []string{"Content"}},
+		"one that was written to, and does not answer now": {func(e *environ) { e.takeOut("quisec", "OFFLINE") },
+			[]string{"outside of the group: Content on quisec-0 (OFFLINE).", "save what is to be kept"}, []string{"Content"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)

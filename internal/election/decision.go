@@ -104,7 +104,7 @@ func (k *Keeper) stale(ctx context.Context, r *Request, seen Observation, apart 
 }
 
 // staleOf are the copies that may be given up, of the wanted databases or, where none are named, of all: those that are outside of the
-// group without being ONLINE, and those in it that take no log. Each is a secondary's copy of a group whose primary this replica is
+// group in state RESTORING, and those in it that take no log. Each is a secondary's copy of a group whose primary this replica is
 // connected to: what it has, the primary has too, unless the replica is apart. A copy that can be written to beside the group is never
 // among them, for nobody knows what was written.
 func staleOf(wanted []string, i Inspection, seen Observation, copies []Copy, apart bool) ([]string, *refusal) {
@@ -129,7 +129,7 @@ func staleOf(wanted []string, i Inspection, seen Observation, copies []Copy, apa
 	}
 	switch {
 	case len(own) > 0:
-		return nil, &refusal{ReasonOwnData, fmt.Sprintf("%s is ONLINE here outside of the group, and may have rows that nobody else has: save what is to be kept, "+
+		return nil, &refusal{ReasonOwnData, fmt.Sprintf("%s is here outside of the group, and may have rows that nobody else has: save what is to be kept, "+
 			"and DROP DATABASE (or rename it) here; then it is seeded by itself", strings.Join(own, ", "))}
 	case len(names) == 0:
 		return nil, &refusal{ReasonNotQuarantined, "no copy on this replica is stale: each is absent, or takes the primary's log"}

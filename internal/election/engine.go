@@ -114,8 +114,9 @@ type Copy struct {
 	InGroup bool
 }
 
-// Alone says that whoever connects to the instance can write to the copy, beside the group.
-func (c Copy) Alone() bool { return !c.InGroup && c.State == "ONLINE" }
+// Alone says that the copy may have rows that nobody else has: it is outside of the group and was not left to wait for log. One that is
+// OFFLINE, RECOVERING or SUSPECT now may have been ONLINE there, and written to, a moment ago.
+func (c Copy) Alone() bool { return !c.InGroup && c.State != "RESTORING" }
 
 // Engine is the local SQL Server instance. A deadline that has passed and ErrUnanswered leave open whether the engine begins with a
 // statement later.
@@ -141,8 +142,8 @@ type Engine interface {
 	Resume(ctx context.Context, group string, databases []string) error
 	// Copies are the databases of these names that the instance has, in the group or not, in whatever state.
 	Copies(ctx context.Context, databases []string) ([]Copy, error)
-	// Reseed drops the local copies of the databases so that the primary seeds them anew: only for a request. It refuses one that is
-	// ONLINE outside of a group.
+	// Reseed drops the local copies of the databases so that the primary seeds them anew: only for a request. It refuses one that
+	// may have rows that nobody else has (Copy.Alone).
 	Reseed(ctx context.Context, group string, databases []string) error
 	// EndSessions ends the users' sessions in databases of the group that began within the given time.
 	EndSessions(ctx context.Context, group string, within time.Duration) error

@@ -42,6 +42,8 @@ func TestStaleCopies(t *testing.T) {
 		"the one that is named follows":     {wanted: []string{"App"}, i: local("SYNCHRONIZED", ""), copies: []Copy{in("App"), out("Shop", "RESTORING")}, reason: ReasonNotQuarantined},
 		"it is gone already":                {wanted: []string{"Shop"}, i: local("SYNCHRONIZED", ""), copies: []Copy{in("App")}, reason: ReasonNotQuarantined},
 		"it is written to beside the group": {wanted: []string{"Shop"}, i: local("SYNCHRONIZED", ""), copies: []Copy{in("App"), out("Shop", "ONLINE")}, reason: ReasonOwnData},
+		"it was written to, and is OFFLINE": {wanted: []string{"Shop"}, i: local("SYNCHRONIZED", ""), copies: []Copy{in("App"), out("Shop", "OFFLINE")}, reason: ReasonOwnData},
+		"it was written to, and recovers":   {wanted: []string{"Shop"}, i: local("SYNCHRONIZED", ""), copies: []Copy{in("App"), out("Shop", "RECOVERING")}, reason: ReasonOwnData},
 		"another is written to, of all":     {i: local("", ""), copies: []Copy{out("App", "RESTORING"), out("Shop", "ONLINE")}, reason: ReasonOwnData},
 		"another is written to, of one":     {wanted: []string{"App"}, i: local("", ""), copies: []Copy{out("App", "RESTORING"), out("Shop", "ONLINE")}, stale: []string{"App"}},
 		"a failover with data loss is open": {wanted: []string{"App"}, i: local("", ""), copies: []Copy{out("App", "RESTORING")}, apart: true, reason: ReasonOwnData},

@@ -259,8 +259,8 @@ func (e *sqlEngine) Reseed(ctx context.Context, _ string, databases []string) er
 	})
 }
 
-// giveUp takes a copy out of its group and drops it. One that is ONLINE outside of a group is somebody's own, whatever it was when it was
-// last looked at.
+// giveUp takes a copy out of its group and drops it. One outside of a group that does not wait for log is somebody's own, whatever it was
+// when it was last looked at.
 func giveUp(ctx context.Context, db *mssql.DB, name string) error {
 	refused := db.Exec(ctx, tsql.SetHADROff(name))
 	if refused == nil {
@@ -278,7 +278,7 @@ func giveUp(ctx context.Context, db *mssql.DB, name string) error {
 	case mssql.HasNumber(refused, noAccess):
 		return refused
 	case copies[0].Alone():
-		return fmt.Errorf("database %s is ONLINE outside of the group, and may have rows that nobody else has: %w", name, refused)
+		return fmt.Errorf("database %s is %s outside of the group, and may have rows that nobody else has: %w", name, copies[0].State, refused)
 	}
 	return db.Exec(ctx, tsql.DropDatabase(name))
 }

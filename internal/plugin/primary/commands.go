@@ -157,7 +157,7 @@ func NewReseedCommand() *cobra.Command {
 	cmd := newReplicaCommand("reseed", v1alpha1.FailoverReseed, "Seed a replica's stale databases anew from the primary",
 		`Gives up a replica's copies of the group's databases that are of no use as they are, and lets the primary seed them anew: those that take
 no log, those that were left outside of the group, or all of a former primary whose log cannot be undone. --database names them. A copy
-that is ONLINE outside of the group is not given up: nobody knows what was written there. Copy what is worth saving first.`,
+that stands outside of the group and does not wait for log (RESTORING) is not given up: nobody knows what was written there. Copy what is worth saving first.`,
 		func(w *wish) {
 			for _, name := range databases {
 				w.spec.Databases = append(w.spec.Databases, v1alpha1.DatabaseName(name))
