@@ -139,16 +139,18 @@ func (r *runner) change(g orders.Group) {
 	r.voters, r.changed = voters, true
 }
 
-// formerCA is the CA by which an API server was verified that is told to have another one now: it is trusted until the server shows a certificate of
-// that. A vote that cannot be renewed meanwhile would be one for nobody.
+// formerCA is the CA by which an API server was verified that is told to have another one now: it is trusted until the server shows a
+// certificate of that, whatever else of the orders changes meanwhile. A vote that cannot be renewed until then would be one for nobody.
 func formerCA(v *voter, told orders.Voter) []byte {
 	if v == nil {
 		return nil
 	}
-	if was := v.present(); was.Server != told.Server || len(was.CA) == 0 || len(told.CA) == 0 || credentials.HasCAs(told.CA, was.CA) {
+	was := v.present()
+	former := credentials.MergeCAs(v.formerCA, was.CA)
+	if was.Server != told.Server || len(was.CA) == 0 || len(told.CA) == 0 || credentials.HasCAs(told.CA, former) {
 		return nil
 	}
-	return v.present().CA
+	return former
 }
 
 // trustAlone takes the former CA from a voter whose API server is verified without it.
