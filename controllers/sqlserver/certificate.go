@@ -3,8 +3,10 @@
 package sqlserver
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
@@ -22,6 +24,9 @@ func (r *Reconciler) issueCertificate(ctx context.Context, w *world, s IssueCert
 	authority, err := r.authority(ctx)
 	if err != nil {
 		return err
+	}
+	if len(s.Authority) > 0 && !bytes.Equal(s.Authority, authority.PEM()) {
+		return errors.New("the operator's CA has changed since this was planned: those who verify the server are to trust it first")
 	}
 	data, err := authority.Issue(s.Names, r.now())
 	if err != nil {

@@ -47,7 +47,7 @@ func planCertificate(d Desired, o Observed, p *Plan) bool {
 		return writeCertificate(d, o, o.SiteCertificate, o.Authority.PEM(), p)
 	}
 	trust, issuers := trusted(d, o, o.Authority.PEM(), false)
-	p.add(IssueCertificate{Names: d.certificateNames(), Trust: trust, Issuers: issuers, Reason: why})
+	p.add(IssueCertificate{Names: d.certificateNames(), Authority: o.Authority.PEM(), Trust: trust, Issuers: issuers, Reason: why})
 	refresh(o, p)
 	return p.settle(inProgress("the certificate is being issued: " + why))
 }
@@ -125,7 +125,7 @@ func announce(d Desired, o Observed, authority []byte) string {
 	}
 	for _, partner := range o.Partners {
 		data, err := partner.Certificate.Get()
-		if err != nil || data != nil && !credentials.HasCAs(data[credentials.KeyCA], authority) {
+		if err != nil || !credentials.HasCAs(data[credentials.KeyCA], authority) {
 			wait = append(wait, string(partner.Server))
 		}
 	}
@@ -145,11 +145,11 @@ func trusted(d Desired, o Observed, authority []byte, shown bool) (trust, issuer
 	}
 	bundles := [][]byte{issuers}
 	for _, partner := range o.Partners {
-		if data, err := partner.Certificate.Get(); err == nil {
+		if data, err := partner.Certificate.Get(); err == nil && data != nil {
 			bundles = append(bundles, credentials.IssuersOf(data))
 			continue
 		}
-		// What it shows is not known: nothing that was trusted is dropped.
+		// What it shows is not known, also when the hub has lost its Secret: nothing that was trusted is dropped.
 		bundles = append(bundles, o.SiteCertificate[credentials.KeyCA])
 	}
 	return credentials.MergeCAs(bundles...), issuers

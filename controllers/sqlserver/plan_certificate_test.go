@@ -249,15 +249,22 @@ func TestTheUsersOwnSecretKeepsItsKeys(t *testing.T) {
 	g.Expect(credentials.SignedBy(e.o.SiteCertificate, ca.PEM())).To(BeTrue(), "the engine's certificate comes after its CA")
 }
 
-// What a partner shows is not known while its Secret cannot be read, so nothing is shown that it may not trust, and nothing dropped.
+// What a partner shows is not known while its Secret cannot be read, or the hub has lost it: nothing is shown that it may not trust, and
+// nothing dropped.
 func TestAPartnerThatCannotBeReadIsWaitedFor(t *testing.T) {
-	g := NewWithT(t)
-	e := newEnviron(t, declared(server(), Surroundings{}))
-	e.settle(t, 100)
-	e.o.Partners = []Partner{{Server: "other", Certificate: reconcile.NotRead[map[string][]byte](errors.New("no answer"))}}
-	e.d.Server.Spec.TLS, e.o.UserCertificate = &v1alpha1.ServerTLS{SecretName: "mine"}, issuedBy(t, otherCA, start, e.d.certificateNames()...)
-	p, done := e.settle(t, 100)
-	g.Expect(p.Pending).To(ContainSubstring("other"), fmt.Sprint(done))
-	g.Expect(credentials.SignedBy(e.o.SiteCertificate, ca.PEM())).To(BeTrue())
-	g.Expect(credentials.HasCAs(e.o.SiteCertificate[credentials.KeyCA], credentials.MergeCAs(ca.PEM(), otherCA.PEM()))).To(BeTrue())
+	for name, certificate := range map[string]reconcile.Reading[map[string][]byte]{
+		"no answer": reconcile.NotRead[map[string][]byte](errors.New("no answer")), "no Secret in the hub": reconcile.Read[map[string][]byte](nil),
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			e := newEnviron(t, declared(server(), Surroundings{}))
+			e.settle(t, 100)
+			e.o.Partners = []Partner{{Server: "other", Certificate: certificate}}
+			e.d.Server.Spec.TLS, e.o.UserCertificate = &v1alpha1.ServerTLS{SecretName: "mine"}, issuedBy(t, otherCA, start, e.d.certificateNames()...)
+			p, done := e.settle(t, 100)
+			g.Expect(p.Pending).To(ContainSubstring("other"), fmt.Sprint(done))
+			g.Expect(credentials.SignedBy(e.o.SiteCertificate, ca.PEM())).To(BeTrue())
+			g.Expect(credentials.HasCAs(e.o.SiteCertificate[credentials.KeyCA], credentials.MergeCAs(ca.PEM(), otherCA.PEM()))).To(BeTrue())
+		})
+	}
 }

@@ -47,6 +47,8 @@ func (s MakeAuthority) Describe() string { return "make the operator's CA: " + s
 // IssueCertificate issues a certificate from the operator's CA and writes it to the site, then to the hub.
 type IssueCertificate struct {
 	Names []string
+	// Authority is the operator's CA that the step was planned with, PEM: nobody trusts another one yet. Empty when there was none.
+	Authority []byte
 	// Trust are the CAs that are trusted beside the operator's, Issuers those of the server's own certificates; PEM.
 	Trust, Issuers []byte
 	Reason         string
