@@ -281,6 +281,9 @@ func calls(p replication.Plan, procedures ...string) bool {
 // sizeFor is how long a measured size is good enough for status: it changes with every row.
 const sizeFor = 10 * time.Minute
 
+// emptyFor is that of a copy without rows: one that is being filled would be said to cost nothing.
+const emptyFor = time.Minute
+
 // measures tells that the tables are to be measured: one needs a new copy of which status says nothing yet, or the size
 // there is old.
 func measures(d Desired, o Observed) bool {
@@ -288,13 +291,22 @@ func measures(d Desired, o Observed) bool {
 	if n := needed(d, o); n != nil && slices.ContainsFunc(n.Tables, func(t v1alpha1.NeededCopy) bool { return said(d, t.Table) == nil }) {
 		return true
 	}
-	return have == nil || have.Measured == nil || o.Now.Sub(have.Measured.Time) >= sizeFor
+	return len(o.Database.Publication.Articles) > 0 && outdated(have, o.Now)
+}
+
+// outdated tells that a measured size is too old to be told.
+func outdated(have *v1alpha1.CopySize, now time.Time) bool {
+	patience := sizeFor
+	if have != nil && have.Rows == 0 {
+		patience = emptyFor
+	}
+	return have == nil || have.Measured == nil || now.Sub(have.Measured.Time) >= patience
 }
 
 // size of a copy, for status.
 func size(d Desired, o Observed) *v1alpha1.CopySize {
 	have := d.Publication.Status.Size
-	if o.Database.Sizes == nil || o.Database.Publication == nil {
+	if o.Database.Sizes == nil || o.Database.Publication == nil || len(o.Database.Publication.Articles) == 0 || !outdated(have, o.Now) {
 		return have
 	}
 	now := metav1.NewTime(o.Now).Rfc3339Copy()
@@ -302,10 +314,6 @@ func size(d Desired, o Observed) *v1alpha1.CopySize {
 	for _, a := range o.Database.Publication.Articles {
 		one := o.Database.Sizes[strings.ToLower(a.Schema+"."+a.Table)]
 		s.Rows, s.Bytes = s.Rows+one.Rows, s.Bytes+one.Bytes
-	}
-	fresh := have != nil && have.Measured != nil && o.Now.Sub(have.Measured.Time) < sizeFor
-	if fresh {
-		return have
 	}
 	return &s
 }

@@ -181,6 +181,16 @@ func TestSizeOfACopy(t *testing.T) {
 	g.Expect(describe(w.d, w.look()).Size.Rows).To(Equal(int64(1208)))
 	w.o.Database.Sizes = nil
 	g.Expect(describe(w.d, w.look()).Size).To(Equal(first), "what was not measured is not nothing")
+
+	// One that was empty is filled now, and costs something soon.
+	w.d.Publication.Status.Size = &v1alpha1.CopySize{Measured: &metav1.Time{Time: start}}
+	w.o.Now = start.Add(59 * time.Second)
+	g.Expect(measures(w.d, w.look())).To(BeFalse())
+	w.o.Now = start.Add(time.Minute)
+	g.Expect(measures(w.d, w.look())).To(BeTrue())
+	w.d.Publication.Status.Size, w.o.Database.Publication.Articles = nil, nil
+	w.o.Database.Sizes = map[string]mssql.TableSize{}
+	g.Expect(describe(w.d, w.look()).Size).To(BeNil(), "no article is published yet")
 }
 
 // What a Publication or Subscription that was deleted or renamed has left running is in the status of those beside it.

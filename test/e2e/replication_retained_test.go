@@ -48,9 +48,12 @@ func TestReplicationOnRetainedVolumes(t *testing.T) {
 	g := NewWithT(t)
 	r := overTheWAN.Get(t)
 	b, s := r.b, r.subscription
-	before := client.MergeFrom(s.DeepCopy())
+	before, changed := client.MergeFrom(s.DeepCopy()), s.Spec.Type != v1alpha1.SubscriptionPull
 	s.Spec.Type, s.Spec.AgentAt, s.Spec.ReclaimPolicy = v1alpha1.SubscriptionPull, "", v1alpha1.ReclaimRetain
 	g.Expect(b.Hub().Client.Patch(t.Context(), s, before)).To(Succeed())
+	if changed {
+		reinitialize(t, b, s)
+	}
 	waitForReady(t, b, s, &s.Status.StatusBase, conditions.ReasonDelivering, 3*time.Minute)
 	connector := connectorFrom(t, b, shellAt(t, b.Site("dublin"), namespace))
 	source := open(t, connector, r.publisher(), credentials.RoleSA, "Content")

@@ -118,6 +118,16 @@ func killDuringSnapshot(t *testing.T, b *bed.Bed, p *v1alpha1.Publication) {
 	NewWithT(t).Expect(b.Site("quincy").Client.Delete(t.Context(), pod, &client.DeleteOptions{GracePeriodSeconds: ptr.To[int64](0)})).To(Succeed())
 }
 
+// reinitialize waits until a subscription says that it needs a new copy, asks for it as a person does, and returns what it said.
+func reinitialize(t *testing.T, b *bed.Bed, s *v1alpha1.Subscription) string {
+	t.Helper()
+	message := waitForReady(t, b, s, &s.Status.StatusBase, conditions.ReasonReinitializationNeeded, time.Minute)
+	t.Log(message)
+	_, err := plugin(t, b, b.Hub().Name, time.Minute, "reinitialize", s.Name, "--yes")
+	NewWithT(t).Expect(err).NotTo(HaveOccurred())
+	return message
+}
+
 // A publication in Tukwila, a distributor in Quincy, a pull subscriber in Dublin: rows that were there before come by the
 // mirrored snapshot although the distributor is killed while it is made, rows that come later by the distribution agent;
 // a table without a primary key holds nothing up, and a database that holds other data is left alone.
@@ -156,13 +166,16 @@ func TestReplicationOverTheWAN(t *testing.T) {
 	g.Eventually(digest(t, copied, "dbo.Article"), time.Minute, 100*time.Millisecond).Should(Equal(want))
 	t.Logf("1000 rows were written in %.1f s and have arrived after %.1f s", written.Seconds(), time.Since(began).Seconds())
 
-	// An agent that pushes, at the subscriber and then at the distributor, goes on from where the last one was: with what was
-	// written meanwhile, too.
+	// Another type takes a new copy, which is made once somebody asks for it; until then the old one goes on. The agent at another
+	// place goes on from where the last one was: with what was written meanwhile, too.
 	for i, at := range []v1alpha1.AgentPlace{v1alpha1.AgentAtSubscriber, v1alpha1.AgentAtDistributor} {
 		before := client.MergeFrom(s.DeepCopy())
 		s.Spec.Type, s.Spec.AgentAt = v1alpha1.SubscriptionPush, at
 		g.Expect(b.Hub().Client.Patch(t.Context(), s, before)).To(Succeed())
 		write(t, source, fmt.Sprintf("DELETE dbo.Article WHERE Id %% 10 = %d", i))
+		if at == v1alpha1.AgentAtSubscriber {
+			g.Expect(reinitialize(t, b, s)).To(ContainSubstring("to become Push"))
+		}
 		waitForReady(t, b, s, &s.Status.StatusBase, conditions.ReasonDelivering, 3*time.Minute)
 		g.Eventually(digest(t, copied, "dbo.Article"), time.Minute, time.Second).Should(Equal(digest(t, source, "dbo.Article")()), "pushed by the agent at the %s", at)
 	}
