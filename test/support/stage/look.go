@@ -50,12 +50,20 @@ func end(text string, bytes int) string { return text[max(0, len(text)-bytes):] 
 // Query returns the rows of a query as sa, a line each; or one line that says why there are none.
 func (b *Stage) Query(t testing.TB, server v1alpha1.ServerName, database, text string, columns int) []string {
 	t.Helper()
-	db, err := b.connector.Open(t.Context(), mssql.Target{
-		Namespace: Namespace, Server: server, Database: database, Role: credentials.RoleSA})
+	rows, err := b.rows(t, server, database, text, columns)
 	if err != nil {
 		return []string{err.Error()}
 	}
-	var rows []string
+	return rows
+}
+
+func (b *Stage) rows(t testing.TB, server v1alpha1.ServerName, database, text string, columns int) (rows []string, err error) {
+	t.Helper()
+	db, err := b.connector.Open(t.Context(), mssql.Target{
+		Namespace: Namespace, Server: server, Database: database, Role: credentials.RoleSA})
+	if err != nil {
+		return nil, err
+	}
 	err = db.Query(t.Context(), tsql.Statement{Text: text}, func(r mssql.Row) error {
 		values, into := make([]any, columns), make([]any, columns)
 		for i := range values {
@@ -67,10 +75,7 @@ func (b *Stage) Query(t testing.TB, server v1alpha1.ServerName, database, text s
 		rows = append(rows, fmt.Sprint(values...))
 		return nil
 	})
-	if err != nil {
-		return []string{err.Error()}
-	}
-	return rows
+	return rows, err
 }
 
 // SQL executes a batch as sa.
