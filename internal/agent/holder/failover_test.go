@@ -467,8 +467,8 @@ func (c *trio) ask(r election.Request) {
 }
 
 // switchOver asks for a primary until it is there. A claim that was handed over goes back to a replica that turns out to have
-// more, and the request has failed then: a person asks again.
-func (c *trio) switchOver(id string, to int) {
+// more, and the request has failed then: a person asks again. It returns the ID of the last request.
+func (c *trio) switchOver(id string, to int) (last string) {
 	c.t.Helper()
 	m, asked := c.members[to], time.Time{}
 	c.g.Eventually(func() bool {
@@ -478,10 +478,12 @@ func (c *trio) switchOver(id string, to int) {
 		}
 		if r.State == election.StateHeld && time.Since(asked) > 10*time.Second {
 			asked = time.Now()
-			c.ask(election.Request{ID: fmt.Sprintf("%s-%d", id, asked.UnixNano()), Kind: election.RequestSwitchover, To: m.name})
+			last = fmt.Sprintf("%s-%d", id, asked.UnixNano())
+			c.ask(election.Request{ID: last, Kind: election.RequestSwitchover, To: m.name})
 		}
 		return false
 	}, busy, 20*time.Millisecond).Should(BeTrue(), "switched over to "+m.name)
+	return last
 }
 
 // primaryOtherThan waits until another server than the given one holds the votes and returns its number.
@@ -511,7 +513,7 @@ func TestGroupFailsOverAndBack(t *testing.T) {
 		c.synchronized(next)
 		id := fmt.Sprint("back", round)
 		took = c.gap(func() {}, func() {
-			c.switchOver(id, 0)
+			id = c.switchOver(id, 0)
 			c.synchronized(0)
 		})
 		t.Logf("round %d: switched back within %s", round, took)
