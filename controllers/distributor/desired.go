@@ -49,10 +49,7 @@ type Observed struct {
 
 // gone says why a server does not answer and is not expected to any more, as a clause; empty when it may answer.
 func (o Observed) gone(d Desired, server v1alpha1.ServerName) string {
-	if o.Servers[server].Err == nil {
-		return ""
-	}
-	return d.Gone.Why(server)
+	return replication.GoneWhy(d.Gone, o.Servers, server)
 }
 
 // linked are the publishers that are declared and those that the distributor admits, beside itself: a Publication that is

@@ -21,25 +21,11 @@ func (d Desired) nowhere() bool { return d.System.Server == "" }
 
 // gone says why a server does not answer and is not expected to any more, as a clause; empty when it may answer.
 func (o Observed) gone(d Desired, server v1alpha1.ServerName) string {
-	if o.Servers[server].Err == nil {
-		return ""
-	}
-	return d.Gone.Why(server)
+	return replication.GoneWhy(d.Gone, o.Servers, server)
 }
 
 // publisherGone says so of the whole publisher.
-func (o Observed) publisherGone(d Desired) string {
-	if len(d.Publisher.Servers) == 0 && d.Publisher.Missing != "" {
-		return "there is no " + d.Publisher.Missing + " any more"
-	}
-	why := ""
-	for _, server := range d.Publisher.Servers {
-		if why = o.gone(d, server); why == "" {
-			return ""
-		}
-	}
-	return why
-}
+func (o Observed) publisherGone(d Desired) string { return d.Publisher.GoneWhy(d.Gone, o.Servers) }
 
 // ending are the Subscriptions that are being deleted with reclaimPolicy Delete.
 func (d Desired) ending() []string {
@@ -101,8 +87,7 @@ func planDelete(d Desired, o Observed) replication.Plan {
 func planAnswers(d Desired, o Observed, p *replication.Plan) bool {
 	var errs []error
 	if server := d.System.Server; o.gone(d, server) == "" {
-		if outcome, ok := replication.Usable(server, o.Servers[server]); !ok {
-			outcome.Message += "; " + sites.WayOut(server)
+		if outcome, ok := replication.UsableForEnd(server, o.Servers[server]); !ok {
 			return p.Settle(outcome)
 		}
 		errs = append(errs, replication.DistributionDatabase(d.System, o.Servers), o.AtErr)
@@ -111,15 +96,13 @@ func planAnswers(d Desired, o Observed, p *replication.Plan) bool {
 		primary := o.primary(d)
 		if primary == "" {
 			for _, server := range d.Publisher.Servers {
-				if outcome, ok := replication.Usable(server, o.Servers[server]); !ok {
-					outcome.Message += "; " + sites.WayOut(server)
+				if outcome, ok := replication.UsableForEnd(server, o.Servers[server]); !ok {
 					return p.Settle(outcome)
 				}
 			}
 			return p.Settle(conditions.InProgress(conditions.ReasonNoPrimary, d.Publisher.Name+" has no primary now"))
 		}
-		if outcome, ok := replication.Usable(primary, o.Servers[primary]); !ok {
-			outcome.Message += "; " + sites.WayOut(primary)
+		if outcome, ok := replication.UsableForEnd(primary, o.Servers[primary]); !ok {
 			return p.Settle(outcome)
 		}
 		_, err := replication.OnlineDatabase(primary, o.Servers[primary], d.database()).Get()

@@ -194,7 +194,7 @@ func planCompared(d Desired, o Observed, p *replication.Plan) bool {
 	// What the last attempt died of is not known when it did not come as far as the history: then nothing is replaced for it.
 	failing := o.failure(d) != nil && o.Agent.Failure != 0 && slices.Contains(outOfStep, o.Agent.ErrorCode) &&
 		h.Time != nil && o.Now.Add(-o.Agent.ErrorAge).After(h.Time.Time)
-	if consents(d) && (failing || differs(d, o)) {
+	if replacesKept(d) && (failing || differs(d, o)) {
 		if o.JobsErr != nil {
 			return jobsUnknown(o, p)
 		}
@@ -203,9 +203,9 @@ func planCompared(d Desired, o Observed, p *replication.Plan) bool {
 	return proceed(p, "the copy that was kept differs from the publisher's: the subscription begins anew, with a snapshot")
 }
 
-// consents tells that a person lets a copy that differs be replaced: Compare asks for that, and did when the copy was kept. Of an article
+// replacesKept tells that a person lets a copy that differs be replaced: Compare asks for that, and did when the copy was kept. Of an article
 // that was added to such a copy later nobody has said so.
-func consents(d Desired) bool {
+func replacesKept(d Desired) bool {
 	s := d.Subscription.Status.Initialization
 	return d.compares() || s.Compared && len(s.ValidatedArticles) == 0
 }
@@ -231,7 +231,7 @@ func planProved(d Desired, o Observed, p *replication.Plan) bool {
 	which := fmt.Sprintf("%d articles were registered without a copy and not found equal to the publisher's since (%s)", len(unproved),
 		strings.Join(unproved[:min(len(unproved), mostNamed)], ", "))
 	switch {
-	case s != nil && s.Differs != "" && lasts >= differsFor && !consents(d):
+	case s != nil && s.Differs != "" && lasts >= differsFor && !replacesKept(d):
 		return p.Settle(conditions.Stalled(conditions.ReasonCopyDiffers, fmt.Sprintf(
 			"%s: %s. Make them equal, or annotate the Subscription with %s=%s to have all its tables replaced by a snapshot unless all are equal",
 			which, s.Differs, v1alpha1.InitializationAnnotation, v1alpha1.InitializeCompare)))

@@ -18,7 +18,7 @@ import (
 	"geosql.dev/operator/internal/tsql"
 )
 
-// consents tells whether tables that the subscriber has may be replaced by a new copy now.
+// replacesKept tells whether tables that the subscriber has may be replaced by a new copy now.
 func (d Desired) consents() bool { return replication.Consents(d.Publication, d.Subscription) }
 
 // registeredBefore tells that the subscription was registered once, as far as its status knows.
@@ -76,7 +76,7 @@ func replaces(d Desired, o Observed) []string {
 	if !d.snapshots() || d.compares() || d.consents() || len(o.registrations(d)) > 0 || !d.registeredBefore() && o.here(d) == nil || len(o.Former) > 0 {
 		return nil
 	}
-	if d.Publication.Annotations[v1alpha1.RebuildAnnotation] == "true" || d.registeredBefore() && consents(d) {
+	if d.Publication.Annotations[v1alpha1.RebuildAnnotation] == "true" || d.registeredBefore() && replacesKept(d) {
 		return nil
 	}
 	return o.tables(func(key string) bool { return o.publishes(key) })

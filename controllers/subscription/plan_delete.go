@@ -12,7 +12,6 @@ import (
 	"geosql.dev/operator/internal/mssql/credentials"
 	"geosql.dev/operator/internal/reconcile/conditions"
 	"geosql.dev/operator/internal/replication"
-	"geosql.dev/operator/internal/sites"
 	"geosql.dev/operator/internal/tsql"
 )
 
@@ -21,25 +20,11 @@ func (d Desired) nowhere() bool { return d.Publication == nil || d.System.Server
 
 // gone says why a server does not answer and is not expected to any more, as a clause; empty when it may answer.
 func (o Observed) gone(d Desired, server v1alpha1.ServerName) string {
-	if o.Servers[server].Err == nil {
-		return ""
-	}
-	return d.Gone.Why(server)
+	return replication.GoneWhy(d.Gone, o.Servers, server)
 }
 
 // publisherGone says so of the whole publisher.
-func (o Observed) publisherGone(d Desired) string {
-	if len(d.Publisher.Servers) == 0 && d.Publisher.Missing != "" {
-		return "there is no " + d.Publisher.Missing + " any more"
-	}
-	why := ""
-	for _, server := range d.Publisher.Servers {
-		if why = o.gone(d, server); why == "" {
-			return ""
-		}
-	}
-	return why
-}
+func (o Observed) publisherGone(d Desired) string { return d.Publisher.GoneWhy(d.Gone, o.Servers) }
 
 // observeEnds reads what each end that answers has of a subscription that is being deleted. The distributor may be gone,
 // or know of no publisher any more; the subscriber's database then says under whose name it was subscribed.
@@ -123,8 +108,7 @@ func planAnswers(d Desired, o Observed, p *replication.Plan) bool {
 		if o.gone(d, server) != "" {
 			continue
 		}
-		if outcome, ok := replication.Usable(server, o.Servers[server]); !ok {
-			outcome.Message += "; " + sites.WayOut(server)
+		if outcome, ok := replication.UsableForEnd(server, o.Servers[server]); !ok {
 			return p.Settle(outcome)
 		}
 	}
@@ -153,8 +137,7 @@ func planAnswers(d Desired, o Observed, p *replication.Plan) bool {
 func planPrimary(d Desired, o Observed, p *replication.Plan) bool {
 	if o.primary(d) == "" {
 		for _, server := range d.Publisher.Servers {
-			if outcome, ok := replication.Usable(server, o.Servers[server]); !ok {
-				outcome.Message += "; " + sites.WayOut(server)
+			if outcome, ok := replication.UsableForEnd(server, o.Servers[server]); !ok {
 				return p.Settle(outcome)
 			}
 		}
