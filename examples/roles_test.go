@@ -17,8 +17,8 @@ import (
 	"geosql.dev/operator/test/support/checkout"
 )
 
-// Whoever is primary, an example works: what a replica may do as a secondary, the one that was primary first may do when it is
-// a secondary.
+// Whoever is primary, an example works: what a replica may do as a secondary, the one that was primary first may do
+// when it is a secondary.
 func TestExamplesWorkWithEveryReplicaAsPrimary(t *testing.T) {
 	groups := 0
 	look := func(g Gomega, where string, spec v1alpha1.AvailabilityGroupSpec) {
@@ -33,7 +33,8 @@ func TestExamplesWorkWithEveryReplicaAsPrimary(t *testing.T) {
 				not = append(not, string(r.Server))
 			}
 		}
-		g.Expect(len(readable) == 0 || len(not) == 0).To(BeTrue(), "%s: %v can be read as secondaries, %v cannot", where, readable, not)
+		g.Expect(len(readable) == 0 || len(not) == 0).
+			To(BeTrue(), "%s: %v can be read as secondaries, %v cannot", where, readable, not)
 	}
 	for _, folder := range []string{"examples", "config/samples"} {
 		g := NewWithT(t)

@@ -66,8 +66,10 @@ func TestModelHasTheReportQuorum(t *testing.T) {
 	quorate := func(c election.Configuration, have string) bool {
 		return c.Quorum(func(site string) bool { return strings.Contains(have, site) })
 	}
-	g.Expect(quorate(simple, "ab") && !quorate(simple, "a") && !quorate(simple, "ade")).To(BeTrue(), "the model's rounds and claims are of two voters of three")
-	g.Expect(quorate(joint, "acd") && !quorate(joint, "abc") && !quorate(joint, "cde")).To(BeTrue(), "majorities of both sets")
+	g.Expect(quorate(simple, "ab") && !quorate(simple, "a") && !quorate(simple, "ade")).
+		To(BeTrue(), "the model's rounds and claims are of two voters of three")
+	g.Expect(quorate(joint, "acd") && !quorate(joint, "abc") && !quorate(joint, "cde")).
+		To(BeTrue(), "majorities of both sets")
 }
 
 // The model counts in ticks; what it rests on is the inequality that admission checks.

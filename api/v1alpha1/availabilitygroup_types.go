@@ -97,9 +97,9 @@ type Listener struct {
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=65535
 	Port int32 `json:"port,omitempty"`
-	// ip declared for the listener object, an IPv4 address; the ClusterIP at the initial primary's site unless given. Clients do
-	// not connect to it: the name leads to the Service. Another address is a listener made anew, as SQL Server takes none from
-	// one; when it is taken out again the listener keeps what it has.
+	// ip declared for the listener object, an IPv4 address; the ClusterIP at the initial primary's site unless given.
+	// Clients do not connect to it: the name leads to the Service. Another address is a listener made anew, as SQL Server
+	// takes none from one; when it is taken out again the listener keeps what it has.
 	// +optional
 	// +kubebuilder:validation:MaxLength=45
 	// +kubebuilder:validation:XValidation:rule="isIP(self) && ip(self).family() == 4",message="ip must be an IPv4 address, as 10.0.0.9"
@@ -119,10 +119,10 @@ type Objectives struct {
 	RedoCatchUp *metav1.Duration `json:"redoCatchUp,omitempty"`
 }
 
-// GroupTimings are how soon the votes of a group expire, and what follows from that. Shorter ones find out sooner that a
-// primary is gone, and take a shorter stutter of a network for its end. What is left out has its default. They are refused
-// unless acknowledge + writeLease + 1.5s is at most 99 % of voteExpiry, renewInterval + acknowledge + agentRestart less than
-// writeLease, and apiTimeout less than acknowledge: docs/failover.md, Timings.
+// GroupTimings are how soon the votes of a group expire, and what follows from that. Shorter ones find out sooner that
+// a primary is gone, and take a shorter stutter of a network for its end. What is left out has its default. They are
+// refused unless acknowledge + writeLease + 1.5s is at most 99 % of voteExpiry, renewInterval + acknowledge +
+// agentRestart less than writeLease, and apiTimeout less than acknowledge: docs/failover.md, Timings.
 type GroupTimings struct {
 	// voteExpiry (D) is how long a vote counts after its renewal: 10s unless given, at most 5m.
 	// +optional
@@ -133,7 +133,8 @@ type GroupTimings struct {
 	// apiTimeout bounds one call to a voter: 1s unless given, at least 250ms. A voter that takes longer gives no vote.
 	// +optional
 	APITimeout *metav1.Duration `json:"apiTimeout,omitempty"`
-	// acknowledge (X) is how long after the start of a round the engine may still acknowledge its lease: 1500ms unless given.
+	// acknowledge (X) is how long after the start of a round the engine may still acknowledge its lease: 1500ms unless
+	// given.
 	// +optional
 	Acknowledge *metav1.Duration `json:"acknowledge,omitempty"`
 	// agentRestart is how long an agent may be away without the primary noticing: 2s unless given, at least 250ms.
@@ -182,15 +183,15 @@ type AvailabilityGroupSpec struct {
 	// clusterType is External (default) or None.
 	// +optional
 	ClusterType ClusterType `json:"clusterType,omitempty"`
-	// contained would make a contained group (2022 and later). It is refused: nobody has tried one with this operator, and replication does
-	// not work with it.
+	// contained would make a contained group (2022 and later). It is refused: nobody has tried one with this operator, and
+	// replication does not work with it.
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="!self",message="contained groups are not supported yet: leave contained out"
 	Contained bool `json:"contained,omitempty"`
 	// voters are sites whose API servers hold the group's Leases: an odd number, each another cluster. Fewer than three
-	// means that failover is manual. The sites of the replicas are taken when left out and their number is odd. The voters of a
-	// group that exists may be changed: the primary's agent takes the new ones over while it serves, once all that are new answer.
-	// Left out later, those that vote stay.
+	// means that failover is manual. The sites of the replicas are taken when left out and their number is odd. The voters
+	// of a group that exists may be changed: the primary's agent takes the new ones over while it serves, once all that
+	// are new answer. Left out later, those that vote stay.
 	// +optional
 	// +kubebuilder:validation:MaxItems=7
 	// +listType=set
@@ -286,8 +287,8 @@ type ReplicaStatus struct {
 	// salvage and does not follow until a person says rejoin or reseed.
 	// +optional
 	Quarantined *Quarantine `json:"quarantined,omitempty"`
-	// outside are the databases of the group's that are ONLINE on the server and not in the group: they can be written to there, beside the
-	// group, and no listener leads to the server while there is one.
+	// outside are the databases of the group's that are ONLINE on the server and not in the group: they can be written to
+	// there, beside the group, and no listener leads to the server while there is one.
 	// +optional
 	// +kubebuilder:validation:MaxItems=32
 	// +listType=set
@@ -346,8 +347,8 @@ type VoterStatus struct {
 	// holder of the vote: the server.
 	// +optional
 	Holder string `json:"holder,omitempty"`
-	// holderIdentity is the one run of the holder's engine that holds the vote, server/podUID/engine: what a person confirms
-	// to be fenced.
+	// holderIdentity is the one run of the holder's engine that holds the vote, server/podUID/engine: what a person
+	// confirms to be fenced.
 	// +optional
 	// +kubebuilder:validation:MaxLength=512
 	HolderIdentity string `json:"holderIdentity,omitempty"`
@@ -371,7 +372,8 @@ type VoterConfiguration struct {
 	// +kubebuilder:validation:MaxItems=7
 	// +listType=atomic
 	Voters []string `json:"voters"`
-	// next are, while the voters change, the sites that are to vote alone from then on; until then majorities of both are needed.
+	// next are, while the voters change, the sites that are to vote alone from then on; until then majorities of both are
+	// needed.
 	// +optional
 	// +kubebuilder:validation:MaxItems=7
 	// +listType=atomic
@@ -408,11 +410,12 @@ type AvailabilityGroupStatus struct {
 	// +listType=map
 	// +listMapKey=site
 	Voters []VoterStatus `json:"voters,omitempty"`
-	// voterConfiguration is the newest that was seen in the votes; left out while the voters are those that the group began with.
+	// voterConfiguration is the newest that was seen in the votes; left out while the voters are those that the group
+	// began with.
 	// +optional
 	VoterConfiguration *VoterConfiguration `json:"voterConfiguration,omitempty"`
-	// formerVoters are sites that do not vote and may have the group's Lease: they voted, or are or were to vote. The Leases stay
-	// until the group is deleted.
+	// formerVoters are sites that do not vote and may have the group's Lease: they voted, or are or were to vote. The
+	// Leases stay until the group is deleted.
 	// +optional
 	// +kubebuilder:validation:MaxItems=16
 	// +listType=set

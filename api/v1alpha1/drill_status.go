@@ -41,8 +41,9 @@ const (
 // ObjectiveResult is one objective with what was measured.
 type ObjectiveResult struct {
 	// name as in spec.objectives. Every drill has three besides: evidence (enough rows, every history, every readable
-	// replica), effect (every fault was seen to take effect and to be over) and consistency (no row twice, none that nobody
-	// wrote, equal copies, no two servers that acknowledged at a time, registers linearizable as far as that can be told).
+	// replica), effect (every fault was seen to take effect and to be over) and consistency (no row twice, none that
+	// nobody wrote, equal copies, no two servers that acknowledged at a time, registers linearizable as far as that can be
+	// told).
 	Name string `json:"name"`
 	// verdict on this objective.
 	Verdict DrillVerdict `json:"verdict"`
@@ -224,7 +225,8 @@ type FaultEffect struct {
 	Figures []EffectFigure `json:"figures,omitempty"`
 }
 
-// FaultStatus is one fault as it was done. A fault that is repeated has one entry for each time, NAME-1, NAME-2 and so on.
+// FaultStatus is one fault as it was done. A fault that is repeated has one entry for each time, NAME-1, NAME-2 and so
+// on.
 type FaultStatus struct {
 	// name of the fault.
 	Name string `json:"name"`
@@ -340,7 +342,8 @@ type DrillArrival struct {
 	Acknowledged int64 `json:"acknowledged"`
 	// seen is how many of them were seen to come, as they came.
 	Seen int64 `json:"seen"`
-	// p50 is the time from writing to arrival within which half of all came that had to come; empty when too few were seen.
+	// p50 is the time from writing to arrival within which half of all came that had to come; empty when too few were
+	// seen.
 	// +optional
 	P50 *metav1.Duration `json:"p50,omitempty"`
 	// p99 is the time within which 99 of 100 came; empty when too few were seen.

@@ -20,13 +20,13 @@ const (
 	LabelDrillSchedule = "geosql.dev/drill-schedule"
 )
 
-// DrillSpec declares a disaster: which load, which faults and when, and which objectives have to be met. It runs once for
-// each runID. What is measured is what clients see.
+// DrillSpec declares a disaster: which load, which faults and when, and which objectives have to be met. It runs once
+// for each runID. What is measured is what clients see.
 //
 // +kubebuilder:validation:XValidation:rule="!has(self.faults) || self.faults.all(f, !has(f.every) || has(f.times))",message="every goes with times"
 type DrillSpec struct {
-	// runID names the run. A drill runs once for each: a manifest that is applied again does not run again. Change it to run
-	// again.
+	// runID names the run. A drill runs once for each: a manifest that is applied again does not run again. Change it to
+	// run again.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=40
 	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$`
@@ -76,12 +76,12 @@ type DrillTarget struct {
 	// availabilityGroup is the name of an AvailabilityGroup: clients write through its listener.
 	// +optional
 	AvailabilityGroup ObjectName `json:"availabilityGroup,omitempty"`
-	// subscription is the name of a Subscription: clients write at its publisher, and the rows' arrival at its subscriber is
-	// measured.
+	// subscription is the name of a Subscription: clients write at its publisher, and the rows' arrival at its subscriber
+	// is measured.
 	// +optional
 	Subscription ObjectName `json:"subscription,omitempty"`
-	// topology is the name of a Topology: its only group, or else its only subscription, is used, and faults may hit each of
-	// its servers.
+	// topology is the name of a Topology: its only group, or else its only subscription, is used, and faults may hit each
+	// of its servers.
 	// +optional
 	Topology ObjectName `json:"topology,omitempty"`
 }
@@ -142,8 +142,8 @@ type DrillWorkload struct {
 	// database that clients write to; the first of the group's or the publication's unless given.
 	// +optional
 	Database DatabaseName `json:"database,omitempty"`
-	// sites at which clients run; every site of the target that no fault takes away as a whole unless given. The histories of
-	// a site that a fault makes unreachable are fetched when it is back.
+	// sites at which clients run; every site of the target that no fault takes away as a whole unless given. The histories
+	// of a site that a fault makes unreachable are fetched when it is back.
 	// +optional
 	// +kubebuilder:validation:MaxItems=8
 	// +listType=set
@@ -153,8 +153,8 @@ type DrillWorkload struct {
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=200
 	Users int32 `json:"users,omitempty"`
-	// stages let the number of users change: each lasts its time, counted from the clients' start, and the last one's users
-	// stay. The faults wait for the baseline alone; the drill does not end before the last stage is over.
+	// stages let the number of users change: each lasts its time, counted from the clients' start, and the last one's
+	// users stay. The faults wait for the baseline alone; the drill does not end before the last stage is over.
 	// +optional
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=32
@@ -327,8 +327,8 @@ type DrillFault struct {
 	// clockOffset is by how much the clock is wrong; it may be negative.
 	// +optional
 	ClockOffset *metav1.Duration `json:"clockOffset,omitempty"`
-	// to is the server that becomes primary: of a Switchover the first synchronous secondary unless given, of a Failover the
-	// one that has the most.
+	// to is the server that becomes primary: of a Switchover the first synchronous secondary unless given, of a Failover
+	// the one that has the most.
 	// +optional
 	To ServerName `json:"to,omitempty"`
 	// allowDataLoss lets a Failover promote a replica that may lack acknowledged writes.
@@ -408,8 +408,8 @@ type DiskFault struct {
 	Percent int32 `json:"percent,omitempty"`
 }
 
-// LiteralChaos is an object of Chaos Mesh given literally. Its name and namespace are the drill's to give; its selector may
-// name pods of the drill's namespace alone.
+// LiteralChaos is an object of Chaos Mesh given literally. Its name and namespace are the drill's to give; its selector
+// may name pods of the drill's namespace alone.
 type LiteralChaos struct {
 	// site at which it is created.
 	Site SiteName `json:"site"`
@@ -435,12 +435,13 @@ type DrillObjectives struct {
 	// itself does not keep from reaching anything.
 	// +optional
 	RTO *metav1.Duration `json:"rto,omitempty"`
-	// redoCatchUp is how long after a fault's end all replicas may need to be synchronized and their redo queues to be empty.
+	// redoCatchUp is how long after a fault's end all replicas may need to be synchronized and their redo queues to be
+	// empty.
 	// +optional
 	RedoCatchUp *metav1.Duration `json:"redoCatchUp,omitempty"`
 	// arrivalP50 is the median time from when a row is written at the primary or publisher to when it is first seen at the
-	// subscriber, and at each readable secondary; the worst of these places counts. A subscriber's rows can be followed where
-	// the publication has dbo.Article or dbo.Attachment among its articles, whole.
+	// subscriber, and at each readable secondary; the worst of these places counts. A subscriber's rows can be followed
+	// where the publication has dbo.Article or dbo.Attachment among its articles, whole.
 	// +optional
 	ArrivalP50 *metav1.Duration `json:"arrivalP50,omitempty"`
 	// arrivalP99 is the time in which 99 of 100 rows arrive; a row that was acknowledged and not seen to arrive counts as

@@ -21,12 +21,13 @@ const (
 	FailoverResume FailoverKind = "Resume"
 	// FailoverRejoin lets a quarantined former primary undo what the others do not have, and follow again.
 	FailoverRejoin FailoverKind = "Rejoin"
-	// FailoverReseed gives up a replica's stale copies, or all of a quarantined one, and has them seeded anew from the primary.
+	// FailoverReseed gives up a replica's stale copies, or all of a quarantined one, and has them seeded anew from the
+	// primary.
 	FailoverReseed FailoverKind = "Reseed"
 )
 
-// FailoverSpec declares one switchover, failover or other request to a group's election. It is carried out once and never
-// changes.
+// FailoverSpec declares one switchover, failover or other request to a group's election. It is carried out once and
+// never changes.
 //
 // +kubebuilder:validation:XValidation:rule="self == oldSelf",message="a Failover is carried out once: create another one"
 // +kubebuilder:validation:XValidation:rule="self.kind in ['Failover', 'Pause', 'Resume'] || has(self.to)",message="to is needed: the server that becomes primary (Switchover) or is brought back (Rejoin, Reseed)"
@@ -39,8 +40,8 @@ type FailoverSpec struct {
 	Group ObjectName `json:"group"`
 	// kind is Switchover, Failover, Pause, Resume, Rejoin or Reseed.
 	Kind FailoverKind `json:"kind"`
-	// to is the server that becomes primary; with Rejoin and Reseed the replica that is brought back. A Failover without it
-	// takes the replica that has the most.
+	// to is the server that becomes primary; with Rejoin and Reseed the replica that is brought back. A Failover without
+	// it takes the replica that has the most.
 	// +optional
 	To ServerName `json:"to,omitempty"`
 	// databases that a Reseed is about; all that are stale unless given.
@@ -197,8 +198,8 @@ type FailoverStatus struct {
 	// timeline of the election.
 	// +optional
 	Timeline *FailoverTimeline `json:"timeline,omitempty"`
-	// estimatedDataLoss is what a Failover with allowDataLoss was expected to lose when it was asked for: the largest of the
-	// databases. Absent means unknown.
+	// estimatedDataLoss is what a Failover with allowDataLoss was expected to lose when it was asked for: the largest of
+	// the databases. Absent means unknown.
 	// +optional
 	EstimatedDataLoss *metav1.Duration `json:"estimatedDataLoss,omitempty"`
 	// lost is what did not come along, when the promotion was forced.

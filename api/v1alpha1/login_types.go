@@ -30,7 +30,8 @@ type LoginUser struct {
 	// +kubebuilder:validation:MaxItems=16
 	// +listType=set
 	Roles []RoleName `json:"roles,omitempty"`
-	// permissions on the database that the user is granted, exactly these; those on single objects are nobody's business here.
+	// permissions on the database that the user is granted, exactly these; those on single objects are nobody's business
+	// here.
 	// +optional
 	// +kubebuilder:validation:MaxItems=17
 	// +listType=set
@@ -50,8 +51,8 @@ type LoginSpec struct {
 	// +kubebuilder:validation:Pattern=`^[A-Za-z_][A-Za-z0-9_.@-]*$`
 	// +kubebuilder:validation:XValidation:rule="!(self.lowerAscii() == 'sa' || self.lowerAscii().startsWith('geosql_'))",message="sa and logins whose name begins with geosql_ are not declared"
 	Name string `json:"name,omitempty"`
-	// passwordSecretRef names the Secret, in the object's namespace of the hub, with the password; key password unless given.
-	// A changed password is taken over on every replica.
+	// passwordSecretRef names the Secret, in the object's namespace of the hub, with the password; key password unless
+	// given. A changed password is taken over on every replica.
 	PasswordSecretRef SecretReference `json:"passwordSecretRef"`
 	// users of the login. One that is taken out of the list loses the roles and permissions that were declared for it, and
 	// stays in the database: it may own objects.
@@ -60,10 +61,10 @@ type LoginSpec struct {
 	// +listType=map
 	// +listMapKey=database
 	Users []LoginUser `json:"users,omitempty"`
-	// connectionSecret is the name of the Secret that the operator writes for applications, in the object's namespace of the
-	// hub and of every site: "<object name>-connection" unless given. Its keys are type, host, port, username, password,
-	// database, ca.crt, and connection strings for ADO.NET (ado), JDBC (jdbc) and go-mssqldb (url). When the name is changed, the
-	// Secret of the former name is deleted everywhere.
+	// connectionSecret is the name of the Secret that the operator writes for applications, in the object's namespace of
+	// the hub and of every site: "<object name>-connection" unless given. Its keys are type, host, port, username,
+	// password, database, ca.crt, and connection strings for ADO.NET (ado), JDBC (jdbc) and go-mssqldb (url). When the
+	// name is changed, the Secret of the former name is deleted everywhere.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
 	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$`
@@ -122,7 +123,8 @@ type LoginStatus struct {
 	// connectionSecret that was written.
 	// +optional
 	ConnectionSecret string `json:"connectionSecret,omitempty"`
-	// formerSecrets are names that connectionSecret had before, and under which the operator's Secret is still somewhere or may be.
+	// formerSecrets are names that connectionSecret had before, and under which the operator's Secret is still somewhere
+	// or may be.
 	// +optional
 	// +kubebuilder:validation:MaxItems=16
 	// +listType=set

@@ -80,13 +80,14 @@ type PublicationSpec struct {
 	// initialization of subscribers: Snapshot (default) or ReplicationSupportOnly.
 	// +optional
 	Initialization Initialization `json:"initialization,omitempty"`
-	// reinitialization says when subscribers get a new copy of tables that they have, such as after a change of an article's
-	// columns or filter: OnRequest (default), by `kubectl geosql reinitialize`, or Automatic. A Subscription may say otherwise.
+	// reinitialization says when subscribers get a new copy of tables that they have, such as after a change of an
+	// article's columns or filter: OnRequest (default), by `kubectl geosql reinitialize`, or Automatic. A Subscription may
+	// say otherwise.
 	// +optional
 	Reinitialization Reinitialization `json:"reinitialization,omitempty"`
-	// schemaOptions says what subscribers' tables get beside rows and keys: Default, nothing; Publishable, also identity columns,
-	// defaults and CHECK constraints, so that a copy can take over from a lost publisher. The publisher's identity columns become
-	// NOT FOR REPLICATION then.
+	// schemaOptions says what subscribers' tables get beside rows and keys: Default, nothing; Publishable, also identity
+	// columns, defaults and CHECK constraints, so that a copy can take over from a lost publisher. The publisher's
+	// identity columns become NOT FOR REPLICATION then.
 	// +optional
 	SchemaOptions SchemaOptions `json:"schemaOptions,omitempty"`
 	// articles of the publication.
@@ -104,8 +105,8 @@ type PublicationSpec struct {
 	// reclaimPolicy says whether the publication is dropped with this object. Tables are never dropped.
 	// +optional
 	ReclaimPolicy ReclaimPolicy `json:"reclaimPolicy,omitempty"`
-	// movedBy is the name of the PublisherMove that brought the publication to its publisher, written by it. Manifests keep
-	// it: publisher, database and distributor change only along with it.
+	// movedBy is the name of the PublisherMove that brought the publication to its publisher, written by it. Manifests
+	// keep it: publisher, database and distributor change only along with it.
 	// +optional
 	MovedBy ObjectName `json:"movedBy,omitempty"`
 }
@@ -124,8 +125,9 @@ type ReplicatedTransaction struct {
 	Seen *metav1.Time `json:"seen,omitempty"`
 }
 
-// RebuildAnnotation on a Publication lets it be made anew when its distributor, or its database, knows nothing of it any more. With
-// RebuildCompare subscribers whose tables are equal to the publisher's keep them; with "true" all get a snapshot.
+// RebuildAnnotation on a Publication lets it be made anew when its distributor, or its database, knows nothing of it
+// any more. With RebuildCompare subscribers whose tables are equal to the publisher's keep them; with "true" all get a
+// snapshot.
 const RebuildAnnotation = "geosql.dev/rebuild"
 
 // RebuildCompare is a value of RebuildAnnotation.
@@ -145,8 +147,8 @@ type AgentStatus struct {
 	// time of the newest history row.
 	// +optional
 	Time *metav1.Time `json:"time,omitempty"`
-	// lastErrorCode of the newest error in the distributor's MSrepl_errors that the history tells of, such as 20598. It stays
-	// when the agent has gone on, until the history is cleaned up.
+	// lastErrorCode of the newest error in the distributor's MSrepl_errors that the history tells of, such as 20598. It
+	// stays when the agent has gone on, until the history is cleaned up.
 	// +optional
 	// +kubebuilder:validation:MaxLength=128
 	LastErrorCode string `json:"lastErrorCode,omitempty"`
@@ -253,7 +255,8 @@ type PublicationStatus struct {
 	// size of a subscriber's copy.
 	// +optional
 	Size *CopySize `json:"size,omitempty"`
-	// neededReinitialization is what waits until it is asked for by `kubectl geosql reinitialize`; absent when nothing does.
+	// neededReinitialization is what waits until it is asked for by `kubectl geosql reinitialize`; absent when nothing
+	// does.
 	// +optional
 	NeededReinitialization *NeededReinitialization `json:"neededReinitialization,omitempty"`
 	// reinitialized is the newest change of articles that gave subscribers a new copy.
@@ -269,8 +272,8 @@ type PublicationStatus struct {
 	// PublisherMove compares with when publisher and distributor are gone.
 	// +optional
 	Newest *ReplicatedTransaction `json:"newest,omitempty"`
-	// behind is when the published database was found restored from a backup, older than what the distributor has of it. Its log
-	// is not read until a person has the publication made anew; then it is taken away.
+	// behind is when the published database was found restored from a backup, older than what the distributor has of it.
+	// Its log is not read until a person has the publication made anew; then it is taken away.
 	// +optional
 	Behind *metav1.Time `json:"behind,omitempty"`
 	// recoveryFork of the published database on a server alone, with that server's name: RESTORE begins another one.

@@ -7,8 +7,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// PublisherMoveSpec declares that a publication whose publisher is gone, or takes no writes any more, is published by one of its
-// subscribers from now on. Nothing is changed before it is approved: until then the status has the estimate of what is lost, and the steps.
+// PublisherMoveSpec declares that a publication whose publisher is gone, or takes no writes any more, is published by
+// one of its subscribers from now on. Nothing is changed before it is approved: until then the status has the estimate
+// of what is lost, and the steps.
 //
 // +kubebuilder:validation:XValidation:rule="has(self.distributor) == has(oldSelf.distributor)",message="distributor is immutable: create another PublisherMove"
 // +kubebuilder:validation:XValidation:rule="!has(oldSelf.approved) || !oldSelf.approved || has(self.approved) && self.approved",message="an approval cannot be taken back: steps may have been carried out"
@@ -24,19 +25,19 @@ type PublisherMoveSpec struct {
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="distributor is immutable: create another PublisherMove"
 	Distributor ObjectName `json:"distributor,omitempty"`
-	// fencedServers are servers of the former publisher of which a person says that they take writes no more: switched off,
-	// or cut from every client. A server whose Site has lifecycle Lost need not be named, nor one that answers and whose database
-	// is read-only. The server of a Distributor that is left may be named too: its agents do not come back.
+	// fencedServers are servers of the former publisher of which a person says that they take writes no more: switched
+	// off, or cut from every client. A server whose Site has lifecycle Lost need not be named, nor one that answers and
+	// whose database is read-only. The server of a Distributor that is left may be named too: its agents do not come back.
 	// +optional
 	// +kubebuilder:validation:MaxItems=9
 	// +listType=set
 	FencedServers []ServerName `json:"fencedServers,omitempty"`
-	// skipUndelivered goes on although commands that the distributor has cannot be delivered to the new publisher; they are
-	// lost.
+	// skipUndelivered goes on although commands that the distributor has cannot be delivered to the new publisher; they
+	// are lost.
 	// +optional
 	SkipUndelivered bool `json:"skipUndelivered,omitempty"`
-	// acceptLacking names what the new publisher's tables may lack of the former one's (status.estimate.lacks): writers find it
-	// gone. A move whose copy lacks anything else waits.
+	// acceptLacking names what the new publisher's tables may lack of the former one's (status.estimate.lacks): writers
+	// find it gone. A move whose copy lacks anything else waits.
 	// +optional
 	// +kubebuilder:validation:MaxItems=9
 	// +listType=set
@@ -118,7 +119,8 @@ type MoveLack struct {
 	Table string `json:"table"`
 	// kind of what is lacking.
 	Kind MoveLackKind `json:"kind"`
-	// names of columns, constraints or triggers, separated by commas; the filter of LackRows, the columns that there are of LackColumns.
+	// names of columns, constraints or triggers, separated by commas; the filter of LackRows, the columns that there are
+	// of LackColumns.
 	// +optional
 	// +kubebuilder:validation:MaxLength=1024
 	Names string `json:"names,omitempty"`
@@ -143,15 +145,15 @@ type MoveEstimate struct {
 	// best is the server whose copy is newest.
 	// +optional
 	Best ServerName `json:"best,omitempty"`
-	// lossless says that the former publisher answers, that its database is read-only, and that the new publisher has the same rows
-	// in every article, by a hash of every row over all published columns.
+	// lossless says that the former publisher answers, that its database is read-only, and that the new publisher has the
+	// same rows in every article, by a hash of every row over all published columns.
 	// +optional
 	Lossless bool `json:"lossless,omitempty"`
 	// deliverable commands are at the distributor and brought to the new publisher first.
 	// +optional
 	Deliverable *int64 `json:"deliverable,omitempty"`
-	// lacks is what the new publisher's tables lack of the former one's. What only the former one can say is not in it while that
-	// does not answer; the summary says so.
+	// lacks is what the new publisher's tables lack of the former one's. What only the former one can say is not in it
+	// while that does not answer; the summary says so.
 	// +optional
 	// +kubebuilder:validation:MaxItems=512
 	// +listType=atomic
@@ -202,7 +204,8 @@ type PublisherMoveStatus struct {
 	// phase is Pending, Estimated, Draining, Switching, Publishing or Completed.
 	// +optional
 	Phase PublisherMovePhase `json:"phase,omitempty"`
-	// publicationUID is that of the Publication whose move was estimated. One that is declared anew under its name is not moved.
+	// publicationUID is that of the Publication whose move was estimated. One that is declared anew under its name is not
+	// moved.
 	// +optional
 	PublicationUID types.UID `json:"publicationUID,omitempty"`
 	// from is the former publisher.
@@ -245,8 +248,8 @@ type PublisherMoveStatus struct {
 	Timeline *MoveTimeline `json:"timeline,omitempty"`
 }
 
-// PublisherMove is one move of publishing to a subscriber's server, after the publisher was lost or made read-only. It is carried out once,
-// and stays as the record.
+// PublisherMove is one move of publishing to a subscriber's server, after the publisher was lost or made read-only. It
+// is carried out once, and stays as the record.
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
 // +kubebuilder:resource:categories=geosql

@@ -42,9 +42,9 @@ const (
 	ReinitializeAutomatic Reinitialization = "Automatic"
 )
 
-// MayDestroy says whether the deletion of an object may destroy data: its policy is Delete, and a person or the Topology
-// deleted it. An object with an owner reference may have been deleted by the garbage collector, because an owner of that
-// UID is no more: so it is after a restore. That is nobody's consent.
+// MayDestroy says whether the deletion of an object may destroy data: its policy is Delete, and a person or the
+// Topology deleted it. An object with an owner reference may have been deleted by the garbage collector, because an
+// owner of that UID is no more: so it is after a restore. That is nobody's consent.
 func MayDestroy(obj metav1.Object, policy ReclaimPolicy) bool {
 	return policy == ReclaimDelete && len(obj.GetOwnerReferences()) == 0
 }

@@ -61,11 +61,12 @@ type StartupOptions struct {
 
 // ServerTLS says which certificate the server shows to clients.
 type ServerTLS struct {
-	// secretName names a kubernetes.io/tls Secret with a ca.crt in the object's namespace. Without it the operator
-	// issues a certificate from a CA of its own and renews it. It must be for the name "<object name>-0", have an RSA key of 2048
-	// bits or more, and be valid, its CA too. In a group the sidecars show it to each other: then it must be for that name followed by
-	// ".<namespace>" and ".<namespace>.svc" too, and have client auth in its extended key usage. The CAs of a group's servers may
-	// differ: each trusts those of all. One of another CA than before is shown once all of them trust that.
+	// secretName names a kubernetes.io/tls Secret with a ca.crt in the object's namespace. Without it the operator issues
+	// a certificate from a CA of its own and renews it. It must be for the name "<object name>-0", have an RSA key of 2048
+	// bits or more, and be valid, its CA too. In a group the sidecars show it to each other: then it must be for that name
+	// followed by ".<namespace>" and ".<namespace>.svc" too, and have client auth in its extended key usage. The CAs of a
+	// group's servers may differ: each trusts those of all. One of another CA than before is shown once all of them trust
+	// that.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
 	SecretName string `json:"secretName,omitempty"`

@@ -88,16 +88,17 @@ type LatencyStatus struct {
 	PostedAt *metav1.Time `json:"postedAt,omitempty"`
 }
 
-// InitializationAnnotation on a Subscription, set to Compare, has it registered without a copy when its tables are equal to
-// the publisher's, row by row; else it gets a snapshot as always, which replaces them. A PublisherMove sets it.
+// InitializationAnnotation on a Subscription, set to Compare, has it registered without a copy when its tables are
+// equal to the publisher's, row by row; else it gets a snapshot as always, which replaces them. A PublisherMove sets
+// it.
 const InitializationAnnotation = "geosql.dev/initialization"
 
 // InitializeCompare is the value of InitializationAnnotation.
 const InitializeCompare = "Compare"
 
-// ReinitializeAnnotation on a Subscription asks for a new copy of its tables, once: its value is the object's UID, a slash
-// and what tells the request from others. One that names another UID, as that of an object which a backup has brought back
-// does, asks for nothing. `kubectl geosql reinitialize` writes it.
+// ReinitializeAnnotation on a Subscription asks for a new copy of its tables, once: its value is the object's UID, a
+// slash and what tells the request from others. One that names another UID, as that of an object which a backup has
+// brought back does, asks for nothing. `kubectl geosql reinitialize` writes it.
 const ReinitializeAnnotation = "geosql.dev/reinitialize"
 
 // SubscriptionReinitialization is the newest new copy that was asked for.
@@ -131,8 +132,9 @@ type SubscriptionInitialization struct {
 	// validated is when the last of them was found equal again afterwards.
 	// +optional
 	Validated *metav1.Time `json:"validated,omitempty"`
-	// validatedArticles are those that were, by the publisher's number and name, such as "3 dbo.Article": one that is dropped and
-	// added again has another number. Until every article that was registered without a copy is here the Subscription is not Ready.
+	// validatedArticles are those that were, by the publisher's number and name, such as "3 dbo.Article": one that is
+	// dropped and added again has another number. Until every article that was registered without a copy is here the
+	// Subscription is not Ready.
 	// +optional
 	// +kubebuilder:validation:MaxItems=256
 	// +kubebuilder:validation:items:MaxLength=512

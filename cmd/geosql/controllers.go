@@ -50,7 +50,10 @@ var controllers = []struct {
 			Sites: e.Sites, Connector: e.Connector, Namespace: e.Namespace, AgentImage: e.Image})
 	}},
 	{"availabilitygroup", func(e environment) error {
-		return availabilitygroup.SetupWithManager(e.Manager, availabilitygroup.Options{Sites: e.Sites, Connector: e.Connector})
+		return availabilitygroup.SetupWithManager(
+			e.Manager,
+			availabilitygroup.Options{Sites: e.Sites, Connector: e.Connector},
+		)
 	}},
 	{"login", func(e environment) error {
 		return login.SetupWithManager(e.Manager, login.Options{Sites: e.Sites, Connector: e.Connector})

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Command geosql is the operator: `geosql manager` runs in the hub, `geosql site` at every site, `geosql agent` beside every
-// engine.
+// Command geosql is the operator: `geosql manager` runs in the hub, `geosql site` at every site, `geosql agent` beside
+// every engine.
 package main
 
 import (

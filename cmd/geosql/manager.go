@@ -58,12 +58,32 @@ func newManagerCommand() *cobra.Command {
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&f.namespace, "namespace", os.Getenv("POD_NAMESPACE"), "namespace of the operator, with the sites' kubeconfig Secrets and the CA")
-	flags.StringVar(&f.image, "image", os.Getenv("OPERATOR_IMAGE"), "image of the operator, for the agent beside every engine")
-	flags.StringVar(&f.metricsAddress, "metrics-address", ":8443", "address of the HTTPS metrics server, 0 for none; readers need the right to get /metrics")
+	flags.StringVar(
+		&f.namespace,
+		"namespace",
+		os.Getenv("POD_NAMESPACE"),
+		"namespace of the operator, with the sites' kubeconfig Secrets and the CA",
+	)
+	flags.StringVar(
+		&f.image,
+		"image",
+		os.Getenv("OPERATOR_IMAGE"),
+		"image of the operator, for the agent beside every engine",
+	)
+	flags.StringVar(
+		&f.metricsAddress,
+		"metrics-address",
+		":8443",
+		"address of the HTTPS metrics server, 0 for none; readers need the right to get /metrics",
+	)
 	flags.StringVar(&f.healthAddress, "health-address", ":8081", "address of /healthz and /readyz")
 	flags.IntVar(&f.webhookPort, "webhook-port", 9443, "port of the admission webhooks, 0 for none")
-	flags.StringVar(&f.webhookService, "webhook-service", "geosql-operator-webhook", "Service of the admission webhooks, in the operator's namespace")
+	flags.StringVar(
+		&f.webhookService,
+		"webhook-service",
+		"geosql-operator-webhook",
+		"Service of the admission webhooks, in the operator's namespace",
+	)
 	flags.BoolVar(&f.leaderElect, "leader-elect", true, "let one of several managers work at a time")
 	flags.BoolVar(&f.verbose, "verbose", false, "log more, for people")
 	return cmd
@@ -94,7 +114,8 @@ func runManager(ctx context.Context, cfg *rest.Config, f *managerFlags) error {
 	}
 	connector := mssql.NewConnector(mssql.Options{Access: mssql.SecretAccess{Reader: local.GetAPIReader()}})
 	defer connector.Close()
-	if err := addControllers(environment{Manager: mgr, Sites: provider, Connector: connector, Namespace: f.namespace, Image: f.image}); err != nil {
+	if err := addControllers(environment{Manager: mgr, Sites: provider, Connector: connector, Namespace: f.namespace,
+		Image: f.image}); err != nil {
 		return err
 	}
 	ctrlmetrics.Registry.MustRegister(metrics.NewObjects(local.GetClient(), mgr.Elected()))

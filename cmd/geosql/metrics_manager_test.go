@@ -32,11 +32,16 @@ func TestTheManagersMetrics(t *testing.T) {
 	reader := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: sites.OperatorNamespace, Name: "prometheus"}}
 	for _, object := range []client.Object{
 		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: sites.OperatorNamespace}}, reader,
-		&rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "reader"}, Rules: []rbacv1.PolicyRule{{NonResourceURLs: []string{"/metrics"}, Verbs: []string{"get"}}}},
-		&rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: "reader"}, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "reader"},
-			Subjects: []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: sites.OperatorNamespace, Name: "prometheus"}}},
-		&v1alpha1.Site{ObjectMeta: metav1.ObjectMeta{Name: "quincy"}, Spec: v1alpha1.SiteSpec{AllowedNamespaces: []string{"web"},
-			KubeconfigSecretRef: &v1alpha1.SecretReference{Name: "none"}, Exposure: v1alpha1.Exposure{Type: v1alpha1.ExposureFlatNetwork}}},
+		&rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "reader"},
+			Rules: []rbacv1.PolicyRule{{NonResourceURLs: []string{"/metrics"}, Verbs: []string{"get"}}}},
+		&rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: "reader"},
+			RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "reader"},
+			Subjects: []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: sites.OperatorNamespace,
+				Name: "prometheus"}}},
+		&v1alpha1.Site{ObjectMeta: metav1.ObjectMeta{Name: "quincy"},
+			Spec: v1alpha1.SiteSpec{AllowedNamespaces: []string{"web"},
+				KubeconfigSecretRef: &v1alpha1.SecretReference{Name: "none"},
+				Exposure:            v1alpha1.Exposure{Type: v1alpha1.ExposureFlatNetwork}}},
 	} {
 		g.Expect(hub.Client.Create(t.Context(), object)).To(Succeed())
 	}
@@ -50,13 +55,18 @@ func TestTheManagersMetrics(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	done, manager := make(chan error, 1), hub.ManagerConfig(t)
 	go func() {
-		done <- runManager(ctx, manager, &managerFlags{namespace: sites.OperatorNamespace, image: "geosql-operator:test", metricsAddress: address, healthAddress: "0", leaderElect: true})
+		done <- runManager(ctx, manager,
+			&managerFlags{namespace: sites.OperatorNamespace, image: "geosql-operator:test", metricsAddress: address,
+				healthAddress: "0", leaderElect: true})
 	}()
 	defer func() {
 		cancel()
 		g.Eventually(done, time.Minute, "200ms").Should(Receive(BeNil()))
 	}()
-	https := &http.Client{Timeout: 20 * time.Second, Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}} // the manager makes its own certificate
+	https := &http.Client{
+		Timeout:   20 * time.Second,
+		Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}},
+	} // the manager makes its own certificate
 	read := func(bearer string) (int, string) {
 		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "https://"+address+"/metrics", nil)
 		g.Expect(err).NotTo(HaveOccurred())

@@ -24,8 +24,8 @@ import (
 // marker is a controller's word of what it does with the operator's own kinds.
 var marker = regexp.MustCompile(`(?m)^// \+kubebuilder:rbac:groups=geosql\.dev,resources=([a-z;/]+),verbs=([a-z;]+)$`)
 
-// TestManagerMayDoWhatItsCodeSays: of the operator's own kinds the manager's ClusterRole grants what the markers of the code
-// ask for, and no more. That they ask for enough the controllers' tests show, whose managers have this role.
+// TestManagerMayDoWhatItsCodeSays: of the operator's own kinds the manager's ClusterRole grants what the markers of the
+// code ask for, and no more. That they ask for enough the controllers' tests show, whose managers have this role.
 func TestManagerMayDoWhatItsCodeSays(t *testing.T) {
 	g := NewWithT(t)
 	asked := map[string]bool{}

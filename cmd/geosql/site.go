@@ -64,7 +64,10 @@ var errNamespaces = errors.New("the site's namespaces have changed")
 
 func runSite(ctx context.Context, cfg *rest.Config, f *siteFlags) error {
 	if f.name == "" || f.namespace == "" {
-		return fmt.Errorf("the site's name or the operator's namespace is not known: set --site and --namespace, or SITE_NAME and POD_NAMESPACE")
+		return fmt.Errorf(
+			"the site's name or the operator's namespace is not known: set --site and --namespace, or SITE_NAME and " +
+				"POD_NAMESPACE",
+		)
 	}
 	scheme := hubScheme()
 	own, err := client.New(cfg, client.Options{Scheme: scheme})

@@ -52,10 +52,21 @@ func observeAccess(ctx context.Context, member *sites.Member, group *v1alpha1.Av
 }
 
 // mintAt makes the agents' account at a voter, with the right to read and change this group's Lease, and a token of it.
-func mintAt(ctx context.Context, member *sites.Member, group *v1alpha1.AvailabilityGroup, v *orders.Voter, now time.Time) error {
+func mintAt(
+	ctx context.Context,
+	member *sites.Member,
+	group *v1alpha1.AvailabilityGroup,
+	v *orders.Voter,
+	now time.Time,
+) error {
 	meta := metav1.ObjectMeta{Namespace: group.Namespace, Name: accountName(group.Name), Labels: groupLabels(group)}
 	made, err := account.Ensure(ctx, member, meta, []rbacv1.PolicyRule{
-		{APIGroups: []string{"coordination.k8s.io"}, Resources: []string{"leases"}, ResourceNames: []string{election.LeaseName(group.Name)}, Verbs: []string{"get", "update"}},
+		{
+			APIGroups:     []string{"coordination.k8s.io"},
+			Resources:     []string{"leases"},
+			ResourceNames: []string{election.LeaseName(group.Name)},
+			Verbs:         []string{"get", "update"},
+		},
 	})
 	if err == nil {
 		bounded, cancel := context.WithTimeout(ctx, siteTimeout)

@@ -30,12 +30,13 @@ import (
 const (
 	// statementTimeout bounds a statement; CREATE AVAILABILITY GROUP waits for the answers of the other replicas.
 	statementTimeout = 60 * time.Second
-	// longTimeout bounds a statement whose time grows with the data, such as the first backup of a database that may have been
-	// filled before it was declared.
+	// longTimeout bounds a statement whose time grows with the data, such as the first backup of a database that may have
+	// been filled before it was declared.
 	longTimeout = 30 * time.Minute
 )
 
-// apply carries out the steps in order, or those of each server, and stops at the first that fails. Each step may be carried out again.
+// apply carries out the steps in order, or those of each server, and stops at the first that fails. Each step may be
+// carried out again.
 func (r *Reconciler) apply(ctx context.Context, w *world, p Plan) error {
 	carryOut := func(ctx context.Context, s Step) error { return r.applyStep(ctx, w, s) }
 	if p.Apart {
@@ -71,15 +72,18 @@ func (r *Reconciler) execute(ctx context.Context, w *world, s Execute) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	db, err := r.connector.Open(ctx, mssql.Target{Namespace: w.desired.Group.Namespace, Server: s.Server, Role: s.Role, Database: s.Database})
+	db, err := r.connector.Open(
+		ctx,
+		mssql.Target{Namespace: w.desired.Group.Namespace, Server: s.Server, Role: s.Role, Database: s.Database},
+	)
 	if err != nil {
 		return err
 	}
 	return r.distrust(w.desired.Group.Namespace, s.Server, db.Exec(ctx, s.Statement))
 }
 
-// distrust closes the connections to a server after an error whose outcome is unknown: when the engine was restarted all
-// idle ones are dead, and each would fail one more step.
+// distrust closes the connections to a server after an error whose outcome is unknown: when the engine was restarted
+// all idle ones are dead, and each would fail one more step.
 func (r *Reconciler) distrust(namespace string, server v1alpha1.ServerName, err error) error {
 	if mssql.Is(err, mssql.Unknown) {
 		r.connector.Forget(namespace, server)
@@ -97,7 +101,11 @@ func (r *Reconciler) createMasterKey(ctx context.Context, w *world, s CreateMast
 	if password == "" {
 		return fmt.Errorf("the passwords in Secret %s have no key %s", key, credentials.KeyMasterKey)
 	}
-	return r.execute(ctx, w, Execute{Server: s.Server, Role: credentials.RoleSA, Database: "master", Statement: tsql.CreateMasterKey(password)})
+	return r.execute(
+		ctx,
+		w,
+		Execute{Server: s.Server, Role: credentials.RoleSA, Database: "master", Statement: tsql.CreateMasterKey(password)},
+	)
 }
 
 func (r *Reconciler) createPartnerLogin(ctx context.Context, w *world, s CreatePartnerLogin) error {
@@ -106,7 +114,11 @@ func (r *Reconciler) createPartnerLogin(ctx context.Context, w *world, s CreateP
 		return err
 	}
 	login := tsql.Login{Name: s.Login, SID: credentials.SID(w.desired.Group.Namespace, s.Login), Password: password}
-	return r.execute(ctx, w, Execute{Server: s.Server, Role: credentials.RoleOperator, Database: "master", Statement: tsql.CreateLogin(login)})
+	return r.execute(
+		ctx,
+		w,
+		Execute{Server: s.Server, Role: credentials.RoleOperator, Database: "master", Statement: tsql.CreateLogin(login)},
+	)
 }
 
 // createLease never changes a Lease that is there: it may be held.
@@ -126,8 +138,8 @@ func (r *Reconciler) createLease(ctx context.Context, w *world, s CreateLease) e
 }
 
 // giveOrders makes the agents' accounts and tokens at the voters that answer and writes the server's Secret. Of a voter
-// that does not answer the agent keeps what it was told before. A server that is yet to be added was told nothing: it is told the way
-// there when the voter answers, and does until then as if it were cut off from it.
+// that does not answer the agent keeps what it was told before. A server that is yet to be added was told nothing: it
+// is told the way there when the voter answers, and does until then as if it were cut off from it.
 func (r *Reconciler) giveOrders(ctx context.Context, w *world, s GiveOrders) error {
 	told := w.observed.Orders
 	told.Voters, told.Joining = slices.Clone(told.Voters), slices.Clone(told.Joining)
@@ -160,7 +172,12 @@ func (r *Reconciler) giveOrders(ctx context.Context, w *world, s GiveOrders) err
 // errNoWay is that of a voter that does not answer and to which an agent was never told the way.
 var errNoWay = errors.New("the agent was not told the way to it before")
 
-func (r *Reconciler) credentialsAt(ctx context.Context, w *world, site v1alpha1.SiteName, before orders.Voter) (orders.Voter, error) {
+func (r *Reconciler) credentialsAt(
+	ctx context.Context,
+	w *world,
+	site v1alpha1.SiteName,
+	before orders.Voter,
+) (orders.Voter, error) {
 	access := w.accounts[site]
 	member, err := r.member(site, w.desired.Group.Namespace)
 	if err == nil {
@@ -185,9 +202,14 @@ func (r *Reconciler) credentialsAt(ctx context.Context, w *world, site v1alpha1.
 	return v, nil
 }
 
-// writeOrders applies this group's key of the server's Secret under a field manager of the group's own, so that the keys
-// of other groups stay. A key that is not given again goes.
-func (r *Reconciler) writeOrders(ctx context.Context, w *world, server v1alpha1.ServerName, data map[string][]byte) error {
+// writeOrders applies this group's key of the server's Secret under a field manager of the group's own, so that the
+// keys of other groups stay. A key that is not given again goes.
+func (r *Reconciler) writeOrders(
+	ctx context.Context,
+	w *world,
+	server v1alpha1.ServerName,
+	data map[string][]byte,
+) error {
 	d := w.desired
 	member, err := r.member(d.Sites[server], d.Group.Namespace)
 	if err != nil {
@@ -215,9 +237,12 @@ func (r *Reconciler) removeVotes(ctx context.Context, w *world, s RemoveVotes) e
 		return err
 	}
 	meta := metav1.ObjectMeta{Namespace: group.Namespace, Name: accountName(group.Name)}
-	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: group.Namespace, Name: election.LeaseName(group.Name)}}
+	lease := &coordinationv1.Lease{
+		ObjectMeta: metav1.ObjectMeta{Namespace: group.Namespace, Name: election.LeaseName(group.Name)},
+	}
 	for _, obj := range []client.Object{
-		&rbacv1.RoleBinding{ObjectMeta: meta}, &rbacv1.Role{ObjectMeta: meta}, &corev1.ServiceAccount{ObjectMeta: meta}, lease,
+		&rbacv1.RoleBinding{ObjectMeta: meta}, &rbacv1.Role{ObjectMeta: meta}, &corev1.ServiceAccount{ObjectMeta: meta},
+		lease,
 	} {
 		if err := client.IgnoreNotFound(member.Client.Delete(ctx, obj)); err != nil {
 			return fmt.Errorf("delete %T %s at voter %s: %w", obj, obj.GetName(), s.Site, err)

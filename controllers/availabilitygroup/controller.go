@@ -87,7 +87,12 @@ func SetupWithManager(mgr mcmanager.Manager, o Options) error {
 	r := &Reconciler{
 		sites: o.Sites, connector: o.Connector, timings: o.Timings,
 		hub: local.GetClient(), secrets: local.GetAPIReader(), now: time.Now,
-		reporter: reconcile.Reporter{Hub: local.GetClient(), Events: local.GetEventRecorder("availabilitygroup"), Owner: statusOwner, Own: ownConditions},
+		reporter: reconcile.Reporter{
+			Hub:    local.GetClient(),
+			Events: local.GetEventRecorder("availabilitygroup"),
+			Owner:  statusOwner,
+			Own:    ownConditions,
+		},
 	}
 	frame := reconcile.New(r.hub, reconcile.Kind[*v1alpha1.AvailabilityGroup, *world, Plan]{
 		Name: "AvailabilityGroup", New: func() *v1alpha1.AvailabilityGroup { return &v1alpha1.AvailabilityGroup{} },
@@ -98,9 +103,16 @@ func SetupWithManager(mgr mcmanager.Manager, o Options) error {
 		PlanDelete: func(w *world) Plan { return planDelete(w.desired, w.observed) },
 		Stays:      reconcile.WhileDeclared[*v1alpha1.AvailabilityGroup](local.GetAPIReader(), topology.Declares),
 	})
-	builder := reconcile.Controller(mgr, "availabilitygroup", &v1alpha1.AvailabilityGroup{}, workers, reconcile.SpecOrAnnotations())
+	builder := reconcile.Controller(
+		mgr,
+		"availabilitygroup",
+		&v1alpha1.AvailabilityGroup{},
+		workers,
+		reconcile.SpecOrAnnotations(),
+	)
 	return reconcile.WatchHub(builder, sites.EnqueueHub(r.groupsOfServer), &v1alpha1.SQLServer{}).
-		// Readiness is looked at every second while it is waited for. A pod that comes or goes changes who is primary, sooner or later.
+		// Readiness is looked at every second while it is waited for. A pod that comes or goes changes who is primary, sooner
+		// or later.
 		Watches(&corev1.Pod{}, sites.EnqueueHub(r.groupsOfPod)).
 		Watches(&corev1.Service{}, sites.EnqueueOwner(v1alpha1.LabelGroup)).
 		// The votes tell of a new primary first; the listener follows what is seen here.
@@ -129,7 +141,11 @@ func (r *Reconciler) look(ctx context.Context, group *v1alpha1.AvailabilityGroup
 	return w, nil
 }
 
-func (r *Reconciler) groupsOfServer(ctx context.Context, _ v1alpha1.SiteName, obj client.Object) []types.NamespacedName {
+func (r *Reconciler) groupsOfServer(
+	ctx context.Context,
+	_ v1alpha1.SiteName,
+	obj client.Object,
+) []types.NamespacedName {
 	return r.groupsWith(ctx, obj.GetNamespace(), obj.GetName())
 }
 
@@ -142,7 +158,13 @@ func (r *Reconciler) groupsOfPod(ctx context.Context, _ v1alpha1.SiteName, obj c
 }
 
 func (r *Reconciler) groupsWith(ctx context.Context, namespace, server string) []types.NamespacedName {
-	return reconcile.Keys(ctx, r.hub, &v1alpha1.AvailabilityGroupList{}, namespace, func(g *v1alpha1.AvailabilityGroup) bool {
-		return slices.ContainsFunc(g.Spec.Replicas, func(p v1alpha1.Replica) bool { return string(p.Server) == server })
-	})
+	return reconcile.Keys(
+		ctx,
+		r.hub,
+		&v1alpha1.AvailabilityGroupList{},
+		namespace,
+		func(g *v1alpha1.AvailabilityGroup) bool {
+			return slices.ContainsFunc(g.Spec.Replicas, func(p v1alpha1.Replica) bool { return string(p.Server) == server })
+		},
+	)
 }

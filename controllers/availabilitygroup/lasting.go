@@ -17,9 +17,13 @@ type lasting struct {
 	since map[types.NamespacedName]map[v1alpha1.ServerName]time.Time
 }
 
-// note returns for how long it has been so of each of the servers of which it is so now. now has a monotonic reading, as time.Now gives
-// it: a clock that is set makes nothing last longer. A process that has just begun counts anew.
-func (l *lasting) note(group types.NamespacedName, servers []v1alpha1.ServerName, now time.Time) map[v1alpha1.ServerName]time.Duration {
+// note returns for how long it has been so of each of the servers of which it is so now. now has a monotonic reading,
+// as time.Now gives it: a clock that is set makes nothing last longer. A process that has just begun counts anew.
+func (l *lasting) note(
+	group types.NamespacedName,
+	servers []v1alpha1.ServerName,
+	now time.Time,
+) map[v1alpha1.ServerName]time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	before, after, lasted := l.since[group], map[v1alpha1.ServerName]time.Time{}, map[v1alpha1.ServerName]time.Duration{}

@@ -35,7 +35,8 @@ const siteTimeout = 5 * time.Second
 
 // The group's status waits for every answer, so that what does not answer holds up the news of a new primary.
 var (
-	// sitePatience is for an API server: after a fresh connection an answer takes about five round trips, of 150 ms to the farthest.
+	// sitePatience is for an API server: after a fresh connection an answer takes about five round trips, of 150 ms to the
+	// farthest.
 	sitePatience = sites.Patience{Answering: siteTimeout, Silent: 2 * time.Second}
 	// instancePatience is for all questions to one engine: about a dozen round trips after half a dozen for the login.
 	instancePatience = sites.Patience{Answering: 10 * time.Second, Silent: 4 * time.Second}
@@ -49,8 +50,8 @@ type world struct {
 	accounts map[v1alpha1.SiteName]voterAccess
 }
 
-// awaited is why a group that is yet to be made waits for a server; empty when it does not. One that is being deleted asks
-// every engine that there is: servers that are deleted with it are not ready, and wait for the group themselves.
+// awaited is why a group that is yet to be made waits for a server; empty when it does not. One that is being deleted
+// asks every engine that there is: servers that are deleted with it are not ready, and wait for the group themselves.
 func awaited(group *v1alpha1.AvailabilityGroup, server *v1alpha1.SQLServer) string {
 	ready := apimeta.FindStatusCondition(server.Status.Conditions, v1alpha1.ConditionReady)
 	if group.Status.GroupID != "" || !group.DeletionTimestamp.IsZero() || isTrue(ready) {
@@ -62,9 +63,20 @@ func awaited(group *v1alpha1.AvailabilityGroup, server *v1alpha1.SQLServer) stri
 // observe reads the world around a group. What does not answer is part of the observation, not an error.
 func (r *Reconciler) observe(ctx context.Context, group *v1alpha1.AvailabilityGroup) (*world, error) {
 	w := &world{
-		desired: Desired{Group: group, Sites: map[v1alpha1.ServerName]v1alpha1.SiteName{}, StartsWithFlag: map[v1alpha1.ServerName]bool{},
-			Express: map[v1alpha1.ServerName]bool{}, NeverAnswered: map[v1alpha1.ServerName]bool{}, Timings: r.timings},
-		observed: Observed{Now: r.now(), Instances: map[v1alpha1.ServerName]Instance{}, Agents: map[v1alpha1.ServerName]Orders{}, NotReady: map[v1alpha1.ServerName]string{}},
+		desired: Desired{
+			Group:          group,
+			Sites:          map[v1alpha1.ServerName]v1alpha1.SiteName{},
+			StartsWithFlag: map[v1alpha1.ServerName]bool{},
+			Express:        map[v1alpha1.ServerName]bool{},
+			NeverAnswered:  map[v1alpha1.ServerName]bool{},
+			Timings:        r.timings,
+		},
+		observed: Observed{
+			Now:       r.now(),
+			Instances: map[v1alpha1.ServerName]Instance{},
+			Agents:    map[v1alpha1.ServerName]Orders{},
+			NotReady:  map[v1alpha1.ServerName]string{},
+		},
 	}
 	for _, name := range append(w.desired.servers(), w.desired.former()...) {
 		var server v1alpha1.SQLServer
@@ -78,13 +90,17 @@ func (r *Reconciler) observe(ctx context.Context, group *v1alpha1.AvailabilityGr
 			return nil, fmt.Errorf("read SQLServer %s/%s: %w", group.Namespace, name, err)
 		default:
 			w.desired.Sites[name] = server.Spec.Site
-			w.desired.StartsWithFlag[name] = server.Spec.Startup != nil && slices.Contains(server.Spec.Startup.TraceFlags, tsql.TraceFlagLogReaderIgnoresAsynchronous)
+			w.desired.StartsWithFlag[name] = server.Spec.Startup != nil &&
+				slices.Contains(server.Spec.Startup.TraceFlags, tsql.TraceFlagLogReaderIgnoresAsynchronous)
 			w.desired.Express[name] = server.Spec.Edition == v1alpha1.EditionExpress
 			w.desired.NeverAnswered[name] = !server.DeletionTimestamp.IsZero() && server.Status.Engine == ""
 			if reason := awaited(group, &server); reason != "" {
 				w.observed.NotReady[name] = reason
 			}
-			if pending := apimeta.FindStatusCondition(server.Status.Conditions, conditions.TypeRestartPending); isTrue(pending) && pending.Reason == conditions.ReasonSidecarOutdated {
+			if pending := apimeta.FindStatusCondition(server.Status.Conditions, conditions.TypeRestartPending); isTrue(
+				pending,
+			) &&
+				pending.Reason == conditions.ReasonSidecarOutdated {
 				w.observed.Outdated = append(w.observed.Outdated, name)
 			}
 		}
@@ -130,7 +146,12 @@ func reasonOf(c *metav1.Condition) string {
 }
 
 // observeInstance asks one engine, under the operator's login.
-func (r *Reconciler) observeInstance(ctx context.Context, group *v1alpha1.AvailabilityGroup, server v1alpha1.ServerName, site v1alpha1.SiteName) Instance {
+func (r *Reconciler) observeInstance(
+	ctx context.Context,
+	group *v1alpha1.AvailabilityGroup,
+	server v1alpha1.ServerName,
+	site v1alpha1.SiteName,
+) Instance {
 	// An engine may answer while its site's API server does not; only a person's word that the site is lost counts.
 	if _, err := r.sites.Member(site); errors.Is(err, sites.ErrSiteLost) {
 		return Instance{Err: err}
@@ -138,7 +159,10 @@ func (r *Reconciler) observeInstance(ctx context.Context, group *v1alpha1.Availa
 	ctx, cancel := r.sites.Wait(ctx, site, instancePatience)
 	defer cancel()
 	var i Instance
-	db, err := r.connector.Open(ctx, mssql.Target{Namespace: group.Namespace, Server: server, Role: credentials.RoleOperator})
+	db, err := r.connector.Open(
+		ctx,
+		mssql.Target{Namespace: group.Namespace, Server: server, Role: credentials.RoleOperator},
+	)
 	if err != nil {
 		return Instance{Err: err}
 	}
@@ -148,7 +172,8 @@ func (r *Reconciler) observeInstance(ctx context.Context, group *v1alpha1.Availa
 	if err == nil {
 		i.Group, err = mssql.ReadGroup(ctx, db, group.Name)
 	}
-	if err == nil && group.Spec.OnDeadReplica == v1alpha1.DeadReplicaDemoteToAsync && i.Group != nil && i.Group.Role == string(election.RolePrimary) {
+	if err == nil && group.Spec.OnDeadReplica == v1alpha1.DeadReplicaDemoteToAsync && i.Group != nil &&
+		i.Group.Role == string(election.RolePrimary) {
 		var on bool
 		on, err = mssql.ReadTraceFlag(ctx, db, tsql.TraceFlagLogReaderIgnoresAsynchronous)
 		i.IgnoresAsynchronous = &on
@@ -162,8 +187,8 @@ func (r *Reconciler) observeInstance(ctx context.Context, group *v1alpha1.Availa
 	return i
 }
 
-// firstPod is read after the engines have answered, and not from the cache: what has answered ran in that pod, or in one that has
-// ended since.
+// firstPod is read after the engines have answered, and not from the cache: what has answered ran in that pod, or in
+// one that has ended since.
 func (r *Reconciler) firstPod(ctx context.Context, d Desired) string {
 	first := d.Group.Spec.InitialPrimary
 	member, err := r.member(d.Sites[first], d.Group.Namespace)
@@ -173,14 +198,16 @@ func (r *Reconciler) firstPod(ctx context.Context, d Desired) string {
 	ctx, cancel := context.WithTimeout(ctx, siteTimeout)
 	defer cancel()
 	var pod corev1.Pod
-	if err := member.APIReader.Get(ctx, client.ObjectKey{Namespace: d.Group.Namespace, Name: host(first)}, &pod); err != nil || pod.DeletionTimestamp != nil {
+	if err := member.APIReader.Get(ctx, client.ObjectKey{Namespace: d.Group.Namespace, Name: host(first)},
+		&pod); err != nil ||
+		pod.DeletionTimestamp != nil {
 		return ""
 	}
 	return string(pod.UID)
 }
 
-// observeVotes reads the orders of the servers' agents, the Leases at the voters and at the sites that are to vote, of a group that
-// is being deleted also at those that voted, and the accounts of the agents there.
+// observeVotes reads the orders of the servers' agents, the Leases at the voters and at the sites that are to vote, of
+// a group that is being deleted also at those that voted, and the accounts of the agents there.
 func (r *Reconciler) observeVotes(ctx context.Context, w *world) map[v1alpha1.SiteName]Voter {
 	d, o := w.desired, &w.observed
 	var wg sync.WaitGroup
@@ -231,7 +258,11 @@ func (r *Reconciler) observeVoters(ctx context.Context, w *world, sites []v1alph
 	return voters
 }
 
-func (r *Reconciler) observeVoter(ctx context.Context, group *v1alpha1.AvailabilityGroup, site v1alpha1.SiteName) (Voter, voterAccess) {
+func (r *Reconciler) observeVoter(
+	ctx context.Context,
+	group *v1alpha1.AvailabilityGroup,
+	site v1alpha1.SiteName,
+) (Voter, voterAccess) {
 	member, err := r.member(site, group.Namespace)
 	if err != nil {
 		return Voter{Site: site, Err: err}, voterAccess{voter: orders.Voter{Site: string(site)}, err: err}
@@ -245,7 +276,11 @@ func (r *Reconciler) observeVoter(ctx context.Context, group *v1alpha1.Availabil
 func readVote(ctx context.Context, member *sites.Member, group *v1alpha1.AvailabilityGroup) Voter {
 	v := Voter{Site: member.Name()}
 	var lease coordinationv1.Lease
-	err := member.APIReader.Get(ctx, client.ObjectKey{Namespace: group.Namespace, Name: election.LeaseName(group.Name)}, &lease)
+	err := member.APIReader.Get(
+		ctx,
+		client.ObjectKey{Namespace: group.Namespace, Name: election.LeaseName(group.Name)},
+		&lease,
+	)
 	switch {
 	case apierrors.IsNotFound(err):
 		v.Err = election.ErrAbsent
@@ -277,11 +312,17 @@ func sameVoters(have, wanted []orders.Voter, now time.Time) bool {
 		case v.AccountUID == "" && v.Server == "":
 			return true
 		}
-		return h.Server == v.Server && string(h.CA) == string(v.CA) && h.AccountUID == v.AccountUID && h.Left(now) >= account.RenewBelow
+		return h.Server == v.Server && string(h.CA) == string(v.CA) && h.AccountUID == v.AccountUID &&
+			h.Left(now) >= account.RenewBelow
 	})
 }
 
-func (r *Reconciler) readOrders(ctx context.Context, d Desired, server v1alpha1.ServerName, site v1alpha1.SiteName) (*orders.Group, error) {
+func (r *Reconciler) readOrders(
+	ctx context.Context,
+	d Desired,
+	server v1alpha1.ServerName,
+	site v1alpha1.SiteName,
+) (*orders.Group, error) {
 	member, err := r.member(site, d.Group.Namespace)
 	if err != nil {
 		return nil, err

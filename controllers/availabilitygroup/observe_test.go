@@ -23,8 +23,8 @@ import (
 	"geosql.dev/operator/internal/sites"
 )
 
-// cutSites are three sites of which one is behind a cut: its API server and its engine take every question and answer none, and its
-// heartbeat fails.
+// cutSites are three sites of which one is behind a cut: its API server and its engine take every question and answer
+// none, and its heartbeat fails.
 type cutSites struct {
 	cut     v1alpha1.SiteName
 	members map[v1alpha1.SiteName]*sites.Member
@@ -33,7 +33,11 @@ type cutSites struct {
 func (c cutSites) Member(site v1alpha1.SiteName) (*sites.Member, error) { return c.members[site], nil }
 
 // Wait is that of a Provider, with a heartbeat of the test.
-func (c cutSites) Wait(ctx context.Context, site v1alpha1.SiteName, patience sites.Patience) (context.Context, context.CancelFunc) {
+func (c cutSites) Wait(
+	ctx context.Context,
+	site v1alpha1.SiteName,
+	patience sites.Patience,
+) (context.Context, context.CancelFunc) {
 	if site == c.cut {
 		return context.WithTimeoutCause(ctx, patience.Silent, sites.ErrSilent)
 	}
@@ -46,8 +50,8 @@ func silent(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// The news of a new primary come from the sites that answer, and wait for the answer of one that is cut off only as long as for one
-// whose heartbeat fails: its engine, its agent's orders and its vote.
+// The news of a new primary come from the sites that answer, and wait for the answer of one that is cut off only as
+// long as for one whose heartbeat fails: its engine, its agent's orders and its vote.
 func TestACutSiteHoldsUpAnObservationNoLongerThanItsPatience(t *testing.T) {
 	scheme := runtime.NewScheme()
 	if err := clientgoscheme.AddToScheme(scheme); err != nil {
@@ -59,32 +63,70 @@ func TestACutSiteHoldsUpAnObservationNoLongerThanItsPatience(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := NewWithT(t)
 		group := &v1alpha1.AvailabilityGroup{ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: "content"},
-			Spec:   v1alpha1.AvailabilityGroupSpec{InitialPrimary: "tukpub", Voters: []v1alpha1.SiteName{"tukwila", "quincy", "dublin"}},
+			Spec: v1alpha1.AvailabilityGroupSpec{
+				InitialPrimary: "tukpub",
+				Voters:         []v1alpha1.SiteName{"tukwila", "quincy", "dublin"},
+			},
 			Status: v1alpha1.AvailabilityGroupStatus{GroupID: "there"}}
 		reached := cutSites{cut: "tukwila", members: map[v1alpha1.SiteName]*sites.Member{}}
 		hub := fake.NewClientBuilder().WithScheme(scheme)
 		for server, site := range map[string]string{"tukpub": "tukwila", "quisec": "quincy", "dubsec": "dublin"} {
-			group.Spec.Replicas = append(group.Spec.Replicas, v1alpha1.Replica{Server: v1alpha1.ServerName(server), AvailabilityMode: v1alpha1.SynchronousCommit})
-			hub = hub.WithObjects(&v1alpha1.SQLServer{ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: server}, Spec: v1alpha1.SQLServerSpec{Site: v1alpha1.SiteName(site)}})
-			cache := fake.NewClientBuilder().WithScheme(scheme).WithObjects(election.NewLease("web", "content", "tukpub-0", election.Configuration{})).Build()
+			group.Spec.Replicas = append(
+				group.Spec.Replicas,
+				v1alpha1.Replica{Server: v1alpha1.ServerName(server), AvailabilityMode: v1alpha1.SynchronousCommit},
+			)
+			hub = hub.WithObjects(
+				&v1alpha1.SQLServer{
+					ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: server},
+					Spec:       v1alpha1.SQLServerSpec{Site: v1alpha1.SiteName(site)},
+				},
+			)
+			cache := fake.NewClientBuilder().
+				WithScheme(scheme).
+				WithObjects(election.NewLease("web", "content", "tukpub-0", election.Configuration{})).
+				Build()
 			api := client.Reader(cache)
 			if site == string(reached.cut) {
-				api = interceptor.NewClient(cache, interceptor.Funcs{Get: func(ctx context.Context, _ client.WithWatch, _ client.ObjectKey, _ client.Object, _ ...client.GetOption) error {
-					return silent(ctx)
-				}})
+				api = interceptor.NewClient(
+					cache,
+					interceptor.Funcs{
+						Get: func(ctx context.Context, _ client.WithWatch, _ client.ObjectKey, _ client.Object,
+							_ ...client.GetOption) error {
+							return silent(ctx)
+						},
+					},
+				)
 			}
-			reached.members[v1alpha1.SiteName(site)] = &sites.Member{Site: v1alpha1.Site{ObjectMeta: metav1.ObjectMeta{Name: site}, Spec: v1alpha1.SiteSpec{APIServer: "https://" + site}},
-				Client: cache, APIReader: api, RESTConfig: &rest.Config{}, Namespaces: []string{"web"}}
+			reached.members[v1alpha1.SiteName(site)] = &sites.Member{
+				Site: v1alpha1.Site{
+					ObjectMeta: metav1.ObjectMeta{Name: site},
+					Spec:       v1alpha1.SiteSpec{APIServer: "https://" + site},
+				},
+				Client:     cache,
+				APIReader:  api,
+				RESTConfig: &rest.Config{},
+				Namespaces: []string{"web"},
+			}
 		}
 		asked := make(chan v1alpha1.ServerName, 3)
-		connector := mssql.NewConnector(mssql.Options{Access: mssql.AccessFunc(func(ctx context.Context, _ string, server v1alpha1.ServerName) (mssql.Access, error) {
-			asked <- server
-			if server == "tukpub" {
-				return mssql.Access{}, silent(ctx)
-			}
-			return mssql.Access{}, context.Canceled
-		})})
-		r := &Reconciler{sites: reached, connector: connector, hub: hub.Build(), now: time.Now, timings: election.DefaultTimings()}
+		connector := mssql.NewConnector(
+			mssql.Options{
+				Access: mssql.AccessFunc(func(ctx context.Context, _ string, server v1alpha1.ServerName) (mssql.Access, error) {
+					asked <- server
+					if server == "tukpub" {
+						return mssql.Access{}, silent(ctx)
+					}
+					return mssql.Access{}, context.Canceled
+				}),
+			},
+		)
+		r := &Reconciler{
+			sites:     reached,
+			connector: connector,
+			hub:       hub.Build(),
+			now:       time.Now,
+			timings:   election.DefaultTimings(),
+		}
 		began := time.Now()
 		w, err := r.observe(t.Context(), group)
 		took := time.Since(began)

@@ -28,16 +28,18 @@ type Observed struct {
 	Instances map[v1alpha1.ServerName]Instance
 	// AwayFor is for how long this process has seen replicas away without interruption, by a clock that nobody sets.
 	AwayFor map[v1alpha1.ServerName]time.Duration
-	// UnseededFor is for how long this process has seen replicas lack a database of the group while none was seeded to them.
+	// UnseededFor is for how long this process has seen replicas lack a database of the group while none was seeded to
+	// them.
 	UnseededFor map[v1alpha1.ServerName]time.Duration
-	// FirstPod is the UID of the first primary's pod; empty where it cannot be read, or is ending, once there is a group, and without fencing.
+	// FirstPod is the UID of the first primary's pod; empty where it cannot be read, or is ending, once there is a group,
+	// and without fencing.
 	FirstPod string
 	// Configuration of voters, the newest that is known of.
 	Configuration election.Configuration
 	// Voters in the order of the configuration.
 	Voters []Voter
-	// Joining are the declared sites that do not vote yet. Former are, when the group is being deleted, those that do not vote and
-	// may have a Lease.
+	// Joining are the declared sites that do not vote yet. Former are, when the group is being deleted, those that do not
+	// vote and may have a Lease.
 	Joining, Former []Voter
 	// Orders is what the agents are to be told, with no credentials.
 	Orders orders.Group
@@ -45,8 +47,8 @@ type Observed struct {
 	VoterAddress error
 	// Agents says for each server whether its agent has the group's present orders.
 	Agents map[v1alpha1.ServerName]Orders
-	// ListenerIP is the ClusterIP of the listener's Service at the initial primary's site, for a listener without a declared
-	// address; empty when it is not known yet.
+	// ListenerIP is the ClusterIP of the listener's Service at the initial primary's site, for a listener without a
+	// declared address; empty when it is not known yet.
 	ListenerIP string
 }
 
@@ -62,7 +64,8 @@ type Instance struct {
 	Group *mssql.Group
 	// IgnoresAsynchronous tells that trace flag 1448 is on; nil when that was not asked.
 	IgnoresAsynchronous *bool
-	// Logs by database; nil when that was not asked, because it is no primary, or when LogsErr says why they are not known.
+	// Logs by database; nil when that was not asked, because it is no primary, or when LogsErr says why they are not
+	// known.
 	Logs    map[string]mssql.LogSize
 	LogsErr error
 }
@@ -140,9 +143,9 @@ func (o Observed) why(servers []v1alpha1.ServerName) string {
 }
 
 // primary is the server that says it is PRIMARY and holds the votes, empty when none that answers does. It may be one
-// that is no longer declared. A server that says PRIMARY while a majority of the votes names another is a former primary
-// that has not noticed yet: its lease runs out by itself, and nobody is sent there. While no majority can be read, a
-// single one is believed.
+// that is no longer declared. A server that says PRIMARY while a majority of the votes names another is a former
+// primary that has not noticed yet: its lease runs out by itself, and nobody is sent there. While no majority can be
+// read, a single one is believed.
 func (o Observed) primary(d Desired) v1alpha1.ServerName {
 	var claimants []v1alpha1.ServerName
 	for _, s := range append(o.answering(d), d.former()...) {
@@ -179,7 +182,8 @@ func (o Observed) decided(d Desired) bool {
 	}
 	leading, known := o.leading()
 	primary := o.primary(d)
-	return known && primary != "" && leading.State != election.StateReleased && strings.EqualFold(leading.Holder.Server, host(primary))
+	return known && primary != "" && leading.State != election.StateReleased &&
+		strings.EqualFold(leading.Holder.Server, host(primary))
 }
 
 // exists says whether any replica that answers has the group.
@@ -192,8 +196,8 @@ func (o Observed) exists(d Desired) bool {
 	return false
 }
 
-// newest is the server with the newest configuration of the group and, of those with the same, the longest log; empty when none that
-// answers has the group and holds data. other are those that have it, too.
+// newest is the server with the newest configuration of the group and, of those with the same, the longest log; empty
+// when none that answers has the group and holds data. other are those that have it, too.
 func (o Observed) newest(d Desired) (best v1alpha1.ServerName, other []v1alpha1.ServerName) {
 	for _, s := range append(o.answering(d), d.former()...) {
 		i := o.Instances[s]
@@ -205,7 +209,10 @@ func (o Observed) newest(d Desired) (best v1alpha1.ServerName, other []v1alpha1.
 			continue
 		}
 		than := o.Instances[best]
-		if cmp.Or(cmp.Compare(i.Group.SequenceNumber, than.Group.SequenceNumber), election.CompareLogs(i.logs(), than.logs())) > 0 {
+		if cmp.Or(
+			cmp.Compare(i.Group.SequenceNumber, than.Group.SequenceNumber),
+			election.CompareLogs(i.logs(), than.logs()),
+		) > 0 {
 			best, s = s, best
 		}
 		other = append(other, s)
@@ -221,10 +228,10 @@ func (i Instance) mode(server v1alpha1.ServerName) election.Mode {
 	return ""
 }
 
-// callsItselfPrimary tells that the instance's role in the group is PRIMARY. Where another server is the group's primary, this one was and
-// has not noticed. DROP AVAILABILITY GROUP there lets whoever is connected go on writing, with no lease that ends
-// (docs/t-sql/statements/drop-availability-group-transact-sql.md, the note at its beginning), and without orders its agent would
-// not make it step down.
+// callsItselfPrimary tells that the instance's role in the group is PRIMARY. Where another server is the group's
+// primary, this one was and has not noticed. DROP AVAILABILITY GROUP there lets whoever is connected go on writing,
+// with no lease that ends (docs/t-sql/statements/drop-availability-group-transact-sql.md, the note at its beginning),
+// and without orders its agent would not make it step down.
 func (i Instance) callsItselfPrimary() bool {
 	return i.Group != nil && i.Group.Role == string(election.RolePrimary)
 }
@@ -254,7 +261,8 @@ func (o Observed) granted(leading election.Record) bool {
 	return o.Configuration.Quorum(func(site string) bool {
 		return slices.ContainsFunc(o.Voters, func(v Voter) bool {
 			r := v.Record
-			return string(v.Site) == site && v.Err == nil && r.State != election.StateReleased && r.Term == leading.Term && r.Holder.SameRun(leading.Holder)
+			return string(v.Site) == site && v.Err == nil && r.State != election.StateReleased && r.Term == leading.Term &&
+				r.Holder.SameRun(leading.Holder)
 		})
 	})
 }

@@ -25,8 +25,10 @@ type stage func(d Desired, o Observed, p *Plan) bool
 func plan(d Desired, o Observed) Plan {
 	var p Plan
 	for _, s := range []stage{
-		planReferences, planServers, planPrimary, planEndpoints, planPartners, planVotes, planElection, planNone, planDatabases, planCreate,
-		planReturn, planJoin, planReplicas, planTraceFlag, planMembership, planCommitRule, planListener, planFormer, planSeeding, planHealth,
+		planReferences, planServers, planPrimary, planEndpoints, planPartners, planVotes, planElection, planNone,
+		planDatabases, planCreate,
+		planReturn, planJoin, planReplicas, planTraceFlag, planMembership, planCommitRule, planListener, planFormer,
+		planSeeding, planHealth,
 	} {
 		if !s(d, o, &p) {
 			return p
@@ -68,23 +70,30 @@ func planServers(d Desired, o Observed, p *Plan) bool {
 			waiting = append(waiting, fmt.Sprintf("%s (%s)", s, reason))
 		}
 	}
-	return p.settle(conditions.InProgress(conditions.ReasonServersNotReady, "these servers are not ready yet: "+strings.Join(waiting, ", ")))
+	return p.settle(
+		conditions.InProgress(
+			conditions.ReasonServersNotReady,
+			"these servers are not ready yet: "+strings.Join(waiting, ", "),
+		),
+	)
 }
 
-// planPrimary ends the plan while the primary is a server that is no longer declared: nobody else can be made primary by
-// changing a list.
+// planPrimary ends the plan while the primary is a server that is no longer declared: nobody else can be made primary
+// by changing a list.
 func planPrimary(d Desired, o Observed, p *Plan) bool {
 	if primary := o.primary(d); primary != "" && !slices.Contains(d.servers(), primary) {
 		return p.settle(conditions.Stalled(conditions.ReasonPrimaryNotDeclared, fmt.Sprintf(
-			"%s is the primary and no longer a declared replica: declare it again and switch over to another replica first", host(primary))))
+			"%s is the primary and no longer a declared replica: declare it again and switch over to another replica first",
+			host(primary),
+		)))
 	}
 	return true
 }
 
-// planVotes creates the Leases and gives the agents their orders. A missing Lease is not a free one: those of the sites that the
-// group begins with are created only before it exists, which takes the word of every replica, and never again: the Lease would be
-// made by what was seen some time before, and could be of a term that is over by then. In a group that exists planJoining creates
-// those of sites that are to vote.
+// planVotes creates the Leases and gives the agents their orders. A missing Lease is not a free one: those of the sites
+// that the group begins with are created only before it exists, which takes the word of every replica, and never again:
+// the Lease would be made by what was seen some time before, and could be of a term that is over by then. In a group
+// that exists planJoining creates those of sites that are to vote.
 func planVotes(d Desired, o Observed, p *Plan) bool {
 	if !d.fenced() {
 		return true
@@ -96,7 +105,9 @@ func planVotes(d Desired, o Observed, p *Plan) bool {
 		case errors.Is(v.Err, election.ErrAbsent) && !begun:
 			if silent := o.silent(d); len(silent) > 0 {
 				return p.settle(conditions.Unknown(conditions.ReasonReplicaNotAnswering, fmt.Sprintf(
-					"the votes can be created only when every replica says that it has no such group; no answer from %s", o.why(silent))))
+					"the votes can be created only when every replica says that it has no such group; no answer from %s",
+					o.why(silent),
+				)))
 			}
 			p.add(CreateLease{Site: v.Site, Group: d.name(), InitialPrimary: host(d.Group.Spec.InitialPrimary)})
 		case errors.Is(v.Err, election.ErrAbsent) && !lost(o):
@@ -117,10 +128,17 @@ func planVotes(d Desired, o Observed, p *Plan) bool {
 		return p.settle(outcome)
 	}
 	primary := o.primary(d)
-	// An agent whose engine is away may be back with it in a moment, and goes by what it was told: its site is what counts.
+	// An agent whose engine is away may be back with it in a moment, and goes by what it was told: its site is what
+	// counts.
 	for _, s := range d.servers() {
 		if orders := o.Agents[s]; orders.Err == nil && !orders.UpToDate {
-			p.add(GiveOrders{Server: s, Reason: "they are missing or not as declared, or their credentials end soon", New: primary != "" && o.row(primary, s) == nil})
+			p.add(
+				GiveOrders{
+					Server: s,
+					Reason: "they are missing or not as declared, or their credentials end soon",
+					New:    primary != "" && o.row(primary, s) == nil,
+				},
+			)
 		}
 	}
 	if len(p.Steps) > 0 {
@@ -132,8 +150,9 @@ func planVotes(d Desired, o Observed, p *Plan) bool {
 	return true
 }
 
-// sameTimings says whether the agents may be told the declared timings: not when one of them counts by others, or may do so
-// because the group is there and its orders cannot be read. With different ones two agents could be primary at a time.
+// sameTimings says whether the agents may be told the declared timings: not when one of them counts by others, or may
+// do so because the group is there and its orders cannot be read. With different ones two agents could be primary at a
+// time.
 func sameTimings(d Desired, o Observed, begun bool) (conditions.Outcome, bool) {
 	known := false
 	var silent []v1alpha1.ServerName
@@ -144,13 +163,19 @@ func sameTimings(d Desired, o Observed, begun bool) (conditions.Outcome, bool) {
 		case a.Told == nil:
 		case !reflect.DeepEqual(a.Told.Timings, d.orders().Timings):
 			return conditions.Stalled(conditions.ReasonTimingsDiffer, fmt.Sprintf(
-				"the agent of %s counts by other timings than spec.timings: those of a group that is there are not changed. Declare the group with the timings that it has", host(s))), false
+				"the agent of %s counts by other timings than spec.timings: those of a group that is there are not changed. "+
+					"Declare the group with the timings that it has",
+				host(s),
+			)), false
 		default:
 			known = true
 		}
 	}
 	if begun && !known && len(silent) > 0 {
-		return conditions.Unknown(conditions.ReasonTimingsDiffer, fmt.Sprintf("by what timings the group counts is not known: the orders of %s cannot be read", list(silent))), false
+		return conditions.Unknown(
+			conditions.ReasonTimingsDiffer,
+			fmt.Sprintf("by what timings the group counts is not known: the orders of %s cannot be read", list(silent)),
+		), false
 	}
 	return conditions.Outcome{}, true
 }
@@ -174,11 +199,11 @@ func planElection(d Desired, o Observed, p *Plan) bool {
 	return planHealth(d, o, p) && false
 }
 
-// withoutQuorum tells of a group that comes up no more by itself: its first primary was restarted before others had joined, or
-// replicas were made anew. What does not have the group cannot tell what was agreed on. Who has to agree is in the newest
-// configuration, as for the agents: a replica that was only just declared is not among them. Nothing is said while a replica with
-// data does not answer: it may be primary and serve, or have the newest log. JOIN on those without would not help: it takes the
-// configuration from the primary and fails while there is none (error 47106).
+// withoutQuorum tells of a group that comes up no more by itself: its first primary was restarted before others had
+// joined, or replicas were made anew. What does not have the group cannot tell what was agreed on. Who has to agree is
+// in the newest configuration, as for the agents: a replica that was only just declared is not among them. Nothing is
+// said while a replica with data does not answer: it may be primary and serve, or have the newest log. JOIN on those
+// without would not help: it takes the configuration from the primary and fails while there is none (error 47106).
 func withoutQuorum(d Desired, o Observed) (conditions.Outcome, bool) {
 	best, other := o.newest(d)
 	if best == "" || o.primary(d) != "" {
@@ -209,9 +234,16 @@ func withoutQuorum(d Desired, o Observed) (conditions.Outcome, bool) {
 		has += fmt.Sprintf(", the newest of what it and %s have", list(other))
 	}
 	return conditions.Stalled(conditions.ReasonReplicasNotJoined, fmt.Sprintf(
-		"no replica is primary, and %s, without the group, cannot tell what was agreed on: nobody is promoted without a person. "+
+		"no replica is primary, and %s, without the group, cannot tell what was agreed on: nobody is promoted without a "+
+			"person. "+
 			"kubectl geosql failover %s --to %s --allow-data-loss -n %s goes on with %s; %s then join by themselves",
-		list(without), d.Group.Name, best, d.Group.Namespace, has, list(without))), true
+		list(without),
+		d.Group.Name,
+		best,
+		d.Group.Namespace,
+		has,
+		list(without),
+	)), true
 }
 
 // lost says whether so many Leases are gone that no majority can be had of the others.
@@ -240,29 +272,38 @@ func votesLost(d Desired, o Observed) conditions.Outcome {
 	}
 	return conditions.Stalled(conditions.ReasonVotesLost, fmt.Sprintf(
 		"the Leases %s/%s are gone at %s%s: nobody can have %s, so nobody may be primary, and no failover can succeed. "+
-			"Every replica keeps its data: delete nothing. %s says how the Leases are restored by hand, and when they must not be",
+			"Every replica keeps its data: delete nothing. %s says how the Leases are restored by hand, and when they must "+
+			"not be",
 		d.Group.Namespace, election.LeaseName(d.name()), list(gone), unknown, o.Configuration, votesLostRunbook))
 }
 
 // votesLostRunbook is the page that goes on where the votes are lost.
 const votesLostRunbook = "docs/runbooks/votes-lost.md"
 
-// planNone ends the plan unless the group exists, or is known to have never been made: only then are databases and the group made.
-// That nobody who answers has it does not say so, above all when a server comes back with new volumes: empty databases would be
-// written to there, and nothing could be seeded over them.
+// planNone ends the plan unless the group exists, or is known to have never been made: only then are databases and the
+// group made. That nobody who answers has it does not say so, above all when a server comes back with new volumes:
+// empty databases would be written to there, and nothing could be seeded over them.
 func planNone(d Desired, o Observed, p *Plan) bool {
 	if o.exists(d) {
 		return true
 	}
 	silent := o.silent(d)
-	awaited := slices.ContainsFunc(silent, func(s v1alpha1.ServerName) bool { return !errors.Is(o.Instances[s].Err, sites.ErrSiteLost) })
+	awaited := slices.ContainsFunc(
+		silent,
+		func(s v1alpha1.ServerName) bool { return !errors.Is(o.Instances[s].Err, sites.ErrSiteLost) },
+	)
 	switch {
 	case d.Group.Status.GroupID != "" && !awaited:
 		return p.settle(groupLost(d, o))
 	case d.Group.Status.GroupID != "":
 		return p.settle(conditions.Unknown(conditions.ReasonReplicaNotAnswering, fmt.Sprintf(
-			"group %s was created, and no replica that answers has it; no answer from %s. Nothing is created meanwhile: a server that has lost "+
-				"its volumes joins the group again when one that has it is primary (%s)", d.Group.Status.GroupID, o.why(silent), lostVolumesRunbook)))
+			"group %s was created, and no replica that answers has it; no answer from %s. Nothing is created meanwhile: a "+
+				"server that has lost "+
+				"its volumes joins the group again when one that has it is primary (%s)",
+			d.Group.Status.GroupID,
+			o.why(silent),
+			lostVolumesRunbook,
+		)))
 	case len(silent) > 0:
 		return p.settle(conditions.Unknown(conditions.ReasonReplicaNotAnswering, fmt.Sprintf(
 			"the group can be created only when every replica says that it has none; no answer from %s", o.why(silent))))
@@ -278,7 +319,8 @@ func planNone(d Desired, o Observed, p *Plan) bool {
 // lostVolumesRunbook is the page that goes on where servers have lost their volumes.
 const lostVolumesRunbook = "docs/runbooks/lost-volumes.md"
 
-// groupLost is of a group that was made and that no server has any more. What became of its databases a person has to say.
+// groupLost is of a group that was made and that no server has any more. What became of its databases a person has to
+// say.
 func groupLost(d Desired, o Observed) conditions.Outcome {
 	var copies []string
 	for _, name := range d.databases() {
@@ -291,8 +333,13 @@ func groupLost(d Desired, o Observed) conditions.Outcome {
 		known = "of its databases " + strings.Join(copies, ", ")
 	}
 	return conditions.Stalled(conditions.ReasonGroupLost, fmt.Sprintf(
-		"group %s was created, and none of its servers has it any more; %s. Nothing is created in its place, for that would be empty: %s says how the data "+
-			"comes back and how the group is made anew", d.Group.Status.GroupID, known, lostVolumesRunbook))
+		"group %s was created, and none of its servers has it any more; %s. Nothing is created in its place, for that "+
+			"would be empty: %s says how the data "+
+			"comes back and how the group is made anew",
+		d.Group.Status.GroupID,
+		known,
+		lostVolumesRunbook,
+	))
 }
 
 // copies are the servers that answer and have a database of the name.
@@ -344,7 +391,8 @@ func planCreate(d Desired, o Observed, p *Plan) bool {
 // inTheWay asks a person what is to become of the votes of a former group.
 func inTheWay(d Desired, left string) conditions.Outcome {
 	return creating("%s: what a group of that name has left that was there before. Agents that have read it believe it. "+
-		"If no server has that group any more, delete this one with reclaimPolicy Delete, which takes the Leases %s away, and apply it again. "+
+		"If no server has that group any more, delete this one with reclaimPolicy Delete, which takes the Leases %s away, "+
+		"and apply it again. "+
 		"If one has, those are its votes, and this group needs another name", left, election.LeaseName(d.name()))
 }
 
@@ -353,8 +401,8 @@ func voteOf(v Voter) string {
 	return fmt.Sprintf("the vote at %s (term %d of %s)", v.Site, v.Record.Term, v.Record.Holder.Server)
 }
 
-// votesOfPrimary names the votes that tell of a primary where they are a majority: the first primary's agent claims nothing then, since
-// its engine does not have that group and another one may. Empty where they are none.
+// votesOfPrimary names the votes that tell of a primary where they are a majority: the first primary's agent claims
+// nothing then, since its engine does not have that group and another one may. Empty where they are none.
 func votesOfPrimary(o Observed) string {
 	told := map[string]string{}
 	for _, v := range o.Voters {
@@ -368,9 +416,9 @@ func votesOfPrimary(o Observed) string {
 	return strings.Join(slices.Sorted(maps.Values(told)), ", ")
 }
 
-// leftVotes names the votes that a former group has left, at a site that was lost when that group was deleted, say. Before
-// there is a group nobody but its first primary has a vote, nobody holds one, and nobody changes the voters: whoever went by what is
-// left could have a majority beside the first primary's.
+// leftVotes names the votes that a former group has left, at a site that was lost when that group was deleted, say.
+// Before there is a group nobody but its first primary has a vote, nobody holds one, and nobody changes the voters:
+// whoever went by what is left could have a majority beside the first primary's.
 func leftVotes(o Observed, first string) string {
 	var left, held []string
 	beside := false

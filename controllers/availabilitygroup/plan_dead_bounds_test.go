@@ -12,7 +12,8 @@ import (
 	"geosql.dev/operator/api/v1alpha1"
 )
 
-// silentFor is a group with a third replica of a mode, which has been silent for an hour under an answer to dead replicas.
+// silentFor is a group with a third replica of a mode, which has been silent for an hour under an answer to dead
+// replicas.
 func silentFor(t *testing.T, mode v1alpha1.AvailabilityMode, policy v1alpha1.OnDeadReplica) *environ {
 	t.Helper()
 	group := three()
@@ -26,10 +27,12 @@ func silentFor(t *testing.T, mode v1alpha1.AvailabilityMode, policy v1alpha1.OnD
 	return e
 }
 
-// A replica that no commit waits for is never demoted, and only one that holds data can be seeded again, so is taken out.
+// A replica that no commit waits for is never demoted, and only one that holds data can be seeded again, so is taken
+// out.
 func TestWhoIsNoDeadReplica(t *testing.T) {
 	for mode, policies := range map[v1alpha1.AvailabilityMode][]v1alpha1.OnDeadReplica{
-		v1alpha1.ConfigurationOnly:  {v1alpha1.DeadReplicaRemove, v1alpha1.DeadReplicaDemoteToAsync, v1alpha1.DeadReplicaWait},
+		v1alpha1.ConfigurationOnly: {v1alpha1.DeadReplicaRemove, v1alpha1.DeadReplicaDemoteToAsync,
+			v1alpha1.DeadReplicaWait},
 		v1alpha1.AsynchronousCommit: {v1alpha1.DeadReplicaDemoteToAsync, v1alpha1.DeadReplicaWait},
 	} {
 		for _, policy := range policies {
@@ -37,7 +40,8 @@ func TestWhoIsNoDeadReplica(t *testing.T) {
 				g := NewWithT(t)
 				e := silentFor(t, mode, policy)
 				g.Expect(e.later(time.Hour)).To(BeEmpty())
-				g.Expect(plan(e.d, e.observe()).Outcome.Message).NotTo(Or(ContainSubstring("until it answers"), ContainSubstring("deliver nothing")))
+				g.Expect(plan(e.d, e.observe()).Outcome.Message).
+					NotTo(Or(ContainSubstring("until it answers"), ContainSubstring("deliver nothing")))
 			})
 		}
 	}
@@ -63,7 +67,8 @@ func TestAReplicaThatIsNoneIsNotDemoted(t *testing.T) {
 	}
 }
 
-// A group that was taken out while it was away is known by its ID, or has none any more; one of another ID is somebody else's.
+// A group that was taken out while it was away is known by its ID, or has none any more; one of another ID is somebody
+// else's.
 func TestWhichGroupIsForgotten(t *testing.T) {
 	for id, drops := range map[string]bool{"6a8b": true, "": true, "another": false} {
 		e := withPolicy(t, v1alpha1.DeadReplicaRemove)

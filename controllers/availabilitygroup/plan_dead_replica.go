@@ -24,11 +24,12 @@ const (
 	removeAfter = 10 * time.Minute
 )
 
-// absence is the evidence that a replica is dead: its engine does not answer and the primary says that it is not connected;
-// it has lasted since both were so, and this process has seen it so for as long: times in the status are of clocks that may have been set
-// meanwhile, or be another manager's. Silence alone may be ours: who is cut off from a site must not take the end of a moment's
-// reconnection there for the end of the replica. A person's word that its site is lost counts as any length of time. A replica
-// that was never seen is unknown, not dead, and so is one that the primary still hears.
+// absence is the evidence that a replica is dead: its engine does not answer and the primary says that it is not
+// connected; it has lasted since both were so, and this process has seen it so for as long: times in the status are of
+// clocks that may have been set meanwhile, or be another manager's. Silence alone may be ours: who is cut off from a
+// site must not take the end of a moment's reconnection there for the end of the replica. A person's word that its site
+// is lost counts as any length of time. A replica that was never seen is unknown, not dead, and so is one that the
+// primary still hears.
 func absence(d Desired, o Observed, primary v1alpha1.ServerName, r v1alpha1.Replica) (lasted time.Duration, dead bool) {
 	i, known := o.Instances[r.Server]
 	if primary == "" || r.Server == primary || r.AvailabilityMode == v1alpha1.ConfigurationOnly || !known || i.Err == nil {
@@ -96,15 +97,18 @@ func demoted(have *mssql.GroupReplica) bool {
 	return have.Mode == string(tsql.AsynchronousCommit)
 }
 
-// enoughWithout tells whether commits find as many synchronized secondaries as they need when a replica is synchronous no more:
-// the number is never lowered to make room, for it is what an acknowledgement is worth.
+// enoughWithout tells whether commits find as many synchronized secondaries as they need when a replica is synchronous
+// no more: the number is never lowered to make room, for it is what an acknowledgement is worth.
 func enoughWithout(group *mssql.Group, without *mssql.GroupReplica) bool {
-	return synchronized(group, func(server string) bool { return !strings.EqualFold(server, without.Server) }) >= group.RequiredSynchronizedSecondaries
+	return synchronized(
+		group,
+		func(server string) bool { return !strings.EqualFold(server, without.Server) },
+	) >= group.RequiredSynchronizedSecondaries
 }
 
-// planReturn lets a replica that was taken out while it was away, and answers again, forget the group that it remembers:
-// it is added and joins as a new one. DROP AVAILABILITY GROUP on a secondary leaves its databases as they are; one that calls itself
-// primary steps down first.
+// planReturn lets a replica that was taken out while it was away, and answers again, forget the group that it
+// remembers: it is added and joins as a new one. DROP AVAILABILITY GROUP on a secondary leaves its databases as they
+// are; one that calls itself primary steps down first.
 func planReturn(d Desired, o Observed, p *Plan) bool {
 	primary := o.primary(d)
 	if primary == "" || d.Group.Spec.OnDeadReplica != v1alpha1.DeadReplicaRemove {
@@ -117,7 +121,11 @@ func planReturn(d Desired, o Observed, p *Plan) bool {
 			continue
 		}
 		if i.Group.ID == group.ID || i.Group.ID == "" {
-			p.execute(r.Server, tsql.DropGroup(d.name()).Because("let "+host(r.Server)+", which was taken out of the group while it was away, join it anew"))
+			p.execute(
+				r.Server,
+				tsql.DropGroup(d.name()).
+					Because("let "+host(r.Server)+", which was taken out of the group while it was away, join it anew"),
+			)
 		}
 	}
 	if len(p.Steps) > 0 {
@@ -126,9 +134,9 @@ func planReturn(d Desired, o Observed, p *Plan) bool {
 	return true
 }
 
-// planTraceFlag lets the log reader go on without the asynchronous replicas while one of them is asynchronous only because
-// it is dead, and makes it wait for all again afterwards. The flag is gone when the instance restarts or another replica
-// becomes primary, so it is looked at each time.
+// planTraceFlag lets the log reader go on without the asynchronous replicas while one of them is asynchronous only
+// because it is dead, and makes it wait for all again afterwards. The flag is gone when the instance restarts or
+// another replica becomes primary, so it is looked at each time.
 func planTraceFlag(d Desired, o Observed, p *Plan) bool {
 	primary := o.primary(d)
 	if primary == "" || d.Group.Spec.OnDeadReplica != v1alpha1.DeadReplicaDemoteToAsync {
@@ -166,7 +174,10 @@ func withoutDead(d Desired, o Observed, primary v1alpha1.ServerName) string {
 			done = append(done, fmt.Sprintf("%s is out of the group until it answers", host(r.Server)))
 		default:
 			if dead && r.AvailabilityMode == v1alpha1.SynchronousCommit {
-				done = append(done, fmt.Sprintf("publications of the group's databases deliver nothing until %s answers", host(r.Server)))
+				done = append(
+					done,
+					fmt.Sprintf("publications of the group's databases deliver nothing until %s answers", host(r.Server)),
+				)
 			}
 		}
 	}

@@ -72,7 +72,9 @@ func TestDeadReplicaIsDemoted(t *testing.T) {
 	e.lose("quisec")
 	g.Expect(e.later(30*time.Second)).To(BeEmpty(), "a restart takes as long")
 	done := e.later(31 * time.Second)
-	g.Expect(done).To(And(ContainSubstring("N'quisec-0' WITH (AVAILABILITY_MODE = ASYNCHRONOUS_COMMIT)"), ContainSubstring("DBCC TRACEON (1448, -1)")))
+	g.Expect(done).
+		To(And(ContainSubstring("N'quisec-0' WITH (AVAILABILITY_MODE = ASYNCHRONOUS_COMMIT)"),
+			ContainSubstring("DBCC TRACEON (1448, -1)")))
 	g.Expect(strings.Index(done, "MODIFY REPLICA")).To(BeNumerically("<", strings.Index(done, "TRACEON")))
 	g.Expect(e.group.replicas["quisec-0"].Mode).To(Equal("ASYNCHRONOUS_COMMIT"))
 	g.Expect(e.group.required).To(Equal(1), "an acknowledgement is worth what it was")
@@ -81,11 +83,14 @@ func TestDeadReplicaIsDemoted(t *testing.T) {
 
 	// The primary restarts, and with it the flag is gone.
 	e.servers["tukpub"].flag = false
-	g.Expect(e.later(time.Second)).To(ContainSubstring("on tukpub-0 as sa: let the log reader go on without the replica that is away: DBCC TRACEON"))
+	g.Expect(e.later(time.Second)).
+		To(ContainSubstring("on tukpub-0 as sa: let the log reader go on without the replica that is away: DBCC TRACEON"))
 
 	e.silent["quisec"] = false
 	done = e.later(time.Second)
-	g.Expect(done).To(And(ContainSubstring("N'quisec-0' WITH (AVAILABILITY_MODE = SYNCHRONOUS_COMMIT)"), ContainSubstring("DBCC TRACEOFF (1448, -1)")))
+	g.Expect(done).
+		To(And(ContainSubstring("N'quisec-0' WITH (AVAILABILITY_MODE = SYNCHRONOUS_COMMIT)"),
+			ContainSubstring("DBCC TRACEOFF (1448, -1)")))
 	g.Expect(e.servers["tukpub"].flag).To(BeFalse())
 	g.Expect(e.later(time.Hour)).To(BeEmpty())
 }
@@ -113,7 +118,16 @@ func TestDeadReplicaIsRemoved(t *testing.T) {
 
 	e.silent["quisec"] = false
 	done := e.later(time.Second)
-	dropped, added, joined := strings.Index(done, "on quisec-0 as geosql_operator: let quisec-0"), strings.Index(done, "ADD REPLICA"), strings.Index(done, "[content] JOIN")
+	dropped, added, joined := strings.Index(
+		done,
+		"on quisec-0 as geosql_operator: let quisec-0",
+	), strings.Index(
+		done,
+		"ADD REPLICA",
+	), strings.Index(
+		done,
+		"[content] JOIN",
+	)
 	g.Expect(dropped).To(BeNumerically(">=", 0), done)
 	g.Expect(added).To(BeNumerically(">", dropped), done)
 	g.Expect(joined).To(BeNumerically(">", added), done)
@@ -209,8 +223,9 @@ func TestDeadReplicaTakesTimeThatThisProcessHasSeen(t *testing.T) {
 	}
 }
 
-// A server that comes back from a long pause may call itself primary for a moment. DROP AVAILABILITY GROUP would leave its databases
-// writable behind nobody's lease: it keeps the group, and the agent that fences it, until it has stepped down.
+// A server that comes back from a long pause may call itself primary for a moment. DROP AVAILABILITY GROUP would leave
+// its databases writable behind nobody's lease: it keeps the group, and the agent that fences it, until it has stepped
+// down.
 func TestAServerThatCallsItselfPrimaryKeepsItsGroup(t *testing.T) {
 	for name, c := range map[string]struct {
 		server v1alpha1.ServerName
@@ -222,7 +237,8 @@ func TestAServerThatCallsItselfPrimaryKeepsItsGroup(t *testing.T) {
 		}},
 		"one that is a replica no more": {"dubthird", func(e *environ) {
 			e.lose("dubthird")
-			e.d.Group.Spec.Replicas = slices.DeleteFunc(slices.Clone(e.d.Group.Spec.Replicas), func(r v1alpha1.Replica) bool { return r.Server == "dubthird" })
+			e.d.Group.Spec.Replicas = slices.DeleteFunc(slices.Clone(e.d.Group.Spec.Replicas),
+				func(r v1alpha1.Replica) bool { return r.Server == "dubthird" })
 			NewWithT(e.t).Expect(e.later(time.Second)).To(ContainSubstring("REMOVE REPLICA ON N'dubthird-0'"))
 		}},
 	} {
@@ -249,10 +265,11 @@ func TestAServerThatCallsItselfPrimaryKeepsItsGroup(t *testing.T) {
 	}
 }
 
-// A replica that somebody else took out of the group keeps what it remembers of it, unless onDeadReplica is Remove: only then may it have
-// been the operator, which drops it to let the replica join anew.
+// A replica that somebody else took out of the group keeps what it remembers of it, unless onDeadReplica is Remove:
+// only then may it have been the operator, which drops it to let the replica join anew.
 func TestAReplicaForgetsItsGroupOnlyWhereTheDeadAreRemoved(t *testing.T) {
-	for _, policy := range []v1alpha1.OnDeadReplica{"", v1alpha1.DeadReplicaWait, v1alpha1.DeadReplicaDemoteToAsync, v1alpha1.DeadReplicaRemove} {
+	for _, policy := range []v1alpha1.OnDeadReplica{"", v1alpha1.DeadReplicaWait, v1alpha1.DeadReplicaDemoteToAsync,
+		v1alpha1.DeadReplicaRemove} {
 		t.Run("policy "+string(policy), func(t *testing.T) {
 			g := NewWithT(t)
 			e := withPolicy(t, policy)

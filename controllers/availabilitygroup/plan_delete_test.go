@@ -21,8 +21,9 @@ func going(t testing.TB, group *v1alpha1.AvailabilityGroup) *environ {
 	return e
 }
 
-// Whoever is silent and whichever step is the last: where the primary's databases go on without the group, no other server has it, that
-// could be elected. The group loses its secondaries and its votes before, and in the end nobody has anything of it.
+// Whoever is silent and whichever step is the last: where the primary's databases go on without the group, no other
+// server has it, that could be elected. The group loses its secondaries and its votes before, and in the end nobody has
+// anything of it.
 func TestAGroupThatIsDroppedHasNoSecondPrimary(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		e := going(t, rapid.SampledFrom([]func() *v1alpha1.AvailabilityGroup{declared, three}).Draw(rt, "group")())
@@ -77,12 +78,17 @@ func TestDeletionWaitsForWhoCouldBeElected(t *testing.T) {
 		change func(*environ, *Observed)
 		waits  string
 	}{
-		"a secondary does not answer": {func(_ *environ, o *Observed) { o.Instances["quisec"] = Instance{Err: errSilent} }, "quisec-0"},
+		"a secondary does not answer": {func(_ *environ, o *Observed) { o.Instances["quisec"] = Instance{Err: errSilent} },
+			"quisec-0"},
 		"the primary alone answers": {func(_ *environ, o *Observed) {
 			o.Instances["quisec"], o.Instances["dubcfg"] = Instance{Err: errSilent}, Instance{Err: errSilent}
 		}, "quisec-0, dubcfg-0"},
-		"the primary does not answer": {func(_ *environ, o *Observed) { o.Instances["tukpub"] = Instance{Err: errSilent} }, "tukpub-0"},
-		"the orders of a secondary are out of reach": {func(_ *environ, o *Observed) { o.Agents["quisec"] = Orders{Err: errSilent} },
+		"the primary does not answer": {func(_ *environ, o *Observed) { o.Instances["tukpub"] = Instance{Err: errSilent} },
+			"tukpub-0"},
+		"the orders of a secondary are out of reach": {func(_ *environ,
+			o *Observed) {
+			o.Agents["quisec"] = Orders{Err: errSilent}
+		},
 			"the site of quisec-0"},
 		"a former primary has not noticed": {func(_ *environ, o *Observed) {
 			alter(*o, "quisec", func(i *Instance) { i.Group.Role = "PRIMARY" })
@@ -103,7 +109,8 @@ func TestDeletionWaitsForWhoCouldBeElected(t *testing.T) {
 			}
 			g.Expect(p.Steps).To(BeEmpty())
 			g.Expect(p.Done).To(BeFalse())
-			g.Expect(p.Outcome.Message).To(And(ContainSubstring("waiting for an answer from "+c.waits), ContainSubstring("Lost")))
+			g.Expect(p.Outcome.Message).
+				To(And(ContainSubstring("waiting for an answer from "+c.waits), ContainSubstring("Lost")))
 		})
 	}
 }
@@ -116,14 +123,17 @@ func TestAReplicaThatLeavesGivesUpItsOrdersFirst(t *testing.T) {
 	e.d.Group.Spec.Replicas = three().Spec.Replicas
 	e.done = nil
 	e.settle(everything)
-	g.Expect(at(t, e.done, "take the orders from the agent of dubcfg")).To(BeNumerically("<", at(t, e.done, "on dubcfg-0 as geosql_operator: drop")))
+	g.Expect(at(t, e.done, "take the orders from the agent of dubcfg")).
+		To(BeNumerically("<", at(t, e.done, "on dubcfg-0 as geosql_operator: drop")))
 
 	e.d.Group.Spec.Replicas = declared().Spec.Replicas
 	for range 20 {
 		o := e.observe()
 		o.Agents["dubthird"] = Orders{Err: errSilent}
 		p := plan(e.d, o)
-		g.Expect(steps(p)).NotTo(And(ContainSubstring("on dubthird-0"), ContainSubstring("DROP AVAILABILITY GROUP")), "nobody knows whether its agent has orders")
+		g.Expect(steps(p)).
+			NotTo(And(ContainSubstring("on dubthird-0"), ContainSubstring("DROP AVAILABILITY GROUP")),
+				"nobody knows whether its agent has orders")
 		for _, s := range p.Steps {
 			g.Expect(e.do(s)).To(Succeed())
 		}

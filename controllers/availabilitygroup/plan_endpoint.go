@@ -26,7 +26,15 @@ func planEndpoints(d Desired, o Observed, p *Plan) bool {
 		newest, generation := newestCertificate(m, s)
 		if newest == nil || newest.Expires.Before(o.Now.Add(certificateRenewal)) {
 			name := certificateName(s, generation+1)
-			p.executeAsSA(s, tsql.CreateSelfSignedCertificate(name, "geosql endpoint of "+host(s), o.Now.Add(-clockTolerance), o.Now.Add(certificateLife)))
+			p.executeAsSA(
+				s,
+				tsql.CreateSelfSignedCertificate(
+					name,
+					"geosql endpoint of "+host(s),
+					o.Now.Add(-clockTolerance),
+					o.Now.Add(certificateLife),
+				),
+			)
 			continue
 		}
 		switch {
@@ -40,7 +48,12 @@ func planEndpoints(d Desired, o Observed, p *Plan) bool {
 			p.executeAsSA(s, tsql.CreateMirroringEndpoint(MirroringPort, newest.Name, role))
 		case m.Endpoint.Port != MirroringPort:
 			return p.settle(conditions.Stalled(conditions.ReasonEndpointConflict, fmt.Sprintf(
-				"%s has the mirroring endpoint %s on port %d; an instance has only one, and this operator's is on %d: drop it there", host(s), m.Endpoint.Name, m.Endpoint.Port, MirroringPort)))
+				"%s has the mirroring endpoint %s on port %d; an instance has only one, and this operator's is on %d: drop it there",
+				host(s),
+				m.Endpoint.Name,
+				m.Endpoint.Port,
+				MirroringPort,
+			)))
 		case m.Endpoint.State != "STARTED":
 			p.executeAsSA(s, tsql.StartEndpoint(m.Endpoint.Name))
 		}
@@ -61,7 +74,8 @@ func newestCertificate(m mssql.Mirroring, server v1alpha1.ServerName) (*mssql.Ce
 	highest := 0
 	for name, c := range m.Certificates {
 		var generation int
-		if _, err := fmt.Sscanf(strings.TrimPrefix(name, fmt.Sprintf("geosql_%s_", server)), "%d", &generation); err != nil || name != certificateName(server, generation) {
+		if _, err := fmt.Sscanf(strings.TrimPrefix(name, fmt.Sprintf("geosql_%s_", server)), "%d", &generation); err != nil ||
+			name != certificateName(server, generation) {
 			continue
 		}
 		if generation > highest {

@@ -17,8 +17,11 @@ func TestAnExpressReplicaHasAWitnessEndpoint(t *testing.T) {
 	e := newEnviron(t, declared())
 	e.d.Express = map[v1alpha1.ServerName]bool{"dubcfg": true}
 	e.settle(everything)
-	for server, role := range map[string]string{"dubcfg": "ROLE = WITNESS)", "tukpub": "ROLE = ALL)", "quisec": "ROLE = ALL)"} {
-		g.Expect(e.done).To(ContainElement(And(ContainSubstring("on "+server+"-0"), ContainSubstring("CREATE ENDPOINT"), ContainSubstring(role))))
+	for server, role := range map[string]string{"dubcfg": "ROLE = WITNESS)", "tukpub": "ROLE = ALL)",
+		"quisec": "ROLE = ALL)"} {
+		g.Expect(e.done).
+			To(ContainElement(And(ContainSubstring("on "+server+"-0"), ContainSubstring("CREATE ENDPOINT"),
+				ContainSubstring(role))))
 	}
 }
 

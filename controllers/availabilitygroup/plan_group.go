@@ -43,8 +43,13 @@ func planDatabases(d Desired, o Observed, p *Plan) bool {
 		case database.InGroup || database.State != "ONLINE":
 		case database.Owner != credentials.RoleOperator.Login() && !d.adopts():
 			return p.settle(conditions.Stalled(conditions.ReasonDatabaseConflict, fmt.Sprintf(
-				"database %s exists on %s and belongs to %q: annotate the group with %s=true to take it into the group, or name another database",
-				name, host(server), database.Owner, v1alpha1.AdoptAnnotation)))
+				"database %s exists on %s and belongs to %q: annotate the group with %s=true to take it into the group, or name "+
+					"another database",
+				name,
+				host(server),
+				database.Owner,
+				v1alpha1.AdoptAnnotation,
+			)))
 		default:
 			prepare(p, server, database, o.Now)
 		}
@@ -55,17 +60,22 @@ func planDatabases(d Desired, o Observed, p *Plan) bool {
 	return true
 }
 
-// databaseElsewhere is of a database that the group is to have and that another replica has: what is there may be the data that is
-// meant, and an empty one could not be seeded over it (error 1801).
+// databaseElsewhere is of a database that the group is to have and that another replica has: what is there may be the
+// data that is meant, and an empty one could not be seeded over it (error 1801).
 func databaseElsewhere(d Desired, o Observed, server v1alpha1.ServerName, name string) conditions.Outcome {
 	return conditions.Stalled(conditions.ReasonDatabaseMissing, fmt.Sprintf(
-		"database %s is to be one of the group's, and %s, on which it would be made, does not have it, but %s. Nothing is created beside it: "+
+		"database %s is to be one of the group's, and %s, on which it would be made, does not have it, but %s. Nothing is "+
+			"created beside it: "+
 			"restore on %[2]s what is to be in the group, and drop or rename the other ones, which nothing is seeded over",
-		name, host(server), list(o.copies(d, name))+" has one of the name"))
+		name,
+		host(server),
+		list(o.copies(d, name))+" has one of the name",
+	))
 }
 
-// databaseMissing is of a database that the group has and its primary lacks: one was forced to be primary that was never seeded, say.
-// An empty one in its place would be taken for it, and written to beside the copies that other replicas have.
+// databaseMissing is of a database that the group has and its primary lacks: one was forced to be primary that was
+// never seeded, say. An empty one in its place would be taken for it, and written to beside the copies that other
+// replicas have.
 func databaseMissing(d Desired, o Observed, primary v1alpha1.ServerName, name string) conditions.Outcome {
 	copies := o.copies(d, name)
 	known := "no replica that answers has it"
@@ -73,8 +83,13 @@ func databaseMissing(d Desired, o Observed, primary v1alpha1.ServerName, name st
 		known = list(copies) + " of those that answer have it"
 	}
 	return conditions.Stalled(conditions.ReasonDatabaseMissing, fmt.Sprintf(
-		"database %s is one of the group's, and the primary %s does not have it; %s. Nothing is created in its place: let a replica that has it become primary, "+
-			"or take it out of spec.databases, restore it on the primary, and put it back", name, host(primary), known))
+		"database %s is one of the group's, and the primary %s does not have it; %s. Nothing is created in its place: let "+
+			"a replica that has it become primary, "+
+			"or take it out of spec.databases, restore it on the primary, and put it back",
+		name,
+		host(primary),
+		known,
+	))
 }
 
 // prepare puts an existing database into FULL recovery with a log chain. The operator may back up a database that it
@@ -132,8 +147,8 @@ func planJoin(d Desired, o Observed, p *Plan) bool {
 }
 
 // planReplicas brings the replicas' options to what is declared, and adds and removes replicas. There is never a moment
-// in which fewer acknowledgements suffice than the larger set needs: the number is raised before a synchronous replica is
-// added, and a replica is removed before planCommitRule lowers it.
+// in which fewer acknowledgements suffice than the larger set needs: the number is raised before a synchronous replica
+// is added, and a replica is removed before planCommitRule lowers it.
 func planReplicas(d Desired, o Observed, p *Plan) bool {
 	primary := o.primary(d)
 	if primary == "" {
@@ -141,7 +156,11 @@ func planReplicas(d Desired, o Observed, p *Plan) bool {
 	}
 	group := o.Instances[primary].Group
 	if raisesFirst(d, group) {
-		p.execute(primary, tsql.SetRequiredSynchronizedSecondaries(d.name(), d.requiredNow(group)).Because("more replicas are about to be synchronous"))
+		p.execute(
+			primary,
+			tsql.SetRequiredSynchronizedSecondaries(d.name(), d.requiredNow(group)).
+				Because("more replicas are about to be synchronous"),
+		)
 		return p.settle(creating("the number of secondaries that a commit needs is being raised before replicas are added"))
 	}
 	// One synchronous replica at a time: the number that commits need falls after each.
@@ -159,7 +178,10 @@ func planReplicas(d Desired, o Observed, p *Plan) bool {
 		switch onDead(d, o, primary, r) {
 		case v1alpha1.DeadReplicaRemove:
 			if have != nil {
-				p.execute(primary, tsql.RemoveReplica(d.name(), want.Server).Because("go on without "+want.Server+", which is away"))
+				p.execute(
+					primary,
+					tsql.RemoveReplica(d.name(), want.Server).Because("go on without "+want.Server+", which is away"),
+				)
 			}
 			continue
 		case v1alpha1.DeadReplicaDemoteToAsync:
@@ -171,7 +193,8 @@ func planReplicas(d Desired, o Observed, p *Plan) bool {
 			}
 			continue
 		}
-		if have.Mode != string(want.Mode) && !fixed(have, want) && (have.Mode != string(tsql.SynchronousCommit) || dead || goes(have)) {
+		if have.Mode != string(want.Mode) && !fixed(have, want) &&
+			(have.Mode != string(tsql.SynchronousCommit) || dead || goes(have)) {
 			p.execute(primary, tsql.SetReplicaMode(d.name(), want.Server, want.Mode))
 		}
 		if want.Mode != tsql.ConfigurationOnly && !fixed(have, want) && (have.Connections != "NO") != want.Readable {
@@ -192,8 +215,8 @@ func planReplicas(d Desired, o Observed, p *Plan) bool {
 	return true
 }
 
-// fixed says that a replica cannot be brought to the wanted mode: one with data and a configuration-only one are not made of each other
-// (docs/linux/sql-server-linux-availability-group-ha.md; errors 47112, 47113).
+// fixed says that a replica cannot be brought to the wanted mode: one with data and a configuration-only one are not
+// made of each other (docs/linux/sql-server-linux-availability-group-ha.md; errors 47112, 47113).
 func fixed(have *mssql.GroupReplica, want tsql.Replica) bool {
 	return (have.Mode == string(tsql.ConfigurationOnly)) != (want.Mode == tsql.ConfigurationOnly)
 }
@@ -207,23 +230,31 @@ func modeFixed(d Desired, group *mssql.Group) (conditions.Outcome, bool) {
 		}
 	}
 	return conditions.Stalled(conditions.ReasonReplicaModeFixed, fmt.Sprintf(
-		"SQL Server changes no replica with data into a configuration-only one, nor the other way (errors 47112, 47113): set availabilityMode back for %s, "+
-			"or declare another server with the other availabilityMode in its place. Everything else is as declared", strings.Join(servers, ", "))), len(servers) > 0
+		"SQL Server changes no replica with data into a configuration-only one, nor the other way (errors 47112, 47113): "+
+			"set availabilityMode back for %s, "+
+			"or declare another server with the other availabilityMode in its place. Everything else is as declared",
+		strings.Join(servers, ", "),
+	)), len(servers) > 0
 }
 
-// raisesFirst tells whether the number of secondaries that a commit needs has to be raised before the set of synchronous
-// replicas grows. It is not where the synchronized ones could not meet it, which would block every commit, and next to a
-// configuration-only replica, where the engine takes 0 only (error 47108): there it is raised afterwards.
+// raisesFirst tells whether the number of secondaries that a commit needs has to be raised before the set of
+// synchronous replicas grows. It is not where the synchronized ones could not meet it, which would block every commit,
+// and next to a configuration-only replica, where the engine takes 0 only (error 47108): there it is raised afterwards.
 func raisesFirst(d Desired, group *mssql.Group) bool {
-	if slices.ContainsFunc(group.Replicas, func(r mssql.GroupReplica) bool { return r.Mode == string(tsql.ConfigurationOnly) }) {
+	if slices.ContainsFunc(
+		group.Replicas,
+		func(r mssql.GroupReplica) bool { return r.Mode == string(tsql.ConfigurationOnly) },
+	) {
 		return false
 	}
 	grows := slices.ContainsFunc(d.Group.Spec.Replicas, func(r v1alpha1.Replica) bool {
 		have := group.Replica(host(r.Server))
-		return r.AvailabilityMode == v1alpha1.SynchronousCommit && (have == nil || have.Mode != string(tsql.SynchronousCommit))
+		return r.AvailabilityMode == v1alpha1.SynchronousCommit &&
+			(have == nil || have.Mode != string(tsql.SynchronousCommit))
 	})
 	needed := d.requiredNow(group)
-	return grows && needed > group.RequiredSynchronizedSecondaries && needed <= synchronized(group, func(string) bool { return true })
+	return grows && needed > group.RequiredSynchronizedSecondaries &&
+		needed <= synchronized(group, func(string) bool { return true })
 }
 
 // planMembership adds and removes databases. A removed one stays as it is on the primary.
@@ -250,7 +281,8 @@ func planMembership(d Desired, o Observed, p *Plan) bool {
 }
 
 // engineMakes says of a database that the engine adds to a contained group by itself, with the group's logins and jobs
-// (docs/database-engine/availability-groups/windows/contained-availability-groups-overview.md, "Contained system databases").
+// (docs/database-engine/availability-groups/windows/contained-availability-groups-overview.md, "Contained system
+// databases").
 func (d Desired) engineMakes(name string) bool {
 	return d.Group.Spec.Contained && contains([]string{d.name() + "_master", d.name() + "_msdb"}, name)
 }
@@ -270,7 +302,10 @@ func planCommitRule(d Desired, o Observed, p *Plan) bool {
 	needed := d.requiredNow(group)
 	if needed > group.RequiredSynchronizedSecondaries {
 		// More than are synchronized would block every commit: the rest of the way is gone when others are.
-		needed = max(group.RequiredSynchronizedSecondaries, min(needed, synchronized(group, func(string) bool { return true })))
+		needed = max(
+			group.RequiredSynchronizedSecondaries,
+			min(needed, synchronized(group, func(string) bool { return true })),
+		)
 	}
 	if group.RequiredSynchronizedSecondaries == needed {
 		return true
@@ -280,8 +315,8 @@ func planCommitRule(d Desired, o Observed, p *Plan) bool {
 }
 
 // planListener adds the listener object: replication is redirected to it by name. The engine opens no socket for it.
-// MODIFY LISTENER changes the port and adds addresses, and takes none away: another declared address is a listener made anew
-// (docs/t-sql/statements/alter-availability-group-transact-sql.md, "MODIFY LISTENER").
+// MODIFY LISTENER changes the port and adds addresses, and takes none away: another declared address is a listener made
+// anew (docs/t-sql/statements/alter-availability-group-transact-sql.md, "MODIFY LISTENER").
 func planListener(d Desired, o Observed, p *Plan) bool {
 	primary := o.primary(d)
 	if primary == "" {
@@ -298,7 +333,11 @@ func planListener(d Desired, o Observed, p *Plan) bool {
 	}
 	ip := cmp.Or(d.listenerIP(), o.ListenerIP)
 	if have != nil && d.listenerIP() != "" && !slices.Contains(addresses, ip) {
-		p.execute(primary, tsql.RemoveListener(d.name(), have.Name).Because("remove listener "+have.Name+", which is to have the declared address "+ip))
+		p.execute(
+			primary,
+			tsql.RemoveListener(d.name(), have.Name).
+				Because("remove listener "+have.Name+", which is to have the declared address "+ip),
+		)
 		have = nil
 	}
 	switch {
@@ -318,9 +357,10 @@ func planListener(d Desired, o Observed, p *Plan) bool {
 // listenerMask goes with a listener of CLUSTER_TYPE EXTERNAL or NONE whose address is nobody's subnet.
 const listenerMask = "255.255.255.255"
 
-// planSeeding lets the group seed what a replica lacks, and begins seedings that failed, or have not begun, again: the copy that was in
-// the way may be gone. Nothing shows whether the grant was made, and the manager may have ended between JOIN and GRANT; both change
-// nothing where they are in force. It resumes nothing by itself: the agents do that.
+// planSeeding lets the group seed what a replica lacks, and begins seedings that failed, or have not begun, again: the
+// copy that was in the way may be gone. Nothing shows whether the grant was made, and the manager may have ended
+// between JOIN and GRANT; both change nothing where they are in force. It resumes nothing by itself: the agents do
+// that.
 func planSeeding(d Desired, o Observed, p *Plan) bool {
 	primary := o.primary(d)
 	if primary == "" {
@@ -349,7 +389,12 @@ func planSeeding(d Desired, o Observed, p *Plan) bool {
 		if outcome, alone := writtenOutside(d, o); alone {
 			return p.settle(outcome)
 		}
-		return p.settle(conditions.InProgress(conditions.ReasonSeedingFailed, "a seeding has not begun or has failed; it is begun again: "+strings.Join(missing, "; ")))
+		return p.settle(
+			conditions.InProgress(
+				conditions.ReasonSeedingFailed,
+				"a seeding has not begun or has failed; it is begun again: "+strings.Join(missing, "; "),
+			),
+		)
 	}
 	return true
 }
@@ -371,14 +416,16 @@ func (o Observed) awaitSeeding(d Desired) (servers []v1alpha1.ServerName) {
 	return servers
 }
 
-// unseeded are the group's databases that a joined replica's server lacks altogether and that are not being seeded to it.
+// unseeded are the group's databases that a joined replica's server lacks altogether and that are not being seeded to
+// it.
 func (o Observed) unseeded(group *mssql.Group, r v1alpha1.Replica) (lacking []string) {
 	i, ok := o.Instances[r.Server]
 	if have := group.Replica(host(r.Server)); have == nil || fixed(have, replica(r)) {
 		return nil
 	}
 	if !ok || i.Err != nil || i.Group == nil || i.Group.Role != string(election.RoleSecondary) ||
-		r.AvailabilityMode == v1alpha1.ConfigurationOnly || r.Seeding == v1alpha1.SeedingManual || contains(group.Seeding, host(r.Server)) {
+		r.AvailabilityMode == v1alpha1.ConfigurationOnly || r.Seeding == v1alpha1.SeedingManual ||
+		contains(group.Seeding, host(r.Server)) {
 		return nil
 	}
 	for _, name := range group.Databases {

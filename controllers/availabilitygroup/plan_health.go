@@ -22,13 +22,23 @@ func withoutPrimary(d Desired, o Observed) string {
 	case policy == v1alpha1.FailoverPaused || slices.ContainsFunc(o.Voters, func(v Voter) bool { return v.Paused }):
 		awaited = "elections are paused, and nobody becomes primary by itself"
 	case policy != v1alpha1.FailoverAutomatic:
-		awaited = fmt.Sprintf("failoverPolicy is %s, and only the agent of the last one makes it primary again, %s", v1alpha1.FailoverManual, majority)
+		awaited = fmt.Sprintf(
+			"failoverPolicy is %s, and only the agent of the last one makes it primary again, %s",
+			v1alpha1.FailoverManual,
+			majority,
+		)
 	}
 	last := ""
 	if leading, known := o.leading(); known && leading.Holder.Server != "" {
 		last = fmt.Sprintf("; the votes are %s by %s in term %d", leading.State, leading.Holder.Server, leading.Term)
 	}
-	return fmt.Sprintf("no replica is primary: %s%s. kubectl geosql failover %s --wait -n %s loses nothing, or does not happen", awaited, last, d.name(), d.Group.Namespace)
+	return fmt.Sprintf(
+		"no replica is primary: %s%s. kubectl geosql failover %s --wait -n %s loses nothing, or does not happen",
+		awaited,
+		last,
+		d.name(),
+		d.Group.Namespace,
+	)
 }
 
 // planHealth says what is so when nothing is left to do.
@@ -91,7 +101,8 @@ func notSynchronized(d Desired, o Observed, primary v1alpha1.ServerName) []strin
 			want = "SYNCHRONIZING"
 		}
 		for _, database := range d.databases() {
-			if state := stateOf(group, host(r.Server), database); state != want && !(r.Server == primary && state == "SYNCHRONIZED") {
+			if state := stateOf(group, host(r.Server), database); state != want &&
+				!(r.Server == primary && state == "SYNCHRONIZED") {
 				why := orUnknown(state)
 				if f := failureOf(group, host(r.Server), database); f != nil {
 					why += "; its seeding failed: " + f.Reason

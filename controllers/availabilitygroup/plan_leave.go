@@ -27,8 +27,8 @@ func planFormer(d Desired, o Observed, p *Plan) bool {
 		if configuration.Replica(host(server)) != nil {
 			continue
 		}
-		// Its agent keeps the orders as long as it may have to make the engine step down. It loses them before the engine loses the group:
-		// one that claimed votes meanwhile would leave a writable copy behind.
+		// Its agent keeps the orders as long as it may have to make the engine step down. It loses them before the engine
+		// loses the group: one that claimed votes meanwhile would leave a writable copy behind.
 		i := o.Instances[server]
 		if i.Err != nil || i.callsItselfPrimary() || d.fenced() && o.Agents[server].Err != nil {
 			continue
@@ -42,22 +42,23 @@ func planFormer(d Desired, o Observed, p *Plan) bool {
 	return true
 }
 
-// neverMade says that the group cannot be on any server: no server was ever seen with it, and nobody ever held a term. The
-// manager makes a group only once the initial primary's agent has claimed the first one; a term stays on the voters for
-// good, and every voter has to be asked that a person has not called lost.
+// neverMade says that the group cannot be on any server: no server was ever seen with it, and nobody ever held a term.
+// The manager makes a group only once the initial primary's agent has claimed the first one; a term stays on the voters
+// for good, and every voter has to be asked that a person has not called lost.
 func (o Observed) neverMade(d Desired) bool {
 	if !d.fenced() || d.Group.Status.GroupID != "" || o.exists(d) || len(o.Voters) == 0 {
 		return false
 	}
 	return !slices.ContainsFunc(slices.Concat(o.Voters, o.Joining), func(v Voter) bool {
-		return v.Err != nil && !errors.Is(v.Err, election.ErrAbsent) && !errors.Is(v.Err, sites.ErrSiteLost) || v.Err == nil && v.Record.Term > 0
+		return v.Err != nil && !errors.Is(v.Err, election.ErrAbsent) && !errors.Is(v.Err, sites.ErrSiteLost) ||
+			v.Err == nil && v.Record.Term > 0
 	})
 }
 
 // planDelete takes a group away when its object is deleted and reclaimPolicy is Delete, and else leaves it running: the
-// agents go on without the object. Databases stay on every replica. A manager may end after any step: the secondaries' right to claim
-// votes goes first, then the group on them, and on the primary only when nobody else has it who could be elected. The primary needs its
-// votes until then, so the Leases go last.
+// agents go on without the object. Databases stay on every replica. A manager may end after any step: the secondaries'
+// right to claim votes goes first, then the group on them, and on the primary only when nobody else has it who could be
+// elected. The primary needs its votes until then, so the Leases go last.
 func planDelete(d Desired, o Observed) Plan {
 	var p Plan
 	if !v1alpha1.MayDestroy(d.Group, d.Group.Spec.ReclaimPolicy) {
@@ -67,7 +68,12 @@ func planDelete(d Desired, o Observed) Plan {
 	// A server that was a replica may have the group still: it was away when it was to forget it.
 	servers := append(d.servers(), d.former()...)
 	if waiting := unknownFor(d, o, servers); len(waiting) > 0 {
-		p.settle(deleting("nothing is dropped before every replica has answered: those that do not could elect a primary of their own", waiting))
+		p.settle(
+			deleting(
+				"nothing is dropped before every replica has answered: those that do not could elect a primary of their own",
+				waiting,
+			),
+		)
 		return p
 	}
 	primary := o.primary(d)
@@ -86,7 +92,8 @@ func planDelete(d Desired, o Observed) Plan {
 			return p
 		}
 	}
-	// Nobody else has the group: the primary's databases go on as databases of its own, and its votes last until it has none.
+	// Nobody else has the group: the primary's databases go on as databases of its own, and its votes last until it has
+	// none.
 	if primary != "" {
 		p.drop(d, o, primary)
 		takeOrders(o, primary, &p)
@@ -98,7 +105,9 @@ func planDelete(d Desired, o Observed) Plan {
 	var waiting []string
 	for _, v := range slices.Concat(o.Voters, o.Joining, o.Former) {
 		switch {
-		case errors.Is(v.Err, election.ErrAbsent), errors.Is(v.Err, sites.ErrSiteLost), errors.Is(v.Err, sites.ErrUnknownSite):
+		case errors.Is(v.Err, election.ErrAbsent),
+			errors.Is(v.Err, sites.ErrSiteLost),
+			errors.Is(v.Err, sites.ErrUnknownSite):
 		case v.Err != nil:
 			waiting = append(waiting, string(v.Site))
 		default:
@@ -110,9 +119,10 @@ func planDelete(d Desired, o Observed) Plan {
 	return p
 }
 
-// unknownFor are the servers of which it must be known, before a group is dropped anywhere, whether they have it, and those that call
-// themselves primary while another one is: they step down by themselves as long as they have orders, and a DROP there would leave a
-// second writable copy. One whose site a person has called lost is not waited for, nor is one that cannot have the group.
+// unknownFor are the servers of which it must be known, before a group is dropped anywhere, whether they have it, and
+// those that call themselves primary while another one is: they step down by themselves as long as they have orders,
+// and a DROP there would leave a second writable copy. One whose site a person has called lost is not waited for, nor
+// is one that cannot have the group.
 func unknownFor(d Desired, o Observed, servers []v1alpha1.ServerName) (waiting []string) {
 	never, primary := o.neverMade(d), o.primary(d)
 	for _, s := range servers {
@@ -152,7 +162,10 @@ func takeOrders(o Observed, s v1alpha1.ServerName, p *Plan) {
 func deleting(what string, waiting []string) conditions.Outcome {
 	if len(waiting) > 0 {
 		return conditions.Unknown(conditions.ReasonDeleting, fmt.Sprintf(
-			"%s; waiting for an answer from %s; if its site is gone for good set the Site's lifecycle to Lost", what, list(waiting)))
+			"%s; waiting for an answer from %s; if its site is gone for good set the Site's lifecycle to Lost",
+			what,
+			list(waiting),
+		))
 	}
 	return conditions.InProgress(conditions.ReasonDeleting, what)
 }

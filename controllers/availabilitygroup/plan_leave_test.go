@@ -114,10 +114,13 @@ func TestDeletionOfVotes(t *testing.T) {
 		waiting bool
 		done    bool
 	}{
-		"all answer":                  {errs: []error{nil, nil, nil}, steps: []string{"votes tukwila", "votes quincy", "votes dublin"}},
-		"one is silent":               {errs: []error{errSilent, nil, nil}, steps: []string{"votes quincy", "votes dublin"}, waiting: true},
+		"all answer": {errs: []error{nil, nil, nil},
+			steps: []string{"votes tukwila", "votes quincy", "votes dublin"}},
+		"one is silent": {errs: []error{errSilent, nil, nil}, steps: []string{"votes quincy", "votes dublin"},
+			waiting: true},
 		"only the silent one is left": {errs: []error{errSilent, election.ErrAbsent, election.ErrAbsent}, waiting: true},
-		"none has any":                {errs: []error{election.ErrAbsent, sites.ErrSiteLost, sites.ErrUnknownSite}, done: true},
+		"none has any": {errs: []error{election.ErrAbsent, sites.ErrSiteLost, sites.ErrUnknownSite},
+			done: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
@@ -133,7 +136,8 @@ func TestDeletionOfVotes(t *testing.T) {
 			p := planDelete(e.d, o)
 			g.Expect(deeds(p)).To(Equal(c.steps))
 			g.Expect(p.Done).To(Equal(c.done))
-			g.Expect(strings.Contains(p.Outcome.Message, "waiting for an answer from tukwila")).To(Equal(c.waiting), p.Outcome.Message)
+			g.Expect(strings.Contains(p.Outcome.Message, "waiting for an answer from tukwila")).
+				To(Equal(c.waiting), p.Outcome.Message)
 		})
 	}
 }

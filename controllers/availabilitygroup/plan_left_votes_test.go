@@ -14,10 +14,12 @@ import (
 	"geosql.dev/operator/internal/election"
 )
 
-// A majority of the votes is left of a former group that had a primary. The first primary's agent claims nothing then, and the plan says
-// what is in the way instead of waiting for it.
+// A majority of the votes is left of a former group that had a primary. The first primary's agent claims nothing then,
+// and the plan says what is in the way instead of waiting for it.
 func TestVotesThatTellOfAPrimaryAreNamedWhereNobodyClaims(t *testing.T) {
-	promoted, err := json.Marshal([]election.Timeline{{Term: 4, To: "tukpub-0", Promoted: &metav1.MicroTime{Time: time.Unix(1_800_000_000, 0)}}})
+	promoted, err := json.Marshal(
+		[]election.Timeline{{Term: 4, To: "tukpub-0", Promoted: &metav1.MicroTime{Time: time.Unix(1_800_000_000, 0)}}},
+	)
 	NewWithT(t).Expect(err).NotTo(HaveOccurred())
 	for name, r := range map[string]election.Record{
 		"held":     {Term: 4, State: election.StateHeld},
@@ -29,7 +31,10 @@ func TestVotesThatTellOfAPrimaryAreNamedWhereNobodyClaims(t *testing.T) {
 			e.firstPod = "present"
 			for _, site := range e.d.Group.Spec.Voters {
 				left := vote(t, "tukpub-0", election.Configuration{})
-				left.Term, left.State, left.Notes, left.Holder = r.Term, r.State, r.Notes, election.Holder{Server: "tukpub-0", PodUID: "former"}
+				left.Term, left.State, left.Notes, left.Holder = r.Term, r.State, r.Notes, election.Holder{
+					Server: "tukpub-0",
+					PodUID: "former",
+				}
 				e.leases[site] = &left
 			}
 			for range 30 {
@@ -59,7 +64,8 @@ func TestAVoteOfAFormerGroupIsInTheWayOfAChange(t *testing.T) {
 	g.Expect(o.Orders.Configuration).To(BeNil())
 	status := e.d.Group.Status
 	e.d.Group.Status = v1alpha1.AvailabilityGroupStatus{}
-	g.Expect(e.observe().Configuration.Voters).To(Equal([]string{"tukwila", "quincy", "dublin"}), "nor by a hub that was made again")
+	g.Expect(e.observe().Configuration.Voters).
+		To(Equal([]string{"tukwila", "quincy", "dublin"}), "nor by a hub that was made again")
 	e.d.Group.Status = status
 	g.Expect(votersChanging(e.d, o)).To(And(ContainSubstring("the vote there needs a majority of blueridge, in term 9"),
 		ContainSubstring("`kubectl delete lease geosql-content -n web` there")))

@@ -18,8 +18,9 @@ import (
 	"geosql.dev/operator/internal/sites"
 )
 
-// A site with a replica and a vote is away. A replica elsewhere is added meanwhile, and another site votes in its place if that is
-// declared too: nobody waits for the site that is away. The new agent is told the way to its vote when it is back.
+// A site with a replica and a vote is away. A replica elsewhere is added meanwhile, and another site votes in its place
+// if that is declared too: nobody waits for the site that is away. The new agent is told the way to its vote when it is
+// back.
 func TestAReplicaIsAddedWhileAVoterIsAway(t *testing.T) {
 	for name, voters := range map[string][]v1alpha1.SiteName{
 		"the voters stay":                 {"tukwila", "quincy", "dublin"},
@@ -48,30 +49,51 @@ func TestAReplicaIsAddedWhileAVoterIsAway(t *testing.T) {
 	}
 }
 
-// Who was never told the way to a voter that does not answer is told so where it can do without, and else keeps what it has.
+// Who was never told the way to a voter that does not answer is told so where it can do without, and else keeps what it
+// has.
 func TestOrdersWithoutAWayToASilentVoter(t *testing.T) {
 	issued := begin.Add(-time.Hour)
-	reached := orders.Voter{Site: "tukwila", Server: "https://tukwila", Account: "geosql-agent-content", AccountUID: "7", Token: "token", Issued: issued, Expires: issued.Add(24 * time.Hour)}
+	reached := orders.Voter{
+		Site:       "tukwila",
+		Server:     "https://tukwila",
+		Account:    "geosql-agent-content",
+		AccountUID: "7",
+		Token:      "token",
+		Issued:     issued,
+		Expires:    issued.Add(24 * time.Hour),
+	}
 	lacking := orders.Group{Name: "content", Namespace: "web", Voters: []orders.Voter{reached, {Site: "quincy"}}}
 	for name, c := range map[string]struct {
 		step   GiveOrders
 		before *orders.Group
 		given  bool
 	}{
-		"a server that is yet to be added":  {GiveOrders{Server: "dubthird", New: true}, nil, true},
-		"one that was added meanwhile":      {GiveOrders{Server: "dubthird"}, &lacking, true},
-		"a replica whose Secret was lost":   {GiveOrders{Server: "dubthird"}, nil, false},
-		"a replica of voters that it lacks": {GiveOrders{Server: "dubthird"}, &orders.Group{Name: "content", Namespace: "web", Voters: lacking.Voters[:1]}, false},
+		"a server that is yet to be added": {GiveOrders{Server: "dubthird", New: true}, nil, true},
+		"one that was added meanwhile":     {GiveOrders{Server: "dubthird"}, &lacking, true},
+		"a replica whose Secret was lost":  {GiveOrders{Server: "dubthird"}, nil, false},
+		"a replica of voters that it lacks": {GiveOrders{Server: "dubthird"},
+			&orders.Group{Name: "content", Namespace: "web", Voters: lacking.Voters[:1]}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
 			site := fake.NewClientBuilder().WithScheme(clientgoscheme.Scheme).Build()
-			member := &sites.Member{Site: v1alpha1.Site{ObjectMeta: metav1.ObjectMeta{Name: "tukwila"}}, Client: site, APIReader: site, Namespaces: []string{"web"}}
+			member := &sites.Member{
+				Site:       v1alpha1.Site{ObjectMeta: metav1.ObjectMeta{Name: "tukwila"}},
+				Client:     site,
+				APIReader:  site,
+				Namespaces: []string{"web"},
+			}
 			r := &Reconciler{sites: cutSites{members: map[v1alpha1.SiteName]*sites.Member{"tukwila": member, "quincy": member}}}
-			w := &world{desired: Desired{Group: declared(), Sites: map[v1alpha1.ServerName]v1alpha1.SiteName{"dubthird": "tukwila"}},
+			w := &world{
+				desired: Desired{Group: declared(), Sites: map[v1alpha1.ServerName]v1alpha1.SiteName{"dubthird": "tukwila"}},
 				observed: Observed{Now: begin, Agents: map[v1alpha1.ServerName]Orders{"dubthird": {Told: c.before}},
-					Orders: orders.Group{Name: "content", Namespace: "web", Voters: []orders.Voter{{Site: "tukwila"}, {Site: "quincy"}}}},
-				accounts: map[v1alpha1.SiteName]voterAccess{"tukwila": {voter: reached}, "quincy": {err: errSilent}}}
+					Orders: orders.Group{
+						Name:      "content",
+						Namespace: "web",
+						Voters:    []orders.Voter{{Site: "tukwila"}, {Site: "quincy"}},
+					}},
+				accounts: map[v1alpha1.SiteName]voterAccess{"tukwila": {voter: reached}, "quincy": {err: errSilent}},
+			}
 			if c.before == nil {
 				// Nothing has to be minted for the voter that answers.
 				w.accounts["tukwila"] = voterAccess{err: errSilent}

@@ -47,7 +47,8 @@ func TestNothingIsMadeWhereAGroupMayBe(t *testing.T) {
 		"the others' sites are lost": {
 			change: func(_ *environ, o *Observed) {
 				o.Instances["quisec"], o.Instances["dubcfg"] = Instance{Err: sites.ErrSiteLost}, Instance{Err: sites.ErrSiteLost}
-			}, reason: conditions.ReasonGroupLost, says: []string{"no server that answers has a database of it", "lost-volumes.md"}},
+			}, reason: conditions.ReasonGroupLost,
+			says: []string{"no server that answers has a database of it", "lost-volumes.md"}},
 		"nobody has the group any more": {
 			change: func(_ *environ, o *Observed) {
 				alter(*o, "quisec", func(i *Instance) { i.Group = nil })
@@ -65,7 +66,8 @@ func TestNothingIsMadeWhereAGroupMayBe(t *testing.T) {
 				alter(*o, "quisec", func(i *Instance) { i.Group, i.Mirroring.Databases = nil, nil })
 				alter(*o, "dubcfg", func(i *Instance) { i.Group = nil })
 				for i := range o.Voters {
-					o.Voters[i].Record = election.Record{Term: 3, State: election.StateHeld, Holder: election.Holder{Server: "quisec-0"}}
+					o.Voters[i].Record = election.Record{Term: 3, State: election.StateHeld,
+						Holder: election.Holder{Server: "quisec-0"}}
 				}
 			}, reason: conditions.ReasonCreating, says: []string{"term 3 of quisec-0"}},
 	} {
@@ -77,7 +79,8 @@ func TestNothingIsMadeWhereAGroupMayBe(t *testing.T) {
 			o := e.observe()
 			c.change(e, &o)
 			p := plan(e.d, o)
-			g.Expect(steps(p)).NotTo(Or(ContainSubstring("CREATE DATABASE"), ContainSubstring("BACKUP"), ContainSubstring("CREATE AVAILABILITY")))
+			g.Expect(steps(p)).
+				NotTo(Or(ContainSubstring("CREATE DATABASE"), ContainSubstring("BACKUP"), ContainSubstring("CREATE AVAILABILITY")))
 			g.Expect(p.Outcome.Reason).To(Equal(c.reason), p.Outcome.Message)
 			for _, says := range c.says {
 				g.Expect(p.Outcome.Message).To(ContainSubstring(says))
@@ -100,7 +103,12 @@ func TestADatabaseIsNotMadeBesideAnother(t *testing.T) {
 			e := newEnviron(t, declared())
 			before(e)
 			wanted := string(e.d.Group.Spec.Databases[len(e.d.Group.Spec.Databases)-1])
-			e.servers["quisec"].mirroring.Databases[wanted] = mssql.Database{Name: wanted, State: "ONLINE", RecoveryModel: "FULL", Owner: "sa"}
+			e.servers["quisec"].mirroring.Databases[wanted] = mssql.Database{
+				Name:          wanted,
+				State:         "ONLINE",
+				RecoveryModel: "FULL",
+				Owner:         "sa",
+			}
 			p := e.settle(everything)
 			g.Expect(p.Outcome.Reason).To(Equal(conditions.ReasonDatabaseMissing), p.Outcome.Message)
 			g.Expect(p.Outcome.Message).To(ContainSubstring("quisec has one of the name"))

@@ -10,8 +10,8 @@ import (
 	"geosql.dev/operator/api/v1alpha1"
 )
 
-// Orders are written at a server's site. An engine that is away for a moment keeps none from its agent: it would go by the former ones
-// when the engine is back.
+// Orders are written at a server's site. An engine that is away for a moment keeps none from its agent: it would go by
+// the former ones when the engine is back.
 func TestOrdersReachAnAgentWhoseEngineIsAway(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(*environ)

@@ -12,8 +12,9 @@ import (
 	"geosql.dev/operator/internal/reconcile/conditions"
 )
 
-// outsider is a database of one of the group's names on a replica's server that is not in the group there: after a DROP AVAILABILITY
-// GROUP, SET HADR OFF or REMOVE DATABASE by hand, or because it is somebody else's. Nothing is seeded over it (error 1801).
+// outsider is a database of one of the group's names on a replica's server that is not in the group there: after a DROP
+// AVAILABILITY GROUP, SET HADR OFF or REMOVE DATABASE by hand, or because it is somebody else's. Nothing is seeded over
+// it (error 1801).
 type outsider struct {
 	server   v1alpha1.ServerName
 	database string
@@ -21,12 +22,13 @@ type outsider struct {
 	state string
 }
 
-// alone says that the copy may have rows that nobody else has: it does not wait for log, so that it is written to beside the group, or was
-// before it went OFFLINE, RECOVERING or SUSPECT (the agents judge by the same, election.Copy.Alone).
+// alone says that the copy may have rows that nobody else has: it does not wait for log, so that it is written to
+// beside the group, or was before it went OFFLINE, RECOVERING or SUSPECT (the agents judge by the same,
+// election.Copy.Alone).
 func (s outsider) alone() bool { return s.state != "RESTORING" }
 
-// outsiders are the copies that stand outside of a group that was made. The primary's are not among them: what it has is added to the
-// group. Nor is what is being seeded now, which joins the group at the end of it.
+// outsiders are the copies that stand outside of a group that was made. The primary's are not among them: what it has
+// is added to the group. Nor is what is being seeded now, which joins the group at the end of it.
 func (o Observed) outsiders(d Desired) []outsider {
 	if !o.exists(d) && d.Group.Status.GroupID == "" {
 		return nil
@@ -39,7 +41,8 @@ func (o Observed) outsiders(d Desired) []outsider {
 	var found []outsider
 	for _, r := range d.Group.Spec.Replicas {
 		i, seen := o.Instances[r.Server]
-		if !seen || i.Err != nil || i.callsItselfPrimary() || r.AvailabilityMode == v1alpha1.ConfigurationOnly || contains(seeding, host(r.Server)) {
+		if !seen || i.Err != nil || i.callsItselfPrimary() || r.AvailabilityMode == v1alpha1.ConfigurationOnly ||
+			contains(seeding, host(r.Server)) {
 			continue
 		}
 		for _, name := range d.databases() {
@@ -62,8 +65,8 @@ func outsideAlone(d Desired, o Observed, server v1alpha1.ServerName) []string {
 	return names
 }
 
-// writtenOutside asks a person about copies that are, or were, written to beside the group; false when there is none. What is written
-// there nobody else has, so nothing is given up without a word.
+// writtenOutside asks a person about copies that are, or were, written to beside the group; false when there is none.
+// What is written there nobody else has, so nothing is given up without a word.
 func writtenOutside(d Desired, o Observed) (conditions.Outcome, bool) {
 	var copies []string
 	for _, s := range o.outsiders(d) {
@@ -81,8 +84,12 @@ func writtenOutside(d Desired, o Observed) (conditions.Outcome, bool) {
 		who = withoutPrimary(d, o)
 	}
 	return conditions.Stalled(conditions.ReasonDatabaseOutside, fmt.Sprintf(
-		"%s; outside of the group: %s. Whoever writes there makes rows that no other replica has, and the listener does not lead there. "+
-			"End the writers, save what is to be kept, and DROP DATABASE (or rename it) there: then it is seeded anew by itself", who, list(copies))), true
+		"%s; outside of the group: %s. Whoever writes there makes rows that no other replica has, and the listener does "+
+			"not lead there. "+
+			"End the writers, save what is to be kept, and DROP DATABASE (or rename it) there: then it is seeded anew by itself",
+		who,
+		list(copies),
+	)), true
 }
 
 // noGroup says of a server that it has lost the group altogether.
@@ -93,7 +100,8 @@ func noGroup(o Observed, server v1alpha1.ServerName) string {
 	return ""
 }
 
-// leftOutside asks a person about copies that are of no use where they are and in the way of a seeding; false when there is none.
+// leftOutside asks a person about copies that are of no use where they are and in the way of a seeding; false when
+// there is none.
 func leftOutside(d Desired, o Observed, group *mssql.Group) (conditions.Outcome, bool) {
 	var copies []string
 	for _, s := range o.outsiders(d) {
@@ -106,8 +114,16 @@ func leftOutside(d Desired, o Observed, group *mssql.Group) (conditions.Outcome,
 		}
 		copies = append(copies, fmt.Sprintf("%s on %s (%s%s)", s.database, host(s.server), strings.ToLower(s.state), engine))
 		if len(copies) == 1 {
-			copies[0] += fmt.Sprintf(": ALTER DATABASE [%s] SET HADR AVAILABILITY GROUP = [%s] there joins it if its log reaches the primary's, and "+
-				"kubectl geosql reseed %s %s --database %s -n %s gives it up and has it seeded anew", s.database, d.name(), d.name(), s.server, s.database, d.Group.Namespace)
+			copies[0] += fmt.Sprintf(
+				": ALTER DATABASE [%s] SET HADR AVAILABILITY GROUP = [%s] there joins it if its log reaches the primary's, and "+
+					"kubectl geosql reseed %s %s --database %s -n %s gives it up and has it seeded anew",
+				s.database,
+				d.name(),
+				d.name(),
+				s.server,
+				s.database,
+				d.Group.Namespace,
+			)
 		}
 	}
 	if len(copies) == 0 {
@@ -128,8 +144,8 @@ func failureOf(group *mssql.Group, server, database string) *mssql.SeedingFailur
 	return &group.SeedingFailures[i]
 }
 
-// held says why databases of a replica take no log though nothing is wrong with the way there: a person has suspended them, or they are
-// kept apart after a failover with data loss. Both wait for a person; false when there is none.
+// held says why databases of a replica take no log though nothing is wrong with the way there: a person has suspended
+// them, or they are kept apart after a failover with data loss. Both wait for a person; false when there is none.
 func held(d Desired, o Observed, primary v1alpha1.ServerName) (conditions.Outcome, bool) {
 	var suspended, apart []string
 	for _, r := range d.Group.Spec.Replicas {
@@ -150,12 +166,21 @@ func held(d Desired, o Observed, primary v1alpha1.ServerName) (conditions.Outcom
 	switch {
 	case len(apart) > 0:
 		return conditions.Stalled(conditions.ReasonReplicaQuarantined, fmt.Sprintf(
-			"%s%s alone has log from before a failover with data loss, and takes none until a person has decided: kubectl geosql rejoin %s %s -n %s, or reseed",
-			serves, list(apart), d.name(), apart[0], d.Group.Namespace)), true
+			"%s%s alone has log from before a failover with data loss, and takes none until a person has decided: kubectl "+
+				"geosql rejoin %s %s -n %s, or reseed",
+			serves,
+			list(apart),
+			d.name(),
+			apart[0],
+			d.Group.Namespace,
+		)), true
 	case len(suspended) > 0:
 		return conditions.Stalled(conditions.ReasonSuspended, fmt.Sprintf(
-			"%sa person has suspended data movement (SET HADR SUSPEND): %s. It is no second copy until ALTER DATABASE ... SET HADR RESUME there, and the primary keeps all log meanwhile",
-			serves, list(suspended))), true
+			"%sa person has suspended data movement (SET HADR SUSPEND): %s. It is no second copy until ALTER DATABASE ... "+
+				"SET HADR RESUME there, and the primary keeps all log meanwhile",
+			serves,
+			list(suspended),
+		)), true
 	}
 	return conditions.Outcome{}, false
 }

@@ -20,7 +20,8 @@ func (e *environ) takeOut(server v1alpha1.ServerName, state string) {
 	e.servers[server].mirroring.Databases["Content"] = d
 }
 
-// dropByHand drops the group on a server: a primary's databases go on there as its own, a secondary's are left RESTORING.
+// dropByHand drops the group on a server: a primary's databases go on there as its own, a secondary's are left
+// RESTORING.
 func (e *environ) dropByHand(server v1alpha1.ServerName) {
 	state := "RESTORING"
 	if e.group.primary == server {
@@ -39,7 +40,8 @@ func (e *environ) elect(server v1alpha1.ServerName) {
 	}
 }
 
-// A copy that stands outside of its group is named with the way back, whatever was done by hand, and nothing is seeded over it.
+// A copy that stands outside of its group is named with the way back, whatever was done by hand, and nothing is seeded
+// over it.
 func TestACopyOutsideOfTheGroupIsNamed(t *testing.T) {
 	for name, c := range map[string]struct {
 		byHand  func(*environ)
@@ -47,13 +49,21 @@ func TestACopyOutsideOfTheGroupIsNamed(t *testing.T) {
 		outside []string
 	}{
 		"DROP on the primary, nobody is elected": {func(e *environ) { e.dropByHand("tukpub") },
-			[]string{"no replica is primary", "outside of the group: Content on tukpub-0 (ONLINE), which has no such group any more", "DROP DATABASE"}, []string{"Content"}},
-		"DROP on the primary, and a replica is silent": {func(e *environ) { e.dropByHand("tukpub"); e.silent["dubcfg"] = true },
+			[]string{"no replica is primary",
+				"outside of the group: Content on tukpub-0 (ONLINE), which has no such group any more", "DROP DATABASE"},
+			[]string{"Content"}},
+		"DROP on the primary, and a replica is silent": {func(
+			e *environ) {
+			e.dropByHand("tukpub")
+			e.silent["dubcfg"] = true
+		},
 			[]string{"no replica is primary", "Content on tukpub-0"}, []string{"Content"}},
 		"DROP on the primary, and another is elected": {func(e *environ) { e.dropByHand("tukpub"); e.elect("quisec") },
-			[]string{"quisec-0 is primary and serves", "outside of the group: Content on tukpub-0 (ONLINE)"}, []string{"Content"}},
+			[]string{"quisec-0 is primary and serves", "outside of the group: Content on tukpub-0 (ONLINE)"},
+			[]string{"Content"}},
 		"DROP on the secondary": {func(e *environ) { e.dropByHand("quisec") },
-			[]string{"Content on quisec-0 (restoring)", "SET HADR AVAILABILITY GROUP = [content]", "kubectl geosql reseed content quisec --database Content -n web"}, nil},
+			[]string{"Content on quisec-0 (restoring)", "SET HADR AVAILABILITY GROUP = [content]",
+				"kubectl geosql reseed content quisec --database Content -n web"}, nil},
 		"SET HADR OFF on the secondary": {func(e *environ) { e.takeOut("quisec", "RESTORING") },
 			[]string{"Content on quisec-0 (restoring)", "reseed"}, nil},
 		"REMOVE DATABASE on the primary": {func(e *environ) {
@@ -62,7 +72,8 @@ func TestACopyOutsideOfTheGroupIsNamed(t *testing.T) {
 			e.group.databases = nil
 		}, []string{"Content on quisec-0 (restoring)"}, nil},
 		"somebody else's database on the secondary": {func(e *environ) { e.takeOut("quisec", "ONLINE") },
-			[]string{"tukpub-0 is primary and serves", "outside of the group: Content on quisec-0 (ONLINE)."}, []string{"Content"}},
+			[]string{"tukpub-0 is primary and serves", "outside of the group: Content on quisec-0 (ONLINE)."},
+			[]string{"Content"}},
 		"one that was written to, and does not answer now": {func(e *environ) { e.takeOut("quisec", "OFFLINE") },
 			[]string{"outside of the group: Content on quisec-0 (OFFLINE).", "save what is to be kept"}, []string{"Content"}},
 	} {
@@ -106,7 +117,8 @@ func TestACopyOutsideOfTheGroupIsNamed(t *testing.T) {
 	}
 }
 
-// What the engine says of a failed seeding is in the condition, also where the primary has a row of the copy that is in the way.
+// What the engine says of a failed seeding is in the condition, also where the primary has a row of the copy that is in
+// the way.
 func TestAFailedSeedingIsTold(t *testing.T) {
 	g := NewWithT(t)
 	e := newEnviron(t, declared())
@@ -115,19 +127,27 @@ func TestAFailedSeedingIsTold(t *testing.T) {
 	o := e.observe()
 	alter(o, "tukpub", func(i *Instance) {
 		group := *i.Group
-		group.SeedingFailures = []mssql.SeedingFailure{{Server: "QUISEC-0", Database: "content", Reason: "Database With Name Already Exists"}}
-		group.States = append(group.States, mssql.GroupDatabaseState{Server: "quisec-0", Database: "Content", State: "NOT SYNCHRONIZING"})
+		group.SeedingFailures = []mssql.SeedingFailure{
+			{Server: "QUISEC-0", Database: "content", Reason: "Database With Name Already Exists"},
+		}
+		group.States = append(
+			group.States,
+			mssql.GroupDatabaseState{Server: "quisec-0", Database: "Content", State: "NOT SYNCHRONIZING"},
+		)
 		i.Group = &group
 	})
 	p := plan(e.d, o)
 	g.Expect(p.Steps).To(BeEmpty())
-	g.Expect(p.Outcome.Message).To(And(ContainSubstring("Database With Name Already Exists"), ContainSubstring("kubectl geosql reseed")))
+	g.Expect(p.Outcome.Message).
+		To(And(ContainSubstring("Database With Name Already Exists"), ContainSubstring("kubectl geosql reseed")))
 
 	alter(o, "quisec", func(i *Instance) {
 		i.Mirroring.Databases = nil
 	})
 	p = plan(e.d, o)
-	g.Expect(steps(p)).To(And(ContainSubstring("GRANT CREATE ANY DATABASE"), ContainSubstring("SEEDING_MODE = AUTOMATIC")), "the copy that was in the way is gone")
+	g.Expect(steps(p)).
+		To(And(ContainSubstring("GRANT CREATE ANY DATABASE"), ContainSubstring("SEEDING_MODE = AUTOMATIC")),
+			"the copy that was in the way is gone")
 	g.Expect(p.Outcome.Reason).To(Equal(conditions.ReasonSeedingFailed))
 }
 
@@ -137,13 +157,24 @@ func TestWhatIsSuspendedIsTold(t *testing.T) {
 		return func(o *Observed) {
 			alter(*o, "quisec", func(i *Instance) {
 				group := *i.Group
-				group.States = []mssql.GroupDatabaseState{{Server: "quisec-0", Database: "Content", Local: true, State: "NOT SYNCHRONIZING", Suspended: true, SuspendReason: reason}}
+				group.States = []mssql.GroupDatabaseState{
+					{
+						Server:        "quisec-0",
+						Database:      "Content",
+						Local:         true,
+						State:         "NOT SYNCHRONIZING",
+						Suspended:     true,
+						SuspendReason: reason,
+					},
+				}
 				i.Group = &group
 			})
 			alter(*o, "tukpub", func(i *Instance) {
 				group := *i.Group
-				group.States = []mssql.GroupDatabaseState{{Server: "tukpub-0", Database: "Content", Local: true, State: "SYNCHRONIZED"},
-					{Server: "quisec-0", Database: "Content", State: "NOT SYNCHRONIZING"}}
+				group.States = []mssql.GroupDatabaseState{
+					{Server: "tukpub-0", Database: "Content", Local: true, State: "SYNCHRONIZED"},
+					{Server: "quisec-0", Database: "Content", State: "NOT SYNCHRONIZING"},
+				}
 				i.Group = &group
 			})
 		}
@@ -175,7 +206,8 @@ func TestWhatIsSuspendedIsTold(t *testing.T) {
 	}
 }
 
-// A copy that was seeded once and is gone has no failure, and is seeded again all the same: once a seeding had time to begin by itself.
+// A copy that was seeded once and is gone has no failure, and is seeded again all the same: once a seeding had time to
+// begin by itself.
 func TestACopyThatIsGoneIsSeededAgain(t *testing.T) {
 	g := NewWithT(t)
 	e := newEnviron(t, declared())

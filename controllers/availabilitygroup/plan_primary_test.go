@@ -11,7 +11,8 @@ import (
 	"geosql.dev/operator/internal/reconcile/conditions"
 )
 
-// A group without a primary says who is awaited, by its policy and by what people asked the agents for, and what a person can do.
+// A group without a primary says who is awaited, by its policy and by what people asked the agents for, and what a
+// person can do.
 func TestWithoutAPrimaryItSaysWhoIsAwaited(t *testing.T) {
 	for name, c := range map[string]struct {
 		policy v1alpha1.FailoverPolicy

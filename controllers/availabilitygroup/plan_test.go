@@ -119,7 +119,8 @@ func different(a, b *environ) string {
 			}
 		}
 	}
-	if l, r := fmt.Sprintf("%+v %v %v", a.group.listeners, a.group.databases, a.group.required), fmt.Sprintf("%+v %v %v", b.group.listeners, b.group.databases, b.group.required); l != r {
+	if l, r := fmt.Sprintf("%+v %v %v", a.group.listeners, a.group.databases, a.group.required),
+		fmt.Sprintf("%+v %v %v", b.group.listeners, b.group.databases, b.group.required); l != r {
 		return fmt.Sprintf("group: %s and %s", l, r)
 	}
 	return ""
@@ -156,7 +157,8 @@ func TestReplicasComeAndGoInTheSafeOrder(t *testing.T) {
 	e.settle(everything)
 	g.Expect(e.group.required).To(Equal(0))
 	for _, h := range e.history {
-		g.Expect(h.required).To(BeNumerically("<", h.synchronous), "more acknowledgements than replicas would block every commit")
+		g.Expect(h.required).
+			To(BeNumerically("<", h.synchronous), "more acknowledgements than replicas would block every commit")
 	}
 	lowered := at(t, e.done[at(t, e.done, "require 1 synchronized"):], "require 0 synchronized")
 	removed := at(t, e.done[at(t, e.done, "require 1 synchronized"):], "remove replica dubthird-0")
@@ -204,10 +206,12 @@ func TestCertificatesAreRenewedBeforeTheyEnd(t *testing.T) {
 	g.Expect(e.servers["quisec"].mirroring.Certificates).To(HaveKey("geosql_tukpub_2"))
 	shown := at(t, e.done, "show certificate geosql_tukpub_2")
 	for _, partner := range []string{"quisec-0", "dubcfg-0"} {
-		g.Expect(at(t, e.done, "on "+partner+" as sa: trust certificate geosql_tukpub_2")).To(BeNumerically("<", shown), "partners trust it before it is shown")
+		g.Expect(at(t, e.done, "on "+partner+" as sa: trust certificate geosql_tukpub_2")).
+			To(BeNumerically("<", shown), "partners trust it before it is shown")
 	}
 	for _, server := range []string{"quisec", "dubcfg"} {
-		g.Expect(at(t, e.done, "show certificate geosql_"+server+"_2")).To(BeNumerically("<", shown), "the primary's comes last")
+		g.Expect(at(t, e.done, "show certificate geosql_"+server+"_2")).
+			To(BeNumerically("<", shown), "the primary's comes last")
 	}
 }
 
@@ -235,7 +239,8 @@ func TestARenewedCertificateWaitsForTheOthers(t *testing.T) {
 	e.now = begin.Add(certificateLife - certificateRenewal + time.Hour)
 	some()
 	g.Expect(e.servers["quisec"].mirroring.Certificates).To(HaveKey("geosql_tukpub_2"))
-	g.Expect(shown()).To(Equal([]string{"geosql_tukpub_1", "geosql_quisec_1", "geosql_dubcfg_1"}), "one replica can't trust them yet")
+	g.Expect(shown()).
+		To(Equal([]string{"geosql_tukpub_1", "geosql_quisec_1", "geosql_dubcfg_1"}), "one replica can't trust them yet")
 	e.now = begin.Add(certificateLife - certificateUrgency + time.Hour)
 	some()
 	g.Expect(shown()).To(Equal([]string{"geosql_tukpub_2", "geosql_quisec_2", "geosql_dubcfg_1"}), "they would end")
@@ -245,8 +250,16 @@ func TestARenewedCertificateWaitsForTheOthers(t *testing.T) {
 
 	o := e.observe()
 	for name, i := range o.Instances {
-		i.Mirroring.Endpoint = &mssql.Endpoint{Name: "Hadr", State: "STARTED", Port: MirroringPort, Certificate: "geosql_" + string(name) + "_1"}
-		i.Mirroring.Certificates["geosql_"+string(name)+"_1"] = mssql.Certificate{Name: "geosql_" + string(name) + "_1", Expires: e.now.Add(certificateUrgency + time.Hour)}
+		i.Mirroring.Endpoint = &mssql.Endpoint{
+			Name:        "Hadr",
+			State:       "STARTED",
+			Port:        MirroringPort,
+			Certificate: "geosql_" + string(name) + "_1",
+		}
+		i.Mirroring.Certificates["geosql_"+string(name)+"_1"] = mssql.Certificate{
+			Name:    "geosql_" + string(name) + "_1",
+			Expires: e.now.Add(certificateUrgency + time.Hour),
+		}
 		o.Instances[name] = i
 	}
 	p := plan(e.d, o)
@@ -287,7 +300,8 @@ func TestDeletion(t *testing.T) {
 	g.Expect(e.servers["tukpub"].mirroring.Databases).To(HaveKey("Content"), "databases are never dropped")
 }
 
-// A former replica that was away when it was to forget the group forgets it with the group: one of the same name would be taken for it.
+// A former replica that was away when it was to forget the group forgets it with the group: one of the same name would
+// be taken for it.
 func TestDeletionWaitsForFormerReplicas(t *testing.T) {
 	g := NewWithT(t)
 	e := newEnviron(t, three())
@@ -329,7 +343,8 @@ func TestDeletingAGroupWhoseEnginesNeverStarted(t *testing.T) {
 			e.orders["tukpub"] = &orders.Group{Name: "content"}
 		}, true},
 		"a term was claimed": {func(e *environ) {
-			e.leases["dublin"] = &election.Record{State: election.StateClaimed, Term: 1, Holder: election.Holder{Server: "tukpub-0"}}
+			e.leases["dublin"] = &election.Record{State: election.StateClaimed, Term: 1,
+				Holder: election.Holder{Server: "tukpub-0"}}
 		}, false},
 		"a voter does not answer":   {func(e *environ) { e.cut["dublin"] = true }, false},
 		"the group was seen before": {func(e *environ) { e.d.Group.Status.GroupID = "6a8b" }, false},
@@ -395,7 +410,10 @@ func TestWhichServersAreWaitedFor(t *testing.T) {
 func TestTheCommitRuleIsRaisedBeforeTheSetGrows(t *testing.T) {
 	g := NewWithT(t)
 	group := three()
-	group.Spec.Replicas = append(group.Spec.Replicas, v1alpha1.Replica{Server: "dubcfg", AvailabilityMode: v1alpha1.AsynchronousCommit})
+	group.Spec.Replicas = append(
+		group.Spec.Replicas,
+		v1alpha1.Replica{Server: "dubcfg", AvailabilityMode: v1alpha1.AsynchronousCommit},
+	)
 	e := newEnviron(t, group)
 	e.settle(everything)
 	g.Expect(e.group.required).To(Equal(1))
@@ -438,7 +456,8 @@ func TestPlanOutcomes(t *testing.T) {
 		},
 		"a replica that does not answer": {
 			before: whole, change: func(e *environ) { e.silent["quisec"] = true },
-			ready: metav1.ConditionUnknown, reason: conditions.ReasonReplicaNotAnswering, message: "tukpub-0 is primary and serves; no answer from quisec",
+			ready: metav1.ConditionUnknown, reason: conditions.ReasonReplicaNotAnswering,
+			message: "tukpub-0 is primary and serves; no answer from quisec",
 		},
 		"a primary that does not answer": {
 			before: whole, change: func(e *environ) { e.silent["tukpub"], e.group.primary = true, "" },
@@ -446,7 +465,8 @@ func TestPlanOutcomes(t *testing.T) {
 		},
 		"everybody answers and nobody is primary": {
 			before: whole, change: func(e *environ) { e.group.primary = "" },
-			ready: metav1.ConditionFalse, reason: conditions.ReasonNoPrimary, message: "kubectl geosql failover content --wait -n web",
+			ready: metav1.ConditionFalse, reason: conditions.ReasonNoPrimary,
+			message: "kubectl geosql failover content --wait -n web",
 		},
 		"a minority of lost votes": {
 			before: whole, change: func(e *environ) { delete(e.leases, "tukwila") },
@@ -454,7 +474,9 @@ func TestPlanOutcomes(t *testing.T) {
 		},
 		"a majority of lost votes": {
 			before: whole, change: func(e *environ) { delete(e.leases, "tukwila"); delete(e.leases, "quincy") },
-			ready: metav1.ConditionFalse, reason: conditions.ReasonVotesLost, message: "the Leases web/geosql-content are gone at tukwila, quincy: nobody can have a majority of tukwila, quincy, dublin,",
+			ready: metav1.ConditionFalse, reason: conditions.ReasonVotesLost,
+			message: "the Leases web/geosql-content are gone at tukwila, quincy: nobody can have a majority of tukwila, " +
+				"quincy, dublin,",
 		},
 		"a foreign mirroring endpoint": {
 			before: func(e *environ) { e.settle(everything) },
@@ -463,18 +485,21 @@ func TestPlanOutcomes(t *testing.T) {
 		},
 		"a database that somebody else made": {
 			change: func(e *environ) {
-				e.servers["tukpub"].mirroring.Databases["Content"] = mssql.Database{Name: "Content", State: "ONLINE", RecoveryModel: "FULL", LogChain: true, Owner: "sa"}
+				e.servers["tukpub"].mirroring.Databases["Content"] = mssql.Database{Name: "Content", State: "ONLINE",
+					RecoveryModel: "FULL", LogChain: true, Owner: "sa"}
 				prepareEndpoints(e)
 			},
 			ready: metav1.ConditionFalse, reason: conditions.ReasonDatabaseConflict, message: "geosql.dev/adopt=true",
 		},
 		"a database that the group has and its primary lacks": {
 			before: whole, change: func(e *environ) { delete(e.servers["tukpub"].mirroring.Databases, "Content") },
-			ready: metav1.ConditionFalse, reason: conditions.ReasonDatabaseMissing, message: "the primary tukpub-0 does not have it; quisec of those that answer have it",
+			ready: metav1.ConditionFalse, reason: conditions.ReasonDatabaseMissing,
+			message: "the primary tukpub-0 does not have it; quisec of those that answer have it",
 		},
 		"a configuration-only replica that is to have data": {
 			before: whole, change: func(e *environ) { e.d.Group.Spec.Replicas[2].AvailabilityMode = v1alpha1.SynchronousCommit },
-			ready: metav1.ConditionFalse, reason: conditions.ReasonReplicaModeFixed, message: "set availabilityMode back for dubcfg-0 (CONFIGURATION_ONLY)",
+			ready: metav1.ConditionFalse, reason: conditions.ReasonReplicaModeFixed,
+			message: "set availabilityMode back for dubcfg-0 (CONFIGURATION_ONLY)",
 		},
 		"a replica with data that is to be configuration-only": {
 			before: whole, change: func(e *environ) { e.d.Group.Spec.Replicas[1].AvailabilityMode = v1alpha1.ConfigurationOnly },
@@ -532,7 +557,12 @@ func TestAnAdoptedDatabaseIsPreparedAsSA(t *testing.T) {
 	group := declared()
 	group.Annotations = map[string]string{v1alpha1.AdoptAnnotation: "true"}
 	e := newEnviron(t, group)
-	e.servers["tukpub"].mirroring.Databases["Content"] = mssql.Database{Name: "Content", State: "ONLINE", RecoveryModel: "SIMPLE", Owner: "sa"}
+	e.servers["tukpub"].mirroring.Databases["Content"] = mssql.Database{
+		Name:          "Content",
+		State:         "ONLINE",
+		RecoveryModel: "SIMPLE",
+		Owner:         "sa",
+	}
 	g.Expect(e.settle(everything).Outcome.Ready).To(Equal(metav1.ConditionTrue))
 	at(t, e.done, "on tukpub-0 as sa: take the first full backup of Content")
 }
@@ -562,7 +592,8 @@ func TestAFailedSeedingIsStartedAgain(t *testing.T) {
 func TestAGroupWithoutAFence(t *testing.T) {
 	g := NewWithT(t)
 	group := declared()
-	group.Spec.ClusterType, group.Spec.FailoverPolicy, group.Spec.Voters = v1alpha1.ClusterNone, v1alpha1.FailoverManual, nil
+	group.Spec.ClusterType, group.Spec.FailoverPolicy, group.Spec.Voters = v1alpha1.ClusterNone, v1alpha1.FailoverManual,
+		nil
 	group.Spec.Replicas = group.Spec.Replicas[:2]
 	e := newEnviron(t, group)
 	p := e.settle(everything)
@@ -572,7 +603,8 @@ func TestAGroupWithoutAFence(t *testing.T) {
 		g.Expect(step).NotTo(ContainSubstring("WRITE_LEASE"))
 	}
 	o := e.observe()
-	g.Expect(fenced(e.d, o)).To(And(HaveField("Status", metav1.ConditionFalse), HaveField("Reason", conditions.ReasonNotFenced)))
+	g.Expect(fenced(e.d, o)).
+		To(And(HaveField("Status", metav1.ConditionFalse), HaveField("Reason", conditions.ReasonNotFenced)))
 }
 
 func TestAVoterWithoutAnAddressStopsTheOrders(t *testing.T) {

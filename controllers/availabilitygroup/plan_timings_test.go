@@ -13,12 +13,15 @@ import (
 	"geosql.dev/operator/internal/reconcile/conditions"
 )
 
-// The timings with which a group's agents were told to count are not changed, whatever is declared later, and nobody is told
-// others while it is not known by which the group counts.
+// The timings with which a group's agents were told to count are not changed, whatever is declared later, and nobody is
+// told others while it is not known by which the group counts.
 func TestTimingsAreKept(t *testing.T) {
 	g := NewWithT(t)
 	timed := declared()
-	timed.Spec.Timings = &v1alpha1.GroupTimings{VoteExpiry: &metav1.Duration{Duration: 20 * time.Second}, WriteLease: &metav1.Duration{Duration: 12 * time.Second}}
+	timed.Spec.Timings = &v1alpha1.GroupTimings{
+		VoteExpiry: &metav1.Duration{Duration: 20 * time.Second},
+		WriteLease: &metav1.Duration{Duration: 12 * time.Second},
+	}
 	e := newEnviron(t, timed)
 	e.settle(everything)
 	g.Expect(e.orders["quisec"].Timings).To(HaveField("Expiry", 20*time.Second))

@@ -14,8 +14,8 @@ import (
 	"geosql.dev/operator/internal/reconcile/conditions"
 )
 
-// otherVoters are the declared sites if others vote, or will when the change under way has ended; nil if not. A group that
-// declares none keeps those that it has.
+// otherVoters are the declared sites if others vote, or will when the change under way has ended; nil if not. A group
+// that declares none keeps those that it has.
 func otherVoters(d Desired, o Observed) []string {
 	declared := siteStrings(d.Group.Spec.Voters)
 	if d.Group.Status.GroupID == "" || len(declared) == 0 || election.SameSites(declared, o.Configuration.Final()) {
@@ -24,10 +24,14 @@ func otherVoters(d Desired, o Observed) []string {
 	return declared
 }
 
-// configured is the newest configuration of voters that is known of. Sites that do not vote tell nobody of one: what is there may be
-// of a former group. A hub that was made again knows the voters from the declaration alone, and others may be declared than those that
-// vote: agents and votes know better.
-func configured(d Desired, agents map[v1alpha1.ServerName]Orders, votes map[v1alpha1.SiteName]Voter) election.Configuration {
+// configured is the newest configuration of voters that is known of. Sites that do not vote tell nobody of one: what is
+// there may be of a former group. A hub that was made again knows the voters from the declaration alone, and others may
+// be declared than those that vote: agents and votes know better.
+func configured(
+	d Desired,
+	agents map[v1alpha1.ServerName]Orders,
+	votes map[v1alpha1.SiteName]Voter,
+) election.Configuration {
 	records := map[string]election.Record{}
 	for site, v := range votes {
 		if v.Err == nil {
@@ -46,9 +50,13 @@ func configured(d Desired, agents map[v1alpha1.ServerName]Orders, votes map[v1al
 	return election.Known(c, c.Among(records)...).Follow(records)
 }
 
-// readVotes reads the votes of all sites that vote, of those that are to and, of a group that is being deleted, of those that did.
-// read reads the votes of some sites, each once; what they tell may name others.
-func readVotes(d Desired, agents map[v1alpha1.ServerName]Orders, read func([]v1alpha1.SiteName) []Voter) map[v1alpha1.SiteName]Voter {
+// readVotes reads the votes of all sites that vote, of those that are to and, of a group that is being deleted, of
+// those that did. read reads the votes of some sites, each once; what they tell may name others.
+func readVotes(
+	d Desired,
+	agents map[v1alpha1.ServerName]Orders,
+	read func([]v1alpha1.SiteName) []Voter,
+) map[v1alpha1.SiteName]Voter {
 	votes := map[v1alpha1.SiteName]Voter{}
 	sites := append(d.voters(), d.Group.Spec.Voters...)
 	if !d.Group.DeletionTimestamp.IsZero() {
@@ -68,7 +76,8 @@ func readVotes(d Desired, agents map[v1alpha1.ServerName]Orders, read func([]v1a
 	return votes
 }
 
-// take sorts the votes that were read by what their sites are in the newest configuration. What agents read as no vote is none here.
+// take sorts the votes that were read by what their sites are in the newest configuration. What agents read as no vote
+// is none here.
 func (o *Observed) take(d Desired, votes map[v1alpha1.SiteName]Voter) {
 	o.Configuration = configured(d, o.Agents, votes)
 	taken := map[v1alpha1.SiteName]bool{}
@@ -107,9 +116,9 @@ func (o *Observed) compareOrders(d Desired) {
 	}
 }
 
-// ordersFor is what the agents are to be told. They get the way to the sites that are to vote first, and are told that these
-// are to vote once all whose sites answer have it, and none is of a release that may not know of changes: whoever is primary next must
-// be able to go on with one.
+// ordersFor is what the agents are to be told. They get the way to the sites that are to vote first, and are told that
+// these are to vote once all whose sites answer have it, and none is of a release that may not know of changes: whoever
+// is primary next must be able to go on with one.
 func ordersFor(d Desired, o Observed, access func(v1alpha1.SiteName) orders.Voter) orders.Group {
 	told := d.orders()
 	c := o.Configuration
@@ -128,10 +137,11 @@ func ordersFor(d Desired, o Observed, access func(v1alpha1.SiteName) orders.Vote
 			told.Joining = append(told.Joining, access(joining.Site))
 		}
 	}
-	if len(told.Joining) < len(o.Joining) || len(o.outdated(d)) > 0 || slices.ContainsFunc(d.servers(), func(s v1alpha1.ServerName) bool {
-		a := o.Agents[s]
-		return a.Err == nil && (a.Told == nil || !reaches(*a.Told, wanted))
-	}) {
+	if len(told.Joining) < len(o.Joining) || len(o.outdated(d)) > 0 ||
+		slices.ContainsFunc(d.servers(), func(s v1alpha1.ServerName) bool {
+			a := o.Agents[s]
+			return a.Err == nil && (a.Told == nil || !reaches(*a.Told, wanted))
+		}) {
 		return told
 	}
 	told.Wanted = wanted
@@ -140,7 +150,10 @@ func ordersFor(d Desired, o Observed, access func(v1alpha1.SiteName) orders.Vote
 
 // outdated are the replicas' servers whose sidecars are of an earlier release.
 func (o Observed) outdated(d Desired) []v1alpha1.ServerName {
-	return slices.DeleteFunc(slices.Clone(o.Outdated), func(s v1alpha1.ServerName) bool { return !slices.Contains(d.servers(), s) })
+	return slices.DeleteFunc(
+		slices.Clone(o.Outdated),
+		func(s v1alpha1.ServerName) bool { return !slices.Contains(d.servers(), s) },
+	)
 }
 
 // reaches says whether orders have the way to all of these sites.
@@ -153,9 +166,10 @@ func reaches(told orders.Group, sites []string) bool {
 	return true
 }
 
-// planJoining creates the Leases of sites that are to vote in a group that exists. They carry the newest configuration of
-// voters that a majority tells of, and no vote: one that is created much later, where another Lease was lost meanwhile, is worth
-// nothing to agents. The Lease of a site that votes no more stays until the group is deleted, so that a late Create is refused.
+// planJoining creates the Leases of sites that are to vote in a group that exists. They carry the newest configuration
+// of voters that a majority tells of, and no vote: one that is created much later, where another Lease was lost
+// meanwhile, is worth nothing to agents. The Lease of a site that votes no more stays until the group is deleted, so
+// that a late Create is refused.
 func planJoining(d Desired, o Observed, p *Plan) {
 	_, known := o.leading()
 	if !known || len(otherVoters(d, o)) == 0 {
@@ -163,7 +177,14 @@ func planJoining(d Desired, o Observed, p *Plan) {
 	}
 	for _, v := range o.Joining {
 		if errors.Is(v.Err, election.ErrAbsent) {
-			p.add(CreateLease{Site: v.Site, Group: d.name(), InitialPrimary: host(d.Group.Spec.InitialPrimary), Configuration: o.Configuration})
+			p.add(
+				CreateLease{
+					Site:           v.Site,
+					Group:          d.name(),
+					InitialPrimary: host(d.Group.Spec.InitialPrimary),
+					Configuration:  o.Configuration,
+				},
+			)
 		}
 	}
 }
@@ -190,15 +211,22 @@ func votersChanging(d Desired, o Observed) string {
 		if leading, known := o.leading(); known && !c.Changing() {
 			if err := v.Record.InTheWay(leading, c); err != nil {
 				text += fmt.Sprintf("; %s is in the way at site %s (%v). The site does not vote: while that is so, "+
-					"`kubectl delete lease %[1]s -n %[4]s` there takes away what a former group of the name has left", election.LeaseName(d.name()), v.Site, err, d.Group.Namespace)
+					"`kubectl delete lease %[1]s -n %[4]s` there takes away what a former group of the name has left",
+					election.LeaseName(d.name()), v.Site, err, d.Group.Namespace)
 			}
 		}
 	}
 	if outdated := o.outdated(d); len(outdated) > 0 && !c.Changing() {
-		text += fmt.Sprintf("; waiting for the sidecars of %s, which are of an earlier release (SidecarOutdated)", list(outdated))
+		text += fmt.Sprintf(
+			"; waiting for the sidecars of %s, which are of an earlier release (SidecarOutdated)",
+			list(outdated),
+		)
 	}
 	if leading, known := o.leading(); known && leading.Term > 0 && leading.Voters == "" {
-		text += fmt.Sprintf("; the sidecar of %s is of a release that does not change voters: switch over, or restart its pod", leading.Holder.Server)
+		text += fmt.Sprintf(
+			"; the sidecar of %s is of a release that does not change voters: switch over, or restart its pod",
+			leading.Holder.Server,
+		)
 	} else if !known {
 		text += "; too few votes are known"
 	}

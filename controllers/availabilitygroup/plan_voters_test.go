@@ -44,8 +44,8 @@ func (e *environ) observeVotes(o *Observed) {
 	o.compareOrders(e.d)
 }
 
-// changeVoters is what the primary's agent does when it is told other voters, one configuration at each call. An agent of an
-// earlier release writes votes that tell nothing.
+// changeVoters is what the primary's agent does when it is told other voters, one configuration at each call. An agent
+// of an earlier release writes votes that tell nothing.
 func (e *environ) changeVoters() {
 	told := e.orders[e.group.primary]
 	if told == nil || e.unaware || e.silent[e.group.primary] || e.cut[homes[e.group.primary]] {
@@ -104,18 +104,27 @@ func TestVotersAreChanged(t *testing.T) {
 	p = e.settle(everything)
 	g.Expect(p.Outcome.Ready).To(Equal(metav1.ConditionTrue), "%+v", p.Outcome)
 	g.Expect(e.configurations).To(Equal([]election.Configuration{
-		{Term: 1, Number: 1, Voters: []string{"tukwila", "quincy", "dublin"}, Next: []string{"tukwila", "quincy", "blueridge"}},
+		{
+			Term:   1,
+			Number: 1,
+			Voters: []string{"tukwila", "quincy", "dublin"},
+			Next:   []string{"tukwila", "quincy", "blueridge"},
+		},
 		{Term: 1, Number: 2, Voters: []string{"tukwila", "quincy", "blueridge"}},
 	}))
 	g.Expect(at(t, e.done, "at site blueridge, which is to vote")).To(BeNumerically("<", at(t, e.done, "orders")))
 	s := e.d.Group.Status
-	g.Expect(s.VoterConfiguration).To(Equal(&v1alpha1.VoterConfiguration{Term: 1, Number: 2, Voters: []string{"tukwila", "quincy", "blueridge"}}))
+	g.Expect(s.VoterConfiguration).
+		To(Equal(&v1alpha1.VoterConfiguration{Term: 1, Number: 2, Voters: []string{"tukwila", "quincy", "blueridge"}}))
 	g.Expect(s.Voters).To(HaveLen(3))
 	g.Expect(s.Voters[2]).To(And(HaveField("Site", "blueridge"), HaveField("State", "Held")))
 	g.Expect(s.FormerVoters).To(Equal([]string{"dublin"}))
-	g.Expect(e.leases).To(HaveKey(v1alpha1.SiteName("dublin")), "who knows the old voters alone must meet the new ones there")
+	g.Expect(e.leases).
+		To(HaveKey(v1alpha1.SiteName("dublin")), "who knows the old voters alone must meet the new ones there")
 	for _, told := range e.orders {
-		g.Expect(told).To(And(HaveField("Wanted", BeEmpty()), HaveField("Joining", BeEmpty()), HaveField("Configuration.Voters", ContainElement("blueridge"))))
+		g.Expect(told).
+			To(And(HaveField("Wanted", BeEmpty()), HaveField("Joining", BeEmpty()),
+				HaveField("Configuration.Voters", ContainElement("blueridge"))))
 	}
 
 	// Left out later, those that vote stay.
@@ -145,8 +154,13 @@ func TestNewVotersAreAwaited(t *testing.T) {
 	p := plan(e.d, e.observe())
 	g.Expect(p.Steps).To(BeEmpty())
 	g.Expect(p.Outcome).To(And(HaveField("Reason", conditions.ReasonVotersChanging), HaveField("Message", And(
-		ContainSubstring("tukwila, quincy, blueridge are to vote, tukwila, quincy, dublin do"), ContainSubstring("waiting for site blueridge")))))
-	g.Expect(fenced(e.d, e.observe())).To(And(HaveField("Status", metav1.ConditionTrue), HaveField("Reason", conditions.ReasonVotersChanging)))
+		ContainSubstring(
+			"tukwila, quincy, blueridge are to vote, tukwila, quincy, dublin do",
+		),
+		ContainSubstring("waiting for site blueridge"),
+	))))
+	g.Expect(fenced(e.d, e.observe())).
+		To(And(HaveField("Status", metav1.ConditionTrue), HaveField("Reason", conditions.ReasonVotersChanging)))
 
 	e.cut["blueridge"] = false
 	o := e.observe()
@@ -158,7 +172,8 @@ func TestNewVotersAreAwaited(t *testing.T) {
 	o.Joining[0].Err = nil
 	g.Expect(ordersFor(e.d, o, access).Wanted).NotTo(BeEmpty())
 	o.Outdated = []v1alpha1.ServerName{"quisec"}
-	g.Expect(ordersFor(e.d, o, access).Wanted).To(BeEmpty(), "a sidecar of an earlier release could not be elected afterwards")
+	g.Expect(ordersFor(e.d, o, access).Wanted).
+		To(BeEmpty(), "a sidecar of an earlier release could not be elected afterwards")
 	g.Expect(votersChanging(e.d, o)).To(ContainSubstring("waiting for the sidecars of quisec"))
 
 	step := func() {
@@ -186,12 +201,15 @@ func TestNewVotersAreAwaited(t *testing.T) {
 		r.Voters = ""
 	}
 	e.work()
-	g.Expect(plan(e.d, e.observe()).Outcome.Message).To(ContainSubstring("the sidecar of tukpub-0 is of a release that does not change voters: switch over, or restart its pod"))
+	g.Expect(plan(e.d, e.observe()).Outcome.Message).
+		To(ContainSubstring("the sidecar of tukpub-0 is of a release that does not change voters: switch over, or restart " +
+			"its pod"))
 }
 
 // A hub that was made again gets a manifest that names other voters: what the votes tell counts, and is changed.
 func TestTheVotesKnowTheVotersBetterThanAManifest(t *testing.T) {
-	for name, changed := range map[string]bool{"the first ones": false, "the first ones, of which votes tell nothing": false, "changed ones": true} {
+	for name, changed := range map[string]bool{"the first ones": false,
+		"the first ones, of which votes tell nothing": false, "changed ones": true} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
 			e := newEnviron(t, declared())
@@ -223,15 +241,16 @@ func TestTheVotesKnowTheVotersBetterThanAManifest(t *testing.T) {
 	}
 }
 
-// Whatever is declared meanwhile, whoever is silent and whichever step is the last: in the end those vote that are declared, each
-// configuration was made from the one before, and no Lease was taken away.
+// Whatever is declared meanwhile, whoever is silent and whichever step is the last: in the end those vote that are
+// declared, each configuration was made from the one before, and no Lease was taken away.
 func TestChangesOfVotersSurviveAnEndAfterAnyStep(t *testing.T) {
 	sites := []v1alpha1.SiteName{"tukwila", "quincy", "dublin", "blueridge", "ashburn"}
 	rapid.Check(t, func(rt *rapid.T) {
 		e := newEnviron(t, declared())
 		e.settle(everything)
 		for range rapid.IntRange(1, 4).Draw(rt, "changes") {
-			e.d.Group.Spec.Voters = rapid.Permutation(sites).Draw(rt, "voters")[:rapid.SampledFrom([]int{1, 3, 5}).Draw(rt, "size")]
+			e.d.Group.Spec.Voters = rapid.Permutation(sites).Draw(rt,
+				"voters")[:rapid.SampledFrom([]int{1, 3, 5}).Draw(rt, "size")]
 			for range rapid.IntRange(0, 8).Draw(rt, "rounds") {
 				for _, site := range sites {
 					e.cut[site] = rapid.IntRange(0, 5).Draw(rt, "cut") == 0
@@ -272,8 +291,9 @@ func TestLostVotesAreNamed(t *testing.T) {
 		message string
 	}{
 		"two of three": {
-			change:  func(e *environ) { delete(e.leases, "tukwila"); delete(e.leases, "dublin") },
-			message: "are gone at tukwila, dublin: nobody can have a majority of tukwila, quincy, dublin, so nobody may be primary",
+			change: func(e *environ) { delete(e.leases, "tukwila"); delete(e.leases, "dublin") },
+			message: "are gone at tukwila, dublin: nobody can have a majority of tukwila, quincy, dublin, so nobody may be " +
+				"primary",
 		},
 		"all": {
 			change:  func(e *environ) { clear(e.leases) },
@@ -289,7 +309,8 @@ func TestLostVotesAreNamed(t *testing.T) {
 		},
 		"those that are to vote": {
 			change: func(e *environ) {
-				c := election.Configuration{Term: 1, Number: 1, Voters: []string{"tukwila", "quincy", "dublin"}, Next: []string{"blueridge"}}
+				c := election.Configuration{Term: 1, Number: 1, Voters: []string{"tukwila", "quincy", "dublin"},
+					Next: []string{"blueridge"}}
 				for _, r := range e.leases {
 					r.Voters = vote(e.t, "", c).Voters
 				}
@@ -304,8 +325,15 @@ func TestLostVotesAreNamed(t *testing.T) {
 			tc.change(e)
 			p := plan(e.d, e.observe())
 			g.Expect(p.Steps).To(BeEmpty(), "nothing is guessed")
-			g.Expect(p.Outcome).To(And(HaveField("Reason", conditions.ReasonVotesLost), HaveField("Progress", conditions.Stuck), HaveField("Message", And(
-				HavePrefix("the Leases web/geosql-content are gone at "), ContainSubstring(tc.message), ContainSubstring(votesLostRunbook)))))
+			g.Expect(p.Outcome).
+				To(And(HaveField("Reason", conditions.ReasonVotesLost), HaveField("Progress", conditions.Stuck),
+					HaveField("Message", And(
+						HavePrefix(
+							"the Leases web/geosql-content are gone at ",
+						),
+						ContainSubstring(tc.message),
+						ContainSubstring(votesLostRunbook),
+					))))
 		})
 	}
 	NewWithT(t).Expect(filepath.Join(checkout.Root(), votesLostRunbook)).To(BeARegularFile())
@@ -319,11 +347,17 @@ func TestRestoredVotesAreGoneOnWith(t *testing.T) {
 	clear(e.leases)
 	e.group.primary = ""
 	for _, site := range e.d.declaredVoters() {
-		e.leases[site] = &election.Record{Term: 1007, State: election.StateClaimed, Holder: election.Holder{Server: "nobody-0", PodUID: "restored"}}
+		e.leases[site] = &election.Record{
+			Term:   1007,
+			State:  election.StateClaimed,
+			Holder: election.Holder{Server: "nobody-0", PodUID: "restored"},
+		}
 	}
 	p := plan(e.d, e.observe())
 	g.Expect(p.Steps).To(BeEmpty())
-	g.Expect(p.Outcome).To(And(HaveField("Reason", conditions.ReasonElection), HaveField("Message", ContainSubstring("nobody-0 claims the votes in term 1007"))))
+	g.Expect(p.Outcome).
+		To(And(HaveField("Reason", conditions.ReasonElection),
+			HaveField("Message", ContainSubstring("nobody-0 claims the votes in term 1007"))))
 	for _, r := range e.leases {
 		*r = election.Record{Term: 1008, State: election.StateHeld, Holder: election.Holder{Server: "quisec-0"}}
 	}
@@ -353,8 +387,8 @@ func TestAGroupIsMadeOnceEveryVoterHasHadAVote(t *testing.T) {
 	g.Expect(p.Outcome.Ready).To(Equal(metav1.ConditionTrue), "%+v", p.Outcome)
 }
 
-// A site was lost when a group was deleted, and votes in another one of that name: its vote is of the former group, and beside it
-// no group is made, whoever says that the first primary's agent has the others.
+// A site was lost when a group was deleted, and votes in another one of that name: its vote is of the former group, and
+// beside it no group is made, whoever says that the first primary's agent has the others.
 func TestAVoteOfAFormerGroupIsSaid(t *testing.T) {
 	alone := election.Configuration{Term: 4, Number: 2, Voters: []string{"dublin"}}
 	for name, tc := range map[string]struct {
@@ -364,11 +398,16 @@ func TestAVoteOfAFormerGroupIsSaid(t *testing.T) {
 		configuration election.Configuration
 		says          string
 	}{
-		"held":                            {5, election.StateHeld, "tukpub-0", election.Configuration{}, "the vote at dublin (term 5 of tukpub-0): what a group"},
-		"released by another":             {5, election.StateReleased, "quisec-0", election.Configuration{}, "the vote at dublin (term 5 of quisec-0): what a group"},
-		"other voters":                    {5, election.StateHeld, "tukpub-0", alone, "the vote at dublin (term 5 of tukpub-0), which needs a majority of dublin: what a group"},
-		"other voters, never anybody's":   {0, election.StateReleased, "", alone, "which needs a majority of dublin: what a group"},
-		"other voters, and the same term": {1, election.StateClaimed, "tukpub-0", alone, "which needs a majority of dublin: what a group"},
+		"held": {5, election.StateHeld, "tukpub-0", election.Configuration{},
+			"the vote at dublin (term 5 of tukpub-0): what a group"},
+		"released by another": {5, election.StateReleased, "quisec-0", election.Configuration{},
+			"the vote at dublin (term 5 of quisec-0): what a group"},
+		"other voters": {5, election.StateHeld, "tukpub-0", alone,
+			"the vote at dublin (term 5 of tukpub-0), which needs a majority of dublin: what a group"},
+		"other voters, never anybody's": {0, election.StateReleased, "", alone,
+			"which needs a majority of dublin: what a group"},
+		"other voters, and the same term": {1, election.StateClaimed, "tukpub-0", alone,
+			"which needs a majority of dublin: what a group"},
 	} {
 		for _, claims := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s, the others claimed: %t", name, claims), func(t *testing.T) {
@@ -393,8 +432,9 @@ func TestAVoteOfAFormerGroupIsSaid(t *testing.T) {
 					}
 				}
 				g.Expect(e.group).To(BeNil())
-				g.Expect(p.Outcome.Message).To(And(ContainSubstring(tc.says), ContainSubstring("takes the Leases geosql-content away"),
-					ContainSubstring("If no server has that group any more")))
+				g.Expect(p.Outcome.Message).
+					To(And(ContainSubstring(tc.says), ContainSubstring("takes the Leases geosql-content away"),
+						ContainSubstring("If no server has that group any more")))
 
 				e.d.Group.Spec.ReclaimPolicy, e.d.Group.DeletionTimestamp = v1alpha1.ReclaimDelete, &metav1.Time{Time: e.now}
 				for range 5 {
@@ -441,16 +481,17 @@ func TestAGroupIsMadeOnceAMajorityHasGrantedOneClaim(t *testing.T) {
 	g.Expect(p.Outcome.Ready).To(Equal(metav1.ConditionTrue), "%+v", p.Outcome)
 }
 
-// The first primary's pod was replaced after its agent had claimed the votes, and its engine answers before the new agent has them: a
-// group that is made then is taken OFFLINE at once, and nobody else has joined who could be agreed with. So it is where the engine
-// has ended and its agent has released what it could.
+// The first primary's pod was replaced after its agent had claimed the votes, and its engine answers before the new
+// agent has them: a group that is made then is taken OFFLINE at once, and nobody else has joined who could be agreed
+// with. So it is where the engine has ended and its agent has released what it could.
 func TestAGroupIsMadeOnlyForTheRunThatHasTheVotes(t *testing.T) {
 	claimed := []election.State{election.StateClaimed, election.StateClaimed, election.StateClaimed}
 	released := []election.State{election.StateReleased, election.StateClaimed, election.StateReleased}
 	for name, c := range map[string]struct {
 		pod    string
 		states []election.State
-	}{"another pod": {"present", claimed}, "no pod, or one that ends": {"", claimed}, "another run in that pod": {"former", released}} {
+	}{"another pod": {"present", claimed}, "no pod, or one that ends": {"", claimed},
+		"another run in that pod": {"former", released}} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
 			e := newEnviron(t, declared())
@@ -466,7 +507,8 @@ func TestAGroupIsMadeOnlyForTheRunThatHasTheVotes(t *testing.T) {
 				}
 			}
 			g.Expect(e.group).To(BeNil())
-			g.Expect(plan(e.d, e.observe()).Outcome.Message).To(ContainSubstring("the agent of tukpub-0 is to claim the votes first"))
+			g.Expect(plan(e.d, e.observe()).Outcome.Message).
+				To(ContainSubstring("the agent of tukpub-0 is to claim the votes first"))
 			e.firstPod = "present"
 			for _, r := range e.leases {
 				r.State, r.Holder.PodUID = election.StateClaimed, "present"

@@ -15,14 +15,18 @@ import (
 const previewIP = "0.0.0.0"
 
 // Preview is everything that would be done until a new group serves, if every server answered, none had anything of the
-// group, each step went well and nothing else happened: what `kubectl geosql plan` prints. It is made by the stages of the
-// plan itself, each looking at a world in which the steps before it were done. A certificate's bytes are placeholders.
+// group, each step went well and nothing else happened: what `kubectl geosql plan` prints. It is made by the stages of
+// the plan itself, each looking at a world in which the steps before it were done. A certificate's bytes are
+// placeholders.
 func Preview(d Desired, now time.Time) []Step {
 	o := Observed{Now: now, Instances: map[v1alpha1.ServerName]Instance{}, Agents: map[v1alpha1.ServerName]Orders{},
 		Configuration: d.configuration(), ListenerIP: previewIP}
 	for _, s := range d.servers() {
-		o.Instances[s] = Instance{Logins: map[string]mssql.Login{}, Mirroring: mssql.Mirroring{Certificates: map[string]mssql.Certificate{},
-			Users: map[string]string{}, Connectors: map[string]bool{}, Databases: map[string]mssql.Database{}}}
+		o.Instances[s] = Instance{
+			Logins: map[string]mssql.Login{},
+			Mirroring: mssql.Mirroring{Certificates: map[string]mssql.Certificate{},
+				Users: map[string]string{}, Connectors: map[string]bool{}, Databases: map[string]mssql.Database{}},
+		}
 	}
 	for _, site := range d.voters() {
 		o.Voters = append(o.Voters, Voter{Site: site, Err: election.ErrAbsent})
@@ -32,7 +36,8 @@ func Preview(d Desired, now time.Time) []Step {
 		plan   stage
 		follow func(Desired, *Observed)
 	}{
-		{planEndpoints, previewCertificates}, {planEndpoints, previewEndpoints}, {planPartners, nil}, {planVotes, previewVotes},
+		{planEndpoints, previewCertificates}, {planEndpoints, previewEndpoints}, {planPartners, nil},
+		{planVotes, previewVotes},
 		{planDatabases, previewDatabases}, {planCreate, previewGroup}, {planJoin, nil}, {planListener, nil},
 	} {
 		var p Plan
@@ -63,7 +68,12 @@ func previewCertificates(d Desired, o *Observed) {
 
 func previewEndpoints(d Desired, o *Observed) {
 	previewInstances(d, o, func(s v1alpha1.ServerName, i *Instance) {
-		i.Mirroring.Endpoint = &mssql.Endpoint{Name: tsql.MirroringEndpoint, State: "STARTED", Port: MirroringPort, Certificate: certificateName(s, 1)}
+		i.Mirroring.Endpoint = &mssql.Endpoint{
+			Name:        tsql.MirroringEndpoint,
+			State:       "STARTED",
+			Port:        MirroringPort,
+			Certificate: certificateName(s, 1),
+		}
 	})
 }
 
@@ -80,12 +90,21 @@ func previewVotes(d Desired, o *Observed) {
 
 func previewDatabases(d Desired, o *Observed) {
 	for _, name := range d.databases() {
-		o.Instances[d.Group.Spec.InitialPrimary].Mirroring.Databases[name] = mssql.Database{Name: name, State: "ONLINE", RecoveryModel: "FULL", LogChain: true}
+		o.Instances[d.Group.Spec.InitialPrimary].Mirroring.Databases[name] = mssql.Database{
+			Name:          name,
+			State:         "ONLINE",
+			RecoveryModel: "FULL",
+			LogChain:      true,
+		}
 	}
 }
 
 func previewGroup(d Desired, o *Observed) {
-	group := &mssql.Group{Role: string(election.RolePrimary), RequiredSynchronizedSecondaries: d.required(), Databases: d.databases()}
+	group := &mssql.Group{
+		Role:                            string(election.RolePrimary),
+		RequiredSynchronizedSecondaries: d.required(),
+		Databases:                       d.databases(),
+	}
 	for _, r := range d.Group.Spec.Replicas {
 		group.Replicas = append(group.Replicas, mssql.GroupReplica{Server: host(r.Server)})
 	}

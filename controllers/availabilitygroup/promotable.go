@@ -28,11 +28,15 @@ const (
 	reasonQuarantined    = "Quarantined"
 )
 
-// promotable says whether a replica could become primary now without losing anything, or why not. A server that does not
-// answer is unknown, not unfit; without a primary nobody knows but the election, which asks every replica.
+// promotable says whether a replica could become primary now without losing anything, or why not. A server that does
+// not answer is unknown, not unfit; without a primary nobody knows but the election, which asks every replica.
 func promotable(d Desired, o Observed, server, primary v1alpha1.ServerName) *v1alpha1.Promotability {
 	say := func(status metav1.ConditionStatus, reason, format string, args ...any) *v1alpha1.Promotability {
-		return &v1alpha1.Promotability{Status: status, Reason: reason, Message: conditions.Shorten(fmt.Sprintf(format, args...), 1024)}
+		return &v1alpha1.Promotability{
+			Status:  status,
+			Reason:  reason,
+			Message: conditions.Shorten(fmt.Sprintf(format, args...), 1024),
+		}
 	}
 	mode, declared := modeOf(d, server)
 	switch {
@@ -43,7 +47,11 @@ func promotable(d Desired, o Observed, server, primary v1alpha1.ServerName) *v1a
 	case server == primary:
 		return say(metav1.ConditionFalse, election.ReasonAlreadyPrimary, "%s is the primary", host(server))
 	case mode == v1alpha1.AsynchronousCommit:
-		return say(metav1.ConditionFalse, election.ReasonNotSynchronous, "an AsynchronousCommit replica may lack acknowledged writes")
+		return say(
+			metav1.ConditionFalse,
+			election.ReasonNotSynchronous,
+			"an AsynchronousCommit replica may lack acknowledged writes",
+		)
 	}
 	i, ok := o.Instances[server]
 	switch {
@@ -53,20 +61,37 @@ func promotable(d Desired, o Observed, server, primary v1alpha1.ServerName) *v1a
 		return say(metav1.ConditionFalse, reasonNotJoined, "%s has not joined the group", host(server))
 	}
 	if apart := o.quarantine(server); apart != nil {
-		return say(metav1.ConditionFalse, reasonQuarantined, "since the failover with data loss of term %d this replica alone has log of %d databases: "+
-			"it waits for kubectl geosql rejoin %s %s, or reseed", apart.Term, len(apart.Databases), d.name(), server)
+		return say(
+			metav1.ConditionFalse,
+			reasonQuarantined,
+			"since the failover with data loss of term %d this replica alone has log of %d databases: "+
+				"it waits for kubectl geosql rejoin %s %s, or reseed",
+			apart.Term,
+			len(apart.Databases),
+			d.name(),
+			server,
+		)
 	}
 	if reason, message := unfit(d, i); reason != "" {
 		return say(metav1.ConditionFalse, reason, "%s", message)
 	}
 	if primary == "" {
-		return say(metav1.ConditionUnknown, reasonPrimaryUnknown, "no replica that answers is primary: which replica has every acknowledged write is for the election to find out")
+		return say(
+			metav1.ConditionUnknown,
+			reasonPrimaryUnknown,
+			"no replica that answers is primary: which replica has every acknowledged write is for the election to find out",
+		)
 	}
 	if len(d.databases()) == 0 {
 		return say(metav1.ConditionTrue, reasonNoDatabases, "the group has no databases")
 	}
 	if behind := notReady(d, o.Instances[primary].Group, host(server)); len(behind) > 0 {
-		return say(metav1.ConditionFalse, election.ReasonNotSynchronized, "not ready for failover: %s", strings.Join(behind, ", "))
+		return say(
+			metav1.ConditionFalse,
+			election.ReasonNotSynchronized,
+			"not ready for failover: %s",
+			strings.Join(behind, ", "),
+		)
 	}
 	return say(metav1.ConditionTrue, reasonSynchronized, "every database is synchronized")
 }
@@ -80,8 +105,8 @@ func modeOf(d Desired, server v1alpha1.ServerName) (v1alpha1.AvailabilityMode, b
 	return "", false
 }
 
-// unfit is what the replica itself says against it: a database that is not there, that is being reverted or initialized,
-// or whose data movement is suspended. The reason is empty when nothing is.
+// unfit is what the replica itself says against it: a database that is not there, that is being reverted or
+// initialized, or whose data movement is suspended. The reason is empty when nothing is.
 func unfit(d Desired, i Instance) (reason, message string) {
 	for _, name := range d.databases() {
 		var row *mssql.GroupDatabaseState
@@ -93,13 +118,26 @@ func unfit(d Desired, i Instance) (reason, message string) {
 		have, there := database(i.Mirroring, name)
 		switch {
 		case row == nil && there && !have.InGroup:
-			return reasonOutside, fmt.Sprintf("database %s there (%s) is outside of the group", name, strings.ToLower(have.State))
+			return reasonOutside, fmt.Sprintf(
+				"database %s there (%s) is outside of the group",
+				name,
+				strings.ToLower(have.State),
+			)
 		case row == nil:
 			return reasonNotSeeded, fmt.Sprintf("database %s is not there yet", name)
 		case row.Suspended:
-			return election.ReasonSuspended, fmt.Sprintf("data movement of database %s is suspended (%s)%s", name, cmp.Or(row.SuspendReason, "no reason is given"), release(d, row.SuspendReason))
+			return election.ReasonSuspended, fmt.Sprintf(
+				"data movement of database %s is suspended (%s)%s",
+				name,
+				cmp.Or(row.SuspendReason, "no reason is given"),
+				release(d, row.SuspendReason),
+			)
 		case strings.EqualFold(row.State, "REVERTING"), strings.EqualFold(row.State, "INITIALIZING"):
-			return election.ReasonReverting, fmt.Sprintf("database %s is %s: wait until it is synchronized", name, strings.ToLower(row.State))
+			return election.ReasonReverting, fmt.Sprintf(
+				"database %s is %s: wait until it is synchronized",
+				name,
+				strings.ToLower(row.State),
+			)
 		}
 	}
 	return "", ""
@@ -110,7 +148,10 @@ func release(d Desired, reason string) string {
 	if byUser(reason) {
 		return "; ALTER DATABASE ... SET HADR RESUME there ends it"
 	}
-	return fmt.Sprintf("; if it is kept apart after a failover with data loss, it waits for kubectl geosql rejoin %s SERVER, or reseed", d.name())
+	return fmt.Sprintf(
+		"; if it is kept apart after a failover with data loss, it waits for kubectl geosql rejoin %s SERVER, or reseed",
+		d.name(),
+	)
 }
 
 // notReady are the databases of which the primary says that the replica is not ready for failover.

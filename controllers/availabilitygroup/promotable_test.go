@@ -51,28 +51,46 @@ func TestPromotableOrWhyNot(t *testing.T) {
 		"the primary":        {server: "tukpub", status: metav1.ConditionFalse, reason: "AlreadyPrimary"},
 		"configuration only": {server: "dubcfg", status: metav1.ConditionFalse, reason: "NotAReplica"},
 		"no longer declared": {server: "other", status: metav1.ConditionFalse, reason: "NotDeclared"},
-		"silent":             {server: "quisec", change: func(_ *Desired, o Observed) { o.Instances["quisec"] = Instance{Err: errSilent} }, status: metav1.ConditionUnknown, reason: "NotAnswering"},
-		"not joined":         {server: "quisec", change: func(_ *Desired, o Observed) { alter(o, "quisec", func(i *Instance) { i.Group = nil }) }, status: metav1.ConditionFalse, reason: "NotJoined"},
-		"asynchronous":       {server: "quisec", change: func(d *Desired, _ Observed) { d.Group.Spec.Replicas[1].AvailabilityMode = v1alpha1.AsynchronousCommit }, status: metav1.ConditionFalse, reason: "NotSynchronous"},
-		"reverting":          {server: "quisec", change: own(func(s *mssql.GroupDatabaseState) { s.State = "REVERTING" }), status: metav1.ConditionFalse, reason: "Reverting", message: "Content is reverting"},
-		"initializing":       {server: "quisec", change: own(func(s *mssql.GroupDatabaseState) { s.State = "INITIALIZING" }), status: metav1.ConditionFalse, reason: "Reverting", message: "Content is initializing"},
-		"suspended":          {server: "quisec", change: own(func(s *mssql.GroupDatabaseState) { s.Suspended, s.SuspendReason = true, "SUSPEND_FROM_USER" }), status: metav1.ConditionFalse, reason: "Suspended", message: "SUSPEND_FROM_USER"},
-		"not seeded":         {server: "quisec", change: func(_ *Desired, o Observed) { alter(o, "quisec", func(i *Instance) { i.Group.States = nil }) }, status: metav1.ConditionFalse, reason: "NotSeeded"},
+		"silent": {server: "quisec",
+			change: func(_ *Desired, o Observed) { o.Instances["quisec"] = Instance{Err: errSilent} },
+			status: metav1.ConditionUnknown, reason: "NotAnswering"},
+		"not joined": {server: "quisec",
+			change: func(_ *Desired, o Observed) { alter(o, "quisec", func(i *Instance) { i.Group = nil }) },
+			status: metav1.ConditionFalse, reason: "NotJoined"},
+		"asynchronous": {server: "quisec",
+			change: func(d *Desired, _ Observed) { d.Group.Spec.Replicas[1].AvailabilityMode = v1alpha1.AsynchronousCommit },
+			status: metav1.ConditionFalse, reason: "NotSynchronous"},
+		"reverting": {server: "quisec", change: own(func(s *mssql.GroupDatabaseState) { s.State = "REVERTING" }),
+			status: metav1.ConditionFalse, reason: "Reverting", message: "Content is reverting"},
+		"initializing": {server: "quisec", change: own(func(s *mssql.GroupDatabaseState) { s.State = "INITIALIZING" }),
+			status: metav1.ConditionFalse, reason: "Reverting", message: "Content is initializing"},
+		"suspended": {server: "quisec",
+			change: own(func(s *mssql.GroupDatabaseState) { s.Suspended, s.SuspendReason = true, "SUSPEND_FROM_USER" }),
+			status: metav1.ConditionFalse, reason: "Suspended", message: "SUSPEND_FROM_USER"},
+		"not seeded": {server: "quisec",
+			change: func(_ *Desired, o Observed) { alter(o, "quisec", func(i *Instance) { i.Group.States = nil }) },
+			status: metav1.ConditionFalse, reason: "NotSeeded"},
 		"outside of the group": {server: "quisec", change: func(_ *Desired, o Observed) {
 			alter(o, "quisec", func(i *Instance) {
 				i.Group.States = nil
 				i.Mirroring.Databases = map[string]mssql.Database{"Content": {Name: "Content", State: "RESTORING"}}
 			})
-		}, status: metav1.ConditionFalse, reason: "DatabaseOutside", message: "Content there (restoring) is outside of the group"},
-		"the primary knows more": {server: "quisec", change: func(_ *Desired, o Observed) { alter(o, "tukpub", notReadyRow) }, status: metav1.ConditionFalse, reason: "NotSynchronized", message: "Content (synchronizing)"},
+		}, status: metav1.ConditionFalse, reason: "DatabaseOutside",
+			message: "Content there (restoring) is outside of the group"},
+		"the primary knows more": {server: "quisec", change: func(_ *Desired, o Observed) { alter(o, "tukpub", notReadyRow) },
+			status: metav1.ConditionFalse, reason: "NotSynchronized", message: "Content (synchronizing)"},
 		"quarantined": {server: "quisec", change: func(_ *Desired, o Observed) {
-			o.Voters[1].Record.Notes.Apart = `[{"server":"quisec-0","term":4,"databases":[{"name":"Content","fromLSN":"7","toLSN":"9"}]}]`
+			o.Voters[1].Record.Notes.Apart =
+				`[{"server":"quisec-0","term":4,"databases":[{"name":"Content","fromLSN":"7","toLSN":"9"}]}]`
 		}, status: metav1.ConditionFalse, reason: "Quarantined", message: "geosql rejoin content quisec"},
 		"no longer quarantined": {server: "quisec", change: func(_ *Desired, o Observed) {
-			o.Voters[1].Record.Notes.Apart = `[{"server":"quisec-0","term":4,"databases":[{"name":"Content","fromLSN":"7","toLSN":"9"}]}]`
+			o.Voters[1].Record.Notes.Apart =
+				`[{"server":"quisec-0","term":4,"databases":[{"name":"Content","fromLSN":"7","toLSN":"9"}]}]`
 			o.Voters[2].Record.Notes.Apart = `[{"server":"quisec-0","term":4,"over":true}]`
 		}, status: metav1.ConditionTrue, reason: "Synchronized"},
-		"without a primary": {server: "quisec", change: func(_ *Desired, o Observed) { o.Instances["tukpub"] = Instance{Err: errSilent} }, status: metav1.ConditionUnknown, reason: "PrimaryUnknown"},
+		"without a primary": {server: "quisec",
+			change: func(_ *Desired, o Observed) { o.Instances["tukpub"] = Instance{Err: errSilent} },
+			status: metav1.ConditionUnknown, reason: "PrimaryUnknown"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
@@ -115,11 +133,21 @@ func TestAStalePrimaryIsNotBelieved(t *testing.T) {
 		primary v1alpha1.ServerName
 		changes bool
 	}{
-		"the holder says PRIMARY":                  {change: func(Observed) {}, primary: "tukpub", changes: true},
-		"two say PRIMARY: the holder of the votes": {change: func(o Observed) { voted(o, "quisec-0", election.StateHeld); promote(o, "quisec") }, primary: "quisec", changes: true},
-		"another holds the votes and is not seen":  {change: func(o Observed) { voted(o, "quisec-0", election.StateHeld) }},
-		"another claims the votes":                 {change: func(o Observed) { voted(o, "quisec-0", election.StateClaimed) }},
-		"the votes are released":                   {change: func(o Observed) { voted(o, "tukpub-0", election.StateReleased) }, primary: "tukpub"},
+		"the holder says PRIMARY": {change: func(Observed) {}, primary: "tukpub", changes: true},
+		"two say PRIMARY: the holder of the votes": {change: func(o Observed) {
+			voted(o, "quisec-0",
+				election.StateHeld)
+			promote(o, "quisec")
+		}, primary: "quisec", changes: true},
+		"another holds the votes and is not seen": {change: func(o Observed) { voted(o, "quisec-0", election.StateHeld) }},
+		"another claims the votes": {change: func(o Observed) {
+			voted(o, "quisec-0",
+				election.StateClaimed)
+		}},
+		"the votes are released": {change: func(o Observed) {
+			voted(o, "tukpub-0",
+				election.StateReleased)
+		}, primary: "tukpub"},
 		"the votes cannot be read": {change: func(o Observed) {
 			for k := range o.Voters {
 				o.Voters[k].Err = errSilent
@@ -174,7 +202,11 @@ func TestAStalePrimaryIsNotBelieved(t *testing.T) {
 		g.Expect(p.Steps).To(BeEmpty())
 		g.Expect(p.Outcome.Reason).To(Equal(conditions.ReasonReplicasNotJoined))
 		g.Expect(p.Outcome.Message).To(And(
-			ContainSubstring("kubectl geosql failover content --to tukpub --allow-data-loss -n "), HaveSuffix("dubcfg, quisec then join by themselves")))
+			ContainSubstring(
+				"kubectl geosql failover content --to tukpub --allow-data-loss -n ",
+			),
+			HaveSuffix("dubcfg, quisec then join by themselves"),
+		))
 	})
 }
 
@@ -182,7 +214,10 @@ func TestAStalePrimaryIsNotBelieved(t *testing.T) {
 func TestWithoutQuorumNamesWhatIsKnown(t *testing.T) {
 	hopeless := func(t *testing.T) (Desired, Observed) {
 		group := declared()
-		group.Spec.Replicas = append(group.Spec.Replicas, v1alpha1.Replica{Server: "dubthird", AvailabilityMode: v1alpha1.SynchronousCommit})
+		group.Spec.Replicas = append(
+			group.Spec.Replicas,
+			v1alpha1.Replica{Server: "dubthird", AvailabilityMode: v1alpha1.SynchronousCommit},
+		)
 		e := newEnviron(t, group)
 		e.settle(everything)
 		o := e.observe()
@@ -209,12 +244,19 @@ func TestWithoutQuorumNamesWhatIsKnown(t *testing.T) {
 			alter(o, "tukpub", func(i *Instance) { ends(i, "900") })
 			alter(o, "quisec", func(i *Instance) { i.Group.SequenceNumber = 8; ends(i, "17") })
 		}, "quisec"},
-		"a configuration-only replica is silent":              {func(o Observed) { o.Instances["dubcfg"] = Instance{Err: errSilent} }, ""},
-		"a replica with data is silent, which may be primary": {func(o Observed) { o.Instances["quisec"] = Instance{Err: errSilent} }, ""},
+		"a configuration-only replica is silent": {func(
+			o Observed) {
+			o.Instances["dubcfg"] = Instance{Err: errSilent}
+		}, ""},
+		"a replica with data is silent, which may be primary": {func(
+			o Observed) {
+			o.Instances["quisec"] = Instance{Err: errSilent}
+		}, ""},
 		"those without were only just declared": {func(o Observed) {
 			for _, server := range []v1alpha1.ServerName{"tukpub", "quisec"} {
 				alter(o, server, func(i *Instance) {
-					i.Group.Replicas = slices.DeleteFunc(slices.Clone(i.Group.Replicas), func(r mssql.GroupReplica) bool { return r.Server[:3] == "dub" })
+					i.Group.Replicas = slices.DeleteFunc(slices.Clone(i.Group.Replicas),
+						func(r mssql.GroupReplica) bool { return r.Server[:3] == "dub" })
 				})
 			}
 		}, ""},
@@ -229,8 +271,10 @@ func TestWithoutQuorumNamesWhatIsKnown(t *testing.T) {
 				return
 			}
 			g.Expect(outcome.Reason).To(Equal(conditions.ReasonReplicasNotJoined), outcome.Message)
-			g.Expect(outcome.Message).To(And(ContainSubstring("dubcfg, dubthird, without the group"), ContainSubstring("failover content --to "+tc.best+" --allow-data-loss"),
-				ContainSubstring("the newest of what it and ")))
+			g.Expect(outcome.Message).
+				To(And(ContainSubstring("dubcfg, dubthird, without the group"),
+					ContainSubstring("failover content --to "+tc.best+" --allow-data-loss"),
+					ContainSubstring("the newest of what it and ")))
 		})
 	}
 }

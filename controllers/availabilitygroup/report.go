@@ -20,7 +20,8 @@ const statusOwner = client.FieldOwner("geosql-operator-availabilitygroup")
 
 // ownConditions are the conditions that this controller writes.
 var ownConditions = []string{
-	v1alpha1.ConditionReady, v1alpha1.ConditionReconciling, v1alpha1.ConditionStalled, conditions.TypeFenced, conditions.TypeDegraded, conditions.TypeLogRoom,
+	v1alpha1.ConditionReady, v1alpha1.ConditionReconciling, v1alpha1.ConditionStalled, conditions.TypeFenced,
+	conditions.TypeDegraded, conditions.TypeLogRoom,
 	conditions.TypeVotesComplete, conditions.TypeElectionsPaused,
 }
 
@@ -29,7 +30,11 @@ func (r *Reconciler) report(ctx context.Context, w *world, p Plan, failed error)
 	group := w.desired.Group
 	status := describe(group.Status, w.desired, w.observed)
 	changes := conditions.Set(&status.StatusBase, group.Generation, reconcile.Outcome(p.Outcome, failed))
-	own := []metav1.Condition{fenced(w.desired, w.observed), degraded(w.desired, w.observed), logRoom(w.desired, w.observed)}
+	own := []metav1.Condition{
+		fenced(w.desired, w.observed),
+		degraded(w.desired, w.observed),
+		logRoom(w.desired, w.observed),
+	}
 	if c, known := votesComplete(w.desired, w.observed); known {
 		own = append(own, c)
 	}
@@ -47,7 +52,11 @@ func (r *Reconciler) report(ctx context.Context, w *world, p Plan, failed error)
 // fenced says whether votes and a write lease keep a second primary from writing.
 func fenced(d Desired, o Observed) metav1.Condition {
 	c := metav1.Condition{Type: conditions.TypeFenced, Status: metav1.ConditionTrue, Reason: conditions.ReasonFenced,
-		Message: fmt.Sprintf("a majority of %d voters and a write lease of %s fence the primary", len(o.Voters), d.timings().WriteLease)}
+		Message: fmt.Sprintf(
+			"a majority of %d voters and a write lease of %s fence the primary",
+			len(o.Voters),
+			d.timings().WriteLease,
+		)}
 	known := 0
 	for _, v := range o.Voters {
 		if v.Err == nil {
@@ -61,7 +70,10 @@ func fenced(d Desired, o Observed) metav1.Condition {
 		c.Message = "clusterType None: nothing keeps a former primary from writing"
 	case len(o.Voters) < 3:
 		c.Status, c.Reason = metav1.ConditionFalse, conditions.ReasonNoWitness
-		c.Message = fmt.Sprintf("%d voter: losing it stops the group, and failover is manual; name three sites in spec.voters", len(o.Voters))
+		c.Message = fmt.Sprintf(
+			"%d voter: losing it stops the group, and failover is manual; name three sites in spec.voters",
+			len(o.Voters),
+		)
 	case !majority:
 		c.Status, c.Reason = metav1.ConditionUnknown, conditions.ReasonVoterNotAnswering
 		c.Message = fmt.Sprintf("%d of %d voters are known", known, len(o.Voters))
@@ -81,7 +93,8 @@ func degraded(d Desired, o Observed) metav1.Condition {
 		Message: "every replica answers and is connected"}
 	primary := o.primary(d)
 	if primary == "" {
-		c.Status, c.Reason, c.Message = metav1.ConditionUnknown, conditions.ReasonPrimaryUnknown, "no replica that answers is primary"
+		c.Status, c.Reason, c.Message = metav1.ConditionUnknown, conditions.ReasonPrimaryUnknown,
+			"no replica that answers is primary"
 		return c
 	}
 	var missing []string
@@ -98,33 +111,45 @@ func degraded(d Desired, o Observed) metav1.Condition {
 	return c
 }
 
-// logRoom says whether the logs at the primary can take what transactions write. A full one is no reason to fail over: the
-// database is ONLINE, and what keeps the log from being truncated is the same on every replica
+// logRoom says whether the logs at the primary can take what transactions write. A full one is no reason to fail over:
+// the database is ONLINE, and what keeps the log from being truncated is the same on every replica
 // (docs/database-engine/availability-groups/windows/sql-server-always-on-database-health-detection-failover-option.md).
 func logRoom(d Desired, o Observed) metav1.Condition {
 	c := metav1.Condition{Type: conditions.TypeLogRoom, Status: metav1.ConditionTrue, Reason: conditions.ReasonLogHasRoom,
 		Message: "the logs of the group's databases have room at the primary"}
 	primary := o.primary(d)
 	if primary == "" {
-		c.Status, c.Reason, c.Message = metav1.ConditionUnknown, conditions.ReasonPrimaryUnknown, "no replica that answers is primary"
+		c.Status, c.Reason, c.Message = metav1.ConditionUnknown, conditions.ReasonPrimaryUnknown,
+			"no replica that answers is primary"
 		return c
 	}
 	i := o.Instances[primary]
 	if i.LogsErr != nil || i.Logs == nil {
-		c.Status, c.Reason, c.Message = metav1.ConditionUnknown, conditions.ReasonLogNotMeasured, fmt.Sprintf("the logs of %s are not known: %v", host(primary), i.LogsErr)
+		c.Status, c.Reason, c.Message = metav1.ConditionUnknown, conditions.ReasonLogNotMeasured, fmt.Sprintf(
+			"the logs of %s are not known: %v",
+			host(primary),
+			i.LogsErr,
+		)
 		return c
 	}
 	var full []string
 	for _, database := range d.Group.Spec.Databases {
 		log, known := i.Logs[string(database)]
 		if room, _ := log.RoomKB(); known && log.Full() {
-			full = append(full, fmt.Sprintf("%s (%d KB used, room for %d KB more, kept by %s)", database, log.UsedKB, room, log.Wait))
+			full = append(
+				full,
+				fmt.Sprintf("%s (%d KB used, room for %d KB more, kept by %s)", database, log.UsedKB, room, log.Wait),
+			)
 		}
 	}
 	if len(full) > 0 {
 		c.Status, c.Reason = metav1.ConditionFalse, conditions.ReasonLogFull
-		c.Message = fmt.Sprintf("the log is full on %s: %s. Transactions fail (9002) until a backup of the log, room on its volume or a greater MAXSIZE lets it go on; nothing fails over for it",
-			host(primary), strings.Join(full, ", "))
+		c.Message = fmt.Sprintf(
+			"the log is full on %s: %s. Transactions fail (9002) until a backup of the log, room on its volume or a greater "+
+				"MAXSIZE lets it go on; nothing fails over for it",
+			host(primary),
+			strings.Join(full, ", "),
+		)
 	}
 	return c
 }

@@ -11,11 +11,16 @@ import (
 	"geosql.dev/operator/internal/reconcile/conditions"
 )
 
-// electionsPaused says whether nobody becomes primary by itself: a group that was paused and forgotten serves until its primary is lost. It is not
-// known while no voter answers, and there is nothing to say of a group that nobody votes for.
+// electionsPaused says whether nobody becomes primary by itself: a group that was paused and forgotten serves until its
+// primary is lost. It is not known while no voter answers, and there is nothing to say of a group that nobody votes
+// for.
 func electionsPaused(d Desired, o Observed) (metav1.Condition, bool) {
-	c := metav1.Condition{Type: conditions.TypeElectionsPaused, Status: metav1.ConditionFalse, Reason: conditions.ReasonNotPaused,
-		Message: fmt.Sprintf("failoverPolicy %s holds", d.Group.Spec.FailoverPolicy)}
+	c := metav1.Condition{
+		Type:    conditions.TypeElectionsPaused,
+		Status:  metav1.ConditionFalse,
+		Reason:  conditions.ReasonNotPaused,
+		Message: fmt.Sprintf("failoverPolicy %s holds", d.Group.Spec.FailoverPolicy),
+	}
 	known, paused := false, false
 	for _, v := range o.Voters {
 		known = known || v.Err == nil
@@ -29,7 +34,12 @@ func electionsPaused(d Desired, o Observed) (metav1.Condition, bool) {
 		c.Message = "failoverPolicy is Paused: when the primary is lost nobody becomes primary by itself"
 	case paused:
 		c.Status, c.Reason = metav1.ConditionTrue, conditions.ReasonPausedByRequest
-		c.Message = fmt.Sprintf("somebody has paused the group: when the primary is lost nobody becomes primary by itself. kubectl geosql resume %s -n %s ends that", d.name(), d.Group.Namespace)
+		c.Message = fmt.Sprintf(
+			"somebody has paused the group: when the primary is lost nobody becomes primary by itself. kubectl geosql resume "+
+				"%s -n %s ends that",
+			d.name(),
+			d.Group.Namespace,
+		)
 	case !known:
 		return c, false
 	}

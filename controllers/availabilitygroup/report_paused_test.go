@@ -27,9 +27,12 @@ func TestAPausedGroupSaysSo(t *testing.T) {
 		status metav1.ConditionStatus
 		reason string
 	}{
-		"it goes by its policy":         {v1alpha1.FailoverAutomatic, []Voter{{}, {}, {}}, true, metav1.ConditionFalse, conditions.ReasonNotPaused},
-		"one voter's word is enough":    {v1alpha1.FailoverAutomatic, []Voter{{}, {Paused: true}, {Err: cut}}, true, metav1.ConditionTrue, conditions.ReasonPausedByRequest},
-		"by its policy":                 {v1alpha1.FailoverPaused, nil, true, metav1.ConditionTrue, conditions.ReasonPausedByPolicy},
+		"it goes by its policy": {v1alpha1.FailoverAutomatic, []Voter{{}, {}, {}}, true, metav1.ConditionFalse,
+			conditions.ReasonNotPaused},
+		"one voter's word is enough": {v1alpha1.FailoverAutomatic, []Voter{{}, {Paused: true}, {Err: cut}}, true,
+			metav1.ConditionTrue, conditions.ReasonPausedByRequest},
+		"by its policy": {v1alpha1.FailoverPaused, nil, true, metav1.ConditionTrue,
+			conditions.ReasonPausedByPolicy},
 		"what is not read says nothing": {v1alpha1.FailoverAutomatic, []Voter{{Err: cut, Paused: true}}, false, "", ""},
 	} {
 		t.Run(name, func(t *testing.T) {

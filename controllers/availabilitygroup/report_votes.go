@@ -19,11 +19,15 @@ import (
 // errNoVote is that of a Lease which is there and cannot be read as a vote: agents cannot read it either.
 var errNoVote = errors.New("the Lease is no vote")
 
-// errNeverVoted is that of a Lease that was made where one was lost: agents take none of a group that there is which has never had a
-// vote, because another one may have had it until a moment ago.
-var errNeverVoted = fmt.Errorf("the Lease that is there has never had a vote, and agents take it for none: %w", election.ErrAbsent)
+// errNeverVoted is that of a Lease that was made where one was lost: agents take none of a group that there is which
+// has never had a vote, because another one may have had it until a moment ago.
+var errNeverVoted = fmt.Errorf(
+	"the Lease that is there has never had a vote, and agents take it for none: %w",
+	election.ErrAbsent,
+)
 
-// silentAfter is how long a voter's vote may be out of sight before that is said: an API server that is away for moments is no news.
+// silentAfter is how long a voter's vote may be out of sight before that is said: an API server that is away for
+// moments is no news.
 const silentAfter = time.Minute
 
 // silences remembers since when voters do not tell.
@@ -58,14 +62,18 @@ func (s *silences) note(group types.NamespacedName, voters []Voter, now time.Tim
 // gone says that a voter answers and has no vote.
 func gone(v Voter) bool { return errors.Is(v.Err, election.ErrAbsent) || errors.Is(v.Err, errNoVote) }
 
-// votesComplete says whether every voter has the group's vote. It is not known while a voter is silent that was not for long: what was
-// said before stays.
+// votesComplete says whether every voter has the group's vote. It is not known while a voter is silent that was not for
+// long: what was said before stays.
 func votesComplete(d Desired, o Observed) (c metav1.Condition, known bool) {
 	if !d.fenced() || !o.exists(d) && d.Group.Status.GroupID == "" {
 		return c, false
 	}
-	c = metav1.Condition{Type: conditions.TypeVotesComplete, Status: metav1.ConditionTrue, Reason: conditions.ReasonEveryVoterVotes,
-		Message: "every voter has the group's vote"}
+	c = metav1.Condition{
+		Type:    conditions.TypeVotesComplete,
+		Status:  metav1.ConditionTrue,
+		Reason:  conditions.ReasonEveryVoterVotes,
+		Message: "every voter has the group's vote",
+	}
 	missing, silent, waiting := "", "", false
 	var left []v1alpha1.SiteName
 	for _, v := range o.Voters {
@@ -73,12 +81,23 @@ func votesComplete(d Desired, o Observed) (c metav1.Condition, known bool) {
 		case v.Err == nil:
 			left = append(left, v.Site)
 		case gone(v):
-			missing += fmt.Sprintf("; the Lease %s/%s is missing at %s (%v)", d.Group.Namespace, election.LeaseName(d.name()), v.Site, v.Err)
+			missing += fmt.Sprintf(
+				"; the Lease %s/%s is missing at %s (%v)",
+				d.Group.Namespace,
+				election.LeaseName(d.name()),
+				v.Site,
+				v.Err,
+			)
 		case v.SilentSince.IsZero() || o.Now.Sub(v.SilentSince) < silentAfter:
 			waiting = true
 			left = append(left, v.Site)
 		default:
-			silent += fmt.Sprintf("; the vote at %s is not known since %s: %v", v.Site, v.SilentSince.UTC().Format(time.RFC3339), v.Err)
+			silent += fmt.Sprintf(
+				"; the vote at %s is not known since %s: %v",
+				v.Site,
+				v.SilentSince.UTC().Format(time.RFC3339),
+				v.Err,
+			)
 		}
 	}
 	switch {
@@ -86,7 +105,13 @@ func votesComplete(d Desired, o Observed) (c metav1.Condition, known bool) {
 		c.Status, c.Reason, c.Message = metav1.ConditionFalse, conditions.ReasonVotesLost, votesLost(d, o).Message
 	case missing != "":
 		c.Status, c.Reason = metav1.ConditionFalse, conditions.ReasonVoteMissing
-		c.Message = fmt.Sprintf("%s%s%s. Nothing makes the Lease anew by itself: %s says how the vote comes back", furtherLoss(o, left), missing, silent, votesLostRunbook)
+		c.Message = fmt.Sprintf(
+			"%s%s%s. Nothing makes the Lease anew by itself: %s says how the vote comes back",
+			furtherLoss(o, left),
+			missing,
+			silent,
+			votesLostRunbook,
+		)
 	case silent != "":
 		c.Status, c.Reason = metav1.ConditionUnknown, conditions.ReasonVoterNotAnswering
 		c.Message = furtherLoss(o, left) + silent
@@ -117,5 +142,11 @@ func furtherLoss(o Observed, left []v1alpha1.SiteName) string {
 	if more > 1 {
 		count = fmt.Sprintf("%d more of them", more)
 	}
-	return fmt.Sprintf("%d of %d votes are left (%s): the loss of %s stops automatic failover, and the primary", len(left), len(o.Voters), list(left), count)
+	return fmt.Sprintf(
+		"%d of %d votes are left (%s): the loss of %s stops automatic failover, and the primary",
+		len(left),
+		len(o.Voters),
+		list(left),
+		count,
+	)
 }

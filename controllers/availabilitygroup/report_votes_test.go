@@ -16,8 +16,8 @@ import (
 	"geosql.dev/operator/internal/reconcile/conditions"
 )
 
-// Whoever reads the condition learns which vote is missing and what that means; an API server that is away for moments changes
-// nothing.
+// Whoever reads the condition learns which vote is missing and what that means; an API server that is away for moments
+// changes nothing.
 func TestMissingVotesAreSaid(t *testing.T) {
 	g := NewWithT(t)
 	e := newEnviron(t, declared())
@@ -35,7 +35,8 @@ func TestMissingVotesAreSaid(t *testing.T) {
 		t.Helper()
 		c, known := say()
 		g.Expect(known).To(BeTrue())
-		g.Expect(c).To(And(HaveField("Type", conditions.TypeVotesComplete), HaveField("Status", status), HaveField("Reason", reason)))
+		g.Expect(c).
+			To(And(HaveField("Type", conditions.TypeVotesComplete), HaveField("Status", status), HaveField("Reason", reason)))
 		for _, text := range texts {
 			g.Expect(c.Message).To(ContainSubstring(text))
 		}
@@ -71,7 +72,12 @@ func TestMissingVotesAreSaid(t *testing.T) {
 	e.cut["dublin"] = true
 	_, _ = say()
 	e.now = e.now.Add(silentAfter)
-	is(metav1.ConditionUnknown, conditions.ReasonVoterNotAnswering, "the loss of one more of them stops automatic failover", "the vote at dublin is not known since 2026-")
+	is(
+		metav1.ConditionUnknown,
+		conditions.ReasonVoterNotAnswering,
+		"the loss of one more of them stops automatic failover",
+		"the vote at dublin is not known since 2026-",
+	)
 	silent = silences{}
 	_, known = say()
 	g.Expect(known).To(BeFalse(), "a manager that was restarted says what was said before")
@@ -81,13 +87,15 @@ func TestMissingVotesAreSaid(t *testing.T) {
 	unreadable := e.observe()
 	unreadable.Voters[2].Err = fmt.Errorf("%w: its term is none", errNoVote)
 	c, _ := votesComplete(e.d, unreadable)
-	g.Expect(c).To(And(HaveField("Reason", conditions.ReasonVoteMissing), HaveField("Message", ContainSubstring("its term is none"))))
+	g.Expect(c).
+		To(And(HaveField("Reason", conditions.ReasonVoteMissing), HaveField("Message", ContainSubstring("its term is none"))))
 
 	five := unreadable
 	five.Configuration = election.Configuration{Voters: []string{"tukwila", "quincy", "dublin", "blueridge", "ashburn"}}
 	five.Voters = append(five.Voters, Voter{Site: "blueridge"}, Voter{Site: "ashburn"})
 	c, _ = votesComplete(e.d, five)
-	g.Expect(c.Message).To(ContainSubstring("4 of 5 votes are left (tukwila, quincy, blueridge, ashburn): the loss of 2 more of them stops"))
+	g.Expect(c.Message).
+		To(ContainSubstring("4 of 5 votes are left (tukwila, quincy, blueridge, ashburn): the loss of 2 more of them stops"))
 }
 
 // Credentials that have ended meanwhile are renewed once the votes are back.
@@ -113,5 +121,7 @@ func TestCredentialsAreGivenWhenTheVotesAreBack(t *testing.T) {
 			given = append(given, s.Server)
 		}
 	}
-	g.Expect(given).To(ConsistOf(v1alpha1.ServerName("tukpub"), v1alpha1.ServerName("quisec"), v1alpha1.ServerName("dubcfg")), "with no primary yet")
+	g.Expect(given).
+		To(ConsistOf(v1alpha1.ServerName("tukpub"), v1alpha1.ServerName("quisec"), v1alpha1.ServerName("dubcfg")),
+			"with no primary yet")
 }

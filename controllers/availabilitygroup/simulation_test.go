@@ -94,15 +94,28 @@ func declared() *v1alpha1.AvailabilityGroup {
 	}
 }
 
-var homes = map[v1alpha1.ServerName]v1alpha1.SiteName{"tukpub": "tukwila", "quisec": "quincy", "dubcfg": "dublin", "dubthird": "dublin"}
+var homes = map[v1alpha1.ServerName]v1alpha1.SiteName{
+	"tukpub":   "tukwila",
+	"quisec":   "quincy",
+	"dubcfg":   "dublin",
+	"dubthird": "dublin",
+}
 
 func newEnviron(t testing.TB, group *v1alpha1.AvailabilityGroup) *environ {
-	e := &environ{t: t, now: begin, servers: map[v1alpha1.ServerName]*engine{}, leases: map[v1alpha1.SiteName]*election.Record{},
-		orders: map[v1alpha1.ServerName]*orders.Group{}, cut: map[v1alpha1.SiteName]bool{}, silent: map[v1alpha1.ServerName]bool{}}
+	e := &environ{
+		t:       t,
+		now:     begin,
+		servers: map[v1alpha1.ServerName]*engine{},
+		leases:  map[v1alpha1.SiteName]*election.Record{},
+		orders:  map[v1alpha1.ServerName]*orders.Group{},
+		cut:     map[v1alpha1.SiteName]bool{},
+		silent:  map[v1alpha1.ServerName]bool{},
+	}
 	e.d = Desired{Group: group, Sites: homes, Timings: election.DefaultTimings()}
 	for name := range homes {
 		e.servers[name] = &engine{logins: map[string]mssql.Login{}, lag: map[string]int{}, mirroring: mssql.Mirroring{
-			Certificates: map[string]mssql.Certificate{}, Users: map[string]string{}, Connectors: map[string]bool{}, Databases: map[string]mssql.Database{}}}
+			Certificates: map[string]mssql.Certificate{}, Users: map[string]string{}, Connectors: map[string]bool{},
+			Databases: map[string]mssql.Database{}}}
 	}
 	return e
 }
@@ -111,7 +124,14 @@ var errSilent = errors.New("no answer")
 
 // observe is what the controller would read.
 func (e *environ) observe() Observed {
-	o := Observed{Now: e.now, Instances: map[v1alpha1.ServerName]Instance{}, Agents: map[v1alpha1.ServerName]Orders{}, ListenerIP: "10.96.7.7", NotReady: e.notReady, FirstPod: e.firstPod}
+	o := Observed{
+		Now:        e.now,
+		Instances:  map[v1alpha1.ServerName]Instance{},
+		Agents:     map[v1alpha1.ServerName]Orders{},
+		ListenerIP: "10.96.7.7",
+		NotReady:   e.notReady,
+		FirstPod:   e.firstPod,
+	}
 	for _, name := range append(e.d.servers(), e.d.former()...) {
 		s, ok := e.servers[name]
 		if !ok {
@@ -136,7 +156,15 @@ func (e *environ) observe() Observed {
 	}
 	e.observeVotes(&o)
 	key := types.NamespacedName{Namespace: "web", Name: e.d.name()}
-	o.AwayFor, o.UnseededFor = e.absences.note(key, o.away(e.d), begin.Add(e.up)), e.unseeded.note(key, o.awaitSeeding(e.d), begin.Add(e.up))
+	o.AwayFor, o.UnseededFor = e.absences.note(
+		key,
+		o.away(e.d),
+		begin.Add(e.up),
+	), e.unseeded.note(
+		key,
+		o.awaitSeeding(e.d),
+		begin.Add(e.up),
+	)
 	return o
 }
 
@@ -150,7 +178,11 @@ func (e *environ) view(name v1alpha1.ServerName, s *engine) *mssql.Group {
 		return g
 	}
 	c := e.group
-	g.ID, g.RequiredSynchronizedSecondaries, g.Databases, g.Listeners = c.id, c.required, slices.Clone(c.databases), slices.Clone(c.listeners)
+	g.ID, g.RequiredSynchronizedSecondaries, g.Databases, g.Listeners = c.id, c.required, slices.Clone(
+		c.databases,
+	), slices.Clone(
+		c.listeners,
+	)
 	switch {
 	case c.primary == name:
 		g.Role = "PRIMARY"
@@ -163,7 +195,8 @@ func (e *environ) view(name v1alpha1.ServerName, s *engine) *mssql.Group {
 		if serverOf(server) == c.primary {
 			row.Role = "PRIMARY"
 		}
-		if other := e.servers[serverOf(server)]; !other.joined || e.silent[serverOf(server)] || e.cut[homes[serverOf(server)]] {
+		if other := e.servers[serverOf(server)]; !other.joined || e.silent[serverOf(server)] ||
+			e.cut[homes[serverOf(server)]] {
 			row.Connected, row.Health = "DISCONNECTED", "NOT_HEALTHY"
 		}
 		g.Replicas = append(g.Replicas, row)
@@ -182,8 +215,11 @@ func (e *environ) view(name v1alpha1.ServerName, s *engine) *mssql.Group {
 			if row.Connected != "CONNECTED" {
 				state = "NOT SYNCHRONIZING"
 			}
-			g.States = append(g.States, mssql.GroupDatabaseState{Server: server, Database: database, Local: server == host(name), State: state,
-				FailoverReady: state == "SYNCHRONIZED"})
+			g.States = append(
+				g.States,
+				mssql.GroupDatabaseState{Server: server, Database: database, Local: server == host(name), State: state,
+					FailoverReady: state == "SYNCHRONIZED"},
+			)
 		}
 	}
 	return g
@@ -198,7 +234,13 @@ func (e *environ) work() {
 	votes := 0
 	for _, r := range e.leases {
 		if r.Holder.Server == "" && e.orders[first] != nil && e.d.fenced() {
-			*r = election.Record{Term: 1, State: election.StateClaimed, Holder: election.Holder{Server: host(first), PodUID: e.firstPod}, InitialPrimary: host(first), Voters: r.Voters}
+			*r = election.Record{
+				Term:           1,
+				State:          election.StateClaimed,
+				Holder:         election.Holder{Server: host(first), PodUID: e.firstPod},
+				InitialPrimary: host(first),
+				Voters:         r.Voters,
+			}
 		}
 		if r.Holder.Server == host(first) {
 			votes++
@@ -224,7 +266,14 @@ func (e *environ) work() {
 			}
 			if _, exists := s.mirroring.Databases[database]; !exists {
 				s.lag[database] = catchesUp
-				s.mirroring.Databases[database] = mssql.Database{Name: database, State: "ONLINE", RecoveryModel: "FULL", InGroup: true, LogChain: true, Owner: "geosql_operator"}
+				s.mirroring.Databases[database] = mssql.Database{
+					Name:          database,
+					State:         "ONLINE",
+					RecoveryModel: "FULL",
+					InGroup:       true,
+					LogChain:      true,
+					Owner:         "geosql_operator",
+				}
 			}
 		}
 	}
@@ -256,7 +305,8 @@ func (e *environ) do(step Step) error {
 				switch had := old != nil && reaches(*old, []string{v.Site}); {
 				case !e.cut[v1alpha1.SiteName(v.Site)] || had:
 					list[i].Token = "token"
-				case !s.New && (old == nil || !slices.ContainsFunc(old.Reached(), func(o orders.Voter) bool { return o.Site == v.Site })):
+				case !s.New && (old == nil || !slices.ContainsFunc(old.Reached(),
+					func(o orders.Voter) bool { return o.Site == v.Site })):
 					return errSilent
 				}
 			}
@@ -304,12 +354,21 @@ func (e *environ) execute(s Execute) error {
 		if m.Users[names[1]] == "" {
 			return fmt.Errorf("15151: no user %s", names[1])
 		}
-		m.Certificates[names[0]] = mssql.Certificate{Name: names[0], Login: names[1], DER: []byte(names[0]), Expires: e.now.Add(certificateLife)}
+		m.Certificates[names[0]] = mssql.Certificate{
+			Name:    names[0],
+			Login:   names[1],
+			DER:     []byte(names[0]),
+			Expires: e.now.Add(certificateLife),
+		}
 	case strings.Contains(text, "CREATE CERTIFICATE"):
 		if !m.MasterKey {
 			return errors.New("15581: no master key")
 		}
-		m.Certificates[names[0]] = mssql.Certificate{Name: names[0], Expires: e.now.Add(certificateLife), DER: []byte(names[0])}
+		m.Certificates[names[0]] = mssql.Certificate{
+			Name:    names[0],
+			Expires: e.now.Add(certificateLife),
+			DER:     []byte(names[0]),
+		}
 	case strings.Contains(text, "DROP CERTIFICATE"):
 		delete(m.Certificates, names[0])
 	case strings.Contains(text, "CREATE ENDPOINT"):
@@ -324,7 +383,12 @@ func (e *environ) execute(s Execute) error {
 		m.Connectors[names[1]] = true
 	case strings.Contains(text, "CREATE DATABASE"):
 		if _, exists := m.Databases[names[0]]; !exists {
-			m.Databases[names[0]] = mssql.Database{Name: names[0], State: "ONLINE", RecoveryModel: "SIMPLE", Owner: s.Role.Login()}
+			m.Databases[names[0]] = mssql.Database{
+				Name:          names[0],
+				State:         "ONLINE",
+				RecoveryModel: "SIMPLE",
+				Owner:         s.Role.Login(),
+			}
 		}
 	case strings.Contains(text, "SET RECOVERY FULL"):
 		d := m.Databases[names[0]]
@@ -442,7 +506,8 @@ func (e *environ) create(s Execute, engine *engine, names, _ []string) error {
 	if e.group != nil {
 		return errors.New("41042: the group exists")
 	}
-	if e.d.fenced() && !strings.Contains(text, fmt.Sprintf("WRITE_LEASE_VALIDITY = %d", e.d.timings().WriteLease/time.Second)) {
+	if e.d.fenced() &&
+		!strings.Contains(text, fmt.Sprintf("WRITE_LEASE_VALIDITY = %d", e.d.timings().WriteLease/time.Second)) {
 		e.t.Fatal("a group with CLUSTER_TYPE EXTERNAL was created without its write lease")
 	}
 	for _, r := range e.leases {
@@ -450,7 +515,12 @@ func (e *environ) create(s Execute, engine *engine, names, _ []string) error {
 			e.t.Fatal("the group was created before its first primary held the votes")
 		}
 	}
-	c := &configuration{id: "6a8b", replicas: map[string]*mssql.GroupReplica{}, primary: s.Server, required: number(text, "TO_COMMIT = ")}
+	c := &configuration{
+		id:       "6a8b",
+		replicas: map[string]*mssql.GroupReplica{},
+		primary:  s.Server,
+		required: number(text, "TO_COMMIT = "),
+	}
 	for _, m := range replicaClause.FindAllStringSubmatch(text, -1) {
 		c.replicas[m[1]] = parseReplica(m[0], m[1])
 	}
@@ -501,7 +571,8 @@ func (e *environ) settle(most func() int) Plan {
 	for range 300 {
 		o := e.observe()
 		p := plan(e.d, o)
-		if len(p.Steps) == 0 && p.Outcome.Reason != "" && (p.Outcome.Ready == metav1.ConditionTrue || p.Outcome.Progress == "Stuck") {
+		if len(p.Steps) == 0 && p.Outcome.Reason != "" &&
+			(p.Outcome.Ready == metav1.ConditionTrue || p.Outcome.Progress == "Stuck") {
 			e.d.Group.Status = describe(e.d.Group.Status, e.d, o)
 			return p
 		}

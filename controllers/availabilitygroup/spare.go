@@ -15,12 +15,14 @@ import (
 	"geosql.dev/operator/internal/tsql"
 )
 
-// spares says whether a replica may leave the group, or be synchronous no more: every declared one has the data by then, and
-// commits find as many synchronized secondaries as they need. What a replica without a copy holds, and one at a site that a person has
-// called lost, is missed by nobody.
+// spares says whether a replica may leave the group, or be synchronous no more: every declared one has the data by
+// then, and commits find as many synchronized secondaries as they need. What a replica without a copy holds, and one at
+// a site that a person has called lost, is missed by nobody.
 func (o Observed) spares(d Desired, group *mssql.Group, leaving string) bool {
 	have := group.Replica(leaving)
-	if have == nil || have.Mode == string(tsql.ConfigurationOnly) || errors.Is(o.Instances[serverOf(leaving)].Err, sites.ErrSiteLost) || !holds(group, leaving) {
+	if have == nil || have.Mode == string(tsql.ConfigurationOnly) ||
+		errors.Is(o.Instances[serverOf(leaving)].Err, sites.ErrSiteLost) ||
+		!holds(group, leaving) {
 		return true
 	}
 	return len(o.behind(d, group, leaving)) == 0 && enoughWithout(group, have)
@@ -30,7 +32,8 @@ func (o Observed) spares(d Desired, group *mssql.Group, leaving string) bool {
 func (o Observed) behind(d Desired, group *mssql.Group, leaving string) []v1alpha1.ServerName {
 	var behind []v1alpha1.ServerName
 	for _, r := range d.Group.Spec.Replicas {
-		if r.AvailabilityMode == v1alpha1.ConfigurationOnly || strings.EqualFold(host(r.Server), leaving) || errors.Is(o.Instances[r.Server].Err, sites.ErrSiteLost) {
+		if r.AvailabilityMode == v1alpha1.ConfigurationOnly || strings.EqualFold(host(r.Server), leaving) ||
+			errors.Is(o.Instances[r.Server].Err, sites.ErrSiteLost) {
 			continue
 		}
 		for _, database := range group.Databases {
@@ -46,16 +49,23 @@ func (o Observed) behind(d Desired, group *mssql.Group, leaving string) []v1alph
 
 // holds tells that a replica has a copy of a database of the group, be it one that lags.
 func holds(group *mssql.Group, server string) bool {
-	return slices.ContainsFunc(group.Databases, func(database string) bool { return stateOf(group, server, database) != "" })
+	return slices.ContainsFunc(
+		group.Databases,
+		func(database string) bool { return stateOf(group, server, database) != "" },
+	)
 }
 
-// synchronized counts the synchronous secondaries, of those that counts lets through, that have every commit. group is as its
-// primary knows it.
+// synchronized counts the synchronous secondaries, of those that counts lets through, that have every commit. group is
+// as its primary knows it.
 func synchronized(group *mssql.Group, counts func(server string) bool) int {
 	n := 0
 	for _, r := range group.Replicas {
 		has := r.Role != "PRIMARY" && r.Mode == string(tsql.SynchronousCommit) && counts(r.Server)
-		if has && !slices.ContainsFunc(group.Databases, func(database string) bool { return stateOf(group, r.Server, database) != "SYNCHRONIZED" }) {
+		if has &&
+			!slices.ContainsFunc(
+				group.Databases,
+				func(database string) bool { return stateOf(group, r.Server, database) != "SYNCHRONIZED" },
+			) {
 			n++
 		}
 	}
@@ -69,7 +79,8 @@ func staying(d Desired, o Observed, primary v1alpha1.ServerName) (conditions.Out
 	awaited := map[v1alpha1.ServerName]bool{}
 	for _, have := range group.Replicas {
 		goes := !slices.ContainsFunc(d.Group.Spec.Replicas, func(r v1alpha1.Replica) bool {
-			return strings.EqualFold(host(r.Server), have.Server) && (have.Mode != string(tsql.SynchronousCommit) || r.AvailabilityMode != v1alpha1.AsynchronousCommit)
+			return strings.EqualFold(host(r.Server), have.Server) &&
+				(have.Mode != string(tsql.SynchronousCommit) || r.AvailabilityMode != v1alpha1.AsynchronousCommit)
 		})
 		if !goes || serverOf(have.Server) == primary || o.spares(d, group, have.Server) {
 			continue
@@ -90,8 +101,14 @@ func staying(d Desired, o Observed, primary v1alpha1.ServerName) (conditions.Out
 	}
 	what := "as many synchronized secondaries as commits need"
 	if len(names) > 0 {
-		what = fmt.Sprintf("%s, which must have the data first; if its site is gone for good set the Site's lifecycle to Lost", list(names))
+		what = fmt.Sprintf(
+			"%s, which must have the data first; if its site is gone for good set the Site's lifecycle to Lost",
+			list(names),
+		)
 	}
-	return conditions.InProgress(conditions.ReasonSynchronizing, fmt.Sprintf("%s is primary and serves; %s stays as it is and waits for %s",
-		host(primary), list(kept), what)), true
+	return conditions.InProgress(
+		conditions.ReasonSynchronizing,
+		fmt.Sprintf("%s is primary and serves; %s stays as it is and waits for %s",
+			host(primary), list(kept), what),
+	), true
 }

@@ -32,11 +32,13 @@ func synchronous(servers ...v1alpha1.ServerName) (replicas []v1alpha1.Replica) {
 	return replicas
 }
 
-// short is how many synchronized secondaries are missing for commits to return, and for one more copy of them to be there.
+// short is how many synchronized secondaries are missing for commits to return, and for one more copy of them to be
+// there.
 func (e *environ) short() int { return max(0, max(e.group.required, 1)-e.synchronizedNow()) }
 
-// Whatever is declared in one change, whoever is silent and whichever step is the last: no step takes from commits the synchronized
-// secondaries that they need, nor the last one that has the data. A replica that falls silent by itself may do so.
+// Whatever is declared in one change, whoever is silent and whichever step is the last: no step takes from commits the
+// synchronized secondaries that they need, nor the last one that has the data. A replica that falls silent by itself
+// may do so.
 func TestReplicasLeaveWhenOthersHaveTheData(t *testing.T) {
 	further(t)
 	rapid.Check(t, func(rt *rapid.T) {
@@ -45,8 +47,14 @@ func TestReplicasLeaveWhenOthersHaveTheData(t *testing.T) {
 		e.d.Group.Spec.Replicas = rapid.SampledFrom([][]v1alpha1.Replica{
 			synchronous("tukpub", "tuknew", "quinew"),
 			synchronous("tukpub", "quisec", "quinew"),
-			append(synchronous("tukpub", "quinew"), v1alpha1.Replica{Server: "dubcfg", AvailabilityMode: v1alpha1.ConfigurationOnly}),
-			append(synchronous("tukpub", "tuknew", "quinew"), v1alpha1.Replica{Server: "quisec", AvailabilityMode: v1alpha1.AsynchronousCommit}),
+			append(
+				synchronous("tukpub", "quinew"),
+				v1alpha1.Replica{Server: "dubcfg", AvailabilityMode: v1alpha1.ConfigurationOnly},
+			),
+			append(
+				synchronous("tukpub", "tuknew", "quinew"),
+				v1alpha1.Replica{Server: "quisec", AvailabilityMode: v1alpha1.AsynchronousCommit},
+			),
 		}).Draw(rt, "replicas")
 		for range rapid.IntRange(1, 25).Draw(rt, "rounds") {
 			for _, s := range []v1alpha1.ServerName{"tuknew", "quinew"} {
@@ -59,7 +67,12 @@ func TestReplicasLeaveWhenOthersHaveTheData(t *testing.T) {
 					break
 				}
 				if e.short() > before {
-					rt.Fatalf("%d synchronized secondaries, and commits need %d, after %q", e.synchronizedNow(), e.group.required, e.done[max(0, len(e.done)-6):])
+					rt.Fatalf(
+						"%d synchronized secondaries, and commits need %d, after %q",
+						e.synchronizedNow(),
+						e.group.required,
+						e.done[max(0, len(e.done)-6):],
+					)
 				}
 			}
 			e.work()
@@ -92,7 +105,9 @@ func TestWhatAReplicaThatIsToLeaveWaitsFor(t *testing.T) {
 	}
 	p := plan(e.d, e.observe())
 	g.Expect(p.Outcome.Reason).To(Equal(conditions.ReasonSynchronizing))
-	g.Expect(p.Outcome.Message).To(And(ContainSubstring("tuknew, quinew, which must have the data first"), ContainSubstring("quisec-0"), ContainSubstring("dubthird-0")))
+	g.Expect(p.Outcome.Message).
+		To(And(ContainSubstring("tuknew, quinew, which must have the data first"), ContainSubstring("quisec-0"),
+			ContainSubstring("dubthird-0")))
 	g.Expect(e.group.replicas).To(HaveLen(5))
 	g.Expect(e.group.required).To(Equal(2), "five synchronous replicas need two")
 	g.Expect(strings.Join(e.done, "\n")).NotTo(ContainSubstring("REMOVE REPLICA"))

@@ -62,8 +62,8 @@ func describe(before v1alpha1.AvailabilityGroupStatus, d Desired, o Observed) v1
 // maxFormerVoters is how many sites with a Lease and no vote status takes.
 const maxFormerVoters = 16
 
-// formerVoters are the sites that do not vote and may have the group's Lease: those that voted, and those that are to vote or
-// were. The Leases stay until the group is deleted.
+// formerVoters are the sites that do not vote and may have the group's Lease: those that voted, and those that are to
+// vote or were. The Leases stay until the group is deleted.
 func formerVoters(before v1alpha1.AvailabilityGroupStatus, o Observed) []string {
 	var former []string
 	voting := o.Configuration.Sites()
@@ -81,7 +81,10 @@ func formerVoters(before v1alpha1.AvailabilityGroupStatus, o Observed) []string 
 		}
 	}
 	for _, site := range before.FormerVoters {
-		gone := slices.ContainsFunc(o.Former, func(v Voter) bool { return string(v.Site) == site && errors.Is(v.Err, election.ErrAbsent) })
+		gone := slices.ContainsFunc(
+			o.Former,
+			func(v Voter) bool { return string(v.Site) == site && errors.Is(v.Err, election.ErrAbsent) },
+		)
 		if !gone {
 			add(site)
 		}
@@ -125,7 +128,8 @@ func describeVoters(d Desired, o Observed) []v1alpha1.VoterStatus {
 			for _, old := range d.Group.Status.Voters {
 				if old.Site == status.Site {
 					// Who held the vote when it was last seen may help; its state is not known.
-					status.Holder, status.HolderIdentity, status.Term, status.Paused = old.Holder, old.HolderIdentity, old.Term, old.Paused
+					status.Holder, status.HolderIdentity, status.Term, status.Paused = old.Holder, old.HolderIdentity, old.Term,
+						old.Paused
 				}
 			}
 		}
@@ -142,9 +146,20 @@ func identity(h election.Holder) string {
 	return strings.Join([]string{h.Server, h.PodUID, h.Engine}, "/")
 }
 
-func describeReplica(before v1alpha1.AvailabilityGroupStatus, d Desired, o Observed, server, primary v1alpha1.ServerName) v1alpha1.ReplicaStatus {
-	s := v1alpha1.ReplicaStatus{Server: host(server), Role: unknown, ConnectedState: unknown, SynchronizationHealth: unknown,
-		Promotable: promotable(d, o, server, primary), Quarantined: describeQuarantine(o.quarantine(server))}
+func describeReplica(
+	before v1alpha1.AvailabilityGroupStatus,
+	d Desired,
+	o Observed,
+	server, primary v1alpha1.ServerName,
+) v1alpha1.ReplicaStatus {
+	s := v1alpha1.ReplicaStatus{
+		Server:                host(server),
+		Role:                  unknown,
+		ConnectedState:        unknown,
+		SynchronizationHealth: unknown,
+		Promotable:            promotable(d, o, server, primary),
+		Quarantined:           describeQuarantine(o.quarantine(server)),
+	}
 	i, ok := o.Instances[server]
 	if !ok || i.Err != nil {
 		describeSilent(before, d, &s)
@@ -180,7 +195,10 @@ func describeReplica(before v1alpha1.AvailabilityGroupStatus, d Desired, o Obser
 	}
 	for _, row := range g.States {
 		if row.Local || strings.EqualFold(row.Server, s.Server) {
-			s.Databases = append(s.Databases, describeDatabase(row, rowOf(leader, s.Server, row.Database), rowOf(leader, host(primary), row.Database)))
+			s.Databases = append(
+				s.Databases,
+				describeDatabase(row, rowOf(leader, s.Server, row.Database), rowOf(leader, host(primary), row.Database)),
+			)
 		}
 	}
 	if len(s.Databases) > maxDatabases {
@@ -196,18 +214,22 @@ func describeQuarantine(apart *election.Apart) *v1alpha1.Quarantine {
 	}
 	q := &v1alpha1.Quarantine{Term: apart.Term}
 	for _, d := range apart.Databases[:min(len(apart.Databases), maxDatabases)] {
-		q.Databases = append(q.Databases, v1alpha1.QuarantinedDatabase{Name: d.Name, FromLSN: d.FromLSN, ToLSN: d.ToLSN, LastCommitTime: d.LastCommit})
+		q.Databases = append(
+			q.Databases,
+			v1alpha1.QuarantinedDatabase{Name: d.Name, FromLSN: d.FromLSN, ToLSN: d.ToLSN, LastCommitTime: d.LastCommit},
+		)
 	}
 	return q
 }
 
-// describeSilent says of a server that does not answer what stays true: when it last did, in which mode, and how far each
-// database had come by then, without which nobody could estimate what is lost with it.
+// describeSilent says of a server that does not answer what stays true: when it last did, in which mode, and how far
+// each database had come by then, without which nobody could estimate what is lost with it.
 func describeSilent(before v1alpha1.AvailabilityGroupStatus, d Desired, s *v1alpha1.ReplicaStatus) {
 	last := map[string]v1alpha1.ReplicaDatabaseStatus{}
 	for _, old := range before.Replicas {
 		if strings.EqualFold(old.Server, s.Server) {
-			s.ObservedAt, s.DisconnectedSince, s.AvailabilityMode, s.Outside = old.ObservedAt, old.DisconnectedSince, old.AvailabilityMode, old.Outside
+			s.ObservedAt, s.DisconnectedSince, s.AvailabilityMode, s.Outside = old.ObservedAt, old.DisconnectedSince,
+				old.AvailabilityMode, old.Outside
 			for _, database := range old.Databases {
 				last[strings.ToLower(database.Name)] = database
 			}
@@ -237,7 +259,10 @@ func rowOf(g *mssql.Group, server, database string) *mssql.GroupDatabaseState {
 
 // describeDatabase is a database on a replica: own is the replica's row, seen the primary's row about it, leader the
 // primary's row about itself; the latter two are nil when there is no primary.
-func describeDatabase(own mssql.GroupDatabaseState, seen, leader *mssql.GroupDatabaseState) v1alpha1.ReplicaDatabaseStatus {
+func describeDatabase(
+	own mssql.GroupDatabaseState,
+	seen, leader *mssql.GroupDatabaseState,
+) v1alpha1.ReplicaDatabaseStatus {
 	s := v1alpha1.ReplicaDatabaseStatus{
 		Name: own.Database, SynchronizationState: cmp.Or(own.State, unknown),
 		RedoQueueKB: own.RedoQueueKB, RedoRateKBps: own.RedoRateKBps,

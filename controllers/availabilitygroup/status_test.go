@@ -24,14 +24,24 @@ func TestEstimatesFollowTheDocumentedFormulas(t *testing.T) {
 		seen, leader *mssql.GroupDatabaseState
 		loss, redo   *time.Duration
 	}{
-		"no primary: both unknown":     {own: mssql.GroupDatabaseState{LastCommit: commit(0)}},
-		"ready for failover":           {own: mssql.GroupDatabaseState{LastCommit: commit(0)}, seen: &mssql.GroupDatabaseState{FailoverReady: true}, leader: &mssql.GroupDatabaseState{LastCommit: commit(9)}, loss: ptr.To(time.Duration(0))},
-		"lagging by its last commit":   {own: mssql.GroupDatabaseState{LastCommit: commit(3)}, seen: &mssql.GroupDatabaseState{}, leader: &mssql.GroupDatabaseState{LastCommit: commit(10)}, loss: ptr.To(7 * time.Second)},
-		"a clock ahead is no loss":     {own: mssql.GroupDatabaseState{LastCommit: commit(11)}, seen: &mssql.GroupDatabaseState{}, leader: &mssql.GroupDatabaseState{LastCommit: commit(10)}, loss: ptr.To(time.Duration(0))},
-		"never committed: unknown":     {own: mssql.GroupDatabaseState{}, seen: &mssql.GroupDatabaseState{}, leader: &mssql.GroupDatabaseState{LastCommit: commit(10)}},
-		"redo queue by rate":           {own: mssql.GroupDatabaseState{RedoQueueKB: ptr.To[int64](3000), RedoRateKBps: ptr.To[int64](2000)}, redo: ptr.To(1500 * time.Millisecond)},
-		"an idle rate says nothing":    {own: mssql.GroupDatabaseState{RedoQueueKB: ptr.To[int64](3000), RedoRateKBps: ptr.To[int64](0)}},
-		"an empty queue takes no time": {own: mssql.GroupDatabaseState{RedoQueueKB: ptr.To[int64](0)}, redo: ptr.To(time.Duration(0))},
+		"no primary: both unknown": {own: mssql.GroupDatabaseState{LastCommit: commit(0)}},
+		"ready for failover": {own: mssql.GroupDatabaseState{LastCommit: commit(0)},
+			seen: &mssql.GroupDatabaseState{FailoverReady: true}, leader: &mssql.GroupDatabaseState{LastCommit: commit(9)},
+			loss: ptr.To(time.Duration(0))},
+		"lagging by its last commit": {own: mssql.GroupDatabaseState{LastCommit: commit(3)},
+			seen: &mssql.GroupDatabaseState{}, leader: &mssql.GroupDatabaseState{LastCommit: commit(10)},
+			loss: ptr.To(7 * time.Second)},
+		"a clock ahead is no loss": {own: mssql.GroupDatabaseState{LastCommit: commit(11)},
+			seen: &mssql.GroupDatabaseState{}, leader: &mssql.GroupDatabaseState{LastCommit: commit(10)},
+			loss: ptr.To(time.Duration(0))},
+		"never committed: unknown": {own: mssql.GroupDatabaseState{}, seen: &mssql.GroupDatabaseState{},
+			leader: &mssql.GroupDatabaseState{LastCommit: commit(10)}},
+		"redo queue by rate": {own: mssql.GroupDatabaseState{RedoQueueKB: ptr.To[int64](3000),
+			RedoRateKBps: ptr.To[int64](2000)}, redo: ptr.To(1500 * time.Millisecond)},
+		"an idle rate says nothing": {own: mssql.GroupDatabaseState{RedoQueueKB: ptr.To[int64](3000),
+			RedoRateKBps: ptr.To[int64](0)}},
+		"an empty queue takes no time": {own: mssql.GroupDatabaseState{RedoQueueKB: ptr.To[int64](0)},
+			redo: ptr.To(time.Duration(0))},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
@@ -63,22 +73,31 @@ func TestStatusOfWhatIsSilent(t *testing.T) {
 
 	g.Expect(whole.Replicas[1].Quarantined).To(BeNil())
 	apart := e.observe()
-	apart.Voters[2].Record.Notes.Apart = `[{"server":"quisec-0","term":4,"databases":[{"name":"Content","fromLSN":"7","toLSN":"9"}]}]`
+	apart.Voters[2].Record.Notes.Apart =
+		`[{"server":"quisec-0","term":4,"databases":[{"name":"Content","fromLSN":"7","toLSN":"9"}]}]`
 	g.Expect(describe(whole, e.d, apart).Replicas[1].Quarantined).To(Equal(&v1alpha1.Quarantine{Term: 4,
-		Databases: []v1alpha1.QuarantinedDatabase{{Name: "Content", FromLSN: "7", ToLSN: "9"}}}), "one voter's word is enough")
+		Databases: []v1alpha1.QuarantinedDatabase{
+			{Name: "Content", FromLSN: "7", ToLSN: "9"},
+		}}), "one voter's word is enough")
 
 	e.now = e.now.Add(time.Minute)
 	e.silent["quisec"], e.cut["quincy"] = true, true
 	s := describe(whole, e.d, e.observe())
 	g.Expect(s.Primary).To(Equal("tukpub-0"))
 	g.Expect(s.Replicas[1].Role).To(Equal("Unknown"))
-	g.Expect(s.Replicas[1].Databases).To(Equal([]v1alpha1.ReplicaDatabaseStatus{{Name: "Content", SynchronizationState: "Unknown",
-		LastCommitTime: whole.Replicas[1].Databases[0].LastCommitTime, LastHardenedLSN: whole.Replicas[1].Databases[0].LastHardenedLSN}}))
-	g.Expect(s.Replicas[1].Promotable).To(And(HaveField("Status", metav1.ConditionUnknown), HaveField("Reason", "NotAnswering")))
+	g.Expect(s.Replicas[1].Databases).
+		To(Equal([]v1alpha1.ReplicaDatabaseStatus{{Name: "Content", SynchronizationState: "Unknown",
+			LastCommitTime:  whole.Replicas[1].Databases[0].LastCommitTime,
+			LastHardenedLSN: whole.Replicas[1].Databases[0].LastHardenedLSN}}))
+	g.Expect(s.Replicas[1].Promotable).
+		To(And(HaveField("Status", metav1.ConditionUnknown), HaveField("Reason", "NotAnswering")))
 	g.Expect(s.Replicas[1].ObservedAt).To(Equal(whole.Replicas[1].ObservedAt), "when it last answered stays")
-	g.Expect(s.Voters[1]).To(Equal(v1alpha1.VoterStatus{Site: "quincy", Holder: "tukpub-0", HolderIdentity: "tukpub-0//", Term: 1, State: "Unknown"}))
+	g.Expect(s.Voters[1]).
+		To(Equal(v1alpha1.VoterStatus{Site: "quincy", Holder: "tukpub-0", HolderIdentity: "tukpub-0//", Term: 1,
+			State: "Unknown"}))
 	g.Expect(fenced(e.d, e.observe()).Status).To(Equal(metav1.ConditionTrue), "two of three voters are a majority")
-	g.Expect(degraded(e.d, e.observe())).To(And(HaveField("Status", metav1.ConditionTrue), HaveField("Message", ContainSubstring("quisec-0"))))
+	g.Expect(degraded(e.d, e.observe())).
+		To(And(HaveField("Status", metav1.ConditionTrue), HaveField("Message", ContainSubstring("quisec-0"))))
 
 	e.cut["tukwila"] = true
 	s = describe(s, e.d, e.observe())
@@ -92,7 +111,8 @@ func TestStatusOfWhatIsSilent(t *testing.T) {
 	delete(e.leases, "dublin")
 	g.Expect(describe(s, e.d, e.observe()).Voters[2]).To(Equal(v1alpha1.VoterStatus{Site: "dublin", State: "Absent"}))
 	e.leases["dublin"] = &election.Record{Term: 7, State: election.StateHeld, Holder: election.Holder{Server: "quisec-0"}}
-	g.Expect(describe(s, e.d, e.observe()).Term).To(Equal(int64(1)), "what one voter alone has granted is not the group's term")
+	g.Expect(describe(s, e.d, e.observe()).Term).
+		To(Equal(int64(1)), "what one voter alone has granted is not the group's term")
 	e.leases["quincy"] = e.leases["dublin"]
 	g.Expect(describe(s, e.d, e.observe()).Term).To(Equal(int64(7)))
 }
@@ -105,7 +125,10 @@ func TestLogRoomOfThePrimary(t *testing.T) {
 	o := e.observe()
 	at := func(server v1alpha1.ServerName, change func(*Instance)) metav1.Condition {
 		i := o.Instances[server]
-		i.Logs, i.LogsErr = map[string]mssql.LogSize{"Content": {TotalKB: 100, UsedKB: 99, GrowKB: ptr.To[int64](1000)}, "Other": {UsedKB: 10, TotalKB: 10, GrowKB: ptr.To[int64](0)}}, nil
+		i.Logs, i.LogsErr = map[string]mssql.LogSize{
+			"Content": {TotalKB: 100, UsedKB: 99, GrowKB: ptr.To[int64](1000)},
+			"Other":   {UsedKB: 10, TotalKB: 10, GrowKB: ptr.To[int64](0)},
+		}, nil
 		change(&i)
 		o.Instances[server] = i
 		return logRoom(e.d, o)
@@ -116,11 +139,15 @@ func TestLogRoomOfThePrimary(t *testing.T) {
 	full := func(i *Instance) {
 		i.Logs["Content"] = mssql.LogSize{TotalKB: 1000, UsedKB: 990, GrowKB: ptr.To[int64](0), Wait: "LOG_BACKUP"}
 	}
-	g.Expect(at("tukpub", func(*Instance) {})).To(like(metav1.ConditionTrue, "LogHasRoom", "have room"), "a database of no group is not the group's")
+	g.Expect(at("tukpub", func(*Instance) {})).
+		To(like(metav1.ConditionTrue, "LogHasRoom", "have room"), "a database of no group is not the group's")
 	g.Expect(at("quisec", full)).To(like(metav1.ConditionTrue, "LogHasRoom", "have room"))
-	g.Expect(at("tukpub", full)).To(like(metav1.ConditionFalse, "LogFull", "tukpub-0: Content (990 KB used, room for 10 KB more, kept by LOG_BACKUP)"))
-	g.Expect(at("tukpub", func(i *Instance) { i.Logs["Content"] = mssql.LogSize{TotalKB: 1000, UsedKB: 1000} })).To(like(metav1.ConditionTrue, "LogHasRoom", ""), "what is not known is not full")
-	g.Expect(at("tukpub", func(i *Instance) { i.Logs, i.LogsErr = nil, errors.New("refused") })).To(like(metav1.ConditionUnknown, "LogNotMeasured", "refused"))
+	g.Expect(at("tukpub", full)).
+		To(like(metav1.ConditionFalse, "LogFull", "tukpub-0: Content (990 KB used, room for 10 KB more, kept by LOG_BACKUP)"))
+	g.Expect(at("tukpub", func(i *Instance) { i.Logs["Content"] = mssql.LogSize{TotalKB: 1000, UsedKB: 1000} })).
+		To(like(metav1.ConditionTrue, "LogHasRoom", ""), "what is not known is not full")
+	g.Expect(at("tukpub", func(i *Instance) { i.Logs, i.LogsErr = nil, errors.New("refused") })).
+		To(like(metav1.ConditionUnknown, "LogNotMeasured", "refused"))
 	e.silent["tukpub"] = true
 	o = e.observe()
 	g.Expect(logRoom(e.d, o)).To(like(metav1.ConditionUnknown, "PrimaryUnknown", ""))

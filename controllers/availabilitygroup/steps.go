@@ -13,7 +13,8 @@ import (
 	"geosql.dev/operator/internal/tsql"
 )
 
-// Step is one thing to do. Steps are plain data: the plan is made without a cluster, and printed without carrying it out.
+// Step is one thing to do. Steps are plain data: the plan is made without a cluster, and printed without carrying it
+// out.
 type Step = reconcile.Step
 
 // Execute executes a statement on a server.
@@ -62,7 +63,12 @@ func (s CreateLease) Describe() string {
 	if !s.Configuration.IsZero() {
 		return fmt.Sprintf("create the lease of group %s at site %s, which is to vote", s.Group, s.Site)
 	}
-	return fmt.Sprintf("create the lease of group %s at voter %s, released, for %s to claim", s.Group, s.Site, s.InitialPrimary)
+	return fmt.Sprintf(
+		"create the lease of group %s at voter %s, released, for %s to claim",
+		s.Group,
+		s.Site,
+		s.InitialPrimary,
+	)
 }
 
 // GiveOrders writes what a server's agent needs to hold the group's votes, with credentials for the voters.

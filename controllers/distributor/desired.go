@@ -52,13 +52,14 @@ func (o Observed) gone(d Desired, server v1alpha1.ServerName) string {
 	return replication.GoneWhy(d.Gone, o.Servers, server)
 }
 
-// linked are the publishers that are declared and those that the distributor admits, beside itself: a Publication that is
-// gone leaves its servers linked. Sorted.
+// linked are the publishers that are declared and those that the distributor admits, beside itself: a Publication that
+// is gone leaves its servers linked. Sorted.
 func (o Observed) linked(d Desired) []v1alpha1.ServerName {
 	names := d.others()
 	if at := o.distributor(d); at != nil {
 		for _, p := range at.Publishers {
-			if name, ours := replication.ServerOf(p.Name); ours && name != d.System.Server && strings.EqualFold(p.Database, d.System.Database) {
+			if name, ours := replication.ServerOf(p.Name); ours && name != d.System.Server &&
+				strings.EqualFold(p.Database, d.System.Database) {
 				names = append(names, name)
 			}
 		}

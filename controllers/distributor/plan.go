@@ -17,11 +17,12 @@ import (
 // stage plans one part. It returns false when what comes after has to wait for it; then it has set the outcome.
 type stage func(d Desired, o Observed, p *replication.Plan) bool
 
-// plan decides what to do next and says what is so until then. It is pure. A stage that has steps ends the plan, and the
-// next observation goes on from there; so any step can be the last.
+// plan decides what to do next and says what is so until then. It is pure. A stage that has steps ends the plan, and
+// the next observation goes on from there; so any step can be the last.
 func plan(d Desired, o Observed) replication.Plan {
 	var p replication.Plan
-	for _, s := range []stage{planLogin, planDistributor, planDatabase, planPublishers, planLinks, planLargeValues, planHealth} {
+	for _, s := range []stage{planLogin, planDistributor, planDatabase, planPublishers, planLinks, planLargeValues,
+		planHealth} {
 		if !s(d, o, &p) {
 			return p
 		}
@@ -48,8 +49,11 @@ func planLogin(d Desired, o Observed, p *replication.Plan) bool {
 	host := d.System.Host()
 	if have.Distributor != "" && !strings.EqualFold(have.Distributor, host) {
 		return p.Settle(conditions.Stalled(conditions.ReasonDistributorConflict, fmt.Sprintf(
-			"server %s has %s for its distributor: an instance that distributes for others has itself; take it away there, or declare the distributor on another server",
-			host, have.Distributor)))
+			"server %s has %s for its distributor: an instance that distributes for others has itself; take it away there, "+
+				"or declare the distributor on another server",
+			host,
+			have.Distributor,
+		)))
 	}
 	if have.LoginSID == nil && (have.HasDistributor || len(have.Distribution) > 0) && !d.adopts() {
 		return p.Settle(conditions.Stalled(conditions.ReasonDistributorConflict, fmt.Sprintf(
@@ -110,8 +114,8 @@ func planDatabase(d Desired, o Observed, p *replication.Plan) bool {
 	return proceed(p, "distribution database %s is being prepared", s.Database)
 }
 
-// planPublishers lets every server publish that is declared to. Those that are no longer are left: taking one away takes
-// its publications away.
+// planPublishers lets every server publish that is declared to. Those that are no longer are left: taking one away
+// takes its publications away.
 func planPublishers(d Desired, o Observed, p *replication.Plan) bool {
 	s := d.System
 	for _, publisher := range d.Publishers {
@@ -120,13 +124,18 @@ func planPublishers(d Desired, o Observed, p *replication.Plan) bool {
 		switch {
 		case have == nil:
 			p.Execute(s.Server, replication.Master, tsql.AddDistributionPublisher(tsql.DistributionPublisher{
-				Publisher: name, Database: s.Database, Login: s.Login, Password: s.AgentPassword, WorkingDirectory: s.WorkingDirectory,
+				Publisher: name, Database: s.Database, Login: s.Login, Password: s.AgentPassword,
+				WorkingDirectory: s.WorkingDirectory,
 			}))
 			continue
 		case !strings.EqualFold(have.Database, s.Database):
 			return p.Settle(conditions.Stalled(conditions.ReasonDistributorConflict, fmt.Sprintf(
-				"%s publishes through distribution database %s, not %s: drop its publications there first, or name that database in spec.database",
-				name, have.Database, s.Database)))
+				"%s publishes through distribution database %s, not %s: drop its publications there first, or name that "+
+					"database in spec.database",
+				name,
+				have.Database,
+				s.Database,
+			)))
 		}
 		if !strings.EqualFold(have.WorkingDirectory, s.WorkingDirectory) {
 			p.Execute(s.Server, replication.Master, tsql.SetPublisherWorkingDirectory(name, s.WorkingDirectory))
@@ -139,8 +148,8 @@ func planPublishers(d Desired, o Observed, p *replication.Plan) bool {
 	return proceed(p, "publishers are being admitted")
 }
 
-// planLinks makes the distributor known on every publisher, with the agents' login there. One that does not answer holds
-// up no other.
+// planLinks makes the distributor known on every publisher, with the agents' login there. One that does not answer
+// holds up no other.
 func planLinks(d Desired, o Observed, p *replication.Plan) bool {
 	for _, publisher := range d.others() {
 		server := o.Servers[publisher]
@@ -167,10 +176,10 @@ func planLinks(d Desired, o Observed, p *replication.Plan) bool {
 	return proceed(p, "publishers are being linked to %s", d.System.Host())
 }
 
-// planLargeValues lets publishers replicate values of any length. By default SQL Server refuses (7139) whatever is longer than 64 KB
-// and is written into a replicated column: the application's INSERT fails from the moment at which its table is published. The option
-// is the instance's and does not fail over, so every server that may publish gets it, also for columns that are added later. A bound
-// that somebody has set stays.
+// planLargeValues lets publishers replicate values of any length. By default SQL Server refuses (7139) whatever is
+// longer than 64 KB and is written into a replicated column: the application's INSERT fails from the moment at which
+// its table is published. The option is the instance's and does not fail over, so every server that may publish gets
+// it, also for columns that are added later. A bound that somebody has set stays.
 func planLargeValues(d Desired, o Observed, p *replication.Plan) bool {
 	for _, publisher := range d.Publishers {
 		server := o.Servers[publisher]
@@ -187,7 +196,12 @@ func planLargeValues(d Desired, o Observed, p *replication.Plan) bool {
 
 func planHealth(d Desired, o Observed, p *replication.Plan) bool {
 	if len(d.Missing) > 0 {
-		return p.Settle(conditions.InProgress(conditions.ReasonReferenceMissing, "these publishers are not declared yet: "+strings.Join(d.Missing, ", ")))
+		return p.Settle(
+			conditions.InProgress(
+				conditions.ReasonReferenceMissing,
+				"these publishers are not declared yet: "+strings.Join(d.Missing, ", "),
+			),
+		)
 	}
 	for _, publisher := range d.others() {
 		if outcome, ok := replication.Usable(publisher, o.Servers[publisher]); !ok {
@@ -195,7 +209,10 @@ func planHealth(d Desired, o Observed, p *replication.Plan) bool {
 			return p.Settle(outcome)
 		}
 	}
-	p.Outcome = conditions.Ready(conditions.ReasonConfigured, fmt.Sprintf("%s distributes for %d servers", d.System.Host(), len(d.Publishers)))
+	p.Outcome = conditions.Ready(
+		conditions.ReasonConfigured,
+		fmt.Sprintf("%s distributes for %d servers", d.System.Host(), len(d.Publishers)),
+	)
 	return true
 }
 

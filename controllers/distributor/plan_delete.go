@@ -15,9 +15,9 @@ import (
 	"geosql.dev/operator/internal/tsql"
 )
 
-// planDelete takes the distributor away when reclaimPolicy is Delete and nothing uses it any more; else everything stays.
-// sp_dropdistributor with @no_checks drops whatever is published, so that is looked for first, on every server that the
-// distributor admits: a Publication that was retained, or one that somebody made by hand, is declared nowhere.
+// planDelete takes the distributor away when reclaimPolicy is Delete and nothing uses it any more; else everything
+// stays. sp_dropdistributor with @no_checks drops whatever is published, so that is looked for first, on every server
+// that the distributor admits: a Publication that was retained, or one that somebody made by hand, is declared nowhere.
 func planDelete(d Desired, o Observed) replication.Plan {
 	var p replication.Plan
 	if len(d.Ending) > 0 && !v1alpha1.MayDestroy(d.Distributor, d.Distributor.Spec.ReclaimPolicy) {
@@ -67,15 +67,19 @@ func planUnused(d Desired, o Observed, p *replication.Plan) bool {
 			return p.Settle(outcome)
 		}
 		if names := o.published(d, server); len(names) > 0 {
-			return p.Settle(conditions.InProgress(conditions.ReasonDeleting, fmt.Sprintf("deletion waits: %s still publishes %s "+
-				"through the distributor: delete the Publications with reclaimPolicy Delete (declare again those that were retained), "+
-				"or end by hand what somebody made (sp_droppublication, sp_replicationdboption)",
-				credentials.HostName(server), strings.Join(names, ", "))))
+			return p.Settle(
+				conditions.InProgress(conditions.ReasonDeleting, fmt.Sprintf("deletion waits: %s still publishes %s "+
+					"through the distributor: delete the Publications with reclaimPolicy Delete (declare again those that were "+
+					"retained), "+
+					"or end by hand what somebody made (sp_droppublication, sp_replicationdboption)",
+					credentials.HostName(server), strings.Join(names, ", "))),
+			)
 		}
 	}
 	if names := o.foreign(d); len(names) > 0 {
 		return p.Settle(conditions.InProgress(conditions.ReasonDeleting, fmt.Sprintf("deletion waits: %s admits "+
-			"%s, of which the operator cannot ask whether it publishes: end that there and take it away (sp_dropdistpublisher), or set "+
+			"%s, of which the operator cannot ask whether it publishes: end that there and take it away "+
+			"(sp_dropdistpublisher), or set "+
 			"reclaimPolicy Retain", d.System.Host(), strings.Join(names, ", "))))
 	}
 	return true
@@ -102,8 +106,8 @@ func planUnlink(d Desired, o Observed, p *replication.Plan) {
 	}
 }
 
-// planTakeAway drops what the distributor's server has. Another distribution database there is somebody else's, and what
-// is for both stays.
+// planTakeAway drops what the distributor's server has. Another distribution database there is somebody else's, and
+// what is for both stays.
 func planTakeAway(d Desired, o Observed, p *replication.Plan) {
 	have, server := o.distributor(d), d.System.Server
 	for _, publisher := range have.Publishers {
@@ -122,7 +126,11 @@ func planTakeAway(d Desired, o Observed, p *replication.Plan) {
 	slices.Sort(others)
 	switch {
 	case len(others) > 0:
-		p.Leave("on %s the distributor itself: it has distribution database %s too", d.System.Host(), strings.Join(others, ", "))
+		p.Leave(
+			"on %s the distributor itself: it has distribution database %s too",
+			d.System.Host(),
+			strings.Join(others, ", "),
+		)
 	case have.HasDistributor:
 		p.Execute(server, replication.Master, tsql.DropDistributor())
 	}

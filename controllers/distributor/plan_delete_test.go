@@ -49,7 +49,8 @@ func TestDeletionOfADistributor(t *testing.T) {
 	g := NewWithT(t)
 	w := deleted(t)
 	w.d.Distributor.Spec.ReclaimPolicy = v1alpha1.ReclaimRetain
-	g.Expect(planDelete(w.d, w.o)).To(Equal(replication.Plan{Done: true}), "everything stays unless the policy says Delete")
+	g.Expect(planDelete(w.d, w.o)).
+		To(Equal(replication.Plan{Done: true}), "everything stays unless the policy says Delete")
 	w.d.Ending = []string{"articles"}
 	g.Expect(planDelete(w.d, w.o).Done).To(BeFalse(), "a Publication whose end is under way needs to know where it is")
 	w = deleted(t)
@@ -64,7 +65,8 @@ func TestDeletionOfADistributor(t *testing.T) {
 	g.Expect(p.Steps[len(p.Steps)-1].Describe()).To(ContainSubstring("drop login"), "the mark of ownership goes last")
 }
 
-// Only what has the operator's own login is the operator's: another distributor is not taken away, nor one without any mark.
+// Only what has the operator's own login is the operator's: another distributor is not taken away, nor one without any
+// mark.
 func TestDeletionLeavesSomebodysDistributor(t *testing.T) {
 	for name, sid := range map[string][]byte{"of somebody else": {1, 2, 3}, "without a mark": nil} {
 		t.Run(name, func(t *testing.T) {
@@ -85,20 +87,24 @@ func TestDeletionOfADistributorThatIsUsed(t *testing.T) {
 		says  []string
 		ready metav1.ConditionStatus
 	}{
-		"retained, or made by hand":   {func(w *world) { published(w, publisher, "ONLINE") }, []string{"tukpub-0", "Content"}, metav1.ConditionFalse},
-		"in a database that recovers": {func(w *world) { published(w, publisher, "RECOVERING") }, []string{"Content"}, metav1.ConditionFalse},
+		"retained, or made by hand": {func(w *world) { published(w, publisher, "ONLINE") }, []string{"tukpub-0", "Content"},
+			metav1.ConditionFalse},
+		"in a database that recovers": {func(w *world) { published(w, publisher, "RECOVERING") }, []string{"Content"},
+			metav1.ConditionFalse},
 		"by a publisher that is declared no more": {func(w *world) {
 			w.d.Publishers = nil
 			published(w, secondary, "ONLINE")
 		}, []string{"quisec-0"}, metav1.ConditionFalse},
-		"by the distributor itself": {func(w *world) { published(w, distributor, "ONLINE") }, []string{"dist-0 still publishes"}, metav1.ConditionFalse},
+		"by the distributor itself": {func(w *world) { published(w, distributor, "ONLINE") },
+			[]string{"dist-0 still publishes"}, metav1.ConditionFalse},
 		"a publisher that has not answered": {func(w *world) { w.o.Servers[publisher] = silent },
 			[]string{"i/o timeout", "tukpub-0", "Lost", "Retain"}, metav1.ConditionUnknown},
 		"a former publisher that has not answered": {func(w *world) {
 			w.d.Publishers = nil
 			w.o.Servers[publisher] = silent
 		}, []string{"tukpub-0"}, metav1.ConditionUnknown},
-		"a publisher that was not asked": {func(w *world) { delete(w.o.Servers, publisher) }, []string{"tukpub-0"}, metav1.ConditionUnknown},
+		"a publisher that was not asked": {func(w *world) { delete(w.o.Servers, publisher) }, []string{"tukpub-0"},
+			metav1.ConditionUnknown},
 		"a publisher of which is not known whether anybody expects it": {func(w *world) {
 			w.d.Gone, w.o.Servers[publisher] = sites.Gone{}, silent
 		}, []string{"i/o timeout"}, metav1.ConditionUnknown},
@@ -141,7 +147,8 @@ func TestDeletionUnlinksBesideAPublisherThatIsGone(t *testing.T) {
 		p := planDelete(w.d, w.o)
 		text := strings.Join(texts(p), "\n")
 		for _, server := range []v1alpha1.ServerName{publisher, secondary} {
-			g.Expect(strings.Count(text, "on "+string(server)+"-0 ")).To(Equal(map[bool]int{true: 0, false: 2}[server == gone]), text)
+			g.Expect(strings.Count(text, "on "+string(server)+"-0 ")).
+				To(Equal(map[bool]int{true: 0, false: 2}[server == gone]), text)
 		}
 		g.Expect(p.Done).To(BeTrue())
 		g.Expect(p.Left).To(ConsistOf(And(ContainSubstring("on %s-0 the link", gone), ContainSubstring("declared lost"))))
@@ -152,10 +159,13 @@ func TestDeletionUnlinksBesideAPublisherThatIsGone(t *testing.T) {
 func TestDeletionAsksServersThatAreSaidToBeGone(t *testing.T) {
 	g := NewWithT(t)
 	w := deleted(t)
-	w.d.Gone = sites.GoneFor(map[v1alpha1.ServerName]string{distributor: "being deleted", publisher: "being deleted", secondary: "being deleted"})
+	w.d.Gone = sites.GoneFor(
+		map[v1alpha1.ServerName]string{distributor: "being deleted", publisher: "being deleted", secondary: "being deleted"},
+	)
 	p := planDelete(w.d, w.o)
 	g.Expect(p.Left).To(BeEmpty())
-	g.Expect(strings.Join(texts(p), "\n")).To(And(ContainSubstring("on tukpub-0 "), ContainSubstring("on quisec-0 "), ContainSubstring("on dist-0 ")))
+	g.Expect(strings.Join(texts(p), "\n")).
+		To(And(ContainSubstring("on tukpub-0 "), ContainSubstring("on quisec-0 "), ContainSubstring("on dist-0 ")))
 }
 
 // Without the distributor's server its publishers are unlinked all the same.
@@ -165,8 +175,17 @@ func TestDeletionWithoutTheDistributorsServer(t *testing.T) {
 	w.lost(distributor)
 	p := planDelete(w.d, w.o)
 	g.Expect(texts(p)).To(HaveExactElements(
-		And(ContainSubstring("on quisec-0"), ContainSubstring("sp_dropdistributor")), And(ContainSubstring("on quisec-0"), ContainSubstring("DROP LOGIN")),
-		And(ContainSubstring("on tukpub-0"), ContainSubstring("sp_dropdistributor")), And(ContainSubstring("on tukpub-0"), ContainSubstring("DROP LOGIN"))))
+		And(
+			ContainSubstring("on quisec-0"),
+			ContainSubstring("sp_dropdistributor"),
+		),
+		And(ContainSubstring("on quisec-0"), ContainSubstring("DROP LOGIN")),
+		And(
+			ContainSubstring("on tukpub-0"),
+			ContainSubstring("sp_dropdistributor"),
+		),
+		And(ContainSubstring("on tukpub-0"), ContainSubstring("DROP LOGIN")),
+	))
 	g.Expect(p.Done).To(BeTrue())
 	g.Expect(p.Left).To(ConsistOf(ContainSubstring("on dist-0 distribution database distribution")))
 }

@@ -26,7 +26,11 @@ func declared() Desired {
 		ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: "main"},
 		Spec:       v1alpha1.DistributorSpec{Server: distributor},
 	}
-	d := Desired{Distributor: object, System: replication.SystemOf(object), Publishers: []v1alpha1.ServerName{secondary, publisher}}
+	d := Desired{
+		Distributor: object,
+		System:      replication.SystemOf(object),
+		Publishers:  []v1alpha1.ServerName{secondary, publisher},
+	}
 	d.System.AgentPassword, d.System.LinkPassword = "agent-secret", "link-secret"
 	return d
 }
@@ -42,10 +46,16 @@ type world struct {
 }
 
 func newWorld(d Desired) *world {
-	w := &world{d: d, o: Observed{Servers: map[v1alpha1.ServerName]replication.Server{}}, login: map[v1alpha1.ServerName]string{}, link: map[v1alpha1.ServerName]string{}}
+	w := &world{
+		d:     d,
+		o:     Observed{Servers: map[v1alpha1.ServerName]replication.Server{}},
+		login: map[v1alpha1.ServerName]string{},
+		link:  map[v1alpha1.ServerName]string{},
+	}
 	for _, name := range []v1alpha1.ServerName{distributor, publisher, secondary} {
 		w.o.Servers[name] = replication.Server{State: &mssql.ReplicationServer{
-			Sysadmin: true, LargestReplicated: tsql.MaxTextRepl, Linked: map[string]bool{}, Databases: map[string]mssql.ReplicationDatabase{}}}
+			Sysadmin: true, LargestReplicated: tsql.MaxTextRepl, Linked: map[string]bool{},
+			Databases: map[string]mssql.ReplicationDatabase{}}}
 	}
 	return w
 }
@@ -85,7 +95,10 @@ func (w *world) do(t fatal, step replication.Step) {
 	case "sp_adddistributiondb":
 		retention, _ := strconv.Atoi(a["max_distretention"])
 		history, _ := strconv.Atoi(a["history_retention"])
-		at.Distribution = append(at.Distribution, mssql.DistributionDatabase{Name: a["database"], Retention: retention, HistoryRetention: history})
+		at.Distribution = append(
+			at.Distribution,
+			mssql.DistributionDatabase{Name: a["database"], Retention: retention, HistoryRetention: history},
+		)
 		at.Databases[a["database"]] = mssql.ReplicationDatabase{Name: a["database"], State: "ONLINE"}
 	case "sp_changedistributiondb":
 		hours, _ := strconv.Atoi(a["value"])
@@ -172,7 +185,8 @@ func TestPublishersReplicateLargeValues(t *testing.T) {
 	w := newWorld(declared())
 	w.server(secondary).LargestReplicated = 1 << 20
 	w.settle(t, all)
-	for server, want := range map[v1alpha1.ServerName]int{publisher: -1, secondary: 1 << 20, distributor: tsql.MaxTextRepl} {
+	for server, want := range map[v1alpha1.ServerName]int{publisher: -1, secondary: 1 << 20,
+		distributor: tsql.MaxTextRepl} {
 		g.Expect(w.server(server).LargestReplicated).To(Equal(want), string(server))
 	}
 }
@@ -220,10 +234,14 @@ func TestDistributorPlan(t *testing.T) {
 		"does not answer": {func(w *world) {
 			w.o.Servers[distributor] = replication.Server{Err: &mssql.Error{Class: mssql.Unknown}}
 		}, conditions.ReasonEngineNotAnswering, "", metav1.ConditionUnknown},
-		"no rights yet":            {func(w *world) { w.server(distributor).Sysadmin = false }, conditions.ReasonWaitingForServer, "sysadmin", metav1.ConditionFalse},
-		"somebody's distributor":   {func(w *world) { w.has("dist-0") }, conditions.ReasonDistributorConflict, "geosql.dev/adopt", metav1.ConditionFalse},
-		"distributes elsewhere":    {func(w *world) { w.has("other-0") }, conditions.ReasonDistributorConflict, "other-0", metav1.ConditionFalse},
-		"login of somebody else's": {func(w *world) { w.server(distributor).LoginSID = somebody }, conditions.ReasonLoginConflict, "another SID", metav1.ConditionFalse},
+		"no rights yet": {func(w *world) { w.server(distributor).Sysadmin = false },
+			conditions.ReasonWaitingForServer, "sysadmin", metav1.ConditionFalse},
+		"somebody's distributor": {func(w *world) { w.has("dist-0") }, conditions.ReasonDistributorConflict,
+			"geosql.dev/adopt", metav1.ConditionFalse},
+		"distributes elsewhere": {func(w *world) { w.has("other-0") }, conditions.ReasonDistributorConflict, "other-0",
+			metav1.ConditionFalse},
+		"login of somebody else's": {func(w *world) { w.server(distributor).LoginSID = somebody },
+			conditions.ReasonLoginConflict, "another SID", metav1.ConditionFalse},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)

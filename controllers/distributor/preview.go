@@ -17,7 +17,11 @@ const placeholder = "placeholder"
 
 // Imagine is what a Distributor that does not exist yet would ask for, with these servers as its publishers.
 func Imagine(object *v1alpha1.Distributor, publishers []v1alpha1.ServerName) Desired {
-	d := Desired{Distributor: object, System: replication.SystemOf(object), Publishers: slices.Compact(slices.Sorted(slices.Values(publishers)))}
+	d := Desired{
+		Distributor: object,
+		System:      replication.SystemOf(object),
+		Publishers:  slices.Compact(slices.Sorted(slices.Values(publishers))),
+	}
 	d.System.AgentPassword, d.System.LinkPassword = placeholder, placeholder
 	return d
 }
@@ -29,7 +33,8 @@ func Preview(d Desired) []replication.Step {
 	o := Observed{Servers: map[v1alpha1.ServerName]replication.Server{}}
 	for _, name := range append([]v1alpha1.ServerName{d.System.Server}, d.Publishers...) {
 		o.Servers[name] = replication.Server{State: &mssql.ReplicationServer{
-			Sysadmin: true, LargestReplicated: tsql.MaxTextRepl, Linked: map[string]bool{}, Databases: map[string]mssql.ReplicationDatabase{}}}
+			Sysadmin: true, LargestReplicated: tsql.MaxTextRepl, Linked: map[string]bool{},
+			Databases: map[string]mssql.ReplicationDatabase{}}}
 	}
 	at := o.distributor(d)
 	var steps []replication.Step
@@ -40,13 +45,15 @@ func Preview(d Desired) []replication.Step {
 		{planLogin, func() { at.LoginSID, at.PasswordRight = d.System.SID, true }},
 		{planDistributor, func() { at.HasDistributor, at.Distributor = true, d.System.Host() }},
 		{planDatabase, func() {
-			at.Distribution = []mssql.DistributionDatabase{{Name: d.System.Database, Retention: d.System.Retention, HistoryRetention: d.System.HistoryRetention}}
+			at.Distribution = []mssql.DistributionDatabase{{Name: d.System.Database, Retention: d.System.Retention,
+				HistoryRetention: d.System.HistoryRetention}}
 		}},
 		{planDatabase, func() { o.Owner = replication.Owner{User: d.System.Login, IsOwner: true} }},
 		{planPublishers, func() {
 			for _, p := range d.Publishers {
-				at.Publishers = append(at.Publishers, mssql.DistributionPublisher{Name: credentials.HostName(p), Database: d.System.Database,
-					Login: d.System.Login, WorkingDirectory: d.System.WorkingDirectory})
+				at.Publishers = append(at.Publishers,
+					mssql.DistributionPublisher{Name: credentials.HostName(p), Database: d.System.Database,
+						Login: d.System.Login, WorkingDirectory: d.System.WorkingDirectory})
 			}
 		}},
 		{planLinks, func() {}},

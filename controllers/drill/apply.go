@@ -101,12 +101,16 @@ func (r *Reconciler) apply(ctx context.Context, w *world, p Plan) (*results, err
 // prepareTables works on the primary, and lets the clients' login see the group on every replica.
 func (r *Reconciler) prepareTables(ctx context.Context, w *world, done *results) error {
 	for _, name := range w.target.data {
-		master, err := r.connector.Open(ctx, mssql.Target{Namespace: w.drill.Namespace, Server: name, Role: credentials.RoleSA})
+		master, err := r.connector.Open(
+			ctx,
+			mssql.Target{Namespace: w.drill.Namespace, Server: name, Role: credentials.RoleSA},
+		)
 		if err != nil {
 			return err
 		}
 		for _, permission := range []tsql.ServerPermission{tsql.ViewAnyDefinition, tsql.ViewServerState} {
-			if err := master.Exec(ctx, tsql.GrantServerPermission(permission, loginName(w.drill)).Because("clients tell in which term they were served")); err != nil {
+			if err := master.Exec(ctx, tsql.GrantServerPermission(permission,
+				loginName(w.drill)).Because("clients tell in which term they were served")); err != nil {
 				return err
 			}
 		}
@@ -118,17 +122,27 @@ func (r *Reconciler) prepareTables(ctx context.Context, w *world, done *results)
 			return errors.New("nobody is primary now")
 		}
 	}
-	db, err := r.connector.Open(ctx, mssql.Target{Namespace: w.drill.Namespace, Server: primary, Database: w.drill.Status.Database, Role: credentials.RoleSA})
+	db, err := r.connector.Open(
+		ctx,
+		mssql.Target{
+			Namespace: w.drill.Namespace,
+			Server:    primary,
+			Database:  w.drill.Status.Database,
+			Role:      credentials.RoleSA,
+		},
+	)
 	if err != nil {
 		return err
 	}
-	for _, s := range workload.PrepareStatements(profile(w.drill), w.target.payload(w.drill.Spec.Workload).Table, registers) {
+	for _, s := range workload.PrepareStatements(profile(w.drill), w.target.payload(w.drill.Spec.Workload).Table,
+		registers) {
 		if err := db.Exec(ctx, s); err != nil {
 			return err
 		}
 	}
 	var greatest int64
-	if err := db.Query(ctx, tsql.GreatestRecorded(), func(row mssql.Row) error { return row.Scan(&greatest) }); err != nil {
+	if err := db.Query(ctx, tsql.GreatestRecorded(),
+		func(row mssql.Row) error { return row.Scan(&greatest) }); err != nil {
 		return err
 	}
 	done.after = &greatest
@@ -156,7 +170,11 @@ func (r *Reconciler) startPod(ctx context.Context, w *world, site v1alpha1.SiteN
 	}
 	switch {
 	case there.Labels[v1alpha1.LabelDrill] != w.drill.Name || there.Labels[v1alpha1.LabelManagedBy] != v1alpha1.ManagedBy:
-		return fmt.Errorf("a pod %s that is not the drill's is at site %s: rename the drill or remove the pod", pod.Name, site)
+		return fmt.Errorf(
+			"a pod %s that is not the drill's is at site %s: rename the drill or remove the pod",
+			pod.Name,
+			site,
+		)
 	case there.Labels[v1alpha1.LabelDrillRun] != w.drill.Status.RunID:
 		return client.IgnoreNotFound(member.Client.Delete(ctx, &there, client.GracePeriodSeconds(0)))
 	}
@@ -202,17 +220,28 @@ func (r *Reconciler) create(ctx context.Context, w *world, o fault.Object) error
 	return nil
 }
 
-// ours says whether an object that is there already is the run's own: names of two drills' runs may be the same, and what is
-// being deleted breaks nothing any more.
+// ours says whether an object that is there already is the run's own: names of two drills' runs may be the same, and
+// what is being deleted breaks nothing any more.
 func ours(ctx context.Context, reader client.Reader, o fault.Object) error {
 	there := &unstructured.Unstructured{}
 	there.SetGroupVersionKind(o.GroupVersionKind())
 	if err := reader.Get(ctx, client.ObjectKeyFromObject(o.Unstructured), there); err != nil {
-		return fmt.Errorf("read %s %s at %s, which is there already: %w", o.GetKind(), o.GetName(), cmp.Or(string(o.Site), "the hub"), err)
+		return fmt.Errorf(
+			"read %s %s at %s, which is there already: %w",
+			o.GetKind(),
+			o.GetName(),
+			cmp.Or(string(o.Site), "the hub"),
+			err,
+		)
 	}
 	for _, label := range []string{v1alpha1.LabelDrill, v1alpha1.LabelDrillRun} {
 		if there.GetLabels()[label] != o.GetLabels()[label] {
-			return fmt.Errorf("%s %s at %s is not this run's: change runID, so that its objects have other names", o.GetKind(), o.GetName(), cmp.Or(string(o.Site), "the hub"))
+			return fmt.Errorf(
+				"%s %s at %s is not this run's: change runID, so that its objects have other names",
+				o.GetKind(),
+				o.GetName(),
+				cmp.Or(string(o.Site), "the hub"),
+			)
 		}
 	}
 	if there.GetDeletionTimestamp() != nil {
@@ -294,7 +323,11 @@ func (r *Reconciler) sweepOnce(ctx context.Context, w *world) {
 // sweep looks for everything that carries the drill's labels, at all sites and in the hub, whatever the status says.
 func (r *Reconciler) sweep(ctx context.Context, w *world) {
 	d := w.drill
-	labels := client.MatchingLabels{v1alpha1.LabelManagedBy: v1alpha1.ManagedBy, v1alpha1.LabelNamespace: d.Namespace, v1alpha1.LabelDrill: d.Name}
+	labels := client.MatchingLabels{
+		v1alpha1.LabelManagedBy: v1alpha1.ManagedBy,
+		v1alpha1.LabelNamespace: d.Namespace,
+		v1alpha1.LabelDrill:     d.Name,
+	}
 	for site := range w.siteErr {
 		w.unswept = append(w.unswept, site)
 	}
@@ -326,9 +359,24 @@ func (r *Reconciler) sweep(ctx context.Context, w *world) {
 }
 
 // chaosKinds are those of Chaos Mesh that a drill may have created.
-var chaosKinds = []string{"NetworkChaos", "PodChaos", "StressChaos", "IOChaos", "TimeChaos", "DNSChaos", "HTTPChaos", "JVMChaos"}
+var chaosKinds = []string{
+	"NetworkChaos",
+	"PodChaos",
+	"StressChaos",
+	"IOChaos",
+	"TimeChaos",
+	"DNSChaos",
+	"HTTPChaos",
+	"JVMChaos",
+}
 
-func (r *Reconciler) sweepSite(ctx context.Context, w *world, site v1alpha1.SiteName, member *sites.Member, labels client.MatchingLabels) error {
+func (r *Reconciler) sweepSite(
+	ctx context.Context,
+	w *world,
+	site v1alpha1.SiteName,
+	member *sites.Member,
+	labels client.MatchingLabels,
+) error {
 	ctx, cancel := context.WithTimeout(ctx, 4*siteTimeout)
 	defer cancel()
 	for _, kind := range chaosKinds {

@@ -72,9 +72,10 @@ func (t *target) payload(w v1alpha1.DrillWorkload) workload.Payload {
 
 // publishes says whether all rows of a table in the clients' database come to the subscriber.
 func (t *target) publishes(table tsql.PayloadTable) bool {
-	return t.subscription != nil && t.database == t.subscribed && slices.ContainsFunc(t.articles, func(a v1alpha1.Article) bool {
-		return strings.EqualFold(a.Table, string(table)) && a.Filter == "" && len(a.Columns) == 0
-	})
+	return t.subscription != nil && t.database == t.subscribed &&
+		slices.ContainsFunc(t.articles, func(a v1alpha1.Article) bool {
+			return strings.EqualFold(a.Table, string(table)) && a.Filter == "" && len(a.Columns) == 0
+		})
 }
 
 // places at which rows have to arrive: readable secondaries, and the subscriber.
@@ -88,13 +89,23 @@ func (t *target) places(w v1alpha1.DrillWorkload) []place {
 	if t.subscription == nil {
 		return list
 	}
-	p := place{server: t.subscriber, kind: verdict.PlaceSubscriber, database: string(t.subscription.Spec.Database), table: t.payload(w).Table}
+	p := place{
+		server:   t.subscriber,
+		kind:     verdict.PlaceSubscriber,
+		database: string(t.subscription.Spec.Database),
+		table:    t.payload(w).Table,
+	}
 	switch {
 	case t.subscriber == "":
 		p.server = v1alpha1.ServerName(t.subscription.Spec.Subscriber.AvailabilityGroup)
 		p.missing = "the subscriber is a group, whose rows are not followed"
 	case p.table == "" || !t.publishes(p.table):
-		p.missing = fmt.Sprintf("the publication has neither %s nor %s among its articles, whole, or the clients write to another database or table: nothing of the drill arrives", tsql.ArticlePayload, tsql.AttachmentPayload)
+		p.missing = fmt.Sprintf(
+			"the publication has neither %s nor %s among its articles, whole, or the clients write to another database or "+
+				"table: nothing of the drill arrives",
+			tsql.ArticlePayload,
+			tsql.AttachmentPayload,
+		)
 	}
 	// A server has one reader.
 	return append(slices.DeleteFunc(list, func(other place) bool { return other.server == p.server }), p)
@@ -123,11 +134,20 @@ func readersName(d *v1alpha1.Drill) string { return d.Name + "-readers" }
 // readersLogin reads at a subscriber, which knows nothing of the clients' login.
 func readersLogin(d *v1alpha1.Drill, s *v1alpha1.DrillStatus, p place) *v1alpha1.Login {
 	return &v1alpha1.Login{
-		TypeMeta:   metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(), Kind: "Login"},
-		ObjectMeta: metav1.ObjectMeta{Namespace: d.Namespace, Name: readersName(d), Labels: drill.Labels(d.Namespace, d.Name, s.RunID)},
+		TypeMeta: metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(), Kind: "Login"},
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: d.Namespace,
+			Name:      readersName(d),
+			Labels:    drill.Labels(d.Namespace, d.Name, s.RunID),
+		},
 		Spec: v1alpha1.LoginSpec{
-			Target: v1alpha1.ServerOrGroup{Server: p.server}, Name: loginName(d) + "_reader", PasswordSecretRef: v1alpha1.SecretReference{Name: clientsName(d), Key: "password"},
-			Users:         []v1alpha1.LoginUser{{Database: v1alpha1.DatabaseName(p.database), Roles: []v1alpha1.RoleName{"db_datareader"}}},
+			Target: v1alpha1.ServerOrGroup{
+				Server: p.server,
+			}, Name: loginName(d) + "_reader",
+			PasswordSecretRef: v1alpha1.SecretReference{Name: clientsName(d), Key: "password"},
+			Users: []v1alpha1.LoginUser{
+				{Database: v1alpha1.DatabaseName(p.database), Roles: []v1alpha1.RoleName{"db_datareader"}},
+			},
 			ReclaimPolicy: v1alpha1.ReclaimDelete,
 		},
 	}
@@ -138,10 +158,33 @@ func readerPod(d *v1alpha1.Drill, s *v1alpha1.DrillStatus, t *target, p place, i
 	site := t.site(p.server)
 	pod := clientPod(d, s, t, site, image)
 	pod.Name = readerName(d, p.server)
-	arguments := []string{"workload", "arrive", "--server", string(p.server), "--address", net.JoinHostPort(credentials.HostName(p.server), strconv.Itoa(mssql.Port)),
-		"--database", p.database, "--table", string(p.table), "--since", since(s).Format(time.RFC3339Nano), "--after", strconv.FormatInt(ptr.Deref(s.RecordedAfter, 0), 10),
-		"--late", operationTimeout(d).String(), "--writer-server", string(t.publisher), "--writer-address", t.address, "--writer-database", s.Database,
-		"--timeout", (drill.TimeLimit(d.Spec) + drill.Recovery(d.Spec) + keepWithin).String(), "--stay"}
+	arguments := []string{
+		"workload",
+		"arrive",
+		"--server",
+		string(p.server),
+		"--address",
+		net.JoinHostPort(credentials.HostName(p.server), strconv.Itoa(mssql.Port)),
+		"--database",
+		p.database,
+		"--table",
+		string(p.table),
+		"--since",
+		since(s).Format(time.RFC3339Nano),
+		"--after",
+		strconv.FormatInt(ptr.Deref(s.RecordedAfter, 0), 10),
+		"--late",
+		operationTimeout(d).String(),
+		"--writer-server",
+		string(t.publisher),
+		"--writer-address",
+		t.address,
+		"--writer-database",
+		s.Database,
+		"--timeout",
+		(drill.TimeLimit(d.Spec) + drill.Recovery(d.Spec) + keepWithin).String(),
+		"--stay",
+	}
 	if s.Group != "" {
 		arguments = append(arguments, "--writer-listener-certificate")
 	}
@@ -153,8 +196,19 @@ func readerPod(d *v1alpha1.Drill, s *v1alpha1.DrillStatus, t *target, p place, i
 	if p.kind == verdict.PlaceSubscriber {
 		secret = readersName(d) + "-connection"
 	}
-	container.VolumeMounts = append(container.VolumeMounts, corev1.VolumeMount{Name: "reader", MountPath: "/credentials", ReadOnly: true})
-	pod.Spec.Volumes = append(pod.Spec.Volumes, corev1.Volume{Name: "reader", VolumeSource: corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: secret, DefaultMode: ptr.To[int32](0o440)}}})
+	container.VolumeMounts = append(
+		container.VolumeMounts,
+		corev1.VolumeMount{Name: "reader", MountPath: "/credentials", ReadOnly: true},
+	)
+	pod.Spec.Volumes = append(
+		pod.Spec.Volumes,
+		corev1.Volume{
+			Name: "reader",
+			VolumeSource: corev1.VolumeSource{
+				Secret: &corev1.SecretVolumeSource{SecretName: secret, DefaultMode: ptr.To[int32](0o440)},
+			},
+		},
+	)
 	return pod
 }
 
@@ -171,7 +225,11 @@ func since(s *v1alpha1.DrillStatus) time.Time {
 
 // observeReaders reads what the readers are made of, and while the clients are started asks whether they have looked.
 func (r *Reconciler) observeReaders(ctx context.Context, w *world) {
-	w.followed = followed{readers: map[v1alpha1.ServerName]*corev1.Pod{}, looked: map[v1alpha1.ServerName]bool{}, lookedErr: map[v1alpha1.ServerName]error{}}
+	w.followed = followed{
+		readers:   map[v1alpha1.ServerName]*corev1.Pod{},
+		looked:    map[v1alpha1.ServerName]bool{},
+		lookedErr: map[v1alpha1.ServerName]error{},
+	}
 	var l v1alpha1.Login
 	if err := r.hub.Get(ctx, client.ObjectKey{Namespace: w.drill.Namespace, Name: readersName(w.drill)}, &l); err == nil {
 		w.readersLogin = &l
@@ -182,7 +240,11 @@ func (r *Reconciler) observeReaders(ctx context.Context, w *world) {
 			continue
 		}
 		var pod corev1.Pod
-		if member.Client.Get(ctx, client.ObjectKey{Namespace: w.drill.Namespace, Name: readerName(w.drill, p.server)}, &pod) != nil {
+		if member.Client.Get(
+			ctx,
+			client.ObjectKey{Namespace: w.drill.Namespace, Name: readerName(w.drill, p.server)},
+			&pod,
+		) != nil {
 			continue
 		}
 		w.readers[p.server] = &pod
@@ -199,14 +261,26 @@ func (r *Reconciler) observeReaders(ctx context.Context, w *world) {
 }
 
 // inReader runs the operator's program in a reader's pod.
-func (r *Reconciler) inReader(ctx context.Context, w *world, p place, timeout time.Duration, arguments ...string) ([]byte, error) {
+func (r *Reconciler) inReader(
+	ctx context.Context,
+	w *world,
+	p place,
+	timeout time.Duration,
+	arguments ...string,
+) ([]byte, error) {
 	member := w.members[w.target.site(p.server)]
 	if member == nil {
 		return nil, w.unusable(w.target.site(p.server))
 	}
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	return r.pods.Run(ctx, member.RESTConfig, w.drill.Namespace, readerName(w.drill, p.server), clientContainer, append([]string{"/geosql"}, arguments...)...)
+	return r.pods.Run(
+		ctx,
+		member.RESTConfig,
+		w.drill.Namespace,
+		readerName(w.drill, p.server),
+		clientContainer,
+		append([]string{"/geosql"}, arguments...)...)
 }
 
 // StartReader starts the reader of a place.
@@ -275,8 +349,8 @@ func (r *Reconciler) startReader(ctx context.Context, w *world, server v1alpha1.
 	return nil
 }
 
-// collectArrivals compares what is at the subscriber with what its publisher has, and fetches what the readers recorded.
-// While rows have yet to arrive it is an error, unless there is no time left.
+// collectArrivals compares what is at the subscriber with what its publisher has, and fetches what the readers
+// recorded. While rows have yet to arrive it is an error, unless there is no time left.
 func (r *Reconciler) collectArrivals(ctx context.Context, w *world, a *archive.Archive, last bool) error {
 	if err := r.collectPayloads(ctx, w, a, last); err != nil {
 		return err
@@ -325,10 +399,19 @@ func (r *Reconciler) collectPayloads(ctx context.Context, w *world, a *archive.A
 	return nil
 }
 
-func (r *Reconciler) payloads(ctx context.Context, w *world, server v1alpha1.ServerName, database string, table tsql.PayloadTable) (history.Replica, error) {
+func (r *Reconciler) payloads(
+	ctx context.Context,
+	w *world,
+	server v1alpha1.ServerName,
+	database string,
+	table tsql.PayloadTable,
+) (history.Replica, error) {
 	ctx, cancel := context.WithTimeout(ctx, timeLeft(ctx, rowsTimeout))
 	defer cancel()
-	db, err := r.connector.Open(ctx, mssql.Target{Namespace: w.drill.Namespace, Server: server, Database: database, Role: credentials.RoleSA})
+	db, err := r.connector.Open(
+		ctx,
+		mssql.Target{Namespace: w.drill.Namespace, Server: server, Database: database, Role: credentials.RoleSA},
+	)
 	if err != nil {
 		return history.Replica{}, err
 	}

@@ -27,7 +27,10 @@ func subscribedStage(t *testing.T, articles ...v1alpha1.Article) *stage {
 	s.d.Spec.Objectives.ArrivalP99 = &metav1.Duration{Duration: time.Minute}
 	tg := s.w.target
 	tg.servers = append(tg.servers, server("dubsub", "dublin"))
-	tg.subscription = &v1alpha1.Subscription{ObjectMeta: metav1.ObjectMeta{Name: "copy"}, Spec: v1alpha1.SubscriptionSpec{Database: "Copy"}}
+	tg.subscription = &v1alpha1.Subscription{
+		ObjectMeta: metav1.ObjectMeta{Name: "copy"},
+		Spec:       v1alpha1.SubscriptionSpec{Database: "Copy"},
+	}
 	tg.subscriber, tg.subscribed, tg.articles, tg.address = "dubsub", "Content", articles, "content:1433"
 	s.w.members["dublin"] = s.w.members["quincy"]
 	s.w.clients["dublin"] = &corev1.Pod{}
@@ -44,7 +47,11 @@ func TestReadersBeforeClients(t *testing.T) {
 	s.until(v1alpha1.DrillPreparing)
 	s.look(time.Second) // the tables
 	g.Expect(s.look(time.Second)).To(ConsistOf(StartReader{"quisec"}, MakeReadersLogin{}))
-	s.w.readersLogin = &v1alpha1.Login{Status: v1alpha1.LoginStatus{StatusBase: v1alpha1.StatusBase{Conditions: []metav1.Condition{{Type: "Ready", Status: "True"}}}}}
+	s.w.readersLogin = &v1alpha1.Login{
+		Status: v1alpha1.LoginStatus{
+			StatusBase: v1alpha1.StatusBase{Conditions: []metav1.Condition{{Type: "Ready", Status: "True"}}},
+		},
+	}
 	s.w.readers["quisec"] = &corev1.Pod{}
 	g.Expect(s.look(time.Second)).To(ConsistOf(StartReader{"dubsub"}))
 	s.w.readers["dubsub"], s.w.looked["quisec"] = &corev1.Pod{}, true
@@ -62,13 +69,16 @@ func TestPlaces(t *testing.T) {
 		table    string
 		missing  bool
 	}{
-		"an article":             {articles: []v1alpha1.Article{{Table: "dbo.article"}}, table: "dbo.Article"},
-		"attachments alone":      {articles: []v1alpha1.Article{{Table: "dbo.Attachment"}}, table: "dbo.Attachment"},
-		"large rows":             {articles: []v1alpha1.Article{{Table: "dbo.Article"}, {Table: "dbo.Attachment"}}, row: &v1alpha1.DrillRow{Type: v1alpha1.RowVarBinary, Bytes: 1 << 20}, table: "dbo.Attachment"},
-		"rows that stay":         {articles: []v1alpha1.Article{{Table: "dbo.Article"}}, row: &v1alpha1.DrillRow{Type: v1alpha1.RowVarBinary, Bytes: 100}, table: "dbo.Attachment", missing: true},
-		"a part of an article":   {articles: []v1alpha1.Article{{Table: "dbo.Article", Filter: "Id > 0"}}, missing: true},
-		"other tables":           {articles: []v1alpha1.Article{{Table: "dbo.Orders"}}, missing: true},
-		"columns of the article": {articles: []v1alpha1.Article{{Table: "dbo.Article", Columns: []string{"Id"}}}, missing: true},
+		"an article":        {articles: []v1alpha1.Article{{Table: "dbo.article"}}, table: "dbo.Article"},
+		"attachments alone": {articles: []v1alpha1.Article{{Table: "dbo.Attachment"}}, table: "dbo.Attachment"},
+		"large rows": {articles: []v1alpha1.Article{{Table: "dbo.Article"}, {Table: "dbo.Attachment"}},
+			row: &v1alpha1.DrillRow{Type: v1alpha1.RowVarBinary, Bytes: 1 << 20}, table: "dbo.Attachment"},
+		"rows that stay": {articles: []v1alpha1.Article{{Table: "dbo.Article"}},
+			row: &v1alpha1.DrillRow{Type: v1alpha1.RowVarBinary, Bytes: 100}, table: "dbo.Attachment", missing: true},
+		"a part of an article": {articles: []v1alpha1.Article{{Table: "dbo.Article", Filter: "Id > 0"}}, missing: true},
+		"other tables":         {articles: []v1alpha1.Article{{Table: "dbo.Orders"}}, missing: true},
+		"columns of the article": {articles: []v1alpha1.Article{{Table: "dbo.Article", Columns: []string{"Id"}}},
+			missing: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
@@ -80,7 +90,8 @@ func TestPlaces(t *testing.T) {
 			g.Expect(places[0]).To(Equal(place{server: "quisec", kind: verdict.PlaceSecondary, database: "Content"}))
 			g.Expect(places[1].missing != "").To(Equal(c.missing), places[1].missing)
 			g.Expect(places[1].database).To(Equal("Copy"))
-			g.Expect(slices.ContainsFunc(s.w.target.readAt(s.d), func(p place) bool { return p.server == "dubsub" })).To(Equal(!c.missing))
+			g.Expect(slices.ContainsFunc(s.w.target.readAt(s.d), func(p place) bool { return p.server == "dubsub" })).
+				To(Equal(!c.missing))
 			s.d.Spec.Objectives = v1alpha1.DrillObjectives{}
 			g.Expect(s.w.target.readAt(s.d)).To(BeEmpty(), "nobody has asked for it")
 		})
@@ -91,15 +102,39 @@ func TestPlaces(t *testing.T) {
 func TestWhatPodsAreTold(t *testing.T) {
 	g := NewWithT(t)
 	s := subscribedStage(t, v1alpha1.Article{Table: "dbo.Article"})
-	s.d.Spec.Workload = v1alpha1.DrillWorkload{Profile: v1alpha1.ProfileBookstore, Stages: []v1alpha1.DrillStage{{Users: 10, Duration: metav1.Duration{Duration: 30 * time.Second}}, {Users: 20, Duration: metav1.Duration{Duration: time.Minute}}}}
+	s.d.Spec.Workload = v1alpha1.DrillWorkload{
+		Profile: v1alpha1.ProfileBookstore,
+		Stages: []v1alpha1.DrillStage{
+			{Users: 10, Duration: metav1.Duration{Duration: 30 * time.Second}},
+			{Users: 20, Duration: metav1.Duration{Duration: time.Minute}},
+		},
+	}
 	s.until(v1alpha1.DrillPreparing)
 	told := func(p *corev1.Pod) string { return strings.Join(p.Spec.Containers[0].Args, " ") }
 	clients := told(clientPod(s.d, &s.d.Status, s.w.target, "quincy", "image"))
-	g.Expect(clients).To(And(ContainSubstring("--profile bookstore --stages 10:30s,20:1m0s --rate 0 --think-time 500ms --payload-table dbo.Article --payload-bytes 64"), Not(ContainSubstring("--workers"))))
+	g.Expect(clients).
+		To(And(ContainSubstring("--profile bookstore --stages 10:30s,20:1m0s --rate 0 --think-time 500ms --payload-table "+
+			"dbo.Article --payload-bytes 64"), Not(ContainSubstring("--workers"))))
 	places := s.w.target.places(s.d.Spec.Workload)
-	secondary, subscriber := readerPod(s.d, &s.d.Status, s.w.target, places[0], "image"), readerPod(s.d, &s.d.Status, s.w.target, places[1], "image")
-	g.Expect(told(secondary)).To(ContainSubstring("arrive --server quisec --address quisec-0:1433 --database Content --table  --since"))
-	g.Expect(told(subscriber)).To(And(ContainSubstring("--address dubsub-0:1433 --database Copy --table dbo.Article"), ContainSubstring("--writer-server tukpub --writer-address content:1433 --writer-database Content"), ContainSubstring("--writer-listener-certificate")))
+	secondary, subscriber := readerPod(
+		s.d,
+		&s.d.Status,
+		s.w.target,
+		places[0],
+		"image",
+	), readerPod(
+		s.d,
+		&s.d.Status,
+		s.w.target,
+		places[1],
+		"image",
+	)
+	g.Expect(told(secondary)).
+		To(ContainSubstring("arrive --server quisec --address quisec-0:1433 --database Content --table  --since"))
+	g.Expect(told(subscriber)).
+		To(And(ContainSubstring("--address dubsub-0:1433 --database Copy --table dbo.Article"),
+			ContainSubstring("--writer-server tukpub --writer-address content:1433 --writer-database Content"),
+			ContainSubstring("--writer-listener-certificate")))
 	g.Expect(subscriber.Labels[v1alpha1.LabelSite]).To(Equal("dublin"))
 	g.Expect(subscriber.Spec.Volumes[2].Secret.SecretName).To(Equal("d-readers-connection"))
 	g.Expect(secondary.Spec.Volumes[2].Secret.SecretName).To(Equal("d-clients-connection"))
@@ -116,12 +151,17 @@ func TestArrivedFromWhatIsKept(t *testing.T) {
 	w := gzip.NewWriter(&packed)
 	_, _ = w.Write([]byte(`{"k":"begin","format":"geosql-arrivals/1","server":"quisec-0","w":1}` + "\n"))
 	g.Expect(w.Close()).To(Succeed())
-	kept := archive.Archive{Arrivals: map[string][]byte{"quisec": packed.Bytes()}, Payloads: []history.Replica{{Server: "tukpub-0"}, {Server: "dubsub-0", Rows: []history.RowID{{Run: 1, Number: 1}}}}}
+	kept := archive.Archive{
+		Arrivals: map[string][]byte{"quisec": packed.Bytes()},
+		Payloads: []history.Replica{{Server: "tukpub-0"}, {Server: "dubsub-0", Rows: []history.RowID{{Run: 1, Number: 1}}}},
+	}
 	places, err := s.w.arrived(kept)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(places).To(HaveLen(2))
 	g.Expect(places[0]).To(And(HaveField("Server", v1alpha1.ServerName("quisec")), HaveField("Figures", Not(BeNil()))))
-	g.Expect(places[1]).To(And(HaveField("Figures", BeNil()), HaveField("Missing", ContainSubstring("lost")), HaveField("Delivery.Phantom", 1)))
+	g.Expect(places[1]).
+		To(And(HaveField("Figures", BeNil()), HaveField("Missing", ContainSubstring("lost")),
+			HaveField("Delivery.Phantom", 1)))
 	s.d.Spec.Objectives = v1alpha1.DrillObjectives{}
 	places, err = s.w.arrived(kept)
 	g.Expect(err).NotTo(HaveOccurred())
@@ -130,7 +170,9 @@ func TestArrivedFromWhatIsKept(t *testing.T) {
 	kept.Payloads = nil
 	places, err = s.w.arrived(kept)
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(places).To(HaveExactElements(And(HaveField("Server", v1alpha1.ServerName("dubsub")), HaveField("NotCompared", ContainSubstring("could not be read")))))
+	g.Expect(places).
+		To(HaveExactElements(And(HaveField("Server", v1alpha1.ServerName("dubsub")),
+			HaveField("NotCompared", ContainSubstring("could not be read")))))
 	s = subscribedStage(t)
 	s.d.Spec.Objectives = v1alpha1.DrillObjectives{}
 	g.Expect(s.w.arrived(kept)).To(BeEmpty(), "rows that cannot be followed are not missed")
@@ -147,7 +189,11 @@ func TestClientsStayAndStagesAreWaitedFor(t *testing.T) {
 	g.Expect(s.d.Status.Clients).To(ConsistOf(HaveField("Site", "quincy")))
 
 	s = newStage(t)
-	s.d.Spec.Workload.Stages = []v1alpha1.DrillStage{{Users: 1, Duration: metav1.Duration{Duration: 20 * time.Second}}, {Users: 2, Duration: metav1.Duration{Duration: 20 * time.Second}}}
+	s.d.Spec.Workload.Stages = []v1alpha1.DrillStage{
+		{Users: 1, Duration: metav1.Duration{Duration: 20 * time.Second}},
+		{Users: 2, Duration: metav1.Duration{Duration: 20 * time.Second}},
+	}
 	s.until(v1alpha1.DrillRecovering)
-	g.Expect(s.d.Status.Ended.Sub(s.d.Status.Baseline.Time)).To(And(BeNumerically(">=", 40*time.Second), BeNumerically("<", 45*time.Second)))
+	g.Expect(s.d.Status.Ended.Sub(s.d.Status.Baseline.Time)).
+		To(And(BeNumerically(">=", 40*time.Second), BeNumerically("<", 45*time.Second)))
 }

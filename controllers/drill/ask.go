@@ -58,7 +58,10 @@ func (r *Reconciler) observeReplicas(ctx context.Context, w *world) {
 func (r *Reconciler) replica(ctx context.Context, w *world, name v1alpha1.ServerName) replicaState {
 	ctx, cancel := context.WithTimeout(ctx, engineTimeout)
 	defer cancel()
-	db, err := r.connector.Open(ctx, mssql.Target{Namespace: w.drill.Namespace, Server: name, Role: credentials.RoleOperator})
+	db, err := r.connector.Open(
+		ctx,
+		mssql.Target{Namespace: w.drill.Namespace, Server: name, Role: credentials.RoleOperator},
+	)
 	if err != nil {
 		return replicaState{err: err}
 	}
@@ -73,9 +76,10 @@ func (r *Reconciler) replica(ctx context.Context, w *world, name v1alpha1.Server
 	return replicaState{group: g, err: err}
 }
 
-// sample is what is seen of a server now: what it says itself, what the primary has yet to send to it, and what the primary knows
-// it has yet to redo. Both are in the primary's rows of the others (sys.dm_hadr_database_replica_states, log_send_queue_size and
-// redo_queue_size), and count though the server itself is silent: one that has much to redo may be.
+// sample is what is seen of a server now: what it says itself, what the primary has yet to send to it, and what the
+// primary knows it has yet to redo. Both are in the primary's rows of the others (sys.dm_hadr_database_replica_states,
+// log_send_queue_size and redo_queue_size), and count though the server itself is silent: one that has much to redo may
+// be.
 func (w *world) sample(at time.Time, name v1alpha1.ServerName) archive.ReplicaSample {
 	one := archive.ReplicaSample{At: at, Server: string(name), Site: string(w.target.site(name))}
 	for _, other := range w.replicas {
@@ -119,7 +123,8 @@ func greater(a, b *int64) *int64 {
 	return a
 }
 
-// synchronized says whether one server with data is primary and all others follow it without a gap, else what is not so.
+// synchronized says whether one server with data is primary and all others follow it without a gap, else what is not
+// so.
 func (w *world) synchronized() (bool, string) {
 	if w.target.missing != "" {
 		return false, w.target.missing
@@ -167,8 +172,8 @@ func (w *world) synchronized() (bool, string) {
 // smallRedo is a redo queue that counts as none: what the clients of a drill write between two of redo's rounds.
 const smallRedo = 64 // KB
 
-// usualRedo is the redo queue up to which a server has caught up: the greatest of the baseline. Clients write on meanwhile,
-// so that it is never empty for sure.
+// usualRedo is the redo queue up to which a server has caught up: the greatest of the baseline. Clients write on
+// meanwhile, so that it is never empty for sure.
 func (w *world) usualRedo(name v1alpha1.ServerName) int64 {
 	usual := int64(smallRedo)
 	s := w.drill.Status
@@ -231,7 +236,13 @@ func (r *Reconciler) ask(ctx context.Context, w *world) {
 				mu.Lock()
 				defer mu.Unlock()
 				w.figures[f.Name] = figures
-				w.machine.Processors, w.machine.Memory = max(w.machine.Processors, machine.Processors), max(w.machine.Memory, machine.Memory)
+				w.machine.Processors, w.machine.Memory = max(
+					w.machine.Processors,
+					machine.Processors,
+				), max(
+					w.machine.Memory,
+					machine.Memory,
+				)
 			})
 		}
 	}
@@ -297,18 +308,36 @@ func (r *Reconciler) newest(ctx context.Context, w *world, site v1alpha1.SiteNam
 }
 
 // inClients runs the operator's program in a site's pod of clients.
-func (r *Reconciler) inClients(ctx context.Context, w *world, site v1alpha1.SiteName, timeout time.Duration, arguments ...string) ([]byte, error) {
+func (r *Reconciler) inClients(
+	ctx context.Context,
+	w *world,
+	site v1alpha1.SiteName,
+	timeout time.Duration,
+	arguments ...string,
+) ([]byte, error) {
 	member := w.members[site]
 	if member == nil {
 		return nil, w.unusable(site)
 	}
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	return r.pods.Run(ctx, member.RESTConfig, w.drill.Namespace, clientsName(w.drill), clientContainer, append([]string{"/geosql"}, arguments...)...)
+	return r.pods.Run(
+		ctx,
+		member.RESTConfig,
+		w.drill.Namespace,
+		clientsName(w.drill),
+		clientContainer,
+		append([]string{"/geosql"}, arguments...)...)
 }
 
 // inServer runs it beside a server's engine, in the namespaces of its pod.
-func (r *Reconciler) inServer(ctx context.Context, w *world, server v1alpha1.ServerName, timeout time.Duration, arguments ...string) ([]byte, error) {
+func (r *Reconciler) inServer(
+	ctx context.Context,
+	w *world,
+	server v1alpha1.ServerName,
+	timeout time.Duration,
+	arguments ...string,
+) ([]byte, error) {
 	if w.target == nil {
 		return nil, fmt.Errorf("where %s runs is not known", server)
 	}
@@ -319,7 +348,13 @@ func (r *Reconciler) inServer(ctx context.Context, w *world, server v1alpha1.Ser
 	}
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	return r.pods.Run(ctx, member.RESTConfig, w.drill.Namespace, credentials.HostName(server), fault.AgentContainer, append([]string{"/geosql"}, arguments...)...)
+	return r.pods.Run(
+		ctx,
+		member.RESTConfig,
+		w.drill.Namespace,
+		credentials.HostName(server),
+		fault.AgentContainer,
+		append([]string{"/geosql"}, arguments...)...)
 }
 
 // due are the probes of a fault that belong to this moment.
@@ -342,8 +377,10 @@ const afterwards = time.Minute
 
 // lookedAfter says whether a fault is to be looked at since it is over and what it changed is not seen to be as it was.
 func (w *world) lookedAfter(f v1alpha1.FaultStatus) bool {
-	return f.State == v1alpha1.FaultRemoved && f.Removed != nil && w.now.Sub(f.Removed.Time) < afterwards && f.Effect != nil &&
-		len(f.Effect.Before)+len(f.Effect.Figures) > 0 && fault.StillThere(f) != ""
+	return f.State == v1alpha1.FaultRemoved && f.Removed != nil && w.now.Sub(f.Removed.Time) < afterwards &&
+		f.Effect != nil &&
+		len(f.Effect.Before)+len(f.Effect.Figures) > 0 &&
+		fault.StillThere(f) != ""
 }
 
 // occurrence of a spec by its name.
@@ -390,14 +427,40 @@ func (r *Reconciler) probe(ctx context.Context, w *world, probes []fault.Probe) 
 }
 
 // connect opens connections from one server to others.
-func (r *Reconciler) connect(ctx context.Context, w *world, from v1alpha1.ServerName, to []string) []v1alpha1.ProbeFigures {
-	return figures(ctx, r, w, from, to, probeTimeout, probeFigures, "probe", "--count", fmt.Sprint(probeCount), "--timeout", probeTimeout.String())
+func (r *Reconciler) connect(
+	ctx context.Context,
+	w *world,
+	from v1alpha1.ServerName,
+	to []string,
+) []v1alpha1.ProbeFigures {
+	return figures(
+		ctx,
+		r,
+		w,
+		from,
+		to,
+		probeTimeout,
+		probeFigures,
+		"probe",
+		"--count",
+		fmt.Sprint(probeCount),
+		"--timeout",
+		probeTimeout.String(),
+	)
 }
 
-// figures are what a command of `geosql drill` in a server's pod says of others, at most so long after it began; none when
-// it does not answer.
-func figures[T any](ctx context.Context, r *Reconciler, w *world, from v1alpha1.ServerName, to []string, limit time.Duration,
-	figuresOf func(v1alpha1.ServerName, T) v1alpha1.ProbeFigures, command ...string) []v1alpha1.ProbeFigures {
+// figures are what a command of `geosql drill` in a server's pod says of others, at most so long after it began; none
+// when it does not answer.
+func figures[T any](
+	ctx context.Context,
+	r *Reconciler,
+	w *world,
+	from v1alpha1.ServerName,
+	to []string,
+	limit time.Duration,
+	figuresOf func(v1alpha1.ServerName, T) v1alpha1.ProbeFigures,
+	command ...string,
+) []v1alpha1.ProbeFigures {
 	arguments := append([]string{"drill"}, command...)
 	for _, one := range to {
 		arguments = append(arguments, "--to", one)
@@ -420,7 +483,11 @@ func figures[T any](ctx context.Context, r *Reconciler, w *world, from v1alpha1.
 func probeFigures(from v1alpha1.ServerName, r probe.Result) v1alpha1.ProbeFigures {
 	f := v1alpha1.ProbeFigures{From: string(from), To: r.To, Attempts: int32(r.Attempts), Failures: int32(r.Failures)}
 	if r.Failures < r.Attempts {
-		f.Connect, f.Slowest = &metav1.Duration{Duration: r.Connect.Round(time.Microsecond)}, &metav1.Duration{Duration: r.Slowest.Round(time.Microsecond)}
+		f.Connect, f.Slowest = &metav1.Duration{
+			Duration: r.Connect.Round(time.Microsecond),
+		}, &metav1.Duration{
+			Duration: r.Slowest.Round(time.Microsecond),
+		}
 	}
 	return f
 }

@@ -20,8 +20,8 @@ import (
 // daemons are those of Chaos Mesh at a site, one for each node; they put faults in force and take them back.
 type daemons struct{ wanted, ready int32 }
 
-// observeDaemons looks at the daemons of the sites where faults last. Nothing is known of a site where Chaos Mesh is in another
-// namespace than its chart's, or where the manager may not look.
+// observeDaemons looks at the daemons of the sites where faults last. Nothing is known of a site where Chaos Mesh is in
+// another namespace than its chart's, or where the manager may not look.
 func (r *Reconciler) observeDaemons(ctx context.Context, w *world) {
 	w.daemons = map[v1alpha1.SiteName]daemons{}
 	for _, f := range w.drill.Status.Faults {
@@ -44,7 +44,8 @@ func daemonsAt(ctx context.Context, reader client.Reader) (daemons, bool) {
 	ctx, cancel := context.WithTimeout(ctx, siteTimeout)
 	defer cancel()
 	var set appsv1.DaemonSet
-	if err := reader.Get(ctx, client.ObjectKey{Namespace: sites.ChaosNamespace, Name: sites.ChaosDaemons}, &set); err != nil {
+	if err := reader.Get(ctx, client.ObjectKey{Namespace: sites.ChaosNamespace, Name: sites.ChaosDaemons},
+		&set); err != nil {
 		return daemons{}, false
 	}
 	return daemons{set.Status.DesiredNumberScheduled, set.Status.NumberReady}, true

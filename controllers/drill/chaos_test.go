@@ -20,8 +20,14 @@ import (
 )
 
 func slow() v1alpha1.DrillFault {
-	return v1alpha1.DrillFault{Name: "slow", Kind: v1alpha1.FaultNetwork, Duration: lasting(time.Minute), Network: &v1alpha1.NetworkFault{Latency: lasting(100 * time.Millisecond)},
-		Where: &v1alpha1.FaultPlace{Role: v1alpha1.RolePrimary}, Peer: &v1alpha1.FaultPlace{Role: v1alpha1.RoleSecondary}}
+	return v1alpha1.DrillFault{
+		Name:     "slow",
+		Kind:     v1alpha1.FaultNetwork,
+		Duration: lasting(time.Minute),
+		Network:  &v1alpha1.NetworkFault{Latency: lasting(100 * time.Millisecond)},
+		Where:    &v1alpha1.FaultPlace{Role: v1alpha1.RolePrimary},
+		Peer:     &v1alpha1.FaultPlace{Role: v1alpha1.RoleSecondary},
+	}
 }
 
 // eventsOf a fault, with what they say.
@@ -37,8 +43,8 @@ func (s *stage) eventsOf(fault string, wanted ...string) []string {
 	return list
 }
 
-// A daemon of Chaos Mesh that is started again while a fault lasts is noted once, and once that it is back. The verdict on the
-// effect stays with what is measured.
+// A daemon of Chaos Mesh that is started again while a fault lasts is noted once, and once that it is back. The verdict
+// on the effect stays with what is measured.
 func TestDaemonsThatAreStartedAgain(t *testing.T) {
 	g := NewWithT(t)
 	s := newStage(t, slow())
@@ -62,7 +68,8 @@ func TestDaemonsThatAreStartedAgain(t *testing.T) {
 	s.look(time.Second)
 	s.look(time.Second)
 	g.Expect(s.eventsOf("slow", eventDaemonGone, eventDaemonBack)).To(Equal([]string{
-		"DaemonGone tukwila: 1 of 2 daemons of Chaos Mesh are ready", "DaemonBack tukwila: 2 of 2 daemons of Chaos Mesh are ready"}))
+		"DaemonGone tukwila: 1 of 2 daemons of Chaos Mesh are ready",
+		"DaemonBack tukwila: 2 of 2 daemons of Chaos Mesh are ready"}))
 	g.Expect(s.effect().Status).To(Equal(metav1.ConditionTrue), "it is in force still")
 
 	ready(0)
@@ -76,15 +83,27 @@ func TestDaemonsThatAreStartedAgain(t *testing.T) {
 // The daemons of the sites of faults that last are looked at. Where there are none, nothing is known of them.
 func TestDaemonsAreLookedAt(t *testing.T) {
 	g := NewWithT(t)
-	set := &appsv1.DaemonSet{ObjectMeta: metav1.ObjectMeta{Namespace: sites.ChaosNamespace, Name: sites.ChaosDaemons}, Status: appsv1.DaemonSetStatus{DesiredNumberScheduled: 3, NumberReady: 2}}
+	set := &appsv1.DaemonSet{
+		ObjectMeta: metav1.ObjectMeta{Namespace: sites.ChaosNamespace, Name: sites.ChaosDaemons},
+		Status:     appsv1.DaemonSetStatus{DesiredNumberScheduled: 3, NumberReady: 2},
+	}
 	at := func(objects ...client.Object) *sites.Member {
 		return &sites.Member{APIReader: fake.NewClientBuilder().WithScheme(apiserver.Scheme).WithObjects(objects...).Build()}
 	}
 	fault := func(name, site string, state v1alpha1.FaultState) v1alpha1.FaultStatus {
-		return v1alpha1.FaultStatus{Name: name, State: state, Objects: []v1alpha1.FaultObject{{Site: site, Kind: "NetworkChaos", Name: name}}}
+		return v1alpha1.FaultStatus{
+			Name:    name,
+			State:   state,
+			Objects: []v1alpha1.FaultObject{{Site: site, Kind: "NetworkChaos", Name: name}},
+		}
 	}
 	w := &world{drill: &v1alpha1.Drill{Status: v1alpha1.DrillStatus{Faults: []v1alpha1.FaultStatus{
-		fault("a", "tukwila", v1alpha1.FaultActive), fault("b", "quincy", v1alpha1.FaultActive), fault("c", "dublin", v1alpha1.FaultRemoved), fault("d", "", v1alpha1.FaultActive)}}},
+		fault(
+			"a",
+			"tukwila",
+			v1alpha1.FaultActive,
+		), fault("b", "quincy", v1alpha1.FaultActive), fault("c", "dublin", v1alpha1.FaultRemoved),
+		fault("d", "", v1alpha1.FaultActive)}}},
 		members: map[v1alpha1.SiteName]*sites.Member{"tukwila": at(set), "quincy": at(), "dublin": at(set)}}
 	(&Reconciler{}).observeDaemons(t.Context(), w)
 	g.Expect(w.daemons).To(Equal(map[v1alpha1.SiteName]daemons{"tukwila": {wanted: 3, ready: 2}}))

@@ -35,19 +35,25 @@ func loginName(d *v1alpha1.Drill) string { return "drill_" + d.Name }
 // connectionSecret is what the clients' Login writes at every site.
 func connectionSecret(d *v1alpha1.Drill) string { return clientsName(d) + "-connection" }
 
-// login of the clients: the same on every replica. The drill's finalizer deletes it; it names no owner, whose deletion by
-// the garbage collector would keep the login.
+// login of the clients: the same on every replica. The drill's finalizer deletes it; it names no owner, whose deletion
+// by the garbage collector would keep the login.
 func login(d *v1alpha1.Drill, s *v1alpha1.DrillStatus, t *target) *v1alpha1.Login {
 	on := v1alpha1.ServerOrGroup{AvailabilityGroup: v1alpha1.ObjectName(s.Group)}
 	if s.Group == "" {
 		on = v1alpha1.ServerOrGroup{Server: t.publisher}
 	}
 	return &v1alpha1.Login{
-		TypeMeta:   metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(), Kind: "Login"},
-		ObjectMeta: metav1.ObjectMeta{Namespace: d.Namespace, Name: clientsName(d), Labels: drill.Labels(d.Namespace, d.Name, s.RunID)},
+		TypeMeta: metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(), Kind: "Login"},
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: d.Namespace,
+			Name:      clientsName(d),
+			Labels:    drill.Labels(d.Namespace, d.Name, s.RunID),
+		},
 		Spec: v1alpha1.LoginSpec{
 			Target: on, Name: loginName(d), PasswordSecretRef: v1alpha1.SecretReference{Name: clientsName(d), Key: "password"},
-			Users:         []v1alpha1.LoginUser{{Database: v1alpha1.DatabaseName(s.Database), Roles: []v1alpha1.RoleName{"db_owner"}}},
+			Users: []v1alpha1.LoginUser{
+				{Database: v1alpha1.DatabaseName(s.Database), Roles: []v1alpha1.RoleName{"db_owner"}},
+			},
 			ReclaimPolicy: v1alpha1.ReclaimDelete,
 		},
 	}
@@ -56,7 +62,12 @@ func login(d *v1alpha1.Drill, s *v1alpha1.DrillStatus, t *target) *v1alpha1.Logi
 // secret with the clients' password, in the hub.
 func secret(d *v1alpha1.Drill, s *v1alpha1.DrillStatus, password string) *corev1.Secret {
 	return &corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{Namespace: d.Namespace, Name: clientsName(d), Labels: drill.Labels(d.Namespace, d.Name, s.RunID), OwnerReferences: owned(d)},
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace:       d.Namespace,
+			Name:            clientsName(d),
+			Labels:          drill.Labels(d.Namespace, d.Name, s.RunID),
+			OwnerReferences: owned(d),
+		},
 		StringData: map[string]string{"password": password},
 	}
 }
@@ -66,10 +77,32 @@ func owned(d *v1alpha1.Drill) []metav1.OwnerReference {
 }
 
 // clientPod has the clients of a site. Its histories live as long as the pod, whatever becomes of its container.
-func clientPod(d *v1alpha1.Drill, s *v1alpha1.DrillStatus, t *target, site v1alpha1.SiteName, image string) *corev1.Pod {
-	arguments := []string{"workload", "record", "--client", string(site), "--server", string(t.publisher), "--address", t.address,
-		"--database", s.Database, "--registers", strconv.Itoa(registers), "--operation-timeout", operationTimeout(d).String(),
-		"--timeout", (drill.TimeLimit(d.Spec) + time.Minute).String(), "--stay"}
+func clientPod(
+	d *v1alpha1.Drill,
+	s *v1alpha1.DrillStatus,
+	t *target,
+	site v1alpha1.SiteName,
+	image string,
+) *corev1.Pod {
+	arguments := []string{
+		"workload",
+		"record",
+		"--client",
+		string(site),
+		"--server",
+		string(t.publisher),
+		"--address",
+		t.address,
+		"--database",
+		s.Database,
+		"--registers",
+		strconv.Itoa(registers),
+		"--operation-timeout",
+		operationTimeout(d).String(),
+		"--timeout",
+		(drill.TimeLimit(d.Spec) + time.Minute).String(),
+		"--stay",
+	}
 	arguments = append(arguments, load(d.Spec.Workload, t.payload(d.Spec.Workload))...)
 	if s.Group != "" {
 		arguments = append(arguments, "--listener-certificate")
@@ -82,22 +115,50 @@ func clientPod(d *v1alpha1.Drill, s *v1alpha1.DrillStatus, t *target, site v1alp
 			AutomountServiceAccountToken: ptr.To(false),
 			EnableServiceLinks:           ptr.To(false),
 			RestartPolicy:                corev1.RestartPolicyOnFailure,
-			SecurityContext: &corev1.PodSecurityContext{RunAsNonRoot: ptr.To(true), RunAsUser: ptr.To[int64](clientUser), FSGroup: ptr.To[int64](clientUser),
-				SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault}},
+			SecurityContext: &corev1.PodSecurityContext{
+				RunAsNonRoot:   ptr.To(true),
+				RunAsUser:      ptr.To[int64](clientUser),
+				FSGroup:        ptr.To[int64](clientUser),
+				SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault},
+			},
 			TerminationGracePeriodSeconds: ptr.To[int64](5),
 			// Not on the node of a server of the group, where another will do: what strikes the node would strike them too.
-			Affinity: &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{PreferredDuringSchedulingIgnoredDuringExecution: []corev1.WeightedPodAffinityTerm{{
-				Weight: 100, PodAffinityTerm: corev1.PodAffinityTerm{TopologyKey: corev1.LabelHostname,
-					LabelSelector: &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: v1alpha1.LabelServer, Operator: metav1.LabelSelectorOpExists}}}}}}}},
+			Affinity: &corev1.Affinity{
+				PodAntiAffinity: &corev1.PodAntiAffinity{
+					PreferredDuringSchedulingIgnoredDuringExecution: []corev1.WeightedPodAffinityTerm{{
+						Weight: 100, PodAffinityTerm: corev1.PodAffinityTerm{TopologyKey: corev1.LabelHostname,
+							LabelSelector: &metav1.LabelSelector{
+								MatchExpressions: []metav1.LabelSelectorRequirement{
+									{Key: v1alpha1.LabelServer, Operator: metav1.LabelSelectorOpExists},
+								},
+							}}}},
+				},
+			},
 			Containers: []corev1.Container{{
 				Name: clientContainer, Image: image, ImagePullPolicy: corev1.PullIfNotPresent, Args: arguments,
-				Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("20m"), corev1.ResourceMemory: resource.MustParse("32Mi")}},
-				SecurityContext: &corev1.SecurityContext{AllowPrivilegeEscalation: ptr.To(false), ReadOnlyRootFilesystem: ptr.To(true),
-					Capabilities: &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}}},
-				VolumeMounts: []corev1.VolumeMount{{Name: "credentials", MountPath: "/credentials", ReadOnly: true}, {Name: "histories", MountPath: "/histories"}},
+				Resources: corev1.ResourceRequirements{
+					Requests: corev1.ResourceList{
+						corev1.ResourceCPU:    resource.MustParse("20m"),
+						corev1.ResourceMemory: resource.MustParse("32Mi"),
+					},
+				},
+				SecurityContext: &corev1.SecurityContext{
+					AllowPrivilegeEscalation: ptr.To(false),
+					ReadOnlyRootFilesystem:   ptr.To(true),
+					Capabilities:             &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}},
+				},
+				VolumeMounts: []corev1.VolumeMount{
+					{Name: "credentials", MountPath: "/credentials", ReadOnly: true},
+					{Name: "histories", MountPath: "/histories"},
+				},
 			}},
 			Volumes: []corev1.Volume{
-				{Name: "credentials", VolumeSource: corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: connectionSecret(d), DefaultMode: ptr.To[int32](0o440)}}},
+				{
+					Name: "credentials",
+					VolumeSource: corev1.VolumeSource{
+						Secret: &corev1.SecretVolumeSource{SecretName: connectionSecret(d), DefaultMode: ptr.To[int32](0o440)},
+					},
+				},
 				{Name: "histories", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}},
 			},
 		},

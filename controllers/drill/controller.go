@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package drill carries out Drills: it starts clients, injects faults when their time comes, sees to it that they are seen
-// and taken back, and judges the evidence. What it has begun is in the status before it is done, so that a manager that
-// ends in the middle carries on; what it does not come to ends by itself.
+// Package drill carries out Drills: it starts clients, injects faults when their time comes, sees to it that they are
+// seen and taken back, and judges the evidence. What it has begun is in the status before it is done, so that a manager
+// that ends in the middle carries on; what it does not come to ends by itself.
 package drill
 
 import (
@@ -62,8 +62,8 @@ type Reconciler struct {
 	clean map[types.UID]string
 }
 
-// runSamples are what was seen of one run. They are in memory alone: what was seen before a manager ended is missing, and
-// the gap shows.
+// runSamples are what was seen of one run. They are in memory alone: what was seen before a manager ended is missing,
+// and the gap shows.
 type runSamples struct {
 	runID string
 	archive.Samples
@@ -84,15 +84,32 @@ func SetupWithManager(mgr mcmanager.Manager, o Options) error {
 	if err != nil {
 		return fmt.Errorf("making the client of Drills: %w", err)
 	}
-	r := &Reconciler{sites: o.Sites, connector: o.Connector, image: o.Image, hub: local.GetClient(), direct: direct, now: time.Now,
-		pods: o.Pods, samples: map[types.UID]*runSamples{}, clean: map[types.UID]string{},
+	r := &Reconciler{
+		sites:     o.Sites,
+		connector: o.Connector,
+		image:     o.Image,
+		hub:       local.GetClient(),
+		direct:    direct,
+		now:       time.Now,
+		pods:      o.Pods,
+		samples:   map[types.UID]*runSamples{},
+		clean:     map[types.UID]string{},
 		// A run's status remembers what was done and seen when, which nothing tells again.
-		reporter: reconcile.Reporter{Hub: local.GetClient(), Events: local.GetEventRecorder("drill"), Owner: statusOwner, Lock: true}}
+		reporter: reconcile.Reporter{
+			Hub:    local.GetClient(),
+			Events: local.GetEventRecorder("drill"),
+			Owner:  statusOwner,
+			Lock:   true,
+		},
+	}
 	if r.pods == nil {
 		r.pods = podExec{}
 	}
 	frame := reconcile.New(r.hub, r.kind())
-	hubOnly := []mcbuilder.WatchesOption{mcbuilder.WithEngageWithLocalCluster(true), mcbuilder.WithEngageWithProviderClusters(false)}
+	hubOnly := []mcbuilder.WatchesOption{
+		mcbuilder.WithEngageWithLocalCluster(true),
+		mcbuilder.WithEngageWithProviderClusters(false),
+	}
 	err = reconcile.Controller(mgr, "drill", &v1alpha1.Drill{}, workers, reconcile.SpecOrAnnotations()).
 		Watches(&v1alpha1.AvailabilityGroup{}, sites.EnqueueHub(r.waiting), hubOnly...).
 		WatchesRawSource(o.Sites.Watch(func(ctx context.Context, _ v1alpha1.SiteName) []types.NamespacedName {

@@ -47,10 +47,21 @@ func (s *stage) effect() v1alpha1.FaultEffect {
 // Stressors are measured before, during and after; a fault whose stressors end early, or stay, does not pass.
 func TestStressIsMeasured(t *testing.T) {
 	g := NewWithT(t)
-	s := newStage(t, v1alpha1.DrillFault{Name: "busy", Kind: v1alpha1.FaultCPUStress, Duration: lasting(20 * time.Second), CPU: &v1alpha1.CPUFault{Workers: 1, Load: 100}, Where: &v1alpha1.FaultPlace{Role: v1alpha1.RolePrimary}})
+	s := newStage(
+		t,
+		v1alpha1.DrillFault{
+			Name:     "busy",
+			Kind:     v1alpha1.FaultCPUStress,
+			Duration: lasting(20 * time.Second),
+			CPU:      &v1alpha1.CPUFault{Workers: 1, Load: 100},
+			Where:    &v1alpha1.FaultPlace{Role: v1alpha1.RolePrimary},
+		},
+	)
 	s.w.machine = fault.Machine{Processors: 2, Memory: 1 << 30}
 	used := func(milli int64) {
-		s.w.figures = map[string][]v1alpha1.EffectFigure{"busy": {{Server: "tukpub", Measure: v1alpha1.MeasureProcessors, During: ptr.To(milli)}}}
+		s.w.figures = map[string][]v1alpha1.EffectFigure{
+			"busy": {{Server: "tukpub", Measure: v1alpha1.MeasureProcessors, During: ptr.To(milli)}},
+		}
 	}
 	used(10)
 	s.at(v1alpha1.FaultActive)
@@ -58,7 +69,9 @@ func TestStressIsMeasured(t *testing.T) {
 	used(900)
 	e := s.effect()
 	g.Expect(e.Status).To(Equal(metav1.ConditionTrue), e.Seen)
-	g.Expect(e.Figures).To(ConsistOf(v1alpha1.EffectFigure{Server: "tukpub", Measure: v1alpha1.MeasureProcessors, Before: ptr.To[int64](10), During: ptr.To[int64](900)}))
+	g.Expect(e.Figures).
+		To(ConsistOf(v1alpha1.EffectFigure{Server: "tukpub", Measure: v1alpha1.MeasureProcessors, Before: ptr.To[int64](10),
+			During: ptr.To[int64](900)}))
 	s.w.figures = nil
 	g.Expect(s.effect().Status).To(Equal(metav1.ConditionTrue), "that nobody could look says nothing")
 	used(20)
@@ -76,8 +89,8 @@ func TestStressIsMeasured(t *testing.T) {
 	g.Expect(s.d.Status.Faults[0].Effect.Figures[0].After).To(HaveValue(BeZero()))
 }
 
-// A slow disk is Chaos Mesh's IOChaos, which many installations cannot do. Whoever reads the report sees whether it was not
-// injected at all, or injected and not measured; in neither case does the drill pass.
+// A slow disk is Chaos Mesh's IOChaos, which many installations cannot do. Whoever reads the report sees whether it was
+// not injected at all, or injected and not measured; in neither case does the drill pass.
 func TestADiskDelayIsNeverTakenForSeen(t *testing.T) {
 	for name, c := range map[string]struct {
 		injected bool
@@ -89,8 +102,14 @@ func TestADiskDelayIsNeverTakenForSeen(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
-			s := newStage(t, v1alpha1.DrillFault{Name: "slow", Kind: v1alpha1.FaultDiskDelay, Duration: lasting(20 * time.Second),
-				Disk: &v1alpha1.DiskFault{Volume: "data", Delay: *lasting(time.Second)}, Where: &v1alpha1.FaultPlace{Role: v1alpha1.RoleSecondary}})
+			s := newStage(
+				t,
+				v1alpha1.DrillFault{Name: "slow", Kind: v1alpha1.FaultDiskDelay, Duration: lasting(20 * time.Second),
+					Disk: &v1alpha1.DiskFault{
+						Volume: "data",
+						Delay:  *lasting(time.Second),
+					}, Where: &v1alpha1.FaultPlace{Role: v1alpha1.RoleSecondary}},
+			)
 			f := s.at(v1alpha1.FaultActive)
 			g.Expect(f.Objects).To(ConsistOf(HaveField("Kind", "IOChaos")))
 			seen := s.w.objects[keyOf(f.Objects[0])]
@@ -101,7 +120,9 @@ func TestADiskDelayIsNeverTakenForSeen(t *testing.T) {
 			g.Expect(e.Seen).To(HavePrefix(c.says))
 			s.until(v1alpha1.DrillJudging)
 			j := verdict.Judge(s.d.Spec, nil, verdict.Measured{Faults: s.d.Status.Faults, Read: []string{"TUKPUB-0"}})
-			g.Expect(j.Objectives).To(ContainElement(And(HaveField("Name", "effect"), HaveField("Verdict", v1alpha1.VerdictInconclusive), HaveField("Evidence", ContainSubstring(c.says)))))
+			g.Expect(j.Objectives).
+				To(ContainElement(And(HaveField("Name", "effect"), HaveField("Verdict", v1alpha1.VerdictInconclusive),
+					HaveField("Evidence", ContainSubstring(c.says)))))
 		})
 	}
 }
@@ -112,7 +133,11 @@ func TestWhyAFailoverWasRefused(t *testing.T) {
 	s := newStage(t, v1alpha1.DrillFault{Name: "force", Kind: v1alpha1.FaultFailover, To: "quisec", AllowDataLoss: true})
 	f := s.at(v1alpha1.FaultActive)
 	failover := f.Objects[0]
-	site := &unstructured.Unstructured{Object: map[string]any{"status": map[string]any{"outcome": "Refused", "reason": "SilentReplicas", "message": "dubsec does not answer"}}}
+	site := &unstructured.Unstructured{
+		Object: map[string]any{
+			"status": map[string]any{"outcome": "Refused", "reason": "SilentReplicas", "message": "dubsec does not answer"},
+		},
+	}
 	site.SetGroupVersionKind(schema.FromAPIVersionAndKind(failover.APIVersion, failover.Kind))
 	site.SetNamespace(failover.Namespace)
 	site.SetName(failover.Name)
@@ -126,9 +151,20 @@ func TestWhyAFailoverWasRefused(t *testing.T) {
 // A clock that was wrong before is no effect: what counts is what the fault changed.
 func TestClocksAreComparedWithBefore(t *testing.T) {
 	g := NewWithT(t)
-	s := newStage(t, v1alpha1.DrillFault{Name: "late", Kind: v1alpha1.FaultClockOffset, Duration: lasting(20 * time.Second), ClockOffset: lasting(-time.Minute), Where: &v1alpha1.FaultPlace{Role: v1alpha1.RolePrimary}})
+	s := newStage(
+		t,
+		v1alpha1.DrillFault{
+			Name:        "late",
+			Kind:        v1alpha1.FaultClockOffset,
+			Duration:    lasting(20 * time.Second),
+			ClockOffset: lasting(-time.Minute),
+			Where:       &v1alpha1.FaultPlace{Role: v1alpha1.RolePrimary},
+		},
+	)
 	off := func(ms int64) {
-		s.w.figures = map[string][]v1alpha1.EffectFigure{"late": {{Server: "tukpub", Measure: v1alpha1.MeasureClock, During: ptr.To(ms)}}}
+		s.w.figures = map[string][]v1alpha1.EffectFigure{
+			"late": {{Server: "tukpub", Measure: v1alpha1.MeasureClock, During: ptr.To(ms)}},
+		}
 	}
 	off(-60_000)
 	s.at(v1alpha1.FaultActive)
@@ -140,9 +176,25 @@ func TestClocksAreComparedWithBefore(t *testing.T) {
 // Loss that is not there any more while it should last is noticed.
 func TestLossThatEndsEarly(t *testing.T) {
 	g := NewWithT(t)
-	s := newStage(t, v1alpha1.DrillFault{Name: "lossy", Kind: v1alpha1.FaultNetwork, Duration: lasting(time.Minute), Network: &v1alpha1.NetworkFault{Loss: 10}, Where: &v1alpha1.FaultPlace{Role: v1alpha1.RolePrimary}})
+	s := newStage(
+		t,
+		v1alpha1.DrillFault{
+			Name:     "lossy",
+			Kind:     v1alpha1.FaultNetwork,
+			Duration: lasting(time.Minute),
+			Network:  &v1alpha1.NetworkFault{Loss: 10},
+			Where:    &v1alpha1.FaultPlace{Role: v1alpha1.RolePrimary},
+		},
+	)
 	sent := func(resent int64) {
-		s.w.probes["lossy"] = []v1alpha1.ProbeFigures{{From: "tukpub", To: "quisec-0:8443", Attempts: 1, Transfer: &v1alpha1.TransferFigures{Segments: 400, Resent: resent, KilobitsPerSecond: 1000}}}
+		s.w.probes["lossy"] = []v1alpha1.ProbeFigures{
+			{
+				From:     "tukpub",
+				To:       "quisec-0:8443",
+				Attempts: 1,
+				Transfer: &v1alpha1.TransferFigures{Segments: 400, Resent: resent, KilobitsPerSecond: 1000},
+			},
+		}
 	}
 	sent(0)
 	s.at(v1alpha1.FaultActive)
@@ -164,7 +216,15 @@ func runs(id string, ready bool) *corev1.Pod {
 // A pod fails when something else runs in it, for as long as it should; that a probe fails once is no effect.
 func TestPodFailureIsLookedAt(t *testing.T) {
 	g := NewWithT(t)
-	s := newStage(t, v1alpha1.DrillFault{Name: "fail", Kind: v1alpha1.FaultPodFailure, Duration: lasting(30 * time.Second), Where: &v1alpha1.FaultPlace{Role: v1alpha1.RolePrimary}})
+	s := newStage(
+		t,
+		v1alpha1.DrillFault{
+			Name:     "fail",
+			Kind:     v1alpha1.FaultPodFailure,
+			Duration: lasting(30 * time.Second),
+			Where:    &v1alpha1.FaultPlace{Role: v1alpha1.RolePrimary},
+		},
+	)
 	s.w.pods["tukpub"] = runs("engine", true)
 	s.at(v1alpha1.FaultActive)
 	s.w.pods["tukpub"] = runs("engine", false)
@@ -177,7 +237,11 @@ func TestPodFailureIsLookedAt(t *testing.T) {
 
 // literal is an object at Tukwila.
 func literal(kind, spec string) v1alpha1.DrillFault {
-	return v1alpha1.DrillFault{Name: "own", Kind: v1alpha1.FaultChaosMesh, ChaosMesh: &v1alpha1.LiteralChaos{Site: "tukwila", Kind: kind, Spec: runtime.RawExtension{Raw: []byte(spec)}}}
+	return v1alpha1.DrillFault{
+		Name:      "own",
+		Kind:      v1alpha1.FaultChaosMesh,
+		ChaosMesh: &v1alpha1.LiteralChaos{Site: "tukwila", Kind: kind, Spec: runtime.RawExtension{Raw: []byte(spec)}},
+	}
 }
 
 // An object given literally is measured at the pods that Chaos Mesh has selected; with none it has no effect.
@@ -195,7 +259,12 @@ func TestLiteralObjectsAreMeasured(t *testing.T) {
 
 	s = newStage(t, literal("DNSChaos", `{"action":"error","duration":"20s","selector":{"labelSelectors":{"a":"b"}}}`))
 	s.at(v1alpha1.FaultActive)
-	s.w.objects[keyOf(s.d.Status.Faults[0].Objects[0])] = seenObject{exists: true, injected: true, created: s.now, selected: []string{"tukpub-0"}}
+	s.w.objects[keyOf(s.d.Status.Faults[0].Objects[0])] = seenObject{
+		exists:   true,
+		injected: true,
+		created:  s.now,
+		selected: []string{"tukpub-0"},
+	}
 	e = s.effect()
 	g.Expect(e.Status).To(Equal(metav1.ConditionUnknown), "that Chaos Mesh says so is no measurement")
 	g.Expect(e.Seen).To(ContainSubstring("nothing measures"))
@@ -214,9 +283,17 @@ func TestLiteralObjectsEndByThemselves(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
-			s := newStage(t, literal("StressChaos", `{"stressors":{"memory":{"workers":1,"size":"64MB"}},"duration":"20s","selector":{"labelSelectors":{"a":"b"}}}`))
+			s := newStage(
+				t,
+				literal(
+					"StressChaos",
+					`{"stressors":{"memory":{"workers":1,"size":"64MB"}},"duration":"20s","selector":{"labelSelectors":{"a":"b"}}}`,
+				),
+			)
 			held := func(kb int64) {
-				s.w.figures = map[string][]v1alpha1.EffectFigure{"own": {{Server: "tukpub", Measure: v1alpha1.MeasureMemory, During: ptr.To(kb)}}}
+				s.w.figures = map[string][]v1alpha1.EffectFigure{
+					"own": {{Server: "tukpub", Measure: v1alpha1.MeasureMemory, During: ptr.To(kb)}},
+				}
 			}
 			held(0)
 			f := s.at(v1alpha1.FaultActive)
@@ -231,8 +308,8 @@ func TestLiteralObjectsEndByThemselves(t *testing.T) {
 	}
 }
 
-// A frozen engine that its agent kills, since it must not keep its votes, was frozen; one that just goes on was not for long. The
-// kubelet tells of the new container some seconds after it runs.
+// A frozen engine that its agent kills, since it must not keep its votes, was frozen; one that just goes on was not for
+// long. The kubelet tells of the new container some seconds after it runs.
 func TestFrozenEnginesThatAreKilled(t *testing.T) {
 	for name, c := range map[string]struct {
 		now, later *corev1.Pod
@@ -244,7 +321,15 @@ func TestFrozenEnginesThatAreKilled(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
-			s := newStage(t, v1alpha1.DrillFault{Name: "freeze", Kind: v1alpha1.FaultFreeze, Duration: lasting(60 * time.Second), Where: &v1alpha1.FaultPlace{Role: v1alpha1.RolePrimary}})
+			s := newStage(
+				t,
+				v1alpha1.DrillFault{
+					Name:     "freeze",
+					Kind:     v1alpha1.FaultFreeze,
+					Duration: lasting(60 * time.Second),
+					Where:    &v1alpha1.FaultPlace{Role: v1alpha1.RolePrimary},
+				},
+			)
 			s.w.pods["tukpub"] = runs("engine", true)
 			s.at(v1alpha1.FaultActive)
 			g.Expect(s.effect().Status).To(Equal(metav1.ConditionTrue))
@@ -257,8 +342,8 @@ func TestFrozenEnginesThatAreKilled(t *testing.T) {
 	}
 }
 
-// A role that moves to another server of the same site before the fault is done makes another fault of it, though its objects
-// have the same names.
+// A role that moves to another server of the same site before the fault is done makes another fault of it, though its
+// objects have the same names.
 func TestRolesThatMoveWithinASite(t *testing.T) {
 	g := NewWithT(t)
 	s := newStage(t, kill())
@@ -277,13 +362,18 @@ func TestRolesThatMoveWithinASite(t *testing.T) {
 // An object of the same name that another run has made is not this run's.
 func TestObjectsOfOtherRuns(t *testing.T) {
 	g := NewWithT(t)
-	r, err := fault.Resolve(newStage(t).w.resolved, drill.Expand([]v1alpha1.DrillFault{literal("PodChaos", `{"action":"pod-kill","selector":{"labelSelectors":{"a":"b"}}}`)})[0])
+	r, err := fault.Resolve(
+		newStage(t).w.resolved,
+		drill.Expand([]v1alpha1.DrillFault{literal("PodChaos",
+			`{"action":"pod-kill","selector":{"labelSelectors":{"a":"b"}}}`)})[0],
+	)
 	g.Expect(err).NotTo(HaveOccurred())
 	mine := r.Objects[0]
 	others := mine.DeepCopy()
 	others.SetLabels(drill.Labels("web", "d-1", ""))
 	g.Expect(ours(t.Context(), fake.NewClientBuilder().WithObjects(mine.DeepCopy()).Build(), mine)).To(Succeed())
-	g.Expect(ours(t.Context(), fake.NewClientBuilder().WithObjects(others).Build(), mine)).To(MatchError(ContainSubstring("not this run's")))
+	g.Expect(ours(t.Context(), fake.NewClientBuilder().WithObjects(others).Build(), mine)).
+		To(MatchError(ContainSubstring("not this run's")))
 	going := mine.DeepCopy()
 	going.SetFinalizers([]string{"chaos-mesh/records"})
 	c := fake.NewClientBuilder().WithObjects(going).Build()

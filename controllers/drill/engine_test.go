@@ -52,8 +52,8 @@ const (
 	often   = 100 * time.Millisecond
 )
 
-// bed is a hub that is the only site, an engine that publishes, and the controllers of drills and logins. The test is the
-// kubelet of the clients' pod and, where it is asked to, Chaos Mesh.
+// bed is a hub that is the only site, an engine that publishes, and the controllers of drills and logins. The test is
+// the kubelet of the clients' pod and, where it is asked to, Chaos Mesh.
 type bed struct {
 	*testing.T
 	hub       *apiserver.Server
@@ -77,12 +77,23 @@ func newBed(t *testing.T, kill bool) *bed {
 	b.installChaos()
 	b.secret(credentials.PasswordsName("tukpub"), b.engine.Access.Passwords)
 	b.secret(credentials.CertificateName("tukpub"), map[string][]byte{credentials.KeyCA: b.engine.Access.CA})
-	b.connector = mssql.NewConnector(mssql.Options{Access: mssql.SecretAccess{Reader: b.hub.Client}, Address: func(mssql.Target) string { return b.engine.Address }})
+	b.connector = mssql.NewConnector(
+		mssql.Options{
+			Access:  mssql.SecretAccess{Reader: b.hub.Client},
+			Address: func(mssql.Target) string { return b.engine.Address },
+		},
+	)
 	t.Cleanup(func() { _ = b.connector.Close() })
 	db, err := b.connector.Open(t.Context(), mssql.Target{Namespace: "web", Server: "tukpub", Role: credentials.RoleSA})
 	g.Expect(err).NotTo(HaveOccurred())
-	operator := tsql.Login{Name: credentials.RoleOperator.Login(), SID: credentials.SID("web", credentials.RoleOperator.Login()), Password: b.engine.Access.Passwords.Of(credentials.RoleOperator)}
-	for _, s := range []tsql.Statement{tsql.CreateDatabase("Content"), tsql.CreateLogin(operator), tsql.GrantServerPermission(tsql.ViewServerState, operator.Name), tsql.GrantServerPermission(tsql.ViewAnyDefinition, operator.Name)} {
+	operator := tsql.Login{
+		Name:     credentials.RoleOperator.Login(),
+		SID:      credentials.SID("web", credentials.RoleOperator.Login()),
+		Password: b.engine.Access.Passwords.Of(credentials.RoleOperator),
+	}
+	for _, s := range []tsql.Statement{tsql.CreateDatabase("Content"), tsql.CreateLogin(operator),
+		tsql.GrantServerPermission(tsql.ViewServerState, operator.Name),
+		tsql.GrantServerPermission(tsql.ViewAnyDefinition, operator.Name)} {
 		g.Expect(db.Exec(t.Context(), s)).To(Succeed())
 	}
 	b.declareTarget()
@@ -90,7 +101,9 @@ func newBed(t *testing.T, kill bool) *bed {
 	provider := sites.NewProvider(sites.Options{Namespace: system, Heartbeat: 300 * time.Millisecond})
 	mgr := apiserver.NewManager(t, b.hub.ManagerConfig(t), provider, apiserver.HubOptions())
 	g.Expect(login.SetupWithManager(mgr, login.Options{Sites: provider, Connector: b.connector})).To(Succeed())
-	g.Expect(drill.SetupWithManager(mgr, drill.Options{Sites: provider, Connector: b.connector, Image: "operator:1", Pods: b})).To(Succeed())
+	g.Expect(drill.SetupWithManager(mgr,
+		drill.Options{Sites: provider, Connector: b.connector, Image: "operator:1", Pods: b})).
+		To(Succeed())
 	apiserver.Run(t, mgr)
 	ctx, cancel := context.WithCancel(context.Background())
 	go b.live(ctx)
@@ -107,12 +120,22 @@ func newBed(t *testing.T, kill bool) *bed {
 // installChaos makes a kind PodChaos that takes anything.
 func (b *bed) installChaos() {
 	b.Helper()
-	crd := &apiextensionsv1.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: "podchaos.chaos-mesh.org"}, Spec: apiextensionsv1.CustomResourceDefinitionSpec{
-		Group: "chaos-mesh.org", Scope: apiextensionsv1.NamespaceScoped, Names: apiextensionsv1.CustomResourceDefinitionNames{Plural: "podchaos", Singular: "podchaos", Kind: "PodChaos", ListKind: "PodChaosList"},
-		Versions: []apiextensionsv1.CustomResourceDefinitionVersion{{Name: "v1alpha1", Served: true, Storage: true,
-			Schema: &apiextensionsv1.CustomResourceValidation{OpenAPIV3Schema: &apiextensionsv1.JSONSchemaProps{Type: "object", XPreserveUnknownFields: ptr.To(true)}}}},
-	}}
-	_, err := envtest.InstallCRDs(b.hub.Config, envtest.CRDInstallOptions{CRDs: []*apiextensionsv1.CustomResourceDefinition{crd}})
+	crd := &apiextensionsv1.CustomResourceDefinition{
+		ObjectMeta: metav1.ObjectMeta{Name: "podchaos.chaos-mesh.org"},
+		Spec: apiextensionsv1.CustomResourceDefinitionSpec{
+			Group: "chaos-mesh.org", Scope: apiextensionsv1.NamespaceScoped,
+			Names: apiextensionsv1.CustomResourceDefinitionNames{Plural: "podchaos", Singular: "podchaos", Kind: "PodChaos",
+				ListKind: "PodChaosList"},
+			Versions: []apiextensionsv1.CustomResourceDefinitionVersion{{Name: "v1alpha1", Served: true, Storage: true,
+				Schema: &apiextensionsv1.CustomResourceValidation{
+					OpenAPIV3Schema: &apiextensionsv1.JSONSchemaProps{Type: "object", XPreserveUnknownFields: ptr.To(true)},
+				}}},
+		},
+	}
+	_, err := envtest.InstallCRDs(
+		b.hub.Config,
+		envtest.CRDInstallOptions{CRDs: []*apiextensionsv1.CustomResourceDefinition{crd}},
+	)
 	NewWithT(b.T).Expect(err).NotTo(HaveOccurred())
 }
 
@@ -133,15 +156,37 @@ func (b *bed) declareTarget() {
 		return metav1.ObjectMeta{Namespace: "web", Name: name, Labels: labels}
 	}
 	volume := &v1alpha1.Volume{Size: resource.MustParse("1Gi")}
-	b.create(&v1alpha1.SQLServer{ObjectMeta: m("tukpub", nil), Spec: v1alpha1.SQLServerSpec{Site: "dublin", AcceptEULA: true, Edition: "Developer", Image: "engine",
-		Storage: &v1alpha1.ServerStorage{Data: volume, Log: volume, TempDB: volume, Backup: volume}}})
+	b.create(
+		&v1alpha1.SQLServer{
+			ObjectMeta: m("tukpub", nil),
+			Spec: v1alpha1.SQLServerSpec{Site: "dublin", AcceptEULA: true, Edition: "Developer", Image: "engine",
+				Storage: &v1alpha1.ServerStorage{Data: volume, Log: volume, TempDB: volume, Backup: volume}},
+		},
+	)
 	b.create(&v1alpha1.Distributor{ObjectMeta: m("main", nil), Spec: v1alpha1.DistributorSpec{Server: "tukpub"}})
-	b.create(&v1alpha1.Publication{ObjectMeta: m("content", nil), Spec: v1alpha1.PublicationSpec{Publisher: v1alpha1.ServerOrGroup{Server: "tukpub"}, Database: "Content", Distributor: "main",
-		Articles: []v1alpha1.Article{{Table: "dbo.Article"}}}})
-	s := &v1alpha1.Subscription{ObjectMeta: m("copy", map[string]string{v1alpha1.DrillsLabel: v1alpha1.DrillsAllowed}), Spec: v1alpha1.SubscriptionSpec{Publication: "content",
-		Subscriber: v1alpha1.ServerOrGroup{Server: "tukpub"}, Database: "Content"}} // the copy is the original: all that is written arrives
+	b.create(
+		&v1alpha1.Publication{
+			ObjectMeta: m("content", nil),
+			Spec: v1alpha1.PublicationSpec{
+				Publisher:   v1alpha1.ServerOrGroup{Server: "tukpub"},
+				Database:    "Content",
+				Distributor: "main",
+				Articles:    []v1alpha1.Article{{Table: "dbo.Article"}},
+			},
+		},
+	)
+	s := &v1alpha1.Subscription{
+		ObjectMeta: m("copy", map[string]string{v1alpha1.DrillsLabel: v1alpha1.DrillsAllowed}),
+		Spec: v1alpha1.SubscriptionSpec{Publication: "content",
+			Subscriber: v1alpha1.ServerOrGroup{
+				Server: "tukpub",
+			}, Database: "Content"},
+	} // the copy is the original: all that is written arrives
 	b.create(s)
-	meta.SetStatusCondition(&s.Status.Conditions, metav1.Condition{Type: v1alpha1.ConditionReady, Status: metav1.ConditionTrue, Reason: "Active"})
+	meta.SetStatusCondition(
+		&s.Status.Conditions,
+		metav1.Condition{Type: v1alpha1.ConditionReady, Status: metav1.ConditionTrue, Reason: "Active"},
+	)
 	NewWithT(b.T).Expect(b.hub.Client.Status().Update(b.Context(), s)).To(Succeed())
 	b.serverPod(b.Context(), "engine-1")
 }
@@ -150,8 +195,14 @@ func (b *bed) declareTarget() {
 func (b *bed) serverPod(ctx context.Context, container string) {
 	old := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: "tukpub-0"}}
 	_ = b.hub.Client.Delete(ctx, old, client.GracePeriodSeconds(0))
-	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: "tukpub-0", Labels: map[string]string{v1alpha1.LabelManagedBy: v1alpha1.ManagedBy}},
-		Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "mssql", Image: "engine"}}}}
+	pod := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: "web",
+			Name:      "tukpub-0",
+			Labels:    map[string]string{v1alpha1.LabelManagedBy: v1alpha1.ManagedBy},
+		},
+		Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "mssql", Image: "engine"}}},
+	}
 	if err := b.hub.Client.Create(ctx, pod); err != nil {
 		b.Errorf("make the server's pod: %v", err)
 		return
@@ -244,8 +295,19 @@ func (b *bed) start(ctx context.Context, pod *corev1.Pod) {
 		if err != nil {
 			b.Errorf("--since: %v", err)
 		}
-		o := workload.ArrivalOptions{Options: options, Folder: folder, Table: tsql.PayloadTable(argument("--table")), Since: since, Late: 2 * time.Second,
-			Writer: workload.Options{Server: argument("--writer-server"), Address: b.engine.Address, Database: argument("--writer-database"), Credentials: writer}}
+		o := workload.ArrivalOptions{
+			Options: options,
+			Folder:  folder,
+			Table:   tsql.PayloadTable(argument("--table")),
+			Since:   since,
+			Late:    2 * time.Second,
+			Writer: workload.Options{
+				Server:      argument("--writer-server"),
+				Address:     b.engine.Address,
+				Database:    argument("--writer-database"),
+				Credentials: writer,
+			},
+		}
 		b.clients.Go(func() {
 			if err := workload.RecordArrivals(context.Background(), o); err != nil {
 				b.Errorf("the reader: %v", err)
@@ -258,8 +320,16 @@ func (b *bed) start(ctx context.Context, pod *corev1.Pod) {
 	if err != nil {
 		b.Errorf("--payload-bytes: %v", err)
 	}
-	o := workload.RecordOptions{Options: options, Payload: workload.Payload{Table: tsql.PayloadTable(argument("--payload-table")), Bytes: size},
-		Client: argument("--client"), Folder: folder, Workers: 2, Rate: 40, Registers: 4, Timeout: 2 * time.Second}
+	o := workload.RecordOptions{
+		Options:   options,
+		Payload:   workload.Payload{Table: tsql.PayloadTable(argument("--payload-table")), Bytes: size},
+		Client:    argument("--client"),
+		Folder:    folder,
+		Workers:   2,
+		Rate:      40,
+		Registers: 4,
+		Timeout:   2 * time.Second,
+	}
 	b.clients.Go(func() {
 		if err := workload.Record(context.Background(), o); err != nil {
 			b.Errorf("the clients: %v", err)
@@ -310,8 +380,13 @@ func (b *bed) drill() *v1alpha1.Drill {
 	b.Helper()
 	d := &v1alpha1.Drill{ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: "lose"}, Spec: v1alpha1.DrillSpec{
 		RunID: "1", Target: v1alpha1.DrillTarget{Subscription: "copy"}, Baseline: &metav1.Duration{Duration: 3 * time.Second},
-		Objectives: v1alpha1.DrillObjectives{AcknowledgedAtLeast: ptr.To[int64](20), ArrivalP99: &metav1.Duration{Duration: time.Minute}},
-		Faults:     []v1alpha1.DrillFault{{Name: "kill", Kind: v1alpha1.FaultPodKill, Where: &v1alpha1.FaultPlace{Role: v1alpha1.RolePublisher}}},
+		Objectives: v1alpha1.DrillObjectives{
+			AcknowledgedAtLeast: ptr.To[int64](20),
+			ArrivalP99:          &metav1.Duration{Duration: time.Minute},
+		},
+		Faults: []v1alpha1.DrillFault{
+			{Name: "kill", Kind: v1alpha1.FaultPodKill, Where: &v1alpha1.FaultPlace{Role: v1alpha1.RolePublisher}},
+		},
 	}}
 	b.create(d)
 	return d
@@ -351,8 +426,8 @@ func (b *bed) left() ([]string, error) {
 	return names, nil
 }
 
-// A real engine is killed by a fault while clients write: nothing acknowledged is lost, the fault was seen, the evidence is
-// kept, and nothing is left behind but it.
+// A real engine is killed by a fault while clients write: nothing acknowledged is lost, the fault was seen, the
+// evidence is kept, and nothing is left behind but it.
 func TestDrillOfAnEngine(t *testing.T) {
 	b := newBed(t, true)
 	g := NewWithT(t)
@@ -364,12 +439,18 @@ func TestDrillOfAnEngine(t *testing.T) {
 	g.Expect(s.Faults).To(HaveLen(1))
 	g.Expect(s.Faults[0].Effect.Seen).To(ContainSubstring("is gone"))
 	g.Expect(s.Figures).To(ConsistOf(And(HaveField("Client", "dublin"), HaveField("RTO", Not(BeNil())))))
-	kept, err := archive.Read(t.Context(), b.hub.Client, archive.Run{Namespace: "web", Drill: "lose", UID: string(d.UID), ID: "1"})
+	kept, err := archive.Read(
+		t.Context(),
+		b.hub.Client,
+		archive.Run{Namespace: "web", Drill: "lose", UID: string(d.UID), ID: "1"},
+	)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(kept.Histories).To(HaveKey("dublin"))
 	g.Expect(s.Arrivals).To(HaveLen(1))
 	a := s.Arrivals[0]
-	g.Expect(a).To(And(HaveField("Server", "tukpub"), HaveField("Kind", "Subscriber"), HaveField("P99", Not(BeNil())), HaveField("Uncertainty", Not(BeNil())), HaveField("Lost", BeZero()), HaveField("Phantom", BeZero())))
+	g.Expect(a).
+		To(And(HaveField("Server", "tukpub"), HaveField("Kind", "Subscriber"), HaveField("P99", Not(BeNil())),
+			HaveField("Uncertainty", Not(BeNil())), HaveField("Lost", BeZero()), HaveField("Phantom", BeZero())))
 	g.Expect(a.Delivered).To(Equal(s.Counts.Acknowledged))
 	g.Expect(a.Seen).To(Equal(a.Acknowledged), "every row that was due was seen to come")
 	g.Expect(kept.Arrivals).To(HaveKey("tukpub"))
@@ -377,7 +458,8 @@ func TestDrillOfAnEngine(t *testing.T) {
 	g.Expect(s.Archive.Name).NotTo(BeEmpty())
 	g.Eventually(b.left, patient, often).Should(BeEmpty())
 	g.Expect(b.hub.Client.Delete(t.Context(), d)).To(Succeed())
-	g.Eventually(func() error { return b.hub.Client.Get(t.Context(), client.ObjectKeyFromObject(d), d) }, patient, often).ShouldNot(Succeed())
+	g.Eventually(func() error { return b.hub.Client.Get(t.Context(), client.ObjectKeyFromObject(d), d) }, patient, often).
+		ShouldNot(Succeed())
 }
 
 // A fault that nobody carries out is noticed, though every row is there.

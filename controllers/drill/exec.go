@@ -32,7 +32,12 @@ type podExec struct{}
 const maxComplaint = 400
 
 // Run implements Pods.
-func (podExec) Run(ctx context.Context, config *rest.Config, namespace, pod, container string, command ...string) ([]byte, error) {
+func (podExec) Run(
+	ctx context.Context,
+	config *rest.Config,
+	namespace, pod, container string,
+	command ...string,
+) ([]byte, error) {
 	config = rest.CopyConfig(config)
 	config.GroupVersion, config.APIPath = &corev1.SchemeGroupVersion, "/api"
 	config.NegotiatedSerializer = scheme.Codecs.WithoutConversion()
@@ -41,7 +46,9 @@ func (podExec) Run(ctx context.Context, config *rest.Config, namespace, pod, con
 		return nil, fmt.Errorf("make a client for pod %s: %w", pod, err)
 	}
 	target := rc.Post().Namespace(namespace).Resource("pods").Name(pod).SubResource("exec").
-		VersionedParams(&corev1.PodExecOptions{Container: container, Command: command, Stdout: true, Stderr: true}, scheme.ParameterCodec).URL()
+		VersionedParams(&corev1.PodExecOptions{Container: container, Command: command, Stdout: true, Stderr: true},
+			scheme.ParameterCodec).
+		URL()
 	executor, err := executorFor(config, target)
 	if err != nil {
 		return nil, fmt.Errorf("run a command in pod %s: %w", pod, err)
@@ -49,13 +56,20 @@ func (podExec) Run(ctx context.Context, config *rest.Config, namespace, pod, con
 	var out, complaint bytes.Buffer
 	if err := executor.StreamWithContext(ctx, remotecommand.StreamOptions{Stdout: &out, Stderr: &complaint}); err != nil {
 		text := strings.TrimSpace(complaint.String())
-		return nil, fmt.Errorf("run %s in container %s of pod %s: %w: %s", strings.Join(command[:min(len(command), 3)], " "), container, pod, err, conditions.Shorten(text, maxComplaint))
+		return nil, fmt.Errorf(
+			"run %s in container %s of pod %s: %w: %s",
+			strings.Join(command[:min(len(command), 3)], " "),
+			container,
+			pod,
+			err,
+			conditions.Shorten(text, maxComplaint),
+		)
 	}
 	return out.Bytes(), nil
 }
 
-// notSpoken says that the command was not begun because WebSocket is not understood on the way. After any other error - the
-// command's own, a time-out, a stream that broke - it may have run, and must not run a second time.
+// notSpoken says that the command was not begun because WebSocket is not understood on the way. After any other error -
+// the command's own, a time-out, a stream that broke - it may have run, and must not run a second time.
 func notSpoken(err error) bool {
 	return httpstream.IsUpgradeFailure(err) || httpstream.IsHTTPSProxyError(err)
 }

@@ -51,10 +51,15 @@ type judged struct {
 	fetched  map[string]error // by site: why not, nil when fetched
 }
 
-// gather fetches the clients' histories and the replicas' rows, judges them and keeps them. A site that does not answer is
-// asked again, for a while. What was kept before - this process or another ended then - is judged as it was kept.
+// gather fetches the clients' histories and the replicas' rows, judges them and keeps them. A site that does not answer
+// is asked again, for a while. What was kept before - this process or another ended then - is judged as it was kept.
 func (r *Reconciler) gather(ctx context.Context, w *world) (*judged, error) {
-	run := archive.Run{Namespace: w.drill.Namespace, Drill: w.drill.Name, UID: string(w.drill.UID), ID: w.drill.Status.RunID}
+	run := archive.Run{
+		Namespace: w.drill.Namespace,
+		Drill:     w.drill.Name,
+		UID:       string(w.drill.UID),
+		ID:        w.drill.Status.RunID,
+	}
 	j := &judged{now: r.now(), fetched: map[string]error{}}
 	kept, err := archive.Read(ctx, r.direct, run)
 	fresh := errors.Is(err, archive.ErrNotFound)
@@ -72,7 +77,15 @@ func (r *Reconciler) gather(ctx context.Context, w *world) (*judged, error) {
 			return nil, err
 		}
 	}
-	ref, err := archive.Write(ctx, r.direct, w.drill, v1alpha1.GroupVersion.String(), "Drill", kept, archive.DefaultLimits())
+	ref, err := archive.Write(
+		ctx,
+		r.direct,
+		w.drill,
+		v1alpha1.GroupVersion.String(),
+		"Drill",
+		kept,
+		archive.DefaultLimits(),
+	)
 	var tooLarge *archive.TooLargeError
 	switch {
 	case errors.As(err, &tooLarge):
@@ -83,7 +96,12 @@ func (r *Reconciler) gather(ctx context.Context, w *world) (*judged, error) {
 	case err != nil && !errors.Is(err, archive.ErrWritten):
 		return nil, err
 	}
-	j.archive = &v1alpha1.DrillArchive{Name: ref.Index, Chunks: int32(ref.Chunks), Bytes: int64(ref.Size), SHA256: ref.SHA256}
+	j.archive = &v1alpha1.DrillArchive{
+		Name:   ref.Index,
+		Chunks: int32(ref.Chunks),
+		Bytes:  int64(ref.Size),
+		SHA256: ref.SHA256,
+	}
 	return j, nil
 }
 
@@ -141,7 +159,12 @@ func bootID() string {
 // collect asks the clients for their histories and the replicas for their rows.
 func (r *Reconciler) collect(ctx context.Context, w *world, run archive.Run, j *judged) (archive.Archive, error) {
 	a := archive.Archive{Run: run, Histories: map[string][]byte{}, Samples: w.runs.Samples, Faults: r.faults(w),
-		Bounds: archive.Bounds{ClockError: clockError, AcknowledgedAtLeast: 1, AllowLost: int(ptr.Deref(w.drill.Spec.Objectives.LostRows, 0)), FaultsBoot: bootID()}}
+		Bounds: archive.Bounds{
+			ClockError:          clockError,
+			AcknowledgedAtLeast: 1,
+			AllowLost:           int(ptr.Deref(w.drill.Spec.Objectives.LostRows, 0)),
+			FaultsBoot:          bootID(),
+		}}
 	var missing []string
 	for _, c := range w.drill.Status.Clients {
 		site := v1alpha1.SiteName(c.Site)
@@ -175,8 +198,8 @@ func (r *Reconciler) collect(ctx context.Context, w *world, run archive.Run, j *
 	return a, r.collectArrivals(ctx, w, &a, !r.now().Before(w.gatherUntil()))
 }
 
-// redoes says whether a secondary goes on redoing, so that copies which differ may become equal by themselves. A primary takes
-// over nothing, and a suspended copy waits for a person.
+// redoes says whether a secondary goes on redoing, so that copies which differ may become equal by themselves. A
+// primary takes over nothing, and a suspended copy waits for a person.
 func (w *world) redoes() bool {
 	if w.target.group == nil {
 		return false
@@ -185,7 +208,8 @@ func (w *world) redoes() bool {
 		switch s := w.replicas[name]; {
 		case s.group == nil:
 			return true // what it does is not known
-		case s.group.Role == "SECONDARY" && slices.ContainsFunc(s.group.States, func(d mssql.GroupDatabaseState) bool { return d.Local && !d.Suspended }):
+		case s.group.Role == "SECONDARY" &&
+			slices.ContainsFunc(s.group.States, func(d mssql.GroupDatabaseState) bool { return d.Local && !d.Suspended }):
 			return true
 		}
 	}
@@ -203,7 +227,8 @@ func different(replicas []history.Replica) string {
 		if i == 0 {
 			first = rows
 		} else if !maps.Equal(first, rows) {
-			return fmt.Sprintf("the rows of %s and %s differ: one of them may have some to redo yet", replicas[0].Server, replica.Server)
+			return fmt.Sprintf("the rows of %s and %s differ: one of them may have some to redo yet", replicas[0].Server,
+				replica.Server)
 		}
 	}
 	return ""
@@ -228,18 +253,22 @@ func (w *world) gatherUntil() time.Time {
 	return lastMoment(w).Add(judgeWithin)
 }
 
-// canBeRead says whether a server must have all rows and can be asked for them: the primary, every server that says that it
-// is one - the group's status names none of several -, and secondaries that are readable.
+// canBeRead says whether a server must have all rows and can be asked for them: the primary, every server that says
+// that it is one - the group's status names none of several -, and secondaries that are readable.
 func (w *world) canBeRead(name v1alpha1.ServerName) bool {
 	says := w.replicas[name].group
-	return w.target.group == nil || slices.Contains(w.target.readable, name) || w.resolved.Roles[v1alpha1.RolePrimary] == name ||
+	return w.target.group == nil || slices.Contains(w.target.readable, name) ||
+		w.resolved.Roles[v1alpha1.RolePrimary] == name ||
 		says != nil && says.Role == "PRIMARY"
 }
 
 func (r *Reconciler) rows(ctx context.Context, w *world, name v1alpha1.ServerName) (history.Replica, error) {
 	ctx, cancel := context.WithTimeout(ctx, timeLeft(ctx, rowsTimeout))
 	defer cancel()
-	db, err := r.connector.Open(ctx, mssql.Target{Namespace: w.drill.Namespace, Server: name, Database: w.drill.Status.Database, Role: credentials.RoleSA})
+	db, err := r.connector.Open(
+		ctx,
+		mssql.Target{Namespace: w.drill.Namespace, Server: name, Database: w.drill.Status.Database, Role: credentials.RoleSA},
+	)
 	if err != nil {
 		return history.Replica{}, err
 	}
@@ -250,8 +279,8 @@ func (r *Reconciler) rows(ctx context.Context, w *world, name v1alpha1.ServerNam
 	return workload.ReadRecorded(ctx, db, after)
 }
 
-// faults as the checker knows them. Their times were taken from the wall clock of this process; both clocks run alike, so
-// that they are put on the other by what lies between them now.
+// faults as the checker knows them. Their times were taken from the wall clock of this process; both clocks run alike,
+// so that they are put on the other by what lies between them now.
 func (r *Reconciler) faults(w *world) []history.Fault {
 	now := history.Now()
 	instant := func(t *metav1.MicroTime) history.Instant {
@@ -266,7 +295,13 @@ func (r *Reconciler) faults(w *world) []history.Fault {
 		if f.Injected == nil {
 			continue
 		}
-		one := history.Fault{Name: f.Name, Target: strings.Join(f.Targets, ", "), Injected: instant(f.Injected), Settled: instant(f.Settled), Isolated: f.Isolated}
+		one := history.Fault{
+			Name:     f.Name,
+			Target:   strings.Join(f.Targets, ", "),
+			Injected: instant(f.Injected),
+			Settled:  instant(f.Settled),
+			Isolated: f.Isolated,
+		}
 		if o, ok := occurrence(w.drill.Spec, f.Name); ok && o.Lasts() > 0 {
 			one.Healed = instant(f.Removed)
 		}
@@ -305,9 +340,13 @@ func (r *Reconciler) measured(w *world, j *judged, a archive.Archive) verdict.Me
 	return m
 }
 
-// queues are the greatest ones, and the longest time in which one of the servers did not answer: whoever is silent may have
-// the longest queue.
-func queues(samples []archive.ReplicaSample, s v1alpha1.DrillStatus, servers []v1alpha1.ServerName) (send, redo *verdict.Queue, gap time.Duration) {
+// queues are the greatest ones, and the longest time in which one of the servers did not answer: whoever is silent may
+// have the longest queue.
+func queues(
+	samples []archive.ReplicaSample,
+	s v1alpha1.DrillStatus,
+	servers []v1alpha1.ServerName,
+) (send, redo *verdict.Queue, gap time.Duration) {
 	began := s.Accepted.Time
 	if s.Baseline != nil {
 		began = s.Baseline.Time
@@ -346,7 +385,10 @@ func (r *Reconciler) versions(ctx context.Context, w *world) []v1alpha1.DrillVer
 		}
 		if pod := w.clients[site]; pod != nil && len(pod.Status.ContainerStatuses) > 0 {
 			c := pod.Status.ContainerStatuses[0]
-			list = append(list, v1alpha1.DrillVersion{Component: "clients", Site: string(site), Image: c.Image, Digest: c.ImageID})
+			list = append(
+				list,
+				v1alpha1.DrillVersion{Component: "clients", Site: string(site), Image: c.Image, Digest: c.ImageID},
+			)
 		}
 		if member := w.members[site]; member != nil {
 			list = append(list, chaosVersions(ctx, member.APIReader, site)...)
@@ -382,10 +424,24 @@ func (r *Reconciler) elections(ctx context.Context, w *world) []v1alpha1.DrillEv
 		for _, m := range []struct {
 			event string
 			at    *metav1.MicroTime
-		}{{"Suspected", t.Suspected}, {"Claimed", t.Claimed}, {"Fenced", t.Fenced}, {"Promoted", t.Promoted}, {"FirstWrite", t.FirstWrite}, {"AllSynchronized", t.AllSynchronized}} {
+		}{{"Suspected", t.Suspected}, {"Claimed", t.Claimed}, {"Fenced", t.Fenced}, {"Promoted", t.Promoted},
+			{"FirstWrite", t.FirstWrite}, {"AllSynchronized", t.AllSynchronized}} {
 			if m.at != nil && m.at.After(w.drill.Status.Accepted.Time) {
-				events = append(events, v1alpha1.DrillEvent{Time: *m.at, Event: m.event, Fault: lastFault(w.drill.Status, m.at.Time),
-					Message: conditions.Shorten(fmt.Sprintf("term %d, %s, from %s to %s (Failover %s)", f.Status.Term, f.Status.Cause, f.Status.From, f.Status.To, f.Name), 512)})
+				events = append(
+					events,
+					v1alpha1.DrillEvent{Time: *m.at, Event: m.event, Fault: lastFault(w.drill.Status, m.at.Time),
+						Message: conditions.Shorten(
+							fmt.Sprintf(
+								"term %d, %s, from %s to %s (Failover %s)",
+								f.Status.Term,
+								f.Status.Cause,
+								f.Status.From,
+								f.Status.To,
+								f.Name,
+							),
+							512,
+						)},
+				)
 			}
 		}
 	}
@@ -405,12 +461,29 @@ func lastFault(s v1alpha1.DrillStatus, t time.Time) string {
 
 // write puts the end of a run into its status.
 func (j *judged) write(s *v1alpha1.DrillStatus) {
-	s.Phase, s.Verdict, s.Reason, s.Message, s.Completed = v1alpha1.DrillCompleted, j.Verdict, j.Reason, conditions.Shorten(j.Message, 4096), at(j.now)
+	s.Phase, s.Verdict, s.Reason, s.Message, s.Completed = v1alpha1.DrillCompleted, j.Verdict, j.Reason,
+		conditions.Shorten(
+			j.Message,
+			4096,
+		), at(
+			j.now,
+		)
 	s.Objectives, s.Archive, s.Versions = j.Objectives, j.archive, j.versions
 	c := j.verdict.Counts
-	s.Counts = &v1alpha1.DrillCounts{Attempted: int64(c.Attempted), Acknowledged: int64(c.Acknowledged), Failed: int64(c.Failed), Unknown: int64(c.Unknown),
-		UnknownPresent: int64(c.UnknownPresent), Lost: int64(c.Lost), FailedPresent: int64(c.FailedPresent), Duplicated: int64(c.Duplicated),
-		Phantom: int64(c.Phantom), Diverging: int64(c.Diverging)}
+	s.Counts = &v1alpha1.DrillCounts{
+		Attempted:    int64(c.Attempted),
+		Acknowledged: int64(c.Acknowledged),
+		Failed:       int64(c.Failed),
+		Unknown:      int64(c.Unknown),
+		UnknownPresent: int64(
+			c.UnknownPresent,
+		),
+		Lost:          int64(c.Lost),
+		FailedPresent: int64(c.FailedPresent),
+		Duplicated:    int64(c.Duplicated),
+		Phantom:       int64(c.Phantom),
+		Diverging:     int64(c.Diverging),
+	}
 	s.Arrivals = nil
 	for _, p := range j.places[:min(len(j.places), 16)] {
 		s.Arrivals = append(s.Arrivals, p.Status())

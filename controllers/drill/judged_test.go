@@ -37,18 +37,22 @@ func TestNotRecovered(t *testing.T) {
 	g.Expect(m.NotRecovered).To(ContainSubstring("quisec does not answer"))
 }
 
-// Where two servers say that they are primary, the group's status names neither. The rows of both count: what one of them
-// acknowledged the other may lack.
+// Where two servers say that they are primary, the group's status names neither. The rows of both count: what one of
+// them acknowledged the other may lack.
 func TestEveryPrimaryIsRead(t *testing.T) {
 	for name, c := range map[string]struct {
 		status string
 		roles  map[v1alpha1.ServerName]string
 		unread []string
 	}{
-		"one primary":              {"tukpub-0", map[v1alpha1.ServerName]string{"tukpub": "PRIMARY", "quisec": "SECONDARY"}, []string{"tukpub", "quisec"}},
-		"two":                      {"", map[v1alpha1.ServerName]string{"tukpub": "PRIMARY", "quisec": "PRIMARY"}, []string{"tukpub", "quisec"}},
-		"none":                     {"", map[v1alpha1.ServerName]string{"tukpub": "RESOLVING", "quisec": "SECONDARY"}, []string{"quisec"}},
-		"the former does not read": {"quisec-0", map[v1alpha1.ServerName]string{"tukpub": "RESOLVING", "quisec": "PRIMARY"}, []string{"quisec"}},
+		"one primary": {"tukpub-0", map[v1alpha1.ServerName]string{"tukpub": "PRIMARY", "quisec": "SECONDARY"},
+			[]string{"tukpub", "quisec"}},
+		"two": {"", map[v1alpha1.ServerName]string{"tukpub": "PRIMARY", "quisec": "PRIMARY"},
+			[]string{"tukpub", "quisec"}},
+		"none": {"", map[v1alpha1.ServerName]string{"tukpub": "RESOLVING", "quisec": "SECONDARY"},
+			[]string{"quisec"}},
+		"the former does not read": {"quisec-0", map[v1alpha1.ServerName]string{"tukpub": "RESOLVING", "quisec": "PRIMARY"},
+			[]string{"quisec"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
@@ -88,7 +92,8 @@ func TestWhoStillRedoes(t *testing.T) {
 	}
 }
 
-// A runID that was used does not run again: the target would be broken unasked, and the first run's evidence would judge it.
+// A runID that was used does not run again: the target would be broken unasked, and the first run's evidence would
+// judge it.
 func TestARunIDThatComesBack(t *testing.T) {
 	for name, used := range map[string]func(*stage){
 		"in the history": func(*stage) {},
@@ -97,7 +102,8 @@ func TestARunIDThatComesBack(t *testing.T) {
 		},
 		"with another UID, known at one of the target's sites": func(s *stage) {
 			s.d.Status = v1alpha1.DrillStatus{}
-			s.w.begun = map[v1alpha1.SiteName]reconcile.Reading[[]begunRun]{"quincy": reconcile.Read([]begunRun{{ID: "1", UID: "the former one's"}}),
+			s.w.begun = map[v1alpha1.SiteName]reconcile.Reading[[]begunRun]{"quincy": reconcile.Read([]begunRun{{ID: "1",
+				UID: "the former one's"}}),
 				"tukwila": reconcile.NotRead[[]begunRun](errors.New("silent"))}
 		},
 	} {
@@ -131,17 +137,29 @@ func TestWhatCountsAsReplaced(t *testing.T) {
 		change func(*stage)
 		want   metav1.ConditionStatus
 	}{
-		"another pod":                {v1alpha1.FaultPodKill, func(s *stage) { s.w.pods["tukpub"] = pod("another") }, metav1.ConditionTrue},
-		"no pod":                     {v1alpha1.FaultPodKill, func(s *stage) { s.w.pods["tukpub"] = nil }, metav1.ConditionTrue},
-		"the site does not answer":   {v1alpha1.FaultPodKill, func(s *stage) { delete(s.w.pods, "tukpub") }, metav1.ConditionUnknown},
-		"a new container of the pod": {v1alpha1.FaultPodKill, changed(func(c *corev1.ContainerStatus) { c.ContainerID = "c-2" }), metav1.ConditionFalse},
-		"a new container":            {v1alpha1.FaultContainerKill, changed(func(c *corev1.ContainerStatus) { c.ContainerID = "c-2" }), metav1.ConditionTrue},
-		"started again":              {v1alpha1.FaultContainerKill, changed(func(c *corev1.ContainerStatus) { c.RestartCount = 1 }), metav1.ConditionTrue},
-		"readiness alone":            {v1alpha1.FaultContainerKill, changed(func(c *corev1.ContainerStatus) { c.Ready = true }), metav1.ConditionFalse},
-		"containers not reported":    {v1alpha1.FaultContainerKill, func(s *stage) { s.w.pods["tukpub"] = pod("one"); s.w.pods["tukpub"].Status.ContainerStatuses = nil }, metav1.ConditionUnknown},
-		"another that is not ready":  {v1alpha1.FaultPodFailure, changed(func(c *corev1.ContainerStatus) { c.ContainerID = "c-2" }), metav1.ConditionTrue},
-		"another that is ready":      {v1alpha1.FaultPodFailure, changed(func(c *corev1.ContainerStatus) { c.ContainerID, c.Ready = "c-2", true }), metav1.ConditionFalse},
-		"the same, not ready":        {v1alpha1.FaultPodFailure, changed(func(c *corev1.ContainerStatus) { c.Ready = false }), metav1.ConditionFalse},
+		"another pod": {v1alpha1.FaultPodKill, func(s *stage) { s.w.pods["tukpub"] = pod("another") },
+			metav1.ConditionTrue},
+		"no pod": {v1alpha1.FaultPodKill, func(s *stage) { s.w.pods["tukpub"] = nil },
+			metav1.ConditionTrue},
+		"the site does not answer": {v1alpha1.FaultPodKill, func(s *stage) { delete(s.w.pods, "tukpub") },
+			metav1.ConditionUnknown},
+		"a new container of the pod": {v1alpha1.FaultPodKill,
+			changed(func(c *corev1.ContainerStatus) { c.ContainerID = "c-2" }), metav1.ConditionFalse},
+		"a new container": {v1alpha1.FaultContainerKill,
+			changed(func(c *corev1.ContainerStatus) { c.ContainerID = "c-2" }), metav1.ConditionTrue},
+		"started again": {v1alpha1.FaultContainerKill,
+			changed(func(c *corev1.ContainerStatus) { c.RestartCount = 1 }), metav1.ConditionTrue},
+		"readiness alone": {v1alpha1.FaultContainerKill,
+			changed(func(c *corev1.ContainerStatus) { c.Ready = true }), metav1.ConditionFalse},
+		"containers not reported": {v1alpha1.FaultContainerKill,
+			func(s *stage) { s.w.pods["tukpub"] = pod("one"); s.w.pods["tukpub"].Status.ContainerStatuses = nil },
+			metav1.ConditionUnknown},
+		"another that is not ready": {v1alpha1.FaultPodFailure,
+			changed(func(c *corev1.ContainerStatus) { c.ContainerID = "c-2" }), metav1.ConditionTrue},
+		"another that is ready": {v1alpha1.FaultPodFailure,
+			changed(func(c *corev1.ContainerStatus) { c.ContainerID, c.Ready = "c-2", true }), metav1.ConditionFalse},
+		"the same, not ready": {v1alpha1.FaultPodFailure, changed(func(c *corev1.ContainerStatus) { c.Ready = false }),
+			metav1.ConditionFalse},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
@@ -162,7 +180,12 @@ func TestWhatCountsAsReplaced(t *testing.T) {
 }
 
 func freeze() v1alpha1.DrillFault {
-	return v1alpha1.DrillFault{Name: "halt", Kind: v1alpha1.FaultFreeze, Duration: &metav1.Duration{Duration: 20 * time.Second}, Where: &v1alpha1.FaultPlace{Site: "quincy"}}
+	return v1alpha1.DrillFault{
+		Name:     "halt",
+		Kind:     v1alpha1.FaultFreeze,
+		Duration: &metav1.Duration{Duration: 20 * time.Second},
+		Where:    &v1alpha1.FaultPlace{Site: "quincy"},
+	}
 }
 
 // A freeze at a site strikes its servers, and is over when none of them was seen stopped.
@@ -203,8 +226,8 @@ func TestHalfAFaultEnds(t *testing.T) {
 	g.Expect(steps).To(HaveEach(BeAssignableToTypeOf(RemoveObject{})))
 }
 
-// A copy that is SYNCHRONIZED has hardened its log; it has caught up when it has redone it. Nobody has caught up who was not
-// asked.
+// A copy that is SYNCHRONIZED has hardened its log; it has caught up when it has redone it. Nobody has caught up who
+// was not asked.
 func TestCaughtUp(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(*stage)
@@ -212,11 +235,13 @@ func TestCaughtUp(t *testing.T) {
 	}{
 		"all is well":      {func(*stage) {}, true},
 		"a little to redo": {func(s *stage) { s.w.replicas["quisec"].group.States[0].RedoQueueKB = ptr.To[int64](64) }, true},
-		"much to redo":     {func(s *stage) { s.w.replicas["quisec"].group.States[0].RedoQueueKB = ptr.To[int64](5000) }, false},
+		"much to redo": {func(s *stage) { s.w.replicas["quisec"].group.States[0].RedoQueueKB = ptr.To[int64](5000) },
+			false},
 		"no more than before": {func(s *stage) {
 			s.w.replicas["quisec"].group.States[0].RedoQueueKB = ptr.To[int64](5000)
 			s.d.Status.Baseline, s.d.Status.Started = at(begin), at(begin.Add(time.Minute))
-			s.w.runs = &runSamples{Samples: archive.Samples{Replicas: []archive.ReplicaSample{{At: begin.Add(time.Second), Server: "quisec", RedoQueueKB: ptr.To[int64](6000)}}}}
+			s.w.runs = &runSamples{Samples: archive.Samples{Replicas: []archive.ReplicaSample{{At: begin.Add(time.Second),
+				Server: "quisec", RedoQueueKB: ptr.To[int64](6000)}}}}
 		}, true},
 		"a replica was not asked": {func(s *stage) { delete(s.w.replicas, "quisec") }, false},
 		"a part of the target is gone": {func(s *stage) {

@@ -24,14 +24,19 @@ func TestARunWaitsForWhatIsLeft(t *testing.T) {
 	g.Expect(s.look(time.Second)).To(ConsistOf(BeAssignableToTypeOf(Remove{})))
 	g.Expect(s.d.Status.Phase).To(Equal(v1alpha1.DrillPending))
 	g.Expect(s.d.Status.Message).To(ContainSubstring("of an earlier run"))
-	s.w.swept, s.w.unswept, s.w.siteErr = nil, []v1alpha1.SiteName{"quincy"}, map[v1alpha1.SiteName]error{"quincy": errors.New("silent")}
+	s.w.swept, s.w.unswept, s.w.siteErr = nil, []v1alpha1.SiteName{
+		"quincy",
+	}, map[v1alpha1.SiteName]error{
+		"quincy": errors.New("silent"),
+	}
 	g.Expect(s.look(time.Second)).To(BeEmpty())
 	g.Expect(s.d.Status.Phase).To(Equal(v1alpha1.DrillPending))
 	s.w.unswept, s.w.siteErr = []v1alpha1.SiteName{"elsewhere"}, nil
 	s.until(v1alpha1.DrillPreparing)
 }
 
-// A runID that is changed past admission while a run is under way makes no run of it: its faults must be taken back first.
+// A runID that is changed past admission while a run is under way makes no run of it: its faults must be taken back
+// first.
 func TestARunIDThatChangesMeanwhile(t *testing.T) {
 	g := NewWithT(t)
 	s := newStage(t, cut())
@@ -65,15 +70,30 @@ func TestGapsOfOneServer(t *testing.T) {
 // Chaos Mesh's version and the digests of its images are what the site's nodes have.
 func TestVersionsOfChaosMesh(t *testing.T) {
 	g := NewWithT(t)
-	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "one"}, Status: corev1.NodeStatus{Images: []corev1.ContainerImage{
-		{Names: []string{"ghcr.io/chaos-mesh/chaos-mesh@sha256:aa", "ghcr.io/chaos-mesh/chaos-mesh:v2.7.0"}},
-		{Names: []string{"registry.local:5000/bed/chaos-daemon:v2.7.0"}},
-		{Names: []string{"registry.k8s.io/pause:3.10"}},
-	}}}
+	node := &corev1.Node{
+		ObjectMeta: metav1.ObjectMeta{Name: "one"},
+		Status: corev1.NodeStatus{Images: []corev1.ContainerImage{
+			{Names: []string{"ghcr.io/chaos-mesh/chaos-mesh@sha256:aa", "ghcr.io/chaos-mesh/chaos-mesh:v2.7.0"}},
+			{Names: []string{"registry.local:5000/bed/chaos-daemon:v2.7.0"}},
+			{Names: []string{"registry.k8s.io/pause:3.10"}},
+		}},
+	}
 	other := node.DeepCopy()
 	other.Name = "two"
 	list := chaosVersions(t.Context(), fake.NewClientBuilder().WithObjects(node, other).Build(), "quincy")
 	g.Expect(list).To(ConsistOf(
-		v1alpha1.DrillVersion{Component: "chaos-mesh", Site: "quincy", Version: "v2.7.0", Image: "ghcr.io/chaos-mesh/chaos-mesh:v2.7.0", Digest: "sha256:aa"},
-		v1alpha1.DrillVersion{Component: "chaos-mesh/chaos-daemon", Site: "quincy", Version: "v2.7.0", Image: "registry.local:5000/bed/chaos-daemon:v2.7.0"}))
+		v1alpha1.DrillVersion{
+			Component: "chaos-mesh",
+			Site:      "quincy",
+			Version:   "v2.7.0",
+			Image:     "ghcr.io/chaos-mesh/chaos-mesh:v2.7.0",
+			Digest:    "sha256:aa",
+		},
+		v1alpha1.DrillVersion{
+			Component: "chaos-mesh/chaos-daemon",
+			Site:      "quincy",
+			Version:   "v2.7.0",
+			Image:     "registry.local:5000/bed/chaos-daemon:v2.7.0",
+		},
+	))
 }

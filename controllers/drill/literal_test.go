@@ -22,8 +22,8 @@ import (
 	"geosql.dev/operator/internal/sites"
 )
 
-// A site is asked for each literal fault once, to keep nothing and to refuse fields that the kind does not have; and what it says
-// of a fault that is done is strict, too.
+// A site is asked for each literal fault once, to keep nothing and to refuse fields that the kind does not have; and
+// what it says of a fault that is done is strict, too.
 func TestLiteralFaultsAreTriedStrictly(t *testing.T) {
 	chaos := schema.GroupResource{Group: sites.ChaosGroup, Resource: "networkchaos"}
 	kind := schema.GroupKind{Group: sites.ChaosGroup, Kind: "NetworkChaos"}
@@ -31,13 +31,15 @@ func TestLiteralFaultsAreTriedStrictly(t *testing.T) {
 		answer error
 		says   string
 	}{
-		"taken":            {nil, ""},
-		"there already":    {apierrors.NewAlreadyExists(chaos, "own"), ""},
-		"an unknown field": {apierrors.NewBadRequest(`strict decoding error: unknown field "spec.scheduler"`), `site tukwila refuses it: strict decoding error: unknown field "spec.scheduler"`},
-		"invalid":          {apierrors.NewInvalid(kind, "own", nil), "site tukwila refuses it"},
-		"no such kind":     {&meta.NoKindMatchError{GroupKind: kind}, "is Chaos Mesh installed there?"},
-		"not granted":      {apierrors.NewForbidden(chaos, "own", errors.New("no")), "kubectl geosql site join tukwila --drills"},
-		"silent":           {context.DeadlineExceeded, "cannot be told"},
+		"taken":         {nil, ""},
+		"there already": {apierrors.NewAlreadyExists(chaos, "own"), ""},
+		"an unknown field": {apierrors.NewBadRequest(`strict decoding error: unknown field "spec.scheduler"`),
+			`site tukwila refuses it: strict decoding error: unknown field "spec.scheduler"`},
+		"invalid":      {apierrors.NewInvalid(kind, "own", nil), "site tukwila refuses it"},
+		"no such kind": {&meta.NoKindMatchError{GroupKind: kind}, "is Chaos Mesh installed there?"},
+		"not granted": {apierrors.NewForbidden(chaos, "own", errors.New("no")),
+			"kubectl geosql site join tukwila --drills"},
+		"silent": {context.DeadlineExceeded, "cannot be told"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)

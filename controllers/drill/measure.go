@@ -28,8 +28,8 @@ const (
 	usageFor = time.Second
 )
 
-// toMeasure says whether a fault is to be looked at now: before it is injected, while it lasts, and after it until all is as
-// it was.
+// toMeasure says whether a fault is to be looked at now: before it is injected, while it lasts, and after it until all
+// is as it was.
 func (w *world) toMeasure(f v1alpha1.FaultStatus) bool {
 	if f.Effect == nil {
 		return false
@@ -39,7 +39,12 @@ func (w *world) toMeasure(f v1alpha1.FaultStatus) bool {
 }
 
 // measure looks at the servers that a fault strikes, if something is measured there.
-func (r *Reconciler) measure(ctx context.Context, w *world, f v1alpha1.FaultStatus, measure v1alpha1.EffectMeasure) ([]v1alpha1.EffectFigure, fault.Machine) {
+func (r *Reconciler) measure(
+	ctx context.Context,
+	w *world,
+	f v1alpha1.FaultStatus,
+	measure v1alpha1.EffectMeasure,
+) ([]v1alpha1.EffectFigure, fault.Machine) {
 	var mu sync.Mutex
 	var wait sync.WaitGroup
 	var list []v1alpha1.EffectFigure
@@ -69,7 +74,12 @@ func (r *Reconciler) measure(ctx context.Context, w *world, f v1alpha1.FaultStat
 }
 
 // usage is what stressors take in a server's pod.
-func (r *Reconciler) usage(ctx context.Context, w *world, server v1alpha1.ServerName, measure v1alpha1.EffectMeasure) (int64, fault.Machine, error) {
+func (r *Reconciler) usage(
+	ctx context.Context,
+	w *world,
+	server v1alpha1.ServerName,
+	measure v1alpha1.EffectMeasure,
+) (int64, fault.Machine, error) {
 	out, err := r.inServer(ctx, w, server, usageFor+askTimeout, "drill", "usage", "--for", usageFor.String())
 	if err != nil {
 		return 0, fault.Machine{}, err
@@ -89,7 +99,10 @@ func (r *Reconciler) usage(ctx context.Context, w *world, server v1alpha1.Server
 func (r *Reconciler) clockOffset(ctx context.Context, w *world, server v1alpha1.ServerName) (int64, error) {
 	ctx, cancel := context.WithTimeout(ctx, engineTimeout)
 	defer cancel()
-	db, err := r.connector.Open(ctx, mssql.Target{Namespace: w.drill.Namespace, Server: server, Role: credentials.RoleOperator})
+	db, err := r.connector.Open(
+		ctx,
+		mssql.Target{Namespace: w.drill.Namespace, Server: server, Role: credentials.RoleOperator},
+	)
 	if err != nil {
 		return 0, err
 	}
@@ -103,8 +116,27 @@ func (r *Reconciler) clockOffset(ctx context.Context, w *world, server v1alpha1.
 }
 
 // send sends data from one server to others, to see what becomes of it on the way.
-func (r *Reconciler) send(ctx context.Context, w *world, from v1alpha1.ServerName, to []string, bytes int) []v1alpha1.ProbeFigures {
-	return figures(ctx, r, w, from, to, sendFor, transferFigures, "send", "--bytes", fmt.Sprint(bytes), "--for", sendFor.String())
+func (r *Reconciler) send(
+	ctx context.Context,
+	w *world,
+	from v1alpha1.ServerName,
+	to []string,
+	bytes int,
+) []v1alpha1.ProbeFigures {
+	return figures(
+		ctx,
+		r,
+		w,
+		from,
+		to,
+		sendFor,
+		transferFigures,
+		"send",
+		"--bytes",
+		fmt.Sprint(bytes),
+		"--for",
+		sendFor.String(),
+	)
 }
 
 // transferFigures are one attempt. What could not be sent over a connection that was opened says nothing of loss.
@@ -117,8 +149,12 @@ func transferFigures(from v1alpha1.ServerName, s probe.Sent) v1alpha1.ProbeFigur
 	f.Connect = &metav1.Duration{Duration: s.Connect.Round(time.Microsecond)}
 	f.Slowest = f.Connect
 	if s.Segments > 0 && s.Time > 0 {
-		f.Transfer = &v1alpha1.TransferFigures{Segments: int64(s.Segments), Resent: int64(s.Resent), Duplicates: int64(s.Duplicates),
-			KilobitsPerSecond: int64(float64(s.Bytes) * 8 / 1000 / s.Time.Seconds())}
+		f.Transfer = &v1alpha1.TransferFigures{
+			Segments:          int64(s.Segments),
+			Resent:            int64(s.Resent),
+			Duplicates:        int64(s.Duplicates),
+			KilobitsPerSecond: int64(float64(s.Bytes) * 8 / 1000 / s.Time.Seconds()),
+		}
 	}
 	return f
 }
@@ -128,7 +164,8 @@ func again(known []v1alpha1.ProbeFigures, m drill.Occurrence) []fault.Probe {
 	var list []fault.Probe
 	for _, p := range known {
 		one := fault.Probe{From: v1alpha1.ServerName(p.From), To: p.To}
-		if host, _, err := net.SplitHostPort(p.To); err == nil && p.To == credentials.AgentAddress(host) && fault.Transfers(m) {
+		if host, _, err := net.SplitHostPort(p.To); err == nil && p.To == credentials.AgentAddress(host) &&
+			fault.Transfers(m) {
 			one.Send = fault.TransferBytes(*m.Network)
 		}
 		list = append(list, one)

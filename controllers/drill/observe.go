@@ -120,10 +120,22 @@ type left struct {
 
 // newWorld is what is known of a drill before anybody is asked.
 func (r *Reconciler) newWorld(d *v1alpha1.Drill) *world {
-	return &world{drill: d, image: r.image, now: r.now(), siteErr: map[v1alpha1.SiteName]error{}, members: map[v1alpha1.SiteName]*sites.Member{},
-		pods: map[v1alpha1.ServerName]*corev1.Pod{}, clients: map[v1alpha1.SiteName]*corev1.Pod{}, replicas: map[v1alpha1.ServerName]replicaState{},
-		objects: map[objectKey]seenObject{}, probes: map[string][]v1alpha1.ProbeFigures{}, latest: map[v1alpha1.SiteName]history.Newest{},
-		askErr: map[v1alpha1.SiteName]error{}, frozen: map[v1alpha1.ServerName]int{}, figures: map[string][]v1alpha1.EffectFigure{}}
+	return &world{
+		drill:    d,
+		image:    r.image,
+		now:      r.now(),
+		siteErr:  map[v1alpha1.SiteName]error{},
+		members:  map[v1alpha1.SiteName]*sites.Member{},
+		pods:     map[v1alpha1.ServerName]*corev1.Pod{},
+		clients:  map[v1alpha1.SiteName]*corev1.Pod{},
+		replicas: map[v1alpha1.ServerName]replicaState{},
+		objects:  map[objectKey]seenObject{},
+		probes:   map[string][]v1alpha1.ProbeFigures{},
+		latest:   map[v1alpha1.SiteName]history.Newest{},
+		askErr:   map[v1alpha1.SiteName]error{},
+		frozen:   map[v1alpha1.ServerName]int{},
+		figures:  map[string][]v1alpha1.EffectFigure{},
+	}
 }
 
 // observe reads the drill anew - what was said of it a moment ago must be seen - and everything around it.
@@ -191,14 +203,18 @@ func (r *Reconciler) observe(ctx context.Context, cached *v1alpha1.Drill) (*worl
 	return w, nil
 }
 
-// observeArchive finds out whether the run that has not begun was judged before. An archive that is of an earlier drill of the name, which a backup has
-// brought back, says so too.
+// observeArchive finds out whether the run that has not begun was judged before. An archive that is of an earlier drill
+// of the name, which a backup has brought back, says so too.
 func (r *Reconciler) observeArchive(ctx context.Context, w *world) (err error) {
 	d := w.drill
 	if w.running() || d.Spec.DryRun {
 		return nil
 	}
-	w.archived, err = archive.Written(ctx, r.direct, archive.Run{Namespace: d.Namespace, Drill: d.Name, UID: string(d.UID), ID: d.Spec.RunID})
+	w.archived, err = archive.Written(
+		ctx,
+		r.direct,
+		archive.Run{Namespace: d.Namespace, Drill: d.Name, UID: string(d.UID), ID: d.Spec.RunID},
+	)
 	if errors.Is(err, archive.ErrForeign) {
 		w.archived, err = true, nil
 	}
@@ -222,7 +238,11 @@ func (w *world) runID() string {
 // running says that clients are at work, or should be.
 func (w *world) running() bool {
 	switch w.drill.Status.Phase {
-	case v1alpha1.DrillPreparing, v1alpha1.DrillBaseline, v1alpha1.DrillRunning, v1alpha1.DrillRecovering, v1alpha1.DrillJudging:
+	case v1alpha1.DrillPreparing,
+		v1alpha1.DrillBaseline,
+		v1alpha1.DrillRunning,
+		v1alpha1.DrillRecovering,
+		v1alpha1.DrillJudging:
 		return true
 	}
 	return false
@@ -255,9 +275,9 @@ func (r *Reconciler) reachSites(ctx context.Context, w *world) error {
 	return nil
 }
 
-// holding are the sites that may have something of the run, by its status: objects of faults that were not seen to be gone,
-// and clients. Clients of a run that is over end by themselves; they are no reason to ask for a site that is not declared
-// any more.
+// holding are the sites that may have something of the run, by its status: objects of faults that were not seen to be
+// gone, and clients. Clients of a run that is over end by themselves; they are no reason to ask for a site that is not
+// declared any more.
 func (w *world) holding() []v1alpha1.SiteName {
 	s := w.drill.Status
 	var list []v1alpha1.SiteName
@@ -287,8 +307,15 @@ func active(p v1alpha1.DrillPhase) bool {
 // places reads where everything is that a fault may concern.
 func (r *Reconciler) places(ctx context.Context, w *world) {
 	d, t := w.drill, w.target
-	w.resolved = fault.World{Namespace: d.Namespace, Drill: d.Name, RunID: w.runID(), Group: groupName(t), Servers: map[v1alpha1.ServerName]fault.Server{},
-		Sites: map[v1alpha1.SiteName]fault.Site{}, Roles: map[v1alpha1.FaultRole]v1alpha1.ServerName{}}
+	w.resolved = fault.World{
+		Namespace: d.Namespace,
+		Drill:     d.Name,
+		RunID:     w.runID(),
+		Group:     groupName(t),
+		Servers:   map[v1alpha1.ServerName]fault.Server{},
+		Sites:     map[v1alpha1.SiteName]fault.Site{},
+		Roles:     map[v1alpha1.FaultRole]v1alpha1.ServerName{},
+	}
 	for _, s := range t.servers {
 		name := v1alpha1.ServerName(s.Name)
 		w.resolved.Servers[name] = r.place(ctx, w, name, s.Spec.Site)
@@ -312,7 +339,12 @@ func (r *Reconciler) places(ctx context.Context, w *world) {
 }
 
 // place of one server: its pod, and what its name is at each site.
-func (r *Reconciler) place(ctx context.Context, w *world, name v1alpha1.ServerName, home v1alpha1.SiteName) fault.Server {
+func (r *Reconciler) place(
+	ctx context.Context,
+	w *world,
+	name v1alpha1.ServerName,
+	home v1alpha1.SiteName,
+) fault.Server {
 	s := fault.Server{Name: name, Site: home, Services: map[v1alpha1.SiteName]string{}}
 	key := client.ObjectKey{Namespace: w.drill.Namespace, Name: s.Pod()}
 	if member := w.members[home]; member != nil {
@@ -337,7 +369,8 @@ func (r *Reconciler) place(ctx context.Context, w *world, name v1alpha1.ServerNa
 		}
 		// Where pods of another site are not reached by their own addresses.
 		var slices discoveryv1.EndpointSliceList
-		if err := member.Client.List(ctx, &slices, client.InNamespace(key.Namespace), client.MatchingLabels{discoveryv1.LabelServiceName: key.Name}); err != nil {
+		if err := member.Client.List(ctx, &slices, client.InNamespace(key.Namespace),
+			client.MatchingLabels{discoveryv1.LabelServiceName: key.Name}); err != nil {
 			continue
 		}
 		for _, slice := range slices.Items {
@@ -370,7 +403,8 @@ func apiServer(member *sites.Member) []string {
 // localAPI is the ClusterIP of the Service kubernetes, where it may be read.
 func (r *Reconciler) localAPI(ctx context.Context, member *sites.Member) []string {
 	var s corev1.Service
-	if err := member.APIReader.Get(ctx, client.ObjectKey{Namespace: "default", Name: "kubernetes"}, &s); err != nil || s.Spec.ClusterIP == "" {
+	if err := member.APIReader.Get(ctx, client.ObjectKey{Namespace: "default", Name: "kubernetes"}, &s); err != nil ||
+		s.Spec.ClusterIP == "" {
 		return nil
 	}
 	return []string{s.Spec.ClusterIP}

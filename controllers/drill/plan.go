@@ -24,8 +24,8 @@ const (
 	prepareWithin = 5 * time.Minute
 	// judgeWithin is how long histories are asked for before they are lost.
 	judgeWithin = 4 * time.Minute
-	// endedWithin is how long the target of a run that was ended early may need to be well again, and how long its histories are
-	// asked for: it is no pass, whatever comes of it.
+	// endedWithin is how long the target of a run that was ended early may need to be well again, and how long its
+	// histories are asked for: it is no pass, whatever comes of it.
 	endedWithin = time.Minute
 	// keepWithin is how long a verdict may need after the recovery before the run ends without one.
 	keepWithin = 20 * time.Minute
@@ -100,7 +100,11 @@ func plan(w *world) Plan {
 		p.recovering()
 	case v1alpha1.DrillJudging:
 		if p.now.Sub(p.s.Ended.Time) > drill.Recovery(w.drill.Spec)+keepWithin {
-			p.complete(v1alpha1.VerdictInconclusive, conditions.ReasonEvidenceMissing, "the evidence could not be gathered and kept: "+failure(w.drill.Status.Conditions))
+			p.complete(
+				v1alpha1.VerdictInconclusive,
+				conditions.ReasonEvidenceMissing,
+				"the evidence could not be gathered and kept: "+failure(w.drill.Status.Conditions),
+			)
 			break
 		}
 		p.do(Gather{})
@@ -113,10 +117,18 @@ func (p *planner) begin() {
 	old := *p.s
 	var kept []v1alpha1.DrillRunSummary
 	if old.Verdict != "" {
-		kept = append(kept, v1alpha1.DrillRunSummary{RunID: old.RunID, Verdict: old.Verdict, Reason: old.Reason, Completed: old.Completed})
+		kept = append(
+			kept,
+			v1alpha1.DrillRunSummary{RunID: old.RunID, Verdict: old.Verdict, Reason: old.Reason, Completed: old.Completed},
+		)
 	}
 	kept = append(kept, old.History...)
-	*p.s = v1alpha1.DrillStatus{StatusBase: old.StatusBase, RunID: p.drill.Spec.RunID, Phase: v1alpha1.DrillPending, History: kept[:min(len(kept), maxHistory)]}
+	*p.s = v1alpha1.DrillStatus{
+		StatusBase: old.StatusBase,
+		RunID:      p.drill.Spec.RunID,
+		Phase:      v1alpha1.DrillPending,
+		History:    kept[:min(len(kept), maxHistory)],
+	}
 	p.wait(conditions.ReasonDrillWaiting, "the target is looked at")
 }
 
@@ -129,7 +141,13 @@ func (p *planner) pending() {
 	t := p.target
 	switch {
 	case p.ranBefore():
-		p.wait(conditions.ReasonRunOver, fmt.Sprintf("run %q is over, and its verdict stands: change spec.runID to one that was never used to run again", p.s.RunID))
+		p.wait(
+			conditions.ReasonRunOver,
+			fmt.Sprintf(
+				"run %q is over, and its verdict stands: change spec.runID to one that was never used to run again",
+				p.s.RunID,
+			),
+		)
 	case p.drill.Spec.Abort:
 		p.complete(v1alpha1.VerdictInconclusive, conditions.ReasonDrillAborted, "it was aborted before it began")
 	case t.missing != "":
@@ -153,12 +171,16 @@ func (p *planner) pending() {
 	}
 }
 
-// leftover says what is left of an earlier run, and has it taken away: a login that is being dropped, or a fault that a site
-// kept while it was out of reach, would be taken for the new run's.
+// leftover says what is left of an earlier run, and has it taken away: a login that is being dropped, or a fault that a
+// site kept while it was out of reach, would be taken for the new run's.
 func (p *planner) leftover() string {
 	for _, site := range p.target.sites() {
 		if slices.Contains(p.unswept, site) {
-			return fmt.Sprintf("whether something of an earlier run is left at site %s cannot be told: %v", site, p.unusable(site))
+			return fmt.Sprintf(
+				"whether something of an earlier run is left at site %s cannot be told: %v",
+				site,
+				p.unusable(site),
+			)
 		}
 	}
 	if len(p.swept) == 0 {
@@ -173,7 +195,9 @@ func (p *planner) leftover() string {
 // ranBefore says that a run of that runID is over already. A manifest that is applied anew with the runID of an earlier
 // run asks for nothing: to do it again would break the target unasked, and the evidence of the first would judge it.
 func (p *planner) ranBefore() bool {
-	return p.archived || !p.drill.Spec.DryRun && p.ranElsewhere() || !p.drill.Spec.DryRun && slices.ContainsFunc(p.s.History, func(h v1alpha1.DrillRunSummary) bool { return h.RunID == p.s.RunID })
+	return p.archived || !p.drill.Spec.DryRun && p.ranElsewhere() ||
+		!p.drill.Spec.DryRun &&
+			slices.ContainsFunc(p.s.History, func(h v1alpha1.DrillRunSummary) bool { return h.RunID == p.s.RunID })
 }
 
 // accept begins: who takes part is settled.
@@ -262,7 +286,10 @@ func (p *planner) preparing() {
 		return
 	}
 	p.s.Phase, p.s.Baseline = v1alpha1.DrillBaseline, at(p.now)
-	p.wait(conditions.ReasonDrillBaseline, fmt.Sprintf("what clients see is measured for %s", drill.Baseline(p.drill.Spec)))
+	p.wait(
+		conditions.ReasonDrillBaseline,
+		fmt.Sprintf("what clients see is measured for %s", drill.Baseline(p.drill.Spec)),
+	)
 }
 
 // baseline measures until the time is over.
@@ -458,8 +485,11 @@ func planDelete(w *world) Plan {
 			names[i] = string(s)
 		}
 		slices.Sort(names)
-		return p.plan(conditions.Unknown(conditions.ReasonSiteUnreachable, fmt.Sprintf("whether faults are left at %s cannot be told: "+
-			"the site has to be declared, allow the namespace, and answer; declare it Lost if it is gone for good", strings.Join(names, ", "))))
+		return p.plan(
+			conditions.Unknown(conditions.ReasonSiteUnreachable, fmt.Sprintf("whether faults are left at %s cannot be told: "+
+				"the site has to be declared, allow the namespace, and answer; declare it Lost if it is gone for good",
+				strings.Join(names, ", "))),
+		)
 	}
 	deletion := p.plan(conditions.InProgress(conditions.ReasonDeleting, "faults and clients are taken away"))
 	deletion.Done = len(w.swept) == 0 && !frozen
@@ -474,7 +504,8 @@ func outcome(s *v1alpha1.DrillStatus) conditions.Outcome {
 		return conditions.Ready(s.Reason, message)
 	case s.Phase == v1alpha1.DrillCompleted:
 		return conditions.Stalled(s.Reason, message)
-	case s.Reason == conditions.ReasonRunOver || s.Reason == conditions.ReasonNotAllowed || s.Reason == conditions.ReasonTargetMissing ||
+	case s.Reason == conditions.ReasonRunOver || s.Reason == conditions.ReasonNotAllowed ||
+		s.Reason == conditions.ReasonTargetMissing ||
 		s.Reason == conditions.ReasonDrillsNotGranted:
 		return conditions.Stalled(s.Reason, message)
 	}

@@ -22,8 +22,8 @@ import (
 // one is in status.effect.endedEarly.
 const endedEarly = "it did not last: "
 
-// look notes the effect as far as it can be seen. What was seen once stays seen unless a later look tells by itself that it
-// is not in force any more: a fault is looked at as long as it should last.
+// look notes the effect as far as it can be seen. What was seen once stays seen unless a later look tells by itself
+// that it is not in force any more: a fault is looked at as long as it should last.
 func (p *planner) look(f *v1alpha1.FaultStatus, o drill.Occurrence) {
 	e, m := f.Effect, fault.MeasuredAs(o)
 	if figures := p.probes[f.Name]; len(figures) > 0 {
@@ -88,8 +88,8 @@ func (p *planner) effect(f *v1alpha1.FaultStatus, o, m drill.Occurrence) (metav1
 	return metav1.ConditionUnknown, "nothing measures the effect of " + named(o) + " here"
 }
 
-// notInjected says of which of a fault's objects Chaos Mesh does not say that it is in force: its helper, or its controller, may
-// not be there.
+// notInjected says of which of a fault's objects Chaos Mesh does not say that it is in force: its helper, or its
+// controller, may not be there.
 func (p *planner) notInjected(f *v1alpha1.FaultStatus) string {
 	for _, object := range f.Objects {
 		if o := p.objects[keyOf(object)]; o.err == nil && !o.injected {
@@ -108,7 +108,11 @@ func named(o drill.Occurrence) string {
 	return "a " + string(o.Kind)
 }
 
-func networkEffect(o, m drill.Occurrence, struck []v1alpha1.ServerName, before, during []v1alpha1.ProbeFigures) (metav1.ConditionStatus, string) {
+func networkEffect(
+	o, m drill.Occurrence,
+	struck []v1alpha1.ServerName,
+	before, during []v1alpha1.ProbeFigures,
+) (metav1.ConditionStatus, string) {
 	if o.Kind == v1alpha1.FaultChaosMesh {
 		return fault.LiteralNetworkEffect(m, struck, before, during)
 	}
@@ -134,7 +138,8 @@ func (p *planner) inForce(f *v1alpha1.FaultStatus, o, m drill.Occurrence) (metav
 		return p.failing(f, struck)
 	case v1alpha1.FaultFreeze:
 		if replaced, _ := p.replaced(f, v1alpha1.FaultContainerKill, struck); replaced == metav1.ConditionTrue {
-			return metav1.ConditionUnknown, "" // its agent has killed the frozen engine, which must not keep votes: what runs is another
+			// its agent has killed the frozen engine, which must not keep votes: what runs is another
+			return metav1.ConditionUnknown, ""
 		}
 		status, seen := p.stopped(f)
 		if status == metav1.ConditionFalse && !p.runsLong(f) {
@@ -153,11 +158,12 @@ func (p *planner) inForce(f *v1alpha1.FaultStatus, o, m drill.Occurrence) (metav
 	return metav1.ConditionUnknown, ""
 }
 
-// kubeletTells is how long the kubelet may need to tell of a container that was started again: until then an engine that runs may
-// be another one than the one that was frozen.
+// kubeletTells is how long the kubelet may need to tell of a container that was started again: until then an engine
+// that runs may be another one than the one that was frozen.
 const kubeletTells = 15 * time.Second
 
-// runsLong says whether the engine of a frozen container was seen to run that long ago already, and notes when it is seen first.
+// runsLong says whether the engine of a frozen container was seen to run that long ago already, and notes when it is
+// seen first.
 func (p *planner) runsLong(f *v1alpha1.FaultStatus) bool {
 	for _, e := range p.s.Timeline {
 		if e.Event == eventEngineRuns && e.Fault == f.Name {
@@ -191,8 +197,8 @@ func of(figures []v1alpha1.EffectFigure, servers []v1alpha1.ServerName) []v1alph
 	return list
 }
 
-// struckNow are the servers whose pods a fault is done to. Which those of an object given literally are Chaos Mesh says,
-// by its selector; the text says that there are none.
+// struckNow are the servers whose pods a fault is done to. Which those of an object given literally are Chaos Mesh
+// says, by its selector; the text says that there are none.
 func (p *planner) struckNow(f *v1alpha1.FaultStatus, o drill.Occurrence) ([]v1alpha1.ServerName, string) {
 	struck := struckBy(*f)
 	if o.Kind != v1alpha1.FaultChaosMesh {
@@ -214,7 +220,11 @@ func (p *planner) struckNow(f *v1alpha1.FaultStatus, o drill.Occurrence) ([]v1al
 }
 
 // replaced compares what runs in the pods with what ran before.
-func (p *planner) replaced(f *v1alpha1.FaultStatus, kind v1alpha1.DrillFaultKind, struck []v1alpha1.ServerName) (metav1.ConditionStatus, string) {
+func (p *planner) replaced(
+	f *v1alpha1.FaultStatus,
+	kind v1alpha1.DrillFaultKind,
+	struck []v1alpha1.ServerName,
+) (metav1.ConditionStatus, string) {
 	for _, name := range struck {
 		before, now, text, known := p.beforeAndNow(f, name)
 		if !known {
@@ -235,7 +245,10 @@ func (p *planner) replaced(f *v1alpha1.FaultStatus, kind v1alpha1.DrillFaultKind
 
 // beforeAndNow are what ran of a server before the fault and what runs now; when they cannot be compared the text says
 // why, if there is anything to say.
-func (p *planner) beforeAndNow(f *v1alpha1.FaultStatus, name v1alpha1.ServerName) (before, now identity, text string, known bool) {
+func (p *planner) beforeAndNow(
+	f *v1alpha1.FaultStatus,
+	name v1alpha1.ServerName,
+) (before, now identity, text string, known bool) {
 	for _, was := range identitiesOf(*f) {
 		if was.server == name {
 			before = was
@@ -301,7 +314,8 @@ func struckBy(f v1alpha1.FaultStatus) []v1alpha1.ServerName {
 
 // mayFreeze says whether engines may be stopped by a fault: from when it is begun until none was seen stopped.
 func mayFreeze(f v1alpha1.FaultStatus) bool {
-	return f.Kind == v1alpha1.FaultFreeze && (f.State == v1alpha1.FaultInjecting || f.State == v1alpha1.FaultActive || f.State == v1alpha1.FaultRemoving)
+	return f.Kind == v1alpha1.FaultFreeze &&
+		(f.State == v1alpha1.FaultInjecting || f.State == v1alpha1.FaultActive || f.State == v1alpha1.FaultRemoving)
 }
 
 func (p *planner) stopped(f *v1alpha1.FaultStatus) (metav1.ConditionStatus, string) {

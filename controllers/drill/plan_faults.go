@@ -36,8 +36,13 @@ func (p *planner) runFaults() {
 		}
 	}
 	p.removeFaults()
-	if left := drill.WorkloadLasts(p.drill.Spec.Workload) - p.now.Sub(p.s.Baseline.Time); waiting == 0 && p.faultsLeft() == 0 && left > 0 {
-		p.wait(conditions.ReasonDrillRunning, fmt.Sprintf("every fault is over; clients work on for %s", left.Round(time.Second)))
+	if left := drill.WorkloadLasts(p.drill.Spec.Workload) - p.now.Sub(p.s.Baseline.Time); waiting == 0 &&
+		p.faultsLeft() == 0 &&
+		left > 0 {
+		p.wait(
+			conditions.ReasonDrillRunning,
+			fmt.Sprintf("every fault is over; clients work on for %s", left.Round(time.Second)),
+		)
 		return
 	}
 	if waiting == 0 && p.faultsLeft() == 0 {
@@ -45,7 +50,10 @@ func (p *planner) runFaults() {
 		p.wait(conditions.ReasonDrillRecovering, "every fault is over; the replicas catch up")
 		return
 	}
-	p.wait(conditions.ReasonDrillRunning, fmt.Sprintf("%d faults wait for their time, %d are under way", waiting, p.faultsLeft()))
+	p.wait(
+		conditions.ReasonDrillRunning,
+		fmt.Sprintf("%d faults wait for their time, %d are under way", waiting, p.faultsLeft()),
+	)
 }
 
 // advance brings a fault further by what is seen of it.
@@ -147,7 +155,16 @@ func (p *planner) declare(f *v1alpha1.FaultStatus, r fault.Resolved) {
 func objectsOf(r fault.Resolved) []v1alpha1.FaultObject {
 	var list []v1alpha1.FaultObject
 	for _, o := range r.Objects {
-		list = append(list, v1alpha1.FaultObject{Site: string(o.Site), APIVersion: o.GetAPIVersion(), Kind: o.GetKind(), Namespace: o.GetNamespace(), Name: o.GetName()})
+		list = append(
+			list,
+			v1alpha1.FaultObject{
+				Site:       string(o.Site),
+				APIVersion: o.GetAPIVersion(),
+				Kind:       o.GetKind(),
+				Namespace:  o.GetNamespace(),
+				Name:       o.GetName(),
+			},
+		)
 	}
 	return list
 }
@@ -235,11 +252,12 @@ func (p *planner) within(d time.Duration) time.Duration {
 
 // asDeclared says whether a fault consists of what its status says.
 func (p *planner) asDeclared(f *v1alpha1.FaultStatus, r fault.Resolved) bool {
-	return slices.Equal(names(objectsOf(r)), names(f.Objects)) && slices.Equal(r.Targets, f.Targets) && slices.Equal(r.Struck, struckBy(*f))
+	return slices.Equal(names(objectsOf(r)), names(f.Objects)) && slices.Equal(r.Targets, f.Targets) &&
+		slices.Equal(r.Struck, struckBy(*f))
 }
 
-// declared is what is left to do of a fault of which a part is done: of what it consists of now only what was said before.
-// Roles that have moved since must not make two faults of one.
+// declared is what is left to do of a fault of which a part is done: of what it consists of now only what was said
+// before. Roles that have moved since must not make two faults of one.
 func declared(f *v1alpha1.FaultStatus, r fault.Resolved) fault.Resolved {
 	if !slices.Equal(r.Targets, f.Targets) || !slices.Equal(r.Struck, struckBy(*f)) {
 		r.Objects = nil

@@ -22,7 +22,8 @@ import (
 	"geosql.dev/operator/internal/workload/history"
 )
 
-// stage is a drill in a world that the test decides; what is planned is noted and, like a manager does, put into the status.
+// stage is a drill in a world that the test decides; what is planned is noted and, like a manager does, put into the
+// status.
 type stage struct {
 	t    tester
 	d    *v1alpha1.Drill
@@ -41,24 +42,64 @@ var begin = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 
 func newStage(t tester, faults ...v1alpha1.DrillFault) *stage {
 	g := &v1alpha1.AvailabilityGroup{ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: "content"}}
-	g.Spec.Replicas = []v1alpha1.Replica{{Server: "tukpub", AvailabilityMode: v1alpha1.SynchronousCommit}, {Server: "quisec", AvailabilityMode: v1alpha1.SynchronousCommit, Readable: true}}
+	g.Spec.Replicas = []v1alpha1.Replica{
+		{Server: "tukpub", AvailabilityMode: v1alpha1.SynchronousCommit},
+		{Server: "quisec", AvailabilityMode: v1alpha1.SynchronousCommit, Readable: true},
+	}
 	g.Status.Primary = "tukpub-0"
-	d := &v1alpha1.Drill{ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: "d", UID: "uid"}, Spec: v1alpha1.DrillSpec{RunID: "1", Faults: faults,
-		Target: v1alpha1.DrillTarget{AvailabilityGroup: "content"}, Baseline: &metav1.Duration{Duration: 10 * time.Second}}}
+	d := &v1alpha1.Drill{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: "d", UID: "uid"},
+		Spec: v1alpha1.DrillSpec{RunID: "1", Faults: faults,
+			Target: v1alpha1.DrillTarget{AvailabilityGroup: "content"}, Baseline: &metav1.Duration{Duration: 10 * time.Second}},
+	}
 	s := &stage{t: t, d: d, now: begin}
-	s.w = &world{drill: d, target: &target{group: g, publisher: "tukpub", database: "Content", data: []v1alpha1.ServerName{"tukpub", "quisec"}, readable: []v1alpha1.ServerName{"quisec"},
-		servers: []*v1alpha1.SQLServer{server("tukpub", "tukwila"), server("quisec", "quincy")}},
-		members: map[v1alpha1.SiteName]*sites.Member{"tukwila": {}, "quincy": {}}, secret: true,
-		login:  &v1alpha1.Login{ObjectMeta: metav1.ObjectMeta{Name: "d-clients"}, Status: v1alpha1.LoginStatus{StatusBase: v1alpha1.StatusBase{Conditions: []metav1.Condition{{Type: "Ready", Status: "True"}}}}},
-		pods:   map[v1alpha1.ServerName]*corev1.Pod{"tukpub": pod("one"), "quisec": pod("two")},
-		latest: map[v1alpha1.SiteName]history.Newest{}, clients: map[v1alpha1.SiteName]*corev1.Pod{"tukwila": {}, "quincy": {}},
-		frozen: map[v1alpha1.ServerName]int{}, objects: map[objectKey]seenObject{}, probes: map[string][]v1alpha1.ProbeFigures{},
+	s.w = &world{
+		drill: d,
+		target: &target{
+			group:     g,
+			publisher: "tukpub",
+			database:  "Content",
+			data:      []v1alpha1.ServerName{"tukpub", "quisec"},
+			readable:  []v1alpha1.ServerName{"quisec"},
+			servers:   []*v1alpha1.SQLServer{server("tukpub", "tukwila"), server("quisec", "quincy")},
+		},
+		members: map[v1alpha1.SiteName]*sites.Member{"tukwila": {}, "quincy": {}},
+		secret:  true,
+		login: &v1alpha1.Login{
+			ObjectMeta: metav1.ObjectMeta{Name: "d-clients"},
+			Status: v1alpha1.LoginStatus{
+				StatusBase: v1alpha1.StatusBase{Conditions: []metav1.Condition{{Type: "Ready", Status: "True"}}},
+			},
+		},
+		pods:     map[v1alpha1.ServerName]*corev1.Pod{"tukpub": pod("one"), "quisec": pod("two")},
+		latest:   map[v1alpha1.SiteName]history.Newest{},
+		clients:  map[v1alpha1.SiteName]*corev1.Pod{"tukwila": {}, "quincy": {}},
+		frozen:   map[v1alpha1.ServerName]int{},
+		objects:  map[objectKey]seenObject{},
+		probes:   map[string][]v1alpha1.ProbeFigures{},
 		replicas: map[v1alpha1.ServerName]replicaState{"tukpub": role("PRIMARY"), "quisec": role("SECONDARY")},
 	}
-	s.w.resolved = fault.World{Namespace: "web", Drill: "d", RunID: "1", Group: "content", Servers: map[v1alpha1.ServerName]fault.Server{
-		"tukpub": {Name: "tukpub", Site: "tukwila", Addresses: []string{"10.1.0.1"}, Services: map[v1alpha1.SiteName]string{"quincy": "10.12.0.1", "tukwila": "10.11.0.1"}},
-		"quisec": {Name: "quisec", Site: "quincy", Addresses: []string{"10.2.0.1"}, Services: map[v1alpha1.SiteName]string{"quincy": "10.12.0.2", "tukwila": "10.11.0.2"}},
-	}, Sites: map[v1alpha1.SiteName]fault.Site{"tukwila": {}, "quincy": {}}}
+	s.w.resolved = fault.World{
+		Namespace: "web",
+		Drill:     "d",
+		RunID:     "1",
+		Group:     "content",
+		Servers: map[v1alpha1.ServerName]fault.Server{
+			"tukpub": {
+				Name:      "tukpub",
+				Site:      "tukwila",
+				Addresses: []string{"10.1.0.1"},
+				Services:  map[v1alpha1.SiteName]string{"quincy": "10.12.0.1", "tukwila": "10.11.0.1"},
+			},
+			"quisec": {
+				Name:      "quisec",
+				Site:      "quincy",
+				Addresses: []string{"10.2.0.1"},
+				Services:  map[v1alpha1.SiteName]string{"quincy": "10.12.0.2", "tukwila": "10.11.0.2"},
+			},
+		},
+		Sites: map[v1alpha1.SiteName]fault.Site{"tukwila": {}, "quincy": {}},
+	}
 	return s
 }
 
@@ -67,11 +108,21 @@ func server(name string, site v1alpha1.SiteName) *v1alpha1.SQLServer {
 }
 
 func pod(uid types.UID) *corev1.Pod {
-	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{UID: uid}, Status: corev1.PodStatus{ContainerStatuses: []corev1.ContainerStatus{{Name: fault.EngineContainer, ContainerID: "c-" + string(uid)}}}}
+	return &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{UID: uid},
+		Status: corev1.PodStatus{
+			ContainerStatuses: []corev1.ContainerStatus{{Name: fault.EngineContainer, ContainerID: "c-" + string(uid)}},
+		},
+	}
 }
 
 func role(r string) replicaState {
-	return replicaState{group: &mssql.Group{Role: r, States: []mssql.GroupDatabaseState{{Local: true, Database: "Content", State: "SYNCHRONIZED"}}}}
+	return replicaState{
+		group: &mssql.Group{
+			Role:   r,
+			States: []mssql.GroupDatabaseState{{Local: true, Database: "Content", State: "SYNCHRONIZED"}},
+		},
+	}
 }
 
 // pass lets some time pass.
@@ -141,11 +192,21 @@ func (s *stage) until(phase v1alpha1.DrillPhase) {
 }
 
 func kill() v1alpha1.DrillFault {
-	return v1alpha1.DrillFault{Name: "kill", Kind: v1alpha1.FaultPodKill, At: &metav1.Duration{Duration: 3 * time.Second}, Where: &v1alpha1.FaultPlace{Role: v1alpha1.RolePrimary}}
+	return v1alpha1.DrillFault{
+		Name:  "kill",
+		Kind:  v1alpha1.FaultPodKill,
+		At:    &metav1.Duration{Duration: 3 * time.Second},
+		Where: &v1alpha1.FaultPlace{Role: v1alpha1.RolePrimary},
+	}
 }
 
 func cut() v1alpha1.DrillFault {
-	return v1alpha1.DrillFault{Name: "cut", Kind: v1alpha1.FaultPartition, Duration: &metav1.Duration{Duration: 20 * time.Second}, Where: &v1alpha1.FaultPlace{Role: v1alpha1.RolePrimary}}
+	return v1alpha1.DrillFault{
+		Name:     "cut",
+		Kind:     v1alpha1.FaultPartition,
+		Duration: &metav1.Duration{Duration: 20 * time.Second},
+		Where:    &v1alpha1.FaultPlace{Role: v1alpha1.RolePrimary},
+	}
 }
 
 // A run goes through its phases; what a fault will consist of is in the status before anything is created.
@@ -289,14 +350,22 @@ func TestEndedEarly(t *testing.T) {
 			g.Expect(s.d.Status.AbortReason).NotTo(BeEmpty())
 			g.Expect(s.d.Status.Faults[1].State).To(Equal(v1alpha1.FaultSkipped))
 			s.until(v1alpha1.DrillJudging)
-			j := verdict.Judge(s.d.Spec, nil, verdict.Measured{History: history.Verdict{Counts: history.Counts{Acknowledged: 1000}}, Read: []string{"quisec-0"}, Aborted: s.d.Status.AbortReason})
+			j := verdict.Judge(
+				s.d.Spec,
+				nil,
+				verdict.Measured{
+					History: history.Verdict{Counts: history.Counts{Acknowledged: 1000}},
+					Read:    []string{"quisec-0"},
+					Aborted: s.d.Status.AbortReason,
+				},
+			)
 			g.Expect(j.Verdict).To(Equal(v1alpha1.VerdictInconclusive))
 		})
 	}
 }
 
-// A run that was ended early is no pass, and is not waited for as one that may be: a server that is silent holds it up no longer
-// than its faults need to be taken back, also when it is the recovery that was too long.
+// A run that was ended early is no pass, and is not waited for as one that may be: a server that is silent holds it up
+// no longer than its faults need to be taken back, also when it is the recovery that was too long.
 func TestEndedEarlyWithASilentServer(t *testing.T) {
 	for name, end := range map[string]func(*stage){
 		"while a fault lasts": func(s *stage) { s.d.Spec.Abort = true },
@@ -343,12 +412,17 @@ func TestWaiting(t *testing.T) {
 		change func(*stage)
 		reason string
 	}{
-		"no such group":                    {func(s *stage) { s.w.target.missing = "there is no group" }, conditions.ReasonTargetMissing},
-		"no label":                         {func(s *stage) { s.w.target.denied = "label it" }, conditions.ReasonNotAllowed},
-		"rights that nobody granted":       {func(s *stage) { s.w.ungranted = map[v1alpha1.SiteName]string{"quincy": "create pods"} }, conditions.ReasonDrillsNotGranted},
+		"no such group": {func(s *stage) { s.w.target.missing = "there is no group" },
+			conditions.ReasonTargetMissing},
+		"no label": {func(s *stage) { s.w.target.denied = "label it" }, conditions.ReasonNotAllowed},
+		"rights that nobody granted": {func(
+			s *stage) {
+			s.w.ungranted = map[v1alpha1.SiteName]string{"quincy": "create pods"}
+		}, conditions.ReasonDrillsNotGranted},
 		"rights of which nothing is known": {func(s *stage) { s.w.unasked = "silent" }, conditions.ReasonSiteUnreachable},
 		"another drill":                    {func(s *stage) { s.w.busy = "other" }, conditions.ReasonDrillWaiting},
-		"not well":                         {func(s *stage) { s.w.target.unwell = "not Ready" }, conditions.ReasonTargetUnwell},
+		"not well": {func(s *stage) { s.w.target.unwell = "not Ready" },
+			conditions.ReasonTargetUnwell},
 		"a site is silent": {func(s *stage) {
 			delete(s.w.members, "quincy")
 			s.w.siteErr = map[v1alpha1.SiteName]error{"quincy": errors.New("silent")}
@@ -390,13 +464,19 @@ func TestDryRunShowsEverything(t *testing.T) {
 // What a site says against a literal fault is said once, however often the fault is repeated.
 func TestDryRunSaysWhatASiteRefuses(t *testing.T) {
 	g := NewWithT(t)
-	own := literal("NetworkChaos", `{"action":"delay","mode":"all","selector":{},"duration":"5s","scheduler":{"cron":"@every 1m"}}`)
+	own := literal(
+		"NetworkChaos",
+		`{"action":"delay","mode":"all","selector":{},"duration":"5s","scheduler":{"cron":"@every 1m"}}`,
+	)
 	own.Every, own.Times = lasting(time.Minute), 3
 	s := newStage(t, own)
-	s.d.Spec.DryRun, s.w.tried = true, map[string]error{"own": errors.New("site tukwila refuses it: unknown field \"spec.scheduler\"")}
+	s.d.Spec.DryRun, s.w.tried = true, map[string]error{
+		"own": errors.New("site tukwila refuses it: unknown field \"spec.scheduler\""),
+	}
 	s.look(time.Second)
 	s.look(time.Second)
-	g.Expect(s.d.Status.Message).To(Equal("7 objects would be created; fault own: site tukwila refuses it: unknown field \"spec.scheduler\""))
+	g.Expect(s.d.Status.Message).
+		To(Equal("7 objects would be created; fault own: site tukwila refuses it: unknown field \"spec.scheduler\""))
 }
 
 // A dry run that has more to show than a status can keep says how much there is.

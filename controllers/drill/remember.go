@@ -20,14 +20,15 @@ import (
 )
 
 const (
-	// runsObject is the ConfigMap, one in each namespace of a site that drills break, with the runs that were begun, a key per drill.
+	// runsObject is the ConfigMap, one in each namespace of a site that drills break, with the runs that were begun, a key
+	// per drill.
 	runsObject = "geosql-drill-runs"
 	// runsKept is how many runs of a drill are remembered, the newest.
 	runsKept = 64
 )
 
-// begunRun is a run that was begun at a site. A Drill that comes back from a backup or a repository, without its status and with another UID, is
-// known by it: its history is gone, and its archive with it.
+// begunRun is a run that was begun at a site. A Drill that comes back from a backup or a repository, without its status
+// and with another UID, is known by it: its history is gone, and its archive with it.
 type begunRun struct {
 	ID  string `json:"id"`
 	UID string `json:"uid"`
@@ -78,7 +79,11 @@ func runsOf(m *corev1.ConfigMap, drill string) []begunRun {
 func (w *world) ranElsewhere() bool {
 	for _, reading := range w.begun {
 		runs, err := reading.Get()
-		if err == nil && slices.ContainsFunc(runs, func(b begunRun) bool { return b.ID == w.drill.Spec.RunID && b.UID != string(w.drill.UID) }) {
+		if err == nil &&
+			slices.ContainsFunc(
+				runs,
+				func(b begunRun) bool { return b.ID == w.drill.Spec.RunID && b.UID != string(w.drill.UID) },
+			) {
 			return true
 		}
 	}

@@ -17,7 +17,10 @@ import (
 func TestARunIsNotedBeforeAnythingIsDone(t *testing.T) {
 	g := NewWithT(t)
 	s := newStage(t, kill())
-	s.w.begun = map[v1alpha1.SiteName]reconcile.Reading[[]begunRun]{"tukwila": reconcile.Read[[]begunRun](nil), "quincy": reconcile.Read([]begunRun{{ID: "0", UID: "uid"}})}
+	s.w.begun = map[v1alpha1.SiteName]reconcile.Reading[[]begunRun]{
+		"tukwila": reconcile.Read[[]begunRun](nil),
+		"quincy":  reconcile.Read([]begunRun{{ID: "0", UID: "uid"}}),
+	}
 	s.w.secret, s.w.clients = false, nil
 	s.until(v1alpha1.DrillPreparing)
 	g.Expect(s.look(time.Second)).To(ConsistOf(RememberRun{Site: "tukwila"}, RememberRun{Site: "quincy"}))

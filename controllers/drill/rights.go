@@ -27,8 +27,8 @@ func neededRights(namespace string) []authorizationv1.ResourceAttributes {
 	}
 }
 
-// observeRights asks each site that the drill is about whether the manager may do there what drills do. A site that is silent is
-// said elsewhere.
+// observeRights asks each site that the drill is about whether the manager may do there what drills do. A site that is
+// silent is said elsewhere.
 func observeRights(ctx context.Context, w *world) {
 	w.ungranted = map[v1alpha1.SiteName]string{}
 	about := append(w.target.sites(), drill.ClientSites(w.drill.Spec, w.target.sites())...)
@@ -76,12 +76,24 @@ func lackedAt(ctx context.Context, member *sites.Member, namespace string) (stri
 func (w *world) notGranted() string {
 	var list []string
 	for _, site := range slices.Sorted(maps.Keys(w.ungranted)) {
-		list = append(list, fmt.Sprintf("site %s does not grant the manager what drills need in namespace %s (%s): %s", site, w.drill.Namespace, w.ungranted[site], grantHint(site)))
+		list = append(
+			list,
+			fmt.Sprintf(
+				"site %s does not grant the manager what drills need in namespace %s (%s): %s",
+				site,
+				w.drill.Namespace,
+				w.ungranted[site],
+				grantHint(site),
+			),
+		)
 	}
 	return strings.Join(list, "; ")
 }
 
 // grantHint says what grants drills at a site.
 func grantHint(site v1alpha1.SiteName) string {
-	return fmt.Sprintf("run `kubectl geosql site join %s --drills` as an administrator there, with the flags --context or --hub as before", site)
+	return fmt.Sprintf(
+		"run `kubectl geosql site join %s --drills` as an administrator there, with the flags --context or --hub as before",
+		site,
+	)
 }

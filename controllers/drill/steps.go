@@ -30,7 +30,8 @@ type MakeLogin struct{}
 // Describe implements Step.
 func (MakeLogin) Describe() string { return "declare the clients' login" }
 
-// PrepareTables makes the clients' tables, lets them see which term they are in, and notes which rows are there already.
+// PrepareTables makes the clients' tables, lets them see which term they are in, and notes which rows are there
+// already.
 type PrepareTables struct{}
 
 // Describe implements Step.
@@ -82,7 +83,13 @@ type RemoveObject struct {
 
 // Describe implements Step.
 func (s RemoveObject) Describe() string {
-	return fmt.Sprintf("take back fault %s: %s %s at %s", s.Fault, s.Object.Kind, s.Object.Name, cmp.Or(s.Object.Site, "the hub"))
+	return fmt.Sprintf(
+		"take back fault %s: %s %s at %s",
+		s.Fault,
+		s.Object.Kind,
+		s.Object.Name,
+		cmp.Or(s.Object.Site, "the hub"),
+	)
 }
 
 // Remove takes away what is left of a drill.
@@ -93,7 +100,12 @@ type Remove struct {
 
 // Describe implements Step.
 func (s Remove) Describe() string {
-	return fmt.Sprintf("take away %s %s at %s", s.Object.GetObjectKind().GroupVersionKind().Kind, s.Object.GetName(), cmp.Or(string(s.Site), "the hub"))
+	return fmt.Sprintf(
+		"take away %s %s at %s",
+		s.Object.GetObjectKind().GroupVersionKind().Kind,
+		s.Object.GetName(),
+		cmp.Or(string(s.Site), "the hub"),
+	)
 }
 
 // Gather fetches histories and rows, keeps them, and judges them.

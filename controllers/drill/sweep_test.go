@@ -29,10 +29,21 @@ func TestSitesThatCannotBeSwept(t *testing.T) {
 	site := func(lifecycle v1alpha1.SiteLifecycle) client.Object {
 		return &v1alpha1.Site{ObjectMeta: metav1.ObjectMeta{Name: "quincy"}, Spec: v1alpha1.SiteSpec{Lifecycle: lifecycle}}
 	}
-	under := v1alpha1.DrillStatus{Phase: v1alpha1.DrillRunning, Faults: []v1alpha1.FaultStatus{{Name: "cut", State: v1alpha1.FaultActive, Objects: []v1alpha1.FaultObject{{Site: "quincy", Kind: "NetworkChaos", Name: "x"}}}}}
+	under := v1alpha1.DrillStatus{
+		Phase: v1alpha1.DrillRunning,
+		Faults: []v1alpha1.FaultStatus{
+			{
+				Name:    "cut",
+				State:   v1alpha1.FaultActive,
+				Objects: []v1alpha1.FaultObject{{Site: "quincy", Kind: "NetworkChaos", Name: "x"}},
+			},
+		},
+	}
 	clients := v1alpha1.DrillStatus{Phase: v1alpha1.DrillRunning, Clients: []v1alpha1.DrillClient{{Site: "quincy"}}}
 	over := v1alpha1.DrillStatus{Phase: v1alpha1.DrillCompleted, Clients: clients.Clients,
-		Faults: []v1alpha1.FaultStatus{{Name: "cut", State: v1alpha1.FaultRemoved, Objects: []v1alpha1.FaultObject{{Site: "quincy", Gone: true}}}}}
+		Faults: []v1alpha1.FaultStatus{
+			{Name: "cut", State: v1alpha1.FaultRemoved, Objects: []v1alpha1.FaultObject{{Site: "quincy", Gone: true}}},
+		}}
 	for name, c := range map[string]struct {
 		status v1alpha1.DrillStatus
 		sites  []client.Object

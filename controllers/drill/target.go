@@ -74,7 +74,14 @@ func (r *Reconciler) resolve(ctx context.Context, d *v1alpha1.Drill) (*target, e
 }
 
 // read reads an object of the target; what is not there is noted.
-func (r *Reconciler) read(ctx context.Context, t *target, ns, name string, obj client.Object, kind string, labelled bool) (bool, error) {
+func (r *Reconciler) read(
+	ctx context.Context,
+	t *target,
+	ns, name string,
+	obj client.Object,
+	kind string,
+	labelled bool,
+) (bool, error) {
 	err := r.hub.Get(ctx, client.ObjectKey{Namespace: ns, Name: name}, obj)
 	if apierrors.IsNotFound(err) {
 		t.missing = fmt.Sprintf("there is no %s %s", kind, name)
@@ -84,7 +91,13 @@ func (r *Reconciler) read(ctx context.Context, t *target, ns, name string, obj c
 		return false, fmt.Errorf("read %s %s/%s: %w", kind, ns, name, err)
 	}
 	if labelled && obj.GetLabels()[v1alpha1.DrillsLabel] != v1alpha1.DrillsAllowed {
-		t.denied = fmt.Sprintf("%s %s does not allow drills: label it %s=%s if it may be broken on purpose", kind, name, v1alpha1.DrillsLabel, v1alpha1.DrillsAllowed)
+		t.denied = fmt.Sprintf(
+			"%s %s does not allow drills: label it %s=%s if it may be broken on purpose",
+			kind,
+			name,
+			v1alpha1.DrillsLabel,
+			v1alpha1.DrillsAllowed,
+		)
 	}
 	return true, nil
 }
@@ -163,17 +176,21 @@ func (r *Reconciler) resolveSubscription(ctx context.Context, t *target, ns, nam
 		return err
 	}
 	if p.Spec.Publisher.AvailabilityGroup != "" {
-		if err := r.resolveGroup(ctx, t, ns, string(p.Spec.Publisher.AvailabilityGroup), false); err != nil || t.missing != "" {
+		if err := r.resolveGroup(ctx, t, ns, string(p.Spec.Publisher.AvailabilityGroup), false); err != nil ||
+			t.missing != "" {
 			return err
 		}
 	} else {
-		t.publisher, t.data, t.readable = p.Spec.Publisher.Server, []v1alpha1.ServerName{p.Spec.Publisher.Server}, []v1alpha1.ServerName{p.Spec.Publisher.Server}
+		t.publisher, t.data, t.readable = p.Spec.Publisher.Server, []v1alpha1.ServerName{p.Spec.Publisher.Server},
+			[]v1alpha1.ServerName{p.Spec.Publisher.Server}
 		t.address = net.JoinHostPort(credentials.HostName(t.publisher), strconv.Itoa(mssql.Port))
 		if err := r.addServer(ctx, t, ns, t.publisher); err != nil || t.missing != "" {
 			return err
 		}
 	}
-	t.subscription, t.distributor, t.subscriber, t.subscribed = &s, d.Spec.Server, s.Spec.Subscriber.Server, string(p.Spec.Database)
+	t.subscription, t.distributor, t.subscriber, t.subscribed = &s, d.Spec.Server, s.Spec.Subscriber.Server, string(
+		p.Spec.Database,
+	)
 	t.articles = p.Spec.Articles
 	if text := notReady("Subscription "+s.Name, s.Status.Conditions); t.unwell == "" {
 		t.unwell = text
@@ -194,15 +211,22 @@ func (r *Reconciler) resolveTopology(ctx context.Context, t *target, ns, name st
 	}
 	switch {
 	case len(p.Spec.Subscriptions) == 1:
-		if err := r.resolveSubscription(ctx, t, ns, string(p.Spec.Subscriptions[0].Name), false); err != nil || t.missing != "" {
+		if err := r.resolveSubscription(ctx, t, ns, string(p.Spec.Subscriptions[0].Name), false); err != nil ||
+			t.missing != "" {
 			return err
 		}
 	case len(p.Spec.AvailabilityGroups) == 1:
-		if err := r.resolveGroup(ctx, t, ns, string(p.Spec.AvailabilityGroups[0].Name), false); err != nil || t.missing != "" {
+		if err := r.resolveGroup(ctx, t, ns, string(p.Spec.AvailabilityGroups[0].Name), false); err != nil ||
+			t.missing != "" {
 			return err
 		}
 	default:
-		t.missing = fmt.Sprintf("Topology %s has %d groups and %d subscriptions: name one of them as the target", name, len(p.Spec.AvailabilityGroups), len(p.Spec.Subscriptions))
+		t.missing = fmt.Sprintf(
+			"Topology %s has %d groups and %d subscriptions: name one of them as the target",
+			name,
+			len(p.Spec.AvailabilityGroups),
+			len(p.Spec.Subscriptions),
+		)
 		return nil
 	}
 	for _, s := range p.Spec.Servers {

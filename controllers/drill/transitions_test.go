@@ -83,7 +83,8 @@ func TestWhatFollowsOfWhatIsSeen(t *testing.T) {
 		"done at once, seen": {fault: kill(), state: v1alpha1.FaultActive,
 			change: func(s *stage) { s.w.pods["tukpub"] = pod("x") }, after: time.Second, seen: seenOver,
 			next: v1alpha1.FaultRemoving, steps: []Step{RemoveObject{}}},
-		"done at once, looked for long enough": {fault: kill(), state: v1alpha1.FaultActive, after: momentWithin + time.Second,
+		"done at once, looked for long enough": {fault: kill(), state: v1alpha1.FaultActive, after: momentWithin +
+			time.Second,
 			seen: seenOver, next: v1alpha1.FaultRemoving, steps: []Step{RemoveObject{}}},
 		"an election that ended": {fault: move(), state: v1alpha1.FaultActive, change: func(s *stage) {
 			objects(s, func(int) seenObject { return seenObject{exists: true, created: s.now, outcome: "Succeeded"} })
@@ -134,8 +135,14 @@ func kindsOf(steps []Step) []string {
 // No fault goes back to a state that it has left, whatever is seen of it, every one that is not over can be ended
 // early, and nothing is done of one that the status did not name before.
 func TestTransitionsOnlyGoOn(t *testing.T) {
-	order := []v1alpha1.FaultState{v1alpha1.FaultWaiting, v1alpha1.FaultInjecting, v1alpha1.FaultActive, v1alpha1.FaultRemoving,
-		v1alpha1.FaultRemoved, v1alpha1.FaultSkipped}
+	order := []v1alpha1.FaultState{
+		v1alpha1.FaultWaiting,
+		v1alpha1.FaultInjecting,
+		v1alpha1.FaultActive,
+		v1alpha1.FaultRemoving,
+		v1alpha1.FaultRemoved,
+		v1alpha1.FaultSkipped,
+	}
 	over := order[4:]
 	for _, state := range order {
 		g := NewWithT(t)
@@ -163,8 +170,15 @@ func TestTransitionsOnlyGoOn(t *testing.T) {
 // Whatever is seen, one world has one plan, which leaves it as it is (each look of a stage checks that), no fault goes
 // back, and what is created has been in the status before.
 func TestPlansOfAnyWorld(t *testing.T) {
-	order := []v1alpha1.FaultState{"", v1alpha1.FaultWaiting, v1alpha1.FaultInjecting, v1alpha1.FaultActive, v1alpha1.FaultRemoving,
-		v1alpha1.FaultRemoved, v1alpha1.FaultSkipped}
+	order := []v1alpha1.FaultState{
+		"",
+		v1alpha1.FaultWaiting,
+		v1alpha1.FaultInjecting,
+		v1alpha1.FaultActive,
+		v1alpha1.FaultRemoving,
+		v1alpha1.FaultRemoved,
+		v1alpha1.FaultSkipped,
+	}
 	rapid.Check(t, func(t *rapid.T) {
 		all := []v1alpha1.DrillFault{kill(), cut(), freeze(), slowDisk(), move(),
 			{Name: "busy", Kind: v1alpha1.FaultCPUStress, Duration: lasting(20 * time.Second),

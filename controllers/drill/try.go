@@ -14,12 +14,12 @@ import (
 	"geosql.dev/operator/internal/drill/fault"
 )
 
-// strictly refuses fields that a kind does not have. By default an API server drops them without a word, and a literal object of
-// another version of Chaos Mesh, or with a typing error, would be another fault than the one that was meant.
+// strictly refuses fields that a kind does not have. By default an API server drops them without a word, and a literal
+// object of another version of Chaos Mesh, or with a typing error, would be another fault than the one that was meant.
 const strictly = client.FieldValidation("Strict")
 
-// tryLiterals has the sites' API servers check the literal objects without keeping them: of each fault those that it would
-// create now. What was asked is in w.tried, nil where it would be taken.
+// tryLiterals has the sites' API servers check the literal objects without keeping them: of each fault those that it
+// would create now. What was asked is in w.tried, nil where it would be taken.
 func (r *Reconciler) tryLiterals(ctx context.Context, w *world) {
 	w.tried = map[string]error{}
 	for _, o := range drill.Expand(w.drill.Spec.Faults) {
@@ -53,7 +53,12 @@ func try(ctx context.Context, w *world, o fault.Object) error {
 	case meta.IsNoMatchError(err), apierrors.IsNotFound(err):
 		return fmt.Errorf("site %s does not know %s: is Chaos Mesh installed there?", o.Site, o.GetKind())
 	case apierrors.IsForbidden(err):
-		return fmt.Errorf("whether site %s takes %s cannot be told, as drills are not granted there: kubectl geosql site join %s --drills", o.Site, o.GetKind(), o.Site)
+		return fmt.Errorf(
+			"whether site %s takes %s cannot be told, as drills are not granted there: kubectl geosql site join %s --drills",
+			o.Site,
+			o.GetKind(),
+			o.Site,
+		)
 	case apierrors.IsInvalid(err), apierrors.IsBadRequest(err):
 		return fmt.Errorf("site %s refuses it: %w", o.Site, err)
 	}

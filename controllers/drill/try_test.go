@@ -26,20 +26,37 @@ import (
 func networkChaos() *apiextensionsv1.CustomResourceDefinition {
 	text := apiextensionsv1.JSONSchemaProps{Type: "string"}
 	open := true
-	return &apiextensionsv1.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: "networkchaos.chaos-mesh.org"}, Spec: apiextensionsv1.CustomResourceDefinitionSpec{
-		Group: sites.ChaosGroup, Scope: apiextensionsv1.NamespaceScoped,
-		Names: apiextensionsv1.CustomResourceDefinitionNames{Kind: "NetworkChaos", ListKind: "NetworkChaosList", Plural: "networkchaos", Singular: "networkchaos"},
-		Versions: []apiextensionsv1.CustomResourceDefinitionVersion{{Name: "v1alpha1", Served: true, Storage: true, Schema: &apiextensionsv1.CustomResourceValidation{
-			OpenAPIV3Schema: &apiextensionsv1.JSONSchemaProps{Type: "object", Properties: map[string]apiextensionsv1.JSONSchemaProps{
-				"spec": {Type: "object", Properties: map[string]apiextensionsv1.JSONSchemaProps{
-					"action": text, "mode": text, "duration": text, "selector": {Type: "object", XPreserveUnknownFields: &open},
-					"delay": {Type: "object", Properties: map[string]apiextensionsv1.JSONSchemaProps{"latency": {Type: "string", Pattern: "^[0-9]+ms$"}}, Required: []string{"latency"}},
-				}}}}}}},
-	}}
+	return &apiextensionsv1.CustomResourceDefinition{
+		ObjectMeta: metav1.ObjectMeta{Name: "networkchaos.chaos-mesh.org"},
+		Spec: apiextensionsv1.CustomResourceDefinitionSpec{
+			Group: sites.ChaosGroup, Scope: apiextensionsv1.NamespaceScoped,
+			Names: apiextensionsv1.CustomResourceDefinitionNames{
+				Kind:     "NetworkChaos",
+				ListKind: "NetworkChaosList",
+				Plural:   "networkchaos",
+				Singular: "networkchaos",
+			},
+			Versions: []apiextensionsv1.CustomResourceDefinitionVersion{
+				{Name: "v1alpha1", Served: true, Storage: true, Schema: &apiextensionsv1.CustomResourceValidation{
+					OpenAPIV3Schema: &apiextensionsv1.JSONSchemaProps{
+						Type: "object",
+						Properties: map[string]apiextensionsv1.JSONSchemaProps{
+							"spec": {Type: "object", Properties: map[string]apiextensionsv1.JSONSchemaProps{
+								"action": text, "mode": text, "duration": text, "selector": {Type: "object", XPreserveUnknownFields: &open},
+								"delay": {
+									Type:       "object",
+									Properties: map[string]apiextensionsv1.JSONSchemaProps{"latency": {Type: "string", Pattern: "^[0-9]+ms$"}},
+									Required:   []string{"latency"},
+								},
+							}}},
+					}}},
+			},
+		},
+	}
 }
 
-// A dry run of a literal fault is checked where it would be done, and nothing is kept: fields that the kind does not have are
-// refused, and so they are when the fault is done.
+// A dry run of a literal fault is checked where it would be done, and nothing is kept: fields that the kind does not
+// have are refused, and so they are when the fault is done.
 func TestALiteralFaultIsTriedWhereItWouldBeDone(t *testing.T) {
 	g := NewWithT(t)
 	server := apiserver.StartMember(t)
@@ -50,14 +67,23 @@ func TestALiteralFaultIsTriedWhereItWouldBeDone(t *testing.T) {
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(site.Create(t.Context(), networkChaos())).To(Succeed())
 	list := &unstructured.UnstructuredList{}
-	list.SetGroupVersionKind(schema.GroupVersionKind{Group: sites.ChaosGroup, Version: "v1alpha1", Kind: "NetworkChaosList"})
+	list.SetGroupVersionKind(
+		schema.GroupVersionKind{Group: sites.ChaosGroup, Version: "v1alpha1", Kind: "NetworkChaosList"},
+	)
 	g.Eventually(func() error { return site.List(t.Context(), list) }, "60s").Should(Succeed())
 	for name, c := range map[string]struct{ kind, spec, says string }{
-		"what is right":            {"NetworkChaos", `{"action":"delay","mode":"all","selector":{},"duration":"5s","delay":{"latency":"10ms"}}`, ""},
-		"a field of version 1":     {"NetworkChaos", `{"action":"delay","mode":"all","selector":{},"duration":"5s","scheduler":{"cron":"@every 1m"}}`, `unknown field "spec.scheduler"`},
-		"a typing error":           {"NetworkChaos", `{"action":"delay","mode":"all","selector":{},"duration":"5s","delay":{"latencey":"10ms"}}`, `unknown field "spec.delay.latencey"`},
-		"a value that is none":     {"NetworkChaos", `{"action":"delay","mode":"all","selector":{},"duration":"5s","delay":{"latency":"long"}}`, "spec.delay.latency"},
-		"a kind that is not there": {"PodChaos", `{"action":"pod-kill","mode":"all","selector":{},"duration":"5s"}`, "site tukwila does not know PodChaos"},
+		"what is right": {"NetworkChaos",
+			`{"action":"delay","mode":"all","selector":{},"duration":"5s","delay":{"latency":"10ms"}}`, ""},
+		"a field of version 1": {"NetworkChaos",
+			`{"action":"delay","mode":"all","selector":{},"duration":"5s","scheduler":{"cron":"@every 1m"}}`,
+			`unknown field "spec.scheduler"`},
+		"a typing error": {"NetworkChaos",
+			`{"action":"delay","mode":"all","selector":{},"duration":"5s","delay":{"latencey":"10ms"}}`,
+			`unknown field "spec.delay.latencey"`},
+		"a value that is none": {"NetworkChaos",
+			`{"action":"delay","mode":"all","selector":{},"duration":"5s","delay":{"latency":"long"}}`, "spec.delay.latency"},
+		"a kind that is not there": {"PodChaos", `{"action":"pod-kill","mode":"all","selector":{},"duration":"5s"}`,
+			"site tukwila does not know PodChaos"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
@@ -76,7 +102,8 @@ func TestALiteralFaultIsTriedWhereItWouldBeDone(t *testing.T) {
 			if c.kind == "NetworkChaos" && c.says != "" {
 				resolved, err := fault.Resolve(s.w.resolved, drill.Expand(s.d.Spec.Faults)[0])
 				g.Expect(err).NotTo(HaveOccurred())
-				g.Expect(r.create(t.Context(), s.w, resolved.Objects[0])).To(MatchError(ContainSubstring(c.says)), "nor is another fault done")
+				g.Expect(r.create(t.Context(), s.w, resolved.Objects[0])).
+					To(MatchError(ContainSubstring(c.says)), "nor is another fault done")
 			}
 		})
 	}

@@ -28,8 +28,9 @@ type claim struct {
 	at              time.Time
 }
 
-// others finds a drill that runs on a server of the target. When there is none and this one may begin, it has claimed the
-// servers until its status is written. Drills are listed while the claims stand still: whoever gave his up has written.
+// others finds a drill that runs on a server of the target. When there is none and this one may begin, it has claimed
+// the servers until its status is written. Drills are listed while the claims stand still: whoever gave his up has
+// written.
 func (r *Reconciler) others(ctx context.Context, w *world) error {
 	r.turns.mu.Lock()
 	defer r.turns.mu.Unlock()
@@ -71,7 +72,11 @@ func (r *Reconciler) others(ctx context.Context, w *world) error {
 // mayBegin says that nothing but another drill is in the way.
 func (w *world) mayBegin() bool {
 	t, s := w.target, w.drill.Spec
-	return !active(w.drill.Status.Phase) && !w.archived && !w.ranElsewhere() && !s.Abort && !s.DryRun && t.missing == "" && t.denied == "" && t.unwell == "" && len(w.ungranted) == 0 && w.unasked == ""
+	return !active(w.drill.Status.Phase) && !w.archived && !w.ranElsewhere() && !s.Abort && !s.DryRun && t.missing == "" &&
+		t.denied == "" &&
+		t.unwell == "" &&
+		len(w.ungranted) == 0 &&
+		w.unasked == ""
 }
 
 // begun gives a claim up: what the drill's status says counts from now on.
@@ -81,10 +86,11 @@ func (r *Reconciler) begun(d *v1alpha1.Drill) {
 	delete(r.turns.claims, d.UID)
 }
 
-// shares says whether another drill is about a server of the target. What it is about is resolved as it is now; the names
-// that its status keeps count even when that is gone.
+// shares says whether another drill is about a server of the target. What it is about is resolved as it is now; the
+// names that its status keeps count even when that is gone.
 func (r *Reconciler) shares(ctx context.Context, t *target, servers []string, o *v1alpha1.Drill) (bool, error) {
-	if t.group != nil && o.Status.Group == t.group.Name || t.subscription != nil && o.Status.Subscription == t.subscription.Name {
+	if t.group != nil && o.Status.Group == t.group.Name ||
+		t.subscription != nil && o.Status.Subscription == t.subscription.Name {
 		return true, nil
 	}
 	other, err := r.resolve(ctx, o)

@@ -18,13 +18,16 @@ import (
 	"geosql.dev/operator/test/support/apiserver"
 )
 
-// Drills that share a server begin one after the other, however their targets are named and though neither can see yet that
-// the other is about to begin.
+// Drills that share a server begin one after the other, however their targets are named and though neither can see yet
+// that the other is about to begin.
 func TestOneDrillOnAServer(t *testing.T) {
 	g := NewWithT(t)
 	m := func(name string) metav1.ObjectMeta { return metav1.ObjectMeta{Namespace: "web", Name: name} }
 	group := func(name string, servers ...v1alpha1.ServerName) *v1alpha1.AvailabilityGroup {
-		a := &v1alpha1.AvailabilityGroup{ObjectMeta: m(name), Spec: v1alpha1.AvailabilityGroupSpec{Databases: []v1alpha1.DatabaseName{"Content"}}}
+		a := &v1alpha1.AvailabilityGroup{
+			ObjectMeta: m(name),
+			Spec:       v1alpha1.AvailabilityGroupSpec{Databases: []v1alpha1.DatabaseName{"Content"}},
+		}
 		for _, s := range servers {
 			a.Spec.Replicas = append(a.Spec.Replicas, v1alpha1.Replica{Server: s})
 		}

@@ -17,8 +17,9 @@ import (
 // chaosImages are the images of Chaos Mesh that inject faults, by the last part of their names.
 var chaosImages = []string{"chaos-mesh", "chaos-daemon"}
 
-// chaosVersions are Chaos Mesh's images at a site. The operator may not read its pods, which are in a namespace of others, but
-// the images that the kubelets have. The tag is Chaos Mesh's version; several are listed where nodes have several.
+// chaosVersions are Chaos Mesh's images at a site. The operator may not read its pods, which are in a namespace of
+// others, but the images that the kubelets have. The tag is Chaos Mesh's version; several are listed where nodes have
+// several.
 func chaosVersions(ctx context.Context, reader client.Reader, site v1alpha1.SiteName) []v1alpha1.DrillVersion {
 	ctx, cancel := context.WithTimeout(ctx, siteTimeout)
 	defer cancel()
@@ -37,7 +38,10 @@ func chaosVersions(ctx context.Context, reader client.Reader, site v1alpha1.Site
 			}
 		}
 	}
-	slices.SortFunc(list, func(a, b v1alpha1.DrillVersion) int { return strings.Compare(a.Component+a.Image, b.Component+b.Image) })
+	slices.SortFunc(
+		list,
+		func(a, b v1alpha1.DrillVersion) int { return strings.Compare(a.Component+a.Image, b.Component+b.Image) },
+	)
 	return list[:min(len(list), maxChaosVersions)]
 }
 

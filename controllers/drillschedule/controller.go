@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package drillschedule makes Drills by the clock, one at a time, and keeps as many of those that are over as were asked for.
+// Package drillschedule makes Drills by the clock, one at a time, and keeps as many of those that are over as were
+// asked for.
 package drillschedule
 
 import (
@@ -47,7 +48,8 @@ func SetupWithManager(mgr mcmanager.Manager) error {
 	local := mgr.GetLocalManager()
 	r := New(local.GetClient(), local.GetAPIReader(), local.GetEventRecorder("drillschedule"), time.Now)
 	err := reconcile.Controller(mgr, "drillschedule", &v1alpha1.DrillSchedule{}, workers, reconcile.SpecOrAnnotations()).
-		Watches(&v1alpha1.Drill{}, sites.EnqueueHub(scheduleOf), mcbuilder.WithEngageWithLocalCluster(true), mcbuilder.WithEngageWithProviderClusters(false)).
+		Watches(&v1alpha1.Drill{}, sites.EnqueueHub(scheduleOf), mcbuilder.WithEngageWithLocalCluster(true),
+			mcbuilder.WithEngageWithProviderClusters(false)).
 		Complete(r.Frame())
 	if err != nil {
 		return fmt.Errorf("making the controller of DrillSchedules: %w", err)
@@ -57,7 +59,12 @@ func SetupWithManager(mgr mcmanager.Manager) error {
 
 // New makes a reconciler that goes by that clock.
 func New(hub client.Client, fresh client.Reader, recorder events.EventRecorder, now func() time.Time) *Reconciler {
-	return &Reconciler{hub: hub, fresh: fresh, now: now, reporter: reconcile.Reporter{Hub: hub, Events: recorder, Owner: statusOwner}}
+	return &Reconciler{
+		hub:      hub,
+		fresh:    fresh,
+		now:      now,
+		reporter: reconcile.Reporter{Hub: hub, Events: recorder, Owner: statusOwner},
+	}
 }
 
 // Frame is the reconciler in the frame of all kinds.

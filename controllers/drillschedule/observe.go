@@ -27,7 +27,8 @@ type world struct {
 func (r *Reconciler) observe(ctx context.Context, s *v1alpha1.DrillSchedule) (*world, error) {
 	w := &world{schedule: s, next: *s.Status.DeepCopy(), now: r.now()}
 	var list v1alpha1.DrillList
-	if err := r.fresh.List(ctx, &list, client.InNamespace(s.Namespace), client.MatchingLabels{v1alpha1.LabelDrillSchedule: s.Name}); err != nil {
+	if err := r.fresh.List(ctx, &list, client.InNamespace(s.Namespace),
+		client.MatchingLabels{v1alpha1.LabelDrillSchedule: s.Name}); err != nil {
 		return nil, fmt.Errorf("list the drills of DrillSchedule %s/%s: %w", s.Namespace, s.Name, err)
 	}
 	for _, d := range list.Items {

@@ -121,7 +121,10 @@ func (w *world) sumUp() {
 // surplus are the oldest drills beyond the limits.
 func (w *world) surplus() []Step {
 	var steps []Step
-	left := map[bool]int{true: limit(w.schedule.Spec.PassedHistoryLimit, defaultPassed), false: limit(w.schedule.Spec.OtherHistoryLimit, defaultOthers)}
+	left := map[bool]int{
+		true:  limit(w.schedule.Spec.PassedHistoryLimit, defaultPassed),
+		false: limit(w.schedule.Spec.OtherHistoryLimit, defaultOthers),
+	}
 	for i := len(w.drills) - 1; i >= 0; i-- {
 		d := &w.drills[i]
 		if d.Status.Phase != v1alpha1.DrillCompleted {
@@ -156,8 +159,15 @@ func (w *world) make(due time.Time) *v1alpha1.Drill {
 	labels[v1alpha1.LabelDrillSchedule] = w.schedule.Name
 	when := due.UTC().Format(stamp)
 	d := &v1alpha1.Drill{
-		ObjectMeta: metav1.ObjectMeta{Namespace: w.schedule.Namespace, Name: fmt.Sprintf("%s-%s", w.schedule.Name, when), Labels: labels, Annotations: t.Annotations,
-			OwnerReferences: []metav1.OwnerReference{{APIVersion: v1alpha1.GroupVersion.String(), Kind: "DrillSchedule", Name: w.schedule.Name, UID: w.schedule.UID}}},
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace:   w.schedule.Namespace,
+			Name:        fmt.Sprintf("%s-%s", w.schedule.Name, when),
+			Labels:      labels,
+			Annotations: t.Annotations,
+			OwnerReferences: []metav1.OwnerReference{
+				{APIVersion: v1alpha1.GroupVersion.String(), Kind: "DrillSchedule", Name: w.schedule.Name, UID: w.schedule.UID},
+			},
+		},
 		Spec: *t.Spec.DeepCopy(),
 	}
 	d.Spec.RunID = when

@@ -34,14 +34,23 @@ type hub struct {
 var start = time.Date(2026, 11, 20, 11, 30, 0, 0, time.UTC)
 
 func newHub(t *testing.T, change func(*v1alpha1.DrillScheduleSpec)) *hub {
-	s := &v1alpha1.DrillSchedule{ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: "hourly", UID: "u", CreationTimestamp: metav1.NewTime(start)},
-		Spec: v1alpha1.DrillScheduleSpec{Schedule: "0 * * * *", Template: v1alpha1.DrillTemplate{Labels: map[string]string{"team": "db"},
-			Spec: v1alpha1.DrillSpec{RunID: "x", Target: v1alpha1.DrillTarget{AvailabilityGroup: "content"}}}}}
+	s := &v1alpha1.DrillSchedule{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: "hourly", UID: "u", CreationTimestamp: metav1.NewTime(start)},
+		Spec: v1alpha1.DrillScheduleSpec{
+			Schedule: "0 * * * *",
+			Template: v1alpha1.DrillTemplate{Labels: map[string]string{"team": "db"},
+				Spec: v1alpha1.DrillSpec{RunID: "x", Target: v1alpha1.DrillTarget{AvailabilityGroup: "content"}}},
+		},
+	}
 	if change != nil {
 		change(&s.Spec)
 	}
 	h := &hub{t: t, now: start}
-	h.c = fake.NewClientBuilder().WithScheme(apiserver.Scheme).WithStatusSubresource(&v1alpha1.DrillSchedule{}, &v1alpha1.Drill{}).WithObjects(s).Build()
+	h.c = fake.NewClientBuilder().
+		WithScheme(apiserver.Scheme).
+		WithStatusSubresource(&v1alpha1.DrillSchedule{}, &v1alpha1.Drill{}).
+		WithObjects(s).
+		Build()
 	h.r = drillschedule.New(h.c, h.c, events.NewFakeRecorder(100), func() time.Time { return h.now })
 	return h
 }
@@ -55,7 +64,8 @@ func (h *hub) at(clock string) *v1alpha1.DrillSchedule {
 	h.now = time.Date(2026, 11, 20, hour.Hour(), hour.Minute(), 0, 0, time.UTC)
 	name := types.NamespacedName{Namespace: "web", Name: "hourly"}
 	for range 3 {
-		_, err := h.r.Frame().Reconcile(h.t.Context(), mcreconcile.Request{Request: crreconcile.Request{NamespacedName: name}})
+		_, err := h.r.Frame().
+			Reconcile(h.t.Context(), mcreconcile.Request{Request: crreconcile.Request{NamespacedName: name}})
 		g.Expect(err).NotTo(HaveOccurred())
 	}
 	s := &v1alpha1.DrillSchedule{}
@@ -109,7 +119,10 @@ func TestOneAtATime(t *testing.T) {
 // A time that was missed by more than the deadline, or that came while the schedule was suspended, makes no drill.
 func TestTooLateOrSuspended(t *testing.T) {
 	g := NewWithT(t)
-	h := newHub(t, func(s *v1alpha1.DrillScheduleSpec) { s.StartingDeadline = &metav1.Duration{Duration: 5 * time.Minute} })
+	h := newHub(
+		t,
+		func(s *v1alpha1.DrillScheduleSpec) { s.StartingDeadline = &metav1.Duration{Duration: 5 * time.Minute} },
+	)
 	s := h.at("14:06")
 	g.Expect(h.drills()).To(BeEmpty())
 	g.Expect(s.Status.Missed).To(BeEquivalentTo(3))
@@ -135,7 +148,8 @@ func TestHistoryLimits(t *testing.T) {
 	for _, one := range []struct {
 		clock   string
 		verdict v1alpha1.DrillVerdict
-	}{{"12:00", v1alpha1.VerdictFailed}, {"13:00", v1alpha1.VerdictPassed}, {"14:00", v1alpha1.VerdictInconclusive}, {"15:00", v1alpha1.VerdictPassed}} {
+	}{{"12:00", v1alpha1.VerdictFailed}, {"13:00", v1alpha1.VerdictPassed}, {"14:00", v1alpha1.VerdictInconclusive},
+		{"15:00", v1alpha1.VerdictPassed}} {
 		h.at(one.clock)
 		h.finish("hourly-20261120"+one.clock[:2]+"00", one.verdict)
 	}

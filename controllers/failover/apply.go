@@ -31,8 +31,8 @@ func (r *Reconciler) apply(ctx context.Context, o Observed, step Step) error {
 	return fmt.Errorf("step %T is not known", step)
 }
 
-// ask writes a request at a voter. A newer one that waits there is somebody's at the site: the agents answer ours as they
-// find it, or it ends by its time.
+// ask writes a request at a voter. A newer one that waits there is somebody's at the site: the agents answer ours as
+// they find it, or it ends by its time.
 func (r *Reconciler) ask(ctx context.Context, o Observed, s Ask) error {
 	member, err := r.voters.Voter(s.Voter, o.Group.Namespace)
 	if err != nil {
@@ -59,7 +59,8 @@ func (r *Reconciler) remember(ctx context.Context, o Observed, s Remember) error
 	}
 	ctx, cancel := context.WithTimeout(ctx, 2*voterTimeout)
 	defer cancel()
-	if err := requests.Remember(ctx, member.Reader, member.Writer, o.Group.Namespace, o.Group.Name, s.CarriedOut); err != nil {
+	if err := requests.Remember(ctx, member.Reader, member.Writer, o.Group.Namespace, o.Group.Name,
+		s.CarriedOut); err != nil {
 		return fmt.Errorf("at voter %s: %w", s.Voter, err)
 	}
 	return nil

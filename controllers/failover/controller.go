@@ -88,9 +88,13 @@ func SetupWithManager(mgr mcmanager.Manager, provider *sites.Provider) error {
 		voters: siteVoters{provider}, hub: local.GetClient(), fresh: local.GetAPIReader(), now: time.Now,
 		reporter: reconcile.Reporter{Hub: local.GetClient(), Events: local.GetEventRecorder("failover"), Owner: statusOwner},
 	}
-	hubOnly := []mcbuilder.WatchesOption{mcbuilder.WithEngageWithLocalCluster(true), mcbuilder.WithEngageWithProviderClusters(false)}
+	hubOnly := []mcbuilder.WatchesOption{
+		mcbuilder.WithEngageWithLocalCluster(true),
+		mcbuilder.WithEngageWithProviderClusters(false),
+	}
 	err := reconcile.Controller(mgr, "failover", &v1alpha1.AvailabilityGroup{}, workers, electionSeen()).
-		Watches(&v1alpha1.Failover{}, sites.EnqueueHub(groupOf), append(hubOnly, mcbuilder.WithPredicates(predicate.GenerationChangedPredicate{}))...).
+		Watches(&v1alpha1.Failover{}, sites.EnqueueHub(groupOf),
+			append(hubOnly, mcbuilder.WithPredicates(predicate.GenerationChangedPredicate{}))...).
 		Watches(&coordinationv1.Lease{}, sites.EnqueueOwner(v1alpha1.LabelGroup), mcbuilder.WithPredicates(requests.Moved())).
 		WatchesRawSource(provider.Watch(func(ctx context.Context, _ v1alpha1.SiteName) []types.NamespacedName {
 			return reconcile.Keys[*v1alpha1.AvailabilityGroup](ctx, r.hub, &v1alpha1.AvailabilityGroupList{}, "", nil)
@@ -111,8 +115,8 @@ func groupOf(_ context.Context, _ v1alpha1.SiteName, obj client.Object) []types.
 	return []types.NamespacedName{{Namespace: f.Namespace, Name: string(f.Spec.Group)}}
 }
 
-// electionSeen lets changes of a group through that a waiting Failover may have waited for: another primary or term, and
-// what replicas could be promoted.
+// electionSeen lets changes of a group through that a waiting Failover may have waited for: another primary or term,
+// and what replicas could be promoted.
 func electionSeen() predicate.Predicate {
 	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 		before, ok := e.ObjectOld.(*v1alpha1.AvailabilityGroup)

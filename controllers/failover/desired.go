@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package failover carries out Failovers: it hands each to the agents as a request on a voter's Lease, follows the answer,
-// and records the elections that the agents held by themselves. It decides nothing that the agents do not check again, and
-// is not needed for any of it.
+// Package failover carries out Failovers: it hands each to the agents as a request on a voter's Lease, follows the
+// answer, and records the elections that the agents held by themselves. It decides nothing that the agents do not check
+// again, and is not needed for any of it.
 //
 // The work is done by group, not by object: a group does one thing at a time, oldest first.
 package failover
@@ -26,17 +26,17 @@ const (
 	unknownAfter = 10 * time.Minute
 	// otherVoterAfter is how long a voter's agents may be silent before the request is written at the next voter too.
 	otherVoterAfter = 4 * time.Second
-	// electionTime is how long after a request there is a primary again if the agents can do as it says, D and 3 s with the defaults, and
-	// as much again.
+	// electionTime is how long after a request there is a primary again if the agents can do as it says, D and 3 s with
+	// the defaults, and as much again.
 	electionTime = 30 * time.Second
-	// settleFor is how long after its promotion the record of an election waits for every replica to be synchronized again before
-	// it is completed without: a lost site may be away for days.
+	// settleFor is how long after its promotion the record of an election waits for every replica to be synchronized again
+	// before it is completed without: a lost site may be away for days.
 	settleFor = time.Minute
 	// followFor is how long after its completion the timeline of a Failover is kept up to date: databases may need long to
 	// be synchronized again.
 	followFor = 24 * time.Hour
-	// recordsKept is how many records of a group's own elections are kept, and how many switchovers that the operator asked for
-	// to restart or drain a server; the Leases have the last five.
+	// recordsKept is how many records of a group's own elections are kept, and how many switchovers that the operator
+	// asked for to restart or drain a server; the Leases have the last five.
 	recordsKept = 50
 )
 
@@ -60,8 +60,8 @@ func expires(f *v1alpha1.Failover) time.Time {
 	return f.CreationTimestamp.Add(life)
 }
 
-// request is what the agents are asked for. It is the same however often it is made: a manager that ended between saying
-// so in the status and writing it asks for the same thing again.
+// request is what the agents are asked for. It is the same however often it is made: a manager that ended between
+// saying so in the status and writing it asks for the same thing again.
 func request(f *v1alpha1.Failover, issued time.Time) election.Request {
 	r := requests.Asked(f.Spec)
 	r.ID, r.Issued, r.ExpiresSeconds = string(f.UID), issued.UTC(), max(1, int(expires(f).Sub(issued)/time.Second))

@@ -46,7 +46,11 @@ func newBed(t *testing.T) *bed {
 	b.hub.JoinHub(t, "dublin", "web")
 	for _, server := range []*apiserver.Server{b.site, b.hub} {
 		lease := election.NewLease("web", "content", "tukpub-0", election.Configuration{})
-		lease.Labels = map[string]string{v1alpha1.LabelManagedBy: v1alpha1.ManagedBy, v1alpha1.LabelGroup: "content", v1alpha1.LabelNamespace: "web"}
+		lease.Labels = map[string]string{
+			v1alpha1.LabelManagedBy: v1alpha1.ManagedBy,
+			v1alpha1.LabelGroup:     "content",
+			v1alpha1.LabelNamespace: "web",
+		}
 		lease.Spec.LeaseTransitions = ptr.To[int32](3)
 		lease.Spec.HolderIdentity = ptr.To("tukpub-0/pod/engine/nonce")
 		lease.Annotations["geosql.dev/vote-state"] = string(election.StateHeld)
@@ -59,7 +63,15 @@ func newBed(t *testing.T) *bed {
 func (b *bed) startManager() {
 	b.Helper()
 	g := NewWithT(b.T)
-	provider := sites.NewProvider(sites.Options{Namespace: system, Heartbeat: 300 * time.Millisecond, UnknownAfter: 1500 * time.Millisecond, ProbeTimeout: time.Second, CallTimeout: 2 * time.Second})
+	provider := sites.NewProvider(
+		sites.Options{
+			Namespace:    system,
+			Heartbeat:    300 * time.Millisecond,
+			UnknownAfter: 1500 * time.Millisecond,
+			ProbeTimeout: time.Second,
+			CallTimeout:  2 * time.Second,
+		},
+	)
 	mgr := apiserver.NewManager(b.T, b.hub.ManagerConfig(b.T), provider, apiserver.HubOptions())
 	g.Expect(failover.SetupWithManager(mgr, provider)).To(Succeed())
 	apiserver.Run(b.T, mgr)
@@ -69,11 +81,17 @@ func (b *bed) startManager() {
 func (b *bed) declare() {
 	b.Helper()
 	g := NewWithT(b.T)
-	group := &v1alpha1.AvailabilityGroup{ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: "content"}, Spec: v1alpha1.AvailabilityGroupSpec{
-		InitialPrimary: "tukpub",
-		Replicas: []v1alpha1.Replica{{Server: "tukpub", AvailabilityMode: v1alpha1.SynchronousCommit}, {Server: "quisec", AvailabilityMode: v1alpha1.SynchronousCommit},
-			{Server: "dubcfg", AvailabilityMode: v1alpha1.ConfigurationOnly}},
-	}}
+	group := &v1alpha1.AvailabilityGroup{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: "content"},
+		Spec: v1alpha1.AvailabilityGroupSpec{
+			InitialPrimary: "tukpub",
+			Replicas: []v1alpha1.Replica{
+				{Server: "tukpub", AvailabilityMode: v1alpha1.SynchronousCommit},
+				{Server: "quisec", AvailabilityMode: v1alpha1.SynchronousCommit},
+				{Server: "dubcfg", AvailabilityMode: v1alpha1.ConfigurationOnly},
+			},
+		},
+	}
 	g.Expect(b.hub.Client.Create(b.Context(), group)).To(Succeed())
 	now := metav1.NewTime(time.Now().Add(time.Hour))
 	group.Status = v1alpha1.AvailabilityGroupStatus{GroupID: "6a8b", Primary: "tukpub-0", Term: 3,
@@ -85,7 +103,10 @@ func (b *bed) declare() {
 
 func (b *bed) create(name string, kind v1alpha1.FailoverKind, to v1alpha1.ServerName) *v1alpha1.Failover {
 	b.Helper()
-	f := &v1alpha1.Failover{ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: name}, Spec: v1alpha1.FailoverSpec{Group: "content", Kind: kind, To: to}}
+	f := &v1alpha1.Failover{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: name},
+		Spec:       v1alpha1.FailoverSpec{Group: "content", Kind: kind, To: to},
+	}
 	NewWithT(b.T).Expect(b.hub.Client.Create(b.Context(), f)).To(Succeed())
 	return f
 }
@@ -101,7 +122,10 @@ func (b *bed) status(name string) func() v1alpha1.FailoverStatus {
 
 func lease(b *bed, at *apiserver.Server) *coordinationv1.Lease {
 	var l coordinationv1.Lease
-	NewWithT(b.T).Expect(at.Client.Get(b.Context(), client.ObjectKey{Namespace: "web", Name: "geosql-content"}, &l)).To(Succeed())
+	NewWithT(
+		b.T,
+	).Expect(at.Client.Get(b.Context(), client.ObjectKey{Namespace: "web", Name: "geosql-content"}, &l)).
+		To(Succeed())
 	return &l
 }
 
@@ -134,18 +158,42 @@ func TestController(t *testing.T) {
 	t.Run("asks the agents and follows their answer", func(t *testing.T) {
 		g := NewWithT(t)
 		f := b.create("go", v1alpha1.FailoverSwitchover, "quisec")
-		g.Eventually(b.request(b.site), patient, often).Should(And(HaveField("ID", string(f.UID)), HaveField("To", "quisec-0"), HaveField("Failover", "go")))
-		g.Expect(lease(b, b.site).Spec.HolderIdentity).To(HaveValue(Equal("tukpub-0/pod/engine/nonce")), "the vote is left alone")
+		g.Eventually(b.request(b.site), patient, often).
+			Should(And(HaveField("ID", string(f.UID)), HaveField("To", "quisec-0"), HaveField("Failover", "go")))
+		g.Expect(lease(b, b.site).Spec.HolderIdentity).
+			To(HaveValue(Equal("tukpub-0/pod/engine/nonce")), "the vote is left alone")
 		g.Eventually(b.status("go"), patient, often).Should(HaveField("Phase", v1alpha1.FailoverRequested))
-		g.Eventually(b.request(b.hub), patient, often).Should(HaveField("ID", string(f.UID)), "nobody answers: the next voter has it too")
-		b.annotate(b.hub, election.AnnotationAnswer, election.Answer{ID: string(f.UID), Outcome: election.OutcomeAccepted, By: "quisec-0"})
+		g.Eventually(b.request(b.hub), patient, often).
+			Should(HaveField("ID", string(f.UID)), "nobody answers: the next voter has it too")
+		b.annotate(
+			b.hub,
+			election.AnnotationAnswer,
+			election.Answer{ID: string(f.UID), Outcome: election.OutcomeAccepted, By: "quisec-0"},
+		)
 		g.Eventually(b.status("go"), patient, often).Should(HaveField("Phase", v1alpha1.FailoverRunning))
 		at := metav1.NewMicroTime(time.Now().Truncate(time.Microsecond))
-		b.annotate(b.hub, election.AnnotationTimelines, []election.Timeline{{Term: 4, Cause: election.CauseSwitchover, RequestID: string(f.UID), From: "tukpub-0", To: "quisec-0",
-			Suspected: &at, Promoted: &at, Outcome: election.OutcomeDone}})
-		b.annotate(b.hub, election.AnnotationAnswer, election.Answer{ID: string(f.UID), Outcome: election.OutcomeDone, Reason: election.ReasonPromoted, Message: "quisec-0 is primary", Term: 4})
-		g.Eventually(b.status("go"), patient, often).Should(And(HaveField("Outcome", v1alpha1.FailoverSucceeded), HaveField("Term", int64(4)),
-			HaveField("From", "tukpub-0"), HaveField("Timeline.Promoted", Not(BeNil())), HaveField("Reason", "Promoted")))
+		b.annotate(
+			b.hub,
+			election.AnnotationTimelines,
+			[]election.Timeline{
+				{Term: 4, Cause: election.CauseSwitchover, RequestID: string(f.UID), From: "tukpub-0", To: "quisec-0",
+					Suspected: &at, Promoted: &at, Outcome: election.OutcomeDone},
+			},
+		)
+		b.annotate(
+			b.hub,
+			election.AnnotationAnswer,
+			election.Answer{
+				ID:      string(f.UID),
+				Outcome: election.OutcomeDone,
+				Reason:  election.ReasonPromoted,
+				Message: "quisec-0 is primary",
+				Term:    4,
+			},
+		)
+		g.Eventually(b.status("go"), patient, often).
+			Should(And(HaveField("Outcome", v1alpha1.FailoverSucceeded), HaveField("Term", int64(4)),
+				HaveField("From", "tukpub-0"), HaveField("Timeline.Promoted", Not(BeNil())), HaveField("Reason", "Promoted")))
 		g.Consistently(func() error {
 			return b.hub.Client.Get(t.Context(), client.ObjectKey{Namespace: "web", Name: "content-4"}, &v1alpha1.Failover{})
 		}, "1s", often).ShouldNot(Succeed(), "its election is not recorded twice")
@@ -154,19 +202,31 @@ func TestController(t *testing.T) {
 	t.Run("refuses without touching anything", func(t *testing.T) {
 		g := NewWithT(t)
 		b.create("no", v1alpha1.FailoverSwitchover, "dubcfg")
-		g.Eventually(b.status("no"), patient, often).Should(And(HaveField("Outcome", v1alpha1.FailoverRefused), HaveField("Reason", "NotAReplica")))
+		g.Eventually(b.status("no"), patient, often).
+			Should(And(HaveField("Outcome", v1alpha1.FailoverRefused), HaveField("Reason", "NotAReplica")))
 		g.Expect(b.request(b.site)().Failover).To(Equal("go"))
 	})
 
 	t.Run("records the agents' own election", func(t *testing.T) {
 		g := NewWithT(t)
 		at := metav1.NewMicroTime(time.Now().Truncate(time.Microsecond))
-		own := election.Timeline{Term: 5, Cause: election.CauseAutomatic, From: "quisec-0", To: "tukpub-0", Suspected: &at, Outcome: election.OutcomeAccepted}
+		own := election.Timeline{
+			Term:      5,
+			Cause:     election.CauseAutomatic,
+			From:      "quisec-0",
+			To:        "tukpub-0",
+			Suspected: &at,
+			Outcome:   election.OutcomeAccepted,
+		}
 		b.annotate(b.site, election.AnnotationTimelines, []election.Timeline{own})
-		g.Eventually(b.status("content-5"), patient, often).Should(And(HaveField("Phase", v1alpha1.FailoverRunning), HaveField("Cause", "Automatic")))
-		own.Outcome, own.Promoted, own.Lost = election.OutcomeDone, &at, &election.LostRange{Databases: []election.LostDatabase{{Name: "Content", FromLSN: "9"}}}
+		g.Eventually(b.status("content-5"), patient, often).
+			Should(And(HaveField("Phase", v1alpha1.FailoverRunning), HaveField("Cause", "Automatic")))
+		own.Outcome, own.Promoted, own.Lost = election.OutcomeDone, &at, &election.LostRange{
+			Databases: []election.LostDatabase{{Name: "Content", FromLSN: "9"}},
+		}
 		b.annotate(b.site, election.AnnotationTimelines, []election.Timeline{own})
-		g.Eventually(b.status("content-5"), patient, often).Should(And(HaveField("Outcome", v1alpha1.FailoverSucceeded), HaveField("Lost.Databases", HaveLen(1))))
+		g.Eventually(b.status("content-5"), patient, often).
+			Should(And(HaveField("Outcome", v1alpha1.FailoverSucceeded), HaveField("Lost.Databases", HaveLen(1))))
 	})
 
 	t.Run("uses the voter that answers", func(t *testing.T) {

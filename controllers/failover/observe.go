@@ -22,13 +22,14 @@ import (
 const (
 	// voterTimeout bounds the questions to one voter.
 	voterTimeout = 5 * time.Second
-	// othersGrace is what the other voters get once a majority has answered: a person who asks for a failover must not wait for the
-	// site that is lost. Three round trips to a site 150 ms away take less; one that is missed is read with the next look.
+	// othersGrace is what the other voters get once a majority has answered: a person who asks for a failover must not
+	// wait for the site that is lost. Three round trips to a site 150 ms away take less; one that is missed is read with
+	// the next look.
 	othersGrace = 500 * time.Millisecond
 )
 
-// observe reads a group, its Failovers and its votes. The Failovers are read from the API server: what was said of one a
-// moment ago must be seen.
+// observe reads a group, its Failovers and its votes. The Failovers are read from the API server: what was said of one
+// a moment ago must be seen.
 func (r *Reconciler) observe(ctx context.Context, name types.NamespacedName) (Observed, error) {
 	o := Observed{Now: r.now()}
 	var group v1alpha1.AvailabilityGroup
@@ -60,7 +61,8 @@ func (r *Reconciler) observe(ctx context.Context, name types.NamespacedName) (Ob
 	return o, nil
 }
 
-// votes reads the group's Lease at all its voters at once. Of those that have not answered soon after a majority has nothing is known.
+// votes reads the group's Lease at all its voters at once. Of those that have not answered soon after a majority has
+// nothing is known.
 func (r *Reconciler) votes(ctx context.Context, group *v1alpha1.AvailabilityGroup) requests.Votes {
 	votes := make(requests.Votes, len(group.Status.Voters))
 	ctx, cancel := context.WithTimeout(ctx, voterTimeout)

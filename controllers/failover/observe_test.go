@@ -30,7 +30,8 @@ func (v voterReader) Get(ctx context.Context, _ client.ObjectKey, o client.Objec
 	}
 	select {
 	case <-answer:
-		*o.(*coordinationv1.Lease) = *election.NewLease("web", "content", "tukpub-0", election.Configuration{Voters: []string{"tukwila", "quincy", "dublin"}})
+		*o.(*coordinationv1.Lease) = *election.NewLease("web", "content", "tukpub-0",
+			election.Configuration{Voters: []string{"tukwila", "quincy", "dublin"}})
 		return nil
 	case <-ctx.Done():
 		return ctx.Err()
@@ -49,9 +50,11 @@ func TestALostSiteHoldsUpNoRequest(t *testing.T) {
 		known  int
 		within time.Duration
 	}{
-		"all answer":         {votersBySite{"tukwila": near, "quincy": near, "dublin": far}, 3, far.after},
-		"a site is lost":     {votersBySite{"tukwila": {silent: true}, "quincy": near, "dublin": far}, 2, far.after + othersGrace},
-		"a majority is lost": {votersBySite{"tukwila": {silent: true}, "quincy": near, "dublin": {silent: true}}, 1, voterTimeout},
+		"all answer": {votersBySite{"tukwila": near, "quincy": near, "dublin": far}, 3, far.after},
+		"a site is lost": {votersBySite{"tukwila": {silent: true}, "quincy": near, "dublin": far}, 2, far.after +
+			othersGrace},
+		"a majority is lost": {votersBySite{"tukwila": {silent: true}, "quincy": near, "dublin": {silent: true}}, 1,
+			voterTimeout},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

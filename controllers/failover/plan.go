@@ -44,7 +44,12 @@ type Ask struct {
 
 // Describe names the voter.
 func (s Ask) Describe() string {
-	return fmt.Sprintf("ask for the %s of Failover %s on the Lease at voter %s", s.Request.Kind, s.Request.Failover, s.Voter)
+	return fmt.Sprintf(
+		"ask for the %s of Failover %s on the Lease at voter %s",
+		s.Request.Kind,
+		s.Request.Failover,
+		s.Voter,
+	)
 }
 
 // Remember notes on the group's Lease at a voter which Failovers were carried out: their own status is gone with them.
@@ -68,7 +73,8 @@ func (s Record) Describe() string {
 	return fmt.Sprintf("record the election of term %d as Failover %s", *s.Failover.Spec.RecordedTerm, s.Failover.Name)
 }
 
-// DropRecord deletes the oldest record of a group that has many, or the oldest of its switchovers for restarts and drains.
+// DropRecord deletes the oldest record of a group that has many, or the oldest of its switchovers for restarts and
+// drains.
 type DropRecord struct {
 	Failover *v1alpha1.Failover
 }
@@ -115,9 +121,10 @@ func plan(o Observed) Plan {
 	return p
 }
 
-// waitsFor is the name of the Failover that the one of an index waits for, empty for none: the group does one thing at a time, oldest
-// first. A Failover, which is for when there is no primary, waits for none that itself waits, for a primary say; nor, while there is
-// none, for one whose agents have had the time of an election: the agents go by the newest request.
+// waitsFor is the name of the Failover that the one of an index waits for, empty for none: the group does one thing at
+// a time, oldest first. A Failover, which is for when there is no primary, waits for none that itself waits, for a
+// primary say; nor, while there is none, for one whose agents have had the time of an election: the agents go by the
+// newest request.
 func waitsFor(o Observed, now []v1alpha1.FailoverStatus, i int) string {
 	urgent := o.Failovers[i].Spec.Kind == v1alpha1.FailoverFailover
 	lost := o.Group != nil && o.Group.Status.Primary == ""
@@ -141,8 +148,8 @@ func (p *Plan) status(f *v1alpha1.Failover, next v1alpha1.FailoverStatus) {
 	}
 }
 
-// advance is where a Failover that is not completed stands now, and the request to write if there is one. before is the name of
-// the one that it waits for, if there is one.
+// advance is where a Failover that is not completed stands now, and the request to write if there is one. before is the
+// name of the one that it waits for, if there is one.
 func advance(o Observed, f *v1alpha1.Failover, before string) (v1alpha1.FailoverStatus, *Ask) {
 	s := *f.Status.DeepCopy()
 	if answered(o, f, &s) {
@@ -177,7 +184,13 @@ func answered(o Observed, f *v1alpha1.Failover, s *v1alpha1.FailoverStatus) bool
 		return false
 	case election.OutcomeAccepted:
 		if o.Now.After(expires(f).Add(unknownAfter)) {
-			complete(o, s, v1alpha1.FailoverUnknown, conditions.ReasonAnswerMissing, "an agent began with it and never said how it ended: the group's status says who is primary")
+			complete(
+				o,
+				s,
+				v1alpha1.FailoverUnknown,
+				conditions.ReasonAnswerMissing,
+				"an agent began with it and never said how it ended: the group's status says who is primary",
+			)
 			return true
 		}
 		s.Phase = v1alpha1.FailoverRunning
@@ -217,28 +230,49 @@ func begin(o Observed, f *v1alpha1.Failover, s v1alpha1.FailoverStatus, before s
 	}
 	if was := o.Votes.CarriedOut(f.Name, specOf(f), string(f.UID)); was != nil {
 		complete(o, &s, v1alpha1.FailoverSuperseded, conditions.ReasonCarriedOut, fmt.Sprintf(
-			"nothing was changed: Failover %s, which asked for the same, was carried out at %s, and this one has come back, from a backup or a repository, say. If you want it done again, make one of another name",
-			f.Name, was.At.UTC().Format(time.RFC3339)))
+			"nothing was changed: Failover %s, which asked for the same, was carried out at %s, and this one has come back, "+
+				"from a backup or a repository, say. If you want it done again, make one of another name",
+			f.Name,
+			was.At.UTC().Format(time.RFC3339),
+		))
 		return s, nil
 	}
 	if leading, known := o.Votes.Leading(); f.Spec.ExpectedTerm != nil && known && leading.Term != *f.Spec.ExpectedTerm {
-		complete(o, &s, v1alpha1.FailoverSuperseded, election.ReasonSuperseded,
-			fmt.Sprintf("refused, nothing was changed: the group is in term %d, and it was decided on in term %d", leading.Term, *f.Spec.ExpectedTerm))
+		complete(
+			o,
+			&s,
+			v1alpha1.FailoverSuperseded,
+			election.ReasonSuperseded,
+			fmt.Sprintf(
+				"refused, nothing was changed: the group is in term %d, and it was decided on in term %d",
+				leading.Term,
+				*f.Spec.ExpectedTerm,
+			),
+		)
 		return s, nil
 	}
 	if o.Group == nil {
 		return pending(conditions.ReasonGroupMissing, "there is no AvailabilityGroup %s", f.Spec.Group)
 	}
 	if before != "" {
-		return pending(conditions.ReasonWaiting, "Failover %s of group %s is not completed yet; kubectl delete failover %[1]s -n %[3]s if it is not to be waited for",
-			before, f.Spec.Group, f.Namespace)
+		return pending(
+			conditions.ReasonWaiting,
+			"Failover %s of group %s is not completed yet; kubectl delete failover %[1]s -n %[3]s if it is not to be waited for",
+			before,
+			f.Spec.Group,
+			f.Namespace,
+		)
 	}
 	switch p := requests.Check(o.Group, f.Spec, o.Now); p.Verdict {
 	case requests.Refuse:
 		if !p.Seen.IsZero() && !f.CreationTimestamp.Before(&p.Seen) {
-			// What was asked for may follow what its author saw, of which the status does not know yet. Both times are whole seconds: of
-			// the same second nobody can say which came first.
-			return pending(requests.ReasonStatusStale, "what the group's status says is from before this Failover: %s", p.Message)
+			// What was asked for may follow what its author saw, of which the status does not know yet. Both times are whole
+			// seconds: of the same second nobody can say which came first.
+			return pending(
+				requests.ReasonStatusStale,
+				"what the group's status says is from before this Failover: %s",
+				p.Message,
+			)
 		}
 		complete(o, &s, v1alpha1.FailoverRefused, p.Reason, "refused, nothing was changed: "+p.Message)
 		return s, nil
@@ -247,13 +281,19 @@ func begin(o Observed, f *v1alpha1.Failover, s v1alpha1.FailoverStatus, before s
 	}
 	voter := chooseVoter(o.Votes, "")
 	if voter == "" {
-		return pending(conditions.ReasonVotersNotAnswering, "of group %s no voter that has the Lease answers: %s", f.Spec.Group, silence(o.Votes))
+		return pending(
+			conditions.ReasonVotersNotAnswering,
+			"of group %s no voter that has the Lease answers: %s",
+			f.Spec.Group,
+			silence(o.Votes),
+		)
 	}
 	if o.Now.After(expires(f)) {
 		return pending(conditions.ReasonExpired, "the operator did not look at it before")
 	}
 	at := metav1.NewMicroTime(o.Votes.Issue(o.Now))
-	s.Phase, s.Reason, s.Message = v1alpha1.FailoverRequested, conditions.ReasonRequested, "the agents are asked; none has answered yet"
+	s.Phase, s.Reason, s.Message = v1alpha1.FailoverRequested, conditions.ReasonRequested,
+		"the agents are asked; none has answered yet"
 	s.Requested, s.Voter, s.From = &at, voter, o.Group.Status.Primary
 	if requests.Promotes(f.Spec.Kind) {
 		s.EstimatedDataLoss = estimate(o.Group, f.Spec)
@@ -278,10 +318,22 @@ func wait(o Observed, f *v1alpha1.Failover, s v1alpha1.FailoverStatus) (v1alpha1
 	end := expires(f)
 	switch {
 	case o.Now.After(end.Add(unknownAfter)):
-		complete(o, &s, v1alpha1.FailoverUnknown, conditions.ReasonAnswerMissing, "no answer could be read at a majority of the voters: the group's status says who is primary")
+		complete(
+			o,
+			&s,
+			v1alpha1.FailoverUnknown,
+			conditions.ReasonAnswerMissing,
+			"no answer could be read at a majority of the voters: the group's status says who is primary",
+		)
 		return s, nil
 	case o.Now.After(end.Add(answerGrace)) && o.Votes.Majority() && s.Phase == v1alpha1.FailoverRequested:
-		complete(o, &s, v1alpha1.FailoverExpired, conditions.ReasonExpired, "no agent began with it in time: do agents run beside the replicas, and do they reach the voters?")
+		complete(
+			o,
+			&s,
+			v1alpha1.FailoverExpired,
+			conditions.ReasonExpired,
+			"no agent began with it in time: do agents run beside the replicas, and do they reach the voters?",
+		)
 		return s, nil
 	case o.Now.After(end) || s.Phase == v1alpha1.FailoverRunning:
 		return s, nil

@@ -20,12 +20,24 @@ import (
 )
 
 var (
-	begun    = time.Date(2026, 11, 20, 9, 0, 0, 0, time.UTC)
-	errCut   = errors.New("no answer")
-	seenNow  = metav1.NewTime(begun)
-	fitNow   = &v1alpha1.Promotability{Status: metav1.ConditionTrue, Reason: "Synchronized", Message: "every database is synchronized"}
-	behind   = &v1alpha1.Promotability{Status: metav1.ConditionFalse, Reason: "NotSynchronized", Message: "not ready for failover: Content (synchronizing)"}
-	notKnown = &v1alpha1.Promotability{Status: metav1.ConditionUnknown, Reason: "NotAnswering", Message: "quisec-0 does not answer"}
+	begun   = time.Date(2026, 11, 20, 9, 0, 0, 0, time.UTC)
+	errCut  = errors.New("no answer")
+	seenNow = metav1.NewTime(begun)
+	fitNow  = &v1alpha1.Promotability{
+		Status:  metav1.ConditionTrue,
+		Reason:  "Synchronized",
+		Message: "every database is synchronized",
+	}
+	behind = &v1alpha1.Promotability{
+		Status:  metav1.ConditionFalse,
+		Reason:  "NotSynchronized",
+		Message: "not ready for failover: Content (synchronizing)",
+	}
+	notKnown = &v1alpha1.Promotability{
+		Status:  metav1.ConditionUnknown,
+		Reason:  "NotAnswering",
+		Message: "quisec-0 does not answer",
+	}
 )
 
 // group over three sites, in term 3 with tukpub as primary.
@@ -34,25 +46,56 @@ func group() *v1alpha1.AvailabilityGroup {
 		ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: "content", UID: "g1"},
 		Spec: v1alpha1.AvailabilityGroupSpec{
 			Replicas: []v1alpha1.Replica{
-				{Server: "tukpub", AvailabilityMode: v1alpha1.SynchronousCommit}, {Server: "quisec", AvailabilityMode: v1alpha1.SynchronousCommit},
-				{Server: "dubcfg", AvailabilityMode: v1alpha1.ConfigurationOnly}, {Server: "dubasy", AvailabilityMode: v1alpha1.AsynchronousCommit},
+				{
+					Server:           "tukpub",
+					AvailabilityMode: v1alpha1.SynchronousCommit,
+				}, {Server: "quisec", AvailabilityMode: v1alpha1.SynchronousCommit},
+				{
+					Server:           "dubcfg",
+					AvailabilityMode: v1alpha1.ConfigurationOnly,
+				}, {Server: "dubasy", AvailabilityMode: v1alpha1.AsynchronousCommit},
 			},
 			InitialPrimary: "tukpub",
 		},
 	}
-	g.Status = v1alpha1.AvailabilityGroupStatus{GroupID: "6a8b", Primary: "tukpub-0", Term: 3, Replicas: []v1alpha1.ReplicaStatus{
-		{Server: "tukpub-0", Role: "PRIMARY", ObservedAt: &seenNow, Databases: []v1alpha1.ReplicaDatabaseStatus{{Name: "Content", LastCommitTime: ptr.To(metav1.NewTime(begun.Add(-time.Second)))}}},
-		{Server: "quisec-0", Role: "SECONDARY", ObservedAt: &seenNow, Promotable: fitNow},
-		{Server: "dubasy-0", Role: "SECONDARY", ObservedAt: &seenNow, Databases: []v1alpha1.ReplicaDatabaseStatus{{Name: "Content", LastCommitTime: ptr.To(metav1.NewTime(begun.Add(-8 * time.Second)))}}},
-	}}
+	g.Status = v1alpha1.AvailabilityGroupStatus{
+		GroupID: "6a8b",
+		Primary: "tukpub-0",
+		Term:    3,
+		Replicas: []v1alpha1.ReplicaStatus{
+			{
+				Server:     "tukpub-0",
+				Role:       "PRIMARY",
+				ObservedAt: &seenNow,
+				Databases: []v1alpha1.ReplicaDatabaseStatus{
+					{Name: "Content", LastCommitTime: ptr.To(metav1.NewTime(begun.Add(-time.Second)))},
+				},
+			},
+			{Server: "quisec-0", Role: "SECONDARY", ObservedAt: &seenNow, Promotable: fitNow},
+			{
+				Server:     "dubasy-0",
+				Role:       "SECONDARY",
+				ObservedAt: &seenNow,
+				Databases: []v1alpha1.ReplicaDatabaseStatus{
+					{Name: "Content", LastCommitTime: ptr.To(metav1.NewTime(begun.Add(-8 * time.Second)))},
+				},
+			},
+		},
+	}
 	return g
 }
 
 func failover(name string, age time.Duration, spec v1alpha1.FailoverSpec) v1alpha1.Failover {
 	spec.Group = "content"
 	return v1alpha1.Failover{
-		ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: name, UID: types.UID("uid-" + name), CreationTimestamp: metav1.NewTime(begun.Add(-age)), Generation: 1},
-		Spec:       spec,
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace:         "web",
+			Name:              name,
+			UID:               types.UID("uid-" + name),
+			CreationTimestamp: metav1.NewTime(begun.Add(-age)),
+			Generation:        1,
+		},
+		Spec: spec,
 	}
 }
 
@@ -63,7 +106,13 @@ func switchover(to v1alpha1.ServerName) v1alpha1.FailoverSpec {
 func world(failovers ...v1alpha1.Failover) Observed {
 	o := Observed{Now: begun, Group: group(), Failovers: failovers}
 	for _, site := range []string{"tukwila", "quincy", "dublin"} {
-		o.Votes = append(o.Votes, requests.Vote{Site: site, Record: election.Record{Term: 3, State: election.StateHeld, Holder: election.Holder{Server: "tukpub-0"}}})
+		o.Votes = append(
+			o.Votes,
+			requests.Vote{
+				Site:   site,
+				Record: election.Record{Term: 3, State: election.StateHeld, Holder: election.Holder{Server: "tukpub-0"}},
+			},
+		)
 	}
 	return o
 }
@@ -113,37 +162,58 @@ func TestWhatIsAskedAndWhatIsRefusedFirst(t *testing.T) {
 	}{
 		"a switchover": {spec: switchover("quisec"), phase: "Requested", reason: "Requested", asked: true},
 		"to a replica that is behind": {spec: switchover("quisec"), change: func(o *Observed) {
-			o.Group.Status.Replicas[1].Promotable, o.Group.Status.Replicas[1].ObservedAt = behind, ptr.To(metav1.NewTime(begun.Add(time.Second)))
+			o.Group.Status.Replicas[1].Promotable, o.Group.Status.Replicas[1].ObservedAt = behind,
+				ptr.To(metav1.NewTime(begun.Add(time.Second)))
 		}, phase: "Completed", outcome: "Refused", reason: "NotSynchronized", message: "Content (synchronizing)"},
-		"to one that was behind in the second in which it was asked for": {spec: switchover("quisec"), change: func(o *Observed) {
-			o.Group.Status.Replicas[1].Promotable, o.Group.Status.Replicas[1].ObservedAt = behind, ptr.To(metav1.NewTime(begun))
-		}, phase: "Pending", reason: "StatusStale", message: "Content (synchronizing)"},
+		"to one that was behind in the second in which it was asked for": {spec: switchover("quisec"),
+			change: func(o *Observed) {
+				o.Group.Status.Replicas[1].Promotable, o.Group.Status.Replicas[1].ObservedAt = behind, ptr.To(metav1.NewTime(begun))
+			}, phase: "Pending", reason: "StatusStale", message: "Content (synchronizing)"},
 		"to one that was behind before it was asked for": {spec: switchover("quisec"), change: func(o *Observed) {
-			o.Group.Status.Replicas[1].Promotable, o.Group.Status.Replicas[1].ObservedAt = behind, ptr.To(metav1.NewTime(begun.Add(-2*time.Second)))
+			o.Group.Status.Replicas[1].Promotable, o.Group.Status.Replicas[1].ObservedAt = behind,
+				ptr.To(metav1.NewTime(begun.Add(-2*time.Second)))
 		}, phase: "Pending", reason: "StatusStale", message: "Content (synchronizing)"},
-		"to one that is silent":     {spec: switchover("quisec"), change: func(o *Observed) { o.Group.Status.Replicas[1].Promotable = notKnown }, phase: "Pending", reason: "NotAnswering"},
-		"to one that stayed silent": {spec: switchover("quisec"), age: time.Hour, change: func(o *Observed) { o.Group.Status.Replicas[1].Promotable = notKnown }, phase: "Completed", outcome: "Expired", reason: "NotAnswering", message: "nothing was changed"},
-		"by a status that is old":   {spec: switchover("quisec"), change: func(o *Observed) { o.Now = begun.Add(time.Minute) }, phase: "Pending", reason: "StatusStale"},
-		"to a stranger":             {spec: switchover("other"), phase: "Completed", outcome: "Refused", reason: "NotAReplica", message: "its replicas are tukpub, quisec"},
-		"to one without data":       {spec: switchover("dubcfg"), phase: "Completed", outcome: "Refused", reason: "NotAReplica"},
-		"to an asynchronous one":    {spec: switchover("dubasy"), phase: "Completed", outcome: "Refused", reason: "NotSynchronous"},
-		"forced to an asynchronous one": {spec: v1alpha1.FailoverSpec{Kind: v1alpha1.FailoverFailover, To: "dubasy", AllowDataLoss: true},
+		"to one that is silent": {spec: switchover("quisec"),
+			change: func(o *Observed) { o.Group.Status.Replicas[1].Promotable = notKnown }, phase: "Pending",
+			reason: "NotAnswering"},
+		"to one that stayed silent": {spec: switchover("quisec"), age: time.Hour,
+			change: func(o *Observed) { o.Group.Status.Replicas[1].Promotable = notKnown }, phase: "Completed",
+			outcome: "Expired", reason: "NotAnswering", message: "nothing was changed"},
+		"by a status that is old": {spec: switchover("quisec"),
+			change: func(o *Observed) { o.Now = begun.Add(time.Minute) }, phase: "Pending", reason: "StatusStale"},
+		"to a stranger": {spec: switchover("other"), phase: "Completed", outcome: "Refused",
+			reason: "NotAReplica", message: "its replicas are tukpub, quisec"},
+		"to one without data": {spec: switchover("dubcfg"), phase: "Completed", outcome: "Refused",
+			reason: "NotAReplica"},
+		"to an asynchronous one": {spec: switchover("dubasy"), phase: "Completed", outcome: "Refused",
+			reason: "NotSynchronous"},
+		"forced to an asynchronous one": {spec: v1alpha1.FailoverSpec{Kind: v1alpha1.FailoverFailover, To: "dubasy",
+			AllowDataLoss: true},
 			phase: "Requested", reason: "Requested", asked: true},
-		"without a primary":          {spec: switchover("quisec"), change: func(o *Observed) { o.Group.Status.Primary = "" }, phase: "Pending", reason: "NoPrimary"},
-		"a failover without primary": {spec: v1alpha1.FailoverSpec{Kind: v1alpha1.FailoverFailover}, change: func(o *Observed) { o.Group.Status.Primary = "" }, phase: "Requested", reason: "Requested", asked: true},
-		"a pause":                    {spec: v1alpha1.FailoverSpec{Kind: v1alpha1.FailoverPause}, phase: "Requested", reason: "Requested", asked: true},
-		"without a group":            {spec: switchover("quisec"), change: func(o *Observed) { o.Group, o.Votes = nil, nil }, phase: "Pending", reason: "GroupMissing"},
-		"of a group that is not fenced": {spec: switchover("quisec"), change: func(o *Observed) { o.Group.Spec.ClusterType = v1alpha1.ClusterNone },
-			phase: "Completed", outcome: "Refused", reason: "NotFenced"},
-		"in another term": {spec: v1alpha1.FailoverSpec{Kind: v1alpha1.FailoverSwitchover, To: "quisec", ExpectedTerm: ptr.To[int64](2)},
+		"without a primary": {spec: switchover("quisec"), change: func(o *Observed) { o.Group.Status.Primary = "" },
+			phase: "Pending", reason: "NoPrimary"},
+		"a failover without primary": {spec: v1alpha1.FailoverSpec{Kind: v1alpha1.FailoverFailover},
+			change: func(o *Observed) { o.Group.Status.Primary = "" }, phase: "Requested", reason: "Requested", asked: true},
+		"a pause": {spec: v1alpha1.FailoverSpec{Kind: v1alpha1.FailoverPause}, phase: "Requested",
+			reason: "Requested", asked: true},
+		"without a group": {spec: switchover("quisec"), change: func(o *Observed) { o.Group, o.Votes = nil, nil },
+			phase: "Pending", reason: "GroupMissing"},
+		"of a group that is not fenced": {spec: switchover("quisec"),
+			change: func(o *Observed) { o.Group.Spec.ClusterType = v1alpha1.ClusterNone },
+			phase:  "Completed", outcome: "Refused", reason: "NotFenced"},
+		"in another term": {spec: v1alpha1.FailoverSpec{Kind: v1alpha1.FailoverSwitchover, To: "quisec",
+			ExpectedTerm: ptr.To[int64](2)},
 			phase: "Completed", outcome: "Superseded", reason: "Superseded", message: "in term 3"},
-		"in the expected term": {spec: v1alpha1.FailoverSpec{Kind: v1alpha1.FailoverSwitchover, To: "quisec", ExpectedTerm: ptr.To[int64](3)}, phase: "Requested", reason: "Requested", asked: true},
+		"in the expected term": {spec: v1alpha1.FailoverSpec{Kind: v1alpha1.FailoverSwitchover, To: "quisec",
+			ExpectedTerm: ptr.To[int64](3)}, phase: "Requested", reason: "Requested", asked: true},
 		"without voters": {spec: switchover("quisec"), change: func(o *Observed) {
 			for i := range o.Votes {
 				o.Votes[i].Err = errCut
 			}
-		}, phase: "Pending", reason: "VotersNotAnswering", message: "answers: tukwila (no answer); quincy (no answer); dublin (no answer)"},
-		"of yesterday": {spec: switchover("quisec"), age: 24 * time.Hour, phase: "Completed", outcome: "Expired", reason: "Expired"},
+		}, phase: "Pending", reason: "VotersNotAnswering",
+			message: "answers: tukwila (no answer); quincy (no answer); dublin (no answer)"},
+		"of yesterday": {spec: switchover("quisec"), age: 24 * time.Hour, phase: "Completed", outcome: "Expired",
+			reason: "Expired"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
@@ -159,7 +229,8 @@ func TestWhatIsAskedAndWhatIsRefusedFirst(t *testing.T) {
 			g.Expect(s.Message).To(ContainSubstring(tc.message))
 			g.Expect(asks(p)).To(HaveLen(map[bool]int{true: 1}[tc.asked]))
 			if tc.asked {
-				g.Expect(p.Steps[0]).To(BeAssignableToTypeOf(SetStatus{}), "what was asked for is never forgotten: the status comes first")
+				g.Expect(p.Steps[0]).
+					To(BeAssignableToTypeOf(SetStatus{}), "what was asked for is never forgotten: the status comes first")
 				g.Expect(p.Busy).To(BeTrue())
 			}
 		})
@@ -168,13 +239,28 @@ func TestWhatIsAskedAndWhatIsRefusedFirst(t *testing.T) {
 
 func TestTheRequestIsTheFailover(t *testing.T) {
 	g := NewWithT(t)
-	o := world(failover("f", time.Minute, v1alpha1.FailoverSpec{Kind: v1alpha1.FailoverFailover, To: "dubasy", AllowDataLoss: true, FencedHolder: "tukpub-0/p/e/n", ExpectedTerm: ptr.To[int64](3)}))
+	o := world(
+		failover(
+			"f",
+			time.Minute,
+			v1alpha1.FailoverSpec{
+				Kind:          v1alpha1.FailoverFailover,
+				To:            "dubasy",
+				AllowDataLoss: true,
+				FencedHolder:  "tukpub-0/p/e/n",
+				ExpectedTerm:  ptr.To[int64](3),
+			},
+		),
+	)
 	p := plan(o)
 	ask := p.Steps[1].(Ask)
-	g.Expect(ask.Request).To(Equal(election.Request{ID: "uid-f", Kind: election.RequestFailover, To: "dubasy-0", AllowDataLoss: true, FencedHolder: "tukpub-0/p/e/n",
-		ExpectedTerm: 3, Issued: begun, ExpiresSeconds: 240, By: "Failover web/f", Failover: "f"}))
+	g.Expect(ask.Request).
+		To(Equal(election.Request{ID: "uid-f", Kind: election.RequestFailover, To: "dubasy-0", AllowDataLoss: true,
+			FencedHolder: "tukpub-0/p/e/n",
+			ExpectedTerm: 3, Issued: begun, ExpiresSeconds: 240, By: "Failover web/f", Failover: "f"}))
 	g.Expect(ask.Request.Check()).To(Succeed())
-	g.Expect(statusOf(o, p, "f").EstimatedDataLoss.Duration).To(Equal(7*time.Second), "the primary's last commit less the replica's")
+	g.Expect(statusOf(o, p, "f").EstimatedDataLoss.Duration).
+		To(Equal(7*time.Second), "the primary's last commit less the replica's")
 	g.Expect(statusOf(o, p, "f").From).To(Equal("tukpub-0"))
 }
 
@@ -199,11 +285,13 @@ func TestARequestThatIsNotAnswered(t *testing.T) {
 		"agents do not read at a Lease that has never had a vote": {after: time.Second, change: func(o *Observed) {
 			o.Votes[0].Record = election.Record{State: election.StateReleased}
 		}, asked: []string{"quincy"}},
-		"its time is over and the voter that may have the answer is cut off": {after: 6 * time.Minute, change: func(o *Observed) {
-			o.Votes[0].Record, o.Votes[1].Err = election.Record{State: election.StateReleased}, errCut
-		}},
-		"was written just as long ago as one waits":      {after: otherVoterAfter, change: written},
-		"was written for a while: the next voter has it": {after: 5 * time.Second, change: written, asked: []string{"quincy"}},
+		"its time is over and the voter that may have the answer is cut off": {after: 6 * time.Minute,
+			change: func(o *Observed) {
+				o.Votes[0].Record, o.Votes[1].Err = election.Record{State: election.StateReleased}, errCut
+			}},
+		"was written just as long ago as one waits": {after: otherVoterAfter, change: written},
+		"was written for a while: the next voter has it": {after: 5 * time.Second, change: written,
+			asked: []string{"quincy"}},
 		"is at a voter that is cut off": {after: time.Second, change: func(o *Observed) {
 			written(o)
 			o.Votes[0].Err = errCut
@@ -240,8 +328,18 @@ func TestAnswers(t *testing.T) {
 	at := func(seconds int) *metav1.MicroTime {
 		return ptr.To(metav1.NewMicroTime(begun.Add(time.Duration(seconds) * time.Second)))
 	}
-	timeline := election.Timeline{Term: 4, Cause: election.CauseSwitchover, RequestID: "uid-f", From: "tukpub-0", To: "quisec-0",
-		Suspected: at(1), Claimed: at(2), Fenced: at(2), Promoted: at(3), Outcome: election.OutcomeAccepted}
+	timeline := election.Timeline{
+		Term:      4,
+		Cause:     election.CauseSwitchover,
+		RequestID: "uid-f",
+		From:      "tukpub-0",
+		To:        "quisec-0",
+		Suspected: at(1),
+		Claimed:   at(2),
+		Fenced:    at(2),
+		Promoted:  at(3),
+		Outcome:   election.OutcomeAccepted,
+	}
 	answer := func(site int, outcome election.AnswerOutcome, reason string) func(*Observed) {
 		return func(o *Observed) {
 			o.Votes[site].Answer = &election.Answer{ID: "uid-f", Outcome: outcome, Reason: reason, Message: "because", Term: 4}
@@ -261,16 +359,30 @@ func TestAnswers(t *testing.T) {
 		reason  string
 		ready   metav1.ConditionStatus
 	}{
-		"accepted":                       {change: answer(1, election.OutcomeAccepted, ""), phase: "Running", reason: "Accepted", ready: metav1.ConditionFalse},
-		"refused":                        {change: answer(1, election.OutcomeRefused, "Reverting"), phase: "Completed", outcome: "Refused", reason: "Reverting", ready: metav1.ConditionFalse},
-		"refused in another term":        {change: answer(1, election.OutcomeRefused, "Superseded"), phase: "Completed", outcome: "Superseded", reason: "Superseded", ready: metav1.ConditionFalse},
-		"done":                           {change: answer(1, election.OutcomeDone, "Promoted"), phase: "Completed", outcome: "Succeeded", reason: "Promoted", ready: metav1.ConditionTrue},
-		"failed":                         {change: answer(1, election.OutcomeFailed, "RolledBack"), phase: "Completed", outcome: "Failed", reason: "RolledBack", ready: metav1.ConditionFalse},
-		"done, and an old accepted":      {change: all(answer(1, election.OutcomeDone, "Promoted"), answer(2, election.OutcomeAccepted, "")), phase: "Completed", outcome: "Succeeded", reason: "Promoted", ready: metav1.ConditionTrue},
-		"a reason that is no reason":     {change: answer(1, election.OutcomeRefused, "no reason!"), phase: "Completed", outcome: "Refused", reason: "no reason!", ready: metav1.ConditionFalse},
-		"an answer to another request":   {change: func(o *Observed) { o.Votes[0].Answer = &election.Answer{ID: "other", Outcome: election.OutcomeDone} }, phase: "Requested", reason: "Requested", ready: metav1.ConditionFalse},
-		"a timeline without an answer":   {change: func(o *Observed) { o.Votes[2].Timelines = []election.Timeline{timeline} }, phase: "Running", reason: "Accepted", ready: metav1.ConditionFalse},
-		"a voter that is cut has no say": {change: all(answer(1, election.OutcomeDone, ""), func(o *Observed) { o.Votes[1].Err = errCut }), phase: "Requested", reason: "Requested", ready: metav1.ConditionFalse},
+		"accepted": {change: answer(1, election.OutcomeAccepted, ""), phase: "Running",
+			reason: "Accepted", ready: metav1.ConditionFalse},
+		"refused": {change: answer(1, election.OutcomeRefused, "Reverting"), phase: "Completed",
+			outcome: "Refused", reason: "Reverting", ready: metav1.ConditionFalse},
+		"refused in another term": {change: answer(1, election.OutcomeRefused, "Superseded"), phase: "Completed",
+			outcome: "Superseded", reason: "Superseded", ready: metav1.ConditionFalse},
+		"done": {change: answer(1, election.OutcomeDone, "Promoted"), phase: "Completed",
+			outcome: "Succeeded", reason: "Promoted", ready: metav1.ConditionTrue},
+		"failed": {change: answer(1, election.OutcomeFailed, "RolledBack"), phase: "Completed",
+			outcome: "Failed", reason: "RolledBack", ready: metav1.ConditionFalse},
+		"done, and an old accepted": {change: all(answer(1, election.OutcomeDone, "Promoted"),
+			answer(2, election.OutcomeAccepted, "")), phase: "Completed", outcome: "Succeeded", reason: "Promoted",
+			ready: metav1.ConditionTrue},
+		"a reason that is no reason": {change: answer(1, election.OutcomeRefused, "no reason!"), phase: "Completed",
+			outcome: "Refused", reason: "no reason!", ready: metav1.ConditionFalse},
+		"an answer to another request": {change: func(o *Observed) {
+			o.Votes[0].Answer = &election.Answer{ID: "other",
+				Outcome: election.OutcomeDone}
+		}, phase: "Requested", reason: "Requested", ready: metav1.ConditionFalse},
+		"a timeline without an answer": {change: func(o *Observed) { o.Votes[2].Timelines = []election.Timeline{timeline} },
+			phase: "Running", reason: "Accepted", ready: metav1.ConditionFalse},
+		"a voter that is cut has no say": {change: all(answer(1, election.OutcomeDone, ""),
+			func(o *Observed) { o.Votes[1].Err = errCut }), phase: "Requested", reason: "Requested",
+			ready: metav1.ConditionFalse},
 		"the answer was overwritten, its timeline is done": {change: func(o *Observed) {
 			done := timeline
 			done.Outcome, done.AllSynchronized = election.OutcomeDone, at(9)
@@ -289,7 +401,9 @@ func TestAnswers(t *testing.T) {
 			g.Expect(s.Phase).To(Equal(tc.phase))
 			g.Expect(s.Outcome).To(Equal(tc.outcome))
 			g.Expect(s.Reason).To(Equal(tc.reason))
-			g.Expect(s.Conditions).To(ContainElement(And(HaveField("Type", "Ready"), HaveField("Status", tc.ready), HaveField("Reason", MatchRegexp(`^[A-Za-z]+$`)))))
+			g.Expect(s.Conditions).
+				To(ContainElement(And(HaveField("Type", "Ready"), HaveField("Status", tc.ready),
+					HaveField("Reason", MatchRegexp(`^[A-Za-z]+$`)))))
 			g.Expect(asks(p)).To(BeEmpty())
 		})
 	}
@@ -301,7 +415,9 @@ func TestAnswers(t *testing.T) {
 		s := statusOf(o, plan(o), "f")
 		g.Expect(s.Timeline.Promoted).To(Equal(at(3)))
 		g.Expect(s.Timeline.AllSynchronized).To(BeNil())
-		g.Expect(s).To(And(HaveField("Term", int64(4)), HaveField("From", "tukpub-0"), HaveField("To", "quisec-0"), HaveField("Cause", "Switchover")))
+		g.Expect(s).
+			To(And(HaveField("Term", int64(4)), HaveField("From", "tukpub-0"), HaveField("To", "quisec-0"),
+				HaveField("Cause", "Switchover")))
 		o.Failovers[0].Status = s
 		timeline.AllSynchronized = at(60)
 		o.Votes[2].Timelines = []election.Timeline{timeline}
@@ -339,8 +455,22 @@ func TestElectionsOfTheAgentsAreRecorded(t *testing.T) {
 	o.tell(7)
 	o.Votes[1].Timelines = []election.Timeline{
 		{Term: 1, Cause: election.CauseInitial, To: "tukpub-0", Outcome: election.OutcomeDone},
-		{Term: 4, Cause: election.CauseSwitchover, RequestID: "uid-f", From: "tukpub-0", To: "quisec-0", Outcome: election.OutcomeDone},
-		{Term: 5, Cause: election.CauseAutomatic, From: "quisec-0", To: "tukpub-0", Outcome: election.OutcomeDone, Message: "the holder was silent"},
+		{
+			Term:      4,
+			Cause:     election.CauseSwitchover,
+			RequestID: "uid-f",
+			From:      "tukpub-0",
+			To:        "quisec-0",
+			Outcome:   election.OutcomeDone,
+		},
+		{
+			Term:    5,
+			Cause:   election.CauseAutomatic,
+			From:    "quisec-0",
+			To:      "tukpub-0",
+			Outcome: election.OutcomeDone,
+			Message: "the holder was silent",
+		},
 		{Term: 6, Cause: election.CauseFailover, From: "tukpub-0", To: "dubasy-0", Outcome: election.OutcomeAccepted,
 			Lost: &election.LostRange{Databases: []election.LostDatabase{{Name: "Content", FromLSN: "7"}}}},
 		{Term: 7, Cause: election.CauseAutomatic, To: "quisec-0", Outcome: election.OutcomeAccepted},
@@ -354,20 +484,28 @@ func TestElectionsOfTheAgentsAreRecorded(t *testing.T) {
 		}
 	}
 	g.Expect(made).To(HaveLen(3), "not the first term, and not the one that a Failover asked for")
-	g.Expect(made[0]).To(And(HaveField("Name", "content-5"), HaveField("Spec.Kind", v1alpha1.FailoverFailover), HaveField("Spec.To", v1alpha1.ServerName("tukpub"))))
+	g.Expect(made[0]).
+		To(And(HaveField("Name", "content-5"), HaveField("Spec.Kind", v1alpha1.FailoverFailover),
+			HaveField("Spec.To", v1alpha1.ServerName("tukpub"))))
 	g.Expect(made[0].OwnerReferences).To(HaveLen(1))
 	o.Failovers = append(o.Failovers, made...)
 	p := plan(o)
-	g.Expect(statusOf(o, p, "content-5")).To(And(HaveField("Phase", v1alpha1.FailoverCompleted), HaveField("Outcome", v1alpha1.FailoverSucceeded),
-		HaveField("Cause", "Automatic"), HaveField("Term", int64(5)), HaveField("Message", "the holder was silent")))
-	g.Expect(statusOf(o, p, "content-6")).To(And(HaveField("Outcome", v1alpha1.FailoverFailed), HaveField("Lost.Known", false),
-		HaveField("Lost.Databases", HaveLen(1))), "term 7 has begun")
+	g.Expect(statusOf(o, p, "content-5")).
+		To(And(HaveField("Phase", v1alpha1.FailoverCompleted), HaveField("Outcome", v1alpha1.FailoverSucceeded),
+			HaveField("Cause", "Automatic"), HaveField("Term", int64(5)), HaveField("Message", "the holder was silent")))
+	g.Expect(statusOf(o, p, "content-6")).
+		To(And(HaveField("Outcome", v1alpha1.FailoverFailed), HaveField("Lost.Known", false),
+			HaveField("Lost.Databases", HaveLen(1))), "term 7 has begun")
 	g.Expect(statusOf(o, p, "content-7").Phase).To(Equal(v1alpha1.FailoverRunning))
 	g.Expect(p.Busy).To(BeTrue())
 
 	// The old primary has come back and is quarantined: now it is known where its log ends, and stays so.
-	lost := And(HaveField("Known", true), HaveField("Databases", ConsistOf(And(HaveField("FromLSN", "7"), HaveField("ToLSN", "9")))))
-	o.Votes[2].Record.Notes.Apart = `[{"server":"tukpub-0","term":6,"databases":[{"name":"Content","fromLSN":"7","toLSN":"9"}]}]`
+	lost := And(
+		HaveField("Known", true),
+		HaveField("Databases", ConsistOf(And(HaveField("FromLSN", "7"), HaveField("ToLSN", "9")))),
+	)
+	o.Votes[2].Record.Notes.Apart =
+		`[{"server":"tukpub-0","term":6,"databases":[{"name":"Content","fromLSN":"7","toLSN":"9"}]}]`
 	later := statusOf(o, plan(o), "content-6")
 	g.Expect(later.Lost).To(lost)
 	for i := range o.Failovers {
@@ -375,7 +513,8 @@ func TestElectionsOfTheAgentsAreRecorded(t *testing.T) {
 			o.Failovers[i].Status = later
 		}
 	}
-	o.Votes[2].Record.Notes.Apart = `[{"server":"tukpub-0","term":9,"databases":[{"name":"Content","fromLSN":"8","toLSN":"12"}]}]`
+	o.Votes[2].Record.Notes.Apart =
+		`[{"server":"tukpub-0","term":9,"databases":[{"name":"Content","fromLSN":"8","toLSN":"12"}]}]`
 	g.Expect(statusOf(o, plan(o), "content-6").Lost).To(lost)
 	for _, s := range p.Steps {
 		g.Expect(s).NotTo(BeAssignableToTypeOf(Record{}), "each is recorded once")
@@ -387,22 +526,58 @@ func TestElectionsOfTheAgentsAreRecorded(t *testing.T) {
 func TestAnElectionThatPromotedHasNotFailed(t *testing.T) {
 	g := NewWithT(t)
 	at := ptr.To(metav1.NewMicroTime(begun))
-	o := world(failover("content-4", time.Hour, v1alpha1.FailoverSpec{Kind: v1alpha1.FailoverFailover, RecordedTerm: ptr.To[int64](4)}))
-	served := election.Timeline{Term: 4, Cause: election.CauseAutomatic, From: "tukpub-0", To: "quisec-0", Promoted: at, FirstWrite: at, Outcome: election.OutcomeAccepted}
+	o := world(
+		failover(
+			"content-4",
+			time.Hour,
+			v1alpha1.FailoverSpec{Kind: v1alpha1.FailoverFailover, RecordedTerm: ptr.To[int64](4)},
+		),
+	)
+	served := election.Timeline{
+		Term:       4,
+		Cause:      election.CauseAutomatic,
+		From:       "tukpub-0",
+		To:         "quisec-0",
+		Promoted:   at,
+		FirstWrite: at,
+		Outcome:    election.OutcomeAccepted,
+	}
 	o.tell(4, served)
-	g.Expect(statusOf(o, plan(o), "content-4").Phase).To(Equal(v1alpha1.FailoverRunning), "replicas are not synchronized yet")
+	g.Expect(statusOf(o, plan(o), "content-4").Phase).
+		To(Equal(v1alpha1.FailoverRunning), "replicas are not synchronized yet")
 	o.tell(5, served)
-	g.Expect(statusOf(o, plan(o), "content-4")).To(And(HaveField("Phase", v1alpha1.FailoverCompleted), HaveField("Outcome", v1alpha1.FailoverSucceeded),
-		HaveField("Message", ContainSubstring("before every replica was synchronized"))))
+	g.Expect(statusOf(o, plan(o), "content-4")).
+		To(And(HaveField("Phase", v1alpha1.FailoverCompleted), HaveField("Outcome", v1alpha1.FailoverSucceeded),
+			HaveField("Message", ContainSubstring("before every replica was synchronized"))))
 }
 
-// A holder that goes on in a higher term, above what a rival claimed in vain, is no election: its own goes on until all are synchronized.
+// A holder that goes on in a higher term, above what a rival claimed in vain, is no election: its own goes on until all
+// are synchronized.
 func TestAHigherTermOfTheSameHolderIsNoElection(t *testing.T) {
 	g := NewWithT(t)
 	at := ptr.To(metav1.NewMicroTime(begun))
-	o := world(failover("content-4", time.Hour, v1alpha1.FailoverSpec{Kind: v1alpha1.FailoverFailover, RecordedTerm: ptr.To[int64](4)}))
-	serves := election.Timeline{Term: 4, Cause: election.CauseAutomatic, From: "tukpub-0", To: "quisec-0", Promoted: at, Outcome: election.OutcomeAccepted}
-	vain := election.Timeline{Term: 5, Cause: election.CauseAutomatic, From: "quisec-0", To: "tukpub-0", Outcome: election.OutcomeAccepted}
+	o := world(
+		failover(
+			"content-4",
+			time.Hour,
+			v1alpha1.FailoverSpec{Kind: v1alpha1.FailoverFailover, RecordedTerm: ptr.To[int64](4)},
+		),
+	)
+	serves := election.Timeline{
+		Term:     4,
+		Cause:    election.CauseAutomatic,
+		From:     "tukpub-0",
+		To:       "quisec-0",
+		Promoted: at,
+		Outcome:  election.OutcomeAccepted,
+	}
+	vain := election.Timeline{
+		Term:    5,
+		Cause:   election.CauseAutomatic,
+		From:    "quisec-0",
+		To:      "tukpub-0",
+		Outcome: election.OutcomeAccepted,
+	}
 	o.tell(6, serves, vain)
 	for i := range o.Votes {
 		o.Votes[i].Record.State, o.Votes[i].Record.Holder = election.StateHeld, election.Holder{Server: "quisec-0"}
@@ -410,21 +585,44 @@ func TestAHigherTermOfTheSameHolderIsNoElection(t *testing.T) {
 	p := plan(o)
 	g.Expect(statusOf(o, p, "content-4").Phase).To(Equal(v1alpha1.FailoverRunning))
 	g.Expect(p.Busy).To(BeTrue())
-	o.Failovers = append(o.Failovers, failover("content-5", time.Hour, v1alpha1.FailoverSpec{Kind: v1alpha1.FailoverFailover, RecordedTerm: ptr.To[int64](5)}))
-	g.Expect(statusOf(o, plan(o), "content-5")).To(HaveField("Outcome", v1alpha1.FailoverFailed), "what came to nothing is over")
+	o.Failovers = append(
+		o.Failovers,
+		failover(
+			"content-5",
+			time.Hour,
+			v1alpha1.FailoverSpec{Kind: v1alpha1.FailoverFailover, RecordedTerm: ptr.To[int64](5)},
+		),
+	)
+	g.Expect(statusOf(o, plan(o), "content-5")).
+		To(HaveField("Outcome", v1alpha1.FailoverFailed), "what came to nothing is over")
 	for i := range o.Votes {
 		o.Votes[i].Record.Holder = election.Holder{Server: "tukpub-0"}
 	}
-	g.Expect(statusOf(o, plan(o), "content-4").Phase).To(Equal(v1alpha1.FailoverCompleted), "somebody else holds the votes")
+	g.Expect(statusOf(o, plan(o), "content-4").Phase).
+		To(Equal(v1alpha1.FailoverCompleted), "somebody else holds the votes")
 }
 
-// A site that is lost for days must not keep its failover under way, nor the controller at its heels; what it synchronizes in the
-// end is still taken down.
+// A site that is lost for days must not keep its failover under way, nor the controller at its heels; what it
+// synchronizes in the end is still taken down.
 func TestAnElectionIsOverThoughAReplicaIsLost(t *testing.T) {
 	g := NewWithT(t)
-	o := world(failover("content-4", time.Hour, v1alpha1.FailoverSpec{Kind: v1alpha1.FailoverFailover, RecordedTerm: ptr.To[int64](4)}))
+	o := world(
+		failover(
+			"content-4",
+			time.Hour,
+			v1alpha1.FailoverSpec{Kind: v1alpha1.FailoverFailover, RecordedTerm: ptr.To[int64](4)},
+		),
+	)
 	promoted := ptr.To(metav1.NewMicroTime(o.Now.Add(-settleFor)))
-	serves := election.Timeline{Term: 4, Cause: election.CauseAutomatic, From: "tukpub-0", To: "quisec-0", Promoted: promoted, FirstWrite: promoted, Outcome: election.OutcomeAccepted}
+	serves := election.Timeline{
+		Term:       4,
+		Cause:      election.CauseAutomatic,
+		From:       "tukpub-0",
+		To:         "quisec-0",
+		Promoted:   promoted,
+		FirstWrite: promoted,
+		Outcome:    election.OutcomeAccepted,
+	}
 	o.tell(4, serves)
 	p := plan(o)
 	g.Expect(statusOf(o, p, "content-4").Phase).To(Equal(v1alpha1.FailoverRunning))
@@ -433,8 +631,15 @@ func TestAnElectionIsOverThoughAReplicaIsLost(t *testing.T) {
 	o.Now = o.Now.Add(time.Second)
 	p = plan(o)
 	over := statusOf(o, p, "content-4")
-	g.Expect(over).To(And(HaveField("Phase", v1alpha1.FailoverCompleted), HaveField("Outcome", v1alpha1.FailoverSucceeded),
-		HaveField("Message", ContainSubstring("not every replica is synchronized")), HaveField("Timeline.AllSynchronized", BeNil())))
+	g.Expect(over).To(And(
+		HaveField("Phase", v1alpha1.FailoverCompleted),
+		HaveField("Outcome", v1alpha1.FailoverSucceeded),
+		HaveField(
+			"Message",
+			ContainSubstring("not every replica is synchronized"),
+		),
+		HaveField("Timeline.AllSynchronized", BeNil()),
+	))
 	g.Expect(p.Busy).To(BeFalse())
 
 	// One that is PRIMARY while commits wait for replicas does not serve.
@@ -449,15 +654,20 @@ func TestAnElectionIsOverThoughAReplicaIsLost(t *testing.T) {
 	o.Now = o.Now.Add(time.Hour)
 	serves.Outcome, serves.AllSynchronized = election.OutcomeDone, ptr.To(metav1.NewMicroTime(o.Now))
 	o.tell(4, serves)
-	g.Expect(statusOf(o, plan(o), "content-4")).To(And(HaveField("Phase", v1alpha1.FailoverCompleted), HaveField("Completed", Equal(over.Completed)),
-		HaveField("Timeline.AllSynchronized", Not(BeNil()))))
+	g.Expect(statusOf(o, plan(o), "content-4")).
+		To(And(HaveField("Phase", v1alpha1.FailoverCompleted), HaveField("Completed", Equal(over.Completed)),
+			HaveField("Timeline.AllSynchronized", Not(BeNil()))))
 }
 
 func TestOnlyTheNewestRecordsAreKept(t *testing.T) {
 	g := NewWithT(t)
 	o := world()
 	for term := int64(1); term <= recordsKept+2; term++ {
-		f := failover(fmt.Sprintf("content-%d", term), time.Hour, v1alpha1.FailoverSpec{Kind: v1alpha1.FailoverFailover, RecordedTerm: ptr.To(term)})
+		f := failover(
+			fmt.Sprintf("content-%d", term),
+			time.Hour,
+			v1alpha1.FailoverSpec{Kind: v1alpha1.FailoverFailover, RecordedTerm: ptr.To(term)},
+		)
 		f.Status.Phase = v1alpha1.FailoverCompleted
 		condition(&f, &f.Status)
 		o.Failovers = append(o.Failovers, f)
@@ -478,7 +688,8 @@ func dropped(p Plan) []string {
 	return names
 }
 
-// So are those that servers ask for to be restarted or drained: neither a person's, nor a drill's, nor one that is under way goes.
+// So are those that servers ask for to be restarted or drained: neither a person's, nor a drill's, nor one that is
+// under way goes.
 func TestOnlyTheNewestSwitchoversOfRestartsAreKept(t *testing.T) {
 	g := NewWithT(t)
 	o := world()
@@ -491,7 +702,11 @@ func TestOnlyTheNewestSwitchoversOfRestartsAreKept(t *testing.T) {
 	}
 	ours := map[string]string{v1alpha1.LabelManagedBy: v1alpha1.ManagedBy, v1alpha1.LabelGroup: "content"}
 	add("mine", nil, v1alpha1.FailoverCompleted)
-	add("drilled", map[string]string{v1alpha1.LabelManagedBy: v1alpha1.ManagedBy, v1alpha1.LabelDrill: "monthly"}, v1alpha1.FailoverCompleted)
+	add(
+		"drilled",
+		map[string]string{v1alpha1.LabelManagedBy: v1alpha1.ManagedBy, v1alpha1.LabelDrill: "monthly"},
+		v1alpha1.FailoverCompleted,
+	)
 	for i := range recordsKept + 2 {
 		add(fmt.Sprintf("content-restart-tukpub-%08d", i), ours, v1alpha1.FailoverCompleted)
 	}
@@ -518,7 +733,9 @@ func TestAFailoverIsCarriedOutOnce(t *testing.T) {
 				o.Votes[site].Err = nil
 			case 2:
 				if o.Votes[site].Request != nil {
-					outcome := rapid.SampledFrom([]election.AnswerOutcome{election.OutcomeAccepted, election.OutcomeDone, election.OutcomeRefused}).Draw(t, "outcome")
+					outcome := rapid.SampledFrom([]election.AnswerOutcome{election.OutcomeAccepted, election.OutcomeDone,
+						election.OutcomeRefused}).
+						Draw(t, "outcome")
 					o.Votes[site].Answer = &election.Answer{ID: o.Votes[site].Request.ID, Outcome: outcome, At: o.Now}
 				}
 			}

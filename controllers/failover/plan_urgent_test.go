@@ -13,8 +13,8 @@ import (
 	"geosql.dev/operator/internal/election"
 )
 
-// Somebody whose clock is ahead has asked for something at a site. What is asked for now counts, as the newest does with agents, and not only
-// once that clock's time has come.
+// Somebody whose clock is ahead has asked for something at a site. What is asked for now counts, as the newest does
+// with agents, and not only once that clock's time has come.
 func TestARequestIsNewerThanThoseThatAreThere(t *testing.T) {
 	g := NewWithT(t)
 	o := world(failover("f", 0, v1alpha1.FailoverSpec{Kind: v1alpha1.FailoverFailover}))
@@ -30,8 +30,8 @@ func TestARequestIsNewerThanThoseThatAreThere(t *testing.T) {
 	g.Expect(p.Steps[len(p.Steps)-1].(Ask).Request).To(Equal(first.Request), "it is the same request")
 }
 
-// Who asks for a Failover because there is no primary is not kept waiting by a switchover that waits for one, nor by what agents have
-// begun with and cannot end any more.
+// Who asks for a Failover because there is no primary is not kept waiting by a switchover that waits for one, nor by
+// what agents have begun with and cannot end any more.
 func TestAFailoverGoesAheadOfWhatCannotGoOn(t *testing.T) {
 	second := failover("second", 0, v1alpha1.FailoverSpec{Kind: v1alpha1.FailoverFailover})
 	second.CreationTimestamp = metav1.NewTime(begun.Add(time.Second))
@@ -54,7 +54,9 @@ func TestAFailoverGoesAheadOfWhatCannotGoOn(t *testing.T) {
 			p := plan(o)
 			s := statusOf(o, p, "second")
 			if !tc.asked {
-				g.Expect(s).To(And(HaveField("Phase", v1alpha1.FailoverPending), HaveField("Message", ContainSubstring("kubectl delete failover f -n web"))))
+				g.Expect(s).
+					To(And(HaveField("Phase", v1alpha1.FailoverPending),
+						HaveField("Message", ContainSubstring("kubectl delete failover f -n web"))))
 				return
 			}
 			g.Expect(s.Phase).To(Equal(v1alpha1.FailoverRequested), s.Message)
@@ -82,8 +84,11 @@ func TestNobodyElseGoesAhead(t *testing.T) {
 			second.CreationTimestamp = metav1.NewTime(begun.Add(time.Second))
 			o := world(first, second)
 			o.Group.Status.Primary = tc.primary
-			NewWithT(t).Expect(statusOf(o, plan(o), "second")).To(And(HaveField("Phase", v1alpha1.FailoverPending), HaveField("Reason", "Waiting"),
-				HaveField("Message", ContainSubstring("Failover f of group content"))))
+			NewWithT(
+				t,
+			).Expect(statusOf(o, plan(o), "second")).
+				To(And(HaveField("Phase", v1alpha1.FailoverPending), HaveField("Reason", "Waiting"),
+					HaveField("Message", ContainSubstring("Failover f of group content"))))
 		})
 	}
 }

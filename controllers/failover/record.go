@@ -18,7 +18,8 @@ import (
 // recordName of the election of a term.
 func recordName(group string, term int64) string { return fmt.Sprintf("%s-%d", group, term) }
 
-// records makes the Failovers of elections that no object knows, and takes away the oldest of many that nobody but the operator made.
+// records makes the Failovers of elections that no object knows, and takes away the oldest of many that nobody but the
+// operator made.
 func (p *Plan) records(o Observed) {
 	if o.Group == nil || o.Group.DeletionTimestamp != nil {
 		return
@@ -38,7 +39,10 @@ func (p *Plan) records(o Observed) {
 			asked = append(asked, f)
 		}
 	}
-	slices.SortFunc(recorded, func(a, b *v1alpha1.Failover) int { return cmp.Compare(*a.Spec.RecordedTerm, *b.Spec.RecordedTerm) })
+	slices.SortFunc(
+		recorded,
+		func(a, b *v1alpha1.Failover) int { return cmp.Compare(*a.Spec.RecordedTerm, *b.Spec.RecordedTerm) },
+	)
 	for _, oldestFirst := range [][]*v1alpha1.Failover{recorded, asked} {
 		for _, f := range oldestFirst[:max(0, len(oldestFirst)-recordsKept)] {
 			p.Steps = append(p.Steps, DropRecord{Failover: f})
@@ -46,8 +50,8 @@ func (p *Plan) records(o Observed) {
 	}
 }
 
-// ofAServer says that the operator made the Failover for a server that is restarted or drained. What a drill made goes with
-// the drill, and what people made is theirs.
+// ofAServer says that the operator made the Failover for a server that is restarted or drained. What a drill made goes
+// with the drill, and what people made is theirs.
 func ofAServer(f *v1alpha1.Failover) bool {
 	return f.Labels[v1alpha1.LabelManagedBy] == v1alpha1.ManagedBy && f.Labels[v1alpha1.LabelDrill] == ""
 }
@@ -70,9 +74,16 @@ func record(group *v1alpha1.AvailabilityGroup, t election.Timeline) *v1alpha1.Fa
 			Namespace: group.Namespace, Name: recordName(group.Name, t.Term),
 			Labels: map[string]string{v1alpha1.LabelManagedBy: v1alpha1.ManagedBy, v1alpha1.LabelGroup: group.Name},
 			// History of a group that is gone would be taken for that of a new one of its name.
-			OwnerReferences: []metav1.OwnerReference{{APIVersion: v1alpha1.GroupVersion.String(), Kind: "AvailabilityGroup", Name: group.Name, UID: group.UID}},
+			OwnerReferences: []metav1.OwnerReference{
+				{APIVersion: v1alpha1.GroupVersion.String(), Kind: "AvailabilityGroup", Name: group.Name, UID: group.UID},
+			},
 		},
-		Spec: v1alpha1.FailoverSpec{Group: v1alpha1.ObjectName(group.Name), Kind: kind, To: serverOf(t.To), RecordedTerm: ptr.To(t.Term)},
+		Spec: v1alpha1.FailoverSpec{
+			Group:        v1alpha1.ObjectName(group.Name),
+			Kind:         kind,
+			To:           serverOf(t.To),
+			RecordedTerm: ptr.To(t.Term),
+		},
 	}
 }
 
@@ -84,13 +95,15 @@ func follow(o Observed, f *v1alpha1.Failover, before v1alpha1.FailoverStatus) v1
 	}
 	var timeline *election.Timeline
 	for _, t := range o.Votes.Timelines() {
-		if f.Spec.RecordedTerm != nil && t.Term == *f.Spec.RecordedTerm || f.Spec.RecordedTerm == nil && t.RequestID == string(f.UID) {
+		if f.Spec.RecordedTerm != nil && t.Term == *f.Spec.RecordedTerm ||
+			f.Spec.RecordedTerm == nil && t.RequestID == string(f.UID) {
 			timeline = &t
 		}
 	}
 	if timeline == nil {
 		if f.Spec.RecordedTerm != nil && s.Phase == "" {
-			s.Phase, s.Reason, s.Message = v1alpha1.FailoverPending, conditions.ReasonTimelineMissing, "this object records an election; no voter that answers has its timeline"
+			s.Phase, s.Reason, s.Message = v1alpha1.FailoverPending, conditions.ReasonTimelineMissing,
+				"this object records an election; no voter that answers has its timeline"
 		}
 		return s
 	}
@@ -111,9 +124,21 @@ func follow(o Observed, f *v1alpha1.Failover, before v1alpha1.FailoverStatus) v1
 		s.Phase, s.Reason, s.Message = v1alpha1.FailoverRunning, reason, shorten(timeline.Message)
 		switch {
 		case newer(o, *timeline) && timeline.Promoted != nil:
-			complete(o, &s, v1alpha1.FailoverSucceeded, reason, cmp.Or(timeline.Message, "the next election began before every replica was synchronized again"))
+			complete(
+				o,
+				&s,
+				v1alpha1.FailoverSucceeded,
+				reason,
+				cmp.Or(timeline.Message, "the next election began before every replica was synchronized again"),
+			)
 		case newer(o, *timeline):
-			complete(o, &s, v1alpha1.FailoverFailed, reason, cmp.Or(timeline.Message, "it did not reach its end before the next election began"))
+			complete(
+				o,
+				&s,
+				v1alpha1.FailoverFailed,
+				reason,
+				cmp.Or(timeline.Message, "it did not reach its end before the next election began"),
+			)
 		case settled(o, *timeline):
 			complete(o, &s, v1alpha1.FailoverSucceeded, reason, cmp.Or(timeline.Message, lagging(*timeline)))
 		}
@@ -121,8 +146,8 @@ func follow(o Observed, f *v1alpha1.Failover, before v1alpha1.FailoverStatus) v1
 	return s
 }
 
-// newer says that a later election has begun: what did not end by then never will. A holder that goes on in a higher term than the one
-// that it was elected in is none.
+// newer says that a later election has begun: what did not end by then never will. A holder that goes on in a higher
+// term than the one that it was elected in is none.
 func newer(o Observed, t election.Timeline) bool {
 	leading, known := o.Votes.Leading()
 	line := election.LineOf(o.Votes.Timelines(), leading)
@@ -137,7 +162,8 @@ func settled(o Observed, t election.Timeline) bool {
 // lagging is what is said of an election that is settled.
 func lagging(t election.Timeline) string {
 	if t.FirstWrite == nil {
-		return "the new primary is promoted and has not been seen able to commit: kubectl geosql status says which replicas are not synchronized"
+		return "the new primary is promoted and has not been seen able to commit: kubectl geosql status says which " +
+			"replicas are not synchronized"
 	}
 	return "the new primary serves; not every replica is synchronized again: kubectl geosql status says which"
 }
@@ -147,7 +173,8 @@ func takeTimeline(s *v1alpha1.FailoverStatus, t election.Timeline) {
 	s.Cause, s.Term = string(t.Cause), t.Term
 	s.From, s.To = cmp.Or(t.From, s.From), t.To
 	s.Timeline = &v1alpha1.FailoverTimeline{
-		Suspected: t.Suspected, Claimed: t.Claimed, Fenced: t.Fenced, Promoted: t.Promoted, FirstWrite: t.FirstWrite, AllSynchronized: t.AllSynchronized,
+		Suspected: t.Suspected, Claimed: t.Claimed, Fenced: t.Fenced, Promoted: t.Promoted, FirstWrite: t.FirstWrite,
+		AllSynchronized: t.AllSynchronized,
 	}
 	if t.Message != "" && s.Phase != v1alpha1.FailoverCompleted {
 		s.Message = shorten(t.Message)
@@ -157,12 +184,18 @@ func takeTimeline(s *v1alpha1.FailoverStatus, t election.Timeline) {
 	}
 }
 
-// takeLost copies what a forced failover cost. What an earlier look knew of the old primary's log stays: the votes tell of
-// the newest forced failover only.
+// takeLost copies what a forced failover cost. What an earlier look knew of the old primary's log stays: the votes tell
+// of the newest forced failover only.
 func takeLost(now election.LostRange, before *v1alpha1.LostWrites) *v1alpha1.LostWrites {
 	lost := &v1alpha1.LostWrites{Known: now.Known || before != nil && before.Known}
 	for _, d := range now.Databases[:min(len(now.Databases), maxDatabases)] {
-		one := v1alpha1.LostDatabase{Name: d.Name, FromLSN: d.FromLSN, ToLSN: d.ToLSN, LastCommit: d.LastCommit, OldLastCommit: d.OldLastCommit}
+		one := v1alpha1.LostDatabase{
+			Name:          d.Name,
+			FromLSN:       d.FromLSN,
+			ToLSN:         d.ToLSN,
+			LastCommit:    d.LastCommit,
+			OldLastCommit: d.OldLastCommit,
+		}
 		if one.ToLSN == "" && before != nil {
 			for _, old := range before.Databases {
 				if old.Name == one.Name {

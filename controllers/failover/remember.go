@@ -27,7 +27,8 @@ func specOf(f *v1alpha1.Failover) string {
 	return hex.EncodeToString(sum[:8])
 }
 
-// hadEffect says of a Failover that agents have begun with it, as far as is known. What was refused may be asked for once more.
+// hadEffect says of a Failover that agents have begun with it, as far as is known. What was refused may be asked for
+// once more.
 func hadEffect(s v1alpha1.FailoverStatus) bool {
 	switch {
 	case s.Requested == nil:
@@ -37,7 +38,8 @@ func hadEffect(s v1alpha1.FailoverStatus) bool {
 	case s.Phase != v1alpha1.FailoverCompleted:
 		return false
 	}
-	return s.Outcome == v1alpha1.FailoverSucceeded || s.Outcome == v1alpha1.FailoverFailed || s.Outcome == v1alpha1.FailoverUnknown
+	return s.Outcome == v1alpha1.FailoverSucceeded || s.Outcome == v1alpha1.FailoverFailed ||
+		s.Outcome == v1alpha1.FailoverUnknown
 }
 
 // remember has every voter that answers note what was carried out.
@@ -45,7 +47,10 @@ func (p *Plan) remember(o Observed, now []v1alpha1.FailoverStatus) {
 	var done []election.CarriedOut
 	for i := range o.Failovers {
 		if f := &o.Failovers[i]; f.Spec.RecordedTerm == nil && hadEffect(now[i]) {
-			done = append(done, election.CarriedOut{Name: f.Name, Spec: specOf(f), ID: string(f.UID), At: now[i].Requested.UTC()})
+			done = append(
+				done,
+				election.CarriedOut{Name: f.Name, Spec: specOf(f), ID: string(f.UID), At: now[i].Requested.UTC()},
+			)
 		}
 	}
 	slices.SortStableFunc(done, func(a, b election.CarriedOut) int { return a.At.Compare(b.At) })

@@ -39,12 +39,13 @@ func (o *Observed) note(p Plan) (noted int) {
 
 func done(f v1alpha1.Failover, outcome v1alpha1.FailoverOutcome) v1alpha1.Failover {
 	at := metav1.NewMicroTime(begun.Add(-time.Hour))
-	f.Status.Phase, f.Status.Outcome, f.Status.Requested, f.Status.Completed = v1alpha1.FailoverCompleted, outcome, &at, &at
+	f.Status.Phase, f.Status.Outcome, f.Status.Requested, f.Status.Completed = v1alpha1.FailoverCompleted, outcome, &at,
+		&at
 	return f
 }
 
-// A Failover, Pause or Resume that was carried out and comes back without its status - a backup, a repository, a hub made anew - is not carried out
-// again: the votes remember it.
+// A Failover, Pause or Resume that was carried out and comes back without its status - a backup, a repository, a hub
+// made anew - is not carried out again: the votes remember it.
 func TestWhatComesBackIsNotCarriedOutAgain(t *testing.T) {
 	for name, spec := range map[string]v1alpha1.FailoverSpec{
 		"a switchover":                  switchover("quisec"),
@@ -64,8 +65,16 @@ func TestWhatComesBackIsNotCarriedOutAgain(t *testing.T) {
 			o.Votes[0].Err, o.Votes[2].Err = errCut, errCut // one voter's word is enough
 			p := plan(o)
 			g.Expect(asks(p)).To(BeEmpty())
-			g.Expect(statusOf(o, p, "f")).To(And(HaveField("Phase", v1alpha1.FailoverCompleted), HaveField("Outcome", v1alpha1.FailoverSuperseded),
-				HaveField("Reason", conditions.ReasonCarriedOut), HaveField("Message", ContainSubstring("make one of another name"))))
+			g.Expect(statusOf(o, p, "f")).
+				To(And(
+					HaveField("Phase", v1alpha1.FailoverCompleted),
+					HaveField("Outcome", v1alpha1.FailoverSuperseded),
+					HaveField(
+						"Reason",
+						conditions.ReasonCarriedOut,
+					),
+					HaveField("Message", ContainSubstring("make one of another name")),
+				))
 
 			other := back
 			other.Name = "f2"
@@ -76,10 +85,12 @@ func TestWhatComesBackIsNotCarriedOutAgain(t *testing.T) {
 	}
 }
 
-// What was refused has changed nothing, and may be asked for again under its name; the same name may ask for something else.
+// What was refused has changed nothing, and may be asked for again under its name; the same name may ask for something
+// else.
 func TestWhatWasRefusedMayBeAskedForAgain(t *testing.T) {
 	g := NewWithT(t)
-	for _, outcome := range []v1alpha1.FailoverOutcome{v1alpha1.FailoverRefused, v1alpha1.FailoverExpired, v1alpha1.FailoverSuperseded} {
+	for _, outcome := range []v1alpha1.FailoverOutcome{v1alpha1.FailoverRefused, v1alpha1.FailoverExpired,
+		v1alpha1.FailoverSuperseded} {
 		o := world(done(failover("f", time.Hour, switchover("quisec")), outcome))
 		g.Expect(o.note(plan(o))).To(BeZero(), string(outcome))
 	}
@@ -98,14 +109,19 @@ func TestTheExpectedTermIsJudgedFirst(t *testing.T) {
 	spec.ExpectedTerm = ptr.To[int64](2)
 	older := failover("older", time.Minute, switchover("quisec"))
 	o := world(older, failover("f", 0, spec))
-	g.Expect(statusOf(o, plan(o), "f")).To(And(HaveField("Outcome", v1alpha1.FailoverSuperseded), HaveField("Message", ContainSubstring("decided on in term 2"))))
+	g.Expect(statusOf(o, plan(o), "f")).
+		To(And(HaveField("Outcome", v1alpha1.FailoverSuperseded),
+			HaveField("Message", ContainSubstring("decided on in term 2"))))
 }
 
 func TestTheNewestAreRemembered(t *testing.T) {
 	g := NewWithT(t)
 	var all []election.CarriedOut
 	for i := range 70 {
-		all = append(all, election.CarriedOut{Name: "f", ID: string(rune('a' + i)), At: begun.Add(time.Duration(i) * time.Second)})
+		all = append(
+			all,
+			election.CarriedOut{Name: "f", ID: string(rune('a' + i)), At: begun.Add(time.Duration(i) * time.Second)},
+		)
 	}
 	annotations := map[string]string{election.AnnotationCarriedOut: "nonsense"}
 	g.Expect(election.NoteCarriedOut(annotations, all)).To(BeTrue())

@@ -15,8 +15,8 @@ import (
 // reasonForm is what the API server takes as a condition's reason.
 var reasonForm = regexp.MustCompile(`^[A-Za-z]([A-Za-z0-9_,:]{0,200}[A-Za-z0-9_])?$`)
 
-// condition sets Ready, Reconciling and Stalled by phase and outcome, as kstatus reads them: a Failover that succeeded is
-// Ready, one that ended otherwise is Stalled, since it changes no more.
+// condition sets Ready, Reconciling and Stalled by phase and outcome, as kstatus reads them: a Failover that succeeded
+// is Ready, one that ended otherwise is Stalled, since it changes no more.
 func condition(f *v1alpha1.Failover, s *v1alpha1.FailoverStatus) []conditions.Change {
 	message := s.Message
 	if message == "" {

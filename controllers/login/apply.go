@@ -24,7 +24,8 @@ func (r *Reconciler) apply(ctx context.Context, w *world, p Plan) error {
 	carryOut := func(ctx context.Context, step Step) error {
 		switch s := step.(type) {
 		case Execute:
-			return r.ask(ctx, w, s.Server, s.Database, func(ctx context.Context, db *mssql.DB) error { return db.Exec(ctx, s.Statement) })
+			return r.ask(ctx, w, s.Server, s.Database,
+				func(ctx context.Context, db *mssql.DB) error { return db.Exec(ctx, s.Statement) })
 		case WriteSecret:
 			return r.at(w, s.Place, func(c client.Client) error { return sites.ApplyAs(ctx, c, w.secret(), owner) })
 		case DropSecret:
@@ -59,8 +60,11 @@ func (w *world) secret() *corev1.Secret {
 	d := w.desired
 	labels := maps.Clone(map[string]string(sites.OwnLabels()))
 	labels[v1alpha1.LabelNamespace], labels[v1alpha1.LabelLogin] = d.Login.Namespace, d.Login.Name
-	return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: d.Login.Namespace, Name: d.secretName(), Labels: labels},
-		Type: "servicebinding.io/sqlserver", Data: d.connection()}
+	return &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Namespace: d.Login.Namespace, Name: d.secretName(), Labels: labels},
+		Type:       "servicebinding.io/sqlserver",
+		Data:       d.connection(),
+	}
 }
 
 // at calls do with a client of the hub or of a site.

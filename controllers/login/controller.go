@@ -68,9 +68,13 @@ func SetupWithManager(mgr mcmanager.Manager, o Options) error {
 		Plan:       func(w *world) Plan { return plan(w.desired, w.observed) },
 		PlanDelete: func(w *world) Plan { return planDelete(w.desired, w.observed) },
 	})
-	hubOnly := []mcbuilder.WatchesOption{mcbuilder.WithEngageWithLocalCluster(true), mcbuilder.WithEngageWithProviderClusters(false)}
+	hubOnly := []mcbuilder.WatchesOption{
+		mcbuilder.WithEngageWithLocalCluster(true),
+		mcbuilder.WithEngageWithProviderClusters(false),
+	}
 	err := reconcile.Controller(mgr, "login", &v1alpha1.Login{}, workers, reconcile.SpecOrAnnotations()).
-		Watches(&v1alpha1.AvailabilityGroup{}, sites.EnqueueHub(r.loginsOfGroup), append(hubOnly, mcbuilder.WithPredicates(primaryMoved()))...).
+		Watches(&v1alpha1.AvailabilityGroup{}, sites.EnqueueHub(r.loginsOfGroup),
+			append(hubOnly, mcbuilder.WithPredicates(primaryMoved()))...).
 		WatchesRawSource(o.Sites.Watch(func(ctx context.Context, _ v1alpha1.SiteName) []types.NamespacedName {
 			return reconcile.Keys[*v1alpha1.Login](ctx, r.hub, &v1alpha1.LoginList{}, "", nil)
 		})).

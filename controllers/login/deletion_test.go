@@ -11,7 +11,8 @@ import (
 	"geosql.dev/operator/internal/sites"
 )
 
-// A server that nobody expects back keeps no login from going; one that is only silent does, and its condition says how to say so.
+// A server that nobody expects back keeps no login from going; one that is only silent does, and its condition says how
+// to say so.
 func TestDeletionWithoutAServer(t *testing.T) {
 	g := NewWithT(t)
 	d := declared()
@@ -23,7 +24,8 @@ func TestDeletionWithoutAServer(t *testing.T) {
 	secrets := o.Secrets
 	o.Secrets = nil
 	o.Servers["quisec"] = Server{Err: errMute}
-	g.Expect(planDelete(d, o)).To(And(HaveField("Done", false), HaveField("Outcome.Message", ContainSubstring("delete SQLServer quisec"))))
+	g.Expect(planDelete(d, o)).
+		To(And(HaveField("Done", false), HaveField("Outcome.Message", ContainSubstring("delete SQLServer quisec"))))
 	d.Gone = sites.GoneFor(map[v1alpha1.ServerName]string{"tukpub": "", "quisec": "Site quincy is declared lost"})
 	p := planDelete(d, o)
 	g.Expect(p.Done).To(BeTrue(), p.Outcome.Message)
@@ -37,7 +39,12 @@ func TestDeletionWithoutAServer(t *testing.T) {
 		o.Users[database] = User{Err: errMute}
 	}
 	g.Expect(planDelete(d, o).Done).To(BeFalse(), "one of them may answer again")
-	d.Gone = sites.GoneFor(map[v1alpha1.ServerName]string{"tukpub": "SQLServer tukpub is being deleted", "quisec": "Site quincy is declared lost"})
+	d.Gone = sites.GoneFor(
+		map[v1alpha1.ServerName]string{
+			"tukpub": "SQLServer tukpub is being deleted",
+			"quisec": "Site quincy is declared lost",
+		},
+	)
 	p = planDelete(d, o)
 	g.Expect(p.Steps).To(And(HaveLen(2), HaveEach(BeAssignableToTypeOf(DropSecret{}))))
 	o.Secrets = nil

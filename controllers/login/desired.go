@@ -107,21 +107,37 @@ func (d Desired) adopting(o Observed) Desired {
 	return d
 }
 
-// connection is what applications need: the keys of https://servicebinding.io ("Well-known Secret Entries"), the CA, and
-// connection strings. Each driver tries all addresses at once (MultiSubnetFailover), as a listener wants it.
+// connection is what applications need: the keys of https://servicebinding.io ("Well-known Secret Entries"), the CA,
+// and connection strings. Each driver tries all addresses at once (MultiSubnetFailover), as a listener wants it.
 func (d Desired) connection() map[string][]byte {
 	database := ""
 	if len(d.Login.Spec.Users) > 0 {
 		database = string(d.Login.Spec.Users[0].Database)
 	}
 	values := map[string]string{
-		"type": "sqlserver", "provider": "geosql", "host": d.Host, "port": fmt.Sprint(d.Port), "username": d.name(), "password": d.Password, "database": database,
-		"ado": fmt.Sprintf("Server=tcp:%s,%d;Database=%s;User ID=%s;Password=%s;Encrypt=True;TrustServerCertificate=False;MultiSubnetFailover=True;ConnectRetryCount=3",
-			d.Host, d.Port, quoteADO(database), quoteADO(d.name()), quoteADO(d.Password)),
-		"jdbc": fmt.Sprintf("jdbc:sqlserver://%s:%d;databaseName=%s;user=%s;password=%s;encrypt=true;trustServerCertificate=false;multiSubnetFailover=true",
-			d.Host, d.Port, quoteJDBC(database), quoteJDBC(d.name()), quoteJDBC(d.Password)),
-		"url": (&url.URL{Scheme: "sqlserver", User: url.UserPassword(d.name(), d.Password), Host: fmt.Sprintf("%s:%d", d.Host, d.Port),
-			RawQuery: url.Values{"database": {database}, "encrypt": {"true"}, "multisubnetfailover": {"true"}}.Encode()}).String(),
+		"type": "sqlserver", "provider": "geosql", "host": d.Host, "port": fmt.Sprint(d.Port), "username": d.name(),
+		"password": d.Password, "database": database,
+		"ado": fmt.Sprintf(
+			"Server=tcp:%s,%d;Database=%s;User "+
+				"ID=%s;Password=%s;Encrypt=True;TrustServerCertificate=False;MultiSubnetFailover=True;ConnectRetryCount=3",
+			d.Host,
+			d.Port,
+			quoteADO(database),
+			quoteADO(d.name()),
+			quoteADO(d.Password),
+		),
+		"jdbc": fmt.Sprintf(
+			"jdbc:sqlserver://%s:%d;databaseName=%s;user=%s;password=%s;encrypt=true;trustServerCertificate=false;multiSubnetFailover=true",
+			d.Host,
+			d.Port,
+			quoteJDBC(database),
+			quoteJDBC(d.name()),
+			quoteJDBC(d.Password),
+		),
+		"url": (&url.URL{Scheme: "sqlserver", User: url.UserPassword(d.name(), d.Password),
+			Host: fmt.Sprintf("%s:%d", d.Host, d.Port),
+			RawQuery: url.Values{"database": {database}, "encrypt": {"true"},
+				"multisubnetfailover": {"true"}}.Encode()}).String(),
 	}
 	data := map[string][]byte{"ca.crt": d.CA}
 	for key, value := range values {

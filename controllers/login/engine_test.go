@@ -77,7 +77,10 @@ func (b *bed) secret(name string, data map[string][]byte) {
 func (b *bed) as(server v1alpha1.ServerName, database string, statements ...tsql.Statement) {
 	b.Helper()
 	g := NewWithT(b.T)
-	db, err := b.connector.Open(b.Context(), mssql.Target{Namespace: "web", Server: server, Database: database, Role: credentials.RoleSA})
+	db, err := b.connector.Open(
+		b.Context(),
+		mssql.Target{Namespace: "web", Server: server, Database: database, Role: credentials.RoleSA},
+	)
 	g.Expect(err).NotTo(HaveOccurred())
 	for _, s := range statements {
 		g.Expect(db.Exec(b.Context(), s)).To(Succeed())
@@ -110,7 +113,10 @@ func (b *bed) state(server v1alpha1.ServerName, password string) func() (string,
 
 func (b *bed) user(server v1alpha1.ServerName) func() (*mssql.UserState, error) {
 	return func() (*mssql.UserState, error) {
-		db, err := b.connector.Open(b.Context(), mssql.Target{Namespace: "web", Server: server, Database: "Content", Role: credentials.RoleSA})
+		db, err := b.connector.Open(
+			b.Context(),
+			mssql.Target{Namespace: "web", Server: server, Database: "Content", Role: credentials.RoleSA},
+		)
 		if err != nil {
 			return nil, err
 		}
@@ -154,35 +160,55 @@ func (b *bed) nudge() {
 func TestLoginOfAGroup(t *testing.T) {
 	b := newBed(t)
 	g := NewWithT(t)
-	group := &v1alpha1.AvailabilityGroup{ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: "content"}, Spec: v1alpha1.AvailabilityGroupSpec{
-		InitialPrimary: "tukpub", Databases: []v1alpha1.DatabaseName{"Content"},
-		Replicas: []v1alpha1.Replica{{Server: "tukpub", AvailabilityMode: v1alpha1.SynchronousCommit}, {Server: "quisec", AvailabilityMode: v1alpha1.SynchronousCommit},
-			{Server: "dubcfg", AvailabilityMode: v1alpha1.ConfigurationOnly}},
-	}}
+	group := &v1alpha1.AvailabilityGroup{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: "content"},
+		Spec: v1alpha1.AvailabilityGroupSpec{
+			InitialPrimary: "tukpub", Databases: []v1alpha1.DatabaseName{"Content"},
+			Replicas: []v1alpha1.Replica{
+				{Server: "tukpub", AvailabilityMode: v1alpha1.SynchronousCommit},
+				{Server: "quisec", AvailabilityMode: v1alpha1.SynchronousCommit},
+				{Server: "dubcfg", AvailabilityMode: v1alpha1.ConfigurationOnly},
+			},
+		},
+	}
 	g.Expect(b.hub.Client.Create(t.Context(), group)).To(Succeed())
 	b.primary("tukpub")
 	for server := range b.engines {
 		b.as(server, "master", tsql.CreateDatabase("Content"))
 	}
 	l := &v1alpha1.Login{ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: "app"}, Spec: v1alpha1.LoginSpec{
-		Target: v1alpha1.ServerOrGroup{AvailabilityGroup: "content"}, PasswordSecretRef: v1alpha1.SecretReference{Name: "app-password"}, ReclaimPolicy: v1alpha1.ReclaimDelete,
-		Users: []v1alpha1.LoginUser{{Database: "Content", Roles: []v1alpha1.RoleName{"db_datareader"}, Permissions: []v1alpha1.DatabasePermission{"EXECUTE"}}},
+		Target: v1alpha1.ServerOrGroup{
+			AvailabilityGroup: "content",
+		}, PasswordSecretRef: v1alpha1.SecretReference{Name: "app-password"}, ReclaimPolicy: v1alpha1.ReclaimDelete,
+		Users: []v1alpha1.LoginUser{
+			{
+				Database:    "Content",
+				Roles:       []v1alpha1.RoleName{"db_datareader"},
+				Permissions: []v1alpha1.DatabasePermission{"EXECUTE"},
+			},
+		},
 	}}
 	g.Expect(b.hub.Client.Create(t.Context(), l)).To(Succeed())
-	g.Eventually(b.reason, patient, often).Should(ContainSubstring("ReferenceMissing: Secret app-password with key password"))
+	g.Eventually(b.reason, patient, often).
+		Should(ContainSubstring("ReferenceMissing: Secret app-password with key password"))
 	b.secret("app-password", map[string][]byte{"password": []byte("One-longpass.word1\n")})
 	g.Eventually(b.reason, patient, often).Should(HavePrefix("LoginReady"))
 	for server := range b.engines {
 		g.Expect(b.state(server, "One-longpass.word1")()).To(Equal("fine"))
 	}
-	g.Expect(b.user("tukpub")()).To(And(HaveField("SID", credentials.SID("web", "app")), HaveField("Roles", ConsistOf("db_datareader")), HaveField("Permissions", ContainElement("EXECUTE"))))
+	g.Expect(b.user("tukpub")()).
+		To(And(HaveField("SID", credentials.SID("web", "app")), HaveField("Roles", ConsistOf("db_datareader")),
+			HaveField("Permissions", ContainElement("EXECUTE"))))
 	g.Expect(b.user("quisec")()).To(BeNil(), "the primary's databases bring the users")
 
 	t.Run("applications find how to connect", func(t *testing.T) {
 		g := NewWithT(t)
 		var secret corev1.Secret
-		g.Expect(b.hub.Client.Get(t.Context(), client.ObjectKey{Namespace: "web", Name: "app-connection"}, &secret)).To(Succeed())
-		g.Expect(secret.Data).To(And(HaveKeyWithValue("host", []byte("content.web.svc")), HaveKeyWithValue("password", []byte("One-longpass.word1"))))
+		g.Expect(b.hub.Client.Get(t.Context(), client.ObjectKey{Namespace: "web", Name: "app-connection"}, &secret)).
+			To(Succeed())
+		g.Expect(secret.Data).
+			To(And(HaveKeyWithValue("host", []byte("content.web.svc")),
+				HaveKeyWithValue("password", []byte("One-longpass.word1"))))
 		secret.Data["host"] = []byte("elsewhere")
 		g.Expect(b.hub.Client.Update(t.Context(), &secret)).To(Succeed())
 		b.nudge()
@@ -208,7 +234,8 @@ func TestLoginOfAGroup(t *testing.T) {
 		b.as("tukpub", "Content", tsql.Statement{Text: "DENY CONNECT TO [app]"}, tsql.Statement{Text: "DENY SELECT TO [app]"})
 		b.as("quisec", "master", tsql.Statement{Text: "DENY CONNECT SQL TO [app]"})
 		b.nudge()
-		g.Eventually(b.user("tukpub"), patient, often).Should(And(HaveField("Permissions", ContainElement("CONNECT")), HaveField("Denied", BeEmpty())))
+		g.Eventually(b.user("tukpub"), patient, often).
+			Should(And(HaveField("Permissions", ContainElement("CONNECT")), HaveField("Denied", BeEmpty())))
 		g.Eventually(func() (*mssql.LoginState, error) {
 			db, err := b.connector.Open(b.Context(), mssql.Target{Namespace: "web", Server: "quisec", Role: credentials.RoleSA})
 			if err != nil {
@@ -221,7 +248,10 @@ func TestLoginOfAGroup(t *testing.T) {
 
 	t.Run("a new password reaches every replica", func(t *testing.T) {
 		g := NewWithT(t)
-		secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: "app-password"}, Data: map[string][]byte{"password": []byte("Two-longpass.word2")}}
+		secret := &corev1.Secret{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: "app-password"},
+			Data:       map[string][]byte{"password": []byte("Two-longpass.word2")},
+		}
 		g.Expect(b.hub.Client.Update(t.Context(), secret)).To(Succeed())
 		b.nudge()
 		for server := range b.engines {
@@ -248,7 +278,8 @@ func TestLoginOfAGroup(t *testing.T) {
 		}
 		users := l.Spec.Users
 		change(nil)
-		g.Eventually(b.user("quisec"), patient, often).Should(And(HaveField("Roles", BeEmpty()), HaveField("Permissions", ConsistOf("CONNECT"))))
+		g.Eventually(b.user("quisec"), patient, often).
+			Should(And(HaveField("Roles", BeEmpty()), HaveField("Permissions", ConsistOf("CONNECT"))))
 		change(users)
 		g.Eventually(b.user("quisec"), patient, often).Should(HaveField("Roles", ConsistOf("db_datareader")))
 	})
@@ -266,7 +297,9 @@ func TestLoginOfAGroup(t *testing.T) {
 			return b.hub.Client.Get(t.Context(), client.ObjectKey{Namespace: "web", Name: "app-database"}, &corev1.Secret{})
 		}, patient, often).Should(Succeed())
 		g.Eventually(func() bool {
-			return apierrors.IsNotFound(b.hub.Client.Get(t.Context(), client.ObjectKey{Namespace: "web", Name: "app-connection"}, &corev1.Secret{}))
+			return apierrors.IsNotFound(
+				b.hub.Client.Get(t.Context(), client.ObjectKey{Namespace: "web", Name: "app-connection"}, &corev1.Secret{}),
+			)
 		}, patient, often).Should(BeTrue())
 	})
 
@@ -274,18 +307,23 @@ func TestLoginOfAGroup(t *testing.T) {
 		g := NewWithT(t)
 		b.as("quisec", "Content", tsql.Statement{Text: "CREATE SCHEMA [framework] AUTHORIZATION [app]"})
 		g.Expect(b.hub.Client.Delete(t.Context(), l)).To(Succeed())
-		g.Eventually(b.reason, patient, often).Should(And(HavePrefix("LoginOwns"), ContainSubstring("ALTER AUTHORIZATION ON SCHEMA::[framework] TO dbo")))
+		g.Eventually(b.reason, patient, often).
+			Should(And(HavePrefix("LoginOwns"), ContainSubstring("ALTER AUTHORIZATION ON SCHEMA::[framework] TO dbo")))
 		for server := range b.engines {
-			g.Expect(b.state(server, "Two-longpass.word2")()).To(Equal("disabled"), "nobody is let in, though the user cannot be dropped")
+			g.Expect(b.state(server, "Two-longpass.word2")()).
+				To(Equal("disabled"), "nobody is let in, though the user cannot be dropped")
 		}
-		g.Expect(b.hub.Client.Get(t.Context(), client.ObjectKey{Namespace: "web", Name: "app-database"}, &corev1.Secret{})).NotTo(Succeed())
+		g.Expect(b.hub.Client.Get(t.Context(), client.ObjectKey{Namespace: "web", Name: "app-database"}, &corev1.Secret{})).
+			NotTo(Succeed())
 		b.as("quisec", "Content", tsql.Statement{Text: "ALTER AUTHORIZATION ON SCHEMA::[framework] TO dbo"})
 		b.nudge()
-		g.Eventually(func() error { return b.hub.Client.Get(t.Context(), client.ObjectKeyFromObject(l), l) }, patient, often).ShouldNot(Succeed())
+		g.Eventually(func() error { return b.hub.Client.Get(t.Context(), client.ObjectKeyFromObject(l), l) }, patient, often).
+			ShouldNot(Succeed())
 		for server := range b.engines {
 			g.Expect(b.state(server, "Two-longpass.word2")()).To(Equal("none"))
 		}
 		g.Expect(b.user("quisec")()).To(BeNil())
-		g.Expect(b.hub.Client.Get(t.Context(), client.ObjectKey{Namespace: "web", Name: "app-database"}, &corev1.Secret{})).NotTo(Succeed())
+		g.Expect(b.hub.Client.Get(t.Context(), client.ObjectKey{Namespace: "web", Name: "app-database"}, &corev1.Secret{})).
+			NotTo(Succeed())
 	})
 }

@@ -55,8 +55,9 @@ func (r *Reconciler) observeFormerUsers(ctx context.Context, w *world) {
 	}
 }
 
-// planFormerUsers takes from users that are declared no more what was granted because they were, and nothing else: what they have beyond,
-// somebody else gave them since. They themselves stay, as they may own objects. It returns what is not known.
+// planFormerUsers takes from users that are declared no more what was granted because they were, and nothing else: what
+// they have beyond, somebody else gave them since. They themselves stay, as they may own objects. It returns what is
+// not known.
 func planFormerUsers(d Desired, o Observed, p *Plan) []string {
 	if d.Primary == "" && len(d.formerUsers()) > 0 {
 		return []string{"no replica is known to be primary: what former users were granted is revoked there"}
@@ -95,7 +96,11 @@ func outside(o Observed) string {
 	text := ""
 	for _, f := range o.FormerUsers {
 		if f.Outside {
-			text += fmt.Sprintf("; database %s is none of the group's any more: what user %s was granted in it is there still, wherever it is", f.Database, f.Name)
+			text += fmt.Sprintf(
+				"; database %s is none of the group's any more: what user %s was granted in it is there still, wherever it is",
+				f.Database,
+				f.Name,
+			)
 		}
 	}
 	return text
@@ -104,22 +109,31 @@ func outside(o Observed) string {
 // maxUsers is how many users status takes.
 const maxUsers = 64
 
-// recordUsers is what status remembers of the users: what is declared, what they have yet of what was, and the former ones that are
-// not rid of it. What cannot be told leaves the record as it is.
+// recordUsers is what status remembers of the users: what is declared, what they have yet of what was, and the former
+// ones that are not rid of it. What cannot be told leaves the record as it is.
 func recordUsers(d Desired, o Observed, p Plan) []v1alpha1.LoginUserStatus {
 	if d.Primary == "" || p.Outcome.Reason == conditions.ReasonLoginConflict {
 		return d.Login.Status.Users
 	}
 	var users []v1alpha1.LoginUserStatus
 	for _, u := range d.Login.Spec.Users {
-		now := v1alpha1.LoginUserStatus{Database: u.Database, Name: d.user(u), Roles: slices.Clone(u.Roles), Permissions: slices.Clone(u.Permissions)}
+		now := v1alpha1.LoginUserStatus{
+			Database:    u.Database,
+			Name:        d.user(u),
+			Roles:       slices.Clone(u.Roles),
+			Permissions: slices.Clone(u.Permissions),
+		}
 		for _, was := range d.Login.Status.Users {
 			if !d.sameUser(was, u) {
 				continue
 			}
 			have := o.Users[string(u.Database)]
-			now.Roles = append(now.Roles, still(was.Roles, u.Roles, have, func(s *mssql.UserState) []string { return s.Roles })...)
-			now.Permissions = append(now.Permissions, still(was.Permissions, u.Permissions, have, func(s *mssql.UserState) []string { return s.Permissions })...)
+			now.Roles = append(
+				now.Roles,
+				still(was.Roles, u.Roles, have, func(s *mssql.UserState) []string { return s.Roles })...)
+			now.Permissions = append(
+				now.Permissions,
+				still(was.Permissions, u.Permissions, have, func(s *mssql.UserState) []string { return s.Permissions })...)
 		}
 		users = append(users, now)
 	}

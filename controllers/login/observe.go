@@ -269,10 +269,19 @@ func (r *Reconciler) observeUsers(ctx context.Context, w *world) {
 }
 
 // ask asks an engine as sa: the hash of a password shows to nobody else.
-func (r *Reconciler) ask(ctx context.Context, w *world, server v1alpha1.ServerName, database string, question func(context.Context, *mssql.DB) error) error {
+func (r *Reconciler) ask(
+	ctx context.Context,
+	w *world,
+	server v1alpha1.ServerName,
+	database string,
+	question func(context.Context, *mssql.DB) error,
+) error {
 	ctx, cancel := context.WithTimeout(ctx, serverTimeout)
 	defer cancel()
-	db, err := r.connector.Open(ctx, mssql.Target{Namespace: w.desired.Login.Namespace, Server: server, Database: database, Role: credentials.RoleSA})
+	db, err := r.connector.Open(
+		ctx,
+		mssql.Target{Namespace: w.desired.Login.Namespace, Server: server, Database: database, Role: credentials.RoleSA},
+	)
 	if err != nil {
 		return err
 	}
@@ -283,7 +292,8 @@ func (r *Reconciler) ask(ctx context.Context, w *world, server v1alpha1.ServerNa
 	return err
 }
 
-// observeSecrets reads the connection Secret, and those of former names, in the hub and at every site where the namespace is allowed.
+// observeSecrets reads the connection Secret, and those of former names, in the hub and at every site where the
+// namespace is allowed.
 func (r *Reconciler) observeSecrets(ctx context.Context, w *world) {
 	look := func(place string, reader client.Reader, err error) {
 		at := func(name string) Secret {
@@ -318,7 +328,8 @@ func observeSecret(ctx context.Context, w *world, reader client.Reader, name str
 	case err != nil:
 		return Secret{Err: err}
 	}
-	own := secret.Labels[v1alpha1.LabelManagedBy] == v1alpha1.ManagedBy && secret.Labels[v1alpha1.LabelLogin] == w.desired.Login.Name &&
+	own := secret.Labels[v1alpha1.LabelManagedBy] == v1alpha1.ManagedBy &&
+		secret.Labels[v1alpha1.LabelLogin] == w.desired.Login.Name &&
 		secret.Labels[v1alpha1.LabelNamespace] == w.desired.Login.Namespace
 	return Secret{Exists: true, Own: own, UID: secret.UID, Data: secret.Data}
 }

@@ -23,8 +23,8 @@ import (
 // Step is one thing to do.
 type Step = reconcile.Step
 
-// Execute executes a statement on a server as sa: making logins with a password and users takes more than the operator's
-// login has.
+// Execute executes a statement on a server as sa: making logins with a password and users takes more than the
+// operator's login has.
 type Execute struct {
 	Server    v1alpha1.ServerName
 	Database  string
@@ -89,7 +89,14 @@ func plan(d Desired, o Observed) Plan {
 		p.Outcome = conditions.InProgress(conditions.ReasonReferenceMissing, d.Missing)
 		return p
 	case d.Owner != "":
-		p.Outcome = conditions.Stalled(conditions.ReasonLoginConflict, fmt.Sprintf("Login %s declares %s on one of the servers too: delete one of the two, or name it otherwise", d.Owner, d.name()))
+		p.Outcome = conditions.Stalled(
+			conditions.ReasonLoginConflict,
+			fmt.Sprintf(
+				"Login %s declares %s on one of the servers too: delete one of the two, or name it otherwise",
+				d.Owner,
+				d.name(),
+			),
+		)
 		return p
 	}
 	if conflict := conflicts(d, o); conflict != "" {
@@ -98,7 +105,11 @@ func plan(d Desired, o Observed) Plan {
 	}
 	if shut := shut(d, o); len(shut) > 0 {
 		p.Outcome = conditions.Stalled(conditions.ReasonLoginFailed, fmt.Sprintf(
-			"what is declared is done and looked at as sa, which is refused: %s. sa must stay enabled under that name, with the password of key %s in the server's Secret", strings.Join(shut, "; "), credentials.KeySA))
+			"what is declared is done and looked at as sa, which is refused: %s. sa must stay enabled under that name, with "+
+				"the password of key %s in the server's Secret",
+			strings.Join(shut, "; "),
+			credentials.KeySA,
+		))
 		return p
 	}
 	var unknown []string
@@ -119,11 +130,20 @@ func plan(d Desired, o Observed) Plan {
 	unknown = append(unknown, planFormer(o, &p)...)
 	switch {
 	case len(p.Steps) > 0:
-		p.Outcome = conditions.InProgress(conditions.ReasonLoginChanging, "login, users or connection Secret are being brought to what is declared")
+		p.Outcome = conditions.InProgress(
+			conditions.ReasonLoginChanging,
+			"login, users or connection Secret are being brought to what is declared",
+		)
 	case len(unknown) > 0:
-		p.Outcome = conditions.Unknown(conditions.ReasonLoginUnknown, "not known, and looked at again: "+strings.Join(unknown, "; "))
+		p.Outcome = conditions.Unknown(
+			conditions.ReasonLoginUnknown,
+			"not known, and looked at again: "+strings.Join(unknown, "; "),
+		)
 	default:
-		p.Outcome = conditions.Ready(conditions.ReasonLoginReady, fmt.Sprintf("login %s is as declared on %s", d.name(), hosts(d.Servers))+outside(o))
+		p.Outcome = conditions.Ready(
+			conditions.ReasonLoginReady,
+			fmt.Sprintf("login %s is as declared on %s", d.name(), hosts(d.Servers))+outside(o),
+		)
 	}
 	return p
 }
@@ -155,10 +175,23 @@ func conflicts(d Desired, o Observed) string {
 			continue
 		}
 		if d.adopts() {
-			return fmt.Sprintf("login %s has SID %s on %s and another on a replica: drop it on all but the one whose databases have its users; it is made again", d.name(), tsql.Binary(s.Login.SID), credentials.HostName(server))
+			return fmt.Sprintf(
+				"login %s has SID %s on %s and another on a replica: drop it on all but the one whose databases have its users; "+
+					"it is made again",
+				d.name(),
+				tsql.Binary(s.Login.SID),
+				credentials.HostName(server),
+			)
 		}
-		return fmt.Sprintf("login %s exists on %s with SID %s, not %s: drop it there and it is made again, or annotate the Login with %s=true to take it over with its SID",
-			d.name(), credentials.HostName(server), tsql.Binary(s.Login.SID), tsql.Binary(d.sid()), v1alpha1.AdoptAnnotation)
+		return fmt.Sprintf(
+			"login %s exists on %s with SID %s, not %s: drop it there and it is made again, or annotate the Login with "+
+				"%s=true to take it over with its SID",
+			d.name(),
+			credentials.HostName(server),
+			tsql.Binary(s.Login.SID),
+			tsql.Binary(d.sid()),
+			v1alpha1.AdoptAnnotation,
+		)
 	}
 	for _, declared := range d.Login.Spec.Users {
 		u := o.Users[string(declared.Database)]
@@ -166,11 +199,20 @@ func conflicts(d Desired, o Observed) string {
 			continue
 		}
 		if len(u.State.SID) == 1 {
-			return fmt.Sprintf("the user in database %s is the database's owner (dbo): declare another user, or change the owner", declared.Database)
+			return fmt.Sprintf(
+				"the user in database %s is the database's owner (dbo): declare another user, or change the owner",
+				declared.Database,
+			)
 		}
 		if u.State.Login != "" && !bytes.Equal(u.State.SID, d.sid()) && !d.adopts() {
-			return fmt.Sprintf("user %s in database %s is that of login %s: declare another user name, or annotate the Login with %s=true to take the user over",
-				d.user(declared), declared.Database, u.State.Login, v1alpha1.AdoptAnnotation)
+			return fmt.Sprintf(
+				"user %s in database %s is that of login %s: declare another user name, or annotate the Login with %s=true to "+
+					"take the user over",
+				d.user(declared),
+				declared.Database,
+				u.State.Login,
+				v1alpha1.AdoptAnnotation,
+			)
 		}
 	}
 	return ""
@@ -200,8 +242,8 @@ func planLogin(d Desired, server v1alpha1.ServerName, have *mssql.LoginState, p 
 	}
 }
 
-// planUsers makes the users on the primary, which brings them to every replica with its databases. It returns what is not
-// known.
+// planUsers makes the users on the primary, which brings them to every replica with its databases. It returns what is
+// not known.
 func planUsers(d Desired, o Observed, p *Plan) []string {
 	if len(d.Login.Spec.Users) == 0 {
 		return nil
@@ -211,7 +253,8 @@ func planUsers(d Desired, o Observed, p *Plan) []string {
 	}
 	var unknown []string
 	for _, u := range d.Login.Spec.Users {
-		if d.Databases != nil && !slices.ContainsFunc(d.Databases, func(x string) bool { return strings.EqualFold(x, string(u.Database)) }) {
+		if d.Databases != nil &&
+			!slices.ContainsFunc(d.Databases, func(x string) bool { return strings.EqualFold(x, string(u.Database)) }) {
 			unknown = append(unknown, fmt.Sprintf("database %s is none of the group's", u.Database))
 			continue
 		}
@@ -289,7 +332,14 @@ func planSecrets(d Desired, o Observed, p *Plan) []string {
 		case s.Err != nil:
 			unknown = append(unknown, fmt.Sprintf("Secret %s %s: %v", d.secretName(), where(place), s.Err))
 		case s.Exists && !s.Own:
-			unknown = append(unknown, fmt.Sprintf("Secret %s %s was made by somebody else: delete it, or set spec.connectionSecret to another name", d.secretName(), where(place)))
+			unknown = append(
+				unknown,
+				fmt.Sprintf(
+					"Secret %s %s was made by somebody else: delete it, or set spec.connectionSecret to another name",
+					d.secretName(),
+					where(place),
+				),
+			)
 		case !s.Exists || !reflect.DeepEqual(s.Data, want):
 			p.Steps = append(p.Steps, WriteSecret{Place: place, Name: d.secretName()})
 		}
@@ -297,7 +347,8 @@ func planSecrets(d Desired, o Observed, p *Plan) []string {
 	return unknown
 }
 
-// planFormer deletes what the operator wrote under former names: they have the password too. It returns what is not known.
+// planFormer deletes what the operator wrote under former names: they have the password too. It returns what is not
+// known.
 func planFormer(o Observed, p *Plan) []string {
 	var unknown []string
 	for _, s := range o.Former {

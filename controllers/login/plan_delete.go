@@ -17,12 +17,16 @@ import (
 	"geosql.dev/operator/internal/tsql"
 )
 
-// planDelete takes login, users and Secret away with reclaimPolicy Delete, and leaves them otherwise. What shuts somebody out comes first,
-// everywhere, and depends on nothing that may be refused: the login is disabled, its sessions are ended, its Secrets go. Then its users are
-// dropped, and at last the login. One whose SID is not this one's is somebody else's.
+// planDelete takes login, users and Secret away with reclaimPolicy Delete, and leaves them otherwise. What shuts
+// somebody out comes first, everywhere, and depends on nothing that may be refused: the login is disabled, its sessions
+// are ended, its Secrets go. Then its users are dropped, and at last the login. One whose SID is not this one's is
+// somebody else's.
 func planDelete(d Desired, o Observed) Plan {
 	d = d.adopting(o)
-	p := Plan{Apart: true, Outcome: conditions.InProgress(conditions.ReasonDeleting, "login, users and connection Secret are being dropped")}
+	p := Plan{
+		Apart:   true,
+		Outcome: conditions.InProgress(conditions.ReasonDeleting, "login, users and connection Secret are being dropped"),
+	}
 	if !v1alpha1.MayDestroy(d.Login, d.Login.Spec.ReclaimPolicy) || d.Owner != "" {
 		p.Done = true
 		return p
@@ -50,7 +54,11 @@ func planDelete(d Desired, o Observed) Plan {
 	switch {
 	case len(owned) > 0:
 		p.Outcome = conditions.Stalled(conditions.ReasonLoginOwns, fmt.Sprintf(
-			"login %s is disabled, and its connection Secrets are gone. It cannot be dropped yet: %s. Or set reclaimPolicy to Retain, and it stays so", d.name(), strings.Join(owned, "; ")))
+			"login %s is disabled, and its connection Secrets are gone. It cannot be dropped yet: %s. Or set reclaimPolicy "+
+				"to Retain, and it stays so",
+			d.name(),
+			strings.Join(owned, "; "),
+		))
 	case len(waiting) > 0:
 		p.Outcome = conditions.Unknown(conditions.ReasonDeleting, "waiting for "+strings.Join(waiting, "; "))
 	}
@@ -90,7 +98,8 @@ func planShutOut(d Desired, o Observed, p *Plan) {
 	planFormer(o, p)
 }
 
-// planDropUsers drops the users that own nothing. It returns what is not known, and what is owned with the statement that helps.
+// planDropUsers drops the users that own nothing. It returns what is not known, and what is owned with the statement
+// that helps.
 func planDropUsers(d Desired, o Observed, p *Plan) (waiting, owned []string) {
 	for _, u := range d.Login.Spec.Users {
 		have, seen := o.Users[string(u.Database)]
@@ -102,7 +111,10 @@ func planDropUsers(d Desired, o Observed, p *Plan) (waiting, owned []string) {
 			waiting = append(waiting, fmt.Sprintf("database %s: %v", u.Database, have.Err))
 		case have.State == nil || !bytes.Equal(have.State.SID, d.sid()):
 		case len(have.Owns) > 0:
-			owned = append(owned, fmt.Sprintf("user %s owns in database %s: %s", d.user(u), u.Database, authorize(have.Owns, "dbo")))
+			owned = append(
+				owned,
+				fmt.Sprintf("user %s owns in database %s: %s", d.user(u), u.Database, authorize(have.Owns, "dbo")),
+			)
 		default:
 			p.execute(d.Primary, string(u.Database), tsql.DropUser(d.user(u)))
 		}
@@ -110,7 +122,8 @@ func planDropUsers(d Desired, o Observed, p *Plan) (waiting, owned []string) {
 	return waiting, owned
 }
 
-// planDropLogins drops the logins once all users are gone: they would be orphans. It returns what logins own with the statement that helps.
+// planDropLogins drops the logins once all users are gone: they would be orphans. It returns what logins own with the
+// statement that helps.
 func planDropLogins(d Desired, o Observed, unused bool, p *Plan) (owned []string) {
 	for _, server := range d.Servers {
 		s := o.Servers[server]
@@ -128,11 +141,15 @@ func planDropLogins(d Desired, o Observed, unused bool, p *Plan) (owned []string
 	return owned
 }
 
-// authorize is what gives things to somebody else (docs/t-sql/statements/alter-authorization-transact-sql.md); it is told, not executed.
+// authorize is what gives things to somebody else (docs/t-sql/statements/alter-authorization-transact-sql.md); it is
+// told, not executed.
 func authorize(owned []mssql.Owned, to string) string {
 	var statements []string
 	for _, o := range owned {
-		statements = append(statements, fmt.Sprintf("ALTER AUTHORIZATION ON %s::%s TO %s", o.Class, tsql.Identifier(o.Name), to))
+		statements = append(
+			statements,
+			fmt.Sprintf("ALTER AUTHORIZATION ON %s::%s TO %s", o.Class, tsql.Identifier(o.Name), to),
+		)
 	}
 	return strings.Join(statements, ", ")
 }

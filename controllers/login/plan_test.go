@@ -27,10 +27,17 @@ var (
 func declared() Desired {
 	return Desired{
 		Login: &v1alpha1.Login{ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: "app"}, Spec: v1alpha1.LoginSpec{
-			Users: []v1alpha1.LoginUser{{Database: "Content", Roles: []v1alpha1.RoleName{"db_datareader", "db_datawriter"}, Permissions: []v1alpha1.DatabasePermission{"EXECUTE"}}},
+			Users: []v1alpha1.LoginUser{
+				{
+					Database:    "Content",
+					Roles:       []v1alpha1.RoleName{"db_datareader", "db_datawriter"},
+					Permissions: []v1alpha1.DatabasePermission{"EXECUTE"},
+				},
+			},
 		}},
-		Password: "It's-a_secret.7", Servers: []v1alpha1.ServerName{"tukpub", "quisec"}, Primary: "tukpub", Databases: []string{"Content"},
-		Host: "content.web.svc", Port: 1433, CA: []byte("ca"),
+		Password: "It's-a_secret.7", Servers: []v1alpha1.ServerName{"tukpub", "quisec"}, Primary: "tukpub",
+		Databases: []string{"Content"},
+		Host:      "content.web.svc", Port: 1433, CA: []byte("ca"),
 	}
 }
 
@@ -42,7 +49,15 @@ func whole(d Desired) Observed {
 	secret := Secret{Exists: true, Own: true, Data: d.connection()}
 	return Observed{
 		Servers: map[v1alpha1.ServerName]Server{"tukpub": fine(), "quisec": fine()},
-		Users:   map[string]User{"Content": {State: &mssql.UserState{SID: sid, Roles: []string{"db_datareader", "db_datawriter"}, Permissions: []string{"CONNECT", "EXECUTE"}}}},
+		Users: map[string]User{
+			"Content": {
+				State: &mssql.UserState{
+					SID:         sid,
+					Roles:       []string{"db_datareader", "db_datawriter"},
+					Permissions: []string{"CONNECT", "EXECUTE"},
+				},
+			},
+		},
 		Secrets: map[string]Secret{"": secret, "tukwila": secret},
 	}
 }
@@ -60,22 +75,34 @@ func TestPlan(t *testing.T) {
 	}{
 		"as declared": {ready: "True", reason: conditions.ReasonLoginReady, says: "tukpub-0, quisec-0"},
 		"not there": {change: func(_ *Desired, o *Observed) { o.Servers["quisec"] = Server{} },
-			steps: []string{"on quisec-0 in master: create login app: IF SUSER_ID(N'app') IS NULL\n    CREATE LOGIN [app] WITH PASSWORD = N'***', SID = 0x"}, ready: "False", reason: conditions.ReasonLoginChanging},
+			steps: []string{"on quisec-0 in master: create login app: IF SUSER_ID(N'app') IS NULL\n    CREATE LOGIN [app] " +
+				"WITH PASSWORD = N'***', SID = 0x"}, ready: "False", reason: conditions.ReasonLoginChanging},
 		"another password": {change: func(_ *Desired, o *Observed) { o.Servers["quisec"].Login.PasswordMatches = false },
 			steps: []string{"ALTER LOGIN [app] WITH PASSWORD = N'***'"}, ready: "False", reason: conditions.ReasonLoginChanging},
 		"disabled": {change: func(_ *Desired, o *Observed) { o.Servers["tukpub"].Login.Disabled = true },
 			steps: []string{"ALTER LOGIN [app] ENABLE"}, ready: "False", reason: conditions.ReasonLoginChanging},
 		"CONNECT SQL revoked": {change: func(_ *Desired, o *Observed) { o.Servers["tukpub"].Login.MayConnect = false },
-			steps: []string{"on tukpub-0 in master: grant CONNECT SQL to app: GRANT CONNECT SQL TO [app]"}, ready: "False", reason: conditions.ReasonLoginChanging},
+			steps: []string{"on tukpub-0 in master: grant CONNECT SQL to app: GRANT CONNECT SQL TO [app]"}, ready: "False",
+			reason: conditions.ReasonLoginChanging},
 		"CONNECT SQL denied": {change: func(_ *Desired, o *Observed) { o.Servers["quisec"].Login.ConnectDenied = true },
-			steps: []string{"on quisec-0 in master: grant CONNECT SQL to app"}, ready: "False", reason: conditions.ReasonLoginChanging},
-		"its default database is gone": {change: func(_ *Desired, o *Observed) { o.Servers["quisec"].Login.HasDefault = false },
-			steps: []string{"ALTER LOGIN [app] WITH DEFAULT_DATABASE = [master]"}, ready: "False", reason: conditions.ReasonLoginChanging},
+			steps: []string{"on quisec-0 in master: grant CONNECT SQL to app"}, ready: "False",
+			reason: conditions.ReasonLoginChanging},
+		"its default database is gone": {change: func(_ *Desired,
+			o *Observed) {
+			o.Servers["quisec"].Login.HasDefault = false
+		},
+			steps: []string{"ALTER LOGIN [app] WITH DEFAULT_DATABASE = [master]"}, ready: "False",
+			reason: conditions.ReasonLoginChanging},
 		"locked out": {change: func(_ *Desired, o *Observed) { o.Servers["quisec"].Login.LockedOut = true },
-			steps: []string{"ALTER LOGIN [app] WITH PASSWORD = N'***' UNLOCK"}, ready: "False", reason: conditions.ReasonLoginChanging},
+			steps: []string{"ALTER LOGIN [app] WITH PASSWORD = N'***' UNLOCK"}, ready: "False",
+			reason: conditions.ReasonLoginChanging},
 		"CONNECT revoked": {change: user(func(u *mssql.UserState) { u.Permissions = u.Permissions[1:] }),
-			steps: []string{"on tukpub-0 in Content: grant CONNECT to user app"}, ready: "False", reason: conditions.ReasonLoginChanging},
-		"CONNECT denied": {change: user(func(u *mssql.UserState) { u.Permissions, u.Denied = u.Permissions[1:], []string{"CONNECT"} }),
+			steps: []string{"on tukpub-0 in Content: grant CONNECT to user app"}, ready: "False",
+			reason: conditions.ReasonLoginChanging},
+		"CONNECT denied": {change: user(func(u *mssql.UserState) {
+			u.Permissions, u.Denied = u.Permissions[1:],
+				[]string{"CONNECT"}
+		}),
 			steps: []string{"GRANT CONNECT TO [app]"}, ready: "False", reason: conditions.ReasonLoginChanging},
 		"something denied": {change: user(func(u *mssql.UserState) { u.Denied = []string{"SELECT"} }),
 			steps: []string{"REVOKE SELECT FROM [app] CASCADE"}, ready: "False", reason: conditions.ReasonLoginChanging},
@@ -83,34 +110,64 @@ func TestPlan(t *testing.T) {
 			steps: []string{"GRANT EXECUTE TO [app]"}, ready: "False", reason: conditions.ReasonLoginChanging},
 		"sa is disabled": {change: func(_ *Desired, o *Observed) {
 			o.Servers["quisec"] = Server{Err: &mssql.Error{Class: mssql.LoginFailed, Err: driver.Error{Number: 18470}}}
-		}, ready: "False", reason: conditions.ReasonLoginFailed, says: "quisec-0: login sa is disabled: ALTER LOGIN [sa] ENABLE"},
+		}, ready: "False", reason: conditions.ReasonLoginFailed,
+			says: "quisec-0: login sa is disabled: ALTER LOGIN [sa] ENABLE"},
 		"another SID": {change: func(_ *Desired, o *Observed) {
 			o.Servers["quisec"] = Server{Login: &mssql.LoginState{SID: otherID, PasswordMatches: true}}
 		},
 			ready: "False", reason: conditions.ReasonLoginConflict, says: "geosql.dev/adopt=true"},
-		"a replica is silent": {change: func(_ *Desired, o *Observed) { o.Servers["quisec"] = Server{Err: errMute} }, ready: "Unknown", reason: conditions.ReasonLoginUnknown, says: "quisec-0 (no answer)"},
+		"a replica is silent": {change: func(_ *Desired, o *Observed) { o.Servers["quisec"] = Server{Err: errMute} },
+			ready: "Unknown", reason: conditions.ReasonLoginUnknown, says: "quisec-0 (no answer)"},
 		"no user": {change: func(_ *Desired, o *Observed) { o.Users["Content"] = User{} },
-			steps: []string{"on tukpub-0 in Content: create user app", "[db_datareader] ADD MEMBER [app]", "[db_datawriter] ADD MEMBER [app]", "GRANT EXECUTE TO [app]"}, ready: "False", reason: conditions.ReasonLoginChanging},
-		"an orphaned user": {change: user(func(u *mssql.UserState) { u.SID = otherID }), steps: []string{"ALTER USER [app] WITH LOGIN = [app]"}, ready: "False", reason: conditions.ReasonLoginChanging},
+			steps: []string{"on tukpub-0 in Content: create user app", "[db_datareader] ADD MEMBER [app]",
+				"[db_datawriter] ADD MEMBER [app]", "GRANT EXECUTE TO [app]"}, ready: "False",
+			reason: conditions.ReasonLoginChanging},
+		"an orphaned user": {change: user(func(u *mssql.UserState) { u.SID = otherID }),
+			steps: []string{"ALTER USER [app] WITH LOGIN = [app]"}, ready: "False", reason: conditions.ReasonLoginChanging},
 		"a user of another login": {change: user(func(u *mssql.UserState) { u.SID, u.Login = otherID, "reports" }),
-			ready: "False", reason: conditions.ReasonLoginConflict, says: "user app in database Content is that of login reports"},
+			ready: "False", reason: conditions.ReasonLoginConflict,
+			says: "user app in database Content is that of login reports"},
 		"a user of another login that is adopted": {change: func(d *Desired, o *Observed) {
 			d.Login.Annotations = map[string]string{v1alpha1.AdoptAnnotation: "true"}
 			o.Users["Content"].State.SID, o.Users["Content"].State.Login = otherID, "reports"
 		}, steps: []string{"ALTER USER [app] WITH LOGIN = [app]"}, ready: "False", reason: conditions.ReasonLoginChanging},
-		"a role too few":                         {change: user(func(u *mssql.UserState) { u.Roles = u.Roles[:1] }), steps: []string{"[db_datawriter] ADD MEMBER [app]"}, ready: "False", reason: conditions.ReasonLoginChanging},
-		"a role too many":                        {change: user(func(u *mssql.UserState) { u.Roles = append(u.Roles, "db_owner") }), steps: []string{"[db_owner] DROP MEMBER [app]"}, ready: "False", reason: conditions.ReasonLoginChanging},
-		"a permission too many":                  {change: user(func(u *mssql.UserState) { u.Permissions = append(u.Permissions, "CONTROL") }), steps: []string{"REVOKE CONTROL FROM [app] CASCADE"}, ready: "False", reason: conditions.ReasonLoginChanging},
-		"a permission that is no name":           {change: user(func(u *mssql.UserState) { u.Permissions = append(u.Permissions, "X; DROP") }), ready: "True", reason: conditions.ReasonLoginReady},
-		"the owner of the database":              {change: user(func(u *mssql.UserState) { u.SID = []byte{1} }), ready: "False", reason: conditions.ReasonLoginConflict, says: "dbo"},
-		"no primary":                             {change: func(d *Desired, o *Observed) { d.Primary, o.Users = "", nil }, ready: "Unknown", reason: conditions.ReasonLoginUnknown, says: "no replica is known to be primary"},
-		"a database that is none of the group's": {change: func(d *Desired, _ *Observed) { d.Databases = []string{"Orders"} }, ready: "Unknown", reason: conditions.ReasonLoginUnknown, says: "Content is none of the group's"},
-		"a Secret that is not there":             {change: func(_ *Desired, o *Observed) { o.Secrets["tukwila"] = Secret{} }, steps: []string{"write the connection Secret app-connection at site tukwila"}, ready: "False", reason: conditions.ReasonLoginChanging},
-		"a Secret of before":                     {change: func(d *Desired, _ *Observed) { d.Host = "renamed.web.svc" }, steps: []string{"at site tukwila", "in the hub"}, ready: "False", reason: conditions.ReasonLoginChanging},
-		"a Secret of somebody else":              {change: func(_ *Desired, o *Observed) { o.Secrets["tukwila"] = Secret{Exists: true} }, ready: "Unknown", reason: conditions.ReasonLoginUnknown, says: "made by somebody else"},
-		"a site that is silent":                  {change: func(_ *Desired, o *Observed) { o.Secrets["tukwila"] = Secret{Err: errMute} }, ready: "Unknown", reason: conditions.ReasonLoginUnknown, says: "at site tukwila: no answer"},
-		"no group":                               {change: func(d *Desired, _ *Observed) { d.Missing = "there is no AvailabilityGroup content" }, ready: "False", reason: conditions.ReasonReferenceMissing},
-		"declared twice":                         {change: func(d *Desired, _ *Observed) { d.Owner = "first" }, ready: "False", reason: conditions.ReasonLoginConflict, says: "Login first"},
+		"a role too few": {change: user(func(u *mssql.UserState) { u.Roles = u.Roles[:1] }),
+			steps: []string{"[db_datawriter] ADD MEMBER [app]"}, ready: "False", reason: conditions.ReasonLoginChanging},
+		"a role too many": {change: user(func(u *mssql.UserState) {
+			u.Roles = append(u.Roles,
+				"db_owner")
+		}), steps: []string{"[db_owner] DROP MEMBER [app]"}, ready: "False", reason: conditions.ReasonLoginChanging},
+		"a permission too many": {change: user(
+			func(u *mssql.UserState) { u.Permissions = append(u.Permissions, "CONTROL") }),
+			steps: []string{"REVOKE CONTROL FROM [app] CASCADE"}, ready: "False", reason: conditions.ReasonLoginChanging},
+		"a permission that is no name": {change: user(
+			func(u *mssql.UserState) { u.Permissions = append(u.Permissions, "X; DROP") }), ready: "True",
+			reason: conditions.ReasonLoginReady},
+		"the owner of the database": {change: user(func(u *mssql.UserState) { u.SID = []byte{1} }),
+			ready: "False", reason: conditions.ReasonLoginConflict, says: "dbo"},
+		"no primary": {change: func(d *Desired, o *Observed) { d.Primary, o.Users = "", nil },
+			ready: "Unknown", reason: conditions.ReasonLoginUnknown, says: "no replica is known to be primary"},
+		"a database that is none of the group's": {change: func(d *Desired, _ *Observed) { d.Databases = []string{"Orders"} },
+			ready: "Unknown", reason: conditions.ReasonLoginUnknown, says: "Content is none of the group's"},
+		"a Secret that is not there": {change: func(_ *Desired, o *Observed) { o.Secrets["tukwila"] = Secret{} },
+			steps: []string{"write the connection Secret app-connection at site tukwila"}, ready: "False",
+			reason: conditions.ReasonLoginChanging},
+		"a Secret of before": {change: func(d *Desired, _ *Observed) { d.Host = "renamed.web.svc" },
+			steps: []string{"at site tukwila", "in the hub"}, ready: "False", reason: conditions.ReasonLoginChanging},
+		"a Secret of somebody else": {change: func(_ *Desired,
+			o *Observed) {
+			o.Secrets["tukwila"] = Secret{Exists: true}
+		}, ready: "Unknown", reason: conditions.ReasonLoginUnknown, says: "made by somebody else"},
+		"a site that is silent": {change: func(_ *Desired,
+			o *Observed) {
+			o.Secrets["tukwila"] = Secret{Err: errMute}
+		}, ready: "Unknown", reason: conditions.ReasonLoginUnknown, says: "at site tukwila: no answer"},
+		"no group": {change: func(d *Desired,
+			_ *Observed) {
+			d.Missing = "there is no AvailabilityGroup content"
+		}, ready: "False", reason: conditions.ReasonReferenceMissing},
+		"declared twice": {change: func(d *Desired, _ *Observed) { d.Owner = "first" },
+			ready: "False", reason: conditions.ReasonLoginConflict, says: "Login first"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
@@ -163,16 +220,25 @@ func TestALoginThatIsTakenOver(t *testing.T) {
 	g.Expect(plan(d, o).Outcome.Reason).To(Equal(conditions.ReasonLoginConflict), "it takes over one login, once")
 }
 
-// The Secret of a former name has the password too: it goes wherever it is the operator's, and is remembered until it is gone.
+// The Secret of a former name has the password too: it goes wherever it is the operator's, and is remembered until it
+// is gone.
 func TestTheSecretOfAFormerNameGoes(t *testing.T) {
 	g := NewWithT(t)
 	d := declared()
-	d.Login.Spec.ConnectionSecret, d.Login.Status.ConnectionSecret, d.Login.Status.FormerSecrets = "today", "yesterday", []string{"before", "today"}
+	d.Login.Spec.ConnectionSecret, d.Login.Status.ConnectionSecret, d.Login.Status.FormerSecrets = "today", "yesterday",
+		[]string{
+			"before",
+			"today",
+		}
 	g.Expect(d.formerSecrets()).To(Equal([]string{"before", "yesterday"}))
 	o := whole(d)
 	o.Former = []FormerSecret{
 		{Place: "", Name: "before"}, {Place: "tukwila", Name: "before", Secret: Secret{Exists: true}},
-		{Place: "", Name: "yesterday", Secret: Secret{Exists: true, Own: true, UID: "u"}}, {Place: "tukwila", Name: "yesterday", Secret: Secret{Err: errMute}},
+		{
+			Place:  "",
+			Name:   "yesterday",
+			Secret: Secret{Exists: true, Own: true, UID: "u"},
+		}, {Place: "tukwila", Name: "yesterday", Secret: Secret{Err: errMute}},
 	}
 	p := plan(d, o)
 	g.Expect(p.Steps).To(Equal([]Step{DropSecret{Place: "", Name: "yesterday", UID: "u"}}), "somebody else's stays")
@@ -200,13 +266,19 @@ func TestAUserThatIsDeclaredNoMoreLosesWhatItWasGranted(t *testing.T) {
 
 	d.Login.Spec.Users = nil
 	o := whole(d)
-	state := &mssql.UserState{SID: sid, Roles: []string{"db_datareader", "db_owner"}, Permissions: []string{"CONNECT", "EXECUTE", "SELECT"}}
+	state := &mssql.UserState{
+		SID:         sid,
+		Roles:       []string{"db_datareader", "db_owner"},
+		Permissions: []string{"CONNECT", "EXECUTE", "SELECT"},
+	}
 	o.FormerUsers = []FormerUser{{LoginUserStatus: record[0], User: User{State: state}}}
 	var shown []string
 	for _, s := range plan(d, o).Steps {
 		shown = append(shown, s.Describe())
 	}
-	g.Expect(shown).To(HaveExactElements(ContainSubstring("[db_datareader] DROP MEMBER [app]"), ContainSubstring("REVOKE EXECUTE FROM [app]")))
+	g.Expect(shown).
+		To(HaveExactElements(ContainSubstring("[db_datareader] DROP MEMBER [app]"),
+			ContainSubstring("REVOKE EXECUTE FROM [app]")))
 	g.Expect(recordUsers(d, o, Plan{})).To(Equal(record))
 
 	state.Roles, state.Permissions = []string{"db_owner"}, []string{"CONNECT", "SELECT"}
@@ -216,10 +288,14 @@ func TestAUserThatIsDeclaredNoMoreLosesWhatItWasGranted(t *testing.T) {
 	state.SID, state.Roles = otherID, []string{"db_datareader"}
 	g.Expect(plan(d, o).Steps).To(BeEmpty(), "a user with another SID is another's")
 	o.FormerUsers[0].User = User{Err: errMute}
-	g.Expect(plan(d, o).Outcome).To(And(HaveField("Reason", conditions.ReasonLoginUnknown), HaveField("Message", ContainSubstring("former user app of database Content: no answer"))))
+	g.Expect(plan(d, o).Outcome).
+		To(And(HaveField("Reason", conditions.ReasonLoginUnknown),
+			HaveField("Message", ContainSubstring("former user app of database Content: no answer"))))
 	g.Expect(recordUsers(d, o, Plan{})).To(Equal(record))
 	o.FormerUsers[0] = FormerUser{LoginUserStatus: record[0], Outside: true}
-	g.Expect(plan(d, o).Outcome).To(And(HaveField("Reason", conditions.ReasonLoginReady), HaveField("Message", ContainSubstring("none of the group's any more"))))
+	g.Expect(plan(d, o).Outcome).
+		To(And(HaveField("Reason", conditions.ReasonLoginReady),
+			HaveField("Message", ContainSubstring("none of the group's any more"))))
 	d.Primary = ""
 	g.Expect(plan(d, o).Outcome.Message).To(ContainSubstring("no replica is known to be primary"))
 	g.Expect(recordUsers(d, Observed{}, Plan{})).To(Equal(record))
@@ -245,9 +321,15 @@ func TestPlanOfADeletion(t *testing.T) {
 	}
 	p = planDelete(d, o)
 	g.Expect(shown(p)).To(HaveExactElements(
-		ContainSubstring("on tukpub-0 in master: disable login app"), ContainSubstring("KILL 71"),
-		ContainSubstring("on quisec-0 in master: disable login app"), ContainSubstring("KILL 71"),
-		HavePrefix("delete the connection Secret"), HavePrefix("delete the connection Secret")), "nobody is let in any more, before anything that may be refused")
+		ContainSubstring("on tukpub-0 in master: disable login app"),
+		ContainSubstring("KILL 71"),
+		ContainSubstring("on quisec-0 in master: disable login app"),
+		ContainSubstring("KILL 71"),
+		HavePrefix(
+			"delete the connection Secret",
+		),
+		HavePrefix("delete the connection Secret"),
+	), "nobody is let in any more, before anything that may be refused")
 	g.Expect(p.Done).To(BeFalse())
 	g.Expect(p.Apart).To(BeTrue(), "one that is refused ends none elsewhere")
 
@@ -267,7 +349,9 @@ func TestPlanOfADeletion(t *testing.T) {
 
 	o.Users["Content"] = User{}
 	p = planDelete(d, o)
-	g.Expect(shown(p)).To(HaveExactElements(ContainSubstring("KILL 71"), ContainSubstring("on tukpub-0 in master: drop login"), ContainSubstring("KILL 71"), ContainSubstring("on quisec-0 in master: drop login")))
+	g.Expect(shown(p)).
+		To(HaveExactElements(ContainSubstring("KILL 71"), ContainSubstring("on tukpub-0 in master: drop login"),
+			ContainSubstring("KILL 71"), ContainSubstring("on quisec-0 in master: drop login")))
 	g.Expect(p.Done).To(BeTrue())
 	quisec := o.Servers["quisec"]
 	quisec.Owns = []mssql.Owned{{Class: "DATABASE", Name: "Own"}}
@@ -291,5 +375,7 @@ func TestConnectionStringsAreQuoted(t *testing.T) {
 	g.Expect(string(data["ado"])).To(ContainSubstring(`Password="a""b};c@/d";`))
 	g.Expect(string(data["jdbc"])).To(ContainSubstring(`password={a"b}};c@/d};`))
 	g.Expect(string(data["url"])).To(HavePrefix("sqlserver://app:a%22b%7D;c%40%2Fd@content.web.svc:1433?"))
-	g.Expect(data).To(And(HaveKeyWithValue("host", []byte("content.web.svc")), HaveKeyWithValue("database", []byte("Content")), HaveKeyWithValue("ca.crt", []byte("ca"))))
+	g.Expect(data).
+		To(And(HaveKeyWithValue("host", []byte("content.web.svc")), HaveKeyWithValue("database", []byte("Content")),
+			HaveKeyWithValue("ca.crt", []byte("ca"))))
 }

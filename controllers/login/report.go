@@ -27,11 +27,19 @@ func reported(w *world, p Plan) v1alpha1.LoginStatus {
 	d, status := w.desired.adopting(w.observed), *w.desired.Login.Status.DeepCopy()
 	status.Servers = nil
 	if d.Missing == "" {
-		status.SID, status.ConnectionSecret, status.FormerSecrets = tsql.Binary(d.sid()), d.secretName(), former(d, w.observed)
+		status.SID, status.ConnectionSecret, status.FormerSecrets = tsql.Binary(
+			d.sid(),
+		), d.secretName(), former(
+			d,
+			w.observed,
+		)
 		status.Users = recordUsers(d, w.observed, p)
 	}
 	for _, server := range d.Servers[:min(len(d.Servers), maxServers)] {
-		status.Servers = append(status.Servers, v1alpha1.LoginServerStatus{Server: credentials.HostName(server), State: state(w, p, server)})
+		status.Servers = append(
+			status.Servers,
+			v1alpha1.LoginServerStatus{Server: credentials.HostName(server), State: state(w, p, server)},
+		)
 	}
 	return status
 }

@@ -30,8 +30,9 @@ import (
 // Finalizer is on SQLServers and AvailabilityGroups that have names at sites.
 const Finalizer = "geosql.dev/names"
 
-// goes tells of an object that is being deleted and has nothing left but its names. Until then they stay right: a server that
-// a group still names serves on, however long its deletion waits, and a group is dropped on its replicas by their names.
+// goes tells of an object that is being deleted and has nothing left but its names. Until then they stay right: a
+// server that a group still names serves on, however long its deletion waits, and a group is dropped on its replicas by
+// their names.
 func goes(object client.Object) bool {
 	return object.GetDeletionTimestamp() != nil && !controllerutil.ContainsFinalizer(object, v1alpha1.Finalizer)
 }
@@ -71,7 +72,12 @@ func (r *reconciler) reach(site v1alpha1.SiteName, _ string) (*sites.Member, err
 // +kubebuilder:rbac:groups=geosql.dev,resources=sites,verbs=get;list;watch
 func SetupWithManager(mgr mcmanager.Manager, provider *sites.Provider) error {
 	local := mgr.GetLocalManager()
-	r := &reconciler{hub: local.GetClient(), fresh: local.GetAPIReader(), sites: provider, events: local.GetEventRecorder("geosql-names")}
+	r := &reconciler{
+		hub:    local.GetClient(),
+		fresh:  local.GetAPIReader(),
+		sites:  provider,
+		events: local.GetEventRecorder("geosql-names"),
+	}
 	everyServer := func(ctx context.Context, _ v1alpha1.SiteName) []types.NamespacedName {
 		return reconcile.Keys[*v1alpha1.SQLServer](ctx, r.hub, &v1alpha1.SQLServerList{}, "", nil)
 	}
@@ -80,7 +86,8 @@ func SetupWithManager(mgr mcmanager.Manager, provider *sites.Provider) error {
 		Watches(&corev1.Service{}, sites.EnqueueHub(serversOf)).
 		Watches(&discoveryv1.EndpointSlice{}, sites.EnqueueOwner(v1alpha1.LabelServer)).
 		WatchesRawSource(provider.Watch(everyServer)).
-		Complete(reconcile.New(r.hub, kind(r, "SQLServer", func() *v1alpha1.SQLServer { return &v1alpha1.SQLServer{} }, r.observeServerNames)))
+		Complete(reconcile.New(r.hub, kind(r, "SQLServer", func() *v1alpha1.SQLServer { return &v1alpha1.SQLServer{} },
+			r.observeServerNames)))
 	if err != nil {
 		return fmt.Errorf("making the controller of servers' names: %w", err)
 	}
@@ -93,7 +100,8 @@ func SetupWithManager(mgr mcmanager.Manager, provider *sites.Provider) error {
 		Watches(&corev1.Service{}, groups).
 		Watches(&discoveryv1.EndpointSlice{}, sites.EnqueueOwner(v1alpha1.LabelGroup)).
 		WatchesRawSource(provider.Watch(everyGroup)).
-		Complete(reconcile.New(r.hub, kind(r, "AvailabilityGroup", func() *v1alpha1.AvailabilityGroup { return &v1alpha1.AvailabilityGroup{} }, r.observeGroupNames)))
+		Complete(reconcile.New(r.hub, kind(r, "AvailabilityGroup",
+			func() *v1alpha1.AvailabilityGroup { return &v1alpha1.AvailabilityGroup{} }, r.observeGroupNames)))
 	if err != nil {
 		return fmt.Errorf("making the controller of listeners' names: %w", err)
 	}
@@ -101,12 +109,18 @@ func SetupWithManager(mgr mcmanager.Manager, provider *sites.Provider) error {
 }
 
 // kind fits one of the two kinds of names into the frame of all controllers.
-func kind[O client.Object](r *reconciler, name string, empty func() O, observe func(context.Context, O) (*world, error)) reconcile.Kind[O, *world, *outcome] {
+func kind[O client.Object](
+	r *reconciler,
+	name string,
+	empty func() O,
+	observe func(context.Context, O) (*world, error),
+) reconcile.Kind[O, *world, *outcome] {
 	return reconcile.Kind[O, *world, *outcome]{
 		Name: name, New: empty, Finalizer: Finalizer, Timeout: reconcileTimeout,
 		Look:    reconcile.Look{Step: lookStep, Soon: lookSoon, Again: lookAgain},
 		Soon:    (*world).settling,
-		Observe: observe, Plan: planNames, PlanDelete: planDelete, Stays: reconcile.WhileDeclared[O](r.fresh, topology.Declares),
+		Observe: observe, Plan: planNames, PlanDelete: planDelete,
+		Stays: reconcile.WhileDeclared[O](r.fresh, topology.Declares),
 		Apply: func(ctx context.Context, _ *world, p *outcome) error { return p.apply(ctx) },
 		Report: func(ctx context.Context, w *world, p *outcome, _ error) error {
 			r.wrongs.remember(w.object, p.wrong)
@@ -133,10 +147,17 @@ func serversOf(_ context.Context, _ v1alpha1.SiteName, obj client.Object) []type
 
 // groupsNear maps a pod or Service to the groups of its namespace that it can concern.
 func (r *reconciler) groupsNear(ctx context.Context, _ v1alpha1.SiteName, obj client.Object) []types.NamespacedName {
-	return reconcile.Keys(ctx, r.hub, &v1alpha1.AvailabilityGroupList{}, obj.GetNamespace(), func(g *v1alpha1.AvailabilityGroup) bool {
-		server := obj.GetLabels()[v1alpha1.LabelServer]
-		member := slices.ContainsFunc(g.Spec.Replicas, func(x v1alpha1.Replica) bool { return string(x.Server) == server })
-		listener := listenerName(g)
-		return member || obj.GetName() == listener || obj.GetName() == listener+readOnlySuffix || obj.GetLabels()[v1alpha1.LabelGroup] == g.Name
-	})
+	return reconcile.Keys(
+		ctx,
+		r.hub,
+		&v1alpha1.AvailabilityGroupList{},
+		obj.GetNamespace(),
+		func(g *v1alpha1.AvailabilityGroup) bool {
+			server := obj.GetLabels()[v1alpha1.LabelServer]
+			member := slices.ContainsFunc(g.Spec.Replicas, func(x v1alpha1.Replica) bool { return string(x.Server) == server })
+			listener := listenerName(g)
+			return member || obj.GetName() == listener || obj.GetName() == listener+readOnlySuffix ||
+				obj.GetLabels()[v1alpha1.LabelGroup] == g.Name
+		},
+	)
 }

@@ -29,19 +29,25 @@ import (
 	"geosql.dev/operator/internal/sites"
 )
 
-// declarer tells the sites that keep their names themselves which names there are, and how to reach each other. There is a
-// request per namespace.
+// declarer tells the sites that keep their names themselves which names there are, and how to reach each other. There
+// is a request per namespace.
 type declarer struct{ *reconciler }
 
 // setupDeclarations adds the controller to the manager.
 func setupDeclarations(mgr mcmanager.Manager, r *reconciler, provider *sites.Provider) error {
-	hub := []mcbuilder.WatchesOption{mcbuilder.WithEngageWithLocalCluster(true), mcbuilder.WithEngageWithProviderClusters(false)}
+	hub := []mcbuilder.WatchesOption{
+		mcbuilder.WithEngageWithLocalCluster(true),
+		mcbuilder.WithEngageWithProviderClusters(false),
+	}
 	named := func(names ...string) mcbuilder.WatchesOption {
-		return mcbuilder.WithPredicates(predicate.NewPredicateFuncs(func(obj client.Object) bool { return slices.Contains(names, obj.GetName()) }))
+		return mcbuilder.WithPredicates(
+			predicate.NewPredicateFuncs(func(obj client.Object) bool { return slices.Contains(names, obj.GetName()) }),
+		)
 	}
 	// A presence is renewed all the time; that there is one is news once.
 	begun := mcbuilder.WithPredicates(predicate.Funcs{UpdateFunc: func(event.UpdateEvent) bool { return false },
-		GenericFunc: func(event.GenericEvent) bool { return false }, DeleteFunc: func(event.DeleteEvent) bool { return false }})
+		GenericFunc: func(event.GenericEvent) bool { return false },
+		DeleteFunc:  func(event.DeleteEvent) bool { return false }})
 	everywhere := func(ctx context.Context, _ v1alpha1.SiteName) []types.NamespacedName { return r.namespaces(ctx) }
 	err := mcbuilder.ControllerManagedBy(mgr).Named("names-declared").
 		Watches(&v1alpha1.SQLServer{}, sites.EnqueueHub(itsNamespace), hub[0], hub[1]).
@@ -50,7 +56,8 @@ func setupDeclarations(mgr mcmanager.Manager, r *reconciler, provider *sites.Pro
 		Watches(&corev1.ConfigMap{}, sites.EnqueueHub(itsNamespace), named(orders.NamesObject)).
 		Watches(&corev1.Secret{}, sites.EnqueueHub(itsNamespace), named(orders.PeersObject)).
 		WatchesRawSource(provider.Watch(everywhere)).
-		WithOptions(controller.TypedOptions[mcreconcile.Request]{MaxConcurrentReconciles: 4, SkipNameValidation: mgr.GetControllerOptions().SkipNameValidation}).
+		WithOptions(controller.TypedOptions[mcreconcile.Request]{MaxConcurrentReconciles: 4,
+			SkipNameValidation: mgr.GetControllerOptions().SkipNameValidation}).
 		Complete(declarer{r})
 	if err != nil {
 		return fmt.Errorf("making the controller of what sites are told of names: %w", err)
@@ -145,7 +152,11 @@ func (d declarer) declared(ctx context.Context, namespace string) (orders.Names,
 }
 
 func namedSite(s v1alpha1.Site) orders.NamedSite {
-	n := orders.NamedSite{Name: s.Name, Exposure: string(s.Spec.Exposure.Type), Lost: s.Spec.Lifecycle == v1alpha1.SiteLost}
+	n := orders.NamedSite{
+		Name:     s.Name,
+		Exposure: string(s.Spec.Exposure.Type),
+		Lost:     s.Spec.Lifecycle == v1alpha1.SiteLost,
+	}
 	for _, l := range s.Spec.Links {
 		if l.RoundTrip == nil {
 			continue
@@ -197,7 +208,10 @@ func (d declarer) tellNames(ctx context.Context, member *sites.Member, namespace
 	if client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("reading ConfigMap %s/%s at site %s: %w", namespace, orders.NamesObject, member.Name(), err)
 	}
-	object := &corev1.ConfigMap{ObjectMeta: toldMeta(namespace, orders.NamesObject), Data: map[string]string{orders.NamesKey: text}}
+	object := &corev1.ConfigMap{
+		ObjectMeta: toldMeta(namespace, orders.NamesObject),
+		Data:       map[string]string{orders.NamesKey: text},
+	}
 	if err := member.Apply(ctx, object); err != nil {
 		return fmt.Errorf("at site %s: %w", member.Name(), err)
 	}
@@ -205,7 +219,13 @@ func (d declarer) tellNames(ctx context.Context, member *sites.Member, namespace
 }
 
 // tellPeers writes into the site's Secret how to reach each other site. A site that does not answer keeps its key.
-func (d declarer) tellPeers(ctx context.Context, member *sites.Member, namespace string, views []*siteView, now time.Time) error {
+func (d declarer) tellPeers(
+	ctx context.Context,
+	member *sites.Member,
+	namespace string,
+	views []*siteView,
+	now time.Time,
+) error {
 	var have corev1.Secret
 	// From the API server: tokens must not be made again because a cache is behind.
 	err := member.APIReader.Get(ctx, client.ObjectKey{Namespace: namespace, Name: orders.PeersObject}, &have)
@@ -232,7 +252,9 @@ func (d declarer) tellPeers(ctx context.Context, member *sites.Member, namespace
 		if peer.Token == "" {
 			continue
 		}
-		changed = changed || peer.Token != before.Token || peer.Server != before.Server || string(peer.CA) != string(before.CA) || peer.TLSServerName != before.TLSServerName
+		changed = changed || peer.Token != before.Token || peer.Server != before.Server ||
+			string(peer.CA) != string(before.CA) ||
+			peer.TLSServerName != before.TLSServerName
 		value, err := peer.Encode()
 		if err != nil {
 			return err
@@ -240,7 +262,11 @@ func (d declarer) tellPeers(ctx context.Context, member *sites.Member, namespace
 		data[orders.PeerKey(string(v.name))] = value
 	}
 	if changed || len(data) != len(told) {
-		object := &corev1.Secret{ObjectMeta: toldMeta(namespace, orders.PeersObject), Type: corev1.SecretTypeOpaque, Data: data}
+		object := &corev1.Secret{
+			ObjectMeta: toldMeta(namespace, orders.PeersObject),
+			Type:       corev1.SecretTypeOpaque,
+			Data:       data,
+		}
 		if err := member.Apply(ctx, object); err != nil {
 			errs = append(errs, fmt.Errorf("at site %s: %w", member.Name(), err))
 		}

@@ -36,7 +36,11 @@ type port struct {
 	service, target int32
 }
 
-var serverPorts = []port{{"tds", PortTDS, PortTDS}, {"mirroring", PortMirroring, PortMirroring}, {"agent", credentials.AgentPort, credentials.AgentPort}}
+var serverPorts = []port{
+	{"tds", PortTDS, PortTDS},
+	{"mirroring", PortMirroring, PortMirroring},
+	{"agent", credentials.AgentPort, credentials.AgentPort},
+}
 
 // endpoint is where a server can be reached from another site.
 type endpoint struct {
@@ -75,9 +79,9 @@ func ownLabels(namespace, label, owner string) map[string]string {
 	return l
 }
 
-// makeService is the Service of a name. It has a cluster IP, which DNS gives out: a headless one's addresses are cached by
-// clients longer than a failover takes. It publishes addresses that are not ready, since servers must find each other
-// while they become ready.
+// makeService is the Service of a name. It has a cluster IP, which DNS gives out: a headless one's addresses are cached
+// by clients longer than a failover takes. It publishes addresses that are not ready, since servers must find each
+// other while they become ready.
 func (n *name) makeService() *corev1.Service {
 	s := &corev1.Service{
 		ObjectMeta: metav1.ObjectMeta{Namespace: n.namespace, Name: n.service, Labels: n.labels},
@@ -130,7 +134,12 @@ func (n *name) makeSlices() []*discoveryv1.EndpointSlice {
 	return slicesMade
 }
 
-func (n *name) makeSlice(sliceName string, family discoveryv1.AddressType, endpoints []discoveryv1.Endpoint, ports []discoveryv1.EndpointPort) *discoveryv1.EndpointSlice {
+func (n *name) makeSlice(
+	sliceName string,
+	family discoveryv1.AddressType,
+	endpoints []discoveryv1.Endpoint,
+	ports []discoveryv1.EndpointPort,
+) *discoveryv1.EndpointSlice {
 	labels := maps.Clone(n.labels)
 	labels[discoveryv1.LabelServiceName] = n.service
 	labels[discoveryv1.LabelManagedBy] = sliceManager
@@ -149,7 +158,10 @@ func (n *name) slicePorts(targets map[string]int32) []discoveryv1.EndpointPort {
 		if t, ok := targets[p.name]; ok {
 			target = t
 		}
-		ports = append(ports, discoveryv1.EndpointPort{Name: ptr.To(p.name), Port: ptr.To(target), Protocol: ptr.To(corev1.ProtocolTCP)})
+		ports = append(
+			ports,
+			discoveryv1.EndpointPort{Name: ptr.To(p.name), Port: ptr.To(target), Protocol: ptr.To(corev1.ProtocolTCP)},
+		)
 	}
 	return ports
 }

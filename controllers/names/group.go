@@ -19,8 +19,8 @@ type groupView struct {
 	readable []*serverView
 	// servers are all that may stand behind the listener; none when that is not known.
 	servers []*serverView
-	// barred are servers to which no listener leads, although they may be what it led to: they have databases of the group's ONLINE
-	// outside of it.
+	// barred are servers to which no listener leads, although they may be what it led to: they have databases of the
+	// group's ONLINE outside of it.
 	barred []*serverView
 	// claimant is the server to which a majority gave its votes and which has not been seen as PRIMARY yet; empty when
 	// that is not known of any.
@@ -92,8 +92,8 @@ func (g *groupView) distance(from, to v1alpha1.SiteName) (time.Duration, bool) {
 	return d, ok
 }
 
-// nearest are those of the servers that are nearest to a site: at the site itself, else at the least declared round-trip
-// time, else - nobody declared any - all.
+// nearest are those of the servers that are nearest to a site: at the site itself, else at the least declared
+// round-trip time, else - nobody declared any - all.
 func (g *groupView) nearest(at v1alpha1.SiteName, servers []*serverView) []*serverView {
 	var best []*serverView
 	least, declared := time.Duration(0), false
@@ -127,8 +127,8 @@ func (g *groupView) living(at v1alpha1.SiteName) []string {
 	return living
 }
 
-// passed says of a server that it is not primary any more and that nobody answers there either: its site is silent, and a
-// majority has given its votes to another. Votes are taken from a holder only after its write lease has ended.
+// passed says of a server that it is not primary any more and that nobody answers there either: its site is silent, and
+// a majority has given its votes to another. Votes are taken from a holder only after its write lease has ended.
 func (g *groupView) passed(s *serverView) bool {
 	return s.silent && g.claimant != "" && g.claimant != s.name
 }
@@ -155,7 +155,10 @@ const readOnlySuffix = "-ro"
 func outside(g *v1alpha1.AvailabilityGroup) []v1alpha1.ServerName {
 	var servers []v1alpha1.ServerName
 	for _, replica := range g.Spec.Replicas {
-		if slices.ContainsFunc(g.Status.Replicas, func(s v1alpha1.ReplicaStatus) bool { return isServer(s.Server, replica.Server) && len(s.Outside) > 0 }) {
+		if slices.ContainsFunc(
+			g.Status.Replicas,
+			func(s v1alpha1.ReplicaStatus) bool { return isServer(s.Server, replica.Server) && len(s.Outside) > 0 },
+		) {
 			servers = append(servers, replica.Server)
 		}
 	}
@@ -221,11 +224,11 @@ func isServer(status string, server v1alpha1.ServerName) bool {
 }
 
 // groupNames are a group's names at one site: the listener leads to the primary, and its read-only sister to the
-// nearest of the readable secondaries that have an address: a reader does not cross a WAN for what its own site has. While
-// nobody is known to be primary the listener keeps its last address: a wrong guess costs a
-// refused login, an empty Service costs clients that would have been served. An address of a pod that is no more is not kept:
-// nobody answers there, and connections are better refused than left hanging. Nor is one at a silent site once another has
-// the votes (passed): what a client begins there hangs beyond the election.
+// nearest of the readable secondaries that have an address: a reader does not cross a WAN for what its own site has.
+// While nobody is known to be primary the listener keeps its last address: a wrong guess costs a refused login, an
+// empty Service costs clients that would have been served. An address of a pod that is no more is not kept: nobody
+// answers there, and connections are better refused than left hanging. Nor is one at a silent site once another has the
+// votes (passed): what a client begins there hangs beyond the election.
 func groupNames(g *groupView, at v1alpha1.SiteName) []name {
 	labels := ownLabels(g.namespace, v1alpha1.LabelGroup, g.name)
 	ports := []port{{"tds", g.listener.Port, PortTDS}}

@@ -47,7 +47,13 @@ func readDeclared(ctx context.Context, member *sites.Member, namespace string) (
 		return orders.Names{}, errNotTold
 	}
 	if err != nil {
-		return orders.Names{}, fmt.Errorf("reading ConfigMap %s/%s at site %s: %w", namespace, orders.NamesObject, member.Name(), err)
+		return orders.Names{}, fmt.Errorf(
+			"reading ConfigMap %s/%s at site %s: %w",
+			namespace,
+			orders.NamesObject,
+			member.Name(),
+			err,
+		)
 	}
 	return orders.DecodeNames(object.Data[orders.NamesKey])
 }
@@ -121,7 +127,10 @@ func (p *outcome) leave(w *world, v *siteView) bool {
 		return false
 	}
 	if waited >= behindAfter {
-		p.unknown = append(p.unknown, fmt.Sprintf("the process of site %s has left the name wrong for %s", v.name, waited.Round(time.Second)))
+		p.unknown = append(
+			p.unknown,
+			fmt.Sprintf("the process of site %s has left the name wrong for %s", v.name, waited.Round(time.Second)),
+		)
 	}
 	return true
 }

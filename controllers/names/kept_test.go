@@ -15,18 +15,23 @@ import (
 	"geosql.dev/operator/internal/sites"
 )
 
-// What is wrong at a site that keeps its names itself is left to it for a while; the condition says when that gets long,
-// and in the end the manager puts it right. At other sites it does so at once.
+// What is wrong at a site that keeps its names itself is left to it for a while; the condition says when that gets
+// long, and in the end the manager puts it right. At other sites it does so at once.
 func TestWhatIsLeftToASite(t *testing.T) {
 	start := time.Date(2026, 11, 20, 10, 0, 0, 0, time.UTC)
 	server := view("tukwila", "10.101.0.7")
 	world := func(waited time.Duration, keeps, declares bool) *world {
-		w := &world{object: &v1alpha1.SQLServer{ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: "tukpub"}}, now: start.Add(waited),
+		w := &world{
+			object: &v1alpha1.SQLServer{ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: "tukpub"}},
+			now:    start.Add(waited),
 			labels: ownLabels("web", v1alpha1.LabelServer, "tukpub"),
-			views:  []*siteView{{name: "quincy", member: &sites.Member{}, has: map[string]published{}, keeps: keeps, declares: declares}},
+			views: []*siteView{
+				{name: "quincy", member: &sites.Member{}, has: map[string]published{}, keeps: keeps, declares: declares},
+			},
 			desired: func(at v1alpha1.SiteName) []name {
 				return serverNames("web", server, at)
-			}}
+			},
+		}
 		if waited > 0 {
 			w.wrong = map[v1alpha1.SiteName]time.Time{"quincy": start}
 		}
@@ -59,7 +64,9 @@ func TestWhatIsLeftToASite(t *testing.T) {
 		g := NewWithT(t)
 		w := world(0, true, true)
 		w.desired = nil
-		w.views[0].has = map[string]published{podName("tukpub"): {service: serverNames("web", server, "quincy")[0].makeService()}}
+		w.views[0].has = map[string]published{
+			podName("tukpub"): {service: serverNames("web", server, "quincy")[0].makeService()},
+		}
 		g.Expect(planRelease(w).Gist()).To(And(HaveField("Steps", 0), HaveField("Done", false)))
 		w.views[0].declares = false
 		g.Expect(planRelease(w).Gist()).To(And(HaveField("Steps", 1), HaveField("Done", false)), "another look follows")
@@ -68,31 +75,43 @@ func TestWhatIsLeftToASite(t *testing.T) {
 	})
 }
 
-// A site without the namespace has no names in it: it keeps no object from going. One that cannot be used for another reason may have them.
+// A site without the namespace has no names in it: it keeps no object from going. One that cannot be used for another
+// reason may have them.
 func TestNamesGoWithTheirNamespace(t *testing.T) {
 	for name, c := range map[string]struct {
 		err  error
 		done bool
 	}{
-		"the namespace is gone or going":   {&sites.NamespaceError{Site: "dublin", Namespace: "web", Missing: "it is being deleted there", Gone: true}, true},
-		"the credentials have no rights":   {&sites.NamespaceError{Site: "dublin", Namespace: "web", Missing: "the credentials have no rights there"}, false},
-		"nobody has looked at it yet":      {&sites.NamespaceError{Site: "dublin", Namespace: "web", Missing: "it is not usable yet"}, false},
+		"the namespace is gone or going": {&sites.NamespaceError{Site: "dublin", Namespace: "web",
+			Missing: "it is being deleted there", Gone: true}, true},
+		"the credentials have no rights": {&sites.NamespaceError{Site: "dublin", Namespace: "web",
+			Missing: "the credentials have no rights there"}, false},
+		"nobody has looked at it yet": {&sites.NamespaceError{Site: "dublin", Namespace: "web",
+			Missing: "it is not usable yet"}, false},
 		"the site has not answered at all": {&sites.UnreachableError{Site: "dublin"}, false},
 		"another site still has the name":  {&sites.NamespaceError{Site: "dublin", Namespace: "web", Gone: true}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := &world{object: &v1alpha1.SQLServer{ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: "tukpub"}}, labels: ownLabels("web", v1alpha1.LabelServer, "tukpub"),
-				views: []*siteView{{name: "dublin", err: c.err, has: map[string]published{}}, {name: "quincy", member: &sites.Member{}, has: map[string]published{}}}}
+			w := &world{
+				object: &v1alpha1.SQLServer{ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: "tukpub"}},
+				labels: ownLabels("web", v1alpha1.LabelServer, "tukpub"),
+				views: []*siteView{
+					{name: "dublin", err: c.err, has: map[string]published{}},
+					{name: "quincy", member: &sites.Member{}, has: map[string]published{}},
+				},
+			}
 			if name == "another site still has the name" {
-				w.views[1].has[podName("tukpub")] = published{service: serverNames("web", view("tukwila", "10.101.0.7"), "quincy")[0].makeService()}
+				w.views[1].has[podName("tukpub")] = published{
+					service: serverNames("web", view("tukwila", "10.101.0.7"), "quincy")[0].makeService(),
+				}
 			}
 			NewWithT(t).Expect(planRelease(w).Gist().Done).To(Equal(c.done))
 		})
 	}
 }
 
-// Only a majority of all voters, in one term and with a holder that was seen as PRIMARY, names the primary; one that was not
-// seen so yet is the claimant.
+// Only a majority of all voters, in one term and with a holder that was seen as PRIMARY, names the primary; one that
+// was not seen so yet is the claimant.
 func TestGivenTo(t *testing.T) {
 	g := NewWithT(t)
 	held := func(term int64, server string) election.Record {
@@ -117,9 +136,12 @@ func TestGivenTo(t *testing.T) {
 	g.Expect(of(three, held(3, "tukpub-0"), held(4, "quisec-0"), held(4, "quisec-0"))).To(Equal("quisec"))
 	g.Expect(of(three, claimed, claimed, claimed)).To(BeEmpty())
 	g.Expect(givenTo(election.StateClaimed, by(three, held(3, "tukpub-0"), claimed, claimed), three)).To(Equal("quisec"))
-	g.Expect(givenTo(election.StateClaimed, by(three, held(3, "tukpub-0"), held(4, "quisec-0"), claimed), three)).To(BeEmpty())
+	g.Expect(givenTo(election.StateClaimed, by(three, held(3, "tukpub-0"), held(4, "quisec-0"), claimed), three)).
+		To(BeEmpty())
 	changing := election.Configuration{Term: 3, Number: 1, Voters: three.Voters, Next: []string{"c", "d", "e"}}
-	g.Expect(of(changing, held(3, "tukpub-0"), held(3, "tukpub-0"), held(2, "tukpub-0"), held(3, "tukpub-0"))).To(BeEmpty(), "one of the next")
-	g.Expect(of(changing, held(3, "tukpub-0"), held(3, "tukpub-0"), held(3, "tukpub-0"), held(3, "tukpub-0"))).To(Equal("tukpub"))
+	g.Expect(of(changing, held(3, "tukpub-0"), held(3, "tukpub-0"), held(2, "tukpub-0"), held(3, "tukpub-0"))).
+		To(BeEmpty(), "one of the next")
+	g.Expect(of(changing, held(3, "tukpub-0"), held(3, "tukpub-0"), held(3, "tukpub-0"), held(3, "tukpub-0"))).
+		To(Equal("tukpub"))
 	g.Expect(givenTo(election.StateHeld, nil, election.Configuration{})).To(BeEmpty())
 }

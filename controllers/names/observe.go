@@ -106,7 +106,8 @@ func (v *siteView) readNames(ctx context.Context, namespace string, services []s
 		}
 		var list discoveryv1.EndpointSliceList
 		err = v.member.Client.List(ctx, &list, client.InNamespace(namespace), client.MatchingLabels{
-			v1alpha1.LabelManagedBy: v1alpha1.ManagedBy, discoveryv1.LabelServiceName: name, discoveryv1.LabelManagedBy: sliceManager})
+			v1alpha1.LabelManagedBy: v1alpha1.ManagedBy, discoveryv1.LabelServiceName: name,
+			discoveryv1.LabelManagedBy: sliceManager})
 		if err != nil {
 			return fmt.Errorf("reading the EndpointSlices of %s/%s at site %s: %w", namespace, name, v.name, err)
 		}
@@ -120,7 +121,13 @@ func (v *siteView) readNames(ctx context.Context, namespace string, services []s
 type reach func(site v1alpha1.SiteName, namespace string) (*sites.Member, error)
 
 // observeServer finds out where a server is.
-func observeServer(ctx context.Context, reach reach, namespace string, server v1alpha1.ServerName, home v1alpha1.SiteName) (*serverView, error) {
+func observeServer(
+	ctx context.Context,
+	reach reach,
+	namespace string,
+	server v1alpha1.ServerName,
+	home v1alpha1.SiteName,
+) (*serverView, error) {
 	view := &serverView{name: server, home: home, exposure: v1alpha1.ExposureFlatNetwork}
 	member, err := reach(home, namespace)
 	if errors.Is(err, sites.ErrSiteLost) {

@@ -17,8 +17,8 @@ import (
 	"geosql.dev/operator/internal/sites/account"
 )
 
-// readPeers is what other sites may read in a namespace: where pods are, at which ports of their nodes they are exposed,
-// and who holds the votes of groups.
+// readPeers is what other sites may read in a namespace: where pods are, at which ports of their nodes they are
+// exposed, and who holds the votes of groups.
 func readPeers() []rbacv1.PolicyRule {
 	read := []string{"get", "list", "watch"}
 	return []rbacv1.PolicyRule{
@@ -29,7 +29,13 @@ func readPeers() []rbacv1.PolicyRule {
 }
 
 // peer is how a site is reached by the others, with a token that is good for a while. before is what they were told.
-func (d declarer) peer(ctx context.Context, member *sites.Member, namespace string, before orders.Voter, now time.Time) (orders.Voter, error) {
+func (d declarer) peer(
+	ctx context.Context,
+	member *sites.Member,
+	namespace string,
+	before orders.Voter,
+	now time.Time,
+) (orders.Voter, error) {
 	p := orders.Voter{Site: string(member.Name()), Account: orders.PeerAccount}
 	switch err := account.Reach(member, &p); {
 	case errors.Is(err, account.ErrNoAPIServer):
@@ -43,7 +49,8 @@ func (d declarer) peer(ctx context.Context, member *sites.Member, namespace stri
 	if client.IgnoreNotFound(err) != nil {
 		return p, fmt.Errorf("reading ServiceAccount %s/%s at site %s: %w", namespace, orders.PeerAccount, member.Name(), err)
 	}
-	if err == nil && before.Token != "" && before.AccountUID == string(present.UID) && before.Left(now) >= account.RenewBelow {
+	if err == nil && before.Token != "" && before.AccountUID == string(present.UID) &&
+		before.Left(now) >= account.RenewBelow {
 		p.AccountUID, p.Token, p.Issued, p.Expires = before.AccountUID, before.Token, before.Issued, before.Expires
 		return p, nil
 	}

@@ -45,9 +45,14 @@ type conflict struct {
 	text string
 }
 
-// plan returns the steps that make the names of one site as desired. Other names with the owner's labels are taken away.
-// A Service that the operator did not make for this owner is never touched.
-func plan(site v1alpha1.SiteName, desired []name, labels map[string]string, has map[string]published) ([]step, []conflict) {
+// plan returns the steps that make the names of one site as desired. Other names with the owner's labels are taken
+// away. A Service that the operator did not make for this owner is never touched.
+func plan(
+	site v1alpha1.SiteName,
+	desired []name,
+	labels map[string]string,
+	has map[string]published,
+) ([]step, []conflict) {
 	var (
 		steps     []step
 		conflicts []conflict
@@ -90,11 +95,21 @@ func conflictText(n *name, site v1alpha1.SiteName, at *corev1.Service) string {
 	whose := "is not the operator's"
 	for _, label := range []string{v1alpha1.LabelServer, v1alpha1.LabelGroup} {
 		if owner := at.Labels[label]; owner != "" && at.Labels[v1alpha1.LabelManagedBy] == v1alpha1.ManagedBy {
-			whose = fmt.Sprintf("is that of %s %s/%s", map[string]string{v1alpha1.LabelServer: "SQLServer", v1alpha1.LabelGroup: "AvailabilityGroup"}[label],
-				at.Labels[v1alpha1.LabelNamespace], owner)
+			whose = fmt.Sprintf(
+				"is that of %s %s/%s",
+				map[string]string{v1alpha1.LabelServer: "SQLServer", v1alpha1.LabelGroup: "AvailabilityGroup"}[label],
+				at.Labels[v1alpha1.LabelNamespace],
+				owner,
+			)
 		}
 	}
-	return fmt.Sprintf("Service %s/%s at site %s %s: rename or delete it, its name is needed", n.namespace, n.service, site, whose)
+	return fmt.Sprintf(
+		"Service %s/%s at site %s %s: rename or delete it, its name is needed",
+		n.namespace,
+		n.service,
+		site,
+		whose,
+	)
 }
 
 func planService(n *name, at *corev1.Service) []step {
@@ -140,7 +155,11 @@ func planSlices(n *name, at published) []step {
 		switch {
 		case ok && old.AddressType != want.AddressType:
 			// addressType is immutable.
-			steps = append(steps, step{deleteObject, old, "the address family changed"}, step{applyObject, want, "the address family changed"})
+			steps = append(
+				steps,
+				step{deleteObject, old, "the address family changed"},
+				step{applyObject, want, "the address family changed"},
+			)
 		case !ok:
 			steps = append(steps, step{applyObject, want, "the address is not published"})
 		case !sameSlice(want, old):
@@ -170,14 +189,22 @@ func planKept(n *name, at published) []step {
 			return !slices.ContainsFunc(e.Addresses, leads)
 		})
 		if len(left) < len(old.Endpoints) {
-			steps = append(steps, step{applyObject, n.makeSlice(old.Name, old.AddressType, left, old.Ports), "the published address is that of a pod that is no more, or stands outside of the group"})
+			steps = append(
+				steps,
+				step{
+					applyObject,
+					n.makeSlice(old.Name, old.AddressType, left, old.Ports),
+					"the published address is that of a pod that is no more, or stands outside of the group",
+				},
+			)
 		}
 	}
 	return steps
 }
 
 func sameSlice(want, at *discoveryv1.EndpointSlice) bool {
-	return equality.Semantic.DeepEqual(want.Endpoints, at.Endpoints) && equality.Semantic.DeepEqual(want.Ports, at.Ports) &&
+	return equality.Semantic.DeepEqual(want.Endpoints, at.Endpoints) &&
+		equality.Semantic.DeepEqual(want.Ports, at.Ports) &&
 		hasLabels(at.Labels, want.Labels)
 }
 

@@ -36,7 +36,8 @@ func (c cluster) carryOut(steps []step, limit int) {
 			c[obj.Name] = at
 		case *discoveryv1.EndpointSlice:
 			at := c[obj.Labels[discoveryv1.LabelServiceName]]
-			at.slices = slices.DeleteFunc(slices.Clone(at.slices), func(e discoveryv1.EndpointSlice) bool { return e.Name == obj.Name })
+			at.slices = slices.DeleteFunc(slices.Clone(at.slices),
+				func(e discoveryv1.EndpointSlice) bool { return e.Name == obj.Name })
 			if s.kind == applyObject {
 				at.slices = append(at.slices, *obj.DeepCopy())
 			}
@@ -82,14 +83,19 @@ func TestPlanOfAServer(t *testing.T) {
 		services []string
 	}{
 		{"at home by selector", view("tukwila", "10.101.0.7"), "tukwila", "", nil, true, []string{"tukpub-0"}},
-		{"elsewhere by address", view("tukwila", "10.101.0.7"), "dublin", "", []string{"10.101.0.7:1433"}, false, []string{"tukpub-0"}},
-		{"a new address", view("tukwila", "10.101.0.8"), "dublin", "10.101.0.7", []string{"10.101.0.8:1433"}, false, []string{"tukpub-0"}},
-		{"no pod: connections are refused at once", view("tukwila", ""), "dublin", "10.101.0.7", nil, false, []string{"tukpub-0"}},
-		{"not known: what was published stays", unknown, "dublin", "10.101.0.7", []string{"10.101.0.7:1433"}, false, []string{"tukpub-0"}},
+		{"elsewhere by address", view("tukwila", "10.101.0.7"), "dublin", "", []string{"10.101.0.7:1433"}, false,
+			[]string{"tukpub-0"}},
+		{"a new address", view("tukwila", "10.101.0.8"), "dublin", "10.101.0.7", []string{"10.101.0.8:1433"}, false,
+			[]string{"tukpub-0"}},
+		{"no pod: connections are refused at once", view("tukwila", ""), "dublin", "10.101.0.7", nil, false,
+			[]string{"tukpub-0"}},
+		{"not known: what was published stays", unknown, "dublin", "10.101.0.7", []string{"10.101.0.7:1433"}, false,
+			[]string{"tukpub-0"}},
 		{"by node port", nodePort, "dublin", "", []string{"10.100.0.12:31433"}, false, []string{"tukpub-0"}},
 		{"by node port, at home", nodePort, "tukwila", "", nil, true, []string{"tukpub-0", "tukpub-0-node"}},
 		{"node ports not assigned yet", unassigned, "dublin", "", nil, false, []string{"tukpub-0"}},
-		{"an IPv6 address", view("tukwila", "fd00::7"), "dublin", "10.101.0.7", []string{"fd00::7:1433"}, false, []string{"tukpub-0"}},
+		{"an IPv6 address", view("tukwila", "fd00::7"), "dublin", "10.101.0.7", []string{"fd00::7:1433"}, false,
+			[]string{"tukpub-0"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			g := NewWithT(t)
@@ -121,7 +127,11 @@ func TestPlanLeavesForeignServicesAlone(t *testing.T) {
 	} {
 		t.Run(whose, func(t *testing.T) {
 			g := NewWithT(t)
-			has := cluster{"tukpub-0": {service: &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: "tukpub-0", Labels: labels}}}}
+			has := cluster{
+				"tukpub-0": {
+					service: &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: "tukpub-0", Labels: labels}},
+				},
+			}
 			for _, want := range [][]name{serverNames("web", view("tukwila", "10.101.0.7"), "dublin"), nil} {
 				steps, conflicts := plan("dublin", want, ownerLabels, has)
 				g.Expect(steps).To(BeEmpty())
@@ -157,8 +167,9 @@ func TestPlanOfAListener(t *testing.T) {
 	g.Expect(has.leads("renamed")).To(Equal([]string{"10.102.0.5:1433"}))
 }
 
-// While nobody is known to be primary, the listener keeps its last address unless that is of a pod that is no more, or at a silent
-// site while another has the votes: what is sent there may vanish without a word, and a connection that hangs outlives the election.
+// While nobody is known to be primary, the listener keeps its last address unless that is of a pod that is no more, or
+// at a silent site while another has the votes: what is sent there may vanish without a word, and a connection that
+// hangs outlives the election.
 func TestPlanOfAListenerWithoutAPrimary(t *testing.T) {
 	silent, doubtful := view("tukwila", ""), view("tukwila", "10.101.0.7")
 	silent.known, silent.silent = false, true
@@ -175,22 +186,36 @@ func TestPlanOfAListenerWithoutAPrimary(t *testing.T) {
 		claimant v1alpha1.ServerName
 		leads    []string
 	}{
-		{"the pod is there", view("tukwila", "10.101.0.7"), []*serverView{view("tukwila", "10.101.0.7"), view("quincy", "10.102.0.5")}, "", []string{"10.101.0.7:1433"}},
-		{"the pod is another one's that will be primary", view("tukwila", "10.101.0.7"), []*serverView{view("tukwila", ""), view("quincy", "10.101.0.7")}, "", []string{"10.101.0.7:1433"}},
-		{"the pod is no more: connections are refused at once", view("tukwila", "10.101.0.7"), []*serverView{view("tukwila", ""), view("quincy", "10.102.0.5")}, "", nil},
-		{"the pod has another address", view("tukwila", "10.101.0.7"), []*serverView{view("tukwila", "10.101.0.8"), view("quincy", "10.102.0.5")}, "", nil},
-		{"its site does not answer", view("tukwila", "10.101.0.7"), []*serverView{silent, view("quincy", "10.102.0.5")}, "", []string{"10.101.0.7:1433"}},
+		{"the pod is there", view("tukwila", "10.101.0.7"),
+			[]*serverView{view("tukwila", "10.101.0.7"), view("quincy", "10.102.0.5")}, "", []string{"10.101.0.7:1433"}},
+		{"the pod is another one's that will be primary", view("tukwila", "10.101.0.7"),
+			[]*serverView{view("tukwila", ""), view("quincy", "10.101.0.7")}, "", []string{"10.101.0.7:1433"}},
+		{"the pod is no more: connections are refused at once", view("tukwila", "10.101.0.7"),
+			[]*serverView{view("tukwila", ""), view("quincy", "10.102.0.5")}, "", nil},
+		{"the pod has another address", view("tukwila", "10.101.0.7"),
+			[]*serverView{view("tukwila", "10.101.0.8"), view("quincy", "10.102.0.5")}, "", nil},
+		{"its site does not answer", view("tukwila", "10.101.0.7"), []*serverView{silent, view("quincy", "10.102.0.5")}, "",
+			[]string{"10.101.0.7:1433"}},
 		{"no server is known", view("tukwila", "10.101.0.7"), nil, "", []string{"10.101.0.7:1433"}},
 		{"by a node's port", behindNodes, []*serverView{behindNodes}, "", []string{"10.100.0.12:31433"}},
-		{"another has the votes, the site answers: a pod there refuses at once", view("tukwila", "10.101.0.7"), []*serverView{view("tukwila", "10.101.0.7"), quisec}, "quisec", []string{"10.101.0.7:1433"}},
-		{"another has the votes, the site has not answered lately", view("tukwila", "10.101.0.7"), []*serverView{doubtful, quisec}, "quisec", nil},
-		{"another has the votes, the site is silent", view("tukwila", "10.101.0.7"), []*serverView{silent, quisec}, "quisec", nil},
-		{"it has the votes again itself", view("tukwila", "10.101.0.7"), []*serverView{doubtful, quisec}, "tukpub", []string{"10.101.0.7:1433"}},
+		{"another has the votes, the site answers: a pod there refuses at once", view("tukwila", "10.101.0.7"),
+			[]*serverView{view("tukwila", "10.101.0.7"), quisec}, "quisec", []string{"10.101.0.7:1433"}},
+		{"another has the votes, the site has not answered lately", view("tukwila", "10.101.0.7"),
+			[]*serverView{doubtful, quisec}, "quisec", nil},
+		{"another has the votes, the site is silent", view("tukwila", "10.101.0.7"), []*serverView{silent, quisec}, "quisec",
+			nil},
+		{"it has the votes again itself", view("tukwila", "10.101.0.7"), []*serverView{doubtful, quisec}, "tukpub",
+			[]string{"10.101.0.7:1433"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			g := NewWithT(t)
 			labels := ownLabels("web", v1alpha1.LabelGroup, "content")
-			group := &groupView{namespace: "web", name: "content", listener: v1alpha1.Listener{Name: "content", Port: 1433}, primary: c.before}
+			group := &groupView{
+				namespace: "web",
+				name:      "content",
+				listener:  v1alpha1.Listener{Name: "content", Port: 1433},
+				primary:   c.before,
+			}
 			has := cluster{}
 			steps, _ := plan("dublin", groupNames(group, "dublin"), labels, has)
 			has.carryOut(steps, len(steps))
@@ -208,14 +233,18 @@ func TestPlanOfAListenerWithoutAPrimary(t *testing.T) {
 	}
 }
 
-// A server whose copy is written to beside the group is behind no listener, whatever else is known; it is again once that copy is gone.
+// A server whose copy is written to beside the group is behind no listener, whatever else is known; it is again once
+// that copy is gone.
 func TestNoListenerLeadsOutsideOfTheGroup(t *testing.T) {
 	unknown := view("quincy", "")
 	unknown.known = false
 	for name, change := range map[string]func(*groupView){
-		"nobody is primary":                          func(g *groupView) { g.primary = nil },
-		"nobody is primary, and a server is unknown": func(g *groupView) { g.primary, g.servers = nil, []*serverView{view("tukwila", "10.101.0.7"), unknown} },
-		"it is what was primary last":                func(*groupView) {},
+		"nobody is primary": func(g *groupView) { g.primary = nil },
+		"nobody is primary, and a server is unknown": func(g *groupView) {
+			g.primary, g.servers = nil,
+				[]*serverView{view("tukwila", "10.101.0.7"), unknown}
+		},
+		"it is what was primary last": func(*groupView) {},
 		"it would be read as a secondary": func(g *groupView) {
 			g.primary = view("quincy", "10.102.0.5")
 			g.primary.name = "quisec"
@@ -225,7 +254,12 @@ func TestNoListenerLeadsOutsideOfTheGroup(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
 			labels := ownLabels("web", v1alpha1.LabelGroup, "content")
-			group := &groupView{namespace: "web", name: "content", listener: v1alpha1.Listener{Name: "content", Port: 1433}, primary: view("tukwila", "10.101.0.7")}
+			group := &groupView{
+				namespace: "web",
+				name:      "content",
+				listener:  v1alpha1.Listener{Name: "content", Port: 1433},
+				primary:   view("tukwila", "10.101.0.7"),
+			}
 			has := cluster{}
 			carryOut := func() {
 				steps, _ := plan("dublin", groupNames(group, "dublin"), labels, has)
@@ -252,7 +286,10 @@ func TestSitesAreToldWhoStandsOutside(t *testing.T) {
 	group := &v1alpha1.AvailabilityGroup{}
 	group.Name = "content"
 	group.Spec.Replicas = []v1alpha1.Replica{{Server: "tukpub"}, {Server: "quisec"}}
-	group.Status.Replicas = []v1alpha1.ReplicaStatus{{Server: "tukpub-0", Outside: []string{"Content"}}, {Server: "quisec-0"}}
+	group.Status.Replicas = []v1alpha1.ReplicaStatus{
+		{Server: "tukpub-0", Outside: []string{"Content"}},
+		{Server: "quisec-0"},
+	}
 	g.Expect(namedGroup(group).Outside).To(Equal([]string{"tukpub"}))
 }
 

@@ -33,18 +33,28 @@ func TestALostRaceIsNoError(t *testing.T) {
 	hub := fake.NewClientBuilder().WithScheme(apiserver.Scheme).
 		WithObjects(&v1alpha1.SQLServer{ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: "tukpub"}},
 			&v1alpha1.AvailabilityGroup{ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: "content"}}).
-		WithInterceptorFuncs(interceptor.Funcs{Patch: func(context.Context, client.WithWatch, client.Object, client.Patch, ...client.PatchOption) error {
+		WithInterceptorFuncs(interceptor.Funcs{Patch: func(context.Context, client.WithWatch, client.Object, client.Patch,
+			...client.PatchOption) error {
 			return refusal
-		}}).Build()
+		}}).
+		Build()
 	r := &reconciler{hub: hub, sites: sites.NewProvider(sites.Options{})}
 	for name, one := range map[string]interface {
 		Reconcile(context.Context, mcreconcile.Request) (crreconcile.Result, error)
 	}{
-		"tukpub":  reconcile.New(hub, kind(r, "SQLServer", func() *v1alpha1.SQLServer { return &v1alpha1.SQLServer{} }, r.observeServerNames)),
-		"content": reconcile.New(hub, kind(r, "AvailabilityGroup", func() *v1alpha1.AvailabilityGroup { return &v1alpha1.AvailabilityGroup{} }, r.observeGroupNames)),
+		"tukpub": reconcile.New(hub, kind(r, "SQLServer", func() *v1alpha1.SQLServer { return &v1alpha1.SQLServer{} },
+			r.observeServerNames)),
+		"content": reconcile.New(hub, kind(r, "AvailabilityGroup",
+			func() *v1alpha1.AvailabilityGroup { return &v1alpha1.AvailabilityGroup{} }, r.observeGroupNames)),
 	} {
-		request := mcreconcile.Request{Request: crreconcile.Request{NamespacedName: client.ObjectKey{Namespace: "web", Name: name}}}
-		refusal = apierrors.NewConflict(schema.GroupResource{Group: v1alpha1.GroupVersion.Group}, name, errors.New("the object has been modified"))
+		request := mcreconcile.Request{
+			Request: crreconcile.Request{NamespacedName: client.ObjectKey{Namespace: "web", Name: name}},
+		}
+		refusal = apierrors.NewConflict(
+			schema.GroupResource{Group: v1alpha1.GroupVersion.Group},
+			name,
+			errors.New("the object has been modified"),
+		)
 		result, err := one.Reconcile(t.Context(), request)
 		g.Expect(err).NotTo(HaveOccurred(), name)
 		g.Expect(result.RequeueAfter).To(BeNumerically(">", 0), name)

@@ -45,7 +45,14 @@ func (r *reconciler) report(ctx context.Context, obj client.Object, old []metav1
 	patch.SetName(obj.GetName())
 	err = r.hub.Status().Apply(ctx, client.ApplyConfigurationFromUnstructured(patch), fieldOwner, client.ForceOwnership)
 	if client.IgnoreNotFound(err) != nil {
-		return fmt.Errorf("writing the condition %s of %s %s/%s: %w", c.Type, gvk.Kind, obj.GetNamespace(), obj.GetName(), err)
+		return fmt.Errorf(
+			"writing the condition %s of %s %s/%s: %w",
+			c.Type,
+			gvk.Kind,
+			obj.GetNamespace(),
+			obj.GetName(),
+			err,
+		)
 	}
 	if before != nil && (before.Status != c.Status || before.Reason != c.Reason) {
 		conditions.Emit(r.events, obj, []conditions.Change{{Old: before, New: c}})

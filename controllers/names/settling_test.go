@@ -27,20 +27,45 @@ import (
 // A manager that has just begun and knows no site yet calls no name into doubt; one that has had its time does, once.
 func TestANewManagerLeavesWhatWasReported(t *testing.T) {
 	g := NewWithT(t)
-	server := &v1alpha1.SQLServer{ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: "tukpub", Finalizers: []string{Finalizer}}, Spec: v1alpha1.SQLServerSpec{Site: "tukwila"}}
-	meta.SetStatusCondition(&server.Status.Conditions, metav1.Condition{Type: conditions.TypeNamesReady, Status: metav1.ConditionTrue, Reason: conditions.ReasonNamesPublished})
+	server := &v1alpha1.SQLServer{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: "tukpub", Finalizers: []string{Finalizer}},
+		Spec:       v1alpha1.SQLServerSpec{Site: "tukwila"},
+	}
+	meta.SetStatusCondition(
+		&server.Status.Conditions,
+		metav1.Condition{
+			Type:   conditions.TypeNamesReady,
+			Status: metav1.ConditionTrue,
+			Reason: conditions.ReasonNamesPublished,
+		},
+	)
 	hub := fake.NewClientBuilder().WithScheme(apiserver.Scheme).WithStatusSubresource(server).WithObjects(server,
-		&v1alpha1.Site{ObjectMeta: metav1.ObjectMeta{Name: "tukwila"}, Spec: v1alpha1.SiteSpec{AllowedNamespaces: []string{"web"}}}).Build()
+		&v1alpha1.Site{
+			ObjectMeta: metav1.ObjectMeta{Name: "tukwila"},
+			Spec:       v1alpha1.SiteSpec{AllowedNamespaces: []string{"web"}},
+		}).
+		Build()
 	after := func(began time.Time) (metav1.ConditionStatus, time.Duration, int) {
 		recorder := events.NewFakeRecorder(10)
 		r := &reconciler{hub: hub, sites: sites.NewProvider(sites.Options{}), events: recorder}
 		r.settling.Of(nil, began)
-		frame := reconcile.New(hub, kind(r, "SQLServer", func() *v1alpha1.SQLServer { return &v1alpha1.SQLServer{} }, r.observeServerNames))
-		result, err := frame.Reconcile(t.Context(), mcreconcile.Request{Request: crreconcile.Request{NamespacedName: client.ObjectKeyFromObject(server)}})
+		frame := reconcile.New(
+			hub,
+			kind(r, "SQLServer", func() *v1alpha1.SQLServer { return &v1alpha1.SQLServer{} }, r.observeServerNames),
+		)
+		result, err := frame.Reconcile(
+			t.Context(),
+			mcreconcile.Request{Request: crreconcile.Request{NamespacedName: client.ObjectKeyFromObject(server)}},
+		)
 		g.Expect(err).NotTo(HaveOccurred())
 		var now v1alpha1.SQLServer
 		g.Expect(hub.Get(t.Context(), client.ObjectKeyFromObject(server), &now)).To(Succeed())
-		return meta.FindStatusCondition(now.Status.Conditions, conditions.TypeNamesReady).Status, result.RequeueAfter, len(recorder.Events)
+		return meta.FindStatusCondition(
+				now.Status.Conditions,
+				conditions.TypeNamesReady,
+			).Status, result.RequeueAfter, len(
+				recorder.Events,
+			)
 	}
 	status, again, said := after(time.Now())
 	g.Expect(status).To(Equal(metav1.ConditionTrue))

@@ -41,10 +41,18 @@ type keeper struct {
 // SetupSite adds to the manager what keeps the names of the site itself. The provider's Source is a SiteSource.
 func SetupSite(mgr mcmanager.Manager, provider *sites.Provider, self v1alpha1.SiteName) error {
 	k := &keeper{self: self, provider: provider}
-	here := mcbuilder.WithClusterFilter(func(name multicluster.ClusterName, _ crcluster.Cluster) bool { return string(name) == string(self) })
-	told := mcbuilder.WithPredicates(predicate.NewPredicateFuncs(func(obj client.Object) bool { return obj.GetName() == orders.NamesObject }))
+	here := mcbuilder.WithClusterFilter(
+		func(name multicluster.ClusterName, _ crcluster.Cluster) bool { return string(name) == string(self) },
+	)
+	told := mcbuilder.WithPredicates(
+		predicate.NewPredicateFuncs(func(obj client.Object) bool { return obj.GetName() == orders.NamesObject }),
+	)
 	votes := mcbuilder.WithPredicates(predicate.And(
-		predicate.NewPredicateFuncs(func(obj client.Object) bool { return obj.GetLabels()[v1alpha1.LabelGroup] != "" }), holderChanged()))
+		predicate.NewPredicateFuncs(
+			func(obj client.Object) bool { return obj.GetLabels()[v1alpha1.LabelGroup] != "" },
+		),
+		holderChanged(),
+	))
 	err := mcbuilder.ControllerManagedBy(mgr).Named("names-site").
 		Watches(&corev1.Pod{}, sites.EnqueueHub(itsNamespace)).
 		Watches(&corev1.Service{}, sites.EnqueueHub(itsNamespace)).
@@ -52,7 +60,8 @@ func SetupSite(mgr mcmanager.Manager, provider *sites.Provider, self v1alpha1.Si
 		Watches(&discoveryv1.EndpointSlice{}, sites.EnqueueHub(itsNamespace), here).
 		Watches(&corev1.ConfigMap{}, sites.EnqueueHub(itsNamespace), here, told).
 		WatchesRawSource(provider.Watch(k.everyNamespace)).
-		WithOptions(controller.TypedOptions[mcreconcile.Request]{MaxConcurrentReconciles: 4, SkipNameValidation: mgr.GetControllerOptions().SkipNameValidation}).
+		WithOptions(controller.TypedOptions[mcreconcile.Request]{MaxConcurrentReconciles: 4,
+			SkipNameValidation: mgr.GetControllerOptions().SkipNameValidation}).
 		Complete(k)
 	if err != nil {
 		return fmt.Errorf("making the controller of the site's names: %w", err)
@@ -133,10 +142,23 @@ func (k *keeper) keepServer(ctx context.Context, own *sites.Member, namespace st
 	if err != nil {
 		return err
 	}
-	return k.keep(ctx, own, namespace, ownLabels(namespace, v1alpha1.LabelServer, server.Name), allServerNames(self), serverNames(namespace, view, k.self))
+	return k.keep(
+		ctx,
+		own,
+		namespace,
+		ownLabels(namespace, v1alpha1.LabelServer, server.Name),
+		allServerNames(self),
+		serverNames(namespace, view, k.self),
+	)
 }
 
-func (k *keeper) keepGroup(ctx context.Context, own *sites.Member, namespace string, group orders.NamedGroup, told orders.Names) error {
+func (k *keeper) keepGroup(
+	ctx context.Context,
+	own *sites.Member,
+	namespace string,
+	group orders.NamedGroup,
+	told orders.Names,
+) error {
 	primary, claimant, readers := group.Primary, "", group.Readers
 	if len(group.Voters) > 0 {
 		primary, claimant = k.elected(ctx, namespace, group)
@@ -165,15 +187,28 @@ func (k *keeper) keepGroup(ctx context.Context, own *sites.Member, namespace str
 		return err
 	}
 	// One that the hub has not spoken of as a reader counts while its pod is ready.
-	view.readable = slices.DeleteFunc(found, func(s *serverView) bool { return !slices.Contains(group.Readers, string(s.name)) && !s.ready })
+	view.readable = slices.DeleteFunc(
+		found,
+		func(s *serverView) bool { return !slices.Contains(group.Readers, string(s.name)) && !s.ready },
+	)
 	// Who holds the votes has the group: its engine takes leases for it. What the hub last saw is older.
-	barred, err := findAll(slices.DeleteFunc(slices.Clone(group.Outside), func(s string) bool { return len(group.Voters) > 0 && s == primary }), find)
+	barred, err := findAll(
+		slices.DeleteFunc(slices.Clone(group.Outside), func(s string) bool { return len(group.Voters) > 0 && s == primary }),
+		find,
+	)
 	if err != nil {
 		return err
 	}
 	view.bar(barred)
 	services := []string{group.Listener, group.Listener + readOnlySuffix}
-	return k.keep(ctx, own, namespace, ownLabels(namespace, v1alpha1.LabelGroup, group.Name), services, groupNames(view, k.self))
+	return k.keep(
+		ctx,
+		own,
+		namespace,
+		ownLabels(namespace, v1alpha1.LabelGroup, group.Name),
+		services,
+		groupNames(view, k.self),
+	)
 }
 
 // toldSites are the sites with their links as the hub declares them.
@@ -182,15 +217,18 @@ func toldSites(told orders.Names) []v1alpha1.Site {
 	for _, s := range told.Sites {
 		site := v1alpha1.Site{ObjectMeta: metav1.ObjectMeta{Name: s.Name}}
 		for to, d := range s.Links {
-			site.Spec.Links = append(site.Spec.Links, v1alpha1.SiteLink{To: v1alpha1.SiteName(to), RoundTrip: &metav1.Duration{Duration: d}})
+			site.Spec.Links = append(
+				site.Spec.Links,
+				v1alpha1.SiteLink{To: v1alpha1.SiteName(to), RoundTrip: &metav1.Duration{Duration: d}},
+			)
 		}
 		list = append(list, site)
 	}
 	return list
 }
 
-// readersAfter are the readable secondaries when the votes name another primary than the hub last knew: the former one may
-// be read as far as the spec lets it.
+// readersAfter are the readable secondaries when the votes name another primary than the hub last knew: the former one
+// may be read as far as the spec lets it.
 func readersAfter(group orders.NamedGroup, primary string) []string {
 	if primary == "" || primary == group.Primary {
 		return group.Readers
@@ -202,7 +240,14 @@ func readersAfter(group orders.NamedGroup, primary string) []string {
 	return readers
 }
 
-func (k *keeper) keep(ctx context.Context, own *sites.Member, namespace string, labels map[string]string, services []string, desired []name) error {
+func (k *keeper) keep(
+	ctx context.Context,
+	own *sites.Member,
+	namespace string,
+	labels map[string]string,
+	services []string,
+	desired []name,
+) error {
 	view := &siteView{name: k.self, member: own, has: map[string]published{}}
 	if err := view.readNames(ctx, namespace, services, labels); err != nil {
 		return err
@@ -212,7 +257,8 @@ func (k *keeper) keep(ctx context.Context, own *sites.Member, namespace string, 
 		log.FromContext(ctx).V(1).Info("a name is taken", "cause", c.text)
 	}
 	for _, s := range steps {
-		log.FromContext(ctx).Info("step", "kind", s.kind, "object", s.object.GetName(), "namespace", namespace, "reason", s.reason)
+		log.FromContext(ctx).
+			Info("step", "kind", s.kind, "object", s.object.GetName(), "namespace", namespace, "reason", s.reason)
 	}
 	return apply(ctx, []siteSteps{{view, steps}})[string(k.self)]
 }

@@ -34,8 +34,8 @@ const (
 	renewBelow = 0.5
 )
 
-// SiteSource is the sites as a site's own process reaches them: itself with its own credentials, and each other site for
-// each namespace with what the manager left in the Secret there. It renews those credentials by itself.
+// SiteSource is the sites as a site's own process reaches them: itself with its own credentials, and each other site
+// for each namespace with what the manager left in the Secret there. It renews those credentials by itself.
 type SiteSource struct {
 	// Self is the site's name.
 	Self v1alpha1.SiteName
@@ -53,12 +53,22 @@ func (s SiteSource) SiteOptions(o sites.Options) sites.Options {
 	o.Source, o.Anonymous = s, true
 	o.Needed = authorizationv1.ResourceAttributes{Verb: "watch", Resource: "pods"}
 	o.Watched = func(site *v1alpha1.Site) []sites.WatchedObject {
-		watched := []sites.WatchedObject{{Object: &corev1.Pod{}, OwnOnly: true}, {Object: &coordinationv1.Lease{}, OwnOnly: true}}
+		watched := []sites.WatchedObject{
+			{Object: &corev1.Pod{}, OwnOnly: true},
+			{Object: &coordinationv1.Lease{}, OwnOnly: true},
+		}
 		if site.Name != string(s.Self) {
 			return append(watched, sites.WatchedObject{Object: &corev1.Service{}, OwnOnly: true})
 		}
-		return append(watched, sites.WatchedObject{Object: &corev1.Service{}},
-			sites.WatchedObject{Object: &discoveryv1.EndpointSlice{}, OwnOnly: true}, sites.WatchedObject{Object: &corev1.ConfigMap{}, OwnOnly: true})
+		return append(
+			watched,
+			sites.WatchedObject{Object: &corev1.Service{}},
+			sites.WatchedObject{
+				Object:  &discoveryv1.EndpointSlice{},
+				OwnOnly: true,
+			},
+			sites.WatchedObject{Object: &corev1.ConfigMap{}, OwnOnly: true},
+		)
 	}
 	return o
 }
@@ -83,7 +93,10 @@ func (s SiteSource) Watch(ctx context.Context, changed func()) (func(), error) {
 
 // Sites implements sites.Source. An error leaves everything engaged as it is.
 func (s SiteSource) Sites(ctx context.Context) ([]sites.Declared, error) {
-	own := &v1alpha1.Site{ObjectMeta: metav1.ObjectMeta{Name: string(s.Self)}, Spec: v1alpha1.SiteSpec{AllowedNamespaces: s.Namespaces}}
+	own := &v1alpha1.Site{
+		ObjectMeta: metav1.ObjectMeta{Name: string(s.Self)},
+		Spec:       v1alpha1.SiteSpec{AllowedNamespaces: s.Namespaces},
+	}
 	all := []sites.Declared{{Site: own, Config: rest.CopyConfig(s.Config)}}
 	for _, namespace := range s.Namespaces {
 		told, err := s.told(ctx, namespace)
@@ -95,7 +108,10 @@ func (s SiteSource) Sites(ctx context.Context) ([]sites.Declared, error) {
 			return nil, err
 		}
 		for _, site := range told.Sites {
-			spec := v1alpha1.SiteSpec{AllowedNamespaces: []string{namespace}, Exposure: v1alpha1.Exposure{Type: v1alpha1.ExposureType(site.Exposure)}}
+			spec := v1alpha1.SiteSpec{
+				AllowedNamespaces: []string{namespace},
+				Exposure:          v1alpha1.Exposure{Type: v1alpha1.ExposureType(site.Exposure)},
+			}
 			if site.Name == own.Name {
 				own.Spec.Exposure = spec.Exposure
 				continue
@@ -108,7 +124,10 @@ func (s SiteSource) Sites(ctx context.Context) ([]sites.Declared, error) {
 				continue
 			}
 			all = append(all, sites.Declared{Config: peerConfig(peer),
-				Site: &v1alpha1.Site{ObjectMeta: metav1.ObjectMeta{Name: string(peerName(v1alpha1.SiteName(site.Name), namespace))}, Spec: spec}})
+				Site: &v1alpha1.Site{
+					ObjectMeta: metav1.ObjectMeta{Name: string(peerName(v1alpha1.SiteName(site.Name), namespace))},
+					Spec:       spec,
+				}})
 		}
 	}
 	return all, nil
@@ -153,7 +172,9 @@ func (s SiteSource) peers(ctx context.Context, namespace string) (map[string]ord
 		}
 		renewed, err := s.renew(ctx, namespace, peer)
 		if err != nil {
-			log.FromContext(ctx).Info("the credentials of another site could not be renewed", "namespace", namespace, "of", name, "left", peer.Left(time.Now()), "cause", err.Error())
+			log.FromContext(ctx).
+				Info("the credentials of another site could not be renewed", "namespace", namespace, "of", name, "left",
+					peer.Left(time.Now()), "cause", err.Error())
 			continue
 		}
 		peers[name] = renewed

@@ -60,7 +60,10 @@ func newApart(t *testing.T) *apart {
 		// Where an API server of a busy machine does not answer within a call's time, the command is given again.
 		NewWithT(t).Eventually(func() error {
 			_, err := join.Join(t.Context(), join.Request{Name: name, Out: io.Discard,
-				Member: &join.Cluster{Config: at.Config, Client: at.Client}, Hub: join.Cluster{Config: a.hub.Config, Client: a.hub.Client},
+				Member: &join.Cluster{
+					Config: at.Config,
+					Client: at.Client,
+				}, Hub: join.Cluster{Config: a.hub.Config, Client: a.hub.Client},
 				Spec: v1alpha1.SiteSpec{AllowedNamespaces: []string{"web"}}})
 			return err
 		}, patient, often).Should(Succeed())
@@ -72,7 +75,8 @@ func newApart(t *testing.T) *apart {
 
 // quick are the times of a provider in tests.
 func quick(o sites.Options) sites.Options {
-	o.Heartbeat, o.UnknownAfter, o.ProbeTimeout, o.CallTimeout = 300*time.Millisecond, 1500*time.Millisecond, time.Second, 3*time.Second
+	o.Heartbeat, o.UnknownAfter, o.ProbeTimeout, o.CallTimeout = 300*time.Millisecond, 1500*time.Millisecond, time.Second,
+		3*time.Second
 	return o
 }
 
@@ -106,7 +110,9 @@ func (a *apart) startSite(t *testing.T, name string, at *apiserver.Server) {
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(namespaces).To(Equal([]string{"web"}))
 	source := names.SiteSource{Self: v1alpha1.SiteName(name), Config: cfg, Client: own, Namespaces: namespaces}
-	provider := sites.NewProvider(quick(source.SiteOptions(sites.Options{Namespace: sites.OperatorNamespace, Scheme: apiserver.Scheme})))
+	provider := sites.NewProvider(
+		quick(source.SiteOptions(sites.Options{Namespace: sites.OperatorNamespace, Scheme: apiserver.Scheme})),
+	)
 	options := apiserver.HubOptions()
 	options.Cache, options.Client = cache.Options{ReaderFailOnMissingInformer: true}, client.Options{}
 	mgr := apiserver.NewManager(t, cfg, provider, options)
@@ -133,7 +139,8 @@ func place(t *testing.T, at *apiserver.Server, server, address string) {
 		Spec: corev1.PodSpec{NodeName: "n", Containers: []corev1.Container{{Name: "mssql", Image: "mssql:1"}}}}
 	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: "default"}}
 	g.Expect(client.IgnoreAlreadyExists(at.Client.Create(t.Context(), account))).To(Succeed())
-	g.Expect(client.IgnoreNotFound(at.Client.Delete(t.Context(), pod.DeepCopy(), client.GracePeriodSeconds(0)))).To(Succeed())
+	g.Expect(client.IgnoreNotFound(at.Client.Delete(t.Context(), pod.DeepCopy(), client.GracePeriodSeconds(0)))).
+		To(Succeed())
 	g.Expect(at.Client.Create(t.Context(), pod)).To(Succeed())
 	pod.Status = corev1.PodStatus{Phase: corev1.PodRunning, PodIP: address, PodIPs: []corev1.PodIP{{IP: address}},
 		Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}}
@@ -150,11 +157,13 @@ func remove(t *testing.T, at *apiserver.Server, server string) {
 // leads is where a name leads at a site.
 func leads(t *testing.T, at *apiserver.Server, service string) func() string {
 	return func() string {
-		if err := at.Client.Get(t.Context(), client.ObjectKey{Namespace: "web", Name: service}, &corev1.Service{}); err != nil {
+		if err := at.Client.Get(t.Context(), client.ObjectKey{Namespace: "web", Name: service},
+			&corev1.Service{}); err != nil {
 			return err.Error()
 		}
 		var list discoveryv1.EndpointSliceList
-		if err := at.Client.List(t.Context(), &list, client.InNamespace("web"), client.MatchingLabels{discoveryv1.LabelServiceName: service}); err != nil {
+		if err := at.Client.List(t.Context(), &list, client.InNamespace("web"),
+			client.MatchingLabels{discoveryv1.LabelServiceName: service}); err != nil {
 			return err.Error()
 		}
 		text := ""
@@ -177,7 +186,11 @@ func voteAs(t *testing.T, at *apiserver.Server, group, holder string, term int64
 	t.Helper()
 	g := NewWithT(t)
 	lease := election.NewLease("web", group, holder, election.Configuration{})
-	lease.Labels = map[string]string{v1alpha1.LabelManagedBy: v1alpha1.ManagedBy, v1alpha1.LabelGroup: group, v1alpha1.LabelNamespace: "web"}
+	lease.Labels = map[string]string{
+		v1alpha1.LabelManagedBy: v1alpha1.ManagedBy,
+		v1alpha1.LabelGroup:     group,
+		v1alpha1.LabelNamespace: "web",
+	}
 	lease.Annotations["geosql.dev/vote-state"] = string(state)
 	lease.Spec.HolderIdentity, lease.Spec.LeaseTransitions = ptr.To(holder+"/pod/engine/nonce"), ptr.To(int32(term))
 	var have coordinationv1.Lease
@@ -194,23 +207,29 @@ func release(t *testing.T, at *apiserver.Server, group string) {
 	t.Helper()
 	g := NewWithT(t)
 	var lease coordinationv1.Lease
-	g.Expect(at.Client.Get(t.Context(), client.ObjectKey{Namespace: "web", Name: election.LeaseName(group)}, &lease)).To(Succeed())
+	g.Expect(at.Client.Get(t.Context(), client.ObjectKey{Namespace: "web", Name: election.LeaseName(group)}, &lease)).
+		To(Succeed())
 	lease.Annotations["geosql.dev/vote-state"] = string(election.StateReleased)
 	g.Expect(at.Client.Update(t.Context(), &lease)).To(Succeed())
 }
 
-// A site keeps the names of servers and listeners itself: what there is the hub has told it, where it is the other sites
-// say. The hub's API server and its manager may both be gone.
+// A site keeps the names of servers and listeners itself: what there is the hub has told it, where it is the other
+// sites say. The hub's API server and its manager may both be gone.
 func TestASiteWithoutTheHub(t *testing.T) {
 	g := NewWithT(t)
 	a := newApart(t)
 	declare(t, a.hub, "tukpub", "tukwila")
 	declare(t, a.hub, "quisec", "quincy")
-	group := &v1alpha1.AvailabilityGroup{ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: "content"}, Spec: v1alpha1.AvailabilityGroupSpec{
-		Replicas: []v1alpha1.Replica{{Server: "tukpub", AvailabilityMode: v1alpha1.SynchronousCommit, Readable: true},
-			{Server: "quisec", AvailabilityMode: v1alpha1.SynchronousCommit, Readable: true},
-			{Server: "dubcfg", AvailabilityMode: v1alpha1.ConfigurationOnly}},
-		Databases: []v1alpha1.DatabaseName{"Content"}, Voters: []v1alpha1.SiteName{"tukwila", "quincy", "dublin"}, InitialPrimary: "tukpub"}}
+	group := &v1alpha1.AvailabilityGroup{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: "content"},
+		Spec: v1alpha1.AvailabilityGroupSpec{
+			Replicas: []v1alpha1.Replica{{Server: "tukpub", AvailabilityMode: v1alpha1.SynchronousCommit, Readable: true},
+				{Server: "quisec", AvailabilityMode: v1alpha1.SynchronousCommit, Readable: true},
+				{Server: "dubcfg", AvailabilityMode: v1alpha1.ConfigurationOnly}},
+			Databases: []v1alpha1.DatabaseName{
+				"Content",
+			}, Voters: []v1alpha1.SiteName{"tukwila", "quincy", "dublin"}, InitialPrimary: "tukpub"},
+	}
 	g.Expect(a.hub.Client.Create(t.Context(), group)).To(Succeed())
 	group.Status.Primary = "tukpub"
 	for _, site := range []string{"tukwila", "quincy", "dublin"} {
@@ -229,8 +248,10 @@ func TestASiteWithoutTheHub(t *testing.T) {
 	g.Eventually(func(g Gomega) {
 		g.Expect(a.quincy.Client.Get(t.Context(), client.ObjectKeyFromObject(peers), peers)).To(Succeed())
 		g.Expect(peers.Data).To(HaveKey("site.tukwila"))
-		g.Expect(a.quincy.Client.Get(t.Context(), client.ObjectKey{Namespace: "web", Name: orders.NamesObject}, &told)).To(Succeed())
-		g.Expect(told.Data[orders.NamesKey]).To(And(ContainSubstring("tukpub"), ContainSubstring(`"voters":["tukwila","quincy","dublin"]`)))
+		g.Expect(a.quincy.Client.Get(t.Context(), client.ObjectKey{Namespace: "web", Name: orders.NamesObject}, &told)).
+			To(Succeed())
+		g.Expect(told.Data[orders.NamesKey]).
+			To(And(ContainSubstring("tukpub"), ContainSubstring(`"voters":["tukwila","quincy","dublin"]`)))
 	}, patient, often).Should(Succeed())
 	rightsOfAPeer(t, a, peers)
 
@@ -254,7 +275,9 @@ func TestASiteWithoutTheHub(t *testing.T) {
 
 	t.Run("a name that somebody removes is made again", func(t *testing.T) {
 		g := NewWithT(t)
-		g.Expect(a.quincy.Client.Delete(t.Context(), &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: "tukpub-0"}})).To(Succeed())
+		g.Expect(a.quincy.Client.Delete(t.Context(),
+			&corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: "tukpub-0"}})).
+			To(Succeed())
 		g.Eventually(leads(t, a.quincy, "tukpub-0"), patient, often).Should(Equal("10.101.1.2"))
 	})
 
@@ -264,7 +287,8 @@ func TestASiteWithoutTheHub(t *testing.T) {
 		g.Consistently(leads(t, a.quincy, "content"), time.Second, often).Should(Equal("10.101.1.2"), "one vote of three")
 		vote(t, a.quincy, "content", "quisec-0", 4)
 		g.Eventually(leads(t, a.quincy, "content"), patient, often).Should(Equal("10.102.0.9"))
-		g.Eventually(leads(t, a.quincy, "content-ro"), patient, often).Should(Equal("10.101.1.2"), "the former primary is read")
+		g.Eventually(leads(t, a.quincy, "content-ro"), patient, often).
+			Should(Equal("10.101.1.2"), "the former primary is read")
 	})
 
 	t.Run("between two primaries the listener leads to no pod that is gone", func(t *testing.T) {
@@ -300,7 +324,8 @@ func TestASiteWithoutTheHub(t *testing.T) {
 		for _, at := range []*apiserver.Server{a.tukwila, a.quincy} {
 			voteAs(t, at, "content", "quisec-0", 7, election.StateClaimed)
 		}
-		g.Consistently(leads(t, a.quincy, "content"), 2*time.Second, often).Should(Equal("10.101.2.1"), "its site answers, and so does its pod")
+		g.Consistently(leads(t, a.quincy, "content"), 2*time.Second, often).
+			Should(Equal("10.101.2.1"), "its site answers, and so does its pod")
 		a.tukwila.Wire.Cut()
 		g.Eventually(leads(t, a.quincy, "content"), patient, often).Should(BeEmpty())
 		g.Expect(leads(t, a.quincy, "tukpub-0")()).To(Equal("10.101.2.1"), "a server's own name keeps it")
@@ -343,7 +368,8 @@ func TestASiteWithoutTheHub(t *testing.T) {
 		}, patient, often).Should(Succeed())
 		g.Expect(reconcile.SetFinalizer(t.Context(), a.hub.Client, &s, v1alpha1.Finalizer, true)).To(Succeed())
 		g.Expect(a.hub.Client.Delete(t.Context(), &s)).To(Succeed())
-		g.Consistently(leads(t, a.quincy, "tukpub-0"), 3*time.Second, often).Should(Equal("10.101.3.1"), "a group may need it: its deletion waits")
+		g.Consistently(leads(t, a.quincy, "tukpub-0"), 3*time.Second, often).
+			Should(Equal("10.101.3.1"), "a group may need it: its deletion waits")
 		place(t, a.tukwila, "tukpub", "10.101.3.2")
 		g.Eventually(leads(t, a.quincy, "tukpub-0"), patient, often).Should(Equal("10.101.3.2"), "and is followed")
 		g.Eventually(func() error {
@@ -367,7 +393,10 @@ func rightsOfAPeer(t *testing.T, a *apart, peers *corev1.Secret) {
 	g.Expect(errs).To(BeEmpty())
 	peer := all["tukwila"]
 	c, err := client.New(&rest.Config{Host: peer.Server, BearerToken: peer.Token,
-		TLSClientConfig: rest.TLSClientConfig{CAData: peer.CA, ServerName: peer.TLSServerName}}, client.Options{Scheme: apiserver.Scheme})
+		TLSClientConfig: rest.TLSClientConfig{
+			CAData:     peer.CA,
+			ServerName: peer.TLSServerName,
+		}}, client.Options{Scheme: apiserver.Scheme})
 	g.Expect(err).NotTo(HaveOccurred())
 	for _, list := range []client.ObjectList{&corev1.PodList{}, &corev1.ServiceList{}, &coordinationv1.LeaseList{}} {
 		g.Expect(c.List(t.Context(), list, client.InNamespace("web"))).To(Succeed())

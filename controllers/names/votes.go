@@ -22,8 +22,8 @@ import (
 func nowMicro() metav1.MicroTime { return metav1.NowMicro() }
 
 // elected is the server that a majority of the group's voters say holds their votes in one term and has been seen as
-// PRIMARY in it, and claimant the one that holds them and has not been seen so yet; empty when the voters that answer do
-// not add up to that.
+// PRIMARY in it, and claimant the one that holds them and has not been seen so yet; empty when the voters that answer
+// do not add up to that.
 func (k *keeper) elected(ctx context.Context, namespace string, group orders.NamedGroup) (elected, claimant string) {
 	records, c := map[string]election.Record{}, election.Configuration{Voters: group.Voters}
 	asked := map[string]bool{}
@@ -38,7 +38,11 @@ func (k *keeper) elected(ctx context.Context, namespace string, group orders.Nam
 				continue
 			}
 			var lease coordinationv1.Lease
-			if member.Client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: election.LeaseName(group.Name)}, &lease) != nil {
+			if member.Client.Get(
+				ctx,
+				client.ObjectKey{Namespace: namespace, Name: election.LeaseName(group.Name)},
+				&lease,
+			) != nil {
 				continue
 			}
 			if record, err := election.DecodeLease(&lease); err == nil {
@@ -85,6 +89,8 @@ func holderChanged() predicate.Predicate {
 		}
 		old, oldErr := election.DecodeLease(before)
 		now, nowErr := election.DecodeLease(after)
-		return (oldErr == nil) != (nowErr == nil) || old.Voters != now.Voters || old.Term != now.Term || old.State != now.State || old.Holder.Server != now.Holder.Server
+		return (oldErr == nil) != (nowErr == nil) || old.Voters != now.Voters || old.Term != now.Term ||
+			old.State != now.State ||
+			old.Holder.Server != now.Holder.Server
 	}}
 }

@@ -39,7 +39,11 @@ func (w *world) settling() bool {
 // observeServerNames looks where a server is and what names it has.
 func (r *reconciler) observeServerNames(ctx context.Context, server *v1alpha1.SQLServer) (*world, error) {
 	self := v1alpha1.ServerName(server.Name)
-	w := &world{object: server, conditions: server.Status.Conditions, labels: ownLabels(server.Namespace, v1alpha1.LabelServer, server.Name)}
+	w := &world{
+		object:     server,
+		conditions: server.Status.Conditions,
+		labels:     ownLabels(server.Namespace, v1alpha1.LabelServer, server.Name),
+	}
 	if err := r.observeNames(ctx, w, allServerNames(self)); err != nil || goes(server) {
 		return w, err
 	}
@@ -59,7 +63,11 @@ func (r *reconciler) observeServerNames(ctx context.Context, server *v1alpha1.SQ
 
 // observeGroupNames looks where a group's primary and readable secondaries are and what names its listener has.
 func (r *reconciler) observeGroupNames(ctx context.Context, group *v1alpha1.AvailabilityGroup) (*world, error) {
-	w := &world{object: group, conditions: group.Status.Conditions, labels: ownLabels(group.Namespace, v1alpha1.LabelGroup, group.Name)}
+	w := &world{
+		object:     group,
+		conditions: group.Status.Conditions,
+		labels:     ownLabels(group.Namespace, v1alpha1.LabelGroup, group.Name),
+	}
 	services := []string{listenerName(group), listenerName(group) + readOnlySuffix}
 	if err := r.observeNames(ctx, w, services); err != nil || goes(group) {
 		return w, err

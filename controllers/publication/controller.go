@@ -48,9 +48,14 @@ func SetupWithManager(mgr mcmanager.Manager, o Options) error {
 	}
 	return replication.Kind[*v1alpha1.Publication, Desired, Observed]{
 		Name: "Publication", Controller: "publication",
-		New:     func() *v1alpha1.Publication { return &v1alpha1.Publication{} },
-		List:    func() client.ObjectList { return &v1alpha1.PublicationList{} },
-		Near:    []client.Object{&v1alpha1.Distributor{}, &v1alpha1.AgentProfile{}, &v1alpha1.AvailabilityGroup{}, &v1alpha1.SQLServer{}},
+		New:  func() *v1alpha1.Publication { return &v1alpha1.Publication{} },
+		List: func() client.ObjectList { return &v1alpha1.PublicationList{} },
+		Near: []client.Object{
+			&v1alpha1.Distributor{},
+			&v1alpha1.AgentProfile{},
+			&v1alpha1.AvailabilityGroup{},
+			&v1alpha1.SQLServer{},
+		},
 		Asked:   []client.Object{&v1alpha1.Subscription{}},
 		Timeout: reconcileTimeout, LookAgain: lookAgain,
 		Reclaim: func(p *v1alpha1.Publication) v1alpha1.ReclaimPolicy { return p.Spec.ReclaimPolicy },

@@ -21,7 +21,8 @@ func publishedAndDeleted(t *testing.T) *world {
 	return w
 }
 
-// A database or a distributor that was not read proves nothing: the deletion does nothing, waits and says for which server.
+// A database or a distributor that was not read proves nothing: the deletion does nothing, waits and says for which
+// server.
 func TestDeletionWaitsForWhatWasNotRead(t *testing.T) {
 	for name, c := range map[string]struct {
 		hide func(*Observed)
@@ -95,7 +96,8 @@ func TestDeletionNeedsNoProfile(t *testing.T) {
 	p := planDelete(w.d, w.look())
 	g.Expect(p.Done).To(BeFalse())
 	g.Expect(p.Steps).NotTo(BeEmpty())
-	g.Expect(plan(w.d, w.look()).Outcome.Message).To(ContainSubstring("AgentProfile fast"), "what is not being deleted waits for it")
+	g.Expect(plan(w.d, w.look()).Outcome.Message).
+		To(ContainSubstring("AgentProfile fast"), "what is not being deleted waits for it")
 }
 
 func replicationDatabase(name, state string) mssql.ReplicationDatabase {

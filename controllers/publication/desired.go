@@ -38,7 +38,8 @@ type Desired struct {
 	MissingProfiles []string
 	// Moving is the PublisherMove that ends what the publisher has; empty when none does.
 	Moving string
-	// Arriving tells that a PublisherMove has brought the publication to its publisher and waits for it to be published there.
+	// Arriving tells that a PublisherMove has brought the publication to its publisher and waits for it to be published
+	// there.
 	Arriving bool
 	// LogReaderProfile and SnapshotProfile are nil without one.
 	LogReaderProfile, SnapshotProfile *v1alpha1.AgentProfileSpec
@@ -107,19 +108,21 @@ type Database struct {
 	Sizes map[string]mssql.TableSize
 	// Online tells that the edition rebuilds tables while they are written to; read when one is to be.
 	Online bool
-	// LogEnd is the number of its log's last record, read after the distributor was, nil when it is not known; Fork is its recovery fork,
-	// which RESTORE begins, empty when it is not known.
+	// LogEnd is the number of its log's last record, read after the distributor was, nil when it is not known; Fork is its
+	// recovery fork, which RESTORE begins, empty when it is not known.
 	LogEnd []byte
 	Fork   string
 }
 
-// behind tells that the distributor has transactions of the database that its log does not have: it is older than that, from a backup.
+// behind tells that the distributor has transactions of the database that its log does not have: it is older than that,
+// from a backup.
 func (o Observed) behind() bool {
-	return len(o.Database.LogEnd) > 0 && len(o.At.Newest) == len(o.Database.LogEnd) && bytes.Compare(o.Database.LogEnd, o.At.Newest) < 0
+	return len(o.Database.LogEnd) > 0 && len(o.At.Newest) == len(o.Database.LogEnd) &&
+		bytes.Compare(o.Database.LogEnd, o.At.Newest) < 0
 }
 
-// fork is the recovery fork of the published database, with the server, as status has it; empty when it is not known, and of a group,
-// whose databases get another one by a failover.
+// fork is the recovery fork of the published database, with the server, as status has it; empty when it is not known,
+// and of a group, whose databases get another one by a failover.
 func fork(d Desired, o Observed) string {
 	if o.Database.Fork == "" || d.Publisher.Group != "" {
 		return ""
@@ -127,28 +130,30 @@ func fork(d Desired, o Observed) string {
 	return credentials.HostName(o.primary(d)) + " " + o.Database.Fork
 }
 
-// forked tells that the database has gone on at another point than that where it was when status had it: it was restored. How far its log
-// reaches does not always tell: that of a database that lost little is soon longer than it was.
+// forked tells that the database has gone on at another point than that where it was when status had it: it was
+// restored. How far its log reaches does not always tell: that of a database that lost little is soon longer than it
+// was.
 func forked(d Desired, o Observed) bool {
 	before, now := d.Publication.Status.RecoveryFork, fork(d, o)
 	server, _, _ := strings.Cut(now, " ")
 	return before != "" && now != "" && strings.HasPrefix(before, server+" ") && before != now
 }
 
-// restored tells that the database was found so, now or before: its log has grown since perhaps, and then hides that, and what was
-// written until then would never be read. What a distributor knows of a publisher to which the publication comes back is from before it
-// left.
+// restored tells that the database was found so, now or before: its log has grown since perhaps, and then hides that,
+// and what was written until then would never be read. What a distributor knows of a publisher to which the publication
+// comes back is from before it left.
 func restored(d Desired, o Observed) bool {
 	have := o.Database.Publication
-	return have != nil && have.Description == d.description() && o.At.Known && !d.Arriving && (o.behind() || forked(d, o) || d.Publication.Status.Behind != nil)
+	return have != nil && have.Description == d.description() && o.At.Known && !d.Arriving &&
+		(o.behind() || forked(d, o) || d.Publication.Status.Behind != nil)
 }
 
 // primary is the server that takes writes, empty when none that answers says so.
 func (o Observed) primary(d Desired) v1alpha1.ServerName { return d.Publisher.Primary(o.Servers) }
 
-// publisherLost tells that the database has nothing of a publication that was there: the agents' login is on the distributor's
-// access list only once the publisher had all of it (planPublication). What a distributor knows of a publisher to which the publication
-// comes back is from before it left, and proves nothing.
+// publisherLost tells that the database has nothing of a publication that was there: the agents' login is on the
+// distributor's access list only once the publisher had all of it (planPublication). What a distributor knows of a
+// publisher to which the publication comes back is from before it left, and proves nothing.
 func (o Observed) publisherLost(d Desired) bool {
 	if !o.At.Known || !replication.Contains(o.At.Access, d.System.Login) || d.Arriving {
 		return false
@@ -228,7 +233,8 @@ func articleState(a v1alpha1.Article, db Database) string {
 		return stateWaitingForTable
 	case len(table.PrimaryKey) == 0:
 		return stateNoPrimaryKey
-	case len(a.Columns) > 0 && slices.ContainsFunc(table.PrimaryKey, func(c string) bool { return !replication.Contains(a.Columns, c) }):
+	case len(a.Columns) > 0 && slices.ContainsFunc(table.PrimaryKey,
+		func(c string) bool { return !replication.Contains(a.Columns, c) }):
 		return stateColumns
 	case db.Publication == nil:
 		return statePending

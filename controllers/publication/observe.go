@@ -22,7 +22,11 @@ import (
 func (r *Reconciler) desire(ctx context.Context, object *v1alpha1.Publication) (Desired, error) {
 	d := Desired{Publication: object}
 	var distributor v1alpha1.Distributor
-	err := r.hub.Get(ctx, client.ObjectKey{Namespace: object.Namespace, Name: string(object.Spec.Distributor)}, &distributor)
+	err := r.hub.Get(
+		ctx,
+		client.ObjectKey{Namespace: object.Namespace, Name: string(object.Spec.Distributor)},
+		&distributor,
+	)
 	switch {
 	case apierrors.IsNotFound(err):
 		d.Missing = append(d.Missing, "Distributor "+string(object.Spec.Distributor))
@@ -131,7 +135,8 @@ func observe(ctx context.Context, engines replication.Engines, d Desired, now ti
 	return o
 }
 
-// observeSizes measures the tables once it is known which of them need a new copy: the subscribers' own tables say that too.
+// observeSizes measures the tables once it is known which of them need a new copy: the subscribers' own tables say that
+// too.
 func observeSizes(ctx context.Context, engines replication.Engines, d Desired, o *Observed) {
 	if o.DatabaseErr != nil || o.Database.Publication == nil || o.Database.Sizes != nil || !measures(d, *o) {
 		return
@@ -151,7 +156,12 @@ func observeDatabase(ctx context.Context, engines replication.Engines, d Desired
 	if database := o.Servers[primary].State.Database(d.database()); database == nil || database.State != "ONLINE" {
 		return
 	}
-	o.DatabaseErr = engines.Read(ctx, primary, d.database(), func(ctx context.Context, db *mssql.DB) error { return o.Database.read(ctx, db, d, *o) })
+	o.DatabaseErr = engines.Read(
+		ctx,
+		primary,
+		d.database(),
+		func(ctx context.Context, db *mssql.DB) error { return o.Database.read(ctx, db, d, *o) },
+	)
 	if d.Publication.DeletionTimestamp == nil || o.DatabaseErr != nil || o.Database.Publication == nil {
 		return
 	}

@@ -18,12 +18,13 @@ import (
 // stage plans one part. It returns false when what comes after has to wait for it; then it has set the outcome.
 type stage func(d Desired, o Observed, p *replication.Plan) bool
 
-// plan decides what to do next and says what is so until then. It is pure. A stage that has steps ends the plan, and the
-// next observation goes on from there; so any step can be the last.
+// plan decides what to do next and says what is so until then. It is pure. A stage that has steps ends the plan, and
+// the next observation goes on from there; so any step can be the last.
 func plan(d Desired, o Observed) replication.Plan {
 	var p replication.Plan
 	for _, s := range []stage{
-		planReferences, planDistributor, planPublisherLost, planDatabase, planOwnership, planPublish, planLost, planRestored, planLogReader, planPublication, planRedirection,
+		planReferences, planDistributor, planPublisherLost, planDatabase, planOwnership, planPublish, planLost, planRestored,
+		planLogReader, planPublication, planRedirection,
 		planSnapshotAgent, planTables, planArticles, planSubscribers, planSnapshot, planAttempt, planHealth,
 	} {
 		if !s(d, o, &p) {
@@ -44,10 +45,20 @@ func proceed(p *replication.Plan, format string, args ...any) bool {
 // planReferences ends the plan while something that is named is not declared.
 func planReferences(d Desired, _ Observed, p *replication.Plan) bool {
 	if missing := slices.Concat(d.Missing, d.MissingProfiles); len(missing) > 0 {
-		return p.Settle(conditions.InProgress(conditions.ReasonReferenceMissing, "these objects are not declared yet: "+strings.Join(missing, ", ")))
+		return p.Settle(
+			conditions.InProgress(
+				conditions.ReasonReferenceMissing,
+				"these objects are not declared yet: "+strings.Join(missing, ", "),
+			),
+		)
 	}
 	if d.Moving != "" {
-		return p.Settle(conditions.InProgress(conditions.ReasonSwitching, fmt.Sprintf("PublisherMove %s moves the publication: nothing is done for its former publisher", d.Moving)))
+		return p.Settle(
+			conditions.InProgress(
+				conditions.ReasonSwitching,
+				fmt.Sprintf("PublisherMove %s moves the publication: nothing is done for its former publisher", d.Moving),
+			),
+		)
 	}
 	return true
 }
@@ -71,12 +82,15 @@ func planDistributor(d Desired, o Observed, p *replication.Plan) bool {
 				return p.Settle(outcome)
 			}
 		}
-		return p.Settle(conditions.InProgress(conditions.ReasonNoPrimary, d.Publisher.Name+" has no primary: nothing can be published now"))
+		return p.Settle(
+			conditions.InProgress(conditions.ReasonNoPrimary, d.Publisher.Name+" has no primary: nothing can be published now"),
+		)
 	}
 	if outcome, ok := replication.Usable(primary, o.Servers[primary]); !ok {
 		return p.Settle(outcome)
 	}
-	if have := o.Servers[primary].State; !strings.EqualFold(have.Distributor, d.System.Host()) || !have.HasLogin(d.System.SID) {
+	if have := o.Servers[primary].State; !strings.EqualFold(have.Distributor, d.System.Host()) ||
+		!have.HasLogin(d.System.SID) {
 		return p.Settle(conditions.InProgress(conditions.ReasonWaitingForDistributor, fmt.Sprintf(
 			"publisher %s is not linked to distributor %s yet", credentials.HostName(primary), d.System.Host())))
 	}
@@ -86,15 +100,25 @@ func planDistributor(d Desired, o Observed, p *replication.Plan) bool {
 	return true
 }
 
-// planPublisherLost notices that the published database was lost, or made anew, under a publication. The subscribers' copies may be the
-// last ones, and a snapshot of what is there now would replace them: a person says so.
+// planPublisherLost notices that the published database was lost, or made anew, under a publication. The subscribers'
+// copies may be the last ones, and a snapshot of what is there now would replace them: a person says so.
 func planPublisherLost(d Desired, o Observed, p *replication.Plan) bool {
 	if !o.publisherLost(d) || d.rebuilds() {
 		return true
 	}
 	return p.Settle(conditions.Stalled(conditions.ReasonPublisherLost, fmt.Sprintf(
-		"distributor %[1]s knows publication %[2]s, and database %[3]s on %[4]s has nothing of it: the database was lost, or made anew. Subscribers keep what they have, which may be the last copy. Restore the database on %[4]s, from a backup or from a subscriber's copy; then annotate the Publication with %[5]s to publish what is there: %[6]s lets subscribers whose tables are equal to the publisher's go on with them and gives the others a new copy, true gives all of them one, which is empty if nothing was restored",
-		d.System.Host(), d.name(), d.database(), credentials.HostName(o.primary(d)), v1alpha1.RebuildAnnotation, v1alpha1.RebuildCompare)))
+		"distributor %[1]s knows publication %[2]s, and database %[3]s on %[4]s has nothing of it: the database was lost, "+
+			"or made anew. Subscribers keep what they have, which may be the last copy. Restore the database on %[4]s, from "+
+			"a backup or from a subscriber's copy; then annotate the Publication with %[5]s to publish what is there: %[6]s "+
+			"lets subscribers whose tables are equal to the publisher's go on with them and gives the others a new copy, "+
+			"true gives all of them one, which is empty if nothing was restored",
+		d.System.Host(),
+		d.name(),
+		d.database(),
+		credentials.HostName(o.primary(d)),
+		v1alpha1.RebuildAnnotation,
+		v1alpha1.RebuildCompare,
+	)))
 }
 
 // planDatabase creates the database on a server alone; in a group it is the group's. A new one is in FULL recovery with
@@ -121,21 +145,30 @@ func planDatabase(d Desired, o Observed, p *replication.Plan) bool {
 			conf.BackupDir, d.database(), o.Now.UTC().Format("20060102T150405Z"))))
 	}
 	if have != nil {
-		return proceed(p, "a first full backup of database %s on %s is being made", d.database(), credentials.HostName(primary))
+		return proceed(
+			p,
+			"a first full backup of database %s on %s is being made",
+			d.database(),
+			credentials.HostName(primary),
+		)
 	}
 	return proceed(p, "database %s is being created on %s", d.database(), credentials.HostName(primary))
 }
 
-// planOwnership comes before everything that changes what a publication has: one that somebody else made is left as it is, with its
-// log reader, until a person says otherwise.
+// planOwnership comes before everything that changes what a publication has: one that somebody else made is left as it
+// is, with its log reader, until a person says otherwise.
 func planOwnership(d Desired, o Observed, p *replication.Plan) bool {
 	if o.DatabaseErr != nil {
 		return p.Settle(replication.Unanswered(o.DatabaseErr))
 	}
 	if have := o.Database.Publication; have != nil && have.Description != d.description() && !d.adopts() {
 		return p.Settle(conditions.Stalled(conditions.ReasonPublicationConflict, fmt.Sprintf(
-			"database %s has a publication %s that somebody else made: annotate the Publication with %s=true to take it over, or choose another name",
-			d.database(), d.name(), v1alpha1.AdoptAnnotation)))
+			"database %s has a publication %s that somebody else made: annotate the Publication with %s=true to take it "+
+				"over, or choose another name",
+			d.database(),
+			d.name(),
+			v1alpha1.AdoptAnnotation,
+		)))
 	}
 	return true
 }
@@ -149,9 +182,9 @@ func planPublish(d Desired, o Observed, p *replication.Plan) bool {
 	return proceed(p, "database %s is being published", d.database())
 }
 
-// planLost notices that the distributor was made anew under a publication: adding one tells the distributor first, so the
-// publisher alone knows only what the distributor has lost. What was not delivered is lost to subscribers, and a new copy
-// replaces their tables: a person says so.
+// planLost notices that the distributor was made anew under a publication: adding one tells the distributor first, so
+// the publisher alone knows only what the distributor has lost. What was not delivered is lost to subscribers, and a
+// new copy replaces their tables: a person says so.
 func planLost(d Desired, o Observed, p *replication.Plan) bool {
 	have := o.Database.Publication
 	if have == nil || have.Description != d.description() || o.At.Known {
@@ -159,8 +192,15 @@ func planLost(d Desired, o Observed, p *replication.Plan) bool {
 	}
 	if !d.rebuilds() {
 		return p.Settle(conditions.Stalled(conditions.ReasonDistributorLost, fmt.Sprintf(
-			"distributor %s does not know publication %s of %s: its databases were lost, and subscribers receive nothing. Restore them, or annotate the Publication with %s to publish anew: %s lets subscribers whose tables are equal to the publisher's go on with them and gives the others a new copy, true gives all of them one",
-			d.System.Host(), d.name(), d.database(), v1alpha1.RebuildAnnotation, v1alpha1.RebuildCompare)))
+			"distributor %s does not know publication %s of %s: its databases were lost, and subscribers receive nothing. "+
+				"Restore them, or annotate the Publication with %s to publish anew: %s lets subscribers whose tables are equal "+
+				"to the publisher's go on with them and gives the others a new copy, true gives all of them one",
+			d.System.Host(),
+			d.name(),
+			d.database(),
+			v1alpha1.RebuildAnnotation,
+			v1alpha1.RebuildCompare,
+		)))
 	}
 	primary := o.primary(d)
 	if len(have.Subscriptions) > 0 {
@@ -170,10 +210,10 @@ func planLost(d Desired, o Observed, p *replication.Plan) bool {
 	return proceed(p, "publication %s is being made anew", d.name())
 }
 
-// planLogReader makes the log reader's job at the distributor and attaches it. The procedure would make a job of its own
-// that connects to the distributor with Windows authentication. It attaches none to a log reader that had one: a job that is
-// made again after it was deleted reads the log all the same, by its command line, and is known by its name. A job that somebody
-// else made is one for all publications of the database, and stays theirs.
+// planLogReader makes the log reader's job at the distributor and attaches it. The procedure would make a job of its
+// own that connects to the distributor with Windows authentication. It attaches none to a log reader that had one: a
+// job that is made again after it was deleted reads the log all the same, by its command line, and is known by its
+// name. A job that somebody else made is one for all publications of the database, and stays theirs.
 func planLogReader(d Desired, o Observed, p *replication.Plan) bool {
 	if foreignLogReader(d, o) {
 		return true
@@ -197,7 +237,8 @@ func foreignLogReader(d Desired, o Observed) bool {
 	return o.LogReaderJob != nil && !replication.Described(o.LogReaderJob.Description) && !d.adopts()
 }
 
-// planAttempt does not let the log reader wait for its next attempt. That is no news: whether it delivers is planHealth's to say.
+// planAttempt does not let the log reader wait for its next attempt. That is no news: whether it delivers is
+// planHealth's to say.
 func planAttempt(d Desired, o Observed, p *replication.Plan) bool {
 	if !foreignLogReader(d, o) {
 		p.Run(d.System.Server, logReaderJob(d, o).Name, o.LogReaderJob)
@@ -222,7 +263,11 @@ func planPublication(d Desired, o Observed, p *replication.Plan) bool {
 // planRedirection sends agents to the listener: a group's primary moves.
 func planRedirection(d Desired, o Observed, p *replication.Plan) bool {
 	if d.Publisher.Group != "" && !strings.EqualFold(o.At.RedirectedTo, d.Publisher.Address) {
-		p.Execute(d.System.Server, d.System.Database, tsql.RedirectPublisher(o.original(d), d.database(), d.Publisher.Address))
+		p.Execute(
+			d.System.Server,
+			d.System.Database,
+			tsql.RedirectPublisher(o.original(d), d.database(), d.Publisher.Address),
+		)
 	}
 	return proceed(p, "agents are being redirected to %s", d.Publisher.Address)
 }
@@ -234,13 +279,17 @@ func planSnapshotAgent(d Desired, o Observed, p *replication.Plan) bool {
 	job := snapshotJob(d, o)
 	p.Job(d.System.Server, job, true, o.SnapshotJob)
 	if o.At.Snapshot == nil {
-		p.Execute(o.primary(d), d.database(), tsql.AddPublicationSnapshot(d.name(), job.Name, d.System.Login, d.System.AgentPassword))
+		p.Execute(
+			o.primary(d),
+			d.database(),
+			tsql.AddPublicationSnapshot(d.name(), job.Name, d.System.Login, d.System.AgentPassword),
+		)
 	}
 	return proceed(p, "the snapshot agent of %s is being set up", d.name())
 }
 
-// planSnapshot makes a snapshot when the newest one lacks an article, or a subscriber waits for another one. A snapshot agent that has
-// just ended is started again after a while.
+// planSnapshot makes a snapshot when the newest one lacks an article, or a subscriber waits for another one. A snapshot
+// agent that has just ended is started again after a while.
 func planSnapshot(d Desired, o Observed, p *replication.Plan) bool {
 	have := o.Database.Publication
 	if !d.snapshots() || o.snapshotThere() && !o.snapshotAwaited() || len(have.Articles) == 0 || o.SnapshotJob == nil {

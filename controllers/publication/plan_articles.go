@@ -23,7 +23,8 @@ var compressions = map[v1alpha1.DataCompression]tsql.DataCompression{
 
 const (
 	// rebuiltOnline and rebuiltOffline are the bytes of a table up to which it is rebuilt without a question, while it is
-	// written to or while writers wait. A larger one could also take longer than a statement may, and begin again and again.
+	// written to or while writers wait. A larger one could also take longer than a statement may, and begin again and
+	// again.
 	rebuiltOnline  = 4 << 30
 	rebuiltOffline = 64 << 20
 )
@@ -69,15 +70,22 @@ func planCompression(d Desired, o Observed, p *replication.Plan) bool {
 			waits = "online"
 		}
 		return p.Settle(conditions.Stalled(conditions.ReasonCompressionPending, fmt.Sprintf(
-			"table %s has compression %s and is declared with %s. To rebuild it takes %s, %s, which is not done unasked: do it in %s when it suits (%s), or declare what it has",
-			a.Table, table.Compression, want, replication.Cost(size.Rows, size.Bytes), waits, d.database(),
-			tsql.CompressTable(table.Schema, table.Name, want, o.Database.Online).Text)))
+			"table %s has compression %s and is declared with %s. To rebuild it takes %s, %s, which is not done unasked: do "+
+				"it in %s when it suits (%s), or declare what it has",
+			a.Table,
+			table.Compression,
+			want,
+			replication.Cost(size.Rows, size.Bytes),
+			waits,
+			d.database(),
+			tsql.CompressTable(table.Schema, table.Name, want, o.Database.Online).Text,
+		)))
 	}
 	return true
 }
 
-// planArticles adds, changes and drops articles. An article whose table is not there, or cannot be published, holds up no
-// other.
+// planArticles adds, changes and drops articles. An article whose table is not there, or cannot be published, holds up
+// no other.
 func planArticles(d Desired, o Observed, p *replication.Plan) bool {
 	have := o.Database.Publication
 	declared := map[string]bool{}
@@ -133,7 +141,11 @@ func changeArticle(d Desired, o Observed, p *replication.Plan, a v1alpha1.Articl
 		return
 	}
 	if c.compression || c.rules {
-		p.Execute(o.primary(d), d.database(), tsql.SetArticleSchemaOption(d.name(), have.Name, have.SchemaOption, c.compression, c.rules))
+		p.Execute(
+			o.primary(d),
+			d.database(),
+			tsql.SetArticleSchemaOption(d.name(), have.Name, have.SchemaOption, c.compression, c.rules),
+		)
 	}
 	limitArticle(d, o, p, a, c)
 }
@@ -149,16 +161,27 @@ func limitArticle(d Desired, o Observed, p *replication.Plan, a v1alpha1.Article
 		p.Execute(primary, d.database(), tsql.DropArticleColumn(d.name(), a.Table, column))
 	}
 	if c.filter {
-		p.Execute(primary, d.database(), tsql.SetArticleFilter(d.name(), a.Table, limiting("filter", d.name(), a.Table), a.Filter))
+		p.Execute(
+			primary,
+			d.database(),
+			tsql.SetArticleFilter(d.name(), a.Table, limiting("filter", d.name(), a.Table), a.Filter),
+		)
 	}
 	if c.view {
-		p.Execute(primary, d.database(), tsql.SetArticleView(d.name(), a.Table, limiting("view", d.name(), a.Table), a.Filter))
+		p.Execute(
+			primary,
+			d.database(),
+			tsql.SetArticleView(d.name(), a.Table, limiting("view", d.name(), a.Table), a.Filter),
+		)
 	}
 }
 
 func dropArticle(d Desired, o Observed, p *replication.Plan, article string) {
 	primary := o.primary(d)
-	if slices.ContainsFunc(o.Database.Publication.Subscriptions, func(s mssql.ArticleSubscription) bool { return strings.EqualFold(s.Article, article) }) {
+	if slices.ContainsFunc(
+		o.Database.Publication.Subscriptions,
+		func(s mssql.ArticleSubscription) bool { return strings.EqualFold(s.Article, article) },
+	) {
 		p.Execute(primary, d.database(), tsql.DropArticleSubscriptions(d.name(), article))
 	}
 	p.Execute(primary, d.database(), tsql.DropArticle(d.name(), article))

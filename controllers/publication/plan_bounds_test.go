@@ -37,12 +37,17 @@ func TestAPublisherIsLinkedByNameAndLogin(t *testing.T) {
 func TestLimitsOfArticles(t *testing.T) {
 	g := NewWithT(t)
 	w := newWorld(declared(true))
-	w.d.Publication.Spec.Articles = []v1alpha1.Article{{Table: "dbo.Article", DataCompression: v1alpha1.CompressionRow}, {Table: "dbo.Attachment", Filter: "Id > 7"}}
+	w.d.Publication.Spec.Articles = []v1alpha1.Article{
+		{Table: "dbo.Article", DataCompression: v1alpha1.CompressionRow},
+		{Table: "dbo.Attachment", Filter: "Id > 7"},
+	}
 	_, done := w.settle(t, all)
 	text := strings.Join(done, "\n")
 	g.Expect(text).NotTo(ContainSubstring("sp_articlecolumn"), "no columns are chosen")
 	g.Expect(strings.Count(text, "sp_articleview")).To(Equal(1), "the filtered one has a view")
-	whole := tsql.AddArticle(tsql.Article{Publication: "articles", Name: "dbo.Article", Schema: "dbo", Table: "Article", Compressed: true}).Text
+	whole := tsql.AddArticle(
+		tsql.Article{Publication: "articles", Name: "dbo.Article", Schema: "dbo", Table: "Article", Compressed: true},
+	).Text
 	g.Expect(text).To(ContainSubstring(whole), "with all columns, and row compression as the table has it")
 	g.Expect(w.o.Database.Publication.Articles["dbo.attachment"].Limited).To(BeTrue())
 	_, done = w.settle(t, all)
@@ -57,7 +62,8 @@ func TestLimitsOfArticles(t *testing.T) {
 	columns.settle(t, all)
 	columns.d.Publication.Spec.Articles[1].Columns = nil
 	_, done = columns.settle(t, all)
-	g.Expect(strings.Join(done, "\n")).To(And(ContainSubstring("@column = N'Title', @operation = N'add'"), Not(ContainSubstring("sp_droparticle"))))
+	g.Expect(strings.Join(done, "\n")).
+		To(And(ContainSubstring("@column = N'Title', @operation = N'add'"), Not(ContainSubstring("sp_droparticle"))))
 	_, done = columns.settle(t, all)
 	g.Expect(done).To(BeEmpty())
 }
@@ -67,17 +73,20 @@ func TestEachSubscriberGetsNewArticles(t *testing.T) {
 	g := NewWithT(t)
 	w := newWorld(declared(true))
 	w.settle(t, all)
-	for _, s := range []mssql.ArticleSubscription{{Article: "dbo.Article", Subscriber: "a-0"}, {Article: "dbo.Attachment", Subscriber: "a-0"}, {Article: "dbo.Article", Subscriber: "b-0"}} {
+	for _, s := range []mssql.ArticleSubscription{{Article: "dbo.Article", Subscriber: "a-0"},
+		{Article: "dbo.Attachment", Subscriber: "a-0"}, {Article: "dbo.Article", Subscriber: "b-0"}} {
 		s.Database = "Content"
 		w.o.Database.Publication.Subscriptions = append(w.o.Database.Publication.Subscriptions, s)
 	}
 	_, done := w.settle(t, all)
-	g.Expect(done).To(HaveExactElements(ContainSubstring("sp_refreshsubscriptions"), ContainSubstring("@subscriber = N'b-0'")))
+	g.Expect(done).
+		To(HaveExactElements(ContainSubstring("sp_refreshsubscriptions"), ContainSubstring("@subscriber = N'b-0'")))
 }
 
 // A snapshot agent rests from the moment of its end for just its pause.
 func TestHowLongASnapshotRests(t *testing.T) {
-	for status, pause := range map[mssql.RunStatus]time.Duration{mssql.RunFailed: snapshotPause, mssql.RunSucceeded: wholePause} {
+	for status, pause := range map[mssql.RunStatus]time.Duration{mssql.RunFailed: snapshotPause,
+		mssql.RunSucceeded: wholePause} {
 		for after, steps := range map[time.Duration]int{0: 0, pause - time.Second: 0, pause: 1} {
 			w := newWorld(declared(true))
 			w.settle(t, all)
@@ -96,11 +105,14 @@ func TestWhatIsSaidOfASnapshot(t *testing.T) {
 		ready, running bool
 		reason, says   string
 	}{
-		"made, after one that failed":          {mssql.RunFailed, false, true, conditions.ReasonSnapshotRunning, "the snapshot is being made"},
-		"made, after one that was not enough":  {mssql.RunSucceeded, false, true, conditions.ReasonSnapshotRunning, "the snapshot is being made"},
+		"made, after one that failed": {mssql.RunFailed, false, true, conditions.ReasonSnapshotRunning,
+			"the snapshot is being made"},
+		"made, after one that was not enough": {mssql.RunSucceeded, false, true, conditions.ReasonSnapshotRunning,
+			"the snapshot is being made"},
 		"there, and a later one has failed":    {mssql.RunFailed, true, false, conditions.ReasonPublished, ""},
 		"there, and a later one has succeeded": {mssql.RunSucceeded, true, false, conditions.ReasonPublished, ""},
-		"failed":                               {mssql.RunFailed, false, false, conditions.ReasonSnapshotFailed, "is started again"},
+		"failed": {mssql.RunFailed, false, false, conditions.ReasonSnapshotFailed,
+			"is started again"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)

@@ -18,8 +18,8 @@ import (
 	"geosql.dev/operator/internal/tsql"
 )
 
-// change is how an article differs from what is declared of it, by what the publication's own tables say. Each part of it
-// takes a new copy of the table at those who subscribe to it.
+// change is how an article differs from what is declared of it, by what the publication's own tables say. Each part of
+// it takes a new copy of the table at those who subscribe to it.
 type change struct {
 	// add and drop are columns that are not published and should be, or the other way round.
 	add, drop []string
@@ -70,7 +70,10 @@ func (c change) none() bool {
 func (c change) why() string {
 	var all []string
 	if len(c.drop) > 0 {
-		all = append(all, fmt.Sprintf("%s published and not among the article's columns: add it there to keep it", is(c.drop)))
+		all = append(
+			all,
+			fmt.Sprintf("%s published and not among the article's columns: add it there to keep it", is(c.drop)),
+		)
 	}
 	if len(c.add) > 0 {
 		all = append(all, is(c.add)+" declared and not published")
@@ -114,7 +117,8 @@ func (o Observed) subscribers(article string) []mssql.ArticleSubscription {
 func (d Desired) declares(s mssql.ArticleSubscription) *v1alpha1.Subscription {
 	for i := range d.Subscriptions {
 		x := &d.Subscriptions[i]
-		if strings.EqualFold(credentials.HostName(x.Spec.Subscriber.Server), s.Subscriber) && strings.EqualFold(string(x.Spec.Database), s.Database) {
+		if strings.EqualFold(credentials.HostName(x.Spec.Subscriber.Server), s.Subscriber) &&
+			strings.EqualFold(string(x.Spec.Database), s.Database) {
 			return x
 		}
 	}
@@ -152,7 +156,12 @@ func needed(d Desired, o Observed) *v1alpha1.NeededReinitialization {
 			waiting = nil
 		}
 		if there := having(d, o, key); len(there) > 0 {
-			why, waiting = append(why, "it came after "+strings.Join(there, ", ")+", where a table of this name is already"), append(waiting, there...)
+			why, waiting = append(
+				why,
+				"it came after "+strings.Join(there, ", ")+", where a table of this name is already",
+			), append(
+				waiting,
+				there...)
 		}
 		if len(why) == 0 {
 			continue
@@ -217,11 +226,15 @@ func planNeeded(d Desired, o Observed, p *replication.Plan) bool {
 		tables = append(tables, fmt.Sprintf("%s (%s: %s)", t.Table, replication.Cost(t.Rows, t.Bytes), t.Reason))
 	}
 	return p.Settle(conditions.Stalled(conditions.ReasonReinitializationNeeded, fmt.Sprintf(
-		"a new copy at each subscriber is needed of %s. Nothing is copied, and everything goes on as it was, until it is asked for, by kubectl geosql reinitialize for each of: %s",
-		strings.Join(tables, ", "), strings.Join(n.WaitingFor, ", "))))
+		"a new copy at each subscriber is needed of %s. Nothing is copied, and everything goes on as it was, until it is "+
+			"asked for, by kubectl geosql reinitialize for each of: %s",
+		strings.Join(tables, ", "),
+		strings.Join(n.WaitingFor, ", "),
+	)))
 }
 
-// reinitialized is the newest change of articles that gave subscribers a new copy, with the requests that it carried out.
+// reinitialized is the newest change of articles that gave subscribers a new copy, with the requests that it carried
+// out.
 func reinitialized(d Desired, o Observed, p replication.Plan, failed error) *v1alpha1.PublicationReinitialization {
 	have := d.Publication.Status.Reinitialized
 	if failed != nil || o.Database.Publication == nil {
@@ -258,7 +271,8 @@ func reinitialized(d Desired, o Observed, p replication.Plan, failed error) *v1a
 	}
 	for i := range d.Subscriptions {
 		// Those whose Subscriptions have not been looked at since are still to be known as carried out.
-		if former := d.Subscriptions[i].Annotations[v1alpha1.ReinitializeAnnotation]; have != nil && slices.Contains(have.Requests, former) {
+		if former := d.Subscriptions[i].Annotations[v1alpha1.ReinitializeAnnotation]; have != nil &&
+			slices.Contains(have.Requests, former) {
 			r.Requests = append(r.Requests, former)
 		}
 	}
@@ -288,7 +302,8 @@ const emptyFor = time.Minute
 // there is old.
 func measures(d Desired, o Observed) bool {
 	have := d.Publication.Status.Size
-	if n := needed(d, o); n != nil && slices.ContainsFunc(n.Tables, func(t v1alpha1.NeededCopy) bool { return said(d, t.Table) == nil }) {
+	if n := needed(d, o); n != nil &&
+		slices.ContainsFunc(n.Tables, func(t v1alpha1.NeededCopy) bool { return said(d, t.Table) == nil }) {
 		return true
 	}
 	return len(o.Database.Publication.Articles) > 0 && outdated(have, o.Now)
@@ -306,7 +321,8 @@ func outdated(have *v1alpha1.CopySize, now time.Time) bool {
 // size of a copy, for status.
 func size(d Desired, o Observed) *v1alpha1.CopySize {
 	have := d.Publication.Status.Size
-	if o.Database.Sizes == nil || o.Database.Publication == nil || len(o.Database.Publication.Articles) == 0 || !outdated(have, o.Now) {
+	if o.Database.Sizes == nil || o.Database.Publication == nil || len(o.Database.Publication.Articles) == 0 ||
+		!outdated(have, o.Now) {
 		return have
 	}
 	now := metav1.NewTime(o.Now).Rfc3339Copy()

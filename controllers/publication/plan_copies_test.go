@@ -21,15 +21,20 @@ func subscribed(t *testing.T, others ...string) *world {
 	t.Helper()
 	w := newWorld(declared(true))
 	w.settle(t, all)
-	w.d.Subscriptions = []v1alpha1.Subscription{{ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: "dublin", UID: "u1"}, Spec: v1alpha1.SubscriptionSpec{
-		Publication: "articles", Subscriber: v1alpha1.ServerOrGroup{Server: "dubsub"}, Database: "Content"}}}
+	w.d.Subscriptions = []v1alpha1.Subscription{
+		{ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: "dublin", UID: "u1"}, Spec: v1alpha1.SubscriptionSpec{
+			Publication: "articles", Subscriber: v1alpha1.ServerOrGroup{Server: "dubsub"}, Database: "Content"}},
+	}
 	for _, host := range append([]string{"dubsub-0"}, others...) {
 		for _, x := range []string{"dbo.Article", "dbo.Attachment"} {
 			w.o.Database.Publication.Subscriptions = append(w.o.Database.Publication.Subscriptions,
 				mssql.ArticleSubscription{Article: x, Subscriber: host, Database: "Content", Pull: true, Status: 2})
 		}
 	}
-	w.o.Database.Sizes = map[string]mssql.TableSize{"dbo.article": {Rows: 7, Bytes: 8192}, "dbo.attachment": {Rows: 1200, Bytes: 3 << 20}}
+	w.o.Database.Sizes = map[string]mssql.TableSize{
+		"dbo.article":    {Rows: 7, Bytes: 8192},
+		"dbo.attachment": {Rows: 1200, Bytes: 3 << 20},
+	}
 	return w
 }
 
@@ -54,8 +59,10 @@ func TestNothingIsCopiedUnasked(t *testing.T) {
 		"a migration has added a column": {func(w *world) {
 			w.change("dbo.attachment", func(x *mssql.PublishedArticle) { x.Columns = append(x.Columns, "Extra") })
 		}, "dbo.Attachment", "column Extra is published and not among the article's columns"},
-		"another filter": {func(w *world) { w.d.Publication.Spec.Articles[1].Filter = "Id > 8" }, "dbo.Attachment", "filter is another one"},
-		"no filter":      {func(w *world) { w.d.Publication.Spec.Articles[1].Filter = "" }, "dbo.Attachment", "declared without one"},
+		"another filter": {func(w *world) { w.d.Publication.Spec.Articles[1].Filter = "Id > 8" }, "dbo.Attachment",
+			"filter is another one"},
+		"no filter": {func(w *world) { w.d.Publication.Spec.Articles[1].Filter = "" }, "dbo.Attachment",
+			"declared without one"},
 		"a column more": {func(w *world) { w.d.Publication.Spec.Articles[1].Columns = []string{"Id", "Body", "Title"} },
 			"dbo.Attachment", "column Title is declared and not published"},
 		"a column that is left out": {func(w *world) {
@@ -72,15 +79,20 @@ func TestNothingIsCopiedUnasked(t *testing.T) {
 			g.Expect(done).To(BeEmpty())
 			g.Expect(p.Outcome.Reason).To(Equal(conditions.ReasonReinitializationNeeded), p.Outcome.Message)
 			g.Expect(p.Outcome.Progress).To(Equal(conditions.Stuck))
-			g.Expect(p.Outcome.Message).To(And(ContainSubstring(c.words), ContainSubstring("kubectl geosql reinitialize for each of: dublin")))
+			g.Expect(p.Outcome.Message).
+				To(And(ContainSubstring(c.words), ContainSubstring("kubectl geosql reinitialize for each of: dublin")))
 			n := describe(w.d, w.look()).NeededReinitialization
 			g.Expect(n.Tables).To(HaveLen(1))
 			g.Expect(n.Tables[0].Table).To(Equal(c.table))
 			g.Expect(n.Tables[0].Rows).NotTo(BeZero())
-			g.Expect(p.Outcome.Message).To(ContainSubstring(map[string]string{"dbo.Article": "7 rows, 8.0 KiB", "dbo.Attachment": "1200 rows, 3.0 MiB"}[c.table]))
+			g.Expect(p.Outcome.Message).
+				To(ContainSubstring(map[string]string{"dbo.Article": "7 rows, 8.0 KiB",
+					"dbo.Attachment": "1200 rows, 3.0 MiB"}[c.table]))
 			g.Expect(n.WaitingFor).To(Equal([]string{"dublin"}))
 			g.Expect(measures(w.d, w.look())).To(BeTrue())
-			w.d.Publication.Status.NeededReinitialization, w.d.Publication.Status.Size = n, &v1alpha1.CopySize{Measured: &metav1.Time{Time: start}}
+			w.d.Publication.Status.NeededReinitialization, w.d.Publication.Status.Size = n, &v1alpha1.CopySize{
+				Measured: &metav1.Time{Time: start},
+			}
 			sizes := w.o.Database.Sizes
 			w.o.Database.Sizes = nil
 			g.Expect(measures(w.d, w.look())).To(BeFalse(), "not in every look")
@@ -101,7 +113,8 @@ func TestNothingIsCopiedUnasked(t *testing.T) {
 			w.settle(t, all)
 			w.d.Publication.Spec.Articles[1].Filter = "Id > 9"
 			w.settle(t, all)
-			g.Expect(plan(w.d, w.look()).Outcome.Reason).To(Equal(conditions.ReasonReinitializationNeeded), "a request is carried out once")
+			g.Expect(plan(w.d, w.look()).Outcome.Reason).
+				To(Equal(conditions.ReasonReinitializationNeeded), "a request is carried out once")
 		})
 	}
 }
@@ -119,8 +132,9 @@ func TestWhoAgreesToANewCopy(t *testing.T) {
 			w.ask("u1/now")
 			w.d.Subscriptions[0].Status.Reinitialization = &v1alpha1.SubscriptionReinitialization{Request: "u1/now"}
 		}, []string{"dublin"}},
-		"an empty request":     {func(w *world) { w.ask("true") }, []string{"dublin"}},
-		"the publication says": {func(w *world) { w.d.Publication.Spec.Reinitialization = v1alpha1.ReinitializeAutomatic }, nil},
+		"an empty request": {func(w *world) { w.ask("true") }, []string{"dublin"}},
+		"the publication says": {func(w *world) { w.d.Publication.Spec.Reinitialization = v1alpha1.ReinitializeAutomatic },
+			nil},
 		"the subscription says otherwise": {func(w *world) {
 			w.d.Publication.Spec.Reinitialization = v1alpha1.ReinitializeAutomatic
 			w.d.Subscriptions[0].Spec.Reinitialization = v1alpha1.ReinitializeOnRequest
@@ -152,7 +166,8 @@ func TestWhoAgreesToANewCopy(t *testing.T) {
 	}
 }
 
-// What an engine makes of its own accord is no drift: a view that chooses everything, bits of schema_option that it leaves out.
+// What an engine makes of its own accord is no drift: a view that chooses everything, bits of schema_option that it
+// leaves out.
 func TestByProductsAreNoDrift(t *testing.T) {
 	g := NewWithT(t)
 	w := subscribed(t)
@@ -199,10 +214,19 @@ func TestWhatNobodyDeclares(t *testing.T) {
 	w := subscribed(t)
 	w.d.Beside = []string{"articles", "beside"}
 	w.o.Database.Publications = []string{"articles", "former", "beside", "older"}
-	w.o.Database.Subscribers = []mssql.Subscriber{{Publication: "former", Server: "dubsub-0", Database: "Copy"}, {Publication: "articles", Server: "DUBSUB-0", Database: "content"},
-		{Publication: "articles", Server: "quisub-0", Database: "Content"}, {Publication: "beside", Server: "quisub-0", Database: "Content"}}
-	g.Expect(describe(w.d, w.look()).Undeclared).To(Equal([]v1alpha1.Undeclared{{Publication: "articles", Subscriber: "quisub-0", Database: "Content"},
-		{Publication: "former", Subscriber: "dubsub-0", Database: "Copy"}, {Publication: "older"}}))
+	w.o.Database.Subscribers = []mssql.Subscriber{
+		{Publication: "former", Server: "dubsub-0", Database: "Copy"},
+		{Publication: "articles", Server: "DUBSUB-0", Database: "content"},
+		{
+			Publication: "articles",
+			Server:      "quisub-0",
+			Database:    "Content",
+		},
+		{Publication: "beside", Server: "quisub-0", Database: "Content"},
+	}
+	g.Expect(describe(w.d, w.look()).Undeclared).
+		To(Equal([]v1alpha1.Undeclared{{Publication: "articles", Subscriber: "quisub-0", Database: "Content"},
+			{Publication: "former", Subscriber: "dubsub-0", Database: "Copy"}, {Publication: "older"}}))
 	w.o.DatabaseErr = errors.New("cut off")
 	w.d.Publication.Status.Undeclared = []v1alpha1.Undeclared{{Publication: "former"}}
 	g.Expect(describe(w.d, w.look()).Undeclared).To(HaveLen(1), "what was not read is not nothing")
@@ -216,8 +240,9 @@ func TestWhichTablesAreRebuilt(t *testing.T) {
 		text   string
 		waits  string
 	}{
-		"small":                {64 << 20, false, "REBUILD WITH (DATA_COMPRESSION = PAGE)", ""},
-		"large":                {64<<20 + 1, false, "", "64.0 MiB, while writers wait, for this edition does not do it online"},
+		"small": {64 << 20, false, "REBUILD WITH (DATA_COMPRESSION = PAGE)", ""},
+		"large": {64<<20 + 1, false, "",
+			"64.0 MiB, while writers wait, for this edition does not do it online"},
 		"online":               {64<<20 + 1, true, "REBUILD WITH (DATA_COMPRESSION = PAGE, ONLINE = ON)", ""},
 		"largest":              {4 << 30, true, "ONLINE = ON", ""},
 		"too large for online": {4<<30 + 1, true, "", "4.0 GiB, online"},
@@ -238,7 +263,8 @@ func TestWhichTablesAreRebuilt(t *testing.T) {
 			}
 			g.Expect(done).NotTo(ContainElement(ContainSubstring("REBUILD")))
 			g.Expect(p.Outcome.Reason).To(Equal(conditions.ReasonCompressionPending))
-			g.Expect(p.Outcome.Message).To(And(ContainSubstring(c.waits), ContainSubstring("ALTER TABLE [dbo].[Attachment] REBUILD WITH")))
+			g.Expect(p.Outcome.Message).
+				To(And(ContainSubstring(c.waits), ContainSubstring("ALTER TABLE [dbo].[Attachment] REBUILD WITH")))
 			g.Expect(w.o.Database.Publication.Articles).To(HaveLen(2), "it is published all the same")
 		})
 	}

@@ -38,8 +38,9 @@ func (d Desired) ending() []string {
 	return names
 }
 
-// planDelete drops the publication when reclaimPolicy is Delete; tables stay, and everything else stays when it is Retain.
-// Publisher and distributor are cleaned each by itself: one that nobody expects back keeps the other from nothing.
+// planDelete drops the publication when reclaimPolicy is Delete; tables stay, and everything else stays when it is
+// Retain. Publisher and distributor are cleaned each by itself: one that nobody expects back keeps the other from
+// nothing.
 func planDelete(d Desired, o Observed) replication.Plan {
 	var p replication.Plan
 	if ending := d.ending(); len(ending) > 0 && !v1alpha1.MayDestroy(d.Publication, d.Publication.Spec.ReclaimPolicy) {

@@ -48,7 +48,8 @@ func TestDeletionWithoutOneEnd(t *testing.T) {
 		"the publisher": {[]v1alpha1.ServerName{publisher}, []v1alpha1.ServerName{distributor}, []string{"sp_delete_job"},
 			[]string{"at SQLServer tukpub publication articles of database Content"}},
 		"the distributor": {[]v1alpha1.ServerName{distributor}, []v1alpha1.ServerName{publisher},
-			[]string{"sp_droppublication @publication = N'articles', @ignore_distributor = 1", "sp_replicationdboption"}, []string{"on distributor dist-0"}},
+			[]string{"sp_droppublication @publication = N'articles', @ignore_distributor = 1", "sp_replicationdboption"},
+			[]string{"on distributor dist-0"}},
 		"both": {[]v1alpha1.ServerName{publisher, distributor}, nil, nil, []string{"tukpub", "dist-0"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -57,7 +58,8 @@ func TestDeletionWithoutOneEnd(t *testing.T) {
 			w.away(false, c.gone...)
 			p := planDelete(w.d, w.look())
 			g.Expect(p.Done || len(p.Steps) > 0).To(BeFalse(), "silence is no evidence")
-			g.Expect(p.Outcome.Message).To(And(ContainSubstring("no route to host"), ContainSubstring("Lost"), ContainSubstring("Retain")))
+			g.Expect(p.Outcome.Message).
+				To(And(ContainSubstring("no route to host"), ContainSubstring("Lost"), ContainSubstring("Retain")))
 			w.away(true, c.gone...)
 			at, said := map[v1alpha1.ServerName]bool{}, ""
 			for range 5 {
@@ -86,10 +88,16 @@ func TestDeletionWithoutOneEnd(t *testing.T) {
 	}
 }
 
-// A registration of a server that nobody expects back, and whose Subscription is gone, ends with the publication. All others are waited
-// for, in words that somebody can follow.
+// A registration of a server that nobody expects back, and whose Subscription is gone, ends with the publication. All
+// others are waited for, in words that somebody can follow.
 func TestDeletionWhileSubscribed(t *testing.T) {
-	own := v1alpha1.Subscription{Spec: v1alpha1.SubscriptionSpec{Publication: "articles", Subscriber: v1alpha1.ServerOrGroup{Server: dublin}, Database: "Copy"}}
+	own := v1alpha1.Subscription{
+		Spec: v1alpha1.SubscriptionSpec{
+			Publication: "articles",
+			Subscriber:  v1alpha1.ServerOrGroup{Server: dublin},
+			Database:    "Copy",
+		},
+	}
 	own.Name = "dublin"
 	for name, c := range map[string]struct {
 		edit func(*world)
@@ -97,19 +105,24 @@ func TestDeletionWhileSubscribed(t *testing.T) {
 		says []string
 		ends string
 	}{
-		"it is declared": {func(w *world) { w.d.Subscriptions = []v1alpha1.Subscription{own} }, "dubsub-0", []string{"Subscription dublin", "reclaimPolicy Delete"}, ""},
+		"it is declared": {func(w *world) { w.d.Subscriptions = []v1alpha1.Subscription{own} }, "dubsub-0",
+			[]string{"Subscription dublin", "reclaimPolicy Delete"}, ""},
 		"it is declared, and its server is gone": {func(w *world) {
 			w.away(true, dublin)
 			w.d.Subscriptions = []v1alpha1.Subscription{own}
 		}, "dubsub-0", []string{"Subscription dublin"}, ""},
-		"it was retained": {func(w *world) { w.away(false) }, "dubsub-0", []string{"Declare it again", "delete SQLServer dubsub", "Retain"}, ""},
+		"it was retained": {func(w *world) { w.away(false) }, "dubsub-0",
+			[]string{"Declare it again", "delete SQLServer dubsub", "Retain"}, ""},
 		"it was retained, and its server answers": {func(w *world) {
 			w.away(true, dublin)
 			w.o.Servers[dublin] = replication.Server{State: &mssql.ReplicationServer{}}
 		}, "dubsub-0", []string{"Declare it again"}, ""},
-		"somebody else's server":                  {func(w *world) { w.away(true, "legacy") }, "LEGACY", []string{"sp_dropsubscription", "Retain"}, ""},
-		"it was retained, and its server is gone": {func(w *world) { w.away(true, dublin) }, "dubsub-0", nil, "sp_dropsubscription"},
-		"the distributor is gone as well":         {func(w *world) { w.away(true, dublin, distributor) }, "dubsub-0", nil, "@ignore_distributor = 1"},
+		"somebody else's server": {func(w *world) { w.away(true, "legacy") }, "LEGACY",
+			[]string{"sp_dropsubscription", "Retain"}, ""},
+		"it was retained, and its server is gone": {func(w *world) { w.away(true, dublin) }, "dubsub-0", nil,
+			"sp_dropsubscription"},
+		"the distributor is gone as well": {func(w *world) { w.away(true, dublin, distributor) }, "dubsub-0", nil,
+			"@ignore_distributor = 1"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
@@ -149,7 +162,9 @@ func TestRetainedPublicationWaitsForItsSubscriptions(t *testing.T) {
 	g := NewWithT(t)
 	w := publishedAndDeleted(t)
 	w.d.Publication.Spec.ReclaimPolicy = v1alpha1.ReclaimRetain
-	own := v1alpha1.Subscription{Spec: v1alpha1.SubscriptionSpec{Publication: "articles", ReclaimPolicy: v1alpha1.ReclaimDelete}}
+	own := v1alpha1.Subscription{
+		Spec: v1alpha1.SubscriptionSpec{Publication: "articles", ReclaimPolicy: v1alpha1.ReclaimDelete},
+	}
 	own.Name = "dublin"
 	w.d.Subscriptions = []v1alpha1.Subscription{own}
 	g.Expect(planDelete(w.d, w.look()).Done).To(BeTrue(), "it is not being deleted")

@@ -17,20 +17,23 @@ import (
 const (
 	failed = mssql.RunFailed
 	// snapshotPause is how long a snapshot agent that failed is left alone, and wholePause one that succeeded: a snapshot
-	// after which the publisher still lacks one must not be followed by another and another, each of which reads every table.
+	// after which the publisher still lacks one must not be followed by another and another, each of which reads every
+	// table.
 	snapshotPause = 30 * time.Second
 	wholePause    = 10 * time.Second
-	// waitingPause is the same for one that a subscriber still waits for afterwards: it does not have to be so by its own rules.
+	// waitingPause is the same for one that a subscriber still waits for afterwards: it does not have to be so by its own
+	// rules.
 	waitingPause = 5 * time.Minute
 )
 
-// snapshotThere tells that the publisher and the distributor agree that the newest snapshot is whole. A distributor that
-// dies after the publisher was told and before its own history was written knows of none.
+// snapshotThere tells that the publisher and the distributor agree that the newest snapshot is whole. A distributor
+// that dies after the publisher was told and before its own history was written knows of none.
 func (o Observed) snapshotThere() bool {
 	return o.Database.Publication.SnapshotReady && o.At.LastSnapshot != ""
 }
 
-// snapshotRests tells that a snapshot agent ended so short a time ago, by the distributor's clock, that it is not started again yet.
+// snapshotRests tells that a snapshot agent ended so short a time ago, by the distributor's clock, that it is not
+// started again yet.
 func (o Observed) snapshotRests() bool {
 	succeeded := wholePause
 	if o.snapshotThere() {
@@ -42,7 +45,10 @@ func (o Observed) snapshotRests() bool {
 
 // snapshotAwaited tells that a subscriber waits for a snapshot although there is one: it was reinitialized since.
 func (o Observed) snapshotAwaited() bool {
-	return slices.ContainsFunc(o.Database.Publication.Subscriptions, func(s mssql.ArticleSubscription) bool { return s.Status == mssql.SubscriptionWaiting })
+	return slices.ContainsFunc(
+		o.Database.Publication.Subscriptions,
+		func(s mssql.ArticleSubscription) bool { return s.Status == mssql.SubscriptionWaiting },
+	)
 }
 
 // planHealth says what is so when nothing is left to do.
@@ -57,39 +63,72 @@ func planHealth(d Desired, o Observed, p *replication.Plan) bool {
 	switch {
 	case len(states[stateNoPrimaryKey]) > 0:
 		return p.Settle(conditions.Stalled(conditions.ReasonNoPrimaryKey, fmt.Sprintf(
-			"no primary key: %s; transactional replication takes one: ALTER TABLE ... ADD PRIMARY KEY, or leave the table out. %d of %d articles are published",
-			strings.Join(states[stateNoPrimaryKey], ", "), len(states[statePublished]), len(d.Publication.Spec.Articles))))
+			"no primary key: %s; transactional replication takes one: ALTER TABLE ... ADD PRIMARY KEY, or leave the table "+
+				"out. %d of %d articles are published",
+			strings.Join(states[stateNoPrimaryKey], ", "),
+			len(states[statePublished]),
+			len(d.Publication.Spec.Articles),
+		)))
 	case len(states[stateColumns]) > 0:
 		return p.Settle(conditions.Stalled(conditions.ReasonColumnsNotPublishable, fmt.Sprintf(
-			"the columns of %s lack some of the primary key: add them to the article's columns", strings.Join(states[stateColumns], ", "))))
+			"the columns of %s lack some of the primary key: add them to the article's columns",
+			strings.Join(states[stateColumns], ", "),
+		)))
 	case len(states[stateWaitingForTable]) > 0:
 		return p.Settle(conditions.InProgress(conditions.ReasonWaitingForTable, fmt.Sprintf(
-			"not in database %s yet: %s; %d of %d articles are published", d.database(), strings.Join(states[stateWaitingForTable], ", "),
-			len(states[statePublished]), len(d.Publication.Spec.Articles))))
+			"not in database %s yet: %s; %d of %d articles are published",
+			d.database(),
+			strings.Join(states[stateWaitingForTable], ", "),
+			len(states[statePublished]),
+			len(d.Publication.Spec.Articles),
+		)))
 	case !ready && ended && at.Status == failed && (&replication.Failure{For: at.FailingFor}).Lasts():
 		return p.Settle(conditions.Stalled(conditions.ReasonSnapshotFailed, fmt.Sprintf(
-			"the snapshot agent has been started again and again for %s: %s. Mend what it says; docs/runbooks/replication.md has more",
-			at.FailingFor.Truncate(time.Minute), at.Message)))
+			"the snapshot agent has been started again and again for %s: %s. Mend what it says; docs/runbooks/replication.md "+
+				"has more",
+			at.FailingFor.Truncate(time.Minute),
+			at.Message,
+		)))
 	case !ready && ended && at.Status == failed:
-		return p.Settle(conditions.InProgress(conditions.ReasonSnapshotFailed, "the snapshot agent failed and is started again: "+at.Message))
+		return p.Settle(
+			conditions.InProgress(
+				conditions.ReasonSnapshotFailed,
+				"the snapshot agent failed and is started again: "+at.Message,
+			),
+		)
 	case !ready && ended && at.Status == mssql.RunSucceeded:
-		return p.Settle(conditions.InProgress(conditions.ReasonSnapshotRunning, "the newest snapshot does not have every article: another is made soon"))
+		return p.Settle(
+			conditions.InProgress(
+				conditions.ReasonSnapshotRunning,
+				"the newest snapshot does not have every article: another is made soon",
+			),
+		)
 	case !ready:
 		return p.Settle(conditions.InProgress(conditions.ReasonSnapshotRunning, "the snapshot is being made"))
 	}
 	switch failure := replication.FailureOf(o.At.LogReader, o.LogReaderJob, d.LogReaderProfile); {
 	case foreignLogReader(d, o) && !o.LogReaderJob.Running:
 		return p.Settle(conditions.Stalled(conditions.ReasonLogReaderNotRunning, fmt.Sprintf(
-			"job %s at %s, the log reader of %s, does not run, and somebody else made it: start it there, or annotate the Publication with %s=true to take it over",
-			logReaderJob(d, o).Name, d.System.Host(), d.database(), v1alpha1.AdoptAnnotation)))
+			"job %s at %s, the log reader of %s, does not run, and somebody else made it: start it there, or annotate the "+
+				"Publication with %s=true to take it over",
+			logReaderJob(d, o).Name,
+			d.System.Host(),
+			d.database(),
+			v1alpha1.AdoptAnnotation,
+		)))
 	case failure == nil:
 	case failure.Status == mssql.RunFailed:
 		if failure.Lasts() {
 			return p.Settle(conditions.Stalled(conditions.ReasonLogReaderNotRunning, fmt.Sprintf(
-				"the log reader has been started again and again for %s, and delivers nothing: %s. Mend what it says; docs/runbooks/replication.md has more",
-				failure.For.Truncate(time.Minute), failure.Message)))
+				"the log reader has been started again and again for %s, and delivers nothing: %s. Mend what it says; "+
+					"docs/runbooks/replication.md has more",
+				failure.For.Truncate(time.Minute),
+				failure.Message,
+			)))
 		}
-		return p.Settle(conditions.InProgress(conditions.ReasonLogReaderNotRunning, "the log reader does not deliver: "+failure.Message))
+		return p.Settle(
+			conditions.InProgress(conditions.ReasonLogReaderNotRunning, "the log reader does not deliver: "+failure.Message),
+		)
 	default:
 		return p.Settle(failure.Retrying("log reader", 0))
 	}

@@ -23,7 +23,8 @@ func described(p replication.Plan) []string {
 	return lines
 }
 
-// A job that was deleted is made again and runs, although the engine attaches no second one to its agent; the plan ends.
+// A job that was deleted is made again and runs, although the engine attaches no second one to its agent; the plan
+// ends.
 func TestDeletedJobs(t *testing.T) {
 	g := NewWithT(t)
 	w := newWorld(declared(false))
@@ -34,17 +35,27 @@ func TestDeletedJobs(t *testing.T) {
 	g.Expect(p.Outcome.Reason).To(Equal(conditions.ReasonPublished), p.Outcome.Message)
 	g.Expect(w.jobs[readerJob].Running).To(BeTrue())
 	g.Expect(w.jobs[snapshotsJob].Enabled).To(BeTrue())
-	g.Expect(done).NotTo(ContainElement(Or(ContainSubstring("sp_addlogreader_agent"), ContainSubstring("sp_addpublication_snapshot"))), "refused for ever")
+	g.Expect(done).
+		NotTo(ContainElement(Or(ContainSubstring("sp_addlogreader_agent"), ContainSubstring("sp_addpublication_snapshot"))),
+			"refused for ever")
 
 	w.o.Database.Publication.SnapshotReady, w.o.Now = false, start.Add(time.Hour)
 	p, done = w.settle(t, all)
 	g.Expect(p.Outcome.Reason).To(Equal(conditions.ReasonPublished), p.Outcome.Message)
-	g.Expect(done).To(ConsistOf(And(ContainSubstring("sp_start_job"), ContainSubstring(snapshotsJob))), "the publisher's procedure would not find the job")
+	g.Expect(done).
+		To(ConsistOf(And(ContainSubstring("sp_start_job"), ContainSubstring(snapshotsJob))),
+			"the publisher's procedure would not find the job")
 }
 
 // byHand gives the log reader a job that somebody else made.
 func byHand(w *world) *mssql.Job {
-	job := &mssql.Job{Enabled: true, HasServer: true, Scheduled: true, Running: true, Command: "-Publisher [tukpub-0] -PublisherDB [Content] -ReadBatchSize 5000 -Continuous"}
+	job := &mssql.Job{
+		Enabled:   true,
+		HasServer: true,
+		Scheduled: true,
+		Running:   true,
+		Command:   "-Publisher [tukpub-0] -PublisherDB [Content] -ReadBatchSize 5000 -Continuous",
+	}
 	delete(w.jobs, readerJob)
 	w.jobs["TUKPUB-0-Content-1"] = job
 	reader := *w.o.At.LogReader

@@ -13,9 +13,10 @@ import (
 	"geosql.dev/operator/internal/tsql"
 )
 
-// planRestored notices that the published database was restored from a backup, in its place. The log reader would wait, and read on once
-// the log has grown past what the distributor has: what was written until then would never come, and what the backup lacked would stay at
-// subscribers. It is stopped as soon as the status says why, and a person lets the publication be made anew.
+// planRestored notices that the published database was restored from a backup, in its place. The log reader would wait,
+// and read on once the log has grown past what the distributor has: what was written until then would never come, and
+// what the backup lacked would stay at subscribers. It is stopped as soon as the status says why, and a person lets the
+// publication be made anew.
 func planRestored(d Desired, o Observed, p *replication.Plan) bool {
 	if !restored(d, o) {
 		return true
@@ -33,8 +34,8 @@ func planRestored(d Desired, o Observed, p *replication.Plan) bool {
 	if !d.rebuilds() {
 		return p.Settle(behind(d, o))
 	}
-	// First, and again after an interruption: the log reader may find the end of what the distributor has within a record of the log that
-	// was written since (9004).
+	// First, and again after an interruption: the log reader may find the end of what the distributor has within a record
+	// of the log that was written since (9004).
 	p.Execute(primary, d.database(), tsql.RestartReplication())
 	if len(o.Database.Publication.Subscriptions) > 0 {
 		p.Execute(primary, d.database(), tsql.DropSubscriptions(d.name()))
@@ -43,13 +44,21 @@ func planRestored(d Desired, o Observed, p *replication.Plan) bool {
 	return proceed(p, "publication %s is being made anew", d.name())
 }
 
-// stopFor is how long a log reader that is started is stopped again although the log may be readable. Later a person has done that, after
-// sp_replrestart, or another publication of the database was made anew.
+// stopFor is how long a log reader that is started is stopped again although the log may be readable. Later a person
+// has done that, after sp_replrestart, or another publication of the database was made anew.
 const stopFor = 5 * time.Minute
 
 func behind(d Desired, o Observed) conditions.Outcome {
 	primary := credentials.HostName(o.primary(d))
 	return conditions.Stalled(conditions.ReasonPublisherBehind, fmt.Sprintf(
-		"database %[1]s on %[2]s was restored from a backup: distributor %[3]s may have transactions of it that it does not have, and subscribers their rows. Its log is not read, so that nothing is left out. Bring over what is missing, then annotate the Publication with %[4]s to publish what is there: %[5]s lets subscribers whose tables are equal to the publisher's go on with them and gives the others a new copy, true gives all of them one",
-		d.database(), primary, d.System.Host(), v1alpha1.RebuildAnnotation, v1alpha1.RebuildCompare))
+		"database %[1]s on %[2]s was restored from a backup: distributor %[3]s may have transactions of it that it does "+
+			"not have, and subscribers their rows. Its log is not read, so that nothing is left out. Bring over what is "+
+			"missing, then annotate the Publication with %[4]s to publish what is there: %[5]s lets subscribers whose tables "+
+			"are equal to the publisher's go on with them and gives the others a new copy, true gives all of them one",
+		d.database(),
+		primary,
+		d.System.Host(),
+		v1alpha1.RebuildAnnotation,
+		v1alpha1.RebuildCompare,
+	))
 }

@@ -12,8 +12,8 @@ import (
 	"geosql.dev/operator/internal/reconcile/conditions"
 )
 
-// A database that was restored in its place is older than what the distributor has of it. That is said, and the log is not read, although
-// it grows past the old end meanwhile; when a person says so the publication is made anew.
+// A database that was restored in its place is older than what the distributor has of it. That is said, and the log is
+// not read, although it grows past the old end meanwhile; when a person says so the publication is made anew.
 func TestDatabaseThatWasRestored(t *testing.T) {
 	number := func(vlf, slot byte) []byte { return []byte{0, 0, 0, vlf, 0, 0, 0, 8, 0, slot} }
 	for name, rebuild := range map[string]string{"compared": v1alpha1.RebuildCompare, "copied": "true"} {
@@ -29,7 +29,9 @@ func TestDatabaseThatWasRestored(t *testing.T) {
 				w.d.Publication.Status = describe(w.d, w.look())
 				return p.Outcome.Reason, described(p)
 			}
-			w.o.Database.Publication.Subscriptions = []mssql.ArticleSubscription{{Article: "dbo.Article", Subscriber: "dubsub-0", Database: "Content", Pull: true, Status: 2}}
+			w.o.Database.Publication.Subscriptions = []mssql.ArticleSubscription{
+				{Article: "dbo.Article", Subscriber: "dubsub-0", Database: "Content", Pull: true, Status: 2},
+			}
 			w.o.Database.Publication.Subscriptions = append(w.o.Database.Publication.Subscriptions, mssql.ArticleSubscription{
 				Article: "dbo.Attachment", Subscriber: "dubsub-0", Database: "Content", Pull: true, Status: 2})
 			w.o.At.Newest, w.o.Database.LogEnd = number(30, 1), number(30, 1)
@@ -42,7 +44,8 @@ func TestDatabaseThatWasRestored(t *testing.T) {
 			w.o.Database.LogEnd = number(31, 1)
 			reason, _ = look()
 			g.Expect(reason).To(Equal(conditions.ReasonPublisherBehind))
-			g.Expect(w.jobs[readerJob].Running || w.jobs[readerJob].Enabled).To(BeFalse(), "it would go on now, and leave out what was written meanwhile")
+			g.Expect(w.jobs[readerJob].Running || w.jobs[readerJob].Enabled).
+				To(BeFalse(), "it would go on now, and leave out what was written meanwhile")
 			for range 3 {
 				reason, lines = look()
 				g.Expect(reason).To(Equal(conditions.ReasonPublisherBehind))
@@ -57,7 +60,9 @@ func TestDatabaseThatWasRestored(t *testing.T) {
 			reason, lines = look()
 			g.Expect(reason).To(Equal(conditions.ReasonPublished))
 			g.Expect(lines).To(BeEmpty())
-			g.Expect(done[:3]).To(HaveExactElements(ContainSubstring("sp_replrestart"), ContainSubstring("sp_dropsubscription"), ContainSubstring("sp_droppublication")))
+			g.Expect(done[:3]).
+				To(HaveExactElements(ContainSubstring("sp_replrestart"), ContainSubstring("sp_dropsubscription"),
+					ContainSubstring("sp_droppublication")))
 			g.Expect(w.d.Publication.Status.Behind).To(BeNil())
 			g.Expect(w.jobs[readerJob].Running).To(BeTrue())
 			g.Expect(w.o.Database.Publication.Subscriptions).To(BeEmpty(), "subscribers come anew, compared or copied")
@@ -65,8 +70,8 @@ func TestDatabaseThatWasRestored(t *testing.T) {
 	}
 }
 
-// A log that is as long as it was does not hide that its database was restored: that has another recovery fork. Of a group's that says
-// nothing, and nothing of another server's.
+// A log that is as long as it was does not hide that its database was restored: that has another recovery fork. Of a
+// group's that says nothing, and nothing of another server's.
 func TestRecoveryFork(t *testing.T) {
 	for name, c := range map[string]struct {
 		group  bool

@@ -70,7 +70,8 @@ func (d Desired) declared(s receiver) *v1alpha1.Subscription {
 // replaces tells that a table which a subscriber has may be replaced by that of an article that came after it.
 func (d Desired) replaces(s receiver, article string) bool {
 	declared := d.declared(s)
-	if !d.snapshots() && (declared == nil || declared.Annotations[v1alpha1.InitializationAnnotation] == "") || replication.Consents(d.Publication, declared) {
+	if !d.snapshots() && (declared == nil || declared.Annotations[v1alpha1.InitializationAnnotation] == "") ||
+		replication.Consents(d.Publication, declared) {
 		return true
 	}
 	if declared == nil {
@@ -79,7 +80,8 @@ func (d Desired) replaces(s receiver, article string) bool {
 	// The change that was asked for took the article away before it adds it anew.
 	done := d.Publication.Status.Reinitialized
 	return declared.Annotations[v1alpha1.AdoptAnnotation] == "true" ||
-		done != nil && replication.Contains(done.Tables, article) && slices.Contains(done.Requests, declared.Annotations[v1alpha1.ReinitializeAnnotation])
+		done != nil && replication.Contains(done.Tables, article) &&
+			slices.Contains(done.Requests, declared.Annotations[v1alpha1.ReinitializeAnnotation])
 }
 
 // observeSubscribers reads the tables of those who lack articles, unless they may be replaced anyway.
@@ -88,7 +90,8 @@ func observeSubscribers(ctx context.Context, engines replication.Engines, d Desi
 		return
 	}
 	for _, who := range o.lacking() {
-		if who.kept || !slices.ContainsFunc(who.articles, func(article string) bool { return !d.replaces(who.receiver, article) }) {
+		if who.kept ||
+			!slices.ContainsFunc(who.articles, func(article string) bool { return !d.replaces(who.receiver, article) }) {
 			continue
 		}
 		server := v1alpha1.ServerName(strings.TrimSuffix(who.server, "-0"))
@@ -131,8 +134,8 @@ func standing(d Desired, o Observed, who lacking) (articles []string, err error)
 // snapshot, which they wait for
 // (docs/relational-databases/replication/publish/add-articles-to-and-drop-articles-from-existing-publications.md).
 // sp_refreshsubscriptions serves all subscribers by its newest page, pull subscribers by older ones; a push subscriber
-// that it leaves out is subscribed to all articles again, which is refused when nothing is missing. While a subscriber has
-// a table of an article's name, or nobody knows whether it has, only the others that push are subscribed.
+// that it leaves out is subscribed to all articles again, which is refused when nothing is missing. While a subscriber
+// has a table of an article's name, or nobody knows whether it has, only the others that push are subscribed.
 func planSubscribers(d Desired, o Observed, p *replication.Plan) bool {
 	all := o.lacking()
 	stands := func(who lacking) bool {
@@ -157,8 +160,13 @@ func planUnread(d Desired, o Observed, p *replication.Plan) bool {
 	for _, who := range o.lacking() {
 		if _, err := standing(d, o, who); err != nil {
 			return p.Settle(conditions.Unknown(conditions.ReasonEngineNotAnswering, fmt.Sprintf(
-				"%s on %s is not subscribed to %s yet: whether it has tables of these names, which a snapshot would replace, is not known: %v",
-				who.database, who.server, strings.Join(who.articles, ", "), err)))
+				"%s on %s is not subscribed to %s yet: whether it has tables of these names, which a snapshot would replace, is "+
+					"not known: %v",
+				who.database,
+				who.server,
+				strings.Join(who.articles, ", "),
+				err,
+			)))
 		}
 	}
 	return true

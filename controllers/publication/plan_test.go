@@ -53,7 +53,11 @@ func TestPublicationOfAServerAlone(t *testing.T) {
 func TestADatabaseThatIsThereIsBackedUp(t *testing.T) {
 	g := NewWithT(t)
 	w := newWorld(declared(false))
-	w.o.Servers[publisher].State.Databases["content"] = mssql.ReplicationDatabase{Name: "Content", State: "ONLINE", RecoveryModel: "FULL"}
+	w.o.Servers[publisher].State.Databases["content"] = mssql.ReplicationDatabase{
+		Name:          "Content",
+		State:         "ONLINE",
+		RecoveryModel: "FULL",
+	}
 	p := plan(w.d, w.o)
 	g.Expect(p.Steps).To(HaveLen(1))
 	g.Expect(p.Steps[0].Describe()).To(ContainSubstring("BACKUP DATABASE"))
@@ -116,7 +120,8 @@ func TestChangesOfArticles(t *testing.T) {
 			[]string{"sp_articlefilter", "sp_articleview", "sp_startpublication_snapshot"},
 			func(g Gomega, x mssql.PublishedArticle) { g.Expect(x.Filter).To(Equal("Id > 8")) }},
 		"no filter any more": {attachment(func(a *v1alpha1.Article) { a.Filter = "" }),
-			[]string{"sp_dropsubscription", "sp_droparticle", "sp_addarticle", "sp_articlecolumn", "sp_articleview", "sp_refreshsubscriptions", "sp_startpublication_snapshot"},
+			[]string{"sp_dropsubscription", "sp_droparticle", "sp_addarticle", "sp_articlecolumn", "sp_articleview",
+				"sp_refreshsubscriptions", "sp_startpublication_snapshot"},
 			func(g Gomega, x mssql.PublishedArticle) { g.Expect(x.Filter).To(BeEmpty()) }},
 		"drift of the schema option": {func(w *world) {
 			x := w.o.Database.Publication.Articles["dbo.attachment"]
@@ -154,7 +159,9 @@ func TestNewArticleOfAPushSubscriber(t *testing.T) {
 	g := NewWithT(t)
 	w := newWorld(declared(true))
 	w.settle(t, all)
-	w.o.Database.Publication.Subscriptions = []mssql.ArticleSubscription{{Article: "dbo.Article", Subscriber: "dubsub-0", Database: "Content"}}
+	w.o.Database.Publication.Subscriptions = []mssql.ArticleSubscription{
+		{Article: "dbo.Article", Subscriber: "dubsub-0", Database: "Content"},
+	}
 	_, done := w.settle(t, all)
 	g.Expect(done).To(HaveExactElements(ContainSubstring("sp_refreshsubscriptions"),
 		ContainSubstring("@article = N'all', @subscriber = N'dubsub-0', @destination_db = N'Content'")))
@@ -169,8 +176,14 @@ func TestDriftOfJobs(t *testing.T) {
 	job.Command, job.Enabled, job.Scheduled = "-Publisher [other]", false, false
 	p, _ := w.settle(t, all)
 	g.Expect(p.Outcome.Reason).To(Equal(conditions.ReasonPublished))
-	g.Expect(*job).To(Equal(mssql.Job{Enabled: true, Description: job.Description, Command: want, HasServer: true, Scheduled: true, Running: true}))
-	w.d.LogReaderProfile = &v1alpha1.AgentProfileSpec{Agent: v1alpha1.AgentLogReader, PollingInterval: ptr.To[int32](1), ReadBatchSize: ptr.To[int32](1000)}
+	g.Expect(*job).
+		To(Equal(mssql.Job{Enabled: true, Description: job.Description, Command: want, HasServer: true, Scheduled: true,
+			Running: true}))
+	w.d.LogReaderProfile = &v1alpha1.AgentProfileSpec{
+		Agent:           v1alpha1.AgentLogReader,
+		PollingInterval: ptr.To[int32](1),
+		ReadBatchSize:   ptr.To[int32](1000),
+	}
 	w.settle(t, all)
 	g.Expect(job.Command).To(HaveSuffix("-Continuous -ReadBatchSize 1000 -PollingInterval 1"))
 	g.Expect(job.Running).To(BeTrue(), "stopped and started again")
@@ -192,7 +205,8 @@ func TestPublicationPlan(t *testing.T) {
 		progress conditions.Progress
 		articles int
 	}{
-		"no distributor": {func(w *world) { w.d.Missing = []string{"Distributor main"} }, conditions.ReasonReferenceMissing, "Distributor main", conditions.Working, -1},
+		"no distributor": {func(w *world) { w.d.Missing = []string{"Distributor main"} }, conditions.ReasonReferenceMissing,
+			"Distributor main", conditions.Working, -1},
 		"not admitted": {func(w *world) { w.o.Servers[distributor].State.Publishers = nil },
 			conditions.ReasonWaitingForDistributor, "does not admit", conditions.Working, -1},
 		"no primary": {func(w *world) { w.elect("") }, conditions.ReasonNoPrimary, "no primary", conditions.Working, -1},
@@ -204,7 +218,10 @@ func TestPublicationPlan(t *testing.T) {
 			conditions.ReasonWaitingForTable, "dbo.Attachment", conditions.Working, 1},
 		"no primary key": {func(w *world) { table(w, func(x *mssql.Table) { x.PrimaryKey = nil }) },
 			conditions.ReasonNoPrimaryKey, "dbo.Attachment", conditions.Stuck, 1},
-		"the key is not published": {func(w *world) { table(w, func(x *mssql.Table) { x.PrimaryKey = []string{"Id", "Language"} }) },
+		"the key is not published": {func(w *world) {
+			table(w,
+				func(x *mssql.Table) { x.PrimaryKey = []string{"Id", "Language"} })
+		},
 			conditions.ReasonColumnsNotPublishable, "dbo.Attachment", conditions.Stuck, 1},
 		"the group has no such database": {func(w *world) { delete(w.o.Servers[publisher].State.Databases, "content") },
 			conditions.ReasonWaitingForDatabase, "Content", conditions.Working, -1},
@@ -243,7 +260,9 @@ func TestSnapshotThatFailed(t *testing.T) {
 	w := newWorld(declared(true))
 	w.settle(t, all)
 	w.o.Database.Publication.SnapshotReady = false
-	w.o.At.Snapshot.Status, w.o.At.Snapshot.Message, w.o.At.Snapshot.Time = mssql.RunFailed, "no space left", start.Add(-time.Second)
+	w.o.At.Snapshot.Status, w.o.At.Snapshot.Message, w.o.At.Snapshot.Time = mssql.RunFailed, "no space left", start.Add(
+		-time.Second,
+	)
 	p, done := w.settle(t, all)
 	g.Expect(done).To(BeEmpty(), "not again and again")
 	g.Expect(p.Outcome.Reason).To(Equal(conditions.ReasonSnapshotFailed))
@@ -258,7 +277,8 @@ func TestSnapshotThatFailed(t *testing.T) {
 	g.Expect(done).To(HaveLen(1))
 }
 
-// What the log reader does again by itself is an outage that may pass; nothing changes when an attempt begins, or is hurried.
+// What the log reader does again by itself is an outage that may pass; nothing changes when an attempt begins, or is
+// hurried.
 func TestFailuresOfTheLogReader(t *testing.T) {
 	for name, c := range map[string]struct {
 		failure mssql.RunStatus
@@ -269,22 +289,30 @@ func TestFailuresOfTheLogReader(t *testing.T) {
 		ready   metav1.ConditionStatus
 		steps   int
 	}{
-		"delivers":                {0, 0, false, 0, conditions.ReasonPublished, metav1.ConditionTrue, 0},
-		"tried again":             {mssql.RunRetrying, 5 * time.Second, true, 5 * time.Second, conditions.ReasonAgentRetrying, metav1.ConditionTrue, 0},
-		"hurried":                 {mssql.RunRetrying, 20 * time.Second, true, 20 * time.Second, conditions.ReasonAgentRetrying, metav1.ConditionTrue, 2},
-		"another attempt":         {mssql.RunRetrying, 30 * time.Second, false, 0, conditions.ReasonAgentRetrying, metav1.ConditionTrue, 0},
-		"tried again for long":    {mssql.RunRetrying, 61 * time.Second, true, 0, conditions.ReasonAgentRetrying, metav1.ConditionFalse, 0},
-		"nobody was told of it":   {0, 0, true, 0, conditions.ReasonAgentRetrying, metav1.ConditionTrue, 0},
-		"failed":                  {mssql.RunFailed, time.Second, true, 0, conditions.ReasonLogReaderNotRunning, metav1.ConditionFalse, 0},
-		"failed, another attempt": {mssql.RunFailed, time.Second, false, 0, conditions.ReasonLogReaderNotRunning, metav1.ConditionFalse, 0},
-		"failed for long":         {mssql.RunFailed, 10 * time.Minute, false, 0, conditions.ReasonLogReaderNotRunning, metav1.ConditionFalse, 0},
+		"delivers": {0, 0, false, 0, conditions.ReasonPublished, metav1.ConditionTrue, 0},
+		"tried again": {mssql.RunRetrying, 5 * time.Second, true, 5 * time.Second, conditions.ReasonAgentRetrying,
+			metav1.ConditionTrue, 0},
+		"hurried": {mssql.RunRetrying, 20 * time.Second, true, 20 * time.Second,
+			conditions.ReasonAgentRetrying, metav1.ConditionTrue, 2},
+		"another attempt": {mssql.RunRetrying, 30 * time.Second, false, 0, conditions.ReasonAgentRetrying,
+			metav1.ConditionTrue, 0},
+		"tried again for long": {mssql.RunRetrying, 61 * time.Second, true, 0, conditions.ReasonAgentRetrying,
+			metav1.ConditionFalse, 0},
+		"nobody was told of it": {0, 0, true, 0, conditions.ReasonAgentRetrying, metav1.ConditionTrue, 0},
+		"failed": {mssql.RunFailed, time.Second, true, 0, conditions.ReasonLogReaderNotRunning,
+			metav1.ConditionFalse, 0},
+		"failed, another attempt": {mssql.RunFailed, time.Second, false, 0, conditions.ReasonLogReaderNotRunning,
+			metav1.ConditionFalse, 0},
+		"failed for long": {mssql.RunFailed, 10 * time.Minute, false, 0, conditions.ReasonLogReaderNotRunning,
+			metav1.ConditionFalse, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
 			w := newWorld(declared(true))
 			w.settle(t, all)
 			reader, j := w.o.At.LogReader, w.jobs["geosql-tukpub-0-Content-logreader"]
-			reader.Failure, reader.FailingFor, reader.FailureMessage, reader.Time = c.failure, c.since, "could not connect", w.o.Now
+			reader.Failure, reader.FailingFor, reader.FailureMessage, reader.Time = c.failure, c.since, "could not connect",
+				w.o.Now
 			if c.failure != 0 {
 				reader.Status = mssql.RunStarted
 			}
@@ -319,14 +347,21 @@ func TestSnapshotThatDoesNotHelp(t *testing.T) {
 	g.Expect(done).To(HaveLen(1))
 }
 
-// A subscriber that was reinitialized waits for a snapshot, although there is one; it is not made again and again if that does not help.
+// A subscriber that was reinitialized waits for a snapshot, although there is one; it is not made again and again if
+// that does not help.
 func TestSnapshotThatASubscriberWaitsFor(t *testing.T) {
 	g := NewWithT(t)
 	w := newWorld(declared(true))
 	w.settle(t, all)
 	w.o.Database.Publication.Subscriptions = []mssql.ArticleSubscription{
 		{Article: "dbo.Article", Subscriber: "dubsub-0", Database: "Content", Pull: true, Status: 2},
-		{Article: "dbo.Attachment", Subscriber: "dubsub-0", Database: "Content", Pull: true, Status: mssql.SubscriptionWaiting}}
+		{
+			Article:    "dbo.Attachment",
+			Subscriber: "dubsub-0",
+			Database:   "Content",
+			Pull:       true,
+			Status:     mssql.SubscriptionWaiting,
+		}}
 	w.o.At.Snapshot.Status, w.o.At.Snapshot.Time = mssql.RunSucceeded, start.Add(-waitingPause)
 	g.Expect(described(plan(w.d, w.look()))).To(ConsistOf(ContainSubstring("sp_startpublication_snapshot")))
 	w.o.At.Snapshot.Time = start.Add(-waitingPause + time.Second)
@@ -349,7 +384,9 @@ func TestDeletionOfAPublication(t *testing.T) {
 	w.settle(t, all)
 	g.Expect(planDelete(w.d, w.look()).Done).To(BeTrue(), "everything stays unless the policy says Delete")
 	w.d.Publication.Spec.ReclaimPolicy = v1alpha1.ReclaimDelete
-	w.o.Database.Publication.Subscriptions = []mssql.ArticleSubscription{{Article: "dbo.Article", Subscriber: "dubsub-0", Database: "Content"}}
+	w.o.Database.Publication.Subscriptions = []mssql.ArticleSubscription{
+		{Article: "dbo.Article", Subscriber: "dubsub-0", Database: "Content"},
+	}
 	p := planDelete(w.d, w.look())
 	g.Expect(p.Steps).To(BeEmpty())
 	g.Expect(p.Outcome.Message).To(ContainSubstring("dubsub-0"))
@@ -376,7 +413,12 @@ func TestLostDistributor(t *testing.T) {
 	w := newWorld(declared(true))
 	w.settle(t, all)
 	w.o.Database.Publication.Subscriptions = []mssql.ArticleSubscription{
-		{Article: "dbo.Article", Subscriber: "dubsub-0", Database: "Content", Pull: true}, {Article: "dbo.Attachment", Subscriber: "dubsub-0", Database: "Content", Pull: true}}
+		{
+			Article:    "dbo.Article",
+			Subscriber: "dubsub-0",
+			Database:   "Content",
+			Pull:       true,
+		}, {Article: "dbo.Attachment", Subscriber: "dubsub-0", Database: "Content", Pull: true}}
 	w.o.At = replication.AtDistributor{}
 	p := plan(w.d, w.look())
 	g.Expect(p.Steps).To(BeEmpty())
@@ -384,14 +426,17 @@ func TestLostDistributor(t *testing.T) {
 	w.d.Publication.Annotations = map[string]string{v1alpha1.RebuildAnnotation: "true"}
 	p = plan(w.d, w.look())
 	g.Expect(p.Steps).To(HaveLen(2))
-	g.Expect(p.Steps[0].Describe()).To(And(ContainSubstring("sp_dropsubscription"), ContainSubstring("@ignore_distributor = 1")))
-	g.Expect(p.Steps[1].Describe()).To(And(ContainSubstring("sp_droppublication"), ContainSubstring("@ignore_distributor = 1")))
+	g.Expect(p.Steps[0].Describe()).
+		To(And(ContainSubstring("sp_dropsubscription"), ContainSubstring("@ignore_distributor = 1")))
+	g.Expect(p.Steps[1].Describe()).
+		To(And(ContainSubstring("sp_droppublication"), ContainSubstring("@ignore_distributor = 1")))
 	// Somebody else's publication is not dropped.
 	w.o.Database.Publication.Description = "mine"
 	g.Expect(plan(w.d, w.look()).Outcome.Reason).NotTo(Equal(conditions.ReasonDistributorLost))
 }
 
-// A published database that is gone, or was made anew, is noticed: nothing is published in its place until a person says so.
+// A published database that is gone, or was made anew, is noticed: nothing is published in its place until a person
+// says so.
 func TestLostPublisher(t *testing.T) {
 	for name, c := range map[string]struct {
 		group bool
@@ -400,14 +445,17 @@ func TestLostPublisher(t *testing.T) {
 	}{
 		"the database is gone": {false, func(w *world) { delete(w.o.Servers[publisher].State.Databases, "content") }, true},
 		"the database was made anew": {false, func(w *world) {
-			w.o.Servers[publisher].State.Databases["content"] = mssql.ReplicationDatabase{Name: "Content", State: "ONLINE", RecoveryModel: "FULL", LogChain: true}
+			w.o.Servers[publisher].State.Databases["content"] = mssql.ReplicationDatabase{Name: "Content", State: "ONLINE",
+				RecoveryModel: "FULL", LogChain: true}
 		}, true},
 		"the database of a group was made anew": {true, func(*world) {}, true},
 		"a person says so": {false, func(w *world) {
 			w.d.Publication.Annotations = map[string]string{v1alpha1.RebuildAnnotation: v1alpha1.RebuildCompare}
 		}, false},
-		"the publication comes back to a publisher that it had left":     {false, func(w *world) { w.d.Arriving = true }, false},
-		"an earlier process ended while the publication was being added": {false, func(w *world) { w.o.At.Access = nil }, false},
+		"the publication comes back to a publisher that it had left": {false, func(w *world) { w.d.Arriving = true },
+			false},
+		"an earlier process ended while the publication was being added": {false, func(w *world) { w.o.At.Access = nil },
+			false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)

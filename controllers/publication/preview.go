@@ -13,9 +13,9 @@ import (
 
 // Preview is everything that would be done until a new publication's first snapshot runs, if its distributor were
 // configured, every server answered, every table were there, each step went well and nothing else happened: what
-// `kubectl geosql plan` prints. primary is the publisher's server that takes writes. It is made by the stages of the plan
-// itself, each looking at a world in which the steps before it were done. Of a table whose columns are chosen the first
-// one is taken for its primary key. Nothing is planned when primary is none of the publisher's servers.
+// `kubectl geosql plan` prints. primary is the publisher's server that takes writes. It is made by the stages of the
+// plan itself, each looking at a world in which the steps before it were done. Of a table whose columns are chosen the
+// first one is taken for its primary key. Nothing is planned when primary is none of the publisher's servers.
 func Preview(d Desired, primary v1alpha1.ServerName, now time.Time) []replication.Step {
 	o := previewWorld(d, primary, now)
 	state := o.Servers[primary].State
@@ -44,7 +44,8 @@ func Preview(d Desired, primary v1alpha1.ServerName, now time.Time) []replicatio
 		}},
 		{previewRun, func() {}},
 		{planPublication, func() {
-			o.Database.Publication = &mssql.Publication{Description: d.description(), Articles: map[string]mssql.PublishedArticle{}}
+			o.Database.Publication = &mssql.Publication{Description: d.description(),
+				Articles: map[string]mssql.PublishedArticle{}}
 			o.At.Access = []string{d.System.Login}
 		}},
 		{planRedirection, func() {}},
@@ -83,7 +84,12 @@ func previewWorld(d Desired, primary v1alpha1.ServerName, now time.Time) Observe
 		role := ""
 		if d.Publisher.Group != "" {
 			role = map[bool]string{true: "PRIMARY", false: "SECONDARY"}[name == primary]
-			state.Databases[strings.ToLower(d.database())] = mssql.ReplicationDatabase{Name: d.database(), State: "ONLINE", RecoveryModel: "FULL", LogChain: true}
+			state.Databases[strings.ToLower(d.database())] = mssql.ReplicationDatabase{
+				Name:          d.database(),
+				State:         "ONLINE",
+				RecoveryModel: "FULL",
+				LogChain:      true,
+			}
 		}
 		o.Servers[name] = replication.Server{State: state, Role: role}
 	}
@@ -94,7 +100,12 @@ func previewWorld(d Desired, primary v1alpha1.ServerName, now time.Time) Observe
 		if len(a.Columns) > 0 {
 			key = a.Columns[:1]
 		}
-		o.Database.Tables[strings.ToLower(a.Table)] = mssql.Table{Schema: schema, Name: name, PrimaryKey: key, Compression: "NONE"}
+		o.Database.Tables[strings.ToLower(a.Table)] = mssql.Table{
+			Schema:      schema,
+			Name:        name,
+			PrimaryKey:  key,
+			Compression: "NONE",
+		}
 		o.Database.Sizes[strings.ToLower(a.Table)] = mssql.TableSize{}
 	}
 	return o

@@ -77,14 +77,22 @@ func undeclared(d Desired, o Observed) []v1alpha1.Undeclared {
 	}
 	for _, s := range o.Database.Subscribers {
 		own := strings.EqualFold(s.Publication, d.name())
-		if own && d.declares(mssql.ArticleSubscription{Subscriber: s.Server, Database: s.Database}) != nil || !own && replication.Contains(d.Beside, s.Publication) {
+		if own && d.declares(mssql.ArticleSubscription{Subscriber: s.Server, Database: s.Database}) != nil ||
+			!own && replication.Contains(d.Beside, s.Publication) {
 			continue
 		}
-		all = slices.DeleteFunc(all, func(u v1alpha1.Undeclared) bool { return u.Publication == s.Publication && u.Subscriber == "" })
+		all = slices.DeleteFunc(
+			all,
+			func(u v1alpha1.Undeclared) bool { return u.Publication == s.Publication && u.Subscriber == "" },
+		)
 		all = append(all, v1alpha1.Undeclared{Publication: s.Publication, Subscriber: s.Server, Database: s.Database})
 	}
 	slices.SortFunc(all, func(a, b v1alpha1.Undeclared) int {
-		return cmp.Or(strings.Compare(a.Publication, b.Publication), strings.Compare(a.Subscriber, b.Subscriber), strings.Compare(a.Database, b.Database))
+		return cmp.Or(
+			strings.Compare(a.Publication, b.Publication),
+			strings.Compare(a.Subscriber, b.Subscriber),
+			strings.Compare(a.Database, b.Database),
+		)
 	})
 	return all[:min(len(all), 256)]
 }

@@ -17,7 +17,8 @@ func TestSchemaOptionsOfAPublication(t *testing.T) {
 	for name, c := range map[string]struct {
 		options     v1alpha1.SchemaOptions
 		publishable bool
-	}{"unsaid": {"", false}, "default": {v1alpha1.SchemaDefault, false}, "publishable": {v1alpha1.SchemaPublishable, true}} {
+	}{"unsaid": {"", false}, "default": {v1alpha1.SchemaDefault, false},
+		"publishable": {v1alpha1.SchemaPublishable, true}} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
 			d := declared(false)
@@ -25,8 +26,10 @@ func TestSchemaOptionsOfAPublication(t *testing.T) {
 			w := newWorld(d)
 			p, _ := w.settle(t, all)
 			g.Expect(p.Outcome.Reason).To(Equal(conditions.ReasonPublished))
-			g.Expect(w.o.Database.Publication.Articles["dbo.article"].SchemaOption).To(Equal(tsql.SchemaOption(false, c.publishable)))
-			g.Expect(w.o.Database.Publication.Articles["dbo.attachment"].SchemaOption).To(Equal(tsql.SchemaOption(true, c.publishable)))
+			g.Expect(w.o.Database.Publication.Articles["dbo.article"].SchemaOption).
+				To(Equal(tsql.SchemaOption(false, c.publishable)))
+			g.Expect(w.o.Database.Publication.Articles["dbo.attachment"].SchemaOption).
+				To(Equal(tsql.SchemaOption(true, c.publishable)))
 			g.Expect(plan(w.d, w.look()).Steps).To(BeEmpty())
 		})
 	}

@@ -12,8 +12,8 @@ import (
 	"geosql.dev/operator/internal/reconcile/conditions"
 )
 
-// A server that is named in place of its group is a secondary after a failover: its condition says so, and no backup is made of what it
-// cannot read.
+// A server that is named in place of its group is a secondary after a failover: its condition says so, and no backup is
+// made of what it cannot read.
 func TestPublisherThatIsASecondary(t *testing.T) {
 	g := NewWithT(t)
 	w := newWorld(declared(false))
@@ -22,7 +22,11 @@ func TestPublisherThatIsASecondary(t *testing.T) {
 	database := o.Servers[publisher].State.Databases["content"]
 	database.RecoveryModel, database.LogChain = "FULL", false
 	o.Servers[publisher].State.Databases["content"] = database
-	o.Database, o.DatabaseErr = Database{}, &mssql.Error{Server: "tukpub-0", Class: mssql.Refused, Err: driver.Error{Number: 976}}
+	o.Database, o.DatabaseErr = Database{}, &mssql.Error{
+		Server: "tukpub-0",
+		Class:  mssql.Refused,
+		Err:    driver.Error{Number: 976},
+	}
 	p := plan(w.d, o)
 	g.Expect(p.Steps).To(BeEmpty())
 	g.Expect(p.Outcome.Reason).To(Equal(conditions.ReasonSecondary))

@@ -25,20 +25,37 @@ var start = time.Date(2026, 11, 20, 10, 0, 0, 0, time.UTC)
 
 // declared is a publication of a group, or of a server alone.
 func declared(group bool) Desired {
-	object := &v1alpha1.Distributor{ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: "main"}, Spec: v1alpha1.DistributorSpec{Server: distributor}}
+	object := &v1alpha1.Distributor{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: "main"},
+		Spec:       v1alpha1.DistributorSpec{Server: distributor},
+	}
 	d := Desired{
 		Publication: &v1alpha1.Publication{
 			ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: "articles"},
 			Spec: v1alpha1.PublicationSpec{Database: "Content", Distributor: "main", Articles: []v1alpha1.Article{
 				{Table: "dbo.Article"},
-				{Table: "dbo.Attachment", DataCompression: v1alpha1.CompressionPage, Columns: []string{"Id", "Body"}, Filter: "Id > 7"},
+				{
+					Table:           "dbo.Attachment",
+					DataCompression: v1alpha1.CompressionPage,
+					Columns:         []string{"Id", "Body"},
+					Filter:          "Id > 7",
+				},
 			}},
 		},
-		System:    replication.SystemOf(object),
-		Publisher: replication.Party{Name: "SQLServer tukpub", Servers: []v1alpha1.ServerName{publisher}, Address: "tukpub-0"},
+		System: replication.SystemOf(object),
+		Publisher: replication.Party{
+			Name:    "SQLServer tukpub",
+			Servers: []v1alpha1.ServerName{publisher},
+			Address: "tukpub-0",
+		},
 	}
 	if group {
-		d.Publisher = replication.Party{Name: "AvailabilityGroup content", Group: "content", Servers: []v1alpha1.ServerName{publisher, secondary}, Address: "content"}
+		d.Publisher = replication.Party{
+			Name:    "AvailabilityGroup content",
+			Group:   "content",
+			Servers: []v1alpha1.ServerName{publisher, secondary},
+			Address: "content",
+		}
 	}
 	d.System.AgentPassword, d.System.LinkPassword = "agent-secret", "link-secret"
 	return d
@@ -56,17 +73,40 @@ type world struct {
 }
 
 func newWorld(d Desired) *world {
-	w := &world{d: d, jobs: map[string]*mssql.Job{}, attached: map[*mssql.Agent]*mssql.Job{}, o: Observed{Now: start, Servers: map[v1alpha1.ServerName]replication.Server{}}}
-	at := &mssql.ReplicationServer{Sysadmin: true, Databases: map[string]mssql.ReplicationDatabase{"distribution": {Name: "distribution", State: "ONLINE"}}}
+	w := &world{
+		d:        d,
+		jobs:     map[string]*mssql.Job{},
+		attached: map[*mssql.Agent]*mssql.Job{},
+		o:        Observed{Now: start, Servers: map[v1alpha1.ServerName]replication.Server{}},
+	}
+	at := &mssql.ReplicationServer{
+		Sysadmin:  true,
+		Databases: map[string]mssql.ReplicationDatabase{"distribution": {Name: "distribution", State: "ONLINE"}},
+	}
 	for _, name := range d.Publisher.Servers {
-		state := &mssql.ReplicationServer{Sysadmin: true, LoginSID: d.System.SID, PasswordRight: true, HasDistributor: true, Distributor: "dist-0", Databases: map[string]mssql.ReplicationDatabase{}}
+		state := &mssql.ReplicationServer{
+			Sysadmin:       true,
+			LoginSID:       d.System.SID,
+			PasswordRight:  true,
+			HasDistributor: true,
+			Distributor:    "dist-0",
+			Databases:      map[string]mssql.ReplicationDatabase{},
+		}
 		role := ""
 		if d.Publisher.Group != "" {
 			role = "SECONDARY"
-			state.Databases["content"] = mssql.ReplicationDatabase{Name: "Content", State: "ONLINE", RecoveryModel: "FULL", LogChain: true}
+			state.Databases["content"] = mssql.ReplicationDatabase{
+				Name:          "Content",
+				State:         "ONLINE",
+				RecoveryModel: "FULL",
+				LogChain:      true,
+			}
 		}
 		w.o.Servers[name] = replication.Server{State: state, Role: role}
-		at.Publishers = append(at.Publishers, mssql.DistributionPublisher{Name: string(name) + "-0", Database: "distribution"})
+		at.Publishers = append(
+			at.Publishers,
+			mssql.DistributionPublisher{Name: string(name) + "-0", Database: "distribution"},
+		)
 	}
 	w.o.Servers[distributor] = replication.Server{State: at}
 	if d.Publisher.Group != "" {
@@ -133,7 +173,8 @@ func (w *world) do(t fatal, step replication.Step) {
 	switch {
 	case !isCall:
 		w.ddl(t, s)
-	case strings.HasPrefix(c.Procedure, "sp_add_job") || strings.HasSuffix(c.Procedure, "_job") || c.Procedure == "sp_update_jobstep":
+	case strings.HasPrefix(c.Procedure, "sp_add_job") || strings.HasSuffix(c.Procedure, "_job") ||
+		c.Procedure == "sp_update_jobstep":
 		if s.Server != distributor {
 			t.Fatalf("jobs of a publication are the distributor's, not of %s", s.Server)
 		}
@@ -237,7 +278,13 @@ func (w *world) publish(t fatal, procedure string, a map[string]string) {
 		table := b.Tables[strings.ToLower(a["article"])]
 		needs(table.Name == a["source_object"] && len(table.PrimaryKey) > 0, "error 14088: no primary key")
 		option, _ := strconv.ParseInt(a["schema_option"], 0, 64)
-		x := mssql.PublishedArticle{Name: a["article"], Schema: a["source_owner"], Table: a["source_object"], SchemaOption: option, Columns: []string{"Id", "Title", "Body"}}
+		x := mssql.PublishedArticle{
+			Name:         a["article"],
+			Schema:       a["source_owner"],
+			Table:        a["source_object"],
+			SchemaOption: option,
+			Columns:      []string{"Id", "Title", "Body"},
+		}
 		if a["vertical_partition"] == "true" {
 			x.Columns = table.PrimaryKey
 		}
@@ -288,19 +335,28 @@ func (w *world) publish(t fatal, procedure string, a map[string]string) {
 		delete(b.Publication.Articles, strings.ToLower(a["article"]))
 		b.Publication.SnapshotReady = false
 	case "sp_startpublication_snapshot":
-		needs(len(b.Publication.Articles) > 0 && w.look().At.Snapshot.Job != "", "nothing to take a snapshot of, or no job of the agent")
+		needs(
+			len(b.Publication.Articles) > 0 && w.look().At.Snapshot.Job != "",
+			"nothing to take a snapshot of, or no job of the agent",
+		)
 		b.Publication.SnapshotReady, w.o.At.LastSnapshot = true, "2026-11-20T10:00:00"
 	case "sp_addsubscription":
 		needs(a["article"] == "all", "error 14122: not all articles of an immediate_sync publication")
 		for _, x := range b.Publication.Articles {
-			b.Publication.Subscriptions = append(b.Publication.Subscriptions, mssql.ArticleSubscription{Article: x.Name, Subscriber: a["subscriber"], Database: a["destination_db"]})
+			b.Publication.Subscriptions = append(
+				b.Publication.Subscriptions,
+				mssql.ArticleSubscription{Article: x.Name, Subscriber: a["subscriber"], Database: a["destination_db"]},
+			)
 		}
 	case "sp_refreshsubscriptions":
 		if slices.ContainsFunc(b.Publication.Subscriptions, func(s mssql.ArticleSubscription) bool { return !s.Pull }) {
 			return
 		}
 		for _, x := range b.Publication.Articles {
-			b.Publication.Subscriptions = append(b.Publication.Subscriptions, mssql.ArticleSubscription{Article: x.Name, Subscriber: "dubsub-0", Database: "Content", Pull: true})
+			b.Publication.Subscriptions = append(
+				b.Publication.Subscriptions,
+				mssql.ArticleSubscription{Article: x.Name, Subscriber: "dubsub-0", Database: "Content", Pull: true},
+			)
 		}
 	case "sp_droppublication":
 		needs(len(b.Publication.Subscriptions) == 0, "error 14005: it has subscriptions")

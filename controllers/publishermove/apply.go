@@ -16,8 +16,8 @@ import (
 // fieldOwner of what a move writes into declarations.
 const fieldOwner = client.FieldOwner("geosql-operator-publishermove")
 
-// carryOut carries out a step that changes declarations. Each may be carried out again. Objects are written as they were
-// read: what somebody else changed meanwhile is looked at first.
+// carryOut carries out a step that changes declarations. Each may be carried out again. Objects are written as they
+// were read: what somebody else changed meanwhile is looked at first.
 func (r *Reconciler) carryOut(ctx context.Context, d Desired, step replication.Step) error {
 	switch s := step.(type) {
 	case LetCompare:
@@ -38,7 +38,8 @@ func (r *Reconciler) carryOut(ctx context.Context, d Desired, step replication.S
 	case EndSubscription:
 		if s.Topology != "" {
 			return r.editTopology(ctx, d, func(spec *v1alpha1.TopologySpec) {
-				spec.Subscriptions = slices.DeleteFunc(spec.Subscriptions, func(x v1alpha1.TopologySubscription) bool { return string(x.Name) == s.Subscription })
+				spec.Subscriptions = slices.DeleteFunc(spec.Subscriptions,
+					func(x v1alpha1.TopologySubscription) bool { return string(x.Name) == s.Subscription })
 			})
 		}
 		target := d.target()
@@ -93,7 +94,8 @@ func edit[T client.Object](ctx context.Context, hub client.Client, object T, cha
 	before := object.DeepCopyObject().(T)
 	after := object.DeepCopyObject().(T)
 	change(after)
-	if err := hub.Patch(ctx, after, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}), fieldOwner); err != nil {
+	if err := hub.Patch(ctx, after, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}),
+		fieldOwner); err != nil {
 		return fmt.Errorf("change %s/%s in the hub: %w", object.GetNamespace(), object.GetName(), err)
 	}
 	return nil

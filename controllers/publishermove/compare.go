@@ -26,8 +26,8 @@ type Compared struct {
 	Err        error
 }
 
-// stands tells that the tables are not compared once more, which reads every row of two servers that are at work: an estimate stands
-// for a while, and a refusal too. What a move begins with was compared after the approval.
+// stands tells that the tables are not compared once more, which reads every row of two servers that are at work: an
+// estimate stands for a while, and a refusal too. What a move begins with was compared after the approval.
 func (c *Compared) stands(d Desired, now time.Time) bool {
 	if c == nil || c.Generation != d.Move.Generation || now.Sub(c.At) >= estimateFor {
 		return false
@@ -35,8 +35,8 @@ func (c *Compared) stands(d Desired, now time.Time) bool {
 	return !d.Move.Spec.Approved || c.Comparison != nil && !c.Comparison.Equal
 }
 
-// compares tells that nothing but equal tables is missing: the former publisher lives and takes no writes, the old way is not ended yet,
-// nothing else speaks against the move, and what is on its way to the new publisher has arrived.
+// compares tells that nothing but equal tables is missing: the former publisher lives and takes no writes, the old way
+// is not ended yet, nothing else speaks against the move, and what is on its way to the new publisher has arrived.
 func (d Desired) compares(o Observed) bool {
 	if o.ReadOnly == "" || d.drained() || d.target() == nil || d.target().DeletionTimestamp != nil {
 		return false
@@ -50,9 +50,14 @@ func (d Desired) compares(o Observed) bool {
 	return !waits
 }
 
-// compare has the tables compared if that is to be, and asks the former publisher once more afterwards: reading all rows takes up to
-// half an hour, in which its database may have been opened again.
-func (o *Observed) compare(d Desired, clock func() time.Time, ask func(from v1alpha1.ServerName) (*replication.Comparison, error), former func(*Observed)) {
+// compare has the tables compared if that is to be, and asks the former publisher once more afterwards: reading all
+// rows takes up to half an hour, in which its database may have been opened again.
+func (o *Observed) compare(
+	d Desired,
+	clock func() time.Time,
+	ask func(from v1alpha1.ServerName) (*replication.Comparison, error),
+	former func(*Observed),
+) {
 	if !d.compares(*o) {
 		return
 	}
@@ -99,7 +104,12 @@ func (c *comparisons) keep(move types.UID, one *Compared) {
 }
 
 // compare compares the new publisher's tables with those of the former one, of the articles that this publishes.
-func compare(ctx context.Context, engines replication.Engines, d Desired, from v1alpha1.ServerName) (*replication.Comparison, error) {
+func compare(
+	ctx context.Context,
+	engines replication.Engines,
+	d Desired,
+	from v1alpha1.ServerName,
+) (*replication.Comparison, error) {
 	var published *mssql.Publication
 	err := engines.Read(ctx, from, d.FromDatabase, func(ctx context.Context, db *mssql.DB) (err error) {
 		published, err = mssql.ReadPublication(ctx, db, d.Publication.Name)
@@ -109,7 +119,10 @@ func compare(ctx context.Context, engines replication.Engines, d Desired, from v
 		return nil, err
 	}
 	if published == nil {
-		return &replication.Comparison{Impossible: true, Difference: fmt.Sprintf("%s does not publish %s", credentials.HostName(from), d.Publication.Name)}, nil
+		return &replication.Comparison{
+			Impossible: true,
+			Difference: fmt.Sprintf("%s does not publish %s", credentials.HostName(from), d.Publication.Name),
+		}, nil
 	}
 	c, err := engines.Compare(ctx, published.Articles, replication.Copy{Server: from, Database: d.FromDatabase},
 		replication.Copy{Server: d.Move.Spec.To, Database: d.targetDatabase()})

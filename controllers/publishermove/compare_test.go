@@ -24,8 +24,8 @@ func living() (Desired, Observed) {
 
 var equal = &replication.Comparison{Equal: true, Steady: true, Rows: 200}
 
-// All rows of two servers at work are read when nothing but that is missing, once a minute at most until a person has approved, and once
-// more when the move begins.
+// All rows of two servers at work are read when nothing but that is missing, once a minute at most until a person has
+// approved, and once more when the move begins.
 func TestWhenTablesAreCompared(t *testing.T) {
 	ago := func(age time.Duration, c *replication.Comparison) *Compared {
 		return &Compared{At: noon.Add(-age), Comparison: c}
@@ -36,19 +36,26 @@ func TestWhenTablesAreCompared(t *testing.T) {
 		asked bool
 		have  *replication.Comparison
 	}{
-		"approved":                 {func(*Desired, *Observed) {}, true, equal},
-		"not approved":             {func(d *Desired, _ *Observed) { d.Move.Spec.Approved = false }, true, equal},
-		"refused for silence":      {func(d *Desired, _ *Observed) { d.From.Servers = append(d.From.Servers, "quipub") }, false, nil},
-		"refused for its answer":   {func(_ *Desired, o *Observed) { o.ReadOnly, o.Answering = "", []string{"tukpub-0"} }, false, nil},
-		"another move is first":    {func(d *Desired, _ *Observed) { d.Other = "first" }, false, nil},
-		"overtaken":                {func(d *Desired, _ *Observed) { d.Publication.Spec.Publisher.Server = "dubsub" }, false, nil},
-		"no Subscription":          {func(d *Desired, _ *Observed) { d.Subscriptions = d.Subscriptions[1:] }, false, nil},
-		"a silent successor":       {func(_ *Desired, o *Observed) { o.To = replication.Server{Err: silent} }, false, nil},
-		"the old way is ended":     {func(d *Desired, _ *Observed) { *d = begun(*d) }, false, nil},
-		"on its way":               {func(_ *Desired, o *Observed) { o.Old.Pending["dublin"] = 7 }, false, nil},
-		"on its way to another":    {func(_ *Desired, o *Observed) { o.Old.Pending["quincy"] = 7 }, false, nil},
-		"a silent distributor":     {func(d *Desired, o *Observed) { o.Old, d.FromSystem = Old{Err: silent}, d.System }, false, nil},
-		"undelivered, and skipped": {func(d *Desired, o *Observed) { o.Old.Pending["dublin"], d.Move.Spec.SkipUndelivered = 7, true }, true, equal},
+		"approved":     {func(*Desired, *Observed) {}, true, equal},
+		"not approved": {func(d *Desired, _ *Observed) { d.Move.Spec.Approved = false }, true, equal},
+		"refused for silence": {func(d *Desired, _ *Observed) { d.From.Servers = append(d.From.Servers, "quipub") },
+			false, nil},
+		"refused for its answer": {func(_ *Desired, o *Observed) { o.ReadOnly, o.Answering = "", []string{"tukpub-0"} },
+			false, nil},
+		"another move is first": {func(d *Desired, _ *Observed) { d.Other = "first" }, false, nil},
+		"overtaken": {func(d *Desired, _ *Observed) { d.Publication.Spec.Publisher.Server = "dubsub" }, false,
+			nil},
+		"no Subscription":       {func(d *Desired, _ *Observed) { d.Subscriptions = d.Subscriptions[1:] }, false, nil},
+		"a silent successor":    {func(_ *Desired, o *Observed) { o.To = replication.Server{Err: silent} }, false, nil},
+		"the old way is ended":  {func(d *Desired, _ *Observed) { *d = begun(*d) }, false, nil},
+		"on its way":            {func(_ *Desired, o *Observed) { o.Old.Pending["dublin"] = 7 }, false, nil},
+		"on its way to another": {func(_ *Desired, o *Observed) { o.Old.Pending["quincy"] = 7 }, false, nil},
+		"a silent distributor": {func(d *Desired, o *Observed) { o.Old, d.FromSystem = Old{Err: silent}, d.System },
+			false, nil},
+		"undelivered, and skipped": {func(d *Desired, o *Observed) {
+			o.Old.Pending["dublin"], d.Move.Spec.SkipUndelivered = 7,
+				true
+		}, true, equal},
 		"on its way to another, not approved": {func(d *Desired, o *Observed) {
 			o.Old.Pending["quincy"], d.Move.Spec.Approved = 7, false
 		}, true, equal},
@@ -61,8 +68,9 @@ func TestWhenTablesAreCompared(t *testing.T) {
 		"compared before the approval": {func(d *Desired, _ *Observed) {
 			d.Move.Generation, d.Compared = 2, ago(time.Second, differs)
 		}, true, equal},
-		"equal after the approval":   {func(d *Desired, _ *Observed) { d.Compared = ago(time.Second, equal) }, true, equal},
-		"refused after the approval": {func(d *Desired, _ *Observed) { d.Compared = ago(time.Second, differs) }, false, differs},
+		"equal after the approval": {func(d *Desired, _ *Observed) { d.Compared = ago(time.Second, equal) }, true, equal},
+		"refused after the approval": {func(d *Desired, _ *Observed) { d.Compared = ago(time.Second, differs) }, false,
+			differs},
 		"unknown after the approval": {func(d *Desired, _ *Observed) {
 			d.Compared = &Compared{At: noon, Err: silent}
 		}, true, equal},
@@ -72,11 +80,16 @@ func TestWhenTablesAreCompared(t *testing.T) {
 			d, o := living()
 			c.edit(&d, &o)
 			asked := false
-			o.compare(d, func() time.Time { return noon.Add(time.Second) }, func(from v1alpha1.ServerName) (*replication.Comparison, error) {
-				g.Expect(from).To(BeEquivalentTo("tukpub"))
-				asked = true
-				return equal, nil
-			}, func(o *Observed) { o.ReadOnly = "tukpub" })
+			o.compare(
+				d,
+				func() time.Time { return noon.Add(time.Second) },
+				func(from v1alpha1.ServerName) (*replication.Comparison, error) {
+					g.Expect(from).To(BeEquivalentTo("tukpub"))
+					asked = true
+					return equal, nil
+				},
+				func(o *Observed) { o.ReadOnly = "tukpub" },
+			)
 			g.Expect(asked).To(Equal(c.asked))
 			g.Expect(o.Comparison).To(Equal(c.have))
 			g.Expect(o.Compared != nil).To(Equal(c.have != nil), "what is remembered")
@@ -90,16 +103,22 @@ func TestAPublisherThatIsOpenedWhileItIsCompared(t *testing.T) {
 		former func(*Observed)
 		reason string
 	}{
-		"opened":        {func(o *Observed) { o.Answering = []string{"tukpub-0"} }, conditions.ReasonPublisherAnswers},
-		"silent now":    {func(*Observed) {}, conditions.ReasonPublisherNotFenced},
-		"as it was":     {func(o *Observed) { o.ReadOnly = "tukpub" }, conditions.ReasonSwitching},
-		"another lives": {func(o *Observed) { o.ReadOnly, o.Answering = "tukpub", []string{"quipub-0"} }, conditions.ReasonPublisherAnswers},
+		"opened":     {func(o *Observed) { o.Answering = []string{"tukpub-0"} }, conditions.ReasonPublisherAnswers},
+		"silent now": {func(*Observed) {}, conditions.ReasonPublisherNotFenced},
+		"as it was":  {func(o *Observed) { o.ReadOnly = "tukpub" }, conditions.ReasonSwitching},
+		"another lives": {func(o *Observed) { o.ReadOnly, o.Answering = "tukpub", []string{"quipub-0"} },
+			conditions.ReasonPublisherAnswers},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
 			d, o := living()
 			later := noon.Add(25 * time.Minute)
-			o.compare(d, func() time.Time { return later }, func(v1alpha1.ServerName) (*replication.Comparison, error) { return equal, nil }, c.former)
+			o.compare(
+				d,
+				func() time.Time { return later },
+				func(v1alpha1.ServerName) (*replication.Comparison, error) { return equal, nil },
+				c.former,
+			)
 			p := plan(d, o)
 			g.Expect(p.Steps).To(BeEmpty())
 			g.Expect(p.Outcome.Reason).To(Equal(c.reason), p.Outcome.Message)
@@ -108,7 +127,8 @@ func TestAPublisherThatIsOpenedWhileItIsCompared(t *testing.T) {
 	}
 }
 
-// The estimate is made when all that it needs is known, once a minute until it is approved, and when it says what is not so any more.
+// The estimate is made when all that it needs is known, once a minute until it is approved, and when it says what is
+// not so any more.
 func TestWhenTheLossIsEstimated(t *testing.T) {
 	for name, c := range map[string]struct {
 		edit func(*Desired, *Observed)
@@ -156,8 +176,10 @@ func TestWhatHelpsAgainstADifference(t *testing.T) {
 		comparison replication.Comparison
 		says, not  string
 	}{
-		"rows":   {replication.Comparison{Steady: true, Difference: "dbo.Article has 201 rows"}, "READ_WRITE", "spec.fencedServers"},
-		"filter": {replication.Comparison{Impossible: true, Difference: "article dbo.Article has a filter"}, "stop tukpub-0, and name it in spec.fencedServers", "READ_WRITE"},
+		"rows": {replication.Comparison{Steady: true, Difference: "dbo.Article has 201 rows"}, "READ_WRITE",
+			"spec.fencedServers"},
+		"filter": {replication.Comparison{Impossible: true, Difference: "article dbo.Article has a filter"},
+			"stop tukpub-0, and name it in spec.fencedServers", "READ_WRITE"},
 		"writes": {replication.Comparison{Difference: "the publisher's tables changed"}, "compared again", "READ_WRITE"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -166,7 +188,8 @@ func TestWhatHelpsAgainstADifference(t *testing.T) {
 			o.Comparison = &c.comparison
 			p := plan(d, o)
 			g.Expect(p.Outcome.Reason).To(Equal(conditions.ReasonCopyDiffers))
-			g.Expect(p.Outcome.Message).To(And(HavePrefix(c.comparison.Difference), ContainSubstring(c.says), Not(ContainSubstring(c.not))))
+			g.Expect(p.Outcome.Message).
+				To(And(HavePrefix(c.comparison.Difference), ContainSubstring(c.says), Not(ContainSubstring(c.not))))
 		})
 	}
 }

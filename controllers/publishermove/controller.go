@@ -53,9 +53,14 @@ func SetupWithManager(mgr mcmanager.Manager, o Options) error {
 	r.reporter.Lock = true
 	return replication.Kind[*v1alpha1.PublisherMove, Desired, Observed]{
 		Name: "PublisherMove", Controller: "publishermove",
-		New:     func() *v1alpha1.PublisherMove { return &v1alpha1.PublisherMove{} },
-		List:    func() client.ObjectList { return &v1alpha1.PublisherMoveList{} },
-		Near:    []client.Object{&v1alpha1.Publication{}, &v1alpha1.Subscription{}, &v1alpha1.Distributor{}, &v1alpha1.Site{}},
+		New:  func() *v1alpha1.PublisherMove { return &v1alpha1.PublisherMove{} },
+		List: func() client.ObjectList { return &v1alpha1.PublisherMoveList{} },
+		Near: []client.Object{
+			&v1alpha1.Publication{},
+			&v1alpha1.Subscription{},
+			&v1alpha1.Distributor{},
+			&v1alpha1.Site{},
+		},
 		Timeout: reconcileTimeout, LookAgain: lookAgain,
 		// A record goes without a word: nothing is its own.
 		Reclaim: func(*v1alpha1.PublisherMove) v1alpha1.ReclaimPolicy { return v1alpha1.ReclaimRetain },

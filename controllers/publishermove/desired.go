@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package publishermove reconciles PublisherMoves: a publication whose publisher is gone, or takes no writes any more, is
-// published by one of its subscribers. It ends the old way and changes what is declared; the controllers of Publications and Subscriptions do the
-// rest, as for any other declaration.
+// Package publishermove reconciles PublisherMoves: a publication whose publisher is gone, or takes no writes any more,
+// is published by one of its subscribers. It ends the old way and changes what is declared; the controllers of
+// Publications and Subscriptions do the rest, as for any other declaration.
 package publishermove
 
 import (
@@ -49,15 +49,16 @@ type Desired struct {
 	Missing []string
 }
 
-// candidates are the Subscriptions of the server that becomes the publisher: one for each database that it receives into.
+// candidates are the Subscriptions of the server that becomes the publisher: one for each database that it receives
+// into.
 func (d Desired) candidates() []v1alpha1.Subscription {
 	return slices.DeleteFunc(slices.Clone(d.Subscriptions), func(s v1alpha1.Subscription) bool {
 		return s.Spec.Subscriber.Server != d.Move.Spec.To
 	})
 }
 
-// target is the Subscription whose copy becomes the source: the one that the status names once the move was looked at, the
-// only one of the server before that. Nil when that has ended, and while the server has several.
+// target is the Subscription whose copy becomes the source: the one that the status names once the move was looked at,
+// the only one of the server before that. Nil when that has ended, and while the server has several.
 func (d Desired) target() *v1alpha1.Subscription {
 	var found *v1alpha1.Subscription
 	known := d.Move.Status
@@ -82,8 +83,8 @@ func (d Desired) others() []v1alpha1.Subscription {
 	})
 }
 
-// targetSubscription and targetDatabase are those of the server that becomes the publisher, also when its Subscription has
-// ended.
+// targetSubscription and targetDatabase are those of the server that becomes the publisher, also when its Subscription
+// has ended.
 func (d Desired) targetSubscription() string {
 	if s := d.target(); s != nil {
 		return s.Name
@@ -103,8 +104,8 @@ func (d Desired) switched() bool {
 	return d.Publication != nil && string(d.Publication.Spec.MovedBy) == d.Move.Name
 }
 
-// drained tells that the new publisher had everything that the distributor had, or that it was given up: from then on the old way
-// is ended.
+// drained tells that the new publisher had everything that the distributor had, or that it was given up: from then on
+// the old way is ended.
 func (d Desired) drained() bool {
 	t := d.Move.Status.Timeline
 	return d.switched() || t != nil && t.Drained != nil
@@ -137,7 +138,8 @@ func (d Desired) formerDistributor() v1alpha1.ObjectName {
 	return d.Publication.Spec.Distributor
 }
 
-// unfenced are servers of the former publisher that may take writes: nobody has said that they do not, nor do they themselves.
+// unfenced are servers of the former publisher that may take writes: nobody has said that they do not, nor do they
+// themselves.
 func (d Desired) unfenced(o Observed) []string {
 	var names []string
 	for _, s := range d.From.Servers {
@@ -153,18 +155,19 @@ type Observed struct {
 	Now time.Time
 	// Answering are servers of the former publisher that answered, and whose database may take writes.
 	Answering []string
-	// ReadOnly is the server that is the former publisher, and whose database is read-only by its own word; empty when it is not.
+	// ReadOnly is the server that is the former publisher, and whose database is read-only by its own word; empty when it
+	// is not.
 	ReadOnly v1alpha1.ServerName
-	// Comparison of the new publisher's tables with that server's; nil when they were not compared. ComparisonErr is why they could
-	// not be.
+	// Comparison of the new publisher's tables with that server's; nil when they were not compared. ComparisonErr is why
+	// they could not be.
 	Comparison    *replication.Comparison
 	ComparisonErr error
 	// Compared is that comparison with its time; nil when there is none.
 	Compared *Compared
 	// System is the server that distributes from now on, To the one that publishes.
 	System, To replication.Server
-	// FormerRules are what the tables of a former publisher that lives have beside rows, NewRules those of the new one's; read
-	// for an estimate alone.
+	// FormerRules are what the tables of a former publisher that lives have beside rows, NewRules those of the new one's;
+	// read for an estimate alone.
 	FormerRules, NewRules reconcile.Reading[[]mssql.TableRule]
 	// Old is what the former distributor knows.
 	Old Old
@@ -225,12 +228,21 @@ func (o Observed) original(d Desired) string {
 
 // job is the distribution agent's job of a subscription to the former publisher.
 func job(d Desired, original string, subscriber v1alpha1.ServerName, database string) replication.AgentJob {
-	return replication.DistributionAgent(original, d.FromDatabase, d.Publication.Name, credentials.HostName(subscriber), database)
+	return replication.DistributionAgent(
+		original,
+		d.FromDatabase,
+		d.Publication.Name,
+		credentials.HostName(subscriber),
+		database,
+	)
 }
 
 // jobs at the former distributor: log reader and snapshot agent of the publication, and the distribution agents.
 func jobs(d Desired, original string) []replication.AgentJob {
-	all := []replication.AgentJob{replication.LogReaderAgent(original, d.FromDatabase), replication.SnapshotAgent(original, d.FromDatabase, d.Publication.Name)}
+	all := []replication.AgentJob{
+		replication.LogReaderAgent(original, d.FromDatabase),
+		replication.SnapshotAgent(original, d.FromDatabase, d.Publication.Name),
+	}
 	for _, s := range d.Subscriptions {
 		all = append(all, job(d, original, s.Spec.Subscriber.Server, string(s.Spec.Database)))
 	}
@@ -242,5 +254,7 @@ func jobs(d Desired, original string) []replication.AgentJob {
 
 // former tells that a subscription is to the former publisher.
 func (d Desired) former(s mssql.SubscriptionHere) bool {
-	return strings.EqualFold(s.Publication, d.Publication.Name) && strings.EqualFold(s.PublisherDatabase, d.FromDatabase) && d.From.Has(s.Publisher)
+	return strings.EqualFold(s.Publication, d.Publication.Name) &&
+		strings.EqualFold(s.PublisherDatabase, d.FromDatabase) &&
+		d.From.Has(s.Publisher)
 }

@@ -25,10 +25,11 @@ const (
 	fromSubscriber  = "Subscriber"
 )
 
-// estimates tells that the estimate is made, or made anew: when all that it needs is known, once in a while until it is approved, and
-// when something else is so than it says.
+// estimates tells that the estimate is made, or made anew: when all that it needs is known, once in a while until it is
+// approved, and when something else is so than it says.
 func (d Desired) estimates(o Observed) bool {
-	if e := d.Move.Status.Estimate; e != nil && (d.Move.Spec.Approved || o.Now.Sub(e.Time.Time) < estimateFor && e.Lossless == o.lossless()) {
+	if e := d.Move.Status.Estimate; e != nil &&
+		(d.Move.Spec.Approved || o.Now.Sub(e.Time.Time) < estimateFor && e.Lossless == o.lossless()) {
 		return false
 	}
 	for _, s := range []stage{planReferences, planPublisherFenced, planSuccessor, planNothingLost} {
@@ -39,7 +40,8 @@ func (d Desired) estimates(o Observed) bool {
 	return true
 }
 
-// lossless tells that a former publisher that lives takes no writes by its own word, and has nothing that the new one lacks.
+// lossless tells that a former publisher that lives takes no writes by its own word, and has nothing that the new one
+// lacks.
 func (o Observed) lossless() bool {
 	return o.ReadOnly != "" && o.Comparison != nil && o.Comparison.Equal
 }
@@ -50,7 +52,8 @@ func estimate(d Desired, o Observed) *v1alpha1.MoveEstimate {
 	var best *v1alpha1.ReplicatedTransaction
 	for _, s := range d.Subscriptions {
 		one := evidence(o, s)
-		if later(one.Last, best) || one.Last != nil && best != nil && one.Last.Transaction == best.Transaction && s.Name == d.targetSubscription() {
+		if later(one.Last, best) ||
+			one.Last != nil && best != nil && one.Last.Transaction == best.Transaction && s.Name == d.targetSubscription() {
 			best, e.Best = one.Last, one.Server
 		}
 		e.Subscribers = append(e.Subscribers, one)
@@ -79,7 +82,12 @@ func estimate(d Desired, o Observed) *v1alpha1.MoveEstimate {
 // evidence is what is known of one copy, by the server itself or else by status.
 func evidence(o Observed, s v1alpha1.Subscription) v1alpha1.MoveEvidence {
 	c := o.Copies[s.Name]
-	one := v1alpha1.MoveEvidence{Subscription: v1alpha1.ObjectName(s.Name), Server: s.Spec.Subscriber.Server, Answers: c.Err == nil, Rows: c.Rows}
+	one := v1alpha1.MoveEvidence{
+		Subscription: v1alpha1.ObjectName(s.Name),
+		Server:       s.Spec.Subscriber.Server,
+		Answers:      c.Err == nil,
+		Rows:         c.Rows,
+	}
 	if c.Here != nil {
 		one.Last = replication.Transaction(c.Here.Last, c.Here.Time, o.Now)
 	}
@@ -111,14 +119,24 @@ func summary(d Desired, o Observed, e *v1alpha1.MoveEstimate) string {
 		if len(e.Lacks) > 0 {
 			what = "No published row"
 		}
-		return fmt.Sprintf("%s is lost: the database of %s is read-only, and %s has the same %d rows in every article, %s.", what,
-			credentials.HostName(o.ReadOnly), to, c.Rows, c.Words())
+		return fmt.Sprintf(
+			"%s is lost: the database of %s is read-only, and %s has the same %d rows in every article, %s.",
+			what,
+			credentials.HostName(o.ReadOnly),
+			to,
+			c.Rows,
+			c.Words(),
+		)
 	}
 	var parts []string
 	say := func(format string, args ...any) { parts = append(parts, fmt.Sprintf(format, args...)) }
 	switch {
 	case own.CompleteUntil != nil:
-		say("%s has everything that was committed until %s, and of what came later what its last transaction shows.", to, moment(own.CompleteUntil))
+		say(
+			"%s has everything that was committed until %s, and of what came later what its last transaction shows.",
+			to,
+			moment(own.CompleteUntil),
+		)
 	default:
 		say("No tracer token tells until when %s is complete.", to)
 	}
@@ -128,18 +146,32 @@ func summary(d Desired, o Observed, e *v1alpha1.MoveEstimate) string {
 	case e.Newest == nil || !later(e.Newest, own.Last):
 		say("It has the newest transaction that is known to have been replicated (%s).", own.Last.Transaction)
 	case e.Deliverable != nil && *e.Deliverable > 0:
-		say("The former distributor has %d commands for it, which are delivered first: after that it has everything that was replicated.", *e.Deliverable)
+		say(
+			"The former distributor has %d commands for it, which are delivered first: after that it has everything that was "+
+				"replicated.",
+			*e.Deliverable,
+		)
 	case e.Deliverable != nil:
 		say("The former distributor has no command for it: it has everything that was replicated.")
 	default:
-		say("It lacks transactions that were replicated: it has %s (%s), and %s (%s) is known from the %s. They are lost.", own.Last.Transaction, moment(own.Last.Time),
-			e.Newest.Transaction, moment(e.Newest.Time), strings.ToLower(e.NewestFrom))
+		say(
+			"It lacks transactions that were replicated: it has %s (%s), and %s (%s) is known from the %s. They are lost.",
+			own.Last.Transaction,
+			moment(own.Last.Time),
+			e.Newest.Transaction,
+			moment(e.Newest.Time),
+			strings.ToLower(e.NewestFrom),
+		)
 	}
 	if e.Best != "" && e.Best != d.Move.Spec.To && e.Deliverable == nil {
 		say("%s has a newer copy: move there to lose less.", credentials.HostName(e.Best))
 	}
 	if e.Newest != nil && e.Newest.Seen != nil {
-		say("What %s committed after %s and had not replicated is lost, and nobody can tell how much that is.", d.From.Name, moment(lastKnown(e, own)))
+		say(
+			"What %s committed after %s and had not replicated is lost, and nobody can tell how much that is.",
+			d.From.Name,
+			moment(lastKnown(e, own)),
+		)
 	} else {
 		say("Nobody can tell what %s had committed and not replicated; it is lost.", d.From.Name)
 	}
@@ -166,7 +198,15 @@ func moment(t *metav1.Time) string {
 func steps(d Desired, o Observed) []string {
 	var lines []string
 	if n, ok := o.Old.Pending[d.targetSubscription()]; ok && n > 0 && !d.Move.Spec.SkipUndelivered {
-		lines = append(lines, fmt.Sprintf("wait until %s has the %d commands that %s has for it", credentials.HostName(d.Move.Spec.To), n, d.FromSystem.Host()))
+		lines = append(
+			lines,
+			fmt.Sprintf(
+				"wait until %s has the %d commands that %s has for it",
+				credentials.HostName(d.Move.Spec.To),
+				n,
+				d.FromSystem.Host(),
+			),
+		)
 	}
 	var p Plan
 	planStop(d, o, &p)
@@ -185,7 +225,14 @@ func steps(d Desired, o Observed) []string {
 		lines = append(lines, s.Describe())
 	}
 	for _, s := range d.others() {
-		lines = append(lines, fmt.Sprintf("Subscription %s: end what it has of the former publisher, compare its tables, and register it without a copy if they are equal, else with a snapshot", s.Name))
+		lines = append(
+			lines,
+			fmt.Sprintf(
+				"Subscription %s: end what it has of the former publisher, compare its tables, and register it without a copy "+
+					"if they are equal, else with a snapshot",
+				s.Name,
+			),
+		)
 	}
 	return lines
 }

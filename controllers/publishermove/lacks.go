@@ -146,7 +146,11 @@ func lacking(d Desired, o Observed, all []v1alpha1.MoveLack) string {
 	}
 	text := ""
 	if len(parts) > 0 {
-		text = fmt.Sprintf(" Its tables lack what %s has: %s; estimate.lacks names them.", d.From.Name, strings.Join(parts, ", "))
+		text = fmt.Sprintf(
+			" Its tables lack what %s has: %s; estimate.lacks names them.",
+			d.From.Name,
+			strings.Join(parts, ", "),
+		)
 	}
 	if o.ReadOnly == "" {
 		text += fmt.Sprintf(" Whether tables of %s lack identity columns, defaults, constraints or triggers "+

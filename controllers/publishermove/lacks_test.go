@@ -15,17 +15,34 @@ import (
 	"geosql.dev/operator/internal/reconcile/conditions"
 )
 
-// bare is a publisher that lives, with rules on a table of which the copy has the rows alone, and part of another table.
+// bare is a publisher that lives, with rules on a table of which the copy has the rows alone, and part of another
+// table.
 func bare() (Desired, Observed) {
 	d, o := living()
 	o.Comparison = equal
 	d.Move.Spec.Approved, d.Move.Status.Estimate = false, nil
-	d.Publication.Spec.Articles = []v1alpha1.Article{{Table: "dbo.Purchase"}, {Table: "dbo.Part", Columns: []string{"Id", "Amount"}, Filter: "Id > 7"}}
+	d.Publication.Spec.Articles = []v1alpha1.Article{
+		{Table: "dbo.Purchase"},
+		{Table: "dbo.Part", Columns: []string{"Id", "Amount"}, Filter: "Id > 7"},
+	}
 	o.FormerRules = reconcile.Read([]mssql.TableRule{
-		{Table: "dbo.Purchase", Kind: "Identity", Name: "Id", Last: "41"}, {Table: "dbo.Purchase", Kind: "Default", Name: "Status"},
+		{
+			Table: "dbo.Purchase",
+			Kind:  "Identity",
+			Name:  "Id",
+			Last:  "41",
+		}, {Table: "dbo.Purchase", Kind: "Default", Name: "Status"},
 		{Table: "dbo.Purchase", Kind: "Default", Name: "Since"}, {Table: "dbo.Purchase", Kind: "Check", Name: "CK_Amount"},
-		{Table: "dbo.Purchase", Kind: "ForeignKey", Name: "FK_Customer"}, {Table: "dbo.Purchase", Kind: "Trigger", Name: "Audit"},
-		{Table: "dbo.Purchase", Kind: "RowVersion", Name: "Version"}, {Table: "dbo.Elsewhere", Kind: "Check", Name: "CK_Not_published"},
+		{
+			Table: "dbo.Purchase",
+			Kind:  "ForeignKey",
+			Name:  "FK_Customer",
+		}, {Table: "dbo.Purchase", Kind: "Trigger", Name: "Audit"},
+		{
+			Table: "dbo.Purchase",
+			Kind:  "RowVersion",
+			Name:  "Version",
+		}, {Table: "dbo.Elsewhere", Kind: "Check", Name: "CK_Not_published"},
 	})
 	return d, o
 }
@@ -42,9 +59,11 @@ func TestWhatACopyLacks(t *testing.T) {
 		edit func(*Observed)
 		want []any
 	}{
-		"all of it": {func(*Observed) {}, []any{lack("dbo.Purchase", v1alpha1.LackCheck, "CK_Amount"), lack("dbo.Purchase", v1alpha1.LackDefault, "Since, Status"),
-			lack("dbo.Purchase", v1alpha1.LackForeignKey, "FK_Customer"), lack("dbo.Purchase", v1alpha1.LackIdentity, "Id"),
-			lack("dbo.Purchase", v1alpha1.LackRowVersion, "Version"), lack("dbo.Purchase", v1alpha1.LackTrigger, "Audit")}},
+		"all of it": {func(*Observed) {},
+			[]any{lack("dbo.Purchase", v1alpha1.LackCheck, "CK_Amount"),
+				lack("dbo.Purchase", v1alpha1.LackDefault, "Since, Status"),
+				lack("dbo.Purchase", v1alpha1.LackForeignKey, "FK_Customer"), lack("dbo.Purchase", v1alpha1.LackIdentity, "Id"),
+				lack("dbo.Purchase", v1alpha1.LackRowVersion, "Version"), lack("dbo.Purchase", v1alpha1.LackTrigger, "Audit")}},
 		"nothing": {func(o *Observed) { o.NewRules = o.FormerRules }, nil},
 		"the next value of an identity": {func(o *Observed) {
 			have := append([]mssql.TableRule{}, rules(o)...)
@@ -71,14 +90,20 @@ func TestWhatACopyLacks(t *testing.T) {
 	}
 	g := NewWithT(t)
 	d, o := bare()
-	g.Expect(estimate(d, o).Summary).To(And(HavePrefix("No published row is lost"), ContainSubstring("Identity (1 tables)"), ContainSubstring("Rows (1 tables)")))
+	g.Expect(estimate(d, o).Summary).
+		To(And(HavePrefix("No published row is lost"), ContainSubstring("Identity (1 tables)"),
+			ContainSubstring("Rows (1 tables)")))
 	d.Publication.Spec.Articles, o.NewRules = d.Publication.Spec.Articles[:1], o.FormerRules
-	g.Expect(estimate(d, o).Summary).To(And(HavePrefix("Nothing that is published is lost"), Not(ContainSubstring("lack"))))
+	g.Expect(estimate(d, o).Summary).
+		To(And(HavePrefix("Nothing that is published is lost"), Not(ContainSubstring("lack"))))
 
 	// A publisher that is gone says nothing: what the declaration does not tell is not known.
 	d, o = bare()
-	o.ReadOnly, o.FormerRules, o.NewRules = "", reconcile.Reading[[]mssql.TableRule]{}, reconcile.Reading[[]mssql.TableRule]{}
-	g.Expect(estimate(d, o)).To(And(HaveField("Lacks", ConsistOf(parts...)), HaveField("Summary", ContainSubstring("is not known: look there before writers come"))))
+	o.ReadOnly, o.FormerRules, o.NewRules = "", reconcile.Reading[[]mssql.TableRule]{},
+		reconcile.Reading[[]mssql.TableRule]{}
+	g.Expect(estimate(d, o)).
+		To(And(HaveField("Lacks", ConsistOf(parts...)),
+			HaveField("Summary", ContainSubstring("is not known: look there before writers come"))))
 }
 
 // What the copy lacks costs whoever writes there: each kind of it is accepted by name before anything is changed.
@@ -92,14 +117,22 @@ func TestLacksAreAccepted(t *testing.T) {
 	}
 	p := look()
 	g.Expect(p.Outcome.Reason).To(Equal(conditions.ReasonAwaitingApproval))
-	g.Expect(p.Outcome.Message).To(And(ContainSubstring("lacks Check, Columns, Default"), ContainSubstring("spec.acceptLacking")))
+	g.Expect(p.Outcome.Message).
+		To(And(ContainSubstring("lacks Check, Columns, Default"), ContainSubstring("spec.acceptLacking")))
 	d.Move.Spec.Approved = true
 	o.Now = noon.Add(estimateFor)
 	p = look()
 	g.Expect(p.Phase).To(Equal(v1alpha1.MoveEstimated), "an approval is not about what it does not name")
 	g.Expect(p.Steps).To(BeEmpty())
-	d.Move.Spec.AcceptLacking = []v1alpha1.MoveLackKind{v1alpha1.LackCheck, v1alpha1.LackColumns, v1alpha1.LackDefault, v1alpha1.LackForeignKey,
-		v1alpha1.LackIdentity, v1alpha1.LackRows, v1alpha1.LackRowVersion}
+	d.Move.Spec.AcceptLacking = []v1alpha1.MoveLackKind{
+		v1alpha1.LackCheck,
+		v1alpha1.LackColumns,
+		v1alpha1.LackDefault,
+		v1alpha1.LackForeignKey,
+		v1alpha1.LackIdentity,
+		v1alpha1.LackRows,
+		v1alpha1.LackRowVersion,
+	}
 	g.Expect(look().Outcome.Message).To(ContainSubstring("lacks Trigger,"))
 	d.Move.Spec.AcceptLacking = append(d.Move.Spec.AcceptLacking, v1alpha1.LackTrigger)
 	g.Expect(look().Phase).To(Equal(v1alpha1.MoveSwitching))

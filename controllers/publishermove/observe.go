@@ -55,7 +55,8 @@ func (r *Reconciler) desire(ctx context.Context, object *v1alpha1.PublisherMove)
 		return d, err
 	}
 	d.System = replication.SystemOf(&distributor)
-	d.NotAdmitted = len(distributor.Spec.Publishers) > 0 && !slices.Contains(distributor.Spec.Publishers, v1alpha1.ServerOrGroup{Server: object.Spec.To})
+	d.NotAdmitted = len(distributor.Spec.Publishers) > 0 &&
+		!slices.Contains(distributor.Spec.Publishers, v1alpha1.ServerOrGroup{Server: object.Spec.To})
 	after := publication.DeepCopy()
 	after.Spec.Distributor = d.distributor()
 	if d.FormerLogin, err = replication.FormerLogin(ctx, r.hub, after, d.formerDistributor(), object.Spec.To); err != nil {
@@ -69,7 +70,8 @@ func (r *Reconciler) desire(ctx context.Context, object *v1alpha1.PublisherMove)
 
 // desireFormer finds the former publisher: the status has it once the move was looked at, before anything was changed.
 func (r *Reconciler) desireFormer(ctx context.Context, d *Desired) error {
-	from, database, distributor := d.Publication.Spec.Publisher, d.Publication.Spec.Database, d.Publication.Spec.Distributor
+	from, database, distributor := d.Publication.Spec.Publisher, d.Publication.Spec.Database,
+		d.Publication.Spec.Distributor
 	if s := d.Move.Status; s.From != nil {
 		from, database, distributor = *s.From, s.FromDatabase, s.FromDistributor
 	}
@@ -123,7 +125,14 @@ func (r *Reconciler) lost(ctx context.Context, namespace string, name v1alpha1.S
 	return site.Spec.Lifecycle == v1alpha1.SiteLost, nil
 }
 
-func (r *Reconciler) find(ctx context.Context, object client.Object, name string, into client.Object, d *Desired, kind string) (bool, error) {
+func (r *Reconciler) find(
+	ctx context.Context,
+	object client.Object,
+	name string,
+	into client.Object,
+	d *Desired,
+	kind string,
+) (bool, error) {
 	err := r.hub.Get(ctx, client.ObjectKey{Namespace: object.GetNamespace(), Name: name}, into)
 	if apierrors.IsNotFound(err) {
 		d.Missing = append(d.Missing, kind+" "+name)
@@ -151,8 +160,12 @@ func observe(ctx context.Context, engines replication.Engines, d Desired, clock 
 	}
 	observeOld(ctx, engines, d, &o)
 	observeLeft(ctx, engines, d, &o)
-	o.compare(d, clock, func(from v1alpha1.ServerName) (*replication.Comparison, error) { return compare(ctx, engines, d, from) },
-		func(o *Observed) { observeFormer(ctx, engines, d, o) })
+	o.compare(
+		d,
+		clock,
+		func(from v1alpha1.ServerName) (*replication.Comparison, error) { return compare(ctx, engines, d, from) },
+		func(o *Observed) { observeFormer(ctx, engines, d, o) },
+	)
 	if d.estimates(o) {
 		observeLacks(ctx, engines, d, &o)
 		for _, s := range d.Subscriptions {
@@ -191,35 +204,46 @@ func readOnly(s replication.Server, database string) bool {
 // readCopy reads how far a subscriber is.
 func readCopy(ctx context.Context, engines replication.Engines, d Desired, s v1alpha1.Subscription) Copy {
 	var c Copy
-	c.Err = engines.Read(ctx, s.Spec.Subscriber.Server, string(s.Spec.Database), func(ctx context.Context, db *mssql.DB) error {
-		all, err := mssql.ReadSubscriptionsHere(ctx, db)
-		for i := range all {
-			if d.former(all[i]) {
-				c.Here = &all[i]
+	c.Err = engines.Read(
+		ctx,
+		s.Spec.Subscriber.Server,
+		string(s.Spec.Database),
+		func(ctx context.Context, db *mssql.DB) error {
+			all, err := mssql.ReadSubscriptionsHere(ctx, db)
+			for i := range all {
+				if d.former(all[i]) {
+					c.Here = &all[i]
+				}
 			}
-		}
-		return err
-	})
+			return err
+		},
+	)
 	return c
 }
 
-// countRows counts a subscriber's rows. What cannot be counted in time is not: it is a figure to judge by, and nothing depends on it.
+// countRows counts a subscriber's rows. What cannot be counted in time is not: it is a figure to judge by, and nothing
+// depends on it.
 func countRows(ctx context.Context, engines replication.Engines, d Desired, s v1alpha1.Subscription, c Copy) *int64 {
 	if c.Err != nil {
 		return nil
 	}
 	var rows int64
-	err := engines.Read(ctx, s.Spec.Subscriber.Server, string(s.Spec.Database), func(ctx context.Context, db *mssql.DB) error {
-		for _, a := range d.Publication.Spec.Articles {
-			schema, table, _ := strings.Cut(a.Table, ".")
-			one, err := mssql.ReadTableRows(ctx, db, schema, table)
-			if err != nil {
-				return err
+	err := engines.Read(
+		ctx,
+		s.Spec.Subscriber.Server,
+		string(s.Spec.Database),
+		func(ctx context.Context, db *mssql.DB) error {
+			for _, a := range d.Publication.Spec.Articles {
+				schema, table, _ := strings.Cut(a.Table, ".")
+				one, err := mssql.ReadTableRows(ctx, db, schema, table)
+				if err != nil {
+					return err
+				}
+				rows += one
 			}
-			rows += one
-		}
-		return nil
-	})
+			return nil
+		},
+	)
 	if err != nil {
 		return nil
 	}
@@ -239,7 +263,8 @@ func observeOld(ctx context.Context, engines replication.Engines, d Desired, o *
 	if o.Old.Err = server.Err; server.Err != nil || server.State.Database(d.FromSystem.Database) == nil {
 		return
 	}
-	if o.Old.At, o.Old.Err = engines.ReadAtDistributor(ctx, d.FromSystem, d.From, d.FromDatabase, d.Publication.Name); o.Old.Err != nil {
+	if o.Old.At, o.Old.Err = engines.ReadAtDistributor(ctx, d.FromSystem, d.From, d.FromDatabase,
+		d.Publication.Name); o.Old.Err != nil {
 		return
 	}
 	original := o.original(d)

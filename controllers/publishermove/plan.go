@@ -27,8 +27,8 @@ type Plan struct {
 // stage plans one part. It returns false when what comes after has to wait for it; then it has set the outcome.
 type stage func(d Desired, o Observed, p *Plan) bool
 
-// plan decides what to do next and says what is so until then. It is pure. A stage that has steps ends the plan, and the
-// next observation goes on from there; so any step can be the last.
+// plan decides what to do next and says what is so until then. It is pure. A stage that has steps ends the plan, and
+// the next observation goes on from there; so any step can be the last.
 func plan(d Desired, o Observed) Plan {
 	p := Plan{Phase: v1alpha1.MovePending}
 	if d.Move.Status.Phase == v1alpha1.MoveCompleted {
@@ -37,7 +37,8 @@ func plan(d Desired, o Observed) Plan {
 		return p
 	}
 	for _, s := range []stage{
-		planReferences, planPublisherFenced, planSuccessor, planNothingLost, planApproval, planDrain, planBegin, planStop, planDeclare, planPublished, planDelivering, planDone,
+		planReferences, planPublisherFenced, planSuccessor, planNothingLost, planApproval, planDrain, planBegin, planStop,
+		planDeclare, planPublished, planDelivering, planDone,
 	} {
 		if !s(d, o, &p) {
 			break
@@ -52,24 +53,45 @@ func (p *Plan) settle(phase v1alpha1.PublisherMovePhase, o conditions.Outcome) b
 	return p.Settle(o)
 }
 
-// planReferences ends the plan while something that is named is not declared, or another move is under way, and for good when
-// the Publication is not the one of the estimate, or is published by another one than then: what was approved was not about that,
-// and nobody would ask whether the publisher of now takes writes.
+// planReferences ends the plan while something that is named is not declared, or another move is under way, and for
+// good when the Publication is not the one of the estimate, or is published by another one than then: what was approved
+// was not about that, and nobody would ask whether the publisher of now takes writes.
 func planReferences(d Desired, _ Observed, p *Plan) bool {
 	switch {
 	case len(d.Missing) > 0:
-		return p.Settle(conditions.InProgress(conditions.ReasonReferenceMissing, "these objects are not declared: "+strings.Join(d.Missing, ", ")))
+		return p.Settle(
+			conditions.InProgress(
+				conditions.ReasonReferenceMissing,
+				"these objects are not declared: "+strings.Join(d.Missing, ", "),
+			),
+		)
 	case d.replaced():
 		return p.Settle(conditions.Stalled(conditions.ReasonPublicationReplaced, fmt.Sprintf(
-			"Publication %s was deleted and declared anew since this move was estimated, and is not moved: delete this PublisherMove, and make another if that one is to move",
-			d.Publication.Name)))
+			"Publication %s was deleted and declared anew since this move was estimated, and is not moved: delete this "+
+				"PublisherMove, and make another if that one is to move",
+			d.Publication.Name,
+		)))
 	case d.overtaken():
 		now := d.Publication.Spec
 		return p.Settle(conditions.Stalled(conditions.ReasonPublicationReplaced, fmt.Sprintf(
-			"since this move was estimated Publication %s has been moved: it is published by %s, database %s, Distributor %s, and not by %s, database %s, Distributor %s. Nothing is done: delete this PublisherMove, and make another if it is to move once more",
-			d.Publication.Name, named(now.Publisher), now.Database, now.Distributor, named(*d.Move.Status.From), d.Move.Status.FromDatabase, d.Move.Status.FromDistributor)))
+			"since this move was estimated Publication %s has been moved: it is published by %s, database %s, Distributor "+
+				"%s, and not by %s, database %s, Distributor %s. Nothing is done: delete this PublisherMove, and make another "+
+				"if it is to move once more",
+			d.Publication.Name,
+			named(now.Publisher),
+			now.Database,
+			now.Distributor,
+			named(*d.Move.Status.From),
+			d.Move.Status.FromDatabase,
+			d.Move.Status.FromDistributor,
+		)))
 	case d.Other != "":
-		return p.Settle(conditions.InProgress(conditions.ReasonWaiting, fmt.Sprintf("PublisherMove %s of this publication is not completed yet", d.Other)))
+		return p.Settle(
+			conditions.InProgress(
+				conditions.ReasonWaiting,
+				fmt.Sprintf("PublisherMove %s of this publication is not completed yet", d.Other),
+			),
+		)
 	}
 	return true
 }
@@ -81,8 +103,9 @@ func named(p v1alpha1.ServerOrGroup) string {
 	return "SQLServer " + string(p.Server)
 }
 
-// planPublisherFenced wants to know before a copy takes over that the former publisher takes no writes: by its own word, when its
-// database is read-only; else it has to be silent, and a person has to say so. Silence alone is no evidence.
+// planPublisherFenced wants to know before a copy takes over that the former publisher takes no writes: by its own
+// word, when its database is read-only; else it has to be silent, and a person has to say so. Silence alone is no
+// evidence.
 func planPublisherFenced(d Desired, o Observed, p *Plan) bool {
 	if d.switched() {
 		return true
@@ -92,26 +115,41 @@ func planPublisherFenced(d Desired, o Observed, p *Plan) bool {
 	}
 	if len(o.Answering) > 0 {
 		return p.Settle(conditions.Stalled(conditions.ReasonPublisherAnswers, fmt.Sprintf(
-			"%s answers, and what it takes meanwhile would be lost. End its writers, wait until everything has arrived, and make the database read-only there: ALTER DATABASE %s SET READ_ONLY WITH ROLLBACK IMMEDIATE. A server that is to go without that is stopped first; inside a group a switchover moves publishing",
-			strings.Join(o.Answering, ", "), tsql.Identifier(d.FromDatabase))))
+			"%s answers, and what it takes meanwhile would be lost. End its writers, wait until everything has arrived, and "+
+				"make the database read-only there: ALTER DATABASE %s SET READ_ONLY WITH ROLLBACK IMMEDIATE. A server that is "+
+				"to go without that is stopped first; inside a group a switchover moves publishing",
+			strings.Join(o.Answering, ", "),
+			tsql.Identifier(d.FromDatabase),
+		)))
 	}
 	if unfenced := d.unfenced(o); len(unfenced) > 0 {
 		return p.Settle(conditions.Stalled(conditions.ReasonPublisherNotFenced, fmt.Sprintf(
-			"%s is silent, and may still take writes: set its Site's lifecycle to Lost, or name it in spec.fencedServers if you know that it is off or cut from every client",
-			strings.Join(unfenced, ", "))))
+			"%s is silent, and may still take writes: set its Site's lifecycle to Lost, or name it in spec.fencedServers if "+
+				"you know that it is off or cut from every client",
+			strings.Join(unfenced, ", "),
+		)))
 	}
 	return true
 }
 
-// opened says what to do when the former publisher takes writes while the old way is being ended. Nothing reads its log any more, so waiting
-// until they have arrived would end with their loss.
+// opened says what to do when the former publisher takes writes while the old way is being ended. Nothing reads its log
+// any more, so waiting until they have arrived would end with their loss.
 func opened(d Desired, o Observed) string {
 	again := ""
 	if d.target() == nil {
 		again = fmt.Sprintf(" once Subscription %s of SQLServer %s is declared again", d.targetSubscription(), d.Move.Spec.To)
 	}
-	return fmt.Sprintf("%s answers, and may take writes after its agents were ended for this move: what it takes arrives nowhere, and status.estimate does not count it. End its writers. Then either make the database read-only (ALTER DATABASE %s SET READ_ONLY WITH ROLLBACK IMMEDIATE): the move goes on, and such rows have to be copied by hand to %s once that publishes. Or delete this PublisherMove, which gives the old way back%s: they arrive by it, and another move begins after that",
-		strings.Join(o.Answering, ", "), tsql.Identifier(d.FromDatabase), credentials.HostName(d.Move.Spec.To), again)
+	return fmt.Sprintf(
+		"%s answers, and may take writes after its agents were ended for this move: what it takes arrives nowhere, and "+
+			"status.estimate does not count it. End its writers. Then either make the database read-only (ALTER DATABASE %s "+
+			"SET READ_ONLY WITH ROLLBACK IMMEDIATE): the move goes on, and such rows have to be copied by hand to %s once "+
+			"that publishes. Or delete this PublisherMove, which gives the old way back%s: they arrive by it, and another "+
+			"move begins after that",
+		strings.Join(o.Answering, ", "),
+		tsql.Identifier(d.FromDatabase),
+		credentials.HostName(d.Move.Spec.To),
+		again,
+	)
 }
 
 // planSuccessor checks the server that takes over, and its distributor.
@@ -125,7 +163,11 @@ func planSuccessor(d Desired, o Observed, p *Plan) bool {
 	}
 	if outcome, ok := replication.Usable(d.System.Server, o.System); !ok {
 		outcome.Reason = conditions.ReasonDistributorUnusable
-		outcome.Message = fmt.Sprintf("Distributor %s: %s; name another one in spec.distributor of a new PublisherMove if it is lost too", d.System.Name, outcome.Message)
+		outcome.Message = fmt.Sprintf(
+			"Distributor %s: %s; name another one in spec.distributor of a new PublisherMove if it is lost too",
+			d.System.Name,
+			outcome.Message,
+		)
 		return p.Settle(outcome)
 	}
 	if d.NotAdmitted {
@@ -134,7 +176,11 @@ func planSuccessor(d Desired, o Observed, p *Plan) bool {
 	}
 	if have := o.To.State.Distributor; have != "" && !strings.EqualFold(have, d.System.Host()) {
 		return p.Settle(conditions.Stalled(conditions.ReasonDistributorUnusable, fmt.Sprintf(
-			"%s has %s for its distributor, not %s: name the Distributor of that server in spec.distributor", to, have, d.System.Host())))
+			"%s has %s for its distributor, not %s: name the Distributor of that server in spec.distributor",
+			to,
+			have,
+			d.System.Host(),
+		)))
 	}
 	if !d.switched() && o.Left.Err != nil {
 		return p.Settle(conditions.Unknown(conditions.ReasonEngineNotAnswering, o.Left.Err.Error()))
@@ -142,29 +188,38 @@ func planSuccessor(d Desired, o Observed, p *Plan) bool {
 	return true
 }
 
-// planCopy wants to know which copy becomes the source, and keeps to it: another database of the same server is one that
-// nobody has looked at, compared or approved.
+// planCopy wants to know which copy becomes the source, and keeps to it: another database of the same server is one
+// that nobody has looked at, compared or approved.
 func planCopy(d Desired, p *Plan) bool {
 	known := d.Move.Status
 	switch {
 	case d.target() != nil, known.ToSubscription != "" && d.drained():
 		return true
 	case known.ToSubscription != "":
-		return p.Settle(conditions.Stalled(conditions.ReasonNotSubscribed, fmt.Sprintf("Subscription %s of SQLServer %s into "+
-			"database %s, whose copy this move has looked at, was deleted or changed: declare it again as it was, or delete this "+
-			"PublisherMove and make another", known.ToSubscription, d.Move.Spec.To, known.ToDatabase)))
+		return p.Settle(
+			conditions.Stalled(conditions.ReasonNotSubscribed, fmt.Sprintf("Subscription %s of SQLServer %s into "+
+				"database %s, whose copy this move has looked at, was deleted or changed: declare it again as it was, or delete "+
+				"this "+
+				"PublisherMove and make another", known.ToSubscription, d.Move.Spec.To, known.ToDatabase)),
+		)
 	case len(d.candidates()) > 1:
 		var copies []string
 		for _, s := range d.candidates() {
 			copies = append(copies, fmt.Sprintf("%s (database %s)", s.Name, s.Spec.Database))
 		}
 		slices.Sort(copies)
-		return p.Settle(conditions.Stalled(conditions.ReasonNotSubscribed, fmt.Sprintf("SQLServer %s has several copies of %s, "+
-			"by the Subscriptions %s, and nothing says which one is to publish: delete the others first. Their tables stay, and "+
-			"they can be declared again once this move is completed", d.Move.Spec.To, d.Publication.Name, strings.Join(copies, ", "))))
+		return p.Settle(
+			conditions.Stalled(conditions.ReasonNotSubscribed, fmt.Sprintf("SQLServer %s has several copies of %s, "+
+				"by the Subscriptions %s, and nothing says which one is to publish: delete the others first. Their tables stay, "+
+				"and "+
+				"they can be declared again once this move is completed", d.Move.Spec.To, d.Publication.Name,
+				strings.Join(copies, ", "))),
+		)
 	}
-	return p.Settle(conditions.Stalled(conditions.ReasonNotSubscribed, fmt.Sprintf("no Subscription to %s names SQLServer %s: "+
-		"only a subscriber has a copy. Subscribers are %s", d.Publication.Name, d.Move.Spec.To, subscribers(d))))
+	return p.Settle(
+		conditions.Stalled(conditions.ReasonNotSubscribed, fmt.Sprintf("no Subscription to %s names SQLServer %s: "+
+			"only a subscriber has a copy. Subscribers are %s", d.Publication.Name, d.Move.Spec.To, subscribers(d))),
+	)
 }
 
 func subscribers(d Desired) string {
@@ -179,8 +234,8 @@ func subscribers(d Desired) string {
 	return strings.Join(names, ", ")
 }
 
-// planNothingLost wants the new publisher's tables to be equal to those of a former one that lives: then nothing is lost. What its
-// log still has it cannot deliver while its database is read-only, what its distributor has is awaited.
+// planNothingLost wants the new publisher's tables to be equal to those of a former one that lives: then nothing is
+// lost. What its log still has it cannot deliver while its database is read-only, what its distributor has is awaited.
 func planNothingLost(d Desired, o Observed, p *Plan) bool {
 	if o.ReadOnly == "" || d.drained() {
 		return true
@@ -188,8 +243,12 @@ func planNothingLost(d Desired, o Observed, p *Plan) bool {
 	if t := d.target(); t == nil || t.DeletionTimestamp != nil {
 		// This move ends it only after the old way.
 		return p.Settle(conditions.Stalled(conditions.ReasonNotSubscribed, fmt.Sprintf(
-			"the Subscription of SQLServer %s to %s was deleted, so nothing says that it goes on to have all that %s has: declare it again, and wait until it delivers",
-			d.Move.Spec.To, d.Publication.Name, credentials.HostName(o.ReadOnly))))
+			"the Subscription of SQLServer %s to %s was deleted, so nothing says that it goes on to have all that %s has: "+
+				"declare it again, and wait until it delivers",
+			d.Move.Spec.To,
+			d.Publication.Name,
+			credentials.HostName(o.ReadOnly),
+		)))
 	}
 	from := credentials.HostName(o.ReadOnly)
 	if outcome, waits := delivering(d, o); waits {
@@ -197,8 +256,13 @@ func planNothingLost(d Desired, o Observed, p *Plan) bool {
 	}
 	switch c := o.Comparison; {
 	case o.ComparisonErr != nil:
-		return p.Settle(conditions.Unknown(conditions.ReasonEngineNotAnswering, fmt.Sprintf("whether %s has all that %s has is not known: %v",
-			credentials.HostName(d.Move.Spec.To), from, o.ComparisonErr)))
+		return p.Settle(
+			conditions.Unknown(
+				conditions.ReasonEngineNotAnswering,
+				fmt.Sprintf("whether %s has all that %s has is not known: %v",
+					credentials.HostName(d.Move.Spec.To), from, o.ComparisonErr),
+			),
+		)
 	case c == nil:
 		return p.Settle(conditions.InProgress(conditions.ReasonDraining, "the tables are to be compared"))
 	case c.Equal:
@@ -211,22 +275,33 @@ func planNothingLost(d Desired, o Observed, p *Plan) bool {
 	}
 }
 
-// differs says what keeps the new publisher's tables from being equal, and what helps against that. Only rows can still arrive.
+// differs says what keeps the new publisher's tables from being equal, and what helps against that. Only rows can still
+// arrive.
 func differs(d Desired, c *replication.Comparison, from string) string {
 	switch {
 	case c.Impossible:
-		return fmt.Sprintf("%s, so nothing says that %s has all that %s has. Mend that if it can be, or move as from a server that is lost: end the writers, wait until everything has arrived, stop %s, and name it in spec.fencedServers",
-			c.Difference, credentials.HostName(d.Move.Spec.To), from, from)
+		return fmt.Sprintf(
+			"%s, so nothing says that %s has all that %s has. Mend that if it can be, or move as from a server that is lost: "+
+				"end the writers, wait until everything has arrived, stop %s, and name it in spec.fencedServers",
+			c.Difference,
+			credentials.HostName(d.Move.Spec.To),
+			from,
+			from,
+		)
 	case !c.Steady:
 		return c.Difference + ": end whoever writes there. They are compared again"
 	}
 	return fmt.Sprintf(
-		"%s. What the log of %s still has is not read while the database is read-only: let it write again (ALTER DATABASE %s SET READ_WRITE WITH ROLLBACK IMMEDIATE), wait until everything has arrived, and make it read-only once more",
-		c.Difference, from, tsql.Identifier(d.FromDatabase))
+		"%s. What the log of %s still has is not read while the database is read-only: let it write again (ALTER DATABASE "+
+			"%s SET READ_WRITE WITH ROLLBACK IMMEDIATE), wait until everything has arrived, and make it read-only once more",
+		c.Difference,
+		from,
+		tsql.Identifier(d.FromDatabase),
+	)
 }
 
-// delivering tells of a former publisher that lives that its tables need not be compared yet: before the approval while the new one lacks
-// what the distributor has, after it as long as anybody is waited for.
+// delivering tells of a former publisher that lives that its tables need not be compared yet: before the approval while
+// the new one lacks what the distributor has, after it as long as anybody is waited for.
 func delivering(d Desired, o Observed) (conditions.Outcome, bool) {
 	if d.Move.Spec.Approved && d.Move.Status.Estimate != nil {
 		return awaited(d, o)
@@ -236,31 +311,46 @@ func delivering(d Desired, o Observed) (conditions.Outcome, bool) {
 		d.FromSystem.Host(), n, credentials.HostName(d.Move.Spec.To))), n > 0 && !d.Move.Spec.SkipUndelivered
 }
 
-// planApproval ends the plan until a person has seen the estimate. What is known of the former publisher is in the status
-// before anything is changed.
+// planApproval ends the plan until a person has seen the estimate. What is known of the former publisher is in the
+// status before anything is changed.
 func planApproval(d Desired, o Observed, p *Plan) bool {
 	s := d.Move.Status
 	if err := o.rulesUnread(); d.estimates(o) && err != nil && !d.Move.Spec.Approved {
-		return p.settle(v1alpha1.MoveEstimated, conditions.Unknown(conditions.ReasonEngineNotAnswering, "what the copy lacks beside rows is not known: "+err.Error()))
+		return p.settle(
+			v1alpha1.MoveEstimated,
+			conditions.Unknown(
+				conditions.ReasonEngineNotAnswering,
+				"what the copy lacks beside rows is not known: "+err.Error(),
+			),
+		)
 	}
 	if s.From == nil || s.Estimate == nil {
-		return p.settle(v1alpha1.MoveEstimated, conditions.InProgress(conditions.ReasonAwaitingApproval, "the loss is being estimated"))
+		return p.settle(
+			v1alpha1.MoveEstimated,
+			conditions.InProgress(conditions.ReasonAwaitingApproval, "the loss is being estimated"),
+		)
 	}
 	kinds := strings.Join(unaccepted(d.Move), ", ")
 	switch {
 	case kinds != "" && !d.drained():
-		return p.settle(v1alpha1.MoveEstimated, conditions.Stalled(conditions.ReasonAwaitingApproval, fmt.Sprintf("nothing was changed "+
-			"yet: the copy lacks %s, which writers will miss (status.estimate.lacks). Make it there once it publishes, and name each in "+
-			"spec.acceptLacking to go on. %s", kinds, s.Estimate.Summary)))
+		return p.settle(
+			v1alpha1.MoveEstimated,
+			conditions.Stalled(conditions.ReasonAwaitingApproval, fmt.Sprintf("nothing was changed "+
+				"yet: the copy lacks %s, which writers will miss (status.estimate.lacks). Make it there once it publishes, and "+
+				"name each in "+
+				"spec.acceptLacking to go on. %s", kinds, s.Estimate.Summary)),
+		)
 	case !d.Move.Spec.Approved:
-		return p.settle(v1alpha1.MoveEstimated, conditions.Stalled(conditions.ReasonAwaitingApproval,
-			"nothing was changed yet: read status.estimate and status.steps, and set spec.approved to go on. "+s.Estimate.Summary))
+		return p.settle(v1alpha1.MoveEstimated, conditions.Stalled(
+			conditions.ReasonAwaitingApproval,
+			"nothing was changed yet: read status.estimate and status.steps, and set spec.approved to go on. "+s.Estimate.Summary,
+		))
 	}
 	return true
 }
 
-// planDrain waits for the new publisher to have everything that the former distributor has, and for the other subscribers,
-// which are otherwise copied anew.
+// planDrain waits for the new publisher to have everything that the former distributor has, and for the other
+// subscribers, which are otherwise copied anew.
 func planDrain(d Desired, o Observed, p *Plan) bool {
 	if d.drained() {
 		return true
@@ -277,17 +367,25 @@ func awaited(d Desired, o Observed) (conditions.Outcome, bool) {
 	case d.Move.Spec.SkipUndelivered:
 	case o.Old.Err != nil:
 		// If it is as lost as the publisher, the estimate says so. Else it answered when the loss was estimated.
-		return conditions.Unknown(conditions.ReasonEngineNotAnswering, o.Old.Err.Error()), d.FromSystem.Server == d.System.Server || e != nil && e.Deliverable != nil
+		return conditions.Unknown(
+				conditions.ReasonEngineNotAnswering,
+				o.Old.Err.Error(),
+			), d.FromSystem.Server == d.System.Server ||
+				e != nil && e.Deliverable != nil
 	case o.Old.Asked: // else there is no such distributor, or it has lost its databases
 		if waiting := undrained(d, o); len(waiting) > 0 {
 			return conditions.InProgress(conditions.ReasonDraining, fmt.Sprintf(
-				"distributor %s still delivers: %s. If that cannot end, spec.skipUndelivered goes on without", d.FromSystem.Host(), strings.Join(waiting, ", "))), true
+				"distributor %s still delivers: %s. If that cannot end, spec.skipUndelivered goes on without",
+				d.FromSystem.Host(),
+				strings.Join(waiting, ", "),
+			)), true
 		}
 	}
 	return conditions.Outcome{}, false
 }
 
-// undrained are the new publisher and the subscribers that answer, if they lack commands which the former distributor has.
+// undrained are the new publisher and the subscribers that answer, if they lack commands which the former distributor
+// has.
 func undrained(d Desired, o Observed) []string {
 	var waiting []string
 	for _, s := range d.Subscriptions {
@@ -299,13 +397,20 @@ func undrained(d Desired, o Observed) []string {
 	return waiting
 }
 
-// planBegin has the status say that the old way is ended before its first step: the controllers of Publication and Subscription make again
-// what they miss, at a publisher that lives, unless they read that here. A step in the pass that writes it would come before it.
+// planBegin has the status say that the old way is ended before its first step: the controllers of Publication and
+// Subscription make again what they miss, at a publisher that lives, unless they read that here. A step in the pass
+// that writes it would come before it.
 func planBegin(d Desired, _ Observed, p *Plan) bool {
 	if d.drained() {
 		return true
 	}
-	return p.settle(v1alpha1.MoveSwitching, conditions.InProgress(conditions.ReasonSwitching, "the new publisher has what it gets: the agents of the former one are ended next"))
+	return p.settle(
+		v1alpha1.MoveSwitching,
+		conditions.InProgress(
+			conditions.ReasonSwitching,
+			"the new publisher has what it gets: the agents of the former one are ended next",
+		),
+	)
 }
 
 // planStop ends the agents of the old way and the new publisher's own subscription; tables stay.
@@ -320,7 +425,9 @@ func planStop(d Desired, o Observed, p *Plan) bool {
 	if err := unasked(d, o); err != nil {
 		return p.settle(v1alpha1.MoveSwitching, conditions.Unknown(conditions.ReasonEngineNotAnswering, fmt.Sprintf(
 			"whether the agents of the former publisher have ended is not known, and they would deliver once they are back: %v%s",
-			err, wayOn(d))))
+			err,
+			wayOn(d),
+		)))
 	}
 	original := o.original(d)
 	if original == "" {
@@ -340,19 +447,27 @@ func planStop(d Desired, o Observed, p *Plan) bool {
 		p.RemoveJob(to, job(d, original, to, database).Now, o.Left.Job)
 	}
 	if here := o.Left.Here; here != nil {
-		end := tsql.PullSubscription{Publisher: here.Publisher, PublisherDatabase: here.PublisherDatabase, Publication: d.Publication.Name}
+		end := tsql.PullSubscription{
+			Publisher:         here.Publisher,
+			PublisherDatabase: here.PublisherDatabase,
+			Publication:       d.Publication.Name,
+		}
 		if here.Pull {
 			p.Execute(to, database, tsql.DropPullSubscription(end))
 		} else {
 			p.Execute(to, database, tsql.CleanSubscription(end))
 		}
 	}
-	return p.proceed(v1alpha1.MoveSwitching, conditions.ReasonSwitching, "the agents of the former publisher are being ended")
+	return p.proceed(
+		v1alpha1.MoveSwitching,
+		conditions.ReasonSwitching,
+		"the agents of the former publisher are being ended",
+	)
 }
 
-// unasked is why the agents of the former publisher may run on or come back to the new one, nil when they can't. Those of a
-// distributor that is left find no login there when it returns, unless something else needs that login; then a person
-// says that it does not return.
+// unasked is why the agents of the former publisher may run on or come back to the new one, nil when they can't. Those
+// of a distributor that is left find no login there when it returns, unless something else needs that login; then a
+// person says that it does not return.
 func unasked(d Desired, o Observed) error {
 	at := d.FromSystem.Server
 	gone := d.FormerLogin != "" || d.Lost[at] || slices.Contains(d.Move.Spec.FencedServers, at)
@@ -382,8 +497,8 @@ func (p *Plan) proceed(phase v1alpha1.PublisherMovePhase, reason, message string
 	return true
 }
 
-// planDeclare changes what is declared: the others may keep copies that are equal; the new publisher's Subscription ends
-// and keeps its tables; the Publication names its new publisher.
+// planDeclare changes what is declared: the others may keep copies that are equal; the new publisher's Subscription
+// ends and keeps its tables; the Publication names its new publisher.
 func planDeclare(d Desired, _ Observed, p *Plan) bool {
 	if d.switched() {
 		return true
@@ -403,11 +518,20 @@ func planDeclare(d Desired, _ Observed, p *Plan) bool {
 			p.Add(EndSubscription{Subscription: s.Name, Topology: topology(d, s)})
 		}
 		p.proceed(v1alpha1.MoveSwitching, conditions.ReasonSwitching, "")
-		return p.settle(v1alpha1.MoveSwitching, conditions.InProgress(conditions.ReasonSwitching, fmt.Sprintf("Subscription %s of the new publisher ends", s.Name)))
+		return p.settle(
+			v1alpha1.MoveSwitching,
+			conditions.InProgress(conditions.ReasonSwitching, fmt.Sprintf("Subscription %s of the new publisher ends", s.Name)),
+		)
 	}
 	p.Add(Switch{Publication: d.Publication.Name, Topology: topology(d, d.Publication), Publisher: d.Move.Spec.To,
-		Database: v1alpha1.DatabaseName(d.targetDatabase()), Distributor: d.distributor(), Move: v1alpha1.ObjectName(d.Move.Name)})
-	return p.proceed(v1alpha1.MoveSwitching, conditions.ReasonSwitching, "the Publication is being pointed at its new publisher")
+		Database: v1alpha1.DatabaseName(
+			d.targetDatabase(),
+		), Distributor: d.distributor(), Move: v1alpha1.ObjectName(d.Move.Name)})
+	return p.proceed(
+		v1alpha1.MoveSwitching,
+		conditions.ReasonSwitching,
+		"the Publication is being pointed at its new publisher",
+	)
 }
 
 // topology is the name of the Topology that declares an object, empty when none does.
@@ -429,8 +553,11 @@ func planPublished(d Desired, _ Observed, p *Plan) bool {
 	if ready != nil && ready.ObservedGeneration == d.Publication.Generation {
 		message = ready.Reason + ": " + ready.Message
 	}
-	return p.settle(v1alpha1.MovePublishing, conditions.InProgress(conditions.ReasonPublishing, fmt.Sprintf("Publication %s is being published by %s: %s",
-		d.Publication.Name, credentials.HostName(d.Move.Spec.To), message)))
+	return p.settle(
+		v1alpha1.MovePublishing,
+		conditions.InProgress(conditions.ReasonPublishing, fmt.Sprintf("Publication %s is being published by %s: %s",
+			d.Publication.Name, credentials.HostName(d.Move.Spec.To), message)),
+	)
 }
 
 // States of the other subscribers.
@@ -447,7 +574,8 @@ func state(d Desired, o Observed, s v1alpha1.Subscription) string {
 	switch {
 	case begun && ready != nil && ready.Reason == conditions.ReasonDelivering:
 		return stateDelivering
-	case o.Copies[s.Name].Err != nil && (mssql.Is(o.Copies[s.Name].Err, mssql.Unreachable) || mssql.Is(o.Copies[s.Name].Err, mssql.Unknown)):
+	case o.Copies[s.Name].Err != nil &&
+		(mssql.Is(o.Copies[s.Name].Err, mssql.Unreachable) || mssql.Is(o.Copies[s.Name].Err, mssql.Unknown)):
 		return stateNotAnswering
 	}
 	return stateWaiting
@@ -459,8 +587,8 @@ func registeredAnew(d Desired, s v1alpha1.Subscription) bool {
 	return i != nil && strings.EqualFold(i.Publisher, credentials.HostName(d.Move.Spec.To))
 }
 
-// planDelivering waits for every other subscriber that answers. One that does not is brought to the new publisher by its
-// own controller when it does.
+// planDelivering waits for every other subscriber that answers. One that does not is brought to the new publisher by
+// its own controller when it does.
 func planDelivering(d Desired, o Observed, p *Plan) bool {
 	var waiting []string
 	for _, s := range d.others() {
@@ -473,7 +601,13 @@ func planDelivering(d Desired, o Observed, p *Plan) bool {
 		}
 	}
 	if len(waiting) > 0 {
-		return p.settle(v1alpha1.MovePublishing, conditions.InProgress(conditions.ReasonPublishing, "subscribers are being brought to the new publisher: "+strings.Join(waiting, ", ")))
+		return p.settle(
+			v1alpha1.MovePublishing,
+			conditions.InProgress(
+				conditions.ReasonPublishing,
+				"subscribers are being brought to the new publisher: "+strings.Join(waiting, ", "),
+			),
+		)
 	}
 	return true
 }
@@ -493,5 +627,10 @@ func planDone(d Desired, o Observed, p *Plan) bool {
 }
 
 func moved(d Desired) string {
-	return fmt.Sprintf("%s publishes %s in place of %s", credentials.HostName(d.Move.Spec.To), d.Move.Spec.Publication, d.From.Name)
+	return fmt.Sprintf(
+		"%s publishes %s in place of %s",
+		credentials.HostName(d.Move.Spec.To),
+		d.Move.Spec.Publication,
+		d.From.Name,
+	)
 }

@@ -25,8 +25,11 @@ var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 var silent = &mssql.Error{Server: "quisub-0", Class: mssql.Unreachable, Err: errors.New("no route to host")}
 
 func subscriptionOf(name string, server v1alpha1.ServerName) v1alpha1.Subscription {
-	return v1alpha1.Subscription{ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: name}, Spec: v1alpha1.SubscriptionSpec{
-		Publication: "articles", Subscriber: v1alpha1.ServerOrGroup{Server: server}, Database: "Content"}}
+	return v1alpha1.Subscription{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: name},
+		Spec: v1alpha1.SubscriptionSpec{
+			Publication: "articles", Subscriber: v1alpha1.ServerOrGroup{Server: server}, Database: "Content"},
+	}
 }
 
 // intoArchive is a second Subscription of the server that becomes the publisher.
@@ -36,25 +39,62 @@ func intoArchive() v1alpha1.Subscription {
 	return s
 }
 
-// lostSite is a publisher that is gone and fenced, two subscribers, and a distributor that lives elsewhere; the estimate is
-// approved.
+// lostSite is a publisher that is gone and fenced, two subscribers, and a distributor that lives elsewhere; the
+// estimate is approved.
 func lostSite() (Desired, Observed) {
-	usable := replication.Server{State: &mssql.ReplicationServer{Sysadmin: true, Databases: map[string]mssql.ReplicationDatabase{}}}
+	usable := replication.Server{
+		State: &mssql.ReplicationServer{Sysadmin: true, Databases: map[string]mssql.ReplicationDatabase{}},
+	}
 	d := Desired{
 		Move: &v1alpha1.PublisherMove{ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: "move"},
-			Spec: v1alpha1.PublisherMoveSpec{Publication: "articles", To: "dubsub", Distributor: "far", FencedServers: []v1alpha1.ServerName{"tukpub"}, Approved: true},
-			Status: v1alpha1.PublisherMoveStatus{From: &v1alpha1.ServerOrGroup{Server: "tukpub"}, FromDatabase: "Content", FromDistributor: "main",
-				ToSubscription: "dublin", ToDatabase: "Content", Original: "tukpub-0", Estimate: &v1alpha1.MoveEstimate{}}},
-		Publication: &v1alpha1.Publication{ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: "articles"}, Spec: v1alpha1.PublicationSpec{
-			Publisher: v1alpha1.ServerOrGroup{Server: "tukpub"}, Database: "Content", Distributor: "main"}},
+			Spec: v1alpha1.PublisherMoveSpec{
+				Publication:   "articles",
+				To:            "dubsub",
+				Distributor:   "far",
+				FencedServers: []v1alpha1.ServerName{"tukpub"},
+				Approved:      true,
+			},
+			Status: v1alpha1.PublisherMoveStatus{
+				From:            &v1alpha1.ServerOrGroup{Server: "tukpub"},
+				FromDatabase:    "Content",
+				FromDistributor: "main",
+				ToSubscription:  "dublin",
+				ToDatabase:      "Content",
+				Original:        "tukpub-0",
+				Estimate:        &v1alpha1.MoveEstimate{},
+			}},
+		Publication: &v1alpha1.Publication{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: "articles"},
+			Spec: v1alpha1.PublicationSpec{
+				Publisher: v1alpha1.ServerOrGroup{Server: "tukpub"}, Database: "Content", Distributor: "main"},
+		},
 		From:         replication.Party{Name: "SQLServer tukpub", Servers: []v1alpha1.ServerName{"tukpub"}},
-		FromDatabase: "Content", FromSystem: replication.System{Name: "main", Server: "dist"}, Lost: map[v1alpha1.ServerName]bool{},
+		FromDatabase: "Content", FromSystem: replication.System{Name: "main", Server: "dist"},
+		Lost:   map[v1alpha1.ServerName]bool{},
 		System: replication.System{Name: "far", Server: "far"}, FormerLogin: "geosql_replication_main",
 		Subscriptions: []v1alpha1.Subscription{subscriptionOf("dublin", "dubsub"), subscriptionOf("quincy", "quisub")},
 	}
 	o := Observed{Now: noon, System: usable, To: usable, Copies: map[string]Copy{
-		"dublin": {Here: &mssql.SubscriptionHere{Publisher: "tukpub-0", PublisherDatabase: "Content", Publication: "articles", Pull: true, Last: []byte{2}, Time: noon.Add(-time.Minute)}},
-		"quincy": {Here: &mssql.SubscriptionHere{Publisher: "tukpub-0", PublisherDatabase: "Content", Publication: "articles", Pull: true, Last: []byte{1}, Time: noon.Add(-time.Hour)}},
+		"dublin": {
+			Here: &mssql.SubscriptionHere{
+				Publisher:         "tukpub-0",
+				PublisherDatabase: "Content",
+				Publication:       "articles",
+				Pull:              true,
+				Last:              []byte{2},
+				Time:              noon.Add(-time.Minute),
+			},
+		},
+		"quincy": {
+			Here: &mssql.SubscriptionHere{
+				Publisher:         "tukpub-0",
+				PublisherDatabase: "Content",
+				Publication:       "articles",
+				Pull:              true,
+				Last:              []byte{1},
+				Time:              noon.Add(-time.Hour),
+			},
+		},
 	}}
 	o.Old.Err = silent
 	o.FormerRules, o.NewRules = reconcile.Read[[]mssql.TableRule](nil), reconcile.Read[[]mssql.TableRule](nil)
@@ -69,8 +109,12 @@ func TestMovesThatDoNotBegin(t *testing.T) {
 		reason string
 		says   string
 	}{
-		"no publication": {func(d *Desired, _ *Observed) { d.Missing = []string{"Publication articles"} }, conditions.ReasonReferenceMissing, "Publication articles"},
-		"another publication of that name": {func(d *Desired, _ *Observed) { d.Move.Status.PublicationUID, d.Publication.UID = "first", "second" },
+		"no publication": {func(d *Desired, _ *Observed) { d.Missing = []string{"Publication articles"} },
+			conditions.ReasonReferenceMissing, "Publication articles"},
+		"another publication of that name": {func(d *Desired, _ *Observed) {
+			d.Move.Status.PublicationUID,
+				d.Publication.UID = "first", "second"
+		},
 			conditions.ReasonPublicationReplaced, "make another"},
 		"a publisher that is no more": {func(d *Desired, _ *Observed) {
 			d.Publication.Spec.Publisher.Server, d.Publication.Spec.MovedBy = "dubsub", "other"
@@ -81,8 +125,10 @@ func TestMovesThatDoNotBegin(t *testing.T) {
 		"another move": {func(d *Desired, _ *Observed) { d.Other = "first" }, conditions.ReasonWaiting, "first"},
 		"publisher answers": {func(d *Desired, o *Observed) { o.Answering = []string{"tukpub-0"}; d.Lost["tukpub"] = true },
 			conditions.ReasonPublisherAnswers, "tukpub-0 answers"},
-		"silence alone":     {func(d *Desired, _ *Observed) { d.Move.Spec.FencedServers = nil }, conditions.ReasonPublisherNotFenced, "lifecycle to Lost"},
-		"one replica's end": {func(d *Desired, _ *Observed) { d.From.Servers = append(d.From.Servers, "quipub") }, conditions.ReasonPublisherNotFenced, "quipub-0"},
+		"silence alone": {func(d *Desired, _ *Observed) { d.Move.Spec.FencedServers = nil },
+			conditions.ReasonPublisherNotFenced, "lifecycle to Lost"},
+		"one replica's end": {func(d *Desired, _ *Observed) { d.From.Servers = append(d.From.Servers, "quipub") },
+			conditions.ReasonPublisherNotFenced, "quipub-0"},
 		"no subscriber": {func(d *Desired, _ *Observed) {
 			d.Move.Spec.To, d.Move.Status.ToSubscription = "blusub", ""
 		}, conditions.ReasonNotSubscribed, "dubsub, quisub"},
@@ -96,14 +142,19 @@ func TestMovesThatDoNotBegin(t *testing.T) {
 		"its name is another copy's now": {func(d *Desired, _ *Observed) {
 			d.Subscriptions[0].Spec.Database = "Archive"
 		}, conditions.ReasonNotSubscribed, "make another"},
-		"silent successor":    {func(_ *Desired, o *Observed) { o.To = replication.Server{Err: silent} }, conditions.ReasonEngineNotAnswering, "no route"},
-		"silent distributor":  {func(_ *Desired, o *Observed) { o.System = replication.Server{Err: silent} }, conditions.ReasonDistributorUnusable, "spec.distributor"},
-		"refused distributor": {func(d *Desired, _ *Observed) { d.NotAdmitted = true }, conditions.ReasonDistributorUnusable, "spec.publishers"},
+		"silent successor": {func(_ *Desired, o *Observed) { o.To = replication.Server{Err: silent} },
+			conditions.ReasonEngineNotAnswering, "no route"},
+		"silent distributor": {func(_ *Desired, o *Observed) { o.System = replication.Server{Err: silent} },
+			conditions.ReasonDistributorUnusable, "spec.distributor"},
+		"refused distributor": {func(d *Desired, _ *Observed) { d.NotAdmitted = true }, conditions.ReasonDistributorUnusable,
+			"spec.publishers"},
 		"other distributor": {func(_ *Desired, o *Observed) {
 			o.To = replication.Server{State: &mssql.ReplicationServer{Sysadmin: true, Distributor: "other-0"}}
 		}, conditions.ReasonDistributorUnusable, "other-0"},
-		"not approved": {func(d *Desired, _ *Observed) { d.Move.Spec.Approved = false }, conditions.ReasonAwaitingApproval, "spec.approved"},
-		"no estimate":  {func(d *Desired, _ *Observed) { d.Move.Status.Estimate = nil }, conditions.ReasonAwaitingApproval, "being estimated"},
+		"not approved": {func(d *Desired, _ *Observed) { d.Move.Spec.Approved = false }, conditions.ReasonAwaitingApproval,
+			"spec.approved"},
+		"no estimate": {func(d *Desired, _ *Observed) { d.Move.Status.Estimate = nil }, conditions.ReasonAwaitingApproval,
+			"being estimated"},
 		"not drained": {func(_ *Desired, o *Observed) {
 			o.Old = Old{Asked: true, Pending: map[string]int64{"dublin": 7}}
 		}, conditions.ReasonDraining, "7 commands to dubsub-0"},
@@ -145,10 +196,17 @@ func TestMoveFromAPublisherThatLives(t *testing.T) {
 		}, v1alpha1.MovePending, conditions.ReasonPublisherAnswers},
 		"another replica is silent": {func(d *Desired, _ *Observed) { d.From.Servers = append(d.From.Servers, "quipub") },
 			v1alpha1.MovePending, conditions.ReasonPublisherNotFenced},
-		"it differs": {func(_ *Desired, o *Observed) { o.Comparison = differs }, v1alpha1.MovePending, conditions.ReasonCopyDiffers},
-		"it differs before the approval": {func(d *Desired, o *Observed) { d.Move.Spec.Approved, o.Comparison = false, differs },
+		"it differs": {func(_ *Desired, o *Observed) { o.Comparison = differs }, v1alpha1.MovePending,
+			conditions.ReasonCopyDiffers},
+		"it differs before the approval": {func(d *Desired, o *Observed) {
+			d.Move.Spec.Approved, o.Comparison = false,
+				differs
+		},
 			v1alpha1.MovePending, conditions.ReasonCopyDiffers},
-		"it differs, which nobody may skip": {func(d *Desired, o *Observed) { d.Move.Spec.SkipUndelivered, o.Comparison = true, differs },
+		"it differs, which nobody may skip": {func(d *Desired, o *Observed) {
+			d.Move.Spec.SkipUndelivered,
+				o.Comparison = true, differs
+		},
 			v1alpha1.MovePending, conditions.ReasonCopyDiffers},
 		"still on its way": {func(_ *Desired, o *Observed) {
 			o.Comparison, o.Old = differs, Old{Asked: true, Pending: map[string]int64{"dublin": 7}}
@@ -156,12 +214,22 @@ func TestMoveFromAPublisherThatLives(t *testing.T) {
 			v1alpha1.MoveDraining, conditions.ReasonDraining},
 		"not comparable": {func(_ *Desired, o *Observed) { o.Comparison, o.ComparisonErr = nil, silent },
 			v1alpha1.MovePending, conditions.ReasonEngineNotAnswering},
-		"still on its way to another": {func(_ *Desired, o *Observed) { o.Comparison, o.Old.Pending = nil, map[string]int64{"quincy": 7} },
+		"still on its way to another": {func(_ *Desired, o *Observed) {
+			o.Comparison, o.Old.Pending = nil,
+				map[string]int64{"quincy": 7}
+		},
 			v1alpha1.MoveDraining, conditions.ReasonDraining},
-		"not compared yet": {func(_ *Desired, o *Observed) { o.Comparison = nil }, v1alpha1.MovePending, conditions.ReasonDraining},
-		"its Subscription is gone": {func(d *Desired, o *Observed) { d.Subscriptions, o.Comparison = d.Subscriptions[1:], nil },
+		"not compared yet": {func(_ *Desired, o *Observed) { o.Comparison = nil }, v1alpha1.MovePending,
+			conditions.ReasonDraining},
+		"its Subscription is gone": {func(d *Desired, o *Observed) {
+			d.Subscriptions, o.Comparison = d.Subscriptions[1:],
+				nil
+		},
 			v1alpha1.MovePending, conditions.ReasonNotSubscribed},
-		"its Subscription goes": {func(d *Desired, _ *Observed) { d.Subscriptions[0].DeletionTimestamp = &metav1.Time{Time: noon} },
+		"its Subscription goes": {func(d *Desired,
+			_ *Observed) {
+			d.Subscriptions[0].DeletionTimestamp = &metav1.Time{Time: noon}
+		},
 			v1alpha1.MovePending, conditions.ReasonNotSubscribed},
 		"the old way is ended": {func(d *Desired, o *Observed) {
 			*d, o.Comparison = begun(*d), nil
@@ -170,7 +238,11 @@ func TestMoveFromAPublisherThatLives(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
 			d, o := lostSite()
-			d.Move.Spec.FencedServers, o.ReadOnly, o.Comparison = nil, "tukpub", &replication.Comparison{Equal: true, Steady: true, Rows: 200}
+			d.Move.Spec.FencedServers, o.ReadOnly, o.Comparison = nil, "tukpub", &replication.Comparison{
+				Equal:  true,
+				Steady: true,
+				Rows:   200,
+			}
 			o.Old = Old{Asked: true, Pending: map[string]int64{"dublin": 0, "quincy": 0}}
 			c.edit(&d, &o)
 			p := plan(d, o)
@@ -182,9 +254,15 @@ func TestMoveFromAPublisherThatLives(t *testing.T) {
 	g := NewWithT(t)
 	d, o := lostSite()
 	o.ReadOnly, o.Comparison = "tukpub", &replication.Comparison{Equal: true, Rows: 200}
-	g.Expect(estimate(d, o)).To(And(HaveField("Lossless", true), HaveField("Summary", ContainSubstring("Nothing that is published is lost: the database of tukpub-0 is read-only, and dubsub-0 has the same 200 rows"))))
+	g.Expect(estimate(d, o)).
+		To(And(HaveField("Lossless", true),
+			HaveField("Summary",
+				ContainSubstring("Nothing that is published is lost: the database of tukpub-0 is read-only, and dubsub-0 has "+
+					"the same 200 rows"))))
 	o.Comparison = differs
-	g.Expect(estimate(d, o)).To(And(HaveField("Lossless", false), HaveField("Summary", Not(ContainSubstring("Nothing that is published is lost")))))
+	g.Expect(estimate(d, o)).
+		To(And(HaveField("Lossless", false),
+			HaveField("Summary", Not(ContainSubstring("Nothing that is published is lost")))))
 	o.Comparison, o.ReadOnly = &replication.Comparison{Equal: true, Rows: 200}, ""
 	g.Expect(estimate(d, o).Lossless).To(BeFalse(), "what nobody says takes no writes")
 }
@@ -208,12 +286,15 @@ func TestMoveOfAPublicationThatWasDeclaredAnew(t *testing.T) {
 // begun is the move once the old way may be ended: that is on record before its first step.
 func begun(d Desired) Desired {
 	d.Move = d.Move.DeepCopy()
-	d.Move.Status.Timeline = &v1alpha1.MoveTimeline{Approved: &metav1.MicroTime{Time: noon}, Drained: &metav1.MicroTime{Time: noon}}
+	d.Move.Status.Timeline = &v1alpha1.MoveTimeline{
+		Approved: &metav1.MicroTime{Time: noon},
+		Drained:  &metav1.MicroTime{Time: noon},
+	}
 	return d
 }
 
-// The other controllers make again what they miss, unless the status says that a move ends it: that is written one pass before the first
-// step, so that no crash comes between.
+// The other controllers make again what they miss, unless the status says that a move ends it: that is written one pass
+// before the first step, so that no crash comes between.
 func TestTheRecordComesBeforeTheFirstStep(t *testing.T) {
 	g := NewWithT(t)
 	d, o := lostSite()
@@ -226,8 +307,8 @@ func TestTheRecordComesBeforeTheFirstStep(t *testing.T) {
 	g.Expect(plan(d, o).Steps).NotTo(BeEmpty())
 }
 
-// Between the end of the old way and the Publication's new name nothing reads the former publisher's log. One that takes writes then is
-// not told to wait for their arrival.
+// Between the end of the old way and the Publication's new name nothing reads the former publisher's log. One that
+// takes writes then is not told to wait for their arrival.
 func TestWritesAfterTheOldWayHasEnded(t *testing.T) {
 	g := NewWithT(t)
 	d, o := living()
@@ -236,10 +317,13 @@ func TestWritesAfterTheOldWayHasEnded(t *testing.T) {
 	p := plan(d, o)
 	g.Expect(p.Steps).To(BeEmpty())
 	g.Expect(p.Outcome.Reason).To(Equal(conditions.ReasonPublisherAnswers))
-	g.Expect(p.Outcome.Message).To(And(ContainSubstring("arrives nowhere"), ContainSubstring("delete this PublisherMove"), ContainSubstring("SET READ_ONLY"),
-		Not(ContainSubstring("wait until everything has arrived, and make")), Not(ContainSubstring("declared again"))))
+	g.Expect(p.Outcome.Message).
+		To(And(ContainSubstring("arrives nowhere"), ContainSubstring("delete this PublisherMove"),
+			ContainSubstring("SET READ_ONLY"),
+			Not(ContainSubstring("wait until everything has arrived, and make")), Not(ContainSubstring("declared again"))))
 	d.Subscriptions = d.Subscriptions[1:]
-	g.Expect(plan(d, o).Outcome.Message).To(ContainSubstring("once Subscription dublin of SQLServer dubsub is declared again"))
+	g.Expect(plan(d, o).Outcome.Message).
+		To(ContainSubstring("once Subscription dublin of SQLServer dubsub is declared again"))
 }
 
 func describeAll(steps []replication.Step) []string {
@@ -280,17 +364,23 @@ func TestStepsOfAMove(t *testing.T) {
 	g.Expect(plan(d, o).Steps).To(BeEmpty(), "its end is waited for")
 	d.Subscriptions = d.Subscriptions[1:]
 	p = plan(d, o)
-	g.Expect(p.Steps).To(ConsistOf(Switch{Publication: "articles", Topology: "msdn", Publisher: "dubsub", Database: "Content", Distributor: "far", Move: "move"}))
+	g.Expect(p.Steps).
+		To(ConsistOf(Switch{Publication: "articles", Topology: "msdn", Publisher: "dubsub", Database: "Content",
+			Distributor: "far", Move: "move"}))
 	done = append(done, describeAll(p.Steps)...)
 	g.Expect(shown[:len(done)]).To(Equal(done), "what is shown before the approval is what is done")
 
 	d.Publication.Spec.MovedBy, d.Publication.Generation = "move", 2
 	g.Expect(plan(d, o).Phase).To(Equal(v1alpha1.MovePublishing))
-	d.Publication.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionReady, Status: metav1.ConditionTrue, ObservedGeneration: 1}}
+	d.Publication.Status.Conditions = []metav1.Condition{
+		{Type: v1alpha1.ConditionReady, Status: metav1.ConditionTrue, ObservedGeneration: 1},
+	}
 	g.Expect(plan(d, o).Phase).To(Equal(v1alpha1.MovePublishing), "what was Ready was the former publisher's")
 	d.Publication.Status.Conditions[0].ObservedGeneration = 2
 	s := &d.Subscriptions[0].Status
-	s.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionReady, Status: metav1.ConditionTrue, Reason: conditions.ReasonDelivering}}
+	s.Conditions = []metav1.Condition{
+		{Type: v1alpha1.ConditionReady, Status: metav1.ConditionTrue, Reason: conditions.ReasonDelivering},
+	}
 	s.Initialization = &v1alpha1.SubscriptionInitialization{Method: v1alpha1.InitializeSnapshot, Publisher: "tukpub-0"}
 	g.Expect(plan(d, o).Phase).To(Equal(v1alpha1.MovePublishing), "it still delivers from the former publisher")
 	s.Initialization.Publisher = "dubsub-0"
@@ -310,7 +400,8 @@ func TestStepsOfAMove(t *testing.T) {
 	g.Expect(describe(d, o, p).Subscriptions[0].State).To(Equal(stateNotAnswering))
 }
 
-// The copy that was estimated and approved publishes, whatever other databases of its server receive: they go on as subscribers.
+// The copy that was estimated and approved publishes, whatever other databases of its server receive: they go on as
+// subscribers.
 func TestTheCopyThatWasLookedAtPublishes(t *testing.T) {
 	g := NewWithT(t)
 	d, o := lostSite()
@@ -330,16 +421,19 @@ func TestTheCopyThatWasLookedAtPublishes(t *testing.T) {
 					}
 				}
 			case EndSubscription:
-				d.Subscriptions = slices.DeleteFunc(d.Subscriptions, func(x v1alpha1.Subscription) bool { return x.Name == s.Subscription })
+				d.Subscriptions = slices.DeleteFunc(d.Subscriptions,
+					func(x v1alpha1.Subscription) bool { return x.Name == s.Subscription })
 			case Switch:
 				d.Publication.Spec.MovedBy = s.Move
 			}
 		}
 		done = append(done, p.Steps...)
 	}
-	g.Expect(done).To(HaveExactElements(LetCompare{"quincy"}, LetCompare{"dublin-archive"}, EndSubscription{Subscription: "dublin"},
-		Switch{Publication: "articles", Publisher: "dubsub", Database: "Content", Distributor: "far", Move: "move"}))
-	g.Expect(d.Move.Status.Subscriptions).To(ConsistOf(HaveField("Name", BeEquivalentTo("quincy")), HaveField("Name", BeEquivalentTo("dublin-archive"))))
+	g.Expect(done).
+		To(HaveExactElements(LetCompare{"quincy"}, LetCompare{"dublin-archive"}, EndSubscription{Subscription: "dublin"},
+			Switch{Publication: "articles", Publisher: "dubsub", Database: "Content", Distributor: "far", Move: "move"}))
+	g.Expect(d.Move.Status.Subscriptions).
+		To(ConsistOf(HaveField("Name", BeEquivalentTo("quincy")), HaveField("Name", BeEquivalentTo("dublin-archive"))))
 }
 
 // Jobs of the former publication go from a distributor that lives, but not those that others share.
@@ -347,7 +441,14 @@ func TestJobsOfTheOldWay(t *testing.T) {
 	g := NewWithT(t)
 	d, o := lostSite()
 	d.Move.Spec.SkipUndelivered = true
-	reader, snapshot := replication.LogReaderJob("tukpub-0", "Content"), replication.SnapshotJob("tukpub-0", "Content", "articles")
+	reader, snapshot := replication.LogReaderJob(
+		"tukpub-0",
+		"Content",
+	), replication.SnapshotJob(
+		"tukpub-0",
+		"Content",
+		"articles",
+	)
 	o.Old = Old{Asked: true, Pending: map[string]int64{"dublin": 7}, Jobs: map[string]*mssql.Job{reader: {}, snapshot: {}}}
 	status := describe(d, o, plan(d, o))
 	g.Expect(status.Undelivered).To(HaveValue(BeEquivalentTo(7)), "what was given up is in the record")
@@ -357,8 +458,8 @@ func TestJobsOfTheOldWay(t *testing.T) {
 	g.Expect(describeAll(plan(d, o).Steps)).NotTo(ContainElement(ContainSubstring(reader)))
 }
 
-// Whether the old way has ended is known, or a person or a login that is gone says that it cannot come back, before the Publication is
-// pointed elsewhere: nothing is looked for there afterwards.
+// Whether the old way has ended is known, or a person or a login that is gone says that it cannot come back, before the
+// Publication is pointed elsewhere: nothing is looked for there afterwards.
 func TestSwitchOnlyAfterTheOldWay(t *testing.T) {
 	timeout := &mssql.Error{Server: "dist-0", Class: mssql.Unknown, Err: errors.New("deadline exceeded")}
 	same := func(d *Desired) { d.Move.Spec.Distributor, d.System, d.FormerLogin = "", d.FromSystem, "" }
@@ -367,8 +468,10 @@ func TestSwitchOnlyAfterTheOldWay(t *testing.T) {
 		switches bool
 		says     string
 	}{
-		"the same distributor has not answered": {func(d *Desired, o *Observed) { same(d); o.Old.Err = timeout }, false, "deadline exceeded"},
-		"the same distributor has none of it":   {func(d *Desired, o *Observed) { same(d); o.Old = Old{Asked: true} }, true, ""},
+		"the same distributor has not answered": {func(d *Desired, o *Observed) { same(d); o.Old.Err = timeout }, false,
+			"deadline exceeded"},
+		"the same distributor has none of it": {func(d *Desired, o *Observed) { same(d); o.Old = Old{Asked: true} }, true,
+			""},
 		"the same one does not answer although somebody says that it is gone": {func(d *Desired, o *Observed) {
 			same(d)
 			d.Lost["dist"], o.Old.Err = true, timeout
@@ -409,8 +512,9 @@ func TestSwitchOnlyAfterTheOldWay(t *testing.T) {
 	d, o := lostSite()
 	d.Move.Status.Original, o.Left = "", Left{Login: true, Sessions: []int{61}}
 	o.Copies = nil
-	g.Expect(describeAll(plan(begun(d), o).Steps)).To(ContainElements(ContainSubstring("KILL 61"), ContainSubstring("DROP LOGIN")),
-		"the former agents come in whoever they were of")
+	g.Expect(describeAll(plan(begun(d), o).Steps)).
+		To(ContainElements(ContainSubstring("KILL 61"), ContainSubstring("DROP LOGIN")),
+			"the former agents come in whoever they were of")
 }
 
 // The estimate says what is known, by whom, and what is not.
@@ -421,17 +525,25 @@ func TestEstimate(t *testing.T) {
 	g.Expect(e.Best).To(BeEquivalentTo("dubsub"))
 	g.Expect(e.NewestFrom).To(Equal(fromSubscriber))
 	g.Expect(e.Deliverable).To(BeNil())
-	g.Expect(e.Summary).To(And(ContainSubstring("No tracer token"), ContainSubstring("has the newest transaction that is known"), ContainSubstring("nobody can tell")))
+	g.Expect(e.Summary).
+		To(And(ContainSubstring("No tracer token"), ContainSubstring("has the newest transaction that is known"),
+			ContainSubstring("nobody can tell")))
 
 	seen := metav1.NewTime(noon.Add(-10 * time.Second))
 	d.Publication.Status.Newest = &v1alpha1.ReplicatedTransaction{Transaction: "0x05", Time: &seen, Seen: &seen}
 	d.Subscriptions[0].Status.Latency = &v1alpha1.LatencyStatus{PostedAt: ptr.To(metav1.NewTime(noon.Add(-time.Minute)))}
 	e = estimate(d, o)
 	g.Expect(e.NewestFrom).To(Equal(fromStatus))
-	g.Expect(e.Summary).To(And(ContainSubstring("committed until 2026-03-01T11:59:00Z"), ContainSubstring("lacks transactions"), ContainSubstring("0x05 (2026-03-01T11:59:50Z)"),
-		ContainSubstring("committed after 2026-03-01T11:59:50Z")))
+	g.Expect(e.Summary).
+		To(And(ContainSubstring("committed until 2026-03-01T11:59:00Z"), ContainSubstring("lacks transactions"),
+			ContainSubstring("0x05 (2026-03-01T11:59:50Z)"),
+			ContainSubstring("committed after 2026-03-01T11:59:50Z")))
 
-	o.Old = Old{Asked: true, At: replication.AtDistributor{Newest: []byte{6}, NewestTime: noon}, Pending: map[string]int64{"dublin": 12, "quincy": 40}}
+	o.Old = Old{
+		Asked:   true,
+		At:      replication.AtDistributor{Newest: []byte{6}, NewestTime: noon},
+		Pending: map[string]int64{"dublin": 12, "quincy": 40},
+	}
 	e = estimate(d, o)
 	g.Expect(e.NewestFrom).To(Equal(fromDistributor))
 	g.Expect(e.Deliverable).To(HaveValue(BeEquivalentTo(12)))

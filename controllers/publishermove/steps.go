@@ -14,8 +14,13 @@ type LetCompare struct{ Subscription string }
 
 // Describe names the Subscription.
 func (s LetCompare) Describe() string {
-	return fmt.Sprintf("annotate Subscription %s with %s=%s: its tables are compared with the new publisher's, kept if they are equal, and copied anew if not",
-		s.Subscription, v1alpha1.InitializationAnnotation, v1alpha1.InitializeCompare)
+	return fmt.Sprintf(
+		"annotate Subscription %s with %s=%s: its tables are compared with the new publisher's, kept if they are equal, "+
+			"and copied anew if not",
+		s.Subscription,
+		v1alpha1.InitializationAnnotation,
+		v1alpha1.InitializeCompare,
+	)
 }
 
 // EndCompare takes that mark away.
@@ -53,8 +58,16 @@ type Switch struct {
 
 // Describe names the publisher.
 func (s Switch) Describe() string {
-	return fmt.Sprintf("let Publication %s%s name publisher %s, database %s, Distributor %s, movedBy %s; its controller publishes there, and those of the other Subscriptions register them",
-		s.Publication, in(s.Topology), credentials.HostName(s.Publisher), s.Database, s.Distributor, s.Move)
+	return fmt.Sprintf(
+		"let Publication %s%s name publisher %s, database %s, Distributor %s, movedBy %s; its controller publishes there, "+
+			"and those of the other Subscriptions register them",
+		s.Publication,
+		in(s.Topology),
+		credentials.HostName(s.Publisher),
+		s.Database,
+		s.Distributor,
+		s.Move,
+	)
 }
 
 func in(topology string) string {

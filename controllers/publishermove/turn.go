@@ -16,7 +16,11 @@ import (
 )
 
 // other is a move of the same publication that goes first, empty when there is none.
-func (r *Reconciler) other(ctx context.Context, object *v1alpha1.PublisherMove, p *v1alpha1.Publication) (string, error) {
+func (r *Reconciler) other(
+	ctx context.Context,
+	object *v1alpha1.PublisherMove,
+	p *v1alpha1.Publication,
+) (string, error) {
 	var moves v1alpha1.PublisherMoveList
 	if err := r.hub.List(ctx, &moves, client.InNamespace(object.Namespace)); err != nil {
 		return "", fmt.Errorf("list the PublisherMoves of namespace %s: %w", object.Namespace, err)
@@ -24,14 +28,16 @@ func (r *Reconciler) other(ctx context.Context, object *v1alpha1.PublisherMove, 
 	return first(moves.Items, object, p), nil
 }
 
-// first is the move that this one waits for, empty when it is its own turn. Of moves that are approved one goes, by an order in which
-// all of them see the same one first; those that can never go on are in nobody's way.
+// first is the move that this one waits for, empty when it is its own turn. Of moves that are approved one goes, by an
+// order in which all of them see the same one first; those that can never go on are in nobody's way.
 func first(moves []v1alpha1.PublisherMove, object *v1alpha1.PublisherMove, p *v1alpha1.Publication) string {
 	best := object
 	for i := range moves {
 		m := &moves[i]
-		if m.Name == object.Name || m.Spec.Publication != object.Spec.Publication || !m.Spec.Approved || m.Status.Phase == v1alpha1.MoveCompleted ||
-			replication.Overtaken(m, p) || m.Status.PublicationUID != "" && m.Status.PublicationUID != p.UID {
+		if m.Name == object.Name || m.Spec.Publication != object.Spec.Publication || !m.Spec.Approved ||
+			m.Status.Phase == v1alpha1.MoveCompleted ||
+			replication.Overtaken(m, p) ||
+			m.Status.PublicationUID != "" && m.Status.PublicationUID != p.UID {
 			continue
 		}
 		if best == object && !object.Spec.Approved || turn(m, best, p) < 0 {
@@ -44,9 +50,9 @@ func first(moves []v1alpha1.PublisherMove, object *v1alpha1.PublisherMove, p *v1
 	return best.Name
 }
 
-// turn orders two moves by who goes first: the one that has switched the publication, the one that has begun to end the old way, the
-// one that was seen to be approved, the older one. The moments are written once, and what was begun is never left to stand half
-// done behind a move that was approved later.
+// turn orders two moves by who goes first: the one that has switched the publication, the one that has begun to end the
+// old way, the one that was seen to be approved, the older one. The moments are written once, and what was begun is
+// never left to stand half done behind a move that was approved later.
 func turn(a, b *v1alpha1.PublisherMove, p *v1alpha1.Publication) int {
 	switched := func(m *v1alpha1.PublisherMove) bool { return string(p.Spec.MovedBy) == m.Name }
 	at := func(m *v1alpha1.PublisherMove, moment func(*v1alpha1.MoveTimeline) *metav1.MicroTime) *time.Time {

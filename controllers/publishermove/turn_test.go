@@ -13,8 +13,8 @@ import (
 	"geosql.dev/operator/internal/reconcile/conditions"
 )
 
-// Of two moves that are approved exactly one goes, whichever was approved first and however far both are: the one that has begun,
-// else the older one.
+// Of two moves that are approved exactly one goes, whichever was approved first and however far both are: the one that
+// has begun, else the older one.
 func TestOneMoveOfAPublication(t *testing.T) {
 	at := func(s int) *metav1.MicroTime {
 		return &metav1.MicroTime{Time: noon.Add(time.Duration(s) * time.Second)}
@@ -24,9 +24,13 @@ func TestOneMoveOfAPublication(t *testing.T) {
 		edit  func(a, b *v1alpha1.PublisherMove, p *v1alpha1.Publication)
 		first string
 	}{
-		"neither has begun":         {func(_, _ *v1alpha1.PublisherMove, _ *v1alpha1.Publication) {}, "older"},
-		"of one second, by name":    {func(a, b *v1alpha1.PublisherMove, _ *v1alpha1.Publication) { b.CreationTimestamp = a.CreationTimestamp }, "newer"},
-		"the newer one is approved": {func(a, _ *v1alpha1.PublisherMove, _ *v1alpha1.Publication) { a.Spec.Approved = false }, "newer"},
+		"neither has begun": {func(_, _ *v1alpha1.PublisherMove, _ *v1alpha1.Publication) {}, "older"},
+		"of one second, by name": {func(a, b *v1alpha1.PublisherMove,
+			_ *v1alpha1.Publication) {
+			b.CreationTimestamp = a.CreationTimestamp
+		}, "newer"},
+		"the newer one is approved": {func(a, _ *v1alpha1.PublisherMove, _ *v1alpha1.Publication) { a.Spec.Approved = false },
+			"newer"},
 		"the older one has begun": {func(a, _ *v1alpha1.PublisherMove, _ *v1alpha1.Publication) {
 			a.Status.Timeline = &v1alpha1.MoveTimeline{Approved: at(1)}
 		}, "older"},
@@ -36,7 +40,8 @@ func TestOneMoveOfAPublication(t *testing.T) {
 		"the newer one has begun": {func(_, b *v1alpha1.PublisherMove, _ *v1alpha1.Publication) {
 			b.Status.Timeline = &v1alpha1.MoveTimeline{Approved: at(1), Drained: at(1)}
 		}, "newer"},
-		"the newer one drained, the older was approved earlier": {func(a, b *v1alpha1.PublisherMove, _ *v1alpha1.Publication) {
+		"the newer one drained, the older was approved earlier": {func(a, b *v1alpha1.PublisherMove,
+			_ *v1alpha1.Publication) {
 			a.Status.Timeline = &v1alpha1.MoveTimeline{Approved: at(1)}
 			b.Status.Timeline = &v1alpha1.MoveTimeline{Approved: at(2), Drained: at(2)}
 		}, "newer"},
@@ -71,7 +76,8 @@ func TestOneMoveOfAPublication(t *testing.T) {
 				x.Move, x.Publication = m, d.Publication
 				x.Other = first(both, m, d.Publication)
 				p := plan(x, o)
-				if r := p.Outcome.Reason; m.Spec.Approved && r != conditions.ReasonWaiting && r != conditions.ReasonPublicationReplaced {
+				if r := p.Outcome.Reason; m.Spec.Approved && r != conditions.ReasonWaiting &&
+					r != conditions.ReasonPublicationReplaced {
 					goes = append(goes, m.Name)
 				}
 			}

@@ -28,7 +28,8 @@ type observation struct {
 	// storage is what the site has, nil when it could not be read; storageErr says why.
 	storage    *storage
 	storageErr error
-	// member is the engaged site, nil when it can't be used; token is that of its kubeconfig, empty when it has none that ends.
+	// member is the engaged site, nil when it can't be used; token is that of its kubeconfig, empty when it has none that
+	// ends.
 	member *sites.Member
 	token  sites.Token
 	// renewed is when this manager last tried to renew the token, and what came of it.

@@ -50,7 +50,8 @@ func fill(o *observation) []conditions.Change {
 		changes = append(changes, *c)
 	}
 	if renewal := renewal(o); renewal != nil {
-		if c := conditions.SetOne(&status.StatusBase, o.site.Generation, *renewal); c != nil && (c.Old != nil || c.New.Status == metav1.ConditionFalse) {
+		if c := conditions.SetOne(&status.StatusBase, o.site.Generation, *renewal); c != nil &&
+			(c.Old != nil || c.New.Status == metav1.ConditionFalse) {
 			changes = append(changes, *c)
 		}
 	}
@@ -86,13 +87,22 @@ func outcome(o *observation) conditions.Outcome {
 	switch {
 	case o.site.DeletionTimestamp != nil && len(o.users) > 0 && o.site.Spec.Lifecycle != v1alpha1.SiteLost:
 		return conditions.Stalled(conditions.ReasonDeleting, fmt.Sprintf(
-			"these servers run at the site: %s; delete them first, or set spec.lifecycle to Lost if the site is gone for good", strings.Join(o.users, ", ")))
+			"these servers run at the site: %s; delete them first, or set spec.lifecycle to Lost if the site is gone for good",
+			strings.Join(o.users, ", "),
+		))
 	case o.site.DeletionTimestamp != nil && len(o.voting) > 0 && o.site.Spec.Lifecycle != v1alpha1.SiteLost:
 		return conditions.Stalled(conditions.ReasonDeleting, fmt.Sprintf(
-			"these groups have a vote at the site: %s; name another site in their spec.voters first, or set spec.lifecycle to Lost if the site is gone for good", strings.Join(o.voting, ", ")))
+			"these groups have a vote at the site: %s; name another site in their spec.voters first, or set spec.lifecycle "+
+				"to Lost if the site is gone for good",
+			strings.Join(o.voting, ", "),
+		))
 	case o.site.Spec.Lifecycle == v1alpha1.SiteLost:
-		return conditions.Outcome{Ready: metav1.ConditionFalse, Progress: conditions.Settled, Reason: conditions.ReasonSiteLost,
-			Message: "the site is declared lost: finalizers do not wait for it; set spec.lifecycle to Active should it return"}
+		return conditions.Outcome{
+			Ready:    metav1.ConditionFalse,
+			Progress: conditions.Settled,
+			Reason:   conditions.ReasonSiteLost,
+			Message:  "the site is declared lost: finalizers do not wait for it; set spec.lifecycle to Active should it return",
+		}
 	case !o.known:
 		return conditions.Unknown(conditions.ReasonConnecting, "the first heartbeat is awaited")
 	case errors.As(cause, &badConfig):
@@ -120,7 +130,10 @@ func unreachable(o *observation) conditions.Outcome {
 		return conditions.Unknown(conditions.ReasonConnecting, "the site answers; its caches are being filled")
 	}
 	err := &sites.UnreachableError{Site: v1alpha1.SiteName(o.site.Name), Since: o.health.LastHeartbeat, Cause: cause}
-	return conditions.Unknown(conditions.ReasonSiteUnreachable, err.Error()+"; what is there is unknown, other sites are not affected")
+	return conditions.Unknown(
+		conditions.ReasonSiteUnreachable,
+		err.Error()+"; what is there is unknown, other sites are not affected",
+	)
 }
 
 func unusable(o *observation) string {
@@ -129,7 +142,13 @@ func unusable(o *observation) string {
 		parts = append(parts, fmt.Sprintf("namespace %s: %s", ns, reason))
 	}
 	sort.Strings(parts)
-	return strings.Join(parts, "; ") + fmt.Sprintf("; run `kubectl geosql site join %s` again or take it out of spec.allowedNamespaces", o.site.Name)
+	return strings.Join(
+		parts,
+		"; ",
+	) + fmt.Sprintf(
+		"; run `kubectl geosql site join %s` again or take it out of spec.allowedNamespaces",
+		o.site.Name,
+	)
 }
 
 // credentials is the condition that warns before the kubeconfig ends.
@@ -138,15 +157,24 @@ func credentials(o *observation) metav1.Condition {
 	expire := o.health.CredentialsExpire
 	switch {
 	case !o.known:
-		c.Status, c.Reason, c.Message = metav1.ConditionUnknown, conditions.ReasonConnecting, "the kubeconfig has not been read yet"
+		c.Status, c.Reason, c.Message = metav1.ConditionUnknown, conditions.ReasonConnecting,
+			"the kubeconfig has not been read yet"
 	case expire.IsZero():
 		c.Status, c.Reason, c.Message = metav1.ConditionTrue, conditions.ReasonCredentialsGood, "the credentials tell no end"
 	case !o.now.Before(expire):
 		c.Status, c.Reason = metav1.ConditionFalse, conditions.ReasonCredentialsExpired
-		c.Message = fmt.Sprintf("they ended at %s; run `kubectl geosql site join %s` again", expire.UTC().Format(time.RFC3339), o.site.Name)
+		c.Message = fmt.Sprintf(
+			"they ended at %s; run `kubectl geosql site join %s` again",
+			expire.UTC().Format(time.RFC3339),
+			o.site.Name,
+		)
 	case expire.Sub(o.now) < warnBefore:
 		c.Status, c.Reason = metav1.ConditionFalse, conditions.ReasonCredentialsExpireSoon
-		c.Message = fmt.Sprintf("they end at %s; run `kubectl geosql site join %s` again before that", expire.UTC().Format(time.RFC3339), o.site.Name)
+		c.Message = fmt.Sprintf(
+			"they end at %s; run `kubectl geosql site join %s` again before that",
+			expire.UTC().Format(time.RFC3339),
+			o.site.Name,
+		)
 	default:
 		c.Status, c.Reason = metav1.ConditionTrue, conditions.ReasonCredentialsGood
 		c.Message = "they end at " + expire.UTC().Format(time.RFC3339)
@@ -154,20 +182,29 @@ func credentials(o *observation) metav1.Condition {
 	return c
 }
 
-// renewal is the condition that says whether the manager renews its token for the site; nil while its token is not known. It fails long
-// before the token ends: the rights are missing, say, of a site that an earlier release joined.
+// renewal is the condition that says whether the manager renews its token for the site; nil while its token is not
+// known. It fails long before the token ends: the rights are missing, say, of a site that an earlier release joined.
 func renewal(o *observation) *metav1.Condition {
 	if o.member == nil {
 		return nil
 	}
-	c := &metav1.Condition{Type: conditions.TypeTokenRenewed, Status: metav1.ConditionTrue, Reason: conditions.ReasonTokenRenewed}
+	c := &metav1.Condition{
+		Type:   conditions.TypeTokenRenewed,
+		Status: metav1.ConditionTrue,
+		Reason: conditions.ReasonTokenRenewed,
+	}
 	switch ends := o.token.Expires.UTC().Format(time.RFC3339); {
 	case o.token.Expires.IsZero():
 		c.Message = "the kubeconfig has no token that ends"
 	case o.renewed.err != nil && o.token.RenewalDue(o.now):
 		c.Status, c.Reason = metav1.ConditionFalse, conditions.ReasonTokenNotRenewed
-		c.Message = fmt.Sprintf("less than a third of the life of the manager's token is left (it ends at %s), and it cannot be renewed: %v; it is tried again every hour. Run `kubectl geosql site join %s` again: it gives the rights and a new token",
-			ends, o.renewed.err, o.site.Name)
+		c.Message = fmt.Sprintf(
+			"less than a third of the life of the manager's token is left (it ends at %s), and it cannot be renewed: %v; it "+
+				"is tried again every hour. Run `kubectl geosql site join %s` again: it gives the rights and a new token",
+			ends,
+			o.renewed.err,
+			o.site.Name,
+		)
 	default:
 		c.Message = "the manager renews its token when a third of its life is left; it ends at " + ends
 	}

@@ -25,8 +25,15 @@ var now = time.Date(2026, 11, 20, 10, 0, 0, 0, time.UTC)
 func healthy() *observation {
 	return &observation{now: now, unknownAfter: 15 * time.Second, known: true,
 		site: &v1alpha1.Site{ObjectMeta: metav1.ObjectMeta{Name: "quincy", Finalizers: []string{v1alpha1.Finalizer}}},
-		health: sites.Health{Site: "quincy", Engaged: true, LastHeartbeat: now.Add(-3 * time.Second), RoundTrip: 146123 * time.Microsecond,
-			Version: "v1.36.3", ClusterUID: "uid", Namespaces: []string{"web"}}}
+		health: sites.Health{
+			Site:          "quincy",
+			Engaged:       true,
+			LastHeartbeat: now.Add(-3 * time.Second),
+			RoundTrip:     146123 * time.Microsecond,
+			Version:       "v1.36.3",
+			ClusterUID:    "uid",
+			Namespaces:    []string{"web"},
+		}}
 }
 
 func TestTheTokenIsRenewedWithAThirdOfItsLifeLeft(t *testing.T) {
@@ -58,12 +65,15 @@ func TestATokenThatCannotBeRenewedIsTold(t *testing.T) {
 	o := healthy()
 	g.Expect(told(o)).To(BeNil(), "its token was not read")
 	o.member = &sites.Member{}
-	g.Expect(told(o)).To(And(HaveField("Status", metav1.ConditionTrue), HaveField("Message", ContainSubstring("no token that ends"))))
+	g.Expect(told(o)).
+		To(And(HaveField("Status", metav1.ConditionTrue), HaveField("Message", ContainSubstring("no token that ends"))))
 	o.token = sites.Token{Issued: now.Add(-300 * 24 * time.Hour), Expires: now.Add(65 * 24 * time.Hour)}
-	g.Expect(told(o)).To(And(HaveField("Status", metav1.ConditionTrue), HaveField("Message", ContainSubstring("ends at 2027-01-24"))))
+	g.Expect(told(o)).
+		To(And(HaveField("Status", metav1.ConditionTrue), HaveField("Message", ContainSubstring("ends at 2027-01-24"))))
 	o.renewed = attempt{now, errors.New("serviceaccounts/token is forbidden")}
-	g.Expect(told(o)).To(And(HaveField("Status", metav1.ConditionFalse), HaveField("Reason", conditions.ReasonTokenNotRenewed),
-		HaveField("Message", And(ContainSubstring("is forbidden"), ContainSubstring("kubectl geosql site join quincy")))))
+	g.Expect(told(o)).
+		To(And(HaveField("Status", metav1.ConditionFalse), HaveField("Reason", conditions.ReasonTokenNotRenewed),
+			HaveField("Message", And(ContainSubstring("is forbidden"), ContainSubstring("kubectl geosql site join quincy")))))
 	o.member = nil
 	g.Expect(told(o)).To(HaveField("Status", metav1.ConditionFalse), "a site that is silent changes nothing")
 	o.member, o.token.Issued, o.token.Expires = &sites.Member{}, now, now.Add(365*24*time.Hour)
@@ -80,22 +90,32 @@ func TestConditionsOfASite(t *testing.T) {
 		progress map[string]metav1.ConditionStatus
 		says     string
 	}{
-		{"it answers", func(*observation) {}, "True", conditions.ReasonSiteReady, map[string]metav1.ConditionStatus{"Reconciling": "False", "Stalled": "False"}, "namespaces web"},
-		{"one heartbeat is missing", func(o *observation) { o.health.Cause = silent }, "True", conditions.ReasonSiteReady, nil, ""},
-		{"silent for 15 s", func(o *observation) { o.health.Cause = silent; o.health.LastHeartbeat = now.Add(-15 * time.Second) },
-			"Unknown", conditions.ReasonSiteUnreachable, map[string]metav1.ConditionStatus{"Stalled": "False"}, "no route to host"},
-		{"never answered", func(o *observation) { o.health = sites.Health{Cause: silent} }, "Unknown", conditions.ReasonSiteUnreachable, nil, "has not answered yet"},
-		{"not seen yet", func(o *observation) { o.known = false; o.health = sites.Health{} }, "Unknown", conditions.ReasonConnecting, nil, ""},
-		{"caches are filled", func(o *observation) { o.health = sites.Health{} }, "Unknown", conditions.ReasonConnecting, nil, ""},
+		{"it answers", func(*observation) {}, "True", conditions.ReasonSiteReady,
+			map[string]metav1.ConditionStatus{"Reconciling": "False", "Stalled": "False"}, "namespaces web"},
+		{"one heartbeat is missing", func(o *observation) { o.health.Cause = silent }, "True", conditions.ReasonSiteReady,
+			nil, ""},
+		{"silent for 15 s",
+			func(o *observation) { o.health.Cause = silent; o.health.LastHeartbeat = now.Add(-15 * time.Second) },
+			"Unknown", conditions.ReasonSiteUnreachable, map[string]metav1.ConditionStatus{"Stalled": "False"},
+			"no route to host"},
+		{"never answered", func(o *observation) { o.health = sites.Health{Cause: silent} }, "Unknown",
+			conditions.ReasonSiteUnreachable, nil, "has not answered yet"},
+		{"not seen yet", func(o *observation) { o.known = false; o.health = sites.Health{} }, "Unknown",
+			conditions.ReasonConnecting, nil, ""},
+		{"caches are filled", func(o *observation) { o.health = sites.Health{} }, "Unknown", conditions.ReasonConnecting, nil,
+			""},
 		{"a wrong kubeconfig", func(o *observation) {
-			o.health = sites.Health{Cause: &sites.KubeconfigError{Site: "quincy", Secret: "geosql-system/quincy", Reason: "it refers to files"}}
-		}, "False", conditions.ReasonKubeconfigInvalid, map[string]metav1.ConditionStatus{"Stalled": "True", "Reconciling": "False"}, "site join quincy"},
+			o.health = sites.Health{Cause: &sites.KubeconfigError{Site: "quincy", Secret: "geosql-system/quincy",
+				Reason: "it refers to files"}}
+		}, "False", conditions.ReasonKubeconfigInvalid,
+			map[string]metav1.ConditionStatus{"Stalled": "True", "Reconciling": "False"}, "site join quincy"},
 		{"credentials refused", func(o *observation) {
 			o.health = sites.Health{Cause: &sites.CredentialsError{Site: "quincy", Cause: errors.New("401")}}
 		},
 			"False", conditions.ReasonCredentialsDenied, map[string]metav1.ConditionStatus{"Stalled": "True"}, "401"},
 		{"credentials ended", func(o *observation) {
-			o.health = sites.Health{Cause: &sites.CredentialsError{Site: "quincy", Cause: errors.New("401"), Expired: now.Add(-time.Hour)}}
+			o.health = sites.Health{Cause: &sites.CredentialsError{Site: "quincy", Cause: errors.New("401"),
+				Expired: now.Add(-time.Hour)}}
 		}, "False", conditions.ReasonCredentialsExpired, nil, "expired at 2026-11-20T09:00:00Z"},
 		{"the same cluster as another", func(o *observation) {
 			o.health = sites.Health{Cause: &sites.DuplicateClusterError{Site: "quincy", Other: "east"}}
@@ -105,8 +125,10 @@ func TestConditionsOfASite(t *testing.T) {
 			o.health.UnusableNamespaces = map[string]string{"shop": "it does not exist there"}
 		},
 			"False", conditions.ReasonNamespaceMissing, nil, "namespace shop: it does not exist there"},
-		{"declared lost", func(o *observation) { o.site.Spec.Lifecycle = v1alpha1.SiteLost; o.health.Cause = sites.ErrSiteLost },
-			"False", conditions.ReasonSiteLost, map[string]metav1.ConditionStatus{"Stalled": "False", "Reconciling": "False"}, ""},
+		{"declared lost",
+			func(o *observation) { o.site.Spec.Lifecycle = v1alpha1.SiteLost; o.health.Cause = sites.ErrSiteLost },
+			"False", conditions.ReasonSiteLost, map[string]metav1.ConditionStatus{"Stalled": "False", "Reconciling": "False"},
+			""},
 		{"deleted while servers run", func(o *observation) {
 			o.site.DeletionTimestamp = &metav1.Time{Time: now}
 			o.users = []string{"web/tukpub"}
@@ -155,7 +177,8 @@ func TestCredentialsAreWarnedOf(t *testing.T) {
 			got := meta.FindStatusCondition(o.site.Status.Conditions, conditions.TypeCredentials)
 			g.Expect(got.Status).To(Equal(c.status))
 			g.Expect(got.Reason).To(Equal(c.reason))
-			g.Expect(meta.FindStatusCondition(o.site.Status.Conditions, "Ready").Status).To(BeEquivalentTo("True"), "credentials that end do not make the site unready")
+			g.Expect(meta.FindStatusCondition(o.site.Status.Conditions, "Ready").Status).
+				To(BeEquivalentTo("True"), "credentials that end do not make the site unready")
 		})
 	}
 }
@@ -187,8 +210,14 @@ func TestPlanDelete(t *testing.T) {
 		{"with servers", func(o *observation) { o.users = []string{"web/a"} }, false},
 		{"without", func(*observation) {}, true},
 		{"with votes", func(o *observation) { o.voting = []string{"web/content"} }, false},
-		{"with votes and lost", func(o *observation) { o.voting, o.site.Spec.Lifecycle = []string{"web/content"}, v1alpha1.SiteLost }, true},
-		{"with servers and lost", func(o *observation) { o.users, o.site.Spec.Lifecycle = []string{"web/a"}, v1alpha1.SiteLost }, true},
+		{"with votes and lost", func(o *observation) {
+			o.voting, o.site.Spec.Lifecycle = []string{"web/content"},
+				v1alpha1.SiteLost
+		}, true},
+		{"with servers and lost", func(o *observation) {
+			o.users, o.site.Spec.Lifecycle = []string{"web/a"},
+				v1alpha1.SiteLost
+		}, true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			o := healthy()
@@ -203,26 +232,54 @@ func TestPlanDelete(t *testing.T) {
 func TestStorageClasses(t *testing.T) {
 	g := NewWithT(t)
 	node := func(name, zone string) corev1.Node {
-		return corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"zone": zone, "kubernetes.io/hostname": name}}}
+		return corev1.Node{
+			ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"zone": zone, "kubernetes.io/hostname": name}},
+		}
 	}
 	in := func(zones ...string) []corev1.TopologySelectorTerm {
-		return []corev1.TopologySelectorTerm{{MatchLabelExpressions: []corev1.TopologySelectorLabelRequirement{{Key: "zone", Values: zones}}}}
+		return []corev1.TopologySelectorTerm{
+			{MatchLabelExpressions: []corev1.TopologySelectorLabelRequirement{{Key: "zone", Values: zones}}},
+		}
 	}
 	class := func(name, provisioner string, terms []corev1.TopologySelectorTerm) storagev1.StorageClass {
-		return storagev1.StorageClass{ObjectMeta: metav1.ObjectMeta{Name: name}, Provisioner: provisioner, AllowedTopologies: terms}
+		return storagev1.StorageClass{
+			ObjectMeta:        metav1.ObjectMeta{Name: name},
+			Provisioner:       provisioner,
+			AllowedTopologies: terms,
+		}
 	}
 	capacity := func(class, zone, size string) storagev1.CSIStorageCapacity {
 		q := resource.MustParse(size)
-		return storagev1.CSIStorageCapacity{StorageClassName: class, Capacity: &q, NodeTopology: &metav1.LabelSelector{MatchLabels: map[string]string{"zone": zone}}}
+		return storagev1.CSIStorageCapacity{
+			StorageClassName: class,
+			Capacity:         &q,
+			NodeTopology:     &metav1.LabelSelector{MatchLabels: map[string]string{"zone": zone}},
+		}
 	}
 	s := &storage{
-		classes: []storagev1.StorageClass{class("near", "csi", in("a")), class("any", "local", nil), class("none", "local", in("nowhere")), class("driver", "csi", nil)},
-		nodes:   []corev1.Node{node("n1", "a"), node("n2", "b"), node("n3", "a")},
-		csiNodes: []storagev1.CSINode{
-			{ObjectMeta: metav1.ObjectMeta{Name: "n1"}, Spec: storagev1.CSINodeSpec{Drivers: []storagev1.CSINodeDriver{{Name: "csi"}}}},
-			{ObjectMeta: metav1.ObjectMeta{Name: "n2"}, Spec: storagev1.CSINodeSpec{Drivers: []storagev1.CSINodeDriver{{Name: "csi"}}}},
+		classes: []storagev1.StorageClass{
+			class("near", "csi", in("a")),
+			class("any", "local", nil),
+			class("none", "local", in("nowhere")),
+			class("driver", "csi", nil),
 		},
-		capacities: []storagev1.CSIStorageCapacity{capacity("near", "a", "10Gi"), capacity("near", "b", "90Gi"), capacity("driver", "a", "1Gi"), capacity("driver", "b", "2Gi")},
+		nodes: []corev1.Node{node("n1", "a"), node("n2", "b"), node("n3", "a")},
+		csiNodes: []storagev1.CSINode{
+			{
+				ObjectMeta: metav1.ObjectMeta{Name: "n1"},
+				Spec:       storagev1.CSINodeSpec{Drivers: []storagev1.CSINodeDriver{{Name: "csi"}}},
+			},
+			{
+				ObjectMeta: metav1.ObjectMeta{Name: "n2"},
+				Spec:       storagev1.CSINodeSpec{Drivers: []storagev1.CSINodeDriver{{Name: "csi"}}},
+			},
+		},
+		capacities: []storagev1.CSIStorageCapacity{
+			capacity("near", "a", "10Gi"),
+			capacity("near", "b", "90Gi"),
+			capacity("driver", "a", "1Gi"),
+			capacity("driver", "b", "2Gi"),
+		},
 	}
 	got := map[string]v1alpha1.StorageClassStatus{}
 	for _, c := range storageClasses(s) {

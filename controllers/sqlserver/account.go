@@ -40,7 +40,10 @@ func account(d Desired) Account {
 			Rules: []rbacv1.PolicyRule{{
 				// list and watch are granted for a field selector on one of the names
 				// (kubernetes.io/docs/reference/access-authn-authz/rbac, "Referring to resources").
-				APIGroups: []string{""}, Resources: []string{"secrets"}, ResourceNames: []string{name, credentials.ReaderName}, Verbs: []string{"get", "list", "watch"},
+				APIGroups: []string{
+					"",
+				}, Resources: []string{"secrets"}, ResourceNames: []string{name, credentials.ReaderName},
+				Verbs: []string{"get", "list", "watch"},
 			}},
 		}),
 		Binding: stamp(&rbacv1.RoleBinding{
@@ -101,7 +104,9 @@ func (r *Reconciler) observeAccount(ctx context.Context, w *world) error {
 // removeAccount deletes the account and the orders, which are worth nothing without the pod.
 func removeAccount(ctx context.Context, member *sites.Member, d Desired) error {
 	a := account(d)
-	orders := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: d.Server.Namespace, Name: credentials.OrdersName(d.name())}}
+	orders := &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Namespace: d.Server.Namespace, Name: credentials.OrdersName(d.name())},
+	}
 	for _, obj := range []client.Object{a.Binding, a.Role, a.ServiceAccount, orders} {
 		if err := removeOwn(ctx, d, member.APIReader, member.Client, obj); err != nil {
 			return err

@@ -93,7 +93,8 @@ func (r *Reconciler) forgetPreviousSA(ctx context.Context, w *world) error {
 		where  string
 		seen   credentials.Passwords
 	}{
-		{w.member.APIReader, "site " + string(w.member.Name()), w.observed.SitePasswords}, {r.secrets, "the hub", w.observed.HubPasswords},
+		{w.member.APIReader, "site " + string(w.member.Name()), w.observed.SitePasswords},
+		{r.secrets, "the hub", w.observed.HubPasswords},
 	} {
 		data, err := secretData(ctx, at.reader, at.where, namespace, name)
 		if err != nil || !maps.EqualFunc(data, at.seen, bytes.Equal) {
@@ -111,7 +112,9 @@ func (r *Reconciler) refreshPod(ctx context.Context, w *world, s RefreshPod) err
 		return fmt.Errorf("encode an annotation: %w", err)
 	}
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: w.desired.Server.Namespace, Name: s.Name}}
-	return client.IgnoreNotFound(w.member.Client.Patch(ctx, pod, client.RawPatch(types.MergePatchType, patch), sites.FieldOwner))
+	return client.IgnoreNotFound(
+		w.member.Client.Patch(ctx, pod, client.RawPatch(types.MergePatchType, patch), sites.FieldOwner),
+	)
 }
 
 // writeSecrets writes the site's Secret first: it is what a rebuilt hub adopts.
@@ -142,11 +145,15 @@ func (r *Reconciler) restartPod(ctx context.Context, w *world, s RestartPod) err
 	if client.IgnoreNotFound(err) != nil || s.Once == "" {
 		return client.IgnoreNotFound(err)
 	}
-	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": map[string]string{annotationRestarted: s.Once}}})
+	patch, err := json.Marshal(
+		map[string]any{"metadata": map[string]any{"annotations": map[string]string{annotationRestarted: s.Once}}},
+	)
 	if err != nil {
 		return fmt.Errorf("encode the mark of the restart: %w", err)
 	}
-	set := &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Namespace: w.desired.Server.Namespace, Name: w.desired.Server.Name}}
+	set := &appsv1.StatefulSet{
+		ObjectMeta: metav1.ObjectMeta{Namespace: w.desired.Server.Namespace, Name: w.desired.Server.Name},
+	}
 	return w.member.Client.Patch(ctx, set, client.RawPatch(types.MergePatchType, patch), sites.FieldOwner+"-restarts")
 }
 

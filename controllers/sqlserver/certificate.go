@@ -26,7 +26,9 @@ func (r *Reconciler) issueCertificate(ctx context.Context, w *world, s IssueCert
 		return err
 	}
 	if len(s.Authority) > 0 && !bytes.Equal(s.Authority, authority.PEM()) {
-		return errors.New("the operator's CA has changed since this was planned: those who verify the server are to trust it first")
+		return errors.New(
+			"the operator's CA has changed since this was planned: those who verify the server are to trust it first",
+		)
 	}
 	data, err := authority.Issue(s.Names, r.now())
 	if err != nil {
@@ -37,14 +39,16 @@ func (r *Reconciler) issueCertificate(ctx context.Context, w *world, s IssueCert
 	return r.writeSecrets(ctx, w, certificateSecret(w.desired, data), true, true)
 }
 
-// writeCertificate writes the Secrets of the certificate at the site, then in the hub. In one that is the user's own, only whom to trust
-// beside the user's ca.crt is written.
+// writeCertificate writes the Secrets of the certificate at the site, then in the hub. In one that is the user's own,
+// only whom to trust beside the user's ca.crt is written.
 func (r *Reconciler) writeCertificate(ctx context.Context, w *world, data map[string][]byte, site, hub bool) error {
 	secret := certificateSecret(w.desired, data)
 	if !w.desired.userSecret(secret.Name) {
 		return r.writeSecrets(ctx, w, secret, site, hub)
 	}
-	patch, err := json.Marshal(map[string]any{"data": map[string][]byte{credentials.KeyIssuers: data[credentials.KeyIssuers]}})
+	patch, err := json.Marshal(
+		map[string]any{"data": map[string][]byte{credentials.KeyIssuers: data[credentials.KeyIssuers]}},
+	)
 	if err != nil {
 		return fmt.Errorf("encode the CAs of Secret %s: %w", secret.Name, err)
 	}
@@ -65,8 +69,8 @@ func (r *Reconciler) writeCertificate(ctx context.Context, w *world, data map[st
 	return nil
 }
 
-// authority reads the operator's CA, or makes it; one that ends before what it would issue is replaced. Creation, or the version that
-// was read, decides between two that make it at once.
+// authority reads the operator's CA, or makes it; one that ends before what it would issue is replaced. Creation, or
+// the version that was read, decides between two that make it at once.
 func (r *Reconciler) authority(ctx context.Context) (*credentials.Authority, error) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package sqlserver makes a SQLServer object a running engine at its site: credentials and certificate, volumes, the pod
-// on a node where all its volumes can live, logins with least privilege, and a status that says what is so and why.
+// Package sqlserver makes a SQLServer object a running engine at its site: credentials and certificate, volumes, the
+// pod on a node where all its volumes can live, logins with least privilege, and a status that says what is so and why.
 package sqlserver
 
 import (
@@ -81,7 +81,12 @@ func SetupWithManager(mgr mcmanager.Manager, o Options) error {
 	r := &Reconciler{
 		sites: o.Sites, connector: o.Connector, namespace: o.Namespace, agentImage: o.AgentImage,
 		hub: local.GetClient(), secrets: local.GetAPIReader(), now: time.Now,
-		reporter: reconcile.Reporter{Hub: local.GetClient(), Events: local.GetEventRecorder("sqlserver"), Owner: statusOwner, Own: ownConditions},
+		reporter: reconcile.Reporter{
+			Hub:    local.GetClient(),
+			Events: local.GetEventRecorder("sqlserver"),
+			Owner:  statusOwner,
+			Own:    ownConditions,
+		},
 	}
 	frame := reconcile.New(r.hub, reconcile.Kind[*v1alpha1.SQLServer, *world, Plan]{
 		Name: "SQLServer", New: func() *v1alpha1.SQLServer { return &v1alpha1.SQLServer{} },
@@ -98,9 +103,17 @@ func SetupWithManager(mgr mcmanager.Manager, o Options) error {
 	builder := reconcile.Controller(mgr, "sqlserver", &v1alpha1.SQLServer{}, workers, predicate.Or(
 		predicate.GenerationChangedPredicate{}, predicate.LabelChangedPredicate{}, namesChanged())).
 		WatchesRawSource(o.Sites.Watch(r.serversAt))
-	builder = reconcile.WatchHub(builder, sites.EnqueueHub(r.serversNear),
-		&v1alpha1.AvailabilityGroup{}, &v1alpha1.Distributor{}, &v1alpha1.Publication{}, &v1alpha1.Subscription{}, &v1alpha1.PublisherMove{})
-	for _, obj := range []client.Object{&appsv1.StatefulSet{}, &corev1.Pod{}, &corev1.PersistentVolumeClaim{}, &corev1.Secret{}, &corev1.ConfigMap{}} {
+	builder = reconcile.WatchHub(
+		builder,
+		sites.EnqueueHub(r.serversNear),
+		&v1alpha1.AvailabilityGroup{},
+		&v1alpha1.Distributor{},
+		&v1alpha1.Publication{},
+		&v1alpha1.Subscription{},
+		&v1alpha1.PublisherMove{},
+	)
+	for _, obj := range []client.Object{&appsv1.StatefulSet{}, &corev1.Pod{}, &corev1.PersistentVolumeClaim{},
+		&corev1.Secret{}, &corev1.ConfigMap{}} {
 		builder = builder.Watches(obj, sites.EnqueueOwner(v1alpha1.LabelServer))
 	}
 	builder = builder.Watches(&corev1.Node{}, sites.EnqueueHub(r.serversOn))
@@ -109,7 +122,13 @@ func SetupWithManager(mgr mcmanager.Manager, o Options) error {
 
 // serversAt are the servers of a site.
 func (r *Reconciler) serversAt(ctx context.Context, site v1alpha1.SiteName) []types.NamespacedName {
-	return reconcile.Keys(ctx, r.hub, &v1alpha1.SQLServerList{}, "", func(s *v1alpha1.SQLServer) bool { return s.Spec.Site == site })
+	return reconcile.Keys(
+		ctx,
+		r.hub,
+		&v1alpha1.SQLServerList{},
+		"",
+		func(s *v1alpha1.SQLServer) bool { return s.Spec.Site == site },
+	)
 }
 
 // serversOn are the servers whose pods run on a node of a site: it may have been cordoned.

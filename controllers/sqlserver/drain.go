@@ -17,13 +17,13 @@ import (
 )
 
 // drainPatience is how long a server whose node is cordoned keeps the turn of its groups while its pod is not evicted
-// and others wait for it; then it gives way for as long to each of them, so that whoever is drained among them has had the
-// turn before it comes again.
+// and others wait for it; then it gives way for as long to each of them, so that whoever is drained among them has had
+// the turn before it comes again.
 const drainPatience = 10 * time.Minute
 
 // planDrain decides whether the pod may be evicted. The pod of a server in a group may not (its PodDisruptionBudget
-// allows none), until its node is cordoned and the server has the turn of its groups: so one server of a group is drained
-// at a time, while its primary says that all others are well, and the primary switches over before.
+// allows none), until its node is cordoned and the server has the turn of its groups: so one server of a group is
+// drained at a time, while its primary says that all others are well, and the primary switches over before.
 func planDrain(d Desired, o Observed, p *Plan) bool {
 	if o.BudgetDenied || o.Pod == nil || o.Pod.DeletionTimestamp != nil {
 		return true
@@ -67,8 +67,8 @@ func planBudget(d Desired, o Observed, p *Plan) bool {
 	return true
 }
 
-// leaves says why the pod is about to be evicted from its node; empty when it is not. Taints that tell of a node's state
-// are no orders to leave it.
+// leaves says why the pod is about to be evicted from its node; empty when it is not. Taints that tell of a node's
+// state are no orders to leave it.
 func leaves(o Observed) string {
 	pod := o.Pod
 	if pod == nil || pod.Spec.NodeName == "" || pod.DeletionTimestamp != nil {
@@ -82,10 +82,15 @@ func leaves(o Observed) string {
 	if node.Spec.Unschedulable {
 		return "node " + node.Name + " is cordoned"
 	}
-	taint, untolerated := corev1helpers.FindMatchingUntoleratedTaint(klog.Background(), node.Spec.Taints, pod.Spec.Tolerations,
+	taint, untolerated := corev1helpers.FindMatchingUntoleratedTaint(
+		klog.Background(),
+		node.Spec.Taints,
+		pod.Spec.Tolerations,
 		func(t *corev1.Taint) bool {
 			return t.Effect == corev1.TaintEffectNoSchedule && !strings.HasPrefix(t.Key, "node.kubernetes.io/")
-		}, false)
+		},
+		false,
+	)
 	if untolerated {
 		return "node " + node.Name + " has the taint " + taint.ToString()
 	}
@@ -102,38 +107,54 @@ func drainWaits(d Desired, o Observed, t Turn, known bool, group string) string 
 	others := append(slices.Clone(t.Behind), t.Leaving...)
 	switch {
 	case !known || !t.Declared:
-		return fmt.Sprintf("the server is in group %s, which nobody declares, so its pod is not evicted behind it: fail over if it is the primary, then delete pod %s", group, d.host())
+		return fmt.Sprintf(
+			"the server is in group %s, which nobody declares, so its pod is not evicted behind it: fail over if it is the "+
+				"primary, then delete pod %s",
+			group,
+			d.host(),
+		)
 	case t.Holder != "" && t.Holder != self:
 		return fmt.Sprintf("in group %s it is the turn of %s", group, t.Holder)
 	case t.Err != nil:
 		return fmt.Sprintf("whether group %s can do without a replica is not known: %v", group, t.Err)
 	case len(t.Against) > 0:
 		return fmt.Sprintf("group %s can't do without a replica now: %s", group, strings.Join(t.Against, ", "))
-	case len(others) > 0 && spent >= drainPatience && (t.Holder == self || spent < drainPatience*time.Duration(1+len(others))):
-		return fmt.Sprintf("the pod was not evicted within %s, and %s of group %s come first now", drainPatience, list(others), group)
+	case len(others) > 0 && spent >= drainPatience &&
+		(t.Holder == self || spent < drainPatience*time.Duration(1+len(others))):
+		return fmt.Sprintf(
+			"the pod was not evicted within %s, and %s of group %s come first now",
+			drainPatience,
+			list(others),
+			group,
+		)
 	case comesLast(d, o, t) > 0:
-		return fmt.Sprintf("it is the primary of group %s, and whoever could follow it is about to leave its node, too: %s come first, for %s more at most",
-			group, list(t.Leaving), comesLast(d, o, t).Round(time.Second))
+		return fmt.Sprintf(
+			"it is the primary of group %s, and whoever could follow it is about to leave its node, too: %s come first, for "+
+				"%s more at most",
+			group,
+			list(t.Leaving),
+			comesLast(d, o, t).Round(time.Second),
+		)
 	case t.Primary == self:
 		return primaryWaits(t)
 	}
 	return ""
 }
 
-// comesLast is for how long a primary makes no room for its drain because whoever could follow it is on a cordoned node,
-// too. Nobody can see which of them are drained, only whose pods go once they may. So:
+// comesLast is for how long a primary makes no room for its drain because whoever could follow it is on a cordoned
+// node, too. Nobody can see which of them are drained, only whose pods go once they may. So:
 //
-// A switchover among them gains nothing unless it is the primary that is drained: else the next primary would make room in
-// turn, and so on, while the drain of a third waits. The primary gives each of the others the time of a turn, from when it
-// is first seen with nobody else to follow it, in each term anew. One of them that is drained comes back on a node that is not
-// cordoned, and can follow it at once.
+// A switchover among them gains nothing unless it is the primary that is drained: else the next primary would make room
+// in turn, and so on, while the drain of a third waits. The primary gives each of the others the time of a turn, from
+// when it is first seen with nobody else to follow it, in each term anew. One of them that is drained comes back on a
+// node that is not cordoned, and can follow it at once.
 //
-// But it may be the primary that is drained. So it waits no longer than that, and whoever leaves has the turn in the end.
-// When it takes the turn, its patience begins anew (keepPod): what is left of an earlier turn would make it give this one
-// back before its pod could go.
+// But it may be the primary that is drained. So it waits no longer than that, and whoever leaves has the turn in the
+// end. When it takes the turn, its patience begins anew (keepPod): what is left of an earlier turn would make it give
+// this one back before its pod could go.
 //
-// That one server is down at a time hangs on none of this, but on the turn, which is only taken while the primary calls all
-// others well (drainWaits).
+// That one server is down at a time hangs on none of this, but on the turn, which is only taken while the primary calls
+// all others well (drainWaits).
 func comesLast(d Desired, o Observed, t Turn) time.Duration {
 	if s := t.Succession; t.Primary != d.name() || !s.Allowed || !s.Leaves || s.Asked != nil {
 		return 0
@@ -189,9 +210,9 @@ func keepPod(d Desired, o Observed, p *Plan, waiting Turn) bool {
 	return true
 }
 
-// letGo tells whether the API server has let an eviction of the pod through: the pod is about to end, though it may not be seen
-// ending yet. The API server writes that before it deletes the pod, and lets none through after a change of the budget
-// (kubernetes.io/docs/reference, PodDisruptionBudgetStatus, disruptedPods and observedGeneration).
+// letGo tells whether the API server has let an eviction of the pod through: the pod is about to end, though it may not
+// be seen ending yet. The API server writes that before it deletes the pod, and lets none through after a change of the
+// budget (kubernetes.io/docs/reference, PodDisruptionBudgetStatus, disruptedPods and observedGeneration).
 func letGo(o Observed) bool {
 	if o.Budget == nil || o.Pod == nil {
 		return false
@@ -200,8 +221,8 @@ func letGo(o Observed) bool {
 	return gone
 }
 
-// makeRoom is the switchover by which the primary makes room for its drain, nil when it was asked for; room is false when
-// none is to be waited for.
+// makeRoom is the switchover by which the primary makes room for its drain, nil when it was asked for; room is false
+// when none is to be waited for.
 func makeRoom(d Desired, o Observed, t Turn) (ask Step, room bool) {
 	if t.Holder == d.name() {
 		t.Holder = ""

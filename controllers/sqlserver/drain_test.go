@@ -38,8 +38,15 @@ type drained struct {
 }
 
 func newDrained(n int) *drained {
-	return &drained{now: start, asked: map[string]bool{}, cordoned: make([]bool, n), lazy: make([]bool, n), down: make([]bool, n),
-		budgets: make([]*policyv1.PodDisruptionBudget, n), pending: make([]*Plan, n)}
+	return &drained{
+		now:      start,
+		asked:    map[string]bool{},
+		cordoned: make([]bool, n),
+		lazy:     make([]bool, n),
+		down:     make([]bool, n),
+		budgets:  make([]*policyv1.PodDisruptionBudget, n),
+		pending:  make([]*Plan, n),
+	}
 }
 
 // fatal is what the tests here need of testing.T and rapid.T.
@@ -82,10 +89,21 @@ func (f *drained) look(i int) {
 	if f.asked[turn.Succession.Failover] {
 		turn.Succession.Asked = &v1alpha1.FailoverStatus{Phase: v1alpha1.FailoverRequested}
 	}
-	node := corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprint("node", i)}, Spec: corev1.NodeSpec{Unschedulable: f.cordoned[i]}}
-	d := Desired{Server: &v1alpha1.SQLServer{ObjectMeta: metav1.ObjectMeta{Name: string(f.name(i))}}, Groups: []string{"content"}}
-	o := Observed{Now: f.now, Turns: []Turn{turn}, Pod: &corev1.Pod{Spec: corev1.PodSpec{NodeName: node.Name}}, Budget: f.budgets[i],
-		Cluster: placement.Cluster{Nodes: []corev1.Node{node}}}
+	node := corev1.Node{
+		ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprint("node", i)},
+		Spec:       corev1.NodeSpec{Unschedulable: f.cordoned[i]},
+	}
+	d := Desired{
+		Server: &v1alpha1.SQLServer{ObjectMeta: metav1.ObjectMeta{Name: string(f.name(i))}},
+		Groups: []string{"content"},
+	}
+	o := Observed{
+		Now:     f.now,
+		Turns:   []Turn{turn},
+		Pod:     &corev1.Pod{Spec: corev1.PodSpec{NodeName: node.Name}},
+		Budget:  f.budgets[i],
+		Cluster: placement.Cluster{Nodes: []corev1.Node{node}},
+	}
 	p := &Plan{}
 	if f.down[i] {
 		o.Pod = nil
@@ -160,7 +178,8 @@ func (f *drained) come(i int) {
 }
 
 // Whatever the order in which cordoned nodes are looked at and pods are evicted, never are two servers of a group down,
-// never is it the primary; and every pod that somebody evicts goes, also while other nodes are cordoned and nobody evicts.
+// never is it the primary; and every pod that somebody evicts goes, also while other nodes are cordoned and nobody
+// evicts.
 func TestOneDrainOfAGroupAtATime(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(2, 4).Draw(t, "servers")
@@ -214,8 +233,8 @@ func TestOneDrainOfAGroupAtATime(t *testing.T) {
 	})
 }
 
-// All nodes of a group are cordoned, and after a while one of them is drained. Before, two primaries that nobody drained made each
-// other primary twice a minute, and the turn never came to the third.
+// All nodes of a group are cordoned, and after a while one of them is drained. Before, two primaries that nobody
+// drained made each other primary twice a minute, and the turn never came to the third.
 func TestADrainAmongCordonedNodes(t *testing.T) {
 	for drains := range 3 {
 		for _, after := range []int{0, 5, 15, 25, 35, 61} {
@@ -261,8 +280,8 @@ func TestAnEvictionThatWasLetThroughKeepsTheTurn(t *testing.T) {
 	g.Expect(p.Steps).To(ConsistOf(ReleaseTurn{Group: "content"}))
 }
 
-// A pod that may be evicted may be so when it is not ready, too: Kubernetes refuses that unless it is told otherwise, and a drain waits for
-// ever. One that may not be evicted is spared in either state.
+// A pod that may be evicted may be so when it is not ready, too: Kubernetes refuses that unless it is told otherwise,
+// and a drain waits for ever. One that may not be evicted is spared in either state.
 func TestAPodThatIsNotReadyHoldsUpNoDrain(t *testing.T) {
 	g := NewWithT(t)
 	e := newEnviron(t, declared(server(), Surroundings{}))
@@ -270,7 +289,8 @@ func TestAPodThatIsNotReadyHoldsUpNoDrain(t *testing.T) {
 	g.Expect(disruptionBudget(e.d, false, nil).Spec.UnhealthyPodEvictionPolicy).To(BeNil())
 }
 
-// Claims that somebody has deleted go with the pod, and the data with them: nothing that the operator wants of the pod ends it.
+// Claims that somebody has deleted go with the pod, and the data with them: nothing that the operator wants of the pod
+// ends it.
 func TestAPodThatKeepsDyingClaimsIsLeftAlone(t *testing.T) {
 	for name, change := range map[string]func(*environ){
 		"another template": func(e *environ) {
@@ -313,11 +333,23 @@ func TestAPodThatKeepsDyingClaimsIsLeftAlone(t *testing.T) {
 func TestPlanDrain(t *testing.T) {
 	cordon := func(e *environ) { e.o.Cluster.Nodes[0].Spec.Unschedulable = true }
 	secondary := Turn{Group: "content", Declared: true, Primary: "quisec"}
-	held := Turn{Group: "content", Declared: true, Primary: "quisec", Holder: "tukpub", Leaving: []v1alpha1.ServerName{"dubsec"}}
+	held := Turn{
+		Group:    "content",
+		Declared: true,
+		Primary:  "quisec",
+		Holder:   "tukpub",
+		Leaving:  []v1alpha1.ServerName{"dubsec"},
+	}
 	spent := func(evictable bool, evicted map[string]metav1.Time) func(*environ) {
 		return func(e *environ) {
 			cordon(e)
-			e.o.Budget = stamp(disruptionBudget(e.d, evictable, map[string]string{annotationEvictable: start.Add(-drainPatience).Format(time.RFC3339)}))
+			e.o.Budget = stamp(
+				disruptionBudget(
+					e.d,
+					evictable,
+					map[string]string{annotationEvictable: start.Add(-drainPatience).Format(time.RFC3339)},
+				),
+			)
 			e.o.Budget.Status.DisruptedPods = evicted
 		}
 	}
@@ -330,34 +362,53 @@ func TestPlanDrain(t *testing.T) {
 		none   bool
 	}{
 		"a server of no group has no budget": {none: true},
-		"a server of a group is not evicted": {turn: &secondary, most: 0, steps: []string{"apply PodDisruptionBudget tukpub"}},
-		"a secondary on a cordoned node":     {turn: &secondary, change: cordon, most: 1, says: "node tukwila-worker is cordoned; the pod may be evicted now", steps: []string{"take the turn", "apply PodDisruptionBudget tukpub"}},
+		"a server of a group is not evicted": {turn: &secondary, most: 0,
+			steps: []string{"apply PodDisruptionBudget tukpub"}},
+		"a secondary on a cordoned node": {turn: &secondary, change: cordon, most: 1,
+			says:  "node tukwila-worker is cordoned; the pod may be evicted now",
+			steps: []string{"take the turn", "apply PodDisruptionBudget tukpub"}},
 		"a taint that orders the pod away": {turn: &secondary, change: func(e *environ) {
-			e.o.Cluster.Nodes[0].Spec.Taints = []corev1.Taint{{Key: "karpenter.sh/disrupted", Effect: corev1.TaintEffectNoSchedule}}
-		}, most: 1, says: "has the taint karpenter.sh/disrupted", steps: []string{"take the turn", "apply PodDisruptionBudget tukpub"}},
+			e.o.Cluster.Nodes[0].Spec.Taints = []corev1.Taint{{Key: "karpenter.sh/disrupted",
+				Effect: corev1.TaintEffectNoSchedule}}
+		}, most: 1, says: "has the taint karpenter.sh/disrupted",
+			steps: []string{"take the turn", "apply PodDisruptionBudget tukpub"}},
 		"a taint that tells of the node's state": {turn: &secondary, change: func(e *environ) {
-			e.o.Cluster.Nodes[0].Spec.Taints = []corev1.Taint{{Key: corev1.TaintNodeDiskPressure, Effect: corev1.TaintEffectNoSchedule}}
+			e.o.Cluster.Nodes[0].Spec.Taints = []corev1.Taint{{Key: corev1.TaintNodeDiskPressure,
+				Effect: corev1.TaintEffectNoSchedule}}
 		}, most: 0, steps: []string{"apply PodDisruptionBudget tukpub"}},
-		"the primary asks for a switchover": {change: cordon, most: 0, turn: &Turn{Group: "content", Declared: true, Primary: "tukpub",
-			Succession: Succession{Allowed: true, To: "quisec", Failover: "content-drain-tukpub-7"}},
-			says: "a switchover to quisec is asked for", steps: []string{"take the turn", "apply PodDisruptionBudget tukpub", "ask for a switchover of group content to quisec (Failover content-drain-tukpub-7)"}},
-		"the primary comes last among servers that leave": {change: cordon, most: 0, turn: &Turn{Group: "content", Declared: true, Primary: "tukpub",
-			Leaving:    []v1alpha1.ServerName{"quisec", "dubsec"},
-			Succession: Succession{Allowed: true, To: "quisec", Leaves: true, Term: 7, Failover: "content-drain-tukpub-7"}},
+		"the primary asks for a switchover": {change: cordon, most: 0,
+			turn: &Turn{Group: "content", Declared: true, Primary: "tukpub",
+				Succession: Succession{Allowed: true, To: "quisec", Failover: "content-drain-tukpub-7"}},
+			says: "a switchover to quisec is asked for",
+			steps: []string{"take the turn", "apply PodDisruptionBudget tukpub",
+				"ask for a switchover of group content to quisec (Failover content-drain-tukpub-7)"}},
+		"the primary comes last among servers that leave": {change: cordon, most: 0,
+			turn: &Turn{Group: "content", Declared: true, Primary: "tukpub",
+				Leaving:    []v1alpha1.ServerName{"quisec", "dubsec"},
+				Succession: Succession{Allowed: true, To: "quisec", Leaves: true, Term: 7, Failover: "content-drain-tukpub-7"}},
 			says: "dubsec, quisec come first, for 20m0s more at most", steps: []string{"apply PodDisruptionBudget tukpub"}},
 		"the primary of a group without automatic failover waits for a person": {change: cordon, most: 0,
-			turn: &Turn{Group: "content", Declared: true, Primary: "tukpub"}, says: "kubectl geosql switchover content --to SERVER", steps: []string{"apply PodDisruptionBudget tukpub"}},
-		"another replica is not well": {change: cordon, most: 0, turn: &Turn{Group: "content", Declared: true, Primary: "quisec", Against: []string{"dubsec-0 is not synchronized"}},
-			says: "can't do without a replica now: dubsec-0 is not synchronized", steps: []string{"apply PodDisruptionBudget tukpub"}},
-		"another server is drained": {change: cordon, most: 0, turn: &Turn{Group: "content", Declared: true, Holder: "dubsec"},
-			says: "it is the turn of dubsec", steps: []string{"apply PodDisruptionBudget tukpub"}},
-		"the primary can't be asked": {change: cordon, most: 0, turn: &Turn{Group: "content", Declared: true, Err: errors.New("mute")},
-			says: "not known: mute", steps: []string{"apply PodDisruptionBudget tukpub"}},
-		"whom nobody evicted may not be evicted first": {change: spent(true, nil), most: 0, turn: &held, says: "not evicted within 10m0s, and dubsec of group content come first",
+			turn: &Turn{Group: "content", Declared: true, Primary: "tukpub"},
+			says: "kubectl geosql switchover content --to SERVER", steps: []string{"apply PodDisruptionBudget tukpub"}},
+		"another replica is not well": {change: cordon, most: 0,
+			turn:  &Turn{Group: "content", Declared: true, Primary: "quisec", Against: []string{"dubsec-0 is not synchronized"}},
+			says:  "can't do without a replica now: dubsec-0 is not synchronized",
 			steps: []string{"apply PodDisruptionBudget tukpub"}},
-		"and then leaves the turn":                         {change: spent(false, nil), turn: &held, says: "dubsec of group content come first", steps: []string{"leave the turn"}},
-		"but not when an eviction was let through before":  {change: spent(false, map[string]metav1.Time{"tukpub-0": {Time: start}}), turn: &held, none: true},
-		"the site's credentials are of an earlier release": {turn: &secondary, none: true, change: func(e *environ) { cordon(e); e.o.BudgetDenied = true }},
+		"another server is drained": {change: cordon, most: 0,
+			turn: &Turn{Group: "content", Declared: true, Holder: "dubsec"},
+			says: "it is the turn of dubsec", steps: []string{"apply PodDisruptionBudget tukpub"}},
+		"the primary can't be asked": {change: cordon, most: 0,
+			turn: &Turn{Group: "content", Declared: true, Err: errors.New("mute")},
+			says: "not known: mute", steps: []string{"apply PodDisruptionBudget tukpub"}},
+		"whom nobody evicted may not be evicted first": {change: spent(true, nil), most: 0, turn: &held,
+			says:  "not evicted within 10m0s, and dubsec of group content come first",
+			steps: []string{"apply PodDisruptionBudget tukpub"}},
+		"and then leaves the turn": {change: spent(false, nil), turn: &held,
+			says: "dubsec of group content come first", steps: []string{"leave the turn"}},
+		"but not when an eviction was let through before": {change: spent(false,
+			map[string]metav1.Time{"tukpub-0": {Time: start}}), turn: &held, none: true},
+		"the site's credentials are of an earlier release": {turn: &secondary, none: true,
+			change: func(e *environ) { cordon(e); e.o.BudgetDenied = true }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)

@@ -53,9 +53,9 @@ func plain(obj client.Object) map[string]any {
 	return content
 }
 
-// difference is the path of the first field of want that have lacks or has otherwise; empty when there is none. What have
-// holds beyond want are defaults and other people's fields. A null or an empty value that is wanted is not looked at: the
-// API server leaves those out.
+// difference is the path of the first field of want that have lacks or has otherwise; empty when there is none. What
+// have holds beyond want are defaults and other people's fields. A null or an empty value that is wanted is not looked
+// at: the API server leaves those out.
 func difference(want, have any, path string) string {
 	switch w := want.(type) {
 	case nil:

@@ -76,13 +76,19 @@ func (b *bed) storage(t *testing.T) {
 	t.Helper()
 	var objects []client.Object
 	for _, name := range []string{"tukwila-worker", "tukwila-worker2"} {
-		objects = append(objects, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{corev1.LabelHostname: name}}})
+		objects = append(
+			objects,
+			&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{corev1.LabelHostname: name}}},
+		)
 	}
-	for name, hosts := range map[string][]string{"fast": {"tukwila-worker"}, "capacity": {"tukwila-worker", "tukwila-worker2"}, "archive": {"tukwila-worker2"}} {
+	for name, hosts := range map[string][]string{"fast": {"tukwila-worker"},
+		"capacity": {"tukwila-worker", "tukwila-worker2"}, "archive": {"tukwila-worker2"}} {
 		objects = append(objects, &storagev1.StorageClass{
 			ObjectMeta: metav1.ObjectMeta{Name: name}, Provisioner: "rancher.io/local-path", AllowVolumeExpansion: ptr.To(true),
 			VolumeBindingMode: ptr.To(storagev1.VolumeBindingWaitForFirstConsumer),
-			AllowedTopologies: []corev1.TopologySelectorTerm{{MatchLabelExpressions: []corev1.TopologySelectorLabelRequirement{{Key: corev1.LabelHostname, Values: hosts}}}},
+			AllowedTopologies: []corev1.TopologySelectorTerm{
+				{MatchLabelExpressions: []corev1.TopologySelectorLabelRequirement{{Key: corev1.LabelHostname, Values: hosts}}},
+			},
 		})
 	}
 	for _, obj := range objects {
@@ -98,14 +104,24 @@ func (b *bed) storage(t *testing.T) {
 func (b *bed) startManager(t *testing.T) {
 	t.Helper()
 	g := NewWithT(t)
-	provider := sites.NewProvider(sites.Options{Namespace: system, Heartbeat: 300 * time.Millisecond, UnknownAfter: 1500 * time.Millisecond, ProbeTimeout: time.Second, CallTimeout: 2 * time.Second})
+	provider := sites.NewProvider(
+		sites.Options{
+			Namespace:    system,
+			Heartbeat:    300 * time.Millisecond,
+			UnknownAfter: 1500 * time.Millisecond,
+			ProbeTimeout: time.Second,
+			CallTimeout:  2 * time.Second,
+		},
+	)
 	mgr := apiserver.NewManager(t, b.hub.ManagerConfig(t), provider, apiserver.HubOptions())
 	local := mgr.GetLocalManager()
 	connector := mssql.NewConnector(mssql.Options{
 		Access:  mssql.SecretAccess{Reader: local.GetAPIReader()},
 		Address: func(mssql.Target) string { return *b.engine.Load() },
 	})
-	g.Expect(sqlserver.SetupWithManager(mgr, sqlserver.Options{Sites: provider, Connector: connector, Namespace: system, AgentImage: "geosql:1"})).To(Succeed())
+	g.Expect(sqlserver.SetupWithManager(mgr,
+		sqlserver.Options{Sites: provider, Connector: connector, Namespace: system, AgentImage: "geosql:1"})).
+		To(Succeed())
 	t.Cleanup(func() { _ = connector.Close() })
 	apiserver.Run(t, mgr)
 }
@@ -115,7 +131,12 @@ func (b *bed) create(t *testing.T, name string, change func(*v1alpha1.SQLServerS
 	volume := func(size string) *v1alpha1.Volume { return &v1alpha1.Volume{Size: resource.MustParse(size)} }
 	s := &v1alpha1.SQLServer{ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: name}, Spec: v1alpha1.SQLServerSpec{
 		Site: "tukwila", AcceptEULA: true, Edition: "Developer", Image: "mssql:1",
-		Storage: &v1alpha1.ServerStorage{Data: volume("2Gi"), Log: volume("1Gi"), TempDB: volume("1Gi"), Backup: volume("1Gi")},
+		Storage: &v1alpha1.ServerStorage{
+			Data:   volume("2Gi"),
+			Log:    volume("1Gi"),
+			TempDB: volume("1Gi"),
+			Backup: volume("1Gi"),
+		},
 	}}
 	if change != nil {
 		change(&s.Spec)
@@ -186,10 +207,12 @@ func TestController(t *testing.T) {
 		engine := b.startEngine(t, "tukpub")
 		// tempdb is moved to its volume, which takes one restart of the pod.
 		b.replacePod(t, "tukpub", engine)
-		g.Eventually(b.ready(t, "tukpub"), patient, often).Should(HaveField("Status", metav1.ConditionTrue), b.why(t, "tukpub"))
+		g.Eventually(b.ready(t, "tukpub"), patient, often).
+			Should(HaveField("Status", metav1.ConditionTrue), b.why(t, "tukpub"))
 		var s v1alpha1.SQLServer
 		g.Expect(get(t, b.hub.Client, "tukpub", &s)()).To(Succeed())
-		g.Expect(meta.IsStatusConditionFalse(s.Status.Conditions, conditions.TypeRestartPending)).To(BeTrue(), "one restart was enough: %v", s.Status.Conditions)
+		g.Expect(meta.IsStatusConditionFalse(s.Status.Conditions, conditions.TypeRestartPending)).
+			To(BeTrue(), "one restart was enough: %v", s.Status.Conditions)
 		g.Expect(s.Status.Version).To(HavePrefix("16."))
 		g.Expect(s.Status.Engine).NotTo(BeEmpty())
 		g.Expect(s.Status.StartTime).NotTo(BeNil())
@@ -202,8 +225,9 @@ func TestController(t *testing.T) {
 		}
 		agent, err := connector.Open(t.Context(), engine.Target(credentials.RoleAgent))
 		g.Expect(err).NotTo(HaveOccurred())
-		g.Expect(agent.Exec(t.Context(), tsql.Statement{Text: "CREATE LOGIN intruder WITH PASSWORD = N'Aa1-Aa1-Aa1-Aa1'"})).NotTo(Succeed(),
-			"the sidecar's login has what it needs and no more")
+		g.Expect(agent.Exec(t.Context(), tsql.Statement{Text: "CREATE LOGIN intruder WITH PASSWORD = N'Aa1-Aa1-Aa1-Aa1'"})).
+			NotTo(Succeed(),
+				"the sidecar's login has what it needs and no more")
 	})
 
 	t.Run("a login that was taken away or given another password is put right", func(t *testing.T) {
@@ -228,65 +252,82 @@ func TestController(t *testing.T) {
 		}, patient, often).Should(Succeed())
 	})
 
-	t.Run("passwords changed at the site or in the hub reach the engine, and nobody who is connected is cut off", func(t *testing.T) {
-		g := NewWithT(t)
-		var atSite, atHub corev1.Secret
-		g.Expect(get(t, b.site.Client, "tukpub-credentials", &atSite)()).To(Succeed())
-		access := func() mssql.AccessFunc {
-			data := maps.Clone(atSite.Data)
-			return func(context.Context, string, v1alpha1.ServerName) (mssql.Access, error) {
-				return mssql.Access{Passwords: data, CA: certificateOf(t, b, "tukpub")[credentials.KeyCA]}, nil
+	t.Run(
+		"passwords changed at the site or in the hub reach the engine, and nobody who is connected is cut off",
+		func(t *testing.T) {
+			g := NewWithT(t)
+			var atSite, atHub corev1.Secret
+			g.Expect(get(t, b.site.Client, "tukpub-credentials", &atSite)()).To(Succeed())
+			access := func() mssql.AccessFunc {
+				data := maps.Clone(atSite.Data)
+				return func(context.Context, string, v1alpha1.ServerName) (mssql.Access, error) {
+					return mssql.Access{Passwords: data, CA: certificateOf(t, b, "tukpub")[credentials.KeyCA]}, nil
+				}
 			}
-		}
-		connect := func() *mssql.Connector {
-			c := mssql.NewConnector(mssql.Options{Access: access(), Address: func(mssql.Target) string { return *b.engine.Load() }})
-			t.Cleanup(func() { _ = c.Close() })
-			return c
-		}
-		alive := func(c *mssql.Connector, role credentials.Role) error {
-			db, err := c.Open(t.Context(), mssql.Target{Namespace: "web", Server: "tukpub", Role: role})
-			if err != nil {
-				return err
+			connect := func() *mssql.Connector {
+				c := mssql.NewConnector(
+					mssql.Options{Access: access(), Address: func(mssql.Target) string { return *b.engine.Load() }},
+				)
+				t.Cleanup(func() { _ = c.Close() })
+				return c
 			}
-			return db.Exec(t.Context(), tsql.Alive())
-		}
-		before := connect()
-		for _, role := range append(credentials.Roles(), credentials.RoleSA) {
-			g.Expect(alive(before, role)).To(Succeed(), role.Login())
-		}
-
-		// sa and the sidecar at the site, the other two in the hub.
-		atSite.Data[credentials.KeySA], atSite.Data[credentials.KeyAgent] = []byte("Changed-1-at-the-site"), []byte("Changed-2-at-the-site")
-		g.Expect(get(t, b.hub.Client, "tukpub-credentials", &atHub)()).To(Succeed())
-		for _, key := range []string{credentials.KeyOperator, credentials.KeyReplication} {
-			atHub.Data[key] = []byte("Changed-in-the-hub-" + key)
-		}
-		wanted := maps.Clone(atHub.Data)
-		maps.Copy(wanted, map[string][]byte{credentials.KeySA: atSite.Data[credentials.KeySA], credentials.KeyAgent: atSite.Data[credentials.KeyAgent]})
-		g.Expect(b.hub.Client.Update(t.Context(), &atHub)).To(Succeed())
-		g.Expect(b.site.Client.Update(t.Context(), &atSite)).To(Succeed())
-
-		atSite.Data = wanted
-		after := connect()
-		for _, role := range append(credentials.Roles(), credentials.RoleSA) {
-			g.Eventually(func() error { return alive(after, role) }, patient, often).Should(Succeed(), "%s: %s", role.Login(), b.why(t, "tukpub")())
-			g.Expect(alive(before, role)).To(Succeed(), "%s on a connection from before", role.Login())
-		}
-		g.Eventually(func(g Gomega) {
-			var site, hub corev1.Secret
-			g.Expect(get(t, b.site.Client, "tukpub-credentials", &site)()).To(Succeed())
-			g.Expect(get(t, b.hub.Client, "tukpub-credentials", &hub)()).To(Succeed())
-			g.Expect(site.Data).To(Equal(hub.Data))
-			g.Expect(site.Data).NotTo(HaveKey(credentials.KeyPreviousSA))
+			alive := func(c *mssql.Connector, role credentials.Role) error {
+				db, err := c.Open(t.Context(), mssql.Target{Namespace: "web", Server: "tukpub", Role: role})
+				if err != nil {
+					return err
+				}
+				return db.Exec(t.Context(), tsql.Alive())
+			}
+			before := connect()
 			for _, role := range append(credentials.Roles(), credentials.RoleSA) {
-				g.Expect(string(site.Data[role.Key()])).To(Equal(string(wanted[role.Key()])), role.Login())
+				g.Expect(alive(before, role)).To(Succeed(), role.Login())
 			}
-		}, patient, often).Should(Succeed())
-		var pod corev1.Pod
-		g.Expect(get(t, b.site.Client, "tukpub-0", &pod)()).To(Succeed())
-		g.Expect(pod.Annotations).To(HaveKey("geosql.dev/refreshed"), "the sidecar's file is renewed now, not in a minute")
-		g.Eventually(b.ready(t, "tukpub"), patient, often).Should(HaveField("Status", metav1.ConditionTrue), b.why(t, "tukpub"))
-	})
+
+			// sa and the sidecar at the site, the other two in the hub.
+			atSite.Data[credentials.KeySA], atSite.Data[credentials.KeyAgent] = []byte(
+				"Changed-1-at-the-site",
+			), []byte(
+				"Changed-2-at-the-site",
+			)
+			g.Expect(get(t, b.hub.Client, "tukpub-credentials", &atHub)()).To(Succeed())
+			for _, key := range []string{credentials.KeyOperator, credentials.KeyReplication} {
+				atHub.Data[key] = []byte("Changed-in-the-hub-" + key)
+			}
+			wanted := maps.Clone(atHub.Data)
+			maps.Copy(
+				wanted,
+				map[string][]byte{
+					credentials.KeySA:    atSite.Data[credentials.KeySA],
+					credentials.KeyAgent: atSite.Data[credentials.KeyAgent],
+				},
+			)
+			g.Expect(b.hub.Client.Update(t.Context(), &atHub)).To(Succeed())
+			g.Expect(b.site.Client.Update(t.Context(), &atSite)).To(Succeed())
+
+			atSite.Data = wanted
+			after := connect()
+			for _, role := range append(credentials.Roles(), credentials.RoleSA) {
+				g.Eventually(func() error { return alive(after, role) }, patient, often).
+					Should(Succeed(), "%s: %s", role.Login(), b.why(t, "tukpub")())
+				g.Expect(alive(before, role)).To(Succeed(), "%s on a connection from before", role.Login())
+			}
+			g.Eventually(func(g Gomega) {
+				var site, hub corev1.Secret
+				g.Expect(get(t, b.site.Client, "tukpub-credentials", &site)()).To(Succeed())
+				g.Expect(get(t, b.hub.Client, "tukpub-credentials", &hub)()).To(Succeed())
+				g.Expect(site.Data).To(Equal(hub.Data))
+				g.Expect(site.Data).NotTo(HaveKey(credentials.KeyPreviousSA))
+				for _, role := range append(credentials.Roles(), credentials.RoleSA) {
+					g.Expect(string(site.Data[role.Key()])).To(Equal(string(wanted[role.Key()])), role.Login())
+				}
+			}, patient, often).Should(Succeed())
+			var pod corev1.Pod
+			g.Expect(get(t, b.site.Client, "tukpub-0", &pod)()).To(Succeed())
+			g.Expect(pod.Annotations).To(HaveKey("geosql.dev/refreshed"), "the sidecar's file is renewed now, not in a minute")
+			g.Eventually(b.ready(t, "tukpub"), patient, often).
+				Should(HaveField("Status", metav1.ConditionTrue), b.why(t, "tukpub"))
+		},
+	)
 
 	t.Run("says at the site who may read the sidecars", func(t *testing.T) { b.readers(t, "tukpub") })
 
@@ -327,8 +368,10 @@ func TestController(t *testing.T) {
 		g := NewWithT(t)
 		b.create(t, "torn", func(s *v1alpha1.SQLServerSpec) { s.Storage.Backup.StorageClassName = ptr.To("archive") })
 		g.Eventually(b.ready(t, "torn"), patient, often).Should(Satisfy(reason(conditions.ReasonNoNodeForVolumes)))
-		g.Expect(b.ready(t, "torn")().Message).To(ContainSubstring("class fast allows tukwila-worker; class archive allows tukwila-worker2; no node can serve"))
-		g.Expect(apierrors.IsNotFound(get(t, b.site.Client, "torn-data", &corev1.PersistentVolumeClaim{})())).To(BeTrue(), "no volume is claimed in vain")
+		g.Expect(b.ready(t, "torn")().Message).
+			To(ContainSubstring("class fast allows tukwila-worker; class archive allows tukwila-worker2; no node can serve"))
+		g.Expect(apierrors.IsNotFound(get(t, b.site.Client, "torn-data", &corev1.PersistentVolumeClaim{})())).
+			To(BeTrue(), "no volume is claimed in vain")
 	})
 
 	t.Run("names the storage classes that exist", func(t *testing.T) {
@@ -341,10 +384,16 @@ func TestController(t *testing.T) {
 	t.Run("leaves a foreign StatefulSet alone", func(t *testing.T) {
 		g := NewWithT(t)
 		labels := map[string]string{"app": "theirs"}
-		theirs := &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: "foreign", Labels: labels}, Spec: appsv1.StatefulSetSpec{
-			Replicas: ptr.To[int32](0), Selector: &metav1.LabelSelector{MatchLabels: labels},
-			Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "c", Image: "i"}}}},
-		}}
+		theirs := &appsv1.StatefulSet{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: "foreign", Labels: labels},
+			Spec: appsv1.StatefulSetSpec{
+				Replicas: ptr.To[int32](0), Selector: &metav1.LabelSelector{MatchLabels: labels},
+				Template: corev1.PodTemplateSpec{
+					ObjectMeta: metav1.ObjectMeta{Labels: labels},
+					Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "c", Image: "i"}}},
+				},
+			},
+		}
 		g.Expect(b.site.Client.Create(t.Context(), theirs)).To(Succeed())
 		s := b.create(t, "foreign", nil)
 		g.Eventually(b.ready(t, "foreign"), patient, often).Should(Satisfy(reason(conditions.ReasonObjectConflict)))
@@ -359,7 +408,11 @@ func TestController(t *testing.T) {
 		g.Expect(err).NotTo(HaveOccurred())
 		certificate, err := authority.Issue([]string{"shop.example"}, time.Now())
 		g.Expect(err).NotTo(HaveOccurred())
-		theirs := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: "shop-tls"}, Type: corev1.SecretTypeTLS, Data: certificate}
+		theirs := &corev1.Secret{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: "shop-tls"},
+			Type:       corev1.SecretTypeTLS,
+			Data:       certificate,
+		}
 		g.Expect(b.site.Client.Create(t.Context(), theirs)).To(Succeed())
 		s := b.create(t, "shop", func(s *v1alpha1.SQLServerSpec) { s.ReclaimPolicy = v1alpha1.ReclaimDelete })
 		g.Eventually(b.ready(t, "shop"), patient, often).Should(SatisfyAll(Satisfy(reason(conditions.ReasonObjectConflict)),
@@ -382,7 +435,11 @@ func TestController(t *testing.T) {
 		g.Expect(err).NotTo(HaveOccurred())
 		certificate, err := authority.Issue([]string{"own-0"}, time.Now())
 		g.Expect(err).NotTo(HaveOccurred())
-		theirs := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: "own-tls"}, Type: corev1.SecretTypeTLS, Data: certificate}
+		theirs := &corev1.Secret{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: "own-tls"},
+			Type:       corev1.SecretTypeTLS,
+			Data:       certificate,
+		}
 		g.Expect(b.hub.Client.Create(t.Context(), theirs)).To(Succeed())
 		s := b.create(t, "own", func(s *v1alpha1.SQLServerSpec) {
 			s.ReclaimPolicy, s.TLS = v1alpha1.ReclaimDelete, &v1alpha1.ServerTLS{SecretName: "own-tls"}
@@ -408,13 +465,25 @@ func TestController(t *testing.T) {
 		s := b.create(t, "refused", nil)
 		var set appsv1.StatefulSet
 		g.Eventually(get(t, b.site.Client, "refused", &set), patient, often).Should(Succeed())
-		for i, message := range []string{"exceeded quota: old", "create Pod refused-0 in StatefulSet refused failed error: pods \"refused-0\" is forbidden: must specify limits.cpu for: agent"} {
-			g.Expect(b.site.Client.Create(t.Context(), &corev1.Event{ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: fmt.Sprint("refused.", i)},
-				InvolvedObject: corev1.ObjectReference{APIVersion: "apps/v1", Kind: "StatefulSet", Namespace: "web", Name: set.Name, UID: set.UID},
-				Type:           corev1.EventTypeWarning, Reason: "FailedCreate", Message: message, LastTimestamp: metav1.NewTime(time.Now().Add(time.Duration(i-1) * time.Minute))})).To(Succeed())
+		for i, message := range []string{"exceeded quota: old",
+			"create Pod refused-0 in StatefulSet refused failed error: pods \"refused-0\" is forbidden: must specify " +
+				"limits.cpu for: agent"} {
+			g.Expect(b.site.Client.Create(t.Context(),
+				&corev1.Event{ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: fmt.Sprint("refused.", i)},
+					InvolvedObject: corev1.ObjectReference{
+						APIVersion: "apps/v1",
+						Kind:       "StatefulSet",
+						Namespace:  "web",
+						Name:       set.Name,
+						UID:        set.UID,
+					},
+					Type: corev1.EventTypeWarning, Reason: "FailedCreate", Message: message,
+					LastTimestamp: metav1.NewTime(time.Now().Add(time.Duration(i-1) * time.Minute))})).
+				To(Succeed())
 		}
 		g.Eventually(b.ready(t, "refused"), patient, often).Should(Satisfy(reason(conditions.ReasonPodRefused)))
-		g.Expect(b.ready(t, "refused")().Message).To(ContainSubstring("must specify limits.cpu for: agent"), "the API server's own words, the last ones")
+		g.Expect(b.ready(t, "refused")().Message).
+			To(ContainSubstring("must specify limits.cpu for: agent"), "the API server's own words, the last ones")
 		g.Expect(b.hub.Client.Delete(t.Context(), s)).To(Succeed())
 	})
 
@@ -439,7 +508,10 @@ func TestController(t *testing.T) {
 		g := NewWithT(t)
 		s := b.create(t, "kept", nil)
 		g.Eventually(get(t, b.site.Client, "kept", &appsv1.StatefulSet{}), patient, often).Should(Succeed())
-		d := &v1alpha1.Distributor{ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: "main"}, Spec: v1alpha1.DistributorSpec{Server: "kept"}}
+		d := &v1alpha1.Distributor{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: "main"},
+			Spec:       v1alpha1.DistributorSpec{Server: "kept"},
+		}
 		g.Expect(b.hub.Client.Create(t.Context(), d)).To(Succeed())
 		g.Eventually(func() error {
 			// The controller's cache must have seen the Distributor before the deletion.
@@ -464,11 +536,17 @@ func TestController(t *testing.T) {
 		s.Labels = map[string]string{v1alpha1.LabelTopology: "msdn"}
 		g.Expect(b.hub.Client.Patch(t.Context(), s, client.MergeFrom(before))).To(Succeed())
 		g.Eventually(get(t, b.site.Client, "member", &appsv1.StatefulSet{}), patient, often).Should(Succeed())
-		d := &v1alpha1.Distributor{ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: "waits"}, Spec: v1alpha1.DistributorSpec{Server: "member"}}
+		d := &v1alpha1.Distributor{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: "waits"},
+			Spec:       v1alpha1.DistributorSpec{Server: "member"},
+		}
 		g.Expect(b.hub.Client.Create(t.Context(), d)).To(Succeed())
 		g.Expect(b.hub.Client.Delete(t.Context(), s)).To(Succeed())
 		g.Eventually(b.ready(t, "member"), patient, often).Should(Satisfy(reason(conditions.ReasonDeleting)))
-		msdn := &v1alpha1.Topology{ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: "msdn"}, Spec: v1alpha1.TopologySpec{Servers: []v1alpha1.TopologyServer{{Name: "member"}}}}
+		msdn := &v1alpha1.Topology{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: "msdn"},
+			Spec:       v1alpha1.TopologySpec{Servers: []v1alpha1.TopologyServer{{Name: "member"}}},
+		}
 		g.Expect(b.hub.Client.Create(t.Context(), msdn)).To(Succeed())
 		g.Eventually(b.ready(t, "member"), patient, often).Should(Satisfy(reason("NotFound")))
 		set := &appsv1.StatefulSet{}
@@ -488,7 +566,8 @@ func TestController(t *testing.T) {
 		g.Eventually(b.ready(t, "gone"), patient, often).Should(Satisfy(reason("NotFound")))
 		var c corev1.PersistentVolumeClaim
 		err := get(t, b.site.Client, "gone-data", &c)()
-		g.Expect(apierrors.IsNotFound(err) || c.DeletionTimestamp != nil).To(BeTrue(), "the protection finalizer is the cluster's own")
+		g.Expect(apierrors.IsNotFound(err) || c.DeletionTimestamp != nil).
+			To(BeTrue(), "the protection finalizer is the cluster's own")
 		g.Expect(apierrors.IsNotFound(get(t, b.site.Client, "gone-credentials", &corev1.Secret{})())).To(BeTrue())
 		g.Expect(apierrors.IsNotFound(get(t, b.hub.Client, "gone-credentials", &corev1.Secret{})())).To(BeTrue())
 	})
@@ -497,12 +576,14 @@ func TestController(t *testing.T) {
 		g := NewWithT(t)
 		b.site.Wire.Cut()
 		defer b.site.Wire.Mend()
-		g.Eventually(b.ready(t, "tukpub"), patient, often).Should(SatisfyAll(Satisfy(reason(conditions.ReasonSiteUnreachable)),
-			HaveField("Status", metav1.ConditionUnknown)))
+		g.Eventually(b.ready(t, "tukpub"), patient, often).
+			Should(SatisfyAll(Satisfy(reason(conditions.ReasonSiteUnreachable)),
+				HaveField("Status", metav1.ConditionUnknown)))
 		var s v1alpha1.SQLServer
 		g.Expect(get(t, b.hub.Client, "tukpub", &s)()).To(Succeed())
 		g.Expect(b.hub.Client.Delete(t.Context(), &s)).To(Succeed())
-		g.Eventually(b.ready(t, "tukpub"), patient, often).Should(HaveField("Message", ContainSubstring("set its lifecycle to Lost")))
+		g.Eventually(b.ready(t, "tukpub"), patient, often).
+			Should(HaveField("Message", ContainSubstring("set its lifecycle to Lost")))
 		var site v1alpha1.Site
 		g.Expect(b.hub.Client.Get(t.Context(), client.ObjectKey{Name: "tukwila"}, &site)).To(Succeed())
 		site.Spec.Lifecycle = v1alpha1.SiteLost

@@ -35,13 +35,20 @@ func (b *bed) evictions(t *testing.T, name string) {
 		Address: func(mssql.Target) string { return *b.engine.Load() },
 	})
 	defer connector.Close()
-	db, err := connector.Open(t.Context(), mssql.Target{Namespace: "web", Server: v1alpha1.ServerName(name), Role: credentials.RoleSA})
+	db, err := connector.Open(
+		t.Context(),
+		mssql.Target{Namespace: "web", Server: v1alpha1.ServerName(name), Role: credentials.RoleSA},
+	)
 	g.Expect(err).NotTo(HaveOccurred())
 	var budget policyv1.PodDisruptionBudget
 	g.Expect(apierrors.IsNotFound(get(t, b.site.Client, name, &budget)())).To(BeTrue(), "a server alone needs none")
 
-	g.Expect(db.Exec(t.Context(), tsql.CreateGroup(tsql.Group{Name: "theirs", ClusterType: tsql.ClusterExternal, WriteLease: 3 * time.Second,
-		Replicas: []tsql.Replica{{Server: name + "-0", EndpointURL: "TCP://" + name + "-0:5022", Mode: tsql.SynchronousCommit}}}))).To(Succeed())
+	g.Expect(db.Exec(t.Context(), tsql.CreateGroup(tsql.Group{Name: "theirs", ClusterType: tsql.ClusterExternal,
+		WriteLease: 3 * time.Second,
+		Replicas: []tsql.Replica{
+			{Server: name + "-0", EndpointURL: "TCP://" + name + "-0:5022", Mode: tsql.SynchronousCommit},
+		}}))).
+		To(Succeed())
 	allows := func(most int32) {
 		b.look(t, name)
 		g.Eventually(func() (int32, error) {
@@ -52,8 +59,13 @@ func (b *bed) evictions(t *testing.T, name string) {
 			return budget.Spec.MaxUnavailable.IntVal, nil
 		}, patient, often).Should(Equal(most), b.why(t, name))
 		// The part of the controller that counts the pods, which does not run here.
-		budget.Status = policyv1.PodDisruptionBudgetStatus{ObservedGeneration: budget.Generation, ExpectedPods: 1, CurrentHealthy: 1,
-			DesiredHealthy: 1 - most, DisruptionsAllowed: most}
+		budget.Status = policyv1.PodDisruptionBudgetStatus{
+			ObservedGeneration: budget.Generation,
+			ExpectedPods:       1,
+			CurrentHealthy:     1,
+			DesiredHealthy:     1 - most,
+			DisruptionsAllowed: most,
+		}
 		g.Expect(b.site.Client.Status().Update(t.Context(), &budget)).To(Succeed())
 	}
 	evict := func() error {

@@ -84,18 +84,35 @@ func planDelete(d Desired, l left) Plan {
 	case errors.Is(l.Site, sites.ErrSiteLost):
 		return Plan{Done: true}
 	case len(d.References) > 0:
-		return Plan{Outcome: deleting("the server is still named by " + strings.Join(d.References, ", ") + "; delete or change them first")}
+		return Plan{
+			Outcome: deleting(
+				"the server is still named by " + strings.Join(d.References, ", ") + "; delete or change them first",
+			),
+		}
 	case errors.Is(l.Site, sites.ErrUnknownSite):
-		return Plan{Outcome: deleting(fmt.Sprintf("%v: declare the Site again; with lifecycle Lost if it is gone for good, which keeps nothing waiting", l.Site))}
+		return Plan{
+			Outcome: deleting(
+				fmt.Sprintf(
+					"%v: declare the Site again; with lifecycle Lost if it is gone for good, which keeps nothing waiting",
+					l.Site,
+				),
+			),
+		}
 	case l.Site != nil:
 		return Plan{Outcome: conditions.Unknown(conditions.ReasonSiteUnreachable, fmt.Sprintf(
-			"deletion waits for site %s: %v; if the site is gone for good set its lifecycle to Lost", d.Server.Spec.Site, l.Site))}
+			"deletion waits for site %s: %v; if the site is gone for good set its lifecycle to Lost",
+			d.Server.Spec.Site,
+			l.Site,
+		))}
 	case sites.IsNamespaceGone(l.Namespace):
 		return Plan{Done: true}
 	case l.Namespace != nil:
 		// The pod may be there and run on, and nobody would look for it.
 		return Plan{Outcome: conditions.InProgress(conditions.ReasonNamespaceMissing, fmt.Sprintf(
-			"deletion waits for site %s: %v; if the site is gone for good set its lifecycle to Lost", d.Server.Spec.Site, l.Namespace))}
+			"deletion waits for site %s: %v; if the site is gone for good set its lifecycle to Lost",
+			d.Server.Spec.Site,
+			l.Namespace,
+		))}
 	case l.Set != "" && !l.Ending:
 		return Plan{Outcome: deleting("the pod is ending"), Steps: []Step{DeleteStatefulSet{UID: l.Set}}}
 	case l.Set != "" || l.Pod:
@@ -106,7 +123,9 @@ func planDelete(d Desired, l left) Plan {
 }
 
 func deleteStatefulSet(ctx context.Context, w *world, s DeleteStatefulSet) error {
-	set := &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Namespace: w.desired.Server.Namespace, Name: w.desired.Server.Name}}
+	set := &appsv1.StatefulSet{
+		ObjectMeta: metav1.ObjectMeta{Namespace: w.desired.Server.Namespace, Name: w.desired.Server.Name},
+	}
 	return client.IgnoreNotFound(w.member.Client.Delete(ctx, set, client.Preconditions{UID: &s.UID},
 		client.PropagationPolicy(metav1.DeletePropagationForeground)))
 }
@@ -117,7 +136,9 @@ func (r *Reconciler) takeAway(ctx context.Context, w *world, s TakeAway) error {
 	if err := removeOwn(ctx, d, w.member.APIReader, w.member.Client, conf); err != nil {
 		return err
 	}
-	budget := &policyv1.PodDisruptionBudget{ObjectMeta: metav1.ObjectMeta{Namespace: d.Server.Namespace, Name: d.Server.Name}}
+	budget := &policyv1.PodDisruptionBudget{
+		ObjectMeta: metav1.ObjectMeta{Namespace: d.Server.Namespace, Name: d.Server.Name},
+	}
 	// Credentials of an earlier release don't allow it, and then there is none.
 	if err := removeOwn(ctx, d, w.member.APIReader, w.member.Client, budget); err != nil && !apierrors.IsForbidden(err) {
 		return err
@@ -134,11 +155,13 @@ func (r *Reconciler) takeAway(ctx context.Context, w *world, s TakeAway) error {
 	return r.removeData(ctx, w.member, d)
 }
 
-// removeData deletes volumes and Secrets, the Secrets of the site last: without them the volumes could not be used. A certificate that
-// the user made stays.
+// removeData deletes volumes and Secrets, the Secrets of the site last: without them the volumes could not be used. A
+// certificate that the user made stays.
 func (r *Reconciler) removeData(ctx context.Context, member *sites.Member, d Desired) error {
 	for _, role := range roles() {
-		c := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: d.Server.Namespace, Name: claimName(d.Server.Name, role)}}
+		c := &corev1.PersistentVolumeClaim{
+			ObjectMeta: metav1.ObjectMeta{Namespace: d.Server.Namespace, Name: claimName(d.Server.Name, role)},
+		}
 		if err := removeOwn(ctx, d, member.APIReader, member.Client, c); err != nil {
 			return err
 		}

@@ -14,8 +14,8 @@ import (
 	"geosql.dev/operator/internal/sites"
 )
 
-// A server that is being deleted goes when nothing of it can be at its site, by the site's word or a person's. What nobody could look at
-// may run on.
+// A server that is being deleted goes when nothing of it can be at its site, by the site's word or a person's. What
+// nobody could look at may run on.
 func TestDeletionOfAServer(t *testing.T) {
 	namespace := func(missing string, gone bool) error {
 		return &sites.NamespaceError{Site: "tukwila", Namespace: "web", Missing: missing, Gone: gone}
@@ -25,18 +25,27 @@ func TestDeletionOfAServer(t *testing.T) {
 		done   bool
 		reason string
 	}{
-		"its namespace is gone or going":        {left{Namespace: namespace("it is being deleted there", true)}, true, ""},
-		"its namespace gives no rights":         {left{Namespace: namespace("the credentials have no rights there", false)}, false, conditions.ReasonNamespaceMissing},
-		"its namespace was not looked at":       {left{Namespace: namespace("it is not usable yet", false)}, false, conditions.ReasonNamespaceMissing},
-		"its namespace is allowed no more":      {left{Namespace: namespace("", false)}, false, conditions.ReasonNamespaceMissing},
-		"its site is lost":                      {left{Site: fmt.Errorf("tukwila: %w", sites.ErrSiteLost)}, true, ""},
-		"its site does not answer":              {left{Site: &sites.UnreachableError{Site: "tukwila"}}, false, conditions.ReasonSiteUnreachable},
+		"its namespace is gone or going": {left{Namespace: namespace("it is being deleted there", true)}, true, ""},
+		"its namespace gives no rights": {left{Namespace: namespace("the credentials have no rights there", false)},
+			false, conditions.ReasonNamespaceMissing},
+		"its namespace was not looked at": {left{Namespace: namespace("it is not usable yet", false)}, false,
+			conditions.ReasonNamespaceMissing},
+		"its namespace is allowed no more": {left{Namespace: namespace("", false)}, false,
+			conditions.ReasonNamespaceMissing},
+		"its site is lost": {left{Site: fmt.Errorf("tukwila: %w", sites.ErrSiteLost)}, true, ""},
+		"its site does not answer": {left{Site: &sites.UnreachableError{Site: "tukwila"}}, false,
+			conditions.ReasonSiteUnreachable},
 		"its pod is there":                      {left{Pod: true}, false, conditions.ReasonDeleting},
 		"nothing of it is there but its things": {left{}, true, conditions.ReasonDeleting},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
-			d := Desired{Server: &v1alpha1.SQLServer{ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: "tukpub"}, Spec: v1alpha1.SQLServerSpec{Site: "tukwila"}}}
+			d := Desired{
+				Server: &v1alpha1.SQLServer{
+					ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: "tukpub"},
+					Spec:       v1alpha1.SQLServerSpec{Site: "tukwila"},
+				},
+			}
 			p := planDelete(d, c.left)
 			g.Expect(p.Done).To(Equal(c.done))
 			g.Expect(p.Outcome.Reason).To(Equal(c.reason))

@@ -65,11 +65,12 @@ var grants = map[credentials.Role][]grant{
 	credentials.RoleReplication: {},
 }
 
-// planLogins brings logins, grants and passwords to what they should be. Everything is done as sa: granting a permission
-// takes CONTROL SERVER, and the operator's login has as little as it can.
+// planLogins brings logins, grants and passwords to what they should be. Everything is done as sa: granting a
+// permission takes CONTROL SERVER, and the operator's login has as little as it can.
 //
-// sa stays enabled, and keeps its name. Its password is known to the Secret alone, and without it a changed grant, a lost password or an
-// engine restored from a backup would be beyond repair. That it is not so is told at once (administrator), not when it is needed.
+// sa stays enabled, and keeps its name. Its password is known to the Secret alone, and without it a changed grant, a
+// lost password or an engine restored from a backup would be beyond repair. That it is not so is told at once
+// (administrator), not when it is needed.
 func planLogins(d Desired, o Observed, p *Plan) bool {
 	engine := o.Engine
 	execute := func(s tsql.Statement) {
@@ -108,7 +109,8 @@ func planLogins(d Desired, o Observed, p *Plan) bool {
 		for _, g := range needed {
 			has := slices.Contains(engine.Permissions[login.Name], string(g.permission))
 			// What is granted is denied no more.
-			if g.since <= major(engine.Instance.ProductVersion) && (!has || slices.Contains(engine.Denied[login.Name], string(g.permission))) {
+			if g.since <= major(engine.Instance.ProductVersion) &&
+				(!has || slices.Contains(engine.Denied[login.Name], string(g.permission))) {
 				execute(tsql.GrantServerPermission(g.permission, login.Name))
 			}
 		}
@@ -145,22 +147,34 @@ func major(version string) int {
 }
 
 func conflictMessage(d Desired, login tsql.Login) string {
-	return fmt.Sprintf("login %s exists on server %s with another SID than %s, which all servers of namespace %s share: drop it there, it is made again",
-		login.Name, d.host(), tsql.Binary(login.SID), d.Server.Namespace)
+	return fmt.Sprintf(
+		"login %s exists on server %s with another SID than %s, which all servers of namespace %s share: drop it there, "+
+			"it is made again",
+		login.Name,
+		d.host(),
+		tsql.Binary(login.SID),
+		d.Server.Namespace,
+	)
 }
 
 // sidSA is that of the system administrator, whatever its name.
 var sidSA = []byte{1}
 
-// administrator says why the engine does not let sa in, and what helps; empty when it does. A connection that is open already goes on for a
-// while, so the login itself is looked at too.
+// administrator says why the engine does not let sa in, and what helps; empty when it does. A connection that is open
+// already goes on for a while, so the login itself is looked at too.
 func administrator(d Desired, o Observed) string {
 	name := credentials.RoleSA.Login()
 	for has, login := range o.Engine.Logins {
 		switch {
 		case !bytes.Equal(login.SID, sidSA):
 		case has != name:
-			return fmt.Sprintf("the system administrator is named %s, not %s: ALTER LOGIN %s WITH NAME = %s", has, name, tsql.Identifier(has), tsql.Identifier(name))
+			return fmt.Sprintf(
+				"the system administrator is named %s, not %s: ALTER LOGIN %s WITH NAME = %s",
+				has,
+				name,
+				tsql.Identifier(has),
+				tsql.Identifier(name),
+			)
 		case login.Disabled:
 			return fmt.Sprintf("login %s is disabled: ALTER LOGIN %s ENABLE", name, tsql.Identifier(name))
 		}
@@ -171,8 +185,14 @@ func administrator(d Desired, o Observed) string {
 	case refused == nil:
 		return ""
 	case why == "", mssql.PasswordRefused(refused):
-		return fmt.Sprintf("the engine does not take the password of %s in Secret %s: %v; put the right %s into the Secret at site %s",
-			name, credentials.PasswordsName(d.name()), refused, credentials.KeySA, d.Server.Spec.Site)
+		return fmt.Sprintf(
+			"the engine does not take the password of %s in Secret %s: %v; put the right %s into the Secret at site %s",
+			name,
+			credentials.PasswordsName(d.name()),
+			refused,
+			credentials.KeySA,
+			d.Server.Spec.Site,
+		)
 	}
 	return why
 }

@@ -47,8 +47,8 @@ const (
 	// annotationEvictable of the PodDisruptionBudget is since when the pod may be evicted, in RFC 3339. It stays when the
 	// turn was given to others.
 	annotationEvictable = "geosql.dev/evictable-since"
-	// annotationLast of the PodDisruptionBudget is the group of which the server is primary, the term, and since when nobody
-	// could follow it whose node is not cordoned, in RFC 3339.
+	// annotationLast of the PodDisruptionBudget is the group of which the server is primary, the term, and since when
+	// nobody could follow it whose node is not cordoned, in RFC 3339.
 	annotationLast = "geosql.dev/last-since"
 )
 
@@ -105,7 +105,8 @@ func statefulSet(d Desired, decision placement.Decision, certificate []byte) *ap
 	}
 }
 
-// disruptionBudget decides about evictions of the server's pod: by it `kubectl drain` waits until the server can be spared.
+// disruptionBudget decides about evictions of the server's pod: by it `kubectl drain` waits until the server can be
+// spared.
 func disruptionBudget(d Desired, evictable bool, times map[string]string) *policyv1.PodDisruptionBudget {
 	most := intstr.FromInt32(0)
 	if evictable {
@@ -114,11 +115,14 @@ func disruptionBudget(d Desired, evictable bool, times map[string]string) *polic
 	b := &policyv1.PodDisruptionBudget{
 		TypeMeta:   metav1.TypeMeta{APIVersion: policyv1.SchemeGroupVersion.String(), Kind: "PodDisruptionBudget"},
 		ObjectMeta: meta(d, d.Server.Name),
-		Spec:       policyv1.PodDisruptionBudgetSpec{MaxUnavailable: &most, Selector: &metav1.LabelSelector{MatchLabels: podSelector(d)}},
+		Spec: policyv1.PodDisruptionBudgetSpec{
+			MaxUnavailable: &most,
+			Selector:       &metav1.LabelSelector{MatchLabels: podSelector(d)},
+		},
 	}
 	if evictable {
-		// Of a pod that is not ready Kubernetes counts no healthy one, so it would refuse the eviction for ever: the drain of a node on
-		// which the engine ends again and again would not end either.
+		// Of a pod that is not ready Kubernetes counts no healthy one, so it would refuse the eviction for ever: the drain of
+		// a node on which the engine ends again and again would not end either.
 		b.Spec.UnhealthyPodEvictionPolicy = ptr.To(policyv1.AlwaysAllow)
 	}
 	b.Annotations = maps.Clone(times)

@@ -53,7 +53,8 @@ func (r *Reconciler) observe(ctx context.Context, server *v1alpha1.SQLServer) (*
 		return w, nil
 	}
 	w.desired = Desire(server, w.member.Site, r.agentImage, around)
-	for _, read := range []func(context.Context, *world) error{r.observeSecrets, r.observeStorage, r.observeAccount, r.observeWorkload} {
+	for _, read := range []func(context.Context, *world) error{r.observeSecrets, r.observeStorage, r.observeAccount,
+		r.observeWorkload} {
 		if err := read(ctx, w); err != nil {
 			if unreachable(err) {
 				// The site fell silent in between; its heartbeat will say so too.
@@ -87,7 +88,12 @@ func (r *Reconciler) surroundings(ctx context.Context, namespace string) (Surrou
 	)
 	for _, list := range []client.ObjectList{&groups, &distributors, &publications, &subscriptions, &moves} {
 		if err := r.hub.List(ctx, list, client.InNamespace(namespace)); err != nil {
-			return Surroundings{}, fmt.Errorf("list the objects of kind %s of namespace %s in the hub: %w", v1alpha1.ListedKind(list), namespace, err)
+			return Surroundings{}, fmt.Errorf(
+				"list the objects of kind %s of namespace %s in the hub: %w",
+				v1alpha1.ListedKind(list),
+				namespace,
+				err,
+			)
 		}
 	}
 	return Surroundings{groups.Items, distributors.Items, publications.Items, subscriptions.Items, moves.Items}, nil
@@ -131,13 +137,18 @@ func (r *Reconciler) observeSecrets(ctx context.Context, w *world) error {
 		return err
 	}
 	if o.Authority, err = credentials.ParseAuthority(authority); err != nil {
-		return fmt.Errorf("the operator's CA can't be used; restore or delete Secret %s/%s: %w", r.namespace, credentials.CASecretName, err)
+		return fmt.Errorf(
+			"the operator's CA can't be used; restore or delete Secret %s/%s: %w",
+			r.namespace,
+			credentials.CASecretName,
+			err,
+		)
 	}
 	return nil
 }
 
-// theHub is what messages call the hub.
-// observePartners reads what the other servers of its groups show and trust. A site that was declared lost has nobody who could.
+// theHub is what messages call the hub. observePartners reads what the other servers of its groups show and trust. A
+// site that was declared lost has nobody who could.
 func (r *Reconciler) observePartners(ctx context.Context, w *world) {
 	namespace := w.desired.Server.Namespace
 	for _, name := range w.desired.Partners {
@@ -166,15 +177,16 @@ func (r *Reconciler) observePartners(ctx context.Context, w *world) {
 
 const theHub = "the hub"
 
-// ownSecret is the data of one of the server's Secrets, nil when there is none, and notes if it is somebody else's. Passwords that a
-// person has restored are the server's.
+// ownSecret is the data of one of the server's Secrets, nil when there is none, and notes if it is somebody else's.
+// Passwords that a person has restored are the server's.
 func (w *world) ownSecret(ctx context.Context, reader client.Reader, where, name string) (map[string][]byte, error) {
 	d, o := w.desired, &w.observed
 	secret, err := readSecret(ctx, reader, where, d.Server.Namespace, name)
 	if err != nil || secret == nil {
 		return nil, err
 	}
-	restored := name == credentials.PasswordsName(d.name()) && credentials.Passwords(secret.Data).Of(credentials.RoleSA) != ""
+	restored := name == credentials.PasswordsName(d.name()) &&
+		credentials.Passwords(secret.Data).Of(credentials.RoleSA) != ""
 	// A Secret that spec.tls names may have the name that the operator would give it. Where it lies it is nobody else's.
 	user := d.userSecret(name) && (where == theHub || w.member.Site.Spec.KubeconfigSecretRef == nil)
 	if len(secret.Data) > 0 && !owned(d, secret.Labels) && !restored && !user {
@@ -234,7 +246,12 @@ func (r *Reconciler) observeStorage(ctx context.Context, w *world) error {
 			return fmt.Errorf("list the objects of kind %s of site %s: %w", v1alpha1.ListedKind(list), w.member.Name(), err)
 		}
 	}
-	o.Cluster = placement.Cluster{Nodes: nodes.Items, Classes: classes.Items, CSINodes: csiNodes.Items, Capacities: capacities.Items}
+	o.Cluster = placement.Cluster{
+		Nodes:      nodes.Items,
+		Classes:    classes.Items,
+		CSINodes:   csiNodes.Items,
+		Capacities: capacities.Items,
+	}
 	byName := map[string]*corev1.PersistentVolume{}
 	for i := range volumes.Items {
 		byName[volumes.Items[i].Name] = &volumes.Items[i]
@@ -288,8 +305,8 @@ func (r *Reconciler) observeWorkload(ctx context.Context, w *world) error {
 	return r.observeBudget(ctx, w)
 }
 
-// observeRefusal reads why there is no pod. A StatefulSet's controller tells it in events alone: a quota, a limit range, a policy, a priority class
-// that is not there.
+// observeRefusal reads why there is no pod. A StatefulSet's controller tells it in events alone: a quota, a limit
+// range, a policy, a priority class that is not there.
 func (r *Reconciler) observeRefusal(ctx context.Context, w *world) error {
 	set := w.observed.StatefulSet
 	if w.observed.Pod != nil || set == nil {
@@ -299,19 +316,27 @@ func (r *Reconciler) observeRefusal(ctx context.Context, w *world) error {
 	defer cancel()
 	var list corev1.EventList
 	err := w.member.APIReader.List(ctx, &list, client.InNamespace(set.Namespace), client.MatchingFields{
-		"involvedObject.kind": "StatefulSet", "involvedObject.name": set.Name, "involvedObject.uid": string(set.UID), "reason": "FailedCreate"})
+		"involvedObject.kind": "StatefulSet", "involvedObject.name": set.Name, "involvedObject.uid": string(set.UID),
+		"reason": "FailedCreate"})
 	if apierrors.IsForbidden(err) {
 		// Without that right it stays unknown.
 		return nil
 	}
 	if err != nil {
-		return fmt.Errorf("read the events of StatefulSet %s/%s at site %s: %w", set.Namespace, set.Name, w.member.Name(), err)
+		return fmt.Errorf(
+			"read the events of StatefulSet %s/%s at site %s: %w",
+			set.Namespace,
+			set.Name,
+			w.member.Name(),
+			err,
+		)
 	}
 	w.observed.Refusal = newestMessage(list.Items, w.observed.Now)
 	return nil
 }
 
-// refusedSince is how long ago the API server may have refused the pod last: a StatefulSet's controller tries again after 1000 s at most.
+// refusedSince is how long ago the API server may have refused the pod last: a StatefulSet's controller tries again
+// after 1000 s at most.
 const refusedSince = 20 * time.Minute
 
 // newestMessage is that of the event that happened last; empty when that is too long ago to tell of what is so.
@@ -328,8 +353,8 @@ func newestMessage(events []corev1.Event, now time.Time) string {
 	return message
 }
 
-// observeBudget reads the pod's PodDisruptionBudget from the API server: the kind is not among those that are watched at
-// sites.
+// observeBudget reads the pod's PodDisruptionBudget from the API server: the kind is not among those that are watched
+// at sites.
 func (r *Reconciler) observeBudget(ctx context.Context, w *world) error {
 	var budget policyv1.PodDisruptionBudget
 	key := client.ObjectKey{Namespace: w.desired.Server.Namespace, Name: w.desired.Server.Name}

@@ -17,7 +17,12 @@ const engineTimeout = 12 * time.Second
 
 // observeEngine asks the engine about itself, under the operator's login or, when the engine does not know it (yet), as
 // sa. Nothing is asked while the pod has no address.
-func (r *Reconciler) observeEngine(ctx context.Context, d Desired, pod *corev1.Pod, passwords credentials.Passwords) Engine {
+func (r *Reconciler) observeEngine(
+	ctx context.Context,
+	d Desired,
+	pod *corev1.Pod,
+	passwords credentials.Passwords,
+) Engine {
 	if pod == nil || pod.Status.PodIP == "" || pod.DeletionTimestamp != nil || !engineRuns(pod) {
 		return Engine{}
 	}
@@ -69,8 +74,8 @@ func readPrincipals(ctx context.Context, q mssql.Querier, e *Engine) error {
 	return err
 }
 
-// tryLogins logs in with all passwords: whether a password is right shows by nothing else. The connections stay in their
-// pools, so that this costs a login once and a packet afterwards.
+// tryLogins logs in with all passwords: whether a password is right shows by nothing else. The connections stay in
+// their pools, so that this costs a login once and a packet afterwards.
 func (r *Reconciler) tryLogins(ctx context.Context, d Desired, e *Engine, administrators []credentials.Role) error {
 	for _, role := range append(credentials.Roles(), administrators...) {
 		if _, exists := e.Logins[role.Login()]; !exists || e.Refused[role] != nil {

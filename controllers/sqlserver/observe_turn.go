@@ -55,8 +55,8 @@ func holder(g *v1alpha1.AvailabilityGroup) v1alpha1.ServerName {
 	return name
 }
 
-// observeTurn reads the group from the API server, since a cache that is behind could give the turn to two, and asks its
-// primary.
+// observeTurn reads the group from the API server, since a cache that is behind could give the turn to two, and asks
+// its primary.
 func (r *Reconciler) observeTurn(ctx context.Context, w *world, name string, t *Turn) error {
 	var g v1alpha1.AvailabilityGroup
 	key := client.ObjectKey{Namespace: w.desired.Server.Namespace, Name: name}
@@ -149,7 +149,8 @@ func (r *Reconciler) observeBehind(ctx context.Context, w *world, g *v1alpha1.Av
 		if err != nil {
 			return fmt.Errorf("read SQLServer %s/%s: %w", g.Namespace, replica.Server, err)
 		}
-		if ready := apimeta.FindStatusCondition(s.Status.Conditions, v1alpha1.ConditionReady); ready == nil || ready.Status != metav1.ConditionTrue {
+		if ready := apimeta.FindStatusCondition(s.Status.Conditions, v1alpha1.ConditionReady); ready == nil ||
+			ready.Status != metav1.ConditionTrue {
 			t.Against = append(t.Against, fmt.Sprintf("SQLServer %s is not ready", replica.Server))
 		}
 		pending := apimeta.FindStatusCondition(s.Status.Conditions, conditions.TypeRestartPending)

@@ -48,7 +48,10 @@ func plan(d Desired, o Observed) Plan {
 			return p
 		}
 	}
-	p.Outcome = conditions.Ready(conditions.ReasonRunning, fmt.Sprintf("%s runs on node %s: %s", d.host(), o.Pod.Spec.NodeName, o.Engine.Instance.Engine))
+	p.Outcome = conditions.Ready(
+		conditions.ReasonRunning,
+		fmt.Sprintf("%s runs on node %s: %s", d.host(), o.Pod.Spec.NodeName, o.Engine.Instance.Engine),
+	)
 	return p
 }
 
@@ -73,8 +76,10 @@ func planSite(d Desired, o Observed, p *Plan) bool {
 	case errors.Is(o.Site, sites.ErrUnknownSite):
 		return p.settle(conditions.InProgress(conditions.ReasonUnknownSite, o.Site.Error()+"; declare the Site"))
 	case errors.Is(o.Site, sites.ErrSiteLost):
-		return p.settle(conditions.Outcome{Ready: metav1.ConditionFalse, Reason: conditions.ReasonSiteLost, Progress: conditions.Stuck,
-			Message: o.Site.Error() + "; set its lifecycle to Active when it is back"})
+		return p.settle(
+			conditions.Outcome{Ready: metav1.ConditionFalse, Reason: conditions.ReasonSiteLost, Progress: conditions.Stuck,
+				Message: o.Site.Error() + "; set its lifecycle to Active when it is back"},
+		)
 	}
 	return p.settle(conditions.Unknown(conditions.ReasonSiteUnreachable, o.Site.Error()))
 }
@@ -85,8 +90,11 @@ func planSecrets(d Desired, o Observed, p *Plan) bool {
 		return true
 	}
 	return p.settle(conditions.Stalled(conditions.ReasonObjectConflict, fmt.Sprintf(
-		"these Secrets of namespace %s have names that the server's have, and are not the operator's: %s. Remove them, or name the server otherwise",
-		d.Server.Namespace, strings.Join(o.ForeignSecrets, ", "))))
+		"these Secrets of namespace %s have names that the server's have, and are not the operator's: %s. Remove them, or "+
+			"name the server otherwise",
+		d.Server.Namespace,
+		strings.Join(o.ForeignSecrets, ", "),
+	)))
 }
 
 // planPasswords brings site and hub to the same passwords.
@@ -108,7 +116,8 @@ func planPasswords(d Desired, o Observed, p *Plan) bool {
 	case agreement.Adopted:
 		reason = "the hub adopts those of the site"
 	case agreement.SetBack:
-		reason = "one of site and hub has those of an earlier agreement, from a backup of its cluster, say; the later ones count"
+		reason = "one of site and hub has those of an earlier agreement, from a backup of its cluster, say; the later " +
+			"ones count"
 	case agreement.Restored:
 		reason = "the site has lost them"
 	case agreement.Generated:
@@ -183,5 +192,7 @@ func planReadiness(d Desired, o Observed, p *Plan) bool {
 	if sites.PodReady(o.Pod) {
 		return true
 	}
-	return p.settle(conditions.InProgress(conditions.ReasonPodNotReady, "the engine answers; the pod's readiness is awaited"))
+	return p.settle(
+		conditions.InProgress(conditions.ReasonPodNotReady, "the engine answers; the pod's readiness is awaited"),
+	)
 }

@@ -14,9 +14,9 @@ import (
 	"geosql.dev/operator/internal/reconcile/conditions"
 )
 
-// The engine reads its certificate once, when it starts; manager and sidecars read ca.crt all the time. So a CA is trusted before anything
-// shows a certificate of it, and until nothing shows one any more. Otherwise whoever asks the engine could not, the primary
-// would get no lease, and no server its turn to restart.
+// The engine reads its certificate once, when it starts; manager and sidecars read ca.crt all the time. So a CA is
+// trusted before anything shows a certificate of it, and until nothing shows one any more. Otherwise whoever asks the
+// engine could not, the primary would get no lease, and no server its turn to restart.
 
 // Partner is a server of the same groups: its sidecar and this one's verify each other.
 type Partner struct {
@@ -47,7 +47,15 @@ func planCertificate(d Desired, o Observed, p *Plan) bool {
 		return writeCertificate(d, o, o.SiteCertificate, o.Authority.PEM(), p)
 	}
 	trust, issuers := trusted(d, o, o.Authority.PEM(), false)
-	p.add(IssueCertificate{Names: d.certificateNames(), Authority: o.Authority.PEM(), Trust: trust, Issuers: issuers, Reason: why})
+	p.add(
+		IssueCertificate{
+			Names:     d.certificateNames(),
+			Authority: o.Authority.PEM(),
+			Trust:     trust,
+			Issuers:   issuers,
+			Reason:    why,
+		},
+	)
 	refresh(o, p)
 	return p.settle(inProgress("the certificate is being issued: " + why))
 }
@@ -62,7 +70,12 @@ func authorityNeeded(o Observed) string {
 
 func planUserCertificate(d Desired, o Observed, name string, p *Plan) bool {
 	if why := unusable(d, o); why != "" {
-		return p.settle(conditions.Stalled(conditions.ReasonCertificateInvalid, fmt.Sprintf("Secret %s of spec.tls can't be used: %s", name, why)))
+		return p.settle(
+			conditions.Stalled(
+				conditions.ReasonCertificateInvalid,
+				fmt.Sprintf("Secret %s of spec.tls can't be used: %s", name, why),
+			),
+		)
 	}
 	authority := o.UserCertificate[credentials.KeyCA]
 	if waits := announce(d, o, authority); waits != "" {
@@ -90,8 +103,8 @@ func unusable(d Desired, o Observed) string {
 	return certificate.Unfit(o.Now)
 }
 
-// unfitForGroups says why the sidecars of a group's other servers would not listen to one that shows the certificate: nobody could be
-// elected. Empty when they do, or the server is in no group.
+// unfitForGroups says why the sidecars of a group's other servers would not listen to one that shows the certificate:
+// nobody could be elected. Empty when they do, or the server is in no group.
 func unfitForGroups(d Desired, certificate credentials.Certificate) string {
 	if len(d.Groups) == 0 {
 		return ""
@@ -99,7 +112,12 @@ func unfitForGroups(d Desired, certificate credentials.Certificate) string {
 	groups := "in group " + strings.Join(d.Groups, ", ") + " sidecars show it to each other: "
 	for _, name := range []string{d.host() + "." + d.Server.Namespace, d.host() + "." + d.Server.Namespace + ".svc"} {
 		if !certificate.Covers(name) {
-			return fmt.Sprintf("%sit must be for the name %s, too, and is for %s", groups, name, strings.Join(certificate.Names, ", "))
+			return fmt.Sprintf(
+				"%sit must be for the name %s, too, and is for %s",
+				groups,
+				name,
+				strings.Join(certificate.Names, ", "),
+			)
 		}
 	}
 	if !certificate.Client {
@@ -108,8 +126,8 @@ func unfitForGroups(d Desired, certificate credentials.Certificate) string {
 	return ""
 }
 
-// announce says what a certificate of the CA waits for, while what is shown is of another one: that all who verify the server trust both.
-// Empty when nothing is shown yet, or nobody could verify what is.
+// announce says what a certificate of the CA waits for, while what is shown is of another one: that all who verify the
+// server trust both. Empty when nothing is shown yet, or nobody could verify what is.
 func announce(d Desired, o Observed, authority []byte) string {
 	have := o.SiteCertificate
 	certificate, err := credentials.ParseCertificate(have)
@@ -117,7 +135,8 @@ func announce(d Desired, o Observed, authority []byte) string {
 		return ""
 	}
 	var wait []string
-	if !credentials.HasCAs(credentials.TrustOf(have), authority) || !credentials.HasCAs(credentials.TrustOf(o.HubCertificate), authority) {
+	if !credentials.HasCAs(credentials.TrustOf(have), authority) ||
+		!credentials.HasCAs(credentials.TrustOf(o.HubCertificate), authority) {
 		wait = append(wait, string(d.name()))
 	}
 	if o.Readers != nil && !credentials.HasCAs(o.Readers[credentials.KeyCA], authority) {
@@ -135,13 +154,19 @@ func announce(d Desired, o Observed, authority []byte) string {
 	return "it is shown once its CA is trusted beside the present one by " + strings.Join(wait, ", ")
 }
 
-// trusted are the CAs that the server trusts, and those of its own certificates: the one of what it is to show, and those of what its engine
-// shows until it has been started with that. shown says that the present certificate is the one that is to be shown.
+// trusted are the CAs that the server trusts, and those of its own certificates: the one of what it is to show, and
+// those of what its engine shows until it has been started with that. shown says that the present certificate is the
+// one that is to be shown.
 func trusted(d Desired, o Observed, authority []byte, shown bool) (trust, issuers []byte) {
 	issuers = credentials.MergeCAs(authority)
 	pod := o.Pod
-	if !shown || pod == nil || pod.Annotations[annotationCertificate] != hashOf(o.SiteCertificate[credentials.KeyCertificate]) {
-		issuers = credentials.MergeCAs(issuers, credentials.IssuersOf(o.SiteCertificate), credentials.IssuersOf(o.HubCertificate))
+	if !shown || pod == nil ||
+		pod.Annotations[annotationCertificate] != hashOf(o.SiteCertificate[credentials.KeyCertificate]) {
+		issuers = credentials.MergeCAs(
+			issuers,
+			credentials.IssuersOf(o.SiteCertificate),
+			credentials.IssuersOf(o.HubCertificate),
+		)
 	}
 	bundles := [][]byte{issuers}
 	for _, partner := range o.Partners {
@@ -157,13 +182,20 @@ func trusted(d Desired, o Observed, authority []byte, shown bool) (trust, issuer
 
 // writeCertificate writes a certificate and what is trusted to site and hub, where they differ.
 func writeCertificate(d Desired, o Observed, certificate map[string][]byte, authority []byte, p *Plan) bool {
-	shown := bytes.Equal(certificate[credentials.KeyCertificate], o.SiteCertificate[credentials.KeyCertificate]) && credentials.SignedBy(certificate, authority)
+	shown := bytes.Equal(certificate[credentials.KeyCertificate], o.SiteCertificate[credentials.KeyCertificate]) &&
+		credentials.SignedBy(certificate, authority)
 	trust, issuers := trusted(d, o, authority, shown)
 	data := map[string][]byte{
-		credentials.KeyCertificate: certificate[credentials.KeyCertificate], credentials.KeyPrivateKey: certificate[credentials.KeyPrivateKey],
-		credentials.KeyCA: trust, credentials.KeyIssuers: issuers,
+		credentials.KeyCertificate: certificate[credentials.KeyCertificate],
+		credentials.KeyPrivateKey:  certificate[credentials.KeyPrivateKey],
+		credentials.KeyCA:          trust, credentials.KeyIssuers: issuers,
 	}
-	step := CopyCertificate{Data: data, Reason: "site and hub differ", Site: d.differs(o.SiteCertificate, data, o.SiteIsHub), Hub: d.differs(o.HubCertificate, data, true)}
+	step := CopyCertificate{
+		Data:   data,
+		Reason: "site and hub differ",
+		Site:   d.differs(o.SiteCertificate, data, o.SiteIsHub),
+		Hub:    d.differs(o.HubCertificate, data, true),
+	}
 	if !step.Site && !step.Hub {
 		return true
 	}
@@ -180,10 +212,12 @@ func writeCertificate(d Desired, o Observed, certificate map[string][]byte, auth
 	return p.settle(inProgress("the certificate is being copied"))
 }
 
-// differs tells whether a Secret has not what it is to have. In one that is the user's own, the user's keys are left alone.
+// differs tells whether a Secret has not what it is to have. In one that is the user's own, the user's keys are left
+// alone.
 func (d Desired) differs(have, want map[string][]byte, hub bool) bool {
 	if hub && d.userSecret(credentials.CertificateName(d.name())) {
-		return !credentials.HasCAs(have[credentials.KeyIssuers], want[credentials.KeyIssuers]) || !credentials.HasCAs(want[credentials.KeyIssuers], have[credentials.KeyIssuers])
+		return !credentials.HasCAs(have[credentials.KeyIssuers], want[credentials.KeyIssuers]) ||
+			!credentials.HasCAs(want[credentials.KeyIssuers], have[credentials.KeyIssuers])
 	}
 	return !maps.EqualFunc(certificateKeys(have), want, bytes.Equal)
 }
@@ -198,7 +232,8 @@ func refresh(o Observed, p *Plan) {
 // certificateKeys is the data without other people's keys.
 func certificateKeys(data map[string][]byte) map[string][]byte {
 	kept := map[string][]byte{}
-	for _, key := range []string{credentials.KeyCertificate, credentials.KeyPrivateKey, credentials.KeyCA, credentials.KeyIssuers} {
+	for _, key := range []string{credentials.KeyCertificate, credentials.KeyPrivateKey, credentials.KeyCA,
+		credentials.KeyIssuers} {
 		if v, ok := data[key]; ok {
 			kept[key] = v
 		}

@@ -40,16 +40,36 @@ var rsaKey = sync.OnceValue(func() *rsa.PrivateKey {
 // lives are the times in which a certificate and its CA are valid.
 type lives struct{ begins, ends, caBegins, caEnds time.Time }
 
-var year = lives{start.Add(-time.Hour), start.Add(365 * 24 * time.Hour), start.Add(-time.Hour), start.Add(365 * 24 * time.Hour)}
+var year = lives{
+	start.Add(-time.Hour),
+	start.Add(365 * 24 * time.Hour),
+	start.Add(-time.Hour),
+	start.Add(365 * 24 * time.Hour),
+}
 
-// byAnIssuer is a certificate of the key, with its own CA, whose extended key usage is server auth alone: what many issuers give.
+// byAnIssuer is a certificate of the key, with its own CA, whose extended key usage is server auth alone: what many
+// issuers give.
 func byAnIssuer(t *testing.T, key crypto.Signer, l lives, names ...string) map[string][]byte {
 	t.Helper()
 	g := NewWithT(t)
-	authority := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "an issuer"}, NotBefore: l.caBegins, NotAfter: l.caEnds,
-		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign}
-	leaf := &x509.Certificate{SerialNumber: big.NewInt(2), Subject: pkix.Name{CommonName: names[0]}, NotBefore: l.begins, NotAfter: l.ends,
-		DNSNames: names, KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}}
+	authority := &x509.Certificate{
+		SerialNumber:          big.NewInt(1),
+		Subject:               pkix.Name{CommonName: "an issuer"},
+		NotBefore:             l.caBegins,
+		NotAfter:              l.caEnds,
+		IsCA:                  true,
+		BasicConstraintsValid: true,
+		KeyUsage:              x509.KeyUsageCertSign,
+	}
+	leaf := &x509.Certificate{
+		SerialNumber: big.NewInt(2),
+		Subject:      pkix.Name{CommonName: names[0]},
+		NotBefore:    l.begins,
+		NotAfter:     l.ends,
+		DNSNames:     names,
+		KeyUsage:     x509.KeyUsageDigitalSignature,
+		ExtKeyUsage:  []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
+	}
 	sign := func(template *x509.Certificate) []byte {
 		der, err := x509.CreateCertificate(rand.Reader, template, authority, key.Public(), key)
 		g.Expect(err).NotTo(HaveOccurred())
@@ -79,9 +99,11 @@ func TestACertificateIsJudgedBeforeAServerIsGivenIt(t *testing.T) {
 		now   time.Time
 		says  string
 	}{
-		"it has not begun":           {rsaKey(), lives{later, year.ends, year.caBegins, year.caEnds}, start, "it begins at 2026-11-30T10:00:00Z"},
-		"it has ended":               {rsaKey(), year, year.ends, "it ended at 2027-11-20"},
-		"its CA has ended":           {rsaKey(), lives{year.begins, year.ends, year.caBegins, later}, later.Add(time.Hour), "has ended or not begun"},
+		"it has not begun": {rsaKey(), lives{later, year.ends, year.caBegins, year.caEnds}, start,
+			"it begins at 2026-11-30T10:00:00Z"},
+		"it has ended": {rsaKey(), year, year.ends, "it ended at 2027-11-20"},
+		"its CA has ended": {rsaKey(), lives{year.begins, year.ends, year.caBegins, later}, later.Add(time.Hour),
+			"has ended or not begun"},
 		"a key of an elliptic curve": {curve, year, start, "RSA keys alone"},
 		"a weak key":                 {weak, year, start, "1024 bits"},
 	} {
@@ -89,10 +111,19 @@ func TestACertificateIsJudgedBeforeAServerIsGivenIt(t *testing.T) {
 			g := NewWithT(t)
 			e := newEnviron(t, declared(server(), Surroundings{}))
 			e.settle(t, 100)
-			e.o.Now, e.d.Server.Spec.TLS, e.o.UserCertificate = c.now, &v1alpha1.ServerTLS{SecretName: "mine"}, byAnIssuer(t, c.key, c.lives, "tukpub-0")
+			e.o.Now, e.d.Server.Spec.TLS, e.o.UserCertificate = c.now, &v1alpha1.ServerTLS{
+				SecretName: "mine",
+			}, byAnIssuer(
+				t,
+				c.key,
+				c.lives,
+				"tukpub-0",
+			)
 			p := plan(e.d, e.o)
 			g.Expect(p.Steps).To(BeEmpty())
-			g.Expect(p.Outcome).To(And(HaveField("Ready", metav1.ConditionFalse), HaveField("Reason", conditions.ReasonCertificateInvalid), HaveField("Message", ContainSubstring(c.says))))
+			g.Expect(p.Outcome).
+				To(And(HaveField("Ready", metav1.ConditionFalse), HaveField("Reason", conditions.ReasonCertificateInvalid),
+					HaveField("Message", ContainSubstring(c.says))))
 		})
 	}
 }
@@ -154,7 +185,8 @@ func (f *trio) round(t *testing.T) (moved bool) {
 func (f *trio) check(t *testing.T) {
 	t.Helper()
 	for name, e := range f.servers {
-		for at, trust := range map[string][]byte{"its sidecar": credentials.TrustOf(e.o.SiteCertificate), "the manager": credentials.TrustOf(e.o.HubCertificate)} {
+		for at, trust := range map[string][]byte{"its sidecar": credentials.TrustOf(e.o.SiteCertificate),
+			"the manager": credentials.TrustOf(e.o.HubCertificate)} {
 			if !credentials.SignedBy(f.shown[name], trust) {
 				t.Fatalf("the engine of %s shows what %s does not trust", name, at)
 			}
@@ -167,13 +199,19 @@ func (f *trio) check(t *testing.T) {
 	}
 }
 
-// Old and new CA are trusted together until every engine shows a certificate of the new one: whoever cannot ask an engine can neither renew
-// its lease nor give a server its turn to restart.
+// Old and new CA are trusted together until every engine shows a certificate of the new one: whoever cannot ask an
+// engine can neither renew its lease nor give a server its turn to restart.
 func TestAnotherCAIsTrustedBesideTheOldOneUntilEveryEngineShowsIt(t *testing.T) {
 	own := func(f *trio, t *testing.T) {
 		for name, e := range f.servers {
 			names := credentials.CertificateNames("web", name, []string{"content"})
-			e.d.Server.Spec.TLS, e.o.UserCertificate = &v1alpha1.ServerTLS{SecretName: "mine"}, issuedBy(t, otherCA, start, names...)
+			e.d.Server.Spec.TLS, e.o.UserCertificate = &v1alpha1.ServerTLS{
+				SecretName: "mine",
+			}, issuedBy(
+				t,
+				otherCA,
+				start,
+				names...)
 		}
 	}
 	for name, change := range map[string]func(f *trio, t *testing.T){
@@ -200,8 +238,10 @@ func TestAnotherCAIsTrustedBesideTheOldOneUntilEveryEngineShowsIt(t *testing.T) 
 				g.Expect(n).To(BeNumerically("<", 100), "it comes to an end")
 			}
 			for name, e := range f.servers {
-				g.Expect(credentials.SignedBy(f.shown[name], otherCA.PEM())).To(BeTrue(), "the engine of %s shows the new certificate", name)
-				g.Expect(string(credentials.TrustOf(e.o.SiteCertificate))).To(Equal(string(otherCA.PEM())), "%s no longer trusts the former CA", name)
+				g.Expect(credentials.SignedBy(f.shown[name], otherCA.PEM())).
+					To(BeTrue(), "the engine of %s shows the new certificate", name)
+				g.Expect(string(credentials.TrustOf(e.o.SiteCertificate))).
+					To(Equal(string(otherCA.PEM())), "%s no longer trusts the former CA", name)
 				g.Expect(e.o.HubCertificate).To(Equal(e.o.SiteCertificate))
 			}
 		})
@@ -246,25 +286,34 @@ func TestTheUsersOwnSecretKeepsItsKeys(t *testing.T) {
 	e.o.HubCertificate[credentials.KeyIssuers] = step.Data[credentials.KeyIssuers]
 	g.Expect(credentials.SignedBy(e.o.SiteCertificate, credentials.TrustOf(e.o.HubCertificate))).To(BeTrue())
 	e.o.SiteCertificate = step.Data
-	g.Expect(credentials.SignedBy(e.o.SiteCertificate, ca.PEM())).To(BeTrue(), "the engine's certificate comes after its CA")
+	g.Expect(credentials.SignedBy(e.o.SiteCertificate, ca.PEM())).
+		To(BeTrue(), "the engine's certificate comes after its CA")
 }
 
-// What a partner shows is not known while its Secret cannot be read, or the hub has lost it: nothing is shown that it may not trust, and
-// nothing dropped.
+// What a partner shows is not known while its Secret cannot be read, or the hub has lost it: nothing is shown that it
+// may not trust, and nothing dropped.
 func TestAPartnerThatCannotBeReadIsWaitedFor(t *testing.T) {
 	for name, certificate := range map[string]reconcile.Reading[map[string][]byte]{
-		"no answer": reconcile.NotRead[map[string][]byte](errors.New("no answer")), "no Secret in the hub": reconcile.Read[map[string][]byte](nil),
+		"no answer":            reconcile.NotRead[map[string][]byte](errors.New("no answer")),
+		"no Secret in the hub": reconcile.Read[map[string][]byte](nil),
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
 			e := newEnviron(t, declared(server(), Surroundings{}))
 			e.settle(t, 100)
 			e.o.Partners = []Partner{{Server: "other", Certificate: certificate}}
-			e.d.Server.Spec.TLS, e.o.UserCertificate = &v1alpha1.ServerTLS{SecretName: "mine"}, issuedBy(t, otherCA, start, e.d.certificateNames()...)
+			e.d.Server.Spec.TLS, e.o.UserCertificate = &v1alpha1.ServerTLS{
+				SecretName: "mine",
+			}, issuedBy(
+				t,
+				otherCA,
+				start,
+				e.d.certificateNames()...)
 			p, done := e.settle(t, 100)
 			g.Expect(p.Pending).To(ContainSubstring("other"), fmt.Sprint(done))
 			g.Expect(credentials.SignedBy(e.o.SiteCertificate, ca.PEM())).To(BeTrue())
-			g.Expect(credentials.HasCAs(e.o.SiteCertificate[credentials.KeyCA], credentials.MergeCAs(ca.PEM(), otherCA.PEM()))).To(BeTrue())
+			g.Expect(credentials.HasCAs(e.o.SiteCertificate[credentials.KeyCA], credentials.MergeCAs(ca.PEM(), otherCA.PEM()))).
+				To(BeTrue())
 		})
 	}
 }

@@ -28,12 +28,24 @@ func planEngine(d Desired, o Observed, p *Plan) bool {
 	case !engine.Asked:
 		return p.settle(conditions.InProgress(conditions.ReasonPodPending, "the pod starts"))
 	case mssql.Shut(engine.Err, credentials.RoleSA.Login()) != "" && !mssql.PasswordRefused(engine.Err):
-		return p.settle(conditions.Stalled(conditions.ReasonLoginFailed, fmt.Sprintf("the engine lets the operator in neither as %s (%v) nor as sa: %s",
-			credentials.RoleOperator.Login(), engine.Refused[credentials.RoleOperator], mssql.Shut(engine.Err, credentials.RoleSA.Login()))))
+		return p.settle(
+			conditions.Stalled(conditions.ReasonLoginFailed, fmt.Sprintf(
+				"the engine lets the operator in neither as %s (%v) nor as sa: %s",
+				credentials.RoleOperator.Login(),
+				engine.Refused[credentials.RoleOperator],
+				mssql.Shut(engine.Err, credentials.RoleSA.Login()),
+			)),
+		)
 	case mssql.Is(engine.Err, mssql.LoginFailed):
 		return p.settle(conditions.Stalled(conditions.ReasonLoginFailed, fmt.Sprintf(
-			"the engine takes neither the password of %s nor that of sa in Secret %s: %v; put the right %s into the Secret at site %s",
-			credentials.RoleOperator.Login(), credentials.PasswordsName(d.name()), engine.Err, credentials.KeySA, d.Server.Spec.Site)))
+			"the engine takes neither the password of %s nor that of sa in Secret %s: %v; put the right %s into the Secret "+
+				"at site %s",
+			credentials.RoleOperator.Login(),
+			credentials.PasswordsName(d.name()),
+			engine.Err,
+			credentials.KeySA,
+			d.Server.Spec.Site,
+		)))
 	case mssql.Is(engine.Err, mssql.Unknown):
 		return p.settle(conditions.Unknown(conditions.ReasonEngineNotAnswering, engine.Err.Error()))
 	case engine.Err != nil:
@@ -42,8 +54,13 @@ func planEngine(d Desired, o Observed, p *Plan) bool {
 	for _, name := range []string{engine.Instance.ServerName, engine.Instance.NetworkName} {
 		if !strings.EqualFold(name, d.host()) {
 			return p.settle(conditions.Stalled(conditions.ReasonServerNameMismatch, fmt.Sprintf(
-				"the instance calls itself %s (@@SERVERNAME %s, SERVERPROPERTY('ServerName') %s) instead of %s: its volumes are of another server; correct the name with sp_dropserver and sp_addserver and restart it",
-				name, engine.Instance.ServerName, engine.Instance.NetworkName, d.host())))
+				"the instance calls itself %s (@@SERVERNAME %s, SERVERPROPERTY('ServerName') %s) instead of %s: its volumes are "+
+					"of another server; correct the name with sp_dropserver and sp_addserver and restart it",
+				name,
+				engine.Instance.ServerName,
+				engine.Instance.NetworkName,
+				d.host(),
+			)))
 		}
 	}
 	return true

@@ -13,8 +13,8 @@ import (
 	"geosql.dev/operator/internal/reconcile/conditions"
 )
 
-// planRestart replaces a pod that was started from an older template: at once when its engine has never run, else when no
-// group stands against it.
+// planRestart replaces a pod that was started from an older template: at once when its engine has never run, else when
+// no group stands against it.
 func planRestart(d Desired, o Observed, p *Plan) bool {
 	pod := o.Pod
 	if pod == nil || pod.DeletionTimestamp != nil || o.StatefulSet == nil {
@@ -44,8 +44,8 @@ func restartOf(pod *corev1.Pod, why string) RestartPod {
 	return RestartPod{Name: pod.Name, UID: pod.UID, Version: pod.ResourceVersion, Reason: why}
 }
 
-// replace restarts a pod whose engine has run, unless no node could take it again: the one that has its volumes is cordoned, say.
-// The engine goes on meanwhile.
+// replace restarts a pod whose engine has run, unless no node could take it again: the one that has its volumes is
+// cordoned, say. The engine goes on meanwhile.
 func replace(d Desired, o Observed, p *Plan, step RestartPod) bool {
 	if dyingClaims(o) != "" {
 		return true
@@ -62,8 +62,8 @@ func replace(d Desired, o Observed, p *Plan, step RestartPod) bool {
 	return restart(d, o, p, step)
 }
 
-// dyingClaims says of claims that are being deleted what keeps them; empty when there are none. Kubernetes lets them go with the pod
-// that uses them, and what is on their volumes with them: whoever deleted them decides when that is.
+// dyingClaims says of claims that are being deleted what keeps them; empty when there are none. Kubernetes lets them go
+// with the pod that uses them, and what is on their volumes with them: whoever deleted them decides when that is.
 func dyingClaims(o Observed) string {
 	var names []string
 	for _, role := range roles() {
@@ -74,12 +74,16 @@ func dyingClaims(o Observed) string {
 	if len(names) == 0 {
 		return ""
 	}
-	return fmt.Sprintf("claims are being deleted, and the pod alone keeps them: %s. With its end the data are gone, so the operator neither restarts it nor lets it be "+
-		"evicted. Save the data, or delete the pod to give them up (docs/runbooks/lost-volumes.md)", strings.Join(names, ", "))
+	return fmt.Sprintf(
+		"claims are being deleted, and the pod alone keeps them: %s. With its end the data are gone, so the operator "+
+			"neither restarts it nor lets it be "+
+			"evicted. Save the data, or delete the pod to give them up (docs/runbooks/lost-volumes.md)",
+		strings.Join(names, ", "),
+	)
 }
 
-// hosted are the groups behind whose back the pod must not be restarted: those that the engine says it hosts, else, when
-// it does not answer, those that are declared. A group that is declared and not made yet holds up no restart; its
+// hosted are the groups behind whose back the pod must not be restarted: those that the engine says it hosts, else,
+// when it does not answer, those that are declared. A group that is declared and not made yet holds up no restart; its
 // listener's name comes into the certificate that way.
 func hosted(d Desired, o Observed) []string {
 	if o.Engine.Asked && o.Engine.Err == nil && o.Engine.GroupsKnown {
@@ -122,8 +126,12 @@ func planPod(d Desired, o Observed, p *Plan) bool {
 	switch {
 	case pod == nil && o.Refusal != "":
 		return p.settle(conditions.Stalled(conditions.ReasonPodRefused, fmt.Sprintf(
-			"the API server of site %s does not let the pod in: %s. Change what refuses it there (ResourceQuota, LimitRange, policy, PriorityClass), or spec.resources and spec.scheduling; its sidecar asks for 100m CPU and 64Mi, and has a limit for memory alone, 256Mi",
-			d.Server.Spec.Site, o.Refusal)))
+			"the API server of site %s does not let the pod in: %s. Change what refuses it there (ResourceQuota, LimitRange, "+
+				"policy, PriorityClass), or spec.resources and spec.scheduling; its sidecar asks for 100m CPU and 64Mi, and has "+
+				"a limit for memory alone, 256Mi",
+			d.Server.Spec.Site,
+			o.Refusal,
+		)))
 	case pod == nil:
 		return p.settle(conditions.InProgress(conditions.ReasonPodPending, "the pod is awaited from its StatefulSet"))
 	case pod.DeletionTimestamp != nil:
@@ -137,7 +145,12 @@ func planPod(d Desired, o Observed, p *Plan) bool {
 		}
 	}
 	if !engineRuns(pod) || pod.Status.PodIP == "" {
-		return p.settle(conditions.InProgress(conditions.ReasonPodPending, fmt.Sprintf("the pod starts on node %s%s", pod.Spec.NodeName, unboundClaims(o))))
+		return p.settle(
+			conditions.InProgress(
+				conditions.ReasonPodPending,
+				fmt.Sprintf("the pod starts on node %s%s", pod.Spec.NodeName, unboundClaims(o)),
+			),
+		)
 	}
 	return true
 }
@@ -173,20 +186,23 @@ func unboundClaims(o Observed) string {
 	return "; volumes not bound yet: " + strings.Join(names, ", ")
 }
 
-// stuck tells that a container does not run and that nothing but another pod helps it for sure: it ends again and again, its image can't be
-// had, or it can't be made. That is the word of the kubelet, which counts while its node is heard: one that is cut off may have started
-// the container since. One that has ended once is not stuck: it begins again at once.
+// stuck tells that a container does not run and that nothing but another pod helps it for sure: it ends again and
+// again, its image can't be had, or it can't be made. That is the word of the kubelet, which counts while its node is
+// heard: one that is cut off may have started the container since. One that has ended once is not stuck: it begins
+// again at once.
 func stuck(o Observed, container string) bool {
 	if o.Pod == nil || !nodeHeard(o) {
 		return false
 	}
 	return slices.ContainsFunc(o.Pod.Status.ContainerStatuses, func(c corev1.ContainerStatus) bool {
 		w := c.State.Waiting
-		return c.Name == container && w != nil && (w.Reason == crashLoop || cannotBeMade(w.Reason) || slices.Contains(imageReasons, w.Reason))
+		return c.Name == container && w != nil &&
+			(w.Reason == crashLoop || cannotBeMade(w.Reason) || slices.Contains(imageReasons, w.Reason))
 	})
 }
 
-// nodeHeard tells that the pod's node is there and that its kubelet is not silent: by the node's condition Ready, which is Unknown then.
+// nodeHeard tells that the pod's node is there and that its kubelet is not silent: by the node's condition Ready, which
+// is Unknown then.
 func nodeHeard(o Observed) bool {
 	return slices.ContainsFunc(o.Cluster.Nodes, func(n corev1.Node) bool {
 		return n.Name == o.Pod.Spec.NodeName && !slices.ContainsFunc(n.Status.Conditions, func(c corev1.NodeCondition) bool {
@@ -203,7 +219,14 @@ func cannotBeMade(reason string) bool {
 	return strings.HasPrefix(reason, "Create") && strings.HasSuffix(reason, "Error")
 }
 
-var imageReasons = []string{"ErrImagePull", "ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull", "ImageInspectError", "RegistryUnavailable"}
+var imageReasons = []string{
+	"ErrImagePull",
+	"ImagePullBackOff",
+	"InvalidImageName",
+	"ErrImageNeverPull",
+	"ImageInspectError",
+	"RegistryUnavailable",
+}
 
 // containerProblem says what keeps a container from running.
 func containerProblem(pod *corev1.Pod, c corev1.ContainerStatus) (conditions.Outcome, bool) {
@@ -214,7 +237,10 @@ func containerProblem(pod *corev1.Pod, c corev1.ContainerStatus) (conditions.Out
 			"image %s of container %s can't be had on node %s (%s): %s; correct the image, imagePullSecrets or imagePullPolicy",
 			c.Image, c.Name, pod.Spec.NodeName, waiting.Reason, waiting.Message)), true
 	case waiting != nil && cannotBeMade(waiting.Reason):
-		return conditions.Stalled(conditions.ReasonPodNotReady, fmt.Sprintf("container %s can't be made: %s", c.Name, waiting.Message)), true
+		return conditions.Stalled(
+			conditions.ReasonPodNotReady,
+			fmt.Sprintf("container %s can't be made: %s", c.Name, waiting.Message),
+		), true
 	case c.Name != ContainerEngine:
 		return conditions.Outcome{}, false
 	case waiting != nil && waiting.Reason == crashLoop, c.State.Terminated != nil:

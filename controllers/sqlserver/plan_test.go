@@ -40,8 +40,9 @@ func TestPlanCreatesAServer(t *testing.T) {
 	}
 	g.Expect(e.o.Engine.TempDB).To(HaveLen(5))
 	g.Expect(e.o.Engine.Sysadmins).To(BeEmpty(), "a server that does not replicate has no sysadmin of ours")
-	g.Expect(e.o.Engine.Permissions["geosql_agent"]).To(ConsistOf("CONNECT SQL", "VIEW SERVER STATE", "VIEW SERVER PERFORMANCE STATE",
-		"VIEW ANY DEFINITION", "ALTER ANY AVAILABILITY GROUP", "ALTER ANY DATABASE", "ALTER ANY CONNECTION"))
+	g.Expect(e.o.Engine.Permissions["geosql_agent"]).
+		To(ConsistOf("CONNECT SQL", "VIEW SERVER STATE", "VIEW SERVER PERFORMANCE STATE",
+			"VIEW ANY DEFINITION", "ALTER ANY AVAILABILITY GROUP", "ALTER ANY DATABASE", "ALTER ANY CONNECTION"))
 	g.Expect(e.o.Engine.Permissions["geosql_replication"]).To(ConsistOf("CONNECT SQL"))
 }
 
@@ -73,7 +74,8 @@ func TestPlanOutcomes(t *testing.T) {
 			change: func(e *environ) {
 				e.o.Site = &sites.UnreachableError{Site: "tukwila", Since: start, Cause: errors.New("i/o timeout")}
 			},
-			ready: metav1.ConditionUnknown, reason: conditions.ReasonSiteUnreachable, says: "has not answered since 2026-11-20T10:00:00Z",
+			ready: metav1.ConditionUnknown, reason: conditions.ReasonSiteUnreachable,
+			says: "has not answered since 2026-11-20T10:00:00Z",
 		},
 		{
 			name: "a namespace that is not allowed",
@@ -97,12 +99,14 @@ func TestPlanOutcomes(t *testing.T) {
 		{
 			name:   "a rebuilt hub adopts the site's passwords",
 			change: func(e *environ) { e.o.HubPasswords = nil },
-			ready:  metav1.ConditionFalse, reason: conditions.ReasonCreating, steps: []string{"agree on the passwords: the hub adopts those of the site"},
+			ready:  metav1.ConditionFalse, reason: conditions.ReasonCreating,
+			steps: []string{"agree on the passwords: the hub adopts those of the site"},
 		},
 		{
 			name:   "an old certificate is renewed",
 			change: func(e *environ) { e.o.Now = start.Add(250 * 24 * time.Hour) },
-			ready:  metav1.ConditionFalse, reason: conditions.ReasonCreating, steps: []string{"issue a certificate: two thirds of its life", "refresh the Secrets of pod tukpub-0"},
+			ready:  metav1.ConditionFalse, reason: conditions.ReasonCreating,
+			steps: []string{"issue a certificate: two thirds of its life", "refresh the Secrets of pod tukpub-0"},
 		},
 		{
 			name: "a certificate of the user's is copied to the site",
@@ -110,7 +114,8 @@ func TestPlanOutcomes(t *testing.T) {
 				e.d.Server.Spec.TLS = &v1alpha1.ServerTLS{SecretName: "mine"}
 				e.o.UserCertificate = issued(t, "tukpub-0")
 			},
-			ready: metav1.ConditionFalse, reason: conditions.ReasonCreating, steps: []string{"copy the certificate", "refresh the Secrets of pod tukpub-0"},
+			ready: metav1.ConditionFalse, reason: conditions.ReasonCreating,
+			steps: []string{"copy the certificate", "refresh the Secrets of pod tukpub-0"},
 		},
 		{
 			name: "a certificate of the user's that is in place",
@@ -126,7 +131,8 @@ func TestPlanOutcomes(t *testing.T) {
 				e.d.Server.Spec.TLS = &v1alpha1.ServerTLS{SecretName: "mine"}
 				e.o.UserCertificate = issued(t, "sql.example.com")
 			},
-			ready: metav1.ConditionFalse, reason: conditions.ReasonCertificateInvalid, says: "it is not for the name tukpub-0 but for sql.example.com",
+			ready: metav1.ConditionFalse, reason: conditions.ReasonCertificateInvalid,
+			says: "it is not for the name tukpub-0 but for sql.example.com",
 		},
 		{
 			name: "a certificate of the user's that sidecars of a group do not know whose it is by",
@@ -134,7 +140,8 @@ func TestPlanOutcomes(t *testing.T) {
 				e.d.Server.Spec.TLS, e.d.Groups = &v1alpha1.ServerTLS{SecretName: "mine"}, []string{"content"}
 				e.o.UserCertificate = issued(t, "tukpub-0", "tukpub-0.web")
 			},
-			ready: metav1.ConditionFalse, reason: conditions.ReasonCertificateInvalid, says: "in group content sidecars show it to each other: it must be for the name tukpub-0.web.svc, too",
+			ready: metav1.ConditionFalse, reason: conditions.ReasonCertificateInvalid,
+			says: "in group content sidecars show it to each other: it must be for the name tukpub-0.web.svc, too",
 		},
 		{
 			name: "a certificate of the user's for servers alone, in a group",
@@ -150,7 +157,9 @@ func TestPlanOutcomes(t *testing.T) {
 				e.d.Server.Spec.TLS = &v1alpha1.ServerTLS{SecretName: "mine"}
 				e.o.UserCertificate = forServers(t, "tukpub-0")
 			},
-			ready: metav1.ConditionFalse, reason: conditions.ReasonCreating, steps: []string{"copy the certificate", "refresh the Secrets of pod tukpub-0", "complete Secret geosql-agent-reader"},
+			ready: metav1.ConditionFalse, reason: conditions.ReasonCreating,
+			steps: []string{"copy the certificate", "refresh the Secrets of pod tukpub-0",
+				"complete Secret geosql-agent-reader"},
 			pending: "it is shown once its CA is trusted beside the present one",
 		},
 		{
@@ -173,7 +182,8 @@ func TestPlanOutcomes(t *testing.T) {
 		{
 			name:   "a storage class that does not exist",
 			change: func(e *environ) { e.d.Site.Spec.StorageClasses.Log = "quick"; delete(e.o.Claims, placement.RoleLog) },
-			ready:  metav1.ConditionFalse, reason: conditions.ReasonStorageClassNotFound, says: "storage class quick for log does not exist; existing classes: archive, capacity, fast",
+			ready:  metav1.ConditionFalse, reason: conditions.ReasonStorageClassNotFound,
+			says: "storage class quick for log does not exist; existing classes: archive, capacity, fast",
 		},
 		{
 			name: "classes that exclude each other, for a new server",
@@ -182,7 +192,8 @@ func TestPlanOutcomes(t *testing.T) {
 				e.o.Claims, e.o.StatefulSet, e.o.Pod = map[placement.Role]*corev1.PersistentVolumeClaim{}, nil, nil
 			},
 			ready: metav1.ConditionFalse, reason: conditions.ReasonNoNodeForVolumes,
-			says: "class fast allows tukwila-worker; class archive allows tukwila-worker2; no node can serve data, log, tempdb (fast) and backup (archive)",
+			says: "class fast allows tukwila-worker; class archive allows tukwila-worker2; no node can serve data, log, " +
+				"tempdb (fast) and backup (archive)",
 		},
 		{
 			name:   "a cordoned node is not held against a running pod",
@@ -194,12 +205,14 @@ func TestPlanOutcomes(t *testing.T) {
 			change: func(e *environ) {
 				e.o.Claims[placement.RoleLog].Labels = nil
 			},
-			ready: metav1.ConditionFalse, reason: conditions.ReasonObjectConflict, says: "PersistentVolumeClaim tukpub-log exists",
+			ready: metav1.ConditionFalse, reason: conditions.ReasonObjectConflict,
+			says: "PersistentVolumeClaim tukpub-log exists",
 		},
 		{
 			name:   "a Secret of somebody else",
 			change: func(e *environ) { e.o.ForeignSecrets = []string{"tukpub-tls of site tukwila"} },
-			ready:  metav1.ConditionFalse, reason: conditions.ReasonObjectConflict, says: "not the operator's: tukpub-tls of site tukwila. Remove them",
+			ready:  metav1.ConditionFalse, reason: conditions.ReasonObjectConflict,
+			says: "not the operator's: tukpub-tls of site tukwila. Remove them",
 		},
 		{
 			name:   "a ConfigMap of somebody else",
@@ -227,12 +240,14 @@ func TestPlanOutcomes(t *testing.T) {
 		{
 			name:   "a volume grows where its class allows it",
 			change: func(e *environ) { e.d.Server.Spec.Storage.Backup.Size = resource.MustParse("80Gi") },
-			ready:  metav1.ConditionFalse, reason: conditions.ReasonCreating, steps: []string{"apply PersistentVolumeClaim tukpub-backup: it grows from 50Gi to 80Gi"},
+			ready:  metav1.ConditionFalse, reason: conditions.ReasonCreating,
+			steps: []string{"apply PersistentVolumeClaim tukpub-backup: it grows from 50Gi to 80Gi"},
 		},
 		{
 			name:   "a volume can't grow where its class does not allow it",
 			change: func(e *environ) { e.d.Server.Spec.Storage.Data.Size = resource.MustParse("80Gi") },
-			ready:  metav1.ConditionFalse, reason: conditions.ReasonVolumeCannotGrow, says: "storage class fast does not allow it",
+			ready:  metav1.ConditionFalse, reason: conditions.ReasonVolumeCannotGrow,
+			says: "storage class fast does not allow it",
 		},
 		{
 			name:   "a volume never shrinks",
@@ -242,7 +257,8 @@ func TestPlanOutcomes(t *testing.T) {
 		{
 			name:   "what somebody changed is put right",
 			change: func(e *environ) { e.o.StatefulSet.Spec.Replicas = ptr.To[int32](2) },
-			ready:  metav1.ConditionFalse, reason: conditions.ReasonCreating, steps: []string{"apply StatefulSet tukpub: somebody changed spec.replicas"},
+			ready:  metav1.ConditionFalse, reason: conditions.ReasonCreating,
+			steps: []string{"apply StatefulSet tukpub: somebody changed spec.replicas"},
 		},
 		{
 			name: "a new startup option restarts a server that is in no group",
@@ -250,7 +266,8 @@ func TestPlanOutcomes(t *testing.T) {
 				e.d.Server.Spec.Startup.CheckpointThrottleMBps = nil
 				e.o.StatefulSet = stamp(statefulSet(e.d, must(decide(e.d, e.o)), e.o.SiteCertificate[credentials.KeyCertificate]))
 			},
-			ready: metav1.ConditionFalse, reason: conditions.ReasonRestarting, steps: []string{"restart pod tukpub-0: the pod's template changed"},
+			ready: metav1.ConditionFalse, reason: conditions.ReasonRestarting,
+			steps: []string{"restart pod tukpub-0: the pod's template changed"},
 		},
 		{
 			name: "and waits behind a group",
@@ -265,64 +282,114 @@ func TestPlanOutcomes(t *testing.T) {
 		{
 			name: "a secondary takes its turn when all others are well",
 			change: func(e *environ) {
-				e.outdated(Turn{Group: "content", Declared: true, Primary: "quisec", Behind: []v1alpha1.ServerName{"quisec", "dubcfg"}})
+				e.outdated(
+					Turn{Group: "content", Declared: true, Primary: "quisec", Behind: []v1alpha1.ServerName{"quisec", "dubcfg"}},
+				)
 			},
 			ready: metav1.ConditionFalse, reason: conditions.ReasonRestarting,
-			steps: []string{"take the turn to restart among the servers of group content", "restart pod tukpub-0: the pod's template changed"},
+			steps: []string{
+				"take the turn to restart among the servers of group content",
+				"restart pod tukpub-0: the pod's template changed",
+			},
 		},
 		{
 			name: "goes on with the turn that it has",
 			change: func(e *environ) {
-				e.outdated(Turn{Group: "content", Declared: true, Holder: "tukpub", Primary: "quisec", Self: "tukpub-0 is not connected"})
+				e.outdated(
+					Turn{Group: "content", Declared: true, Holder: "tukpub", Primary: "quisec", Self: "tukpub-0 is not connected"},
+				)
 			},
-			ready: metav1.ConditionFalse, reason: conditions.ReasonRestarting, steps: []string{"restart pod tukpub-0: the pod's template changed"},
+			ready: metav1.ConditionFalse, reason: conditions.ReasonRestarting,
+			steps: []string{"restart pod tukpub-0: the pod's template changed"},
 		},
 		{
 			name: "but not while nobody knows who is primary: it may be",
 			change: func(e *environ) {
-				e.outdated(Turn{Group: "content", Declared: true, Holder: "tukpub", Err: errors.New("quisec-0 was its primary and does not say so any more")})
+				e.outdated(
+					Turn{
+						Group:    "content",
+						Declared: true,
+						Holder:   "tukpub",
+						Err:      errors.New("quisec-0 was its primary and does not say so any more"),
+					},
+				)
 			},
-			ready: metav1.ConditionTrue, reason: conditions.ReasonRunning, pending: "quisec-0 was its primary and does not say so any more",
+			ready: metav1.ConditionTrue, reason: conditions.ReasonRunning,
+			pending: "quisec-0 was its primary and does not say so any more",
 		},
 		{
 			name: "unless its engine does not run",
 			change: func(e *environ) {
-				e.outdated(Turn{Group: "content", Declared: true, Holder: "tukpub", Err: errors.New("no server is known to be its primary")})
+				e.outdated(
+					Turn{Group: "content", Declared: true, Holder: "tukpub", Err: errors.New("no server is known to be its primary")},
+				)
 				e.o.Engine = Engine{}
 			},
-			ready: metav1.ConditionFalse, reason: conditions.ReasonRestarting, steps: []string{"restart pod tukpub-0: the pod's template changed"},
+			ready: metav1.ConditionFalse, reason: conditions.ReasonRestarting,
+			steps: []string{"restart pod tukpub-0: the pod's template changed"},
 		},
 		{
 			name: "and gives the turn back while another replica is not well",
 			change: func(e *environ) {
-				e.outdated(Turn{Group: "content", Declared: true, Holder: "tukpub", Primary: "quisec", Against: []string{"dubcfg-0 is not connected"}})
+				e.outdated(
+					Turn{
+						Group:    "content",
+						Declared: true,
+						Holder:   "tukpub",
+						Primary:  "quisec",
+						Against:  []string{"dubcfg-0 is not connected"},
+					},
+				)
 			},
-			ready: metav1.ConditionFalse, reason: conditions.ReasonRestarting, says: "dubcfg-0 is not connected", pending: "dubcfg-0 is not connected",
-			steps: []string{"leave the turn to restart to the other servers of group content"},
+			ready: metav1.ConditionFalse, reason: conditions.ReasonRestarting, says: "dubcfg-0 is not connected",
+			pending: "dubcfg-0 is not connected",
+			steps:   []string{"leave the turn to restart to the other servers of group content"},
 		},
 		{
 			name: "nor is it restarted then when it is only behind",
 			change: func(e *environ) {
-				e.outdated(Turn{Group: "content", Declared: true, Holder: "tukpub", Primary: "quisec", Self: "tukpub-0 is not synchronized",
-					Against: []string{"dubcfg-0 is not connected"}})
+				e.outdated(
+					Turn{Group: "content", Declared: true, Holder: "tukpub", Primary: "quisec", Self: "tukpub-0 is not synchronized",
+						Against: []string{"dubcfg-0 is not connected"}},
+				)
 			},
-			ready: metav1.ConditionFalse, reason: conditions.ReasonRestarting, says: "tukpub-0 is not synchronized", pending: "dubcfg-0 is not connected",
+			ready: metav1.ConditionFalse, reason: conditions.ReasonRestarting, says: "tukpub-0 is not synchronized",
+			pending: "dubcfg-0 is not connected",
 		},
 		{
 			name: "but when the primary does without it anyway",
 			change: func(e *environ) {
-				e.outdated(Turn{Group: "content", Declared: true, Holder: "tukpub", Primary: "quisec", Self: "tukpub-0 is not connected", Away: true,
-					Against: []string{"dubcfg-0 is not connected"}})
+				e.outdated(
+					Turn{
+						Group:    "content",
+						Declared: true,
+						Holder:   "tukpub",
+						Primary:  "quisec",
+						Self:     "tukpub-0 is not connected",
+						Away:     true,
+						Against:  []string{"dubcfg-0 is not connected"},
+					},
+				)
 			},
-			ready: metav1.ConditionFalse, reason: conditions.ReasonRestarting, steps: []string{"restart pod tukpub-0: the pod's template changed"},
+			ready: metav1.ConditionFalse, reason: conditions.ReasonRestarting,
+			steps: []string{"restart pod tukpub-0: the pod's template changed"},
 		},
 		{
 			name: "and when it is primary by now",
 			change: func(e *environ) {
-				e.outdated(Turn{Group: "content", Declared: true, Holder: "tukpub", Primary: "tukpub", Behind: []v1alpha1.ServerName{"quisec"}})
+				e.outdated(
+					Turn{
+						Group:    "content",
+						Declared: true,
+						Holder:   "tukpub",
+						Primary:  "tukpub",
+						Behind:   []v1alpha1.ServerName{"quisec"},
+					},
+				)
 			},
-			ready: metav1.ConditionFalse, reason: conditions.ReasonRestarting, says: "comes after its secondaries", pending: "comes after its secondaries",
-			steps: []string{"leave the turn to restart to the other servers of group content"},
+			ready: metav1.ConditionFalse, reason: conditions.ReasonRestarting, says: "comes after its secondaries",
+			pending: "comes after its secondaries",
+			steps:   []string{"leave the turn to restart to the other servers of group content"},
 		},
 		{
 			name:   "waits while it is another one's",
@@ -332,9 +399,12 @@ func TestPlanOutcomes(t *testing.T) {
 		{
 			name: "waits while a replica is not well",
 			change: func(e *environ) {
-				e.outdated(Turn{Group: "content", Declared: true, Primary: "quisec", Against: []string{"dubcfg-0 is not connected"}})
+				e.outdated(
+					Turn{Group: "content", Declared: true, Primary: "quisec", Against: []string{"dubcfg-0 is not connected"}},
+				)
 			},
-			ready: metav1.ConditionTrue, reason: conditions.ReasonRunning, pending: "group content can't do without a replica now: dubcfg-0 is not connected",
+			ready: metav1.ConditionTrue, reason: conditions.ReasonRunning,
+			pending: "group content can't do without a replica now: dubcfg-0 is not connected",
 		},
 		{
 			name: "waits while nobody knows",
@@ -348,12 +418,14 @@ func TestPlanOutcomes(t *testing.T) {
 			change: func(e *environ) {
 				e.outdated(Turn{Group: "content", Declared: true, Primary: "tukpub", Behind: []v1alpha1.ServerName{"quisec"}})
 			},
-			ready: metav1.ConditionTrue, reason: conditions.ReasonRunning, pending: "the primary of group content comes after its secondaries: quisec",
+			ready: metav1.ConditionTrue, reason: conditions.ReasonRunning,
+			pending: "the primary of group content comes after its secondaries: quisec",
 		},
 		{
 			name:   "and waits for a switchover then",
 			change: func(e *environ) { e.outdated(Turn{Group: "content", Declared: true, Primary: "tukpub"}) },
-			ready:  metav1.ConditionTrue, reason: conditions.ReasonRunning, pending: "kubectl geosql switchover content --to SERVER",
+			ready:  metav1.ConditionTrue, reason: conditions.ReasonRunning,
+			pending: "kubectl geosql switchover content --to SERVER",
 		},
 		{
 			name: "tempdb moves when it is the server's turn",
@@ -361,13 +433,16 @@ func TestPlanOutcomes(t *testing.T) {
 				e.o.Engine.Groups, e.o.Engine.TempDB[0].Path = []string{"content"}, "/var/opt/mssql/data/tempdb.mdf"
 				e.o.Turns = []Turn{{Group: "content", Declared: true, Primary: "quisec"}}
 			},
-			ready: metav1.ConditionFalse, reason: conditions.ReasonRestarting, steps: []string{"take the turn", "restart pod tukpub-0: tempdb moves to its volume"},
+			ready: metav1.ConditionFalse, reason: conditions.ReasonRestarting,
+			steps: []string{"take the turn", "restart pod tukpub-0: tempdb moves to its volume"},
 		},
 		{
 			name: "a restarted server keeps its turn until its replica is well",
 			change: func(e *environ) {
 				e.o.Engine.Groups = []string{"content"}
-				e.o.Turns = []Turn{{Group: "content", Declared: true, Holder: "tukpub", Primary: "quisec", Self: "tukpub-0 is not synchronized"}}
+				e.o.Turns = []Turn{
+					{Group: "content", Declared: true, Holder: "tukpub", Primary: "quisec", Self: "tukpub-0 is not synchronized"},
+				}
 			},
 			ready: metav1.ConditionFalse, reason: conditions.ReasonRestarting, says: "tukpub-0 is not synchronized",
 		},
@@ -377,7 +452,8 @@ func TestPlanOutcomes(t *testing.T) {
 				e.o.Engine.Groups = []string{"content"}
 				e.o.Turns = []Turn{{Group: "content", Declared: true, Holder: "tukpub", Primary: "quisec"}}
 			},
-			ready: metav1.ConditionFalse, reason: conditions.ReasonRestarting, steps: []string{"leave the turn to restart to the other servers of group content"},
+			ready: metav1.ConditionFalse, reason: conditions.ReasonRestarting,
+			steps: []string{"leave the turn to restart to the other servers of group content"},
 		},
 		{
 			name: "and behind one that nobody declares",
@@ -397,7 +473,8 @@ func TestPlanOutcomes(t *testing.T) {
 				e.d.Server.Spec.Startup.CheckpointThrottleMBps = nil
 				e.o.StatefulSet = stamp(statefulSet(e.d, must(decide(e.d, e.o)), e.o.SiteCertificate[credentials.KeyCertificate]))
 			},
-			ready: metav1.ConditionUnknown, reason: conditions.ReasonEngineNotAnswering, pending: "the server is in group content",
+			ready: metav1.ConditionUnknown, reason: conditions.ReasonEngineNotAnswering,
+			pending: "the server is in group content",
 		},
 		{
 			name: "a group that is not made yet holds up no restart: its listener's name must come into the certificate",
@@ -406,7 +483,8 @@ func TestPlanOutcomes(t *testing.T) {
 				e.do(t, IssueCertificate{Names: e.d.certificateNames()})
 				e.o.StatefulSet = stamp(statefulSet(e.d, must(decide(e.d, e.o)), e.o.SiteCertificate[credentials.KeyCertificate]))
 			},
-			ready: metav1.ConditionFalse, reason: conditions.ReasonRestarting, steps: []string{"restart pod tukpub-0: the certificate changed"},
+			ready: metav1.ConditionFalse, reason: conditions.ReasonRestarting,
+			steps: []string{"restart pod tukpub-0: the certificate changed"},
 		},
 		{
 			name: "unless its engine has never run",
@@ -429,15 +507,22 @@ func TestPlanOutcomes(t *testing.T) {
 		{
 			name: "an image that can't be pulled",
 			change: func(e *environ) {
-				setRunning(e.o.Pod, corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ErrImagePull", Message: "not found"}})
+				setRunning(
+					e.o.Pod,
+					corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ErrImagePull", Message: "not found"}},
+				)
 			},
-			ready: metav1.ConditionFalse, reason: conditions.ReasonImagePullFailed, says: "image mssql:2022 of container mssql can't be had on node tukwila-worker (ErrImagePull): not found",
+			ready: metav1.ConditionFalse, reason: conditions.ReasonImagePullFailed,
+			says: "image mssql:2022 of container mssql can't be had on node tukwila-worker (ErrImagePull): not found",
 		},
 		{
 			name: "an engine that ends again and again",
 			change: func(e *environ) {
 				setRunning(e.o.Pod, corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "CrashLoopBackOff"}})
-				e.o.Pod.Status.ContainerStatuses[0].LastTerminationState.Terminated = &corev1.ContainerStateTerminated{ExitCode: 1, Reason: "Error"}
+				e.o.Pod.Status.ContainerStatuses[0].LastTerminationState.Terminated = &corev1.ContainerStateTerminated{
+					ExitCode: 1,
+					Reason:   "Error",
+				}
 			},
 			ready: metav1.ConditionFalse, reason: conditions.ReasonPodNotReady, says: "last with exit code 1 (Error)",
 		},
@@ -459,16 +544,27 @@ func TestPlanOutcomes(t *testing.T) {
 		{
 			name: "an engine whose name does not resolve",
 			change: func(e *environ) {
-				e.o.Engine.Err = &mssql.Error{Server: "tukpub-0", Doing: "read", Class: mssql.Unreachable, Err: errors.New("no such host")}
+				e.o.Engine.Err = &mssql.Error{
+					Server: "tukpub-0",
+					Doing:  "read",
+					Class:  mssql.Unreachable,
+					Err:    errors.New("no such host"),
+				}
 			},
 			ready: metav1.ConditionFalse, reason: conditions.ReasonEngineNotAnswering, says: "no such host",
 		},
 		{
 			name: "passwords that the engine does not take",
 			change: func(e *environ) {
-				e.o.Engine.Err = &mssql.Error{Server: "tukpub-0", Doing: "log in as sa", Class: mssql.LoginFailed, Err: errors.New("18456")}
+				e.o.Engine.Err = &mssql.Error{
+					Server: "tukpub-0",
+					Doing:  "log in as sa",
+					Class:  mssql.LoginFailed,
+					Err:    errors.New("18456"),
+				}
 			},
-			ready: metav1.ConditionFalse, reason: conditions.ReasonLoginFailed, says: "put the right sa-password into the Secret",
+			ready: metav1.ConditionFalse, reason: conditions.ReasonLoginFailed,
+			says: "put the right sa-password into the Secret",
 		},
 		{
 			name:   "an instance of another name",
@@ -478,12 +574,15 @@ func TestPlanOutcomes(t *testing.T) {
 		{
 			name:   "a login's password is put right",
 			change: func(e *environ) { e.o.Engine.Refused[credentials.RoleAgent] = errors.New("18456") },
-			ready:  metav1.ConditionFalse, reason: conditions.ReasonCreating, steps: []string{"refresh the Secrets of pod tukpub-0", "execute as sa in master: ALTER LOGIN [geosql_agent] WITH PASSWORD = N'***'"},
+			ready:  metav1.ConditionFalse, reason: conditions.ReasonCreating,
+			steps: []string{"refresh the Secrets of pod tukpub-0",
+				"execute as sa in master: ALTER LOGIN [geosql_agent] WITH PASSWORD = N'***'"},
 		},
 		{
 			name:   "a sa password changed in the Secret is given to the engine by the previous one",
 			change: func(e *environ) { e.changeSA("new"); e.o.Engine.Refused[credentials.RoleSA] = errors.New("18456") },
-			ready:  metav1.ConditionFalse, reason: conditions.ReasonCreating, steps: []string{"execute as sa in master: ALTER LOGIN [sa] WITH PASSWORD = N'***'"},
+			ready:  metav1.ConditionFalse, reason: conditions.ReasonCreating,
+			steps: []string{"execute as sa in master: ALTER LOGIN [sa] WITH PASSWORD = N'***'"},
 		},
 		{
 			name:   "and the previous one is forgotten when the engine takes the new one",
@@ -496,7 +595,8 @@ func TestPlanOutcomes(t *testing.T) {
 				e.o.Engine.Refused[credentials.RoleSA] = errors.New("18456")
 				delete(e.o.Engine.Logins, "geosql_agent")
 			},
-			ready: metav1.ConditionFalse, reason: conditions.ReasonLoginFailed, says: "put the right sa-password into the Secret",
+			ready: metav1.ConditionFalse, reason: conditions.ReasonLoginFailed,
+			says: "put the right sa-password into the Secret",
 		},
 		{
 			name:   "and nothing else",
@@ -513,17 +613,20 @@ func TestPlanOutcomes(t *testing.T) {
 			change: func(e *environ) {
 				e.o.Engine.Permissions["geosql_agent"] = slices.Delete(slices.Clone(e.o.Engine.Permissions["geosql_agent"]), 1, 2)
 			},
-			ready: metav1.ConditionFalse, reason: conditions.ReasonCreating, steps: []string{"execute as sa in master: GRANT VIEW SERVER STATE TO [geosql_agent]"},
+			ready: metav1.ConditionFalse, reason: conditions.ReasonCreating,
+			steps: []string{"execute as sa in master: GRANT VIEW SERVER STATE TO [geosql_agent]"},
 		},
 		{
 			name:   "replication makes the operator a sysadmin",
 			change: func(e *environ) { e.d.Replicates = true },
-			ready:  metav1.ConditionFalse, reason: conditions.ReasonCreating, steps: []string{"execute as sa in master: ALTER SERVER ROLE [sysadmin] ADD MEMBER [geosql_operator]"},
+			ready:  metav1.ConditionFalse, reason: conditions.ReasonCreating,
+			steps: []string{"execute as sa in master: ALTER SERVER ROLE [sysadmin] ADD MEMBER [geosql_operator]"},
 		},
 		{
 			name:   "and no longer when it ends",
 			change: func(e *environ) { e.o.Engine.Sysadmins = []string{"sa", "geosql_operator"} },
-			ready:  metav1.ConditionFalse, reason: conditions.ReasonCreating, steps: []string{"execute as sa in master: ALTER SERVER ROLE [sysadmin] DROP MEMBER [geosql_operator]"},
+			ready:  metav1.ConditionFalse, reason: conditions.ReasonCreating,
+			steps: []string{"execute as sa in master: ALTER SERVER ROLE [sysadmin] DROP MEMBER [geosql_operator]"},
 		},
 		{
 			name: "a restart that did not move tempdb is not repeated",
@@ -536,7 +639,12 @@ func TestPlanOutcomes(t *testing.T) {
 		{
 			name: "a foreign Service of the server's name",
 			change: func(e *environ) {
-				e.o.Names = &metav1.Condition{Type: conditions.TypeNamesReady, Status: metav1.ConditionFalse, Reason: conditions.ReasonNamesConflict, Message: "Service tukpub-0 at site dublin is not the operator's"}
+				e.o.Names = &metav1.Condition{
+					Type:    conditions.TypeNamesReady,
+					Status:  metav1.ConditionFalse,
+					Reason:  conditions.ReasonNamesConflict,
+					Message: "Service tukpub-0 at site dublin is not the operator's",
+				}
 			},
 			ready: metav1.ConditionFalse, reason: conditions.ReasonNamesConflict, says: "at site dublin",
 		},

@@ -13,8 +13,8 @@ import (
 	"geosql.dev/operator/internal/reconcile/conditions"
 )
 
-// planVolumes writes the claims: those that are missing, and those that should grow. While the pod is scheduled, nothing
-// that placement finds now is held against it.
+// planVolumes writes the claims: those that are missing, and those that should grow. While the pod is scheduled,
+// nothing that placement finds now is held against it.
 func planVolumes(d Desired, o Observed, decision placement.Decision, placementErr error, p *Plan) bool {
 	for _, role := range roles() {
 		if c := o.Claims[role]; c != nil && !owned(d, c.Labels) {

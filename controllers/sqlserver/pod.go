@@ -168,15 +168,20 @@ func agentContainer(d Desired) corev1.Container {
 		Env: []corev1.EnvVar{{Name: agent.PodUIDVariable, ValueFrom: &corev1.EnvVarSource{
 			FieldRef: &corev1.ObjectFieldSelector{APIVersion: "v1", FieldPath: "metadata.uid"},
 		}}},
-		Ports:          []corev1.ContainerPort{{Name: "agent", ContainerPort: credentials.AgentPort, Protocol: corev1.ProtocolTCP}},
+		Ports: []corev1.ContainerPort{
+			{Name: "agent", ContainerPort: credentials.AgentPort, Protocol: corev1.ProtocolTCP},
+		},
 		ReadinessProbe: probe("/readyz", 2, 2),
 		// The sidecar's own life, not the engine's: what to do about an engine is the election's decision.
 		LivenessProbe: probe("/livez", 10, 6),
 		Resources: corev1.ResourceRequirements{
-			// No CPU limit: a throttled agent would miss the write lease. The request is its weight on a node whose processors are
-			// full: an agent that is late is taken for one that is gone.
-			Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("100m"), corev1.ResourceMemory: resource.MustParse("64Mi")},
-			Limits:   corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("256Mi")},
+			// No CPU limit: a throttled agent would miss the write lease. The request is its weight on a node whose processors
+			// are full: an agent that is late is taken for one that is gone.
+			Requests: corev1.ResourceList{
+				corev1.ResourceCPU:    resource.MustParse("100m"),
+				corev1.ResourceMemory: resource.MustParse("64Mi"),
+			},
+			Limits: corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("256Mi")},
 		},
 		VolumeMounts:    mounts,
 		SecurityContext: containerSecurity(true),
@@ -210,7 +215,12 @@ func tokenVolume() corev1.Volume {
 	return corev1.Volume{Name: "token", VolumeSource: corev1.VolumeSource{Projected: &corev1.ProjectedVolumeSource{
 		DefaultMode: ptr.To[int32](0o440),
 		Sources: []corev1.VolumeProjection{
-			{ServiceAccountToken: &corev1.ServiceAccountTokenProjection{Path: "token", ExpirationSeconds: ptr.To[int64](tokenLife)}},
+			{
+				ServiceAccountToken: &corev1.ServiceAccountTokenProjection{
+					Path:              "token",
+					ExpirationSeconds: ptr.To[int64](tokenLife),
+				},
+			},
 			{ConfigMap: &corev1.ConfigMapProjection{
 				LocalObjectReference: corev1.LocalObjectReference{Name: "kube-root-ca.crt"},
 				Items:                []corev1.KeyToPath{{Key: "ca.crt", Path: "ca.crt"}},
@@ -234,7 +244,11 @@ func podVolumes(d Desired) []corev1.Volume {
 			LocalObjectReference: corev1.LocalObjectReference{Name: confName(d.Server.Name)},
 		}}},
 		secret("tls", credentials.CertificateName(d.name())),
-		secret("agent", credentials.PasswordsName(d.name()), corev1.KeyToPath{Key: credentials.KeyAgent, Path: credentials.KeyAgent}),
+		secret(
+			"agent",
+			credentials.PasswordsName(d.name()),
+			corev1.KeyToPath{Key: credentials.KeyAgent, Path: credentials.KeyAgent},
+		),
 		{Name: "tmp", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}},
 		tokenVolume(),
 	}

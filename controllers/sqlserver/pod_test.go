@@ -39,7 +39,8 @@ func TestPodOfAServer(t *testing.T) {
 		g.Expect(c.SecurityContext.Capabilities.Drop).To(ConsistOf(corev1.Capability("ALL")))
 		g.Expect(*c.SecurityContext.RunAsNonRoot).To(BeTrue())
 	}
-	g.Expect(engine.SecurityContext.Capabilities.Add).To(ConsistOf(corev1.Capability("NET_BIND_SERVICE")), "the only one that the restricted profile allows")
+	g.Expect(engine.SecurityContext.Capabilities.Add).
+		To(ConsistOf(corev1.Capability("NET_BIND_SERVICE")), "the only one that the restricted profile allows")
 	g.Expect(sidecar.SecurityContext.Capabilities.Add).To(BeEmpty())
 	g.Expect(*sidecar.SecurityContext.ReadOnlyRootFilesystem).To(BeTrue())
 	mounted := map[string]string{}
@@ -62,7 +63,10 @@ func TestDesireLooksAround(t *testing.T) {
 	meta := func(name string) metav1.ObjectMeta { return metav1.ObjectMeta{Namespace: "web", Name: name} }
 	around := Surroundings{
 		Groups: []v1alpha1.AvailabilityGroup{
-			{ObjectMeta: meta("content"), Spec: v1alpha1.AvailabilityGroupSpec{Replicas: []v1alpha1.Replica{{Server: "tukpub"}, {Server: "quisec"}}}},
+			{
+				ObjectMeta: meta("content"),
+				Spec:       v1alpha1.AvailabilityGroupSpec{Replicas: []v1alpha1.Replica{{Server: "tukpub"}, {Server: "quisec"}}},
+			},
 			{ObjectMeta: meta("other"), Spec: v1alpha1.AvailabilityGroupSpec{Replicas: []v1alpha1.Replica{{Server: "x"}}}},
 		},
 		Distributors: []v1alpha1.Distributor{{ObjectMeta: meta("main"), Spec: v1alpha1.DistributorSpec{Server: "dist"}}},
@@ -82,23 +86,27 @@ func TestDesireLooksAround(t *testing.T) {
 	g.Expect(tukpub.certificateNames()).To(ContainElements("content", "content-ro.web.svc"))
 	dubsub := of("dubsub")
 	g.Expect(dubsub.Distributors).To(Equal([]v1alpha1.ServerName{"dist"}))
-	g.Expect(configMap(dubsub).Data["mssql.conf"]).To(ContainSubstring("//dist-0/ReplData = /var/opt/mssql-backup/mirror/dist-0"))
+	g.Expect(configMap(dubsub).Data["mssql.conf"]).
+		To(ContainSubstring("//dist-0/ReplData = /var/opt/mssql-backup/mirror/dist-0"))
 	g.Expect(of("dist").References).To(Equal([]string{"Distributor main"}))
 	lonely := of("lonely")
 	g.Expect(lonely.References).To(BeEmpty())
 	g.Expect(lonely.Replicates).To(BeFalse())
 }
 
-// A server that is to publish in place of a lost publisher takes part in replication after its Subscription has ended and
-// before the Publication names it: what the move does next takes the same rights.
+// A server that is to publish in place of a lost publisher takes part in replication after its Subscription has ended
+// and before the Publication names it: what the move does next takes the same rights.
 func TestDesireKeepsTheRightsOfASuccessor(t *testing.T) {
 	g := NewWithT(t)
 	replicates := func(approved bool, phase v1alpha1.PublisherMovePhase) bool {
 		s := server()
 		s.Name = "dubsub"
-		return declared(s, Surroundings{Moves: []v1alpha1.PublisherMove{{ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: "away"},
-			Spec:   v1alpha1.PublisherMoveSpec{Publication: "articles", To: "dubsub", Approved: approved},
-			Status: v1alpha1.PublisherMoveStatus{Phase: phase}}}}).Replicates
+		return declared(
+			s,
+			Surroundings{Moves: []v1alpha1.PublisherMove{{ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: "away"},
+				Spec:   v1alpha1.PublisherMoveSpec{Publication: "articles", To: "dubsub", Approved: approved},
+				Status: v1alpha1.PublisherMoveStatus{Phase: phase}}}},
+		).Replicates
 	}
 	g.Expect(replicates(true, v1alpha1.MoveSwitching)).To(BeTrue())
 	g.Expect(replicates(true, v1alpha1.MovePending)).To(BeTrue())

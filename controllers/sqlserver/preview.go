@@ -15,10 +15,10 @@ import (
 // previewVersion is the engine that a preview assumes where none has answered: SQL Server 2022.
 const previewVersion = "16.0.0.0"
 
-// Preview is everything that would be done until the server runs, if each step went well and nothing else happened: what
-// `kubectl geosql plan` prints. It does nothing and makes no password or key; a secret in a step is a placeholder. The
-// outcome is what stands in the way, or what the plan says now. With a zero Observed it is the preview of a new server;
-// storage classes and nodes are looked at only when the observation has any.
+// Preview is everything that would be done until the server runs, if each step went well and nothing else happened:
+// what `kubectl geosql plan` prints. It does nothing and makes no password or key; a secret in a step is a placeholder.
+// The outcome is what stands in the way, or what the plan says now. With a zero Observed it is the preview of a new
+// server; storage classes and nodes are looked at only when the observation has any.
 func Preview(d Desired, o Observed) ([]Step, conditions.Outcome) {
 	if o.Now.IsZero() {
 		o.Now = time.Now()

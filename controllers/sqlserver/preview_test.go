@@ -11,8 +11,8 @@ import (
 	"geosql.dev/operator/internal/reconcile/conditions"
 )
 
-// What is announced is what is done: the preview of a new server has the steps that its creation takes, less the restart
-// that only the running pod shows.
+// What is announced is what is done: the preview of a new server has the steps that its creation takes, less the
+// restart that only the running pod shows.
 func TestPreviewIsWhatIsDone(t *testing.T) {
 	g := NewWithT(t)
 	e := newEnviron(t, declared(server(), Surroundings{}))

@@ -17,8 +17,8 @@ import (
 	"geosql.dev/operator/internal/sites"
 )
 
-// CompleteReaders makes, or completes, the Secret at the site by which the status and the metrics of the sidecars of the
-// namespace are read.
+// CompleteReaders makes, or completes, the Secret at the site by which the status and the metrics of the sidecars of
+// the namespace are read.
 type CompleteReaders struct {
 	// CA of the server's certificate, PEM.
 	CA     []byte
@@ -38,12 +38,14 @@ func planReaders(o Observed, p *Plan) {
 	}
 }
 
-// completeReaders reads the Secret again and writes it only as it was read: the other servers of the namespace share it, and
-// a person may have added to it.
+// completeReaders reads the Secret again and writes it only as it was read: the other servers of the namespace share
+// it, and a person may have added to it.
 func (r *Reconciler) completeReaders(ctx context.Context, w *world, s CompleteReaders) error {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: w.desired.Server.Namespace, Name: credentials.ReaderName}}
+	secret := &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Namespace: w.desired.Server.Namespace, Name: credentials.ReaderName},
+	}
 	err := w.member.APIReader.Get(ctx, client.ObjectKeyFromObject(secret), secret)
 	if client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("read Secret %s: %w", secret.Name, err)

@@ -23,7 +23,10 @@ import (
 // The Secret of the readers goes with the last server of a namespace at the site, not before.
 func TestReadersGoWithTheLastServer(t *testing.T) {
 	server := func(name string, site v1alpha1.SiteName) *v1alpha1.SQLServer {
-		return &v1alpha1.SQLServer{ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: name}, Spec: v1alpha1.SQLServerSpec{Site: site}}
+		return &v1alpha1.SQLServer{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: name},
+			Spec:       v1alpha1.SQLServerSpec{Site: site},
+		}
 	}
 	for name, c := range map[string]struct {
 		others []client.Object
@@ -35,7 +38,9 @@ func TestReadersGoWithTheLastServer(t *testing.T) {
 		g := NewWithT(t)
 		secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: credentials.ReaderName}}
 		gone := server("tukpub", "tukwila")
-		r := &Reconciler{hub: fake.NewClientBuilder().WithScheme(apiserver.Scheme).WithObjects(append(c.others, gone)...).Build()}
+		r := &Reconciler{
+			hub: fake.NewClientBuilder().WithScheme(apiserver.Scheme).WithObjects(append(c.others, gone)...).Build(),
+		}
 		member := &sites.Member{Client: fake.NewClientBuilder().WithScheme(apiserver.Scheme).WithObjects(secret).Build()}
 		g.Expect(r.removeReaders(t.Context(), &world{desired: Desired{Server: gone}, member: member})).To(Succeed(), name)
 		err := member.Client.Get(t.Context(), client.ObjectKeyFromObject(secret), secret)

@@ -34,7 +34,8 @@ func (r *Reconciler) report(ctx context.Context, w *world, p Plan, failed error)
 		describe(status, w)
 	}
 	changes := conditions.Set(&status.StatusBase, server.Generation, outcome)
-	if change := conditions.SetOne(&status.StatusBase, server.Generation, restartPending(p)); change != nil && p.Pending != "" {
+	if change := conditions.SetOne(&status.StatusBase, server.Generation, restartPending(p)); change != nil &&
+		p.Pending != "" {
 		changes = append(changes, *change)
 	}
 	if administered := administeredCondition(w.desired, w.observed); administered != nil {
@@ -55,11 +56,21 @@ func administeredCondition(d Desired, o Observed) *metav1.Condition {
 		return nil
 	}
 	if why := administrator(d, o); why != "" {
-		return &metav1.Condition{Type: conditions.TypeAdministered, Status: metav1.ConditionFalse, Reason: conditions.ReasonAdministratorShut,
-			Message: why + ". Until then logins, grants, certificates, new replicas and databases that are declared are not made; the server serves"}
+		return &metav1.Condition{
+			Type:   conditions.TypeAdministered,
+			Status: metav1.ConditionFalse,
+			Reason: conditions.ReasonAdministratorShut,
+			Message: why +
+				". Until then logins, grants, certificates, new replicas and databases that are declared are not made; the " +
+				"server serves",
+		}
 	}
-	return &metav1.Condition{Type: conditions.TypeAdministered, Status: metav1.ConditionTrue, Reason: conditions.ReasonAdministratorUsable,
-		Message: "the engine lets sa in"}
+	return &metav1.Condition{
+		Type:    conditions.TypeAdministered,
+		Status:  metav1.ConditionTrue,
+		Reason:  conditions.ReasonAdministratorUsable,
+		Message: "the engine lets sa in",
+	}
 }
 
 func restartPending(p Plan) metav1.Condition {

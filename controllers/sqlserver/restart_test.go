@@ -14,8 +14,8 @@ import (
 	"geosql.dev/operator/internal/reconcile/conditions"
 )
 
-// A certificate is renewed by itself, also while the one node on which a server's volumes are is cordoned: a pod that was
-// restarted then would not come back before the node does.
+// A certificate is renewed by itself, also while the one node on which a server's volumes are is cordoned: a pod that
+// was restarted then would not come back before the node does.
 func TestAPodWithoutAnotherNodeIsNotRestarted(t *testing.T) {
 	cordon := func(e *environ) { e.o.Cluster.Nodes[0].Spec.Unschedulable = true }
 	secondary := Turn{Group: "content", Declared: true, Primary: "quisec"}
@@ -25,10 +25,11 @@ func TestAPodWithoutAnotherNodeIsNotRestarted(t *testing.T) {
 		change func(*environ)
 		reason string
 	}{
-		"a server alone":               {change: cordon, reason: conditions.ReasonNodeCordoned},
-		"a server of a group":          {change: cordon, turn: &secondary, reason: conditions.ReasonNodeCordoned},
-		"for tempdb":                   {change: cordon, tempDB: true, reason: conditions.ReasonNodeCordoned},
-		"the node is not ready to run": {change: func(e *environ) { e.o.Cluster.Nodes[0].Spec.Taints = notReady() }, reason: conditions.ReasonRestartNeeded},
+		"a server alone":      {change: cordon, reason: conditions.ReasonNodeCordoned},
+		"a server of a group": {change: cordon, turn: &secondary, reason: conditions.ReasonNodeCordoned},
+		"for tempdb":          {change: cordon, tempDB: true, reason: conditions.ReasonNodeCordoned},
+		"the node is not ready to run": {change: func(e *environ) { e.o.Cluster.Nodes[0].Spec.Taints = notReady() },
+			reason: conditions.ReasonRestartNeeded},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
@@ -97,8 +98,8 @@ func notReady() []corev1.Taint {
 	return []corev1.Taint{{Key: corev1.TaintNodeNotReady, Effect: corev1.TaintEffectNoSchedule}}
 }
 
-// After all servers of a group have crashed there is no primary until some of them are back, and those come back only with what was
-// corrected since: nobody waits for a primary with a pod whose engine can't run.
+// After all servers of a group have crashed there is no primary until some of them are back, and those come back only
+// with what was corrected since: nobody waits for a primary with a pod whose engine can't run.
 func TestAPodWhoseEngineCannotRunIsReplaced(t *testing.T) {
 	crashed := corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "CrashLoopBackOff"}}
 	unknown := Turn{Group: "content", Declared: true, Err: errors.New("no server is known to be its primary")}
@@ -122,14 +123,19 @@ func TestAPodWhoseEngineCannotRunIsReplaced(t *testing.T) {
 			state: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: 1}}},
 		"not one that is being made": {turn: unknown, waits: "no server is known to be its primary",
 			state: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ContainerCreating"}}},
-		"not one whose kubelet is silent": {turn: unknown, state: crashed, waits: "no server is known to be its primary", change: func(e *environ) {
-			e.o.Cluster.Nodes[0].Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionUnknown}}
-		}},
-		"not one whose node is gone": {turn: unknown, state: crashed, waits: "no server is known to be its primary", change: func(e *environ) {
-			e.o.Pod.Spec.NodeName = "tukwila-gone"
-		}},
-		"not one whose engine says that it is primary": {turn: own, state: crashed, waits: "it is the primary of group content"},
-		"not behind a group that nobody declares":      {turn: Turn{Group: "content"}, state: crashed, waits: "which nobody declares"},
+		"not one whose kubelet is silent": {turn: unknown, state: crashed, waits: "no server is known to be its primary",
+			change: func(e *environ) {
+				e.o.Cluster.Nodes[0].Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady,
+					Status: corev1.ConditionUnknown}}
+			}},
+		"not one whose node is gone": {turn: unknown, state: crashed, waits: "no server is known to be its primary",
+			change: func(e *environ) {
+				e.o.Pod.Spec.NodeName = "tukwila-gone"
+			}},
+		"not one whose engine says that it is primary": {turn: own, state: crashed,
+			waits: "it is the primary of group content"},
+		"not behind a group that nobody declares": {turn: Turn{Group: "content"}, state: crashed,
+			waits: "which nobody declares"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)

@@ -38,9 +38,10 @@ func (s ReplaceSidecar) Describe() string {
 	return fmt.Sprintf("replace the sidecar of pod %s by image %s; the engine goes on", s.Pod, s.Image)
 }
 
-// planSidecar is for a pod of which only the sidecar is outdated, which is not worth a restart of the engine. A new image
-// is given to the running pod, in a group to one server at a time and not to the primary: without its agent it would
-// lose its lease. One that can't run waits for nobody: its server has no lease, and without sidecars there is no primary to wait for.
+// planSidecar is for a pod of which only the sidecar is outdated, which is not worth a restart of the engine. A new
+// image is given to the running pod, in a group to one server at a time and not to the primary: without its agent it
+// would lose its lease. One that can't run waits for nobody: its server has no lease, and without sidecars there is no
+// primary to wait for.
 func planSidecar(d Desired, o Observed, p *Plan, why string) bool {
 	pod, template := o.Pod, o.StatefulSet.Spec.Template
 	if kind := template.Annotations[annotationSidecar]; kind == "" || kind != pod.Annotations[annotationSidecar] {
@@ -52,7 +53,15 @@ func planSidecar(d Desired, o Observed, p *Plan, why string) bool {
 	for _, group := range hosted(d, o) {
 		turn, known := o.turn(group)
 		if known && turn.Declared && turn.Primary == d.name() && !broken {
-			p.pend(fmt.Sprintf("%s; it is replaced when %s is no longer the primary of group %s, or the pod next starts", why, d.name(), group), conditions.ReasonSidecarOutdated)
+			p.pend(
+				fmt.Sprintf(
+					"%s; it is replaced when %s is no longer the primary of group %s, or the pod next starts",
+					why,
+					d.name(),
+					group,
+				),
+				conditions.ReasonSidecarOutdated,
+			)
 			return true
 		}
 		if wait := wait(d, o, turn, known, group); wait != "" && !(broken && known && turn.Declared) {
@@ -63,7 +72,12 @@ func planSidecar(d Desired, o Observed, p *Plan, why string) bool {
 			take = append(take, TakeTurn{Group: group})
 		}
 	}
-	step := ReplaceSidecar{Pod: pod.Name, UID: pod.UID, Version: pod.ResourceVersion, Template: template.Annotations[annotationTemplate]}
+	step := ReplaceSidecar{
+		Pod:      pod.Name,
+		UID:      pod.UID,
+		Version:  pod.ResourceVersion,
+		Template: template.Annotations[annotationTemplate],
+	}
 	for _, c := range template.Spec.Containers {
 		if c.Name == ContainerAgent {
 			step.Image = c.Image
@@ -80,8 +94,8 @@ func planSidecar(d Desired, o Observed, p *Plan, why string) bool {
 	return p.settle(conditions.InProgress(conditions.ReasonRestarting, "the sidecar is replaced: "+why))
 }
 
-// sidecarComes tells whether the sidecar's new image was given to the pod and the kubelet has not replaced the container
-// yet.
+// sidecarComes tells whether the sidecar's new image was given to the pod and the kubelet has not replaced the
+// container yet.
 func sidecarComes(pod *corev1.Pod) bool {
 	before, err := strconv.ParseInt(pod.Annotations[annotationReplaced], 10, 32)
 	status := sidecarStatus(pod)

@@ -15,10 +15,15 @@ import (
 	"geosql.dev/operator/internal/reconcile/conditions"
 )
 
-// Without their sidecars no server is primary: after all have been started with one that can't run, the right one waits for nobody.
+// Without their sidecars no server is primary: after all have been started with one that can't run, the right one waits
+// for nobody.
 func TestASidecarThatCannotRunIsReplaced(t *testing.T) {
 	waiting := func(reason string, restarts int32) corev1.ContainerStatus {
-		return corev1.ContainerStatus{Name: ContainerAgent, RestartCount: restarts, State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: reason}}}
+		return corev1.ContainerStatus{
+			Name:         ContainerAgent,
+			RestartCount: restarts,
+			State:        corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: reason}},
+		}
 	}
 	unknown := &Turn{Group: "content", Declared: true, Err: errors.New("no server is known to be its primary")}
 	for name, c := range map[string]struct {
@@ -27,15 +32,21 @@ func TestASidecarThatCannotRunIsReplaced(t *testing.T) {
 		steps  []Step
 		says   string
 	}{
-		"of a server alone":                 {status: waiting("ImagePullBackOff", 0), steps: []Step{ReplaceSidecar{}}},
-		"while nobody knows who is primary": {turn: unknown, status: waiting("ImagePullBackOff", 0), steps: []Step{TakeTurn{}, ReplaceSidecar{}}},
-		"after it ended again and again":    {turn: unknown, status: waiting(crashLoop, 7), steps: []Step{TakeTurn{}, ReplaceSidecar{}}},
-		"though another one has the turn": {turn: &Turn{Group: "content", Declared: true, Holder: "dubcfg"}, status: waiting(crashLoop, 7),
-			steps: []Step{ReplaceSidecar{}}},
-		"of the primary, whose lease ends without": {turn: &Turn{Group: "content", Declared: true, Primary: "tukpub"}, status: waiting(crashLoop, 7),
+		"of a server alone": {status: waiting("ImagePullBackOff", 0), steps: []Step{ReplaceSidecar{}}},
+		"while nobody knows who is primary": {turn: unknown, status: waiting("ImagePullBackOff", 0),
 			steps: []Step{TakeTurn{}, ReplaceSidecar{}}},
-		"not one that is being made":              {turn: unknown, status: waiting("ContainerCreating", 0), says: "no server is known to be its primary"},
-		"not behind a group that nobody declares": {turn: &Turn{Group: "content"}, status: waiting(crashLoop, 7), says: "which nobody declares"},
+		"after it ended again and again": {turn: unknown, status: waiting(crashLoop, 7),
+			steps: []Step{TakeTurn{}, ReplaceSidecar{}}},
+		"though another one has the turn": {turn: &Turn{Group: "content", Declared: true, Holder: "dubcfg"},
+			status: waiting(crashLoop, 7),
+			steps:  []Step{ReplaceSidecar{}}},
+		"of the primary, whose lease ends without": {turn: &Turn{Group: "content", Declared: true, Primary: "tukpub"},
+			status: waiting(crashLoop, 7),
+			steps:  []Step{TakeTurn{}, ReplaceSidecar{}}},
+		"not one that is being made": {turn: unknown, status: waiting("ContainerCreating", 0),
+			says: "no server is known to be its primary"},
+		"not behind a group that nobody declares": {turn: &Turn{Group: "content"}, status: waiting(crashLoop, 7),
+			says: "which nobody declares"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
@@ -71,7 +82,10 @@ func TestASidecarTakesAllTurnsOrNone(t *testing.T) {
 	e := newEnviron(t, declared(server(), Surroundings{}))
 	e.settle(t, 100)
 	e.d.Groups, e.o.Engine.Groups = []string{"content", "orders"}, []string{"content", "orders"}
-	e.o.Turns = []Turn{{Group: "content", Declared: true, Primary: "quisec"}, {Group: "orders", Declared: true, Holder: "dubcfg"}}
+	e.o.Turns = []Turn{
+		{Group: "content", Declared: true, Primary: "quisec"},
+		{Group: "orders", Declared: true, Holder: "dubcfg"},
+	}
 	e.o.Budget = stamp(disruptionBudget(e.d, false, nil))
 	e.d.AgentImage = "geosql:2"
 	e.o.StatefulSet = stamp(statefulSet(e.d, must(decide(e.d, e.o)), e.o.SiteCertificate["tls.crt"]))
@@ -81,7 +95,8 @@ func TestASidecarTakesAllTurnsOrNone(t *testing.T) {
 	g.Expect(p.Outcome.Ready).To(Equal(metav1.ConditionTrue), p.Outcome.Message)
 	e.o.Turns[1].Holder = ""
 	p = plan(e.d, e.o)
-	g.Expect(p.Steps).To(HaveExactElements(TakeTurn{Group: "content"}, TakeTurn{Group: "orders"}, BeAssignableToTypeOf(ReplaceSidecar{})))
+	g.Expect(p.Steps).
+		To(HaveExactElements(TakeTurn{Group: "content"}, TakeTurn{Group: "orders"}, BeAssignableToTypeOf(ReplaceSidecar{})))
 }
 
 // A new release of the operator replaces the sidecars of running pods, one server of a group at a time, and restarts no
@@ -96,9 +111,12 @@ func TestPlanReplacesTheSidecar(t *testing.T) {
 		"of a server alone": {steps: []string{"replace the sidecar of pod tukpub-0 by image geosql:2"}},
 		"of a secondary": {turn: &Turn{Group: "content", Declared: true, Primary: "quisec"},
 			steps: []string{"take the turn", "replace the sidecar of pod tukpub-0 by image geosql:2"}},
-		"not of two at once":        {turn: &Turn{Group: "content", Declared: true, Holder: "dubsec"}, says: "it is the turn of dubsec"},
-		"not while another is ill":  {turn: &Turn{Group: "content", Declared: true, Primary: "quisec", Against: []string{"dubsec-0 is not connected"}}, says: "dubsec-0 is not connected"},
-		"not of the primary":        {turn: &Turn{Group: "content", Declared: true, Primary: "tukpub", Succession: Succession{Allowed: true, To: "quisec"}}, says: "when tukpub is no longer the primary of group content"},
+		"not of two at once": {turn: &Turn{Group: "content", Declared: true, Holder: "dubsec"},
+			says: "it is the turn of dubsec"},
+		"not while another is ill": {turn: &Turn{Group: "content", Declared: true, Primary: "quisec",
+			Against: []string{"dubsec-0 is not connected"}}, says: "dubsec-0 is not connected"},
+		"not of the primary": {turn: &Turn{Group: "content", Declared: true, Primary: "tukpub",
+			Succession: Succession{Allowed: true, To: "quisec"}}, says: "when tukpub is no longer the primary of group content"},
 		"not when more has changed": {args: true, says: "when the pod next starts"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -104,8 +104,12 @@ func newEnviron(t *testing.T, d Desired) *environ {
 	t.Helper()
 	host := func(name string, hosts ...string) storagev1.StorageClass {
 		return storagev1.StorageClass{
-			ObjectMeta: metav1.ObjectMeta{Name: name}, Provisioner: "rancher.io/local-path", AllowVolumeExpansion: ptr.To(name == "capacity"),
-			AllowedTopologies: []corev1.TopologySelectorTerm{{MatchLabelExpressions: []corev1.TopologySelectorLabelRequirement{{Key: corev1.LabelHostname, Values: hosts}}}},
+			ObjectMeta: metav1.ObjectMeta{
+				Name: name,
+			}, Provisioner: "rancher.io/local-path", AllowVolumeExpansion: ptr.To(name == "capacity"),
+			AllowedTopologies: []corev1.TopologySelectorTerm{
+				{MatchLabelExpressions: []corev1.TopologySelectorLabelRequirement{{Key: corev1.LabelHostname, Values: hosts}}},
+			},
 		}
 	}
 	node := func(name string) corev1.Node {
@@ -115,8 +119,12 @@ func newEnviron(t *testing.T, d Desired) *environ {
 		Now:    start,
 		Claims: map[placement.Role]*corev1.PersistentVolumeClaim{}, Bound: map[placement.Role]*corev1.PersistentVolume{},
 		Cluster: placement.Cluster{
-			Nodes:   []corev1.Node{node("tukwila-worker"), node("tukwila-worker2")},
-			Classes: []storagev1.StorageClass{host("fast", "tukwila-worker"), host("capacity", "tukwila-worker", "tukwila-worker2"), host("archive", "tukwila-worker2")},
+			Nodes: []corev1.Node{node("tukwila-worker"), node("tukwila-worker2")},
+			Classes: []storagev1.StorageClass{
+				host("fast", "tukwila-worker"),
+				host("capacity", "tukwila-worker", "tukwila-worker2"),
+				host("archive", "tukwila-worker2"),
+			},
 		},
 	}}
 }
@@ -186,7 +194,8 @@ func (e *environ) do(t *testing.T, step Step) {
 		o.Pod.Annotations[annotationTemplate], o.Pod.Annotations[annotationReplaced] = s.Template, fmt.Sprint(s.Restarts)
 		status := &o.Pod.Status.ContainerStatuses[1]
 		if status.State.Waiting == nil || status.RestartCount > 0 {
-			NewWithT(t).Expect(plan(e.d, *o).Outcome.Message).To(Or(Equal("the sidecar is being replaced"), ContainSubstring("is restarted")))
+			NewWithT(t).Expect(plan(e.d, *o).Outcome.Message).To(Or(Equal("the sidecar is being replaced"),
+				ContainSubstring("is restarted")))
 			status.RestartCount++
 		}
 		status.State = corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}
@@ -214,7 +223,8 @@ func (e *environ) outdated(t Turn) {
 	e.o.Budget = stamp(disruptionBudget(e.d, false, nil))
 }
 
-// sidecarOutdated gives the declared server another image of its sidecar, while its engine hosts the turn's group if there is one.
+// sidecarOutdated gives the declared server another image of its sidecar, while its engine hosts the turn's group if
+// there is one.
 func (e *environ) sidecarOutdated(t *Turn) {
 	if t != nil {
 		e.hosts(*t)
@@ -244,14 +254,23 @@ func (e *environ) changeSA(password string) {
 func (e *environ) startPod() {
 	template := e.o.StatefulSet.Spec.Template
 	e.o.Pod = &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: e.d.host(), UID: types.UID(fmt.Sprint("pod-", time.Now().UnixNano())),
-			Labels: template.Labels, Annotations: template.Annotations},
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace:   "web",
+			Name:        e.d.host(),
+			UID:         types.UID(fmt.Sprint("pod-", time.Now().UnixNano())),
+			Labels:      template.Labels,
+			Annotations: template.Annotations,
+		},
 		Spec: template.Spec,
 		Status: corev1.PodStatus{
 			PodIP:      "10.101.1.7",
 			Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}},
 			ContainerStatuses: []corev1.ContainerStatus{
-				{Name: ContainerEngine, Image: "mssql:2022", State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}},
+				{
+					Name:  ContainerEngine,
+					Image: "mssql:2022",
+					State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}},
+				},
 				{Name: ContainerAgent, State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}},
 			},
 		},
@@ -261,7 +280,12 @@ func (e *environ) startPod() {
 		e.o.Engine = Engine{
 			Asked:       true,
 			GroupsKnown: true,
-			Instance:    mssql.Instance{ServerName: strings.ToUpper(e.d.host()), NetworkName: e.d.host(), ProductVersion: "16.0.4000.0", Engine: "an engine"},
+			Instance: mssql.Instance{
+				ServerName:     strings.ToUpper(e.d.host()),
+				NetworkName:    e.d.host(),
+				ProductVersion: "16.0.4000.0",
+				Engine:         "an engine",
+			},
 			Logins:      map[string]mssql.Login{"sa": {SID: []byte{1}}},
 			Permissions: map[string][]string{}, Denied: map[string][]string{}, Refused: map[credentials.Role]error{},
 			TempDB: []mssql.TempDBFile{
@@ -317,14 +341,17 @@ func (e *environ) execute(t *testing.T, s Execute) {
 		}
 	case strings.Contains(text, "ADD FILE"):
 		path := fmt.Sprintf("/var/opt/mssql-tempdb/%d.ndf", len(engine.TempDB))
-		engine.TempDB = append(engine.TempDB, mssql.TempDBFile{Name: fmt.Sprint("temp", len(engine.TempDB)), Path: path, Next: path})
+		engine.TempDB = append(
+			engine.TempDB,
+			mssql.TempDBFile{Name: fmt.Sprint("temp", len(engine.TempDB)), Path: path, Next: path},
+		)
 	default:
 		t.Fatalf("statement %q is not known", text)
 	}
 }
 
-// settle plans and does until nothing is left to do, and returns the last plan and all steps. Every step may be the last
-// of its plan: only the first `most` steps of each plan are done.
+// settle plans and does until nothing is left to do, and returns the last plan and all steps. Every step may be the
+// last of its plan: only the first `most` steps of each plan are done.
 func (e *environ) settle(t *testing.T, most int) (Plan, []string) {
 	t.Helper()
 	var done []string

@@ -14,7 +14,8 @@ import (
 	"geosql.dev/operator/internal/tsql"
 )
 
-// Step is one thing to do. Steps are plain data: the plan is made without a cluster, and printed without carrying it out.
+// Step is one thing to do. Steps are plain data: the plan is made without a cluster, and printed without carrying it
+// out.
 type Step = reconcile.Step
 
 // ApplyObject writes an object at the site by server-side apply.
@@ -38,7 +39,8 @@ type AgreePasswords struct {
 // Describe says why.
 func (s AgreePasswords) Describe() string { return "agree on the passwords: " + s.Reason }
 
-// MakeAuthority makes the operator's CA, or another one in place of one that ends. Certificates are issued by it once it is trusted.
+// MakeAuthority makes the operator's CA, or another one in place of one that ends. Certificates are issued by it once
+// it is trusted.
 type MakeAuthority struct{ Reason string }
 
 // Describe says why.
@@ -47,7 +49,8 @@ func (s MakeAuthority) Describe() string { return "make the operator's CA: " + s
 // IssueCertificate issues a certificate from the operator's CA and writes it to the site, then to the hub.
 type IssueCertificate struct {
 	Names []string
-	// Authority is the operator's CA that the step was planned with, PEM: nobody trusts another one yet. Empty when there was none.
+	// Authority is the operator's CA that the step was planned with, PEM: nobody trusts another one yet. Empty when there
+	// was none.
 	Authority []byte
 	// Trust are the CAs that are trusted beside the operator's, Issuers those of the server's own certificates; PEM.
 	Trust, Issuers []byte
@@ -72,7 +75,8 @@ type RestartPod struct {
 	Name string
 	// UID of the pod that was observed: another one is not deleted.
 	UID types.UID
-	// Version is the resourceVersion of the pod that was observed: one of which its kubelet has written otherwise since is not deleted.
+	// Version is the resourceVersion of the pod that was observed: one of which its kubelet has written otherwise since is
+	// not deleted.
 	Version string
 	Reason  string
 	// Once is written into the StatefulSet's annotation when the pod has been deleted, so that the same cause restarts it
@@ -91,8 +95,8 @@ func (ForgetPreviousSA) Describe() string {
 	return "forget the previous sa password: the engine takes the new one"
 }
 
-// RefreshPod makes the kubelet look at the pod's Secrets now rather than at its next round, so that the sidecar has a new
-// password about when the engine has it.
+// RefreshPod makes the kubelet look at the pod's Secrets now rather than at its next round, so that the sidecar has a
+// new password about when the engine has it.
 type RefreshPod struct {
 	Name   string
 	Reason string

@@ -13,8 +13,8 @@ import (
 	"geosql.dev/operator/internal/sites"
 )
 
-// annotationTurn of an AvailabilityGroup is the server whose pod is being restarted. Whoever has it written there has the
-// turn; it is written with the object's resourceVersion, so that two servers never have it.
+// annotationTurn of an AvailabilityGroup is the server whose pod is being restarted. Whoever has it written there has
+// the turn; it is written with the object's resourceVersion, so that two servers never have it.
 const annotationTurn = "geosql.dev/restarting"
 
 // Turn is what a group says about the restart of one of its servers' pods.
@@ -60,9 +60,10 @@ func (s ReleaseTurn) Describe() string {
 	return "leave the turn to restart to the other servers of group " + s.Group
 }
 
-// restart plans the restart of a pod whose engine has run. Behind a group it waits for its turn: one server at a time, and
-// only while every other replica is well; secondaries first, the primary last. A server that is missed already waits for nobody, and takes
-// the turn if nobody has it, so that those that are well stay until it is back. It returns false when the plan ends here.
+// restart plans the restart of a pod whose engine has run. Behind a group it waits for its turn: one server at a time,
+// and only while every other replica is well; secondaries first, the primary last. A server that is missed already
+// waits for nobody, and takes the turn if nobody has it, so that those that are well stay until it is back. It returns
+// false when the plan ends here.
 func restart(d Desired, o Observed, p *Plan, step RestartPod) bool {
 	var take []Step
 	for _, group := range hosted(d, o) {
@@ -89,12 +90,17 @@ func wait(d Desired, o Observed, t Turn, known bool, group string) string {
 	self := d.name()
 	switch {
 	case !known || !t.Declared:
-		return fmt.Sprintf("the server is in group %s, which nobody declares, so the pod is not restarted behind it: fail over if it is the primary, then delete pod %s", group, d.host())
+		return fmt.Sprintf(
+			"the server is in group %s, which nobody declares, so the pod is not restarted behind it: fail over if it is the "+
+				"primary, then delete pod %s",
+			group,
+			d.host(),
+		)
 	case t.Holder != "" && t.Holder != self:
 		return fmt.Sprintf("in group %s it is the turn of %s", group, t.Holder)
 	case t.Holder == self && t.Primary != self && (t.Away || silent(o)):
-		// What was declared when the first try went wrong: the group does without the server already. One that is connected and
-		// only not synchronized yet has a vote among the replicas.
+		// What was declared when the first try went wrong: the group does without the server already. One that is connected
+		// and only not synchronized yet has a vote among the replicas.
 		return ""
 	case t.Err != nil:
 		return fmt.Sprintf("whether group %s can do without a replica is not known: %v", group, t.Err)
@@ -106,12 +112,12 @@ func wait(d Desired, o Observed, t Turn, known bool, group string) string {
 	return ""
 }
 
-// missing tells that the group does without the server, whoever is primary and however the others are: its engine can't run in the pod
-// that it has, and has not just said that it is primary. After all servers have crashed there is a primary only once enough of them
-// are back, so none of them may wait for one.
+// missing tells that the group does without the server, whoever is primary and however the others are: its engine can't
+// run in the pod that it has, and has not just said that it is primary. After all servers have crashed there is a
+// primary only once enough of them are back, so none of them may wait for one.
 //
-// The pod is deleted only as it was seen (RestartPod.Version): an engine that has come up since is in the pod's status before another
-// server can take the turn beside it, which it does only while all others are ready (observeBehind).
+// The pod is deleted only as it was seen (RestartPod.Version): an engine that has come up since is in the pod's status
+// before another server can take the turn beside it, which it does only while all others are ready (observeBehind).
 func missing(d Desired, o Observed, t Turn, known bool) bool {
 	return known && t.Declared && t.Primary != d.name() && stuck(o, ContainerEngine)
 }
@@ -133,7 +139,8 @@ func primaryWaits(t Turn) string {
 
 // makesRoom says that the server is the primary, and that nothing but that keeps its pod from being restarted.
 func (t Turn) makesRoom(d Desired) bool {
-	return t.Declared && t.Holder == "" && t.Err == nil && len(t.Against) == 0 && len(t.Behind) == 0 && t.Primary == d.name()
+	return t.Declared && t.Holder == "" && t.Err == nil && len(t.Against) == 0 && len(t.Behind) == 0 &&
+		t.Primary == d.name()
 }
 
 func list(names []v1alpha1.ServerName) string {
@@ -145,9 +152,9 @@ func list(names []v1alpha1.ServerName) string {
 	return strings.Join(texts, ", ")
 }
 
-// planTurn gives the turn back when the restarted server is well again in its groups; also when it is to be restarted once more and
-// that has to wait: it is primary by now, or what helps the replica that is not well may be a restart of that one. Drains keep
-// the turn as long as they need it.
+// planTurn gives the turn back when the restarted server is well again in its groups; also when it is to be restarted
+// once more and that has to wait: it is primary by now, or what helps the replica that is not well may be a restart of
+// that one. Drains keep the turn as long as they need it.
 func planTurn(d Desired, o Observed, p *Plan) bool {
 	for _, t := range o.Turns {
 		drained := leaves(o) != "" && !o.BudgetDenied
@@ -156,16 +163,27 @@ func planTurn(d Desired, o Observed, p *Plan) bool {
 		}
 		switch {
 		case letGo(o):
-			return p.settle(conditions.InProgress(conditions.ReasonRestarting, "the pod is about to end: its eviction was let through"))
+			return p.settle(
+				conditions.InProgress(conditions.ReasonRestarting, "the pod is about to end: its eviction was let through"),
+			)
 		case t.Err != nil:
-			return p.settle(conditions.InProgress(conditions.ReasonRestarting, fmt.Sprintf("restarted; whether its replica of group %s is well is not known: %v", t.Group, t.Err)))
+			return p.settle(
+				conditions.InProgress(
+					conditions.ReasonRestarting,
+					fmt.Sprintf("restarted; whether its replica of group %s is well is not known: %v", t.Group, t.Err),
+				),
+			)
 		case t.Self != "":
-			return p.settle(conditions.InProgress(conditions.ReasonRestarting, fmt.Sprintf("restarted; in group %s %s", t.Group, t.Self)))
+			return p.settle(
+				conditions.InProgress(conditions.ReasonRestarting, fmt.Sprintf("restarted; in group %s %s", t.Group, t.Self)),
+			)
 		}
 		p.add(ReleaseTurn{Group: t.Group})
 	}
 	if len(p.Steps) > 0 {
-		return p.settle(conditions.InProgress(conditions.ReasonRestarting, cmp.Or(p.Pending, "restarted and well in its groups")))
+		return p.settle(
+			conditions.InProgress(conditions.ReasonRestarting, cmp.Or(p.Pending, "restarted and well in its groups")),
+		)
 	}
 	return true
 }
@@ -179,11 +197,15 @@ func (o Observed) turn(group string) (Turn, bool) {
 	return Turn{}, false
 }
 
-// awaitsTurn tells whether a turn is waited for, or held. A primary of which only the sidecar is outdated waits for long.
+// awaitsTurn tells whether a turn is waited for, or held. A primary of which only the sidecar is outdated waits for
+// long.
 func awaitsTurn(d Desired, o Observed) bool {
 	sidecar := o.Pod != nil && o.StatefulSet != nil && tempDBMoves(o) == "" && leaves(o) == "" &&
 		o.StatefulSet.Spec.Template.Annotations[annotationEngine] == o.Pod.Annotations[annotationEngine]
-	return slices.ContainsFunc(o.Turns, func(t Turn) bool { return !sidecar || t.Primary != d.name() || t.Holder == d.name() })
+	return slices.ContainsFunc(
+		o.Turns,
+		func(t Turn) bool { return !sidecar || t.Primary != d.name() || t.Holder == d.name() },
+	)
 }
 
 // restartWaits tells whether the pod may have to be restarted, so that its groups are asked.
@@ -192,5 +214,7 @@ func restartWaits(o Observed) bool {
 	if pod == nil || set == nil || pod.DeletionTimestamp != nil {
 		return false
 	}
-	return set.Spec.Template.Annotations[annotationTemplate] != pod.Annotations[annotationTemplate] || tempDBMoves(o) != "" || leaves(o) != ""
+	return set.Spec.Template.Annotations[annotationTemplate] != pod.Annotations[annotationTemplate] ||
+		tempDBMoves(o) != "" ||
+		leaves(o) != ""
 }

@@ -39,13 +39,22 @@ type AskSwitchover struct {
 
 // Describe names group and target.
 func (s AskSwitchover) Describe() string {
-	return fmt.Sprintf("ask for a switchover of group %s to %s (Failover %s), so that this server's pod can be restarted or evicted", s.Group, s.To, s.Name)
+	return fmt.Sprintf(
+		"ask for a switchover of group %s to %s (Failover %s), so that this server's pod can be restarted or evicted",
+		s.Group,
+		s.To,
+		s.Name,
+	)
 }
 
-// switchover is the step by which the primary makes room, nil when there is nothing to be done; why says what is waited for.
+// switchover is the step by which the primary makes room, nil when there is nothing to be done; why says what is waited
+// for.
 func switchover(t Turn) (step Step, why string) {
 	s := t.Succession
-	manual := fmt.Sprintf("`kubectl geosql switchover %s --to SERVER` makes another one primary, then the pod is restarted", t.Group)
+	manual := fmt.Sprintf(
+		"`kubectl geosql switchover %s --to SERVER` makes another one primary, then the pod is restarted",
+		t.Group,
+	)
 	switch {
 	case !s.Allowed:
 		return nil, manual
@@ -64,10 +73,11 @@ func switchover(t Turn) (step Step, why string) {
 // switchoverLife is how long the agents may take to begin.
 const switchoverLife = 2 * time.Minute
 
-// successor is the one of the promotable servers that becomes primary: the first whose node is not cordoned, too. Where there is none
-// it is the first, which leaves as well; see comesLast.
+// successor is the one of the promotable servers that becomes primary: the first whose node is not cordoned, too. Where
+// there is none it is the first, which leaves as well; see comesLast.
 func (t Turn) successor(promotable []v1alpha1.ServerName) (to v1alpha1.ServerName, leaves bool) {
-	if i := slices.IndexFunc(promotable, func(s v1alpha1.ServerName) bool { return !slices.Contains(t.Leaving, s) }); i >= 0 {
+	if i := slices.IndexFunc(promotable,
+		func(s v1alpha1.ServerName) bool { return !slices.Contains(t.Leaving, s) }); i >= 0 {
 		return promotable[i], false
 	}
 	if len(promotable) > 0 {
@@ -92,7 +102,8 @@ func (r *Reconciler) observeSuccession(ctx context.Context, w *world, g *v1alpha
 	var promotable []v1alpha1.ServerName
 	for _, replica := range g.Spec.Replicas {
 		for _, seen := range g.Status.Replicas {
-			if seen.Server == string(replica.Server)+"-0" && seen.Promotable != nil && seen.Promotable.Status == metav1.ConditionTrue {
+			if seen.Server == string(replica.Server)+"-0" && seen.Promotable != nil &&
+				seen.Promotable.Status == metav1.ConditionTrue {
 				promotable = append(promotable, replica.Server)
 			}
 		}
@@ -114,7 +125,12 @@ func (r *Reconciler) askSwitchover(ctx context.Context, w *world, s AskSwitchove
 	f := &v1alpha1.Failover{
 		ObjectMeta: metav1.ObjectMeta{Namespace: w.desired.Server.Namespace, Name: s.Name,
 			Labels: map[string]string{v1alpha1.LabelManagedBy: v1alpha1.ManagedBy, v1alpha1.LabelGroup: s.Group}},
-		Spec: v1alpha1.FailoverSpec{Group: v1alpha1.ObjectName(s.Group), Kind: v1alpha1.FailoverSwitchover, To: s.To, Expires: &metav1.Duration{Duration: switchoverLife}},
+		Spec: v1alpha1.FailoverSpec{
+			Group:   v1alpha1.ObjectName(s.Group),
+			Kind:    v1alpha1.FailoverSwitchover,
+			To:      s.To,
+			Expires: &metav1.Duration{Duration: switchoverLife},
+		},
 	}
 	if err := r.hub.Create(ctx, f); client.IgnoreAlreadyExists(err) != nil {
 		return fmt.Errorf("create Failover %s/%s: %w", f.Namespace, f.Name, err)

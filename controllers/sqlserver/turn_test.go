@@ -23,8 +23,8 @@ type fleet struct {
 	down     []bool
 	// ill are those that are not well by themselves, and will be when they are restarted.
 	ill []bool
-	// dead are those whose engines end again and again; spare are those of them whose pods were deleted. version is the pod's, which
-	// its kubelet changes.
+	// dead are those whose engines end again and again; spare are those of them whose pods were deleted. version is the
+	// pod's, which its kubelet changes.
 	dead, spare []bool
 	version     []int
 	// mute says that there was a failover and nobody has been told yet who is primary.
@@ -58,15 +58,24 @@ func (f *fleet) look(i int) {
 			}
 		}
 	}
-	d := Desired{Server: &v1alpha1.SQLServer{ObjectMeta: metav1.ObjectMeta{Name: string(f.name(i))}}, Groups: []string{"content"}}
-	o := Observed{Turns: []Turn{turn}, Pod: &corev1.Pod{ObjectMeta: metav1.ObjectMeta{ResourceVersion: f.seen(i)}, Spec: corev1.PodSpec{NodeName: "node"}}}
+	d := Desired{
+		Server: &v1alpha1.SQLServer{ObjectMeta: metav1.ObjectMeta{Name: string(f.name(i))}},
+		Groups: []string{"content"},
+	}
+	o := Observed{
+		Turns: []Turn{turn},
+		Pod:   &corev1.Pod{ObjectMeta: metav1.ObjectMeta{ResourceVersion: f.seen(i)}, Spec: corev1.PodSpec{NodeName: "node"}},
+	}
 	o.Cluster.Nodes = []corev1.Node{{ObjectMeta: metav1.ObjectMeta{Name: "node"}}}
 	if f.dead[i] {
-		o.Pod.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: ContainerEngine, State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: crashLoop}}}}
+		o.Pod.Status.ContainerStatuses = []corev1.ContainerStatus{
+			{Name: ContainerEngine, State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: crashLoop}}},
+		}
 	}
 	o.Engine.Asked = !f.away(i)
 	p := &Plan{}
-	if !f.outdated[i] || restart(d, o, p, RestartPod{Name: d.host(), UID: f.uid(i), Version: f.seen(i), Reason: "the image changed"}) {
+	if !f.outdated[i] ||
+		restart(d, o, p, RestartPod{Name: d.host(), UID: f.uid(i), Version: f.seen(i), Reason: "the image changed"}) {
 		planTurn(d, o, p)
 	}
 	f.pending[i] = p
@@ -160,14 +169,23 @@ func (f *fleet) check(t *rapid.T) {
 	}
 }
 
-// Whatever the order in which servers are looked at and acted on, and however late, whenever the manager ends, whoever fails over or
-// falls ill or crashes meanwhile: never are two of a group down that served, never the primary; those that crashed come back though nobody
-// knows who is primary; all secondaries come to what is declared, and the primary after a switchover.
+// Whatever the order in which servers are looked at and acted on, and however late, whenever the manager ends, whoever
+// fails over or falls ill or crashes meanwhile: never are two of a group down that served, never the primary; those
+// that crashed come back though nobody knows who is primary; all secondaries come to what is declared, and the primary
+// after a switchover.
 func TestOneServerOfAGroupAtATime(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(2, 5).Draw(t, "servers")
-		f := &fleet{outdated: make([]bool, n), down: make([]bool, n), ill: make([]bool, n), incarnation: make([]int, n), pending: make([]*Plan, n),
-			dead: make([]bool, n), spare: make([]bool, n), version: make([]int, n)}
+		f := &fleet{
+			outdated:    make([]bool, n),
+			down:        make([]bool, n),
+			ill:         make([]bool, n),
+			incarnation: make([]int, n),
+			pending:     make([]*Plan, n),
+			dead:        make([]bool, n),
+			spare:       make([]bool, n),
+			version:     make([]int, n),
+		}
 		for i := range n {
 			f.outdated[i] = rapid.Bool().Draw(t, "outdated")
 		}

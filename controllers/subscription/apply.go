@@ -41,7 +41,8 @@ func giveMirror(ctx context.Context, sidecars Sidecars, d Desired, s GiveMirror)
 		return err
 	}
 	namespace := d.Subscription.Namespace
-	if err := sidecars.Write(ctx, namespace, s.Distributor, d.name(), map[string][]byte{orders.ReaderKey(d.name()): reader}); err != nil {
+	if err := sidecars.Write(ctx, namespace, s.Distributor, d.name(),
+		map[string][]byte{orders.ReaderKey(d.name()): reader}); err != nil {
 		return err
 	}
 	return sidecars.Write(ctx, namespace, s.Subscriber, d.name(), map[string][]byte{orders.MirrorKey(d.name()): mirror})

@@ -22,20 +22,21 @@ import (
 )
 
 const (
-	// validateFor is how long a comparison that does not end in equality goes on before a person is asked, and the longest time between
-	// two.
+	// validateFor is how long a comparison that does not end in equality goes on before a person is asked, and the longest
+	// time between two.
 	validateFor = 10 * time.Minute
 	// differsFor is how long a difference has to stay the same to be one: changes may be on their way.
 	differsFor = 30 * time.Second
 )
 
-// outOfStep are errors of a distribution agent whose subscriber does not have the rows that the publisher has: 20598 when
-// one is missing, 2601 and 2627 when one is there already.
+// outOfStep are errors of a distribution agent whose subscriber does not have the rows that the publisher has: 20598
+// when one is missing, 2601 and 2627 when one is there already.
 var outOfStep = []string{"20598", "2601", "2627"}
 
-// observeComparison compares the tables before a registration that depends on it, and afterwards, once nothing is pending, those of which
-// nobody knows yet that they are equal. Rows that were written between the first comparison and the registration show in the second: what
-// was found equal after the registration stays so, since the distributor has every change from there.
+// observeComparison compares the tables before a registration that depends on it, and afterwards, once nothing is
+// pending, those of which nobody knows yet that they are equal. Rows that were written between the first comparison and
+// the registration show in the second: what was found equal after the registration stays so, since the distributor has
+// every change from there.
 func observeComparison(ctx context.Context, engines replication.Engines, d Desired, o *Observed) {
 	if !o.comparable(d) {
 		return
@@ -59,7 +60,8 @@ func observeComparison(ctx context.Context, engines replication.Engines, d Desir
 	}
 }
 
-// due tells that it is time for another comparison, which reads every row: the longer tables have not been equal, the longer it takes.
+// due tells that it is time for another comparison, which reads every row: the longer tables have not been equal, the
+// longer it takes.
 func due(d Desired, o Observed) bool {
 	s := d.Subscription.Status.Initialization
 	if s == nil || unreported(d, o) {
@@ -89,7 +91,8 @@ func observeFormer(ctx context.Context, engines replication.Engines, d Desired, 
 	}
 	for _, here := range o.Here.Subscriptions {
 		if !strings.EqualFold(here.Publication, d.publication()) ||
-			strings.EqualFold(here.Publisher, o.At.Original) && strings.EqualFold(here.PublisherDatabase, d.publisherDatabase()) {
+			strings.EqualFold(here.Publisher, o.At.Original) &&
+				strings.EqualFold(here.PublisherDatabase, d.publisherDatabase()) {
 			continue
 		}
 		o.Former = append(o.Former, readFormer(ctx, engines, d, o, here))
@@ -106,7 +109,13 @@ func observeFormer(ctx context.Context, engines replication.Engines, d Desired, 
 }
 
 // readFormer reads the agents' jobs of another subscription of the database.
-func readFormer(ctx context.Context, engines replication.Engines, d Desired, o *Observed, here mssql.SubscriptionHere) Former {
+func readFormer(
+	ctx context.Context,
+	engines replication.Engines,
+	d Desired,
+	o *Observed,
+	here mssql.SubscriptionHere,
+) Former {
 	f := Former{Here: here, Jobs: map[v1alpha1.ServerName]*mssql.Job{}}
 	for _, server := range []v1alpha1.ServerName{d.Subscriber, d.System.Server} {
 		err := engines.Read(ctx, server, replication.Master, func(ctx context.Context, db *mssql.DB) (err error) {
@@ -122,7 +131,11 @@ func readFormer(ctx context.Context, engines replication.Engines, d Desired, o *
 
 // end takes away what the subscriber's database knows of it; tables stay.
 func (f Former) end(d Desired, p *replication.Plan) {
-	s := tsql.PullSubscription{Publisher: f.Here.Publisher, PublisherDatabase: f.Here.PublisherDatabase, Publication: f.Here.Publication}
+	s := tsql.PullSubscription{
+		Publisher:         f.Here.Publisher,
+		PublisherDatabase: f.Here.PublisherDatabase,
+		Publication:       f.Here.Publication,
+	}
 	if f.Here.Pull {
 		p.Execute(d.Subscriber, d.database(), tsql.DropPullSubscription(s))
 	} else {
@@ -136,7 +149,11 @@ func (r *Reconciler) formerLogin(ctx context.Context, d Desired) (string, error)
 		return "", nil
 	}
 	var move v1alpha1.PublisherMove
-	err := r.hub.Get(ctx, client.ObjectKey{Namespace: d.Publication.Namespace, Name: string(d.Publication.Spec.MovedBy)}, &move)
+	err := r.hub.Get(
+		ctx,
+		client.ObjectKey{Namespace: d.Publication.Namespace, Name: string(d.Publication.Spec.MovedBy)},
+		&move,
+	)
 	if apierrors.IsNotFound(err) {
 		return "", nil
 	}
@@ -149,11 +166,17 @@ func (r *Reconciler) formerLogin(ctx context.Context, d Desired) (string, error)
 func (f Former) job(d Desired) string { return f.agent(d).Now }
 
 func (f Former) agent(d Desired) replication.AgentJob {
-	return replication.DistributionAgent(f.Here.Publisher, f.Here.PublisherDatabase, f.Here.Publication, d.host(), d.database())
+	return replication.DistributionAgent(
+		f.Here.Publisher,
+		f.Here.PublisherDatabase,
+		f.Here.Publication,
+		d.host(),
+		d.database(),
+	)
 }
 
-// planFormer ends subscriptions to publishers from which the publication has moved; tables stay. An agent that went on, or
-// that comes back with its distributor, could deliver what that still has: its login goes first.
+// planFormer ends subscriptions to publishers from which the publication has moved; tables stay. An agent that went on,
+// or that comes back with its distributor, could deliver what that still has: its login goes first.
 func planFormer(d Desired, o Observed, p *replication.Plan) bool {
 	if o.FormerLogin {
 		p.EndLogin(d.Subscriber, d.FormerLogin, o.FormerSessions)
@@ -170,8 +193,8 @@ func planFormer(d Desired, o Observed, p *replication.Plan) bool {
 	return proceed(p, "the subscription to the former publisher is being ended")
 }
 
-// planCompared waits for a comparison that the registration depends on, and begins a subscription anew, with a snapshot,
-// whose copy was kept and turned out to differ.
+// planCompared waits for a comparison that the registration depends on, and begins a subscription anew, with a
+// snapshot, whose copy was kept and turned out to differ.
 func planCompared(d Desired, o Observed, p *replication.Plan) bool {
 	if len(o.registrations(d)) == 0 {
 		switch {
@@ -179,9 +202,17 @@ func planCompared(d Desired, o Observed, p *replication.Plan) bool {
 			return true
 		case !o.everyArticle(d):
 			return p.Settle(conditions.InProgress(conditions.ReasonWaitingForPublication, fmt.Sprintf(
-				"%d of %d articles are published; tables are compared when all are", len(o.Publication.Articles), len(d.Publication.Spec.Articles))))
+				"%d of %d articles are published; tables are compared when all are",
+				len(o.Publication.Articles),
+				len(d.Publication.Spec.Articles),
+			)))
 		case o.ComparisonErr != nil:
-			return p.Settle(conditions.Unknown(conditions.ReasonEngineNotAnswering, "the tables could not be compared: "+o.ComparisonErr.Error()))
+			return p.Settle(
+				conditions.Unknown(
+					conditions.ReasonEngineNotAnswering,
+					"the tables could not be compared: "+o.ComparisonErr.Error(),
+				),
+			)
 		case o.Comparison == nil:
 			return p.Settle(conditions.InProgress(conditions.ReasonConfiguring, "the tables are being compared"))
 		}
@@ -191,7 +222,8 @@ func planCompared(d Desired, o Observed, p *replication.Plan) bool {
 	if h == nil || len(o.unproved(d)) == 0 {
 		return true
 	}
-	// What the last attempt died of is not known when it did not come as far as the history: then nothing is replaced for it.
+	// What the last attempt died of is not known when it did not come as far as the history: then nothing is replaced for
+	// it.
 	failing := o.failure(d) != nil && o.Agent.Failure != 0 && slices.Contains(outOfStep, o.Agent.ErrorCode) &&
 		h.Time != nil && o.Now.Add(-o.Agent.ErrorAge).After(h.Time.Time)
 	if replacesKept(d) && (failing || differs(d, o)) {
@@ -203,8 +235,8 @@ func planCompared(d Desired, o Observed, p *replication.Plan) bool {
 	return proceed(p, "the copy that was kept differs from the publisher's: the subscription begins anew, with a snapshot")
 }
 
-// replacesKept tells that a person lets a copy that differs be replaced: Compare asks for that, and did when the copy was kept. Of an article
-// that was added to such a copy later nobody has said so.
+// replacesKept tells that a person lets a copy that differs be replaced: Compare asks for that, and did when the copy
+// was kept. Of an article that was added to such a copy later nobody has said so.
 func replacesKept(d Desired) bool {
 	s := d.Subscription.Status.Initialization
 	return d.compares() || s.Compared && len(s.ValidatedArticles) == 0
@@ -213,8 +245,10 @@ func replacesKept(d Desired) bool {
 // differs tells that tables of which nobody knew were found different, and stayed so.
 func differs(d Desired, o Observed) bool {
 	s := d.Subscription.Status.Initialization
-	return o.Comparison != nil && o.Comparison.Steady && !o.Comparison.Equal && s.Differs == limit(o.Comparison.Difference) &&
-		s.DiffersSince != nil && o.Now.Sub(s.DiffersSince.Time) >= differsFor
+	return o.Comparison != nil && o.Comparison.Steady && !o.Comparison.Equal &&
+		s.Differs == limit(o.Comparison.Difference) &&
+		s.DiffersSince != nil &&
+		o.Now.Sub(s.DiffersSince.Time) >= differsFor
 }
 
 // planProved says that the copy of an article is not known to be the publisher's.
@@ -228,20 +262,34 @@ func planProved(d Desired, o Observed, p *replication.Plan) bool {
 	if s != nil && s.DiffersSince != nil {
 		lasts = o.Now.Sub(s.DiffersSince.Time)
 	}
-	which := fmt.Sprintf("%d articles were registered without a copy and not found equal to the publisher's since (%s)", len(unproved),
-		strings.Join(unproved[:min(len(unproved), mostNamed)], ", "))
+	which := fmt.Sprintf(
+		"%d articles were registered without a copy and not found equal to the publisher's since (%s)",
+		len(unproved),
+		strings.Join(unproved[:min(len(unproved), mostNamed)], ", "),
+	)
 	switch {
 	case s != nil && s.Differs != "" && lasts >= differsFor && !replacesKept(d):
 		return p.Settle(conditions.Stalled(conditions.ReasonCopyDiffers, fmt.Sprintf(
-			"%s: %s. Make them equal, or annotate the Subscription with %s=%s to have all its tables replaced by a snapshot unless all are equal",
-			which, s.Differs, v1alpha1.InitializationAnnotation, v1alpha1.InitializeCompare)))
+			"%s: %s. Make them equal, or annotate the Subscription with %s=%s to have all its tables replaced by a snapshot "+
+				"unless all are equal",
+			which,
+			s.Differs,
+			v1alpha1.InitializationAnnotation,
+			v1alpha1.InitializeCompare,
+		)))
 	case lasts >= validateFor:
 		return p.Settle(conditions.Stalled(conditions.ReasonValidating, fmt.Sprintf(
-			"%s, because they changed each time: let nobody write there for as long as it takes to read them three times, or end the "+
+			"%s, because they changed each time: let nobody write there for as long as it takes to read them three times, or "+
+				"end the "+
 				"Subscription with reclaimPolicy Delete and declare it again with %s=true, without %s, for a new copy",
-			which, v1alpha1.AdoptAnnotation, v1alpha1.InitializationAnnotation)))
+			which,
+			v1alpha1.AdoptAnnotation,
+			v1alpha1.InitializationAnnotation,
+		)))
 	}
-	return p.Settle(conditions.InProgress(conditions.ReasonValidating, which+": they are compared when nothing is pending"))
+	return p.Settle(
+		conditions.InProgress(conditions.ReasonValidating, which+": they are compared when nothing is pending"),
+	)
 }
 
 // mostNamed articles or tables are named in a message.
@@ -254,8 +302,9 @@ func registration(d Desired, o Observed) tsql.Subscription {
 	return s
 }
 
-// initialization is how the subscription was registered, for status. A plan that registers it counts although a step of it
-// failed: that one, or the answer to it, may have come after the registration, and every new attempt is recorded anew.
+// initialization is how the subscription was registered, for status. A plan that registers it counts although a step of
+// it failed: that one, or the answer to it, may have come after the registration, and every new attempt is recorded
+// anew.
 func initialization(d Desired, o Observed, p replication.Plan) *v1alpha1.SubscriptionInitialization {
 	have := d.Subscription.Status.Initialization.DeepCopy()
 	now := metav1.NewTime(o.Now).Rfc3339Copy()
@@ -272,15 +321,21 @@ func initialization(d Desired, o Observed, p replication.Plan) *v1alpha1.Subscri
 	return compared(have, d, o, now)
 }
 
-// compared adds what a comparison after the registration found. One whose tables changed meanwhile, or that failed, says nothing, and
-// makes the next one later.
-func compared(have *v1alpha1.SubscriptionInitialization, d Desired, o Observed, now metav1.Time) *v1alpha1.SubscriptionInitialization {
+// compared adds what a comparison after the registration found. One whose tables changed meanwhile, or that failed,
+// says nothing, and makes the next one later.
+func compared(
+	have *v1alpha1.SubscriptionInitialization,
+	d Desired,
+	o Observed,
+	now metav1.Time,
+) *v1alpha1.SubscriptionInitialization {
 	c := o.Comparison
 	if c == nil {
 		c = &replication.Comparison{}
 	}
 	for _, key := range c.Same {
-		if one := numbered(o.Publication.Articles[key]); !slices.Contains(have.ValidatedArticles, one) && len(have.ValidatedArticles) < mostValidated {
+		if one := numbered(o.Publication.Articles[key]); !slices.Contains(have.ValidatedArticles, one) &&
+			len(have.ValidatedArticles) < mostValidated {
 			have.ValidatedArticles = append(have.ValidatedArticles, one)
 		}
 	}
@@ -316,12 +371,18 @@ func registers(p replication.Plan) bool { return calls(p, tsql.AddsSubscription)
 // that was lost, or does not answer, does not say with which publisher: then nothing is concluded.
 func unreported(d Desired, o Observed) bool {
 	have := d.Subscription.Status.Initialization
-	return len(o.registrations(d)) > 0 && o.At.Original != "" && (have == nil || !strings.EqualFold(have.Publisher, o.At.Original))
+	return len(o.registrations(d)) > 0 && o.At.Original != "" &&
+		(have == nil || !strings.EqualFold(have.Publisher, o.At.Original))
 }
 
 // found is how a subscription was registered whose registration was carried out and not reported.
 func found(d Desired, o Observed, now metav1.Time) *v1alpha1.SubscriptionInitialization {
-	s := &v1alpha1.SubscriptionInitialization{Method: v1alpha1.InitializeSnapshot, Publisher: o.At.Original, Time: &now, Reason: "it was found registered so"}
+	s := &v1alpha1.SubscriptionInitialization{
+		Method:    v1alpha1.InitializeSnapshot,
+		Publisher: o.At.Original,
+		Time:      &now,
+		Reason:    "it was found registered so",
+	}
 	if !d.snapshots() || o.keeps(d) {
 		s.Method, s.Compared = v1alpha1.InitializeReplicationSupportOnly, o.keeps(d)
 	}

@@ -51,14 +51,18 @@ func TestRegistrationFollowsTheComparison(t *testing.T) {
 	g := NewWithT(t)
 	equal := &replication.Comparison{Equal: true, Steady: true, Rows: 12}
 	g.Expect(registered(t, comparing(equal))).To(ContainSubstring("@sync_type = N'replication support only'"))
-	g.Expect(registered(t, comparing(&replication.Comparison{Steady: true, Difference: "dbo.Article has 3 rows"}))).To(ContainSubstring("@sync_type = N'automatic'"))
-	g.Expect(registered(t, comparing(&replication.Comparison{Difference: "changed meanwhile"}))).To(ContainSubstring("@sync_type = N'automatic'"))
+	g.Expect(registered(t, comparing(&replication.Comparison{Steady: true, Difference: "dbo.Article has 3 rows"}))).
+		To(ContainSubstring("@sync_type = N'automatic'"))
+	g.Expect(registered(t, comparing(&replication.Comparison{Difference: "changed meanwhile"}))).
+		To(ContainSubstring("@sync_type = N'automatic'"))
 	g.Expect(registered(t, comparing(nil))).To(Equal("the tables are being compared"))
 	few := comparing(equal)
 	few.d.Publication.Spec.Articles = append(few.d.Publication.Spec.Articles, v1alpha1.Article{Table: "dbo.Late"})
 	g.Expect(registered(t, few)).To(HavePrefix("2 of 3 articles are published"))
 	rebuilt := comparing(equal)
-	rebuilt.d.Subscription.Annotations, rebuilt.d.Publication.Annotations = nil, map[string]string{v1alpha1.RebuildAnnotation: v1alpha1.RebuildCompare}
+	rebuilt.d.Subscription.Annotations, rebuilt.d.Publication.Annotations = nil, map[string]string{
+		v1alpha1.RebuildAnnotation: v1alpha1.RebuildCompare,
+	}
 	g.Expect(registered(t, rebuilt)).To(ContainSubstring("replication support only"))
 	plain := comparing(equal)
 	plain.d.Subscription.Annotations = map[string]string{v1alpha1.AdoptAnnotation: "true"}
@@ -87,7 +91,9 @@ func TestKeptCopyThatDiffers(t *testing.T) {
 	g := NewWithT(t)
 	w := kept(t)
 	p := plan(w.d, w.look())
-	g.Expect(p.Outcome.Reason).To(Equal(conditions.ReasonValidating), "rows of between the comparison and the registration may be missing: %s", p.Outcome.Message)
+	g.Expect(p.Outcome.Reason).
+		To(Equal(conditions.ReasonValidating), "rows of between the comparison and the registration may be missing: %s",
+			p.Outcome.Message)
 	g.Expect(p.Outcome.Ready).To(Equal(metav1.ConditionFalse))
 	differs := &replication.Comparison{Steady: true, Difference: "dbo.Article has 3 rows"}
 	look := func(c *replication.Comparison, after time.Duration) replication.Plan {
@@ -99,9 +105,11 @@ func TestKeptCopyThatDiffers(t *testing.T) {
 	status := func() *v1alpha1.SubscriptionInitialization { return w.d.Subscription.Status.Initialization }
 	g.Expect(describeSteps(look(differs, time.Second))).NotTo(ContainElement(ContainSubstring("sp_dropsubscription")))
 	g.Expect(status().Differs).To(Equal(differs.Difference))
-	g.Expect(describeSteps(look(&replication.Comparison{Steady: true, Difference: "dbo.Article has 2 rows"}, differsFor))).NotTo(
-		ContainElement(ContainSubstring("sp_dropsubscription")), "it changes: something is on its way")
-	g.Expect(describeSteps(look(&replication.Comparison{Difference: "changed meanwhile"}, differsFor))).NotTo(ContainElement(ContainSubstring("sp_dropsubscription")))
+	g.Expect(describeSteps(look(&replication.Comparison{Steady: true, Difference: "dbo.Article has 2 rows"}, differsFor))).
+		NotTo(
+			ContainElement(ContainSubstring("sp_dropsubscription")), "it changes: something is on its way")
+	g.Expect(describeSteps(look(&replication.Comparison{Difference: "changed meanwhile"}, differsFor))).
+		NotTo(ContainElement(ContainSubstring("sp_dropsubscription")))
 	look(differs, time.Second)
 	g.Expect(describeSteps(look(differs, differsFor))).To(ContainElement(ContainSubstring("sp_dropsubscription")))
 
@@ -113,10 +121,12 @@ func TestKeptCopyThatDiffers(t *testing.T) {
 	g.Expect(describeSteps(plan(w.d, w.look()))).To(ContainElement(ContainSubstring("sp_dropsubscription")))
 	w.fails(0, 0)
 	w.jobs[subscriber][jobOfAll].BetweenRetries = true
-	g.Expect(describeSteps(plan(w.d, w.look()))).NotTo(ContainElement(ContainSubstring("sp_dropsubscription")), "why it does not go on now is not known")
+	g.Expect(describeSteps(plan(w.d, w.look()))).
+		NotTo(ContainElement(ContainSubstring("sp_dropsubscription")), "why it does not go on now is not known")
 	w.fails(mssql.RunRetrying, time.Second)
 	w.o.Agent.ErrorAge = time.Hour
-	g.Expect(describeSteps(plan(w.d, w.look()))).NotTo(ContainElement(ContainSubstring("sp_dropsubscription")), "an error of before")
+	g.Expect(describeSteps(plan(w.d, w.look()))).
+		NotTo(ContainElement(ContainSubstring("sp_dropsubscription")), "an error of before")
 
 	w = kept(t)
 	look(equal(), time.Second)
@@ -124,7 +134,8 @@ func TestKeptCopyThatDiffers(t *testing.T) {
 	g.Expect(look(nil, time.Second).Outcome.Reason).To(Equal(conditions.ReasonDelivering))
 	look(differs, time.Second)
 	look(differs, differsFor)
-	g.Expect(describeSteps(look(differs, differsFor))).NotTo(ContainElement(ContainSubstring("sp_dropsubscription")), "what differs later has other reasons")
+	g.Expect(describeSteps(look(differs, differsFor))).
+		NotTo(ContainElement(ContainSubstring("sp_dropsubscription")), "what differs later has other reasons")
 }
 
 // What a former publisher and a former distributor could still bring ends first, the login before all.
@@ -132,20 +143,32 @@ func TestSubscriptionOfAMovedPublication(t *testing.T) {
 	g := NewWithT(t)
 	w := comparing(&replication.Comparison{Equal: true, Steady: true})
 	w.d.FormerLogin, w.o.FormerLogin = "geosql_replication_old", true
-	w.o.Former = []Former{{Here: mssql.SubscriptionHere{Publisher: "oldpub-0", PublisherDatabase: "Content", Publication: "articles", Pull: true},
-		Jobs: map[v1alpha1.ServerName]*mssql.Job{subscriber: {Running: true}}}}
+	w.o.Former = []Former{
+		{
+			Here: mssql.SubscriptionHere{
+				Publisher:         "oldpub-0",
+				PublisherDatabase: "Content",
+				Publication:       "articles",
+				Pull:              true,
+			},
+			Jobs: map[v1alpha1.ServerName]*mssql.Job{subscriber: {Running: true}},
+		},
+	}
 	var lines []string
 	for range 10 {
 		p := plan(w.d, w.look())
-		if lines = describeSteps(p); len(lines) > 0 && p.Outcome.Message == "the subscription to the former publisher is being ended" {
+		if lines = describeSteps(p); len(lines) > 0 &&
+			p.Outcome.Message == "the subscription to the former publisher is being ended" {
 			break
 		}
 		for _, s := range p.Steps {
 			w.do(t, s)
 		}
 	}
-	g.Expect(lines).To(HaveExactElements(ContainSubstring("DROP LOGIN [geosql_replication_old]"), ContainSubstring("sp_stop_job"), ContainSubstring("sp_delete_job"),
-		And(ContainSubstring("sp_droppullsubscription"), ContainSubstring("oldpub-0"))))
+	g.Expect(lines).
+		To(HaveExactElements(ContainSubstring("DROP LOGIN [geosql_replication_old]"), ContainSubstring("sp_stop_job"),
+			ContainSubstring("sp_delete_job"),
+			And(ContainSubstring("sp_droppullsubscription"), ContainSubstring("oldpub-0"))))
 	g.Expect(w.o.Publication.Subscriptions).To(BeEmpty())
 }
 
@@ -154,7 +177,8 @@ func TestRegistrationThatWasNotReported(t *testing.T) {
 	g := NewWithT(t)
 	w := kept(t)
 	w.o.Comparison = nil
-	for _, before := range []*v1alpha1.SubscriptionInitialization{nil, {Method: v1alpha1.InitializeSnapshot, Publisher: "oldpub-0"}} {
+	for _, before := range []*v1alpha1.SubscriptionInitialization{nil,
+		{Method: v1alpha1.InitializeSnapshot, Publisher: "oldpub-0"}} {
 		w.d.Subscription.Status.Initialization = before
 		now := initialization(w.d, w.look(), replication.Plan{})
 		g.Expect(now.Method).To(Equal(v1alpha1.InitializeReplicationSupportOnly))
@@ -168,7 +192,8 @@ func TestRegistrationThatWasNotReported(t *testing.T) {
 	g.Expect(now.Reason).To(ContainSubstring("dbo.Article has 3 rows"))
 }
 
-// How a subscription was registered stays known while the distributor does not know of its publisher, or does not answer.
+// How a subscription was registered stays known while the distributor does not know of its publisher, or does not
+// answer.
 func TestRegistrationAtALostDistributor(t *testing.T) {
 	for name, lose := range map[string]func(*Observed){
 		"lost":          func(o *Observed) { o.At = replication.AtDistributor{} },
@@ -189,7 +214,8 @@ func TestRegistrationAtALostDistributor(t *testing.T) {
 	}
 }
 
-// An article that is added to a kept copy is registered without a copy, as the others were: its table is not there, and nothing brings it.
+// An article that is added to a kept copy is registered without a copy, as the others were: its table is not there, and
+// nothing brings it.
 func TestArticleAddedToAKeptCopy(t *testing.T) {
 	added := func(t *testing.T) *world {
 		t.Helper()
@@ -219,7 +245,10 @@ func TestArticleAddedToAKeptCopy(t *testing.T) {
 		w.d.Subscription.Status.Initialization = initialization(w.d, w.look(), p)
 		return p
 	}
-	other := &replication.Comparison{Steady: true, Difference: "dbo.more has 50 rows at the publisher, 0 at the subscriber"}
+	other := &replication.Comparison{
+		Steady:     true,
+		Difference: "dbo.more has 50 rows at the publisher, 0 at the subscriber",
+	}
 	look(other, time.Second)
 	g.Expect(due(w.d, w.look())).To(BeTrue())
 	p = look(other, differsFor)
@@ -237,12 +266,14 @@ func TestArticleAddedToAKeptCopy(t *testing.T) {
 	w.o.Here.Tables["dbo.more"] = mssql.Table{Schema: "dbo", Name: "More"}
 	look(&replication.Comparison{Equal: true, Steady: true, Same: []string{"dbo.more"}}, time.Second)
 	g.Expect(look(nil, time.Second).Outcome.Reason).To(Equal(conditions.ReasonDelivering))
-	g.Expect(w.d.Subscription.Status.Initialization.ValidatedArticles).To(ConsistOf("0 dbo.Article", "0 dbo.Attachment", "3 dbo.More"))
+	g.Expect(w.d.Subscription.Status.Initialization.ValidatedArticles).
+		To(ConsistOf("0 dbo.Article", "0 dbo.Attachment", "3 dbo.More"))
 	again := w.o.Publication.Articles["dbo.more"]
 	again.ID, w.o.Publication.Articles["dbo.more"] = 4, again
 	again.ID = 4
 	w.o.Publication.Articles["dbo.more"] = again
-	g.Expect(look(nil, time.Second).Outcome.Reason).To(Equal(conditions.ReasonValidating), "it was dropped and added again")
+	g.Expect(look(nil, time.Second).Outcome.Reason).
+		To(Equal(conditions.ReasonValidating), "it was dropped and added again")
 
 	w = added(t)
 	last := &w.o.Publication.Subscriptions[len(w.o.Publication.Subscriptions)-1]
@@ -252,8 +283,8 @@ func TestArticleAddedToAKeptCopy(t *testing.T) {
 	g.Expect(p.Outcome.Ready).NotTo(Equal(metav1.ConditionTrue))
 }
 
-// Tables that change each time they are compared are never taken for equal: a person is asked after a while, and each comparison comes
-// later than the one before.
+// Tables that change each time they are compared are never taken for equal: a person is asked after a while, and each
+// comparison comes later than the one before.
 func TestCopyThatIsNeverValidated(t *testing.T) {
 	g := NewWithT(t)
 	w := kept(t)
@@ -262,7 +293,10 @@ func TestCopyThatIsNeverValidated(t *testing.T) {
 		w.o.Now, w.o.Comparison = w.o.Now.Add(15*time.Second), nil
 		if due(w.d, w.look()) {
 			compared++
-			w.o.Comparison = &replication.Comparison{Difference: "the publisher's table of dbo.Article changed while it was compared", Same: []string{"dbo.attachment"}}
+			w.o.Comparison = &replication.Comparison{
+				Difference: "the publisher's table of dbo.Article changed while it was compared",
+				Same:       []string{"dbo.attachment"},
+			}
 		}
 		p := plan(w.d, w.look())
 		g.Expect(p.Outcome.Ready).To(Equal(metav1.ConditionFalse))

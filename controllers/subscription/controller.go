@@ -60,9 +60,15 @@ func SetupWithManager(mgr mcmanager.Manager, o Options) error {
 	}
 	return replication.Kind[*v1alpha1.Subscription, Desired, Observed]{
 		Name: "Subscription", Controller: "subscription",
-		New:     func() *v1alpha1.Subscription { return &v1alpha1.Subscription{} },
-		List:    func() client.ObjectList { return &v1alpha1.SubscriptionList{} },
-		Near:    []client.Object{&v1alpha1.Publication{}, &v1alpha1.Distributor{}, &v1alpha1.AgentProfile{}, &v1alpha1.AvailabilityGroup{}, &v1alpha1.SQLServer{}},
+		New:  func() *v1alpha1.Subscription { return &v1alpha1.Subscription{} },
+		List: func() client.ObjectList { return &v1alpha1.SubscriptionList{} },
+		Near: []client.Object{
+			&v1alpha1.Publication{},
+			&v1alpha1.Distributor{},
+			&v1alpha1.AgentProfile{},
+			&v1alpha1.AvailabilityGroup{},
+			&v1alpha1.SQLServer{},
+		},
 		Timeout: reconcileTimeout, LookAgain: lookAgain,
 		Reclaim: func(s *v1alpha1.Subscription) v1alpha1.ReclaimPolicy { return s.Spec.ReclaimPolicy },
 		Desire:  r.desire,

@@ -99,5 +99,6 @@ func TestDeletionNeedsNoProfile(t *testing.T) {
 	p := planDelete(w.d, w.look())
 	g.Expect(p.Done).To(BeFalse())
 	g.Expect(p.Steps).NotTo(BeEmpty())
-	g.Expect(plan(w.d, w.look()).Outcome.Message).To(ContainSubstring("AgentProfile fast"), "what is not being deleted waits for it")
+	g.Expect(plan(w.d, w.look()).Outcome.Message).
+		To(ContainSubstring("AgentProfile fast"), "what is not being deleted waits for it")
 }

@@ -108,7 +108,8 @@ func (d Desired) compares() bool {
 // subscription as the publisher knows it.
 func (d Desired) subscription() tsql.Subscription {
 	return tsql.Subscription{
-		Publication: d.publication(), Subscriber: d.host(), Database: d.database(), Pull: d.pull(), DataIsThere: !d.snapshots(),
+		Publication: d.publication(), Subscriber: d.host(), Database: d.database(), Pull: d.pull(),
+		DataIsThere: !d.snapshots(),
 	}
 }
 
@@ -127,7 +128,8 @@ type Observed struct {
 	// Here is what the subscription database has; HereErr is why that is not known.
 	Here    Here
 	HereErr error
-	// Jobs of the subscription's name, by server, and the one that reads the publisher's log; JobsErr is why they are not known.
+	// Jobs of the subscription's name, by server, and the one that reads the publisher's log; JobsErr is why they are not
+	// known.
 	Jobs         map[v1alpha1.ServerName]*mssql.Job
 	LogReaderJob *mssql.Job
 	JobsErr      error
@@ -228,11 +230,13 @@ func (o Observed) applied(d Desired) bool {
 // keeps tells that every article was registered without a copy, although subscribers get one.
 func (o Observed) keeps(d Desired) bool {
 	own := o.registrations(d)
-	return d.snapshots() && len(own) > 0 && !slices.ContainsFunc(own, func(s mssql.ArticleSubscription) bool { return !s.DataWasThere })
+	return d.snapshots() && len(own) > 0 &&
+		!slices.ContainsFunc(own, func(s mssql.ArticleSubscription) bool { return !s.DataWasThere })
 }
 
-// unproved are the articles, by their names in lower case, that were registered without a copy and were not found equal since: nobody
-// knows what the subscriber has of them. An article that is added later is registered as the others were, without a copy, too.
+// unproved are the articles, by their names in lower case, that were registered without a copy and were not found equal
+// since: nobody knows what the subscriber has of them. An article that is added later is registered as the others were,
+// without a copy, too.
 func (o Observed) unproved(d Desired) map[string]mssql.PublishedArticle {
 	all := map[string]mssql.PublishedArticle{}
 	if !d.snapshots() {
@@ -254,8 +258,8 @@ func (o Observed) unproved(d Desired) map[string]mssql.PublishedArticle {
 // numbered is an article as status has it.
 func numbered(a mssql.PublishedArticle) string { return fmt.Sprintf("%d %s", a.ID, a.Name) }
 
-// absent are the tables that the subscriber's database does not have of articles that a snapshot brings, or of those that were registered
-// without a copy.
+// absent are the tables that the subscriber's database does not have of articles that a snapshot brings, or of those
+// that were registered without a copy.
 func (o Observed) absent(d Desired, withoutCopy bool) (tables []string) {
 	for _, s := range o.registrations(d) {
 		a, known := o.Publication.Articles[strings.ToLower(s.Article)]
@@ -274,18 +278,20 @@ func (o Observed) registered(d Desired, status int) bool {
 	return slices.ContainsFunc(o.registrations(d), func(s mssql.ArticleSubscription) bool { return s.Status == status })
 }
 
-// inactive tells that the distributor has given the subscription up, since it had to keep more for it than its retention: the publisher
-// says so, or the agent does.
+// inactive tells that the distributor has given the subscription up, since it had to keep more for it than its
+// retention: the publisher says so, or the agent does.
 func (o Observed) inactive(d Desired) bool {
 	f := o.failure(d)
-	return o.registered(d, mssql.SubscriptionInactive) || f != nil && o.Agent != nil && o.Agent.Failure != 0 && o.Agent.ErrorCode == deactivated
+	return o.registered(d, mssql.SubscriptionInactive) ||
+		f != nil && o.Agent != nil && o.Agent.Failure != 0 && o.Agent.ErrorCode == deactivated
 }
 
 // deactivated is the agent's error for a subscription that was marked inactive and must be reinitialized.
 const deactivated = "21074"
 
-// stale tells that the newest snapshot is so old that the distributor may have removed what came after it, or will before it is applied:
-// a subscriber that began with it would have holes. A quarter of the retention is left for bringing and applying it.
+// stale tells that the newest snapshot is so old that the distributor may have removed what came after it, or will
+// before it is applied: a subscriber that began with it would have holes. A quarter of the retention is left for
+// bringing and applying it.
 func (o Observed) stale(d Desired) bool {
 	hours := d.System.Retention
 	if at := o.Servers[d.System.Server].State; at != nil {
@@ -314,7 +320,11 @@ func (o Observed) awaitsMirror(d Desired) bool {
 
 // pullSubscription as the subscriber knows it.
 func pullSubscription(d Desired, o Observed) tsql.PullSubscription {
-	return tsql.PullSubscription{Publisher: o.At.Original, PublisherDatabase: d.publisherDatabase(), Publication: d.publication()}
+	return tsql.PullSubscription{
+		Publisher:         o.At.Original,
+		PublisherDatabase: d.publisherDatabase(),
+		Publication:       d.publication(),
+	}
 }
 
 func distributionAgent(d Desired, o Observed) replication.AgentJob {

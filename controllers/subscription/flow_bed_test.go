@@ -81,7 +81,9 @@ func newBed(t *testing.T, servers ...v1alpha1.ServerName) *bed {
 	b.hub.JoinHub(t, "dublin", namespace)
 	readers, err := credentials.CompleteReader(nil, b.authority.PEM())
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(b.hub.Client.Create(t.Context(), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: credentials.ReaderName}, Data: readers})).To(Succeed())
+	g.Expect(b.hub.Client.Create(t.Context(),
+		&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: credentials.ReaderName}, Data: readers})).
+		To(Succeed())
 	for _, server := range servers {
 		b.startServer(t, server)
 	}
@@ -103,7 +105,9 @@ func (b *bed) startServer(t *testing.T, server v1alpha1.ServerName) {
 	for name, data := range map[string]map[string][]byte{
 		credentials.PasswordsName(server): agreement.Passwords, credentials.CertificateName(server): certificate,
 	} {
-		g.Expect(b.hub.Client.Create(t.Context(), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, Data: data})).To(Succeed())
+		g.Expect(b.hub.Client.Create(t.Context(),
+			&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, Data: data})).
+			To(Succeed())
 	}
 	size := &v1alpha1.Volume{Size: resource.MustParse("1Gi")}
 	g.Expect(b.hub.Client.Create(t.Context(), &v1alpha1.SQLServer{
@@ -117,7 +121,8 @@ func (b *bed) startServer(t *testing.T, server v1alpha1.ServerName) {
 	b.admit(t, server)
 }
 
-// launchAnew starts an engine whose volumes were lost, which has the operator's login again and finds the other servers.
+// launchAnew starts an engine whose volumes were lost, which has the operator's login again and finds the other
+// servers.
 func (b *bed) launchAnew(t *testing.T, server v1alpha1.ServerName) {
 	t.Helper()
 	b.engines[server].Launch(t)
@@ -133,7 +138,8 @@ func (b *bed) admit(t *testing.T, server v1alpha1.ServerName) {
 	sa, err := e.Connector(t).Open(t.Context(), e.Target(credentials.RoleSA))
 	g.Expect(err).NotTo(HaveOccurred())
 	for _, s := range []tsql.Statement{
-		tsql.CreateLogin(tsql.Login{Name: credentials.RoleOperator.Login(), SID: credentials.SID(namespace, credentials.RoleOperator.Login()),
+		tsql.CreateLogin(tsql.Login{Name: credentials.RoleOperator.Login(),
+			SID:      credentials.SID(namespace, credentials.RoleOperator.Login()),
 			Password: e.Access.Passwords.Of(credentials.RoleOperator)}),
 		tsql.AddServerRoleMember("sysadmin", credentials.RoleOperator.Login()),
 	} {
@@ -169,7 +175,10 @@ func (b *bed) link(t *testing.T, server v1alpha1.ServerName) {
 		_, port, err := net.SplitHostPort(other.Address)
 		g.Expect(err).NotTo(HaveOccurred())
 		g.Expect(sa.Exec(t.Context(), tsql.Statement{Text: fmt.Sprintf(
-			"EXEC sp_addlinkedserver @server = N'%s', @srvproduct = N'', @provider = N'MSOLEDBSQL', @datasrc = N'127.0.0.1,%s'", credentials.HostName(name), port)})).To(Succeed())
+			"EXEC sp_addlinkedserver @server = N'%s', @srvproduct = N'', @provider = N'MSOLEDBSQL', @datasrc = N'127.0.0.1,%s'",
+			credentials.HostName(name),
+			port,
+		)})).To(Succeed())
 	}
 }
 
@@ -193,7 +202,12 @@ func (b *bed) startSidecar(t *testing.T, server v1alpha1.ServerName) {
 	kube, err := kubernetes.NewForConfig(b.hub.Config)
 	g.Expect(err).NotTo(HaveOccurred())
 	a.Admit(holder.SecretSource{Client: kube, Namespace: namespace, Name: credentials.ReaderName})
-	part := files.NewPart(holder.SecretSource{Client: kube, Namespace: namespace, Name: credentials.OrdersName(server)}, b.snapshots[server], b.mirrors[server], quiet)
+	part := files.NewPart(
+		holder.SecretSource{Client: kube, Namespace: namespace, Name: credentials.OrdersName(server)},
+		b.snapshots[server],
+		b.mirrors[server],
+		quiet,
+	)
 	a.Handle(files.Pattern, part.Server())
 	a.Add(part)
 	ctx, cancel := context.WithCancel(context.Background())
@@ -261,7 +275,10 @@ func (b *bed) sql(t *testing.T, server v1alpha1.ServerName, database, text strin
 
 func (b *bed) open(t *testing.T, server v1alpha1.ServerName, database string) *mssql.DB {
 	t.Helper()
-	db, err := b.connector.Open(t.Context(), mssql.Target{Namespace: namespace, Server: server, Database: database, Role: credentials.RoleSA})
+	db, err := b.connector.Open(
+		t.Context(),
+		mssql.Target{Namespace: namespace, Server: server, Database: database, Role: credentials.RoleSA},
+	)
 	NewWithT(t).Expect(err).NotTo(HaveOccurred())
 	return db
 }
@@ -271,8 +288,11 @@ func (b *bed) sum(t *testing.T, server v1alpha1.ServerName, table string) func()
 	return func() string {
 		var n int
 		var ids, lengths int64
-		err := b.open(t, server, "Content").Query(t.Context(), tsql.Statement{Text: "SELECT COUNT(*), COALESCE(SUM(CAST(Id AS bigint)), 0), COALESCE(SUM(CAST(LEN(Body) AS bigint)), 0) FROM " + table},
-			func(r mssql.Row) error { return r.Scan(&n, &ids, &lengths) })
+		err := b.open(t, server, "Content").
+			Query(t.Context(),
+				tsql.Statement{Text: "SELECT COUNT(*), COALESCE(SUM(CAST(Id AS bigint)), 0), COALESCE(SUM(CAST(LEN(Body) AS " +
+					"bigint)), 0) FROM " + table},
+				func(r mssql.Row) error { return r.Scan(&n, &ids, &lengths) })
 		if err != nil {
 			return err.Error()
 		}
@@ -293,11 +313,17 @@ func (b *bed) fill(t *testing.T, server v1alpha1.ServerName, table string, from,
 }
 
 func published() (*v1alpha1.Distributor, *v1alpha1.Publication) {
-	return &v1alpha1.Distributor{ObjectMeta: metav1.ObjectMeta{Name: "main"}, Spec: v1alpha1.DistributorSpec{Server: "dist"}},
-		&v1alpha1.Publication{ObjectMeta: metav1.ObjectMeta{Name: "articles"}, Spec: v1alpha1.PublicationSpec{
-			Publisher: v1alpha1.ServerOrGroup{Server: "tukpub"}, Database: "Content", Distributor: "main",
-			Articles: []v1alpha1.Article{{Table: "dbo.Article"}},
-		}}
+	return &v1alpha1.Distributor{
+			ObjectMeta: metav1.ObjectMeta{Name: "main"},
+			Spec:       v1alpha1.DistributorSpec{Server: "dist"},
+		},
+		&v1alpha1.Publication{
+			ObjectMeta: metav1.ObjectMeta{Name: "articles"},
+			Spec: v1alpha1.PublicationSpec{
+				Publisher: v1alpha1.ServerOrGroup{Server: "tukpub"}, Database: "Content", Distributor: "main",
+				Articles: []v1alpha1.Article{{Table: "dbo.Article"}},
+			},
+		}
 }
 
 func subscribed(kind v1alpha1.SubscriptionType) *v1alpha1.Subscription {

@@ -31,7 +31,11 @@ func (b *bed) nudgeAll(t *testing.T) {
 	note := fmt.Sprintf(`{"metadata":{"annotations":{"test.geosql.dev/look":"%d"}}}`, time.Now().UnixNano())
 	for _, obj := range []client.Object{d, p, subscribed(v1alpha1.SubscriptionPull)} {
 		obj.SetNamespace(namespace)
-		NewWithT(t).Expect(client.IgnoreNotFound(b.hub.Client.Patch(t.Context(), obj, client.RawPatch(types.MergePatchType, []byte(note))))).To(Succeed())
+		NewWithT(
+			t,
+		).Expect(client.IgnoreNotFound(b.hub.Client.Patch(t.Context(), obj,
+			client.RawPatch(types.MergePatchType, []byte(note))))).
+			To(Succeed())
 	}
 }
 
@@ -86,7 +90,14 @@ func (b *bed) write(t *testing.T, from int) *writer {
 				return
 			case <-pause.C:
 			}
-			text := fmt.Sprintf("INSERT dbo.Article (Id, Body) VALUES (%d, N'live'); UPDATE dbo.Article SET Body = N'live %d' WHERE Id = %d; DELETE dbo.Article WHERE Id = %d", i, i, i-1, i-50)
+			text := fmt.Sprintf(
+				"INSERT dbo.Article (Id, Body) VALUES (%d, N'live'); UPDATE dbo.Article SET Body = N'live %d' WHERE Id = %d; "+
+					"DELETE dbo.Article WHERE Id = %d",
+				i,
+				i,
+				i-1,
+				i-50,
+			)
 			if err := db.Exec(context.WithoutCancel(ctx), tsql.Statement{Text: text}); err != nil {
 				done <- err
 				return
@@ -139,15 +150,21 @@ func (b *bed) settle(t *testing.T, s *v1alpha1.Subscription, tables ...string) {
 // running are the distribution jobs that run on a server.
 func (b *bed) running(t *testing.T, server v1alpha1.ServerName) func() string {
 	return func() string {
-		return b.rowsIn(t, server, "msdb", `SELECT DISTINCT CASE WHEN s.command LIKE N'%-SubscriptionType 1%' THEN N'pull' ELSE N'push' END
+		return b.rowsIn(
+			t,
+			server,
+			"msdb",
+			`SELECT DISTINCT CASE WHEN s.command LIKE N'%-SubscriptionType 1%' THEN N'pull' ELSE N'push' END
 			FROM msdb.dbo.sysjobsteps AS s JOIN msdb.dbo.sysjobactivity AS a ON a.job_id = s.job_id
 			WHERE s.subsystem = N'Distribution' AND a.start_execution_date IS NOT NULL AND a.stop_execution_date IS NULL
-			AND a.session_id = (SELECT MAX(session_id) FROM msdb.dbo.sysjobactivity)`)
+			AND a.session_id = (SELECT MAX(session_id) FROM msdb.dbo.sysjobactivity)`,
+		)
 	}
 }
 
 // A subscription that delivers is changed while rows are written: pull to push, the agent from the distributor to the
-// subscriber, back to pull; the replication password is changed; an article is added and one is dropped. Nothing is lost.
+// subscriber, back to pull; the replication password is changed; an article is added and one is dropped. Nothing is
+// lost.
 func TestChangesOfALivingSubscription(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
@@ -199,18 +216,28 @@ func TestChangesOfALivingSubscription(t *testing.T) {
 	b.settle(t, s, "dbo.More")
 	b.sql(t, "dubsub", "Content", "INSERT dbo.More (Id, Body) VALUES (1000, N'not replaced')")
 	change(t, b, p, func(p *v1alpha1.Publication) { p.Spec.Articles = p.Spec.Articles[1:] })
-	g.Eventually(b.rows(t, "tukpub", "SELECT name FROM dbo.sysarticles ORDER BY name"), patient).Should(Equal("[dbo.More]"))
-	b.sql(t, "tukpub", "Content", "INSERT dbo.Article (Id, Body) VALUES (999999, N'not replicated'); INSERT dbo.More (Id, Body) VALUES (1001, N'replicated')")
-	g.Eventually(b.rows(t, "dubsub", "SELECT Body FROM dbo.More WHERE Id >= 1000 ORDER BY Id"), patient).Should(Equal("[not replaced replicated]"))
-	g.Expect(b.rows(t, "dubsub", "SELECT CAST(COUNT(*) AS nvarchar(10)) FROM dbo.Article WHERE Id = 999999")()).To(Equal("[0]"), "the copy of a dropped article stays as it was")
+	g.Eventually(b.rows(t, "tukpub", "SELECT name FROM dbo.sysarticles ORDER BY name"), patient).
+		Should(Equal("[dbo.More]"))
+	b.sql(
+		t,
+		"tukpub",
+		"Content",
+		"INSERT dbo.Article (Id, Body) VALUES (999999, N'not replicated'); INSERT dbo.More (Id, Body) VALUES (1001, "+
+			"N'replicated')",
+	)
+	g.Eventually(b.rows(t, "dubsub", "SELECT Body FROM dbo.More WHERE Id >= 1000 ORDER BY Id"), patient).
+		Should(Equal("[not replaced replicated]"))
+	g.Expect(b.rows(t, "dubsub", "SELECT CAST(COUNT(*) AS nvarchar(10)) FROM dbo.Article WHERE Id = 999999")()).
+		To(Equal("[0]"), "the copy of a dropped article stays as it was")
 }
 
-// rotate gives the distributor's server another replication password, from which the agents' are derived, and waits until
-// every login has its own.
+// rotate gives the distributor's server another replication password, from which the agents' are derived, and waits
+// until every login has its own.
 func (b *bed) rotate(t *testing.T) {
 	t.Helper()
 	g := NewWithT(t)
-	const hashes = "SELECT CONVERT(nvarchar(200), password_hash, 1) FROM sys.sql_logins WHERE name LIKE N'geosql[_]replication%'"
+	const hashes = "SELECT CONVERT(nvarchar(200), password_hash, 1) FROM sys.sql_logins WHERE name LIKE " +
+		"N'geosql[_]replication%'"
 	before := map[v1alpha1.ServerName]string{}
 	for server := range b.engines {
 		before[server] = b.rowsIn(t, server, "master", hashes)
@@ -227,6 +254,7 @@ func (b *bed) rotate(t *testing.T) {
 		g.Eventually(func() string {
 			b.nudgeAll(t)
 			return b.rowsIn(t, server, "master", hashes)
-		}, patient, 500*time.Millisecond).Should(And(HavePrefix("[0x"), Not(Equal(before[server]))), "the password at %s changes", server)
+		}, patient, 500*time.Millisecond).Should(And(HavePrefix("[0x"), Not(Equal(before[server]))),
+			"the password at %s changes", server)
 	}
 }

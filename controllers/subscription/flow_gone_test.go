@@ -17,8 +17,8 @@ import (
 	"geosql.dev/operator/api/v1alpha1"
 )
 
-// A subscriber does not come back. Nobody says so, and its Subscription waits and says how to; once its SQLServer is deleted the publisher's
-// half ends. A subscription of it that was retained keeps its Publication no longer, either.
+// A subscriber does not come back. Nobody says so, and its Subscription waits and says how to; once its SQLServer is
+// deleted the publisher's half ends. A subscription of it that was retained keeps its Publication no longer, either.
 func TestSubscriberThatIsGoneForGood(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
@@ -28,12 +28,17 @@ func TestSubscriberThatIsGoneForGood(t *testing.T) {
 	p.Spec.ReclaimPolicy = v1alpha1.ReclaimDelete
 	ends, kept := subscribed(v1alpha1.SubscriptionPull), subscribed(v1alpha1.SubscriptionPush)
 	kept.ObjectMeta = metav1.ObjectMeta{Namespace: namespace, Name: "kept"}
-	kept.Spec.Database, kept.Spec.ReclaimPolicy, ends.Spec.ReclaimPolicy = "Kept", v1alpha1.ReclaimRetain, v1alpha1.ReclaimDelete
+	kept.Spec.Database, kept.Spec.ReclaimPolicy, ends.Spec.ReclaimPolicy = "Kept", v1alpha1.ReclaimRetain,
+		v1alpha1.ReclaimDelete
 	for _, obj := range []client.Object{d, p, ends, kept} {
 		b.create(t, obj)
 	}
 	b.settle(t, ends, "dbo.Article")
-	registered := b.rows(t, "tukpub", "SELECT DISTINCT s.dest_db FROM dbo.syssubscriptions AS s WHERE s.srvname <> N'' ORDER BY s.dest_db")
+	registered := b.rows(
+		t,
+		"tukpub",
+		"SELECT DISTINCT s.dest_db FROM dbo.syssubscriptions AS s WHERE s.srvname <> N'' ORDER BY s.dest_db",
+	)
 	g.Eventually(registered, patient).Should(Equal("[Content Kept]"))
 	b.engines["dubsub"].Kill(t)
 
@@ -46,23 +51,28 @@ func TestSubscriberThatIsGoneForGood(t *testing.T) {
 	g.Expect(b.hub.Client.Delete(t.Context(), ends)).To(Succeed())
 	g.Eventually(func() string {
 		b.nudgeAll(t)
-		if b.hub.Client.Get(t.Context(), client.ObjectKeyFromObject(ends), ends) != nil || readyOf(ends.Status.Conditions) == nil {
+		if b.hub.Client.Get(t.Context(), client.ObjectKeyFromObject(ends), ends) != nil ||
+			readyOf(ends.Status.Conditions) == nil {
 			return ""
 		}
 		return readyOf(ends.Status.Conditions).Message
-	}, patient, 500*time.Millisecond).Should(And(ContainSubstring("deletion waits"), ContainSubstring("delete SQLServer dubsub")))
+	}, patient, 500*time.Millisecond).Should(And(ContainSubstring("deletion waits"),
+		ContainSubstring("delete SQLServer dubsub")))
 	g.Expect(registered()).To(Equal("[Content Kept]"))
 
 	server := &v1alpha1.SQLServer{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "dubsub"}}
 	g.Expect(b.hub.Client.Delete(t.Context(), server)).To(Succeed())
-	g.Eventually(gone(ends), patient, 500*time.Millisecond).Should(BeTrue(), func() string { return fmt.Sprintf("%+v", ends.Status) })
+	g.Eventually(gone(ends), patient, 500*time.Millisecond).
+		Should(BeTrue(), func() string { return fmt.Sprintf("%+v", ends.Status) })
 	g.Expect(registered()).To(Equal("[Kept]"))
 
 	g.Expect(b.hub.Client.Delete(t.Context(), kept)).To(Succeed())
-	g.Eventually(gone(kept), patient, 500*time.Millisecond).Should(BeTrue(), func() string { return fmt.Sprintf("%+v", kept.Status) })
+	g.Eventually(gone(kept), patient, 500*time.Millisecond).
+		Should(BeTrue(), func() string { return fmt.Sprintf("%+v", kept.Status) })
 	g.Expect(registered()).To(Equal("[Kept]"), "it was retained")
 	g.Expect(b.hub.Client.Delete(t.Context(), p)).To(Succeed())
-	g.Eventually(gone(p), patient, 500*time.Millisecond).Should(BeTrue(), func() string { return fmt.Sprintf("%+v", p.Status) })
+	g.Eventually(gone(p), patient, 500*time.Millisecond).
+		Should(BeTrue(), func() string { return fmt.Sprintf("%+v", p.Status) })
 	g.Expect(b.rowsIn(t, "dist", "distribution", "SELECT name FROM dbo.MSdistribution_agents")).To(Equal("[]"))
 	g.Expect(b.rowsIn(t, "tukpub", "master", "SELECT name FROM sys.databases WHERE is_published = 1")).To(Equal("[]"))
 }

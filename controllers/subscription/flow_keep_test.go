@@ -67,7 +67,10 @@ func TestDeclaredAgainOnRetainedData(t *testing.T) {
 		e.Launch(t)
 	}
 	g.Eventually(func() error {
-		return b.open(t, "tukpub", "Content").Exec(t.Context(), tsql.Statement{Text: "INSERT dbo.Article (Id, Body) VALUES (5000, N'meanwhile'); UPDATE dbo.Article SET Body = N'changed' WHERE Id = 8"})
+		return b.open(t, "tukpub", "Content").
+			Exec(t.Context(),
+				tsql.Statement{Text: "INSERT dbo.Article (Id, Body) VALUES (5000, N'meanwhile'); UPDATE dbo.Article SET Body = " +
+					"N'changed' WHERE Id = 8"})
 	}, patient).Should(Succeed())
 	declare()
 	g.Eventually(func() string {
@@ -79,17 +82,36 @@ func TestDeclaredAgainOnRetainedData(t *testing.T) {
 	g.Expect(b.rowsIn(t, "dubsub", "msdb", jobs)).To(Equal(atSubscriber))
 }
 
-// Chosen columns, chosen rows and compression are brought to the engines, and changes of them, too: subscribers get what
-// is declared, and nothing else.
+// Chosen columns, chosen rows and compression are brought to the engines, and changes of them, too: subscribers get
+// what is declared, and nothing else.
 func TestLimitedArticles(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	b := newBed(t, "dist", "tukpub", "dubsub")
 	b.publisherDatabase(t, 10)
-	b.sql(t, "tukpub", "Content", "CREATE TABLE dbo.Part (Id int NOT NULL PRIMARY KEY, Site nvarchar(10) NOT NULL, Note nvarchar(20) NULL, Secret nvarchar(20) NULL)")
-	b.sql(t, "tukpub", "Content", "INSERT dbo.Part VALUES (1, N'dublin', N'a', N'x'), (2, N'quincy', N'b', N'y'), (3, N'dublin', N'c', N'z')")
+	b.sql(
+		t,
+		"tukpub",
+		"Content",
+		"CREATE TABLE dbo.Part (Id int NOT NULL PRIMARY KEY, Site nvarchar(10) NOT NULL, Note nvarchar(20) NULL, Secret "+
+			"nvarchar(20) NULL)",
+	)
+	b.sql(
+		t,
+		"tukpub",
+		"Content",
+		"INSERT dbo.Part VALUES (1, N'dublin', N'a', N'x'), (2, N'quincy', N'b', N'y'), (3, N'dublin', N'c', N'z')",
+	)
 	d, p := published()
-	p.Spec.Articles = append(p.Spec.Articles, v1alpha1.Article{Table: "dbo.Part", Columns: []string{"Id", "Note"}, Filter: "Site = N'dublin'", DataCompression: v1alpha1.CompressionPage})
+	p.Spec.Articles = append(
+		p.Spec.Articles,
+		v1alpha1.Article{
+			Table:           "dbo.Part",
+			Columns:         []string{"Id", "Note"},
+			Filter:          "Site = N'dublin'",
+			DataCompression: v1alpha1.CompressionPage,
+		},
+	)
 	s := subscribed(v1alpha1.SubscriptionPull)
 	for _, obj := range []client.Object{d, p, s} {
 		b.create(t, obj)
@@ -99,15 +121,29 @@ func TestLimitedArticles(t *testing.T) {
 		b.nudgeAll(t)
 		return b.rows(t, "dubsub", "SELECT CAST(Id AS nvarchar(10)) + Note FROM dbo.Part ORDER BY Id")()
 	}
-	columns := b.rows(t, "dubsub", "SELECT name FROM sys.columns WHERE object_id = OBJECT_ID(N'dbo.Part') ORDER BY column_id")
+	columns := b.rows(
+		t,
+		"dubsub",
+		"SELECT name FROM sys.columns WHERE object_id = OBJECT_ID(N'dbo.Part') ORDER BY column_id",
+	)
 	compression := func(server v1alpha1.ServerName) func() string {
-		return b.rows(t, server, "SELECT data_compression_desc FROM sys.partitions WHERE object_id = OBJECT_ID(N'dbo.Part') AND index_id IN (0, 1)")
+		return b.rows(
+			t,
+			server,
+			"SELECT data_compression_desc FROM sys.partitions WHERE object_id = OBJECT_ID(N'dbo.Part') AND index_id IN (0, 1)",
+		)
 	}
 	g.Eventually(have, patient, 500*time.Millisecond).Should(Equal("[1a 3c]"))
 	g.Expect(columns()).To(Equal("[Id Note]"))
 	g.Expect(compression("tukpub")()).To(Equal("[PAGE]"))
 	g.Expect(compression("dubsub")()).To(Equal("[PAGE]"))
-	b.sql(t, "tukpub", "Content", "UPDATE dbo.Part SET Site = N'dublin' WHERE Id = 2; UPDATE dbo.Part SET Site = N'tukwila' WHERE Id = 1; INSERT dbo.Part VALUES (4, N'dublin', N'd', NULL), (5, N'quincy', N'e', NULL)")
+	b.sql(
+		t,
+		"tukpub",
+		"Content",
+		"UPDATE dbo.Part SET Site = N'dublin' WHERE Id = 2; UPDATE dbo.Part SET Site = N'tukwila' WHERE Id = 1; INSERT "+
+			"dbo.Part VALUES (4, N'dublin', N'd', NULL), (5, N'quincy', N'e', NULL)",
+	)
 	g.Eventually(have, patient, 500*time.Millisecond).Should(Equal("[2b 3c 4d]"))
 
 	// A migration adds a column, which reaches the subscriber by itself: nothing is copied anew for it.
@@ -115,7 +151,8 @@ func TestLimitedArticles(t *testing.T) {
 	b.sql(t, "tukpub", "Content", "ALTER TABLE dbo.Part ADD Extra int NULL")
 	b.waitFor(t, p, &p.Status.StatusBase, conditions.ReasonReinitializationNeeded)
 	b.sql(t, "tukpub", "Content", "INSERT dbo.Part VALUES (6, N'dublin', N'f', NULL, 6)")
-	g.Eventually(have, patient, 500*time.Millisecond).Should(Equal("[2b 3k 4d 6f]"), "changes go on, and no row was replaced")
+	g.Eventually(have, patient, 500*time.Millisecond).
+		Should(Equal("[2b 3k 4d 6f]"), "changes go on, and no row was replaced")
 	b.sql(t, "tukpub", "Content", "DELETE dbo.Part WHERE Id = 6")
 
 	// A column and rows more: once it is asked for the article is copied anew, the other one is not.
@@ -146,11 +183,13 @@ func TestLimitedArticles(t *testing.T) {
 	g.Eventually(columns, patient).Should(Equal("[Id Site Note Secret Extra]"))
 	g.Eventually(compression("dubsub"), patient).Should(Equal("[NONE]"))
 	b.sql(t, "tukpub", "Content", "DELETE dbo.Part WHERE Id = 1; UPDATE dbo.Part SET Secret = N'told' WHERE Id = 5")
-	g.Eventually(b.rows(t, "dubsub", "SELECT CAST(Id AS nvarchar(10)) + ISNULL(Secret, N'') FROM dbo.Part ORDER BY Id"), patient).Should(Equal("[2y 3z 4 5told]"))
+	g.Eventually(b.rows(t, "dubsub", "SELECT CAST(Id AS nvarchar(10)) + ISNULL(Secret, N'') FROM dbo.Part ORDER BY Id"),
+		patient).
+		Should(Equal("[2y 3z 4 5told]"))
 }
 
-// Everything is deleted, with reclaimPolicy Delete, all at once: what replication needed goes, in the order that it needs,
-// and both copies stay.
+// Everything is deleted, with reclaimPolicy Delete, all at once: what replication needed goes, in the order that it
+// needs, and both copies stay.
 func TestDeletedWithEverythingThatReplicates(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
@@ -174,12 +213,14 @@ func TestDeletedWithEverythingThatReplicates(t *testing.T) {
 		}, 2*patient, 500*time.Millisecond).Should(BeTrue(), func() string { return fmt.Sprintf("%T %+v", obj, obj) })
 	}
 	for server := range b.engines {
-		g.Expect(b.rowsIn(t, server, "msdb", "SELECT name FROM msdb.dbo.sysjobs WHERE name LIKE N'geosql%'")).To(Equal("[]"), "jobs at %s", server)
+		g.Expect(b.rowsIn(t, server, "msdb", "SELECT name FROM msdb.dbo.sysjobs WHERE name LIKE N'geosql%'")).
+			To(Equal("[]"), "jobs at %s", server)
 	}
 	g.Expect(b.rowsIn(t, "dist", "master", "SELECT name FROM sys.databases WHERE name = N'distribution'")).To(Equal("[]"))
 	g.Expect(b.rowsIn(t, "tukpub", "master", "SELECT name FROM sys.databases WHERE is_published = 1")).To(Equal("[]"))
 	g.Expect(b.rowsIn(t, "tukpub", "master", "SELECT name FROM sys.servers WHERE is_distributor = 1")).To(Equal("[]"))
-	g.Expect(b.rowsIn(t, "dist", "master", "SELECT name FROM sys.sql_logins WHERE name LIKE N'geosql[_]replication%'")).To(Equal("[]"))
+	g.Expect(b.rowsIn(t, "dist", "master", "SELECT name FROM sys.sql_logins WHERE name LIKE N'geosql[_]replication%'")).
+		To(Equal("[]"))
 	for _, server := range []v1alpha1.ServerName{"tukpub", "dubsub"} {
 		g.Expect(b.sum(t, server, "dbo.Article")()).To(HavePrefix("100 "), "%s", server)
 	}
@@ -203,7 +244,8 @@ func TestLostDistributor(t *testing.T) {
 	b.sql(t, "tukpub", "Content", "INSERT dbo.Article (Id, Body) VALUES (1000, N'never delivered')")
 	b.launchAnew(t, "dist")
 	b.waitFor(t, p, &p.Status.StatusBase, conditions.ReasonDistributorLost)
-	g.Consistently(b.rows(t, "dubsub", "SELECT CAST(COUNT(*) AS nvarchar(10)) FROM dbo.Article"), 2*time.Second).Should(Equal("[100]"), "the copy stays as it is")
+	g.Consistently(b.rows(t, "dubsub", "SELECT CAST(COUNT(*) AS nvarchar(10)) FROM dbo.Article"), 2*time.Second).
+		Should(Equal("[100]"), "the copy stays as it is")
 	change(t, b, p, func(p *v1alpha1.Publication) {
 		p.Annotations = map[string]string{v1alpha1.RebuildAnnotation: "true"}
 	})

@@ -17,8 +17,8 @@ import (
 	"geosql.dev/operator/internal/tsql"
 )
 
-// The publisher's volumes are lost, and an application makes its empty tables anew. The subscriber's copy is the last one: it stays as
-// it is until a person says that what the publisher has now replaces it.
+// The publisher's volumes are lost, and an application makes its empty tables anew. The subscriber's copy is the last
+// one: it stays as it is until a person says that what the publisher has now replaces it.
 func TestLostPublisher(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
@@ -34,7 +34,8 @@ func TestLostPublisher(t *testing.T) {
 	e.Wipe(t)
 	b.launchAnew(t, "tukpub")
 	b.waitFor(t, p, &p.Status.StatusBase, conditions.ReasonPublisherLost)
-	g.Expect(b.rowsIn(t, "tukpub", "master", "SELECT name FROM sys.databases WHERE name = N'Content'")).To(Equal("[]"), "no empty database takes its place")
+	g.Expect(b.rowsIn(t, "tukpub", "master", "SELECT name FROM sys.databases WHERE name = N'Content'")).
+		To(Equal("[]"), "no empty database takes its place")
 
 	b.sql(t, "tukpub", "master", "CREATE DATABASE Content")
 	b.sql(t, "tukpub", "master", "BACKUP DATABASE Content TO DISK = N'again.bak'")
@@ -42,7 +43,8 @@ func TestLostPublisher(t *testing.T) {
 		return b.open(t, "tukpub", "Content").Exec(t.Context(), tsql.Statement{Text: fmt.Sprintf(createTable, "Article")})
 	}, patient, 100*time.Millisecond).Should(Succeed())
 	copied := b.rows(t, "dubsub", "SELECT CAST(COUNT(*) AS nvarchar(10)) FROM dbo.Article")
-	g.Consistently(func() string { b.nudgeAll(t); return copied() }, 5*time.Second, 500*time.Millisecond).Should(Equal("[100]"), "the copy stays as it is")
+	g.Consistently(func() string { b.nudgeAll(t); return copied() }, 5*time.Second, 500*time.Millisecond).
+		Should(Equal("[100]"), "the copy stays as it is")
 	b.waitFor(t, p, &p.Status.StatusBase, conditions.ReasonPublisherLost)
 
 	b.fill(t, "tukpub", "dbo.Article", 0, 7)

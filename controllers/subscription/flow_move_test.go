@@ -28,12 +28,17 @@ import (
 // veryPatient is for several subscribers, each with a first copy, on a busy machine.
 const veryPatient = 4 * patient
 
-// mover runs a manager of its own with the controller of moves, for that long: what it had not done when its time was over
-// is for the next one.
+// mover runs a manager of its own with the controller of moves, for that long: what it had not done when its time was
+// over is for the next one.
 func (b *bed) mover(t *testing.T, life time.Duration) {
 	t.Helper()
 	g := NewWithT(t)
-	mgr := apiserver.NewManager(t, b.hub.ManagerConfig(t), sites.NewProvider(sites.Options{Namespace: system}), apiserver.HubOptions())
+	mgr := apiserver.NewManager(
+		t,
+		b.hub.ManagerConfig(t),
+		sites.NewProvider(sites.Options{Namespace: system}),
+		apiserver.HubOptions(),
+	)
 	connector := mssql.NewConnector(mssql.Options{
 		Access:  mssql.SecretAccess{Reader: mgr.GetLocalManager().GetAPIReader()},
 		Address: func(t mssql.Target) string { return b.engines[t.Server].Address },
@@ -51,18 +56,35 @@ func (b *bed) nudge(t *testing.T, objects ...client.Object) {
 	note := fmt.Sprintf(`{"metadata":{"annotations":{"test.geosql.dev/look":"%d"}}}`, time.Now().UnixNano())
 	for _, obj := range objects {
 		x := obj.DeepCopyObject().(client.Object)
-		NewWithT(t).Expect(client.IgnoreNotFound(b.hub.Client.Patch(t.Context(), x, client.RawPatch(types.MergePatchType, []byte(note))))).To(Succeed())
+		NewWithT(
+			t,
+		).Expect(client.IgnoreNotFound(b.hub.Client.Patch(t.Context(), x,
+			client.RawPatch(types.MergePatchType, []byte(note))))).
+			To(Succeed())
 	}
 }
 
 // carry runs movers, each of which is ended in the middle of what it does, until the move has come to a phase.
-func (b *bed) carry(t *testing.T, m *v1alpha1.PublisherMove, phase v1alpha1.PublisherMovePhase, life time.Duration, near ...client.Object) {
+func (b *bed) carry(
+	t *testing.T,
+	m *v1alpha1.PublisherMove,
+	phase v1alpha1.PublisherMovePhase,
+	life time.Duration,
+	near ...client.Object,
+) {
 	t.Helper()
 	b.carryUntil(t, m, string(phase), func() bool { return m.Status.Phase == phase }, life, near...)
 }
 
 // carryUntil runs movers, each of which is ended in the middle of what it does, until it is so.
-func (b *bed) carryUntil(t *testing.T, m *v1alpha1.PublisherMove, what string, so func() bool, life time.Duration, near ...client.Object) {
+func (b *bed) carryUntil(
+	t *testing.T,
+	m *v1alpha1.PublisherMove,
+	what string,
+	so func() bool,
+	life time.Duration,
+	near ...client.Object,
+) {
 	t.Helper()
 	g := NewWithT(t)
 	for end := time.Now().Add(veryPatient); ; life += 500 * time.Millisecond {
@@ -102,8 +124,9 @@ func (b *bed) delivers(t *testing.T, s *v1alpha1.Subscription, publisher v1alpha
 	}, veryPatient, 500*time.Millisecond).Should(BeEmpty())
 }
 
-// Publisher and distributor are lost together. A subscriber publishes in their place once a person has seen the estimate;
-// the other one, whose copy is equal, goes on without a new one. The manager that carries it out is ended again and again.
+// Publisher and distributor are lost together. A subscriber publishes in their place once a person has seen the
+// estimate; the other one, whose copy is equal, goes on without a new one. The manager that carries it out is ended
+// again and again.
 func TestPublishingMovesWithItsDistributor(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
@@ -127,7 +150,10 @@ func TestPublishingMovesWithItsDistributor(t *testing.T) {
 	b.engines["dist"].Kill(t)
 	b.sql(t, "tukpub", "Content", "INSERT dbo.Article (Id, Body) VALUES (5000, N'never replicated')")
 
-	m := &v1alpha1.PublisherMove{ObjectMeta: metav1.ObjectMeta{Name: "to-dublin"}, Spec: v1alpha1.PublisherMoveSpec{Publication: "articles", To: "dubsub", Distributor: "far"}}
+	m := &v1alpha1.PublisherMove{
+		ObjectMeta: metav1.ObjectMeta{Name: "to-dublin"},
+		Spec:       v1alpha1.PublisherMoveSpec{Publication: "articles", To: "dubsub", Distributor: "far"},
+	}
 	b.create(t, m)
 	ready := func() metav1.Condition { return *readyOf(m.Status.Conditions) }
 	b.carry(t, m, v1alpha1.MovePending, 3*time.Second, m)
@@ -151,16 +177,24 @@ func TestPublishingMovesWithItsDistributor(t *testing.T) {
 
 	change(t, b, m, func(m *v1alpha1.PublisherMove) { m.Spec.Approved = true })
 	b.carry(t, m, v1alpha1.MoveCompleted, 1500*time.Millisecond, m, p, far, other)
-	g.Expect(m.Status.Subscriptions).To(ConsistOf(And(HaveField("Name", BeEquivalentTo("quincy")), HaveField("State", "Delivering"),
-		HaveField("Method", v1alpha1.InitializeReplicationSupportOnly), HaveField("Reason", ContainSubstring("200 rows")))))
+	g.Expect(m.Status.Subscriptions).
+		To(ConsistOf(And(HaveField("Name", BeEquivalentTo("quincy")), HaveField("State", "Delivering"),
+			HaveField("Method", v1alpha1.InitializeReplicationSupportOnly), HaveField("Reason", ContainSubstring("200 rows")))))
 	timeline := m.Status.Timeline
 	g.Expect(timeline.Delivering.Before(timeline.Approved)).To(BeFalse())
 	g.Expect(timeline.Published.Before(timeline.Switched)).To(BeFalse())
 	g.Expect(apierrors.IsNotFound(b.hub.Client.Get(t.Context(), client.ObjectKeyFromObject(s), s))).To(BeTrue())
 
-	b.sql(t, "dubsub", "Content", "INSERT dbo.Article (Id, Body) VALUES (6000, N'after the move'); UPDATE dbo.Article SET Body = N'changed' WHERE Id = 3; DELETE dbo.Article WHERE Id = 4")
+	b.sql(
+		t,
+		"dubsub",
+		"Content",
+		"INSERT dbo.Article (Id, Body) VALUES (6000, N'after the move'); UPDATE dbo.Article SET Body = N'changed' WHERE "+
+			"Id = 3; DELETE dbo.Article WHERE Id = 4",
+	)
 	b.delivers(t, other, "dubsub", p)
-	g.Expect(b.rows(t, "quisub", "SELECT Body FROM dbo.Article WHERE Id IN (3, 4, 5000, 6000) ORDER BY Id")()).To(Equal("[changed after the move]"))
+	g.Expect(b.rows(t, "quisub", "SELECT Body FROM dbo.Article WHERE Id IN (3, 4, 5000, 6000) ORDER BY Id")()).
+		To(Equal("[changed after the move]"))
 	g.Eventually(func() *metav1.Time {
 		b.nudge(t, other)
 		g.Expect(b.hub.Client.Get(t.Context(), client.ObjectKeyFromObject(other), other)).To(Succeed())
@@ -169,16 +203,24 @@ func TestPublishingMovesWithItsDistributor(t *testing.T) {
 	g.Expect(other.Annotations).NotTo(HaveKey(v1alpha1.InitializationAnnotation))
 	g.Expect(b.hub.Client.Get(t.Context(), client.ObjectKeyFromObject(p), p)).To(Succeed())
 	// The former distributor and publisher come back. Their agents read on and find no login: nothing of it arrives.
-	g.Expect(b.rowsIn(t, "quisub", "master", "SELECT name FROM sys.sql_logins WHERE name LIKE N'geosql[_]replication%'")).To(Equal("[geosql_replication_far]"))
+	g.Expect(b.rowsIn(t, "quisub", "master", "SELECT name FROM sys.sql_logins WHERE name LIKE N'geosql[_]replication%'")).
+		To(Equal("[geosql_replication_far]"))
 	b.engines["dist"].Launch(t)
 	b.engines["tukpub"].Launch(t)
 	g.Eventually(func() string {
-		return b.rowsIn(t, "dist", "distribution", "SELECT TOP (1) N'refused' FROM dbo.MSrepl_errors WHERE CAST(error_text AS nvarchar(4000)) LIKE N'%Login failed%geosql[_]replication[_]main%'")
+		return b.rowsIn(
+			t,
+			"dist",
+			"distribution",
+			"SELECT TOP (1) N'refused' FROM dbo.MSrepl_errors WHERE CAST(error_text AS nvarchar(4000)) LIKE N'%Login "+
+				"failed%geosql[_]replication[_]main%'",
+		)
 	}, veryPatient, time.Second).Should(Equal("[refused]"))
 	g.Expect(b.rows(t, "quisub", "SELECT Body FROM dbo.Article WHERE Id = 5000")()).To(Equal("[]"))
 	before := client.MergeFrom(p.DeepCopy())
 	p.Spec.Publisher.Server, p.Spec.Distributor = "tukpub", "main"
-	g.Expect(b.hub.Client.Patch(t.Context(), p, before)).To(MatchError(ContainSubstring("PublisherMove")), "an old manifest does not move it back")
+	g.Expect(b.hub.Client.Patch(t.Context(), p, before)).
+		To(MatchError(ContainSubstring("PublisherMove")), "an old manifest does not move it back")
 }
 
 func readyOf(all []metav1.Condition) *metav1.Condition {
@@ -190,8 +232,8 @@ func readyOf(all []metav1.Condition) *metav1.Condition {
 	return &metav1.Condition{}
 }
 
-// The publisher alone is lost. What the distributor has for the new publisher is delivered first, so that nothing is lost
-// that was replicated; a copy that differs is replaced. The approval is in the manifest from the beginning.
+// The publisher alone is lost. What the distributor has for the new publisher is delivered first, so that nothing is
+// lost that was replicated; a copy that differs is replaced. The approval is in the manifest from the beginning.
 func TestPublishingMovesAfterTheDistributorHasDelivered(t *testing.T) {
 	if os.Getenv("GEOSQL_SOAK") == "" {
 		t.Skip("in make soak-moves: GEOSQL_SOAK is not set")
@@ -221,25 +263,35 @@ func TestPublishingMovesAfterTheDistributorHasDelivered(t *testing.T) {
 	g.Expect(readyOf(m.Status.Conditions).Reason).To(Equal(conditions.ReasonEngineNotAnswering), "%+v", m.Status)
 	b.engines["dubsub"].Launch(t)
 	b.carry(t, m, v1alpha1.MoveCompleted, 3*time.Second, m, p, d, other)
-	g.Expect(b.rows(t, "dubsub", "SELECT CAST(COUNT(*) AS nvarchar(10)) FROM dbo.Article")()).To(Equal("[400]"), "what the distributor had is there")
+	g.Expect(b.rows(t, "dubsub", "SELECT CAST(COUNT(*) AS nvarchar(10)) FROM dbo.Article")()).
+		To(Equal("[400]"), "what the distributor had is there")
 	g.Expect(m.Status.Undelivered).To(HaveValue(BeZero()))
-	g.Expect(m.Status.Subscriptions).To(ConsistOf(And(HaveField("Method", v1alpha1.InitializeSnapshot), HaveField("Reason", ContainSubstring("dbo.Article")))))
+	g.Expect(m.Status.Subscriptions).
+		To(ConsistOf(And(HaveField("Method", v1alpha1.InitializeSnapshot),
+			HaveField("Reason", ContainSubstring("dbo.Article")))))
 	b.delivers(t, other, "dubsub", p)
 	g.Expect(b.rows(t, "quisub", "SELECT Body FROM dbo.Article WHERE Body = N'differs'")()).To(Equal("[]"))
 	b.fill(t, "dubsub", "dbo.Article", 2000, 2100)
 	b.delivers(t, other, "dubsub", p)
-	g.Expect(b.rowsIn(t, "dist", "msdb", "SELECT name FROM msdb.dbo.sysjobs WHERE name LIKE N'%tukpub%'")).To(Equal("[]"), "no agent looks for the former publisher")
+	g.Expect(b.rowsIn(t, "dist", "msdb", "SELECT name FROM msdb.dbo.sysjobs WHERE name LIKE N'%tukpub%'")).
+		To(Equal("[]"), "no agent looks for the former publisher")
 }
 
-// A publisher that lives is replaced by one of its subscribers when its database is read-only and nothing of it is missing there;
-// before that the move is refused, and says what is to be done. Nothing is lost, the other subscriber keeps its copy, and what
-// the former publisher takes later arrives nowhere.
+// A publisher that lives is replaced by one of its subscribers when its database is read-only and nothing of it is
+// missing there; before that the move is refused, and says what is to be done. Nothing is lost, the other subscriber
+// keeps its copy, and what the former publisher takes later arrives nowhere.
 func TestPublishingMovesFromAPublisherThatLives(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	b := newBed(t, "dist", "tukpub", "dubsub", "quisub")
 	b.publisherDatabase(t, 200)
-	b.sql(t, "tukpub", "Content", "ALTER TABLE dbo.Article ADD CONSTRAINT DF_Body DEFAULT N'nothing yet' FOR Body; ALTER TABLE dbo.Article ADD CONSTRAINT CK_Id CHECK (Id >= 0)")
+	b.sql(
+		t,
+		"tukpub",
+		"Content",
+		"ALTER TABLE dbo.Article ADD CONSTRAINT DF_Body DEFAULT N'nothing yet' FOR Body; ALTER TABLE dbo.Article ADD "+
+			"CONSTRAINT CK_Id CHECK (Id >= 0)",
+	)
 	d, p := published()
 	s, other := subscribed(v1alpha1.SubscriptionPull), second("quincy", "quisub", v1alpha1.SubscriptionPush)
 	for _, obj := range []client.Object{d, p, s, other} {
@@ -250,10 +302,15 @@ func TestPublishingMovesFromAPublisherThatLives(t *testing.T) {
 	b.sql(t, "dubsub", "master", "BACKUP DATABASE Content TO DISK = N'content.bak'")
 	b.sql(t, "dubsub", "Content", "INSERT dbo.Article (Id, Body) VALUES (7000, N'of its own')")
 
-	m := &v1alpha1.PublisherMove{ObjectMeta: metav1.ObjectMeta{Name: "to-dublin"}, Spec: v1alpha1.PublisherMoveSpec{Publication: "articles", To: "dubsub"}}
+	m := &v1alpha1.PublisherMove{
+		ObjectMeta: metav1.ObjectMeta{Name: "to-dublin"},
+		Spec:       v1alpha1.PublisherMoveSpec{Publication: "articles", To: "dubsub"},
+	}
 	b.create(t, m)
 	b.carry(t, m, v1alpha1.MovePending, 3*time.Second, m)
-	g.Expect(*readyOf(m.Status.Conditions)).To(And(HaveField("Reason", conditions.ReasonPublisherAnswers), HaveField("Message", ContainSubstring("SET READ_ONLY"))))
+	g.Expect(*readyOf(m.Status.Conditions)).
+		To(And(HaveField("Reason", conditions.ReasonPublisherAnswers),
+			HaveField("Message", ContainSubstring("SET READ_ONLY"))))
 	b.sql(t, "tukpub", "master", "ALTER DATABASE Content SET READ_ONLY WITH ROLLBACK IMMEDIATE")
 	differs := func() bool { return readyOf(m.Status.Conditions).Reason == conditions.ReasonCopyDiffers }
 	b.nudge(t, m)
@@ -261,9 +318,10 @@ func TestPublishingMovesFromAPublisherThatLives(t *testing.T) {
 	g.Expect(readyOf(m.Status.Conditions).Message).To(ContainSubstring("201"))
 	b.sql(t, "dubsub", "Content", "DELETE dbo.Article WHERE Id = 7000")
 	b.carry(t, m, v1alpha1.MoveEstimated, 4*time.Second, m)
-	g.Expect(m.Status.Estimate).To(And(HaveField("Lossless", true), HaveField("Summary", ContainSubstring("No published row is lost")),
-		HaveField("Lacks", ConsistOf(v1alpha1.MoveLack{Table: "dbo.Article", Kind: v1alpha1.LackDefault, Names: "Body"},
-			v1alpha1.MoveLack{Table: "dbo.Article", Kind: v1alpha1.LackCheck, Names: "CK_Id"}))))
+	g.Expect(m.Status.Estimate).
+		To(And(HaveField("Lossless", true), HaveField("Summary", ContainSubstring("No published row is lost")),
+			HaveField("Lacks", ConsistOf(v1alpha1.MoveLack{Table: "dbo.Article", Kind: v1alpha1.LackDefault, Names: "Body"},
+				v1alpha1.MoveLack{Table: "dbo.Article", Kind: v1alpha1.LackCheck, Names: "CK_Id"}))))
 	g.Expect(b.hub.Client.Get(t.Context(), client.ObjectKeyFromObject(p), p)).To(Succeed())
 	g.Expect(p.Spec.Publisher.Server).To(BeEquivalentTo("tukpub"), "nothing is changed before the approval")
 
@@ -272,12 +330,25 @@ func TestPublishingMovesFromAPublisherThatLives(t *testing.T) {
 	})
 	b.carry(t, m, v1alpha1.MoveCompleted, 1500*time.Millisecond, m, p, d, other)
 	g.Expect(m.Status.Undelivered).To(HaveValue(BeZero()))
-	g.Expect(m.Status.Subscriptions).To(ConsistOf(And(HaveField("Name", BeEquivalentTo("quincy")), HaveField("State", "Delivering"),
-		HaveField("Method", v1alpha1.InitializeReplicationSupportOnly), HaveField("Reason", ContainSubstring("200 rows")))))
-	g.Expect(b.rowsIn(t, "dist", "msdb", "SELECT name FROM msdb.dbo.sysjobs WHERE name LIKE N'%tukpub%'")).To(Equal("[]"), "no agent looks for the former publisher")
+	g.Expect(m.Status.Subscriptions).
+		To(ConsistOf(And(HaveField("Name", BeEquivalentTo("quincy")), HaveField("State", "Delivering"),
+			HaveField("Method", v1alpha1.InitializeReplicationSupportOnly), HaveField("Reason", ContainSubstring("200 rows")))))
+	g.Expect(b.rowsIn(t, "dist", "msdb", "SELECT name FROM msdb.dbo.sysjobs WHERE name LIKE N'%tukpub%'")).
+		To(Equal("[]"), "no agent looks for the former publisher")
 
-	b.sql(t, "tukpub", "master", "ALTER DATABASE Content SET READ_WRITE WITH ROLLBACK IMMEDIATE; INSERT Content.dbo.Article (Id, Body) VALUES (5000, N'after the move')")
-	b.sql(t, "dubsub", "Content", "INSERT dbo.Article (Id, Body) VALUES (6000, N'after the move'); DELETE dbo.Article WHERE Id = 4")
+	b.sql(
+		t,
+		"tukpub",
+		"master",
+		"ALTER DATABASE Content SET READ_WRITE WITH ROLLBACK IMMEDIATE; INSERT Content.dbo.Article (Id, Body) VALUES "+
+			"(5000, N'after the move')",
+	)
+	b.sql(
+		t,
+		"dubsub",
+		"Content",
+		"INSERT dbo.Article (Id, Body) VALUES (6000, N'after the move'); DELETE dbo.Article WHERE Id = 4",
+	)
 	b.delivers(t, other, "dubsub", p)
 	g.Expect(b.rows(t, "quisub", "SELECT Id FROM dbo.Article WHERE Id IN (4, 5000, 6000, 7000)")()).To(Equal("[6000]"))
 }
@@ -320,7 +391,8 @@ func TestLostDistributorIsRebuiltByComparing(t *testing.T) {
 		}
 	}
 	g.Eventually(how(s), veryPatient, 500*time.Millisecond).Should(Equal(v1alpha1.InitializeReplicationSupportOnly))
-	g.Eventually(how(other), veryPatient, 500*time.Millisecond).Should(Equal(v1alpha1.InitializeSnapshot), "%+v", other.Status)
+	g.Eventually(how(other), veryPatient, 500*time.Millisecond).
+		Should(Equal(v1alpha1.InitializeSnapshot), "%+v", other.Status)
 	g.Expect(other.Status.Initialization.Reason).To(ContainSubstring("100 rows"))
 	b.fill(t, "tukpub", "dbo.Article", 2000, 2100)
 	b.delivers(t, s, "tukpub", p)

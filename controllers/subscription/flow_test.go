@@ -58,15 +58,18 @@ func TestPullFromNothing(t *testing.T) {
 	before := client.MergeFrom(p.DeepCopy())
 	p.Spec.Articles = append(p.Spec.Articles, v1alpha1.Article{Table: "dbo.More"})
 	g.Expect(b.hub.Client.Patch(t.Context(), p, before)).To(Succeed())
-	g.Eventually(func() string { b.nudgeAll(t); return b.sum(t, "dubsub", "dbo.More")() }, patient, 500*time.Millisecond).Should(Equal(b.sum(t, "tukpub", "dbo.More")()), func() string {
-		g.Expect(b.hub.Client.Get(t.Context(), client.ObjectKeyFromObject(s), s)).To(Succeed())
-		return fmt.Sprintf("%+v %+v", s.Status.Agent, s.Status.Conditions)
-	})
+	g.Eventually(func() string { b.nudgeAll(t); return b.sum(t, "dubsub", "dbo.More")() }, patient, 500*time.Millisecond).
+		Should(Equal(b.sum(t, "tukpub", "dbo.More")()), func() string {
+			g.Expect(b.hub.Client.Get(t.Context(), client.ObjectKeyFromObject(s), s)).To(Succeed())
+			return fmt.Sprintf("%+v %+v", s.Status.Agent, s.Status.Conditions)
+		})
 	g.Expect(b.sum(t, "dubsub", "dbo.Article")()).To(Equal(b.sum(t, "tukpub", "dbo.Article")()))
 
 	// Deletion keeps the data.
 	g.Expect(b.hub.Client.Delete(t.Context(), s)).To(Succeed())
-	g.Eventually(func() error { return b.hub.Client.Get(t.Context(), client.ObjectKeyFromObject(s), s) }, patient, 200*time.Millisecond).Should(HaveOccurred())
+	g.Eventually(func() error { return b.hub.Client.Get(t.Context(), client.ObjectKeyFromObject(s), s) }, patient,
+		200*time.Millisecond).
+		Should(HaveOccurred())
 	g.Expect(b.sum(t, "dubsub", "dbo.More")()).To(HavePrefix("300 "))
 }
 
@@ -99,14 +102,16 @@ func TestForeignDataAndNoPrimaryKey(t *testing.T) {
 	// The table gets its key: a push subscriber is subscribed to the article that comes later.
 	b.sql(t, "tukpub", "Content", "ALTER TABLE dbo.Bare ADD CONSTRAINT PK_Bare PRIMARY KEY (Id)")
 	b.fill(t, "tukpub", "dbo.Bare", 0, 100)
-	g.Eventually(func() string { b.nudgeAll(t); return b.sum(t, "dubsub", "dbo.Bare")() }, patient, 500*time.Millisecond).Should(Equal(b.sum(t, "tukpub", "dbo.Bare")()))
+	g.Eventually(func() string { b.nudgeAll(t); return b.sum(t, "dubsub", "dbo.Bare")() }, patient, 500*time.Millisecond).
+		Should(Equal(b.sum(t, "tukpub", "dbo.Bare")()))
 	b.sql(t, "tukpub", "Content", "DELETE dbo.Bare WHERE Id < 50; DELETE dbo.Article WHERE Id < 50")
 	for _, table := range []string{"dbo.Bare", "dbo.Article"} {
 		g.Eventually(b.sum(t, "dubsub", table), patient).Should(Equal(b.sum(t, "tukpub", table)()), table)
 	}
 
 	// An article comes later whose table the subscriber has of its own: it stays until somebody asks for the copy.
-	for server, rows := range map[v1alpha1.ServerName]string{"tukpub": "(1, N'a'), (2, N'b')", "dubsub": "(7, N'its own')"} {
+	for server, rows := range map[v1alpha1.ServerName]string{"tukpub": "(1, N'a'), (2, N'b')",
+		"dubsub": "(7, N'its own')"} {
 		b.sql(t, server, "Content", fmt.Sprintf(createTable, "Late"))
 		b.sql(t, server, "Content", "INSERT dbo.Late (Id, Body) VALUES "+rows)
 	}
@@ -115,10 +120,12 @@ func TestForeignDataAndNoPrimaryKey(t *testing.T) {
 	})
 	late := b.rows(t, "dubsub", "SELECT Body FROM dbo.Late ORDER BY Id")
 	b.waitFor(t, p, &p.Status.StatusBase, conditions.ReasonReinitializationNeeded)
-	g.Expect(p.Status.NeededReinitialization.Tables).To(HaveExactElements(And(HaveField("Table", "dbo.Late"), HaveField("Rows", int64(2)))))
+	g.Expect(p.Status.NeededReinitialization.Tables).
+		To(HaveExactElements(And(HaveField("Table", "dbo.Late"), HaveField("Rows", int64(2)))))
 	g.Consistently(late, 3*time.Second).Should(Equal("[its own]"))
 	b.sql(t, "tukpub", "Content", "UPDATE dbo.Article SET Body = N'meanwhile' WHERE Id = 70")
-	g.Eventually(b.sum(t, "dubsub", "dbo.Article"), patient).Should(Equal(b.sum(t, "tukpub", "dbo.Article")()), "the others go on")
+	g.Eventually(b.sum(t, "dubsub", "dbo.Article"), patient).
+		Should(Equal(b.sum(t, "tukpub", "dbo.Article")()), "the others go on")
 	change(t, b, s, func(s *v1alpha1.Subscription) {
 		s.Annotations = map[string]string{v1alpha1.ReinitializeAnnotation: string(s.UID) + "/1"}
 	})
@@ -131,7 +138,8 @@ func TestForeignDataAndNoPrimaryKey(t *testing.T) {
 		b.nudgeAll(t)
 		g.Expect(b.hub.Client.Get(t.Context(), client.ObjectKeyFromObject(s), s)).To(Succeed())
 		return s.Status.Agent
-	}, patient, 500*time.Millisecond).Should(And(HaveField("LastErrorCode", "20598"), HaveField("LastErrorTime", Not(BeNil()))))
+	}, patient, 500*time.Millisecond).Should(And(HaveField("LastErrorCode", "20598"),
+		HaveField("LastErrorTime", Not(BeNil()))))
 	b.sql(t, "dubsub", "Content", "INSERT dbo.Article (Id, Body) VALUES (60, N'')")
 	g.Eventually(b.sum(t, "dubsub", "dbo.Article"), patient).Should(Equal(b.sum(t, "tukpub", "dbo.Article")()))
 }

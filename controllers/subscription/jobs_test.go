@@ -15,9 +15,15 @@ import (
 	"geosql.dev/operator/internal/replication"
 )
 
-// Nothing that an agent serves is ended, nor made anew, while it is not known whether that agent runs: nobody would look for it later.
+// Nothing that an agent serves is ended, nor made anew, while it is not known whether that agent runs: nobody would
+// look for it later.
 func TestNothingEndsWhileItsAgentsAreUnknown(t *testing.T) {
-	former := mssql.SubscriptionHere{Publisher: "oldpub-0", PublisherDatabase: "Content", Publication: "articles", Pull: true}
+	former := mssql.SubscriptionHere{
+		Publisher:         "oldpub-0",
+		PublisherDatabase: "Content",
+		Publication:       "articles",
+		Pull:              true,
+	}
 	for name, c := range map[string]struct {
 		world func(t *testing.T) *world
 		// kept are the steps that need no answer of the job's server.
@@ -26,7 +32,8 @@ func TestNothingEndsWhileItsAgentsAreUnknown(t *testing.T) {
 		"the other type": {func(t *testing.T) *world {
 			w := newWorld(declared())
 			w.settle(t, all)
-			w.d.Subscription.Spec.Type, w.d.Subscription.Spec.Reinitialization = v1alpha1.SubscriptionPush, v1alpha1.ReinitializeAutomatic
+			w.d.Subscription.Spec.Type, w.d.Subscription.Spec.Reinitialization = v1alpha1.SubscriptionPush,
+				v1alpha1.ReinitializeAutomatic
 			w.d.Subscription.Status.Initialization = &v1alpha1.SubscriptionInitialization{Publisher: w.o.At.Original}
 			return w
 		}, 0},

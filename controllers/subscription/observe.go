@@ -22,7 +22,8 @@ import (
 func (r *Reconciler) desire(ctx context.Context, object *v1alpha1.Subscription) (Desired, error) {
 	d := Desired{Subscription: object, Subscriber: object.Spec.Subscriber.Server}
 	if d.Subscriber == "" {
-		d.Unsupported = "spec.subscriber.availabilityGroup is not supported: name the server that receives in spec.subscriber.server"
+		d.Unsupported = "spec.subscriber.availabilityGroup is not supported: name the server that receives in " +
+			"spec.subscriber.server"
 		return d, nil
 	}
 	var publication v1alpha1.Publication
@@ -52,7 +53,8 @@ func (r *Reconciler) desire(ctx context.Context, object *v1alpha1.Subscription) 
 		return d, err
 	}
 	d.Profile, d.MissingProfile = profile, missing
-	if d.LogReaderProfile, _, err = replication.Profile(ctx, r.hub, object.Namespace, publication.Spec.LogReaderProfile); err != nil {
+	if d.LogReaderProfile, _, err = replication.Profile(ctx, r.hub, object.Namespace,
+		publication.Spec.LogReaderProfile); err != nil {
 		return d, err
 	}
 	for _, m := range []string{d.Publisher.Missing, subscriber.Missing} {
@@ -61,13 +63,18 @@ func (r *Reconciler) desire(ctx context.Context, object *v1alpha1.Subscription) 
 		}
 	}
 	if d.mirrors() && !d.System.Mirrored() {
-		d.Unsupported = fmt.Sprintf("Distributor %s has a snapshotFolder of its own, which sidecars do not mirror: leave spec.snapshotFolder out there, or declare type Push with agentAt Distributor", distributor.Name)
+		d.Unsupported = fmt.Sprintf(
+			"Distributor %s has a snapshotFolder of its own, which sidecars do not mirror: leave spec.snapshotFolder out "+
+				"there, or declare type Push with agentAt Distributor",
+			distributor.Name,
+		)
 	}
 	if d.deleting() {
 		d.Gone, err = sites.ReadGone(ctx, r.hub, object.Namespace, time.Now())
 		return d, err
 	}
-	if d.Moving, err = replication.Moving(ctx, r.hub, d.Publication); err != nil || len(d.Missing) > 0 || d.Unsupported != "" {
+	if d.Moving, err = replication.Moving(ctx, r.hub, d.Publication); err != nil || len(d.Missing) > 0 ||
+		d.Unsupported != "" {
 		return d, err
 	}
 	if d.FormerLogin, err = r.formerLogin(ctx, d); err != nil {
@@ -105,7 +112,13 @@ func (r *Reconciler) beside(ctx context.Context, object *v1alpha1.Subscription) 
 	return all, nil
 }
 
-func (r *Reconciler) find(ctx context.Context, namespace, name string, into client.Object, d *Desired, kind string) (bool, error) {
+func (r *Reconciler) find(
+	ctx context.Context,
+	namespace, name string,
+	into client.Object,
+	d *Desired,
+	kind string,
+) (bool, error) {
 	err := r.hub.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, into)
 	if apierrors.IsNotFound(err) {
 		d.Missing = append(d.Missing, kind+" "+name)
@@ -136,7 +149,11 @@ func (d *Desired) readSecrets(ctx context.Context, source mssql.AccessSource) er
 
 // observe asks the engines and the sidecars. What does not answer is part of the observation, not an error.
 func observe(ctx context.Context, engines replication.Engines, sidecars Sidecars, d Desired, now time.Time) Observed {
-	o := Observed{Now: now, Servers: map[v1alpha1.ServerName]replication.Server{}, Jobs: map[v1alpha1.ServerName]*mssql.Job{}}
+	o := Observed{
+		Now:     now,
+		Servers: map[v1alpha1.ServerName]replication.Server{},
+		Jobs:    map[v1alpha1.ServerName]*mssql.Job{},
+	}
 	if d.Unsupported != "" || d.nowhere() || len(d.Missing) > 0 && !d.deleting() {
 		return o
 	}
@@ -179,14 +196,25 @@ func observePublisher(ctx context.Context, engines replication.Engines, d Desire
 	if database == nil || database.State != "ONLINE" || !database.Published {
 		return
 	}
-	o.PublicationErr = engines.Read(ctx, primary, d.publisherDatabase(), func(ctx context.Context, db *mssql.DB) (err error) {
-		o.Publication, err = mssql.ReadPublication(ctx, db, d.publication())
-		return err
-	})
+	o.PublicationErr = engines.Read(
+		ctx,
+		primary,
+		d.publisherDatabase(),
+		func(ctx context.Context, db *mssql.DB) (err error) {
+			o.Publication, err = mssql.ReadPublication(ctx, db, d.publication())
+			return err
+		},
+	)
 }
 
 // observeJobs reads the jobs of the subscription's name on servers.
-func observeJobs(ctx context.Context, engines replication.Engines, d Desired, o *Observed, servers ...v1alpha1.ServerName) {
+func observeJobs(
+	ctx context.Context,
+	engines replication.Engines,
+	d Desired,
+	o *Observed,
+	servers ...v1alpha1.ServerName,
+) {
 	for _, server := range servers {
 		err := engines.Read(ctx, server, replication.Master, func(ctx context.Context, db *mssql.DB) (err error) {
 			if o.Jobs[server], err = distributionAgent(d, *o).Read(ctx, db); err == nil && server == d.System.Server {
@@ -208,7 +236,12 @@ func observeSubscriber(ctx context.Context, engines replication.Engines, d Desir
 	if database := state.Database(d.database()); database == nil || database.State != "ONLINE" {
 		return
 	}
-	o.HereErr = engines.Read(ctx, d.Subscriber, d.database(), func(ctx context.Context, db *mssql.DB) error { return o.Here.read(ctx, db, d, *o) })
+	o.HereErr = engines.Read(
+		ctx,
+		d.Subscriber,
+		d.database(),
+		func(ctx context.Context, db *mssql.DB) error { return o.Here.read(ctx, db, d, *o) },
+	)
 }
 
 func (h *Here) read(ctx context.Context, q mssql.Querier, d Desired, o Observed) (err error) {
@@ -228,7 +261,12 @@ func (h *Here) read(ctx context.Context, q mssql.Querier, d Desired, o Observed)
 // observeDistributor reads the agent's history and what waits for it.
 func observeDistributor(ctx context.Context, engines replication.Engines, d Desired, o *Observed) {
 	err := engines.Read(ctx, d.System.Server, d.System.Database, func(ctx context.Context, db *mssql.DB) error {
-		agents, err := mssql.ReadAgents(ctx, db, tsql.DistributionAgents(d.publisherDatabase(), d.subscription()), tsql.AgentDistribution)
+		agents, err := mssql.ReadAgents(
+			ctx,
+			db,
+			tsql.DistributionAgents(d.publisherDatabase(), d.subscription()),
+			tsql.AgentDistribution,
+		)
 		if err != nil {
 			return err
 		}
@@ -241,7 +279,11 @@ func observeDistributor(ctx context.Context, engines replication.Engines, d Desi
 			return nil
 		}
 		// What waits is worth a figure in status, and not more: without it everything else goes on.
-		commands, seconds, err := mssql.ReadPending(ctx, db, tsql.PendingCommands(o.At.Original, d.publisherDatabase(), d.subscription()))
+		commands, seconds, err := mssql.ReadPending(
+			ctx,
+			db,
+			tsql.PendingCommands(o.At.Original, d.publisherDatabase(), d.subscription()),
+		)
 		if err == nil {
 			o.Pending, o.PendingSeconds = &commands, &seconds
 		}

@@ -19,15 +19,16 @@ import (
 // stage plans one part. It returns false when what comes after has to wait for it; then it has set the outcome.
 type stage func(d Desired, o Observed, p *replication.Plan) bool
 
-// plan decides what to do next and says what is so until then. It is pure. A stage that has steps ends the plan, and the
-// next observation goes on from there; so any step can be the last.
+// plan decides what to do next and says what is so until then. It is pure. A stage that has steps ends the plan, and
+// the next observation goes on from there; so any step can be the last.
 func plan(d Desired, o Observed) replication.Plan {
 	var p replication.Plan
 	declared := d
 	d = d.asRegistered(o)
 	needed := func(d Desired, o Observed, p *replication.Plan) bool { return planNeeded(declared, d, o, p) }
 	for _, s := range []stage{
-		planReferences, planPublication, planServers, planOnline, planFeeders, planDatabase, planFormer, planJobs, planKind, planCompared,
+		planReferences, planPublication, planServers, planOnline, planFeeders, planDatabase, planFormer, planJobs, planKind,
+		planCompared,
 		planReinitialization, planFresh, planRegistration, planMirror, planAgent, planRun, planToken, needed, planHealth,
 	} {
 		if !s(d, o, &p) {
@@ -51,12 +52,24 @@ func planReferences(d Desired, _ Observed, p *replication.Plan) bool {
 	case d.Unsupported != "":
 		return p.Settle(conditions.Stalled(conditions.ReasonNotSupported, d.Unsupported))
 	case len(d.Missing) > 0:
-		return p.Settle(conditions.InProgress(conditions.ReasonReferenceMissing, "these objects are not declared yet: "+strings.Join(d.Missing, ", ")))
+		return p.Settle(
+			conditions.InProgress(
+				conditions.ReasonReferenceMissing,
+				"these objects are not declared yet: "+strings.Join(d.Missing, ", "),
+			),
+		)
 	case d.MissingProfile != "":
-		return p.Settle(conditions.InProgress(conditions.ReasonReferenceMissing, "these objects are not declared yet: "+d.MissingProfile))
+		return p.Settle(
+			conditions.InProgress(conditions.ReasonReferenceMissing, "these objects are not declared yet: "+d.MissingProfile),
+		)
 	}
 	if d.Moving != "" {
-		return p.Settle(conditions.InProgress(conditions.ReasonSwitching, fmt.Sprintf("PublisherMove %s moves the publication: nothing is done for its former publisher", d.Moving)))
+		return p.Settle(
+			conditions.InProgress(
+				conditions.ReasonSwitching,
+				fmt.Sprintf("PublisherMove %s moves the publication: nothing is done for its former publisher", d.Moving),
+			),
+		)
 	}
 	return true
 }
@@ -91,10 +104,21 @@ func planPublication(d Desired, o Observed, p *replication.Plan) bool {
 		return false
 	}
 	switch {
-	case !o.At.Known || o.Publication == nil || o.Publication.Description != replication.Description(d.Publication.Namespace, d.publication()):
-		return p.Settle(conditions.InProgress(conditions.ReasonWaitingForPublication, fmt.Sprintf("publication %s is not there yet", d.publication())))
+	case !o.At.Known || o.Publication == nil ||
+		o.Publication.Description != replication.Description(d.Publication.Namespace, d.publication()):
+		return p.Settle(
+			conditions.InProgress(
+				conditions.ReasonWaitingForPublication,
+				fmt.Sprintf("publication %s is not there yet", d.publication()),
+			),
+		)
 	case len(o.Publication.Articles) == 0:
-		return p.Settle(conditions.InProgress(conditions.ReasonWaitingForPublication, fmt.Sprintf("publication %s has no article yet", d.publication())))
+		return p.Settle(
+			conditions.InProgress(
+				conditions.ReasonWaitingForPublication,
+				fmt.Sprintf("publication %s has no article yet", d.publication()),
+			),
+		)
 	}
 	return true
 }
@@ -109,7 +133,8 @@ func planServers(d Desired, o Observed, p *replication.Plan) bool {
 	}
 	for _, server := range d.Publisher.Servers {
 		s := o.Servers[server]
-		if _, ok := replication.Usable(server, s); ok && d.Publisher.Group != "" && server != d.Subscriber && !s.State.Linked[d.host()] {
+		if _, ok := replication.Usable(server, s); ok && d.Publisher.Group != "" && server != d.Subscriber &&
+			!s.State.Linked[d.host()] {
 			p.Execute(server, replication.Master, tsql.AddLinkedServer(d.host()), serverExists)
 		}
 	}
@@ -136,13 +161,24 @@ func planOnline(d Desired, o Observed, p *replication.Plan) bool {
 func planDatabase(d Desired, o Observed, p *replication.Plan) bool {
 	if again := replaces(d, o); len(again) > 0 {
 		return p.Settle(conditions.Stalled(conditions.ReasonReinitializationNeeded, fmt.Sprintf(
-			"the subscription was registered once and is not any more; database %s on %s still has %s. To go on takes a new copy, %s, which replaces them; %s",
-			d.database(), d.host(), strings.Join(again, ", "), d.cost(), d.ask())))
+			"the subscription was registered once and is not any more; database %s on %s still has %s. To go on takes a new "+
+				"copy, %s, which replaces them; %s",
+			d.database(),
+			d.host(),
+			strings.Join(again, ", "),
+			d.cost(),
+			d.ask(),
+		)))
 	}
 	if foreign := foreignTables(d, o); len(foreign) > 0 {
 		return p.Settle(conditions.Stalled(conditions.ReasonSubscriberNotEmpty, fmt.Sprintf(
-			"database %s on %s holds tables that are not of this subscription: %s. They are left alone: name another database, or annotate the Subscription with %s=true to let the snapshot replace those of the articles",
-			d.database(), d.host(), strings.Join(foreign, ", "), v1alpha1.AdoptAnnotation)))
+			"database %s on %s holds tables that are not of this subscription: %s. They are left alone: name another "+
+				"database, or annotate the Subscription with %s=true to let the snapshot replace those of the articles",
+			d.database(),
+			d.host(),
+			strings.Join(foreign, ", "),
+			v1alpha1.AdoptAnnotation,
+		)))
 	}
 	p.Owner(d.System, d.Subscriber, d.database(), o.Here.Owner)
 	return proceed(p, "database %s on %s is being prepared", d.database(), d.host())
@@ -153,7 +189,8 @@ func planDatabase(d Desired, o Observed, p *replication.Plan) bool {
 // registration at either end, or that it was registered before. The agents' user proves nothing: everything that goes
 // through their Distributor shares it.
 func foreignTables(d Desired, o Observed) []string {
-	if !d.snapshots() || d.adopts() || d.compares() || len(o.registrations(d)) > 0 || o.here(d) != nil || d.registeredBefore() {
+	if !d.snapshots() || d.adopts() || d.compares() || len(o.registrations(d)) > 0 || o.here(d) != nil ||
+		d.registeredBefore() {
 		return nil
 	}
 	used := len(o.Here.Subscriptions) > 0 || o.Servers[d.Subscriber].State.Database(d.database()).Published
@@ -183,19 +220,23 @@ func jobsUnknown(o Observed, p *replication.Plan) bool {
 	return p.Settle(conditions.Unknown(conditions.ReasonEngineNotAnswering, o.JobsErr.Error()))
 }
 
-// planFresh has a new snapshot made before a subscriber begins with one that is too old: what came after it may be gone from the
-// distributor, and the subscriber would have holes. One that is registered and has no copy yet is registered anew, after the new snapshot.
+// planFresh has a new snapshot made before a subscriber begins with one that is too old: what came after it may be gone
+// from the distributor, and the subscriber would have holes. One that is registered and has no copy yet is registered
+// anew, after the new snapshot.
 func planFresh(d Desired, o Observed, p *replication.Plan) bool {
 	registered := len(o.registrations(d)) > 0
-	begins := d.snapshots() && (!registered && !registration(d, o).DataIsThere || registered && !o.keeps(d) && !o.applied(d))
+	begins := d.snapshots() &&
+		(!registered && !registration(d, o).DataIsThere || registered && !o.keeps(d) && !o.applied(d))
 	if !begins || !o.stale(d) {
 		return true
 	}
-	const made = "the newest snapshot is %s old, and distributor %s keeps what came after it for %d hours: a new one is made before %s begins"
+	const made = "the newest snapshot is %s old, and distributor %s keeps what came after it for %d hours: a new one " +
+		"is made before %s begins"
 	message := fmt.Sprintf(made, o.At.SnapshotAge.Truncate(time.Minute), d.System.Host(), d.System.Retention, d.database())
 	if registered {
 		leave(d, o, p, d.pull())
-	} else if a := o.At.Snapshot; a == nil || a.Status != mssql.RunStarted && a.Status != mssql.RunInProgress && a.Age >= snapshotPause {
+	} else if a := o.At.Snapshot; a == nil || a.Status != mssql.RunStarted && a.Status != mssql.RunInProgress &&
+		a.Age >= snapshotPause {
 		p.StartSnapshot(d.System, o.At, o.primary(d), d.publisherDatabase(), d.publication())
 	}
 	return p.Settle(conditions.InProgress(conditions.ReasonSnapshotRunning, message))
@@ -256,8 +297,8 @@ func planRegistration(d Desired, o Observed, p *replication.Plan) bool {
 	return proceed(p, "the subscription is being registered")
 }
 
-// planMirror tells the sidecars to bring the newest snapshot to the agent. Where no agent reads a mirror any more, as after a
-// change of type, they are told no more: they would copy each snapshot over the WAN for nobody.
+// planMirror tells the sidecars to bring the newest snapshot to the agent. Where no agent reads a mirror any more, as
+// after a change of type, they are told no more: they would copy each snapshot over the WAN for nobody.
 func planMirror(d Desired, o Observed, p *replication.Plan) bool {
 	if !o.mirrors(d) {
 		if o.Mirror.Err == nil && o.Mirror.ordered() {
@@ -273,22 +314,27 @@ func planMirror(d Desired, o Observed, p *replication.Plan) bool {
 		return p.Settle(conditions.Unknown(conditions.ReasonSiteUnreachable, o.Mirror.Err.Error()))
 	}
 	want, reader := mirrorOrder(d, o), readerOrder(d, o)
-	if o.Mirror.Reader == nil || *o.Mirror.Reader != reader || o.Mirror.Told == nil || !reflect.DeepEqual(*o.Mirror.Told, want) {
+	if o.Mirror.Reader == nil || *o.Mirror.Reader != reader || o.Mirror.Told == nil ||
+		!reflect.DeepEqual(*o.Mirror.Told, want) {
 		p.Add(GiveMirror{Subscriber: d.Subscriber, Distributor: d.System.Server, Mirror: want, Reader: reader})
 	}
 	return proceed(p, "the sidecars are being told to mirror the snapshot")
 }
 
-// planAgent makes the agent's job, disabled until what it needs is there, and attaches it. The procedures would make jobs
-// that connect with Windows authentication, which Linux without a domain lacks (error 18452).
+// planAgent makes the agent's job, disabled until what it needs is there, and attaches it. The procedures would make
+// jobs that connect with Windows authentication, which Linux without a domain lacks (error 18452).
 func planAgent(d Desired, o Observed, p *replication.Plan) bool {
 	j, at := job(d, o), d.agentServer()
 	enabled := !o.mirrors(d) || o.mirrored() || o.applied(d)
 	p.Job(at, j, enabled, o.Jobs[at])
 	if d.pull() {
 		if !strings.EqualFold(o.Here.Distributor, d.System.Host()) {
-			p.Execute(d.Subscriber, d.database(), tsql.AddPullSubscriptionAgent(pullSubscription(d, o), d.System.Host(), d.System.Database,
-				d.System.Login, d.System.AgentPassword, j.Name))
+			p.Execute(
+				d.Subscriber,
+				d.database(),
+				tsql.AddPullSubscriptionAgent(pullSubscription(d, o), d.System.Host(), d.System.Database,
+					d.System.Login, d.System.AgentPassword, j.Name),
+			)
 		}
 		return proceed(p, "the distribution agent is being set up on %s", credentials.HostName(at))
 	}
@@ -302,7 +348,11 @@ func planAgent(d Desired, o Observed, p *replication.Plan) bool {
 		p.RemoveJob(d.Subscriber, j.Name, o.Jobs[d.Subscriber])
 	}
 	if o.Agent == nil || !o.Agent.Attached {
-		p.Execute(o.primary(d), d.publisherDatabase(), tsql.AddPushSubscriptionAgent(d.subscription(), d.System.Login, d.System.AgentPassword, j.Name))
+		p.Execute(
+			o.primary(d),
+			d.publisherDatabase(),
+			tsql.AddPushSubscriptionAgent(d.subscription(), d.System.Login, d.System.AgentPassword, j.Name),
+		)
 	}
 	return proceed(p, "the distribution agent is being set up on %s", credentials.HostName(at))
 }

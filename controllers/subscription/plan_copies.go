@@ -29,15 +29,15 @@ func (o Observed) wrongType(d Desired) bool {
 	return slices.ContainsFunc(o.registrations(d), func(s articleSubscription) bool { return s.Pull != d.pull() })
 }
 
-// retypes tells that what is declared is another type than the one that is registered, which takes a new copy, for which
-// nobody has asked.
+// retypes tells that what is declared is another type than the one that is registered, which takes a new copy, for
+// which nobody has asked.
 func (d Desired) retypes(o Observed) bool {
 	return d.Publication != nil && o.wrongType(d) && d.snapshots() && !d.compares() && !d.consents() &&
 		len(o.tables(func(key string) bool { return o.publishes(key) })) > 0
 }
 
-// asRegistered is what is kept going: what is declared, but as the type that is registered while the other one waits for
-// consent.
+// asRegistered is what is kept going: what is declared, but as the type that is registered while the other one waits
+// for consent.
 func (d Desired) asRegistered(o Observed) Desired {
 	if !d.retypes(o) {
 		return d
@@ -70,10 +70,12 @@ func (d Desired) ask() string {
 }
 
 // replaces are tables of the articles that a registration would replace although they were this subscription's, or may
-// hold what their owner has written since it ended. Consent to a new copy is the request, the policy, a publication that
-// is made anew, or a copy that was kept to be compared.
+// hold what their owner has written since it ended. Consent to a new copy is the request, the policy, a publication
+// that is made anew, or a copy that was kept to be compared.
 func replaces(d Desired, o Observed) []string {
-	if !d.snapshots() || d.compares() || d.consents() || len(o.registrations(d)) > 0 || !d.registeredBefore() && o.here(d) == nil || len(o.Former) > 0 {
+	if !d.snapshots() || d.compares() || d.consents() || len(o.registrations(d)) > 0 ||
+		!d.registeredBefore() && o.here(d) == nil ||
+		len(o.Former) > 0 {
 		return nil
 	}
 	if d.Publication.Annotations[v1alpha1.RebuildAnnotation] == "true" || d.registeredBefore() && replacesKept(d) {
@@ -97,14 +99,16 @@ func (o Observed) tables(meant func(key string) bool) []string {
 	return all
 }
 
-// awaitsCopy tells that the registration waits for a snapshot of all articles: the first, or a new one that was asked for.
+// awaitsCopy tells that the registration waits for a snapshot of all articles: the first, or a new one that was asked
+// for.
 func (o Observed) awaitsCopy(d Desired) bool {
 	own := o.registrations(d)
-	return len(own) > 0 && !slices.ContainsFunc(own, func(s articleSubscription) bool { return s.Status != mssql.SubscriptionWaiting })
+	return len(own) > 0 &&
+		!slices.ContainsFunc(own, func(s articleSubscription) bool { return s.Status != mssql.SubscriptionWaiting })
 }
 
-// planReinitialization has the subscriber get a new copy when it is asked for, or when the distributor has given it up and it may. Articles
-// that change come first: they give the same subscriber a new copy.
+// planReinitialization has the subscriber get a new copy when it is asked for, or when the distributor has given it up
+// and it may. Articles that change come first: they give the same subscriber a new copy.
 func planReinitialization(d Desired, o Observed, p *replication.Plan) bool {
 	asked := replication.Request(d.Publication, d.Subscription) != "" || o.inactive(d) && d.consents()
 	if !asked || !d.snapshots() || len(o.registrations(d)) == 0 || o.awaitsCopy(d) || !publicationRests(d.Publication) {
@@ -125,9 +129,12 @@ func planReinitialization(d Desired, o Observed, p *replication.Plan) bool {
 	return proceed(p, "a new copy was asked for: %s", d.cost())
 }
 
-// unrecorded is waited for before a registration is ended to be made anew: once it is gone, only the status tells that the
-// tables are the subscription's.
-var unrecorded = conditions.InProgress(conditions.ReasonConfiguring, "how the subscription is registered is being recorded")
+// unrecorded is waited for before a registration is ended to be made anew: once it is gone, only the status tells that
+// the tables are the subscription's.
+var unrecorded = conditions.InProgress(
+	conditions.ReasonConfiguring,
+	"how the subscription is registered is being recorded",
+)
 
 // publicationRests tells that the publication is as declared and changes no articles.
 func publicationRests(p *v1alpha1.Publication) bool {
@@ -141,11 +148,18 @@ func planNeeded(declared Desired, d Desired, o Observed, p *replication.Plan) bo
 	switch {
 	case declared.retypes(o):
 		return p.Settle(conditions.Stalled(conditions.ReasonReinitializationNeeded, fmt.Sprintf(
-			"the subscription is %s and goes on so: to become %s it takes a new copy, %s; %s", d.kind(), declared.kind(), d.cost(), d.ask())))
+			"the subscription is %s and goes on so: to become %s it takes a new copy, %s; %s",
+			d.kind(),
+			declared.kind(),
+			d.cost(),
+			d.ask(),
+		)))
 	case needed != nil && replication.Request(d.Publication, d.Subscription) != "" && len(needed.WaitingFor) > 0:
 		return p.Settle(conditions.Stalled(conditions.ReasonReinitializationNeeded, fmt.Sprintf(
-			"the new copy that was asked for is made along with those of the publication's other subscribers: ask for them, too: %s",
-			strings.Join(needed.WaitingFor, ", "))))
+			"the new copy that was asked for is made along with those of the publication's other subscribers: ask for them, "+
+				"too: %s",
+			strings.Join(needed.WaitingFor, ", "),
+		)))
 	}
 	return true
 }
@@ -157,8 +171,8 @@ func (d Desired) kind() string {
 	return fmt.Sprintf("%s, with its agent on %s", v1alpha1.SubscriptionPush, credentials.HostName(d.agentServer()))
 }
 
-// reinitialization is the newest request that was carried out, for status. A step that failed may have come after it; then
-// the registration tells.
+// reinitialization is the newest request that was carried out, for status. A step that failed may have come after it;
+// then the registration tells.
 func reinitialization(d Desired, o Observed, p replication.Plan, failed error) *v1alpha1.SubscriptionReinitialization {
 	have, request := d.Subscription.Status.Reinitialization, d.Subscription.Annotations[v1alpha1.ReinitializeAnnotation]
 	uid, which, _ := strings.Cut(request, "/")

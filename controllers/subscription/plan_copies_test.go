@@ -44,10 +44,12 @@ func TestANewCopyIsMadeWhenItIsAskedFor(t *testing.T) {
 		"another object": {declared(), "u0/1", nil, false},
 		"no request":     {declared(), "true", nil, false},
 		"the publication changes an article": {declared(), "u1/1", func(w *world) {
-			w.d.Publication.Status.NeededReinitialization = &v1alpha1.NeededReinitialization{Tables: []v1alpha1.NeededCopy{{Table: "dbo.Article"}}}
+			w.d.Publication.Status.NeededReinitialization =
+				&v1alpha1.NeededReinitialization{Tables: []v1alpha1.NeededCopy{{Table: "dbo.Article"}}}
 		}, false},
 		"the publication is being changed": {declared(), "u1/1", func(w *world) {
-			w.d.Publication.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionReconciling, Status: metav1.ConditionTrue}}
+			w.d.Publication.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionReconciling,
+				Status: metav1.ConditionTrue}}
 		}, false},
 		"the publication has made the copy": {declared(), "u1/1", func(w *world) {
 			w.d.Publication.Status.Reinitialized = &v1alpha1.PublicationReinitialization{Requests: []string{"u1/1"}}
@@ -96,10 +98,14 @@ func TestAnotherTypeWaits(t *testing.T) {
 		from, to Desired
 		is       string
 	}{
-		"pull to push":                            {declared(), push(""), "the subscription is Pull and goes on so: to become Push, with its agent on dist-0"},
-		"push to pull":                            {push(""), declared(), "the subscription is Push, with its agent on dist-0 and goes on so"},
-		"push with its agent afar to pull":        {push(v1alpha1.AgentAtSubscriber), declared(), "Push, with its agent on dubsub-0 and goes on so: to become Pull"},
-		"pull to push with its agent at the copy": {declared(), push(v1alpha1.AgentAtSubscriber), "to become Push, with its agent on dubsub-0"},
+		"pull to push": {declared(), push(""),
+			"the subscription is Pull and goes on so: to become Push, with its agent on dist-0"},
+		"push to pull": {push(""), declared(),
+			"the subscription is Push, with its agent on dist-0 and goes on so"},
+		"push with its agent afar to pull": {push(v1alpha1.AgentAtSubscriber), declared(),
+			"Push, with its agent on dubsub-0 and goes on so: to become Pull"},
+		"pull to push with its agent at the copy": {declared(), push(v1alpha1.AgentAtSubscriber),
+			"to become Push, with its agent on dubsub-0"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
@@ -124,7 +130,8 @@ func TestAnotherTypeWaits(t *testing.T) {
 	}
 }
 
-// In a database that others feed, or that publishes, the tables of a subscription stay its own while it changes its type.
+// In a database that others feed, or that publishes, the tables of a subscription stay its own while it changes its
+// type.
 func TestAnotherTypeInASharedDatabase(t *testing.T) {
 	g := NewWithT(t)
 	w := delivering(t, declared())
@@ -146,22 +153,25 @@ func TestAnotherTypeInASharedDatabase(t *testing.T) {
 	}
 }
 
-// A subscription that the distributor has given up gets a new copy when somebody asks for it, or unasked where that is declared.
+// A subscription that the distributor has given up gets a new copy when somebody asks for it, or unasked where that is
+// declared.
 func TestASubscriptionThatWasGivenUp(t *testing.T) {
 	g := NewWithT(t)
 	w := delivering(t, declared())
 	w.fails(mssql.RunFailed, time.Hour)
-	w.o.Agent.ErrorCode, w.o.Agent.FailureMessage = deactivated, "The subscription(s) have been marked inactive and must be reinitialized."
+	w.o.Agent.ErrorCode, w.o.Agent.FailureMessage = deactivated,
+		"The subscription(s) have been marked inactive and must be reinitialized."
 	p := plan(w.d, w.look())
 	g.Expect(p.Outcome.Reason).To(Equal(conditions.ReasonSubscriptionInactive))
-	g.Expect(p.Outcome.Message).To(And(ContainSubstring("1200 rows, 3.0 MiB"), ContainSubstring("kubectl geosql reinitialize dublin -n web")))
+	g.Expect(p.Outcome.Message).
+		To(And(ContainSubstring("1200 rows, 3.0 MiB"), ContainSubstring("kubectl geosql reinitialize dublin -n web")))
 	g.Expect(describeSteps(p)).NotTo(ContainElement(ContainSubstring("sp_reinitsubscription")))
 	w.d.Subscription.Spec.Reinitialization = v1alpha1.ReinitializeAutomatic
 	g.Expect(describeSteps(plan(w.d, w.look()))).To(ContainElement(ContainSubstring("sp_reinitsubscription")))
 }
 
-// What proves that tables are a subscription's own is its registration, and that it was registered once; then a new copy of
-// them is asked for. The agents' user is shared and proves nothing.
+// What proves that tables are a subscription's own is its registration, and that it was registered once; then a new
+// copy of them is asked for. The agents' user is shared and proves nothing.
 func TestWhoseTables(t *testing.T) {
 	ended := func(w *world) { w.o.Publication.Subscriptions, w.o.Here.Subscriptions = nil, nil }
 	for name, c := range map[string]struct {
@@ -175,16 +185,19 @@ func TestWhoseTables(t *testing.T) {
 		"the database publishes": {func(w *world) {
 			ended(w)
 			w.d.Subscription.Status.Initialization = nil
-			w.o.Servers[subscriber].State.Databases["content"] = mssql.ReplicationDatabase{Name: "Content", State: "ONLINE", Published: true}
+			w.o.Servers[subscriber].State.Databases["content"] = mssql.ReplicationDatabase{Name: "Content", State: "ONLINE",
+				Published: true}
 		}, conditions.ReasonSubscriberNotEmpty},
 		"the database publishes other tables": {func(w *world) {
 			ended(w)
 			w.d.Subscription.Status.Initialization = nil
 			w.o.Here.Tables = map[string]mssql.Table{"dbo.price": {Schema: "dbo", Name: "Price"}}
-			w.o.Servers[subscriber].State.Databases["content"] = mssql.ReplicationDatabase{Name: "Content", State: "ONLINE", Published: true}
+			w.o.Servers[subscriber].State.Databases["content"] = mssql.ReplicationDatabase{Name: "Content", State: "ONLINE",
+				Published: true}
 		}, conditions.ReasonDelivering},
-		"ended by hand at both ends":     {ended, conditions.ReasonReinitializationNeeded},
-		"ended by hand at the publisher": {func(w *world) { w.o.Publication.Subscriptions = nil }, conditions.ReasonReinitializationNeeded},
+		"ended by hand at both ends": {ended, conditions.ReasonReinitializationNeeded},
+		"ended by hand at the publisher": {func(w *world) { w.o.Publication.Subscriptions = nil },
+			conditions.ReasonReinitializationNeeded},
 		"ended by hand, adopted before": {func(w *world) {
 			ended(w)
 			w.d.Subscription.Annotations = map[string]string{v1alpha1.AdoptAnnotation: "true"}
@@ -227,10 +240,12 @@ func TestTheAgentsUserGoesWithTheLastOwner(t *testing.T) {
 	}{
 		"alone": {func(*world) {}, true},
 		"the database publishes": {func(w *world) {
-			w.o.Servers[subscriber].State.Databases["content"] = mssql.ReplicationDatabase{Name: "Content", State: "ONLINE", Published: true}
+			w.o.Servers[subscriber].State.Databases["content"] = mssql.ReplicationDatabase{Name: "Content", State: "ONLINE",
+				Published: true}
 		}, false},
 		"another subscription is there": {func(w *world) {
-			w.o.Here.Subscriptions = []mssql.SubscriptionHere{{Publisher: "tukpub-0", PublisherDatabase: "Content", Publication: "other"}}
+			w.o.Here.Subscriptions = []mssql.SubscriptionHere{{Publisher: "tukpub-0", PublisherDatabase: "Content",
+				Publication: "other"}}
 		}, false},
 		"another subscription is declared": {func(w *world) { w.d.Beside = []Beside{{Name: "other"}} }, false},
 	} {

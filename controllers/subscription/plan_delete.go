@@ -26,8 +26,8 @@ func (o Observed) gone(d Desired, server v1alpha1.ServerName) string {
 // publisherGone says so of the whole publisher.
 func (o Observed) publisherGone(d Desired) string { return d.Publisher.GoneWhy(d.Gone, o.Servers) }
 
-// observeEnds reads what each end that answers has of a subscription that is being deleted. The distributor may be gone,
-// or know of no publisher any more; the subscriber's database then says under whose name it was subscribed.
+// observeEnds reads what each end that answers has of a subscription that is being deleted. The distributor may be
+// gone, or know of no publisher any more; the subscriber's database then says under whose name it was subscribed.
 func observeEnds(ctx context.Context, engines replication.Engines, sidecars Sidecars, d Desired, o *Observed) {
 	if at := o.Servers[d.System.Server].State; at != nil && at.Database(d.System.Database) != nil {
 		o.At, o.AtErr = engines.ReadAtDistributor(ctx, d.System, d.Publisher, d.publisherDatabase(), d.publication())
@@ -45,8 +45,8 @@ func observeEnds(ctx context.Context, engines replication.Engines, sidecars Side
 	observeOrders(ctx, sidecars, d, o)
 }
 
-// subscribedTo is the publisher under whose name the subscriber's database knows the subscription, else that of a server
-// alone; empty when nobody can tell.
+// subscribedTo is the publisher under whose name the subscriber's database knows the subscription, else that of a
+// server alone; empty when nobody can tell.
 func (o Observed) subscribedTo(d Desired) string {
 	for _, here := range o.Here.Subscriptions {
 		same := strings.EqualFold(here.Publication, d.publication()) &&
@@ -61,7 +61,8 @@ func (o Observed) subscribedTo(d Desired) string {
 	return ""
 }
 
-// observeOrders reads what the sidecars of servers that are expected back were told, also of a type that is no longer declared.
+// observeOrders reads what the sidecars of servers that are expected back were told, also of a type that is no longer
+// declared.
 func observeOrders(ctx context.Context, sidecars Sidecars, d Desired, o *Observed) {
 	namespace := d.Subscription.Namespace
 	if o.gone(d, d.Subscriber) == "" {
@@ -72,8 +73,8 @@ func observeOrders(ctx context.Context, sidecars Sidecars, d Desired, o *Observe
 	}
 }
 
-// planDelete ends the subscription when reclaimPolicy is Delete; tables stay, and everything else stays when it is Retain.
-// Each end is cleaned by itself: one that nobody expects back keeps the others from nothing.
+// planDelete ends the subscription when reclaimPolicy is Delete; tables stay, and everything else stays when it is
+// Retain. Each end is cleaned by itself: one that nobody expects back keeps the others from nothing.
 func planDelete(d Desired, o Observed) replication.Plan {
 	var p replication.Plan
 	d = d.asRegistered(o)
@@ -152,8 +153,8 @@ func planPrimary(d Desired, o Observed, p *replication.Plan) bool {
 	return true
 }
 
-// planEnds ends the subscription at every end that answers: the agent first, the publisher's registration last, since it
-// proves whose the subscriber's tables are.
+// planEnds ends the subscription at every end that answers: the agent first, the publisher's registration last, since
+// it proves whose the subscriber's tables are.
 func planEnds(d Desired, o Observed, p *replication.Plan) {
 	subscriber, distributor := o.gone(d, d.Subscriber) == "", o.gone(d, d.System.Server) == ""
 	for _, server := range []v1alpha1.ServerName{d.Subscriber, d.System.Server} {

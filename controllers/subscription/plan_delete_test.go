@@ -54,13 +54,20 @@ func TestDeletionWithoutOneEnd(t *testing.T) {
 		at   []v1alpha1.ServerName
 		left []string
 	}{
-		"the subscriber":                 {[]v1alpha1.ServerName{subscriber}, []v1alpha1.ServerName{publisher}, []string{"on dubsub-0 the subscription of database Content"}},
-		"the publisher":                  {[]v1alpha1.ServerName{publisher, secondary}, []v1alpha1.ServerName{subscriber}, []string{"at AvailabilityGroup content the registration"}},
-		"the distributor":                {[]v1alpha1.ServerName{distributor}, []v1alpha1.ServerName{publisher, subscriber}, []string{"on distributor dist-0"}},
-		"the publisher and distributor":  {[]v1alpha1.ServerName{publisher, secondary, distributor}, []v1alpha1.ServerName{subscriber}, []string{"registration", "dist-0"}},
-		"the subscriber and distributor": {[]v1alpha1.ServerName{subscriber, distributor}, []v1alpha1.ServerName{publisher}, []string{"dubsub-0", "dist-0"}},
-		"a replica of the publisher":     {[]v1alpha1.ServerName{secondary}, []v1alpha1.ServerName{publisher, subscriber}, nil},
-		"all":                            {[]v1alpha1.ServerName{publisher, secondary, distributor, subscriber}, nil, []string{"dubsub-0", "registration", "dist-0"}},
+		"the subscriber": {[]v1alpha1.ServerName{subscriber}, []v1alpha1.ServerName{publisher},
+			[]string{"on dubsub-0 the subscription of database Content"}},
+		"the publisher": {[]v1alpha1.ServerName{publisher, secondary}, []v1alpha1.ServerName{subscriber},
+			[]string{"at AvailabilityGroup content the registration"}},
+		"the distributor": {[]v1alpha1.ServerName{distributor}, []v1alpha1.ServerName{publisher, subscriber},
+			[]string{"on distributor dist-0"}},
+		"the publisher and distributor": {[]v1alpha1.ServerName{publisher, secondary, distributor},
+			[]v1alpha1.ServerName{subscriber}, []string{"registration", "dist-0"}},
+		"the subscriber and distributor": {[]v1alpha1.ServerName{subscriber, distributor}, []v1alpha1.ServerName{publisher},
+			[]string{"dubsub-0", "dist-0"}},
+		"a replica of the publisher": {[]v1alpha1.ServerName{secondary}, []v1alpha1.ServerName{publisher, subscriber},
+			nil},
+		"all": {[]v1alpha1.ServerName{publisher, secondary, distributor, subscriber}, nil,
+			[]string{"dubsub-0", "registration", "dist-0"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
@@ -69,7 +76,8 @@ func TestDeletionWithoutOneEnd(t *testing.T) {
 			if name != "a replica of the publisher" {
 				p := planDelete(w.d, w.look())
 				g.Expect(p.Done || len(p.Steps) > 0).To(BeFalse(), "silence is no evidence")
-				g.Expect(p.Outcome.Message).To(And(ContainSubstring("no route to host"), ContainSubstring("Lost"), ContainSubstring("Retain")))
+				g.Expect(p.Outcome.Message).
+					To(And(ContainSubstring("no route to host"), ContainSubstring("Lost"), ContainSubstring("Retain")))
 				g.Expect(p.Outcome.Ready).To(Equal(metav1.ConditionUnknown))
 			}
 			w.away(true, c.gone...)

@@ -14,7 +14,8 @@ import (
 	"geosql.dev/operator/internal/reconcile/conditions"
 )
 
-// A snapshot after which the distributor may have removed what came is not what a subscriber begins with, be it new or one that was lost.
+// A snapshot after which the distributor may have removed what came is not what a subscriber begins with, be it new or
+// one that was lost.
 func TestSnapshotThatIsTooOld(t *testing.T) {
 	retention := time.Duration(declared().System.Retention) * time.Hour
 	for name, c := range map[string]struct {
@@ -87,21 +88,25 @@ func TestSnapshotThatIsTooOld(t *testing.T) {
 	g.Expect(plan(w.d, w.look()).Outcome.Message).To(ContainSubstring("a new one is made"))
 }
 
-// What the engine says of a registration is judged: one that waits for a snapshot gets nothing, nor does one that was given up.
+// What the engine says of a registration is judged: one that waits for a snapshot gets nothing, nor does one that was
+// given up.
 func TestStatusOfRegistrations(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(*world)
 		reason string
 		stuck  bool
 	}{
-		"reinitialized": {func(w *world) { w.o.Publication.Subscriptions[0].Status = mssql.SubscriptionWaiting }, conditions.ReasonSnapshotRunning, false},
-		"inactive":      {func(w *world) { w.o.Publication.Subscriptions[1].Status = mssql.SubscriptionInactive }, conditions.ReasonSubscriptionInactive, true},
+		"reinitialized": {func(w *world) { w.o.Publication.Subscriptions[0].Status = mssql.SubscriptionWaiting },
+			conditions.ReasonSnapshotRunning, false},
+		"inactive": {func(w *world) { w.o.Publication.Subscriptions[1].Status = mssql.SubscriptionInactive },
+			conditions.ReasonSubscriptionInactive, true},
 		"inactive by what the agent says": {func(w *world) {
 			w.fails(mssql.RunFailed, time.Second)
 			w.o.Agent.ErrorCode = "21074"
 		}, conditions.ReasonSubscriptionInactive, true},
-		"failed for long":     {func(w *world) { w.fails(mssql.RunFailed, time.Hour) }, conditions.ReasonAgentFailed, true},
-		"failed a moment ago": {func(w *world) { w.fails(mssql.RunFailed, time.Minute) }, conditions.ReasonAgentFailed, false},
+		"failed for long": {func(w *world) { w.fails(mssql.RunFailed, time.Hour) }, conditions.ReasonAgentFailed, true},
+		"failed a moment ago": {func(w *world) { w.fails(mssql.RunFailed, time.Minute) }, conditions.ReasonAgentFailed,
+			false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)

@@ -30,7 +30,8 @@ func observeFeeders(ctx context.Context, engines replication.Engines, d Desired,
 	}
 	for _, here := range o.Here.Subscriptions {
 		f := Feeder{Former: readFormer(ctx, engines, d, o, here)}
-		if primary := o.primary(d); primary != "" && strings.EqualFold(here.Publisher, o.At.Original) && strings.EqualFold(here.PublisherDatabase, d.publisherDatabase()) {
+		if primary := o.primary(d); primary != "" && strings.EqualFold(here.Publisher, o.At.Original) &&
+			strings.EqualFold(here.PublisherDatabase, d.publisherDatabase()) {
 			var found *mssql.Publication
 			err := engines.Read(ctx, primary, d.publisherDatabase(), func(ctx context.Context, db *mssql.DB) (err error) {
 				found, err = mssql.ReadPublication(ctx, db, here.Publication)
@@ -72,8 +73,8 @@ func (o Observed) others(p *mssql.Publication) (feeds bool, others []string) {
 	return feeds, others
 }
 
-// feeding are the feeders that deliver tables of the articles, or may: what one delivers whose publication was not read is
-// not known.
+// feeding are the feeders that deliver tables of the articles, or may: what one delivers whose publication was not read
+// is not known.
 func (o Observed) feeding(d Desired) []Feeder {
 	if !d.snapshots() || len(o.registrations(d)) > 0 || o.here(d) != nil || len(o.tables(o.publishes)) == 0 {
 		return nil
@@ -94,9 +95,9 @@ func (o Observed) feeding(d Desired) []Feeder {
 	})
 }
 
-// planFeeders does not let two agents deliver one table: the first row that both bring is a race, and the one that comes
-// second fails for ever. A subscription that nobody declares any more is ended, its agent first and what proves it last,
-// when the new one is to adopt; others refuse.
+// planFeeders does not let two agents deliver one table: the first row that both bring is a race, and the one that
+// comes second fails for ever. A subscription that nobody declares any more is ended, its agent first and what proves
+// it last, when the new one is to adopt; others refuse.
 func planFeeders(d Desired, o Observed, p *replication.Plan) bool {
 	feeding := o.feeding(d)
 	if len(feeding) > 0 && o.JobsErr != nil {
@@ -104,12 +105,22 @@ func planFeeders(d Desired, o Observed, p *replication.Plan) bool {
 	}
 	for _, f := range feeding {
 		if !d.adopts() {
-			return p.Settle(conditions.Stalled(conditions.ReasonSubscriberNotEmpty, fmt.Sprintf("tables of the articles in database %s on %s %s. %s",
-				d.database(), d.host(), who(d, f), remedy(d, o, f))))
+			return p.Settle(
+				conditions.Stalled(
+					conditions.ReasonSubscriberNotEmpty,
+					fmt.Sprintf("tables of the articles in database %s on %s %s. %s",
+						d.database(), d.host(), who(d, f), remedy(d, o, f)),
+				),
+			)
 		}
 		if reason := stays(d, o, f); reason != "" {
-			return p.Settle(conditions.Stalled(conditions.ReasonSubscriberNotEmpty, fmt.Sprintf("%s=true cannot be done: tables of the articles in database %s on %s %s. %s",
-				v1alpha1.AdoptAnnotation, d.database(), d.host(), who(d, f), reason)))
+			return p.Settle(
+				conditions.Stalled(
+					conditions.ReasonSubscriberNotEmpty,
+					fmt.Sprintf("%s=true cannot be done: tables of the articles in database %s on %s %s. %s",
+						v1alpha1.AdoptAnnotation, d.database(), d.host(), who(d, f), reason),
+				),
+			)
 		}
 		for _, server := range slices.Compact([]v1alpha1.ServerName{d.Subscriber, d.System.Server}) {
 			p.RemoveJob(server, f.job(d), f.Jobs[server])
@@ -148,15 +159,24 @@ func stays(d Desired, o Observed, f Feeder) string {
 		return "Somebody else made that publication. " + byHand(d, f)
 	}
 	if _, others := o.others(p); len(others) > 0 {
-		return fmt.Sprintf("It delivers other tables, too (%s), which would stand still: declare its Subscription again, or name another database",
-			strings.Join(others[:min(len(others), 3)], ", "))
+		return fmt.Sprintf(
+			"It delivers other tables, too (%s), which would stand still: declare its Subscription again, or name another "+
+				"database",
+			strings.Join(others[:min(len(others), 3)], ", "),
+		)
 	}
 	return ""
 }
 
 func byHand(d Desired, f Feeder) string {
-	return fmt.Sprintf("End it at its publisher: EXEC sp_dropsubscription @publication = N'%s', @article = N'all', @subscriber = N'%s', @destination_db = N'%s', "+
-		"and at the subscriber with sp_droppullsubscription or sp_subscription_cleanup; or name another database", f.Here.Publication, d.host(), d.database())
+	return fmt.Sprintf(
+		"End it at its publisher: EXEC sp_dropsubscription @publication = N'%s', @article = N'all', @subscriber = N'%s', "+
+			"@destination_db = N'%s', "+
+			"and at the subscriber with sp_droppullsubscription or sp_subscription_cleanup; or name another database",
+		f.Here.Publication,
+		d.host(),
+		d.database(),
+	)
 }
 
 // remedy says what to do without adoption.
@@ -164,6 +184,11 @@ func remedy(d Desired, o Observed, f Feeder) string {
 	if reason := stays(d, o, f); reason != "" {
 		return reason
 	}
-	return fmt.Sprintf("Declare it again to keep it; or let this one take its place: kubectl annotate subscription %s -n %s %s=true ends the former agent and subscription, and then gives a new copy",
-		d.name(), d.Subscription.Namespace, v1alpha1.AdoptAnnotation)
+	return fmt.Sprintf(
+		"Declare it again to keep it; or let this one take its place: kubectl annotate subscription %s -n %s %s=true ends "+
+			"the former agent and subscription, and then gives a new copy",
+		d.name(),
+		d.Subscription.Namespace,
+		v1alpha1.AdoptAnnotation,
+	)
 }

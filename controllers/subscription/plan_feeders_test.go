@@ -21,15 +21,26 @@ func renamed() *world {
 	w := newWorld(declared())
 	w.o.Servers[subscriber].State.Databases["content"] = mssql.ReplicationDatabase{Name: "Content", State: "ONLINE"}
 	w.o.Here.Tables = map[string]mssql.Table{"dbo.article": {Schema: "dbo", Name: "Article"}}
-	here := mssql.SubscriptionHere{Publisher: "tukpub-0", PublisherDatabase: "Content", Publication: "former", Pull: true, Applied: true}
+	here := mssql.SubscriptionHere{
+		Publisher:         "tukpub-0",
+		PublisherDatabase: "Content",
+		Publication:       "former",
+		Pull:              true,
+		Applied:           true,
+	}
 	w.o.Here.Subscriptions = []mssql.SubscriptionHere{here}
-	w.o.Feeders = []Feeder{{Former: Former{Here: here, Jobs: map[v1alpha1.ServerName]*mssql.Job{subscriber: {Enabled: true, Running: true}}},
-		Publication: reconcile.Read(&mssql.Publication{Description: "geosql.dev web/former", Articles: map[string]mssql.PublishedArticle{
-			"dbo.article": {Name: "dbo.Article", Schema: "dbo", Table: "Article"}}})}}
+	w.o.Feeders = []Feeder{
+		{Former: Former{Here: here, Jobs: map[v1alpha1.ServerName]*mssql.Job{subscriber: {Enabled: true, Running: true}}},
+			Publication: reconcile.Read(
+				&mssql.Publication{Description: "geosql.dev web/former", Articles: map[string]mssql.PublishedArticle{
+					"dbo.article": {Name: "dbo.Article", Schema: "dbo", Table: "Article"}}},
+			)},
+	}
 	return w
 }
 
-// Two agents never deliver one table. Who feeds it is said, and ended first, or the adoption is refused with what to do.
+// Two agents never deliver one table. Who feeds it is said, and ended first, or the adoption is refused with what to
+// do.
 func TestWhoFeedsTheTables(t *testing.T) {
 	const fed = "are still fed by publication former of Content at tukpub-0, which no Subscription declares any more"
 	publication := func(w *world, change func(*mssql.Publication)) {
@@ -38,15 +49,21 @@ func TestWhoFeedsTheTables(t *testing.T) {
 	}
 	for name, c := range map[string]struct {
 		change func(*world)
-		// asked and adopted are the words of the condition without and with the annotation; none of the latter when it takes over.
+		// asked and adopted are the words of the condition without and with the annotation; none of the latter when it takes
+		// over.
 		asked, adopted string
 	}{
-		"nobody declares it": {func(*world) {}, fed + ". Declare it again to keep it; or let this one take its place: kubectl annotate subscription dublin -n web geosql.dev/adopt=true", ""},
+		"nobody declares it": {func(*world) {}, fed +
+			". Declare it again to keep it; or let this one take its place: kubectl annotate subscription dublin -n web " +
+			"geosql.dev/adopt=true", ""},
 		"somebody declares it": {func(w *world) {
 			w.d.Beside = []Beside{{Name: "old", Publication: "former", Tables: []string{"dbo.Article"}}}
 		},
 			"as Subscription old declares. Delete Subscription old first", "Delete Subscription old first"},
-		"its publication is declared no more": {func(w *world) { w.d.Beside = []Beside{{Name: "old", Publication: "former"}} },
+		"its publication is declared no more": {func(w *world) {
+			w.d.Beside = []Beside{{Name: "old",
+				Publication: "former"}}
+		},
 			"as Subscription old declares", "Delete Subscription old first"},
 		"it delivers other tables": {func(w *world) {
 			publication(w, func(p *mssql.Publication) {
@@ -54,7 +71,9 @@ func TestWhoFeedsTheTables(t *testing.T) {
 			})
 		}, fed + ". It delivers other tables, too (dbo.B)", "It delivers other tables, too (dbo.B)"},
 		"somebody else made it": {func(w *world) { publication(w, func(p *mssql.Publication) { p.Description = "by hand" }) },
-			fed + ". Somebody else made that publication", "EXEC sp_dropsubscription @publication = N'former', @article = N'all', @subscriber = N'dubsub-0', @destination_db = N'Content'"},
+			fed + ". Somebody else made that publication",
+			"EXEC sp_dropsubscription @publication = N'former', @article = N'all', @subscriber = N'dubsub-0', " +
+				"@destination_db = N'Content'"},
 		"another publisher's": {func(w *world) { w.o.Feeders[0].Publication = reconcile.Reading[*mssql.Publication]{} },
 			"may be fed by publication former", "EXEC sp_dropsubscription"},
 		"it could not be read": {func(w *world) {
@@ -81,9 +100,20 @@ func TestWhoFeedsTheTables(t *testing.T) {
 			w.o.JobsErr = errors.New("cut off")
 			g.Expect(plan(w.d, w.look()).Steps).To(BeEmpty(), "an agent that was not looked for would go on")
 			w.o.JobsErr = nil
-			g.Expect(describeSteps(p)).To(HaveExactElements(ContainSubstring("sp_stop_job"),
-				ContainSubstring("sp_delete_job @job_name = N'"+replication.DistributionJob("tukpub-0", "Content", "former", "dubsub-0", "Content")+"'"),
-				ContainSubstring("sp_dropsubscription @publication = N'former'"), ContainSubstring("sp_droppullsubscription")))
+			g.Expect(describeSteps(p)).To(HaveExactElements(
+				ContainSubstring("sp_stop_job"),
+				ContainSubstring(
+					"sp_delete_job @job_name = N'"+replication.DistributionJob(
+						"tukpub-0",
+						"Content",
+						"former",
+						"dubsub-0",
+						"Content",
+					)+"'",
+				),
+				ContainSubstring("sp_dropsubscription @publication = N'former'"),
+				ContainSubstring("sp_droppullsubscription"),
+			))
 			w.o.Here.Subscriptions, w.o.Feeders = nil, nil
 			p, _ = w.settle(t, all)
 			g.Expect(p.Outcome.Reason).To(Equal(conditions.ReasonDelivering), p.Outcome.Message)
@@ -95,7 +125,8 @@ func TestWhoFeedsTheTables(t *testing.T) {
 func TestWhoFeedsOtherTables(t *testing.T) {
 	for name, change := range map[string]func(*world){
 		"read": func(w *world) {
-			w.o.Feeders[0].Publication = reconcile.Read(&mssql.Publication{Articles: map[string]mssql.PublishedArticle{"dbo.b": {Schema: "dbo", Table: "B"}}})
+			w.o.Feeders[0].Publication = reconcile.Read(
+				&mssql.Publication{Articles: map[string]mssql.PublishedArticle{"dbo.b": {Schema: "dbo", Table: "B"}}})
 		},
 		"declared": func(w *world) {
 			w.d.Beside = []Beside{{Name: "other", Publication: "former", Tables: []string{"dbo.B"}}}

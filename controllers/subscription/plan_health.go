@@ -99,9 +99,16 @@ func planHealth(d Desired, o Observed, p *replication.Plan) bool {
 	switch phase(d, o) {
 	case phaseSnapshot:
 		if o.At.LastSnapshot != "" {
-			return p.Settle(conditions.InProgress(conditions.ReasonSnapshotRunning, "a new snapshot is waited for: the newest one is older than the registration of an article"))
+			return p.Settle(
+				conditions.InProgress(
+					conditions.ReasonSnapshotRunning,
+					"a new snapshot is waited for: the newest one is older than the registration of an article",
+				),
+			)
 		}
-		return p.Settle(conditions.InProgress(conditions.ReasonSnapshotRunning, "the publication's snapshot is not there yet"))
+		return p.Settle(
+			conditions.InProgress(conditions.ReasonSnapshotRunning, "the publication's snapshot is not there yet"),
+		)
 	case phaseMirroring:
 		outcome := mirroring(o.Mirror)
 		if failure != nil && o.applied(d) {
@@ -121,8 +128,12 @@ func planHealth(d Desired, o Observed, p *replication.Plan) bool {
 	}
 	if absent := o.absent(d, true); len(absent) > 0 {
 		return p.Settle(conditions.InProgress(conditions.ReasonWaitingForTable, fmt.Sprintf(
-			"database %s on %s does not have %s, and no snapshot brings it: create it there, with the rows that the publisher has",
-			d.database(), d.host(), strings.Join(absent[:min(len(absent), mostNamed)], ", "))))
+			"database %s on %s does not have %s, and no snapshot brings it: create it there, with the rows that the "+
+				"publisher has",
+			d.database(),
+			d.host(),
+			strings.Join(absent[:min(len(absent), mostNamed)], ", "),
+		)))
 	}
 	if !planLogRead(d, o, p) || !planProved(d, o, p) {
 		return false
@@ -132,7 +143,8 @@ func planHealth(d Desired, o Observed, p *replication.Plan) bool {
 	return true
 }
 
-// skips says of an agent that skips errors what its progress does not say. It goes on with what it skipped left out, for good.
+// skips says of an agent that skips errors what its progress does not say. It goes on with what it skipped left out,
+// for good.
 func skips(d Desired, o Observed) string {
 	if d.Profile == nil || len(d.Profile.SkipErrors) == 0 {
 		return ""
@@ -145,11 +157,16 @@ func skips(d Desired, o Observed) string {
 	if a := o.Agent; a != nil && slices.Contains(numbers, a.ErrorCode) {
 		newest = fmt.Sprintf(" (the newest, %s, %s ago)", a.ErrorCode, a.ErrorAge.Truncate(time.Second))
 	}
-	return fmt.Sprintf("; its agent's profile skips errors %s%s: what it skipped is missing here, and neither latency nor pending commands tell of it",
-		strings.Join(numbers, ", "), newest)
+	return fmt.Sprintf(
+		"; its agent's profile skips errors %s%s: what it skipped is missing here, and neither latency nor pending "+
+			"commands tell of it",
+		strings.Join(numbers, ", "),
+		newest,
+	)
 }
 
-// failed is the outcome of an agent that ended with an error. It is started again all the same: what a person mends goes on by itself.
+// failed is the outcome of an agent that ended with an error. It is started again all the same: what a person mends
+// goes on by itself.
 func failed(d Desired, o Observed, f replication.Failure) conditions.Outcome {
 	what := "the distribution agent failed and is started again: " + f.Message
 	if !f.Lasts() {
@@ -157,17 +174,31 @@ func failed(d Desired, o Observed, f replication.Failure) conditions.Outcome {
 	}
 	cure := "Mend what it says; docs/runbooks/replication.md has more"
 	if slices.Contains(outOfStep, o.Agent.ErrorCode) {
-		cure = fmt.Sprintf("The rows of %s on %s differ from the publisher's: repair the row that it names there, or give the subscriber a new copy (%s)",
-			d.database(), d.host(), d.cost()+"; "+d.ask())
+		cure = fmt.Sprintf(
+			"The rows of %s on %s differ from the publisher's: repair the row that it names there, or give the subscriber a "+
+				"new copy (%s)",
+			d.database(),
+			d.host(),
+			d.cost()+"; "+d.ask(),
+		)
 	}
-	return conditions.Stalled(conditions.ReasonAgentFailed, fmt.Sprintf("%s. It has gone on so for %s. %s", what, f.For.Truncate(time.Minute), cure))
+	return conditions.Stalled(
+		conditions.ReasonAgentFailed,
+		fmt.Sprintf("%s. It has gone on so for %s. %s", what, f.For.Truncate(time.Minute), cure),
+	)
 }
 
 // inactive is the outcome of a subscription that the distributor has given up.
 func inactive(d Desired, o Observed) conditions.Outcome {
 	return conditions.Stalled(conditions.ReasonSubscriptionInactive, fmt.Sprintf(
-		"distributor %s had to keep what %s on %s lacks for longer than its retention of %d hours, and has removed it: nothing is delivered before the subscriber gets a new copy (%s)",
-		d.System.Host(), d.database(), d.host(), d.System.Retention, d.cost()+"; "+d.ask()))
+		"distributor %s had to keep what %s on %s lacks for longer than its retention of %d hours, and has removed it: "+
+			"nothing is delivered before the subscriber gets a new copy (%s)",
+		d.System.Host(),
+		d.database(),
+		d.host(),
+		d.System.Retention,
+		d.cost()+"; "+d.ask(),
+	))
 }
 
 // planLogRead says that nothing new comes to the distributor: then what the agent delivers is not what was committed.
@@ -176,11 +207,16 @@ func planLogRead(d Desired, o Observed, p *replication.Plan) bool {
 	switch {
 	case o.LogReaderJob == nil || !o.LogReaderJob.Running:
 		return p.Settle(conditions.InProgress(conditions.ReasonLogReaderNotRunning, fmt.Sprintf(
-			"the log reader of %s does not run: what is committed there now does not come; Publication %s says why", d.publisherDatabase(), d.publication())))
+			"the log reader of %s does not run: what is committed there now does not come; Publication %s says why",
+			d.publisherDatabase(),
+			d.publication(),
+		)))
 	case failure == nil:
 		return true
 	case failure.Status == mssql.RunFailed:
-		return p.Settle(conditions.InProgress(conditions.ReasonLogReaderNotRunning, "the log reader does not deliver: "+failure.Message))
+		return p.Settle(
+			conditions.InProgress(conditions.ReasonLogReaderNotRunning, "the log reader does not deliver: "+failure.Message),
+		)
 	}
 	return p.Settle(failure.Retrying("log reader", d.latency()))
 }
@@ -188,12 +224,21 @@ func planLogRead(d Desired, o Observed, p *replication.Plan) bool {
 func mirroring(m Mirror) conditions.Outcome {
 	switch {
 	case m.StatusErr != nil:
-		return conditions.Unknown(conditions.ReasonMirroring, "how far the mirror of the snapshot is, is not known: "+m.StatusErr.Error())
+		return conditions.Unknown(
+			conditions.ReasonMirroring,
+			"how far the mirror of the snapshot is, is not known: "+m.StatusErr.Error(),
+		)
 	case m.Status == nil || m.Status.State == files.Waiting:
 		return conditions.InProgress(conditions.ReasonMirroring, "the subscriber's sidecar begins to mirror the snapshot")
 	case m.Status.State == files.Failing:
-		return conditions.InProgress(conditions.ReasonMirroring, "the snapshot could not be mirrored and is tried again: "+m.Status.Message)
+		return conditions.InProgress(
+			conditions.ReasonMirroring,
+			"the snapshot could not be mirrored and is tried again: "+m.Status.Message,
+		)
 	}
-	return conditions.InProgress(conditions.ReasonMirroring, fmt.Sprintf("snapshot %s: %d of %d bytes are at the subscriber's site",
-		m.Status.Snapshot, m.Status.Bytes, m.Status.Total))
+	return conditions.InProgress(
+		conditions.ReasonMirroring,
+		fmt.Sprintf("snapshot %s: %d of %d bytes are at the subscriber's site",
+			m.Status.Snapshot, m.Status.Bytes, m.Status.Total),
+	)
 }

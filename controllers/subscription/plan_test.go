@@ -30,7 +30,9 @@ func TestPullSubscription(t *testing.T) {
 	j := w.jobs[subscriber][jobOfAll]
 	g.Expect(j.Running && j.Enabled && j.HasServer && j.Scheduled).To(BeTrue())
 	g.Expect(j.Command).To(ContainSubstring("-Distributor [dist-0] -DistributorSecurityMode 0"))
-	g.Expect(j.Command).To(ContainSubstring("-Subscriber [dubsub-0] -SubscriberDB [Content] -SubscriberSecurityMode 0"), "the default is Windows authentication, error 18452")
+	g.Expect(j.Command).
+		To(ContainSubstring("-Subscriber [dubsub-0] -SubscriberDB [Content] -SubscriberSecurityMode 0"),
+			"the default is Windows authentication, error 18452")
 	g.Expect(j.Command).To(ContainSubstring("-SubscriptionType 1 "))
 	g.Expect(w.jobs[distributor]).To(BeEmpty())
 	g.Expect(w.o.Servers[publisher].State.Linked).To(HaveKey("dubsub-0"))
@@ -63,7 +65,8 @@ func TestPushSubscriptions(t *testing.T) {
 	g.Expect(w.o.Mirror.Told).NotTo(BeNil())
 }
 
-// Once the agent reads the snapshot where it is made, no sidecar copies it over the WAN any more, nor keeps the right to.
+// Once the agent reads the snapshot where it is made, no sidecar copies it over the WAN any more, nor keeps the right
+// to.
 func TestOrdersOfAMirrorThatNobodyReads(t *testing.T) {
 	g := NewWithT(t)
 	mirrored := func() *world {
@@ -91,12 +94,17 @@ func TestOrdersOfAMirrorThatNobodyReads(t *testing.T) {
 	w = mirrored()
 	w.o.Mirror.Err = errors.New("site dublin does not answer")
 	p, _ = w.settle(t, all)
-	g.Expect(p.Outcome.Reason).To(Equal(conditions.ReasonDelivering), "what is delivered needs no mirror: %s", p.Outcome.Message)
+	g.Expect(p.Outcome.Reason).
+		To(Equal(conditions.ReasonDelivering), "what is delivered needs no mirror: %s", p.Outcome.Message)
 }
 
 // Whatever step is the last one of a process, the end is the same.
 func TestEveryStepMayBeTheLast(t *testing.T) {
-	kinds := []func() Desired{declared, func() Desired { return push("") }, func() Desired { return push(v1alpha1.AgentAtSubscriber) }}
+	kinds := []func() Desired{
+		declared,
+		func() Desired { return push("") },
+		func() Desired { return push(v1alpha1.AgentAtSubscriber) },
+	}
 	want := []*world{}
 	for _, kind := range kinds {
 		w := newWorld(kind())
@@ -151,7 +159,8 @@ func TestForeignData(t *testing.T) {
 		}, conditions.ReasonDelivering},
 		"the same table from another subscription": {func(w *world) {
 			foreign("Article")(w)
-			w.o.Here.Subscriptions, w.o.Here.Owner = []mssql.SubscriptionHere{other}, replication.Owner{User: w.d.System.Login, IsOwner: true}
+			w.o.Here.Subscriptions, w.o.Here.Owner = []mssql.SubscriptionHere{other},
+				replication.Owner{User: w.d.System.Login, IsOwner: true}
 		}, conditions.ReasonSubscriberNotEmpty},
 		"told to adopt": {func(w *world) {
 			foreign("Article")(w)
@@ -183,7 +192,8 @@ func TestDeletionKeepsTheTables(t *testing.T) {
 	g := NewWithT(t)
 	w := newWorld(declared())
 	w.settle(t, all)
-	g.Expect(planDelete(w.d, w.look())).To(Equal(replication.Plan{Done: true}), "everything goes on unless the policy says Delete")
+	g.Expect(planDelete(w.d, w.look())).
+		To(Equal(replication.Plan{Done: true}), "everything goes on unless the policy says Delete")
 	w.d.Subscription.Spec.ReclaimPolicy = v1alpha1.ReclaimDelete
 	var p replication.Plan
 	for range 5 {
@@ -212,14 +222,21 @@ func TestSubscriptionPlan(t *testing.T) {
 		ready  metav1.ConditionStatus
 		phase  string
 	}{
-		"a group receives":    {func(w *world) { w.d.Unsupported = "no" }, conditions.ReasonNotSupported, metav1.ConditionFalse, phasePending},
-		"no publication":      {func(w *world) { w.o.Publication = nil }, conditions.ReasonWaitingForPublication, metav1.ConditionFalse, phasePending},
-		"somebody's":          {func(w *world) { w.o.Publication.Description = "by hand" }, conditions.ReasonWaitingForPublication, metav1.ConditionFalse, phasePending},
-		"no article":          {func(w *world) { w.o.Publication.Articles = nil }, conditions.ReasonWaitingForPublication, metav1.ConditionFalse, phasePending},
-		"no snapshot yet":     {func(w *world) { w.o.At.LastSnapshot = "" }, conditions.ReasonSnapshotRunning, metav1.ConditionFalse, phaseSnapshot},
-		"sidecars unknown":    {func(w *world) { w.o.Mirror.Err = errors.New("site dublin does not answer") }, conditions.ReasonSiteUnreachable, metav1.ConditionUnknown, phaseMirroring},
-		"subscriber silent":   {func(w *world) { w.o.Servers[subscriber] = replication.Server{Err: &mssql.Error{Class: mssql.Unknown}} }, conditions.ReasonEngineNotAnswering, metav1.ConditionUnknown, phaseUnknown},
-		"publisher's unknown": {func(w *world) { w.o.PublicationErr = errors.New("time-out") }, conditions.ReasonEngineNotAnswering, metav1.ConditionUnknown, phaseUnknown},
+		"a group receives": {func(w *world) { w.d.Unsupported = "no" }, conditions.ReasonNotSupported,
+			metav1.ConditionFalse, phasePending},
+		"no publication": {func(w *world) { w.o.Publication = nil }, conditions.ReasonWaitingForPublication,
+			metav1.ConditionFalse, phasePending},
+		"somebody's": {func(w *world) { w.o.Publication.Description = "by hand" },
+			conditions.ReasonWaitingForPublication, metav1.ConditionFalse, phasePending},
+		"no article": {func(w *world) { w.o.Publication.Articles = nil }, conditions.ReasonWaitingForPublication,
+			metav1.ConditionFalse, phasePending},
+		"no snapshot yet": {func(w *world) { w.o.At.LastSnapshot = "" }, conditions.ReasonSnapshotRunning,
+			metav1.ConditionFalse, phaseSnapshot},
+		"sidecars unknown": {func(w *world) { w.o.Mirror.Err = errors.New("site dublin does not answer") },
+			conditions.ReasonSiteUnreachable, metav1.ConditionUnknown, phaseMirroring},
+		"subscriber silent": {func(w *world) { w.o.Servers[subscriber] = replication.Server{Err: &mssql.Error{Class: mssql.Unknown}} }, conditions.ReasonEngineNotAnswering, metav1.ConditionUnknown, phaseUnknown},
+		"publisher's unknown": {func(w *world) { w.o.PublicationErr = errors.New("time-out") },
+			conditions.ReasonEngineNotAnswering, metav1.ConditionUnknown, phaseUnknown},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
@@ -248,7 +265,11 @@ func TestMirrorThatFails(t *testing.T) {
 			w.do(t, s)
 		}
 	}
-	w.o.Mirror.Status = &files.Status{State: files.Failing, Generation: w.o.At.LastSnapshot, Message: "no space left on device"}
+	w.o.Mirror.Status = &files.Status{
+		State:      files.Failing,
+		Generation: w.o.At.LastSnapshot,
+		Message:    "no space left on device",
+	}
 	p := plan(w.d, w.look())
 	g.Expect(p.Steps).To(BeEmpty())
 	g.Expect(p.Outcome.Reason).To(Equal(conditions.ReasonMirroring))
@@ -272,8 +293,8 @@ func TestAgentThatFails(t *testing.T) {
 	g.Expect(done).To(HaveLen(1), "it is started again")
 }
 
-// What an agent does again by itself is an outage that may pass; the object is not ready when it lasts, or when rows must not be
-// late for that long. Nothing changes when an attempt begins.
+// What an agent does again by itself is an outage that may pass; the object is not ready when it lasts, or when rows
+// must not be late for that long. Nothing changes when an attempt begins.
 func TestFailuresOfAnAgent(t *testing.T) {
 	const second = time.Second
 	newest := func(w *world) { w.o.At.LastSnapshot, w.o.Mirror.Status = "2026-11-20T11:00:00", nil }
@@ -302,23 +323,40 @@ func TestFailuresOfAnAgent(t *testing.T) {
 		phase   string
 		steps   int
 	}{
-		"delivers":                       {0, 0, nil, conditions.ReasonDelivering, metav1.ConditionTrue, phaseActive, 0},
-		"tried again":                    {mssql.RunRetrying, 5 * second, between, conditions.ReasonAgentRetrying, metav1.ConditionTrue, phaseActive, 0},
-		"another attempt":                {mssql.RunRetrying, 30 * second, nil, conditions.ReasonAgentRetrying, metav1.ConditionTrue, phaseActive, 0},
-		"hurried":                        {mssql.RunRetrying, 30 * second, job(func(j *mssql.Job) { j.BetweenRetries, j.Started = true, 20*second }), conditions.ReasonAgentRetrying, metav1.ConditionTrue, phaseActive, 2},
-		"tried again for long":           {mssql.RunRetrying, 61 * second, between, conditions.ReasonAgentRetrying, metav1.ConditionFalse, phaseActive, 0},
-		"another attempt after long":     {mssql.RunRetrying, 61 * second, nil, conditions.ReasonAgentRetrying, metav1.ConditionFalse, phaseActive, 0},
-		"rows must be there in 3 s":      {mssql.RunRetrying, 5 * second, within(3 * second), conditions.ReasonAgentRetrying, metav1.ConditionFalse, phaseActive, 0},
-		"rows must be there in 30 s":     {mssql.RunRetrying, 5 * second, within(30 * second), conditions.ReasonAgentRetrying, metav1.ConditionTrue, phaseActive, 0},
-		"rows must be there in an hour":  {mssql.RunRetrying, 61 * second, within(time.Hour), conditions.ReasonAgentRetrying, metav1.ConditionFalse, phaseActive, 0},
-		"failed":                         {mssql.RunFailed, second, between, conditions.ReasonAgentFailed, metav1.ConditionFalse, phaseFailed, 0},
-		"failed, another attempt":        {mssql.RunFailed, second, nil, conditions.ReasonAgentFailed, metav1.ConditionFalse, phaseFailed, 0},
-		"nobody was told of it":          {0, 0, between, conditions.ReasonAgentRetrying, metav1.ConditionTrue, phaseActive, 0},
-		"waits for the newest snapshot":  {mssql.RunFailed, 5 * second, newest, conditions.ReasonMirroring, metav1.ConditionTrue, phaseMirroring, 0},
-		"waits for it for long":          {mssql.RunFailed, 61 * second, newest, conditions.ReasonMirroring, metav1.ConditionFalse, phaseMirroring, 0},
-		"nobody was told, in 3 s":        {0, 5 * second, both(between, within(3*second)), conditions.ReasonAgentRetrying, metav1.ConditionFalse, phaseActive, 0},
-		"nobody was told of it for long": {0, 121 * second, between, conditions.ReasonAgentRetrying, metav1.ConditionFalse, phaseActive, 0},
-		"writes no history":              {mssql.RunFailed, time.Hour, quiet, conditions.ReasonDelivering, metav1.ConditionTrue, phaseActive, 0},
+		"delivers": {0, 0, nil, conditions.ReasonDelivering, metav1.ConditionTrue, phaseActive, 0},
+		"tried again": {mssql.RunRetrying, 5 * second, between, conditions.ReasonAgentRetrying,
+			metav1.ConditionTrue, phaseActive, 0},
+		"another attempt": {mssql.RunRetrying, 30 * second, nil, conditions.ReasonAgentRetrying,
+			metav1.ConditionTrue, phaseActive, 0},
+		"hurried": {mssql.RunRetrying, 30 * second,
+			job(func(j *mssql.Job) { j.BetweenRetries, j.Started = true, 20*second }), conditions.ReasonAgentRetrying,
+			metav1.ConditionTrue, phaseActive, 2},
+		"tried again for long": {mssql.RunRetrying, 61 * second, between, conditions.ReasonAgentRetrying,
+			metav1.ConditionFalse, phaseActive, 0},
+		"another attempt after long": {mssql.RunRetrying, 61 * second, nil, conditions.ReasonAgentRetrying,
+			metav1.ConditionFalse, phaseActive, 0},
+		"rows must be there in 3 s": {mssql.RunRetrying, 5 * second, within(3 * second), conditions.ReasonAgentRetrying,
+			metav1.ConditionFalse, phaseActive, 0},
+		"rows must be there in 30 s": {mssql.RunRetrying, 5 * second, within(30 * second), conditions.ReasonAgentRetrying,
+			metav1.ConditionTrue, phaseActive, 0},
+		"rows must be there in an hour": {mssql.RunRetrying, 61 * second, within(time.Hour), conditions.ReasonAgentRetrying,
+			metav1.ConditionFalse, phaseActive, 0},
+		"failed": {mssql.RunFailed, second, between, conditions.ReasonAgentFailed,
+			metav1.ConditionFalse, phaseFailed, 0},
+		"failed, another attempt": {mssql.RunFailed, second, nil, conditions.ReasonAgentFailed, metav1.ConditionFalse,
+			phaseFailed, 0},
+		"nobody was told of it": {0, 0, between, conditions.ReasonAgentRetrying, metav1.ConditionTrue, phaseActive,
+			0},
+		"waits for the newest snapshot": {mssql.RunFailed, 5 * second, newest, conditions.ReasonMirroring,
+			metav1.ConditionTrue, phaseMirroring, 0},
+		"waits for it for long": {mssql.RunFailed, 61 * second, newest, conditions.ReasonMirroring,
+			metav1.ConditionFalse, phaseMirroring, 0},
+		"nobody was told, in 3 s": {0, 5 * second, both(between, within(3*second)), conditions.ReasonAgentRetrying,
+			metav1.ConditionFalse, phaseActive, 0},
+		"nobody was told of it for long": {0, 121 * second, between, conditions.ReasonAgentRetrying, metav1.ConditionFalse,
+			phaseActive, 0},
+		"writes no history": {mssql.RunFailed, time.Hour, quiet, conditions.ReasonDelivering,
+			metav1.ConditionTrue, phaseActive, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
@@ -358,7 +396,11 @@ func TestChangesOfASubscription(t *testing.T) {
 	g := NewWithT(t)
 	w := newWorld(declared())
 	w.settle(t, all)
-	w.d.Profile = &v1alpha1.AgentProfileSpec{Agent: v1alpha1.AgentDistribution, CommitBatchSize: ptr.To[int32](500), SkipErrors: []int32{2601, 2627}}
+	w.d.Profile = &v1alpha1.AgentProfileSpec{
+		Agent:           v1alpha1.AgentDistribution,
+		CommitBatchSize: ptr.To[int32](500),
+		SkipErrors:      []int32{2601, 2627},
+	}
 	w.settle(t, all)
 	j := w.jobs[subscriber][jobOfAll]
 	g.Expect(j.Command).To(HaveSuffix("-Continuous -CommitBatchSize 500 -SkipErrors 2601:2627"))
@@ -418,12 +460,15 @@ func TestPushLeavesARowToPull(t *testing.T) {
 	g := NewWithT(t)
 	w := newWorld(push(""))
 	w.settle(t, all)
-	w.d.Subscription.Spec.Type, w.d.Subscription.Spec.Reinitialization = v1alpha1.SubscriptionPull, v1alpha1.ReinitializeAutomatic
+	w.d.Subscription.Spec.Type, w.d.Subscription.Spec.Reinitialization = v1alpha1.SubscriptionPull,
+		v1alpha1.ReinitializeAutomatic
 	p := plan(w.d, w.look())
 	for _, s := range p.Steps {
 		w.do(t, s)
 	}
-	w.o.Here.Subscriptions = []mssql.SubscriptionHere{{Publisher: "tukpub-0", PublisherDatabase: "Content", Publication: "articles"}}
+	w.o.Here.Subscriptions = []mssql.SubscriptionHere{
+		{Publisher: "tukpub-0", PublisherDatabase: "Content", Publication: "articles"},
+	}
 	p, done := w.settle(t, all)
 	g.Expect(p.Outcome.Reason).To(Equal(conditions.ReasonDelivering))
 	g.Expect(done[0]).To(ContainSubstring("sp_subscription_cleanup"))
@@ -454,10 +499,14 @@ func TestLogThatIsNotRead(t *testing.T) {
 		reason string
 		ready  metav1.ConditionStatus
 	}{
-		"no job":       {func(w *world) { w.o.LogReaderJob = nil }, conditions.ReasonLogReaderNotRunning, metav1.ConditionFalse},
-		"does not run": {func(w *world) { w.o.LogReaderJob.Running = false }, conditions.ReasonLogReaderNotRunning, metav1.ConditionFalse},
-		"failed":       {func(w *world) { w.o.At.LogReader.Failure = mssql.RunFailed }, conditions.ReasonLogReaderNotRunning, metav1.ConditionFalse},
-		"tried again":  {func(w *world) { w.o.At.LogReader.Failure = mssql.RunRetrying }, conditions.ReasonAgentRetrying, metav1.ConditionTrue},
+		"no job": {func(w *world) { w.o.LogReaderJob = nil }, conditions.ReasonLogReaderNotRunning,
+			metav1.ConditionFalse},
+		"does not run": {func(w *world) { w.o.LogReaderJob.Running = false }, conditions.ReasonLogReaderNotRunning,
+			metav1.ConditionFalse},
+		"failed": {func(w *world) { w.o.At.LogReader.Failure = mssql.RunFailed }, conditions.ReasonLogReaderNotRunning,
+			metav1.ConditionFalse},
+		"tried again": {func(w *world) { w.o.At.LogReader.Failure = mssql.RunRetrying }, conditions.ReasonAgentRetrying,
+			metav1.ConditionTrue},
 		"tried again for long": {func(w *world) {
 			w.o.At.LogReader.Failure, w.o.At.LogReader.FailingFor = mssql.RunRetrying, 2*time.Minute
 		}, conditions.ReasonAgentRetrying, metav1.ConditionFalse},
@@ -474,7 +523,8 @@ func TestLogThatIsNotRead(t *testing.T) {
 	}
 }
 
-// The engine attaches no second job to a push subscription's agent: one that was deleted is made again, and the plan ends.
+// The engine attaches no second job to a push subscription's agent: one that was deleted is made again, and the plan
+// ends.
 func TestDeletedPushJob(t *testing.T) {
 	g := NewWithT(t)
 	w := newWorld(push(""))

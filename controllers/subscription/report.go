@@ -15,8 +15,8 @@ import (
 	"geosql.dev/operator/internal/tsql"
 )
 
-// initializationOwner owns how a subscription was registered. That is known when it is done, and never again: it is written
-// on its own, and only when it changes, so that nobody who has read the status from before takes it back.
+// initializationOwner owns how a subscription was registered. That is known when it is done, and never again: it is
+// written on its own, and only when it changes, so that nobody who has read the status from before takes it back.
 const initializationOwner = client.FieldOwner("geosql-operator-initialization")
 
 // report writes the status from the observation and what was done, and records events of what changed.
@@ -24,9 +24,16 @@ func (r *Reconciler) report(ctx context.Context, d Desired, o Observed, p replic
 	before := d.Subscription.Status.DeepCopy()
 	own := r.reporter
 	own.Owner, own.Lock = initializationOwner, !registers(p) && !calls(p, tsql.Reinitializes)
-	err := own.Report(ctx, d.Subscription,
+	err := own.Report(
+		ctx,
+		d.Subscription,
 		&v1alpha1.SubscriptionStatus{Initialization: before.Initialization, Reinitialization: before.Reinitialization},
-		&v1alpha1.SubscriptionStatus{Initialization: initialization(d, o, p), Reinitialization: reinitialization(d, o, p, failed)}, nil)
+		&v1alpha1.SubscriptionStatus{
+			Initialization:   initialization(d, o, p),
+			Reinitialization: reinitialization(d, o, p, failed),
+		},
+		nil,
+	)
 	if err != nil {
 		return err
 	}
@@ -59,8 +66,9 @@ func describe(d Desired, o Observed) v1alpha1.SubscriptionStatus {
 	if token := newestArrived(o.Tokens); token != nil {
 		posted := metav1.NewTime(token.Posted).Rfc3339Copy()
 		s.Latency = &v1alpha1.LatencyStatus{
-			PublisherToDistributorSeconds: token.Latency.ToDistributor, DistributorToSubscriberSeconds: token.Latency.DistributorToSubscriber,
-			OverallSeconds: token.Latency.Overall, PostedAt: &posted,
+			PublisherToDistributorSeconds:  token.Latency.ToDistributor,
+			DistributorToSubscriberSeconds: token.Latency.DistributorToSubscriber,
+			OverallSeconds:                 token.Latency.Overall, PostedAt: &posted,
 		}
 	}
 	return s

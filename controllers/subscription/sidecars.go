@@ -25,9 +25,20 @@ import (
 // Sidecars are those of the servers of all sites.
 type Sidecars interface {
 	// Orders that a server's sidecar has for a subscription; nil when it has none.
-	Orders(ctx context.Context, namespace string, server v1alpha1.ServerName, subscription string) (*orders.Mirror, *orders.Reader, error)
+	Orders(
+		ctx context.Context,
+		namespace string,
+		server v1alpha1.ServerName,
+		subscription string,
+	) (*orders.Mirror, *orders.Reader, error)
 	// Write replaces what a server's sidecar is told for a subscription; without data it is taken away.
-	Write(ctx context.Context, namespace string, server v1alpha1.ServerName, subscription string, data map[string][]byte) error
+	Write(
+		ctx context.Context,
+		namespace string,
+		server v1alpha1.ServerName,
+		subscription string,
+		data map[string][]byte,
+	) error
 	// Mirror is what a server's sidecar says of a subscription's mirror; nil when it says nothing.
 	Mirror(ctx context.Context, namespace string, server v1alpha1.ServerName, subscription string) (*files.Status, error)
 }
@@ -58,7 +69,12 @@ func (s siteSidecars) at(ctx context.Context, namespace string, server v1alpha1.
 }
 
 // Orders reads the Secret from the API server: what the cache does not have yet must not look as if it were gone.
-func (s siteSidecars) Orders(ctx context.Context, namespace string, server v1alpha1.ServerName, subscription string) (*orders.Mirror, *orders.Reader, error) {
+func (s siteSidecars) Orders(
+	ctx context.Context,
+	namespace string,
+	server v1alpha1.ServerName,
+	subscription string,
+) (*orders.Mirror, *orders.Reader, error) {
 	member, err := s.at(ctx, namespace, server)
 	if err != nil {
 		return nil, nil, err
@@ -79,7 +95,13 @@ func (s siteSidecars) Orders(ctx context.Context, namespace string, server v1alp
 
 // Write applies the subscription's key of the server's Secret under a field manager of the subscription's own, so that
 // the keys of others stay.
-func (s siteSidecars) Write(ctx context.Context, namespace string, server v1alpha1.ServerName, subscription string, data map[string][]byte) error {
+func (s siteSidecars) Write(
+	ctx context.Context,
+	namespace string,
+	server v1alpha1.ServerName,
+	subscription string,
+	data map[string][]byte,
+) error {
 	member, err := s.at(ctx, namespace, server)
 	if err != nil {
 		return err
@@ -92,15 +114,21 @@ func (s siteSidecars) Write(ctx context.Context, namespace string, server v1alph
 		Type:       corev1.SecretTypeOpaque,
 		Data:       data,
 	}
-	if err := sites.ApplyAs(ctx, member.Client, secret, client.FieldOwner("geosql-subscription-"+subscription)); err != nil {
+	if err := sites.ApplyAs(ctx, member.Client, secret,
+		client.FieldOwner("geosql-subscription-"+subscription)); err != nil {
 		return fmt.Errorf("at site %s: %w", member.Name(), err)
 	}
 	return nil
 }
 
-// Mirror asks the sidecar for its status, with a token of its site: one that does not demand any, of an earlier release, does
-// not look at it.
-func (s siteSidecars) Mirror(ctx context.Context, namespace string, server v1alpha1.ServerName, subscription string) (*files.Status, error) {
+// Mirror asks the sidecar for its status, with a token of its site: one that does not demand any, of an earlier
+// release, does not look at it.
+func (s siteSidecars) Mirror(
+	ctx context.Context,
+	namespace string,
+	server v1alpha1.ServerName,
+	subscription string,
+) (*files.Status, error) {
 	access, err := s.access.Access(ctx, namespace, server)
 	if err != nil {
 		return nil, fmt.Errorf("find the CA of server %s/%s: %w", namespace, server, err)
@@ -112,7 +140,8 @@ func (s siteSidecars) Mirror(ctx context.Context, namespace string, server v1alp
 	return askSidecar(ctx, s.address(namespace, server), credentials.HostName(server), access.CA, token, subscription)
 }
 
-// readerToken is what the sidecars at a server's site are shown by those who read their status; empty when there is none.
+// readerToken is what the sidecars at a server's site are shown by those who read their status; empty when there is
+// none.
 func (s siteSidecars) readerToken(ctx context.Context, namespace string, server v1alpha1.ServerName) (string, error) {
 	member, err := s.at(ctx, namespace, server)
 	if err != nil {
@@ -132,7 +161,12 @@ func (s siteSidecars) readerToken(ctx context.Context, namespace string, server 
 }
 
 // askSidecar reads a mirror's status from /status.
-func askSidecar(ctx context.Context, address, host string, ca []byte, token, subscription string) (*files.Status, error) {
+func askSidecar(
+	ctx context.Context,
+	address, host string,
+	ca []byte,
+	token, subscription string,
+) (*files.Status, error) {
 	ctx, cancel := context.WithTimeout(ctx, sidecarTimeout)
 	defer cancel()
 	text, err := agent.ReadStatus(ctx, address, host, ca, token)

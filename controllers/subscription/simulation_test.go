@@ -21,17 +21,32 @@ const distributor, publisher, secondary, subscriber v1alpha1.ServerName = "dist"
 var start = time.Date(2026, 11, 20, 10, 0, 0, 0, time.UTC)
 
 func declared() Desired {
-	object := &v1alpha1.Distributor{ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: "main"}, Spec: v1alpha1.DistributorSpec{Server: distributor}}
+	object := &v1alpha1.Distributor{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: "main"},
+		Spec:       v1alpha1.DistributorSpec{Server: distributor},
+	}
 	d := Desired{
 		Subscription: &v1alpha1.Subscription{
 			ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: "dublin"},
-			Spec:       v1alpha1.SubscriptionSpec{Publication: "articles", Subscriber: v1alpha1.ServerOrGroup{Server: subscriber}, Database: "Content"},
+			Spec: v1alpha1.SubscriptionSpec{
+				Publication: "articles",
+				Subscriber:  v1alpha1.ServerOrGroup{Server: subscriber},
+				Database:    "Content",
+			},
 		},
 		Publication: &v1alpha1.Publication{
-			ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: "articles"}, Spec: v1alpha1.PublicationSpec{Database: "Content", Distributor: "main"},
+			ObjectMeta: metav1.ObjectMeta{
+				Namespace: "web",
+				Name:      "articles",
+			}, Spec: v1alpha1.PublicationSpec{Database: "Content", Distributor: "main"},
 		},
-		System:     replication.SystemOf(object),
-		Publisher:  replication.Party{Name: "AvailabilityGroup content", Group: "content", Servers: []v1alpha1.ServerName{publisher, secondary}, Address: "content"},
+		System: replication.SystemOf(object),
+		Publisher: replication.Party{
+			Name:    "AvailabilityGroup content",
+			Group:   "content",
+			Servers: []v1alpha1.ServerName{publisher, secondary},
+			Address: "content",
+		},
 		Subscriber: subscriber, Source: "dist-0.web.svc:8443", Token: "token-secret", CA: []byte("ca"),
 	}
 	d.System.AgentPassword, d.System.LinkPassword = "agent-secret", "link-secret"
@@ -44,8 +59,8 @@ func push(at v1alpha1.AgentPlace) Desired {
 	return d
 }
 
-// world is what servers and sidecars would answer. It takes statements as engines take them, with the preconditions that
-// matter.
+// world is what servers and sidecars would answer. It takes statements as engines take them, with the preconditions
+// that matter.
 type world struct {
 	d Desired
 	o Observed
@@ -58,20 +73,51 @@ type world struct {
 }
 
 func newWorld(d Desired) *world {
-	w := &world{d: d, jobs: map[v1alpha1.ServerName]map[string]*mssql.Job{}, o: Observed{Now: start, Servers: map[v1alpha1.ServerName]replication.Server{}}}
+	w := &world{
+		d:    d,
+		jobs: map[v1alpha1.ServerName]map[string]*mssql.Job{},
+		o:    Observed{Now: start, Servers: map[v1alpha1.ServerName]replication.Server{}},
+	}
 	for _, name := range []v1alpha1.ServerName{distributor, publisher, secondary, subscriber} {
 		w.jobs[name] = map[string]*mssql.Job{}
-		w.o.Servers[name] = replication.Server{Role: map[v1alpha1.ServerName]string{publisher: "PRIMARY", secondary: "SECONDARY"}[name],
-			State: &mssql.ReplicationServer{Sysadmin: true, Linked: map[string]bool{}, Databases: map[string]mssql.ReplicationDatabase{}}}
+		w.o.Servers[name] = replication.Server{
+			Role: map[v1alpha1.ServerName]string{publisher: "PRIMARY", secondary: "SECONDARY"}[name],
+			State: &mssql.ReplicationServer{
+				Sysadmin:  true,
+				Linked:    map[string]bool{},
+				Databases: map[string]mssql.ReplicationDatabase{},
+			},
+		}
 	}
-	w.o.Servers[distributor].State.Databases["distribution"] = mssql.ReplicationDatabase{Name: "distribution", State: "ONLINE"}
-	w.o.Servers[publisher].State.Databases["content"] = mssql.ReplicationDatabase{Name: "Content", State: "ONLINE", Published: true}
+	w.o.Servers[distributor].State.Databases["distribution"] = mssql.ReplicationDatabase{
+		Name:  "distribution",
+		State: "ONLINE",
+	}
+	w.o.Servers[publisher].State.Databases["content"] = mssql.ReplicationDatabase{
+		Name:      "Content",
+		State:     "ONLINE",
+		Published: true,
+	}
 	w.o.At = replication.AtDistributor{Original: "tukpub-0", Known: true, LastSnapshot: "2026-11-20T10:00:00",
-		Snapshot: &mssql.Agent{ID: 2, Publisher: "tukpub-0", Job: "snapshots", Status: mssql.RunSucceeded, Age: time.Hour}, SnapshotAge: time.Hour,
+		Snapshot: &mssql.Agent{
+			ID:        2,
+			Publisher: "tukpub-0",
+			Job:       "snapshots",
+			Status:    mssql.RunSucceeded,
+			Age:       time.Hour,
+		}, SnapshotAge: time.Hour,
 		LogReader: &mssql.Agent{ID: 1, Publisher: "tukpub-0", Job: "reader", Status: mssql.RunIdle}}
 	w.o.LogReaderJob = &mssql.Job{Enabled: true, Running: true}
-	w.o.Publication = &mssql.Publication{Description: "geosql.dev web/articles", SnapshotReady: true, Articles: map[string]mssql.PublishedArticle{
-		"dbo.article": {Name: "dbo.Article", Schema: "dbo", Table: "Article"}, "dbo.attachment": {Name: "dbo.Attachment", Schema: "dbo", Table: "Attachment"}}}
+	w.o.Publication = &mssql.Publication{
+		Description:   "geosql.dev web/articles",
+		SnapshotReady: true,
+		Articles: map[string]mssql.PublishedArticle{
+			"dbo.article": {
+				Name:   "dbo.Article",
+				Schema: "dbo",
+				Table:  "Article",
+			}, "dbo.attachment": {Name: "dbo.Attachment", Schema: "dbo", Table: "Attachment"}},
+	}
 	w.o.Here.Tables = map[string]mssql.Table{}
 	return w
 }
@@ -107,7 +153,10 @@ func (w *world) run() {
 		return
 	}
 	if w.o.here(w.d) == nil {
-		w.o.Here.Subscriptions = append(w.o.Here.Subscriptions, mssql.SubscriptionHere{Publisher: "tukpub-0", PublisherDatabase: "Content", Publication: "articles"})
+		w.o.Here.Subscriptions = append(
+			w.o.Here.Subscriptions,
+			mssql.SubscriptionHere{Publisher: "tukpub-0", PublisherDatabase: "Content", Publication: "articles"},
+		)
 	}
 	if here := w.o.here(w.d); !here.Applied {
 		here.Applied = true
@@ -128,9 +177,11 @@ func (w *world) run() {
 // fails lets the agent be in another attempt after one that ended so, or go on (0).
 func (w *world) fails(status mssql.RunStatus, since time.Duration) {
 	a := w.o.Agent
-	a.Status, a.Message, a.Time, a.Failure, a.FailureMessage, a.FailingFor, a.Unseen = mssql.RunIdle, "", w.o.Now, status, "", since, since
+	a.Status, a.Message, a.Time, a.Failure, a.FailureMessage, a.FailingFor, a.Unseen = mssql.RunIdle, "", w.o.Now, status,
+		"", since, since
 	if status != 0 {
-		a.Status, a.Message, a.FailureMessage = mssql.RunStarted, "Starting agent.", "20598: the row was not found at the Subscriber"
+		a.Status, a.Message, a.FailureMessage = mssql.RunStarted, "Starting agent.",
+			"20598: the row was not found at the Subscriber"
 	}
 }
 
@@ -152,7 +203,8 @@ func (w *world) do(t fatal, step replication.Step) {
 		switch {
 		case !isCall:
 			w.ddl(t, s)
-		case strings.HasPrefix(c.Procedure, "sp_add_job") || strings.HasSuffix(c.Procedure, "_job") || c.Procedure == "sp_update_jobstep":
+		case strings.HasPrefix(c.Procedure, "sp_add_job") || strings.HasSuffix(c.Procedure, "_job") ||
+			c.Procedure == "sp_update_jobstep":
 			w.job(t, s.Server, c.Procedure, c.Arguments)
 		default:
 			w.call(t, s, c.Procedure, c.Arguments)
@@ -179,7 +231,8 @@ func (w *world) job(t fatal, server v1alpha1.ServerName, procedure string, a map
 	case "sp_update_job":
 		j.Enabled = a["enabled"] == "1"
 	case "sp_start_job":
-		if status := w.o.Mirror.Status; w.o.mirrors(w.d) && !w.o.applied(w.d) && (status == nil || status.State != files.Verified) {
+		if status := w.o.Mirror.Status; w.o.mirrors(w.d) && !w.o.applied(w.d) &&
+			(status == nil || status.State != files.Verified) {
 			t.Fatalf("the agent is started before the snapshot is mirrored")
 		}
 		j.Running = true
@@ -205,7 +258,8 @@ func (w *world) call(t fatal, s replication.Execute, procedure string, a map[str
 		for _, x := range w.o.Publication.Articles {
 			if a["article"] == "all" || a["article"] == x.Name {
 				w.o.Publication.Subscriptions = append(w.o.Publication.Subscriptions, mssql.ArticleSubscription{
-					Article: x.Name, Subscriber: a["subscriber"], Database: a["destination_db"], Pull: a["subscription_type"] == "pull", Status: map[bool]int{true: 1, false: 2}[w.o.At.LastSnapshot == ""],
+					Article: x.Name, Subscriber: a["subscriber"], Database: a["destination_db"],
+					Pull: a["subscription_type"] == "pull", Status: map[bool]int{true: 1, false: 2}[w.o.At.LastSnapshot == ""],
 					DataWasThere: a["sync_type"] == "replication support only"})
 			}
 		}
@@ -221,7 +275,8 @@ func (w *world) call(t fatal, s replication.Execute, procedure string, a map[str
 	case "sp_addpullsubscription":
 		at(subscriber, "Content")
 		w.o.Here.Subscriptions = append(w.o.Here.Subscriptions, mssql.SubscriptionHere{
-			Publisher: a["publisher"], PublisherDatabase: a["publisher_db"], Publication: a["publication"], Pull: a["subscription_type"] == "pull"})
+			Publisher: a["publisher"], PublisherDatabase: a["publisher_db"], Publication: a["publication"],
+			Pull: a["subscription_type"] == "pull"})
 	case "sp_addpullsubscription_agent":
 		at(subscriber, "Content")
 		if w.jobs[subscriber][a["job_name"]] == nil {
@@ -246,7 +301,9 @@ func (w *world) call(t fatal, s replication.Execute, procedure string, a map[str
 	case "sp_posttracertoken":
 		at(publisher, "Content")
 		one := int64(1)
-		w.o.Tokens = append([]Token{{Posted: w.o.Now.Add(w.ahead), Latency: mssql.TokenLatency{ToDistributor: &one, Overall: &one}}}, w.o.Tokens...)
+		w.o.Tokens = append(
+			[]Token{{Posted: w.o.Now.Add(w.ahead), Latency: mssql.TokenLatency{ToDistributor: &one, Overall: &one}}},
+			w.o.Tokens...)
 	default:
 		t.Fatalf("procedure %s is not known", procedure)
 	}

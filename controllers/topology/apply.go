@@ -56,7 +56,10 @@ func (r *Reconciler) apply(ctx context.Context, steps []Step) failures {
 	for _, s := range steps {
 		if err := r.carryOut(ctx, s); err != nil {
 			refused := apierrors.IsInvalid(err) || apierrors.IsForbidden(err) || apierrors.IsBadRequest(err)
-			failed = append(failed, failure{s.Key, fmt.Errorf("%s %s in namespace %s: %w", s.Verb, s.Key, s.Object.GetNamespace(), err), refused})
+			failed = append(
+				failed,
+				failure{s.Key, fmt.Errorf("%s %s in namespace %s: %w", s.Verb, s.Key, s.Object.GetNamespace(), err), refused},
+			)
 		}
 	}
 	return failed
@@ -89,7 +92,8 @@ func (r *Reconciler) write(ctx context.Context, s Step) error {
 	if err := r.pin(ctx, s, u); err != nil {
 		return err
 	}
-	if err := r.hub.Apply(ctx, client.ApplyConfigurationFromUnstructured(u), fieldOwner, client.ForceOwnership); err != nil {
+	if err := r.hub.Apply(ctx, client.ApplyConfigurationFromUnstructured(u), fieldOwner,
+		client.ForceOwnership); err != nil {
 		return err
 	}
 	now := s.Object.DeepCopyObject().(client.Object)

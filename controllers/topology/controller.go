@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package topology expands a Topology into SQLServers, AvailabilityGroups, Distributors, AgentProfiles, Publications and
-// Subscriptions, keeps them as the manifest says, takes away those that left it, and sums up their state. It works on
-// objects of the hub alone; what becomes of data is decided by each object's own reclaim policy.
+// Package topology expands a Topology into SQLServers, AvailabilityGroups, Distributors, AgentProfiles, Publications
+// and Subscriptions, keeps them as the manifest says, takes away those that left it, and sums up their state. It works
+// on objects of the hub alone; what becomes of data is decided by each object's own reclaim policy.
 package topology
 
 import (
@@ -97,7 +97,9 @@ type world struct {
 
 // declaring maps an object of a kind to the Topology that owns it and to those that declare its name: one of them may
 // have waited for it to go.
-func (r *Reconciler) declaring(kind string) func(context.Context, v1alpha1.SiteName, client.Object) []types.NamespacedName {
+func (r *Reconciler) declaring(
+	kind string,
+) func(context.Context, v1alpha1.SiteName, client.Object) []types.NamespacedName {
 	return func(ctx context.Context, _ v1alpha1.SiteName, obj client.Object) []types.NamespacedName {
 		return reconcile.Keys(ctx, r.hub, &v1alpha1.TopologyList{}, obj.GetNamespace(), func(t *v1alpha1.Topology) bool {
 			return obj.GetLabels()[v1alpha1.LabelTopology] == t.Name || topology.Declares(t, kind, obj.GetName())

@@ -49,8 +49,12 @@ func newBed(t *testing.T) *bed {
 	hub := apiserver.StartHub(t)
 	hub.Namespace(t, "web")
 	g := NewWithT(t)
-	mgr, err := mcmanager.New(hub.ManagerConfig(t), nil, manager.Options{Scheme: apiserver.Scheme, Metrics: metricsserver.Options{BindAddress: "0"},
-		Controller: config.Controller{SkipNameValidation: ptr.To(true)}})
+	mgr, err := mcmanager.New(
+		hub.ManagerConfig(t),
+		nil,
+		manager.Options{Scheme: apiserver.Scheme, Metrics: metricsserver.Options{BindAddress: "0"},
+			Controller: config.Controller{SkipNameValidation: ptr.To(true)}},
+	)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(topology.SetupWithManager(mgr)).To(Succeed())
 	ctx, cancel := context.WithCancel(context.Background())
@@ -155,7 +159,9 @@ func TestController(t *testing.T) {
 	t.Run("takes owner references away", func(t *testing.T) {
 		g := NewWithT(t)
 		change(b, "dist", &v1alpha1.SQLServer{}, func(s *v1alpha1.SQLServer) {
-			s.OwnerReferences = []metav1.OwnerReference{{APIVersion: v1alpha1.GroupVersion.String(), Kind: "Topology", Name: "msdn", UID: "former"}}
+			s.OwnerReferences = []metav1.OwnerReference{
+				{APIVersion: v1alpha1.GroupVersion.String(), Kind: "Topology", Name: "msdn", UID: "former"},
+			}
 		})
 		s := &v1alpha1.SQLServer{}
 		g.Eventually(func(g Gomega) {
@@ -174,11 +180,15 @@ func TestController(t *testing.T) {
 			s.Spec.Startup.TraceFlags = nil
 			s.Spec.MSSQLConf = map[string]string{"memory.memorylimitmb": "1"}
 		})
-		g.Expect(b.hub.Client.Delete(t.Context(), &v1alpha1.Distributor{ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: "main"}})).To(Succeed())
+		g.Expect(b.hub.Client.Delete(t.Context(),
+			&v1alpha1.Distributor{ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: "main"}})).
+			To(Succeed())
 		g.Eventually(func(g Gomega) {
 			p, s, d := &v1alpha1.Publication{}, &v1alpha1.SQLServer{}, &v1alpha1.Distributor{}
 			g.Expect(b.get(p, "articles")).To(Succeed())
-			g.Expect(p.Spec.Articles).To(ConsistOf(v1alpha1.Article{Table: "dbo.Article"}, v1alpha1.Article{Table: "dbo.Attachment", DataCompression: "Page"}))
+			g.Expect(p.Spec.Articles).
+				To(ConsistOf(v1alpha1.Article{Table: "dbo.Article"},
+					v1alpha1.Article{Table: "dbo.Attachment", DataCompression: "Page"}))
 			g.Expect(b.get(s, "tukpub")).To(Succeed())
 			g.Expect(s.Spec.Startup.TraceFlags).To(HaveLen(2))
 			g.Expect(s.Spec.MSSQLConf).To(BeEmpty())
@@ -212,7 +222,8 @@ func TestController(t *testing.T) {
 		rival := example(t)
 		rival.Name = "rival"
 		rival.Annotations = map[string]string{v1alpha1.AdoptAnnotation: "true"}
-		rival.Spec.AvailabilityGroups, rival.Spec.Distributors, rival.Spec.Publications, rival.Spec.Subscriptions = nil, nil, nil, nil
+		rival.Spec.AvailabilityGroups, rival.Spec.Distributors, rival.Spec.Publications, rival.Spec.Subscriptions = nil, nil,
+			nil, nil
 		rival.Spec.Servers = []v1alpha1.TopologyServer{{Name: "dubsub"}, {Name: "own"}}
 		rival.Spec.ServerDefaults.Site, rival.Spec.ServerDefaults.Image = "dublin", "rival:1"
 		g.Expect(b.hub.Client.Create(t.Context(), rival)).To(Succeed())
@@ -233,7 +244,12 @@ func TestController(t *testing.T) {
 	t.Run("removes what left the manifest when nothing refers to it any more", func(t *testing.T) {
 		g := NewWithT(t)
 		// The subscription's controller has work to do before it goes.
-		change(b, "dublin", &v1alpha1.Subscription{}, func(s *v1alpha1.Subscription) { s.Finalizers = append(s.Finalizers, waits) })
+		change(
+			b,
+			"dublin",
+			&v1alpha1.Subscription{},
+			func(s *v1alpha1.Subscription) { s.Finalizers = append(s.Finalizers, waits) },
+		)
 		change(b, "msdn", &v1alpha1.Topology{}, func(tp *v1alpha1.Topology) {
 			tp.Spec.Subscriptions = nil
 			tp.Spec.Servers = tp.Spec.Servers[:4]
@@ -244,7 +260,8 @@ func TestController(t *testing.T) {
 			g.Expect(sub.DeletionTimestamp).NotTo(BeNil())
 			tp := &v1alpha1.Topology{}
 			g.Expect(b.get(tp, "msdn")).To(Succeed())
-			g.Expect(tp.Status.Members).To(ContainElement(And(HaveField("Name", "dublin"), HaveField("Reason", conditions.ReasonLeaving))))
+			g.Expect(tp.Status.Members).
+				To(ContainElement(And(HaveField("Name", "dublin"), HaveField("Reason", conditions.ReasonLeaving))))
 		}, patient, often).Should(Succeed())
 		g.Consistently(func() error { return b.get(server, "dubsub") }, 500*time.Millisecond, often).Should(Succeed())
 		g.Expect(server.DeletionTimestamp).To(BeNil())
@@ -255,8 +272,10 @@ func TestController(t *testing.T) {
 	t.Run("keeps everything when it is deleted with cascade orphan", func(t *testing.T) {
 		g := NewWithT(t)
 		orphan := metav1.DeletePropagationOrphan
-		g.Expect(b.hub.Client.Delete(t.Context(), &v1alpha1.Topology{ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: "msdn"}},
-			&client.DeleteOptions{PropagationPolicy: &orphan})).To(Succeed())
+		g.Expect(b.hub.Client.Delete(t.Context(),
+			&v1alpha1.Topology{ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: "msdn"}},
+			&client.DeleteOptions{PropagationPolicy: &orphan})).
+			To(Succeed())
 		tp := &v1alpha1.Topology{}
 		g.Eventually(func(g Gomega) {
 			g.Expect(b.get(tp, "msdn")).To(Succeed())

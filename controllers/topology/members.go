@@ -19,12 +19,36 @@ var kinds = []struct {
 	object func() client.Object
 	list   func() client.ObjectList
 }{
-	{"AgentProfile", func() client.Object { return &v1alpha1.AgentProfile{} }, func() client.ObjectList { return &v1alpha1.AgentProfileList{} }},
-	{"SQLServer", func() client.Object { return &v1alpha1.SQLServer{} }, func() client.ObjectList { return &v1alpha1.SQLServerList{} }},
-	{"AvailabilityGroup", func() client.Object { return &v1alpha1.AvailabilityGroup{} }, func() client.ObjectList { return &v1alpha1.AvailabilityGroupList{} }},
-	{"Distributor", func() client.Object { return &v1alpha1.Distributor{} }, func() client.ObjectList { return &v1alpha1.DistributorList{} }},
-	{"Publication", func() client.Object { return &v1alpha1.Publication{} }, func() client.ObjectList { return &v1alpha1.PublicationList{} }},
-	{"Subscription", func() client.Object { return &v1alpha1.Subscription{} }, func() client.ObjectList { return &v1alpha1.SubscriptionList{} }},
+	{
+		"AgentProfile",
+		func() client.Object { return &v1alpha1.AgentProfile{} },
+		func() client.ObjectList { return &v1alpha1.AgentProfileList{} },
+	},
+	{
+		"SQLServer",
+		func() client.Object { return &v1alpha1.SQLServer{} },
+		func() client.ObjectList { return &v1alpha1.SQLServerList{} },
+	},
+	{
+		"AvailabilityGroup",
+		func() client.Object { return &v1alpha1.AvailabilityGroup{} },
+		func() client.ObjectList { return &v1alpha1.AvailabilityGroupList{} },
+	},
+	{
+		"Distributor",
+		func() client.Object { return &v1alpha1.Distributor{} },
+		func() client.ObjectList { return &v1alpha1.DistributorList{} },
+	},
+	{
+		"Publication",
+		func() client.Object { return &v1alpha1.Publication{} },
+		func() client.ObjectList { return &v1alpha1.PublicationList{} },
+	},
+	{
+		"Subscription",
+		func() client.Object { return &v1alpha1.Subscription{} },
+		func() client.ObjectList { return &v1alpha1.SubscriptionList{} },
+	},
 }
 
 // Key names an object of a Topology's namespace.

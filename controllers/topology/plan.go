@@ -26,8 +26,9 @@ type Desired struct {
 	Err error
 }
 
-// Desire expands a Topology; the label of its objects says whose they are. They have no owner reference: that is by UID,
-// and the garbage collector takes objects whose owner of that UID is no more, after a restore with all that they have.
+// Desire expands a Topology; the label of its objects says whose they are. They have no owner reference: that is by
+// UID, and the garbage collector takes objects whose owner of that UID is no more, after a restore with all that they
+// have.
 func Desire(t *v1alpha1.Topology) Desired {
 	d := Desired{Topology: t}
 	objects, err := topology.Expand(t)
@@ -169,8 +170,11 @@ func (o Observed) conflict(t *v1alpha1.Topology, existing client.Object) string 
 	case t.Annotations[v1alpha1.AdoptAnnotation] == "true":
 		return ""
 	}
-	return fmt.Sprintf("it exists and no Topology declares it: use another name, or annotate Topology %s with %s: \"true\" to take it over",
-		t.Name, v1alpha1.AdoptAnnotation)
+	return fmt.Sprintf(
+		"it exists and no Topology declares it: use another name, or annotate Topology %s with %s: \"true\" to take it over",
+		t.Name,
+		v1alpha1.AdoptAnnotation,
+	)
 }
 
 // planLeaving removes the Topology's objects that go, those that refer to others first: the finalizer of a Publication
@@ -211,7 +215,10 @@ func planDelete(t *v1alpha1.Topology, o Observed) Plan {
 	}
 	steps, leaving := planLeaving(t, o, func(Key) bool { return true })
 	return Plan{Steps: steps, Members: leaving, Done: len(leaving) == 0,
-		Outcome: conditions.InProgress(conditions.ReasonDeleting, "waiting for "+list(leaving)+" to go; volumes and databases stay unless their reclaimPolicy is Delete")}
+		Outcome: conditions.InProgress(
+			conditions.ReasonDeleting,
+			"waiting for "+list(leaving)+" to go; volumes and databases stay unless their reclaimPolicy is Delete",
+		)}
 }
 
 // Preview is what would be done with the Topology's objects: what `kubectl geosql plan` prints. It does nothing.

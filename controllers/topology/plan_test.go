@@ -59,7 +59,12 @@ func TestPlan(t *testing.T) {
 	stall := func(obj client.Object) {
 		base := statusOf(obj)
 		base.Conditions = []metav1.Condition{
-			{Type: "Ready", Status: "False", Reason: "NoNodeForVolumes", Message: "add a node"}, {Type: "Stalled", Status: "True"}}
+			{
+				Type:    "Ready",
+				Status:  "False",
+				Reason:  "NoNodeForVolumes",
+				Message: "add a node",
+			}, {Type: "Stalled", Status: "True"}}
 	}
 	for name, c := range map[string]struct {
 		change        func(*v1alpha1.Topology, Observed)
@@ -71,33 +76,39 @@ func TestPlan(t *testing.T) {
 		members, down int
 	}{
 		"everything is ready": {
-			change: func(*v1alpha1.Topology, Observed) {}, reason: conditions.ReasonMembersReady, ready: "True", progress: conditions.Settled,
-			message: "9 of 9 ready", members: 9,
+			change: func(*v1alpha1.Topology, Observed) {}, reason: conditions.ReasonMembersReady, ready: "True",
+			progress: conditions.Settled,
+			message:  "9 of 9 ready", members: 9,
 		},
 		"nothing is there": {
 			change: func(_ *v1alpha1.Topology, o Observed) { clear(o.Objects) },
-			steps: "create SQLServer tukpub, create SQLServer quisec, create SQLServer dubcfg, create SQLServer dist, create SQLServer dubsub, " +
+			steps: "create SQLServer tukpub, create SQLServer quisec, create SQLServer dubcfg, create SQLServer dist, create " +
+				"SQLServer dubsub, " +
 				"create AvailabilityGroup content, create Distributor main, create Publication articles, create Subscription dublin",
-			reason: conditions.ReasonMembersNotReady, ready: "False", progress: conditions.Working, message: "0 of 9 ready", members: 9, down: 9,
+			reason: conditions.ReasonMembersNotReady, ready: "False", progress: conditions.Working, message: "0 of 9 ready",
+			members: 9, down: 9,
 		},
 		"a field was changed by hand": {
 			change: func(_ *v1alpha1.Topology, o Observed) { server(o, "tukpub").Spec.Image = "other" },
-			steps:  "change SQLServer tukpub", why: "spec.image differs", reason: conditions.ReasonMembersNotReady, ready: "False", progress: conditions.Working,
+			steps:  "change SQLServer tukpub", why: "spec.image differs", reason: conditions.ReasonMembersNotReady,
+			ready: "False", progress: conditions.Working,
 			message: "8 of 9 ready", members: 9, down: 1,
 		},
 		"a field was added by hand": {
 			change: func(_ *v1alpha1.Topology, o Observed) {
 				server(o, "tukpub").Spec.MSSQLConf = map[string]string{"memory.x": "1"}
 			},
-			steps: "change SQLServer tukpub", why: "spec.mssqlConf differs", reason: conditions.ReasonMembersNotReady, ready: "False",
+			steps: "change SQLServer tukpub", why: "spec.mssqlConf differs", reason: conditions.ReasonMembersNotReady,
+			ready:    "False",
 			progress: conditions.Working, message: "8 of 9 ready", members: 9, down: 1,
 		},
 		"an object names an owner, which may be gone": {
 			change: func(_ *v1alpha1.Topology, o Observed) {
 				server(o, "dist").OwnerReferences = []metav1.OwnerReference{{Kind: "Topology", Name: "msdn", UID: "former"}}
 			},
-			steps: "change SQLServer dist", why: "owner reference", reason: conditions.ReasonMembersReady, ready: "True", progress: conditions.Settled,
-			message: "9 of 9 ready", members: 9,
+			steps: "change SQLServer dist", why: "owner reference", reason: conditions.ReasonMembersReady, ready: "True",
+			progress: conditions.Settled,
+			message:  "9 of 9 ready", members: 9,
 		},
 		"another Topology has an object": {
 			change: func(t *v1alpha1.Topology, o Observed) {
@@ -105,34 +116,39 @@ func TestPlan(t *testing.T) {
 				server(o, "dist").Labels[v1alpha1.LabelTopology] = "other"
 				server(o, "dist").Spec.Image = "theirs"
 			},
-			reason: conditions.ReasonMemberConflict, ready: "False", progress: conditions.Stuck, message: "belongs to Topology other", members: 9, down: 1,
+			reason: conditions.ReasonMemberConflict, ready: "False", progress: conditions.Stuck,
+			message: "belongs to Topology other", members: 9, down: 1,
 		},
 		"a person made an object": {
 			change: func(_ *v1alpha1.Topology, o Observed) {
 				server(o, "dist").Labels = nil
 				server(o, "dubsub").Spec.Image = "other"
 			},
-			steps: "change SQLServer dubsub", reason: conditions.ReasonMemberConflict, ready: "False", progress: conditions.Stuck,
-			message: "annotate Topology msdn with geosql.dev/adopt", members: 9, down: 2,
+			steps: "change SQLServer dubsub", reason: conditions.ReasonMemberConflict, ready: "False",
+			progress: conditions.Stuck,
+			message:  "annotate Topology msdn with geosql.dev/adopt", members: 9, down: 2,
 		},
 		"a person made an object that is adopted": {
 			change: func(t *v1alpha1.Topology, o Observed) {
 				t.Annotations = map[string]string{v1alpha1.AdoptAnnotation: "true"}
 				server(o, "dist").Labels = nil
 			},
-			steps: "adopt SQLServer dist", reason: conditions.ReasonMembersReady, ready: "True", progress: conditions.Settled, message: "9 of 9", members: 9,
+			steps: "adopt SQLServer dist", reason: conditions.ReasonMembersReady, ready: "True", progress: conditions.Settled,
+			message: "9 of 9", members: 9,
 		},
 		"an object of a Topology that is gone is not taken without being told": {
 			change: func(_ *v1alpha1.Topology, o Observed) { server(o, "dist").Labels[v1alpha1.LabelTopology] = "gone" },
-			reason: conditions.ReasonMemberConflict, ready: "False", progress: conditions.Stuck, message: "to take it over", members: 9, down: 1,
+			reason: conditions.ReasonMemberConflict, ready: "False", progress: conditions.Stuck, message: "to take it over",
+			members: 9, down: 1,
 		},
 		"objects left the manifest": {
 			change: func(t *v1alpha1.Topology, _ Observed) {
 				t.Spec.Servers = t.Spec.Servers[:4]
 				t.Spec.Subscriptions = nil
 			},
-			steps: "remove Subscription dublin", reason: conditions.ReasonMembersLeaving, ready: "False", progress: conditions.Working,
-			message: "7 of 7 ready. Leaving: Subscription dublin", members: 9, down: 2,
+			steps: "remove Subscription dublin", reason: conditions.ReasonMembersLeaving, ready: "False",
+			progress: conditions.Working,
+			message:  "7 of 7 ready. Leaving: Subscription dublin", members: 9, down: 2,
 		},
 		"a server follows when nothing refers to it": {
 			change: func(t *v1alpha1.Topology, o Observed) {
@@ -140,8 +156,9 @@ func TestPlan(t *testing.T) {
 				t.Spec.Subscriptions = nil
 				delete(o.Objects, Key{"Subscription", "dublin"})
 			},
-			steps: "remove SQLServer dubsub", reason: conditions.ReasonMembersLeaving, ready: "False", progress: conditions.Working,
-			message: "SQLServer dubsub", members: 8, down: 1,
+			steps: "remove SQLServer dubsub", reason: conditions.ReasonMembersLeaving, ready: "False",
+			progress: conditions.Working,
+			message:  "SQLServer dubsub", members: 8, down: 1,
 		},
 		"what others made is never removed": {
 			change: func(t *v1alpha1.Topology, o Observed) {
@@ -152,30 +169,35 @@ func TestPlan(t *testing.T) {
 				s.Name, s.Labels = "too", map[string]string{v1alpha1.LabelTopology: "other"}
 				o.Objects[keyOf(s)] = s
 			},
-			reason: conditions.ReasonMembersReady, ready: "True", progress: conditions.Settled, message: "9 of 9 ready", members: 9,
+			reason: conditions.ReasonMembersReady, ready: "True", progress: conditions.Settled, message: "9 of 9 ready",
+			members: 9,
 		},
 		"an object that was deleted by hand is waited for": {
 			change: func(_ *v1alpha1.Topology, o Observed) {
 				server(o, "dist").DeletionTimestamp = &metav1.Time{}
 				server(o, "dist").Spec.Image = "other"
 			},
-			reason: conditions.ReasonMembersLeaving, ready: "False", progress: conditions.Working, message: "made again", members: 9, down: 1,
+			reason: conditions.ReasonMembersLeaving, ready: "False", progress: conditions.Working, message: "made again",
+			members: 9, down: 1,
 		},
 		"an object needs a person": {
 			change: func(_ *v1alpha1.Topology, o Observed) {
 				stall(server(o, "dist"))
 				server(o, "tukpub").Status.Conditions[0].Status = "False"
 			},
-			reason: conditions.ReasonMemberStalled, ready: "False", progress: conditions.Stuck, message: "7 of 9 ready. SQLServer dist: NoNodeForVolumes (add a node)",
+			reason: conditions.ReasonMemberStalled, ready: "False", progress: conditions.Stuck,
+			message: "7 of 9 ready. SQLServer dist: NoNodeForVolumes (add a node)",
 			members: 9, down: 2,
 		},
 		"what is not known is not ready, nor unready": {
 			change: func(_ *v1alpha1.Topology, o Observed) { server(o, "dist").Status.Conditions[0].Status = "Unknown" },
-			reason: conditions.ReasonMembersUnknown, ready: "Unknown", progress: conditions.Working, message: "8 of 9 ready", members: 9, down: 1,
+			reason: conditions.ReasonMembersUnknown, ready: "Unknown", progress: conditions.Working, message: "8 of 9 ready",
+			members: 9, down: 1,
 		},
 		"what speaks of an older spec does not count": {
 			change: func(_ *v1alpha1.Topology, o Observed) { server(o, "dist").Generation = 4 },
-			reason: conditions.ReasonMembersNotReady, ready: "False", progress: conditions.Working, message: "SQLServer dist: NotObserved", members: 9, down: 1,
+			reason: conditions.ReasonMembersNotReady, ready: "False", progress: conditions.Working,
+			message: "SQLServer dist: NotObserved", members: 9, down: 1,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -223,8 +245,10 @@ func TestPlanDelete(t *testing.T) {
 		}
 	}
 	g.Expect(order).To(Equal([]string{
-		"remove Subscription dublin", "remove Publication articles", "remove Distributor main", "remove AvailabilityGroup content",
-		"remove SQLServer dist, remove SQLServer dubcfg, remove SQLServer dubsub, remove SQLServer quisec, remove SQLServer tukpub",
+		"remove Subscription dublin", "remove Publication articles", "remove Distributor main",
+		"remove AvailabilityGroup content",
+		"remove SQLServer dist, remove SQLServer dubcfg, remove SQLServer dubsub, remove SQLServer quisec, remove " +
+			"SQLServer tukpub",
 	}))
 	g.Expect(planDelete(topology, o).Done).To(BeTrue())
 }

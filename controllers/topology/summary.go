@@ -19,7 +19,13 @@ import (
 const maxMemberMessage = 1024
 
 func member(key Key, ready metav1.ConditionStatus, reason, message string) v1alpha1.MemberStatus {
-	return v1alpha1.MemberStatus{Kind: key.Kind, Name: key.Name, Ready: string(ready), Reason: reason, Message: conditions.Shorten(message, maxMemberMessage)}
+	return v1alpha1.MemberStatus{
+		Kind:    key.Kind,
+		Name:    key.Name,
+		Ready:   string(ready),
+		Reason:  reason,
+		Message: conditions.Shorten(message, maxMemberMessage),
+	}
 }
 
 // memberStatus is what an object says of itself, as far as it speaks of the spec that is declared.
@@ -41,7 +47,12 @@ func memberStatus(key Key, desired, existing client.Object) v1alpha1.MemberStatu
 	}
 	ready := meta.FindStatusCondition(base.Conditions, v1alpha1.ConditionReady)
 	if ready == nil || base.ObservedGeneration < existing.GetGeneration() || !sameSpec(desired, existing) {
-		return member(key, metav1.ConditionFalse, conditions.ReasonNotObserved, "its controller has not looked at it as it is declared now")
+		return member(
+			key,
+			metav1.ConditionFalse,
+			conditions.ReasonNotObserved,
+			"its controller has not looked at it as it is declared now",
+		)
 	}
 	return member(key, ready.Status, ready.Reason, ready.Message)
 }
@@ -49,7 +60,8 @@ func memberStatus(key Key, desired, existing client.Object) v1alpha1.MemberStatu
 func leavingStatus(key Key, obj client.Object) v1alpha1.MemberStatus {
 	message := "it is being deleted"
 	if base := statusOf(obj); base != nil && obj.GetDeletionTimestamp() != nil {
-		if ready := meta.FindStatusCondition(base.Conditions, v1alpha1.ConditionReady); ready != nil && ready.Reason == conditions.ReasonDeleting {
+		if ready := meta.FindStatusCondition(base.Conditions, v1alpha1.ConditionReady); ready != nil &&
+			ready.Reason == conditions.ReasonDeleting {
 			message = ready.Message
 		}
 	}

@@ -40,7 +40,11 @@ func health(t *testing.T, kind, object string) (status, message string) {
 	g.Expect(yaml.Unmarshal(data, &config)).To(Succeed())
 	check := config.Data["resource.customizations.health.geosql.dev_"+kind]
 	g.Expect(check).NotTo(BeEmpty())
-	script := fmt.Sprintf("obj = %s\nlocal hs = (function()\n%s\nend)()\nprint(hs.status)\nprint(hs.message)\n", object, check)
+	script := fmt.Sprintf(
+		"obj = %s\nlocal hs = (function()\n%s\nend)()\nprint(hs.status)\nprint(hs.message)\n",
+		object,
+		check,
+	)
 	command := exec.CommandContext(t.Context(), lua(t), "-")
 	command.Stdin = strings.NewReader(script)
 	out, err := command.CombinedOutput()
@@ -53,15 +57,25 @@ func TestArgoCDTakesNothingButAPassForHealthy(t *testing.T) {
 	for _, c := range []struct{ name, kind, object, status, message string }{
 		{"new", "Drill", `{spec={runID="2"}}`, "Progressing", "run 2: not begun"},
 		{"running", "Drill", `{spec={runID="2"}, status={runID="2", phase="Running"}}`, "Progressing", "run 2: Running"},
-		{"an earlier run has passed", "Drill", `{spec={runID="2"}, status={runID="1", phase="Completed", verdict="Passed"}}`, "Progressing", "run 2: Completed"},
-		{"passed", "Drill", `{spec={runID="2"}, status={runID="2", phase="Completed", verdict="Passed", message="all met"}}`, "Healthy", "Passed: all met"},
-		{"failed", "Drill", `{spec={runID="2"}, status={runID="2", phase="Completed", verdict="Failed", reason="ObjectivesMissed"}}`, "Degraded", "Failed: ObjectivesMissed"},
-		{"inconclusive", "Drill", `{spec={runID="2"}, status={runID="2", phase="Completed", verdict="Inconclusive", message="too few rows"}}`, "Degraded", "Inconclusive: too few rows"},
-		{"dry run", "Drill", `{spec={runID="2", dryRun=true}, status={runID="2", phase="Completed"}}`, "Suspended", "a dry run: nothing was broken"},
+		{"an earlier run has passed", "Drill", `{spec={runID="2"}, status={runID="1", phase="Completed", verdict="Passed"}}`,
+			"Progressing", "run 2: Completed"},
+		{"passed", "Drill", `{spec={runID="2"}, status={runID="2", phase="Completed", verdict="Passed", message="all met"}}`,
+			"Healthy", "Passed: all met"},
+		{"failed", "Drill",
+			`{spec={runID="2"}, status={runID="2", phase="Completed", verdict="Failed", reason="ObjectivesMissed"}}`, "Degraded",
+			"Failed: ObjectivesMissed"},
+		{"inconclusive", "Drill",
+			`{spec={runID="2"}, status={runID="2", phase="Completed", verdict="Inconclusive", message="too few rows"}}`,
+			"Degraded", "Inconclusive: too few rows"},
+		{"dry run", "Drill", `{spec={runID="2", dryRun=true}, status={runID="2", phase="Completed"}}`, "Suspended",
+			"a dry run: nothing was broken"},
 		{"schedule without a drill", "DrillSchedule", `{spec={}}`, "Healthy", "no drill is over yet"},
-		{"schedule after a failure", "DrillSchedule", `{spec={}, status={lastVerdict="Failed"}}`, "Degraded", "the newest drill: Failed"},
-		{"schedule after a pass", "DrillSchedule", `{spec={}, status={lastVerdict="Passed"}}`, "Healthy", "the newest drill has passed"},
-		{"suspended schedule", "DrillSchedule", `{spec={suspend=true}, status={lastVerdict="Failed"}}`, "Suspended", "suspended"},
+		{"schedule after a failure", "DrillSchedule", `{spec={}, status={lastVerdict="Failed"}}`, "Degraded",
+			"the newest drill: Failed"},
+		{"schedule after a pass", "DrillSchedule", `{spec={}, status={lastVerdict="Passed"}}`, "Healthy",
+			"the newest drill has passed"},
+		{"suspended schedule", "DrillSchedule", `{spec={suspend=true}, status={lastVerdict="Failed"}}`, "Suspended",
+			"suspended"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			g := NewWithT(t)

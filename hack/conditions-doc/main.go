@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Command conditions-doc writes docs/reference/conditions.md: a table of the types and reasons of conditions, made of the
-// constants of internal/reconcile/conditions and their comments. `make generate` runs it.
+// Command conditions-doc writes docs/reference/conditions.md: a table of the types and reasons of conditions, made of
+// the constants of internal/reconcile/conditions and their comments. `make generate` runs it.
 package main
 
 import (
@@ -74,8 +74,17 @@ func run(args []string) error {
 	return os.WriteFile(args[0], []byte(text.String()), 0o644)
 }
 
-// first are the files whose reasons a reader meets first: those of all kinds, then servers, groups, and what people ask of them.
-var first = []string{"reasons.go", "sqlserver.go", "group_reasons.go", "failover.go", "replication.go", "login.go", "topology.go"}
+// first are the files whose reasons a reader meets first: those of all kinds, then servers, groups, and what people ask
+// of them.
+var first = []string{
+	"reasons.go",
+	"sqlserver.go",
+	"group_reasons.go",
+	"failover.go",
+	"replication.go",
+	"login.go",
+	"topology.go",
+}
 
 // sources are the files with the constants, in the order of the document.
 func sources() ([]string, error) {
@@ -124,7 +133,9 @@ func blocks(file string) ([]block, error) {
 		b := block{title: sentence(declaration.Doc)}
 		for _, s := range declaration.Specs {
 			c, ok := read(s.(*ast.ValueSpec), declaration)
-			if ok && (strings.HasPrefix(c.name, "Reason") || strings.HasPrefix(c.name, "Type") || strings.HasPrefix(c.name, "Condition")) {
+			if ok &&
+				(strings.HasPrefix(c.name, "Reason") || strings.HasPrefix(c.name, "Type") ||
+					strings.HasPrefix(c.name, "Condition")) {
 				b.constants = append(b.constants, c)
 			}
 		}

@@ -19,7 +19,8 @@ type list struct {
 	unexplained, stale int
 }
 
-// readList reads entries: a line that is the mutant's name, then its reason in indented lines. Lines that begin with # are comments.
+// readList reads entries: a line that is the mutant's name, then its reason in indented lines. Lines that begin with #
+// are comments.
 func readList(file string) (*list, error) {
 	f, err := os.Open(file)
 	if err != nil {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Command mutate-report prints what gremlins found in each package, and compares the mutants that no test noticed with a list of those
-// that are explained. It fails when one is not on the list, and when an entry of the list names nothing. hack/mutate makes what it reads.
+// Command mutate-report prints what gremlins found in each package, and compares the mutants that no test noticed with
+// a list of those that are explained. It fails when one is not on the list, and when an entry of the list names
+// nothing. hack/mutate makes what it reads.
 package main
 
 import (
@@ -18,8 +19,12 @@ import (
 func main() {
 	list := flag.String("list", "hack/mutate.d/equivalent.txt", "`file` with the mutants that are explained")
 	uncovered := flag.Bool("uncovered", false, "list the mutants that no test runs, too")
-	profile := flag.String("widen", "", "add to this coverage `profile` what gremlins is to change, too, and do nothing else;\n"+
-		"the argument is the module's path")
+	profile := flag.String(
+		"widen",
+		"",
+		"add to this coverage `profile` what gremlins is to change, too, and do nothing else;\n"+
+			"the argument is the module's path",
+	)
 	flag.Parse()
 	if *profile != "" {
 		exitWith(widen(*profile, flag.Arg(0)))
@@ -75,7 +80,9 @@ func run(w io.Writer, listFile string, uncovered bool, packages []string) error 
 		fmt.Fprintln(w, f)
 	}
 	if bad := explained.unexplained + explained.stale; bad > 0 {
-		return errors.New("each survivor is a missing test, or belongs on " + listFile + " with its reason; an entry that names nothing goes")
+		return errors.New(
+			"each survivor is a missing test, or belongs on " + listFile + " with its reason; an entry that names nothing goes",
+		)
 	}
 	if unfinished > 0 {
 		return errors.New("not all packages came to their end within their time")

@@ -19,8 +19,8 @@ import (
 
 // mutant is one place of the code that was changed.
 type mutant struct {
-	// name tells the mutant wherever its line moves: file, function, kind of change, the expression, and a number where the function
-	// has several alike.
+	// name tells the mutant wherever its line moves: file, function, kind of change, the expression, and a number where
+	// the function has several alike.
 	name string
 	// status as gremlins has it, position FILE:LINE:COLUMN.
 	status, position string
@@ -32,10 +32,12 @@ type change struct {
 	line, column       int
 }
 
-// logged is such a line. The log is read and not gremlins' JSON, which there is none of when a run did not come to its end.
+// logged is such a line. The log is read and not gremlins' JSON, which there is none of when a run did not come to its
+// end.
 var logged = regexp.MustCompile(`^ *([A-Z ]+) ([A-Z_]+) at (\S+\.go):(\d+):(\d+)$`)
 
-// readResults reads what became of a package's mutants, and whether all of them were reached. The source must be as it was.
+// readResults reads what became of a package's mutants, and whether all of them were reached. The source must be as it
+// was.
 func readResults(folder, log string) (mutants []mutant, finished bool, err error) {
 	content, err := os.ReadFile(log)
 	if err != nil {
@@ -49,7 +51,10 @@ func readResults(folder, log string) (mutants []mutant, finished bool, err error
 		if m := logged.FindStringSubmatch(text); m != nil {
 			line, _ := strconv.Atoi(m[4])
 			column, _ := strconv.Atoi(m[5])
-			changes = append(changes, change{status: m[1], kind: m[2], file: path.Join(folder, m[3]), line: line, column: column})
+			changes = append(
+				changes,
+				change{status: m[1], kind: m[2], file: path.Join(folder, m[3]), line: line, column: column},
+			)
 		}
 	}
 	// They are numbered in the order of the source, whatever the order in which workers ended.
@@ -68,7 +73,10 @@ func readResults(folder, log string) (mutants []mutant, finished bool, err error
 		if !ok {
 			return nil, false, fmt.Errorf("%s has nothing to change: was it written to since the run?", position)
 		}
-		name := strings.Join([]string{c.file, at.function, strings.ReplaceAll(strings.ToLower(c.kind), "_", "-"), at.expression}, " ")
+		name := strings.Join(
+			[]string{c.file, at.function, strings.ReplaceAll(strings.ToLower(c.kind), "_", "-"), at.expression},
+			" ",
+		)
 		if alike[name]++; alike[name] > 1 {
 			name = fmt.Sprintf("%s #%d", name, alike[name])
 		}

@@ -13,8 +13,8 @@ import (
 	"strings"
 )
 
-// widen adds to a coverage profile what Go's own has no blocks for, and gremlins would therefore call not covered: the conditions of
-// cases, which run where their switch does, and declarations of packages, which always do.
+// widen adds to a coverage profile what Go's own has no blocks for, and gremlins would therefore call not covered: the
+// conditions of cases, which run where their switch does, and declarations of packages, which always do.
 func widen(profile, module string) error {
 	content, err := os.ReadFile(profile)
 	if err != nil {
@@ -25,7 +25,16 @@ func widen(profile, module string) error {
 		file, rest, _ := strings.Cut(line, ":")
 		var b block
 		var statements, count int
-		_, err := fmt.Sscanf(rest, "%d.%d,%d.%d %d %d", &b.from.line, &b.from.column, &b.to.line, &b.to.column, &statements, &count)
+		_, err := fmt.Sscanf(
+			rest,
+			"%d.%d,%d.%d %d %d",
+			&b.from.line,
+			&b.from.column,
+			&b.to.line,
+			&b.to.column,
+			&statements,
+			&count,
+		)
 		if err != nil {
 			return fmt.Errorf("%s: %q: %w", profile, line, err)
 		}
@@ -64,7 +73,10 @@ func unlisted(file string, covered []block) (extra []block, err error) {
 	}
 	at := func(p token.Pos) point { return point{set.Position(p).Line, set.Position(p).Column} }
 	runs := func(p point) bool {
-		return slices.ContainsFunc(slices.Concat(covered, extra), func(b block) bool { return b.from.before(p) && p.before(b.to) })
+		return slices.ContainsFunc(
+			slices.Concat(covered, extra),
+			func(b block) bool { return b.from.before(p) && p.before(b.to) },
+		)
 	}
 	for _, d := range parsed.Decls {
 		if g, ok := d.(*ast.GenDecl); ok {

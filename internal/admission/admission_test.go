@@ -78,9 +78,14 @@ func startHub(t *testing.T) (*apiserver.Server, manager.Manager) {
 	hub.Namespace(t, "web")
 	port := freePort(t)
 	g.Expect(hub.Client.Create(t.Context(), configuration(t, port))).To(Succeed())
-	serving := admission.NewServing(admission.ServingOptions{Namespace: operatorNamespace, Service: "geosql-operator-webhook", Host: "127.0.0.1"})
-	mgr, err := manager.New(hub.Config, manager.Options{Scheme: apiserver.Scheme, Metrics: metricsserver.Options{BindAddress: "0"},
-		WebhookServer: webhook.NewServer(webhook.Options{Host: "127.0.0.1", Port: port, TLSOpts: serving.TLSOptions()})})
+	serving := admission.NewServing(
+		admission.ServingOptions{Namespace: operatorNamespace, Service: "geosql-operator-webhook", Host: "127.0.0.1"},
+	)
+	mgr, err := manager.New(
+		hub.Config,
+		manager.Options{Scheme: apiserver.Scheme, Metrics: metricsserver.Options{BindAddress: "0"},
+			WebhookServer: webhook.NewServer(webhook.Options{Host: "127.0.0.1", Port: port, TLSOpts: serving.TLSOptions()})},
+	)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(serving.SetupWithManager(mgr)).To(Succeed())
 	g.Expect(admission.Register(mgr)).To(Succeed())
@@ -136,12 +141,15 @@ func freePort(t *testing.T) int {
 func clean(t *testing.T, hub *apiserver.Server, cached client.Reader) {
 	t.Helper()
 	g := NewWithT(t)
-	for _, obj := range []client.Object{&v1alpha1.DrillSchedule{}, &v1alpha1.Drill{}, &v1alpha1.Failover{}, &v1alpha1.Topology{}, &v1alpha1.Subscription{}, &v1alpha1.Publication{}, &v1alpha1.Distributor{},
+	for _, obj := range []client.Object{&v1alpha1.DrillSchedule{}, &v1alpha1.Drill{}, &v1alpha1.Failover{},
+		&v1alpha1.Topology{}, &v1alpha1.Subscription{}, &v1alpha1.Publication{}, &v1alpha1.Distributor{},
 		&v1alpha1.AgentProfile{}, &v1alpha1.AvailabilityGroup{}, &v1alpha1.SQLServer{}} {
 		g.Expect(hub.Client.DeleteAllOf(t.Context(), obj, client.InNamespace("web"))).To(Succeed())
 	}
 	g.Expect(hub.Client.DeleteAllOf(t.Context(), &v1alpha1.Site{})).To(Succeed())
-	for _, list := range []client.ObjectList{&v1alpha1.DrillScheduleList{}, &v1alpha1.DrillList{}, &v1alpha1.FailoverList{}, &v1alpha1.TopologyList{}, &v1alpha1.SubscriptionList{}, &v1alpha1.PublicationList{}, &v1alpha1.DistributorList{},
+	for _, list := range []client.ObjectList{&v1alpha1.DrillScheduleList{}, &v1alpha1.DrillList{},
+		&v1alpha1.FailoverList{}, &v1alpha1.TopologyList{}, &v1alpha1.SubscriptionList{}, &v1alpha1.PublicationList{},
+		&v1alpha1.DistributorList{},
 		&v1alpha1.AgentProfileList{}, &v1alpha1.AvailabilityGroupList{}, &v1alpha1.SQLServerList{}, &v1alpha1.SiteList{}} {
 		g.Eventually(func() (int, error) {
 			err := cached.List(t.Context(), list)
@@ -162,7 +170,9 @@ func TestAdmission(t *testing.T) {
 			for _, u := range parse(t, r.setup) {
 				g.Expect(apply(ctx, hub.Client, u)).To(Succeed())
 				if u.Object["status"] != nil {
-					g.Expect(hub.Client.Status().Apply(ctx, client.ApplyConfigurationFromUnstructured(u.DeepCopy()), client.FieldOwner("test"))).To(Succeed())
+					g.Expect(hub.Client.Status().Apply(ctx, client.ApplyConfigurationFromUnstructured(u.DeepCopy()),
+						client.FieldOwner("test"))).
+						To(Succeed())
 				}
 				g.Eventually(func() error { return cachedGet(ctx, cached, u) }, "60s", "10ms").Should(Succeed())
 			}
@@ -195,12 +205,15 @@ func TestAdmission(t *testing.T) {
 		for _, u := range append(parse(t, replace(lostSite, "blueridge", "dublin")), parse(t, made)...) {
 			g.Expect(apply(ctx, hub.Client, u)).To(Succeed())
 			if u.Object["status"] != nil {
-				g.Expect(hub.Client.Status().Apply(ctx, client.ApplyConfigurationFromUnstructured(u.DeepCopy()), client.FieldOwner("test"))).To(Succeed())
+				g.Expect(hub.Client.Status().Apply(ctx, client.ApplyConfigurationFromUnstructured(u.DeepCopy()),
+					client.FieldOwner("test"))).
+					To(Succeed())
 			}
 			g.Eventually(func() error { return cachedGet(ctx, cached, u) }, "60s", "10ms").Should(Succeed())
 		}
 		for _, voters := range []string{"[tukwila, quincy, blueridge]", "[tukwila, quincy, dublin]", "[quincy]"} {
-			g.Expect(apply(ctx, hub.Client, parseOne(t, with(group, "NAME", "g")+"  voters: "+voters+"\n"))).To(Succeed(), voters)
+			g.Expect(apply(ctx, hub.Client, parseOne(t, with(group, "NAME", "g")+"  voters: "+voters+"\n"))).
+				To(Succeed(), voters)
 		}
 		g.Expect(apply(ctx, hub.Client, parseOne(t, with(group, "NAME", "g")))).To(Succeed())
 	})
@@ -227,14 +240,16 @@ func TestAdmission(t *testing.T) {
 			u.SetFinalizers(left)
 			return hub.Client.Update(ctx, u)
 		}
-		g.Expect(finalizers(v1alpha1.Finalizer)).To(MatchError(ContainSubstring("goes after geosql.dev/finalizer")), "as the garbage collector does")
+		g.Expect(finalizers(v1alpha1.Finalizer)).
+			To(MatchError(ContainSubstring("goes after geosql.dev/finalizer")), "as the garbage collector does")
 		g.Expect(finalizers(metav1.FinalizerOrphanDependents)).To(Succeed())
 		g.Expect(finalizers()).To(Succeed())
 	})
 	t.Run("the certificate is kept in a Secret and its CA in the configuration", func(t *testing.T) {
 		g := NewWithT(t)
 		var secret corev1.Secret
-		g.Expect(hub.Client.Get(ctx, client.ObjectKey{Namespace: operatorNamespace, Name: admission.SecretName}, &secret)).To(Succeed())
+		g.Expect(hub.Client.Get(ctx, client.ObjectKey{Namespace: operatorNamespace, Name: admission.SecretName}, &secret)).
+			To(Succeed())
 		var c admissionregistrationv1.ValidatingWebhookConfiguration
 		g.Expect(hub.Client.Get(ctx, client.ObjectKey{Name: admission.ConfigurationName}, &c)).To(Succeed())
 		g.Expect(c.Webhooks).To(HaveLen(11))
@@ -255,7 +270,10 @@ func accepted(t *testing.T, hub *apiserver.Server, file string) {
 		if u.GetKind() == "Namespace" {
 			continue
 		}
-		NewWithT(t).Expect(apply(t.Context(), hub.Client, u, client.DryRunAll)).To(Succeed(), "%s: %s %s", file, u.GetKind(), u.GetName())
+		NewWithT(
+			t,
+		).Expect(apply(t.Context(), hub.Client, u, client.DryRunAll)).
+			To(Succeed(), "%s: %s %s", file, u.GetKind(), u.GetName())
 	}
 }
 

@@ -17,8 +17,8 @@ import (
 	"geosql.dev/operator/internal/drill/fault"
 )
 
-// drill checks a Drill against its target. What is not there yet is no error: objects may come in any order, and the drill
-// waits. What depends on the moment - whether the target is well, who is primary - is found out when it runs.
+// drill checks a Drill against its target. What is not there yet is no error: objects may come in any order, and the
+// drill waits. What depends on the moment - whether the target is well, who is primary - is found out when it runs.
 func (w *World) drill(at *field.Path, old, d *v1alpha1.Drill) field.ErrorList {
 	if old != nil {
 		if errs := changedRun(at, old, d); len(errs) > 0 {
@@ -34,17 +34,42 @@ func (w *World) drill(at *field.Path, old, d *v1alpha1.Drill) field.ErrorList {
 // changedRun refuses changes of a run that has begun: its verdict would speak of something else.
 func changedRun(at *field.Path, old, d *v1alpha1.Drill) field.ErrorList {
 	s := old.Status
-	if d.Spec.RunID != old.Spec.RunID && slices.ContainsFunc(s.History, func(h v1alpha1.DrillRunSummary) bool { return h.RunID == d.Spec.RunID }) {
-		return field.ErrorList{field.Invalid(at.Child("runID"), d.Spec.RunID, "that run is over, and its verdict stands: name one that was never used to run again")}
+	if d.Spec.RunID != old.Spec.RunID &&
+		slices.ContainsFunc(s.History, func(h v1alpha1.DrillRunSummary) bool { return h.RunID == d.Spec.RunID }) {
+		return field.ErrorList{
+			field.Invalid(
+				at.Child("runID"),
+				d.Spec.RunID,
+				"that run is over, and its verdict stands: name one that was never used to run again",
+			),
+		}
 	}
 	if s.RunID == "" || s.RunID != old.Spec.RunID || onlyAbort(old.Spec, d.Spec) {
 		return nil
 	}
 	switch {
 	case s.Phase != v1alpha1.DrillCompleted:
-		return field.ErrorList{field.Forbidden(at, fmt.Sprintf("run %q is in phase %s: wait for its end, or set spec.abort to true; nothing else may be changed until then", s.RunID, s.Phase))}
+		return field.ErrorList{
+			field.Forbidden(
+				at,
+				fmt.Sprintf(
+					"run %q is in phase %s: wait for its end, or set spec.abort to true; nothing else may be changed until then",
+					s.RunID,
+					s.Phase,
+				),
+			),
+		}
 	case d.Spec.RunID == old.Spec.RunID:
-		return field.ErrorList{field.Invalid(at.Child("runID"), d.Spec.RunID, fmt.Sprintf("run %q is over, and its verdict speaks of the spec as it was: change runID, too, to run again", s.RunID))}
+		return field.ErrorList{
+			field.Invalid(
+				at.Child("runID"),
+				d.Spec.RunID,
+				fmt.Sprintf(
+					"run %q is over, and its verdict speaks of the spec as it was: change runID, too, to run again",
+					s.RunID,
+				),
+			),
+		}
 	}
 	return nil
 }
@@ -74,7 +99,14 @@ func (w *World) drillSpec(at *field.Path, s v1alpha1.DrillSpec) field.ErrorList 
 		return errs
 	}
 	if db := s.Workload.Database; db != "" && len(target.databases) > 0 && !slices.Contains(target.databases, db) {
-		errs = append(errs, field.Invalid(at.Child("workload", "database"), db, fmt.Sprintf("it is no database of the target, whose databases are %s", join(target.databases))))
+		errs = append(
+			errs,
+			field.Invalid(
+				at.Child("workload", "database"),
+				db,
+				fmt.Sprintf("it is no database of the target, whose databases are %s", join(target.databases)),
+			),
+		)
 	}
 	errs = append(errs, target.arrival(at, s)...)
 	errs = append(errs, target.clients(at, s)...)
@@ -93,10 +125,26 @@ func drillTimes(at *field.Path, s v1alpha1.DrillSpec) field.ErrorList {
 	for i, f := range s.Faults {
 		path := at.Child("faults").Index(i)
 		if f.Times > 1 && f.Every == nil {
-			errs = append(errs, field.Required(path.Child("every"), fmt.Sprintf("times is %d, and without every all of them would begin at once: say how long after one the next begins", f.Times)))
+			errs = append(
+				errs,
+				field.Required(
+					path.Child("every"),
+					fmt.Sprintf(
+						"times is %d, and without every all of them would begin at once: say how long after one the next begins",
+						f.Times,
+					),
+				),
+			)
 		}
 		if f.Every != nil && f.Duration != nil && f.Every.Duration <= f.Duration.Duration {
-			errs = append(errs, field.Invalid(path.Child("every"), f.Every.Duration.String(), "it must be longer than duration: the fault would begin again before it is over"))
+			errs = append(
+				errs,
+				field.Invalid(
+					path.Child("every"),
+					f.Every.Duration.String(),
+					"it must be longer than duration: the fault would begin again before it is over",
+				),
+			)
 		}
 		for _, o := range drill.Expand([]v1alpha1.DrillFault{f}) {
 			if names[o.Name] {
@@ -109,7 +157,14 @@ func drillTimes(at *field.Path, s v1alpha1.DrillSpec) field.ErrorList {
 		errs = append(errs, field.TooMany(at.Child("faults"), len(names), drill.MaxFaults))
 	}
 	if end, limit := drill.Needs(s), drill.TimeLimit(s); end > limit {
-		errs = append(errs, field.Invalid(at.Child("timeLimit"), limit.String(), fmt.Sprintf("baseline and faults alone need %s: give more time", end.Round(time.Second))))
+		errs = append(
+			errs,
+			field.Invalid(
+				at.Child("timeLimit"),
+				limit.String(),
+				fmt.Sprintf("baseline and faults alone need %s: give more time", end.Round(time.Second)),
+			),
+		)
 	}
 	return errs
 }
@@ -120,7 +175,18 @@ func (w *World) drillTarget(at *field.Path, t v1alpha1.DrillTarget) field.ErrorL
 		if obj.GetLabels()[v1alpha1.DrillsLabel] == v1alpha1.DrillsAllowed {
 			return nil
 		}
-		return field.ErrorList{field.Forbidden(path, fmt.Sprintf("%s %s does not allow drills: label it %s=%s if it may be broken on purpose", kind, name, v1alpha1.DrillsLabel, v1alpha1.DrillsAllowed))}
+		return field.ErrorList{
+			field.Forbidden(
+				path,
+				fmt.Sprintf(
+					"%s %s does not allow drills: label it %s=%s if it may be broken on purpose",
+					kind,
+					name,
+					v1alpha1.DrillsLabel,
+					v1alpha1.DrillsAllowed,
+				),
+			),
+		}
 	}
 	switch {
 	case t.AvailabilityGroup != "":
@@ -225,7 +291,8 @@ func (w *World) addSubscription(d *drilled, name string) bool {
 			d.articles = append(d.articles, a.Table)
 		}
 	}
-	return w.addEnd(d, p.Spec.Publisher) && w.addEnd(d, s.Spec.Subscriber) && w.addServer(d, w.Distributors[string(p.Spec.Distributor)].Spec.Server)
+	return w.addEnd(d, p.Spec.Publisher) && w.addEnd(d, s.Spec.Subscriber) &&
+		w.addServer(d, w.Distributors[string(p.Spec.Distributor)].Spec.Server)
 }
 
 // fault checks one fault against the target.
@@ -243,9 +310,13 @@ func (d drilled) fault(at *field.Path, f v1alpha1.DrillFault) field.ErrorList {
 	switch f.Kind {
 	case v1alpha1.FaultSwitchover, v1alpha1.FaultFailover:
 		if !d.grouped {
-			errs = append(errs, field.Forbidden(at.Child("kind"), fmt.Sprintf("%s concerns a group, and the target has none", f.Kind)))
+			errs = append(
+				errs,
+				field.Forbidden(at.Child("kind"), fmt.Sprintf("%s concerns a group, and the target has none", f.Kind)),
+			)
 		} else if f.To != "" && !slices.Contains(d.replicas, f.To) {
-			errs = append(errs, field.Invalid(at.Child("to"), f.To, fmt.Sprintf("it is no replica of the target's group; those are %s", join(d.replicas))))
+			errs = append(errs, field.Invalid(at.Child("to"), f.To,
+				fmt.Sprintf("it is no replica of the target's group; those are %s", join(d.replicas))))
 		}
 	}
 	return errs
@@ -256,7 +327,13 @@ func (d drilled) place(at *field.Path, p v1alpha1.FaultPlace) field.ErrorList {
 	switch {
 	case p.Server != "":
 		if _, ok := d.servers[string(p.Server)]; !ok {
-			return field.ErrorList{field.Invalid(at.Child("server"), p.Server, fmt.Sprintf("it is no server of the target; those are %s", names(d.servers)))}
+			return field.ErrorList{
+				field.Invalid(
+					at.Child("server"),
+					p.Server,
+					fmt.Sprintf("it is no server of the target; those are %s", names(d.servers)),
+				),
+			}
 		}
 	case p.Site != "":
 		for _, site := range d.servers {
@@ -264,10 +341,13 @@ func (d drilled) place(at *field.Path, p v1alpha1.FaultPlace) field.ErrorList {
 				return nil
 			}
 		}
-		return field.ErrorList{field.Invalid(at.Child("site"), p.Site, "no server of the target runs there: the fault would strike nothing")}
+		return field.ErrorList{
+			field.Invalid(at.Child("site"), p.Site, "no server of the target runs there: the fault would strike nothing"),
+		}
 	case (p.Role == v1alpha1.RolePrimary || p.Role == v1alpha1.RoleSecondary) && !d.grouped:
 		return field.ErrorList{field.Invalid(at.Child("role"), p.Role, "the target has no group")}
-	case (p.Role == v1alpha1.RolePublisher || p.Role == v1alpha1.RoleDistributor || p.Role == v1alpha1.RoleSubscriber) && !d.replicated:
+	case (p.Role == v1alpha1.RolePublisher || p.Role == v1alpha1.RoleDistributor || p.Role == v1alpha1.RoleSubscriber) &&
+		!d.replicated:
 		return field.ErrorList{field.Invalid(at.Child("role"), p.Role, "the target has no subscription")}
 	}
 	return nil
@@ -295,7 +375,10 @@ func (w *World) drillSchedule(at *field.Path, s *v1alpha1.DrillSchedule) field.E
 		errs = append(errs, field.Invalid(path, value, err.Error()))
 	}
 	if s.Spec.Template.Spec.Abort {
-		errs = append(errs, field.Forbidden(at.Child("template", "spec", "abort"), "a drill that is aborted before it begins shows nothing"))
+		errs = append(
+			errs,
+			field.Forbidden(at.Child("template", "spec", "abort"), "a drill that is aborted before it begins shows nothing"),
+		)
 	}
 	return append(errs, w.drillSpec(at.Child("template", "spec"), s.Spec.Template.Spec)...)
 }

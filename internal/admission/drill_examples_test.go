@@ -23,8 +23,8 @@ import (
 	"geosql.dev/operator/test/support/checkout"
 )
 
-// drillExamples applies every example of a drill to a hub that has the example topologies, so that each fault's place is
-// looked for: an example that names what is not there is refused.
+// drillExamples applies every example of a drill to a hub that has the example topologies, so that each fault's place
+// is looked for: an example that names what is not there is refused.
 func drillExamples(t *testing.T, hub *apiserver.Server, cached client.Reader) {
 	g := NewWithT(t)
 	defer clean(t, hub, cached)
@@ -62,10 +62,12 @@ func drillExamples(t *testing.T, hub *apiserver.Server, cached client.Reader) {
 			continue
 		}
 		mustFail := strings.HasPrefix(says["file"], "/must-fail/")
-		g.Expect(says["expected-verdict"] == string(v1alpha1.VerdictPassed)).To(Equal(!mustFail), "%s says which verdict it has", says["file"])
+		g.Expect(says["expected-verdict"] == string(v1alpha1.VerdictPassed)).
+			To(Equal(!mustFail), "%s says which verdict it has", says["file"])
 		g.Expect(says["expected-failure"] != "").To(Equal(mustFail), "%s says what fails it", says["file"])
 		g.Expect(u.GetNamespace()).To(Equal("web"), says["file"])
-		g.Expect(strings.TrimSuffix(filepath.Base(says["file"]), ".yaml")).To(Equal(u.GetName()), "the file has its drill's name")
+		g.Expect(strings.TrimSuffix(filepath.Base(says["file"]), ".yaml")).
+			To(Equal(u.GetName()), "the file has its drill's name")
 	}
 
 	// The world matters: without what an example names it is refused.
@@ -75,7 +77,8 @@ func drillExamples(t *testing.T, hub *apiserver.Server, cached client.Reader) {
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(unstructured.SetNestedField(faults[0].(map[string]any), "blueridge", "where", "site")).To(Succeed())
 	g.Expect(unstructured.SetNestedSlice(elsewhere.Object, faults, "spec", "faults")).To(Succeed())
-	g.Expect(apply(t.Context(), hub.Client, elsewhere, client.DryRunAll)).To(MatchError(ContainSubstring("strike nothing")))
+	g.Expect(apply(t.Context(), hub.Client, elsewhere, client.DryRunAll)).
+		To(MatchError(ContainSubstring("strike nothing")))
 }
 
 // applyTopology applies a Topology and what the operator makes of it, and waits until the webhooks know of it.
@@ -92,6 +95,7 @@ func applyTopology(t *testing.T, hub *apiserver.Server, cached client.Reader, u 
 		g.Expect(hub.Client.Create(t.Context(), obj)).To(Succeed(), "%T %s", obj, obj.GetName())
 	}
 	for _, obj := range append(objects, &topology) {
-		g.Eventually(func() error { return cached.Get(t.Context(), client.ObjectKeyFromObject(obj), obj) }, "60s", "10ms").Should(Succeed(), "%T %s", obj, obj.GetName())
+		g.Eventually(func() error { return cached.Get(t.Context(), client.ObjectKeyFromObject(obj), obj) }, "60s", "10ms").
+			Should(Succeed(), "%T %s", obj, obj.GetName())
 	}
 }

@@ -5,8 +5,26 @@
 package admission_test
 
 // allowed is a group that may be drilled, with its servers.
-var allowed = with(server, "NAME", "a") + "---" + with(server, "NAME", "b") + "---" + with(server, "NAME", "c") + "---" +
-	with(group, "NAME", "content", "{name: content, namespace: web}", "{name: content, namespace: web, labels: {geosql.dev/drills: allowed}}")
+var allowed = with(
+	server,
+	"NAME",
+	"a",
+) + "---" + with(
+	server,
+	"NAME",
+	"b",
+) + "---" + with(
+	server,
+	"NAME",
+	"c",
+) + "---" +
+	with(
+		group,
+		"NAME",
+		"content",
+		"{name: content, namespace: web}",
+		"{name: content, namespace: web, labels: {geosql.dev/drills: allowed}}",
+	)
 
 const drill = `
 apiVersion: geosql.dev/v1alpha1
@@ -18,38 +36,165 @@ spec:
 `
 
 func init() {
-	refusals = append(refusals,
-		refusal{"drill of a group without the label", with(server, "NAME", "a") + "---" + with(group, "NAME", "content"), drill,
-			[]string{"spec.target.availabilityGroup", "does not allow drills", "geosql.dev/drills=allowed"}},
-		refusal{"drill without a target", "", with(drill, "target: {availabilityGroup: content}", "target: {}"), []string{"name exactly one of availabilityGroup, subscription and topology"}},
-		refusal{"fault without a place", allowed, drill + "  faults: [{name: kill, kind: PodKill}]\n", []string{"spec.faults[0]", "where is needed"}},
-		refusal{"fault that lasts without a duration", allowed, drill + "  faults: [{name: cut, kind: Partition, where: {role: Primary}}]\n", []string{"spec.faults[0]", "duration is needed"}},
-		refusal{"network fault that does nothing", allowed, drill + "  faults: [{name: slow, kind: Network, duration: 10s, where: {role: Primary}, network: {}}]\n", []string{"name at least one of latency"}},
-		refusal{"fault on a server that is none of the target's", allowed, drill + "  faults: [{name: kill, kind: PodKill, where: {server: stranger}}]\n",
-			[]string{"spec.faults[0].where.server", "those are a, b, c"}},
-		refusal{"fault at a site without servers", allowed, drill + "  faults: [{name: cut, kind: Partition, duration: 10s, where: {site: dublin}}]\n", []string{"spec.faults[0].where.site", "strike nothing"}},
-		refusal{"role that the target does not have", allowed, drill + "  faults: [{name: kill, kind: PodKill, where: {role: Distributor}}]\n", []string{"spec.faults[0].where.role", "no subscription"}},
-		refusal{"link with one end", allowed, drill + "  faults: [{name: cut, kind: Partition, duration: 10s, where: {server: a}, peer: {server: a}}]\n", []string{"spec.faults[0].peer", "two ends"}},
-		refusal{"switchover to a stranger", allowed, drill + "  faults: [{name: move, kind: Switchover, to: stranger}]\n", []string{"spec.faults[0].to", "no replica"}},
-		refusal{"fault that is done several times at once", allowed, drill + "  faults: [{name: move, kind: Switchover, times: 3}]\n", []string{"spec.faults[0].every", "times is 3"}},
-		refusal{"fault that overlaps itself", allowed, drill + "  faults: [{name: cut, kind: Partition, duration: 10s, every: 5s, times: 2, where: {server: a}}]\n", []string{"spec.faults[0].every", "longer than duration"}},
-		refusal{"faults beyond the time limit", allowed, drill + "  timeLimit: 1m\n  faults: [{name: kill, kind: PodKill, at: 2m, where: {role: Primary}}]\n", []string{"spec.timeLimit", "give more time"}},
-		refusal{"database that the target does not have", allowed, drill + "  workload: {database: Elsewhere}\n", []string{"spec.workload.database", "Content"}},
-		refusal{"arrival where nothing arrives", allowed, drill + "  objectives: {arrivalP50: 1s}\n", []string{"spec.objectives.arrivalP50", "no subscription"}},
-		refusal{"clients that the fault takes away", allowed, drill + "  workload: {sites: [tukwila]}\n  faults: [{name: cut, kind: Partition, duration: 10s, where: {site: tukwila}}]\n", []string{"spec.workload.sites", "name a site that no fault takes away"}},
-		refusal{"users and stages", allowed, drill + "  workload: {users: 2, stages: [{users: 10, duration: 10s}]}\n", []string{"spec.workload", "users and stages exclude each other"}},
-		refusal{"thinking and a rate", allowed, drill + "  workload: {thinkTime: 1s, rowsPerSecond: 2}\n", []string{"spec.workload", "thinkTime and rowsPerSecond exclude each other"}},
-		refusal{"profile that there is not", allowed, drill + "  workload: {profile: bank}\n", []string{"spec.workload.profile", "bookstore"}},
-		refusal{"characters beyond an article", allowed, drill + "  workload: {row: {type: Char, bytes: 1025}}\n", []string{"spec.workload.row", "at most 1024"}},
-		refusal{"stages beyond the time limit", allowed, drill + "  timeLimit: 1m\n  workload: {stages: [{users: 10, duration: 2m}]}\n", []string{"spec.timeLimit", "give more time"}},
-		refusal{"literal fault that never ends", allowed, drill + "  faults: [{name: own, kind: ChaosMesh, chaosMesh: {site: tukwila, kind: NetworkChaos, spec: {action: delay, selector: {}}}}]\n",
-			[]string{"spec.faults[0].chaosMesh.spec", "ends by itself"}},
-		refusal{"literal fault in a foreign namespace", allowed, drill + "  faults: [{name: own, kind: ChaosMesh, chaosMesh: {site: tukwila, kind: NetworkChaos, spec: {action: delay, duration: 5s, selector: {namespaces: [kube-system]}}}}]\n",
-			[]string{"selector.namespaces may not be set"}},
-		refusal{"spec of a run that is over, without a new runID", allowed + "---" + drill + "status: {runID: \"1\", phase: Completed, verdict: Passed}\n",
-			drill + "  objectives: {lostRows: 5}\n", []string{"spec.runID", "change runID"}},
-		refusal{"runID of an earlier run", allowed + "---" + with(drill, `runID: "1"`, `runID: "2"`) + "status: {runID: \"2\", phase: Completed, verdict: Passed, history: [{runID: \"1\", verdict: Failed}]}\n",
-			drill, []string{"spec.runID", "never used"}},
+	refusals = append(
+		refusals,
+		refusal{
+			"drill of a group without the label",
+			with(server, "NAME", "a") + "---" + with(group, "NAME", "content"),
+			drill,
+			[]string{"spec.target.availabilityGroup", "does not allow drills", "geosql.dev/drills=allowed"},
+		},
+		refusal{
+			"drill without a target",
+			"",
+			with(drill, "target: {availabilityGroup: content}", "target: {}"),
+			[]string{"name exactly one of availabilityGroup, subscription and topology"},
+		},
+		refusal{
+			"fault without a place",
+			allowed,
+			drill + "  faults: [{name: kill, kind: PodKill}]\n",
+			[]string{"spec.faults[0]", "where is needed"},
+		},
+		refusal{
+			"fault that lasts without a duration",
+			allowed,
+			drill + "  faults: [{name: cut, kind: Partition, where: {role: Primary}}]\n",
+			[]string{"spec.faults[0]", "duration is needed"},
+		},
+		refusal{
+			"network fault that does nothing",
+			allowed,
+			drill + "  faults: [{name: slow, kind: Network, duration: 10s, where: {role: Primary}, network: {}}]\n",
+			[]string{"name at least one of latency"},
+		},
+		refusal{
+			"fault on a server that is none of the target's",
+			allowed,
+			drill + "  faults: [{name: kill, kind: PodKill, where: {server: stranger}}]\n",
+			[]string{"spec.faults[0].where.server", "those are a, b, c"},
+		},
+		refusal{
+			"fault at a site without servers",
+			allowed,
+			drill + "  faults: [{name: cut, kind: Partition, duration: 10s, where: {site: dublin}}]\n",
+			[]string{"spec.faults[0].where.site", "strike nothing"},
+		},
+		refusal{
+			"role that the target does not have",
+			allowed,
+			drill + "  faults: [{name: kill, kind: PodKill, where: {role: Distributor}}]\n",
+			[]string{"spec.faults[0].where.role", "no subscription"},
+		},
+		refusal{
+			"link with one end",
+			allowed,
+			drill + "  faults: [{name: cut, kind: Partition, duration: 10s, where: {server: a}, peer: {server: a}}]\n",
+			[]string{"spec.faults[0].peer", "two ends"},
+		},
+		refusal{
+			"switchover to a stranger",
+			allowed,
+			drill + "  faults: [{name: move, kind: Switchover, to: stranger}]\n",
+			[]string{"spec.faults[0].to", "no replica"},
+		},
+		refusal{
+			"fault that is done several times at once",
+			allowed,
+			drill + "  faults: [{name: move, kind: Switchover, times: 3}]\n",
+			[]string{"spec.faults[0].every", "times is 3"},
+		},
+		refusal{
+			"fault that overlaps itself",
+			allowed,
+			drill + "  faults: [{name: cut, kind: Partition, duration: 10s, every: 5s, times: 2, where: {server: a}}]\n",
+			[]string{"spec.faults[0].every", "longer than duration"},
+		},
+		refusal{
+			"faults beyond the time limit",
+			allowed,
+			drill + "  timeLimit: 1m\n  faults: [{name: kill, kind: PodKill, at: 2m, where: {role: Primary}}]\n",
+			[]string{"spec.timeLimit", "give more time"},
+		},
+		refusal{
+			"database that the target does not have",
+			allowed,
+			drill + "  workload: {database: Elsewhere}\n",
+			[]string{"spec.workload.database", "Content"},
+		},
+		refusal{
+			"arrival where nothing arrives",
+			allowed,
+			drill + "  objectives: {arrivalP50: 1s}\n",
+			[]string{"spec.objectives.arrivalP50", "no subscription"},
+		},
+		refusal{
+			"clients that the fault takes away",
+			allowed,
+			drill + "  workload: {sites: [tukwila]}\n  faults: [{name: cut, kind: Partition, duration: 10s, where: {site: " +
+				"tukwila}}]\n",
+			[]string{"spec.workload.sites", "name a site that no fault takes away"},
+		},
+		refusal{
+			"users and stages",
+			allowed,
+			drill + "  workload: {users: 2, stages: [{users: 10, duration: 10s}]}\n",
+			[]string{"spec.workload", "users and stages exclude each other"},
+		},
+		refusal{
+			"thinking and a rate",
+			allowed,
+			drill + "  workload: {thinkTime: 1s, rowsPerSecond: 2}\n",
+			[]string{"spec.workload", "thinkTime and rowsPerSecond exclude each other"},
+		},
+		refusal{
+			"profile that there is not",
+			allowed,
+			drill + "  workload: {profile: bank}\n",
+			[]string{"spec.workload.profile", "bookstore"},
+		},
+		refusal{
+			"characters beyond an article",
+			allowed,
+			drill + "  workload: {row: {type: Char, bytes: 1025}}\n",
+			[]string{"spec.workload.row", "at most 1024"},
+		},
+		refusal{
+			"stages beyond the time limit",
+			allowed,
+			drill + "  timeLimit: 1m\n  workload: {stages: [{users: 10, duration: 2m}]}\n",
+			[]string{"spec.timeLimit", "give more time"},
+		},
+		refusal{
+			"literal fault that never ends",
+			allowed,
+			drill + "  faults: [{name: own, kind: ChaosMesh, chaosMesh: {site: tukwila, kind: NetworkChaos, spec: {action: " +
+				"delay, selector: {}}}}]\n",
+			[]string{"spec.faults[0].chaosMesh.spec", "ends by itself"},
+		},
+		refusal{
+			"literal fault in a foreign namespace",
+			allowed,
+			drill + "  faults: [{name: own, kind: ChaosMesh, chaosMesh: {site: tukwila, kind: NetworkChaos, spec: {action: " +
+				"delay, duration: 5s, selector: {namespaces: [kube-system]}}}}]\n",
+			[]string{"selector.namespaces may not be set"},
+		},
+		refusal{
+			"spec of a run that is over, without a new runID",
+			allowed + "---" + drill + "status: {runID: \"1\", phase: Completed, verdict: Passed}\n",
+			drill + "  objectives: {lostRows: 5}\n",
+			[]string{"spec.runID", "change runID"},
+		},
+		refusal{
+			"runID of an earlier run",
+			allowed + "---" + with(
+				drill,
+				`runID: "1"`,
+				`runID: "2"`,
+			) + "status: {runID: \"2\", phase: Completed, verdict: Passed, history: [{runID: \"1\", verdict: Failed}]}\n",
+			drill,
+			[]string{"spec.runID", "never used"},
+		},
 		refusal{"spec of a run that is under way", allowed + "---" + drill + "status: {runID: \"1\", phase: Running}\n",
 			with(drill, `runID: "1"`, `runID: "2"`), []string{"phase Running", "spec.abort"}},
 		refusal{"schedule of four fields", allowed, `
@@ -62,7 +207,8 @@ spec: {schedule: "0 3 * *", template: {spec: {runID: x, target: {availabilityGro
 apiVersion: geosql.dev/v1alpha1
 kind: DrillSchedule
 metadata: {name: weekly, namespace: web}
-spec: {schedule: "0 3 * * 0", timeZone: Nowhere/Town, template: {spec: {runID: x, target: {availabilityGroup: content}}}}
+spec: {schedule: "0 3 * * 0", timeZone: Nowhere/Town, template: {spec: {runID: x,
+    target: {availabilityGroup: content}}}}
 `, []string{"spec.timeZone", "tz database"}},
 		refusal{"schedule on a group without the label", with(server, "NAME", "a") + "---" + with(group, "NAME", "content"), `
 apiVersion: geosql.dev/v1alpha1

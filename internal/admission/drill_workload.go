@@ -27,9 +27,25 @@ func (d drilled) arrival(at *field.Path, s v1alpha1.DrillSpec) field.ErrorList {
 		switch {
 		case !one.set:
 		case !d.replicated && !d.readable:
-			errs = append(errs, field.Forbidden(path, "rows are seen to arrive at a subscriber or at a readable secondary: the target has no subscription, and no replica is readable"))
+			errs = append(
+				errs,
+				field.Forbidden(
+					path,
+					"rows are seen to arrive at a subscriber or at a readable secondary: the target has no subscription, and no "+
+						"replica is readable",
+				),
+			)
 		case d.replicated && !d.carries(s.Workload.Row):
-			errs = append(errs, field.Forbidden(path, fmt.Sprintf("the publication must have %s among its articles, without columns and filter: a drill observes rows of that table", d.carriers(s.Workload.Row))))
+			errs = append(
+				errs,
+				field.Forbidden(
+					path,
+					fmt.Sprintf(
+						"the publication must have %s among its articles, without columns and filter: a drill observes rows of that table",
+						d.carriers(s.Workload.Row),
+					),
+				),
+			)
 		}
 	}
 	return errs
@@ -61,8 +77,8 @@ func tables(row *v1alpha1.DrillRow) []tsql.PayloadTable {
 	return []tsql.PayloadTable{tsql.ArticlePayload}
 }
 
-// clients refuses a drill that would leave nobody to measure it: the clients of a site that is cut off from everything are
-// cut off with it.
+// clients refuses a drill that would leave nobody to measure it: the clients of a site that is cut off from everything
+// are cut off with it.
 func (d drilled) clients(at *field.Path, s v1alpha1.DrillSpec) field.ErrorList {
 	path, sites := at.Child("workload", "sites"), s.Workload.Sites
 	if len(sites) == 0 {
@@ -71,5 +87,15 @@ func (d drilled) clients(at *field.Path, s v1alpha1.DrillSpec) field.ErrorList {
 	if len(sites) == 0 || len(drill.Remaining(s.Faults, sites)) > 0 {
 		return nil
 	}
-	return field.ErrorList{field.Invalid(path, join(sites), fmt.Sprintf("faults cut off %s as a whole, with all clients: name a site that no fault takes away, whose clients can tell what others see", join(drill.TakenAway(s.Faults))))}
+	return field.ErrorList{
+		field.Invalid(
+			path,
+			join(sites),
+			fmt.Sprintf(
+				"faults cut off %s as a whole, with all clients: name a site that no fault takes away, whose clients can tell "+
+					"what others see",
+				join(drill.TakenAway(s.Faults)),
+			),
+		),
+	}
 }

@@ -39,7 +39,9 @@ func (w *World) failover(at *field.Path, old, f *v1alpha1.Failover) field.ErrorL
 func fencedHolder(at *field.Path, g *v1alpha1.AvailabilityGroup, holder string) field.ErrorList {
 	h, err := election.ParseHolder(holder)
 	if err != nil {
-		return field.ErrorList{field.Invalid(at, holder, err.Error()+"; kubectl geosql failover --confirm-fenced SERVER fills it in")}
+		return field.ErrorList{
+			field.Invalid(at, holder, err.Error()+"; kubectl geosql failover --confirm-fenced SERVER fills it in"),
+		}
 	}
 	var servers []string
 	for _, r := range g.Spec.Replicas {
@@ -48,5 +50,11 @@ func fencedHolder(at *field.Path, g *v1alpha1.AvailabilityGroup, holder string) 
 		}
 		servers = append(servers, string(r.Server))
 	}
-	return field.ErrorList{field.Invalid(at, holder, fmt.Sprintf("%s is no replica of group %s; its replicas are %s", h.Server, g.Name, strings.Join(servers, ", ")))}
+	return field.ErrorList{
+		field.Invalid(
+			at,
+			holder,
+			fmt.Sprintf("%s is no replica of group %s; its replicas are %s", h.Server, g.Name, strings.Join(servers, ", ")),
+		),
+	}
 }

@@ -36,7 +36,16 @@ func (w *World) group(at *field.Path, g *v1alpha1.AvailabilityGroup) field.Error
 			continue
 		}
 		if g.Spec.Contained {
-			errs = append(errs, field.Forbidden(at.Child("contained"), fmt.Sprintf("Publication %s publishes from this group, and a contained group cannot take part in replication", p.Name)))
+			errs = append(
+				errs,
+				field.Forbidden(
+					at.Child("contained"),
+					fmt.Sprintf(
+						"Publication %s publishes from this group, and a contained group cannot take part in replication",
+						p.Name,
+					),
+				),
+			)
 		}
 		if d := w.Distributors[string(p.Spec.Distributor)]; d != nil && hosts(g, d.Spec.Server) {
 			errs = append(errs, field.Forbidden(at.Child("replicas"), hostsMessage(d, g, p.Name)))
@@ -44,7 +53,13 @@ func (w *World) group(at *field.Path, g *v1alpha1.AvailabilityGroup) field.Error
 	}
 	for _, s := range sorted(w.Subscriptions) {
 		if g.Spec.Contained && string(s.Spec.Subscriber.AvailabilityGroup) == g.Name {
-			errs = append(errs, field.Forbidden(at.Child("contained"), fmt.Sprintf("Subscription %s is to this group, and a contained group cannot take part in replication", s.Name)))
+			errs = append(
+				errs,
+				field.Forbidden(
+					at.Child("contained"),
+					fmt.Sprintf("Subscription %s is to this group, and a contained group cannot take part in replication", s.Name),
+				),
+			)
 		}
 	}
 	return errs
@@ -55,12 +70,18 @@ func hosts(g *v1alpha1.AvailabilityGroup, server v1alpha1.ServerName) bool {
 }
 
 func hostsMessage(d *v1alpha1.Distributor, g *v1alpha1.AvailabilityGroup, publication string) string {
-	return fmt.Sprintf("Distributor %s runs on %s, which hosts a replica of AvailabilityGroup %s, and Publication %s publishes from that group through it: the distributor must be on a server outside the group",
-		d.Name, d.Spec.Server, g.Name, publication)
+	return fmt.Sprintf(
+		"Distributor %s runs on %s, which hosts a replica of AvailabilityGroup %s, and Publication %s publishes from that "+
+			"group through it: the distributor must be on a server outside the group",
+		d.Name,
+		d.Spec.Server,
+		g.Name,
+		publication,
+	)
 }
 
-// addedVoters refuses sites as further voters of a group that exists when they are declared lost: a change begins only once all
-// that are new answer. Sites that vote already may be lost; to replace them is what a change is for.
+// addedVoters refuses sites as further voters of a group that exists when they are declared lost: a change begins only
+// once all that are new answer. Sites that vote already may be lost; to replace them is what a change is for.
 func (w *World) addedVoters(at *field.Path, g *v1alpha1.AvailabilityGroup) field.ErrorList {
 	if g.Status.GroupID == "" {
 		return nil
@@ -70,7 +91,14 @@ func (w *World) addedVoters(at *field.Path, g *v1alpha1.AvailabilityGroup) field
 		s := w.Sites[string(voter)]
 		votes := slices.ContainsFunc(g.Status.Voters, func(v v1alpha1.VoterStatus) bool { return v.Site == string(voter) })
 		if !votes && s != nil && s.Spec.Lifecycle == v1alpha1.SiteLost {
-			errs = append(errs, field.Invalid(at.Index(i), voter, "does not vote yet, and is declared lost (lifecycle Lost): a site begins to vote once it answers"))
+			errs = append(
+				errs,
+				field.Invalid(
+					at.Index(i),
+					voter,
+					"does not vote yet, and is declared lost (lifecycle Lost): a site begins to vote once it answers",
+				),
+			)
 		}
 	}
 	return errs
@@ -94,11 +122,17 @@ func timings(at *field.Path, g *v1alpha1.AvailabilityGroup) field.ErrorList {
 		value time.Duration
 	}{{"renewInterval", t.Renew}, {"apiTimeout", t.APITimeout}, {"agentRestart", t.AgentRestart}} {
 		if one.value < shortestTiming {
-			errs = append(errs, field.Invalid(at.Child(one.name), one.value.String(), fmt.Sprintf("must be at least %s", shortestTiming)))
+			errs = append(
+				errs,
+				field.Invalid(at.Child(one.name), one.value.String(), fmt.Sprintf("must be at least %s", shortestTiming)),
+			)
 		}
 	}
 	if t.Expiry > longestExpiry {
-		errs = append(errs, field.Invalid(at.Child("voteExpiry"), t.Expiry.String(), fmt.Sprintf("must be at most %s", longestExpiry)))
+		errs = append(
+			errs,
+			field.Invalid(at.Child("voteExpiry"), t.Expiry.String(), fmt.Sprintf("must be at most %s", longestExpiry)),
+		)
 	}
 	if err := t.Check(); err != nil {
 		errs = append(errs, field.Forbidden(at, err.Error()))
@@ -119,7 +153,17 @@ func (w *World) voters(at *field.Path, g *v1alpha1.AvailabilityGroup) field.Erro
 			continue
 		}
 		if other, ok := seen[s.Status.ClusterUID]; ok {
-			errs = append(errs, field.Invalid(at.Index(i), voter, fmt.Sprintf("is the same API server as voter %s, which would vote twice: each voter must be another cluster", other)))
+			errs = append(
+				errs,
+				field.Invalid(
+					at.Index(i),
+					voter,
+					fmt.Sprintf(
+						"is the same API server as voter %s, which would vote twice: each voter must be another cluster",
+						other,
+					),
+				),
+			)
 		}
 		seen[s.Status.ClusterUID] = voter
 	}
@@ -131,7 +175,15 @@ func (w *World) listener(at *field.Path, g *v1alpha1.AvailabilityGroup) field.Er
 	mine := listenerServices(g)
 	var errs field.ErrorList
 	if why := validation.IsDNS1035Label(mine[0]); len(why) > 0 {
-		errs = append(errs, field.Invalid(at, mine[0], "is no name for a Service, which the listener's is (the group's unless given): begin it with a letter, and use lower-case letters, digits and hyphens alone"))
+		errs = append(
+			errs,
+			field.Invalid(
+				at,
+				mine[0],
+				"is no name for a Service, which the listener's is (the group's unless given): begin it with a letter, and use "+
+					"lower-case letters, digits and hyphens alone",
+			),
+		)
 	}
 	for _, other := range sorted(w.Groups) {
 		if other.Name == g.Name {
@@ -139,13 +191,32 @@ func (w *World) listener(at *field.Path, g *v1alpha1.AvailabilityGroup) field.Er
 		}
 		for _, service := range listenerServices(other) {
 			if slices.Contains(mine, service) {
-				errs = append(errs, field.Invalid(at, mine[0], fmt.Sprintf("its Services are %s, and AvailabilityGroup %s has %s: use another name for the group or its listener", strings.Join(mine, " and "), other.Name, service)))
+				errs = append(
+					errs,
+					field.Invalid(
+						at,
+						mine[0],
+						fmt.Sprintf(
+							"its Services are %s, and AvailabilityGroup %s has %s: use another name for the group or its listener",
+							strings.Join(mine, " and "),
+							other.Name,
+							service,
+						),
+					),
+				)
 			}
 		}
 	}
 	for name := range w.Servers {
 		if slices.Contains(mine, name+"-0") {
-			errs = append(errs, field.Invalid(at, mine[0], fmt.Sprintf("SQLServer %s has the Service %s-0: use another name for the group or its listener", name, name)))
+			errs = append(
+				errs,
+				field.Invalid(
+					at,
+					mine[0],
+					fmt.Sprintf("SQLServer %s has the Service %s-0: use another name for the group or its listener", name, name),
+				),
+			)
 		}
 	}
 	return errs
@@ -159,13 +230,27 @@ func (w *World) groupDatabases(at *field.Path, g *v1alpha1.AvailabilityGroup) fi
 			continue
 		}
 		for i, db := range g.Spec.Databases {
-			taken := slices.ContainsFunc(other.Spec.Databases, func(d v1alpha1.DatabaseName) bool { return strings.EqualFold(string(d), string(db)) })
+			taken := slices.ContainsFunc(
+				other.Spec.Databases,
+				func(d v1alpha1.DatabaseName) bool { return strings.EqualFold(string(d), string(db)) },
+			)
 			if !taken {
 				continue
 			}
 			for _, r := range g.Spec.Replicas {
 				if hosts(other, r.Server) {
-					errs = append(errs, field.Invalid(at.Index(i), db, fmt.Sprintf("is in AvailabilityGroup %s, which server %s hosts too: a database can be in one group", other.Name, r.Server)))
+					errs = append(
+						errs,
+						field.Invalid(
+							at.Index(i),
+							db,
+							fmt.Sprintf(
+								"is in AvailabilityGroup %s, which server %s hosts too: a database can be in one group",
+								other.Name,
+								r.Server,
+							),
+						),
+					)
 					break
 				}
 			}

@@ -33,8 +33,15 @@ func (v *validator[T]) owners(old client.Object, obj T) error {
 			continue
 		}
 		errs = append(errs, field.Forbidden(field.NewPath("metadata", "ownerReferences").Index(i), fmt.Sprintf(
-			"%s %s with UID %s: Kubernetes would delete the %s, and what it has, once no object has that UID, as after a restore; take "+
-				"ownerReferences out of the manifest (a Topology knows its objects by the label %s)", r.Kind, r.Name, r.UID, v.kind, v1alpha1.LabelTopology)))
+			"%s %s with UID %s: Kubernetes would delete the %s, and what it has, once no object has that UID, as after a "+
+				"restore; take "+
+				"ownerReferences out of the manifest (a Topology knows its objects by the label %s)",
+			r.Kind,
+			r.Name,
+			r.UID,
+			v.kind,
+			v1alpha1.LabelTopology,
+		)))
 	}
 	if len(errs) == 0 {
 		return nil
@@ -49,9 +56,14 @@ func orphaned(old, obj client.Object) error {
 	waits := func(o client.Object) bool {
 		return controllerutil.ContainsFinalizer(o, metav1.FinalizerOrphanDependents)
 	}
-	if _, topology := obj.(*v1alpha1.Topology); !topology || !waits(old) || waits(obj) || !controllerutil.ContainsFinalizer(obj, v1alpha1.Finalizer) {
+	if _, topology := obj.(*v1alpha1.Topology); !topology || !waits(old) || waits(obj) ||
+		!controllerutil.ContainsFinalizer(obj, v1alpha1.Finalizer) {
 		return nil
 	}
-	return apierrors.NewForbidden(v1alpha1.GroupVersion.WithResource("topologies").GroupResource(), obj.GetName(), fmt.Errorf(
-		"finalizer %s says that its objects stay, and goes after %s", metav1.FinalizerOrphanDependents, v1alpha1.Finalizer))
+	return apierrors.NewForbidden(
+		v1alpha1.GroupVersion.WithResource("topologies").GroupResource(),
+		obj.GetName(),
+		fmt.Errorf(
+			"finalizer %s says that its objects stay, and goes after %s", metav1.FinalizerOrphanDependents, v1alpha1.Finalizer),
+	)
 }

@@ -13,8 +13,15 @@ import (
 )
 
 func groupOf(databases ...v1alpha1.DatabaseName) *v1alpha1.AvailabilityGroup {
-	return &v1alpha1.AvailabilityGroup{ObjectMeta: metav1.ObjectMeta{Name: "content"}, Spec: v1alpha1.AvailabilityGroupSpec{Databases: databases,
-		Replicas: []v1alpha1.Replica{{Server: "a"}, {Server: "b"}, {Server: "c", AvailabilityMode: v1alpha1.ConfigurationOnly}}}}
+	return &v1alpha1.AvailabilityGroup{
+		ObjectMeta: metav1.ObjectMeta{Name: "content"},
+		Spec: v1alpha1.AvailabilityGroupSpec{Databases: databases,
+			Replicas: []v1alpha1.Replica{
+				{Server: "a"},
+				{Server: "b"},
+				{Server: "c", AvailabilityMode: v1alpha1.ConfigurationOnly},
+			}},
+	}
 }
 
 func publishing(server v1alpha1.ServerName, database v1alpha1.DatabaseName) *v1alpha1.Publication {
@@ -24,10 +31,15 @@ func publishing(server v1alpha1.ServerName, database v1alpha1.DatabaseName) *v1a
 
 func receiving(server v1alpha1.ServerName, database v1alpha1.DatabaseName) *v1alpha1.Subscription {
 	return &v1alpha1.Subscription{ObjectMeta: metav1.ObjectMeta{Name: "dublin"},
-		Spec: v1alpha1.SubscriptionSpec{Publication: "articles", Subscriber: v1alpha1.ServerOrGroup{Server: server}, Database: database}}
+		Spec: v1alpha1.SubscriptionSpec{
+			Publication: "articles",
+			Subscriber:  v1alpha1.ServerOrGroup{Server: server},
+			Database:    database,
+		}}
 }
 
-// A server in place of its group works until the first failover: it is refused, whichever of the two comes first, and what is there can be edited.
+// A server in place of its group works until the first failover: it is refused, whichever of the two comes first, and
+// what is there can be edited.
 func TestServersInPlaceOfTheirGroup(t *testing.T) {
 	g, at := NewWithT(t), field.NewPath("spec")
 	w := NewWorld()
@@ -36,15 +48,19 @@ func TestServersInPlaceOfTheirGroup(t *testing.T) {
 		server   v1alpha1.ServerName
 		database v1alpha1.DatabaseName
 		refused  bool
-	}{{"a", "Content", true}, {"b", "CONTENT", true}, {"a", "Other", false}, {"c", "Content", false}, {"d", "Content", false}, {"", "Content", false}} {
+	}{{"a", "Content", true}, {"b", "CONTENT", true}, {"a", "Other", false}, {"c", "Content", false},
+		{"d", "Content", false}, {"", "Content", false}} {
 		published := w.publishesForItself(at, nil, publishing(c.server, c.database))
 		received := w.receivesForItself(at, nil, receiving(c.server, c.database))
 		if !c.refused {
 			g.Expect(append(published, received...)).To(BeEmpty(), "%+v", c)
 			continue
 		}
-		g.Expect(published.ToAggregate()).To(MatchError(And(ContainSubstring("spec.publisher.server"), ContainSubstring("name publisher.availabilityGroup content"))))
-		g.Expect(received.ToAggregate()).To(MatchError(And(ContainSubstring("spec.subscriber.server"), ContainSubstring("outside of the group"))))
+		g.Expect(published.ToAggregate()).
+			To(MatchError(And(ContainSubstring("spec.publisher.server"),
+				ContainSubstring("name publisher.availabilityGroup content"))))
+		g.Expect(received.ToAggregate()).
+			To(MatchError(And(ContainSubstring("spec.subscriber.server"), ContainSubstring("outside of the group"))))
 	}
 	p, s := publishing("a", "Content"), receiving("b", "Content")
 	edited := p.DeepCopy()
@@ -55,8 +71,10 @@ func TestServersInPlaceOfTheirGroup(t *testing.T) {
 
 	w = NewWorld()
 	w.Publications["articles"], w.Subscriptions["dublin"] = p, s
-	g.Expect(w.takesOver(at, nil, groupOf("Content")).ToAggregate()).To(MatchError(And(ContainSubstring("Publication articles"), ContainSubstring("Subscription dublin"))))
+	g.Expect(w.takesOver(at, nil, groupOf("Content")).ToAggregate()).
+		To(MatchError(And(ContainSubstring("Publication articles"), ContainSubstring("Subscription dublin"))))
 	g.Expect(w.takesOver(at, groupOf("Other"), groupOf("Other", "Content"))).To(HaveLen(2))
-	g.Expect(w.takesOver(at, groupOf("Content"), groupOf("Content", "Other"))).To(BeEmpty(), "what was there stays editable")
+	g.Expect(w.takesOver(at, groupOf("Content"), groupOf("Content", "Other"))).
+		To(BeEmpty(), "what was there stays editable")
 	g.Expect(w.takesOver(at, nil, groupOf("Other"))).To(BeEmpty())
 }

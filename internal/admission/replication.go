@@ -25,7 +25,13 @@ func (w *World) distributor(at *field.Path, d *v1alpha1.Distributor) field.Error
 	var errs field.ErrorList
 	for _, other := range sorted(w.Distributors) {
 		if other.Name != d.Name && other.Spec.Server == d.Spec.Server {
-			errs = append(errs, field.Duplicate(at.Child("server"), fmt.Sprintf("%s is Distributor %s already: an instance is one distributor", d.Spec.Server, other.Name)))
+			errs = append(
+				errs,
+				field.Duplicate(
+					at.Child("server"),
+					fmt.Sprintf("%s is Distributor %s already: an instance is one distributor", d.Spec.Server, other.Name),
+				),
+			)
 		}
 	}
 	for _, p := range sorted(w.Publications) {
@@ -36,7 +42,18 @@ func (w *World) distributor(at *field.Path, d *v1alpha1.Distributor) field.Error
 			errs = append(errs, field.Invalid(at.Child("server"), d.Spec.Server, hostsMessage(d, g, p.Name)))
 		}
 		if !admits(d, p.Spec.Publisher) {
-			errs = append(errs, field.Invalid(at.Child("publishers"), len(d.Spec.Publishers), fmt.Sprintf("%s must stay listed: Publication %s publishes from it through this distributor", publisherName(p.Spec.Publisher), p.Name)))
+			errs = append(
+				errs,
+				field.Invalid(
+					at.Child("publishers"),
+					len(d.Spec.Publishers),
+					fmt.Sprintf(
+						"%s must stay listed: Publication %s publishes from it through this distributor",
+						publisherName(p.Spec.Publisher),
+						p.Name,
+					),
+				),
+			)
 		}
 	}
 	return errs
@@ -52,7 +69,14 @@ func (w *World) publication(at *field.Path, p *v1alpha1.Publication) field.Error
 	var errs field.ErrorList
 	group := w.Groups[string(p.Spec.Publisher.AvailabilityGroup)]
 	if group != nil && group.Spec.Contained {
-		errs = append(errs, field.Invalid(at.Child("publisher", "availabilityGroup"), group.Name, "is contained, and a contained group cannot take part in replication: use a group that is not"))
+		errs = append(
+			errs,
+			field.Invalid(
+				at.Child("publisher", "availabilityGroup"),
+				group.Name,
+				"is contained, and a contained group cannot take part in replication: use a group that is not",
+			),
+		)
 	}
 	if w.strict && group != nil && !inGroup(group, p.Spec.Database) {
 		errs = append(errs, field.NotSupported(at.Child("database"), p.Spec.Database, group.Spec.Databases))
@@ -62,12 +86,31 @@ func (w *World) publication(at *field.Path, p *v1alpha1.Publication) field.Error
 			errs = append(errs, field.Invalid(at.Child("distributor"), d.Name, hostsMessage(d, group, p.Name)))
 		}
 		if !admits(d, p.Spec.Publisher) {
-			errs = append(errs, field.Invalid(at.Child("distributor"), d.Name, fmt.Sprintf("does not admit %s: add it to the Distributor's spec.publishers", publisherName(p.Spec.Publisher))))
+			errs = append(
+				errs,
+				field.Invalid(
+					at.Child("distributor"),
+					d.Name,
+					fmt.Sprintf("does not admit %s: add it to the Distributor's spec.publishers", publisherName(p.Spec.Publisher)),
+				),
+			)
 		}
 	}
 	for _, other := range sorted(w.Publications) {
 		if other.Name != p.Name && other.Spec.Publisher == p.Spec.Publisher && other.Spec.Distributor != p.Spec.Distributor {
-			errs = append(errs, field.Invalid(at.Child("distributor"), p.Spec.Distributor, fmt.Sprintf("%s uses Distributor %s for Publication %s: a publisher has one distributor", publisherName(p.Spec.Publisher), other.Spec.Distributor, other.Name)))
+			errs = append(
+				errs,
+				field.Invalid(
+					at.Child("distributor"),
+					p.Spec.Distributor,
+					fmt.Sprintf(
+						"%s uses Distributor %s for Publication %s: a publisher has one distributor",
+						publisherName(p.Spec.Publisher),
+						other.Spec.Distributor,
+						other.Name,
+					),
+				),
+			)
 		}
 	}
 	errs = append(errs, w.profile(at.Child("logReaderProfile"), p.Spec.LogReaderProfile, v1alpha1.AgentLogReader)...)
@@ -76,7 +119,10 @@ func (w *World) publication(at *field.Path, p *v1alpha1.Publication) field.Error
 }
 
 func inGroup(g *v1alpha1.AvailabilityGroup, database v1alpha1.DatabaseName) bool {
-	return slices.ContainsFunc(g.Spec.Databases, func(d v1alpha1.DatabaseName) bool { return strings.EqualFold(string(d), string(database)) })
+	return slices.ContainsFunc(
+		g.Spec.Databases,
+		func(d v1alpha1.DatabaseName) bool { return strings.EqualFold(string(d), string(database)) },
+	)
 }
 
 // profile refuses an AgentProfile that is for another agent.
@@ -85,19 +131,39 @@ func (w *World) profile(at *field.Path, name v1alpha1.ObjectName, agent v1alpha1
 	if p == nil || p.Spec.Agent == agent {
 		return nil
 	}
-	return field.ErrorList{field.Invalid(at, name, fmt.Sprintf("is a profile for the %s agent: one with agent %s is needed", p.Spec.Agent, agent))}
+	return field.ErrorList{
+		field.Invalid(
+			at,
+			name,
+			fmt.Sprintf("is a profile for the %s agent: one with agent %s is needed", p.Spec.Agent, agent),
+		),
+	}
 }
 
 // subscription checks a Subscription against the other objects.
 func (w *World) subscription(at *field.Path, s *v1alpha1.Subscription) field.ErrorList {
 	errs := w.profile(at.Child("profile"), s.Spec.Profile, v1alpha1.AgentDistribution)
 	if g := w.Groups[string(s.Spec.Subscriber.AvailabilityGroup)]; g != nil && g.Spec.Contained {
-		errs = append(errs, field.Invalid(at.Child("subscriber", "availabilityGroup"), g.Name, "is contained, and a contained group cannot take part in replication: use a group that is not"))
+		errs = append(
+			errs,
+			field.Invalid(
+				at.Child("subscriber", "availabilityGroup"),
+				g.Name,
+				"is contained, and a contained group cannot take part in replication: use a group that is not",
+			),
+		)
 	}
 	for _, other := range sorted(w.Subscriptions) {
-		if other.Name != s.Name && other.Spec.Publication == s.Spec.Publication && other.Spec.Subscriber == s.Spec.Subscriber &&
+		if other.Name != s.Name && other.Spec.Publication == s.Spec.Publication &&
+			other.Spec.Subscriber == s.Spec.Subscriber &&
 			strings.EqualFold(string(other.Spec.Database), string(s.Spec.Database)) {
-			errs = append(errs, field.Duplicate(at.Child("database"), fmt.Sprintf("%s: Subscription %s delivers the same publication there", s.Spec.Database, other.Name)))
+			errs = append(
+				errs,
+				field.Duplicate(
+					at.Child("database"),
+					fmt.Sprintf("%s: Subscription %s delivers the same publication there", s.Spec.Database, other.Name),
+				),
+			)
 		}
 	}
 	p := w.Publications[string(s.Spec.Publication)]
@@ -105,7 +171,14 @@ func (w *World) subscription(at *field.Path, s *v1alpha1.Subscription) field.Err
 		return errs
 	}
 	if w.overlap(p.Spec.Publisher, s.Spec.Subscriber) {
-		errs = append(errs, field.Invalid(at.Child("database"), s.Spec.Database, fmt.Sprintf("is the published database itself: %s publishes it", publisherName(p.Spec.Publisher))))
+		errs = append(
+			errs,
+			field.Invalid(
+				at.Child("database"),
+				s.Spec.Database,
+				fmt.Sprintf("is the published database itself: %s publishes it", publisherName(p.Spec.Publisher)),
+			),
+		)
 	}
 	return errs
 }

@@ -27,7 +27,8 @@ func (w *World) server(at *field.Path, old, s *v1alpha1.SQLServer) field.ErrorLi
 	errs := configuration(at.Child("mssqlConf"), s.Spec.MSSQLConf)
 	errs = append(errs, memory(at, &s.Spec)...)
 	errs = append(errs, resources(at.Child("resources"), s.Spec.Resources)...)
-	if old == nil || !equality.Semantic.DeepEqual(old.Spec.Memory, s.Spec.Memory) || !equality.Semantic.DeepEqual(old.Spec.Resources.Limits, s.Spec.Resources.Limits) {
+	if old == nil || !equality.Semantic.DeepEqual(old.Spec.Memory, s.Spec.Memory) ||
+		!equality.Semantic.DeepEqual(old.Spec.Resources.Limits, s.Spec.Resources.Limits) {
 		errs = append(errs, leastMemory(at, &s.Spec)...)
 	}
 	errs = append(errs, w.serverNameFree(s.Name)...)
@@ -48,9 +49,15 @@ func configuration(at *field.Path, settings map[string]string) field.ErrorList {
 	for _, key := range slices.Sorted(maps.Keys(settings)) {
 		switch {
 		case !setting.MatchString(key):
-			errs = append(errs, field.Invalid(at.Key(key), key, `a setting is written "section.key", such as "memory.enablecontainersharedmemory"`))
+			errs = append(
+				errs,
+				field.Invalid(at.Key(key), key, `a setting is written "section.key", such as "memory.enablecontainersharedmemory"`),
+			)
 		case conf.Managed(key):
-			errs = append(errs, field.Forbidden(at.Key(key), "the operator manages this setting, as it does: "+strings.Join(conf.Managers(), ", ")))
+			errs = append(
+				errs,
+				field.Forbidden(at.Key(key), "the operator manages this setting, as it does: "+strings.Join(conf.Managers(), ", ")),
+			)
 		case strings.ContainsAny(settings[key], "\n\r"):
 			errs = append(errs, field.Invalid(at.Key(key), settings[key], "a value is one line"))
 		}
@@ -64,11 +71,17 @@ func memory(at *field.Path, spec *v1alpha1.SQLServerSpec) field.ErrorList {
 	if spec.Memory == nil || !ok || spec.Memory.Cmp(limit) <= 0 {
 		return nil
 	}
-	return field.ErrorList{field.Invalid(at.Child("memory"), spec.Memory.String(), fmt.Sprintf("must not exceed the container's limit, resources.limits.memory (%s)", limit.String()))}
+	return field.ErrorList{
+		field.Invalid(
+			at.Child("memory"),
+			spec.Memory.String(),
+			fmt.Sprintf("must not exceed the container's limit, resources.limits.memory (%s)", limit.String()),
+		),
+	}
 }
 
-// SQL Server ends at once where it sees less memory, with the reason in the container's log alone: "This program requires a
-// machine with at least 2000 megabytes of memory". Of a container's it takes 80 % unless told otherwise.
+// SQL Server ends at once where it sees less memory, with the reason in the container's log alone: "This program
+// requires a machine with at least 2000 megabytes of memory". Of a container's it takes 80 % unless told otherwise.
 var (
 	leastLimit  = resource.MustParse("2000M")
 	leastEngine = resource.MustParse("1600M")
@@ -102,8 +115,8 @@ func resources(at *field.Path, r corev1.ResourceRequirements) field.ErrorList {
 	return errs
 }
 
-// classes refuses another class for a volume that named none, or none for one that named another than its site does: the claim
-// has the class that it was made with, and would keep it.
+// classes refuses another class for a volume that named none, or none for one that named another than its site does:
+// the claim has the class that it was made with, and would keep it.
 func (w *World) classes(at *field.Path, old, now v1alpha1.SQLServerSpec) field.ErrorList {
 	site := w.Sites[string(old.Site)]
 	if site == nil {
@@ -120,8 +133,11 @@ func (w *World) classes(at *field.Path, old, now v1alpha1.SQLServerSpec) field.E
 		}
 		a, b := ptr.Deref(was.StorageClassName, defaults[v.role]), ptr.Deref(v.volume.StorageClassName, defaults[v.role])
 		if a != b && a != "" {
-			errs = append(errs, field.Invalid(at.Child(v.role, "storageClassName"), b, fmt.Sprintf("a volume's class cannot change from %s, "+
-				"which site %s gives it or it named: declare another server and add it to the group", a, old.Site)))
+			errs = append(
+				errs,
+				field.Invalid(at.Child(v.role, "storageClassName"), b, fmt.Sprintf("a volume's class cannot change from %s, "+
+					"which site %s gives it or it named: declare another server and add it to the group", a, old.Site)),
+			)
 		}
 	}
 	return errs
@@ -146,7 +162,13 @@ func sizes(at *field.Path, s *v1alpha1.ServerStorage) field.ErrorList {
 	var errs field.ErrorList
 	for _, v := range roles(s) {
 		if v.volume == nil || v.volume.Size.Sign() <= 0 {
-			errs = append(errs, field.Required(at.Child(v.role, "size"), "each of the volumes data, log, tempdb and backup needs a size greater than 0"))
+			errs = append(
+				errs,
+				field.Required(
+					at.Child(v.role, "size"),
+					"each of the volumes data, log, tempdb and backup needs a size greater than 0",
+				),
+			)
 		}
 	}
 	return errs
@@ -165,10 +187,27 @@ func volumes(at *field.Path, old, now *v1alpha1.ServerStorage) field.ErrorList {
 			continue
 		}
 		if now.Size.Cmp(was.Size) < 0 {
-			errs = append(errs, field.Invalid(at.Child(v.role, "size"), now.Size.String(), fmt.Sprintf("a volume cannot shrink: %s or more", was.Size.String())))
+			errs = append(
+				errs,
+				field.Invalid(
+					at.Child(v.role, "size"),
+					now.Size.String(),
+					fmt.Sprintf("a volume cannot shrink: %s or more", was.Size.String()),
+				),
+			)
 		}
 		if was.StorageClassName != nil && now.StorageClassName != nil && *was.StorageClassName != *now.StorageClassName {
-			errs = append(errs, field.Invalid(at.Child(v.role, "storageClassName"), *now.StorageClassName, fmt.Sprintf("a volume's class cannot change from %s: declare another server and add it to the group", *was.StorageClassName)))
+			errs = append(
+				errs,
+				field.Invalid(
+					at.Child(v.role, "storageClassName"),
+					*now.StorageClassName,
+					fmt.Sprintf(
+						"a volume's class cannot change from %s: declare another server and add it to the group",
+						*was.StorageClassName,
+					),
+				),
+			)
 		}
 	}
 	return errs
@@ -179,7 +218,13 @@ func (w *World) serverNameFree(server string) field.ErrorList {
 	for _, g := range sorted(w.Groups) {
 		for _, service := range listenerServices(g) {
 			if service == server+"-0" {
-				return field.ErrorList{field.Invalid(field.NewPath("metadata", "name"), server, fmt.Sprintf("its Service %s-0 is the listener of AvailabilityGroup %s: use another name", server, g.Name))}
+				return field.ErrorList{
+					field.Invalid(
+						field.NewPath("metadata", "name"),
+						server,
+						fmt.Sprintf("its Service %s-0 is the listener of AvailabilityGroup %s: use another name", server, g.Name),
+					),
+				}
 			}
 		}
 	}

@@ -14,8 +14,8 @@ import (
 	"geosql.dev/operator/api/v1alpha1"
 )
 
-// What an engine cannot start with, or a claim cannot become, is refused; a server that is there is not held to it when something
-// else of it changes.
+// What an engine cannot start with, or a claim cannot become, is refused; a server that is there is not held to it when
+// something else of it changes.
 func TestServersThatCannotRun(t *testing.T) {
 	quantity := func(text string) *resource.Quantity { return ptr.To(resource.MustParse(text)) }
 	memory := func(limit string) corev1.ResourceRequirements {
@@ -23,7 +23,12 @@ func TestServersThatCannotRun(t *testing.T) {
 	}
 	plain := func() *v1alpha1.SQLServer {
 		volume := func() *v1alpha1.Volume { return &v1alpha1.Volume{Size: resource.MustParse("1Gi")} }
-		s := &v1alpha1.SQLServer{Spec: v1alpha1.SQLServerSpec{Site: "tukwila", Storage: &v1alpha1.ServerStorage{Data: volume(), Log: volume(), TempDB: volume(), Backup: volume()}}}
+		s := &v1alpha1.SQLServer{
+			Spec: v1alpha1.SQLServerSpec{
+				Site:    "tukwila",
+				Storage: &v1alpha1.ServerStorage{Data: volume(), Log: volume(), TempDB: volume(), Backup: volume()},
+			},
+		}
 		s.Name = "s"
 		return s
 	}
@@ -34,18 +39,31 @@ func TestServersThatCannotRun(t *testing.T) {
 		"nothing said":           {now: func(*v1alpha1.SQLServer) {}},
 		"a container of 2000 MB": {now: func(s *v1alpha1.SQLServer) { s.Spec.Resources = memory("2000M") }},
 		"a container of 2 GiB":   {now: func(s *v1alpha1.SQLServer) { s.Spec.Resources = memory("2Gi") }},
-		"a container of less":    {now: func(s *v1alpha1.SQLServer) { s.Spec.Resources = memory("1999M") }, field: "spec.resources.limits.memory"},
-		"an engine of less":      {now: func(s *v1alpha1.SQLServer) { s.Spec.Memory = quantity("100Mi") }, field: "spec.memory"},
-		"less, as it was":        {was: func(s *v1alpha1.SQLServer) { s.Spec.Resources = memory("1Gi") }, now: func(s *v1alpha1.SQLServer) { s.Spec.Resources, s.Spec.Image = memory("1Gi"), "newer" }},
-		"less than before":       {was: func(s *v1alpha1.SQLServer) { s.Spec.Resources = memory("4Gi") }, now: func(s *v1alpha1.SQLServer) { s.Spec.Resources = memory("1Gi") }, field: "spec.resources.limits.memory"},
+		"a container of less": {now: func(s *v1alpha1.SQLServer) { s.Spec.Resources = memory("1999M") },
+			field: "spec.resources.limits.memory"},
+		"an engine of less": {now: func(s *v1alpha1.SQLServer) { s.Spec.Memory = quantity("100Mi") },
+			field: "spec.memory"},
+		"less, as it was": {was: func(s *v1alpha1.SQLServer) { s.Spec.Resources = memory("1Gi") },
+			now: func(s *v1alpha1.SQLServer) { s.Spec.Resources, s.Spec.Image = memory("1Gi"), "newer" }},
+		"less than before": {was: func(s *v1alpha1.SQLServer) { s.Spec.Resources = memory("4Gi") },
+			now: func(s *v1alpha1.SQLServer) { s.Spec.Resources = memory("1Gi") }, field: "spec.resources.limits.memory"},
 		"requests above limits": {now: func(s *v1alpha1.SQLServer) {
 			s.Spec.Resources = memory("2Gi")
 			s.Spec.Resources.Requests = memory("3Gi").Limits
 		}, field: "spec.resources.requests[memory]"},
-		"requests without limits":       {now: func(s *v1alpha1.SQLServer) { s.Spec.Resources.Requests = memory("3Gi").Limits }},
-		"the site's class, now named":   {was: func(*v1alpha1.SQLServer) {}, now: func(s *v1alpha1.SQLServer) { s.Spec.Storage.Data.StorageClassName = ptr.To("fast") }},
-		"another class, now named":      {was: func(*v1alpha1.SQLServer) {}, now: func(s *v1alpha1.SQLServer) { s.Spec.Storage.Data.StorageClassName = ptr.To("capacity") }, field: "spec.storage.data.storageClassName"},
-		"a class that is named no more": {was: func(s *v1alpha1.SQLServer) { s.Spec.Storage.Data.StorageClassName = ptr.To("capacity") }, now: func(*v1alpha1.SQLServer) {}, field: "spec.storage.data.storageClassName"},
+		"requests without limits": {now: func(
+			s *v1alpha1.SQLServer) {
+			s.Spec.Resources.Requests = memory("3Gi").Limits
+		}},
+		"the site's class, now named": {was: func(*v1alpha1.SQLServer) {},
+			now: func(s *v1alpha1.SQLServer) { s.Spec.Storage.Data.StorageClassName = ptr.To("fast") }},
+		"another class, now named": {was: func(*v1alpha1.SQLServer) {},
+			now:   func(s *v1alpha1.SQLServer) { s.Spec.Storage.Data.StorageClassName = ptr.To("capacity") },
+			field: "spec.storage.data.storageClassName"},
+		"a class that is named no more": {was: func(
+			s *v1alpha1.SQLServer) {
+			s.Spec.Storage.Data.StorageClassName = ptr.To("capacity")
+		}, now: func(*v1alpha1.SQLServer) {}, field: "spec.storage.data.storageClassName"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)

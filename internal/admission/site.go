@@ -51,7 +51,10 @@ func (w *World) site(at *field.Path, old, s *v1alpha1.Site) field.ErrorList {
 		}
 		if voting := inNamespace(w.Voting[s.Name], ns); len(voting) > 0 {
 			errs = append(errs, field.Forbidden(at.Child("allowedNamespaces"), fmt.Sprintf(
-				"%s cannot be taken out: these groups have a vote at the site: %s; name another site in their spec.voters first", ns, strings.Join(voting, ", "))))
+				"%s cannot be taken out: these groups have a vote at the site: %s; name another site in their spec.voters first",
+				ns,
+				strings.Join(voting, ", "),
+			)))
 		}
 	}
 	return errs

@@ -37,7 +37,14 @@ func (w *World) topology(at *field.Path, old, t *v1alpha1.Topology) field.ErrorL
 		errs = append(errs, complete(path, s)...)
 		errs = append(errs, next.server(path, before[s.Name], s)...)
 		if b := before[s.Name]; b != nil && b.Spec.Site != "" && b.Spec.Site != s.Spec.Site {
-			errs = append(errs, field.Invalid(path.Child("site"), s.Spec.Site, fmt.Sprintf("is immutable (%s): declare another server at the other site and add it to the group", b.Spec.Site)))
+			errs = append(
+				errs,
+				field.Invalid(
+					path.Child("site"),
+					s.Spec.Site,
+					fmt.Sprintf("is immutable (%s): declare another server at the other site and add it to the group", b.Spec.Site),
+				),
+			)
 		}
 	}
 	for i, g := range objects.Groups {
@@ -53,7 +60,9 @@ func (w *World) topology(at *field.Path, old, t *v1alpha1.Topology) field.ErrorL
 	}
 	for i, s := range objects.Subscriptions {
 		path := at.Child("subscriptions").Index(i)
-		errs = append(append(errs, next.subscription(path, s)...), next.receivesForItself(path, w.Subscriptions[s.Name], s)...)
+		errs = append(
+			append(errs, next.subscription(path, s)...),
+			next.receivesForItself(path, w.Subscriptions[s.Name], s)...)
 	}
 	return errs
 }
@@ -67,9 +76,34 @@ func (w *World) ownership(at *field.Path, t *v1alpha1.Topology, objects *topolog
 		switch {
 		case owner == t.Name:
 		case owner != "":
-			errs = append(errs, field.Invalid(path, name, fmt.Sprintf("%s %s belongs to Topology %s: use another name, or take it out of that Topology first", kind, name, owner)))
+			errs = append(
+				errs,
+				field.Invalid(
+					path,
+					name,
+					fmt.Sprintf(
+						"%s %s belongs to Topology %s: use another name, or take it out of that Topology first",
+						kind,
+						name,
+						owner,
+					),
+				),
+			)
 		case t.Annotations[v1alpha1.AdoptAnnotation] != "true":
-			errs = append(errs, field.Invalid(path, name, fmt.Sprintf("%s %s exists and no Topology declares it: use another name, or annotate this Topology with %s: \"true\" to take it over", kind, name, v1alpha1.AdoptAnnotation)))
+			errs = append(
+				errs,
+				field.Invalid(
+					path,
+					name,
+					fmt.Sprintf(
+						"%s %s exists and no Topology declares it: use another name, or annotate this Topology with %s: \"true\" to "+
+							"take it over",
+						kind,
+						name,
+						v1alpha1.AdoptAnnotation,
+					),
+				),
+			)
 		}
 	}
 	claim(at.Child("servers"), "SQLServer", objects.Servers, w.Servers, check)
@@ -81,7 +115,13 @@ func (w *World) ownership(at *field.Path, t *v1alpha1.Topology, objects *topolog
 	return append(errs, w.rivals(at, t, objects)...)
 }
 
-func claim[P client.Object](at *field.Path, kind string, objects []P, existing map[string]P, check func(*field.Path, string, client.Object, string)) {
+func claim[P client.Object](
+	at *field.Path,
+	kind string,
+	objects []P,
+	existing map[string]P,
+	check func(*field.Path, string, client.Object, string),
+) {
 	for i, o := range objects {
 		if e, ok := existing[o.GetName()]; ok {
 			check(at.Index(i).Child("name"), kind, e, o.GetName())
@@ -99,9 +139,22 @@ func (w *World) rivals(at *field.Path, t *v1alpha1.Topology, objects *topology.O
 		for i, s := range objects.Servers {
 			exists := w.Servers[s.Name]
 			known := exists != nil && exists.Labels[v1alpha1.LabelTopology] != ""
-			declared := slices.ContainsFunc(other.Spec.Servers, func(o v1alpha1.TopologyServer) bool { return string(o.Name) == s.Name })
+			declared := slices.ContainsFunc(
+				other.Spec.Servers,
+				func(o v1alpha1.TopologyServer) bool { return string(o.Name) == s.Name },
+			)
 			if declared && !known {
-				errs = append(errs, field.Invalid(at.Child("servers").Index(i).Child("name"), s.Name, fmt.Sprintf("Topology %s declares the SQLServer of this name: use another name, or take it out of that Topology first", other.Name)))
+				errs = append(
+					errs,
+					field.Invalid(
+						at.Child("servers").Index(i).Child("name"),
+						s.Name,
+						fmt.Sprintf(
+							"Topology %s declares the SQLServer of this name: use another name, or take it out of that Topology first",
+							other.Name,
+						),
+					),
+				)
 			}
 		}
 	}
@@ -193,11 +246,22 @@ func complete(at *field.Path, s *v1alpha1.SQLServer) field.ErrorList {
 	}
 	need(s.Spec.Site != "", "site", "the Site where the server runs")
 	need(s.Spec.AcceptEULA, "acceptEULA", "must be true: read the licence of the image and accept it yourself")
-	need(s.Spec.Edition != "", "edition", "Evaluation, Developer, Express, Web, Standard, Enterprise, EnterpriseCore, StandardDeveloper, EnterpriseDeveloper or a product key")
+	need(
+		s.Spec.Edition != "",
+		"edition",
+		"Evaluation, Developer, Express, Web, Standard, Enterprise, EnterpriseCore, StandardDeveloper, "+
+			"EnterpriseDeveloper or a product key",
+	)
 	need(s.Spec.Image != "", "image", "the image of the engine")
 	for _, v := range roles(s.Spec.Storage) {
 		if v.volume == nil || v.volume.Size.Sign() <= 0 {
-			errs = append(errs, field.Required(at.Child("storage", v.role, "size"), "each of the volumes data, log, tempdb and backup needs a size; say it here or in serverDefaults"))
+			errs = append(
+				errs,
+				field.Required(
+					at.Child("storage", v.role, "size"),
+					"each of the volumes data, log, tempdb and backup needs a size; say it here or in serverDefaults",
+				),
+			)
 		}
 	}
 	return errs

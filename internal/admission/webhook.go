@@ -60,7 +60,8 @@ func (v *validator[T]) ValidateDelete(context.Context, T) (admission.Warnings, e
 	return nil, nil
 }
 
-// validate refuses by what the API server itself has: who applies several objects one after the other is ahead of the cache.
+// validate refuses by what the API server itself has: who applies several objects one after the other is ahead of the
+// cache.
 func (v *validator[T]) validate(ctx context.Context, old, obj T) error {
 	var errs field.ErrorList
 	for _, from := range []client.Reader{v.cached, v.server} {

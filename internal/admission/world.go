@@ -37,7 +37,8 @@ type World struct {
 // NewWorld makes an empty world.
 func NewWorld() *World {
 	return &World{
-		Sites: map[string]*v1alpha1.Site{}, Servers: map[string]*v1alpha1.SQLServer{}, Groups: map[string]*v1alpha1.AvailabilityGroup{},
+		Sites: map[string]*v1alpha1.Site{}, Servers: map[string]*v1alpha1.SQLServer{},
+		Groups:       map[string]*v1alpha1.AvailabilityGroup{},
 		Distributors: map[string]*v1alpha1.Distributor{}, Profiles: map[string]*v1alpha1.AgentProfile{},
 		Publications: map[string]*v1alpha1.Publication{}, Subscriptions: map[string]*v1alpha1.Subscription{},
 		Topologies: map[string]*v1alpha1.Topology{}, Placed: map[string][]string{},
@@ -66,7 +67,8 @@ func load(ctx context.Context, reader client.Reader, namespace string) (*World, 
 		subscriptions v1alpha1.SubscriptionList
 		topologies    v1alpha1.TopologyList
 	)
-	for _, list := range []client.ObjectList{&servers, &groups, &distributors, &profiles, &publications, &subscriptions, &topologies} {
+	for _, list := range []client.ObjectList{&servers, &groups, &distributors, &profiles, &publications, &subscriptions,
+		&topologies} {
 		if err := reader.List(ctx, list, client.InNamespace(namespace)); err != nil {
 			return nil, fmt.Errorf("listing the objects of namespace %s: %w", namespace, err)
 		}
@@ -114,8 +116,8 @@ func (w *World) loadPlaced(ctx context.Context, reader client.Reader) error {
 	return nil
 }
 
-// ended tells of an object that is being deleted and has nothing left at any site but names, which the namespace of a site
-// takes with it.
+// ended tells of an object that is being deleted and has nothing left at any site but names, which the namespace of a
+// site takes with it.
 func ended(obj client.Object) bool {
 	return obj.GetDeletionTimestamp() != nil && !controllerutil.ContainsFinalizer(obj, v1alpha1.Finalizer)
 }

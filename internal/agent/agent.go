@@ -69,7 +69,12 @@ func New(o Options, log *slog.Logger) (*Agent, error) {
 			log.Warn("that the engine knows the agent's login cannot be remembered", "error", err)
 		}
 	})
-	a.measures = &measurer{target: o.target(server), connector: a.NewConnector("geosql-agent metrics"), interval: o.MeasureInterval, log: log}
+	a.measures = &measurer{
+		target:    o.target(server),
+		connector: a.NewConnector("geosql-agent metrics"),
+		interval:  o.MeasureInterval,
+		log:       log,
+	}
 	a.telling = newTelling(a.measures)
 	a.connector = a.NewConnector("geosql-agent")
 	a.prober = newProber(o, server, a.connector)

@@ -101,8 +101,11 @@ func startFor(t *testing.T, e *engine.Engine, readers agent.Source, dir string, 
 	roots := x509.NewCertPool()
 	g.Expect(roots.AppendCertsFromPEM(e.Access.CA)).To(BeTrue())
 	return &sidecar{url: "https://" + address, password: password, stop: stop, client: &http.Client{
-		Timeout:   5 * time.Second,
-		Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots, ServerName: "tukpub-0"}, DisableKeepAlives: true},
+		Timeout: 5 * time.Second,
+		Transport: &http.Transport{
+			TLSClientConfig:   &tls.Config{RootCAs: roots, ServerName: "tukpub-0"},
+			DisableKeepAlives: true,
+		},
 	}}
 }
 
@@ -187,8 +190,8 @@ func TestSidecar(t *testing.T) {
 	g.Expect(s.code("/readyz")()).To(Equal(200))
 }
 
-// A password is changed in the Secret and in the engine, and the change may be cut short between the two: the agent goes on with what the
-// engine takes. One that the engine took before and takes no more is no engine that begins.
+// A password is changed in the Secret and in the engine, and the change may be cut short between the two: the agent
+// goes on with what the engine takes. One that the engine took before and takes no more is no engine that begins.
 func TestARotationThatIsCutShort(t *testing.T) {
 	g := NewWithT(t)
 	e := engine.Start(t, "web", "tukpub")
@@ -200,7 +203,11 @@ func TestARotationThatIsCutShort(t *testing.T) {
 	const patient = time.Minute
 	db, err := e.Connector(t).Open(t.Context(), e.Target(credentials.RoleSA))
 	g.Expect(err).NotTo(HaveOccurred())
-	login := tsql.Login{Name: credentials.RoleAgent.Login(), SID: credentials.SID("web", credentials.RoleAgent.Login()), Password: e.Access.Passwords.Of(credentials.RoleAgent)}
+	login := tsql.Login{
+		Name:     credentials.RoleAgent.Login(),
+		SID:      credentials.SID("web", credentials.RoleAgent.Login()),
+		Password: e.Access.Passwords.Of(credentials.RoleAgent),
+	}
 	g.Expect(db.Exec(t.Context(), tsql.CreateLogin(login))).To(Succeed())
 	g.Eventually(s.state, patient).Should(Equal(agent.EngineReady))
 
@@ -219,8 +226,9 @@ func TestARotationThatIsCutShort(t *testing.T) {
 	g.Expect(s.code("/readyz")()).To(Equal(503), "nobody is sent to an engine that gets no lease")
 	s.stop()
 	again := startFor(t, e, nil, dir)
-	g.Eventually(func() string { _, body := again.get("/readyz"); return strings.TrimSpace(body) }, patient).Should(Equal(string(agent.EngineUnhealthy)),
-		"a sidecar that starts anew knows that the engine let it in before")
+	g.Eventually(func() string { _, body := again.get("/readyz"); return strings.TrimSpace(body) }, patient).
+		Should(Equal(string(agent.EngineUnhealthy)),
+			"a sidecar that starts anew knows that the engine let it in before")
 }
 
 func TestOptions(t *testing.T) {
@@ -243,12 +251,17 @@ func TestTheEnginesFiguresAreMetrics(t *testing.T) {
 	g.Expect(err).NotTo(HaveOccurred())
 	login := credentials.RoleAgent.Login()
 	for _, s := range []tsql.Statement{
-		tsql.CreateLogin(tsql.Login{Name: login, SID: credentials.SID("web", login), Password: e.Access.Passwords.Of(credentials.RoleAgent)}),
-		tsql.GrantServerPermission(tsql.ViewServerState, login), tsql.GrantServerPermission(tsql.ViewServerPerformanceState, login),
-		tsql.GrantServerPermission(tsql.ViewAnyDefinition, login), tsql.GrantServerPermission(tsql.AlterAnyAvailabilityGroup, login),
-		tsql.CreateDatabase("Content"), tsql.SetRecoveryFull("Content"), tsql.BackupDatabaseFull("Content", t.TempDir()+"/first.bak"),
-		tsql.CreateGroup(tsql.Group{Name: "content", ClusterType: tsql.ClusterExternal, WriteLease: time.Hour, Databases: []string{"Content"},
-			Replicas: []tsql.Replica{{Server: "tukpub-0", EndpointURL: "TCP://tukpub-0:5022", Mode: tsql.SynchronousCommit}}}),
+		tsql.CreateLogin(tsql.Login{Name: login, SID: credentials.SID("web", login),
+			Password: e.Access.Passwords.Of(credentials.RoleAgent)}),
+		tsql.GrantServerPermission(tsql.ViewServerState, login),
+		tsql.GrantServerPermission(tsql.ViewServerPerformanceState, login),
+		tsql.GrantServerPermission(tsql.ViewAnyDefinition, login),
+		tsql.GrantServerPermission(tsql.AlterAnyAvailabilityGroup, login),
+		tsql.CreateDatabase("Content"), tsql.SetRecoveryFull("Content"),
+		tsql.BackupDatabaseFull("Content", t.TempDir()+"/first.bak"),
+		tsql.CreateGroup(tsql.Group{Name: "content", ClusterType: tsql.ClusterExternal, WriteLease: time.Hour,
+			Databases: []string{"Content"},
+			Replicas:  []tsql.Replica{{Server: "tukpub-0", EndpointURL: "TCP://tukpub-0:5022", Mode: tsql.SynchronousCommit}}}),
 	} {
 		g.Expect(db.Exec(t.Context(), s)).To(Succeed(), s.Redacted())
 	}
@@ -258,7 +271,9 @@ func TestTheEnginesFiguresAreMetrics(t *testing.T) {
 	metrics := func() string { _, body := s.get("/metrics"); return body }
 	g.Eventually(metrics, time.Minute, 100*time.Millisecond).Should(And(
 		ContainSubstring(`geosql_agent_replica_role{group="content",role="PRIMARY",server="tukpub-0"} 1`),
-		ContainSubstring(`geosql_agent_database_synchronization_state{database="Content",group="content",server="tukpub-0",state="SYNCHRONIZED"} 1`),
+		ContainSubstring(
+			`geosql_agent_database_synchronization_state{database="Content",group="content",server="tukpub-0",state="SYNCHRONIZED"} 1`,
+		),
 		MatchRegexp(`geosql_agent_database_last_commit_timestamp_seconds\{.*\} 1\.\d+e\+09`),
 		MatchRegexp(`geosql_agent_log_used_bytes\{database="Content"\} [1-9]`),
 		MatchRegexp(`geosql_agent_log_reuse_wait\{database="Content",wait="[A-Z_]+"\} 1`),
@@ -273,12 +288,14 @@ func TestTheEnginesFiguresAreMetrics(t *testing.T) {
 	_, ready := s.get("/readyz")
 	g.Expect(ready).To(Equal("Ready\n"), "everybody may ask: no names of groups, and no roles")
 	e.Kill(t)
-	g.Eventually(metrics, time.Minute, 100*time.Millisecond).Should(And(ContainSubstring(`geosql_agent_engine_state{state="Starting"} 1`), Not(ContainSubstring("geosql_agent_replica_role"))))
+	g.Eventually(metrics, time.Minute, 100*time.Millisecond).
+		Should(And(ContainSubstring(`geosql_agent_engine_state{state="Starting"} 1`),
+			Not(ContainSubstring("geosql_agent_replica_role"))))
 	g.Expect(metrics()).NotTo(ContainSubstring(e.Access.Passwords.Of(credentials.RoleAgent)))
 }
 
-// Status and metrics are for those who show a token of the Secret, by what the sidecar was told last, also when it starts
-// again and nobody tells it. The kubelet's probes show none, and are told the engine's state.
+// Status and metrics are for those who show a token of the Secret, by what the sidecar was told last, also when it
+// starts again and nobody tells it. The kubelet's probes show none, and are told the engine's state.
 func TestStatusAndMetricsAreForReaders(t *testing.T) {
 	g := NewWithT(t)
 	e := engine.Start(t, "web", "tukpub")
@@ -294,7 +311,8 @@ func TestStatusAndMetricsAreForReaders(t *testing.T) {
 			if code != http.StatusOK {
 				says = And(ContainSubstring(credentials.ReaderName), Not(says))
 			}
-			g.Eventually(func() string { _, body := s.get(path); return body }, time.Minute, 50*time.Millisecond).Should(says, path)
+			g.Eventually(func() string { _, body := s.get(path); return body }, time.Minute, 50*time.Millisecond).
+				Should(says, path)
 		}
 	}
 	shows("", http.StatusUnauthorized)
@@ -304,7 +322,8 @@ func TestStatusAndMetricsAreForReaders(t *testing.T) {
 	g.Expect(strings.TrimSpace(ready)).To(Equal(string(agent.EngineBootstrapping)), "and without what the probe met")
 	g.Expect(s.code("/livez")()).To(Equal(200))
 
-	readers <- map[string][]byte{"token": []byte(token + "\n"), "token-of-another": []byte("another-token-of-theirs"), "token-short": []byte("short")}
+	readers <- map[string][]byte{"token": []byte(token + "\n"), "token-of-another": []byte("another-token-of-theirs"),
+		"token-short": []byte("short")}
 	shows(token, http.StatusOK)
 	shows("another-token-of-theirs", http.StatusOK)
 	for _, wrong := range []string{"", "short", token[1:], token + "x"} {

@@ -21,13 +21,18 @@ const (
 	refusalBytes = 200
 )
 
-// ReadStatus asks the agent of a server for its /status, which is JSON. It is reached at address, a host and a port; its certificate
-// is for host, the name of the server's instance, and signed by ca (PEM). The token is one of Secret credentials.ReaderName; where
-// it is empty none is shown, which agents of earlier releases take and others answer with 401. An error names the host.
+// ReadStatus asks the agent of a server for its /status, which is JSON. It is reached at address, a host and a port;
+// its certificate is for host, the name of the server's instance, and signed by ca (PEM). The token is one of Secret
+// credentials.ReaderName; where it is empty none is shown, which agents of earlier releases take and others answer with
+// 401. An error names the host.
 func ReadStatus(ctx context.Context, address, host string, ca []byte, token string) ([]byte, error) {
 	roots := x509.NewCertPool()
 	if !roots.AppendCertsFromPEM(ca) {
-		return nil, fmt.Errorf("ask the agent of %s: its certificate cannot be verified: there is no %s", host, credentials.KeyCA)
+		return nil, fmt.Errorf(
+			"ask the agent of %s: its certificate cannot be verified: there is no %s",
+			host,
+			credentials.KeyCA,
+		)
 	}
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "https://"+address+"/status", nil)
 	if err != nil {
@@ -36,7 +41,9 @@ func ReadStatus(ctx context.Context, address, host string, ca []byte, token stri
 	if token != "" {
 		request.Header.Set("Authorization", "Bearer "+token)
 	}
-	transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots, ServerName: host, MinVersion: tls.VersionTLS12}}
+	transport := &http.Transport{
+		TLSClientConfig: &tls.Config{RootCAs: roots, ServerName: host, MinVersion: tls.VersionTLS12},
+	}
 	defer transport.CloseIdleConnections()
 	response, err := (&http.Client{Transport: transport}).Do(request)
 	if err != nil {

@@ -41,10 +41,14 @@ func TestReadStatus(t *testing.T) {
 	g.Expect(read(host, "", ca)).To(Equal("nobody asked"))
 
 	_, err := read(host, "not-the-token-of-anybody", ca)
-	g.Expect(err).To(MatchError(And(HavePrefix("the agent of example.com answers 401 Unauthorized: a bearer token is needed."), Not(ContainSubstring("not-the-token")))))
+	g.Expect(err).
+		To(MatchError(And(HavePrefix("the agent of example.com answers 401 Unauthorized: a bearer token is needed."),
+			Not(ContainSubstring("not-the-token")))))
 	g.Expect(len(err.Error())).To(BeNumerically("<", 300))
 	_, err = read("tukpub-0", token, ca)
-	g.Expect(err).To(MatchError(And(HavePrefix("ask the agent of tukpub-0: "), ContainSubstring("certificate is valid for"), Not(ContainSubstring(token)))))
+	g.Expect(err).
+		To(MatchError(And(HavePrefix("ask the agent of tukpub-0: "), ContainSubstring("certificate is valid for"),
+			Not(ContainSubstring(token)))))
 	_, err = read(host, token, nil)
 	g.Expect(err).To(MatchError("ask the agent of example.com: its certificate cannot be verified: there is no ca.crt"))
 }

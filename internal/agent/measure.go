@@ -56,7 +56,12 @@ func (m *measurer) run(ctx context.Context) {
 }
 
 // repeat logs what keeps f from its work when that changes.
-func (m *measurer) repeat(ctx context.Context, doing string, timeout time.Duration, f func(context.Context, *mssql.DB) error) {
+func (m *measurer) repeat(
+	ctx context.Context,
+	doing string,
+	timeout time.Duration,
+	f func(context.Context, *mssql.DB) error,
+) {
 	ticker := time.NewTicker(m.interval)
 	defer ticker.Stop()
 	last := ""
@@ -216,7 +221,8 @@ func tellCopy(s metrics.Sink, c mssql.MeasuredCopy) {
 			s.Set(x.family, float64(*x.value)*x.unit, c.Group, c.Server, c.Database)
 		}
 	}
-	for family, at := range map[*metrics.Family]*time.Time{copyHardened: c.Hardened, copyRedone: c.Redone, copyCommitted: c.Committed} {
+	for family, at := range map[*metrics.Family]*time.Time{copyHardened: c.Hardened, copyRedone: c.Redone,
+		copyCommitted: c.Committed} {
 		if at != nil {
 			s.Set(family, float64(at.UnixMilli())/1000, c.Group, c.Server, c.Database)
 		}

@@ -20,17 +20,37 @@ func TestMeasurementsAsMetrics(t *testing.T) {
 	g := NewWithT(t)
 	now := time.Now()
 	answers := true
-	m := &measurer{log: slog.New(slog.DiscardHandler), answers: func() bool { return answers }, figuresAt: now, diagnosed: now,
+	m := &measurer{
+		log:       slog.New(slog.DiscardHandler),
+		answers:   func() bool { return answers },
+		figuresAt: now,
+		diagnosed: now,
 		diagnosis: mssql.Diagnosis{{Type: "instance", Name: "system", State: 1}},
 		figures: &mssql.Measurements{
-			Replicas: []mssql.MeasuredReplica{{Group: "content", Server: "tukpub-0", Role: "PRIMARY", Connected: "CONNECTED", Health: "HEALTHY"}, {Group: "content", Server: "quisec-0"}},
+			Replicas: []mssql.MeasuredReplica{
+				{Group: "content", Server: "tukpub-0", Role: "PRIMARY", Connected: "CONNECTED", Health: "HEALTHY"},
+				{Group: "content", Server: "quisec-0"},
+			},
 			Copies: []mssql.MeasuredCopy{
-				{Group: "content", Server: "quisec-0", Database: "Content", State: "SYNCHRONIZED", SendQueueKB: ptr.To[int64](2), SendRateKBps: ptr.To[int64](3), RedoQueueKB: ptr.To[int64](4),
-					RedoRateKBps: ptr.To[int64](5), LagSeconds: ptr.To[int64](6), Hardened: &now, Redone: &now, Committed: &now},
+				{
+					Group:        "content",
+					Server:       "quisec-0",
+					Database:     "Content",
+					State:        "SYNCHRONIZED",
+					SendQueueKB:  ptr.To[int64](2),
+					SendRateKBps: ptr.To[int64](3),
+					RedoQueueKB:  ptr.To[int64](4),
+					RedoRateKBps: ptr.To[int64](5),
+					LagSeconds:   ptr.To[int64](6),
+					Hardened:     &now,
+					Redone:       &now,
+					Committed:    &now,
+				},
 				{Group: "content", Server: "tukpub-0", Database: "Content", State: "SYNCHRONIZED", Suspended: true}},
 			Databases: []mssql.MeasuredDatabase{{Name: "Content", State: "ONLINE", LogReuseWait: "LOG_BACKUP"}},
 			Logs:      map[string]mssql.LogSize{"Content": {TotalKB: 8, UsedKB: 7, GrowKB: ptr.To[int64](4)}},
-		}}
+		},
+	}
 	r := prometheus.NewPedanticRegistry()
 	g.Expect(r.Register(m)).To(Succeed())
 	told := map[string]int{}
@@ -66,7 +86,10 @@ func TestMeasurementsAsMetrics(t *testing.T) {
 // Which component's error counts follows the documented levels, and a diagnosis of long ago counts no more.
 func TestFailingComponents(t *testing.T) {
 	failing := func(names ...string) mssql.Diagnosis {
-		d := mssql.Diagnosis{{Type: "Always On:AvailabilityGroup", Name: "system", State: mssql.ComponentError}, {Type: "instance", Name: "io_subsystem", State: mssql.ComponentError}}
+		d := mssql.Diagnosis{
+			{Type: "Always On:AvailabilityGroup", Name: "system", State: mssql.ComponentError},
+			{Type: "instance", Name: "io_subsystem", State: mssql.ComponentError},
+		}
 		for _, n := range []string{"system", "resource", "query_processing"} {
 			c := mssql.Component{Type: "instance", Name: n, State: mssql.ComponentWarning}
 			for _, f := range names {

@@ -91,11 +91,31 @@ func (o *Options) AddFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&o.TLSDir, "tls-dir", o.TLSDir, "folder with tls.crt, tls.key and ca.crt of the server")
 	flags.StringVar(&o.PasswordFile, "password-file", o.PasswordFile, "file with the password of the login geosql_agent")
 	flags.StringVar(&o.PodUID, "pod-uid", o.PodUID, "UID of the pod; without it the sidecar takes no part in elections")
-	flags.StringVar(&o.StateDir, "state-dir", o.StateDir, "folder on the data volume for what must be known after a restart")
+	flags.StringVar(
+		&o.StateDir,
+		"state-dir",
+		o.StateDir,
+		"folder on the data volume for what must be known after a restart",
+	)
 	flags.DurationVar(&o.Interval, "probe-interval", o.Interval, "time between two probes of the engine")
-	flags.DurationVar(&o.MeasureInterval, "measure-interval", o.MeasureInterval, "time between two readings of the engine's views for metrics")
-	flags.IntVar(&o.FailureConditionLevel, "failure-condition-level", o.FailureConditionLevel, "errors of sp_server_diagnostics that make the pod unready: 3 system, 4 also resource, 5 also query_processing")
-	flags.DurationVar(&o.Timeout, "probe-timeout", o.Timeout, "time after which an engine that accepts connections and does not answer is frozen")
+	flags.DurationVar(
+		&o.MeasureInterval,
+		"measure-interval",
+		o.MeasureInterval,
+		"time between two readings of the engine's views for metrics",
+	)
+	flags.IntVar(
+		&o.FailureConditionLevel,
+		"failure-condition-level",
+		o.FailureConditionLevel,
+		"errors of sp_server_diagnostics that make the pod unready: 3 system, 4 also resource, 5 also query_processing",
+	)
+	flags.DurationVar(
+		&o.Timeout,
+		"probe-timeout",
+		o.Timeout,
+		"time after which an engine that accepts connections and does not answer is frozen",
+	)
 }
 
 // Validate says what is wrong with the options.
@@ -108,7 +128,8 @@ func (o *Options) Validate() error {
 	if err != nil {
 		errs = append(errs, fmt.Errorf("--engine: %w", err))
 	} else if ip := net.ParseIP(host); ip == nil || !ip.IsLoopback() {
-		errs = append(errs, fmt.Errorf("--engine: %s is not a loopback address: the sidecar speaks for the engine of its own pod alone", host))
+		errs = append(errs,
+			fmt.Errorf("--engine: %s is not a loopback address: the sidecar speaks for the engine of its own pod alone", host))
 	}
 	if o.Interval <= 0 || o.Timeout <= 0 || o.MeasureInterval <= 0 {
 		errs = append(errs, errors.New("--probe-interval, --probe-timeout and --measure-interval must be more than 0"))

@@ -39,7 +39,12 @@ type prober struct {
 
 func newProber(o Options, server v1alpha1.ServerName, connector *mssql.Connector) *prober {
 	p := &prober{options: o, server: server, connector: connector}
-	p.status = Status{ServerName: o.ServerName, Engine: EngineUnknown, Since: time.Now(), Message: "no probe has ended yet"}
+	p.status = Status{
+		ServerName: o.ServerName,
+		Engine:     EngineUnknown,
+		Since:      time.Now(),
+		Message:    "no probe has ended yet",
+	}
 	return p
 }
 
@@ -94,10 +99,18 @@ func (p *prober) ask(ctx context.Context) finding {
 	name, err := p.statement(ctx)
 	switch {
 	case err == nil && !strings.EqualFold(name, p.options.ServerName):
-		return finding{EngineUnhealthy, fmt.Sprintf("the engine calls itself %s instead of %s", name, p.options.ServerName), name}
+		return finding{
+			EngineUnhealthy,
+			fmt.Sprintf("the engine calls itself %s instead of %s", name, p.options.ServerName),
+			name,
+		}
 	case err == nil:
 		if component := p.component(); component != "" {
-			return finding{EngineUnhealthy, "the engine answers, and by sp_server_diagnostics its component " + component + " is in error: see the error log", name}
+			return finding{
+				EngineUnhealthy,
+				"the engine answers, and by sp_server_diagnostics its component " + component + " is in error: see the error log",
+				name,
+			}
 		}
 		return finding{EngineReady, "", name}
 	case mssql.Is(err, mssql.LoginFailed):
@@ -128,7 +141,11 @@ func (p *prober) statement(ctx context.Context) (string, error) {
 		return "", err
 	}
 	var name string
-	err = db.Query(ctx, tsql.Alive().Because("ask the engine for its name"), func(r mssql.Row) error { return r.Scan(&name) })
+	err = db.Query(
+		ctx,
+		tsql.Alive().Because("ask the engine for its name"),
+		func(r mssql.Row) error { return r.Scan(&name) },
+	)
 	return name, err
 }
 
@@ -141,7 +158,11 @@ func (p *prober) prelogin(ctx context.Context, cause error) finding {
 	switch {
 	// On loopback a connection that is neither made nor refused means that the queue of a frozen listener is full.
 	case mssql.Is(err, mssql.Unknown), errors.As(err, &waited) && waited.Timeout():
-		return finding{EngineFrozen, fmt.Sprintf("the engine accepts connections and does not answer within %s", p.options.Timeout), ""}
+		return finding{
+			EngineFrozen,
+			fmt.Sprintf("the engine accepts connections and does not answer within %s", p.options.Timeout),
+			"",
+		}
 	case mssql.Is(err, mssql.Unreachable):
 		return finding{EngineStarting, err.Error(), ""}
 	case err != nil:
@@ -166,8 +187,8 @@ func (p *prober) certificateExpires() *time.Time {
 	return &certificate.Expires
 }
 
-// known is a file on the data volume, beside the engine's own: it is there once the engine has let the agent in. An engine that refuses it
-// after that does not begin, as a new one does, but lacks what it had.
+// known is a file on the data volume, beside the engine's own: it is there once the engine has let the agent in. An
+// engine that refuses it after that does not begin, as a new one does, but lacks what it had.
 type known string
 
 func knownFile(o Options) known { return known(filepath.Join(o.StateDir, "known")) }

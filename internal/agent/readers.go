@@ -27,14 +27,14 @@ import (
 
 // Source tells the data of a Secret.
 type Source interface {
-	// Watch calls update with the data, now and after each change, until ctx ends; without data where it knows that there is
-	// no Secret.
+	// Watch calls update with the data, now and after each change, until ctx ends; without data where it knows that there
+	// is no Secret.
 	Watch(ctx context.Context, update func(data map[string][]byte)) error
 }
 
-// readers are those who may read status and metrics: who shows a token of the Secret credentials.ReaderName. Nobody is asked
-// when one of them comes, so that a site whose API server is gone can still be watched. Of the tokens only digests are kept;
-// they lie on the data volume too, for a sidecar that starts while the API server is away.
+// readers are those who may read status and metrics: who shows a token of the Secret credentials.ReaderName. Nobody is
+// asked when one of them comes, so that a site whose API server is gone can still be watched. Of the tokens only
+// digests are kept; they lie on the data volume too, for a sidecar that starts while the API server is away.
 type readers struct {
 	file   string
 	log    *slog.Logger
@@ -46,8 +46,8 @@ type readers struct {
 
 type digest [sha256.Size]byte
 
-// Admit lets those read status and metrics who show a token that the source has; without a source nobody may. It must be
-// called before Run.
+// Admit lets those read status and metrics who show a token that the source has; without a source nobody may. It must
+// be called before Run.
 func (a *Agent) Admit(source Source) { a.readers.source = source }
 
 // guard answers 401 to those who may not read.
@@ -55,7 +55,11 @@ func (r *readers) guard(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {
 		if !r.admits(request) {
 			w.Header().Set("WWW-Authenticate", "Bearer")
-			http.Error(w, "a bearer token of Secret "+credentials.ReaderName+" in the pod's namespace is needed", http.StatusUnauthorized)
+			http.Error(
+				w,
+				"a bearer token of Secret "+credentials.ReaderName+" in the pod's namespace is needed",
+				http.StatusUnauthorized,
+			)
 			return
 		}
 		next.ServeHTTP(w, request)

@@ -20,8 +20,8 @@ import (
 	"geosql.dev/operator/test/support/engine"
 )
 
-// A token opens as long as it is in the Secret, also while the API server is away. With the Secret it ends, also for a sidecar
-// that was away when it was deleted; the probes go on.
+// A token opens as long as it is in the Secret, also while the API server is away. With the Secret it ends, also for a
+// sidecar that was away when it was deleted; the probes go on.
 func TestReadersEndWithTheirSecret(t *testing.T) {
 	g := NewWithT(t)
 	site := apiserver.StartMember(t)
@@ -56,7 +56,9 @@ func TestReadersEndWithTheirSecret(t *testing.T) {
 	answers(next, http.StatusOK, "nobody tells that the Secret is gone")
 	s.stop()
 	site.Wire.Mend()
-	g.Eventually(func() error { return secrets.Delete(t.Context(), credentials.ReaderName, metav1.DeleteOptions{}) }, time.Minute).Should(Succeed())
+	g.Eventually(func() error { return secrets.Delete(t.Context(), credentials.ReaderName, metav1.DeleteOptions{}) },
+		time.Minute).
+		Should(Succeed())
 	s = startFor(t, e, agent.ReaderSecret(kube, "web"), dir)
 	answers(next, http.StatusUnauthorized, "the Secret was deleted while nobody listened")
 }

@@ -61,8 +61,8 @@ func (a *Agent) serve(ctx context.Context, listener net.Listener) error {
 	return nil
 }
 
-// Handler answers /livez (the sidecar lives) and /readyz (the engine answers, and its state) to everybody: the kubelet's probes
-// have no credentials. /status and /metrics are for readers.
+// Handler answers /livez (the sidecar lives) and /readyz (the engine answers, and its state) to everybody: the
+// kubelet's probes have no credentials. /status and /metrics are for readers.
 func (a *Agent) Handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /livez", func(w http.ResponseWriter, _ *http.Request) {
@@ -119,7 +119,10 @@ func (c *certificateFiles) load(*tls.ClientHelloInfo) (*tls.Certificate, error) 
 	if c.loaded != nil && time.Since(c.at) < time.Minute {
 		return c.loaded, nil
 	}
-	certificate, err := tls.LoadX509KeyPair(filepath.Join(c.dir, credentials.KeyCertificate), filepath.Join(c.dir, credentials.KeyPrivateKey))
+	certificate, err := tls.LoadX509KeyPair(
+		filepath.Join(c.dir, credentials.KeyCertificate),
+		filepath.Join(c.dir, credentials.KeyPrivateKey),
+	)
 	switch {
 	case err == nil:
 		c.loaded, c.at = &certificate, time.Now()

@@ -17,7 +17,8 @@ type Schedule struct {
 	zone *time.Location
 }
 
-// ParseSchedule reads cron's five fields, in a zone of the tz database or in UTC. The error says what is wrong with which.
+// ParseSchedule reads cron's five fields, in a zone of the tz database or in UTC. The error says what is wrong with
+// which.
 func ParseSchedule(schedule, zone string) (Schedule, error) {
 	if zone == "" {
 		zone = "Etc/UTC"
@@ -31,7 +32,10 @@ func ParseSchedule(schedule, zone string) (Schedule, error) {
 	}
 	parsed, err := cron.ParseStandard(schedule)
 	if err != nil {
-		return Schedule{}, fmt.Errorf("it must be cron's five fields - minute, hour, day of the month, month, day of the week - such as \"0 3 * * 0\": %w", err)
+		return Schedule{}, fmt.Errorf(
+			"it must be cron's five fields - minute, hour, day of the month, month, day of the week - such as \"0 3 * * 0\": %w",
+			err,
+		)
 	}
 	return Schedule{parsed, location}, nil
 }
@@ -39,8 +43,8 @@ func ParseSchedule(schedule, zone string) (Schedule, error) {
 // Next is the first time after that one; zero when there is none within five years.
 func (s Schedule) Next(after time.Time) time.Time { return s.cron.Next(after.In(s.zone)) }
 
-// Due is the newest time in (after, now], and how many lie before it in that span; zero when there is none. It looks at no
-// more than 10,000 times; of a longer span the rest comes the next time.
+// Due is the newest time in (after, now], and how many lie before it in that span; zero when there is none. It looks at
+// no more than 10,000 times; of a longer span the rest comes the next time.
 func (s Schedule) Due(after, now time.Time) (due time.Time, missed int64) {
 	for next, n := s.Next(after), 0; !next.IsZero() && !next.After(now) && n < 10_000; next, n = s.Next(next), n+1 {
 		if !due.IsZero() {

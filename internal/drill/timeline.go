@@ -33,8 +33,8 @@ type Occurrence struct {
 	v1alpha1.DrillFault
 }
 
-// Lasts is how long it lasts, 0 for what is done at once. An object given literally lasts as long as it says itself unless
-// the fault says otherwise.
+// Lasts is how long it lasts, 0 for what is done at once. An object given literally lasts as long as it says itself
+// unless the fault says otherwise.
 func (o Occurrence) Lasts() time.Duration {
 	if o.Duration == nil && o.ChaosMesh != nil {
 		var spec struct {
@@ -102,7 +102,8 @@ func WorkloadLasts(w v1alpha1.DrillWorkload) time.Duration {
 func TakenAway(faults []v1alpha1.DrillFault) []v1alpha1.SiteName {
 	var list []v1alpha1.SiteName
 	for _, f := range faults {
-		all := f.Kind == v1alpha1.FaultPartition || f.Kind == v1alpha1.FaultNetwork && f.Network != nil && f.Network.Loss == 100
+		all := f.Kind == v1alpha1.FaultPartition ||
+			f.Kind == v1alpha1.FaultNetwork && f.Network != nil && f.Network.Loss == 100
 		if all && f.Peer == nil && f.Where != nil && f.Where.Site != "" && !slices.Contains(list, f.Where.Site) {
 			list = append(list, f.Where.Site)
 		}
@@ -110,8 +111,8 @@ func TakenAway(faults []v1alpha1.DrillFault) []v1alpha1.SiteName {
 	return list
 }
 
-// ClientSites are the sites at which clients run: those that the workload names, else those of the target's servers that no
-// fault takes away; all of them where none is left.
+// ClientSites are the sites at which clients run: those that the workload names, else those of the target's servers
+// that no fault takes away; all of them where none is left.
 func ClientSites(s v1alpha1.DrillSpec, servers []v1alpha1.SiteName) []v1alpha1.SiteName {
 	if len(s.Workload.Sites) > 0 {
 		return s.Workload.Sites

@@ -21,7 +21,13 @@ func lasting(d time.Duration) *metav1.Duration { return &metav1.Duration{Duratio
 func TestRepetition(t *testing.T) {
 	g := NewWithT(t)
 	s := v1alpha1.DrillSpec{Baseline: lasting(5 * time.Second), Faults: []v1alpha1.DrillFault{
-		{Name: "move", Kind: v1alpha1.FaultSwitchover, At: lasting(10 * time.Second), Every: lasting(30 * time.Second), Times: 3},
+		{
+			Name:  "move",
+			Kind:  v1alpha1.FaultSwitchover,
+			At:    lasting(10 * time.Second),
+			Every: lasting(30 * time.Second),
+			Times: 3,
+		},
 		{Name: "slow", Kind: v1alpha1.FaultNetwork, At: lasting(20 * time.Second), Duration: lasting(time.Minute)},
 	}}
 	var names []string
@@ -43,7 +49,8 @@ func TestScheduleCountsWhatWasMissed(t *testing.T) {
 	g.Expect(missed).To(BeEquivalentTo(2))
 	due, _ = s.Due(from, from.Add(time.Hour))
 	g.Expect(due.IsZero()).To(BeTrue())
-	for schedule, zone := range map[string]string{"0 3 * *": "", "every day": "", "CRON_TZ=UTC 0 3 * * *": "", "0 3 * * 0": "Nowhere/Town"} {
+	for schedule, zone := range map[string]string{"0 3 * *": "", "every day": "", "CRON_TZ=UTC 0 3 * * *": "",
+		"0 3 * * 0": "Nowhere/Town"} {
 		_, err := drill.ParseSchedule(schedule, zone)
 		g.Expect(err).To(HaveOccurred(), schedule+" "+zone)
 	}
@@ -69,8 +76,8 @@ func TestClientSites(t *testing.T) {
 	g.Expect(drill.ClientSites(s, servers[:1])).To(Equal(servers[:1]), "somebody must work")
 }
 
-// The image of the operator holds its program alone: without their data in it every schedule names a time zone that nobody knows,
-// the one that is meant when none is given, too.
+// The image of the operator holds its program alone: without their data in it every schedule names a time zone that
+// nobody knows, the one that is meant when none is given, too.
 func TestTimeZonesAreInTheProgram(t *testing.T) {
 	g := NewWithT(t)
 	out, err := exec.Command("go", "list", "-deps", "geosql.dev/operator/cmd/geosql").Output()

@@ -15,7 +15,8 @@ import (
 // annotationApart is on a group's Leases from the first quarantined replica on.
 const annotationApart = "geosql.dev/apart"
 
-// Apart is a replica that a forced failover left with log that nobody else has. It is kept as it is until a person decides.
+// Apart is a replica that a forced failover left with log that nobody else has. It is kept as it is until a person
+// decides.
 type Apart struct {
 	// Server of the replica.
 	Server string `json:"server"`
@@ -38,8 +39,8 @@ type ApartDatabase struct {
 	LastCommit *metav1.MicroTime `json:"lastCommit,omitempty"`
 }
 
-// QuarantinedReplicas are those that the notes of several votes tell of together, at most one entry per server: the newest
-// term's, and within a term that which is over. What cannot be read is left out.
+// QuarantinedReplicas are those that the notes of several votes tell of together, at most one entry per server: the
+// newest term's, and within a term that which is over. What cannot be read is left out.
 func QuarantinedReplicas(records ...Record) []Apart {
 	var all []Apart
 	for _, r := range records {
@@ -103,7 +104,10 @@ func apartOf(v rejoinView) Apart {
 	for _, d := range v.local {
 		at, forked := v.fork.Databases[d.Name]
 		if d.Local && forked && (d.HardenedLSN == "" || compareLSN(d.HardenedLSN, at) > 0) {
-			a.Databases = append(a.Databases, ApartDatabase{Name: d.Name, FromLSN: at, ToLSN: d.HardenedLSN, LastCommit: optionalTime(d.LastCommit)})
+			a.Databases = append(
+				a.Databases,
+				ApartDatabase{Name: d.Name, FromLSN: at, ToLSN: d.HardenedLSN, LastCommit: optionalTime(d.LastCommit)},
+			)
 		}
 	}
 	return a
@@ -127,7 +131,12 @@ func (k *Keeper) tellApart(ctx context.Context, v rejoinView, quarantined bool) 
 	if text == k.rejoin.toldApart {
 		return
 	}
-	all := encodeJSON(mergeApart([]Apart{next}, slices.DeleteFunc(slices.Clone(told), func(a Apart) bool { return strings.EqualFold(a.Server, v.self) })))
+	all := encodeJSON(
+		mergeApart(
+			[]Apart{next},
+			slices.DeleteFunc(slices.Clone(told), func(a Apart) bool { return strings.EqualFold(a.Server, v.self) }),
+		),
+	)
 	if k.ballot.Note(ctx, Notes{Apart: all}).Carried {
 		k.rejoin.toldApart = text
 	}

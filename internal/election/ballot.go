@@ -19,7 +19,8 @@ type vote struct {
 	err error
 	// changed is when this vote was first seen as it is, on the reader's clock, and read when it was last read.
 	changed, read time.Duration
-	// restored is what counts as absent because it is older than what was seen before, and restoredAs its version; empty for none.
+	// restored is what counts as absent because it is older than what was seen before, and restoredAs its version; empty
+	// for none.
 	restored   Record
 	restoredAs string
 }
@@ -36,8 +37,8 @@ type Ballot struct {
 	mu            sync.Mutex
 	configuration Configuration
 	votes         []vote
-	// highest is the highest term seen at each voter, newest the newest configuration: a lower or older one later (a restored
-	// etcd) counts as absent.
+	// highest is the highest term seen at each voter, newest the newest configuration: a lower or older one later (a
+	// restored etcd) counts as absent.
 	highest []int64
 	newest  []Configuration
 	// begun says that there is the group, or was: a vote that has never been anybody's counts as absent then.
@@ -50,11 +51,14 @@ type Ballot struct {
 	hurried  chan struct{}
 }
 
-// NewBallot makes the ballot of a group with a configuration. voters are those that can be asked: one that votes and is not
-// among them is one that never answers.
+// NewBallot makes the ballot of a group with a configuration. voters are those that can be asked: one that votes and is
+// not among them is one that never answers.
 func NewBallot(c Configuration, voters []Voter, clock Clock, apiTimeout time.Duration) *Ballot {
 	b := &Ballot{voters: voters, configuration: c, clock: clock, apiTimeout: apiTimeout, hurried: make(chan struct{}),
-		votes: make([]vote, len(voters)), highest: make([]int64, len(voters)), newest: make([]Configuration, len(voters)), silent: make([]bool, len(voters))}
+		votes: make(
+			[]vote,
+			len(voters),
+		), highest: make([]int64, len(voters)), newest: make([]Configuration, len(voters)), silent: make([]bool, len(voters))}
 	for i := range b.votes {
 		b.votes[i].err = errors.New("not read yet")
 	}
@@ -68,25 +72,26 @@ const (
 	// Patient waits for every voter up to the API time-out: no vote falls behind. For one that has let a whole time-out
 	// pass before it waits only in every probeEvery-th round.
 	Patient Pace = false
-	// Quick goes on shortly after a majority has answered, and at once where only voters are left that have let a whole API
-	// time-out pass before: an election under way must not wait for a voter that is cut off.
+	// Quick goes on shortly after a majority has answered, and at once where only voters are left that have let a whole
+	// API time-out pass before: an election under way must not wait for a voter that is cut off.
 	Quick Pace = true
 )
 
 const (
 	// quickGrace is what silent voters get in a patient round once a majority has answered.
 	quickGrace = 200 * time.Millisecond
-	// majorityGrace is what the remaining voters get at the pace Quick: enough for one as near as those of the majority, less
-	// than a far one takes, for which each of an election's five rounds would wait. Its vote falls behind until the next
-	// patient round.
+	// majorityGrace is what the remaining voters get at the pace Quick: enough for one as near as those of the majority,
+	// less than a far one takes, for which each of an election's five rounds would wait. Its vote falls behind until the
+	// next patient round.
 	majorityGrace = 30 * time.Millisecond
-	// probeEvery is how many patient rounds there are to one that waits for silent voters, too. It is well below the rounds
-	// in which a vote expires: one that only was slow once falls behind for no longer than that.
+	// probeEvery is how many patient rounds there are to one that waits for silent voters, too. It is well below the
+	// rounds in which a vote expires: one that only was slow once falls behind for no longer than that.
 	probeEvery = 4
 )
 
-// each runs one call per voter that votes in parallel, each bounded by the API time-out, and returns when all have ended. A
-// call says whether it counts; those that are left over once a majority counted are ended soon where nobody needs them.
+// each runs one call per voter that votes in parallel, each bounded by the API time-out, and returns when all have
+// ended. A call says whether it counts; those that are left over once a majority counted are ended soon where nobody
+// needs them.
 func (b *Ballot) each(ctx context.Context, pace Pace, call func(ctx context.Context, i int, v Voter) bool) Tally {
 	ctx, cancel := context.WithTimeout(ctx, b.apiTimeout)
 	defer cancel()
@@ -130,8 +135,8 @@ func (b *Ballot) each(ctx context.Context, pace Pace, call func(ctx context.Cont
 	return Tally{Granted: len(counted), Configuration: c, Carried: b.quorum(c, counted) && b.Configuration().Same(c)}
 }
 
-// begin says which voters are silent, whether this round waits for them all the same, and what is closed when somebody waits
-// for its end.
+// begin says which voters are silent, whether this round waits for them all the same, and what is closed when somebody
+// waits for its end.
 func (b *Ballot) begin(pace Pace) (silent []bool, probe bool, hurried <-chan struct{}) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -142,8 +147,8 @@ func (b *Ballot) begin(pace Pace) (silent []bool, probe bool, hurried <-chan str
 	return slices.Clone(b.silent), probe, b.hurried
 }
 
-// Hurry lets the round under way, and those that begin before the returned function is called, end as soon as a majority has
-// answered: somebody waits for this agent. It may be called while others use the ballot.
+// Hurry lets the round under way, and those that begin before the returned function is called, end as soon as a
+// majority has answered: somebody waits for this agent. It may be called while others use the ballot.
 func (b *Ballot) Hurry() (done func()) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -197,8 +202,8 @@ func (b *Ballot) Read(ctx context.Context, pace Pace) (leading Record, ok bool) 
 // MaxConfigurations is how many newer configurations of voters in a row one reading follows.
 const MaxConfigurations = 3
 
-// remember stores what a voter said. A term below one seen before, or an older configuration, is a restored etcd: it counts as
-// absent. Who votes is told by those that vote alone.
+// remember stores what a voter said. A term below one seen before, or an older configuration, is a restored etcd: it
+// counts as absent. Who votes is told by those that vote alone.
 func (b *Ballot) remember(i int, r Record, version string, err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -248,8 +253,8 @@ func (b *Ballot) Leading() (leading Record, ok bool) {
 	return leading, b.quorum(b.configuration, known)
 }
 
-// agreed says whether a majority of the votes, as last known, are a run's in a term. They stay so in that term: nobody else
-// replaces them by a vote that is not of a higher one.
+// agreed says whether a majority of the votes, as last known, are a run's in a term. They stay so in that term: nobody
+// else replaces them by a vote that is not of a higher one.
 func (b *Ballot) agreed(term int64, holder Holder) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -258,7 +263,8 @@ func (b *Ballot) agreed(term int64, holder Holder) bool {
 	}))
 }
 
-// outdone says whether a vote is known that no round of a run in a term replaces: one of a higher term, or another run's of that one.
+// outdone says whether a vote is known that no round of a run in a term replaces: one of a higher term, or another
+// run's of that one.
 func (b *Ballot) outdone(term int64, holder Holder) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -323,8 +329,8 @@ func (b *Ballot) releasedRuns() (released []Record) {
 	return released
 }
 
-// UnchangedFor is how long a majority of the votes has been seen unchanged, on this clock. It is zero when no majority is
-// known. A reader that restarted starts counting again.
+// UnchangedFor is how long a majority of the votes has been seen unchanged, on this clock. It is zero when no majority
+// is known. A reader that restarted starts counting again.
 func (b *Ballot) UnchangedFor() time.Duration {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -338,9 +344,9 @@ func (b *Ballot) UnchangedFor() time.Duration {
 	return 0
 }
 
-// Cast swaps r in wherever allowed says that the present vote may be replaced; voters that have it then have granted it. Notes
-// of r are added to those that are there. A swap whose answer was lost is read again and counts if the voter has r's
-// nonce.
+// Cast swaps r in wherever allowed says that the present vote may be replaced; voters that have it then have granted
+// it. Notes of r are added to those that are there. A swap whose answer was lost is read again and counts if the voter
+// has r's nonce.
 func (b *Ballot) Cast(ctx context.Context, pace Pace, r Record, allowed func(present Record) bool) Tally {
 	return b.swapAll(ctx, pace, func(_ int, present Record) bool { return allowed(present) }, r.over)
 }
@@ -368,13 +374,24 @@ func (b *Ballot) Note(ctx context.Context, notes Notes) Tally {
 	})
 }
 
-func (b *Ballot) swapAll(ctx context.Context, pace Pace, allowed func(int, Record) bool, change func(present Record) Record) Tally {
+func (b *Ballot) swapAll(
+	ctx context.Context,
+	pace Pace,
+	allowed func(int, Record) bool,
+	change func(present Record) Record,
+) Tally {
 	return b.each(ctx, pace, func(ctx context.Context, i int, v Voter) bool {
 		return b.swapOne(ctx, i, v, allowed, change)
 	})
 }
 
-func (b *Ballot) swapOne(ctx context.Context, i int, v Voter, allowed func(int, Record) bool, change func(Record) Record) bool {
+func (b *Ballot) swapOne(
+	ctx context.Context,
+	i int,
+	v Voter,
+	allowed func(int, Record) bool,
+	change func(Record) Record,
+) bool {
 	present := b.vote(i)
 	for attempt := range 2 {
 		if !present.known() || attempt > 0 {
@@ -414,8 +431,8 @@ func (b *Ballot) voteLocked(i int) vote {
 	return v
 }
 
-// Begun says that there is the group: from now on no Lease counts that has never had a vote. It may stand where another one was lost
-// whose vote somebody relies on for a while yet.
+// Begun says that there is the group: from now on no Lease counts that has never had a vote. It may stand where another
+// one was lost whose vote somebody relies on for a while yet.
 func (b *Ballot) Begun() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -432,8 +449,8 @@ func (b *Ballot) neverUsed() bool {
 	})
 }
 
-// served says whether a majority of the votes, as last known, tells that the group has had a primary. One vote alone may be what is left
-// of a former group of the name.
+// served says whether a majority of the votes, as last known, tells that the group has had a primary. One vote alone
+// may be what is left of a former group of the name.
 func (b *Ballot) served() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()

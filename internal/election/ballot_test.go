@@ -47,8 +47,8 @@ func ballotOf(voters []election.Voter, clock election.Clock, apiTimeout time.Dur
 	return election.NewBallot(began, voters, clock, apiTimeout)
 }
 
-// A voter that is cut off costs one whole time-out, and then one in every fourth round: agents that wait for it in every
-// round answer nobody else meanwhile. Once it answers it is waited for again.
+// A voter that is cut off costs one whole time-out, and then one in every fourth round: agents that wait for it in
+// every round answer nobody else meanwhile. Once it answers it is waited for again.
 func TestASilentVoterIsWaitedForNowAndThen(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := NewWithT(t)

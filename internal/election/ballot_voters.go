@@ -60,8 +60,8 @@ func (b *Ballot) quorum(c Configuration, has []int) bool {
 type Tally struct {
 	// Granted is how many voters did.
 	Granted int
-	// Carried says that those decide. It is false when the round met a configuration newer than the one it began with, however
-	// many granted: what was granted before may be another's by now.
+	// Carried says that those decide. It is false when the round met a configuration newer than the one it began with,
+	// however many granted: what was granted before may be another's by now.
 	Carried bool
 	// Configuration that the round began with. All that granted have it if the round was carried.
 	Configuration Configuration
@@ -72,10 +72,16 @@ func (t Tally) String() string {
 	return fmt.Sprintf("%d of %d votes, %s needed", t.Granted, len(t.Configuration.Sites()), t.Configuration)
 }
 
-// Visit reads the votes of sites that do not vote, has those be first's that were never anybody's, if it may, and says of each
-// other one what keeps a configuration from needing it, in the order of sites. What such a vote tells is believed by nobody: it may
-// be what is left of a former group of the name.
-func (b *Ballot) Visit(ctx context.Context, sites []string, within time.Duration, first Record, may func() bool) (without []string) {
+// Visit reads the votes of sites that do not vote, has those be first's that were never anybody's, if it may, and says
+// of each other one what keeps a configuration from needing it, in the order of sites. What such a vote tells is
+// believed by nobody: it may be what is left of a former group of the name.
+func (b *Ballot) Visit(
+	ctx context.Context,
+	sites []string,
+	within time.Duration,
+	first Record,
+	may func() bool,
+) (without []string) {
 	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
 	said := make([]error, len(sites))
@@ -114,9 +120,10 @@ func (b *Ballot) visit(ctx context.Context, i int, first Record, may func() bool
 	return b.vote(i).err
 }
 
-// InTheWay says what keeps a holder, in a configuration, from making one that needs a site that does not vote and has this vote; nil
-// if nothing does. The holder must be able to replace the vote in its own term, and what it makes must be newer than what the vote
-// tells: else the group would lose its majority there, or its voters to those of another group (model/README.md).
+// InTheWay says what keeps a holder, in a configuration, from making one that needs a site that does not vote and has
+// this vote; nil if nothing does. The holder must be able to replace the vote in its own term, and what it makes must
+// be newer than what the vote tells: else the group would lose its majority there, or its voters to those of another
+// group (model/README.md).
 func (r Record) InTheWay(holder Record, present Configuration) error {
 	c := r.Configuration()
 	if err := c.contradicts(present); err != nil {
@@ -128,7 +135,12 @@ func (r Record) InTheWay(holder Record, present Configuration) error {
 	replaceable := r.Term < holder.Term || r.Term == holder.Term &&
 		(r.State == StateClaimed || r.State == StateHeld && r.Holder.SameRun(holder.Holder))
 	if !replaceable {
-		return fmt.Errorf("the vote there is of term %d of %s, and cannot be replaced in term %d", r.Term, r.Holder.Server, holder.Term)
+		return fmt.Errorf(
+			"the vote there is of term %d of %s, and cannot be replaced in term %d",
+			r.Term,
+			r.Holder.Server,
+			holder.Term,
+		)
 	}
 	return nil
 }

@@ -11,8 +11,8 @@ import (
 	"geosql.dev/operator/internal/election"
 )
 
-// A request is not lost with the first claim that is made for it, of which too few votes are heard: whoever asked has asked for the
-// promotion, and for all that goes with it.
+// A request is not lost with the first claim that is made for it, of which too few votes are heard: whoever asked has
+// asked for the promotion, and for all that goes with it.
 func TestARequestOutlivesAClaimThatIsNotGranted(t *testing.T) {
 	for arriving := range 2 {
 		for _, again := range []string{"tries again", "is restarted"} {
@@ -43,7 +43,8 @@ func TestARequestOutlivesAClaimThatIsNotGranted(t *testing.T) {
 	}
 }
 
-// What has been done, or has failed, is not done again: not by an agent that is restarted before it could say so, nor in a later term.
+// What has been done, or has failed, is not done again: not by an agent that is restarted before it could say so, nor
+// in a later term.
 func TestARequestIsNotBegunWithAgainOnceItHasEnded(t *testing.T) {
 	for name, end := range map[string]func(w *world){
 		"its agent ends right after the promotion": func(w *world) {
@@ -81,14 +82,17 @@ func TestARequestIsNotBegunWithAgainOnceItHasEnded(t *testing.T) {
 	}
 }
 
-// A Failover that the engine has refused has failed, and stays so: what the same server claims afterwards is by nobody's request.
+// A Failover that the engine has refused has failed, and stays so: what the same server claims afterwards is by
+// nobody's request.
 func TestARequestThatTheEngineRefusedHasFailed(t *testing.T) {
 	w, g := held(t)
 	w.servers[0].isolate(true)
 	w.servers[1].run.refuse, w.servers[2].run.refuse = true, true
 	w.ask(election.Request{ID: "f", Kind: election.RequestFailover, To: names[1], ExpiresSeconds: 3600})
 	w.live(60)
-	g.Expect(w.answers(g)).To(ContainElement(And(HaveField("ID", "f"), HaveField("Outcome", election.OutcomeFailed), HaveField("Reason", election.ReasonNotSynchronized))))
+	g.Expect(w.answers(g)).
+		To(ContainElement(And(HaveField("ID", "f"), HaveField("Outcome", election.OutcomeFailed),
+			HaveField("Reason", election.ReasonNotSynchronized))))
 	asked := 0
 	for _, t := range w.timelines(g) {
 		if t.RequestID == "f" {
@@ -98,8 +102,8 @@ func TestARequestThatTheEngineRefusedHasFailed(t *testing.T) {
 	g.Expect(asked).To(BeNumerically("<=", 1))
 }
 
-// The one vote that was granted makes this server the holder by the newest term, of which the request says something else. It has begun
-// with it by then: it is neither refused nor left.
+// The one vote that was granted makes this server the holder by the newest term, of which the request says something
+// else. It has begun with it by then: it is neither refused nor left.
 func TestARequestThatWasBegunIsNotRefusedForItsOwnClaim(t *testing.T) {
 	w, g := held(t)
 	for _, s := range w.servers {
@@ -110,7 +114,9 @@ func TestARequestThatWasBegunIsNotRefusedForItsOwnClaim(t *testing.T) {
 	w.servers[0].isolate(true)
 	w.servers[0].run.dead = true
 	word := w.voters[0].record.Holder
-	w.ask(election.Request{ID: "f", Kind: election.RequestFailover, To: names[1], FencedHolder: word.String(), ExpectedTerm: 1})
+	w.ask(
+		election.Request{ID: "f", Kind: election.RequestFailover, To: names[1], FencedHolder: word.String(), ExpectedTerm: 1},
+	)
 	left := 1
 	w.servers[1].swapsLeft = &left
 	w.live(1)

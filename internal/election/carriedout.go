@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// AnnotationCarriedOut is a JSON array of the last Failovers that were carried out, newest last. An object that comes back from a backup or a
-// repository without its status, and with another UID, is known by it.
+// AnnotationCarriedOut is a JSON array of the last Failovers that were carried out, newest last. An object that comes
+// back from a backup or a repository without its status, and with another UID, is known by it.
 const AnnotationCarriedOut = "geosql.dev/carried-out"
 
 // carriedOutKept is how many are kept; an annotation has to share 256 KiB with others.
@@ -18,7 +18,8 @@ const carriedOutKept = 64
 
 // CarriedOut is a Failover that agents have begun with.
 type CarriedOut struct {
-	// Name of the Failover, and a hash of its Spec: another one of the name that asks for something else is another request.
+	// Name of the Failover, and a hash of its Spec: another one of the name that asks for something else is another
+	// request.
 	Name string `json:"name"`
 	Spec string `json:"spec"`
 	// ID of its request, the UID that it had.
@@ -40,7 +41,8 @@ func ParseCarriedOut(annotations map[string]string) ([]CarriedOut, error) {
 	return all, nil
 }
 
-// NoteCarriedOut adds those that are missing to a Lease's annotations and keeps the newest. It tells whether anything is new.
+// NoteCarriedOut adds those that are missing to a Lease's annotations and keeps the newest. It tells whether anything
+// is new.
 func NoteCarriedOut(annotations map[string]string, more []CarriedOut) bool {
 	// What nobody can read is written anew.
 	all, _ := ParseCarriedOut(annotations)

@@ -64,8 +64,8 @@ func (c *chronicle) resume(k *Keeper) {
 	}
 }
 
-// LineOf is the timeline of a term, nil for none. A holder may go on in a higher term than the one that it was elected in, above claims
-// that came to nothing: then it is that one's.
+// LineOf is the timeline of a term, nil for none. A holder may go on in a higher term than the one that it was elected
+// in, above claims that came to nothing: then it is that one's.
 func LineOf(timelines []Timeline, leading Record) *Timeline {
 	var line *Timeline
 	for _, t := range timelines {
@@ -73,7 +73,8 @@ func LineOf(timelines []Timeline, leading Record) *Timeline {
 			line = &t
 		}
 	}
-	if line != nil && (line.Term == leading.Term || leading.State == StateHeld && strings.EqualFold(line.To, leading.Holder.Server)) {
+	if line != nil &&
+		(line.Term == leading.Term || leading.State == StateHeld && strings.EqualFold(line.To, leading.Holder.Server)) {
 		return line
 	}
 	return nil
@@ -136,8 +137,8 @@ func (c *chronicle) ledBy(r *Request) bool {
 // recorded says whether a majority of the voters has what was written so far.
 func (c *chronicle) recorded() bool { return !c.due }
 
-// primary notes that the engine has been seen PRIMARY in the claimed term. Its databases are looked at once its lease is renewed: an
-// engine that does not tell of them must not cost the lease.
+// primary notes that the engine has been seen PRIMARY in the claimed term. Its databases are looked at once its lease
+// is renewed: an engine that does not tell of them must not cost the lease.
 func (c *chronicle) primary(k *Keeper) {
 	c.mark(func(t *Timeline) { stamp(&t.Promoted, k.clock.Wall()) })
 }

@@ -14,8 +14,9 @@ import (
 
 // claim is what belongs to the term that this run has claimed and does not hold yet.
 type claim struct {
-	// at is when it was claimed, or gone on with by a run that did not claim it itself. round is the start of the last round of votes
-	// of this run that a majority granted: FAILOVER is sent under it. Before there was one it is too long ago for that.
+	// at is when it was claimed, or gone on with by a run that did not claim it itself. round is the start of the last
+	// round of votes of this run that a majority granted: FAILOVER is sent under it. Before there was one it is too long
+	// ago for that.
 	at, round time.Duration
 	// fenced says that enough replicas have promised and reported, and that this one is the best of them.
 	fenced bool
@@ -24,22 +25,25 @@ type claim struct {
 	answered time.Duration
 	// request that caused it, nil for none.
 	request *Request
-	// force lets FORCE_FAILOVER_ALLOW_DATA_LOSS be used, once its cost is on record; reports are those that it is estimated by.
+	// force lets FORCE_FAILOVER_ALLOW_DATA_LOSS be used, once its cost is on record; reports are those that it is
+	// estimated by.
 	force   bool
 	reports []Report
-	// former is the holder of the term before, empty when it is not known, also where another run made the claim; expired says that
-	// nobody has released its votes: they had run out, or were this pod's own, or a person's word stood against them. Then its report
-	// is not waited for where it is the last one missing and no data loss is allowed, else not by one that may be promoted.
+	// former is the holder of the term before, empty when it is not known, also where another run made the claim; expired
+	// says that nobody has released its votes: they had run out, or were this pod's own, or a person's word stood against
+	// them. Then its report is not waited for where it is the last one missing and no data loss is allowed, else not by
+	// one that may be promoted.
 	former  string
 	expired bool
 }
 
-// standBy is a step of a run that holds no term: it resumes what it held, takes over a claim that was handed to it, claims
-// what may be claimed, or follows.
+// standBy is a step of a run that holds no term: it resumes what it held, takes over a claim that was handed to it,
+// claims what may be claimed, or follows.
 func (k *Keeper) standBy(ctx context.Context, seen Observation, seenErr error) Outcome {
 	leading, ok := k.readVotes(ctx)
 	if seenErr != nil {
-		// An engine whose group never had a primary serves nobody: it may refuse its agent while the manager makes its logins.
+		// An engine whose group never had a primary serves nobody: it may refuse its agent while the manager makes its
+		// logins.
 		serves := errors.Is(seenErr, context.DeadlineExceeded) || k.ballot.served()
 		if k.inherited == 0 && ok && leading.Holder.SameRun(k.self) && leading.State != StateReleased && serves {
 			// An agent before this one has ended: for how long the engine has not answered, nobody knows.
@@ -71,16 +75,19 @@ func (k *Keeper) standBy(ctx context.Context, seen Observation, seenErr error) O
 		k.unanswered = 0
 	}
 	bound := remembered.Promise.Term > leading.Term ||
-		remembered.Promise.Term == leading.Term && remembered.Promise.To != "" && remembered.Promise.To != leading.Holder.Server
+		remembered.Promise.Term == leading.Term && remembered.Promise.To != "" &&
+			remembered.Promise.To != leading.Holder.Server
 	switch {
 	case leading.Term == 0:
 		return k.firstTerm(ctx, leading)
-	case leading.Holder.SameRun(k.self) && !bound && leading.State == StateClaimed && !primary && seen.Exists && k.ballot.agreed(leading.Term, k.self):
+	case leading.Holder.SameRun(k.self) && !bound && leading.State == StateClaimed && !primary && seen.Exists &&
+		k.ballot.agreed(leading.Term, k.self):
 		return k.takeOver(leading, remembered)
 	case leading.Holder.SameRun(k.self) && !bound && leading.State != StateReleased &&
-		(primary || !seen.Exists && k.ballot.agreed(leading.Term, k.self) && (leading.State == StateHeld || !k.ballot.served())):
-		// Only the agent was restarted: the engine goes on in the term that it was given. Before there is a group a claim without a
-		// majority is made anew, as for takeOver; once there was one, a claim without it is left to expire.
+		(primary || !seen.Exists && k.ballot.agreed(leading.Term, k.self) &&
+			(leading.State == StateHeld || !k.ballot.served())):
+		// Only the agent was restarted: the engine goes on in the term that it was given. Before there is a group a claim
+		// without a majority is made anew, as for takeOver; once there was one, a claim without it is left to expire.
 		k.term, k.state = leading.Term, leading.State
 		k.claim = claim{at: k.clock.Now(), fenced: true, issued: true}
 		k.renewed = k.clock.Now()
@@ -88,7 +95,17 @@ func (k *Keeper) standBy(ctx context.Context, seen Observation, seenErr error) O
 		k.chronicle.resume(k)
 		return Outcome{Action: "resumed"}
 	case primary:
-		return k.revoke(ctx, 0, fmt.Errorf("group %s: %s is PRIMARY but the votes of term %d are %s's, not of this run", k.group, k.self.Server, leading.Term, leading.Holder.Server))
+		return k.revoke(
+			ctx,
+			0,
+			fmt.Errorf(
+				"group %s: %s is PRIMARY but the votes of term %d are %s's, not of this run",
+				k.group,
+				k.self.Server,
+				leading.Term,
+				leading.Holder.Server,
+			),
+		)
 	}
 	if seen.Exists {
 		// They are greeted, which is good for a quick election but not needed for it.
@@ -100,9 +117,9 @@ func (k *Keeper) standBy(ctx context.Context, seen Observation, seenErr error) O
 	return k.rejoin.step(ctx, k, leading, seen)
 }
 
-// readVotes reads the votes, unless this is the step in which they were expected to have expired, or rivals to have had their
-// time: then what was read just before that is as good, because a claim replaces each vote only in the version in which it was
-// seen unchanged, and reading once more would be a round trip in which nobody serves.
+// readVotes reads the votes, unless this is the step in which they were expected to have expired, or rivals to have had
+// their time: then what was read just before that is as good, because a claim replaces each vote only in the version in
+// which it was seen unchanged, and reading once more would be a round trip in which nobody serves.
 func (k *Keeper) readVotes(ctx context.Context) (leading Record, ok bool) {
 	late := k.clock.Now() - k.requests.expected
 	expected := k.requests.expected > 0 && late >= 0 && late < quickGrace
@@ -113,8 +130,8 @@ func (k *Keeper) readVotes(ctx context.Context) (leading Record, ok bool) {
 	return k.ballot.Read(ctx, k.readingPace())
 }
 
-// readingPace is Quick where waiting for a voter that has fallen silent would delay a claim: from shortly before the votes
-// expire on, and while rivals are let go first.
+// readingPace is Quick where waiting for a voter that has fallen silent would delay a claim: from shortly before the
+// votes expire on, and while rivals are let go first.
 func (k *Keeper) readingPace() Pace {
 	left := k.timings.SuspectAfter() - k.ballot.UnchangedFor()
 	if k.requests.eligible > 0 || left < k.timings.APITimeout && left > -k.timings.APITimeout {
@@ -131,13 +148,17 @@ func (k *Keeper) withoutMemory(ctx context.Context, seen Observation, err error)
 	return Outcome{Err: err}
 }
 
-// leaderlessPrimary takes a primary OFFLINE that nobody could speak for as long as its lease lasts; at once where a group exists
-// whose votes say "never held": it has lost them, and nobody may guess who held them.
+// leaderlessPrimary takes a primary OFFLINE that nobody could speak for as long as its lease lasts; at once where a
+// group exists whose votes say "never held": it has lost them, and nobody may guess who held them.
 func (k *Keeper) leaderlessPrimary(ctx context.Context, seen Observation) Outcome {
 	unknown := fmt.Errorf("group %s: fewer voters answer than %s", k.group, k.ballot.Configuration())
 	lost := seen.Exists && k.ballot.neverUsed()
 	if lost {
-		unknown = fmt.Errorf("group %s exists on %s but its votes were lost: a person must restore them", k.group, k.self.Server)
+		unknown = fmt.Errorf(
+			"group %s exists on %s but its votes were lost: a person must restore them",
+			k.group,
+			k.self.Server,
+		)
 	}
 	if !seen.Exists || seen.Role != RolePrimary {
 		return Outcome{Err: unknown}
@@ -155,8 +176,8 @@ func (k *Keeper) leaderlessPrimary(ctx context.Context, seen Observation) Outcom
 	return k.revoke(ctx, 0, unknown)
 }
 
-// firstTerm claims term 1 on the server that the group begins on, before the group exists: in one that does no vote is read that says
-// "never held".
+// firstTerm claims term 1 on the server that the group begins on, before the group exists: in one that does no vote is
+// read that says "never held".
 func (k *Keeper) firstTerm(ctx context.Context, leading Record) Outcome {
 	if leading.InitialPrimary != k.self.Server {
 		return Outcome{}
@@ -164,13 +185,14 @@ func (k *Keeper) firstTerm(ctx context.Context, leading Record) Outcome {
 	return k.claimNext(ctx, leading, CauseInitial, nil)
 }
 
-// consider judges whether the next term may be claimed, and claims it. Rivals wait each for a time of its own first, and
-// longer if the configuration does not call their replica synchronized.
+// consider judges whether the next term may be claimed, and claims it. Rivals wait each for a time of its own first,
+// and longer if the configuration does not call their replica synchronized.
 func (k *Keeper) consider(ctx context.Context, leading Record, seen Observation) (out Outcome, claimed bool) {
 	now := k.clock.Now()
 	told := k.told()
 	s := standing{
-		self: k.self, leading: leading, served: !seen.Exists && k.ballot.served(), released: k.ballot.Released(), unchanged: k.ballot.UnchangedFor(), seen: seen,
+		self: k.self, leading: leading, served: !seen.Exists && k.ballot.served(), released: k.ballot.Released(),
+		unchanged: k.ballot.UnchangedFor(), seen: seen,
 		paused: k.paused || told.paused, manual: k.manual || len(k.ballot.Configuration().Voters) < 3,
 		behind:  told.fork != nil && !has(told.fork, k.self.Server, k.recalled.Followed),
 		request: k.requests.failover(k, told, leading), returns: returns(told.timelines, leading, k.self.Server),
@@ -199,8 +221,8 @@ func (k *Keeper) consider(ctx context.Context, leading Record, seen Observation)
 	return k.claimNext(ctx, leading, v.cause, s.request), true
 }
 
-// awaitExpiry is after what time the next step comes when the votes have all but expired, 0 for the usual one: it is to come
-// when they have, not at the next renewal after that, and finds out nothing then that can be known before.
+// awaitExpiry is after what time the next step comes when the votes have all but expired, 0 for the usual one: it is to
+// come when they have, not at the next renewal after that, and finds out nothing then that can be known before.
 func (k *Keeper) awaitExpiry(ctx context.Context, s standing, v verdict) time.Duration {
 	left := k.timings.SuspectAfter() - s.unchanged
 	switch {
@@ -230,7 +252,8 @@ func (k *Keeper) headStart(ctx context.Context, leading Record, request *Request
 	defer cancel()
 	r, err := k.report(ctx)
 	rival := func(p Replica) bool {
-		return p.Mode == ModeSynchronous && !strings.EqualFold(p.Server, k.self.Server) && !strings.EqualFold(p.Server, leading.Holder.Server)
+		return p.Mode == ModeSynchronous && !strings.EqualFold(p.Server, k.self.Server) &&
+			!strings.EqualFold(p.Server, leading.Holder.Server)
 	}
 	switch {
 	case err != nil || !r.ready():
@@ -241,7 +264,8 @@ func (k *Keeper) headStart(ctx context.Context, leading Record, request *Request
 	return delay
 }
 
-// unserved is the timeline of the leading term when that term never came to serve, nil when it did or nothing is told of it.
+// unserved is the timeline of the leading term when that term never came to serve, nil when it did or nothing is told
+// of it.
 func unserved(timelines []Timeline, leading Record) *Timeline {
 	for i, t := range timelines {
 		if t.Term == leading.Term && t.Promoted == nil && leading.State != StateHeld {
@@ -266,8 +290,8 @@ func returns(timelines []Timeline, leading Record, self string) bool {
 	return t != nil && t.From == self
 }
 
-// handedOver is the open switchover to this server for which the holder gave up its term, nil for none. A claim that is made where the
-// one that the holder makes for this run is not seen yet, or has no majority, is made for the same.
+// handedOver is the open switchover to this server for which the holder gave up its term, nil for none. A claim that is
+// made where the one that the holder makes for this run is not seen yet, or has no majority, is made for the same.
 func (k *Keeper) handedOver(leading Record) *Request {
 	told := k.told()
 	r := told.open()
@@ -275,18 +299,22 @@ func (k *Keeper) handedOver(leading Record) *Request {
 		return nil
 	}
 	_, accepted := told.answers[r.ID]
-	if gone := leading.State == StateReleased || leading.State == StateClaimed && leading.Holder.SameRun(k.self); !accepted || !gone {
+	if gone := leading.State == StateReleased || leading.State == StateClaimed &&
+		leading.Holder.SameRun(k.self); !accepted ||
+		!gone {
 		return nil
 	}
 	return r
 }
 
-// nextLine begins the timeline of a term that this server claims. Where it claims anew what another server has claimed for it, the line
-// is of the same request, which need not have been seen: it is at one voter, and the claim may be at another.
+// nextLine begins the timeline of a term that this server claims. Where it claims anew what another server has claimed
+// for it, the line is of the same request, which need not have been seen: it is at one voter, and the claim may be at
+// another.
 func (k *Keeper) nextLine(term int64, cause Cause, leading Record) Timeline {
 	timelines := k.told().timelines
 	t := Timeline{Term: term, Cause: cause, From: served(timelines, leading), To: k.self.Server}
-	if made := unserved(timelines, leading); made != nil && made.RequestID != "" && leading.State == StateClaimed && leading.Holder.SameRun(k.self) {
+	if made := unserved(timelines, leading); made != nil && made.RequestID != "" && leading.State == StateClaimed &&
+		leading.Holder.SameRun(k.self) {
 		t.Cause, t.RequestID, t.Failover = made.Cause, made.RequestID, made.Failover
 	}
 	return t
@@ -333,12 +361,20 @@ func (k *Keeper) ask(ctx context.Context, term int64, leading Record, request *R
 	self := k.self
 	self.Nonce = k.nonce()
 	released := k.ballot.releasedRuns()
-	granted := k.ballot.Claim(ctx, Record{Term: term, State: StateClaimed, Holder: self, Notes: notes}, k.timings.SuspectAfter(), func(present Record) bool {
-		fenced := request != nil && request.fences(leading.Holder)
-		return present.Term == 0 || present.Holder.Server == self.Server && present.Holder.PodUID == self.PodUID ||
-			fenced && present.Holder.SameRun(leading.Holder) ||
-			slices.ContainsFunc(released, func(r Record) bool { return r.Term >= present.Term && r.Holder.SameRun(present.Holder) })
-	})
+	granted := k.ballot.Claim(
+		ctx,
+		Record{Term: term, State: StateClaimed, Holder: self, Notes: notes},
+		k.timings.SuspectAfter(),
+		func(present Record) bool {
+			fenced := request != nil && request.fences(leading.Holder)
+			return present.Term == 0 || present.Holder.Server == self.Server && present.Holder.PodUID == self.PodUID ||
+				fenced && present.Holder.SameRun(leading.Holder) ||
+				slices.ContainsFunc(
+					released,
+					func(r Record) bool { return r.Term >= present.Term && r.Holder.SameRun(present.Holder) },
+				)
+		},
+	)
 	if granted.Carried {
 		k.noted(notes)
 	}
@@ -346,8 +382,8 @@ func (k *Keeper) ask(ctx context.Context, term int64, leading Record, request *R
 }
 
 // takeOver goes on with a claim that another server made for this run, or that this run's agent made before it was
-// restarted. Everything after the claim is done anew. A majority must have that claim: one without may get no vote more, as
-// renewing replaces no other claim's, and is made anew in a term of its own.
+// restarted. Everything after the claim is done anew. A majority must have that claim: one without may get no vote
+// more, as renewing replaces no other claim's, and is made anew in a term of its own.
 func (k *Keeper) takeOver(leading Record, remembered Remembered) Outcome {
 	now := k.clock.Now()
 	k.term, k.state, k.agreed, k.renewed = leading.Term, StateClaimed, true, now

@@ -11,9 +11,9 @@ import (
 	"strings"
 )
 
-// Annotations of a group's Lease that say who votes. annotationGeneration is "1" in the configuration that a group began with,
-// and "term.number" in every other one: releases that know of no other configuration read no such vote, and an unread vote
-// grants nothing.
+// Annotations of a group's Lease that say who votes. annotationGeneration is "1" in the configuration that a group
+// began with, and "term.number" in every other one: releases that know of no other configuration read no such vote, and
+// an unread vote grants nothing.
 const (
 	annotationGeneration = "geosql.dev/voter-generation"
 	annotationVoters     = "geosql.dev/voters"
@@ -25,8 +25,8 @@ const firstGeneration = "1"
 // maxVotersBytes bounds what is read of a configuration: fourteen names of sites.
 const maxVotersBytes = 8 << 10
 
-// Configuration says who votes. It is part of every vote. Of two the one with the higher Term, then Number, is newer; those
-// that have both alike are one. The zero value is no configuration.
+// Configuration says who votes. It is part of every vote. Of two the one with the higher Term, then Number, is newer;
+// those that have both alike are one. The zero value is no configuration.
 type Configuration struct {
 	// Term of the holder that made it, 0 for the one that the group began with.
 	Term int64 `json:"term"`
@@ -34,7 +34,8 @@ type Configuration struct {
 	Number int64 `json:"number"`
 	// Voters are the sites that vote.
 	Voters []string `json:"voters"`
-	// Next are, while the voters change, those that are to vote alone from then on: until then a majority of both is needed.
+	// Next are, while the voters change, those that are to vote alone from then on: until then a majority of both is
+	// needed.
 	Next []string `json:"next,omitempty"`
 }
 
@@ -52,8 +53,9 @@ func (c Configuration) Newer(o Configuration) bool {
 // Same says whether both are one configuration.
 func (c Configuration) Same(o Configuration) bool { return c.Term == o.Term && c.Number == o.Number }
 
-// contradicts says that two configurations of one stamp name different sites, nil if they do not: somebody was told another set
-// than the one that the group began with. Of two sets that both believe to be that one each could have a majority.
+// contradicts says that two configurations of one stamp name different sites, nil if they do not: somebody was told
+// another set than the one that the group began with. Of two sets that both believe to be that one each could have a
+// majority.
 func (c Configuration) contradicts(o Configuration) error {
 	if c.IsZero() || o.IsZero() || !c.Same(o) || SameSites(c.Voters, o.Voters) && SameSites(c.Next, o.Next) {
 		return nil
@@ -125,8 +127,8 @@ func (c Configuration) encode() string {
 	return encodeJSON(c)
 }
 
-// parseConfiguration reads the annotations' values. Without the one the vote has the configuration that the group began with,
-// of which it does not tell the sites.
+// parseConfiguration reads the annotations' values. Without the one the vote has the configuration that the group began
+// with, of which it does not tell the sites.
 func parseConfiguration(generation, voters string) (Configuration, error) {
 	if voters == "" && generation == firstGeneration {
 		return Configuration{}, nil
@@ -142,7 +144,12 @@ func parseConfiguration(generation, voters string) (Configuration, error) {
 		return Configuration{}, fmt.Errorf("annotation %s is not a configuration of voters", annotationVoters)
 	}
 	if c.generation() != generation {
-		return Configuration{}, fmt.Errorf("annotations %s (%q) and %s do not belong together", annotationGeneration, generation, annotationVoters)
+		return Configuration{}, fmt.Errorf(
+			"annotations %s (%q) and %s do not belong together",
+			annotationGeneration,
+			generation,
+			annotationVoters,
+		)
 	}
 	return c, nil
 }
@@ -158,9 +165,9 @@ func Configured(began Configuration, records ...Record) Configuration {
 	return newest
 }
 
-// Leading is the record that a majority agrees on among those that answered, by site, or where they agree on none that of the highest
-// term; within a term a Held or Claimed one leads a Released one. It is false when they are no majority. It is for those who decide
-// nothing: agents use a Ballot.
+// Leading is the record that a majority agrees on among those that answered, by site, or where they agree on none that
+// of the highest term; within a term a Held or Claimed one leads a Released one. It is false when they are no majority.
+// It is for those who decide nothing: agents use a Ballot.
 func (c Configuration) Leading(records map[string]Record) (leading Record, ok bool) {
 	first := true
 	for _, site := range c.Sites() {
@@ -178,8 +185,8 @@ func (c Configuration) Leading(records map[string]Record) (leading Record, ok bo
 	return leading, c.Quorum(func(site string) bool { _, known := records[site]; return known })
 }
 
-// Follow is the newest configuration that c leads to: that of those who vote in c, of those who vote in that one, and so on. What a
-// site tells that votes in none of them may be of another group.
+// Follow is the newest configuration that c leads to: that of those who vote in c, of those who vote in that one, and
+// so on. What a site tells that votes in none of them may be of another group.
 func (c Configuration) Follow(records map[string]Record) Configuration {
 	for {
 		newest := Configured(c, c.Among(records)...)
@@ -201,8 +208,8 @@ func (c Configuration) Among(records map[string]Record) []Record {
 	return votes
 }
 
-// Learn is what somebody knows who was told another configuration and has c from a declaration only: what is told counts, also
-// of the voters that the group began with.
+// Learn is what somebody knows who was told another configuration and has c from a declaration only: what is told
+// counts, also of the voters that the group began with.
 func (c Configuration) Learn(told Configuration) Configuration {
 	if !told.IsZero() && (c.Term == 0 && told.Term == 0 || told.Newer(c)) {
 		return told
@@ -210,8 +217,8 @@ func (c Configuration) Learn(told Configuration) Configuration {
 	return c
 }
 
-// Known is what somebody learns from votes who knows the configuration from a declaration only. Votes of a group that nobody has
-// claimed yet, and those of earlier releases, tell nothing.
+// Known is what somebody learns from votes who knows the configuration from a declaration only. Votes of a group that
+// nobody has claimed yet, and those of earlier releases, tell nothing.
 func Known(declared Configuration, records ...Record) Configuration {
 	for _, r := range records {
 		declared = declared.Learn(r.Configuration())

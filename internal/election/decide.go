@@ -14,8 +14,8 @@ type decision struct {
 	reported, needed int
 	// best replica by the reports, empty when none could be primary.
 	best string
-	// eligible says that the candidate is synchronous and knows the newest configuration: only then may the engine be asked
-	// for a FAILOVER, which it grants by what it knows itself.
+	// eligible says that the candidate is synchronous and knows the newest configuration: only then may the engine be
+	// asked for a FAILOVER, which it grants by what it knows itself.
 	eligible bool
 }
 
@@ -26,10 +26,10 @@ func (d decision) quorate() bool { return d.needed > 0 && d.reported >= d.needed
 // that a majority has committed is then known to one of them.
 func ReportQuorum(voting int) int { return voting/2 + 1 }
 
-// decide finds the best replica among the reports. Which replicas there are is taken from the newest configuration among
-// them. The best has the highest sequence number (an older configuration may call a replica synchronized that has been
-// given up since), is called synchronized in it rather than not, and has the longest log; candidate is preferred to its
-// equals.
+// decide finds the best replica among the reports. Which replicas there are is taken from the newest configuration
+// among them. The best has the highest sequence number (an older configuration may call a replica synchronized that has
+// been given up since), is called synchronized in it rather than not, and has the longest log; candidate is preferred
+// to its equals.
 func decide(candidate string, reports []Report) decision {
 	var d decision
 	if len(reports) == 0 {
@@ -76,8 +76,9 @@ func decide(candidate string, reports []Report) decision {
 	return d
 }
 
-// most is the server that has the most of those that report though they are no majority: the best by the newest configuration that is
-// known, or, where that names none of them, the one with the longest log. candidate is preferred to its equals.
+// most is the server that has the most of those that report though they are no majority: the best by the newest
+// configuration that is known, or, where that names none of them, the one with the longest log. candidate is preferred
+// to its equals.
 func most(candidate string, d decision, reports []Report) string {
 	if d.best != "" {
 		return d.best
@@ -106,7 +107,8 @@ func compareBool(a, b bool) int {
 	return -1
 }
 
-// CompareLogs compares the hardened ends of the local copies, database by database in the order of their names: above 0 where a has more.
+// CompareLogs compares the hardened ends of the local copies, database by database in the order of their names: above 0
+// where a has more.
 func CompareLogs(a, b []DatabaseState) int {
 	ends := func(states []DatabaseState) map[string]string {
 		m := map[string]string{}

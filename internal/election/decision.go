@@ -20,8 +20,8 @@ func (k *Keeper) begun(r *Request) bool {
 	return err == nil && remembered.Begun == r.ID
 }
 
-// decideFork does what a person has decided about the copies of this replica. It is on record at the voters before anything is
-// given up, and remembered when it is done: whoever asked must not hear Refused of what was carried out.
+// decideFork does what a person has decided about the copies of this replica. It is on record at the voters before
+// anything is given up, and remembered when it is done: whoever asked must not hear Refused of what was carried out.
 func (k *Keeper) decideFork(ctx context.Context, r *Request, seen Observation, told gathered) Outcome {
 	remembered, err := k.remembered()
 	if err != nil {
@@ -39,7 +39,11 @@ func (k *Keeper) decideFork(ctx context.Context, r *Request, seen Observation, t
 		return Outcome{Err: err}
 	}
 	if no == nil && !fed && remembered.Begun != r.ID && k.requests.age(k, r) > k.timings.SuspectAfter() {
-		no = &refusal{ReasonNoPrimary, "this replica is connected to no primary that could seed its copies anew, and they may be all there is: ask again once kubectl geosql status shows it CONNECTED"}
+		no = &refusal{
+			ReasonNoPrimary,
+			"this replica is connected to no primary that could seed its copies anew, and they may be all there is: ask " +
+				"again once kubectl geosql status shows it CONNECTED",
+		}
 	}
 	if no != nil {
 		k.requests.settle(k, r, OutcomeRefused, no.reason, no.message)
@@ -60,9 +64,15 @@ func (k *Keeper) decideFork(ctx context.Context, r *Request, seen Observation, t
 	return k.carryOutDecision(ctx, r, seen, told.fork)
 }
 
-// checkDecision says what speaks against a decision; nil for nothing. What was begun with may itself have ended the quarantine or
-// the suspension: neither is asked for again.
-func (k *Keeper) checkDecision(ctx context.Context, r *Request, seen Observation, fork *Fork, remembered Remembered) (*refusal, error) {
+// checkDecision says what speaks against a decision; nil for nothing. What was begun with may itself have ended the
+// quarantine or the suspension: neither is asked for again.
+func (k *Keeper) checkDecision(
+	ctx context.Context,
+	r *Request,
+	seen Observation,
+	fork *Fork,
+	remembered Remembered,
+) (*refusal, error) {
 	released := &refusal{ReasonNotQuarantined, "nothing on this replica waits for a decision"}
 	switch {
 	case seen.Role == RolePrimary:
@@ -82,9 +92,11 @@ func (k *Keeper) checkDecision(ctx context.Context, r *Request, seen Observation
 	return no, err
 }
 
-// apart says that this replica may have log from before a forced failover that the others lack, and that nobody has decided about.
+// apart says that this replica may have log from before a forced failover that the others lack, and that nobody has
+// decided about.
 func (k *Keeper) apart(fork *Fork, remembered Remembered) bool {
-	return remembered.Quarantined != 0 || fork != nil && fork.Term > remembered.Cleared && !has(fork, k.self.Server, remembered.Followed)
+	return remembered.Quarantined != 0 ||
+		fork != nil && fork.Term > remembered.Cleared && !has(fork, k.self.Server, remembered.Followed)
 }
 
 // stale asks the engine which of the copies that a reseed is about are of no use as they are.
@@ -103,17 +115,24 @@ func (k *Keeper) stale(ctx context.Context, r *Request, seen Observation, apart 
 	return names, no, nil
 }
 
-// staleOf are the copies that may be given up, of the wanted databases or, where none are named, of all: those that are outside of the
-// group in state RESTORING, and those in it that take no log. Each is a secondary's copy of a group whose primary this replica is
-// connected to: what it has, the primary has too, unless the replica is apart. A copy that can be written to beside the group is never
-// among them, for nobody knows what was written.
+// staleOf are the copies that may be given up, of the wanted databases or, where none are named, of all: those that are
+// outside of the group in state RESTORING, and those in it that take no log. Each is a secondary's copy of a group
+// whose primary this replica is connected to: what it has, the primary has too, unless the replica is apart. A copy
+// that can be written to beside the group is never among them, for nobody knows what was written.
 func staleOf(wanted []string, i Inspection, seen Observation, copies []Copy, apart bool) ([]string, *refusal) {
 	if apart {
-		return nil, &refusal{ReasonOwnData, "since a failover with data loss this replica may have what the others lack: decide about all of its databases, by rejoin or by reseed without --database"}
+		return nil, &refusal{
+			ReasonOwnData,
+			"since a failover with data loss this replica may have what the others lack: decide about all of its databases, " +
+				"by rejoin or by reseed without --database",
+		}
 	}
 	for _, name := range wanted {
 		if !slices.ContainsFunc(i.Names, func(n string) bool { return strings.EqualFold(n, name) }) {
-			return nil, &refusal{ReasonNoSuchDatabase, fmt.Sprintf("%s is no database of the group; it has %s", name, strings.Join(i.Names, ", "))}
+			return nil, &refusal{
+				ReasonNoSuchDatabase,
+				fmt.Sprintf("%s is no database of the group; it has %s", name, strings.Join(i.Names, ", ")),
+			}
 		}
 	}
 	var names, own []string
@@ -129,16 +148,22 @@ func staleOf(wanted []string, i Inspection, seen Observation, copies []Copy, apa
 	}
 	switch {
 	case len(own) > 0:
-		return nil, &refusal{ReasonOwnData, fmt.Sprintf("%s is here outside of the group, and may have rows that nobody else has: save what is to be kept, "+
-			"and DROP DATABASE (or rename it) here; then it is seeded by itself", strings.Join(own, ", "))}
+		return nil, &refusal{
+			ReasonOwnData,
+			fmt.Sprintf("%s is here outside of the group, and may have rows that nobody else has: save what is to be kept, "+
+				"and DROP DATABASE (or rename it) here; then it is seeded by itself", strings.Join(own, ", ")),
+		}
 	case len(names) == 0:
-		return nil, &refusal{ReasonNotQuarantined, "no copy on this replica is stale: each is absent, or takes the primary's log"}
+		return nil, &refusal{
+			ReasonNotQuarantined,
+			"no copy on this replica is stale: each is absent, or takes the primary's log",
+		}
 	}
 	return names, nil
 }
 
-// idle says that the local copy of a database, which is in the group, takes no log. One that was seen to take none may have been resumed a
-// moment ago by this very agent, in vain.
+// idle says that the local copy of a database, which is in the group, takes no log. One that was seen to take none may
+// have been resumed a moment ago by this very agent, in vain.
 func idle(i Inspection, seen Observation, name string) bool {
 	if slices.Contains(slices.Concat(seen.Suspended, seen.Standing), name) {
 		return true
@@ -152,7 +177,13 @@ func idle(i Inspection, seen Observation, name string) bool {
 }
 
 // dropCopies drops the copies that a reseed is about: the stale ones, or the whole replica's where that is apart.
-func (k *Keeper) dropCopies(ctx context.Context, r *Request, seen Observation, fork *Fork, remembered Remembered) (whole bool, err error) {
+func (k *Keeper) dropCopies(
+	ctx context.Context,
+	r *Request,
+	seen Observation,
+	fork *Fork,
+	remembered Remembered,
+) (whole bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, rejoinTimeout)
 	defer cancel()
 	i, err := k.engine.Inspect(ctx, k.group)
@@ -182,7 +213,10 @@ func (k *Keeper) carryOutDecision(ctx context.Context, r *Request, seen Observat
 	whole := r.Kind == RequestRejoin
 	if r.reseeds() {
 		if whole, err = k.dropCopies(ctx, r, seen, fork, remembered); err != nil {
-			return Outcome{Action: "reseeding", Err: fmt.Errorf("dropping the copies of group %s on %s: %w", k.group, k.self.Server, err)}
+			return Outcome{
+				Action: "reseeding",
+				Err:    fmt.Errorf("dropping the copies of group %s on %s: %w", k.group, k.self.Server, err),
+			}
 		}
 	}
 	if whole && fork != nil {

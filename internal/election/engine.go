@@ -35,7 +35,8 @@ func (m Mode) Votes() bool { return m == ModeSynchronous || m == ModeConfigurati
 // ErrNotSynchronized is the engine's refusal to become primary without all acknowledged writes (error 41142).
 var ErrNotSynchronized = errors.New("the replica is not synchronized: the engine refused FAILOVER")
 
-// ErrUnanswered says that the connection broke on which a statement was: the engine may have begun with it, or may begin yet.
+// ErrUnanswered says that the connection broke on which a statement was: the engine may have begun with it, or may
+// begin yet.
 var ErrUnanswered = errors.New("the engine has not said what became of it")
 
 // Observation is what an engine says of one group and of itself, cheap enough to be asked every second.
@@ -114,19 +115,19 @@ type Copy struct {
 	InGroup bool
 }
 
-// Alone says that the copy may have rows that nobody else has: it is outside of the group and was not left to wait for log. One that is
-// OFFLINE, RECOVERING or SUSPECT now may have been ONLINE there, and written to, a moment ago.
+// Alone says that the copy may have rows that nobody else has: it is outside of the group and was not left to wait for
+// log. One that is OFFLINE, RECOVERING or SUSPECT now may have been ONLINE there, and written to, a moment ago.
 func (c Copy) Alone() bool { return !c.InGroup && c.State != "RESTORING" }
 
-// Engine is the local SQL Server instance. A deadline that has passed and ErrUnanswered leave open whether the engine begins with a
-// statement later.
+// Engine is the local SQL Server instance. A deadline that has passed and ErrUnanswered leave open whether the engine
+// begins with a statement later.
 type Engine interface {
 	// Observe reads the state of the group.
 	Observe(ctx context.Context, group string) (Observation, error)
 	// Inspect reads what the engine knows of the group's replicas and databases.
 	Inspect(ctx context.Context, group string) (Inspection, error)
-	// RenewLease sets WRITE_LEASE_VALIDITY. The batch must itself refuse to run after the deadline, a time of day: a renewal
-	// that was queued in a frozen engine must not revive a dead lease.
+	// RenewLease sets WRITE_LEASE_VALIDITY. The batch must itself refuse to run after the deadline, a time of day: a
+	// renewal that was queued in a frozen engine must not revive a dead lease.
 	RenewLease(ctx context.Context, group string, validity time.Duration, deadline time.Time) error
 	// Failover renews the lease under the same guard, sets the session key external_cluster and issues FAILOVER. The
 	// role changes later. ErrNotSynchronized when the engine refuses.
@@ -135,15 +136,15 @@ type Engine interface {
 	Force(ctx context.Context, group string, validity time.Duration, deadline time.Time) error
 	// Offline takes the local replica OFFLINE: its role becomes RESOLVING and nobody reads or writes.
 	Offline(ctx context.Context, group string) error
-	// BecomeSecondary makes a RESOLVING replica a secondary of the primary that another server became. The batch must itself
-	// refuse to run after the deadline: it must not undo an OFFLINE that came later.
+	// BecomeSecondary makes a RESOLVING replica a secondary of the primary that another server became. The batch must
+	// itself refuse to run after the deadline: it must not undo an OFFLINE that came later.
 	BecomeSecondary(ctx context.Context, group string, deadline time.Time) error
 	// Resume lets data movement of suspended databases go on.
 	Resume(ctx context.Context, group string, databases []string) error
 	// Copies are the databases of these names that the instance has, in the group or not, in whatever state.
 	Copies(ctx context.Context, databases []string) ([]Copy, error)
-	// Reseed drops the local copies of the databases so that the primary seeds them anew: only for a request. It refuses one that
-	// may have rows that nobody else has (Copy.Alone).
+	// Reseed drops the local copies of the databases so that the primary seeds them anew: only for a request. It refuses
+	// one that may have rows that nobody else has (Copy.Alone).
 	Reseed(ctx context.Context, group string, databases []string) error
 	// EndSessions ends the users' sessions in databases of the group that began within the given time.
 	EndSessions(ctx context.Context, group string, within time.Duration) error

@@ -12,9 +12,9 @@ import (
 	"geosql.dev/operator/internal/election"
 )
 
-// The simulated engine knows as little as the protocol assumes: FAILOVER is granted by the local configuration alone, so
-// that choosing the replica with the newest one is the protocol's business; and an OFFLINE replica neither takes log nor
-// agrees to configurations of any primary that was there before.
+// The simulated engine knows as little as the protocol assumes: FAILOVER is granted by the local configuration alone,
+// so that choosing the replica with the newest one is the protocol's business; and an OFFLINE replica neither takes log
+// nor agrees to configurations of any primary that was there before.
 
 func (r *run) call(ctx time.Duration, do func(now time.Duration)) error {
 	w := r.s.w
@@ -107,7 +107,11 @@ func (r *run) Inspect(context.Context, string) (election.Inspection, error) {
 		i.Replicas = nil
 	}
 	if r.s.w.breaks.lostReplicas {
-		i.Replicas = append(i.Replicas, election.Replica{Server: "lost-0", Mode: election.ModeSynchronous}, election.Replica{Server: "gone-0", Mode: election.ModeSynchronous})
+		i.Replicas = append(
+			i.Replicas,
+			election.Replica{Server: "lost-0", Mode: election.ModeSynchronous},
+			election.Replica{Server: "gone-0", Mode: election.ModeSynchronous},
+		)
 	}
 	for _, s := range r.s.w.servers {
 		if s != r.s && r.role != election.RolePrimary && !r.tellsAll || s.bare {
@@ -146,8 +150,8 @@ func (r *run) Force(_ context.Context, _ string, validity time.Duration, deadlin
 	return r.call(r.travel(deadline), func(now time.Duration) { r.take(now, validity, true) })
 }
 
-// take makes the replica primary of a new epoch if a majority agrees to it, as the engines of the model do: a FAILOVER that
-// finds none comes to nothing. By force it becomes primary alone, and opens once a majority has the configuration.
+// take makes the replica primary of a new epoch if a majority agrees to it, as the engines of the model do: a FAILOVER
+// that finds none comes to nothing. By force it becomes primary alone, and opens once a majority has the configuration.
 func (r *run) take(now, validity time.Duration, force bool) {
 	if r.role == election.RolePrimary {
 		return
@@ -245,7 +249,8 @@ func (s *server) accepts(c configuration) bool {
 	if c.sequence < s.config.sequence {
 		return false
 	}
-	return s.run.role != election.RoleResolving || c.epoch() > max(s.config.epoch(), s.left) || c.sequence == s.config.sequence
+	return s.run.role != election.RoleResolving || c.epoch() > max(s.config.epoch(), s.left) ||
+		c.sequence == s.config.sequence
 }
 
 // commit lets a majority agree on a configuration of a primary.
@@ -282,7 +287,8 @@ func (w *world) replicate() {
 			w.checkComplete(p)
 		}
 		for _, s := range w.servers {
-			if s == p || s.bare || !w.engines(p, s) || s.run.role != election.RoleSecondary || s.config.epoch() > p.config.epoch() {
+			if s == p || s.bare || !w.engines(p, s) || s.run.role != election.RoleSecondary ||
+				s.config.epoch() > p.config.epoch() {
 				continue
 			}
 			if s.run.follows == "" {
@@ -327,7 +333,8 @@ func (w *world) write() {
 			if s == p || !p.config.synced[s.name] {
 				continue
 			}
-			if w.engines(p, s) && s.run.role == election.RoleSecondary && s.run.follows == p.name && s.config.epoch() <= p.config.epoch() {
+			if w.engines(p, s) && s.run.role == election.RoleSecondary && s.run.follows == p.name &&
+				s.config.epoch() <= p.config.epoch() {
 				s.log = slices.Clone(p.log)
 				continue
 			}

@@ -90,8 +90,8 @@ const (
 )
 
 // Fence promises the request's term and reports. The order is what safety rests on: the promise is durable before
-// anything else, the replica is OFFLINE before anything is said of its log. A request that comes so late that its term is held
-// already, or over, is refused: it would take a replica OFFLINE that follows the primary.
+// anything else, the replica is OFFLINE before anything is said of its log. A request that comes so late that its term
+// is held already, or over, is refused: it would take a replica OFFLINE that follows the primary.
 func (k *Keeper) Fence(ctx context.Context, r FenceRequest) (Report, error) {
 	if err := k.late(r); err != nil {
 		return Report{}, err
@@ -104,7 +104,11 @@ func (k *Keeper) Fence(ctx context.Context, r FenceRequest) (Report, error) {
 	}
 	if !strings.EqualFold(r.Candidate.Server, k.self.Server) {
 		if k.clock.Now() < k.outstanding {
-			return Report{}, fmt.Errorf("fencing %s in group %s: an earlier statement has had no answer and could undo it", k.self.Server, k.group)
+			return Report{}, fmt.Errorf(
+				"fencing %s in group %s: an earlier statement has had no answer and could undo it",
+				k.self.Server,
+				k.group,
+			)
 		}
 		seen, err := k.offline(ctx)
 		if err != nil {
@@ -115,15 +119,22 @@ func (k *Keeper) Fence(ctx context.Context, r FenceRequest) (Report, error) {
 	return k.report(ctx)
 }
 
-// late refuses what another candidate asked for a term that came to be held since, or came to nothing before one that is. Following
-// raises no promise, so the promise does not tell.
+// late refuses what another candidate asked for a term that came to be held since, or came to nothing before one that
+// is. Following raises no promise, so the promise does not tell.
 func (k *Keeper) late(r FenceRequest) error {
 	leading, ok := k.ballot.Leading()
 	if !ok || leading.State != StateHeld || strings.EqualFold(r.Candidate.Server, k.self.Server) {
 		return nil
 	}
 	if leading.Term > r.Term || leading.Term == r.Term && leading.Holder.SameRun(r.Candidate) {
-		return fmt.Errorf("fencing %s in group %s for term %d: %s holds term %d already", k.self.Server, k.group, r.Term, leading.Holder.Server, leading.Term)
+		return fmt.Errorf(
+			"fencing %s in group %s for term %d: %s holds term %d already",
+			k.self.Server,
+			k.group,
+			r.Term,
+			leading.Holder.Server,
+			leading.Term,
+		)
 	}
 	return nil
 }
@@ -136,11 +147,17 @@ func (k *Keeper) promise(r FenceRequest) error {
 	}
 	p := remembered.Promise
 	if r.Term < p.Term || r.Term == p.Term && !strings.EqualFold(p.To, r.Candidate.Server) {
-		return Promised(p.Term, fmt.Errorf("%s has promised term %d of group %s to %s: %w", k.self.Server, p.Term, k.group, p.To, ErrPromised))
+		return Promised(
+			p.Term,
+			fmt.Errorf("%s has promised term %d of group %s to %s: %w", k.self.Server, p.Term, k.group, p.To, ErrPromised),
+		)
 	}
 	own := strings.EqualFold(r.Candidate.Server, k.self.Server)
 	if r.Term < k.term || r.Term == k.term && !own {
-		return Promised(k.term, fmt.Errorf("%s has term %d of group %s itself: %w", k.self.Server, k.term, k.group, ErrPromised))
+		return Promised(
+			k.term,
+			fmt.Errorf("%s has term %d of group %s itself: %w", k.self.Server, k.term, k.group, ErrPromised),
+		)
 	}
 	if r.Term == p.Term {
 		return nil
@@ -198,10 +215,10 @@ func (k *Keeper) reportOf(ctx context.Context, seen Observation) (Report, error)
 	return r, nil
 }
 
-// gatherReports fences this replica and all others that answer. Those that do not are left out, unless all are wanted. Once enough
-// have reported the rest gets a short grace; none where this replica is the best by then: it has what was acknowledged. The former
-// holder gets none either when its votes have expired. A claim without a round of votes of its own gets one meanwhile: both take a
-// round trip, and neither needs the other.
+// gatherReports fences this replica and all others that answer. Those that do not are left out, unless all are wanted.
+// Once enough have reported the rest gets a short grace; none where this replica is the best by then: it has what was
+// acknowledged. The former holder gets none either when its votes have expired. A claim without a round of votes of its
+// own gets one meanwhile: both take a round trip, and neither needs the other.
 func (k *Keeper) gatherReports(ctx context.Context, all bool) ([]Report, error) {
 	request := FenceRequest{Group: k.group, Term: k.term, Candidate: k.self}
 	bounded, done := context.WithTimeout(ctx, fenceTimeout)
@@ -246,7 +263,8 @@ func (k *Keeper) gatherReports(ctx context.Context, all bool) ([]Report, error) 
 			continue
 		}
 		switch {
-		case d.eligible && d.best == k.self.Server && own.ready(), len(waiting) == 1 && waiting[k.claim.former] && k.claim.expired:
+		case d.eligible && d.best == k.self.Server && own.ready(),
+			len(waiting) == 1 && waiting[k.claim.former] && k.claim.expired:
 			cancel()
 		case !hurried:
 			hurried = true

@@ -45,7 +45,9 @@ func TestASwitchoverWaitsUntilThePrimaryIsResolving(t *testing.T) {
 	w.servers[0].run.lingersNext = 1
 	w.ask(election.Request{ID: "s", Kind: election.RequestSwitchover, To: names[1]})
 	w.advance(500 * time.Millisecond)
-	g.Expect(w.servers[0].run.keeper.Step(t.Context())).To(And(HaveField("Action", "switchover"), HaveField("Err", MatchError(ContainSubstring("the replica is PRIMARY still")))))
+	g.Expect(w.servers[0].run.keeper.Step(t.Context())).
+		To(And(HaveField("Action", "switchover"),
+			HaveField("Err", MatchError(ContainSubstring("the replica is PRIMARY still")))))
 	for _, v := range w.voters {
 		g.Expect(v.record.Term).To(Equal(int64(1)))
 	}
@@ -66,8 +68,8 @@ func TestAServerWithoutTheGroupIsFenced(t *testing.T) {
 	g.Expect(s.memory.Promise).To(Equal(election.Promise{Term: 5, To: names[1]}))
 }
 
-// A fence is late when its term is held by its candidate already, or a higher one is. The holder's own next term is not, nor is what a
-// rival asks for in the very term: promises decide about that.
+// A fence is late when its term is held by its candidate already, or a higher one is. The holder's own next term is
+// not, nor is what a rival asks for in the very term: promises decide about that.
 func TestWhichFencesAreLate(t *testing.T) {
 	for name, c := range map[string]struct {
 		term      int64
@@ -117,7 +119,8 @@ func TestAHolderThatCannotRenew(t *testing.T) {
 			w.servers[0].swapsLeft = &none
 			if rival {
 				v := w.voters[0]
-				v.record.Term, v.record.State, v.record.Holder, v.version = 2, election.StateClaimed, w.servers[1].run.self, v.version+1
+				v.record.Term, v.record.State, v.record.Holder, v.version = 2, election.StateClaimed, w.servers[1].run.self,
+					v.version+1
 			}
 			w.advance(500 * time.Millisecond)
 			out := w.servers[0].run.keeper.Step(t.Context())
@@ -145,8 +148,8 @@ func TestAClaimThatCannotBeRenewedIsGivenUp(t *testing.T) {
 	g.Expect(s.run.offlines).To(BeZero())
 }
 
-// A replica that was given up has an older configuration, which calls it synchronized, and may have log that nobody acknowledged. Those
-// that know the newest configuration go first.
+// A replica that was given up has an older configuration, which calls it synchronized, and may have log that nobody
+// acknowledged. Those that know the newest configuration go first.
 func TestAnOlderConfigurationElectsNobody(t *testing.T) {
 	w, g := held(t)
 	stale, newest := w.servers[1], w.servers[2]
@@ -176,8 +179,8 @@ func TestWithoutReplicasNothingIsDecided(t *testing.T) {
 	}).Should(Equal("waiting for reports"))
 }
 
-// Where the newest configuration names no synchronous replica that reports, a forced failover takes the one with the longest log, and
-// this one among its equals.
+// Where the newest configuration names no synchronous replica that reports, a forced failover takes the one with the
+// longest log, and this one among its equals.
 func TestAForcedFailoverByLogsAlone(t *testing.T) {
 	for name, more := range map[string]int{"the first has more": 1, "the second has more": 2, "both have as much": 0} {
 		t.Run(name, func(t *testing.T) {

@@ -11,16 +11,19 @@ import (
 	"geosql.dev/operator/internal/election"
 )
 
-// A person's word is about a run of an engine. It comes with the nonce of some renewal, or with none of them where the hub fills it in.
+// A person's word is about a run of an engine. It comes with the nonce of some renewal, or with none of them where the
+// hub fills it in.
 func TestAFencedHolderIsNotWaitedFor(t *testing.T) {
-	for name, nonce := range map[string]string{"as a vote has it": "", "of an earlier renewal": "1", "filled in by the hub": "-"} {
+	for name, nonce := range map[string]string{"as a vote has it": "", "of an earlier renewal": "1",
+		"filled in by the hub": "-"} {
 		t.Run(name, func(t *testing.T) {
 			w, g := held(t)
 			w.servers[0].isolate(true)
 			w.servers[0].run.dead = true
 			w.ask(election.Request{ID: "f", Kind: election.RequestFailover, To: names[2], FencedHolder: "another/pod/run/1"})
 			w.live(3)
-			g.Expect(w.answer(g)).To(And(HaveField("Outcome", election.OutcomeRefused), HaveField("Reason", election.ReasonOtherHolder)))
+			g.Expect(w.answer(g)).
+				To(And(HaveField("Outcome", election.OutcomeRefused), HaveField("Reason", election.ReasonOtherHolder)))
 			word := w.voters[0].record.Holder
 			word.Nonce = cmp.Or(nonce, word.Nonce)
 			w.ask(election.Request{ID: "g", Kind: election.RequestFailover, To: names[2], FencedHolder: word.String()})

@@ -18,7 +18,8 @@ func (w *world) await(d time.Duration) {
 	}
 }
 
-// The first claim has one vote alone, and one voter does not answer. Renewed, the claim would get no vote more: it is made anew.
+// The first claim has one vote alone, and one voter does not answer. Renewed, the claim would get no vote more: it is
+// made anew.
 func TestTheFirstClaimIsMadeAnewWhereItHasNoMajority(t *testing.T) {
 	g := NewWithT(t)
 	w := newWorld(election.DefaultTimings())
@@ -38,11 +39,17 @@ func TestTheFirstClaimIsMadeAnewWhereItHasNoMajority(t *testing.T) {
 	g.Expect(w.fault).NotTo(HaveOccurred())
 }
 
-// A voter answers only after the first claim has the others. It has what no round of that claim replaces: then the claim is made
-// anew, above it. Nothing is served yet, and a group is made only once every voter has the first primary's claim.
+// A voter answers only after the first claim has the others. It has what no round of that claim replaces: then the
+// claim is made anew, above it. Nothing is served yet, and a group is made only once every voter has the first
+// primary's claim.
 func TestTheFirstClaimIsMadeAboveWhatIsLeft(t *testing.T) {
 	left := func(server string, term int64, state election.State) election.Record {
-		return election.Record{Term: term, State: state, InitialPrimary: names[0], Holder: election.Holder{Server: server, PodUID: "former", Engine: "run1", Nonce: "n"}}
+		return election.Record{
+			Term:           term,
+			State:          state,
+			InitialPrimary: names[0],
+			Holder:         election.Holder{Server: server, PodUID: "former", Engine: "run1", Nonce: "n"},
+		}
 	}
 	for name, record := range map[string]election.Record{
 		"released by a former run":           left(names[0], 5, election.StateReleased),

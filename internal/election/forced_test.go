@@ -12,8 +12,8 @@ import (
 	"geosql.dev/operator/internal/election"
 )
 
-// forced is a group whose second server was forced to be primary while the first, which was it, and the third were away. All
-// are back; the first is quarantined.
+// forced is a group whose second server was forced to be primary while the first, which was it, and the third were
+// away. All are back; the first is quarantined.
 func forced(t *testing.T) (w *world, g *WithT, line election.Timeline) {
 	t.Helper()
 	w, g = held(t)
@@ -39,8 +39,8 @@ func forced(t *testing.T) (w *world, g *WithT, line election.Timeline) {
 	return w, g, line
 }
 
-// A replica that was not synchronized is forced: its cost is on record, the old primary is quarantined with what it alone
-// has, and comes back when a person says so.
+// A replica that was not synchronized is forced: its cost is on record, the old primary is quarantined with what it
+// alone has, and comes back when a person says so.
 func TestForcedFailover(t *testing.T) {
 	w, g, line := forced(t)
 	g.Expect(line.Lost).NotTo(BeNil())
@@ -48,15 +48,24 @@ func TestForcedFailover(t *testing.T) {
 	apart := func() []election.Apart {
 		return election.QuarantinedReplicas(w.voters[0].record, w.voters[1].record, w.voters[2].record)
 	}
-	g.Expect(apart()).To(ContainElement(And(HaveField("Server", names[0]), HaveField("Term", line.Term), HaveField("Over", BeFalse()),
-		HaveField("Databases", ConsistOf(And(HaveField("Name", "Content"), HaveField("FromLSN", line.Lost.Databases[0].FromLSN),
-			HaveField("ToLSN", fmt.Sprint(len(w.servers[0].log)))))))), "the votes tell what the old primary alone has")
+	g.Expect(apart()).
+		To(ContainElement(And(
+			HaveField("Server", names[0]),
+			HaveField("Term", line.Term),
+			HaveField("Over", BeFalse()),
+			HaveField(
+				"Databases",
+				ConsistOf(And(HaveField("Name", "Content"), HaveField("FromLSN", line.Lost.Databases[0].FromLSN),
+					HaveField("ToLSN", fmt.Sprint(len(w.servers[0].log))))),
+			),
+		)), "the votes tell what the old primary alone has")
 	w.ask(election.Request{ID: "j", Kind: election.RequestRejoin, To: names[0]})
 	w.live(3)
 	g.Expect(w.servers[0].run.suspended).To(BeFalse())
 	g.Expect(w.answer(g)).To(And(HaveField("ID", "j"), HaveField("Outcome", election.OutcomeDone)))
 	w.live(2)
-	g.Expect(apart()).To(ContainElement(And(HaveField("Server", names[0]), HaveField("Term", line.Term), HaveField("Over", BeTrue()))))
+	g.Expect(apart()).
+		To(ContainElement(And(HaveField("Server", names[0]), HaveField("Term", line.Term), HaveField("Over", BeTrue()))))
 }
 
 // answers are those at all voters: a final one at any of them counts.
@@ -69,8 +78,8 @@ func (w *world) answers(g *WithT) (all []election.Answer) {
 	return all
 }
 
-// What a person decided about a quarantined replica is carried out once, and whoever asked is told so, though the agent ends,
-// or no voter takes its word, just then: Refused would say that nothing was touched.
+// What a person decided about a quarantined replica is carried out once, and whoever asked is told so, though the agent
+// ends, or no voter takes its word, just then: Refused would say that nothing was touched.
 func TestADecisionThatWasCarriedOutIsNotCalledRefused(t *testing.T) {
 	for _, kind := range []election.RequestKind{election.RequestRejoin, election.RequestReseed} {
 		for _, arriving := range []int{0, 1, 3, 4} {
@@ -85,7 +94,8 @@ func TestADecisionThatWasCarriedOutIsNotCalledRefused(t *testing.T) {
 				w.live(5)
 				g.Expect(s.memory.Quarantined).To(BeZero())
 				g.Expect(w.answers(g)).To(ContainElement(And(HaveField("ID", "d"), HaveField("Outcome", election.OutcomeDone))))
-				g.Expect(w.answers(g)).NotTo(ContainElement(And(HaveField("ID", "d"), HaveField("Outcome", election.OutcomeRefused))))
+				g.Expect(w.answers(g)).
+					NotTo(ContainElement(And(HaveField("ID", "d"), HaveField("Outcome", election.OutcomeRefused))))
 				if kind == election.RequestReseed {
 					g.Expect(s.run.reseeded).To(Equal(1))
 				}
@@ -104,7 +114,9 @@ func TestNothingIsReseededWithoutAPrimary(t *testing.T) {
 	w.live(20)
 	g.Expect(w.servers[0].run.reseeded).To(BeZero())
 	g.Expect(w.servers[0].memory.Quarantined).NotTo(BeZero())
-	g.Expect(w.answer(g)).To(And(HaveField("ID", "r"), HaveField("Outcome", election.OutcomeRefused), HaveField("Reason", election.ReasonNoPrimary)))
+	g.Expect(w.answer(g)).
+		To(And(HaveField("ID", "r"), HaveField("Outcome", election.OutcomeRefused),
+			HaveField("Reason", election.ReasonNoPrimary)))
 }
 
 // A reseed whose DROP fails is tried again, and never called Refused: some of the copies may be gone.
@@ -178,8 +190,8 @@ func TestAReseedThatWasBegunIsNeverRefused(t *testing.T) {
 	}
 }
 
-// Data loss was allowed, and none was needed: the replica had every acknowledged write. What the old primary alone has was never
-// acknowledged, so it comes back by itself, as after any other failover, and nothing is called lost.
+// Data loss was allowed, and none was needed: the replica had every acknowledged write. What the old primary alone has
+// was never acknowledged, so it comes back by itself, as after any other failover, and nothing is called lost.
 func TestAFailoverThatLosesNothingQuarantinesNobody(t *testing.T) {
 	w, g := held(t)
 	w.servers[0].isolate(true)
@@ -200,8 +212,8 @@ func TestAFailoverThatLosesNothingQuarantinesNobody(t *testing.T) {
 	g.Expect(w.servers[0].run.suspended).To(BeFalse())
 }
 
-// Too few replicas are left for a majority, and a person allows data loss without naming a server: the one is forced that has the most of
-// those that report, whoever was the first to claim.
+// Too few replicas are left for a majority, and a person allows data loss without naming a server: the one is forced
+// that has the most of those that report, whoever was the first to claim.
 func TestAForcedFailoverTakesTheReplicaThatHasTheMost(t *testing.T) {
 	for _, behind := range []int{1, 2} {
 		t.Run(names[behind]+" is behind", func(t *testing.T) {
@@ -226,8 +238,8 @@ func TestAForcedFailoverTakesTheReplicaThatHasTheMost(t *testing.T) {
 	}
 }
 
-// A replica that is not quarantined is reseeded when a copy of it is stale: left outside of the group, by name or with the others. One that
-// is written to beside the group is not given up, and neither is one that follows.
+// A replica that is not quarantined is reseeded when a copy of it is stale: left outside of the group, by name or with
+// the others. One that is written to beside the group is not given up, and neither is one that follows.
 func TestAStaleCopyIsReseeded(t *testing.T) {
 	for name, c := range map[string]struct {
 		request election.Request
@@ -236,11 +248,16 @@ func TestAStaleCopyIsReseeded(t *testing.T) {
 		reason  string
 		gaveUp  []string
 	}{
-		"left outside, of the replica":  {election.Request{Kind: election.RequestReseed}, "RESTORING", election.OutcomeDone, "", []string{"Content"}},
-		"left outside, by name":         {election.Request{Kind: election.RequestReseedDatabases, Databases: []string{"content"}}, "RESTORING", election.OutcomeDone, "", []string{"Content"}},
-		"written to beside the group":   {election.Request{Kind: election.RequestReseed}, "ONLINE", election.OutcomeRefused, election.ReasonOwnData, nil},
-		"another group's database":      {election.Request{Kind: election.RequestReseedDatabases, Databases: []string{"Shop"}}, "RESTORING", election.OutcomeRefused, election.ReasonNoSuchDatabase, nil},
-		"a replica of which all follow": {election.Request{Kind: election.RequestReseed}, "", election.OutcomeRefused, election.ReasonNotQuarantined, nil},
+		"left outside, of the replica": {election.Request{Kind: election.RequestReseed}, "RESTORING", election.OutcomeDone,
+			"", []string{"Content"}},
+		"left outside, by name": {election.Request{Kind: election.RequestReseedDatabases,
+			Databases: []string{"content"}}, "RESTORING", election.OutcomeDone, "", []string{"Content"}},
+		"written to beside the group": {election.Request{Kind: election.RequestReseed}, "ONLINE", election.OutcomeRefused,
+			election.ReasonOwnData, nil},
+		"another group's database": {election.Request{Kind: election.RequestReseedDatabases,
+			Databases: []string{"Shop"}}, "RESTORING", election.OutcomeRefused, election.ReasonNoSuchDatabase, nil},
+		"a replica of which all follow": {election.Request{Kind: election.RequestReseed}, "", election.OutcomeRefused,
+			election.ReasonNotQuarantined, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w, g := held(t)
@@ -249,7 +266,9 @@ func TestAStaleCopyIsReseeded(t *testing.T) {
 			c.request.ID, c.request.To = "r", names[1]
 			w.ask(c.request)
 			w.live(10)
-			g.Expect(w.answers(g)).To(ContainElement(And(HaveField("ID", "r"), HaveField("Outcome", c.outcome), HaveField("Reason", ContainSubstring(c.reason)))))
+			g.Expect(w.answers(g)).
+				To(ContainElement(And(HaveField("ID", "r"), HaveField("Outcome", c.outcome),
+					HaveField("Reason", ContainSubstring(c.reason)))))
 			g.Expect(s.run.gaveUp).To(Equal(c.gaveUp))
 			g.Expect(s.memory.Cleared).To(BeZero())
 		})

@@ -32,8 +32,15 @@ func (p *slowPeers) Fence(ctx context.Context, server string, _ election.FenceRe
 		return election.Report{}, err
 	}
 	i := p.inspection
-	i.Databases = []election.DatabaseState{{Server: server, Name: "Content", Local: true, HardenedLSN: p.ends[server], Ready: true}}
-	return election.Report{Server: server, Holder: election.Holder{Server: server, PodUID: "pod", Engine: "run"}, Role: election.RoleResolving, Inspection: i}, nil
+	i.Databases = []election.DatabaseState{
+		{Server: server, Name: "Content", Local: true, HardenedLSN: p.ends[server], Ready: true},
+	}
+	return election.Report{
+		Server:     server,
+		Holder:     election.Holder{Server: server, PodUID: "pod", Engine: "run"},
+		Role:       election.RoleResolving,
+		Inspection: i,
+	}, nil
 }
 
 func (p *slowPeers) Report(ctx context.Context, server, _ string) (election.Report, error) {
@@ -60,8 +67,8 @@ func (e *inspected) Failover(ctx context.Context, group string, lease time.Durat
 	return e.instant.Failover(ctx, group, lease, deadline)
 }
 
-// Once enough replicas have reported nobody is waited for if this one is the best of them, nor a former holder whose votes have expired;
-// others get a moment; and all their whole time where data may be lost, since each may have more.
+// Once enough replicas have reported nobody is waited for if this one is the best of them, nor a former holder whose
+// votes have expired; others get a moment; and all their whole time where data may be lost, since each may have more.
 func TestWhoIsWaitedForOnceEnoughHaveReported(t *testing.T) {
 	const grace, late = 300 * time.Millisecond, time.Second
 	three, five := names, []string{names[0], names[1], names[2], "r3", "r4"}
@@ -74,25 +81,40 @@ func TestWhoIsWaitedForOnceEnoughHaveReported(t *testing.T) {
 		takes                 time.Duration
 		yields                bool
 	}{
-		"the claimant is the best":                         {replicas: three, after: map[string]time.Duration{names[0]: late}},
-		"it is not called synchronized":                    {replicas: three, after: map[string]time.Duration{names[0]: late}, behind: true, takes: grace, yields: true},
-		"another one has more":                             {replicas: three, after: map[string]time.Duration{names[0]: late}, ends: map[string]string{names[2]: "9"}, takes: grace, yields: true},
-		"only the former holder is missing":                {replicas: three, after: map[string]time.Duration{names[0]: late}, behind: true, expired: true, yields: true},
-		"another one is missing":                           {replicas: three, after: map[string]time.Duration{names[2]: late}, behind: true, expired: true, takes: grace, yields: true},
-		"the former holder and another one are missing":    {replicas: five, after: map[string]time.Duration{names[0]: late, "r4": late}, behind: true, expired: true, takes: grace, yields: true},
-		"data may be lost":                                 {replicas: three, after: map[string]time.Duration{names[0]: late}, loss: true, takes: late},
-		"data may be lost and the missing one has expired": {replicas: three, after: map[string]time.Duration{names[0]: late}, loss: true, expired: true, takes: late},
+		"the claimant is the best": {replicas: three,
+			after: map[string]time.Duration{names[0]: late}},
+		"it is not called synchronized": {replicas: three, after: map[string]time.Duration{names[0]: late},
+			behind: true, takes: grace, yields: true},
+		"another one has more": {replicas: three, after: map[string]time.Duration{names[0]: late},
+			ends: map[string]string{names[2]: "9"}, takes: grace, yields: true},
+		"only the former holder is missing": {replicas: three, after: map[string]time.Duration{names[0]: late},
+			behind: true, expired: true, yields: true},
+		"another one is missing": {replicas: three, after: map[string]time.Duration{names[2]: late},
+			behind: true, expired: true, takes: grace, yields: true},
+		"the former holder and another one are missing": {replicas: five,
+			after: map[string]time.Duration{names[0]: late, "r4": late}, behind: true, expired: true, takes: grace,
+			yields: true},
+		"data may be lost": {replicas: three, after: map[string]time.Duration{names[0]: late},
+			loss: true, takes: late},
+		"data may be lost and the missing one has expired": {replicas: three, after: map[string]time.Duration{names[0]: late},
+			loss: true, expired: true, takes: late},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				g := NewWithT(t)
 				timings := election.DefaultTimings()
 				show := election.Inspection{Sequence: 1 << 32, Names: []string{"Content"},
-					Databases: []election.DatabaseState{{Server: names[1], Name: "Content", Local: true, HardenedLSN: "5", Ready: !c.behind}}}
+					Databases: []election.DatabaseState{
+						{Server: names[1], Name: "Content", Local: true, HardenedLSN: "5", Ready: !c.behind},
+					}}
 				for _, r := range c.replicas {
 					show.Replicas = append(show.Replicas, election.Replica{Server: r, Mode: election.ModeSynchronous})
 				}
-				peers := &slowPeers{inspection: show, after: c.after, ends: map[string]string{names[0]: "5", names[2]: "5", "r3": "5", "r4": "5"}}
+				peers := &slowPeers{
+					inspection: show,
+					after:      c.after,
+					ends:       map[string]string{names[0]: "5", names[2]: "5", "r3": "5", "r4": "5"},
+				}
 				for server, end := range c.ends {
 					peers.ends[server] = end
 				}
@@ -104,9 +126,15 @@ func TestWhoIsWaitedForOnceEnoughHaveReported(t *testing.T) {
 					voters = append(voters, site{l, i, &l.far})
 				}
 				nonces := 0
-				k := election.New(election.Options{Group: "content", Self: election.Holder{Server: names[1], PodUID: "pod", Engine: "run"},
-					Ballot: ballotOf(voters, bubbleClock{}, timings.APITimeout), Engine: engine, Peers: peers, Memory: &onDisk{}, Clock: bubbleClock{}, Timings: timings,
-					Nonce: func() string { nonces++; return fmt.Sprint(nonces) }, Random: func() float64 { return 0.5 }})
+				k := election.New(
+					election.Options{Group: "content", Self: election.Holder{Server: names[1], PodUID: "pod", Engine: "run"},
+						Ballot: ballotOf(
+							voters,
+							bubbleClock{},
+							timings.APITimeout,
+						), Engine: engine, Peers: peers, Memory: &onDisk{}, Clock: bubbleClock{}, Timings: timings,
+						Nonce: func() string { nonces++; return fmt.Sprint(nonces) }, Random: func() float64 { return 0.5 }},
+				)
 				l.renew()
 				k.Step(t.Context())
 				if !c.expired {
@@ -114,7 +142,15 @@ func TestWhoIsWaitedForOnceEnoughHaveReported(t *testing.T) {
 				}
 				if c.loss {
 					annotations := map[string]string{}
-					election.Request{ID: "f", Kind: election.RequestFailover, To: names[1], AllowDataLoss: true, Issued: time.Now()}.Annotate(annotations)
+					election.Request{
+						ID:            "f",
+						Kind:          election.RequestFailover,
+						To:            names[1],
+						AllowDataLoss: true,
+						Issued:        time.Now(),
+					}.Annotate(
+						annotations,
+					)
 					l.votes[0].record.Notes.Request = annotations[election.AnnotationRequest]
 					l.votes[0].version++
 				}

@@ -37,8 +37,8 @@ type Options struct {
 	Former Legacy
 }
 
-// Keeper is one server's part in one group's election, for one run of its engine. Its methods are called by one goroutine
-// at a time.
+// Keeper is one server's part in one group's election, for one run of its engine. Its methods are called by one
+// goroutine at a time.
 type Keeper struct {
 	group   string
 	self    Holder
@@ -56,16 +56,16 @@ type Keeper struct {
 	state State
 	// agreed says that a majority has had this run's vote in this term: only then may lower ones be replaced unasked.
 	agreed bool
-	// renewed is the start of the last round that a majority granted, or when this run went on with a term without one: the votes had
-	// been read then, and the engine is given no lease for it.
+	// renewed is the start of the last round that a majority granted, or when this run went on with a term without one:
+	// the votes had been read then, and the engine is given no lease for it.
 	renewed time.Duration
 	// counted is the start of the last round of this run that a majority granted, 0 when there was none in its term.
 	counted time.Duration
-	// unanswered is the start of the first round since which the engine has acknowledged no lease, whether it was silent, refused,
-	// or could not be asked for one; 0 when the last round's was acknowledged.
+	// unanswered is the start of the first round since which the engine has acknowledged no lease, whether it was silent,
+	// refused, or could not be asked for one; 0 when the last round's was acknowledged.
 	unanswered time.Duration
-	// inherited is from when the votes count that another keeper of this run held, or when they were found, until the engine has
-	// answered this one.
+	// inherited is from when the votes count that another keeper of this run held, or when they were found, until the
+	// engine has answered this one.
 	inherited time.Duration
 	// outstanding is until when a statement without an answer may yet be begun by the engine.
 	outstanding time.Duration
@@ -85,8 +85,8 @@ type Keeper struct {
 	voted    State
 	// metAt is the newest term in which a look at the holder's votes has come before a renewal.
 	metAt int64
-	// carried is the configuration of voters that the last round of this run was carried in; ordered are the sites that are to
-	// vote, nil for those that do, and waiting says what keeps them from it.
+	// carried is the configuration of voters that the last round of this run was carried in; ordered are the sites that
+	// are to vote, nil for those that do, and waiting says what keeps them from it.
 	carried Configuration
 	ordered []string
 	waiting string
@@ -214,18 +214,18 @@ func (k *Keeper) remember(r Remembered) error {
 }
 
 const (
-	// lookAhead is by how much sooner than Renew after a look that found new votes the next one comes. So it moves towards the
-	// moment of the holder's renewals, until it comes before one; then the next comes lookAgain after it.
+	// lookAhead is by how much sooner than Renew after a look that found new votes the next one comes. So it moves towards
+	// the moment of the holder's renewals, until it comes before one; then the next comes lookAgain after it.
 	lookAhead = 30 * time.Millisecond
 	lookAgain = 50 * time.Millisecond
-	// strides is how many looks of a term that is new to this server cover a whole Renew: until one of them has come before a
-	// renewal they move by so much more than lookAhead.
+	// strides is how many looks of a term that is new to this server cover a whole Renew: until one of them has come
+	// before a renewal they move by so much more than lookAhead.
 	strides = 4
 )
 
-// nextLook is when a server that stands by looks at the votes again, from the beginning of its step, 0 for after Renew. A vote
-// ages from when it was first seen: looks that come up to Renew after each renewal would let the votes of a lost holder expire
-// that much later. Rounds that wait for a silent voter keep their own time.
+// nextLook is when a server that stands by looks at the votes again, from the beginning of its step, 0 for after Renew.
+// A vote ages from when it was first seen: looks that come up to Renew after each renewal would let the votes of a lost
+// holder expire that much later. Rounds that wait for a silent voter keep their own time.
 func (k *Keeper) nextLook() time.Duration {
 	leading, ok := k.ballot.Leading()
 	if k.term > 0 || !ok || leading.State != StateHeld || !k.ballot.allHeard() {
@@ -270,7 +270,12 @@ func (k *Keeper) hold(ctx context.Context, seen Observation, seenErr error) Outc
 	}
 	if !seen.Exists {
 		if k.state == StateHeld {
-			return k.unleased(ctx, start, "", fmt.Errorf("group %s was served by %s and is not there any more", k.group, k.self.Server))
+			return k.unleased(
+				ctx,
+				start,
+				"",
+				fmt.Errorf("group %s was served by %s and is not there any more", k.group, k.self.Server),
+			)
 		}
 		// A claim ages from when there is a group: the manager makes it after the first term was claimed, in its own time.
 		k.claim.at = start
@@ -300,14 +305,28 @@ func (k *Keeper) hold(ctx context.Context, seen Observation, seenErr error) Outc
 	case seen.Role == RoleSecondary:
 		held := k.term
 		k.release(ctx)
-		return Outcome{Action: "released", Err: fmt.Errorf("server %s held term %d of group %s but its replica is %s", k.self.Server, held, k.group, seen.Role)}
+		return Outcome{
+			Action: "released",
+			Err: fmt.Errorf(
+				"server %s held term %d of group %s but its replica is %s",
+				k.self.Server,
+				held,
+				k.group,
+				seen.Role,
+			),
+		}
 	}
 	// It may serve: its lease is not renewed, and nothing is given up before that has run out.
-	return k.unleased(ctx, start, "", fmt.Errorf("the role of %s in group %s is not known (%q)", k.self.Server, k.group, seen.Role))
+	return k.unleased(
+		ctx,
+		start,
+		"",
+		fmt.Errorf("the role of %s in group %s is not known (%q)", k.self.Server, k.group, seen.Role),
+	)
 }
 
-// mayServe says whether clients may be served by what was seen: by a primary, by a replica whose role is not known, or by databases
-// whose group is gone.
+// mayServe says whether clients may be served by what was seen: by a primary, by a replica whose role is not known, or
+// by databases whose group is gone.
 func (k *Keeper) mayServe(seen Observation) bool {
 	if !seen.Exists {
 		return k.state == StateHeld
@@ -324,10 +343,11 @@ func (k *Keeper) round(ctx context.Context, pace Pace, state State) (granted Tal
 	return granted, start
 }
 
-// justClaimed says whether a majority has granted this run's claim, or was seen to have granted it to this run by another's, so lately
-// that fencing needs no other round of votes before it.
+// justClaimed says whether a majority has granted this run's claim, or was seen to have granted it to this run by
+// another's, so lately that fencing needs no other round of votes before it.
 func (k *Keeper) justClaimed(now time.Duration) bool {
-	return k.state == StateClaimed && k.agreed && !k.claim.fenced && k.renewed == k.claim.at && now < k.renewed+k.timings.APITimeout
+	return k.state == StateClaimed && k.agreed && !k.claim.fenced && k.renewed == k.claim.at &&
+		now < k.renewed+k.timings.APITimeout
 }
 
 // leadingOf is the record of the term that this run holds.
@@ -336,9 +356,10 @@ func (k *Keeper) leadingOf() Record {
 }
 
 // cast votes for this run, with the notes that are due. A present vote may be replaced when it is this run's own of the
-// same term, or of a lower one that this run goes on from; and every one of a lower term once a majority has this. What a rival claimed in vain in the very term that
-// this run holds with a majority is replaced, too: nobody else can have that majority any more, and the rival does not come
-// back for its vote, without which this run would be one lost voter from losing its lease.
+// same term, or of a lower one that this run goes on from; and every one of a lower term once a majority has this. What
+// a rival claimed in vain in the very term that this run holds with a majority is replaced, too: nobody else can have
+// that majority any more, and the rival does not come back for its vote, without which this run would be one lost voter
+// from losing its lease.
 func (k *Keeper) cast(ctx context.Context, pace Pace, term int64, state State) Tally {
 	notes := k.dueNotes()
 	self := k.self
@@ -394,15 +415,30 @@ func (k *Keeper) EngineEnded(ctx context.Context) (Outcome, bool) {
 // serve renews the lease of the primary.
 func (k *Keeper) serve(ctx context.Context, start time.Duration, seen Observation) Outcome {
 	if seen.CommitPending > maxCommitPending {
-		return k.unleased(ctx, start, leaseNotRenewed, fmt.Errorf("a configuration commit of group %s has been pending for %s", k.group, seen.CommitPending))
+		return k.unleased(
+			ctx,
+			start,
+			leaseNotRenewed,
+			fmt.Errorf("a configuration commit of group %s has been pending for %s", k.group, seen.CommitPending),
+		)
 	}
 	if seen.Skew > maxSkew || seen.Skew < -maxSkew {
-		return k.unleased(ctx, start, leaseNotRenewed, fmt.Errorf("the clocks of engine and agent on %s differ by %s", k.self.Server, seen.Skew))
+		return k.unleased(
+			ctx,
+			start,
+			leaseNotRenewed,
+			fmt.Errorf("the clocks of engine and agent on %s differ by %s", k.self.Server, seen.Skew),
+		)
 	}
 	if err := k.alter(ctx, start, func(ctx context.Context, deadline time.Time) error {
 		return k.engine.RenewLease(ctx, k.group, k.timings.WriteLease, deadline)
 	}); err != nil {
-		return k.unleased(ctx, start, "", fmt.Errorf("renewing the write lease of group %s on %s: %w", k.group, k.self.Server, err))
+		return k.unleased(
+			ctx,
+			start,
+			"",
+			fmt.Errorf("renewing the write lease of group %s on %s: %w", k.group, k.self.Server, err),
+		)
 	}
 	k.unanswered = 0
 	var out Outcome
@@ -429,8 +465,9 @@ func (k *Keeper) serve(ctx context.Context, start time.Duration, seen Observatio
 	return out
 }
 
-// until is what is left until a moment of the clock, and that moment as a time of day for the engine. The time of day is read first:
-// where this process stands still between the two readings, the engine's deadline comes earlier than the moment, never later.
+// until is what is left until a moment of the clock, and that moment as a time of day for the engine. The time of day
+// is read first: where this process stands still between the two readings, the engine's deadline comes earlier than the
+// moment, never later.
 func (k *Keeper) until(moment time.Duration) (left time.Duration, deadline time.Time) {
 	wall := k.clock.Wall()
 	left = moment - k.clock.Now()
@@ -438,7 +475,11 @@ func (k *Keeper) until(moment time.Duration) (left time.Duration, deadline time.
 }
 
 // alter runs a statement that must be acknowledged within Acknowledge of the round's start.
-func (k *Keeper) alter(ctx context.Context, start time.Duration, statement func(ctx context.Context, deadline time.Time) error) error {
+func (k *Keeper) alter(
+	ctx context.Context,
+	start time.Duration,
+	statement func(ctx context.Context, deadline time.Time) error,
+) error {
 	left, deadline := k.until(start + k.timings.Acknowledge)
 	if left <= 0 {
 		return errors.New("the votes took too long: nothing was sent to the engine")

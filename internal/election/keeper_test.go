@@ -39,7 +39,9 @@ func (s *server) isolate(cut bool) {
 
 // timelines of all terms that the first voter has.
 func (w *world) timelines(g *WithT) []election.Timeline {
-	lines, err := election.ParseTimelines(map[string]string{election.AnnotationTimelines: w.voters[0].record.Notes.Timelines})
+	lines, err := election.ParseTimelines(
+		map[string]string{election.AnnotationTimelines: w.voters[0].record.Notes.Timelines},
+	)
 	g.Expect(err).NotTo(HaveOccurred())
 	return lines
 }
@@ -74,8 +76,8 @@ func TestOnlyTheInitialPrimaryClaimsTheFirstTerm(t *testing.T) {
 	g.Expect(w.voters[0].record.Term).To(BeZero())
 }
 
-// The manager may take longer to make the group than a claim may last, and its engine shows it RESOLVING for a moment. The
-// first term is not given up for that: no other server has the group, and none could give it another primary.
+// The manager may take longer to make the group than a claim may last, and its engine shows it RESOLVING for a moment.
+// The first term is not given up for that: no other server has the group, and none could give it another primary.
 func TestTheFirstTermWaitsForItsGroup(t *testing.T) {
 	g := NewWithT(t)
 	w := newWorld(election.DefaultTimings())
@@ -110,8 +112,8 @@ func TestAGroupWhoseVotesWereLostIsNotClaimed(t *testing.T) {
 	g.Expect(w.writers()).To(BeEmpty())
 }
 
-// A step in which neither engine nor voters answer takes two API time-outs: the engine is dead before the votes expire all
-// the same.
+// A step in which neither engine nor voters answer takes two API time-outs: the engine is dead before the votes expire
+// all the same.
 func TestAFrozenEngineWithoutVotesIsKilledInTime(t *testing.T) {
 	w, g := held(t)
 	timings := election.DefaultTimings()
@@ -157,10 +159,22 @@ func TestAnotherServerIsPromotedWhenTheVotesExpire(t *testing.T) {
 	}
 	lines := w.timelines(g)
 	last := lines[len(lines)-1]
-	g.Expect(last).To(And(HaveField("Cause", election.CauseAutomatic), HaveField("From", names[0]), HaveField("To", p.name),
-		HaveField("Suspected", Not(BeNil())), HaveField("Claimed", Not(BeNil())), HaveField("Fenced", Not(BeNil())),
-		HaveField("Promoted", Not(BeNil())), HaveField("FirstWrite", Not(BeNil())), HaveField("AllSynchronized", Not(BeNil())),
-		HaveField("Outcome", election.OutcomeDone)))
+	g.Expect(last).
+		To(And(
+			HaveField("Cause", election.CauseAutomatic),
+			HaveField("From", names[0]),
+			HaveField("To", p.name),
+			HaveField("Suspected", Not(BeNil())),
+			HaveField("Claimed", Not(BeNil())),
+			HaveField("Fenced", Not(BeNil())),
+			HaveField(
+				"Promoted",
+				Not(BeNil()),
+			),
+			HaveField("FirstWrite", Not(BeNil())),
+			HaveField("AllSynchronized", Not(BeNil())),
+			HaveField("Outcome", election.OutcomeDone),
+		))
 }
 
 func TestAnEndedEngineIsNotWaitedFor(t *testing.T) {
@@ -171,14 +185,15 @@ func TestAnEndedEngineIsNotWaitedFor(t *testing.T) {
 	g.Expect(w.primary()).NotTo(BeNil(), "the agent that saw the engine end has released the term")
 }
 
-// A rival that claimed the same term in vain has left one vote: the holder takes it over, else it would go on with one vote
-// less for the whole term.
+// A rival that claimed the same term in vain has left one vote: the holder takes it over, else it would go on with one
+// vote less for the whole term.
 func TestTheHolderTakesOverAVoteClaimedInVain(t *testing.T) {
 	w, g := held(t)
 	v := w.voters[2]
 	v.record.Holder, v.record.State, v.version = w.servers[2].run.self, election.StateClaimed, v.version+1
 	w.live(3)
-	g.Expect(v.record).To(And(HaveField("Holder.Server", names[0]), HaveField("State", election.StateHeld), HaveField("Term", int64(1))))
+	g.Expect(v.record).
+		To(And(HaveField("Holder.Server", names[0]), HaveField("State", election.StateHeld), HaveField("Term", int64(1))))
 	g.Expect(w.primary()).To(Equal(w.servers[0]))
 }
 
@@ -295,10 +310,20 @@ func TestSwitchover(t *testing.T) {
 	w, g := held(t)
 	for round, to := range []int{1, 0, 2, 0} {
 		id := names[to] + string(rune('a'+round))
-		w.ask(election.Request{ID: id, Kind: election.RequestSwitchover, To: names[to], Failover: "f", ExpectedTerm: w.voters[0].record.Term})
+		w.ask(
+			election.Request{
+				ID:           id,
+				Kind:         election.RequestSwitchover,
+				To:           names[to],
+				Failover:     "f",
+				ExpectedTerm: w.voters[0].record.Term,
+			},
+		)
 		w.live(4)
 		g.Expect(w.primary()).To(Equal(w.servers[to]))
-		g.Expect(w.answer(g)).To(And(HaveField("ID", id), HaveField("Outcome", election.OutcomeDone), HaveField("Reason", election.ReasonPromoted)))
+		g.Expect(w.answer(g)).
+			To(And(HaveField("ID", id), HaveField("Outcome", election.OutcomeDone),
+				HaveField("Reason", election.ReasonPromoted)))
 		lines := w.timelines(g)
 		g.Expect(lines[len(lines)-1]).To(And(HaveField("Cause", election.CauseSwitchover), HaveField("RequestID", id),
 			HaveField("Failover", "f"), HaveField("AllSynchronized", Not(BeNil()))))
@@ -308,8 +333,8 @@ func TestSwitchover(t *testing.T) {
 	g.Expect(w.voters[0].record.Term).To(Equal(term), "a request is carried out once")
 }
 
-// The target of a switchover looks at the votes while it is being handed the next term, and finds that at one of them, or at none yet:
-// it claims a term of its own, for the switchover. The old primary is away meanwhile.
+// The target of a switchover looks at the votes while it is being handed the next term, and finds that at one of them,
+// or at none yet: it claims a term of its own, for the switchover. The old primary is away meanwhile.
 func TestASwitchoverIsDoneByAClaimOfTheTargetsOwn(t *testing.T) {
 	for handed := range 2 {
 		t.Run(fmt.Sprintf("%d votes handed over", handed), func(t *testing.T) {
@@ -355,9 +380,13 @@ func TestASwitchoverIsDoneByAClaimOfTheTargetsOwn(t *testing.T) {
 // carriedOut expects the second server to have done what request s asks for, in such a term.
 func carriedOut(w *world, g *WithT, term OmegaMatcher) {
 	g.Expect(w.primary()).To(Equal(w.servers[1]))
-	g.Expect(w.answer(g)).To(And(HaveField("ID", "s"), HaveField("Outcome", election.OutcomeDone), HaveField("Reason", election.ReasonPromoted)))
+	g.Expect(w.answer(g)).
+		To(And(HaveField("ID", "s"), HaveField("Outcome", election.OutcomeDone),
+			HaveField("Reason", election.ReasonPromoted)))
 	lines := w.timelines(g)
-	g.Expect(lines[len(lines)-1]).To(And(HaveField("Cause", election.CauseSwitchover), HaveField("RequestID", "s"), HaveField("To", names[1]), HaveField("Term", term)))
+	g.Expect(lines[len(lines)-1]).
+		To(And(HaveField("Cause", election.CauseSwitchover), HaveField("RequestID", "s"), HaveField("To", names[1]),
+			HaveField("Term", term)))
 }
 
 func TestASwitchoverIsRefusedBeforeAnythingIsTouched(t *testing.T) {
@@ -367,14 +396,19 @@ func TestASwitchoverIsRefusedBeforeAnythingIsTouched(t *testing.T) {
 		reason  string
 		term    int64
 	}{
-		"not synchronized":        {prepare: func(w *world) { w.servers[1].isolate(true) }, to: names[1], reason: election.ReasonNotSynchronized},
-		"the primary":             {to: names[0], reason: election.ReasonAlreadyPrimary},
-		"a stranger":              {to: "other-0", reason: election.ReasonNotAReplica},
-		"agent silent":            {prepare: func(w *world) { w.servers[1].run.asleep = true }, to: names[1], reason: election.ReasonTargetUnreachable},
-		"data movement suspended": {prepare: shown(func(d *election.DatabaseState) { d.Suspended = true }), to: names[1], reason: election.ReasonSuspended},
-		"reverting":               {prepare: shown(func(d *election.DatabaseState) { d.State = "REVERTING" }), to: names[1], reason: election.ReasonReverting},
-		"initializing":            {prepare: shown(func(d *election.DatabaseState) { d.State = "INITIALIZING" }), to: names[1], reason: election.ReasonReverting},
-		"decided on too late":     {to: names[1], term: 7, reason: election.ReasonSuperseded},
+		"not synchronized": {prepare: func(w *world) { w.servers[1].isolate(true) }, to: names[1],
+			reason: election.ReasonNotSynchronized},
+		"the primary": {to: names[0], reason: election.ReasonAlreadyPrimary},
+		"a stranger":  {to: "other-0", reason: election.ReasonNotAReplica},
+		"agent silent": {prepare: func(w *world) { w.servers[1].run.asleep = true }, to: names[1],
+			reason: election.ReasonTargetUnreachable},
+		"data movement suspended": {prepare: shown(func(d *election.DatabaseState) { d.Suspended = true }), to: names[1],
+			reason: election.ReasonSuspended},
+		"reverting": {prepare: shown(func(d *election.DatabaseState) { d.State = "REVERTING" }), to: names[1],
+			reason: election.ReasonReverting},
+		"initializing": {prepare: shown(func(d *election.DatabaseState) { d.State = "INITIALIZING" }),
+			to: names[1], reason: election.ReasonReverting},
+		"decided on too late": {to: names[1], term: 7, reason: election.ReasonSuperseded},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w, g := held(t)
@@ -407,7 +441,8 @@ func TestALivingHolderIsNotFailedOver(t *testing.T) {
 	w, g := held(t)
 	w.ask(election.Request{ID: "f", Kind: election.RequestFailover, To: names[1]})
 	w.live(3)
-	g.Expect(w.answer(g)).To(And(HaveField("Outcome", election.OutcomeRefused), HaveField("Reason", election.ReasonHolderAlive)))
+	g.Expect(w.answer(g)).
+		To(And(HaveField("Outcome", election.OutcomeRefused), HaveField("Reason", election.ReasonHolderAlive)))
 	g.Expect(w.primary()).To(Equal(w.servers[0]))
 }
 
@@ -428,7 +463,9 @@ func TestAFailoverIsAnsweredThoughItsVoterWasSilent(t *testing.T) {
 	g.Expect(w.primary()).To(Equal(w.servers[1]))
 	w.servers[1].cut[1] = false
 	w.live(5)
-	g.Expect(w.answer(g)).To(And(HaveField("ID", "f"), HaveField("Outcome", election.OutcomeDone), HaveField("Reason", election.ReasonPromoted)))
+	g.Expect(w.answer(g)).
+		To(And(HaveField("ID", "f"), HaveField("Outcome", election.OutcomeDone),
+			HaveField("Reason", election.ReasonPromoted)))
 }
 
 func TestTimingsCheck(t *testing.T) {
@@ -468,11 +505,12 @@ func TestAFreshVoteIsNotOverwritten(t *testing.T) {
 		w.advance(time.Second)
 		rival.Read(t.Context(), election.Patient)
 	}
-	g.Expect(rival.Claim(t.Context(), next, w.timings.SuspectAfter(), nobody)).To(And(HaveField("Granted", 3), HaveField("Carried", true)))
+	g.Expect(rival.Claim(t.Context(), next, w.timings.SuspectAfter(), nobody)).
+		To(And(HaveField("Granted", 3), HaveField("Carried", true)))
 }
 
-// A rival whose claim one voter alone has granted does not go on with it where it reads no majority for it: the holder's
-// votes are fresh, and its lease runs.
+// A rival whose claim one voter alone has granted does not go on with it where it reads no majority for it: the
+// holder's votes are fresh, and its lease runs.
 func TestAClaimOfOneVoterIsNotGoneOnWith(t *testing.T) {
 	w, g := held(t)
 	h, rival, v := w.servers[0], w.servers[1], w.voters[0]
@@ -491,8 +529,8 @@ func TestAClaimOfOneVoterIsNotGoneOnWith(t *testing.T) {
 	g.Expect(w.primary()).To(Equal(h))
 }
 
-// A claim that no majority has, and can have only by votes that are another claim's, is not renewed for ever: the votes are
-// asked for in a new term. One voter is lost here, and with each of the others a claim of its own was left.
+// A claim that no majority has, and can have only by votes that are another claim's, is not renewed for ever: the votes
+// are asked for in a new term. One voter is lost here, and with each of the others a claim of its own was left.
 func TestAClaimWithoutAMajorityIsMadeAnew(t *testing.T) {
 	w, g := held(t)
 	claimant := w.servers[0]
@@ -511,7 +549,8 @@ func TestAClaimWithoutAMajorityIsMadeAnew(t *testing.T) {
 	g.Expect(w.voters[2].record).To(And(HaveField("State", election.StateHeld), HaveField("Term", BeNumerically(">", 6))))
 }
 
-// A fence of a claim that was given up may arrive when a later term is held. The replica that follows there has promised neither.
+// A fence of a claim that was given up may arrive when a later term is held. The replica that follows there has
+// promised neither.
 func TestAFenceOfAnOlderClaimTakesNoFollowerOffline(t *testing.T) {
 	w, g := held(t)
 	w.servers[1].apart[names[2]], w.servers[2].apart[names[1]] = true, true
@@ -525,7 +564,10 @@ func TestAFenceOfAnOlderClaimTakesNoFollowerOffline(t *testing.T) {
 	g.Expect(follower.run.follows).To(Equal(names[1]))
 	g.Expect(follower.memory.Promise.Term).To(BeNumerically("<", 2), "nobody has fenced it")
 	before := follower.run.offlines
-	_, err := follower.run.keeper.Fence(t.Context(), election.FenceRequest{Group: "content", Term: 1, Candidate: w.servers[0].run.self})
+	_, err := follower.run.keeper.Fence(
+		t.Context(),
+		election.FenceRequest{Group: "content", Term: 1, Candidate: w.servers[0].run.self},
+	)
 	g.Expect(err).To(MatchError(ContainSubstring("holds term")))
 	g.Expect(follower.run.offlines).To(Equal(before))
 	g.Expect(follower.run.role).To(Equal(election.RoleSecondary))
@@ -546,7 +588,10 @@ func (p pausing) Swap(ctx context.Context, version string, r election.Record) (s
 func TestAPauseOfTheAgentLengthensNoDeadline(t *testing.T) {
 	g := NewWithT(t)
 	pause := time.Duration(0)
-	w := newWorldOver(election.DefaultTimings(), func(s *server, i int) election.Voter { return pausing{link{s, i}, &pause} })
+	w := newWorldOver(
+		election.DefaultTimings(),
+		func(s *server, i int) election.Voter { return pausing{link{s, i}, &pause} },
+	)
 	w.servers[0].step()
 	w.create()
 	w.live(2)
@@ -554,5 +599,6 @@ func TestAPauseOfTheAgentLengthensNoDeadline(t *testing.T) {
 	began := w.wall()
 	pause = 200 * time.Millisecond
 	w.servers[0].step()
-	g.Expect(w.servers[0].run.renewBy).To(And(BeTemporally(">", began), BeTemporally("<=", began.Add(w.timings.Acknowledge))))
+	g.Expect(w.servers[0].run.renewBy).
+		To(And(BeTemporally(">", began), BeTemporally("<=", began.Add(w.timings.Acknowledge))))
 }

@@ -15,8 +15,8 @@ import (
 	"geosql.dev/operator/internal/election"
 )
 
-// late loses a voter's Lease, and creates one by what the manager saw before the voters changed: a Create that was sent long ago
-// and arrives only now.
+// late loses a voter's Lease, and creates one by what the manager saw before the voters changed: a Create that was sent
+// long ago and arrives only now.
 func (w *world) late(voter int) {
 	record, err := election.DecodeLease(election.NewLease("web", "content", names[0], w.began()))
 	if err != nil {
@@ -29,9 +29,9 @@ func (w *world) late(voter int) {
 	}
 }
 
-// A site has voted, its Lease is lost, and a Create of before makes another one. The holder of the term before, which was cut off
-// and whose engine and agent were started anew, meets that Lease first. It must not take it for a vote that nobody has: the
-// primary that has just lost it serves on until its write lease ends.
+// A site has voted, its Lease is lost, and a Create of before makes another one. The holder of the term before, which
+// was cut off and whose engine and agent were started anew, meets that Lease first. It must not take it for a vote that
+// nobody has: the primary that has just lost it serves on until its write lease ends.
 func TestALeaseThatIsMadeLateGrantsNothing(t *testing.T) {
 	for _, granted := range []bool{true, false} {
 		t.Run(fmt.Sprintf("granted %t", granted), func(t *testing.T) {
@@ -74,8 +74,8 @@ func TestALeaseThatIsMadeLateGrantsNothing(t *testing.T) {
 	}
 }
 
-// A vote of a former group of the name keeps the first term from being claimed. The agent does not call that the loss of a group's
-// votes: there is no group.
+// A vote of a former group of the name keeps the first term from being claimed. The agent does not call that the loss
+// of a group's votes: there is no group.
 func TestNoVotesWereLostWhereThereIsNoGroup(t *testing.T) {
 	g := NewWithT(t)
 	w := newWorld(election.DefaultTimings())
@@ -104,8 +104,8 @@ func TestALeaseThatIsMadeLateVotesAgain(t *testing.T) {
 	g.Expect(w.voters[2].record).To(And(HaveField("Term", int64(1)), HaveField("State", election.StateHeld)))
 }
 
-// The holder has its vote at the sites that are to vote before their votes are needed: if it ends in between, others can wait
-// for that vote to expire, and could not claim one that there never was.
+// The holder has its vote at the sites that are to vote before their votes are needed: if it ends in between, others
+// can wait for that vote to expire, and could not claim one that there never was.
 func TestNewVotersHaveTheHoldersVoteFirst(t *testing.T) {
 	w, g := held(t)
 	w.growTo(6)
@@ -122,14 +122,16 @@ func TestNewVotersHaveTheHoldersVoteFirst(t *testing.T) {
 	g.Expect(w.configured().Voters).To(Equal(added))
 }
 
-// scheduleOfLateLeases loses a vote now and then, and a Create of long ago makes a Lease in its place at once. What was lost so is
-// a majority in the end, or was needed for a change of the voters: then there need not be a primary.
+// scheduleOfLateLeases loses a vote now and then, and a Create of long ago makes a Lease in its place at once. What was
+// lost so is a majority in the end, or was needed for a change of the voters: then there need not be a primary.
 func scheduleOfLateLeases(rng *rand.Rand, timings election.Timings, b breaks, steps int) error {
 	w := newWorld(timings)
 	w.grow()
 	w.lates = true
 	err := w.suffer(rng, b, steps)
-	if unused := slices.ContainsFunc(w.voters, func(v *leaseStore) bool { return !v.gone && v.record.Term == 0 }); unused && errors.Is(err, errNoProgress) {
+	if unused := slices.ContainsFunc(w.voters,
+		func(v *leaseStore) bool { return !v.gone && v.record.Term == 0 }); unused &&
+		errors.Is(err, errNoProgress) {
 		return nil
 	}
 	return err

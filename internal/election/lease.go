@@ -27,13 +27,13 @@ func LeaseName(group string) string { return leasePrefix + group }
 // leasePrefix precedes a group's name in its Lease's.
 const leasePrefix = "geosql-"
 
-// GroupOf is the group whose Lease has a name; false when it is no group's. Other Leases of the operator may have such a name,
-// too: DecodeLease tells.
+// GroupOf is the group whose Lease has a name; false when it is no group's. Other Leases of the operator may have such
+// a name, too: DecodeLease tells.
 func GroupOf(lease string) (group string, ok bool) { return strings.CutPrefix(lease, leasePrefix) }
 
 // NewLease is the Lease of a voter that has never voted. The manager creates it at every voter before anybody may claim
-// the first term, with no configuration of voters, and at one that is to vote later with the newest configuration that it
-// knows: who has an older one must meet it there. An agent never creates one.
+// the first term, with no configuration of voters, and at one that is to vote later with the newest configuration that
+// it knows: who has an older one must meet it there. An agent never creates one.
 func NewLease(namespace, group, initialPrimary string, configuration Configuration) *coordinationv1.Lease {
 	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: LeaseName(group)}}
 	encode(lease, Record{State: StateReleased, InitialPrimary: initialPrimary, Voters: configuration.encode()})

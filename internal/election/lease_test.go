@@ -20,7 +20,8 @@ import (
 	"geosql.dev/operator/test/support/apiserver"
 )
 
-// A real API server decides between two that swap the same version, refuses what is stale, and makes nothing of nothing.
+// A real API server decides between two that swap the same version, refuses what is stale, and makes nothing of
+// nothing.
 func TestLeaseVoterComparesAndSwaps(t *testing.T) {
 	g := NewWithT(t)
 	api := apiserver.StartMember(t)
@@ -33,7 +34,11 @@ func TestLeaseVoterComparesAndSwaps(t *testing.T) {
 	a, b := voter(), voter()
 	_, _, err = a.Read(t.Context())
 	g.Expect(err).To(MatchError(election.ErrAbsent), "a missing Lease is not a free one")
-	_, err = a.Swap(t.Context(), "1", election.Record{Term: 1, State: election.StateClaimed, Holder: election.Holder{Server: names[0]}})
+	_, err = a.Swap(
+		t.Context(),
+		"1",
+		election.Record{Term: 1, State: election.StateClaimed, Holder: election.Holder{Server: names[0]}},
+	)
 	g.Expect(err).To(MatchError(election.ErrAbsent), "what was not read is not swapped")
 
 	lease := election.NewLease("web", "content", names[0], election.Configuration{})
@@ -74,7 +79,9 @@ func TestLeaseVoterComparesAndSwaps(t *testing.T) {
 	_, err = a.Swap(t.Context(), version, claim("late"))
 	g.Expect(err).To(HaveOccurred())
 	_, _, err = a.Read(t.Context())
-	g.Expect(err).To(MatchError(election.ErrAbsent), "a renewal does not bring a deleted Lease back: API servers let an update create one")
+	g.Expect(err).
+		To(MatchError(election.ErrAbsent),
+			"a renewal does not bring a deleted Lease back: API servers let an update create one")
 
 	now = *election.NewLease("web", "content", names[0], election.Configuration{})
 	now.Annotations = nil
@@ -118,7 +125,13 @@ func TestKeepersOverLeases(t *testing.T) {
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(lines).To(HaveLen(2))
 
-	election.Request{ID: "pause", Kind: election.RequestPause, Issued: clock{w.servers[0]}.Wall()}.Annotate(lease.Annotations)
+	election.Request{
+		ID:     "pause",
+		Kind:   election.RequestPause,
+		Issued: clock{w.servers[0]}.Wall(),
+	}.Annotate(
+		lease.Annotations,
+	)
 	g.Expect(api.Client.Update(t.Context(), &lease)).To(Succeed())
 	w.live(4)
 	g.Expect(api.Client.Get(t.Context(), key, &lease)).To(Succeed())

@@ -27,8 +27,9 @@ func (w *world) leave(site int, r election.Record, c election.Configuration) {
 // former is a holder of a former group's.
 var former = election.Holder{Server: names[1], PodUID: "former", Engine: "run1", Nonce: "n"}
 
-// A site is to vote at which a former group of the name has left its vote. The holder neither believes what that tells of voters nor
-// makes a configuration that needs it where it cannot replace it: it says so, serves on, and goes on when the Lease has been deleted.
+// A site is to vote at which a former group of the name has left its vote. The holder neither believes what that tells
+// of voters nor makes a configuration that needs it where it cannot replace it: it says so, serves on, and goes on when
+// the Lease has been deleted.
 func TestAVoteThatAFormerGroupHasLeftIsInTheWay(t *testing.T) {
 	other := election.Configuration{Term: 7, Number: 2, Voters: []string{"site3"}}
 	for name, left := range map[string]struct {
@@ -36,12 +37,18 @@ func TestAVoteThatAFormerGroupHasLeftIsInTheWay(t *testing.T) {
 		configuration election.Configuration
 		says          string
 	}{
-		"a higher term":               {election.Record{Term: 9, State: election.StateHeld, Holder: former}, election.Configuration{}, "site3 (the vote there is of term 9 of quisec-0, and cannot be replaced in term 1)"},
-		"a higher term, released":     {election.Record{Term: 9, State: election.StateReleased, Holder: former}, election.Configuration{}, "cannot be replaced in term 1"},
-		"the same term":               {election.Record{Term: 1, State: election.StateHeld, Holder: former}, election.Configuration{}, "cannot be replaced in term 1"},
-		"other voters":                {election.Record{Term: 9, State: election.StateHeld, Holder: former}, other, "the vote there needs a majority of site3, in term 9"},
-		"other voters, never used":    {election.Record{State: election.StateReleased}, other, "the vote there needs a majority of site3, in term 0"},
-		"other voters from the first": {election.Record{State: election.StateReleased}, election.Configuration{Voters: []string{"site3"}}, "neither is newer"},
+		"a higher term": {election.Record{Term: 9, State: election.StateHeld, Holder: former},
+			election.Configuration{}, "site3 (the vote there is of term 9 of quisec-0, and cannot be replaced in term 1)"},
+		"a higher term, released": {election.Record{Term: 9, State: election.StateReleased, Holder: former},
+			election.Configuration{}, "cannot be replaced in term 1"},
+		"the same term": {election.Record{Term: 1, State: election.StateHeld, Holder: former},
+			election.Configuration{}, "cannot be replaced in term 1"},
+		"other voters": {election.Record{Term: 9, State: election.StateHeld, Holder: former}, other,
+			"the vote there needs a majority of site3, in term 9"},
+		"other voters, never used": {election.Record{State: election.StateReleased}, other,
+			"the vote there needs a majority of site3, in term 0"},
+		"other voters from the first": {election.Record{State: election.StateReleased},
+			election.Configuration{Voters: []string{"site3"}}, "neither is newer"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w, g := held(t)
@@ -61,7 +68,8 @@ func TestAVoteThatAFormerGroupHasLeftIsInTheWay(t *testing.T) {
 			w.order([]string{"site0", "site1", "site3"}, w.servers...)
 			w.live(10)
 			g.Expect(w.primary()).To(Equal(w.servers[0]))
-			g.Expect(w.configured()).To(Equal(election.Configuration{Term: 1, Number: 2, Voters: []string{"site0", "site1", "site3"}}))
+			g.Expect(w.configured()).
+				To(Equal(election.Configuration{Term: 1, Number: 2, Voters: []string{"site0", "site1", "site3"}}))
 		})
 	}
 }
@@ -74,11 +82,16 @@ func TestAVoteOfAnEarlierTermIsReplaced(t *testing.T) {
 	w.live(5)
 	term := w.voters[0].record.Term
 	g.Expect(term).To(BeNumerically(">", 1))
-	w.leave(3, election.Record{Term: 1, State: election.StateHeld, Holder: former}, election.Configuration{Term: 1, Number: 3, Voters: []string{"site3"}})
+	w.leave(
+		3,
+		election.Record{Term: 1, State: election.StateHeld, Holder: former},
+		election.Configuration{Term: 1, Number: 3, Voters: []string{"site3"}},
+	)
 	w.order([]string{"site0", "site1", "site3"}, w.servers...)
 	w.live(10)
 	g.Expect(w.fault).NotTo(HaveOccurred())
-	g.Expect(w.configured()).To(Equal(election.Configuration{Term: term, Number: 2, Voters: []string{"site0", "site1", "site3"}}))
+	g.Expect(w.configured()).
+		To(Equal(election.Configuration{Term: term, Number: 2, Voters: []string{"site0", "site1", "site3"}}))
 	g.Expect(w.voters[3].record.Term).To(Equal(term))
 }
 

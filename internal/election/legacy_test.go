@@ -11,8 +11,8 @@ import (
 	"geosql.dev/operator/internal/election"
 )
 
-// When other voters are ordered, another keeper takes the place of the one that serves. An engine that does not answer meanwhile is
-// killed when it would have been, and not at once where it has answered since.
+// When other voters are ordered, another keeper takes the place of the one that serves. An engine that does not answer
+// meanwhile is killed when it would have been, and not at once where it has answered since.
 func TestAFrozenEngineIsKilledByTheKeeperThatTakesOver(t *testing.T) {
 	for name, c := range map[string]struct{ noticed, answered bool }{
 		"it has never answered since":             {noticed: true},
@@ -72,8 +72,8 @@ func TestAFrozenEngineIsKilledByTheNextAgent(t *testing.T) {
 	g.Expect(other.run.dead).To(BeFalse(), "a secondary serves by no votes")
 }
 
-// A former primary that was cut off has been taken OFFLINE. That its engine did not answer before that is no reason to kill it when it
-// is slow once later: nobody is served.
+// A former primary that was cut off has been taken OFFLINE. That its engine did not answer before that is no reason to
+// kill it when it is slow once later: nobody is served.
 func TestAnEngineThatWasTakenOfflineIsNotKilledForLater(t *testing.T) {
 	w, g := held(t)
 	timings := election.DefaultTimings()

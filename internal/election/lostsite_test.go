@@ -17,12 +17,14 @@ import (
 // wan is the round trip between the two sites that are left when the primary's is lost.
 const wan = 150 * time.Millisecond
 
-// landscape is three sites with a voter and a server each: the first is lost, the second has the other replica with data, the
-// third a configuration-only one. Its time is that of the test's bubble, so nothing takes time but what is said here.
+// landscape is three sites with a voter and a server each: the first is lost, the second has the other replica with
+// data, the third a configuration-only one. Its time is that of the test's bubble, so nothing takes time but what is
+// said here.
 type landscape struct {
 	mu    sync.Mutex
 	votes [3]*leaseStore
-	// lost is set when the first site is: what is sent there is not answered any more; gone when its server's pod alone is.
+	// lost is set when the first site is: what is sent there is not answered any more; gone when its server's pod alone
+	// is.
 	lost, gone bool
 	// held is when a majority of the voters first said that the second server is primary.
 	held time.Time
@@ -125,9 +127,14 @@ func (l *landscape) Wake(ctx context.Context, server, _ string) error {
 
 func threeReplicas(self string) election.Inspection {
 	return election.Inspection{Sequence: 1 << 32, Names: []string{"Content"},
-		Replicas: []election.Replica{{Server: names[0], Mode: election.ModeSynchronous}, {Server: names[1], Mode: election.ModeSynchronous},
-			{Server: names[2], Mode: election.ModeConfigurationOnly}},
-		Databases: []election.DatabaseState{{Server: self, Name: "Content", Local: true, State: "SYNCHRONIZED", HardenedLSN: "1", Ready: true}}}
+		Replicas: []election.Replica{
+			{Server: names[0], Mode: election.ModeSynchronous},
+			{Server: names[1], Mode: election.ModeSynchronous},
+			{Server: names[2], Mode: election.ModeConfigurationOnly},
+		},
+		Databases: []election.DatabaseState{
+			{Server: self, Name: "Content", Local: true, State: "SYNCHRONIZED", HardenedLSN: "1", Ready: true},
+		}}
 }
 
 // instant is an engine whose statements take no time but one round trip, in which the configuration of a new primary is
@@ -141,7 +148,13 @@ func (e *instant) Observe(context.Context, string) (election.Observation, error)
 	if e.role == election.RoleResolving && time.Since(e.at) >= wan {
 		e.role = election.RolePrimary
 	}
-	return election.Observation{Exists: true, Role: e.role, Mode: election.ModeSynchronous, Connected: true, Primary: names[0]}, nil
+	return election.Observation{
+		Exists:    true,
+		Role:      e.role,
+		Mode:      election.ModeSynchronous,
+		Connected: true,
+		Primary:   names[0],
+	}, nil
 }
 
 func (e *instant) Inspect(context.Context, string) (election.Inspection, error) {
@@ -188,7 +201,10 @@ func newLandscape(timings election.Timings) (*landscape, *election.Ballot, *elec
 }
 
 // newLandscapeWith has another engine.
-func newLandscapeWith(timings election.Timings, engine election.Engine) (*landscape, *election.Ballot, *election.Keeper) {
+func newLandscapeWith(
+	timings election.Timings,
+	engine election.Engine,
+) (*landscape, *election.Ballot, *election.Keeper) {
 	l := &landscape{far: [3]time.Duration{4 * time.Millisecond, time.Millisecond, wan}}
 	var voters []election.Voter
 	for i := range l.votes {
@@ -200,12 +216,13 @@ func newLandscapeWith(timings election.Timings, engine election.Engine) (*landsc
 	return l, ballot, election.New(election.Options{
 		Group: "content", Self: election.Holder{Server: names[1], PodUID: "pod", Engine: "run"},
 		Ballot: ballot, Engine: engine, Peers: l, Memory: &onDisk{}, Clock: bubbleClock{},
-		Timings: timings, Nonce: func() string { nonces++; return fmt.Sprint(nonces) }, Random: rand.New(rand.NewPCG(1, 2)).Float64,
+		Timings: timings, Nonce: func() string { nonces++; return fmt.Sprint(nonces) },
+		Random: rand.New(rand.NewPCG(1, 2)).Float64,
 	})
 }
 
-// replaced loses the primary's site at a moment after so many renewals, and returns how long after that the votes of the
-// others say that the second server is primary; the second agent's steps begin at another moment between renewals.
+// replaced loses the primary's site at a moment after so many renewals, and returns how long after that the votes of
+// the others say that the second server is primary; the second agent's steps begin at another moment between renewals.
 func replaced(t *testing.T, renewals int, lostAt, stepsAt time.Duration) time.Duration {
 	t.Helper()
 	timings := election.DefaultTimings()
@@ -245,33 +262,41 @@ type onDisk struct{ election.Remembered }
 func (d *onDisk) Load() (election.Remembered, error) { return d.Remembered, nil }
 func (d *onDisk) Save(r election.Remembered) error   { d.Remembered = r; return nil }
 
-// With a lost site the others have a primary D(1+e) and five round trips between them after the last renewal - it is seen, the
-// votes are claimed, the other replica is fenced, the engine commits, the votes say Held - beside the time until a renewal is
-// looked at. Neither the lost voter nor the lost replica is waited for, and nothing is asked twice.
+// With a lost site the others have a primary D(1+e) and five round trips between them after the last renewal - it is
+// seen, the votes are claimed, the other replica is fenced, the engine commits, the votes say Held - beside the time
+// until a renewal is looked at. Neither the lost voter nor the lost replica is waited for, and nothing is asked twice.
 // The same holds for a term that began some seconds ago: another site may be lost soon after the first one.
 func TestALostSiteCostsRoundTripsAndNoWaiting(t *testing.T) {
 	timings := election.DefaultTimings()
 	const bound = 5*wan + 250*time.Millisecond
 	for _, renewals := range []int{60, 8} {
 		for _, lostAt := range []time.Duration{10 * time.Millisecond, 500 * time.Millisecond, 990 * time.Millisecond} {
-			for _, stepsAt := range []time.Duration{0, 250 * time.Millisecond, 500 * time.Millisecond, 750 * time.Millisecond, 950 * time.Millisecond} {
-				t.Run(fmt.Sprintf("lost %s after renewal %d, steps begin %s after one", lostAt, renewals, stepsAt), func(t *testing.T) {
-					synctest.Test(t, func(t *testing.T) {
-						took := replaced(t, renewals, lostAt, stepsAt) + lostAt - timings.SuspectAfter()
-						t.Logf("Held %s after D(1+e) from the last renewal, %.1f round trips", took.Round(time.Millisecond), float64(took)/float64(wan))
-						if took > bound {
-							t.Errorf("more than %s", bound)
-						}
-					})
-				})
+			for _, stepsAt := range []time.Duration{0, 250 * time.Millisecond, 500 * time.Millisecond, 750 * time.Millisecond,
+				950 * time.Millisecond} {
+				t.Run(
+					fmt.Sprintf("lost %s after renewal %d, steps begin %s after one", lostAt, renewals, stepsAt),
+					func(t *testing.T) {
+						synctest.Test(t, func(t *testing.T) {
+							took := replaced(t, renewals, lostAt, stepsAt) + lostAt - timings.SuspectAfter()
+							t.Logf(
+								"Held %s after D(1+e) from the last renewal, %.1f round trips",
+								took.Round(time.Millisecond),
+								float64(took)/float64(wan),
+							)
+							if took > bound {
+								t.Errorf("more than %s", bound)
+							}
+						})
+					},
+				)
 			}
 		}
 	}
 }
 
-// The primary's pod is gone, its term was released before that. The others have a primary after two round trips between them -
-// the other replica is fenced, the engine commits - and a few shorter ones: neither an agent that is no more is waited for, nor
-// a far voter that nobody needs.
+// The primary's pod is gone, its term was released before that. The others have a primary after two round trips between
+// them - the other replica is fenced, the engine commits - and a few shorter ones: neither an agent that is no more is
+// waited for, nor a far voter that nobody needs.
 func TestAPodThatIsGoneIsNotWaitedFor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		timings := election.DefaultTimings()
@@ -297,8 +322,8 @@ func TestAPodThatIsGoneIsNotWaitedFor(t *testing.T) {
 	})
 }
 
-// busy is an engine that, once it is primary, has no answer about its databases in any time; the statement after that needs a new
-// connection.
+// busy is an engine that, once it is primary, has no answer about its databases in any time; the statement after that
+// needs a new connection.
 type busy struct {
 	instant
 	renewed []time.Time
@@ -320,12 +345,21 @@ func (e *busy) RenewLease(ctx context.Context, _ string, _ time.Duration, _ time
 	return nil
 }
 
-// What a new primary's databases are is for the record alone: its lease is renewed whether or not the engine tells, also with the
-// short timings that docs/failover.md recommends.
+// What a new primary's databases are is for the record alone: its lease is renewed whether or not the engine tells,
+// also with the short timings that docs/failover.md recommends.
 func TestTheLeaseIsRenewedBeforeTheRecordIsMade(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		timings := election.Timings{Expiry: 4300 * time.Millisecond, Renew: 500 * time.Millisecond, APITimeout: 600 * time.Millisecond, Acknowledge: 700 * time.Millisecond,
-			AgentRestart: 700 * time.Millisecond, WriteLease: 2 * time.Second, Overrun: time.Second, Kill: 500 * time.Millisecond, Drift: 0.01}
+		timings := election.Timings{
+			Expiry:       4300 * time.Millisecond,
+			Renew:        500 * time.Millisecond,
+			APITimeout:   600 * time.Millisecond,
+			Acknowledge:  700 * time.Millisecond,
+			AgentRestart: 700 * time.Millisecond,
+			WriteLease:   2 * time.Second,
+			Overrun:      time.Second,
+			Kill:         500 * time.Millisecond,
+			Drift:        0.01,
+		}
 		if err := timings.Check(); err != nil {
 			t.Fatal(err)
 		}

@@ -16,8 +16,8 @@ func (s *server) empty() {
 	s.exists, s.log, s.config, s.memory = false, nil, configuration{}, election.Remembered{}
 }
 
-// The primary comes back with empty volumes, by whatever end. It has nothing to serve, so it leaves the term to those that have the
-// group, and they lose nothing.
+// The primary comes back with empty volumes, by whatever end. It has nothing to serve, so it leaves the term to those
+// that have the group, and they lose nothing.
 func TestAPrimaryThatHasLostItsVolumesLeavesTheTermToOthers(t *testing.T) {
 	for name, end := range map[string]func(s *server){
 		"its engine was seen to end": func(s *server) {
@@ -71,7 +71,8 @@ func TestAClaimWithoutTheGroupIsNotGoneOnWith(t *testing.T) {
 	g.Expect(w.primary()).NotTo(Equal(lost))
 }
 
-// While nobody else can be elected, the empty server says what is missing and goes on as soon as the group is there again.
+// While nobody else can be elected, the empty server says what is missing and goes on as soon as the group is there
+// again.
 func TestAPrimaryThatHasLostItsVolumesSaysWhatItWaitsFor(t *testing.T) {
 	w, g := held(t)
 	lost := w.servers[0]

@@ -25,17 +25,17 @@ type Remembered struct {
 	BegunIn int64  `json:"begunIn,omitempty"`
 	// Decided is the ID of the last Rejoin or Reseed that this server has carried out.
 	Decided string `json:"decided,omitempty"`
-	// Voters is the newest configuration of voters that a run of this server made, nil for none. It is remembered before it is in
-	// any vote: of one term and number there must not be two. It counts for that run and term alone: a group of the same name
-	// that was made later has terms of its own.
+	// Voters is the newest configuration of voters that a run of this server made, nil for none. It is remembered before
+	// it is in any vote: of one term and number there must not be two. It counts for that run and term alone: a group of
+	// the same name that was made later has terms of its own.
 	Voters *Configuration `json:"voters,omitempty"`
 	// VotersBy is the run that made Voters, as a holder without nonce.
 	VotersBy string `json:"votersBy,omitempty"`
 }
 
-// forgetFormer forgets what is remembered of a former group of the name: its voters, and forced terms that this group has not had. A
-// majority of the votes had each term that was forced, so that of the group's own no majority tells of lower ones. The promise stays:
-// it holds for whoever asks.
+// forgetFormer forgets what is remembered of a former group of the name: its voters, and forced terms that this group
+// has not had. A majority of the votes had each term that was forced, so that of the group's own no majority tells of
+// lower ones. The promise stays: it holds for whoever asks.
 func (k *Keeper) forgetFormer(r Remembered, leading Record, seen Observation) (Remembered, error) {
 	r, err := k.forgetVoters(r, leading, seen)
 	if err != nil || max(r.Cleared, r.Followed, r.Quarantined) <= leading.Term {

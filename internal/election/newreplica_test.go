@@ -10,8 +10,9 @@ import (
 	"geosql.dev/operator/internal/election"
 )
 
-// A replica whose volumes were made anew after a failover with data loss has nothing that the others lack: nothing is kept apart, and
-// no person is asked what is to become of it. Its agent may see that before the replica joins, or while it has no copies yet.
+// A replica whose volumes were made anew after a failover with data loss has nothing that the others lack: nothing is
+// kept apart, and no person is asked what is to become of it. Its agent may see that before the replica joins, or while
+// it has no copies yet.
 func TestAReplicaThatBeginsAfterAForcedFailoverIsNotQuarantined(t *testing.T) {
 	for name, seen := range map[string]int{"seen before it joins": 3, "seen when it has joined": 0} {
 		t.Run(name, func(t *testing.T) {
@@ -27,14 +28,15 @@ func TestAReplicaThatBeginsAfterAForcedFailoverIsNotQuarantined(t *testing.T) {
 			g.Expect(s.memory.Quarantined).To(BeZero())
 			g.Expect(s.memory.Followed).To(Equal(line.Term))
 			for _, a := range election.QuarantinedReplicas(w.voters[0].record, w.voters[1].record, w.voters[2].record) {
-				g.Expect(a).To(Or(HaveField("Server", Not(Equal(names[0]))), HaveField("Over", BeTrue())), "nobody is asked for a decision")
+				g.Expect(a).
+					To(Or(HaveField("Server", Not(Equal(names[0]))), HaveField("Over", BeTrue())), "nobody is asked for a decision")
 			}
 		})
 	}
 }
 
-// A replica without copies in its group has what it alone has all the same while databases of those names are there: the engine may not
-// have taken them into the group yet, or somebody has taken them out.
+// A replica without copies in its group has what it alone has all the same while databases of those names are there:
+// the engine may not have taken them into the group yet, or somebody has taken them out.
 func TestAReplicaWhoseCopiesAreNotInTheGroupStaysQuarantined(t *testing.T) {
 	w, g, line := forced(t)
 	s := w.servers[0]
@@ -45,8 +47,8 @@ func TestAReplicaWhoseCopiesAreNotInTheGroupStaysQuarantined(t *testing.T) {
 	g.Expect(s.memory).To(And(HaveField("Cleared", BeZero()), HaveField("Quarantined", line.Term)))
 }
 
-// A group that was made anew has terms of its own: what an agent remembers of a failover with data loss of a former group of the name
-// says nothing of one of this group.
+// A group that was made anew has terms of its own: what an agent remembers of a failover with data loss of a former
+// group of the name says nothing of one of this group.
 func TestAFormerGroupsForkIsNotThisOnes(t *testing.T) {
 	w, g, line := forced(t)
 	third := w.servers[2]

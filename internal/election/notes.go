@@ -162,8 +162,8 @@ func keepLater(timelines []Timeline, t Timeline) []Timeline {
 	return mergeTimelines(timelines, t)
 }
 
-// hearPause takes what one voter says of a pause, unless another's word is newer: one that was away when the group was paused, or no
-// longer, says what was so before. What cannot be read of the time counts as none.
+// hearPause takes what one voter says of a pause, unless another's word is newer: one that was away when the group was
+// paused, or no longer, says what was so before. What cannot be read of the time counts as none.
 func (g *gathered) hearPause(n Notes) (err error) {
 	var at time.Time
 	if n.PausedAt != "" {
@@ -181,8 +181,8 @@ func (g *gathered) hearPause(n Notes) (err error) {
 	return err
 }
 
-// settlePause makes paused what the newest request says, if that was a Pause or a Resume that is done: a voter that could not
-// be written may say otherwise still.
+// settlePause makes paused what the newest request says, if that was a Pause or a Resume that is done: a voter that
+// could not be written may say otherwise still.
 func (g *gathered) settlePause() {
 	if r := g.request; r != nil && r.pauses() && g.answers[r.ID].Outcome == OutcomeDone && !r.Issued.Before(g.pausedAt) {
 		g.paused, g.pausedAt = r.Kind == RequestPause, r.Issued

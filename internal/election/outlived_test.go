@@ -11,8 +11,8 @@ import (
 	"geosql.dev/operator/internal/election"
 )
 
-// outlived is a group whose primary's agent has fallen asleep and whose write lease never ends: the primary goes on serving
-// while another server is elected.
+// outlived is a group whose primary's agent has fallen asleep and whose write lease never ends: the primary goes on
+// serving while another server is elected.
 func outlived(t *testing.T, broken breaks) (w *world, g *WithT) {
 	t.Helper()
 	g = NewWithT(t)
@@ -43,8 +43,8 @@ func (w *world) promote(t *testing.T, g *WithT, between func(election.Outcome)) 
 	return candidate
 }
 
-// What a replica has reported is all it has: nothing may be acknowledged with it afterwards by the primary of before. A report
-// before the fence is noticed.
+// What a replica has reported is all it has: nothing may be acknowledged with it afterwards by the primary of before. A
+// report before the fence is noticed.
 func TestNothingIsAcknowledgedAfterAReport(t *testing.T) {
 	for name, broken := range map[string]breaks{
 		"the fence comes first":     {},
@@ -73,8 +73,8 @@ func TestNothingIsAcknowledgedAfterAReport(t *testing.T) {
 	}
 }
 
-// A replica follows the new primary as soon as the votes say Held. FAILOVER takes a majority, so by then the primary of before
-// does not get it back, even where the two are cut off from each other at that moment.
+// A replica follows the new primary as soon as the votes say Held. FAILOVER takes a majority, so by then the primary of
+// before does not get it back, even where the two are cut off from each other at that moment.
 func TestAFollowerIsNotWonBack(t *testing.T) {
 	w, g := outlived(t, breaks{})
 	old, follower := w.servers[0], w.servers[2]
@@ -96,8 +96,8 @@ func TestAFollowerIsNotWonBack(t *testing.T) {
 	g.Expect(w.fault).NotTo(HaveOccurred())
 }
 
-// An agent that begins anew beside a primary, and reads no majority, knows no lease that would end it. The primary is left alone for as
-// long as a lease may last, and taken OFFLINE then, though the engine's clock has stopped.
+// An agent that begins anew beside a primary, and reads no majority, knows no lease that would end it. The primary is
+// left alone for as long as a lease may last, and taken OFFLINE then, though the engine's clock has stopped.
 func TestAPrimaryThatNobodyCanSpeakForIsTakenOffline(t *testing.T) {
 	w, g := held(t)
 	w.breaks.endless = true
@@ -115,6 +115,7 @@ func TestAPrimaryThatNobodyCanSpeakForIsTakenOffline(t *testing.T) {
 	}
 	// The first step beside it was half a second after.
 	w.advance(500 * time.Millisecond)
-	g.Expect(p.step()).To(And(HaveField("Action", "taken offline"), HaveField("Err", MatchError(ContainSubstring("fewer voters answer")))))
+	g.Expect(p.step()).
+		To(And(HaveField("Action", "taken offline"), HaveField("Err", MatchError(ContainSubstring("fewer voters answer")))))
 	g.Expect(p.run.role).To(Equal(election.RoleResolving))
 }

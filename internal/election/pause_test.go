@@ -11,8 +11,8 @@ import (
 	"geosql.dev/operator/internal/election"
 )
 
-// A voter that was away while a pause was ended says "paused" still when it is back. Whatever was asked for meanwhile, the pause is
-// over: nobody would know why there is no election at the next fault.
+// A voter that was away while a pause was ended says "paused" still when it is back. Whatever was asked for meanwhile,
+// the pause is over: nobody would know why there is no election at the next fault.
 func TestAPauseThatWasEndedStaysSoWhenAVoterIsBack(t *testing.T) {
 	w, g := held(t)
 	w.ask(election.Request{ID: "p", Kind: election.RequestPause})
@@ -38,9 +38,9 @@ func TestAPauseThatWasEndedStaysSoWhenAVoterIsBack(t *testing.T) {
 	g.Expect(w.primary()).NotTo(BeNil(), "the group is not paused")
 }
 
-// A Pause stands on the vote where it was asked for until another request takes its place there. An agent that reads that vote alone,
-// as one that has just started, finds no answer to it once a later request was answered; it does not carry it out a second time after
-// the group was resumed.
+// A Pause stands on the vote where it was asked for until another request takes its place there. An agent that reads
+// that vote alone, as one that has just started, finds no answer to it once a later request was answered; it does not
+// carry it out a second time after the group was resumed.
 func TestAPauseThatWasEndedIsNotCarriedOutAgain(t *testing.T) {
 	w, g := held(t)
 	w.ask(election.Request{ID: "p", Kind: election.RequestPause}) // on the vote of the second site
@@ -79,10 +79,13 @@ func TestARequestOfAClockThatIsBehindSaysSo(t *testing.T) {
 	w.ask(election.Request{ID: "s", Kind: election.RequestSwitchover, To: names[1]})
 	w.now = at
 	w.live(2)
-	g.Expect(w.answer(g)).To(And(HaveField("ID", "s"), HaveField("Reason", election.ReasonExpired), HaveField("Message", ContainSubstring("the clock is right"))))
+	g.Expect(w.answer(g)).
+		To(And(HaveField("ID", "s"), HaveField("Reason", election.ReasonExpired),
+			HaveField("Message", ContainSubstring("the clock is right"))))
 }
 
-// What nobody may begin with any more is answered although it is nobody's: no server is named, or that one is away, and nobody holds the votes.
+// What nobody may begin with any more is answered although it is nobody's: no server is named, or that one is away, and
+// nobody holds the votes.
 func TestARequestOfNobodysExpires(t *testing.T) {
 	for name, request := range map[string]election.Request{
 		"a failover to whoever is best":    {Kind: election.RequestFailover},
@@ -103,7 +106,9 @@ func TestARequestOfNobodysExpires(t *testing.T) {
 			w.ask(request)
 			w.now = at
 			w.live(30)
-			g.Expect(w.answers(g)).To(ContainElement(And(HaveField("ID", "x"), HaveField("Outcome", election.OutcomeRefused), HaveField("Reason", election.ReasonExpired))))
+			g.Expect(w.answers(g)).
+				To(ContainElement(And(HaveField("ID", "x"), HaveField("Outcome", election.OutcomeRefused),
+					HaveField("Reason", election.ReasonExpired))))
 		})
 	}
 }
@@ -126,8 +131,8 @@ func TestARequestOfAClockThatIsAheadExpires(t *testing.T) {
 	g.Expect(w.primary()).To(BeNil(), "paused, and nobody is asked any more")
 }
 
-// While a group is paused a primary whose lease has run out does not come back by itself. A person's word makes it, or another,
-// primary all the same.
+// While a group is paused a primary whose lease has run out does not come back by itself. A person's word makes it, or
+// another, primary all the same.
 func TestAPausedGroupWhoseLeaseRanOutDoesAsItIsTold(t *testing.T) {
 	for _, to := range names[:2] {
 		t.Run(to, func(t *testing.T) {

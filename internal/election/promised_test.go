@@ -10,8 +10,9 @@ import (
 	"geosql.dev/operator/internal/election"
 )
 
-// Agents keep what they have promised for good, also to a former group of the name: it may be of terms that this one comes to only much
-// later. Whoever is refused for such a promise claims a term above it, and does not try each one in between.
+// Agents keep what they have promised for good, also to a former group of the name: it may be of terms that this one
+// comes to only much later. Whoever is refused for such a promise claims a term above it, and does not try each one in
+// between.
 func TestAClaimThatIsRefusedForAHigherPromiseIsMadeAboveIt(t *testing.T) {
 	w, g := held(t)
 	for _, s := range w.servers[1:] {
@@ -28,7 +29,8 @@ func TestAClaimThatIsRefusedForAHigherPromiseIsMadeAboveIt(t *testing.T) {
 	g.Expect(w.voters[0].record.Term).To(Equal(int64(41)))
 }
 
-// Whoever has claimed a term helps nobody to serve in that one or a lower, though it has promised no such: the refusal tells the term.
+// Whoever has claimed a term helps nobody to serve in that one or a lower, though it has promised no such: the refusal
+// tells the term.
 func TestAServerPromisesNothingBelowItsOwnTerm(t *testing.T) {
 	for name, tc := range map[string]struct {
 		term    int64
@@ -48,7 +50,10 @@ func TestAServerPromisesNothingBelowItsOwnTerm(t *testing.T) {
 			g.Expect(s.step()).To(And(HaveField("Term", int64(4)), HaveField("State", election.StateClaimed)))
 			w.create()
 			before := s.run.offlines
-			_, err := s.run.keeper.Fence(t.Context(), election.FenceRequest{Group: "content", Term: tc.term, Candidate: election.Holder{Server: tc.to}})
+			_, err := s.run.keeper.Fence(
+				t.Context(),
+				election.FenceRequest{Group: "content", Term: tc.term, Candidate: election.Holder{Server: tc.to}},
+			)
 			if !tc.refused {
 				g.Expect(err).NotTo(HaveOccurred())
 				g.Expect(s.memory.Promise).To(Equal(election.Promise{Term: tc.term, To: tc.to}))

@@ -11,22 +11,26 @@ import (
 	"time"
 )
 
-// failoverTimeout bounds the answer to FAILOVER. The lease that it runs under was granted within Acknowledge; the answer
-// itself only tells that the role will change.
+// failoverTimeout bounds the answer to FAILOVER. The lease that it runs under was granted within Acknowledge; the
+// answer itself only tells that the role will change.
 const failoverTimeout = 3 * time.Second
 
-// rolePoll is the pause between looks at a role that is changing. roleWait is for how long it is looked at without a round
-// of votes in between, which takes longer than most changes of role; it is well below Renew.
+// rolePoll is the pause between looks at a role that is changing. roleWait is for how long it is looked at without a
+// round of votes in between, which takes longer than most changes of role; it is well below Renew.
 const (
 	rolePoll = 50 * time.Millisecond
 	roleWait = 400 * time.Millisecond
 )
 
-// promote carries a claim on: fence, decide, and FAILOVER, with the votes of a round that began so lately that the engine can
-// acknowledge its lease within Acknowledge of it.
+// promote carries a claim on: fence, decide, and FAILOVER, with the votes of a round that began so lately that the
+// engine can acknowledge its lease within Acknowledge of it.
 func (k *Keeper) promote(ctx context.Context, start time.Duration) Outcome {
 	if start > k.claim.at+k.timings.Expiry {
-		return k.giveUp(ctx, ReasonNoQuorum, fmt.Errorf("group %s: term %d came to nothing within %s", k.group, k.term, k.timings.Expiry))
+		return k.giveUp(
+			ctx,
+			ReasonNoQuorum,
+			fmt.Errorf("group %s: term %d came to nothing within %s", k.group, k.term, k.timings.Expiry),
+		)
 	}
 	if err := k.requests.adopt(k); err != nil {
 		return Outcome{Err: err}
@@ -64,11 +68,20 @@ func (k *Keeper) fenceAll(ctx context.Context) Outcome {
 		k.chronicle.estimate(k, reports)
 		return Outcome{Action: "another replica has a newer configuration; data loss is allowed", Soon: soon}
 	case d.quorate() && (d.best == "" || chosen):
-		return k.giveUp(ctx, ReasonNotSynchronized, fmt.Errorf("group %s: %s does not know the newest configuration, it may lack acknowledged writes", k.group, k.self.Server))
+		return k.giveUp(
+			ctx,
+			ReasonNotSynchronized,
+			fmt.Errorf(
+				"group %s: %s does not know the newest configuration, it may lack acknowledged writes",
+				k.group,
+				k.self.Server,
+			),
+		)
 	case d.quorate():
 		return k.yield(ctx, find(reports, d.best))
 	case k.outbid > k.term:
-		// What was promised may be a former group's; otherwise this run is refused until its terms have come to that, one after another.
+		// What was promised may be a former group's; otherwise this run is refused until its terms have come to that, one
+		// after another.
 		why := fmt.Sprintf("term %d was promised to another", k.outbid)
 		cause, request := k.chronicle.cause(), k.claim.request
 		k.chronicle.end(k, OutcomeFailed, why)
@@ -82,16 +95,25 @@ func (k *Keeper) fenceAll(ctx context.Context) Outcome {
 		k.claim.fenced, k.claim.force = true, true
 		k.chronicle.fenced(k)
 		k.chronicle.estimate(k, reports)
-		return Outcome{Action: fmt.Sprintf("fenced %d replicas of %d needed; data loss is allowed", d.reported, d.needed), Soon: soon}
+		return Outcome{
+			Action: fmt.Sprintf("fenced %d replicas of %d needed; data loss is allowed", d.reported, d.needed),
+			Soon:   soon,
+		}
 	}
 	return Outcome{
 		Action: "waiting for reports", Soon: k.timings.Renew / 4,
-		Err: fmt.Errorf("group %s: %d of the %d replicas that are needed have reported in term %d", k.group, d.reported, d.needed, k.term),
+		Err: fmt.Errorf(
+			"group %s: %d of the %d replicas that are needed have reported in term %d",
+			k.group,
+			d.reported,
+			d.needed,
+			k.term,
+		),
 	}
 }
 
-// decided goes on when this replica is to be promoted: at once, unless the votes are to be asked anew. Where data loss is allowed it is
-// promoted without all the same if the engine takes that, and has cost nothing then.
+// decided goes on when this replica is to be promoted: at once, unless the votes are to be asked anew. Where data loss
+// is allowed it is promoted without all the same if the engine takes that, and has cost nothing then.
 func (k *Keeper) decided(ctx context.Context, d decision, reports []Report) Outcome {
 	k.claim.fenced = true
 	k.chronicle.fenced(k)
@@ -105,14 +127,17 @@ func (k *Keeper) decided(ctx context.Context, d decision, reports []Report) Outc
 	return Outcome{Action: fenced, Soon: soon}
 }
 
-// eligible are the reports without those of replicas that a forced failover has left behind, unless data loss is allowed:
-// neither they nor the configurations that they know count.
+// eligible are the reports without those of replicas that a forced failover has left behind, unless data loss is
+// allowed: neither they nor the configurations that they know count.
 func (k *Keeper) eligible(reports []Report) []Report {
 	fork := k.told().fork
 	if fork == nil || k.claim.request != nil && k.claim.request.AllowDataLoss {
 		return reports
 	}
-	return slices.DeleteFunc(slices.Clone(reports), func(r Report) bool { return r.Mode(r.Server) == ModeSynchronous && !has(fork, r.Server, r.Followed) })
+	return slices.DeleteFunc(
+		slices.Clone(reports),
+		func(r Report) bool { return r.Mode(r.Server) == ModeSynchronous && !has(fork, r.Server, r.Followed) },
+	)
 }
 
 func find(reports []Report, server string) Report {
@@ -141,7 +166,12 @@ func (k *Keeper) handOver(ctx context.Context, to Report, t Timeline, request *R
 	next.Holder.Nonce = k.nonce()
 	// Nobody waits for a vote beyond the majority: the other server renews them all.
 	done := k.ballot.Hurry()
-	granted := k.ballot.Claim(ctx, next, k.timings.SuspectAfter(), func(present Record) bool { return present.Holder.SameRun(k.self) })
+	granted := k.ballot.Claim(
+		ctx,
+		next,
+		k.timings.SuspectAfter(),
+		func(present Record) bool { return present.Holder.SameRun(k.self) },
+	)
 	done()
 	if granted.Carried {
 		k.noted(next.Notes)
@@ -151,7 +181,10 @@ func (k *Keeper) handOver(ctx context.Context, to Report, t Timeline, request *R
 	// Whether or not it was granted, the other one may have to be waited for before this server claims again.
 	k.retryAt = k.clock.Now() + 2*k.timings.Renew
 	if !granted.Carried {
-		return Outcome{Action: "hand-over not granted", Err: fmt.Errorf("group %s: handing term %d over to %s: %s", k.group, term, to.Server, granted)}
+		return Outcome{
+			Action: "hand-over not granted",
+			Err:    fmt.Errorf("group %s: handing term %d over to %s: %s", k.group, term, to.Server, granted),
+		}
 	}
 	wake, cancel := context.WithTimeout(ctx, k.timings.APITimeout)
 	defer cancel()
@@ -183,7 +216,8 @@ func (k *Keeper) backoff() time.Duration {
 	return min(time.Duration((1+k.random())*float64(k.timings.Renew))<<(k.failures-1), k.timings.Expiry)
 }
 
-// awaitPrimary waits for the role that FAILOVER has announced. When it does not come, the next step looks again, with fresh votes.
+// awaitPrimary waits for the role that FAILOVER has announced. When it does not come, the next step looks again, with
+// fresh votes.
 func (k *Keeper) awaitPrimary(ctx context.Context) (seen Observation, came bool) {
 	ctx, cancel := context.WithTimeout(ctx, roleWait)
 	defer cancel()
@@ -207,7 +241,8 @@ func (k *Keeper) takeBack(ctx context.Context) error {
 	return err
 }
 
-// failOver makes this server primary in the term that it claimed, under the claim's last round of votes, and lets the votes say so.
+// failOver makes this server primary in the term that it claimed, under the claim's last round of votes, and lets the
+// votes say so.
 func (k *Keeper) failOver(ctx context.Context) Outcome {
 	if k.claim.answered > 0 && k.clock.Now() < k.claim.answered+k.timings.Renew {
 		return Outcome{Action: "the role is changing", Soon: rolePoll}
@@ -247,5 +282,9 @@ func (k *Keeper) failOver(ctx context.Context) Outcome {
 		return k.giveUp(ctx, ReasonNotSynchronized, fmt.Errorf("group %s on %s: %w", k.group, k.self.Server, err))
 	}
 	// Refused for now, or not known: the role tells, and the next step tries again.
-	return Outcome{Action: name + " not answered", Soon: k.timings.Renew / 4, Err: fmt.Errorf("failing group %s over to %s: %w", k.group, k.self.Server, err)}
+	return Outcome{
+		Action: name + " not answered",
+		Soon:   k.timings.Renew / 4,
+		Err:    fmt.Errorf("failing group %s over to %s: %w", k.group, k.self.Server, err),
+	}
 }

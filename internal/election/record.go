@@ -69,8 +69,8 @@ type Record struct {
 	Holder Holder
 	// InitialPrimary is the only server that may claim term 1.
 	InitialPrimary string
-	// Voters is the configuration of voters that the vote was given in, as Configuration.encode writes it: records are compared.
-	// Empty in votes that tell nothing of it.
+	// Voters is the configuration of voters that the vote was given in, as Configuration.encode writes it: records are
+	// compared. Empty in votes that tell nothing of it.
 	Voters string
 	// Notes beside the vote.
 	Notes Notes
@@ -90,12 +90,13 @@ func (r Record) Configuration() Configuration {
 	return c
 }
 
-// unused says that the vote has never been anybody's. It is so in a Lease of a new group or of a site that is to vote, and where a
-// vote was lost and another Lease was made: by somebody's hand, or by a Create that was sent long before. Once there is the group such
-// a Lease counts as absent (model/README.md).
+// unused says that the vote has never been anybody's. It is so in a Lease of a new group or of a site that is to vote,
+// and where a vote was lost and another Lease was made: by somebody's hand, or by a Create that was sent long before.
+// Once there is the group such a Lease counts as absent (model/README.md).
 func (r Record) unused() bool { return r.Term == 0 }
 
-// TellsOfPrimary says that some server was PRIMARY in this term or one before. Timelines that cannot be read tell of nothing.
+// TellsOfPrimary says that some server was PRIMARY in this term or one before. Timelines that cannot be read tell of
+// nothing.
 func (r Record) TellsOfPrimary() bool {
 	timelines, _ := ParseTimelines(r.Notes.annotations())
 	return r.State == StateHeld || slices.ContainsFunc(timelines, func(t Timeline) bool { return t.Promoted != nil })

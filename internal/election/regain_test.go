@@ -20,7 +20,17 @@ func (w *world) stray(voter int, rival *server, above int64) {
 	r := v.record
 	r.Term, r.State, r.Holder = r.Term+above, election.StateClaimed, rival.run.self
 	r.Holder.Nonce = "stray"
-	line, err := json.Marshal([]election.Timeline{{Term: r.Term, Cause: election.CauseAutomatic, From: r.Holder.Server, To: rival.name, Outcome: election.OutcomeAccepted}})
+	line, err := json.Marshal(
+		[]election.Timeline{
+			{
+				Term:    r.Term,
+				Cause:   election.CauseAutomatic,
+				From:    r.Holder.Server,
+				To:      rival.name,
+				Outcome: election.OutcomeAccepted,
+			},
+		},
+	)
 	if err != nil {
 		panic(err)
 	}
@@ -28,7 +38,8 @@ func (w *world) stray(voter int, rival *server, above int64) {
 	v.record, v.changed, v.version = r, w.now, v.version+1
 }
 
-// strayClaim has such a claim be made now and then, of a vote that was released or has expired: only its one swap arrives.
+// strayClaim has such a claim be made now and then, of a vote that was released or has expired: only its one swap
+// arrives.
 func (w *world) strayClaim(rng *rand.Rand) {
 	if !w.strays || rng.IntN(10) > 0 {
 		return
@@ -42,8 +53,8 @@ func (w *world) strayClaim(rng *rand.Rand) {
 	w.stray(voter, rival, 1+rng.Int64N(3))
 }
 
-// A vote that a rival has claimed in vain in a higher term comes back to the holder, which serves all the time: without it the holder
-// is one lost voter from losing its lease, and everybody else takes the claim for the group's state.
+// A vote that a rival has claimed in vain in a higher term comes back to the holder, which serves all the time: without
+// it the holder is one lost voter from losing its lease, and everybody else takes the claim for the group's state.
 func TestAHigherClaimThatCameToNothingIsOutgrown(t *testing.T) {
 	for name, above := range map[string]int64{"the next term": 1, "a term far above": 1000} {
 		t.Run(name, func(t *testing.T) {
@@ -66,7 +77,8 @@ func TestAHigherClaimThatCameToNothingIsOutgrown(t *testing.T) {
 	}
 }
 
-// An agent that was started again knows nothing of a claim of its own at a voter that it could not read, and has got a lower term since.
+// An agent that was started again knows nothing of a claim of its own at a voter that it could not read, and has got a
+// lower term since.
 func TestAForgottenClaimOfItsOwnIsOutgrown(t *testing.T) {
 	w, g := held(t)
 	w.stray(2, w.servers[0], 1)
@@ -80,8 +92,8 @@ func TestAForgottenClaimOfItsOwnIsOutgrown(t *testing.T) {
 	}
 }
 
-// Where a round of the new term reached one voter alone, and a successor that does not know of it claimed the same term at the others,
-// either has votes of one term that it does not get back in that one.
+// Where a round of the new term reached one voter alone, and a successor that does not know of it claimed the same term
+// at the others, either has votes of one term that it does not get back in that one.
 func TestAVoteOfTheSameTermIsOutgrown(t *testing.T) {
 	w, g := held(t)
 	h := w.servers[0]
@@ -113,8 +125,8 @@ func TestAVoteOfTheSameTermIsOutgrown(t *testing.T) {
 	g.Expect(w.primary()).To(Equal(successor), "one lost voter of three costs it nothing")
 }
 
-// A rival that does not see all votes, and so takes its own claim for the leading one, asks again and again: the holder gets the vote
-// before that, once, and terms do not run away.
+// A rival that does not see all votes, and so takes its own claim for the leading one, asks again and again: the holder
+// gets the vote before that, once, and terms do not run away.
 func TestARivalThatComesBackIsOutgrownOnce(t *testing.T) {
 	w, g := held(t)
 	w.servers[1].cut[0] = true
@@ -127,7 +139,8 @@ func TestARivalThatComesBackIsOutgrownOnce(t *testing.T) {
 	}
 }
 
-// The election that a holder goes on from is that of the last term in which anybody came to serve, whatever was claimed in vain since.
+// The election that a holder goes on from is that of the last term in which anybody came to serve, whatever was claimed
+// in vain since.
 func TestTheElectionOfARaisedTerm(t *testing.T) {
 	g := NewWithT(t)
 	at := metav1.NewMicroTime(time.Unix(1_800_000_000, 0))
@@ -138,13 +151,14 @@ func TestTheElectionOfARaisedTerm(t *testing.T) {
 	}
 	g.Expect(election.LineOf(lines, holds(8, election.StateHeld, "quisec-0"))).To(HaveValue(Equal(served)))
 	g.Expect(election.LineOf(lines, holds(7, election.StateClaimed, "dubsec-0"))).To(HaveValue(Equal(lines[1])))
-	g.Expect(election.LineOf(lines, holds(8, election.StateClaimed, "quisec-0"))).To(BeNil(), "it has not come to serve again")
+	g.Expect(election.LineOf(lines, holds(8, election.StateClaimed, "quisec-0"))).
+		To(BeNil(), "it has not come to serve again")
 	g.Expect(election.LineOf(lines, holds(8, election.StateHeld, "tukpub-0"))).To(BeNil(), "the election of another")
 	g.Expect(election.LineOf(nil, holds(8, election.StateHeld, "quisec-0"))).To(BeNil())
 }
 
-// The vote of a site whose etcd was restored from a backup counts for nobody at first: somebody else may have had it since. A holder that
-// has a majority without it takes it back, and goes on when another voter is lost.
+// The vote of a site whose etcd was restored from a backup counts for nobody at first: somebody else may have had it
+// since. A holder that has a majority without it takes it back, and goes on when another voter is lost.
 func TestARestoredVoteIsTakenBack(t *testing.T) {
 	w, g := held(t)
 	old := w.voters[2].record

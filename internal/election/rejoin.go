@@ -19,11 +19,12 @@ const (
 	// strangerPatience is how long a secondary may be without the primary that holds the votes before it is taken OFFLINE
 	// to follow it: the engine's own reconnection comes first.
 	strangerPatience = 5 * time.Second
-	// standingPatience is how long a secondary that is connected to the holder may take no log before it is taken OFFLINE to
-	// follow it anew, once in a term: readers lose their connections.
+	// standingPatience is how long a secondary that is connected to the holder may take no log before it is taken OFFLINE
+	// to follow it anew, once in a term: readers lose their connections.
 	standingPatience = 15 * time.Second
-	// strayFor is for how long after a former primary began to follow the sessions that come to it are ended, at each step. The
-	// listener's Service leads to the new primary by then at every site that can be reached; when it does at one site this server cannot see.
+	// strayFor is for how long after a former primary began to follow the sessions that come to it are ended, at each
+	// step. The listener's Service leads to the new primary by then at every site that can be reached; when it does at one
+	// site this server cannot see.
 	strayFor = 10 * time.Second
 )
 
@@ -37,8 +38,8 @@ type rejoin struct {
 	// follow anew for that in this term.
 	standing time.Duration
 	revived  bool
-	// followed is when this server, which may be the former primary, began to follow the leading term's holder, 0 once no more
-	// stray sessions come.
+	// followed is when this server, which may be the former primary, began to follow the leading term's holder, 0 once no
+	// more stray sessions come.
 	followed time.Duration
 	// quarantined says that databases stay suspended until a person decides.
 	quarantined bool
@@ -76,7 +77,8 @@ type rejoinStep struct {
 // forkOpen says whether a fork has to be looked at before anything is resumed. A configuration-only replica has nothing
 // that could be lost.
 func (v rejoinView) forkOpen() bool {
-	return v.fork != nil && v.seen.Mode != ModeConfigurationOnly && v.fork.Term > v.remembered.Cleared && !strings.EqualFold(v.fork.Server, v.self)
+	return v.fork != nil && v.seen.Mode != ModeConfigurationOnly && v.fork.Term > v.remembered.Cleared &&
+		!strings.EqualFold(v.fork.Server, v.self)
 }
 
 // logOpen says whether this replica is not known to have the log of the forced failover.
@@ -86,7 +88,8 @@ func (v rejoinView) logOpen() bool {
 
 // caughtUp says whether all local copies are synchronized.
 func (v rejoinView) caughtUp() bool {
-	return len(v.local) > 0 && !slices.ContainsFunc(v.local, func(d DatabaseState) bool { return d.Suspended || d.State != "SYNCHRONIZED" })
+	return len(v.local) > 0 &&
+		!slices.ContainsFunc(v.local, func(d DatabaseState) bool { return d.Suspended || d.State != "SYNCHRONIZED" })
 }
 
 // planRejoin decides on one step of the way back. A RESOLVING replica becomes a secondary; a secondary that follows
@@ -202,16 +205,24 @@ func (r *rejoin) step(ctx context.Context, k *Keeper, leading Record, seen Obser
 	return r.endStrays(ctx, k, seen)
 }
 
-// endStrays ends, while the listener may still lead to a former primary, the sessions that have come to it since it began to follow. A
-// client's pool would keep them: they can read, and every write in them is refused (error 3906). It does so at each step, because a client
-// that comes just after one would be kept until the next, and a last time when that time is over.
+// endStrays ends, while the listener may still lead to a former primary, the sessions that have come to it since it
+// began to follow. A client's pool would keep them: they can read, and every write in them is refused (error 3906). It
+// does so at each step, because a client that comes just after one would be kept until the next, and a last time when
+// that time is over.
 func (r *rejoin) endStrays(ctx context.Context, k *Keeper, seen Observation) Outcome {
 	since := k.clock.Now() - r.followed
 	if r.followed == 0 || seen.Role != RoleSecondary {
 		return Outcome{}
 	}
 	if err := k.engine.EndSessions(ctx, k.group, since+time.Second); err != nil {
-		return Outcome{Err: fmt.Errorf("ending the sessions that came to %s while the listener of group %s moved: %w", k.self.Server, k.group, err)}
+		return Outcome{
+			Err: fmt.Errorf(
+				"ending the sessions that came to %s while the listener of group %s moved: %w",
+				k.self.Server,
+				k.group,
+				err,
+			),
+		}
 	}
 	if since < strayFor {
 		return Outcome{}
@@ -220,8 +231,8 @@ func (r *rejoin) endStrays(ctx context.Context, k *Keeper, seen Observation) Out
 	return Outcome{Action: "ended sessions that came while the listener moved"}
 }
 
-// mayHaveLed says whether a listener may still have led to this server when it began to follow: the leading term was taken over from
-// it, or from nobody that one knows. Votes that were restored by hand name a holder that is no server.
+// mayHaveLed says whether a listener may still have led to this server when it began to follow: the leading term was
+// taken over from it, or from nobody that one knows. Votes that were restored by hand name a holder that is no server.
 func (k *Keeper) mayHaveLed(ctx context.Context, leading Record) bool {
 	line := LineOf(k.told().timelines, leading)
 	if line == nil || line.From == "" {
@@ -255,7 +266,16 @@ func (r *rejoin) carryOut(ctx context.Context, k *Keeper, s rejoinStep, leading 
 		}
 	}
 	failed := func(action string, err error) Outcome {
-		return Outcome{Action: action, Err: fmt.Errorf("making %s a secondary of %s in group %s: %w", k.self.Server, leading.Holder.Server, k.group, err)}
+		return Outcome{
+			Action: action,
+			Err: fmt.Errorf(
+				"making %s a secondary of %s in group %s: %w",
+				k.self.Server,
+				leading.Holder.Server,
+				k.group,
+				err,
+			),
+		}
 	}
 	if s.offline {
 		if _, err := k.offline(ctx); err != nil {

@@ -64,9 +64,9 @@ func TestAStandingReplicaIsRevivedOnceInATerm(t *testing.T) {
 	g.Expect(third.run.role).To(Equal(election.RoleSecondary))
 }
 
-// A statement without an answer may be begun by the engine after OFFLINE, and make the replica a secondary again of the primary that
-// it has just given up. Nothing is reported before that can be no more, also by the keeper that takes the place of the one that
-// has sent it, when other voters are ordered.
+// A statement without an answer may be begun by the engine after OFFLINE, and make the replica a secondary again of the
+// primary that it has just given up. Nothing is reported before that can be no more, also by the keeper that takes the
+// place of the one that has sent it, when other voters are ordered.
 func TestAFenceWaitsForStatementsOfTheKeeperBefore(t *testing.T) {
 	w, g := held(t)
 	s := w.servers[2]
@@ -75,7 +75,10 @@ func TestAFenceWaitsForStatementsOfTheKeeperBefore(t *testing.T) {
 	g.Expect(s.run.queued).To(HaveLen(1))
 	s.run.frozen = false // for everything else
 	fence := func() error {
-		_, err := s.run.keeper.Fence(t.Context(), election.FenceRequest{Group: "content", Term: 5, Candidate: w.servers[1].run.self})
+		_, err := s.run.keeper.Fence(
+			t.Context(),
+			election.FenceRequest{Group: "content", Term: 5, Candidate: w.servers[1].run.self},
+		)
 		return err
 	}
 	g.Expect(fence()).To(MatchError(ContainSubstring("could undo it")))
@@ -96,7 +99,10 @@ func TestAFenceWaitsForAStatementWhoseConnectionHasBroken(t *testing.T) {
 	g.Expect(s.run.queued).To(HaveLen(1))
 	s.run.severed = false
 	fence := func() error {
-		_, err := s.run.keeper.Fence(t.Context(), election.FenceRequest{Group: "content", Term: 5, Candidate: w.servers[1].run.self})
+		_, err := s.run.keeper.Fence(
+			t.Context(),
+			election.FenceRequest{Group: "content", Term: 5, Candidate: w.servers[1].run.self},
+		)
 		return err
 	}
 	g.Expect(fence()).To(MatchError(ContainSubstring("could undo it")))

@@ -10,8 +10,8 @@ import (
 	"geosql.dev/operator/internal/election"
 )
 
-// A replica's report is about its own copies: rows that its views show of others neither make it synchronized nor unmake it. The claimant
-// here has the longer log and is not synchronized, so it yields.
+// A replica's report is about its own copies: rows that its views show of others neither make it synchronized nor
+// unmake it. The claimant here has the longer log and is not synchronized, so it yields.
 func TestAReportCountsTheReplicasOwnDatabases(t *testing.T) {
 	for name, all := range map[string]bool{"views of its own databases": false, "views of all replicas' databases": true} {
 		t.Run(name, func(t *testing.T) {
@@ -32,7 +32,8 @@ func TestAReportCountsTheReplicasOwnDatabases(t *testing.T) {
 			synchronized.run.keeper.SetPolicy(false, true)
 			w.live(25)
 			g.Expect(w.primary()).To(Equal(synchronized), w.picture())
-			g.Expect(w.timelines(g)).To(ContainElement(And(HaveField("To", claimant.name), HaveField("Outcome", election.OutcomeFailed))))
+			g.Expect(w.timelines(g)).
+				To(ContainElement(And(HaveField("To", claimant.name), HaveField("Outcome", election.OutcomeFailed))))
 		})
 	}
 }

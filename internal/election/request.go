@@ -16,10 +16,11 @@ const (
 	AnnotationAnswer = "geosql.dev/answer"
 	// AnnotationTimelines is a JSON array of the last timelines, newest last.
 	AnnotationTimelines = "geosql.dev/timelines"
-	// AnnotationPaused is "true" while no agent may begin an election by itself. One voter's word is enough, unless another's is newer.
+	// AnnotationPaused is "true" while no agent may begin an election by itself. One voter's word is enough, unless
+	// another's is newer.
 	AnnotationPaused = "geosql.dev/paused"
-	// AnnotationPausedAt is when the Pause or Resume was issued that AnnotationPaused is of: of several voters the newest counts, and
-	// of the same time "true".
+	// AnnotationPausedAt is when the Pause or Resume was issued that AnnotationPaused is of: of several voters the newest
+	// counts, and of the same time "true".
 	AnnotationPausedAt = "geosql.dev/paused-at"
 )
 
@@ -37,11 +38,11 @@ const (
 	RequestResume RequestKind = "Resume"
 	// RequestRejoin lets a quarantined replica (To) follow again: what it alone has is taken back.
 	RequestRejoin RequestKind = "Rejoin"
-	// RequestReseed lets a replica (To) be seeded anew: the copies of the group's databases are dropped that are stale, or all where it is
-	// quarantined.
+	// RequestReseed lets a replica (To) be seeded anew: the copies of the group's databases are dropped that are stale, or
+	// all where it is quarantined.
 	RequestReseed RequestKind = "Reseed"
-	// RequestReseedDatabases is a Reseed of some Databases. It has a kind of its own, because agents of earlier releases would take a
-	// Reseed for one of all.
+	// RequestReseedDatabases is a Reseed of some Databases. It has a kind of its own, because agents of earlier releases
+	// would take a Reseed for one of all.
 	RequestReseedDatabases RequestKind = "ReseedDatabases"
 )
 
@@ -133,8 +134,8 @@ func (r Request) Check() error {
 	return nil
 }
 
-// fences says whether a person's word is about the run of the engine that holds the votes. The nonce is not compared: it
-// is another at every renewal, and not the same at a voter that missed the last one.
+// fences says whether a person's word is about the run of the engine that holds the votes. The nonce is not compared:
+// it is another at every renewal, and not the same at a voter that missed the last one.
 func (r Request) fences(holder Holder) bool {
 	word, err := ParseHolder(r.FencedHolder)
 	return err == nil && word.Server != "" && word.SameRun(holder)
@@ -196,7 +197,8 @@ const (
 	ReasonHolderAlive = "HolderAlive"
 	// ReasonOtherHolder: the fenced holder is not the one that the votes name.
 	ReasonOtherHolder = "OtherHolder"
-	// ReasonSuperseded: the group is in another term than the request expects, or was paused or resumed since it was issued.
+	// ReasonSuperseded: the group is in another term than the request expects, or was paused or resumed since it was
+	// issued.
 	ReasonSuperseded = "Superseded"
 	// ReasonEngineRefused: the engine refused the statement.
 	ReasonEngineRefused = "EngineRefused"

@@ -17,8 +17,8 @@ type requests struct {
 	answer *Answer
 	// pause to be written with the next swap: "true", "false" or nothing; pausedAt is when that was asked for.
 	pause, pausedAt string
-	// eligible is since when this server may claim, and delay how long it lets rivals go first. delayOf is the term for which
-	// delay was found before its votes expired, 0 for none.
+	// eligible is since when this server may claim, and delay how long it lets rivals go first. delayOf is the term for
+	// which delay was found before its votes expired, 0 for none.
 	eligible, delay time.Duration
 	delayOf         int64
 	// expected is when the next step comes that needs no reading of the votes, 0 for none.
@@ -28,8 +28,8 @@ type requests struct {
 	id    string
 }
 
-// expect notes when the next step comes by which the votes that were just read need not be read again. Until then they must not
-// be out of sight: see outOfSight.
+// expect notes when the next step comes by which the votes that were just read need not be read again. Until then they
+// must not be out of sight: see outOfSight.
 func (q *requests) expect(now, wait time.Duration, t Timings) {
 	if wait <= t.APITimeout {
 		q.expected = now + wait
@@ -38,7 +38,15 @@ func (q *requests) expect(now, wait time.Duration, t Timings) {
 
 // settle keeps an answer for the next swap.
 func (q *requests) settle(k *Keeper, r *Request, outcome AnswerOutcome, reason, message string) {
-	q.answer = &Answer{ID: r.ID, Outcome: outcome, Reason: reason, Message: message, Term: k.term, By: k.self.Server, At: k.clock.Wall().UTC()}
+	q.answer = &Answer{
+		ID:      r.ID,
+		Outcome: outcome,
+		Reason:  reason,
+		Message: message,
+		Term:    k.term,
+		By:      k.self.Server,
+		At:      k.clock.Wall().UTC(),
+	}
 }
 
 // begin remembers durably that this server began with a request: it is carried out once.
@@ -79,10 +87,12 @@ func (q *requests) failover(k *Keeper, told gathered, leading Record) *Request {
 	return r
 }
 
-// unfinished says of a Failover that this server has begun with that nothing has come of it yet, not even that it has failed: a claim was
-// granted by too few, or came to nothing with its agent. It is gone on with, as nobody has been primary since the term that led then.
+// unfinished says of a Failover that this server has begun with that nothing has come of it yet, not even that it has
+// failed: a claim was granted by too few, or came to nothing with its agent. It is gone on with, as nobody has been
+// primary since the term that led then.
 func (q *requests) unfinished(r *Request, told gathered, begunIn int64, leading Record) bool {
-	if begunIn == 0 || leading.Term > begunIn && leading.State == StateHeld || q.answer != nil && q.answer.ID == r.ID && q.answer.Final() {
+	if begunIn == 0 || leading.Term > begunIn && leading.State == StateHeld ||
+		q.answer != nil && q.answer.ID == r.ID && q.answer.Final() {
 		return false
 	}
 	return !slices.ContainsFunc(told.timelines, func(t Timeline) bool {
@@ -111,9 +121,15 @@ func (q *requests) adopt(k *Keeper) error {
 func refuseByHolder(r *Request, leading Record) *refusal {
 	switch {
 	case r.ExpectedTerm != 0 && r.ExpectedTerm != leading.Term:
-		return &refusal{ReasonSuperseded, fmt.Sprintf("the request expects term %d, the group is in term %d", r.ExpectedTerm, leading.Term)}
+		return &refusal{
+			ReasonSuperseded,
+			fmt.Sprintf("the request expects term %d, the group is in term %d", r.ExpectedTerm, leading.Term),
+		}
 	case r.FencedHolder != "" && !r.fences(leading.Holder):
-		return &refusal{ReasonOtherHolder, fmt.Sprintf("the votes name %q, not the holder that is said to be fenced", leading.Holder.String())}
+		return &refusal{
+			ReasonOtherHolder,
+			fmt.Sprintf("the votes name %q, not the holder that is said to be fenced", leading.Holder.String()),
+		}
 	}
 	return nil
 }
@@ -126,30 +142,37 @@ func (q *requests) age(k *Keeper, r *Request) time.Duration {
 	return k.clock.Now() - q.first
 }
 
-// lapsed says that nobody may begin with a request any more, and that for some time: by the wall clock, which may be behind that of whoever
-// asked, and by how long this run has seen it, which no clock that is set makes shorter.
+// lapsed says that nobody may begin with a request any more, and that for some time: by the wall clock, which may be
+// behind that of whoever asked, and by how long this run has seen it, which no clock that is set makes shorter.
 func (q *requests) lapsed(k *Keeper, r *Request, since time.Duration) bool {
 	return r.Expired(k.clock.Wall().Add(-since)) || q.age(k, r) > r.life()+since
 }
 
-// expired says of a request that has expired what may be wrong: one that had when it was first seen was written by somebody whose clock is
-// behind, or stood where nobody could read it.
+// expired says of a request that has expired what may be wrong: one that had when it was first seen was written by
+// somebody whose clock is behind, or stood where nobody could read it.
 func (q *requests) expired(k *Keeper, r *Request, age time.Duration) string {
 	if !r.Expired(k.clock.Wall().Add(-age)) {
 		return "nobody began with it in time"
 	}
-	return fmt.Sprintf("it had expired when %s first read it: it says that it was issued at %s, and here it is %s. If nothing was cut off meanwhile, see whether the clock is right where it was asked for",
-		k.self.Server, r.Issued.UTC().Format(time.RFC3339), k.clock.Wall().UTC().Format(time.RFC3339))
+	return fmt.Sprintf(
+		"it had expired when %s first read it: it says that it was issued at %s, and here it is %s. If nothing was cut "+
+			"off meanwhile, see whether the clock is right where it was asked for",
+		k.self.Server,
+		r.Issued.UTC().Format(time.RFC3339),
+		k.clock.Wall().UTC().Format(time.RFC3339),
+	)
 }
 
-// orphaned says of a request that has expired that nobody whose it is answers: there is no holder, or no server is named, or that one is
-// away. Then any server may answer that stands by, for nobody begins any more. Those whose it is come first, and their clocks may be behind.
+// orphaned says of a request that has expired that nobody whose it is answers: there is no holder, or no server is
+// named, or that one is away. Then any server may answer that stands by, for nobody begins any more. Those whose it is
+// come first, and their clocks may be behind.
 func (k *Keeper) orphaned(r *Request, age time.Duration) bool {
 	grace := maxBehind + 3*k.timings.Renew
 	return k.term == 0 && age > 3*k.timings.Renew && k.requests.lapsed(k, r, grace)
 }
 
-// maxBehind is by how much the clock of a server that could begin with a request may be behind that of one that says that nobody has.
+// maxBehind is by how much the clock of a server that could begin with a request may be behind that of one that says
+// that nobody has.
 const maxBehind = 10 * time.Second
 
 // abandoned is how long an accepted request may go without an end before its outcome is called unknown.
@@ -173,9 +196,10 @@ func (k *Keeper) answerRequests(ctx context.Context, seen Observation, out Outco
 	case meant && r.decides() && (!k.requests.lapsed(k, r, 0) || k.begun(r)):
 		// What was begun is brought to its end, however long that takes: Refused means that nothing was touched.
 		return k.decideFork(ctx, r, seen, told)
-	case holds && (k.chronicle.ledBy(r) || meant && accepted && r.Kind == RequestSwitchover && !strings.EqualFold(answer.By, k.self.Server)):
-		// The voter with the request may have been silent when this replica became primary. Who accepted a switchover was primary then,
-		// and gave that up.
+	case holds && (k.chronicle.ledBy(r) || meant && accepted && r.Kind == RequestSwitchover &&
+		!strings.EqualFold(answer.By, k.self.Server)):
+		// The voter with the request may have been silent when this replica became primary. Who accepted a switchover was
+		// primary then, and gave that up.
 		k.requests.settle(k, r, OutcomeDone, ReasonPromoted, k.self.Server+" is primary")
 	case accepted && holds && age > abandoned:
 		k.requests.settle(k, r, OutcomeUnknown, answer.Reason, "nobody has said what became of it")
@@ -209,12 +233,22 @@ func (k *Keeper) answerRequests(ctx context.Context, seen Observation, out Outco
 	return out
 }
 
-// settlePause pauses or resumes. A Pause stands on the vote where it was asked for, and its answer is gone when a later request was
-// answered: what was paused or resumed since is not undone by whoever reads that vote alone.
+// settlePause pauses or resumes. A Pause stands on the vote where it was asked for, and its answer is gone when a later
+// request was answered: what was paused or resumed since is not undone by whoever reads that vote alone.
 func (k *Keeper) settlePause(r *Request, told gathered) {
 	if r.Issued.Before(told.pausedAt) {
-		k.requests.settle(k, r, OutcomeRefused, ReasonSuperseded, fmt.Sprintf("it says that it was issued at %s, and the group was paused or resumed at %s: ask again if that is what you want, and see whether the clock is right where it was asked for",
-			r.Issued.UTC().Format(time.RFC3339), told.pausedAt.UTC().Format(time.RFC3339)))
+		k.requests.settle(
+			k,
+			r,
+			OutcomeRefused,
+			ReasonSuperseded,
+			fmt.Sprintf(
+				"it says that it was issued at %s, and the group was paused or resumed at %s: ask again if that is what you "+
+					"want, and see whether the clock is right where it was asked for",
+				r.Issued.UTC().Format(time.RFC3339),
+				told.pausedAt.UTC().Format(time.RFC3339),
+			),
+		)
 		return
 	}
 	k.requests.pause, k.requests.pausedAt = fmt.Sprint(r.Kind == RequestPause), r.Issued.UTC().Format(time.RFC3339Nano)
@@ -233,7 +267,13 @@ func (k *Keeper) write(ctx context.Context) {
 func (k *Keeper) refuseFailover(r *Request) {
 	switch {
 	case r.To == "" || !strings.EqualFold(r.To, k.self.Server):
-		k.requests.settle(k, r, OutcomeRefused, ReasonHolderAlive, fmt.Sprintf("%s serves and renews its votes: ask for a switchover", k.self.Server))
+		k.requests.settle(
+			k,
+			r,
+			OutcomeRefused,
+			ReasonHolderAlive,
+			fmt.Sprintf("%s serves and renews its votes: ask for a switchover", k.self.Server),
+		)
 	default:
 		k.requests.settle(k, r, OutcomeRefused, ReasonAlreadyPrimary, k.self.Server+" is the primary")
 	}

@@ -36,7 +36,8 @@ func between(t testing.TB, text, begin, end string) string {
 	return text
 }
 
-// runbook is the vote in the Lease that the runbook has a person create at the voters that have lost theirs, with other annotations.
+// runbook is the vote in the Lease that the runbook has a person create at the voters that have lost theirs, with other
+// annotations.
 func runbook(t testing.TB, annotations map[string]string) election.Record {
 	t.Helper()
 	g := NewWithT(t)
@@ -54,10 +55,12 @@ func TestTheRunbooksAnnotationsAreRead(t *testing.T) {
 	var annotations map[string]string
 	g.Expect(yaml.Unmarshal([]byte(between(t, page(t), "```text\n", "```")), &annotations)).To(Succeed())
 	vote := runbook(t, annotations)
-	g.Expect(vote.Configuration()).To(Equal(election.Configuration{Term: 4, Number: 2, Voters: []string{"tukwila", "quincy", "dublin"}}))
+	g.Expect(vote.Configuration()).
+		To(Equal(election.Configuration{Term: 4, Number: 2, Voters: []string{"tukwila", "quincy", "dublin"}}))
 	var fork election.Fork
 	g.Expect(json.Unmarshal([]byte(vote.Notes.Forced), &fork)).To(Succeed())
-	g.Expect(fork).To(Equal(election.Fork{Term: 6, Server: "quisec-0", Databases: map[string]string{"Content": "37000000123400001"}}))
+	g.Expect(fork).
+		To(Equal(election.Fork{Term: 6, Server: "quisec-0", Databases: map[string]string{"Content": "37000000123400001"}}))
 }
 
 // Where others vote than those that the group began with, the Leases must say so again.
@@ -68,12 +71,19 @@ func TestRestoredVotesTellWhoVotes(t *testing.T) {
 			w.growTo(4)
 			w.order([]string{"site0", "site1", "site3"}, w.servers...)
 			w.live(5)
-			g.Expect(w.configured()).To(Equal(election.Configuration{Term: 1, Number: 2, Voters: []string{"site0", "site1", "site3"}}))
+			g.Expect(w.configured()).
+				To(Equal(election.Configuration{Term: 1, Number: 2, Voters: []string{"site0", "site1", "site3"}}))
 			w.lose(0, 1, 3)
 			w.live(30)
 			vote := runbook(t, nil)
 			if told {
-				vote = runbook(t, map[string]string{"geosql.dev/voter-generation": "1.2", "geosql.dev/voters": `{"number":2,"term":1,"voters":["site0","site1","site3"]}`})
+				vote = runbook(
+					t,
+					map[string]string{
+						"geosql.dev/voter-generation": "1.2",
+						"geosql.dev/voters":           `{"number":2,"term":1,"voters":["site0","site1","site3"]}`,
+					},
+				)
 			}
 			w.restore(vote)
 			w.live(30)
@@ -87,8 +97,8 @@ func TestRestoredVotesTellWhoVotes(t *testing.T) {
 	}
 }
 
-// mislaid is what happens to the votes in a schedule: from a moment on the Leases of some voters are gone, and some time later a
-// person creates others.
+// mislaid is what happens to the votes in a schedule: from a moment on the Leases of some voters are gone, and some
+// time later a person creates others.
 type mislaid struct {
 	vote         election.Record
 	voters       []int
@@ -125,8 +135,8 @@ func (m *mislaid) step(w *world) {
 	}
 }
 
-// scheduleOfLostVotes loses a majority of the votes, or all, in the middle of other faults; a person restores them, at once or
-// later, who knows of no term but the first.
+// scheduleOfLostVotes loses a majority of the votes, or all, in the middle of other faults; a person restores them, at
+// once or later, who knows of no term but the first.
 func scheduleOfLostVotes(vote election.Record) scheduler {
 	return func(rng *rand.Rand, timings election.Timings, b breaks, steps int) error {
 		w, steps := newWorld(timings), steps/2
@@ -148,8 +158,8 @@ func TestNothingIsLostWithoutClocksWithTheVotes(t *testing.T) {
 	scheduleOfLostVotes(runbook(t, nil)).many(t, 3, breaks{endless: true})
 }
 
-// Nobody serves without votes. The Leases of the runbook, whose holder is nobody, are waited for like those of a holder that is gone,
-// and the next election goes by what the replicas have.
+// Nobody serves without votes. The Leases of the runbook, whose holder is nobody, are waited for like those of a holder
+// that is gone, and the next election goes by what the replicas have.
 func TestVotesAreRestoredByHand(t *testing.T) {
 	vote := runbook(t, nil)
 	for name, tc := range map[string]struct {
@@ -158,14 +168,18 @@ func TestVotesAreRestoredByHand(t *testing.T) {
 		// soon restores the Leases while the primary still serves by its write lease.
 		soon bool
 	}{
-		"a majority":                         {lost: []int{1, 2}},
-		"all":                                {lost: []int{0, 1, 2}},
-		"before the write lease has ended":   {lost: []int{0, 1, 2}, soon: true},
-		"and every agent begins anew":        {lost: []int{0, 1}, meanwhile: func(w *world) { w.eachServer((*server).startAgent) }},
-		"and the same, at once":              {lost: []int{0, 1}, soon: true, meanwhile: func(w *world) { w.eachServer((*server).startAgent) }},
-		"and every engine begins anew":       {lost: []int{0, 1, 2}, meanwhile: func(w *world) { w.eachServer((*server).crash) }},
-		"and the primary is cut off":         {lost: []int{1, 2}, meanwhile: func(w *world) { w.servers[0].isolate(true) }},
-		"and the primary is cut off at once": {lost: []int{0, 1, 2}, soon: true, meanwhile: func(w *world) { w.servers[0].isolate(true) }},
+		"a majority":                       {lost: []int{1, 2}},
+		"all":                              {lost: []int{0, 1, 2}},
+		"before the write lease has ended": {lost: []int{0, 1, 2}, soon: true},
+		"and every agent begins anew": {lost: []int{0, 1},
+			meanwhile: func(w *world) { w.eachServer((*server).startAgent) }},
+		"and the same, at once": {lost: []int{0, 1}, soon: true,
+			meanwhile: func(w *world) { w.eachServer((*server).startAgent) }},
+		"and every engine begins anew": {lost: []int{0, 1, 2},
+			meanwhile: func(w *world) { w.eachServer((*server).crash) }},
+		"and the primary is cut off": {lost: []int{1, 2}, meanwhile: func(w *world) { w.servers[0].isolate(true) }},
+		"and the primary is cut off at once": {lost: []int{0, 1, 2}, soon: true,
+			meanwhile: func(w *world) { w.servers[0].isolate(true) }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w, g := held(t)
@@ -188,10 +202,12 @@ func TestVotesAreRestoredByHand(t *testing.T) {
 			g.Expect(w.primary()).NotTo(BeNil())
 			g.Expect(len(w.acked)).To(BeNumerically(">", acknowledged))
 			if former := w.servers[0]; former != w.primary() && former.run.role == election.RoleSecondary {
-				g.Expect(former.run.cleared).To(BeNumerically(">", 5), "sessions that came to the former primary while the listener moved are ended")
+				g.Expect(former.run.cleared).
+					To(BeNumerically(">", 5), "sessions that came to the former primary while the listener moved are ended")
 			}
 			for _, i := range tc.lost {
-				g.Expect(w.voters[i].record).To(And(HaveField("Term", BeNumerically(">", vote.Term)), HaveField("State", election.StateHeld)))
+				g.Expect(w.voters[i].record).
+					To(And(HaveField("Term", BeNumerically(">", vote.Term)), HaveField("State", election.StateHeld)))
 			}
 		})
 	}
@@ -240,7 +256,8 @@ func TestVotesOfALowTermAreNotBelieved(t *testing.T) {
 	}
 }
 
-// After a failover that lost data the votes must tell of it again: a replica that has not the log of that one must not be elected.
+// After a failover that lost data the votes must tell of it again: a replica that has not the log of that one must not
+// be elected.
 func TestRestoredVotesTellOfALossThatWasAllowed(t *testing.T) {
 	for name, told := range map[string]bool{"told": true, "not told": false} {
 		t.Run(name, func(t *testing.T) {

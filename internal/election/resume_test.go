@@ -18,7 +18,8 @@ func (w *world) say(term int64, state election.State, holder election.Holder) {
 	}
 }
 
-// An agent that begins anew beside a primary goes on in the term that the votes say is its own, unless it has promised otherwise.
+// An agent that begins anew beside a primary goes on in the term that the votes say is its own, unless it has promised
+// otherwise.
 func TestWhatARestartedAgentResumes(t *testing.T) {
 	for name, c := range map[string]struct {
 		promise election.Promise
@@ -53,8 +54,8 @@ func TestAPrimaryWithoutVotesOfItsOwnIsTakenOffline(t *testing.T) {
 	}
 }
 
-// A claim that is there for this run is gone on with, unless this server has promised a higher term. A term that it held is not:
-// what was held is over once the replica serves nobody, and only a new term may be served.
+// A claim that is there for this run is gone on with, unless this server has promised a higher term. A term that it
+// held is not: what was held is over once the replica serves nobody, and only a new term may be served.
 func TestWhatIsTakenOver(t *testing.T) {
 	for name, c := range map[string]struct {
 		state   election.State
@@ -90,9 +91,11 @@ func TestWithoutItsMemoryAServerTakesNoPart(t *testing.T) {
 		s.unreadable = true
 		s.startAgent()
 	}
-	g.Expect(w.servers[1].run.keeper.Step(t.Context())).To(And(HaveField("Action", ""), HaveField("Err", MatchError(errUnreadable))))
+	g.Expect(w.servers[1].run.keeper.Step(t.Context())).
+		To(And(HaveField("Action", ""), HaveField("Err", MatchError(errUnreadable))))
 	g.Expect(w.servers[1].run.offlines).To(BeZero())
-	g.Expect(w.servers[0].run.keeper.Step(t.Context())).To(And(HaveField("Action", "taken offline"), HaveField("Err", MatchError(errUnreadable))))
+	g.Expect(w.servers[0].run.keeper.Step(t.Context())).
+		To(And(HaveField("Action", "taken offline"), HaveField("Err", MatchError(errUnreadable))))
 	_, err := w.servers[2].fence(t, 5, election.Holder{Server: names[1]})
 	g.Expect(err).To(MatchError(errUnreadable))
 	w.live(30)

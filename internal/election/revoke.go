@@ -11,11 +11,12 @@ import (
 
 // What a holder does that may serve no more: it lets its lease run out, takes the group OFFLINE, ends the engine.
 
-// unleased notes that the engine got no lease for a round, and ends what this run has when it has got none for D(1-e)-K: nobody may
-// write by then, and votes that are renewed for a server that cannot serve keep everybody else from being elected. It makes no
-// difference whether the engine is silent, refuses its agent (a login that failed, a certificate that is not trusted, no memory), or has
-// no such group any more: what it serves then it serves outside the group, and ending it ends the sessions that write there. One that
-// answers is asked for OFFLINE first. A claim for which no FAILOVER was sent is just given up.
+// unleased notes that the engine got no lease for a round, and ends what this run has when it has got none for
+// D(1-e)-K: nobody may write by then, and votes that are renewed for a server that cannot serve keep everybody else
+// from being elected. It makes no difference whether the engine is silent, refuses its agent (a login that failed, a
+// certificate that is not trusted, no memory), or has no such group any more: what it serves then it serves outside the
+// group, and ending it ends the sessions that write there. One that answers is asked for OFFLINE first. A claim for
+// which no FAILOVER was sent is just given up.
 func (k *Keeper) unleased(ctx context.Context, start time.Duration, action string, err error) Outcome {
 	if k.unanswered == 0 {
 		k.unanswered = start

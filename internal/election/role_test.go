@@ -10,7 +10,8 @@ import (
 	"geosql.dev/operator/internal/election"
 )
 
-// Nobody knows of a replica without a role whether it serves: its term is not given up, which would spare the others the wait.
+// Nobody knows of a replica without a role whether it serves: its term is not given up, which would spare the others
+// the wait.
 func TestATermIsNotReleasedForARoleThatIsNotKnown(t *testing.T) {
 	w, g := held(t)
 	w.servers[0].run.role = ""

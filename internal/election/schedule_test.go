@@ -18,8 +18,8 @@ import (
 	"geosql.dev/operator/internal/election"
 )
 
-// schedule runs random faults, then heals everything, and returns what was violated: two engines that could acknowledge at
-// once, a primary without an acknowledged write, or no progress after the last fault.
+// schedule runs random faults, then heals everything, and returns what was violated: two engines that could acknowledge
+// at once, a primary without an acknowledged write, or no progress after the last fault.
 func schedule(rng *rand.Rand, timings election.Timings, b breaks, steps int) error {
 	return newWorld(timings).suffer(rng, b, steps)
 }
@@ -96,7 +96,8 @@ func (w *world) recover() error {
 	leading, _ := w.configured().Leading(w.records())
 	for site, r := range w.records() {
 		// A Lease that was made late, and never had a vote, stays so.
-		if slices.Contains(w.configured().Voters, site) && r.Term > 0 && (r.Term != leading.Term || !r.Holder.SameRun(leading.Holder)) {
+		if slices.Contains(w.configured().Voters, site) && r.Term > 0 &&
+			(r.Term != leading.Term || !r.Holder.SameRun(leading.Holder)) {
 			return fmt.Errorf("%w: nobody gets the vote at %s back: %s", errNoProgress, site, w.picture())
 		}
 	}
@@ -111,7 +112,16 @@ func (w *world) picture() (text string) {
 	}
 	for _, s := range w.servers {
 		out := s.run.keeper.Step(context.Background())
-		text += fmt.Sprintf("(%s: %s promised %d synced %t log %d: %s %v) ", s.name, s.run.role, s.memory.Promise.Term, s.config.synced[s.name], len(s.log), out.Action, out.Err)
+		text += fmt.Sprintf(
+			"(%s: %s promised %d synced %t log %d: %s %v) ",
+			s.name,
+			s.run.role,
+			s.memory.Promise.Term,
+			s.config.synced[s.name],
+			len(s.log),
+			out.Action,
+			out.Err,
+		)
 	}
 	return text
 }
@@ -134,7 +144,18 @@ func (w *world) disturb(rng *rand.Rand) {
 	what := rng.IntN(30)
 	if trace != nil && what <= 28 {
 		defer func() {
-			trace("%s disturbance %d at %s: cut %v lost %v apart %v dead %t frozen %t asleep %t", w.now, what, s.name, s.cut, s.lost, s.apart, s.run.dead, s.run.frozen, s.run.asleep)
+			trace(
+				"%s disturbance %d at %s: cut %v lost %v apart %v dead %t frozen %t asleep %t",
+				w.now,
+				what,
+				s.name,
+				s.cut,
+				s.lost,
+				s.apart,
+				s.run.dead,
+				s.run.frozen,
+				s.run.asleep,
+			)
 		}()
 	}
 	switch what {
@@ -215,7 +236,8 @@ func (run scheduler) one(t *testing.T) {
 	}
 	trace = t.Logf
 	defer func() { trace = nil }()
-	if err := run(rand.New(rand.NewPCG(seed, stream)), election.DefaultTimings(), breaks{endless: stream == 3}, 300); err != nil {
+	if err := run(rand.New(rand.NewPCG(seed, stream)), election.DefaultTimings(), breaks{endless: stream == 3},
+		300); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -235,14 +257,14 @@ func TestOneSchedule(t *testing.T) { scheduler(schedule).one(t) }
 
 func TestSchedules(t *testing.T) { scheduler(schedule).many(t, 1, breaks{}) }
 
-// Without clocks, when write leases never end, two engines may be writable for a while, and still no acknowledged write is
-// lost: that rests on configuration commits, promises and reports alone.
+// Without clocks, when write leases never end, two engines may be writable for a while, and still no acknowledged write
+// is lost: that rests on configuration commits, promises and reports alone.
 func TestNothingIsLostWithoutClocks(t *testing.T) {
 	scheduler(schedule).many(t, 3, breaks{endless: true})
 }
 
-// What the protocol rests on is taken away, and the schedules must notice. A report before the fence they would meet too
-// seldom: TestNothingIsAcknowledgedAfterAReport has the schedule that does.
+// What the protocol rests on is taken away, and the schedules must notice. A report before the fence they would meet
+// too seldom: TestNothingIsAcknowledgedAfterAReport has the schedule that does.
 func TestBrokenOnPurpose(t *testing.T) {
 	short := election.DefaultTimings()
 	short.Expiry = 3 * time.Second
@@ -262,7 +284,8 @@ func TestBrokenOnPurpose(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			for seed := broken.from; seed < broken.from+3000; seed++ {
-				if err := schedule(rand.New(rand.NewPCG(seed, 2)), broken.timings, broken.breaks, 300); err != nil && !errors.Is(err, errNoProgress) {
+				if err := schedule(rand.New(rand.NewPCG(seed, 2)), broken.timings, broken.breaks, 300); err != nil &&
+					!errors.Is(err, errNoProgress) {
 					t.Logf("seed %d: %v", seed, err)
 					return
 				}
@@ -272,13 +295,19 @@ func TestBrokenOnPurpose(t *testing.T) {
 	}
 }
 
-// A promise outlives the agent that gave it: lower terms and rivals in the same term are refused, the same candidate may
-// ask again, and whoever reports is OFFLINE by then.
+// A promise outlives the agent that gave it: lower terms and rivals in the same term are refused, the same candidate
+// may ask again, and whoever reports is OFFLINE by then.
 func TestPromisesOutliveAgents(t *testing.T) {
 	w, g := held(t)
 	c := w.servers[2]
 	fence := func(term int64, candidate string) (election.Report, error) {
-		return peers{w.servers[1]}.Fence(t.Context(), c.name, election.FenceRequest{Group: "content", Term: term, Candidate: election.Holder{Server: candidate}})
+		return peers{
+			w.servers[1],
+		}.Fence(
+			t.Context(),
+			c.name,
+			election.FenceRequest{Group: "content", Term: term, Candidate: election.Holder{Server: candidate}},
+		)
 	}
 	report, err := fence(5, names[1])
 	g.Expect(err).NotTo(HaveOccurred())

@@ -36,9 +36,9 @@ type verdict struct {
 	wait string
 }
 
-// judge says whether a server may claim the next term. What it needs is that the engine of the last holder serves no more:
-// the holder released the term, or it was this very pod's and ended, or its votes have been unchanged for D(1+e), in
-// which every lease has run out, or a person says that exactly this holder is fenced.
+// judge says whether a server may claim the next term. What it needs is that the engine of the last holder serves no
+// more: the holder released the term, or it was this very pod's and ended, or its votes have been unchanged for D(1+e),
+// in which every lease has run out, or a person says that exactly this holder is fenced.
 func judge(s standing, t Timings) verdict {
 	own := s.leading.Holder.Server == s.self.Server
 	asked := s.request != nil
@@ -50,13 +50,14 @@ func judge(s standing, t Timings) verdict {
 		cause = CauseRestart
 	}
 	switch {
-	case s.seen.Exists && s.seen.Mode != "" && s.seen.Mode != ModeSynchronous && !(asked && s.request.AllowDataLoss && s.seen.Mode == ModeAsynchronous):
+	case s.seen.Exists && s.seen.Mode != "" && s.seen.Mode != ModeSynchronous &&
+		!(asked && s.request.AllowDataLoss && s.seen.Mode == ModeAsynchronous):
 		return verdict{}
 	case !own && !s.seen.Exists:
 		return verdict{}
 	case !s.seen.Exists && s.served:
-		// Its volumes were made anew. A claim would be renewed for a group that cannot be served here, and those that have it would never
-		// see the votes expire. Only before there is a group its first primary claims without it.
+		// Its volumes were made anew. A claim would be renewed for a group that cannot be served here, and those that have it
+		// would never see the votes expire. Only before there is a group its first primary claims without it.
 		return verdict{wait: "the engine does not have the group, which has had a primary: no claim, others that have it may"}
 	}
 	gone := s.released || s.unchanged >= t.SuspectAfter() ||

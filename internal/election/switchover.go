@@ -17,7 +17,10 @@ func checkSwitchover(r *Request, self string, term int64, i Inspection) *refusal
 		return &refusal{ReasonAlreadyPrimary, self + " is the primary"}
 	}
 	if r.ExpectedTerm != 0 && r.ExpectedTerm != term {
-		return &refusal{ReasonSuperseded, fmt.Sprintf("the request expects term %d, the group is in term %d", r.ExpectedTerm, term)}
+		return &refusal{
+			ReasonSuperseded,
+			fmt.Sprintf("the request expects term %d, the group is in term %d", r.ExpectedTerm, term),
+		}
 	}
 	var target *Replica
 	for _, p := range i.Replicas {
@@ -58,8 +61,8 @@ func checkCopy(i Inspection, server, name string) *refusal {
 	return &refusal{ReasonNotSynchronized, fmt.Sprintf("server %s has no copy of database %s", server, name)}
 }
 
-// switchOver moves the primary as a request asks: everything is checked first, then the replica is taken OFFLINE and, once
-// it is RESOLVING, the term is handed to the target.
+// switchOver moves the primary as a request asks: everything is checked first, then the replica is taken OFFLINE and,
+// once it is RESOLVING, the term is handed to the target.
 func (k *Keeper) switchOver(ctx context.Context, r *Request, _ Observation) Outcome {
 	refuse := func(no refusal) Outcome {
 		k.requests.settle(k, r, OutcomeRefused, no.reason, no.message)
@@ -84,14 +87,18 @@ func (k *Keeper) switchOver(ctx context.Context, r *Request, _ Observation) Outc
 	if fork := k.told().fork; fork != nil && !has(fork, r.To, target.Followed) {
 		// It would not count among the eligible once the primary is OFFLINE.
 		return refuse(refusal{ReasonNotSynchronized, fmt.Sprintf(
-			"%s does not say yet that it has the log of the forced failover of term %d: ask again once it has been synchronized for some seconds", r.To, fork.Term)})
+			"%s does not say yet that it has the log of the forced failover of term %d: ask again once it has been "+
+				"synchronized for some seconds",
+			r.To,
+			fork.Term,
+		)})
 	}
 	if err := k.requests.begin(k, r); err != nil {
 		return Outcome{Err: err}
 	}
 	k.chronicle.suspect(k.clock.Wall())
-	// OFFLINE is answered before the votes expire, or the process is killed: either way nobody serves afterwards. If neither is so the
-	// replica may serve until its lease ends: then the votes are left to expire.
+	// OFFLINE is answered before the votes expire, or the process is killed: either way nobody serves afterwards. If
+	// neither is so the replica may serve until its lease ends: then the votes are left to expire.
 	out := k.revoke(ctx, k.renewed+k.timings.holderBound()-k.timings.Kill, nil)
 	if out.Action == takenOffline {
 		bounded, cancel := context.WithTimeout(ctx, fenceTimeout)

@@ -15,8 +15,8 @@ import (
 	"geosql.dev/operator/internal/election"
 )
 
-// located is an agent at a site of a landscape, with an engine whose statements take no time; FAILOVER takes a round trip, in which
-// a majority of the replicas has its configuration.
+// located is an agent at a site of a landscape, with an engine whose statements take no time; FAILOVER takes a round
+// trip, in which a majority of the replicas has its configuration.
 type located struct {
 	l *landscape
 	i int
@@ -34,7 +34,8 @@ type located struct {
 	// hold delays what is asked of another server, nil for nothing; follows is the server that it takes for the primary.
 	hold    func(server string)
 	follows string
-	// primaryAt is when FAILOVER has its effect, offlineAt when OFFLINE was first said, seenAt when the role was first seen.
+	// primaryAt is when FAILOVER has its effect, offlineAt when OFFLINE was first said, seenAt when the role was first
+	// seen.
 	primaryAt, offlineAt, seenAt time.Time
 	offlines                     int
 }
@@ -49,7 +50,8 @@ func (a *located) start(timings election.Timings) {
 	a.keeper = election.New(election.Options{
 		Group: "content", Self: election.Holder{Server: names[a.i], PodUID: "pod", Engine: "run"},
 		Ballot: a.ballot, Engine: a, Peers: a, Memory: &onDisk{}, Clock: bubbleClock{},
-		Timings: timings, Nonce: func() string { nonces++; return fmt.Sprint(a.i, nonces) }, Random: func() float64 { return 0.5 },
+		Timings: timings, Nonce: func() string { nonces++; return fmt.Sprint(a.i, nonces) },
+		Random: func() float64 { return 0.5 },
 	})
 }
 
@@ -84,7 +86,11 @@ func (a *located) to(server string) *located {
 }
 
 // ask lets another agent's keeper do something, half a round trip away.
-func (a *located) ask(ctx context.Context, server string, f func(context.Context, *election.Keeper) (election.Report, error)) (election.Report, error) {
+func (a *located) ask(
+	ctx context.Context,
+	server string,
+	f func(context.Context, *election.Keeper) (election.Report, error),
+) (election.Report, error) {
 	to := a.to(server)
 	if err := (bubbleClock{}).Sleep(ctx, a.far[to.i]/2); err != nil {
 		return election.Report{}, err
@@ -124,11 +130,19 @@ func (a *located) Fence(ctx context.Context, server string, r election.FenceRequ
 }
 
 func (a *located) fence(ctx context.Context, server string, r election.FenceRequest) (election.Report, error) {
-	return a.ask(ctx, server, func(ctx context.Context, k *election.Keeper) (election.Report, error) { return k.Fence(ctx, r) })
+	return a.ask(
+		ctx,
+		server,
+		func(ctx context.Context, k *election.Keeper) (election.Report, error) { return k.Fence(ctx, r) },
+	)
 }
 
 func (a *located) Report(ctx context.Context, server, _ string) (election.Report, error) {
-	return a.ask(ctx, server, func(ctx context.Context, k *election.Keeper) (election.Report, error) { return k.Report(ctx) })
+	return a.ask(
+		ctx,
+		server,
+		func(ctx context.Context, k *election.Keeper) (election.Report, error) { return k.Report(ctx) },
+	)
 }
 
 func (a *located) Wake(ctx context.Context, server, _ string) error {
@@ -150,7 +164,13 @@ func (a *located) Observe(context.Context, string) (election.Observation, error)
 			a.seenAt = time.Now()
 		}
 	}
-	return election.Observation{Exists: true, Role: a.role, Mode: threeReplicas(names[a.i]).Mode(names[a.i]), Connected: true, Primary: a.follows}, nil
+	return election.Observation{
+		Exists:    true,
+		Role:      a.role,
+		Mode:      threeReplicas(names[a.i]).Mode(names[a.i]),
+		Connected: true,
+		Primary:   a.follows,
+	}, nil
 }
 
 func (a *located) Inspect(context.Context, string) (election.Inspection, error) {
@@ -213,9 +233,13 @@ func (a *located) Reseed(context.Context, string, []string) error           { re
 func (a *located) EndSessions(context.Context, string, time.Duration) error { return nil }
 func (a *located) Kill() error                                              { return nil }
 
-// switchedOver asks for a switchover to the second server at a time after a renewal, and returns once the votes say that it has
-// happened, or after half a minute. stop ends the agents.
-func switchedOver(t *testing.T, askedAt time.Duration, change func(*located)) (l *landscape, all [3]*located, stop func()) {
+// switchedOver asks for a switchover to the second server at a time after a renewal, and returns once the votes say
+// that it has happened, or after half a minute. stop ends the agents.
+func switchedOver(
+	t *testing.T,
+	askedAt time.Duration,
+	change func(*located),
+) (l *landscape, all [3]*located, stop func()) {
 	t.Helper()
 	timings := election.DefaultTimings()
 	l = &landscape{}
@@ -225,7 +249,16 @@ func switchedOver(t *testing.T, askedAt time.Duration, change func(*located)) (l
 	l.vote(election.StateHeld)
 	there := &[3]*located{}
 	for i := range there {
-		there[i] = &located{l: l, i: i, all: there, far: [3]time.Duration{wan, wan, wan}, wake: make(chan struct{}, 1), turn: make(chan struct{}, 1), role: election.RoleSecondary, follows: names[0]}
+		there[i] = &located{
+			l:       l,
+			i:       i,
+			all:     there,
+			far:     [3]time.Duration{wan, wan, wan},
+			wake:    make(chan struct{}, 1),
+			turn:    make(chan struct{}, 1),
+			role:    election.RoleSecondary,
+			follows: names[0],
+		}
 		there[i].far[i] = time.Millisecond
 		there[i].turn <- struct{}{}
 		change(there[i])
@@ -257,8 +290,9 @@ func switchedOver(t *testing.T, askedAt time.Duration, change func(*located)) (l
 	}
 }
 
-// A planned switchover between sites takes, after OFFLINE, five and a half round trips until the votes lead clients to the new
-// primary: the claim, the word of it, its reading, the fence beside the votes' renewal, the engine's configuration, Held.
+// A planned switchover between sites takes, after OFFLINE, five and a half round trips until the votes lead clients to
+// the new primary: the claim, the word of it, its reading, the fence beside the votes' renewal, the engine's
+// configuration, Held.
 func TestASwitchoverCostsRoundTripsAndNoWaiting(t *testing.T) {
 	for _, askedAt := range []time.Duration{0, 300 * time.Millisecond, 700 * time.Millisecond} {
 		t.Run(fmt.Sprintf("asked for %s after a renewal", askedAt), func(t *testing.T) {
@@ -269,7 +303,11 @@ func TestASwitchoverCostsRoundTripsAndNoWaiting(t *testing.T) {
 				g.Expect(l.held).NotTo(BeZero(), "nobody became primary")
 				g.Expect(all[0].offlines).To(Equal(2), "once to begin with, and once to be fenced")
 				primary, took := all[1].seenAt.Sub(all[0].offlineAt), l.held.Sub(all[0].offlineAt)
-				t.Logf("PRIMARY %.1f and Held %.1f round trips after OFFLINE", float64(primary)/float64(wan), float64(took)/float64(wan))
+				t.Logf(
+					"PRIMARY %.1f and Held %.1f round trips after OFFLINE",
+					float64(primary)/float64(wan),
+					float64(took)/float64(wan),
+				)
 				g.Expect(primary).To(BeNumerically("<=", 9*wan/2+100*time.Millisecond))
 				g.Expect(took).To(BeNumerically("<=", 11*wan/2+100*time.Millisecond))
 			})
@@ -277,7 +315,8 @@ func TestASwitchoverCostsRoundTripsAndNoWaiting(t *testing.T) {
 	}
 }
 
-// A fence that nobody waited for may arrive when its candidate is primary long since and the replica follows it: that is left alone.
+// A fence that nobody waited for may arrive when its candidate is primary long since and the replica follows it: that
+// is left alone.
 func TestAFenceThatComesLateTakesNoFollowerOffline(t *testing.T) {
 	for _, late := range []string{names[0], names[2]} {
 		t.Run(late, func(t *testing.T) {

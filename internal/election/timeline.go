@@ -53,8 +53,8 @@ type Timeline struct {
 	Fenced *metav1.MicroTime `json:"fenced,omitempty"`
 	// Promoted is when the engine was first seen PRIMARY.
 	Promoted *metav1.MicroTime `json:"promoted,omitempty"`
-	// FirstWrite is when the engine could first commit, by its own views: in every database as many secondaries were synchronized
-	// as a commit needs. It is looked at once per renewal, and nothing is written for it.
+	// FirstWrite is when the engine could first commit, by its own views: in every database as many secondaries were
+	// synchronized as a commit needs. It is looked at once per renewal, and nothing is written for it.
 	FirstWrite *metav1.MicroTime `json:"firstWrite,omitempty"`
 	// AllSynchronized is when every synchronous replica that takes part was synchronized again.
 	AllSynchronized *metav1.MicroTime `json:"allSynchronized,omitempty"`
@@ -100,7 +100,8 @@ func ParseTimelines(annotations map[string]string) ([]Timeline, error) {
 	return timelines, nil
 }
 
-// mergeTimelines puts one timeline among others: it replaces the one of its term, or is added. Only the newest are kept.
+// mergeTimelines puts one timeline among others: it replaces the one of its term, or is added. Only the newest are
+// kept.
 func mergeTimelines(timelines []Timeline, t Timeline) []Timeline {
 	merged := make([]Timeline, 0, len(timelines)+1)
 	for _, old := range timelines {

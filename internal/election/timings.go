@@ -44,7 +44,11 @@ func (t Timings) Check() error {
 		return fmt.Errorf("write lease %s must be whole seconds, at least 1 s", t.WriteLease)
 	}
 	if sum := t.Acknowledge + t.WriteLease + t.Overrun + t.Kill; sum > t.holderBound() {
-		return fmt.Errorf("acknowledge + write lease + overrun + kill = %s must not exceed the vote expiry less drift, %s", sum, t.holderBound())
+		return fmt.Errorf(
+			"acknowledge + write lease + overrun + kill = %s must not exceed the vote expiry less drift, %s",
+			sum,
+			t.holderBound(),
+		)
 	}
 	if sum := t.Renew + t.Acknowledge + t.AgentRestart; sum >= t.WriteLease {
 		return fmt.Errorf("renew + acknowledge + agent restart = %s must be less than the write lease, %s", sum, t.WriteLease)
@@ -60,7 +64,8 @@ func (t Timings) holderBound() time.Duration {
 	return time.Duration(float64(t.Expiry) * (1 - t.Drift))
 }
 
-// BegunWithin is after what time the engine begins with no statement any more that was sent before and may undo a fence.
+// BegunWithin is after what time the engine begins with no statement any more that was sent before and may undo a
+// fence.
 func (t Timings) BegunWithin() time.Duration { return max(becomeWithin, t.Acknowledge) }
 
 // SuspectAfter is D(1+e): how long a record must stay unchanged before anybody may act as if its holder were gone.

@@ -24,8 +24,8 @@ var unleased = map[string]func(s *server){
 	"the role of the replica cannot be learnt": func(s *server) { s.run.role = "" },
 }
 
-// A holder that can give its engine no lease serves nobody, and nobody else is elected while it renews its votes: it ends what it
-// has once its lease has run out.
+// A holder that can give its engine no lease serves nobody, and nobody else is elected while it renews its votes: it
+// ends what it has once its lease has run out.
 func TestAHolderWithoutALeaseIsReplaced(t *testing.T) {
 	for name, befalls := range unleased {
 		t.Run(name, func(t *testing.T) {
@@ -55,7 +55,8 @@ func TestAnEngineThatAnswersIsTakenOffline(t *testing.T) {
 
 // What passes before the lease has run out costs nobody anything.
 func TestAMomentWithoutALeaseIsSurvived(t *testing.T) {
-	for _, befalls := range []func(*run, bool){func(r *run, now bool) { r.severed = now }, func(r *run, now bool) { r.refusesLease = now }} {
+	for _, befalls := range []func(*run, bool){func(r *run, now bool) { r.severed = now },
+		func(r *run, now bool) { r.refusesLease = now }} {
 		w, g := held(t)
 		r := w.servers[0].run
 		for range 3 {
@@ -70,7 +71,8 @@ func TestAMomentWithoutALeaseIsSurvived(t *testing.T) {
 	}
 }
 
-// A person's failover is carried out without a word about fencing: the agent of the engine that refuses it sees to that.
+// A person's failover is carried out without a word about fencing: the agent of the engine that refuses it sees to
+// that.
 func TestAFailoverIsCarriedOutWhenTheEngineRefusesItsAgent(t *testing.T) {
 	w, g := held(t)
 	w.servers[0].run.severed = true
@@ -80,7 +82,8 @@ func TestAFailoverIsCarriedOutWhenTheEngineRefusesItsAgent(t *testing.T) {
 	g.Expect(w.primary()).To(Equal(w.servers[1]))
 }
 
-// Before there is a group its first term is no reason to end an engine that refuses its agent: the manager is making its logins.
+// Before there is a group its first term is no reason to end an engine that refuses its agent: the manager is making
+// its logins.
 func TestAFirstTermEndsNoEngine(t *testing.T) {
 	g := NewWithT(t)
 	w := newWorld(election.DefaultTimings())

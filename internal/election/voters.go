@@ -20,12 +20,13 @@ func (k *Keeper) SetVoters(sites []string) { k.ordered = sites }
 // configuration, and the next round is one in it. The order is what safety rests on (model/voters.pml):
 //
 //   - a configuration that needs majorities of both sets comes between two sets;
-//   - the new set is relied on alone once a round was carried in that one, under a stamp of this very term: every majority of the
-//     old set then has a vote that tells of it, for as long as there is that set;
-//   - this run has its vote at all that are new before the first configuration that needs them: its successor can wait for that one
-//     to expire, and cannot claim a vote that was never anybody's. Where a vote is from before, this run must be able to replace it,
-//     and what that tells of voters is not believed;
-//   - what is made is remembered first: an agent that is restarted in the same term must not make another of the same stamp.
+//   - the new set is relied on alone once a round was carried in that one, under a stamp of this very term: every
+//     majority of the old set then has a vote that tells of it, for as long as there is that set;
+//   - this run has its vote at all that are new before the first configuration that needs them: its successor can wait
+//     for that one to expire, and cannot claim a vote that was never anybody's. Where a vote is from before, this run
+//     must be able to replace it, and what that tells of voters is not believed;
+//   - what is made is remembered first: an agent that is restarted in the same term must not make another of the same
+//     stamp.
 //
 // A change that has begun is finished, by whoever holds the term, whatever is ordered meanwhile.
 func (k *Keeper) changeVoters(ctx context.Context) Outcome {
@@ -68,16 +69,17 @@ func (k *Keeper) changeVoters(ctx context.Context) Outcome {
 	return Outcome{Action: fmt.Sprintf("%s: %s", action, next), Soon: soon}
 }
 
-// recallVoters takes the configuration that this very run made in the term that it holds: it may be in no vote yet. One of
-// another term is in the votes, or nobody relied on it.
+// recallVoters takes the configuration that this very run made in the term that it holds: it may be in no vote yet. One
+// of another term is in the votes, or nobody relied on it.
 func (k *Keeper) recallVoters(r Remembered) {
 	if r.Voters != nil && r.Voters.Term == k.term && r.VotersBy == k.self.String() {
 		k.ballot.Adopt(*r.Voters)
 	}
 }
 
-// forgetVoters forgets the configuration that was made for a group that is not on this engine any more, unless this run leads
-// still: another group of that name begins with voters of its own, and its terms may meet those of the former one.
+// forgetVoters forgets the configuration that was made for a group that is not on this engine any more, unless this run
+// leads still: another group of that name begins with voters of its own, and its terms may meet those of the former
+// one.
 func (k *Keeper) forgetVoters(r Remembered, leading Record, seen Observation) (Remembered, error) {
 	if r.Voters == nil || seen.Exists || leading.Holder.SameRun(k.self) {
 		return r, nil
@@ -91,8 +93,8 @@ func (k *Keeper) alone() bool {
 	return k.counted > 0 && k.clock.Now() < k.counted+k.timings.holderBound()
 }
 
-// awaitVoters is what the change to the ordered voters waits for, empty for nothing; waited is what it waited for before. All that
-// are new must answer, since a majority of them is needed from the next round on.
+// awaitVoters is what the change to the ordered voters waits for, empty for nothing; waited is what it waited for
+// before. All that are new must answer, since a majority of them is needed from the next round on.
 func (k *Keeper) awaitVoters(ctx context.Context, c Configuration, waited string) string {
 	var added []string
 	for _, site := range k.ordered {
@@ -126,8 +128,8 @@ func (b *Ballot) answering(sites []string) bool {
 	})
 }
 
-// notesForNewVoters are, while the voters change, all notes that are known: those that have voted so far may soon be asked no
-// more.
+// notesForNewVoters are, while the voters change, all notes that are known: those that have voted so far may soon be
+// asked no more.
 func (k *Keeper) notesForNewVoters() Notes {
 	if !k.ballot.Configuration().Changing() {
 		return Notes{}

@@ -42,8 +42,8 @@ func (w *world) records() map[string]election.Record {
 	return records
 }
 
-// order lets these sites vote: Leases are created where there are none, by what was last looked at, and some of the servers are
-// told. Their agents get other voters with their orders, and so begin anew. No Lease is ever taken away.
+// order lets these sites vote: Leases are created where there are none, by what was last looked at, and some of the
+// servers are told. Their agents get other voters with their orders, and so begin anew. No Lease is ever taken away.
 func (w *world) order(sites []string, told ...*server) {
 	c := w.looked
 	if c.IsZero() {
@@ -101,7 +101,8 @@ func (w *world) reorder(rng *rand.Rand) {
 	}
 }
 
-// checkStamps sees that of one term and number there is one configuration, in all votes and in what all servers remember.
+// checkStamps sees that of one term and number there is one configuration, in all votes and in what all servers
+// remember.
 func (w *world) checkStamps() {
 	var all []election.Configuration
 	for _, v := range w.voters {
@@ -165,7 +166,8 @@ func TestAHiddenConfigurationIsNoticed(t *testing.T) {
 	}
 }
 
-// Who was told another set than the one that the group began with takes no vote that tells of that one, and nobody writes.
+// Who was told another set than the one that the group began with takes no vote that tells of that one, and nobody
+// writes.
 func TestAnotherFirstSetIsNotBelieved(t *testing.T) {
 	w, g := held(t)
 	w.growTo(4)
@@ -178,7 +180,12 @@ func TestAnotherFirstSetIsNotBelieved(t *testing.T) {
 	_, known := ballot.Read(t.Context(), election.Patient)
 	g.Expect(known).To(BeFalse())
 	g.Expect(ballot.Configuration()).To(Equal(other))
-	cast := ballot.Cast(t.Context(), election.Patient, election.Record{Term: 9, State: election.StateHeld}, func(election.Record) bool { return true })
+	cast := ballot.Cast(
+		t.Context(),
+		election.Patient,
+		election.Record{Term: 9, State: election.StateHeld},
+		func(election.Record) bool { return true },
+	)
 	g.Expect(cast.Granted).To(BeZero())
 
 	records := []election.Record{w.voters[0].record, w.voters[1].record}
@@ -221,13 +228,14 @@ func TestALostVoterIsReplaced(t *testing.T) {
 	w.live(5)
 	g.Expect(w.primary()).To(Equal(w.servers[0]))
 	g.Expect(len(w.acked)).To(BeNumerically(">", before))
-	g.Expect(w.configured()).To(Equal(election.Configuration{Term: 1, Number: 2, Voters: []string{"site0", "site1", "site3"}}))
+	g.Expect(w.configured()).
+		To(Equal(election.Configuration{Term: 1, Number: 2, Voters: []string{"site0", "site1", "site3"}}))
 	g.Expect(w.voters[3].record).To(And(HaveField("Term", int64(1)), HaveField("State", election.StateHeld)))
 	g.Expect(w.voters[3].record.Notes.Timelines).To(Equal(w.voters[0].record.Notes.Timelines), "the history goes along")
 	g.Expect(lost.record.Configuration().Sites()).NotTo(ContainElement("site3"))
 
-	// The primary's site is lost, and its vote with it; who comes back from the site that was lost first knows nothing of the
-	// change, and learns of it.
+	// The primary's site is lost, and its vote with it; who comes back from the site that was lost first knows nothing of
+	// the change, and learns of it.
 	w.servers[0].isolate(true)
 	w.servers[1].cut[0], w.servers[2].cut[0] = true, true
 	w.servers[2].ordered = nil
@@ -264,7 +272,8 @@ func TestAllVotersAreReplaced(t *testing.T) {
 	g.Expect(w.fault).NotTo(HaveOccurred())
 }
 
-// What a server made, and is not sure to have remembered, may be on its disk: it makes no other one of that term and number.
+// What a server made, and is not sure to have remembered, may be on its disk: it makes no other one of that term and
+// number.
 func TestWhatMayBeRememberedIsKept(t *testing.T) {
 	for name, unsure := range map[string]int{"saved": unsureSaved, "lost": unsureLost} {
 		t.Run(name, func(t *testing.T) {
@@ -286,8 +295,8 @@ func TestWhatMayBeRememberedIsKept(t *testing.T) {
 	}
 }
 
-// A group is deleted, and another one made that has its name, on the same servers, whose disks remember who voted in the former
-// one. The new one has the voters that it was declared with.
+// A group is deleted, and another one made that has its name, on the same servers, whose disks remember who voted in
+// the former one. The new one has the voters that it was declared with.
 func TestVotersOfAFormerGroupAreForgotten(t *testing.T) {
 	w, g := held(t)
 	w.growTo(4)
@@ -344,7 +353,8 @@ func TestOnlyTheTermsOwnRunRemembersItsVoters(t *testing.T) {
 	}
 }
 
-// A site that does not answer is not waited for with the lease at stake: nothing is changed, and what is missing is said.
+// A site that does not answer is not waited for with the lease at stake: nothing is changed, and what is missing is
+// said.
 func TestNewVotersMustAnswer(t *testing.T) {
 	w, g := held(t)
 	w.grow()
@@ -388,7 +398,8 @@ func TestAChangeIsFinishedByTheNextHolder(t *testing.T) {
 			w.live(30)
 			g.Expect(w.fault).NotTo(HaveOccurred())
 			g.Expect(w.primary()).To(BeElementOf(w.servers[1], w.servers[2]))
-			g.Expect(w.configured()).To(And(HaveField("Voters", ConsistOf("site0", "site3", "site4")), HaveField("Next", BeEmpty())))
+			g.Expect(w.configured()).
+				To(And(HaveField("Voters", ConsistOf("site0", "site3", "site4")), HaveField("Next", BeEmpty())))
 			w.servers[0].swapsLeft = nil
 			w.servers[0].isolate(false)
 			w.live(30)

@@ -76,8 +76,8 @@ type breaks struct {
 	asynchronous, noReplicas bool
 	// hideVoters keeps agents from reading who votes.
 	hideVoters bool
-	// endless lets write leases last for ever, as those of engines whose clocks have stopped: then two may be writable, and
-	// still nothing acknowledged may be lost.
+	// endless lets write leases last for ever, as those of engines whose clocks have stopped: then two may be writable,
+	// and still nothing acknowledged may be lost.
 	endless bool
 }
 
@@ -167,7 +167,8 @@ type run struct {
 	offlines int
 	// cleared counts how often new sessions were ended.
 	cleared int
-	// reseeded counts how often its copies were to be given up, gaveUp are those of the last time, and reseedErr is what came of it.
+	// reseeded counts how often its copies were to be given up, gaveUp are those of the last time, and reseedErr is what
+	// came of it.
 	reseeded int
 	gaveUp   []string
 	// outside is the state of a copy that is not in the group; empty for one that is.
@@ -219,7 +220,15 @@ func newWorldOver(timings election.Timings, voter func(s *server, i int) electio
 // start starts a new run of the engine in the same pod, with its agent.
 func (s *server) start() *run {
 	s.runs++
-	s.run = &run{s: s, self: election.Holder{Server: s.name, PodUID: fmt.Sprintf("%s-pod%d", s.name, s.pod), Engine: fmt.Sprint("run", s.runs)}, role: election.RoleResolving}
+	s.run = &run{
+		s: s,
+		self: election.Holder{
+			Server: s.name,
+			PodUID: fmt.Sprintf("%s-pod%d", s.name, s.pod),
+			Engine: fmt.Sprint("run", s.runs),
+		},
+		role: election.RoleResolving,
+	}
 	s.startAgent()
 	return s.run
 }
@@ -325,7 +334,8 @@ func (d disk) Save(r election.Remembered) error {
 	return nil
 }
 
-// What becomes of the next thing that a server remembers: it is saved; it is, and the server does not hear so; it is not.
+// What becomes of the next thing that a server remembers: it is saved; it is, and the server does not hear so; it is
+// not.
 const (
 	sure = iota
 	unsureSaved
@@ -509,7 +519,17 @@ func (s *server) step() election.Outcome {
 		out = r.keeper.Step(context.Background())
 		s.w.checkStamps()
 		if trace != nil && (out.Action != "" || out.Err != nil) {
-			trace("%s %s: term %d %s %s (now %s): %s: %v", s.w.now, s.name, out.Term, out.State, out.Role, r.role, out.Action, out.Err)
+			trace(
+				"%s %s: term %d %s %s (now %s): %s: %v",
+				s.w.now,
+				s.name,
+				out.Term,
+				out.State,
+				out.Role,
+				r.role,
+				out.Action,
+				out.Err,
+			)
 		}
 		if out.Soon == 0 || out.Soon > 100*time.Millisecond || r.dead {
 			break

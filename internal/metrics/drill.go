@@ -10,18 +10,35 @@ import (
 
 // Families of the manager that speak of Drills and DrillSchedules.
 var (
-	DrillPhase = gauge("geosql_drill_phase",
-		"1 for the phase of a drill: Pending, Preparing, Baseline, Running, Recovering, Judging or Completed.", "namespace", "drill", "phase")
+	DrillPhase = gauge(
+		"geosql_drill_phase",
+		"1 for the phase of a drill: Pending, Preparing, Baseline, Running, Recovering, Judging or Completed.",
+		"namespace",
+		"drill",
+		"phase",
+	)
 	DrillVerdict = gauge("geosql_drill_verdict",
 		"1 for the verdict of a drill that is completed: Passed, Failed or Inconclusive.", "namespace", "drill", "verdict")
 	DrillObjective = gauge("geosql_drill_objective_verdict",
 		"1 for the verdict on one objective of a drill that is completed.", "namespace", "drill", "objective", "verdict")
 	DrillCompleted = gauge("geosql_drill_completion_timestamp_seconds",
 		"When the verdict of a drill was reached.", "namespace", "drill")
-	DrillRows = gauge("geosql_drill_rows",
-		"Rows of a drill by what became of them: Attempted, Acknowledged, Failed, Unknown, Lost, Duplicated, Phantom or Diverging.", "namespace", "drill", "fate")
-	DrillRTO = gauge("geosql_drill_recovery_seconds",
-		"The longest time between two acknowledgements around a fault that clients of a site saw, unless the fault itself kept them from everything.", "namespace", "drill", "client")
+	DrillRows = gauge(
+		"geosql_drill_rows",
+		"Rows of a drill by what became of them: Attempted, Acknowledged, Failed, Unknown, Lost, Duplicated, Phantom or "+
+			"Diverging.",
+		"namespace",
+		"drill",
+		"fate",
+	)
+	DrillRTO = gauge(
+		"geosql_drill_recovery_seconds",
+		"The longest time between two acknowledgements around a fault that clients of a site saw, unless the fault itself "+
+			"kept them from everything.",
+		"namespace",
+		"drill",
+		"client",
+	)
 	ScheduleVerdict = gauge("geosql_drillschedule_last_verdict",
 		"1 for the verdict of the newest completed drill of a schedule.", "namespace", "schedule", "verdict")
 	SchedulePassed = gauge("geosql_drillschedule_last_pass_timestamp_seconds",
@@ -79,8 +96,9 @@ func (s Sink) drill(d *v1alpha1.Drill) {
 		s.Set(DrillCompleted, float64(d.Status.Completed.Unix()), d.Namespace, d.Name)
 	}
 	if c := d.Status.Counts; c != nil {
-		for fate, rows := range map[string]int64{"Attempted": c.Attempted, "Acknowledged": c.Acknowledged, "Failed": c.Failed, "Unknown": c.Unknown,
-			"Lost": c.Lost, "Duplicated": c.Duplicated, "Phantom": c.Phantom, "Diverging": c.Diverging} {
+		for fate, rows := range map[string]int64{"Attempted": c.Attempted, "Acknowledged": c.Acknowledged, "Failed": c.Failed,
+			"Unknown": c.Unknown,
+			"Lost":    c.Lost, "Duplicated": c.Duplicated, "Phantom": c.Phantom, "Diverging": c.Diverging} {
 			s.Set(DrillRows, float64(rows), d.Namespace, d.Name, fate)
 		}
 	}

@@ -13,14 +13,31 @@ import (
 // Families of the manager that speak of the last Failover of a group that is completed: a switchover or failover that
 // somebody asked for, or one that the agents carried out by themselves.
 var (
-	FailoverOutcome = gauge("geosql_failover_last_outcome",
-		"1 for how the last switchover or failover of a group ended (Succeeded, Refused, Failed, Superseded, Expired, Unknown) and its cause (Switchover, Failover, Automatic, Restart; empty when it never began).", "namespace", "group", "outcome", "cause")
+	FailoverOutcome = gauge(
+		"geosql_failover_last_outcome",
+		"1 for how the last switchover or failover of a group ended (Succeeded, Refused, Failed, Superseded, Expired, "+
+			"Unknown) and its cause (Switchover, Failover, Automatic, Restart; empty when it never began).",
+		"namespace",
+		"group",
+		"outcome",
+		"cause",
+	)
 	FailoverCompleted = gauge("geosql_failover_last_completion_timestamp_seconds",
 		"When the outcome of the last switchover or failover of a group was seen.", "namespace", "group")
-	FailoverSeconds = gauge("geosql_failover_last_seconds",
-		"From suspicion (of a switchover: from its beginning) until a moment of the last switchover or failover of a group: Claimed, Fenced, Promoted, FirstWrite or AllSynchronized.", "namespace", "group", "until")
-	FailoverDataLoss = gauge("geosql_failover_last_lost_databases",
-		"In how many databases the last switchover or failover of a group may have lost acknowledged writes.", "namespace", "group")
+	FailoverSeconds = gauge(
+		"geosql_failover_last_seconds",
+		"From suspicion (of a switchover: from its beginning) until a moment of the last switchover or failover of a "+
+			"group: Claimed, Fenced, Promoted, FirstWrite or AllSynchronized.",
+		"namespace",
+		"group",
+		"until",
+	)
+	FailoverDataLoss = gauge(
+		"geosql_failover_last_lost_databases",
+		"In how many databases the last switchover or failover of a group may have lost acknowledged writes.",
+		"namespace",
+		"group",
+	)
 )
 
 var failoverFamilies = []*Family{FailoverOutcome, FailoverCompleted, FailoverSeconds, FailoverDataLoss}
@@ -34,7 +51,8 @@ func (o *Objects) failovers(ctx context.Context, s Sink) error {
 	last := map[key]*v1alpha1.Failover{}
 	for i := range list.Items {
 		f := &list.Items[i]
-		if f.Status.Completed == nil || f.Spec.Kind != v1alpha1.FailoverSwitchover && f.Spec.Kind != v1alpha1.FailoverFailover {
+		if f.Status.Completed == nil ||
+			f.Spec.Kind != v1alpha1.FailoverSwitchover && f.Spec.Kind != v1alpha1.FailoverFailover {
 			continue
 		}
 		k := key{f.Namespace, string(f.Spec.Group)}
@@ -60,7 +78,8 @@ func (s Sink) timeline(namespace, group string, t *v1alpha1.FailoverTimeline) {
 		return
 	}
 	for until, at := range map[string]*metav1.MicroTime{
-		"Claimed": t.Claimed, "Fenced": t.Fenced, "Promoted": t.Promoted, "FirstWrite": t.FirstWrite, "AllSynchronized": t.AllSynchronized,
+		"Claimed": t.Claimed, "Fenced": t.Fenced, "Promoted": t.Promoted, "FirstWrite": t.FirstWrite,
+		"AllSynchronized": t.AllSynchronized,
 	} {
 		if at != nil {
 			s.Set(FailoverSeconds, max(0, at.Sub(t.Suspected.Time).Seconds()), namespace, group, until)

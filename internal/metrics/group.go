@@ -15,8 +15,12 @@ const kilobyte = 1024
 
 // Families of the manager that speak of an AvailabilityGroup. server is the instance's name, as in the group's status.
 var (
-	GroupPrimaries = gauge("geosql_availabilitygroup_primaries",
-		"How many replicas are known to be primary: 0 or 1. A primary that cannot be seen is not counted.", "namespace", "group")
+	GroupPrimaries = gauge(
+		"geosql_availabilitygroup_primaries",
+		"How many replicas are known to be primary: 0 or 1. A primary that cannot be seen is not counted.",
+		"namespace",
+		"group",
+	)
 	GroupTerm = gauge("geosql_availabilitygroup_term",
 		"Term that a majority of the votes is in, or else the newest that was seen.", "namespace", "group")
 	GroupObjectiveRPO = gauge("geosql_availabilitygroup_objective_rpo_seconds",
@@ -25,30 +29,76 @@ var (
 		"Declared objective: how long writes may be refused.", "namespace", "group")
 	GroupObjectiveRedo = gauge("geosql_availabilitygroup_objective_redo_catch_up_seconds",
 		"Declared objective: how long redo may need to drain its queue.", "namespace", "group")
-	GroupDataLoss = gauge("geosql_availabilitygroup_estimated_data_loss_seconds",
-		"What losing the primary now would cost: of the secondaries whose state is known, the least that one of them lacks in any database. Absent when nothing is known of any.", "namespace", "group")
+	GroupDataLoss = gauge(
+		"geosql_availabilitygroup_estimated_data_loss_seconds",
+		"What losing the primary now would cost: of the secondaries whose state is known, the least that one of them "+
+			"lacks in any database. Absent when nothing is known of any.",
+		"namespace",
+		"group",
+	)
 	GroupPromotable = gauge("geosql_availabilitygroup_promotable_replicas",
 		"How many secondaries could become primary now without losing anything.", "namespace", "group")
-	VoterState = gauge("geosql_availabilitygroup_voter_state",
-		"1 for the state in which the manager sees the vote of a site: Held, Claimed, Released, Absent or Unknown.", "namespace", "group", "site", "state")
+	VoterState = gauge(
+		"geosql_availabilitygroup_voter_state",
+		"1 for the state in which the manager sees the vote of a site: Held, Claimed, Released, Absent or Unknown.",
+		"namespace",
+		"group",
+		"site",
+		"state",
+	)
 	VoterTerm = gauge("geosql_availabilitygroup_voter_term",
 		"Term of the vote of a site, of now or of when it was last seen.", "namespace", "group", "site")
-	VoteHolder = gauge("geosql_availabilitygroup_vote_holder",
-		"1 for the server that holds the vote of a site, of now or of when it was last seen.", "namespace", "group", "site", "server")
+	VoteHolder = gauge(
+		"geosql_availabilitygroup_vote_holder",
+		"1 for the server that holds the vote of a site, of now or of when it was last seen.",
+		"namespace",
+		"group",
+		"site",
+		"server",
+	)
 
-	ReplicaRole = gauge("geosql_availabilitygroup_replica_role",
-		"1 for the role of a replica: PRIMARY, SECONDARY, RESOLVING, NotJoined or Unknown.", "namespace", "group", "server", "role")
-	ReplicaConnected = gauge("geosql_availabilitygroup_replica_connected",
-		"1 when the replica is connected to the primary, 0 when it is not, -1 when that is unknown.", "namespace", "group", "server")
-	ReplicaHealth = gauge("geosql_availabilitygroup_replica_synchronization_health",
-		"1 for the synchronization health of a replica: HEALTHY, PARTIALLY_HEALTHY, NOT_HEALTHY or Unknown.", "namespace", "group", "server", "health")
-	ReplicaPromotable = gauge("geosql_availabilitygroup_replica_promotable",
-		"1 when the replica could become primary now without losing anything, 0 when it could not, -1 when that is unknown.", "namespace", "group", "server")
+	ReplicaRole = gauge(
+		"geosql_availabilitygroup_replica_role",
+		"1 for the role of a replica: PRIMARY, SECONDARY, RESOLVING, NotJoined or Unknown.",
+		"namespace",
+		"group",
+		"server",
+		"role",
+	)
+	ReplicaConnected = gauge(
+		"geosql_availabilitygroup_replica_connected",
+		"1 when the replica is connected to the primary, 0 when it is not, -1 when that is unknown.",
+		"namespace",
+		"group",
+		"server",
+	)
+	ReplicaHealth = gauge(
+		"geosql_availabilitygroup_replica_synchronization_health",
+		"1 for the synchronization health of a replica: HEALTHY, PARTIALLY_HEALTHY, NOT_HEALTHY or Unknown.",
+		"namespace",
+		"group",
+		"server",
+		"health",
+	)
+	ReplicaPromotable = gauge(
+		"geosql_availabilitygroup_replica_promotable",
+		"1 when the replica could become primary now without losing anything, 0 when it could not, -1 when that is unknown.",
+		"namespace",
+		"group",
+		"server",
+	)
 	ReplicaObserved = gauge("geosql_availabilitygroup_replica_observed_timestamp_seconds",
 		"When the manager last had an answer of the replica's engine.", "namespace", "group", "server")
 
-	DatabaseState = gauge("geosql_availabilitygroup_database_synchronization_state",
-		"1 for the synchronization state of a database on a replica, as sys.dm_hadr_database_replica_states says, or Unknown.", "namespace", "group", "server", "database", "state")
+	DatabaseState = gauge(
+		"geosql_availabilitygroup_database_synchronization_state",
+		"1 for the synchronization state of a database on a replica, as sys.dm_hadr_database_replica_states says, or Unknown.",
+		"namespace",
+		"group",
+		"server",
+		"database",
+		"state",
+	)
 	DatabaseSuspended = gauge("geosql_availabilitygroup_database_suspended",
 		"1 while data movement of a database to a replica is suspended.", "namespace", "group", "server", "database")
 	DatabaseSendQueue = gauge("geosql_availabilitygroup_database_log_send_queue_bytes",
@@ -57,10 +107,23 @@ var (
 		"Log that a replica has received and not redone.", "namespace", "group", "server", "database")
 	DatabaseRedoRate = gauge("geosql_availabilitygroup_database_redo_bytes_per_second",
 		"Average rate at which a replica redoes log.", "namespace", "group", "server", "database")
-	DatabaseLastCommit = gauge("geosql_availabilitygroup_database_last_commit_timestamp_seconds",
-		"Time of the newest commit that a replica has, or had when its engine last answered.", "namespace", "group", "server", "database")
-	DatabaseDataLoss = gauge("geosql_availabilitygroup_database_estimated_data_loss_seconds",
-		"What would be lost if the replica became primary now: the primary's last commit time less the replica's, 0 when it is ready for failover.", "namespace", "group", "server", "database")
+	DatabaseLastCommit = gauge(
+		"geosql_availabilitygroup_database_last_commit_timestamp_seconds",
+		"Time of the newest commit that a replica has, or had when its engine last answered.",
+		"namespace",
+		"group",
+		"server",
+		"database",
+	)
+	DatabaseDataLoss = gauge(
+		"geosql_availabilitygroup_database_estimated_data_loss_seconds",
+		"What would be lost if the replica became primary now: the primary's last commit time less the replica's, 0 when "+
+			"it is ready for failover.",
+		"namespace",
+		"group",
+		"server",
+		"database",
+	)
 	DatabaseRecovery = gauge("geosql_availabilitygroup_database_estimated_recovery_seconds",
 		"How long redo would take: redo queue divided by redo rate.", "namespace", "group", "server", "database")
 )
@@ -68,7 +131,8 @@ var (
 var groupFamilies = []*Family{
 	GroupPrimaries, GroupTerm, GroupObjectiveRPO, GroupObjectiveRTO, GroupObjectiveRedo, GroupDataLoss, GroupPromotable,
 	VoterState, VoterTerm, VoteHolder, ReplicaRole, ReplicaConnected, ReplicaHealth, ReplicaPromotable, ReplicaObserved,
-	DatabaseState, DatabaseSuspended, DatabaseSendQueue, DatabaseRedoQueue, DatabaseRedoRate, DatabaseLastCommit, DatabaseDataLoss, DatabaseRecovery,
+	DatabaseState, DatabaseSuspended, DatabaseSendQueue, DatabaseRedoQueue, DatabaseRedoRate, DatabaseLastCommit,
+	DatabaseDataLoss, DatabaseRecovery,
 }
 
 func (o *Objects) groups(ctx context.Context, s Sink) error {
@@ -152,7 +216,11 @@ func (s Sink) replica(g *v1alpha1.AvailabilityGroup, r v1alpha1.ReplicaStatus) {
 		s.Set(ReplicaHealth, 1, with(r.SynchronizationHealth)...)
 	}
 	if r.Promotable != nil {
-		value := map[metav1.ConditionStatus]float64{metav1.ConditionTrue: 1, metav1.ConditionFalse: 0, metav1.ConditionUnknown: -1}
+		value := map[metav1.ConditionStatus]float64{
+			metav1.ConditionTrue:    1,
+			metav1.ConditionFalse:   0,
+			metav1.ConditionUnknown: -1,
+		}
 		s.Set(ReplicaPromotable, value[r.Promotable.Status], labels...)
 	}
 	s.time(ReplicaObserved, r.ObservedAt, labels...)
@@ -166,7 +234,8 @@ func (s Sink) database(labels []string, d v1alpha1.ReplicaDatabaseStatus) {
 	if d.SynchronizationState != "Unknown" {
 		s.SetBool(DatabaseSuspended, d.Suspended != "", labels...)
 	}
-	for family, value := range map[*Family]*int64{DatabaseSendQueue: d.LogSendQueueKB, DatabaseRedoQueue: d.RedoQueueKB, DatabaseRedoRate: d.RedoRateKBps} {
+	for family, value := range map[*Family]*int64{DatabaseSendQueue: d.LogSendQueueKB, DatabaseRedoQueue: d.RedoQueueKB,
+		DatabaseRedoRate: d.RedoRateKBps} {
 		if value != nil {
 			s.Set(family, float64(*value)*kilobyte, labels...)
 		}

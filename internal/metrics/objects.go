@@ -36,8 +36,20 @@ var (
 // Hub are all families of the manager.
 func Hub() []*Family {
 	return concat(
-		[]*Family{Leading, Condition, SiteHeartbeat, SiteRoundTrip, SiteCredentialsExpiry, ServerCertificateExpiry, ServerStart},
-		groupFamilies, failoverFamilies, replicationFamilies, drillFamilies)
+		[]*Family{
+			Leading,
+			Condition,
+			SiteHeartbeat,
+			SiteRoundTrip,
+			SiteCredentialsExpiry,
+			ServerCertificateExpiry,
+			ServerStart,
+		},
+		groupFamilies,
+		failoverFamilies,
+		replicationFamilies,
+		drillFamilies,
+	)
 }
 
 func concat(lists ...[]*Family) []*Family {
@@ -48,8 +60,8 @@ func concat(lists ...[]*Family) []*Family {
 	return all
 }
 
-// collectTimeout bounds the reading of the objects of a few kinds. They come from the manager's cache, which waits only for
-// a kind that it cannot watch.
+// collectTimeout bounds the reading of the objects of a few kinds. They come from the manager's cache, which waits only
+// for a kind that it cannot watch.
 const collectTimeout = 2 * time.Second
 
 // Objects makes metrics of the status of the hub's objects.
@@ -60,8 +72,8 @@ type Objects struct {
 
 var _ prometheus.Collector = (*Objects)(nil)
 
-// NewObjects makes the collector. hub reads from a cache. Nothing is told of objects before elected is closed: a manager
-// that stands by would tell everything a second time.
+// NewObjects makes the collector. hub reads from a cache. Nothing is told of objects before elected is closed: a
+// manager that stands by would tell everything a second time.
 func NewObjects(hub client.Reader, elected <-chan struct{}) *Objects {
 	o := &Objects{hub: hub}
 	go func() {
@@ -86,7 +98,8 @@ func (o *Objects) Collect(metrics chan<- prometheus.Metric) {
 	if !leading {
 		return
 	}
-	for _, tell := range []func(context.Context, Sink) error{o.sites, o.servers, o.groups, o.failovers, o.replication, o.drills, o.others} {
+	for _, tell := range []func(context.Context, Sink) error{o.sites, o.servers, o.groups, o.failovers, o.replication,
+		o.drills, o.others} {
 		ctx, cancel := context.WithTimeout(context.Background(), collectTimeout)
 		err := tell(ctx, s)
 		cancel()
@@ -98,7 +111,11 @@ func (o *Objects) Collect(metrics chan<- prometheus.Metric) {
 
 // conditions tells the conditions of an object.
 func (s Sink) conditions(kind string, object client.Object, all []metav1.Condition) {
-	value := map[metav1.ConditionStatus]float64{metav1.ConditionTrue: 1, metav1.ConditionFalse: 0, metav1.ConditionUnknown: -1}
+	value := map[metav1.ConditionStatus]float64{
+		metav1.ConditionTrue:    1,
+		metav1.ConditionFalse:   0,
+		metav1.ConditionUnknown: -1,
+	}
 	for _, c := range all {
 		s.Set(Condition, value[c.Status], kind, object.GetNamespace(), object.GetName(), c.Type)
 	}

@@ -36,7 +36,8 @@ func registry(g *WithT, hub client.Reader, elected bool) *prometheus.Registry {
 	r := prometheus.NewPedanticRegistry()
 	g.Expect(r.Register(objects)).To(Succeed())
 	if elected {
-		g.Eventually(func() float64 { return metricstest.Value(r, metrics.Leading.Name) }, time.Minute).Should(BeEquivalentTo(1))
+		g.Eventually(func() float64 { return metricstest.Value(r, metrics.Leading.Name) }, time.Minute).
+			Should(BeEquivalentTo(1))
 	}
 	return r
 }
@@ -94,17 +95,26 @@ func TestEstimatedDataLossOfAGroup(t *testing.T) {
 		secondaries [][]v1alpha1.ReplicaDatabaseStatus
 		want        []float64
 	}{
-		"the worst database of the best secondary": {[][]v1alpha1.ReplicaDatabaseStatus{lacks(1, 7), lacks(3, 4)}, []float64{4}},
-		"nothing is known of one":                  {[][]v1alpha1.ReplicaDatabaseStatus{lacks(0, -1), lacks(3, 4)}, []float64{4}},
-		"nothing is known of any":                  {[][]v1alpha1.ReplicaDatabaseStatus{lacks(-1), lacks(2, -1)}, nil},
-		"no secondary":                             {nil, nil},
+		"the worst database of the best secondary": {[][]v1alpha1.ReplicaDatabaseStatus{lacks(1, 7), lacks(3, 4)},
+			[]float64{4}},
+		"nothing is known of one": {[][]v1alpha1.ReplicaDatabaseStatus{lacks(0, -1), lacks(3, 4)},
+			[]float64{4}},
+		"nothing is known of any": {[][]v1alpha1.ReplicaDatabaseStatus{lacks(-1), lacks(2, -1)}, nil},
+		"no secondary":            {nil, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
 			group := &v1alpha1.AvailabilityGroup{ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: "content"},
-				Status: v1alpha1.AvailabilityGroupStatus{GroupID: "1", Primary: "tukpub-0", Replicas: []v1alpha1.ReplicaStatus{{Server: "tukpub-0", Role: "PRIMARY", Databases: lacks(0, 0)}}}}
+				Status: v1alpha1.AvailabilityGroupStatus{
+					GroupID:  "1",
+					Primary:  "tukpub-0",
+					Replicas: []v1alpha1.ReplicaStatus{{Server: "tukpub-0", Role: "PRIMARY", Databases: lacks(0, 0)}},
+				}}
 			for i, databases := range c.secondaries {
-				group.Status.Replicas = append(group.Status.Replicas, v1alpha1.ReplicaStatus{Server: "s" + string(rune('0'+i)), Role: "SECONDARY", Databases: databases})
+				group.Status.Replicas = append(
+					group.Status.Replicas,
+					v1alpha1.ReplicaStatus{Server: "s" + string(rune('0'+i)), Role: "SECONDARY", Databases: databases},
+				)
 			}
 			r := registry(g, fake.NewClientBuilder().WithScheme(apiserver.Scheme).WithObjects(group).Build(), true)
 			g.Expect(metricstest.Values(r, metrics.GroupDataLoss.Name)).To(Equal(c.want))
@@ -116,10 +126,20 @@ func TestEstimatedDataLossOfAGroup(t *testing.T) {
 func TestTheLastFailoverCounts(t *testing.T) {
 	g := NewWithT(t)
 	at := time.Date(2026, 11, 20, 10, 0, 0, 0, time.UTC)
-	failover := func(name string, kind v1alpha1.FailoverKind, completed time.Time, outcome v1alpha1.FailoverOutcome) *v1alpha1.Failover {
-		return &v1alpha1.Failover{ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: name}, Spec: v1alpha1.FailoverSpec{Group: "content", Kind: kind},
-			Status: v1alpha1.FailoverStatus{Outcome: outcome, Completed: ptr.To(metav1.NewMicroTime(completed)), Timeline: &v1alpha1.FailoverTimeline{
-				Suspected: ptr.To(metav1.NewMicroTime(completed.Add(-5 * time.Second))), Promoted: ptr.To(metav1.NewMicroTime(completed.Add(-2 * time.Second)))}}}
+	failover := func(name string, kind v1alpha1.FailoverKind, completed time.Time,
+		outcome v1alpha1.FailoverOutcome) *v1alpha1.Failover {
+		return &v1alpha1.Failover{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: name},
+			Spec:       v1alpha1.FailoverSpec{Group: "content", Kind: kind},
+			Status: v1alpha1.FailoverStatus{
+				Outcome:   outcome,
+				Completed: ptr.To(metav1.NewMicroTime(completed)),
+				Timeline: &v1alpha1.FailoverTimeline{
+					Suspected: ptr.To(
+						metav1.NewMicroTime(completed.Add(-5 * time.Second)),
+					), Promoted: ptr.To(metav1.NewMicroTime(completed.Add(-2 * time.Second)))},
+			},
+		}
 	}
 	hub := fake.NewClientBuilder().WithScheme(apiserver.Scheme).WithObjects(
 		failover("old", v1alpha1.FailoverSwitchover, at, v1alpha1.FailoverFailed),
@@ -141,13 +161,17 @@ func TestWhatIsNotTold(t *testing.T) {
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(told).To(Equal(1), "only that it stands by")
 
-	broken := fake.NewClientBuilder().WithScheme(apiserver.Scheme).WithObjects(objects...).WithInterceptorFuncs(interceptor.Funcs{
-		List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, o ...client.ListOption) error {
-			if _, drills := list.(*v1alpha1.DrillList); drills {
-				return errors.New("no such kind")
-			}
-			return c.List(ctx, list, o...)
-		}}).Build()
+	broken := fake.NewClientBuilder().
+		WithScheme(apiserver.Scheme).
+		WithObjects(objects...).
+		WithInterceptorFuncs(interceptor.Funcs{
+			List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, o ...client.ListOption) error {
+				if _, drills := list.(*v1alpha1.DrillList); drills {
+					return errors.New("no such kind")
+				}
+				return c.List(ctx, list, o...)
+			}}).
+		Build()
 	families, err := registry(g, broken, true).Gather()
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(families).To(ContainElement(HaveField("Name", HaveValue(Equal(metrics.GroupTerm.Name)))))

@@ -11,30 +11,81 @@ import (
 
 // Families of the manager that speak of Publications and Subscriptions.
 var (
-	ReplicationAgentState = gauge("geosql_replication_agent_state",
-		"1 for the state of a replication agent (LogReader, Snapshot or Distribution) by the distributor's history: Started, Stopped, InProgress, Idle, Retrying, Failed or Unknown.", "kind", "namespace", "name", "agent", "state")
+	ReplicationAgentState = gauge(
+		"geosql_replication_agent_state",
+		"1 for the state of a replication agent (LogReader, Snapshot or Distribution) by the distributor's history: "+
+			"Started, Stopped, InProgress, Idle, Retrying, Failed or Unknown.",
+		"kind",
+		"namespace",
+		"name",
+		"agent",
+		"state",
+	)
 	ReplicationAgentHistory = gauge("geosql_replication_agent_history_timestamp_seconds",
 		"Time of the newest row of a replication agent's history.", "kind", "namespace", "name", "agent")
-	ReplicationAgentError = gauge("geosql_replication_agent_last_error_timestamp_seconds",
-		"When a replication agent's last error was, with its number, or other where it has none.", "kind", "namespace", "name", "agent", "code")
-	PublicationArticles = gauge("geosql_publication_articles",
-		"Articles of a publication by their state: Published, Pending, WaitingForTable, NoPrimaryKey, ColumnsNotPublishable or Unknown.", "namespace", "publication", "state")
-	SubscriptionPhase = gauge("geosql_subscription_phase",
-		"1 for the phase of a subscription: Pending, Snapshot, Mirroring, Initializing, Active, Failed or Unknown.", "namespace", "subscription", "phase")
-	SubscriptionPending = gauge("geosql_subscription_pending_commands",
-		"Commands in the distribution database that the subscriber does not have (sp_replmonitorsubscriptionpendingcmds).", "namespace", "subscription")
+	ReplicationAgentError = gauge(
+		"geosql_replication_agent_last_error_timestamp_seconds",
+		"When a replication agent's last error was, with its number, or other where it has none.",
+		"kind",
+		"namespace",
+		"name",
+		"agent",
+		"code",
+	)
+	PublicationArticles = gauge(
+		"geosql_publication_articles",
+		"Articles of a publication by their state: Published, Pending, WaitingForTable, NoPrimaryKey, "+
+			"ColumnsNotPublishable or Unknown.",
+		"namespace",
+		"publication",
+		"state",
+	)
+	SubscriptionPhase = gauge(
+		"geosql_subscription_phase",
+		"1 for the phase of a subscription: Pending, Snapshot, Mirroring, Initializing, Active, Failed or Unknown.",
+		"namespace",
+		"subscription",
+		"phase",
+	)
+	SubscriptionPending = gauge(
+		"geosql_subscription_pending_commands",
+		"Commands in the distribution database that the subscriber does not have (sp_replmonitorsubscriptionpendingcmds).",
+		"namespace",
+		"subscription",
+	)
 	SubscriptionPendingSeconds = gauge("geosql_subscription_pending_seconds",
 		"How long delivering them takes, as the same procedure estimates it.", "namespace", "subscription")
 	SubscriptionObjective = gauge("geosql_subscription_objective_latency_seconds",
 		"Declared objective: how long a row may need from publisher to subscriber.", "namespace", "subscription")
-	SubscriptionLatency = gauge("geosql_subscription_latency_seconds",
-		"What the newest tracer token that arrived measured, in whole seconds: PublisherToDistributor, DistributorToSubscriber or Overall.", "namespace", "subscription", "stage")
-	SubscriptionToken = gauge("geosql_subscription_latency_token_timestamp_seconds",
-		"When that token was posted. One is posted every minute while the subscription is Active: an old one means that newer ones have not arrived.", "namespace", "subscription")
+	SubscriptionLatency = gauge(
+		"geosql_subscription_latency_seconds",
+		"What the newest tracer token that arrived measured, in whole seconds: PublisherToDistributor, "+
+			"DistributorToSubscriber or Overall.",
+		"namespace",
+		"subscription",
+		"stage",
+	)
+	SubscriptionToken = gauge(
+		"geosql_subscription_latency_token_timestamp_seconds",
+		"When that token was posted. One is posted every minute while the subscription is Active: an old one means that "+
+			"newer ones have not arrived.",
+		"namespace",
+		"subscription",
+	)
 )
 
-var replicationFamilies = []*Family{ReplicationAgentState, ReplicationAgentHistory, ReplicationAgentError, PublicationArticles, SubscriptionPhase,
-	SubscriptionObjective, SubscriptionPending, SubscriptionPendingSeconds, SubscriptionLatency, SubscriptionToken}
+var replicationFamilies = []*Family{
+	ReplicationAgentState,
+	ReplicationAgentHistory,
+	ReplicationAgentError,
+	PublicationArticles,
+	SubscriptionPhase,
+	SubscriptionObjective,
+	SubscriptionPending,
+	SubscriptionPendingSeconds,
+	SubscriptionLatency,
+	SubscriptionToken,
+}
 
 func (o *Objects) replication(ctx context.Context, s Sink) error {
 	var publications v1alpha1.PublicationList

@@ -59,5 +59,8 @@ func (a FileAccess) Access(context.Context, string, v1alpha1.ServerName) (Access
 	if err != nil {
 		return Access{}, fmt.Errorf("read the agent's password: %w", err)
 	}
-	return Access{CA: ca, Passwords: credentials.Passwords{credentials.RoleAgent.Key(): bytes.TrimRight(password, "\r\n")}}, nil
+	return Access{
+		CA:        ca,
+		Passwords: credentials.Passwords{credentials.RoleAgent.Key(): bytes.TrimRight(password, "\r\n")},
+	}, nil
 }

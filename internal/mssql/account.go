@@ -15,23 +15,40 @@ const (
 	numberTrigger = 17892
 )
 
-// Shut says why a server does not let a login in, and what helps; empty when the error is about something else. To a login
-// that is not there, whose password is another one, or to which CONNECT SQL is denied, servers say the same.
+// Shut says why a server does not let a login in, and what helps; empty when the error is about something else. To a
+// login that is not there, whose password is another one, or to which CONNECT SQL is denied, servers say the same.
 func Shut(err error, login string) string {
 	quoted := "[" + login + "]"
 	switch {
 	case HasNumber(err, numberDisabled):
 		return fmt.Sprintf("login %s is disabled: ALTER LOGIN %s ENABLE", login, quoted)
 	case HasNumber(err, numberLockedOut):
-		return fmt.Sprintf("login %s is locked out: ALTER LOGIN %s WITH PASSWORD = '...' UNLOCK, with the password that it has", login, quoted)
+		return fmt.Sprintf(
+			"login %s is locked out: ALTER LOGIN %s WITH PASSWORD = '...' UNLOCK, with the password that it has",
+			login,
+			quoted,
+		)
 	case HasNumber(err, numberExpired):
-		return fmt.Sprintf("the password of login %s has expired: ALTER LOGIN %s WITH PASSWORD = '...', CHECK_EXPIRATION = OFF", login, quoted)
+		return fmt.Sprintf(
+			"the password of login %s has expired: ALTER LOGIN %s WITH PASSWORD = '...', CHECK_EXPIRATION = OFF",
+			login,
+			quoted,
+		)
 	case HasNumber(err, numberMustChange):
-		return fmt.Sprintf("the password of login %s must be changed at its next login: ALTER LOGIN %s WITH PASSWORD = '...', without MUST_CHANGE", login, quoted)
+		return fmt.Sprintf(
+			"the password of login %s must be changed at its next login: ALTER LOGIN %s WITH PASSWORD = '...', without "+
+				"MUST_CHANGE",
+			login,
+			quoted,
+		)
 	case HasNumber(err, numberTrigger):
 		return fmt.Sprintf("a logon trigger of the server keeps login %s out: let it in there", login)
 	case HasNumber(err, numberLoginFailed):
-		return fmt.Sprintf("the server refuses login %s: its password is another one, there is no login of the name, or CONNECT SQL is denied to it", login)
+		return fmt.Sprintf(
+			"the server refuses login %s: its password is another one, there is no login of the name, or CONNECT SQL is "+
+				"denied to it",
+			login,
+		)
 	}
 	return ""
 }

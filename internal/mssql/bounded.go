@@ -25,8 +25,8 @@ const (
 	attempts = 3
 )
 
-// boundedConnector makes connections within their deadline: once it has a TCP connection, the driver looks at no context
-// until the login is over, and an engine that is frozen would hold it for ever.
+// boundedConnector makes connections within their deadline: once it has a TCP connection, the driver looks at no
+// context until the login is over, and an engine that is frozen would hold it for ever.
 type boundedConnector struct{ inner *tds.Connector }
 
 // Driver is the driver.
@@ -112,7 +112,8 @@ func (d hostDialer) DialContext(ctx context.Context, network, address string) (n
 // HostName makes the driver leave the look-up of names to this dialer.
 func (d hostDialer) HostName() string { return d.host }
 
-// borrow calls f with a connection of the pool, again with another one when the first was dead before anything was sent.
+// borrow calls f with a connection of the pool, again with another one when the first was dead before anything was
+// sent.
 func (d *DB) borrow(ctx context.Context, f func(*sql.Conn) error) error {
 	for attempt := 1; ; attempt++ {
 		conn, err := d.handle.Conn(ctx)

@@ -106,7 +106,8 @@ type Options struct {
 	// CertificateName is the host name that the server's certificate must have; the instance's name unless given. A
 	// listener's is that of the listener: whichever replica answers has it in its certificate.
 	CertificateName func(Target) string
-	// Dial opens TCP connections; Dial with a time-out of 5 s unless given. A tunnel through a site's API server comes in here.
+	// Dial opens TCP connections; Dial with a time-out of 5 s unless given. A tunnel through a site's API server comes in
+	// here.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
 	// Executing is called before every statement that is executed rather than asked, and what it returns with the outcome,
 	// before the caller knows it. Optional.
@@ -207,12 +208,17 @@ func (c *Connector) newDB(t Target, config msdsn.Config) *DB {
 	return d
 }
 
-// config is the driver's configuration: encryption required, certificate verified against the CA alone and for its name,
-// whatever address is dialled.
+// config is the driver's configuration: encryption required, certificate verified against the CA alone and for its
+// name, whatever address is dialled.
 func (c *Connector) config(t Target, address, password string, ca []byte) (msdsn.Config, error) {
 	roots := x509.NewCertPool()
 	if !roots.AppendCertsFromPEM(ca) {
-		return msdsn.Config{}, fmt.Errorf("connect to server %s/%s: no certificate in %s", t.Namespace, t.Server, credentials.KeyCA)
+		return msdsn.Config{}, fmt.Errorf(
+			"connect to server %s/%s: no certificate in %s",
+			t.Namespace,
+			t.Server,
+			credentials.KeyCA,
+		)
 	}
 	host, portText, err := net.SplitHostPort(address)
 	if err != nil {

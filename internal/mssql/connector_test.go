@@ -73,7 +73,9 @@ func TestConnector(t *testing.T) {
 		g := NewWithT(t)
 		access := mssql.Access{Passwords: credentials.Passwords{credentials.KeySA: []byte("Not-the-0ne")}, CA: e.Access.CA}
 		c := mssql.NewConnector(mssql.Options{
-			Access:  mssql.AccessFunc(func(context.Context, string, v1alpha1.ServerName) (mssql.Access, error) { return access, nil }),
+			Access: mssql.AccessFunc(
+				func(context.Context, string, v1alpha1.ServerName) (mssql.Access, error) { return access, nil },
+			),
 			Address: func(mssql.Target) string { return e.Address },
 		})
 		defer c.Close()
@@ -108,11 +110,16 @@ func TestConnector(t *testing.T) {
 	t.Run("a session keeps its state", func(t *testing.T) {
 		g := NewWithT(t)
 		g.Expect(open(t, e).Session(t.Context(), func(s *mssql.Session) error {
-			if err := s.Exec(t.Context(), statement("EXEC sp_set_session_context @key = N'external_cluster', @value = N'yes'")); err != nil {
+			if err := s.Exec(t.Context(),
+				statement("EXEC sp_set_session_context @key = N'external_cluster', @value = N'yes'")); err != nil {
 				return err
 			}
 			var value string
-			err := s.Query(t.Context(), statement("SELECT CAST(SESSION_CONTEXT(N'external_cluster') AS nvarchar(10))"), func(r mssql.Row) error { return r.Scan(&value) })
+			err := s.Query(
+				t.Context(),
+				statement("SELECT CAST(SESSION_CONTEXT(N'external_cluster') AS nvarchar(10))"),
+				func(r mssql.Row) error { return r.Scan(&value) },
+			)
 			g.Expect(value).To(Equal("yes"))
 			return err
 		})).To(Succeed())
@@ -121,7 +128,9 @@ func TestConnector(t *testing.T) {
 	t.Run("parameters", func(t *testing.T) {
 		g := NewWithT(t)
 		var got string
-		g.Expect(open(t, e).Query(t.Context(), statement("SELECT @a + N'!'", sql.Named("a", "it's")), func(r mssql.Row) error { return r.Scan(&got) })).To(Succeed())
+		g.Expect(open(t, e).Query(t.Context(), statement("SELECT @a + N'!'", sql.Named("a", "it's")),
+			func(r mssql.Row) error { return r.Scan(&got) })).
+			To(Succeed())
 		g.Expect(got).To(Equal("it's!"))
 	})
 
@@ -133,7 +142,8 @@ func TestConnector(t *testing.T) {
 		err := db.Exec(t.Context(), tsql.Alive())
 		g.Expect(err).To(HaveOccurred())
 		g.Expect(mssql.Is(err, mssql.Unreachable) || mssql.Is(err, mssql.Unknown)).To(BeTrue(), "%v", err)
-		g.Eventually(func() bool { return mssql.Is(db.Exec(t.Context(), tsql.Alive()), mssql.Unreachable) }, "60s").Should(BeTrue())
+		g.Eventually(func() bool { return mssql.Is(db.Exec(t.Context(), tsql.Alive()), mssql.Unreachable) }, "60s").
+			Should(BeTrue())
 		e.Launch(t)
 		g.Expect(db.Exec(t.Context(), tsql.Alive())).To(Succeed())
 
@@ -192,7 +202,9 @@ func TestPrelogin(t *testing.T) {
 func connector(t *testing.T, address string, access mssql.Access) *mssql.Connector {
 	t.Helper()
 	c := mssql.NewConnector(mssql.Options{
-		Access:  mssql.AccessFunc(func(context.Context, string, v1alpha1.ServerName) (mssql.Access, error) { return access, nil }),
+		Access: mssql.AccessFunc(
+			func(context.Context, string, v1alpha1.ServerName) (mssql.Access, error) { return access, nil },
+		),
 		Address: func(mssql.Target) string { return address },
 	})
 	t.Cleanup(func() { _ = c.Close() })

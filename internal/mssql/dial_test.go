@@ -27,8 +27,15 @@ func TestConnectionsEndBehindACut(t *testing.T) {
 	defer listener.Close()
 	authority, err := credentials.NewAuthority(time.Now())
 	g.Expect(err).NotTo(HaveOccurred())
-	access := mssql.Access{Passwords: credentials.Passwords{credentials.KeySA: []byte("Never-asked-1")}, CA: authority.PEM()}
-	db, err := connector(t, listener.Addr().String(), access).Open(t.Context(), mssql.Target{Namespace: "web", Server: "tukpub", Role: credentials.RoleSA})
+	access := mssql.Access{
+		Passwords: credentials.Passwords{credentials.KeySA: []byte("Never-asked-1")},
+		CA:        authority.PEM(),
+	}
+	db, err := connector(
+		t,
+		listener.Addr().String(),
+		access,
+	).Open(t.Context(), mssql.Target{Namespace: "web", Server: "tukpub", Role: credentials.RoleSA})
 	g.Expect(err).NotTo(HaveOccurred())
 
 	ctx, cancel := context.WithCancel(t.Context())
@@ -46,7 +53,8 @@ func TestConnectionsEndBehindACut(t *testing.T) {
 	g.Expect(err).NotTo(HaveOccurred())
 
 	fd := socketFrom(g, accepted.RemoteAddr().(*net.TCPAddr).Port, accepted.LocalAddr().(*net.TCPAddr).Port)
-	for option, want := range map[int]int{unix.TCP_USER_TIMEOUT: 35000, unix.TCP_KEEPIDLE: 30, unix.TCP_KEEPINTVL: 1, unix.TCP_KEEPCNT: 5} {
+	for option, want := range map[int]int{unix.TCP_USER_TIMEOUT: 35000, unix.TCP_KEEPIDLE: 30, unix.TCP_KEEPINTVL: 1,
+		unix.TCP_KEEPCNT: 5} {
 		have, err := unix.GetsockoptInt(fd, unix.IPPROTO_TCP, option)
 		g.Expect(err).NotTo(HaveOccurred())
 		g.Expect(have).To(Equal(want), "option %d", option)

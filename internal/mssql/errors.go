@@ -92,9 +92,9 @@ func newError(server, doing string, err error) *Error {
 // 18452 untrusted domain, 4060 and 4064 database cannot be opened, 916 no access to the database.
 var loginErrors = []int32{18456, 18470, 18486, 18487, 18488, 18452, 4060, 4064, 916}
 
-// Errors that pass by themselves: 1205 deadlock victim, 1222 lock time-out, 701 and 8645 memory, 921 and 922 database is
-// recovering, 983 replica is resolving, 988 no quorum for the database, 1807 model is locked, 5061 exclusive lock on the
-// database, 17830 and 17197 network during login, 17142 paused, 18401 upgrade scripts are running, 47106 no answer
+// Errors that pass by themselves: 1205 deadlock victim, 1222 lock time-out, 701 and 8645 memory, 921 and 922 database
+// is recovering, 983 replica is resolving, 988 no quorum for the database, 1807 model is locked, 5061 exclusive lock on
+// the database, 17830 and 17197 network during login, 17142 paused, 18401 upgrade scripts are running, 47106 no answer
 // from the primary.
 var passingErrors = []int32{1205, 1222, 701, 8645, 921, 922, 983, 988, 1807, 5061, 17830, 17197, 17142, 18401, 47106}
 
@@ -125,7 +125,9 @@ func classify(err error) Class {
 		return Unreachable
 	case errors.As(err, &dial) && dial.Op == "dial":
 		return Unreachable
-	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled), errors.Is(err, os.ErrDeadlineExceeded):
+	case errors.Is(err, context.DeadlineExceeded),
+		errors.Is(err, context.Canceled),
+		errors.Is(err, os.ErrDeadlineExceeded):
 		return Unknown
 	}
 	return Unknown

@@ -64,7 +64,12 @@ type Mirroring struct {
 
 // ReadMirroring reads what an instance has for log between replicas.
 func ReadMirroring(ctx context.Context, q Querier) (Mirroring, error) {
-	m := Mirroring{Certificates: map[string]Certificate{}, Users: map[string]string{}, Connectors: map[string]bool{}, Databases: map[string]Database{}}
+	m := Mirroring{
+		Certificates: map[string]Certificate{},
+		Users:        map[string]string{},
+		Connectors:   map[string]bool{},
+		Databases:    map[string]Database{},
+	}
 	err := readAll(ctx, q, "read what the instance has for replicas", []read{
 		{tsql.MasterKeyExists(), func(r Row) error { var one int; m.MasterKey = true; return r.Scan(&one) }},
 		{tsql.EndpointState(), func(r Row) error {
@@ -220,7 +225,8 @@ func (g *Group) scanReplica(r Row) error {
 	var p GroupReplica
 	var timeout int64
 	var role, connected, health, seeding sql.NullString
-	if err := r.Scan(&p.Server, &p.EndpointURL, &p.Mode, &seeding, &timeout, &p.Connections, &p.Local, &role, &connected, &health); err != nil {
+	if err := r.Scan(&p.Server, &p.EndpointURL, &p.Mode, &seeding, &timeout, &p.Connections, &p.Local, &role, &connected,
+		&health); err != nil {
 		return err
 	}
 	p.SessionTimeout = time.Duration(timeout) * time.Second

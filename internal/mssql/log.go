@@ -27,7 +27,8 @@ func (l LogSize) RoomKB() (room int64, known bool) {
 	return max(l.TotalKB-l.UsedKB, 0) + *l.GrowKB, true
 }
 
-// fullAt is the part of a log, as a divisor, that is left when it counts as full: transactions need room for their undo, too.
+// fullAt is the part of a log, as a divisor, that is left when it counts as full: transactions need room for their
+// undo, too.
 const fullAt = 50
 
 // Full tells that a log has less than a fiftieth of its room left, so that transactions fail (9002) or are about to.
@@ -74,15 +75,15 @@ func ReadLogs(ctx context.Context, q Querier) (map[string]LogSize, error) {
 	return logs, err
 }
 
-// logFile is one file of a log: sizes in KB, greatestKB -1 for as far as the volume goes; growth in KB or percent; available
-// in bytes.
+// logFile is one file of a log: sizes in KB, greatestKB -1 for as far as the volume goes; growth in KB or percent;
+// available in bytes.
 type logFile struct {
 	sizeKB, greatestKB, growth, available int64
 	percent                               bool
 }
 
-// growKB is how much the file may grow by. It grows by whole increments, the last of which may be cut by its greatest size,
-// and not at all when the volume has no room for the next one.
+// growKB is how much the file may grow by. It grows by whole increments, the last of which may be cut by its greatest
+// size, and not at all when the volume has no room for the next one.
 func (f logFile) growKB() int64 {
 	step := f.growth
 	if f.percent {

@@ -15,8 +15,8 @@ import (
 	"geosql.dev/operator/test/support/engine"
 )
 
-// An engine's log is full when transactions fail with 9002, and has room again when a backup of the log or a greater MAXSIZE
-// lets them go on.
+// An engine's log is full when transactions fail with 9002, and has room again when a backup of the log or a greater
+// MAXSIZE lets them go on.
 func TestLogsThatAreFull(t *testing.T) {
 	g := NewWithT(t)
 	e := engine.Start(t, "web", "tukpub")
@@ -35,15 +35,20 @@ func TestLogsThatAreFull(t *testing.T) {
 	target.Database = "Content"
 	content, err := e.Connector(t).Open(t.Context(), target)
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(content.Exec(t.Context(), statement("CREATE TABLE dbo.filled (id int IDENTITY PRIMARY KEY, v varbinary(max))"))).To(Succeed())
+	g.Expect(content.Exec(t.Context(),
+		statement("CREATE TABLE dbo.filled (id int IDENTITY PRIMARY KEY, v varbinary(max))"))).
+		To(Succeed())
 	g.Expect(log().Full()).To(BeFalse(), "%+v", log())
 
 	g.Expect(exec("ALTER DATABASE Content MODIFY FILE (NAME = Content_log, MAXSIZE = 16MB)")).To(Succeed())
-	insert := statement("INSERT dbo.filled (v) VALUES (CAST(REPLICATE(CAST('x' AS varchar(max)), 100000) AS varbinary(max)))")
+	insert := statement(
+		"INSERT dbo.filled (v) VALUES (CAST(REPLICATE(CAST('x' AS varchar(max)), 100000) AS varbinary(max)))",
+	)
 	for err = nil; err == nil; err = content.Exec(t.Context(), insert) {
 	}
 	g.Expect(err).To(MatchError(ContainSubstring("9002")))
-	g.Eventually(log, "90s", "100ms").Should(And(WithTransform(mssql.LogSize.Full, BeTrue()), HaveField("Wait", "LOG_BACKUP")), "once a checkpoint is over")
+	g.Eventually(log, "90s", "100ms").
+		Should(And(WithTransform(mssql.LogSize.Full, BeTrue()), HaveField("Wait", "LOG_BACKUP")), "once a checkpoint is over")
 
 	g.Expect(exec("ALTER DATABASE Content MODIFY FILE (NAME = Content_log, MAXSIZE = 64MB)")).To(Succeed())
 	g.Expect(log().Full()).To(BeFalse(), "%+v", log())

@@ -31,7 +31,15 @@ func ReadLogin(ctx context.Context, q Querier, name, password string) (*LoginSta
 	var state *LoginState
 	err := q.Query(ctx, tsql.LoginState(name, password), func(r Row) error {
 		state = &LoginState{}
-		return r.Scan(&state.SID, &state.Disabled, &state.PasswordMatches, &state.MayConnect, &state.ConnectDenied, &state.HasDefault, &state.LockedOut)
+		return r.Scan(
+			&state.SID,
+			&state.Disabled,
+			&state.PasswordMatches,
+			&state.MayConnect,
+			&state.ConnectDenied,
+			&state.HasDefault,
+			&state.LockedOut,
+		)
 	})
 	return state, err
 }

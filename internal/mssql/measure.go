@@ -22,8 +22,8 @@ type Measurements struct {
 // MeasuredReplica is a replica of a group as the instance knows it. What it does not know is empty.
 type MeasuredReplica struct{ Group, Server, Role, Connected, Health string }
 
-// MeasuredCopy is a copy of a group's database as the instance knows it. Queues are KB, rates KB per second, lag seconds;
-// nil is NULL.
+// MeasuredCopy is a copy of a group's database as the instance knows it. Queues are KB, rates KB per second, lag
+// seconds; nil is NULL.
 type MeasuredCopy struct {
 	Group, Server, Database, State string
 	Suspended                      bool
@@ -65,11 +65,23 @@ func (m *Measurements) scanCopy(r Row) error {
 	var x MeasuredCopy
 	var send, sendRate, redo, redoRate, lag sql.NullInt64
 	var hardened, redone, committed sql.NullTime
-	if err := r.Scan(&x.Group, &x.Server, &x.Database, &x.State, &x.Suspended, &send, &sendRate, &redo, &redoRate, &lag, &hardened, &redone, &committed); err != nil {
+	if err := r.Scan(&x.Group, &x.Server, &x.Database, &x.State, &x.Suspended, &send, &sendRate, &redo, &redoRate, &lag,
+		&hardened, &redone, &committed); err != nil {
 		return err
 	}
-	x.SendQueueKB, x.SendRateKBps, x.RedoQueueKB, x.RedoRateKBps, x.LagSeconds = known(send), known(sendRate), known(redo), known(redoRate), known(lag)
-	for into, from := range map[**time.Time]sql.NullTime{&x.Hardened: hardened, &x.Redone: redone, &x.Committed: committed} {
+	x.SendQueueKB, x.SendRateKBps, x.RedoQueueKB, x.RedoRateKBps, x.LagSeconds = known(
+		send,
+	), known(
+		sendRate,
+	), known(
+		redo,
+	), known(
+		redoRate,
+	), known(
+		lag,
+	)
+	for into, from := range map[**time.Time]sql.NullTime{&x.Hardened: hardened, &x.Redone: redone,
+		&x.Committed: committed} {
 		if from.Valid {
 			*into = &from.Time
 		}
@@ -113,9 +125,10 @@ func ReadDiagnosis(ctx context.Context, q Querier) (Diagnosis, error) {
 	return d, err
 }
 
-// Failing is the component whose error meets the failure-condition level, empty when none does. Levels 1 and 2 are about
-// an instance that does not answer at all; 3 adds system, 4 resource and 5 query_processing
-// (docs/database-engine/availability-groups/windows/configure-flexible-automatic-failover-policy.md, FAILURE_CONDITION_LEVEL).
+// Failing is the component whose error meets the failure-condition level, empty when none does. Levels 1 and 2 are
+// about an instance that does not answer at all; 3 adds system, 4 resource and 5 query_processing
+// (docs/database-engine/availability-groups/windows/configure-flexible-automatic-failover-policy.md,
+// FAILURE_CONDITION_LEVEL).
 func (d Diagnosis) Failing(level int) string {
 	from := map[string]int{"system": 3, "resource": 4, "query_processing": 5}
 	for _, c := range d {

@@ -37,7 +37,8 @@ func (u users) Query(_ context.Context, _ tsql.Statement, scan func(mssql.Row) e
 	return nil
 }
 
-// Two users of one login, made at the same time, are one: whichever row comes last, nothing is asked for again and again.
+// Two users of one login, made at the same time, are one: whichever row comes last, nothing is asked for again and
+// again.
 func TestOwner(t *testing.T) {
 	for name, c := range map[string]struct {
 		rows  []user

@@ -42,7 +42,12 @@ func Prelogin(ctx context.Context, address string) error {
 	}
 	const tabularResult = 0x04
 	if header[0] != tabularResult {
-		return &Error{Server: address, Doing: doing, Class: Refused, Err: fmt.Errorf("the answer is of type %#02x, not a TDS response", header[0])}
+		return &Error{
+			Server: address,
+			Doing:  doing,
+			Class:  Refused,
+			Err:    fmt.Errorf("the answer is of type %#02x, not a TDS response", header[0]),
+		}
 	}
 	return nil
 }

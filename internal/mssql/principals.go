@@ -50,7 +50,12 @@ type Principals struct {
 
 // ReadPrincipals reads the logins of a server with what they may do.
 func ReadPrincipals(ctx context.Context, q Querier) (Principals, error) {
-	p := Principals{Logins: map[string]Login{}, Permissions: map[string][]string{}, Denied: map[string][]string{}, Members: map[string][]string{}}
+	p := Principals{
+		Logins:      map[string]Login{},
+		Permissions: map[string][]string{},
+		Denied:      map[string][]string{},
+		Members:     map[string][]string{},
+	}
 	err := readAll(ctx, q, "read the logins with their permissions and roles", []read{
 		{tsql.ServerLogins(), scanLogins(p.Logins)},
 		{tsql.ServerPermissions(), func(r Row) error {

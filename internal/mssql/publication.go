@@ -111,7 +111,17 @@ func ReadPublication(ctx context.Context, q Querier, name string) (*Publication,
 		{tsql.Articles(name), func(r Row) error {
 			var a PublishedArticle
 			var option []byte
-			err := r.Scan(&a.Name, &a.Schema, &a.Table, &option, &a.Filter, &a.Limited, &a.ID, &a.SubscriberSchema, &a.SubscriberTable)
+			err := r.Scan(
+				&a.Name,
+				&a.Schema,
+				&a.Table,
+				&option,
+				&a.Filter,
+				&a.Limited,
+				&a.ID,
+				&a.SubscriberSchema,
+				&a.SubscriberTable,
+			)
 			if len(option) == 8 {
 				a.SchemaOption = int64(binary.BigEndian.Uint64(option))
 			}
@@ -245,14 +255,20 @@ func ReadSubscriptionsHere(ctx context.Context, q Querier) ([]SubscriptionHere, 
 // sequenceNumber is how many bytes of xact_seqno are the log's; what follows numbers the commands of a snapshot.
 const sequenceNumber = 10
 
-// ReadNewestReplicated reads the newest transaction of a published database that the distributor has; nil when it has none.
-func ReadNewestReplicated(ctx context.Context, q Querier, publisher, database string) (transaction []byte, at time.Time, err error) {
+// ReadNewestReplicated reads the newest transaction of a published database that the distributor has; nil when it has
+// none.
+func ReadNewestReplicated(
+	ctx context.Context,
+	q Querier,
+	publisher, database string,
+) (transaction []byte, at time.Time, err error) {
 	err = q.Query(ctx, tsql.NewestReplicated(publisher, database), func(r Row) error { return r.Scan(&transaction, &at) })
 	return transaction, at, err
 }
 
-// ReadLogEnd reads the number of the last record in the log of the connection's database, as xact_seqno has it, nil when the engine says
-// it in another form than is known; and the database's recovery fork, empty when the engine does not tell.
+// ReadLogEnd reads the number of the last record in the log of the connection's database, as xact_seqno has it, nil
+// when the engine says it in another form than is known; and the database's recovery fork, empty when the engine does
+// not tell.
 func ReadLogEnd(ctx context.Context, q Querier) (end []byte, fork string, err error) {
 	err = q.Query(ctx, tsql.LogEnd(), func(r Row) error {
 		var text string
@@ -272,9 +288,18 @@ type TableDigest struct {
 }
 
 // ReadTableDigest reads all rows of a table of the connection's database.
-func ReadTableDigest(ctx context.Context, q Querier, schema, table string, columns []tsql.TypedColumn) (TableDigest, error) {
+func ReadTableDigest(
+	ctx context.Context,
+	q Querier,
+	schema, table string,
+	columns []tsql.TypedColumn,
+) (TableDigest, error) {
 	var d TableDigest
-	err := q.Query(ctx, tsql.TableDigest(schema, table, columns), func(r Row) error { return r.Scan(&d.Rows, &d.Sum, &d.Other) })
+	err := q.Query(
+		ctx,
+		tsql.TableDigest(schema, table, columns),
+		func(r Row) error { return r.Scan(&d.Rows, &d.Sum, &d.Other) },
+	)
 	return d, err
 }
 
@@ -284,8 +309,8 @@ func ReadTableRows(ctx context.Context, q Querier, schema, table string) (rows i
 	return rows, err
 }
 
-// ReadColumnTypes reads the type of each column of a table of the connection's database, by the column's name in lower case; empty
-// when there is no such table.
+// ReadColumnTypes reads the type of each column of a table of the connection's database, by the column's name in lower
+// case; empty when there is no such table.
 func ReadColumnTypes(ctx context.Context, q Querier, schema, table string) (map[string]tsql.TypedColumn, error) {
 	columns := map[string]tsql.TypedColumn{}
 	err := q.Query(ctx, tsql.ColumnTypes(schema, table), func(r Row) error {
@@ -336,11 +361,13 @@ type Token struct {
 	ID int
 	// Posted is when it was committed, in the publisher's local time taken as UTC (containers run in UTC).
 	Posted time.Time
-	// Age is how long ago that was by the publisher's own clock; negative when another server posted it, whose clock is ahead.
+	// Age is how long ago that was by the publisher's own clock; negative when another server posted it, whose clock is
+	// ahead.
 	Age time.Duration
 }
 
-// ReadTokens reads the tracer tokens of a publication that are remembered, the newest first: the distributor numbers them.
+// ReadTokens reads the tracer tokens of a publication that are remembered, the newest first: the distributor numbers
+// them.
 func ReadTokens(ctx context.Context, q Querier, publication string) ([]Token, error) {
 	var now time.Time
 	if err := q.Query(ctx, tsql.LocalTime(), func(r Row) error { return r.Scan(&now) }); err != nil {

@@ -11,20 +11,21 @@ import (
 	"github.com/microsoft/go-mssqldb/msdsn"
 )
 
-// numberLoginFailed is the error of a password that is not the login's; it does not tell that from a login that is not there.
+// numberLoginFailed is the error of a password that is not the login's; it does not tell that from a login that is not
+// there.
 const numberLoginFailed = 18456
 
-// Remembered are the passwords with which logins were last let in. A password is changed at two places, where it is read and in the engine,
-// and the change may be cut short between them: where the one that is given is refused, the remembered one is tried. It is safe for
-// concurrent use, and forgets with the process.
+// Remembered are the passwords with which logins were last let in. A password is changed at two places, where it is
+// read and in the engine, and the change may be cut short between them: where the one that is given is refused, the
+// remembered one is tried. It is safe for concurrent use, and forgets with the process.
 type Remembered struct {
 	mu   sync.Mutex
 	last map[string]string
 	once func()
 }
 
-// NewRemembered remembers nothing yet. once is called when the engine has let a login in, each time that its password is another one; it may
-// be nil.
+// NewRemembered remembers nothing yet. once is called when the engine has let a login in, each time that its password
+// is another one; it may be nil.
 func NewRemembered(once func()) *Remembered {
 	return &Remembered{last: map[string]string{}, once: once}
 }

@@ -30,7 +30,8 @@ type ReplicationServer struct {
 	// Distribution are its distribution databases and Publishers who publishes through them, when it is a distributor.
 	Distribution []DistributionDatabase
 	Publishers   []DistributionPublisher
-	// LargestReplicated is how many bytes one statement may write into a replicated column ('max text repl size'); -1 is no bound.
+	// LargestReplicated is how many bytes one statement may write into a replicated column ('max text repl size'); -1 is
+	// no bound.
 	LargestReplicated int
 	// Databases by name in lower case.
 	Databases map[string]ReplicationDatabase
@@ -147,8 +148,8 @@ func ReadTraceFlag(ctx context.Context, q Querier, flag int) (bool, error) {
 	return on, err
 }
 
-// ReadOwner tells whether the login has a user in the connection's database, and whether one is in db_owner. Two that were
-// made at the same time are taken for one: a statement that names the user means either.
+// ReadOwner tells whether the login has a user in the connection's database, and whether one is in db_owner. Two that
+// were made at the same time are taken for one: a statement that names the user means either.
 func ReadOwner(ctx context.Context, q Querier, login string) (user string, owner bool, err error) {
 	err = q.Query(ctx, tsql.OwnerMembership(login), func(r Row) error {
 		var name string
@@ -223,7 +224,8 @@ func ReadJob(ctx context.Context, q Querier, name string) (*Job, error) {
 	return job, err
 }
 
-// RunStatus is the runstatus of an agent's history (docs/relational-databases/system-tables/msdistribution-history-transact-sql.md).
+// RunStatus is the runstatus of an agent's history
+// (docs/relational-databases/system-tables/msdistribution-history-transact-sql.md).
 type RunStatus int
 
 // The run statuses.
@@ -262,12 +264,12 @@ type Agent struct {
 	Name string
 	// Publisher is the original publisher.
 	Publisher string
-	// Job is the name of the distributor's job that is attached to it, empty when there is none. Attached tells that one is or was:
-	// the engine attaches no other job then, although that was deleted.
+	// Job is the name of the distributor's job that is attached to it, empty when there is none. Attached tells that one
+	// is or was: the engine attaches no other job then, although that was deleted.
 	Job      string
 	Attached bool
-	// Status, Message and Time of the newest history row, and how old it is by the distributor's clock; Time is zero when there is
-	// none.
+	// Status, Message and Time of the newest history row, and how old it is by the distributor's clock; Time is zero when
+	// there is none.
 	Status  RunStatus
 	Message string
 	Time    time.Time
@@ -277,8 +279,9 @@ type Agent struct {
 	ErrorCode string
 	ErrorTime time.Time
 	ErrorAge  time.Duration
-	// Failure is RunRetrying or RunFailed while the agent has gone on with nothing since its run ended so, FailureMessage what
-	// it said then, and FailingFor how long it has not; 0 else. Of a snapshot agent, which does not run on, only FailingFor is known.
+	// Failure is RunRetrying or RunFailed while the agent has gone on with nothing since its run ended so, FailureMessage
+	// what it said then, and FailingFor how long it has not; 0 else. Of a snapshot agent, which does not run on, only
+	// FailingFor is known.
 	Failure        RunStatus
 	FailureMessage string
 	FailingFor     time.Duration
@@ -289,7 +292,8 @@ type Agent struct {
 // Never is how long ago what has not been was.
 const Never time.Duration = math.MaxInt64
 
-// atWork is how long an attempt is in progress that has connected: sooner it may still fail at that (tsql.AgentFailure).
+// atWork is how long an attempt is in progress that has connected: sooner it may still fail at that
+// (tsql.AgentFailure).
 const atWork = 30 * time.Second
 
 // ReadAgents reads the agents that a statement selects (tsql.LogReaderAgents and so on), each with its newest history.
@@ -336,7 +340,11 @@ func ReadAgents(ctx context.Context, q Querier, statement tsql.Statement, kind t
 func (a *Agent) readFailure(ctx context.Context, q Querier, kind tsql.AgentKind) error {
 	var status, failing, unseen sql.NullInt64
 	var message sql.NullString
-	err := q.Query(ctx, tsql.AgentFailure(kind, a.ID), func(r Row) error { return r.Scan(&status, &message, &failing, &unseen) })
+	err := q.Query(
+		ctx,
+		tsql.AgentFailure(kind, a.ID),
+		func(r Row) error { return r.Scan(&status, &message, &failing, &unseen) },
+	)
 	a.Unseen = Never
 	if unseen.Valid {
 		a.Unseen = time.Duration(unseen.Int64) * time.Second
@@ -344,11 +352,16 @@ func (a *Agent) readFailure(ctx context.Context, q Querier, kind tsql.AgentKind)
 	if !status.Valid || a.Status == RunInProgress && a.Age >= atWork {
 		return err
 	}
-	a.Failure, a.FailureMessage, a.FailingFor = RunStatus(status.Int64), message.String, time.Duration(failing.Int64)*time.Second
+	a.Failure, a.FailureMessage, a.FailingFor = RunStatus(
+		status.Int64,
+	), message.String, time.Duration(
+		failing.Int64,
+	)*time.Second
 	return err
 }
 
-// ReadLastSnapshot reads when a snapshot agent last succeeded, as text, and how long ago by the distributor's clock; empty when never.
+// ReadLastSnapshot reads when a snapshot agent last succeeded, as text, and how long ago by the distributor's clock;
+// empty when never.
 func ReadLastSnapshot(ctx context.Context, q Querier, agent int) (at string, age time.Duration, err error) {
 	err = q.Query(ctx, tsql.LastSnapshot(agent), func(r Row) error {
 		var seconds int64

@@ -16,8 +16,8 @@ type Querier interface {
 	Exec(ctx context.Context, s tsql.Statement) error
 	// Query executes the statement and calls scan once per row of its first result set. Errors are *Error, or scan's.
 	Query(ctx context.Context, s tsql.Statement, scan func(Row) error) error
-	// QueryEach executes a batch and calls scans[i] once per row of its i-th result set; one that is missing is an error. Errors are
-	// *Error, or a scan's.
+	// QueryEach executes a batch and calls scans[i] once per row of its i-th result set; one that is missing is an error.
+	// Errors are *Error, or a scan's.
 	QueryEach(ctx context.Context, s tsql.Statement, scans ...func(Row) error) error
 	// Server is the instance's name, for messages.
 	Server() string

@@ -15,13 +15,17 @@ import (
 	"geosql.dev/operator/test/support/engine"
 )
 
-// A login that is logged in is not dropped (15434); once its sessions, which an engine tells by its name, are ended, it is.
+// A login that is logged in is not dropped (15434); once its sessions, which an engine tells by its name, are ended, it
+// is.
 func TestALoginIsDroppedOnceItsSessionsHaveEnded(t *testing.T) {
 	g := NewWithT(t)
 	e := engine.Start(t, "web", "tukpub")
 	master := open(t, e)
 	login := credentials.RoleOperator.Login()
-	g.Expect(master.Exec(t.Context(), tsql.CreateLogin(tsql.Login{Name: login, SID: credentials.SID("web", login), Password: string(e.Access.Passwords[credentials.RoleOperator.Key()])}))).To(Succeed())
+	g.Expect(master.Exec(t.Context(),
+		tsql.CreateLogin(tsql.Login{Name: login, SID: credentials.SID("web", login),
+			Password: string(e.Access.Passwords[credentials.RoleOperator.Key()])}))).
+		To(Succeed())
 	held, err := e.Connector(t).Open(t.Context(), e.Target(credentials.RoleOperator))
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(held.Ping(t.Context())).To(Succeed())

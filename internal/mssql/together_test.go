@@ -36,14 +36,27 @@ func (c *counted) QueryEach(ctx context.Context, s tsql.Statement, scans ...func
 	return c.Querier.QueryEach(ctx, s, scans...)
 }
 
-// The manager is up to a fifth of a second away from an instance: what it looks at every few seconds takes one round trip.
+// The manager is up to a fifth of a second away from an instance: what it looks at every few seconds takes one round
+// trip.
 func TestWhatIsReadInOneRoundTrip(t *testing.T) {
 	master := open(t, engine.Start(t, "web", "tukpub"))
 	for name, read := range map[string]func(q mssql.Querier) error{
-		"the instance's part in groups": func(q mssql.Querier) error { _, err := mssql.ReadMirroring(t.Context(), q); return err },
-		"a group that is not there":     func(q mssql.Querier) error { _, err := mssql.ReadGroup(t.Context(), q, "content"); return err },
-		"the logs":                      func(q mssql.Querier) error { _, err := mssql.ReadLogs(t.Context(), q); return err },
-		"the principals":                func(q mssql.Querier) error { _, err := mssql.ReadPrincipals(t.Context(), q); return err },
+		"the instance's part in groups": func(q mssql.Querier) error {
+			_,
+				err := mssql.ReadMirroring(t.Context(), q)
+			return err
+		},
+		"a group that is not there": func(q mssql.Querier) error {
+			_,
+				err := mssql.ReadGroup(t.Context(), q, "content")
+			return err
+		},
+		"the logs": func(q mssql.Querier) error { _, err := mssql.ReadLogs(t.Context(), q); return err },
+		"the principals": func(q mssql.Querier) error {
+			_,
+				err := mssql.ReadPrincipals(t.Context(), q)
+			return err
+		},
 	} {
 		q := &counted{Querier: master}
 		NewWithT(t).Expect(read(q)).To(Succeed(), name)
@@ -64,16 +77,20 @@ func TestQueryEach(t *testing.T) {
 			return err
 		}
 	}
-	g.Expect(master.QueryEach(t.Context(), statement("SELECT 1 UNION ALL SELECT 2; SELECT 3"), into(&first), into(&second))).To(Succeed())
+	g.Expect(master.QueryEach(t.Context(), statement("SELECT 1 UNION ALL SELECT 2; SELECT 3"), into(&first),
+		into(&second))).
+		To(Succeed())
 	g.Expect(first).To(Equal([]int{1, 2}))
 	g.Expect(second).To(Equal([]int{3}))
 
 	first, second = nil, nil
-	g.Expect(master.QueryEach(t.Context(), statement("SELECT 1 WHERE 1 = 0; SELECT 3"), into(&first), into(&second))).To(Succeed(), "an empty one is one")
+	g.Expect(master.QueryEach(t.Context(), statement("SELECT 1 WHERE 1 = 0; SELECT 3"), into(&first), into(&second))).
+		To(Succeed(), "an empty one is one")
 	g.Expect(first).To(BeEmpty())
 	g.Expect(second).To(Equal([]int{3}))
 
-	g.Expect(master.QueryEach(t.Context(), statement("SELECT 1"), into(&first), into(&second))).To(MatchError(ContainSubstring("1 result sets instead of 2")))
+	g.Expect(master.QueryEach(t.Context(), statement("SELECT 1"), into(&first), into(&second))).
+		To(MatchError(ContainSubstring("1 result sets instead of 2")))
 	err := master.QueryEach(t.Context(), statement("SELECT 1; SELECT 1 / (1 - 1)"), into(&first), into(&second))
 	g.Expect(err).To(MatchError(ContainSubstring("8134")))
 }

@@ -31,7 +31,8 @@ func sources(t *testing.T) (tests, all string) {
 			return fs.SkipDir
 		}
 		info, err := entry.Info()
-		if err != nil || !info.Mode().IsRegular() || info.Size() > 1<<20 || strings.HasSuffix(name, ".md") || filepath.Base(name) == "docs_names_test.go" {
+		if err != nil || !info.Mode().IsRegular() || info.Size() > 1<<20 || strings.HasSuffix(name, ".md") ||
+			filepath.Base(name) == "docs_names_test.go" {
 			return err
 		}
 		data, err := os.ReadFile(name)
@@ -45,7 +46,8 @@ func sources(t *testing.T) (tests, all string) {
 	return inTests.String(), everywhere.String()
 }
 
-// What a document names is there: tests and benchmarks, annotations and labels, variables of the environment, files and folders.
+// What a document names is there: tests and benchmarks, annotations and labels, variables of the environment, files and
+// folders.
 func TestDocumentedNamesExist(t *testing.T) {
 	tests, all := sources(t)
 	for page, text := range pages(t) {
@@ -82,7 +84,8 @@ func TestDocumentedTestsExist(t *testing.T) {
 			for _, flag := range regexp.MustCompile(`-(run|bench) \'?([A-Za-z0-9]+)`).FindAllStringSubmatch(m[2], -1) {
 				kind := map[string]string{"run": "Test", "bench": "Benchmark"}[flag[1]]
 				if flag[2] != "XXX" {
-					g.Expect(text.String()).To(MatchRegexp(`(?m)^func `+kind+`\w*`+strings.TrimPrefix(flag[2], kind)), "%s: %s", page, m[0])
+					g.Expect(text.String()).
+						To(MatchRegexp(`(?m)^func `+kind+`\w*`+strings.TrimPrefix(flag[2], kind)), "%s: %s", page, m[0])
 				}
 			}
 		}
@@ -186,7 +189,8 @@ func TestTablesHaveNoWallsOfText(t *testing.T) {
 	const most = 300
 	for page, text := range pages(t) {
 		for line := range strings.Lines(text) {
-			if !strings.HasPrefix(line, "|") || strings.HasSuffix(page, "-history.md") || strings.HasPrefix(page, "docs/reference/") {
+			if !strings.HasPrefix(line, "|") || strings.HasSuffix(page, "-history.md") ||
+				strings.HasPrefix(page, "docs/reference/") {
 				continue
 			}
 			for cell := range strings.SplitSeq(line, "|") {

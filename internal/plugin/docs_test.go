@@ -18,7 +18,8 @@ import (
 func pages(t *testing.T) map[string]string {
 	t.Helper()
 	found := map[string]string{}
-	for _, pattern := range []string{"*.md", "docs/*.md", "docs/*/*.md", "standin/*.md", "standin/docs/*.md", "model/*.md", "hack/bed/*.md", "hack/bed/*/*.md"} {
+	for _, pattern := range []string{"*.md", "docs/*.md", "docs/*/*.md", "standin/*.md", "standin/docs/*.md", "model/*.md",
+		"hack/bed/*.md", "hack/bed/*/*.md"} {
 		names, err := filepath.Glob(filepath.Join(checkout.Root(), pattern))
 		NewWithT(t).Expect(err).NotTo(HaveOccurred())
 		NewWithT(t).Expect(names).NotTo(BeEmpty(), pattern)
@@ -41,8 +42,8 @@ func home(page string) string {
 	return checkout.Root()
 }
 
-// documented are the commands in the shell blocks of a page, continued lines joined and comments cut off, and those that its
-// text shows between backticks.
+// documented are the commands in the shell blocks of a page, continued lines joined and comments cut off, and those
+// that its text shows between backticks.
 func documented(text string) []string {
 	var commands []string
 	for _, block := range regexp.MustCompile("(?s)```sh\n(.*?)```").FindAllStringSubmatch(text, -1) {
@@ -108,7 +109,8 @@ func rules(t *testing.T, folder string) string {
 func TestTheBedIsClearedWhereThereIsOne(t *testing.T) {
 	g := NewWithT(t)
 	cleared := map[string]bool{}
-	for _, m := range regexp.MustCompile(`(?m)^([a-z][a-z0-9-]*):(.*)\n((?:\t.*\n)+)`).FindAllStringSubmatch(rules(t, checkout.Root()), -1) {
+	for _, m := range regexp.MustCompile(`(?m)^([a-z][a-z0-9-]*):(.*)\n((?:\t.*\n)+)`).FindAllStringSubmatch(rules(t,
+		checkout.Root()), -1) {
 		target, recipe := m[1], m[3]
 		needs, _, _ := strings.Cut(m[2], "##")
 		if cleared[target] = strings.Contains(recipe, "hack/clear-tests"); cleared[target] {

@@ -50,8 +50,8 @@ func newRoot() *cobra.Command {
 		Short: "Look at and operate geo-replicated SQL Server",
 		Long: `Looks at and operates geo-replicated SQL Server.
 
-When something is wrong, begin with status: it shows where each group's primary is, which replicas can be promoted and why
-the others cannot, and at its end every condition that is not as it should be, with what to do.
+When something is wrong, begin with status: it shows where each group's primary is, which replicas can be promoted and
+why the others cannot, and at its end every condition that is not as it should be, with what to do.
 
   kubectl geosql status -n NAMESPACE                     # the hub answers
   kubectl geosql status -n NAMESPACE --context SITE      # the hub is away: any site that answers

@@ -13,11 +13,15 @@ import (
 	"geosql.dev/operator/api/v1alpha1"
 )
 
-// WhileDeclared is Kind.Stays of kinds that a Topology may have: an object that is being deleted must not take its things with
-// it while the Topology of its label is there and declares it, so that it is made anew. Kubernetes takes no deletion back, and
-// one that waits (for what names the object, for a site) would strike later although nobody wants it any more. The reader must
-// be the API server, not a cache; declares tells whether a Topology's manifest has an object of a kind.
-func WhileDeclared[O client.Object](reader client.Reader, declares func(t *v1alpha1.Topology, kind, name string) bool) func(context.Context, O) (string, error) {
+// WhileDeclared is Kind.Stays of kinds that a Topology may have: an object that is being deleted must not take its
+// things with it while the Topology of its label is there and declares it, so that it is made anew. Kubernetes takes no
+// deletion back, and one that waits (for what names the object, for a site) would strike later although nobody wants it
+// any more. The reader must be the API server, not a cache; declares tells whether a Topology's manifest has an object
+// of a kind.
+func WhileDeclared[O client.Object](
+	reader client.Reader,
+	declares func(t *v1alpha1.Topology, kind, name string) bool,
+) func(context.Context, O) (string, error) {
 	return func(ctx context.Context, obj O) (string, error) {
 		name := obj.GetLabels()[v1alpha1.LabelTopology]
 		if name == "" {
@@ -35,6 +39,11 @@ func WhileDeclared[O client.Object](reader client.Reader, declares func(t *v1alp
 		if t.DeletionTimestamp != nil || !declares(&t, kind, obj.GetName()) {
 			return "", nil
 		}
-		return fmt.Sprintf("Topology %s declares %s %s: to delete it, take it out of that manifest", name, kind, obj.GetName()), nil
+		return fmt.Sprintf(
+			"Topology %s declares %s %s: to delete it, take it out of that manifest",
+			name,
+			kind,
+			obj.GetName(),
+		), nil
 	}
 }

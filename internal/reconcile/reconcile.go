@@ -24,16 +24,17 @@ import (
 	"geosql.dev/operator/internal/reconcile/conditions"
 )
 
-// patience is how often in a row an object is looked at again without a word because somebody else changed it meanwhile.
+// patience is how often in a row an object is looked at again without a word because somebody else changed it
+// meanwhile.
 const patience = 8
 
 // Gist is what the frame has to know of a kind's plan.
 type Gist struct {
 	// Steps is how many the plan has.
 	Steps int
-	// Does are the steps in words. Where the next plans have the same ones again, although they were carried out, nothing came of
-	// them: they are put off, longer from time to time, and that is reported as WithoutEffect. None for a kind whose steps are to be
-	// repeated as they are.
+	// Does are the steps in words. Where the next plans have the same ones again, although they were carried out, nothing
+	// came of them: they are put off, longer from time to time, and that is reported as WithoutEffect. None for a kind
+	// whose steps are to be repeated as they are.
 	Does []string
 	// Progress of the plan's outcome.
 	Progress conditions.Progress
@@ -78,9 +79,9 @@ type Kind[O client.Object, W any, P Plan] struct {
 	Apply func(context.Context, W, P) error
 	// Report writes the status of what was observed and done; failed is why Apply did not carry out everything.
 	Report func(ctx context.Context, w W, p P, failed error) error
-	// Stays says why an object that is being deleted must go without its things: somebody declares it still, and it is made
-	// anew. Its finalizer goes at once, and what it has at sites and servers is left as it is. Empty: it goes as PlanDelete
-	// says. Optional.
+	// Stays says why an object that is being deleted must go without its things: somebody declares it still, and it is
+	// made anew. Its finalizer goes at once, and what it has at sites and servers is left as it is. Empty: it goes as
+	// PlanDelete says. Optional.
 	Stays func(context.Context, O) (string, error)
 	// Soon tells of a world that is as it should be and is looked at again soon all the same. Optional.
 	Soon func(W) bool
@@ -88,8 +89,8 @@ type Kind[O client.Object, W any, P Plan] struct {
 	Gone func(types.NamespacedName)
 }
 
-// Later is the error of an Observe that can tell nothing yet. It is no failure: nothing is planned, applied, reported or
-// logged, and the object is looked at again after that time.
+// Later is the error of an Observe that can tell nothing yet. It is no failure: nothing is planned, applied, reported
+// or logged, and the object is looked at again after that time.
 type Later time.Duration
 
 // Error says when.
@@ -140,7 +141,10 @@ func (r *Reconciler[O, W, P]) Reconcile(ctx context.Context, request mcreconcile
 }
 
 // reconcile returns when to look again, why steps were not carried out, and what kept it from finishing.
-func (r *Reconciler[O, W, P]) reconcile(ctx context.Context, name types.NamespacedName) (after time.Duration, failed, err error) {
+func (r *Reconciler[O, W, P]) reconcile(
+	ctx context.Context,
+	name types.NamespacedName,
+) (after time.Duration, failed, err error) {
 	object := r.kind.New()
 	if err := r.hub.Get(ctx, name, object); err != nil {
 		if apierrors.IsNotFound(err) {
@@ -249,9 +253,14 @@ func InOrder[S Step](ctx context.Context, steps []S, carryOut func(context.Conte
 	return nil
 }
 
-// EachInOrder carries out the steps of each of several places, as at tells them, in their order, and those of different places at the
-// same time. The first that fails ends those of its own place; all failures are told.
-func EachInOrder[S Step, P comparable](ctx context.Context, steps []S, at func(S) P, carryOut func(context.Context, S) error) error {
+// EachInOrder carries out the steps of each of several places, as at tells them, in their order, and those of different
+// places at the same time. The first that fails ends those of its own place; all failures are told.
+func EachInOrder[S Step, P comparable](
+	ctx context.Context,
+	steps []S,
+	at func(S) P,
+	carryOut func(context.Context, S) error,
+) error {
 	places, of := []P{}, map[P][]S{}
 	for _, step := range steps {
 		place := at(step)

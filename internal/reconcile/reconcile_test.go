@@ -54,12 +54,14 @@ func newFrame() *frame {
 	f := &frame{}
 	f.hub = fake.NewClientBuilder().WithScheme(apiserver.Scheme).
 		WithObjects(&v1alpha1.Distributor{ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: "main"}}).
-		WithInterceptorFuncs(interceptor.Funcs{Patch: func(ctx context.Context, c client.WithWatch, obj client.Object, p client.Patch, o ...client.PatchOption) error {
+		WithInterceptorFuncs(interceptor.Funcs{Patch: func(ctx context.Context, c client.WithWatch, obj client.Object,
+			p client.Patch, o ...client.PatchOption) error {
 			if f.written != nil {
 				return f.written
 			}
 			return c.Patch(ctx, obj, p, o...)
-		}}).Build()
+		}}).
+		Build()
 	decide := func(string) decided { return f.plan }
 	f.kind = reconcile.Kind[*v1alpha1.Distributor, string, decided]{
 		Name: "Distributor", New: func() *v1alpha1.Distributor { return &v1alpha1.Distributor{} },
@@ -78,7 +80,12 @@ func newFrame() *frame {
 }
 
 func (f *frame) reconcile(t *testing.T) (ctrl.Result, error) {
-	return f.r.Reconcile(t.Context(), mcreconcile.Request{Request: crreconcile.Request{NamespacedName: types.NamespacedName{Namespace: "web", Name: "main"}}})
+	return f.r.Reconcile(
+		t.Context(),
+		mcreconcile.Request{
+			Request: crreconcile.Request{NamespacedName: types.NamespacedName{Namespace: "web", Name: "main"}},
+		},
+	)
 }
 
 func (f *frame) object(t *testing.T) (*v1alpha1.Distributor, error) {
@@ -123,7 +130,9 @@ func TestFailedStepsBackOff(t *testing.T) {
 		g.Expect(err).NotTo(HaveOccurred())
 		waits = append(waits, result.RequeueAfter)
 	}
-	g.Expect(waits).To(Equal([]time.Duration{2 * time.Second, 4 * time.Second, 8 * time.Second, 16 * time.Second, 16 * time.Second, 16 * time.Second}))
+	g.Expect(waits).
+		To(Equal([]time.Duration{2 * time.Second, 4 * time.Second, 8 * time.Second, 16 * time.Second, 16 * time.Second,
+			16 * time.Second}))
 	g.Expect(f.reported).To(HaveLen(6))
 	g.Expect(f.reported[0]).To(MatchError(f.applied))
 	refused := f.applied
@@ -140,11 +149,18 @@ func TestFailedStepsBackOff(t *testing.T) {
 func TestConflictsAreQuietForAWhile(t *testing.T) {
 	g := NewWithT(t)
 	f := newFrame()
-	f.written = apierrors.NewConflict(schema.GroupResource{Resource: "distributors"}, "main", errors.New("the object has been modified"))
+	f.written = apierrors.NewConflict(
+		schema.GroupResource{Resource: "distributors"},
+		"main",
+		errors.New("the object has been modified"),
+	)
 	result, err := f.reconcile(t)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(result.RequeueAfter).To(Equal(look.Step))
-	g.Eventually(func() error { _, err := f.reconcile(t); return err }).WithTimeout(time.Minute).WithPolling(time.Millisecond).Should(MatchError(ContainSubstring("has been modified")))
+	g.Eventually(func() error { _, err := f.reconcile(t); return err }).
+		WithTimeout(time.Minute).
+		WithPolling(time.Millisecond).
+		Should(MatchError(ContainSubstring("has been modified")))
 	g.Expect(f.reported).To(BeEmpty())
 }
 
@@ -244,8 +260,19 @@ func TestEachInOrder(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	defer cancel()
-	err := reconcile.EachInOrder(ctx, []somewhere{{"tukwila", "first"}, {"quincy", "first"}, {"tukwila", "second"}, {"quincy", "second"}, {"tukwila", "third"}, {"quincy", "third"}},
-		func(s somewhere) string { return s.place }, carryOut)
+	err := reconcile.EachInOrder(
+		ctx,
+		[]somewhere{
+			{"tukwila", "first"},
+			{"quincy", "first"},
+			{"tukwila", "second"},
+			{"quincy", "second"},
+			{"tukwila", "third"},
+			{"quincy", "third"},
+		},
+		func(s somewhere) string { return s.place },
+		carryOut,
+	)
 	g.Expect(err).To(MatchError("second at quincy: no disk"))
 	g.Expect(*done["tukwila"]).To(Equal([]string{"first", "second", "third"}))
 	g.Expect(*done["quincy"]).To(Equal([]string{"first"}))

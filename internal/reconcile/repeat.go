@@ -12,7 +12,8 @@ import (
 )
 
 const (
-	// repeatsAtOnce is how often the same steps are carried out in a row, without a pause of their own, while nothing comes of them.
+	// repeatsAtOnce is how often the same steps are carried out in a row, without a pause of their own, while nothing
+	// comes of them.
 	repeatsAtOnce = 3
 	// repeatsUntold is how often they are before that is said: what a step begins may take some seconds to be seen.
 	repeatsUntold = 6
@@ -20,8 +21,8 @@ const (
 	repeatAtMost = time.Minute
 )
 
-// WithoutEffect is the failure of steps that were carried out, each without an error, and that the next plans have again: nothing
-// of what is observed shows that they have done anything.
+// WithoutEffect is the failure of steps that were carried out, each without an error, and that the next plans have
+// again: nothing of what is observed shows that they have done anything.
 type WithoutEffect struct {
 	// Steps of the plan, and the first of them in words.
 	Steps int
@@ -34,10 +35,15 @@ func (e WithoutEffect) Error() string {
 	if e.Steps > 1 {
 		what = fmt.Sprintf("%s, and %d more", e.First, e.Steps-1)
 	}
-	return fmt.Sprintf("carried out several times without an effect that is seen: %s; it is tried again from time to time, at least every %s", what, repeatAtMost)
+	return fmt.Sprintf(
+		"carried out several times without an effect that is seen: %s; it is tried again from time to time, at least every %s",
+		what,
+		repeatAtMost,
+	)
 }
 
-// repeats remembers of each object which steps were carried out last, and how often in a row. A process that has just begun counts anew.
+// repeats remembers of each object which steps were carried out last, and how often in a row. A process that has just
+// begun counts anew.
 type repeats struct {
 	mu   sync.Mutex
 	last map[types.NamespacedName]repeated
@@ -50,8 +56,8 @@ type repeated struct {
 	due   time.Time
 }
 
-// wait is how long steps are not to be carried out because that has changed nothing lately; 0 for now. A plan that differs in anything
-// may be carried out at once.
+// wait is how long steps are not to be carried out because that has changed nothing lately; 0 for now. A plan that
+// differs in anything may be carried out at once.
 func (r *repeats) wait(name types.NamespacedName, steps []string, now time.Time) time.Duration {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -63,7 +69,8 @@ func (r *repeats) wait(name types.NamespacedName, steps []string, now time.Time)
 	return max(0, last.due.Sub(now))
 }
 
-// note says that steps were carried out without an error. pause is what comes before the first repetition that is put off.
+// note says that steps were carried out without an error. pause is what comes before the first repetition that is put
+// off.
 func (r *repeats) note(name types.NamespacedName, steps []string, pause time.Duration, now time.Time) {
 	if len(steps) == 0 {
 		return

@@ -43,7 +43,8 @@ func newGranting(t *testing.T) *granting {
 		WithObjects(&v1alpha1.Distributor{ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: "main"}}).Build()
 	decide := func(string) grant { return f.plan }
 	f.r = New(hub, Kind[*v1alpha1.Distributor, string, grant]{
-		Name: "Distributor", New: func() *v1alpha1.Distributor { return &v1alpha1.Distributor{} }, Finalizer: v1alpha1.Finalizer, Timeout: time.Minute,
+		Name: "Distributor", New: func() *v1alpha1.Distributor { return &v1alpha1.Distributor{} },
+		Finalizer: v1alpha1.Finalizer, Timeout: time.Minute,
 		Look:    Look{Step: 250 * time.Millisecond, Soon: time.Second, Again: 5 * time.Second},
 		Observe: func(context.Context, *v1alpha1.Distributor) (string, error) { return "world", nil },
 		Plan:    decide, PlanDelete: decide,
@@ -59,23 +60,34 @@ func (f *granting) run(t *testing.T, during time.Duration) int {
 	t.Helper()
 	before := f.applied
 	for end := f.now.Add(during); f.now.Before(end); {
-		result, err := f.r.Reconcile(t.Context(), mcreconcile.Request{Request: crreconcile.Request{NamespacedName: types.NamespacedName{Namespace: "web", Name: "main"}}})
+		result, err := f.r.Reconcile(
+			t.Context(),
+			mcreconcile.Request{
+				Request: crreconcile.Request{NamespacedName: types.NamespacedName{Namespace: "web", Name: "main"}},
+			},
+		)
 		NewWithT(t).Expect(err).NotTo(HaveOccurred())
-		NewWithT(t).Expect(result.RequeueAfter).To(And(BeNumerically(">", 0), BeNumerically("<=", 6*time.Second)), "it goes on being observed")
+		NewWithT(
+			t,
+		).Expect(result.RequeueAfter).
+			To(And(BeNumerically(">", 0), BeNumerically("<=", 6*time.Second)), "it goes on being observed")
 		f.now = f.now.Add(result.RequeueAfter)
 	}
 	return f.applied - before
 }
 
-// A step that is planned again and again although it was carried out is put off, said, and done at once when the plan changes.
+// A step that is planned again and again although it was carried out is put off, said, and done at once when the plan
+// changes.
 func TestStepsWithoutEffectBackOff(t *testing.T) {
 	g := NewWithT(t)
 	f := newGranting(t)
 	f.plan = grant{"grant CREATE ANY DATABASE"}
 	g.Expect(f.run(t, 3*time.Second)).To(BeNumerically("<=", 5))
 	g.Expect(f.said).NotTo(HaveOccurred(), "what a step begins may take some seconds to be seen")
-	g.Expect(f.run(t, 10*time.Minute)).To(And(BeNumerically(">=", 10), BeNumerically("<=", 16)), "at least every minute, and hardly more often")
-	g.Expect(f.said).To(MatchError(And(ContainSubstring("grant CREATE ANY DATABASE"), ContainSubstring("without an effect"))))
+	g.Expect(f.run(t, 10*time.Minute)).
+		To(And(BeNumerically(">=", 10), BeNumerically("<=", 16)), "at least every minute, and hardly more often")
+	g.Expect(f.said).
+		To(MatchError(And(ContainSubstring("grant CREATE ANY DATABASE"), ContainSubstring("without an effect"))))
 	g.Expect(Outcome(conditions.InProgress(conditions.ReasonSeedingFailed, "it failed"), f.said)).To(Equal(
 		conditions.InProgress(conditions.ReasonStepWithoutEffect, "it failed; "+f.said.Error())))
 

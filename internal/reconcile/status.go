@@ -23,8 +23,8 @@ import (
 // hubTimeout bounds a call of the hub's API server.
 const hubTimeout = 10 * time.Second
 
-// Outcome of a plan after its steps: what the plan says, or that a step failed, or that they had no effect. A person who is needed
-// anyway is told what the plan says.
+// Outcome of a plan after its steps: what the plan says, or that a step failed, or that they had no effect. A person
+// who is needed anyway is told what the plan says.
 func Outcome(planned conditions.Outcome, failed error) conditions.Outcome {
 	var idle WithoutEffect
 	switch {

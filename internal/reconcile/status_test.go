@@ -21,8 +21,12 @@ func TestAStatusIsNotWrittenOverANewerOne(t *testing.T) {
 	g := NewWithT(t)
 	hub := apiserver.StartHub(t)
 	hub.Namespace(t, "web")
-	s := &v1alpha1.Subscription{ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: "dublin"}, Spec: v1alpha1.SubscriptionSpec{
-		Publication: "articles", Subscriber: v1alpha1.ServerOrGroup{Server: "dubsub"}, Database: "Content", Type: v1alpha1.SubscriptionPull}}
+	s := &v1alpha1.Subscription{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: "dublin"},
+		Spec: v1alpha1.SubscriptionSpec{
+			Publication: "articles", Subscriber: v1alpha1.ServerOrGroup{Server: "dubsub"}, Database: "Content",
+			Type: v1alpha1.SubscriptionPull},
+	}
 	g.Expect(hub.Client.Create(t.Context(), s)).To(Succeed())
 	report := func(r reconcile.Reporter, read *v1alpha1.Subscription, phase string) error {
 		r.Hub, r.Owner = hub.Client, "test"

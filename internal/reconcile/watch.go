@@ -35,39 +35,72 @@ func SpecOrAnnotations() predicate.Predicate {
 
 // Controller begins a controller of objects in the hub, of as many at a time as there are workers. seen says which of
 // their changes count; all do unless it is given.
-func Controller(mgr mcmanager.Manager, name string, object client.Object, workers int, seen ...predicate.Predicate) *mcbuilder.Builder {
+func Controller(
+	mgr mcmanager.Manager,
+	name string,
+	object client.Object,
+	workers int,
+	seen ...predicate.Predicate,
+) *mcbuilder.Builder {
 	return mcbuilder.ControllerManagedBy(mgr).Named(name).
-		For(object, mcbuilder.WithEngageWithLocalCluster(true), mcbuilder.WithEngageWithProviderClusters(false), mcbuilder.WithPredicates(seen...)).
+		For(object, mcbuilder.WithEngageWithLocalCluster(true), mcbuilder.WithEngageWithProviderClusters(false),
+			mcbuilder.WithPredicates(seen...)).
 		WithOptions(controller.TypedOptions[mcreconcile.Request]{
 			MaxConcurrentReconciles: workers,
-			RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[mcreconcile.Request](retryFirst, retryLongest),
+			RateLimiter: workqueue.NewTypedItemExponentialFailureRateLimiter[mcreconcile.Request](
+				retryFirst,
+				retryLongest,
+			),
 			// Tests run several managers in one process.
 			SkipNameValidation: mgr.GetControllerOptions().SkipNameValidation,
 		})
 }
 
 // WatchHub lets changes of other kinds' specs in the hub enqueue the objects of a controller.
-func WatchHub(b *mcbuilder.Builder, enqueue mchandler.TypedEventHandlerFunc[client.Object, mcreconcile.Request], objects ...client.Object) *mcbuilder.Builder {
+func WatchHub(
+	b *mcbuilder.Builder,
+	enqueue mchandler.TypedEventHandlerFunc[client.Object, mcreconcile.Request],
+	objects ...client.Object,
+) *mcbuilder.Builder {
 	return watchHub(b, enqueue, predicate.GenerationChangedPredicate{}, objects...)
 }
 
 // WatchHubAsked is WatchHub for kinds whose annotations count, too.
-func WatchHubAsked(b *mcbuilder.Builder, enqueue mchandler.TypedEventHandlerFunc[client.Object, mcreconcile.Request], objects ...client.Object) *mcbuilder.Builder {
+func WatchHubAsked(
+	b *mcbuilder.Builder,
+	enqueue mchandler.TypedEventHandlerFunc[client.Object, mcreconcile.Request],
+	objects ...client.Object,
+) *mcbuilder.Builder {
 	return watchHub(b, enqueue, SpecOrAnnotations(), objects...)
 }
 
-func watchHub(b *mcbuilder.Builder, enqueue mchandler.TypedEventHandlerFunc[client.Object, mcreconcile.Request], seen predicate.Predicate,
-	objects ...client.Object) *mcbuilder.Builder {
+func watchHub(
+	b *mcbuilder.Builder,
+	enqueue mchandler.TypedEventHandlerFunc[client.Object, mcreconcile.Request],
+	seen predicate.Predicate,
+	objects ...client.Object,
+) *mcbuilder.Builder {
 	for _, object := range objects {
-		b = b.Watches(object, enqueue, mcbuilder.WithEngageWithLocalCluster(true), mcbuilder.WithEngageWithProviderClusters(false),
-			mcbuilder.WithPredicates(seen))
+		b = b.Watches(
+			object,
+			enqueue,
+			mcbuilder.WithEngageWithLocalCluster(true),
+			mcbuilder.WithEngageWithProviderClusters(false),
+			mcbuilder.WithPredicates(seen),
+		)
 	}
 	return b
 }
 
-// Keys are the names of the objects in the hub's cache that are wanted, of a namespace or, without one, of all. list is an
-// empty list of the kind. That they cannot be listed is logged: it does not happen to a cache that has started.
-func Keys[O client.Object](ctx context.Context, hub client.Reader, list client.ObjectList, namespace string, want func(O) bool) []types.NamespacedName {
+// Keys are the names of the objects in the hub's cache that are wanted, of a namespace or, without one, of all. list is
+// an empty list of the kind. That they cannot be listed is logged: it does not happen to a cache that has started.
+func Keys[O client.Object](
+	ctx context.Context,
+	hub client.Reader,
+	list client.ObjectList,
+	namespace string,
+	want func(O) bool,
+) []types.NamespacedName {
 	if err := hub.List(ctx, list, client.InNamespace(namespace)); err != nil {
 		log.FromContext(ctx).Error(err, "list objects of the hub to look at", "kind", fmt.Sprintf("%T", list))
 		return nil

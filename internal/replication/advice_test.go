@@ -12,7 +12,8 @@ import (
 	"geosql.dev/operator/internal/replication"
 )
 
-// An error that stays until a person does something says what; one of an earlier failure, or one that passes, says nothing.
+// An error that stays until a person does something says what; one of an earlier failure, or one that passes, says
+// nothing.
 func TestAFailureSaysWhatToDo(t *testing.T) {
 	now := time.Now()
 	for name, c := range map[string]struct {
@@ -27,7 +28,14 @@ func TestAFailureSaysWhatToDo(t *testing.T) {
 		"of an older failure": {"3726", time.Hour, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			agent := &mssql.Agent{Failure: mssql.RunRetrying, FailureMessage: "the attempt failed", FailingFor: 2 * time.Minute, Time: now, ErrorCode: c.code, ErrorTime: now.Add(-c.ago)}
+			agent := &mssql.Agent{
+				Failure:        mssql.RunRetrying,
+				FailureMessage: "the attempt failed",
+				FailingFor:     2 * time.Minute,
+				Time:           now,
+				ErrorCode:      c.code,
+				ErrorTime:      now.Add(-c.ago),
+			}
 			message := replication.FailureOf(agent, nil, nil).Message
 			NewWithT(t).Expect(message).To(HavePrefix("the attempt failed"))
 			if c.says == "" {

@@ -41,21 +41,35 @@ func (s System) LogReaderCommand(publisher, database string, profile *v1alpha1.A
 }
 
 // SnapshotCommand is the snapshot agent's command line.
-func (s System) SnapshotCommand(publisher, database, publication string, profile *v1alpha1.AgentProfileSpec) tsql.Command {
+func (s System) SnapshotCommand(
+	publisher, database, publication string,
+	profile *v1alpha1.AgentProfileSpec,
+) tsql.Command {
 	c := s.publisher(tsql.NewCommand(), publisher, database).With("Publication", publication)
 	return parameters(s.distributor(c).WithNumber("EncryptionLevel", encrypted), profile)
 }
 
 // DistributionCommand is the distribution agent's command line.
-func (s System) DistributionCommand(publisher, publisherDatabase string, to tsql.Subscription, profile *v1alpha1.AgentProfileSpec) tsql.Command {
-	c := tsql.NewCommand().With("Publisher", publisher).With("PublisherDB", publisherDatabase).With("Publication", to.Publication)
+func (s System) DistributionCommand(
+	publisher, publisherDatabase string,
+	to tsql.Subscription,
+	profile *v1alpha1.AgentProfileSpec,
+) tsql.Command {
+	c := tsql.NewCommand().
+		With("Publisher", publisher).
+		With("PublisherDB", publisherDatabase).
+		With("Publication", to.Publication)
 	c = s.distributor(c).With("Subscriber", to.Subscriber).With("SubscriberDB", to.Database).
-		WithNumber("SubscriberSecurityMode", sqlLogin).With("SubscriberLogin", s.Login).WithSecret("SubscriberPassword", s.AgentPassword)
+		WithNumber("SubscriberSecurityMode", sqlLogin).
+		With("SubscriberLogin", s.Login).WithSecret("SubscriberPassword", s.AgentPassword)
 	kind := push
 	if to.Pull {
 		kind = pull
 	}
-	return parameters(c.WithNumber("SubscriptionType", kind).WithNumber("EncryptionLevel", encrypted).Flag("Continuous"), profile)
+	return parameters(
+		c.WithNumber("SubscriptionType", kind).WithNumber("EncryptionLevel", encrypted).Flag("Continuous"),
+		profile,
+	)
 }
 
 // parameters appends a profile's parameters: what the command line says wins over the profile that the agent has at the

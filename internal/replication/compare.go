@@ -18,18 +18,19 @@ import (
 // compareTimeout bounds a comparison of all articles, which fits into a reconciliation.
 const compareTimeout = 30 * time.Minute
 
-// Comparison of a subscriber's tables with the publisher's: the number of rows of each, and a hash of every row over all columns that are
-// published.
+// Comparison of a subscriber's tables with the publisher's: the number of rows of each, and a hash of every row over
+// all columns that are published.
 type Comparison struct {
-	// Equal tells that every article was equal, and that the publisher's table was the same before and after the subscriber's was read.
+	// Equal tells that every article was equal, and that the publisher's table was the same before and after the
+	// subscriber's was read.
 	Equal bool
 	// Same are the articles of which that is so, by their names in lower case.
 	Same []string
-	// Steady tells that the publisher's tables were the same before and after, those at least of which Difference speaks: only then is it
-	// one.
+	// Steady tells that the publisher's tables were the same before and after, those at least of which Difference speaks:
+	// only then is it one.
 	Steady bool
-	// Impossible tells that nothing that arrives makes the tables comparable: an article has a filter, a column has a type whose values
-	// cannot be told apart, or the subscriber's tables cannot be read as the articles are.
+	// Impossible tells that nothing that arrives makes the tables comparable: an article has a filter, a column has a type
+	// whose values cannot be told apart, or the subscriber's tables cannot be read as the articles are.
 	Impossible bool
 	// Rows of all articles at the publisher.
 	Rows int64
@@ -55,7 +56,11 @@ func (c Comparison) Words() string {
 
 // Compare reads the table of each article at the publisher, at the subscriber, and at the publisher once more.
 // Articles of which only some rows are published cannot be compared.
-func (e Engines) Compare(ctx context.Context, articles map[string]mssql.PublishedArticle, publisher, subscriber Copy) (Comparison, error) {
+func (e Engines) Compare(
+	ctx context.Context,
+	articles map[string]mssql.PublishedArticle,
+	publisher, subscriber Copy,
+) (Comparison, error) {
 	var c Comparison
 	// differ are differences, moved are tables that changed meanwhile.
 	var differ, moved []string
@@ -106,7 +111,12 @@ func (e Engines) Compare(ctx context.Context, articles map[string]mssql.Publishe
 }
 
 // compareTable compares one article.
-func compareTable(ctx context.Context, key string, a mssql.PublishedArticle, publisher, subscriber mssql.Querier) (Comparison, error) {
+func compareTable(
+	ctx context.Context,
+	key string,
+	a mssql.PublishedArticle,
+	publisher, subscriber mssql.Querier,
+) (Comparison, error) {
 	c := Comparison{Steady: true}
 	var here, there []tsql.TypedColumn
 	var at, copied map[string]tsql.TypedColumn
@@ -128,7 +138,11 @@ func compareTable(ctx context.Context, key string, a mssql.PublishedArticle, pub
 	}
 	between, err := mssql.ReadTableDigest(ctx, subscriber, schema, table, there)
 	if mssql.Is(err, mssql.Refused) {
-		c.Impossible, c.Difference = true, fmt.Sprintf("the subscriber's table of %s cannot be read as the article is: %v", key, err)
+		c.Impossible, c.Difference = true, fmt.Sprintf(
+			"the subscriber's table of %s cannot be read as the article is: %v",
+			key,
+			err,
+		)
 		return c, nil
 	}
 	if err != nil {
@@ -143,9 +157,13 @@ func compareTable(ctx context.Context, key string, a mssql.PublishedArticle, pub
 	return c, nil
 }
 
-// digested are the columns of an article that are compared, in one order and each with the type that it has at the publisher and at the
-// subscriber; those that are left out; and why nothing can be compared, empty when it can.
-func digested(key string, a mssql.PublishedArticle, at, copied map[string]tsql.TypedColumn) (here, there []tsql.TypedColumn, left []string, why string) {
+// digested are the columns of an article that are compared, in one order and each with the type that it has at the
+// publisher and at the subscriber; those that are left out; and why nothing can be compared, empty when it can.
+func digested(
+	key string,
+	a mssql.PublishedArticle,
+	at, copied map[string]tsql.TypedColumn,
+) (here, there []tsql.TypedColumn, left []string, why string) {
 	names := slices.Sorted(maps.Keys(at))
 	if len(a.Columns) > 0 {
 		names = names[:0]
@@ -162,11 +180,20 @@ func digested(key string, a mssql.PublishedArticle, at, copied map[string]tsql.T
 		theirs, has := copied[name]
 		switch {
 		case !published || !has:
-			return nil, nil, nil, fmt.Sprintf("the subscriber's table of %s cannot be read as the article is: it has no column %s", key, name)
+			return nil, nil, nil, fmt.Sprintf(
+				"the subscriber's table of %s cannot be read as the article is: it has no column %s",
+				key,
+				name,
+			)
 		case theirs.Type == "timestamp":
 			left = append(left, key+"."+mine.Name)
 		case !tsql.Digestible(mine.Type) || !tsql.Digestible(theirs.Type):
-			return nil, nil, nil, fmt.Sprintf("column %s of %s has type %s, whose values cannot be compared", mine.Name, key, mine.Type)
+			return nil, nil, nil, fmt.Sprintf(
+				"column %s of %s has type %s, whose values cannot be compared",
+				mine.Name,
+				key,
+				mine.Type,
+			)
 		default:
 			here, there = append(here, mine), append(there, theirs)
 		}

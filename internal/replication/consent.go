@@ -33,7 +33,8 @@ func Consents(p *v1alpha1.Publication, s *v1alpha1.Subscription) bool {
 	if s == nil {
 		return p.Spec.Reinitialization == v1alpha1.ReinitializeAutomatic
 	}
-	return cmp.Or(s.Spec.Reinitialization, p.Spec.Reinitialization) == v1alpha1.ReinitializeAutomatic || Request(p, s) != ""
+	return cmp.Or(s.Spec.Reinitialization, p.Spec.Reinitialization) == v1alpha1.ReinitializeAutomatic ||
+		Request(p, s) != ""
 }
 
 // Cost says what a copy costs.

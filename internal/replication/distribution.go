@@ -27,8 +27,8 @@ type AtDistributor struct {
 	Access []string
 	// LogReader and Snapshot are the agents, nil while there are none.
 	LogReader, Snapshot *mssql.Agent
-	// LastSnapshot is when the snapshot agent last succeeded, as text, and SnapshotAge how long ago by the distributor's clock; empty
-	// when never.
+	// LastSnapshot is when the snapshot agent last succeeded, as text, and SnapshotAge how long ago by the distributor's
+	// clock; empty when never.
 	LastSnapshot string
 	SnapshotAge  time.Duration
 	// Newest is the newest transaction of the database that the distributor has, nil when it has none, and NewestTime when
@@ -40,9 +40,19 @@ type AtDistributor struct {
 }
 
 // ReadAtDistributor asks the distributor about a publication of a party.
-func (e Engines) ReadAtDistributor(ctx context.Context, s System, p Party, database, publication string) (AtDistributor, error) {
+func (e Engines) ReadAtDistributor(
+	ctx context.Context,
+	s System,
+	p Party,
+	database, publication string,
+) (AtDistributor, error) {
 	var at AtDistributor
-	err := e.Read(ctx, s.Server, s.Database, func(ctx context.Context, db *mssql.DB) error { return at.read(ctx, db, p, database, publication) })
+	err := e.Read(
+		ctx,
+		s.Server,
+		s.Database,
+		func(ctx context.Context, db *mssql.DB) error { return at.read(ctx, db, p, database, publication) },
+	)
 	return at, err
 }
 
@@ -87,8 +97,8 @@ func (at *AtDistributor) read(ctx context.Context, q mssql.Querier, p Party, dat
 	return err
 }
 
-// ReadLogReaderJob reads the job that reads the log of a published database: the one that is attached, or else the one that
-// is named after it.
+// ReadLogReaderJob reads the job that reads the log of a published database: the one that is attached, or else the one
+// that is named after it.
 func (at AtDistributor) ReadLogReaderJob(ctx context.Context, q mssql.Querier, database string) (*mssql.Job, error) {
 	return LogReaderAgent(at.Original, database).ReadAttached(ctx, q, at.LogReader)
 }

@@ -36,11 +36,19 @@ type Engines struct {
 
 // Open is a database of a server, under the operator's login.
 func (e Engines) Open(ctx context.Context, server v1alpha1.ServerName, database string) (*mssql.DB, error) {
-	return e.Connector.Open(ctx, mssql.Target{Namespace: e.Namespace, Server: server, Database: database, Role: credentials.RoleOperator})
+	return e.Connector.Open(
+		ctx,
+		mssql.Target{Namespace: e.Namespace, Server: server, Database: database, Role: credentials.RoleOperator},
+	)
 }
 
 // Read calls read with a database of a server and a deadline for all of it.
-func (e Engines) Read(ctx context.Context, server v1alpha1.ServerName, database string, read func(context.Context, *mssql.DB) error) error {
+func (e Engines) Read(
+	ctx context.Context,
+	server v1alpha1.ServerName,
+	database string,
+	read func(context.Context, *mssql.DB) error,
+) error {
 	ctx, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()
 	db, err := e.Open(ctx, server, database)
@@ -86,7 +94,12 @@ type Server struct {
 }
 
 // ReadServers reads what each server is in replication, all at once. group is empty for servers alone.
-func (e Engines) ReadServers(ctx context.Context, s System, group string, servers ...v1alpha1.ServerName) map[v1alpha1.ServerName]Server {
+func (e Engines) ReadServers(
+	ctx context.Context,
+	s System,
+	group string,
+	servers ...v1alpha1.ServerName,
+) map[v1alpha1.ServerName]Server {
 	all := map[v1alpha1.ServerName]Server{}
 	var mu sync.Mutex
 	var wg sync.WaitGroup
@@ -134,10 +147,15 @@ func Usable(name v1alpha1.ServerName, s Server) (conditions.Outcome, bool) {
 	case s.Err != nil:
 		return conditions.InProgress(conditions.ReasonEngineNotAnswering, s.Err.Error()), false
 	case s.State == nil:
-		return conditions.Unknown(conditions.ReasonEngineNotAnswering, fmt.Sprintf("server %s has not been asked", credentials.HostName(name))), false
+		return conditions.Unknown(
+			conditions.ReasonEngineNotAnswering,
+			fmt.Sprintf("server %s has not been asked", credentials.HostName(name)),
+		), false
 	case !s.State.Sysadmin:
 		return conditions.InProgress(conditions.ReasonWaitingForServer, fmt.Sprintf(
-			"on server %s the operator's login is not a sysadmin yet, which configuring replication takes", credentials.HostName(name))), false
+			"on server %s the operator's login is not a sysadmin yet, which configuring replication takes",
+			credentials.HostName(name),
+		)), false
 	}
 	return conditions.Outcome{}, true
 }

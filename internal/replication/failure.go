@@ -25,10 +25,10 @@ type Failure struct {
 // (docs/relational-databases/replication/agents/replication-log-reader-agent.md, -MessageInterval).
 const historyEvery = time.Minute
 
-// FailureOf is what keeps an agent from delivering, nil when nothing does. How long that has been so is known by when the agent
-// was last seen to go on, too: an attempt that fails before the distributor can be told of it is known by the job alone, and one
-// that it is told of may be written over the row of the attempt before (-HistoryVerboseLevel 1). Of an agent whose profile has it
-// write no history of what it delivers, nothing is known while an attempt is under way.
+// FailureOf is what keeps an agent from delivering, nil when nothing does. How long that has been so is known by when
+// the agent was last seen to go on, too: an attempt that fails before the distributor can be told of it is known by the
+// job alone, and one that it is told of may be written over the row of the attempt before (-HistoryVerboseLevel 1). Of
+// an agent whose profile has it write no history of what it delivers, nothing is known while an attempt is under way.
 func FailureOf(agent *mssql.Agent, job *mssql.Job, profile *v1alpha1.AgentProfileSpec) *Failure {
 	if agent == nil {
 		return nil
@@ -45,19 +45,25 @@ func FailureOf(agent *mssql.Agent, job *mssql.Job, profile *v1alpha1.AgentProfil
 	if silent && job != nil && job.Running && !between {
 		return nil
 	}
-	return &Failure{Status: agent.Failure, Message: advised(agent), For: max(agent.FailingFor, agent.Unseen-historyEvery), Unseen: agent.Unseen}
+	return &Failure{
+		Status:  agent.Failure,
+		Message: advised(agent),
+		For:     max(agent.FailingFor, agent.Unseen-historyEvery),
+		Unseen:  agent.Unseen,
+	}
 }
 
-// advice says what to do about errors that an agent meets again at each attempt until a person does something: by their numbers.
+// advice says what to do about errors that an agent meets again at each attempt until a person does something: by their
+// numbers.
 var advice = map[string]string{
 	// docs/relational-databases/replication/mssql-eng003724.md
-	"3724": "the subscriber's table is itself used for replication: take it out of the publication that it is in there; if none has it, " +
-		"run sp_removedbreplication in that database",
+	"3724": "the subscriber's table is itself used for replication: take it out of the publication that it is in " +
+		"there; if none has it, run sp_removedbreplication in that database",
 	// docs/relational-databases/errors-events/database-engine-events-and-errors-3000-to-3999.md
-	"3726": "a foreign key refers to the subscriber's table, which the snapshot replaces: drop that foreign key at the subscriber, or " +
-		"publish the table that has it as well",
-	"7139": "the subscriber's table is published there as well, and a value is longer than that server's option 'max text repl " +
-		"size' allows: EXECUTE sp_configure 'max text repl size', -1; RECONFIGURE",
+	"3726": "a foreign key refers to the subscriber's table, which the snapshot replaces: drop that foreign key at the " +
+		"subscriber, or publish the table that has it as well",
+	"7139": "the subscriber's table is published there as well, and a value is longer than that server's option 'max " +
+		"text repl size' allows: EXECUTE sp_configure 'max text repl size', -1; RECONFIGURE",
 }
 
 // advised is the failure's message, and what to do about it where the newest error of the failure is one that stays.
@@ -69,23 +75,25 @@ func advised(agent *mssql.Agent) string {
 	return agent.FailureMessage
 }
 
-// passingFor is how long what an agent cannot deliver is taken for an outage that passes: a server that is started again, a
-// link that is away. SQL Server Agent waits a minute between two attempts, the operator less.
+// passingFor is how long what an agent cannot deliver is taken for an outage that passes: a server that is started
+// again, a link that is away. SQL Server Agent waits a minute between two attempts, the operator less.
 const passingFor = time.Minute
 
-// Passing tells whether what an object promises is still kept: the failure is young, and no row can be later than is declared
-// (0 is not).
+// Passing tells whether what an object promises is still kept: the failure is young, and no row can be later than is
+// declared (0 is not).
 func (f *Failure) Passing(latency time.Duration) bool {
 	return f.For < passingFor && (latency == 0 || f.Unseen < latency)
 }
 
-// lastingFor is how long an agent that was started again and again, and failed each time, has not gone on when a person is asked.
+// lastingFor is how long an agent that was started again and again, and failed each time, has not gone on when a person
+// is asked.
 const lastingFor = 10 * time.Minute
 
 // Lasts tells that starting the agent again has not helped for long.
 func (f *Failure) Lasts() bool { return f.For >= lastingFor }
 
-// Bear makes an outcome that says what is waited for that of an object which is as declared, while the failure may pass.
+// Bear makes an outcome that says what is waited for that of an object which is as declared, while the failure may
+// pass.
 func (f *Failure) Bear(o conditions.Outcome, latency time.Duration) conditions.Outcome {
 	if o.Ready == metav1.ConditionFalse && f.Passing(latency) {
 		o.Ready = metav1.ConditionTrue

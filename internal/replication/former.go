@@ -22,7 +22,13 @@ func AgentsLogin(distributor string) string {
 // FormerLogin is the login with which agents of a publication's former Distributor could still come to a server: a
 // distributor that was lost and returns has their jobs, and delivers what it had. Empty when the publication kept its
 // Distributor, or when something else at the server needs the login.
-func FormerLogin(ctx context.Context, reader client.Reader, p *v1alpha1.Publication, former v1alpha1.ObjectName, server v1alpha1.ServerName) (string, error) {
+func FormerLogin(
+	ctx context.Context,
+	reader client.Reader,
+	p *v1alpha1.Publication,
+	former v1alpha1.ObjectName,
+	server v1alpha1.ServerName,
+) (string, error) {
 	if former == "" || former == p.Spec.Distributor {
 		return "", nil
 	}

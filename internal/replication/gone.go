@@ -8,8 +8,8 @@ import (
 	"geosql.dev/operator/internal/sites"
 )
 
-// GoneWhy says why a server that was asked does not answer and is not expected to any more, as a clause; empty when it may
-// answer.
+// GoneWhy says why a server that was asked does not answer and is not expected to any more, as a clause; empty when it
+// may answer.
 func GoneWhy(gone sites.Gone, servers map[v1alpha1.ServerName]Server, server v1alpha1.ServerName) string {
 	if servers[server].Err == nil {
 		return ""

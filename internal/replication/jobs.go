@@ -27,7 +27,8 @@ type AgentJob struct {
 }
 
 // agentJob names a job after its parts, joined by hyphens. Where one of those that people choose freely has a hyphen
-// itself, or could be the end of a server's name, the same join may come of other parts: then their hash is in the name.
+// itself, or could be the end of a server's name, the same join may come of other parts: then their hash is in the
+// name.
 func agentJob(agent tsql.Command, parts []string, chosen ...string) AgentJob {
 	joined := strings.Join(parts, "-")
 	if !slices.ContainsFunc(chosen, func(p string) bool { return strings.Contains(p, "-") || p == "0" }) {
@@ -48,20 +49,37 @@ func jobName(parts string) string {
 
 // LogReaderAgent is the job of the log reader of a published database.
 func LogReaderAgent(publisher, database string) AgentJob {
-	return agentJob(tsql.NewCommand().With("Publisher", publisher).With("PublisherDB", database), []string{publisher, database, "logreader"}, database)
+	return agentJob(
+		tsql.NewCommand().With("Publisher", publisher).With("PublisherDB", database),
+		[]string{publisher, database, "logreader"},
+		database,
+	)
 }
 
 // SnapshotAgent is the job of the snapshot agent of a publication.
 func SnapshotAgent(publisher, database, publication string) AgentJob {
-	return agentJob(tsql.NewCommand().With("Publisher", publisher).With("PublisherDB", database).With("Publication", publication),
-		[]string{publisher, database, publication, "snapshot"}, database, publication)
+	return agentJob(
+		tsql.NewCommand().With("Publisher", publisher).With("PublisherDB", database).With("Publication", publication),
+		[]string{publisher, database, publication, "snapshot"},
+		database,
+		publication,
+	)
 }
 
 // DistributionAgent is the job of the distribution agent of a subscription.
 func DistributionAgent(publisher, publisherDatabase, publication, subscriber, database string) AgentJob {
-	return agentJob(tsql.NewCommand().With("Publisher", publisher).With("PublisherDB", publisherDatabase).With("Publication", publication).
-		With("Subscriber", subscriber).With("SubscriberDB", database),
-		[]string{publisher, publisherDatabase, publication, subscriber, database}, publisherDatabase, publication, database)
+	return agentJob(
+		tsql.NewCommand().
+			With("Publisher", publisher).
+			With("PublisherDB", publisherDatabase).
+			With("Publication", publication).
+			With("Subscriber", subscriber).
+			With("SubscriberDB", database),
+		[]string{publisher, publisherDatabase, publication, subscriber, database},
+		publisherDatabase,
+		publication,
+		database,
+	)
 }
 
 // LogReaderJob is the name of the log reader's job of a published database.
@@ -77,8 +95,8 @@ func DistributionJob(publisher, publisherDatabase, publication, subscriber, data
 	return DistributionAgent(publisher, publisherDatabase, publication, subscriber, database).Now
 }
 
-// Read reads the agent's job, nil when there is none. One that a release before has made keeps its name, so that there are
-// never two for one agent; its command line proves that it is this agent's.
+// Read reads the agent's job, nil when there is none. One that a release before has made keeps its name, so that there
+// are never two for one agent; its command line proves that it is this agent's.
 func (j AgentJob) Read(ctx context.Context, q mssql.Querier) (*mssql.Job, error) {
 	job, err := mssql.ReadJob(ctx, q, j.Now)
 	if err != nil || job != nil || j.before == "" {

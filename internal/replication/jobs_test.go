@@ -20,12 +20,15 @@ func TestNamesOfJobs(t *testing.T) {
 	long := strings.Repeat("x", 60)
 	names := map[string]string{}
 	for what, name := range map[string]string{
-		"snapshot of shop, eu-orders":                replication.SnapshotJob("tukpub-0", "shop", "eu-orders"),
-		"snapshot of shop-eu, orders":                replication.SnapshotJob("tukpub-0", "shop-eu", "orders"),
-		"log reader of shop-eu":                      replication.LogReaderJob("tukpub-0", "shop-eu"),
-		"distribution of shop, eu-orders":            replication.DistributionJob("tukpub-0", "shop", "eu-orders", "dubsub-0", "Copy"),
-		"distribution of shop-eu, orders":            replication.DistributionJob("tukpub-0", "shop-eu", "orders", "dubsub-0", "Copy"),
-		"distribution to a-b":                        replication.DistributionJob("tukpub-0", "shop", "orders", "dubsub-0", "a-b"),
+		"snapshot of shop, eu-orders": replication.SnapshotJob("tukpub-0", "shop", "eu-orders"),
+		"snapshot of shop-eu, orders": replication.SnapshotJob("tukpub-0", "shop-eu", "orders"),
+		"log reader of shop-eu":       replication.LogReaderJob("tukpub-0", "shop-eu"),
+		"distribution of shop, eu-orders": replication.DistributionJob("tukpub-0", "shop", "eu-orders", "dubsub-0",
+			"Copy"),
+		"distribution of shop-eu, orders": replication.DistributionJob("tukpub-0", "shop-eu", "orders", "dubsub-0",
+			"Copy"),
+		"distribution to a-b": replication.DistributionJob("tukpub-0", "shop", "orders", "dubsub-0",
+			"a-b"),
 		"distribution of a database 0":               replication.DistributionJob("a-0", "0", "p", "x-y-0", "Copy"),
 		"distribution of a publisher that ends in 0": replication.DistributionJob("a-0-0", "p", "x", "y-0", "Copy"),
 		"long, a-b": replication.SnapshotJob("tukpub-0", long+"-a", "b"+long),
@@ -36,8 +39,10 @@ func TestNamesOfJobs(t *testing.T) {
 		g.Expect(len(name)).To(BeNumerically("<=", 100))
 	}
 	g.Expect(replication.LogReaderJob("tukpub-0", "Content")).To(Equal("geosql-tukpub-0-Content-logreader"))
-	g.Expect(replication.SnapshotJob("tukpub-0", "Content", "articles")).To(Equal("geosql-tukpub-0-Content-articles-snapshot"))
-	g.Expect(replication.DistributionJob("tukpub-0", "Content", "articles", "dubsub-0", "Copy")).To(Equal("geosql-tukpub-0-Content-articles-dubsub-0-Copy"))
+	g.Expect(replication.SnapshotJob("tukpub-0", "Content", "articles")).
+		To(Equal("geosql-tukpub-0-Content-articles-snapshot"))
+	g.Expect(replication.DistributionJob("tukpub-0", "Content", "articles", "dubsub-0", "Copy")).
+		To(Equal("geosql-tukpub-0-Content-articles-dubsub-0-Copy"))
 }
 
 // jobs are those of a server: their command lines by name.

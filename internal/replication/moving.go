@@ -12,8 +12,8 @@ import (
 	"geosql.dev/operator/api/v1alpha1"
 )
 
-// Moving is the PublisherMove that ends what a publication has at its former publisher, empty when none does. Until the Publication
-// names the new one nobody makes again what the move takes away: a former publisher that lives lets them.
+// Moving is the PublisherMove that ends what a publication has at its former publisher, empty when none does. Until the
+// Publication names the new one nobody makes again what the move takes away: a former publisher that lives lets them.
 func Moving(ctx context.Context, reader client.Reader, p *v1alpha1.Publication) (string, error) {
 	var moves v1alpha1.PublisherMoveList
 	if err := reader.List(ctx, &moves, client.InNamespace(p.Namespace)); err != nil {
@@ -27,23 +27,27 @@ func Moving(ctx context.Context, reader client.Reader, p *v1alpha1.Publication) 
 	return "", nil
 }
 
-// Overtaken tells that the publication is published otherwise than when the move was looked at first, and not by this move: another one
-// has moved it since. What is known of the former publisher, and was approved, is not about the one of now.
+// Overtaken tells that the publication is published otherwise than when the move was looked at first, and not by this
+// move: another one has moved it since. What is known of the former publisher, and was approved, is not about the one
+// of now.
 func Overtaken(m *v1alpha1.PublisherMove, p *v1alpha1.Publication) bool {
 	s := m.Status
 	return s.From != nil && string(p.Spec.MovedBy) != m.Name &&
 		(*s.From != p.Spec.Publisher || s.FromDatabase != p.Spec.Database || s.FromDistributor != p.Spec.Distributor)
 }
 
-// ends tells whether a move has begun to end what the publication has, and has not switched it yet. Its phase goes back while a server
-// does not answer, its timeline does not. One that was overtaken ends nothing any more: its publication would stand still for ever.
+// ends tells whether a move has begun to end what the publication has, and has not switched it yet. Its phase goes back
+// while a server does not answer, its timeline does not. One that was overtaken ends nothing any more: its publication
+// would stand still for ever.
 func ends(m *v1alpha1.PublisherMove, p *v1alpha1.Publication) bool {
 	s := m.Status
 	return string(m.Spec.Publication) == p.Name && s.PublicationUID == p.UID && m.DeletionTimestamp == nil &&
-		s.Timeline != nil && s.Timeline.Drained != nil && s.Phase != v1alpha1.MoveCompleted && string(p.Spec.MovedBy) != m.Name && !Overtaken(m, p)
+		s.Timeline != nil && s.Timeline.Drained != nil && s.Phase != v1alpha1.MoveCompleted &&
+		string(p.Spec.MovedBy) != m.Name && !Overtaken(m, p)
 }
 
-// Arriving tells that a PublisherMove has brought the publication to its publisher and is not completed: nothing of it need be there yet.
+// Arriving tells that a PublisherMove has brought the publication to its publisher and is not completed: nothing of it
+// need be there yet.
 func Arriving(ctx context.Context, reader client.Reader, p *v1alpha1.Publication) (bool, error) {
 	if p.Spec.MovedBy == "" {
 		return false, nil

@@ -14,7 +14,8 @@ import (
 	"geosql.dev/operator/internal/tsql"
 )
 
-// Step is one thing to do. Steps are plain data: the plan is made without a cluster, and printed without carrying it out.
+// Step is one thing to do. Steps are plain data: the plan is made without a cluster, and printed without carrying it
+// out.
 type Step = reconcile.Step
 
 // Execute executes a statement on a server, under the operator's login.
@@ -176,8 +177,8 @@ func (p *Plan) Run(server v1alpha1.ServerName, name string, have *mssql.Job) {
 	}
 }
 
-// StartSnapshot starts a publication's snapshot agent: by its job's name when the one that is attached was deleted and made again, which
-// the publisher's procedure does not find.
+// StartSnapshot starts a publication's snapshot agent: by its job's name when the one that is attached was deleted and
+// made again, which the publisher's procedure does not find.
 func (p *Plan) StartSnapshot(s System, at AtDistributor, primary v1alpha1.ServerName, database, publication string) {
 	if at.Snapshot == nil || at.Snapshot.Job == "" {
 		p.Execute(s.Server, Master, tsql.StartJob(SnapshotJob(at.Original, database, publication)), jobRefused)

@@ -17,7 +17,12 @@ import (
 )
 
 // Profile reads an AgentProfile; nil without a name. missing says that it does not exist (yet).
-func Profile(ctx context.Context, reader client.Reader, namespace string, name v1alpha1.ObjectName) (spec *v1alpha1.AgentProfileSpec, missing string, err error) {
+func Profile(
+	ctx context.Context,
+	reader client.Reader,
+	namespace string,
+	name v1alpha1.ObjectName,
+) (spec *v1alpha1.AgentProfileSpec, missing string, err error) {
 	if name == "" {
 		return nil, "", nil
 	}
@@ -35,8 +40,8 @@ func Profile(ctx context.Context, reader client.Reader, namespace string, name v
 // longestMessage is what an AgentStatus has room for.
 const longestMessage = 4096
 
-// AgentStatus is an agent as status has it. A job that does not run says more than the last history row, and why the last
-// attempt failed more than that another one has begun.
+// AgentStatus is an agent as status has it. A job that does not run says more than the last history row, and why the
+// last attempt failed more than that another one has begun.
 func AgentStatus(agent *mssql.Agent, job *mssql.Job) *v1alpha1.AgentStatus {
 	if agent == nil {
 		return nil
@@ -50,7 +55,11 @@ func AgentStatus(agent *mssql.Agent, job *mssql.Job) *v1alpha1.AgentStatus {
 			state = mssql.RunRetrying
 		}
 	}
-	s := &v1alpha1.AgentStatus{Name: agent.Name, State: state.String(), Message: conditions.Shorten(message, longestMessage)}
+	s := &v1alpha1.AgentStatus{
+		Name:    agent.Name,
+		State:   state.String(),
+		Message: conditions.Shorten(message, longestMessage),
+	}
 	if !agent.Time.IsZero() {
 		at := metav1.NewTime(agent.Time).Rfc3339Copy()
 		s.Time = &at

@@ -13,8 +13,9 @@ import (
 	"geosql.dev/operator/internal/reconcile/conditions"
 )
 
-// OnlineDatabase is a server's database as its end needs it: nil when the server answered and does not list it, and not read while the
-// server does not answer or the database is not ONLINE. What a database holds that starts or recovers is not known, and not nothing.
+// OnlineDatabase is a server's database as its end needs it: nil when the server answered and does not list it, and not
+// read while the server does not answer or the database is not ONLINE. What a database holds that starts or recovers is
+// not known, and not nothing.
 func OnlineDatabase(name v1alpha1.ServerName, s Server, database string) reconcile.Reading[*mssql.ReplicationDatabase] {
 	host := credentials.HostName(name)
 	switch {
@@ -32,7 +33,8 @@ func OnlineDatabase(name v1alpha1.ServerName, s Server, database string) reconci
 	return reconcile.Read(have)
 }
 
-// DistributionDatabase is an error unless the distribution database was there to be read. One that is missing has lost what it knew.
+// DistributionDatabase is an error unless the distribution database was there to be read. One that is missing has lost
+// what it knew.
 func DistributionDatabase(s System, servers map[v1alpha1.ServerName]Server) error {
 	have, err := OnlineDatabase(s.Server, servers[s.Server], s.Database).Get()
 	if err == nil && have == nil {
@@ -41,8 +43,8 @@ func DistributionDatabase(s System, servers map[v1alpha1.ServerName]Server) erro
 	return err
 }
 
-// ofAReplica are the errors of a database whose availability group has another primary: 976, a secondary replica that takes
-// no readers; 983, a replica whose role is not settled
+// ofAReplica are the errors of a database whose availability group has another primary: 976, a secondary replica that
+// takes no readers; 983, a replica whose role is not settled
 // (docs/relational-databases/errors-events/database-engine-events-and-errors-0-to-999.md).
 var ofAReplica = []int32{976, 983}
 

@@ -24,7 +24,8 @@ func TestWhatWasNotAnswered(t *testing.T) {
 		g.Expect(o.Ready).To(Equal(metav1.ConditionFalse))
 		g.Expect(o.Message).To(And(ContainSubstring("publisher.availabilityGroup"), ContainSubstring("n3x-0")))
 	}
-	for _, err := range []error{&mssql.Error{Class: mssql.Refused, Err: driver.Error{Number: 229}}, &mssql.Error{Class: mssql.Unreachable, Err: errors.New("no route to host")}} {
+	for _, err := range []error{&mssql.Error{Class: mssql.Refused, Err: driver.Error{Number: 229}},
+		&mssql.Error{Class: mssql.Unreachable, Err: errors.New("no route to host")}} {
 		o := replication.Unanswered(err)
 		g.Expect(o.Reason).To(Equal(conditions.ReasonEngineNotAnswering))
 		g.Expect(o.Ready).To(Equal(metav1.ConditionUnknown))

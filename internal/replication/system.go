@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package replication is what Distributors, Publications and Subscriptions have in common: the names of logins and jobs,
-// the agents' command lines, who publishes, and how steps are planned and carried out on servers.
+// Package replication is what Distributors, Publications and Subscriptions have in common: the names of logins and
+// jobs, the agents' command lines, who publishes, and how steps are planned and carried out on servers.
 package replication
 
 import (
@@ -89,7 +89,11 @@ func (s *System) ReadPasswords(ctx context.Context, source mssql.AccessSource) e
 }
 
 // MirrorToken is what the sidecar of a subscriber shows to the sidecar of the distributor to read its snapshots.
-func (s *System) MirrorToken(ctx context.Context, source mssql.AccessSource, subscriber v1alpha1.ServerName) (string, error) {
+func (s *System) MirrorToken(
+	ctx context.Context,
+	source mssql.AccessSource,
+	subscriber v1alpha1.ServerName,
+) (string, error) {
 	access, err := source.Access(ctx, s.Namespace, s.Server)
 	if err != nil {
 		return "", fmt.Errorf("find the credentials of server %s/%s: %w", s.Namespace, s.Server, err)
@@ -126,7 +130,11 @@ type Party struct {
 // Resolve finds the servers of a publisher or subscriber.
 func Resolve(ctx context.Context, reader client.Reader, namespace string, who v1alpha1.ServerOrGroup) (Party, error) {
 	if who.Server != "" {
-		p := Party{Name: "SQLServer " + string(who.Server), Servers: []v1alpha1.ServerName{who.Server}, Address: credentials.HostName(who.Server)}
+		p := Party{
+			Name:    "SQLServer " + string(who.Server),
+			Servers: []v1alpha1.ServerName{who.Server},
+			Address: credentials.HostName(who.Server),
+		}
 		missing, err := absent(ctx, reader, namespace, p.Servers...)
 		p.Missing = missing
 		return p, err
@@ -165,7 +173,12 @@ func PartyOf(group *v1alpha1.AvailabilityGroup) Party {
 	return p
 }
 
-func absent(ctx context.Context, reader client.Reader, namespace string, servers ...v1alpha1.ServerName) (string, error) {
+func absent(
+	ctx context.Context,
+	reader client.Reader,
+	namespace string,
+	servers ...v1alpha1.ServerName,
+) (string, error) {
 	for _, name := range servers {
 		var server v1alpha1.SQLServer
 		err := reader.Get(ctx, client.ObjectKey{Namespace: namespace, Name: string(name)}, &server)

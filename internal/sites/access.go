@@ -15,8 +15,8 @@ const (
 	Account = "geosql-operator"
 	// SiteRole is the ClusterRole, and the Role in each allowed namespace, that Account has at a site.
 	SiteRole = "geosql-operator-site"
-	// DrillsRole is the ClusterRole, and the Role in each allowed namespace, that Account has at a site beside SiteRole where
-	// drills are granted.
+	// DrillsRole is the ClusterRole, and the Role in each allowed namespace, that Account has at a site beside SiteRole
+	// where drills are granted.
 	DrillsRole = "geosql-operator-drills"
 	// HubRole is the Role that Account has in the hub, in each namespace where servers are declared.
 	HubRole = "geosql-operator-secrets"
@@ -36,26 +36,35 @@ var (
 	manage = []string{"get", "list", "watch", "create", "update", "patch", "delete"}
 )
 
-// ClusterRules are what the manager may read of a whole cluster: what decides where volumes can live, and whether a namespace
-// exists.
+// ClusterRules are what the manager may read of a whole cluster: what decides where volumes can live, and whether a
+// namespace exists.
 func ClusterRules() []rbacv1.PolicyRule {
 	return []rbacv1.PolicyRule{
 		{APIGroups: []string{""}, Resources: []string{"nodes", "persistentvolumes"}, Verbs: read},
-		{APIGroups: []string{"storage.k8s.io"}, Resources: []string{"storageclasses", "csinodes", "csistoragecapacities"}, Verbs: read},
+		{
+			APIGroups: []string{"storage.k8s.io"},
+			Resources: []string{"storageclasses", "csinodes", "csistoragecapacities"},
+			Verbs:     read,
+		},
 		{APIGroups: []string{""}, Resources: []string{"namespaces"}, Verbs: []string{"get"}},
 	}
 }
 
-// DrillClusterRules are what drills need of a whole cluster: how many of Chaos Mesh's daemons are ready, since a fault whose
-// daemon is started again while it lasts may have ended.
+// DrillClusterRules are what drills need of a whole cluster: how many of Chaos Mesh's daemons are ready, since a fault
+// whose daemon is started again while it lasts may have ended.
 func DrillClusterRules() []rbacv1.PolicyRule {
 	return []rbacv1.PolicyRule{
-		{APIGroups: []string{"apps"}, Resources: []string{"daemonsets"}, ResourceNames: []string{ChaosDaemons}, Verbs: []string{"get"}},
+		{
+			APIGroups:     []string{"apps"},
+			Resources:     []string{"daemonsets"},
+			ResourceNames: []string{ChaosDaemons},
+			Verbs:         []string{"get"},
+		},
 	}
 }
 
-// DrillRules are what drills need in an allowed namespace: pods of clients, what is asked in pods, and faults. Without Chaos
-// Mesh at the site the last is no right at all.
+// DrillRules are what drills need in an allowed namespace: pods of clients, what is asked in pods, and faults. Without
+// Chaos Mesh at the site the last is no right at all.
 func DrillRules() []rbacv1.PolicyRule {
 	return []rbacv1.PolicyRule{
 		{APIGroups: []string{""}, Resources: []string{"pods"}, Verbs: []string{"create"}},
@@ -69,7 +78,11 @@ func DrillRules() []rbacv1.PolicyRule {
 func NamespaceRules() []rbacv1.PolicyRule {
 	return []rbacv1.PolicyRule{
 		{APIGroups: []string{"apps"}, Resources: []string{"statefulsets"}, Verbs: manage},
-		{APIGroups: []string{""}, Resources: []string{"services", "persistentvolumeclaims", "configmaps", "secrets"}, Verbs: manage},
+		{
+			APIGroups: []string{""},
+			Resources: []string{"services", "persistentvolumeclaims", "configmaps", "secrets"},
+			Verbs:     manage,
+		},
 		{APIGroups: []string{"discovery.k8s.io"}, Resources: []string{"endpointslices"}, Verbs: manage},
 		{APIGroups: []string{"coordination.k8s.io"}, Resources: []string{"leases"}, Verbs: manage},
 		// Whether a server's pod may be evicted.
@@ -87,7 +100,12 @@ func NamespaceRules() []rbacv1.PolicyRule {
 // TokenRules let the manager renew its own token at a site, in the operator's namespace there.
 func TokenRules() []rbacv1.PolicyRule {
 	return []rbacv1.PolicyRule{
-		{APIGroups: []string{""}, Resources: []string{"serviceaccounts/token"}, ResourceNames: []string{Account}, Verbs: []string{"create"}},
+		{
+			APIGroups:     []string{""},
+			Resources:     []string{"serviceaccounts/token"},
+			ResourceNames: []string{Account},
+			Verbs:         []string{"create"},
+		},
 	}
 }
 
@@ -100,7 +118,11 @@ func ChaosResources() []string {
 // Secrets, and what drills leave behind. Its own kinds are granted by the chart.
 func HubRules() []rbacv1.PolicyRule {
 	return []rbacv1.PolicyRule{
-		{APIGroups: []string{""}, Resources: []string{"secrets"}, Verbs: []string{"get", "create", "update", "patch", "delete"}},
+		{
+			APIGroups: []string{""},
+			Resources: []string{"secrets"},
+			Verbs:     []string{"get", "create", "update", "patch", "delete"},
+		},
 		{APIGroups: []string{""}, Resources: []string{"configmaps"}, Verbs: []string{"get", "list", "create", "delete"}},
 	}
 }
@@ -115,28 +137,48 @@ const (
 	SiteConfigNamespaces = "namespaces"
 )
 
-// SiteRules are what a site's own process may do in an allowed namespace: keep Services and EndpointSlices, and read what
-// it was told. peers is the Secret in which it is told of the other sites, presence the Lease that it renews.
+// SiteRules are what a site's own process may do in an allowed namespace: keep Services and EndpointSlices, and read
+// what it was told. peers is the Secret in which it is told of the other sites, presence the Lease that it renews.
 func SiteRules(peers, presence string) []rbacv1.PolicyRule {
 	return []rbacv1.PolicyRule{
 		{APIGroups: []string{""}, Resources: []string{"services"}, Verbs: manage},
 		{APIGroups: []string{"discovery.k8s.io"}, Resources: []string{"endpointslices"}, Verbs: manage},
 		{APIGroups: []string{""}, Resources: []string{"pods", "configmaps"}, Verbs: read},
 		{APIGroups: []string{"coordination.k8s.io"}, Resources: []string{"leases"}, Verbs: read},
-		// Creation can't be limited to a name (kubernetes.io/docs/reference/access-authn-authz/rbac, "Referring to resources").
+		// Creation can't be limited to a name (kubernetes.io/docs/reference/access-authn-authz/rbac, "Referring to
+		// resources").
 		{APIGroups: []string{"coordination.k8s.io"}, Resources: []string{"leases"}, Verbs: []string{"create"}},
-		{APIGroups: []string{"coordination.k8s.io"}, Resources: []string{"leases"}, ResourceNames: []string{presence}, Verbs: []string{"update", "patch"}},
-		{APIGroups: []string{""}, Resources: []string{"secrets"}, ResourceNames: []string{peers}, Verbs: []string{"get", "patch"}},
+		{
+			APIGroups:     []string{"coordination.k8s.io"},
+			Resources:     []string{"leases"},
+			ResourceNames: []string{presence},
+			Verbs:         []string{"update", "patch"},
+		},
+		{
+			APIGroups:     []string{""},
+			Resources:     []string{"secrets"},
+			ResourceNames: []string{peers},
+			Verbs:         []string{"get", "patch"},
+		},
 		{APIGroups: []string{""}, Resources: []string{"namespaces"}, Verbs: []string{"get"}},
 	}
 }
 
-// SiteOwnRules are what it may do in the operator's namespace: read its configuration, and let one of several replicas work
-// at a time.
+// SiteOwnRules are what it may do in the operator's namespace: read its configuration, and let one of several replicas
+// work at a time.
 func SiteOwnRules() []rbacv1.PolicyRule {
 	return []rbacv1.PolicyRule{
-		{APIGroups: []string{""}, Resources: []string{"configmaps"}, ResourceNames: []string{SiteConfig}, Verbs: []string{"get"}},
-		{APIGroups: []string{"coordination.k8s.io"}, Resources: []string{"leases"}, Verbs: []string{"get", "create", "update", "patch"}},
+		{
+			APIGroups:     []string{""},
+			Resources:     []string{"configmaps"},
+			ResourceNames: []string{SiteConfig},
+			Verbs:         []string{"get"},
+		},
+		{
+			APIGroups: []string{"coordination.k8s.io"},
+			Resources: []string{"leases"},
+			Verbs:     []string{"get", "create", "update", "patch"},
+		},
 		{APIGroups: []string{"events.k8s.io", ""}, Resources: []string{"events"}, Verbs: []string{"create", "patch"}},
 	}
 }

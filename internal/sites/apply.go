@@ -13,8 +13,9 @@ import (
 )
 
 // Apply makes obj so by server-side apply under FieldOwner, taking over fields that others set. obj may be typed or
-// unstructured; status, managed fields and server-set metadata are left out, and obj is not changed. Fields whose zero value is omitted by
-// their JSON tag are not owned. Whoever may meet a foreign object of that name must look first: apply takes it over.
+// unstructured; status, managed fields and server-set metadata are left out, and obj is not changed. Fields whose zero
+// value is omitted by their JSON tag are not owned. Whoever may meet a foreign object of that name must look first:
+// apply takes it over.
 func Apply(ctx context.Context, c client.Client, obj client.Object) error {
 	return ApplyAs(ctx, c, obj, FieldOwner)
 }

@@ -28,7 +28,12 @@ func within(ctx context.Context, timeout time.Duration, call func(context.Contex
 	return call(ctx)
 }
 
-func (r deadlineReader) Get(ctx context.Context, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
+func (r deadlineReader) Get(
+	ctx context.Context,
+	key client.ObjectKey,
+	obj client.Object,
+	opts ...client.GetOption,
+) error {
 	return within(ctx, r.timeout, func(ctx context.Context) error { return r.Reader.Get(ctx, key, obj, opts...) })
 }
 
@@ -36,7 +41,12 @@ func (r deadlineReader) List(ctx context.Context, list client.ObjectList, opts .
 	return within(ctx, r.timeout, func(ctx context.Context) error { return r.Reader.List(ctx, list, opts...) })
 }
 
-func (c deadlineClient) Get(ctx context.Context, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
+func (c deadlineClient) Get(
+	ctx context.Context,
+	key client.ObjectKey,
+	obj client.Object,
+	opts ...client.GetOption,
+) error {
 	return deadlineReader{c.Client, c.timeout}.Get(ctx, key, obj, opts...)
 }
 
@@ -56,7 +66,12 @@ func (c deadlineClient) Update(ctx context.Context, obj client.Object, opts ...c
 	return within(ctx, c.timeout, func(ctx context.Context) error { return c.Client.Update(ctx, obj, opts...) })
 }
 
-func (c deadlineClient) Patch(ctx context.Context, obj client.Object, patch client.Patch, opts ...client.PatchOption) error {
+func (c deadlineClient) Patch(
+	ctx context.Context,
+	obj client.Object,
+	patch client.Patch,
+	opts ...client.PatchOption,
+) error {
 	return within(ctx, c.timeout, func(ctx context.Context) error { return c.Client.Patch(ctx, obj, patch, opts...) })
 }
 
@@ -79,22 +94,55 @@ type deadlineSubResource struct {
 	timeout time.Duration
 }
 
-func (s deadlineSubResource) Get(ctx context.Context, obj, sub client.Object, opts ...client.SubResourceGetOption) error {
-	return within(ctx, s.timeout, func(ctx context.Context) error { return s.SubResourceClient.Get(ctx, obj, sub, opts...) })
+func (s deadlineSubResource) Get(
+	ctx context.Context,
+	obj, sub client.Object,
+	opts ...client.SubResourceGetOption,
+) error {
+	return within(
+		ctx,
+		s.timeout,
+		func(ctx context.Context) error { return s.SubResourceClient.Get(ctx, obj, sub, opts...) },
+	)
 }
 
-func (s deadlineSubResource) Create(ctx context.Context, obj, sub client.Object, opts ...client.SubResourceCreateOption) error {
-	return within(ctx, s.timeout, func(ctx context.Context) error { return s.SubResourceClient.Create(ctx, obj, sub, opts...) })
+func (s deadlineSubResource) Create(
+	ctx context.Context,
+	obj, sub client.Object,
+	opts ...client.SubResourceCreateOption,
+) error {
+	return within(
+		ctx,
+		s.timeout,
+		func(ctx context.Context) error { return s.SubResourceClient.Create(ctx, obj, sub, opts...) },
+	)
 }
 
-func (s deadlineSubResource) Update(ctx context.Context, obj client.Object, opts ...client.SubResourceUpdateOption) error {
+func (s deadlineSubResource) Update(
+	ctx context.Context,
+	obj client.Object,
+	opts ...client.SubResourceUpdateOption,
+) error {
 	return within(ctx, s.timeout, func(ctx context.Context) error { return s.SubResourceClient.Update(ctx, obj, opts...) })
 }
 
-func (s deadlineSubResource) Patch(ctx context.Context, obj client.Object, patch client.Patch, opts ...client.SubResourcePatchOption) error {
-	return within(ctx, s.timeout, func(ctx context.Context) error { return s.SubResourceClient.Patch(ctx, obj, patch, opts...) })
+func (s deadlineSubResource) Patch(
+	ctx context.Context,
+	obj client.Object,
+	patch client.Patch,
+	opts ...client.SubResourcePatchOption,
+) error {
+	return within(
+		ctx,
+		s.timeout,
+		func(ctx context.Context) error { return s.SubResourceClient.Patch(ctx, obj, patch, opts...) },
+	)
 }
 
-func (s deadlineSubResource) Apply(ctx context.Context, obj runtime.ApplyConfiguration, opts ...client.SubResourceApplyOption) error {
+func (s deadlineSubResource) Apply(
+	ctx context.Context,
+	obj runtime.ApplyConfiguration,
+	opts ...client.SubResourceApplyOption,
+) error {
 	return within(ctx, s.timeout, func(ctx context.Context) error { return s.SubResourceClient.Apply(ctx, obj, opts...) })
 }

@@ -67,11 +67,23 @@ func IsNamespaceGone(err error) bool {
 // Error says what to change.
 func (e *NamespaceError) Error() string {
 	if e.Missing != "" {
-		return fmt.Sprintf("namespace %s cannot be used at site %s: %s; run `kubectl geosql site join %s` again with --namespaces, or create it there",
-			e.Namespace, e.Site, e.Missing, e.Site)
+		return fmt.Sprintf(
+			"namespace %s cannot be used at site %s: %s; run `kubectl geosql site join %s` again with --namespaces, or "+
+				"create it there",
+			e.Namespace,
+			e.Site,
+			e.Missing,
+			e.Site,
+		)
 	}
-	return fmt.Sprintf("namespace %s is not allowed at site %s: allowed are %s; add it to the Site's spec.allowedNamespaces and run `kubectl geosql site join %s` again",
-		e.Namespace, e.Site, strings.Join(e.Allowed, ", "), e.Site)
+	return fmt.Sprintf(
+		"namespace %s is not allowed at site %s: allowed are %s; add it to the Site's spec.allowedNamespaces and run "+
+			"`kubectl geosql site join %s` again",
+		e.Namespace,
+		e.Site,
+		strings.Join(e.Allowed, ", "),
+		e.Site,
+	)
 }
 
 // DuplicateClusterError says that two Sites are one cluster; the older one is used.
@@ -82,7 +94,12 @@ type DuplicateClusterError struct {
 
 // Error says which Site to delete.
 func (e *DuplicateClusterError) Error() string {
-	return fmt.Sprintf("sites %s and %s are one cluster (kube-system has UID %s): delete one of them", e.Other, e.Site, e.ClusterUID)
+	return fmt.Sprintf(
+		"sites %s and %s are one cluster (kube-system has UID %s): delete one of them",
+		e.Other,
+		e.Site,
+		e.ClusterUID,
+	)
 }
 
 // KubeconfigError says that a Site's kubeconfig cannot be used as it is; nothing will change until it is replaced.
@@ -94,7 +111,13 @@ type KubeconfigError struct {
 
 // Error says what to change. It never contains a part of the kubeconfig.
 func (e *KubeconfigError) Error() string {
-	return fmt.Sprintf("the kubeconfig of site %s (Secret %s) cannot be used: %s; run `kubectl geosql site join %s` again", e.Site, e.Secret, e.Reason, e.Site)
+	return fmt.Sprintf(
+		"the kubeconfig of site %s (Secret %s) cannot be used: %s; run `kubectl geosql site join %s` again",
+		e.Site,
+		e.Secret,
+		e.Reason,
+		e.Site,
+	)
 }
 
 // CredentialsError says that the site's API server does not accept or does not authorize the credentials.
@@ -108,9 +131,19 @@ type CredentialsError struct {
 // Error says what to change.
 func (e *CredentialsError) Error() string {
 	if !e.Expired.IsZero() {
-		return fmt.Sprintf("the credentials of site %s expired at %s; run `kubectl geosql site join %s` again", e.Site, e.Expired.UTC().Format(time.RFC3339), e.Site)
+		return fmt.Sprintf(
+			"the credentials of site %s expired at %s; run `kubectl geosql site join %s` again",
+			e.Site,
+			e.Expired.UTC().Format(time.RFC3339),
+			e.Site,
+		)
 	}
-	return fmt.Sprintf("site %s does not accept the credentials (%v); run `kubectl geosql site join %s` again", e.Site, e.Cause, e.Site)
+	return fmt.Sprintf(
+		"site %s does not accept the credentials (%v); run `kubectl geosql site join %s` again",
+		e.Site,
+		e.Cause,
+		e.Site,
+	)
 }
 
 // Unwrap returns the cause.

@@ -12,13 +12,13 @@ import (
 	"geosql.dev/operator/api/v1alpha1"
 )
 
-// goingFor is how long a server has to have been deleted before its silence counts: until then its pod answers, and what
-// is to be ended there can be.
+// goingFor is how long a server has to have been deleted before its silence counts: until then its pod answers, and
+// what is to be ended there can be.
 const goingFor = time.Minute
 
 // Gone tells of the servers of a namespace which of them nobody expects back, by somebody's word: the Site is declared
-// lost, or the SQLServer was deleted. Silence is no evidence, and such a server may still answer: whoever goes on without
-// one has asked it first. The zero value knows of none.
+// lost, or the SQLServer was deleted. Silence is no evidence, and such a server may still answer: whoever goes on
+// without one has asked it first. The zero value knows of none.
 type Gone struct {
 	// why by server that is declared, empty for one that is expected back; nil when nobody looked.
 	why map[v1alpha1.ServerName]string

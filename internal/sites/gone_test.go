@@ -15,12 +15,15 @@ import (
 	"geosql.dev/operator/internal/sites"
 )
 
-// A server is gone for good by somebody's word alone: its Site, or its SQLServer's deletion, which is given time to be carried out.
+// A server is gone for good by somebody's word alone: its Site, or its SQLServer's deletion, which is given time to be
+// carried out.
 func TestServersThatNobodyExpectsBack(t *testing.T) {
 	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	server := func(name, site string, deleted time.Duration) *v1alpha1.SQLServer {
-		s := &v1alpha1.SQLServer{ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: name, Finalizers: []string{v1alpha1.Finalizer}},
-			Spec: v1alpha1.SQLServerSpec{Site: v1alpha1.SiteName(site)}}
+		s := &v1alpha1.SQLServer{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: name, Finalizers: []string{v1alpha1.Finalizer}},
+			Spec:       v1alpha1.SQLServerSpec{Site: v1alpha1.SiteName(site)},
+		}
 		if deleted > 0 {
 			s.DeletionTimestamp = &metav1.Time{Time: now.Add(-deleted)}
 		}
@@ -34,12 +37,20 @@ func TestServersThatNobodyExpectsBack(t *testing.T) {
 	g.Expect(v1alpha1.AddToScheme(scheme)).To(Succeed())
 	elsewhere := server("far", "tukwila", 0)
 	elsewhere.Namespace = "other"
-	hub := fake.NewClientBuilder().WithScheme(scheme).WithObjects(site("dublin", v1alpha1.SiteActive), site("tukwila", v1alpha1.SiteLost),
-		server("here", "dublin", 0), server("lost", "tukwila", 0), server("begun", "dublin", 10*time.Second), server("going", "dublin", 2*time.Minute),
-		server("nowhere", "bergen", 0), elsewhere).Build()
+	hub := fake.NewClientBuilder().
+		WithScheme(scheme).
+		WithObjects(site("dublin", v1alpha1.SiteActive), site("tukwila", v1alpha1.SiteLost),
+			server(
+				"here",
+				"dublin",
+				0,
+			), server("lost", "tukwila", 0), server("begun", "dublin", 10*time.Second), server("going", "dublin", 2*time.Minute),
+			server("nowhere", "bergen", 0), elsewhere).
+		Build()
 	gone, err := sites.ReadGone(t.Context(), hub, "web", now)
 	g.Expect(err).NotTo(HaveOccurred())
-	for name, says := range map[v1alpha1.ServerName]string{"here": "", "begun": "", "nowhere": "", "lost": "Site tukwila is declared lost",
+	for name, says := range map[v1alpha1.ServerName]string{"here": "", "begun": "", "nowhere": "",
+		"lost":  "Site tukwila is declared lost",
 		"going": "SQLServer going is being deleted", "far": "there is no SQLServer far any more"} {
 		g.Expect(gone.Why(name)).To(Equal(says), string(name))
 	}

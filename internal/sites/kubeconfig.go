@@ -19,8 +19,8 @@ import (
 // KubeconfigKey is the key of a Site's Secret unless spec.kubeconfigSecretRef.key says otherwise.
 const KubeconfigKey = "kubeconfig"
 
-// LoadKubeconfig makes a client configuration of a kubeconfig that somebody put into a Secret. It refuses whatever would
-// make the manager run a program, read a file of its own or speak to a server without verifying it.
+// LoadKubeconfig makes a client configuration of a kubeconfig that somebody put into a Secret. It refuses whatever
+// would make the manager run a program, read a file of its own or speak to a server without verifying it.
 func LoadKubeconfig(data []byte) (*rest.Config, error) {
 	raw, err := clientcmd.Load(data)
 	if err != nil {
@@ -33,8 +33,11 @@ func LoadKubeconfig(data []byte) (*rest.Config, error) {
 	}
 	switch {
 	case user.Exec != nil || user.AuthProvider != nil:
-		return nil, fmt.Errorf("it runs a program (exec or auth-provider) to log in; a token or a client certificate is needed")
-	case user.TokenFile != "" || user.ClientCertificate != "" || user.ClientKey != "" || cluster.CertificateAuthority != "":
+		return nil, fmt.Errorf(
+			"it runs a program (exec or auth-provider) to log in; a token or a client certificate is needed",
+		)
+	case user.TokenFile != "" || user.ClientCertificate != "" || user.ClientKey != "" ||
+		cluster.CertificateAuthority != "":
 		return nil, fmt.Errorf("it refers to files; embed them (kubectl config view --flatten)")
 	case cluster.InsecureSkipTLSVerify:
 		return nil, fmt.Errorf("it has insecure-skip-tls-verify; certificate-authority-data is needed")

@@ -24,7 +24,11 @@ type Patience struct {
 }
 
 // Wait bounds questions to a site, or to what runs there.
-func (p *Provider) Wait(ctx context.Context, site v1alpha1.SiteName, patience Patience) (context.Context, context.CancelFunc) {
+func (p *Provider) Wait(
+	ctx context.Context,
+	site v1alpha1.SiteName,
+	patience Patience,
+) (context.Context, context.CancelFunc) {
 	return patience.wait(ctx, func() bool {
 		health, known := p.Health(site)
 		return known && health.Cause != nil

@@ -12,7 +12,8 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-// TestPatience: a site that answers gets all the time, one that is silent little, and one that falls silent meanwhile no more.
+// TestPatience: a site that answers gets all the time, one that is silent little, and one that falls silent meanwhile
+// no more.
 func TestPatience(t *testing.T) {
 	patience := Patience{Answering: 10 * time.Second, Silent: 3 * time.Second}
 	never := time.Hour

@@ -48,7 +48,12 @@ type answer struct {
 }
 
 func newProber(run *engagement) (*prober, error) {
-	p := &prober{site: run.name, namespaces: run.site.Spec.AllowedNamespaces, needed: run.p.opts.Needed, anonymous: run.p.opts.Anonymous}
+	p := &prober{
+		site:       run.name,
+		namespaces: run.site.Spec.AllowedNamespaces,
+		needed:     run.p.opts.Needed,
+		anonymous:  run.p.opts.Anonymous,
+	}
 	p.expires, _ = CredentialsExpire(run.cfg)
 	p.dialer = newDialer()
 	cfg := rest.CopyConfig(run.cfg)
@@ -128,9 +133,11 @@ func (p *prober) namespace(ctx context.Context, name string) (reason string, gon
 	}
 	needed := p.needed
 	needed.Namespace = name
-	review, err := p.client.AuthorizationV1().SelfSubjectAccessReviews().Create(ctx, &authorizationv1.SelfSubjectAccessReview{
-		Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: &needed},
-	}, metav1.CreateOptions{})
+	review, err := p.client.AuthorizationV1().
+		SelfSubjectAccessReviews().
+		Create(ctx, &authorizationv1.SelfSubjectAccessReview{
+			Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: &needed},
+		}, metav1.CreateOptions{})
 	if err != nil {
 		return "", false, fmt.Errorf("asking for the rights in namespace %s: %w", name, err)
 	}

@@ -132,7 +132,13 @@ func (p *Provider) reconcile(ctx context.Context, aware multicluster.Aware) erro
 }
 
 // ensure keeps the engagement of a site when nothing it depends on has changed, and starts a new one else.
-func (p *Provider) ensure(ctx context.Context, aware multicluster.Aware, site *v1alpha1.Site, cfg *rest.Config, cause error) {
+func (p *Provider) ensure(
+	ctx context.Context,
+	aware multicluster.Aware,
+	site *v1alpha1.Site,
+	cfg *rest.Config,
+	cause error,
+) {
 	name := v1alpha1.SiteName(site.Name)
 	basis := fingerprint(site, cfg, cause)
 	p.mu.Lock()
@@ -164,9 +170,9 @@ func (p *Provider) ensure(ctx context.Context, aware multicluster.Aware, site *v
 	p.notify(name)
 }
 
-// handOver lets the engagement that serves a site go on until run is engaged or has failed: renewed credentials or a new
-// storage class must not make everything at the site unknown for a moment. It returns the engagement to stop, if any.
-// The mutex is held.
+// handOver lets the engagement that serves a site go on until run is engaged or has failed: renewed credentials or a
+// new storage class must not make everything at the site unknown for a moment. It returns the engagement to stop, if
+// any. The mutex is held.
 func (p *Provider) handOver(old, run *engagement) *engagement {
 	if old == nil || run.health.Cause != nil {
 		return old

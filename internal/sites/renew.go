@@ -51,12 +51,24 @@ func ReadToken(token string) (Token, bool) {
 	}
 	account, ok := strings.CutPrefix(claims.Subject, "system:serviceaccount:")
 	namespace, name, full := strings.Cut(account, ":")
-	return Token{Namespace: namespace, Account: name, Issued: time.Unix(claims.Issued, 0), Expires: time.Unix(claims.Expires, 0)}, ok && full
+	return Token{
+			Namespace: namespace,
+			Account:   name,
+			Issued:    time.Unix(claims.Issued, 0),
+			Expires:   time.Unix(claims.Expires, 0),
+		}, ok &&
+			full
 }
 
-// RenewToken mints a new token of the account in a site's kubeconfig, as long-lived as the present one, and writes it to
-// the Secret in the hub. The present one stays good until it ends, so nothing is cut off if the write is lost.
-func RenewToken(ctx context.Context, hub client.Client, namespace string, site *v1alpha1.Site, member client.Client) error {
+// RenewToken mints a new token of the account in a site's kubeconfig, as long-lived as the present one, and writes it
+// to the Secret in the hub. The present one stays good until it ends, so nothing is cut off if the write is lost.
+func RenewToken(
+	ctx context.Context,
+	hub client.Client,
+	namespace string,
+	site *v1alpha1.Site,
+	member client.Client,
+) error {
 	ref := site.Spec.KubeconfigSecretRef
 	if ref == nil {
 		return nil
@@ -86,7 +98,13 @@ func RenewToken(ctx context.Context, hub client.Client, namespace string, site *
 	request := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{ExpirationSeconds: &seconds}}
 	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: token.Namespace, Name: token.Account}}
 	if err := member.SubResource("token").Create(ctx, account, request); err != nil {
-		return fmt.Errorf("mint a token for ServiceAccount %s/%s at site %s: %w", token.Namespace, token.Account, site.Name, err)
+		return fmt.Errorf(
+			"mint a token for ServiceAccount %s/%s at site %s: %w",
+			token.Namespace,
+			token.Account,
+			site.Name,
+			err,
+		)
 	}
 	user.Token = request.Status.Token
 	kubeconfig, err := clientcmd.Write(*raw)

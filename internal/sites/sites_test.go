@@ -44,7 +44,8 @@ func startFleet(t *testing.T) *fleet {
 	f := &fleet{hub: apiserver.StartHub(t), tukwila: apiserver.StartMember(t), quincy: apiserver.StartMember(t)}
 	f.hub.Namespace(t, operatorNamespace)
 	f.provider = sites.NewProvider(sites.Options{Namespace: operatorNamespace,
-		Heartbeat: 300 * time.Millisecond, UnknownAfter: 5 * time.Second, ProbeTimeout: time.Second, CallTimeout: 3 * time.Second, SyncTimeout: 10 * time.Second})
+		Heartbeat: 300 * time.Millisecond, UnknownAfter: 5 * time.Second, ProbeTimeout: time.Second,
+		CallTimeout: 3 * time.Second, SyncTimeout: 10 * time.Second})
 	mgr := apiserver.NewManager(t, f.hub.ManagerConfig(t), f.provider, apiserver.HubOptions())
 	g := NewWithT(t)
 	g.Expect(site.SetupWithManager(mgr, f.provider)).To(Succeed())
@@ -76,7 +77,11 @@ func (f *fleet) siteReady(ctx context.Context, name string) func() metav1.Condit
 	}
 }
 
-func (f *fleet) namesReady(ctx context.Context, obj client.Object, of func() []metav1.Condition) func() metav1.Condition {
+func (f *fleet) namesReady(
+	ctx context.Context,
+	obj client.Object,
+	of func() []metav1.Condition,
+) func() metav1.Condition {
 	return func() metav1.Condition {
 		if err := f.hub.Client.Get(ctx, client.ObjectKeyFromObject(obj), obj); err != nil {
 			return metav1.Condition{Message: err.Error()}
@@ -119,14 +124,20 @@ func makePodOn(t *testing.T, at *apiserver.Server, server, address, node string)
 func newServer(name, siteName string) *v1alpha1.SQLServer {
 	return &v1alpha1.SQLServer{ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: name}, Spec: v1alpha1.SQLServerSpec{
 		Site: v1alpha1.SiteName(siteName), AcceptEULA: true, Edition: "Developer", Image: "engine",
-		Storage: &v1alpha1.ServerStorage{Data: volume("1Gi"), Log: volume("1Gi"), TempDB: volume("1Gi"), Backup: volume("1Gi")}}}
+		Storage: &v1alpha1.ServerStorage{
+			Data:   volume("1Gi"),
+			Log:    volume("1Gi"),
+			TempDB: volume("1Gi"),
+			Backup: volume("1Gi"),
+		}}}
 }
 
 // addresses returns what a Service's slices lead to at a cluster.
 func addresses(ctx context.Context, at *apiserver.Server, service string) func() []string {
 	return func() []string {
 		var list discoveryv1.EndpointSliceList
-		if err := at.Client.List(ctx, &list, client.InNamespace("web"), client.MatchingLabels{discoveryv1.LabelServiceName: service}); err != nil {
+		if err := at.Client.List(ctx, &list, client.InNamespace("web"),
+			client.MatchingLabels{discoveryv1.LabelServiceName: service}); err != nil {
 			return []string{err.Error()}
 		}
 		found := []string{}
@@ -152,7 +163,8 @@ func TestSites(t *testing.T) {
 	t.Run("a site that is dead at the start holds up no other", func(t *testing.T) {
 		g := NewWithT(t)
 		g.Eventually(f.siteReady(ctx, "dublin"), patient).Should(be(metav1.ConditionTrue, conditions.ReasonSiteReady))
-		g.Eventually(f.siteReady(ctx, "tukwila"), patient).Should(be(metav1.ConditionUnknown, conditions.ReasonSiteUnreachable))
+		g.Eventually(f.siteReady(ctx, "tukwila"), patient).
+			Should(be(metav1.ConditionUnknown, conditions.ReasonSiteUnreachable))
 		_, err := f.provider.Member("tukwila")
 		g.Expect(sites.IsUnreachable(err)).To(BeTrue(), "%v", err)
 		_, err = f.provider.Member("nowhere")
@@ -164,7 +176,8 @@ func TestSites(t *testing.T) {
 	t.Run("its names are unknown, not wrong", func(t *testing.T) {
 		g := NewWithT(t)
 		g.Expect(f.hub.Client.Create(ctx, server)).To(Succeed())
-		g.Eventually(f.namesReady(ctx, server, conditionsOf), patient).Should(be(metav1.ConditionUnknown, conditions.ReasonNamesPartial))
+		g.Eventually(f.namesReady(ctx, server, conditionsOf), patient).
+			Should(be(metav1.ConditionUnknown, conditions.ReasonNamesPartial))
 	})
 
 	t.Run("it is engaged when it answers, and names follow the pod's address", func(t *testing.T) {
@@ -173,10 +186,12 @@ func TestSites(t *testing.T) {
 		f.tukwila.Wire.Mend()
 		g.Eventually(f.siteReady(ctx, "tukwila"), patient).Should(be(metav1.ConditionTrue, conditions.ReasonSiteReady))
 		g.Eventually(addresses(ctx, f.hub, "tukpub-0"), patient).Should(ConsistOf("10.101.0.7"))
-		g.Eventually(f.namesReady(ctx, server, conditionsOf), patient).Should(be(metav1.ConditionTrue, conditions.ReasonNamesPublished))
+		g.Eventually(f.namesReady(ctx, server, conditionsOf), patient).
+			Should(be(metav1.ConditionTrue, conditions.ReasonNamesPublished))
 		var home corev1.Service
 		g.Expect(f.tukwila.Client.Get(ctx, client.ObjectKey{Namespace: "web", Name: "tukpub-0"}, &home)).To(Succeed())
-		g.Expect(home.Spec.Selector).To(Equal(map[string]string{v1alpha1.LabelServer: "tukpub", v1alpha1.LabelNamespace: "web"}))
+		g.Expect(home.Spec.Selector).
+			To(Equal(map[string]string{v1alpha1.LabelServer: "tukpub", v1alpha1.LabelNamespace: "web"}))
 		g.Expect(home.Spec.ClusterIP).NotTo(Equal("None"))
 		g.Expect(home.Spec.PublishNotReadyAddresses).To(BeTrue())
 		makePod(t, f.tukwila, "tukpub", "10.101.0.8")
@@ -190,14 +205,16 @@ func TestSites(t *testing.T) {
 	t.Run("while a site is cut off another is added and the others go on", func(t *testing.T) {
 		g := NewWithT(t)
 		f.tukwila.Wire.Cut()
-		g.Eventually(f.siteReady(ctx, "tukwila"), patient).Should(be(metav1.ConditionUnknown, conditions.ReasonSiteUnreachable))
+		g.Eventually(f.siteReady(ctx, "tukwila"), patient).
+			Should(be(metav1.ConditionUnknown, conditions.ReasonSiteUnreachable))
 		f.quincy.Join(t, f.hub, operatorNamespace, "quincy", "web")
 		g.Eventually(f.siteReady(ctx, "quincy"), patient).Should(be(metav1.ConditionTrue, conditions.ReasonSiteReady))
 		second := newServer("quisec", "quincy")
 		g.Expect(f.hub.Client.Create(ctx, second)).To(Succeed())
 		makePod(t, f.quincy, "quisec", "10.102.0.5")
 		g.Eventually(addresses(ctx, f.hub, "quisec-0"), patient).Should(ConsistOf("10.102.0.5"))
-		g.Expect(addresses(ctx, f.hub, "tukpub-0")()).To(ConsistOf("10.101.0.8"), "an address that cannot be checked stays published")
+		g.Expect(addresses(ctx, f.hub, "tukpub-0")()).
+			To(ConsistOf("10.101.0.8"), "an address that cannot be checked stays published")
 		makePod(t, f.tukwila, "tukpub", "10.101.0.9")
 		f.tukwila.Wire.Mend()
 		g.Eventually(addresses(ctx, f.quincy, "tukpub-0"), patient).Should(ConsistOf("10.101.0.9"))
@@ -231,7 +248,8 @@ func TestSites(t *testing.T) {
 	t.Run("two Sites that are one cluster", func(t *testing.T) {
 		g := NewWithT(t)
 		f.quincy.Join(t, f.hub, operatorNamespace, "quincy-again", "web")
-		g.Eventually(f.siteReady(ctx, "quincy-again"), patient).Should(be(metav1.ConditionFalse, conditions.ReasonDuplicateCluster))
+		g.Eventually(f.siteReady(ctx, "quincy-again"), patient).
+			Should(be(metav1.ConditionFalse, conditions.ReasonDuplicateCluster))
 		g.Expect(f.siteReady(ctx, "quincy")()).To(be(metav1.ConditionTrue, conditions.ReasonSiteReady))
 		g.Expect(f.hub.Client.Delete(ctx, &v1alpha1.Site{ObjectMeta: metav1.ObjectMeta{Name: "quincy-again"}})).To(Succeed())
 	})
@@ -265,17 +283,21 @@ func TestSites(t *testing.T) {
 		}, patient).Should(BeTrue())
 		for _, at := range []*apiserver.Server{f.hub, f.tukwila, f.quincy} {
 			var gone corev1.Service
-			g.Expect(apierrors.IsNotFound(at.Client.Get(ctx, client.ObjectKey{Namespace: "web", Name: "quisec-0"}, &gone))).To(BeTrue(), at.String())
+			g.Expect(apierrors.IsNotFound(at.Client.Get(ctx, client.ObjectKey{Namespace: "web", Name: "quisec-0"}, &gone))).
+				To(BeTrue(), at.String())
 		}
-		g.Eventually(func() error { _, err := f.provider.Member("quincy"); return err }, patient).Should(MatchError(sites.ErrUnknownSite))
+		g.Eventually(func() error { _, err := f.provider.Member("quincy"); return err }, patient).
+			Should(MatchError(sites.ErrUnknownSite))
 	})
 	t.Run("a site declared lost releases what waits for it", func(t *testing.T) {
 		g := NewWithT(t)
 		f.tukwila.Wire.Cut()
-		g.Eventually(f.siteReady(ctx, "tukwila"), patient).Should(be(metav1.ConditionUnknown, conditions.ReasonSiteUnreachable))
+		g.Eventually(f.siteReady(ctx, "tukwila"), patient).
+			Should(be(metav1.ConditionUnknown, conditions.ReasonSiteUnreachable))
 		g.Expect(f.hub.Client.Delete(ctx, newServer("tukpub", "tukwila"))).To(Succeed())
 		key := client.ObjectKey{Namespace: "web", Name: "tukpub"}
-		g.Consistently(func() error { return f.hub.Client.Get(ctx, key, &v1alpha1.SQLServer{}) }, "2s", "200ms").Should(Succeed())
+		g.Consistently(func() error { return f.hub.Client.Get(ctx, key, &v1alpha1.SQLServer{}) }, "2s", "200ms").
+			Should(Succeed())
 		var s v1alpha1.Site
 		g.Expect(f.hub.Client.Get(ctx, client.ObjectKey{Name: "tukwila"}, &s)).To(Succeed())
 		before := client.MergeFrom(s.DeepCopy())

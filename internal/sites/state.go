@@ -42,7 +42,8 @@ func (run *engagement) disengaged() {
 	run.p.notify(run.name)
 }
 
-// answered records a heartbeat. It notifies, and returns true, when the site could not be used before, or only with doubt.
+// answered records a heartbeat. It notifies, and returns true, when the site could not be used before, or only with
+// doubt.
 func (run *engagement) answered(got answer, whole bool) bool {
 	run.p.mu.Lock()
 	doubtful := run.health.Cause != nil || !run.health.Reachable(time.Now(), run.p.opts.UnknownAfter)

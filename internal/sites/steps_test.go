@@ -97,8 +97,10 @@ func testListener(t *testing.T, f *fleet) {
 
 func testForeignService(t *testing.T, f *fleet) {
 	g, ctx := NewWithT(t), t.Context()
-	foreign := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: "taken-0", Labels: map[string]string{"app": "other"}},
-		Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: 80}}, Selector: map[string]string{"app": "other"}}}
+	foreign := &corev1.Service{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: "taken-0", Labels: map[string]string{"app": "other"}},
+		Spec:       corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: 80}}, Selector: map[string]string{"app": "other"}},
+	}
 	g.Expect(f.quincy.Client.Create(ctx, foreign)).To(Succeed())
 	server := newServer("taken", "tukwila")
 	g.Expect(f.hub.Client.Create(ctx, server)).To(Succeed())
@@ -122,8 +124,9 @@ func testKubeconfigs(t *testing.T, f *fleet) {
 	odd := &v1alpha1.Site{ObjectMeta: metav1.ObjectMeta{Name: "odd"}, Spec: v1alpha1.SiteSpec{
 		KubeconfigSecretRef: &v1alpha1.SecretReference{Name: "odd"}, AllowedNamespaces: []string{"web"}}}
 	g.Expect(f.hub.Client.Create(ctx, odd)).To(Succeed())
-	g.Eventually(f.siteReady(ctx, "odd"), patient).Should(And(be(metav1.ConditionFalse, conditions.ReasonKubeconfigInvalid),
-		HaveField("Message", ContainSubstring("the Secret does not exist"))))
+	g.Eventually(f.siteReady(ctx, "odd"), patient).
+		Should(And(be(metav1.ConditionFalse, conditions.ReasonKubeconfigInvalid),
+			HaveField("Message", ContainSubstring("the Secret does not exist"))))
 	put := func(kubeconfig string) {
 		t.Helper()
 		secret.Data = map[string][]byte{"kubeconfig": []byte(kubeconfig)}
@@ -134,8 +137,9 @@ func testKubeconfigs(t *testing.T, f *fleet) {
 		g.Expect(f.hub.Client.Update(ctx, secret)).To(Succeed())
 	}
 	put("{")
-	g.Eventually(f.siteReady(ctx, "odd"), patient).Should(And(be(metav1.ConditionFalse, conditions.ReasonKubeconfigInvalid),
-		HaveField("Message", ContainSubstring("no kubeconfig"))))
+	g.Eventually(f.siteReady(ctx, "odd"), patient).
+		Should(And(be(metav1.ConditionFalse, conditions.ReasonKubeconfigInvalid),
+			HaveField("Message", ContainSubstring("no kubeconfig"))))
 	// Nobody listens there.
 	nowhere := rest.CopyConfig(f.quincy.Config)
 	nowhere.Host = "https://127.0.0.1:1"
@@ -158,16 +162,23 @@ func testKubeconfigs(t *testing.T, f *fleet) {
 		return string(apiserver.Kubeconfig(cfg))
 	}
 	put(withToken(request.Status.Token))
-	g.Eventually(f.siteReady(ctx, "odd"), patient).Should(And(be(metav1.ConditionFalse, conditions.ReasonCredentialsDenied),
-		HaveField("Message", ContainSubstring("forbidden"))))
+	g.Eventually(f.siteReady(ctx, "odd"), patient).
+		Should(And(be(metav1.ConditionFalse, conditions.ReasonCredentialsDenied),
+			HaveField("Message", ContainSubstring("forbidden"))))
 	g.Eventually(func() *metav1.Time {
 		_ = f.hub.Client.Get(ctx, client.ObjectKeyFromObject(odd), odd)
 		return odd.Status.CredentialsExpire
 	}, patient).Should(HaveField("Time", BeTemporally("~", time.Now().Add(10*time.Minute), time.Minute)))
 	// The account is deleted: its token ends at once, as an expired one does.
 	g.Expect(f.quincy.Client.Delete(ctx, account)).To(Succeed())
-	g.Eventually(f.siteReady(ctx, "odd"), patient).Should(And(be(metav1.ConditionFalse, conditions.ReasonCredentialsDenied),
-		HaveField("Message", And(ContainSubstring("asked for the client to provide credentials"), ContainSubstring("site join odd")))))
+	g.Eventually(f.siteReady(ctx, "odd"), patient).
+		Should(And(
+			be(metav1.ConditionFalse, conditions.ReasonCredentialsDenied),
+			HaveField(
+				"Message",
+				And(ContainSubstring("asked for the client to provide credentials"), ContainSubstring("site join odd")),
+			),
+		))
 	g.Expect(f.hub.Client.Delete(ctx, odd)).To(Succeed())
 }
 
@@ -189,7 +200,12 @@ func testNodePort(t *testing.T, f *fleet) {
 	g.Expect(f.quincy.Client.Get(ctx, key, &service)).To(Succeed())
 	var list discoveryv1.EndpointSliceList
 	g.Eventually(func() ([]discoveryv1.EndpointSlice, error) {
-		err := f.hub.Client.List(ctx, &list, client.InNamespace("web"), client.MatchingLabels{discoveryv1.LabelServiceName: "quisec-0"})
+		err := f.hub.Client.List(
+			ctx,
+			&list,
+			client.InNamespace("web"),
+			client.MatchingLabels{discoveryv1.LabelServiceName: "quisec-0"},
+		)
 		return list.Items, err
 	}, patient).Should(HaveLen(1), "the slice of the former way goes after the new one has come")
 	for i, p := range service.Spec.Ports {
@@ -198,7 +214,8 @@ func testNodePort(t *testing.T, f *fleet) {
 	}
 	expose(v1alpha1.ExposureFlatNetwork)
 	g.Eventually(addresses(ctx, f.hub, "quisec-0"), patient).Should(ConsistOf("10.102.0.6"))
-	g.Eventually(func() error { return f.quincy.Client.Get(ctx, key, &service) }, patient).Should(MatchError(ContainSubstring("not found")))
+	g.Eventually(func() error { return f.quincy.Client.Get(ctx, key, &service) }, patient).
+		Should(MatchError(ContainSubstring("not found")))
 }
 
 // testHandOver changes a Site's spec, which engages it anew, and asks for the member all the time.

@@ -35,33 +35,37 @@ func (p *Provider) notify(site v1alpha1.SiteName) {
 
 // Watch is a source for a controller that must look again when a site is engaged, falls silent, is denied or removed.
 // mapSite returns the hub objects that depend on the site. Use it with WatchesRawSource.
-func (p *Provider) Watch(mapSite func(context.Context, v1alpha1.SiteName) []types.NamespacedName) source.TypedSource[mcreconcile.Request] {
-	return source.TypedFunc[mcreconcile.Request](func(ctx context.Context, queue workqueue.TypedRateLimitingInterface[mcreconcile.Request]) error {
-		changes := make(chan v1alpha1.SiteName, 1024)
-		p.mu.Lock()
-		id := p.nextID
-		p.nextID++
-		p.watchers[id] = changes
-		p.mu.Unlock()
-		go func() {
-			defer func() {
-				p.mu.Lock()
-				delete(p.watchers, id)
-				p.mu.Unlock()
-			}()
-			for {
-				select {
-				case <-ctx.Done():
-					return
-				case site := <-changes:
-					for _, name := range mapSite(ctx, site) {
-						queue.Add(mcreconcile.Request{Request: reconcile.Request{NamespacedName: name}})
+func (p *Provider) Watch(
+	mapSite func(context.Context, v1alpha1.SiteName) []types.NamespacedName,
+) source.TypedSource[mcreconcile.Request] {
+	return source.TypedFunc[mcreconcile.Request](
+		func(ctx context.Context, queue workqueue.TypedRateLimitingInterface[mcreconcile.Request]) error {
+			changes := make(chan v1alpha1.SiteName, 1024)
+			p.mu.Lock()
+			id := p.nextID
+			p.nextID++
+			p.watchers[id] = changes
+			p.mu.Unlock()
+			go func() {
+				defer func() {
+					p.mu.Lock()
+					delete(p.watchers, id)
+					p.mu.Unlock()
+				}()
+				for {
+					select {
+					case <-ctx.Done():
+						return
+					case site := <-changes:
+						for _, name := range mapSite(ctx, site) {
+							queue.Add(mcreconcile.Request{Request: reconcile.Request{NamespacedName: name}})
+						}
 					}
 				}
-			}
-		}()
-		return nil
-	})
+			}()
+			return nil
+		},
+	)
 }
 
 // EnqueueOwner maps an object at a site to the hub object that its labels name: namespace from
@@ -78,8 +82,11 @@ func EnqueueOwner(label string) mchandler.TypedEventHandlerFunc[client.Object, m
 }
 
 // EnqueueHub maps an object at a site to hub objects.
-func EnqueueHub(mapObject func(context.Context, v1alpha1.SiteName, client.Object) []types.NamespacedName) mchandler.TypedEventHandlerFunc[client.Object, mcreconcile.Request] {
-	return func(name multicluster.ClusterName, _ cluster.Cluster) handler.TypedEventHandler[client.Object, mcreconcile.Request] {
+func EnqueueHub(
+	mapObject func(context.Context, v1alpha1.SiteName, client.Object) []types.NamespacedName,
+) mchandler.TypedEventHandlerFunc[client.Object, mcreconcile.Request] {
+	return func(name multicluster.ClusterName, _ cluster.Cluster) handler.TypedEventHandler[client.Object,
+		mcreconcile.Request] {
 		return handler.TypedEnqueueRequestsFromMapFunc(func(ctx context.Context, obj client.Object) []mcreconcile.Request {
 			var requests []mcreconcile.Request
 			for _, key := range mapObject(ctx, v1alpha1.SiteName(name), obj) {

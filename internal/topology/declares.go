@@ -12,7 +12,11 @@ func Declares(t *v1alpha1.Topology, kind, object string) bool {
 	case "SQLServer":
 		return has(t.Spec.Servers, object, func(x v1alpha1.TopologyServer) string { return string(x.Name) })
 	case "AvailabilityGroup":
-		return has(t.Spec.AvailabilityGroups, object, func(x v1alpha1.TopologyAvailabilityGroup) string { return string(x.Name) })
+		return has(
+			t.Spec.AvailabilityGroups,
+			object,
+			func(x v1alpha1.TopologyAvailabilityGroup) string { return string(x.Name) },
+		)
 	case "Distributor":
 		return has(t.Spec.Distributors, object, func(x v1alpha1.TopologyDistributor) string { return string(x.Name) })
 	case "Publication":

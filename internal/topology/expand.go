@@ -51,7 +51,11 @@ func (o *Objects) All() []client.Object {
 // Expand returns the objects of a Topology, in its namespace and with its label. They share nothing with it.
 func Expand(t *v1alpha1.Topology) (*Objects, error) {
 	meta := func(name string) metav1.ObjectMeta {
-		return metav1.ObjectMeta{Namespace: t.Namespace, Name: name, Labels: map[string]string{v1alpha1.LabelTopology: t.Name}}
+		return metav1.ObjectMeta{
+			Namespace: t.Namespace,
+			Name:      name,
+			Labels:    map[string]string{v1alpha1.LabelTopology: t.Name},
+		}
 	}
 	kind := func(k string) metav1.TypeMeta {
 		return metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(), Kind: k}
@@ -63,22 +67,44 @@ func Expand(t *v1alpha1.Topology) (*Objects, error) {
 		if err != nil {
 			return nil, fmt.Errorf("server %s of Topology %s/%s: %w", s.Name, t.Namespace, t.Name, err)
 		}
-		o.Servers = append(o.Servers, &v1alpha1.SQLServer{TypeMeta: kind("SQLServer"), ObjectMeta: meta(string(s.Name)), Spec: *merged})
+		o.Servers = append(
+			o.Servers,
+			&v1alpha1.SQLServer{TypeMeta: kind("SQLServer"), ObjectMeta: meta(string(s.Name)), Spec: *merged},
+		)
 	}
 	for _, g := range spec.AvailabilityGroups {
-		o.Groups = append(o.Groups, &v1alpha1.AvailabilityGroup{TypeMeta: kind("AvailabilityGroup"), ObjectMeta: meta(string(g.Name)), Spec: g.AvailabilityGroupSpec})
+		o.Groups = append(
+			o.Groups,
+			&v1alpha1.AvailabilityGroup{
+				TypeMeta:   kind("AvailabilityGroup"),
+				ObjectMeta: meta(string(g.Name)),
+				Spec:       g.AvailabilityGroupSpec,
+			},
+		)
 	}
 	for _, d := range spec.Distributors {
-		o.Distributors = append(o.Distributors, &v1alpha1.Distributor{TypeMeta: kind("Distributor"), ObjectMeta: meta(string(d.Name)), Spec: d.DistributorSpec})
+		o.Distributors = append(
+			o.Distributors,
+			&v1alpha1.Distributor{TypeMeta: kind("Distributor"), ObjectMeta: meta(string(d.Name)), Spec: d.DistributorSpec},
+		)
 	}
 	for _, p := range spec.AgentProfiles {
-		o.Profiles = append(o.Profiles, &v1alpha1.AgentProfile{TypeMeta: kind("AgentProfile"), ObjectMeta: meta(string(p.Name)), Spec: p.AgentProfileSpec})
+		o.Profiles = append(
+			o.Profiles,
+			&v1alpha1.AgentProfile{TypeMeta: kind("AgentProfile"), ObjectMeta: meta(string(p.Name)), Spec: p.AgentProfileSpec},
+		)
 	}
 	for _, p := range spec.Publications {
-		o.Publications = append(o.Publications, &v1alpha1.Publication{TypeMeta: kind("Publication"), ObjectMeta: meta(string(p.Name)), Spec: p.PublicationSpec})
+		o.Publications = append(
+			o.Publications,
+			&v1alpha1.Publication{TypeMeta: kind("Publication"), ObjectMeta: meta(string(p.Name)), Spec: p.PublicationSpec},
+		)
 	}
 	for _, s := range spec.Subscriptions {
-		o.Subscriptions = append(o.Subscriptions, &v1alpha1.Subscription{TypeMeta: kind("Subscription"), ObjectMeta: meta(string(s.Name)), Spec: s.SubscriptionSpec})
+		o.Subscriptions = append(
+			o.Subscriptions,
+			&v1alpha1.Subscription{TypeMeta: kind("Subscription"), ObjectMeta: meta(string(s.Name)), Spec: s.SubscriptionSpec},
+		)
 	}
 	return o, nil
 }

@@ -77,8 +77,9 @@ func TestExpandTheExample(t *testing.T) {
 		g.Expect(o.GetLabels()).To(HaveKeyWithValue(v1alpha1.LabelTopology, declared.Name))
 		got = append(got, o.GetObjectKind().GroupVersionKind().Kind+" "+o.GetName())
 	}
-	g.Expect(got).To(Equal([]string{"SQLServer tukpub", "SQLServer quisec", "SQLServer dubcfg", "SQLServer dist", "SQLServer dubsub",
-		"AvailabilityGroup content", "Distributor main", "Publication articles", "Subscription dublin"}))
+	g.Expect(got).
+		To(Equal([]string{"SQLServer tukpub", "SQLServer quisec", "SQLServer dubcfg", "SQLServer dist", "SQLServer dubsub",
+			"AvailabilityGroup content", "Distributor main", "Publication articles", "Subscription dublin"}))
 	objects.Servers[0].Spec.Storage.Data.Size.Neg()
 	g.Expect(declared.Spec.ServerDefaults.Storage.Data.Size.Sign()).To(Equal(1), "objects share nothing with the Topology")
 }

@@ -187,7 +187,11 @@ func AddGroupDatabase(group, database string) Statement {
 
 // RemoveGroupDatabase removes a database from a group; it runs on the primary, where the database stays as it is.
 func RemoveGroupDatabase(group, database string) Statement {
-	return alterGroup(group).sql(" REMOVE DATABASE ").name(database).done("remove database " + database + " from group " + group)
+	return alterGroup(
+		group,
+	).sql(" REMOVE DATABASE ").
+		name(database).
+		done("remove database " + database + " from group " + group)
 }
 
 // SetRequiredSynchronizedSecondaries sets how many secondaries must harden a commit; it runs on the primary.

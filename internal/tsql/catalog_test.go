@@ -74,7 +74,12 @@ var catalog = sync.OnceValue(func() *documented {
 	if err := json.Unmarshal(text, &file); err != nil {
 		panic(fmt.Sprintf("parse the catalog: %v", err))
 	}
-	d := &documented{procedures: map[string]*procedure{}, views: lowered(file.Views), tables: lowered(file.Tables), ddl: file.DDL}
+	d := &documented{
+		procedures: map[string]*procedure{},
+		views:      lowered(file.Views),
+		tables:     lowered(file.Tables),
+		ddl:        file.DDL,
+	}
 	for _, p := range file.Procedures {
 		d.procedures[strings.ToLower(p.Name)] = p
 	}

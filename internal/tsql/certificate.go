@@ -8,16 +8,18 @@ import "time"
 // Source: docs/t-sql/statements/create-master-key-transact-sql.md.
 func CreateMasterKey(password string) Statement {
 	return new(builder).
-		sql("IF NOT EXISTS (SELECT 1 FROM sys.symmetric_keys WHERE name = N'##MS_DatabaseMasterKey##')\n    CREATE MASTER KEY ENCRYPTION BY PASSWORD = ").secret(password).
+		sql("IF NOT EXISTS (SELECT 1 FROM sys.symmetric_keys WHERE name = N'##MS_DatabaseMasterKey##')\n    CREATE MASTER " +
+			"KEY ENCRYPTION BY PASSWORD = ").
+		secret(password).
 		done("create the master key that protects endpoint certificates")
 }
 
 // certificateTime is a date in the form that START_DATE and EXPIRY_DATE take in every language setting.
 func certificateTime(t time.Time) string { return t.UTC().Format("20060102 15:04:05") }
 
-// CreateSelfSignedCertificate creates a self-signed certificate in master if there is none of that name. Without EXPIRY_DATE it
-// would end after one year, unnoticed until the next connection.
-// Source: docs/t-sql/statements/create-certificate-transact-sql.md.
+// CreateSelfSignedCertificate creates a self-signed certificate in master if there is none of that name. Without
+// EXPIRY_DATE it would end after one year, unnoticed until the next connection. Source:
+// docs/t-sql/statements/create-certificate-transact-sql.md.
 func CreateSelfSignedCertificate(name, subject string, start, expiry time.Time) Statement {
 	return new(builder).
 		sql("IF CERT_ID(").str(name).sql(") IS NULL\n    CREATE CERTIFICATE ").name(name).
@@ -31,7 +33,8 @@ func CreateSelfSignedCertificate(name, subject string, start, expiry time.Time) 
 // Source: docs/t-sql/functions/certencoded-transact-sql.md, sys.certificates.
 func ReadCertificate(name string) Statement {
 	return new(builder).
-		sql("SELECT CERTENCODED(CERT_ID(").str(name).sql(")), c.thumbprint, c.expiry_date FROM sys.certificates AS c WHERE c.name = ").str(name).
+		sql("SELECT CERTENCODED(CERT_ID(").
+		str(name).sql(")), c.thumbprint, c.expiry_date FROM sys.certificates AS c WHERE c.name = ").str(name).
 		done("read the public part of certificate " + name)
 }
 
@@ -56,6 +59,7 @@ func DropCertificate(name string) Statement {
 // Source: docs/t-sql/statements/create-user-transact-sql.md.
 func CreateUserForLogin(user, login string) Statement {
 	return new(builder).
-		sql("IF DATABASE_PRINCIPAL_ID(").str(user).sql(") IS NULL\n    CREATE USER ").name(user).sql(" FOR LOGIN ").name(login).
+		sql("IF DATABASE_PRINCIPAL_ID(").
+		str(user).sql(") IS NULL\n    CREATE USER ").name(user).sql(" FOR LOGIN ").name(login).
 		done("create user " + user)
 }

@@ -13,7 +13,12 @@ func CreateDatabase(name string) Statement {
 // SetRecoveryFull puts a database into the full recovery model, which groups and their seeding need.
 // Source: docs/t-sql/statements/alter-database-transact-sql-set-options.md.
 func SetRecoveryFull(name string) Statement {
-	return new(builder).sql("ALTER DATABASE ").name(name).sql(" SET RECOVERY FULL").done("put " + name + " into full recovery")
+	return new(
+		builder,
+	).sql("ALTER DATABASE ").
+		name(name).
+		sql(" SET RECOVERY FULL").
+		done("put " + name + " into full recovery")
 }
 
 // BackupDatabaseFull takes a full backup to a file: seeding needs one that is real, not one to NUL.
@@ -25,18 +30,26 @@ func BackupDatabaseFull(name, path string) Statement {
 		done("take the first full backup of " + name)
 }
 
-// DatabaseExists says whether the instance has a database of the name, as a bit. Every login sees every name unless VIEW
-// ANY DATABASE was taken from public. Source: docs/relational-databases/system-catalog-views/
+// DatabaseExists says whether the instance has a database of the name, as a bit. Every login sees every name unless
+// VIEW ANY DATABASE was taken from public. Source: docs/relational-databases/system-catalog-views/
 // sys-databases-transact-sql.md, Permissions.
 func DatabaseExists(name string) Statement {
-	return new(builder).sql("SELECT CAST(COUNT(*) AS bit) FROM sys.databases WHERE name = ").str(name).done("ask whether database " + name + " exists")
+	return new(
+		builder,
+	).sql("SELECT CAST(COUNT(*) AS bit) FROM sys.databases WHERE name = ").
+		str(name).
+		done("ask whether database " + name + " exists")
 }
 
-// DatabaseCopy reads the state of a database and whether it is in a group, as a bit; no row where the instance has none of the name.
-// Source: as for DatabaseExists.
+// DatabaseCopy reads the state of a database and whether it is in a group, as a bit; no row where the instance has none
+// of the name. Source: as for DatabaseExists.
 func DatabaseCopy(name string) Statement {
-	return new(builder).sql("SELECT state_desc, CAST(CASE WHEN group_database_id IS NULL THEN 0 ELSE 1 END AS bit) FROM sys.databases WHERE name = ").
-		str(name).done("ask for the state of database " + name)
+	return new(
+		builder,
+	).sql("SELECT state_desc, CAST(CASE WHEN group_database_id IS NULL THEN 0 ELSE 1 END AS bit) FROM sys.databases " +
+		"WHERE name = ").
+		str(name).
+		done("ask for the state of database " + name)
 }
 
 // DropDatabase drops a database with its files. Source: docs/t-sql/statements/drop-database-transact-sql.md.

@@ -4,8 +4,8 @@ package tsql_test
 
 import "regexp"
 
-// form is a statement's documented form that the catalog does not cover, with the page of MicrosoftDocs/sql-docs that it
-// comes from. The page writes optional parts in brackets; here they are what the operator uses of them.
+// form is a statement's documented form that the catalog does not cover, with the page of MicrosoftDocs/sql-docs that
+// it comes from. The page writes optional parts in brackets; here they are what the operator uses of them.
 type form struct {
 	pattern *regexp.Regexp
 	doc     string
@@ -16,29 +16,53 @@ const (
 	stringForm = `N'(?:[^']|'')*'`
 )
 
-// forms of statements. Each statement that is not made of procedures and of DDL in the catalog must be one of these as a
-// whole, and each form must be met by some statement.
+// forms of statements. Each statement that is not made of procedures and of DDL in the catalog must be one of these as
+// a whole, and each form must be met by some statement.
 var forms = []form{
-	of("docs/t-sql/statements/create-login-transact-sql.md", `CREATE LOGIN NAME WITH PASSWORD = STRING, SID = 0x[0-9A-F]{32}, DEFAULT_DATABASE = NAME, CHECK_EXPIRATION = (ON|OFF), CHECK_POLICY = (ON|OFF)`),
-	of("docs/t-sql/statements/alter-login-transact-sql.md", `ALTER LOGIN NAME (WITH PASSWORD = STRING( UNLOCK)?|WITH DEFAULT_DATABASE = NAME|ENABLE|DISABLE)`),
+	of(
+		"docs/t-sql/statements/create-login-transact-sql.md",
+		`CREATE LOGIN NAME WITH PASSWORD = STRING, SID = 0x[0-9A-F]{32}, DEFAULT_DATABASE = NAME, CHECK_EXPIRATION = (ON|OFF), CHECK_POLICY = (ON|OFF)`,
+	),
+	of(
+		"docs/t-sql/statements/alter-login-transact-sql.md",
+		`ALTER LOGIN NAME (WITH PASSWORD = STRING( UNLOCK)?|WITH DEFAULT_DATABASE = NAME|ENABLE|DISABLE)`,
+	),
 	of("docs/t-sql/statements/drop-login-transact-sql.md", `DROP LOGIN NAME`),
 	of("docs/t-sql/statements/create-user-transact-sql.md", `CREATE USER NAME FOR LOGIN NAME`),
 	of("docs/t-sql/statements/alter-user-transact-sql.md", `ALTER USER NAME WITH LOGIN = NAME`),
 	of("docs/t-sql/statements/revoke-database-permissions-transact-sql.md", `REVOKE VIEW DEFINITION FROM NAME CASCADE`),
 	of("docs/t-sql/statements/drop-user-transact-sql.md", `DROP USER NAME`),
-	of("docs/t-sql/statements/alter-table-transact-sql.md", `ALTER TABLE NAME\.NAME REBUILD WITH \(DATA_COMPRESSION = (NONE|ROW|PAGE)(, ONLINE = ON)?\)`),
+	of(
+		"docs/t-sql/statements/alter-table-transact-sql.md",
+		`ALTER TABLE NAME\.NAME REBUILD WITH \(DATA_COMPRESSION = (NONE|ROW|PAGE)(, ONLINE = ON)?\)`,
+	),
 	of("docs/t-sql/statements/alter-role-transact-sql.md", `ALTER ROLE NAME (ADD|DROP) MEMBER NAME`),
 	of("docs/t-sql/statements/alter-server-role-transact-sql.md", `ALTER SERVER ROLE NAME (ADD|DROP) MEMBER NAME`),
 	of("docs/t-sql/statements/grant-server-permissions-transact-sql.md", `GRANT `+serverPermissions+` TO NAME`),
 	of("docs/t-sql/statements/revoke-server-permissions-transact-sql.md", `REVOKE `+serverPermissions+` FROM NAME`),
-	of("docs/t-sql/statements/grant-database-permissions-transact-sql.md", `GRANT (CREATE CERTIFICATE|CONTROL|VIEW DEFINITION) TO NAME`),
-	of("docs/t-sql/statements/grant-server-principal-permissions-transact-sql.md", `GRANT IMPERSONATE ON LOGIN::NAME TO NAME`),
+	of(
+		"docs/t-sql/statements/grant-database-permissions-transact-sql.md",
+		`GRANT (CREATE CERTIFICATE|CONTROL|VIEW DEFINITION) TO NAME`,
+	),
+	of(
+		"docs/t-sql/statements/grant-server-principal-permissions-transact-sql.md",
+		`GRANT IMPERSONATE ON LOGIN::NAME TO NAME`,
+	),
 	of("docs/t-sql/statements/grant-endpoint-permissions-transact-sql.md", `GRANT CONNECT ON ENDPOINT::NAME TO NAME`),
 	of("docs/t-sql/statements/create-database-transact-sql.md", `CREATE DATABASE NAME`),
 	of("docs/t-sql/statements/drop-database-transact-sql.md", `DROP DATABASE IF EXISTS NAME`),
-	of("docs/t-sql/statements/alter-database-transact-sql-set-options.md", `ALTER DATABASE NAME SET RECOVERY (FULL|BULK_LOGGED|SIMPLE)`),
-	of("docs/t-sql/statements/alter-database-transact-sql-file-and-filegroup-options.md", `ALTER DATABASE NAME MODIFY FILE \(NAME = NAME, FILENAME = STRING\)`),
-	of("docs/t-sql/statements/alter-database-transact-sql-file-and-filegroup-options.md", `ALTER DATABASE NAME ADD FILE \(NAME = NAME, FILENAME = STRING, SIZE = \d+MB, FILEGROWTH = \d+MB\)`),
+	of(
+		"docs/t-sql/statements/alter-database-transact-sql-set-options.md",
+		`ALTER DATABASE NAME SET RECOVERY (FULL|BULK_LOGGED|SIMPLE)`,
+	),
+	of(
+		"docs/t-sql/statements/alter-database-transact-sql-file-and-filegroup-options.md",
+		`ALTER DATABASE NAME MODIFY FILE \(NAME = NAME, FILENAME = STRING\)`,
+	),
+	of(
+		"docs/t-sql/statements/alter-database-transact-sql-file-and-filegroup-options.md",
+		`ALTER DATABASE NAME ADD FILE \(NAME = NAME, FILENAME = STRING, SIZE = \d+MB, FILEGROWTH = \d+MB\)`,
+	),
 	of("docs/t-sql/statements/drop-certificate-transact-sql.md", `DROP CERTIFICATE NAME`),
 	of("docs/t-sql/statements/drop-availability-group-transact-sql.md", `DROP AVAILABILITY GROUP NAME`),
 	of("docs/t-sql/database-console-commands/dbcc-traceon-transact-sql.md", `DBCC TRACE(ON|OFF|STATUS) \(\d+, -1\)`),

@@ -6,20 +6,23 @@ import "strconv"
 
 // Sources of the statements of this file:
 // docs/relational-databases/system-dynamic-management-views/sys-dm-hadr-availability-replica-states-transact-sql.md and
-// sys-dm-hadr-database-replica-states-transact-sql.md, sys-dm-hadr-availability-group-states-transact-sql.md. They are few and small: an agent asks them every second.
+// sys-dm-hadr-database-replica-states-transact-sql.md, sys-dm-hadr-availability-group-states-transact-sql.md. They are
+// few and small: an agent asks them every second.
 
-// HolderState reads what the holder of a group's votes must know of the local replica: its role, how long a configuration
-// commit has been waiting, whether it is connected, the engine's clock, its availability mode and the server that it
-// takes for the primary. No row when the instance has no such group.
+// HolderState reads what the holder of a group's votes must know of the local replica: its role, how long a
+// configuration commit has been waiting, whether it is connected, the engine's clock, its availability mode and the
+// server that it takes for the primary. No row when the instance has no such group.
 func HolderState(group string) Statement {
 	return new(builder).
-		sql(`SELECT COALESCE(s.role_desc, N''), COALESCE(s.connected_state_desc, N''), s.current_configuration_commit_start_time_utc, SYSUTCDATETIME(),
+		sql(`SELECT COALESCE(s.role_desc, N''), COALESCE(s.connected_state_desc, N''),
+    s.current_configuration_commit_start_time_utc, SYSUTCDATETIME(),
     COALESCE(r.availability_mode_desc, N''), COALESCE(p.primary_replica, N'')
 FROM sys.availability_groups AS g
 LEFT JOIN sys.dm_hadr_availability_replica_states AS s ON s.group_id = g.group_id AND s.is_local = 1
 LEFT JOIN sys.availability_replicas AS r ON r.replica_id = s.replica_id
 LEFT JOIN sys.dm_hadr_availability_group_states AS p ON p.group_id = g.group_id
-WHERE g.name = @group`).arg("group", group).done("read the role in group " + group)
+WHERE g.name = @group`).
+		arg("group", group).done("read the role in group " + group)
 }
 
 // StandingDatabases reads the local databases of a secondary that take no log, without those that a person suspended,
@@ -46,7 +49,8 @@ FROM sys.dm_exec_sessions AS s
 JOIN sys.databases AS d ON d.database_id = s.database_id
 JOIN sys.availability_databases_cluster AS c ON c.database_name = d.name
 JOIN sys.availability_groups AS g ON g.group_id = c.group_id
-WHERE g.name = @group AND s.is_user_process = 1 AND s.session_id <> @@SPID AND COALESCE(s.program_name, N'') NOT LIKE N'geosql-%' AND s.login_time >= DATEADD(second, `, strconv.Itoa(-seconds), `, GETDATE())`).
+WHERE g.name = @group AND s.is_user_process = 1 AND s.session_id <> @@SPID AND COALESCE(s.program_name,
+    N'') NOT LIKE N'geosql-%' AND s.login_time >= DATEADD(second, `, strconv.Itoa(-seconds), `, GETDATE())`).
 		arg("group", group).done("read the new sessions in databases of group " + group)
 }
 

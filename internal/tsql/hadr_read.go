@@ -43,12 +43,16 @@ func MasterKeyExists() Statement {
 }
 
 // DatabaseStates reads the user databases with what a group asks of them. last_log_backup_lsn is not NULL once a full
-// backup began the log chain (docs/relational-databases/system-catalog-views/sys-database-recovery-status-transact-sql.md).
+// backup began the log chain
+// (docs/relational-databases/system-catalog-views/sys-database-recovery-status-transact-sql.md).
 func DatabaseStates() Statement {
-	return text(`SELECT d.name, d.state_desc, d.recovery_model_desc, d.group_database_id, CASE WHEN r.last_log_backup_lsn IS NULL THEN 0 ELSE 1 END,
+	return text(
+		`SELECT d.name, d.state_desc, d.recovery_model_desc, d.group_database_id,
+    CASE WHEN r.last_log_backup_lsn IS NULL THEN 0 ELSE 1 END,
     COALESCE(SUSER_SNAME(d.owner_sid), N'')
 FROM sys.databases AS d LEFT JOIN sys.database_recovery_status AS r ON r.database_id = d.database_id
-WHERE d.database_id > 4`)
+WHERE d.database_id > 4`,
+	)
 }
 
 // GroupState reads one group as the instance knows it, with its local replica's role.
@@ -65,7 +69,8 @@ WHERE g.name = @group`).arg("group", group).done("read the state of group " + gr
 func GroupReplicas(group string) Statement {
 	return new(builder).
 		sql(`SELECT r.replica_server_name, r.endpoint_url, r.availability_mode_desc, r.seeding_mode_desc, r.session_timeout,
-    r.secondary_role_allow_connections_desc, COALESCE(s.is_local, CAST(0 AS bit)), s.role_desc, s.connected_state_desc, s.synchronization_health_desc
+    r.secondary_role_allow_connections_desc, COALESCE(s.is_local, CAST(0 AS bit)), s.role_desc, s.connected_state_desc,
+    s.synchronization_health_desc
 FROM sys.availability_replicas AS r
 JOIN sys.availability_groups AS g ON g.group_id = r.group_id
 LEFT JOIN sys.dm_hadr_availability_replica_states AS s ON s.replica_id = r.replica_id
@@ -94,14 +99,18 @@ WHERE g.name = @group`).arg("group", group).done("read the listener of group " +
 // secondary knows its own rows only, and the primary's rows about a disconnected secondary are stale.
 func GroupDatabaseStates(group string) Statement {
 	return new(builder).
-		sql(`SELECT r.replica_server_name, c.database_name, s.is_local, s.synchronization_state_desc, s.is_suspended, COALESCE(s.suspend_reason_desc, N''),
-    s.log_send_queue_size, s.redo_queue_size, s.redo_rate, s.last_hardened_lsn, s.last_redone_lsn, s.last_commit_time, COALESCE(f.is_failover_ready, CAST(0 AS bit))
+		sql(`SELECT r.replica_server_name, c.database_name, s.is_local, s.synchronization_state_desc, s.is_suspended,
+    COALESCE(s.suspend_reason_desc, N''),
+    s.log_send_queue_size, s.redo_queue_size, s.redo_rate, s.last_hardened_lsn, s.last_redone_lsn, s.last_commit_time,
+    COALESCE(f.is_failover_ready, CAST(0 AS bit))
 FROM sys.dm_hadr_database_replica_states AS s
 JOIN sys.availability_groups AS g ON g.group_id = s.group_id
 JOIN sys.availability_replicas AS r ON r.replica_id = s.replica_id
 JOIN sys.availability_databases_cluster AS c ON c.group_database_id = s.group_database_id
-LEFT JOIN sys.dm_hadr_database_replica_cluster_states AS f ON f.replica_id = s.replica_id AND f.group_database_id = s.group_database_id
-WHERE g.name = @group`).arg("group", group).done("read the database states of group " + group)
+LEFT JOIN sys.dm_hadr_database_replica_cluster_states AS f ON f.replica_id = s.replica_id
+    AND f.group_database_id = s.group_database_id
+WHERE g.name = @group`).
+		arg("group", group).done("read the database states of group " + group)
 }
 
 // Seedings reads the newest automatic seeding of each replica and database of a group, unless it is complete.

@@ -8,7 +8,8 @@ package tsql
 // docs/relational-databases/system-dynamic-management-views/sys-dm-os-sys-info-transact-sql.md.
 func Instance() Statement {
 	return text(`SELECT @@SERVERNAME, CAST(SERVERPROPERTY('ServerName') AS nvarchar(128)),
-    CAST(SERVERPROPERTY('ProductVersion') AS nvarchar(128)), CAST(SERVERPROPERTY('Edition') AS nvarchar(128)), @@VERSION,
+    CAST(SERVERPROPERTY('ProductVersion') AS nvarchar(128)), CAST(SERVERPROPERTY('Edition') AS nvarchar(128)),
+    @@VERSION,
     (SELECT sqlserver_start_time FROM sys.dm_os_sys_info)`)
 }
 

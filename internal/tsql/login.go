@@ -30,7 +30,8 @@ func AlterLoginPassword(l Login) Statement {
 		done("set the password of login " + l.Name)
 }
 
-// UnlockLogin sets the password of a login that was locked out for wrong ones. Source: docs/t-sql/statements/alter-login-transact-sql.md.
+// UnlockLogin sets the password of a login that was locked out for wrong ones. Source:
+// docs/t-sql/statements/alter-login-transact-sql.md.
 func UnlockLogin(l Login) Statement {
 	return new(builder).
 		sql("ALTER LOGIN ").name(l.Name).sql(" WITH PASSWORD = ").secret(l.Password).sql(" UNLOCK").
@@ -44,7 +45,8 @@ func SetDefaultDatabase(login, database string) Statement {
 		done("set the default database of login " + login)
 }
 
-// DisableLogin lets a login connect no more; its sessions go on. Source: docs/t-sql/statements/alter-login-transact-sql.md.
+// DisableLogin lets a login connect no more; its sessions go on. Source:
+// docs/t-sql/statements/alter-login-transact-sql.md.
 func DisableLogin(name string) Statement {
 	return new(builder).sql("ALTER LOGIN ").name(name).sql(" DISABLE").done("disable login " + name)
 }
@@ -65,7 +67,8 @@ func DropLogin(name string) Statement {
 // Source: docs/relational-databases/system-dynamic-management-views/sys-dm-exec-sessions-transact-sql.md.
 func LoginSessions(name string) Statement {
 	return new(builder).
-		sql("SELECT CAST(s.session_id AS int)\nFROM sys.dm_exec_sessions AS s\nWHERE s.is_user_process = 1 AND s.login_name = @login").
+		sql("SELECT CAST(s.session_id AS int)\nFROM sys.dm_exec_sessions AS s\nWHERE s.is_user_process = 1 AND "+
+			"s.login_name = @login").
 		arg("login", name).done("read the sessions of login " + name)
 }
 
@@ -107,7 +110,8 @@ func RevokeServerPermission(p ServerPermission, login string) Statement {
 	return new(builder).sql("REVOKE ", string(p), " FROM ").name(login).done("revoke " + string(p) + " from " + login)
 }
 
-// AddServerRoleMember adds a login to a fixed server role. Source: docs/t-sql/statements/alter-server-role-transact-sql.md.
+// AddServerRoleMember adds a login to a fixed server role. Source:
+// docs/t-sql/statements/alter-server-role-transact-sql.md.
 func AddServerRoleMember(role, login string) Statement {
 	return new(builder).sql("ALTER SERVER ROLE ").name(role).sql(" ADD MEMBER ").name(login).
 		done("add " + login + " to server role " + role)
@@ -133,7 +137,8 @@ func DropUser(user string) Statement {
 		done("drop user " + user)
 }
 
-// AddRoleMember adds a user to a role of the current database. Source: docs/t-sql/statements/alter-role-transact-sql.md.
+// AddRoleMember adds a user to a role of the current database. Source:
+// docs/t-sql/statements/alter-role-transact-sql.md.
 func AddRoleMember(role, user string) Statement {
 	return new(builder).sql("ALTER ROLE ").name(role).sql(" ADD MEMBER ").name(user).
 		done("add " + user + " to role " + role)

@@ -2,11 +2,12 @@
 
 package tsql
 
-// LoginState reads a SQL login's SID, whether it is disabled, whether the password is its own (1, or 0 when it is not), whether it may connect
-// to the server, whether its default database is there, and whether it was locked out for wrong passwords.
-// The hash shows to those alone who have CONTROL SERVER.
-// Sources: docs/relational-databases/system-catalog-views/sys-sql-logins-transact-sql.md, sys-server-permissions-transact-sql.md,
-// docs/t-sql/functions/pwdcompare-transact-sql.md, loginproperty-transact-sql.md.
+// LoginState reads a SQL login's SID, whether it is disabled, whether the password is its own (1, or 0 when it is not),
+// whether it may connect to the server, whether its default database is there, and whether it was locked out for wrong
+// passwords. The hash shows to those alone who have CONTROL SERVER. Sources:
+// docs/relational-databases/system-catalog-views/sys-sql-logins-transact-sql.md,
+// sys-server-permissions-transact-sql.md, docs/t-sql/functions/pwdcompare-transact-sql.md,
+// loginproperty-transact-sql.md.
 func LoginState(name, password string) Statement {
 	return new(builder).
 		sql("SELECT l.sid, l.is_disabled, COALESCE(PWDCOMPARE(@password, l.password_hash), 0),\n"+
@@ -14,17 +15,22 @@ func LoginState(name, password string) Statement {
 			"        AND p.class = 100 AND p.permission_name = N'CONNECT SQL' AND p.state IN ('G', 'W')) THEN 1 ELSE 0 END,\n"+
 			"    CASE WHEN EXISTS (SELECT 1 FROM sys.server_permissions AS p WHERE p.grantee_principal_id = l.principal_id\n"+
 			"        AND p.class = 100 AND p.permission_name = N'CONNECT SQL' AND p.state = 'D') THEN 1 ELSE 0 END,\n"+
-			"    CASE WHEN DB_ID(l.default_database_name) IS NULL THEN 0 ELSE 1 END, COALESCE(CAST(LOGINPROPERTY(l.name, 'IsLocked') AS int), 0)\n"+
+			"    CASE WHEN DB_ID(l.default_database_name) IS NULL THEN 0 ELSE 1 END, COALESCE(CAST(LOGINPROPERTY(l.name, "+
+			"'IsLocked') AS int), 0)\n"+
 			"FROM sys.sql_logins AS l\nWHERE l.name = @name").
 		arg("name", name).secretArg("password", password).done("look at login " + name)
 }
 
-// UserOwns reads what a user of the current database owns that keeps it from being dropped (15138): the class and the name of each schema and role.
-// Sources: docs/relational-databases/system-catalog-views/schemas-catalog-views-sys-schemas.md, sys-database-principals-transact-sql.md.
+// UserOwns reads what a user of the current database owns that keeps it from being dropped (15138): the class and the
+// name of each schema and role. Sources:
+// docs/relational-databases/system-catalog-views/schemas-catalog-views-sys-schemas.md,
+// sys-database-principals-transact-sql.md.
 func UserOwns(user string) Statement {
 	return new(builder).
-		sql("SELECT N'SCHEMA', s.name\nFROM sys.schemas AS s\nJOIN sys.database_principals AS u ON u.principal_id = s.principal_id\nWHERE u.name = @name\n"+
-			"UNION ALL\nSELECT N'ROLE', r.name\nFROM sys.database_principals AS r\nJOIN sys.database_principals AS u ON u.principal_id = r.owning_principal_id\nWHERE u.name = @name AND r.type = 'R'").
+		sql("SELECT N'SCHEMA', s.name\nFROM sys.schemas AS s\nJOIN sys.database_principals AS u ON u.principal_id = "+
+			"s.principal_id\nWHERE u.name = @name\n"+
+			"UNION ALL\nSELECT N'ROLE', r.name\nFROM sys.database_principals AS r\nJOIN sys.database_principals AS u ON "+
+			"u.principal_id = r.owning_principal_id\nWHERE u.name = @name AND r.type = 'R'").
 		arg("name", user).done("read what user " + user + " owns")
 }
 
@@ -32,12 +38,13 @@ func UserOwns(user string) Statement {
 // Source: docs/relational-databases/system-catalog-views/sys-databases-transact-sql.md.
 func LoginOwns(login string) Statement {
 	return new(builder).
-		sql("SELECT N'DATABASE', d.name\nFROM sys.databases AS d\nJOIN sys.server_principals AS l ON l.sid = d.owner_sid\nWHERE l.name = @name").
+		sql("SELECT N'DATABASE', d.name\nFROM sys.databases AS d\nJOIN sys.server_principals AS l ON l.sid = "+
+			"d.owner_sid\nWHERE l.name = @name").
 		arg("name", login).done("read what login " + login + " owns")
 }
 
-// UserState reads the SID of a user of the current database, and the server's login of that SID; NULL when there is none.
-// Sources: docs/relational-databases/system-catalog-views/sys-database-principals-transact-sql.md,
+// UserState reads the SID of a user of the current database, and the server's login of that SID; NULL when there is
+// none. Sources: docs/relational-databases/system-catalog-views/sys-database-principals-transact-sql.md,
 // docs/t-sql/functions/suser-sname-transact-sql.md.
 func UserState(user string) Statement {
 	return new(builder).
@@ -49,13 +56,14 @@ func UserState(user string) Statement {
 // Source: docs/relational-databases/system-catalog-views/sys-database-role-members-transact-sql.md.
 func UserRoles(user string) Statement {
 	return new(builder).
-		sql("SELECT r.name\nFROM sys.database_role_members AS m\nJOIN sys.database_principals AS r ON r.principal_id = m.role_principal_id\n"+
+		sql("SELECT r.name\nFROM sys.database_role_members AS m\nJOIN sys.database_principals AS r ON r.principal_id = "+
+			"m.role_principal_id\n"+
 			"JOIN sys.database_principals AS u ON u.principal_id = m.member_principal_id\nWHERE u.name = @name").
 		arg("name", user).done("read the roles of user " + user)
 }
 
-// UserPermissions reads what a user is granted on the current database itself, with the state: G, W (with grant option) or
-// D (denied). Source: docs/relational-databases/system-catalog-views/sys-database-permissions-transact-sql.md.
+// UserPermissions reads what a user is granted on the current database itself, with the state: G, W (with grant option)
+// or D (denied). Source: docs/relational-databases/system-catalog-views/sys-database-permissions-transact-sql.md.
 func UserPermissions(user string) Statement {
 	return new(builder).
 		sql("SELECT p.permission_name, p.state\nFROM sys.database_permissions AS p\n"+
@@ -66,7 +74,13 @@ func UserPermissions(user string) Statement {
 // MapUser maps a user of the current database to a login, whose SID it gets.
 // Source: docs/t-sql/statements/alter-user-transact-sql.md.
 func MapUser(user, login string) Statement {
-	return new(builder).sql("ALTER USER ").name(user).sql(" WITH LOGIN = ").name(login).done("map user " + user + " to its login")
+	return new(
+		builder,
+	).sql("ALTER USER ").
+		name(user).
+		sql(" WITH LOGIN = ").
+		name(login).
+		done("map user " + user + " to its login")
 }
 
 // DropRoleMember takes a user out of a role of the current database.
@@ -79,5 +93,10 @@ func DropRoleMember(role, user string) Statement {
 // RevokeDatabasePermission takes a permission on the current database from a user, with what others were granted by it.
 // Source: docs/t-sql/statements/revoke-database-permissions-transact-sql.md.
 func RevokeDatabasePermission(p DatabasePermission, user string) Statement {
-	return new(builder).sql("REVOKE ", string(p), " FROM ").name(user).sql(" CASCADE").done("revoke " + string(p) + " from user " + user)
+	return new(
+		builder,
+	).sql("REVOKE ", string(p), " FROM ").
+		name(user).
+		sql(" CASCADE").
+		done("revoke " + string(p) + " from user " + user)
 }

@@ -87,7 +87,8 @@ func TestRepeatable(t *testing.T) {
 	for _, s := range []tsql.Statement{tsql.Alive(), tsql.Instance(), tsql.ServerLogins(), tsql.TempDBFiles()} {
 		g.Expect(s.Repeatable()).To(BeTrue(), s.Text)
 	}
-	for _, text := range []string{"SELECT 1 INTO t", "UPDATE t SET a = 1", "SELECT 1; DELETE t", "SELECT 1\nDELETE t", "SELECT 1\nexec p", "SELECT NEXT VALUE FOR s", "EXEC p"} {
+	for _, text := range []string{"SELECT 1 INTO t", "UPDATE t SET a = 1", "SELECT 1; DELETE t", "SELECT 1\nDELETE t",
+		"SELECT 1\nexec p", "SELECT NEXT VALUE FOR s", "EXEC p"} {
 		g.Expect(tsql.Statement{Text: text}.Repeatable()).To(BeFalse(), text)
 	}
 }

@@ -2,8 +2,8 @@
 
 package tsql
 
-// PayloadTable is a table that carries the bytes of recorded rows. It may be an article of a publication, while dbo.Recorded
-// need not be: what arrives in it at a subscriber tells which recorded row it belongs to.
+// PayloadTable is a table that carries the bytes of recorded rows. It may be an article of a publication, while
+// dbo.Recorded need not be: what arrives in it at a subscriber tells which recorded row it belongs to.
 type PayloadTable string
 
 const (
@@ -33,38 +33,52 @@ type RecordedRow struct {
 	Payload   any
 }
 
-// beginRecorded opens a transaction that any error undoes (docs/t-sql/statements/set-xact-abort-transact-sql.md). The term
-// is read within it.
+// beginRecorded opens a transaction that any error undoes (docs/t-sql/statements/set-xact-abort-transact-sql.md). The
+// term is read within it.
 const beginRecorded = "SET XACT_ABORT ON;\nBEGIN TRANSACTION;\nDECLARE @configuration bigint = " + configuration + ";\n"
 
-// end inserts the row and its payload and commits. The answer comes after the commit: a row of it that was read proves that
-// the transaction is committed.
+// end inserts the row and its payload and commits. The answer comes after the commit: a row of it that was read proves
+// that the transaction is committed.
 func (r RecordedRow) end(b *builder) *builder {
 	if r.Table != "" {
-		b.sql("INSERT INTO ", string(r.Table), " (Id, WrittenAt, ", r.Table.column(), ") VALUES (@payloadId, SYSUTCDATETIME(), @payload);\n").
-			arg("payloadId", r.PayloadID).arg("payload", r.Payload)
+		b.sql("INSERT INTO ", string(r.Table), " (Id, WrittenAt, ", r.Table.column(),
+			") VALUES (@payloadId, SYSUTCDATETIME(), @payload);\n").
+			arg("payloadId", r.PayloadID).
+			arg("payload", r.Payload)
 	}
-	return b.sql("INSERT INTO dbo.Recorded (Run, Op, Server, Configuration, WrittenAt) VALUES (@run, @op, @@SERVERNAME, @configuration, SYSUTCDATETIME());\n",
-		"COMMIT TRANSACTION;\nSELECT @@SERVERNAME, @configuration").arg("run", r.Run).arg("op", r.Op)
+	return b.sql("INSERT INTO dbo.Recorded (Run, Op, Server, Configuration, WrittenAt) VALUES (@run, @op, "+
+		"@@SERVERNAME, @configuration, SYSUTCDATETIME());\n",
+		"COMMIT TRANSACTION;\nSELECT @@SERVERNAME, @configuration").
+		arg("run", r.Run).
+		arg("op", r.Op)
 }
 
-// InsertRecordedRow inserts the row with its payload in one transaction and selects the server's name and the configuration
-// that the transaction saw.
+// InsertRecordedRow inserts the row with its payload in one transaction and selects the server's name and the
+// configuration that the transaction saw.
 func InsertRecordedRow(r RecordedRow) Statement {
 	return r.end(new(builder).sql(beginRecorded)).done("insert into dbo.Recorded and " + string(r.Table))
 }
 
-// RecordedTimes reads Id, WrittenAt, Run and Op of the rows of dbo.Recorded with Id > after, in order, at most limit of them.
+// RecordedTimes reads Id, WrittenAt, Run and Op of the rows of dbo.Recorded with Id > after, in order, at most limit of
+// them.
 func RecordedTimes(after int64, limit int) Statement {
-	return new(builder).sql("SELECT TOP (", Integer(limit), ") Id, WrittenAt, Run, Op FROM dbo.Recorded WHERE Id > @after ORDER BY Id").
-		arg("after", after).done("look for recorded rows")
+	return new(
+		builder,
+	).sql("SELECT TOP (", Integer(limit), ") Id, WrittenAt, Run, Op FROM dbo.Recorded WHERE Id > @after ORDER BY Id").
+		arg("after", after).
+		done("look for recorded rows")
 }
 
-// PayloadMarks reads Id, WrittenAt and the beginning of the payloads with after < Id < 0, in order, at most limit of them:
-// the Ids of recorded rows are below 0, those of everybody else are not.
+// PayloadMarks reads Id, WrittenAt and the beginning of the payloads with after < Id < 0, in order, at most limit of
+// them: the Ids of recorded rows are below 0, those of everybody else are not.
 func PayloadMarks(t PayloadTable, after int64, limit int) Statement {
-	return new(builder).sql("SELECT TOP (", Integer(limit), ") Id, WrittenAt, SUBSTRING(", t.column(), ", 1, ", Integer(MarkBytes), ") FROM ", string(t),
-		" WHERE Id > @after AND Id < 0 ORDER BY Id").arg("after", after).done("look for payloads in " + string(t))
+	return new(
+		builder,
+	).sql("SELECT TOP (", Integer(limit), ") Id, WrittenAt, SUBSTRING(", t.column(), ", 1, ", Integer(MarkBytes),
+		") FROM ", string(t),
+		" WHERE Id > @after AND Id < 0 ORDER BY Id").
+		arg("after", after).
+		done("look for payloads in " + string(t))
 }
 
 // GreatestPayload reads the greatest Id below 0 of a payload table, and the least bigint when there is none.

@@ -8,8 +8,8 @@ import "strconv"
 // docs/relational-databases/system-stored-procedures/, in the order of
 // docs/linux/replication/tutorial-tsql.md ("Configure the distributor").
 
-// AddDistributor makes the instance know its distributor; it runs in master of the distributor itself, with the password
-// that the link to it gets, and then, with the same password, on every publisher.
+// AddDistributor makes the instance know its distributor; it runs in master of the distributor itself, with the
+// password that the link to it gets, and then, with the same password, on every publisher.
 func AddDistributor(distributor, password string) Statement {
 	return exec("sys.sp_adddistributor").str("distributor", distributor).secret("password", password).
 		done("make " + distributor + " the distributor")
@@ -18,7 +18,11 @@ func AddDistributor(distributor, password string) Statement {
 // LiftLargestReplicated sets 'max text repl size' to no bound; it takes effect with Reconfigure.
 // Source: docs/relational-databases/system-stored-procedures/sp-configure-transact-sql.md.
 func LiftLargestReplicated() Statement {
-	return exec("sys.sp_configure").str("configname", maxTextRepl).num("configvalue", -1).done("let large values be replicated")
+	return exec(
+		"sys.sp_configure",
+	).str("configname", maxTextRepl).
+		num("configvalue", -1).
+		done("let large values be replicated")
 }
 
 // Reconfigure puts options into use that were set. Source: docs/t-sql/language-elements/reconfigure-transact-sql.md.
@@ -109,8 +113,9 @@ func DropDistributor() Statement {
 	return exec("sys.sp_dropdistributor").num("no_checks", 1).num("ignore_distributor", 1).done("forget the distributor")
 }
 
-// AddLinkedServer makes another SQL Server known to the instance under its own name; the server refuses with 15028 when it
-// is (docs/database-engine/availability-groups/windows/configure-replication-for-always-on-availability-groups-sql-server.md
+// AddLinkedServer makes another SQL Server known to the instance under its own name; the server refuses with 15028 when
+// it is
+// (docs/database-engine/availability-groups/windows/configure-replication-for-always-on-availability-groups-sql-server.md
 // asks for it on every replica, for every subscriber).
 func AddLinkedServer(server string) Statement {
 	return exec("sys.sp_addlinkedserver").str("server", server).str("srvproduct", "SQL Server").
@@ -124,8 +129,8 @@ func RedirectPublisher(original, database, to string) Statement {
 		str("redirected_publisher", to).done("redirect " + original + " to " + to)
 }
 
-// RedirectedPublisher selects redirected_publisher, error_number, error_severity and error_message, without connecting to
-// the publisher. It runs in the distribution database.
+// RedirectedPublisher selects redirected_publisher, error_number, error_severity and error_message, without connecting
+// to the publisher. It runs in the distribution database.
 func RedirectedPublisher(original, database string) Statement {
 	return exec("sys.sp_get_redirected_publisher").str("original_publisher", original).str("publisher_db", database).
 		num("bypass_publisher_validation", 1).done("read where " + original + " is redirected to")

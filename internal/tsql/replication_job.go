@@ -154,7 +154,11 @@ func AddJobServer(name string) Statement {
 
 // AddJobSchedule makes the job start when SQL Server Agent starts (freq_type 64).
 func AddJobSchedule(name string) Statement {
-	return exec("msdb.dbo.sp_add_jobschedule").str("job_name", name).str("name", "Start with the agent").num("freq_type", 64).
+	return exec(
+		"msdb.dbo.sp_add_jobschedule",
+	).str("job_name", name).
+		str("name", "Start with the agent").
+		num("freq_type", 64).
 		done("start job " + name + " with SQL Server Agent")
 }
 
@@ -175,7 +179,11 @@ func EnableJob(name string, enabled bool) Statement {
 
 // DescribeJob changes a job's description, by which its owner is known.
 func DescribeJob(name, description string) Statement {
-	return exec("msdb.dbo.sp_update_job").str("job_name", name).str("description", description).done("take over job " + name)
+	return exec(
+		"msdb.dbo.sp_update_job",
+	).str("job_name", name).
+		str("description", description).
+		done("take over job " + name)
 }
 
 // StartJob starts a job; the server refuses with 22022 when it runs already.
@@ -193,8 +201,9 @@ func DeleteJob(name string) Statement {
 	return exec("msdb.dbo.sp_delete_job").str("job_name", name).done("delete job " + name)
 }
 
-// JobState reads a job by its name: enabled, the command of its step, whether it has a server and a schedule, whether it
-// runs, how many seconds ago it was started last (NULL when it was not since SQL Server Agent started), and its description. Sources: dbo.sysjobs, sysjobsteps, sysjobservers, sysjobschedules and sysjobactivity in
+// JobState reads a job by its name: enabled, the command of its step, whether it has a server and a schedule, whether
+// it runs, how many seconds ago it was started last (NULL when it was not since SQL Server Agent started), and its
+// description. Sources: dbo.sysjobs, sysjobsteps, sysjobservers, sysjobschedules and sysjobactivity in
 // docs/relational-databases/system-tables/.
 func JobState(name string) Statement {
 	return new(builder).sql(`SELECT CAST(j.enabled AS int), COALESCE(s.command, N''),
@@ -202,15 +211,21 @@ func JobState(name string) Statement {
     (SELECT COUNT(*) FROM msdb.dbo.sysjobschedules AS c WHERE c.job_id = j.job_id),
     (SELECT COUNT(*) FROM msdb.dbo.sysjobactivity AS a WHERE a.job_id = j.job_id AND a.start_execution_date IS NOT NULL
         AND a.stop_execution_date IS NULL AND a.session_id = (SELECT MAX(session_id) FROM msdb.dbo.sysjobactivity)),
-    (SELECT DATEDIFF(second, MAX(a.start_execution_date), GETDATE()) FROM msdb.dbo.sysjobactivity AS a WHERE a.job_id = j.job_id
+    (SELECT DATEDIFF(second, MAX(a.start_execution_date), GETDATE()) FROM msdb.dbo.sysjobactivity AS a
+    WHERE a.job_id = j.job_id
         AND a.session_id = (SELECT MAX(session_id) FROM msdb.dbo.sysjobactivity)),
     COALESCE(j.description, N'')
 FROM msdb.dbo.sysjobs AS j LEFT JOIN msdb.dbo.sysjobsteps AS s ON s.job_id = j.job_id AND s.step_id = 1
 WHERE j.name = @name`).arg("name", name).done("read job " + name)
 }
 
-// JobExecution tells what a job is doing, in the columns of sp_help_job: current_execution_status (the 26th) is 3 between
-// two attempts of a step. Source: docs/relational-databases/system-stored-procedures/sp-help-job-transact-sql.md.
+// JobExecution tells what a job is doing, in the columns of sp_help_job: current_execution_status (the 26th) is 3
+// between two attempts of a step. Source:
+// docs/relational-databases/system-stored-procedures/sp-help-job-transact-sql.md.
 func JobExecution(name string) Statement {
-	return exec("msdb.dbo.sp_help_job").str("job_name", name).str("job_aspect", "JOB").done("read what job " + name + " is doing")
+	return exec(
+		"msdb.dbo.sp_help_job",
+	).str("job_name", name).
+		str("job_aspect", "JOB").
+		done("read what job " + name + " is doing")
 }

@@ -17,8 +17,8 @@ func PublishDatabase(database string, on bool) Statement {
 		done(reason + database)
 }
 
-// UnpublishDatabaseAlone disables a database for transactional publication without its distributor, which is gone; it runs
-// in master.
+// UnpublishDatabaseAlone disables a database for transactional publication without its distributor, which is gone; it
+// runs in master.
 func UnpublishDatabaseAlone(database string) Statement {
 	return exec("sys.sp_replicationdboption").str("dbname", database).str("optname", "publish").flag("value", false).
 		num("ignore_distributor", 1).done("stop publishing database " + database + ", whose distributor is gone")
@@ -42,7 +42,11 @@ func AddPublication(name, description string) Statement {
 
 // DescribePublication changes a publication's description, by which its owner is known.
 func DescribePublication(name, description string) Statement {
-	return exec("sys.sp_changepublication").str("publication", name).str("property", "description").str("value", description).
+	return exec(
+		"sys.sp_changepublication",
+	).str("publication", name).
+		str("property", "description").
+		str("value", description).
 		done("take over publication " + name)
 }
 
@@ -51,8 +55,8 @@ func DropPublication(name string) Statement {
 	return exec("sys.sp_droppublication").str("publication", name).done("drop publication " + name)
 }
 
-// RestartReplication lets the log reader go on in a database that was restored, behind what the distributor has of its log; no log
-// reader may be connected (18752). Source: docs/relational-databases/replication/administration/
+// RestartReplication lets the log reader go on in a database that was restored, behind what the distributor has of its
+// log; no log reader may be connected (18752). Source: docs/relational-databases/replication/administration/
 // strategies-for-backing-up-and-restoring-snapshot-and-transactional-replication.md.
 func RestartReplication() Statement {
 	return exec("sys.sp_replrestart").done("let the log be read from where it is now")
@@ -72,8 +76,8 @@ func DropLostSubscriptions(publication string) Statement {
 		done("end the subscriptions to " + publication + ", which the distributor does not know")
 }
 
-// DropLostPublication drops a publication at the publisher, of which a distributor that was made anew knows nothing; the
-// page of sp_droppublication names this case. Tables stay.
+// DropLostPublication drops a publication at the publisher, of which a distributor that was made anew knows nothing;
+// the page of sp_droppublication names this case. Tables stay.
 func DropLostPublication(name string) Statement {
 	return exec("sys.sp_droppublication").str("publication", name).num("ignore_distributor", 1).
 		done("drop publication " + name + ", which the distributor does not know")
@@ -85,7 +89,8 @@ func GrantPublicationAccess(publication, login string) Statement {
 		done("let " + login + " read publication " + publication)
 }
 
-// AddPublicationSnapshot attaches the snapshot agent's job, which must exist at the distributor; it runs when asked for.
+// AddPublicationSnapshot attaches the snapshot agent's job, which must exist at the distributor; it runs when asked
+// for.
 func AddPublicationSnapshot(publication, job, login, password string) Statement {
 	return exec("sys.sp_addpublication_snapshot").str("publication", publication).num("frequency_type", 1).
 		str("snapshot_job_name", job).num("publisher_security_mode", 0).
@@ -105,10 +110,10 @@ const (
 	schemaOption int64 = 0x80070F3
 	// schemaOptionCompression replicates data compression.
 	schemaOptionCompression int64 = 0x400000000
-	// schemaOptionPublishable replicates identity columns as such (0x4), defaults (0x800), and CHECK constraints (0x400), these as
-	// NOT FOR REPLICATION (0x10000): the agent brings what the publisher took. Not rowversion as such (0x8): a copy would have
-	// values of its own, and never be equal. Not foreign keys (0x200): a table that one refers to cannot be replaced. Not
-	// triggers (0x100): what they did at the publisher arrives as rows.
+	// schemaOptionPublishable replicates identity columns as such (0x4), defaults (0x800), and CHECK constraints (0x400),
+	// these as NOT FOR REPLICATION (0x10000): the agent brings what the publisher took. Not rowversion as such (0x8): a
+	// copy would have values of its own, and never be equal. Not foreign keys (0x200): a table that one refers to cannot
+	// be replaced. Not triggers (0x100): what they did at the publisher arrives as rows.
 	schemaOptionPublishable int64 = 0x4 | 0x400 | 0x800 | 0x10000
 )
 
@@ -132,8 +137,8 @@ type Article struct {
 	Schema, Table string
 	// Compressed replicates data compression.
 	Compressed bool
-	// Publishable replicates what a copy needs to take over: see SchemaOption. The agent inserts into identity columns, so these
-	// become NOT FOR REPLICATION, at the publisher too (@identityrangemanagementoption, manual).
+	// Publishable replicates what a copy needs to take over: see SchemaOption. The agent inserts into identity columns, so
+	// these become NOT FOR REPLICATION, at the publisher too (@identityrangemanagementoption, manual).
 	Publishable bool
 	// Vertical says that not all columns are published: those are added by AddArticleColumn.
 	Vertical bool
@@ -153,25 +158,33 @@ func AddArticle(a Article) Statement {
 	return c.done("publish table " + a.Schema + "." + a.Table)
 }
 
-// ReplicatesCompression tells whether a schema_option has subscribers' tables compressed as the publisher's is. The other
-// bits are the engine's: it leaves out what does not go with an article.
+// ReplicatesCompression tells whether a schema_option has subscribers' tables compressed as the publisher's is. The
+// other bits are the engine's: it leaves out what does not go with an article.
 func ReplicatesCompression(option int64) bool { return option&schemaOptionCompression != 0 }
 
-// ReplicatesRules tells whether a schema_option gives subscribers what a copy needs to take over. One bit says so: the engine
-// leaves out those of which the table has nothing.
+// ReplicatesRules tells whether a schema_option gives subscribers what a copy needs to take over. One bit says so: the
+// engine leaves out those of which the table has nothing.
 func ReplicatesRules(option int64) bool { return option&schemaOptionPublishable != 0 }
 
-// SetArticleSchemaOption has subscribers' tables compressed as the publisher's is, or gives them what a copy needs to take
-// over, and leaves the other properties of the article, whose schema_option is have, as they are; the snapshot is made again.
+// SetArticleSchemaOption has subscribers' tables compressed as the publisher's is, or gives them what a copy needs to
+// take over, and leaves the other properties of the article, whose schema_option is have, as they are; the snapshot is
+// made again.
 func SetArticleSchemaOption(publication, article string, have int64, compressed, publishable bool) Statement {
 	return exec("sys.sp_changearticle").str("publication", publication).str("article", article).
-		str("property", "schema_option").str("value", fmt.Sprintf("0x%016X", have|SchemaOption(compressed, publishable)&^schemaOption)).
+		str("property", "schema_option").
+		str("value", fmt.Sprintf("0x%016X", have|SchemaOption(compressed, publishable)&^schemaOption)).
 		num("force_invalidate_snapshot", 1).num("force_reinit_subscription", 1).
 		done("change which properties of " + article + " are replicated")
 }
 
 // ChangesArticle are the procedures that change an article, and with it the copies of its subscribers.
-var ChangesArticle = []string{"sys.sp_articlecolumn", "sys.sp_articlefilter", "sys.sp_articleview", "sys.sp_changearticle", "sys.sp_droparticle"}
+var ChangesArticle = []string{
+	"sys.sp_articlecolumn",
+	"sys.sp_articlefilter",
+	"sys.sp_articleview",
+	"sys.sp_changearticle",
+	"sys.sp_droparticle",
+}
 
 // AddArticleColumn publishes a column.
 func AddArticleColumn(publication, article, column string) Statement {
@@ -180,7 +193,12 @@ func AddArticleColumn(publication, article, column string) Statement {
 
 // DropArticleColumn publishes a column no longer.
 func DropArticleColumn(publication, article, column string) Statement {
-	return articleColumn(publication, article, column, "drop").done("publish column " + column + " of " + article + " no longer")
+	return articleColumn(
+		publication,
+		article,
+		column,
+		"drop",
+	).done("publish column " + column + " of " + article + " no longer")
 }
 
 func articleColumn(publication, article, column, operation string) *call {
@@ -196,7 +214,8 @@ func SetArticleFilter(publication, article, filter, clause string) Statement {
 		done("filter the rows of " + article)
 }
 
-// SetArticleView makes the view that a snapshot of chosen columns or rows is read from. clause is empty without a filter.
+// SetArticleView makes the view that a snapshot of chosen columns or rows is read from. clause is empty without a
+// filter.
 func SetArticleView(publication, article, view, clause string) Statement {
 	return exec("sys.sp_articleview").str("publication", publication).str("article", article).
 		str("view_name", view).optional("filter_clause", clause).
@@ -206,21 +225,29 @@ func SetArticleView(publication, article, view, clause string) Statement {
 
 // DropArticleSubscriptions ends all subscriptions to one article, which must be before it is dropped.
 func DropArticleSubscriptions(publication, article string) Statement {
-	return exec("sys.sp_dropsubscription").str("publication", publication).str("article", article).str("subscriber", "all").
+	return exec(
+		"sys.sp_dropsubscription",
+	).str("publication", publication).
+		str("article", article).
+		str("subscriber", "all").
 		done("end the subscriptions to " + article)
 }
 
 // DropArticle publishes a table no longer; it stays at publisher and subscribers.
 func DropArticle(publication, article string) Statement {
-	return exec("sys.sp_droparticle").str("publication", publication).str("article", article).num("force_invalidate_snapshot", 1).
+	return exec(
+		"sys.sp_droparticle",
+	).str("publication", publication).
+		str("article", article).
+		num("force_invalidate_snapshot", 1).
 		done("publish " + article + " no longer")
 }
 
 // RefreshesSubscriptions is the procedure that subscribes the existing subscribers to new articles.
 const RefreshesSubscriptions = "sys.sp_refreshsubscriptions"
 
-// RefreshSubscriptions subscribes the existing subscribers to articles that were added since. Older versions of its page
-// speak of pull subscriptions only.
+// RefreshSubscriptions subscribes the existing subscribers to articles that were added since. Older versions of its
+// page speak of pull subscriptions only.
 func RefreshSubscriptions(publication string) Statement {
 	return exec(RefreshesSubscriptions).str("publication", publication).
 		done("subscribe the subscribers of " + publication + " to its new articles")
@@ -236,10 +263,10 @@ const (
 	DataCompressionPage DataCompression = "PAGE"
 )
 
-// CompressTable rebuilds a table with another compression. Writers wait for all of it unless it is online, which not every
-// edition can.
-// Sources: docs/t-sql/statements/alter-table-transact-sql.md (REBUILD WITH (DATA_COMPRESSION, ONLINE));
-// docs/relational-databases/data-compression/enable-compression-on-a-table-or-index.md: offline unless ONLINE is specified.
+// CompressTable rebuilds a table with another compression. Writers wait for all of it unless it is online, which not
+// every edition can. Sources: docs/t-sql/statements/alter-table-transact-sql.md (REBUILD WITH (DATA_COMPRESSION,
+// ONLINE)); docs/relational-databases/data-compression/enable-compression-on-a-table-or-index.md: offline unless ONLINE
+// is specified.
 func CompressTable(schema, table string, to DataCompression, online bool) Statement {
 	with := "DATA_COMPRESSION = " + string(to)
 	if online {

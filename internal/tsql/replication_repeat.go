@@ -2,10 +2,10 @@
 
 package tsql
 
-// repeated are the errors with which a procedure refuses to do what is done already: there is what it would add, or there
-// is nothing that it could drop. They are the engine's answers to a call whose first answer was lost.
-// Sources: docs/relational-databases/errors-events/database-engine-events-and-errors-14000-to-14999.md, and ...-20000 to
-// 21999; docs/relational-databases/system-stored-procedures/ for the procedures.
+// repeated are the errors with which a procedure refuses to do what is done already: there is what it would add, or
+// there is nothing that it could drop. They are the engine's answers to a call whose first answer was lost. Sources:
+// docs/relational-databases/errors-events/database-engine-events-and-errors-14000-to-14999.md, and ...-20000 to 21999;
+// docs/relational-databases/system-stored-procedures/ for the procedures.
 var repeated = map[string][]int32{
 	"sys.sp_adddistributor":            {14099},
 	"sys.sp_adddistributiondb":         {14119},
@@ -32,9 +32,10 @@ var repeated = map[string][]int32{
 	"msdb.dbo.sp_delete_job":           {14262},
 }
 
-// Repeated are the error numbers that say that there is something of the kind already; nil when there are none. What is there
-// may be somebody else's, or not as it should be: the next observation judges that, and a plan must not ask for the same once
-// more because of what these errors hide (21831, 14101 and 21837 come also for an agent whose job was deleted).
+// Repeated are the error numbers that say that there is something of the kind already; nil when there are none. What is
+// there may be somebody else's, or not as it should be: the next observation judges that, and a plan must not ask for
+// the same once more because of what these errors hide (21831, 14101 and 21837 come also for an agent whose job was
+// deleted).
 func (s Statement) Repeated() []int32 {
 	return repeated[s.Procedure]
 }

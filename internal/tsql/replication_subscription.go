@@ -53,9 +53,9 @@ func DropSubscription(s Subscription) Statement {
 // Reinitializes is the procedure that has a subscriber get a new copy.
 const Reinitializes = "sys.sp_reinitsubscription"
 
-// ReinitializeSubscription has a subscriber get a new copy of all articles, from a new snapshot, which replaces its tables;
-// it runs in the publication database. Its page speaks of push subscriptions; the publisher's registration, which it marks,
-// is there for both types.
+// ReinitializeSubscription has a subscriber get a new copy of all articles, from a new snapshot, which replaces its
+// tables; it runs in the publication database. Its page speaks of push subscriptions; the publisher's registration,
+// which it marks, is there for both types.
 func ReinitializeSubscription(s Subscription) Statement {
 	return exec(Reinitializes).str("publication", s.Publication).str("article", "all").str("subscriber", s.Subscriber).
 		str("destination_db", s.Database).num("invalidate_snapshot", 1).
@@ -84,8 +84,8 @@ func AddPullSubscription(s PullSubscription) Statement {
 		done("register the pull subscription to " + s.Publication)
 }
 
-// AddPullSubscriptionAgent attaches the distribution agent's job of the subscriber. Without @job_name the procedure would
-// make a job that connects to the subscriber with Windows authentication.
+// AddPullSubscriptionAgent attaches the distribution agent's job of the subscriber. Without @job_name the procedure
+// would make a job that connects to the subscriber with Windows authentication.
 func AddPullSubscriptionAgent(s PullSubscription, distributor, database, login, password, job string) Statement {
 	return exec("sys.sp_addpullsubscription_agent").str("publisher", s.Publisher).str("publisher_db", s.PublisherDatabase).
 		str("publication", s.Publication).str("distributor", distributor).str("distribution_db", database).
@@ -138,7 +138,13 @@ func TracerTokenHistory(publication string, token int) Statement {
 // PendingCommands selects pendingcmdcount and estimatedprocesstime of a subscription; it runs in the distribution
 // database.
 func PendingCommands(publisher, publisherDatabase string, s Subscription) Statement {
-	return exec("sys.sp_replmonitorsubscriptionpendingcmds").str("publisher", publisher).str("publisher_db", publisherDatabase).
-		str("publication", s.Publication).str("subscriber", s.Subscriber).str("subscriber_db", s.Database).
-		num("subscription_type", bit(s.Pull)).done("count the pending commands")
+	return exec(
+		"sys.sp_replmonitorsubscriptionpendingcmds",
+	).str("publisher", publisher).
+		str("publisher_db", publisherDatabase).
+		str("publication", s.Publication).
+		str("subscriber", s.Subscriber).
+		str("subscriber_db", s.Database).
+		num("subscription_type", bit(s.Pull)).
+		done("count the pending commands")
 }

@@ -48,18 +48,26 @@ func TestReplicationTablesAreAsDocumented(t *testing.T) {
 
 func TestCommandLine(t *testing.T) {
 	g := NewWithT(t)
-	c := tsql.NewCommand().With("Publisher", "tukpub-0").With("PublisherDB", "odd]name").WithSecret("PublisherPassword", "secret").
-		WithNumber("PacketSize", 8192).Flag("Continuous")
+	c := tsql.NewCommand().
+		With("Publisher", "tukpub-0").
+		With("PublisherDB", "odd]name").
+		WithSecret("PublisherPassword", "secret").
+		WithNumber("PacketSize", 8192).
+		Flag("Continuous")
 	line := "-Publisher [tukpub-0] -PublisherDB [odd]]name] -PublisherPassword [secret] -PacketSize 8192 -Continuous"
 	g.Expect(c.Is(line)).To(BeTrue())
-	g.Expect(c.String()).To(Equal("-Publisher [tukpub-0] -PublisherDB [odd]]name] -PublisherPassword *** -PacketSize 8192 -Continuous"))
+	g.Expect(c.String()).
+		To(Equal("-Publisher [tukpub-0] -PublisherDB [odd]]name] -PublisherPassword *** -PacketSize 8192 -Continuous"))
 	g.Expect(tsql.UpdateJobStep("job", c).Text).To(ContainSubstring("@command = N'" + line + "'"))
 }
 
 func TestSchemaOption(t *testing.T) {
 	g := NewWithT(t)
 	g.Expect(tsql.AddArticle(tsql.Article{}).Text).To(ContainSubstring("@schema_option = 0x00000000080070F3,"))
-	g.Expect(tsql.AddArticle(tsql.Article{Compressed: true}).Text).To(ContainSubstring("@schema_option = 0x00000004080070F3,"))
+	g.Expect(tsql.AddArticle(tsql.Article{Compressed: true}).Text).
+		To(ContainSubstring("@schema_option = 0x00000004080070F3,"))
 	publishable := tsql.AddArticle(tsql.Article{Publishable: true}).Text
-	g.Expect(publishable).To(And(ContainSubstring("@schema_option = 0x0000000008017CF7,"), ContainSubstring("@identityrangemanagementoption = N'manual'")))
+	g.Expect(publishable).
+		To(And(ContainSubstring("@schema_option = 0x0000000008017CF7,"),
+			ContainSubstring("@identityrangemanagementoption = N'manual'")))
 }

@@ -7,8 +7,8 @@ import "strconv"
 // Sources of the statements of this file: docs/t-sql/database-console-commands/ (dbcc-traceon, dbcc-traceoff,
 // dbcc-tracestatus and, for the flags, dbcc-traceon-trace-flags-transact-sql.md).
 
-// TraceFlagLogReaderIgnoresAsynchronous lets the log reader go on although asynchronous secondaries have not hardened the
-// log; synchronous ones hold it back all the same.
+// TraceFlagLogReaderIgnoresAsynchronous lets the log reader go on although asynchronous secondaries have not hardened
+// the log; synchronous ones hold it back all the same.
 const TraceFlagLogReaderIgnoresAsynchronous = 1448
 
 // TraceOn turns a trace flag on for the whole instance until it is restarted. It takes sysadmin.

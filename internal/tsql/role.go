@@ -39,8 +39,9 @@ func Failover(group string, deadline time.Time) Statement {
 }
 
 // ForceFailover makes the local replica primary with what it has, unless the engine runs the batch after the deadline:
-// acknowledged writes that it lacks are lost, and data movement to the other replicas is suspended. Only for a person who
-// allowed it. Source: docs/t-sql/statements/alter-availability-group-transact-sql.md (FORCE_FAILOVER_ALLOW_DATA_LOSS).
+// acknowledged writes that it lacks are lost, and data movement to the other replicas is suspended. Only for a person
+// who allowed it. Source: docs/t-sql/statements/alter-availability-group-transact-sql.md
+// (FORCE_FAILOVER_ALLOW_DATA_LOSS).
 func ForceFailover(group string, deadline time.Time) Statement {
 	return new(builder).guard().
 		sql("    ALTER AVAILABILITY GROUP ").name(group).sql(" FORCE_FAILOVER_ALLOW_DATA_LOSS\n").
@@ -55,9 +56,9 @@ func TakeOffline(group string) Statement {
 	return alterGroup(group).sql(" OFFLINE").done("take " + group + " offline here")
 }
 
-// SetRoleSecondary makes a RESOLVING replica a secondary of the group's primary, unless the engine runs the batch after the
-// deadline: it must not undo an OFFLINE that came later.
-// Source: docs/t-sql/statements/alter-availability-group-transact-sql.md (SET (ROLE = SECONDARY)).
+// SetRoleSecondary makes a RESOLVING replica a secondary of the group's primary, unless the engine runs the batch after
+// the deadline: it must not undo an OFFLINE that came later. Source:
+// docs/t-sql/statements/alter-availability-group-transact-sql.md (SET (ROLE = SECONDARY)).
 func SetRoleSecondary(group string, deadline time.Time) Statement {
 	return new(builder).guard().
 		sql("    ALTER AVAILABILITY GROUP ").name(group).sql(" SET (ROLE = SECONDARY)\n").

@@ -6,9 +6,17 @@ import "geosql.dev/operator/internal/tsql"
 
 func init() {
 	command := tsql.NewCommand().With("Publisher", "tukpub-0").WithSecret("PublisherPassword", "secret").Flag("Continuous")
-	logReader := tsql.Job{Name: "geosql-log", Description: "It's ours", Subsystem: tsql.SubsystemLogReader, Database: "distribution", Continuous: true, Command: command}
+	logReader := tsql.Job{
+		Name:        "geosql-log",
+		Description: "It's ours",
+		Subsystem:   tsql.SubsystemLogReader,
+		Database:    "distribution",
+		Continuous:  true,
+		Command:     command,
+	}
 	snapshot, distribution := logReader, logReader
-	snapshot.Subsystem, snapshot.Continuous, distribution.Subsystem = tsql.SubsystemSnapshot, false, tsql.SubsystemDistribution
+	snapshot.Subsystem, snapshot.Continuous, distribution.Subsystem = tsql.SubsystemSnapshot, false,
+		tsql.SubsystemDistribution
 	pull := tsql.Subscription{Publication: "articles", Subscriber: "dubsub-0", Database: "Content", Pull: true}
 	push := tsql.Subscription{Publication: "articles", Subscriber: "dubsub-0", Database: "Content", DataIsThere: true}
 	here := tsql.PullSubscription{Publisher: "tukpub-0", PublisherDatabase: "Content", Publication: "articles"}
@@ -18,7 +26,8 @@ func init() {
 	add("ChangeRetention", tsql.ChangeRetention("distribution", 24))
 	add("ChangeHistoryRetention", tsql.ChangeHistoryRetention("distribution", 24))
 	add("AddDistributionPublisher", tsql.AddDistributionPublisher(tsql.DistributionPublisher{
-		Publisher: "tukpub-0", Database: "distribution", Login: "agents", Password: "secret", WorkingDirectory: "//dist-0/ReplData"}))
+		Publisher: "tukpub-0", Database: "distribution", Login: "agents", Password: "secret",
+		WorkingDirectory: "//dist-0/ReplData"}))
 	add("SetPublisherWorkingDirectory", tsql.SetPublisherWorkingDirectory("tukpub-0", "//dist-0/ReplData"))
 	add("SetPublisherLogin", tsql.SetPublisherLogin("tukpub-0", "agents"))
 	add("SetPublisherPassword", tsql.SetPublisherPassword("tukpub-0", "secret"))
@@ -27,7 +36,11 @@ func init() {
 	add("DropDistributionDatabase", tsql.DropDistributionDatabase("distribution"))
 	add("DropDistributor", tsql.DropDistributor())
 	add("AddLinkedServer", tsql.AddLinkedServer("dubsub-0"))
-	add("RedirectPublisher", tsql.RedirectPublisher("tukpub-0", "Content", "content"), tsql.RedirectPublisher("tukpub-0", "Content", "content,15333"))
+	add(
+		"RedirectPublisher",
+		tsql.RedirectPublisher("tukpub-0", "Content", "content"),
+		tsql.RedirectPublisher("tukpub-0", "Content", "content,15333"),
+	)
 	add("RedirectedPublisher", tsql.RedirectedPublisher("tukpub-0", "Content"))
 
 	add("AddJob", tsql.AddJob(logReader, true), tsql.AddJob(snapshot, true), tsql.AddJob(distribution, false))
@@ -56,26 +69,51 @@ func init() {
 	add("GrantPublicationAccess", tsql.GrantPublicationAccess("articles", "agents"))
 	add("AddPublicationSnapshot", tsql.AddPublicationSnapshot("articles", "geosql-snapshot", "agents", "secret"))
 	add("StartPublicationSnapshot", tsql.StartPublicationSnapshot("articles"))
-	add("AddArticle", tsql.AddArticle(tsql.Article{Publication: "articles", Name: "dbo.Article", Schema: "dbo", Table: "Article"}),
-		tsql.AddArticle(tsql.Article{Publication: "articles", Name: "dbo.Article", Schema: "dbo", Table: "Article", Compressed: true, Vertical: true}),
-		tsql.AddArticle(tsql.Article{Publication: "articles", Name: "dbo.Article", Schema: "dbo", Table: "Article", Publishable: true}))
+	add(
+		"AddArticle",
+		tsql.AddArticle(tsql.Article{Publication: "articles", Name: "dbo.Article", Schema: "dbo", Table: "Article"}),
+		tsql.AddArticle(
+			tsql.Article{
+				Publication: "articles",
+				Name:        "dbo.Article",
+				Schema:      "dbo",
+				Table:       "Article",
+				Compressed:  true,
+				Vertical:    true,
+			},
+		),
+		tsql.AddArticle(
+			tsql.Article{Publication: "articles", Name: "dbo.Article", Schema: "dbo", Table: "Article", Publishable: true},
+		),
+	)
 	add("SetArticleSchemaOption", tsql.SetArticleSchemaOption("articles", "dbo.Article", 0x80070F3, true, false),
 		tsql.SetArticleSchemaOption("articles", "dbo.Article", 0x80070F3, false, true))
 	add("AddArticleColumn", tsql.AddArticleColumn("articles", "dbo.Article", "Title"))
 	add("DropArticleColumn", tsql.DropArticleColumn("articles", "dbo.Article", "Title"))
 	add("SetArticleFilter", tsql.SetArticleFilter("articles", "dbo.Article", "filter", "Language = N'en'"))
-	add("SetArticleView", tsql.SetArticleView("articles", "dbo.Article", "view", "Language = N'en'"), tsql.SetArticleView("articles", "dbo.Article", "view", ""))
+	add(
+		"SetArticleView",
+		tsql.SetArticleView("articles", "dbo.Article", "view", "Language = N'en'"),
+		tsql.SetArticleView("articles", "dbo.Article", "view", ""),
+	)
 	add("DropArticleSubscriptions", tsql.DropArticleSubscriptions("articles", "dbo.Article"))
 	add("DropArticle", tsql.DropArticle("articles", "dbo.Article"))
 	add("RefreshSubscriptions", tsql.RefreshSubscriptions("articles"))
-	add("CompressTable", tsql.CompressTable("dbo", "Article", tsql.DataCompressionPage, true), tsql.CompressTable("dbo", "Article", tsql.DataCompressionNone, false))
+	add(
+		"CompressTable",
+		tsql.CompressTable("dbo", "Article", tsql.DataCompressionPage, true),
+		tsql.CompressTable("dbo", "Article", tsql.DataCompressionNone, false),
+	)
 	add("EngineEdition", tsql.EngineEdition())
 
 	add("AddSubscription", tsql.AddSubscription(pull), tsql.AddSubscription(push))
 	add("DropSubscription", tsql.DropSubscription(pull))
 	add("DropLostSubscription", tsql.DropLostSubscription(pull))
 	add("AddPullSubscription", tsql.AddPullSubscription(here))
-	add("AddPullSubscriptionAgent", tsql.AddPullSubscriptionAgent(here, "dist-0", "distribution", "agents", "secret", "geosql-distribution"))
+	add(
+		"AddPullSubscriptionAgent",
+		tsql.AddPullSubscriptionAgent(here, "dist-0", "distribution", "agents", "secret", "geosql-distribution"),
+	)
 	add("DropPullSubscription", tsql.DropPullSubscription(here))
 	add("CleanSubscription", tsql.CleanSubscription(here))
 	add("AddPushSubscriptionAgent", tsql.AddPushSubscriptionAgent(push, "agents", "secret", "geosql-distribution"))
@@ -83,7 +121,11 @@ func init() {
 	add("LocalTime", tsql.LocalTime())
 	add("TracerTokens", tsql.TracerTokens("articles"))
 	add("TracerTokenHistory", tsql.TracerTokenHistory("articles", -1))
-	add("PendingCommands", tsql.PendingCommands("tukpub-0", "Content", pull), tsql.PendingCommands("tukpub-0", "Content", push))
+	add(
+		"PendingCommands",
+		tsql.PendingCommands("tukpub-0", "Content", pull),
+		tsql.PendingCommands("tukpub-0", "Content", push),
+	)
 	add("TraceOn", tsql.TraceOn(tsql.TraceFlagLogReaderIgnoresAsynchronous))
 	add("TraceOff", tsql.TraceOff(tsql.TraceFlagLogReaderIgnoresAsynchronous))
 	add("TraceStatus", tsql.TraceStatus(tsql.TraceFlagLogReaderIgnoresAsynchronous))
@@ -118,8 +160,18 @@ func init() {
 	add("LogReaderAgents", tsql.LogReaderAgents("Content"))
 	add("SnapshotAgents", tsql.SnapshotAgents("Content", "articles"))
 	add("DistributionAgents", tsql.DistributionAgents("Content", pull))
-	add("AgentLastError", tsql.AgentLastError(tsql.AgentLogReader, 7), tsql.AgentLastError(tsql.AgentSnapshot, 7), tsql.AgentLastError(tsql.AgentDistribution, 7))
-	add("AgentHistory", tsql.AgentHistory(tsql.AgentLogReader, 7), tsql.AgentHistory(tsql.AgentSnapshot, 7), tsql.AgentHistory(tsql.AgentDistribution, 7))
+	add(
+		"AgentLastError",
+		tsql.AgentLastError(tsql.AgentLogReader, 7),
+		tsql.AgentLastError(tsql.AgentSnapshot, 7),
+		tsql.AgentLastError(tsql.AgentDistribution, 7),
+	)
+	add(
+		"AgentHistory",
+		tsql.AgentHistory(tsql.AgentLogReader, 7),
+		tsql.AgentHistory(tsql.AgentSnapshot, 7),
+		tsql.AgentHistory(tsql.AgentDistribution, 7),
+	)
 	add("AgentFailure", tsql.AgentFailure(tsql.AgentLogReader, 7), tsql.AgentFailure(tsql.AgentDistribution, 7))
 	add("SnapshotFailing", tsql.SnapshotFailing(7))
 	add("LastSnapshot", tsql.LastSnapshot(7))
@@ -128,6 +180,9 @@ func init() {
 	add("NewestReplicated", tsql.NewestReplicated("tukpub-0", "Content"))
 	add("ColumnTypes", tsql.ColumnTypes("dbo", "Article"))
 	add("TableRows", tsql.TableRows("dbo", "Article"))
-	add("TableDigest", tsql.TableDigest("dbo", "Article", []tsql.TypedColumn{{Name: "Id", Type: "int"}, {Name: "Body", Type: "ntext"}}))
+	add(
+		"TableDigest",
+		tsql.TableDigest("dbo", "Article", []tsql.TypedColumn{{Name: "Id", Type: "int"}, {Name: "Body", Type: "ntext"}}),
+	)
 	add("PullAgentHere", tsql.PullAgentHere(here))
 }

@@ -19,11 +19,19 @@ var (
 
 func group(t tsql.ClusterType, contained bool, third tsql.AvailabilityMode) tsql.Group {
 	return tsql.Group{
-		Name: "con]tent", ClusterType: t, Contained: contained, WriteLease: 6 * time.Second, RequiredSynchronizedSecondaries: 1,
-		Databases: []string{"Content", "Or]ders"},
+		Name: "con]tent", ClusterType: t, Contained: contained, WriteLease: 6 * time.Second,
+		RequiredSynchronizedSecondaries: 1,
+		Databases:                       []string{"Content", "Or]ders"},
 		Replicas: []tsql.Replica{
 			{Server: "tukpub-0", EndpointURL: "TCP://tukpub-0:5022", Mode: tsql.SynchronousCommit},
-			{Server: "quisec-0", EndpointURL: "TCP://quisec-0:5022", Mode: tsql.AsynchronousCommit, Readable: true, ManualSeeding: true, SessionTimeout: 15 * time.Second},
+			{
+				Server:         "quisec-0",
+				EndpointURL:    "TCP://quisec-0:5022",
+				Mode:           tsql.AsynchronousCommit,
+				Readable:       true,
+				ManualSeeding:  true,
+				SessionTimeout: 15 * time.Second,
+			},
 			{Server: "dubcfg-0", EndpointURL: "TCP://dubcfg-0:5022", Mode: third, SessionTimeout: 15 * time.Second},
 		},
 	}
@@ -40,10 +48,22 @@ func init() {
 		add("AddReplica", tsql.AddReplica("content", r, tsql.ClusterExternal))
 	}
 	add("RemoveReplica", tsql.RemoveReplica("content", "quisec-0"))
-	add("SetReplicaMode", tsql.SetReplicaMode("content", "quisec-0", tsql.AsynchronousCommit), tsql.SetReplicaMode("content", "quisec-0", tsql.SynchronousCommit))
-	add("SetReplicaReadable", tsql.SetReplicaReadable("content", "quisec-0", true), tsql.SetReplicaReadable("content", "quisec-0", false))
+	add(
+		"SetReplicaMode",
+		tsql.SetReplicaMode("content", "quisec-0", tsql.AsynchronousCommit),
+		tsql.SetReplicaMode("content", "quisec-0", tsql.SynchronousCommit),
+	)
+	add(
+		"SetReplicaReadable",
+		tsql.SetReplicaReadable("content", "quisec-0", true),
+		tsql.SetReplicaReadable("content", "quisec-0", false),
+	)
 	add("SetReplicaSessionTimeout", tsql.SetReplicaSessionTimeout("content", "quisec-0", 15*time.Second))
-	add("SetReplicaSeeding", tsql.SetReplicaSeeding("content", "quisec-0", true), tsql.SetReplicaSeeding("content", "quisec-0", false))
+	add(
+		"SetReplicaSeeding",
+		tsql.SetReplicaSeeding("content", "quisec-0", true),
+		tsql.SetReplicaSeeding("content", "quisec-0", false),
+	)
 	add("AddGroupDatabase", tsql.AddGroupDatabase("content", "Content"))
 	add("RemoveGroupDatabase", tsql.RemoveGroupDatabase("content", "Content"))
 	add("SetRequiredSynchronizedSecondaries", tsql.SetRequiredSynchronizedSecondaries("content", 1))
@@ -69,9 +89,15 @@ func init() {
 	add("SetRoleSecondary", tsql.SetRoleSecondary("content", date))
 
 	add("CreateMasterKey", tsql.CreateMasterKey(login.Password))
-	add("CreateSelfSignedCertificate", tsql.CreateSelfSignedCertificate("geosql_tukpub_1", "geosql endpoint of tukpub-0", date, date.AddDate(2, 0, 0)))
+	add(
+		"CreateSelfSignedCertificate",
+		tsql.CreateSelfSignedCertificate("geosql_tukpub_1", "geosql endpoint of tukpub-0", date, date.AddDate(2, 0, 0)),
+	)
 	add("ReadCertificate", tsql.ReadCertificate("geosql_tukpub_1"))
-	add("CreatePartnerCertificate", tsql.CreatePartnerCertificate("geosql_quisec_1", "geosql_partner_quisec", []byte{0x30, 0x82}))
+	add(
+		"CreatePartnerCertificate",
+		tsql.CreatePartnerCertificate("geosql_quisec_1", "geosql_partner_quisec", []byte{0x30, 0x82}),
+	)
 	add("DropCertificate", tsql.DropCertificate("geosql_quisec_1"))
 	add("CreateUserForLogin", tsql.CreateUserForLogin("geosql_partner_quisec", "geosql_partner_quisec"))
 	add("CreateMirroringEndpoint", tsql.CreateMirroringEndpoint(5022, "geosql_tukpub_1", tsql.EndpointRoleAll),
@@ -92,8 +118,10 @@ func init() {
 	add("DropLogin", tsql.DropLogin(login.Name))
 	for _, p := range []tsql.ServerPermission{
 		tsql.ViewServerState, tsql.ViewServerPerformanceState, tsql.ViewAnyDefinition, tsql.ViewAnyDatabase, tsql.ConnectSQL,
-		tsql.ConnectAnyDatabase, tsql.CreateAnyDatabase, tsql.AlterAnyDatabase, tsql.AlterAnyAvailabilityGroup, tsql.AlterAnyConnection,
-		tsql.CreateAvailabilityGroup, tsql.AlterAnyEndpoint, tsql.CreateEndpoint, tsql.AlterAnyLogin, tsql.AlterAnyLinkedServer,
+		tsql.ConnectAnyDatabase, tsql.CreateAnyDatabase, tsql.AlterAnyDatabase, tsql.AlterAnyAvailabilityGroup,
+		tsql.AlterAnyConnection,
+		tsql.CreateAvailabilityGroup, tsql.AlterAnyEndpoint, tsql.CreateEndpoint, tsql.AlterAnyLogin,
+		tsql.AlterAnyLinkedServer,
 		tsql.AlterServerState, tsql.AlterSettings, tsql.ControlServer,
 	} {
 		add("GrantServerPermission", tsql.GrantServerPermission(p, login.Name))
@@ -103,7 +131,8 @@ func init() {
 	add("DropServerRoleMember", tsql.DropServerRoleMember("sysadmin", login.Name))
 	add("CreateUser", tsql.CreateUser("geosql_agent", "geosql_agent"))
 	add("AddRoleMember", tsql.AddRoleMember("db_owner", "geosql_agent"))
-	for _, p := range []tsql.DatabasePermission{tsql.PermissionCreateCertificate, tsql.PermissionControl, tsql.PermissionViewDefinition} {
+	for _, p := range []tsql.DatabasePermission{tsql.PermissionCreateCertificate, tsql.PermissionControl,
+		tsql.PermissionViewDefinition} {
 		add("GrantDatabasePermission", tsql.GrantDatabasePermission(p, "geosql_agent"))
 	}
 	add("GrantImpersonateLogin", tsql.GrantImpersonateLogin("sa", "geosql_agent"))

@@ -5,9 +5,16 @@ package tsql_test
 import "geosql.dev/operator/internal/tsql"
 
 func init() {
-	forms = append(forms,
-		of("docs/t-sql/statements/create-table-transact-sql.md", `CREATE TABLE \w+\.\w+ \(Id bigint NOT NULL CONSTRAINT \w+ PRIMARY KEY(, \w+ \w+\((7|1024|max)\) NOT NULL){2}\)`),
-		of("docs/t-sql/statements/insert-transact-sql.md", `INSERT INTO \w+\.\w+ \(Id, WrittenAt, \w+\) VALUES \(@id, CAST\(@at AS datetime2\(7\)\), @value\)`),
+	forms = append(
+		forms,
+		of(
+			"docs/t-sql/statements/create-table-transact-sql.md",
+			`CREATE TABLE \w+\.\w+ \(Id bigint NOT NULL CONSTRAINT \w+ PRIMARY KEY(, \w+ \w+\((7|1024|max)\) NOT NULL){2}\)`,
+		),
+		of(
+			"docs/t-sql/statements/insert-transact-sql.md",
+			`INSERT INTO \w+\.\w+ \(Id, WrittenAt, \w+\) VALUES \(@id, CAST\(@at AS datetime2\(7\)\), @value\)`,
+		),
 	)
 	add("CreateArticleTable", tsql.CreateArticleTable())
 	add("CreateAttachmentTable", tsql.CreateAttachmentTable())

@@ -69,7 +69,9 @@ func (s Statement) On(server, database string) string {
 }
 
 // changing are words by which a batch may do more than read. A column of such a name only costs the repetition.
-var changing = regexp.MustCompile(`(?i)\b(INTO|NEXT|INSERT|UPDATE|DELETE|MERGE|TRUNCATE|EXEC|EXECUTE|ALTER|CREATE|DROP|GRANT|REVOKE|DENY|BACKUP|RESTORE|SET|DECLARE|WAITFOR|KILL|SHUTDOWN|RECONFIGURE|DBCC)\b`)
+var changing = regexp.MustCompile(
+	`(?i)\b(INTO|NEXT|INSERT|UPDATE|DELETE|MERGE|TRUNCATE|EXEC|EXECUTE|ALTER|CREATE|DROP|GRANT|REVOKE|DENY|BACKUP|RESTORE|SET|DECLARE|WAITFOR|KILL|SHUTDOWN|RECONFIGURE|DBCC)\b`,
+)
 
 // Repeatable tells that the statement only reads, so that it may be sent again when a connection broke and nobody knows
 // whether it was executed.
@@ -78,9 +80,9 @@ func (s Statement) Repeatable() bool {
 	return len(text) > 6 && strings.EqualFold(text[:6], "SELECT") && !changing.MatchString(text)
 }
 
-// Together makes one batch of statements that only read, so that their answers come in one round trip: a result set for each, in
-// their order. A parameter that several of them have must have the same value in all. An error says which statement cannot be part of
-// such a batch.
+// Together makes one batch of statements that only read, so that their answers come in one round trip: a result set for
+// each, in their order. A parameter that several of them have must have the same value in all. An error says which
+// statement cannot be part of such a batch.
 func Together(reason string, statements ...Statement) (Statement, error) {
 	b, values := new(builder), map[string]any{}
 	for i, s := range statements {
@@ -163,6 +165,14 @@ func (b *builder) secretArg(name string, value any) *builder {
 
 // done is the statement with the reason for it.
 func (b *builder) done(reason string) Statement {
-	return Statement{Text: b.text.String(), Args: b.args, Reason: reason, Procedure: b.procedure, Long: b.long, Exclusive: b.exclusive,
-		redacted: b.shown.String(), secretArgs: b.secrets}
+	return Statement{
+		Text:       b.text.String(),
+		Args:       b.args,
+		Reason:     reason,
+		Procedure:  b.procedure,
+		Long:       b.long,
+		Exclusive:  b.exclusive,
+		redacted:   b.shown.String(),
+		secretArgs: b.secrets,
+	}
 }

@@ -75,8 +75,8 @@ func makesStatement(f *ast.FuncDecl) bool {
 	return false
 }
 
-// What decides by a statement goes by what it says of itself, so that it has to be true: everything that copies, backs up or
-// rebuilds is long, a call has its procedure's name.
+// What decides by a statement goes by what it says of itself, so that it has to be true: everything that copies, backs
+// up or rebuilds is long, a call has its procedure's name.
 func TestStatementsSayWhatTheyAre(t *testing.T) {
 	long := regexp.MustCompile(`^(BACKUP|RESTORE) |\bREBUILD\b`)
 	alone := regexp.MustCompile(`^EXEC (\S+)`)
@@ -108,10 +108,12 @@ func TestSecretsAreNotShown(t *testing.T) {
 }
 
 var (
-	execution = regexp.MustCompile(`(?i)\bEXEC(?:UTE)?\s+(?:@\w+\s*=\s*)?(?:\[?\w+\]?\.)?(?:\[?\w*\]?\.)?\[?(sp_\w+|xp_\w+)\]?([^;]*)`)
-	argument  = regexp.MustCompile(`(@\w+)\s*=\s*(N'(?:[^']|'')*'|0x[0-9A-Fa-f]*|-?\w+|@\w+)`)
-	literals  = regexp.MustCompile(stringForm)
-	keywords  = regexp.MustCompile(`\b([A-Z][A-Z_]+) =`)
+	execution = regexp.MustCompile(
+		`(?i)\bEXEC(?:UTE)?\s+(?:@\w+\s*=\s*)?(?:\[?\w+\]?\.)?(?:\[?\w*\]?\.)?\[?(sp_\w+|xp_\w+)\]?([^;]*)`,
+	)
+	argument = regexp.MustCompile(`(@\w+)\s*=\s*(N'(?:[^']|'')*'|0x[0-9A-Fa-f]*|-?\w+|@\w+)`)
+	literals = regexp.MustCompile(stringForm)
+	keywords = regexp.MustCompile(`\b([A-Z][A-Z_]+) =`)
 )
 
 // Every procedure is documented, with these parameters; a value is one that the page allows, and none is missing.
@@ -165,10 +167,11 @@ func checkBits(t *testing.T, procedure string, p *parameter, value string) {
 		t.Errorf("%s %s = %s is no mask", procedure, p.Name, value)
 	}
 	for bit := uint64(1); bit != 0; bit <<= 1 {
-		if one := "0x" + strings.ToUpper(strconv.FormatUint(bit, 16)); mask&bit != 0 && !slices.ContainsFunc(p.Allowed, func(a string) bool {
-			known, err := strconv.ParseUint(strings.TrimPrefix(a, "0x"), 16, 64)
-			return err == nil && known == bit
-		}) {
+		if one := "0x" + strings.ToUpper(strconv.FormatUint(bit, 16)); mask&bit != 0 &&
+			!slices.ContainsFunc(p.Allowed, func(a string) bool {
+				known, err := strconv.ParseUint(strings.TrimPrefix(a, "0x"), 16, 64)
+				return err == nil && known == bit
+			}) {
 			t.Errorf("%s %s has bit %s, which is not one of %v", procedure, p.Name, one, p.Allowed)
 		}
 	}
@@ -208,7 +211,8 @@ func TestGroupOptionsAreAsDocumented(t *testing.T) {
 		if !strings.Contains(text, "AVAILABILITY GROUP [") {
 			return
 		}
-		creates := strings.Contains(text, "CREATE AVAILABILITY GROUP") || strings.Contains(text, " ADD REPLICA") || strings.Contains(text, " JOIN ")
+		creates := strings.Contains(text, "CREATE AVAILABILITY GROUP") || strings.Contains(text, " ADD REPLICA") ||
+			strings.Contains(text, " JOIN ")
 		bare := literals.ReplaceAllString(text, "''")
 		for _, m := range keywords.FindAllStringSubmatchIndex(bare, -1) {
 			keyword, value, _ := bare[m[2]:m[3]], strings.TrimSpace(bare[m[1]:]), 0
@@ -248,13 +252,29 @@ func TestConfigurationOnlyReplicasHaveNoDataOptions(t *testing.T) {
 // covered are the beginnings of statements whose options the catalog has, with what else may stand in them.
 var covered = []*regexp.Regexp{
 	regexp.MustCompile(`^(CREATE|ALTER) AVAILABILITY GROUP `),
-	regexp.MustCompile(`^CREATE ENDPOINT ` + nameForm + ` STATE = STARTED AS TCP \(LISTENER_PORT = \d+, LISTENER_IP = ALL\) FOR DATABASE_MIRRORING ` +
-		`\(AUTHENTICATION = CERTIFICATE ` + nameForm + `, ENCRYPTION = REQUIRED ALGORITHM AES, ROLE = (WITNESS|PARTNER|ALL)\)$`),
-	regexp.MustCompile(`^ALTER ENDPOINT ` + nameForm + `( STATE = STARTED| FOR DATABASE_MIRRORING \(AUTHENTICATION = CERTIFICATE ` + nameForm + `\))$`),
-	regexp.MustCompile(`^CREATE CERTIFICATE ` + nameForm + `( WITH SUBJECT = ` + stringForm + `, START_DATE = N'\d{8} \d\d:\d\d:\d\d', EXPIRY_DATE = N'\d{8} \d\d:\d\d:\d\d'| AUTHORIZATION ` + nameForm + ` FROM BINARY = 0x[0-9A-F]+)$`),
+	regexp.MustCompile(
+		`^CREATE ENDPOINT ` + nameForm +
+			` STATE = STARTED AS TCP \(LISTENER_PORT = \d+, LISTENER_IP = ALL\) FOR DATABASE_MIRRORING ` +
+			`\(AUTHENTICATION = CERTIFICATE ` + nameForm +
+			`, ENCRYPTION = REQUIRED ALGORITHM AES, ROLE = (WITNESS|PARTNER|ALL)\)$`,
+	),
+	regexp.MustCompile(
+		`^ALTER ENDPOINT ` + nameForm + `( STATE = STARTED| FOR DATABASE_MIRRORING \(AUTHENTICATION = CERTIFICATE ` +
+			nameForm + `\))$`,
+	),
+	regexp.MustCompile(
+		`^CREATE CERTIFICATE ` + nameForm + `( WITH SUBJECT = ` + stringForm +
+			`, START_DATE = N'\d{8} \d\d:\d\d:\d\d', EXPIRY_DATE = N'\d{8} \d\d:\d\d:\d\d'| AUTHORIZATION ` + nameForm +
+			` FROM BINARY = 0x[0-9A-F]+)$`,
+	),
 	regexp.MustCompile(`^CREATE MASTER KEY ENCRYPTION BY PASSWORD = ` + stringForm + `$`),
-	regexp.MustCompile(`^ALTER DATABASE ` + nameForm + ` SET HADR (AVAILABILITY GROUP = ` + nameForm + `|OFF|SUSPEND|RESUME)$`),
-	regexp.MustCompile(`^BACKUP DATABASE ` + nameForm + ` TO DISK = ` + stringForm + ` WITH (FORMAT|INIT|CHECKSUM|COMPRESSION|COPY_ONLY)(, (FORMAT|INIT|CHECKSUM|COMPRESSION|COPY_ONLY))*$`),
+	regexp.MustCompile(
+		`^ALTER DATABASE ` + nameForm + ` SET HADR (AVAILABILITY GROUP = ` + nameForm + `|OFF|SUSPEND|RESUME)$`,
+	),
+	regexp.MustCompile(
+		`^BACKUP DATABASE ` + nameForm + ` TO DISK = ` + stringForm +
+			` WITH (FORMAT|INIT|CHECKSUM|COMPRESSION|COPY_ONLY)(, (FORMAT|INIT|CHECKSUM|COMPRESSION|COPY_ONLY))*$`,
+	),
 	regexp.MustCompile(`(?i)^EXEC `),
 }
 
@@ -263,7 +283,8 @@ func TestStatementsHaveDocumentedForms(t *testing.T) {
 	met := map[int]bool{}
 	each(t, func(t *testing.T, text string) {
 		lines := []string{text}
-		if !strings.HasPrefix(text, "SELECT") && !strings.HasPrefix(text, "CREATE AVAILABILITY GROUP") && familyOf(text) == "" {
+		if !strings.HasPrefix(text, "SELECT") && !strings.HasPrefix(text, "CREATE AVAILABILITY GROUP") &&
+			familyOf(text) == "" {
 			lines = strings.Split(text, "\n")
 		}
 		for _, line := range lines {
@@ -328,7 +349,18 @@ var uncataloguedViews = map[string]string{
 
 // endpointColumns are those that sys.database_mirroring_endpoints and sys.tcp_endpoints inherit
 // (docs/relational-databases/system-catalog-views/sys-endpoints-transact-sql.md).
-var endpointColumns = []string{"name", "endpoint_id", "principal_id", "protocol", "protocol_desc", "type", "type_desc", "state", "state_desc", "is_admin_endpoint"}
+var endpointColumns = []string{
+	"name",
+	"endpoint_id",
+	"principal_id",
+	"protocol",
+	"protocol_desc",
+	"type",
+	"type_desc",
+	"state",
+	"state_desc",
+	"is_admin_endpoint",
+}
 
 var from = regexp.MustCompile(`(?:FROM|JOIN) (sys\.\w+) AS (\w+)`)
 

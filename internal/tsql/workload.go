@@ -10,7 +10,8 @@ import "time"
 // Source: docs/t-sql/statements/create-table-transact-sql.md.
 func CreateArticleTable() Statement {
 	return new(builder).sql("IF OBJECT_ID(N'dbo.Article', N'U') IS NULL\n" +
-		"    CREATE TABLE dbo.Article (Id bigint NOT NULL CONSTRAINT PK_Article PRIMARY KEY, WrittenAt datetime2(7) NOT NULL, Body varchar(1024) NOT NULL)").
+		"    CREATE TABLE dbo.Article (Id bigint NOT NULL CONSTRAINT PK_Article PRIMARY KEY, WrittenAt datetime2(7) NOT " +
+		"NULL, Body varchar(1024) NOT NULL)").
 		done("create table dbo.Article")
 }
 
@@ -18,7 +19,8 @@ func CreateArticleTable() Statement {
 // Source: docs/t-sql/statements/create-table-transact-sql.md.
 func CreateAttachmentTable() Statement {
 	return new(builder).sql("IF OBJECT_ID(N'dbo.Attachment', N'U') IS NULL\n" +
-		"    CREATE TABLE dbo.Attachment (Id bigint NOT NULL CONSTRAINT PK_Attachment PRIMARY KEY, WrittenAt datetime2(7) NOT NULL, Content varbinary(max) NOT NULL)").
+		"    CREATE TABLE dbo.Attachment (Id bigint NOT NULL CONSTRAINT PK_Attachment PRIMARY KEY, WrittenAt datetime2(7) " +
+		"NOT NULL, Content varbinary(max) NOT NULL)").
 		done("create table dbo.Attachment")
 }
 
@@ -46,8 +48,13 @@ func GreatestArticle() Statement { return text("SELECT ISNULL(MAX(Id), 0) FROM d
 
 // ArticleTimes reads Id and WrittenAt of the articles with after < Id <= last, in order, at most limit of them.
 func ArticleTimes(after, last int64, limit int) Statement {
-	return new(builder).sql("SELECT TOP (", Integer(limit), ") Id, WrittenAt FROM dbo.Article WHERE Id > @after AND Id <= @last ORDER BY Id").
-		arg("after", after).arg("last", last).done("read arrived articles")
+	return new(
+		builder,
+	).sql("SELECT TOP (", Integer(limit),
+		") Id, WrittenAt FROM dbo.Article WHERE Id > @after AND Id <= @last ORDER BY Id").
+		arg("after", after).
+		arg("last", last).
+		done("read arrived articles")
 }
 
 // ReadArticles reads Id, WrittenAt and Body of the articles with Id > after, in order, at most limit of them.
@@ -61,6 +68,9 @@ func ReadAttachments(after int64, limit int) Statement {
 }
 
 func rowsOf(table, column string, after int64, limit int) Statement {
-	return new(builder).sql("SELECT TOP (", Integer(limit), ") Id, WrittenAt, ", column, " FROM ", table, " WHERE Id > @after ORDER BY Id").
-		arg("after", after).done("read " + table)
+	return new(
+		builder,
+	).sql("SELECT TOP (", Integer(limit), ") Id, WrittenAt, ", column, " FROM ", table, " WHERE Id > @after ORDER BY Id").
+		arg("after", after).
+		done("read " + table)
 }

@@ -45,8 +45,8 @@ type ArrivalOptions struct {
 	Late time.Duration
 }
 
-// RecordArrivals looks for rows as they come and records when each was first seen, until ctx ends or Stop is asked for in
-// the folder. Then it looks at all of them a last time. That the server does not answer is no news: it may have been
+// RecordArrivals looks for rows as they come and records when each was first seen, until ctx ends or Stop is asked for
+// in the folder. Then it looks at all of them a last time. That the server does not answer is no news: it may have been
 // broken on purpose.
 func RecordArrivals(ctx context.Context, o ArrivalOptions) error {
 	if err := o.check(); err != nil || asked(o.Folder, endedFile) {
@@ -234,7 +234,8 @@ func (o ArrivalOptions) compareClocks(ctx context.Context, recorder *history.Arr
 		roundTrip := time.Since(sent)
 		cancel()
 		if err == nil {
-			if err := recorder.Clock(history.ClockSample{Offset: clock.Sub(sent.Add(roundTrip / 2)), RoundTrip: roundTrip}); err != nil {
+			if err := recorder.Clock(history.ClockSample{Offset: clock.Sub(sent.Add(roundTrip / 2)),
+				RoundTrip: roundTrip}); err != nil {
 				return err
 			}
 		}

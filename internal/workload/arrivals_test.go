@@ -25,22 +25,39 @@ func TestRecordArrivals(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	defer cancel()
 	began := time.Now()
-	clients := workload.RecordOptions{Options: s.options, Client: "test", Folder: t.TempDir(), Workers: 3, Rate: 20, Registers: 2, Timeout: time.Second,
-		Payload: workload.Payload{Table: tsql.ArticlePayload, Bytes: 64}}
+	clients := workload.RecordOptions{
+		Options:   s.options,
+		Client:    "test",
+		Folder:    t.TempDir(),
+		Workers:   3,
+		Rate:      20,
+		Registers: 2,
+		Timeout:   time.Second,
+		Payload:   workload.Payload{Table: tsql.ArticlePayload, Bytes: 64},
+	}
 	g.Expect(workload.PrepareRecording(ctx, clients)).To(Succeed())
 	readers := map[tsql.PayloadTable]workload.ArrivalOptions{}
 	done := make(chan error, 3)
 	for _, table := range []tsql.PayloadTable{"", tsql.ArticlePayload} {
-		o := workload.ArrivalOptions{Options: s.options, Writer: s.options, Folder: t.TempDir(), Table: table, Since: began, Late: time.Second}
+		o := workload.ArrivalOptions{
+			Options: s.options,
+			Writer:  s.options,
+			Folder:  t.TempDir(),
+			Table:   table,
+			Since:   began,
+			Late:    time.Second,
+		}
 		readers[table] = o
 		go func() { done <- workload.RecordArrivals(ctx, o) }()
-		g.Eventually(func() (time.Time, error) { return history.FirstLook(o.Folder) }, time.Minute, 20*time.Millisecond).ShouldNot(BeZero())
+		g.Eventually(func() (time.Time, error) { return history.FirstLook(o.Folder) }, time.Minute, 20*time.Millisecond).
+			ShouldNot(BeZero())
 	}
 	go func() { done <- workload.Record(ctx, clients) }()
 	r := &recording{Engine: s.engine, options: clients}
 	reach := func(outcome history.Outcome, n int) {
 		t.Helper()
-		g.Eventually(func() int { return r.count(g, outcome) }, time.Minute, 50*time.Millisecond).Should(BeNumerically(">=", n))
+		g.Eventually(func() int { return r.count(g, outcome) }, time.Minute, 50*time.Millisecond).
+			Should(BeNumerically(">=", n))
 	}
 	reach(history.OK, 40)
 	s.engine.Freeze()

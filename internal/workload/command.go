@@ -22,11 +22,31 @@ func NewCommand() *cobra.Command {
 	}
 	flags := command.PersistentFlags()
 	flags.StringVar(&o.Server, "server", "", "name of the SQLServer that answers, without -0")
-	flags.StringVar(&o.Address, "address", "", "host or host:port to connect to, such as a listener; the server's name unless given")
+	flags.StringVar(
+		&o.Address,
+		"address",
+		"",
+		"host or host:port to connect to, such as a listener; the server's name unless given",
+	)
 	flags.StringVar(&o.Database, "database", "", "database with the tables dbo.Article and dbo.Attachment")
-	flags.StringVar(&o.Credentials, "credentials", "/credentials", "folder with sa-password and ca.crt of the server, or the keys of a Login's connection Secret")
-	flags.StringVar((*string)(&o.Role), "role", string(credentials.RoleSA), "whose login is used: sa, or NAME for login geosql_NAME; its password is NAME-password among the credentials")
-	flags.BoolVar(&o.ListenerCertificate, "listener-certificate", false, "verify that the certificate has the host name of --address, as a listener's has, instead of the server's")
+	flags.StringVar(
+		&o.Credentials,
+		"credentials",
+		"/credentials",
+		"folder with sa-password and ca.crt of the server, or the keys of a Login's connection Secret",
+	)
+	flags.StringVar(
+		(*string)(&o.Role),
+		"role",
+		string(credentials.RoleSA),
+		"whose login is used: sa, or NAME for login geosql_NAME; its password is NAME-password among the credentials",
+	)
+	flags.BoolVar(
+		&o.ListenerCertificate,
+		"listener-certificate",
+		false,
+		"verify that the certificate has the host name of --address, as a listener's has, instead of the server's",
+	)
 	for _, name := range []string{"server", "database"} {
 		if err := command.MarkPersistentFlagRequired(name); err != nil {
 			panic(err)

@@ -47,12 +47,27 @@ func newRecordCommand(o *Options) *cobra.Command {
 	flags.StringVar(&r.Client, "client", "", "name of the client in its histories, such as the site's")
 	flags.StringVar(&r.Folder, "folder", "/histories", "folder of the histories")
 	flags.IntVar(&r.Workers, "workers", 1, "connections that work at the same time")
-	flags.StringVar(&stages, "stages", "", "workers over time as USERS:DURATION, divided by commas, instead of --workers; the last ones stay")
+	flags.StringVar(
+		&stages,
+		"stages",
+		"",
+		"workers over time as USERS:DURATION, divided by commas, instead of --workers; the last ones stay",
+	)
 	flags.StringVar((*string)(&r.Profile), "profile", string(Insert), "what they do: insert, bookstore or decisionSupport")
-	flags.StringVar((*string)(&r.Payload.Table), "payload-table", "", "dbo.Article or dbo.Attachment: where each row's payload goes")
+	flags.StringVar(
+		(*string)(&r.Payload.Table),
+		"payload-table",
+		"",
+		"dbo.Article or dbo.Attachment: where each row's payload goes",
+	)
 	flags.IntVar(&r.Payload.Bytes, "payload-bytes", MinPayload, "bytes of a row's payload")
 	flags.Float64Var(&r.Rate, "rate", 10, "operations that a worker begins in a second at most; 0: it thinks between them")
-	flags.DurationVar(&r.ThinkTime, "think-time", 500*time.Millisecond, "how long a worker waits after an operation's end, with --rate 0")
+	flags.DurationVar(
+		&r.ThinkTime,
+		"think-time",
+		500*time.Millisecond,
+		"how long a worker waits after an operation's end, with --rate 0",
+	)
 	flags.IntVar(&r.Registers, "registers", 4, "registers that are written and read beside the rows")
 	flags.DurationVar(&r.Timeout, "operation-timeout", 2*time.Second, "after which an operation's outcome is unknown")
 	flags.DurationVar(&prepare, "prepare-within", 2*time.Minute, "how long to try to create the tables")
@@ -64,7 +79,8 @@ func newRecordCommand(o *Options) *cobra.Command {
 	return command
 }
 
-// prepare makes the tables unless the clients were here before. Only one of several that begin at once succeeds at first.
+// prepare makes the tables unless the clients were here before. Only one of several that begin at once succeeds at
+// first.
 func (o RecordOptions) prepare(cmd *cobra.Command, limit time.Duration) error {
 	ctx, cancel := within(cmd, limit)
 	defer cancel()
@@ -97,7 +113,11 @@ func NewHistoryCommand() *cobra.Command {
 }
 
 func newFetchCommand() *cobra.Command {
-	return newFolderCommand("fetch", "Write the histories of a folder to standard output, compressed by gzip", history.Export)
+	return newFolderCommand(
+		"fetch",
+		"Write the histories of a folder to standard output, compressed by gzip",
+		history.Export,
+	)
 }
 
 // newFolderCommand writes something of a folder to standard output, and may let those who write there stop first.
@@ -178,7 +198,12 @@ func newCheckCommand() *cobra.Command {
 	flags.StringVar(&faults, "faults", "", "file with the faults, a JSON array")
 	flags.IntVar(&e.AcknowledgedAtLeast, "acknowledged-at-least", 1, "below so many acknowledged rows nothing can be said")
 	flags.IntVar(&e.AllowLost, "allow-lost", 0, "acknowledged rows that may be lost")
-	flags.DurationVar(&e.ClockError, "clock-error", 10*time.Millisecond, "bound of the difference of the clocks, where clients ran on several machines")
+	flags.DurationVar(
+		&e.ClockError,
+		"clock-error",
+		10*time.Millisecond,
+		"bound of the difference of the clocks, where clients ran on several machines",
+	)
 	flags.BoolVar(&table, "table", false, "print a table instead of JSON")
 	return command
 }

@@ -72,13 +72,14 @@ func rowOf(mark string) (history.RowID, error) {
 	return id, nil
 }
 
-// payloadEpoch is when payloads' Ids begin, and payloadBits is how many of their bits tell rows of one millisecond apart.
+// payloadEpoch is when payloads' Ids begin, and payloadBits is how many of their bits tell rows of one millisecond
+// apart.
 var payloadEpoch = time.Date(2020, 1, 1, 0, 0, 0, 0, time.UTC)
 
 const payloadBits = 22
 
-// payloadFloor is the Id of the epoch: all Ids of recorded rows are below 0, where those of other writers are not, until the
-// year 2054.
+// payloadFloor is the Id of the epoch: all Ids of recorded rows are below 0, where those of other writers are not,
+// until the year 2054.
 const payloadFloor = int64(-1) << 62
 
 // PayloadFloor is below the Ids of all payloads that are sent at that time or later.
@@ -86,11 +87,17 @@ func PayloadFloor(t time.Time) int64 {
 	return payloadFloor + max(t.Sub(payloadEpoch).Milliseconds(), 0)<<payloadBits
 }
 
-// PayloadID is the Id of a payload that is sent at that time. Ids grow with time, so that new rows are found by their key.
+// PayloadID is the Id of a payload that is sent at that time. Ids grow with time, so that new rows are found by their
+// key.
 func PayloadID(t time.Time) int64 { return PayloadFloor(t) | rand.Int64N(1<<payloadBits) }
 
 // ReadPayloads reads which rows a database has payloads of that were sent since a time.
-func ReadPayloads(ctx context.Context, db *mssql.DB, table tsql.PayloadTable, since time.Time) (history.Replica, error) {
+func ReadPayloads(
+	ctx context.Context,
+	db *mssql.DB,
+	table tsql.PayloadTable,
+	since time.Time,
+) (history.Replica, error) {
 	result := history.Replica{Server: db.Server()}
 	after := PayloadFloor(since) - 1
 	for {

@@ -25,8 +25,8 @@ const (
 // Profiles are all of them.
 func Profiles() []Profile { return []Profile{Insert, Bookstore, DecisionSupport} }
 
-// interaction is one thing that users of a profile do. One that is acknowledged as a row is a transaction that inserts into
-// dbo.Recorded beside what it does; the others read.
+// interaction is one thing that users of a profile do. One that is acknowledged as a row is a transaction that inserts
+// into dbo.Recorded beside what it does; the others read.
 type interaction struct {
 	name string
 	// weight of it: how often of the sum of all weights.
@@ -40,18 +40,34 @@ func customer() int { return 1 + rand.IntN(tsql.StoreCustomers) }
 
 func book() int { return 1 + rand.IntN(tsql.StoreBooks) }
 
-// interactions of a profile. The published report of the bookstore names login, browse, search and buy of its six and no
-// shares; view, orders and the shares are this project's.
+// interactions of a profile. The published report of the bookstore names login, browse, search and buy of its six and
+// no shares; view, orders and the shares are this project's.
 func (p Profile) interactions() []interaction {
 	switch p {
 	case Bookstore:
 		return []interaction{
-			{name: "login", weight: 10, read: func() tsql.Statement { return tsql.StoreLogin(fmt.Sprintf("customer%d@example.com", customer())) }},
-			{name: "browse", weight: 30, read: func() tsql.Statement { return tsql.StoreBrowse(1 + rand.IntN(tsql.StoreCategories)) }},
-			{name: "search", weight: 20, read: func() tsql.Statement { return tsql.StoreSearch(fmt.Sprintf("Volume %d", rand.IntN(97))) }},
+			{
+				name:   "login",
+				weight: 10,
+				read:   func() tsql.Statement { return tsql.StoreLogin(fmt.Sprintf("customer%d@example.com", customer())) },
+			},
+			{
+				name:   "browse",
+				weight: 30,
+				read:   func() tsql.Statement { return tsql.StoreBrowse(1 + rand.IntN(tsql.StoreCategories)) },
+			},
+			{
+				name:   "search",
+				weight: 20,
+				read:   func() tsql.Statement { return tsql.StoreSearch(fmt.Sprintf("Volume %d", rand.IntN(97))) },
+			},
 			{name: "view", weight: 20, read: func() tsql.Statement { return tsql.StoreView(book()) }},
 			{name: "orders", weight: 5, read: func() tsql.Statement { return tsql.StoreOrders(customer()) }},
-			{name: "buy", weight: 15, write: func(r tsql.RecordedRow) tsql.Statement { return tsql.StoreBuy(r, customer(), book()) }},
+			{
+				name:   "buy",
+				weight: 15,
+				write:  func(r tsql.RecordedRow) tsql.Statement { return tsql.StoreBuy(r, customer(), book()) },
+			},
 		}
 	case DecisionSupport:
 		return []interaction{
@@ -60,7 +76,11 @@ func (p Profile) interactions() []interaction {
 			{name: "bestCustomers", weight: 10, read: tsql.StoreBestCustomers},
 			{name: "revenueByDay", weight: 10, read: tsql.StoreRevenueByDay},
 			{name: "unsoldBooks", weight: 10, read: tsql.StoreUnsoldBooks},
-			{name: "load", weight: 50, write: func(r tsql.RecordedRow) tsql.Statement { return tsql.StoreLoad(r, customer(), loadLines) }},
+			{
+				name:   "load",
+				weight: 50,
+				write:  func(r tsql.RecordedRow) tsql.Statement { return tsql.StoreLoad(r, customer(), loadLines) },
+			},
 		}
 	}
 	return nil
@@ -114,11 +134,23 @@ func (c *client) choose() action {
 	case c.registers == 0 || n > 1:
 		return action{"", history.Insert, 0, 0, c.insert}
 	case n == 0:
-		return action{"", history.Read, rand.Int64N(int64(c.registers)), 0, func(o history.Operation) tsql.Statement { return tsql.ReadRegister(o.Key) }}
+		return action{
+			"",
+			history.Read,
+			rand.Int64N(int64(c.registers)),
+			0,
+			func(o history.Operation) tsql.Statement { return tsql.ReadRegister(o.Key) },
+		}
 	}
 	// A value is written once: the run's number and the moment within the run.
 	value := c.run<<22 | c.recorder.Next()&(1<<22-1)
-	return action{"", history.Write, rand.Int64N(int64(c.registers)), value, func(o history.Operation) tsql.Statement { return tsql.WriteRegister(o.Key, o.Value) }}
+	return action{
+		"",
+		history.Write,
+		rand.Int64N(int64(c.registers)),
+		value,
+		func(o history.Operation) tsql.Statement { return tsql.WriteRegister(o.Key, o.Value) },
+	}
 }
 
 func (c *client) insert(o history.Operation) tsql.Statement {

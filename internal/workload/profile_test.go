@@ -34,14 +34,16 @@ func openShop(t *testing.T) *shop {
 	g := NewWithT(t)
 	s := &shop{engine: engine.Start(t, "web", "tukpub")}
 	folder := t.TempDir()
-	for name, data := range map[string][]byte{credentials.KeySA: s.engine.Access.Passwords[credentials.KeySA], credentials.KeyCA: s.engine.Access.CA} {
+	for name, data := range map[string][]byte{credentials.KeySA: s.engine.Access.Passwords[credentials.KeySA],
+		credentials.KeyCA: s.engine.Access.CA} {
 		g.Expect(os.WriteFile(filepath.Join(folder, name), data, 0o600)).To(Succeed())
 	}
 	s.options = workload.Options{Server: "tukpub", Address: s.engine.Address, Database: "Content", Credentials: folder}
 	master, err := s.engine.Connector(t).Open(t.Context(), s.engine.Target(credentials.RoleSA))
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(master.Exec(t.Context(), tsql.CreateDatabase("Content"))).To(Succeed())
-	s.db, err = s.engine.Connector(t).Open(t.Context(), mssql.Target{Namespace: "web", Server: "tukpub", Database: "Content", Role: credentials.RoleSA})
+	s.db, err = s.engine.Connector(t).
+		Open(t.Context(), mssql.Target{Namespace: "web", Server: "tukpub", Database: "Content", Role: credentials.RoleSA})
 	g.Expect(err).NotTo(HaveOccurred())
 	return s
 }
@@ -69,7 +71,8 @@ func (s *shop) work(t *testing.T, o workload.RecordOptions, names ...string) []h
 		seen := map[string]int{}
 		for _, run := range r.runs(g) {
 			for _, op := range run.Operations {
-				g.Expect(op.Outcome == history.OK || op.Completed == history.Instant{}).To(BeTrue(), "%s: %s", op.Interaction, op.Reason)
+				g.Expect(op.Outcome == history.OK || op.Completed == history.Instant{}).
+					To(BeTrue(), "%s: %s", op.Interaction, op.Reason)
 				seen[op.Interaction]++
 			}
 		}
@@ -85,16 +88,19 @@ func (s *shop) work(t *testing.T, o workload.RecordOptions, names ...string) []h
 	return r.runs(g)
 }
 
-// Users of each profile do all that it consists of; what is acknowledged of it as a row is there, with what it stands for,
-// and the checker finds a row that is taken away.
+// Users of each profile do all that it consists of; what is acknowledged of it as a row is there, with what it stands
+// for, and the checker finds a row that is taken away.
 func TestProfiles(t *testing.T) {
 	s := openShop(t)
 	for profile, c := range map[workload.Profile]struct {
 		names []string
 		sold  string
 	}{
-		workload.Bookstore:       {[]string{"login", "browse", "search", "view", "orders", "buy"}, "SELECT COUNT(*) FROM dbo.Purchase AS p JOIN dbo.Recorded AS r ON r.Run = p.Run AND r.Op = p.Op WHERE p.Line = 1"},
-		workload.DecisionSupport: {[]string{"revenueByCategory", "bestSellers", "bestCustomers", "revenueByDay", "unsoldBooks", "load"}, "SELECT COUNT(*) / 20 FROM dbo.Purchase AS p JOIN dbo.Recorded AS r ON r.Run = p.Run AND r.Op = p.Op"},
+		workload.Bookstore: {[]string{"login", "browse", "search", "view", "orders", "buy"},
+			"SELECT COUNT(*) FROM dbo.Purchase AS p JOIN dbo.Recorded AS r ON r.Run = p.Run AND r.Op = p.Op WHERE p.Line = 1"},
+		workload.DecisionSupport: {[]string{"revenueByCategory", "bestSellers", "bestCustomers", "revenueByDay",
+			"unsoldBooks", "load"},
+			"SELECT COUNT(*) / 20 FROM dbo.Purchase AS p JOIN dbo.Recorded AS r ON r.Run = p.Run AND r.Op = p.Op"},
 	} {
 		t.Run(string(profile), func(t *testing.T) {
 			g := NewWithT(t)
@@ -103,9 +109,11 @@ func TestProfiles(t *testing.T) {
 			g.Expect(err).NotTo(HaveOccurred())
 			v := history.Check(history.Evidence{Runs: runs, Replicas: []history.Replica{replica}})
 			g.Expect(v.Result).To(Equal(history.Passed), "%v", v.Reasons)
-			g.Expect(v.Counts).To(And(HaveField("Acknowledged", BeNumerically(">=", 3)), HaveField("Phantom", 0), HaveField("Lost", 0)))
+			g.Expect(v.Counts).
+				To(And(HaveField("Acknowledged", BeNumerically(">=", 3)), HaveField("Phantom", 0), HaveField("Lost", 0)))
 			g.Expect(s.count(t, c.sold)).To(Equal(v.Counts.Acknowledged), "what was acknowledged was sold")
-			_, err = s.db.Handle().ExecContext(t.Context(), "DELETE FROM dbo.Recorded WHERE Id = (SELECT MAX(Id) FROM dbo.Recorded)")
+			_, err = s.db.Handle().
+				ExecContext(t.Context(), "DELETE FROM dbo.Recorded WHERE Id = (SELECT MAX(Id) FROM dbo.Recorded)")
 			g.Expect(err).NotTo(HaveOccurred())
 			replica, err = workload.Recorded(t.Context(), s.options)
 			g.Expect(err).NotTo(HaveOccurred())
@@ -119,19 +127,31 @@ func TestProfiles(t *testing.T) {
 // Each row carries its payload, in the transaction of the row; both tables tell the same rows.
 func TestPayloads(t *testing.T) {
 	s := openShop(t)
-	for _, p := range []workload.Payload{{Table: tsql.ArticlePayload, Bytes: 1024}, {Table: tsql.AttachmentPayload, Bytes: 100_000}} {
+	for _, p := range []workload.Payload{{Table: tsql.ArticlePayload, Bytes: 1024},
+		{Table: tsql.AttachmentPayload, Bytes: 100_000}} {
 		t.Run(string(p.Table), func(t *testing.T) {
 			g := NewWithT(t)
 			began := time.Now()
-			runs := s.work(t, workload.RecordOptions{Stages: workload.Stages{{Users: 2, Lasts: 500 * time.Millisecond}, {Users: 3}}, Payload: p, ThinkTime: 20 * time.Millisecond}, "")
+			runs := s.work(
+				t,
+				workload.RecordOptions{
+					Stages:    workload.Stages{{Users: 2, Lasts: 500 * time.Millisecond}, {Users: 3}},
+					Payload:   p,
+					ThinkTime: 20 * time.Millisecond,
+				},
+				"",
+			)
 			recorded, err := workload.Recorded(t.Context(), s.options)
 			g.Expect(err).NotTo(HaveOccurred())
 			carried, err := workload.ReadPayloads(t.Context(), s.db, p.Table, began)
 			g.Expect(err).NotTo(HaveOccurred())
 			g.Expect(carried.Rows).To(ConsistOf(recorded.Rows))
-			g.Expect(history.Check(history.Evidence{Runs: runs, Replicas: []history.Replica{recorded, carried}}).Counts).To(And(HaveField("Lost", 0), HaveField("Diverging", 0), HaveField("Acknowledged", BeNumerically(">", 0))))
+			g.Expect(history.Check(history.Evidence{Runs: runs, Replicas: []history.Replica{recorded, carried}}).Counts).
+				To(And(HaveField("Lost", 0), HaveField("Diverging", 0), HaveField("Acknowledged", BeNumerically(">", 0))))
 			column := map[tsql.PayloadTable]string{tsql.ArticlePayload: "Body", tsql.AttachmentPayload: "Content"}[p.Table]
-			g.Expect(s.count(t, "SELECT COUNT(*) FROM "+string(p.Table)+" WHERE DATALENGTH("+column+") = "+tsql.Integer(p.Bytes))).To(Equal(len(carried.Rows)))
+			g.Expect(s.count(t,
+				"SELECT COUNT(*) FROM "+string(p.Table)+" WHERE DATALENGTH("+column+") = "+tsql.Integer(p.Bytes))).
+				To(Equal(len(carried.Rows)))
 			later, err := workload.ReadPayloads(t.Context(), s.db, p.Table, time.Now().Add(time.Minute))
 			g.Expect(err).NotTo(HaveOccurred())
 			g.Expect(later.Rows).To(BeEmpty())
@@ -162,7 +182,11 @@ func TestStages(t *testing.T) {
 // Payloads' Ids grow with the time of their rows, stay below everybody else's, and fit.
 func TestPayloadIDs(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		at := time.UnixMilli(rapid.Int64Range(time.Date(2020, 1, 1, 0, 0, 0, 0, time.UTC).UnixMilli(), time.Date(2053, 1, 1, 0, 0, 0, 0, time.UTC).UnixMilli()).Draw(t, "at"))
+		at := time.UnixMilli(
+			rapid.Int64Range(time.Date(2020, 1, 1, 0, 0, 0, 0, time.UTC).UnixMilli(),
+				time.Date(2053, 1, 1, 0, 0, 0, 0, time.UTC).UnixMilli()).
+				Draw(t, "at"),
+		)
 		id := workload.PayloadID(at)
 		if id >= 0 || id < workload.PayloadFloor(at) || id >= workload.PayloadFloor(at.Add(time.Millisecond)) {
 			t.Fatalf("%s has %d", at, id)

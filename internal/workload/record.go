@@ -77,7 +77,8 @@ func (o RecordOptions) check() error {
 	return o.Payload.check()
 }
 
-// PrepareStatements are what makes the tables and the registers, and what a profile and a payload need, unless they exist.
+// PrepareStatements are what makes the tables and the registers, and what a profile and a payload need, unless they
+// exist.
 func PrepareStatements(p Profile, payload tsql.PayloadTable, registers int) []tsql.Statement {
 	list := append(tsql.PrepareRecording(registers), p.prepare()...)
 	switch payload {
@@ -105,8 +106,8 @@ func PrepareRecording(ctx context.Context, o RecordOptions) error {
 	return nil
 }
 
-// Record lets clients work until ctx ends or Stop is asked for in the folder, and records what they did. An operation that
-// is under way is waited for. It returns at once where Stop was asked for before.
+// Record lets clients work until ctx ends or Stop is asked for in the folder, and records what they did. An operation
+// that is under way is waited for. It returns at once where Stop was asked for before.
 func Record(ctx context.Context, o RecordOptions) error {
 	if err := o.check(); err != nil {
 		return err
@@ -202,11 +203,22 @@ func (o RecordOptions) work(ctx context.Context, boot string, started time.Time,
 	}
 	// 40 random bits: unlike clocks and pods' names they do not come again, and a register's value has room for them.
 	run := rand.Int64N(1<<40-1) + 1
-	recorder, err := history.Create(o.Folder, history.Header{Run: run, Client: o.Client, Boot: boot, Address: o.address(), Database: o.Database})
+	recorder, err := history.Create(
+		o.Folder,
+		history.Header{Run: run, Client: o.Client, Boot: boot, Address: o.address(), Database: o.Database},
+	)
 	if err != nil {
 		return err
 	}
-	c := &client{db: db, recorder: recorder, run: run, profile: o.Profile, payload: o.Payload, registers: o.Registers, timeout: o.Timeout}
+	c := &client{
+		db:        db,
+		recorder:  recorder,
+		run:       run,
+		profile:   o.Profile,
+		payload:   o.Payload,
+		registers: o.Registers,
+		timeout:   o.Timeout,
+	}
 	pause := o.pace()
 	for o.Stages.present(ctx, started, user) {
 		if err := c.step(); err != nil {
@@ -270,16 +282,16 @@ func (c *client) step() error {
 	return c.recorder.Complete(o)
 }
 
-// reconnect makes the next operation connect anew: the listener may lead elsewhere by then, and a server that has become a
-// secondary would refuse every write of a connection that stays.
+// reconnect makes the next operation connect anew: the listener may lead elsewhere by then, and a server that has
+// become a secondary would refuse every write of a connection that stays.
 func (c *client) reconnect() {
 	c.db.Handle().SetMaxIdleConns(0)
 	c.db.Handle().SetMaxIdleConns(1)
 }
 
 // terminating is the severity from which on the server ends the connection
-// (docs/relational-databases/errors-events/database-engine-error-severities.md): whether the batch's effect stayed is then
-// not said.
+// (docs/relational-databases/errors-events/database-engine-error-severities.md): whether the batch's effect stayed is
+// then not said.
 const terminating = 20
 
 // outcomeOf is Fail only when it is certain that nothing happened.

@@ -36,18 +36,27 @@ func startRecording(t *testing.T, ctx context.Context) *recording {
 	g := NewWithT(t)
 	r := &recording{Engine: engine.Start(t, "web", "tukpub"), done: make(chan error, 1)}
 	folder := t.TempDir()
-	for name, data := range map[string][]byte{credentials.KeySA: r.Access.Passwords[credentials.KeySA], credentials.KeyCA: r.Access.CA} {
+	for name, data := range map[string][]byte{credentials.KeySA: r.Access.Passwords[credentials.KeySA],
+		credentials.KeyCA: r.Access.CA} {
 		g.Expect(os.WriteFile(filepath.Join(folder, name), data, 0o600)).To(Succeed())
 	}
-	r.options = workload.RecordOptions{Client: "test", Folder: t.TempDir(), Workers: 3, Rate: 50, Registers: 2, Timeout: time.Second,
-		Options: workload.Options{Server: "tukpub", Address: r.Address, Database: "Content", Credentials: folder}}
+	r.options = workload.RecordOptions{
+		Client:    "test",
+		Folder:    t.TempDir(),
+		Workers:   3,
+		Rate:      50,
+		Registers: 2,
+		Timeout:   time.Second,
+		Options:   workload.Options{Server: "tukpub", Address: r.Address, Database: "Content", Credentials: folder},
+	}
 	master, err := r.Connector(t).Open(ctx, r.Target(credentials.RoleSA))
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(master.Exec(ctx, tsql.CreateDatabase("Content"))).To(Succeed())
 	for range 2 {
 		g.Expect(workload.PrepareRecording(ctx, r.options)).To(Succeed(), "also when all is there")
 	}
-	r.db, err = r.Connector(t).Open(ctx, mssql.Target{Namespace: "web", Server: "tukpub", Database: "Content", Role: credentials.RoleSA})
+	r.db, err = r.Connector(t).
+		Open(ctx, mssql.Target{Namespace: "web", Server: "tukpub", Database: "Content", Role: credentials.RoleSA})
 	g.Expect(err).NotTo(HaveOccurred())
 	go func() { r.done <- workload.Record(ctx, r.options) }()
 	return r
@@ -82,8 +91,8 @@ func (r *recording) check(t *testing.T, ctx context.Context, faults ...history.F
 	return history.Check(history.Evidence{Runs: r.runs(NewWithT(t)), Replicas: []history.Replica{replica}, Faults: faults})
 }
 
-// Clients work while their engine is frozen, thawed, killed and started again; what they recorded agrees with what is there,
-// and a row that is taken away, doubled or invented is found.
+// Clients work while their engine is frozen, thawed, killed and started again; what they recorded agrees with what is
+// there, and a row that is taken away, doubled or invented is found.
 func TestRecord(t *testing.T) {
 	g := NewWithT(t)
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
@@ -91,10 +100,16 @@ func TestRecord(t *testing.T) {
 	r := startRecording(t, ctx)
 	reach := func(outcome history.Outcome, n int) {
 		t.Helper()
-		g.Eventually(func() int { return r.count(g, outcome) }, time.Minute, 50*time.Millisecond).Should(BeNumerically(">=", n))
+		g.Eventually(func() int { return r.count(g, outcome) }, time.Minute, 50*time.Millisecond).
+			Should(BeNumerically(">=", n))
 	}
 	reach(history.OK, 30)
-	frozen := history.Fault{Name: "freeze", Target: "tukpub-0", Injected: history.Now(), Proof: "all its threads are stopped"}
+	frozen := history.Fault{
+		Name:     "freeze",
+		Target:   "tukpub-0",
+		Injected: history.Now(),
+		Proof:    "all its threads are stopped",
+	}
 	r.Freeze()
 	reach(history.Unknown, 3)
 	r.Thaw()
@@ -122,7 +137,10 @@ func TestRecord(t *testing.T) {
 		_, err := r.db.Handle().ExecContext(ctx, text)
 		g.Expect(err).NotTo(HaveOccurred())
 	}
-	exec("INSERT INTO dbo.Recorded (Run, Op, Server, Configuration, WrittenAt) SELECT TOP (1) Run, Op, Server, 0, WrittenAt FROM dbo.Recorded")
+	exec(
+		"INSERT INTO dbo.Recorded (Run, Op, Server, Configuration, WrittenAt) SELECT TOP (1) Run, Op, Server, 0, " +
+			"WrittenAt FROM dbo.Recorded",
+	)
 	exec("INSERT INTO dbo.Recorded (Run, Op, Server, Configuration, WrittenAt) VALUES (1, 1, N'x', 0, SYSUTCDATETIME())")
 	v = r.check(t, ctx, frozen, killed)
 	g.Expect(v.Counts).To(And(HaveField("Duplicated", 1), HaveField("Phantom", 1), HaveField("Lost", 0)))
@@ -184,10 +202,13 @@ func TestRecordingsThatAreRefused(t *testing.T) {
 		"negative thinking": func(o *workload.RecordOptions) { o.ThinkTime = -1 },
 		"unknown profile":   func(o *workload.RecordOptions) { o.Profile = "bank" },
 		"too many users":    func(o *workload.RecordOptions) { o.Workers = 201 },
-		"large article":     func(o *workload.RecordOptions) { o.Payload = workload.Payload{Table: tsql.ArticlePayload, Bytes: 1025} },
-		"foreign table":     func(o *workload.RecordOptions) { o.Payload = workload.Payload{Table: "dbo.Book", Bytes: 100} },
-		"no time":           func(o *workload.RecordOptions) { o.Timeout = 0 },
-		"many registers":    func(o *workload.RecordOptions) { o.Registers = 101 },
+		"large article": func(o *workload.RecordOptions) {
+			o.Payload = workload.Payload{Table: tsql.ArticlePayload,
+				Bytes: 1025}
+		},
+		"foreign table":  func(o *workload.RecordOptions) { o.Payload = workload.Payload{Table: "dbo.Book", Bytes: 100} },
+		"no time":        func(o *workload.RecordOptions) { o.Timeout = 0 },
+		"many registers": func(o *workload.RecordOptions) { o.Registers = 101 },
 	} {
 		o := sound
 		change(&o)

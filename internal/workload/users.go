@@ -44,7 +44,11 @@ func ParseStages(text string) (Stages, error) {
 		n, err := strconv.Atoi(users)
 		d, err2 := time.ParseDuration(lasts)
 		if !ok || err != nil || err2 != nil || n < 1 || n > maxWorkers || d <= 0 {
-			return nil, fmt.Errorf("%q is no stage: write USERS:DURATION, such as 10:30s, with at most %d users", word, maxWorkers)
+			return nil, fmt.Errorf(
+				"%q is no stage: write USERS:DURATION, such as 10:30s, with at most %d users",
+				word,
+				maxWorkers,
+			)
 		}
 		list = append(list, Stage{n, d})
 	}

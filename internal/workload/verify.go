@@ -56,16 +56,28 @@ func Verify(ctx context.Context, o Options) (Copy, error) {
 	if err != nil {
 		return result, fmt.Errorf("dbo.Article: %w", err)
 	}
-	result.Attachment, err = readTable(ctx, db, verifyAttachments, tsql.ReadAttachments, func(id int64, value []byte) bool {
-		return string(value) == string(Content(id, len(value)))
-	})
+	result.Attachment, err = readTable(
+		ctx,
+		db,
+		verifyAttachments,
+		tsql.ReadAttachments,
+		func(id int64, value []byte) bool {
+			return string(value) == string(Content(id, len(value)))
+		},
+	)
 	if err != nil {
 		return result, fmt.Errorf("dbo.Attachment: %w", err)
 	}
 	return result, nil
 }
 
-func readTable(ctx context.Context, db *mssql.DB, limit int, page func(int64, int) tsql.Statement, sound func(int64, []byte) bool) (Table, error) {
+func readTable(
+	ctx context.Context,
+	db *mssql.DB,
+	limit int,
+	page func(int64, int) tsql.Statement,
+	sound func(int64, []byte) bool,
+) (Table, error) {
 	var t Table
 	sum := sha256.New()
 	after := int64(-1) // below 0 are rows of drills (PayloadID)

@@ -67,7 +67,10 @@ func (o Options) certificateName(t mssql.Target) string {
 
 // open returns the pool of connections. Every statement shows where a failure was.
 func (o Options) open(ctx context.Context, connector *mssql.Connector) (*mssql.DB, error) {
-	return connector.Open(ctx, mssql.Target{Server: v1alpha1.ServerName(o.Server), Database: o.Database, Role: o.role(), Login: o.declaredLogin()})
+	return connector.Open(
+		ctx,
+		mssql.Target{Server: v1alpha1.ServerName(o.Server), Database: o.Database, Role: o.role(), Login: o.declaredLogin()},
+	)
 }
 
 // declaredLogin is the name in a Login's connection Secret; empty when the folder has none.
@@ -82,7 +85,9 @@ func (o Options) declaredLogin() string {
 func (o Options) connector() *mssql.Connector { return mssql.NewConnector(o.connectorOptions(nil)) }
 
 // connectorOptions are those of the driver's own dialler unless one is given.
-func (o Options) connectorOptions(dial func(ctx context.Context, network, address string) (net.Conn, error)) mssql.Options {
+func (o Options) connectorOptions(
+	dial func(ctx context.Context, network, address string) (net.Conn, error),
+) mssql.Options {
 	return mssql.Options{
 		Program: "geosql-workload",
 		Access: mssql.AccessFunc(func(context.Context, string, v1alpha1.ServerName) (mssql.Access, error) {

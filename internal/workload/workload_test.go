@@ -26,7 +26,8 @@ func TestWorkload(t *testing.T) {
 	g := NewWithT(t)
 	e := engine.Start(t, "web", "tukpub")
 	folder := t.TempDir()
-	for name, data := range map[string][]byte{credentials.KeySA: e.Access.Passwords[credentials.KeySA], credentials.KeyCA: e.Access.CA} {
+	for name, data := range map[string][]byte{credentials.KeySA: e.Access.Passwords[credentials.KeySA],
+		credentials.KeyCA: e.Access.CA} {
 		g.Expect(os.WriteFile(filepath.Join(folder, name), data, 0o600)).To(Succeed())
 	}
 	o := workload.Options{Server: "tukpub", Address: e.Address, Database: "Content", Credentials: folder}
@@ -83,7 +84,8 @@ func TestWorkload(t *testing.T) {
 	g.Expect(base).To(BeNumerically(">", run.Base))
 
 	// One byte that differs is found without another copy, and by comparison.
-	db, err := e.Connector(t).Open(ctx, mssql.Target{Namespace: "web", Server: "tukpub", Database: "Content", Role: credentials.RoleSA})
+	db, err := e.Connector(t).
+		Open(ctx, mssql.Target{Namespace: "web", Server: "tukpub", Database: "Content", Role: credentials.RoleSA})
 	g.Expect(err).NotTo(HaveOccurred())
 	_, err = db.Handle().ExecContext(ctx, "UPDATE dbo.Article SET Body = 'x' + SUBSTRING(Body, 2, 1023) WHERE Id = 7")
 	g.Expect(err).NotTo(HaveOccurred())
@@ -116,11 +118,13 @@ func TestLatencyOf(t *testing.T) {
 	}
 	g.Expect(workload.LatencyOf(samples)).To(Equal(workload.Latency{P50: 50, P90: 90, P99: 99, Max: 100}))
 	g.Expect(workload.LatencyOf(nil)).To(Equal(workload.Latency{}))
-	g.Expect(workload.LatencyOf([]time.Duration{time.Second})).To(Equal(workload.Latency{P50: 1000, P90: 1000, P99: 1000, Max: 1000}))
+	g.Expect(workload.LatencyOf([]time.Duration{time.Second})).
+		To(Equal(workload.Latency{P50: 1000, P90: 1000, P99: 1000, Max: 1000}))
 }
 
 func TestRunsThatHaveNoRoom(t *testing.T) {
-	for _, r := range []workload.Run{{Rows: 1}, {Rows: 0, Writers: 1}, {Rows: 1_000_001, Writers: 1}, {Rows: 1, Writers: 65}} {
+	for _, r := range []workload.Run{{Rows: 1}, {Rows: 0, Writers: 1}, {Rows: 1_000_001, Writers: 1},
+		{Rows: 1, Writers: 65}} {
 		NewWithT(t).Expect(r.Check()).NotTo(Succeed(), "%+v", r)
 	}
 }

@@ -108,7 +108,10 @@ func writeAttachments(ctx context.Context, o WriteOptions, writers []*writer, re
 		for n := i; n < o.Attachments; n += len(writers) {
 			id := o.Base + int64(n) + 1
 			content := Content(id, o.AttachmentBytes)
-			if err := w.insert(ctx, func(at time.Time) tsql.Statement { return tsql.InsertAttachment(id, at, content) }); err != nil {
+			if err := w.insert(ctx, func(at time.Time) tsql.Statement {
+				return tsql.InsertAttachment(id, at,
+					content)
+			}); err != nil {
 				return fmt.Errorf("attachment %d: %w", id, err)
 			}
 			acknowledged.add()
@@ -119,8 +122,8 @@ func writeAttachments(ctx context.Context, o WriteOptions, writers []*writer, re
 	return err
 }
 
-// insert sends a row until it is acknowledged. A row of which it is not known whether it was committed is sent again: its
-// key tells.
+// insert sends a row until it is acknowledged. A row of which it is not known whether it was committed is sent again:
+// its key tells.
 func (w *writer) insert(ctx context.Context, statement func(at time.Time) tsql.Statement) error {
 	began := time.Now()
 	for {

@@ -95,7 +95,14 @@ func TestBedRoundTrips(t *testing.T) {
 				t.Parallel() // these wait, and what others compute meanwhile is little beside their tolerance
 			}
 			expectRoundTrip(t, "pod to pod", shells[from.Name], shells[to.Name].Pod.Status.PodIP, echoPort, asked)
-			expectRoundTrip(t, "pod to Service", shells[from.Name], remoteService(t, from, namespace, to.Name, shells[to.Name].Pod.Status.PodIP), echoPort, asked)
+			expectRoundTrip(
+				t,
+				"pod to Service",
+				shells[from.Name],
+				remoteService(t, from, namespace, to.Name, shells[to.Name].Pod.Status.PodIP),
+				echoPort,
+				asked,
+			)
 			expectRoundTrip(t, "pod to API server", shells[from.Name], to.Address, 6443, asked)
 		})
 	}
@@ -120,10 +127,16 @@ func remoteService(t *testing.T, at *bed.Site, namespace, name, podIP string) st
 	g := NewWithT(t)
 	port, protocol, portName := int32(echoPort), corev1.ProtocolTCP, "echo"
 	service := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
-		Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Name: portName, Port: port, TargetPort: intstr.FromInt32(port)}}}}
+		Spec: corev1.ServiceSpec{
+			Ports: []corev1.ServicePort{{Name: portName, Port: port, TargetPort: intstr.FromInt32(port)}},
+		}}
 	g.Expect(at.Client.Create(t.Context(), service)).To(Succeed())
 	g.Expect(at.Client.Create(t.Context(), &discoveryv1.EndpointSlice{
-		ObjectMeta:  metav1.ObjectMeta{Namespace: namespace, Name: name, Labels: map[string]string{discoveryv1.LabelServiceName: name}},
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: namespace,
+			Name:      name,
+			Labels:    map[string]string{discoveryv1.LabelServiceName: name},
+		},
 		AddressType: discoveryv1.AddressTypeIPv4,
 		Endpoints:   []discoveryv1.Endpoint{{Addresses: []string{podIP}}},
 		Ports:       []discoveryv1.EndpointPort{{Name: &portName, Port: &port, Protocol: &protocol}},
@@ -141,7 +154,10 @@ func TestBedCutAndHeal(t *testing.T) {
 			fmt.Sprintf("exec socat TCP-LISTEN:%d,fork,reuseaddr,backlog=64 SYSTEM:true", echoPort)))
 	}
 	reaches := func(g Gomega, from, address string, port int) bool {
-		out, err := shells[from].Run(t.Context(), fmt.Sprintf(`timeout 3 bash -c 'exec 3<>/dev/tcp/%s/%d && echo open' || true`, address, port))
+		out, err := shells[from].Run(
+			t.Context(),
+			fmt.Sprintf(`timeout 3 bash -c 'exec 3<>/dev/tcp/%s/%d && echo open' || true`, address, port),
+		)
 		g.Expect(err).NotTo(HaveOccurred())
 		return strings.Contains(out, "open")
 	}
@@ -173,7 +189,9 @@ func TestBedLetsNothingOut(t *testing.T) {
 				g := NewWithT(t)
 				// Ten in a row: a rejection that is only likely, or limited in rate, does not pass.
 				out, err := shell.Run(t.Context(), fmt.Sprintf(
-					`for i in $(seq 10); do curl -s -o /dev/null -m 5 -w '%%{errormsg} after %%{time_total}\n' http://%s/; done; true`, address))
+					`for i in $(seq 10); do curl -s -o /dev/null -m 5 -w '%%{errormsg} after %%{time_total}\n' http://%s/; done; true`,
+					address,
+				))
 				g.Expect(err).NotTo(HaveOccurred())
 				lines := strings.Split(out, "\n")
 				g.Expect(lines).To(HaveLen(10))
@@ -188,7 +206,10 @@ func TestBedLetsNothingOut(t *testing.T) {
 		t.Run(site.Name+" asks for an unknown name", func(t *testing.T) {
 			g := NewWithT(t)
 			// getent's code 2: the name does not exist. A resolver that cannot tell gives the same code late.
-			out, err := shell.Run(t.Context(), `since=$(date +%s%N); getent hosts name.example.com; code=$?; echo $code $(( ($(date +%s%N) - since) / 1000000 ))`)
+			out, err := shell.Run(
+				t.Context(),
+				`since=$(date +%s%N); getent hosts name.example.com; code=$?; echo $code $(( ($(date +%s%N) - since) / 1000000 ))`,
+			)
 			g.Expect(err).NotTo(HaveOccurred())
 			var code, milliseconds int
 			_, err = fmt.Sscan(out, &code, &milliseconds)
@@ -196,8 +217,11 @@ func TestBedLetsNothingOut(t *testing.T) {
 			g.Expect(code).To(Equal(2), "the name must not resolve")
 			g.Expect(milliseconds).To(BeNumerically("<", 1000))
 			// The answer itself: the low half of its fourth byte is the response code, 3 for NXDOMAIN (RFC 1035, 4.1.1).
-			out, err = shell.Run(t.Context(), `printf '\x12\x34\x01\x00\x00\x01\x00\x00\x00\x00\x00\x00\x04name\x07example\x03com\x00\x00\x01\x00\x01' |
-				socat -t 1 - UDP:$(awk '$1 == "nameserver" {print $2; exit}' /etc/resolv.conf):53 | od -An -tx1 -j3 -N1 | cut -c3`)
+			out, err = shell.Run(
+				t.Context(),
+				`printf '\x12\x34\x01\x00\x00\x01\x00\x00\x00\x00\x00\x00\x04name\x07example\x03com\x00\x00\x01\x00\x01' |
+				socat -t 1 - UDP:$(awk '$1 == "nameserver" {print $2; exit}' /etc/resolv.conf):53 | od -An -tx1 -j3 -N1 | cut -c3`,
+			)
 			g.Expect(err).NotTo(HaveOccurred())
 			g.Expect(out).To(Equal("3"), "the answer's code must be NXDOMAIN")
 			out, err = shell.Run(t.Context(), "getent hosts kubernetes.default.svc.cluster.local")
@@ -212,7 +236,13 @@ func TestBedLetsNothingOut(t *testing.T) {
 		g.Expect(b.NodeExec(t, node, "sh", "-c", request)).To(ContainSubstring("to 10.250.0.1"))
 		before := rejectedByHost(t)
 		// The node's own rule is out of the way for this one request.
-		out := b.NodeExec(t, node, "sh", "-c", "trap 'iptables -w -I OUTPUT -o eth0 -j GEOSQL-BED' EXIT; iptables -w -D OUTPUT -o eth0 -j GEOSQL-BED; "+request)
+		out := b.NodeExec(
+			t,
+			node,
+			"sh",
+			"-c",
+			"trap 'iptables -w -I OUTPUT -o eth0 -j GEOSQL-BED' EXIT; iptables -w -D OUTPUT -o eth0 -j GEOSQL-BED; "+request,
+		)
 		g.Expect(out).To(ContainSubstring("to 10.250.0.1"))
 		g.Expect(rejectedByHost(t)).To(BeNumerically(">", before), "packets that the host's rule counted")
 	})
@@ -224,7 +254,8 @@ func rejectedByHost(t *testing.T) int {
 	out, err := exec.Command("iptables", "-w", "-nvxL", "DOCKER-USER").Output()
 	NewWithT(t).Expect(err).NotTo(HaveOccurred())
 	for _, line := range strings.Split(string(out), "\n") {
-		if columns := strings.Fields(line); len(columns) > 2 && columns[2] == "REJECT" && strings.Contains(line, "br-geosql") {
+		if columns := strings.Fields(line); len(columns) > 2 && columns[2] == "REJECT" &&
+			strings.Contains(line, "br-geosql") {
 			packets, err := strconv.Atoi(columns[0])
 			NewWithT(t).Expect(err).NotTo(HaveOccurred())
 			return packets
@@ -267,7 +298,12 @@ func TestBedStorageClasses(t *testing.T) {
 		onlyInAll(t)
 		g := NewWithT(t)
 		site := b.Site("quincy")
-		pod := site.ShellPod(t, namespace, "durable", "[ -f /volume-0/file ] || date +%s%N >/volume-0/file; exec sleep infinity")
+		pod := site.ShellPod(
+			t,
+			namespace,
+			"durable",
+			"[ -f /volume-0/file ] || date +%s%N >/volume-0/file; exec sleep infinity",
+		)
 		addVolumes(t, site, pod, "capacity")
 		shell := site.StartShell(t, pod)
 		var before string
@@ -311,8 +347,13 @@ func addVolumes(t *testing.T, site *bed.Site, pod *corev1.Pod, classes ...string
 	for i, class := range classes {
 		claim := &corev1.PersistentVolumeClaim{
 			ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name + "-" + class},
-			Spec: corev1.PersistentVolumeClaimSpec{StorageClassName: &class, AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
-				Resources: corev1.VolumeResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("64Mi")}}},
+			Spec: corev1.PersistentVolumeClaimSpec{
+				StorageClassName: &class,
+				AccessModes:      []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
+				Resources: corev1.VolumeResourceRequirements{
+					Requests: corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("64Mi")},
+				},
+			},
 		}
 		if err := site.Client.Create(t.Context(), claim); err != nil {
 			t.Fatalf("claim of class %s at %s: %v", class, site.Name, err)
@@ -320,6 +361,9 @@ func addVolumes(t *testing.T, site *bed.Site, pod *corev1.Pod, classes ...string
 		volume := fmt.Sprintf("volume-%d", i)
 		pod.Spec.Volumes = append(pod.Spec.Volumes, corev1.Volume{Name: volume, VolumeSource: corev1.VolumeSource{
 			PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: claim.Name}}})
-		pod.Spec.Containers[0].VolumeMounts = append(pod.Spec.Containers[0].VolumeMounts, corev1.VolumeMount{Name: volume, MountPath: "/" + volume})
+		pod.Spec.Containers[0].VolumeMounts = append(
+			pod.Spec.Containers[0].VolumeMounts,
+			corev1.VolumeMount{Name: volume, MountPath: "/" + volume},
+		)
 	}
 }

@@ -43,9 +43,16 @@ func newChaosPods(t *testing.T) *chaosPods {
 	b.NeedChaosMesh(t)
 	b.ResetWan(t)
 	c := &chaosPods{T: t, b: b, namespace: b.Namespace(t, "chaos"), site: b.Site("tukwila")}
-	serve := fmt.Sprintf("iperf3 -s -p %d >/dev/null & exec socat TCP-LISTEN:%d,fork,reuseaddr,backlog=64 SYSTEM:true", iperfPort, echoPort)
+	serve := fmt.Sprintf(
+		"iperf3 -s -p %d >/dev/null & exec socat TCP-LISTEN:%d,fork,reuseaddr,backlog=64 SYSTEM:true",
+		iperfPort,
+		echoPort,
+	)
 	// ping's file has a capability that such a pod may not have; a copy comes without it and may ping all the same.
-	c.client = c.site.StartShell(t, c.site.ShellPod(t, c.namespace, "client", "cp /usr/bin/ping /tmp/ping; exec sleep infinity"))
+	c.client = c.site.StartShell(
+		t,
+		c.site.ShellPod(t, c.namespace, "client", "cp /usr/bin/ping /tmp/ping; exec sleep infinity"),
+	)
 	c.near = c.site.StartShell(t, c.site.ShellPod(t, c.namespace, "near", serve))
 	far := b.Site("quincy")
 	c.far = far.StartShell(t, far.ShellPod(t, c.namespace, "far", serve))
@@ -79,8 +86,10 @@ type pings struct {
 }
 
 var (
-	pingCounts = regexp.MustCompile(`(\d+) packets transmitted, (\d+) received,(?: \+(\d+) duplicates,)?(?: \+\d+ corrupted,)?(?: \+\d+ errors,)? ([0-9.]+)% packet loss`)
-	pingTimes  = regexp.MustCompile(`= ([0-9.]+)/([0-9.]+)/([0-9.]+)/`)
+	pingCounts = regexp.MustCompile(
+		`(\d+) packets transmitted, (\d+) received,(?: \+(\d+) duplicates,)?(?: \+\d+ corrupted,)?(?: \+\d+ errors,)? ([0-9.]+)% packet loss`,
+	)
+	pingTimes = regexp.MustCompile(`= ([0-9.]+)/([0-9.]+)/([0-9.]+)/`)
 )
 
 // ping sends as many echo requests, 10 ms apart, and waits a second for the last answer.
@@ -127,21 +136,33 @@ func (c *chaosPods) expectPing(what, address string, count int, check func(g Gom
 	NewWithT(c.T).Eventually(func(g Gomega) {
 		p, err := c.ping(address, count)
 		g.Expect(err).NotTo(HaveOccurred())
-		c.Logf("%s: least %.1f mean %.1f most %.1f ms, %.1f %% lost, %.1f %% twice", what, p.least, p.mean, p.most, p.lossPercent, p.duplicatePercent)
+		c.Logf(
+			"%s: least %.1f mean %.1f most %.1f ms, %.1f %% lost, %.1f %% twice",
+			what,
+			p.least,
+			p.mean,
+			p.most,
+			p.lossPercent,
+			p.duplicatePercent,
+		)
 		check(g, p)
 	}).WithTimeout(90 * time.Second).WithPolling(time.Second).Should(Succeed())
 }
 
 // opens tells whether a TCP connection from a pod is made within 3 s.
 func opens(ctx context.Context, from *bed.Shell, address string, port int) (bool, error) {
-	out, err := from.Run(ctx, fmt.Sprintf(`timeout 3 bash -c 'exec 3<>/dev/tcp/%s/%d && echo open' || true`, address, port))
+	out, err := from.Run(
+		ctx,
+		fmt.Sprintf(`timeout 3 bash -c 'exec 3<>/dev/tcp/%s/%d && echo open' || true`, address, port),
+	)
 	return strings.Contains(out, "open"), err
 }
 
 func (c *chaosPods) expectOpens(from *bed.Shell, address string, port int, want bool) {
 	c.Helper()
 	NewWithT(c.T).Eventually(func() (bool, error) { return opens(c.Context(), from, address, port) }).
-		WithTimeout(60*time.Second).WithPolling(time.Second).Should(Equal(want), "%s opens %s:%d", from.Pod.Name, address, port)
+		WithTimeout(60*time.Second).
+		WithPolling(time.Second).Should(Equal(want), "%s opens %s:%d", from.Pod.Name, address, port)
 }
 
 // inClient runs a script on the client's node, in the network namespace of the client.
@@ -149,7 +170,9 @@ func (c *chaosPods) inClient(script string) string {
 	c.Helper()
 	return c.b.NodeExec(c.T, c.client.Pod.Spec.NodeName, "bash", "-c", fmt.Sprintf(
 		`id=$(crictl pods -q --namespace %s --name client) && pid=$(crictl inspectp -o go-template --template '{{.info.pid}}' $id) && nsenter -n -t $pid -- bash -c %s`,
-		c.namespace, "'"+script+"'"))
+		c.namespace,
+		"'"+script+"'",
+	))
 }
 
 // expectNothingLeft looks for what a recovered fault may not leave behind: a rule that packets reach, a full set, a
@@ -200,17 +223,19 @@ func TestChaosNetwork(t *testing.T) {
 			g.Expect(p.least).To(BeNumerically("~", 120, 3))
 			g.Expect(p.mean).To(BeNumerically("~", 120, 10))
 		}},
-		{"delay 60 ms +- 20 ms", "delay", map[string]any{"delay": map[string]any{"latency": "60ms", "jitter": "20ms"}}, func(g Gomega, p pings) {
-			g.Expect(p.least).To(BeNumerically("~", 42, 5))
-			g.Expect(p.mean).To(BeNumerically("~", 60, 8))
-			g.Expect(p.most).To(BeNumerically(">", 74))
-		}},
+		{"delay 60 ms +- 20 ms", "delay", map[string]any{"delay": map[string]any{"latency": "60ms", "jitter": "20ms"}},
+			func(g Gomega, p pings) {
+				g.Expect(p.least).To(BeNumerically("~", 42, 5))
+				g.Expect(p.mean).To(BeNumerically("~", 60, 8))
+				g.Expect(p.most).To(BeNumerically(">", 74))
+			}},
 		{"loss 25 %", "loss", map[string]any{"loss": map[string]any{"loss": "25"}}, lost(25)},
 		{"corrupt 30 %", "corrupt", map[string]any{"corrupt": map[string]any{"corrupt": "30"}}, lost(30)},
-		{"duplicate 40 %", "duplicate", map[string]any{"duplicate": map[string]any{"duplicate": "40"}}, func(g Gomega, p pings) {
-			g.Expect(p.lossPercent).To(BeZero())
-			g.Expect(p.duplicatePercent).To(BeNumerically("~", 40, 9))
-		}},
+		{"duplicate 40 %", "duplicate", map[string]any{"duplicate": map[string]any{"duplicate": "40"}},
+			func(g Gomega, p pings) {
+				g.Expect(p.lossPercent).To(BeZero())
+				g.Expect(p.duplicatePercent).To(BeNumerically("~", 40, 9))
+			}},
 		{"80 ms with 20 % loss and 30 % duplicates", "netem", map[string]any{"delay": map[string]any{"latency": "80ms"},
 			"loss": map[string]any{"loss": "20"}, "duplicate": map[string]any{"duplicate": "30"}}, func(g Gomega, p pings) {
 			g.Expect(p.least).To(BeNumerically("~", 80, 3))
@@ -235,7 +260,8 @@ func TestChaosNetwork(t *testing.T) {
 		name, action string
 		more         map[string]any
 	}{
-		{"bandwidth 1 Mbyte/s", "bandwidth", map[string]any{"bandwidth": map[string]any{"rate": "1mbps", "limit": int64(200000), "buffer": int64(20000)}}},
+		{"bandwidth 1 Mbyte/s", "bandwidth",
+			map[string]any{"bandwidth": map[string]any{"rate": "1mbps", "limit": int64(200000), "buffer": int64(20000)}}},
 		{"rate 8 Mbit/s", "netem", map[string]any{"rate": map[string]any{"rate": "8mbit"}}},
 	} {
 		t.Run(limit.name, func(t *testing.T) {
@@ -260,13 +286,22 @@ func TestChaosNetwork(t *testing.T) {
 		c := *c
 		c.T = t
 		first := c.injectNetwork("first", "delay", map[string]any{"delay": map[string]any{"latency": "50ms"}})
-		second := c.injectNetwork("second", "netem", map[string]any{"delay": map[string]any{"latency": "70ms"}, "loss": map[string]any{"loss": "25"}})
+		second := c.injectNetwork(
+			"second",
+			"netem",
+			map[string]any{"delay": map[string]any{"latency": "70ms"}, "loss": map[string]any{"loss": "25"}},
+		)
 		c.expectPing("both", near, 300, func(g Gomega, p pings) {
 			g.Expect(p.least).To(BeNumerically("~", 120, 4))
 			g.Expect(p.lossPercent).To(BeNumerically("~", 25, 7))
 		})
 		first.Remove(t)
-		c.expectPing("the second alone", near, 100, func(g Gomega, p pings) { g.Expect(p.least).To(BeNumerically("~", 70, 3)) })
+		c.expectPing(
+			"the second alone",
+			near,
+			100,
+			func(g Gomega, p pings) { g.Expect(p.least).To(BeNumerically("~", 70, 3)) },
+		)
 		second.Remove(t)
 		c.expectNothingLeft()
 	})
@@ -277,7 +312,11 @@ func TestChaosTargets(t *testing.T) {
 	c := newChaosPods(t)
 	usual := roundTrip("tukwila", "quincy")
 	delay := func(name string, targets ...any) *bed.Chaos {
-		return c.injectNetwork(name, "delay", map[string]any{"delay": map[string]any{"latency": "100ms"}, "externalTargets": targets})
+		return c.injectNetwork(
+			name,
+			"delay",
+			map[string]any{"delay": map[string]any{"latency": "100ms"}, "externalTargets": targets},
+		)
 	}
 	farPod, farAPI := c.far.Pod.Status.PodIP, c.b.Site("quincy").Address
 	t.Run("a pod's address", func(t *testing.T) {
@@ -307,8 +346,12 @@ func TestChaosTargets(t *testing.T) {
 		onlyInSoak(t)
 		c := *c
 		c.T = t
-		chaos := c.injectNetwork("labels", "delay", map[string]any{"delay": map[string]any{"latency": "100ms"}, "direction": "both",
-			"target": map[string]any{"mode": "all", "selector": c.selector("near")}})
+		chaos := c.injectNetwork(
+			"labels",
+			"delay",
+			map[string]any{"delay": map[string]any{"latency": "100ms"}, "direction": "both",
+				"target": map[string]any{"mode": "all", "selector": c.selector("near")}},
+		)
 		expectRoundTrip(t, "both ways", c.client, c.near.Pod.Status.PodIP, echoPort, 200)
 		expectRoundTrip(t, "another pod", c.client, farPod, echoPort, usual)
 		chaos.Remove(t)
@@ -319,7 +362,11 @@ func TestChaosTargets(t *testing.T) {
 		c := *c
 		c.T = t
 		slow := delay("slow", farPod)
-		lossy := c.injectNetwork("lossy", "loss", map[string]any{"loss": map[string]any{"loss": "30"}, "externalTargets": []any{c.near.Pod.Status.PodIP}})
+		lossy := c.injectNetwork(
+			"lossy",
+			"loss",
+			map[string]any{"loss": map[string]any{"loss": "30"}, "externalTargets": []any{c.near.Pod.Status.PodIP}},
+		)
 		expectRoundTrip(t, "the slow one", c.client, farPod, echoPort, usual+100)
 		c.expectPing("the lossy one", c.near.Pod.Status.PodIP, 300, func(g Gomega, p pings) {
 			g.Expect(p.lossPercent).To(BeNumerically("~", 30, 8))
@@ -372,7 +419,14 @@ func (c *chaosPods) oneWay() (fromClient, toClient bool) {
 			out, _ := to.Run(c.Context(), fmt.Sprintf("timeout 4 socat -u UDP-RECV:%d STDOUT | head -c 2; true", port))
 			result <- strings.Contains(out, "hi")
 		}()
-		_, err := from.Run(c.Context(), fmt.Sprintf("for i in $(seq 12); do echo hi | socat -u STDIN UDP-SENDTO:%s:%d || true; sleep 0.25; done", to.Pod.Status.PodIP, port))
+		_, err := from.Run(
+			c.Context(),
+			fmt.Sprintf(
+				"for i in $(seq 12); do echo hi | socat -u STDIN UDP-SENDTO:%s:%d || true; sleep 0.25; done",
+				to.Pod.Status.PodIP,
+				port,
+			),
+		)
 		if err != nil {
 			c.Fatal(err)
 		}
@@ -388,7 +442,11 @@ func TestChaosDaemonRestart(t *testing.T) {
 	c := newChaosPods(t)
 	far := c.far.Pod.Status.PodIP
 	cut := c.injectNetwork("cut", "partition", map[string]any{"externalTargets": []any{far}})
-	slow := c.injectNetwork("slow", "delay", map[string]any{"delay": map[string]any{"latency": "100ms"}, "externalTargets": []any{c.near.Pod.Status.PodIP}})
+	slow := c.injectNetwork(
+		"slow",
+		"delay",
+		map[string]any{"delay": map[string]any{"latency": "100ms"}, "externalTargets": []any{c.near.Pod.Status.PodIP}},
+	)
 	c.expectOpens(c.client, far, echoPort, false)
 	expectRoundTrip(t, "before the restart", c.client, c.near.Pod.Status.PodIP, echoPort, 100)
 	c.restartDaemon(c.client.Pod.Spec.NodeName)

@@ -40,7 +40,10 @@ func newChaosVictim(t *testing.T) *chaosVictim {
 }
 
 func (v *chaosVictim) spec(more map[string]any) map[string]any {
-	spec := map[string]any{"mode": "all", "selector": map[string]any{"namespaces": []any{v.namespace}, "labelSelectors": map[string]any{"app": "victim"}}}
+	spec := map[string]any{
+		"mode":     "all",
+		"selector": map[string]any{"namespaces": []any{v.namespace}, "labelSelectors": map[string]any{"app": "victim"}},
+	}
 	for key, value := range more {
 		spec[key] = value
 	}
@@ -64,7 +67,16 @@ func (v *chaosVictim) waitPod(what string, wanted func(pod *corev1.Pod, containe
 			return false, string(pod.Status.Phase), nil
 		}
 		container := pod.Status.ContainerStatuses[0]
-		return wanted(pod, container), fmt.Sprintf("%s, ready %t, %d restarts, image %s", pod.Status.Phase, container.Ready, container.RestartCount, container.Image), nil
+		return wanted(
+				pod,
+				container,
+			), fmt.Sprintf(
+				"%s, ready %t, %d restarts, image %s",
+				pod.Status.Phase,
+				container.Ready,
+				container.RestartCount,
+				container.Image,
+			), nil
 	})
 }
 
@@ -85,7 +97,10 @@ func TestChaosPods(t *testing.T) {
 	t.Run("container killed", func(t *testing.T) {
 		v := newChaosVictim(t)
 		v.inject("PodChaos", "kill-container", map[string]any{"action": "container-kill", "containerNames": []any{"shell"}})
-		v.waitPod("its container was started again", func(_ *corev1.Pod, c corev1.ContainerStatus) bool { return c.RestartCount == 1 && c.Ready })
+		v.waitPod(
+			"its container was started again",
+			func(_ *corev1.Pod, c corev1.ContainerStatus) bool { return c.RestartCount == 1 && c.Ready },
+		)
 	})
 	t.Run("pod failing, then well again", func(t *testing.T) {
 		v := newChaosVictim(t)
@@ -107,7 +122,10 @@ func TestChaosPods(t *testing.T) {
 		bed.Wait(t, "the pod is gone", 2*time.Minute, func(ctx context.Context) (bool, string, error) {
 			pod := &corev1.Pod{}
 			err := v.site.Client.Get(ctx, client.ObjectKeyFromObject(v.shell.Pod), pod)
-			return err != nil && client.IgnoreNotFound(err) == nil || err == nil && pod.UID != v.shell.Pod.UID, "it is there", client.IgnoreNotFound(err)
+			return err != nil && client.IgnoreNotFound(err) == nil ||
+					err == nil && pod.UID != v.shell.Pod.UID, "it is there", client.IgnoreNotFound(
+					err,
+				)
 		})
 	})
 }
@@ -122,7 +140,11 @@ func TestChaosStress(t *testing.T) {
 		before, err := v.number(usage)
 		g := NewWithT(t)
 		g.Expect(err).NotTo(HaveOccurred())
-		chaos := v.inject("StressChaos", "cpu", map[string]any{"stressors": map[string]any{"cpu": map[string]any{"workers": int64(1), "load": int64(60)}}})
+		chaos := v.inject(
+			"StressChaos",
+			"cpu",
+			map[string]any{"stressors": map[string]any{"cpu": map[string]any{"workers": int64(1), "load": int64(60)}}},
+		)
 		g.Eventually(func(g Gomega) {
 			used, err := v.number(usage)
 			g.Expect(err).NotTo(HaveOccurred())
@@ -131,12 +153,18 @@ func TestChaosStress(t *testing.T) {
 			g.Expect((used - before) / 1e7).To(And(BeNumerically(">", 0.15), BeNumerically("<", 0.75)))
 		}).WithTimeout(2 * time.Minute).Should(Succeed())
 		chaos.Remove(t)
-		g.Eventually(func() (float64, error) { return v.number(usage) }).WithTimeout(2 * time.Minute).Should(BeNumerically("<", before+1e6))
+		g.Eventually(func() (float64, error) { return v.number(usage) }).
+			WithTimeout(2 * time.Minute).
+			Should(BeNumerically("<", before+1e6))
 	})
 	t.Run("memory", func(t *testing.T) {
 		v := newChaosVictim(t)
 		usage := `if [ -e /sys/fs/cgroup/memory/memory.usage_in_bytes ]; then awk '$1 == "rss" {print $2}' /sys/fs/cgroup/memory/memory.stat; else awk '$1 == "anon" {print $2}' /sys/fs/cgroup/memory.stat; fi`
-		chaos := v.inject("StressChaos", "memory", map[string]any{"stressors": map[string]any{"memory": map[string]any{"workers": int64(2), "size": "64MiB"}}})
+		chaos := v.inject(
+			"StressChaos",
+			"memory",
+			map[string]any{"stressors": map[string]any{"memory": map[string]any{"workers": int64(2), "size": "64MiB"}}},
+		)
 		g := NewWithT(t)
 		g.Eventually(func(g Gomega) {
 			used, err := v.number(usage)
@@ -145,7 +173,9 @@ func TestChaosStress(t *testing.T) {
 			g.Expect(used / (1 << 20)).To(BeNumerically("~", 132, 12))
 		}).WithTimeout(2 * time.Minute).Should(Succeed())
 		chaos.Remove(t)
-		g.Eventually(func() (float64, error) { return v.number(usage) }).WithTimeout(2 * time.Minute).Should(BeNumerically("<", 20<<20))
+		g.Eventually(func() (float64, error) { return v.number(usage) }).
+			WithTimeout(2 * time.Minute).
+			Should(BeNumerically("<", 20<<20))
 	})
 }
 

@@ -34,7 +34,8 @@ func demoRows() int {
 	return 2_000
 }
 
-// unsteadyKubectl stands before kubectl in hack/demo: every seventh call is refused, as by an API server that is being restarted.
+// unsteadyKubectl stands before kubectl in hack/demo: every seventh call is refused, as by an API server that is being
+// restarted.
 const unsteadyKubectl = `() {
 	local calls
 	calls=$(($(cat "$DEMO_RESULTS/calls" 2>/dev/null || echo 0) + 1))
@@ -59,8 +60,14 @@ func TestDemo(t *testing.T) {
 	defer cancel()
 	command := exec.CommandContext(ctx, filepath.Join(checkout.Root(), "hack", "demo"))
 	// The operator is installed already; other tests use the namespace, and the objects have names of their own.
-	command.Env = append(os.Environ(), "DEMO_INSTALL=no", "DEMO_NAMESPACE="+namespace, "DEMO_RESULTS="+results, fmt.Sprint("DEMO_ROWS=", demoRows()),
-		"BASH_FUNC_kubectl%%="+unsteadyKubectl)
+	command.Env = append(
+		os.Environ(),
+		"DEMO_INSTALL=no",
+		"DEMO_NAMESPACE="+namespace,
+		"DEMO_RESULTS="+results,
+		fmt.Sprint("DEMO_ROWS=", demoRows()),
+		"BASH_FUNC_kubectl%%="+unsteadyKubectl,
+	)
 	out, err := command.CombinedOutput()
 	g.Expect(err).NotTo(HaveOccurred(), "%s", out)
 	screen := string(out)
@@ -113,8 +120,8 @@ func readCopies(t *testing.T, folder string) []workload.Copy {
 	return copies
 }
 
-// removeTopology deletes the example, waits until all its objects are gone, and takes away what stays by design: volumes,
-// Secrets and the group's votes.
+// removeTopology deletes the example, waits until all its objects are gone, and takes away what stays by design:
+// volumes, Secrets and the group's votes.
 func removeTopology(t *testing.T, b *bed.Bed) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 4*time.Minute)
@@ -128,7 +135,8 @@ func removeTopology(t *testing.T, b *bed.Bed) {
 		return apierrors.IsNotFound(b.Hub().Client.Get(ctx, client.ObjectKeyFromObject(topology), &v1alpha1.Topology{}))
 	}, 3*time.Minute, time.Second).Should(BeTrue(), "Topology msdn goes")
 	for _, site := range b.Sites {
-		for _, what := range [][]string{{"pvc,secret", "-l", v1alpha1.LabelTopology + "=msdn"}, {"lease", "geosql-content"}, {"job", "-l", "app.kubernetes.io/part-of=geosql-demo"}} {
+		for _, what := range [][]string{{"pvc,secret", "-l", v1alpha1.LabelTopology + "=msdn"}, {"lease", "geosql-content"},
+			{"job", "-l", "app.kubernetes.io/part-of=geosql-demo"}} {
 			arguments := append([]string{"-n", namespace, "delete", "--ignore-not-found", "--wait=false"}, what...)
 			if _, _, err := site.Kubectl(ctx, arguments...); err != nil {
 				t.Error(err)

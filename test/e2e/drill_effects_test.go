@@ -21,15 +21,29 @@ import (
 	"geosql.dev/operator/test/e2e/bed"
 )
 
-// effectFaults are one of each kind whose effect is measured and that a group survives, one after the other. Those of the
-// network are on the link between primary and secondary, the others at the secondary, which is given by its name.
+// effectFaults are one of each kind whose effect is measured and that a group survives, one after the other. Those of
+// the network are on the link between primary and secondary, the others at the secondary, which is given by its name.
 func effectFaults(server v1alpha1.ServerName) []v1alpha1.DrillFault {
 	secondary := &v1alpha1.FaultPlace{Role: v1alpha1.RoleSecondary}
 	network := func(name string, n v1alpha1.NetworkFault) v1alpha1.DrillFault {
-		return v1alpha1.DrillFault{Name: name, Kind: v1alpha1.FaultNetwork, Where: secondary, Peer: primaryPlace(), Network: &n}
+		return v1alpha1.DrillFault{
+			Name:    name,
+			Kind:    v1alpha1.FaultNetwork,
+			Where:   secondary,
+			Peer:    primaryPlace(),
+			Network: &n,
+		}
 	}
 	literal := func(name, kind, spec string) v1alpha1.DrillFault {
-		return v1alpha1.DrillFault{Name: name, Kind: v1alpha1.FaultChaosMesh, ChaosMesh: &v1alpha1.LiteralChaos{Site: "quincy", Kind: kind, Spec: runtime.RawExtension{Raw: []byte(strings.ReplaceAll(spec, "SERVER", string(server)))}}}
+		return v1alpha1.DrillFault{
+			Name: name,
+			Kind: v1alpha1.FaultChaosMesh,
+			ChaosMesh: &v1alpha1.LiteralChaos{
+				Site: "quincy",
+				Kind: kind,
+				Spec: runtime.RawExtension{Raw: []byte(strings.ReplaceAll(spec, "SERVER", string(server)))},
+			},
+		}
 	}
 	list := []v1alpha1.DrillFault{
 		network("latency", v1alpha1.NetworkFault{Latency: seconds(0.06)}),
@@ -39,10 +53,23 @@ func effectFaults(server v1alpha1.ServerName) []v1alpha1.DrillFault {
 		network("rate", v1alpha1.NetworkFault{Rate: "4mbit"}),
 		{Name: "processors", Kind: v1alpha1.FaultCPUStress, Where: secondary, CPU: &v1alpha1.CPUFault{Workers: 1, Load: 60}},
 		{Name: "memory", Kind: v1alpha1.FaultMemoryStress, Where: secondary, Memory: &v1alpha1.MemoryFault{Size: "96MB"}},
-		{Name: "clock", Kind: v1alpha1.FaultClockOffset, Where: &v1alpha1.FaultPlace{Server: server}, ClockOffset: seconds(-600)},
+		{
+			Name:        "clock",
+			Kind:        v1alpha1.FaultClockOffset,
+			Where:       &v1alpha1.FaultPlace{Server: server},
+			ClockOffset: seconds(-600),
+		},
 		{Name: "freeze", Kind: v1alpha1.FaultFreeze, Where: secondary},
-		literal("own-delay", "NetworkChaos", `{"action":"delay","mode":"all","selector":{"labelSelectors":{"geosql.dev/server":"SERVER"}},"delay":{"latency":"70ms"},"duration":"20s"}`),
-		literal("own-stress", "StressChaos", `{"mode":"all","selector":{"labelSelectors":{"geosql.dev/server":"SERVER"}},"containerNames":["mssql"],"stressors":{"memory":{"workers":1,"size":"64MB"}},"duration":"20s"}`),
+		literal(
+			"own-delay",
+			"NetworkChaos",
+			`{"action":"delay","mode":"all","selector":{"labelSelectors":{"geosql.dev/server":"SERVER"}},"delay":{"latency":"70ms"},"duration":"20s"}`,
+		),
+		literal(
+			"own-stress",
+			"StressChaos",
+			`{"mode":"all","selector":{"labelSelectors":{"geosql.dev/server":"SERVER"}},"containerNames":["mssql"],"stressors":{"memory":{"workers":1,"size":"64MB"}},"duration":"20s"}`,
+		),
 		{Name: "failure", Kind: v1alpha1.FaultPodFailure, Where: secondary},
 	}
 	for i := range list {
@@ -54,7 +81,8 @@ func effectFaults(server v1alpha1.ServerName) []v1alpha1.DrillFault {
 	return list
 }
 
-// TestDrillEffects measures one fault of each kind, before, during and after it. All are seen to take effect and to be over.
+// TestDrillEffects measures one fault of each kind, before, during and after it. All are seen to take effect and to be
+// over.
 func TestDrillEffects(t *testing.T) {
 	if os.Getenv(exampleDrills) == "" {
 		t.Skip("GEOSQL_DRILL_EXAMPLES is not set: make soak-drills runs all")
@@ -90,7 +118,8 @@ func TestDrillEffects(t *testing.T) {
 	t.Logf("%s: %s", d.Status.Verdict, d.Status.Message)
 	dt.report(t, d)
 	g.Expect(unseen).To(BeEmpty(), strings.Join(unseen, "\n"))
-	g.Expect(objective(d.Status, "effect").Verdict).To(Equal(v1alpha1.VerdictPassed), objective(d.Status, "effect").Evidence)
+	g.Expect(objective(d.Status, "effect").Verdict).
+		To(Equal(v1alpha1.VerdictPassed), objective(d.Status, "effect").Evidence)
 	g.Expect(d.Status.Counts.Lost).To(BeZero())
 	g.Expect(d.Status.Versions).To(ContainElement(HaveField("Component", "chaos-mesh")))
 }

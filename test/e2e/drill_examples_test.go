@@ -81,7 +81,8 @@ func exampleOf(t *testing.T, file, topology string) (*v1alpha1.Drill, bool) {
 	return nil, false
 }
 
-// runExample runs one drill to its end. What fails it must be what the manifest says, and nothing else of the objectives.
+// runExample runs one drill to its end. What fails it must be what the manifest says, and nothing else of the
+// objectives.
 func runExample(t *testing.T, b *bed.Bed, d *v1alpha1.Drill) {
 	g := NewWithT(t)
 	gt := &groupTest{t: t, b: b}
@@ -96,10 +97,20 @@ func overAndExpected(t *testing.T, gt *groupTest, d *v1alpha1.Drill) {
 	t.Helper()
 	g := NewWithT(t)
 	began := time.Now()
-	bed.Wait(t, "drill "+d.Name+" is over", drill.TimeLimit(d.Spec)+5*time.Minute, func(ctx context.Context) (bool, string, error) {
-		err := gt.b.Hub().Client.Get(ctx, client.ObjectKeyFromObject(d), d)
-		return d.Status.Phase == v1alpha1.DrillCompleted, fmt.Sprintf("%s (%s): %s", d.Status.Phase, d.Status.Reason, d.Status.Message), err
-	})
+	bed.Wait(
+		t,
+		"drill "+d.Name+" is over",
+		drill.TimeLimit(d.Spec)+5*time.Minute,
+		func(ctx context.Context) (bool, string, error) {
+			err := gt.b.Hub().Client.Get(ctx, client.ObjectKeyFromObject(d), d)
+			return d.Status.Phase == v1alpha1.DrillCompleted, fmt.Sprintf(
+				"%s (%s): %s",
+				d.Status.Phase,
+				d.Status.Reason,
+				d.Status.Message,
+			), err
+		},
+	)
 	t.Logf("%s: %s after %.0f s: %s", d.Name, d.Status.Verdict, time.Since(began).Seconds(), d.Status.Message)
 	for _, f := range d.Status.Faults {
 		if f.Effect != nil {

@@ -30,9 +30,9 @@ import (
 	"geosql.dev/operator/test/e2e/bed"
 )
 
-// Drills that must fail do: one loses rows, and the drill says how many to the last; another has a group without a fence, whose
-// primary is replaced by hand while it lives: two servers acknowledge; a third loses nothing, and has too much to redo to be
-// back in time.
+// Drills that must fail do: one loses rows, and the drill says how many to the last; another has a group without a
+// fence, whose primary is replaced by hand while it lives: two servers acknowledge; a third loses nothing, and has too
+// much to redo to be back in time.
 func TestDrillsThatMustFail(t *testing.T) {
 	if os.Getenv(exampleDrills) == "" {
 		t.Skip("GEOSQL_DRILL_EXAMPLES is not set: make soak-drills runs all")
@@ -76,8 +76,10 @@ func exampleTopology(t *testing.T, b *bed.Bed, file string) {
 			return apierrors.IsNotFound(b.Hub().Client.Get(ctx, client.ObjectKeyFromObject(topology), &v1alpha1.Topology{}))
 		}, 3*time.Minute, time.Second).Should(BeTrue(), "Topology %s goes", topology.Name)
 		for _, site := range b.Sites {
-			for _, what := range [][]string{{"pvc,secret", "-l", v1alpha1.LabelTopology + "=" + topology.Name}, {"lease", "geosql-" + topology.Name}} {
-				if _, _, err := site.Kubectl(ctx, append([]string{"-n", namespace, "delete", "--ignore-not-found", "--wait=false"}, what...)...); err != nil {
+			for _, what := range [][]string{{"pvc,secret", "-l", v1alpha1.LabelTopology + "=" + topology.Name},
+				{"lease", "geosql-" + topology.Name}} {
+				if _, _, err := site.Kubectl(ctx,
+					append([]string{"-n", namespace, "delete", "--ignore-not-found", "--wait=false"}, what...)...); err != nil {
 					t.Error(err)
 				}
 			}
@@ -101,13 +103,17 @@ func runWithTopology(t *testing.T, b *bed.Bed, name, topology string) (*v1alpha1
 	g.Expect(b.Hub().Client.Create(t.Context(), d)).To(Succeed())
 	t.Cleanup(func() { (drillTest{gt}).removeDrill(t, d) })
 	overAndExpected(t, gt, d)
-	kept, err := archive.Read(t.Context(), b.Hub().Client, archive.Run{Namespace: d.Namespace, Drill: d.Name, UID: string(d.UID), ID: d.Status.RunID})
+	kept, err := archive.Read(
+		t.Context(),
+		b.Hub().Client,
+		archive.Run{Namespace: d.Namespace, Drill: d.Name, UID: string(d.UID), ID: d.Status.RunID},
+	)
 	g.Expect(err).NotTo(HaveOccurred())
 	return d, kept
 }
 
-// redoDebt runs the example, and looks what held the secondary up: it had hardened all, and not redone it. Having so little of a
-// processor, it may not answer for itself; the primary knows.
+// redoDebt runs the example, and looks what held the secondary up: it had hardened all, and not redone it. Having so
+// little of a processor, it may not answer for itself; the primary knows.
 func redoDebt(t *testing.T, b *bed.Bed) {
 	g := NewWithT(t)
 	d, kept := runWithTopology(t, b, "redo-debt", "debt")
@@ -127,11 +133,13 @@ func redoDebt(t *testing.T, b *bed.Bed) {
 	t.Logf("%d KB were to be redone at most", debt)
 	g.Expect(debt).To(BeNumerically(">", 1_000))
 	g.Expect(state).To(Equal("SYNCHRONIZED"), "all of it was hardened")
-	g.Expect(d.Status.Timeline).To(ContainElement(And(HaveField("Event", "Promoted"), HaveField("Message", ContainSubstring("to debqui-0")))), "it took over")
+	g.Expect(d.Status.Timeline).
+		To(ContainElement(And(HaveField("Event", "Promoted"), HaveField("Message", ContainSubstring("to debqui-0")))),
+			"it took over")
 }
 
-// forcedWithLoss runs the example, and counts the rows that are lost a second time, from the histories and from what the new
-// primary has.
+// forcedWithLoss runs the example, and counts the rows that are lost a second time, from the histories and from what
+// the new primary has.
 func forcedWithLoss(t *testing.T, b *bed.Bed) {
 	g := NewWithT(t)
 	d, kept := runWithTopology(t, b, "forced-with-loss", "lossy")
@@ -179,7 +187,8 @@ func lostAt(e history.Evidence, server string) int {
 	lost := 0
 	for _, run := range e.Runs {
 		for _, o := range run.Operations {
-			if o.Function == history.Insert && o.Outcome == history.OK && !there[history.RowID{Run: run.Header.Run, Number: o.Number}] {
+			if o.Function == history.Insert && o.Outcome == history.OK &&
+				!there[history.RowID{Run: run.Header.Run, Number: o.Number}] {
 				lost++
 			}
 		}
@@ -187,9 +196,9 @@ func lostAt(e history.Evidence, server string) int {
 	return lost
 }
 
-// withoutFence: somebody promotes a replica of a group of clusterType None by hand while its primary lives. Nothing fences the
-// primary, and clients go on at it: what they are acknowledged from then on the new primary lacks. The drill that runs meanwhile
-// reads both, and fails.
+// withoutFence: somebody promotes a replica of a group of clusterType None by hand while its primary lives. Nothing
+// fences the primary, and clients go on at it: what they are acknowledged from then on the new primary lacks. The drill
+// that runs meanwhile reads both, and fails.
 func withoutFence(t *testing.T, b *bed.Bed) {
 	g := NewWithT(t)
 	// Two synchronous replicas, of which neither needs the other to commit, as read-scale groups have by default.
@@ -209,7 +218,13 @@ func withoutFence(t *testing.T, b *bed.Bed) {
 		err := b.Hub().Client.Get(ctx, client.ObjectKeyFromObject(d), d)
 		return d.Status.Phase == v1alpha1.DrillBaseline, fmt.Sprintf("%s: %s", d.Status.Phase, d.Status.Message), err
 	})
-	other := open(t, connectorFrom(t, b, shellAt(t, b.Site("quincy"), namespace)), gt.servers["quincy"], credentials.RoleSA, "master")
+	other := open(
+		t,
+		connectorFrom(t, b, shellAt(t, b.Site("quincy"), namespace)),
+		gt.servers["quincy"],
+		credentials.RoleSA,
+		"master",
+	)
 	g.Expect(forceByHand(t.Context(), other, gt.group.Name)).To(Succeed())
 	s := dt.verdict(t, d)
 	g.Expect(s.Verdict).To(Equal(v1alpha1.VerdictFailed), s.Message)
@@ -219,8 +234,15 @@ func withoutFence(t *testing.T, b *bed.Bed) {
 	g.Expect(s.Counts.Lost).To(BeNumerically(">", 0))
 	dt.report(t, d)
 	// A person decides which of the two goes on: what the drill made there cannot be taken away while nobody knows.
-	former := open(t, connectorFrom(t, b, shellAt(t, b.Site("tukwila"), namespace)), gt.servers["tukwila"], credentials.RoleSA, "master")
-	g.Expect(former.Exec(t.Context(), tsql.Statement{Text: "ALTER AVAILABILITY GROUP [" + gt.group.Name + "] OFFLINE"})).To(Succeed())
+	former := open(
+		t,
+		connectorFrom(t, b, shellAt(t, b.Site("tukwila"), namespace)),
+		gt.servers["tukwila"],
+		credentials.RoleSA,
+		"master",
+	)
+	g.Expect(former.Exec(t.Context(), tsql.Statement{Text: "ALTER AVAILABILITY GROUP [" + gt.group.Name + "] OFFLINE"})).
+		To(Succeed())
 }
 
 // forceByHand is what an administrator types at a secondary.

@@ -16,8 +16,8 @@ import (
 	"geosql.dev/operator/internal/drill/report"
 )
 
-// report makes a drill's reports as a person does. The archive says what the status says, and has what the page draws. The
-// page stays in GEOSQL_TEST_RESULTS when that is set.
+// report makes a drill's reports as a person does. The archive says what the status says, and has what the page draws.
+// The page stays in GEOSQL_TEST_RESULTS when that is set.
 func (dt drillTest) report(t *testing.T, d *v1alpha1.Drill) {
 	t.Helper()
 	g := NewWithT(t)

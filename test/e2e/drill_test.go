@@ -38,7 +38,10 @@ func (dt drillTest) declare(t *testing.T, name string, change func(*v1alpha1.Dri
 	t.Helper()
 	d := &v1alpha1.Drill{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, Spec: v1alpha1.DrillSpec{
 		// The sites remember which runs of a name were begun, also those of an earlier run of the tests.
-		RunID: time.Now().UTC().Format("20060102-150405"), Target: v1alpha1.DrillTarget{AvailabilityGroup: v1alpha1.ObjectName(dt.group.Name)},
+		RunID: time.Now().
+			UTC().
+			Format("20060102-150405"),
+		Target:   v1alpha1.DrillTarget{AvailabilityGroup: v1alpha1.ObjectName(dt.group.Name)},
 		Baseline: seconds(10), Recovery: seconds(180), TimeLimit: seconds(600),
 	}}
 	change(&d.Spec)
@@ -69,7 +72,8 @@ func (dt drillTest) left(ctx context.Context, d *v1alpha1.Drill) []string {
 			list := &unstructured.UnstructuredList{}
 			list.SetAPIVersion("chaos-mesh.org/v1alpha1")
 			list.SetKind(kind + "List")
-			if err := site.Client.List(ctx, list, client.InNamespace(namespace), client.MatchingLabels{v1alpha1.LabelDrill: d.Name}); err != nil {
+			if err := site.Client.List(ctx, list, client.InNamespace(namespace),
+				client.MatchingLabels{v1alpha1.LabelDrill: d.Name}); err != nil {
 				left = append(left, fmt.Sprintf("%s: %v", site.Name, err))
 			}
 			for _, o := range list.Items {
@@ -109,8 +113,8 @@ func objective(s v1alpha1.DrillStatus, name string) v1alpha1.ObjectiveResult {
 
 func primaryPlace() *v1alpha1.FaultPlace { return &v1alpha1.FaultPlace{Role: v1alpha1.RolePrimary} }
 
-// A drill loses the primary's pod and passes; one with a goal that nobody can meet fails for that goal; one that is deleted in
-// the middle leaves nothing behind, and the operator may end meanwhile.
+// A drill loses the primary's pod and passes; one with a goal that nobody can meet fails for that goal; one that is
+// deleted in the middle leaves nothing behind, and the operator may end meanwhile.
 func TestDrill(t *testing.T) {
 	groupB.Beside(t, 2, 340) // that the operator ends meanwhile must hold up nobody
 	g := NewWithT(t)
@@ -123,8 +127,11 @@ func TestDrill(t *testing.T) {
 	})
 	dt := drillTest{gt}
 
-	refused := &v1alpha1.Drill{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "e2e-refused"}, Spec: v1alpha1.DrillSpec{
-		RunID: "1", Target: v1alpha1.DrillTarget{AvailabilityGroup: v1alpha1.ObjectName(gt.group.Name)}}}
+	refused := &v1alpha1.Drill{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "e2e-refused"},
+		Spec: v1alpha1.DrillSpec{
+			RunID: "1", Target: v1alpha1.DrillTarget{AvailabilityGroup: v1alpha1.ObjectName(gt.group.Name)}},
+	}
 	g.Expect(b.Hub().Client.Create(t.Context(), refused)).To(MatchError(ContainSubstring("does not allow drills")))
 	g.Expect(b.Hub().Client.Patch(t.Context(), gt.group, client.RawPatch("application/merge-patch+json",
 		[]byte(`{"metadata":{"labels":{"`+v1alpha1.DrillsLabel+`":"allowed"}}}`)))).To(Succeed())
@@ -147,7 +154,8 @@ func (dt drillTest) losePod(t *testing.T) {
 	g.Expect(s.Counts.Acknowledged).To(BeNumerically(">", 100))
 	g.Expect(s.Counts.Lost).To(BeZero())
 	g.Expect(objective(s, "rto").Measured).NotTo(BeEmpty())
-	g.Expect(objective(s, "arrivalP99")).To(And(HaveField("Verdict", v1alpha1.VerdictPassed), HaveField("Measured", Not(BeEmpty()))))
+	g.Expect(objective(s, "arrivalP99")).
+		To(And(HaveField("Verdict", v1alpha1.VerdictPassed), HaveField("Measured", Not(BeEmpty()))))
 	g.Expect(s.Faults).To(HaveLen(1))
 	dt.arrived(t, s)
 	g.Expect(s.Faults[0].Effect.Status).To(Equal(metav1.ConditionTrue))
@@ -156,9 +164,15 @@ func (dt drillTest) losePod(t *testing.T) {
 	for _, e := range s.Timeline {
 		events = append(events, e.Event)
 	}
-	g.Expect(events).To(ContainElements("Started", "BaselineMeasured", "Injected", "EffectSeen", "Removed", "Fenced", "Promoted", "FirstWrite", "Synchronized", "Recovered", "Judged"))
+	g.Expect(events).
+		To(ContainElements("Started", "BaselineMeasured", "Injected", "EffectSeen", "Removed", "Fenced", "Promoted",
+			"FirstWrite", "Synchronized", "Recovered", "Judged"))
 
-	kept, err := archive.Read(t.Context(), dt.b.Hub().Client, archive.Run{Namespace: d.Namespace, Drill: d.Name, UID: string(d.UID), ID: s.RunID})
+	kept, err := archive.Read(
+		t.Context(),
+		dt.b.Hub().Client,
+		archive.Run{Namespace: d.Namespace, Drill: d.Name, UID: string(d.UID), ID: s.RunID},
+	)
 	g.Expect(err).NotTo(HaveOccurred())
 	evidence, err := kept.Evidence()
 	g.Expect(err).NotTo(HaveOccurred())
@@ -168,42 +182,54 @@ func (dt drillTest) losePod(t *testing.T) {
 	// Applied again, it does not run again; with other faults it is refused, and with another runID it runs.
 	again := d.DeepCopy()
 	again.Spec.Objectives.LostRows = ptr.To[int64](5)
-	g.Expect(dt.b.Hub().Client.Patch(t.Context(), again, client.MergeFrom(d))).To(MatchError(ContainSubstring("change runID")), "whatever has been written to its status meanwhile")
-	out, _, err := dt.b.Hub().Kubectl(t.Context(), "wait", "-n", namespace, "drill/"+d.Name, "--for=jsonpath={.status.verdict}=Passed", "--timeout=1m")
+	g.Expect(dt.b.Hub().Client.Patch(t.Context(), again, client.MergeFrom(d))).
+		To(MatchError(ContainSubstring("change runID")), "whatever has been written to its status meanwhile")
+	out, _, err := dt.b.Hub().
+		Kubectl(t.Context(), "wait", "-n", namespace, "drill/"+d.Name, "--for=jsonpath={.status.verdict}=Passed",
+			"--timeout=1m")
 	g.Expect(err).NotTo(HaveOccurred(), out)
-	g.Eventually(func() []string { return dt.left(t.Context(), d) }, time.Minute, time.Second).Should(BeEmpty(), "nothing of a drill that is over stays at a site")
+	g.Eventually(func() []string { return dt.left(t.Context(), d) }, time.Minute, time.Second).
+		Should(BeEmpty(), "nothing of a drill that is over stays at a site")
 	dt.report(t, d)
 }
 
-// arrived: rows were seen to arrive at whoever was a secondary. That is the server whose pod was lost only if another one was
-// promoted: it may be back first, and serve again.
+// arrived: rows were seen to arrive at whoever was a secondary. That is the server whose pod was lost only if another
+// one was promoted: it may be back first, and serve again.
 func (dt drillTest) arrived(t *testing.T, s v1alpha1.DrillStatus) {
 	t.Helper()
 	g := NewWithT(t)
 	g.Expect(dt.b.Hub().Client.Get(t.Context(), client.ObjectKeyFromObject(dt.group), dt.group)).To(Succeed())
 	g.Expect(s.Arrivals).To(HaveLen(2))
 	for _, a := range s.Arrivals {
-		if lost := v1alpha1.ServerName(s.Faults[0].Targets[0]); a.Server == string(lost) && dt.group.Status.Primary == credentials.HostName(lost) {
+		if lost := v1alpha1.ServerName(s.Faults[0].Targets[0]); a.Server == string(lost) &&
+			dt.group.Status.Primary == credentials.HostName(lost) {
 			continue // it was primary all the time
 		}
-		g.Expect(a).To(And(HaveField("Kind", "Secondary"), HaveField("Acknowledged", BeNumerically(">", 20)), HaveField("Seen", BeNumerically(">", 20)), HaveField("Uncertainty", Not(BeNil()))))
+		g.Expect(a).
+			To(And(HaveField("Kind", "Secondary"), HaveField("Acknowledged", BeNumerically(">", 20)),
+				HaveField("Seen", BeNumerically(">", 20)), HaveField("Uncertainty", Not(BeNil()))))
 	}
 }
 
-// slowLink: a slower link does what was asked, and a goal of 10 ms is missed for that goal alone. The operator ends in the
-// middle and the next one carries on.
+// slowLink: a slower link does what was asked, and a goal of 10 ms is missed for that goal alone. The operator ends in
+// the middle and the next one carries on.
 func (dt drillTest) slowLink(t *testing.T) {
 	g := NewWithT(t)
 	d := dt.declare(t, "e2e-slow-link", func(s *v1alpha1.DrillSpec) {
 		s.Objectives.RTO = seconds(0.01)
-		s.Faults = []v1alpha1.DrillFault{{Name: "slow", Kind: v1alpha1.FaultNetwork, At: seconds(1), Duration: seconds(25), Where: primaryPlace(),
-			Peer: &v1alpha1.FaultPlace{Role: v1alpha1.RoleSecondary}, Network: &v1alpha1.NetworkFault{Latency: seconds(0.2)}}}
+		s.Faults = []v1alpha1.DrillFault{
+			{Name: "slow", Kind: v1alpha1.FaultNetwork, At: seconds(1), Duration: seconds(25), Where: primaryPlace(),
+				Peer: &v1alpha1.FaultPlace{Role: v1alpha1.RoleSecondary}, Network: &v1alpha1.NetworkFault{Latency: seconds(0.2)}},
+		}
 	})
 	bed.Wait(t, "the fault is seen to have taken effect", 5*time.Minute, func(ctx context.Context) (bool, string, error) {
 		err := dt.b.Hub().Client.Get(ctx, client.ObjectKeyFromObject(d), d)
-		return len(d.Status.Faults) > 0 && d.Status.Faults[0].Effect != nil && d.Status.Faults[0].Effect.Status == metav1.ConditionTrue, d.Status.Message, err
+		return len(d.Status.Faults) > 0 && d.Status.Faults[0].Effect != nil &&
+			d.Status.Faults[0].Effect.Status == metav1.ConditionTrue, d.Status.Message, err
 	})
-	_, _, err := dt.b.Hub().Kubectl(t.Context(), "delete", "pod", "-n", "geosql-system", "-l", "app.kubernetes.io/name=geosql-operator", "--grace-period=0", "--force")
+	_, _, err := dt.b.Hub().
+		Kubectl(t.Context(), "delete", "pod", "-n", "geosql-system", "-l", "app.kubernetes.io/name=geosql-operator",
+			"--grace-period=0", "--force")
 	g.Expect(err).NotTo(HaveOccurred())
 	s := dt.verdict(t, d)
 	g.Expect(s.Verdict).To(Equal(v1alpha1.VerdictFailed), s.Message)
@@ -231,7 +257,14 @@ func (dt drillTest) slowLink(t *testing.T) {
 // deleted: a drill that is deleted while its fault lasts takes it back before it is gone.
 func (dt drillTest) deleted(t *testing.T) {
 	d := dt.declare(t, "e2e-deleted", func(s *v1alpha1.DrillSpec) {
-		s.Faults = []v1alpha1.DrillFault{{Name: "cut", Kind: v1alpha1.FaultPartition, Duration: seconds(300), Where: &v1alpha1.FaultPlace{Role: v1alpha1.RoleSecondary}}}
+		s.Faults = []v1alpha1.DrillFault{
+			{
+				Name:     "cut",
+				Kind:     v1alpha1.FaultPartition,
+				Duration: seconds(300),
+				Where:    &v1alpha1.FaultPlace{Role: v1alpha1.RoleSecondary},
+			},
+		}
 	})
 	bed.Wait(t, "the partition is seen", 5*time.Minute, func(ctx context.Context) (bool, string, error) {
 		err := dt.b.Hub().Client.Get(ctx, client.ObjectKeyFromObject(d), d)
@@ -239,7 +272,8 @@ func (dt drillTest) deleted(t *testing.T) {
 		if len(d.Status.Faults) > 0 && d.Status.Faults[0].Effect != nil {
 			text = d.Status.Faults[0].Effect.Seen
 		}
-		return len(d.Status.Faults) > 0 && d.Status.Faults[0].Effect != nil && d.Status.Faults[0].Effect.Status == metav1.ConditionTrue, text, err
+		return len(d.Status.Faults) > 0 && d.Status.Faults[0].Effect != nil &&
+			d.Status.Faults[0].Effect.Status == metav1.ConditionTrue, text, err
 	})
 	dt.removeDrill(t, d)
 	dt.groupTest.t = t

@@ -38,7 +38,13 @@ func (gt *groupTest) electedAt(site, witness string, timeout time.Duration) {
 	want := credentials.HostName(gt.server(site))
 	bed.Wait(gt.t, want+" is primary", timeout, func(ctx context.Context) (bool, string, error) {
 		_, r, err := gt.vote(ctx, witness)
-		return r.State == election.StateHeld && r.Holder.Server == want, fmt.Sprintf("term %d %s %s", r.Term, r.State, r.Holder.Server), err
+		return r.State == election.StateHeld &&
+				r.Holder.Server == want, fmt.Sprintf(
+				"term %d %s %s",
+				r.Term,
+				r.State,
+				r.Holder.Server,
+			), err
 	})
 }
 
@@ -102,8 +108,8 @@ func (w *writer) gap(t *testing.T, do, until func()) time.Duration {
 }
 
 // The primary's engine is killed, its pod is deleted, its site is cut off: each time another site's server is promoted
-// without anybody's doing, no acknowledged write is lost, the old primary rejoins by itself, and a switchover brings the
-// primary back.
+// without anybody's doing, no acknowledged write is lost, the old primary rejoins by itself, and a switchover brings
+// the primary back.
 func TestGroupFailover(t *testing.T) {
 	onlyInSoak(t)
 	g := NewWithT(t)
@@ -128,7 +134,15 @@ func TestGroupFailover(t *testing.T) {
 		g.Expect(err).NotTo(HaveOccurred())
 		gt.wait("the group is synchronized again", r.Term, 3*time.Minute)
 		took := w.gap(t, func() {
-			gt.request("quincy", election.Request{ID: id, Kind: election.RequestSwitchover, To: credentials.HostName(gt.server("tukwila")), By: "e2e"})
+			gt.request(
+				"quincy",
+				election.Request{
+					ID:   id,
+					Kind: election.RequestSwitchover,
+					To:   credentials.HostName(gt.server("tukwila")),
+					By:   "e2e",
+				},
+			)
 		},
 			func() { gt.electedAt("tukwila", "dublin", time.Minute) })
 		t.Logf("%s: switched back, no acknowledgement for %.1f s", id, took.Seconds())
@@ -176,7 +190,8 @@ func (gt *groupTest) explainTimelines() {
 	}
 }
 
-// timelines are those that the vote at Dublin has, none where it cannot be read: they explain, nothing is judged by them.
+// timelines are those that the vote at Dublin has, none where it cannot be read: they explain, nothing is judged by
+// them.
 func (gt *groupTest) timelines() []election.Timeline {
 	gt.t.Helper()
 	lease, _, err := gt.vote(gt.t.Context(), "dublin")

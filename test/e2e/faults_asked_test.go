@@ -13,14 +13,22 @@ import (
 // ask gives a command of kubectl geosql about the group at the hub, whose site has no replica with data.
 func (m *matrix) ask(command string, flags ...string) {
 	m.groupTest.t.Helper()
-	if out, err := m.groupTest.geosql(m.b.Hub().Name, append([]string{command, m.group.Name, "--wait"}, flags...)...); err != nil {
+	if out, err := m.groupTest.geosql(m.b.Hub().Name,
+		append([]string{command, m.group.Name, "--wait"}, flags...)...); err != nil {
 		m.groupTest.t.Fatalf("%s: %v: %s", command, err, out)
 	}
 }
 
 // sayFenced says that the primary can write no more: nobody has to wait until its votes expire.
 func (m *matrix) sayFenced() {
-	m.ask("failover", "--to", string(m.server(m.other())), "--confirm-fenced", credentials.HostName(m.server(m.primary)), "--yes")
+	m.ask(
+		"failover",
+		"--to",
+		string(m.server(m.other())),
+		"--confirm-fenced",
+		credentials.HostName(m.server(m.primary)),
+		"--yes",
+	)
 }
 
 func killPrimaryNodeAndSaySo(m *matrix, f *injected) {
@@ -33,7 +41,8 @@ func cutPrimaryAndSaySo(m *matrix, f *injected) {
 	m.sayFenced()
 }
 
-// failOverWhilePaused cuts the primary's site off while the group is paused: no agent claims by itself, and one does when it is asked.
+// failOverWhilePaused cuts the primary's site off while the group is paused: no agent claims by itself, and one does
+// when it is asked.
 func failOverWhilePaused(m *matrix, f *injected) {
 	to := m.server(m.other())
 	m.ask("pause")

@@ -44,7 +44,12 @@ type recorders struct {
 func startRecorders(t *testing.T, gt *groupTest) *recorders {
 	t.Helper()
 	gt.has.recordings++
-	r := &recorders{gt: gt, name: fmt.Sprintf("%s-recorder-%d", gt.group.Name, gt.has.recordings), pods: map[string]*corev1.Pod{}, last: map[string]history.Instant{}}
+	r := &recorders{
+		gt:   gt,
+		name: fmt.Sprintf("%s-recorder-%d", gt.group.Name, gt.has.recordings),
+		pods: map[string]*corev1.Pod{},
+		last: map[string]history.Instant{},
+	}
 	if gt.has.recorder == nil {
 		r.makeLogin(t)
 		gt.has.recorder = &r.login
@@ -62,7 +67,11 @@ func startRecorders(t *testing.T, gt *groupTest) *recorders {
 // makeLogin makes the same login on both servers with data, and its user in the database.
 func (r *recorders) makeLogin(t *testing.T) {
 	t.Helper()
-	r.login = tsql.Login{Name: roleRecorder.Login(), SID: credentials.SID(namespace, roleRecorder.Login()), Password: newPassword()}
+	r.login = tsql.Login{
+		Name:     roleRecorder.Login(),
+		SID:      credentials.SID(namespace, roleRecorder.Login()),
+		Password: newPassword(),
+	}
 	for _, site := range copySites {
 		connector := connectorFrom(t, r.gt.b, shellAt(t, r.gt.b.Site(site), namespace))
 		if err := r.loginAt(t.Context(), connector, site); err != nil {
@@ -72,7 +81,8 @@ func (r *recorders) makeLogin(t *testing.T) {
 			continue
 		}
 		database := open(t, connector, r.gt.servers[site], credentials.RoleSA, "Content")
-		for _, s := range []tsql.Statement{tsql.CreateUser(r.login.Name, r.login.Name), tsql.AddRoleMember("db_owner", r.login.Name)} {
+		for _, s := range []tsql.Statement{tsql.CreateUser(r.login.Name, r.login.Name),
+			tsql.AddRoleMember("db_owner", r.login.Name)} {
 			if err := database.Exec(t.Context(), s); err != nil {
 				t.Fatalf("make the clients' user: %v", err)
 			}
@@ -88,7 +98,13 @@ func (r *recorders) forget(t *testing.T) {
 		if r.gt.group.Status.Primary != credentials.HostName(r.gt.server(site)) {
 			continue
 		}
-		database := open(t, connectorFrom(t, r.gt.b, shellAt(t, r.gt.b.Site(site), namespace)), r.gt.servers[site], credentials.RoleSA, "Content")
+		database := open(
+			t,
+			connectorFrom(t, r.gt.b, shellAt(t, r.gt.b.Site(site), namespace)),
+			r.gt.servers[site],
+			credentials.RoleSA,
+			"Content",
+		)
 		for _, table := range []string{"dbo.Recorded", "dbo.Register"} {
 			write(t, database, "IF OBJECT_ID(N'"+table+"', N'U') IS NOT NULL DROP TABLE "+table)
 		}
@@ -112,11 +128,16 @@ func (r *recorders) makeSecrets(t *testing.T) {
 
 // loginAt makes the clients' login on a site's server.
 func (r *recorders) loginAt(ctx context.Context, connector *mssql.Connector, site string) error {
-	master, err := connector.Open(ctx, mssql.Target{Namespace: namespace, Server: r.gt.server(site), Role: credentials.RoleSA, Database: "master"})
+	master, err := connector.Open(
+		ctx,
+		mssql.Target{Namespace: namespace, Server: r.gt.server(site), Role: credentials.RoleSA, Database: "master"},
+	)
 	if err != nil {
 		return fmt.Errorf("open the server of %s to make the clients' login: %w", site, err)
 	}
-	for _, s := range []tsql.Statement{tsql.CreateLogin(r.login), tsql.GrantServerPermission(tsql.ViewServerState, r.login.Name), tsql.GrantServerPermission(tsql.ViewAnyDefinition, r.login.Name)} {
+	for _, s := range []tsql.Statement{tsql.CreateLogin(r.login),
+		tsql.GrantServerPermission(tsql.ViewServerState, r.login.Name),
+		tsql.GrantServerPermission(tsql.ViewAnyDefinition, r.login.Name)} {
 		if err := master.Exec(ctx, s); err != nil {
 			return fmt.Errorf("make the clients' login at %s: %w", site, err)
 		}
@@ -141,25 +162,58 @@ func (r *recorders) create(t *testing.T, site *bed.Site, o client.Object) {
 	})
 }
 
-// start starts the site's clients. At Tukwila they are on a node where no server of the group can be, so that the loss of
-// the server's node takes no client along.
+// start starts the site's clients. At Tukwila they are on a node where no server of the group can be, so that the loss
+// of the server's node takes no client along.
 func (r *recorders) start(t *testing.T, site *bed.Site) {
 	t.Helper()
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: r.name}, Spec: corev1.PodSpec{
 		AutomountServiceAccountToken: ptr.To(false),
 		NodeSelector:                 map[string]string{corev1.LabelHostname: site.Nodes[len(site.Nodes)-1]},
-		SecurityContext: &corev1.PodSecurityContext{RunAsNonRoot: ptr.To(true), RunAsUser: ptr.To[int64](65532), FSGroup: ptr.To[int64](65532),
-			SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault}},
+		SecurityContext: &corev1.PodSecurityContext{
+			RunAsNonRoot:   ptr.To(true),
+			RunAsUser:      ptr.To[int64](65532),
+			FSGroup:        ptr.To[int64](65532),
+			SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault},
+		},
 		Containers: []corev1.Container{{
 			Name: "recorder", Image: r.gt.b.Image(t, "OPERATOR_IMAGE"), ImagePullPolicy: corev1.PullNever,
-			Args: []string{"workload", "record", "--client", site.Name, "--server", string(r.gt.server("tukwila")), "--address", r.gt.group.Name,
-				"--listener-certificate", "--role", string(roleRecorder), "--database", "Content", "--workers", "2", "--rate", "10", "--stay"},
-			SecurityContext: &corev1.SecurityContext{AllowPrivilegeEscalation: ptr.To(false), ReadOnlyRootFilesystem: ptr.To(true),
-				Capabilities: &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}}},
-			VolumeMounts: []corev1.VolumeMount{{Name: "credentials", MountPath: "/credentials", ReadOnly: true}, {Name: "histories", MountPath: "/histories"}},
+			Args: []string{
+				"workload",
+				"record",
+				"--client",
+				site.Name,
+				"--server",
+				string(r.gt.server("tukwila")),
+				"--address",
+				r.gt.group.Name,
+				"--listener-certificate",
+				"--role",
+				string(roleRecorder),
+				"--database",
+				"Content",
+				"--workers",
+				"2",
+				"--rate",
+				"10",
+				"--stay",
+			},
+			SecurityContext: &corev1.SecurityContext{
+				AllowPrivilegeEscalation: ptr.To(false),
+				ReadOnlyRootFilesystem:   ptr.To(true),
+				Capabilities:             &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}},
+			},
+			VolumeMounts: []corev1.VolumeMount{
+				{Name: "credentials", MountPath: "/credentials", ReadOnly: true},
+				{Name: "histories", MountPath: "/histories"},
+			},
 		}},
 		Volumes: []corev1.Volume{
-			{Name: "credentials", VolumeSource: corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: r.name, DefaultMode: ptr.To[int32](0o440)}}},
+			{
+				Name: "credentials",
+				VolumeSource: corev1.VolumeSource{
+					Secret: &corev1.SecretVolumeSource{SecretName: r.name, DefaultMode: ptr.To[int32](0o440)},
+				},
+			},
 			{Name: "histories", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}},
 		},
 	}}
@@ -221,18 +275,23 @@ func (r *recorders) histories(t *testing.T, folder string) history.Evidence {
 	t.Helper()
 	var e history.Evidence
 	for _, site := range r.gt.b.Sites {
-		bed.Wait(t, "the histories of "+site.Name+" are fetched", 2*time.Minute, func(ctx context.Context) (bool, string, error) {
-			packed, err := r.geosql(ctx, site.Name, "history", "fetch", "--stop", "--timeout", "20s")
-			if err != nil {
-				return false, "", err
-			}
-			keep(t, folder, site.Name+".history.gz", []byte(packed))
-			runs, err := history.Load(bytes.NewBufferString(packed))
-			if err == nil {
-				e.Runs = append(e.Runs, runs...)
-			}
-			return err == nil, "", err
-		})
+		bed.Wait(
+			t,
+			"the histories of "+site.Name+" are fetched",
+			2*time.Minute,
+			func(ctx context.Context) (bool, string, error) {
+				packed, err := r.geosql(ctx, site.Name, "history", "fetch", "--stop", "--timeout", "20s")
+				if err != nil {
+					return false, "", err
+				}
+				keep(t, folder, site.Name+".history.gz", []byte(packed))
+				runs, err := history.Load(bytes.NewBufferString(packed))
+				if err == nil {
+					e.Runs = append(e.Runs, runs...)
+				}
+				return err == nil, "", err
+			},
+		)
 	}
 	return e
 }
@@ -242,19 +301,35 @@ func (r *recorders) rows(t *testing.T, folder string, sites []string) []history.
 	t.Helper()
 	var replicas []history.Replica
 	for _, site := range sites {
-		bed.Wait(t, "the rows of "+string(r.gt.server(site))+" are read", 2*time.Minute, func(ctx context.Context) (bool, string, error) {
-			out, err := r.geosql(ctx, site, "workload", "rows", "--server", string(r.gt.server(site)), "--role", string(roleRecorder), "--database", "Content")
-			if err != nil {
-				return false, "", err
-			}
-			keep(t, folder, string(r.gt.server(site))+".rows.json", []byte(out))
-			var replica history.Replica
-			if err := json.Unmarshal([]byte(out), &replica); err != nil {
-				return false, "", err
-			}
-			replicas = append(replicas, replica)
-			return true, "", nil
-		})
+		bed.Wait(
+			t,
+			"the rows of "+string(r.gt.server(site))+" are read",
+			2*time.Minute,
+			func(ctx context.Context) (bool, string, error) {
+				out, err := r.geosql(
+					ctx,
+					site,
+					"workload",
+					"rows",
+					"--server",
+					string(r.gt.server(site)),
+					"--role",
+					string(roleRecorder),
+					"--database",
+					"Content",
+				)
+				if err != nil {
+					return false, "", err
+				}
+				keep(t, folder, string(r.gt.server(site))+".rows.json", []byte(out))
+				var replica history.Replica
+				if err := json.Unmarshal([]byte(out), &replica); err != nil {
+					return false, "", err
+				}
+				replicas = append(replicas, replica)
+				return true, "", nil
+			},
+		)
 	}
 	return replicas
 }

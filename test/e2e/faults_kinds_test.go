@@ -27,11 +27,17 @@ import (
 	"geosql.dev/operator/test/e2e/bed"
 )
 
-// faultKinds in the order of a round. A deleted pod follows every killed container: the kubelet waits longer each time it
-// starts a container of the same pod again.
+// faultKinds in the order of a round. A deleted pod follows every killed container: the kubelet waits longer each time
+// it starts a container of the same pod again.
 var faultKinds = []fault{
 	{name: "engine killed", short: true, own: true, goal: proven, inject: killPrimaryEngine},
-	{name: "pod deleted", short: true, own: true, goal: proven, inject: func(m *matrix, f *injected) { deletePrimaryPod(m, f, 0) }},
+	{
+		name:   "pod deleted",
+		short:  true,
+		own:    true,
+		goal:   proven,
+		inject: func(m *matrix, f *injected) { deletePrimaryPod(m, f, 0) },
+	},
 	{name: "pod ended in order", inject: func(m *matrix, f *injected) { deletePrimaryPod(m, f, 30) }},
 	{name: "engine frozen", hold: 25 * time.Second, inject: freezePrimaryEngine},
 	{name: "agent frozen", hold: 25 * time.Second, inject: freezePrimaryAgent},
@@ -56,8 +62,8 @@ var faultKinds = []fault{
 	{name: "node paused", hold: 20 * time.Second, lasting: true, inject: pausePrimaryNode},
 }
 
-// Goals of the time that clients go without an acknowledgement: where the end of the primary's engine is proven, and where its
-// votes must expire first (D and afterExpiry; with the default D here).
+// Goals of the time that clients go without an acknowledgement: where the end of the primary's engine is proven, and
+// where its votes must expire first (D and afterExpiry; with the default D here).
 const (
 	proven      = 5 * time.Second
 	afterExpiry = 3 * time.Second
@@ -77,7 +83,17 @@ func (m *matrix) container(site, name string) container {
 	for _, c := range pod.Status.ContainerStatuses {
 		if c.Name == name && c.State.Running != nil {
 			id := strings.TrimPrefix(c.ContainerID, "containerd://")
-			pid := m.b.NodeExec(m.groupTest.t, pod.Spec.NodeName, "crictl", "inspect", "--output", "go-template", "--template", "{{.info.pid}}", id)
+			pid := m.b.NodeExec(
+				m.groupTest.t,
+				pod.Spec.NodeName,
+				"crictl",
+				"inspect",
+				"--output",
+				"go-template",
+				"--template",
+				"{{.info.pid}}",
+				id,
+			)
 			return container{pod.Spec.NodeName, id, strings.TrimSpace(pid)}
 		}
 	}
@@ -92,7 +108,9 @@ func (m *matrix) signal(c container, signal string) {
 
 // processState is the letter of proc(5): T is stopped; empty when the process is no more.
 func (m *matrix) processState(ctx context.Context, c container) (string, error) {
-	out, err := exec.CommandContext(ctx, "docker", "exec", c.node, "sh", "-c", "sed 's/.*) //' /proc/"+c.pid+"/stat 2>/dev/null || true").Output()
+	out, err := exec.CommandContext(ctx, "docker", "exec", c.node, "sh", "-c",
+		"sed 's/.*) //' /proc/"+c.pid+"/stat 2>/dev/null || true").
+		Output()
 	state, _, _ := strings.Cut(strings.TrimSpace(string(out)), " ")
 	return state, err
 }
@@ -164,8 +182,8 @@ func (m *matrix) deletePod(site string, grace int64) types.UID {
 	return pod.UID
 }
 
-// deletePods deletes the pods of sites. A pod that is no more is no proof: its API server forgets one that has no time to end in at
-// once, and the kubelet ends its processes after that.
+// deletePods deletes the pods of sites. A pod that is no more is no proof: its API server forgets one that has no time
+// to end in at once, and the kubelet ends its processes after that.
 func (m *matrix) deletePods(grace int64, sites ...string) (proof func(context.Context) (string, error)) {
 	m.groupTest.t.Helper()
 	old := map[string]types.UID{}
@@ -238,7 +256,11 @@ func freezeSecondary(m *matrix, f *injected) {
 func switchOver(m *matrix, f *injected) {
 	t, to := m.groupTest.t, m.other()
 	o := &v1alpha1.Failover{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, GenerateName: m.group.Name + "-"},
-		Spec: v1alpha1.FailoverSpec{Group: v1alpha1.ObjectName(m.group.Name), Kind: v1alpha1.FailoverSwitchover, To: m.server(to)}}
+		Spec: v1alpha1.FailoverSpec{
+			Group: v1alpha1.ObjectName(m.group.Name),
+			Kind:  v1alpha1.FailoverSwitchover,
+			To:    m.server(to),
+		}}
 	m.create(t, m.b.Hub(), o)
 	f.proof = func(ctx context.Context) (string, error) {
 		if err := m.b.Hub().Client.Get(ctx, client.ObjectKeyFromObject(o), o); err != nil {
@@ -288,7 +310,10 @@ var errNoConnection = errors.New("no connection")
 
 // connects measures how long a pod of one site needs for a connection to the API server of another.
 func (m *matrix) connects(ctx context.Context, from, to string) (time.Duration, error) {
-	out, err := m.shells[from].Run(ctx, fmt.Sprintf("curl -ks -o /dev/null -m 3 -w '%%{time_connect}' https://%s:6443/livez || true", m.b.Site(to).Address))
+	out, err := m.shells[from].Run(
+		ctx,
+		fmt.Sprintf("curl -ks -o /dev/null -m 3 -w '%%{time_connect}' https://%s:6443/livez || true", m.b.Site(to).Address),
+	)
 	if err != nil {
 		return 0, err
 	}
@@ -315,7 +340,8 @@ func cutPrimaryFromAll(m *matrix, f *injected) {
 	m.cut(f, m.primary, false, m.elsewhere(m.primary)...)
 }
 
-// What the cut site's own clients and those behind the cut see depends on where the primary is then: both are shown apart.
+// What the cut site's own clients and those behind the cut see depends on where the primary is then: both are shown
+// apart.
 func cutPrimaryFromOther(m *matrix, f *injected) {
 	f.Isolated = []string{m.primary, m.other()}
 	m.cut(f, m.primary, false, m.other())
@@ -353,7 +379,8 @@ func slowLink(m *matrix, f *injected) {
 func killEngineWithoutOperator(m *matrix, f *injected) {
 	t, hub := m.groupTest.t, m.b.Hub()
 	scale := func(replicas int) {
-		if _, _, err := hub.Kubectl(context.Background(), "-n", "geosql-system", "scale", "deploy/geosql-operator", "--replicas", strconv.Itoa(replicas)); err != nil {
+		if _, _, err := hub.Kubectl(context.Background(), "-n", "geosql-system", "scale", "deploy/geosql-operator",
+			"--replicas", strconv.Itoa(replicas)); err != nil {
 			t.Errorf("scale the operator: %v", err)
 		}
 	}
@@ -361,13 +388,27 @@ func killEngineWithoutOperator(m *matrix, f *injected) {
 	f.heal = func() {
 		scale(1)
 		bed.Wait(t, "the operator runs again", time.Minute, func(ctx context.Context) (bool, string, error) {
-			out, _, err := hub.Kubectl(ctx, "-n", "geosql-system", "get", "deploy", "geosql-operator", "-o", "jsonpath={.status.readyReplicas}")
+			out, _, err := hub.Kubectl(
+				ctx,
+				"-n",
+				"geosql-system",
+				"get",
+				"deploy",
+				"geosql-operator",
+				"-o",
+				"jsonpath={.status.readyReplicas}",
+			)
 			return out == "1", "", err
 		})
 	}
 	bed.Wait(t, "no pod of the operator is left", time.Minute, func(ctx context.Context) (bool, string, error) {
 		var pods corev1.PodList
-		err := hub.Client.List(ctx, &pods, client.InNamespace("geosql-system"), client.MatchingLabels{"app.kubernetes.io/name": "geosql-operator"})
+		err := hub.Client.List(
+			ctx,
+			&pods,
+			client.InNamespace("geosql-system"),
+			client.MatchingLabels{"app.kubernetes.io/name": "geosql-operator"},
+		)
 		return err == nil && len(pods.Items) == 0, fmt.Sprintf("%d pods", len(pods.Items)), err
 	})
 	killPrimaryEngine(m, f)
@@ -392,8 +433,9 @@ func killEngineAndCutHub(m *matrix, f *injected) {
 	}
 }
 
-// returnDuringElection heals the cut of the primary's site at the moment when another server has claimed the votes: at a
-// majority of the voters that it was cut off from somebody else's name stands. Where nobody claims, the cut ends with its time.
+// returnDuringElection heals the cut of the primary's site at the moment when another server has claimed the votes: at
+// a majority of the voters that it was cut off from somebody else's name stands. Where nobody claims, the cut ends with
+// its time.
 func returnDuringElection(m *matrix, f *injected) {
 	cutPrimaryFromAll(m, f)
 	old := string(m.server(m.primary)) + "-0/"
@@ -402,7 +444,13 @@ func returnDuringElection(m *matrix, f *injected) {
 		claimed := 0
 		for _, site := range others {
 			var lease coordinationv1.Lease
-			err := m.b.Site(site).Client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: election.LeaseName(m.group.Name)}, &lease)
+			err := m.b.Site(
+				site,
+			).Client.Get(
+				ctx,
+				client.ObjectKey{Namespace: namespace, Name: election.LeaseName(m.group.Name)},
+				&lease,
+			)
 			if err == nil && lease.Spec.HolderIdentity != nil && !strings.HasPrefix(*lease.Spec.HolderIdentity, old) {
 				claimed++
 			}
@@ -445,15 +493,21 @@ func killPrimaryNode(m *matrix, f *injected) {
 	f.proof = dockerState(node, "Running")
 	f.heal = func() {
 		m.b.Docker(m.groupTest.t, "start", node)
-		bed.Wait(m.groupTest.t, "hack/bed/up finds nothing amiss", 5*time.Minute, func(ctx context.Context) (bool, string, error) {
-			output, err := exec.CommandContext(ctx, filepath.Join(m.b.Repo, "hack/bed/up")).CombinedOutput()
-			lines := strings.Split(strings.TrimSpace(string(output)), "\n")
-			return err == nil, lines[len(lines)-1], nil
-		})
+		bed.Wait(
+			m.groupTest.t,
+			"hack/bed/up finds nothing amiss",
+			5*time.Minute,
+			func(ctx context.Context) (bool, string, error) {
+				output, err := exec.CommandContext(ctx, filepath.Join(m.b.Repo, "hack/bed/up")).CombinedOutput()
+				lines := strings.Split(strings.TrimSpace(string(output)), "\n")
+				return err == nil, lines[len(lines)-1], nil
+			},
+		)
 	}
 }
 
-// pausePrimaryNode freezes everything on the node: engine, agent, kubelet and, where it is a site's only node, its API server.
+// pausePrimaryNode freezes everything on the node: engine, agent, kubelet and, where it is a site's only node, its API
+// server.
 func pausePrimaryNode(m *matrix, f *injected) {
 	node := m.nodeOfPrimary()
 	f.Target = node

@@ -33,7 +33,8 @@ func logVolumeOf(t *testing.T, s *bed.Site, server *v1alpha1.SQLServer) logVolum
 	t.Helper()
 	g := NewWithT(t)
 	var claim corev1.PersistentVolumeClaim
-	g.Expect(s.Client.Get(t.Context(), client.ObjectKey{Namespace: server.Namespace, Name: server.Name + "-log"}, &claim)).To(Succeed())
+	g.Expect(s.Client.Get(t.Context(), client.ObjectKey{Namespace: server.Namespace, Name: server.Name + "-log"}, &claim)).
+		To(Succeed())
 	var volume corev1.PersistentVolume
 	g.Expect(s.Client.Get(t.Context(), client.ObjectKey{Name: claim.Spec.VolumeName}, &volume)).To(Succeed())
 	pod, err := podOf(t.Context(), s, server)
@@ -49,8 +50,8 @@ func logVolumeOf(t *testing.T, s *bed.Site, server *v1alpha1.SQLServer) logVolum
 	return v
 }
 
-// boundLogVolume puts a file system of its own under a server's log volume, which is else a folder of the host's disk. The
-// pod is away meanwhile: mounts below a volume that is in use would be undone with that use.
+// boundLogVolume puts a file system of its own under a server's log volume, which is else a folder of the host's disk.
+// The pod is away meanwhile: mounts below a volume that is in use would be undone with that use.
 func (m *matrix) boundLogVolume(t *testing.T, site string) logVolume {
 	t.Helper()
 	server, at := m.servers[site], m.b.Site(site)
@@ -66,11 +67,25 @@ func (m *matrix) boundLogVolume(t *testing.T, site string) logVolume {
 		t.Fatalf("volume %s of a running pod is not seen in use in node %s: %v", v.name, v.node, err)
 	}
 	old := m.deletePod(site, 0)
-	bed.Wait(t, "the volumes of "+server.Name+" are no longer in use", time.Minute, func(ctx context.Context) (bool, string, error) {
-		used, err := m.inUse(ctx, v)
-		return err == nil && !used, "still mounted", err
-	})
-	m.b.NodeExec(t, v.node, "sh", "-ec", fmt.Sprintf("cp -a %[1]s %[1]s.kept && mount -t tmpfs -o size=256m tmpfs %[1]s && cp -a %[1]s.kept/. %[1]s/ && rm -rf %[1]s.kept", v.path))
+	bed.Wait(
+		t,
+		"the volumes of "+server.Name+" are no longer in use",
+		time.Minute,
+		func(ctx context.Context) (bool, string, error) {
+			used, err := m.inUse(ctx, v)
+			return err == nil && !used, "still mounted", err
+		},
+	)
+	m.b.NodeExec(
+		t,
+		v.node,
+		"sh",
+		"-ec",
+		fmt.Sprintf(
+			"cp -a %[1]s %[1]s.kept && mount -t tmpfs -o size=256m tmpfs %[1]s && cp -a %[1]s.kept/. %[1]s/ && rm -rf %[1]s.kept",
+			v.path,
+		),
+	)
 	t.Cleanup(func() { m.b.NodeExec(t, v.node, "umount", "-l", v.path) })
 	cordon("uncordon")
 	at.NextPod(t, server.Namespace, server.Name+"-0", old, 2*time.Minute)
@@ -90,14 +105,21 @@ func (m *matrix) available(ctx context.Context, v logVolume) (string, error) {
 	return strings.TrimSpace(string(out)), err
 }
 
-// fillLogVolume lets the primary's log volume have no room. The group stays with its primary and says why nobody can write.
+// fillLogVolume lets the primary's log volume have no room. The group stays with its primary and says why nobody can
+// write.
 func fillLogVolume(volumes map[string]logVolume) func(*matrix, *injected) {
 	return func(m *matrix, f *injected) {
 		t, v := m.groupTest.t, volumes[m.primary]
 		term := m.term(t)
 		began := time.Now()
 		// Never more than the volume's size, and nothing at all where it is a folder of the host's disk.
-		m.b.NodeExec(t, v.node, "sh", "-ec", fmt.Sprintf("mountpoint -q %[1]s; dd if=/dev/zero of=%[1]s/filler bs=4k count=65536 || true", v.path))
+		m.b.NodeExec(
+			t,
+			v.node,
+			"sh",
+			"-ec",
+			fmt.Sprintf("mountpoint -q %[1]s; dd if=/dev/zero of=%[1]s/filler bs=4k count=65536 || true", v.path),
+		)
 		said := false
 		f.proof = func(ctx context.Context) (string, error) {
 			free, err := m.available(ctx, v)
@@ -156,8 +178,9 @@ func (m *matrix) condition(ctx context.Context, kind string) (metav1.Condition, 
 	return metav1.Condition{}, nil
 }
 
-// The primary's log volume is full: transactions fail, nothing that was acknowledged is lost, nothing fails over, the group
-// says why, and when there is room writes go on without a restart. So it is at the other replica after a switchover.
+// The primary's log volume is full: transactions fail, nothing that was acknowledged is lost, nothing fails over, the
+// group says why, and when there is room writes go on without a restart. So it is at the other replica after a
+// switchover.
 func TestFullLogVolume(t *testing.T) {
 	if os.Getenv(soakRounds) == "" {
 		t.Skip("in make soak only: " + soakRounds + " is not set")

@@ -40,8 +40,8 @@ const (
 	// shortTimings names timings of the matrix's group (soonExpired) in place of the default ones.
 	shortTimings  = "GEOSQL_SHORT_TIMINGS"
 	resultsFolder = "GEOSQL_TEST_RESULTS"
-	// settleWithin bounds the time from the end of a fault until all replicas are synchronized and all clients served: the kubelet
-	// starts a container that has ended often up to five minutes later.
+	// settleWithin bounds the time from the end of a fault until all replicas are synchronized and all clients served: the
+	// kubelet starts a container that has ended often up to five minutes later.
 	settleWithin = 6 * time.Minute
 	// lastFault is how long before the test's own time-out the last fault may begin: it has to be got over and judged.
 	lastFault = settleWithin
@@ -60,15 +60,16 @@ type fault struct {
 	hold time.Duration
 	// lasting faults are taken back after hold, not before.
 	lasting bool
-	// ended says that once it has taken effect the former primary acknowledges nothing more; else that is so when its votes
-	// have expired.
+	// ended says that once it has taken effect the former primary acknowledges nothing more; else that is so when its
+	// votes have expired.
 	ended bool
 	// goal is how long a client may go without an acknowledgement; 0: there is none.
 	goal   time.Duration
 	inject func(m *matrix, f *injected)
 }
 
-// judgedGoal is the goal where times are judged, else none: on a machine that is busy with other things they are told only.
+// judgedGoal is the goal where times are judged, else none: on a machine that is busy with other things they are told
+// only.
 func judgedGoal(within time.Duration) time.Duration {
 	if os.Getenv(soakGoals) == "" {
 		return 0
@@ -109,7 +110,13 @@ type matrix struct {
 // matrixOf starts clients of a group of two replicas with data and a third that votes.
 func matrixOf(t *testing.T, gt *groupTest) *matrix {
 	t.Helper()
-	m := &matrix{groupTest: gt, shells: map[string]*bed.Shell{}, connectors: map[string]*mssql.Connector{}, expiry: election.DefaultTimings().Expiry, alone: func() {}}
+	m := &matrix{
+		groupTest:  gt,
+		shells:     map[string]*bed.Shell{},
+		connectors: map[string]*mssql.Connector{},
+		expiry:     election.DefaultTimings().Expiry,
+		alone:      func() {},
+	}
 	if timings := gt.group.Spec.Timings; timings != nil {
 		m.expiry = timings.VoteExpiry.Duration
 	}
@@ -123,8 +130,8 @@ func matrixOf(t *testing.T, gt *groupTest) *matrix {
 	return m
 }
 
-// soonExpired are the timings that are asked for: "short", the least that leave the API time-out some room at three sites
-// that are 150 ms apart, or "least", the least that admission takes; nil for the default ones.
+// soonExpired are the timings that are asked for: "short", the least that leave the API time-out some room at three
+// sites that are 150 ms apart, or "least", the least that admission takes; nil for the default ones.
 func soonExpired(t *testing.T) *v1alpha1.GroupTimings {
 	t.Helper()
 	of := func(milliseconds int) *metav1.Duration {
@@ -134,17 +141,31 @@ func soonExpired(t *testing.T) *v1alpha1.GroupTimings {
 	case "":
 		return nil
 	case "short":
-		return &v1alpha1.GroupTimings{VoteExpiry: of(4300), RenewInterval: of(500), APITimeout: of(600), Acknowledge: of(700), AgentRestart: of(700), WriteLease: of(2000)}
+		return &v1alpha1.GroupTimings{
+			VoteExpiry:    of(4300),
+			RenewInterval: of(500),
+			APITimeout:    of(600),
+			Acknowledge:   of(700),
+			AgentRestart:  of(700),
+			WriteLease:    of(2000),
+		}
 	case "least":
-		return &v1alpha1.GroupTimings{VoteExpiry: of(2900), RenewInterval: of(250), APITimeout: of(250), Acknowledge: of(300), AgentRestart: of(250), WriteLease: of(1000)}
+		return &v1alpha1.GroupTimings{
+			VoteExpiry:    of(2900),
+			RenewInterval: of(250),
+			APITimeout:    of(250),
+			Acknowledge:   of(300),
+			AgentRestart:  of(250),
+			WriteLease:    of(1000),
+		}
 	default:
 		t.Fatalf("%s=%q: allowed are short and least", shortTimings, name)
 		return nil
 	}
 }
 
-// settle waits until one server is primary, the other a synchronized secondary, the third connected, and every site's clients
-// are served.
+// settle waits until one server is primary, the other a synchronized secondary, the third connected, and every site's
+// clients are served.
 func (m *matrix) settle(t *testing.T, since history.Instant) history.Instant {
 	t.Helper()
 	var settled history.Instant
@@ -177,7 +198,10 @@ func (m *matrix) synchronized(ctx context.Context) (primary, text string) {
 			}
 			primary = site
 		case "SECONDARY":
-			if !slices.ContainsFunc(state.States, func(s mssql.GroupDatabaseState) bool { return s.Local && s.State == "SYNCHRONIZED" && !s.Suspended }) {
+			if !slices.ContainsFunc(
+				state.States,
+				func(s mssql.GroupDatabaseState) bool { return s.Local && s.State == "SYNCHRONIZED" && !s.Suspended },
+			) {
 				return "", site + " is a secondary that is not synchronized"
 			}
 		default:
@@ -208,7 +232,10 @@ func lagging(state *mssql.Group) string {
 func (m *matrix) stateAt(ctx context.Context, site string) (*mssql.Group, error) {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
-	db, err := m.connectors[site].Open(ctx, mssql.Target{Namespace: namespace, Server: m.server(site), Role: credentials.RoleSA, Database: "master"})
+	db, err := m.connectors[site].Open(
+		ctx,
+		mssql.Target{Namespace: namespace, Server: m.server(site), Role: credentials.RoleSA, Database: "master"},
+	)
 	if err != nil {
 		return nil, err
 	}
@@ -222,7 +249,14 @@ func (m *matrix) run(t *testing.T, f fault) {
 	if within == expired {
 		within = m.expiry + afterExpiry
 	}
-	i := &injected{Fault: history.Fault{Name: f.name, Target: string(m.server(m.primary)), Injected: history.Now(), RTO: judgedGoal(within)}}
+	i := &injected{
+		Fault: history.Fault{
+			Name:     f.name,
+			Target:   string(m.server(m.primary)),
+			Injected: history.Now(),
+			RTO:      judgedGoal(within),
+		},
+	}
 	healed := false
 	heal := func() {
 		if i.heal != nil && !healed {
@@ -232,14 +266,19 @@ func (m *matrix) run(t *testing.T, f fault) {
 	}
 	defer heal()
 	f.inject(m, i)
-	bed.Wait(t, "fault "+f.name+" on "+i.Target+" is seen to have taken effect", 30*time.Second, func(ctx context.Context) (bool, string, error) {
-		proof, err := i.proof(ctx)
-		i.Proof, i.seen = proof, history.Now()
-		return proof != "", "not yet", err
-	})
+	bed.Wait(
+		t,
+		"fault "+f.name+" on "+i.Target+" is seen to have taken effect",
+		30*time.Second,
+		func(ctx context.Context) (bool, string, error) {
+			proof, err := i.proof(ctx)
+			i.Proof, i.seen = proof, history.Now()
+			return proof != "", "not yet", err
+		},
+	)
 	t.Logf("fault %s on %s: %s", f.name, i.Target, i.Proof)
-	// What was sent between the injection and the effect may be the former primary's last acknowledgement: it does not show that
-	// the fault was got over.
+	// What was sent between the injection and the effect may be the former primary's last acknowledgement: it does not
+	// show that the fault was got over.
 	ended := i.seen
 	if i.heal != nil {
 		m.hold(t, f, i)
@@ -251,12 +290,19 @@ func (m *matrix) run(t *testing.T, f fault) {
 	m.faults = append(m.faults, i.Fault)
 	m.keepFaults(t)
 	m.explainTerms(t, f.name, time.Unix(0, i.Injected.Wall))
-	t.Logf("fault %s on %s: over after %.1f s, synchronized %.1f s later, primary at %s", f.name, i.Target,
-		time.Duration(ended.Monotonic-i.Injected.Monotonic).Seconds(), time.Duration(i.Settled.Monotonic-ended.Monotonic).Seconds(), m.primary)
+	t.Logf(
+		"fault %s on %s: over after %.1f s, synchronized %.1f s later, primary at %s",
+		f.name,
+		i.Target,
+		time.Duration(ended.Monotonic-i.Injected.Monotonic).
+			Seconds(),
+		time.Duration(i.Settled.Monotonic-ended.Monotonic).Seconds(),
+		m.primary,
+	)
 }
 
-// hold waits until the fault may be taken back: when its time is over, when it says so itself, or when clients that it does
-// not isolate are served again.
+// hold waits until the fault may be taken back: when its time is over, when it says so itself, or when clients that it
+// does not isolate are served again.
 func (m *matrix) hold(t *testing.T, f fault, i *injected) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), f.hold)
@@ -278,8 +324,8 @@ func (m *matrix) hold(t *testing.T, f fault, i *injected) {
 	}
 }
 
-// served tells whether clients of every site that is not isolated were acknowledged what they sent a second ago or later, and
-// after the time in which the former primary could have acknowledged it.
+// served tells whether clients of every site that is not isolated were acknowledged what they sent a second ago or
+// later, and after the time in which the former primary could have acknowledged it.
 func (m *matrix) served(ctx context.Context, f fault, i *injected) bool {
 	since, former := history.Now().Monotonic-int64(time.Second), i.Injected.Monotonic+int64(m.expiry)
 	if f.ended {
@@ -299,16 +345,22 @@ func (m *matrix) served(ctx context.Context, f fault, i *injected) bool {
 	return true
 }
 
-// copies are the sites whose replicas have to have every acknowledged row: all when they are synchronized, else the primary's
-// alone. One that is on its way back lacks rows that nobody has lost.
+// copies are the sites whose replicas have to have every acknowledged row: all when they are synchronized, else the
+// primary's alone. One that is on its way back lacks rows that nobody has lost.
 func (m *matrix) copies(t *testing.T) []string {
 	t.Helper()
 	var missing string
-	err := wait.PollUntilContextTimeout(t.Context(), time.Second, settleWithin, true, func(ctx context.Context) (bool, error) {
-		var primary string
-		primary, missing = m.synchronized(ctx)
-		return primary != "", nil
-	})
+	err := wait.PollUntilContextTimeout(
+		t.Context(),
+		time.Second,
+		settleWithin,
+		true,
+		func(ctx context.Context) (bool, error) {
+			var primary string
+			primary, missing = m.synchronized(ctx)
+			return primary != "", nil
+		},
+	)
 	if err == nil {
 		return copySites
 	}
@@ -404,9 +456,9 @@ func number(t *testing.T, variable string, otherwise int) int {
 	return n
 }
 
-// Faults are done to a group while clients at every site write through its listener. No acknowledged row is lost, none is
-// there twice, both copies are equal, no two servers acknowledged in overlapping terms, registers are linearizable, and every
-// fault was seen to take effect and was got over.
+// Faults are done to a group while clients at every site write through its listener. No acknowledged row is lost, none
+// is there twice, both copies are equal, no two servers acknowledged in overlapping terms, registers are linearizable,
+// and every fault was seen to take effect and was got over.
 func TestFaultMatrix(t *testing.T) {
 	turn := groupB.Disturbs(t, 6, 150)
 	gt := inTurn(t, groupB)
@@ -436,7 +488,8 @@ func (m *matrix) runAll(t *testing.T, faults []fault, until time.Time) {
 	})
 }
 
-// judged does something to the group and judges. What was gathered until something was not got over is worth a verdict, too.
+// judged does something to the group and judges. What was gathered until something was not got over is worth a verdict,
+// too.
 func (m *matrix) judged(t *testing.T, do func()) {
 	t.Helper()
 	defer func() {

@@ -42,18 +42,38 @@ type termSpan struct {
 	from, to func(faultTerm) *metav1.MicroTime
 }
 
-// termSpans lead from the fault to the first write; the last is all that the engines and agents did, without the wait before
-// and without what clients need to notice.
+// termSpans lead from the fault to the first write; the last is all that the engines and agents did, without the wait
+// before and without what clients need to notice.
 var termSpans = []termSpan{
-	{"FAULT-SUSPECTED", func(f faultTerm) *metav1.MicroTime { return &metav1.MicroTime{Time: f.injected} }, func(f faultTerm) *metav1.MicroTime { return f.line.Suspected }},
-	{"-CLAIMED", func(f faultTerm) *metav1.MicroTime { return f.line.Suspected }, func(f faultTerm) *metav1.MicroTime { return f.line.Claimed }},
-	{"-FENCED", func(f faultTerm) *metav1.MicroTime { return f.line.Claimed }, func(f faultTerm) *metav1.MicroTime { return f.line.Fenced }},
-	{"-PROMOTED", func(f faultTerm) *metav1.MicroTime { return f.line.Fenced }, func(f faultTerm) *metav1.MicroTime { return f.line.Promoted }},
-	{"SUSPECTED-FIRST WRITE", func(f faultTerm) *metav1.MicroTime { return f.line.Suspected }, func(f faultTerm) *metav1.MicroTime { return f.line.FirstWrite }},
+	{
+		"FAULT-SUSPECTED",
+		func(f faultTerm) *metav1.MicroTime { return &metav1.MicroTime{Time: f.injected} },
+		func(f faultTerm) *metav1.MicroTime { return f.line.Suspected },
+	},
+	{
+		"-CLAIMED",
+		func(f faultTerm) *metav1.MicroTime { return f.line.Suspected },
+		func(f faultTerm) *metav1.MicroTime { return f.line.Claimed },
+	},
+	{
+		"-FENCED",
+		func(f faultTerm) *metav1.MicroTime { return f.line.Claimed },
+		func(f faultTerm) *metav1.MicroTime { return f.line.Fenced },
+	},
+	{
+		"-PROMOTED",
+		func(f faultTerm) *metav1.MicroTime { return f.line.Fenced },
+		func(f faultTerm) *metav1.MicroTime { return f.line.Promoted },
+	},
+	{
+		"SUSPECTED-FIRST WRITE",
+		func(f faultTerm) *metav1.MicroTime { return f.line.Suspected },
+		func(f faultTerm) *metav1.MicroTime { return f.line.FirstWrite },
+	},
 }
 
-// writeTerms writes for each kind of fault how long its terms took, p50/p95/max in seconds, by the agents' own records. Terms
-// that came to nothing are counted, their spans left out.
+// writeTerms writes for each kind of fault how long its terms took, p50/p95/max in seconds, by the agents' own records.
+// Terms that came to nothing are counted, their spans left out.
 func writeTerms(w io.Writer, terms []faultTerm) {
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprint(table, "\nFAULT\tTERMS\tIN VAIN\t")
@@ -92,7 +112,13 @@ func writeTermsOf(w io.Writer, terms []faultTerm) {
 				took = append(took, to.Sub(from.Time))
 			}
 		}
-		fmt.Fprintf(w, "%.2f/%.2f/%.2f\t", history.Percentile(took, 0.5).Seconds(), history.Percentile(took, 0.95).Seconds(), history.Percentile(took, 1).Seconds())
+		fmt.Fprintf(
+			w,
+			"%.2f/%.2f/%.2f\t",
+			history.Percentile(took, 0.5).Seconds(),
+			history.Percentile(took, 0.95).Seconds(),
+			history.Percentile(took, 1).Seconds(),
+		)
 	}
 	fmt.Fprintln(w)
 }

@@ -15,9 +15,9 @@ import (
 	"geosql.dev/operator/api/v1alpha1"
 )
 
-// losePrimaryVolumes does what a person does after a node with its disks is gone: the claims of the server's volumes are deleted, and
-// its pod. The server comes back with new volumes and an engine that has neither the group nor its databases. Nor has it the clients'
-// login, which nobody declares: that is made again.
+// losePrimaryVolumes does what a person does after a node with its disks is gone: the claims of the server's volumes
+// are deleted, and its pod. The server comes back with new volumes and an engine that has neither the group nor its
+// databases. Nor has it the clients' login, which nobody declares: that is made again.
 func losePrimaryVolumes(m *matrix, f *injected) {
 	site := m.primary
 	at, server := m.b.Site(site), m.servers[site]
@@ -58,7 +58,12 @@ func losePrimaryVolumes(m *matrix, f *injected) {
 func (m *matrix) claimsOf(c client.Client, server *v1alpha1.SQLServer) []corev1.PersistentVolumeClaim {
 	m.groupTest.t.Helper()
 	var claims corev1.PersistentVolumeClaimList
-	err := c.List(m.groupTest.t.Context(), &claims, client.InNamespace(server.Namespace), client.MatchingLabels{v1alpha1.LabelServer: server.Name})
+	err := c.List(
+		m.groupTest.t.Context(),
+		&claims,
+		client.InNamespace(server.Namespace),
+		client.MatchingLabels{v1alpha1.LabelServer: server.Name},
+	)
 	if err != nil || len(claims.Items) == 0 {
 		m.groupTest.t.Fatalf("list the %d claims of %s: %v", len(claims.Items), server.Name, err)
 	}

@@ -57,16 +57,21 @@ func (gt *groupTest) replicaStatus(ctx context.Context, site string) (v1alpha1.R
 	return v1alpha1.ReplicaStatus{}, err
 }
 
-// isolate cuts Dublin off from the primary, lets it acknowledge writes that Dublin lacks, and cuts it off from Quincy too,
-// so that nobody but itself has them. It returns the numbers that were acknowledged.
+// isolate cuts Dublin off from the primary, lets it acknowledge writes that Dublin lacks, and cuts it off from Quincy
+// too, so that nobody but itself has them. It returns the numbers that were acknowledged.
 func (gt *groupTest) isolate(w *writer) []int {
 	t, b := gt.t, gt.b
 	t.Helper()
 	b.Wan(t, "cut", "tukwila", "dublin")
 	cut := w.count()
-	bed.Wait(t, "fifty writes are acknowledged without Dublin", 2*time.Minute, func(context.Context) (bool, string, error) {
-		return w.count() > cut+50, fmt.Sprint(w.count() - cut), nil
-	})
+	bed.Wait(
+		t,
+		"fifty writes are acknowledged without Dublin",
+		2*time.Minute,
+		func(context.Context) (bool, string, error) {
+			return w.count() > cut+50, fmt.Sprint(w.count() - cut), nil
+		},
+	)
 	b.Wan(t, "cut", "tukwila", "quincy")
 	timings := election.DefaultTimings()
 	bed.Wait(t, "the primary acknowledges nothing any more", time.Minute, func(context.Context) (bool, string, error) {
@@ -76,8 +81,9 @@ func (gt *groupTest) isolate(w *writer) []int {
 	return slices.Clone(w.acked)
 }
 
-// The primary's site is lost with writes that no other copy has. Nobody is promoted until a person allows the loss; then
-// the record tells of it. The old primary comes back apart, with the lost rows readable, until a person says rejoin.
+// The primary's site is lost with writes that no other copy has. Nobody is promoted until a person allows the loss;
+// then the record tells of it. The old primary comes back apart, with the lost rows readable, until a person says
+// rejoin.
 func TestForcedFailover(t *testing.T) {
 	onlyInSoak(t)
 	g := NewWithT(t)
@@ -96,7 +102,16 @@ func TestForcedFailover(t *testing.T) {
 	old, next := credentials.HostName(gt.server("tukwila")), credentials.HostName(gt.server("dublin"))
 	_, err := gt.geosql("dublin", "failover", gt.group.Name, "--to", string(gt.server("dublin")), "--wait")
 	g.Expect(err).To(HaveOccurred(), "nothing may be lost without leave")
-	out, err := gt.geosql("dublin", "failover", gt.group.Name, "--to", string(gt.server("dublin")), "--allow-data-loss", "--yes", "--wait")
+	out, err := gt.geosql(
+		"dublin",
+		"failover",
+		gt.group.Name,
+		"--to",
+		string(gt.server("dublin")),
+		"--allow-data-loss",
+		"--yes",
+		"--wait",
+	)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(out).To(And(ContainSubstring("WOULD LOSE"), ContainSubstring("Succeeded")))
 	gt.electedAt("dublin", "dublin", time.Minute)
@@ -104,7 +119,13 @@ func TestForcedFailover(t *testing.T) {
 		HaveField("Spec.AllowDataLoss", BeTrue()), HaveField("Status.Outcome", v1alpha1.FailoverSucceeded),
 		HaveField("Status.To", next), HaveField("Status.Lost", And(Not(BeNil()), HaveField("Known", BeFalse()),
 			HaveField("Databases", ConsistOf(And(HaveField("Name", "Content"), HaveField("FromLSN", Not(BeEmpty()))))))))))
-	atDublin := open(t, connectorFrom(t, b, shellAt(t, b.Site("dublin"), namespace)), gt.servers["dublin"], credentials.RoleSA, "Content")
+	atDublin := open(
+		t,
+		connectorFrom(t, b, shellAt(t, b.Site("dublin"), namespace)),
+		gt.servers["dublin"],
+		credentials.RoleSA,
+		"Content",
+	)
 	kept := readable(t, atDublin)
 	var lost []int
 	for _, id := range acked {
@@ -119,12 +140,23 @@ func TestForcedFailover(t *testing.T) {
 
 	b.Wan(t, "heal", "tukwila", "quincy")
 	b.Wan(t, "heal", "tukwila", "dublin")
-	bed.Wait(t, "the status says that the old primary is suspended", 2*time.Minute, func(ctx context.Context) (bool, string, error) {
-		r, err := gt.replicaStatus(ctx, "tukwila")
-		text := fmt.Sprintf("%s %+v", r.Role, r.Databases)
-		return r.Role == "SECONDARY" && len(r.Databases) == 1 && r.Databases[0].Suspended != "", text, err
-	})
-	atTukwila := open(t, connectorFrom(t, b, shellAt(t, b.Site("tukwila"), namespace)), gt.servers["tukwila"], credentials.RoleSA, "Content")
+	bed.Wait(
+		t,
+		"the status says that the old primary is suspended",
+		2*time.Minute,
+		func(ctx context.Context) (bool, string, error) {
+			r, err := gt.replicaStatus(ctx, "tukwila")
+			text := fmt.Sprintf("%s %+v", r.Role, r.Databases)
+			return r.Role == "SECONDARY" && len(r.Databases) == 1 && r.Databases[0].Suspended != "", text, err
+		},
+	)
+	atTukwila := open(
+		t,
+		connectorFrom(t, b, shellAt(t, b.Site("tukwila"), namespace)),
+		gt.servers["tukwila"],
+		credentials.RoleSA,
+		"Content",
+	)
 	apart := readable(t, atTukwila)
 	g.Expect(apart).To(ContainElements(lost), "every lost row can be salvaged")
 	g.Expect(slices.Max(apart)).To(BeNumerically("<", 1_000_000), "it does not follow")

@@ -49,7 +49,13 @@ type groupHas struct {
 }
 
 // declareGroup declares three servers, one per site, and a group over them; all goes when the test ends.
-func declareGroup(t *testing.T, b *bed.Bed, name string, third v1alpha1.AvailabilityMode, change func(*v1alpha1.AvailabilityGroup)) *groupTest {
+func declareGroup(
+	t *testing.T,
+	b *bed.Bed,
+	name string,
+	third v1alpha1.AvailabilityMode,
+	change func(*v1alpha1.AvailabilityGroup),
+) *groupTest {
 	t.Helper()
 	gt := declareServers(t, b, name, nil)
 	gt.declare(name, third, change)
@@ -82,18 +88,25 @@ func (gt *groupTest) declare(name string, third v1alpha1.AvailabilityMode, chang
 }
 
 // createGroup declares a group over the servers.
-func (gt *groupTest) createGroup(name string, third v1alpha1.AvailabilityMode, change func(*v1alpha1.AvailabilityGroup)) {
+func (gt *groupTest) createGroup(
+	name string,
+	third v1alpha1.AvailabilityMode,
+	change func(*v1alpha1.AvailabilityGroup),
+) {
 	gt.t.Helper()
-	gt.group = &v1alpha1.AvailabilityGroup{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, Spec: v1alpha1.AvailabilityGroupSpec{
-		Replicas: []v1alpha1.Replica{
-			{Server: gt.server("tukwila"), AvailabilityMode: v1alpha1.SynchronousCommit},
-			{Server: gt.server("quincy"), AvailabilityMode: v1alpha1.SynchronousCommit, Readable: true},
-			{Server: gt.server("dublin"), AvailabilityMode: third},
+	gt.group = &v1alpha1.AvailabilityGroup{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
+		Spec: v1alpha1.AvailabilityGroupSpec{
+			Replicas: []v1alpha1.Replica{
+				{Server: gt.server("tukwila"), AvailabilityMode: v1alpha1.SynchronousCommit},
+				{Server: gt.server("quincy"), AvailabilityMode: v1alpha1.SynchronousCommit, Readable: true},
+				{Server: gt.server("dublin"), AvailabilityMode: third},
+			},
+			InitialPrimary: gt.server("tukwila"), Databases: []v1alpha1.DatabaseName{"Content"},
+			Voters:         []v1alpha1.SiteName{"tukwila", "quincy", "dublin"},
+			FailoverPolicy: v1alpha1.FailoverAutomatic, ReclaimPolicy: v1alpha1.ReclaimDelete,
 		},
-		InitialPrimary: gt.server("tukwila"), Databases: []v1alpha1.DatabaseName{"Content"},
-		Voters:         []v1alpha1.SiteName{"tukwila", "quincy", "dublin"},
-		FailoverPolicy: v1alpha1.FailoverAutomatic, ReclaimPolicy: v1alpha1.ReclaimDelete,
-	}}
+	}
 	if change != nil {
 		change(gt.group)
 	}
@@ -160,7 +173,14 @@ func (gt *groupTest) wait(what string, term int64, timeout time.Duration) time.D
 	began := time.Now()
 	bed.Wait(gt.t, what, timeout, func(ctx context.Context) (bool, string, error) {
 		c, err := gt.ready(ctx)
-		text := fmt.Sprintf("%s %s, term %d, primary %s: %s", c.Status, c.Reason, gt.group.Status.Term, gt.group.Status.Primary, c.Message)
+		text := fmt.Sprintf(
+			"%s %s, term %d, primary %s: %s",
+			c.Status,
+			c.Reason,
+			gt.group.Status.Term,
+			gt.group.Status.Primary,
+			c.Message,
+		)
 		return c.Status == metav1.ConditionTrue && gt.group.Status.Term >= term, text, err
 	})
 	return time.Since(began)
@@ -179,7 +199,8 @@ func (gt *groupTest) through(shell *bed.Shell) *mssql.DB {
 	return open(gt.t, c, gt.servers["tukwila"], credentials.RoleSA, "Content")
 }
 
-// writerPause is between two rows of a writer: without it, one that is near the primary takes a processor from all others.
+// writerPause is between two rows of a writer: without it, one that is near the primary takes a processor from all
+// others.
 const writerPause = 25 * time.Millisecond
 
 // writer inserts numbers one after another until it is stopped, and keeps those that were acknowledged.
@@ -216,7 +237,10 @@ func startWriter(t *testing.T, db *mssql.DB, from int) *writer {
 		defer close(w.done)
 		for id := from; ctx.Err() == nil; id++ {
 			bounded, cancel := context.WithTimeout(ctx, 4*time.Second)
-			err := db.Exec(bounded, tsql.Statement{Text: fmt.Sprintf("INSERT dbo.Acked VALUES (%d, N'written by the test')", id)})
+			err := db.Exec(
+				bounded,
+				tsql.Statement{Text: fmt.Sprintf("INSERT dbo.Acked VALUES (%d, N'written by the test')", id)},
+			)
 			cancel()
 			w.mu.Lock()
 			if err == nil {
@@ -312,7 +336,19 @@ func (gt *groupTest) signalEngine(site, signal string) {
 			continue
 		}
 		id := strings.TrimPrefix(c.ContainerID, "containerd://")
-		pid := strings.TrimSpace(gt.b.NodeExec(gt.t, pod.Spec.NodeName, "crictl", "inspect", "--output", "go-template", "--template", "{{.info.pid}}", id))
+		pid := strings.TrimSpace(
+			gt.b.NodeExec(
+				gt.t,
+				pod.Spec.NodeName,
+				"crictl",
+				"inspect",
+				"--output",
+				"go-template",
+				"--template",
+				"{{.info.pid}}",
+				id,
+			),
+		)
 		gt.b.NodeExec(gt.t, pod.Spec.NodeName, "kill", signal, pid)
 		return
 	}
@@ -320,7 +356,8 @@ func (gt *groupTest) signalEngine(site, signal string) {
 }
 
 // A group over three sites serves through its listener; its primary comes back by itself, with every acknowledged row,
-// after its pod was deleted, after its engine was killed, and after it was frozen. TestSiteIsCutOff has what it does when it is cut off.
+// after its pod was deleted, after its engine was killed, and after it was frozen. TestSiteIsCutOff has what it does
+// when it is cut off.
 func TestGroupOverThreeSites(t *testing.T) {
 	groupA.Beside(t, 4, 100)
 	g := NewWithT(t)
@@ -351,12 +388,19 @@ func TestGroupOverThreeSites(t *testing.T) {
 	gt.killEngine("tukwila")
 	killed := time.Now()
 	gt.wait("the group is synchronized again", term+2, 90*time.Second)
-	t.Logf("engine killed: a write is acknowledged %.1f s later", time.Since(killed).Seconds()-time.Since(w.lastAck()).Seconds())
+	t.Logf(
+		"engine killed: a write is acknowledged %.1f s later",
+		time.Since(killed).Seconds()-time.Since(w.lastAck()).Seconds(),
+	)
 	w.more(t, time.Minute)
 
 	gt.signalEngine("tukwila", "-STOP")
 	frozen := time.Now()
-	gt.wait("a frozen engine was ended by its agent and the group is synchronized again", gt.group.Status.Term+1, 2*time.Minute)
+	gt.wait(
+		"a frozen engine was ended by its agent and the group is synchronized again",
+		gt.group.Status.Term+1,
+		2*time.Minute,
+	)
 	t.Logf("engine frozen: the group is synchronized again %.1f s later", time.Since(frozen).Seconds())
 	w.more(t, time.Minute)
 	g.Expect(gt.group.Status.Primary).To(Equal(primary))
@@ -377,14 +421,18 @@ func gone(t *testing.T, s *bed.Site, pod *corev1.Pod) {
 	})
 }
 
-// cutOff cuts Tukwila off from both other sites, with a client beside the primary that goes on writing. What is given is done before
-// it is healed.
+// cutOff cuts Tukwila off from both other sites, with a client beside the primary that goes on writing. What is given
+// is done before it is healed.
 func (gt *groupTest) cutOff(elsewhere *writer, meanwhile func()) {
 	t, b := gt.t, gt.b
 	t.Helper()
 	g := NewWithT(t)
 	beside := connectorFrom(t, b, shellAt(t, b.Site("tukwila"), namespace))
-	near := startWriter(t, open(t, beside, gt.servers["tukwila"], credentials.RoleSA, "Content"), gt.has.writers*writerRows-writerRows/2)
+	near := startWriter(
+		t,
+		open(t, beside, gt.servers["tukwila"], credentials.RoleSA, "Content"),
+		gt.has.writers*writerRows-writerRows/2,
+	)
 	near.more(t, time.Minute)
 	term := gt.group.Status.Term
 	b.Wan(t, "cut", "tukwila", "quincy")
@@ -395,7 +443,11 @@ func (gt *groupTest) cutOff(elsewhere *writer, meanwhile func()) {
 		return time.Since(near.lastAck()) > 12*time.Second, "", nil
 	})
 	after := near.lastAck().Sub(cut)
-	t.Logf("cut off: the last write was acknowledged %.1f s after the cut (bound %s)", after.Seconds(), timings.WriteLease+timings.Overrun)
+	t.Logf(
+		"cut off: the last write was acknowledged %.1f s after the cut (bound %s)",
+		after.Seconds(),
+		timings.WriteLease+timings.Overrun,
+	)
 	g.Expect(after).To(BeNumerically("<", timings.WriteLease+timings.Overrun))
 	role := ""
 	local := open(t, beside, gt.servers["tukwila"], credentials.RoleSA, "master")
@@ -420,10 +472,15 @@ func (gt *groupTest) cutOff(elsewhere *writer, meanwhile func()) {
 
 func waitForReadyStatus(gt *groupTest, want metav1.ConditionStatus) {
 	gt.t.Helper()
-	bed.Wait(gt.t, "the group's condition Ready is "+string(want), time.Minute, func(ctx context.Context) (bool, string, error) {
-		c, err := gt.ready(ctx)
-		return c.Status == want, fmt.Sprintf("%s %s %s", c.Status, c.Reason, c.Message), err
-	})
+	bed.Wait(
+		gt.t,
+		"the group's condition Ready is "+string(want),
+		time.Minute,
+		func(ctx context.Context) (bool, string, error) {
+			c, err := gt.ready(ctx)
+			return c.Status == want, fmt.Sprintf("%s %s %s", c.Status, c.Reason, c.Message), err
+		},
+	)
 }
 
 // Three synchronous replicas need one of two secondaries for each commit: losing one stops nothing, and it catches up.
@@ -450,7 +507,11 @@ func TestGroupOfThreeSynchronousReplicas(t *testing.T) {
 	w.verify(t, client)
 	for _, site := range []string{"quincy", "dublin"} {
 		replica := gt.servers[site]
-		state, err := mssql.ReadGroup(t.Context(), open(t, connectorFrom(t, b, shellAt(t, b.Site(site), namespace)), replica, credentials.RoleSA, "master"), gt.group.Name)
+		state, err := mssql.ReadGroup(
+			t.Context(),
+			open(t, connectorFrom(t, b, shellAt(t, b.Site(site), namespace)), replica, credentials.RoleSA, "master"),
+			gt.group.Name,
+		)
 		g.Expect(err).NotTo(HaveOccurred())
 		g.Expect(state.Role).To(Equal("SECONDARY"))
 		g.Expect(state.States).To(ContainElement(And(HaveField("Local", true), HaveField("State", "SYNCHRONIZED"))))
@@ -468,14 +529,27 @@ func (gt *groupTest) deleteInVain(site string) {
 	gt.t.Helper()
 	g, server := NewWithT(gt.t), gt.servers[site]
 	g.Expect(gt.b.Hub().Client.Delete(gt.t.Context(), server)).To(Succeed())
-	bed.Wait(gt.t, "the server's deletion waits for the group", time.Minute, func(ctx context.Context) (bool, string, error) {
-		err := gt.b.Hub().Client.Get(ctx, client.ObjectKeyFromObject(server), server)
-		c := meta.FindStatusCondition(server.Status.Conditions, v1alpha1.ConditionReady)
-		return c != nil && c.Reason == conditions.ReasonDeleting && strings.Contains(c.Message, gt.group.Name), fmt.Sprintf("%+v", c), err
-	})
+	bed.Wait(
+		gt.t,
+		"the server's deletion waits for the group",
+		time.Minute,
+		func(ctx context.Context) (bool, string, error) {
+			err := gt.b.Hub().Client.Get(ctx, client.ObjectKeyFromObject(server), server)
+			c := meta.FindStatusCondition(server.Status.Conditions, v1alpha1.ConditionReady)
+			return c != nil && c.Reason == conditions.ReasonDeleting &&
+					strings.Contains(c.Message, gt.group.Name), fmt.Sprintf(
+					"%+v",
+					c,
+				), err
+		},
+	)
 	for _, at := range gt.b.Sites {
 		g.Consistently(func() error {
-			return at.Client.Get(gt.t.Context(), client.ObjectKey{Namespace: namespace, Name: credentials.HostName(gt.server(site))}, &corev1.Service{})
+			return at.Client.Get(
+				gt.t.Context(),
+				client.ObjectKey{Namespace: namespace, Name: credentials.HostName(gt.server(site))},
+				&corev1.Service{},
+			)
 		}, 3*time.Second, time.Second).Should(Succeed(), "its name at %s", at.Name)
 	}
 	gt.wait("the group is synchronized without a break", gt.group.Status.Term, time.Minute)
@@ -499,7 +573,16 @@ func TestGroupWhoseEnginesAreKilledInTheMaking(t *testing.T) {
 	content := open(t, tukwila, gt.servers["tukwila"], credentials.RoleSA, "Content")
 	write(t, content, "CREATE TABLE dbo.Filler (id int NOT NULL PRIMARY KEY, v varbinary(8000) NOT NULL)")
 	for from := 0; from < rows; from += 500 {
-		write(t, content, fmt.Sprintf("DECLARE @i int = %d; WHILE @i < %d BEGIN INSERT dbo.Filler VALUES (@i, CRYPT_GEN_RANDOM(8000)); SET @i = @i + 1 END", from, from+500))
+		write(
+			t,
+			content,
+			fmt.Sprintf(
+				"DECLARE @i int = %d; WHILE @i < %d BEGIN INSERT dbo.Filler VALUES (@i, CRYPT_GEN_RANDOM(8000)); SET @i = @i + "+
+					"1 END",
+				from,
+				from+500,
+			),
+		)
 	}
 	b.Wan(t, "set", "tukwila", "quincy", "--rate", "8mbit")
 
@@ -531,7 +614,10 @@ func TestGroupWhoseEnginesAreKilledInTheMaking(t *testing.T) {
 		t.Logf("engine of %s killed while the database is being seeded", site)
 		gt.killEngine(site)
 	}
-	t.Logf("synchronized %.1f s after the last kill", gt.wait("the group is synchronized", gt.group.Status.Term+1, 3*time.Minute).Seconds())
+	t.Logf(
+		"synchronized %.1f s after the last kill",
+		gt.wait("the group is synchronized", gt.group.Status.Term+1, 3*time.Minute).Seconds(),
+	)
 	var count int
 	g.Eventually(func() error {
 		return open(t, quincy, gt.servers["quincy"], credentials.RoleSA, "Content").Query(t.Context(),

@@ -25,8 +25,8 @@ import (
 	"geosql.dev/operator/test/e2e/bed"
 )
 
-// drained drains the node of the primary as `kubectl drain` does: it is cordoned, and the pod's eviction is asked for until it
-// is granted. By then another server is primary.
+// drained drains the node of the primary as `kubectl drain` does: it is cordoned, and the pod's eviction is asked for
+// until it is granted. By then another server is primary.
 func (m *matrix) drained(t *testing.T) {
 	t.Helper()
 	g := NewWithT(t)
@@ -34,17 +34,24 @@ func (m *matrix) drained(t *testing.T) {
 	pod, err := podOf(t.Context(), s, m.servers[s.Name])
 	g.Expect(err).NotTo(HaveOccurred())
 	evict := func(ctx context.Context) error {
-		return s.Clientset.PolicyV1().Evictions(pod.Namespace).Evict(ctx, &policyv1.Eviction{ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name},
-			DeleteOptions: &metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &pod.UID}}})
+		return s.Clientset.PolicyV1().
+			Evictions(pod.Namespace).
+			Evict(ctx, &policyv1.Eviction{ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name},
+				DeleteOptions: &metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &pod.UID}}})
 	}
 	bed.Wait(t, "the pod has a budget", time.Minute, func(ctx context.Context) (bool, string, error) {
 		most, err := m.budget(ctx, s)
 		return err == nil && most == 0, fmt.Sprint(err), nil
 	})
-	g.Expect(apierrors.IsTooManyRequests(evict(t.Context()))).To(BeTrue(), "a server of a group is not evicted unannounced")
+	g.Expect(apierrors.IsTooManyRequests(evict(t.Context()))).
+		To(BeTrue(), "a server of a group is not evicted unannounced")
 	cordon := func(ctx context.Context, on bool) error {
 		patch := fmt.Appendf(nil, `{"spec":{"unschedulable":%t}}`, on)
-		return s.Client.Patch(ctx, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: pod.Spec.NodeName}}, client.RawPatch("application/merge-patch+json", patch))
+		return s.Client.Patch(
+			ctx,
+			&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: pod.Spec.NodeName}},
+			client.RawPatch("application/merge-patch+json", patch),
+		)
 	}
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
@@ -70,14 +77,19 @@ func (m *matrix) drained(t *testing.T) {
 	g.Expect(cordon(t.Context(), false)).To(Succeed())
 	f.Healed = history.Now()
 	m.primaryAt(next)
-	bed.Wait(t, "the pod may not be evicted any more, and nobody has the turn", time.Minute, func(ctx context.Context) (bool, string, error) {
-		most, err := m.budget(ctx, s)
-		if err == nil {
-			err = m.b.Hub().Client.Get(ctx, client.ObjectKeyFromObject(m.group), m.group)
-		}
-		holder := m.group.Annotations[turnAnnotation]
-		return err == nil && most == 0 && holder == "", fmt.Sprintf("%d, turn %q, %v", most, holder, err), nil
-	})
+	bed.Wait(
+		t,
+		"the pod may not be evicted any more, and nobody has the turn",
+		time.Minute,
+		func(ctx context.Context) (bool, string, error) {
+			most, err := m.budget(ctx, s)
+			if err == nil {
+				err = m.b.Hub().Client.Get(ctx, client.ObjectKeyFromObject(m.group), m.group)
+			}
+			holder := m.group.Annotations[turnAnnotation]
+			return err == nil && most == 0 && holder == "", fmt.Sprintf("%d, turn %q, %v", most, holder, err), nil
+		},
+	)
 	m.over(t, f)
 }
 
@@ -91,16 +103,22 @@ func (m *matrix) budget(ctx context.Context, s *bed.Site) (int, error) {
 	return b.Spec.MaxUnavailable.IntValue(), nil
 }
 
-// renewsACertificate gives a server an endpoint certificate that ends soon: it is replaced by another one on the endpoint,
-// and nobody notices.
+// renewsACertificate gives a server an endpoint certificate that ends soon: it is replaced by another one on the
+// endpoint, and nobody notices.
 func (gt *groupTest) renewsACertificate(t *testing.T, w *writer, site string) {
 	t.Helper()
 	g := NewWithT(t)
 	server := gt.servers[site]
 	db := open(t, connectorFrom(t, gt.b, shellAt(t, gt.b.Site(site), namespace)), server, credentials.RoleSA, "master")
 	shown := func(ctx context.Context) (name string, err error) {
-		err = db.Query(ctx, tsql.Statement{Text: "SELECT c.name FROM sys.database_mirroring_endpoints AS e JOIN sys.certificates AS c ON c.certificate_id = e.certificate_id"},
-			func(r mssql.Row) error { return r.Scan(&name) })
+		err = db.Query(
+			ctx,
+			tsql.Statement{
+				Text: "SELECT c.name FROM sys.database_mirroring_endpoints AS e JOIN sys.certificates AS c ON c.certificate_id " +
+					"= e.certificate_id",
+			},
+			func(r mssql.Row) error { return r.Scan(&name) },
+		)
 		return name, err
 	}
 	before, err := shown(t.Context())
@@ -111,10 +129,19 @@ func (gt *groupTest) renewsACertificate(t *testing.T, w *writer, site string) {
 		g.Expect(db.Exec(t.Context(), tsql.CreateSelfSignedCertificate(fmt.Sprintf("geosql_%s_2", server.Name), "ends soon",
 			time.Now().AddDate(0, 0, -1), time.Now().AddDate(0, 0, 60)))).To(Succeed())
 	}, func() {
-		bed.Wait(t, "the renewed certificate is on the endpoint", 2*time.Minute, func(ctx context.Context) (bool, string, error) {
-			name, err := shown(ctx)
-			return name == fmt.Sprintf("geosql_%s_3", server.Name), name, err
-		})
+		bed.Wait(
+			t,
+			"the renewed certificate is on the endpoint",
+			2*time.Minute,
+			func(ctx context.Context) (bool, string, error) {
+				name, err := shown(ctx)
+				return name == fmt.Sprintf("geosql_%s_3", server.Name), name, err
+			},
+		)
 	})
-	t.Logf("renewed within %.1f s; the longest time without an acknowledgement was %.1f s", time.Since(began).Seconds(), gap.Seconds())
+	t.Logf(
+		"renewed within %.1f s; the longest time without an acknowledgement was %.1f s",
+		time.Since(began).Seconds(),
+		gap.Seconds(),
+	)
 }

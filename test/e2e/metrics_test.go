@@ -26,9 +26,9 @@ import (
 	"geosql.dev/operator/test/support/prometheus"
 )
 
-// A Prometheus scrapes the manager and the agents of a group as the chart's monitors say. Every rule can be evaluated on what
-// they tell, and every query of the dashboard that is about groups and agents has an answer. Nothing alerts while the group is
-// well; a copy whose data movement a person suspends does, until it is resumed.
+// A Prometheus scrapes the manager and the agents of a group as the chart's monitors say. Every rule can be evaluated
+// on what they tell, and every query of the dashboard that is about groups and agents has an answer. Nothing alerts
+// while the group is well; a copy whose data movement a person suspends does, until it is resumed.
 func TestMetrics(t *testing.T) {
 	groupB.Beside(t, 1, 120)
 	prometheus.Program(t, "prometheus")
@@ -44,11 +44,13 @@ func TestMetrics(t *testing.T) {
 	queries := prometheus.Queries(t)
 	asked := 0
 	for where, query := range queries {
-		if !asksFor(query, "geosql_agent_", "geosql_availabilitygroup_", "geosql_sqlserver_", "geosql_site_") || strings.Contains(query, "changes(") {
+		if !asksFor(query, "geosql_agent_", "geosql_availabilitygroup_", "geosql_sqlserver_", "geosql_site_") ||
+			strings.Contains(query, "changes(") {
 			continue
 		}
 		asked++
-		g.Eventually(func() (int, error) { return p.Count(query) }, time.Minute, time.Second).Should(BeNumerically(">", 0), "%s: %s", where, query)
+		g.Eventually(func() (int, error) { return p.Count(query) }, time.Minute, time.Second).
+			Should(BeNumerically(">", 0), "%s: %s", where, query)
 	}
 	g.Expect(asked).To(BeNumerically(">=", 20))
 	g.Eventually(p.UnhealthyRules, time.Minute, time.Second).Should(BeEmpty())
@@ -56,7 +58,8 @@ func TestMetrics(t *testing.T) {
 		list, err := p.Alerts()
 		var names []string
 		for _, a := range list {
-			if a.Labels["group"] == gt.group.Name || strings.HasPrefix(a.Labels["pod"], gt.group.Name) || strings.HasPrefix(a.Labels["server"], gt.group.Name) {
+			if a.Labels["group"] == gt.group.Name || strings.HasPrefix(a.Labels["pod"], gt.group.Name) ||
+				strings.HasPrefix(a.Labels["server"], gt.group.Name) {
 				names = append(names, a.Labels["alertname"])
 			}
 		}
@@ -64,7 +67,13 @@ func TestMetrics(t *testing.T) {
 	}
 	g.Eventually(alerts, time.Minute, time.Second).Should(BeEmpty(), "the group is well")
 
-	secondary := open(t, connectorFrom(t, b, shellAt(t, b.Site("quincy"), namespace)), gt.servers["quincy"], credentials.RoleSA, "master")
+	secondary := open(
+		t,
+		connectorFrom(t, b, shellAt(t, b.Site("quincy"), namespace)),
+		gt.servers["quincy"],
+		credentials.RoleSA,
+		"master",
+	)
 	g.Expect(secondary.Exec(t.Context(), tsql.Statement{Text: "ALTER DATABASE [Content] SET HADR SUSPEND"})).To(Succeed())
 	g.Eventually(alerts, 90*time.Second, time.Second).Should(ContainElement("GeoSQLDataMovementSuspended"))
 	g.Expect(secondary.Exec(t.Context(), tsql.Statement{Text: "ALTER DATABASE [Content] SET HADR RESUME"})).To(Succeed())
@@ -99,14 +108,22 @@ func managerJob(t *testing.T, b *bed.Bed) object {
 		kubectl(ctx, "delete", "serviceaccount", "-n", system, account, "--ignore-not-found")
 	})
 	kubectl(t.Context(), "create", "serviceaccount", "-n", system, account)
-	kubectl(t.Context(), "create", "clusterrolebinding", account, "--clusterrole=geosql-operator-metrics-reader", "--serviceaccount="+system+":"+account)
+	kubectl(
+		t.Context(),
+		"create",
+		"clusterrolebinding",
+		account,
+		"--clusterrole=geosql-operator-metrics-reader",
+		"--serviceaccount="+system+":"+account,
+	)
 	token := kubectl(t.Context(), "create", "token", "-n", system, account)
 	job := scrapes("manager", object{"targets": []string{forward(t, b, hub, system, "service/geosql-operator-metrics")}})
 	job["honor_labels"], job["authorization"] = true, object{"credentials": token}
 	return job
 }
 
-// agentJobs scrape the agents as the PodMonitors say: at each site with a token of that site, and certificates verified.
+// agentJobs scrape the agents as the PodMonitors say: at each site with a token of that site, and certificates
+// verified.
 func (gt *groupTest) agentJobs() []object {
 	gt.t.Helper()
 	g := NewWithT(gt.t)
@@ -115,12 +132,24 @@ func (gt *groupTest) agentJobs() []object {
 		site := gt.b.Site(name)
 		pod := credentials.HostName(v1alpha1.ServerName(server.Name))
 		read := func(key string) string {
-			out, said, err := site.Kubectl(gt.t.Context(), "get", "secret", "-n", namespace, credentials.ReaderName, "-o", "go-template={{index .data \""+key+"\" | base64decode}}")
+			out, said, err := site.Kubectl(
+				gt.t.Context(),
+				"get",
+				"secret",
+				"-n",
+				namespace,
+				credentials.ReaderName,
+				"-o",
+				"go-template={{index .data \""+key+"\" | base64decode}}",
+			)
 			g.Expect(err).NotTo(HaveOccurred(), said)
 			return strings.TrimSpace(out)
 		}
 		address := forward(gt.t, gt.b, site, namespace, "pod/"+pod)
-		job := scrapes("agents-"+name, object{"targets": []string{address}, "labels": object{"pod": pod, "namespace": namespace}})
+		job := scrapes(
+			"agents-"+name,
+			object{"targets": []string{address}, "labels": object{"pod": pod, "namespace": namespace}},
+		)
 		job["authorization"] = object{"credentials": read(credentials.KeyReaderToken)}
 		// Debian's Prometheus takes no certificate in its configuration itself.
 		ca := filepath.Join(gt.t.TempDir(), "ca.crt")
@@ -136,8 +165,12 @@ func (gt *groupTest) agentJobs() []object {
 func (gt *groupTest) refusesOthers(address string) {
 	gt.t.Helper()
 	g := NewWithT(gt.t)
-	https := &http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}}
-	for path, code := range map[string]int{"/metrics": http.StatusUnauthorized, "/status": http.StatusUnauthorized, "/livez": http.StatusOK, "/readyz": http.StatusOK} {
+	https := &http.Client{
+		Timeout:   10 * time.Second,
+		Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}},
+	}
+	for path, code := range map[string]int{"/metrics": http.StatusUnauthorized, "/status": http.StatusUnauthorized,
+		"/livez": http.StatusOK, "/readyz": http.StatusOK} {
 		response, err := https.Get("https://" + address + path)
 		g.Expect(err).NotTo(HaveOccurred())
 		g.Expect(response.Body.Close()).To(Succeed())
@@ -146,7 +179,12 @@ func (gt *groupTest) refusesOthers(address string) {
 }
 
 func scrapes(job string, targets ...object) object {
-	return object{"job_name": job, "scheme": "https", "tls_config": object{"insecure_skip_verify": true}, "static_configs": targets}
+	return object{
+		"job_name":       job,
+		"scheme":         "https",
+		"tls_config":     object{"insecure_skip_verify": true},
+		"static_configs": targets,
+	}
 }
 
 var forwarding = regexp.MustCompile(`^Forwarding from (127\.0\.0\.1:\d+) `)
@@ -156,7 +194,19 @@ func forward(t *testing.T, b *bed.Bed, site *bed.Site, namespace, what string) s
 	t.Helper()
 	g := NewWithT(t)
 	ctx, cancel := context.WithCancel(context.Background())
-	command := exec.CommandContext(ctx, filepath.Join(b.Cache, "bin/kubectl"), "--kubeconfig", site.Kubeconfig, "--context", "kind-"+site.Name, "-n", namespace, "port-forward", what, ":8443")
+	command := exec.CommandContext(
+		ctx,
+		filepath.Join(b.Cache, "bin/kubectl"),
+		"--kubeconfig",
+		site.Kubeconfig,
+		"--context",
+		"kind-"+site.Name,
+		"-n",
+		namespace,
+		"port-forward",
+		what,
+		":8443",
+	)
 	out, err := command.StdoutPipe()
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(command.Start()).To(Succeed())

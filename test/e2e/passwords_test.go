@@ -38,7 +38,9 @@ func TestPasswordsAreChanged(t *testing.T) {
 	changed := map[string]string{}
 	change := func(at *bed.Site, keys ...string) {
 		secret := &corev1.Secret{}
-		g.Expect(at.Client.Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: credentials.PasswordsName(v1alpha1.ServerName(server.Name))}, secret)).To(Succeed())
+		g.Expect(at.Client.Get(t.Context(),
+			client.ObjectKey{Namespace: namespace, Name: credentials.PasswordsName(v1alpha1.ServerName(server.Name))}, secret)).
+			To(Succeed())
 		before := client.MergeFrom(secret.DeepCopy())
 		for _, key := range keys {
 			password, err := credentials.NewPassword()
@@ -49,23 +51,29 @@ func TestPasswordsAreChanged(t *testing.T) {
 	}
 	change(b.Hub(), credentials.KeyOperator)
 	change(quincy, credentials.KeySA, credentials.KeyAgent)
-	bed.Wait(t, "site and hub agree on the new passwords, and the engine has taken sa's", 2*time.Minute, func(ctx context.Context) (bool, string, error) {
-		for _, at := range []*bed.Site{quincy, b.Hub()} {
-			secret := &corev1.Secret{}
-			if err := at.Client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: credentials.PasswordsName(v1alpha1.ServerName(server.Name))}, secret); err != nil {
-				return false, "", err
-			}
-			for key, password := range changed {
-				if string(secret.Data[key]) != password {
-					return false, fmt.Sprintf("%s has the old %s", at.Name, key), nil
+	bed.Wait(
+		t,
+		"site and hub agree on the new passwords, and the engine has taken sa's",
+		2*time.Minute,
+		func(ctx context.Context) (bool, string, error) {
+			for _, at := range []*bed.Site{quincy, b.Hub()} {
+				secret := &corev1.Secret{}
+				if err := at.Client.Get(ctx, client.ObjectKey{Namespace: namespace,
+					Name: credentials.PasswordsName(v1alpha1.ServerName(server.Name))}, secret); err != nil {
+					return false, "", err
+				}
+				for key, password := range changed {
+					if string(secret.Data[key]) != password {
+						return false, fmt.Sprintf("%s has the old %s", at.Name, key), nil
+					}
+				}
+				if _, ok := secret.Data[credentials.KeyPreviousSA]; ok {
+					return false, at.Name + " keeps the previous sa password", nil
 				}
 			}
-			if _, ok := secret.Data[credentials.KeyPreviousSA]; ok {
-				return false, at.Name + " keeps the previous sa password", nil
-			}
-		}
-		return true, "", nil
-	})
+			return true, "", nil
+		},
+	)
 	waitForServer(t, b, server, time.Minute)
 	for _, role := range append(credentials.Roles(), credentials.RoleSA) {
 		g.Expect(open(t, connector, server, role, "master").Ping(t.Context())).To(Succeed(), role.Login())

@@ -33,7 +33,8 @@ func plugin(t *testing.T, b *bed.Bed, site string, timeout time.Duration, argume
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), timeout)
 	defer cancel()
-	out, err := exec.CommandContext(ctx, program, append(arguments, "--context", "kind-"+site, "-n", namespace)...).CombinedOutput()
+	out, err := exec.CommandContext(ctx, program, append(arguments, "--context", "kind-"+site, "-n", namespace)...).
+		CombinedOutput()
 	t.Logf("at %s: kubectl geosql %v (%v)\n%s", site, arguments, err, out)
 	return string(out), err
 }
@@ -71,7 +72,8 @@ func loseSite(t *testing.T, b *bed.Bed, site string, others ...string) (back fun
 	return heal
 }
 
-// endMoves removes the moves of a publication: an approved one that this test has left would be gone on with by the next.
+// endMoves removes the moves of a publication: an approved one that this test has left would be gone on with by the
+// next.
 func endMoves(t *testing.T, b *bed.Bed, publication v1alpha1.ObjectName) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
@@ -99,20 +101,38 @@ type movedTopology struct {
 	source, atQuincy, atDublin *mssql.DB
 }
 
-func subscriptionTo(name, publication string, server *v1alpha1.SQLServer, kind v1alpha1.SubscriptionType) *v1alpha1.Subscription {
+func subscriptionTo(
+	name, publication string,
+	server *v1alpha1.SQLServer,
+	kind v1alpha1.SubscriptionType,
+) *v1alpha1.Subscription {
 	return &v1alpha1.Subscription{ObjectMeta: fresh(name), Spec: v1alpha1.SubscriptionSpec{
-		Publication: v1alpha1.ObjectName(publication), Subscriber: v1alpha1.ServerOrGroup{Server: v1alpha1.ServerName(server.Name)},
+		Publication: v1alpha1.ObjectName(
+			publication,
+		), Subscriber: v1alpha1.ServerOrGroup{Server: v1alpha1.ServerName(server.Name)},
 		Database: "Content", Type: kind,
 	}}
 }
 
-// declareMoved brings up a publisher and its distributor in Tukwila, subscribers in Quincy (push) and Dublin (pull), and
-// another distributor in Quincy that nobody uses yet.
+// declareMoved brings up a publisher and its distributor in Tukwila, subscribers in Quincy (push) and Dublin (pull),
+// and another distributor in Quincy that nobody uses yet.
 func declareMoved(t *testing.T, b *bed.Bed) *movedTopology {
 	t.Helper()
 	m := &movedTopology{
-		publisher: declareServer(t, b, "e2empub", "tukwila", nil), distributor: declareServer(t, b, "e2emdist", "tukwila", nil),
-		far: declareServer(t, b, "e2emfar", "quincy", nil), quincy: declareServer(t, b, "e2emqui", "quincy", nil), dublin: declareServer(t, b, "e2emdub", "dublin", nil),
+		publisher: declareServer(
+			t,
+			b,
+			"e2empub",
+			"tukwila",
+			nil,
+		), distributor: declareServer(t, b, "e2emdist", "tukwila", nil),
+		far: declareServer(
+			t,
+			b,
+			"e2emfar",
+			"quincy",
+			nil,
+		), quincy: declareServer(t, b, "e2emqui", "quincy", nil), dublin: declareServer(t, b, "e2emdub", "dublin", nil),
 	}
 	servers := []*v1alpha1.SQLServer{m.publisher, m.distributor, m.far, m.quincy, m.dublin}
 	removedTogether(t, b, servers...)
@@ -120,7 +140,13 @@ func declareMoved(t *testing.T, b *bed.Bed) *movedTopology {
 		waitForServer(t, b, s, 4*time.Minute)
 	}
 	at := func(s *v1alpha1.SQLServer, database string) *mssql.DB {
-		return open(t, connectorFrom(t, b, shellAt(t, b.Site(string(s.Spec.Site)), namespace)), s, credentials.RoleSA, database)
+		return open(
+			t,
+			connectorFrom(t, b, shellAt(t, b.Site(string(s.Spec.Site)), namespace)),
+			s,
+			credentials.RoleSA,
+			database,
+		)
 	}
 	write(t, at(m.publisher, "master"), "CREATE DATABASE Content")
 	m.source = at(m.publisher, "Content")
@@ -152,9 +178,9 @@ func declareMoved(t *testing.T, b *bed.Bed) *movedTopology {
 	return m
 }
 
-// The site of a publisher and of its distributor is lost: cut off, with both alive behind the cut. One command shows what
-// is lost and then publishes from the subscriber in Dublin by way of the distributor in Quincy; the subscriber in Quincy
-// goes on without a new copy. Nothing of the former publisher arrives when its site is back.
+// The site of a publisher and of its distributor is lost: cut off, with both alive behind the cut. One command shows
+// what is lost and then publishes from the subscriber in Dublin by way of the distributor in Quincy; the subscriber in
+// Quincy goes on without a new copy. Nothing of the former publisher arrives when its site is back.
 func TestPublishingMovesFromALostSite(t *testing.T) {
 	if os.Getenv(soakRounds) == "" {
 		t.Skip("in make soak only: " + soakRounds + " is not set")
@@ -171,36 +197,53 @@ func TestPublishingMovesFromALostSite(t *testing.T) {
 	move := []string{"move-publisher", "e2em", "--to", "e2emdub", "--distributor", "e2em-far", "--estimate-timeout", "2m"}
 	out, err := plugin(t, b, "dublin", 3*time.Minute, append(move, "--estimate")...)
 	g.Expect(err).To(HaveOccurred())
-	g.Expect(out).To(And(ContainSubstring("nothing was changed"), ContainSubstring(conditions.ReasonPublisherNotFenced)), "silence alone is no evidence")
+	g.Expect(out).
+		To(And(ContainSubstring("nothing was changed"), ContainSubstring(conditions.ReasonPublisherNotFenced)),
+			"silence alone is no evidence")
 	g.Expect(lifecycle(t.Context(), b, "tukwila", v1alpha1.SiteLost)).To(Succeed())
 	out, err = plugin(t, b, "dublin", 3*time.Minute, append(move, "--estimate")...)
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(out).To(And(ContainSubstring("COMPLETE UNTIL"), MatchRegexp(`e2em-dublin +e2emdub +yes `), ContainSubstring("2300"), ContainSubstring("Nothing was changed.")))
+	g.Expect(out).
+		To(And(ContainSubstring("COMPLETE UNTIL"), MatchRegexp(`e2em-dublin +e2emdub +yes `), ContainSubstring("2300"),
+			ContainSubstring("Nothing was changed.")))
 	g.Expect(b.Hub().Client.Get(t.Context(), client.ObjectKeyFromObject(m.publication), m.publication)).To(Succeed())
 	g.Expect(m.publication.Spec.Publisher.Server).To(BeEquivalentTo("e2empub"))
 
 	began := time.Now()
 	out, err = plugin(t, b, "dublin", 8*time.Minute, append(move, "--yes", "--wait")...)
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(out).To(And(ContainSubstring("COMPLETE UNTIL"), MatchRegexp(`Subscription e2em-quincy: Delivering, %s\. .*2300 rows`, v1alpha1.InitializeReplicationSupportOnly)))
-	t.Logf("moved %.1f s after the command, %.1f s after the loss", time.Since(began).Seconds(), time.Since(lost).Seconds())
+	g.Expect(out).
+		To(And(ContainSubstring("COMPLETE UNTIL"),
+			MatchRegexp(`Subscription e2em-quincy: Delivering, %s\. .*2300 rows`, v1alpha1.InitializeReplicationSupportOnly)))
+	t.Logf(
+		"moved %.1f s after the command, %.1f s after the loss",
+		time.Since(began).Seconds(),
+		time.Since(lost).Seconds(),
+	)
 	g.Expect(b.Hub().Client.Get(t.Context(), client.ObjectKeyFromObject(m.publication), m.publication)).To(Succeed())
 	g.Expect(m.publication.Spec.Publisher.Server).To(BeEquivalentTo("e2emdub"))
 
 	insertRows(t, m.atDublin, "dbo.Article", 6000, 6100)
 	write(t, m.atDublin, "DELETE dbo.Article WHERE Id = 7")
-	g.Eventually(digest(t, m.atQuincy, "dbo.Article"), time.Minute, time.Second).Should(Equal(digest(t, m.atDublin, "dbo.Article")()))
+	g.Eventually(digest(t, m.atQuincy, "dbo.Article"), time.Minute, time.Second).
+		Should(Equal(digest(t, m.atDublin, "dbo.Article")()))
 
 	back()
 	home := time.Now()
 	m.expectRefused(t, b)
 	t.Logf("agents of the former distributor refused %.1f s after their site was back", time.Since(home).Seconds())
-	g.Expect(digest(t, m.atQuincy, "dbo.Article")()).To(And(HavePrefix("2399 "), Equal(digest(t, m.atDublin, "dbo.Article")())))
-	write(t, m.atQuincy, "IF EXISTS (SELECT 1 FROM dbo.Article WHERE Id = 5000) THROW 50001, N'a row of the former publisher arrived', 1")
+	g.Expect(digest(t, m.atQuincy, "dbo.Article")()).
+		To(And(HavePrefix("2399 "), Equal(digest(t, m.atDublin, "dbo.Article")())))
+	write(
+		t,
+		m.atQuincy,
+		"IF EXISTS (SELECT 1 FROM dbo.Article WHERE Id = 5000) THROW 50001, N'a row of the former publisher arrived', 1",
+	)
 }
 
-// A publisher that lives is replaced by the subscriber in Dublin, by way of the same distributor: refused as long as it takes writes,
-// and with nothing lost once its database is read-only. The subscriber in Quincy goes on without a new copy.
+// A publisher that lives is replaced by the subscriber in Dublin, by way of the same distributor: refused as long as it
+// takes writes, and with nothing lost once its database is read-only. The subscriber in Quincy goes on without a new
+// copy.
 func TestPublishingMovesFromAServerThatLives(t *testing.T) {
 	if os.Getenv(soakRounds) == "" {
 		t.Skip("in make soak only: " + soakRounds + " is not set")
@@ -213,38 +256,58 @@ func TestPublishingMovesFromAServerThatLives(t *testing.T) {
 	move := []string{"move-publisher", "e2em", "--to", "e2emdub", "--estimate-timeout", "2m"}
 	out, err := plugin(t, b, "dublin", 3*time.Minute, append(move, "--estimate")...)
 	g.Expect(err).To(HaveOccurred())
-	g.Expect(out).To(And(ContainSubstring("nothing was changed"), ContainSubstring(conditions.ReasonPublisherAnswers), ContainSubstring("SET READ_ONLY")))
+	g.Expect(out).
+		To(And(ContainSubstring("nothing was changed"), ContainSubstring(conditions.ReasonPublisherAnswers),
+			ContainSubstring("SET READ_ONLY")))
 
 	write(t, m.source, "ALTER DATABASE Content SET READ_ONLY WITH ROLLBACK IMMEDIATE")
 	out, err = plugin(t, b, "dublin", 3*time.Minute, append(move, "--estimate")...)
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(out).To(And(ContainSubstring("Nothing that is published is lost"), ContainSubstring("2300 rows"), ContainSubstring("Nothing was changed.")))
+	g.Expect(out).
+		To(And(ContainSubstring("Nothing that is published is lost"), ContainSubstring("2300 rows"),
+			ContainSubstring("Nothing was changed.")))
 	began := time.Now()
 	out, err = plugin(t, b, "dublin", 8*time.Minute, append(move, "--yes", "--wait")...)
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(out).To(MatchRegexp(`Subscription e2em-quincy: Delivering, %s\. .*2300 rows`, v1alpha1.InitializeReplicationSupportOnly))
+	g.Expect(out).
+		To(MatchRegexp(`Subscription e2em-quincy: Delivering, %s\. .*2300 rows`, v1alpha1.InitializeReplicationSupportOnly))
 	t.Logf("moved %.1f s after the command", time.Since(began).Seconds())
 	g.Expect(b.Hub().Client.Get(t.Context(), client.ObjectKeyFromObject(m.publication), m.publication)).To(Succeed())
-	g.Expect(m.publication.Spec).To(And(HaveField("Publisher.Server", BeEquivalentTo("e2emdub")), HaveField("Distributor", BeEquivalentTo("e2em"))))
+	g.Expect(m.publication.Spec).
+		To(And(HaveField("Publisher.Server", BeEquivalentTo("e2emdub")), HaveField("Distributor", BeEquivalentTo("e2em"))))
 
 	insertRows(t, m.atDublin, "dbo.Article", 6000, 6100)
 	write(t, m.atDublin, "DELETE dbo.Article WHERE Id = 7")
-	g.Eventually(digest(t, m.atQuincy, "dbo.Article"), time.Minute, time.Second).Should(Equal(digest(t, m.atDublin, "dbo.Article")()))
+	g.Eventually(digest(t, m.atQuincy, "dbo.Article"), time.Minute, time.Second).
+		Should(Equal(digest(t, m.atDublin, "dbo.Article")()))
 	g.Expect(digest(t, m.atQuincy, "dbo.Article")()).To(HavePrefix("2399 "))
 }
 
-// expectRefused waits until an agent of the former distributor was refused by the subscriber in Quincy. The one that was at work
-// when the site was cut off has given its connection up by then, and its job tries again every minute.
+// expectRefused waits until an agent of the former distributor was refused by the subscriber in Quincy. The one that
+// was at work when the site was cut off has given its connection up by then, and its job tries again every minute.
 func (m *movedTopology) expectRefused(t *testing.T, b *bed.Bed) {
 	t.Helper()
-	former := open(t, connectorFrom(t, b, shellAt(t, b.Site("tukwila"), namespace)), m.distributor, credentials.RoleSA, "distribution")
+	former := open(
+		t,
+		connectorFrom(t, b, shellAt(t, b.Site("tukwila"), namespace)),
+		m.distributor,
+		credentials.RoleSA,
+		"distribution",
+	)
 	NewWithT(t).Eventually(func() string {
 		refused := ""
-		err := former.Query(t.Context(), tsql.Statement{Text: "SELECT TOP (1) CAST(error_text AS nvarchar(4000)) FROM dbo.MSrepl_errors WHERE CAST(error_text AS nvarchar(4000)) LIKE N'%Login failed%'"},
-			func(r mssql.Row) error { return r.Scan(&refused) })
+		err := former.Query(
+			t.Context(),
+			tsql.Statement{
+				Text: "SELECT TOP (1) CAST(error_text AS nvarchar(4000)) FROM dbo.MSrepl_errors WHERE CAST(error_text AS " +
+					"nvarchar(4000)) LIKE N'%Login failed%'",
+			},
+			func(r mssql.Row) error { return r.Scan(&refused) },
+		)
 		if err != nil {
 			return fmt.Sprint("not known: ", err)
 		}
 		return refused
-	}, 3*time.Minute, 2*time.Second).Should(ContainSubstring("geosql_replication_"), "agents of the former distributor find no login")
+	}, 3*time.Minute, 2*time.Second).Should(ContainSubstring("geosql_replication_"),
+		"agents of the former distributor find no login")
 }

@@ -58,7 +58,8 @@ func TestReplicationOnRetainedVolumes(t *testing.T) {
 	connector := connectorFrom(t, b, shellAt(t, b.Site("dublin"), namespace))
 	source := open(t, connector, r.publisher(), credentials.RoleSA, "Content")
 	copied := open(t, connector, r.subscriber(), credentials.RoleSA, "Content")
-	g.Eventually(digest(t, copied, "dbo.Article"), time.Minute, time.Second).Should(Equal(digest(t, source, "dbo.Article")()))
+	g.Eventually(digest(t, copied, "dbo.Article"), time.Minute, time.Second).
+		Should(Equal(digest(t, source, "dbo.Article")()))
 	var rows int
 	_, err := fmt.Sscan(digest(t, source, "dbo.Article")(), &rows)
 	g.Expect(err).NotTo(HaveOccurred())
@@ -99,7 +100,14 @@ func TestReplicationOnRetainedVolumes(t *testing.T) {
 	waitForReady(t, b, s, &s.Status.StatusBase, conditions.ReasonDelivering, 5*time.Minute)
 	copied = open(t, connector, r.subscriber(), credentials.RoleSA, "Content")
 	g.Eventually(digest(t, copied, "dbo.Article"), 2*time.Minute, time.Second).Should(HavePrefix(fmt.Sprint(rows+1, " ")))
-	t.Logf("what was written meanwhile has arrived %.1f s after everything was declared again", time.Since(began).Seconds())
+	t.Logf(
+		"what was written meanwhile has arrived %.1f s after everything was declared again",
+		time.Since(began).Seconds(),
+	)
 	g.Expect(s.Status.MirroredSnapshot).To(Or(BeEmpty(), Equal(snapshot)), "no other snapshot was made")
-	write(t, copied, "IF (SELECT Body FROM dbo.Article WHERE Id = 7) <> N'kept' THROW 50001, N'the table was copied anew', 1")
+	write(
+		t,
+		copied,
+		"IF (SELECT Body FROM dbo.Article WHERE Id = 7) <> N'kept' THROW 50001, N'the table was copied anew', 1",
+	)
 }

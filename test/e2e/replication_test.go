@@ -60,20 +60,32 @@ func createReplication(t *testing.T, b *bed.Bed, obj client.Object) {
 }
 
 // waitForReady waits until the condition Ready has the reason; message contains what is left of it then.
-func waitForReady(t *testing.T, b *bed.Bed, obj client.Object, status *v1alpha1.StatusBase, reason string, timeout time.Duration) (message string) {
+func waitForReady(
+	t *testing.T,
+	b *bed.Bed,
+	obj client.Object,
+	status *v1alpha1.StatusBase,
+	reason string,
+	timeout time.Duration,
+) (message string) {
 	t.Helper()
-	bed.Wait(t, fmt.Sprintf("%T %s has reason %s", obj, obj.GetName(), reason), timeout, func(ctx context.Context) (bool, string, error) {
-		if err := b.Hub().Client.Get(ctx, client.ObjectKeyFromObject(obj), obj); err != nil {
-			return false, "", err
-		}
-		for _, c := range status.Conditions {
-			if c.Type == v1alpha1.ConditionReady {
-				message = c.Message
-				return c.Reason == reason && c.ObservedGeneration == obj.GetGeneration(), c.Reason + ": " + c.Message, nil
+	bed.Wait(
+		t,
+		fmt.Sprintf("%T %s has reason %s", obj, obj.GetName(), reason),
+		timeout,
+		func(ctx context.Context) (bool, string, error) {
+			if err := b.Hub().Client.Get(ctx, client.ObjectKeyFromObject(obj), obj); err != nil {
+				return false, "", err
 			}
-		}
-		return false, "no condition yet", nil
-	})
+			for _, c := range status.Conditions {
+				if c.Type == v1alpha1.ConditionReady {
+					message = c.Message
+					return c.Reason == reason && c.ObservedGeneration == obj.GetGeneration(), c.Reason + ": " + c.Message, nil
+				}
+			}
+			return false, "no condition yet", nil
+		},
+	)
 	return message
 }
 
@@ -82,8 +94,14 @@ func digest(t *testing.T, db *mssql.DB, table string) func() string {
 	return func() string {
 		var n int
 		var ids, lengths int64
-		err := db.Query(t.Context(), tsql.Statement{Text: "SELECT COUNT(*), COALESCE(SUM(CAST(Id AS bigint)), 0), COALESCE(SUM(CAST(LEN(Body) AS bigint)), 0) FROM " + table},
-			func(r mssql.Row) error { return r.Scan(&n, &ids, &lengths) })
+		err := db.Query(
+			t.Context(),
+			tsql.Statement{
+				Text: "SELECT COUNT(*), COALESCE(SUM(CAST(Id AS bigint)), 0), COALESCE(SUM(CAST(LEN(Body) AS bigint)), 0) FROM " +
+					table,
+			},
+			func(r mssql.Row) error { return r.Scan(&n, &ids, &lengths) },
+		)
 		if err != nil {
 			return err.Error()
 		}
@@ -109,16 +127,22 @@ func killDuringSnapshot(t *testing.T, b *bed.Bed, p *v1alpha1.Publication) {
 		err := b.Hub().Client.Get(ctx, client.ObjectKeyFromObject(p), p)
 		for _, c := range p.Status.Conditions {
 			if c.Type == v1alpha1.ConditionReady {
-				return strings.Contains(c.Message, "snapshot") && strings.Contains(c.Message, "being made") || c.Reason == conditions.ReasonNoPrimaryKey, c.Message, err
+				return strings.Contains(c.Message, "snapshot") && strings.Contains(c.Message, "being made") ||
+					c.Reason == conditions.ReasonNoPrimaryKey, c.Message, err
 			}
 		}
 		return false, "no condition yet", err
 	})
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "e2erdist-0"}}
-	NewWithT(t).Expect(b.Site("quincy").Client.Delete(t.Context(), pod, &client.DeleteOptions{GracePeriodSeconds: ptr.To[int64](0)})).To(Succeed())
+	NewWithT(
+		t,
+	).Expect(b.Site("quincy").Client.Delete(t.Context(), pod,
+		&client.DeleteOptions{GracePeriodSeconds: ptr.To[int64](0)})).
+		To(Succeed())
 }
 
-// reinitialize waits until a subscription says that it needs a new copy, asks for it as a person does, and returns what it said.
+// reinitialize waits until a subscription says that it needs a new copy, asks for it as a person does, and returns what
+// it said.
 func reinitialize(t *testing.T, b *bed.Bed, s *v1alpha1.Subscription) string {
 	t.Helper()
 	message := waitForReady(t, b, s, &s.Status.StatusBase, conditions.ReasonReinitializationNeeded, time.Minute)
@@ -128,9 +152,9 @@ func reinitialize(t *testing.T, b *bed.Bed, s *v1alpha1.Subscription) string {
 	return message
 }
 
-// A publication in Tukwila, a distributor in Quincy, a pull subscriber in Dublin: rows that were there before come by the
-// mirrored snapshot although the distributor is killed while it is made, rows that come later by the distribution agent;
-// a table without a primary key holds nothing up, and a database that holds other data is left alone.
+// A publication in Tukwila, a distributor in Quincy, a pull subscriber in Dublin: rows that were there before come by
+// the mirrored snapshot although the distributor is killed while it is made, rows that come later by the distribution
+// agent; a table without a primary key holds nothing up, and a database that holds other data is left alone.
 func TestReplicationOverTheWAN(t *testing.T) {
 	overTheWAN.Beside(t, 1, 240)
 	g := NewWithT(t)
@@ -155,19 +179,29 @@ func TestReplicationOverTheWAN(t *testing.T) {
 	createReplication(t, b, s)
 	waitForReady(t, b, s, &s.Status.StatusBase, conditions.ReasonDelivering, 5*time.Minute)
 	copied := open(t, connector, subscriber, credentials.RoleSA, "Content")
-	g.Eventually(digest(t, copied, "dbo.Article"), time.Minute, time.Second).Should(Equal(digest(t, source, "dbo.Article")()))
+	g.Eventually(digest(t, copied, "dbo.Article"), time.Minute, time.Second).
+		Should(Equal(digest(t, source, "dbo.Article")()))
 	g.Expect(digest(t, copied, "dbo.Article")()).To(HavePrefix(fmt.Sprint(replicationRows, " ")))
-	t.Logf("%d rows are in Dublin %.1f s after the Subscription was declared; snapshot of %s mirrored", replicationRows, time.Since(began).Seconds(), s.Status.MirroredSnapshot)
+	t.Logf(
+		"%d rows are in Dublin %.1f s after the Subscription was declared; snapshot of %s mirrored",
+		replicationRows,
+		time.Since(began).Seconds(),
+		s.Status.MirroredSnapshot,
+	)
 
 	began = time.Now()
 	insertRows(t, source, "dbo.Article", replicationRows, replicationRows+1000)
 	want := digest(t, source, "dbo.Article")()
 	written := time.Since(began)
 	g.Eventually(digest(t, copied, "dbo.Article"), time.Minute, 100*time.Millisecond).Should(Equal(want))
-	t.Logf("1000 rows were written in %.1f s and have arrived after %.1f s", written.Seconds(), time.Since(began).Seconds())
+	t.Logf(
+		"1000 rows were written in %.1f s and have arrived after %.1f s",
+		written.Seconds(),
+		time.Since(began).Seconds(),
+	)
 
-	// Another type takes a new copy, which is made once somebody asks for it; until then the old one goes on. The agent at another
-	// place goes on from where the last one was: with what was written meanwhile, too.
+	// Another type takes a new copy, which is made once somebody asks for it; until then the old one goes on. The agent at
+	// another place goes on from where the last one was: with what was written meanwhile, too.
 	for i, at := range []v1alpha1.AgentPlace{v1alpha1.AgentAtSubscriber, v1alpha1.AgentAtDistributor} {
 		before := client.MergeFrom(s.DeepCopy())
 		s.Spec.Type, s.Spec.AgentAt = v1alpha1.SubscriptionPush, at
@@ -177,11 +211,13 @@ func TestReplicationOverTheWAN(t *testing.T) {
 			g.Expect(reinitialize(t, b, s)).To(ContainSubstring("to become Push"))
 		}
 		waitForReady(t, b, s, &s.Status.StatusBase, conditions.ReasonDelivering, 3*time.Minute)
-		g.Eventually(digest(t, copied, "dbo.Article"), time.Minute, time.Second).Should(Equal(digest(t, source, "dbo.Article")()), "pushed by the agent at the %s", at)
+		g.Eventually(digest(t, copied, "dbo.Article"), time.Minute, time.Second).
+			Should(Equal(digest(t, source, "dbo.Article")()), "pushed by the agent at the %s", at)
 	}
 
 	other := &v1alpha1.Subscription{ObjectMeta: metav1.ObjectMeta{Name: "e2er-other"}, Spec: v1alpha1.SubscriptionSpec{
-		Publication: "e2er", Subscriber: v1alpha1.ServerOrGroup{Server: "e2ersub"}, Database: "Other", Type: v1alpha1.SubscriptionPush, ReclaimPolicy: v1alpha1.ReclaimDelete,
+		Publication: "e2er", Subscriber: v1alpha1.ServerOrGroup{Server: "e2ersub"}, Database: "Other",
+		Type: v1alpha1.SubscriptionPush, ReclaimPolicy: v1alpha1.ReclaimDelete,
 	}}
 	write(t, open(t, connector, subscriber, credentials.RoleSA, "master"), "CREATE DATABASE Other")
 	kept := open(t, connector, subscriber, credentials.RoleSA, "Other")

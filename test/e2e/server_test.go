@@ -43,7 +43,12 @@ func operatorScheme() *runtime.Scheme {
 }
 
 // declareServer applies a SQLServer in the hub; it is removed with its volumes when the test ends.
-func declareServer(t *testing.T, b *bed.Bed, name, site string, change func(*v1alpha1.SQLServerSpec)) *v1alpha1.SQLServer {
+func declareServer(
+	t *testing.T,
+	b *bed.Bed,
+	name, site string,
+	change func(*v1alpha1.SQLServerSpec),
+) *v1alpha1.SQLServer {
 	t.Helper()
 	s := newServer(t, b, name, site, change)
 	t.Cleanup(func() { removeServer(t, b, s) })
@@ -58,9 +63,16 @@ func newServer(t *testing.T, b *bed.Bed, name, site string, change func(*v1alpha
 	s := &v1alpha1.SQLServer{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, Spec: v1alpha1.SQLServerSpec{
 		Site: v1alpha1.SiteName(site), AcceptEULA: true, Edition: "Developer",
 		Image: b.Image(t, "STANDIN_IMAGE"), ImagePullPolicy: corev1.PullNever,
-		Storage: &v1alpha1.ServerStorage{Data: volume("1Gi"), Log: volume("1Gi"), TempDB: volume("1Gi"), Backup: volume("1Gi")},
+		Storage: &v1alpha1.ServerStorage{
+			Data:   volume("1Gi"),
+			Log:    volume("1Gi"),
+			TempDB: volume("1Gi"),
+			Backup: volume("1Gi"),
+		},
 		// Without a request an engine would have next to nothing of a node that is busy with another test's pods.
-		Resources:     corev1.ResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("50m")}},
+		Resources: corev1.ResourceRequirements{
+			Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("50m")},
+		},
 		Startup:       &v1alpha1.StartupOptions{TraceFlags: []int32{1204, 1222}},
 		ReclaimPolicy: v1alpha1.ReclaimDelete,
 	}}
@@ -90,8 +102,8 @@ func removeServer(t *testing.T, b *bed.Bed, s *v1alpha1.SQLServer) {
 	}, 2*time.Minute, time.Second).Should(BeTrue(), "SQLServer %s goes", s.Name)
 }
 
-// removedTogether has servers deleted at once when the test ends: each of them takes its time to end, and declareServer waits for
-// one after the other. What uses them is declared later, and so is gone by then.
+// removedTogether has servers deleted at once when the test ends: each of them takes its time to end, and declareServer
+// waits for one after the other. What uses them is declared later, and so is gone by then.
 func removedTogether(t *testing.T, b *bed.Bed, servers ...*v1alpha1.SQLServer) {
 	t.Helper()
 	t.Cleanup(func() { deleteServers(t, b, servers...) })
@@ -108,8 +120,8 @@ func deleteServers(t *testing.T, b *bed.Bed, servers ...*v1alpha1.SQLServer) {
 	}
 }
 
-// A server that is declared in Dublin lands in Tukwila on the one node where all its volumes can live, answers under its
-// name in Dublin with a certificate that is verified, and comes back with its data when its pod is killed.
+// A server that is declared in Dublin lands in Tukwila on the one node where all its volumes can live, answers under
+// its name in Dublin with a certificate that is verified, and comes back with its data when its pod is killed.
 func TestServerAcrossSites(t *testing.T) {
 	bed.Beside(t, 90)
 	g := NewWithT(t)
@@ -125,7 +137,8 @@ func TestServerAcrossSites(t *testing.T) {
 	g.Expect(err).NotTo(HaveOccurred())
 	terms := pod.Spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms
 	g.Expect(terms).To(HaveLen(1))
-	g.Expect(terms[0].MatchExpressions[0].Values).To(Equal([]string{"tukwila-worker"}), "the affinity is computed, not met by chance")
+	g.Expect(terms[0].MatchExpressions[0].Values).
+		To(Equal([]string{"tukwila-worker"}), "the affinity is computed, not met by chance")
 	g.Expect(server.Status.PodIP).To(Equal(pod.Status.PodIP))
 	g.Expect(server.Status.Engine).NotTo(BeEmpty())
 	g.Expect(server.Status.CertificateExpires).NotTo(BeNil())
@@ -143,7 +156,8 @@ func TestServerAcrossSites(t *testing.T) {
 	write(t, kept, "CREATE TABLE dbo.t (id int NOT NULL PRIMARY KEY, v nvarchar(40))")
 	write(t, kept, "INSERT dbo.t VALUES (1, N'before the restart')")
 
-	g.Expect(meta.IsStatusConditionFalse(server.Status.Conditions, conditions.TypeRestartPending)).To(BeTrue(), "tempdb is on its volume: %v", server.Status.Conditions)
+	g.Expect(meta.IsStatusConditionFalse(server.Status.Conditions, conditions.TypeRestartPending)).
+		To(BeTrue(), "tempdb is on its volume: %v", server.Status.Conditions)
 	late := map[string][]time.Duration{}
 	for range 3 {
 		restartAndMeasure(t, b, server, late)
@@ -154,13 +168,15 @@ func TestServerAcrossSites(t *testing.T) {
 		g.Expect(d[2]).To(BeNumerically("<", 30*time.Second), "from %s, of %v", site, d)
 	}
 	var value string
-	g.Expect(open(t, dublin, server, credentials.RoleSA, "kept").Query(t.Context(), tsql.Statement{Text: "SELECT v FROM dbo.t WHERE id = 1"},
-		func(r mssql.Row) error { return r.Scan(&value) })).To(Succeed())
+	g.Expect(open(t, dublin, server, credentials.RoleSA, "kept").Query(t.Context(),
+		tsql.Statement{Text: "SELECT v FROM dbo.t WHERE id = 1"},
+		func(r mssql.Row) error { return r.Scan(&value) })).
+		To(Succeed())
 	g.Expect(value).To(Equal("before the restart"))
 }
 
-// restartAndMeasure deletes the pod and adds for each site how long after the new pod is up the server answers there under its
-// name.
+// restartAndMeasure deletes the pod and adds for each site how long after the new pod is up the server answers there
+// under its name.
 func restartAndMeasure(t *testing.T, b *bed.Bed, server *v1alpha1.SQLServer, late map[string][]time.Duration) {
 	t.Helper()
 	g := NewWithT(t)
@@ -168,7 +184,8 @@ func restartAndMeasure(t *testing.T, b *bed.Bed, server *v1alpha1.SQLServer, lat
 	shells := map[string]*bed.Shell{}
 	for _, site := range b.Sites {
 		shells[site.Name] = shellAt(t, site, namespace)
-		g.Expect(open(t, connectorFrom(t, b, shells[site.Name]), server, credentials.RoleAgent, "master").Ping(t.Context())).To(Succeed(), "from %s", site.Name)
+		g.Expect(open(t, connectorFrom(t, b, shells[site.Name]), server, credentials.RoleAgent, "master").Ping(t.Context())).
+			To(Succeed(), "from %s", site.Name)
 	}
 	old, err := podOf(t.Context(), home, server)
 	g.Expect(err).NotTo(HaveOccurred())
@@ -190,8 +207,9 @@ func restartAndMeasure(t *testing.T, b *bed.Bed, server *v1alpha1.SQLServer, lat
 	waitForServer(t, b, server, time.Minute)
 }
 
-// firstAnswer is when a new connection to the server's name was answered, or a minute later. One begins every second, whatever became of those before: what was sent to the old address is lost without a word, and says nothing of when the
-// name was right.
+// firstAnswer is when a new connection to the server's name was answered, or a minute later. One begins every second,
+// whatever became of those before: what was sent to the old address is lost without a word, and says nothing of when
+// the name was right.
 func firstAnswer(t *testing.T, b *bed.Bed, from *bed.Shell, server *v1alpha1.SQLServer) (at time.Time) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
@@ -201,7 +219,12 @@ func firstAnswer(t *testing.T, b *bed.Bed, from *bed.Shell, server *v1alpha1.SQL
 	var once sync.Once
 	for ctx.Err() == nil {
 		under.Go(func() {
-			db, err := connectorFrom(t, b, from).Open(ctx, mssql.Target{Namespace: namespace, Server: v1alpha1.ServerName(server.Name), Role: credentials.RoleAgent})
+			db, err := connectorFrom(
+				t,
+				b,
+				from,
+			).Open(ctx, mssql.Target{Namespace: namespace, Server: v1alpha1.ServerName(server.Name),
+				Role: credentials.RoleAgent})
 			if err == nil && db.Exec(ctx, tsql.Alive()) == nil {
 				once.Do(func() { at = time.Now() })
 				cancel()
@@ -217,9 +240,18 @@ func firstAnswer(t *testing.T, b *bed.Bed, from *bed.Shell, server *v1alpha1.SQL
 	return at
 }
 
-func open(t *testing.T, c *mssql.Connector, server *v1alpha1.SQLServer, role credentials.Role, database string) *mssql.DB {
+func open(
+	t *testing.T,
+	c *mssql.Connector,
+	server *v1alpha1.SQLServer,
+	role credentials.Role,
+	database string,
+) *mssql.DB {
 	t.Helper()
-	db, err := c.Open(t.Context(), mssql.Target{Namespace: server.Namespace, Server: v1alpha1.ServerName(server.Name), Role: role, Database: database})
+	db, err := c.Open(
+		t.Context(),
+		mssql.Target{Namespace: server.Namespace, Server: v1alpha1.ServerName(server.Name), Role: role, Database: database},
+	)
 	if err != nil {
 		t.Fatalf("open %s as %s: %v", server.Name, role.Login(), err)
 	}
@@ -247,7 +279,9 @@ func TestServerThatNoNodeCanServe(t *testing.T) {
 	g.Expect(text).To(ContainSubstring("class fast allows tukwila-worker; class archive allows tukwila-worker2; "))
 	g.Expect(text).To(ContainSubstring("no node can serve data, log, tempdb (fast) and backup (archive)"))
 	var claims corev1.PersistentVolumeClaimList
-	g.Expect(b.Site("tukwila").Client.List(t.Context(), &claims, client.InNamespace(namespace), client.MatchingLabels{v1alpha1.LabelServer: server.Name})).To(Succeed())
+	g.Expect(b.Site("tukwila").Client.List(t.Context(), &claims, client.InNamespace(namespace),
+		client.MatchingLabels{v1alpha1.LabelServer: server.Name})).
+		To(Succeed())
 	g.Expect(claims.Items).To(BeEmpty())
 }
 
@@ -255,7 +289,13 @@ func TestServerOfAClassThatDoesNotExist(t *testing.T) {
 	bed.Beside(t, 20)
 	g := NewWithT(t)
 	b := bed.Open(t, client.Options{Scheme: operatorScheme()})
-	server := declareServer(t, b, "e2equick", "quincy", func(s *v1alpha1.SQLServerSpec) { s.Storage.Log.StorageClassName = ptr.To("quick") })
+	server := declareServer(
+		t,
+		b,
+		"e2equick",
+		"quincy",
+		func(s *v1alpha1.SQLServerSpec) { s.Storage.Log.StorageClassName = ptr.To("quick") },
+	)
 	waitForReason(t, b, server, conditions.ReasonStorageClassNotFound)
 	_, text := describeServer(server)
 	g.Expect(text).To(ContainSubstring("storage class quick for log does not exist; existing classes: "))
@@ -267,7 +307,13 @@ func TestServerOfAnImageThatDoesNotExist(t *testing.T) {
 	b := bed.Open(t, client.Options{Scheme: operatorScheme()})
 	right := b.Image(t, "STANDIN_IMAGE")
 	server := serverInQuincy.Get(t, func(t *testing.T, server *v1alpha1.SQLServer) {
-		newServer(t, b, "e2equi", "quincy", func(s *v1alpha1.SQLServerSpec) { s.Image = "nobody-has-this:1" }).DeepCopyInto(server)
+		newServer(
+			t,
+			b,
+			"e2equi",
+			"quincy",
+			func(s *v1alpha1.SQLServerSpec) { s.Image = "nobody-has-this:1" },
+		).DeepCopyInto(server)
 		createServer(t, b, server)
 	})
 	waitForReason(t, b, server, conditions.ReasonImagePullFailed)
@@ -281,16 +327,21 @@ func TestServerOfAnImageThatDoesNotExist(t *testing.T) {
 
 func waitForReason(t *testing.T, b *bed.Bed, server *v1alpha1.SQLServer, reason string) {
 	t.Helper()
-	bed.Wait(t, fmt.Sprintf("SQLServer %s has reason %s", server.Name, reason), time.Minute, func(ctx context.Context) (bool, string, error) {
-		if err := b.Hub().Client.Get(ctx, client.ObjectKeyFromObject(server), server); err != nil {
-			return false, "", err
-		}
-		for _, c := range server.Status.Conditions {
-			if c.Type == v1alpha1.ConditionReady && c.Reason == reason {
-				return true, "", nil
+	bed.Wait(
+		t,
+		fmt.Sprintf("SQLServer %s has reason %s", server.Name, reason),
+		time.Minute,
+		func(ctx context.Context) (bool, string, error) {
+			if err := b.Hub().Client.Get(ctx, client.ObjectKeyFromObject(server), server); err != nil {
+				return false, "", err
 			}
-		}
-		_, text := describeServer(server)
-		return false, text, nil
-	})
+			for _, c := range server.Status.Conditions {
+				if c.Type == v1alpha1.ConditionReady && c.Reason == reason {
+					return true, "", nil
+				}
+			}
+			_, text := describeServer(server)
+			return false, text, nil
+		},
+	)
 }

@@ -17,8 +17,8 @@ import (
 	"geosql.dev/operator/test/e2e/bed"
 )
 
-// replicated is a publication in Tukwila of table dbo.Article in database Content, with a distributor in Quincy and a pull
-// subscriber in Dublin.
+// replicated is a publication in Tukwila of table dbo.Article in database Content, with a distributor in Quincy and a
+// pull subscriber in Dublin.
 type replicated struct {
 	b            *bed.Bed
 	servers      []*v1alpha1.SQLServer // publisher, distributor, subscriber

@@ -25,12 +25,12 @@ import (
 	"geosql.dev/operator/test/e2e/bed"
 )
 
-// A group of three servers takes about a hundred processor seconds to be made and removed. Those below are each used by several
-// tests, one after another. A test changes of them what it needs and puts it back; each is found synchronized, with failover
-// policy Automatic, and with any of its replicas as primary.
+// A group of three servers takes about a hundred processor seconds to be made and removed. Those below are each used by
+// several tests, one after another. A test changes of them what it needs and puts it back; each is found synchronized,
+// with failover policy Automatic, and with any of its replicas as primary.
 var (
-	// groupA is that of tests which ask for changes of the group itself, groupB that of tests which need it to be left alone or do
-	// faults to it.
+	// groupA is that of tests which ask for changes of the group itself, groupB that of tests which need it to be left
+	// alone or do faults to it.
 	groupA = sharedGroup("e2ea", func(*testing.T) *v1alpha1.GroupTimings { return nil })
 	groupB = sharedGroup("e2eb", soonExpired)
 )
@@ -46,11 +46,16 @@ var serverInQuincy = &bed.Shared[v1alpha1.SQLServer]{
 	},
 	Well: func(t *testing.T, server *v1alpha1.SQLServer) error {
 		b := bed.Open(t, client.Options{Scheme: operatorScheme()})
-		return bed.Until(t, "SQLServer "+server.Name+" is ready", wellWithin, func(ctx context.Context) (bool, string, error) {
-			err := b.Hub().Client.Get(ctx, client.ObjectKeyFromObject(server), server)
-			ready, text := describeServer(server)
-			return ready, text, err
-		})
+		return bed.Until(
+			t,
+			"SQLServer "+server.Name+" is ready",
+			wellWithin,
+			func(ctx context.Context) (bool, string, error) {
+				err := b.Hub().Client.Get(ctx, client.ObjectKeyFromObject(server), server)
+				ready, text := describeServer(server)
+				return ready, text, err
+			},
+		)
 	},
 	Remove: func(t *testing.T, server *v1alpha1.SQLServer) {
 		removeServer(t, bed.Open(t, client.Options{Scheme: operatorScheme()}), server)
@@ -79,7 +84,8 @@ func sharedGroup(name string, timings func(*testing.T) *v1alpha1.GroupTimings) *
 // usual is what a shared group has besides what all have: both copies can be read.
 func usual(g *v1alpha1.AvailabilityGroup) { g.Spec.Replicas[0].Readable = true }
 
-// inAll tells whether what differs little from another case, or takes longer, is to be done, too: in `make e2e-all` and `make soak`.
+// inAll tells whether what differs little from another case, or takes longer, is to be done, too: in `make e2e-all` and
+// `make soak`.
 func inAll() bool { return os.Getenv(allTests) != "" || os.Getenv(soakRounds) != "" }
 
 // allTests asks for the tests of `make e2e-all`.
@@ -93,8 +99,8 @@ func onlyInAll(t *testing.T) {
 	}
 }
 
-// createServers creates one server per site. Next to nobody gives a database less of a processor; with less, what the nodes' API
-// servers and kubelets do after a fault would come first.
+// createServers creates one server per site. Next to nobody gives a database less of a processor; with less, what the
+// nodes' API servers and kubelets do after a fault would come first.
 func (gt *groupTest) createServers(t *testing.T, name string) {
 	t.Helper()
 	*gt = *newGroupTest(t, bed.Open(t, client.Options{Scheme: operatorScheme()}))
@@ -129,10 +135,18 @@ func (gt *groupTest) well(t *testing.T) error {
 			return false, c.Reason + ": " + c.Message, err
 		}
 		spec, status := gt.group.Spec, gt.group.Status
-		if turn := gt.group.Annotations[turnAnnotation]; turn != "" || c.ObservedGeneration != gt.group.Generation || spec.FailoverPolicy != v1alpha1.FailoverAutomatic {
-			return false, fmt.Sprintf("turn %q, policy %s, generation %d seen of %d", turn, spec.FailoverPolicy, c.ObservedGeneration, gt.group.Generation), nil
+		if turn := gt.group.Annotations[turnAnnotation]; turn != "" || c.ObservedGeneration != gt.group.Generation ||
+			spec.FailoverPolicy != v1alpha1.FailoverAutomatic {
+			return false, fmt.Sprintf(
+				"turn %q, policy %s, generation %d seen of %d",
+				turn,
+				spec.FailoverPolicy,
+				c.ObservedGeneration,
+				gt.group.Generation,
+			), nil
 		}
-		if len(status.Voters) != len(groupSites) || meta.IsStatusConditionFalse(status.Conditions, conditions.TypeVotesComplete) {
+		if len(status.Voters) != len(groupSites) ||
+			meta.IsStatusConditionFalse(status.Conditions, conditions.TypeVotesComplete) {
 			return false, fmt.Sprintf("it has %d votes", len(status.Voters)), nil
 		}
 		for _, site := range groupSites {
@@ -161,10 +175,16 @@ func (gt *groupTest) policy(policy v1alpha1.FailoverPolicy) {
 	gt.t.Helper()
 	former := gt.group.Spec.FailoverPolicy
 	gt.patch(func(g *v1alpha1.AvailabilityGroup) { g.Spec.FailoverPolicy = policy })
-	bed.Wait(gt.t, "the agents are told the policy "+string(policy), time.Minute, func(ctx context.Context) (bool, string, error) {
-		c, err := gt.ready(ctx)
-		return c.Status == metav1.ConditionTrue && c.ObservedGeneration == gt.group.Generation, c.Reason + ": " + c.Message, err
-	})
+	bed.Wait(
+		gt.t,
+		"the agents are told the policy "+string(policy),
+		time.Minute,
+		func(ctx context.Context) (bool, string, error) {
+			c, err := gt.ready(ctx)
+			return c.Status == metav1.ConditionTrue &&
+				c.ObservedGeneration == gt.group.Generation, c.Reason + ": " + c.Message, err
+		},
+	)
 	gt.t.Cleanup(func() { gt.patch(func(g *v1alpha1.AvailabilityGroup) { g.Spec.FailoverPolicy = former }) })
 }
 

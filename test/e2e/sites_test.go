@@ -69,14 +69,19 @@ func TestSitesAnswer(t *testing.T) {
 		if s.Name != "dublin" {
 			asked := roundTrip("dublin", s.Name)
 			// The API server's own time comes on top, and more of it in a heartbeat of a busy moment.
-			bed.Wait(t, fmt.Sprintf("a heartbeat of %s takes about %.0f ms", s.Name, asked), time.Minute, func(ctx context.Context) (bool, string, error) {
-				now, _, err := readSite(ctx, b, s.Name)
-				if err != nil || now.Status.RoundTrip == nil {
-					return false, "no round trip is known", err
-				}
-				measured := float64(now.Status.RoundTrip.Duration) / float64(time.Millisecond)
-				return measured >= asked*0.9 && measured < asked*1.1+60, fmt.Sprintf("%.1f ms", measured), nil
-			})
+			bed.Wait(
+				t,
+				fmt.Sprintf("a heartbeat of %s takes about %.0f ms", s.Name, asked),
+				time.Minute,
+				func(ctx context.Context) (bool, string, error) {
+					now, _, err := readSite(ctx, b, s.Name)
+					if err != nil || now.Status.RoundTrip == nil {
+						return false, "no round trip is known", err
+					}
+					measured := float64(now.Status.RoundTrip.Duration) / float64(time.Millisecond)
+					return measured >= asked*0.9 && measured < asked*1.1+60, fmt.Sprintf("%.1f ms", measured), nil
+				},
+			)
 			g.Expect(site.Status.CredentialsExpire).NotTo(BeNil())
 		}
 	}
@@ -92,9 +97,10 @@ func TestSitesAnswer(t *testing.T) {
 	g.Expect(nodes).To(HaveKeyWithValue("archive", []string{"tukwila-worker2"}))
 }
 
-// The site of a group's primary is cut off from both others. The primary has stopped acknowledging before anybody could take its
-// place, and comes back by itself, with every acknowledged row. Meanwhile the names of the other sites go on following their pods,
-// and the manager takes new credentials of another site without a restart; when the cut heals the site answers again.
+// The site of a group's primary is cut off from both others. The primary has stopped acknowledging before anybody could
+// take its place, and comes back by itself, with every acknowledged row. Meanwhile the names of the other sites go on
+// following their pods, and the manager takes new credentials of another site without a restart; when the cut heals the
+// site answers again.
 func TestSiteIsCutOff(t *testing.T) {
 	turn := groupA.Disturbs(t, 6, 90)
 	g := NewWithT(t)
@@ -129,8 +135,8 @@ func TestSiteIsCutOff(t *testing.T) {
 	g.Expect(managerPod(t, b)).To(Equal(manager), "the manager was not restarted")
 }
 
-// restOfTheSites looks what the others are worth while Tukwila is cut off: the names of Quincy's servers follow, and the manager
-// takes Quincy's new credentials.
+// restOfTheSites looks what the others are worth while Tukwila is cut off: the names of Quincy's servers follow, and
+// the manager takes Quincy's new credentials.
 func (gt *groupTest) restOfTheSites(manager string) {
 	t, b, server := gt.t, gt.b, gt.servers["quincy"]
 	t.Helper()
@@ -151,7 +157,8 @@ func (gt *groupTest) restOfTheSites(manager string) {
 		if err != nil {
 			return false, "", err
 		}
-		renewed := site.Status.CredentialsExpire != nil && before.Status.CredentialsExpire.Before(site.Status.CredentialsExpire)
+		renewed := site.Status.CredentialsExpire != nil &&
+			before.Status.CredentialsExpire.Before(site.Status.CredentialsExpire)
 		return renewed && text == answering, text, nil
 	})
 	g.Expect(managerPod(t, b)).To(Equal(manager), "the manager was not restarted")
@@ -161,15 +168,20 @@ func (gt *groupTest) restOfTheSites(manager string) {
 func managerPod(t *testing.T, b *bed.Bed) string {
 	t.Helper()
 	var pods corev1.PodList
-	err := b.Hub().Client.List(t.Context(), &pods, client.InNamespace(sites.OperatorNamespace), client.MatchingLabels{"app.kubernetes.io/name": "geosql-operator"})
+	err := b.Hub().Client.List(
+		t.Context(),
+		&pods,
+		client.InNamespace(sites.OperatorNamespace),
+		client.MatchingLabels{"app.kubernetes.io/name": "geosql-operator"},
+	)
 	if err != nil || len(pods.Items) != 1 || len(pods.Items[0].Status.ContainerStatuses) != 1 {
 		t.Fatalf("one running manager is needed: %d pods, error %v", len(pods.Items), err)
 	}
 	return pods.Items[0].Status.ContainerStatuses[0].ContainerID
 }
 
-// followed waits for the pod that replaces old and returns how long after it had an address the name at another site led
-// there.
+// followed waits for the pod that replaces old and returns how long after it had an address the name at another site
+// led there.
 func followed(t *testing.T, b *bed.Bed, server *v1alpha1.SQLServer, old *corev1.Pod, at string) time.Duration {
 	t.Helper()
 	home := b.Site(string(server.Spec.Site))
@@ -191,7 +203,10 @@ func followed(t *testing.T, b *bed.Bed, server *v1alpha1.SQLServer, old *corev1.
 			return false, "", err
 		}
 		there := slices.ContainsFunc(list.Items, func(s discoveryv1.EndpointSlice) bool {
-			return slices.ContainsFunc(s.Endpoints, func(e discoveryv1.Endpoint) bool { return slices.Contains(e.Addresses, pod.Status.PodIP) })
+			return slices.ContainsFunc(
+				s.Endpoints,
+				func(e discoveryv1.Endpoint) bool { return slices.Contains(e.Addresses, pod.Status.PodIP) },
+			)
 		})
 		led = time.Now()
 		return there, "address " + pod.Status.PodIP, nil
@@ -205,8 +220,21 @@ func rejoin(t *testing.T, b *bed.Bed, site string) {
 	plugin := filepath.Join(b.Cache, "bin-project", "kubectl-geosql")
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	output, err := exec.CommandContext(ctx, plugin, "site", "join", site, "--kubeconfig", b.Site(site).Kubeconfig,
-		"--context", "kind-"+site, "--hub-context", "kind-"+b.Hub().Name, "--kubeconfig-server", "https://"+b.Site(site).Address+":6443").CombinedOutput()
+	output, err := exec.CommandContext(
+		ctx,
+		plugin,
+		"site",
+		"join",
+		site,
+		"--kubeconfig",
+		b.Site(site).Kubeconfig,
+		"--context",
+		"kind-"+site,
+		"--hub-context",
+		"kind-"+b.Hub().Name,
+		"--kubeconfig-server",
+		"https://"+b.Site(site).Address+":6443",
+	).CombinedOutput()
 	if err != nil {
 		t.Fatalf("kubectl geosql site join %s: %v\n%s", site, err, output)
 	}

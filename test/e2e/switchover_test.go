@@ -34,11 +34,16 @@ func (gt *groupTest) geosql(site string, arguments ...string) (string, error) {
 // primaryAt waits until the group's status names the server of a site as primary and everything is synchronized.
 func (gt *groupTest) primaryAt(site string) {
 	gt.t.Helper()
-	bed.Wait(gt.t, gt.servers[site].Name+" is primary and the group is synchronized", 2*time.Minute, func(ctx context.Context) (bool, string, error) {
-		c, err := gt.ready(ctx)
-		return c.Status == metav1.ConditionTrue && gt.group.Status.Primary == credentials.HostName(gt.server(site)),
-			c.Reason + ": " + c.Message, err
-	})
+	bed.Wait(
+		gt.t,
+		gt.servers[site].Name+" is primary and the group is synchronized",
+		2*time.Minute,
+		func(ctx context.Context) (bool, string, error) {
+			c, err := gt.ready(ctx)
+			return c.Status == metav1.ConditionTrue && gt.group.Status.Primary == credentials.HostName(gt.server(site)),
+				c.Reason + ": " + c.Message, err
+		},
+	)
 }
 
 // backAt makes the server of a site primary again, should another one be.
@@ -75,7 +80,8 @@ func (gt *groupTest) failoversSince(ctx context.Context, known []v1alpha1.Failov
 }
 
 // A person switches over at the hub and back at a site that is not the hub, while a client writes through the listener:
-// nothing acknowledged is lost, what would lose is refused before anything is touched, and everything leaves its record.
+// nothing acknowledged is lost, what would lose is refused before anything is touched, and everything leaves its
+// record.
 func TestSwitchoverByCommand(t *testing.T) {
 	groupA.Beside(t, 2, 110)
 	g := NewWithT(t)
@@ -99,16 +105,26 @@ func TestSwitchoverByCommand(t *testing.T) {
 	out, err = gt.geosql("dublin", "switchover", gt.group.Name, "--to", string(gt.server("quincy")), "--wait")
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(out).To(And(ContainSubstring("Succeeded"), MatchRegexp(`promoted +\S+ +\+`)))
-	t.Logf("switchover at the hub: the command took %.1f s, the next write was acknowledged %.1f s later", time.Since(began).Seconds(), w.more(t, time.Minute).Seconds())
+	t.Logf(
+		"switchover at the hub: the command took %.1f s, the next write was acknowledged %.1f s later",
+		time.Since(began).Seconds(),
+		w.more(t, time.Minute).Seconds(),
+	)
 	gt.primaryAt("quincy")
 	g.Expect(gt.group.Status.Term).To(BeNumerically(">", term))
-	g.Expect(gt.failoversSince(t.Context(), known, term)).To(ConsistOf(And(HaveField("Status.Outcome", v1alpha1.FailoverSucceeded), HaveField("Status.Timeline.Promoted", Not(BeNil())))))
+	g.Expect(gt.failoversSince(t.Context(), known, term)).
+		To(ConsistOf(And(HaveField("Status.Outcome", v1alpha1.FailoverSucceeded),
+			HaveField("Status.Timeline.Promoted", Not(BeNil())))))
 
 	began = time.Now()
 	out, err = gt.geosql("tukwila", "switchover", gt.group.Name, "--to", string(gt.server("tukwila")), "--wait")
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(out).To(ContainSubstring("is written on Lease"))
-	t.Logf("switchover at a site: the command took %.1f s, the next write was acknowledged %.1f s later", time.Since(began).Seconds(), w.more(t, time.Minute).Seconds())
+	t.Logf(
+		"switchover at a site: the command took %.1f s, the next write was acknowledged %.1f s later",
+		time.Since(began).Seconds(),
+		w.more(t, time.Minute).Seconds(),
+	)
 	gt.primaryAt("tukwila")
 	bed.Wait(t, "the hub has a record of it", time.Minute, func(context.Context) (bool, string, error) {
 		for _, f := range gt.failoversSince(t.Context(), known, term) {
@@ -119,28 +135,44 @@ func TestSwitchoverByCommand(t *testing.T) {
 		return false, "", nil
 	})
 
-	shown := And(HavePrefix("Site quincy, namespace "+namespace), ContainSubstring("Availability group "+gt.group.Name),
-		MatchRegexp(`(?m)^  `+string(gt.server("quincy"))+`-0 .* Ready .*`+gt.group.Name+` (PRIMARY|SECONDARY)`), MatchRegexp(`(?m)^  dublin +.*Held`))
-	bed.Wait(t, "Quincy shows what its agents answer through its API server, without the hub", time.Minute, func(context.Context) (bool, string, error) {
-		out, err := gt.geosql("quincy", "status")
-		if err != nil {
-			return false, "", err
-		}
-		ok, err := shown.Match(out)
-		return ok, "not all of it", err
-	})
+	shown := And(
+		HavePrefix("Site quincy, namespace "+namespace),
+		ContainSubstring("Availability group "+gt.group.Name),
+		MatchRegexp(
+			`(?m)^  `+string(gt.server("quincy"))+`-0 .* Ready .*`+gt.group.Name+` (PRIMARY|SECONDARY)`,
+		),
+		MatchRegexp(`(?m)^  dublin +.*Held`),
+	)
+	bed.Wait(
+		t,
+		"Quincy shows what its agents answer through its API server, without the hub",
+		time.Minute,
+		func(context.Context) (bool, string, error) {
+			out, err := gt.geosql("quincy", "status")
+			if err != nil {
+				return false, "", err
+			}
+			ok, err := shown.Match(out)
+			return ok, "not all of it", err
+		},
+	)
 	_, err = gt.geosql("quincy", "pause", gt.group.Name, "--wait")
 	g.Expect(err).NotTo(HaveOccurred())
 	paused := func(want bool) {
-		bed.Wait(t, "status.voters says whether elections are paused", time.Minute, func(ctx context.Context) (bool, string, error) {
-			_, err := gt.ready(ctx)
-			for _, v := range gt.group.Status.Voters {
-				if v.Paused != want {
-					return false, v.Site, err
+		bed.Wait(
+			t,
+			"status.voters says whether elections are paused",
+			time.Minute,
+			func(ctx context.Context) (bool, string, error) {
+				_, err := gt.ready(ctx)
+				for _, v := range gt.group.Status.Voters {
+					if v.Paused != want {
+						return false, v.Site, err
+					}
 				}
-			}
-			return len(gt.group.Status.Voters) == 3, "", err
-		})
+				return len(gt.group.Status.Voters) == 3, "", err
+			},
+		)
 	}
 	paused(true)
 	_, err = gt.geosql("dublin", "resume", gt.group.Name, "--wait")
@@ -161,10 +193,17 @@ func (gt *groupTest) loginFollows(t *testing.T) {
 	hub := gt.b.Hub().Client
 	name := gt.group.Name + "-app"
 	password := newPassword()
-	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, Data: map[string][]byte{"password": []byte(password)}}
+	secret := &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
+		Data:       map[string][]byte{"password": []byte(password)},
+	}
 	login := &v1alpha1.Login{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, Spec: v1alpha1.LoginSpec{
-		Target: v1alpha1.ServerOrGroup{AvailabilityGroup: v1alpha1.ObjectName(gt.group.Name)}, PasswordSecretRef: v1alpha1.SecretReference{Name: name},
-		Users: []v1alpha1.LoginUser{{Database: "Content", Roles: []v1alpha1.RoleName{"db_datareader"}}}, ReclaimPolicy: v1alpha1.ReclaimDelete,
+		Target: v1alpha1.ServerOrGroup{
+			AvailabilityGroup: v1alpha1.ObjectName(gt.group.Name),
+		}, PasswordSecretRef: v1alpha1.SecretReference{Name: name},
+		Users: []v1alpha1.LoginUser{
+			{Database: "Content", Roles: []v1alpha1.RoleName{"db_datareader"}},
+		}, ReclaimPolicy: v1alpha1.ReclaimDelete,
 	}}
 	for _, obj := range []client.Object{secret, login} {
 		g.Expect(hub.Create(t.Context(), obj)).To(Succeed())
@@ -175,7 +214,9 @@ func (gt *groupTest) loginFollows(t *testing.T) {
 	g.Expect(err).NotTo(HaveOccurred())
 	gt.primaryAt("quincy")
 	var connection corev1.Secret
-	g.Expect(gt.b.Site("tukwila").Client.Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: name + "-connection"}, &connection)).To(Succeed())
+	g.Expect(gt.b.Site("tukwila").Client.Get(t.Context(),
+		client.ObjectKey{Namespace: namespace, Name: name + "-connection"}, &connection)).
+		To(Succeed())
 	g.Expect(string(connection.Data["password"])).To(Equal(password))
 	shell := shellAt(t, gt.b.Site("tukwila"), namespace)
 	config, err := msdsn.Parse(string(connection.Data["url"]))

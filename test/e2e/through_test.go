@@ -24,8 +24,8 @@ import (
 	"geosql.dev/operator/test/e2e/bed"
 )
 
-// pipe is a connection that a pod makes: bytes go through the API server to socat in the pod, which resolves the name and
-// connects from there, over the pod's network and the WAN.
+// pipe is a connection that a pod makes: bytes go through the API server to socat in the pod, which resolves the name
+// and connects from there, over the pod's network and the WAN.
 type pipe struct {
 	command *bed.Attached
 	stdout  *deadlineReader
@@ -35,7 +35,15 @@ type pipe struct {
 func dialFrom(from *bed.Shell) func(ctx context.Context, network, address string) (net.Conn, error) {
 	return func(_ context.Context, _, address string) (net.Conn, error) {
 		// The dialer's context is over with the dialing, the connection is not: socat ends what is silent for ten minutes.
-		command, err := from.Site.Attach(context.Background(), from.Pod.Namespace, from.Pod.Name, "socat", "-T600", "-", "TCP:"+address+",connect-timeout=3")
+		command, err := from.Site.Attach(
+			context.Background(),
+			from.Pod.Namespace,
+			from.Pod.Name,
+			"socat",
+			"-T600",
+			"-",
+			"TCP:"+address+",connect-timeout=3",
+		)
 		if err != nil {
 			return nil, err
 		}
@@ -116,8 +124,8 @@ func (d *deadlineReader) Read(b []byte) (int, error) {
 	return n, nil
 }
 
-// connectorFrom connects to servers of a namespace from a pod, by their names, with TLS verified against the CA that the
-// hub's Secrets have.
+// connectorFrom connects to servers of a namespace from a pod, by their names, with TLS verified against the CA that
+// the hub's Secrets have.
 func connectorFrom(t *testing.T, b *bed.Bed, from *bed.Shell) *mssql.Connector {
 	t.Helper()
 	c := mssql.NewConnector(mssql.Options{
@@ -143,7 +151,8 @@ func shellAt(t *testing.T, s *bed.Site, namespace string) *bed.Shell {
 	defer shells.Unlock()
 	if h := shells.at[s.Name]; h != nil {
 		pod := h.Pod.DeepCopy()
-		if err := s.Client.Get(t.Context(), client.ObjectKeyFromObject(pod), pod); err == nil && bed.Ready(pod) && pod.UID == h.Pod.UID {
+		if err := s.Client.Get(t.Context(), client.ObjectKeyFromObject(pod), pod); err == nil && bed.Ready(pod) &&
+			pod.UID == h.Pod.UID {
 			return &bed.Shell{Site: s, Pod: pod}
 		}
 	}

@@ -30,20 +30,22 @@ import (
 const (
 	// turnAnnotation of a group names the server that has the turn to be restarted.
 	turnAnnotation = "geosql.dev/restarting"
-	// nextOperatorImage names an image of another release, which is loaded; unset, it is the image that is installed, under another
-	// name, which is another release to the operator and to the kubelet.
+	// nextOperatorImage names an image of another release, which is loaded; unset, it is the image that is installed,
+	// under another name, which is another release to the operator and to the kubelet.
 	nextOperatorImage = "GEOSQL_TEST_NEXT_OPERATOR_IMAGE"
-	// calm is how long a client may go without an acknowledgement while a release is replaced, where times are judged. Nothing
-	// that serves it is touched: it is half of the write lease, so that no primary whose agent fell silent passes for it.
+	// calm is how long a client may go without an acknowledgement while a release is replaced, where times are judged.
+	// Nothing that serves it is touched: it is half of the write lease, so that no primary whose agent fell silent passes
+	// for it.
 	calm = 3 * time.Second
-	// replacedWithin bounds the replacing of the sidecars of all groups of the bed. Those of one group's two secondaries took 40 s.
+	// replacedWithin bounds the replacing of the sidecars of all groups of the bed. Those of one group's two secondaries
+	// took 40 s.
 	replacedWithin = 5 * time.Minute
 )
 
-// The operator is replaced by another release, the primary's node is drained, and the first release comes back, while clients at
-// every site write through the group's listener. Sidecars are replaced in their running pods, one server at a time and
-// not the primary's; no engine is restarted and nobody fails over for a release. The drained primary switches over, and its
-// server has the sidecar of the new release then. Nothing acknowledged is lost.
+// The operator is replaced by another release, the primary's node is drained, and the first release comes back, while
+// clients at every site write through the group's listener. Sidecars are replaced in their running pods, one server at
+// a time and not the primary's; no engine is restarted and nobody fails over for a release. The drained primary
+// switches over, and its server has the sidecar of the new release then. Nothing acknowledged is lost.
 func TestMaintenanceUnderLoad(t *testing.T) {
 	turn := groupB.Disturbs(t, 8, 180)
 	g := NewWithT(t)
@@ -68,7 +70,8 @@ func TestMaintenanceUnderLoad(t *testing.T) {
 // operatorImage is the image of the manager that is installed.
 func operatorImage(ctx context.Context, b *bed.Bed) (string, error) {
 	var manager appsv1.Deployment
-	if err := b.Hub().Client.Get(ctx, client.ObjectKey{Namespace: sites.OperatorNamespace, Name: "geosql-operator"}, &manager); err != nil {
+	if err := b.Hub().Client.Get(ctx, client.ObjectKey{Namespace: sites.OperatorNamespace, Name: "geosql-operator"},
+		&manager); err != nil {
 		return "", err
 	}
 	return manager.Spec.Template.Spec.Containers[0].Image, nil
@@ -86,11 +89,15 @@ func (m *matrix) restoresOperator(t *testing.T, installed string) {
 			t.Errorf("bring the operator back: %v", err)
 			return
 		}
-		NewWithT(t).Eventually(ctx, func() string { return m.sidecarsLeft(ctx, installed) }, replacedWithin, time.Second).Should(BeEmpty())
+		NewWithT(
+			t,
+		).Eventually(ctx, func() string { return m.sidecarsLeft(ctx, installed) }, replacedWithin, time.Second).
+			Should(BeEmpty())
 	})
 }
 
-// upgraded replaces the release of the operator and waits until every sidecar of the bed is of it but those of primaries.
+// upgraded replaces the release of the operator and waits until every sidecar of the bed is of it but those of
+// primaries.
 func (m *matrix) upgraded(t *testing.T, image string) {
 	t.Helper()
 	g := NewWithT(t)
@@ -125,7 +132,11 @@ func (m *matrix) upgraded(t *testing.T, image string) {
 	g.Expect(after.Term).To(Equal(before.Term), "a release is no failover")
 	g.Expect(after.Holder.Server).To(Equal(primary))
 	g.Expect(m.failovers(t.Context())).To(HaveLen(failovers))
-	f.Proof = fmt.Sprintf("sidecars of %s replaced one after the other within %.1f s", strings.Join(seen.Done(), " and "), time.Since(began).Seconds())
+	f.Proof = fmt.Sprintf(
+		"sidecars of %s replaced one after the other within %.1f s",
+		strings.Join(seen.Done(), " and "),
+		time.Since(began).Seconds(),
+	)
 	t.Log(f.Proof)
 	m.over(t, f)
 }
@@ -175,12 +186,13 @@ func (m *matrix) watchSidecars(t *testing.T) (seen *bed.Replacement, stop func()
 	return seen, func() { cancel(); <-ended }
 }
 
-// sidecarsLeft says which sidecar is not of a release yet, of all servers of the bed, or what a group still does about it; empty
-// when only primaries are left.
+// sidecarsLeft says which sidecar is not of a release yet, of all servers of the bed, or what a group still does about
+// it; empty when only primaries are left.
 func (m *matrix) sidecarsLeft(ctx context.Context, image string) string {
 	for _, site := range m.b.Sites {
 		var pods corev1.PodList
-		if err := site.Client.List(ctx, &pods, client.InNamespace(namespace), client.HasLabels{v1alpha1.LabelServer}); err != nil {
+		if err := site.Client.List(ctx, &pods, client.InNamespace(namespace),
+			client.HasLabels{v1alpha1.LabelServer}); err != nil {
 			return err.Error()
 		}
 		for _, pod := range pods.Items {
@@ -224,12 +236,14 @@ func (m *matrix) sidecarLeft(ctx context.Context, pod *corev1.Pod, image string)
 	return ""
 }
 
-// keepsItsSidecar tells whether a server says that its sidecar is of another release and stays, because it is a primary.
+// keepsItsSidecar tells whether a server says that its sidecar is of another release and stays, because it is a
+// primary.
 func (m *matrix) keepsItsSidecar(ctx context.Context, server string) (bool, error) {
 	var s v1alpha1.SQLServer
 	if err := m.b.Hub().Client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: server}, &s); err != nil {
 		return false, err
 	}
 	c := meta.FindStatusCondition(s.Status.Conditions, conditions.TypeRestartPending)
-	return c != nil && c.Status == "True" && c.Reason == conditions.ReasonSidecarOutdated && strings.Contains(c.Message, "is no longer the primary"), nil
+	return c != nil && c.Status == "True" && c.Reason == conditions.ReasonSidecarOutdated &&
+		strings.Contains(c.Message, "is no longer the primary"), nil
 }

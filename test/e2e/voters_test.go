@@ -35,7 +35,8 @@ func (gt *groupTest) revote(policy v1alpha1.FailoverPolicy, sites ...v1alpha1.Si
 	bed.Wait(gt.t, fmt.Sprintf("%v alone vote", sites), 2*time.Minute, func(ctx context.Context) (bool, string, error) {
 		for _, site := range sites {
 			_, r, err := gt.vote(ctx, string(site))
-			if c := r.Configuration(); err != nil || c.Changing() || !sameVoters(c.Voters, sites) || r.State != election.StateHeld {
+			if c := r.Configuration(); err != nil || c.Changing() || !sameVoters(c.Voters, sites) ||
+				r.State != election.StateHeld {
 				return false, fmt.Sprintf("%s: %s, %s", site, r.State, c), err
 			}
 		}
@@ -47,13 +48,14 @@ func (gt *groupTest) revote(policy v1alpha1.FailoverPolicy, sites ...v1alpha1.Si
 }
 
 func sameVoters(voters []string, sites []v1alpha1.SiteName) bool {
-	return len(voters) == len(sites) && !slices.ContainsFunc(sites, func(s v1alpha1.SiteName) bool { return !slices.Contains(voters, string(s)) })
+	return len(voters) == len(sites) &&
+		!slices.ContainsFunc(sites, func(s v1alpha1.SiteName) bool { return !slices.Contains(voters, string(s)) })
 }
 
-// One of three voters loses its vote, three become one, and one becomes three, which gives the lost vote back, while a client
-// writes: the primary serves on in its term. By whoever votes then a killed primary is back, and a switchover goes through. The
-// sites that vote no more keep the group's Lease, which still says who voted after them, until the group is deleted. Then one vote is
-// a rival's that claimed it in vain, and at last two are lost and restored by hand.
+// One of three voters loses its vote, three become one, and one becomes three, which gives the lost vote back, while a
+// client writes: the primary serves on in its term. By whoever votes then a killed primary is back, and a switchover
+// goes through. The sites that vote no more keep the group's Lease, which still says who voted after them, until the
+// group is deleted. Then one vote is a rival's that claimed it in vain, and at last two are lost and restored by hand.
 func TestVotersChangeUnderAPrimaryThatServes(t *testing.T) {
 	groupA.Beside(t, 3, 130)
 	g := NewWithT(t)
@@ -70,7 +72,12 @@ func TestVotersChangeUnderAPrimaryThatServes(t *testing.T) {
 		t.Helper()
 		began := time.Now()
 		gap := w.gap(t, func() { gt.revote(policy, sites...) }, func() {})
-		t.Logf("%v vote after %.1f s, no acknowledgement for %.1f s at most", sites, time.Since(began).Seconds(), gap.Seconds())
+		t.Logf(
+			"%v vote after %.1f s, no acknowledgement for %.1f s at most",
+			sites,
+			time.Since(began).Seconds(),
+			gap.Seconds(),
+		)
 		g.Expect(gt.group.Status.Term).To(Equal(term), "other voters are no failover")
 		g.Expect(gt.group.Status.Primary).To(Equal(credentials.HostName(gt.server("tukwila"))))
 	}
@@ -80,7 +87,8 @@ func TestVotersChangeUnderAPrimaryThatServes(t *testing.T) {
 	g.Expect(gt.group.Status.FormerVoters).To(ContainElement("tukwila"))
 	_, left, err := gt.vote(t.Context(), "tukwila")
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(left.Configuration().Next).To(Equal([]string{"dublin"}), "with dublin a majority of those that voted before tells of the change")
+	g.Expect(left.Configuration().Next).
+		To(Equal([]string{"dublin"}), "with dublin a majority of those that voted before tells of the change")
 	gt.killEngine("tukwila")
 	gt.wait("the group is synchronized again by one vote", term+1, 2*time.Minute)
 	gt.primaryAt("tukwila")

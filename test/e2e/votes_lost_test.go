@@ -48,7 +48,8 @@ func (gt *groupTest) votesComplete(want metav1.ConditionStatus, site string) {
 	})
 }
 
-// restoreVotes creates the Leases at sites as docs/runbooks/votes-lost.md says, with the voters that the Lease at left tells of.
+// restoreVotes creates the Leases at sites as docs/runbooks/votes-lost.md says, with the voters that the Lease at left
+// tells of.
 func (gt *groupTest) restoreVotes(left string, sites ...string) {
 	gt.t.Helper()
 	g := NewWithT(gt.t)
@@ -77,8 +78,8 @@ func (gt *groupTest) restoreVotes(left string, sites ...string) {
 	}
 }
 
-// outgrowsAClaim writes what a candidate leaves behind whose claim the voter at dublin alone has granted. The primary serves on, has all
-// votes again in a term above that claim, and everybody sees that it leads.
+// outgrowsAClaim writes what a candidate leaves behind whose claim the voter at dublin alone has granted. The primary
+// serves on, has all votes again in a term above that claim, and everybody sees that it leads.
 func (gt *groupTest) outgrowsAClaim(w *writer) {
 	gt.t.Helper()
 	g := NewWithT(gt.t)
@@ -90,7 +91,14 @@ func (gt *groupTest) outgrowsAClaim(w *writer) {
 			if err != nil {
 				return false, "", err
 			}
-			term, rival := int32(vote.Term)+2, election.Holder{Server: credentials.HostName(gt.server("dublin")), PodUID: "none", Engine: "none", Nonce: "none"}.String()
+			term, rival := int32(
+				vote.Term,
+			)+2, election.Holder{
+				Server: credentials.HostName(gt.server("dublin")),
+				PodUID: "none",
+				Engine: "none",
+				Nonce:  "none",
+			}.String()
 			lease.Spec.LeaseTransitions, lease.Spec.HolderIdentity = &term, &rival
 			lease.Annotations["geosql.dev/vote-state"] = string(election.StateClaimed)
 			// Its holder renews the vote at any moment: then this one comes too late, and is written anew.
@@ -99,12 +107,21 @@ func (gt *groupTest) outgrowsAClaim(w *writer) {
 		})
 	}, func() {
 		gt.wait("the holder goes on in a higher term", before.Term+3, time.Minute)
-		bed.Wait(gt.t, "the vote at dublin is the holder's again", time.Minute, func(ctx context.Context) (bool, string, error) {
-			_, vote, err := gt.vote(ctx, "dublin")
-			return vote.Holder.Server == before.Primary, vote.Holder.Server, err
-		})
+		bed.Wait(
+			gt.t,
+			"the vote at dublin is the holder's again",
+			time.Minute,
+			func(ctx context.Context) (bool, string, error) {
+				_, vote, err := gt.vote(ctx, "dublin")
+				return vote.Holder.Server == before.Primary, vote.Holder.Server, err
+			},
+		)
 	})
-	gt.t.Logf("a claim at one voter is outgrown after %.1f s, no acknowledgement for %.1f s at most", time.Since(began).Seconds(), gap.Seconds())
+	gt.t.Logf(
+		"a claim at one voter is outgrown after %.1f s, no acknowledgement for %.1f s at most",
+		time.Since(began).Seconds(),
+		gap.Seconds(),
+	)
 	g.Expect(gt.group.Status.Primary).To(Equal(before.Primary))
 	g.Expect(gap).To(BeNumerically("<", 2*time.Second), "it is no failover")
 }
@@ -114,14 +131,24 @@ func (gt *groupTest) losesItsVotes(w *writer) {
 	gt.t.Helper()
 	term := gt.group.Status.Term
 	gt.loseVotes("tukwila", "quincy")
-	bed.Wait(gt.t, "the group says that its votes are lost", 2*time.Minute, func(ctx context.Context) (bool, string, error) {
-		c, err := gt.ready(ctx)
-		return c.Reason == conditions.ReasonVotesLost, c.Reason + ": " + c.Message, err
-	})
-	bed.Wait(gt.t, "nobody serves: the last write lease has ended", time.Minute, func(context.Context) (bool, string, error) {
-		since := time.Since(w.lastAck())
-		return since > 10*time.Second, "acknowledged " + since.Round(time.Second).String() + " ago", nil
-	})
+	bed.Wait(
+		gt.t,
+		"the group says that its votes are lost",
+		2*time.Minute,
+		func(ctx context.Context) (bool, string, error) {
+			c, err := gt.ready(ctx)
+			return c.Reason == conditions.ReasonVotesLost, c.Reason + ": " + c.Message, err
+		},
+	)
+	bed.Wait(
+		gt.t,
+		"nobody serves: the last write lease has ended",
+		time.Minute,
+		func(context.Context) (bool, string, error) {
+			since := time.Since(w.lastAck())
+			return since > 10*time.Second, "acknowledged " + since.Round(time.Second).String() + " ago", nil
+		},
+	)
 	began := time.Now()
 	gt.restoreVotes("dublin", "tukwila", "quincy")
 	w.more(gt.t, 2*time.Minute)

@@ -72,8 +72,8 @@ func state(t *testing.T, b *stage.Stage) []string {
 	return all
 }
 
-// spared are the writes that were chosen and at which no manager died. One moment of a write is enough: what was carried
-// out although its answer was not seen is not written again, and has no later moment.
+// spared are the writes that were chosen and at which no manager died. One moment of a write is enough: what was
+// carried out although its answer was not seen is not written again, and has no later moment.
 func spared(t *testing.T, b *stage.Stage, writes []string, k killing, seed string) []string {
 	t.Helper()
 	var died, spared []string

@@ -217,7 +217,10 @@ func (c *watchedConn) Write(b []byte) (int, error) {
 func (x *killer) transport(next http.RoundTripper) http.RoundTripper {
 	return roundTripper(func(r *http.Request) (*http.Response, error) {
 		if !slices.Contains([]string{http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete}, r.Method) ||
-			strings.HasSuffix(r.URL.Path, "/events") || strings.Contains(r.URL.Path, "/apis/events.k8s.io/") || strings.Contains(r.URL.Path, "selfsubject") {
+			strings.HasSuffix(
+				r.URL.Path,
+				"/events",
+			) || strings.Contains(r.URL.Path, "/apis/events.k8s.io/") || strings.Contains(r.URL.Path, "selfsubject") {
 			return next.RoundTrip(r)
 		}
 		write := r.Method + " " + r.URL.Path
@@ -225,7 +228,12 @@ func (x *killer) transport(next http.RoundTripper) http.RoundTripper {
 			die()
 		}
 		if x.due(sent, write) {
-			r = r.WithContext(httptrace.WithClientTrace(r.Context(), &httptrace.ClientTrace{WroteRequest: func(httptrace.WroteRequestInfo) { die() }}))
+			r = r.WithContext(
+				httptrace.WithClientTrace(
+					r.Context(),
+					&httptrace.ClientTrace{WroteRequest: func(httptrace.WroteRequestInfo) { die() }},
+				),
+			)
 		}
 		response, err := next.RoundTrip(r)
 		if x.due(answered, write) {

@@ -34,7 +34,11 @@ const patience = 3 * time.Minute
 // manager's collector and the agent's families.
 func TestDashboard(t *testing.T) {
 	g := NewWithT(t)
-	hub := fake.NewClientBuilder().WithScheme(apiserver.Scheme).WithObjects(metricstest.Objects(time.Now())...).WithStatusSubresource(&v1alpha1.AvailabilityGroup{}).Build()
+	hub := fake.NewClientBuilder().
+		WithScheme(apiserver.Scheme).
+		WithObjects(metricstest.Objects(time.Now())...).
+		WithStatusSubresource(&v1alpha1.AvailabilityGroup{}).
+		Build()
 	p := startPrometheus(t, managerMetrics(hub), agentMetrics(g))
 
 	queries := testprometheus.Queries(t)
@@ -75,8 +79,19 @@ func managerMetrics(hub client.Reader) http.Handler {
 
 // agentMetrics tells one series of each of the agent's families, with a value that engines have for each label.
 func agentMetrics(g *WithT) http.Handler {
-	words := map[string]string{"group": "content", "server": "tukpub-0", "database": "Content", "role": "PRIMARY", "state": "Ready", "health": "HEALTHY",
-		"wait": "LOG_BACKUP", "type": "instance", "component": "system", "voter": "dublin", "result": "ok"}
+	words := map[string]string{
+		"group":     "content",
+		"server":    "tukpub-0",
+		"database":  "Content",
+		"role":      "PRIMARY",
+		"state":     "Ready",
+		"health":    "HEALTHY",
+		"wait":      "LOG_BACKUP",
+		"type":      "instance",
+		"component": "system",
+		"voter":     "dublin",
+		"result":    "ok",
+	}
 	registry := prometheus.NewRegistry()
 	var more []func()
 	for _, f := range agent.Families() {
@@ -118,9 +133,21 @@ func startPrometheus(t *testing.T, manager, agent http.Handler) *testprometheus.
 	t.Cleanup(targets.Close)
 	target := strings.TrimPrefix(targets.URL, "http://")
 	type object = map[string]any
-	return testprometheus.Start(t, 500*time.Millisecond,
-		object{"job_name": "manager", "metrics_path": "/manager", "honor_labels": true, "static_configs": []object{{"targets": []string{target}}}},
-		object{"job_name": "agent", "metrics_path": "/agent", "static_configs": []object{{"targets": []string{target}, "labels": object{"pod": "tukpub-0", "namespace": "web"}}}})
+	return testprometheus.Start(
+		t,
+		500*time.Millisecond,
+		object{
+			"job_name":       "manager",
+			"metrics_path":   "/manager",
+			"honor_labels":   true,
+			"static_configs": []object{{"targets": []string{target}}},
+		},
+		object{
+			"job_name":       "agent",
+			"metrics_path":   "/agent",
+			"static_configs": []object{{"targets": []string{target}, "labels": object{"pod": "tukpub-0", "namespace": "web"}}},
+		},
+	)
 }
 
 // Every metric that rules and dashboard name is declared, by the manager or by the agent.

@@ -19,15 +19,20 @@ import (
 
 var ruleFiles = []string{"manager.yaml", "agent.yaml"}
 
-// healthy is a system in which all is well, for promtool: a point every minute. "since" is no value but the time itself.
+// healthy is a system in which all is well, for promtool: a point every minute. "since" is no value but the time
+// itself.
 var healthy = map[string]string{
 	`geosql_manager_leading`: steady("1"),
-	`geosql_condition{kind="Site",namespace="",name="tukwila",type="Ready"}`:                              steady("1"),
-	`geosql_condition{kind="SQLServer",namespace="web",name="tukpub",type="Stalled"}`:                     steady("0"),
-	`geosql_condition{kind="SQLServer",namespace="web",name="tukpub",type="Ready"}`:                       steady("0"),
-	`geosql_condition{kind="AvailabilityGroup",namespace="web",name="content",type="VotesComplete"}`:      steady("1"),
-	`geosql_sqlserver_certificate_expiry_timestamp_seconds{namespace="web",server="tukpub"}`:              steady("7776000"),
-	`geosql_site_credentials_expiry_timestamp_seconds{site="tukwila"}`:                                    steady("7776000"),
+	`geosql_condition{kind="Site",namespace="",name="tukwila",type="Ready"}`:                         steady("1"),
+	`geosql_condition{kind="SQLServer",namespace="web",name="tukpub",type="Stalled"}`:                steady("0"),
+	`geosql_condition{kind="SQLServer",namespace="web",name="tukpub",type="Ready"}`:                  steady("0"),
+	`geosql_condition{kind="AvailabilityGroup",namespace="web",name="content",type="VotesComplete"}`: steady("1"),
+	`geosql_sqlserver_certificate_expiry_timestamp_seconds{namespace="web",server="tukpub"}`: steady(
+		"7776000",
+	),
+	`geosql_site_credentials_expiry_timestamp_seconds{site="tukwila"}`: steady(
+		"7776000",
+	),
 	`geosql_availabilitygroup_primaries` + group:                                                          steady("1"),
 	`geosql_availabilitygroup_objective_rpo_seconds` + group:                                              steady("0"),
 	`geosql_availabilitygroup_objective_redo_catch_up_seconds` + group:                                    steady("60"),
@@ -49,9 +54,11 @@ var healthy = map[string]string{
 	`geosql_drill_verdict{namespace="web",drill="lose-tukwila",verdict="Passed"}`:                         steady("1"),
 	`geosql_drill_completion_timestamp_seconds{namespace="web",drill="lose-tukwila"}`:                     steady("60"),
 	`geosql_drillschedule_last_verdict{namespace="web",schedule="weekly",verdict="Passed"}`:               steady("1"),
-	`geosql_drillschedule_next_timestamp_seconds` + schedule:                                              steady("604800"),
-	`geosql_drillschedule_suspended` + schedule:                                                           steady("0"),
-	`geosql_drillschedule_missed` + schedule:                                                              steady("2"),
+	`geosql_drillschedule_next_timestamp_seconds` + schedule: steady(
+		"604800",
+	),
+	`geosql_drillschedule_suspended` + schedule: steady("0"),
+	`geosql_drillschedule_missed` + schedule:    steady("2"),
 
 	`geosql_agent_engine_state{pod="tukpub-0",state="Ready"}`:                              steady("1"),
 	`geosql_agent_engine_state{pod="tukpub-0",state="Frozen"}`:                             steady("0"),
@@ -89,80 +96,186 @@ var cases = map[string][]map[string]string{
 		{`geosql_manager_leading`: "1+0x64"},
 		{`geosql_manager_leading`: turned("1", "0")},
 	},
-	"GeoSQLSiteNotAnswering":          {{`geosql_condition{kind="Site",namespace="",name="tukwila",type="Ready"}`: turned("1", "-1")}},
-	"GeoSQLObjectStalled":             {{`geosql_condition{kind="SQLServer",namespace="web",name="tukpub",type="Stalled"}`: turned("0", "1")}},
-	"GeoSQLCertificateNearExpiry":     {{`geosql_sqlserver_certificate_expiry_timestamp_seconds{namespace="web",server="tukpub"}`: turned("7776000", "2592000")}},
-	"GeoSQLSiteCredentialsNearExpiry": {{`geosql_site_credentials_expiry_timestamp_seconds{site="tukwila"}`: turned("7776000", "259200")}},
-	"GeoSQLGroupWithoutPrimary":       {{`geosql_availabilitygroup_primaries` + group: turned("1", "0")}},
+	"GeoSQLSiteNotAnswering": {
+		{`geosql_condition{kind="Site",namespace="",name="tukwila",type="Ready"}`: turned("1", "-1")},
+	},
+	"GeoSQLObjectStalled": {
+		{`geosql_condition{kind="SQLServer",namespace="web",name="tukpub",type="Stalled"}`: turned("0", "1")},
+	},
+	"GeoSQLCertificateNearExpiry": {
+		{
+			`geosql_sqlserver_certificate_expiry_timestamp_seconds{namespace="web",server="tukpub"}`: turned(
+				"7776000",
+				"2592000",
+			),
+		},
+	},
+	"GeoSQLSiteCredentialsNearExpiry": {
+		{`geosql_site_credentials_expiry_timestamp_seconds{site="tukwila"}`: turned("7776000", "259200")},
+	},
+	"GeoSQLGroupWithoutPrimary": {{`geosql_availabilitygroup_primaries` + group: turned("1", "0")}},
 	"GeoSQLRPOAtRisk": {
 		{`geosql_availabilitygroup_estimated_data_loss_seconds` + group: turned("0", "2")},
 		{`geosql_availabilitygroup_estimated_data_loss_seconds` + group: "0+0x64"},
 		{`geosql_availabilitygroup_promotable_replicas` + group: turned("1", "0")},
-		{`geosql_availabilitygroup_objective_rpo_seconds` + group: steady("10"), `geosql_availabilitygroup_estimated_data_loss_seconds` + group: turned("9", "11")},
+		{
+			`geosql_availabilitygroup_objective_rpo_seconds` + group:       steady("10"),
+			`geosql_availabilitygroup_estimated_data_loss_seconds` + group: turned("9", "11"),
+		},
 	},
-	"GeoSQLRedoDebtAboveObjective": {{`geosql_availabilitygroup_database_estimated_recovery_seconds` + with(copyLabels): turned("10", "61")}},
-	"GeoSQLDataMovementSuspended":  {{`geosql_availabilitygroup_database_suspended` + with(copyLabels): turned("0", "1")}},
-	"GeoSQLReplicaDisconnected":    {{`geosql_availabilitygroup_replica_connected{namespace="web",group="content",server="quisec-0"}`: turned("1", "0")}},
+	"GeoSQLRedoDebtAboveObjective": {
+		{`geosql_availabilitygroup_database_estimated_recovery_seconds` + with(copyLabels): turned("10", "61")},
+	},
+	"GeoSQLDataMovementSuspended": {{`geosql_availabilitygroup_database_suspended` + with(copyLabels): turned("0", "1")}},
+	"GeoSQLReplicaDisconnected": {
+		{`geosql_availabilitygroup_replica_connected{namespace="web",group="content",server="quisec-0"}`: turned("1", "0")},
+	},
 	"GeoSQLVoterIsolated": {
 		{`geosql_availabilitygroup_voter_state{namespace="web",group="content",site="dublin",state="Held"}`: "1+0x64",
 			`geosql_availabilitygroup_voter_state{namespace="web",group="content",site="dublin",state="Unknown"}`: "_x65 1+0x35"},
 		{`geosql_availabilitygroup_term` + group: turned("4", "5")},
 	},
-	"GeoSQLVotesLost": {{`geosql_condition{kind="AvailabilityGroup",namespace="web",name="content",type="VotesComplete"}`: turned("1", "0")}},
-	"GeoSQLFailoverNotSucceeded": {{`geosql_failover_last_outcome{namespace="web",group="content",outcome="Failed",cause="Automatic"}`: "_x65 1+0x35",
-		`geosql_failover_last_completion_timestamp_seconds` + group: turned("60", "7200")}},
+	"GeoSQLVotesLost": {
+		{`geosql_condition{kind="AvailabilityGroup",namespace="web",name="content",type="VotesComplete"}`: turned("1", "0")},
+	},
+	"GeoSQLFailoverNotSucceeded": {
+		{`geosql_failover_last_outcome{namespace="web",group="content",outcome="Failed",cause="Automatic"}`: "_x65 1+0x35",
+			`geosql_failover_last_completion_timestamp_seconds` + group: turned("60", "7200")},
+	},
 	"GeoSQLAcknowledgedWritesLost": {{`geosql_failover_last_lost_databases` + group: turned("0", "1")}},
-	"GeoSQLReplicationAgentFailed": {{`geosql_replication_agent_state{kind="Subscription",name="dublin",agent="Distribution",state="Failed"}`: "_x65 1+0x35"},
-		{`geosql_replication_agent_state{kind="Subscription",name="dublin",agent="Distribution",state="Failed"}`: "_x65" + strings.Repeat(" 1 1 stale stale", 9),
-			`geosql_replication_agent_state{kind="Subscription",name="dublin",agent="Distribution",state="Retrying"}`: "_x65" + strings.Repeat(" stale stale 1 1", 9)}},
+	"GeoSQLReplicationAgentFailed": {
+		{
+			`geosql_replication_agent_state{kind="Subscription",name="dublin",agent="Distribution",state="Failed"}`: "_x65 1+0x35",
+		},
+		{
+			`geosql_replication_agent_state{kind="Subscription",name="dublin",agent="Distribution",state="Failed"}`: "_x65" +
+				strings.Repeat(
+					" 1 1 stale stale",
+					9,
+				),
+			`geosql_replication_agent_state{kind="Subscription",name="dublin",agent="Distribution",state="Retrying"}`: "_x65" +
+				strings.Repeat(
+					" stale stale 1 1",
+					9,
+				),
+		},
+	},
 	"GeoSQLReplicationLatencyAboveObjective": {
 		{`geosql_subscription_latency_seconds{namespace="web",subscription="dublin",stage="Overall"}`: turned("3", "31")},
 		{`geosql_subscription_latency_token_timestamp_seconds` + subscription: "0+60x64 3840+0x35"},
 	},
 	"GeoSQLDrillNotPassed": {
-		{`geosql_drill_verdict{namespace="web",drill="lose-tukwila",verdict="Passed"}`: "1+0x64", `geosql_drill_verdict{namespace="web",drill="lose-tukwila",verdict="Inconclusive"}`: "_x65 1+0x35"},
-		{`geosql_drill_verdict{namespace="web",drill="other",verdict="Failed"}`: "_x65 1+0x35", `geosql_drill_completion_timestamp_seconds{namespace="web",drill="other"}`: "_x65 7200+0x35"},
+		{
+			`geosql_drill_verdict{namespace="web",drill="lose-tukwila",verdict="Passed"}`:       "1+0x64",
+			`geosql_drill_verdict{namespace="web",drill="lose-tukwila",verdict="Inconclusive"}`: "_x65 1+0x35",
+		},
+		{
+			`geosql_drill_verdict{namespace="web",drill="other",verdict="Failed"}`:     "_x65 1+0x35",
+			`geosql_drill_completion_timestamp_seconds{namespace="web",drill="other"}`: "_x65 7200+0x35",
+		},
 	},
-	"GeoSQLScheduledDrillNotPassed": {{`geosql_drillschedule_last_verdict{namespace="web",schedule="weekly",verdict="Failed"}`: "_x65 1+0x35"}},
-	"GeoSQLDrillOverdue":            {{`geosql_drillschedule_next_timestamp_seconds` + schedule: steady("3000")}},
-	"GeoSQLDrillNotBegun":           {{`geosql_drill_phase{namespace="web",drill="weekly-202611220300",phase="Pending"}`: "_x65 1+0x35"}},
-	"GeoSQLDrillMissed":             {{`geosql_drillschedule_missed` + schedule: turned("2", "3")}},
+	"GeoSQLScheduledDrillNotPassed": {
+		{`geosql_drillschedule_last_verdict{namespace="web",schedule="weekly",verdict="Failed"}`: "_x65 1+0x35"},
+	},
+	"GeoSQLDrillOverdue": {{`geosql_drillschedule_next_timestamp_seconds` + schedule: steady("3000")}},
+	"GeoSQLDrillNotBegun": {
+		{`geosql_drill_phase{namespace="web",drill="weekly-202611220300",phase="Pending"}`: "_x65 1+0x35"},
+	},
+	"GeoSQLDrillMissed": {{`geosql_drillschedule_missed` + schedule: turned("2", "3")}},
 
 	"GeoSQLEngineNotAnswering": {
-		{`geosql_agent_engine_state{pod="tukpub-0",state="Frozen"}`: turned("0", "1"), `geosql_agent_engine_state{pod="tukpub-0",state="Ready"}`: turned("1", "0")},
+		{
+			`geosql_agent_engine_state{pod="tukpub-0",state="Frozen"}`: turned("0", "1"),
+			`geosql_agent_engine_state{pod="tukpub-0",state="Ready"}`:  turned("1", "0"),
+		},
 	},
-	"GeoSQLEngineComponentInError": {{`geosql_agent_diagnostics_state{pod="tukpub-0",type="instance",component="system"}`: turned("1", "3")}},
-	"GeoSQLEngineNotMeasured":      {{`geosql_agent_measurement_timestamp_seconds{pod="tukpub-0"}`: "0+60x64"}},
+	"GeoSQLEngineComponentInError": {
+		{`geosql_agent_diagnostics_state{pod="tukpub-0",type="instance",component="system"}`: turned("1", "3")},
+	},
+	"GeoSQLEngineNotMeasured": {{`geosql_agent_measurement_timestamp_seconds{pod="tukpub-0"}`: "0+60x64"}},
 	"GeoSQLLogNotTruncating": {
-		{`geosql_agent_log_reuse_wait{pod="tukpub-0",database="Content",wait="NOTHING"}`: "1+0x64", `geosql_agent_log_reuse_wait{pod="tukpub-0",database="Content",wait="LOG_BACKUP"}`: "_x65 1+0x35",
-			`geosql_agent_log_used_bytes{pod="tukpub-0",database="Content"}`: turned("2500000000", "3500000000")},
-		{`geosql_agent_log_reuse_wait{pod="tukpub-0",database="Content",wait="NOTHING"}`: "1+0x64", `geosql_agent_log_reuse_wait{pod="tukpub-0",database="Content",wait="REPLICATION"}`: "_x65 1+0x35",
-			`geosql_agent_log_used_bytes{pod="tukpub-0",database="Content"}`: turned("1500000000", "2500000000")},
+		{
+			`geosql_agent_log_reuse_wait{pod="tukpub-0",database="Content",wait="NOTHING"}`:    "1+0x64",
+			`geosql_agent_log_reuse_wait{pod="tukpub-0",database="Content",wait="LOG_BACKUP"}`: "_x65 1+0x35",
+			`geosql_agent_log_used_bytes{pod="tukpub-0",database="Content"}`: turned(
+				"2500000000",
+				"3500000000",
+			),
+		},
+		{
+			`geosql_agent_log_reuse_wait{pod="tukpub-0",database="Content",wait="NOTHING"}`:     "1+0x64",
+			`geosql_agent_log_reuse_wait{pod="tukpub-0",database="Content",wait="REPLICATION"}`: "_x65 1+0x35",
+			`geosql_agent_log_used_bytes{pod="tukpub-0",database="Content"}`: turned(
+				"1500000000",
+				"2500000000",
+			),
+		},
 	},
 	"GeoSQLLogFull": {
 		{`geosql_agent_log_room_bytes{pod="tukpub-0",database="Content"}`: turned("4000000000", "0")},
 		{`geosql_agent_log_room_bytes{pod="tukpub-0",database="Content"}`: turned("4000000000", "30000000")},
 	},
-	"GeoSQLAgentCertificateNearExpiry": {{`geosql_agent_certificate_expiry_timestamp_seconds{pod="tukpub-0"}`: turned("7776000", "604800")}},
-	"GeoSQLVoterNotReached":            {{`geosql_agent_election_voter_reachable{pod="tukpub-0",group="content",voter="dublin"}`: turned("1", "0")}},
-	"GeoSQLReplicaQuarantined":         {{`geosql_agent_election_quarantined{pod="tukpub-0",group="content"}`: turned("0", "1")}},
+	"GeoSQLAgentCertificateNearExpiry": {
+		{`geosql_agent_certificate_expiry_timestamp_seconds{pod="tukpub-0"}`: turned("7776000", "604800")},
+	},
+	"GeoSQLVoterNotReached": {
+		{`geosql_agent_election_voter_reachable{pod="tukpub-0",group="content",voter="dublin"}`: turned("1", "0")},
+	},
+	"GeoSQLReplicaQuarantined": {
+		{`geosql_agent_election_quarantined{pod="tukpub-0",group="content"}`: turned("0", "1")},
+	},
 }
 
 // quiet are changes of which no alert may tell.
 var quiet = map[string]map[string]string{
 	"all is well": {},
-	"a voter that the manager cannot see, to it alone": {`geosql_condition{kind="AvailabilityGroup",namespace="web",name="content",type="VotesComplete"}`: turned("1", "-1")},
-	"a suspended schedule is never overdue":            {`geosql_drillschedule_next_timestamp_seconds` + schedule: steady("3000"), `geosql_drillschedule_suspended` + schedule: steady("1")},
-	"a drill that is stalled":                          {`geosql_condition{kind="Drill",namespace="web",name="old",type="Stalled"}`: steady("1")},
-	"a drill that failed two days ago":                 {`geosql_drill_verdict{namespace="web",drill="old",verdict="Failed"}`: steady("1"), `geosql_drill_completion_timestamp_seconds{namespace="web",drill="old"}`: steady("-172800")},
-	"a log that is full and about to be truncated":     {`geosql_agent_log_used_bytes{pod="tukpub-0",database="Content"}`: turned("2000000000", "3900000000")},
-	"a log whose room is not known":                    {`geosql_agent_log_room_bytes{pod="tukpub-0",database="Content"}`: ""},
-	"a log with a thirtieth of its room left":          {`geosql_agent_log_room_bytes{pod="tukpub-0",database="Content"}`: turned("4000000000", "70000000")},
-	"a small log that is full":                         {`geosql_agent_log_reuse_wait{pod="tukpub-0",database="Content",wait="LOG_BACKUP"}`: steady("1"), `geosql_agent_log_used_bytes{pod="tukpub-0",database="Content"}`: steady("4000000"), `geosql_agent_log_size_bytes{pod="tukpub-0",database="Content"}`: steady("4194304")},
-	"a group without objectives":                       {`geosql_availabilitygroup_objective_rpo_seconds` + group: "", `geosql_availabilitygroup_objective_redo_catch_up_seconds` + group: "", `geosql_availabilitygroup_promotable_replicas` + group: steady("0"), `geosql_availabilitygroup_estimated_data_loss_seconds` + group: steady("100")},
-	"a subscription without objectives":                {`geosql_subscription_objective_latency_seconds` + subscription: "", `geosql_subscription_latency_seconds{namespace="web",subscription="dublin",stage="Overall"}`: steady("1000")},
-	"a loss that is known and within what is allowed":  {`geosql_availabilitygroup_objective_rpo_seconds` + group: steady("10"), `geosql_availabilitygroup_estimated_data_loss_seconds` + group: steady("9"), `geosql_availabilitygroup_promotable_replicas` + group: steady("0")},
-	"an engine that starts":                            {`geosql_agent_engine_state{pod="tukpub-0",state="Starting"}`: steady("1"), `geosql_agent_engine_state{pod="tukpub-0",state="Ready"}`: steady("0")},
+	"a voter that the manager cannot see, to it alone": {
+		`geosql_condition{kind="AvailabilityGroup",namespace="web",name="content",type="VotesComplete"}`: turned("1", "-1"),
+	},
+	"a suspended schedule is never overdue": {
+		`geosql_drillschedule_next_timestamp_seconds` + schedule: steady("3000"),
+		`geosql_drillschedule_suspended` + schedule:              steady("1"),
+	},
+	"a drill that is stalled": {
+		`geosql_condition{kind="Drill",namespace="web",name="old",type="Stalled"}`: steady("1"),
+	},
+	"a drill that failed two days ago": {
+		`geosql_drill_verdict{namespace="web",drill="old",verdict="Failed"}`:     steady("1"),
+		`geosql_drill_completion_timestamp_seconds{namespace="web",drill="old"}`: steady("-172800"),
+	},
+	"a log that is full and about to be truncated": {
+		`geosql_agent_log_used_bytes{pod="tukpub-0",database="Content"}`: turned("2000000000", "3900000000"),
+	},
+	"a log whose room is not known": {
+		`geosql_agent_log_room_bytes{pod="tukpub-0",database="Content"}`: "",
+	},
+	"a log with a thirtieth of its room left": {
+		`geosql_agent_log_room_bytes{pod="tukpub-0",database="Content"}`: turned("4000000000", "70000000"),
+	},
+	"a small log that is full": {
+		`geosql_agent_log_reuse_wait{pod="tukpub-0",database="Content",wait="LOG_BACKUP"}`: steady("1"),
+		`geosql_agent_log_used_bytes{pod="tukpub-0",database="Content"}`:                   steady("4000000"),
+		`geosql_agent_log_size_bytes{pod="tukpub-0",database="Content"}`:                   steady("4194304"),
+	},
+	"a group without objectives": {
+		`geosql_availabilitygroup_objective_rpo_seconds` + group:           "",
+		`geosql_availabilitygroup_objective_redo_catch_up_seconds` + group: "",
+		`geosql_availabilitygroup_promotable_replicas` + group:             steady("0"),
+		`geosql_availabilitygroup_estimated_data_loss_seconds` + group:     steady("100"),
+	},
+	"a subscription without objectives": {
+		`geosql_subscription_objective_latency_seconds` + subscription:                               "",
+		`geosql_subscription_latency_seconds{namespace="web",subscription="dublin",stage="Overall"}`: steady("1000"),
+	},
+	"a loss that is known and within what is allowed": {
+		`geosql_availabilitygroup_objective_rpo_seconds` + group:       steady("10"),
+		`geosql_availabilitygroup_estimated_data_loss_seconds` + group: steady("9"),
+		`geosql_availabilitygroup_promotable_replicas` + group:         steady("0"),
+	},
+	"an engine that starts": {
+		`geosql_agent_engine_state{pod="tukpub-0",state="Starting"}`: steady("1"),
+		`geosql_agent_engine_state{pod="tukpub-0",state="Ready"}`:    steady("0"),
+	},
 }
 
 type series struct {

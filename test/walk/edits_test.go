@@ -159,8 +159,14 @@ func restartEngine(t *testing.T, w *walk, chance *rand.Rand) string {
 
 // jobs of a subsystem on a server, as Transact-SQL selects their names.
 func (w *walk) jobs(t *testing.T, server v1alpha1.ServerName, subsystem string) []string {
-	return w.stage.Query(t, server, "msdb", "SELECT j.name FROM dbo.sysjobs j JOIN dbo.sysjobsteps s ON s.job_id = j.job_id "+
-		"WHERE s.subsystem = N'"+subsystem+"'", 1)
+	return w.stage.Query(
+		t,
+		server,
+		"msdb",
+		"SELECT j.name FROM dbo.sysjobs j JOIN dbo.sysjobsteps s ON s.job_id = j.job_id "+
+			"WHERE s.subsystem = N'"+subsystem+"'",
+		1,
+	)
 }
 
 // byHand executes one statement about each job of a subsystem on the servers.

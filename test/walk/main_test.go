@@ -2,9 +2,9 @@
 
 //go:build integration
 
-// Package walk_test walks what is declared through random edits, hand-made changes in the engines, and restarts, and shows
-// after each that what is Ready is so: rows arrive, nothing is done over and over, and where the walk has ended is what
-// the last manifest makes from nothing.
+// Package walk_test walks what is declared through random edits, hand-made changes in the engines, and restarts, and
+// shows after each that what is Ready is so: rows arrive, nothing is done over and over, and where the walk has ended
+// is what the last manifest makes from nothing.
 package walk_test
 
 import (

@@ -41,12 +41,12 @@ const (
 	busy = 2
 )
 
-// cases are the seeds of walks that failed once, or that are worth a walk each time: after one came to its end, orders of a mirror and
-// the right to read its folder were left.
+// cases are the seeds of walks that failed once, or that are worth a walk each time: after one came to its end, orders
+// of a mirror and the right to read its folder were left.
 var cases = []string{"abc"}
 
-// Wherever random edits lead, what is Ready receives its rows, nothing is done over and over, and the end is what the last
-// manifest makes from nothing.
+// Wherever random edits lead, what is Ready receives its rows, nothing is done over and over, and the end is what the
+// last manifest makes from nothing.
 func TestWalksEndWhereTheirManifestLeads(t *testing.T) {
 	seeds := cases
 	if seed := os.Getenv(seedVariable); seed != "" {
@@ -98,7 +98,12 @@ func begin(t *testing.T, m *manifest) *walk {
 	}
 	w.stage.SQL(t, subscriber, "master", "CREATE DATABASE "+published)
 	for _, table := range tables {
-		w.stage.SQL(t, publisher, published, "CREATE TABLE "+table+" (Id int NOT NULL PRIMARY KEY, Body nvarchar(100) NOT NULL)")
+		w.stage.SQL(
+			t,
+			publisher,
+			published,
+			"CREATE TABLE "+table+" (Id int NOT NULL PRIMARY KEY, Body nvarchar(100) NOT NULL)",
+		)
 	}
 	for range 5 {
 		w.write(t)
@@ -128,7 +133,10 @@ func walked(t *testing.T, seed uint64, steps int) {
 	straight.settle(t)
 	want := straight.stage.State(t)
 	NewWithT(t).Eventually(func() []string {
-		return slices.DeleteFunc(difference(want, w.stage.State(t)), func(line string) bool { return slices.Contains(stays, line) })
+		return slices.DeleteFunc(
+			difference(want, w.stage.State(t)),
+			func(line string) bool { return slices.Contains(stays, line) },
+		)
 	}, patient, time.Second).Should(BeEmpty(), w.told(t))
 }
 
@@ -136,8 +144,10 @@ func walked(t *testing.T, seed uint64, steps int) {
 // sidecars that are told nothing any more.
 var stays = []string{
 	"+ " + subscriber + " sys.server_principals: geosql_replication_mainSQL_LOGIN0",
-	"+ *v1.Secret dist-agent map[app.kubernetes.io/managed-by:geosql-operator geosql.dev/hub-namespace:web geosql.dev/server:dist] []",
-	"+ *v1.Secret dubsub-agent map[app.kubernetes.io/managed-by:geosql-operator geosql.dev/hub-namespace:web geosql.dev/server:dubsub] []",
+	"+ *v1.Secret dist-agent map[app.kubernetes.io/managed-by:geosql-operator geosql.dev/hub-namespace:web " +
+		"geosql.dev/server:dist] []",
+	"+ *v1.Secret dubsub-agent map[app.kubernetes.io/managed-by:geosql-operator geosql.dev/hub-namespace:web " +
+		"geosql.dev/server:dubsub] []",
 }
 
 // step takes one edit, and writes rows before and after.
@@ -192,8 +202,8 @@ func (w *walk) apply(t *testing.T, chance *rand.Rand) {
 	}
 }
 
-// declare makes an object, or gives it the spec that is wanted. One that is being deleted is awaited: an apply of a person
-// is repeated until then.
+// declare makes an object, or gives it the spec that is wanted. One that is being deleted is awaited: an apply of a
+// person is repeated until then.
 func (w *walk) declare(t *testing.T, object client.Object) {
 	t.Helper()
 	g := NewWithT(t)

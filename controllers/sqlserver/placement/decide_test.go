@@ -25,7 +25,11 @@ func node(name string, labels map[string]string, taints ...corev1.Taint) corev1.
 }
 
 func controlPlane() corev1.Node {
-	return node("tukwila-control-plane", nil, corev1.Taint{Key: "node-role.kubernetes.io/control-plane", Effect: corev1.TaintEffectNoSchedule})
+	return node(
+		"tukwila-control-plane",
+		nil,
+		corev1.Taint{Key: "node-role.kubernetes.io/control-plane", Effect: corev1.TaintEffectNoSchedule},
+	)
 }
 
 func class(name string, hosts ...string) storagev1.StorageClass {
@@ -35,7 +39,9 @@ func class(name string, hosts ...string) storagev1.StorageClass {
 		VolumeBindingMode: ptr.To(storagev1.VolumeBindingWaitForFirstConsumer),
 	}
 	if len(hosts) > 0 {
-		c.AllowedTopologies = []corev1.TopologySelectorTerm{{MatchLabelExpressions: []corev1.TopologySelectorLabelRequirement{{Key: hostname, Values: hosts}}}}
+		c.AllowedTopologies = []corev1.TopologySelectorTerm{
+			{MatchLabelExpressions: []corev1.TopologySelectorLabelRequirement{{Key: hostname, Values: hosts}}},
+		}
 	}
 	return c
 }
@@ -46,9 +52,13 @@ func volumeOn(name, className string, hosts ...string) *corev1.PersistentVolume 
 		Spec: corev1.PersistentVolumeSpec{
 			StorageClassName: className,
 			Capacity:         corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("10Gi")},
-			NodeAffinity: &corev1.VolumeNodeAffinity{Required: &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{
-				MatchExpressions: []corev1.NodeSelectorRequirement{{Key: hostname, Operator: corev1.NodeSelectorOpIn, Values: hosts}},
-			}}}},
+			NodeAffinity: &corev1.VolumeNodeAffinity{
+				Required: &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{
+					MatchExpressions: []corev1.NodeSelectorRequirement{
+						{Key: hostname, Operator: corev1.NodeSelectorOpIn, Values: hosts},
+					},
+				}}},
+			},
 		},
 		Status: corev1.PersistentVolumeStatus{Phase: corev1.VolumeAvailable},
 	}
@@ -67,19 +77,26 @@ func tukwila() Cluster {
 	return Cluster{
 		Nodes: []corev1.Node{controlPlane(), node("tukwila-worker", nil), node("tukwila-worker2", nil)},
 		Classes: []storagev1.StorageClass{
-			class("fast", "tukwila-worker"), class("capacity", "tukwila-worker", "tukwila-worker2"), class("archive", "tukwila-worker2"),
+			class(
+				"fast",
+				"tukwila-worker",
+			), class("capacity", "tukwila-worker", "tukwila-worker2"), class("archive", "tukwila-worker2"),
 		},
 	}
 }
 
 func in(key string, values ...string) corev1.NodeSelectorTerm {
-	return corev1.NodeSelectorTerm{MatchExpressions: []corev1.NodeSelectorRequirement{{Key: key, Operator: corev1.NodeSelectorOpIn, Values: values}}}
+	return corev1.NodeSelectorTerm{
+		MatchExpressions: []corev1.NodeSelectorRequirement{{Key: key, Operator: corev1.NodeSelectorOpIn, Values: values}},
+	}
 }
 
 func TestDecide(t *testing.T) {
 	zoned := func(name string, zones ...string) storagev1.StorageClass {
 		c := class(name)
-		c.AllowedTopologies = []corev1.TopologySelectorTerm{{MatchLabelExpressions: []corev1.TopologySelectorLabelRequirement{{Key: "zone", Values: zones}}}}
+		c.AllowedTopologies = []corev1.TopologySelectorTerm{
+			{MatchLabelExpressions: []corev1.TopologySelectorLabelRequirement{{Key: "zone", Values: zones}}},
+		}
 		return c
 	}
 	tests := []struct {
@@ -97,7 +114,8 @@ func TestDecide(t *testing.T) {
 			candidates: []string{"tukwila-worker"},
 			terms:      []corev1.NodeSelectorTerm{in(hostname, "tukwila-worker")},
 			reason: "class fast allows tukwila-worker; class capacity allows tukwila-worker, tukwila-worker2; " +
-				"node tukwila-control-plane has the taint node-role.kubernetes.io/control-plane:NoSchedule; candidates: tukwila-worker",
+				"node tukwila-control-plane has the taint node-role.kubernetes.io/control-plane:NoSchedule; candidates: " +
+				"tukwila-worker",
 		},
 		{
 			name:    "classes that exclude each other",
@@ -108,19 +126,32 @@ func TestDecide(t *testing.T) {
 				"no node can serve data, log, tempdb (fast) and backup (archive)",
 		},
 		{
-			name:       "a bound volume pins the pod, and the terms stay as they were",
-			request:    Request{Volumes: append(volumes("capacity", "capacity")[:3], Volume{Role: RoleBackup, Class: "capacity", Bound: volumeOn("pvc-1", "capacity", "tukwila-worker2")})},
+			name: "a bound volume pins the pod, and the terms stay as they were",
+			request: Request{
+				Volumes: append(
+					volumes("capacity", "capacity")[:3],
+					Volume{Role: RoleBackup, Class: "capacity", Bound: volumeOn("pvc-1", "capacity", "tukwila-worker2")},
+				),
+			},
 			candidates: []string{"tukwila-worker2"},
 			terms:      []corev1.NodeSelectorTerm{in(hostname, "tukwila-worker", "tukwila-worker2")},
 		},
 		{
-			name:    "a bound volume where another class can't follow",
-			request: Request{Volumes: append(volumes("fast", "")[:3], Volume{Role: RoleBackup, Class: "archive", Bound: volumeOn("pvc-1", "archive", "tukwila-worker2")})},
-			noNode:  true,
+			name: "a bound volume where another class can't follow",
+			request: Request{
+				Volumes: append(
+					volumes("fast", "")[:3],
+					Volume{Role: RoleBackup, Class: "archive", Bound: volumeOn("pvc-1", "archive", "tukwila-worker2")},
+				),
+			},
+			noNode: true,
 		},
 		{
-			name:       "tolerations open a tainted node",
-			request:    Request{Volumes: volumes("everywhere", "everywhere"), Tolerations: []corev1.Toleration{{Operator: corev1.TolerationOpExists}}},
+			name: "tolerations open a tainted node",
+			request: Request{
+				Volumes:     volumes("everywhere", "everywhere"),
+				Tolerations: []corev1.Toleration{{Operator: corev1.TolerationOpExists}},
+			},
 			cluster:    func(c *Cluster) { c.Classes = append(c.Classes, class("everywhere")) },
 			candidates: []string{"tukwila-control-plane", "tukwila-worker", "tukwila-worker2"},
 			reason:     "class everywhere allows every node; candidates: tukwila-control-plane, tukwila-worker, tukwila-worker2",
@@ -162,7 +193,12 @@ func TestDecide(t *testing.T) {
 				csi := class("csi")
 				csi.Provisioner = "disk.example.com"
 				c.Classes = append(c.Classes, csi)
-				c.CSINodes = []storagev1.CSINode{{ObjectMeta: metav1.ObjectMeta{Name: "tukwila-worker2"}, Spec: storagev1.CSINodeSpec{Drivers: []storagev1.CSINodeDriver{{Name: "disk.example.com"}}}}}
+				c.CSINodes = []storagev1.CSINode{
+					{
+						ObjectMeta: metav1.ObjectMeta{Name: "tukwila-worker2"},
+						Spec:       storagev1.CSINodeSpec{Drivers: []storagev1.CSINodeDriver{{Name: "disk.example.com"}}},
+					},
+				}
 			},
 			candidates: []string{"tukwila-worker2"},
 		},
@@ -181,8 +217,10 @@ func TestDecide(t *testing.T) {
 				}
 			},
 			candidates: []string{"tukwila-worker2"},
-			reason: "class csi allows tukwila-worker2 (tukwila-control-plane: no capacity is published there, tukwila-worker: 19Gi free, 20Gi asked for); " +
-				"node tukwila-control-plane has the taint node-role.kubernetes.io/control-plane:NoSchedule; candidates: tukwila-worker2",
+			reason: "class csi allows tukwila-worker2 (tukwila-control-plane: no capacity is published there, " +
+				"tukwila-worker: 19Gi free, 20Gi asked for); " +
+				"node tukwila-control-plane has the taint node-role.kubernetes.io/control-plane:NoSchedule; candidates: " +
+				"tukwila-worker2",
 		},
 		{
 			name:    "local volumes without a provisioner, one for each",
@@ -192,8 +230,10 @@ func TestDecide(t *testing.T) {
 				local.Provisioner = noProvisioner
 				c.Classes = append(c.Classes, local)
 				for _, v := range []*corev1.PersistentVolume{
-					volumeOn("a1", "local", "tukwila-worker"), volumeOn("a2", "local", "tukwila-worker"), volumeOn("a3", "local", "tukwila-worker"),
-					volumeOn("b1", "local", "tukwila-worker2"), volumeOn("b2", "local", "tukwila-worker2"), volumeOn("b3", "local", "tukwila-worker2"), volumeOn("b4", "local", "tukwila-worker2"),
+					volumeOn("a1", "local", "tukwila-worker"), volumeOn("a2", "local", "tukwila-worker"),
+					volumeOn("a3", "local", "tukwila-worker"),
+					volumeOn("b1", "local", "tukwila-worker2"), volumeOn("b2", "local", "tukwila-worker2"),
+					volumeOn("b3", "local", "tukwila-worker2"), volumeOn("b4", "local", "tukwila-worker2"),
 				} {
 					c.Volumes = append(c.Volumes, *v)
 				}
@@ -249,9 +289,12 @@ func TestDecide(t *testing.T) {
 func TestDecideNamesExistingClasses(t *testing.T) {
 	g := NewWithT(t)
 	_, err := Decide(Request{Volumes: volumes("quick", "fast")}, tukwila())
-	g.Expect(err).To(MatchError("storage class quick for data, log, tempdb does not exist; existing classes: archive, capacity, fast"))
+	g.Expect(err).
+		To(MatchError("storage class quick for data, log, tempdb does not exist; existing classes: archive, capacity, fast"))
 	_, err = Decide(Request{Volumes: volumes("fast", "")}, tukwila())
-	g.Expect(err).To(MatchError(ContainSubstring("there is no default storage class for backup: set storageClassName or the site's storageClasses")))
+	g.Expect(err).
+		To(MatchError(ContainSubstring("there is no default storage class for backup: set storageClassName or the site's " +
+			"storageClasses")))
 	_, err = Decide(Request{Volumes: volumes("fast", "fast")}, Cluster{})
 	g.Expect(err).To(MatchError(ContainSubstring("the cluster has no storage classes")))
 }
@@ -262,5 +305,6 @@ func TestDecideResolvesClasses(t *testing.T) {
 	cluster.Classes[0].Annotations = map[string]string{defaultClassAnnotation: "true"}
 	decision, err := Decide(Request{Volumes: volumes("", "capacity")}, cluster)
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(decision.Claims).To(Equal(map[Role]string{RoleData: "fast", RoleLog: "fast", RoleTempDB: "fast", RoleBackup: "capacity"}))
+	g.Expect(decision.Claims).
+		To(Equal(map[Role]string{RoleData: "fast", RoleLog: "fast", RoleTempDB: "fast", RoleBackup: "capacity"}))
 }

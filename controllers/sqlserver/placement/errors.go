@@ -24,7 +24,11 @@ func (e *ClassNotFoundError) Error() string {
 		existing = "existing classes: " + strings.Join(e.Existing, ", ")
 	}
 	if e.Class == "" {
-		return fmt.Sprintf("there is no default storage class for %s: set storageClassName or the site's storageClasses; %s", roleList(e.Roles), existing)
+		return fmt.Sprintf(
+			"there is no default storage class for %s: set storageClassName or the site's storageClasses; %s",
+			roleList(e.Roles),
+			existing,
+		)
 	}
 	return fmt.Sprintf("storage class %s for %s does not exist; %s", e.Class, roleList(e.Roles), existing)
 }

@@ -30,8 +30,13 @@ func (v *view) nodeExcluded(node *corev1.Node) string {
 	if node.Spec.Unschedulable {
 		return "is cordoned"
 	}
-	taint, untolerated := corev1helpers.FindMatchingUntoleratedTaint(klog.Background(), node.Spec.Taints, v.request.Tolerations,
-		func(t *corev1.Taint) bool { return t.Effect != corev1.TaintEffectPreferNoSchedule }, false)
+	taint, untolerated := corev1helpers.FindMatchingUntoleratedTaint(
+		klog.Background(),
+		node.Spec.Taints,
+		v.request.Tolerations,
+		func(t *corev1.Taint) bool { return t.Effect != corev1.TaintEffectPreferNoSchedule },
+		false,
+	)
 	if untolerated {
 		return "has the taint " + taint.ToString()
 	}
@@ -88,7 +93,8 @@ func (v *view) staticExcludes(g group, node *corev1.Node) string {
 	var free []resource.Quantity
 	for i := range v.cluster.Volumes {
 		pv := &v.cluster.Volumes[i]
-		if pv.Spec.StorageClassName == g.className && pv.Spec.ClaimRef == nil && pv.Status.Phase == corev1.VolumeAvailable && reaches(pv, node) {
+		if pv.Spec.StorageClassName == g.className && pv.Spec.ClaimRef == nil && pv.Status.Phase == corev1.VolumeAvailable &&
+			reaches(pv, node) {
 			free = append(free, pv.Spec.Capacity[corev1.ResourceStorage])
 		}
 	}

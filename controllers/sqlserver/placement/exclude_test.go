@@ -22,7 +22,10 @@ func pair(classes ...storagev1.StorageClass) Cluster {
 
 func wants(class string, sizes ...string) (all []Volume) {
 	for i, size := range sizes {
-		all = append(all, Volume{Role: []Role{RoleData, RoleLog, RoleTempDB, RoleBackup}[i], Class: class, Size: resource.MustParse(size)})
+		all = append(
+			all,
+			Volume{Role: []Role{RoleData, RoleLog, RoleTempDB, RoleBackup}[i], Class: class, Size: resource.MustParse(size)},
+		)
 	}
 	return all
 }
@@ -47,21 +50,33 @@ func TestLocalVolumesThatCount(t *testing.T) {
 		serves  bool
 		why     string
 	}{
-		"one of just the size": {volumes: []corev1.PersistentVolume{on("a", "n1", "5Gi", asIs)}, wanted: wants("local", "5Gi"), serves: true},
-		"one that is smaller":  {volumes: []corev1.PersistentVolume{on("a", "n1", "4Gi", asIs)}, wanted: wants("local", "5Gi"), why: "no free volume of 5Gi"},
-		"one of another class": {volumes: []corev1.PersistentVolume{on("a", "n1", "5Gi", func(v *corev1.PersistentVolume) { v.Spec.StorageClassName = "other" })}, wanted: wants("local", "5Gi")},
-		"one that is claimed":  {volumes: []corev1.PersistentVolume{on("a", "n1", "5Gi", func(v *corev1.PersistentVolume) { v.Spec.ClaimRef = &corev1.ObjectReference{} })}, wanted: wants("local", "5Gi")},
-		"one that is released": {volumes: []corev1.PersistentVolume{on("a", "n1", "5Gi", func(v *corev1.PersistentVolume) { v.Status.Phase = corev1.VolumeReleased })}, wanted: wants("local", "5Gi")},
-		"one elsewhere":        {volumes: []corev1.PersistentVolume{on("a", "n3", "5Gi", asIs)}, wanted: wants("local", "5Gi")},
-		"one that is anywhere": {volumes: []corev1.PersistentVolume{on("a", "", "5Gi", func(v *corev1.PersistentVolume) { v.Spec.NodeAffinity = nil })}, wanted: wants("local", "5Gi"), serves: true},
+		"one of just the size": {volumes: []corev1.PersistentVolume{on("a", "n1", "5Gi", asIs)},
+			wanted: wants("local", "5Gi"), serves: true},
+		"one that is smaller": {volumes: []corev1.PersistentVolume{on("a", "n1", "4Gi", asIs)},
+			wanted: wants("local", "5Gi"), why: "no free volume of 5Gi"},
+		"one of another class": {volumes: []corev1.PersistentVolume{on("a", "n1", "5Gi",
+			func(v *corev1.PersistentVolume) { v.Spec.StorageClassName = "other" })}, wanted: wants("local", "5Gi")},
+		"one that is claimed": {volumes: []corev1.PersistentVolume{on("a", "n1", "5Gi",
+			func(v *corev1.PersistentVolume) { v.Spec.ClaimRef = &corev1.ObjectReference{} })}, wanted: wants("local", "5Gi")},
+		"one that is released": {volumes: []corev1.PersistentVolume{on("a", "n1", "5Gi",
+			func(v *corev1.PersistentVolume) { v.Status.Phase = corev1.VolumeReleased })}, wanted: wants("local", "5Gi")},
+		"one elsewhere": {volumes: []corev1.PersistentVolume{on("a", "n3", "5Gi", asIs)},
+			wanted: wants("local", "5Gi")},
+		"one that is anywhere": {volumes: []corev1.PersistentVolume{on("a", "", "5Gi",
+			func(v *corev1.PersistentVolume) { v.Spec.NodeAffinity = nil })}, wanted: wants("local", "5Gi"), serves: true},
 		"one with an affinity that asks for nothing": {
-			volumes: []corev1.PersistentVolume{on("a", "", "5Gi", func(v *corev1.PersistentVolume) { v.Spec.NodeAffinity.Required = nil })}, wanted: wants("local", "5Gi"), serves: true},
+			volumes: []corev1.PersistentVolume{on("a", "", "5Gi",
+				func(v *corev1.PersistentVolume) { v.Spec.NodeAffinity.Required = nil })}, wanted: wants("local", "5Gi"),
+			serves: true},
 		"each gets the smallest that is large enough": {
-			volumes: []corev1.PersistentVolume{on("a", "n1", "9Gi", asIs), on("b", "n1", "5Gi", asIs), on("c", "n1", "7Gi", asIs)}, wanted: wants("local", "9Gi", "4Gi", "6Gi"), serves: true},
+			volumes: []corev1.PersistentVolume{on("a", "n1", "9Gi", asIs), on("b", "n1", "5Gi", asIs),
+				on("c", "n1", "7Gi", asIs)}, wanted: wants("local", "9Gi", "4Gi", "6Gi"), serves: true},
 		"and none is given twice": {
-			volumes: []corev1.PersistentVolume{on("a", "n1", "9Gi", asIs), on("b", "n1", "3Gi", asIs)}, wanted: wants("local", "4Gi", "4Gi"), why: "no free volume of 4Gi"},
+			volumes: []corev1.PersistentVolume{on("a", "n1", "9Gi", asIs), on("b", "n1", "3Gi", asIs)},
+			wanted:  wants("local", "4Gi", "4Gi"), why: "no free volume of 4Gi"},
 		"the smallest of three is not enough for the last": {
-			volumes: []corev1.PersistentVolume{on("a", "n1", "5Gi", asIs), on("b", "n1", "4Gi", asIs), on("c", "n1", "3Gi", asIs)}, wanted: wants("local", "5Gi", "4Gi", "4Gi"), why: "no free volume of 5Gi"},
+			volumes: []corev1.PersistentVolume{on("a", "n1", "5Gi", asIs), on("b", "n1", "4Gi", asIs),
+				on("c", "n1", "3Gi", asIs)}, wanted: wants("local", "5Gi", "4Gi", "4Gi"), why: "no free volume of 5Gi"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
@@ -82,7 +97,11 @@ func TestLocalVolumesThatCount(t *testing.T) {
 // Published capacity excludes a node only where the class waits for the pod and something is published for it.
 func TestPublishedCapacity(t *testing.T) {
 	here := func(class, host, free string) storagev1.CSIStorageCapacity {
-		return storagev1.CSIStorageCapacity{StorageClassName: class, Capacity: ptr.To(resource.MustParse(free)), NodeTopology: &metav1.LabelSelector{MatchLabels: map[string]string{hostname: host}}}
+		return storagev1.CSIStorageCapacity{
+			StorageClassName: class,
+			Capacity:         ptr.To(resource.MustParse(free)),
+			NodeTopology:     &metav1.LabelSelector{MatchLabels: map[string]string{hostname: host}},
+		}
 	}
 	atMost := func(c storagev1.CSIStorageCapacity, size string) storagev1.CSIStorageCapacity {
 		c.MaximumVolumeSize = ptr.To(resource.MustParse(size))
@@ -93,28 +112,44 @@ func TestPublishedCapacity(t *testing.T) {
 	unsaid := here("csi", "n1", "9Gi")
 	unsaid.Capacity = nil
 	spoilt := here("csi", "n1", "9Gi")
-	spoilt.NodeTopology = &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: hostname, Operator: "Near"}}}
+	spoilt.NodeTopology = &metav1.LabelSelector{
+		MatchExpressions: []metav1.LabelSelectorRequirement{{Key: hostname, Operator: "Near"}},
+	}
 	for name, c := range map[string]struct {
 		published []storagev1.CSIStorageCapacity
 		mode      *storagev1.VolumeBindingMode
 		why       string
 	}{
-		"just enough":                             {published: []storagev1.CSIStorageCapacity{here("csi", "n1", "9Gi")}},
-		"too little":                              {published: []storagev1.CSIStorageCapacity{here("csi", "n1", "8Gi")}, why: "8Gi free, 9Gi asked for"},
-		"the most of several":                     {published: []storagev1.CSIStorageCapacity{here("csi", "n1", "3Gi"), here("csi", "n1", "8Gi"), here("csi", "n1", "2Gi")}, why: "8Gi free, 9Gi asked for"},
-		"enough in one of several":                {published: []storagev1.CSIStorageCapacity{here("csi", "n1", "3Gi"), here("csi", "n1", "9Gi")}},
-		"elsewhere":                               {published: []storagev1.CSIStorageCapacity{here("csi", "n2", "99Gi")}, why: "no capacity is published there"},
-		"elsewhere, and too little here":          {published: []storagev1.CSIStorageCapacity{here("csi", "n2", "99Gi"), here("csi", "n1", "1Gi")}, why: "1Gi free, 9Gi asked for"},
-		"for another class only":                  {published: []storagev1.CSIStorageCapacity{here("other", "n1", "1Gi")}},
-		"for another class more":                  {published: []storagev1.CSIStorageCapacity{here("other", "n1", "99Gi"), here("csi", "n1", "1Gi")}, why: "1Gi free, 9Gi asked for"},
-		"for no node":                             {published: []storagev1.CSIStorageCapacity{nowhere}, why: "no capacity is published there"},
-		"for nodes that nobody understands":       {published: []storagev1.CSIStorageCapacity{spoilt}, why: "no capacity is published there"},
-		"without a size":                          {published: []storagev1.CSIStorageCapacity{unsaid}, why: "no capacity is published there"},
-		"each volume just as large as may be":     {published: []storagev1.CSIStorageCapacity{atMost(here("csi", "n1", "9Gi"), "5Gi")}},
-		"a volume larger than may be":             {published: []storagev1.CSIStorageCapacity{atMost(here("csi", "n1", "9Gi"), "4Gi")}, why: "9Gi free, 9Gi asked for"},
-		"small volumes allowed and little free":   {published: []storagev1.CSIStorageCapacity{atMost(here("csi", "n1", "8Gi"), "5Gi")}, why: "8Gi free, 9Gi asked for"},
-		"a class that does not wait for the pod":  {published: []storagev1.CSIStorageCapacity{here("csi", "n1", "1Gi")}, mode: ptr.To(storagev1.VolumeBindingImmediate)},
-		"a class that does not say if it does so": {published: []storagev1.CSIStorageCapacity{here("csi", "n1", "1Gi")}, mode: ptr.To(storagev1.VolumeBindingMode(""))},
+		"just enough": {published: []storagev1.CSIStorageCapacity{here("csi", "n1", "9Gi")}},
+		"too little": {published: []storagev1.CSIStorageCapacity{here("csi", "n1", "8Gi")},
+			why: "8Gi free, 9Gi asked for"},
+		"the most of several": {published: []storagev1.CSIStorageCapacity{here("csi", "n1", "3Gi"),
+			here("csi", "n1", "8Gi"), here("csi", "n1", "2Gi")}, why: "8Gi free, 9Gi asked for"},
+		"enough in one of several": {published: []storagev1.CSIStorageCapacity{here("csi", "n1", "3Gi"),
+			here("csi", "n1", "9Gi")}},
+		"elsewhere": {published: []storagev1.CSIStorageCapacity{here("csi", "n2", "99Gi")},
+			why: "no capacity is published there"},
+		"elsewhere, and too little here": {published: []storagev1.CSIStorageCapacity{here("csi", "n2", "99Gi"),
+			here("csi", "n1", "1Gi")}, why: "1Gi free, 9Gi asked for"},
+		"for another class only": {published: []storagev1.CSIStorageCapacity{here("other", "n1", "1Gi")}},
+		"for another class more": {published: []storagev1.CSIStorageCapacity{here("other", "n1", "99Gi"),
+			here("csi", "n1", "1Gi")}, why: "1Gi free, 9Gi asked for"},
+		"for no node": {published: []storagev1.CSIStorageCapacity{nowhere},
+			why: "no capacity is published there"},
+		"for nodes that nobody understands": {published: []storagev1.CSIStorageCapacity{spoilt},
+			why: "no capacity is published there"},
+		"without a size": {published: []storagev1.CSIStorageCapacity{unsaid},
+			why: "no capacity is published there"},
+		"each volume just as large as may be": {published: []storagev1.CSIStorageCapacity{atMost(here("csi", "n1", "9Gi"),
+			"5Gi")}},
+		"a volume larger than may be": {published: []storagev1.CSIStorageCapacity{atMost(here("csi", "n1", "9Gi"),
+			"4Gi")}, why: "9Gi free, 9Gi asked for"},
+		"small volumes allowed and little free": {published: []storagev1.CSIStorageCapacity{atMost(here("csi", "n1", "8Gi"),
+			"5Gi")}, why: "8Gi free, 9Gi asked for"},
+		"a class that does not wait for the pod": {published: []storagev1.CSIStorageCapacity{here("csi", "n1", "1Gi")},
+			mode: ptr.To(storagev1.VolumeBindingImmediate)},
+		"a class that does not say if it does so": {published: []storagev1.CSIStorageCapacity{here("csi", "n1", "1Gi")},
+			mode: ptr.To(storagev1.VolumeBindingMode(""))},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
@@ -150,12 +185,15 @@ func TestDriversRunWhereTheyArePublished(t *testing.T) {
 		nodes      []storagev1.CSINode
 		candidates []string
 	}{
-		"nothing is published":             {nil, []string{"n1", "n2"}},
-		"of other drivers":                 {[]storagev1.CSINode{publishes("n1", "other")}, []string{"n1", "n2"}},
-		"behind a node of other drivers":   {[]storagev1.CSINode{publishes("n1", "other"), publishes("n2", "other", "disk.example.com")}, []string{"n2"}},
-		"on both":                          {[]storagev1.CSINode{publishes("n2", "disk.example.com"), publishes("n1", "disk.example.com")}, []string{"n1", "n2"}},
-		"only on a node that is gone":      {[]storagev1.CSINode{publishes("n3", "disk.example.com")}, nil},
-		"on a node that is gone, and here": {[]storagev1.CSINode{publishes("n3", "disk.example.com"), publishes("n1", "disk.example.com")}, []string{"n1"}},
+		"nothing is published": {nil, []string{"n1", "n2"}},
+		"of other drivers":     {[]storagev1.CSINode{publishes("n1", "other")}, []string{"n1", "n2"}},
+		"behind a node of other drivers": {[]storagev1.CSINode{publishes("n1", "other"),
+			publishes("n2", "other", "disk.example.com")}, []string{"n2"}},
+		"on both": {[]storagev1.CSINode{publishes("n2", "disk.example.com"),
+			publishes("n1", "disk.example.com")}, []string{"n1", "n2"}},
+		"only on a node that is gone": {[]storagev1.CSINode{publishes("n3", "disk.example.com")}, nil},
+		"on a node that is gone, and here": {[]storagev1.CSINode{publishes("n3", "disk.example.com"),
+			publishes("n1", "disk.example.com")}, []string{"n1"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			cluster := pair(provisioned(class("csi"), "disk.example.com"))
@@ -183,12 +221,18 @@ func TestVolumesBesideABoundOne(t *testing.T) {
 	g := NewWithT(t)
 	cluster := pair(class("here", "n1"), class("both", "n1", "n2"))
 	bound := Volume{Role: RoleData, Class: "gone", Bound: volumeOn("pvc-1", "gone", "n1", "n2")}
-	decision, err := Decide(Request{Volumes: append([]Volume{bound}, Volume{Role: RoleLog, Class: "here"}, Volume{Role: RoleBackup, Class: "both"})}, cluster)
+	decision, err := Decide(
+		Request{
+			Volumes: append([]Volume{bound}, Volume{Role: RoleLog, Class: "here"}, Volume{Role: RoleBackup, Class: "both"}),
+		},
+		cluster,
+	)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(decision.Candidates).To(Equal([]string{"n1"}))
 	g.Expect(decision.Terms).To(Equal([]corev1.NodeSelectorTerm{in(hostname, "n1")}))
 	g.Expect(decision.Claims).To(Equal(map[Role]string{RoleData: "gone", RoleLog: "here", RoleBackup: "both"}))
-	g.Expect(decision.Reason).To(Equal("data of class gone is on every node; class here allows n1; class both allows every node; candidates: n1"))
+	g.Expect(decision.Reason).
+		To(Equal("data of class gone is on every node; class here allows n1; class both allows every node; candidates: n1"))
 
 	// The class that the volume was made of counts for the terms, no other one that is asked for now.
 	moved := Volume{Role: RoleData, Class: "here", Bound: volumeOn("pvc-1", "both", "n2")}
@@ -248,7 +292,8 @@ func TestExplanationsAreBounded(t *testing.T) {
 	decision, err := Decide(Request{Volumes: wants("any", "1Gi")}, cluster)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(decision.Reason).To(HavePrefix("class any allows every node; node n09 is cordoned; "))
-	g.Expect(decision.Reason).To(HaveSuffix("; node n16 is cordoned; candidates: n00, n01, n02, n03, n04, n05, n06, n07 and 1 more"))
+	g.Expect(decision.Reason).
+		To(HaveSuffix("; node n16 is cordoned; candidates: n00, n01, n02, n03, n04, n05, n06, n07 and 1 more"))
 	g.Expect(strings.Count(decision.Reason, "is cordoned")).To(Equal(8))
 
 	cluster.Nodes[8].Spec.Unschedulable = true

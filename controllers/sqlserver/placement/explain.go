@@ -31,8 +31,8 @@ func (v *view) explain(candidates []string) string {
 	return conditions.Shorten(strings.Join(clauses, "; "), maxReason)
 }
 
-// explainGroup lists the nodes that the class allows, and of those it does not allow the ones for which there is more to
-// say than its topology.
+// explainGroup lists the nodes that the class allows, and of those it does not allow the ones for which there is more
+// to say than its topology.
 func (v *view) explainGroup(g group, excluded map[string]string) string {
 	var allows, details []string
 	for _, n := range v.nodes {

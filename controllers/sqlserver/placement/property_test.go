@@ -43,7 +43,8 @@ func drawCluster(t *rapid.T) Cluster {
 			for key, values := range map[string][]string{"zone": zoneValues, "rack": rackValues} {
 				if rapid.Bool().Draw(t, key) {
 					term.MatchLabelExpressions = append(term.MatchLabelExpressions, corev1.TopologySelectorLabelRequirement{
-						Key: key, Values: rapid.SliceOfNDistinct(rapid.SampledFrom(values), 1, len(values), rapid.ID[string]).Draw(t, "values"),
+						Key: key, Values: rapid.SliceOfNDistinct(rapid.SampledFrom(values), 1, len(values), rapid.ID[string]).Draw(t,
+							"values"),
 					})
 				}
 			}

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package placement computes on which nodes a server's pod can run from where its volumes can live: the storage classes'
-// topologies, what drivers publish about nodes and capacity, volumes that exist already, and the nodes themselves.
-// Everything here is pure.
+// Package placement computes on which nodes a server's pod can run from where its volumes can live: the storage
+// classes' topologies, what drivers publish about nodes and capacity, volumes that exist already, and the nodes
+// themselves. Everything here is pure.
 package placement
 
 import (

@@ -17,7 +17,10 @@ func spread(name string, topologies ...map[string][]string) storagev1.StorageCla
 	for _, t := range topologies {
 		var term corev1.TopologySelectorTerm
 		for key, values := range t {
-			term.MatchLabelExpressions = append(term.MatchLabelExpressions, corev1.TopologySelectorLabelRequirement{Key: key, Values: values})
+			term.MatchLabelExpressions = append(
+				term.MatchLabelExpressions,
+				corev1.TopologySelectorLabelRequirement{Key: key, Values: values},
+			)
 		}
 		c.AllowedTopologies = append(c.AllowedTopologies, term)
 	}
@@ -45,25 +48,36 @@ func TestTerms(t *testing.T) {
 		terms    []corev1.NodeSelectorTerm
 		count    int
 	}{
-		"a label that is named twice must match both": {classes: []storagev1.StorageClass{twice}, terms: []corev1.NodeSelectorTerm{in("zone", "b")}},
-		"a topology that can never match is none":     {classes: []storagev1.StorageClass{never}, terms: []corev1.NodeSelectorTerm{in("zone", "d")}},
+		"a label that is named twice must match both": {classes: []storagev1.StorageClass{twice},
+			terms: []corev1.NodeSelectorTerm{in("zone", "b")}},
+		"a topology that can never match is none": {classes: []storagev1.StorageClass{never},
+			terms: []corev1.NodeSelectorTerm{in("zone", "d")}},
 		"a class that can never match leaves the others": {
-			classes:  []storagev1.StorageClass{spread("none", map[string][]string{"zone": {}}), spread("c", map[string][]string{"zone": {"a"}})},
+			classes: []storagev1.StorageClass{spread("none", map[string][]string{"zone": {}}),
+				spread("c", map[string][]string{"zone": {"a"}})},
 			selector: map[string]string{"disk": "nvme"},
 			terms: []corev1.NodeSelectorTerm{{MatchExpressions: []corev1.NodeSelectorRequirement{
-				{Key: "disk", Operator: corev1.NodeSelectorOpIn, Values: []string{"nvme"}}, {Key: "zone", Operator: corev1.NodeSelectorOpIn, Values: []string{"a"}},
+				{Key: "disk", Operator: corev1.NodeSelectorOpIn, Values: []string{"nvme"}},
+				{Key: "zone", Operator: corev1.NodeSelectorOpIn, Values: []string{"a"}},
 			}}}},
-		"values are sorted, and each there once": {classes: []storagev1.StorageClass{spread("c", map[string][]string{"zone": {"b", "a", "b"}})}, terms: []corev1.NodeSelectorTerm{in("zone", "a", "b")}},
+		"values are sorted, and each there once": {classes: []storagev1.StorageClass{spread("c",
+			map[string][]string{"zone": {"b", "a", "b"}})}, terms: []corev1.NodeSelectorTerm{in("zone", "a", "b")}},
 		"the same by two ways is one": {
-			classes: []storagev1.StorageClass{spread("c", map[string][]string{"zone": {"a"}}, map[string][]string{"zone": {"b"}}), spread("d", map[string][]string{"zone": {"a"}}, map[string][]string{"zone": {"a", "b"}})},
-			terms:   []corev1.NodeSelectorTerm{in("zone", "a"), in("zone", "b")}},
+			classes: []storagev1.StorageClass{spread("c", map[string][]string{"zone": {"a"}},
+				map[string][]string{"zone": {"b"}}),
+				spread("d", map[string][]string{"zone": {"a"}}, map[string][]string{"zone": {"a", "b"}})},
+			terms: []corev1.NodeSelectorTerm{in("zone", "a"), in("zone", "b")}},
 		"a class without topologies leaves the others": {
-			classes: []storagev1.StorageClass{class("any"), spread("c", map[string][]string{"zone": {"a"}})}, terms: []corev1.NodeSelectorTerm{in("zone", "a")}},
+			classes: []storagev1.StorageClass{class("any"), spread("c", map[string][]string{"zone": {"a"}})},
+			terms:   []corev1.NodeSelectorTerm{in("zone", "a")}},
 		"what excludes itself leaves the selector": {
-			classes:  []storagev1.StorageClass{spread("c", map[string][]string{"zone": {"a"}}), spread("d", map[string][]string{"zone": {"b"}})},
+			classes: []storagev1.StorageClass{spread("c", map[string][]string{"zone": {"a"}}),
+				spread("d", map[string][]string{"zone": {"b"}})},
 			selector: map[string]string{"disk": "nvme"}, terms: []corev1.NodeSelectorTerm{in("disk", "nvme")}},
-		"64 are listed": {classes: []storagev1.StorageClass{spread("c", numbered("rack", 8)...), spread("d", numbered("zone", 8)...)}, count: 64},
-		"65 are left to the scheduler": {classes: []storagev1.StorageClass{spread("c", numbered("rack", 13)...), spread("d", numbered("zone", 5)...)},
+		"64 are listed": {classes: []storagev1.StorageClass{spread("c", numbered("rack", 8)...),
+			spread("d", numbered("zone", 8)...)}, count: 64},
+		"65 are left to the scheduler": {classes: []storagev1.StorageClass{spread("c", numbered("rack", 13)...),
+			spread("d", numbered("zone", 5)...)},
 			selector: map[string]string{"disk": "nvme"}, terms: []corev1.NodeSelectorTerm{in("disk", "nvme")}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -48,9 +48,12 @@ func TestMain(m *testing.M) {
 
 func TestParseNsexec(t *testing.T) {
 	g := NewWithT(t)
-	namespaces, command, err := parseNsexec([]string{"-p", "/proc/7/ns/pid", "-n", "/proc/7/ns/net", "--", "tc", "-s", "qdisc"})
+	namespaces, command, err := parseNsexec(
+		[]string{"-p", "/proc/7/ns/pid", "-n", "/proc/7/ns/net", "--", "tc", "-s", "qdisc"},
+	)
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(namespaces).To(Equal([]namespace{{unix.CLONE_NEWPID, "/proc/7/ns/pid"}, {unix.CLONE_NEWNET, "/proc/7/ns/net"}}))
+	g.Expect(namespaces).
+		To(Equal([]namespace{{unix.CLONE_NEWPID, "/proc/7/ns/pid"}, {unix.CLONE_NEWNET, "/proc/7/ns/net"}}))
 	g.Expect(command).To(Equal([]string{"tc", "-s", "qdisc"}))
 	for arguments, message := range map[string]string{
 		"-l -n /proc/7/ns/net -- toda": "-l (a command from outside the mount namespace) is not supported",
@@ -112,7 +115,16 @@ func TestNsexecHasAChildInAProcessNamespace(t *testing.T) {
 
 	t.Run("which ends with it", func(t *testing.T) {
 		g := NewWithT(t)
-		command := helper(t, "nsexec", "-p", path, "--", "sh", "-c", `trap 'echo told; exit 5' TERM; echo ready; while :; do sleep 0.1; done`)
+		command := helper(
+			t,
+			"nsexec",
+			"-p",
+			path,
+			"--",
+			"sh",
+			"-c",
+			`trap 'echo told; exit 5' TERM; echo ready; while :; do sleep 0.1; done`,
+		)
 		var out lockedBuffer
 		command.Stdout = &out
 		g.Expect(command.Start()).To(Succeed())
@@ -144,7 +156,9 @@ func processorTime(t *testing.T) time.Duration {
 func TestCPUStressorKeepsItsLoad(t *testing.T) {
 	g := NewWithT(t)
 	since, before := time.Now(), processorTime(t)
-	g.Expect(stressCPU(t.Context(), strings.Fields("--cpu-load-slice 10 --cpu-method sqrt --cpu 1 --cpu-load 25 --timeout 2s"))).To(Succeed())
+	g.Expect(stressCPU(t.Context(),
+		strings.Fields("--cpu-load-slice 10 --cpu-method sqrt --cpu 1 --cpu-load 25 --timeout 2s"))).
+		To(Succeed())
 	used, took := processorTime(t)-before, time.Since(since)
 	g.Expect(took).To(BeNumerically(">=", 2*time.Second))
 	// A busy machine gives less, never more.
@@ -192,7 +206,8 @@ func resident(t *testing.T, pid int) int {
 func TestParseSize(t *testing.T) {
 	g := NewWithT(t)
 	total := func() (int64, error) { return 1000, nil }
-	for text, want := range map[string]int64{"256MB": 256e6, "256MiB": 256 << 20, "1.5GiB": 3 << 29, "17": 17, "17B": 17, "2 kb": 2000, "25%": 250} {
+	for text, want := range map[string]int64{"256MB": 256e6, "256MiB": 256 << 20, "1.5GiB": 3 << 29, "17": 17, "17B": 17,
+		"2 kb": 2000, "25%": 250} {
 		size, err := parseSize(text, total)
 		g.Expect(err).NotTo(HaveOccurred(), text)
 		g.Expect(size).To(Equal(want), text)

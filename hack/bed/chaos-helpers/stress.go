@@ -99,7 +99,11 @@ func keepBusy(ctx context.Context, load int, slice time.Duration) {
 func stressMemory(ctx context.Context, arguments []string) error {
 	flags := flag.NewFlagSet("memStress", flag.ContinueOnError)
 	workers := flags.Int("workers", 1, "how many times the size is held")
-	size := flags.String("size", "100%", "bytes per worker with B, KB, KiB and so on, or a percentage of the machine's memory")
+	size := flags.String(
+		"size",
+		"100%",
+		"bytes per worker with B, KB, KiB and so on, or a percentage of the machine's memory",
+	)
 	growth := flags.Duration("time", 0, "how long to take until all is held")
 	if err := parseFlags(flags, arguments); err != nil {
 		return err
@@ -128,7 +132,13 @@ func hold(ctx context.Context, bytes int64, growth time.Duration) ([][]byte, err
 	var held [][]byte
 	pause := time.Duration(float64(growth) * chunk / float64(max(bytes, chunk)))
 	for left := bytes; left > 0 && ctx.Err() == nil; left -= chunk {
-		memory, err := unix.Mmap(-1, 0, int(min(left, chunk)), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS)
+		memory, err := unix.Mmap(
+			-1,
+			0,
+			int(min(left, chunk)),
+			unix.PROT_READ|unix.PROT_WRITE,
+			unix.MAP_PRIVATE|unix.MAP_ANONYMOUS,
+		)
 		if err != nil {
 			return held, fmt.Errorf("take %d bytes more, %d to go: %w", min(left, chunk), left, err)
 		}
@@ -177,7 +187,11 @@ func parseSize(text string, total func() (int64, error)) (int64, error) {
 	}
 	factor, known := sizeUnits[unit]
 	if !known {
-		return 0, fmt.Errorf("%w: size %q has an unknown unit; there are %%, B, KB, MB, GB, TB, KiB, MiB, GiB and TiB", errUsage, text)
+		return 0, fmt.Errorf(
+			"%w: size %q has an unknown unit; there are %%, B, KB, MB, GB, TB, KiB, MiB, GiB and TiB",
+			errUsage,
+			text,
+		)
 	}
 	return int64(number * float64(factor)), nil
 }

@@ -28,7 +28,13 @@ or apply, survives its caller, and ends when its device goes or at "stop"; then
 traffic passes unshaped.`
 
 func command() *cobra.Command {
-	root := &cobra.Command{Use: "netem", Short: "Shape what leaves a network device", Long: about, SilenceUsage: true, SilenceErrors: true}
+	root := &cobra.Command{
+		Use:           "netem",
+		Short:         "Shape what leaves a network device",
+		Long:          about,
+		SilenceUsage:  true,
+		SilenceErrors: true,
+	}
 	root.CompletionOptions.DisableDefaultCmd = true
 	root.AddCommand(runCommand(), setCommand(), applyCommand(), clearCommand(), showCommand(), stopCommand())
 	return root
@@ -95,7 +101,11 @@ func ruleFlags(c *cobra.Command) func() (shape.Rule, error) {
 	duplicate := flags.String("duplicate", "0", "share of packets sent twice")
 	corrupt := flags.String("corrupt", "0", "share of packets with one flipped bit")
 	reorder := flags.String("reorder", "0", "share of packets sent at once, before the delayed ones")
-	rate := flags.String("rate", "0", "speed of the link: a number and bit, kbit, mbit or gbit, such as 100mbit; 0 for no limit")
+	rate := flags.String(
+		"rate",
+		"0",
+		"speed of the link: a number and bit, kbit, mbit or gbit, such as 100mbit; 0 for no limit",
+	)
 	cut := flags.Bool("cut", false, "drop everything")
 	return func() (shape.Rule, error) {
 		rule := shape.Rule{Cut: *cut}
@@ -221,7 +231,14 @@ func showCommand() *cobra.Command {
 }
 
 func printStatus(out io.Writer, status control.Status) error {
-	fmt.Fprintf(out, "device %s, process %d, scheduling %s, up %s\n", status.Device, status.PID, status.Scheduling, time.Since(status.Started).Round(time.Second))
+	fmt.Fprintf(
+		out,
+		"device %s, process %d, scheduling %s, up %s\n",
+		status.Device,
+		status.PID,
+		status.Scheduling,
+		time.Since(status.Started).Round(time.Second),
+	)
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "CLASS\tTO\tRULE\tSENT\tDROPPED\tREFUSED\tQUEUED\tLATE P99\tWORST")
 	for _, class := range status.Classes {

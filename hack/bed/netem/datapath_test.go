@@ -54,7 +54,10 @@ func (d datagrams) receive(count int, quiet time.Duration) []arrival {
 			break
 		}
 		sent := int64(binary.BigEndian.Uint64(message[8:]))
-		arrivals = append(arrivals, arrival{int(binary.BigEndian.Uint64(message[:])), time.Duration(arrivedAt(control[:controlled]) - sent)})
+		arrivals = append(
+			arrivals,
+			arrival{int(binary.BigEndian.Uint64(message[:])), time.Duration(arrivedAt(control[:controlled]) - sent)},
+		)
 	}
 	return arrivals
 }
@@ -111,7 +114,14 @@ func TestJitterAndLossKeepToTheirBounds(t *testing.T) {
 	arrivals := flow.exchange(t, 1000, time.Millisecond, 300*time.Millisecond)
 	times := sortedTimes(arrivals)
 	p90 := times[len(times)*90/100]
-	t.Logf("%d of 1000 arrived, %s to %s, median %s, p90 %s", len(times), times[0], times[len(times)-1], times[len(times)/2], p90)
+	t.Logf(
+		"%d of 1000 arrived, %s to %s, median %s, p90 %s",
+		len(times),
+		times[0],
+		times[len(times)-1],
+		times[len(times)/2],
+		p90,
+	)
 	// Six standard deviations of a binomial of 1000 at 20 % are 76.
 	g.Expect(len(times)).To(BeNumerically("~", 800, 76))
 	g.Expect(times[0]).To(BeNumerically(">=", 30*time.Millisecond))
@@ -200,7 +210,13 @@ func TestOneStreamFillsALongLink(t *testing.T) {
 	w.netem(t, w.far, "set", "--to", nearAddress, "--delay", "75ms")
 	rate := w.transfer(t, 300<<20)
 	class := w.onlyClass(t)
-	t.Logf("%.0f Mbit/s over a round trip of 150 ms; frames late p99 %s, worst %s, refused %d", rate, class.LateP99, class.LateWorst, class.Refused)
+	t.Logf(
+		"%.0f Mbit/s over a round trip of 150 ms; frames late p99 %s, worst %s, refused %d",
+		rate,
+		class.LateP99,
+		class.LateWorst,
+		class.Refused,
+	)
 	NewWithT(t).Expect(rate).To(BeNumerically(">", 300))
 	NewWithT(t).Expect(class.Refused).To(BeZero())
 }
@@ -246,7 +262,8 @@ func TestAChangeKeepsWhatIsUnderWay(t *testing.T) {
 	g.Expect(arrivals[0].number).To(Equal(50))
 	g.Expect(w.status(t, w.near).PID).To(Equal(pid))
 	flow.send(t, 100, 1, time.Millisecond)
-	g.Expect(flow.receive(1, time.Second)[0].took).To(BeNumerically("<", 5*time.Millisecond), "a cleared class still delays")
+	g.Expect(flow.receive(1, time.Second)[0].took).
+		To(BeNumerically("<", 5*time.Millisecond), "a cleared class still delays")
 	g.Eventually(func() string {
 		links, _ := exec.Command("ip", "-n", w.near, "link").Output()
 		return string(links)
@@ -260,7 +277,8 @@ func TestOnlyTheClassIsShapedAndTheLongestPrefixWins(t *testing.T) {
 	ip(t, "-n", w.far, "addr", "add", "10.77.0.4/24", "dev", "eth0")
 	w.netem(t, w.near, "set", "--name", "site", "--to", "10.77.0.2,10.77.0.4", "--delay", "50ms")
 	w.netem(t, w.near, "set", "--name", "wide", "--to", "10.77.0.0/30", "--delay", "150ms")
-	for address, expected := range map[string]time.Duration{"10.77.0.2": 50 * time.Millisecond, "10.77.0.3": 150 * time.Millisecond, "10.77.0.4": 50 * time.Millisecond} {
+	for address, expected := range map[string]time.Duration{"10.77.0.2": 50 * time.Millisecond,
+		"10.77.0.3": 150 * time.Millisecond, "10.77.0.4": 50 * time.Millisecond} {
 		var listener net.Listener
 		w.inside(t, w.far, func() (err error) {
 			listener, err = net.Listen("tcp4", address+":0")
@@ -289,7 +307,8 @@ func TestStartingTwiceIsOneEmulatorThatRestsAndGoesWithItsDevice(t *testing.T) {
 	before := processorTime(t, first.PID)
 	quiet := time.NewTimer(time.Second)
 	<-quiet.C
-	g.Expect(processorTime(t, first.PID)-before).To(BeNumerically("<=", 20*time.Millisecond), "an idle emulator uses the processor")
+	g.Expect(processorTime(t, first.PID)-before).
+		To(BeNumerically("<=", 20*time.Millisecond), "an idle emulator uses the processor")
 	ip(t, "-n", w.near, "link", "del", "eth0")
 	g.Eventually(func() error { return syscall.Kill(first.PID, 0) }, "5s", "10ms").Should(MatchError(syscall.ESRCH))
 }

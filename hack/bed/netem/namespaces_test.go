@@ -81,8 +81,16 @@ func newWire(t *testing.T) wire {
 		ip(t, "-n", namespace, "link", "set", "lo", "up")
 		ip(t, "-n", namespace, "link", "set", "eth0", "up")
 	}
-	w.inside(t, w.near, func() error { return os.WriteFile("/proc/sys/net/ipv4/tcp_wmem", []byte("4096 16384 67108864"), 0) })
-	w.inside(t, w.far, func() error { return os.WriteFile("/proc/sys/net/ipv4/tcp_rmem", []byte("4096 131072 67108864"), 0) })
+	w.inside(
+		t,
+		w.near,
+		func() error { return os.WriteFile("/proc/sys/net/ipv4/tcp_wmem", []byte("4096 16384 67108864"), 0) },
+	)
+	w.inside(
+		t,
+		w.far,
+		func() error { return os.WriteFile("/proc/sys/net/ipv4/tcp_rmem", []byte("4096 131072 67108864"), 0) },
+	)
 	return w
 }
 
@@ -115,7 +123,8 @@ func (w wire) netem(t *testing.T, namespace string, arguments ...string) string 
 func (w wire) tryNetem(namespace string, arguments ...string) (string, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 	defer cancel()
-	output, err := exec.CommandContext(ctx, "ip", append([]string{"netns", "exec", namespace, program}, arguments...)...).CombinedOutput()
+	output, err := exec.CommandContext(ctx, "ip", append([]string{"netns", "exec", namespace, program}, arguments...)...).
+		CombinedOutput()
 	return string(output), err
 }
 

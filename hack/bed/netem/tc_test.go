@@ -84,7 +84,9 @@ func TestTheTCFrontServesChaosMesh(t *testing.T) {
 		t.Helper()
 		output, err := w.combined(t, tc, "qdisc del dev "+device+" root")
 		if err != nil {
-			g.Expect(output).To(Or(ContainSubstring("Cannot delete qdisc with handle of zero."), ContainSubstring("RTNETLINK answers: No such file or directory")))
+			g.Expect(output).
+				To(Or(ContainSubstring("Cannot delete qdisc with handle of zero."),
+					ContainSubstring("RTNETLINK answers: No such file or directory")))
 		}
 	}
 	flush("eth0")
@@ -94,7 +96,8 @@ func TestTheTCFrontServesChaosMesh(t *testing.T) {
 	}
 	run("qdisc add dev eth0 parent 1:4 handle 5: netem delay 60000 ")
 	g.Expect(w.connectAs(t, listener.Addr(), 0x10004)).To(BeNumerically("~", 63*time.Millisecond, 3*time.Millisecond))
-	g.Expect(w.connectAs(t, listener.Addr(), 0)).To(BeNumerically("<", 50*time.Millisecond), "traffic that is no target is delayed")
+	g.Expect(w.connectAs(t, listener.Addr(), 0)).
+		To(BeNumerically("<", 50*time.Millisecond), "traffic that is no target is delayed")
 	shown, err := w.combined(t, tc, "qdisc show dev eth0")
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(shown).To(ContainSubstring("qdisc netem 5: dev eth0 parent 1:4"))
@@ -132,7 +135,8 @@ func TestTheTCFrontLeavesTheWANAlone(t *testing.T) {
 	w.shapeNear(t, "--delay", "30ms")
 	output, err := w.combined(t, tc, "qdisc add dev eth0 root handle 1: netem delay 90000")
 	g.Expect(err).NotTo(HaveOccurred(), output)
-	g.Expect(w.connectAs(t, listener.Addr(), 0)).To(BeNumerically("~", 33*time.Millisecond, 3*time.Millisecond), "the WAN's destination is more specific")
+	g.Expect(w.connectAs(t, listener.Addr(), 0)).
+		To(BeNumerically("~", 33*time.Millisecond, 3*time.Millisecond), "the WAN's destination is more specific")
 	output, err = w.combined(t, tc, "qdisc del dev eth0 root")
 	g.Expect(err).NotTo(HaveOccurred(), output)
 	g.Expect(w.onlyClass(t).Rule.Delay).To(Equal(30 * time.Millisecond))
@@ -213,7 +217,8 @@ func processInItsOwnGroup(t *testing.T) (int, string) {
 		_ = command.Process.Kill()
 		_ = command.Wait()
 	})
-	if err := os.WriteFile(filepath.Join(group, "cgroup.procs"), []byte(strconv.Itoa(command.Process.Pid)), 0); err != nil {
+	if err := os.WriteFile(filepath.Join(group, "cgroup.procs"), []byte(strconv.Itoa(command.Process.Pid)),
+		0); err != nil {
 		t.Skipf("moves no process to a control group here: %v", err)
 	}
 	return command.Process.Pid, groupsOf(t, command.Process.Pid)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package durable replaces files so that also a power cut leaves the old content or the new, never none and never a part.
+// Package durable replaces files so that also a power cut leaves the old content or the new, never none and never a
+// part.
 package durable
 
 import (
@@ -9,8 +10,8 @@ import (
 	"path/filepath"
 )
 
-// Replace writes content to file, which only its owner may read, and makes the file's folder where it is missing. When it
-// returns nil, the content and the file's name are on disk.
+// Replace writes content to file, which only its owner may read, and makes the file's folder where it is missing. When
+// it returns nil, the content and the file's name are on disk.
 func Replace(file string, content []byte) error {
 	dir := filepath.Dir(file)
 	if err := os.MkdirAll(dir, 0o700); err != nil {

@@ -12,7 +12,8 @@ import (
 	"geosql.dev/operator/internal/agent/durable"
 )
 
-// A file is made with its folder, for its owner alone, replaced as a whole, and left as it was when that cannot be done.
+// A file is made with its folder, for its owner alone, replaced as a whole, and left as it was when that cannot be
+// done.
 func TestReplace(t *testing.T) {
 	g := NewWithT(t)
 	dir := filepath.Join(t.TempDir(), "state", "of one")

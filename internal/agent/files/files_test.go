@@ -62,7 +62,8 @@ func newSite(t *testing.T) *site {
 	s.http.StartTLS()
 	t.Cleanup(s.http.Close)
 	s.order = orders.Mirror{
-		Subscription: "dublin", Source: s.http.Listener.Addr().(*net.TCPAddr).String(), Host: "dist-0", CA: data[credentials.KeyCA],
+		Subscription: "dublin", Source: s.http.Listener.Addr().(*net.TCPAddr).String(), Host: "dist-0",
+		CA:    data[credentials.KeyCA],
 		Token: token, Folder: "tukpub-0_content_articles", Generation: "2026-11-20T10:00:30.123",
 	}
 	return s
@@ -128,7 +129,11 @@ func TestMirrorOfTheNewestWholeSnapshot(t *testing.T) {
 	s := newSite(t)
 	big := noise(20<<20 + 17)
 	s.snapshot(t, "20261120095900", map[string][]byte{"old.sch": []byte("old")})
-	s.snapshot(t, "20261120100000", map[string][]byte{"Article_2.bcp": big, "Article_2.sch": []byte("CREATE TABLE"), "sub/Empty.idx": nil})
+	s.snapshot(
+		t,
+		"20261120100000",
+		map[string][]byte{"Article_2.bcp": big, "Article_2.sch": []byte("CREATE TABLE"), "sub/Empty.idx": nil},
+	)
 	s.snapshot(t, "20261120100100", map[string][]byte{"half.bcp": []byte("is being written")})
 	m := s.keep(t, s.order)
 	g.Eventually(state(m), patient).Should(Equal(files.Verified))
@@ -147,7 +152,8 @@ func TestMirrorOfTheNewestWholeSnapshot(t *testing.T) {
 	next := s.order
 	next.Generation = "2026-11-20T10:01:30"
 	m.Set(t.Context(), []orders.Mirror{next})
-	g.Eventually(func() string { return m.Statuses()[0].Snapshot + string(m.Statuses()[0].State) }, patient).Should(Equal("20261120100100Verified"))
+	g.Eventually(func() string { return m.Statuses()[0].Snapshot + string(m.Statuses()[0].State) }, patient).
+		Should(Equal("20261120100100Verified"))
 }
 
 func TestMirrorGoesOnAfterAnInterruption(t *testing.T) {
@@ -155,7 +161,8 @@ func TestMirrorGoesOnAfterAnInterruption(t *testing.T) {
 	s := newSite(t)
 	big := noise(72 << 20)
 	s.snapshot(t, "20261120100000", map[string][]byte{"Article_2.bcp": big})
-	// Every connection breaks after a part of the file: four streams are then in the middle of 8 MB each, the rest is whole.
+	// Every connection breaks after a part of the file: four streams are then in the middle of 8 MB each, the rest is
+	// whole.
 	s.allowed.Store(60 << 20)
 	m := s.keep(t, s.order)
 	g.Eventually(state(m), patient).Should(Equal(files.Failing))
@@ -168,7 +175,8 @@ func TestMirrorGoesOnAfterAnInterruption(t *testing.T) {
 	g.Expect(s.served.Load()).To(BeNumerically("<=", 60<<20+72<<20-24<<20), "whole parts are not sent again")
 }
 
-// What was begun of a snapshot goes when a newer one is mirrored, whole or not: it lies on the volume of the subscriber's data.
+// What was begun of a snapshot goes when a newer one is mirrored, whole or not: it lies on the volume of the
+// subscriber's data.
 func TestWhatWasBegunOfOldSnapshotsGoes(t *testing.T) {
 	g := NewWithT(t)
 	s := newSite(t)
@@ -194,7 +202,8 @@ func TestWhatWasBegunOfOldSnapshotsGoes(t *testing.T) {
 	next.Generation = "2026-11-20T10:01:30"
 	between := begun("20261120100030")
 	m.Set(t.Context(), []orders.Mirror{next})
-	g.Eventually(func() string { return m.Statuses()[0].Snapshot + string(m.Statuses()[0].State) }, patient).Should(Equal("20261120100100Verified"))
+	g.Eventually(func() string { return m.Statuses()[0].Snapshot + string(m.Statuses()[0].State) }, patient).
+		Should(Equal("20261120100100Verified"))
 	g.Expect(between).NotTo(BeADirectory())
 	g.Expect(newer).To(BeADirectory())
 	g.Expect(s.mirrored("20261120100000", "Article_2.bcp")).To(BeARegularFile(), "an agent may be applying the one before")
@@ -227,7 +236,10 @@ func TestListingThatTakesLong(t *testing.T) {
 func TestMirrorNoticesWrongBytes(t *testing.T) {
 	g := NewWithT(t)
 	s := newSite(t)
-	name := filepath.Join(s.snapshot(t, "20261120100000", map[string][]byte{"Article_2.bcp": noise(1000)}), "Article_2.bcp")
+	name := filepath.Join(
+		s.snapshot(t, "20261120100000", map[string][]byte{"Article_2.bcp": noise(1000)}),
+		"Article_2.bcp",
+	)
 	// The distributor's sidecar has taken the checksum; then the disk hands out other bytes.
 	request := httptest.NewRequest(http.MethodGet, files.Pattern+folder, nil)
 	request.Header.Set("Authorization", "Bearer "+token)
@@ -238,7 +250,8 @@ func TestMirrorNoticesWrongBytes(t *testing.T) {
 	g.Expect(os.WriteFile(name, wrong, 0o644)).To(Succeed())
 	g.Expect(os.Chtimes(name, before.ModTime(), before.ModTime())).To(Succeed())
 	m := s.keep(t, s.order)
-	g.Eventually(func() string { return m.Statuses()[0].Message }, patient).Should(ContainSubstring("does not have the checksum"))
+	g.Eventually(func() string { return m.Statuses()[0].Message }, patient).
+		Should(ContainSubstring("does not have the checksum"))
 	g.Expect(s.mirrored("20261120100000", "")).NotTo(BeADirectory())
 	g.Expect(os.Chtimes(name, time.Now(), time.Now())).To(Succeed())
 	g.Eventually(state(m), patient).Should(Equal(files.Verified))

@@ -167,8 +167,8 @@ func (m *Mirrors) run(ctx context.Context, one *mirror) {
 	}
 }
 
-// copy brings the newest whole snapshot here. Files gather in a folder beside, which gets its name when all of them have
-// their checksums: a folder under its own name is whole.
+// copy brings the newest whole snapshot here. Files gather in a folder beside, which gets its name when all of them
+// have their checksums: a folder under its own name is whole.
 func (m *Mirrors) copy(ctx context.Context, one *mirror) error {
 	source, err := newSource(one.order)
 	if err != nil {

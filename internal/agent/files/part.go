@@ -15,8 +15,8 @@ type Source interface {
 	Watch(ctx context.Context, update func(data map[string][]byte)) error
 }
 
-// Part is what a server's sidecar does about snapshots: it serves those that are here to the sidecars that may read them,
-// and keeps mirrors of those that its own engine needs.
+// Part is what a server's sidecar does about snapshots: it serves those that are here to the sidecars that may read
+// them, and keeps mirrors of those that its own engine needs.
 type Part struct {
 	source  Source
 	server  *Server

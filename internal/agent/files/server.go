@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package files moves replication snapshots between the sidecars of servers: that of the distributor serves its snapshot
-// folder over HTTPS, that of a subscriber keeps a mirror of it. Each engine sees its own files only.
+// Package files moves replication snapshots between the sidecars of servers: that of the distributor serves its
+// snapshot folder over HTTPS, that of a subscriber keeps a mirror of it. Each engine sees its own files only.
 package files
 
 import (
@@ -150,7 +150,8 @@ func (s *Server) admitted(r *http.Request, folder string) bool {
 	defer s.mu.Unlock()
 	return slices.ContainsFunc(s.readers, func(reader orders.Reader) bool {
 		known := sha256.Sum256([]byte(reader.Token))
-		return reader.Token != "" && strings.EqualFold(reader.Folder, folder) && subtle.ConstantTimeCompare(shown[:], known[:]) == 1
+		return reader.Token != "" && strings.EqualFold(reader.Folder, folder) &&
+			subtle.ConstantTimeCompare(shown[:], known[:]) == 1
 	})
 }
 
@@ -245,8 +246,8 @@ func (s *Server) describe(root *os.Root, name string) (File, error) {
 	return File{Size: one.size, SHA256: one.sha256}, nil
 }
 
-// patient gives every part of an answer its own time, as long as the reader takes them: the server's own limit, which counts
-// from the request, is for short ones.
+// patient gives every part of an answer its own time, as long as the reader takes them: the server's own limit, which
+// counts from the request, is for short ones.
 type patient struct {
 	http.ResponseWriter
 	control *http.ResponseController

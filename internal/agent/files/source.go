@@ -92,7 +92,12 @@ func (s *source) get(ctx context.Context, query url.Values, span string, names .
 	if response.StatusCode != http.StatusOK && response.StatusCode != http.StatusPartialContent {
 		text, _ := io.ReadAll(io.LimitReader(response.Body, 200))
 		_ = response.Body.Close()
-		return nil, fmt.Errorf("the distributor's sidecar %s answers %s: %s", s.order.Source, response.Status, strings.TrimSpace(string(text)))
+		return nil, fmt.Errorf(
+			"the distributor's sidecar %s answers %s: %s",
+			s.order.Source,
+			response.Status,
+			strings.TrimSpace(string(text)),
+		)
 	}
 	return response, nil
 }
@@ -187,7 +192,14 @@ func (s *source) part(ctx context.Context, listing *Listing, f *partialFile, p p
 	// A stream that brings nothing for a while is given up; the parts that are whole stay.
 	watch := time.AfterFunc(stall, cancel)
 	defer watch.Stop()
-	response, err := s.get(ctx, nil, fmt.Sprintf("bytes=%d-%d", p.offset, p.offset+p.length-1), listing.Folder, listing.Snapshot, f.file.Path)
+	response, err := s.get(
+		ctx,
+		nil,
+		fmt.Sprintf("bytes=%d-%d", p.offset, p.offset+p.length-1),
+		listing.Folder,
+		listing.Snapshot,
+		f.file.Path,
+	)
 	if err != nil {
 		return err
 	}
@@ -335,8 +347,11 @@ func verify(dir string, file File) error {
 		return fmt.Errorf("verify %s: %w", file.Path, err)
 	}
 	if hex.EncodeToString(hash.Sum(nil)) != file.SHA256 {
-		return errors.Join(fmt.Errorf("%s does not have the checksum that the distributor's sidecar gave; it is copied again", file.Path),
-			os.Remove(name), os.Remove(recordName(dir, file)))
+		return errors.Join(
+			fmt.Errorf("%s does not have the checksum that the distributor's sidecar gave; it is copied again", file.Path),
+			os.Remove(name),
+			os.Remove(recordName(dir, file)),
+		)
 	}
 	if err := handle.Sync(); err != nil {
 		return fmt.Errorf("flush %s: %w", file.Path, err)

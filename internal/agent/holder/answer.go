@@ -43,7 +43,15 @@ func (h *Holder) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if leaf := r.TLS.VerifiedChains[0][0]; !isOf(leaf, h.options.Target.Namespace) {
-		http.Error(w, fmt.Sprintf("servers of namespace %s are answered alone, and the certificate is for %s", h.options.Target.Namespace, strings.Join(leaf.DNSNames, ", ")), http.StatusForbidden)
+		http.Error(
+			w,
+			fmt.Sprintf(
+				"servers of namespace %s are answered alone, and the certificate is for %s",
+				h.options.Target.Namespace,
+				strings.Join(leaf.DNSNames, ", "),
+			),
+			http.StatusForbidden,
+		)
 		return
 	}
 	h.mu.Lock()
@@ -58,7 +66,10 @@ func (h *Holder) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		h.serveFence(w, r, group, runner)
 	case what == pathReport && r.Method == http.MethodGet:
 		h.answer(w, func() (election.Report, error) {
-			return runner.ask(r.Context(), func(ctx context.Context, k *election.Keeper) (election.Report, error) { return k.Report(ctx) })
+			return runner.ask(
+				r.Context(),
+				func(ctx context.Context, k *election.Keeper) (election.Report, error) { return k.Report(ctx) },
+			)
 		})
 	case what == pathWake && r.Method == http.MethodPost:
 		runner.wakeUp()
@@ -78,8 +89,8 @@ func isOf(leaf *x509.Certificate, namespace string) bool {
 	})
 }
 
-// serveFence fences this server's replica of a group for a candidate that is who it says, and a replica of that group. A body that
-// names another group than the path is refused: what is asked about and what is fenced must be the same.
+// serveFence fences this server's replica of a group for a candidate that is who it says, and a replica of that group.
+// A body that names another group than the path is refused: what is asked about and what is fenced must be the same.
 func (h *Holder) serveFence(w http.ResponseWriter, r *http.Request, group string, runner *runner) {
 	var request election.FenceRequest
 	if err := json.NewDecoder(io.LimitReader(r.Body, requestBytes)).Decode(&request); err != nil {
@@ -87,12 +98,24 @@ func (h *Holder) serveFence(w http.ResponseWriter, r *http.Request, group string
 		return
 	}
 	if request.Group != group {
-		http.Error(w, fmt.Sprintf("the request is about group %q, and its path about group %q", request.Group, group), http.StatusBadRequest)
+		http.Error(
+			w,
+			fmt.Sprintf("the request is about group %q, and its path about group %q", request.Group, group),
+			http.StatusBadRequest,
+		)
 		return
 	}
 	leaf := r.TLS.VerifiedChains[0][0]
 	if err := leaf.VerifyHostname(request.Candidate.Server + "." + h.options.Target.Namespace); err != nil {
-		http.Error(w, fmt.Sprintf("the certificate is not that of %s in namespace %s", request.Candidate.Server, h.options.Target.Namespace), http.StatusForbidden)
+		http.Error(
+			w,
+			fmt.Sprintf(
+				"the certificate is not that of %s in namespace %s",
+				request.Candidate.Server,
+				h.options.Target.Namespace,
+			),
+			http.StatusForbidden,
+		)
 		return
 	}
 	h.answer(w, func() (election.Report, error) {
@@ -101,8 +124,16 @@ func (h *Holder) serveFence(w http.ResponseWriter, r *http.Request, group string
 			if err != nil {
 				return election.Report{}, err
 			}
-			if !slices.ContainsFunc(seen.Replicas, func(p election.Replica) bool { return strings.EqualFold(p.Server, request.Candidate.Server) }) {
-				return election.Report{}, fmt.Errorf("%s is no replica of group %s: %w", request.Candidate.Server, group, errNoReplica)
+			if !slices.ContainsFunc(
+				seen.Replicas,
+				func(p election.Replica) bool { return strings.EqualFold(p.Server, request.Candidate.Server) },
+			) {
+				return election.Report{}, fmt.Errorf(
+					"%s is no replica of group %s: %w",
+					request.Candidate.Server,
+					group,
+					errNoReplica,
+				)
 			}
 			return k.Fence(ctx, request)
 		})

@@ -30,21 +30,27 @@ func (host) Inspect(_ context.Context, group string) (election.Inspection, error
 	}}, nil
 }
 
-// A server has a say about the groups of which it is a replica. The right to fence one of them is none to fence another one that is on
-// the same engine.
+// A server has a say about the groups of which it is a replica. The right to fence one of them is none to fence another
+// one that is on the same engine.
 func TestAServerFencesOnlyTheGroupThatItIsAReplicaOf(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	secret := map[string][]byte{}
 	for _, name := range []string{"content", "shop"} {
-		data, err := orders.Group{Name: name, Namespace: "web", Voters: []orders.Voter{{Site: "tukwila", Server: "https://127.0.0.1:1"}}}.Encode()
+		data, err := orders.Group{
+			Name:      name,
+			Namespace: "web",
+			Voters:    []orders.Voter{{Site: "tukwila", Server: "https://127.0.0.1:1"}},
+		}.Encode()
 		g.Expect(err).NotTo(HaveOccurred())
 		secret[orders.Key(name)] = data
 	}
 	e := host{&engine{run: "run1", exists: true, role: election.RoleSecondary}}
 	told := make(changing, 1)
-	h, err := holder.New(holder.Options{Target: mssql.Target{Namespace: "web", Server: "tukpub"}, PodUID: "pod1", Process: e, Engine: e,
-		Peers: acquaintances{make(chan string, 1000)}, Source: told, Log: slog.New(slog.DiscardHandler)})
+	h, err := holder.New(
+		holder.Options{Target: mssql.Target{Namespace: "web", Server: "tukpub"}, PodUID: "pod1", Process: e, Engine: e,
+			Peers: acquaintances{make(chan string, 1000)}, Source: told, Log: slog.New(slog.DiscardHandler)},
+	)
 	g.Expect(err).NotTo(HaveOccurred())
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
@@ -55,13 +61,27 @@ func TestAServerFencesOnlyTheGroupThatItIsAReplicaOf(t *testing.T) {
 	// quisec-0 is a replica of shop alone.
 	fence := func(path, body string) int {
 		answer := httptest.NewRecorder()
-		h.ServeHTTP(answer, asQuisec(g, path+"/fence", election.FenceRequest{Group: body, Term: 1000, Candidate: election.Holder{Server: "quisec-0", PodUID: "pod2", Engine: "run1"}}))
+		h.ServeHTTP(
+			answer,
+			asQuisec(
+				g,
+				path+"/fence",
+				election.FenceRequest{
+					Group:     body,
+					Term:      1000,
+					Candidate: election.Holder{Server: "quisec-0", PodUID: "pod2", Engine: "run1"},
+				},
+			),
+		)
 		return answer.Code
 	}
 	within := func() int { return fence("content", "content") }
-	g.Eventually(within, patience).WithPolling(100*time.Millisecond).Should(Equal(http.StatusForbidden), "the agent has begun, and refuses")
+	g.Eventually(within, patience).
+		WithPolling(100*time.Millisecond).
+		Should(Equal(http.StatusForbidden), "the agent has begun, and refuses")
 	g.Expect(fence("content", "shop")).To(Equal(http.StatusBadRequest))
 	g.Expect(fence("content", "")).To(Equal(http.StatusBadRequest))
 	e.set(func(e *engine) { g.Expect(e.calls).NotTo(ContainElement("offline")) })
-	g.Eventually(func() int { return fence("shop", "shop") }, patience).Should(Equal(http.StatusOK), "its own group it may fence")
+	g.Eventually(func() int { return fence("shop", "shop") }, patience).
+		Should(Equal(http.StatusOK), "its own group it may fence")
 }

@@ -58,10 +58,11 @@ func (c *connection) Close() error {
 	return c.TCPConn.Close()
 }
 
-// closeUnheard closes those over which something was sent, in vain since a call was begun: nothing comes back, not even an
-// acknowledgement by the other side's kernel. After a cut network has healed TCP would wait for its next retransmission, up to minutes
-// later, where a new connection works at once. One whose other side is there, and slow, stays: a new one would cost that side a
-// handshake, and this one two round trips, in the very moment in which there is no time.
+// closeUnheard closes those over which something was sent, in vain since a call was begun: nothing comes back, not even
+// an acknowledgement by the other side's kernel. After a cut network has healed TCP would wait for its next
+// retransmission, up to minutes later, where a new connection works at once. One whose other side is there, and slow,
+// stays: a new one would cost that side a handshake, and this one two round trips, in the very moment in which there is
+// no time.
 func (c *connections) closeUnheard(since time.Time) {
 	c.mu.Lock()
 	var unheard []*connection
@@ -76,15 +77,18 @@ func (c *connections) closeUnheard(since time.Time) {
 	}
 }
 
-// unheard asks the kernel (tcp(7), TCP_INFO; linux/tcp.h, struct tcp_info). A connection that cannot be asked about counts. That nothing was
-// sent again tells little: on a machine that was busy when the kernel measured the round trip, it waits many seconds for that.
+// unheard asks the kernel (tcp(7), TCP_INFO; linux/tcp.h, struct tcp_info). A connection that cannot be asked about
+// counts. That nothing was sent again tells little: on a machine that was busy when the kernel measured the round trip,
+// it waits many seconds for that.
 func (c *connection) unheard(since time.Time) bool {
 	raw, err := c.SyscallConn()
 	if err != nil {
 		return true
 	}
 	var info *unix.TCPInfo
-	outside := raw.Control(func(fd uintptr) { info, err = unix.GetsockoptTCPInfo(int(fd), unix.IPPROTO_TCP, unix.TCP_INFO) })
+	outside := raw.Control(
+		func(fd uintptr) { info, err = unix.GetsockoptTCPInfo(int(fd), unix.IPPROTO_TCP, unix.TCP_INFO) },
+	)
 	if errors.Join(outside, err) != nil || info.Retransmits > 0 || info.Probes > 0 {
 		return true
 	}

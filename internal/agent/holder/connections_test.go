@@ -38,8 +38,8 @@ func newFarVoter(t *testing.T) *farVoter {
 	return newVoterThatAccepts(t, 0, func(int64, <-chan struct{}) {})
 }
 
-// newVoterThatAccepts calls accepting with the number of each connection before its handshake, and with what is closed at the test's end. What
-// the agent sends in vain it sends again after that time, unless it is 0.
+// newVoterThatAccepts calls accepting with the number of each connection before its handshake, and with what is closed
+// at the test's end. What the agent sends in vain it sends again after that time, unless it is 0.
 func newVoterThatAccepts(t *testing.T, again time.Duration, accepting func(int64, <-chan struct{})) *farVoter {
 	g := NewWithT(t)
 	v := &farVoter{Link: link.New(t), leaseServer: newLeaseServer(t)}
@@ -49,7 +49,9 @@ func newVoterThatAccepts(t *testing.T, again time.Duration, accepting func(int64
 	listener, err := v.Listen()
 	g.Expect(err).NotTo(HaveOccurred())
 	near := v.Server
-	v.Server = &httptest.Server{Listener: countingListener{listener, &v.connections, func(n int64) { accepting(n, v.closing) }}, EnableHTTP2: true,
+	v.Server = &httptest.Server{
+		Listener:    countingListener{listener, &v.connections, func(n int64) { accepting(n, v.closing) }},
+		EnableHTTP2: true,
 		Config: &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			select {
 			case <-time.After(time.Duration(v.delay.Load())):
@@ -57,17 +59,22 @@ func newVoterThatAccepts(t *testing.T, again time.Duration, accepting func(int64
 			}
 			v.serve(w, r)
 			v.answered.Add(1)
-		})}}
+		})},
+	}
 	v.Server.StartTLS()
 	t.Cleanup(near.Close)
 
 	e := &engine{run: "run1", exists: true, role: election.RoleSecondary}
 	data, err := orders.Group{Name: "content", Namespace: "web", Voters: []orders.Voter{{
-		Site: "dublin", Server: v.URL, CA: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: v.Certificate().Raw}), TLSServerName: "example.com",
-		Token: "token", Issued: time.Now(), Expires: time.Now().Add(time.Hour)}}}.Encode()
+		Site: "dublin", Server: v.URL, CA: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: v.Certificate().Raw}),
+		TLSServerName: "example.com",
+		Token:         "token", Issued: time.Now(), Expires: time.Now().Add(time.Hour)}}}.Encode()
 	g.Expect(err).NotTo(HaveOccurred())
 	h, err := holder.New(holder.Options{
-		Target: mssql.Target{Namespace: "web", Server: "tukpub"}, PodUID: "pod1", Process: e, Engine: pair{e}, Peers: acquaintances{make(chan string, 100)},
+		Target: mssql.Target{
+			Namespace: "web",
+			Server:    "tukpub",
+		}, PodUID: "pod1", Process: e, Engine: pair{e}, Peers: acquaintances{make(chan string, 100)},
 		Source: ordered{orders.Key("content"): data}, Log: slog.New(slog.DiscardHandler),
 	})
 	g.Expect(err).NotTo(HaveOccurred())
@@ -99,14 +106,15 @@ func (v *farVoter) answers(g *WithT) {
 	g.Eventually(v.answered.Load, patience, 10*time.Millisecond).Should(BeNumerically(">", n+2))
 }
 
-// A voter that takes longer than a call may is asked over the connection that there is: another one costs it a handshake, and the
-// agent two more round trips, just when there is no time.
+// A voter that takes longer than a call may is asked over the connection that there is: another one costs it a
+// handshake, and the agent two more round trips, just when there is no time.
 func TestASlowVoterKeepsItsConnection(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	v := newFarVoter(t)
 	v.answers(g)
-	// A second one was begun when the first one's handshake outlasted a call (TestAHandshakeOutlastsItsCall), as on a busy machine.
+	// A second one was begun when the first one's handshake outlasted a call (TestAHandshakeOutlastsItsCall), as on a busy
+	// machine.
 	begun := v.connections.Load()
 	g.Expect(begun).To(BeNumerically("<=", 2))
 	v.delay.Store(int64(election.DefaultTimings().APITimeout * 3 / 2))
@@ -116,8 +124,8 @@ func TestASlowVoterKeepsItsConnection(t *testing.T) {
 	g.Expect(v.connections.Load()).To(Equal(begun))
 }
 
-// The handshake that a call had no time for serves the calls after it: the connection that was begun for the next call is not waited for, and
-// no third one is begun.
+// The handshake that a call had no time for serves the calls after it: the connection that was begun for the next call
+// is not waited for, and no third one is begun.
 func TestAHandshakeOutlastsItsCall(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
@@ -136,11 +144,13 @@ func TestAHandshakeOutlastsItsCall(t *testing.T) {
 	g.Expect(v.connections.Load()).To(BeEquivalentTo(2))
 }
 
-// After a cut the voter is asked over another connection. The one from before would be used again only when TCP sends the next time
-// what was lost, later by as long again as the cut has lasted, or on a machine that was busy before by many seconds.
+// After a cut the voter is asked over another connection. The one from before would be used again only when TCP sends
+// the next time what was lost, later by as long again as the cut has lasted, or on a machine that was busy before by
+// many seconds.
 func TestAVoterBehindACutIsAskedAnew(t *testing.T) {
 	t.Parallel()
-	for name, wait := range map[string]time.Duration{"soon sent again": 0, "sent again after half a minute": 30 * time.Second} {
+	for name, wait := range map[string]time.Duration{"soon sent again": 0,
+		"sent again after half a minute": 30 * time.Second} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			g := NewWithT(t)

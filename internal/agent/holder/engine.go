@@ -41,15 +41,15 @@ func NewEngine(connector *mssql.Connector, target mssql.Target, process Process)
 	return &sqlEngine{connector: connector, target: target, process: process}
 }
 
-// ask runs f with the engine's pool and returns when ctx ends, whatever the driver does: a frozen engine answers neither
-// the statement nor its cancellation. The connections of a call that ran out of time are given up.
+// ask runs f with the engine's pool and returns when ctx ends, whatever the driver does: a frozen engine answers
+// neither the statement nor its cancellation. The connections of a call that ran out of time are given up.
 func (e *sqlEngine) ask(ctx context.Context, f func(ctx context.Context, db *mssql.DB) error) error {
 	_, err := learn(ctx, e, func(ctx context.Context, db *mssql.DB) (struct{}, error) { return struct{}{}, f(ctx, db) })
 	return err
 }
 
-// learn is ask with what f found out, which is nothing where there is an error. f may go on after learn has returned: what it
-// finds out may go nowhere else.
+// learn is ask with what f found out, which is nothing where there is an error. f may go on after learn has returned:
+// what it finds out may go nowhere else.
 func learn[T any](ctx context.Context, e *sqlEngine, f func(ctx context.Context, db *mssql.DB) (T, error)) (T, error) {
 	type answer struct {
 		found T
@@ -161,8 +161,8 @@ func standing(ctx context.Context, db *mssql.DB, group string) (suspended, idle 
 	return suspended, idle, err
 }
 
-// RenewLease implements election.Engine. The deadline is on the agent's clock; engine and agent share a machine, and the keeper
-// renews nothing while their clocks differ.
+// RenewLease implements election.Engine. The deadline is on the agent's clock; engine and agent share a machine, and
+// the keeper renews nothing while their clocks differ.
 func (e *sqlEngine) RenewLease(ctx context.Context, group string, validity time.Duration, deadline time.Time) error {
 	return e.ask(ctx, func(ctx context.Context, db *mssql.DB) error {
 		return db.Exec(ctx, tsql.RenewWriteLease(group, validity, deadline))
@@ -180,7 +180,13 @@ func (e *sqlEngine) Force(ctx context.Context, group string, validity time.Durat
 }
 
 // asManager runs lease, session key and failover on one connection, whose reset would forget the key.
-func (e *sqlEngine) asManager(ctx context.Context, group string, validity time.Duration, deadline time.Time, failover func(string, time.Time) tsql.Statement) error {
+func (e *sqlEngine) asManager(
+	ctx context.Context,
+	group string,
+	validity time.Duration,
+	deadline time.Time,
+	failover func(string, time.Time) tsql.Statement,
+) error {
 	err := e.ask(ctx, func(ctx context.Context, db *mssql.DB) error {
 		return db.Session(ctx, func(s *mssql.Session) error {
 			for _, statement := range []tsql.Statement{
@@ -259,8 +265,8 @@ func (e *sqlEngine) Reseed(ctx context.Context, _ string, databases []string) er
 	})
 }
 
-// giveUp takes a copy out of its group and drops it. One outside of a group that does not wait for log is somebody's own, whatever it was
-// when it was last looked at.
+// giveUp takes a copy out of its group and drops it. One outside of a group that does not wait for log is somebody's
+// own, whatever it was when it was last looked at.
 func giveUp(ctx context.Context, db *mssql.DB, name string) error {
 	refused := db.Exec(ctx, tsql.SetHADROff(name))
 	if refused == nil {
@@ -278,7 +284,12 @@ func giveUp(ctx context.Context, db *mssql.DB, name string) error {
 	case mssql.HasNumber(refused, noAccess):
 		return refused
 	case copies[0].Alone():
-		return fmt.Errorf("database %s is %s outside of the group, and may have rows that nobody else has: %w", name, copies[0].State, refused)
+		return fmt.Errorf(
+			"database %s is %s outside of the group, and may have rows that nobody else has: %w",
+			name,
+			copies[0].State,
+			refused,
+		)
 	}
 	return db.Exec(ctx, tsql.DropDatabase(name))
 }

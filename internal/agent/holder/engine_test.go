@@ -24,7 +24,8 @@ import (
 	testengine "geosql.dev/operator/test/support/engine"
 )
 
-// hosted starts an instance with a group of itself alone, and the agent's login with the rights that the operator grants.
+// hosted starts an instance with a group of itself alone, and the agent's login with the rights that the operator
+// grants.
 func hosted(t *testing.T) (*testengine.Engine, election.Engine) {
 	t.Helper()
 	g := NewWithT(t)
@@ -34,12 +35,24 @@ func hosted(t *testing.T) (*testengine.Engine, election.Engine) {
 	g.Expect(err).NotTo(HaveOccurred())
 	agent := credentials.RoleAgent
 	statements := []tsql.Statement{
-		tsql.CreateLogin(tsql.Login{Name: agent.Login(), SID: credentials.SID("web", agent.Login()), Password: e.Access.Passwords.Of(agent)}),
-		tsql.CreateDatabase("Content"), tsql.SetRecoveryFull("Content"), tsql.BackupDatabaseFull("Content", t.TempDir()+"/first.bak"),
-		tsql.CreateGroup(tsql.Group{Name: "content", ClusterType: tsql.ClusterExternal, WriteLease: 3 * time.Second, Databases: []string{"Content"},
-			Replicas: []tsql.Replica{{Server: "tukpub-0", EndpointURL: "TCP://tukpub-0:5022", Mode: tsql.SynchronousCommit}}}),
+		tsql.CreateLogin(
+			tsql.Login{Name: agent.Login(), SID: credentials.SID("web", agent.Login()), Password: e.Access.Passwords.Of(agent)},
+		),
+		tsql.CreateDatabase(
+			"Content",
+		), tsql.SetRecoveryFull("Content"), tsql.BackupDatabaseFull("Content", t.TempDir()+"/first.bak"),
+		tsql.CreateGroup(
+			tsql.Group{
+				Name:        "content",
+				ClusterType: tsql.ClusterExternal,
+				WriteLease:  3 * time.Second,
+				Databases:   []string{"Content"},
+				Replicas:    []tsql.Replica{{Server: "tukpub-0", EndpointURL: "TCP://tukpub-0:5022", Mode: tsql.SynchronousCommit}},
+			},
+		),
 	}
-	for _, p := range []tsql.ServerPermission{tsql.ViewServerState, tsql.ViewServerPerformanceState, tsql.ViewAnyDefinition, tsql.AlterAnyAvailabilityGroup, tsql.AlterAnyDatabase, tsql.AlterAnyConnection} {
+	for _, p := range []tsql.ServerPermission{tsql.ViewServerState, tsql.ViewServerPerformanceState,
+		tsql.ViewAnyDefinition, tsql.AlterAnyAvailabilityGroup, tsql.AlterAnyDatabase, tsql.AlterAnyConnection} {
 		statements = append(statements, tsql.GrantServerPermission(p, agent.Login()))
 	}
 	for _, s := range statements {
@@ -66,20 +79,24 @@ func TestEngineOverTSQL(t *testing.T) {
 	g.Expect(e.Observe(ctx, "another")).To(Equal(election.Observation{}))
 	look := observed(t, e)
 	g.Eventually(look, patience).Should(And(HaveField("Exists", true), HaveField("Role", election.RolePrimary)))
-	g.Expect(e.Copies(ctx, []string{"Another", "Content"})).To(Equal([]election.Copy{{Name: "Content", State: "ONLINE", InGroup: true}}))
+	g.Expect(e.Copies(ctx, []string{"Another", "Content"})).
+		To(Equal([]election.Copy{{Name: "Content", State: "ONLINE", InGroup: true}}))
 	g.Expect(look().Skew).To(BeNumerically("~", 0, 200*time.Millisecond))
 
-	g.Expect(e.RenewLease(ctx, "content", 3*time.Second, time.Now().Add(-time.Second))).To(MatchError(ContainSubstring("50001")), "a late renewal does nothing")
+	g.Expect(e.RenewLease(ctx, "content", 3*time.Second, time.Now().Add(-time.Second))).
+		To(MatchError(ContainSubstring("50001")), "a late renewal does nothing")
 	for range 5 {
 		g.Expect(e.RenewLease(ctx, "content", 3*time.Second, time.Now().Add(time.Second))).To(Succeed())
 		g.Consistently(look, time.Second, 200*time.Millisecond).Should(HaveField("Role", election.RolePrimary))
 	}
 	g.Eventually(look, patience).Should(HaveField("Role", election.RoleResolving), "without renewals the lease runs out")
 
-	g.Expect(e.Failover(ctx, "content", 3*time.Second, time.Now().Add(-time.Second))).To(MatchError(ContainSubstring("50001")), "a late failover does nothing")
+	g.Expect(e.Failover(ctx, "content", 3*time.Second, time.Now().Add(-time.Second))).
+		To(MatchError(ContainSubstring("50001")), "a late failover does nothing")
 	g.Expect(e.Failover(ctx, "content", 3*time.Second, time.Now().Add(2*time.Second))).To(Succeed())
 	g.Eventually(look, patience).Should(HaveField("Role", election.RolePrimary))
-	g.Expect(e.Failover(ctx, "content", 3*time.Second, time.Now().Add(2*time.Second))).To(Succeed(), "already primary is done")
+	g.Expect(e.Failover(ctx, "content", 3*time.Second, time.Now().Add(2*time.Second))).
+		To(Succeed(), "already primary is done")
 	g.Expect(e.Offline(ctx, "content")).To(Succeed())
 	g.Eventually(look, patience).Should(HaveField("Role", election.RoleResolving))
 
@@ -87,10 +104,12 @@ func TestEngineOverTSQL(t *testing.T) {
 	bounded, cancel := context.WithTimeout(ctx, 500*time.Millisecond)
 	defer cancel()
 	began := time.Now()
-	g.Expect(e.RenewLease(bounded, "content", 3*time.Second, time.Now().Add(time.Second))).To(MatchError(context.DeadlineExceeded))
+	g.Expect(e.RenewLease(bounded, "content", 3*time.Second, time.Now().Add(time.Second))).
+		To(MatchError(context.DeadlineExceeded))
 	g.Expect(time.Since(began)).To(BeNumerically("<", 10*time.Second), "a frozen engine does not hold the agent up")
 	process.Thaw()
-	g.Eventually(look, patience).Should(HaveField("Role", election.RoleResolving), "new connections work when the engine does")
+	g.Eventually(look, patience).
+		Should(HaveField("Role", election.RoleResolving), "new connections work when the engine does")
 }
 
 // A statement whose connection breaks may be begun by the engine later: nobody reports as if it were none.
@@ -134,7 +153,9 @@ func TestAConnectionThatBreaksLeavesItsStatementOpen(t *testing.T) {
 		}
 	}()
 	connector := mssql.NewConnector(mssql.Options{
-		Access:  mssql.AccessFunc(func(context.Context, string, v1alpha1.ServerName) (mssql.Access, error) { return process.Access, nil }),
+		Access: mssql.AccessFunc(
+			func(context.Context, string, v1alpha1.ServerName) (mssql.Access, error) { return process.Access, nil },
+		),
 		Address: func(mssql.Target) string { return listener.Addr().String() }})
 	t.Cleanup(func() { _ = connector.Close() })
 	through := holder.NewEngine(connector, process.Target(credentials.RoleAgent), holder.ProcFS{Command: "none"})
@@ -142,7 +163,8 @@ func TestAConnectionThatBreaksLeavesItsStatementOpen(t *testing.T) {
 	process.Freeze()
 	defer process.Thaw()
 	breaking.Store(true)
-	g.Expect(through.BecomeSecondary(t.Context(), "content", time.Now().Add(time.Minute))).To(MatchError(election.ErrUnanswered))
+	g.Expect(through.BecomeSecondary(t.Context(), "content", time.Now().Add(time.Minute))).
+		To(MatchError(election.ErrUnanswered))
 }
 
 // A former primary ends the sessions of applications that came to it in its first seconds as a secondary; others go on.
@@ -152,7 +174,9 @@ func TestSessionsOfTheGroupAreEnded(t *testing.T) {
 	g.Eventually(observed(t, e), patience).Should(HaveField("Role", election.RolePrimary))
 	session := func(program, database string) *sql.Conn {
 		c := mssql.NewConnector(mssql.Options{Program: program,
-			Access:  mssql.AccessFunc(func(context.Context, string, v1alpha1.ServerName) (mssql.Access, error) { return process.Access, nil }),
+			Access: mssql.AccessFunc(
+				func(context.Context, string, v1alpha1.ServerName) (mssql.Access, error) { return process.Access, nil },
+			),
 			Address: func(mssql.Target) string { return process.Address }})
 		t.Cleanup(func() { _ = c.Close() })
 		target := process.Target(credentials.RoleSA)
@@ -163,7 +187,16 @@ func TestSessionsOfTheGroupAreEnded(t *testing.T) {
 		g.Eventually(func() error { conn, err = db.Handle().Conn(t.Context()); return err }, patience).Should(Succeed())
 		return conn
 	}
-	shop, elsewhere, own := session("a shop", "Content"), session("a shop", "master"), session("geosql-workload", "Content")
+	shop, elsewhere, own := session(
+		"a shop",
+		"Content",
+	), session(
+		"a shop",
+		"master",
+	), session(
+		"geosql-workload",
+		"Content",
+	)
 	g.Expect(e.EndSessions(t.Context(), "another", time.Hour)).To(Succeed())
 	g.Expect(shop.PingContext(t.Context())).To(Succeed(), "of another group")
 	g.Expect(e.EndSessions(t.Context(), "content", time.Hour)).To(Succeed())
@@ -187,7 +220,8 @@ func TestARestartedEngineIsResolving(t *testing.T) {
 	g.Eventually(look, patience).Should(And(HaveField("Exists", true), HaveField("Role", election.RoleResolving)))
 	g.Expect(e.Failover(t.Context(), "content", 3*time.Second, time.Now().Add(2*time.Second))).To(Succeed())
 	g.Eventually(look, patience).Should(HaveField("Role", election.RolePrimary))
-	db, err := process.Connector(t).Open(t.Context(), mssql.Target{Namespace: "web", Server: "tukpub", Role: credentials.RoleSA, Database: "Content"})
+	db, err := process.Connector(t).
+		Open(t.Context(), mssql.Target{Namespace: "web", Server: "tukpub", Role: credentials.RoleSA, Database: "Content"})
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Eventually(func() error { return db.Ping(t.Context()) }, patience).Should(Succeed())
 }
@@ -198,11 +232,15 @@ func TestReseedTellsMissingFromForbidden(t *testing.T) {
 	process, e := hosted(t)
 	sa, err := process.Connector(t).Open(t.Context(), process.Target(credentials.RoleSA))
 	g.Expect(err).NotTo(HaveOccurred())
-	_, err = sa.Handle().ExecContext(t.Context(), "CREATE DATABASE Plain; REVOKE ALTER ANY DATABASE FROM "+credentials.RoleAgent.Login())
+	_, err = sa.Handle().
+		ExecContext(t.Context(), "CREATE DATABASE Plain; REVOKE ALTER ANY DATABASE FROM "+credentials.RoleAgent.Login())
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(e.Reseed(t.Context(), "content", []string{"Never"})).To(Succeed())
-	g.Expect(e.Reseed(t.Context(), "content", []string{"Plain"})).To(MatchError(And(ContainSubstring("take Plain out of its group"), ContainSubstring("does not have permission"))))
-	g.Expect(sa.Exec(t.Context(), tsql.GrantServerPermission(tsql.AlterAnyDatabase, credentials.RoleAgent.Login()))).To(Succeed())
-	g.Expect(e.Reseed(t.Context(), "content", []string{"Plain"})).To(MatchError(ContainSubstring("ONLINE outside of the group")), "it may have rows that nobody else has")
+	g.Expect(e.Reseed(t.Context(), "content", []string{"Plain"})).
+		To(MatchError(And(ContainSubstring("take Plain out of its group"), ContainSubstring("does not have permission"))))
+	g.Expect(sa.Exec(t.Context(), tsql.GrantServerPermission(tsql.AlterAnyDatabase, credentials.RoleAgent.Login()))).
+		To(Succeed())
+	g.Expect(e.Reseed(t.Context(), "content", []string{"Plain"})).
+		To(MatchError(ContainSubstring("ONLINE outside of the group")), "it may have rows that nobody else has")
 	g.Expect(e.Copies(t.Context(), []string{"Plain"})).To(HaveLen(1))
 }

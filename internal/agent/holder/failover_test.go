@@ -63,7 +63,10 @@ func (v *leaseServer) cut(token string, on bool) {
 }
 
 func newLeaseServer(t *testing.T) *leaseServer {
-	v := &leaseServer{lease: *election.NewLease("web", "content", "tukpub-0", election.Configuration{}), closing: make(chan struct{})}
+	v := &leaseServer{
+		lease:   *election.NewLease("web", "content", "tukpub-0", election.Configuration{}),
+		closing: make(chan struct{}),
+	}
 	v.lease.UID, v.lease.ResourceVersion = "1", "1"
 	v.Server = httptest.NewTLSServer(http.HandlerFunc(v.serve))
 	t.Cleanup(func() { close(v.closing); v.Close() })
@@ -98,7 +101,11 @@ func (v *leaseServer) serve(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 		if next.ResourceVersion != v.lease.ResourceVersion {
-			code, answer = http.StatusConflict, &metav1.Status{Status: metav1.StatusFailure, Code: http.StatusConflict, Reason: metav1.StatusReasonConflict}
+			code, answer = http.StatusConflict, &metav1.Status{
+				Status: metav1.StatusFailure,
+				Code:   http.StatusConflict,
+				Reason: metav1.StatusReasonConflict,
+			}
 		} else {
 			v.replace(next)
 		}
@@ -215,7 +222,8 @@ func newTrio(t *testing.T, second tsql.AvailabilityMode) *trio {
 		c.g.Expect(err).NotTo(HaveOccurred())
 		m := &member{name: credentials.HostName(server), state: t.TempDir(),
 			engine: testengine.StartWith(t, "web", server, agreement.Passwords, certificate, authority)}
-		// Apart from each other, and below what the kernel gives to connections: nobody takes them before they are listened on.
+		// Apart from each other, and below what the kernel gives to connections: nobody takes them before they are listened
+		// on.
 		_, m.port = freeAddress(c.g, 15000, 24000)
 		m.agent, _ = freeAddress(c.g, 24000, 32000)
 		c.members = append(c.members, m)
@@ -243,14 +251,19 @@ func (c *trio) prepare(m *member) {
 	c.g.Expect(err).NotTo(HaveOccurred())
 	m.db, m.sa = db, db.Handle()
 	role := credentials.RoleAgent
-	c.g.Expect(db.Exec(c.t.Context(), tsql.CreateLogin(tsql.Login{Name: role.Login(), SID: credentials.SID("web", role.Login()), Password: m.engine.Access.Passwords.Of(role)}))).To(Succeed())
-	for _, p := range []tsql.ServerPermission{tsql.ViewServerState, tsql.ViewServerPerformanceState, tsql.ViewAnyDefinition, tsql.AlterAnyAvailabilityGroup, tsql.AlterAnyDatabase, tsql.AlterAnyConnection} {
+	c.g.Expect(db.Exec(c.t.Context(),
+		tsql.CreateLogin(tsql.Login{Name: role.Login(), SID: credentials.SID("web", role.Login()),
+			Password: m.engine.Access.Passwords.Of(role)}))).
+		To(Succeed())
+	for _, p := range []tsql.ServerPermission{tsql.ViewServerState, tsql.ViewServerPerformanceState,
+		tsql.ViewAnyDefinition, tsql.AlterAnyAvailabilityGroup, tsql.AlterAnyDatabase, tsql.AlterAnyConnection} {
 		c.g.Expect(db.Exec(c.t.Context(), tsql.GrantServerPermission(p, role.Login()))).To(Succeed())
 	}
 	c.exec(m, "CREATE MASTER KEY ENCRYPTION BY PASSWORD = N'M4ster-Password'")
 	c.exec(m, fmt.Sprintf("CREATE CERTIFICATE [%s] WITH SUBJECT = N'%s', EXPIRY_DATE = N'2099-12-31'", m.name, m.name))
 	c.exec(m, fmt.Sprintf("CREATE ENDPOINT [Hadr] STATE = STARTED AS TCP (LISTENER_PORT = %d, LISTENER_IP = (127.0.0.1)) "+
-		"FOR DATABASE_MIRRORING (AUTHENTICATION = CERTIFICATE [%s], ENCRYPTION = REQUIRED ALGORITHM AES, ROLE = ALL)", m.port, m.name))
+		"FOR DATABASE_MIRRORING (AUTHENTICATION = CERTIFICATE [%s], ENCRYPTION = REQUIRED ALGORITHM AES, ROLE = ALL)", m.port,
+		m.name))
 }
 
 // trust exchanges the endpoints' certificates.
@@ -261,8 +274,15 @@ func (c *trio) trust() {
 				continue
 			}
 			var der []byte
-			c.g.Expect(p.sa.QueryRowContext(c.t.Context(), fmt.Sprintf("SELECT CERTENCODED(CERT_ID('%s'))", p.name)).Scan(&der)).To(Succeed())
-			c.exec(m, fmt.Sprintf("CREATE LOGIN [%[1]s_login] WITH PASSWORD = N'P4rtner-Password'; CREATE USER [%[1]s_user] FOR LOGIN [%[1]s_login]", p.name))
+			c.g.Expect(p.sa.QueryRowContext(c.t.Context(), fmt.Sprintf("SELECT CERTENCODED(CERT_ID('%s'))", p.name)).Scan(&der)).
+				To(Succeed())
+			c.exec(
+				m,
+				fmt.Sprintf(
+					"CREATE LOGIN [%[1]s_login] WITH PASSWORD = N'P4rtner-Password'; CREATE USER [%[1]s_user] FOR LOGIN [%[1]s_login]",
+					p.name,
+				),
+			)
 			c.exec(m, fmt.Sprintf("CREATE CERTIFICATE [%[1]s] AUTHORIZATION [%[1]s_user] FROM BINARY = 0x%x", p.name, der))
 			c.exec(m, fmt.Sprintf("GRANT CONNECT ON ENDPOINT::[Hadr] TO [%s_login]", p.name))
 		}
@@ -357,14 +377,23 @@ func (c *trio) group() {
 	c.exec(first, "ALTER DATABASE [Content] SET RECOVERY FULL")
 	c.exec(first, "CREATE TABLE [Content].dbo.t (id int NOT NULL PRIMARY KEY)")
 	c.exec(first, "BACKUP DATABASE [Content] TO DISK = N'content.bak'")
-	spec := tsql.Group{Name: "content", ClusterType: tsql.ClusterExternal, WriteLease: 6 * time.Second, RequiredSynchronizedSecondaries: c.copies() - 2, Databases: []string{"Content"}}
+	spec := tsql.Group{
+		Name:                            "content",
+		ClusterType:                     tsql.ClusterExternal,
+		WriteLease:                      6 * time.Second,
+		RequiredSynchronizedSecondaries: c.copies() - 2,
+		Databases:                       []string{"Content"},
+	}
 	for i, m := range c.members {
 		mode := tsql.SynchronousCommit
 		if i == 1 {
 			mode = c.second
 		}
-		spec.Replicas = append(spec.Replicas, tsql.Replica{Server: m.name, EndpointURL: fmt.Sprintf("TCP://127.0.0.1:%d", m.port),
-			Mode: mode, Readable: true, SessionTimeout: 5 * time.Second})
+		spec.Replicas = append(
+			spec.Replicas,
+			tsql.Replica{Server: m.name, EndpointURL: fmt.Sprintf("TCP://127.0.0.1:%d", m.port),
+				Mode: mode, Readable: true, SessionTimeout: 5 * time.Second},
+		)
 	}
 	c.g.Expect(first.db.Exec(c.t.Context(), tsql.CreateGroup(spec))).To(Succeed())
 	for _, m := range c.members[1:] {
@@ -396,7 +425,9 @@ func (c *trio) synchronized(primary int) {
 			return 0, fmt.Errorf("the votes say %s %s", r.State, r.Holder.Server)
 		}
 		var n int
-		err := m.sa.QueryRowContext(c.t.Context(), "SELECT COUNT(*) FROM sys.dm_hadr_database_replica_states WHERE synchronization_state_desc = N'SYNCHRONIZED'").Scan(&n)
+		err := m.sa.QueryRowContext(c.t.Context(),
+			"SELECT COUNT(*) FROM sys.dm_hadr_database_replica_states WHERE synchronization_state_desc = N'SYNCHRONIZED'").
+			Scan(&n)
 		return n, err
 	}, busy, 50*time.Millisecond).Should(Equal(c.copies()), "copies synchronized behind "+m.name)
 }
@@ -466,8 +497,8 @@ func (c *trio) ask(r election.Request) {
 	v.replace(next)
 }
 
-// switchOver asks for a primary until it is there. A claim that was handed over goes back to a replica that turns out to have
-// more, and the request has failed then: a person asks again. It returns the ID of the last request.
+// switchOver asks for a primary until it is there. A claim that was handed over goes back to a replica that turns out
+// to have more, and the request has failed then: a person asks again. It returns the ID of the last request.
 func (c *trio) switchOver(id string, to int) (last string) {
 	c.t.Helper()
 	m, asked := c.members[to], time.Time{}
@@ -500,8 +531,8 @@ func (c *trio) primaryOtherThan(server string) int {
 	return found
 }
 
-// Three engines with their sidecars elect by themselves: the engine of the primary is killed and another takes its place,
-// the old one rejoins, and a switchover brings the primary back. No acknowledged write is lost.
+// Three engines with their sidecars elect by themselves: the engine of the primary is killed and another takes its
+// place, the old one rejoins, and a switchover brings the primary back. No acknowledged write is lost.
 func TestGroupFailsOverAndBack(t *testing.T) {
 	c := newTrio(t, tsql.SynchronousCommit)
 	stop := c.writing()

@@ -89,8 +89,10 @@ func quarantined(m *member) func() bool {
 func (c *trio) copyOf(m, other *member) func() (string, error) {
 	return func() (string, error) {
 		var state string
-		err := m.sa.QueryRowContext(c.t.Context(), "SELECT s.synchronization_state_desc FROM sys.dm_hadr_database_replica_states s "+
-			"JOIN sys.availability_replicas r ON r.replica_id = s.replica_id WHERE r.replica_server_name = @p1", other.name).Scan(&state)
+		err := m.sa.QueryRowContext(c.t.Context(),
+			"SELECT s.synchronization_state_desc FROM sys.dm_hadr_database_replica_states s "+
+				"JOIN sys.availability_replicas r ON r.replica_id = s.replica_id WHERE r.replica_server_name = @p1", other.name).
+			Scan(&state)
 		return state, err
 	}
 }
@@ -102,16 +104,18 @@ func (c *trio) connections() string {
 		var said sql.NullString
 		// Its pool may still have connections to an engine that was killed.
 		_ = m.sa.PingContext(c.t.Context())
-		err := m.sa.QueryRowContext(c.t.Context(), "SELECT STRING_AGG(CONCAT_WS(' ', r.replica_server_name, s.role_desc, s.connected_state_desc, "+
-			"s.last_connect_error_number, s.last_connect_error_description, s.last_connect_error_timestamp), '; ') "+
-			"FROM sys.dm_hadr_availability_replica_states s JOIN sys.availability_replicas r ON r.replica_id = s.replica_id").Scan(&said)
+		err := m.sa.QueryRowContext(c.t.Context(),
+			"SELECT STRING_AGG(CONCAT_WS(' ', r.replica_server_name, s.role_desc, s.connected_state_desc, "+
+				"s.last_connect_error_number, s.last_connect_error_description, s.last_connect_error_timestamp), '; ') "+
+				"FROM sys.dm_hadr_availability_replica_states s JOIN sys.availability_replicas r ON r.replica_id = s.replica_id").
+			Scan(&said)
 		fmt.Fprintf(&text, "%s sees %s %v\n", m.name, said.String, err)
 	}
 	return text.String()
 }
 
-// The primary dies with acknowledged writes that the only other copy lacks. Nobody is promoted until a person allows the
-// loss; then the timeline tells of it. The old primary comes back apart, with every lost row readable, also after
+// The primary dies with acknowledged writes that the only other copy lacks. Nobody is promoted until a person allows
+// the loss; then the timeline tells of it. The old primary comes back apart, with every lost row readable, also after
 // another restart, until a person decides; afterwards both copies are equal and the primary can go back.
 func TestForcedFailoverIsCounted(t *testing.T) {
 	for _, way := range []election.RequestKind{election.RequestRejoin, election.RequestReseed} {
@@ -126,7 +130,9 @@ func TestForcedFailoverIsCounted(t *testing.T) {
 			old.engine.Kill(t)
 
 			c.refuseWithoutLeave(next)
-			answer := c.outcome(election.Request{ID: "forced", Kind: election.RequestFailover, To: next.name, AllowDataLoss: true})
+			answer := c.outcome(
+				election.Request{ID: "forced", Kind: election.RequestFailover, To: next.name, AllowDataLoss: true},
+			)
 			c.g.Expect(answer).To(And(HaveField("Outcome", election.OutcomeDone), HaveField("Reason", election.ReasonPromoted)))
 			c.countedLoss(next)
 			c.g.Expect(c.rows(next)).To(Equal(span(1, 20)))
@@ -135,7 +141,8 @@ func TestForcedFailoverIsCounted(t *testing.T) {
 			for range 2 {
 				old.engine.Launch(t)
 				c.g.Eventually(quarantined(old), busy, 50*time.Millisecond).Should(BeTrue(), "the old primary is kept apart")
-				c.g.Eventually(func() ([]int, error) { return c.rows(old) }, busy, 100*time.Millisecond).Should(Equal(span(1, 50)), "what it alone has can be read")
+				c.g.Eventually(func() ([]int, error) { return c.rows(old) }, busy, 100*time.Millisecond).
+					Should(Equal(span(1, 50)), "what it alone has can be read")
 				c.g.Expect(c.copyOf(next, old)()).To(Equal("NOT SYNCHRONIZING"))
 				c.acknowledge(next, span(121+c.written(next), 121+c.written(next)))
 				old.engine.Kill(t)
@@ -149,14 +156,17 @@ func TestForcedFailoverIsCounted(t *testing.T) {
 			if way == election.RequestReseed {
 				// The manager does so when it sees that a copy is missing; the first primary was never granted it.
 				// Its pool still has connections to the engine that was killed.
-				c.g.Eventually(func() error { return old.db.Exec(t.Context(), tsql.GrantCreateAnyDatabase("content")) }, busy, 100*time.Millisecond).Should(Succeed())
+				c.g.Eventually(func() error { return old.db.Exec(t.Context(), tsql.GrantCreateAnyDatabase("content")) }, busy,
+					100*time.Millisecond).
+					Should(Succeed())
 			}
 			c.synchronized(2)
 			c.g.Expect(quarantined(old)()).To(BeFalse())
 			kept, err := c.rows(next)
 			c.g.Expect(err).NotTo(HaveOccurred())
 			c.g.Expect(kept).NotTo(ContainElement(BeNumerically("~", 35, 14)))
-			c.g.Eventually(func() ([]int, error) { return c.rows(old) }, busy, 100*time.Millisecond).Should(Equal(kept), "both copies are equal")
+			c.g.Eventually(func() ([]int, error) { return c.rows(old) }, busy, 100*time.Millisecond).
+				Should(Equal(kept), "both copies are equal")
 
 			c.goBack(old)
 			c.synchronized(0)
@@ -174,7 +184,9 @@ func (c *trio) goBack(to *member) {
 		if answer.Outcome == election.OutcomeDone {
 			return
 		}
-		c.g.Expect(answer).To(And(HaveField("Outcome", election.OutcomeRefused), HaveField("Reason", election.ReasonNotSynchronized)), answer.Message)
+		c.g.Expect(answer).
+			To(And(HaveField("Outcome", election.OutcomeRefused), HaveField("Reason", election.ReasonNotSynchronized)),
+				answer.Message)
 	}
 	c.g.Expect("the switchover").To(Equal("done"))
 }
@@ -190,11 +202,13 @@ func (c *trio) written(m *member) int {
 func (c *trio) refuseWithoutLeave(next *member) {
 	c.t.Helper()
 	answer := c.outcome(election.Request{ID: "lossless", Kind: election.RequestFailover, To: next.name})
-	c.g.Expect(answer).To(And(HaveField("Outcome", election.OutcomeFailed), HaveField("Reason", election.ReasonNotSynchronized)))
+	c.g.Expect(answer).
+		To(And(HaveField("Outcome", election.OutcomeFailed), HaveField("Reason", election.ReasonNotSynchronized)))
 	for _, v := range c.voters {
 		c.g.Expect(v.record()).NotTo(And(HaveField("State", election.StateHeld), HaveField("Holder.Server", next.name)))
 		// A claim needs a majority: the last voter may still show the term that the killed primary has released.
-		c.g.Eventually(func() election.State { return v.record().State }, busy, 20*time.Millisecond).ShouldNot(Equal(election.StateHeld))
+		c.g.Eventually(func() election.State { return v.record().State }, busy, 20*time.Millisecond).
+			ShouldNot(Equal(election.StateHeld))
 	}
 }
 

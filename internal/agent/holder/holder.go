@@ -155,8 +155,14 @@ func (h *Holder) Run(ctx context.Context) error {
 	return tasks.Wait()
 }
 
-// followAll follows changes of the orders; given has a token after each. Nothing else is done here: a pause must not wait for it.
-func (h *Holder) followAll(ctx context.Context, tasks *errgroup.Group, changes <-chan told, given chan<- struct{}) error {
+// followAll follows changes of the orders; given has a token after each. Nothing else is done here: a pause must not
+// wait for it.
+func (h *Holder) followAll(
+	ctx context.Context,
+	tasks *errgroup.Group,
+	changes <-chan told,
+	given chan<- struct{},
+) error {
 	for {
 		select {
 		case <-ctx.Done():
@@ -185,8 +191,8 @@ type told struct {
 	ended  map[string]bool
 }
 
-// follow starts, changes and stops runners so that they match the orders. Those whose orders cannot be read, or are missing, go on with what
-// they were told before: a primary whose agent stopped would stop serving.
+// follow starts, changes and stops runners so that they match the orders. Those whose orders cannot be read, or are
+// missing, go on with what they were told before: a primary whose agent stopped would stop serving.
 func (h *Holder) follow(ctx context.Context, tasks *errgroup.Group, now told) {
 	h.mu.Lock()
 	for name, g := range now.groups {
@@ -244,9 +250,9 @@ type volatile struct{ remembered election.Remembered }
 func (v *volatile) Load() (election.Remembered, error) { return v.remembered, nil }
 func (v *volatile) Save(r election.Remembered) error   { v.remembered = r; return nil }
 
-// Drain returns when this server holds no group's votes any more, or its engine has ended and that was told to the voters,
-// or ctx ends. A sidecar whose pod is being ended lives on as long as that takes: its word is what spares the others the
-// wait for its votes to expire.
+// Drain returns when this server holds no group's votes any more, or its engine has ended and that was told to the
+// voters, or ctx ends. A sidecar whose pod is being ended lives on as long as that takes: its word is what spares the
+// others the wait for its votes to expire.
 func (h *Holder) Drain(ctx context.Context) {
 	ticker := time.NewTicker(processPoll)
 	defer ticker.Stop()

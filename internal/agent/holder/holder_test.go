@@ -85,7 +85,10 @@ func (e *engine) Force(context.Context, string, time.Duration, time.Time) error 
 // Inspect is a group of this one replica.
 func (e *engine) Inspect(context.Context, string) (i election.Inspection, err error) {
 	err = e.do(func() {
-		i = election.Inspection{Sequence: 1, Replicas: []election.Replica{{Server: "tukpub-0", Mode: election.ModeSynchronous}}}
+		i = election.Inspection{
+			Sequence: 1,
+			Replicas: []election.Replica{{Server: "tukpub-0", Mode: election.ModeSynchronous}},
+		}
 	})
 	return i, err
 }
@@ -112,10 +115,13 @@ func voter(t *testing.T, api *apiserver.Server) orders.Voter {
 	for _, obj := range []client.Object{
 		&corev1.ServiceAccount{ObjectMeta: meta},
 		&rbacv1.Role{ObjectMeta: meta, Rules: []rbacv1.PolicyRule{
-			{APIGroups: []string{"coordination.k8s.io"}, Resources: []string{"leases"}, ResourceNames: []string{"geosql-content"}, Verbs: []string{"get", "update"}},
-			{APIGroups: []string{""}, Resources: []string{"serviceaccounts/token"}, ResourceNames: []string{meta.Name}, Verbs: []string{"create"}},
+			{APIGroups: []string{"coordination.k8s.io"}, Resources: []string{"leases"},
+				ResourceNames: []string{"geosql-content"}, Verbs: []string{"get", "update"}},
+			{APIGroups: []string{""}, Resources: []string{"serviceaccounts/token"}, ResourceNames: []string{meta.Name},
+				Verbs: []string{"create"}},
 		}},
-		&rbacv1.RoleBinding{ObjectMeta: meta, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: meta.Name},
+		&rbacv1.RoleBinding{ObjectMeta: meta,
+			RoleRef:  rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: meta.Name},
 			Subjects: []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: "web", Name: meta.Name}}},
 		election.NewLease("web", "content", "tukpub-0", election.Configuration{}),
 	} {
@@ -125,19 +131,33 @@ func voter(t *testing.T, api *apiserver.Server) orders.Voter {
 	g.Expect(err).NotTo(HaveOccurred())
 	seconds := int64(3600)
 	token, err := admin.CoreV1().ServiceAccounts("web").CreateToken(t.Context(), meta.Name,
-		&authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{ExpirationSeconds: &seconds}}, metav1.CreateOptions{})
+		&authenticationv1.TokenRequest{
+			Spec: authenticationv1.TokenRequestSpec{ExpirationSeconds: &seconds},
+		}, metav1.CreateOptions{})
 	g.Expect(err).NotTo(HaveOccurred())
 	config := rest.CopyConfig(api.Config)
 	g.Expect(rest.LoadTLSFiles(config)).To(Succeed())
-	return orders.Voter{Site: "tukwila", Server: config.Host, CA: config.CAData, TLSServerName: config.ServerName, Account: meta.Name,
-		AccountUID: "uid", Token: token.Status.Token, Issued: time.Now(), Expires: token.Status.ExpirationTimestamp.Time}
+	return orders.Voter{
+		Site:          "tukwila",
+		Server:        config.Host,
+		CA:            config.CAData,
+		TLSServerName: config.ServerName,
+		Account:       meta.Name,
+		AccountUID:    "uid",
+		Token:         token.Status.Token,
+		Issued:        time.Now(),
+		Expires:       token.Status.ExpirationTimestamp.Time,
+	}
 }
 
 // give writes orders as the manager does; without any it ends those of the group content.
 func give(t *testing.T, api *apiserver.Server, groups ...orders.Group) {
 	t.Helper()
 	g := NewWithT(t)
-	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: "tukpub-agent"}, Data: map[string][]byte{}}
+	secret := &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: "tukpub-agent"},
+		Data:       map[string][]byte{},
+	}
 	for _, group := range groups {
 		data, err := group.Encode()
 		g.Expect(err).NotTo(HaveOccurred())
@@ -191,19 +211,23 @@ func TestHolderFollowsItsOrders(t *testing.T) {
 	h, stop := start(t, api, e, state)
 	told := voter(t, api)
 	give(t, api, orders.Group{Name: "content", Namespace: "web", Voters: []orders.Voter{told}})
-	g.Eventually(status(h), patience).Should(And(HaveField("Term", int64(1)), HaveField("State", "Claimed")), "the first term is claimed before there is a group")
+	g.Eventually(status(h), patience).
+		Should(And(HaveField("Term", int64(1)), HaveField("State", "Claimed")),
+			"the first term is claimed before there is a group")
 	e.set(func(e *engine) { e.exists, e.role = true, election.RolePrimary })
 	g.Eventually(status(h), patience).Should(HaveField("State", "Held"))
 	e.set(func(e *engine) { g.Expect(e.lease).To(BeTemporally("~", time.Now().Add(6*time.Second), 2*time.Second)) })
 
 	e.set(func(e *engine) { e.run, e.role = "run2", election.RoleResolving })
-	g.Eventually(status(h), patience).Should(And(HaveField("Term", BeNumerically(">=", 2)), HaveField("State", "Held"), HaveField("Role", "PRIMARY")),
-		"a restarted engine fails over to itself in a new term (a busy machine may make it claim twice)")
+	g.Eventually(status(h), patience).
+		Should(And(HaveField("Term", BeNumerically(">=", 2)), HaveField("State", "Held"), HaveField("Role", "PRIMARY")),
+			"a restarted engine fails over to itself in a new term (a busy machine may make it claim twice)")
 
 	stop()
 	api.Wire.Cut()
 	h, stop = start(t, api, e, state)
-	g.Eventually(status(h), patience).Should(HaveField("Votes", HaveKey("tukwila")), "the orders are remembered while the API server is away")
+	g.Eventually(status(h), patience).
+		Should(HaveField("Votes", HaveKey("tukwila")), "the orders are remembered while the API server is away")
 	api.Wire.Mend()
 	g.Eventually(status(h), patience).Should(And(HaveField("Term", BeNumerically(">=", 2)), HaveField("State", "Held")))
 

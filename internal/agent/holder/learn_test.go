@@ -23,11 +23,16 @@ func TestWhatIsFoundOutTooLateGoesNowhere(t *testing.T) {
 	g.Expect(err).NotTo(HaveOccurred())
 	data, err := authority.Issue(credentials.CertificateNames("web", "tukpub", nil), time.Now())
 	g.Expect(err).NotTo(HaveOccurred())
-	connector := mssql.NewConnector(mssql.Options{Access: mssql.AccessFunc(func(context.Context, string, v1alpha1.ServerName) (mssql.Access, error) {
-		return mssql.Access{Passwords: agreement.Passwords, CA: data[credentials.KeyCA]}, nil
-	})})
+	connector := mssql.NewConnector(
+		mssql.Options{Access: mssql.AccessFunc(func(context.Context, string, v1alpha1.ServerName) (mssql.Access, error) {
+			return mssql.Access{Passwords: agreement.Passwords, CA: data[credentials.KeyCA]}, nil
+		})},
+	)
 	t.Cleanup(func() { _ = connector.Close() })
-	e := &sqlEngine{connector: connector, target: mssql.Target{Namespace: "web", Server: "tukpub", Role: credentials.RoleAgent}}
+	e := &sqlEngine{
+		connector: connector,
+		target:    mssql.Target{Namespace: "web", Server: "tukpub", Role: credentials.RoleAgent},
+	}
 
 	ctx, giveUp := context.WithCancel(t.Context())
 	given, over := make(chan struct{}), make(chan struct{})

@@ -42,9 +42,9 @@ func asQuisec(g *WithT, path string, body any) *http.Request {
 	return request
 }
 
-// What an agent before this one has sent to the engine, nobody knows, and the engine may yet begin with it: no replica is fenced and
-// reports before that can be no more. That is so still when other voters are ordered meanwhile, and not for another run of
-// the engine.
+// What an agent before this one has sent to the engine, nobody knows, and the engine may yet begin with it: no replica
+// is fenced and reports before that can be no more. That is so still when other voters are ordered meanwhile, and not
+// for another run of the engine.
 func TestAFenceWaitsForWhatAnAgentBeforeHasSent(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
@@ -53,7 +53,10 @@ func TestAFenceWaitsForWhatAnAgentBeforeHasSent(t *testing.T) {
 	timings.Acknowledge, timings.WriteLease, timings.Expiry = 3*time.Minute, 6*time.Minute, 20*time.Minute
 	told := make(retold, 1)
 	h, err := holder.New(holder.Options{
-		Target: mssql.Target{Namespace: "web", Server: "tukpub"}, PodUID: "pod1", Process: e, Engine: pair{e}, Timings: timings,
+		Target: mssql.Target{
+			Namespace: "web",
+			Server:    "tukpub",
+		}, PodUID: "pod1", Process: e, Engine: pair{e}, Timings: timings,
 		Peers: acquaintances{make(chan string, 1000)}, Source: told, Log: slog.New(slog.DiscardHandler),
 	})
 	g.Expect(err).NotTo(HaveOccurred())
@@ -77,10 +80,20 @@ func TestAFenceWaitsForWhatAnAgentBeforeHasSent(t *testing.T) {
 	}
 	fence := func() *httptest.ResponseRecorder {
 		answer := httptest.NewRecorder()
-		h.ServeHTTP(answer, asQuisec(g, "content/fence", election.FenceRequest{Group: "content", Term: 5, Candidate: election.Holder{Server: "quisec-0"}}))
+		h.ServeHTTP(
+			answer,
+			asQuisec(
+				g,
+				"content/fence",
+				election.FenceRequest{Group: "content", Term: 5, Candidate: election.Holder{Server: "quisec-0"}},
+			),
+		)
 		return answer
 	}
-	refused := And(HaveField("Code", http.StatusServiceUnavailable), HaveField("Body", WithTransform((*bytes.Buffer).String, ContainSubstring("could undo it"))))
+	refused := And(
+		HaveField("Code", http.StatusServiceUnavailable),
+		HaveField("Body", WithTransform((*bytes.Buffer).String, ContainSubstring("could undo it"))),
+	)
 	tell(1, "quisec-0 1 Held")
 	g.Expect(fence()).To(refused)
 	tell(2, "quisec-0 2 Held")

@@ -19,7 +19,10 @@ func TestPromisesAreOnDisk(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "promises-content.json")
 	g.Expect(holder.FileMemory{Path: path}.Load()).To(BeZero(), "nothing was ever saved")
 	saved := election.Remembered{
-		Promise: election.Promise{Term: 9, To: "quisec-0"}, Cleared: 3, Followed: 4, Quarantined: 5, Begun: "r", BegunIn: 8, Decided: "q",
+		Promise: election.Promise{
+			Term: 9,
+			To:   "quisec-0",
+		}, Cleared: 3, Followed: 4, Quarantined: 5, Begun: "r", BegunIn: 8, Decided: "q",
 		Voters: &election.Configuration{Term: 7, Number: 2, Voters: []string{"a", "b", "c"}}, VotersBy: "tukpub-0/pod/run",
 	}
 	g.Expect(holder.FileMemory{Path: path}.Save(saved)).To(Succeed())
@@ -50,5 +53,6 @@ func TestPromisesThatCannotBeSavedAreAnError(t *testing.T) {
 	g := NewWithT(t)
 	path := filepath.Join(t.TempDir(), "promises-content.json")
 	g.Expect(os.Mkdir(path, 0o700)).To(Succeed())
-	g.Expect(holder.FileMemory{Path: path}.Save(election.Remembered{})).To(MatchError(ContainSubstring("keep the promises")))
+	g.Expect(holder.FileMemory{Path: path}.Save(election.Remembered{})).
+		To(MatchError(ContainSubstring("keep the promises")))
 }

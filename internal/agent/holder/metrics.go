@@ -18,21 +18,47 @@ var (
 		Help: "1 while this server holds the group's votes and is PRIMARY."}
 	electionVoters = &metrics.Family{Name: "geosql_agent_election_voters", Type: metrics.Gauge, Labels: []string{"group"},
 		Help: "How many voters the group has."}
-	electionReachable = &metrics.Family{Name: "geosql_agent_election_voter_reachable", Type: metrics.Gauge, Labels: []string{"group", "voter"},
-		Help: "1 when the voter's Lease could be read by this server when it last tried, 0 when not. voter is its site."}
-	electionQuarantined = &metrics.Family{Name: "geosql_agent_election_quarantined", Type: metrics.Gauge, Labels: []string{"group"},
-		Help: "1 while the copies here stay suspended until a person decides what becomes of what they alone have."}
+	electionReachable = &metrics.Family{
+		Name:   "geosql_agent_election_voter_reachable",
+		Type:   metrics.Gauge,
+		Labels: []string{"group", "voter"},
+		Help:   "1 when the voter's Lease could be read by this server when it last tried, 0 when not. voter is its site.",
+	}
+	electionQuarantined = &metrics.Family{
+		Name:   "geosql_agent_election_quarantined",
+		Type:   metrics.Gauge,
+		Labels: []string{"group"},
+		Help:   "1 while the copies here stay suspended until a person decides what becomes of what they alone have.",
+	}
 	electionPaused = &metrics.Family{Name: "geosql_agent_election_paused", Type: metrics.Gauge, Labels: []string{"group"},
 		Help: "1 while this server may not claim votes by itself."}
-	electionSteps = &metrics.Family{Name: "geosql_agent_election_steps_total", Type: metrics.Counter, Labels: []string{"group", "result"},
-		Help: "Steps of the election by result: ok or error."}
-	electionSeconds = &metrics.Family{Name: "geosql_agent_election_step_seconds", Type: metrics.Histogram, Labels: []string{"group"},
-		Help: "How long a step took, votes and write lease together.", Buckets: []float64{.01, .02, .05, .1, .2, .3, .5, 1, 1.5, 2.5, 5, 10}}
+	electionSteps = &metrics.Family{
+		Name:   "geosql_agent_election_steps_total",
+		Type:   metrics.Counter,
+		Labels: []string{"group", "result"},
+		Help:   "Steps of the election by result: ok or error.",
+	}
+	electionSeconds = &metrics.Family{
+		Name:    "geosql_agent_election_step_seconds",
+		Type:    metrics.Histogram,
+		Labels:  []string{"group"},
+		Help:    "How long a step took, votes and write lease together.",
+		Buckets: []float64{.01, .02, .05, .1, .2, .3, .5, 1, 1.5, 2.5, 5, 10},
+	}
 )
 
 // Families are the metrics of the part.
 func Families() []*metrics.Family {
-	return []*metrics.Family{electionTerm, electionHeld, electionVoters, electionReachable, electionQuarantined, electionPaused, electionSteps, electionSeconds}
+	return []*metrics.Family{
+		electionTerm,
+		electionHeld,
+		electionVoters,
+		electionReachable,
+		electionQuarantined,
+		electionPaused,
+		electionSteps,
+		electionSeconds,
+	}
 }
 
 // telling is what the election tells as metrics.
@@ -43,8 +69,16 @@ type telling struct {
 }
 
 func newTelling(registerer prometheus.Registerer) *telling {
-	t := &telling{term: electionTerm.Gauges(), held: electionHeld.Gauges(), voters: electionVoters.Gauges(), reachable: electionReachable.Gauges(),
-		quarantined: electionQuarantined.Gauges(), paused: electionPaused.Gauges(), steps: electionSteps.Counters(), took: electionSeconds.Histograms()}
+	t := &telling{
+		term:        electionTerm.Gauges(),
+		held:        electionHeld.Gauges(),
+		voters:      electionVoters.Gauges(),
+		reachable:   electionReachable.Gauges(),
+		quarantined: electionQuarantined.Gauges(),
+		paused:      electionPaused.Gauges(),
+		steps:       electionSteps.Counters(),
+		took:        electionSeconds.Histograms(),
+	}
 	if registerer != nil {
 		registerer.MustRegister(t.term, t.held, t.voters, t.reachable, t.quarantined, t.paused, t.steps, t.took)
 	}

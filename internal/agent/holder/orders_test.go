@@ -45,13 +45,19 @@ func (c changing) Watch(ctx context.Context, update func(data map[string][]byte)
 func following(t *testing.T) (h *holder.Holder, secret changing, data []byte) {
 	t.Helper()
 	g := NewWithT(t)
-	group := orders.Group{Name: "content", Namespace: "web", Voters: []orders.Voter{{Site: "tukwila", Server: "https://127.0.0.1:1"}}}
+	group := orders.Group{
+		Name:      "content",
+		Namespace: "web",
+		Voters:    []orders.Voter{{Site: "tukwila", Server: "https://127.0.0.1:1"}},
+	}
 	data, err := group.Encode()
 	g.Expect(err).NotTo(HaveOccurred())
 	e := &engine{run: "run1"}
 	secret = make(changing)
-	h, err = holder.New(holder.Options{Target: mssql.Target{Namespace: "web", Server: "tukpub"}, PodUID: "pod1", Process: e, Engine: e,
-		Peers: acquaintances{make(chan string, 10)}, Source: secret, Log: slog.New(slog.DiscardHandler)})
+	h, err = holder.New(
+		holder.Options{Target: mssql.Target{Namespace: "web", Server: "tukpub"}, PodUID: "pod1", Process: e, Engine: e,
+			Peers: acquaintances{make(chan string, 10)}, Source: secret, Log: slog.New(slog.DiscardHandler)},
+	)
 	g.Expect(err).NotTo(HaveOccurred())
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
@@ -80,8 +86,8 @@ func TestOrdersThatCannotBeReadEndNothing(t *testing.T) {
 	}
 }
 
-// A Secret that is deleted is made anew by whichever group's controller comes first: the keys of the others are missing for a while, and so may be
-// all. A group ends by its own mark.
+// A Secret that is deleted is made anew by whichever group's controller comes first: the keys of the others are missing
+// for a while, and so may be all. A group ends by its own mark.
 func TestOrdersThatAreMissingEndNothing(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
@@ -113,22 +119,28 @@ func (e *held) Observe(ctx context.Context, group string) (election.Observation,
 	return e.engine.Observe(ctx, group)
 }
 
-// Orders that end and are given again at once: the former keeper has come to its end before the next one begins, or what that has promised would
-// be overwritten by what the former one saves late.
+// Orders that end and are given again at once: the former keeper has come to its end before the next one begins, or
+// what that has promised would be overwritten by what the former one saves late.
 func TestTwoKeepersOfAGroupAreNeverThere(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	e := &held{engine: &engine{run: "run1"}, goOn: make(chan struct{})}
 	secret := make(changing)
-	h, err := holder.New(holder.Options{Target: mssql.Target{Namespace: "web", Server: "tukpub"}, PodUID: "pod1", Process: e, Engine: e,
-		Peers: acquaintances{make(chan string, 10)}, Source: secret, Log: slog.New(slog.DiscardHandler)})
+	h, err := holder.New(
+		holder.Options{Target: mssql.Target{Namespace: "web", Server: "tukpub"}, PodUID: "pod1", Process: e, Engine: e,
+			Peers: acquaintances{make(chan string, 10)}, Source: secret, Log: slog.New(slog.DiscardHandler)},
+	)
 	g.Expect(err).NotTo(HaveOccurred())
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() { done <- h.Run(ctx) }()
 	open := sync.OnceFunc(func() { close(e.goOn) })
 	t.Cleanup(func() { open(); cancel(); g.Eventually(done, patience).Should(Receive()) })
-	data, err := orders.Group{Name: "content", Namespace: "web", Voters: []orders.Voter{{Site: "tukwila", Server: "https://127.0.0.1:1"}}}.Encode()
+	data, err := orders.Group{
+		Name:      "content",
+		Namespace: "web",
+		Voters:    []orders.Voter{{Site: "tukwila", Server: "https://127.0.0.1:1"}},
+	}.Encode()
 	g.Expect(err).NotTo(HaveOccurred())
 	secret <- map[string][]byte{orders.Key("content"): data}
 	g.Eventually(e.looking.Load, patience).Should(BeEquivalentTo(1))
@@ -136,14 +148,17 @@ func TestTwoKeepersOfAGroupAreNeverThere(t *testing.T) {
 	g.Eventually(h.Status, patience).Should(BeEmpty())
 	secret <- map[string][]byte{orders.Key("content"): data}
 	g.Eventually(h.Status, patience).Should(HaveKey("content"))
-	g.Consistently(e.looking.Load, time.Second).Should(BeEquivalentTo(1), "the former one still looks, and the next one waits")
+	g.Consistently(e.looking.Load, time.Second).
+		Should(BeEquivalentTo(1), "the former one still looks, and the next one waits")
 	e.goOn <- struct{}{}
 	open()
-	g.Eventually(func() bool { return !h.Status().(map[string]holder.GroupStatus)["content"].Stepped.IsZero() }, patience).Should(BeTrue(), "the next one steps")
+	g.Eventually(func() bool { return !h.Status().(map[string]holder.GroupStatus)["content"].Stepped.IsZero() }, patience).
+		Should(BeTrue(), "the next one steps")
 	g.Expect(e.most.Load()).To(BeEquivalentTo(1))
 }
 
-// Tokens are renewed beside the following of orders, all at the same time: a pause must not wait for voters that do not answer.
+// Tokens are renewed beside the following of orders, all at the same time: a pause must not wait for voters that do not
+// answer.
 func TestOrdersDoNotWaitForTokens(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
@@ -161,8 +176,19 @@ func TestOrdersDoNotWaitForTokens(t *testing.T) {
 	t.Cleanup(func() { close(over); silent.Close() })
 	group := orders.Group{Name: "content", Namespace: "web"}
 	for _, site := range []string{"dublin", "quincy", "tukwila"} {
-		group.Voters = append(group.Voters, orders.Voter{Site: site, Server: silent.URL, CA: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: silent.Certificate().Raw}),
-			Account: "a", AccountUID: "1", Token: "t", Issued: time.Now().Add(-time.Hour), Expires: time.Now().Add(time.Minute)})
+		group.Voters = append(
+			group.Voters,
+			orders.Voter{
+				Site:       site,
+				Server:     silent.URL,
+				CA:         pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: silent.Certificate().Raw}),
+				Account:    "a",
+				AccountUID: "1",
+				Token:      "t",
+				Issued:     time.Now().Add(-time.Hour),
+				Expires:    time.Now().Add(time.Minute),
+			},
+		)
 	}
 	data, err := group.Encode()
 	g.Expect(err).NotTo(HaveOccurred())

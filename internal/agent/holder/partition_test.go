@@ -17,8 +17,8 @@ import (
 	"geosql.dev/operator/internal/tsql"
 )
 
-// isolate cuts one server's agent off from the other sites' voters and agents, and those from its site's voter, or mends
-// it. What is cut off hears nothing: no refusal, no reset.
+// isolate cuts one server's agent off from the other sites' voters and agents, and those from its site's voter, or
+// mends it. What is cut off hears nothing: no refusal, no reset.
 func (c *trio) isolate(site int, on bool) {
 	c.mu.Lock()
 	c.apart = ""
@@ -63,8 +63,8 @@ func silence(t *testing.T) string {
 	return l.Addr().String()
 }
 
-// The primary's site hears nothing of the others and they nothing of it: another server is promoted, although voter and agent
-// of the lost site take the time that silence takes. The old primary follows when the site is back.
+// The primary's site hears nothing of the others and they nothing of it: another server is promoted, although voter and
+// agent of the lost site take the time that silence takes. The old primary follows when the site is back.
 func TestAnIsolatedSiteIsReplaced(t *testing.T) {
 	t.Parallel()
 	c := newTrio(t, tsql.ConfigurationOnly)
@@ -88,12 +88,14 @@ func TestAnIsolatedSiteIsReplaced(t *testing.T) {
 	lines, err := election.ParseTimelines(lease.Annotations)
 	c.g.Expect(err).NotTo(HaveOccurred())
 	last := lines[len(lines)-1]
-	c.g.Expect(last).To(And(HaveField("Cause", election.CauseAutomatic), HaveField("From", "tukpub-0"), HaveField("Promoted", Not(BeNil()))))
+	c.g.Expect(last).
+		To(And(HaveField("Cause", election.CauseAutomatic), HaveField("From", "tukpub-0"),
+			HaveField("Promoted", Not(BeNil()))))
 	t.Logf("promoted %s after it was suspected", last.Promoted.Sub(last.Suspected.Time))
 }
 
-// A third copy whose agent nobody reaches while primaries change in turn is bound to a former one and takes no log. It follows
-// the present primary once its agent is reached again, every time.
+// A third copy whose agent nobody reaches while primaries change in turn is bound to a former one and takes no log. It
+// follows the present primary once its agent is reached again, every time.
 func TestABystanderOfChangesCatchesUp(t *testing.T) {
 	t.Parallel()
 	c := newTrio(t, tsql.SynchronousCommit)

@@ -63,8 +63,9 @@ func newPeers(tlsDir string, address func(server string) string) *peers {
 	return &peers{tlsDir: tlsDir, address: address, clients: map[string]*peerClient{}}
 }
 
-// Fence implements election.Peers. A replica that nobody waits for is fenced all the same: otherwise it would go on with the former
-// primary until its own agent sees that there is another. Once it has seen that it refuses, however late it is asked.
+// Fence implements election.Peers. A replica that nobody waits for is fenced all the same: otherwise it would go on
+// with the former primary until its own agent sees that there is another. Once it has seen that it refuses, however
+// late it is asked.
 func (p *peers) Fence(ctx context.Context, server string, r election.FenceRequest) (election.Report, error) {
 	type answer struct {
 		report election.Report
@@ -98,8 +99,8 @@ func (p *peers) Wake(ctx context.Context, server, group string) error {
 	return p.call(ctx, http.MethodPost, server, group, pathWake, nil, nil)
 }
 
-// Hello keeps a connection to a server's sidecar open: an election has no time for the handshakes of a new one over a slow
-// link.
+// Hello keeps a connection to a server's sidecar open: an election has no time for the handshakes of a new one over a
+// slow link.
 func (p *peers) Hello(ctx context.Context, server, group string) error {
 	return p.call(ctx, http.MethodGet, server, group, pathHello, nil, nil)
 }
@@ -117,7 +118,12 @@ func (p *peers) call(ctx context.Context, method, server, group, path string, in
 		}
 		body = bytes.NewReader(content)
 	}
-	request, err := http.NewRequestWithContext(ctx, method, "https://"+p.address(server)+Pattern+url.PathEscape(group)+"/"+path, body)
+	request, err := http.NewRequestWithContext(
+		ctx,
+		method,
+		"https://"+p.address(server)+Pattern+url.PathEscape(group)+"/"+path,
+		body,
+	)
 	if err != nil {
 		return fmt.Errorf("make a request to the agent of %s: %w", server, err)
 	}
@@ -140,7 +146,10 @@ func (p *peers) call(ctx context.Context, method, server, group, path string, in
 		if err != nil {
 			term = 0
 		}
-		return election.Promised(term, fmt.Errorf("the agent of %s: %s: %w", server, bytes.TrimSpace(content), election.ErrPromised))
+		return election.Promised(
+			term,
+			fmt.Errorf("the agent of %s: %s: %w", server, bytes.TrimSpace(content), election.ErrPromised),
+		)
 	case response.StatusCode != http.StatusOK && response.StatusCode != http.StatusNoContent:
 		return fmt.Errorf("the agent of %s answers %s: %s", server, response.Status, bytes.TrimSpace(content))
 	case out == nil:
@@ -167,7 +176,10 @@ func (p *peers) client(server string) (*http.Client, error) {
 	roots.AppendCertsFromPEM(trust)
 	config := &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: roots, ServerName: server,
 		GetClientCertificate: func(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
-			certificate, err := tls.LoadX509KeyPair(filepath.Join(p.tlsDir, credentials.KeyCertificate), filepath.Join(p.tlsDir, credentials.KeyPrivateKey))
+			certificate, err := tls.LoadX509KeyPair(
+				filepath.Join(p.tlsDir, credentials.KeyCertificate),
+				filepath.Join(p.tlsDir, credentials.KeyPrivateKey),
+			)
 			return &certificate, err
 		}}
 	made := &http.Client{Transport: &http.Transport{

@@ -17,8 +17,8 @@ import (
 
 // Process is the engine's process, as the sidecar sees it.
 type Process interface {
-	// Run identifies the present run of the engine: another value means that it has ended, and others are spared the wait for
-	// its votes. It is empty while no engine runs.
+	// Run identifies the present run of the engine: another value means that it has ended, and others are spared the wait
+	// for its votes. It is empty while no engine runs.
 	Run() (string, error)
 	// Kill ends the engine at once. Nobody to kill is no error.
 	Kill() error
@@ -47,8 +47,8 @@ func (p ProcFS) command() string {
 	return p.Command
 }
 
-// engineProcess is a process of the engine with its parent; started is in clock ticks since the machine's boot (proc_pid_stat(5), ppid
-// and starttime).
+// engineProcess is a process of the engine with its parent; started is in clock ticks since the machine's boot
+// (proc_pid_stat(5), ppid and starttime).
 type engineProcess struct {
 	pid, parent int
 	started     uint64
@@ -59,10 +59,10 @@ func (p engineProcess) before(o engineProcess) int {
 	return cmp.Or(cmp.Compare(p.started, o.started), cmp.Compare(p.pid, o.pid))
 }
 
-// Run is the machine's boot and the start of the engine's process: the eldest of the name whose parent is none of them, the
-// watchdog, has it as its eldest child, or is it. Others of the name are none of the engine: a person runs the program beside it to be
-// told its version or to have a setting changed, and a process that it forks has its name for a moment. Neither must look as if the
-// engine had ended.
+// Run is the machine's boot and the start of the engine's process: the eldest of the name whose parent is none of them,
+// the watchdog, has it as its eldest child, or is it. Others of the name are none of the engine: a person runs the
+// program beside it to be told its version or to have a setting changed, and a process that it forks has its name for a
+// moment. Neither must look as if the engine had ended.
 func (p ProcFS) Run() (string, error) {
 	processes, err := p.find()
 	if err != nil || len(processes) == 0 {
@@ -131,8 +131,8 @@ func (p ProcFS) find() ([]engineProcess, error) {
 	return found, nil
 }
 
-// readStat reads fields 4 and 22 of /proc/PID/stat if field 2 is the command and field 3 is not that of a zombie. The command
-// stands in parentheses and may itself hold some.
+// readStat reads fields 4 and 22 of /proc/PID/stat if field 2 is the command and field 3 is not that of a zombie. The
+// command stands in parentheses and may itself hold some.
 func readStat(pid int, stat, command string) (engineProcess, bool) {
 	open, end := strings.IndexByte(stat, '('), strings.LastIndexByte(stat, ')')
 	if open < 0 || end < open || stat[open+1:end] != command {

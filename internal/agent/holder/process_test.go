@@ -32,30 +32,41 @@ func proc(t *testing.T, processes map[int][4]string) string {
 	write("sys/kernel/random/boot_id", "0e1c5b7e-5f4f-4f7e-9d5f-6f1b2f7a1c11\n")
 	write("meminfo", "MemTotal: 1 kB\n")
 	for pid, p := range processes {
-		write(fmt.Sprintf("%d/stat", pid), fmt.Sprintf("%d (%s) %s %s 1 1 0 -1 4194560 1 0 0 0 1 1 0 0 20 0 30 0 %s 1000 100 0\n", pid, p[0], p[1], p[2], p[3]))
+		write(
+			fmt.Sprintf("%d/stat", pid),
+			fmt.Sprintf("%d (%s) %s %s 1 1 0 -1 4194560 1 0 0 0 1 1 0 0 20 0 30 0 %s 1000 100 0\n", pid, p[0], p[1], p[2], p[3]),
+		)
 	}
 	return root
 }
 
-// A run lasts as long as the engine's process, whoever runs the same program beside it meanwhile: what is released for another run
-// spares the others the wait for the votes of an engine that serves.
+// A run lasts as long as the engine's process, whoever runs the same program beside it meanwhile: what is released for
+// another run spares the others the wait for the votes of an engine that serves.
 func TestTheRunIsTheEnginesProcess(t *testing.T) {
 	for name, tc := range map[string]struct {
 		processes map[int][4]string
 		want      string
 	}{
-		"watchdog and engine":     {map[int][4]string{7: {"sqlservr", "S", "0", "5000"}, 9: {"sqlservr", "S", "7", "5010"}, 20: {"geosql", "S", "0", "9000"}}, "0e1c5b7e-5010-9"},
-		"one process":             {map[int][4]string{7: {"sqlservr", "S", "0", "5000"}}, "0e1c5b7e-5000-7"},
-		"started again":           {map[int][4]string{7: {"sqlservr", "Z", "0", "5000"}, 31: {"sqlservr", "R", "0", "7777"}}, "0e1c5b7e-7777-31"},
-		"the engine alone is new": {map[int][4]string{7: {"sqlservr", "S", "0", "5000"}, 9: {"sqlservr", "Z", "7", "5010"}, 11: {"sqlservr", "S", "7", "6000"}}, "0e1c5b7e-6000-11"},
-		"the watchdog alone":      {map[int][4]string{7: {"sqlservr", "S", "0", "5000"}, 9: {"sqlservr", "Z", "7", "5010"}}, "0e1c5b7e-5000-7"},
-		"sqlservr --version":      {map[int][4]string{7: {"sqlservr", "S", "0", "5000"}, 9: {"sqlservr", "S", "7", "5010"}, 55: {"sqlservr", "R", "0", "8000"}}, "0e1c5b7e-5010-9"},
-		"the same, one process":   {map[int][4]string{7: {"sqlservr", "S", "0", "5000"}, 54: {"bash", "S", "0", "7999"}, 55: {"sqlservr", "R", "54", "8000"}}, "0e1c5b7e-5000-7"},
-		"the engine forks":        {map[int][4]string{7: {"sqlservr", "S", "0", "5000"}, 9: {"sqlservr", "S", "7", "5010"}, 60: {"sqlservr", "R", "9", "8000"}}, "0e1c5b7e-5010-9"},
-		"the watchdog forks":      {map[int][4]string{7: {"sqlservr", "S", "0", "5000"}, 9: {"sqlservr", "S", "7", "5010"}, 60: {"sqlservr", "R", "7", "8000"}}, "0e1c5b7e-5010-9"},
-		"a zombie does not run":   {map[int][4]string{7: {"sqlservr", "Z", "0", "5000"}}, ""},
-		"no engine":               {map[int][4]string{20: {"geosql", "S", "0", "9000"}}, ""},
-		"a name that looks like":  {map[int][4]string{20: {"x) S 1 (sqlservr", "S", "0", "9000"}}, ""},
+		"watchdog and engine": {map[int][4]string{7: {"sqlservr", "S", "0", "5000"}, 9: {"sqlservr", "S", "7", "5010"},
+			20: {"geosql", "S", "0", "9000"}}, "0e1c5b7e-5010-9"},
+		"one process": {map[int][4]string{7: {"sqlservr", "S", "0", "5000"}}, "0e1c5b7e-5000-7"},
+		"started again": {map[int][4]string{7: {"sqlservr", "Z", "0", "5000"}, 31: {"sqlservr", "R", "0", "7777"}},
+			"0e1c5b7e-7777-31"},
+		"the engine alone is new": {map[int][4]string{7: {"sqlservr", "S", "0", "5000"}, 9: {"sqlservr", "Z", "7", "5010"},
+			11: {"sqlservr", "S", "7", "6000"}}, "0e1c5b7e-6000-11"},
+		"the watchdog alone": {map[int][4]string{7: {"sqlservr", "S", "0", "5000"}, 9: {"sqlservr", "Z", "7", "5010"}},
+			"0e1c5b7e-5000-7"},
+		"sqlservr --version": {map[int][4]string{7: {"sqlservr", "S", "0", "5000"}, 9: {"sqlservr", "S", "7", "5010"},
+			55: {"sqlservr", "R", "0", "8000"}}, "0e1c5b7e-5010-9"},
+		"the same, one process": {map[int][4]string{7: {"sqlservr", "S", "0", "5000"}, 54: {"bash", "S", "0", "7999"},
+			55: {"sqlservr", "R", "54", "8000"}}, "0e1c5b7e-5000-7"},
+		"the engine forks": {map[int][4]string{7: {"sqlservr", "S", "0", "5000"}, 9: {"sqlservr", "S", "7", "5010"},
+			60: {"sqlservr", "R", "9", "8000"}}, "0e1c5b7e-5010-9"},
+		"the watchdog forks": {map[int][4]string{7: {"sqlservr", "S", "0", "5000"}, 9: {"sqlservr", "S", "7", "5010"},
+			60: {"sqlservr", "R", "7", "8000"}}, "0e1c5b7e-5010-9"},
+		"a zombie does not run":  {map[int][4]string{7: {"sqlservr", "Z", "0", "5000"}}, ""},
+		"no engine":              {map[int][4]string{20: {"geosql", "S", "0", "9000"}}, ""},
+		"a name that looks like": {map[int][4]string{20: {"x) S 1 (sqlservr", "S", "0", "9000"}}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
@@ -66,7 +77,8 @@ func TestTheRunIsTheEnginesProcess(t *testing.T) {
 	}
 }
 
-// That nothing can be read of a process, for want of file descriptors say, is no end of the engine: its term would be released.
+// That nothing can be read of a process, for want of file descriptors say, is no end of the engine: its term would be
+// released.
 func TestAProcessThatCannotBeReadHasNotEnded(t *testing.T) {
 	g := NewWithT(t)
 	root := proc(t, map[int][4]string{7: {"sqlservr", "S", "0", "5000"}})

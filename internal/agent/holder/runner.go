@@ -50,15 +50,22 @@ type runner struct {
 }
 
 func newRunner(h *Holder, g orders.Group) *runner {
-	r := &runner{h: h, ended: make(chan struct{}), over: make(chan struct{}), wake: make(chan struct{}, 1), turn: make(chan struct{}, 1), greeting: make(chan struct{}, 1)}
+	r := &runner{
+		h:        h,
+		ended:    make(chan struct{}),
+		over:     make(chan struct{}),
+		wake:     make(chan struct{}, 1),
+		turn:     make(chan struct{}, 1),
+		greeting: make(chan struct{}, 1),
+	}
 	r.s = &stepper{r: r}
 	r.greeting <- struct{}{}
 	r.change(g)
 	return r
 }
 
-// runAfter runs once the former runner of the group, nil for none, is over, and until ctx ends or the orders do. Two keepers of one group in one
-// process would overwrite each other's promises.
+// runAfter runs once the former runner of the group, nil for none, is over, and until ctx ends or the orders do. Two
+// keepers of one group in one process would overwrite each other's promises.
 func (r *runner) runAfter(ctx context.Context, former *runner) {
 	defer close(r.over)
 	if former != nil {
@@ -82,7 +89,10 @@ func (r *runner) wakeUp() {
 }
 
 // ask lets f use the keeper between two steps.
-func (r *runner) ask(ctx context.Context, f func(context.Context, *election.Keeper) (election.Report, error)) (election.Report, error) {
+func (r *runner) ask(
+	ctx context.Context,
+	f func(context.Context, *election.Keeper) (election.Report, error),
+) (election.Report, error) {
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
 	if b := r.ballot.Load(); b != nil {
@@ -111,7 +121,8 @@ func (r *runner) change(g orders.Group) {
 	same := len(reached) == len(r.voters) && len(reached) > 0 && r.h.timings(g) == r.h.timings(r.group)
 	for i := 0; same && i < len(reached); i++ {
 		old, now := r.voters[i].present(), reached[i]
-		same = old.Site == now.Site && old.Server == now.Server && string(old.CA) == string(now.CA) && old.TLSServerName == now.TLSServerName
+		same = old.Site == now.Site && old.Server == now.Server && string(old.CA) == string(now.CA) &&
+			old.TLSServerName == now.TLSServerName
 	}
 	r.group = g
 	if same {
@@ -139,8 +150,9 @@ func (r *runner) change(g orders.Group) {
 	r.voters, r.changed = voters, true
 }
 
-// formerCA is the CA by which an API server was verified that is told to have another one now: it is trusted until the server shows a
-// certificate of that, whatever else of the orders changes meanwhile. A vote that cannot be renewed until then would be one for nobody.
+// formerCA is the CA by which an API server was verified that is told to have another one now: it is trusted until the
+// server shows a certificate of that, whatever else of the orders changes meanwhile. A vote that cannot be renewed
+// until then would be one for nobody.
 func formerCA(v *voter, told orders.Voter) []byte {
 	if v == nil {
 		return nil
@@ -274,8 +286,8 @@ func (r *runner) greet(ctx context.Context, partners []string) {
 	}()
 }
 
-// pause waits for the next step, and not longer than the run of the engine lives that holds votes, empty for none. It is
-// false when there is to be no next step.
+// pause waits for the next step, and not longer than the run of the engine lives that holds votes, empty for none. It
+// is false when there is to be no next step.
 func (r *runner) pause(ctx context.Context, wait time.Duration, held string) bool {
 	timer := time.NewTimer(wait)
 	defer timer.Stop()
@@ -366,8 +378,8 @@ func (s *stepper) prepare(ctx context.Context) error {
 	return nil
 }
 
-// letGo tells the voters that a run of the engine has ended which held a term: its process is gone, so nobody has to wait
-// for its votes to expire.
+// letGo tells the voters that a run of the engine has ended which held a term: its process is gone, so nobody has to
+// wait for its votes to expire.
 func (s *stepper) letGo(ctx context.Context, run string) {
 	if s.keeper == nil || s.run == run {
 		return
@@ -417,8 +429,27 @@ func (s *stepper) report(out election.Outcome, began time.Time) {
 	}
 	s.r.status = now
 	s.r.h.telling.observe(s.r.group.Name, out, now, time.Since(began))
-	if out.Action != "" && (out.Action != old.Action || now.Error != old.Error) || old.Role != now.Role || old.Error != now.Error || old.Waiting != now.Waiting {
-		s.r.h.options.Log.Info("election", "group", s.r.group.Name, "action", out.Action, "role", now.Role, "term", now.Term,
-			"state", now.State, "error", now.Error, "waiting", now.Waiting, "took", time.Since(began).Round(time.Millisecond).String())
+	if out.Action != "" && (out.Action != old.Action || now.Error != old.Error) || old.Role != now.Role ||
+		old.Error != now.Error ||
+		old.Waiting != now.Waiting {
+		s.r.h.options.Log.Info(
+			"election",
+			"group",
+			s.r.group.Name,
+			"action",
+			out.Action,
+			"role",
+			now.Role,
+			"term",
+			now.Term,
+			"state",
+			now.State,
+			"error",
+			now.Error,
+			"waiting",
+			now.Waiting,
+			"took",
+			time.Since(began).Round(time.Millisecond).String(),
+		)
 	}
 }

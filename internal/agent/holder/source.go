@@ -23,8 +23,8 @@ import (
 
 // Source tells the orders.
 type Source interface {
-	// Watch calls update with the data of the Secret, now and after each change, until ctx ends. A Secret that is not there
-	// is not told: orders end by a mark (orders.EndedKey), not by somebody deleting the Secret.
+	// Watch calls update with the data of the Secret, now and after each change, until ctx ends. A Secret that is not
+	// there is not told: orders end by a mark (orders.EndedKey), not by somebody deleting the Secret.
 	Watch(ctx context.Context, update func(data map[string][]byte)) error
 }
 
@@ -33,8 +33,8 @@ type SecretSource struct {
 	Client    kubernetes.Interface
 	Namespace string
 	Name      string
-	// TellsMissing says that update is called without data when the API server says that there is no Secret. It must not be set
-	// where Secrets hold orders.
+	// TellsMissing says that update is called without data when the API server says that there is no Secret. It must not
+	// be set where Secrets hold orders.
 	TellsMissing bool
 }
 
@@ -62,7 +62,11 @@ func (s SecretSource) Watch(ctx context.Context, update func(data map[string][]b
 		ListerWatcher: cache.NewListWatchFromClient(s.Client.CoreV1().RESTClient(), "secrets", s.Namespace,
 			fields.OneTermEqualSelector("metadata.name", s.Name)),
 		ObjectType: &corev1.Secret{},
-		Handler:    cache.ResourceEventHandlerFuncs{AddFunc: changed, UpdateFunc: func(_, obj any) { changed(obj) }, DeleteFunc: func(any) { missing() }},
+		Handler: cache.ResourceEventHandlerFuncs{
+			AddFunc:    changed,
+			UpdateFunc: func(_, obj any) { changed(obj) },
+			DeleteFunc: func(any) { missing() },
+		},
 	})
 	var first sync.WaitGroup
 	first.Go(func() {

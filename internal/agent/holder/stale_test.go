@@ -20,17 +20,27 @@ func TestACopyOutsideOfTheGroupIsSeededAnew(t *testing.T) {
 	primary, other := c.members[0], c.members[2]
 	c.acknowledge(primary, span(1, 10))
 	answer := c.outcome(election.Request{ID: "healthy", Kind: election.RequestReseed, To: other.name})
-	c.g.Expect(answer).To(And(HaveField("Outcome", election.OutcomeRefused), HaveField("Reason", election.ReasonNotQuarantined)), answer.Message)
+	c.g.Expect(answer).
+		To(And(HaveField("Outcome", election.OutcomeRefused), HaveField("Reason", election.ReasonNotQuarantined)),
+			answer.Message)
 
 	c.exec(other, "ALTER DATABASE [Content] SET HADR OFF")
 	c.acknowledge(primary, span(11, 20))
-	answer = c.outcome(election.Request{ID: "other", Kind: election.RequestReseedDatabases, Databases: []string{"Shop"}, To: other.name})
-	c.g.Expect(answer).To(And(HaveField("Outcome", election.OutcomeRefused), HaveField("Reason", election.ReasonNoSuchDatabase)), answer.Message)
-	answer = c.outcome(election.Request{ID: "stale", Kind: election.RequestReseedDatabases, Databases: []string{"Content"}, To: other.name})
+	answer = c.outcome(
+		election.Request{ID: "other", Kind: election.RequestReseedDatabases, Databases: []string{"Shop"}, To: other.name},
+	)
+	c.g.Expect(answer).
+		To(And(HaveField("Outcome", election.OutcomeRefused), HaveField("Reason", election.ReasonNoSuchDatabase)),
+			answer.Message)
+	answer = c.outcome(
+		election.Request{ID: "stale", Kind: election.RequestReseedDatabases, Databases: []string{"Content"}, To: other.name},
+	)
 	c.g.Expect(answer).To(And(HaveField("Outcome", election.OutcomeDone), HaveField("By", other.name)), answer.Message)
 
 	// What the manager does when it sees that a copy is missing.
-	c.g.Eventually(func() error { return other.db.Exec(t.Context(), tsql.GrantCreateAnyDatabase("content")) }, busy, 100*time.Millisecond).Should(Succeed())
+	c.g.Eventually(func() error { return other.db.Exec(t.Context(), tsql.GrantCreateAnyDatabase("content")) }, busy,
+		100*time.Millisecond).
+		Should(Succeed())
 	c.g.Expect(primary.db.Exec(t.Context(), tsql.SetReplicaSeeding("content", other.name, false))).To(Succeed())
 	c.synchronized(0)
 	c.g.Eventually(func() ([]int, error) { return c.rows(other) }, busy, 100*time.Millisecond).Should(Equal(span(1, 20)))

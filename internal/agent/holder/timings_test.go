@@ -25,7 +25,8 @@ func (e *engine) leased() time.Duration {
 	return time.Until(e.lease)
 }
 
-// A primary's lease is renewed for as long as the timings of its group's orders say, and for the default when they say nothing.
+// A primary's lease is renewed for as long as the timings of its group's orders say, and for the default when they say
+// nothing.
 func TestTimingsAreThoseOfTheOrders(t *testing.T) {
 	t.Parallel()
 	own := election.DefaultTimings()
@@ -54,7 +55,10 @@ func TestTimingsAreThoseOfTheOrders(t *testing.T) {
 			g.Expect(err).NotTo(HaveOccurred())
 			e := &engine{run: "run1", exists: true, role: election.RolePrimary}
 			h, err := holder.New(holder.Options{
-				Target: mssql.Target{Namespace: "web", Server: "tukpub"}, PodUID: "pod1", Process: e, Engine: e, Peers: acquaintances{make(chan string, 10)},
+				Target: mssql.Target{
+					Namespace: "web",
+					Server:    "tukpub",
+				}, PodUID: "pod1", Process: e, Engine: e, Peers: acquaintances{make(chan string, 10)},
 				Source: ordered{group.Key(): data}, Log: slog.New(slog.DiscardHandler),
 			})
 			g.Expect(err).NotTo(HaveOccurred())

@@ -41,7 +41,8 @@ func (h *Holder) keepTokens(ctx context.Context, given <-chan struct{}) error {
 	}
 }
 
-// renewTokens looks at all voters at the same time, so that none waits for one that does not answer. It tells whether any token is new.
+// renewTokens looks at all voters at the same time, so that none waits for one that does not answer. It tells whether
+// any token is new.
 func (h *Holder) renewTokens(ctx context.Context) bool {
 	h.mu.Lock()
 	voters := map[*voter]*runner{}
@@ -84,7 +85,9 @@ func (v *voter) renew(ctx context.Context, now time.Time) (bool, error) {
 	defer cancel()
 	seconds := int64(told.Expires.Sub(told.Issued) / time.Second)
 	request := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{ExpirationSeconds: &seconds}}
-	answer, err := v.client.CoreV1().ServiceAccounts(v.namespace).CreateToken(ctx, told.Account, request, metav1.CreateOptions{})
+	answer, err := v.client.CoreV1().
+		ServiceAccounts(v.namespace).
+		CreateToken(ctx, told.Account, request, metav1.CreateOptions{})
 	if err != nil {
 		return false, fmt.Errorf("renew the token for voter %s: %w", told.Site, err)
 	}
@@ -93,7 +96,8 @@ func (v *voter) renew(ctx context.Context, now time.Time) (bool, error) {
 	return true, nil
 }
 
-// verified tells whether the API server shows a certificate of the CA that the orders name, without the one that they named before.
+// verified tells whether the API server shows a certificate of the CA that the orders name, without the one that they
+// named before.
 func (v *voter) verified(ctx context.Context) error {
 	told := v.present()
 	at, err := url.Parse(told.Server)

@@ -22,7 +22,8 @@ import (
 	"geosql.dev/operator/internal/mssql/credentials"
 )
 
-// A CA that comes into the sidecar's files counts for the next question: an election would not wait for the next reading.
+// A CA that comes into the sidecar's files counts for the next question: an election would not wait for the next
+// reading.
 func TestANewCACountsAtOnce(t *testing.T) {
 	g := NewWithT(t)
 	dir := t.TempDir()
@@ -42,7 +43,9 @@ func TestANewCACountsAtOnce(t *testing.T) {
 	write(former, credentials.KeyCertificate, credentials.KeyPrivateKey, credentials.KeyCA)
 	shown, err := tls.X509KeyPair(next[credentials.KeyCertificate], next[credentials.KeyPrivateKey])
 	g.Expect(err).NotTo(HaveOccurred())
-	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) }))
+	server := httptest.NewUnstartedServer(
+		http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) }),
+	)
 	server.TLS = &tls.Config{Certificates: []tls.Certificate{shown}}
 	server.StartTLS()
 	defer server.Close()
@@ -53,7 +56,8 @@ func TestANewCACountsAtOnce(t *testing.T) {
 	g.Expect(p.Hello(t.Context(), "tukpub-0", "content")).To(Succeed())
 }
 
-// A voter whose API server is to show a certificate of another CA is trusted by both until it does: its vote could not be renewed meanwhile.
+// A voter whose API server is to show a certificate of another CA is trusted by both until it does: its vote could not
+// be renewed meanwhile.
 func TestAVotersFormerCAIsTrustedUntilItShowsTheNextOne(t *testing.T) {
 	g := NewWithT(t)
 	issue := func() (tls.Certificate, []byte) {
@@ -76,8 +80,15 @@ func TestAVotersFormerCAIsTrustedUntilItShowsTheNextOne(t *testing.T) {
 	server.StartTLS()
 	defer server.Close()
 
-	h := &Holder{options: Options{Log: slog.New(slog.DiscardHandler), Timings: election.DefaultTimings()}, runners: map[string]*runner{}}
-	group := orders.Group{Name: "content", Namespace: "web", Voters: []orders.Voter{{Site: "quincy", Server: server.URL, CA: formerCA}}}
+	h := &Holder{
+		options: Options{Log: slog.New(slog.DiscardHandler), Timings: election.DefaultTimings()},
+		runners: map[string]*runner{},
+	}
+	group := orders.Group{
+		Name:      "content",
+		Namespace: "web",
+		Voters:    []orders.Voter{{Site: "quincy", Server: server.URL, CA: formerCA}},
+	}
 	r := newRunner(h, group)
 	h.runners["content"] = r
 	trusted := func() error {

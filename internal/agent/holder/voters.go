@@ -28,14 +28,16 @@ type voter struct {
 	connections *connections
 	// namespace of the account and the Lease.
 	namespace string
-	// formerCA is the CA that the orders named before, PEM, as long as the API server is not known to show a certificate of the present one.
+	// formerCA is the CA that the orders named before, PEM, as long as the API server is not known to show a certificate
+	// of the present one.
 	formerCA []byte
 
 	mu   sync.Mutex
 	told orders.Voter
 }
 
-// newVoter makes a voter. Its connections are its own: closing them disturbs nobody. formerCA is trusted beside the CA of the orders.
+// newVoter makes a voter. Its connections are its own: closing them disturbs nobody. formerCA is trusted beside the CA
+// of the orders.
 func newVoter(group orders.Group, told orders.Voter, formerCA []byte) (*voter, error) {
 	v := &voter{told: told, namespace: group.Namespace, connections: newConnections(), formerCA: formerCA}
 	config := &rest.Config{
@@ -72,7 +74,8 @@ func bothCAs(told, former []byte) []byte {
 	return credentials.MergeCAs(told, former)
 }
 
-// errNoWay is that of a voter that did not answer the manager when this agent got its first orders; others tell the way there.
+// errNoWay is that of a voter that did not answer the manager when this agent got its first orders; others tell the way
+// there.
 var errNoWay = errors.New("the orders do not say where its API server is")
 
 // bearer adds the voter's present token to each request.

@@ -15,8 +15,8 @@ import (
 	"geosql.dev/operator/internal/tsql"
 )
 
-// A voter is replaced under a primary that serves; then it and another one fall silent, the primary's engine is killed, and the
-// voter that came last and the one that is left elect another primary. No acknowledged write is lost.
+// A voter is replaced under a primary that serves; then it and another one fall silent, the primary's engine is killed,
+// and the voter that came last and the one that is left elect another primary. No acknowledged write is lost.
 func TestAVoterIsReplacedWhileThePrimaryServes(t *testing.T) {
 	c := newTrio(t, tsql.SynchronousCommit)
 	stop := c.writing()
@@ -47,7 +47,8 @@ func TestAVoterIsReplacedWhileThePrimaryServes(t *testing.T) {
 	holder := func() string { return added.record().Holder.Server }
 	old := slices.IndexFunc(c.members, func(m *member) bool { return m.name == holder() })
 	c.members[old].engine.Kill(t)
-	c.g.Eventually(added.record, busy).Should(And(HaveField("State", election.StateHeld), HaveField("Holder.Server", Not(Equal(c.members[old].name)))))
+	c.g.Eventually(added.record, busy).
+		Should(And(HaveField("State", election.StateHeld), HaveField("Holder.Server", Not(Equal(c.members[old].name)))))
 	before = c.count()
 	c.g.Eventually(c.count, busy).Should(BeNumerically(">", before+20))
 

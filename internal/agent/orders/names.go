@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// What the manager leaves in each namespace of a site for the site's own process (`geosql site`), and that process for the
-// manager. There is one of each per namespace.
+// What the manager leaves in each namespace of a site for the site's own process (`geosql site`), and that process for
+// the manager. There is one of each per namespace.
 const (
 	// NamesObject is the ConfigMap with the Names, under NamesKey.
 	NamesObject = "geosql-names"
@@ -27,7 +27,8 @@ const (
 // peerPrefix precedes a site's name in the keys of PeersObject.
 const peerPrefix = "site."
 
-// Names are the servers and groups that are declared in a namespace, for a site that must keep their names without the hub.
+// Names are the servers and groups that are declared in a namespace, for a site that must keep their names without the
+// hub.
 type Names struct {
 	// Sites are those in which the namespace may be used.
 	Sites []NamedSite `json:"sites"`
@@ -68,7 +69,8 @@ type NamedGroup struct {
 	// Primary and Readers are the servers that the hub last knew as primary and as readable secondaries.
 	Primary string   `json:"primary,omitempty"`
 	Readers []string `json:"readers,omitempty"`
-	// Outside are the servers that the hub last saw with databases of the group's ONLINE outside of it: no listener leads there.
+	// Outside are the servers that the hub last saw with databases of the group's ONLINE outside of it: no listener leads
+	// there.
 	Outside []string `json:"outside,omitempty"`
 }
 

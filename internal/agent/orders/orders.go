@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package orders is what the manager tells the sidecar of a server: which groups it serves, at which voters, and with what
-// credentials. It lies in one Secret per server at the server's site, a key per group, so that several groups' controllers
-// write it without knowing of each other.
+// Package orders is what the manager tells the sidecar of a server: which groups it serves, at which voters, and with
+// what credentials. It lies in one Secret per server at the server's site, a key per group, so that several groups'
+// controllers write it without knowing of each other.
 package orders
 
 import (
@@ -15,15 +15,17 @@ import (
 	"geosql.dev/operator/internal/election"
 )
 
-// keyPrefix precedes a group's name in the Secret's keys, timedPrefix that of a group with timings of its own: a sidecar of a
-// release that does not know them must not count by the default ones beside others that do, and sees no orders at all.
+// keyPrefix precedes a group's name in the Secret's keys, timedPrefix that of a group with timings of its own: a
+// sidecar of a release that does not know them must not count by the default ones beside others that do, and sees no
+// orders at all.
 const (
 	keyPrefix   = "group."
 	timedPrefix = "timed-group."
 )
 
-// endedPrefix precedes the name of a group that the server is no replica of any more. Orders end by that key alone: one that is missing may be
-// missing because somebody deleted the Secret and the groups' controllers have not all written theirs again.
+// endedPrefix precedes the name of a group that the server is no replica of any more. Orders end by that key alone: one
+// that is missing may be missing because somebody deleted the Secret and the groups' controllers have not all written
+// theirs again.
 const endedPrefix = "ended-group."
 
 // EndedKey is the key that ends the orders of a group.
@@ -49,13 +51,13 @@ type Group struct {
 	Namespace string `json:"namespace"`
 	// Paused forbids claims: roles stay as they are. What safety asks for is done all the same.
 	Paused bool `json:"paused,omitempty"`
-	// Automatic lets agents begin an election by themselves when the primary is gone (failoverPolicy Automatic). Without it
-	// only requests of people promote another replica, and the last holder may come back.
+	// Automatic lets agents begin an election by themselves when the primary is gone (failoverPolicy Automatic). Without
+	// it only requests of people promote another replica, and the last holder may come back.
 	Automatic bool `json:"automatic,omitempty"`
 	// Voters are the sites that vote in Configuration; without one those that the group began with, an odd number.
 	Voters []Voter `json:"voters"`
-	// Configuration of voters, the newest that the manager has seen in the votes; nil while the group has the one that it began
-	// with.
+	// Configuration of voters, the newest that the manager has seen in the votes; nil while the group has the one that it
+	// began with.
 	Configuration *election.Configuration `json:"configuration,omitempty"`
 	// Joining are sites that do not vote yet and are to.
 	Joining []Voter `json:"joining,omitempty"`
@@ -156,7 +158,8 @@ func Decode(data []byte) (Group, error) {
 	return g, nil
 }
 
-// DecodeAll reads all groups of a Secret, by name. What cannot be read is left out and said in the errors; Named has its names.
+// DecodeAll reads all groups of a Secret, by name. What cannot be read is left out and said in the errors; Named has
+// its names.
 func DecodeAll(data map[string][]byte) (map[string]Group, []error) {
 	groups := map[string]Group{}
 	var errs []error

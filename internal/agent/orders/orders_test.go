@@ -32,12 +32,17 @@ func TestOrdersSurviveTheirSecret(t *testing.T) {
 	g.Expect(groups).To(Equal(map[string]orders.Group{"content": content()}))
 }
 
-// Orders with timings lie under a key that a sidecar which does not know timings passes over, and are read with them only if
-// they are safe.
+// Orders with timings lie under a key that a sidecar which does not know timings passes over, and are read with them
+// only if they are safe.
 func TestOrdersWithTimings(t *testing.T) {
 	g := NewWithT(t)
 	timed := content()
-	timed.Timings = orders.Timings(&v1alpha1.GroupTimings{VoteExpiry: &metav1.Duration{Duration: 20 * time.Second}, WriteLease: &metav1.Duration{Duration: 12 * time.Second}})
+	timed.Timings = orders.Timings(
+		&v1alpha1.GroupTimings{
+			VoteExpiry: &metav1.Duration{Duration: 20 * time.Second},
+			WriteLease: &metav1.Duration{Duration: 12 * time.Second},
+		},
+	)
 	g.Expect(timed.Timings.Expiry).To(Equal(20 * time.Second))
 	g.Expect(timed.Timings.Renew).To(Equal(election.DefaultTimings().Renew), "what is left out has its default")
 	g.Expect(timed.Key()).NotTo(HavePrefix("group."))
@@ -70,7 +75,8 @@ func TestUnreadableOrdersAreLeftOut(t *testing.T) {
 	g := NewWithT(t)
 	data, err := content().Encode()
 	g.Expect(err).NotTo(HaveOccurred())
-	for _, bad := range []string{`{"name":"other","voters":[{"token":"t0ken"`, `{"name":"third","namespace":"web"}`, `{"voters":[{"token":"t0ken"}]}`} {
+	for _, bad := range []string{`{"name":"other","voters":[{"token":"t0ken"`, `{"name":"third","namespace":"web"}`,
+		`{"voters":[{"token":"t0ken"}]}`} {
 		groups, errs := orders.DecodeAll(map[string][]byte{orders.Key("content"): data, orders.Key("other"): []byte(bad)})
 		g.Expect(groups).To(HaveLen(1))
 		g.Expect(errs).To(HaveLen(1))

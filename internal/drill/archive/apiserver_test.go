@@ -37,9 +37,11 @@ func TestRealAPIServerTakesAnArchive(t *testing.T) {
 	g.Expect(back.Files["noise"]).To(Equal(noise))
 
 	var index corev1.ConfigMap
-	g.Expect(hub.Client.Get(context.Background(), client.ObjectKey{Namespace: run.Namespace, Name: ref.Index}, &index)).To(Succeed())
+	g.Expect(hub.Client.Get(context.Background(), client.ObjectKey{Namespace: run.Namespace, Name: ref.Index}, &index)).
+		To(Succeed())
 	index.BinaryData["index.json"] = []byte("{}")
-	g.Expect(hub.Client.Update(context.Background(), &index)).To(MatchError(ContainSubstring("immutable")), "nobody changes it by mistake")
+	g.Expect(hub.Client.Update(context.Background(), &index)).
+		To(MatchError(ContainSubstring("immutable")), "nobody changes it by mistake")
 	g.Expect(archive.Delete(context.Background(), hub.Client, run)).To(Succeed())
 	_, err = archive.Read(context.Background(), hub.Client, run)
 	g.Expect(err).To(MatchError(archive.ErrNotFound))

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package archive keeps what a drill's verdict was made of: the histories of its clients, the rows that the replicas had
-// afterwards, the faults, and samples of roles, queues and links over time. An archive is one tape archive of compressed
-// parts, cut into ConfigMaps beside the drill, so that a report can be made again, and a verdict checked again, long after the run.
+// Package archive keeps what a drill's verdict was made of: the histories of its clients, the rows that the replicas
+// had afterwards, the faults, and samples of roles, queues and links over time. An archive is one tape archive of
+// compressed parts, cut into ConfigMaps beside the drill, so that a report can be made again, and a verdict checked
+// again, long after the run.
 //
 // Everything that is read back is checked against SHA-256 sums; an archive that lacks a part is no archive.
 package archive
@@ -58,8 +59,8 @@ type Archive struct {
 	packed []byte
 }
 
-// Packed are the bytes that the archive was read from, whose sum the drill's status has; of one that was not read, what Pack
-// makes of it.
+// Packed are the bytes that the archive was read from, whose sum the drill's status has; of one that was not read, what
+// Pack makes of it.
 func (a Archive) Packed() ([]byte, error) {
 	if a.packed != nil {
 		return a.packed, nil
@@ -90,7 +91,8 @@ type ReplicaSample struct {
 	// Role is PRIMARY, SECONDARY or RESOLVING as in sys.dm_hadr_availability_replica_states.role_desc; empty when the
 	// server did not answer.
 	Role string `json:"role,omitempty"`
-	// Synchronization is the worst synchronization_state_desc of its databases, such as SYNCHRONIZED; empty when not known.
+	// Synchronization is the worst synchronization_state_desc of its databases, such as SYNCHRONIZED; empty when not
+	// known.
 	Synchronization string `json:"synchronization,omitempty"`
 	// SendQueueKB and RedoQueueKB are the greatest log_send_queue_size and redo_queue_size of its databases, in KB, as in
 	// sys.dm_hadr_database_replica_states; nil when not known.
@@ -154,7 +156,8 @@ func (a Archive) Evidence() (history.Evidence, error) {
 	}
 	return history.Evidence{
 		Runs: runs, Replicas: a.Replicas, Faults: a.Faults,
-		AcknowledgedAtLeast: a.Bounds.AcknowledgedAtLeast, AllowLost: a.Bounds.AllowLost, ClockError: a.Bounds.ClockError, FaultsBoot: a.Bounds.FaultsBoot,
+		AcknowledgedAtLeast: a.Bounds.AcknowledgedAtLeast, AllowLost: a.Bounds.AllowLost, ClockError: a.Bounds.ClockError,
+		FaultsBoot: a.Bounds.FaultsBoot,
 	}, nil
 }
 
@@ -221,8 +224,16 @@ func compareRows(x, y history.RowID) int {
 func (r rows) unfold() (history.Replica, error) {
 	replica := history.Replica{Server: r.Server}
 	for _, s := range r.Spans {
-		if s.First > s.Last || s.Times < 1 || s.Last-s.First >= maxRows || int64(s.Times) > maxRows || (s.Last-s.First+1)*int64(s.Times) > maxRows-int64(len(replica.Rows)) {
-			return history.Replica{}, fmt.Errorf("the rows of %s from %d/%d to %d, %d times, cannot be", r.Server, s.Run, s.First, s.Last, s.Times)
+		if s.First > s.Last || s.Times < 1 || s.Last-s.First >= maxRows || int64(s.Times) > maxRows ||
+			(s.Last-s.First+1)*int64(s.Times) > maxRows-int64(len(replica.Rows)) {
+			return history.Replica{}, fmt.Errorf(
+				"the rows of %s from %d/%d to %d, %d times, cannot be",
+				r.Server,
+				s.Run,
+				s.First,
+				s.Last,
+				s.Times,
+			)
 		}
 		for number := s.First; number <= s.Last; number++ {
 			for range s.Times {

@@ -62,9 +62,13 @@ func some(t *testing.T) archive.Archive {
 	return archive.Archive{
 		Run:       run,
 		Histories: map[string][]byte{"quincy": record(t, "quincy", 1, 300), "dublin": record(t, "dublin", 2, 200)},
-		Replicas:  []history.Replica{{Server: "sql-tuk-1-0", Rows: []history.RowID{{Run: 1, Number: 1}, {Run: 1, Number: 2}, {Run: 2, Number: 1}}}},
-		Faults:    []history.Fault{{Name: "podKill", Target: "sql-tuk-1-0", Injected: history.Now(), Proof: "its container ended"}},
-		Bounds:    archive.Bounds{AcknowledgedAtLeast: 100, ClockError: time.Millisecond},
+		Replicas: []history.Replica{
+			{Server: "sql-tuk-1-0", Rows: []history.RowID{{Run: 1, Number: 1}, {Run: 1, Number: 2}, {Run: 2, Number: 1}}},
+		},
+		Faults: []history.Fault{
+			{Name: "podKill", Target: "sql-tuk-1-0", Injected: history.Now(), Proof: "its container ended"},
+		},
+		Bounds: archive.Bounds{AcknowledgedAtLeast: 100, ClockError: time.Millisecond},
 		Samples: archive.Samples{
 			Replicas: []archive.ReplicaSample{{At: at, Server: "sql-tuk-1-0", Role: "PRIMARY", SendQueueKB: &queue}},
 			Links:    []archive.LinkSample{{At: at, From: "tukwila", To: "dublin", Sent: 5, Lost: 1, RTT: &rtt}},
@@ -115,8 +119,17 @@ func TestPackedArchivesUnpackToTheSame(t *testing.T) {
 	c := fake.NewClientBuilder().Build()
 	rapid.Check(t, func(t *rapid.T) {
 		g := NewWithT(t)
-		a := archive.Archive{Run: archive.Run{Namespace: "n", Drill: rapid.StringMatching(`[a-z]{1,250}`).Draw(t, "drill"), UID: "u", ID: rapid.String().Draw(t, "id")}}
-		a.Histories = rapid.MapOfN(rapid.StringMatching(`[a-z0-9-]{1,20}`), rapid.Map(rapid.String(), func(s string) []byte { return []byte("x" + s) }), 0, 4).Draw(t, "histories")
+		a := archive.Archive{
+			Run: archive.Run{
+				Namespace: "n",
+				Drill:     rapid.StringMatching(`[a-z]{1,250}`).Draw(t, "drill"),
+				UID:       "u",
+				ID:        rapid.String().Draw(t, "id"),
+			},
+		}
+		a.Histories = rapid.MapOfN(rapid.StringMatching(`[a-z0-9-]{1,20}`),
+			rapid.Map(rapid.String(), func(s string) []byte { return []byte("x" + s) }), 0, 4).
+			Draw(t, "histories")
 		rows := rapid.SliceOf(rapid.Custom(func(t *rapid.T) history.RowID {
 			return history.RowID{Run: rapid.Int64Range(1, 3).Draw(t, "run"), Number: rapid.Int64Range(1, 20).Draw(t, "number")}
 		}))
@@ -155,7 +168,10 @@ func TestDamagedArchivesAreRefused(t *testing.T) {
 			m.BinaryData["chunk"] = m.BinaryData["chunk"][:5]
 			return c.Update(context.Background(), m)
 		}, archive.ErrDamaged},
-		"a chunk is gone": {func(c client.Client, m *corev1.ConfigMap) error { return c.Delete(context.Background(), m) }, archive.ErrDamaged},
+		"a chunk is gone": {
+			func(c client.Client, m *corev1.ConfigMap) error { return c.Delete(context.Background(), m) },
+			archive.ErrDamaged,
+		},
 	}
 	for name, damage := range damages {
 		t.Run(name, func(t *testing.T) {
@@ -186,10 +202,19 @@ func TestArchiveOfAnotherDrillIsForeign(t *testing.T) {
 	later := a
 	later.Run.UID = "uid-2"
 	_, err = archive.Read(context.Background(), c, later.Run)
-	g.Expect(errors.Is(err, archive.ErrForeign)).To(BeTrue(), "a drill of the same name that was made anew has no archive yet: %v", err)
+	g.Expect(errors.Is(err, archive.ErrForeign)).
+		To(BeTrue(), "a drill of the same name that was made anew has no archive yet: %v", err)
 	_, err = write(c, later, archive.DefaultLimits())
 	g.Expect(errors.Is(err, archive.ErrForeign)).To(BeTrue(), "%v", err)
-	_, err = archive.Write(context.Background(), c, drill(later.Run), "geosql.dev/v1alpha1", "Drill", a, archive.DefaultLimits())
+	_, err = archive.Write(
+		context.Background(),
+		c,
+		drill(later.Run),
+		"geosql.dev/v1alpha1",
+		"Drill",
+		a,
+		archive.DefaultLimits(),
+	)
 	g.Expect(err).To(HaveOccurred(), "an archive goes to its own drill alone")
 	g.Expect(archive.Delete(context.Background(), c, later.Run)).To(Succeed())
 	_, err = archive.Read(context.Background(), c, run)

@@ -18,8 +18,8 @@ import (
 // format is the mark of archives that this package writes.
 const format = "geosql-archive/1"
 
-// Names of the parts within the tape archive. All but the head are compressed by gzip, each by itself: what is only passed on
-// need not be unpacked.
+// Names of the parts within the tape archive. All but the head are compressed by gzip, each by itself: what is only
+// passed on need not be unpacked.
 const (
 	partHead      = "archive.json"
 	partReplicas  = "replicas.json"
@@ -138,11 +138,13 @@ func (w *writer) part(name string, data []byte) {
 	if w.err != nil {
 		return
 	}
-	if local := strings.TrimPrefix(name, "/"); local != name || strings.Contains(name, "..") || strings.ContainsAny(name, "\\\x00") {
+	if local := strings.TrimPrefix(name, "/"); local != name || strings.Contains(name, "..") ||
+		strings.ContainsAny(name, "\\\x00") {
 		w.err = fmt.Errorf("%q is no name of a part", name)
 		return
 	}
-	if w.err = w.tar.WriteHeader(&tar.Header{Name: name, Mode: 0o644, Size: int64(len(data)), Format: tar.FormatPAX}); w.err == nil {
+	if w.err = w.tar.WriteHeader(&tar.Header{Name: name, Mode: 0o644, Size: int64(len(data)),
+		Format: tar.FormatPAX}); w.err == nil {
 		_, w.err = w.tar.Write(data)
 	}
 }
@@ -167,7 +169,8 @@ func Unpack(data []byte) (Archive, error) {
 			return Archive{}, err
 		}
 	}
-	if err := errors.Join(value(parts, partFaults+packedSuffix, &a.Faults), value(parts, partReplicas+packedSuffix, &folded), value(parts, partSamples+packedSuffix, &a.Samples)); err != nil {
+	if err := errors.Join(value(parts, partFaults+packedSuffix, &a.Faults),
+		value(parts, partReplicas+packedSuffix, &folded), value(parts, partSamples+packedSuffix, &a.Samples)); err != nil {
 		return Archive{}, err
 	}
 

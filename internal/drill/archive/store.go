@@ -20,7 +20,8 @@ import (
 )
 
 const (
-	// LabelDrill is on every ConfigMap of an archive, with a digest of the drill's name: names are longer than labels may be.
+	// LabelDrill is on every ConfigMap of an archive, with a digest of the drill's name: names are longer than labels may
+	// be.
 	LabelDrill = "geosql.dev/drill-archive"
 	// LabelRun is on every ConfigMap of an archive, with a digest of the run's identifier.
 	LabelRun = "geosql.dev/drill-archive-run"
@@ -33,7 +34,8 @@ const (
 // Motivation), and a request that carries it in base64 must stay beneath etcd's 1.5 MiB (etcd, "System limits").
 const DefaultChunk = 896 << 10
 
-// DefaultTotal is the size of an archive at most: about 350,000 recorded operations, which take some 300 MiB of memory to judge.
+// DefaultTotal is the size of an archive at most: about 350,000 recorded operations, which take some 300 MiB of memory
+// to judge.
 const DefaultTotal = 8 << 20
 
 // Limits of an archive in bytes.
@@ -54,14 +56,20 @@ type TooLargeError struct {
 }
 
 func (e *TooLargeError) Error() string {
-	return fmt.Sprintf("the archive of %s has %.1f MiB and at most %.1f MiB are kept: let the drill's workload run shorter or slower, or with fewer clients",
-		e.Run, float64(e.Size)/(1<<20), float64(e.Limit)/(1<<20))
+	return fmt.Sprintf(
+		"the archive of %s has %.1f MiB and at most %.1f MiB are kept: let the drill's workload run shorter or slower, or "+
+			"with fewer clients",
+		e.Run,
+		float64(e.Size)/(1<<20),
+		float64(e.Limit)/(1<<20),
+	)
 }
 
 var (
 	// ErrNotFound says that there is no archive of the run.
 	ErrNotFound = errors.New("there is no archive")
-	// ErrWritten says that the run has an archive with other contents. An archive is never changed: judge what Read returns.
+	// ErrWritten says that the run has an archive with other contents. An archive is never changed: judge what Read
+	// returns.
 	ErrWritten = errors.New("the run's archive is already written, with other contents")
 	// ErrDamaged says that an archive cannot be read back as it was written.
 	ErrDamaged = errors.New("the archive is damaged")
@@ -123,7 +131,14 @@ func cut(run Run, packed []byte, size int) (index, [][]byte) {
 	for rest := packed; len(rest) > 0; {
 		piece := rest[:min(size, len(rest))]
 		rest = rest[len(piece):]
-		ix.Chunks = append(ix.Chunks, chunk{Name: fmt.Sprintf("%s-%s-%03d", run.stem(), ix.SHA256[:10], len(ix.Chunks)), Size: len(piece), SHA256: sum(piece)})
+		ix.Chunks = append(
+			ix.Chunks,
+			chunk{
+				Name:   fmt.Sprintf("%s-%s-%03d", run.stem(), ix.SHA256[:10], len(ix.Chunks)),
+				Size:   len(piece),
+				SHA256: sum(piece),
+			},
+		)
 		pieces = append(pieces, piece)
 	}
 	return ix, pieces
@@ -133,12 +148,26 @@ func (ix index) reference() Reference {
 	return Reference{Index: ix.Run.IndexName(), Size: ix.Size, Chunks: len(ix.Chunks), SHA256: ix.SHA256}
 }
 
-// Write keeps an archive in ConfigMaps beside its drill, which owns them: they go when it goes. It can be called again after
-// it broke off. The run's archive counts as written once its index is there; then a different one is refused with
+// Write keeps an archive in ConfigMaps beside its drill, which owns them: they go when it goes. It can be called again
+// after it broke off. The run's archive counts as written once its index is there; then a different one is refused with
 // ErrWritten. The owner must be the API object of a.Run.Drill, of the given apiVersion and kind.
-func Write(ctx context.Context, c client.Client, owner client.Object, apiVersion, kind string, a Archive, limits Limits) (Reference, error) {
-	if a.Run.Namespace != owner.GetNamespace() || a.Run.Drill != owner.GetName() || a.Run.UID != string(owner.GetUID()) || a.Run.UID == "" {
-		return Reference{}, fmt.Errorf("write the archive of %s: %s/%s with uid %q is not that drill", a.Run, owner.GetNamespace(), owner.GetName(), owner.GetUID())
+func Write(
+	ctx context.Context,
+	c client.Client,
+	owner client.Object,
+	apiVersion, kind string,
+	a Archive,
+	limits Limits,
+) (Reference, error) {
+	if a.Run.Namespace != owner.GetNamespace() || a.Run.Drill != owner.GetName() || a.Run.UID != string(owner.GetUID()) ||
+		a.Run.UID == "" {
+		return Reference{}, fmt.Errorf(
+			"write the archive of %s: %s/%s with uid %q is not that drill",
+			a.Run,
+			owner.GetNamespace(),
+			owner.GetName(),
+			owner.GetUID(),
+		)
 	}
 	packed, err := Pack(a)
 	if err != nil {
@@ -157,7 +186,11 @@ func Write(ctx context.Context, c client.Client, owner client.Object, apiVersion
 	case err != nil && !errors.Is(err, ErrNotFound):
 		return Reference{}, err
 	}
-	s := store{client: c, run: a.Run, owner: metav1.OwnerReference{APIVersion: apiVersion, Kind: kind, Name: owner.GetName(), UID: owner.GetUID()}}
+	s := store{
+		client: c,
+		run:    a.Run,
+		owner:  metav1.OwnerReference{APIVersion: apiVersion, Kind: kind, Name: owner.GetName(), UID: owner.GetUID()},
+	}
 	for i, piece := range pieces {
 		if err := s.keep(ctx, ix.Chunks[i].Name, chunkKey, piece); err != nil {
 			return Reference{}, err
@@ -180,11 +213,16 @@ type store struct {
 	owner  metav1.OwnerReference
 }
 
-// keep creates an immutable ConfigMap. One that is there already must be ours and the same: chunks are named by the content
-// of their archive.
+// keep creates an immutable ConfigMap. One that is there already must be ours and the same: chunks are named by the
+// content of their archive.
 func (s store) keep(ctx context.Context, name, key string, content []byte) error {
 	m := &corev1.ConfigMap{
-		ObjectMeta: metav1.ObjectMeta{Namespace: s.run.Namespace, Name: name, Labels: s.run.labels(), OwnerReferences: []metav1.OwnerReference{s.owner}},
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace:       s.run.Namespace,
+			Name:            name,
+			Labels:          s.run.labels(),
+			OwnerReferences: []metav1.OwnerReference{s.owner},
+		},
 		BinaryData: map[string][]byte{key: content},
 		Immutable:  ptr.To(true),
 	}
@@ -212,7 +250,8 @@ func (s store) keep(ctx context.Context, name, key string, content []byte) error
 // sweep deletes the chunks of attempts of the same run that broke off, which differ in content and so in name.
 func (s store) sweep(ctx context.Context, ix index) error {
 	var all corev1.ConfigMapList
-	if err := s.client.List(ctx, &all, client.InNamespace(s.run.Namespace), client.MatchingLabels(s.run.labels())); err != nil {
+	if err := s.client.List(ctx, &all, client.InNamespace(s.run.Namespace),
+		client.MatchingLabels(s.run.labels())); err != nil {
 		return fmt.Errorf("list the ConfigMaps of the archive of %s: %w", s.run, err)
 	}
 	keep := map[string]bool{s.run.IndexName(): true}
@@ -232,8 +271,8 @@ func (s store) sweep(ctx context.Context, ix index) error {
 	return nil
 }
 
-// Delete removes a run's archive, the index first: what is left after it broke off is no archive, and Delete can be called
-// again. Only ConfigMaps that the run's drill owns are touched.
+// Delete removes a run's archive, the index first: what is left after it broke off is no archive, and Delete can be
+// called again. Only ConfigMaps that the run's drill owns are touched.
 func Delete(ctx context.Context, c client.Client, run Run) error {
 	var all corev1.ConfigMapList
 	if err := c.List(ctx, &all, client.InNamespace(run.Namespace), client.MatchingLabels(run.labels())); err != nil {
@@ -254,7 +293,8 @@ func Delete(ctx context.Context, c client.Client, run Run) error {
 	return nil
 }
 
-// Written says whether a run has an archive. It returns ErrForeign, wrapped, when an earlier drill of that name wrote it.
+// Written says whether a run has an archive. It returns ErrForeign, wrapped, when an earlier drill of that name wrote
+// it.
 func Written(ctx context.Context, c client.Reader, run Run) (bool, error) {
 	ix, err := readIndex(ctx, c, run)
 	switch {
@@ -263,7 +303,12 @@ func Written(ctx context.Context, c client.Reader, run Run) (bool, error) {
 	case err != nil:
 		return false, err
 	case ix.Run.UID != run.UID:
-		return false, fmt.Errorf("read the archive of %s: index %s is of an earlier drill of that name: %w", run, run.IndexName(), ErrForeign)
+		return false, fmt.Errorf(
+			"read the archive of %s: index %s is of an earlier drill of that name: %w",
+			run,
+			run.IndexName(),
+			ErrForeign,
+		)
 	}
 	return true, nil
 }
@@ -281,7 +326,12 @@ func readIndex(ctx context.Context, c client.Reader, run Run) (index, error) {
 		return index{}, fmt.Errorf("read the archive of %s: its index %s: %w: %w", run, m.Name, ErrDamaged, err)
 	}
 	if ix.Format != format {
-		return index{}, fmt.Errorf("read the archive of %s: its format is %q, and this version reads %s", run, ix.Format, format)
+		return index{}, fmt.Errorf(
+			"read the archive of %s: its format is %q, and this version reads %s",
+			run,
+			ix.Format,
+			format,
+		)
 	}
 	if ix.Run.Namespace != run.Namespace || ix.Run.Drill != run.Drill || ix.Run.ID != run.ID {
 		return index{}, fmt.Errorf("read the archive of %s: index %s is of %s: %w", run, m.Name, ix.Run, ErrForeign)
@@ -289,15 +339,20 @@ func readIndex(ctx context.Context, c client.Reader, run Run) (index, error) {
 	return ix, nil
 }
 
-// Read restores a run's archive and checks every piece of it. With no UID in the run, whichever drill of that name wrote it
-// will do. It returns ErrNotFound, ErrDamaged or ErrForeign, wrapped.
+// Read restores a run's archive and checks every piece of it. With no UID in the run, whichever drill of that name
+// wrote it will do. It returns ErrNotFound, ErrDamaged or ErrForeign, wrapped.
 func Read(ctx context.Context, c client.Reader, run Run) (Archive, error) {
 	ix, err := readIndex(ctx, c, run)
 	if err != nil {
 		return Archive{}, err
 	}
 	if run.UID != "" && ix.Run.UID != run.UID {
-		return Archive{}, fmt.Errorf("read the archive of %s: index %s is of an earlier drill of that name: %w", run, run.IndexName(), ErrForeign)
+		return Archive{}, fmt.Errorf(
+			"read the archive of %s: index %s is of an earlier drill of that name: %w",
+			run,
+			run.IndexName(),
+			ErrForeign,
+		)
 	}
 	var packed []byte
 	for _, part := range ix.Chunks {
@@ -310,7 +365,14 @@ func Read(ctx context.Context, c client.Reader, run Run) (Archive, error) {
 		}
 		content := m.BinaryData[chunkKey]
 		if len(content) != part.Size || sum(content) != part.SHA256 {
-			return Archive{}, fmt.Errorf("read the archive of %s: ConfigMap %s (%d bytes) does not hold what was written (%d bytes): %w", run, part.Name, len(content), part.Size, ErrDamaged)
+			return Archive{}, fmt.Errorf(
+				"read the archive of %s: ConfigMap %s (%d bytes) does not hold what was written (%d bytes): %w",
+				run,
+				part.Name,
+				len(content),
+				part.Size,
+				ErrDamaged,
+			)
 		}
 		packed = append(packed, content...)
 	}

@@ -18,8 +18,8 @@ import (
 	"geosql.dev/operator/internal/mssql"
 )
 
-// retransmission is after which TCP repeats the first packet of a connection (RFC 6298, section 2): a connection that took
-// longer has lost one.
+// retransmission is after which TCP repeats the first packet of a connection (RFC 6298, section 2): a connection that
+// took longer has lost one.
 const retransmission = 900 * time.Millisecond
 
 // lossSeen is how many events - lost packets, duplicates - must be expected of what was sent before their absence says
@@ -29,10 +29,14 @@ const lossSeen = 15
 // seenAtLeast is how many events show that there are some.
 const seenAtLeast = 3
 
-// NetworkEffect judges whether a fault of the network was seen by probes: figures from before it and from while it lasts.
-// Struck are the servers of its place, by which the directions are told apart. It is Unknown while there is not enough to
-// tell.
-func NetworkEffect(o drill.Occurrence, struck []v1alpha1.ServerName, before, during []v1alpha1.ProbeFigures) (metav1.ConditionStatus, string) {
+// NetworkEffect judges whether a fault of the network was seen by probes: figures from before it and from while it
+// lasts. Struck are the servers of its place, by which the directions are told apart. It is Unknown while there is not
+// enough to tell.
+func NetworkEffect(
+	o drill.Occurrence,
+	struck []v1alpha1.ServerName,
+	before, during []v1alpha1.ProbeFigures,
+) (metav1.ConditionStatus, string) {
 	pairs := pairsOf(before, during)
 	if len(pairs) == 0 {
 		return metav1.ConditionUnknown, "no probe came through before the fault, so none can tell"
@@ -43,10 +47,15 @@ func NetworkEffect(o drill.Occurrence, struck []v1alpha1.ServerName, before, dur
 	return emulated(o, pairs, sentInDirection(o, struck, pairs))
 }
 
-// StillInForce judges the newest look at a fault that was seen before. A delay that varies by as much as half of it may be
-// short by chance, and tells nothing.
-func StillInForce(o drill.Occurrence, struck []v1alpha1.ServerName, before, newest []v1alpha1.ProbeFigures) (metav1.ConditionStatus, string) {
-	if o.Kind == v1alpha1.FaultNetwork && o.Network.Latency != nil && o.Network.Jitter != nil && 2*o.Network.Jitter.Duration >= o.Network.Latency.Duration {
+// StillInForce judges the newest look at a fault that was seen before. A delay that varies by as much as half of it may
+// be short by chance, and tells nothing.
+func StillInForce(
+	o drill.Occurrence,
+	struck []v1alpha1.ServerName,
+	before, newest []v1alpha1.ProbeFigures,
+) (metav1.ConditionStatus, string) {
+	if o.Kind == v1alpha1.FaultNetwork && o.Network.Latency != nil && o.Network.Jitter != nil &&
+		2*o.Network.Jitter.Duration >= o.Network.Latency.Duration {
 		network := *o.Network
 		network.Latency, network.Jitter = nil, nil
 		o.Network = &network
@@ -59,7 +68,8 @@ func StillInForce(o drill.Occurrence, struck []v1alpha1.ServerName, before, newe
 
 // Transfers says whether data has to be sent for a while to see a fault: connections alone do not show it.
 func Transfers(o drill.Occurrence) bool {
-	return o.Kind == v1alpha1.FaultNetwork && o.Network != nil && (o.Network.Loss+o.Network.Corrupt+o.Network.Duplicate > 0 || o.Network.Rate != "")
+	return o.Kind == v1alpha1.FaultNetwork && o.Network != nil &&
+		(o.Network.Loss+o.Network.Corrupt+o.Network.Duplicate > 0 || o.Network.Rate != "")
 }
 
 // emulated judges each part that was asked for; it is True when all of them were seen.
@@ -123,13 +133,26 @@ func unusable(before, during []v1alpha1.ProbeFigures) []string {
 func partitioned(pairs []pair, missing []string) (metav1.ConditionStatus, string) {
 	for _, p := range pairs {
 		if p.during.Failures < p.during.Attempts {
-			return metav1.ConditionFalse, fmt.Sprintf("%s reached %s in %d of %d attempts", p.during.From, p.during.To, p.during.Attempts-p.during.Failures, p.during.Attempts)
+			return metav1.ConditionFalse, fmt.Sprintf(
+				"%s reached %s in %d of %d attempts",
+				p.during.From,
+				p.during.To,
+				p.during.Attempts-p.during.Failures,
+				p.during.Attempts,
+			)
 		}
 	}
 	if len(missing) > 0 {
-		return metav1.ConditionUnknown, "whether " + words(missing) + " can be reached was not seen before and during the fault: a site whose API server answers has not been lost"
+		return metav1.ConditionUnknown, "whether " + words(
+			missing,
+		) + " can be reached was not seen before and during the fault: a site whose API server answers has not been lost"
 	}
-	return metav1.ConditionTrue, fmt.Sprintf("none of %d probed ways was open, %s to %s for one", len(pairs), pairs[0].during.From, pairs[0].during.To)
+	return metav1.ConditionTrue, fmt.Sprintf(
+		"none of %d probed ways was open, %s to %s for one",
+		len(pairs),
+		pairs[0].during.From,
+		pairs[0].during.To,
+	)
 }
 
 // leastDelay is below what a delay of connections cannot be told from how they vary by themselves.
@@ -147,7 +170,14 @@ func delayed(o drill.Occurrence, pairs []pair) (metav1.ConditionStatus, string) 
 		}
 		answered++
 		was, is := ptr.Deref(p.before.Connect, metav1.Duration{}).Duration, p.during.Connect.Duration
-		text = fmt.Sprintf("%s to %s took %s instead of %s, %s more were asked for", p.during.From, p.during.To, is.Round(time.Millisecond), was.Round(time.Millisecond), added)
+		text = fmt.Sprintf(
+			"%s to %s took %s instead of %s, %s more were asked for",
+			p.during.From,
+			p.during.To,
+			is.Round(time.Millisecond),
+			was.Round(time.Millisecond),
+			added,
+		)
 		if is-was < added/2 {
 			return metav1.ConditionFalse, text
 		}
@@ -156,7 +186,11 @@ func delayed(o drill.Occurrence, pairs []pair) (metav1.ConditionStatus, string) 
 	case answered == 0:
 		return metav1.ConditionUnknown, "no connection was opened while it lasted"
 	case added < leastDelay:
-		return metav1.ConditionUnknown, fmt.Sprintf("%s; less than %s cannot be told from how connections vary", text, leastDelay)
+		return metav1.ConditionUnknown, fmt.Sprintf(
+			"%s; less than %s cannot be told from how connections vary",
+			text,
+			leastDelay,
+		)
 	}
 	return metav1.ConditionTrue, text
 }

@@ -12,8 +12,8 @@ import (
 	"geosql.dev/operator/api/v1alpha1"
 )
 
-// StillThere says what was still seen of a fault when its objects were gone; empty when all is as it was. A way is slower
-// still when half of what it had become slower is left.
+// StillThere says what was still seen of a fault when its objects were gone; empty when all is as it was. A way is
+// slower still when half of what it had become slower is left.
 func StillThere(f v1alpha1.FaultStatus) string {
 	if f.Effect == nil {
 		return ""
@@ -50,7 +50,10 @@ func (p pair) stillThere(worst v1alpha1.ProbeFigures) string {
 		return fmt.Sprintf("after it %s did not reach %s", p.during.From, p.during.To)
 	}
 	if worst.Connect != nil && p.during.Connect != nil {
-		was, is, slow := ptr.Deref(p.before.Connect, metav1.Duration{}).Duration, p.during.Connect.Duration, worst.Connect.Duration
+		was, is, slow := ptr.Deref(
+			p.before.Connect,
+			metav1.Duration{},
+		).Duration, p.during.Connect.Duration, worst.Connect.Duration
 		if slow-was > noticeable && is-was > (slow-was)/2 {
 			return fmt.Sprintf("after it %s took %s instead of %s", way, is.Round(time.Millisecond), was.Round(time.Millisecond))
 		}
@@ -70,7 +73,8 @@ func (p pair) stillThere(worst v1alpha1.ProbeFigures) string {
 
 // remains says whether of what happened to segments while a fault lasted half is left, beyond what was usual before it.
 func remains(was, is, bad int64, wasOf, isOf, badOf v1alpha1.TransferFigures) bool {
-	return bad >= seenAtLeast && is >= seenAtLeast && is*badOf.Segments*2 > bad*isOf.Segments && is*wasOf.Segments > 2*was*isOf.Segments
+	return bad >= seenAtLeast && is >= seenAtLeast && is*badOf.Segments*2 > bad*isOf.Segments &&
+		is*wasOf.Segments > 2*was*isOf.Segments
 }
 
 // noticeable is by how much a way must have become slower before that says anything.

@@ -49,8 +49,8 @@ type chaosSpec struct {
 	TimeOffset string `json:"timeOffset"`
 }
 
-// MeasuredAs is the fault by which the effect of one is measured: itself, and for an object given literally the kind of fault
-// that it amounts to. It stays ChaosMesh when nothing here can measure what it does.
+// MeasuredAs is the fault by which the effect of one is measured: itself, and for an object given literally the kind of
+// fault that it amounts to. It stays ChaosMesh when nothing here can measure what it does.
 func MeasuredAs(o drill.Occurrence) drill.Occurrence {
 	if o.Kind != v1alpha1.FaultChaosMesh || o.ChaosMesh == nil {
 		return o
@@ -62,11 +62,13 @@ func MeasuredAs(o drill.Occurrence) drill.Occurrence {
 	m := o
 	switch o.ChaosMesh.Kind {
 	case "PodChaos":
-		m.Kind = map[string]v1alpha1.DrillFaultKind{"pod-kill": v1alpha1.FaultPodKill, "container-kill": v1alpha1.FaultContainerKill,
-			"pod-failure": v1alpha1.FaultPodFailure}[s.Action]
+		m.Kind = map[string]v1alpha1.DrillFaultKind{"pod-kill": v1alpha1.FaultPodKill,
+			"container-kill": v1alpha1.FaultContainerKill,
+			"pod-failure":    v1alpha1.FaultPodFailure}[s.Action]
 	case "NetworkChaos":
 		m.Kind, m.Network = s.network()
-		m.Direction = map[string]v1alpha1.FaultDirection{"from": v1alpha1.DirectionFrom, "both": v1alpha1.DirectionBoth}[s.Direction]
+		m.Direction = map[string]v1alpha1.FaultDirection{"from": v1alpha1.DirectionFrom,
+			"both": v1alpha1.DirectionBoth}[s.Direction]
 		if m.Direction == "" {
 			m.Direction = v1alpha1.DirectionTo
 		}
@@ -79,7 +81,10 @@ func MeasuredAs(o drill.Occurrence) drill.Occurrence {
 		case s.Stressors.CPU != nil && s.Stressors.Memory != nil:
 			// One measure would say nothing of the other.
 		case s.Stressors.CPU != nil:
-			m.Kind, m.CPU = v1alpha1.FaultCPUStress, &v1alpha1.CPUFault{Workers: s.Stressors.CPU.Workers, Load: s.Stressors.CPU.Load}
+			m.Kind, m.CPU = v1alpha1.FaultCPUStress, &v1alpha1.CPUFault{
+				Workers: s.Stressors.CPU.Workers,
+				Load:    s.Stressors.CPU.Load,
+			}
 		case s.Stressors.Memory != nil:
 			m.Kind, m.Memory = v1alpha1.FaultMemoryStress, &v1alpha1.MemoryFault{Size: s.Stressors.Memory.Size}
 		}
@@ -95,7 +100,11 @@ func (s chaosSpec) network() (v1alpha1.DrillFaultKind, *v1alpha1.NetworkFault) {
 	if s.Action == "partition" {
 		return v1alpha1.FaultPartition, nil
 	}
-	n := v1alpha1.NetworkFault{Loss: percent(s.Loss.Loss), Duplicate: percent(s.Duplicate.Duplicate), Corrupt: percent(s.Corrupt.Corrupt)}
+	n := v1alpha1.NetworkFault{
+		Loss:      percent(s.Loss.Loss),
+		Duplicate: percent(s.Duplicate.Duplicate),
+		Corrupt:   percent(s.Corrupt.Corrupt),
+	}
 	if d, err := time.ParseDuration(s.Delay.Latency); err == nil && d > 0 {
 		n.Latency = &metav1.Duration{Duration: d}
 		if jitter, err := time.ParseDuration(s.Delay.Jitter); err == nil {
@@ -122,7 +131,11 @@ func percent(text string) int32 {
 }
 
 // LiteralNetworkEffect judges an object that names its ends by itself: at least one of the probed ways must show it.
-func LiteralNetworkEffect(o drill.Occurrence, struck []v1alpha1.ServerName, before, during []v1alpha1.ProbeFigures) (metav1.ConditionStatus, string) {
+func LiteralNetworkEffect(
+	o drill.Occurrence,
+	struck []v1alpha1.ServerName,
+	before, during []v1alpha1.ProbeFigures,
+) (metav1.ConditionStatus, string) {
 	status, text := metav1.ConditionUnknown, "no probe came through before the fault, so none can tell"
 	for _, p := range pairsOf(before, during) {
 		is, seen := NetworkEffect(o, struck, []v1alpha1.ProbeFigures{p.before}, []v1alpha1.ProbeFigures{p.during})

@@ -35,9 +35,13 @@ type Machine struct {
 	Memory int64
 }
 
-// ServerEffect judges a fault of processors, memory or clock by the figures of the servers that it struck, each of which
-// must show it.
-func ServerEffect(o drill.Occurrence, figures []v1alpha1.EffectFigure, machine Machine) (metav1.ConditionStatus, string) {
+// ServerEffect judges a fault of processors, memory or clock by the figures of the servers that it struck, each of
+// which must show it.
+func ServerEffect(
+	o drill.Occurrence,
+	figures []v1alpha1.EffectFigure,
+	machine Machine,
+) (metav1.ConditionStatus, string) {
 	if len(figures) == 0 {
 		return metav1.ConditionUnknown, "it struck no server"
 	}
@@ -63,18 +67,35 @@ func shows(o drill.Occurrence, difference int64, m Machine) (metav1.ConditionSta
 		workers, load := stressors(o)
 		asked := int64(workers) * int64(load) * 10
 		// Others want the processors, too: a quarter of what can be had shows that the stressors are at work.
-		text := fmt.Sprintf("stressors used %d of 1000 of a processor, %d were asked for, the machine has %d processors", difference, asked, m.Processors)
+		text := fmt.Sprintf(
+			"stressors used %d of 1000 of a processor, %d were asked for, the machine has %d processors",
+			difference,
+			asked,
+			m.Processors,
+		)
 		return sure(4*difference >= min(asked, int64(m.Processors)*1000) && difference > 0), text
 	case v1alpha1.FaultMemoryStress:
 		asked, ok := memorySize(o.Memory.Size, m.Memory)
 		if !ok {
 			return metav1.ConditionUnknown, "how much " + o.Memory.Size + " is cannot be told"
 		}
-		return sure(2*difference >= asked), fmt.Sprintf("stressors hold %d MB, %d were asked for", difference/1000, asked/1000)
+		return sure(
+				2*difference >= asked,
+			), fmt.Sprintf(
+				"stressors hold %d MB, %d were asked for",
+				difference/1000,
+				asked/1000,
+			)
 	case v1alpha1.FaultClockOffset:
 		asked := o.ClockOffset.Duration
 		seen := time.Duration(difference) * time.Millisecond
-		return sure((seen - asked).Abs() <= asked.Abs()/2), fmt.Sprintf("its clock is off by %s more than before, %s was asked for", seen, asked)
+		return sure(
+				(seen - asked).Abs() <= asked.Abs()/2,
+			), fmt.Sprintf(
+				"its clock is off by %s more than before, %s was asked for",
+				seen,
+				asked,
+			)
 	}
 	return metav1.ConditionUnknown, "nothing is measured"
 }
@@ -131,16 +152,27 @@ func leftAtServers(list []v1alpha1.EffectFigure) string {
 }
 
 // noise is by how much a figure differs by itself.
-var noise = map[v1alpha1.EffectMeasure]int64{v1alpha1.MeasureProcessors: 50, v1alpha1.MeasureMemory: 5000, v1alpha1.MeasureClock: 500}
+var noise = map[v1alpha1.EffectMeasure]int64{
+	v1alpha1.MeasureProcessors: 50,
+	v1alpha1.MeasureMemory:     5000,
+	v1alpha1.MeasureClock:      500,
+}
 
 func magnitude(n int64) int64 { return max(n, -n) }
 
-// Note keeps what was measured at servers: before a fault is injected, while it lasts, or after it. While it lasts what was
-// most unlike before counts.
-func Note(list []v1alpha1.EffectFigure, seen []v1alpha1.EffectFigure, state v1alpha1.FaultState) []v1alpha1.EffectFigure {
+// Note keeps what was measured at servers: before a fault is injected, while it lasts, or after it. While it lasts what
+// was most unlike before counts.
+func Note(
+	list []v1alpha1.EffectFigure,
+	seen []v1alpha1.EffectFigure,
+	state v1alpha1.FaultState,
+) []v1alpha1.EffectFigure {
 	list = slices.Clone(list)
 	for _, one := range seen {
-		i := slices.IndexFunc(list, func(f v1alpha1.EffectFigure) bool { return f.Server == one.Server && f.Measure == one.Measure })
+		i := slices.IndexFunc(
+			list,
+			func(f v1alpha1.EffectFigure) bool { return f.Server == one.Server && f.Measure == one.Measure },
+		)
 		if i < 0 {
 			i, list = len(list), append(list, v1alpha1.EffectFigure{Server: one.Server, Measure: one.Measure})
 		}

@@ -33,7 +33,10 @@ func TestEffectsOfTheNetwork(t *testing.T) {
 	oneWay.Direction = v1alpha1.DirectionTo
 	little := v1alpha1.DrillFault{Kind: v1alpha1.FaultNetwork, Network: &v1alpha1.NetworkFault{Latency: lasting(4 * ms)}}
 	lossy := v1alpha1.DrillFault{Kind: v1alpha1.FaultNetwork, Network: &v1alpha1.NetworkFault{Loss: 20}}
-	both := v1alpha1.DrillFault{Kind: v1alpha1.FaultNetwork, Network: &v1alpha1.NetworkFault{Latency: lasting(100 * ms), Loss: 20}}
+	both := v1alpha1.DrillFault{
+		Kind:    v1alpha1.FaultNetwork,
+		Network: &v1alpha1.NetworkFault{Latency: lasting(100 * ms), Loss: 20},
+	}
 	cut := v1alpha1.DrillFault{Kind: v1alpha1.FaultPartition}
 	many := func(f []v1alpha1.ProbeFigures) []v1alpha1.ProbeFigures { f[0].Attempts = 80; return f }
 	for name, c := range map[string]struct {
@@ -69,8 +72,21 @@ func TestEffectsOfTheNetwork(t *testing.T) {
 
 // way is a transfer from the publisher.
 func way(segments, resent, duplicates, kilobits int64) []v1alpha1.ProbeFigures {
-	return []v1alpha1.ProbeFigures{{From: "tukpub", To: "quisec-0:8443", Attempts: 1, Connect: lasting(4 * time.Millisecond), Slowest: lasting(4 * time.Millisecond),
-		Transfer: &v1alpha1.TransferFigures{Segments: segments, Resent: resent, Duplicates: duplicates, KilobitsPerSecond: kilobits}}}
+	return []v1alpha1.ProbeFigures{
+		{
+			From:     "tukpub",
+			To:       "quisec-0:8443",
+			Attempts: 1,
+			Connect:  lasting(4 * time.Millisecond),
+			Slowest:  lasting(4 * time.Millisecond),
+			Transfer: &v1alpha1.TransferFigures{
+				Segments:          segments,
+				Resent:            resent,
+				Duplicates:        duplicates,
+				KilobitsPerSecond: kilobits,
+			},
+		},
+	}
 }
 
 // Loss, corruption, duplicates and bandwidth are seen by the sender of data, and each must be as much as was asked for.
@@ -106,7 +122,8 @@ func TestEffectsOnTransfers(t *testing.T) {
 		"at the rate, and lost":             {slowAndLossy, usual, way(400, 38, 0, 7900), metav1.ConditionTrue},
 		"at the rate, and nothing lost":     {slowAndLossy, usual, way(400, 0, 0, 7900), metav1.ConditionFalse},
 		"far below the rate for the losses": {slowAndLossy, usual, way(400, 38, 0, 900), metav1.ConditionUnknown},
-		"connections tell no bandwidth":     {slow, figures(0, time.Millisecond, time.Millisecond), figures(0, time.Millisecond, time.Millisecond), metav1.ConditionUnknown},
+		"connections tell no bandwidth": {slow, figures(0, time.Millisecond, time.Millisecond),
+			figures(0, time.Millisecond, time.Millisecond), metav1.ConditionUnknown},
 	} {
 		t.Run(name, func(t *testing.T) {
 			status, seen := fault.NetworkEffect(one(c.fault), []v1alpha1.ServerName{"tukpub"}, c.before, c.during)
@@ -119,8 +136,14 @@ func TestEffectsOnTransfers(t *testing.T) {
 func TestFaultsThatAreNotInForceAnyMore(t *testing.T) {
 	ms := time.Millisecond
 	lossy := v1alpha1.DrillFault{Kind: v1alpha1.FaultNetwork, Network: &v1alpha1.NetworkFault{Loss: 10}}
-	uneven := v1alpha1.DrillFault{Kind: v1alpha1.FaultNetwork, Network: &v1alpha1.NetworkFault{Latency: lasting(100 * ms), Jitter: lasting(80 * ms)}}
-	even := v1alpha1.DrillFault{Kind: v1alpha1.FaultNetwork, Network: &v1alpha1.NetworkFault{Latency: lasting(100 * ms), Jitter: lasting(10 * ms)}}
+	uneven := v1alpha1.DrillFault{
+		Kind:    v1alpha1.FaultNetwork,
+		Network: &v1alpha1.NetworkFault{Latency: lasting(100 * ms), Jitter: lasting(80 * ms)},
+	}
+	even := v1alpha1.DrillFault{
+		Kind:    v1alpha1.FaultNetwork,
+		Network: &v1alpha1.NetworkFault{Latency: lasting(100 * ms), Jitter: lasting(10 * ms)},
+	}
 	for name, c := range map[string]struct {
 		fault          v1alpha1.DrillFault
 		before, newest []v1alpha1.ProbeFigures
@@ -162,7 +185,8 @@ func TestSiteWhoseAPIServerWasNotSeen(t *testing.T) {
 
 func TestKilobits(t *testing.T) {
 	g := NewWithT(t)
-	for text, want := range map[string]int64{"512kbps": 4096, "1mbps": 8000, "1mbit": 1000, "8gbit": 8_000_000, "100bit": 1, "8000bps": 64} {
+	for text, want := range map[string]int64{"512kbps": 4096, "1mbps": 8000, "1mbit": 1000, "8gbit": 8_000_000,
+		"100bit": 1, "8000bps": 64} {
 		n, ok := fault.Kilobits(text)
 		g.Expect(ok).To(BeTrue(), text)
 		g.Expect(n).To(Equal(want), text)
@@ -172,7 +196,13 @@ func TestKilobits(t *testing.T) {
 }
 
 func at(server string, before, during, after *int64) v1alpha1.EffectFigure {
-	return v1alpha1.EffectFigure{Server: server, Measure: v1alpha1.MeasureProcessors, Before: before, During: during, After: after}
+	return v1alpha1.EffectFigure{
+		Server:  server,
+		Measure: v1alpha1.MeasureProcessors,
+		Before:  before,
+		During:  during,
+		After:   after,
+	}
 }
 
 // Processors, memory and clocks are measured before and during the fault, at every server that it strikes.
@@ -189,23 +219,39 @@ func TestEffectsAtServers(t *testing.T) {
 		figures []v1alpha1.EffectFigure
 		want    metav1.ConditionStatus
 	}{
-		"as many processors as there are":        {busy, []v1alpha1.EffectFigure{at("a", n(0), n(1700), nil)}, metav1.ConditionTrue},
-		"hardly any of a processor":              {busy, []v1alpha1.EffectFigure{at("a", n(0), n(300), nil)}, metav1.ConditionFalse},
-		"a light load":                           {light, []v1alpha1.EffectFigure{at("a", n(0), n(180), nil)}, metav1.ConditionTrue},
-		"busy before":                            {light, []v1alpha1.EffectFigure{at("a", n(180), n(180), nil)}, metav1.ConditionFalse},
-		"one of two servers":                     {busy, []v1alpha1.EffectFigure{at("a", n(0), n(1700), nil), at("b", n(0), n(0), nil)}, metav1.ConditionFalse},
-		"not measured before":                    {busy, []v1alpha1.EffectFigure{at("a", nil, n(1700), nil)}, metav1.ConditionUnknown},
-		"not measured during":                    {busy, []v1alpha1.EffectFigure{at("a", n(0), nil, nil)}, metav1.ConditionUnknown},
-		"nothing struck":                         {busy, nil, metav1.ConditionUnknown},
-		"memory":                                 {full, []v1alpha1.EffectFigure{at("a", n(4000), n(134_000), nil)}, metav1.ConditionTrue},
-		"no memory":                              {full, []v1alpha1.EffectFigure{at("a", n(4000), n(9000), nil)}, metav1.ConditionFalse},
-		"a tenth of the machine's":               {part, []v1alpha1.EffectFigure{at("a", n(0), n(390_000), nil)}, metav1.ConditionTrue},
-		"less than a tenth of it":                {part, []v1alpha1.EffectFigure{at("a", n(0), n(130_000), nil)}, metav1.ConditionFalse},
-		"late":                                   {late, []v1alpha1.EffectFigure{at("a", n(15), n(-3_599_990), nil)}, metav1.ConditionTrue},
-		"late by as much before":                 {late, []v1alpha1.EffectFigure{at("a", n(-3_600_000), n(-3_600_000), nil)}, metav1.ConditionFalse},
-		"early":                                  {late, []v1alpha1.EffectFigure{at("a", n(0), n(3_600_000), nil)}, metav1.ConditionFalse},
-		"late by as much more as was asked":      {late, []v1alpha1.EffectFigure{at("a", n(-3_600_000), n(-7_200_000), nil)}, metav1.ConditionTrue},
-		"early before, right by the fault alone": {late, []v1alpha1.EffectFigure{at("a", n(3_600_000), n(0), nil)}, metav1.ConditionTrue},
+		"as many processors as there are": {busy, []v1alpha1.EffectFigure{at("a", n(0), n(1700), nil)},
+			metav1.ConditionTrue},
+		"hardly any of a processor": {busy, []v1alpha1.EffectFigure{at("a", n(0), n(300), nil)},
+			metav1.ConditionFalse},
+		"a light load": {light, []v1alpha1.EffectFigure{at("a", n(0), n(180), nil)},
+			metav1.ConditionTrue},
+		"busy before": {light, []v1alpha1.EffectFigure{at("a", n(180), n(180), nil)},
+			metav1.ConditionFalse},
+		"one of two servers": {busy,
+			[]v1alpha1.EffectFigure{at("a", n(0), n(1700), nil), at("b", n(0), n(0), nil)}, metav1.ConditionFalse},
+		"not measured before": {busy, []v1alpha1.EffectFigure{at("a", nil, n(1700), nil)},
+			metav1.ConditionUnknown},
+		"not measured during": {busy, []v1alpha1.EffectFigure{at("a", n(0), nil, nil)},
+			metav1.ConditionUnknown},
+		"nothing struck": {busy, nil, metav1.ConditionUnknown},
+		"memory": {full, []v1alpha1.EffectFigure{at("a", n(4000), n(134_000), nil)},
+			metav1.ConditionTrue},
+		"no memory": {full, []v1alpha1.EffectFigure{at("a", n(4000), n(9000), nil)},
+			metav1.ConditionFalse},
+		"a tenth of the machine's": {part, []v1alpha1.EffectFigure{at("a", n(0), n(390_000), nil)},
+			metav1.ConditionTrue},
+		"less than a tenth of it": {part, []v1alpha1.EffectFigure{at("a", n(0), n(130_000), nil)},
+			metav1.ConditionFalse},
+		"late": {late, []v1alpha1.EffectFigure{at("a", n(15), n(-3_599_990), nil)},
+			metav1.ConditionTrue},
+		"late by as much before": {late, []v1alpha1.EffectFigure{at("a", n(-3_600_000), n(-3_600_000), nil)},
+			metav1.ConditionFalse},
+		"early": {late, []v1alpha1.EffectFigure{at("a", n(0), n(3_600_000), nil)},
+			metav1.ConditionFalse},
+		"late by as much more as was asked": {late, []v1alpha1.EffectFigure{at("a", n(-3_600_000), n(-7_200_000), nil)},
+			metav1.ConditionTrue},
+		"early before, right by the fault alone": {late, []v1alpha1.EffectFigure{at("a", n(3_600_000), n(0), nil)},
+			metav1.ConditionTrue},
 	} {
 		t.Run(name, func(t *testing.T) {
 			status, seen := fault.ServerEffect(one(c.fault), c.figures, machine)
@@ -221,14 +267,21 @@ func TestWhatIsLeftBehind(t *testing.T) {
 		effect v1alpha1.FaultEffect
 		want   string
 	}{
-		"stressors gone":      {v1alpha1.FaultEffect{Figures: []v1alpha1.EffectFigure{at("a", n(0), n(1700), n(0))}}, ""},
-		"stressors at work":   {v1alpha1.FaultEffect{Figures: []v1alpha1.EffectFigure{at("a", n(0), n(1700), n(1600))}}, "after it StressProcessorsMilli of a is 1600 instead of 0"},
-		"nobody looked":       {v1alpha1.FaultEffect{Figures: []v1alpha1.EffectFigure{at("a", n(0), n(1700), nil)}}, "nobody looked at a after it"},
-		"no loss any more":    {v1alpha1.FaultEffect{Before: way(400, 0, 0, 900_000), During: way(400, 40, 0, 9000), After: way(400, 1, 0, 800_000)}, ""},
-		"loss still":          {v1alpha1.FaultEffect{Before: way(400, 0, 0, 900_000), During: way(400, 40, 0, 9000), After: way(400, 38, 0, 9900)}, "after it 38 of 400 segments from tukpub to quisec-0:8443 were sent again"},
-		"duplicates still":    {v1alpha1.FaultEffect{Before: way(400, 0, 0, 900_000), During: way(400, 0, 40, 900_000), After: way(400, 0, 41, 900_000)}, "after it 41 of 400 segments from tukpub to quisec-0:8443 came twice"},
-		"no bandwidth still":  {v1alpha1.FaultEffect{Before: way(400, 0, 0, 900_000), During: way(400, 0, 0, 7900), After: way(400, 0, 0, 8000)}, "after it tukpub to quisec-0:8443 carried 8000 kbit/s instead of 900000"},
-		"its bandwidth again": {v1alpha1.FaultEffect{Before: way(400, 0, 0, 900_000), During: way(400, 0, 0, 7900), After: way(400, 0, 0, 500_000)}, ""},
+		"stressors gone": {v1alpha1.FaultEffect{Figures: []v1alpha1.EffectFigure{at("a", n(0), n(1700), n(0))}}, ""},
+		"stressors at work": {v1alpha1.FaultEffect{Figures: []v1alpha1.EffectFigure{at("a", n(0), n(1700), n(1600))}},
+			"after it StressProcessorsMilli of a is 1600 instead of 0"},
+		"nobody looked": {v1alpha1.FaultEffect{Figures: []v1alpha1.EffectFigure{at("a", n(0), n(1700), nil)}},
+			"nobody looked at a after it"},
+		"no loss any more": {v1alpha1.FaultEffect{Before: way(400, 0, 0, 900_000), During: way(400, 40, 0, 9000),
+			After: way(400, 1, 0, 800_000)}, ""},
+		"loss still": {v1alpha1.FaultEffect{Before: way(400, 0, 0, 900_000), During: way(400, 40, 0, 9000),
+			After: way(400, 38, 0, 9900)}, "after it 38 of 400 segments from tukpub to quisec-0:8443 were sent again"},
+		"duplicates still": {v1alpha1.FaultEffect{Before: way(400, 0, 0, 900_000), During: way(400, 0, 40, 900_000),
+			After: way(400, 0, 41, 900_000)}, "after it 41 of 400 segments from tukpub to quisec-0:8443 came twice"},
+		"no bandwidth still": {v1alpha1.FaultEffect{Before: way(400, 0, 0, 900_000), During: way(400, 0, 0, 7900),
+			After: way(400, 0, 0, 8000)}, "after it tukpub to quisec-0:8443 carried 8000 kbit/s instead of 900000"},
+		"its bandwidth again": {v1alpha1.FaultEffect{Before: way(400, 0, 0, 900_000), During: way(400, 0, 0, 7900),
+			After: way(400, 0, 0, 500_000)}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			kind := v1alpha1.FaultNetwork
@@ -246,34 +299,62 @@ func TestLiteralObjectsAreMeasuredAsTheirFaults(t *testing.T) {
 		kind, spec string
 		want       drill.Occurrence
 	}{
-		"delay":       {"NetworkChaos", `{"action":"delay","delay":{"latency":"500ms","jitter":"10ms"}}`, one(v1alpha1.DrillFault{Kind: v1alpha1.FaultNetwork, Direction: v1alpha1.DirectionTo, Network: &v1alpha1.NetworkFault{Latency: lasting(500 * time.Millisecond), Jitter: lasting(10 * time.Millisecond)}})},
-		"loss, both":  {"NetworkChaos", `{"action":"loss","direction":"both","loss":{"loss":"25.5","correlation":"0"}}`, one(v1alpha1.DrillFault{Kind: v1alpha1.FaultNetwork, Direction: v1alpha1.DirectionBoth, Network: &v1alpha1.NetworkFault{Loss: 25}})},
-		"partition":   {"NetworkChaos", `{"action":"partition","direction":"from"}`, one(v1alpha1.DrillFault{Kind: v1alpha1.FaultPartition, Direction: v1alpha1.DirectionFrom})},
-		"bandwidth":   {"NetworkChaos", `{"action":"bandwidth","bandwidth":{"rate":"1mbps"}}`, one(v1alpha1.DrillFault{Kind: v1alpha1.FaultNetwork, Direction: v1alpha1.DirectionTo, Network: &v1alpha1.NetworkFault{Rate: "1mbps"}})},
+		"delay": {"NetworkChaos", `{"action":"delay","delay":{"latency":"500ms","jitter":"10ms"}}`,
+			one(v1alpha1.DrillFault{Kind: v1alpha1.FaultNetwork, Direction: v1alpha1.DirectionTo,
+				Network: &v1alpha1.NetworkFault{Latency: lasting(500 * time.Millisecond),
+					Jitter: lasting(10 * time.Millisecond)}})},
+		"loss, both": {"NetworkChaos", `{"action":"loss","direction":"both","loss":{"loss":"25.5","correlation":"0"}}`,
+			one(v1alpha1.DrillFault{Kind: v1alpha1.FaultNetwork, Direction: v1alpha1.DirectionBoth,
+				Network: &v1alpha1.NetworkFault{Loss: 25}})},
+		"partition": {"NetworkChaos", `{"action":"partition","direction":"from"}`,
+			one(v1alpha1.DrillFault{Kind: v1alpha1.FaultPartition, Direction: v1alpha1.DirectionFrom})},
+		"bandwidth": {"NetworkChaos", `{"action":"bandwidth","bandwidth":{"rate":"1mbps"}}`,
+			one(v1alpha1.DrillFault{Kind: v1alpha1.FaultNetwork, Direction: v1alpha1.DirectionTo,
+				Network: &v1alpha1.NetworkFault{Rate: "1mbps"}})},
 		"pod failure": {"PodChaos", `{"action":"pod-failure"}`, one(v1alpha1.DrillFault{Kind: v1alpha1.FaultPodFailure})},
-		"clock":       {"TimeChaos", `{"timeOffset":"-10m"}`, one(v1alpha1.DrillFault{Kind: v1alpha1.FaultClockOffset, ClockOffset: lasting(-10 * time.Minute)})},
-		"processors":  {"StressChaos", `{"stressors":{"cpu":{"workers":2,"load":50}}}`, one(v1alpha1.DrillFault{Kind: v1alpha1.FaultCPUStress, CPU: &v1alpha1.CPUFault{Workers: 2, Load: 50}})},
-		"memory":      {"StressChaos", `{"stressors":{"memory":{"workers":1,"size":"64MB"}}}`, one(v1alpha1.DrillFault{Kind: v1alpha1.FaultMemoryStress, Memory: &v1alpha1.MemoryFault{Size: "64MB"}})},
-		"both":        {"StressChaos", `{"stressors":{"cpu":{"workers":1},"memory":{"workers":1,"size":"64MB"}}}`, one(v1alpha1.DrillFault{Kind: v1alpha1.FaultChaosMesh})},
-		"names":       {"DNSChaos", `{"action":"error"}`, one(v1alpha1.DrillFault{Kind: v1alpha1.FaultChaosMesh})},
+		"clock": {"TimeChaos", `{"timeOffset":"-10m"}`,
+			one(v1alpha1.DrillFault{Kind: v1alpha1.FaultClockOffset, ClockOffset: lasting(-10 * time.Minute)})},
+		"processors": {"StressChaos", `{"stressors":{"cpu":{"workers":2,"load":50}}}`,
+			one(v1alpha1.DrillFault{Kind: v1alpha1.FaultCPUStress, CPU: &v1alpha1.CPUFault{Workers: 2, Load: 50}})},
+		"memory": {"StressChaos", `{"stressors":{"memory":{"workers":1,"size":"64MB"}}}`,
+			one(v1alpha1.DrillFault{Kind: v1alpha1.FaultMemoryStress, Memory: &v1alpha1.MemoryFault{Size: "64MB"}})},
+		"both": {"StressChaos", `{"stressors":{"cpu":{"workers":1},"memory":{"workers":1,"size":"64MB"}}}`,
+			one(v1alpha1.DrillFault{Kind: v1alpha1.FaultChaosMesh})},
+		"names": {"DNSChaos", `{"action":"error"}`, one(v1alpha1.DrillFault{Kind: v1alpha1.FaultChaosMesh})},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
-			o := one(v1alpha1.DrillFault{Kind: v1alpha1.FaultChaosMesh, ChaosMesh: &v1alpha1.LiteralChaos{Site: "quincy", Kind: c.kind, Spec: runtime.RawExtension{Raw: []byte(c.spec)}}})
+			o := one(
+				v1alpha1.DrillFault{
+					Kind:      v1alpha1.FaultChaosMesh,
+					ChaosMesh: &v1alpha1.LiteralChaos{Site: "quincy", Kind: c.kind, Spec: runtime.RawExtension{Raw: []byte(c.spec)}},
+				},
+			)
 			m := fault.MeasuredAs(o)
 			m.ChaosMesh = nil
 			g.Expect(m).To(Equal(c.want))
 		})
 	}
 	g := NewWithT(t)
-	slow := one(v1alpha1.DrillFault{Kind: v1alpha1.FaultNetwork, Direction: v1alpha1.DirectionTo, Network: &v1alpha1.NetworkFault{Latency: lasting(100 * time.Millisecond)}})
+	slow := one(
+		v1alpha1.DrillFault{
+			Kind:      v1alpha1.FaultNetwork,
+			Direction: v1alpha1.DirectionTo,
+			Network:   &v1alpha1.NetworkFault{Latency: lasting(100 * time.Millisecond)},
+		},
+	)
 	other := func(list []v1alpha1.ProbeFigures) []v1alpha1.ProbeFigures {
 		list[0].From = "quidis"
 		return list
 	}
 	ms := time.Millisecond
 	before := append(figures(0, ms, ms), other(figures(0, ms, ms))...)
-	status, _ := fault.LiteralNetworkEffect(slow, nil, before, append(figures(0, ms, ms), other(figures(0, 101*ms, 101*ms))...))
+	status, _ := fault.LiteralNetworkEffect(
+		slow,
+		nil,
+		before,
+		append(figures(0, ms, ms), other(figures(0, 101*ms, 101*ms))...),
+	)
 	g.Expect(status).To(Equal(metav1.ConditionTrue), "one of its ways is enough: nobody knows which it names")
 	status, _ = fault.LiteralNetworkEffect(slow, nil, before, before)
 	g.Expect(status).To(Equal(metav1.ConditionFalse))

@@ -15,8 +15,8 @@ import (
 	"geosql.dev/operator/internal/drill"
 )
 
-// sentInDirection are the pairs with transfers whose data goes where the fault is: a fault of what a place sends does not
-// concern data that it receives.
+// sentInDirection are the pairs with transfers whose data goes where the fault is: a fault of what a place sends does
+// not concern data that it receives.
 func sentInDirection(o drill.Occurrence, struck []v1alpha1.ServerName, pairs []pair) []pair {
 	var list []pair
 	for _, p := range pairs {
@@ -54,8 +54,8 @@ func count(pairs []pair, of func(v1alpha1.TransferFigures) int64) events {
 	return e
 }
 
-// seen judges events by how many of a hundred segments should have one. A quarter of them is enough - bursts and what the
-// network does by itself blur the figure - if it is more than twice what was usual.
+// seen judges events by how many of a hundred segments should have one. A quarter of them is enough - bursts and what
+// the network does by itself blur the figure - if it is more than twice what was usual.
 func (e events) seen(percent int32, what string) (metav1.ConditionStatus, string) {
 	text := fmt.Sprintf("%d of %d segments %s, %d %% were asked for", e.during, e.of, what, percent)
 	usual := 2 * e.before * e.of / max(e.beforeOf, 1)
@@ -70,14 +70,15 @@ func (e events) seen(percent int32, what string) (metav1.ConditionStatus, string
 	return metav1.ConditionFalse, text
 }
 
-// lossy judges loss and corruption: a packet whose checksum is wrong is thrown away. Where they are so many that connections
-// fail, those tell.
+// lossy judges loss and corruption: a packet whose checksum is wrong is thrown away. Where they are so many that
+// connections fail, those tell.
 func lossy(percent int32, pairs, sent []pair) (metav1.ConditionStatus, string) {
 	attempts, lost := 0, 0
 	for _, p := range pairs {
 		attempts += int(p.during.Attempts)
 		lost += int(p.during.Failures)
-		if p.during.Slowest != nil && p.during.Slowest.Duration > retransmission && ptr.Deref(p.before.Slowest, metav1.Duration{}).Duration < retransmission {
+		if p.during.Slowest != nil && p.during.Slowest.Duration > retransmission &&
+			ptr.Deref(p.before.Slowest, metav1.Duration{}).Duration < retransmission {
 			lost++
 		}
 	}
@@ -88,10 +89,20 @@ func lossy(percent int32, pairs, sent []pair) (metav1.ConditionStatus, string) {
 	}
 	// A connection has at least two packets that may be lost.
 	if lost >= seenAtLeast && lost*400 >= int(percent)*attempts {
-		return metav1.ConditionTrue, fmt.Sprintf("packets of at least %d of %d connections were lost, %d %% were asked for", lost, attempts, percent)
+		return metav1.ConditionTrue, fmt.Sprintf(
+			"packets of at least %d of %d connections were lost, %d %% were asked for",
+			lost,
+			attempts,
+			percent,
+		)
 	}
 	if e.of == 0 && attempts*int(percent) >= 100*lossSeen {
-		return metav1.ConditionFalse, fmt.Sprintf("packets of %d of %d connections were lost, %d %% were asked for", lost, attempts, percent)
+		return metav1.ConditionFalse, fmt.Sprintf(
+			"packets of %d of %d connections were lost, %d %% were asked for",
+			lost,
+			attempts,
+			percent,
+		)
 	}
 	return status, text
 }
@@ -100,8 +111,8 @@ func duplicated(percent int32, sent []pair) (metav1.ConditionStatus, string) {
 	return count(sent, func(t v1alpha1.TransferFigures) int64 { return t.Duplicates }).seen(percent, "came twice")
 }
 
-// slowed judges the bandwidth by the time of a transfer. Where delay or loss was asked for as well, they slow a transfer
-// down by themselves, and what is far below the rate says nothing of it.
+// slowed judges the bandwidth by the time of a transfer. Where delay or loss was asked for as well, they slow a
+// transfer down by themselves, and what is far below the rate says nothing of it.
 func slowed(rate string, besides bool, sent []pair) (metav1.ConditionStatus, string) {
 	asked, ok := Kilobits(rate)
 	if !ok || len(sent) == 0 {
@@ -110,7 +121,14 @@ func slowed(rate string, besides bool, sent []pair) (metav1.ConditionStatus, str
 	text := ""
 	for _, p := range sent {
 		was, is := p.before.Transfer.KilobitsPerSecond, p.during.Transfer.KilobitsPerSecond
-		text = fmt.Sprintf("%s sent %d kbit/s to %s instead of %d, at most %d were asked for", p.during.From, is, p.during.To, was, asked)
+		text = fmt.Sprintf(
+			"%s sent %d kbit/s to %s instead of %d, at most %d were asked for",
+			p.during.From,
+			is,
+			p.during.To,
+			was,
+			asked,
+		)
 		switch {
 		case 2*is > 3*asked:
 			return metav1.ConditionFalse, text

@@ -31,18 +31,34 @@ func (b builder) network(where end) error {
 		b.r.Targets = append(b.r.Targets, peer.names()...)
 	}
 	if whole && where.site != "" && b.o.Kind == v1alpha1.FaultPartition && len(b.w.Sites[where.site].APIServers) == 0 {
-		return fmt.Errorf("where the API server of site %s is reached is not known now: a site whose API server still answers has not been lost", where.site)
+		return fmt.Errorf(
+			"where the API server of site %s is reached is not known now: a site whose API server still answers has not been "+
+				"lost",
+			where.site,
+		)
 	}
 	b.r.Probes = withTransfers(b.w.probes(where, peers, whole, maxProbes), b.o)
 	if b.o.Kind == v1alpha1.FaultPartition {
-		b.r.Asked = "no connection between " + words(where.names()) + " and " + cmp.Or(words(namesOf(peers, whole)), "everything else")
+		b.r.Asked = "no connection between " + words(
+			where.names(),
+		) + " and " + cmp.Or(
+			words(namesOf(peers, whole)),
+			"everything else",
+		)
 		b.partition(where, peers)
 		if whole && where.site != "" {
 			b.r.Isolated = []string{string(where.site)}
 		}
 		return nil
 	}
-	b.r.Asked = describe(*b.o.Network) + " between " + words(where.names()) + " and " + cmp.Or(words(namesOf(peers, whole)), "everything else")
+	b.r.Asked = describe(
+		*b.o.Network,
+	) + " between " + words(
+		where.names(),
+	) + " and " + cmp.Or(
+		words(namesOf(peers, whole)),
+		"everything else",
+	)
 	for _, spec := range emulation(*b.o.Network) {
 		if b.o.Direction != v1alpha1.DirectionFrom {
 			b.link(spec, "to", []end{where}, peers)
@@ -114,7 +130,13 @@ func emulation(n v1alpha1.NetworkFault) []map[string]any {
 	}
 	if n.Rate != "" {
 		// limit and buffer in bytes: a queue as long as a router's, and bursts of a few frames.
-		list = append(list, map[string]any{"action": "bandwidth", "bandwidth": map[string]any{"rate": n.Rate, "limit": int64(20971520), "buffer": int64(10000)}})
+		list = append(
+			list,
+			map[string]any{
+				"action":    "bandwidth",
+				"bandwidth": map[string]any{"rate": n.Rate, "limit": int64(20971520), "buffer": int64(10000)},
+			},
+		)
 	}
 	return list
 }
@@ -151,7 +173,11 @@ func (w World) probes(where end, peers []end, whole bool, most int) []Probe {
 	for _, s := range where.servers {
 		for _, p := range peers {
 			for _, t := range p.servers {
-				list = append(list, Probe{From: t.Name, To: net.JoinHostPort(s.Pod(), port)}, Probe{From: s.Name, To: net.JoinHostPort(t.Pod(), port)})
+				list = append(
+					list,
+					Probe{From: t.Name, To: net.JoinHostPort(s.Pod(), port)},
+					Probe{From: s.Name, To: net.JoinHostPort(t.Pod(), port)},
+				)
 			}
 		}
 	}
@@ -171,8 +197,8 @@ func (w World) probes(where end, peers []end, whole bool, most int) []Probe {
 	return list
 }
 
-// withTransfers adds a transfer beside each probe between engines, to the agent at the same name, where connections alone do
-// not show the fault.
+// withTransfers adds a transfer beside each probe between engines, to the agent at the same name, where connections
+// alone do not show the fault.
 func withTransfers(list []Probe, o drill.Occurrence) []Probe {
 	if !Transfers(o) {
 		return list

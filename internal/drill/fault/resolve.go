@@ -50,11 +50,12 @@ type Resolved struct {
 	Asked string
 }
 
-// margin is by how much Chaos Mesh's own duration of a fault is longer than the drill's, which ends it: should nobody do
-// that, it ends by itself.
+// margin is by how much Chaos Mesh's own duration of a fault is longer than the drill's, which ends it: should nobody
+// do that, it ends by itself.
 const margin = 10 * time.Second
 
-// maxProbes bounds the pairs that are probed for one fault, maxLiteralProbes those of one whose ends are not known before.
+// maxProbes bounds the pairs that are probed for one fault, maxLiteralProbes those of one whose ends are not known
+// before.
 const maxProbes, maxLiteralProbes = 6, 8
 
 // Resolve finds out what a fault consists of. The error says what is not there.
@@ -90,7 +91,15 @@ func Resolve(w World, o drill.Occurrence) (Resolved, error) {
 	case v1alpha1.FaultDiskDelay:
 		err = b.disk(where)
 	case v1alpha1.FaultClockOffset:
-		b.pods(where, "TimeChaos", map[string]any{"timeOffset": o.ClockOffset.Duration.String(), "clockIds": []any{"CLOCK_REALTIME"}, "containerNames": []any{EngineContainer}})
+		b.pods(
+			where,
+			"TimeChaos",
+			map[string]any{
+				"timeOffset":     o.ClockOffset.Duration.String(),
+				"clockIds":       []any{"CLOCK_REALTIME"},
+				"containerNames": []any{EngineContainer},
+			},
+		)
 		r.Asked = fmt.Sprintf("the engine's clock is off by %s", o.ClockOffset.Duration)
 	case v1alpha1.FaultFreeze:
 		r.Asked = "the engine's process is stopped"
@@ -136,8 +145,8 @@ func (b builder) add(site v1alpha1.SiteName, kind string, spec map[string]any) {
 	b.r.Objects = append(b.r.Objects, Object{site, u})
 }
 
-// name gives the next object of the fault its name and labels. They follow from the run, so that one that is made again is
-// the same.
+// name gives the next object of the fault its name and labels. They follow from the run, so that one that is made again
+// is the same.
 func (b builder) name(u *unstructured.Unstructured, site v1alpha1.SiteName) {
 	u.SetNamespace(b.w.Namespace)
 	u.SetName(fmt.Sprintf("%s-%s-%s-%d", b.w.Drill, b.w.RunID, b.o.Name, len(b.r.Objects)+1))
@@ -152,7 +161,10 @@ func (b builder) name(u *unstructured.Unstructured, site v1alpha1.SiteName) {
 // selecting adds the pods by their names to a spec of Chaos Mesh.
 func (b builder) selecting(spec map[string]any, pods []string) map[string]any {
 	spec["mode"] = "all"
-	spec["selector"] = map[string]any{"namespaces": []any{b.w.Namespace}, "pods": map[string]any{b.w.Namespace: anys(pods)}}
+	spec["selector"] = map[string]any{
+		"namespaces": []any{b.w.Namespace},
+		"pods":       map[string]any{b.w.Namespace: anys(pods)},
+	}
 	return spec
 }
 
@@ -185,7 +197,12 @@ func (b builder) stress(where end) {
 }
 
 // Volumes of an engine by their role.
-var Volumes = map[string]string{"data": conf.DataMount, "log": conf.LogMount, "tempdb": conf.TempDBMount, "backup": conf.BackupMount}
+var Volumes = map[string]string{
+	"data":   conf.DataMount,
+	"log":    conf.LogMount,
+	"tempdb": conf.TempDBMount,
+	"backup": conf.BackupMount,
+}
 
 func (b builder) disk(where end) error {
 	path, ok := Volumes[b.o.Disk.Volume]
@@ -196,8 +213,12 @@ func (b builder) disk(where end) error {
 	if percent == 0 {
 		percent = 100
 	}
-	b.pods(where, "IOChaos", map[string]any{"action": "latency", "delay": b.o.Disk.Delay.Duration.String(), "percent": percent,
-		"volumePath": path, "containerNames": []any{EngineContainer}})
+	b.pods(
+		where,
+		"IOChaos",
+		map[string]any{"action": "latency", "delay": b.o.Disk.Delay.Duration.String(), "percent": percent,
+			"volumePath": path, "containerNames": []any{EngineContainer}},
+	)
 	b.r.Asked = fmt.Sprintf("files of %s are slower by %s", path, b.o.Disk.Delay.Duration)
 	return nil
 }
@@ -247,14 +268,19 @@ func (b builder) literal() error {
 	if err := json.Unmarshal(l.Spec.Raw, &spec); err != nil {
 		return fmt.Errorf("read the literal %s: %w", l.Kind, err)
 	}
-	mine := map[string]any{"key": v1alpha1.LabelServer, "operator": "In", "values": anys(slices.Sorted(maps.Keys(b.w.Servers)))}
+	mine := map[string]any{
+		"key":      v1alpha1.LabelServer,
+		"operator": "In",
+		"values":   anys(slices.Sorted(maps.Keys(b.w.Servers))),
+	}
 	for _, s := range selectors(spec) {
 		s["namespaces"] = []any{b.w.Namespace}
 		// Whatever it selects, it strikes servers of the target alone: only that has been said to allow drills.
 		given, _ := s["expressionSelectors"].([]any)
 		s["expressionSelectors"] = append(slices.Clone(given), mine)
 	}
-	// Which of them its selector names is seen when Chaos Mesh has selected them; what they are before is looked at in all.
+	// Which of them its selector names is seen when Chaos Mesh has selected them; what they are before is looked at in
+	// all.
 	here := end{}
 	for _, name := range slices.Sorted(maps.Keys(b.w.Servers)) {
 		if s := b.w.Servers[name]; s.Site == l.Site {
@@ -296,8 +322,15 @@ func CheckLiteral(l v1alpha1.LiteralChaos) error {
 	}
 	for _, s := range selectors(spec) {
 		for _, key := range slices.Sorted(maps.Keys(s)) {
-			if !slices.Contains([]string{"labelSelectors", "expressionSelectors", "annotationSelectors", "fieldSelectors", "podPhaseSelectors"}, key) {
-				return fmt.Errorf("selector.%s may not be set: a drill strikes the servers of its target in its own namespace, which are added; use labelSelectors", key)
+			if !slices.Contains(
+				[]string{"labelSelectors", "expressionSelectors", "annotationSelectors", "fieldSelectors", "podPhaseSelectors"},
+				key,
+			) {
+				return fmt.Errorf(
+					"selector.%s may not be set: a drill strikes the servers of its target in its own namespace, which are added; "+
+						"use labelSelectors",
+					key,
+				)
 			}
 		}
 	}
@@ -307,8 +340,13 @@ func CheckLiteral(l v1alpha1.LiteralChaos) error {
 		}
 	}
 	action, _ := spec["action"].(string)
-	if l.Kind == "IOChaos" && (action == "mistake" || action == "attrOverride" || spec["mistake"] != nil || spec["attr"] != nil) {
-		return fmt.Errorf("action %s may not be used: it damages what is read and written, and no drill may destroy data; latency and fault are allowed", cmp.Or(action, "mistake or attrOverride"))
+	if l.Kind == "IOChaos" &&
+		(action == "mistake" || action == "attrOverride" || spec["mistake"] != nil || spec["attr"] != nil) {
+		return fmt.Errorf(
+			"action %s may not be used: it damages what is read and written, and no drill may destroy data; latency and "+
+				"fault are allowed",
+			cmp.Or(action, "mistake or attrOverride"),
+		)
 	}
 	if l.Kind == "PodChaos" && (action == "pod-kill" || action == "container-kill") {
 		return nil

@@ -23,7 +23,11 @@ func world() fault.World {
 			Services: map[v1alpha1.SiteName]string{"tukwila": services[0], "quincy": services[1], "dublin": services[2]}}
 	}
 	site := func(api, local, client string) fault.Site {
-		return fault.Site{APIServers: []string{api + ":6443"}, LocalAPI: []string{local}, Clients: []fault.Client{{Pod: "d-clients", Address: client}}}
+		return fault.Site{
+			APIServers: []string{api + ":6443"},
+			LocalAPI:   []string{local},
+			Clients:    []fault.Client{{Pod: "d-clients", Address: client}},
+		}
 	}
 	return fault.World{
 		Namespace: "web", Drill: "d", RunID: "7", Group: "content",
@@ -33,7 +37,11 @@ func world() fault.World {
 			"dubcfg": server("dubcfg", "dublin", "10.3.0.1", "10.11.0.3", "10.12.0.3", "10.13.0.3"),
 		},
 		Sites: map[v1alpha1.SiteName]fault.Site{
-			"tukwila": site("172.18.0.1", "10.11.0.100", "10.1.0.9"), "quincy": site("172.18.0.2", "10.12.0.100", "10.2.0.9"), "dublin": site("172.18.0.3", "10.13.0.100", "10.3.0.9"),
+			"tukwila": site(
+				"172.18.0.1",
+				"10.11.0.100",
+				"10.1.0.9",
+			), "quincy": site("172.18.0.2", "10.12.0.100", "10.2.0.9"), "dublin": site("172.18.0.3", "10.13.0.100", "10.3.0.9"),
 		},
 		Roles: map[v1alpha1.FaultRole]v1alpha1.ServerName{v1alpha1.RolePrimary: "tukpub", v1alpha1.RoleSecondary: "quisec"},
 	}
@@ -53,12 +61,22 @@ func field(o fault.Object, path ...string) any {
 	return v
 }
 
-// A link's fault names a server by its ClusterIP at the site of the pod that sends, and by its pod's own address: a packet
-// has either. What a place receives is delayed where it is sent.
+// A link's fault names a server by its ClusterIP at the site of the pod that sends, and by its pod's own address: a
+// packet has either. What a place receives is delayed where it is sent.
 func TestLatencyOnALinkNamesBothAddresses(t *testing.T) {
 	g := NewWithT(t)
-	r, err := fault.Resolve(world(), one(v1alpha1.DrillFault{Kind: v1alpha1.FaultNetwork, Duration: lasting(20 * time.Second), Where: role(v1alpha1.RolePrimary), Peer: role(v1alpha1.RoleSecondary),
-		Network: &v1alpha1.NetworkFault{Latency: lasting(200 * time.Millisecond), Loss: 2}}))
+	r, err := fault.Resolve(
+		world(),
+		one(
+			v1alpha1.DrillFault{
+				Kind:     v1alpha1.FaultNetwork,
+				Duration: lasting(20 * time.Second),
+				Where:    role(v1alpha1.RolePrimary),
+				Peer:     role(v1alpha1.RoleSecondary),
+				Network:  &v1alpha1.NetworkFault{Latency: lasting(200 * time.Millisecond), Loss: 2},
+			},
+		),
+	)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(r.Targets).To(Equal([]string{"tukpub", "quisec"}))
 	g.Expect(r.Isolated).To(BeEmpty())
@@ -83,27 +101,42 @@ func TestLatencyOnALinkNamesBothAddresses(t *testing.T) {
 		g.Expect(o.GetLabels()).To(HaveKeyWithValue(v1alpha1.LabelDrillRun, "7"))
 	}
 	g.Expect(r.Objects[0].GetName()).NotTo(Equal(r.Objects[1].GetName()))
-	g.Expect(r.Probes).To(ConsistOf(fault.Probe{From: "tukpub", To: "quisec-0:1433"}, fault.Probe{From: "quisec", To: "tukpub-0:1433"},
-		fault.Probe{From: "tukpub", To: "quisec-0:8443", Send: 512 << 10}, fault.Probe{From: "quisec", To: "tukpub-0:8443", Send: 512 << 10}))
+	g.Expect(r.Probes).
+		To(ConsistOf(
+			fault.Probe{From: "tukpub", To: "quisec-0:1433"},
+			fault.Probe{From: "quisec", To: "tukpub-0:1433"},
+			fault.Probe{
+				From: "tukpub",
+				To:   "quisec-0:8443",
+				Send: 512 << 10,
+			},
+			fault.Probe{From: "quisec", To: "tukpub-0:8443", Send: 512 << 10},
+		))
 }
 
-// Should the operator and the hub be gone, every object ends by itself: with its fault, and at the latest with the drill's
-// limit. What is done at once needs no end.
+// Should the operator and the hub be gone, every object ends by itself: with its fault, and at the latest with the
+// drill's limit. What is done at once needs no end.
 func TestEveryObjectEndsByItself(t *testing.T) {
 	where, lasts := role(v1alpha1.RolePrimary), lasting(10*time.Minute)
 	for name, f := range map[string]v1alpha1.DrillFault{
-		"network":     {Kind: v1alpha1.FaultNetwork, Where: where, Network: &v1alpha1.NetworkFault{Latency: lasting(time.Second), Rate: "1mbps"}},
+		"network": {Kind: v1alpha1.FaultNetwork, Where: where,
+			Network: &v1alpha1.NetworkFault{Latency: lasting(time.Second), Rate: "1mbps"}},
 		"partition":   {Kind: v1alpha1.FaultPartition, Where: &v1alpha1.FaultPlace{Site: "tukwila"}},
 		"pod failure": {Kind: v1alpha1.FaultPodFailure, Where: where},
 		"processors":  {Kind: v1alpha1.FaultCPUStress, Where: where},
 		"memory":      {Kind: v1alpha1.FaultMemoryStress, Where: where, Memory: &v1alpha1.MemoryFault{Size: "1GB"}},
-		"disk":        {Kind: v1alpha1.FaultDiskDelay, Where: where, Disk: &v1alpha1.DiskFault{Volume: "data", Delay: *lasting(time.Second)}},
-		"clock":       {Kind: v1alpha1.FaultClockOffset, Where: where, ClockOffset: lasting(time.Hour)},
-		"literal":     {Kind: v1alpha1.FaultChaosMesh, ChaosMesh: &v1alpha1.LiteralChaos{Site: "tukwila", Kind: "PodChaos", Spec: runtime.RawExtension{Raw: []byte(`{"action":"pod-failure","duration":"100h","selector":{"labelSelectors":{"a":"b"}}}`)}}},
+		"disk": {Kind: v1alpha1.FaultDiskDelay, Where: where,
+			Disk: &v1alpha1.DiskFault{Volume: "data", Delay: *lasting(time.Second)}},
+		"clock": {Kind: v1alpha1.FaultClockOffset, Where: where, ClockOffset: lasting(time.Hour)},
+		"literal": {Kind: v1alpha1.FaultChaosMesh,
+			ChaosMesh: &v1alpha1.LiteralChaos{Site: "tukwila", Kind: "PodChaos",
+				Spec: runtime.RawExtension{Raw: []byte(
+					`{"action":"pod-failure","duration":"100h","selector":{"labelSelectors":{"a":"b"}}}`)}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f.Duration = lasts
-			for left, most := range map[time.Duration]time.Duration{0: 10*time.Minute + 10*time.Second, time.Hour: 10*time.Minute + 10*time.Second, time.Minute: 70 * time.Second} {
+			for left, most := range map[time.Duration]time.Duration{0: 10*time.Minute + 10*time.Second,
+				time.Hour: 10*time.Minute + 10*time.Second, time.Minute: 70 * time.Second} {
 				g := NewWithT(t)
 				w := world()
 				w.Left = left
@@ -123,10 +156,17 @@ func TestEveryObjectEndsByItself(t *testing.T) {
 
 // One way concerns one end's packets.
 func TestOneWay(t *testing.T) {
-	for direction, pod := range map[v1alpha1.FaultDirection]string{v1alpha1.DirectionTo: "tukpub-0", v1alpha1.DirectionFrom: "quisec-0"} {
+	for direction, pod := range map[v1alpha1.FaultDirection]string{v1alpha1.DirectionTo: "tukpub-0",
+		v1alpha1.DirectionFrom: "quisec-0"} {
 		for _, kind := range []v1alpha1.DrillFaultKind{v1alpha1.FaultNetwork, v1alpha1.FaultPartition} {
 			g := NewWithT(t)
-			f := v1alpha1.DrillFault{Kind: kind, Duration: lasting(time.Second), Where: role(v1alpha1.RolePrimary), Peer: role(v1alpha1.RoleSecondary), Direction: direction}
+			f := v1alpha1.DrillFault{
+				Kind:      kind,
+				Duration:  lasting(time.Second),
+				Where:     role(v1alpha1.RolePrimary),
+				Peer:      role(v1alpha1.RoleSecondary),
+				Direction: direction,
+			}
 			if kind == v1alpha1.FaultNetwork {
 				f.Network = &v1alpha1.NetworkFault{Latency: lasting(time.Second)}
 			}
@@ -139,10 +179,20 @@ func TestOneWay(t *testing.T) {
 	}
 }
 
-// A lost site takes its clients along, answers nobody, and its API server answers nobody outside. What remains inside does.
+// A lost site takes its clients along, answers nobody, and its API server answers nobody outside. What remains inside
+// does.
 func TestALostSite(t *testing.T) {
 	g := NewWithT(t)
-	r, err := fault.Resolve(world(), one(v1alpha1.DrillFault{Kind: v1alpha1.FaultPartition, Duration: lasting(time.Minute), Where: &v1alpha1.FaultPlace{Site: "tukwila"}}))
+	r, err := fault.Resolve(
+		world(),
+		one(
+			v1alpha1.DrillFault{
+				Kind:     v1alpha1.FaultPartition,
+				Duration: lasting(time.Minute),
+				Where:    &v1alpha1.FaultPlace{Site: "tukwila"},
+			},
+		),
+	)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(r.Isolated).To(Equal([]string{"tukwila"}))
 	bySite := map[v1alpha1.SiteName]fault.Object{}
@@ -155,7 +205,8 @@ func TestALostSite(t *testing.T) {
 	g.Expect(field(bySite["tukwila"], "selector", "pods", "web")).To(ConsistOf("tukpub-0", "d-clients"))
 	g.Expect(field(bySite["tukwila"], "externalTargets")).To(ConsistOf(
 		"10.2.0.1", "10.11.0.2", "10.3.0.1", "10.11.0.3", "172.18.0.2", "172.18.0.3", "10.2.0.9", "10.3.0.9"))
-	g.Expect(field(bySite["tukwila"], "externalTargets")).NotTo(ContainElement("10.11.0.100"), "its own API server is inside")
+	g.Expect(field(bySite["tukwila"], "externalTargets")).
+		NotTo(ContainElement("10.11.0.100"), "its own API server is inside")
 	g.Expect(field(bySite["quincy"], "selector", "pods", "web")).To(ConsistOf("quisec-0", "d-clients"))
 	g.Expect(field(bySite["quincy"], "externalTargets")).To(ConsistOf("10.1.0.1", "10.12.0.1", "172.18.0.1", "10.1.0.9"))
 	g.Expect(r.Probes).To(ContainElement(fault.Probe{From: "dubcfg", To: "172.18.0.1:6443"}))
@@ -164,8 +215,19 @@ func TestALostSite(t *testing.T) {
 // Bandwidth is an action of its own beside delay and loss.
 func TestBandwidthBesideLatency(t *testing.T) {
 	g := NewWithT(t)
-	r, err := fault.Resolve(world(), one(v1alpha1.DrillFault{Kind: v1alpha1.FaultNetwork, Duration: lasting(time.Second), Where: role(v1alpha1.RolePrimary), Peer: role(v1alpha1.RoleSecondary),
-		Direction: v1alpha1.DirectionTo, Network: &v1alpha1.NetworkFault{Latency: lasting(time.Second), Rate: "1mbps"}}))
+	r, err := fault.Resolve(
+		world(),
+		one(
+			v1alpha1.DrillFault{
+				Kind:      v1alpha1.FaultNetwork,
+				Duration:  lasting(time.Second),
+				Where:     role(v1alpha1.RolePrimary),
+				Peer:      role(v1alpha1.RoleSecondary),
+				Direction: v1alpha1.DirectionTo,
+				Network:   &v1alpha1.NetworkFault{Latency: lasting(time.Second), Rate: "1mbps"},
+			},
+		),
+	)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(r.Objects).To(HaveLen(2))
 	g.Expect(field(r.Objects[0], "action")).To(Equal("netem"))
@@ -206,7 +268,13 @@ func TestSwitchover(t *testing.T) {
 // What is given literally damages no files.
 func TestLiteralsThatDamage(t *testing.T) {
 	for action, refused := range map[string]bool{"latency": false, "fault": false, "mistake": true, "attrOverride": true} {
-		err := fault.CheckLiteral(v1alpha1.LiteralChaos{Site: "quincy", Kind: "IOChaos", Spec: runtime.RawExtension{Raw: []byte(`{"action":"` + action + `","selector":{},"duration":"10s"}`)}})
+		err := fault.CheckLiteral(
+			v1alpha1.LiteralChaos{
+				Site: "quincy",
+				Kind: "IOChaos",
+				Spec: runtime.RawExtension{Raw: []byte(`{"action":"` + action + `","selector":{},"duration":"10s"}`)},
+			},
+		)
 		NewWithT(t).Expect(err != nil).To(Equal(refused), action)
 	}
 }
@@ -230,6 +298,8 @@ func TestLiteral(t *testing.T) {
 		}
 		g.Expect(err).NotTo(HaveOccurred())
 		g.Expect(field(r.Objects[0], "selector", "namespaces")).To(Equal([]any{"web"}))
-		g.Expect(field(r.Objects[0], "selector", "expressionSelectors")).To(Equal([]any{map[string]any{"key": v1alpha1.LabelServer, "operator": "In", "values": []any{"dubcfg", "quisec", "tukpub"}}}))
+		g.Expect(field(r.Objects[0], "selector", "expressionSelectors")).
+			To(Equal([]any{map[string]any{"key": v1alpha1.LabelServer, "operator": "In",
+				"values": []any{"dubcfg", "quisec", "tukpub"}}}))
 	}
 }

@@ -143,8 +143,8 @@ func (w World) pods(ends ...end) map[v1alpha1.SiteName][]string {
 	return pods
 }
 
-// addresses are all destinations under which the ends appear in packets of pods at the site from: the ClusterIPs there, the
-// pods' own addresses, those of clients, and the API servers of whole sites.
+// addresses are all destinations under which the ends appear in packets of pods at the site from: the ClusterIPs there,
+// the pods' own addresses, those of clients, and the API servers of whole sites.
 func (w World) addresses(from v1alpha1.SiteName, ends ...end) []string {
 	var list []string
 	for _, e := range ends {

@@ -16,7 +16,14 @@ const procFolder = "/proc"
 // NewCommand is the subcommand `geosql drill`, whose parts a drill runs in the pods of servers.
 func NewCommand() *cobra.Command {
 	command := &cobra.Command{Use: "drill", Short: "Probe the network of a pod, freeze its engine (run by drills)"}
-	command.AddCommand(newProbeCommand(), newSendCommand(), newUsageCommand(), newStateCommand(), newFreezeCommand(), newThawCommand())
+	command.AddCommand(
+		newProbeCommand(),
+		newSendCommand(),
+		newUsageCommand(),
+		newStateCommand(),
+		newFreezeCommand(),
+		newThawCommand(),
+	)
 	return command
 }
 

@@ -60,8 +60,8 @@ func State(proc string) (Frozen, error) {
 	return f, nil
 }
 
-// Freeze stops the engine's processes and leaves a process of its own behind that lets them go on after the time, whatever
-// becomes of the caller and of the operator. It returns when the processes are stopped.
+// Freeze stops the engine's processes and leaves a process of its own behind that lets them go on after the time,
+// whatever becomes of the caller and of the operator. It returns when the processes are stopped.
 func Freeze(ctx context.Context, proc string, lasts time.Duration) (Frozen, error) {
 	f, err := State(proc)
 	if err != nil {
@@ -102,8 +102,8 @@ func Freeze(ctx context.Context, proc string, lasts time.Duration) (Frozen, erro
 	}
 }
 
-// Thaw lets processes go on after the time. One that has ended is none of its business: its number may be another's by then,
-// to whom SIGCONT does nothing unless it was stopped, too.
+// Thaw lets processes go on after the time. One that has ended is none of its business: its number may be another's by
+// then, to whom SIGCONT does nothing unless it was stopped, too.
 func Thaw(ctx context.Context, after time.Duration, processes []int) error {
 	select {
 	case <-ctx.Done():

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package probe is what a drill runs in the pods of servers: probes of the network as the pod sees it, and the freezing of
-// an engine.
+// Package probe is what a drill runs in the pods of servers: probes of the network as the pod sees it, and the freezing
+// of an engine.
 package probe
 
 import (
@@ -19,8 +19,9 @@ import (
 type Result struct {
 	// To is host:port.
 	To string `json:"to"`
-	// Attempts to open a TCP connection, and Failures of them: unreachable or too slow. One that was refused is no attempt:
-	// a process that does not listen, or a node that knows no pod of the name, answered, and the way was not tried.
+	// Attempts to open a TCP connection, and Failures of them: unreachable or too slow. One that was refused is no
+	// attempt: a process that does not listen, or a node that knows no pod of the name, answered, and the way was not
+	// tried.
 	Attempts int `json:"attempts"`
 	Failures int `json:"failures"`
 	// Connect is the median time of those that succeeded, one round trip, and Slowest the longest; 0 without any.
@@ -42,7 +43,8 @@ type Options struct {
 	Pause time.Duration
 }
 
-// Run opens TCP connections and closes them again. A name is looked up once for each attempt, and its time does not count.
+// Run opens TCP connections and closes them again. A name is looked up once for each attempt, and its time does not
+// count.
 func Run(ctx context.Context, o Options) []Result {
 	results := make([]Result, len(o.To))
 	var wait sync.WaitGroup

@@ -30,14 +30,17 @@ func TestRefusedConnections(t *testing.T) {
 	}
 	g.Expect(ask()).To(And(HaveField("Attempts", 3), HaveField("Failures", 0)))
 	g.Expect(listener.Close()).To(Succeed())
-	g.Expect(ask()).To(And(HaveField("Attempts", 0), HaveField("Failures", 0), HaveField("Reason", ContainSubstring("refused"))))
+	g.Expect(ask()).
+		To(And(HaveField("Attempts", 0), HaveField("Failures", 0), HaveField("Reason", ContainSubstring("refused"))))
 }
 
-// Data that is sent to a server which throws it away is all acknowledged, and nothing of it is sent again on loopback. The
-// time is kept when the server does not read.
+// Data that is sent to a server which throws it away is all acknowledged, and nothing of it is sent again on loopback.
+// The time is kept when the server does not read.
 func TestSend(t *testing.T) {
 	g := NewWithT(t)
-	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("ok\n")) }))
+	server := httptest.NewTLSServer(
+		http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("ok\n")) }),
+	)
 	t.Cleanup(server.Close)
 	to := server.Listener.Addr().String()
 	s := probe.Send(t.Context(), probe.SendOptions{To: []string{to}, Bytes: 1 << 20, For: time.Minute})[0]
@@ -50,7 +53,8 @@ func TestSend(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0") // it accepts and never answers
 	g.Expect(err).NotTo(HaveOccurred())
 	t.Cleanup(func() { _ = listener.Close() })
-	silent := probe.Send(t.Context(), probe.SendOptions{To: []string{listener.Addr().String()}, Bytes: 1 << 20, For: 200 * time.Millisecond})[0]
+	silent := probe.Send(t.Context(),
+		probe.SendOptions{To: []string{listener.Addr().String()}, Bytes: 1 << 20, For: 200 * time.Millisecond})[0]
 	g.Expect(silent.Reason).NotTo(BeEmpty())
 	g.Expect(silent.Bytes).To(BeZero())
 }
@@ -64,12 +68,18 @@ func TestUsage(t *testing.T) {
 	process := func(pid int, command string, ticks int) {
 		folder := filepath.Join(proc, strconv.Itoa(pid))
 		g.Expect(os.MkdirAll(folder, 0o750)).To(Succeed())
-		stat := fmt.Sprintf("%d (a name) with) R 1 1 1 0 -1 4194304 100 0 0 0 %d 50 0 0 20 0 1 0 100 1000 256 18446744073709551615", pid, ticks)
-		for name, text := range map[string]string{"cmdline": command + "\x00--cpu\x001\x00", "stat": stat, "statm": "5000 256 10 1 0 100 0"} {
+		stat := fmt.Sprintf(
+			"%d (a name) with) R 1 1 1 0 -1 4194304 100 0 0 0 %d 50 0 0 20 0 1 0 100 1000 256 18446744073709551615",
+			pid,
+			ticks,
+		)
+		for name, text := range map[string]string{"cmdline": command + "\x00--cpu\x001\x00", "stat": stat,
+			"statm": "5000 256 10 1 0 100 0"} {
 			g.Expect(os.WriteFile(filepath.Join(folder, name), []byte(text), 0o600)).To(Succeed())
 		}
 	}
-	g.Expect(os.WriteFile(filepath.Join(proc, "meminfo"), []byte("MemTotal:        4096 kB\nMemFree: 1 kB\n"), 0o600)).To(Succeed())
+	g.Expect(os.WriteFile(filepath.Join(proc, "meminfo"), []byte("MemTotal:        4096 kB\nMemFree: 1 kB\n"), 0o600)).
+		To(Succeed())
 	process(1, "/pause", 10)
 	process(7, "/opt/mssql/bin/sqlservr", 10)
 	process(8, self, 10)
@@ -92,7 +102,8 @@ func TestUsageOfAProcess(t *testing.T) {
 	g.Expect(busy.Start()).To(Succeed())
 	t.Cleanup(func() { _ = busy.Process.Kill(); _ = busy.Wait() })
 	proc := t.TempDir()
-	g.Expect(os.Symlink(fmt.Sprintf("/proc/%d", busy.Process.Pid), filepath.Join(proc, strconv.Itoa(busy.Process.Pid)))).To(Succeed())
+	g.Expect(os.Symlink(fmt.Sprintf("/proc/%d", busy.Process.Pid), filepath.Join(proc, strconv.Itoa(busy.Process.Pid)))).
+		To(Succeed())
 	g.Eventually(func() float64 {
 		u, err := probe.MeasureUsage(t.Context(), proc, 300*time.Millisecond)
 		g.Expect(err).NotTo(HaveOccurred())

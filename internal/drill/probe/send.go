@@ -17,8 +17,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Sent is what the kernel of the sender tells of one transfer (tcp(7), TCP_INFO). A segment that was lost on the way, or
-// thrown away since its checksum was wrong, is sent again; one that came twice is reported by the receiver (RFC 2883).
+// Sent is what the kernel of the sender tells of one transfer (tcp(7), TCP_INFO). A segment that was lost on the way,
+// or thrown away since its checksum was wrong, is sent again; one that came twice is reported by the receiver (RFC
+// 2883).
 type Sent struct {
 	// To is host:port.
 	To string `json:"to"`
@@ -48,8 +49,8 @@ type SendOptions struct {
 // (net/http, maxPostHandlerReadBytes) and keeps the connection open.
 const bodySize = 200 << 10
 
-// Send sends to all at the same time. The time of a transfer ends with the last acknowledgement, at the latest when For is
-// over.
+// Send sends to all at the same time. The time of a transfer ends with the last acknowledgement, at the latest when For
+// is over.
 func Send(ctx context.Context, o SendOptions) []Sent {
 	results := make([]Sent, len(o.To))
 	var wait sync.WaitGroup
@@ -76,7 +77,10 @@ func send(ctx context.Context, o SendOptions, to string) Sent {
 	_ = raw.SetDeadline(deadline)
 	// Nothing is told and nothing believed: what is sent is noise, and only how it travels counts.
 	//nolint:gosec // see above
-	conn := tls.Client(raw, &tls.Config{InsecureSkipVerify: true, MinVersion: tls.VersionTLS12, NextProtos: []string{"http/1.1"}})
+	conn := tls.Client(
+		raw,
+		&tls.Config{InsecureSkipVerify: true, MinVersion: tls.VersionTLS12, NextProtos: []string{"http/1.1"}},
+	)
 	if err := conn.HandshakeContext(ctx); err != nil {
 		s.Reason = err.Error()
 		return s
@@ -104,13 +108,15 @@ func send(ctx context.Context, o SendOptions, to string) Sent {
 	return s
 }
 
-// requests sends one after the other on the same connection and waits for each answer, which comes when all of it is there.
+// requests sends one after the other on the same connection and waits for each answer, which comes when all of it is
+// there.
 func requests(conn net.Conn, host string, bytes int) error {
 	body := make([]byte, bodySize)
 	answers := bufio.NewReader(conn)
 	for sent := 0; sent < bytes; {
 		part := body[:min(bodySize, bytes-sent)]
-		if _, err := fmt.Fprintf(conn, "GET /livez HTTP/1.1\r\nHost: %s\r\nContent-Length: %d\r\n\r\n", host, len(part)); err != nil {
+		if _, err := fmt.Fprintf(conn, "GET /livez HTTP/1.1\r\nHost: %s\r\nContent-Length: %d\r\n\r\n", host,
+			len(part)); err != nil {
 			return err
 		}
 		if _, err := conn.Write(part); err != nil {
@@ -137,7 +143,10 @@ func information(conn net.Conn) (*unix.TCPInfo, error) {
 	}
 	var info *unix.TCPInfo
 	var asked error
-	if err := raw.Control(func(fd uintptr) { info, asked = unix.GetsockoptTCPInfo(int(fd), unix.IPPROTO_TCP, unix.TCP_INFO) }); err != nil {
+	if err := raw.Control(func(fd uintptr) {
+		info,
+			asked = unix.GetsockoptTCPInfo(int(fd), unix.IPPROTO_TCP, unix.TCP_INFO)
+	}); err != nil {
 		return nil, fmt.Errorf("look at a connection: %w", err)
 	}
 	if asked != nil {

@@ -57,8 +57,8 @@ type measures struct {
 	Bytes       string   `json:"bytes"`
 }
 
-// frame shows the page in a frame as wide as a device, since a browser's window cannot be made as narrow as a phone, and
-// writes what it finds into an element of its own.
+// frame shows the page in a frame as wide as a device, since a browser's window cannot be made as narrow as a phone,
+// and writes what it finds into an element of its own.
 const frame = `<!DOCTYPE html><html><body style="margin:0"><iframe id="f" src="/report.html" style="border:0;width:%[1]dpx;height:%[2]dpx"></iframe>
 <pre id="measures"></pre><script>
 addEventListener("load", function () {
@@ -130,7 +130,8 @@ func browse(t *testing.T, args ...string) []byte {
 	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Minute)
 	defer cancel()
 	common := []string{
-		"--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--hide-scrollbars", "--no-first-run", "--disable-background-networking",
+		"--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--hide-scrollbars", "--no-first-run",
+		"--disable-background-networking",
 		"--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1", "--user-data-dir=" + t.TempDir(),
 	}
 	out, err := exec.CommandContext(ctx, chromium(t), append(common, args...)...).Output()
@@ -162,7 +163,12 @@ func screenshot(t *testing.T, page []byte, name string, width, height int) image
 		folder = t.TempDir()
 	}
 	file := filepath.Join(folder, name)
-	browse(t, "--screenshot="+file, fmt.Sprintf("--window-size=%d,%d", max(width, 600), height), serve(t, page, width, height).URL+"/frame.html")
+	browse(
+		t,
+		"--screenshot="+file,
+		fmt.Sprintf("--window-size=%d,%d", max(width, 600), height),
+		serve(t, page, width, height).URL+"/frame.html",
+	)
 	data, err := os.Open(file)
 	g.Expect(err).NotTo(HaveOccurred())
 	defer data.Close()
@@ -201,7 +207,9 @@ func TestPageCanBeReadInABrowser(t *testing.T) {
 			g.Expect(m.Outside).To(BeEmpty())
 			g.Expect(m.Overlapping).To(BeEmpty(), "the axes' numbers stand apart")
 			g.Expect(m.Smallest).To(BeNumerically(">=", 11), "the smallest letters, in CSS pixels")
-			g.Expect(m.Charts).To(Equal([]string{"Throughput", "Not acknowledged", "Latency", "Send queue", "Redo queue", "Round trip", "Probes lost"}))
+			g.Expect(m.Charts).
+				To(Equal([]string{"Throughput", "Not acknowledged", "Latency", "Send queue", "Redo queue", "Round trip",
+					"Probes lost"}))
 			g.Expect(m.ChartWidth).To(BeNumerically(">", 0.7*float64(width)))
 			g.Expect(m.Unseen).To(BeEmpty(), "every line is drawn")
 			g.Expect(m.Download).To(Equal("data:"))

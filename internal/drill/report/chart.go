@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// The drawing of a chart is stretched to the width of the page, so text stands beside it and not in it: what can be read on
-// a screen can be read on a phone. Across it goes from 0 to 1000, down from 0 to 100.
+// The drawing of a chart is stretched to the width of the page, so text stands beside it and not in it: what can be
+// read on a screen can be read on a phone. Across it goes from 0 to 1000, down from 0 to 100.
 const (
 	across = 1000.0
 	down   = 100.0
@@ -19,7 +19,11 @@ const (
 // palette are colours that differ for colour-blind people, too, and dashes that differ in print (Okabe and Ito, "Color
 // Universal Design", 2008).
 var palette = []struct{ Colour, Dash string }{
-	{"#0072b2", ""}, {"#d55e00", "7 3"}, {"#009e73", "2 2"}, {"#cc79a7", "9 3 2 3"}, {"#8a6d00", "4 4"}, {"#444444", "1 3"}, {"#56b4e9", "12 4"},
+	{
+		"#0072b2",
+		"",
+	}, {"#d55e00", "7 3"}, {"#009e73", "2 2"}, {"#cc79a7", "9 3 2 3"}, {"#8a6d00", "4 4"}, {"#444444", "1 3"},
+	{"#56b4e9", "12 4"},
 }
 
 // chart is one drawing with its scale.
@@ -54,7 +58,26 @@ func (a axis) percent(at float64) float64 {
 }
 
 // steps of time axes in seconds.
-var steps = []float64{1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 2 * 3600, 4 * 3600, 12 * 3600, 24 * 3600, 7 * 24 * 3600}
+var steps = []float64{
+	1,
+	2,
+	5,
+	10,
+	15,
+	30,
+	60,
+	120,
+	300,
+	600,
+	900,
+	1800,
+	3600,
+	2 * 3600,
+	4 * 3600,
+	12 * 3600,
+	24 * 3600,
+	7 * 24 * 3600,
+}
 
 // ticks of the time axis, about ten.
 func (a axis) ticks() []tick {
@@ -106,7 +129,10 @@ func draw(a axis, title, unit string, series []Series) *chart {
 	}
 	for i, s := range series {
 		look := palette[i%len(palette)]
-		c.Lines = append(c.Lines, line{Name: s.Name, Path: path(a, s.Points, top), Colour: look.Colour, Dash: look.Dash, Most: amount(most(s))})
+		c.Lines = append(
+			c.Lines,
+			line{Name: s.Name, Path: path(a, s.Points, top), Colour: look.Colour, Dash: look.Dash, Most: amount(most(s))},
+		)
 	}
 	return c
 }
@@ -127,7 +153,8 @@ func nice(top float64) (rounded, step float64) {
 		return 1, 1
 	}
 	unit := math.Pow(10, math.Floor(math.Log10(top)))
-	for _, n := range []struct{ top, step float64 }{{1, 0.25}, {1.5, 0.5}, {2, 0.5}, {3, 1}, {4, 1}, {5, 1.25}, {6, 2}, {8, 2}, {10, 2.5}} {
+	for _, n := range []struct{ top, step float64 }{{1, 0.25}, {1.5, 0.5}, {2, 0.5}, {3, 1}, {4, 1}, {5, 1.25}, {6, 2},
+		{8, 2}, {10, 2.5}} {
 		if n.top*unit >= top {
 			return n.top * unit, n.step * unit
 		}

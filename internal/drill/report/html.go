@@ -48,7 +48,8 @@ const (
 func (r Report) html() ([]byte, error) {
 	p := page{
 		Verdict: string(r.Verdict), Class: class(r.Verdict), Namespace: r.Namespace, Drill: r.Drill, RunID: r.RunID,
-		Subtitle: r.subtitle(), Message: r.lead(), Style: template.CSS(styleText), Warnings: r.warnings(), Evidence: r.evidence(),
+		Subtitle: r.subtitle(), Message: r.lead(), Style: template.CSS(styleText), Warnings: r.warnings(),
+		Evidence:   r.evidence(),
 		Objectives: r.objectives(), Tables: r.tables(), Picture: r.picture(),
 	}
 	if r.archive != nil {
@@ -68,7 +69,15 @@ func (r Report) html() ([]byte, error) {
 // attach puts the packed archive into the page.
 func (p *page) attach(name string, packed []byte) {
 	if len(packed) > maxPage {
-		p.Evidence = append(p.Evidence, fmt.Sprintf("The archive is too large for a page (%s): kubectl geosql drill report %s -n %s -o archive writes it to a file.", size(len(packed)), p.Drill, p.Namespace))
+		p.Evidence = append(
+			p.Evidence,
+			fmt.Sprintf(
+				"The archive is too large for a page (%s): kubectl geosql drill report %s -n %s -o archive writes it to a file.",
+				size(len(packed)),
+				p.Drill,
+				p.Namespace,
+			),
+		)
 		return
 	}
 	// Nothing of base64's alphabet is markup.

@@ -102,8 +102,8 @@ func interactions(runs []history.Run) []Interaction {
 	return list
 }
 
-// stages of the workload with what was done in each. Those of each client count from its own start; the last one lasts until
-// the end.
+// stages of the workload with what was done in each. Those of each client count from its own start; the last one lasts
+// until the end.
 func (m *Measured) stages(declared []v1alpha1.DrillStage, runs []history.Run) []Stage {
 	if len(declared) == 0 || len(runs) == 0 {
 		return nil
@@ -168,8 +168,22 @@ func (m *Measured) addArrivals(a *archive.Archive) error {
 }
 
 func (r Report) arrivalTable() table {
-	t := table{Title: "Arrival of the rows", Head: []string{"At", "As", "Rows that were due", "Seen to come", "p50", "p99", "Clocks differ by at most", "There at the end", "Remarks"},
-		Note: "From when a row was written at the primary or publisher, which the row itself tells, to when it was first seen at the place. Rows that were not seen count as the latest."}
+	t := table{
+		Title: "Arrival of the rows",
+		Head: []string{
+			"At",
+			"As",
+			"Rows that were due",
+			"Seen to come",
+			"p50",
+			"p99",
+			"Clocks differ by at most",
+			"There at the end",
+			"Remarks",
+		},
+		Note: "From when a row was written at the primary or publisher, which the row itself tells, to when it was first " +
+			"seen at the place. Rows that were not seen count as the latest.",
+	}
 	for _, a := range r.Arrivals {
 		tone, end := "", ""
 		if a.Kind == "Subscriber" && a.Delivered+a.Undelivered+a.Lost+a.Phantom > 0 {
@@ -182,14 +196,28 @@ func (r Report) arrivalTable() table {
 		if a.Seen == 0 && a.Uncertainty == nil {
 			seen = "" // nobody looked
 		}
-		t.add(tone, a.Server, a.Kind, fmt.Sprint(a.Acknowledged), seen, duration(a.P50), duration(a.P99), duration(a.Uncertainty), end, a.Message)
+		t.add(
+			tone,
+			a.Server,
+			a.Kind,
+			fmt.Sprint(a.Acknowledged),
+			seen,
+			duration(a.P50),
+			duration(a.P99),
+			duration(a.Uncertainty),
+			end,
+			a.Message,
+		)
 	}
 	return t
 }
 
 func (r Report) interactionTable() table {
-	t := table{Title: "What users did", Head: []string{"Interaction", "Acknowledged", "Failed", "Unknown", "Per second", "p50", "p90", "p99", "Slowest"},
-		Note: "Times are the clients': from just before an operation was sent to its answer, of those that were answered."}
+	t := table{
+		Title: "What users did",
+		Head:  []string{"Interaction", "Acknowledged", "Failed", "Unknown", "Per second", "p50", "p90", "p99", "Slowest"},
+		Note:  "Times are the clients': from just before an operation was sent to its answer, of those that were answered.",
+	}
 	for _, i := range r.Interactions {
 		t.add("", i.cells(i.Name)...)
 	}
@@ -197,7 +225,20 @@ func (r Report) interactionTable() table {
 }
 
 func (r Report) stageTable() table {
-	t := table{Title: "Stages of users", Head: []string{"Users at each site, from when", "Acknowledged", "Failed", "Unknown", "Per second", "p50", "p90", "p99", "Slowest"}}
+	t := table{
+		Title: "Stages of users",
+		Head: []string{
+			"Users at each site, from when",
+			"Acknowledged",
+			"Failed",
+			"Unknown",
+			"Per second",
+			"p50",
+			"p90",
+			"p99",
+			"Slowest",
+		},
+	}
 	for _, s := range r.Stages {
 		t.add("", s.cells(fmt.Sprintf("%d users, %+.0f s", s.Users, s.From))...)
 	}
@@ -206,5 +247,15 @@ func (r Report) stageTable() table {
 
 func (i Interaction) cells(name string) []string {
 	ms := func(v float64) string { return fmt.Sprintf("%.1f ms", v) }
-	return []string{name, fmt.Sprint(i.OK), fmt.Sprint(i.Failed), fmt.Sprint(i.Unknown), fmt.Sprintf("%.1f", i.PerSecond), ms(i.P50), ms(i.P90), ms(i.P99), ms(i.Max)}
+	return []string{
+		name,
+		fmt.Sprint(i.OK),
+		fmt.Sprint(i.Failed),
+		fmt.Sprint(i.Unknown),
+		fmt.Sprintf("%.1f", i.PerSecond),
+		ms(i.P50),
+		ms(i.P90),
+		ms(i.P99),
+		ms(i.Max),
+	}
 }

@@ -35,32 +35,53 @@ func TestInteractionsAndStages(t *testing.T) {
 	}
 	s.line("end", 31, nil)
 	a.Histories = map[string][]byte{"shop": s.out.Bytes()}
-	d.Spec.Workload.Stages = []v1alpha1.DrillStage{{Users: 10, Duration: metav1.Duration{Duration: 10 * time.Second}}, {Users: 20, Duration: metav1.Duration{Duration: 5 * time.Second}}}
+	d.Spec.Workload.Stages = []v1alpha1.DrillStage{
+		{Users: 10, Duration: metav1.Duration{Duration: 10 * time.Second}},
+		{Users: 20, Duration: metav1.Duration{Duration: 5 * time.Second}},
+	}
 	r, err := report.Build(d, a)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(r.Interactions).To(HaveLen(2))
 	browse, buy := r.Interactions[0], r.Interactions[1]
-	g.Expect(browse).To(And(HaveField("Name", "browse"), HaveField("OK", 29), HaveField("Failed", 1), HaveField("P99", BeNumerically("~", 250, 1))))
-	g.Expect(buy).To(And(HaveField("Name", "buy"), HaveField("OK", 10), HaveField("PerSecond", BeNumerically("~", 10/39.25, 0.01))))
+	g.Expect(browse).
+		To(And(HaveField("Name", "browse"), HaveField("OK", 29), HaveField("Failed", 1),
+			HaveField("P99", BeNumerically("~", 250, 1))))
+	g.Expect(buy).
+		To(And(HaveField("Name", "buy"), HaveField("OK", 10), HaveField("PerSecond", BeNumerically("~", 10/39.25, 0.01))))
 	g.Expect(r.Stages).To(HaveLen(2))
 	g.Expect(r.Stages[0].OK + r.Stages[0].Failed + r.Stages[1].OK).To(Equal(40))
-	g.Expect(r.Stages[0]).To(And(HaveField("Users", 10), HaveField("From", BeNumerically("~", -15, 0.1)), HaveField("To", BeNumerically("~", -5, 0.1)), HaveField("OK", 4)))
+	g.Expect(r.Stages[0]).
+		To(And(HaveField("Users", 10), HaveField("From", BeNumerically("~", -15, 0.1)),
+			HaveField("To", BeNumerically("~", -5, 0.1)), HaveField("OK", 4)))
 	g.Expect(r.Stages[1].To).To(BeNumerically("~", 29.25, 0.1), "the last stage's users stay")
 	text, err := report.Render(d, a, report.Markdown)
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(string(text)).To(And(ContainSubstring("What users did"), ContainSubstring("Stages of users"), ContainSubstring("browse")))
+	g.Expect(string(text)).
+		To(And(ContainSubstring("What users did"), ContainSubstring("Stages of users"), ContainSubstring("browse")))
 }
 
 // How rows arrived is in the tables, and over time in the chart.
 func TestArrivalsAreShown(t *testing.T) {
 	g := NewWithT(t)
 	d, a := fixture()
-	d.Status.Arrivals = []v1alpha1.DrillArrival{{Server: "dubsub", Kind: "Subscriber", Acknowledged: 100, Seen: 99, P50: &metav1.Duration{Duration: 1234 * time.Millisecond}, Delivered: 99, Lost: 1}}
+	d.Status.Arrivals = []v1alpha1.DrillArrival{
+		{
+			Server:       "dubsub",
+			Kind:         "Subscriber",
+			Acknowledged: 100,
+			Seen:         99,
+			P50:          &metav1.Duration{Duration: 1234 * time.Millisecond},
+			Delivered:    99,
+			Lost:         1,
+		},
+	}
 	folder := t.TempDir()
 	recorder, err := history.CreateArrivals(folder, "dubsub-0")
 	g.Expect(err).NotTo(HaveOccurred())
 	for i := range 50 {
-		g.Expect(recorder.Row(history.Arrival{RowID: history.RowID{Run: 1, Number: int64(i + 1)}, Written: after(float64(i)), Seen: after(float64(i) + 1.5), Early: i == 0})).To(Succeed())
+		g.Expect(recorder.Row(history.Arrival{RowID: history.RowID{Run: 1, Number: int64(i + 1)}, Written: after(float64(i)),
+			Seen: after(float64(i) + 1.5), Early: i == 0})).
+			To(Succeed())
 	}
 	g.Expect(recorder.End()).To(Succeed())
 	var packed bytes.Buffer
@@ -79,5 +100,7 @@ func TestArrivalsAreShown(t *testing.T) {
 	g.Expect(seen).To(Equal(49), "the row that was there at the first look was not seen to come")
 	page, err := report.Render(d, a, report.HTML)
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(string(page)).To(And(ContainSubstring("Arrival of the rows"), ContainSubstring("1.234s"), ContainSubstring("99 delivered, 0 not yet, 1 lost")))
+	g.Expect(string(page)).
+		To(And(ContainSubstring("Arrival of the rows"), ContainSubstring("1.234s"),
+			ContainSubstring("99 delivered, 0 not yet, 1 lost")))
 }

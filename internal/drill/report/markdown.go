@@ -48,4 +48,29 @@ func (t table) markdown(out *bytes.Buffer) {
 }
 
 // escape keeps text from being markup: messages may come from servers.
-var escape = strings.NewReplacer("\\", "\\\\", "|", "\\|", "<", "&lt;", ">", "&gt;", "*", "\\*", "_", "\\_", "`", "\\`", "[", "\\[", "]", "\\]", "\r\n", "<br>", "\n", "<br>", "\r", "<br>").Replace
+var escape = strings.NewReplacer(
+	"\\",
+	"\\\\",
+	"|",
+	"\\|",
+	"<",
+	"&lt;",
+	">",
+	"&gt;",
+	"*",
+	"\\*",
+	"_",
+	"\\_",
+	"`",
+	"\\`",
+	"[",
+	"\\[",
+	"]",
+	"\\]",
+	"\r\n",
+	"<br>",
+	"\n",
+	"<br>",
+	"\r",
+	"<br>",
+).Replace

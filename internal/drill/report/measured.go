@@ -241,7 +241,8 @@ func scaled(v *time.Duration, unit time.Duration) *float64 {
 func (m *Measured) addReplicas(samples []archive.ReplicaSample, at func(time.Time) float64) {
 	send, redo := lines{}, lines{}
 	roles, synchronization := newLanes(), newLanes()
-	for _, s := range slices.SortedStableFunc(slices.Values(samples), func(x, y archive.ReplicaSample) int { return x.At.Compare(y.At) }) {
+	for _, s := range slices.SortedStableFunc(slices.Values(samples),
+		func(x, y archive.ReplicaSample) int { return x.At.Compare(y.At) }) {
 		t := at(s.At)
 		send.add(s.Server, t, number(s.SendQueueKB))
 		redo.add(s.Server, t, number(s.RedoQueueKB))
@@ -282,8 +283,8 @@ func newLanes() lanes { return lanes{} }
 // silent is how many seconds after a sample nothing is known any more.
 const silent = 10
 
-// add says that a state was seen. It began when it was first seen and lasts until another one is seen, or until nobody has
-// looked for too long.
+// add says that a state was seen. It began when it was first seen and lasts until another one is seen, or until nobody
+// has looked for too long.
 func (l lanes) add(name string, at float64, state string) {
 	spans := l[name]
 	if n := len(spans); n > 0 {
@@ -316,8 +317,8 @@ func (l lanes) until(to float64) []Lane {
 	return all
 }
 
-// acknowledging has, for each client, which server acknowledged: from the first to the last acknowledgement in a row. Between
-// the spans nobody did.
+// acknowledging has, for each client, which server acknowledged: from the first to the last acknowledgement in a row.
+// Between the spans nobody did.
 func acknowledging(runs []history.Run, at func(time.Time) float64) []Lane {
 	byClient := map[string][]history.Operation{}
 	for _, run := range runs {
@@ -330,7 +331,10 @@ func acknowledging(runs []history.Run, at func(time.Time) float64) []Lane {
 	var all []Lane
 	for _, client := range slices.Sorted(maps.Keys(byClient)) {
 		operations := byClient[client]
-		slices.SortStableFunc(operations, func(x, y history.Operation) int { return cmp.Compare(x.Completed.Wall, y.Completed.Wall) })
+		slices.SortStableFunc(
+			operations,
+			func(x, y history.Operation) int { return cmp.Compare(x.Completed.Wall, y.Completed.Wall) },
+		)
 		lane := Lane{Name: client}
 		for _, o := range operations {
 			t := at(o.Completed.Time())

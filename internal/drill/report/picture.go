@@ -99,7 +99,15 @@ func (p *picture) mark(r Report, a axis) {
 		p.Bands = append(p.Bands, mark{X: unit * from, W: max(unit*(to-from), 2), Class: "band", Title: describe(f)})
 		if f.Settled != nil && f.Settled.After(r.overAt(f)) {
 			settled := a.percent(r.seconds(f.Settled.Time))
-			p.Bands = append(p.Bands, mark{X: unit * to, W: unit * (settled - to), Class: "tail", Title: f.Name + ": until all replicas were synchronized again"})
+			p.Bands = append(
+				p.Bands,
+				mark{
+					X:     unit * to,
+					W:     unit * (settled - to),
+					Class: "tail",
+					Title: f.Name + ": until all replicas were synchronized again",
+				},
+			)
 		}
 	}
 	var names []string
@@ -107,7 +115,13 @@ func (p *picture) mark(r Report, a axis) {
 		if !slices.Contains(drawnEvents, e.Event) {
 			continue
 		}
-		p.Events = append(p.Events, mark{X: unit * a.percent(r.seconds(e.Time.Time)), Title: strings.TrimSpace(e.Event + " " + r.offset(e.Time.Time) + " " + e.Message)})
+		p.Events = append(
+			p.Events,
+			mark{
+				X:     unit * a.percent(r.seconds(e.Time.Time)),
+				Title: strings.TrimSpace(e.Event + " " + r.offset(e.Time.Time) + " " + e.Message),
+			},
+		)
 		if !slices.Contains(names, e.Event) {
 			names = append(names, e.Event)
 		}
@@ -133,7 +147,10 @@ var (
 		"PRIMARY": {"#0072b2", "#ffffff"}, "SECONDARY": {"#cfe5f3", "#1a1a1a"}, "RESOLVING": {"#f0b429", "#1a1a1a"},
 	}
 	synchronizationLooks = map[string][2]string{
-		"SYNCHRONIZED": {"#009e73", "#ffffff"}, "SYNCHRONIZING": {"#f0e442", "#1a1a1a"}, "NOT SYNCHRONIZING": {"#d55e00", "#ffffff"},
+		"SYNCHRONIZED": {
+			"#009e73",
+			"#ffffff",
+		}, "SYNCHRONIZING": {"#f0e442", "#1a1a1a"}, "NOT SYNCHRONIZING": {"#d55e00", "#ffffff"},
 	}
 )
 
@@ -141,15 +158,22 @@ func (p *picture) addLanes(r Report, a axis) {
 	p.Lanes = append(p.Lanes, r.faultLanes(a)...)
 	m := r.Measured
 	if len(m.Roles) > 0 {
-		p.RoleNote = "Beneath each replica's role: synchronized green, synchronizing yellow, not synchronizing orange; hatched: nobody knows."
+		p.RoleNote = "Beneath each replica's role: synchronized green, synchronizing yellow, not synchronizing orange; " +
+			"hatched: nobody knows."
 	}
 	first := " first"
 	for _, roles := range m.Roles {
-		p.Lanes = append(p.Lanes, lane(a, roles, roles.Name, "role"+first, func(state string) [2]string { return look(roleLooks, state) }))
+		p.Lanes = append(
+			p.Lanes,
+			lane(a, roles, roles.Name, "role"+first, func(state string) [2]string { return look(roleLooks, state) }),
+		)
 		first = ""
 		for _, s := range m.Synchronization {
 			if s.Name == roles.Name {
-				p.Lanes = append(p.Lanes, lane(a, s, "", "thin", func(state string) [2]string { return look(synchronizationLooks, state) }))
+				p.Lanes = append(
+					p.Lanes,
+					lane(a, s, "", "thin", func(state string) [2]string { return look(synchronizationLooks, state) }),
+				)
 			}
 		}
 	}
@@ -186,7 +210,17 @@ func lane(a axis, l Lane, name, class string, look func(state string) [2]string)
 		if class == "thin" || width < 4 {
 			text = ""
 		}
-		v.Spans = append(v.Spans, spanView{Left: left, Width: width, Colour: colours[0], Ink: colours[1], Text: text, Title: fmt.Sprintf("%s %s – %s", s.State, clock(s.From), clock(s.To))})
+		v.Spans = append(
+			v.Spans,
+			spanView{
+				Left:   left,
+				Width:  width,
+				Colour: colours[0],
+				Ink:    colours[1],
+				Text:   text,
+				Title:  fmt.Sprintf("%s %s – %s", s.State, clock(s.From), clock(s.To)),
+			},
+		)
 	}
 	return v
 }
@@ -211,7 +245,15 @@ func (r Report) faultLanes(a axis) []laneView {
 			ends = append(ends, 0)
 			all = append(all, laneView{Class: "faults"})
 		}
-		span := spanView{Left: left, Width: right - left, Colour: "#d55e00", Ink: "#1a1a1a", Title: describe(f), Text: f.Name, Place: "after"}
+		span := spanView{
+			Left:   left,
+			Width:  right - left,
+			Colour: "#d55e00",
+			Ink:    "#1a1a1a",
+			Title:  describe(f),
+			Text:   f.Name,
+			Place:  "after",
+		}
 		switch {
 		case right-left >= need:
 			span.Place = "inside"

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package report makes a drill's report of the Drill object and its archive: a page that needs no network, Markdown, or
-// JSON. It is a function of the two alone, so a report can be made again a year later; what the archive says is judged again
-// on the way, and a page whose archive disagrees with the object's status says so.
+// JSON. It is a function of the two alone, so a report can be made again a year later; what the archive says is judged
+// again on the way, and a page whose archive disagrees with the object's status says so.
 package report
 
 import (
@@ -93,8 +93,8 @@ type Term struct {
 	Acknowledged int       `json:"acknowledged"`
 }
 
-// Render makes a drill's report. The archive may be nil: then the report says that there is none and shows what the status
-// has. It returns ErrNotOver, wrapped, while there is no verdict.
+// Render makes a drill's report. The archive may be nil: then the report says that there is none and shows what the
+// status has. It returns ErrNotOver, wrapped, while there is no verdict.
 func Render(d *v1alpha1.Drill, a *archive.Archive, format Format) ([]byte, error) {
 	r, err := Build(d, a)
 	if err != nil {
@@ -118,15 +118,25 @@ func Render(d *v1alpha1.Drill, a *archive.Archive, format Format) ([]byte, error
 // Build gathers the report, as Render does.
 func Build(d *v1alpha1.Drill, a *archive.Archive) (Report, error) {
 	if d.Status.Verdict == "" {
-		return Report{}, fmt.Errorf("report drill %s/%s: it is %s: %w", d.Namespace, d.Name, cmp.Or(string(d.Status.Phase), "not begun"), ErrNotOver)
+		return Report{}, fmt.Errorf(
+			"report drill %s/%s: it is %s: %w",
+			d.Namespace,
+			d.Name,
+			cmp.Or(string(d.Status.Phase), "not begun"),
+			ErrNotOver,
+		)
 	}
 	s := d.Status
 	r := Report{
 		Namespace: d.Namespace, Drill: d.Name, RunID: s.RunID, Target: target(d), Database: s.Database,
 		Verdict: s.Verdict, Reason: s.Reason, Message: s.Message,
-		Objectives: s.Objectives, Counts: s.Counts, Figures: s.Figures, Arrivals: s.Arrivals, Faults: s.Faults, Versions: s.Versions, Archive: s.Archive,
+		Objectives: s.Objectives, Counts: s.Counts, Figures: s.Figures, Arrivals: s.Arrivals, Faults: s.Faults,
+		Versions: s.Versions, Archive: s.Archive,
 	}
-	r.Timeline = slices.SortedStableFunc(slices.Values(s.Timeline), func(x, y v1alpha1.DrillEvent) int { return x.Time.Compare(y.Time.Time) })
+	r.Timeline = slices.SortedStableFunc(
+		slices.Values(s.Timeline),
+		func(x, y v1alpha1.DrillEvent) int { return x.Time.Compare(y.Time.Time) },
+	)
 	if s.Accepted != nil {
 		r.Accepted = s.Accepted.UTC()
 	}
@@ -140,7 +150,14 @@ func Build(d *v1alpha1.Drill, a *archive.Archive) (Report, error) {
 		return r, nil
 	}
 	if a.Run.Namespace != d.Namespace || a.Run.Drill != d.Name || a.Run.ID != s.RunID {
-		return Report{}, fmt.Errorf("report drill %s/%s, run %q: the archive is of %s: %w", d.Namespace, d.Name, s.RunID, a.Run, archive.ErrForeign)
+		return Report{}, fmt.Errorf(
+			"report drill %s/%s, run %q: the archive is of %s: %w",
+			d.Namespace,
+			d.Name,
+			s.RunID,
+			a.Run,
+			archive.ErrForeign,
+		)
 	}
 	e, err := a.Evidence()
 	if err != nil {
@@ -168,7 +185,10 @@ func target(d *v1alpha1.Drill) string {
 func recheck(s v1alpha1.DrillStatus, v history.Verdict) *Recheck {
 	r := &Recheck{Result: v.Result, Reasons: v.Reasons, Counts: v.Counts, Registers: v.Registers}
 	for _, t := range v.Terms {
-		r.Terms = append(r.Terms, Term{Term: t.Term, Server: t.Server, First: t.First.Time(), Last: t.Last.Time(), Acknowledged: t.Acknowledged})
+		r.Terms = append(
+			r.Terms,
+			Term{Term: t.Term, Server: t.Server, First: t.First.Time(), Last: t.Last.Time(), Acknowledged: t.Acknowledged},
+		)
 	}
 	differ := func(what string, status int64, kept int) {
 		if status != int64(kept) {
@@ -188,7 +208,10 @@ func recheck(s v1alpha1.DrillStatus, v history.Verdict) *Recheck {
 	// Inconclusive is no contradiction: clocks of several machines cannot order reads and writes, and the other objectives
 	// stand without that.
 	if s.Verdict == v1alpha1.VerdictPassed && v.Result == history.Failed {
-		r.Differences = append(r.Differences, fmt.Sprintf("verdict: Passed in the status, and the histories alone are %s", v.Result))
+		r.Differences = append(
+			r.Differences,
+			fmt.Sprintf("verdict: Passed in the status, and the histories alone are %s", v.Result),
+		)
 	}
 	return r
 }

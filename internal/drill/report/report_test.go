@@ -35,8 +35,10 @@ func TestReportSaysWhatTheStatusSays(t *testing.T) {
 	for _, f := range []report.Format{report.HTML, report.Markdown} {
 		text := html.UnescapeString(render(t, d, a, f))
 		for _, want := range []string{
-			"Passed", "lose-the-primary", "every objective was met", "redoCatchUp", "18s", "+10.000 s", "+14.800 s", "latency 350ms",
-			"no: the fault itself cut these clients off", "1.507s, 1 of 5 failed", "sha256:0f0f", "feedbeef", "The Drill's status says the same", "2022-latest",
+			"Passed", "lose-the-primary", "every objective was met", "redoCatchUp", "18s", "+10.000 s", "+14.800 s",
+			"latency 350ms",
+			"no: the fault itself cut these clients off", "1.507s, 1 of 5 failed", "sha256:0f0f", "feedbeef",
+			"The Drill's status says the same", "2022-latest",
 		} {
 			g.Expect(strings.Contains(text, want)).To(BeTrue(), "%s: %s", f, want)
 		}
@@ -60,7 +62,8 @@ func TestPageRefersToNothingOutsideItself(t *testing.T) {
 func TestRawHistoriesAreInThePage(t *testing.T) {
 	g := NewWithT(t)
 	d, a := fixture()
-	link := regexp.MustCompile(`href="data:application/x-tar;base64,([^"]+)"`).FindStringSubmatch(render(t, d, a, report.HTML))
+	link := regexp.MustCompile(`href="data:application/x-tar;base64,([^"]+)"`).
+		FindStringSubmatch(render(t, d, a, report.HTML))
 	g.Expect(link).To(HaveLen(2))
 	back, err := archive.Unpack(decode(t, link[1]))
 	g.Expect(err).NotTo(HaveOccurred())
@@ -91,9 +94,18 @@ func TestTextOfOthersIsNotMarkup(t *testing.T) {
 // TestArchiveThatDisagreesIsShouted changes the status as somebody might who wants a pass.
 func TestArchiveThatDisagreesIsShouted(t *testing.T) {
 	for name, change := range map[string]func(d *v1alpha1.Drill, a *archive.Archive){
-		"rows are missing in the archive's replicas": func(_ *v1alpha1.Drill, a *archive.Archive) { a.Replicas[1].Rows = a.Replicas[1].Rows[10:] },
-		"the status counts more rows":                func(d *v1alpha1.Drill, _ *archive.Archive) { d.Status.Counts.Acknowledged++ },
-		"a history is gone":                          func(_ *v1alpha1.Drill, a *archive.Archive) { delete(a.Histories, "dublin") },
+		"rows are missing in the archive's replicas": func(_ *v1alpha1.Drill,
+			a *archive.Archive) {
+			a.Replicas[1].Rows = a.Replicas[1].Rows[10:]
+		},
+		"the status counts more rows": func(d *v1alpha1.Drill,
+			_ *archive.Archive) {
+			d.Status.Counts.Acknowledged++
+		},
+		"a history is gone": func(_ *v1alpha1.Drill,
+			a *archive.Archive) {
+			delete(a.Histories, "dublin")
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
@@ -143,7 +155,15 @@ func TestFaultThatWasNotSeenIsNotHidden(t *testing.T) {
 	d, a := fixture()
 	d.Status.Faults[0].Effect = nil
 	d.Status.Faults[1].Effect.Status = metav1.ConditionFalse
-	d.Status.Faults = append(d.Status.Faults, v1alpha1.FaultStatus{Name: "later", Kind: v1alpha1.FaultFreeze, State: v1alpha1.FaultSkipped, Message: "the drill was aborted"})
+	d.Status.Faults = append(
+		d.Status.Faults,
+		v1alpha1.FaultStatus{
+			Name:    "later",
+			Kind:    v1alpha1.FaultFreeze,
+			State:   v1alpha1.FaultSkipped,
+			Message: "the drill was aborted",
+		},
+	)
 	text := render(t, d, a, report.Markdown)
 	g.Expect(text).To(ContainSubstring("| kill | not looked for |"))
 	g.Expect(text).To(ContainSubstring("| slow-link | not there |"))
@@ -200,8 +220,14 @@ func TestMeasuresShowTheOutageWhereItWas(t *testing.T) {
 func TestNobodyLookedMeansNobodyKnows(t *testing.T) {
 	g := NewWithT(t)
 	d, a := fixture()
-	a.Samples.Replicas = slices.DeleteFunc(a.Samples.Replicas, func(s archive.ReplicaSample) bool { return s.At.After(after(30)) && s.At.Before(after(50)) })
-	a.Samples.Replicas = slices.DeleteFunc(a.Samples.Replicas, func(s archive.ReplicaSample) bool { return s.At.After(after(60)) })
+	a.Samples.Replicas = slices.DeleteFunc(
+		a.Samples.Replicas,
+		func(s archive.ReplicaSample) bool { return s.At.After(after(30)) && s.At.Before(after(50)) },
+	)
+	a.Samples.Replicas = slices.DeleteFunc(
+		a.Samples.Replicas,
+		func(s archive.ReplicaSample) bool { return s.At.After(after(60)) },
+	)
 	r, err := report.Build(d, a)
 	g.Expect(err).NotTo(HaveOccurred())
 	for _, lane := range r.Measured.Roles {
@@ -212,7 +238,8 @@ func TestNobodyLookedMeansNobodyKnows(t *testing.T) {
 	}
 }
 
-// TestMeasuresAddUp draws any history: what the chart shows is as much as there was, and every position is within its bounds.
+// TestMeasuresAddUp draws any history: what the chart shows is as much as there was, and every position is within its
+// bounds.
 func TestMeasuresAddUp(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		g := NewWithT(t)
@@ -236,7 +263,14 @@ func TestMeasuresAddUp(t *testing.T) {
 			a.Histories[name] = s.out.Bytes()
 		}
 		for range rapid.IntRange(0, 20).Draw(t, "samples") {
-			a.Samples.Replicas = append(a.Samples.Replicas, archive.ReplicaSample{At: after(rapid.Float64Range(-15, span).Draw(t, "at")), Server: "s", Role: rapid.SampledFrom([]string{"", "PRIMARY", "SECONDARY"}).Draw(t, "role")})
+			a.Samples.Replicas = append(
+				a.Samples.Replicas,
+				archive.ReplicaSample{
+					At:     after(rapid.Float64Range(-15, span).Draw(t, "at")),
+					Server: "s",
+					Role:   rapid.SampledFrom([]string{"", "PRIMARY", "SECONDARY"}).Draw(t, "role"),
+				},
+			)
 		}
 		r, err := report.Build(d, a)
 		g.Expect(err).NotTo(HaveOccurred())

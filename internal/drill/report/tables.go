@@ -49,7 +49,19 @@ func (r Report) objectives() table {
 
 // tables are all but the objectives.
 func (r Report) tables() []table {
-	return []table{r.faultTable(), r.effectTable(), r.figureTable(), r.countTable(), r.arrivalTable(), r.interactionTable(), r.stageTable(), r.timelineTable(), r.probeTable(), r.termTable(), r.versionTable()}
+	return []table{
+		r.faultTable(),
+		r.effectTable(),
+		r.figureTable(),
+		r.countTable(),
+		r.arrivalTable(),
+		r.interactionTable(),
+		r.stageTable(),
+		r.timelineTable(),
+		r.probeTable(),
+		r.termTable(),
+		r.versionTable(),
+	}
 }
 
 func (r Report) faultTable() table {
@@ -62,13 +74,26 @@ func (r Report) faultTable() table {
 		if f.Injected == nil {
 			remarks, tone = strings.TrimSpace("never injected ("+string(f.State)+") "+f.Message), "inconclusive"
 		}
-		t.add(tone, f.Name, string(f.Kind), strings.Join(f.Targets, ", "), r.position(f.Injected), r.position(f.Removed), r.position(f.Settled), remarks)
+		t.add(
+			tone,
+			f.Name,
+			string(f.Kind),
+			strings.Join(f.Targets, ", "),
+			r.position(f.Injected),
+			r.position(f.Removed),
+			r.position(f.Settled),
+			remarks,
+		)
 	}
 	return t
 }
 
 func (r Report) effectTable() table {
-	t := table{Title: "Effects of the faults", Note: "That a fault took effect is measured, not assumed.", Head: []string{"Fault", "Effect", "Asked", "Seen"}}
+	t := table{
+		Title: "Effects of the faults",
+		Note:  "That a fault took effect is measured, not assumed.",
+		Head:  []string{"Fault", "Effect", "Asked", "Seen"},
+	}
 	for _, f := range r.Faults {
 		if f.Effect == nil {
 			if f.Injected != nil {
@@ -90,7 +115,11 @@ func (r Report) effectTable() table {
 
 // probeTable has a line for each fault and way that was probed.
 func (r Report) probeTable() table {
-	t := table{Title: "Probes", Note: "Connections between the servers' pods, by the names that the engines use: median, slowest, failures.", Head: []string{"Fault", "From", "To", "Before", "During", "After"}}
+	t := table{
+		Title: "Probes",
+		Note:  "Connections between the servers' pods, by the names that the engines use: median, slowest, failures.",
+		Head:  []string{"Fault", "From", "To", "Before", "During", "After"},
+	}
 	for _, f := range r.Faults {
 		if f.Effect == nil {
 			continue
@@ -157,8 +186,9 @@ func (r Report) offset(at time.Time) string {
 func (r Report) figureTable() table {
 	t := table{
 		Title: "What clients saw of each fault",
-		Note:  "Without service is the longest time between two acknowledgements around the fault; usually is the median between two before it, beneath which that time means nothing.",
-		Head:  []string{"Fault", "Clients at", "Without service", "Usually", "Slowest acknowledged", "Judged"},
+		Note: "Without service is the longest time between two acknowledgements around the fault; usually is the median " +
+			"between two before it, beneath which that time means nothing.",
+		Head: []string{"Fault", "Clients at", "Without service", "Usually", "Slowest acknowledged", "Judged"},
 	}
 	for _, f := range r.Figures {
 		without, judged := duration(f.RTO), "yes"
@@ -195,7 +225,8 @@ func (r Report) countTable() table {
 		{"attempted", c.Attempted, false, "sent by clients"},
 		{"acknowledged", c.Acknowledged, false, "confirmed to their client"},
 		{"failed", c.Failed, false, "refused: they must not be there"},
-		{"unknown", c.Unknown, false, fmt.Sprintf("sent and never answered: neither lost nor acknowledged; %d of them are there", c.UnknownPresent)},
+		{"unknown", c.Unknown, false,
+			fmt.Sprintf("sent and never answered: neither lost nor acknowledged; %d of them are there", c.UnknownPresent)},
 		{"lost", c.Lost, c.Lost > 0, "acknowledged and missing from a replica"},
 		{"failed and there", c.FailedPresent, c.FailedPresent > 0, "refused and there nevertheless"},
 		{"duplicated", c.Duplicated, c.Duplicated > 0, "there more than once"},
@@ -212,7 +243,11 @@ func (r Report) countTable() table {
 }
 
 func (r Report) timelineTable() table {
-	t := table{Title: "Timeline", Class: "narrow timeline", Head: []string{"Time", "Clock (UTC)", "Event", "Fault", "What happened"}}
+	t := table{
+		Title: "Timeline",
+		Class: "narrow timeline",
+		Head:  []string{"Time", "Clock (UTC)", "Event", "Fault", "What happened"},
+	}
 	for _, e := range r.Timeline {
 		t.add("", r.offset(e.Time.Time), e.Time.UTC().Format("15:04:05.000"), e.Event, e.Fault, e.Message)
 	}
@@ -220,7 +255,12 @@ func (r Report) timelineTable() table {
 }
 
 func (r Report) termTable() table {
-	t := table{Title: "Terms", Note: "Which server acknowledged in which term of the group, from the clients' histories. Two at a time would be two primaries.", Head: []string{"Term", "Server", "First acknowledgement", "Last", "Acknowledged"}}
+	t := table{
+		Title: "Terms",
+		Note: "Which server acknowledged in which term of the group, from the clients' histories. Two at a time would be " +
+			"two primaries.",
+		Head: []string{"Term", "Server", "First acknowledgement", "Last", "Acknowledged"},
+	}
 	if r.Recheck == nil {
 		return t
 	}
@@ -268,13 +308,23 @@ func (r Report) lead() string {
 func (r Report) warnings() []string {
 	var all []string
 	if r.Recheck == nil {
-		all = append(all, "The histories of this run were not at hand: what follows is what the Drill's status says, and nothing of it could be checked again.")
+		all = append(
+			all,
+			"The histories of this run were not at hand: what follows is what the Drill's status says, and nothing of it "+
+				"could be checked again.",
+		)
 	} else if len(r.Recheck.Differences) > 0 {
-		all = append(all, "The archive does not say what the status says. One of them was changed, or the verdict was wrong. "+strings.Join(r.Recheck.Differences, "; ")+".")
+		all = append(all,
+			"The archive does not say what the status says. One of them was changed, or the verdict was wrong. "+strings.Join(
+				r.Recheck.Differences, "; ")+".")
 	}
 	for _, v := range r.Versions {
 		if strings.Contains(v.Version, "not Microsoft SQL Server") {
-			return append(all, "The servers of this run were stand-ins: its figures describe the network, the protocol and the operator, never SQL Server's speed.")
+			return append(
+				all,
+				"The servers of this run were stand-ins: its figures describe the network, the protocol and the operator, never "+
+					"SQL Server's speed.",
+			)
 		}
 	}
 	return all
@@ -288,14 +338,31 @@ func (r Report) evidence() []string {
 		if len(c.Reasons) > 0 {
 			text += " (" + strings.Join(c.Reasons, "; ") + ")"
 		}
-		text += fmt.Sprintf(". %d rows attempted, %d acknowledged, %d lost; registers %s over %d operations.", c.Counts.Attempted, c.Counts.Acknowledged, c.Counts.Lost, c.Registers.Result, c.Registers.Operations)
+		text += fmt.Sprintf(
+			". %d rows attempted, %d acknowledged, %d lost; registers %s over %d operations.",
+			c.Counts.Attempted,
+			c.Counts.Acknowledged,
+			c.Counts.Lost,
+			c.Registers.Result,
+			c.Registers.Operations,
+		)
 		if len(c.Differences) == 0 && r.Counts != nil {
 			text += " The Drill's status says the same."
 		}
 		all = append(all, text)
 	}
 	if a := r.Archive; a != nil {
-		all = append(all, fmt.Sprintf("Archive: ConfigMap %s and %d more in namespace %s, %d bytes, SHA-256 %s.", a.Name, a.Chunks, r.Namespace, a.Bytes, a.SHA256))
+		all = append(
+			all,
+			fmt.Sprintf(
+				"Archive: ConfigMap %s and %d more in namespace %s, %d bytes, SHA-256 %s.",
+				a.Name,
+				a.Chunks,
+				r.Namespace,
+				a.Bytes,
+				a.SHA256,
+			),
+		)
 	}
 	return all
 }

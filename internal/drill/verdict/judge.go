@@ -19,7 +19,8 @@ import (
 
 const (
 	defaultAcknowledged = 100
-	// sampleGap is how long nobody may have looked at the queues before a ceiling of theirs cannot be said to have been kept.
+	// sampleGap is how long nobody may have looked at the queues before a ceiling of theirs cannot be said to have been
+	// kept.
 	sampleGap = 15 * time.Second
 )
 
@@ -68,7 +69,16 @@ type Judgement struct {
 func Judge(s v1alpha1.DrillSpec, group *v1alpha1.Objectives, m Measured) Judgement {
 	o := s.Objectives
 	if group != nil && (len(s.Faults) > 0 || len(m.Faults) > 0) {
-		o.RPO, o.RTO, o.RedoCatchUp = first(o.RPO, group.RPO), first(o.RTO, group.RTO), first(o.RedoCatchUp, group.RedoCatchUp)
+		o.RPO, o.RTO, o.RedoCatchUp = first(
+			o.RPO,
+			group.RPO,
+		), first(
+			o.RTO,
+			group.RTO,
+		), first(
+			o.RedoCatchUp,
+			group.RedoCatchUp,
+		)
 	}
 	j := Judgement{Objectives: []v1alpha1.ObjectiveResult{evidence(o, m), effects(m), consistency(m), lostRows(o, m)}}
 	add := func(set bool, judge func() v1alpha1.ObjectiveResult) {
@@ -82,8 +92,14 @@ func Judge(s v1alpha1.DrillSpec, group *v1alpha1.Objectives, m Measured) Judgeme
 	add(o.SendQueueKB != nil, func() v1alpha1.ObjectiveResult { return ceiling("sendQueueKB", *o.SendQueueKB, m.Send, m) })
 	add(o.RedoQueueKB != nil, func() v1alpha1.ObjectiveResult { return ceiling("redoQueueKB", *o.RedoQueueKB, m.Redo, m) })
 	add(o.ErrorPercent != nil, func() v1alpha1.ObjectiveResult { return errorRate(*o.ErrorPercent, m) })
-	add(o.ArrivalP50 != nil, func() v1alpha1.ObjectiveResult { return arrivals("arrivalP50", 0.50, o.ArrivalP50.Duration, m.Places) })
-	add(o.ArrivalP99 != nil, func() v1alpha1.ObjectiveResult { return arrivals("arrivalP99", 0.99, o.ArrivalP99.Duration, m.Places) })
+	add(
+		o.ArrivalP50 != nil,
+		func() v1alpha1.ObjectiveResult { return arrivals("arrivalP50", 0.50, o.ArrivalP50.Duration, m.Places) },
+	)
+	add(
+		o.ArrivalP99 != nil,
+		func() v1alpha1.ObjectiveResult { return arrivals("arrivalP99", 0.99, o.ArrivalP99.Duration, m.Places) },
+	)
 	add(slices.ContainsFunc(m.Places, Place.Followed), func() v1alpha1.ObjectiveResult { return delivery(m.Places) })
 	j.sumUp()
 	return j
@@ -115,11 +131,21 @@ func (j *Judgement) sumUp() {
 	}
 	switch {
 	case len(failed) > 0:
-		j.Verdict, j.Reason, j.Message = v1alpha1.VerdictFailed, conditions.ReasonObjectivesMissed, "missed: "+strings.Join(failed, "; ")
+		j.Verdict, j.Reason, j.Message = v1alpha1.VerdictFailed, conditions.ReasonObjectivesMissed, "missed: "+strings.Join(
+			failed,
+			"; ",
+		)
 	case len(open) > 0:
-		j.Verdict, j.Reason, j.Message = v1alpha1.VerdictInconclusive, conditions.ReasonEvidenceMissing, "cannot be told: "+strings.Join(open, "; ")
+		j.Verdict, j.Reason, j.Message = v1alpha1.VerdictInconclusive, conditions.ReasonEvidenceMissing,
+			"cannot be told: "+strings.Join(
+				open,
+				"; ",
+			)
 	default:
-		j.Verdict, j.Reason, j.Message = v1alpha1.VerdictPassed, conditions.ReasonObjectivesMet, fmt.Sprintf("all %d objectives were met", len(j.Objectives))
+		j.Verdict, j.Reason, j.Message = v1alpha1.VerdictPassed, conditions.ReasonObjectivesMet, fmt.Sprintf(
+			"all %d objectives were met",
+			len(j.Objectives),
+		)
 	}
 }
 
@@ -149,12 +175,26 @@ func evidence(o v1alpha1.DrillObjectives, m Measured) v1alpha1.ObjectiveResult {
 	}
 	r.Measured = fmt.Sprintf("%d acknowledged rows, %d replicas read", m.History.Counts.Acknowledged, len(m.Read))
 	lack(m.Aborted != "", "the drill was ended early: %s", m.Aborted)
-	lack(m.NotRecovered != "", "the target had not recovered %s after the last fault: %s", m.Waited.Round(time.Second), m.NotRecovered)
-	lack(int64(m.History.Counts.Acknowledged) < least, "%d rows were acknowledged, at least %d are needed", m.History.Counts.Acknowledged, least)
+	lack(
+		m.NotRecovered != "",
+		"the target had not recovered %s after the last fault: %s",
+		m.Waited.Round(time.Second),
+		m.NotRecovered,
+	)
+	lack(
+		int64(m.History.Counts.Acknowledged) < least,
+		"%d rows were acknowledged, at least %d are needed",
+		m.History.Counts.Acknowledged,
+		least,
+	)
 	lack(len(m.Missing) > 0, "the histories of %s are lost", strings.Join(m.Missing, ", "))
 	lack(len(m.Read) == 0, "no replica was read")
 	lack(len(m.Unread) > 0, "%s did not answer when its rows were to be read", strings.Join(m.Unread, ", "))
-	lack(m.History.Counts.Unrecorded > 0, "%d rows come after the end of a history that broke off", m.History.Counts.Unrecorded)
+	lack(
+		m.History.Counts.Unrecorded > 0,
+		"%d rows come after the end of a history that broke off",
+		m.History.Counts.Unrecorded,
+	)
 	r.Evidence = "rows of " + strings.Join(m.Read, ", ")
 	if len(lacks) > 0 {
 		r.Verdict, r.Evidence, r.Measured = v1alpha1.VerdictInconclusive, strings.Join(lacks, "; "), ""
@@ -215,13 +255,21 @@ func consistency(m Measured) v1alpha1.ObjectiveResult {
 	for _, o := range h.Overlaps {
 		fault(true, "%s", o.Message)
 	}
-	r.Evidence = fmt.Sprintf("%d rows, %d terms, %d operations on registers", c.Attempted, len(h.Terms), h.Registers.Operations)
+	r.Evidence = fmt.Sprintf(
+		"%d rows, %d terms, %d operations on registers",
+		c.Attempted,
+		len(h.Terms),
+		h.Registers.Operations,
+	)
 	if len(wrong) > 0 {
 		r.Verdict, r.Evidence = v1alpha1.VerdictFailed, clip(strings.Join(wrong, "; "))
 		return r
 	}
 	if !whole {
-		r.Verdict, r.Evidence = v1alpha1.VerdictInconclusive, "without the histories of "+strings.Join(m.Missing, ", ")+" nobody can say who wrote what is there"
+		r.Verdict, r.Evidence = v1alpha1.VerdictInconclusive, "without the histories of "+strings.Join(
+			m.Missing,
+			", ",
+		)+" nobody can say who wrote what is there"
 		return r
 	}
 	switch {
@@ -247,7 +295,13 @@ func lostRows(o v1alpha1.DrillObjectives, m Measured) v1alpha1.ObjectiveResult {
 		return r
 	}
 	lost := m.History.Counts.Lost
-	r.Verdict, r.Measured = held(int64(lost) <= goal), fmt.Sprintf("%d of %d acknowledged", lost, m.History.Counts.Acknowledged)
+	r.Verdict, r.Measured = held(
+		int64(lost) <= goal,
+	), fmt.Sprintf(
+		"%d of %d acknowledged",
+		lost,
+		m.History.Counts.Acknowledged,
+	)
 	r.Evidence = "rows of " + strings.Join(m.Read, ", ")
 	for _, id := range m.History.Examples["lost"] {
 		r.Evidence += fmt.Sprintf("; run %d operation %d is missing", id.Run, id.Number)
@@ -293,7 +347,13 @@ func rto(goal time.Duration, m Measured) v1alpha1.ObjectiveResult {
 				samples++
 				if *c.RTO >= worst {
 					worst = *c.RTO
-					where = fmt.Sprintf("client %s at fault %s on %s; usual time between acknowledgements %s", c.Client, f.Name, f.Target, c.Usual.Round(time.Millisecond))
+					where = fmt.Sprintf(
+						"client %s at fault %s on %s; usual time between acknowledgements %s",
+						c.Client,
+						f.Name,
+						f.Target,
+						c.Usual.Round(time.Millisecond),
+					)
 				}
 			}
 		}
@@ -309,7 +369,9 @@ func rto(goal time.Duration, m Measured) v1alpha1.ObjectiveResult {
 	case samples == 0:
 		r.Verdict, r.Evidence = v1alpha1.VerdictInconclusive, "no fault was done that clients could have noticed"
 	case m.NotRecovered != "":
-		r.Verdict, r.Evidence = v1alpha1.VerdictInconclusive, clip("the target had not recovered when it was judged: "+m.NotRecovered)
+		r.Verdict, r.Evidence = v1alpha1.VerdictInconclusive, clip(
+			"the target had not recovered when it was judged: "+m.NotRecovered,
+		)
 	}
 	return r
 }
@@ -317,13 +379,20 @@ func rto(goal time.Duration, m Measured) v1alpha1.ObjectiveResult {
 func catchUp(goal time.Duration, m Measured) v1alpha1.ObjectiveResult {
 	r := result("redoCatchUp", "at most "+goal.String())
 	if m.NoGroup {
-		r.Verdict, r.Evidence = v1alpha1.VerdictInconclusive, "the target has no availability group: there is no redo to look at"
+		r.Verdict, r.Evidence = v1alpha1.VerdictInconclusive,
+			"the target has no availability group: there is no redo to look at"
 		return r
 	}
 	var worst time.Duration
 	for _, f := range m.History.Faults {
 		if f.CatchUp == nil {
-			r.Measured, r.Evidence = "more than "+m.Waited.Round(time.Second).String(), fmt.Sprintf("after fault %s on %s the replicas were not seen synchronized", f.Name, f.Target)
+			r.Measured, r.Evidence = "more than "+m.Waited.Round(time.Second).
+				String(),
+				fmt.Sprintf(
+					"after fault %s on %s the replicas were not seen synchronized",
+					f.Name,
+					f.Target,
+				)
 			r.Verdict = v1alpha1.VerdictFailed
 			if m.Waited <= goal {
 				r.Verdict = v1alpha1.VerdictInconclusive
@@ -346,7 +415,14 @@ func catchUp(goal time.Duration, m Measured) v1alpha1.ObjectiveResult {
 func ceiling(name string, goal int64, q *Queue, m Measured) v1alpha1.ObjectiveResult {
 	r := result(name, fmt.Sprintf("at most %d KB", goal))
 	if q != nil {
-		r.Measured, r.Evidence = fmt.Sprintf("%d KB", q.KB), fmt.Sprintf("%s at %s", q.Server, q.At.UTC().Format(time.RFC3339))
+		r.Measured, r.Evidence = fmt.Sprintf(
+			"%d KB",
+			q.KB,
+		), fmt.Sprintf(
+			"%s at %s",
+			q.Server,
+			q.At.UTC().Format(time.RFC3339),
+		)
 	}
 	switch {
 	case q != nil && q.KB > goal:

@@ -40,7 +40,11 @@ func TestWhatIsLeftOfTheNetworksFaults(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			m := good()
 			m.Faults[0].Kind = v1alpha1.FaultNetwork
-			m.Faults[0].Effect.Before, m.Faults[0].Effect.During, m.Faults[0].Effect.After = figures(0, 4*ms, 5*ms), c.during, c.after
+			m.Faults[0].Effect.Before, m.Faults[0].Effect.During, m.Faults[0].Effect.After = figures(
+				0,
+				4*ms,
+				5*ms,
+			), c.during, c.after
 			j := verdict.Judge(v1alpha1.DrillSpec{}, nil, m)
 			NewWithT(t).Expect(j.Verdict).To(Equal(c.want), j.Message)
 		})

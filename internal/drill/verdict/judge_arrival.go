@@ -53,7 +53,15 @@ func (p Place) Status() v1alpha1.DrillArrival {
 	}
 	if d := p.Delivery; d != nil {
 		s.Acknowledged = int64(d.Acknowledged)
-		s.Delivered, s.Undelivered, s.Lost, s.Phantom = int64(d.Delivered), int64(d.Undelivered), int64(d.Lost), int64(d.Phantom)
+		s.Delivered, s.Undelivered, s.Lost, s.Phantom = int64(
+			d.Delivered,
+		), int64(
+			d.Undelivered,
+		), int64(
+			d.Lost,
+		), int64(
+			d.Phantom,
+		)
 	}
 	if f := p.Figures; f != nil {
 		s.Acknowledged, s.Seen, s.Uncertainty = int64(f.Due), int64(f.Seen), rounded(f.Uncertainty)
@@ -79,7 +87,8 @@ func arrivals(name string, part float64, goal time.Duration, places []Place) v1a
 		}
 	}
 	if !judged {
-		worst.Verdict, worst.Evidence = v1alpha1.VerdictInconclusive, "no place was looked at where acknowledged rows had to arrive"
+		worst.Verdict, worst.Evidence = v1alpha1.VerdictInconclusive,
+			"no place was looked at where acknowledged rows had to arrive"
 	}
 	return worst
 }
@@ -118,7 +127,13 @@ func (p Place) arrival(r v1alpha1.ObjectiveResult, part float64, goal time.Durat
 		return r
 	}
 	value, unsure := f.Percentile(part), *f.Uncertainty
-	r.Evidence = fmt.Sprintf("%s: %d of %d rows were seen to arrive; the clocks differ by at most %s", p.Server, f.Seen, f.Due, unsure.Round(100*time.Microsecond))
+	r.Evidence = fmt.Sprintf(
+		"%s: %d of %d rows were seen to arrive; the clocks differ by at most %s",
+		p.Server,
+		f.Seen,
+		f.Due,
+		unsure.Round(100*time.Microsecond),
+	)
 	if value != nil {
 		r.Measured = value.Round(time.Millisecond).String()
 	}
@@ -141,8 +156,8 @@ func (p Place) arrival(r v1alpha1.ObjectiveResult, part float64, goal time.Durat
 // Followed says whether what is there at the end is compared, or should have been.
 func (p Place) Followed() bool { return p.Delivery != nil || p.NotCompared != "" }
 
-// delivery asks whether every acknowledged row is at each subscriber, and none that its publisher does not have. Where nobody could
-// compare them it cannot be told.
+// delivery asks whether every acknowledged row is at each subscriber, and none that its publisher does not have. Where
+// nobody could compare them it cannot be told.
 func delivery(places []Place) v1alpha1.ObjectiveResult {
 	r := result("delivery", "every acknowledged row is at the subscriber, and none that the publisher lacks")
 	var texts []string

@@ -19,12 +19,17 @@ import (
 func good() verdict.Measured {
 	rto, catchUp := 3*time.Second, 4*time.Second
 	return verdict.Measured{
-		History: history.Verdict{Counts: history.Counts{Attempted: 1000, Acknowledged: 990, Unknown: 10}, Registers: history.Registers{Result: history.Passed},
+		History: history.Verdict{
+			Counts:    history.Counts{Attempted: 1000, Acknowledged: 990, Unknown: 10},
+			Registers: history.Registers{Result: history.Passed},
 			Faults: []history.FaultFigures{{Fault: history.Fault{Name: "kill", Target: "tukpub"}, CatchUp: &catchUp,
-				Clients: []history.ClientFigures{{Client: "quincy", RTO: &rto}, {Client: "tukwila", Isolated: true}}}}},
-		Faults: []v1alpha1.FaultStatus{{Name: "kill", State: v1alpha1.FaultRemoved, Effect: &v1alpha1.FaultEffect{Status: metav1.ConditionTrue}}},
-		Read:   []string{"tukpub-0", "quisec-0"},
-		Send:   &verdict.Queue{KB: 10}, Redo: &verdict.Queue{KB: 20}, Waited: time.Minute,
+				Clients: []history.ClientFigures{{Client: "quincy", RTO: &rto}, {Client: "tukwila", Isolated: true}}}},
+		},
+		Faults: []v1alpha1.FaultStatus{
+			{Name: "kill", State: v1alpha1.FaultRemoved, Effect: &v1alpha1.FaultEffect{Status: metav1.ConditionTrue}},
+		},
+		Read: []string{"tukpub-0", "quisec-0"},
+		Send: &verdict.Queue{KB: 10}, Redo: &verdict.Queue{KB: 20}, Waited: time.Minute,
 	}
 }
 
@@ -40,45 +45,75 @@ func TestVerdicts(t *testing.T) {
 		verdict   v1alpha1.DrillVerdict
 		objective string
 	}{
-		"all is well":                {func(*verdict.Measured) {}, v1alpha1.VerdictPassed, ""},
-		"a row is lost":              {func(m *verdict.Measured) { m.History.Counts.Lost = 1 }, v1alpha1.VerdictFailed, "lostRows"},
-		"time is lost":               {func(m *verdict.Measured) { m.History.Faults[0].RPO = time.Second }, v1alpha1.VerdictFailed, "rpo"},
-		"too long without service":   {func(m *verdict.Measured) { *m.History.Faults[0].Clients[0].RTO = 6 * time.Second }, v1alpha1.VerdictFailed, "rto"},
-		"a client never came back":   {func(m *verdict.Measured) { m.History.Faults[0].Clients[0].RTO = nil }, v1alpha1.VerdictInconclusive, "rto"},
-		"served, but not well again": {func(m *verdict.Measured) { m.NotRecovered = "clients at quincy are not served yet" }, v1alpha1.VerdictInconclusive, "rto"},
-		"not recovered":              {func(m *verdict.Measured) { m.NotRecovered = "nobody is PRIMARY" }, v1alpha1.VerdictInconclusive, "evidence"},
-		"too long to catch up":       {func(m *verdict.Measured) { *m.History.Faults[0].CatchUp = 11 * time.Second }, v1alpha1.VerdictFailed, "redoCatchUp"},
-		"never caught up":            {func(m *verdict.Measured) { m.History.Faults[0].CatchUp = nil }, v1alpha1.VerdictFailed, "redoCatchUp"},
-		"no replicas":                {func(m *verdict.Measured) { m.NoGroup = true }, v1alpha1.VerdictInconclusive, "redoCatchUp"},
-		"hardly waited":              {func(m *verdict.Measured) { m.History.Faults[0].CatchUp = nil; m.Waited = time.Second }, v1alpha1.VerdictInconclusive, "redoCatchUp"},
-		"a queue is too long":        {func(m *verdict.Measured) { m.Redo.KB = 101 }, v1alpha1.VerdictFailed, "redoQueueKB"},
-		"nobody saw the queues":      {func(m *verdict.Measured) { m.Send = nil }, v1alpha1.VerdictInconclusive, "sendQueueKB"},
-		"nobody looked for a while":  {func(m *verdict.Measured) { m.Gap = time.Minute }, v1alpha1.VerdictInconclusive, "sendQueueKB"},
-		"too many errors":            {func(m *verdict.Measured) { m.History.Counts.Failed = 41 }, v1alpha1.VerdictFailed, "errorPercent"},
-		"a row is there twice":       {func(m *verdict.Measured) { m.History.Counts.Duplicated = 1 }, v1alpha1.VerdictFailed, "consistency"},
-		"two served at a time":       {func(m *verdict.Measured) { m.History.Overlaps = []history.Overlap{{Message: "both"}} }, v1alpha1.VerdictFailed, "consistency"},
-		"registers contradict":       {func(m *verdict.Measured) { m.History.Registers.Result = history.Failed }, v1alpha1.VerdictFailed, "consistency"},
+		"all is well": {func(*verdict.Measured) {}, v1alpha1.VerdictPassed, ""},
+		"a row is lost": {func(m *verdict.Measured) { m.History.Counts.Lost = 1 }, v1alpha1.VerdictFailed,
+			"lostRows"},
+		"time is lost": {func(m *verdict.Measured) { m.History.Faults[0].RPO = time.Second },
+			v1alpha1.VerdictFailed, "rpo"},
+		"too long without service": {func(m *verdict.Measured) { *m.History.Faults[0].Clients[0].RTO = 6 * time.Second },
+			v1alpha1.VerdictFailed, "rto"},
+		"a client never came back": {func(m *verdict.Measured) { m.History.Faults[0].Clients[0].RTO = nil },
+			v1alpha1.VerdictInconclusive, "rto"},
+		"served, but not well again": {func(m *verdict.Measured) { m.NotRecovered = "clients at quincy are not served yet" },
+			v1alpha1.VerdictInconclusive, "rto"},
+		"not recovered": {func(m *verdict.Measured) { m.NotRecovered = "nobody is PRIMARY" },
+			v1alpha1.VerdictInconclusive, "evidence"},
+		"too long to catch up": {func(m *verdict.Measured) { *m.History.Faults[0].CatchUp = 11 * time.Second },
+			v1alpha1.VerdictFailed, "redoCatchUp"},
+		"never caught up": {func(m *verdict.Measured) { m.History.Faults[0].CatchUp = nil },
+			v1alpha1.VerdictFailed, "redoCatchUp"},
+		"no replicas": {func(m *verdict.Measured) { m.NoGroup = true }, v1alpha1.VerdictInconclusive,
+			"redoCatchUp"},
+		"hardly waited": {func(m *verdict.Measured) { m.History.Faults[0].CatchUp = nil; m.Waited = time.Second },
+			v1alpha1.VerdictInconclusive, "redoCatchUp"},
+		"a queue is too long": {func(m *verdict.Measured) { m.Redo.KB = 101 }, v1alpha1.VerdictFailed, "redoQueueKB"},
+		"nobody saw the queues": {func(m *verdict.Measured) { m.Send = nil }, v1alpha1.VerdictInconclusive,
+			"sendQueueKB"},
+		"nobody looked for a while": {func(m *verdict.Measured) { m.Gap = time.Minute }, v1alpha1.VerdictInconclusive,
+			"sendQueueKB"},
+		"too many errors": {func(m *verdict.Measured) { m.History.Counts.Failed = 41 }, v1alpha1.VerdictFailed,
+			"errorPercent"},
+		"a row is there twice": {func(m *verdict.Measured) { m.History.Counts.Duplicated = 1 }, v1alpha1.VerdictFailed,
+			"consistency"},
+		"two served at a time": {func(m *verdict.Measured) { m.History.Overlaps = []history.Overlap{{Message: "both"}} },
+			v1alpha1.VerdictFailed, "consistency"},
+		"registers contradict": {func(m *verdict.Measured) { m.History.Registers.Result = history.Failed },
+			v1alpha1.VerdictFailed, "consistency"},
 		"registers without an order": {func(m *verdict.Measured) {
 			m.History.Registers = history.Registers{Result: history.Inconclusive, Operations: 300, Unordered: true}
 		}, v1alpha1.VerdictPassed, ""},
 		"registers not searched to the end": {func(m *verdict.Measured) {
 			m.History.Registers = history.Registers{Result: history.Inconclusive, Operations: 300}
 		}, v1alpha1.VerdictInconclusive, "consistency"},
-		"no effect":                 {func(m *verdict.Measured) { m.Faults[0].Effect.Status = metav1.ConditionFalse }, v1alpha1.VerdictInconclusive, "effect"},
-		"nobody looked for effects": {func(m *verdict.Measured) { m.Faults[0].Effect = nil }, v1alpha1.VerdictInconclusive, "effect"},
-		"not done":                  {func(m *verdict.Measured) { m.Faults[0].State = v1alpha1.FaultSkipped }, v1alpha1.VerdictInconclusive, "effect"},
-		"not taken back":            {func(m *verdict.Measured) { m.Faults[0].State = v1alpha1.FaultRemoving }, v1alpha1.VerdictInconclusive, "effect"},
-		"a history is lost":         {func(m *verdict.Measured) { m.Missing = []string{"dublin"} }, v1alpha1.VerdictInconclusive, "evidence"},
-		"rows of a lost history":    {func(m *verdict.Measured) { m.Missing = []string{"dublin"}; m.History.Counts.Phantom = 50 }, v1alpha1.VerdictInconclusive, "consistency"},
+		"no effect": {func(m *verdict.Measured) { m.Faults[0].Effect.Status = metav1.ConditionFalse },
+			v1alpha1.VerdictInconclusive, "effect"},
+		"nobody looked for effects": {func(m *verdict.Measured) { m.Faults[0].Effect = nil }, v1alpha1.VerdictInconclusive,
+			"effect"},
+		"not done": {func(m *verdict.Measured) { m.Faults[0].State = v1alpha1.FaultSkipped },
+			v1alpha1.VerdictInconclusive, "effect"},
+		"not taken back": {func(m *verdict.Measured) { m.Faults[0].State = v1alpha1.FaultRemoving },
+			v1alpha1.VerdictInconclusive, "effect"},
+		"a history is lost": {func(m *verdict.Measured) { m.Missing = []string{"dublin"} },
+			v1alpha1.VerdictInconclusive, "evidence"},
+		"rows of a lost history": {func(m *verdict.Measured) {
+			m.Missing =
+				[]string{"dublin"}
+			m.History.Counts.Phantom = 50
+		}, v1alpha1.VerdictInconclusive, "consistency"},
 		"writes of a lost history": {func(m *verdict.Measured) {
 			m.Missing = []string{"dublin"}
 			m.History.Registers.Result = history.Failed
 		}, v1alpha1.VerdictInconclusive, "consistency"},
-		"phantoms":              {func(m *verdict.Measured) { m.History.Counts.Phantom = 1 }, v1alpha1.VerdictFailed, "consistency"},
-		"a replica is silent":   {func(m *verdict.Measured) { m.Unread = []string{"quisec"} }, v1alpha1.VerdictInconclusive, "evidence"},
-		"too few rows":          {func(m *verdict.Measured) { m.History.Counts.Acknowledged = 99 }, v1alpha1.VerdictInconclusive, "evidence"},
-		"ended early":           {func(m *verdict.Measured) { m.Aborted = "by a person" }, v1alpha1.VerdictInconclusive, "evidence"},
-		"lost, and ended early": {func(m *verdict.Measured) { m.Aborted = "by a person"; m.History.Counts.Lost = 1 }, v1alpha1.VerdictFailed, "lostRows"},
+		"phantoms": {func(m *verdict.Measured) { m.History.Counts.Phantom = 1 }, v1alpha1.VerdictFailed,
+			"consistency"},
+		"a replica is silent": {func(m *verdict.Measured) { m.Unread = []string{"quisec"} }, v1alpha1.VerdictInconclusive,
+			"evidence"},
+		"too few rows": {func(m *verdict.Measured) { m.History.Counts.Acknowledged = 99 },
+			v1alpha1.VerdictInconclusive, "evidence"},
+		"ended early": {func(m *verdict.Measured) { m.Aborted = "by a person" }, v1alpha1.VerdictInconclusive,
+			"evidence"},
+		"lost, and ended early": {func(m *verdict.Measured) { m.Aborted = "by a person"; m.History.Counts.Lost = 1 },
+			v1alpha1.VerdictFailed, "lostRows"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
@@ -112,6 +147,9 @@ func TestNoFaults(t *testing.T) {
 	g := NewWithT(t)
 	m := good()
 	m.Faults, m.History.Faults = nil, nil
-	g.Expect(verdict.Judge(v1alpha1.DrillSpec{Objectives: v1alpha1.DrillObjectives{RPO: lasting(0)}}, nil, m).Verdict).To(Equal(v1alpha1.VerdictInconclusive))
-	g.Expect(verdict.Judge(v1alpha1.DrillSpec{}, &v1alpha1.Objectives{RPO: lasting(0), RTO: lasting(time.Second)}, m).Verdict).To(Equal(v1alpha1.VerdictPassed), "the group's goals are for its faults")
+	g.Expect(verdict.Judge(v1alpha1.DrillSpec{Objectives: v1alpha1.DrillObjectives{RPO: lasting(0)}}, nil, m).Verdict).
+		To(Equal(v1alpha1.VerdictInconclusive))
+	g.Expect(verdict.Judge(v1alpha1.DrillSpec{}, &v1alpha1.Objectives{RPO: lasting(0), RTO: lasting(time.Second)},
+		m).Verdict).
+		To(Equal(v1alpha1.VerdictPassed), "the group's goals are for its faults")
 }

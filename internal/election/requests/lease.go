@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package requests carries what people ask of a group's election to the Leases at its voters, where the agents read it,
-// and brings back what came of it. It is used by the manager, for Failover objects, and by kubectl geosql, which needs no
-// hub for it.
+// and brings back what came of it. It is used by the manager, for Failover objects, and by kubectl geosql, which needs
+// no hub for it.
 package requests
 
 import (
@@ -78,41 +78,83 @@ func Of(lease *coordinationv1.Lease) Vote {
 // ErrNewer means that the voter has a newer request, which must not be overwritten.
 var ErrNewer = errors.New("a newer request is waiting there")
 
-// attempts bounds the swaps of one Write: the holder's agent changes the Lease about once per second, and over a WAN one
-// swap in five meets such a change.
+// attempts bounds the swaps of one Write: the holder's agent changes the Lease about once per second, and over a WAN
+// one swap in five meets such a change.
 const attempts = 12
 
-// Remember notes Failovers that were carried out on a group's Lease at one voter, by compare-and-swap. It changes nothing else.
-func Remember(ctx context.Context, reader client.Reader, writer client.Writer, namespace, group string, carriedOut []election.CarriedOut) error {
-	return swap(ctx, reader, writer, namespace, group, "note what was carried out", func(annotations map[string]string) (bool, error) {
-		return election.NoteCarriedOut(annotations, carriedOut), nil
-	})
+// Remember notes Failovers that were carried out on a group's Lease at one voter, by compare-and-swap. It changes
+// nothing else.
+func Remember(
+	ctx context.Context,
+	reader client.Reader,
+	writer client.Writer,
+	namespace, group string,
+	carriedOut []election.CarriedOut,
+) error {
+	return swap(
+		ctx,
+		reader,
+		writer,
+		namespace,
+		group,
+		"note what was carried out",
+		func(annotations map[string]string) (bool, error) {
+			return election.NoteCarriedOut(annotations, carriedOut), nil
+		},
+	)
 }
 
 // Write writes a request on a group's Lease at one voter by compare-and-swap. A request of the same ID that is there is
-// left alone, a newer one is ErrNewer. It changes nothing else. reader must not be a cache. An error other than ErrNewer
-// and election.ErrAbsent leaves open whether the request was written; writing it again does no harm.
-func Write(ctx context.Context, reader client.Reader, writer client.Writer, namespace, group string, request election.Request) error {
+// left alone, a newer one is ErrNewer. It changes nothing else. reader must not be a cache. An error other than
+// ErrNewer and election.ErrAbsent leaves open whether the request was written; writing it again does no harm.
+func Write(
+	ctx context.Context,
+	reader client.Reader,
+	writer client.Writer,
+	namespace, group string,
+	request election.Request,
+) error {
 	if err := request.Check(); err != nil {
 		return err
 	}
-	return swap(ctx, reader, writer, namespace, group, "write the request", func(annotations map[string]string) (bool, error) {
-		present, ok, err := election.ParseRequest(annotations)
-		if ok && err == nil {
-			if present.ID == request.ID {
-				return false, nil
+	return swap(
+		ctx,
+		reader,
+		writer,
+		namespace,
+		group,
+		"write the request",
+		func(annotations map[string]string) (bool, error) {
+			present, ok, err := election.ParseRequest(annotations)
+			if ok && err == nil {
+				if present.ID == request.ID {
+					return false, nil
+				}
+				if !present.Issued.Before(request.Issued) {
+					return false, fmt.Errorf(
+						"%s of %s by %s: %w",
+						present.Kind,
+						present.Issued.UTC().Format(time.RFC3339),
+						present.By,
+						ErrNewer,
+					)
+				}
 			}
-			if !present.Issued.Before(request.Issued) {
-				return false, fmt.Errorf("%s of %s by %s: %w", present.Kind, present.Issued.UTC().Format(time.RFC3339), present.By, ErrNewer)
-			}
-		}
-		request.Annotate(annotations)
-		return true, nil
-	})
+			request.Annotate(annotations)
+			return true, nil
+		},
+	)
 }
 
-// swap changes the annotations of a group's Lease at one voter, as change says: false is that there is nothing to change.
-func swap(ctx context.Context, reader client.Reader, writer client.Writer, namespace, group, doing string, change func(map[string]string) (bool, error)) error {
+// swap changes the annotations of a group's Lease at one voter, as change says: false is that there is nothing to
+// change.
+func swap(
+	ctx context.Context,
+	reader client.Reader,
+	writer client.Writer,
+	namespace, group, doing string,
+	change func(map[string]string) (bool, error),
+) error {
 	key := client.ObjectKey{Namespace: namespace, Name: election.LeaseName(group)}
 	var last error
 	for range attempts {

@@ -32,8 +32,8 @@ const (
 	ReasonNotFenced = "NotFenced"
 	// ReasonNotCreated: the group does not exist on any server yet.
 	ReasonNotCreated = "NotCreated"
-	// ReasonStatusStale: the group's status is older than FreshFor, so that nothing can be told from it, or no newer than the Failover
-	// that it speaks against.
+	// ReasonStatusStale: the group's status is older than FreshFor, so that nothing can be told from it, or no newer than
+	// the Failover that it speaks against.
 	ReasonStatusStale = "StatusStale"
 	// ReasonStatusUnknown: the group's status does not tell whether the replica has every acknowledged write.
 	ReasonStatusUnknown = "StatusUnknown"
@@ -58,7 +58,11 @@ func Check(group *v1alpha1.AvailabilityGroup, spec v1alpha1.FailoverSpec, now ti
 		return p
 	}
 	if group.Status.GroupID == "" {
-		return Preflight{Verdict: Wait, Reason: ReasonNotCreated, Message: fmt.Sprintf("group %s has not been created yet", group.Name)}
+		return Preflight{
+			Verdict: Wait,
+			Reason:  ReasonNotCreated,
+			Message: fmt.Sprintf("group %s has not been created yet", group.Name),
+		}
 	}
 	switch spec.Kind {
 	case v1alpha1.FailoverSwitchover:
@@ -76,10 +80,15 @@ func checkReseed(group *v1alpha1.AvailabilityGroup, spec v1alpha1.FailoverSpec, 
 		return Preflight{Verdict: Go}
 	}
 	for _, name := range replica.Outside {
-		meant := len(spec.Databases) == 0 || slices.ContainsFunc(spec.Databases, func(d v1alpha1.DatabaseName) bool { return strings.EqualFold(string(d), name) })
+		meant := len(spec.Databases) == 0 ||
+			slices.ContainsFunc(spec.Databases, func(d v1alpha1.DatabaseName) bool { return strings.EqualFold(string(d), name) })
 		if meant {
 			return Preflight{Verdict: Refuse, Reason: election.ReasonOwnData, Seen: *replica.ObservedAt, Message: fmt.Sprintf(
-				"%s is ONLINE on %s outside of the group, and may have rows that nobody else has: save what is to be kept, and DROP DATABASE (or rename it) there; then it is seeded by itself", name, spec.To)}
+				"%s is ONLINE on %s outside of the group, and may have rows that nobody else has: save what is to be kept, and "+
+					"DROP DATABASE (or rename it) there; then it is seeded by itself",
+				name,
+				spec.To,
+			)}
 		}
 	}
 	return Preflight{Verdict: Go}
@@ -88,7 +97,11 @@ func checkReseed(group *v1alpha1.AvailabilityGroup, spec v1alpha1.FailoverSpec, 
 // CheckDeclaration says what the group's declaration alone says of a request.
 func CheckDeclaration(group *v1alpha1.AvailabilityGroup, spec v1alpha1.FailoverSpec) Preflight {
 	if group.Spec.ClusterType == v1alpha1.ClusterNone {
-		return Preflight{Verdict: Refuse, Reason: ReasonNotFenced, Message: "clusterType None has no votes and no fence: roles are changed by hand, with ALTER AVAILABILITY GROUP"}
+		return Preflight{
+			Verdict: Refuse,
+			Reason:  ReasonNotFenced,
+			Message: "clusterType None has no votes and no fence: roles are changed by hand, with ALTER AVAILABILITY GROUP",
+		}
 	}
 	if spec.To == "" {
 		return Preflight{Verdict: Go}
@@ -107,16 +120,39 @@ func checkReplica(group *v1alpha1.AvailabilityGroup, spec v1alpha1.FailoverSpec)
 	}
 	switch {
 	case declared == nil:
-		return Preflight{Verdict: Refuse, Reason: election.ReasonNotAReplica, Message: fmt.Sprintf("%s is no replica of group %s; its replicas are %s", spec.To, group.Name, strings.Join(names, ", "))}
+		return Preflight{
+			Verdict: Refuse,
+			Reason:  election.ReasonNotAReplica,
+			Message: fmt.Sprintf(
+				"%s is no replica of group %s; its replicas are %s",
+				spec.To,
+				group.Name,
+				strings.Join(names, ", "),
+			),
+		}
 	case declared.AvailabilityMode == v1alpha1.ConfigurationOnly && spec.Kind != v1alpha1.FailoverRejoin:
-		return Preflight{Verdict: Refuse, Reason: election.ReasonNotAReplica, Message: fmt.Sprintf("%s is a ConfigurationOnly replica: it holds no databases", spec.To)}
+		return Preflight{
+			Verdict: Refuse,
+			Reason:  election.ReasonNotAReplica,
+			Message: fmt.Sprintf("%s is a ConfigurationOnly replica: it holds no databases", spec.To),
+		}
 	case declared.AvailabilityMode == v1alpha1.AsynchronousCommit && Promotes(spec.Kind) && !spec.AllowDataLoss:
 		return Preflight{Verdict: Refuse, Reason: election.ReasonNotSynchronous, Message: fmt.Sprintf(
-			"%s is an AsynchronousCommit replica and may lack acknowledged writes: make it SynchronousCommit first, or ask for a Failover with allowDataLoss", spec.To)}
+			"%s is an AsynchronousCommit replica and may lack acknowledged writes: make it SynchronousCommit first, or ask "+
+				"for a Failover with allowDataLoss",
+			spec.To,
+		)}
 	}
 	for _, name := range spec.Databases {
-		if !slices.ContainsFunc(group.Spec.Databases, func(d v1alpha1.DatabaseName) bool { return strings.EqualFold(string(d), string(name)) }) {
-			return Preflight{Verdict: Refuse, Reason: election.ReasonNoSuchDatabase, Message: fmt.Sprintf("%s is no database of group %s", name, group.Name)}
+		if !slices.ContainsFunc(
+			group.Spec.Databases,
+			func(d v1alpha1.DatabaseName) bool { return strings.EqualFold(string(d), string(name)) },
+		) {
+			return Preflight{
+				Verdict: Refuse,
+				Reason:  election.ReasonNoSuchDatabase,
+				Message: fmt.Sprintf("%s is no database of group %s", name, group.Name),
+			}
 		}
 	}
 	return Preflight{Verdict: Go}
@@ -124,7 +160,11 @@ func checkReplica(group *v1alpha1.AvailabilityGroup, spec v1alpha1.FailoverSpec)
 
 // Asked is what a Failover of the spec asks the agents for, without who asks and when.
 func Asked(spec v1alpha1.FailoverSpec) election.Request {
-	r := election.Request{Kind: election.RequestKind(spec.Kind), AllowDataLoss: spec.AllowDataLoss, FencedHolder: spec.FencedHolder}
+	r := election.Request{
+		Kind:          election.RequestKind(spec.Kind),
+		AllowDataLoss: spec.AllowDataLoss,
+		FencedHolder:  spec.FencedHolder,
+	}
 	for _, name := range spec.Databases {
 		r.Kind, r.Databases = election.RequestReseedDatabases, append(r.Databases, string(name))
 	}
@@ -142,11 +182,19 @@ func Promotes(kind v1alpha1.FailoverKind) bool {
 // checkSwitchover looks at the status. What the status does not tell is waited for.
 func checkSwitchover(group *v1alpha1.AvailabilityGroup, to v1alpha1.ServerName, now time.Time) Preflight {
 	if group.Status.Primary == "" {
-		return Preflight{Verdict: Wait, Reason: election.ReasonNoPrimary, Message: "no server says that it is primary: a Switchover needs a primary that lives; a Failover does not"}
+		return Preflight{
+			Verdict: Wait,
+			Reason:  election.ReasonNoPrimary,
+			Message: "no server says that it is primary: a Switchover needs a primary that lives; a Failover does not",
+		}
 	}
 	replica := Replica(group, string(to))
 	if replica == nil || replica.Promotable == nil {
-		return Preflight{Verdict: Wait, Reason: ReasonStatusUnknown, Message: fmt.Sprintf("the group's status says nothing of %s yet", to)}
+		return Preflight{
+			Verdict: Wait,
+			Reason:  ReasonStatusUnknown,
+			Message: fmt.Sprintf("the group's status says nothing of %s yet", to),
+		}
 	}
 	p := replica.Promotable
 	message := p.Message
@@ -154,7 +202,11 @@ func checkSwitchover(group *v1alpha1.AvailabilityGroup, to v1alpha1.ServerName, 
 	case p.Status == metav1.ConditionUnknown:
 		return Preflight{Verdict: Wait, Reason: p.Reason, Message: message}
 	case replica.ObservedAt == nil || now.Sub(replica.ObservedAt.Time) > FreshFor:
-		return Preflight{Verdict: Wait, Reason: ReasonStatusStale, Message: fmt.Sprintf("what the group's status says of %s is older than %s: does the operator run?", to, FreshFor)}
+		return Preflight{
+			Verdict: Wait,
+			Reason:  ReasonStatusStale,
+			Message: fmt.Sprintf("what the group's status says of %s is older than %s: does the operator run?", to, FreshFor),
+		}
 	case p.Status == metav1.ConditionFalse:
 		return Preflight{Verdict: Refuse, Reason: p.Reason, Message: message, Seen: *replica.ObservedAt}
 	}
@@ -199,7 +251,12 @@ func EstimateLoss(group *v1alpha1.AvailabilityGroup, server string) []Loss {
 	}
 	var losses []Loss
 	for _, d := range replica.Databases {
-		l := Loss{Database: d.Name, Estimate: d.EstimatedDataLoss, State: d.SynchronizationState, LastCommit: d.LastCommitTime}
+		l := Loss{
+			Database:   d.Name,
+			Estimate:   d.EstimatedDataLoss,
+			State:      d.SynchronizationState,
+			LastCommit: d.LastCommitTime,
+		}
 		if newest := newestCommit(group, d.Name); newest != nil {
 			l.PrimaryLastCommit = newest
 			if l.Estimate == nil && d.LastCommitTime != nil {
@@ -216,7 +273,8 @@ func newestCommit(group *v1alpha1.AvailabilityGroup, database string) *metav1.Ti
 	var newest *metav1.Time
 	for _, r := range group.Status.Replicas {
 		for _, d := range r.Databases {
-			if strings.EqualFold(d.Name, database) && d.LastCommitTime != nil && (newest == nil || newest.Before(d.LastCommitTime)) {
+			if strings.EqualFold(d.Name, database) && d.LastCommitTime != nil &&
+				(newest == nil || newest.Before(d.LastCommitTime)) {
 				newest = d.LastCommitTime
 			}
 		}

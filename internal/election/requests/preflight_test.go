@@ -15,11 +15,16 @@ import (
 	"geosql.dev/operator/internal/election/requests"
 )
 
-// group has a replica of each mode, and a status that was taken just now in which both that hold data could be promoted.
+// group has a replica of each mode, and a status that was taken just now in which both that hold data could be
+// promoted.
 func group() *v1alpha1.AvailabilityGroup {
 	seen := metav1.NewTime(begun)
 	replica := func(server string, status metav1.ConditionStatus) v1alpha1.ReplicaStatus {
-		return v1alpha1.ReplicaStatus{Server: server, ObservedAt: &seen, Promotable: &v1alpha1.Promotability{Status: status, Reason: "Why", Message: "because"}}
+		return v1alpha1.ReplicaStatus{
+			Server:     server,
+			ObservedAt: &seen,
+			Promotable: &v1alpha1.Promotability{Status: status, Reason: "Why", Message: "because"},
+		}
 	}
 	return &v1alpha1.AvailabilityGroup{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: "content"},
@@ -36,7 +41,8 @@ func group() *v1alpha1.AvailabilityGroup {
 }
 
 func TestPreflight(t *testing.T) {
-	const switchover, failover, rejoin, reseed = v1alpha1.FailoverSwitchover, v1alpha1.FailoverFailover, v1alpha1.FailoverRejoin, v1alpha1.FailoverReseed
+	const switchover, failover, rejoin, reseed = v1alpha1.FailoverSwitchover, v1alpha1.FailoverFailover,
+		v1alpha1.FailoverRejoin, v1alpha1.FailoverReseed
 	quisec := func(change func(*v1alpha1.ReplicaStatus)) func(*v1alpha1.AvailabilityGroup) {
 		return func(a *v1alpha1.AvailabilityGroup) { change(&a.Status.Replicas[1]) }
 	}
@@ -49,37 +55,54 @@ func TestPreflight(t *testing.T) {
 		says    string
 	}{
 		"a switchover": {spec: v1alpha1.FailoverSpec{Kind: switchover, To: "quisec"}, verdict: requests.Go},
-		"without an election": {spec: v1alpha1.FailoverSpec{Kind: switchover, To: "quisec"}, verdict: requests.Refuse, reason: requests.ReasonNotFenced,
+		"without an election": {spec: v1alpha1.FailoverSpec{Kind: switchover, To: "quisec"}, verdict: requests.Refuse,
+			reason: requests.ReasonNotFenced,
 			change: func(a *v1alpha1.AvailabilityGroup) { a.Spec.ClusterType = v1alpha1.ClusterNone }},
-		"to a stranger": {spec: v1alpha1.FailoverSpec{Kind: switchover, To: "other"}, verdict: requests.Refuse, reason: election.ReasonNotAReplica,
-			says: "other is no replica of group content; its replicas are tukpub, quisec, dubasy, dubcfg"},
-		"to a replica without data":         {spec: v1alpha1.FailoverSpec{Kind: failover, To: "dubcfg", AllowDataLoss: true}, verdict: requests.Refuse, reason: election.ReasonNotAReplica, says: "holds no databases"},
-		"a rejoin of one without data":      {spec: v1alpha1.FailoverSpec{Kind: rejoin, To: "dubcfg"}, verdict: requests.Go},
-		"a failover to an asynchronous one": {spec: v1alpha1.FailoverSpec{Kind: failover, To: "dubasy"}, verdict: requests.Refuse, reason: election.ReasonNotSynchronous},
-		"a switchover to one":               {spec: v1alpha1.FailoverSpec{Kind: switchover, To: "dubasy"}, verdict: requests.Refuse, reason: election.ReasonNotSynchronous},
-		"with data loss":                    {spec: v1alpha1.FailoverSpec{Kind: failover, To: "dubasy", AllowDataLoss: true}, verdict: requests.Go},
-		"a reseed of an asynchronous one":   {spec: v1alpha1.FailoverSpec{Kind: reseed, To: "dubasy"}, verdict: requests.Go},
-		"a reseed of a database of others":  {spec: v1alpha1.FailoverSpec{Kind: reseed, To: "quisec", Databases: []v1alpha1.DatabaseName{"Shop"}}, verdict: requests.Refuse, reason: election.ReasonNoSuchDatabase},
-		"a reseed of what is written to beside the group": {spec: v1alpha1.FailoverSpec{Kind: reseed, To: "quisec"}, verdict: requests.Refuse, reason: election.ReasonOwnData, says: "DROP DATABASE",
+		"to a stranger": {spec: v1alpha1.FailoverSpec{Kind: switchover, To: "other"}, verdict: requests.Refuse,
+			reason: election.ReasonNotAReplica,
+			says:   "other is no replica of group content; its replicas are tukpub, quisec, dubasy, dubcfg"},
+		"to a replica without data": {spec: v1alpha1.FailoverSpec{Kind: failover, To: "dubcfg", AllowDataLoss: true},
+			verdict: requests.Refuse, reason: election.ReasonNotAReplica, says: "holds no databases"},
+		"a rejoin of one without data": {spec: v1alpha1.FailoverSpec{Kind: rejoin, To: "dubcfg"}, verdict: requests.Go},
+		"a failover to an asynchronous one": {spec: v1alpha1.FailoverSpec{Kind: failover, To: "dubasy"},
+			verdict: requests.Refuse, reason: election.ReasonNotSynchronous},
+		"a switchover to one": {spec: v1alpha1.FailoverSpec{Kind: switchover, To: "dubasy"},
+			verdict: requests.Refuse, reason: election.ReasonNotSynchronous},
+		"with data loss": {spec: v1alpha1.FailoverSpec{Kind: failover, To: "dubasy", AllowDataLoss: true},
+			verdict: requests.Go},
+		"a reseed of an asynchronous one": {spec: v1alpha1.FailoverSpec{Kind: reseed, To: "dubasy"}, verdict: requests.Go},
+		"a reseed of a database of others": {spec: v1alpha1.FailoverSpec{Kind: reseed, To: "quisec",
+			Databases: []v1alpha1.DatabaseName{"Shop"}}, verdict: requests.Refuse, reason: election.ReasonNoSuchDatabase},
+		"a reseed of what is written to beside the group": {spec: v1alpha1.FailoverSpec{Kind: reseed, To: "quisec"},
+			verdict: requests.Refuse, reason: election.ReasonOwnData, says: "DROP DATABASE",
 			change: quisec(func(r *v1alpha1.ReplicaStatus) { r.Outside = []string{"Content"} })},
 		"to nobody in particular": {spec: v1alpha1.FailoverSpec{Kind: failover}, verdict: requests.Go},
-		"before there is the group": {spec: v1alpha1.FailoverSpec{Kind: failover, To: "quisec"}, verdict: requests.Wait, reason: requests.ReasonNotCreated,
+		"before there is the group": {spec: v1alpha1.FailoverSpec{Kind: failover, To: "quisec"}, verdict: requests.Wait,
+			reason: requests.ReasonNotCreated,
 			change: func(a *v1alpha1.AvailabilityGroup) { a.Status.GroupID = "" }},
-		"a switchover without a primary": {spec: v1alpha1.FailoverSpec{Kind: switchover, To: "quisec"}, verdict: requests.Wait, reason: election.ReasonNoPrimary,
+		"a switchover without a primary": {spec: v1alpha1.FailoverSpec{Kind: switchover, To: "quisec"},
+			verdict: requests.Wait, reason: election.ReasonNoPrimary,
 			change: func(a *v1alpha1.AvailabilityGroup) { a.Status.Primary = "" }},
 		"a failover without a primary": {spec: v1alpha1.FailoverSpec{Kind: failover, To: "quisec"}, verdict: requests.Go,
 			change: func(a *v1alpha1.AvailabilityGroup) { a.Status.Primary = "" }},
-		"to one that was never seen": {spec: v1alpha1.FailoverSpec{Kind: switchover, To: "quisec"}, verdict: requests.Wait, reason: requests.ReasonStatusUnknown,
+		"to one that was never seen": {spec: v1alpha1.FailoverSpec{Kind: switchover, To: "quisec"}, verdict: requests.Wait,
+			reason: requests.ReasonStatusUnknown,
 			change: func(a *v1alpha1.AvailabilityGroup) { a.Status.Replicas = a.Status.Replicas[:1] }},
-		"to one of which nothing is told": {spec: v1alpha1.FailoverSpec{Kind: switchover, To: "quisec"}, verdict: requests.Wait, reason: requests.ReasonStatusUnknown,
+		"to one of which nothing is told": {spec: v1alpha1.FailoverSpec{Kind: switchover, To: "quisec"},
+			verdict: requests.Wait, reason: requests.ReasonStatusUnknown,
 			change: quisec(func(r *v1alpha1.ReplicaStatus) { r.Promotable = nil })},
-		"to one that may have everything": {spec: v1alpha1.FailoverSpec{Kind: switchover, To: "quisec"}, verdict: requests.Wait, reason: "Why", says: "because",
+		"to one that may have everything": {spec: v1alpha1.FailoverSpec{Kind: switchover, To: "quisec"},
+			verdict: requests.Wait, reason: "Why", says: "because",
 			change: quisec(func(r *v1alpha1.ReplicaStatus) { r.Promotable.Status = metav1.ConditionUnknown })},
-		"to one that lacks something": {spec: v1alpha1.FailoverSpec{Kind: switchover, To: "quisec"}, verdict: requests.Refuse, reason: "Why", says: "because",
+		"to one that lacks something": {spec: v1alpha1.FailoverSpec{Kind: switchover, To: "quisec"}, verdict: requests.Refuse,
+			reason: "Why", says: "because",
 			change: quisec(func(r *v1alpha1.ReplicaStatus) { r.Promotable.Status = metav1.ConditionFalse })},
-		"by a status as old as may be": {spec: v1alpha1.FailoverSpec{Kind: switchover, To: "quisec"}, verdict: requests.Go, after: requests.FreshFor},
-		"by an older one":              {spec: v1alpha1.FailoverSpec{Kind: switchover, To: "quisec"}, verdict: requests.Wait, reason: requests.ReasonStatusStale, after: requests.FreshFor + time.Second},
-		"by one of no known age": {spec: v1alpha1.FailoverSpec{Kind: switchover, To: "quisec"}, verdict: requests.Wait, reason: requests.ReasonStatusStale,
+		"by a status as old as may be": {spec: v1alpha1.FailoverSpec{Kind: switchover, To: "quisec"}, verdict: requests.Go,
+			after: requests.FreshFor},
+		"by an older one": {spec: v1alpha1.FailoverSpec{Kind: switchover, To: "quisec"}, verdict: requests.Wait,
+			reason: requests.ReasonStatusStale, after: requests.FreshFor + time.Second},
+		"by one of no known age": {spec: v1alpha1.FailoverSpec{Kind: switchover, To: "quisec"}, verdict: requests.Wait,
+			reason: requests.ReasonStatusStale,
 			change: quisec(func(r *v1alpha1.ReplicaStatus) { r.ObservedAt = nil })},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -89,8 +112,12 @@ func TestPreflight(t *testing.T) {
 				c.change(declared)
 			}
 			p := requests.Check(declared, c.spec, begun.Add(c.after))
-			g.Expect(p).To(And(HaveField("Verdict", c.verdict), HaveField("Reason", c.reason), HaveField("Message", ContainSubstring(c.says))))
-			g.Expect(p.Seen.IsZero()).To(Equal(p.Reason != "Why" && p.Reason != election.ReasonOwnData || p.Verdict != requests.Refuse), "a refusal by the status tells when that was taken")
+			g.Expect(p).
+				To(And(HaveField("Verdict", c.verdict), HaveField("Reason", c.reason),
+					HaveField("Message", ContainSubstring(c.says))))
+			g.Expect(p.Seen.IsZero()).
+				To(Equal(p.Reason != "Why" && p.Reason != election.ReasonOwnData || p.Verdict != requests.Refuse),
+					"a refusal by the status tells when that was taken")
 		})
 	}
 }
@@ -123,13 +150,19 @@ func TestTheBestHasTheNewestCommit(t *testing.T) {
 		replicas []v1alpha1.ReplicaStatus
 		best     string
 	}{
-		"the first":                {[]v1alpha1.ReplicaStatus{replica("a", "SECONDARY", at(5)), replica("b", "SECONDARY", at(4))}, "a"},
-		"the last":                 {[]v1alpha1.ReplicaStatus{replica("a", "SECONDARY", at(4)), replica("b", "SECONDARY", at(5))}, "b"},
-		"not the primary":          {[]v1alpha1.ReplicaStatus{replica("p-0", "PRIMARY", at(9)), replica("b", "SECONDARY", at(5))}, "b"},
-		"not a silent one":         {[]v1alpha1.ReplicaStatus{replica("a", "Unknown", at(9)), replica("b", "SECONDARY", at(5))}, "b"},
-		"not one without a commit": {[]v1alpha1.ReplicaStatus{replica("a", "SECONDARY", nil), replica("b", "SECONDARY", at(5)), replica("c", "SECONDARY")}, "b"},
-		"by any of its databases":  {[]v1alpha1.ReplicaStatus{replica("a", "SECONDARY", at(4)), replica("b", "SECONDARY", nil, at(5), at(3))}, "b"},
-		"nobody":                   {nil, ""},
+		"the first": {[]v1alpha1.ReplicaStatus{replica("a", "SECONDARY", at(5)),
+			replica("b", "SECONDARY", at(4))}, "a"},
+		"the last": {[]v1alpha1.ReplicaStatus{replica("a", "SECONDARY", at(4)),
+			replica("b", "SECONDARY", at(5))}, "b"},
+		"not the primary": {[]v1alpha1.ReplicaStatus{replica("p-0", "PRIMARY", at(9)),
+			replica("b", "SECONDARY", at(5))}, "b"},
+		"not a silent one": {[]v1alpha1.ReplicaStatus{replica("a", "Unknown", at(9)),
+			replica("b", "SECONDARY", at(5))}, "b"},
+		"not one without a commit": {[]v1alpha1.ReplicaStatus{replica("a", "SECONDARY", nil),
+			replica("b", "SECONDARY", at(5)), replica("c", "SECONDARY")}, "b"},
+		"by any of its databases": {[]v1alpha1.ReplicaStatus{replica("a", "SECONDARY", at(4)),
+			replica("b", "SECONDARY", nil, at(5), at(3))}, "b"},
+		"nobody": {nil, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			declared := group()
@@ -147,16 +180,37 @@ func TestTheLossOfEachDatabase(t *testing.T) {
 		return v1alpha1.ReplicaDatabaseStatus{Name: name, LastCommitTime: commit, SynchronizationState: "NOT SYNCHRONIZING"}
 	}
 	declared := group()
-	declared.Status.Replicas[0].Databases = []v1alpha1.ReplicaDatabaseStatus{of("content", at(50)), of("Content", at(60)), of("Orders", at(10))}
-	declared.Status.Replicas[1].Databases = []v1alpha1.ReplicaDatabaseStatus{of("Content", at(20)), of("Orders", at(11)), of("Users", nil)}
+	declared.Status.Replicas[0].Databases = []v1alpha1.ReplicaDatabaseStatus{
+		of("content", at(50)),
+		of("Content", at(60)),
+		of("Orders", at(10)),
+	}
+	declared.Status.Replicas[1].Databases = []v1alpha1.ReplicaDatabaseStatus{
+		of("Content", at(20)),
+		of("Orders", at(11)),
+		of("Users", nil),
+	}
 	g.Expect(requests.EstimateLoss(declared, "quisec")).To(Equal([]requests.Loss{
-		{Database: "Content", State: "NOT SYNCHRONIZING", LastCommit: at(20), PrimaryLastCommit: at(60), Estimate: &metav1.Duration{Duration: 40 * time.Second}},
-		{Database: "Orders", State: "NOT SYNCHRONIZING", LastCommit: at(11), PrimaryLastCommit: at(11), Estimate: &metav1.Duration{}},
+		{
+			Database:          "Content",
+			State:             "NOT SYNCHRONIZING",
+			LastCommit:        at(20),
+			PrimaryLastCommit: at(60),
+			Estimate:          &metav1.Duration{Duration: 40 * time.Second},
+		},
+		{
+			Database:          "Orders",
+			State:             "NOT SYNCHRONIZING",
+			LastCommit:        at(11),
+			PrimaryLastCommit: at(11),
+			Estimate:          &metav1.Duration{},
+		},
 		{Database: "Users", State: "NOT SYNCHRONIZING"},
 	}))
 	g.Expect(requests.EstimateLoss(declared, "other")).To(BeNil())
 	loss := func(d time.Duration) requests.Loss { return requests.Loss{Estimate: &metav1.Duration{Duration: d}} }
-	g.Expect(requests.Largest([]requests.Loss{loss(1), loss(3), loss(2)})).To(HaveValue(HaveField("Duration", time.Duration(3))))
+	g.Expect(requests.Largest([]requests.Loss{loss(1), loss(3), loss(2)})).
+		To(HaveValue(HaveField("Duration", time.Duration(3))))
 	g.Expect(requests.Largest([]requests.Loss{loss(1), {}, loss(2)})).To(BeNil(), "one is not known")
 	g.Expect(requests.Largest(nil)).To(BeNil())
 }

@@ -42,8 +42,11 @@ func renew(ctx context.Context, c client.Client) error {
 func TestARequestIsWrittenBetweenRenewals(t *testing.T) {
 	g := NewWithT(t)
 	conflicts := 3
-	c := fake.NewClientBuilder().WithScheme(clientgoscheme.Scheme).WithObjects(election.NewLease("web", "content", "tukpub-0", election.Configuration{})).
-		WithInterceptorFuncs(interceptor.Funcs{Patch: func(ctx context.Context, c client.WithWatch, obj client.Object, patch client.Patch, opts ...client.PatchOption) error {
+	c := fake.NewClientBuilder().
+		WithScheme(clientgoscheme.Scheme).
+		WithObjects(election.NewLease("web", "content", "tukpub-0", election.Configuration{})).
+		WithInterceptorFuncs(interceptor.Funcs{Patch: func(ctx context.Context, c client.WithWatch, obj client.Object,
+			patch client.Patch, opts ...client.PatchOption) error {
 			if conflicts > 0 {
 				conflicts--
 				if err := renew(ctx, c); err != nil {
@@ -51,18 +54,22 @@ func TestARequestIsWrittenBetweenRenewals(t *testing.T) {
 				}
 			}
 			return c.Patch(ctx, obj, patch, opts...)
-		}}).Build()
+		}}).
+		Build()
 	g.Expect(requests.Write(t.Context(), c, c, "web", "content", ask("a", 0))).To(Succeed())
 	g.Expect(conflicts).To(BeZero())
 	vote := requests.Read(t.Context(), c, "web", "content")
 	g.Expect(vote.Request).To(HaveValue(HaveField("ID", "a")))
-	g.Expect(vote.Record).To(And(HaveField("State", election.StateReleased), HaveField("InitialPrimary", "tukpub-0")), "the vote is left alone")
+	g.Expect(vote.Record).
+		To(And(HaveField("State", election.StateReleased), HaveField("InitialPrimary", "tukpub-0")), "the vote is left alone")
 
 	g.Expect(requests.Write(t.Context(), c, c, "web", "content", ask("a", 0))).To(Succeed(), "once more does no harm")
-	g.Expect(requests.Write(t.Context(), c, c, "web", "content", ask("older", -time.Second))).To(MatchError(requests.ErrNewer))
+	g.Expect(requests.Write(t.Context(), c, c, "web", "content", ask("older", -time.Second))).
+		To(MatchError(requests.ErrNewer))
 	g.Expect(requests.Write(t.Context(), c, c, "web", "content", ask("newer", time.Second))).To(Succeed())
 	g.Expect(requests.Read(t.Context(), c, "web", "content").Request).To(HaveValue(HaveField("ID", "newer")))
-	g.Expect(requests.Write(t.Context(), c, c, "web", "other", ask("a", 0))).To(MatchError(election.ErrAbsent), "a Lease that is missing is never made")
+	g.Expect(requests.Write(t.Context(), c, c, "web", "other", ask("a", 0))).
+		To(MatchError(election.ErrAbsent), "a Lease that is missing is never made")
 	g.Expect(requests.Write(t.Context(), c, c, "web", "content", election.Request{ID: "x"})).NotTo(Succeed())
 }
 
@@ -70,7 +77,8 @@ func TestARequestIsWrittenBetweenRenewals(t *testing.T) {
 func TestUnreadableAnnotationsHideNothing(t *testing.T) {
 	g := NewWithT(t)
 	lease := election.NewLease("web", "content", "tukpub-0", election.Configuration{})
-	lease.Annotations[election.AnnotationRequest], lease.Annotations[election.AnnotationAnswer], lease.Annotations[election.AnnotationTimelines] = "{", "{", "{"
+	lease.Annotations[election.AnnotationRequest], lease.Annotations[election.AnnotationAnswer],
+		lease.Annotations[election.AnnotationTimelines] = "{", "{", "{"
 	lease.Annotations[election.AnnotationPaused] = "true"
 	c := fake.NewClientBuilder().WithScheme(clientgoscheme.Scheme).WithObjects(lease).Build()
 	vote := requests.Read(t.Context(), c, "web", "content")
@@ -86,19 +94,39 @@ func TestVotesTogether(t *testing.T) {
 	}
 	cut := errors.New("cut")
 	votes := requests.Votes{
-		{Site: "a", Record: election.Record{Term: 4, State: election.StateHeld}, Answer: &election.Answer{ID: "r", Outcome: election.OutcomeAccepted, At: begun.Add(time.Hour)},
-			Timelines: []election.Timeline{{Term: 4, RequestID: "r", Promoted: at(1), Outcome: election.OutcomeAccepted}}},
-		{Site: "b", Record: election.Record{Term: 4, State: election.StateReleased}, Answer: &election.Answer{ID: "r", Outcome: election.OutcomeDone, At: begun}, Paused: true,
-			Timelines: []election.Timeline{{Term: 3}, {Term: 4, RequestID: "r", Promoted: at(1), Outcome: election.OutcomeDone}}},
-		{Site: "c", Err: cut, Record: election.Record{Term: 9}, Answer: &election.Answer{ID: "r", Outcome: election.OutcomeFailed, At: begun.Add(2 * time.Hour)}},
+		{
+			Site:      "a",
+			Record:    election.Record{Term: 4, State: election.StateHeld},
+			Answer:    &election.Answer{ID: "r", Outcome: election.OutcomeAccepted, At: begun.Add(time.Hour)},
+			Timelines: []election.Timeline{{Term: 4, RequestID: "r", Promoted: at(1), Outcome: election.OutcomeAccepted}},
+		},
+		{
+			Site:   "b",
+			Record: election.Record{Term: 4, State: election.StateReleased},
+			Answer: &election.Answer{ID: "r", Outcome: election.OutcomeDone, At: begun},
+			Paused: true,
+			Timelines: []election.Timeline{
+				{Term: 3},
+				{Term: 4, RequestID: "r", Promoted: at(1), Outcome: election.OutcomeDone},
+			},
+		},
+		{
+			Site:   "c",
+			Err:    cut,
+			Record: election.Record{Term: 9},
+			Answer: &election.Answer{ID: "r", Outcome: election.OutcomeFailed, At: begun.Add(2 * time.Hour)},
+		},
 	}
 	leading, known := votes.Leading()
 	g.Expect(known).To(BeTrue())
 	g.Expect(leading).To(HaveField("State", election.StateHeld))
-	g.Expect(votes.Answer("r")).To(HaveValue(HaveField("Outcome", election.OutcomeDone)), "a final answer leads; a voter that is cut off says nothing")
+	g.Expect(votes.Answer("r")).
+		To(HaveValue(HaveField("Outcome", election.OutcomeDone)),
+			"a final answer leads; a voter that is cut off says nothing")
 	g.Expect(votes.Answer("other")).To(BeNil())
 	g.Expect(votes.Timelines()).To(HaveLen(2))
-	g.Expect(votes.TimelineOf("r")).To(HaveValue(HaveField("Outcome", election.OutcomeDone)), "the copy that has come farthest")
+	g.Expect(votes.TimelineOf("r")).
+		To(HaveValue(HaveField("Outcome", election.OutcomeDone)), "the copy that has come farthest")
 	g.Expect(votes.TimelineOf("")).To(BeNil())
 	g.Expect(votes.Paused()).To(BeTrue())
 	votes[1].Err = cut
@@ -106,7 +134,9 @@ func TestVotesTogether(t *testing.T) {
 	g.Expect(known).To(BeFalse())
 	votes[1] = requests.Vote{Site: "b", Record: election.Record{State: election.StateReleased}}
 	_, known = votes.Leading()
-	g.Expect(known).To(BeFalse(), "a Lease that has never had a vote stands where one was lost: an answer may be at the voter that is cut off")
+	g.Expect(known).
+		To(BeFalse(),
+			"a Lease that has never had a vote stands where one was lost: an answer may be at the voter that is cut off")
 	votes[0].Record = votes[1].Record
 	_, known = votes.Leading()
 	g.Expect(known).To(BeTrue(), "a group that is new")
@@ -132,7 +162,10 @@ func TestOnlyChangesThatMeanSomethingWake(t *testing.T) {
 			before.Spec.HolderIdentity = ptr.To("tukpub-0/pod/engine/n1")
 			after := before.DeepCopy()
 			c.change(after)
-			NewWithT(t).Expect(requests.Moved().Update(event.UpdateEvent{ObjectOld: before, ObjectNew: after})).To(Equal(c.wakes))
+			NewWithT(
+				t,
+			).Expect(requests.Moved().Update(event.UpdateEvent{ObjectOld: before, ObjectNew: after})).
+				To(Equal(c.wakes))
 		})
 	}
 }
@@ -150,7 +183,8 @@ func TestTheLossIsEstimatedFromWhatWasSeen(t *testing.T) {
 		{Server: "dubnew-0", Role: "SECONDARY", Databases: database(nil, nil)},
 	}}}
 	loss := func(server string) *metav1.Duration { return requests.Largest(requests.EstimateLoss(group, server)) }
-	g.Expect(loss("quisec")).To(HaveValue(HaveField("Duration", 10*time.Second)), "by the last commit that the silent primary was seen with")
+	g.Expect(loss("quisec")).
+		To(HaveValue(HaveField("Duration", 10*time.Second)), "by the last commit that the silent primary was seen with")
 	g.Expect(loss("dubasy-0")).To(HaveValue(HaveField("Duration", time.Minute)), "what the primary's own row says")
 	g.Expect(loss("dubnew")).To(BeNil(), "a commit time that is not known is no time")
 	g.Expect(loss("other")).To(BeNil())

@@ -18,14 +18,15 @@ func (v Votes) Majority() bool {
 	return majority
 }
 
-// Counts says whether agents take the vote for one: it is known, and not one that was never anybody's beside others that were. They read
-// nothing at such a voter.
+// Counts says whether agents take the vote for one: it is known, and not one that was never anybody's beside others
+// that were. They read nothing at such a voter.
 func (v Votes) Counts(x Vote) bool {
-	return x.Err == nil && (x.Record.Term > 0 || !slices.ContainsFunc(v, func(o Vote) bool { return o.Err == nil && o.Record.Term > 0 }))
+	return x.Err == nil &&
+		(x.Record.Term > 0 || !slices.ContainsFunc(v, func(o Vote) bool { return o.Err == nil && o.Record.Term > 0 }))
 }
 
-// Leading is the record that a majority of those that vote agrees on, or else that of the highest term: see Configuration.Leading.
-// It is false when no majority is known.
+// Leading is the record that a majority of those that vote agrees on, or else that of the highest term: see
+// Configuration.Leading. It is false when no majority is known.
 func (v Votes) Leading() (election.Record, bool) {
 	began := election.Configuration{}
 	records, told := map[string]election.Record{}, []election.Record(nil)
@@ -39,7 +40,8 @@ func (v Votes) Leading() (election.Record, bool) {
 	return election.Configured(began, told...).Leading(records)
 }
 
-// Answer to the request of an ID: a final one leads one that was only accepted, then the newest. nil when none was seen.
+// Answer to the request of an ID: a final one leads one that was only accepted, then the newest. nil when none was
+// seen.
 func (v Votes) Answer(id string) *election.Answer {
 	var best *election.Answer
 	for _, x := range v {
@@ -54,8 +56,8 @@ func (v Votes) Answer(id string) *election.Answer {
 	return best
 }
 
-// Issue is when a request is issued that is made now: after every one that is there, whatever the clock said where that was made. Of
-// several the agents take the newest.
+// Issue is when a request is issued that is made now: after every one that is there, whatever the clock said where that
+// was made. Of several the agents take the newest.
 func (v Votes) Issue(now time.Time) time.Time {
 	for _, x := range v {
 		if x.Err == nil && x.Request != nil && !x.Request.Issued.Before(now) {
@@ -70,8 +72,8 @@ func (v Votes) Carries(id string) bool {
 	return slices.ContainsFunc(v, func(x Vote) bool { return x.Err == nil && x.Request != nil && x.Request.ID == id })
 }
 
-// CarriedOut is the Failover of a name that was carried out as another object: the same was asked for, and its UID was not this one. nil when no
-// voter tells of one.
+// CarriedOut is the Failover of a name that was carried out as another object: the same was asked for, and its UID was
+// not this one. nil when no voter tells of one.
 func (v Votes) CarriedOut(name, spec, id string) *election.CarriedOut {
 	for _, x := range v {
 		if x.Err != nil {
@@ -139,7 +141,8 @@ func (v Votes) TimelineOf(id string) *election.Timeline {
 func progress(t election.Timeline) int {
 	n := 0
 	for _, set := range []bool{
-		t.Suspected != nil, t.Claimed != nil, t.Fenced != nil, t.Promoted != nil, t.FirstWrite != nil, t.AllSynchronized != nil, t.Lost != nil,
+		t.Suspected != nil, t.Claimed != nil, t.Fenced != nil, t.Promoted != nil, t.FirstWrite != nil,
+		t.AllSynchronized != nil, t.Lost != nil,
 	} {
 		if set {
 			n++

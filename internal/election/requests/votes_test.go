@@ -27,19 +27,22 @@ import (
 
 var errCut = errors.New("cut")
 
-// A request is issued after every one that is there, so that the agents take it for the newest; one that cannot be read says nothing.
+// A request is issued after every one that is there, so that the agents take it for the newest; one that cannot be read
+// says nothing.
 func TestARequestIsIssuedAfterThoseThatAreThere(t *testing.T) {
 	issued := func(after time.Duration) *election.Request { return ptr.To(ask("a", after)) }
 	for name, c := range map[string]struct {
 		votes requests.Votes
 		after time.Duration
 	}{
-		"none is there":             {requests.Votes{{Site: "a"}, {Site: "b", Err: errCut}}, 0},
-		"an older one":              {requests.Votes{{Site: "a", Request: issued(-time.Second)}}, 0},
-		"one of the same moment":    {requests.Votes{{Site: "a", Request: issued(0)}}, time.Millisecond},
-		"one of a clock ahead":      {requests.Votes{{Site: "a", Request: issued(time.Hour)}, {Site: "b", Request: issued(time.Minute)}}, time.Hour + time.Millisecond},
-		"one that cannot be read":   {requests.Votes{{Site: "a", Err: errCut, Request: issued(time.Hour)}}, 0},
-		"a newer one at the second": {requests.Votes{{Site: "a", Request: issued(0)}, {Site: "b", Request: issued(time.Minute)}}, time.Minute + time.Millisecond},
+		"none is there":          {requests.Votes{{Site: "a"}, {Site: "b", Err: errCut}}, 0},
+		"an older one":           {requests.Votes{{Site: "a", Request: issued(-time.Second)}}, 0},
+		"one of the same moment": {requests.Votes{{Site: "a", Request: issued(0)}}, time.Millisecond},
+		"one of a clock ahead": {requests.Votes{{Site: "a", Request: issued(time.Hour)},
+			{Site: "b", Request: issued(time.Minute)}}, time.Hour + time.Millisecond},
+		"one that cannot be read": {requests.Votes{{Site: "a", Err: errCut, Request: issued(time.Hour)}}, 0},
+		"a newer one at the second": {requests.Votes{{Site: "a", Request: issued(0)},
+			{Site: "b", Request: issued(time.Minute)}}, time.Minute + time.Millisecond},
 	} {
 		t.Run(name, func(t *testing.T) {
 			NewWithT(t).Expect(c.votes.Issue(begun)).To(Equal(begun.Add(c.after)))
@@ -49,7 +52,11 @@ func TestARequestIsIssuedAfterThoseThatAreThere(t *testing.T) {
 
 func TestARequestIsCarriedByAnyVoterThatAnswers(t *testing.T) {
 	g := NewWithT(t)
-	votes := requests.Votes{{Site: "a"}, {Site: "b", Request: ptr.To(ask("a", 0))}, {Site: "c", Err: errCut, Request: ptr.To(ask("c", 0))}}
+	votes := requests.Votes{
+		{Site: "a"},
+		{Site: "b", Request: ptr.To(ask("a", 0))},
+		{Site: "c", Err: errCut, Request: ptr.To(ask("c", 0))},
+	}
 	g.Expect(votes.Carries("a")).To(BeTrue())
 	g.Expect(votes.Carries("b")).To(BeFalse())
 	g.Expect(votes.Carries("c")).To(BeFalse(), "what cannot be read says nothing")
@@ -82,14 +89,16 @@ func TestTheAnswerThatLeads(t *testing.T) {
 		answers []*election.Answer
 		leads   int
 	}{
-		"the final one, though older":            {[]*election.Answer{answer(accepted, 1), answer(done, 0)}, 1},
-		"the final one that comes first":         {[]*election.Answer{answer(done, 0), answer(accepted, 1)}, 0},
-		"the newer of two accepted":              {[]*election.Answer{answer(accepted, 0), answer(accepted, 1)}, 1},
-		"the newer of two accepted, first":       {[]*election.Answer{answer(accepted, 1), answer(accepted, 0)}, 0},
-		"the newer of two final":                 {[]*election.Answer{answer(done, 0), answer(election.OutcomeFailed, 1), nil}, 1},
-		"the first of two that are of one time":  {[]*election.Answer{answer(done, 1), answer(election.OutcomeFailed, 1)}, 0},
-		"the one that is there":                  {[]*election.Answer{nil, answer(accepted, 1)}, 1},
-		"the one behind that of another request": {[]*election.Answer{{ID: "q", Outcome: done, At: begun.Add(time.Hour)}, answer(accepted, 1)}, 1},
+		"the final one, though older":      {[]*election.Answer{answer(accepted, 1), answer(done, 0)}, 1},
+		"the final one that comes first":   {[]*election.Answer{answer(done, 0), answer(accepted, 1)}, 0},
+		"the newer of two accepted":        {[]*election.Answer{answer(accepted, 0), answer(accepted, 1)}, 1},
+		"the newer of two accepted, first": {[]*election.Answer{answer(accepted, 1), answer(accepted, 0)}, 0},
+		"the newer of two final": {[]*election.Answer{answer(done, 0), answer(election.OutcomeFailed, 1),
+			nil}, 1},
+		"the first of two that are of one time": {[]*election.Answer{answer(done, 1), answer(election.OutcomeFailed, 1)}, 0},
+		"the one that is there":                 {[]*election.Answer{nil, answer(accepted, 1)}, 1},
+		"the one behind that of another request": {[]*election.Answer{{ID: "q", Outcome: done, At: begun.Add(time.Hour)},
+			answer(accepted, 1)}, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var votes requests.Votes
@@ -104,37 +113,73 @@ func TestTheAnswerThatLeads(t *testing.T) {
 // Each moment that a timeline has reached makes it the farther one, and its end more than all of them.
 func TestTheTimelineThatHasComeFarthest(t *testing.T) {
 	at := ptr.To(metav1.NewMicroTime(begun))
-	all := election.Timeline{Term: 4, RequestID: "r", Suspected: at, Claimed: at, Fenced: at, Promoted: at, FirstWrite: at, AllSynchronized: at, Lost: &election.LostRange{},
-		Outcome: election.OutcomeAccepted}
+	all := election.Timeline{
+		Term:            4,
+		RequestID:       "r",
+		Suspected:       at,
+		Claimed:         at,
+		Fenced:          at,
+		Promoted:        at,
+		FirstWrite:      at,
+		AllSynchronized: at,
+		Lost:            &election.LostRange{},
+		Outcome:         election.OutcomeAccepted,
+	}
 	for name, lacks := range map[string]func(*election.Timeline){
-		"suspected": func(t *election.Timeline) { t.Suspected = nil }, "claimed": func(t *election.Timeline) { t.Claimed = nil },
-		"fenced": func(t *election.Timeline) { t.Fenced = nil }, "promoted": func(t *election.Timeline) { t.Promoted = nil },
-		"first write": func(t *election.Timeline) { t.FirstWrite = nil }, "all synchronized": func(t *election.Timeline) { t.AllSynchronized = nil },
-		"lost": func(t *election.Timeline) { t.Lost = nil },
+		"suspected":        func(t *election.Timeline) { t.Suspected = nil },
+		"claimed":          func(t *election.Timeline) { t.Claimed = nil },
+		"fenced":           func(t *election.Timeline) { t.Fenced = nil },
+		"promoted":         func(t *election.Timeline) { t.Promoted = nil },
+		"first write":      func(t *election.Timeline) { t.FirstWrite = nil },
+		"all synchronized": func(t *election.Timeline) { t.AllSynchronized = nil },
+		"lost":             func(t *election.Timeline) { t.Lost = nil },
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
 			less := all
 			lacks(&less)
-			g.Expect(requests.Votes{{Timelines: []election.Timeline{less}}, {Timelines: []election.Timeline{all}}}.TimelineOf("r")).To(HaveValue(Equal(all)))
-			g.Expect(requests.Votes{{Timelines: []election.Timeline{all}}, {Timelines: []election.Timeline{less}}}.TimelineOf("r")).To(HaveValue(Equal(all)))
+			g.Expect(requests.Votes{{Timelines: []election.Timeline{less}},
+				{Timelines: []election.Timeline{all}}}.TimelineOf("r")).
+				To(HaveValue(Equal(all)))
+			g.Expect(requests.Votes{{Timelines: []election.Timeline{all}},
+				{Timelines: []election.Timeline{less}}}.TimelineOf("r")).
+				To(HaveValue(Equal(all)))
 		})
 	}
 	g := NewWithT(t)
 	ended := election.Timeline{Term: 4, RequestID: "r", Outcome: election.OutcomeFailed}
 	unsaid := all
 	unsaid.Outcome = ""
-	g.Expect(requests.Votes{{Timelines: []election.Timeline{all}}, {Timelines: []election.Timeline{ended}}}.TimelineOf("r")).To(HaveValue(Equal(ended)))
-	g.Expect(requests.Votes{{Timelines: []election.Timeline{ended}}, {Timelines: []election.Timeline{unsaid}}}.TimelineOf("r")).To(HaveValue(Equal(ended)))
+	g.Expect(requests.Votes{{Timelines: []election.Timeline{all}},
+		{Timelines: []election.Timeline{ended}}}.TimelineOf("r")).
+		To(HaveValue(Equal(ended)))
+	g.Expect(requests.Votes{{Timelines: []election.Timeline{ended}},
+		{Timelines: []election.Timeline{unsaid}}}.TimelineOf("r")).
+		To(HaveValue(Equal(ended)))
 	farther := ended
 	farther.Suspected = at
-	g.Expect(requests.Votes{{Timelines: []election.Timeline{ended}}, {Timelines: []election.Timeline{farther}}}.TimelineOf("r")).To(HaveValue(Equal(farther)), "of two that have ended")
+	g.Expect(requests.Votes{{Timelines: []election.Timeline{ended}},
+		{Timelines: []election.Timeline{farther}}}.TimelineOf("r")).
+		To(HaveValue(Equal(farther)), "of two that have ended")
 	first := election.Timeline{Term: 4, RequestID: "r", From: "first"}
 	again := election.Timeline{Term: 4, RequestID: "r", From: "again"}
-	g.Expect(requests.Votes{{Timelines: []election.Timeline{first}}, {Timelines: []election.Timeline{again}}}.TimelineOf("r")).To(HaveField("From", "first"), "as far as the other")
+	g.Expect(requests.Votes{{Timelines: []election.Timeline{first}},
+		{Timelines: []election.Timeline{again}}}.TimelineOf("r")).
+		To(HaveField("From", "first"), "as far as the other")
 
 	votes := requests.Votes{{Err: errCut, Timelines: []election.Timeline{{Term: 9, RequestID: "r"}}},
-		{Timelines: []election.Timeline{{Term: 7}, {Term: 3, RequestID: "r"}, {Term: 5, RequestID: "r"}, {Term: 6}, {Term: 12}, {Term: 10}, {Term: 11}, {Term: 8}}}}
+		{
+			Timelines: []election.Timeline{
+				{Term: 7},
+				{Term: 3, RequestID: "r"},
+				{Term: 5, RequestID: "r"},
+				{Term: 6},
+				{Term: 12},
+				{Term: 10},
+				{Term: 11},
+				{Term: 8},
+			},
+		}}
 	var terms []int64
 	for _, line := range votes.Timelines() {
 		terms = append(terms, line.Term)
@@ -155,7 +200,9 @@ func TestQuarantinedReplicasAreThoseOfVotersThatAnswer(t *testing.T) {
 func TestALeaseIsReadWithItsNotes(t *testing.T) {
 	g := NewWithT(t)
 	lease := election.NewLease("web", "content", "tukpub-0", election.Configuration{})
-	g.Expect(requests.Of(lease)).To(And(HaveField("Err", BeNil()), HaveField("Request", BeNil()), HaveField("Answer", BeNil()), HaveField("Timelines", BeEmpty()), HaveField("Paused", false)))
+	g.Expect(requests.Of(lease)).
+		To(And(HaveField("Err", BeNil()), HaveField("Request", BeNil()), HaveField("Answer", BeNil()),
+			HaveField("Timelines", BeEmpty()), HaveField("Paused", false)))
 	ask("a", 0).Annotate(lease.Annotations)
 	lease.Annotations[election.AnnotationAnswer] = `{"id":"r","outcome":"Done"}`
 	lease.Annotations[election.AnnotationTimelines] = `[{"term":4},{"term":5}]`
@@ -178,12 +225,17 @@ func TestAWriteThatIsRefusedIsNotRepeated(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
 			asked := 0
-			f := fake.NewClientBuilder().WithScheme(clientgoscheme.Scheme).WithObjects(election.NewLease("web", "content", "tukpub-0", election.Configuration{})).
-				WithInterceptorFuncs(interceptor.Funcs{Patch: func(context.Context, client.WithWatch, client.Object, client.Patch, ...client.PatchOption) error {
+			f := fake.NewClientBuilder().
+				WithScheme(clientgoscheme.Scheme).
+				WithObjects(election.NewLease("web", "content", "tukpub-0", election.Configuration{})).
+				WithInterceptorFuncs(interceptor.Funcs{Patch: func(context.Context, client.WithWatch, client.Object, client.Patch,
+					...client.PatchOption) error {
 					asked++
 					return c.err
-				}}).Build()
-			g.Expect(requests.Write(t.Context(), f, f, "web", "content", ask("a", 0))).To(MatchError(And(ContainSubstring("write the request on Lease web/"), ContainSubstring("cut"))))
+				}}).
+				Build()
+			g.Expect(requests.Write(t.Context(), f, f, "web", "content", ask("a", 0))).
+				To(MatchError(And(ContainSubstring("write the request on Lease web/"), ContainSubstring("cut"))))
 			g.Expect(asked).To(Equal(c.times))
 		})
 	}
@@ -193,7 +245,8 @@ func TestAWriteThatIsRefusedIsNotRepeated(t *testing.T) {
 			Get: func(context.Context, client.WithWatch, client.ObjectKey, client.Object, ...client.GetOption) error {
 				return errCut
 			}}).Build()
-		g.Expect(requests.Read(t.Context(), f, "web", "content").Err).To(And(MatchError(errCut), MatchError(ContainSubstring("read Lease web/"))))
+		g.Expect(requests.Read(t.Context(), f, "web", "content").Err).
+			To(And(MatchError(errCut), MatchError(ContainSubstring("read Lease web/"))))
 		g.Expect(requests.Write(t.Context(), f, f, "web", "content", ask("a", 0))).To(MatchError(errCut))
 	})
 	t.Run("a Lease that is not there", func(t *testing.T) {
@@ -205,7 +258,8 @@ func TestAWriteThatIsRefusedIsNotRepeated(t *testing.T) {
 		lease := election.NewLease("web", "content", "tukpub-0", election.Configuration{})
 		lease.Annotations = nil
 		f := fake.NewClientBuilder().WithScheme(clientgoscheme.Scheme).WithObjects(lease).Build()
-		g.Expect(requests.Write(t.Context(), f, f, "web", "content", ask("a", 0))).To(Succeed(), "a Lease without annotations")
+		g.Expect(requests.Write(t.Context(), f, f, "web", "content", ask("a", 0))).
+			To(Succeed(), "a Lease without annotations")
 		g.Expect(requests.Write(t.Context(), f, f, "web", "content", ask("b", 0))).To(MatchError(requests.ErrNewer))
 	})
 }
@@ -222,5 +276,6 @@ func TestAnUnreadableLeaseMeansSomething(t *testing.T) {
 	again := spoilt.DeepCopy()
 	again.Spec.RenewTime = ptr.To(metav1.NewMicroTime(begun))
 	g.Expect(requests.Moved().Update(event.UpdateEvent{ObjectOld: spoilt, ObjectNew: again})).To(BeFalse())
-	g.Expect(requests.Moved().Update(event.UpdateEvent{ObjectOld: &corev1.Secret{}, ObjectNew: &corev1.ConfigMap{}})).To(BeFalse())
+	g.Expect(requests.Moved().Update(event.UpdateEvent{ObjectOld: &corev1.Secret{}, ObjectNew: &corev1.ConfigMap{}})).
+		To(BeFalse())
 }

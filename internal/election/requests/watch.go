@@ -14,15 +14,21 @@ import (
 	"geosql.dev/operator/internal/election"
 )
 
-// Moved lets the changes of a Lease through that mean something: another term, state, holder, configuration of voters, request,
-// answer or timeline.
-// A renewal, once per second and voter, changes none of them.
+// Moved lets the changes of a Lease through that mean something: another term, state, holder, configuration of voters,
+// request, answer or timeline. A renewal, once per second and voter, changes none of them.
 func Moved() predicate.Predicate {
-	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool { return meaning(e.ObjectOld) != meaning(e.ObjectNew) }}
+	return predicate.Funcs{
+		UpdateFunc: func(e event.UpdateEvent) bool { return meaning(e.ObjectOld) != meaning(e.ObjectNew) },
+	}
 }
 
 // notes are the annotations by which people, the manager and the agents speak to each other.
-var notes = []string{election.AnnotationRequest, election.AnnotationAnswer, election.AnnotationTimelines, election.AnnotationPaused}
+var notes = []string{
+	election.AnnotationRequest,
+	election.AnnotationAnswer,
+	election.AnnotationTimelines,
+	election.AnnotationPaused,
+}
 
 // meaning is what of a Lease does not change by renewal.
 func meaning(obj client.Object) string {

@@ -61,7 +61,8 @@ func TestManagedSettingsAlwaysHold(t *testing.T) {
 
 func TestManaged(t *testing.T) {
 	g := NewWithT(t)
-	for _, key := range []string{"network.tlscert", "Network.TLSCert", "traceflag.traceflag1", "uncmapping.//x/y", "memory.memorylimitmb"} {
+	for _, key := range []string{"network.tlscert", "Network.TLSCert", "traceflag.traceflag1", "uncmapping.//x/y",
+		"memory.memorylimitmb"} {
 		g.Expect(conf.Managed(key)).To(BeTrue(), key)
 	}
 	g.Expect(conf.Managed("errorlog.numerrorlogs")).To(BeFalse())

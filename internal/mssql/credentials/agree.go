@@ -34,16 +34,17 @@ type Agreement struct {
 	Generated bool
 	// SetBack tells that one side shows an earlier agreement than the other one, whose passwords count.
 	SetBack bool
-	// Rotated are the keys of the passwords that somebody has changed, at the site or in the hub, since the last agreement.
+	// Rotated are the keys of the passwords that somebody has changed, at the site or in the hub, since the last
+	// agreement.
 	Rotated []string
 }
 
 // Agree decides which passwords site and hub should hold. A password that was changed on one side since the last
-// agreement is the new one. A side that was set back to an earlier agreement, by a backup of its cluster, brings nothing back:
-// the other one counts. Otherwise what the site has wins, since the engine there was started with it; the hub fills
-// what the site lacks; what neither has is made, the sa password only while no volume exists. A sa password that gives
-// way is kept as the previous one until the engine is known to take the new one: nobody else could give it to the engine.
-// The error is ErrLost, or that of the system's randomness.
+// agreement is the new one. A side that was set back to an earlier agreement, by a backup of its cluster, brings
+// nothing back: the other one counts. Otherwise what the site has wins, since the engine there was started with it; the
+// hub fills what the site lacks; what neither has is made, the sa password only while no volume exists. A sa password
+// that gives way is kept as the previous one until the engine is known to take the new one: nobody else could give it
+// to the engine. The error is ErrLost, or that of the system's randomness.
 func Agree(site, hub Passwords, volumesExist bool) (Agreement, error) {
 	merged := Passwords{}
 	var rotated []string
@@ -121,7 +122,8 @@ func Settled(p Passwords) Passwords {
 	return settled
 }
 
-// agreement is what the marks of passwords say of the time when site and hub last agreed. It is zero where there are no marks.
+// agreement is what the marks of passwords say of the time when site and hub last agreed. It is zero where there are no
+// marks.
 type agreement struct {
 	salt string
 	// generation counts the agreements that brought another password; 0 in the marks of releases that did not count.
@@ -139,9 +141,9 @@ func (a agreement) has(key string, password []byte) bool {
 	return a.marks[key] == mark(a.salt, key, password)
 }
 
-// hubCounts tells that the hub's password is newer than the site's: the site was set back to an agreement before the hub's, or
-// somebody has changed the hub's since they agreed, and not the site's. The marks of one side alone would not do: they do not tell
-// a password that was changed on the other side from one that was set back.
+// hubCounts tells that the hub's password is newer than the site's: the site was set back to an agreement before the
+// hub's, or somebody has changed the hub's since they agreed, and not the site's. The marks of one side alone would not
+// do: they do not tell a password that was changed on the other side from one that was set back.
 func hubCounts(key string, site, hub Passwords, at, in agreement) bool {
 	switch {
 	case at.marks == nil || in.marks == nil || !at.has(key, site[key]) || in.before(at):
@@ -156,7 +158,8 @@ func hubCounts(key string, site, hub Passwords, at, in agreement) bool {
 const keyGeneration = "generation"
 
 // seal writes marks of the passwords, by which a later change on one side is told from the other side's old state. They
-// tell nothing to whoever may not read the Secret, and are salted for those who may. at and in are what site and hub had before.
+// tell nothing to whoever may not read the Secret, and are salted for those who may. at and in are what site and hub
+// had before.
 func (p Passwords) seal(at, in agreement) error {
 	last := at
 	if at.marks == nil || at.before(in) {

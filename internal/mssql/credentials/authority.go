@@ -104,8 +104,8 @@ func (a *Authority) PEM() []byte { return slices.Clone(a.pem) }
 // Expires is when the CA's certificate ends.
 func (a *Authority) Expires() time.Time { return a.certificate.NotAfter }
 
-// Ends says that the CA does not live as long as a certificate that it would issue now; empty when it does. Another one must take its
-// place, and be trusted by all, while its certificates are valid.
+// Ends says that the CA does not live as long as a certificate that it would issue now; empty when it does. Another one
+// must take its place, and be trusted by all, while its certificates are valid.
 func (a *Authority) Ends(now time.Time) string {
 	if now.Add(certificateLife).After(a.certificate.NotAfter) {
 		return "the present one ends at " + written(a.certificate.NotAfter)

@@ -28,7 +28,12 @@ func CertificateNames(namespace string, server v1alpha1.ServerName, listeners []
 }
 
 func serviceNames(name, namespace string) []string {
-	return []string{name, name + "." + namespace, name + "." + namespace + ".svc", name + "." + namespace + ".svc.cluster.local"}
+	return []string{
+		name,
+		name + "." + namespace,
+		name + "." + namespace + ".svc",
+		name + "." + namespace + ".svc.cluster.local",
+	}
 }
 
 // Certificate is what is known of a server's certificate.
@@ -60,8 +65,12 @@ func ParseCertificate(data map[string][]byte) (Certificate, error) {
 	if err != nil {
 		return Certificate{}, fmt.Errorf("read %s: %w", KeyCertificate, err)
 	}
-	if block, _ := pem.Decode(data[KeyPrivateKey]); block != nil && (block.Type == "ENCRYPTED PRIVATE KEY" || block.Headers["DEK-Info"] != "") {
-		return Certificate{}, fmt.Errorf("%s is encrypted, and the engine has no way to be told its passphrase: put the plain key there", KeyPrivateKey)
+	if block, _ := pem.Decode(data[KeyPrivateKey]); block != nil &&
+		(block.Type == "ENCRYPTED PRIVATE KEY" || block.Headers["DEK-Info"] != "") {
+		return Certificate{}, fmt.Errorf(
+			"%s is encrypted, and the engine has no way to be told its passphrase: put the plain key there",
+			KeyPrivateKey,
+		)
 	}
 	if _, err := tls.X509KeyPair(data[KeyCertificate], data[KeyPrivateKey]); err != nil {
 		return Certificate{}, fmt.Errorf("%s and %s do not belong together", KeyCertificate, KeyPrivateKey)
@@ -79,16 +88,22 @@ func ParseCertificate(data map[string][]byte) (Certificate, error) {
 	}
 	life := leaf.NotAfter.Sub(leaf.NotBefore)
 	return Certificate{Expires: leaf.NotAfter, RenewAt: leaf.NotBefore.Add(life * 2 / 3), Names: names,
-		Client: verify(x509.ExtKeyUsageClientAuth) == nil, leaf: leaf, chain: data[KeyCertificate], authorities: data[KeyCA]}, nil
+		Client: verify(
+			x509.ExtKeyUsageClientAuth,
+		) == nil, leaf: leaf, chain: data[KeyCertificate], authorities: data[KeyCA]}, nil
 }
 
-// Unfit says why a server must not be given the certificate now; empty when it may. The certificate, the intermediate ones and the CA that
-// has signed them must all have begun and not have ended, and the key must be one that SQL Server on Linux takes: it asks for KeySpec
-// AT_KEYEXCHANGE (docs/linux/sql-server-linux-encrypted-connections.md), which keys of elliptic curves don't have. A server that
-// was started with another one would not be listened to by anybody.
+// Unfit says why a server must not be given the certificate now; empty when it may. The certificate, the intermediate
+// ones and the CA that has signed them must all have begun and not have ended, and the key must be one that SQL Server
+// on Linux takes: it asks for KeySpec AT_KEYEXCHANGE (docs/linux/sql-server-linux-encrypted-connections.md), which keys
+// of elliptic curves don't have. A server that was started with another one would not be listened to by anybody.
 func (c Certificate) Unfit(now time.Time) string {
 	if key, ok := c.leaf.PublicKey.(*rsa.PublicKey); !ok {
-		return fmt.Sprintf("its key is of type %s, and SQL Server takes RSA keys alone: have one issued with an RSA key of %d bits or more", c.leaf.PublicKeyAlgorithm, rsaBits)
+		return fmt.Sprintf(
+			"its key is of type %s, and SQL Server takes RSA keys alone: have one issued with an RSA key of %d bits or more",
+			c.leaf.PublicKeyAlgorithm,
+			rsaBits,
+		)
 	} else if key.N.BitLen() < rsaBits {
 		return fmt.Sprintf("its RSA key has %d bits, and clients want %d at least", key.N.BitLen(), rsaBits)
 	}
@@ -99,7 +114,11 @@ func (c Certificate) Unfit(now time.Time) string {
 		return "it ended at " + written(c.Expires)
 	}
 	if err := verified(c.leaf, c.chain, c.authorities, x509.ExtKeyUsageServerAuth, now); err != nil {
-		return fmt.Sprintf("it is not verified by %s now: %v; the CA, or one between, has ended or not begun: renew that and what it has signed", KeyCA, err)
+		return fmt.Sprintf(
+			"it is not verified by %s now: %v; the CA, or one between, has ended or not begun: renew that and what it has signed",
+			KeyCA,
+			err,
+		)
 	}
 	return ""
 }
@@ -111,7 +130,9 @@ func verified(leaf *x509.Certificate, chain, authorities []byte, usage x509.ExtK
 	roots, intermediates := x509.NewCertPool(), x509.NewCertPool()
 	roots.AppendCertsFromPEM(authorities)
 	intermediates.AppendCertsFromPEM(chain)
-	_, err := leaf.Verify(x509.VerifyOptions{Roots: roots, Intermediates: intermediates, CurrentTime: at, KeyUsages: []x509.ExtKeyUsage{usage}})
+	_, err := leaf.Verify(
+		x509.VerifyOptions{Roots: roots, Intermediates: intermediates, CurrentTime: at, KeyUsages: []x509.ExtKeyUsage{usage}},
+	)
 	return err
 }
 

@@ -27,7 +27,8 @@ func TestPasswordsMeetThePolicy(t *testing.T) {
 		for _, alphabet := range alphabets {
 			g.Expect(strings.ContainsAny(p, alphabet)).To(BeTrue(), "class %s", alphabet)
 		}
-		g.Expect(p).To(MatchRegexp(`^[A-Za-z0-9][A-Za-z0-9._-]*$`), "nothing that a shell, T-SQL or a command line would take otherwise")
+		g.Expect(p).
+			To(MatchRegexp(`^[A-Za-z0-9][A-Za-z0-9._-]*$`), "nothing that a shell, T-SQL or a command line would take otherwise")
 		g.Expect(seen).NotTo(HaveKey(p))
 		seen[p] = true
 		used, first = used+p, first+p[:1]
@@ -46,7 +47,8 @@ func TestNames(t *testing.T) {
 	g := NewWithT(t)
 	g.Expect([]string{PasswordsName("tukpub"), CertificateName("tukpub"), OrdersName("tukpub"), HostName("tukpub")}).
 		To(Equal([]string{"tukpub-credentials", "tukpub-tls", "tukpub-agent", "tukpub-0"}))
-	for role, login := range map[Role]string{RoleSA: "sa", RolePreviousSA: "sa", RoleOperator: "geosql_operator", RoleAgent: "geosql_agent", RoleReplication: "geosql_replication"} {
+	for role, login := range map[Role]string{RoleSA: "sa", RolePreviousSA: "sa", RoleOperator: "geosql_operator",
+		RoleAgent: "geosql_agent", RoleReplication: "geosql_replication"} {
 		g.Expect(role.Login()).To(Equal(login))
 	}
 	g.Expect(AgentAddress("tukpub-0")).To(Equal("tukpub-0:8443"))
@@ -99,19 +101,61 @@ func TestAgree(t *testing.T) {
 	}{
 		{"the hub adopts", full("s"), nil, true, full("s"), Agreement{WriteSite: true, WriteHub: true, Adopted: true}},
 		{"the site is restored", nil, full("h"), true, full("h"), Agreement{WriteSite: true, WriteHub: true, Restored: true}},
-		{"the site wins", full("s"), full("h"), true, with(full("s"), KeyPreviousSA, "h"), Agreement{WriteSite: true, WriteHub: true, Rotated: passwordKeys()}},
+		{
+			"the site wins",
+			full("s"),
+			full("h"),
+			true,
+			with(full("s"), KeyPreviousSA, "h"),
+			Agreement{WriteSite: true, WriteHub: true, Rotated: passwordKeys()},
+		},
 		{"nothing to do", agreed, agreed, true, full("s"), Agreement{}},
-		{"changed at the site", with(sealed("s"), KeySA, "new"), sealed("s"), true, with(with(full("s"), KeySA, "new"), KeyPreviousSA, "s"),
-			Agreement{WriteSite: true, WriteHub: true, Rotated: []string{KeySA}}},
+		{
+			"changed at the site",
+			with(sealed("s"), KeySA, "new"),
+			sealed("s"),
+			true,
+			with(with(full("s"), KeySA, "new"), KeyPreviousSA, "s"),
+			Agreement{WriteSite: true, WriteHub: true, Rotated: []string{KeySA}},
+		},
 		{"changed in the hub", sealed("s"), with(sealed("s"), KeyAgent, "new"), true, with(full("s"), KeyAgent, "new"),
 			Agreement{WriteSite: true, WriteHub: true, Rotated: []string{KeyAgent}}},
-		{"sa changed in the hub", sealed("s"), with(sealed("s"), KeySA, "new"), true, with(with(full("s"), KeySA, "new"), KeyPreviousSA, "s"),
-			Agreement{WriteSite: true, WriteHub: true, Rotated: []string{KeySA}}},
-		{"changed at both", with(sealed("s"), KeyAgent, "a"), with(sealed("s"), KeyAgent, "b"), true, with(full("s"), KeyAgent, "a"),
-			Agreement{WriteSite: true, WriteHub: true, Rotated: []string{KeyAgent}}},
-		{"changed again before the engine took it", with(with(sealed("b"), KeyPreviousSA, "a"), KeySA, "c"), with(sealed("b"), KeyPreviousSA, "a"), true,
-			with(with(full("b"), KeySA, "c"), KeyPreviousSA, "a"), Agreement{WriteSite: true, WriteHub: true, Rotated: []string{KeySA}}},
-		{"a missing key is made while volumes exist", partial, partial, true, nil, Agreement{WriteSite: true, WriteHub: true, Generated: true}},
+		{
+			"sa changed in the hub",
+			sealed("s"),
+			with(sealed("s"), KeySA, "new"),
+			true,
+			with(with(full("s"), KeySA, "new"), KeyPreviousSA, "s"),
+			Agreement{WriteSite: true, WriteHub: true, Rotated: []string{KeySA}},
+		},
+		{
+			"changed at both",
+			with(sealed("s"), KeyAgent, "a"),
+			with(sealed("s"), KeyAgent, "b"),
+			true,
+			with(full("s"), KeyAgent, "a"),
+			Agreement{WriteSite: true, WriteHub: true, Rotated: []string{KeyAgent}},
+		},
+		{
+			"changed again before the engine took it",
+			with(with(sealed("b"), KeyPreviousSA, "a"), KeySA, "c"),
+			with(sealed("b"), KeyPreviousSA, "a"),
+			true,
+			with(
+				with(full("b"), KeySA, "c"),
+				KeyPreviousSA,
+				"a",
+			),
+			Agreement{WriteSite: true, WriteHub: true, Rotated: []string{KeySA}},
+		},
+		{
+			"a missing key is made while volumes exist",
+			partial,
+			partial,
+			true,
+			nil,
+			Agreement{WriteSite: true, WriteHub: true, Generated: true},
+		},
 		{"all are made for a new server", nil, nil, false, nil, Agreement{WriteSite: true, WriteHub: true, Generated: true}},
 	}
 	for _, tc := range tests {
@@ -185,8 +229,9 @@ func TestMarksAreSalted(t *testing.T) {
 	g.Expect(again.Passwords[keyAgreed]).To(Equal(one[keyAgreed]))
 }
 
-// A cluster that is set back to a backup brings no earlier password with it, whichever side it is and whatever was changed meanwhile:
-// the later agreement counts, and nobody is told that a password was changed. Changes that people make after it reach both sides.
+// A cluster that is set back to a backup brings no earlier password with it, whichever side it is and whatever was
+// changed meanwhile: the later agreement counts, and nobody is told that a password was changed. Changes that people
+// make after it reach both sides.
 func TestABackupBringsNoPasswordBack(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		agree := func(site, hub Passwords) Agreement {
@@ -202,7 +247,8 @@ func TestABackupBringsNoPasswordBack(t *testing.T) {
 			key := rapid.SampledFrom(passwordKeys()).Draw(t, "key")
 			site, hub = maps.Clone(site), maps.Clone(hub)
 			want := maps.Clone(site)
-			what := rapid.SampledFrom([]string{"site changes", "hub changes", "site is set back", "hub is set back"}).Draw(t, "what")
+			what := rapid.SampledFrom([]string{"site changes", "hub changes", "site is set back", "hub is set back"}).
+				Draw(t, "what")
 			switch what {
 			case "site changes":
 				site[key] = []byte{'s', byte('1' + i)}
@@ -249,7 +295,9 @@ func TestAgreementsOfAnEarlierRelease(t *testing.T) {
 	back, err := Agree(changed.Passwords, earlier, true)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(back.Passwords).To(HaveKeyWithValue(KeyAgent, []byte("new"+KeyAgent)))
-	g.Expect(back).To(And(HaveField("SetBack", true), HaveField("Rotated", BeEmpty()), HaveField("WriteSite", false), HaveField("WriteHub", true)))
+	g.Expect(back).
+		To(And(HaveField("SetBack", true), HaveField("Rotated", BeEmpty()), HaveField("WriteSite", false),
+			HaveField("WriteHub", true)))
 }
 
 func authority(t *testing.T) (*Authority, time.Time) {
@@ -290,7 +338,9 @@ func TestIssuedCertificateServes(t *testing.T) {
 	g := NewWithT(t)
 	a, now := authority(t)
 	names := CertificateNames("web", "tukpub", []string{"content"})
-	g.Expect(names).To(ContainElements("tukpub-0", "tukpub-0.web.svc.cluster.local", "content", "content-ro.web.svc", "localhost", "127.0.0.1"))
+	g.Expect(names).
+		To(ContainElements("tukpub-0", "tukpub-0.web.svc.cluster.local", "content", "content-ro.web.svc", "localhost",
+			"127.0.0.1"))
 	data, err := a.Issue(names, now)
 	g.Expect(err).NotTo(HaveOccurred())
 	pair, err := tls.X509KeyPair(data[KeyCertificate], data[KeyPrivateKey])

@@ -22,7 +22,10 @@ func TestDerivedPasswords(t *testing.T) {
 	other, err := credentials.Derive(passwords, "agents main")
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(other).NotTo(Equal(link))
-	rotated, err := credentials.Derive(credentials.Passwords{credentials.KeyReplication: []byte("Xy3-second")}, "link main")
+	rotated, err := credentials.Derive(
+		credentials.Passwords{credentials.KeyReplication: []byte("Xy3-second")},
+		"link main",
+	)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(rotated).NotTo(Equal(link))
 	for _, p := range []string{link, other, rotated} {
@@ -35,8 +38,9 @@ func TestDerivedPasswords(t *testing.T) {
 	g.Expect(err).To(MatchError(ContainSubstring("replication-password is missing")))
 }
 
-// Nothing of a derived password is kept: a later release must come to the same one. These were computed by other means, as HMAC-SHA-256
-// of a counter and the purpose; of "link main" more than one block is used, of "link 18" a byte is drawn that is just not below the limit.
+// Nothing of a derived password is kept: a later release must come to the same one. These were computed by other means,
+// as HMAC-SHA-256 of a counter and the purpose; of "link main" more than one block is used, of "link 18" a byte is
+// drawn that is just not below the limit.
 func TestDerivedPasswordsStayAsTheyAre(t *testing.T) {
 	for purpose, want := range map[string]string{
 		"link main":   "Bt3.yuGVDvbMDEW2JURwEijLbkeV7k3w",

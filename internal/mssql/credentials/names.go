@@ -67,8 +67,8 @@ func (r Role) Key() string { return string(r) + "-password" }
 // Roles are the roles whose logins the operator makes, in the order of their making.
 func Roles() []Role { return []Role{RoleOperator, RoleAgent, RoleReplication} }
 
-// SID is the security identifier of a login: the first 16 bytes of the SHA-256 of namespace and login. It is the same on
-// every server of a namespace, so that users of a replicated database keep their logins on every replica.
+// SID is the security identifier of a login: the first 16 bytes of the SHA-256 of namespace and login. It is the same
+// on every server of a namespace, so that users of a replicated database keep their logins on every replica.
 func SID(namespace, login string) []byte {
 	sum := sha256.Sum256([]byte("geosql.dev/login/" + namespace + "/" + login))
 	return sum[:16]

@@ -11,12 +11,12 @@ import (
 	"strings"
 )
 
-// ReaderName is the Secret, one in each namespace of a site where servers run, with the tokens by which the status and the
-// metrics of the sidecars there are read. Each site has its own.
+// ReaderName is the Secret, one in each namespace of a site where servers run, with the tokens by which the status and
+// the metrics of the sidecars there are read. Each site has its own.
 const ReaderName = "geosql-agent-reader"
 
-// KeyReaderToken is the key of the token that is made. A key that begins with it and goes on with "-" holds a further token,
-// which a person made.
+// KeyReaderToken is the key of the token that is made. A key that begins with it and goes on with "-" holds a further
+// token, which a person made.
 const KeyReaderToken = "token"
 
 const (
@@ -26,8 +26,8 @@ const (
 	minReaderToken = 16
 )
 
-// ReaderTokens are the tokens in the data of the Secret, without the white space around them. One of fewer than 16 characters
-// is none.
+// ReaderTokens are the tokens in the data of the Secret, without the white space around them. One of fewer than 16
+// characters is none.
 func ReaderTokens(data map[string][]byte) []string {
 	var tokens []string
 	for _, key := range slices.Sorted(maps.Keys(data)) {
@@ -39,8 +39,8 @@ func ReaderTokens(data map[string][]byte) []string {
 	return tokens
 }
 
-// ReaderLacks says what the data of the Secret lack for readers of a server whose certificate ca (PEM) has signed; empty when
-// nothing.
+// ReaderLacks says what the data of the Secret lack for readers of a server whose certificate ca (PEM) has signed;
+// empty when nothing.
 func ReaderLacks(data map[string][]byte, ca []byte) string {
 	switch {
 	case data == nil:
@@ -53,7 +53,8 @@ func ReaderLacks(data map[string][]byte, ca []byte) string {
 	return ""
 }
 
-// CompleteReader is the data of the Secret with what ReaderLacks tells. It takes no CA out: one server does not know the others'.
+// CompleteReader is the data of the Secret with what ReaderLacks tells. It takes no CA out: one server does not know
+// the others'.
 func CompleteReader(data map[string][]byte, ca []byte) (map[string][]byte, error) {
 	full := map[string][]byte{}
 	maps.Copy(full, data)

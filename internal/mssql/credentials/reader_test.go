@@ -11,11 +11,15 @@ import (
 	"geosql.dev/operator/internal/mssql/credentials"
 )
 
-// The Secret of those who read sidecars gets a token that nobody can guess and the CAs of all servers, and keeps what a person
-// added.
+// The Secret of those who read sidecars gets a token that nobody can guess and the CAs of all servers, and keeps what a
+// person added.
 func TestReaders(t *testing.T) {
 	g := NewWithT(t)
-	ca, other := []byte("-----BEGIN CERTIFICATE-----\nb25l\n-----END CERTIFICATE-----\n"), []byte("-----BEGIN CERTIFICATE-----\ndHdv\n-----END CERTIFICATE-----\n")
+	ca, other := []byte(
+		"-----BEGIN CERTIFICATE-----\nb25l\n-----END CERTIFICATE-----\n",
+	), []byte(
+		"-----BEGIN CERTIFICATE-----\ndHdv\n-----END CERTIFICATE-----\n",
+	)
 	g.Expect(credentials.ReaderLacks(nil, ca)).To(Equal("there is none"))
 	g.Expect(credentials.ReaderLacks(map[string][]byte{"token": []byte("short")}, ca)).To(Equal("it has no token"))
 	first, err := credentials.CompleteReader(nil, ca)
@@ -24,11 +28,18 @@ func TestReaders(t *testing.T) {
 	g.Expect(credentials.ReaderTokens(first)).To(ConsistOf(MatchRegexp(`^[A-Za-z0-9_-]{43}$`)))
 	g.Expect(first).To(HaveKeyWithValue("ca.crt", ca))
 
-	first["token-new"], first["tokens"], first["note"] = []byte(strings.Repeat("n", 16)+"\n"), []byte(strings.Repeat("x", 20)), []byte("kept")
+	first["token-new"], first["tokens"], first["note"] = []byte(
+		strings.Repeat("n", 16)+"\n",
+	), []byte(
+		strings.Repeat("x", 20),
+	), []byte(
+		"kept",
+	)
 	g.Expect(credentials.ReaderLacks(first, other)).To(ContainSubstring("a CA"))
 	second, err := credentials.CompleteReader(first, other)
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(credentials.ReaderTokens(second)).To(Equal([]string{string(first["token"]), strings.Repeat("n", 16)}), "a key that only begins alike is none")
+	g.Expect(credentials.ReaderTokens(second)).
+		To(Equal([]string{string(first["token"]), strings.Repeat("n", 16)}), "a key that only begins alike is none")
 	g.Expect(second).To(HaveKeyWithValue("ca.crt", append(append([]byte{}, ca...), other...)))
 	g.Expect(second).To(HaveKeyWithValue("note", []byte("kept")))
 	g.Expect(credentials.ReaderLacks(second, ca)).To(BeEmpty())

@@ -14,11 +14,13 @@ import (
 	"time"
 )
 
-// KeyIssuers of a certificate's Secret has the CAs, PEM, that have signed what the server shows, has shown until its engine is
-// started again, or is about to show. ca.crt has those of its partners too. Who verifies the server trusts both.
+// KeyIssuers of a certificate's Secret has the CAs, PEM, that have signed what the server shows, has shown until its
+// engine is started again, or is about to show. ca.crt has those of its partners too. Who verifies the server trusts
+// both.
 const KeyIssuers = "issuers.crt"
 
-// MergeCAs are the certificates of the bundles, each once, in the order in which they first come. What is no certificate is left out.
+// MergeCAs are the certificates of the bundles, each once, in the order in which they first come. What is no
+// certificate is left out.
 func MergeCAs(bundles ...[]byte) []byte {
 	var merged bytes.Buffer
 	seen := map[string]bool{}
@@ -38,7 +40,8 @@ func HasCAs(bundle, wanted []byte) bool {
 	return bytes.Equal(MergeCAs(bundle, wanted), MergeCAs(bundle))
 }
 
-// TrustOf is the bundle by which a server is verified that has the certificate's Secret; empty when the Secret has none.
+// TrustOf is the bundle by which a server is verified that has the certificate's Secret; empty when the Secret has
+// none.
 func TrustOf(data map[string][]byte) []byte { return MergeCAs(data[KeyCA], data[KeyIssuers]) }
 
 // ReadTrust is TrustOf a folder into which the Secret is mounted.
@@ -61,7 +64,8 @@ func ReadTrust(dir string) ([]byte, error) {
 	return trust, nil
 }
 
-// IssuersOf are the CAs of the server's own certificates; releases that did not keep them apart had no others in ca.crt.
+// IssuersOf are the CAs of the server's own certificates; releases that did not keep them apart had no others in
+// ca.crt.
 func IssuersOf(data map[string][]byte) []byte {
 	if len(data[KeyIssuers]) > 0 {
 		return MergeCAs(data[KeyIssuers])
@@ -75,7 +79,8 @@ func SignedBy(data map[string][]byte, authorities []byte) bool {
 	return err == nil && signed(leaf, data[KeyCertificate], authorities, x509.ExtKeyUsageAny) == nil
 }
 
-// signed verifies a certificate when it had just begun: that and how long it and its issuers are valid are two questions.
+// signed verifies a certificate when it had just begun: that and how long it and its issuers are valid are two
+// questions.
 func signed(leaf *x509.Certificate, chain, authorities []byte, usage x509.ExtKeyUsage) error {
 	return verified(leaf, chain, authorities, usage, leaf.NotBefore.Add(time.Second))
 }

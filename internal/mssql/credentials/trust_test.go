@@ -14,7 +14,8 @@ func TestACAIsReplacedBeforeItsCertificatesEnd(t *testing.T) {
 	g := NewWithT(t)
 	a, now := authority(t)
 	g.Expect(a.Ends(now.Add(authorityLife - certificateLife))).To(BeEmpty())
-	g.Expect(a.Ends(now.Add(authorityLife - certificateLife + time.Second))).To(ContainSubstring("the present one ends at"))
+	g.Expect(a.Ends(now.Add(authorityLife - certificateLife + time.Second))).
+		To(ContainSubstring("the present one ends at"))
 }
 
 func TestBundlesHaveEachCAOnce(t *testing.T) {

@@ -34,8 +34,8 @@ func ObjectName(text, kind string) (string, error) {
 	return name, nil
 }
 
-// Family makes a command that has others and does nothing itself: without one it shows its help, and one that it does not know
-// is an error.
+// Family makes a command that has others and does nothing itself: without one it shows its help, and one that it does
+// not know is an error.
 func Family(command *cobra.Command) *cobra.Command {
 	command.RunE = func(cmd *cobra.Command, args []string) error {
 		if len(args) == 0 {

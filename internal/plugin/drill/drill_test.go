@@ -21,8 +21,11 @@ import (
 
 // A run that had no answer may begin its faults: who asked must not take it for refused, and ask twice.
 func TestASilentDrillIsUnknown(t *testing.T) {
-	declared := &v1alpha1.Drill{ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: "lose-tukwila"}, Spec: v1alpha1.DrillSpec{RunID: "1"},
-		Status: v1alpha1.DrillStatus{RunID: "1", Phase: v1alpha1.DrillCompleted}}
+	declared := &v1alpha1.Drill{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: "lose-tukwila"},
+		Spec:       v1alpha1.DrillSpec{RunID: "1"},
+		Status:     v1alpha1.DrillStatus{RunID: "1", Phase: v1alpha1.DrillCompleted},
+	}
 	manifest := "apiVersion: geosql.dev/v1alpha1\nkind: Drill\nmetadata: {name: lose-tukwila, namespace: web}\n"
 	for name, c := range map[string]struct {
 		there     []client.Object
@@ -58,11 +61,14 @@ spec:
   faults: [{name: kill, kind: PodKill, where: {role: Primary}, at: 30s}]
 `
 
-// A dry run writes nothing, whether the drill is declared or not, and asks nobody to wait; whoever asks for the plan leaves
-// what is declared as it is, and takes away what it made.
+// A dry run writes nothing, whether the drill is declared or not, and asks nobody to wait; whoever asks for the plan
+// leaves what is declared as it is, and takes away what it made.
 func TestADryRunWritesNothing(t *testing.T) {
-	declared := &v1alpha1.Drill{ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: "lose-tukwila"}, Spec: v1alpha1.DrillSpec{RunID: "1"},
-		Status: v1alpha1.DrillStatus{RunID: "1", Phase: v1alpha1.DrillRunning}}
+	declared := &v1alpha1.Drill{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: "lose-tukwila"},
+		Spec:       v1alpha1.DrillSpec{RunID: "1"},
+		Status:     v1alpha1.DrillStatus{RunID: "1", Phase: v1alpha1.DrillRunning},
+	}
 	for name, c := range map[string]struct {
 		there     []client.Object
 		flags     runFlags
@@ -70,25 +76,34 @@ func TestADryRunWritesNothing(t *testing.T) {
 		says      string
 		asked     int
 	}{
-		"by name":             {[]client.Object{declared}, runFlags{dryRun: true}, []string{"lose-tukwila"}, "would be changed: run ", 0},
-		"a new manifest":      {nil, runFlags{dryRun: true, file: "-"}, nil, "would be created: run 7 on availabilitygroup/content\n     30s after the baseline: fault kill, PodKill\n", 0},
-		"a manifest anew":     {[]client.Object{declared}, runFlags{dryRun: true, file: "-"}, nil, "would be changed: run ", 0},
-		"a plan":              {nil, runFlags{plan: true, file: "-", timeout: time.Minute}, nil, "# 3 objects", 1},
-		"a plan by name":      {[]client.Object{declared}, runFlags{plan: true, timeout: time.Minute}, []string{"lose-tukwila"}, "# 3 objects", 1},
+		"by name": {[]client.Object{declared}, runFlags{dryRun: true}, []string{"lose-tukwila"},
+			"would be changed: run ", 0},
+		"a new manifest": {nil, runFlags{dryRun: true, file: "-"}, nil,
+			"would be created: run 7 on availabilitygroup/content\n     30s after the baseline: fault kill, PodKill\n", 0},
+		"a manifest anew": {[]client.Object{declared}, runFlags{dryRun: true, file: "-"}, nil, "would be changed: run ",
+			0},
+		"a plan": {nil, runFlags{plan: true, file: "-", timeout: time.Minute}, nil, "# 3 objects", 1},
+		"a plan by name": {[]client.Object{declared}, runFlags{plan: true, timeout: time.Minute},
+			[]string{"lose-tukwila"}, "# 3 objects", 1},
 		"a plan nobody makes": {nil, runFlags{plan: true, file: "-", timeout: time.Millisecond}, nil, "is deleted again", 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
 			asked := 0
 			hub := terminal.Hub(c.there...).WithInterceptorFuncs(interceptor.Funcs{
-				Create: func(ctx context.Context, hub client.WithWatch, object client.Object, options ...client.CreateOption) error {
+				Create: func(ctx context.Context, hub client.WithWatch, object client.Object,
+					options ...client.CreateOption) error {
 					d := object.(*v1alpha1.Drill)
 					if len(options) == 0 {
 						asked++
 						g.Expect(d.Spec.DryRun).To(BeTrue(), "it breaks nothing")
 					}
 					if c.flags.timeout == time.Minute {
-						d.Status = v1alpha1.DrillStatus{RunID: d.Spec.RunID, Phase: v1alpha1.DrillCompleted, Message: "3 objects would be created"}
+						d.Status = v1alpha1.DrillStatus{
+							RunID:   d.Spec.RunID,
+							Phase:   v1alpha1.DrillCompleted,
+							Message: "3 objects would be created",
+						}
 					}
 					return hub.Create(ctx, object, options...)
 				},
@@ -115,11 +130,17 @@ func TestADryRunWritesNothing(t *testing.T) {
 // A run that is not over is not replaced by another, and a drill that is not there is said at once.
 func TestARunIsNotReplaced(t *testing.T) {
 	g := NewWithT(t)
-	running := &v1alpha1.Drill{ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: "lose-tukwila"}, Spec: v1alpha1.DrillSpec{RunID: "1"},
-		Status: v1alpha1.DrillStatus{RunID: "1", Phase: v1alpha1.DrillRunning}}
+	running := &v1alpha1.Drill{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: "lose-tukwila"},
+		Spec:       v1alpha1.DrillSpec{RunID: "1"},
+		Status:     v1alpha1.DrillStatus{RunID: "1", Phase: v1alpha1.DrillRunning},
+	}
 	hub := terminal.Hub(running).Build()
 	command := &cobra.Command{}
 	command.SetContext(t.Context())
-	g.Expect((&runFlags{}).run(command, hub, "web", []string{"lose-tukwila"})).To(MatchError(And(ContainSubstring("run 1 of drill web/lose-tukwila is not over (Running)"), ContainSubstring("drill abort"))))
-	g.Expect((&runFlags{}).run(command, hub, "web", []string{"lose-quincy"})).To(MatchError("no Drill lose-quincy in namespace web; there are: lose-tukwila"))
+	g.Expect((&runFlags{}).run(command, hub, "web", []string{"lose-tukwila"})).
+		To(MatchError(And(ContainSubstring("run 1 of drill web/lose-tukwila is not over (Running)"),
+			ContainSubstring("drill abort"))))
+	g.Expect((&runFlags{}).run(command, hub, "web", []string{"lose-quincy"})).
+		To(MatchError("no Drill lose-quincy in namespace web; there are: lose-tukwila"))
 }

@@ -37,10 +37,10 @@ func newReportCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "report NAME",
 		Short: "Write the report of a drill that is over",
-		Long: `Writes the report of a drill that is over, made again from the Drill and the archive of its clients' histories: the
-verdict, each objective with what was measured, what clients and replicas went through over time, the faults and how they
-were seen to take effect. The histories are judged again on the way; a report whose archive says something else than the
-Drill's status says so. The html page refers to nothing outside itself and carries the raw histories.`,
+		Long: `Writes the report of a drill that is over, made again from the Drill and the archive of its clients' histories:
+the verdict, each objective with what was measured, what clients and replicas went through over time, the faults and how
+they were seen to take effect. The histories are judged again on the way; a report whose archive says something else
+than the Drill's status says so. The html page refers to nothing outside itself and carries the raw histories.`,
 		Example: `  kubectl geosql drill report lose-tukwila -n web
   kubectl geosql drill report lose-tukwila -n web -o html --output-file lose-tukwila.html
   kubectl geosql drill report lose-tukwila -n web -o archive --output-file lose-tukwila.tar`,

@@ -34,8 +34,10 @@ func drilled(t *testing.T) client.Client {
 		Spec:       v1alpha1.DrillSpec{RunID: "first", Target: v1alpha1.DrillTarget{AvailabilityGroup: "content"}},
 		Status: v1alpha1.DrillStatus{
 			RunID: "first", Phase: v1alpha1.DrillCompleted, Verdict: v1alpha1.VerdictFailed, Reason: "ObjectiveMissed",
-			Objectives: []v1alpha1.ObjectiveResult{{Name: "rto", Verdict: v1alpha1.VerdictFailed, Goal: "10ms", Measured: "5.2s"}},
-			Started:    ptr.To(metav1.NewMicroTime(time.Now())),
+			Objectives: []v1alpha1.ObjectiveResult{
+				{Name: "rto", Verdict: v1alpha1.VerdictFailed, Goal: "10ms", Measured: "5.2s"},
+			},
+			Started: ptr.To(metav1.NewMicroTime(time.Now())),
 		},
 	}
 	hub := terminal.Hub().Build()
@@ -53,13 +55,19 @@ func drilled(t *testing.T) client.Client {
 		asJudged, err := json.Marshal(d)
 		g.Expect(err).NotTo(HaveOccurred())
 		_, err = archive.Write(context.Background(), hub, d, v1alpha1.GroupVersion.String(), "Drill", archive.Archive{
-			Run: archive.Run{Namespace: d.Namespace, Drill: d.Name, UID: string(d.UID), ID: d.Status.RunID}, Histories: map[string][]byte{"dublin": lines.Bytes()},
+			Run: archive.Run{
+				Namespace: d.Namespace,
+				Drill:     d.Name,
+				UID:       string(d.UID),
+				ID:        d.Status.RunID,
+			}, Histories: map[string][]byte{"dublin": lines.Bytes()},
 			Files: map[string][]byte{drillFile: asJudged},
 		}, archive.DefaultLimits())
 		g.Expect(err).NotTo(HaveOccurred())
 	}
 	keep()
-	d.Spec.RunID, d.Status.RunID, d.Status.Verdict, d.Status.Objectives = "second", "second", v1alpha1.VerdictInconclusive, nil
+	d.Spec.RunID, d.Status.RunID, d.Status.Verdict, d.Status.Objectives = "second", "second", v1alpha1.VerdictInconclusive,
+		nil
 	keep()
 	g.Expect(hub.Create(context.Background(), d)).To(Succeed())
 	return hub
@@ -78,7 +86,9 @@ func TestDrillReportIsMadeOfTheArchive(t *testing.T) {
 	text, warnings, err := makeReport(t, hub, reportFlags{output: "md"})
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(warnings).To(BeEmpty())
-	g.Expect(text).To(And(HavePrefix("# Inconclusive: drill lose-tukwila\n"), ContainSubstring("judged again"), ContainSubstring("1 acknowledged")))
+	g.Expect(text).
+		To(And(HavePrefix("# Inconclusive: drill lose-tukwila\n"), ContainSubstring("judged again"),
+			ContainSubstring("1 acknowledged")))
 
 	text, _, err = makeReport(t, hub, reportFlags{output: "json"})
 	g.Expect(err).NotTo(HaveOccurred())
@@ -88,7 +98,9 @@ func TestDrillReportIsMadeOfTheArchive(t *testing.T) {
 
 	text, _, err = makeReport(t, hub, reportFlags{output: "md", run: "first"})
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(text).To(And(HavePrefix("# Failed: drill lose-tukwila\n"), ContainSubstring("| rto | Failed | 10ms | 5.2s |")), "an earlier run's report is of its own archive")
+	g.Expect(text).
+		To(And(HavePrefix("# Failed: drill lose-tukwila\n"), ContainSubstring("| rto | Failed | 10ms | 5.2s |")),
+			"an earlier run's report is of its own archive")
 
 	text, _, err = makeReport(t, hub, reportFlags{output: "archive"})
 	g.Expect(err).NotTo(HaveOccurred())
@@ -109,7 +121,13 @@ func TestEarlierRunWithoutAVerdictOfItsOwn(t *testing.T) {
 	d.Status.Verdict = ""
 	kept.Files[drillFile], err = json.Marshal(d)
 	g.Expect(err).NotTo(HaveOccurred())
-	back, err := earlierRun([]v1alpha1.DrillRunSummary{{RunID: "zeroth", Verdict: v1alpha1.VerdictPassed}, {RunID: "first", Verdict: v1alpha1.VerdictFailed, Reason: "Remembered"}}, kept)
+	back, err := earlierRun(
+		[]v1alpha1.DrillRunSummary{
+			{RunID: "zeroth", Verdict: v1alpha1.VerdictPassed},
+			{RunID: "first", Verdict: v1alpha1.VerdictFailed, Reason: "Remembered"},
+		},
+		kept,
+	)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(back.Status.Verdict).To(Equal(v1alpha1.VerdictFailed))
 	g.Expect(back.Status.Reason).To(Equal("Remembered"))
@@ -161,7 +179,8 @@ func TestDrillAbort(t *testing.T) {
 	said, d = abort()
 	g.Expect(said).To(ContainSubstring("is told to end"))
 	g.Expect(d.Spec.Abort).To(BeTrue(), "the run is not seen yet by the operator")
-	g.Expect(abortDrill(t.Context(), &bytes.Buffer{}, hub, client.ObjectKey{Namespace: "web", Name: "nobody"})).To(MatchError(ContainSubstring("no Drill nobody in namespace web; there are: lose-tukwila")))
+	g.Expect(abortDrill(t.Context(), &bytes.Buffer{}, hub, client.ObjectKey{Namespace: "web", Name: "nobody"})).
+		To(MatchError(ContainSubstring("no Drill nobody in namespace web; there are: lose-tukwila")))
 }
 
 func TestDrillReportGoesToAFileAsAWhole(t *testing.T) {

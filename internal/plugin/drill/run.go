@@ -35,12 +35,12 @@ func newRunCommand() *cobra.Command {
 		Use:   "run -f FILE | NAME",
 		Short: "Run a drill from a manifest, or one that is declared once more",
 		Long: `Runs a drill: the one in the manifest, or the one of that name. A drill runs once for each spec.runID; without
---run-id a new one is made of the time, unless the drill is new and its manifest has one. One that runs is not begun anew.
-With --wait the command ends with the verdict: 0 for Passed, 1 for Failed or Inconclusive.
+--run-id a new one is made of the time, unless the drill is new and its manifest has one. One that runs is not begun
+anew. With --wait the command ends with the verdict: 0 for Passed, 1 for Failed or Inconclusive.
 
-With --dry-run nothing is written anywhere: the API server is asked to check the drill without keeping it, and what would be
-done when is printed. With --plan nothing is broken: the operator is asked, by a Drill with dryRun that is deleted at the end,
-for every object that the drill would create now.`,
+With --dry-run nothing is written anywhere: the API server is asked to check the drill without keeping it, and what
+would be done when is printed. With --plan nothing is broken: the operator is asked, by a Drill with dryRun that is
+deleted at the end, for every object that the drill would create now.`,
 		Example: `  kubectl geosql drill run -f examples/drills/lose-the-primary.yaml --wait
   kubectl geosql drill run lose-the-primary -n web --wait
   kubectl geosql drill run -f examples/drills/lose-the-primary.yaml --dry-run
@@ -90,7 +90,12 @@ func (f *runFlags) run(cmd *cobra.Command, hub client.Client, namespace string, 
 }
 
 // wanted is the drill as it is to run, and whether there is one of its name.
-func (f *runFlags) wanted(cmd *cobra.Command, hub client.Client, namespace string, args []string) (*v1alpha1.Drill, bool, error) {
+func (f *runFlags) wanted(
+	cmd *cobra.Command,
+	hub client.Client,
+	namespace string,
+	args []string,
+) (*v1alpha1.Drill, bool, error) {
 	runID := cmp.Or(f.runID, time.Now().UTC().Format("20060102-150405"))
 	d := &v1alpha1.Drill{}
 	if len(args) == 1 {
@@ -131,7 +136,8 @@ func (f *runFlags) idle(d *v1alpha1.Drill, runID string) error {
 		return nil
 	}
 	return fmt.Errorf("refused, nothing was changed: run %s of drill %s/%s is not over (%s): wait for it, or end it with "+
-		"kubectl geosql drill abort %s -n %s", run, d.Namespace, d.Name, cmp.Or(string(s.Phase), "not begun"), d.Name, d.Namespace)
+		"kubectl geosql drill abort %s -n %s", run, d.Namespace, d.Name, cmp.Or(string(s.Phase), "not begun"), d.Name,
+		d.Namespace)
 }
 
 // begin declares the run.
@@ -166,16 +172,26 @@ func (f *runFlags) check(cmd *cobra.Command, hub client.Client, d *v1alpha1.Dril
 		return fmt.Errorf("Drill %s/%s would be refused: %w", d.Namespace, d.Name, err)
 	}
 	out := cmd.OutOrStdout()
-	fmt.Fprintf(out, "drill.geosql.dev/%s would be %s: run %s on %s\n", d.Name, verb, d.Spec.RunID, targetOf(d.Spec.Target))
+	fmt.Fprintf(
+		out,
+		"drill.geosql.dev/%s would be %s: run %s on %s\n",
+		d.Name,
+		verb,
+		d.Spec.RunID,
+		targetOf(d.Spec.Target),
+	)
 	for _, o := range drill.Expand(d.Spec.Faults) {
 		fmt.Fprintf(out, "%8s after the baseline: fault %s, %s\n", o.At, o.Name, o.Kind)
 	}
-	fmt.Fprintf(out, "Nothing was written: --dry-run. With --plan the operator says which objects the drill would create now.\n")
+	fmt.Fprintf(
+		out,
+		"Nothing was written: --dry-run. With --plan the operator says which objects the drill would create now.\n",
+	)
 	return nil
 }
 
-// showPlan asks the operator by a Drill with dryRun, and deletes it whatever comes of it. A drill that is declared stays as
-// it is: another stands in for it.
+// showPlan asks the operator by a Drill with dryRun, and deletes it whatever comes of it. A drill that is declared
+// stays as it is: another stands in for it.
 func (f *runFlags) showPlan(cmd *cobra.Command, hub client.Client, d *v1alpha1.Drill, there bool) error {
 	asking := &v1alpha1.Drill{ObjectMeta: metav1.ObjectMeta{Namespace: d.Namespace, Name: d.Name}, Spec: d.Spec}
 	asking.Spec.DryRun, asking.Spec.Abort = true, false
@@ -190,7 +206,10 @@ func (f *runFlags) showPlan(cmd *cobra.Command, hub client.Client, d *v1alpha1.D
 	defer cancel()
 	uid := asking.UID
 	if gone := hub.Delete(ctx, asking, client.Preconditions{UID: &uid}); client.IgnoreNotFound(gone) != nil {
-		return errors.Join(err, fmt.Errorf("delete Drill %s/%s, which does nothing any more: %w", asking.Namespace, asking.Name, gone))
+		return errors.Join(
+			err,
+			fmt.Errorf("delete Drill %s/%s, which does nothing any more: %w", asking.Namespace, asking.Name, gone),
+		)
 	}
 	fmt.Fprintf(cmd.OutOrStdout(), "drill.geosql.dev/%s, which asked for this, is deleted again\n", asking.Name)
 	return err

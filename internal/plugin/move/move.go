@@ -41,28 +41,28 @@ func NewCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "move-publisher PUBLICATION --to SERVER",
 		Short: "Publish from a subscriber's server, after the publisher was lost or made read-only",
-		Long: `Makes the server of one of the publication's subscribers its publisher. Inside an availability group this is not needed:
-publishing goes where the primary goes.
+		Long: `Makes the server of one of the publication's subscribers its publisher. Inside an availability group this is
+not needed: publishing goes where the primary goes.
 
-Nothing is changed before the estimate was shown and confirmed: the newest transaction of each copy, until when each copy is
-complete, and what the distributor still has and delivers first. --estimate ends
-after it: for it the operator is asked by a PublisherMove that is not approved, and is deleted at the end. --dry-run writes
-nothing anywhere: it only checks what the names stand for.
+Nothing is changed before the estimate was shown and confirmed: the newest transaction of each copy, until when each
+copy is complete, and what the distributor still has and delivers first. --estimate ends
+after it: for it the operator is asked by a PublisherMove that is not approved, and is deleted at the end. --dry-run
+writes nothing anywhere: it only checks what the names stand for.
 
-If the publisher is lost, it has to be silent, and either the lifecycle of its Site is Lost or --confirm-fenced names each of
-its servers: that is a person's word that the server takes no more writes.
+If the publisher is lost, it has to be silent, and either the lifecycle of its Site is Lost or --confirm-fenced names
+each of its servers: that is a person's word that the server takes no more writes.
 
-If the publisher lives, its database has to be read-only and the new publisher's tables equal to it. They are compared for the
-estimate and again when the move begins, so no published row is lost.
+If the publisher lives, its database has to be read-only and the new publisher's tables equal to it. They are compared
+for the estimate and again when the move begins, so no published row is lost.
 
-A copy has the rows, and seldom what the application relies on beside them: identity columns, defaults, constraints, triggers.
-The estimate names what is lacking, and the move waits until --accept-lacking names each kind of it.
+A copy has the rows, and seldom what the application relies on beside them: identity columns, defaults, constraints,
+triggers. The estimate names what is lacking, and the move waits until --accept-lacking names each kind of it.
 
 If the distributor is lost too, declare another one first and name it with --distributor.
 
-The tables of the other subscribers are compared with the new publisher's. Equal ones are kept (replication support only),
-others are replaced by a snapshot. The PublisherMove records which and why. The operator carries the move out and goes on
-after an interruption; the same command again follows a move that is under way.`,
+The tables of the other subscribers are compared with the new publisher's. Equal ones are kept (replication support
+only), others are replaced by a snapshot. The PublisherMove records which and why. The operator carries the move out and
+goes on after an interruption; the same command again follows a move that is under way.`,
 		Example: `  kubectl geosql move-publisher articles --to dubsub --distributor far --estimate -n web
   kubectl geosql move-publisher articles --to dubsub --distributor far --wait -n web`,
 		Args: cobra.ExactArgs(1),
@@ -139,9 +139,12 @@ func (m *moving) run(ctx context.Context) error {
 		return m.withdraw(ctx)
 	}
 	if kinds := m.unaccepted(); len(kinds) > 0 {
-		return errors.Join(fmt.Errorf("refused, nothing was changed: the tables of %s lack %s, and writers will miss it; say so with "+
-			"--accept-lacking %s, and make it there once it publishes", m.move.Spec.To, strings.Join(kinds, ", "),
-			strings.Join(kinds, ",")), m.withdraw(ctx))
+		return errors.Join(
+			fmt.Errorf("refused, nothing was changed: the tables of %s lack %s, and writers will miss it; say so with "+
+				"--accept-lacking %s, and make it there once it publishes", m.move.Spec.To, strings.Join(kinds, ", "),
+				strings.Join(kinds, ",")),
+			m.withdraw(ctx),
+		)
 	}
 	if err := m.confirm(ctx); err != nil {
 		return errors.Join(err, m.withdraw(ctx))
@@ -200,7 +203,13 @@ func (m *moving) begin(ctx context.Context) error {
 		}
 		m.move = x
 		if m.flags.dryRun {
-			m.say("PublisherMove %s moves %s to %s already, in phase %s. Nothing was written: --dry-run.", x.Name, m.publication, x.Spec.To, x.Status.Phase)
+			m.say(
+				"PublisherMove %s moves %s to %s already, in phase %s. Nothing was written: --dry-run.",
+				x.Name,
+				m.publication,
+				x.Spec.To,
+				x.Status.Phase,
+			)
 			return nil
 		}
 		if x.Spec.Approved && m.flags.estimate {
@@ -222,8 +231,13 @@ func (m *moving) begin(ctx context.Context) error {
 		if err := m.hub.Create(ctx, m.move, client.DryRunAll); err != nil {
 			return fmt.Errorf("a PublisherMove would be refused in the hub: %w", err)
 		}
-		m.say("A PublisherMove of %s to %s would be created. Nothing was written: --dry-run. What would be lost, and every step, says "+
-			"--estimate.", m.publication, want.To)
+		m.say(
+			"A PublisherMove of %s to %s would be created. Nothing was written: --dry-run. What would be lost, and every "+
+				"step, says "+
+				"--estimate.",
+			m.publication,
+			want.To,
+		)
 		return nil
 	}
 	if err := m.hub.Create(ctx, m.move); err != nil {

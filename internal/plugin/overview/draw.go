@@ -63,8 +63,8 @@ func mermaidText(lines ...string) string {
 	return `"` + strings.ReplaceAll(strings.Join(lines, "<br/>"), `"`, "#quot;") + `"`
 }
 
-// identifier is a name with letters, digits and underscores only. Names of servers and namespaces have no underscore, so
-// that two stay two; a slash becomes two.
+// identifier is a name with letters, digits and underscores only. Names of servers and namespaces have no underscore,
+// so that two stay two; a slash becomes two.
 func identifier(name string) string {
 	return strings.NewReplacer("/", "__", "-", "_", ".", "_").Replace(name)
 }
@@ -82,7 +82,8 @@ func (g Graph) Dot() string {
 		b.WriteString("  }\n")
 	}
 	for _, e := range g.Edges {
-		style := map[EdgeKind]string{EdgeSynchronous: "bold", EdgeAsynchronous: "dashed", EdgeVotes: "dotted", EdgeReplication: "solid"}[e.Kind]
+		style := map[EdgeKind]string{EdgeSynchronous: "bold", EdgeAsynchronous: "dashed", EdgeVotes: "dotted",
+			EdgeReplication: "solid"}[e.Kind]
 		fmt.Fprintf(&b, "  %s -> %s [label=%s, style=%s];\n", dotText(e.From), dotText(e.To), dotText(e.Label), style)
 	}
 	b.WriteString("}\n")

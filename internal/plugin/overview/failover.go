@@ -16,8 +16,8 @@ import (
 	"geosql.dev/operator/internal/election/requests"
 )
 
-// promotable is whether a replica could become primary now without losing anything, in a word or two. What a replica can
-// never be by its declaration needs no reason of the moment.
+// promotable is whether a replica could become primary now without losing anything, in a word or two. What a replica
+// can never be by its declaration needs no reason of the moment.
 func promotable(g *v1alpha1.AvailabilityGroup, r v1alpha1.ReplicaStatus) string {
 	p := r.Promotable
 	votes := slices.ContainsFunc(g.Spec.Replicas, func(x v1alpha1.Replica) bool {
@@ -74,8 +74,20 @@ func (s *Snapshot) writeFailovers(out io.Writer, g *v1alpha1.AvailabilityGroup, 
 	t := newTable(out, "  ", "FAILOVER", "CAUSE", "OUTCOME", "FROM", "TO", "TERM", "TOOK", "SYNCHRONIZED", "AGE")
 	for _, f := range own[:min(len(own), shownFailovers)] {
 		at := metav1.NewTime(when(f))
-		t.row(f.Name, cmp.Or(f.Status.Cause, string(f.Spec.Kind)), cmp.Or(string(f.Status.Outcome), cmp.Or(string(f.Status.Phase), unknown)),
-			cmp.Or(host(f.Status.From), "-"), cmp.Or(host(f.Status.To), "-"), term(f.Status.Term), took(f.Status.Timeline), synchronized(f.Status.Timeline), age(&at, now))
+		t.row(
+			f.Name,
+			cmp.Or(f.Status.Cause, string(f.Spec.Kind)),
+			cmp.Or(string(f.Status.Outcome), cmp.Or(string(f.Status.Phase), unknown)),
+			cmp.Or(
+				host(f.Status.From),
+				"-",
+			),
+			cmp.Or(host(f.Status.To), "-"),
+			term(f.Status.Term),
+			took(f.Status.Timeline),
+			synchronized(f.Status.Timeline),
+			age(&at, now),
+		)
 	}
 	t.flush()
 }

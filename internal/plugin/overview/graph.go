@@ -104,7 +104,10 @@ func (b *grapher) edge(kind EdgeKind, namespace, from, to string, parts ...strin
 		parts = append(parts, rtt)
 	}
 	parts = slices.DeleteFunc(parts, func(p string) bool { return p == "" })
-	b.graph.Edges = append(b.graph.Edges, Edge{From: b.id(namespace, from), To: b.id(namespace, to), Label: strings.Join(parts, ", "), Kind: kind})
+	b.graph.Edges = append(
+		b.graph.Edges,
+		Edge{From: b.id(namespace, from), To: b.id(namespace, to), Label: strings.Join(parts, ", "), Kind: kind},
+	)
 }
 
 func (b *grapher) id(namespace, server string) string { return b.s.qualified(namespace, host(server)) }
@@ -212,7 +215,14 @@ func (b *grapher) publication(p *v1alpha1.Publication) {
 	if p.Status.LogReader != nil {
 		state = p.Status.LogReader.State
 	}
-	b.edge(EdgeReplication, p.Namespace, b.server(p.Namespace, p.Spec.Publisher), distributor, "publication "+p.Name, strings.TrimSpace("log reader "+state))
+	b.edge(
+		EdgeReplication,
+		p.Namespace,
+		b.server(p.Namespace, p.Spec.Publisher),
+		distributor,
+		"publication "+p.Name,
+		strings.TrimSpace("log reader "+state),
+	)
 }
 
 func (b *grapher) subscription(x *v1alpha1.Subscription) {

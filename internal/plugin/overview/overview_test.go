@@ -67,55 +67,155 @@ func running(t *testing.T) *overview.Snapshot {
 	for i := range s.Sites {
 		x := &s.Sites[i]
 		x.Status.Conditions = []metav1.Condition{is("Ready", "True", "Answering", "it answers")}
-		x.Status.RoundTrip, x.Status.LastHeartbeat, x.Status.KubernetesVersion = &metav1.Duration{Duration: 151234567}, ago(3*time.Second), "v1.36.3"
+		x.Status.RoundTrip, x.Status.LastHeartbeat, x.Status.KubernetesVersion = &metav1.Duration{
+			Duration: 151234567,
+		}, ago(
+			3*time.Second,
+		), "v1.36.3"
 	}
 	for i := range s.Servers {
 		x := &s.Servers[i]
-		x.Status.Conditions = []metav1.Condition{is("Ready", "True", "Running", "it runs"), is("RestartPending", "False", "UpToDate", "")}
+		x.Status.Conditions = []metav1.Condition{
+			is("Ready", "True", "Running", "it runs"),
+			is("RestartPending", "False", "UpToDate", ""),
+		}
 		x.Status.Version = "16.0.4000.0"
 		x.Status.Placement = &v1alpha1.PlacementStatus{Node: string(x.Spec.Site) + "-worker",
-			Reason: "class fast (data, log, tempdb) allows only " + string(x.Spec.Site) + "-worker; class capacity (backup) allows it too; " +
-				string(x.Spec.Site) + "-worker2 is left out by class fast"}
+			Reason: "class fast (data, log, tempdb) allows only " + string(
+				x.Spec.Site,
+			) + "-worker; class capacity (backup) allows it too; " +
+				string(
+					x.Spec.Site,
+				) + "-worker2 is left out by class fast"}
 	}
-	s.Servers[0].Status.Conditions[1] = is("RestartPending", "True", "RestartNeeded", "traceFlags changed: delete the pod when it suits you")
+	s.Servers[0].Status.Conditions[1] = is(
+		"RestartPending",
+		"True",
+		"RestartNeeded",
+		"traceFlags changed: delete the pod when it suits you",
+	)
 	g := &s.Groups[0]
 	g.Status = v1alpha1.AvailabilityGroupStatus{
-		StatusBase: v1alpha1.StatusBase{Conditions: []metav1.Condition{is("Ready", "True", "Synchronized", "fine"), is("Degraded", "False", "Complete", "")}},
-		Primary:    "tukpub-0", Term: 3, Listener: "content:1433", RequiredSynchronizedSecondaries: ptr.To(int32(0)),
+		StatusBase: v1alpha1.StatusBase{
+			Conditions: []metav1.Condition{is("Ready", "True", "Synchronized", "fine"), is("Degraded", "False", "Complete", "")},
+		},
+		Primary: "tukpub-0", Term: 3, Listener: "content:1433", RequiredSynchronizedSecondaries: ptr.To(int32(0)),
 		Replicas: []v1alpha1.ReplicaStatus{
-			{Server: "tukpub-0", Role: "PRIMARY", AvailabilityMode: "SYNCHRONOUS_COMMIT", ConnectedState: "CONNECTED", SynchronizationHealth: "HEALTHY", ObservedAt: ago(2 * time.Second),
-				Promotable: &v1alpha1.Promotability{Status: "False", Reason: "AlreadyPrimary"},
-				Databases:  []v1alpha1.ReplicaDatabaseStatus{{Name: "Content", SynchronizationState: "SYNCHRONIZED"}}},
-			{Server: "quisec-0", Role: "SECONDARY", AvailabilityMode: "SYNCHRONOUS_COMMIT", ConnectedState: "CONNECTED", SynchronizationHealth: "PARTIALLY_HEALTHY", ObservedAt: ago(5 * time.Minute),
-				Promotable: &v1alpha1.Promotability{Status: "False", Reason: "NotSynchronized", Message: "not ready for failover: Content (synchronizing)"},
-				Databases: []v1alpha1.ReplicaDatabaseStatus{{Name: "Content", SynchronizationState: "SYNCHRONIZING", LogSendQueueKB: ptr.To(int64(812)), RedoQueueKB: ptr.To(int64(90)), RedoRateKBps: ptr.To(int64(45)),
-					EstimatedDataLoss: &metav1.Duration{Duration: 1500 * time.Millisecond}, EstimatedRecoveryTime: &metav1.Duration{Duration: 2 * time.Second}}}},
+			{
+				Server:                "tukpub-0",
+				Role:                  "PRIMARY",
+				AvailabilityMode:      "SYNCHRONOUS_COMMIT",
+				ConnectedState:        "CONNECTED",
+				SynchronizationHealth: "HEALTHY",
+				ObservedAt:            ago(2 * time.Second),
+				Promotable:            &v1alpha1.Promotability{Status: "False", Reason: "AlreadyPrimary"},
+				Databases:             []v1alpha1.ReplicaDatabaseStatus{{Name: "Content", SynchronizationState: "SYNCHRONIZED"}},
+			},
+			{
+				Server:                "quisec-0",
+				Role:                  "SECONDARY",
+				AvailabilityMode:      "SYNCHRONOUS_COMMIT",
+				ConnectedState:        "CONNECTED",
+				SynchronizationHealth: "PARTIALLY_HEALTHY",
+				ObservedAt:            ago(5 * time.Minute),
+				Promotable: &v1alpha1.Promotability{
+					Status:  "False",
+					Reason:  "NotSynchronized",
+					Message: "not ready for failover: Content (synchronizing)",
+				},
+				Databases: []v1alpha1.ReplicaDatabaseStatus{
+					{
+						Name:                 "Content",
+						SynchronizationState: "SYNCHRONIZING",
+						LogSendQueueKB:       ptr.To(int64(812)),
+						RedoQueueKB:          ptr.To(int64(90)),
+						RedoRateKBps:         ptr.To(int64(45)),
+						EstimatedDataLoss: &metav1.Duration{
+							Duration: 1500 * time.Millisecond,
+						},
+						EstimatedRecoveryTime: &metav1.Duration{Duration: 2 * time.Second},
+					},
+				},
+			},
 			{Server: "dubcfg-0", Role: "Unknown"},
 		},
-		Voters: []v1alpha1.VoterStatus{{Site: "tukwila", State: "Held", Holder: "tukpub-0", Term: 3}, {Site: "quincy", State: "Held", Holder: "tukpub-0", Term: 3}, {Site: "dublin", State: "Unknown"}},
+		Voters: []v1alpha1.VoterStatus{
+			{Site: "tukwila", State: "Held", Holder: "tukpub-0", Term: 3},
+			{Site: "quincy", State: "Held", Holder: "tukpub-0", Term: 3},
+			{Site: "dublin", State: "Unknown"},
+		},
 	}
 	at := func(d time.Duration) *metav1.MicroTime { return &metav1.MicroTime{Time: now.Add(-d)} }
 	s.Failovers = []v1alpha1.Failover{
-		{ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: "content-2", CreationTimestamp: *ago(time.Hour)}, Spec: v1alpha1.FailoverSpec{Group: "content", Kind: "Failover"},
-			Status: v1alpha1.FailoverStatus{Phase: "Completed", Outcome: "Succeeded", Cause: "Automatic", From: "tukpub-0", To: "quisec-0", Term: 2,
-				Timeline: &v1alpha1.FailoverTimeline{Suspected: at(time.Hour), Promoted: at(time.Hour - 3*time.Second), FirstWrite: at(time.Hour - 3400*time.Millisecond), AllSynchronized: at(time.Hour - 33*time.Second)}}},
-		{ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: "content-switchover-x", CreationTimestamp: *ago(time.Minute)}, Spec: v1alpha1.FailoverSpec{Group: "content", Kind: "Switchover", To: "quisec"},
-			Status: v1alpha1.FailoverStatus{Phase: "Completed", Outcome: "Refused", Reason: "NotSynchronized"}},
-		{ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: "other-2"}, Spec: v1alpha1.FailoverSpec{Group: "other", Kind: "Failover"}},
+		{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: "content-2", CreationTimestamp: *ago(time.Hour)},
+			Spec:       v1alpha1.FailoverSpec{Group: "content", Kind: "Failover"},
+			Status: v1alpha1.FailoverStatus{
+				Phase:   "Completed",
+				Outcome: "Succeeded",
+				Cause:   "Automatic",
+				From:    "tukpub-0",
+				To:      "quisec-0",
+				Term:    2,
+				Timeline: &v1alpha1.FailoverTimeline{
+					Suspected:       at(time.Hour),
+					Promoted:        at(time.Hour - 3*time.Second),
+					FirstWrite:      at(time.Hour - 3400*time.Millisecond),
+					AllSynchronized: at(time.Hour - 33*time.Second),
+				},
+			},
+		},
+		{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: "content-switchover-x", CreationTimestamp: *ago(time.Minute)},
+			Spec:       v1alpha1.FailoverSpec{Group: "content", Kind: "Switchover", To: "quisec"},
+			Status:     v1alpha1.FailoverStatus{Phase: "Completed", Outcome: "Refused", Reason: "NotSynchronized"},
+		},
+		{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: "other-2"},
+			Spec:       v1alpha1.FailoverSpec{Group: "other", Kind: "Failover"},
+		},
 	}
-	s.Logins = []v1alpha1.Login{{ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: "shop"}, Status: v1alpha1.LoginStatus{StatusBase: v1alpha1.StatusBase{Conditions: []metav1.Condition{
-		is("Ready", "False", "LoginConflict", "login shop of quisec-0 has another SID: drop it there, or name this one otherwise"), is("Stalled", "True", "LoginConflict", "")}}}}}
-	s.PublisherMoves = []v1alpha1.PublisherMove{{ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: "over"}, Status: v1alpha1.PublisherMoveStatus{StatusBase: v1alpha1.StatusBase{Conditions: []metav1.Condition{
-		is("Ready", "True", "Moved", "dubsub-0 publishes articles")}}}}}
-	s.Servers[1].Status.Conditions = []metav1.Condition{is("Ready", "Unknown", "SiteUnreachable", "site dublin has not answered for 40s: what is there is not known")}
+	s.Logins = []v1alpha1.Login{
+		{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: "shop"},
+			Status: v1alpha1.LoginStatus{StatusBase: v1alpha1.StatusBase{Conditions: []metav1.Condition{
+				is(
+					"Ready",
+					"False",
+					"LoginConflict",
+					"login shop of quisec-0 has another SID: drop it there, or name this one otherwise",
+				), is("Stalled", "True", "LoginConflict", "")}}},
+		},
+	}
+	s.PublisherMoves = []v1alpha1.PublisherMove{
+		{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: "over"},
+			Status: v1alpha1.PublisherMoveStatus{StatusBase: v1alpha1.StatusBase{Conditions: []metav1.Condition{
+				is("Ready", "True", "Moved", "dubsub-0 publishes articles")}}},
+		},
+	}
+	s.Servers[1].Status.Conditions = []metav1.Condition{
+		is("Ready", "Unknown", "SiteUnreachable", "site dublin has not answered for 40s: what is there is not known"),
+	}
 	s.Distributors[0].Status.Conditions = []metav1.Condition{is("Ready", "True", "Configured", "fine")}
 	p := &s.Publications[0]
-	p.Status.Conditions = []metav1.Condition{is("Ready", "False", "WaitingForTable", "dbo.Attachment does not exist yet in Content on tukpub-0; create it"), is("Stalled", "True", "WaitingForTable", "")}
+	p.Status.Conditions = []metav1.Condition{
+		is("Ready", "False", "WaitingForTable", "dbo.Attachment does not exist yet in Content on tukpub-0; create it"),
+		is("Stalled", "True", "WaitingForTable", ""),
+	}
 	p.Status.LogReader = &v1alpha1.AgentStatus{State: "InProgress", Time: ago(time.Second)}
 	x := &s.Subscriptions[0]
-	x.Status = v1alpha1.SubscriptionStatus{StatusBase: v1alpha1.StatusBase{Conditions: []metav1.Condition{is("Ready", "True", "Delivering", "fine")}}, Phase: "Active",
-		Agent: &v1alpha1.AgentStatus{State: "InProgress", Time: ago(4 * time.Second)}, PendingCommands: ptr.To(int64(17)),
-		Latency: &v1alpha1.LatencyStatus{OverallSeconds: ptr.To(int64(3)), PublisherToDistributorSeconds: ptr.To(int64(1)), DistributorToSubscriberSeconds: ptr.To(int64(2))}}
+	x.Status = v1alpha1.SubscriptionStatus{
+		StatusBase:      v1alpha1.StatusBase{Conditions: []metav1.Condition{is("Ready", "True", "Delivering", "fine")}},
+		Phase:           "Active",
+		Agent:           &v1alpha1.AgentStatus{State: "InProgress", Time: ago(4 * time.Second)},
+		PendingCommands: ptr.To(int64(17)),
+		Latency: &v1alpha1.LatencyStatus{
+			OverallSeconds:                 ptr.To(int64(3)),
+			PublisherToDistributorSeconds:  ptr.To(int64(1)),
+			DistributorToSubscriberSeconds: ptr.To(int64(2)),
+		},
+	}
 	s.Topologies[0].Status.Summary = "7 of 9 ready"
 	s.Topologies[0].Status.Conditions = []metav1.Condition{is("Ready", "False", "MemberStalled", "see below")}
 	return s
@@ -145,8 +245,11 @@ func TestStatusBeginsWithTheGroups(t *testing.T) {
 			titles = append(titles, strings.TrimSpace(line))
 		}
 	}
-	NewWithT(t).Expect(titles).To(HaveExactElements(HavePrefix("Topology web/msdn"), HavePrefix("Availability group content"), Equal("Replication"),
-		Equal("Servers"), Equal("Sites"), Equal("Placement"), Equal("Not as it should be")))
+	NewWithT(
+		t,
+	).Expect(titles).
+		To(HaveExactElements(HavePrefix("Topology web/msdn"), HavePrefix("Availability group content"), Equal("Replication"),
+			Equal("Servers"), Equal("Sites"), Equal("Placement"), Equal("Not as it should be")))
 }
 
 // What was never observed is unknown, not well.
@@ -164,8 +267,16 @@ func TestStatusOfAnOlderSpec(t *testing.T) {
 // What a configuration-only replica is says why it cannot be primary, and nothing is said to be wrong.
 func TestAReplicaWithoutDataIsSaidToHaveNone(t *testing.T) {
 	s := running(t)
-	s.Groups[0].Status.Replicas[2].Promotable = &v1alpha1.Promotability{Status: "False", Reason: "NotAReplica", Message: "a ConfigurationOnly replica holds no databases"}
-	NewWithT(t).Expect(status(s)).To(And(MatchRegexp(`dubcfg-0 .* no: it votes, and holds no data`), Not(ContainSubstring("dubcfg-0 is not promotable"))))
+	s.Groups[0].Status.Replicas[2].Promotable = &v1alpha1.Promotability{
+		Status:  "False",
+		Reason:  "NotAReplica",
+		Message: "a ConfigurationOnly replica holds no databases",
+	}
+	NewWithT(
+		t,
+	).Expect(status(s)).
+		To(And(MatchRegexp(`dubcfg-0 .* no: it votes, and holds no data`),
+			Not(ContainSubstring("dubcfg-0 is not promotable"))))
 }
 
 func TestGraph(t *testing.T) {
@@ -199,18 +310,49 @@ func TestRead(t *testing.T) {
 	}
 	for _, group := range []v1alpha1.ObjectName{"content", "other"} {
 		named := metav1.ObjectMeta{Namespace: "web", Name: "of-" + string(group)}
-		objects = append(objects, &v1alpha1.Failover{ObjectMeta: named, Spec: v1alpha1.FailoverSpec{Group: group}},
-			&v1alpha1.Login{ObjectMeta: named, Spec: v1alpha1.LoginSpec{Target: v1alpha1.ServerOrGroup{AvailabilityGroup: group}}})
+		objects = append(
+			objects,
+			&v1alpha1.Failover{ObjectMeta: named, Spec: v1alpha1.FailoverSpec{Group: group}},
+			&v1alpha1.Login{
+				ObjectMeta: named,
+				Spec:       v1alpha1.LoginSpec{Target: v1alpha1.ServerOrGroup{AvailabilityGroup: group}},
+			},
+		)
 	}
 	for server, publication := range map[string]string{"tukpub": s.Publications[0].Name, "alone": "elsewhere"} {
 		named := metav1.ObjectMeta{Namespace: "web", Name: "at-" + server}
-		objects = append(objects, &v1alpha1.Login{ObjectMeta: named, Spec: v1alpha1.LoginSpec{Target: v1alpha1.ServerOrGroup{Server: v1alpha1.ServerName(server)}}},
-			&v1alpha1.PublisherMove{ObjectMeta: named, Spec: v1alpha1.PublisherMoveSpec{Publication: v1alpha1.ObjectName(publication)}})
+		objects = append(
+			objects,
+			&v1alpha1.Login{
+				ObjectMeta: named,
+				Spec:       v1alpha1.LoginSpec{Target: v1alpha1.ServerOrGroup{Server: v1alpha1.ServerName(server)}},
+			},
+			&v1alpha1.PublisherMove{
+				ObjectMeta: named,
+				Spec:       v1alpha1.PublisherMoveSpec{Publication: v1alpha1.ObjectName(publication)},
+			},
+		)
 	}
-	objects = append(objects, &s.Topologies[0], &s.Groups[0], &s.Distributors[0], &s.Publications[0], &s.Subscriptions[0],
+	objects = append(
+		objects,
+		&s.Topologies[0],
+		&s.Groups[0],
+		&s.Distributors[0],
+		&s.Publications[0],
+		&s.Subscriptions[0],
 		&v1alpha1.Site{ObjectMeta: metav1.ObjectMeta{Name: "elsewhere"}},
-		&v1alpha1.SQLServer{ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: "alone"}, Spec: v1alpha1.SQLServerSpec{Site: "elsewhere"}},
-		&v1alpha1.SQLServer{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "other", Labels: map[string]string{v1alpha1.LabelTopology: "msdn"}}})
+		&v1alpha1.SQLServer{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: "alone"},
+			Spec:       v1alpha1.SQLServerSpec{Site: "elsewhere"},
+		},
+		&v1alpha1.SQLServer{
+			ObjectMeta: metav1.ObjectMeta{
+				Namespace: "shop",
+				Name:      "other",
+				Labels:    map[string]string{v1alpha1.LabelTopology: "msdn"},
+			},
+		},
+	)
 	hub := builder.WithObjects(objects...).Build()
 
 	read, err := overview.Read(t.Context(), hub, overview.Scope{Namespace: "web", Topology: "msdn"})
@@ -244,7 +386,9 @@ func TestDecodeTakesEveryKind(t *testing.T) {
 		if _, ok := object.(client.Object); !ok {
 			continue
 		}
-		s, err := overview.Decode(strings.NewReader("apiVersion: geosql.dev/v1alpha1\nkind: " + kind + "\nmetadata: {name: x, namespace: web}"))
+		s, err := overview.Decode(
+			strings.NewReader("apiVersion: geosql.dev/v1alpha1\nkind: " + kind + "\nmetadata: {name: x, namespace: web}"),
+		)
 		g.Expect(err).NotTo(HaveOccurred())
 		g.Expect(s.Declared).To(Equal([]overview.Declared{{Kind: kind, Namespace: "web", Name: "x"}}))
 		taken++
@@ -275,9 +419,14 @@ func TestDecodeRefuses(t *testing.T) {
 // What a Topology is committed together with does not keep it from being planned and drawn.
 func TestDecodeTakesObjectsOfOtherAPIs(t *testing.T) {
 	g := NewWithT(t)
-	s, err := overview.Decode(strings.NewReader("apiVersion: v1\nkind: Secret\nmetadata: {name: x, namespace: web}\nstringData: {password: y}\n---\n" +
-		"apiVersion: geosql.dev/v1alpha1\nkind: Login\nmetadata: {name: z}\n"))
+	s, err := overview.Decode(
+		strings.NewReader(
+			"apiVersion: v1\nkind: Secret\nmetadata: {name: x, namespace: web}\nstringData: {password: y}\n---\n" +
+				"apiVersion: geosql.dev/v1alpha1\nkind: Login\nmetadata: {name: z}\n",
+		),
+	)
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(s.Declared).To(Equal([]overview.Declared{{Kind: "Secret", Namespace: "web", Name: "x", Other: "v1"}, {Kind: "Login", Name: "z"}}))
+	g.Expect(s.Declared).
+		To(Equal([]overview.Declared{{Kind: "Secret", Namespace: "web", Name: "x", Other: "v1"}, {Kind: "Login", Name: "z"}}))
 	g.Expect(s.Logins).To(HaveLen(1))
 }

@@ -75,8 +75,8 @@ type GroupHere struct {
 	Name string `json:"name"`
 	// Declared is what the site was told of it, nil when nothing.
 	Declared *orders.NamedGroup `json:"declared,omitempty"`
-	// ListenerTo are the addresses to which the listener's name leads here, with the servers where that is known; ListenerKnown
-	// is false when they could not be read.
+	// ListenerTo are the addresses to which the listener's name leads here, with the servers where that is known;
+	// ListenerKnown is false when they could not be read.
 	ListenerTo    []string `json:"listenerTo,omitempty"`
 	ListenerKnown bool     `json:"listenerKnown"`
 	// Vote is the group's Lease here, nil when there is none; VoteError is why it cannot be read.
@@ -112,8 +112,8 @@ var ErrNoSite = errors.New("nothing here is geosql-operator's")
 // NotTheHub tells from an error of Read that the cluster does not know the hub's kinds.
 func NotTheHub(err error) bool { return meta.IsNoMatchError(err) || apierrors.IsNotFound(err) }
 
-// ReadSite reads what a site can tell of a namespace. What cannot be read is said in the view; the error is ErrNoSite, or that
-// nothing at all could be read.
+// ReadSite reads what a site can tell of a namespace. What cannot be read is said in the view; the error is ErrNoSite,
+// or that nothing at all could be read.
 func ReadSite(ctx context.Context, site client.Reader, namespace string, ask AskAgent) (*SiteView, error) {
 	v := &SiteView{Namespace: namespace, Servers: []ServerHere{}, Groups: []GroupHere{}}
 	var pods corev1.PodList
@@ -123,7 +123,16 @@ func ReadSite(ctx context.Context, site client.Reader, namespace string, ask Ask
 	}{
 		{"which servers and groups are declared (ConfigMap " + orders.NamesObject + ")", v.readDeclared(ctx, site)},
 		{"votes (Leases)", v.readVotes(ctx, site)},
-		{"pods", site.List(ctx, &pods, client.InNamespace(namespace), client.MatchingLabels(sites.OwnLabels()), client.HasLabels{v1alpha1.LabelServer})},
+		{
+			"pods",
+			site.List(
+				ctx,
+				&pods,
+				client.InNamespace(namespace),
+				client.MatchingLabels(sites.OwnLabels()),
+				client.HasLabels{v1alpha1.LabelServer},
+			),
+		},
 	}
 	var errs []error
 	for _, r := range read {
@@ -139,7 +148,12 @@ func ReadSite(ctx context.Context, site client.Reader, namespace string, ask Ask
 		v.Servers = append(v.Servers, serverHere(&pods.Items[i]))
 	}
 	if v.Declared == nil && len(v.Groups)+len(v.Servers) == 0 && len(errs) == 0 {
-		return nil, fmt.Errorf("namespace %s has no servers, no votes and no ConfigMap %s: %w", namespace, orders.NamesObject, ErrNoSite)
+		return nil, fmt.Errorf(
+			"namespace %s has no servers, no votes and no ConfigMap %s: %w",
+			namespace,
+			orders.NamesObject,
+			ErrNoSite,
+		)
 	}
 	slices.SortFunc(v.Servers, func(a, b ServerHere) int { return cmp.Compare(a.Name, b.Name) })
 	slices.SortFunc(v.Groups, func(a, b GroupHere) int { return cmp.Compare(a.Name, b.Name) })
@@ -150,7 +164,13 @@ func ReadSite(ctx context.Context, site client.Reader, namespace string, ask Ask
 }
 
 func serverHere(pod *corev1.Pod) ServerHere {
-	s := ServerHere{Name: pod.Labels[v1alpha1.LabelServer], Pod: pod.Name, Node: pod.Spec.NodeName, Phase: string(pod.Status.Phase), Ready: sites.PodReady(pod)}
+	s := ServerHere{
+		Name:  pod.Labels[v1alpha1.LabelServer],
+		Pod:   pod.Name,
+		Node:  pod.Spec.NodeName,
+		Phase: string(pod.Status.Phase),
+		Ready: sites.PodReady(pod),
+	}
 	if pod.DeletionTimestamp != nil {
 		s.Phase = "Terminating"
 	}
@@ -185,7 +205,8 @@ func (v *SiteView) group(name string) *GroupHere {
 	return &v.Groups[len(v.Groups)-1]
 }
 
-// readVotes reads the votes that are here, also of groups that nobody told of, and when the site's process was last there.
+// readVotes reads the votes that are here, also of groups that nobody told of, and when the site's process was last
+// there.
 func (v *SiteView) readVotes(ctx context.Context, site client.Reader) error {
 	var leases coordinationv1.LeaseList
 	if err := site.List(ctx, &leases, client.InNamespace(v.Namespace)); err != nil {
@@ -217,8 +238,16 @@ func (v *SiteView) readVotes(ctx context.Context, site client.Reader) error {
 
 func voteHere(l *coordinationv1.Lease, vote requests.Vote) *VoteHere {
 	r := vote.Record
-	here := &VoteHere{Term: r.Term, State: string(r.State), Server: r.Holder.Server, Voters: r.Configuration().Sites(), Paused: vote.Paused,
-		Asked: vote.Request, Answered: vote.Answer, Timelines: vote.Timelines}
+	here := &VoteHere{
+		Term:      r.Term,
+		State:     string(r.State),
+		Server:    r.Holder.Server,
+		Voters:    r.Configuration().Sites(),
+		Paused:    vote.Paused,
+		Asked:     vote.Request,
+		Answered:  vote.Answer,
+		Timelines: vote.Timelines,
+	}
 	if l.Spec.RenewTime != nil {
 		here.Renewed = &l.Spec.RenewTime.Time
 	}
@@ -236,7 +265,8 @@ func (v *SiteView) readListeners(ctx context.Context, site client.Reader) {
 			continue
 		}
 		var found discoveryv1.EndpointSliceList
-		if err := site.List(ctx, &found, client.InNamespace(v.Namespace), client.MatchingLabels{discoveryv1.LabelServiceName: g.Declared.Listener}); err != nil {
+		if err := site.List(ctx, &found, client.InNamespace(v.Namespace),
+			client.MatchingLabels{discoveryv1.LabelServiceName: g.Declared.Listener}); err != nil {
 			v.Unknown = append(v.Unknown, fmt.Sprintf("where listener %s leads: %v", g.Declared.Listener, err))
 			continue
 		}

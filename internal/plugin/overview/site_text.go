@@ -16,8 +16,10 @@ import (
 )
 
 // onlyTheHub says what a site's view lacks.
-const onlyTheHub = "This is what the site itself knows; the hub was not asked. Only the hub knows what is declared now, which replica is promotable and " +
-	"what a failover would lose, replication, Logins, Drills, Topologies, conditions and events. One vote decides nothing: a majority of the sites that vote does."
+const onlyTheHub = "This is what the site itself knows; the hub was not asked. Only the hub knows what is declared " +
+	"now, which replica is promotable and " +
+	"what a failover would lose, replication, Logins, Drills, Topologies, conditions and events. One vote decides " +
+	"nothing: a majority of the sites that vote does."
 
 // Write writes the view as text.
 func (v *SiteView) Write(out io.Writer, now time.Time) {
@@ -27,7 +29,10 @@ func (v *SiteView) Write(out io.Writer, now time.Time) {
 	case v.Kept != nil:
 		fmt.Fprintf(out, "  names are kept here by geosql site, which last said so %s\n", elapsed(v.Kept, now))
 	default:
-		fmt.Fprintln(out, "  nothing here says that geosql site keeps the names: without it and without the hub they stay as they are")
+		fmt.Fprintln(
+			out,
+			"  nothing here says that geosql site keeps the names: without it and without the hub they stay as they are",
+		)
 	}
 	for i := range v.Groups {
 		v.writeGroup(out, &v.Groups[i], now)
@@ -98,7 +103,10 @@ func (v *SiteView) writeElsewhere(out io.Writer) {
 		}
 	}
 	if len(list) > 0 {
-		fmt.Fprint(out, wrap("declared when the hub last told this site, and no pod of them here: "+strings.Join(list, ", "), "  "))
+		fmt.Fprint(
+			out,
+			wrap("declared when the hub last told this site, and no pod of them here: "+strings.Join(list, ", "), "  "),
+		)
 	}
 }
 
@@ -109,8 +117,20 @@ func (v *SiteView) writeGroup(out io.Writer, g *GroupHere, now time.Time) {
 		if g.ListenerKnown {
 			to = cmp.Or(strings.Join(g.ListenerTo, ", "), "nowhere")
 		}
-		fmt.Fprint(out, wrap(fmt.Sprintf("listener %s, port %d, leads here to %s; voters %s; when the hub last told this site, the primary was %s",
-			d.Listener, d.Port, to, cmp.Or(strings.Join(d.Voters, ", "), "none"), cmp.Or(host(d.Primary), "unknown")), "  "))
+		fmt.Fprint(
+			out,
+			wrap(
+				fmt.Sprintf(
+					"listener %s, port %d, leads here to %s; voters %s; when the hub last told this site, the primary was %s",
+					d.Listener,
+					d.Port,
+					to,
+					cmp.Or(strings.Join(d.Voters, ", "), "none"),
+					cmp.Or(host(d.Primary), "unknown"),
+				),
+				"  ",
+			),
+		)
 	}
 	v.writeVote(out, g, now)
 	v.writeSeen(out, g, now)
@@ -158,7 +178,20 @@ func (v *SiteView) writeVote(out io.Writer, g *GroupHere, now time.Time) {
 	}
 	if n := len(vote.Timelines); n > 0 {
 		t := vote.Timelines[n-1]
-		fmt.Fprint(out, wrap(fmt.Sprintf("newest election that this vote tells of: term %d, %s to %s, %s %s", t.Term, cmp.Or(t.From, "nobody"), cmp.Or(t.To, "nobody"), t.Cause, t.Outcome), "  "))
+		fmt.Fprint(
+			out,
+			wrap(
+				fmt.Sprintf(
+					"newest election that this vote tells of: term %d, %s to %s, %s %s",
+					t.Term,
+					cmp.Or(t.From, "nobody"),
+					cmp.Or(t.To, "nobody"),
+					t.Cause,
+					t.Outcome,
+				),
+				"  ",
+			),
+		)
 	}
 }
 
@@ -201,8 +234,10 @@ func (v *SiteView) writeSeen(out io.Writer, g *GroupHere, now time.Time) {
 			so   bool
 			text string
 		}{
-			{s.Quarantined, ", kept apart until a person decides"}, {s.Paused, ", may not claim by itself"}, {s.Waiting != "", ", waits: " + s.Waiting},
-			{s.Action != "", fmt.Sprintf(", last did %s %s", s.Action, elapsed(&s.At, now))}, {s.Error != "", ", last error: " + s.Error},
+			{s.Quarantined, ", kept apart until a person decides"}, {s.Paused, ", may not claim by itself"},
+			{s.Waiting != "", ", waits: " + s.Waiting},
+			{s.Action != "", fmt.Sprintf(", last did %s %s", s.Action, elapsed(&s.At, now))},
+			{s.Error != "", ", last error: " + s.Error},
 		} {
 			if x.so {
 				text += x.text

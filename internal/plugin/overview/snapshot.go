@@ -85,8 +85,18 @@ func Read(ctx context.Context, reader client.Reader, scope Scope) (*Snapshot, er
 			return nil, fmt.Errorf("list the objects of kind %s in the hub: %w", v1alpha1.ListedKind(list), err)
 		}
 	}
-	s := &Snapshot{Failovers: failovers.Items, Logins: logins.Items, PublisherMoves: moves.Items, Sites: sites.Items, Topologies: topologies.Items, Servers: servers.Items, Groups: groups.Items,
-		Distributors: distributors.Items, Publications: publications.Items, Subscriptions: subscriptions.Items}
+	s := &Snapshot{
+		Failovers:      failovers.Items,
+		Logins:         logins.Items,
+		PublisherMoves: moves.Items,
+		Sites:          sites.Items,
+		Topologies:     topologies.Items,
+		Servers:        servers.Items,
+		Groups:         groups.Items,
+		Distributors:   distributors.Items,
+		Publications:   publications.Items,
+		Subscriptions:  subscriptions.Items,
+	}
 	if scope.Topology != "" {
 		if err := s.only(scope); err != nil {
 			return nil, err
@@ -113,16 +123,30 @@ func (s *Snapshot) only(scope Scope) error {
 		if len(known) == 0 {
 			known = []string{"none"}
 		}
-		return fmt.Errorf("there is no Topology %s in namespace %s; there are: %s", scope.Topology, scope.Namespace, strings.Join(known, ", "))
+		return fmt.Errorf(
+			"there is no Topology %s in namespace %s; there are: %s",
+			scope.Topology,
+			scope.Namespace,
+			strings.Join(known, ", "),
+		)
 	}
 	has := func(x v1alpha1.ServerOrGroup) bool {
-		return slices.ContainsFunc(s.Groups, func(g v1alpha1.AvailabilityGroup) bool { return g.Name == string(x.AvailabilityGroup) }) ||
+		return slices.ContainsFunc(
+			s.Groups,
+			func(g v1alpha1.AvailabilityGroup) bool { return g.Name == string(x.AvailabilityGroup) },
+		) ||
 			slices.ContainsFunc(s.Servers, func(server v1alpha1.SQLServer) bool { return server.Name == string(x.Server) })
 	}
-	s.Failovers = slices.DeleteFunc(s.Failovers, func(f v1alpha1.Failover) bool { return !has(v1alpha1.ServerOrGroup{AvailabilityGroup: f.Spec.Group}) })
+	s.Failovers = slices.DeleteFunc(
+		s.Failovers,
+		func(f v1alpha1.Failover) bool { return !has(v1alpha1.ServerOrGroup{AvailabilityGroup: f.Spec.Group}) },
+	)
 	s.Logins = slices.DeleteFunc(s.Logins, func(l v1alpha1.Login) bool { return !has(l.Spec.Target) })
 	s.PublisherMoves = slices.DeleteFunc(s.PublisherMoves, func(m v1alpha1.PublisherMove) bool {
-		return !slices.ContainsFunc(s.Publications, func(p v1alpha1.Publication) bool { return p.Name == string(m.Spec.Publication) })
+		return !slices.ContainsFunc(
+			s.Publications,
+			func(p v1alpha1.Publication) bool { return p.Name == string(m.Spec.Publication) },
+		)
 	})
 	s.Sites = slices.DeleteFunc(s.Sites, func(site v1alpha1.Site) bool { return !s.uses(site.Name) })
 	return nil
@@ -190,9 +214,9 @@ var kinds = runtime.NewScheme()
 
 func init() { utilruntime.Must(v1alpha1.AddToScheme(kinds)) }
 
-// Decode reads manifests, separated by "---", and expands Topologies. Objects of other APIs, such as the Secret of a Login,
-// are Declared and no more. What may be meant for the operator and is misspelt is refused: one of its kinds under another
-// apiVersion, a kind or a field that its API does not have.
+// Decode reads manifests, separated by "---", and expands Topologies. Objects of other APIs, such as the Secret of a
+// Login, are Declared and no more. What may be meant for the operator and is misspelt is refused: one of its kinds
+// under another apiVersion, a kind or a field that its API does not have.
 func Decode(manifests io.Reader) (*Snapshot, error) {
 	s := &Snapshot{}
 	documents := utilyaml.NewYAMLReader(newBufferedReader(manifests))
@@ -265,10 +289,22 @@ func (s *Snapshot) decode(document []byte) error {
 func foreign(head metav1.PartialObjectMetadata) error {
 	version, err := schema.ParseGroupVersion(head.APIVersion)
 	if err != nil || version.Empty() || head.Kind == "" {
-		return fmt.Errorf("%s %s: a manifest needs a kind and an apiVersion, such as %s, not %q", head.Kind, head.Name, v1alpha1.GroupVersion, head.APIVersion)
+		return fmt.Errorf(
+			"%s %s: a manifest needs a kind and an apiVersion, such as %s, not %q",
+			head.Kind,
+			head.Name,
+			v1alpha1.GroupVersion,
+			head.APIVersion,
+		)
 	}
 	if version.Group == v1alpha1.GroupVersion.Group || kinds.Recognizes(v1alpha1.GroupVersion.WithKind(head.Kind)) {
-		return fmt.Errorf("%s %s: apiVersion %q is not supported here; %s is", head.Kind, head.Name, head.APIVersion, v1alpha1.GroupVersion)
+		return fmt.Errorf(
+			"%s %s: apiVersion %q is not supported here; %s is",
+			head.Kind,
+			head.Name,
+			head.APIVersion,
+			v1alpha1.GroupVersion,
+		)
 	}
 	return nil
 }

@@ -16,13 +16,21 @@ import (
 	"geosql.dev/operator/internal/reconcile/conditions"
 )
 
-// WriteStatus writes the state as text for people, as of now: first whether data can be written and is copied, then what that
-// runs on, and at the end, where a terminal leaves the eye, what is not as it should be.
+// WriteStatus writes the state as text for people, as of now: first whether data can be written and is copied, then
+// what that runs on, and at the end, where a terminal leaves the eye, what is not as it should be.
 func (s *Snapshot) WriteStatus(out io.Writer, now time.Time) {
 	for i := range s.Topologies {
 		t := &s.Topologies[i]
 		status, reason := ready(t.Status.StatusBase, t.Generation)
-		fmt.Fprintf(out, "Topology %s/%s: %s (Ready is %s, %s)\n", t.Namespace, t.Name, cmp.Or(t.Status.Summary, "nothing is known yet"), status, reason)
+		fmt.Fprintf(
+			out,
+			"Topology %s/%s: %s (Ready is %s, %s)\n",
+			t.Namespace,
+			t.Name,
+			cmp.Or(t.Status.Summary, "nothing is known yet"),
+			status,
+			reason,
+		)
 	}
 	for i := range s.Groups {
 		s.writeGroup(out, &s.Groups[i], now)
@@ -45,7 +53,15 @@ func (s *Snapshot) writeSites(out io.Writer, now time.Time) {
 	for i := range s.Sites {
 		x := &s.Sites[i]
 		status, reason := ready(x.Status.StatusBase, x.Generation)
-		t.row(x.Name, status, reason, x.Spec.Region, duration(x.Status.RoundTrip), age(x.Status.LastHeartbeat, now), cmp.Or(x.Status.KubernetesVersion, unknown))
+		t.row(
+			x.Name,
+			status,
+			reason,
+			x.Spec.Region,
+			duration(x.Status.RoundTrip),
+			age(x.Status.LastHeartbeat, now),
+			cmp.Or(x.Status.KubernetesVersion, unknown),
+		)
 	}
 	t.flush()
 }
@@ -63,7 +79,14 @@ func (s *Snapshot) writeServers(out io.Writer) {
 		if p := x.Status.Placement; p != nil {
 			node = cmp.Or(p.Node, "none")
 		}
-		t.row(s.qualified(x.Namespace, host(x.Name)), string(x.Spec.Site), status, reason, node, cmp.Or(x.Status.Version, unknown))
+		t.row(
+			s.qualified(x.Namespace, host(x.Name)),
+			string(x.Spec.Site),
+			status,
+			reason,
+			node,
+			cmp.Or(x.Status.Version, unknown),
+		)
 	}
 	t.flush()
 }
@@ -103,7 +126,15 @@ func (s *Snapshot) writeGroup(out io.Writer, g *v1alpha1.AvailabilityGroup, now 
 	if len(g.Status.Replicas) > 0 {
 		t := newTable(out, "  ", "REPLICA", "ROLE", "MODE", "CONNECTED", "HEALTH", "PROMOTABLE", "SEEN")
 		for _, r := range g.Status.Replicas {
-			t.row(host(r.Server), r.Role, cmp.Or(r.AvailabilityMode, unknown), cmp.Or(r.ConnectedState, unknown), cmp.Or(r.SynchronizationHealth, unknown), promotable(g, r), age(r.ObservedAt, now))
+			t.row(
+				host(r.Server),
+				r.Role,
+				cmp.Or(r.AvailabilityMode, unknown),
+				cmp.Or(r.ConnectedState, unknown),
+				cmp.Or(r.SynchronizationHealth, unknown),
+				promotable(g, r),
+				age(r.ObservedAt, now),
+			)
 		}
 		t.flush()
 		writeUnfit(out, g)
@@ -150,8 +181,16 @@ func writeDatabases(out io.Writer, g *v1alpha1.AvailabilityGroup) {
 			if d.Suspended != "" {
 				state += ", suspended: " + d.Suspended
 			}
-			t.row(d.Name, host(r.Server), state, queue(d.LogSendQueueKB, " KB"), queue(d.RedoQueueKB, " KB"), queue(d.RedoRateKBps, " KB/s"),
-				estimate(d.EstimatedDataLoss), estimate(d.EstimatedRecoveryTime))
+			t.row(
+				d.Name,
+				host(r.Server),
+				state,
+				queue(d.LogSendQueueKB, " KB"),
+				queue(d.RedoQueueKB, " KB"),
+				queue(d.RedoRateKBps, " KB/s"),
+				estimate(d.EstimatedDataLoss),
+				estimate(d.EstimatedRecoveryTime),
+			)
 			rows++
 		}
 	}
@@ -174,12 +213,24 @@ func (s *Snapshot) writeReplication(out io.Writer, now time.Time) {
 	for i := range s.Publications {
 		x := &s.Publications[i]
 		status, reason := ready(x.Status.StatusBase, x.Generation)
-		t.row("publication "+s.qualified(x.Namespace, x.Name), fmt.Sprintf("%s, %s", either(x.Spec.Publisher), x.Spec.Database), "distributor "+string(x.Spec.Distributor), status, reason)
+		t.row(
+			"publication "+s.qualified(x.Namespace, x.Name),
+			fmt.Sprintf("%s, %s", either(x.Spec.Publisher), x.Spec.Database),
+			"distributor "+string(x.Spec.Distributor),
+			status,
+			reason,
+		)
 	}
 	for i := range s.Subscriptions {
 		x := &s.Subscriptions[i]
 		status, reason := ready(x.Status.StatusBase, x.Generation)
-		t.row("subscription "+s.qualified(x.Namespace, x.Name), "publication "+string(x.Spec.Publication), fmt.Sprintf("%s, %s", either(x.Spec.Subscriber), x.Spec.Database), status, reason)
+		t.row(
+			"subscription "+s.qualified(x.Namespace, x.Name),
+			"publication "+string(x.Spec.Publication),
+			fmt.Sprintf("%s, %s", either(x.Spec.Subscriber), x.Spec.Database),
+			status,
+			reason,
+		)
 	}
 	t.flush()
 	s.writeUndeclared(out)
@@ -192,7 +243,12 @@ func (s *Snapshot) writeUndeclared(out io.Writer) {
 	for i := range s.Publications {
 		x := &s.Publications[i]
 		for _, u := range x.Status.Undeclared {
-			text := fmt.Sprintf("runs undeclared: publication %s of %s, %s", u.Publication, either(x.Spec.Publisher), x.Spec.Database)
+			text := fmt.Sprintf(
+				"runs undeclared: publication %s of %s, %s",
+				u.Publication,
+				either(x.Spec.Publisher),
+				x.Spec.Database,
+			)
 			if u.Subscriber != "" {
 				text += fmt.Sprintf(", to %s, %s", u.Subscriber, u.Database)
 			}
@@ -203,8 +259,15 @@ func (s *Snapshot) writeUndeclared(out io.Writer) {
 		}
 	}
 	if len(said) > 0 {
-		fmt.Fprint(out, wrap("take it over: kubectl apply the manifest that declared it, or kubectl annotate the Subscription that takes its place with "+
-			v1alpha1.AdoptAnnotation+"=true; end it: declare it with reclaimPolicy Delete, and kubectl delete that", "    "))
+		fmt.Fprint(
+			out,
+			wrap(
+				"take it over: kubectl apply the manifest that declared it, or kubectl annotate the Subscription that takes its "+
+					"place with "+
+					v1alpha1.AdoptAnnotation+"=true; end it: declare it with reclaimPolicy Delete, and kubectl delete that",
+				"    ",
+			),
+		)
 	}
 }
 
@@ -223,7 +286,12 @@ func (s *Snapshot) writeAgents(out io.Writer, now time.Time) {
 	}
 	for i := range s.Subscriptions {
 		x := &s.Subscriptions[i]
-		of := fmt.Sprintf("%s (%s, %s)", x.Name, cmp.Or(string(x.Spec.Type), string(v1alpha1.SubscriptionPull)), cmp.Or(x.Status.Phase, unknown))
+		of := fmt.Sprintf(
+			"%s (%s, %s)",
+			x.Name,
+			cmp.Or(string(x.Spec.Type), string(v1alpha1.SubscriptionPull)),
+			cmp.Or(x.Status.Phase, unknown),
+		)
 		agent("distribution", of, x.Status.Agent, number(x.Status.PendingCommands, ""), latency(x.Status.Latency))
 	}
 	t.flush()
@@ -234,7 +302,12 @@ func latency(l *v1alpha1.LatencyStatus) string {
 	if l == nil || l.OverallSeconds == nil {
 		return unknown
 	}
-	return fmt.Sprintf("%d s (%s + %s)", *l.OverallSeconds, number(l.PublisherToDistributorSeconds, ""), number(l.DistributorToSubscriberSeconds, ""))
+	return fmt.Sprintf(
+		"%d s (%s + %s)",
+		*l.OverallSeconds,
+		number(l.PublisherToDistributorSeconds, ""),
+		number(l.DistributorToSubscriberSeconds, ""),
+	)
 }
 
 // each calls f with every object that has conditions.

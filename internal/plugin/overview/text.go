@@ -168,7 +168,8 @@ func either(x v1alpha1.ServerOrGroup) string {
 func notAsItShouldBe(list []metav1.Condition) []metav1.Condition {
 	var bad []metav1.Condition
 	for _, c := range list {
-		if c.Status != conditions.GoodStatus(c.Type) && c.Type != v1alpha1.ConditionReconciling && c.Type != v1alpha1.ConditionStalled {
+		if c.Status != conditions.GoodStatus(c.Type) && c.Type != v1alpha1.ConditionReconciling &&
+			c.Type != v1alpha1.ConditionStalled {
 			bad = append(bad, c)
 		}
 	}

@@ -43,8 +43,8 @@ func NewCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "plan -f FILE",
 		Short: "Print what applying Topologies would do, T-SQL included, and change nothing",
-		Long: `Compares the Topologies of files with the hub and prints which objects would be created, changed and removed, why, and
-for new objects every step until they serve, with the T-SQL; secrets are shown as asterisks. The API server is
+		Long: `Compares the Topologies of files with the hub and prints which objects would be created, changed and removed,
+why, and for new objects every step until they serve, with the T-SQL; secrets are shown as asterisks. The API server is
 asked to check the manifest without keeping it. With --offline no cluster is asked: everything is new.
 The steps are those of the controllers' own plans. A certificate's bytes, the listener's address and moments are
 placeholders, and tables are taken to be there. What changes in an object that exists, and what a subscription needs,
@@ -188,8 +188,17 @@ func (p *planner) print() error {
 	for _, s := range plan.Steps {
 		count[s.Verb]++
 	}
-	fmt.Fprintf(p.out, "Topology %s/%s: %d to create, %d to change, %d to adopt, %d to remove, of %d objects\n",
-		p.topology.Namespace, p.topology.Name, count[topologies.Create], count[topologies.Change], count[topologies.Adopt], count[topologies.Remove], plan.Declared)
+	fmt.Fprintf(
+		p.out,
+		"Topology %s/%s: %d to create, %d to change, %d to adopt, %d to remove, of %d objects\n",
+		p.topology.Namespace,
+		p.topology.Name,
+		count[topologies.Create],
+		count[topologies.Change],
+		count[topologies.Adopt],
+		count[topologies.Remove],
+		plan.Declared,
+	)
 	for _, m := range plan.Members {
 		if m.Reason == "MemberConflict" {
 			fmt.Fprintf(p.out, "\n! %s %s is left alone: %s\n", m.Kind, m.Name, m.Message)
@@ -217,7 +226,8 @@ func (p *planner) steps(s topologies.Step) {
 			lines = append(lines, x.Describe())
 		}
 	case *v1alpha1.AvailabilityGroup:
-		d := availabilitygroup.Desired{Group: object, Sites: p.places(), Express: p.express(), Timings: election.DefaultTimings()}
+		d := availabilitygroup.Desired{Group: object, Sites: p.places(), Express: p.express(),
+			Timings: election.DefaultTimings()}
 		for _, x := range availabilitygroup.Preview(d, p.now) {
 			lines = append(lines, x.Describe())
 		}

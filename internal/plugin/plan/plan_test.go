@@ -48,17 +48,39 @@ func TestPlanPassesOverWhatIsNotOfATopology(t *testing.T) {
 	manifest, err := os.ReadFile(examples + "msdn.yaml")
 	g.Expect(err).NotTo(HaveOccurred())
 	others := "\n---\n"
-	for _, kind := range []string{"AgentProfile", "Drill", "DrillSchedule", "Failover", "Login", "Publication", "PublisherMove", "SQLServer"} {
+	for _, kind := range []string{"AgentProfile", "Drill", "DrillSchedule", "Failover", "Login", "Publication",
+		"PublisherMove", "SQLServer"} {
 		others += "apiVersion: geosql.dev/v1alpha1\nkind: " + kind + "\nmetadata: {name: other}\n---\n"
 	}
-	others += "apiVersion: v1\nkind: Namespace\nmetadata: {name: shop}\n---\napiVersion: v1\nkind: Secret\nmetadata: {name: other, namespace: shop}\nstringData: {password: hunter2}\n"
-	text, err := terminal.Run(t, NewCommand(), string(manifest)+others, "-f", examples+"sites.yaml", "-f", "-", "-f", "../../../config/samples/login.yaml", "--offline", "-n", "shop")
+	others += "apiVersion: v1\nkind: Namespace\nmetadata: {name: shop}\n---\napiVersion: v1\nkind: Secret\nmetadata: " +
+		"{name: other, namespace: shop}\nstringData: {password: hunter2}\n"
+	text, err := terminal.Run(
+		t,
+		NewCommand(),
+		string(manifest)+others,
+		"-f",
+		examples+"sites.yaml",
+		"-f",
+		"-",
+		"-f",
+		"../../../config/samples/login.yaml",
+		"--offline",
+		"-n",
+		"shop",
+	)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(text).To(HavePrefix("Topology web/msdn: 9 to create, "))
-	g.Expect(text).To(And(ContainSubstring("\n\nPassed over Site "), ContainSubstring("\nPassed over Site quincy: it is taken as it is declared here, and not compared with the hub\n"),
-		ContainSubstring("\nPassed over PublisherMove shop/other: only what Topologies declare is planned\n"),
-		ContainSubstring("\nPassed over Namespace shop: it is of v1, which is not the operator's\nPassed over Secret shop/other: it is of v1"), Not(ContainSubstring("hunter2")),
-		HaveSuffix("\nPassed over Login web/webapp: only what Topologies declare is planned\n")))
+	g.Expect(text).
+		To(And(
+			ContainSubstring("\n\nPassed over Site "),
+			ContainSubstring("\nPassed over Site quincy: it is taken as it is declared here, and not compared with the hub\n"),
+			ContainSubstring("\nPassed over PublisherMove shop/other: only what Topologies declare is planned\n"),
+			ContainSubstring(
+				"\nPassed over Namespace shop: it is of v1, which is not the operator's\nPassed over Secret shop/other: it is of v1",
+			),
+			Not(ContainSubstring("hunter2")),
+			HaveSuffix("\nPassed over Login web/webapp: only what Topologies declare is planned\n"),
+		))
 	g.Expect(strings.Count(text, "\nPassed over ")).To(Equal(3 + 8 + 2 + 1))
 	g.Expect(text).NotTo(ContainSubstring("Passed over Topology"))
 }
@@ -96,7 +118,10 @@ func TestPlanAgainstAHub(t *testing.T) {
 	manifest := topology.DeepCopy()
 	manifest.Spec.ServerDefaults.Image = "mssql:next"
 	manifest.Spec.Subscriptions = nil
-	manifest.Spec.Servers = append(manifest.Spec.Servers, v1alpha1.TopologyServer{Name: "another", SQLServerSpec: v1alpha1.SQLServerSpec{Site: "dublin"}})
+	manifest.Spec.Servers = append(
+		manifest.Spec.Servers,
+		v1alpha1.TopologyServer{Name: "another", SQLServerSpec: v1alpha1.SQLServerSpec{Site: "dublin"}},
+	)
 	var out bytes.Buffer
 	p := planner{out: &out, topology: manifest, agentImage: "geosql", now: time.Now()}
 	g.Expect(p.observe(t.Context(), hub)).To(Succeed())
@@ -108,17 +133,24 @@ func TestPlanAgainstAHub(t *testing.T) {
 	var now v1alpha1.Topology
 	g.Expect(hub.Get(t.Context(), client.ObjectKeyFromObject(topology), &now)).To(Succeed())
 	g.Expect(now.Spec.Subscriptions).To(HaveLen(1))
-	g.Expect(hub.Get(t.Context(), client.ObjectKey{Namespace: "web", Name: "another"}, &v1alpha1.SQLServer{})).NotTo(Succeed())
+	g.Expect(hub.Get(t.Context(), client.ObjectKey{Namespace: "web", Name: "another"}, &v1alpha1.SQLServer{})).
+		NotTo(Succeed())
 }
 
 // What the hub would refuse is said, not planned.
 func TestPlanOfAManifestThatIsRefused(t *testing.T) {
 	g := NewWithT(t)
 	hub, topology := world(t)
-	refusing := interceptor.NewClient(hub, interceptor.Funcs{Update: func(_ context.Context, _ client.WithWatch, _ client.Object, options ...client.UpdateOption) error {
-		g.Expect(options).To(ContainElement(client.DryRunAll))
-		return apierrors.NewBadRequest("spec.servers[0].site is immutable")
-	}})
+	refusing := interceptor.NewClient(
+		hub,
+		interceptor.Funcs{
+			Update: func(_ context.Context, _ client.WithWatch, _ client.Object, options ...client.UpdateOption) error {
+				g.Expect(options).To(ContainElement(client.DryRunAll))
+				return apierrors.NewBadRequest("spec.servers[0].site is immutable")
+			},
+		},
+	)
 	p := planner{out: &bytes.Buffer{}, topology: topology.DeepCopy(), now: time.Now()}
-	g.Expect(p.observe(t.Context(), refusing)).To(MatchError(ContainSubstring("the hub does not take Topology web/msdn: spec.servers[0].site is immutable")))
+	g.Expect(p.observe(t.Context(), refusing)).
+		To(MatchError(ContainSubstring("the hub does not take Topology web/msdn: spec.servers[0].site is immutable")))
 }

@@ -107,9 +107,12 @@ func (a *asking) undeclared(ctx context.Context, missing *cli.MissingError) erro
 	if vote := requests.Read(ctx, a.cluster, a.namespace, missing.Name); vote.Err != nil {
 		return fmt.Errorf("refused, nothing was changed: %w", missing)
 	}
-	return fmt.Errorf("refused, nothing was changed: %w. Lease %s is there all the same: a group of that name has left it, "+
-		"or its servers run on and the hub has lost the object. For the latter --direct writes the request on it",
-		missing, election.LeaseName(missing.Name))
+	return fmt.Errorf(
+		"refused, nothing was changed: %w. Lease %s is there all the same: a group of that name has left it, "+
+			"or its servers run on and the hub has lost the object. For the latter --direct writes the request on it",
+		missing,
+		election.LeaseName(missing.Name),
+	)
 }
 
 func (a *asking) noVote(err error) error {
@@ -186,7 +189,10 @@ func (a *asking) confirm(ctx context.Context, group *v1alpha1.AvailabilityGroup)
 	case len(spec.Databases) > 0:
 		question = fmt.Sprintf("The copies on %s of these databases are given up: %v.", spec.To, spec.Databases)
 	case spec.Kind == v1alpha1.FailoverReseed:
-		question = fmt.Sprintf("The copies of the group's databases on %s that are stale, or all if it is quarantined, are given up.", spec.To)
+		question = fmt.Sprintf(
+			"The copies of the group's databases on %s that are stale, or all if it is quarantined, are given up.",
+			spec.To,
+		)
 	}
 	if question == "" || a.wish.yes {
 		return nil

@@ -25,10 +25,11 @@ type requestFlags struct {
 
 const help = `
 
-With the hub's context this creates a Failover, which the operator hands to the agents. With another context, or with --direct,
-it writes the request on the group's Lease in that cluster, where the agents read it without hub and operator. That cluster has
-to be a site that is a voter of the group. One that waits there unanswered is not replaced unless --replace is given. A request that cannot succeed is refused before anything is touched; the agents
-check it again by what they see.`
+With the hub's context this creates a Failover, which the operator hands to the agents. With another context, or with
+--direct, it writes the request on the group's Lease in that cluster, where the agents read it without hub and operator.
+That cluster has to be a site that is a voter of the group. One that waits there unanswered is not replaced unless
+--replace is given. A request that cannot succeed is refused before anything is touched; the agents check it again by
+what they see.`
 
 func (f *requestFlags) add(cmd *cobra.Command) {
 	f.HubFlags.Add(cmd)
@@ -77,8 +78,9 @@ func NewSwitchoverCommand() *cobra.Command {
 	cmd := newCommand(f, &cobra.Command{
 		Use:   "switchover GROUP --to SERVER",
 		Short: "Make another replica primary without losing anything, or refuse",
-		Long: `Moves the primary of an availability group to another synchronous replica: the old primary is taken OFFLINE first, so that
-nobody writes in between. It is refused, with the reason, unless every database of the target is synchronized.`,
+		Long: `Moves the primary of an availability group to another synchronous replica: the old primary is taken OFFLINE
+first, so that nobody writes in between. It is refused, with the reason, unless every database of the target is
+synchronized.`,
 		Example: `  kubectl geosql switchover content --to quisec --wait -n web
   kubectl geosql switchover content --to quisec --context quincy-admin -n web   # the hub is away`,
 		Args: cobra.ExactArgs(1),
@@ -99,13 +101,13 @@ func NewFailoverCommand() *cobra.Command {
 		Short: "Make another replica primary although the primary is gone",
 		Long: `Promotes the best replica, or the one that --to names, when the primary is gone.
 
-Without --allow-data-loss it loses no acknowledged write, or does not happen. With --allow-data-loss a replica may be promoted
-that lacks acknowledged writes: what would be lost is shown first, as far as it is known, and has to be confirmed. The former
-primary is then kept apart, readable for salvage, until somebody says rejoin or reseed.
+Without --allow-data-loss it loses no acknowledged write, or does not happen. With --allow-data-loss a replica may be
+promoted that lacks acknowledged writes: what would be lost is shown first, as far as it is known, and has to be
+confirmed. The former primary is then kept apart, readable for salvage, until somebody says rejoin or reseed.
 
-The agents wait until the votes of the former primary have expired, unless its end is proved. --confirm-fenced leaves that
-wait out. It is a person's word that the former primary can write no more: its machine is off, or cut off from everybody. A
-wrong word may cost acknowledged writes.`,
+The agents wait until the votes of the former primary have expired, unless its end is proved. --confirm-fenced leaves
+that wait out. It is a person's word that the former primary can write no more: its machine is off, or cut off from
+everybody. A wrong word may cost acknowledged writes.`,
 		Example: `  kubectl geosql failover content --wait -n web
   kubectl geosql failover content --to quisec --allow-data-loss --confirm-fenced tukpub-0 -n web`,
 		Args: cobra.ExactArgs(1),
@@ -125,9 +127,13 @@ wrong word may cost acknowledged writes.`,
 
 // NewPauseCommand makes `kubectl geosql pause`.
 func NewPauseCommand() *cobra.Command {
-	return newGroupCommand("pause", v1alpha1.FailoverPause, "Forbid automatic elections of a group",
-		`Forbids the agents to begin an election by themselves, as before work on the network. The primary goes on serving, and
-switchover and failover work. It lasts until resume.`)
+	return newGroupCommand(
+		"pause",
+		v1alpha1.FailoverPause,
+		"Forbid automatic elections of a group",
+		`Forbids the agents to begin an election by themselves, as before work on the network. The primary goes on serving,
+and switchover and failover work. It lasts until resume.`,
+	)
 }
 
 // NewResumeCommand makes `kubectl geosql resume`.
@@ -145,29 +151,43 @@ func newGroupCommand(name string, kind v1alpha1.FailoverKind, short, long string
 
 // NewRejoinCommand makes `kubectl geosql rejoin`.
 func NewRejoinCommand() *cobra.Command {
-	return newReplicaCommand("rejoin", v1alpha1.FailoverRejoin,
+	return newReplicaCommand(
+		"rejoin",
+		v1alpha1.FailoverRejoin,
 		"Let a former primary follow again, giving up what it alone has",
-		`Releases a former primary that was kept apart after a failover with data loss: what it alone has is undone, and it follows
-the present primary. Copy what is worth saving first: it is readable until then, and nowhere afterwards.`)
+		`Releases a former primary that was kept apart after a failover with data loss: what it alone has is undone, and it
+follows the present primary. Copy what is worth saving first: it is readable until then, and nowhere afterwards.`,
+	)
 }
 
 // NewReseedCommand makes `kubectl geosql reseed`.
 func NewReseedCommand() *cobra.Command {
 	var databases []string
-	cmd := newReplicaCommand("reseed", v1alpha1.FailoverReseed, "Seed a replica's stale databases anew from the primary",
-		`Gives up a replica's copies of the group's databases that are of no use as they are, and lets the primary seed them anew: those that take
-no log, those that were left outside of the group, or all of a former primary whose log cannot be undone. --database names them. A copy
-that stands outside of the group and does not wait for log (RESTORING) is not given up: nobody knows what was written there. Copy what is worth saving first.`,
+	cmd := newReplicaCommand(
+		"reseed",
+		v1alpha1.FailoverReseed,
+		"Seed a replica's stale databases anew from the primary",
+		`Gives up a replica's copies of the group's databases that are of no use as they are, and lets the primary seed them
+anew: those that take no log, those that were left outside of the group, or all of a former primary whose log cannot be
+undone. --database names them. A copy that stands outside of the group and does not wait for log (RESTORING) is not
+given up: nobody knows what was written there. Copy what is worth saving first.`,
 		func(w *wish) {
 			for _, name := range databases {
 				w.spec.Databases = append(w.spec.Databases, v1alpha1.DatabaseName(name))
 			}
-		})
-	cmd.Flags().StringSliceVar(&databases, "database", nil, "a database to seed anew; may be repeated (default: every stale one)")
+		},
+	)
+	cmd.Flags().
+		StringSliceVar(&databases, "database", nil, "a database to seed anew; may be repeated (default: every stale one)")
 	return cmd
 }
 
-func newReplicaCommand(name string, kind v1alpha1.FailoverKind, short, long string, more ...func(*wish)) *cobra.Command {
+func newReplicaCommand(
+	name string,
+	kind v1alpha1.FailoverKind,
+	short, long string,
+	more ...func(*wish),
+) *cobra.Command {
 	yes := false
 	cmd := newCommand(&requestFlags{}, &cobra.Command{
 		Use: name + " GROUP SERVER", Short: short, Long: long, Args: cobra.ExactArgs(2),

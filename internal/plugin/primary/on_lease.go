@@ -22,13 +22,23 @@ func (a *asking) onLease(ctx context.Context, vote requests.Vote) error {
 	spec := a.wish.spec
 	if waiting := pending(vote, time.Now()); waiting != nil {
 		if a.same(*waiting) {
-			a.say("request %s by %s, which asks for the same, waits there already: no other is written", waiting.ID, by(*waiting))
+			a.say(
+				"request %s by %s, which asks for the same, waits there already: no other is written",
+				waiting.ID,
+				by(*waiting),
+			)
 			return a.await(ctx, *waiting)
 		}
 		if !a.flags.replace {
-			return fmt.Errorf("refused, nothing was changed: %s by %s waits on Lease %s/%s and expires at %s; with --replace this "+
-				"request takes its place, and agents that have not begun with it carry it out no more", describeRequest(*waiting),
-				by(*waiting), a.namespace, election.LeaseName(string(spec.Group)), waiting.Expires().UTC().Format(time.RFC3339))
+			return fmt.Errorf(
+				"refused, nothing was changed: %s by %s waits on Lease %s/%s and expires at %s; with --replace this "+
+					"request takes its place, and agents that have not begun with it carry it out no more",
+				describeRequest(*waiting),
+				by(*waiting),
+				a.namespace,
+				election.LeaseName(string(spec.Group)),
+				waiting.Expires().UTC().Format(time.RFC3339),
+			)
 		}
 		a.say("note: this takes the place of %s by %s, which nobody has answered", describeRequest(*waiting), by(*waiting))
 	}

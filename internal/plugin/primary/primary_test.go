@@ -35,19 +35,56 @@ func votedGroup(now time.Time) *v1alpha1.AvailabilityGroup {
 		return []v1alpha1.ReplicaDatabaseStatus{{Name: "Content", SynchronizationState: state, LastCommitTime: commit}}
 	}
 	g := &v1alpha1.AvailabilityGroup{ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: "content"}}
-	g.Spec = v1alpha1.AvailabilityGroupSpec{InitialPrimary: "tukpub", Databases: []v1alpha1.DatabaseName{"Content"}, Replicas: []v1alpha1.Replica{
-		{Server: "tukpub", AvailabilityMode: v1alpha1.SynchronousCommit}, {Server: "quisec", AvailabilityMode: v1alpha1.SynchronousCommit},
-		{Server: "quithird", AvailabilityMode: v1alpha1.SynchronousCommit}, {Server: "dubasy", AvailabilityMode: v1alpha1.AsynchronousCommit},
-	}}
+	g.Spec = v1alpha1.AvailabilityGroupSpec{
+		InitialPrimary: "tukpub",
+		Databases:      []v1alpha1.DatabaseName{"Content"},
+		Replicas: []v1alpha1.Replica{
+			{
+				Server:           "tukpub",
+				AvailabilityMode: v1alpha1.SynchronousCommit,
+			}, {Server: "quisec", AvailabilityMode: v1alpha1.SynchronousCommit},
+			{
+				Server:           "quithird",
+				AvailabilityMode: v1alpha1.SynchronousCommit,
+			}, {Server: "dubasy", AvailabilityMode: v1alpha1.AsynchronousCommit},
+		},
+	}
 	g.Status = v1alpha1.AvailabilityGroupStatus{GroupID: "6a8b", Primary: "tukpub-0", Term: 3,
-		Voters: []v1alpha1.VoterStatus{{Site: "tukwila", State: "Held", Term: 3, Holder: "tukpub-0", HolderIdentity: "tukpub-0/pod/engine"}, {Site: "quincy", State: "Held", Term: 2, Holder: "quisec-0", HolderIdentity: "quisec-0/pod/engine"}},
+		Voters: []v1alpha1.VoterStatus{
+			{Site: "tukwila", State: "Held", Term: 3, Holder: "tukpub-0", HolderIdentity: "tukpub-0/pod/engine"},
+			{Site: "quincy", State: "Held", Term: 2, Holder: "quisec-0", HolderIdentity: "quisec-0/pod/engine"},
+		},
 		Replicas: []v1alpha1.ReplicaStatus{
-			{Server: "tukpub-0", Role: "PRIMARY", ObservedAt: at(time.Second), Databases: database("SYNCHRONIZED", at(time.Second))},
-			{Server: "quisec-0", Role: "SECONDARY", ObservedAt: at(time.Second), Databases: database("SYNCHRONIZED", at(time.Second)),
-				Promotable: &v1alpha1.Promotability{Status: metav1.ConditionTrue, Reason: "Synchronized"}},
-			{Server: "quithird-0", Role: "SECONDARY", ObservedAt: at(time.Second), Databases: database("REVERTING", at(time.Minute)),
-				Promotable: &v1alpha1.Promotability{Status: metav1.ConditionFalse, Reason: "Reverting", Message: "database Content is reverting: wait until it is synchronized"}},
-			{Server: "dubasy-0", Role: "SECONDARY", ObservedAt: at(time.Second), Databases: database("SYNCHRONIZING", at(8*time.Second))},
+			{
+				Server:     "tukpub-0",
+				Role:       "PRIMARY",
+				ObservedAt: at(time.Second),
+				Databases:  database("SYNCHRONIZED", at(time.Second)),
+			},
+			{
+				Server:     "quisec-0",
+				Role:       "SECONDARY",
+				ObservedAt: at(time.Second),
+				Databases:  database("SYNCHRONIZED", at(time.Second)),
+				Promotable: &v1alpha1.Promotability{Status: metav1.ConditionTrue, Reason: "Synchronized"},
+			},
+			{
+				Server:     "quithird-0",
+				Role:       "SECONDARY",
+				ObservedAt: at(time.Second),
+				Databases:  database("REVERTING", at(time.Minute)),
+				Promotable: &v1alpha1.Promotability{
+					Status:  metav1.ConditionFalse,
+					Reason:  "Reverting",
+					Message: "database Content is reverting: wait until it is synchronized",
+				},
+			},
+			{
+				Server:     "dubasy-0",
+				Role:       "SECONDARY",
+				ObservedAt: at(time.Second),
+				Databases:  database("SYNCHRONIZING", at(8*time.Second)),
+			},
 		}}
 	return g
 }
@@ -94,29 +131,43 @@ func TestRequestsAgainstTheHub(t *testing.T) {
 		refused   string
 	}{
 		{name: "switchover", command: NewSwitchoverCommand, arguments: "content --to quisec-0",
-			spec: &v1alpha1.FailoverSpec{Kind: "Switchover", To: "quisec", ExpectedTerm: ptr.To[int64](3)}, text: "created: Switchover of group content, quisec"},
+			spec: &v1alpha1.FailoverSpec{Kind: "Switchover", To: "quisec", ExpectedTerm: ptr.To[int64](3)},
+			text: "created: Switchover of group content, quisec"},
 		{name: "switchover to a replica that reverts", command: NewSwitchoverCommand, arguments: "content --to quithird",
-			spec: &v1alpha1.FailoverSpec{Kind: "Switchover", To: "quithird", ExpectedTerm: ptr.To[int64](3)}, text: "note: database Content is reverting"},
-		{name: "switchover to an asynchronous replica", command: NewSwitchoverCommand, arguments: "content --to dubasy", refused: "may lack acknowledged writes"},
-		{name: "switchover to a stranger", command: NewSwitchoverCommand, arguments: "content --to nobody", refused: "its replicas are tukpub, quisec, quithird, dubasy"},
-		{name: "of no group", command: NewSwitchoverCommand, arguments: "other --to quisec", refused: "no AvailabilityGroup other in namespace web; there are: content"},
+			spec: &v1alpha1.FailoverSpec{Kind: "Switchover", To: "quithird", ExpectedTerm: ptr.To[int64](3)},
+			text: "note: database Content is reverting"},
+		{name: "switchover to an asynchronous replica", command: NewSwitchoverCommand, arguments: "content --to dubasy",
+			refused: "may lack acknowledged writes"},
+		{name: "switchover to a stranger", command: NewSwitchoverCommand, arguments: "content --to nobody",
+			refused: "its replicas are tukpub, quisec, quithird, dubasy"},
+		{name: "of no group", command: NewSwitchoverCommand, arguments: "other --to quisec",
+			refused: "no AvailabilityGroup other in namespace web; there are: content"},
 		{name: "failover", command: NewFailoverCommand, arguments: "content", spec: &v1alpha1.FailoverSpec{Kind: "Failover"}},
-		{name: "failover that loses, not confirmed", command: NewFailoverCommand, arguments: "content --to dubasy --allow-data-loss", refused: "not confirmed, nothing was changed", text: "7s"},
-		{name: "failover that loses, wrongly confirmed", command: NewFailoverCommand, arguments: "content --to dubasy --allow-data-loss", input: "yes\n", refused: `"yes" is not content`},
-		{name: "failover that loses", command: NewFailoverCommand, arguments: "content --to dubasy --allow-data-loss", input: "content\n",
-			spec: &v1alpha1.FailoverSpec{Kind: "Failover", To: "dubasy", AllowDataLoss: true}, text: "SYNCHRONIZING"},
-		{name: "with a holder that is fenced", command: NewFailoverCommand, arguments: "content --confirm-fenced tukpub --yes",
-			spec: &v1alpha1.FailoverSpec{Kind: "Failover", FencedHolder: "tukpub-0/pod/engine/-"}},
-		{name: "with a fenced server that is not the holder", command: NewFailoverCommand, arguments: "content --confirm-fenced quisec --yes", refused: "the votes are held by tukpub-0/pod/engine"},
+		{name: "failover that loses, not confirmed", command: NewFailoverCommand,
+			arguments: "content --to dubasy --allow-data-loss", refused: "not confirmed, nothing was changed", text: "7s"},
+		{name: "failover that loses, wrongly confirmed", command: NewFailoverCommand,
+			arguments: "content --to dubasy --allow-data-loss", input: "yes\n", refused: `"yes" is not content`},
+		{name: "failover that loses", command: NewFailoverCommand, arguments: "content --to dubasy --allow-data-loss",
+			input: "content\n",
+			spec:  &v1alpha1.FailoverSpec{Kind: "Failover", To: "dubasy", AllowDataLoss: true}, text: "SYNCHRONIZING"},
+		{name: "with a holder that is fenced", command: NewFailoverCommand,
+			arguments: "content --confirm-fenced tukpub --yes",
+			spec:      &v1alpha1.FailoverSpec{Kind: "Failover", FencedHolder: "tukpub-0/pod/engine/-"}},
+		{name: "with a fenced server that is not the holder", command: NewFailoverCommand,
+			arguments: "content --confirm-fenced quisec --yes", refused: "the votes are held by tukpub-0/pod/engine"},
 		{name: "pause", command: NewPauseCommand, arguments: "content", spec: &v1alpha1.FailoverSpec{Kind: "Pause"}},
 		{name: "resume", command: NewResumeCommand, arguments: "content", spec: &v1alpha1.FailoverSpec{Kind: "Resume"}},
 		{name: "rejoin, not confirmed", command: NewRejoinCommand, arguments: "content tukpub", refused: "not confirmed"},
-		{name: "rejoin", command: NewRejoinCommand, arguments: "content tukpub --yes", spec: &v1alpha1.FailoverSpec{Kind: "Rejoin", To: "tukpub"}},
-		{name: "reseed", command: NewReseedCommand, arguments: "content tukpub --yes --expires 5m", spec: &v1alpha1.FailoverSpec{Kind: "Reseed", To: "tukpub", Expires: &metav1.Duration{Duration: 5 * time.Minute}}},
+		{name: "rejoin", command: NewRejoinCommand, arguments: "content tukpub --yes",
+			spec: &v1alpha1.FailoverSpec{Kind: "Rejoin", To: "tukpub"}},
+		{name: "reseed", command: NewReseedCommand, arguments: "content tukpub --yes --expires 5m",
+			spec: &v1alpha1.FailoverSpec{Kind: "Reseed", To: "tukpub", Expires: &metav1.Duration{Duration: 5 * time.Minute}}},
 		{name: "reseed of one database", command: NewReseedCommand, arguments: "content tukpub --database Content --yes",
 			spec: &v1alpha1.FailoverSpec{Kind: "Reseed", To: "tukpub", Databases: []v1alpha1.DatabaseName{"Content"}}},
-		{name: "reseed of a database of others", command: NewReseedCommand, arguments: "content tukpub --database Shop --yes", refused: "Shop is no database of group content"},
-		{name: "for ever", command: NewPauseCommand, arguments: "content --expires 100h", refused: "--expires must be between"},
+		{name: "reseed of a database of others", command: NewReseedCommand, arguments: "content tukpub --database Shop --yes",
+			refused: "Shop is no database of group content"},
+		{name: "for ever", command: NewPauseCommand, arguments: "content --expires 100h",
+			refused: "--expires must be between"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			g := NewWithT(t)
@@ -148,7 +199,11 @@ func TestRequestsAgainstTheHub(t *testing.T) {
 	})
 	t.Run("ends at a question when it is interrupted", func(t *testing.T) {
 		g := NewWithT(t)
-		text, err := interrupted(t, NewFailoverCommand(), "Type the group's name", append([]string{"content", "--to", "dubasy", "--allow-data-loss"}, at...)...)
+		text, err := interrupted(
+			t,
+			NewFailoverCommand(),
+			"Type the group's name",
+			append([]string{"content", "--to", "dubasy", "--allow-data-loss"}, at...)...)
 		g.Expect(err).To(MatchError("interrupted, nothing was changed"))
 		g.Expect(text).To(ContainSubstring("WOULD LOSE"))
 		g.Expect(failovers(t, hub)).To(BeEmpty())
@@ -156,8 +211,14 @@ func TestRequestsAgainstTheHub(t *testing.T) {
 	t.Run("says that it goes on when it is interrupted", func(t *testing.T) {
 		g := NewWithT(t)
 		defer clear()
-		_, err := interrupted(t, NewSwitchoverCommand(), "waiting for the operator", append([]string{"content", "--to", "quisec", "--wait"}, at...)...)
-		g.Expect(err).To(MatchError(ContainSubstring("has not ended before this command was interrupted; it goes on: kubectl get failover -n web")))
+		_, err := interrupted(
+			t,
+			NewSwitchoverCommand(),
+			"waiting for the operator",
+			append([]string{"content", "--to", "quisec", "--wait"}, at...)...)
+		g.Expect(err).
+			To(MatchError(ContainSubstring("has not ended before this command was interrupted; it goes on: kubectl get " +
+				"failover -n web")))
 		g.Expect(failovers(t, hub)).To(HaveLen(1))
 	})
 }
@@ -194,13 +255,28 @@ func testWait(t *testing.T, hub *apiserver.Server, at []string, outcome v1alpha1
 			_ = hub.Client.List(t.Context(), &list, client.InNamespace("web"))
 			for _, f := range list.Items {
 				begun := metav1.NewMicroTime(time.Now())
-				f.Status = v1alpha1.FailoverStatus{Phase: v1alpha1.FailoverCompleted, Outcome: outcome, Reason: "Suspended", Message: "because", Term: 4, From: "tukpub-0", To: "quisec-0",
-					Timeline: &v1alpha1.FailoverTimeline{Suspected: &begun, Promoted: ptr.To(metav1.NewMicroTime(begun.Add(750 * time.Millisecond)))}}
+				f.Status = v1alpha1.FailoverStatus{
+					Phase:   v1alpha1.FailoverCompleted,
+					Outcome: outcome,
+					Reason:  "Suspended",
+					Message: "because",
+					Term:    4,
+					From:    "tukpub-0",
+					To:      "quisec-0",
+					Timeline: &v1alpha1.FailoverTimeline{
+						Suspected: &begun,
+						Promoted:  ptr.To(metav1.NewMicroTime(begun.Add(750 * time.Millisecond))),
+					},
+				}
 				_ = hub.Client.Status().Update(t.Context(), &f)
 			}
 		}
 	}()
-	text, err := terminal.Run(t, NewSwitchoverCommand(), "", append([]string{"content", "--to", "quisec", "--wait", "--timeout", "20s"}, at...)...)
+	text, err := terminal.Run(
+		t,
+		NewSwitchoverCommand(),
+		"",
+		append([]string{"content", "--to", "quisec", "--wait", "--timeout", "20s"}, at...)...)
 	g.Expect(text).To(And(ContainSubstring("term 4: tukpub-0 -> quisec-0"), MatchRegexp(`promoted +\S+ +\+750ms`)))
 	if want == "" {
 		g.Expect(err).NotTo(HaveOccurred())
@@ -227,12 +303,17 @@ func TestRequestsAtASite(t *testing.T) {
 		return r, now.Annotations
 	}
 
-	text, err := terminal.Run(t, NewFailoverCommand(), "content\n", append([]string{"content", "--to", "quisec", "--allow-data-loss", "--confirm-fenced", "tukpub"}, at...)...)
+	text, err := terminal.Run(
+		t,
+		NewFailoverCommand(),
+		"content\n",
+		append([]string{"content", "--to", "quisec", "--allow-data-loss", "--confirm-fenced", "tukpub"}, at...)...)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(text).To(ContainSubstring("What would be lost is not known here"))
 	r, annotations := present()
-	g.Expect(r).To(And(HaveField("Kind", election.RequestFailover), HaveField("To", "quisec-0"), HaveField("AllowDataLoss", true),
-		HaveField("FencedHolder", held.String()), HaveField("ExpiresSeconds", 120), HaveField("ID", Not(BeEmpty()))))
+	g.Expect(r).
+		To(And(HaveField("Kind", election.RequestFailover), HaveField("To", "quisec-0"), HaveField("AllowDataLoss", true),
+			HaveField("FencedHolder", held.String()), HaveField("ExpiresSeconds", 120), HaveField("ID", Not(BeEmpty()))))
 	g.Expect(annotations).To(HaveKeyWithValue("geosql.dev/vote-state", "Released"), "the vote is left alone")
 
 	_, err = terminal.Run(t, NewSwitchoverCommand(), "", append([]string{"other", "--to", "quisec"}, at...)...)
@@ -242,13 +323,23 @@ func TestRequestsAtASite(t *testing.T) {
 		g := NewWithT(t)
 		before, _ := present()
 		_, err := terminal.Run(t, NewSwitchoverCommand(), "", append([]string{"content", "--to", "quithird"}, at...)...)
-		g.Expect(err).To(MatchError(And(ContainSubstring("Failover to quisec-0, data loss allowed, of"), ContainSubstring("waits on Lease web/geosql-content"), ContainSubstring("--replace"))))
-		text, err := terminal.Run(t, NewFailoverCommand(), "content\n", append([]string{"content", "--to", "quisec", "--allow-data-loss", "--confirm-fenced", "tukpub"}, at...)...)
+		g.Expect(err).
+			To(MatchError(And(ContainSubstring("Failover to quisec-0, data loss allowed, of"),
+				ContainSubstring("waits on Lease web/geosql-content"), ContainSubstring("--replace"))))
+		text, err := terminal.Run(
+			t,
+			NewFailoverCommand(),
+			"content\n",
+			append([]string{"content", "--to", "quisec", "--allow-data-loss", "--confirm-fenced", "tukpub"}, at...)...)
 		g.Expect(err).NotTo(HaveOccurred(), "the same once more is the same request")
 		g.Expect(text).To(ContainSubstring("waits there already"))
 		r, _ := present()
 		g.Expect(r).To(Equal(before))
-		text, err = terminal.Run(t, NewSwitchoverCommand(), "", append([]string{"content", "--to", "quithird", "--replace"}, at...)...)
+		text, err = terminal.Run(
+			t,
+			NewSwitchoverCommand(),
+			"",
+			append([]string{"content", "--to", "quithird", "--replace"}, at...)...)
 		g.Expect(err).NotTo(HaveOccurred())
 		g.Expect(text).To(ContainSubstring("this takes the place of Failover to quisec-0"))
 		r, _ = present()
@@ -259,13 +350,21 @@ func TestRequestsAtASite(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
 		go answer(ctx, site, client.ObjectKeyFromObject(lease), election.OutcomeRefused, election.ReasonNotSynchronized)
-		_, err := terminal.Run(t, NewSwitchoverCommand(), "", append([]string{"content", "--to", "quisec", "--replace", "--wait", "--timeout", "20s"}, at...)...)
+		_, err := terminal.Run(
+			t,
+			NewSwitchoverCommand(),
+			"",
+			append([]string{"content", "--to", "quisec", "--replace", "--wait", "--timeout", "20s"}, at...)...)
 		g.Expect(err).To(MatchError(ContainSubstring("Refused: because (NotSynchronized)")))
 		cancel()
 		ctx, cancel = context.WithCancel(t.Context())
 		defer cancel()
 		go answer(ctx, site, client.ObjectKeyFromObject(lease), election.OutcomeDone, election.ReasonPromoted)
-		text, err := terminal.Run(t, NewPauseCommand(), "", append([]string{"content", "--wait", "--timeout", "20s"}, at...)...)
+		text, err := terminal.Run(
+			t,
+			NewPauseCommand(),
+			"",
+			append([]string{"content", "--wait", "--timeout", "20s"}, at...)...)
 		g.Expect(err).NotTo(HaveOccurred())
 		g.Expect(text).To(ContainSubstring("Done: because"))
 	})
@@ -287,7 +386,13 @@ func tick(ctx context.Context) bool {
 }
 
 // answer answers every request on a Lease as an agent would, until ctx ends.
-func answer(ctx context.Context, site *apiserver.Server, key client.ObjectKey, outcome election.AnswerOutcome, reason string) {
+func answer(
+	ctx context.Context,
+	site *apiserver.Server,
+	key client.ObjectKey,
+	outcome election.AnswerOutcome,
+	reason string,
+) {
 	for tick(ctx) {
 		var lease coordinationv1.Lease
 		if site.Client.Get(ctx, key, &lease) != nil {
@@ -297,7 +402,9 @@ func answer(ctx context.Context, site *apiserver.Server, key client.ObjectKey, o
 		if !ok || err != nil {
 			continue
 		}
-		lease.Annotations[election.AnnotationAnswer] = `{"id":"` + r.ID + `","outcome":"` + string(outcome) + `","reason":"` + reason + `","message":"because"}`
+		lease.Annotations[election.AnnotationAnswer] = `{"id":"` + r.ID + `","outcome":"` + string(
+			outcome,
+		) + `","reason":"` + reason + `","message":"because"}`
 		_ = site.Client.Update(ctx, &lease)
 	}
 }
@@ -308,17 +415,26 @@ func TestNothingIsAskedOfAGroupThatIsNotDeclared(t *testing.T) {
 	lease := election.NewLease("web", "content", "tukpub-0", election.Configuration{})
 	other := votedGroup(time.Now())
 	other.Name = "other"
-	for _, command := range []*cobra.Command{NewSwitchoverCommand(), NewFailoverCommand(), NewPauseCommand(), NewResumeCommand(), NewRejoinCommand(), NewReseedCommand()} {
+	for _, command := range []*cobra.Command{NewSwitchoverCommand(), NewFailoverCommand(), NewPauseCommand(),
+		NewResumeCommand(), NewRejoinCommand(), NewReseedCommand()} {
 		g := NewWithT(t)
 		hub := terminal.Hub(other.DeepCopy(), lease.DeepCopy()).Build()
 		command.SetOut(io.Discard)
 		ask := func(direct bool) error {
-			a := asking{cmd: command, cluster: hub, namespace: "web", flags: &requestFlags{direct: direct}, wish: wish{yes: true, spec: v1alpha1.FailoverSpec{
-				Group: "content", Kind: v1alpha1.FailoverKind(strings.ToUpper(command.Name()[:1]) + command.Name()[1:]), Expires: &metav1.Duration{Duration: time.Minute}}}}
+			a := asking{
+				cmd:       command,
+				cluster:   hub,
+				namespace: "web",
+				flags:     &requestFlags{direct: direct},
+				wish: wish{yes: true, spec: v1alpha1.FailoverSpec{
+					Group: "content", Kind: v1alpha1.FailoverKind(strings.ToUpper(command.Name()[:1]) + command.Name()[1:]),
+					Expires: &metav1.Duration{Duration: time.Minute}}},
+			}
 			return a.run(t.Context())
 		}
-		g.Expect(ask(false)).To(MatchError(And(ContainSubstring("no AvailabilityGroup content in namespace web; there are: other"),
-			ContainSubstring("Lease geosql-content is there"), ContainSubstring("--direct"))), command.Name())
+		g.Expect(ask(false)).
+			To(MatchError(And(ContainSubstring("no AvailabilityGroup content in namespace web; there are: other"),
+				ContainSubstring("Lease geosql-content is there"), ContainSubstring("--direct"))), command.Name())
 		var now coordinationv1.Lease
 		g.Expect(hub.Get(t.Context(), client.ObjectKeyFromObject(lease), &now)).To(Succeed())
 		g.Expect(now.Annotations).NotTo(HaveKey(election.AnnotationRequest))
@@ -335,9 +451,17 @@ func TestAVoteThatWasNeverUsedIsSaid(t *testing.T) {
 		command := NewSwitchoverCommand()
 		command.SetOut(&text)
 		a := asking{cmd: command, cluster: terminal.Hub(lease).Build(), namespace: "web", flags: &requestFlags{direct: true},
-			wish: wish{spec: v1alpha1.FailoverSpec{Group: "content", Kind: v1alpha1.FailoverSwitchover, To: "quisec", Expires: &metav1.Duration{Duration: time.Minute}}}}
+			wish: wish{
+				spec: v1alpha1.FailoverSpec{
+					Group:   "content",
+					Kind:    v1alpha1.FailoverSwitchover,
+					To:      "quisec",
+					Expires: &metav1.Duration{Duration: time.Minute},
+				},
+			}}
 		g.Expect(a.run(t.Context())).To(Succeed())
-		g.Expect(strings.Contains(text.String(), "agents read nothing at such a site: name another voter in --context")).To(Equal(said), text.String())
+		g.Expect(strings.Contains(text.String(), "agents read nothing at such a site: name another voter in --context")).
+			To(Equal(said), text.String())
 	}
 }
 
@@ -354,11 +478,19 @@ func TestASilentWriteIsUnknown(t *testing.T) {
 		}).Build()
 		command := NewSwitchoverCommand()
 		command.SetOut(io.Discard)
-		a := asking{cmd: command, cluster: hub, namespace: "web", flags: &requestFlags{direct: direct}, wish: wish{spec: v1alpha1.FailoverSpec{
-			Group: "content", Kind: v1alpha1.FailoverSwitchover, To: "quisec", Expires: &metav1.Duration{Duration: time.Minute}}}}
+		a := asking{
+			cmd:       command,
+			cluster:   hub,
+			namespace: "web",
+			flags:     &requestFlags{direct: direct},
+			wish: wish{spec: v1alpha1.FailoverSpec{
+				Group: "content", Kind: v1alpha1.FailoverSwitchover, To: "quisec",
+				Expires: &metav1.Duration{Duration: time.Minute}}},
+		}
 		return a.run(t.Context())
 	}
-	for direct, look := range map[bool]string{false: "kubectl get failovers -n web", true: `kubectl get lease -n web geosql-content -o jsonpath='{.metadata.annotations.geosql\.dev/request}'`} {
+	for direct, look := range map[bool]string{false: "kubectl get failovers -n web",
+		true: `kubectl get lease -n web geosql-content -o jsonpath='{.metadata.annotations.geosql\.dev/request}'`} {
 		terminal.ExpectUnsure(t, look, func(err error) error { return ask(direct, err) })
 	}
 }

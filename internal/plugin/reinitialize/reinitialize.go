@@ -30,12 +30,13 @@ func NewCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "reinitialize SUBSCRIPTION",
 		Short: "Give a subscriber a new copy of the tables that it has",
-		Long: `Asks for a new copy of a subscription's tables: the one that condition ReinitializationNeeded waits for, or, if nothing waits, one
-of all articles. A snapshot is made at the publisher, goes to the subscriber's site, and replaces the tables there, with
-whatever somebody has written into them. What it costs is shown before anything is asked; --dry-run ends there.
+		Long: `Asks for a new copy of a subscription's tables: the one that condition ReinitializationNeeded waits for, or, if
+nothing waits, one of all articles. A snapshot is made at the publisher, goes to the subscriber's site, and replaces the
+tables there, with whatever somebody has written into them. What it costs is shown before anything is asked; --dry-run
+ends there.
 
-The request is carried out once. A change of an article's columns or filter gives every subscriber of it a new copy: it is
-made once it is asked for at each of them. Where spec.reinitialization is Automatic nothing needs to be asked for.`,
+The request is carried out once. A change of an article's columns or filter gives every subscriber of it a new copy: it
+is made once it is asked for at each of them. Where spec.reinitialization is Automatic nothing needs to be asked for.`,
 		Example: `  kubectl geosql reinitialize dublin --dry-run -n web
   kubectl geosql reinitialize dublin -n web`,
 		Args: cobra.ExactArgs(1),
@@ -64,8 +65,12 @@ func run(cmd *cobra.Command, hub client.Client, key client.ObjectKey, f *flags) 
 		return nil
 	}
 	if p.Spec.Initialization == v1alpha1.InitializeReplicationSupportOnly && p.Status.NeededReinitialization == nil {
-		return fmt.Errorf("refused, nothing was changed: Publication %s has initialization ReplicationSupportOnly: it makes no "+
-			"copies; bring the data to %s by yourself", p.Name, s.Spec.Subscriber.Server)
+		return fmt.Errorf(
+			"refused, nothing was changed: Publication %s has initialization ReplicationSupportOnly: it makes no "+
+				"copies; bring the data to %s by yourself",
+			p.Name,
+			s.Spec.Subscriber.Server,
+		)
 	}
 	sayWhat(cmd, s, p)
 	if f.dryRun {
@@ -73,7 +78,11 @@ func run(cmd *cobra.Command, hub client.Client, key client.ObjectKey, f *flags) 
 		return nil
 	}
 	if !f.yes {
-		say(cmd, "What the subscriber's tables have is replaced. Type the subscription's name to go on (--yes leaves this question out):")
+		say(
+			cmd,
+			"What the subscriber's tables have is replaced. Type the subscription's name to go on (--yes leaves this "+
+				"question out):",
+		)
 		if err := cli.Confirmed(ctx, cmd, s.Name); err != nil {
 			return err
 		}
@@ -87,7 +96,11 @@ func run(cmd *cobra.Command, hub client.Client, key client.ObjectKey, f *flags) 
 }
 
 // read finds the Subscription and its Publication.
-func read(ctx context.Context, hub client.Client, key client.ObjectKey) (*v1alpha1.Subscription, *v1alpha1.Publication, error) {
+func read(
+	ctx context.Context,
+	hub client.Client,
+	key client.ObjectKey,
+) (*v1alpha1.Subscription, *v1alpha1.Publication, error) {
 	ctx, cancel := context.WithTimeout(ctx, cli.ReadTimeout)
 	defer cancel()
 	var s v1alpha1.Subscription
@@ -130,7 +143,12 @@ func sayWhat(cmd *cobra.Command, s *v1alpha1.Subscription, p *v1alpha1.Publicati
 	}
 	say(cmd, "All tables of the articles in %s are replaced: %s", at, strings.Join(tables, ", "))
 	if size := p.Status.Size; size != nil {
-		say(cmd, "A copy has %s, as the publisher measured it at %s.", replication.Cost(size.Rows, size.Bytes), cli.Moment(size.Measured))
+		say(
+			cmd,
+			"A copy has %s, as the publisher measured it at %s.",
+			replication.Cost(size.Rows, size.Bytes),
+			cli.Moment(size.Measured),
+		)
 	} else {
 		say(cmd, "What a copy costs is not known: the publisher has not measured it yet.")
 	}
@@ -152,7 +170,11 @@ func ask(ctx context.Context, hub client.Client, s *v1alpha1.Subscription) error
 	if s.Annotations == nil {
 		s.Annotations = map[string]string{}
 	}
-	s.Annotations[v1alpha1.ReinitializeAnnotation] = fmt.Sprintf("%s/%s", s.UID, time.Now().UTC().Format("20060102T150405.000000000Z"))
+	s.Annotations[v1alpha1.ReinitializeAnnotation] = fmt.Sprintf(
+		"%s/%s",
+		s.UID,
+		time.Now().UTC().Format("20060102T150405.000000000Z"),
+	)
 	if err := hub.Patch(ctx, s, before); err != nil {
 		return cli.Unsure(fmt.Errorf("annotate Subscription %s in the hub: %w", s.Name, err),
 			fmt.Sprintf("kubectl get subscription -n %s %s -o yaml", s.Namespace, s.Name))

@@ -21,11 +21,17 @@ import (
 )
 
 func objects() (*v1alpha1.Subscription, *v1alpha1.Publication) {
-	s := &v1alpha1.Subscription{ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: "dublin", UID: "u1"}, Spec: v1alpha1.SubscriptionSpec{
-		Publication: "articles", Subscriber: v1alpha1.ServerOrGroup{Server: "dubsub"}, Database: "Content"}}
+	s := &v1alpha1.Subscription{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: "dublin", UID: "u1"},
+		Spec: v1alpha1.SubscriptionSpec{
+			Publication: "articles", Subscriber: v1alpha1.ServerOrGroup{Server: "dubsub"}, Database: "Content"},
+	}
 	conditions.Set(&s.Status.StatusBase, 0, conditions.Ready(conditions.ReasonDelivering, "it receives"))
-	p := &v1alpha1.Publication{ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: "articles"}, Spec: v1alpha1.PublicationSpec{
-		Articles: []v1alpha1.Article{{Table: "dbo.Article"}, {Table: "dbo.Attachment"}}}}
+	p := &v1alpha1.Publication{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: "articles"},
+		Spec: v1alpha1.PublicationSpec{
+			Articles: []v1alpha1.Article{{Table: "dbo.Article"}, {Table: "dbo.Attachment"}}},
+	}
 	p.Status.Size = &v1alpha1.CopySize{Rows: 1200, Bytes: 3 << 20}
 	return s, p
 }
@@ -40,21 +46,27 @@ func TestReinitialize(t *testing.T) {
 		refused     string
 		asked       bool
 	}{
-		{name: "dry run", flags: flags{dryRun: true}, texts: []string{"Delivering: it receives", "database Content on dubsub-0 are replaced: dbo.Article, dbo.Attachment",
-			"1200 rows, 3.0 MiB", "Nothing was changed."}},
-		{name: "not confirmed", texts: []string{"Type the subscription's name"}, refused: "not confirmed, nothing was changed"},
+		{name: "dry run", flags: flags{dryRun: true},
+			texts: []string{"Delivering: it receives", "database Content on dubsub-0 are replaced: dbo.Article, dbo.Attachment",
+				"1200 rows, 3.0 MiB", "Nothing was changed."}},
+		{name: "not confirmed", texts: []string{"Type the subscription's name"},
+			refused: "not confirmed, nothing was changed"},
 		{name: "confirmed", input: "dublin\n", texts: []string{"a new copy is asked for"}, asked: true},
-		{name: "without a question", flags: flags{yes: true}, texts: []string{"kubectl get subscription -n web dublin"}, asked: true},
-		{name: "not measured", flags: flags{dryRun: true}, change: func(_ *v1alpha1.Subscription, p *v1alpha1.Publication) { p.Status.Size = nil },
-			texts: []string{"not known"}},
+		{name: "without a question", flags: flags{yes: true}, texts: []string{"kubectl get subscription -n web dublin"},
+			asked: true},
+		{name: "not measured", flags: flags{dryRun: true},
+			change: func(_ *v1alpha1.Subscription, p *v1alpha1.Publication) { p.Status.Size = nil },
+			texts:  []string{"not known"}},
 		{name: "one table", flags: flags{yes: true}, change: func(_ *v1alpha1.Subscription, p *v1alpha1.Publication) {
 			p.Status.NeededReinitialization = &v1alpha1.NeededReinitialization{WaitingFor: []string{"dublin", "quincy"},
 				Tables: []v1alpha1.NeededCopy{{Table: "dbo.Attachment", Reason: "its filter is another one", Rows: 7, Bytes: 2048}}}
-		}, texts: []string{"dbo.Attachment in database Content on dubsub-0 is replaced: 7 rows, 2.0 KiB; its filter is another one", "asked for at these, too: quincy\n"}, asked: true},
+		}, texts: []string{"dbo.Attachment in database Content on dubsub-0 is replaced: 7 rows, 2.0 KiB; its filter is " +
+			"another one", "asked for at these, too: quincy\n"}, asked: true},
 		{name: "no copies", flags: flags{yes: true}, change: func(_ *v1alpha1.Subscription, p *v1alpha1.Publication) {
 			p.Spec.Initialization = v1alpha1.InitializeReplicationSupportOnly
 		}, refused: "ReplicationSupportOnly"},
-		{name: "no publication", flags: flags{yes: true}, change: func(s *v1alpha1.Subscription, _ *v1alpha1.Publication) { s.Spec.Publication = "other" },
+		{name: "no publication", flags: flags{yes: true},
+			change:  func(s *v1alpha1.Subscription, _ *v1alpha1.Publication) { s.Spec.Publication = "other" },
 			refused: "read Publication web/other"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

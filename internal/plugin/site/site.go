@@ -49,15 +49,15 @@ func newJoinCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "join NAME (--context CONTEXT | --hub) --namespaces NAMESPACE,...",
 		Short: "Make a cluster a site of the hub, or renew its credentials",
-		Long: `Creates an account at the member with exactly the rights that the manager needs: in the given namespaces, and to read
-nodes, volumes and storage classes. Creates a Site with that account's credentials in the hub.
+		Long: `Creates an account at the member with exactly the rights that the manager needs: in the given namespaces, and
+to read nodes, volumes and storage classes. Creates a Site with that account's credentials in the hub.
 
-It can be run again: to renew the credentials before they end, to add a namespace, or after an interruption. What is not given
-again is kept.
+It can be run again: to renew the credentials before they end, to add a namespace, or after an interruption. What is not
+given again is kept.
 
-Drills need further rights: to start pods in these namespaces, to run commands in pods, also in engines, to create objects of
-Chaos Mesh, and to see whether its daemons are ready. --drills grants them, --drills=false takes them away. A new site is
-joined without them.`,
+Drills need further rights: to start pods in these namespaces, to run commands in pods, also in engines, to create
+objects of Chaos Mesh, and to see whether its daemons are ready. --drills grants them, --drills=false takes them away. A
+new site is joined without them.`,
 		Example: `  kubectl geosql site join dublin --hub --namespaces web
   kubectl geosql site join tukwila --context tukwila-admin --namespaces web --region us-west \
     --storage-class all=fast --storage-class backup=capacity --link quincy=4ms/1Gbit --link dublin=150ms/1Gbit`,
@@ -82,9 +82,14 @@ joined without them.`,
 		"namespaces in which servers may run; made if they do not exist, at the member and in the hub")
 	flags.StringSliceVar(&f.addNamespaces, "add-namespaces", nil,
 		"namespaces besides those that the site has already; --namespaces alone takes away what it leaves out")
-	flags.StringVar(&f.server, "kubeconfig-server", "",
-		"URL at which the hub reaches the member's API server; unless given the one that it has, for a new site the context's; with "+
-			"--hub, the URL at which the other sites reach the hub's")
+	flags.StringVar(
+		&f.server,
+		"kubeconfig-server",
+		"",
+		"URL at which the hub reaches the member's API server; unless given the one that it has, for a new site the "+
+			"context's; with "+
+			"--hub, the URL at which the other sites reach the hub's",
+	)
 	flags.StringArrayVar(&f.storageClasses, "storage-class", nil,
 		"ROLE=CLASS, with a role of data, log, tempdb, backup or all; repeatable, the last one wins")
 	flags.StringArrayVar(&f.links, "link", nil, "SITE=ROUNDTRIP[/BANDWIDTH], such as dublin=150ms/1Gbit; repeatable")
@@ -96,8 +101,13 @@ joined without them.`,
 		"grant what drills need beyond that: pods, commands in pods, objects of Chaos Mesh; kept as it is unless given")
 	flags.BoolVar(&f.newCluster, "new-cluster", false,
 		"the site's cluster was made anew: another one than the Site's is refused unless given")
-	flags.DurationVar(&f.tokenLife, "token-life", 0,
-		"how long the credentials shall last, a year unless given, or as long as those that the site has; the API server may grant less")
+	flags.DurationVar(
+		&f.tokenLife,
+		"token-life",
+		0,
+		"how long the credentials shall last, a year unless given, or as long as those that the site has; the API server "+
+			"may grant less",
+	)
 	return cmd
 }
 
@@ -106,8 +116,8 @@ func newLeaveCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "leave NAME [--context CONTEXT]",
 		Short: "Take a site out: its Site, its credentials, its account",
-		Long: `Deletes the Site (which waits until no server runs there), its credentials in the hub and, with --context, the account
-and its rights at the member. Namespaces and what is in them stay.`,
+		Long: `Deletes the Site (which waits until no server runs there), its credentials in the hub and, with --context, the
+account and its rights at the member. Namespaces and what is in them stay.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			r, err := f.request(cmd, args[0])

@@ -39,8 +39,8 @@ import (
 
 const siteToken = "a-token-of-the-site-tukwila"
 
-// siteAlone is the API server of a site as hub, kubelet and agents left it: told of two servers and two groups, with a pod and
-// the vote of one group, which quisec holds in term 7.
+// siteAlone is the API server of a site as hub, kubelet and agents left it: told of two servers and two groups, with a
+// pod and the vote of one group, which quisec holds in term 7.
 func siteAlone(t *testing.T) *apiserver.Server {
 	t.Helper()
 	g := NewWithT(t)
@@ -48,8 +48,16 @@ func siteAlone(t *testing.T) *apiserver.Server {
 	site.Namespace(t, "web")
 	names, err := orders.Names{
 		Servers: []orders.NamedServer{{Name: "tukpub", Site: "tukwila"}, {Name: "quisec", Site: "quincy"}},
-		Groups: []orders.NamedGroup{{Name: "content", Listener: "content", Port: 1433, Voters: []string{"tukwila", "quincy", "dublin"}, Primary: "tukpub"},
-			{Name: "elsewhere", Listener: "elsewhere", Port: 1433, Voters: []string{"quincy"}}},
+		Groups: []orders.NamedGroup{
+			{
+				Name:     "content",
+				Listener: "content",
+				Port:     1433,
+				Voters:   []string{"tukwila", "quincy", "dublin"},
+				Primary:  "tukpub",
+			},
+			{Name: "elsewhere", Listener: "elsewhere", Port: 1433, Voters: []string{"quincy"}},
+		},
 	}.Encode()
 	g.Expect(err).NotTo(HaveOccurred())
 	labels := map[string]string(sites.OwnLabels())
@@ -62,15 +70,20 @@ func siteAlone(t *testing.T) *apiserver.Server {
 		}
 		return m
 	}
-	pod := &corev1.Pod{ObjectMeta: meta("tukpub-0", map[string]string{v1alpha1.LabelServer: "tukpub"}), Spec: corev1.PodSpec{
-		NodeName: "worker", ServiceAccountName: "default", AutomountServiceAccountToken: ptr.To(false),
-		Containers: []corev1.Container{{Name: "mssql", Image: "mssql:1"}, {Name: "agent", Image: "geosql:1"}}}}
+	pod := &corev1.Pod{
+		ObjectMeta: meta("tukpub-0", map[string]string{v1alpha1.LabelServer: "tukpub"}),
+		Spec: corev1.PodSpec{
+			NodeName: "worker", ServiceAccountName: "default", AutomountServiceAccountToken: ptr.To(false),
+			Containers: []corev1.Container{{Name: "mssql", Image: "mssql:1"}, {Name: "agent", Image: "geosql:1"}}},
+	}
 	for _, object := range []client.Object{
 		&corev1.ConfigMap{ObjectMeta: meta(orders.NamesObject, nil), Data: map[string]string{orders.NamesKey: names}},
-		&corev1.Secret{ObjectMeta: meta(credentials.ReaderName, nil), Data: map[string][]byte{"token": []byte(siteToken), "ca.crt": []byte("ca")}},
+		&corev1.Secret{ObjectMeta: meta(credentials.ReaderName, nil),
+			Data: map[string][]byte{"token": []byte(siteToken), "ca.crt": []byte("ca")}},
 		&corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: "default"}}, pod,
-		&discoveryv1.EndpointSlice{ObjectMeta: meta("content-1", map[string]string{discoveryv1.LabelServiceName: "content"}), AddressType: discoveryv1.AddressTypeIPv4,
-			Endpoints: []discoveryv1.Endpoint{{Addresses: []string{"10.2.0.9"}}}},
+		&discoveryv1.EndpointSlice{ObjectMeta: meta("content-1", map[string]string{discoveryv1.LabelServiceName: "content"}),
+			AddressType: discoveryv1.AddressTypeIPv4,
+			Endpoints:   []discoveryv1.Endpoint{{Addresses: []string{"10.2.0.9"}}}},
 		election.NewLease("web", "content", "tukpub-0", election.Configuration{}),
 	} {
 		g.Expect(client.IgnoreAlreadyExists(site.Client.Create(t.Context(), object))).To(Succeed())
@@ -83,7 +96,12 @@ func siteAlone(t *testing.T) *apiserver.Server {
 	voter := election.NewLeaseVoter("tukwila", kube.CoordinationV1().Leases("web"), "content")
 	record, version, err := voter.Read(t.Context())
 	g.Expect(err).NotTo(HaveOccurred())
-	record.Term, record.State, record.Holder = 7, election.StateHeld, election.Holder{Server: "quisec-0", PodUID: "pod", Engine: "engine", Nonce: "n"}
+	record.Term, record.State, record.Holder = 7, election.StateHeld, election.Holder{
+		Server: "quisec-0",
+		PodUID: "pod",
+		Engine: "engine",
+		Nonce:  "n",
+	}
 	_, err = voter.Swap(t.Context(), version, record)
 	g.Expect(err).NotTo(HaveOccurred())
 	return site
@@ -94,8 +112,10 @@ func agentAnswers(_ context.Context, namespace, pod, token string, ca []byte) ([
 	if namespace != "web" || pod != "tukpub-0" || token != siteToken || string(ca) != "ca" {
 		return nil, errors.New("asked for something else")
 	}
-	return []byte(`{"serverName":"tukpub-0","engine":"Ready","roles":{"content":"SECONDARY"},"parts":{"mirrors":[],"election":{"content":{"role":"SECONDARY",
-		"votes":{"tukwila":"quisec-0 7 Held","quincy":"quisec-0 7 Held","dublin":""},"error":"voter dublin: i/o timeout"}}}}`), nil
+	return []byte(
+		`{"serverName":"tukpub-0","engine":"Ready","roles":{"content":"SECONDARY"},"parts":{"mirrors":[],"election":{"content":{"role":"SECONDARY",
+		"votes":{"tukwila":"quisec-0 7 Held","quincy":"quisec-0 7 Held","dublin":""},"error":"voter dublin: i/o timeout"}}}}`,
+	), nil
 }
 
 // A site whose hub is away shows what it knows, and says that it is no more than that.
@@ -108,24 +128,34 @@ func TestStatusAtASite(t *testing.T) {
 	g.Expect(text).To(HavePrefix("Site tukwila, namespace web: a site's view\n"))
 	for _, want := range []string{
 		"the hub was not asked", "One vote decides nothing", "nothing here says that geosql site keeps the names",
-		"quisec-0 (quincy)", "when the hub last told this site, the primary was tukpub-0", "leads here to 10.2.0.9", "voters tukwila, quincy, dublin",
-		"vote here: Held in term 7 by quisec-0, written ", "no vote here: there is no Lease geosql-elsewhere", "tukpub-0: SECONDARY, last error: voter dublin: i/o timeout",
+		"quisec-0 (quincy)", "when the hub last told this site, the primary was tukpub-0", "leads here to 10.2.0.9",
+		"voters tukwila, quincy, dublin",
+		"vote here: Held in term 7 by quisec-0, written ", "no vote here: there is no Lease geosql-elsewhere",
+		"tukpub-0: SECONDARY, last error: voter dublin: i/o timeout",
 		"of the other sites' votes nothing is known",
 	} {
 		g.Expect(oneLine(text)).To(ContainSubstring(want))
 	}
 	g.Expect(text).To(MatchRegexp(`(?m)^  tukpub-0 +Running +yes +worker +Ready +content SECONDARY$`))
-	g.Expect(text).To(And(MatchRegexp(`(?m)^  quincy +quisec-0 7 Held$`), MatchRegexp(`(?m)^  dublin +\?$`)), "a vote that is not seen is not known")
+	g.Expect(text).
+		To(And(MatchRegexp(`(?m)^  quincy +quisec-0 7 Held$`), MatchRegexp(`(?m)^  dublin +\?$`)),
+			"a vote that is not seen is not known")
 	g.Expect(text).To(MatchRegexp(`(?s)\nAvailability group content\n.*\nServers here\n`), "the groups come first")
 	g.Expect(text).NotTo(ContainSubstring(siteToken))
 
 	t.Run("as JSON", func(t *testing.T) {
 		g := NewWithT(t)
-		text, err := terminal.Run(t, (&statusFlags{ask: agentAnswers}).command(), "", append([]string{"-o", "json"}, at...)...)
+		text, err := terminal.Run(
+			t,
+			(&statusFlags{ask: agentAnswers}).command(),
+			"",
+			append([]string{"-o", "json"}, at...)...)
 		g.Expect(err).NotTo(HaveOccurred())
 		var view overview.SiteView
 		g.Expect(json.Unmarshal([]byte(text), &view)).To(Succeed())
-		g.Expect(view.Groups[0].Vote).To(And(HaveField("Term", int64(7)), HaveField("State", "Held"), HaveField("Server", "quisec-0"), HaveField("Renewed", HaveValue(BeTemporally("~", time.Now(), time.Minute)))))
+		g.Expect(view.Groups[0].Vote).
+			To(And(HaveField("Term", int64(7)), HaveField("State", "Held"), HaveField("Server", "quisec-0"),
+				HaveField("Renewed", HaveValue(BeTemporally("~", time.Now(), time.Minute)))))
 		g.Expect(view.Servers[0].Agent.Parts.Election["content"].Votes).To(HaveKeyWithValue("dublin", ""))
 	})
 	t.Run("when the agents are not heard", func(t *testing.T) {
@@ -133,7 +163,8 @@ func TestStatusAtASite(t *testing.T) {
 		// No kubelet runs here through which they could be asked.
 		text, err := terminal.Run(t, NewCommand(), "", at...)
 		g.Expect(err).NotTo(HaveOccurred())
-		g.Expect(oneLine(text)).To(And(ContainSubstring("tukpub-0: its agent was not heard: "), ContainSubstring("vote here: Held in term 7")))
+		g.Expect(oneLine(text)).
+			To(And(ContainSubstring("tukpub-0: its agent was not heard: "), ContainSubstring("vote here: Held in term 7")))
 		g.Expect(text).To(MatchRegexp(`(?m)^  tukpub-0 +Running +yes +worker +\? +\?$`))
 	})
 	t.Run("by somebody who may not read all of it", func(t *testing.T) {
@@ -141,7 +172,9 @@ func TestStatusAtASite(t *testing.T) {
 		may := reader(t, site, "configmaps", "leases")
 		text, err := terminal.Run(t, NewCommand(), "", "--kubeconfig", may, "-n", "web")
 		g.Expect(err).NotTo(HaveOccurred())
-		g.Expect(oneLine(text)).To(And(ContainSubstring("Could not be read"), ContainSubstring("pods: "), ContainSubstring("leads here to ?"), ContainSubstring("vote here: Held in term 7")))
+		g.Expect(oneLine(text)).
+			To(And(ContainSubstring("Could not be read"), ContainSubstring("pods: "), ContainSubstring("leads here to ?"),
+				ContainSubstring("vote here: Held in term 7")))
 		_, err = terminal.Run(t, NewCommand(), "", "--kubeconfig", reader(t, site), "-n", "web")
 		g.Expect(err).To(MatchError(ContainSubstring("forbidden")))
 	})
@@ -153,7 +186,9 @@ func TestStatusAtASite(t *testing.T) {
 		g.Expect(err).To(MatchError(ContainSubstring("say -n NAMESPACE")))
 		site.Namespace(t, "empty")
 		_, err = terminal.Run(t, NewCommand(), "", "--kubeconfig", site.KubeconfigFile(t), "-n", "empty")
-		g.Expect(err).To(MatchError(And(ContainSubstring("not the hub"), ContainSubstring("no servers, no votes and no ConfigMap geosql-names"))))
+		g.Expect(err).
+			To(MatchError(And(ContainSubstring("not the hub"),
+				ContainSubstring("no servers, no votes and no ConfigMap geosql-names"))))
 		away := filepath.Join(t.TempDir(), "kubeconfig")
 		g.Expect(os.WriteFile(away, apiserver.Kubeconfig(&rest.Config{Host: "https://127.0.0.1:1"}), 0o600)).To(Succeed())
 		_, err = terminal.Run(t, NewCommand(), "", "--kubeconfig", away, "-n", "web")
@@ -161,7 +196,8 @@ func TestStatusAtASite(t *testing.T) {
 		site.Wire.Cut()
 		began := time.Now()
 		_, err = terminal.Run(t, NewCommand(), "", at...)
-		g.Expect(err).To(MatchError(ContainSubstring("name in --context any site that answers")), "where nothing is heard at all")
+		g.Expect(err).
+			To(MatchError(ContainSubstring("name in --context any site that answers")), "where nothing is heard at all")
 		g.Expect(time.Since(began)).To(BeNumerically("<", 2*cli.ReadTimeout))
 	})
 }
@@ -173,8 +209,11 @@ func reader(t *testing.T, site *apiserver.Server, resources ...string) string {
 	meta := metav1.ObjectMeta{Namespace: "web", Name: fmt.Sprintf("reader-%d", len(resources))}
 	account := &corev1.ServiceAccount{ObjectMeta: meta}
 	for _, object := range []client.Object{account,
-		&rbacv1.Role{ObjectMeta: meta, Rules: []rbacv1.PolicyRule{{APIGroups: []string{"", "coordination.k8s.io"}, Resources: append(resources, "none"), Verbs: []string{"get", "list"}}}},
-		&rbacv1.RoleBinding{ObjectMeta: meta, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: meta.Name},
+		&rbacv1.Role{ObjectMeta: meta,
+			Rules: []rbacv1.PolicyRule{{APIGroups: []string{"", "coordination.k8s.io"}, Resources: append(resources, "none"),
+				Verbs: []string{"get", "list"}}}},
+		&rbacv1.RoleBinding{ObjectMeta: meta,
+			RoleRef:  rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: meta.Name},
 			Subjects: []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: "web", Name: meta.Name}}},
 	} {
 		g.Expect(site.Client.Create(t.Context(), object)).To(Succeed())

@@ -24,10 +24,10 @@ func NewGraphCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "graph [TOPOLOGY | -f FILE]",
 		Short: "Draw servers in their sites, groups, and the flow of replication",
-		Long: `Draws a topology as a Mermaid flowchart (or in Graphviz' language): sites with their servers, log from primary to
-replicas, replication from publisher through distributor to subscriber, with the round trips between sites as the Sites
-declare them. From the hub the present roles and latencies are drawn; from files (-f, which may also have Sites, and objects
-of other APIs, which are not drawn) what is declared, and no cluster is asked.`,
+		Long: `Draws a topology as a Mermaid flowchart (or in Graphviz' language): sites with their servers, log from primary
+to replicas, replication from publisher through distributor to subscriber, with the round trips between sites as the
+Sites declare them. From the hub the present roles and latencies are drawn; from files (-f, which may also have Sites,
+and objects of other APIs, which are not drawn) what is declared, and no cluster is asked.`,
 		Example: `  kubectl geosql graph msdn -n web
   kubectl geosql graph -f examples/sites.yaml -f examples/msdn.yaml -o dot | dot -Tsvg`,
 		Args: cobra.MaximumNArgs(1),

@@ -53,10 +53,10 @@ func (f *statusFlags) command() *cobra.Command {
 
 What is not known is shown as "?" or Unknown. Without a name, everything in the namespace is shown.
 
-When the hub is away, name any site in --context. Shown is what that site knows: its votes (term, holder, Held, Claimed or
-Released), its pods and listeners, what people asked of its vote, and the answers of its agents: their engines and roles, and
-the votes of all sites as they see them. What only the hub knows is listed as not shown. With --site a cluster that has the
-hub's kinds is shown in this way, too.
+When the hub is away, name any site in --context. Shown is what that site knows: its votes (term, holder, Held, Claimed
+or Released), its pods and listeners, what people asked of its vote, and the answers of its agents: their engines and
+roles, and the votes of all sites as they see them. What only the hub knows is listed as not shown. With --site a
+cluster that has the hub's kinds is shown in this way, too.
 
 Rights at a site: get on ConfigMaps; list on Leases, pods and EndpointSlices; for the agents get on the Secret
 geosql-agent-reader and create on pods/portforward. What may not be read is said.`,
@@ -129,8 +129,8 @@ func (f *statusFlags) run(cmd *cobra.Command, hub client.Client, scope overview.
 	}
 }
 
-// shown writes one look of many: over the one before on a terminal, after it elsewhere. A hub that does not answer may answer
-// again.
+// shown writes one look of many: over the one before on a terminal, after it elsewhere. A hub that does not answer may
+// answer again.
 func (f *statusFlags) shown(cmd *cobra.Command, text *bytes.Buffer, failed error) error {
 	out := cmd.OutOrStdout()
 	if !onScreen(out) {

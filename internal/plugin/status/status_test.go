@@ -71,10 +71,14 @@ func TestStatusCommand(t *testing.T) {
 	g.Expect(screens).To(BeNumerically(">", 1))
 
 	command.SetOut(&out)
-	forbidden := terminal.Hub().WithInterceptorFuncs(interceptor.Funcs{List: func(context.Context, client.WithWatch, client.ObjectList, ...client.ListOption) error {
-		return apierrors.NewForbidden(schema.GroupResource{Resource: "sites"}, "", errors.New("no"))
-	}}).Build()
-	g.Expect(f.run(command, forbidden, overview.Scope{})).To(MatchError(ContainSubstring("forbidden")), "it is not said again and again")
+	forbidden := terminal.Hub().
+		WithInterceptorFuncs(interceptor.Funcs{List: func(context.Context, client.WithWatch, client.ObjectList,
+			...client.ListOption) error {
+			return apierrors.NewForbidden(schema.GroupResource{Resource: "sites"}, "", errors.New("no"))
+		}}).
+		Build()
+	g.Expect(f.run(command, forbidden, overview.Scope{})).
+		To(MatchError(ContainSubstring("forbidden")), "it is not said again and again")
 
 	out.Reset()
 	f.watch = false
@@ -97,7 +101,17 @@ func (w writes) Write(p []byte) (int, error) { w(p); return len(p), nil }
 
 func TestGraphCommand(t *testing.T) {
 	g := NewWithT(t)
-	text, err := terminal.Run(t, NewGraphCommand(), "", "-o", "dot", "-f", examples+"sites.yaml", "-f", examples+"msdn.yaml")
+	text, err := terminal.Run(
+		t,
+		NewGraphCommand(),
+		"",
+		"-o",
+		"dot",
+		"-f",
+		examples+"sites.yaml",
+		"-f",
+		examples+"msdn.yaml",
+	)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(text).To(ContainSubstring(`"tukpub-0" -> "quisec-0" [label="content, synchronous, 4 ms", style=bold];`))
 	_, err = terminal.Run(t, NewGraphCommand(), "", "msdn", "-f", "x")

@@ -108,8 +108,8 @@ func SetOne(status *v1alpha1.StatusBase, generation int64, c metav1.Condition) *
 }
 
 // Emit records one event for the change of Ready, if there is one, as Normal when it is True or work goes on, else as
-// Warning. Reconciling and Stalled say the same in other words and make no events of their own; the types of a kind's own
-// do, as Warning when they say that something is not as it should be, or that this is not known.
+// Warning. Reconciling and Stalled say the same in other words and make no events of their own; the types of a kind's
+// own do, as Warning when they say that something is not as it should be, or that this is not known.
 func Emit(recorder events.EventRecorder, obj runtime.Object, changes []Change) {
 	for _, c := range changes {
 		kind := corev1.EventTypeNormal

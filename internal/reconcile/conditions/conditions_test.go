@@ -20,7 +20,9 @@ import (
 // The three conditions never contradict each other, whatever outcomes follow each other.
 func TestConditionsAgree(t *testing.T) {
 	outcomes := rapid.Custom(func(t *rapid.T) conditions.Outcome {
-		of := rapid.SampledFrom([]func(string, string) conditions.Outcome{conditions.Ready, conditions.InProgress, conditions.Stalled, conditions.Unknown}).Draw(t, "kind")
+		of := rapid.SampledFrom([]func(string, string) conditions.Outcome{conditions.Ready, conditions.InProgress,
+			conditions.Stalled, conditions.Unknown}).
+			Draw(t, "kind")
 		return of(rapid.SampledFrom([]string{"One", "Two"}).Draw(t, "reason"), "message")
 	})
 	rapid.Check(t, func(t *rapid.T) {
@@ -31,7 +33,8 @@ func TestConditionsAgree(t *testing.T) {
 			is := func(kind string) metav1.ConditionStatus {
 				return meta.FindStatusCondition(status.Conditions, kind).Status
 			}
-			if is("Ready") == metav1.ConditionTrue && (is("Reconciling") == metav1.ConditionTrue || is("Stalled") == metav1.ConditionTrue) {
+			if is("Ready") == metav1.ConditionTrue &&
+				(is("Reconciling") == metav1.ConditionTrue || is("Stalled") == metav1.ConditionTrue) {
 				t.Fatal("ready, and not settled")
 			}
 			if is("Reconciling") == metav1.ConditionTrue && is("Stalled") == metav1.ConditionTrue {
@@ -70,21 +73,31 @@ func TestEventsOnChangeOnly(t *testing.T) {
 	g.Expect(emitted(conditions.InProgress("VolumePending", "a volume is made"))).To(HavePrefix("Normal VolumePending"))
 	g.Expect(emitted(conditions.InProgress("VolumePending", "a volume is made, 10 s"))).To(BeEmpty())
 	g.Expect(emitted(conditions.Stalled("NoNodeForVolumes", "no node"))).To(HavePrefix("Warning NoNodeForVolumes"))
-	g.Expect(emitted(conditions.Unknown("SiteUnreachable", strings.Repeat("x", 5000)))).To(And(HavePrefix("Warning SiteUnreachable"), HaveLen(len("Warning SiteUnreachable ")+1000)))
+	g.Expect(emitted(conditions.Unknown("SiteUnreachable", strings.Repeat("x", 5000)))).
+		To(And(HavePrefix("Warning SiteUnreachable"), HaveLen(len("Warning SiteUnreachable ")+1000)))
 	g.Expect(emitted(conditions.Ready("Running", "it answers"))).To(HavePrefix("Normal Running"))
 }
 
-// What is bad when it is True warns then, and not when it is False; a restart that waits for its turn is work that goes on.
+// What is bad when it is True warns then, and not when it is False; a restart that waits for its turn is work that goes
+// on.
 func TestEventsOfAKindsOwnConditions(t *testing.T) {
 	for kind, warns := range map[string]metav1.ConditionStatus{
-		conditions.TypeFenced: metav1.ConditionFalse, conditions.TypeLogRoom: metav1.ConditionFalse, conditions.TypeVotesComplete: metav1.ConditionFalse,
-		conditions.TypeCredentials: metav1.ConditionFalse, conditions.TypeNamesReady: metav1.ConditionFalse, conditions.TypeAdministered: metav1.ConditionFalse, conditions.TypeTokenRenewed: metav1.ConditionFalse,
-		conditions.TypeDegraded: metav1.ConditionTrue, conditions.TypeElectionsPaused: metav1.ConditionTrue, conditions.TypeRestartPending: "",
+		conditions.TypeFenced: metav1.ConditionFalse, conditions.TypeLogRoom: metav1.ConditionFalse,
+		conditions.TypeVotesComplete: metav1.ConditionFalse,
+		conditions.TypeCredentials:   metav1.ConditionFalse, conditions.TypeNamesReady: metav1.ConditionFalse,
+		conditions.TypeAdministered: metav1.ConditionFalse, conditions.TypeTokenRenewed: metav1.ConditionFalse,
+		conditions.TypeDegraded: metav1.ConditionTrue, conditions.TypeElectionsPaused: metav1.ConditionTrue,
+		conditions.TypeRestartPending: "",
 	} {
-		for _, status := range []metav1.ConditionStatus{metav1.ConditionTrue, metav1.ConditionFalse, metav1.ConditionUnknown} {
+		for _, status := range []metav1.ConditionStatus{metav1.ConditionTrue, metav1.ConditionFalse,
+			metav1.ConditionUnknown} {
 			t.Run(kind+string(status), func(t *testing.T) {
 				recorder := events.NewFakeRecorder(1)
-				conditions.Emit(recorder, &v1alpha1.SQLServer{}, []conditions.Change{{New: metav1.Condition{Type: kind, Status: status, Reason: "Reason", Message: "it is so"}}})
+				conditions.Emit(
+					recorder,
+					&v1alpha1.SQLServer{},
+					[]conditions.Change{{New: metav1.Condition{Type: kind, Status: status, Reason: "Reason", Message: "it is so"}}},
+				)
 				want := "Normal Reason it is so"
 				if status == warns || status == metav1.ConditionUnknown {
 					want = "Warning Reason it is so"
@@ -95,8 +108,8 @@ func TestEventsOfAKindsOwnConditions(t *testing.T) {
 	}
 }
 
-// A message that is too long ends between two characters and says that there was more: what is no UTF-8 is refused by the
-// API server, or shown as something else.
+// A message that is too long ends between two characters and says that there was more: what is no UTF-8 is refused by
+// the API server, or shown as something else.
 func TestMessagesAreCutBetweenCharacters(t *testing.T) {
 	g := NewWithT(t)
 	for _, before := range []string{"", "a", "ab", "abc"} {
@@ -112,7 +125,8 @@ func TestMessagesAreCutBetweenCharacters(t *testing.T) {
 		conditions.Emit(recorder, server, changes)
 		g.Expect(utf8.ValidString(<-recorder.Events)).To(BeTrue(), "after %q", before)
 	}
-	for text, want := range map[string]string{"": "", "short": "short", "exactly ten": "exactly...", "ten of them"[:10]: "ten of the", "größer ist es": "größe...", "äääääää": "äää...", "ääääö": "ääääö"} {
+	for text, want := range map[string]string{"": "", "short": "short", "exactly ten": "exactly...",
+		"ten of them"[:10]: "ten of the", "größer ist es": "größe...", "äääääää": "äää...", "ääääö": "ääääö"} {
 		g.Expect(conditions.Shorten(text, 10)).To(Equal(want), text)
 	}
 }

@@ -8,8 +8,8 @@ const (
 	ReasonTargetMissing = "TargetMissing"
 	// ReasonNotAllowed: the target lacks the label geosql.dev/drills: allowed.
 	ReasonNotAllowed = "NotAllowed"
-	// ReasonDrillsNotGranted: the manager lacks the rights that drills need at a site; `kubectl geosql site join SITE --drills`
-	// grants them.
+	// ReasonDrillsNotGranted: the manager lacks the rights that drills need at a site; `kubectl geosql site join SITE
+	// --drills` grants them.
 	ReasonDrillsNotGranted = "DrillsNotGranted"
 	// ReasonTargetUnwell: the target is not Ready; a drill begins on one that is well.
 	ReasonTargetUnwell = "TargetUnwell"

@@ -18,13 +18,17 @@ const (
 	ReasonPrimaryUnknown = "PrimaryUnknown"
 	// ReasonElection: a replica claims the votes and is not primary yet.
 	ReasonElection = "Election"
-	// ReasonReplicasNotJoined (Stalled): no replica is primary, and so many do not have the group that the others are too few to agree on one.
+	// ReasonReplicasNotJoined (Stalled): no replica is primary, and so many do not have the group that the others are too
+	// few to agree on one.
 	ReasonReplicasNotJoined = "ReplicasNotJoined"
-	// ReasonReplicaModeFixed (Stalled): a replica is to become configuration-only, or to cease to be, which SQL Server does not do.
+	// ReasonReplicaModeFixed (Stalled): a replica is to become configuration-only, or to cease to be, which SQL Server
+	// does not do.
 	ReasonReplicaModeFixed = "ReplicaModeFixed"
-	// ReasonGroupLost (Stalled): the group was made, and none of its servers has it any more; the message says who has databases of it.
+	// ReasonGroupLost (Stalled): the group was made, and none of its servers has it any more; the message says who has
+	// databases of it.
 	ReasonGroupLost = "GroupLost"
-	// ReasonNoPrimary: every replica answers and none is primary; the message says who is awaited, and what a person can do.
+	// ReasonNoPrimary: every replica answers and none is primary; the message says who is awaited, and what a person can
+	// do.
 	ReasonNoPrimary = "NoPrimary"
 	// ReasonPrimaryNotDeclared: the primary is no longer a declared replica.
 	ReasonPrimaryNotDeclared = "PrimaryNotDeclared"
@@ -73,18 +77,21 @@ const (
 	ReasonLogNotMeasured = "LogNotMeasured"
 	// ReasonEveryVoterVotes: every voter has the group's vote.
 	ReasonEveryVoterVotes = "EveryVoterVotes"
-	// ReasonVoteMissing: a minority of the voters have lost the group's Lease; the message names them, and how many more may be lost.
+	// ReasonVoteMissing: a minority of the voters have lost the group's Lease; the message names them, and how many more
+	// may be lost.
 	ReasonVoteMissing = "VoteMissing"
 	// ReasonDatabaseConflict: a database of a declared name exists and was made by somebody else.
 	ReasonDatabaseConflict = "DatabaseConflict"
-	// ReasonDatabaseMissing: the group has, or is to have, a database that its primary lacks; the message says which replicas have it.
+	// ReasonDatabaseMissing: the group has, or is to have, a database that its primary lacks; the message says which
+	// replicas have it.
 	ReasonDatabaseMissing = "DatabaseMissing"
-	// ReasonDatabaseOutside (Stalled): a replica's server has a database of the group's that is not in the group; the message says whether it is
-	// written to there, and how it comes back.
+	// ReasonDatabaseOutside (Stalled): a replica's server has a database of the group's that is not in the group; the
+	// message says whether it is written to there, and how it comes back.
 	ReasonDatabaseOutside = "DatabaseOutside"
 	// ReasonSuspended (Stalled): a person has suspended data movement of a database on a replica.
 	ReasonSuspended = "Suspended"
-	// ReasonReplicaQuarantined (Stalled): after a failover with data loss a replica alone has log, and waits for rejoin or reseed.
+	// ReasonReplicaQuarantined (Stalled): after a failover with data loss a replica alone has log, and waits for rejoin or
+	// reseed.
 	ReasonReplicaQuarantined = "ReplicaQuarantined"
 	// ReasonVoterAddressMissing: nobody said where a voter's API server is reached from the other sites.
 	ReasonVoterAddressMissing = "VoterAddressMissing"

@@ -2,7 +2,8 @@
 
 package conditions
 
-// TypeElectionsPaused is True on an AvailabilityGroup in which nobody becomes primary by itself, by a Pause or by its failoverPolicy.
+// TypeElectionsPaused is True on an AvailabilityGroup in which nobody becomes primary by itself, by a Pause or by its
+// failoverPolicy.
 const TypeElectionsPaused = "ElectionsPaused"
 
 // Reasons of ElectionsPaused.

@@ -33,7 +33,8 @@ const (
 	ReasonLeftBehind = "LeftBehind"
 	// ReasonApplyFailed: a step failed; it is tried again.
 	ReasonApplyFailed = "ApplyFailed"
-	// ReasonStepWithoutEffect: a step was carried out several times, and nothing that is observed has changed; it is tried again, at least every minute.
+	// ReasonStepWithoutEffect: a step was carried out several times, and nothing that is observed has changed; it is tried
+	// again, at least every minute.
 	ReasonStepWithoutEffect = "StepWithoutEffect"
 )
 

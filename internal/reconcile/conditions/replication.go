@@ -24,13 +24,14 @@ const (
 	ReasonColumnsNotPublishable = "ColumnsNotPublishable"
 	// ReasonPublicationConflict: a publication of the name exists that somebody else made.
 	ReasonPublicationConflict = "PublicationConflict"
-	// ReasonDistributorLost: the distributor does not know a publication that the publisher has: its databases were lost. It
-	// is published anew when a person says so, and subscribers get a new copy.
+	// ReasonDistributorLost: the distributor does not know a publication that the publisher has: its databases were lost.
+	// It is published anew when a person says so, and subscribers get a new copy.
 	ReasonDistributorLost = "DistributorLost"
-	// ReasonPublisherLost: the published database has nothing of a publication that the distributor knows: it was lost, or made anew.
-	// What is there now is published when a person says so; until then subscribers keep what they have.
+	// ReasonPublisherLost: the published database has nothing of a publication that the distributor knows: it was lost, or
+	// made anew. What is there now is published when a person says so; until then subscribers keep what they have.
 	ReasonPublisherLost = "PublisherLost"
-	// ReasonPublisherBehind: the published database was restored from a backup, in its place, and subscribers may have rows that it lacks. Its log is not read until a person says how to go on.
+	// ReasonPublisherBehind: the published database was restored from a backup, in its place, and subscribers may have
+	// rows that it lacks. Its log is not read until a person says how to go on.
 	ReasonPublisherBehind = "PublisherBehind"
 	// ReasonSnapshotRunning: the snapshot is being made.
 	ReasonSnapshotRunning = "SnapshotRunning"
@@ -44,10 +45,11 @@ const (
 	ReasonWaitingForPublication = "WaitingForPublication"
 	// ReasonSubscriberNotEmpty: the subscription database has tables that are not the subscription's.
 	ReasonSubscriberNotEmpty = "SubscriberNotEmpty"
-	// ReasonReinitializationNeeded: what is declared needs a new copy of tables that subscribers have. What is there goes on
-	// until somebody asks for it; the message says what it costs.
+	// ReasonReinitializationNeeded: what is declared needs a new copy of tables that subscribers have. What is there goes
+	// on until somebody asks for it; the message says what it costs.
 	ReasonReinitializationNeeded = "ReinitializationNeeded"
-	// ReasonCompressionPending: a table is large, and rebuilding it with the compression that is declared is left to a person.
+	// ReasonCompressionPending: a table is large, and rebuilding it with the compression that is declared is left to a
+	// person.
 	ReasonCompressionPending = "CompressionPending"
 	// ReasonMirroring: the snapshot is being copied to the subscriber's site.
 	ReasonMirroring = "Mirroring"
@@ -55,16 +57,19 @@ const (
 	ReasonInitializing = "Initializing"
 	// ReasonValidating: a copy was kept, or an article was added to one, and is not found equal to the publisher's yet.
 	ReasonValidating = "Validating"
-	// ReasonSubscriptionInactive: the distributor has removed what the subscriber lacked, and delivers nothing until it gets a new copy.
+	// ReasonSubscriptionInactive: the distributor has removed what the subscriber lacked, and delivers nothing until it
+	// gets a new copy.
 	ReasonSubscriptionInactive = "SubscriptionInactive"
 	// ReasonDelivering: the subscription is active and its agent runs.
 	ReasonDelivering = "Delivering"
 	// ReasonAgentFailed: the distribution agent failed, and has delivered nothing since; it is started again.
 	ReasonAgentFailed = "AgentFailed"
-	// ReasonAgentRetrying: the distribution agent or the log reader could not do its work for now, such as reach a server, and is
-	// tried again; Ready is True for a minute, and no longer than spec.objectives.latency after it was last seen to go on.
+	// ReasonAgentRetrying: the distribution agent or the log reader could not do its work for now, such as reach a server,
+	// and is tried again; Ready is True for a minute, and no longer than spec.objectives.latency after it was last seen to
+	// go on.
 	ReasonAgentRetrying = "AgentRetrying"
-	// ReasonSecondary: a server is named whose database is in an availability group, and it is not the group's primary now.
+	// ReasonSecondary: a server is named whose database is in an availability group, and it is not the group's primary
+	// now.
 	ReasonSecondary = "IsSecondary"
 	// ReasonNotSupported: what is declared is not supported; the message names what is.
 	ReasonNotSupported = "NotSupported"
@@ -72,16 +77,16 @@ const (
 
 // Reasons of a PublisherMove.
 const (
-	// ReasonPublisherAnswers: the former publisher answers, and its database is not read-only; nothing is moved from a server that
-	// may take writes.
+	// ReasonPublisherAnswers: the former publisher answers, and its database is not read-only; nothing is moved from a
+	// server that may take writes.
 	ReasonPublisherAnswers = "PublisherAnswers"
 	// ReasonPublisherNotFenced: the former publisher is silent, and nobody has said that it takes writes no more.
 	ReasonPublisherNotFenced = "PublisherNotFenced"
-	// ReasonCopyDiffers: of a PublisherMove, the former publisher lives, and the new one has not all that it has; of a Subscription, a copy
-	// that nobody made of a snapshot differs from the publisher's.
+	// ReasonCopyDiffers: of a PublisherMove, the former publisher lives, and the new one has not all that it has; of a
+	// Subscription, a copy that nobody made of a snapshot differs from the publisher's.
 	ReasonCopyDiffers = "CopyDiffers"
-	// ReasonPublicationReplaced: the Publication was deleted and declared anew, or moved by another PublisherMove, since its move was
-	// estimated.
+	// ReasonPublicationReplaced: the Publication was deleted and declared anew, or moved by another PublisherMove, since
+	// its move was estimated.
 	ReasonPublicationReplaced = "PublicationReplaced"
 	// ReasonNotSubscribed: the server does not subscribe to the publication, so it has no copy.
 	ReasonNotSubscribed = "NotSubscribed"

@@ -7,8 +7,8 @@ package conditions
 // pod is about to be evicted from a cordoned node.
 const TypeRestartPending = "RestartPending"
 
-// TypeAdministered is True on a SQLServer whose login sa lets the operator in: certificates, logins, grants and new replicas are made by it. The
-// server serves without, and what is declared later is not done.
+// TypeAdministered is True on a SQLServer whose login sa lets the operator in: certificates, logins, grants and new
+// replicas are made by it. The server serves without, and what is declared later is not done.
 const TypeAdministered = "Administered"
 
 // Reasons of a SQLServer.
@@ -37,7 +37,8 @@ const (
 	ReasonImagePullFailed = "ImagePullFailed"
 	// ReasonPodNotReady: the pod runs and its engine does not serve.
 	ReasonPodNotReady = "PodNotReady"
-	// ReasonPodRefused: the site's API server refuses the pod, by a quota, a limit range or a policy, say; the message has its words.
+	// ReasonPodRefused: the site's API server refuses the pod, by a quota, a limit range or a policy, say; the message has
+	// its words.
 	ReasonPodRefused = "PodRefused"
 	// ReasonRestarting: the pod is being replaced.
 	ReasonRestarting = "Restarting"
@@ -45,7 +46,8 @@ const (
 	ReasonEngineNotAnswering = "EngineNotAnswering"
 	// ReasonServerNameMismatch: the instance calls itself by another name than its pod's.
 	ReasonServerNameMismatch = "ServerNameMismatch"
-	// ReasonLoginFailed: the engine does not let the operator in, or sa, where that is needed; the message says why. Logins have it, too.
+	// ReasonLoginFailed: the engine does not let the operator in, or sa, where that is needed; the message says why.
+	// Logins have it, too.
 	ReasonLoginFailed = "LoginFailed"
 	// ReasonLoginConflict: a login of the operator's name exists with another SID.
 	ReasonLoginConflict = "LoginConflict"
@@ -54,15 +56,16 @@ const (
 	// ReasonSidecarOutdated: nothing but the sidecar is of an earlier release than the operator; the message says when it
 	// is replaced (RestartPending).
 	ReasonSidecarOutdated = "SidecarOutdated"
-	// ReasonVolumesTerminating: claims of the server are being deleted and go with its pod, which is not restarted (RestartPending).
+	// ReasonVolumesTerminating: claims of the server are being deleted and go with its pod, which is not restarted
+	// (RestartPending).
 	ReasonVolumesTerminating = "VolumesTerminating"
 	// ReasonNodeCordoned: the pod's node is cordoned; the message says whether the pod may be evicted, or what that, or
 	// a restart, waits for (RestartPending).
 	ReasonNodeCordoned = "NodeCordoned"
 	// ReasonAdministratorUsable: the engine lets sa in (Administered).
 	ReasonAdministratorUsable = "AdministratorUsable"
-	// ReasonAdministratorShut: sa is disabled, locked out or renamed, or its password is another one; the message says which, and
-	// what helps (Administered).
+	// ReasonAdministratorShut: sa is disabled, locked out or renamed, or its password is another one; the message says
+	// which, and what helps (Administered).
 	ReasonAdministratorShut = "AdministratorShut"
 	// ReasonUpToDate: the pod was started from what is declared (RestartPending is False).
 	ReasonUpToDate = "UpToDate"

@@ -23,18 +23,21 @@ import (
 )
 
 const (
-	// tokenLife is asked for the tokens; an API server may grant less. Their users renew them earlier than the manager does,
-	// so that they outlive the hub.
+	// tokenLife is asked for the tokens; an API server may grant less. Their users renew them earlier than the manager
+	// does, so that they outlive the hub.
 	tokenLife = 7 * 24 * time.Hour
 	// RenewBelow is the part of a token's life below which the manager makes a new one.
 	RenewBelow = 0.25
 )
 
 // ErrNoAPIServer means that nobody has said where the hub's API server is reached from elsewhere.
-var ErrNoAPIServer = errors.New("its Site is the hub itself and has no spec.apiServer: set it to the URL at which the other sites reach the hub's API server, or run `kubectl geosql site join` again with --kubeconfig-server")
+var ErrNoAPIServer = errors.New(
+	"its Site is the hub itself and has no spec.apiServer: set it to the URL at which the other sites reach the hub's " +
+		"API server, or run `kubectl geosql site join` again with --kubeconfig-server",
+)
 
-// Reach fills in address and CA of a site's API server as other sites reach it. The error is ErrNoAPIServer or that the CA
-// can't be read.
+// Reach fills in address and CA of a site's API server as other sites reach it. The error is ErrNoAPIServer or that the
+// CA can't be read.
 func Reach(member *sites.Member, v *orders.Voter) error {
 	config := rest.CopyConfig(member.RESTConfig)
 	if err := rest.LoadTLSFiles(config); err != nil {
@@ -50,10 +53,20 @@ func Reach(member *sites.Member, v *orders.Voter) error {
 	return nil
 }
 
-// Ensure makes the ServiceAccount that meta names, with a Role of its own: these rights, that to renew its own token, and
-// nothing else.
-func Ensure(ctx context.Context, member *sites.Member, meta metav1.ObjectMeta, rights []rbacv1.PolicyRule) (*corev1.ServiceAccount, error) {
-	own := rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"serviceaccounts/token"}, ResourceNames: []string{meta.Name}, Verbs: []string{"create"}}
+// Ensure makes the ServiceAccount that meta names, with a Role of its own: these rights, that to renew its own token,
+// and nothing else.
+func Ensure(
+	ctx context.Context,
+	member *sites.Member,
+	meta metav1.ObjectMeta,
+	rights []rbacv1.PolicyRule,
+) (*corev1.ServiceAccount, error) {
+	own := rbacv1.PolicyRule{
+		APIGroups:     []string{""},
+		Resources:     []string{"serviceaccounts/token"},
+		ResourceNames: []string{meta.Name},
+		Verbs:         []string{"create"},
+	}
 	rules := append(append([]rbacv1.PolicyRule{}, rights...), own)
 	for _, obj := range []client.Object{
 		&corev1.ServiceAccount{ObjectMeta: meta, AutomountServiceAccountToken: ptr.To(false)},
@@ -75,7 +88,9 @@ func Ensure(ctx context.Context, member *sites.Member, meta metav1.ObjectMeta, r
 
 // Mint makes a token for the account by its site's API server c.
 func Mint(ctx context.Context, c client.Client, account *corev1.ServiceAccount, v *orders.Voter, now time.Time) error {
-	request := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{ExpirationSeconds: ptr.To(int64(tokenLife / time.Second))}}
+	request := &authenticationv1.TokenRequest{
+		Spec: authenticationv1.TokenRequestSpec{ExpirationSeconds: ptr.To(int64(tokenLife / time.Second))},
+	}
 	if err := c.SubResource("token").Create(ctx, account, request); err != nil {
 		return fmt.Errorf("make a token for ServiceAccount %s/%s: %w", account.Namespace, account.Name, err)
 	}

@@ -40,7 +40,15 @@ func (r *Request) checkNames() error {
 	switch r.Spec.Exposure.Type {
 	case "", v1alpha1.ExposureFlatNetwork, v1alpha1.ExposureNodePort:
 	default:
-		errs = append(errs, fmt.Errorf("%q is no exposure: use %s or %s", r.Spec.Exposure.Type, v1alpha1.ExposureFlatNetwork, v1alpha1.ExposureNodePort))
+		errs = append(
+			errs,
+			fmt.Errorf(
+				"%q is no exposure: use %s or %s",
+				r.Spec.Exposure.Type,
+				v1alpha1.ExposureFlatNetwork,
+				v1alpha1.ExposureNodePort,
+			),
+		)
 	}
 	return errors.Join(errs...)
 }
@@ -76,8 +84,8 @@ func (r *Request) checkClasses(parent context.Context, said v1alpha1.VolumeClass
 	return nil
 }
 
-// checkCluster refuses a cluster that is another site's, or not the one that the site was. A cluster is known by the UID of
-// its namespace kube-system. before is the Site as it is, nil for a new one.
+// checkCluster refuses a cluster that is another site's, or not the one that the site was. A cluster is known by the
+// UID of its namespace kube-system. before is the Site as it is, nil for a new one.
 func (r *Request) checkCluster(parent context.Context, before *v1alpha1.Site) error {
 	ctx, cancel := context.WithTimeout(parent, callTimeout)
 	defer cancel()
@@ -100,12 +108,20 @@ func (r *Request) checkCluster(parent context.Context, before *v1alpha1.Site) er
 	}
 	for _, other := range list.Items {
 		if other.Name != r.Name && other.Status.ClusterUID == uid && other.Spec.Lifecycle != v1alpha1.SiteLost {
-			return fmt.Errorf("this cluster is site %s already: two sites may not be one cluster; name another context", other.Name)
+			return fmt.Errorf(
+				"this cluster is site %s already: two sites may not be one cluster; name another context",
+				other.Name,
+			)
 		}
 	}
 	if before != nil && before.Status.ClusterUID != "" && before.Status.ClusterUID != uid && !r.NewCluster {
-		return fmt.Errorf("site %s is another cluster (kube-system had UID %s, here it has %s): name its context, or say with "+
-			"--new-cluster that the site's cluster was made anew", r.Name, before.Status.ClusterUID, uid)
+		return fmt.Errorf(
+			"site %s is another cluster (kube-system had UID %s, here it has %s): name its context, or say with "+
+				"--new-cluster that the site's cluster was made anew",
+			r.Name,
+			before.Status.ClusterUID,
+			uid,
+		)
 	}
 	return nil
 }

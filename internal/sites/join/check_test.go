@@ -31,12 +31,18 @@ func inMemory(t *testing.T, uid types.UID, objects ...client.Object) join.Cluste
 		NewWithT(t).Expect(add(scheme)).To(Succeed())
 	}
 	objects = append(objects, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "kube-system", UID: uid}})
-	return join.Cluster{Config: &rest.Config{Host: "https://member:6443"}, Client: fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).Build()}
+	return join.Cluster{
+		Config: &rest.Config{Host: "https://member:6443"},
+		Client: fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).Build(),
+	}
 }
 
 func siteOf(name, uid string) *v1alpha1.Site {
 	return &v1alpha1.Site{ObjectMeta: metav1.ObjectMeta{Name: name}, Status: v1alpha1.SiteStatus{ClusterUID: uid},
-		Spec: v1alpha1.SiteSpec{AllowedNamespaces: []string{"web"}, KubeconfigSecretRef: &v1alpha1.SecretReference{Name: name}}}
+		Spec: v1alpha1.SiteSpec{
+			AllowedNamespaces:   []string{"web"},
+			KubeconfigSecretRef: &v1alpha1.SecretReference{Name: name},
+		}}
 }
 
 // What cannot be is refused before anything is planned: names, classes and clusters.
@@ -46,22 +52,36 @@ func TestWhatCannotBeJoinedIsNotPlanned(t *testing.T) {
 		sites   []client.Object
 		refused string
 	}{
-		"all is well":                  {change: func(*join.Request) {}},
-		"a name that is none":          {change: func(r *join.Request) { r.Name = "Bad_Name" }, refused: `"Bad_Name" is no name of a site`},
-		"a namespace that is none":     {change: func(r *join.Request) { r.AddNamespaces = []string{"Web"} }, refused: `"Web" is no name of a namespace`},
-		"a link to no name":            {change: func(r *join.Request) { r.Spec.Links = []v1alpha1.SiteLink{{To: "Dublin"}} }, refused: `"Dublin" is no name of a site`},
-		"a link to itself":             {change: func(r *join.Request) { r.Spec.Links = []v1alpha1.SiteLink{{To: "quincy"}} }, refused: "not to itself"},
-		"an exposure that is none":     {change: func(r *join.Request) { r.Spec.Exposure.Type = "LoadBalancer" }, refused: "use FlatNetwork or NodePort"},
-		"a class that is not there":    {change: func(r *join.Request) { r.Spec.StorageClasses.Data = "nosuch" }, refused: "has no storage class nosuch; it has: fast"},
-		"the hub's cluster":            {change: func(r *join.Request) { r.Member = &r.Hub }, refused: "join it with --hub"},
-		"another site's cluster":       {change: func(*join.Request) {}, sites: []client.Object{siteOf("tukwila", "member")}, refused: "this cluster is site tukwila already"},
-		"another cluster than it was":  {change: func(*join.Request) {}, sites: []client.Object{siteOf("quincy", "former")}, refused: "say with --new-cluster"},
-		"a cluster that was made anew": {change: func(r *join.Request) { r.NewCluster = true }, sites: []client.Object{siteOf("quincy", "former")}},
-		"the same cluster":             {change: func(*join.Request) {}, sites: []client.Object{siteOf("quincy", "member"), siteOf("tukwila", "another")}},
+		"all is well": {change: func(*join.Request) {}},
+		"a name that is none": {change: func(r *join.Request) { r.Name = "Bad_Name" },
+			refused: `"Bad_Name" is no name of a site`},
+		"a namespace that is none": {change: func(r *join.Request) { r.AddNamespaces = []string{"Web"} },
+			refused: `"Web" is no name of a namespace`},
+		"a link to no name": {change: func(r *join.Request) { r.Spec.Links = []v1alpha1.SiteLink{{To: "Dublin"}} },
+			refused: `"Dublin" is no name of a site`},
+		"a link to itself": {change: func(r *join.Request) { r.Spec.Links = []v1alpha1.SiteLink{{To: "quincy"}} },
+			refused: "not to itself"},
+		"an exposure that is none": {change: func(r *join.Request) { r.Spec.Exposure.Type = "LoadBalancer" },
+			refused: "use FlatNetwork or NodePort"},
+		"a class that is not there": {change: func(r *join.Request) { r.Spec.StorageClasses.Data = "nosuch" },
+			refused: "has no storage class nosuch; it has: fast"},
+		"the hub's cluster": {change: func(r *join.Request) { r.Member = &r.Hub }, refused: "join it with --hub"},
+		"another site's cluster": {change: func(*join.Request) {}, sites: []client.Object{siteOf("tukwila", "member")},
+			refused: "this cluster is site tukwila already"},
+		"another cluster than it was": {change: func(*join.Request) {}, sites: []client.Object{siteOf("quincy", "former")},
+			refused: "say with --new-cluster"},
+		"a cluster that was made anew": {change: func(r *join.Request) { r.NewCluster = true },
+			sites: []client.Object{siteOf("quincy", "former")}},
+		"the same cluster": {change: func(*join.Request) {},
+			sites: []client.Object{siteOf("quincy", "member"), siteOf("tukwila", "another")}},
 	} {
 		t.Run(what, func(t *testing.T) {
 			g := NewWithT(t)
-			member, out := inMemory(t, "member", &storagev1.StorageClass{ObjectMeta: metav1.ObjectMeta{Name: "fast"}}), &bytes.Buffer{}
+			member, out := inMemory(
+				t,
+				"member",
+				&storagev1.StorageClass{ObjectMeta: metav1.ObjectMeta{Name: "fast"}},
+			), &bytes.Buffer{}
 			hub := inMemory(t, "hub", c.sites...)
 			hub.Config.Host = "https://hub:6443"
 			r := join.Request{Name: "quincy", Member: &member, Hub: hub, Out: out, DryRun: true,
@@ -79,18 +99,31 @@ func TestWhatCannotBeJoinedIsNotPlanned(t *testing.T) {
 	}
 }
 
-// A site that is not there is said, and the account of another site is left alone; what an interrupted attempt has left goes.
+// A site that is not there is said, and the account of another site is left alone; what an interrupted attempt has left
+// goes.
 func TestLeavingWhatIsThere(t *testing.T) {
 	account := func(site string) *corev1.ServiceAccount {
-		return &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: sites.OperatorNamespace, Name: sites.Account, Labels: map[string]string{v1alpha1.LabelSite: site}}}
+		return &corev1.ServiceAccount{
+			ObjectMeta: metav1.ObjectMeta{
+				Namespace: sites.OperatorNamespace,
+				Name:      sites.Account,
+				Labels:    map[string]string{v1alpha1.LabelSite: site},
+			},
+		}
 	}
 	leave := func(hub join.Cluster, member *join.Cluster) error {
-		return join.Leave(t.Context(), join.Request{Name: "quincy", Member: member, Hub: hub, Out: &bytes.Buffer{}}, time.Minute)
+		return join.Leave(
+			t.Context(),
+			join.Request{Name: "quincy", Member: member, Hub: hub, Out: &bytes.Buffer{}},
+			time.Minute,
+		)
 	}
 	g := NewWithT(t)
-	g.Expect(leave(inMemory(t, "hub", siteOf("tukwila", "other")), nil)).To(MatchError("no Site quincy; there are: tukwila"))
+	g.Expect(leave(inMemory(t, "hub", siteOf("tukwila", "other")), nil)).
+		To(MatchError("no Site quincy; there are: tukwila"))
 	tukwila := inMemory(t, "tukwila", account("tukwila"))
-	g.Expect(leave(inMemory(t, "hub", siteOf("quincy", "member")), &tukwila)).To(MatchError(ContainSubstring("was joined as site tukwila: name the context of site quincy")))
+	g.Expect(leave(inMemory(t, "hub", siteOf("quincy", "member")), &tukwila)).
+		To(MatchError(ContainSubstring("was joined as site tukwila: name the context of site quincy")))
 	g.Expect(tukwila.Client.Get(t.Context(), client.ObjectKeyFromObject(account("")), account(""))).To(Succeed())
 
 	quincy := inMemory(t, "member", account("quincy"))

@@ -29,13 +29,18 @@ func (r *Request) settleDrills(ctx context.Context, w *writer) error {
 	case *r.Drills:
 		fmt.Fprintf(r.Out, "%-10s drills: granted\n", r.Name)
 	default:
-		fmt.Fprintf(r.Out, "%-10s drills: not granted; --drills lets the manager start pods, run commands in them and make objects of Chaos Mesh\n", r.Name)
+		fmt.Fprintf(
+			r.Out,
+			"%-10s drills: not granted; --drills lets the manager start pods, run commands in them and make objects of Chaos "+
+				"Mesh\n",
+			r.Name,
+		)
 	}
 	return nil
 }
 
-// drillsGranted looks whether the site was joined with what drills need: by the ClusterRoleBinding, which is the first to go when
-// that is taken away, or, by an earlier release, in the one Role that there was.
+// drillsGranted looks whether the site was joined with what drills need: by the ClusterRoleBinding, which is the first
+// to go when that is taken away, or, by an earlier release, in the one Role that there was.
 func (r *Request) drillsGranted(parent context.Context, w *writer) (bool, error) {
 	ctx, cancel := context.WithTimeout(parent, callTimeout)
 	defer cancel()
@@ -49,7 +54,10 @@ func (r *Request) drillsGranted(parent context.Context, w *writer) (bool, error)
 	}
 	return slices.ContainsFunc(roles.Items, func(role rbacv1.Role) bool {
 		return role.Name == sites.SiteRole &&
-			slices.ContainsFunc(role.Rules, func(rule rbacv1.PolicyRule) bool { return slices.Contains(rule.APIGroups, sites.ChaosGroup) })
+			slices.ContainsFunc(
+				role.Rules,
+				func(rule rbacv1.PolicyRule) bool { return slices.Contains(rule.APIGroups, sites.ChaosGroup) },
+			)
 	}), nil
 }
 
@@ -69,8 +77,8 @@ func (r *Request) grantDrills(ctx context.Context, w *writer) error {
 	return nil
 }
 
-// withdrawDrills takes away the rights of drills that are of the whole cluster, by which drillsGranted tells: before all others,
-// so that drills are not granted again when it is interrupted.
+// withdrawDrills takes away the rights of drills that are of the whole cluster, by which drillsGranted tells: before
+// all others, so that drills are not granted again when it is interrupted.
 func (r *Request) withdrawDrills(ctx context.Context, w *writer) error {
 	for _, obj := range slices.Backward(r.drillsClusterAccess()) {
 		if err := w.remove(ctx, obj); err != nil {

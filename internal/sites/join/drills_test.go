@@ -27,20 +27,29 @@ import (
 	"geosql.dev/operator/test/support/apiserver"
 )
 
-// Wherever taking the rights of drills away is interrupted, the next command does not grant them again, and leaves nothing of
-// them behind.
+// Wherever taking the rights of drills away is interrupted, the next command does not grant them again, and leaves
+// nothing of them behind.
 func TestDrillsStayTakenAway(t *testing.T) {
 	g, ctx := NewWithT(t), t.Context()
 	hub := fake.NewClientBuilder().WithScheme(apiserver.Scheme).WithObjects(
 		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: metav1.NamespaceSystem, UID: "the cluster"}}).Build()
 	joined := func(c client.Client, drills *bool) (string, error) {
 		out := &bytes.Buffer{}
-		_, err := join.Join(ctx, join.Request{Name: "dublin", Hub: join.Cluster{Config: &rest.Config{Host: "https://hub"}, Client: c}, Out: out, Drills: drills,
-			Spec: v1alpha1.SiteSpec{AllowedNamespaces: []string{"web", "more"}}})
+		_, err := join.Join(
+			ctx,
+			join.Request{
+				Name:   "dublin",
+				Hub:    join.Cluster{Config: &rest.Config{Host: "https://hub"}, Client: c},
+				Out:    out,
+				Drills: drills,
+				Spec:   v1alpha1.SiteSpec{AllowedNamespaces: []string{"web", "more"}},
+			},
+		)
 		return out.String(), err
 	}
 	left := func() (names []string) {
-		for _, list := range []client.ObjectList{&rbacv1.RoleList{}, &rbacv1.RoleBindingList{}, &rbacv1.ClusterRoleList{}, &rbacv1.ClusterRoleBindingList{}} {
+		for _, list := range []client.ObjectList{&rbacv1.RoleList{}, &rbacv1.RoleBindingList{}, &rbacv1.ClusterRoleList{},
+			&rbacv1.ClusterRoleBindingList{}} {
 			g.Expect(hub.List(ctx, list)).To(Succeed())
 			g.Expect(meta.EachListItem(list, func(object runtime.Object) error {
 				if o := object.(client.Object); o.GetName() == sites.DrillsRole {
@@ -62,7 +71,8 @@ func TestDrillsStayTakenAway(t *testing.T) {
 			g.Expect(err).To(MatchError(ContainSubstring("interrupted")))
 			g.Expect(left()).To(HaveLen(6 - interruptions))
 		}
-		g.Expect(joined(hub, nil)).To(ContainSubstring("drills: not granted"), "interrupted after %d deletions", interruptions)
+		g.Expect(joined(hub, nil)).
+			To(ContainSubstring("drills: not granted"), "interrupted after %d deletions", interruptions)
 		g.Expect(left()).To(BeEmpty(), "interrupted after %d deletions", interruptions)
 	}
 	g.Expect(interruptions).To(Equal(5), "of six deletions the first was always done")

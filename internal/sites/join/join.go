@@ -80,7 +80,11 @@ func (r *Request) readSite(parent context.Context) (*v1alpha1.Site, error) {
 		return nil, fmt.Errorf("reading Site %s in the hub: %w", r.Name, err)
 	}
 	if (old.Spec.KubeconfigSecretRef == nil) != (r.Member == nil) {
-		return nil, fmt.Errorf("site %s exists and is %s: use another name, or leave first", r.Name, map[bool]string{true: "the hub itself", false: "another cluster"}[old.Spec.KubeconfigSecretRef == nil])
+		return nil, fmt.Errorf(
+			"site %s exists and is %s: use another name, or leave first",
+			r.Name,
+			map[bool]string{true: "the hub itself", false: "another cluster"}[old.Spec.KubeconfigSecretRef == nil],
+		)
 	}
 	r.keep(old.Spec)
 	return &old, nil
@@ -124,7 +128,8 @@ func (r *Request) atMember(ctx context.Context) error {
 			}
 		}
 	}
-	// Before the other Role, which had these rights in an earlier release: a drill that runs must not lose them in between.
+	// Before the other Role, which had these rights in an earlier release: a drill that runs must not lose them in
+	// between.
 	if err := r.settleDrills(ctx, w); err != nil {
 		return err
 	}
@@ -135,7 +140,8 @@ func (r *Request) atMember(ctx context.Context) error {
 		return err
 	}
 	for _, ns := range r.Spec.AllowedNamespaces {
-		if err := w.applyAll(ctx, append(r.access(ns, sites.SiteRole, sites.NamespaceRules()), r.processAccess(ns)...)...); err != nil {
+		if err := w.applyAll(ctx, append(r.access(ns, sites.SiteRole, sites.NamespaceRules()),
+			r.processAccess(ns)...)...); err != nil {
 			return err
 		}
 	}
@@ -182,14 +188,27 @@ func (r *Request) credentials(parent context.Context) ([]byte, time.Time, error)
 	seconds := int64(r.TokenLife.Seconds())
 	token := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{ExpirationSeconds: &seconds}}
 	if err := r.Member.Client.SubResource("token").Create(ctx, r.account(), token); err != nil {
-		return nil, time.Time{}, fmt.Errorf("minting a token for ServiceAccount %s/%s at %s: %w", r.OperatorNamespace, sites.Account, r.Name, err)
+		return nil, time.Time{}, fmt.Errorf(
+			"minting a token for ServiceAccount %s/%s at %s: %w",
+			r.OperatorNamespace,
+			sites.Account,
+			r.Name,
+			err,
+		)
 	}
 	expires := token.Status.ExpirationTimestamp.Time
 	kubeconfig, err := r.kubeconfig(token.Status.Token)
 	if err != nil {
 		return nil, time.Time{}, err
 	}
-	fmt.Fprintf(r.Out, "%-10s token for %s/%s: good until %s\n", r.Name, r.OperatorNamespace, sites.Account, expires.UTC().Format(time.RFC3339))
+	fmt.Fprintf(
+		r.Out,
+		"%-10s token for %s/%s: good until %s\n",
+		r.Name,
+		r.OperatorNamespace,
+		sites.Account,
+		expires.UTC().Format(time.RFC3339),
+	)
 	return kubeconfig, expires, nil
 }
 

@@ -36,7 +36,8 @@ func credentials(t *testing.T, hub *apiserver.Server, site string) *rest.Config 
 	t.Helper()
 	g := NewWithT(t)
 	var secret corev1.Secret
-	g.Expect(hub.Client.Get(t.Context(), client.ObjectKey{Namespace: sites.OperatorNamespace, Name: site}, &secret)).To(Succeed())
+	g.Expect(hub.Client.Get(t.Context(), client.ObjectKey{Namespace: sites.OperatorNamespace, Name: site}, &secret)).
+		To(Succeed())
 	cfg, err := sites.LoadKubeconfig(secret.Data[sites.KubeconfigKey])
 	g.Expect(err).NotTo(HaveOccurred())
 	return cfg
@@ -67,7 +68,8 @@ func TestJoin(t *testing.T) {
 		_, err := join.Join(ctx, r)
 		g.Expect(err).NotTo(HaveOccurred())
 		g.Expect(out.String()).To(ContainSubstring("would be created"))
-		g.Expect(apierrors.IsNotFound(member.Client.Get(ctx, client.ObjectKey{Name: "web"}, &corev1.Namespace{}))).To(BeTrue())
+		g.Expect(apierrors.IsNotFound(member.Client.Get(ctx, client.ObjectKey{Name: "web"}, &corev1.Namespace{}))).
+			To(BeTrue())
 		g.Expect(apierrors.IsNotFound(hub.Client.Get(ctx, client.ObjectKey{Name: "quincy"}, &v1alpha1.Site{}))).To(BeTrue())
 	})
 
@@ -75,7 +77,9 @@ func TestJoin(t *testing.T) {
 		g := NewWithT(t)
 		r, _ := request("web")
 		r.Spec.Region = "us-west"
-		g.Expect(member.Client.Create(ctx, &storagev1.StorageClass{ObjectMeta: metav1.ObjectMeta{Name: "fast"}, Provisioner: "none"})).To(Succeed())
+		g.Expect(member.Client.Create(ctx,
+			&storagev1.StorageClass{ObjectMeta: metav1.ObjectMeta{Name: "fast"}, Provisioner: "none"})).
+			To(Succeed())
 		g.Expect(join.ParseStorageClass(&r.Spec.StorageClasses, "all=fast")).To(Succeed())
 		link, err := join.ParseLink("dublin=146ms/1Gbit")
 		g.Expect(err).NotTo(HaveOccurred())
@@ -138,7 +142,8 @@ func TestJoin(t *testing.T) {
 		g.Expect(s.Spec.AllowedNamespaces).To(Equal([]string{"web", "demo"}))
 		c := asOperator(t, credentials(t, hub, "quincy"))
 		for _, ns := range s.Spec.AllowedNamespaces {
-			g.Eventually(func() error { return c.List(ctx, &appsv1.StatefulSetList{}, client.InNamespace(ns)) }, "60s").Should(Succeed(), ns)
+			g.Eventually(func() error { return c.List(ctx, &appsv1.StatefulSetList{}, client.InNamespace(ns)) }, "60s").
+				Should(Succeed(), ns)
 		}
 	})
 
@@ -148,7 +153,8 @@ func TestJoin(t *testing.T) {
 		_, err := join.Join(ctx, r)
 		g.Expect(err).NotTo(HaveOccurred())
 		c := asOperator(t, credentials(t, hub, "quincy"))
-		g.Eventually(func() error { return c.List(ctx, &appsv1.StatefulSetList{}, client.InNamespace("shop")) }, "60s").Should(Succeed())
+		g.Eventually(func() error { return c.List(ctx, &appsv1.StatefulSetList{}, client.InNamespace("shop")) }, "60s").
+			Should(Succeed())
 		g.Eventually(func() bool {
 			return apierrors.IsForbidden(c.List(ctx, &appsv1.StatefulSetList{}, client.InNamespace("web")))
 		}, "60s").Should(BeTrue())
@@ -157,7 +163,12 @@ func TestJoin(t *testing.T) {
 	t.Run("the hub itself, once", func(t *testing.T) {
 		g := NewWithT(t)
 		out := &bytes.Buffer{}
-		r := join.Request{Name: "dublin", Hub: cluster(hub), Out: out, Spec: v1alpha1.SiteSpec{AllowedNamespaces: []string{"web"}}}
+		r := join.Request{
+			Name: "dublin",
+			Hub:  cluster(hub),
+			Out:  out,
+			Spec: v1alpha1.SiteSpec{AllowedNamespaces: []string{"web"}},
+		}
 		expires, err := join.Join(ctx, r)
 		g.Expect(err).NotTo(HaveOccurred())
 		g.Expect(expires).To(BeZero())
@@ -172,7 +183,9 @@ func TestJoin(t *testing.T) {
 		r, _ := request()
 		g.Expect(join.Leave(ctx, r, 10*time.Second)).To(Succeed())
 		g.Expect(apierrors.IsNotFound(hub.Client.Get(ctx, client.ObjectKey{Name: "quincy"}, &v1alpha1.Site{}))).To(BeTrue())
-		g.Expect(apierrors.IsNotFound(hub.Client.Get(ctx, client.ObjectKey{Namespace: sites.OperatorNamespace, Name: "quincy"}, &corev1.Secret{}))).To(BeTrue())
+		g.Expect(apierrors.IsNotFound(hub.Client.Get(ctx,
+			client.ObjectKey{Namespace: sites.OperatorNamespace, Name: "quincy"}, &corev1.Secret{}))).
+			To(BeTrue())
 		g.Eventually(func() error { return c.List(ctx, &corev1.NodeList{}) }, "60s").ShouldNot(Succeed())
 		g.Expect(member.Client.Get(ctx, client.ObjectKey{Name: "shop"}, &corev1.Namespace{})).To(Succeed(), "namespaces stay")
 		g.Expect(join.Leave(ctx, r, time.Second)).To(MatchError("no Site quincy; there are: dublin"), "again")
@@ -184,7 +197,13 @@ func rights(t *testing.T, c client.Client) {
 	g, ctx := NewWithT(t), t.Context()
 	meta := func(ns, name string) metav1.ObjectMeta { return metav1.ObjectMeta{Namespace: ns, Name: name} }
 	pod := func(ns string) *corev1.Pod {
-		return &corev1.Pod{ObjectMeta: meta(ns, "p"), Spec: corev1.PodSpec{AutomountServiceAccountToken: ptr.To(false), Containers: []corev1.Container{{Name: "c", Image: "i"}}}}
+		return &corev1.Pod{
+			ObjectMeta: meta(ns, "p"),
+			Spec: corev1.PodSpec{
+				AutomountServiceAccountToken: ptr.To(false),
+				Containers:                   []corev1.Container{{Name: "c", Image: "i"}},
+			},
+		}
 	}
 	for _, list := range []client.ObjectList{&corev1.NodeList{}, &corev1.PersistentVolumeList{}} {
 		g.Expect(c.List(ctx, list)).To(Succeed())
@@ -222,9 +241,14 @@ func engages(t *testing.T, hub *apiserver.Server) {
 	g.Eventually(func() error { _, err := provider.Member("quincy"); return err }, "60s", "100ms").Should(Succeed())
 	member, err := provider.Member("quincy")
 	g.Expect(err).NotTo(HaveOccurred())
-	service := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: "x-0"}, Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: 1433}}}}
+	service := &corev1.Service{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: "x-0"},
+		Spec:       corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: 1433}}},
+	}
 	g.Expect(member.Apply(ctx, service)).To(Succeed())
-	g.Eventually(func() error { return member.Client.Get(ctx, client.ObjectKeyFromObject(service), &corev1.Service{}) }, "60s").Should(Succeed())
+	g.Eventually(func() error { return member.Client.Get(ctx, client.ObjectKeyFromObject(service), &corev1.Service{}) },
+		"60s").
+		Should(Succeed())
 	g.Expect(member.Client.Delete(ctx, service)).To(Succeed())
 }
 
@@ -236,7 +260,8 @@ func TestParse(t *testing.T) {
 		g.Expect(join.ParseStorageClass(&classes, text)).To(Succeed())
 	}
 	g.Expect(classes).To(Equal(v1alpha1.VolumeClasses{Data: "fast", Log: "fast", TempDB: "fast", Backup: "capacity"}))
-	g.Expect(join.ParseStorageClass(&classes, "swap=fast")).To(MatchError(ContainSubstring("use data, log, tempdb, backup or all")))
+	g.Expect(join.ParseStorageClass(&classes, "swap=fast")).
+		To(MatchError(ContainSubstring("use data, log, tempdb, backup or all")))
 	g.Expect(join.ParseStorageClass(&classes, "data")).To(MatchError(ContainSubstring("ROLE=CLASS")))
 	for _, text := range []string{"dublin", "dublin=", "=5ms", "dublin=fast", "dublin=-5ms"} {
 		_, err := join.ParseLink(text)
@@ -258,11 +283,14 @@ func drills(t *testing.T, hub, member *apiserver.Server, request func(...string)
 		c := asOperator(t, credentials(t, hub, "quincy"))
 		return func() bool {
 			for _, right := range []authorizationv1.ResourceAttributes{
-				{Namespace: namespace, Verb: "create", Resource: "pods"}, {Namespace: namespace, Verb: "create", Resource: "pods", Subresource: "exec"},
+				{Namespace: namespace, Verb: "create", Resource: "pods"},
+				{Namespace: namespace, Verb: "create", Resource: "pods", Subresource: "exec"},
 				{Namespace: namespace, Verb: "create", Group: sites.ChaosGroup, Resource: "networkchaos"},
 				{Namespace: sites.ChaosNamespace, Verb: "get", Group: "apps", Resource: "daemonsets", Name: sites.ChaosDaemons},
 			} {
-				review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: &right}}
+				review := &authorizationv1.SelfSubjectAccessReview{
+					Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: &right},
+				}
 				g.Expect(c.Create(ctx, review)).To(Succeed())
 				if !review.Status.Allowed {
 					return false
@@ -280,7 +308,9 @@ func drills(t *testing.T, hub, member *apiserver.Server, request func(...string)
 	g.Expect(again(ptr.To(false))).To(ContainSubstring("drills: not granted"))
 	for _, ns := range []string{"web", "more"} {
 		g.Eventually(may(ns), "60s", "200ms").Should(BeFalse())
-		g.Expect(apierrors.IsNotFound(member.Client.Get(ctx, client.ObjectKey{Namespace: ns, Name: sites.DrillsRole}, &rbacv1.Role{}))).To(BeTrue())
+		g.Expect(apierrors.IsNotFound(member.Client.Get(ctx, client.ObjectKey{Namespace: ns, Name: sites.DrillsRole},
+			&rbacv1.Role{}))).
+			To(BeTrue())
 	}
 	g.Expect(again(nil)).To(ContainSubstring("drills: not granted"))
 

@@ -91,7 +91,8 @@ func (w *writer) waitGone(parent context.Context, site *v1alpha1.Site, wait time
 			return nil
 		}
 		if err == nil {
-			if c := meta.FindStatusCondition(site.Status.Conditions, v1alpha1.ConditionReady); c != nil && c.Status != metav1.ConditionTrue {
+			if c := meta.FindStatusCondition(site.Status.Conditions, v1alpha1.ConditionReady); c != nil &&
+				c.Status != metav1.ConditionTrue {
 				message = c.Message
 			}
 		}

@@ -61,7 +61,8 @@ func (r *Request) access(namespace, name string, rules []rbacv1.PolicyRule) []cl
 	}
 }
 
-// hubAccess lets the manager keep the servers' Secrets in a namespace of the hub. Several sites share it, so it names none.
+// hubAccess lets the manager keep the servers' Secrets in a namespace of the hub. Several sites share it, so it names
+// none.
 func (r *Request) hubAccess(namespace string) []client.Object {
 	objects := r.access(namespace, sites.HubRole, sites.HubRules())
 	for _, obj := range objects {
@@ -89,8 +90,10 @@ func (r *Request) processAccess(namespace string) []client.Object {
 	return []client.Object{
 		&rbacv1.Role{ObjectMeta: r.meta(namespace, sites.SiteAccount), Rules: rules},
 		&rbacv1.RoleBinding{ObjectMeta: r.meta(namespace, sites.SiteAccount),
-			Subjects: []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Name: sites.SiteAccount, Namespace: r.OperatorNamespace}},
-			RoleRef:  rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: sites.SiteAccount}},
+			Subjects: []rbacv1.Subject{
+				{Kind: rbacv1.ServiceAccountKind, Name: sites.SiteAccount, Namespace: r.OperatorNamespace},
+			},
+			RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: sites.SiteAccount}},
 	}
 }
 

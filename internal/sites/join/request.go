@@ -40,9 +40,9 @@ type Request struct {
 	Hub Cluster
 	// OperatorNamespace in the hub and at the member; sites.OperatorNamespace unless given.
 	OperatorNamespace string
-	// Server is the URL at which the hub reaches the member's API server; unless given that which the hub has of the site, else that of
-	// Member.Config. Of the hub
-	// itself it is the URL at which the other sites reach it, and may be left out while no group has it as a voter.
+	// Server is the URL at which the hub reaches the member's API server; unless given that which the hub has of the site,
+	// else that of Member.Config. Of the hub itself it is the URL at which the other sites reach it, and may be left out
+	// while no group has it as a voter.
 	Server string
 	// TokenLife asked for; unless given that of the token that the hub has of the site, else DefaultTokenLife.
 	TokenLife time.Duration
@@ -50,8 +50,8 @@ type Request struct {
 	Spec v1alpha1.SiteSpec
 	// AddNamespaces are allowed besides Spec.AllowedNamespaces, or besides those of the existing Site.
 	AddNamespaces []string
-	// Drills grants the manager what drills need at the site: to start pods, to run commands in them, and to make objects of
-	// Chaos Mesh, all in the allowed namespaces. nil keeps what the site has, which is nothing for a new one.
+	// Drills grants the manager what drills need at the site: to start pods, to run commands in them, and to make objects
+	// of Chaos Mesh, all in the allowed namespaces. nil keeps what the site has, which is nothing for a new one.
 	Drills *bool
 	// NewCluster says that the site's cluster was made anew. Without it another cluster than the Site's is refused.
 	NewCluster bool
@@ -77,8 +77,8 @@ func (r *Request) withDefaults() error {
 	return nil
 }
 
-// withAddress takes what was not said about the way to the member's API server from what the hub has, which works, and else from the context:
-// its address is good where that is, and need not be so for the hub.
+// withAddress takes what was not said about the way to the member's API server from what the hub has, which works, and
+// else from the context: its address is good where that is, and need not be so for the hub.
 func (r *Request) withAddress() error {
 	if r.kept != nil {
 		keepString(&r.Server, r.kept.Host)
@@ -93,13 +93,16 @@ func (r *Request) withAddress() error {
 		r.Server = r.Member.Config.Host
 	}
 	if (r.Member != nil || r.Server != "") && !strings.HasPrefix(r.Server, "https://") {
-		return fmt.Errorf("the address of the API server, %q, must begin with https://: give it with --kubeconfig-server", r.Server)
+		return fmt.Errorf(
+			"the address of the API server, %q, must begin with https://: give it with --kubeconfig-server",
+			r.Server,
+		)
 	}
 	return r.checkNames()
 }
 
-// verifies is by what the certificate of the member's API server is verified: the CAs, PEM, and the name when it is not that of the address.
-// At an address that is kept it is what was so, and the CA of the context beside it.
+// verifies is by what the certificate of the member's API server is verified: the CAs, PEM, and the name when it is not
+// that of the address. At an address that is kept it is what was so, and the CA of the context beside it.
 func (r *Request) verifies(context []byte) (ca []byte, name string) {
 	if r.kept == nil || r.kept.Host != r.Server {
 		return context, r.Member.Config.ServerName
@@ -197,5 +200,9 @@ func ParseLink(text string) (v1alpha1.SiteLink, error) {
 	if !ok || to == "" || err != nil || d < 0 {
 		return v1alpha1.SiteLink{}, fmt.Errorf("%q is not SITE=ROUNDTRIP[/BANDWIDTH], such as dublin=150ms/1Gbit", text)
 	}
-	return v1alpha1.SiteLink{To: v1alpha1.SiteName(to), RoundTrip: &metav1.Duration{Duration: d}, Bandwidth: bandwidth}, nil
+	return v1alpha1.SiteLink{
+		To:        v1alpha1.SiteName(to),
+		RoundTrip: &metav1.Duration{Duration: d},
+		Bandwidth: bandwidth,
+	}, nil
 }

@@ -14,14 +14,25 @@ import (
 
 // token is one of a ServiceAccount that lives for some hours.
 func token(hours int) string {
-	claims := fmt.Sprintf(`{"sub":"system:serviceaccount:geosql-system:geosql-operator-site","iat":1700000000,"exp":%d}`, 1700000000+hours*3600)
+	claims := fmt.Sprintf(
+		`{"sub":"system:serviceaccount:geosql-system:geosql-operator-site","iat":1700000000,"exp":%d}`,
+		1700000000+hours*3600,
+	)
 	return "h." + base64.RawURLEncoding.EncodeToString([]byte(claims)) + ".s"
 }
 
-// The address in the kubeconfig of whoever joins a site again need not be one at which the hub reaches it: what is not said anew is kept.
+// The address in the kubeconfig of whoever joins a site again need not be one at which the hub reaches it: what is not
+// said anew is kept.
 func TestTheWayToASiteIsKept(t *testing.T) {
-	context := &rest.Config{Host: "https://127.0.0.1:35557", TLSClientConfig: rest.TLSClientConfig{CAData: []byte("CA two\n")}}
-	kept := &rest.Config{Host: "https://10.100.0.21:6443", BearerToken: token(24), TLSClientConfig: rest.TLSClientConfig{CAData: []byte("CA one\n"), ServerName: "api.quincy"}}
+	context := &rest.Config{
+		Host:            "https://127.0.0.1:35557",
+		TLSClientConfig: rest.TLSClientConfig{CAData: []byte("CA two\n")},
+	}
+	kept := &rest.Config{
+		Host:            "https://10.100.0.21:6443",
+		BearerToken:     token(24),
+		TLSClientConfig: rest.TLSClientConfig{CAData: []byte("CA one\n"), ServerName: "api.quincy"},
+	}
 	for name, c := range map[string]struct {
 		said     Request
 		kept     *rest.Config
@@ -29,11 +40,14 @@ func TestTheWayToASiteIsKept(t *testing.T) {
 		ca, name string
 		life     time.Duration
 	}{
-		"a new site":       {server: context.Host, ca: "CA two\n", life: DefaultTokenLife},
-		"nothing is said":  {kept: kept, server: kept.Host, ca: "CA one\nCA two\n", name: "api.quincy", life: 24 * time.Hour},
-		"another address":  {said: Request{Server: "https://192.0.2.7:6443"}, kept: kept, server: "https://192.0.2.7:6443", ca: "CA two\n", life: 24 * time.Hour},
-		"another life":     {said: Request{TokenLife: time.Hour}, kept: kept, server: kept.Host, ca: "CA one\nCA two\n", name: "api.quincy", life: time.Hour},
-		"the same address": {said: Request{Server: kept.Host}, kept: kept, server: kept.Host, ca: "CA one\nCA two\n", name: "api.quincy", life: 24 * time.Hour},
+		"a new site":      {server: context.Host, ca: "CA two\n", life: DefaultTokenLife},
+		"nothing is said": {kept: kept, server: kept.Host, ca: "CA one\nCA two\n", name: "api.quincy", life: 24 * time.Hour},
+		"another address": {said: Request{Server: "https://192.0.2.7:6443"}, kept: kept, server: "https://192.0.2.7:6443",
+			ca: "CA two\n", life: 24 * time.Hour},
+		"another life": {said: Request{TokenLife: time.Hour}, kept: kept, server: kept.Host, ca: "CA one\nCA two\n",
+			name: "api.quincy", life: time.Hour},
+		"the same address": {said: Request{Server: kept.Host}, kept: kept, server: kept.Host, ca: "CA one\nCA two\n",
+			name: "api.quincy", life: 24 * time.Hour},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)

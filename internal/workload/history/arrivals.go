@@ -84,7 +84,8 @@ func CreateArrivals(folder, server string) (*ArrivalRecorder, error) {
 		return nil, fmt.Errorf("begin to record arrivals: %w", err)
 	}
 	r := &ArrivalRecorder{file: file}
-	if err := r.write(arrivalLine{Kind: kindBegin, Format: arrivalsFormat, Server: server, Wall: time.Now().UnixNano()}); err != nil {
+	if err := r.write(arrivalLine{Kind: kindBegin, Format: arrivalsFormat, Server: server,
+		Wall: time.Now().UnixNano()}); err != nil {
 		return nil, errors.Join(err, file.Close())
 	}
 	return r, nil
@@ -92,7 +93,16 @@ func CreateArrivals(folder, server string) (*ArrivalRecorder, error) {
 
 // Row records a row that was seen for the first time.
 func (r *ArrivalRecorder) Row(a Arrival) error {
-	return r.write(arrivalLine{Kind: kindRow, Run: a.Run, Number: a.Number, Written: a.Written.UnixNano(), Early: a.Early, Wall: a.Seen.UnixNano()})
+	return r.write(
+		arrivalLine{
+			Kind:    kindRow,
+			Run:     a.Run,
+			Number:  a.Number,
+			Written: a.Written.UnixNano(),
+			Early:   a.Early,
+			Wall:    a.Seen.UnixNano(),
+		},
+	)
 }
 
 // Looked records a successful look that ended at that time.
@@ -102,7 +112,9 @@ func (r *ArrivalRecorder) Looked(at time.Time) error {
 
 // Clock records a look at the clock of the server that takes the rows.
 func (r *ArrivalRecorder) Clock(s ClockSample) error {
-	return r.write(arrivalLine{Kind: kindClock, Offset: int64(s.Offset), RoundTrip: int64(s.RoundTrip), Wall: time.Now().UnixNano()})
+	return r.write(
+		arrivalLine{Kind: kindClock, Offset: int64(s.Offset), RoundTrip: int64(s.RoundTrip), Wall: time.Now().UnixNano()},
+	)
 }
 
 // End records that all was looked at a last time, and closes the file.
@@ -208,19 +220,19 @@ func (a *Arrivals) take(l arrivalLine, seen map[RowID]bool) error {
 
 // ArrivalFigures are how the acknowledged rows came to one server.
 type ArrivalFigures struct {
-	// Due are the acknowledged rows that had to come there: sent after the first look, and taken by another server. Seen are
-	// those of them that were seen to come.
+	// Due are the acknowledged rows that had to come there: sent after the first look, and taken by another server. Seen
+	// are those of them that were seen to come.
 	Due, Seen int
 	// Times that they took, of those that were seen, in order; AtLeast the times that the others took at least: until the
 	// last look.
 	Times, AtLeast []time.Duration
-	// Uncertainty by which the clock of the server that writes and the reader's differ, as it was measured; nil when it was
-	// not.
+	// Uncertainty by which the clock of the server that writes and the reader's differ, as it was measured; nil when it
+	// was not.
 	Uncertainty *time.Duration
 }
 
-// Percentile of the times of all rows that were due, above 0 up to 1: those that were not seen count as the latest. Nil when
-// so many were not seen that it cannot be told.
+// Percentile of the times of all rows that were due, above 0 up to 1: those that were not seen count as the latest. Nil
+// when so many were not seen that it cannot be told.
 func (f ArrivalFigures) Percentile(p float64) *time.Duration {
 	rank := max(int(math.Ceil(p*float64(f.Due))), 1)
 	if rank > len(f.Times) {
@@ -234,8 +246,8 @@ func (f ArrivalFigures) Floor(p float64) time.Duration {
 	return Percentile(slices.Concat(f.Times, f.AtLeast), p)
 }
 
-// MeasureArrivals compares what clients were acknowledged with what a reader saw come. local says whether the server that
-// acknowledged is the one that is read: what it writes itself does not come to it.
+// MeasureArrivals compares what clients were acknowledged with what a reader saw come. local says whether the server
+// that acknowledged is the one that is read: what it writes itself does not come to it.
 func MeasureArrivals(a Arrivals, runs []Run, local func(server string) bool) ArrivalFigures {
 	f := ArrivalFigures{Uncertainty: uncertainty(a.Clocks)}
 	came := map[RowID]Arrival{}
@@ -244,7 +256,8 @@ func MeasureArrivals(a Arrivals, runs []Run, local func(server string) bool) Arr
 	}
 	for _, run := range runs {
 		for _, o := range run.Operations {
-			if o.Function != Insert || o.Outcome != OK || local(o.Server) || a.First.IsZero() || o.Invoked.Time().Before(a.First) {
+			if o.Function != Insert || o.Outcome != OK || local(o.Server) || a.First.IsZero() ||
+				o.Invoked.Time().Before(a.First) {
 				continue
 			}
 			f.Due++

@@ -23,7 +23,8 @@ func TestArrivalsAreReadBack(t *testing.T) {
 	row := func(run, number int64, seen time.Duration, early bool) history.Arrival {
 		return history.Arrival{RowID: history.RowID{Run: run, Number: number}, Written: at, Seen: at.Add(seen), Early: early}
 	}
-	for i, again := range [][]history.Arrival{{row(1, 1, 0, true), row(1, 2, time.Second, false)}, {row(1, 2, time.Minute, true), row(1, 3, time.Minute, false)}} {
+	for i, again := range [][]history.Arrival{{row(1, 1, 0, true), row(1, 2, time.Second, false)},
+		{row(1, 2, time.Minute, true), row(1, 3, time.Minute, false)}} {
 		r, err := history.CreateArrivals(folder, "dubsub-0")
 		g.Expect(err).NotTo(HaveOccurred())
 		for _, one := range again {
@@ -37,8 +38,11 @@ func TestArrivalsAreReadBack(t *testing.T) {
 	g.Expect(history.ExportArrivals(folder, &packed)).To(Succeed())
 	a, err := history.LoadArrivals(&packed)
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(a.Rows).To(Equal([]history.Arrival{row(1, 1, 0, true), row(1, 2, time.Second, false), row(1, 3, time.Minute, false)}))
-	g.Expect(a).To(And(HaveField("Server", "dubsub-0"), HaveField("First", at), HaveField("Last", at.Add(time.Minute)), HaveField("Ended", true), HaveField("Clocks", HaveLen(2))))
+	g.Expect(a.Rows).
+		To(Equal([]history.Arrival{row(1, 1, 0, true), row(1, 2, time.Second, false), row(1, 3, time.Minute, false)}))
+	g.Expect(a).
+		To(And(HaveField("Server", "dubsub-0"), HaveField("First", at), HaveField("Last", at.Add(time.Minute)),
+			HaveField("Ended", true), HaveField("Clocks", HaveLen(2))))
 	first, err = history.FirstLook(folder)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(first).To(Equal(at))
@@ -49,7 +53,17 @@ func acknowledgedAt(run int64, server string, seconds ...int) history.Run {
 	r := history.Run{Header: history.Header{Run: run}}
 	for i, s := range seconds {
 		t := history.Instant{Wall: int64(s) * int64(time.Second)}
-		r.Operations = append(r.Operations, history.Operation{Number: int64(i + 1), Function: history.Insert, Outcome: history.OK, Server: server, Invoked: t, Completed: t})
+		r.Operations = append(
+			r.Operations,
+			history.Operation{
+				Number:    int64(i + 1),
+				Function:  history.Insert,
+				Outcome:   history.OK,
+				Server:    server,
+				Invoked:   t,
+				Completed: t,
+			},
+		)
 	}
 	return r
 }
@@ -61,17 +75,24 @@ func TestMeasureArrivals(t *testing.T) {
 	came := func(run, number int64, written, seen int) history.Arrival {
 		return history.Arrival{RowID: history.RowID{Run: run, Number: number}, Written: second(written), Seen: second(seen)}
 	}
-	a := history.Arrivals{First: second(10), Last: second(100), Clocks: []history.ClockSample{{2 * time.Second, time.Second}, {-time.Second / 10, time.Second / 10}},
-		Rows: []history.Arrival{came(1, 1, 5, 5), came(1, 2, 20, 21), came(1, 3, 30, 33), came(2, 1, 40, 40)}}
+	a := history.Arrivals{
+		First:  second(10),
+		Last:   second(100),
+		Clocks: []history.ClockSample{{2 * time.Second, time.Second}, {-time.Second / 10, time.Second / 10}},
+		Rows:   []history.Arrival{came(1, 1, 5, 5), came(1, 2, 20, 21), came(1, 3, 30, 33), came(2, 1, 40, 40)},
+	}
 	runs := []history.Run{acknowledgedAt(1, "tukpub-0", 5, 20, 30, 50), acknowledgedAt(2, "quisec-0", 40)}
 	f := history.MeasureArrivals(a, runs, func(server string) bool { return server == "quisec-0" })
-	g.Expect(f).To(And(HaveField("Due", 3), HaveField("Seen", 2), HaveField("Times", []time.Duration{time.Second, 3 * time.Second}), HaveField("AtLeast", []time.Duration{50 * time.Second})))
+	g.Expect(f).
+		To(And(HaveField("Due", 3), HaveField("Seen", 2), HaveField("Times", []time.Duration{time.Second, 3 * time.Second}),
+			HaveField("AtLeast", []time.Duration{50 * time.Second})))
 	g.Expect(*f.Percentile(0.5)).To(Equal(3 * time.Second))
 	g.Expect(f.Percentile(0.99)).To(BeNil(), "the third row was not seen")
 	g.Expect(f.Floor(0.99)).To(Equal(50 * time.Second))
 	// The quickest look bounds the difference by 150 ms, and the other proves that it was more than that.
 	g.Expect(*f.Uncertainty).To(Equal(1500 * time.Millisecond))
-	g.Expect(history.MeasureArrivals(history.Arrivals{}, runs, func(string) bool { return false })).To(And(HaveField("Due", 0), HaveField("Uncertainty", BeNil())))
+	g.Expect(history.MeasureArrivals(history.Arrivals{}, runs, func(string) bool { return false })).
+		To(And(HaveField("Due", 0), HaveField("Uncertainty", BeNil())))
 }
 
 // A row that is missing though a later one of its user is there is lost; one behind all others may be under way.
@@ -80,6 +101,12 @@ func TestCheckDelivery(t *testing.T) {
 	id := func(run, number int64) history.RowID { return history.RowID{Run: run, Number: number} }
 	runs := []history.Run{acknowledgedAt(1, "a", 1, 2, 3), acknowledgedAt(2, "a", 1, 2)}
 	publisher := history.Replica{Rows: []history.RowID{id(1, 1), id(1, 2), id(1, 3), id(2, 1), id(2, 2), id(9, 9)}}
-	d := history.CheckDelivery(runs, publisher, history.Replica{Rows: []history.RowID{id(1, 1), id(1, 3), id(2, 1), id(9, 9), id(8, 8)}})
-	g.Expect(d).To(Equal(history.Delivery{Acknowledged: 5, Delivered: 3, Undelivered: 1, Lost: 1, Phantom: 1, Examples: []history.RowID{id(8, 8), id(1, 2)}}))
+	d := history.CheckDelivery(
+		runs,
+		publisher,
+		history.Replica{Rows: []history.RowID{id(1, 1), id(1, 3), id(2, 1), id(9, 9), id(8, 8)}},
+	)
+	g.Expect(d).
+		To(Equal(history.Delivery{Acknowledged: 5, Delivered: 3, Undelivered: 1, Lost: 1, Phantom: 1,
+			Examples: []history.RowID{id(8, 8), id(1, 2)}}))
 }

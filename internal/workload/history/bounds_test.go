@@ -21,7 +21,9 @@ func everything(history.Operation) bool { return false }
 // figures are those of one client's acknowledgements at faults.
 func figures(operations []history.Operation, faults ...history.Fault) []history.FaultFigures {
 	runs := []history.Run{run(1, "tukwila", operations...)}
-	return history.Check(history.Evidence{Runs: runs, Replicas: replicas(present(runs, everything)...), Faults: faults}).Faults
+	return history.Check(
+		history.Evidence{Runs: runs, Replicas: replicas(present(runs, everything)...), Faults: faults},
+	).Faults
 }
 
 // acks are inserts that took so long and were acknowledged at these milliseconds.
@@ -37,15 +39,20 @@ func TestFiguresAtTheMomentsOfFaults(t *testing.T) {
 	g := NewWithT(t)
 	first, second := fault("first", 10_000, 0, 11_000), fault("second", 20_000, 0, 21_000)
 	f := figures(acks(700, 9000, 10_000, 12_000, 20_000, 20_500), first, second)
-	g.Expect(f[0].Clients[0]).To(And(HaveField("RTO", HaveValue(Equal(2*time.Second))), HaveField("Stall", 700*time.Millisecond), HaveField("Usual", time.Duration(0))))
+	g.Expect(f[0].Clients[0]).
+		To(And(HaveField("RTO", HaveValue(Equal(2*time.Second))), HaveField("Stall", 700*time.Millisecond),
+			HaveField("Usual", time.Duration(0))))
 	g.Expect(f[1].Clients[0].RTO).To(HaveValue(Equal(8 * time.Second)))
 	slow := acks(10, 9000, 10_000, 12_000)
 	slow[1].Invoked = at(9200)
 	g.Expect(figures(slow, first)[0].Clients[0].Stall).To(Equal(800 * time.Millisecond))
 
-	g.Expect(figures(acks(5, 1000, 13_000), first)[0].Clients[0].RTO).To(HaveValue(Equal(12*time.Second)), "one before it is enough")
-	g.Expect(figures(acks(5, 10_000, 13_000), first)[0].Clients[0]).To(And(HaveField("RTO", BeNil()), HaveField("Missing", "no acknowledgement before it")))
-	g.Expect(figures(acks(5, 9000), first)[0].Clients[0]).To(And(HaveField("RTO", BeNil()), HaveField("Missing", "no acknowledgement after it")))
+	g.Expect(figures(acks(5, 1000, 13_000), first)[0].Clients[0].RTO).
+		To(HaveValue(Equal(12*time.Second)), "one before it is enough")
+	g.Expect(figures(acks(5, 10_000, 13_000), first)[0].Clients[0]).
+		To(And(HaveField("RTO", BeNil()), HaveField("Missing", "no acknowledgement before it")))
+	g.Expect(figures(acks(5, 9000), first)[0].Clients[0]).
+		To(And(HaveField("RTO", BeNil()), HaveField("Missing", "no acknowledgement after it")))
 }
 
 // The usual time is of the ten seconds before the fault, their first moment among them.
@@ -64,24 +71,35 @@ func TestTheTimeOfAFaultEndsWithTheNext(t *testing.T) {
 	}
 	other := run(2, "dublin", acks(5, 9500)...)
 	other.Boot = "another"
-	v := history.Check(history.Evidence{Runs: []history.Run{near, other}, Faults: []history.Fault{fault("first", 10_000, 0, 11_000), fault("second", 20_000, 0, 21_000)}})
-	NewWithT(t).Expect(v.Faults[0].Clients[1]).To(And(HaveField("Client", "tukwila"), HaveField("RTO", HaveValue(Equal(2*time.Second)))))
+	v := history.Check(
+		history.Evidence{
+			Runs:   []history.Run{near, other},
+			Faults: []history.Fault{fault("first", 10_000, 0, 11_000), fault("second", 20_000, 0, 21_000)},
+		},
+	)
+	NewWithT(
+		t,
+	).Expect(v.Faults[0].Clients[1]).
+		To(And(HaveField("Client", "tukwila"), HaveField("RTO", HaveValue(Equal(2*time.Second)))))
 }
 
 // An outage just as long as is allowed passes.
 func TestAnOutageThatIsJustAllowed(t *testing.T) {
 	g := NewWithT(t)
 	runs := []history.Run{run(1, "tukwila", acks(5, 9000, 12_000)...)}
-	for allowed, want := range map[time.Duration]history.Result{3 * time.Second: history.Passed, 2999 * time.Millisecond: history.Failed} {
+	for allowed, want := range map[time.Duration]history.Result{3 * time.Second: history.Passed,
+		2999 * time.Millisecond: history.Failed} {
 		f := fault("kill", 10_000, 0, 11_000)
 		f.RTO = allowed
-		v := history.Check(history.Evidence{Runs: runs, Replicas: replicas(present(runs, everything)...), Faults: []history.Fault{f}})
+		v := history.Check(
+			history.Evidence{Runs: runs, Replicas: replicas(present(runs, everything)...), Faults: []history.Fault{f}},
+		)
 		g.Expect(v.Result).To(Equal(want), "%v", v.Reasons)
 	}
 }
 
-// What is lost of what was acknowledged when all replicas were synchronized again belongs to the next fault; where that was never seen,
-// to the one before.
+// What is lost of what was acknowledged when all replicas were synchronized again belongs to the next fault; where that
+// was never seen, to the one before.
 func TestLossesAtTheEndOfAFault(t *testing.T) {
 	lost := func(settled int64) []history.FaultFigures {
 		runs := []history.Run{run(1, "tukwila", acks(5, 9000, 12_000, 13_000, 30_000)...)}
@@ -115,29 +133,47 @@ func TestARowOfTheLastOperation(t *testing.T) {
 	g := NewWithT(t)
 	r := run(7, "tukwila", insert(1, 0, 1, history.OK, "a-0", 1), register(2, 2, 3, history.Read, 0, history.OK))
 	r.Ended = false
-	g.Expect(history.Check(history.Evidence{Runs: []history.Run{r}, Replicas: replicas(rows(7, 1, 2)...)}).Counts).To(And(HaveField("Phantom", 1), HaveField("Unrecorded", 0)))
-	g.Expect(history.Check(history.Evidence{Runs: []history.Run{r}, Replicas: replicas(rows(7, 1, 3)...)}).Counts).To(And(HaveField("Phantom", 0), HaveField("Unrecorded", 1)))
+	g.Expect(history.Check(history.Evidence{Runs: []history.Run{r}, Replicas: replicas(rows(7, 1, 2)...)}).Counts).
+		To(And(HaveField("Phantom", 1), HaveField("Unrecorded", 0)))
+	g.Expect(history.Check(history.Evidence{Runs: []history.Run{r}, Replicas: replicas(rows(7, 1, 3)...)}).Counts).
+		To(And(HaveField("Phantom", 0), HaveField("Unrecorded", 1)))
 }
 
 // Monotonic clocks are compared where all are of one boot, that of the faults among them.
 func TestClocksOfOneBoot(t *testing.T) {
 	for boot, unordered := range map[string]bool{"": false, "boot": false, "another": true} {
-		v := history.Check(history.Evidence{Runs: []history.Run{run(1, "x", register(1, 0, 1, history.Write, 5, history.OK))}, FaultsBoot: boot})
+		v := history.Check(
+			history.Evidence{
+				Runs:       []history.Run{run(1, "x", register(1, 0, 1, history.Write, 5, history.OK))},
+				FaultsBoot: boot,
+			},
+		)
 		NewWithT(t).Expect(v.Registers.Unordered).To(Equal(unordered), boot)
 	}
 }
 
-// A term is known by its first and last acknowledgement, whoever of the clients had them and in whatever order they are read.
+// A term is known by its first and last acknowledgement, whoever of the clients had them and in whatever order they are
+// read.
 func TestTermsOfSeveralClients(t *testing.T) {
 	g := NewWithT(t)
 	var unnamed, outside history.Operation
 	unnamed, outside = insert(3, 1, 2, history.OK, "", 3), insert(4, 3, 4, history.OK, "c-0", 0)
 	outside.Configuration = 0
-	runs := []history.Run{run(1, "x", insert(1, 20, 50, history.OK, "a-0", 1), insert(2, 60, 70, history.OK, "a-0", 1), unnamed, outside),
-		run(2, "y", insert(1, 10, 40, history.OK, "a-0", 1), insert(2, 55, 90, history.OK, "a-0", 1), insert(3, 91, 92, history.Unknown, "a-0", 1))}
+	runs := []history.Run{
+		run(1, "x", insert(1, 20, 50, history.OK, "a-0", 1), insert(2, 60, 70, history.OK, "a-0", 1), unnamed, outside),
+		run(
+			2,
+			"y",
+			insert(1, 10, 40, history.OK, "a-0", 1),
+			insert(2, 55, 90, history.OK, "a-0", 1),
+			insert(3, 91, 92, history.Unknown, "a-0", 1),
+		),
+	}
 	v := history.Check(history.Evidence{Runs: runs})
 	g.Expect(v.Terms).To(HaveLen(1))
-	g.Expect(v.Terms[0]).To(And(HaveField("Server", "a-0"), HaveField("First", at(40)), HaveField("Last", at(90)), HaveField("Acknowledged", 4)))
+	g.Expect(v.Terms[0]).
+		To(And(HaveField("Server", "a-0"), HaveField("First", at(40)), HaveField("Last", at(90)),
+			HaveField("Acknowledged", 4)))
 
 	// The last that the earlier one was sent is what counts, and the first that the later one acknowledged.
 	later := run(3, "z", insert(1, 50, 65, history.OK, "b-0", 2), insert(2, 30, 58, history.OK, "b-0", 2))
@@ -149,7 +185,15 @@ func TestTermsOfSeveralClients(t *testing.T) {
 // Clocks that may be apart by just as much prove nothing.
 func TestAnOverlapWithinTheClocksError(t *testing.T) {
 	g := NewWithT(t)
-	old, young := run(1, "x", insert(1, 40, 50, history.OK, "a-0", 1)), run(2, "y", insert(1, 20, 30, history.OK, "b-0", 2))
+	old, young := run(
+		1,
+		"x",
+		insert(1, 40, 50, history.OK, "a-0", 1),
+	), run(
+		2,
+		"y",
+		insert(1, 20, 30, history.OK, "b-0", 2),
+	)
 	young.Boot = "another"
 	e := history.Evidence{Runs: []history.Run{old, young}, ClockError: 10 * time.Millisecond}
 	g.Expect(history.Check(e).Overlaps).To(BeEmpty())
@@ -160,8 +204,24 @@ func TestAnOverlapWithinTheClocksError(t *testing.T) {
 // Reads that were not answered say nothing of what a register began with, and bind no write.
 func TestReadsWithoutAnAnswer(t *testing.T) {
 	g := NewWithT(t)
-	v := history.Check(history.Evidence{Runs: []history.Run{run(1, "x", register(1, 0, 1, history.Read, 77, history.OK), register(2, 2, 3, history.Read, 0, history.Fail),
-		register(3, 4, 5, history.Write, 5, history.Unknown), register(4, 6, 7, history.Read, 5, history.Unknown), insert(5, 8, 9, history.OK, "a-0", 1))}})
+	v := history.Check(
+		history.Evidence{Runs: []history.Run{run(
+			1,
+			"x",
+			register(1, 0, 1, history.Read, 77, history.OK),
+			register(2, 2, 3, history.Read, 0, history.Fail),
+			register(
+				3,
+				4,
+				5,
+				history.Write,
+				5,
+				history.Unknown,
+			),
+			register(4, 6, 7, history.Read, 5, history.Unknown),
+			insert(5, 8, 9, history.OK, "a-0", 1),
+		)}},
+	)
 	g.Expect(v.Registers).To(And(HaveField("Result", history.Passed), HaveField("Operations", 1)), "%v", v.Registers)
 	var text bytes.Buffer
 	g.Expect(v.WriteTable(&text)).To(Succeed())
@@ -176,8 +236,15 @@ func TestOnlyAcknowledgedInsertsAreDue(t *testing.T) {
 	g := NewWithT(t)
 	r := acknowledgedAt(1, "a", 1, 2, 3, 4)
 	r.Operations[0].Function, r.Operations[1].Outcome = history.Write, history.Fail
-	f := history.MeasureArrivals(history.Arrivals{First: time.Unix(0, 1), Last: time.Unix(9, 0), Clocks: []history.ClockSample{{Offset: -10 * time.Millisecond, RoundTrip: 4 * time.Millisecond}}},
-		[]history.Run{r}, func(string) bool { return false })
+	f := history.MeasureArrivals(
+		history.Arrivals{
+			First:  time.Unix(0, 1),
+			Last:   time.Unix(9, 0),
+			Clocks: []history.ClockSample{{Offset: -10 * time.Millisecond, RoundTrip: 4 * time.Millisecond}},
+		},
+		[]history.Run{r},
+		func(string) bool { return false },
+	)
 	g.Expect(f.Due).To(Equal(2))
 	g.Expect(f.Uncertainty).To(HaveValue(Equal(12 * time.Millisecond)))
 	d := history.CheckDelivery([]history.Run{r}, history.Replica{Rows: rows(1, 4)}, history.Replica{Rows: rows(1, 4)})
@@ -189,7 +256,10 @@ func TestTornLinesHideNothing(t *testing.T) {
 	g := NewWithT(t)
 	var packed bytes.Buffer
 	w := gzip.NewWriter(&packed)
-	_, err := io.WriteString(w, "{\"k\":\"begin\",\"format\":\"geosql-arrivals/1\",\"server\":\"s\"}\n{\"k\":\"ro\n{\"k\":\"row\",\"run\":1,\"n\":2,\"w\":5}\n")
+	_, err := io.WriteString(
+		w,
+		"{\"k\":\"begin\",\"format\":\"geosql-arrivals/1\",\"server\":\"s\"}\n{\"k\":\"ro\n{\"k\":\"row\",\"run\":1,\"n\":2,\"w\":5}\n",
+	)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(w.Close()).To(Succeed())
 	a, err := history.LoadArrivals(&packed)
@@ -208,7 +278,8 @@ func TestTornLinesHideNothing(t *testing.T) {
 func TestHistoriesAreExportedAsTheyAre(t *testing.T) {
 	g := NewWithT(t)
 	folder := t.TempDir()
-	for name, text := range map[string]string{"a.history": "one\ntwo\n", "b.history": "", "c.history": "torn", "d.history": "last\n"} {
+	for name, text := range map[string]string{"a.history": "one\ntwo\n", "b.history": "", "c.history": "torn",
+		"d.history": "last\n"} {
 		g.Expect(os.WriteFile(filepath.Join(folder, name), []byte(text), 0o600)).To(Succeed())
 	}
 	var packed bytes.Buffer

@@ -90,7 +90,10 @@ func (v *Verdict) countRows(e Evidence) []Operation {
 	for id := range there {
 		strangers = append(strangers, id)
 	}
-	slices.SortFunc(strangers, func(a, b RowID) int { return cmp.Or(cmp.Compare(a.Run, b.Run), cmp.Compare(a.Number, b.Number)) })
+	slices.SortFunc(
+		strangers,
+		func(a, b RowID) int { return cmp.Or(cmp.Compare(a.Run, b.Run), cmp.Compare(a.Number, b.Number)) },
+	)
 	for _, id := range strangers {
 		v.countStranger(id, there[id], runs)
 	}
@@ -186,7 +189,12 @@ func (v *Verdict) judge(e Evidence) {
 	lack(v.Registers.Result == Inconclusive, "registers: %s", v.Registers.Reason)
 	lack(len(e.Replicas) == 0, "no replica was read")
 	lack(c.Unrecorded > 0, "%d rows come after the end of a history that broke off", c.Unrecorded)
-	lack(c.Acknowledged < max(e.AcknowledgedAtLeast, 1), "%d rows were acknowledged, at least %d are needed", c.Acknowledged, max(e.AcknowledgedAtLeast, 1))
+	lack(
+		c.Acknowledged < max(e.AcknowledgedAtLeast, 1),
+		"%d rows were acknowledged, at least %d are needed",
+		c.Acknowledged,
+		max(e.AcknowledgedAtLeast, 1),
+	)
 	for _, f := range v.Faults {
 		lack(f.Proof == "", "fault %s on %s was not seen to have taken effect", f.Name, f.Target)
 		lack(f.CatchUp == nil, "after fault %s on %s the replicas were not seen synchronized", f.Name, f.Target)

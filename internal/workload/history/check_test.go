@@ -13,12 +13,21 @@ import (
 
 // at is an instant so many milliseconds after the beginning of a test's time.
 func at(ms int64) history.Instant {
-	return history.Instant{Monotonic: ms * int64(time.Millisecond), Wall: 1_700_000_000_000_000_000 + ms*int64(time.Millisecond)}
+	return history.Instant{
+		Monotonic: ms * int64(time.Millisecond),
+		Wall:      1_700_000_000_000_000_000 + ms*int64(time.Millisecond),
+	}
 }
 
 // insert is an insert of the run, from one millisecond to another.
 func insert(number, from, to int64, outcome history.Outcome, server string, term int64) history.Operation {
-	o := history.Operation{Number: number, Function: history.Insert, Invoked: at(from), Completed: at(to), Outcome: outcome}
+	o := history.Operation{
+		Number:    number,
+		Function:  history.Insert,
+		Invoked:   at(from),
+		Completed: at(to),
+		Outcome:   outcome,
+	}
 	if outcome == history.OK {
 		o.Server, o.Configuration = server, term<<32|number
 	}
@@ -26,7 +35,11 @@ func insert(number, from, to int64, outcome history.Outcome, server string, term
 }
 
 func run(number int64, client string, operations ...history.Operation) history.Run {
-	return history.Run{Header: history.Header{Run: number, Client: client, Boot: "boot"}, Operations: operations, Ended: true}
+	return history.Run{
+		Header:     history.Header{Run: number, Client: client, Boot: "boot"},
+		Operations: operations,
+		Ended:      true,
+	}
 }
 
 func rows(run int64, numbers ...int64) []history.RowID {
@@ -63,21 +76,27 @@ func TestCheckOfRows(t *testing.T) {
 			change: func(c *history.Counts) { c.Lost = 1 }, reason: "1 acknowledged rows are lost, 0 allowed"},
 		{name: "an acknowledged row is in one replica only", want: history.Failed,
 			replicas: []history.Replica{{Server: "a-0", Rows: rows(7, 1, 3, 5)}, {Server: "b-0", Rows: rows(7, 1, 3)}},
-			change:   func(c *history.Counts) { c.Lost, c.Diverging = 1, 1 }, reason: "1 rows are in some replicas and not in others"},
+			change:   func(c *history.Counts) { c.Lost, c.Diverging = 1, 1 },
+			reason:   "1 rows are in some replicas and not in others"},
 		{name: "an unknown row is in one replica only", want: history.Failed,
 			replicas: []history.Replica{{Server: "a-0", Rows: rows(7, 1, 3, 5)}, {Server: "b-0", Rows: rows(7, 1, 5)}},
 			change:   func(c *history.Counts) { c.Diverging = 1 }, reason: "1 rows are in some replicas and not in others"},
 		{name: "a row is there that was refused", replicas: replicas(rows(7, 1, 2, 3, 5)...), want: history.Failed,
-			change: func(c *history.Counts) { c.FailedPresent = 1 }, reason: "1 rows are there although their clients were told that they failed"},
+			change: func(c *history.Counts) { c.FailedPresent = 1 },
+			reason: "1 rows are there although their clients were told that they failed"},
 		{name: "a row is there twice", replicas: replicas(rows(7, 1, 3, 5, 5)...), want: history.Failed,
 			change: func(c *history.Counts) { c.Duplicated = 1 }, reason: "1 rows are there more than once"},
-		{name: "a row is there of a run that nobody knows", replicas: replicas(append(rows(7, 1, 3, 5), rows(8, 1)...)...), want: history.Failed,
+		{name: "a row is there of a run that nobody knows", replicas: replicas(append(rows(7, 1, 3, 5), rows(8, 1)...)...),
+			want:   history.Failed,
 			change: func(c *history.Counts) { c.Phantom = 1 }, reason: "1 rows are there that nobody wrote"},
 		{name: "a row is there after the end of a run", replicas: replicas(rows(7, 1, 3, 5, 6)...), want: history.Failed,
 			change: func(c *history.Counts) { c.Phantom = 1 }, reason: "1 rows are there that nobody wrote"},
-		{name: "a row is there after a history broke off", replicas: replicas(rows(7, 1, 3, 5, 6)...), broken: true, want: history.Inconclusive,
-			change: func(c *history.Counts) { c.Unrecorded = 1 }, reason: "1 rows come after the end of a history that broke off"},
-		{name: "a row is there that a broken history has not, before its end", replicas: replicas(rows(7, 0, 1, 3, 5)...), broken: true, want: history.Failed,
+		{name: "a row is there after a history broke off", replicas: replicas(rows(7, 1, 3, 5, 6)...), broken: true,
+			want:   history.Inconclusive,
+			change: func(c *history.Counts) { c.Unrecorded = 1 },
+			reason: "1 rows come after the end of a history that broke off"},
+		{name: "a row is there that a broken history has not, before its end", replicas: replicas(rows(7, 0, 1, 3, 5)...),
+			broken: true, want: history.Failed,
 			change: func(c *history.Counts) { c.Phantom = 1 }, reason: "1 rows are there that nobody wrote"},
 		{name: "no replica was read", want: history.Inconclusive,
 			change: func(c *history.Counts) { c.UnknownPresent, c.UnknownAbsent = 0, 2 }, reason: "no replica was read"},
@@ -104,7 +123,10 @@ func TestCheckOfRows(t *testing.T) {
 
 func TestCheckAllowsWhatWasAllowed(t *testing.T) {
 	g := NewWithT(t)
-	e := history.Evidence{Runs: []history.Run{run(1, "x", insert(1, 0, 1, history.OK, "a-0", 1), insert(2, 2, 3, history.OK, "a-0", 1))}, Replicas: replicas(rows(1, 1)...)}
+	e := history.Evidence{
+		Runs:     []history.Run{run(1, "x", insert(1, 0, 1, history.OK, "a-0", 1), insert(2, 2, 3, history.OK, "a-0", 1))},
+		Replicas: replicas(rows(1, 1)...),
+	}
 	g.Expect(history.Check(e).Result).To(Equal(history.Failed))
 	e.AllowLost = 1
 	v := history.Check(e)
@@ -122,7 +144,8 @@ func TestCheckOfTerms(t *testing.T) {
 		terms    int
 	}{
 		{"one server after another, and back", []history.Run{run(1, "x",
-			insert(1, 0, 10, history.OK, "a-0", 1), insert(2, 20, 30, history.OK, "b-0", 2), insert(3, 40, 50, history.OK, "a-0", 3))}, 0, 3},
+			insert(1, 0, 10, history.OK, "a-0", 1), insert(2, 20, 30, history.OK, "b-0", 2),
+			insert(3, 40, 50, history.OK, "a-0", 3))}, 0, 3},
 		{"two that could have been in order", []history.Run{
 			run(1, "x", insert(1, 0, 100, history.OK, "a-0", 1)), run(2, "y", insert(1, 20, 30, history.OK, "b-0", 2))}, 0, 2},
 		{"the older one acknowledges what was sent after the newer one acknowledged", []history.Run{
@@ -153,16 +176,36 @@ func TestCheckOfTerms(t *testing.T) {
 // Clocks of two machines are compared by wall time, and only beyond their error.
 func TestCheckOfTermsOnSeveralMachines(t *testing.T) {
 	g := NewWithT(t)
-	old, young := run(1, "x", insert(1, 40, 50, history.OK, "a-0", 1)), run(2, "y", insert(1, 20, 30, history.OK, "b-0", 2))
+	old, young := run(
+		1,
+		"x",
+		insert(1, 40, 50, history.OK, "a-0", 1),
+	), run(
+		2,
+		"y",
+		insert(1, 20, 30, history.OK, "b-0", 2),
+	)
 	young.Boot = "another"
-	e := history.Evidence{Runs: []history.Run{old, young}, Replicas: replicas(rows(1, 1)[0], rows(2, 1)[0]), ClockError: 9 * time.Millisecond}
+	e := history.Evidence{
+		Runs:       []history.Run{old, young},
+		Replicas:   replicas(rows(1, 1)[0], rows(2, 1)[0]),
+		ClockError: 9 * time.Millisecond,
+	}
 	g.Expect(history.Check(e).Overlaps).To(HaveLen(1))
 	e.ClockError = 11 * time.Millisecond
 	g.Expect(history.Check(e).Overlaps).To(BeEmpty())
 }
 
 func register(number, from, to int64, f history.Function, value int64, outcome history.Outcome) history.Operation {
-	return history.Operation{Number: number, Function: f, Key: 1, Value: value, Invoked: at(from), Completed: at(to), Outcome: outcome}
+	return history.Operation{
+		Number:    number,
+		Function:  f,
+		Key:       1,
+		Value:     value,
+		Invoked:   at(from),
+		Completed: at(to),
+		Outcome:   outcome,
+	}
 }
 
 // What clients of several machines read and wrote has no order that their clocks could tell.
@@ -170,7 +213,10 @@ func TestRegistersOfSeveralMachinesAreUnordered(t *testing.T) {
 	far := run(2, "y", register(1, 2, 3, history.Read, 0, history.OK))
 	far.Boot = "another"
 	runs := []history.Run{run(1, "x", register(1, 0, 1, history.Write, 5, history.OK)), far}
-	NewWithT(t).Expect(history.Check(history.Evidence{Runs: runs}).Registers).To(And(HaveField("Result", history.Inconclusive), HaveField("Unordered", true), HaveField("Operations", 2)))
+	NewWithT(
+		t,
+	).Expect(history.Check(history.Evidence{Runs: runs}).Registers).
+		To(And(HaveField("Result", history.Inconclusive), HaveField("Unordered", true), HaveField("Operations", 2)))
 }
 
 func TestCheckOfRegisters(t *testing.T) {
@@ -179,22 +225,36 @@ func TestCheckOfRegisters(t *testing.T) {
 		runs []history.Run
 		want history.Result
 	}{
-		{"reads what was written", []history.Run{run(1, "x", register(1, 0, 1, history.Write, 5, history.OK), register(2, 2, 3, history.Read, 5, history.OK))}, history.Passed},
-		{"a stale read", []history.Run{run(1, "x", register(1, 0, 1, history.Write, 5, history.OK), register(2, 2, 3, history.Read, 0, history.OK))}, history.Failed},
+		{"reads what was written", []history.Run{run(1, "x", register(1, 0, 1, history.Write, 5, history.OK),
+			register(2, 2, 3, history.Read, 5, history.OK))}, history.Passed},
+		{"a stale read", []history.Run{run(1, "x", register(1, 0, 1, history.Write, 5, history.OK),
+			register(2, 2, 3, history.Read, 0, history.OK))}, history.Failed},
 		{"a read at the same time may see either", []history.Run{run(1, "x", register(1, 0, 9, history.Write, 5, history.OK)),
-			run(2, "y", register(1, 1, 2, history.Read, 0, history.OK), register(2, 3, 4, history.Read, 5, history.OK))}, history.Passed},
-		{"and not first the new one and then the old", []history.Run{run(1, "x", register(1, 0, 9, history.Write, 5, history.OK)),
-			run(2, "y", register(1, 1, 2, history.Read, 5, history.OK), register(2, 3, 4, history.Read, 0, history.OK))}, history.Failed},
-		{"a write of unknown outcome may come late", []history.Run{run(1, "x", register(1, 0, 1, history.Write, 5, history.Unknown),
-			register(2, 2, 3, history.Read, 0, history.OK), register(3, 4, 5, history.Read, 5, history.OK))}, history.Passed},
-		{"or never", []history.Run{run(1, "x", register(1, 0, 1, history.Write, 5, history.Unknown), register(2, 2, 3, history.Read, 0, history.OK))}, history.Passed},
-		{"a write that was refused is read", []history.Run{run(1, "x", register(1, 0, 1, history.Write, 5, history.Fail), register(2, 2, 3, history.Read, 5, history.OK))}, history.Failed},
-		{"it may begin with what an earlier run left", []history.Run{run(1, "x", register(1, 0, 1, history.Read, 77, history.OK),
-			register(2, 2, 3, history.Write, 5, history.OK), register(3, 4, 5, history.Read, 5, history.OK))}, history.Passed},
+			run(2, "y", register(1, 1, 2, history.Read, 0, history.OK), register(2, 3, 4, history.Read, 5, history.OK))},
+			history.Passed},
+		{"and not first the new one and then the old",
+			[]history.Run{run(1, "x", register(1, 0, 9, history.Write, 5, history.OK)),
+				run(2, "y", register(1, 1, 2, history.Read, 5, history.OK), register(2, 3, 4, history.Read, 0, history.OK))},
+			history.Failed},
+		{"a write of unknown outcome may come late",
+			[]history.Run{run(1, "x", register(1, 0, 1, history.Write, 5, history.Unknown),
+				register(2, 2, 3, history.Read, 0, history.OK), register(3, 4, 5, history.Read, 5, history.OK))}, history.Passed},
+		{"or never", []history.Run{run(1, "x", register(1, 0, 1, history.Write, 5, history.Unknown),
+			register(2, 2, 3, history.Read, 0, history.OK))}, history.Passed},
+		{"a write that was refused is read",
+			[]history.Run{run(1, "x", register(1, 0, 1, history.Write, 5, history.Fail),
+				register(2, 2, 3, history.Read, 5, history.OK))}, history.Failed},
+		{"it may begin with what an earlier run left",
+			[]history.Run{run(1, "x", register(1, 0, 1, history.Read, 77, history.OK),
+				register(2, 2, 3, history.Write, 5, history.OK), register(3, 4, 5, history.Read, 5, history.OK))}, history.Passed},
 		{"but not go back to it", []history.Run{run(1, "x", register(1, 0, 1, history.Read, 77, history.OK),
 			register(2, 2, 3, history.Write, 5, history.OK), register(3, 4, 5, history.Read, 77, history.OK))}, history.Failed},
-		{"and there is one that it begins with", []history.Run{run(1, "x", register(1, 0, 1, history.Read, 77, history.OK), register(2, 2, 3, history.Read, 78, history.OK))}, history.Failed},
-		{"a read of unknown outcome says nothing", []history.Run{run(1, "x", register(1, 0, 1, history.Write, 5, history.OK), register(2, 2, 3, history.Read, 0, history.Unknown))}, history.Passed},
+		{"and there is one that it begins with",
+			[]history.Run{run(1, "x", register(1, 0, 1, history.Read, 77, history.OK),
+				register(2, 2, 3, history.Read, 78, history.OK))}, history.Failed},
+		{"a read of unknown outcome says nothing",
+			[]history.Run{run(1, "x", register(1, 0, 1, history.Write, 5, history.OK),
+				register(2, 2, 3, history.Read, 0, history.Unknown))}, history.Passed},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			NewWithT(t).Expect(history.Check(history.Evidence{Runs: c.runs}).Registers.Result).To(Equal(c.want))

@@ -43,7 +43,8 @@ type Evidence struct {
 	Runs     []Run
 	Replicas []Replica
 	Faults   []Fault
-	// FaultsBoot identifies the boot of the machine whose monotonic clock timed the faults; empty when it is that of the runs.
+	// FaultsBoot identifies the boot of the machine whose monotonic clock timed the faults; empty when it is that of the
+	// runs.
 	FaultsBoot string
 	// AcknowledgedAtLeast is below how many acknowledged inserts nothing can be said.
 	AcknowledgedAtLeast int

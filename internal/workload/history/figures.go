@@ -16,11 +16,11 @@ type FaultFigures struct {
 	// Lost rows that are put down to this fault.
 	Lost int `json:"lost"`
 	// RPO is the time from the newest acknowledgement below which nothing is missing to the fault, or to the newest
-	// acknowledgement that is lost, where that came later; 0 when nothing is lost. Where nothing that was acknowledged earlier is
-	// left, it counts from the oldest that is lost: it was at least that long.
+	// acknowledgement that is lost, where that came later; 0 when nothing is lost. Where nothing that was acknowledged
+	// earlier is left, it counts from the oldest that is lost: it was at least that long.
 	RPO time.Duration `json:"rpo"`
-	// CatchUp is the time from the end of the fault (its beginning, when there was nothing to take back) until all replicas
-	// were synchronized; nil when that was not seen.
+	// CatchUp is the time from the end of the fault (its beginning, when there was nothing to take back) until all
+	// replicas were synchronized; nil when that was not seen.
 	CatchUp *time.Duration `json:"catchUp,omitempty"`
 	// Clients with their times.
 	Clients []ClientFigures `json:"clients"`
@@ -47,10 +47,13 @@ type ClientFigures struct {
 // usualWithin is the time before a fault from which the usual time between acknowledgements is taken.
 const usualWithin = 10 * time.Second
 
-// measureFaults gives each fault its figures. Faults are sorted by their beginning; the time of a fault ends when the next
-// one begins.
+// measureFaults gives each fault its figures. Faults are sorted by their beginning; the time of a fault ends when the
+// next one begins.
 func measureFaults(e Evidence, a axis, lost []Operation) []FaultFigures {
-	faults := slices.SortedFunc(slices.Values(e.Faults), func(x, y Fault) int { return cmp.Compare(a.of(x.Injected), a.of(y.Injected)) })
+	faults := slices.SortedFunc(
+		slices.Values(e.Faults),
+		func(x, y Fault) int { return cmp.Compare(a.of(x.Injected), a.of(y.Injected)) },
+	)
 	own := ownAxes(e.Runs, a)
 	acks, ends := acknowledged(e.Runs, own), lastDone(e.Runs, own)
 	figures := make([]FaultFigures, len(faults))
@@ -86,8 +89,8 @@ func catchUp(f Fault, a axis) *time.Duration {
 	return &d
 }
 
-// ownAxes are the axes on which what one client has seen is measured: its machine's monotonic clock, though several machines can
-// be compared by their wall clocks alone. Of a client whose machine was started anew it is the common one.
+// ownAxes are the axes on which what one client has seen is measured: its machine's monotonic clock, though several
+// machines can be compared by their wall clocks alone. Of a client whose machine was started anew it is the common one.
 func ownAxes(runs []Run, common axis) map[string]axis {
 	own, boots := map[string]axis{}, map[string]string{}
 	for _, run := range runs {
@@ -102,8 +105,8 @@ func ownAxes(runs []Run, common axis) map[string]axis {
 	return own
 }
 
-// acknowledged are every client's acknowledged operations that changed something, in the order of their acknowledgement.
-// Runs of a client that was restarted count as one.
+// acknowledged are every client's acknowledged operations that changed something, in the order of their
+// acknowledgement. Runs of a client that was restarted count as one.
 func acknowledged(runs []Run, own map[string]axis) map[string][]Operation {
 	acks := map[string][]Operation{}
 	for _, run := range runs {
@@ -123,8 +126,8 @@ func acknowledged(runs []Run, own map[string]axis) map[string][]Operation {
 	return acks
 }
 
-// lastDone is when every client, on its own axis, did the last thing that its histories know: it was answered, or tried without
-// an answer.
+// lastDone is when every client, on its own axis, did the last thing that its histories know: it was answered, or tried
+// without an answer.
 func lastDone(runs []Run, own map[string]axis) map[string]int64 {
 	ends := map[string]int64{}
 	for _, run := range runs {
@@ -136,8 +139,8 @@ func lastDone(runs []Run, own map[string]axis) map[string]int64 {
 	return ends
 }
 
-// measureClient looks at a client's acknowledgements from the last one before `from` to the last one before `until`, both on the
-// common axis a. How long something took is measured on the client's own.
+// measureClient looks at a client's acknowledgements from the last one before `from` to the last one before `until`,
+// both on the common axis a. How long something took is measured on the client's own.
 func measureClient(acks []Operation, a, own axis, from, until int64) ClientFigures {
 	var c ClientFigures
 	var usual []time.Duration
@@ -174,8 +177,8 @@ func measureClient(acks []Operation, a, own axis, from, until int64) ClientFigur
 	return c
 }
 
-// putDownLosses gives each lost row to a fault: the one in whose disturbance (from its beginning until all replicas were
-// synchronized again) it was acknowledged, else the next fault; with none after it, the last.
+// putDownLosses gives each lost row to a fault: the one in whose disturbance (from its beginning until all replicas
+// were synchronized again) it was acknowledged, else the next fault; with none after it, the last.
 func putDownLosses(figures []FaultFigures, a axis, acks map[string][]Operation, lost []Operation) {
 	oldest, newest := map[int]Operation{}, map[int]int64{}
 	for _, o := range lost {

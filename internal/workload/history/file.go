@@ -64,7 +64,8 @@ func Create(folder string, h Header) (*Recorder, error) {
 	}
 	r := &Recorder{file: file, next: 1}
 	now := Now()
-	if err := r.write(line{Kind: kindBegin, Format: format, Header: &h, Monotonic: now.Monotonic, Wall: now.Wall}); err != nil {
+	if err := r.write(line{Kind: kindBegin, Format: format, Header: &h, Monotonic: now.Monotonic,
+		Wall: now.Wall}); err != nil {
 		return nil, errors.Join(err, file.Close())
 	}
 	return r, nil
@@ -73,7 +74,8 @@ func Create(folder string, h Header) (*Recorder, error) {
 // Next is the number that the next operation will have.
 func (r *Recorder) Next() int64 { return r.next }
 
-// Invoke records that an operation is about to be sent and returns it with its number. After an error it must not be sent.
+// Invoke records that an operation is about to be sent and returns it with its number. After an error it must not be
+// sent.
 func (r *Recorder) Invoke(f Function, key, value int64) (Operation, error) {
 	return r.InvokeAs("", f, key, value)
 }
@@ -84,7 +86,18 @@ func (r *Recorder) InvokeAs(interaction string, f Function, key, value int64) (O
 		return Operation{}, fmt.Errorf("record an operation: number %d has not ended", r.open.Number)
 	}
 	o := Operation{Number: r.next, Function: f, Interaction: interaction, Key: key, Value: value, Invoked: Now()}
-	err := r.write(line{Kind: kindInvoke, Number: o.Number, Function: f, Interaction: interaction, Key: key, Value: value, Monotonic: o.Invoked.Monotonic, Wall: o.Invoked.Wall})
+	err := r.write(
+		line{
+			Kind:        kindInvoke,
+			Number:      o.Number,
+			Function:    f,
+			Interaction: interaction,
+			Key:         key,
+			Value:       value,
+			Monotonic:   o.Invoked.Monotonic,
+			Wall:        o.Invoked.Wall,
+		},
+	)
 	if err != nil {
 		return Operation{}, err
 	}
@@ -99,7 +112,15 @@ func (r *Recorder) Complete(o Operation) error {
 		return fmt.Errorf("record an outcome: operation %d is not under way", o.Number)
 	}
 	now := Now()
-	l := line{Kind: string(o.Outcome), Number: o.Number, Monotonic: now.Monotonic, Wall: now.Wall, Server: o.Server, Configuration: o.Configuration, Reason: o.Reason}
+	l := line{
+		Kind:          string(o.Outcome),
+		Number:        o.Number,
+		Monotonic:     now.Monotonic,
+		Wall:          now.Wall,
+		Server:        o.Server,
+		Configuration: o.Configuration,
+		Reason:        o.Reason,
+	}
 	if o.Function == Read {
 		l.Value = o.Value
 	}
@@ -204,7 +225,19 @@ func take(runs *[]Run, text string) error {
 	at := Instant{l.Monotonic, l.Wall}
 	switch l.Kind {
 	case kindInvoke:
-		run.Operations = append(run.Operations, Operation{Number: l.Number, Function: l.Function, Interaction: l.Interaction, Key: l.Key, Value: l.Value, Invoked: at, Outcome: Unknown, Reason: "its end was not recorded"})
+		run.Operations = append(
+			run.Operations,
+			Operation{
+				Number:      l.Number,
+				Function:    l.Function,
+				Interaction: l.Interaction,
+				Key:         l.Key,
+				Value:       l.Value,
+				Invoked:     at,
+				Outcome:     Unknown,
+				Reason:      "its end was not recorded",
+			},
+		)
 	case kindEnd:
 		run.Ended = true
 	case string(OK), string(Fail), string(Unknown):

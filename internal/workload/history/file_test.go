@@ -16,7 +16,10 @@ import (
 func TestRecordedHistoriesAreReadAgain(t *testing.T) {
 	g := NewWithT(t)
 	folder := t.TempDir()
-	r, err := history.Create(folder, history.Header{Run: 7, Client: "tukwila", Boot: "b", Address: "content:1433", Database: "Content"})
+	r, err := history.Create(
+		folder,
+		history.Header{Run: 7, Client: "tukwila", Boot: "b", Address: "content:1433", Database: "Content"},
+	)
 	g.Expect(err).NotTo(HaveOccurred())
 	first, err := r.Invoke(history.Insert, 0, 0)
 	g.Expect(err).NotTo(HaveOccurred())
@@ -55,7 +58,8 @@ func TestRecordedHistoriesAreReadAgain(t *testing.T) {
 	runs, err := history.Load(&packed)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(runs).To(HaveLen(3))
-	g.Expect(runs[0].Header).To(Equal(history.Header{Run: 7, Client: "tukwila", Boot: "b", Address: "content:1433", Database: "Content"}))
+	g.Expect(runs[0].Header).
+		To(Equal(history.Header{Run: 7, Client: "tukwila", Boot: "b", Address: "content:1433", Database: "Content"}))
 	g.Expect(runs[0].Ended).To(BeTrue())
 	g.Expect(runs[0].Operations).To(HaveLen(2))
 	o := runs[0].Operations[0]

@@ -12,8 +12,8 @@ import (
 	"geosql.dev/operator/internal/workload/history"
 )
 
-// world is a database that behaves, with the histories of its clients: every operation takes effect at one moment between
-// its invocation and its completion, or, where its outcome is not known, perhaps never.
+// world is a database that behaves, with the histories of its clients: every operation takes effect at one moment
+// between its invocation and its completion, or, where its outcome is not known, perhaps never.
 type world struct {
 	evidence history.Evidence
 	// acked, failed and absent are the inserts of each kind; absent ones had an unknown outcome and are not there.
@@ -47,7 +47,15 @@ func behave(t *rapid.T) world {
 		to := now + rapid.Int64Range(0, 30).Draw(t, "after")
 		free[c] = to
 		run := &w.evidence.Runs[c]
-		o := insert(int64(len(run.Operations)+1), from, to, rapid.SampledFrom([]history.Outcome{history.OK, history.OK, history.OK, history.Fail, history.Unknown}).Draw(t, "outcome"), server(term), term)
+		o := insert(
+			int64(len(run.Operations)+1),
+			from,
+			to,
+			rapid.SampledFrom([]history.Outcome{history.OK, history.OK, history.OK, history.Fail, history.Unknown}).
+				Draw(t, "outcome"),
+			server(term),
+			term,
+		)
 		happens := o.Outcome == history.OK || o.Outcome == history.Unknown && rapid.Bool().Draw(t, "happens")
 		id := history.RowID{Run: run.Header.Run, Number: o.Number}
 		o.Function = rapid.SampledFrom([]history.Function{history.Insert, history.Write, history.Read}).Draw(t, "function")

@@ -47,8 +47,8 @@ func registerModel(begin int64) porcupine.Model {
 }
 
 // checkRegisters asks for an order of the operations of each register that a single register could have had
-// (linearizability). A write of unknown outcome may take effect at any time after it was sent, or never, which is the same as
-// after everything else. Histories of several machines cannot be ordered well enough for that.
+// (linearizability). A write of unknown outcome may take effect at any time after it was sent, or never, which is the
+// same as after everything else. Histories of several machines cannot be ordered well enough for that.
 func checkRegisters(runs []Run, a axis) Registers {
 	registers, count := registerOperations(runs, a)
 	begin := registerBeginnings(runs)
@@ -67,14 +67,18 @@ func checkRegisters(runs []Run, a axis) Registers {
 			result.Result, result.Reason = Failed, fmt.Sprintf("no order explains what was read from register %d", key)
 			return result
 		case porcupine.Unknown:
-			result.Result, result.Reason = Inconclusive, fmt.Sprintf("no order of register %d was found within %s", key, registersWithin)
+			result.Result, result.Reason = Inconclusive, fmt.Sprintf(
+				"no order of register %d was found within %s",
+				key,
+				registersWithin,
+			)
 		}
 	}
 	return result
 }
 
-// registerBeginnings are the values that the registers had before the runs: an earlier run may have left them. Such a value
-// is one that nobody in these runs tried to write; where several are read no beginning explains the others.
+// registerBeginnings are the values that the registers had before the runs: an earlier run may have left them. Such a
+// value is one that nobody in these runs tried to write; where several are read no beginning explains the others.
 func registerBeginnings(runs []Run) map[int64]int64 {
 	tried := map[keyValue]bool{}
 	for _, run := range runs {
@@ -95,8 +99,8 @@ func registerBeginnings(runs []Run) map[int64]int64 {
 	return begin
 }
 
-// registerOperations are the operations of each register that bind its order. A write of unknown outcome whose value nobody
-// has read binds nothing: it may never have happened. Values are written once.
+// registerOperations are the operations of each register that bind its order. A write of unknown outcome whose value
+// nobody has read binds nothing: it may never have happened. Values are written once.
 func registerOperations(runs []Run, a axis) (map[int64][]porcupine.Operation, int) {
 	read := map[keyValue]bool{}
 	for _, run := range runs {

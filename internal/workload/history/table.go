@@ -68,7 +68,8 @@ func Summarize(faults []FaultFigures) []Summary {
 	return list
 }
 
-// WriteTable writes the verdict for people: its result and reasons, the counts, the terms, a line for each kind of fault.
+// WriteTable writes the verdict for people: its result and reasons, the counts, the terms, a line for each kind of
+// fault.
 func (v Verdict) WriteTable(w io.Writer) error {
 	var b strings.Builder
 	c := v.Counts
@@ -76,15 +77,49 @@ func (v Verdict) WriteTable(w io.Writer) error {
 	for _, reason := range v.Reasons {
 		fmt.Fprintf(&b, "  %s\n", reason)
 	}
-	fmt.Fprintf(&b, "rows: %d attempted, %d acknowledged, %d lost; %d failed, %d of them there; %d unknown, %d of them there; %d duplicated, %d phantom, %d diverging\n",
-		c.Attempted, c.Acknowledged, c.Lost, c.Failed, c.FailedPresent, c.Unknown, c.UnknownPresent, c.Duplicated, c.Phantom, c.Diverging)
-	fmt.Fprintf(&b, "registers: %s, %d operations%s\n", v.Registers.Result, v.Registers.Operations, parenthesis(v.Registers.Reason))
+	fmt.Fprintf(
+		&b,
+		"rows: %d attempted, %d acknowledged, %d lost; %d failed, %d of them there; %d unknown, %d of them there; %d "+
+			"duplicated, %d phantom, %d diverging\n",
+		c.Attempted,
+		c.Acknowledged,
+		c.Lost,
+		c.Failed,
+		c.FailedPresent,
+		c.Unknown,
+		c.UnknownPresent,
+		c.Duplicated,
+		c.Phantom,
+		c.Diverging,
+	)
+	fmt.Fprintf(
+		&b,
+		"registers: %s, %d operations%s\n",
+		v.Registers.Result,
+		v.Registers.Operations,
+		parenthesis(v.Registers.Reason),
+	)
 	fmt.Fprintf(&b, "terms: %d, %d overlaps\n\n", len(v.Terms), len(v.Overlaps))
 	table := tabwriter.NewWriter(&b, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(table, "FAULT\tCOUNT\tLOST\tRPO\tRTO n\tp50\tp95\tmax\tSTALL\tCATCH-UP p50\tmax\t")
 	for _, s := range Summarize(v.Faults) {
-		fmt.Fprintf(table, "%s\t%d\t%d\t%s\t%d\t%s\t%s\t%s\t%s\t%s\t%s\t\n", s.Name, s.Count, s.Lost, seconds(s.RPO), s.Samples,
-			seconds(s.RTOp50), seconds(s.RTOp95), seconds(s.RTOMax), seconds(s.Stall), seconds(s.CatchUpP50), seconds(s.CatchUpMax))
+		fmt.Fprintf(
+			table,
+			"%s\t%d\t%d\t%s\t%d\t%s\t%s\t%s\t%s\t%s\t%s\t\n",
+			s.Name,
+			s.Count,
+			s.Lost,
+			seconds(s.RPO),
+			s.Samples,
+			seconds(
+				s.RTOp50,
+			),
+			seconds(s.RTOp95),
+			seconds(s.RTOMax),
+			seconds(s.Stall),
+			seconds(s.CatchUpP50),
+			seconds(s.CatchUpMax),
+		)
 	}
 	if err := table.Flush(); err != nil {
 		return fmt.Errorf("write the table: %w", err)

@@ -24,11 +24,13 @@ type TermSpan struct {
 	lastInvoked, firstCompleted Instant
 }
 
-// Overlap is a pair of terms in both of which operations were certainly acknowledged at a time, or one term of two servers.
+// Overlap is a pair of terms in both of which operations were certainly acknowledged at a time, or one term of two
+// servers.
 type Overlap struct {
 	Earlier TermSpan `json:"earlier"`
 	Later   TermSpan `json:"later"`
-	// By is how long: an operation of the earlier term was sent that much after one of the later term had been acknowledged.
+	// By is how long: an operation of the earlier term was sent that much after one of the later term had been
+	// acknowledged.
 	By      time.Duration `json:"by"`
 	Message string        `json:"message"`
 }
@@ -38,9 +40,9 @@ type termKey struct {
 	server string
 }
 
-// checkTerms finds the servers' terms and where they overlap. A server commits an operation between its invocation and its
-// completion, so an operation of an earlier term that was invoked after one of a later term was completed is proof. What
-// was sent outside of a group has no term, and no server name no proof.
+// checkTerms finds the servers' terms and where they overlap. A server commits an operation between its invocation and
+// its completion, so an operation of an earlier term that was invoked after one of a later term was completed is proof.
+// What was sent outside of a group has no term, and no server name no proof.
 func checkTerms(runs []Run, a axis) ([]TermSpan, []Overlap) {
 	spans := map[termKey]*TermSpan{}
 	for _, run := range runs {
@@ -70,7 +72,14 @@ func extend(spans map[termKey]*TermSpan, o Operation, a axis) {
 	key := termKey{o.Term(), o.Server}
 	s := spans[key]
 	if s == nil {
-		s = &TermSpan{Term: key.term, Server: key.server, First: o.Completed, Last: o.Completed, lastInvoked: o.Invoked, firstCompleted: o.Completed}
+		s = &TermSpan{
+			Term:           key.term,
+			Server:         key.server,
+			First:          o.Completed,
+			Last:           o.Completed,
+			lastInvoked:    o.Invoked,
+			firstCompleted: o.Completed,
+		}
 		spans[key] = s
 	}
 	s.Acknowledged++
@@ -89,10 +98,20 @@ func overlap(earlier, later TermSpan, a axis) (Overlap, bool) {
 	by := a.since(earlier.lastInvoked, later.firstCompleted)
 	switch {
 	case earlier.Term == later.Term:
-		return Overlap{earlier, later, max(by, 0), fmt.Sprintf("%s and %s both acknowledged in term %d", earlier.Server, later.Server, earlier.Term)}, true
+		return Overlap{
+			earlier,
+			later,
+			max(by, 0),
+			fmt.Sprintf("%s and %s both acknowledged in term %d", earlier.Server, later.Server, earlier.Term),
+		}, true
 	case earlier.Server != later.Server && by > a.err:
-		return Overlap{earlier, later, by, fmt.Sprintf("%s acknowledged in term %d what was sent %s after %s had acknowledged in term %d",
-			earlier.Server, earlier.Term, by, later.Server, later.Term)}, true
+		return Overlap{
+			earlier,
+			later,
+			by,
+			fmt.Sprintf("%s acknowledged in term %d what was sent %s after %s had acknowledged in term %d",
+				earlier.Server, earlier.Term, by, later.Server, later.Term),
+		}, true
 	}
 	return Overlap{}, false
 }

@@ -107,8 +107,8 @@ func (b *Bed) Hub() *Site {
 	panic("hack/bed/sites.env names no hub")
 }
 
-// Image returns the name under which an image is loaded into the nodes: SHELL_IMAGE, OPERATOR_IMAGE, STANDIN_IMAGE. Variables
-// of these names after GEOSQL_TEST_ name others than those that were built last.
+// Image returns the name under which an image is loaded into the nodes: SHELL_IMAGE, OPERATOR_IMAGE, STANDIN_IMAGE.
+// Variables of these names after GEOSQL_TEST_ name others than those that were built last.
 func (b *Bed) Image(t testing.TB, variable string) string {
 	t.Helper()
 	if image := os.Getenv("GEOSQL_TEST_" + variable); image != "" {
@@ -159,10 +159,15 @@ func (b *Bed) RestartNode(t testing.TB, node string) {
 	t.Helper()
 	b.Docker(t, "kill", node)
 	b.Docker(t, "start", node)
-	Wait(t, "hack/bed/up finds nothing amiss after the restart of "+node, 5*time.Minute, func(ctx context.Context) (bool, string, error) {
-		output, err := exec.CommandContext(ctx, filepath.Join(b.Repo, "hack/bed/up")).CombinedOutput()
-		return err == nil, lastLine(string(output)), nil
-	})
+	Wait(
+		t,
+		"hack/bed/up finds nothing amiss after the restart of "+node,
+		5*time.Minute,
+		func(ctx context.Context) (bool, string, error) {
+			output, err := exec.CommandContext(ctx, filepath.Join(b.Repo, "hack/bed/up")).CombinedOutput()
+			return err == nil, lastLine(string(output)), nil
+		},
+	)
 }
 
 // AdminKubeconfig is the kubeconfig of the site's administrator that works from the pods of every site.
@@ -227,7 +232,14 @@ func (b *Bed) readSites(t testing.TB) {
 			if len(columns) != 7 {
 				t.Fatalf("%s: %q has %d columns, not 7", name, line, len(columns))
 			}
-			site := &Site{Name: columns[0], PodSubnet: columns[1], ServiceSubnet: columns[2], Role: columns[4], Region: columns[5], Address: columns[6]}
+			site := &Site{
+				Name:          columns[0],
+				PodSubnet:     columns[1],
+				ServiceSubnet: columns[2],
+				Role:          columns[4],
+				Region:        columns[5],
+				Address:       columns[6],
+			}
 			site.Nodes = nodeNames(t, site.Name, columns[3])
 			b.Sites = append(b.Sites, site)
 		}

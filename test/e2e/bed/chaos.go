@@ -56,10 +56,15 @@ func (s *Site) NewChaos(t testing.TB, kind, namespace, name string, spec map[str
 func (s *Site) Inject(t testing.TB, kind, namespace, name string, spec map[string]any) *Chaos {
 	t.Helper()
 	chaos := s.NewChaos(t, kind, namespace, name, spec)
-	Wait(t, fmt.Sprintf("%s %s at %s is injected", kind, name, s.Name), 90*time.Second, func(ctx context.Context) (bool, string, error) {
-		injected, message, err := chaos.Condition(ctx, "AllInjected")
-		return injected, message, err
-	})
+	Wait(
+		t,
+		fmt.Sprintf("%s %s at %s is injected", kind, name, s.Name),
+		90*time.Second,
+		func(ctx context.Context) (bool, string, error) {
+			injected, message, err := chaos.Condition(ctx, "AllInjected")
+			return injected, message, err
+		},
+	)
 	return chaos
 }
 
@@ -101,13 +106,18 @@ func (c *Chaos) Remove(t testing.TB) {
 	if err := c.remove(t.Context()); err != nil {
 		t.Fatalf("removal of %s %s at %s: %v", c.Object.GetKind(), c.Object.GetName(), c.Site.Name, err)
 	}
-	Wait(t, fmt.Sprintf("%s %s at %s is taken back", c.Object.GetKind(), c.Object.GetName(), c.Site.Name), 90*time.Second, func(ctx context.Context) (bool, string, error) {
-		err := c.Site.Client.Get(ctx, client.ObjectKeyFromObject(c.Object), c.Object)
-		if apierrors.IsNotFound(err) {
-			return true, "", nil
-		}
-		return false, "it is still there: " + strings.Join(c.messages(), "; "), client.IgnoreNotFound(err)
-	})
+	Wait(
+		t,
+		fmt.Sprintf("%s %s at %s is taken back", c.Object.GetKind(), c.Object.GetName(), c.Site.Name),
+		90*time.Second,
+		func(ctx context.Context) (bool, string, error) {
+			err := c.Site.Client.Get(ctx, client.ObjectKeyFromObject(c.Object), c.Object)
+			if apierrors.IsNotFound(err) {
+				return true, "", nil
+			}
+			return false, "it is still there: " + strings.Join(c.messages(), "; "), client.IgnoreNotFound(err)
+		},
+	)
 }
 
 func (c *Chaos) remove(ctx context.Context) error {

@@ -16,16 +16,33 @@ import (
 	"k8s.io/client-go/tools/remotecommand"
 )
 
-// Exec runs a command in a pod's container ("" for its first) and returns its two outputs. It asks the API server itself: tests
-// do so several times a second, and a process of kubectl for each of them takes more of a processor than the command.
-func (s *Site) Exec(ctx context.Context, namespace, pod, container string, command ...string) (stdout, stderr string, err error) {
+// Exec runs a command in a pod's container ("" for its first) and returns its two outputs. It asks the API server
+// itself: tests do so several times a second, and a process of kubectl for each of them takes more of a processor than
+// the command.
+func (s *Site) Exec(
+	ctx context.Context,
+	namespace, pod, container string,
+	command ...string,
+) (stdout, stderr string, err error) {
 	var out, complaint bytes.Buffer
-	executor, err := s.executor(namespace, pod, &corev1.PodExecOptions{Container: container, Command: command, Stdout: true, Stderr: true})
+	executor, err := s.executor(
+		namespace,
+		pod,
+		&corev1.PodExecOptions{Container: container, Command: command, Stdout: true, Stderr: true},
+	)
 	if err == nil {
 		err = executor.StreamWithContext(ctx, remotecommand.StreamOptions{Stdout: &out, Stderr: &complaint})
 	}
 	if err != nil {
-		err = fmt.Errorf("run %s in pod %s/%s at %s: %w: %s", strings.Join(command, " "), namespace, pod, s.Name, err, strings.TrimSpace(complaint.String()))
+		err = fmt.Errorf(
+			"run %s in pod %s/%s at %s: %w: %s",
+			strings.Join(command, " "),
+			namespace,
+			pod,
+			s.Name,
+			err,
+			strings.TrimSpace(complaint.String()),
+		)
 	}
 	return out.String(), complaint.String(), err
 }

@@ -22,7 +22,8 @@ func TestClearTestsTakesTheBedsLock(t *testing.T) {
 	cache := t.TempDir()
 	asked := filepath.Join(cache, "asked")
 	g.Expect(os.Mkdir(filepath.Join(cache, "bin"), 0o755)).To(Succeed())
-	g.Expect(os.WriteFile(filepath.Join(cache, "bin", "kubectl"), []byte("#!/bin/sh\necho \"$@\" >>"+asked+"\n"), 0o755)).To(Succeed())
+	g.Expect(os.WriteFile(filepath.Join(cache, "bin", "kubectl"), []byte("#!/bin/sh\necho \"$@\" >>"+asked+"\n"), 0o755)).
+		To(Succeed())
 	lock, err := os.Create(filepath.Join(cache, "lock"))
 	g.Expect(err).NotTo(HaveOccurred())
 	defer lock.Close()

@@ -28,7 +28,13 @@ func (s *Site) Kubectl(ctx context.Context, arguments ...string) (stdout, stderr
 	var out, complaint bytes.Buffer
 	command.Stdout, command.Stderr = &out, &complaint
 	if err = command.Run(); err != nil {
-		err = fmt.Errorf("kubectl %s at %s: %w: %s", strings.Join(arguments, " "), s.Name, err, strings.TrimSpace(complaint.String()))
+		err = fmt.Errorf(
+			"kubectl %s at %s: %w: %s",
+			strings.Join(arguments, " "),
+			s.Name,
+			err,
+			strings.TrimSpace(complaint.String()),
+		)
 	}
 	return out.String(), complaint.String(), err
 }
@@ -40,7 +46,10 @@ func (b *Bed) Namespace(t testing.TB, prefix string) string {
 	name := fmt.Sprintf("%s-%x", prefix, time.Now().UnixNano()&0xffffff)
 	for _, site := range b.Sites {
 		namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name,
-			Labels: map[string]string{"pod-security.kubernetes.io/enforce": "restricted", "app.kubernetes.io/part-of": "geosql-e2e"}}}
+			Labels: map[string]string{
+				"pod-security.kubernetes.io/enforce": "restricted",
+				"app.kubernetes.io/part-of":          "geosql-e2e",
+			}}}
 		if err := site.Client.Create(t.Context(), namespace); err != nil {
 			t.Fatalf("namespace %s at %s: %v", name, site.Name, err)
 		}
@@ -87,17 +96,22 @@ func (s *Site) StartShell(t testing.TB, pod *corev1.Pod) *Shell {
 	if err := s.Client.Create(t.Context(), pod); err != nil {
 		t.Fatalf("pod %s/%s at %s: %v", pod.Namespace, pod.Name, s.Name, err)
 	}
-	Wait(t, fmt.Sprintf("pod %s/%s at %s runs", pod.Namespace, pod.Name, s.Name), 90*time.Second, func(ctx context.Context) (bool, string, error) {
-		if err := s.Client.Get(ctx, client.ObjectKeyFromObject(pod), pod); err != nil {
-			return false, "", err
-		}
-		for _, status := range pod.Status.ContainerStatuses {
-			if waiting := status.State.Waiting; waiting != nil {
-				return false, waiting.Reason + " " + waiting.Message, nil
+	Wait(
+		t,
+		fmt.Sprintf("pod %s/%s at %s runs", pod.Namespace, pod.Name, s.Name),
+		90*time.Second,
+		func(ctx context.Context) (bool, string, error) {
+			if err := s.Client.Get(ctx, client.ObjectKeyFromObject(pod), pod); err != nil {
+				return false, "", err
 			}
-		}
-		return pod.Status.Phase == corev1.PodRunning && pod.Status.PodIP != "", string(pod.Status.Phase), nil
-	})
+			for _, status := range pod.Status.ContainerStatuses {
+				if waiting := status.State.Waiting; waiting != nil {
+					return false, waiting.Reason + " " + waiting.Message, nil
+				}
+			}
+			return pod.Status.Phase == corev1.PodRunning && pod.Status.PodIP != "", string(pod.Status.Phase), nil
+		},
+	)
 	return &Shell{Site: s, Pod: pod}
 }
 
@@ -112,15 +126,20 @@ func Ready(pod *corev1.Pod) bool {
 func (s *Site) NextPod(t testing.TB, namespace, name string, old types.UID, timeout time.Duration) *corev1.Pod {
 	t.Helper()
 	pod := &corev1.Pod{}
-	Wait(t, fmt.Sprintf("pod %s/%s at %s has been replaced and is ready", namespace, name, s.Name), timeout, func(ctx context.Context) (bool, string, error) {
-		if err := s.Client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, pod); err != nil {
-			return false, "", err
-		}
-		if pod.UID == old {
-			return false, "the old pod is there", nil
-		}
-		return Ready(pod), string(pod.Status.Phase), nil
-	})
+	Wait(
+		t,
+		fmt.Sprintf("pod %s/%s at %s has been replaced and is ready", namespace, name, s.Name),
+		timeout,
+		func(ctx context.Context) (bool, string, error) {
+			if err := s.Client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, pod); err != nil {
+				return false, "", err
+			}
+			if pod.UID == old {
+				return false, "the old pod is there", nil
+			}
+			return Ready(pod), string(pod.Status.Phase), nil
+		},
+	)
 	return pod
 }
 
@@ -133,7 +152,12 @@ func (h *Shell) Run(ctx context.Context, script string) (string, error) {
 // Wait asks `done` twice a second until it says so. Its progress text is logged when it changes and every 15 s, and
 // stands in the failure when `timeout` is over. An error from `done` is progress too, unless the object is gone for
 // good (then it is up to `done` to call t.Fatal).
-func Wait(t testing.TB, what string, timeout time.Duration, done func(ctx context.Context) (ok bool, progress string, err error)) {
+func Wait(
+	t testing.TB,
+	what string,
+	timeout time.Duration,
+	done func(ctx context.Context) (ok bool, progress string, err error),
+) {
 	t.Helper()
 	if err := until(t.Context(), t, what, timeout, done); err != nil {
 		t.Fatal(err)
@@ -141,12 +165,23 @@ func Wait(t testing.TB, what string, timeout time.Duration, done func(ctx contex
 }
 
 // Until is Wait for the time when the test is over: it returns what Wait would fail with.
-func Until(t testing.TB, what string, timeout time.Duration, done func(ctx context.Context) (ok bool, progress string, err error)) error {
+func Until(
+	t testing.TB,
+	what string,
+	timeout time.Duration,
+	done func(ctx context.Context) (ok bool, progress string, err error),
+) error {
 	t.Helper()
 	return until(context.Background(), t, what, timeout, done)
 }
 
-func until(ctx context.Context, t testing.TB, what string, timeout time.Duration, done func(ctx context.Context) (ok bool, progress string, err error)) error {
+func until(
+	ctx context.Context,
+	t testing.TB,
+	what string,
+	timeout time.Duration,
+	done func(ctx context.Context) (ok bool, progress string, err error),
+) error {
 	t.Helper()
 	since, last, lastLog := time.Now(), "", time.Now()
 	ctx, cancel := context.WithTimeout(ctx, timeout)

@@ -16,12 +16,18 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 )
 
-// What a look finds while a pod is replaced: the old one, which is ready to its end, nothing, the new one, and that ready.
+// What a look finds while a pod is replaced: the old one, which is ready to its end, nothing, the new one, and that
+// ready.
 func TestTheNextPodIsAwaited(t *testing.T) {
 	g := NewWithT(t)
 	pod := func(uid types.UID, ready corev1.ConditionStatus) *corev1.Pod {
 		return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: "server-0", UID: uid},
-			Status: corev1.PodStatus{Conditions: []corev1.PodCondition{{Type: corev1.PodScheduled, Status: "True"}, {Type: corev1.PodReady, Status: ready}}}}
+			Status: corev1.PodStatus{
+				Conditions: []corev1.PodCondition{
+					{Type: corev1.PodScheduled, Status: "True"},
+					{Type: corev1.PodReady, Status: ready},
+				},
+			}}
 	}
 	ends := pod("old", "True")
 	ends.DeletionTimestamp = &metav1.Time{Time: time.Now()}
@@ -33,7 +39,8 @@ func TestTheNextPodIsAwaited(t *testing.T) {
 	looks := []*corev1.Pod{pod("old", "True"), ends, nil, pod("new", "False"), pod("new", "True")}
 	seen := 0
 	site := &Site{Name: "quincy", Client: interceptor.NewClient(fake.NewClientBuilder().Build(), interceptor.Funcs{
-		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, obj client.Object, _ ...client.GetOption) error {
+		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, obj client.Object,
+			_ ...client.GetOption) error {
 			look := looks[min(seen, len(looks)-1)]
 			seen++
 			if look == nil {

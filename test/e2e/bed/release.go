@@ -15,8 +15,8 @@ import (
 	"geosql.dev/operator/internal/sites"
 )
 
-// TagImage gives an image that is loaded into the nodes another tag in all of them, and returns the name with it. The next
-// hack/bed/load takes the name away again.
+// TagImage gives an image that is loaded into the nodes another tag in all of them, and returns the name with it. The
+// next hack/bed/load takes the name away again.
 func (b *Bed) TagImage(t testing.TB, image, tag string) string {
 	t.Helper()
 	repository, _ := splitImage(image)
@@ -42,8 +42,8 @@ func splitImage(image string) (repository, tag string) {
 	return image[:at], image[at+1:]
 }
 
-// UpgradeOperator upgrades the releases of the operator to an image as a person would, the manager's first and then those of all
-// sites, whose values stay else as they are. It returns when they run.
+// UpgradeOperator upgrades the releases of the operator to an image as a person would, the manager's first and then
+// those of all sites, whose values stay else as they are. It returns when they run.
 func (b *Bed) UpgradeOperator(ctx context.Context, image string) error {
 	if err := b.Hub().upgrade(ctx, "geosql-operator", image); err != nil {
 		return err
@@ -58,9 +58,27 @@ func (b *Bed) UpgradeOperator(ctx context.Context, image string) error {
 // upgrade upgrades a Helm release of the chart at the site.
 func (s *Site) upgrade(ctx context.Context, release, image string) error {
 	repository, tag := splitImage(image)
-	command := exec.CommandContext(ctx, filepath.Join(s.bed.Cache, "bin/helm"), "upgrade", release, filepath.Join(s.bed.Repo, "charts/geosql-operator"),
-		"--kubeconfig", s.Kubeconfig, "--kube-context", "kind-"+s.Name, "--namespace", sites.OperatorNamespace, "--reuse-values",
-		"--set", "image.repository="+repository, "--set-string", "image.tag="+tag, "--wait", "--timeout", "2m")
+	command := exec.CommandContext(
+		ctx,
+		filepath.Join(s.bed.Cache, "bin/helm"),
+		"upgrade",
+		release,
+		filepath.Join(s.bed.Repo, "charts/geosql-operator"),
+		"--kubeconfig",
+		s.Kubeconfig,
+		"--kube-context",
+		"kind-"+s.Name,
+		"--namespace",
+		sites.OperatorNamespace,
+		"--reuse-values",
+		"--set",
+		"image.repository="+repository,
+		"--set-string",
+		"image.tag="+tag,
+		"--wait",
+		"--timeout",
+		"2m",
+	)
 	if out, err := command.CombinedOutput(); err != nil {
 		return fmt.Errorf("helm upgrade %s to %s at %s: %w: %s", release, image, s.Name, err, lastLine(string(out)))
 	}

@@ -11,8 +11,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// Replacement follows how one container of several running pods is replaced by one of another image, while another container
-// of theirs goes on. It may be asked while it is told.
+// Replacement follows how one container of several running pods is replaced by one of another image, while another
+// container of theirs goes on. It may be asked while it is told.
 type Replacement struct {
 	// kept is the container that goes on, replaced the other one.
 	kept, replaced string
@@ -30,9 +30,9 @@ func NewReplacement(kept, replaced string) *Replacement {
 	return &Replacement{kept: kept, replaced: replaced, first: map[string]*corev1.Pod{}}
 }
 
-// See takes one look at all pods; what they were like at the first is what is to be replaced. The pods of a look are read one
-// after another, and the first may be done before the second is read: only those that are under way in two looks, one after the
-// other, were so at the same time.
+// See takes one look at all pods; what they were like at the first is what is to be replaced. The pods of a look are
+// read one after another, and the first may be done before the second is read: only those that are under way in two
+// looks, one after the other, were so at the same time.
 func (r *Replacement) See(pods ...*corev1.Pod) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -102,8 +102,8 @@ func (r *Replacement) Done() []string {
 	return slices.Clone(r.done)
 }
 
-// Wrong is what was seen that must not be: a pod made anew, a container that should go on and did not, or that was started
-// without need, and two pods that get theirs at once.
+// Wrong is what was seen that must not be: a pod made anew, a container that should go on and did not, or that was
+// started without need, and two pods that get theirs at once.
 func (r *Replacement) Wrong() []string {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -22,7 +22,9 @@ type look struct {
 
 func (l look) seen() *corev1.Pod {
 	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: l.pod, UID: types.UID(l.uid)},
-		Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "mssql", Image: "engine:1"}, {Name: "agent", Image: l.image}}},
+		Spec: corev1.PodSpec{
+			Containers: []corev1.Container{{Name: "mssql", Image: "engine:1"}, {Name: "agent", Image: l.image}},
+		},
 		Status: corev1.PodStatus{ContainerStatuses: []corev1.ContainerStatus{
 			{Name: "mssql", ContainerID: l.engine, Ready: true},
 			{Name: "agent", ContainerID: l.agent, RestartCount: l.restarts, Ready: l.ready},
@@ -45,18 +47,27 @@ func TestReplacementIsFollowed(t *testing.T) {
 		done  []string
 		wrong string
 	}{
-		"one after another": {[][]look{{old("a"), told("b"), old("c")}, {old("a"), comes("b"), old("c")}, {old("a"), well("b"), told("c")},
+		"one after another": {[][]look{{old("a"), told("b"), old("c")}, {old("a"), comes("b"), old("c")},
+			{old("a"), well("b"), told("c")},
 			{old("a"), well("b"), comes("c")}, {old("a"), well("b"), well("c")}}, []string{"b", "c"}, ""},
-		"a probe that misses afterwards": {[][]look{{well("b"), told("c")}, {change(well("b"), func(l *look) { l.ready = false }), comes("c")}, {well("b"), well("c")}},
+		"a probe that misses afterwards": {[][]look{{well("b"), told("c")},
+			{change(well("b"), func(l *look) { l.ready = false }), comes("c")}, {well("b"), well("c")}},
 			[]string{"b", "c"}, ""},
-		"two that are told at once": {[][]look{{old("a"), told("b"), told("c")}, {old("a"), told("b"), comes("c")}}, nil, "containers agent of b and c are replaced at once"},
-		"a look that takes longer than the first's last moment": {[][]look{{comes("b"), old("c")}, {comes("b"), told("c")}, {well("b"), told("c")}, {well("b"), well("c")}},
+		"two that are told at once": {[][]look{{old("a"), told("b"), told("c")}, {old("a"), told("b"), comes("c")}}, nil,
+			"containers agent of b and c are replaced at once"},
+		"a look that takes longer than the first's last moment": {[][]look{{comes("b"), old("c")}, {comes("b"), told("c")},
+			{well("b"), told("c")}, {well("b"), well("c")}},
 			[]string{"b", "c"}, ""},
-		"the next before the first is ready": {[][]look{{comes("b"), old("c")}, {comes("b"), told("c")}, {comes("b"), told("c")}}, nil, "containers agent of b and c are replaced at once"},
-		"a pod made anew":                    {[][]look{{change(well("b"), func(l *look) { l.uid = "other" })}}, nil, "pod b is made anew"},
-		"an engine that was started again":   {[][]look{{change(well("b"), func(l *look) { l.engine = "e2" })}}, []string{"b"}, "container mssql of pod b was started again"},
-		"an agent that ends by itself":       {[][]look{{change(old("b"), func(l *look) { l.agent = "a2" })}}, nil, "its image is the same"},
-		"an agent that does not stay":        {[][]look{{comes("b")}, {change(well("b"), func(l *look) { l.restarts = 3 })}}, []string{"b"}, "container agent of pod b was started 3 times"},
+		"the next before the first is ready": {[][]look{{comes("b"), old("c")}, {comes("b"), told("c")},
+			{comes("b"), told("c")}}, nil, "containers agent of b and c are replaced at once"},
+		"a pod made anew": {[][]look{{change(well("b"), func(l *look) { l.uid = "other" })}}, nil,
+			"pod b is made anew"},
+		"an engine that was started again": {[][]look{{change(well("b"), func(l *look) { l.engine = "e2" })}},
+			[]string{"b"}, "container mssql of pod b was started again"},
+		"an agent that ends by itself": {[][]look{{change(old("b"), func(l *look) { l.agent = "a2" })}}, nil,
+			"its image is the same"},
+		"an agent that does not stay": {[][]look{{comes("b")}, {change(well("b"), func(l *look) { l.restarts = 3 })}},
+			[]string{"b"}, "container agent of pod b was started 3 times"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// Shared is something of the bed that takes long to make, and that tests use one after another. The first of them makes it, the last
-// removes it. Each leaves it well: one that does not fails, and so does the next find it made anew.
+// Shared is something of the bed that takes long to make, and that tests use one after another. The first of them makes
+// it, the last removes it. Each leaves it well: one that does not fails, and so does the next find it made anew.
 type Shared[T any] struct {
 	// Make makes it. What is there already when it fails is in the thing by then, and is removed.
 	Make func(t *testing.T, thing *T)
@@ -26,7 +26,8 @@ type Shared[T any] struct {
 	thing *T
 }
 
-// Beside lets the test use it beside tests that do not. Place is that among those that use it, seconds are about how long it takes.
+// Beside lets the test use it beside tests that do not. Place is that among those that use it, seconds are about how
+// long it takes.
 func (s *Shared[T]) Beside(t *testing.T, place, seconds int) {
 	t.Helper()
 	s.begin(&Turn{t: t, place: place, seconds: seconds})

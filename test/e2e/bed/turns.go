@@ -78,8 +78,8 @@ const (
 	ended
 )
 
-// lane is what the tests that share something have in common: one of them is at work at a time. It has a size, and so an address
-// of its own.
+// lane is what the tests that share something have in common: one of them is at work at a time. It has a size, and so
+// an address of its own.
 type lane struct{ _ byte }
 
 // Turn is that of a test among those that run in parallel.
@@ -94,9 +94,9 @@ type Turn struct {
 	state    state
 }
 
-// Beside lets the test run beside others: it has objects of its own, and leaves the WAN, the operator and the nodes as they
-// are. It goes on when a place is free; those that take longest, with all that waits for them, go first, so that none of them
-// is left alone at the end. Seconds are about how long it takes.
+// Beside lets the test run beside others: it has objects of its own, and leaves the WAN, the operator and the nodes as
+// they are. It goes on when a place is free; those that take longest, with all that waits for them, go first, so that
+// none of them is left alone at the end. Seconds are about how long it takes.
 func Beside(t *testing.T, seconds int) {
 	t.Helper()
 	turns.begin(&Turn{t: t, seconds: seconds})
@@ -132,11 +132,13 @@ func (s *schedule) count(is func(*Turn) bool) int {
 	return n
 }
 
-// ready tells whether only a place is missing for a test to begin: nobody disturbs, nobody has what it shares, and nobody who
-// waits for that comes before it. Those that disturb come after all others; one that is prepared goes on before another begins.
+// ready tells whether only a place is missing for a test to begin: nobody disturbs, nobody has what it shares, and
+// nobody who waits for that comes before it. Those that disturb come after all others; one that is prepared goes on
+// before another begins.
 func (s *schedule) ready(turn *Turn) bool {
 	return turn.state == waiting && !(turn.disturbs && s.awaited()) && s.count(func(other *Turn) bool {
-		return other.state == alone || turn.lane != nil && other.lane == turn.lane && (other.state != waiting || other.before(turn))
+		return other.state == alone ||
+			turn.lane != nil && other.lane == turn.lane && (other.state != waiting || other.before(turn))
 	}) == 0
 }
 
@@ -176,21 +178,24 @@ func (s *schedule) seconds(turn *Turn) int {
 	return sum
 }
 
-// Disturbs lets the test prepare itself beside others. What it changes for all (the WAN, the operator, a node) it changes after Alone.
+// Disturbs lets the test prepare itself beside others. What it changes for all (the WAN, the operator, a node) it
+// changes after Alone.
 func Disturbs(t *testing.T, seconds int) *Turn {
 	t.Helper()
 	return turns.begin(&Turn{t: t, seconds: seconds, disturbs: true})
 }
 
-// Alone waits until all tests that do not disturb have ended, all that do are prepared, and nobody else is alone. From then on
-// until its end the test may disturb. Others may have disturbed what it has prepared: it makes sure that all is well again.
+// Alone waits until all tests that do not disturb have ended, all that do are prepared, and nobody else is alone. From
+// then on until its end the test may disturb. Others may have disturbed what it has prepared: it makes sure that all is
+// well again.
 func (turn *Turn) Alone() {
 	turn.t.Helper()
 	s, since := turn.s, time.Now()
 	s.when(always, func() { turn.state = pausing })
 	s.when(func() bool {
 		return s.count(func(other *Turn) bool {
-			return other.state == working || other.state == alone || other.state == waiting && (!other.disturbs || s.ready(other))
+			return other.state == working || other.state == alone ||
+				other.state == waiting && (!other.disturbs || s.ready(other))
 		}) == 0
 	}, func() { turn.state = alone })
 	turn.t.Logf("it is alone after %.1f s", time.Since(since).Seconds())

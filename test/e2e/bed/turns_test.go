@@ -28,9 +28,9 @@ func (w *watch) do(what func()) {
 	what()
 }
 
-// Tests that leave everything as it is begin with the longest, and never are more of them at work than there are places. Those that
-// disturb are alone, one after another, when all others have ended and nobody prepares himself any more. One that fails, or
-// has nothing to disturb after all, holds up nobody.
+// Tests that leave everything as it is begin with the longest, and never are more of them at work than there are
+// places. Those that disturb are alone, one after another, when all others have ended and nobody prepares himself any
+// more. One that fails, or has nothing to disturb after all, holds up nobody.
 func TestTurnsAreTaken(t *testing.T) {
 	s := newSchedule(1)
 	w := &watch{}
@@ -87,8 +87,8 @@ func (w *watch) disturber(t *testing.T, turn *Turn) {
 	w.do(func() { w.alone-- })
 }
 
-// What is shared is made by the first test that uses it and removed by the last. They use it one after another in the order of their
-// places, those that disturb at the end.
+// What is shared is made by the first test that uses it and removed by the last. They use it one after another in the
+// order of their places, those that disturb at the end.
 func TestSharedIsUsedInTurn(t *testing.T) {
 	s := newSchedule(3)
 	w := &watch{}

@@ -15,8 +15,8 @@ import (
 // webhookAway bounds how long a test asks again while the operator's webhook does not answer.
 const webhookAway = 2 * time.Minute
 
-// insistent asks again what was refused because the operator's webhook did not answer, as a person would: a test that ends the
-// operator runs beside others. Such a request has changed nothing.
+// insistent asks again what was refused because the operator's webhook did not answer, as a person would: a test that
+// ends the operator runs beside others. Such a request has changed nothing.
 type insistent struct{ client.Client }
 
 // Create asks again while the webhook is away.
@@ -30,7 +30,12 @@ func (c insistent) Update(ctx context.Context, obj client.Object, options ...cli
 }
 
 // Patch asks again while the webhook is away.
-func (c insistent) Patch(ctx context.Context, obj client.Object, patch client.Patch, options ...client.PatchOption) error {
+func (c insistent) Patch(
+	ctx context.Context,
+	obj client.Object,
+	patch client.Patch,
+	options ...client.PatchOption,
+) error {
 	return insist(ctx, func() error { return c.Client.Patch(ctx, obj, patch, options...) })
 }
 

@@ -15,8 +15,17 @@ import (
 // Kubeconfig writes cfg, which must hold its data rather than files, as a kubeconfig.
 func Kubeconfig(cfg *rest.Config) []byte {
 	file := clientcmdapi.NewConfig()
-	file.Clusters["c"] = &clientcmdapi.Cluster{Server: cfg.Host, CertificateAuthorityData: cfg.CAData, TLSServerName: cfg.ServerName}
-	file.AuthInfos["u"] = &clientcmdapi.AuthInfo{ClientCertificateData: cfg.CertData, ClientKeyData: cfg.KeyData, Token: cfg.BearerToken, Impersonate: cfg.Impersonate.UserName}
+	file.Clusters["c"] = &clientcmdapi.Cluster{
+		Server:                   cfg.Host,
+		CertificateAuthorityData: cfg.CAData,
+		TLSServerName:            cfg.ServerName,
+	}
+	file.AuthInfos["u"] = &clientcmdapi.AuthInfo{
+		ClientCertificateData: cfg.CertData,
+		ClientKeyData:         cfg.KeyData,
+		Token:                 cfg.BearerToken,
+		Impersonate:           cfg.Impersonate.UserName,
+	}
 	file.Contexts["x"] = &clientcmdapi.Context{Cluster: "c", AuthInfo: "u"}
 	file.CurrentContext = "x"
 	data, err := clientcmd.Write(*file)

@@ -46,13 +46,26 @@ func ManagerRole(t testing.TB) *rbacv1.ClusterRole {
 	}
 }
 
-// ManagerConfig is how the manager speaks with the hub: of the operator's own kinds it may do what its ClusterRole says,
-// and no more. Its rights over others, which `site join` grants for each namespace, are not narrowed.
+// ManagerConfig is how the manager speaks with the hub: of the operator's own kinds it may do what its ClusterRole
+// says, and no more. Its rights over others, which `site join` grants for each namespace, are not narrowed.
 func (a *Server) ManagerConfig(t testing.TB) *rest.Config {
 	t.Helper()
 	others := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "test-others"}, Rules: []rbacv1.PolicyRule{{
-		APIGroups: []string{"", "admissionregistration.k8s.io", "apps", "authentication.k8s.io", "authorization.k8s.io", "batch", "chaos-mesh.org",
-			"coordination.k8s.io", "discovery.k8s.io", "events.k8s.io", "policy", rbacv1.GroupName, "storage.k8s.io"},
+		APIGroups: []string{
+			"",
+			"admissionregistration.k8s.io",
+			"apps",
+			"authentication.k8s.io",
+			"authorization.k8s.io",
+			"batch",
+			"chaos-mesh.org",
+			"coordination.k8s.io",
+			"discovery.k8s.io",
+			"events.k8s.io",
+			"policy",
+			rbacv1.GroupName,
+			"storage.k8s.io",
+		},
 		Resources: []string{rbacv1.ResourceAll}, Verbs: []string{rbacv1.VerbAll}}}}
 	for _, role := range []*rbacv1.ClusterRole{ManagerRole(t), others} {
 		binding := &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: role.Name},

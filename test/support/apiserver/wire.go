@@ -83,8 +83,8 @@ func (w *Wire) Mend() {
 	w.now.mend()
 }
 
-// MendForNew ends a cut for connections that are made from now on. Those of before stay open and silent, as TCP's do whose next repetition
-// is far off after a longer one.
+// MendForNew ends a cut for connections that are made from now on. Those of before stay open and silent, as TCP's do
+// whose next repetition is far off after a longer one.
 func (w *Wire) MendForNew() {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -28,8 +28,8 @@ import (
 	"geosql.dev/operator/test/support/checkout"
 )
 
-// BinaryVariable names an environment variable with the path of an engine's binary. Unless it is set, hack/program builds
-// the stand-in, or finds the one that was built from the same sources.
+// BinaryVariable names an environment variable with the path of an engine's binary. Unless it is set, hack/program
+// builds the stand-in, or finds the one that was built from the same sources.
 const BinaryVariable = "GEOSQL_STANDIN"
 
 // startWithin bounds the start of an engine on a busy machine.
@@ -108,7 +108,14 @@ func Start(t testing.TB, namespace string, server v1alpha1.ServerName) *Engine {
 
 // StartWith starts an instance with the given passwords and certificate (the data of a kubernetes.io/tls Secret with
 // ca.crt). It ends with the test.
-func StartWith(t testing.TB, namespace string, server v1alpha1.ServerName, passwords credentials.Passwords, certificate map[string][]byte, authority *credentials.Authority) *Engine {
+func StartWith(
+	t testing.TB,
+	namespace string,
+	server v1alpha1.ServerName,
+	passwords credentials.Passwords,
+	certificate map[string][]byte,
+	authority *credentials.Authority,
+) *Engine {
 	t.Helper()
 	e := &Engine{
 		Namespace: namespace, Server: server, Authority: authority, port: "0",
@@ -120,8 +127,12 @@ func StartWith(t testing.TB, namespace string, server v1alpha1.ServerName, passw
 			t.Fatalf("write %s: %v", key, err)
 		}
 	}
-	conf := fmt.Sprintf("[network]\ntlscert = %s\ntlskey = %s\ntlsprotocols = 1.2\nforceencryption = 1\n[hadr]\nhadrenabled = 1\n[sqlagent]\nenabled = true\n",
-		filepath.Join(e.TLSDir, credentials.KeyCertificate), filepath.Join(e.TLSDir, credentials.KeyPrivateKey))
+	conf := fmt.Sprintf(
+		"[network]\ntlscert = %s\ntlskey = %s\ntlsprotocols = 1.2\nforceencryption = 1\n[hadr]\nhadrenabled = "+
+			"1\n[sqlagent]\nenabled = true\n",
+		filepath.Join(e.TLSDir, credentials.KeyCertificate),
+		filepath.Join(e.TLSDir, credentials.KeyPrivateKey),
+	)
 	if err := os.WriteFile(filepath.Join(e.root, "mssql.conf"), []byte(conf), 0o600); err != nil {
 		t.Fatalf("write mssql.conf: %v", err)
 	}
@@ -157,7 +168,9 @@ func (e *Engine) Launch(t testing.TB) {
 		t.Fatal(err)
 	}
 	output := &lockedBuffer{}
-	cmd := exec.Command(program, append([]string{"--root", e.root, "--server-name", credentials.HostName(e.Server)}, e.Arguments...)...)
+	cmd := exec.Command(
+		program,
+		append([]string{"--root", e.root, "--server-name", credentials.HostName(e.Server)}, e.Arguments...)...)
 	cmd.Env = []string{"ACCEPT_EULA=Y", "MSSQL_PID=Developer", "MSSQL_IP_ADDRESS=127.0.0.1", "MSSQL_TCP_PORT=" + e.port,
 		"MSSQL_MEMORY_LIMIT_MB=256", "MSSQL_SA_PASSWORD=" + string(e.Access.Passwords[credentials.KeySA]),
 		// Where an engine that was built with the race detector reports (hack/race).
@@ -175,7 +188,8 @@ func (e *Engine) Launch(t testing.TB) {
 	defer look.Stop()
 	for {
 		text := output.String()
-		if found := listening.FindStringSubmatch(text); found != nil && strings.Contains(text, "ready for client connections") {
+		if found := listening.FindStringSubmatch(text); found != nil &&
+			strings.Contains(text, "ready for client connections") {
 			if e.port != found[1] {
 				// Once: whoever uses the instance looks at its address while a test starts the next process.
 				e.port, e.Address = found[1], "127.0.0.1:"+found[1]
@@ -281,7 +295,9 @@ func (e *Engine) signal(s os.Signal) {
 func (e *Engine) Connector(t testing.TB) *mssql.Connector {
 	t.Helper()
 	c := mssql.NewConnector(mssql.Options{
-		Access:  mssql.AccessFunc(func(context.Context, string, v1alpha1.ServerName) (mssql.Access, error) { return e.Access, nil }),
+		Access: mssql.AccessFunc(
+			func(context.Context, string, v1alpha1.ServerName) (mssql.Access, error) { return e.Access, nil },
+		),
 		Address: func(mssql.Target) string { return e.Address },
 	})
 	t.Cleanup(func() { _ = c.Close() })

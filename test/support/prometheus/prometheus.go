@@ -26,8 +26,8 @@ import (
 // patience is for a machine that is busy with other things.
 const patience = 3 * time.Minute
 
-// Program finds prometheus or promtool as hack/tool prometheus has unpacked it, or as it is installed. Without it the test is
-// left out, unless GEOSQL_REQUIRE_PROMETHEUS says that it must be there.
+// Program finds prometheus or promtool as hack/tool prometheus has unpacked it, or as it is installed. Without it the
+// test is left out, unless GEOSQL_REQUIRE_PROMETHEUS says that it must be there.
 func Program(t testing.TB, name string) string {
 	t.Helper()
 	cache := os.Getenv("GEOSQL_BED_CACHE")
@@ -52,15 +52,19 @@ func Program(t testing.TB, name string) string {
 // Prometheus is one of the test's own; it ends with the test.
 type Prometheus struct{ url string }
 
-// Start starts one with the rules of the chart. Jobs are its scrape_configs, interval is between two scrapes and between two
-// evaluations of the rules.
+// Start starts one with the rules of the chart. Jobs are its scrape_configs, interval is between two scrapes and
+// between two evaluations of the rules.
 func Start(t testing.TB, interval time.Duration, jobs ...map[string]any) *Prometheus {
 	t.Helper()
 	g := gomega.NewWithT(t)
 	program := Program(t, "prometheus")
 	type object = map[string]any
 	config, err := yaml.Marshal(object{
-		"global":         object{"scrape_interval": milliseconds(interval), "evaluation_interval": milliseconds(interval), "scrape_timeout": milliseconds(interval)},
+		"global": object{
+			"scrape_interval":     milliseconds(interval),
+			"evaluation_interval": milliseconds(interval),
+			"scrape_timeout":      milliseconds(interval),
+		},
 		"rule_files":     []string{filepath.Join(checkout.Root(), "charts", "geosql-operator", "rules", "*.yaml")},
 		"scrape_configs": jobs,
 	})
@@ -73,7 +77,13 @@ func Start(t testing.TB, interval time.Duration, jobs ...map[string]any) *Promet
 	address := free.Addr().String()
 	g.Expect(free.Close()).To(gomega.Succeed())
 	ctx, cancel := context.WithCancel(context.Background())
-	command := exec.CommandContext(ctx, program, "--config.file="+file, "--storage.tsdb.path="+filepath.Join(folder, "data"), "--web.listen-address="+address)
+	command := exec.CommandContext(
+		ctx,
+		program,
+		"--config.file="+file,
+		"--storage.tsdb.path="+filepath.Join(folder, "data"),
+		"--web.listen-address="+address,
+	)
 	command.Cancel = func() error { return command.Process.Signal(os.Interrupt) }
 	command.WaitDelay = 20 * time.Second
 	log := &strings.Builder{}
@@ -87,7 +97,8 @@ func Start(t testing.TB, interval time.Duration, jobs ...map[string]any) *Promet
 		}
 	})
 	p := &Prometheus{url: "http://" + address}
-	g.Eventually(func() error { _, err := p.ask("/-/ready", nil); return err }, patience, 100*time.Millisecond).Should(gomega.Succeed())
+	g.Eventually(func() error { _, err := p.ask("/-/ready", nil); return err }, patience, 100*time.Millisecond).
+		Should(gomega.Succeed())
 	return p
 }
 

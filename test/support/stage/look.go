@@ -57,7 +57,12 @@ func (b *Stage) Query(t testing.TB, server v1alpha1.ServerName, database, text s
 	return rows
 }
 
-func (b *Stage) rows(t testing.TB, server v1alpha1.ServerName, database, text string, columns int) (rows []string, err error) {
+func (b *Stage) rows(
+	t testing.TB,
+	server v1alpha1.ServerName,
+	database, text string,
+	columns int,
+) (rows []string, err error) {
 	t.Helper()
 	db, err := b.connector.Open(t.Context(), mssql.Target{
 		Namespace: Namespace, Server: server, Database: database, Role: credentials.RoleSA})
@@ -88,8 +93,8 @@ func (b *Stage) SQL(t testing.TB, server v1alpha1.ServerName, database, text str
 	g.Expect(db.Exec(t.Context(), tsql.Statement{Text: text})).To(gomega.Succeed())
 }
 
-// Unready are the declared objects that are not Ready as they are declared now, or are being deleted, with that condition. The
-// key is "Kind name".
+// Unready are the declared objects that are not Ready as they are declared now, or are being deleted, with that
+// condition. The key is "Kind name".
 func (b *Stage) Unready(t testing.TB) map[string]*metav1.Condition {
 	t.Helper()
 	unready := map[string]*metav1.Condition{}

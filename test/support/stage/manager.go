@@ -51,8 +51,8 @@ type Watch struct {
 	Executing func(mssql.Target, tsql.Statement) func(error)
 }
 
-// Main is TestMain of a package that uses a stage. The binary is a manager when Stage.StartManager has started it, with the
-// Watch that watch makes of what was given there; else it runs the tests.
+// Main is TestMain of a package that uses a stage. The binary is a manager when Stage.StartManager has started it, with
+// the Watch that watch makes of what was given there; else it runs the tests.
 func Main[T any](m *testing.M, watch func(T) (Watch, error)) {
 	if file := os.Getenv(managerVariable); file != "" {
 		if err := runManager(file, watch); err != nil {
@@ -181,7 +181,8 @@ func runManager[T any](file string, watch func(T) (Watch, error)) error {
 		func() error { return distributor.SetupWithManager(mgr, distributor.Options{Connector: connector}) },
 		func() error { return publication.SetupWithManager(mgr, publication.Options{Connector: connector}) },
 		func() error {
-			return subscription.SetupWithManager(mgr, subscription.Options{Sites: provider, Connector: connector, Sidecar: sidecar})
+			return subscription.SetupWithManager(mgr,
+				subscription.Options{Sites: provider, Connector: connector, Sidecar: sidecar})
 		},
 	} {
 		if err := add(); err != nil {

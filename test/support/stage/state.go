@@ -59,22 +59,53 @@ var catalogViews = []struct {
 	{Servers, "master", "name, subject", "sys.certificates"},
 	{Servers, "master", "name, state_desc, role_desc, connection_auth_desc", "sys.database_mirroring_endpoints"},
 	{Servers, "master", "name, cluster_type_desc, required_synchronized_secondaries_to_commit", "sys.availability_groups"},
-	{Servers, "master", "replica_server_name, endpoint_url, availability_mode_desc, failover_mode_desc, seeding_mode_desc, " +
-		"secondary_role_allow_connections_desc", "sys.availability_replicas"},
+	{
+		Servers,
+		"master",
+		"replica_server_name, endpoint_url, availability_mode_desc, failover_mode_desc, seeding_mode_desc, " +
+			"secondary_role_allow_connections_desc",
+		"sys.availability_replicas",
+	},
 	{Servers, "master", "role_desc, connected_state_desc", "sys.dm_hadr_availability_replica_states WHERE is_local = 1"},
 	{Servers, "msdb", "name, enabled", "dbo.sysjobs"},
 	{Servers, "msdb", "step_id, step_name, subsystem", "dbo.sysjobsteps"},
-	{[]v1alpha1.ServerName{"tukpub"}, "Content", "name, status, allow_pull, allow_push, immediate_sync", "dbo.syspublications"},
+	{
+		[]v1alpha1.ServerName{"tukpub"},
+		"Content",
+		"name, status, allow_pull, allow_push, immediate_sync",
+		"dbo.syspublications",
+	},
 	{[]v1alpha1.ServerName{"tukpub"}, "Content", "name, dest_table, type, status", "dbo.sysarticles"},
-	{[]v1alpha1.ServerName{"tukpub"}, "Content", "srvname, dest_db, status, sync_type, subscription_type", "dbo.syssubscriptions"},
-	{[]v1alpha1.ServerName{"tukpub", "dubsub"}, "Content", "name, type_desc", "sys.database_principals WHERE name LIKE '%geosql%'"},
+	{
+		[]v1alpha1.ServerName{"tukpub"},
+		"Content",
+		"srvname, dest_db, status, sync_type, subscription_type",
+		"dbo.syssubscriptions",
+	},
+	{
+		[]v1alpha1.ServerName{"tukpub", "dubsub"},
+		"Content",
+		"name, type_desc",
+		"sys.database_principals WHERE name LIKE '%geosql%'",
+	},
 	{[]v1alpha1.ServerName{"dist"}, "distribution", "publisher_db, publication, publication_type", "dbo.MSpublications"},
 	{[]v1alpha1.ServerName{"dist"}, "distribution", "publisher_db, article, source_object", "dbo.MSarticles"},
-	{[]v1alpha1.ServerName{"dist"}, "distribution", "publisher_db, subscriber_db, subscription_type, status", "dbo.MSsubscriptions"},
-	{[]v1alpha1.ServerName{"dubsub"}, "Content", "publisher, publisher_db, publication, subscription_type", "dbo.MSreplication_subscriptions"},
+	{
+		[]v1alpha1.ServerName{"dist"},
+		"distribution",
+		"publisher_db, subscriber_db, subscription_type, status",
+		"dbo.MSsubscriptions",
+	},
+	{
+		[]v1alpha1.ServerName{"dubsub"},
+		"Content",
+		"publisher, publisher_db, publication, subscription_type",
+		"dbo.MSreplication_subscriptions",
+	},
 }
 
-// noSuchObject is the error of a table that replication makes when it is first needed, and leaves: without it there are no rows.
+// noSuchObject is the error of a table that replication makes when it is first needed, and leaves: without it there are
+// no rows.
 const noSuchObject = 208
 
 // State is what two runs are compared by: what the servers' catalogs have, the objects at the API server, and the
@@ -101,8 +132,15 @@ func (b *Stage) State(t testing.TB) []string {
 // objects at the API server, with the keys of Secrets and the status of conditions.
 func (b *Stage) objects(t testing.TB) []string {
 	t.Helper()
-	lists := []client.ObjectList{&coordinationv1.LeaseList{}, &corev1.SecretList{}, &corev1.ServiceAccountList{}, &corev1.ServiceList{},
-		&discoveryv1.EndpointSliceList{}, &rbacv1.RoleList{}, &rbacv1.RoleBindingList{}}
+	lists := []client.ObjectList{
+		&coordinationv1.LeaseList{},
+		&corev1.SecretList{},
+		&corev1.ServiceAccountList{},
+		&corev1.ServiceList{},
+		&discoveryv1.EndpointSliceList{},
+		&rbacv1.RoleList{},
+		&rbacv1.RoleBindingList{},
+	}
 	for _, list := range declaredLists() {
 		lists = append(lists, list)
 	}
@@ -112,7 +150,10 @@ func (b *Stage) objects(t testing.TB) []string {
 		_ = meta.EachListItem(list, func(item runtime.Object) error {
 			object := item.(client.Object)
 			finalizers := slices.Sorted(slices.Values(object.GetFinalizers()))
-			all = append(all, fmt.Sprintf("%T %s %v %v", item, strings.TrimRight(object.GetName(), "0123456789"), object.GetLabels(), finalizers))
+			all = append(
+				all,
+				fmt.Sprintf("%T %s %v %v", item, strings.TrimRight(object.GetName(), "0123456789"), object.GetLabels(), finalizers),
+			)
 			switch o := item.(type) {
 			case *corev1.Secret:
 				for key := range o.Data {

@@ -64,7 +64,12 @@ func dial(ctx context.Context, socket string) (net.Conn, error) {
 	return dialer.DialContext(ctx, "unix", socket)
 }
 
-func call(ctx context.Context, dial func(context.Context, string) (net.Conn, error), device string, request Request) (Status, error) {
+func call(
+	ctx context.Context,
+	dial func(context.Context, string) (net.Conn, error),
+	device string,
+	request Request,
+) (Status, error) {
 	ctx, cancel := context.WithTimeout(ctx, exchangeTime)
 	defer cancel()
 	connection, err := dial(ctx, address(device))

@@ -86,7 +86,11 @@ func serve(t *testing.T) (device string, shaper *table) {
 }
 
 func class(name, to string, delay time.Duration) emulator.Class {
-	return emulator.Class{Name: name, To: []netip.Prefix{netip.MustParsePrefix(to)}, Rule: shape.Rule{Delay: delay, Loss: 0.01, Rate: 1e9}}
+	return emulator.Class{
+		Name: name,
+		To:   []netip.Prefix{netip.MustParsePrefix(to)},
+		Rule: shape.Rule{Delay: delay, Loss: 0.01, Rate: 1e9},
+	}
 }
 
 func TestOperations(t *testing.T) {
@@ -128,7 +132,8 @@ func TestErrorsReachTheCaller(t *testing.T) {
 	_, err := Call(t.Context(), device, Request{Operation: Apply, Classes: []emulator.Class{{Name: "a"}}})
 	g.Expect(err).To(MatchError(ContainSubstring("class a has no destination")))
 	_, err = Call(t.Context(), device, Request{Operation: "destroy"})
-	g.Expect(err).To(MatchError(ContainSubstring(`operation "destroy" is not supported: use apply, set, clear, show or stop`)))
+	g.Expect(err).
+		To(MatchError(ContainSubstring(`operation "destroy" is not supported: use apply, set, clear, show or stop`)))
 	_, err = Call(t.Context(), "nobody", Request{Operation: Show})
 	g.Expect(errors.Is(err, ErrNotRunning)).To(BeTrue())
 	g.Expect(StopAndWait(t.Context(), "nobody")).To(Succeed())

@@ -76,7 +76,10 @@ func ParseDestinations(text string) ([]netip.Prefix, error) {
 			prefix, err = netip.PrefixFrom(address, address.BitLen()), nil
 		}
 		if err != nil || !prefix.Addr().Is4() {
-			return nil, fmt.Errorf("%q is not an IPv4 prefix: write for example 10.102.0.0/16 or 172.18.0.5, several separated by commas", word)
+			return nil, fmt.Errorf(
+				"%q is not an IPv4 prefix: write for example 10.102.0.0/16 or 172.18.0.5, several separated by commas",
+				word,
+			)
 		}
 		to = append(to, prefix)
 	}
@@ -107,13 +110,17 @@ func Validate(classes []Class) error {
 			if !prefix.IsValid() || !prefix.Addr().Is4() {
 				errs = append(errs, fmt.Errorf("class %s: %s is not an IPv4 prefix", class.Name, prefix))
 			} else if other, taken := owner[prefix]; taken {
-				errs = append(errs, fmt.Errorf("class %s: %s belongs to class %s already; clear that first", class.Name, prefix, other))
+				errs = append(errs, fmt.Errorf("class %s: %s belongs to class %s already; clear that first", class.Name, prefix,
+					other))
 			}
 			owner[prefix] = class.Name
 		}
 		for _, priority := range class.Priorities {
 			if other, taken := byPriority[priority]; taken {
-				errs = append(errs, fmt.Errorf("class %s: priority %#x belongs to class %s already; clear that first", class.Name, priority, other))
+				errs = append(
+					errs,
+					fmt.Errorf("class %s: priority %#x belongs to class %s already; clear that first", class.Name, priority, other),
+				)
 			}
 			byPriority[priority] = class.Name
 		}

@@ -24,7 +24,8 @@ func prefixes(words ...string) []netip.Prefix {
 
 func TestParseDestinations(t *testing.T) {
 	g := NewWithT(t)
-	g.Expect(ParseDestinations("172.18.0.5,10.102.3.4/16,172.18.0.5/32")).To(Equal(prefixes("10.102.0.0/16", "172.18.0.5/32")))
+	g.Expect(ParseDestinations("172.18.0.5,10.102.3.4/16,172.18.0.5/32")).
+		To(Equal(prefixes("10.102.0.0/16", "172.18.0.5/32")))
 	for _, text := range []string{"", "10.0.0.0/8,", "10.0.0.0/33", "fd00::/8", "::1", "dublin"} {
 		_, err := ParseDestinations(text)
 		g.Expect(err).To(MatchError(ContainSubstring("is not an IPv4 prefix: write for example")), text)
@@ -47,12 +48,15 @@ func TestValidate(t *testing.T) {
 		many = append(many, Class{Name: fmt.Sprint(i), To: prefixes(fmt.Sprintf("10.%d.0.0/16", i))})
 	}
 	for message, classes := range map[string][]Class{
-		`class name "a" is empty or there twice`:            {{Name: "a", To: prefixes("10.1.0.0/16")}, {Name: "a", To: prefixes("10.2.0.0/16")}},
-		`class name "" is empty`:                            {{To: prefixes("10.1.0.0/16")}},
-		"class a has no destination":                        {{Name: "a"}},
-		"class a: fd00::/8 is not an IPv4 prefix":           {{Name: "a", To: prefixes("fd00::/8")}},
-		"class b: 10.1.0.0/16 belongs to class a already":   {{Name: "a", To: prefixes("10.1.0.0/16")}, {Name: "b", To: prefixes("10.1.9.9/16")}},
-		"class a: delay 2m0s is outside":                    {{Name: "a", To: prefixes("10.1.0.0/16"), Rule: shape.Rule{Delay: 2 * time.Minute}}},
+		`class name "a" is empty or there twice`: {{Name: "a", To: prefixes("10.1.0.0/16")},
+			{Name: "a", To: prefixes("10.2.0.0/16")}},
+		`class name "" is empty`:                  {{To: prefixes("10.1.0.0/16")}},
+		"class a has no destination":              {{Name: "a"}},
+		"class a: fd00::/8 is not an IPv4 prefix": {{Name: "a", To: prefixes("fd00::/8")}},
+		"class b: 10.1.0.0/16 belongs to class a already": {{Name: "a", To: prefixes("10.1.0.0/16")},
+			{Name: "b", To: prefixes("10.1.9.9/16")}},
+		"class a: delay 2m0s is outside": {{Name: "a", To: prefixes("10.1.0.0/16"),
+			Rule: shape.Rule{Delay: 2 * time.Minute}}},
 		"65 classes are more than the 64 a device can have": many,
 	} {
 		g.Expect(Validate(classes)).To(MatchError(ContainSubstring(message)))

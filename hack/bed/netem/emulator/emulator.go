@@ -154,7 +154,8 @@ func (e *Emulator) apply(wanted []Class) error {
 			byPriority[priority] = target
 		}
 	}
-	if err := divert(e.byDestination, byDestination, e.classifier.SetDestination, e.classifier.RemoveDestination); err != nil {
+	if err := divert(e.byDestination, byDestination, e.classifier.SetDestination,
+		e.classifier.RemoveDestination); err != nil {
 		return err
 	}
 	if err := divert(e.byPriority, byPriority, e.classifier.SetPriority, e.classifier.RemovePriority); err != nil {
@@ -220,7 +221,11 @@ func (e *Emulator) create(spec Class) (*class, error) {
 
 // divert makes the classifier hold what is wanted, first what is added or
 // changed, then what is not wanted any more, so that no frame finds a gap.
-func divert[Key comparable](held, wanted map[Key]link.Target, set func(Key, link.Target) error, remove func(Key) error) error {
+func divert[Key comparable](
+	held, wanted map[Key]link.Target,
+	set func(Key, link.Target) error,
+	remove func(Key) error,
+) error {
 	for key, target := range wanted {
 		if before, there := held[key]; there && before == target {
 			continue

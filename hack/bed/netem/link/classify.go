@@ -53,13 +53,16 @@ func AttachClassifier(device int) (_ *Classifier, err error) {
 			c.Close()
 		}
 	}()
-	if c.priorities, err = ebpf.NewMap(&ebpf.MapSpec{Name: "netem_priority", Type: ebpf.Hash, KeySize: 4, ValueSize: 8, MaxEntries: maxClasses}); err != nil {
+	if c.priorities, err = ebpf.NewMap(&ebpf.MapSpec{Name: "netem_priority", Type: ebpf.Hash, KeySize: 4, ValueSize: 8,
+		MaxEntries: maxClasses}); err != nil {
 		return nil, fmt.Errorf("make priority map: %w (BPF or SYS_ADMIN is needed)", err)
 	}
-	if c.destinations, err = ebpf.NewMap(&ebpf.MapSpec{Name: "netem_dst", Type: ebpf.LPMTrie, KeySize: 8, ValueSize: 8, MaxEntries: maxDestinations, Flags: unix.BPF_F_NO_PREALLOC}); err != nil {
+	if c.destinations, err = ebpf.NewMap(&ebpf.MapSpec{Name: "netem_dst", Type: ebpf.LPMTrie, KeySize: 8, ValueSize: 8,
+		MaxEntries: maxDestinations, Flags: unix.BPF_F_NO_PREALLOC}); err != nil {
 		return nil, fmt.Errorf("make destination map: %w", err)
 	}
-	if c.drops, err = ebpf.NewMap(&ebpf.MapSpec{Name: "netem_drops", Type: ebpf.Array, KeySize: 4, ValueSize: 8, MaxEntries: maxClasses}); err != nil {
+	if c.drops, err = ebpf.NewMap(&ebpf.MapSpec{Name: "netem_drops", Type: ebpf.Array, KeySize: 4, ValueSize: 8,
+		MaxEntries: maxClasses}); err != nil {
 		return nil, fmt.Errorf("make drop counters: %w", err)
 	}
 	c.program, err = ebpf.NewProgram(&ebpf.ProgramSpec{
@@ -69,7 +72,9 @@ func AttachClassifier(device int) (_ *Classifier, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("load classifier: %w", err)
 	}
-	c.attachment, err = link.AttachTCX(link.TCXOptions{Interface: device, Program: c.program, Attach: ebpf.AttachTCXEgress})
+	c.attachment, err = link.AttachTCX(
+		link.TCXOptions{Interface: device, Program: c.program, Attach: ebpf.AttachTCXEgress},
+	)
 	if err != nil {
 		return nil, fmt.Errorf("attach classifier to interface %d: %w (TCX came with Linux 6.6)", device, err)
 	}

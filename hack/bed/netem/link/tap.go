@@ -154,7 +154,8 @@ const (
 func (t *TAP) SetOffload(offload Offload) error {
 	flags := map[Offload][]int{
 		// UDP segmentation came with Linux 6.2.
-		SuperFrames:     {tunChecksum | tunTSO4 | tunTSO6 | tunECN | tunUSO4 | tunUSO6, tunChecksum | tunTSO4 | tunTSO6 | tunECN},
+		SuperFrames: {tunChecksum | tunTSO4 | tunTSO6 | tunECN | tunUSO4 | tunUSO6,
+			tunChecksum | tunTSO4 | tunTSO6 | tunECN},
 		Packets:         {tunChecksum},
 		FinishedPackets: {0},
 	}[offload]
@@ -174,7 +175,12 @@ func (t *TAP) FD() int { return t.fd }
 func (t *TAP) Read(buffer []byte) (frame Frame, ok bool) {
 	// A raw system call: it never blocks, and telling the Go scheduler about
 	// each one costs more than the call.
-	n, _, errno := unix.RawSyscall(unix.SYS_READ, uintptr(t.fd), uintptr(unsafe.Pointer(unsafe.SliceData(buffer))), uintptr(len(buffer)))
+	n, _, errno := unix.RawSyscall(
+		unix.SYS_READ,
+		uintptr(t.fd),
+		uintptr(unsafe.Pointer(unsafe.SliceData(buffer))),
+		uintptr(len(buffer)),
+	)
 	if errno != 0 || int(n) <= 0 {
 		return nil, false
 	}

@@ -58,9 +58,18 @@ func Poll(descriptors []unix.PollFd, wait int64) error {
 	var errno unix.Errno
 	first := uintptr(unsafe.Pointer(unsafe.SliceData(descriptors)))
 	if wait == 0 {
-		_, _, errno = unix.RawSyscall6(unix.SYS_PPOLL, first, uintptr(len(descriptors)), uintptr(unsafe.Pointer(timeout)), 0, 0, 0)
+		_, _, errno = unix.RawSyscall6(
+			unix.SYS_PPOLL,
+			first,
+			uintptr(len(descriptors)),
+			uintptr(unsafe.Pointer(timeout)),
+			0,
+			0,
+			0,
+		)
 	} else {
-		_, _, errno = unix.Syscall6(unix.SYS_PPOLL, first, uintptr(len(descriptors)), uintptr(unsafe.Pointer(timeout)), 0, 0, 0)
+		_, _, errno = unix.Syscall6(unix.SYS_PPOLL, first, uintptr(len(descriptors)), uintptr(unsafe.Pointer(timeout)), 0, 0,
+			0)
 	}
 	if errno != 0 && errno != unix.EINTR {
 		return errno

@@ -52,7 +52,12 @@ func OpenTransmitter(device int) (*Transmitter, error) {
 // Send sends one frame, or reports why the kernel refused it.
 func (t *Transmitter) Send(frame Frame) error {
 	frame.TrimHeaderHint()
-	_, _, errno := unix.RawSyscall(unix.SYS_WRITE, uintptr(t.fd), uintptr(unsafe.Pointer(unsafe.SliceData(frame))), uintptr(len(frame)))
+	_, _, errno := unix.RawSyscall(
+		unix.SYS_WRITE,
+		uintptr(t.fd),
+		uintptr(unsafe.Pointer(unsafe.SliceData(frame))),
+		uintptr(len(frame)),
+	)
 	if errno != 0 {
 		return errno
 	}

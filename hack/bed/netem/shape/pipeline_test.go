@@ -11,7 +11,10 @@ import (
 
 func TestPipelineAddsUp(t *testing.T) {
 	g := NewWithT(t)
-	p := NewPipeline(Rule{Delay: 10 * time.Millisecond, Duplicate: 1}, Rule{Rate: 8e6, Delay: time.Millisecond, Corrupt: 1})
+	p := NewPipeline(
+		Rule{Delay: 10 * time.Millisecond, Duplicate: 1},
+		Rule{Rate: 8e6, Delay: time.Millisecond, Corrupt: 1},
+	)
 	// 1000 bytes take a millisecond at 8 Mbit/s.
 	g.Expect(p.Arrive(0, 1000, 0, seeded())).To(Equal(Verdict{Due: 12 * millisecond, Copies: 2, Corrupt: true}))
 	g.Expect(p.Arrive(0, 1000, 0, seeded()).Due).To(Equal(13 * millisecond))

@@ -92,14 +92,19 @@ func (r Rule) Validate() error {
 // that the mean were not the delay.
 func (r Rule) JitterWithinDelay() error {
 	if r.Jitter > r.Delay {
-		return fmt.Errorf("jitter %s is larger than the delay %s: give at most the delay", FormatDelay(r.Jitter), FormatDelay(r.Delay))
+		return fmt.Errorf(
+			"jitter %s is larger than the delay %s: give at most the delay",
+			FormatDelay(r.Jitter),
+			FormatDelay(r.Delay),
+		)
 	}
 	return nil
 }
 
 // Transparent tells whether the rule leaves every frame as it is.
 func (r Rule) Transparent() bool {
-	return !r.Cut && r.Delay == 0 && r.Jitter == 0 && r.Loss == 0 && r.Duplicate == 0 && r.Corrupt == 0 && r.Rate == 0 && r.Limit == 0
+	return !r.Cut && r.Delay == 0 && r.Jitter == 0 && r.Loss == 0 && r.Duplicate == 0 && r.Corrupt == 0 && r.Rate == 0 &&
+		r.Limit == 0
 }
 
 // PerPacket tells whether the rule draws a random value per packet on the

@@ -17,7 +17,11 @@ const MaxDelay = time.Minute
 // ParseDelay reads a delay or jitter: a number with the unit us, ms or s
 // ("75ms", "1.5s"); "0" needs no unit. The result is in [0, MaxDelay].
 func ParseDelay(text string) (time.Duration, error) {
-	form := fmt.Errorf("%q is not a duration: write a number and a unit us, ms or s, from 0 to %s, for example 75ms", text, MaxDelay)
+	form := fmt.Errorf(
+		"%q is not a duration: write a number and a unit us, ms or s, from 0 to %s, for example 75ms",
+		text,
+		MaxDelay,
+	)
 	if text == "0" {
 		return 0, nil
 	}
@@ -48,7 +52,10 @@ func ParsePercent(text string) (float64, error) {
 	number, found := strings.CutSuffix(text, "%")
 	value, err := parseDecimal(number)
 	if !found || err != nil || value > 100 {
-		return 0, fmt.Errorf("%q is not a percentage: write a number from 0 to 100 and a percent sign, for example 0.5%%", text)
+		return 0, fmt.Errorf(
+			"%q is not a percentage: write a number from 0 to 100 and a percent sign, for example 0.5%%",
+			text,
+		)
 	}
 	return value / 100, nil
 }
@@ -64,7 +71,11 @@ const (
 // (powers of 1000, as tc counts them) and returns bit/s in [MinRate,
 // MaxRate]. "0" means no limit.
 func ParseRate(text string) (float64, error) {
-	form := fmt.Errorf("%q is not a rate: write a number and a unit bit, kbit, mbit or gbit, from 8kbit to 100gbit, or 0 for no limit, for example 100mbit", text)
+	form := fmt.Errorf(
+		"%q is not a rate: write a number and a unit bit, kbit, mbit or gbit, from 8kbit to 100gbit, or 0 for no limit, "+
+			"for example 100mbit",
+		text,
+	)
 	if text == "0" {
 		return 0, nil
 	}

@@ -13,7 +13,8 @@ import (
 func TestParseDelay(t *testing.T) {
 	g := NewWithT(t)
 	for text, want := range map[string]time.Duration{
-		"0": 0, "0ms": 0, "75ms": 75 * time.Millisecond, "1.5s": 1500 * time.Millisecond, "250us": 250 * time.Microsecond, "60s": time.Minute,
+		"0": 0, "0ms": 0, "75ms": 75 * time.Millisecond, "1.5s": 1500 * time.Millisecond, "250us": 250 * time.Microsecond,
+		"60s": time.Minute,
 	} {
 		g.Expect(ParseDelay(text)).To(Equal(want), text)
 	}
@@ -36,7 +37,8 @@ func TestParsePercent(t *testing.T) {
 
 func TestParseRate(t *testing.T) {
 	g := NewWithT(t)
-	for text, want := range map[string]float64{"0": 0, "1gbit": 1e9, "1Gbit": 1e9, "1.5mbit": 1.5e6, "512kbit": 512e3, "64000bit": 64e3} {
+	for text, want := range map[string]float64{"0": 0, "1gbit": 1e9, "1Gbit": 1e9, "1.5mbit": 1.5e6, "512kbit": 512e3,
+		"64000bit": 64e3} {
 		g.Expect(ParseRate(text)).To(Equal(want), text)
 	}
 	for _, text := range []string{"", "1g", "1000", "100Mbps", "1kbit", "101gbit", "-1mbit", "mbit"} {
@@ -75,12 +77,14 @@ func TestValidate(t *testing.T) {
 func TestJitterWithinDelay(t *testing.T) {
 	g := NewWithT(t)
 	g.Expect(Rule{Delay: time.Millisecond, Jitter: time.Millisecond}.JitterWithinDelay()).To(Succeed())
-	g.Expect(Rule{Delay: time.Millisecond, Jitter: 2 * time.Millisecond}.JitterWithinDelay()).To(MatchError(ContainSubstring("jitter 2ms is larger than the delay 1ms")))
+	g.Expect(Rule{Delay: time.Millisecond, Jitter: 2 * time.Millisecond}.JitterWithinDelay()).
+		To(MatchError(ContainSubstring("jitter 2ms is larger than the delay 1ms")))
 }
 
 func TestRuleInWords(t *testing.T) {
 	g := NewWithT(t)
 	g.Expect(Rule{}.String()).To(Equal("direct"))
-	g.Expect(Rule{Delay: 75 * time.Millisecond, Jitter: 500 * time.Microsecond, Loss: 0.01, Rate: 1e9}.String()).To(Equal("delay 75ms jitter 500us loss 1% rate 1gbit"))
+	g.Expect(Rule{Delay: 75 * time.Millisecond, Jitter: 500 * time.Microsecond, Loss: 0.01, Rate: 1e9}.String()).
+		To(Equal("delay 75ms jitter 500us loss 1% rate 1gbit"))
 	g.Expect(Rule{Delay: 75 * time.Millisecond, Cut: true}.String()).To(Equal("cut"))
 }

@@ -37,7 +37,14 @@ func kernelServes(ctx context.Context) (bool, error) {
 		return false, nil
 	case "", choiceAuto:
 	default:
-		return false, fmt.Errorf("%s is %q: use %s, %s or %s", ChoiceVariable, choice, choiceAuto, choiceKernel, choiceUserSpace)
+		return false, fmt.Errorf(
+			"%s is %q: use %s, %s or %s",
+			ChoiceVariable,
+			choice,
+			choiceAuto,
+			choiceKernel,
+			choiceUserSpace,
+		)
 	}
 	if known, err := os.ReadFile(choiceFile); err == nil {
 		return string(known) == choiceKernel, nil

@@ -112,7 +112,10 @@ func (w *words) netem() (shape.Rule, error) {
 		case "rate":
 			err = value(w, option, parseRate, &r.Rate)
 		default:
-			err = fmt.Errorf("what is %q? netem options here are delay, loss, duplicate, corrupt, reorder, gap, limit and rate", option)
+			err = fmt.Errorf(
+				"what is %q? netem options here are delay, loss, duplicate, corrupt, reorder, gap, limit and rate",
+				option,
+			)
 		}
 		if err != nil {
 			return r, err
@@ -183,7 +186,8 @@ func scaled(text string, units map[string]float64) (float64, error) {
 // Units of tc(8), "UNITS".
 var (
 	timeUnits = map[string]float64{
-		"": 1e3, "us": 1e3, "usec": 1e3, "usecs": 1e3, "ms": 1e6, "msec": 1e6, "msecs": 1e6, "s": 1e9, "sec": 1e9, "secs": 1e9,
+		"": 1e3, "us": 1e3, "usec": 1e3, "usecs": 1e3, "ms": 1e6, "msec": 1e6, "msecs": 1e6, "s": 1e9, "sec": 1e9,
+		"secs": 1e9,
 	}
 	percentUnits = map[string]float64{"": 0.01, "%": 0.01}
 	rateUnits    = map[string]float64{

@@ -18,17 +18,23 @@ import (
 func TestParseCommand(t *testing.T) {
 	g := NewWithT(t)
 	// As Chaos Mesh's daemon splits it, an empty argument included.
-	g.Expect(ParseCommand(strings.Split("qdisc add dev eth0 parent 3:4 handle 7: netem delay 75000 5000  limit 1000", " "))).To(Equal(Command{
-		Verb: "add", Device: "eth0", Parent: 0x30004, Handle: 0x70000, Kind: "netem",
-		Options: []string{"delay", "75000", "5000", "limit", "1000"},
-	}))
-	g.Expect(ParseCommand(strings.Fields("qdisc del dev eth0 root"))).To(Equal(Command{Verb: "del", Device: "eth0", Parent: Root}))
-	g.Expect(ParseCommand(strings.Fields("qdisc add dev eth0 root handle a1:0 sfq"))).To(Equal(Command{Verb: "add", Device: "eth0", Parent: Root, Handle: 0xa10000, Kind: "sfq", Options: []string{}}))
-	for _, foreign := range []string{"", "qdisc", "class add dev eth0", "filter show dev eth0", "qdisc add dev eth0 root htb", "-s qdisc show dev eth0", "qdisc show", "qdisc help"} {
+	g.Expect(ParseCommand(strings.Split("qdisc add dev eth0 parent 3:4 handle 7: netem delay 75000 5000  limit 1000",
+		" "))).
+		To(Equal(Command{
+			Verb: "add", Device: "eth0", Parent: 0x30004, Handle: 0x70000, Kind: "netem",
+			Options: []string{"delay", "75000", "5000", "limit", "1000"},
+		}))
+	g.Expect(ParseCommand(strings.Fields("qdisc del dev eth0 root"))).
+		To(Equal(Command{Verb: "del", Device: "eth0", Parent: Root}))
+	g.Expect(ParseCommand(strings.Fields("qdisc add dev eth0 root handle a1:0 sfq"))).
+		To(Equal(Command{Verb: "add", Device: "eth0", Parent: Root, Handle: 0xa10000, Kind: "sfq", Options: []string{}}))
+	for _, foreign := range []string{"", "qdisc", "class add dev eth0", "filter show dev eth0",
+		"qdisc add dev eth0 root htb", "-s qdisc show dev eth0", "qdisc show", "qdisc help"} {
 		_, err := ParseCommand(strings.Fields(foreign))
 		g.Expect(errors.Is(err, ErrForeign)).To(BeTrue(), foreign)
 	}
-	for _, bad := range []string{"qdisc add dev eth0 parent", "qdisc add dev eth0 parent x:1 netem", "qdisc add dev eth0 handle 1 netem"} {
+	for _, bad := range []string{"qdisc add dev eth0 parent", "qdisc add dev eth0 parent x:1 netem",
+		"qdisc add dev eth0 handle 1 netem"} {
 		_, err := ParseCommand(strings.Fields(bad))
 		g.Expect(err).To(HaveOccurred())
 		g.Expect(errors.Is(err, ErrForeign)).To(BeFalse(), bad)
@@ -37,13 +43,15 @@ func TestParseCommand(t *testing.T) {
 
 func TestOptions(t *testing.T) {
 	for text, want := range map[string]shape.Rule{
-		"netem":                                  {Limit: 1000},
-		"netem delay 75000":                      {Limit: 1000, Delay: 75 * time.Millisecond},
-		"netem delay 75ms 5ms 25%":               {Limit: 1000, Delay: 75 * time.Millisecond, Jitter: 5 * time.Millisecond, DelayCorrelation: 0.25},
+		"netem":             {Limit: 1000},
+		"netem delay 75000": {Limit: 1000, Delay: 75 * time.Millisecond},
+		"netem delay 75ms 5ms 25%": {Limit: 1000, Delay: 75 * time.Millisecond, Jitter: 5 * time.Millisecond,
+			DelayCorrelation: 0.25},
 		"netem delay 1s loss random 1.500000 25": {Limit: 1000, Delay: time.Second, Loss: 0.015, LossCorrelation: 0.25},
-		"netem delay 10000 reorder 25.000000 50.000000 gap 3 limit 50":      {Limit: 50, Delay: 10 * time.Millisecond, Reorder: 0.25, Gap: 3},
-		"netem duplicate 1 25 corrupt 2% 25":                                {Limit: 1000, Duplicate: 0.01, Corrupt: 0.02},
-		"netem rate 1mbit":                                                  {Limit: 1000, Rate: 1e6},
+		"netem delay 10000 reorder 25.000000 50.000000 gap 3 limit 50": {Limit: 50, Delay: 10 * time.Millisecond,
+			Reorder: 0.25, Gap: 3},
+		"netem duplicate 1 25 corrupt 2% 25": {Limit: 1000, Duplicate: 0.01, Corrupt: 0.02},
+		"netem rate 1mbit":                   {Limit: 1000, Rate: 1e6},
 		"tbf rate 1mbps burst 10000 limit 20971520 peakrate 2mbps mtu 1500": {Rate: 8e6, Burst: 10000, Buffer: 20 << 20},
 		"tbf rate 1000000 burst 32kb latency 400ms":                         {Rate: 1e6, Burst: 32 << 10, Buffer: 50_000},
 		"prio bands 5 priomap 1 2 2 2":                                      {},
@@ -114,19 +122,29 @@ func TestChaosMeshsTreeBecomesClasses(t *testing.T) {
 	for _, class := range classes {
 		byPriority[class.Priorities[0]] = class
 	}
-	g.Expect(byPriority[0x30004]).To(Equal(emulator.Class{Name: "tc 3:4", Priorities: []uint32{0x30004}, Rule: first, Then: []shape.Rule{second, {Limit: 1000, Delay: 100 * time.Millisecond}}}))
-	g.Expect(byPriority[0x30005].Then).To(Equal([]shape.Rule{second, {Limit: 1000, Loss: 0.1}, {Limit: 1000, Corrupt: 0.01}}))
-	g.Expect(byPriority[link.Everything]).To(Equal(emulator.Class{Name: "tc root", Priorities: []uint32{link.Everything}, Rule: first, Then: []shape.Rule{second}}))
-	g.Expect(byPriority[0x30001].Then).To(Equal([]shape.Rule{second}), "what CLASSIFY puts into a band with sfq only meets what is above")
+	g.Expect(byPriority[0x30004]).
+		To(Equal(emulator.Class{Name: "tc 3:4", Priorities: []uint32{0x30004}, Rule: first,
+			Then: []shape.Rule{second, {Limit: 1000, Delay: 100 * time.Millisecond}}}))
+	g.Expect(byPriority[0x30005].Then).
+		To(Equal([]shape.Rule{second, {Limit: 1000, Loss: 0.1}, {Limit: 1000, Corrupt: 0.01}}))
+	g.Expect(byPriority[link.Everything]).
+		To(Equal(emulator.Class{Name: "tc root", Priorities: []uint32{link.Everything}, Rule: first,
+			Then: []shape.Rule{second}}))
+	g.Expect(byPriority[0x30001].Then).
+		To(Equal([]shape.Rule{second}), "what CLASSIFY puts into a band with sfq only meets what is above")
 	g.Expect(classes).To(HaveLen(6))
 }
 
 func TestFiltersAloneLeaveOtherTrafficAlone(t *testing.T) {
 	g := NewWithT(t)
-	classes, err := grow(t,
+	classes, err := grow(
+		t,
 		"add dev eth0 root handle 1: prio bands 4 priomap 1 2 2 2 1 2 0 0 1 1 1 1 1 1 1 1",
-		"add dev eth0 parent 1:1 handle 2: sfq", "add dev eth0 parent 1:2 handle 3: sfq", "add dev eth0 parent 1:3 handle 4: sfq",
-		"add dev eth0 parent 1:4 handle 5: netem delay 75000 5000").Classes()
+		"add dev eth0 parent 1:1 handle 2: sfq",
+		"add dev eth0 parent 1:2 handle 3: sfq",
+		"add dev eth0 parent 1:3 handle 4: sfq",
+		"add dev eth0 parent 1:4 handle 5: netem delay 75000 5000",
+	).Classes()
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(classes).To(HaveLen(1))
 	g.Expect(classes[0].Priorities).To(Equal([]uint32{0x10004}))
@@ -167,7 +185,9 @@ func TestTreeChanges(t *testing.T) {
 
 func TestShow(t *testing.T) {
 	NewWithT(t).Expect(grow(t, chaosMesh[0], chaosMesh[1]).Show("eth0")).To(Equal(
-		"qdisc netem 1: dev eth0 root refcnt 2 delay 50000\nqdisc tbf 2: dev eth0 parent 1: refcnt 2 rate 8000000 burst 10000 limit 20000\n"))
+		"qdisc netem 1: dev eth0 root refcnt 2 delay 50000\nqdisc tbf 2: dev eth0 parent 1: refcnt 2 rate 8000000 burst " +
+			"10000 limit 20000\n",
+	))
 }
 
 func TestGroupFolders(t *testing.T) {

@@ -34,7 +34,10 @@ var (
 
 // Change returns the tree after an add, change, replace or del.
 func (t Tree) Change(c Command) (Tree, error) {
-	at := slices.IndexFunc(t, func(d Discipline) bool { return t.canonicalParent(d.Parent) == t.canonicalParent(c.Parent) })
+	at := slices.IndexFunc(
+		t,
+		func(d Discipline) bool { return t.canonicalParent(d.Parent) == t.canonicalParent(c.Parent) },
+	)
 	if c.Verb == "del" {
 		if at < 0 {
 			return nil, ErrNothing
@@ -44,7 +47,8 @@ func (t Tree) Change(c Command) (Tree, error) {
 	if _, err := rule(c.Kind, c.Options); err != nil {
 		return nil, err
 	}
-	if c.Parent != Root && !slices.ContainsFunc(t, func(d Discipline) bool { return d.Handle.major() == c.Parent.major() }) {
+	if c.Parent != Root &&
+		!slices.ContainsFunc(t, func(d Discipline) bool { return d.Handle.major() == c.Parent.major() }) {
 		return nil, ErrNoParent
 	}
 	added := Discipline{Kind: c.Kind, Parent: c.Parent, Handle: c.Handle, Options: c.Options}

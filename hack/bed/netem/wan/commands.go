@@ -50,9 +50,23 @@ type bed struct {
 
 // Command returns the wan command.
 func Command() *cobra.Command {
-	root := &cobra.Command{Use: "hack/bed/wan", Short: "Shape the network between the bed's sites", Long: about, SilenceUsage: true, SilenceErrors: true}
+	root := &cobra.Command{
+		Use:           "hack/bed/wan",
+		Short:         "Shape the network between the bed's sites",
+		Long:          about,
+		SilenceUsage:  true,
+		SilenceErrors: true,
+	}
 	root.CompletionOptions.DisableDefaultCmd = true
-	root.AddCommand(setCommand(), cutCommand(), healCommand(), resetCommand(), reapplyCommand(), clearCommand(), showCommand())
+	root.AddCommand(
+		setCommand(),
+		cutCommand(),
+		healCommand(),
+		resetCommand(),
+		reapplyCommand(),
+		clearCommand(),
+		showCommand(),
+	)
 	return root
 }
 
@@ -157,13 +171,16 @@ func (b bed) enforce(ctx context.Context, asked Asked) error {
 		}
 	}
 	if len(problems) > 0 {
-		return fmt.Errorf("not all links are as asked (what is asked is kept, wan reapply tries again):\n  %s", strings.Join(problems, "\n  "))
+		return fmt.Errorf(
+			"not all links are as asked (what is asked is kept, wan reapply tries again):\n  %s",
+			strings.Join(problems, "\n  "),
+		)
 	}
 	return nil
 }
 
-// edges lists the directions that a command changes: from the first site to each of the others and, unless it is one-way,
-// back.
+// edges lists the directions that a command changes: from the first site to each of the others and, unless it is
+// one-way, back.
 func edges(sites []string, oneWay bool) [][2]string {
 	var list [][2]string
 	for _, to := range sites[1:] {
@@ -203,7 +220,9 @@ rate count for each direction. A cut link stays cut.`,
 		if !*oneWay && *delay != "" {
 			return errors.New("--delay is about one direction: give --rtt, or --one-way too")
 		}
-		edit, err := parseEdit(map[string]string{"rtt": *roundTrip, "delay": *delay, "jitter": *jitter, "loss": *loss, "rate": *rate})
+		edit, err := parseEdit(
+			map[string]string{"rtt": *roundTrip, "delay": *delay, "jitter": *jitter, "loss": *loss, "rate": *rate},
+		)
 		if err != nil {
 			return err
 		}

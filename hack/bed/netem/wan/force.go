@@ -113,9 +113,26 @@ func (f Force) programOnNode() string { return "/usr/local/bin/geosql-netem-" + 
 
 // exec runs a script on a node. used tells which emulator the node uses; for
 // the kernel's the script has not been run.
-func (f Force) exec(ctx context.Context, node Node, script string, stdin []byte) (output []byte, used Emulator, err error) {
+func (f Force) exec(
+	ctx context.Context,
+	node Node,
+	script string,
+	stdin []byte,
+) (output []byte, used Emulator, err error) {
 	run := func() ([]byte, error) {
-		return f.Run(ctx, bytes.NewReader(stdin), "exec", "--interactive", node.Name, "sh", "-c", script, "sh", string(f.Choice), f.programOnNode())
+		return f.Run(
+			ctx,
+			bytes.NewReader(stdin),
+			"exec",
+			"--interactive",
+			node.Name,
+			"sh",
+			"-c",
+			script,
+			"sh",
+			string(f.Choice),
+			f.programOnNode(),
+		)
 	}
 	output, err = run()
 	if exitCode(err) == exitNoProgram && f.Program != "" {
@@ -239,13 +256,23 @@ func (f Force) showOne(ctx context.Context, sites []Site, node Node) NodeStatus 
 func userSpaceStatus(node Node, output []byte) NodeStatus {
 	var status control.Status
 	if err := json.Unmarshal(output, &status); err != nil {
-		return NodeStatus{Node: node, Emulator: UserSpace, Err: fmt.Errorf("node %s: the emulator's answer is no JSON: %w", node.Name, err)}
+		return NodeStatus{
+			Node:     node,
+			Emulator: UserSpace,
+			Err:      fmt.Errorf("node %s: the emulator's answer is no JSON: %w", node.Name, err),
+		}
 	}
 	return statusOf(node, status)
 }
 
 func statusOf(node Node, status control.Status) NodeStatus {
-	return NodeStatus{Node: node, Emulator: UserSpace, Scheduling: string(status.Scheduling), Classes: status.Classes, process: status.PID}
+	return NodeStatus{
+		Node:       node,
+		Emulator:   UserSpace,
+		Scheduling: string(status.Scheduling),
+		Classes:    status.Classes,
+		process:    status.PID,
+	}
 }
 
 // onAll does something about every node, named by its index, on all at once.

@@ -78,7 +78,10 @@ func (e *localEngine) run(ctx context.Context, stdin io.Reader, arguments ...str
 	for i := range words {
 		words[i] = onNode(words[i])
 	}
-	command := exec.CommandContext(ctx, "env", append([]string{"PATH=" + e.directory + ":" + os.Getenv("PATH")}, words...)...)
+	command := exec.CommandContext(
+		ctx,
+		"env",
+		append([]string{"PATH=" + e.directory + ":" + os.Getenv("PATH")}, words...)...)
 	command.Stdin = stdin
 	output, err := command.Output()
 	if err != nil {
@@ -144,8 +147,17 @@ func TestANodeThatFailsIsReported(t *testing.T) {
 	program := filepath.Join(t.TempDir(), "netem")
 	script(t, program, `echo "Error: find device \"eth0\"" >&2; exit 1`)
 	force := Force{Run: engine.run, Program: program, ProgramHash: "1", Choice: UserSpace}
-	statuses := force.Apply(t.Context(), threeSites, fourNodes[:1], Plan(threeSites, fourNodes[:1], DefaultMatrix(threeSites)))
-	NewWithT(t).Expect(Errors(statuses)).To(MatchError(And(ContainSubstring("shape what leaves node dublin-control-plane"), ContainSubstring(`find device "eth0"`))))
+	statuses := force.Apply(
+		t.Context(),
+		threeSites,
+		fourNodes[:1],
+		Plan(threeSites, fourNodes[:1], DefaultMatrix(threeSites)),
+	)
+	NewWithT(
+		t,
+	).Expect(Errors(statuses)).
+		To(MatchError(And(ContainSubstring("shape what leaves node dublin-control-plane"),
+			ContainSubstring(`find device "eth0"`))))
 }
 
 func TestTheKernelsNetemIsUsedWhereItIs(t *testing.T) {
@@ -176,8 +188,11 @@ esac`)
 	}
 	text, err := os.ReadFile(log)
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(string(text)).To(ContainSubstring("qdisc replace dev eth0 parent 1:10 handle 100: netem limit 56250 delay 75000us loss 0% rate 1000000000bit\n"))
-	g.Expect(string(text)).To(ContainSubstring("qdisc replace dev eth0 parent 1:11 handle 110: netem limit 1000 delay 0us loss 100% rate 0bit\n"))
+	g.Expect(string(text)).
+		To(ContainSubstring("qdisc replace dev eth0 parent 1:10 handle 100: netem limit 56250 delay 75000us loss 0% rate " +
+			"1000000000bit\n"))
+	g.Expect(string(text)).
+		To(ContainSubstring("qdisc replace dev eth0 parent 1:11 handle 110: netem limit 1000 delay 0us loss 100% rate 0bit\n"))
 }
 
 // All but netem itself can be tried on a kernel without it: the same script
@@ -204,13 +219,18 @@ func TestTheKernelScriptSortsTrafficIntoClasses(t *testing.T) {
 	}
 	sh("ip netns add " + namespace)
 	t.Cleanup(func() { sh("ip netns del " + namespace) })
-	sh("in ip link add eth0 type veth peer name eth1 && ip addr add 10.9.0.1/8 dev eth0 && ip link set eth0 up && ip link set eth1 up")
-	if command := exec.Command("ip", "netns", "exec", namespace, "tc", "qdisc", "add", "dev", "eth1", "root", "handle", "1:", "htb"); command.Run() != nil {
+	sh(
+		"in ip link add eth0 type veth peer name eth1 && ip addr add 10.9.0.1/8 dev eth0 && ip link set eth0 up && ip " +
+			"link set eth1 up",
+	)
+	if command := exec.Command("ip", "netns", "exec", namespace, "tc", "qdisc", "add", "dev", "eth1", "root", "handle",
+		"1:", "htb"); command.Run() != nil {
 		t.Skip("the kernel has no htb")
 	}
 	classes := Plan(threeSites, fourNodes, DefaultMatrix(threeSites))["tukwila-worker"]
 	withFIFO := func(classes []emulator.Class) string {
-		return "in " + strings.NewReplacer("netem limit", "pfifo limit", " delay", " # ").Replace(kernelScript(threeSites, classes))
+		return "in " + strings.NewReplacer("netem limit", "pfifo limit", " delay", " # ").
+			Replace(kernelScript(threeSites, classes))
 	}
 	sh(withFIFO(classes))
 	sh(withFIFO(classes[:1]))
@@ -218,7 +238,10 @@ func TestTheKernelScriptSortsTrafficIntoClasses(t *testing.T) {
 	filters := sh("in tc filter show dev eth0 parent 1:")
 	g.Expect(strings.Count(filters, "flowid 1:11")).To(Equal(2), filters)
 	g.Expect(strings.Count(filters, "flowid 1:12")).To(Equal(2), filters)
-	sh("in ip neigh add 10.103.0.7 lladdr 02:00:00:00:00:01 dev eth0; ip neigh add 10.104.0.7 lladdr 02:00:00:00:00:01 dev eth0")
+	sh(
+		"in ip neigh add 10.103.0.7 lladdr 02:00:00:00:00:01 dev eth0; ip neigh add 10.104.0.7 lladdr 02:00:00:00:00:01 " +
+			"dev eth0",
+	)
 	conn := "in exec 3<>/dev/udp/10.103.0.7/9; echo x >&3; exec 3<>/dev/udp/10.104.0.7/9; echo y >&3; echo z >&3"
 	command := exec.Command("ip", "netns", "exec", namespace, "bash", "-c", strings.TrimPrefix(conn, "in "))
 	output, err := command.CombinedOutput()
@@ -235,7 +258,9 @@ func TestProcessOnHost(t *testing.T) {
 	process := func(pid, namespace, numbers string) {
 		g.Expect(os.MkdirAll(filepath.Join(proc, pid, "ns"), 0o755)).To(Succeed())
 		g.Expect(os.Symlink("pid:["+namespace+"]", filepath.Join(proc, pid, "ns", "pid"))).To(Succeed())
-		g.Expect(os.WriteFile(filepath.Join(proc, pid, "status"), []byte("Name:\tx\nNSpid:\t"+numbers+"\nThreads:\t1\n"), 0o644)).To(Succeed())
+		g.Expect(os.WriteFile(filepath.Join(proc, pid, "status"), []byte("Name:\tx\nNSpid:\t"+numbers+"\nThreads:\t1\n"),
+			0o644)).
+			To(Succeed())
 	}
 	process("100", "1", "100\t1")
 	process("200", "2", "200\t1")

@@ -66,7 +66,10 @@ func kernelScript(sites []Site, classes []emulator.Class) string {
 		line("tc qdisc del dev %s root 2>/dev/null || true", device)
 		return script.String()
 	}
-	line("tc qdisc show dev %[1]s | grep -q '^qdisc htb 1: root' || tc qdisc replace dev %[1]s root handle 1: htb default 0", device)
+	line(
+		"tc qdisc show dev %[1]s | grep -q '^qdisc htb 1: root' || tc qdisc replace dev %[1]s root handle 1: htb default 0",
+		device,
+	)
 	byName := map[string]emulator.Class{}
 	for _, class := range classes {
 		byName[class.Name] = class
@@ -82,7 +85,11 @@ func kernelScript(sites []Site, classes []emulator.Class) string {
 		line("tc class replace dev %s parent 1: classid 1:%d htb rate 100gbit quantum 60000", device, number)
 		line("tc qdisc replace dev %s parent 1:%d handle %d0: netem %s", device, number, number, netemOptions(class.Rule))
 		line("old=%d new=%d", number, number+secondSetShift)
-		line("tc filter show dev %s parent 1: | grep -q \"pref $new \" && { new=$old old=%d; }", device, number+secondSetShift)
+		line(
+			"tc filter show dev %s parent 1: | grep -q \"pref $new \" && { new=$old old=%d; }",
+			device,
+			number+secondSetShift,
+		)
 		for _, prefix := range class.To {
 			line("tc filter add dev %s parent 1: protocol ip pref $new u32 match ip dst %s flowid 1:%d", device, prefix, number)
 		}
@@ -94,7 +101,11 @@ func kernelScript(sites []Site, classes []emulator.Class) string {
 func (f Force) kernelApply(ctx context.Context, sites []Site, node Node, classes []emulator.Class) NodeStatus {
 	_, err := f.Run(ctx, strings.NewReader(kernelScript(sites, classes)), "exec", "--interactive", node.Name, "sh", "-s")
 	if err != nil {
-		return NodeStatus{Node: node, Emulator: Kernel, Err: fmt.Errorf("shape what leaves node %s with kernel netem: %w", node.Name, err)}
+		return NodeStatus{
+			Node:     node,
+			Emulator: Kernel,
+			Err:      fmt.Errorf("shape what leaves node %s with kernel netem: %w", node.Name, err),
+		}
 	}
 	return f.kernelShow(ctx, sites, node)
 }

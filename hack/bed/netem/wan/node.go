@@ -82,7 +82,11 @@ func RunningNodes(ctx context.Context, run Runner, sites []Site) ([]Node, error)
 	}
 	var nodes []Node
 	for _, container := range found {
-		node := Node{Name: strings.TrimPrefix(container.Name, "/"), Site: container.Config.Labels[clusterLabel], process: container.State.Pid}
+		node := Node{
+			Name:    strings.TrimPrefix(container.Name, "/"),
+			Site:    container.Config.Labels[clusterLabel],
+			process: container.State.Pid,
+		}
 		if !slices.ContainsFunc(sites, func(s Site) bool { return s.Name == node.Site }) {
 			continue
 		}

@@ -89,7 +89,9 @@ func TestPlan(t *testing.T) {
 	back := plan["dublin-control-plane"][0]
 	g.Expect(back.Name).To(Equal("tukwila"))
 	g.Expect(back.Rule.Cut).To(BeFalse(), "cut one way only")
-	g.Expect(back.To).To(ConsistOf(netip.MustParsePrefix("10.100.0.11/32"), netip.MustParsePrefix("10.100.0.12/32"), netip.MustParsePrefix("10.101.0.0/16")))
+	g.Expect(back.To).
+		To(ConsistOf(netip.MustParsePrefix("10.100.0.11/32"), netip.MustParsePrefix("10.100.0.12/32"),
+			netip.MustParsePrefix("10.101.0.0/16")))
 	for name, classes := range plan {
 		g.Expect(emulator.Validate(classes)).To(Succeed(), name)
 	}
@@ -98,7 +100,8 @@ func TestPlan(t *testing.T) {
 func TestASiteThatIsDownIsPlannedForItsPods(t *testing.T) {
 	plan := Plan(threeSites, fourNodes[1:], DefaultMatrix(threeSites))
 	NewWithT(t).Expect(plan["quincy-control-plane"][1]).To(Equal(emulator.Class{
-		Name: "dublin", To: []netip.Prefix{netip.MustParsePrefix("10.103.0.0/16")}, Rule: shape.Rule{Delay: 73 * time.Millisecond, Rate: 1e9},
+		Name: "dublin", To: []netip.Prefix{netip.MustParsePrefix("10.103.0.0/16")},
+		Rule: shape.Rule{Delay: 73 * time.Millisecond, Rate: 1e9},
 	}))
 }
 
@@ -176,7 +179,8 @@ func TestCompare(t *testing.T) {
 
 	moved := asPlanned()
 	moved[0].Node.Addresses = []netip.Addr{netip.MustParseAddr("10.100.0.99")}
-	g.Expect(problem(moved, "quincy", "dublin").Problem).To(ContainSubstring("shapes other addresses than those of dublin"))
+	g.Expect(problem(moved, "quincy", "dublin").Problem).
+		To(ContainSubstring("shapes other addresses than those of dublin"))
 
 	g.Expect(problem(asPlanned()[1:], "dublin", "quincy").Problem).To(Equal("no node of dublin runs"))
 }
@@ -186,6 +190,13 @@ func TestDirectionsOfACut(t *testing.T) {
 	g := NewWithT(t)
 	sites := []string{"tukwila", "quincy", "dublin"}
 	g.Expect(edges(sites, false)).To(ConsistOf(
-		[2]string{"tukwila", "quincy"}, [2]string{"quincy", "tukwila"}, [2]string{"tukwila", "dublin"}, [2]string{"dublin", "tukwila"}))
+		[2]string{
+			"tukwila",
+			"quincy",
+		},
+		[2]string{"quincy", "tukwila"},
+		[2]string{"tukwila", "dublin"},
+		[2]string{"dublin", "tukwila"},
+	))
 	g.Expect(edges(sites, true)).To(ConsistOf([2]string{"tukwila", "quincy"}, [2]string{"tukwila", "dublin"}))
 }

@@ -51,7 +51,11 @@ func parseSites(text string) ([]Site, error) {
 			continue
 		}
 		if len(columns) < 2 || seen[columns[0]] {
-			return nil, fmt.Errorf("%s: line %q needs a name of its own and a pod subnet", sitesVariable, strings.TrimSpace(line))
+			return nil, fmt.Errorf(
+				"%s: line %q needs a name of its own and a pod subnet",
+				sitesVariable,
+				strings.TrimSpace(line),
+			)
 		}
 		subnet, err := netip.ParsePrefix(columns[1])
 		if err != nil || !subnet.Addr().Is4() {

@@ -58,7 +58,8 @@ func namespaced(t *testing.T, node Node) (Node, *clocked) {
 		_ = process.Wait()
 	})
 	node.process = process.Process.Pid
-	// Not /proc/self: the process's first thread may have gone into another node's namespace, and stays there (control.Inside).
+	// Not /proc/self: the process's first thread may have gone into another node's namespace, and stays there
+	// (control.Inside).
 	own, err := os.Readlink("/proc/thread-self/ns/net")
 	if err != nil {
 		t.Fatal(err)

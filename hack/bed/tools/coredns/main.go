@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Command coredns is CoreDNS with the plugins that hack/bed/addons/dns.yaml and kubeadm's own Corefile name, a fifth of all: the others'
-// SDKs of clouds and tracers are more than half of what would be compiled.
+// Command coredns is CoreDNS with the plugins that hack/bed/addons/dns.yaml and kubeadm's own Corefile name, a fifth of
+// all: the others' SDKs of clouds and tracers are more than half of what would be compiled.
 package main
 
 import (

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Command volumes gives the claims whose pods land on its node a folder there, and removes it with the volume. One runs on each node:
-// a folder is made by the process that is there already, where provisioners without one start a pod for it.
+// Command volumes gives the claims whose pods land on its node a folder there, and removes it with the volume. One runs
+// on each node: a folder is made by the process that is there already, where provisioners without one start a pod for
+// it.
 package main
 
 import (
@@ -47,9 +48,12 @@ func (f folders) ShouldDelete(_ context.Context, volume *corev1.PersistentVolume
 	return nodeOf(volume) == f.node
 }
 
-// Provision makes the folder. It can be written by anybody: the security contexts of pods decide. A "local" volume, unlike a host path,
-// gets the pod's fsGroup.
-func (f folders) Provision(_ context.Context, o controller.ProvisionOptions) (*corev1.PersistentVolume, controller.ProvisioningState, error) {
+// Provision makes the folder. It can be written by anybody: the security contexts of pods decide. A "local" volume,
+// unlike a host path, gets the pod's fsGroup.
+func (f folders) Provision(
+	_ context.Context,
+	o controller.ProvisionOptions,
+) (*corev1.PersistentVolume, controller.ProvisioningState, error) {
 	claim := o.PVC
 	path := filepath.Join(root, o.StorageClass.Name, strings.Join([]string{o.PVName, claim.Namespace, claim.Name}, "_"))
 	err := os.MkdirAll(path, 0o777)
@@ -57,7 +61,12 @@ func (f folders) Provision(_ context.Context, o controller.ProvisionOptions) (*c
 		err = os.Chmod(path, 0o777)
 	}
 	if err != nil {
-		return nil, controller.ProvisioningFinished, fmt.Errorf("make a folder for claim %s/%s: %w", claim.Namespace, claim.Name, err)
+		return nil, controller.ProvisioningFinished, fmt.Errorf(
+			"make a folder for claim %s/%s: %w",
+			claim.Namespace,
+			claim.Name,
+			err,
+		)
 	}
 	return &corev1.PersistentVolume{
 		ObjectMeta: metav1.ObjectMeta{Name: o.PVName},
@@ -65,11 +74,17 @@ func (f folders) Provision(_ context.Context, o controller.ProvisionOptions) (*c
 			PersistentVolumeReclaimPolicy: *o.StorageClass.ReclaimPolicy,
 			AccessModes:                   claim.Spec.AccessModes,
 			VolumeMode:                    claim.Spec.VolumeMode,
-			Capacity:                      corev1.ResourceList{corev1.ResourceStorage: claim.Spec.Resources.Requests[corev1.ResourceStorage]},
-			PersistentVolumeSource:        corev1.PersistentVolumeSource{Local: &corev1.LocalVolumeSource{Path: path}},
-			NodeAffinity: &corev1.VolumeNodeAffinity{Required: &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{
-				MatchExpressions: []corev1.NodeSelectorRequirement{{Key: corev1.LabelHostname, Operator: corev1.NodeSelectorOpIn, Values: []string{f.node}}},
-			}}}},
+			Capacity: corev1.ResourceList{
+				corev1.ResourceStorage: claim.Spec.Resources.Requests[corev1.ResourceStorage],
+			},
+			PersistentVolumeSource: corev1.PersistentVolumeSource{Local: &corev1.LocalVolumeSource{Path: path}},
+			NodeAffinity: &corev1.VolumeNodeAffinity{
+				Required: &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{
+					MatchExpressions: []corev1.NodeSelectorRequirement{
+						{Key: corev1.LabelHostname, Operator: corev1.NodeSelectorOpIn, Values: []string{f.node}},
+					},
+				}}},
+			},
 		},
 	}, controller.ProvisioningFinished, nil
 }
@@ -123,6 +138,7 @@ func run() error {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
 	// Each process leads: it looks after the claims of its own node alone.
-	controller.NewProvisionController(ctx, client, provisionerName, folders{node}, controller.LeaderElection(false)).Run(ctx)
+	controller.NewProvisionController(ctx, client, provisionerName, folders{node}, controller.LeaderElection(false)).
+		Run(ctx)
 	return nil
 }
