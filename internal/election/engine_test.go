@@ -93,6 +93,9 @@ func (r *run) Inspect(context.Context, string) (election.Inspection, error) {
 		return election.Inspection{}, errors.New("no answer")
 	}
 	i := election.Inspection{Sequence: r.s.config.sequence, Names: []string{"Content"}}
+	if r.behind {
+		i.Sequence--
+	}
 	if r.s.w.breaks.ignoreSequence {
 		i.Sequence = 1
 	}

@@ -160,6 +160,8 @@ type run struct {
 	role      election.Role
 	follows   string
 	suspended bool
+	// behind says that it shows the configuration before the one that it has.
+	behind bool
 	// nods says that it is connected to whoever is primary, also while it takes no log of that one.
 	nods bool
 	// stands says that its copy takes no log, whatever it does; offlines counts how often it was taken OFFLINE.
