@@ -127,7 +127,8 @@ func (d Desired) connection() map[string][]byte {
 			quoteADO(d.Password),
 		),
 		"jdbc": fmt.Sprintf(
-			"jdbc:sqlserver://%s:%d;databaseName=%s;user=%s;password=%s;encrypt=true;trustServerCertificate=false;multiSubnetFailover=true",
+			"jdbc:sqlserver://%s:%d;databaseName=%s;user=%s;password=%s;encrypt=true;trustServerCertificate=false;"+
+				"multiSubnetFailover=true",
 			d.Host,
 			d.Port,
 			quoteJDBC(database),

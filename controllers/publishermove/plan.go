@@ -343,7 +343,8 @@ func planApproval(d Desired, o Observed, p *Plan) bool {
 	case !d.Move.Spec.Approved:
 		return p.settle(v1alpha1.MoveEstimated, conditions.Stalled(
 			conditions.ReasonAwaitingApproval,
-			"nothing was changed yet: read status.estimate and status.steps, and set spec.approved to go on. "+s.Estimate.Summary,
+			"nothing was changed yet: read status.estimate and status.steps, and set spec.approved to go on. "+
+				s.Estimate.Summary,
 		))
 	}
 	return true
@@ -424,7 +425,8 @@ func planStop(d Desired, o Observed, p *Plan) bool {
 	}
 	if err := unasked(d, o); err != nil {
 		return p.settle(v1alpha1.MoveSwitching, conditions.Unknown(conditions.ReasonEngineNotAnswering, fmt.Sprintf(
-			"whether the agents of the former publisher have ended is not known, and they would deliver once they are back: %v%s",
+			"whether the agents of the former publisher have ended is not known, and they would deliver once they "+
+				"are back: %v%s",
 			err,
 			wayOn(d),
 		)))

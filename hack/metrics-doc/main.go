@@ -154,7 +154,8 @@ func alerts(text *strings.Builder, title, path string) error {
 	return nil
 }
 
-var labels = strings.NewReplacer("{{ $labels.", "*", " }}", "*", "{{ $value | humanizeDuration", "*time", "{{ $value", "*value")
+var labels = strings.NewReplacer("{{ $labels.", "*", " }}", "*", "{{ $value | humanizeDuration", "*time",
+	"{{ $value", "*value")
 
 // plain shows the places of an annotation that an alert fills in.
 func plain(s string) string { return labels.Replace(s) }
