@@ -74,6 +74,7 @@ func planDelete(d Desired, o Observed) replication.Plan {
 		p.Settle(conditions.InProgress(conditions.ReasonDeleting, "the publication is being dropped"))
 		return p
 	}
+	leaveJobs(d, o, &p)
 	if why := o.publisherGone(d); why != "" {
 		p.Leave("at %s publication %s of database %s, which keeps its log for it (%s)",
 			d.Publisher.Name, d.name(), d.database(), why)
@@ -167,21 +168,22 @@ func stillSubscribed(s mssql.ArticleSubscription, own string, ours bool) string 
 		sites.WayOut(server)
 }
 
-// planEnd drops jobs and publication, and ends the publishing of the database when it was the last one.
+// planEnd drops jobs and publication, and ends the publishing of the database when it was the last one. What somebody
+// else made stays: a publication of this name, and jobs that nobody gave away.
 func planEnd(d Desired, o Observed, p *replication.Plan) {
 	distributor, publisher := o.gone(d, d.System.Server) == "", o.publisherGone(d) == ""
 	have := o.Database.Publication
-	if distributor {
+	foreign := have != nil && have.Description != d.description()
+	if distributor && !foreign && ours(o.SnapshotJob) {
 		p.RemoveJob(d.System.Server, snapshotJob(d, o).Name, o.SnapshotJob)
 	}
 	// Other publications of the database share its log reader; a distributor that was made anew knows none of them.
 	// Somebody else's of this name is one.
-	foreign := have != nil && have.Description != d.description()
 	others := slices.ContainsFunc(o.Database.Publications, func(name string) bool {
 		return !strings.EqualFold(name, d.name())
 	})
 	last := !o.At.Others && !others && !foreign
-	if last && distributor {
+	if last && distributor && ours(o.LogReaderJob) {
 		p.RemoveJob(d.System.Server, logReaderJob(d, o).Name, o.LogReaderJob)
 	}
 	if !publisher {
@@ -196,6 +198,24 @@ func planEnd(d Desired, o Observed, p *replication.Plan) {
 	}
 	if last {
 		unpublish(d, o, p)
+	}
+}
+
+// ours tells that a job is there and marked as the operator's.
+func ours(job *mssql.Job) bool { return job != nil && replication.Described(job.Description) }
+
+// leaveJobs says which jobs of somebody else's were seen that served the publication, and serve nothing any more.
+func leaveJobs(d Desired, o Observed, p *replication.Plan) {
+	leave := func(job *mssql.Job, name string) {
+		if job != nil && !ours(job) {
+			p.Leave("on %s job %s, which somebody else made", d.System.Host(), name)
+		}
+	}
+	if o.Database.Publication == nil {
+		leave(o.SnapshotJob, snapshotJob(d, o).Name)
+	}
+	if !o.At.Others && len(o.Database.Publications) == 0 {
+		leave(o.LogReaderJob, logReaderJob(d, o).Name)
 	}
 }
 

@@ -102,3 +102,15 @@ func TestDeletionNeedsNoProfile(t *testing.T) {
 	g.Expect(plan(w.d, w.look()).Outcome.Message).
 		To(ContainSubstring("AgentProfile fast"), "what is not being deleted waits for it")
 }
+
+// A job of the agent's name that somebody else made stays.
+func TestDeletionKeepsSomebodysJob(t *testing.T) {
+	g := NewWithT(t)
+	w := subscribedAndDeleted(t)
+	somebodys := w.jobs[subscriber][jobOfAll]
+	somebodys.Description = "made by hand"
+	_, p := w.end(t)
+	g.Expect(p.Done).To(BeTrue(), p.Outcome.Message)
+	g.Expect(w.jobs[subscriber]).To(HaveKeyWithValue(jobOfAll, somebodys))
+	g.Expect(p.Left).To(ConsistOf(And(ContainSubstring("dubsub-0"), ContainSubstring(jobOfAll))))
+}

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/mssql"
 	"geosql.dev/operator/internal/mssql/credentials"
 	"geosql.dev/operator/internal/reconcile/conditions"
 	"geosql.dev/operator/internal/replication"
@@ -158,8 +159,8 @@ func planPrimary(d Desired, o Observed, p *replication.Plan) bool {
 func planEnds(d Desired, o Observed, p *replication.Plan) {
 	subscriber, distributor := o.gone(d, d.Subscriber) == "", o.gone(d, d.System.Server) == ""
 	for _, server := range []v1alpha1.ServerName{d.Subscriber, d.System.Server} {
-		if o.gone(d, server) == "" {
-			p.RemoveJob(server, job(d, o).Name, o.Jobs[server])
+		if have := o.Jobs[server]; o.gone(d, server) == "" && ours(have) {
+			p.RemoveJob(server, job(d, o).Name, have)
 		}
 	}
 	if here := o.here(d); here != nil && subscriber {
@@ -197,8 +198,16 @@ func lastOwner(d Desired, o Observed) bool {
 	return len(o.Here.Subscriptions) == 0 && len(d.Beside) == 0 && (database == nil || !database.Published)
 }
 
-// leaveGone says what stays at the ends that nobody expects back.
+// ours tells that a job is there and marked as the operator's.
+func ours(job *mssql.Job) bool { return job != nil && replication.Described(job.Description) }
+
+// leaveGone says what stays: somebody else's jobs, and what is at the ends that nobody expects back.
 func leaveGone(d Desired, o Observed, p *replication.Plan) {
+	for _, server := range []v1alpha1.ServerName{d.Subscriber, d.System.Server} {
+		if have := o.Jobs[server]; have != nil && !ours(have) {
+			p.Leave("on %s job %s, which somebody else made", credentials.HostName(server), job(d, o).Name)
+		}
+	}
 	if why := o.gone(d, d.Subscriber); why != "" {
 		p.Leave("on %s the subscription of database %s with its agent's job (%s)", d.host(), d.database(), why)
 	}
