@@ -79,7 +79,9 @@ func observeOrders(ctx context.Context, sidecars Sidecars, d Desired, o *Observe
 func planDelete(d Desired, o Observed) replication.Plan {
 	var p replication.Plan
 	d = d.asRegistered(o)
-	if !v1alpha1.MayDestroy(d.Subscription, d.Subscription.Spec.ReclaimPolicy) || d.Unsupported != "" {
+	// What is not supported as it is declared now may have been made as it was declared before; where no server receives
+	// nothing ever was.
+	if !v1alpha1.MayDestroy(d.Subscription, d.Subscription.Spec.ReclaimPolicy) || d.Subscriber == "" {
 		p.Done = true
 		return p
 	}
