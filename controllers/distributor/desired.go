@@ -23,7 +23,8 @@ type Desired struct {
 	Missing []string
 	// Publications that use the distributor, by name.
 	Publications []string
-	// Ending are those of them that are being deleted with reclaimPolicy Delete.
+	// Ending are those of them that are being deleted, and the Subscriptions to them that are with reclaimPolicy Delete:
+	// each with its kind.
 	Ending []string
 	// Gone are servers that nobody expects back; read for a deletion alone.
 	Gone sites.Gone

@@ -21,8 +21,8 @@ import (
 func planDelete(d Desired, o Observed) replication.Plan {
 	var p replication.Plan
 	if len(d.Ending) > 0 && !v1alpha1.MayDestroy(d.Distributor, d.Distributor.Spec.ReclaimPolicy) {
-		p.Settle(conditions.InProgress(conditions.ReasonDeleting, "deletion waits: these Publications "+
-			"end first, which need to know through whom they are published: "+strings.Join(d.Ending, ", ")))
+		p.Settle(conditions.InProgress(conditions.ReasonDeleting, "deletion waits: these end first, which need to "+
+			"know where they are: "+strings.Join(d.Ending, ", ")))
 		return p
 	}
 	if !v1alpha1.MayDestroy(d.Distributor, d.Distributor.Spec.ReclaimPolicy) {

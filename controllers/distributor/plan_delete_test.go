@@ -51,7 +51,7 @@ func TestDeletionOfADistributor(t *testing.T) {
 	w.d.Distributor.Spec.ReclaimPolicy = v1alpha1.ReclaimRetain
 	g.Expect(planDelete(w.d, w.o)).
 		To(Equal(replication.Plan{Done: true}), "everything stays unless the policy says Delete")
-	w.d.Ending = []string{"articles"}
+	w.d.Ending = []string{"Publication articles"}
 	g.Expect(planDelete(w.d, w.o).Done).To(BeFalse(), "a Publication whose end is under way needs to know where it is")
 	w = deleted(t)
 	w.d.Publications = []string{"articles"}
