@@ -19,13 +19,15 @@ import (
 // desired is what a Distributor that is being deleted asks for beside other objects.
 func desired(t *testing.T, policy v1alpha1.ReclaimPolicy, objects ...client.Object) (Desired, replication.Engines) {
 	t.Helper()
+	return desiredBy(t, v1alpha1.DistributorSpec{Server: distributor, ReclaimPolicy: policy}, objects...)
+}
+
+func desiredBy(t *testing.T, spec v1alpha1.DistributorSpec, objects ...client.Object) (Desired, replication.Engines) {
+	t.Helper()
 	g := NewWithT(t)
 	scheme := runtime.NewScheme()
 	g.Expect(v1alpha1.AddToScheme(scheme)).To(Succeed())
-	object := &v1alpha1.Distributor{
-		ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: "main"},
-		Spec:       v1alpha1.DistributorSpec{Server: distributor, ReclaimPolicy: policy},
-	}
+	object := &v1alpha1.Distributor{ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: "main"}, Spec: spec}
 	ends(object)
 	hub := fake.NewClientBuilder().WithScheme(scheme).WithObjects(append(objects, object)...).Build()
 	access := mssql.SecretAccess{Reader: hub}

@@ -31,7 +31,9 @@ func (r *Reconciler) desire(ctx context.Context, object *v1alpha1.Distributor) (
 		}
 		if party.Missing != "" {
 			d.Missing = append(d.Missing, party.Missing)
-			continue
+			if object.DeletionTimestamp == nil {
+				continue
+			}
 		}
 		d.Publishers = append(d.Publishers, party.Servers...)
 	}

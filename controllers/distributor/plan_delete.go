@@ -85,22 +85,31 @@ func planUnused(d Desired, o Observed, p *replication.Plan) bool {
 	return true
 }
 
-// planUnlink takes the link and the agents' login away from every publisher that answers.
+// planUnlink takes the link and the agents' login away from every publisher that answers. The link goes first where the
+// distributor tells who its publishers are, and last where only the link does.
 func planUnlink(d Desired, o Observed, p *replication.Plan) {
+	alone := o.gone(d, d.System.Server) != ""
 	for _, publisher := range o.linked(d) {
+		host := credentials.HostName(publisher)
 		if why := o.gone(d, publisher); why != "" {
-			p.Leave("on %s the link to distributor %s, login %s and what it published (%s)",
-				credentials.HostName(publisher), d.System.Host(), d.System.Login, why)
+			p.Leave("on %s what it has of distributor %s: the link to it, login %s and what it published (%s)",
+				host, d.System.Host(), d.System.Login, why)
 			continue
 		}
 		s := o.Servers[publisher].State
 		if s == nil {
 			continue
 		}
-		if strings.EqualFold(s.Distributor, d.System.Host()) {
-			p.Execute(publisher, replication.Master, tsql.DropDistributor())
+		if alone && s.HasLogin(d.System.SID) {
+			p.Execute(publisher, replication.Master, tsql.DropLogin(d.System.Login))
 		}
-		if s.HasLogin(d.System.SID) {
+		switch {
+		case strings.EqualFold(s.Distributor, d.System.Host()):
+			p.Execute(publisher, replication.Master, tsql.DropDistributor())
+		case s.HasDistributor && s.Distributor == "":
+			p.Leave("on %s the link to a distributor, of which it cannot tell whether it is %s", host, d.System.Host())
+		}
+		if !alone && s.HasLogin(d.System.SID) {
 			p.Execute(publisher, replication.Master, tsql.DropLogin(d.System.Login))
 		}
 	}
