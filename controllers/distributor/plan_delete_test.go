@@ -196,3 +196,53 @@ func TestDeletionUnlinksFormerPublishers(t *testing.T) {
 	}
 	g.Expect(at).To(HaveExactElements(ContainSubstring("sp_dropdistributor"), ContainSubstring("DROP LOGIN")))
 }
+
+// Whatever a deletion waits for, it says so, and how somebody lets it go on.
+func TestEveryWaitOfADeletionHasAWayOut(t *testing.T) {
+	published := func(w *world) {
+		w.server(publisher).Databases["content"] = mssql.ReplicationDatabase{
+			Name: "Content", State: "ONLINE", Published: true}
+	}
+	for name, c := range map[string]struct {
+		edit func(*world)
+		says []string
+	}{
+		"one that is retained, and what ends": {func(w *world) {
+			w.d.Distributor.Spec.ReclaimPolicy, w.d.Ending = v1alpha1.ReclaimRetain, []string{"Subscription dublin"}
+		}, []string{"Subscription dublin", "set its reclaimPolicy to Retain"}},
+		"a Publication names it": {func(w *world) { w.d.Publications = []string{"articles"} },
+			[]string{"articles", "delete them"}},
+		"it does not answer": {func(w *world) { w.o.Servers[distributor] = silent },
+			[]string{"i/o timeout", "delete SQLServer dist"}},
+		"it has no rights yet": {func(w *world) { w.server(distributor).Sysadmin = false },
+			[]string{"sysadmin", "delete SQLServer dist"}},
+		"a publisher does not answer": {func(w *world) { w.o.Servers[publisher] = silent },
+			[]string{"i/o timeout", "delete SQLServer tukpub"}},
+		"a publisher publishes": {published, []string{"tukpub-0 still publishes Content", "sp_droppublication"}},
+		"an instance cannot be asked": {func(w *world) {
+			at := w.server(distributor)
+			at.Publishers = append(at.Publishers, mssql.DistributionPublisher{Name: "LEGACY", Database: "distribution"})
+		}, []string{"LEGACY", "sp_dropdistpublisher"}},
+		"it is gone, and a publisher publishes": {func(w *world) {
+			w.lost(distributor)
+			published(w)
+		}, []string{"tukpub-0 still publishes Content"}},
+		"it is gone, and a server does not answer": {func(w *world) {
+			w.lost(distributor)
+			w.d.Publishers, w.o.Servers[publisher] = nil, silent
+		}, []string{"i/o timeout", "delete SQLServer tukpub"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			w := deleted(t)
+			c.edit(w)
+			p := planDelete(w.d, w.o)
+			g.Expect(texts(p)).To(BeEmpty())
+			g.Expect(p.Done).To(BeFalse())
+			g.Expect(p.Outcome.Message).To(HavePrefix("deletion waits: "))
+			for _, text := range append(c.says, "Retain") {
+				g.Expect(p.Outcome.Message).To(ContainSubstring(text))
+			}
+		})
+	}
+}

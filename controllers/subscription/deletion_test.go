@@ -48,10 +48,6 @@ func TestDeletionWaitsForWhatWasNotRead(t *testing.T) {
 			inState(o, subscriber, "content", "SUSPECT")
 			o.Here = Here{}
 		}, "it is suspect. If it does not become online, restore or drop it there; reclaimPolicy Retain"},
-		"the distribution database is missing": {func(o *Observed) {
-			delete(o.Servers[distributor].State.Databases, "distribution")
-			o.At, o.Publication, o.Here, o.Jobs = replication.AtDistributor{}, nil, Here{}, nil
-		}, "dist-0"},
 		"the distribution database starts": {func(o *Observed) {
 			inState(o, distributor, "distribution", "RECOVERING")
 			o.At, o.Publication, o.Here, o.Jobs = replication.AtDistributor{}, nil, Here{}, nil
