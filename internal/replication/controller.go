@@ -124,6 +124,9 @@ func (k Kind[O, D, V]) frame(
 				recorder.Eventf(w.object, nil, corev1.EventTypeWarning, conditions.ReasonLeftBehind, "Delete", "%s",
 					conditions.Shorten("left behind: "+strings.Join(p.Left, "; "), longestNote))
 			}
+			if err != nil && w.object.GetDeletionTimestamp() != nil {
+				err = fmt.Errorf("%w; %s", err, Retain)
+			}
 			return err
 		},
 		Report: func(ctx context.Context, w *world[O, D, V], p Plan, failed error) error {
@@ -148,8 +151,7 @@ func (k Kind[O, D, V]) planDelete(w *world[O, D, V]) Plan {
 	if w.unknown == nil {
 		return k.PlanDelete(w.desired, w.observed)
 	}
-	return Plan{
-		Outcome: conditions.InProgress(conditions.ReasonReferenceMissing, w.unknown.Error()),
-		Done:    !v1alpha1.MayDestroy(w.object, k.Reclaim(w.object)),
-	}
+	p := Plan{Done: !v1alpha1.MayDestroy(w.object, k.Reclaim(w.object))}
+	p.Await(conditions.InProgress(conditions.ReasonReferenceMissing, w.unknown.Error()), Retain)
+	return p
 }

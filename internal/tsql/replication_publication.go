@@ -17,11 +17,11 @@ func PublishDatabase(database string, on bool) Statement {
 		done(reason + database)
 }
 
-// UnpublishDatabaseAlone disables a database for transactional publication without its distributor, which is gone; it
-// runs in master.
+// UnpublishDatabaseAlone disables a database for transactional publication without its distributor, which is gone or
+// knows nothing of it; it runs in master.
 func UnpublishDatabaseAlone(database string) Statement {
 	return exec("sys.sp_replicationdboption").str("dbname", database).str("optname", "publish").flag("value", false).
-		num("ignore_distributor", 1).done("stop publishing database " + database + ", whose distributor is gone")
+		num("ignore_distributor", 1).done("stop publishing database " + database + " without its distributor")
 }
 
 // AddLogReaderAgent attaches the log reader's job, which must exist at the distributor.
