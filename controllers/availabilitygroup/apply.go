@@ -59,6 +59,8 @@ func (r *Reconciler) applyStep(ctx context.Context, w *world, step Step) error {
 		return r.giveOrders(ctx, w, s)
 	case TakeOrders:
 		return r.writeOrders(ctx, w, s.Server, map[string][]byte{orders.EndedKey(w.desired.name()): []byte("true")})
+	case MarkEnding:
+		return r.markEnding(ctx, w, s)
 	case RemoveVotes:
 		return r.removeVotes(ctx, w, s)
 	}
@@ -162,6 +164,21 @@ func (r *Reconciler) giveOrders(ctx context.Context, w *world, s GiveOrders) err
 			list[i] = v
 		}
 	}
+	data, err := told.Encode()
+	if err != nil {
+		return err
+	}
+	return r.writeOrders(ctx, w, s.Server, map[string][]byte{told.Key(): data})
+}
+
+// markEnding writes the orders that an agent has with nothing else changed: it needs no voter.
+func (r *Reconciler) markEnding(ctx context.Context, w *world, s MarkEnding) error {
+	had := w.observed.Agents[s.Server].Told
+	if had == nil {
+		return fmt.Errorf("the agent of %s has no orders", host(s.Server))
+	}
+	told := *had
+	told.Ending = s.Ending
 	data, err := told.Encode()
 	if err != nil {
 		return err

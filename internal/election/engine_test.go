@@ -173,7 +173,7 @@ func (r *run) take(now, validity time.Duration, force bool) {
 }
 
 func (r *run) Offline(ctx context.Context, _ string) error {
-	if r.unstoppable {
+	if r.unstoppable || !r.s.exists && !r.frozen {
 		return errors.New("refused")
 	}
 	if deadline, bounded := ctx.Deadline(); bounded {

@@ -136,10 +136,12 @@ type server struct {
 	swapsLeft *int
 	// ordered are the voters that there are to be, as this server was told.
 	ordered []string
-	apart   map[string]bool
-	run     *run
-	runs    int
-	pod     int
+	// ending says that the group is to be dropped.
+	ending bool
+	apart  map[string]bool
+	run    *run
+	runs   int
+	pod    int
 }
 
 // run is one run of an engine with its agent.
@@ -258,6 +260,7 @@ func (s *server) newKeeper(former *election.Keeper) *election.Keeper {
 		Former: former.Legacy(),
 	})
 	k.SetVoters(s.ordered)
+	k.SetEnding(s.ending)
 	return k
 }
 
