@@ -169,6 +169,8 @@ type Observed struct {
 	// FormerRules are what the tables of a former publisher that lives have beside rows, NewRules those of the new one's;
 	// read for an estimate alone.
 	FormerRules, NewRules reconcile.Reading[[]mssql.TableRule]
+	// Begun is the note of a move of this name that asks for the same, in the new publisher's database.
+	Begun reconcile.Reading[Begun]
 	// Old is what the former distributor knows.
 	Old Old
 	// Copies by the name of their Subscription.

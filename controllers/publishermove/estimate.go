@@ -209,6 +209,7 @@ func steps(d Desired, o Observed) []string {
 		)
 	}
 	var p Plan
+	planNote(d, o, &p)
 	planStop(d, o, &p)
 	planDeclare(d, o, &p)
 	if s := d.target(); s != nil {

@@ -152,6 +152,9 @@ func observe(ctx context.Context, engines replication.Engines, d Desired, clock 
 	}
 	servers := engines.ReadServers(ctx, d.System, "", d.System.Server, d.Move.Spec.To)
 	o.System, o.To = servers[d.System.Server], servers[d.Move.Spec.To]
+	if o.Begun = observeBegun(ctx, engines, d); d.again(o) {
+		return o
+	}
 	if !d.switched() {
 		observeFormer(ctx, engines, d, &o)
 	}

@@ -3,6 +3,7 @@
 package publishermove
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -33,12 +34,14 @@ func plan(d Desired, o Observed) Plan {
 	p := Plan{Phase: v1alpha1.MovePending}
 	if d.Move.Status.Phase == v1alpha1.MoveCompleted {
 		p.Phase = v1alpha1.MoveCompleted
-		p.Outcome = conditions.Ready(conditions.ReasonMoved, moved(d))
+		if p.Outcome = conditions.Ready(conditions.ReasonMoved, moved(d)); d.Move.Status.From == nil {
+			p.Outcome = carriedOut(d)
+		}
 		return p
 	}
 	for _, s := range []stage{
-		planReferences, planPublisherFenced, planSuccessor, planNothingLost, planApproval, planDrain, planBegin, planStop,
-		planDeclare, planPublished, planDelivering, planDone,
+		planReferences, planAgain, planPublisherFenced, planSuccessor, planNothingLost, planApproval, planDrain, planBegin,
+		planNote, planStop, planDeclare, planPublished, planDelivering, planDone,
 	} {
 		if !s(d, o, &p) {
 			break
@@ -182,8 +185,8 @@ func planSuccessor(d Desired, o Observed, p *Plan) bool {
 			d.System.Host(),
 		)))
 	}
-	if !d.switched() && o.Left.Err != nil {
-		return p.Settle(conditions.Unknown(conditions.ReasonEngineNotAnswering, o.Left.Err.Error()))
+	if err := cmp.Or(o.Begun.Err(), o.Left.Err); !d.switched() && err != nil {
+		return p.Settle(conditions.Unknown(conditions.ReasonEngineNotAnswering, err.Error()))
 	}
 	return true
 }

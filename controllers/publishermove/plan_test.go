@@ -99,6 +99,7 @@ func lostSite() (Desired, Observed) {
 	o.Old.Err = silent
 	o.FormerRules, o.NewRules = reconcile.Read[[]mssql.TableRule](nil), reconcile.Read[[]mssql.TableRule](nil)
 	o.Left.Here = o.Copies["dublin"].Here
+	o.Begun = reconcile.Read(Begun{Noted: true})
 	return d, o
 }
 

@@ -27,7 +27,7 @@ func describe(d Desired, o Observed, p Plan) v1alpha1.PublisherMoveStatus {
 		return s
 	}
 	s.Phase = p.Phase
-	if p.Phase == v1alpha1.MovePending {
+	if p.Phase == v1alpha1.MovePending || d.again(o) {
 		return s
 	}
 	remember(d, o, &s)
