@@ -105,8 +105,8 @@ func carriedOut(d Desired) conditions.Outcome {
 	}
 	return conditions.Stalled(conditions.ReasonCarriedOut, fmt.Sprintf(
 		"a PublisherMove of this name that asked for the same was begun before, by the word of the database at %s; this one "+
-			"has come back without its status, and is not carried out again. Delete it; if %s is to publish %s now, make one of "+
-			"another name", credentials.HostName(d.Move.Spec.To), d.Move.Spec.To, d.Move.Spec.Publication))
+			"has come back without its status, and is not carried out again. Delete it; if %s is to publish %s now, make one "+
+			"of another name", credentials.HostName(d.Move.Spec.To), d.Move.Spec.To, d.Move.Spec.Publication))
 }
 
 // planNote has the new publisher's database note that the move is begun, before its first step.

@@ -227,6 +227,10 @@ func TestPublishingMovesWithItsDistributor(t *testing.T) {
 		To(ContainSubstring(string(m.UID)))
 	again := &v1alpha1.PublisherMove{ObjectMeta: metav1.ObjectMeta{Name: m.Name}, Spec: m.Spec}
 	g.Expect(b.hub.Client.Delete(t.Context(), m)).To(Succeed())
+	g.Eventually(func() bool {
+		b.mover(t, 2*time.Second)
+		return apierrors.IsNotFound(b.hub.Client.Get(t.Context(), client.ObjectKeyFromObject(m), m))
+	}, patient).Should(BeTrue())
 	b.create(t, again)
 	b.carry(t, again, v1alpha1.MoveCompleted, 3*time.Second, again)
 	g.Expect(readyOf(again.Status.Conditions).Reason).To(Equal(conditions.ReasonCarriedOut))
