@@ -7,10 +7,12 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
 
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/controllers/sqlserver/placement"
 	"geosql.dev/operator/internal/mssql/credentials"
+	"geosql.dev/operator/internal/reconcile/conditions"
 )
 
 // Desired is what a SQLServer asks for, with what its site and the objects around it contribute.
@@ -31,6 +33,11 @@ type Desired struct {
 	Replicates bool
 	// Distributors are the servers whose snapshot folders this server mirrors, sorted.
 	Distributors []v1alpha1.ServerName
+	// Alone are, by group, the objects that name the server alone for a database of that group, as "Kind name", sorted:
+	// they work only while it is the group's primary.
+	Alone map[string][]string
+	// Announced is the message of the server's condition RestartPending, as it is now.
+	Announced string
 	// References are all objects that name the server, as "Kind name", sorted. The server is not removed before them.
 	References []string
 }
@@ -149,6 +156,7 @@ type Surroundings struct {
 	Publications  []v1alpha1.Publication
 	Subscriptions []v1alpha1.Subscription
 	Moves         []v1alpha1.PublisherMove
+	Logins        []v1alpha1.Login
 }
 
 // Desire resolves what a server asks for. It is pure.
@@ -202,6 +210,10 @@ func Desire(server *v1alpha1.SQLServer, site v1alpha1.Site, agentImage string, a
 		if m.Spec.To == name && m.Spec.Approved && m.Status.Phase != v1alpha1.MoveCompleted {
 			d.Replicates = true
 		}
+	}
+	d.Alone = alone(name, around)
+	if c := apimeta.FindStatusCondition(server.Status.Conditions, conditions.TypeRestartPending); c != nil {
+		d.Announced = c.Message
 	}
 	for _, list := range []*[]string{&d.Groups, &d.Listeners, &d.References} {
 		slices.Sort(*list)

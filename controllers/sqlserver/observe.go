@@ -85,8 +85,9 @@ func (r *Reconciler) surroundings(ctx context.Context, namespace string) (Surrou
 		publications  v1alpha1.PublicationList
 		subscriptions v1alpha1.SubscriptionList
 		moves         v1alpha1.PublisherMoveList
+		logins        v1alpha1.LoginList
 	)
-	for _, list := range []client.ObjectList{&groups, &distributors, &publications, &subscriptions, &moves} {
+	for _, list := range []client.ObjectList{&groups, &distributors, &publications, &subscriptions, &moves, &logins} {
 		if err := r.hub.List(ctx, list, client.InNamespace(namespace)); err != nil {
 			return Surroundings{}, fmt.Errorf(
 				"list the objects of kind %s of namespace %s in the hub: %w",
@@ -96,7 +97,8 @@ func (r *Reconciler) surroundings(ctx context.Context, namespace string) (Surrou
 			)
 		}
 	}
-	return Surroundings{groups.Items, distributors.Items, publications.Items, subscriptions.Items, moves.Items}, nil
+	return Surroundings{Groups: groups.Items, Distributors: distributors.Items, Publications: publications.Items,
+		Subscriptions: subscriptions.Items, Moves: moves.Items, Logins: logins.Items}, nil
 }
 
 // observeSecrets reads the server's Secrets at the site and in the hub, and the CA. They are read from the API servers:

@@ -71,7 +71,9 @@ func restart(d Desired, o Observed, p *Plan, step RestartPod) bool {
 		if why := wait(d, o, turn, known, group); why != "" && !missing(d, o, turn, known) {
 			p.Pending = step.Reason + "; " + why
 			if ask, _ := switchover(turn); ask != nil && turn.makesRoom(d) {
-				p.add(ask)
+				if p.Pending += d.breaks(group); d.told(group) {
+					p.add(ask)
+				}
 				return p.settle(conditions.InProgress(conditions.ReasonRestarting, p.Pending))
 			}
 			return true
