@@ -94,7 +94,7 @@ func SetupWithManager(mgr mcmanager.Manager, o Options) error {
 			Own:    ownConditions,
 		},
 	}
-	frame := reconcile.New(r.hub, reconcile.Kind[*v1alpha1.AvailabilityGroup, *world, Plan]{
+	frame := reconcile.NewFormer(r.hub, reconcile.FormerKind[*v1alpha1.AvailabilityGroup, *world, Plan]{
 		Name: "AvailabilityGroup", New: func() *v1alpha1.AvailabilityGroup { return &v1alpha1.AvailabilityGroup{} },
 		Finalizer: v1alpha1.Finalizer, Timeout: reconcileTimeout,
 		Look:    reconcile.Look{Step: lookStep, Soon: lookSoon, Again: lookAgain},

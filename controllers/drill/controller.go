@@ -105,7 +105,7 @@ func SetupWithManager(mgr mcmanager.Manager, o Options) error {
 	if r.pods == nil {
 		r.pods = podExec{}
 	}
-	frame := reconcile.New(r.hub, r.kind())
+	frame := reconcile.NewFormer(r.hub, r.kind())
 	hubOnly := []mcbuilder.WatchesOption{
 		mcbuilder.WithEngageWithLocalCluster(true),
 		mcbuilder.WithEngageWithProviderClusters(false),
@@ -129,8 +129,8 @@ type pass struct {
 }
 
 // kind is what the frame of all controllers needs to know of Drills.
-func (r *Reconciler) kind() reconcile.Kind[*v1alpha1.Drill, *pass, Plan] {
-	return reconcile.Kind[*v1alpha1.Drill, *pass, Plan]{
+func (r *Reconciler) kind() reconcile.FormerKind[*v1alpha1.Drill, *pass, Plan] {
+	return reconcile.FormerKind[*v1alpha1.Drill, *pass, Plan]{
 		Name: "Drill", New: func() *v1alpha1.Drill { return &v1alpha1.Drill{} },
 		Finalizer: v1alpha1.Finalizer, Timeout: reconcileTimeout,
 		Look: reconcile.Look{Step: lookSoon / 4, Soon: lookSoon, Stuck: lookAgain, Again: lookAgain},

@@ -12,8 +12,8 @@ import (
 )
 
 // apply carries out the steps. A drill that is there was made a moment ago.
-func (r *Reconciler) apply(ctx context.Context, _ *world, p Plan) error {
-	return reconcile.InOrder(ctx, p.Steps, func(ctx context.Context, step Step) error {
+func (r *Reconciler) apply(ctx context.Context, _ Desired, _ Observed, p reconcile.Plan) error {
+	return reconcile.InOrder(ctx, p.Steps, func(ctx context.Context, step reconcile.Step) error {
 		switch s := step.(type) {
 		case Make:
 			return client.IgnoreAlreadyExists(r.hub.Create(ctx, s.Drill))

@@ -17,7 +17,6 @@ import (
 
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/reconcile"
-	"geosql.dev/operator/internal/reconcile/conditions"
 	"geosql.dev/operator/internal/sites"
 )
 
@@ -68,16 +67,12 @@ func New(hub client.Client, fresh client.Reader, recorder events.EventRecorder, 
 }
 
 // Frame is the reconciler in the frame of all kinds.
-func (r *Reconciler) Frame() *reconcile.Reconciler[*v1alpha1.DrillSchedule, *world, Plan] {
-	return reconcile.New(r.hub, reconcile.Kind[*v1alpha1.DrillSchedule, *world, Plan]{
+func (r *Reconciler) Frame() *reconcile.Reconciler[*v1alpha1.DrillSchedule, Desired, Observed] {
+	return reconcile.New(r.hub, reconcile.Kind[*v1alpha1.DrillSchedule, Desired, Observed]{
 		Name: "DrillSchedule", New: func() *v1alpha1.DrillSchedule { return &v1alpha1.DrillSchedule{} },
-		Finalizer: v1alpha1.Finalizer, Timeout: reconcileTimeout,
-		Look:    reconcile.Look{Step: time.Second, Soon: 5 * time.Second, Stuck: lookAgain, Again: lookAgain},
-		Observe: r.observe, Apply: r.apply, Report: r.report,
-		Plan: plan,
-		PlanDelete: func(*world) Plan {
-			return Plan{Done: true, Outcome: conditions.InProgress(conditions.ReasonDeleting, "")}
-		},
+		Finalizer: v1alpha1.Finalizer, Timeout: reconcileTimeout, Repeats: true,
+		Look:   reconcile.Look{Step: time.Second, Soon: 5 * time.Second, Stuck: lookAgain, Again: lookAgain},
+		Desire: desire, Observe: r.observe, Plan: plan, PlanDelete: planDelete, Apply: r.apply, Report: r.report,
 	})
 }
 

@@ -5,15 +5,17 @@ package drillschedule
 import (
 	"context"
 
+	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/reconcile"
 	"geosql.dev/operator/internal/reconcile/conditions"
 )
 
 // report writes the status. A time whose drill could not be made is still due.
-func (r *Reconciler) report(ctx context.Context, w *world, p Plan, failed error) error {
+func (r *Reconciler) report(ctx context.Context, d Desired, _ Observed, p reconcile.Plan, failed error) error {
+	before, next := &d.Schedule.Status, reconcile.Noted[*v1alpha1.DrillScheduleStatus](p)
 	if failed != nil {
-		w.next.LastScheduled, w.next.Missed = w.schedule.Status.LastScheduled, w.schedule.Status.Missed
+		next.LastScheduled, next.Missed = before.LastScheduled, before.Missed
 	}
-	changes := conditions.Set(&w.next.StatusBase, w.schedule.Generation, reconcile.Outcome(p.Outcome, failed))
-	return r.reporter.Report(ctx, w.schedule, &w.schedule.Status, &w.next, changes)
+	changes := conditions.Set(&next.StatusBase, d.Schedule.Generation, reconcile.Outcome(p.Outcome, failed))
+	return r.reporter.Report(ctx, d.Schedule, before, next, changes)
 }

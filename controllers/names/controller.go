@@ -86,7 +86,7 @@ func SetupWithManager(mgr mcmanager.Manager, provider *sites.Provider) error {
 		Watches(&corev1.Service{}, sites.EnqueueHub(serversOf)).
 		Watches(&discoveryv1.EndpointSlice{}, sites.EnqueueOwner(v1alpha1.LabelServer)).
 		WatchesRawSource(provider.Watch(everyServer)).
-		Complete(reconcile.New(r.hub, kind(r, "SQLServer", func() *v1alpha1.SQLServer { return &v1alpha1.SQLServer{} },
+		Complete(reconcile.NewFormer(r.hub, kind(r, "SQLServer", func() *v1alpha1.SQLServer { return &v1alpha1.SQLServer{} },
 			r.observeServerNames)))
 	if err != nil {
 		return fmt.Errorf("making the controller of servers' names: %w", err)
@@ -100,7 +100,7 @@ func SetupWithManager(mgr mcmanager.Manager, provider *sites.Provider) error {
 		Watches(&corev1.Service{}, groups).
 		Watches(&discoveryv1.EndpointSlice{}, sites.EnqueueOwner(v1alpha1.LabelGroup)).
 		WatchesRawSource(provider.Watch(everyGroup)).
-		Complete(reconcile.New(r.hub, kind(r, "AvailabilityGroup",
+		Complete(reconcile.NewFormer(r.hub, kind(r, "AvailabilityGroup",
 			func() *v1alpha1.AvailabilityGroup { return &v1alpha1.AvailabilityGroup{} }, r.observeGroupNames)))
 	if err != nil {
 		return fmt.Errorf("making the controller of listeners' names: %w", err)
@@ -114,8 +114,8 @@ func kind[O client.Object](
 	name string,
 	empty func() O,
 	observe func(context.Context, O) (*world, error),
-) reconcile.Kind[O, *world, *outcome] {
-	return reconcile.Kind[O, *world, *outcome]{
+) reconcile.FormerKind[O, *world, *outcome] {
+	return reconcile.FormerKind[O, *world, *outcome]{
 		Name: name, New: empty, Finalizer: Finalizer, Timeout: reconcileTimeout,
 		Look:    reconcile.Look{Step: lookStep, Soon: lookSoon, Again: lookAgain},
 		Soon:    (*world).settling,

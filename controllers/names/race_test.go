@@ -42,9 +42,9 @@ func TestALostRaceIsNoError(t *testing.T) {
 	for name, one := range map[string]interface {
 		Reconcile(context.Context, mcreconcile.Request) (crreconcile.Result, error)
 	}{
-		"tukpub": reconcile.New(hub, kind(r, "SQLServer", func() *v1alpha1.SQLServer { return &v1alpha1.SQLServer{} },
+		"tukpub": reconcile.NewFormer(hub, kind(r, "SQLServer", func() *v1alpha1.SQLServer { return &v1alpha1.SQLServer{} },
 			r.observeServerNames)),
-		"content": reconcile.New(hub, kind(r, "AvailabilityGroup",
+		"content": reconcile.NewFormer(hub, kind(r, "AvailabilityGroup",
 			func() *v1alpha1.AvailabilityGroup { return &v1alpha1.AvailabilityGroup{} }, r.observeGroupNames)),
 	} {
 		request := mcreconcile.Request{

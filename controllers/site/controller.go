@@ -45,16 +45,6 @@ type attempt struct {
 	err error
 }
 
-// apply renews the manager's token for the site. The engagement with the old one ends when the new one has been read.
-func (r *reconciler) apply(ctx context.Context, o *observation, d decision) error {
-	if !d.renew {
-		return nil
-	}
-	o.renewed = attempt{o.now, sites.RenewToken(ctx, r.hub, r.sites.Namespace(), o.site, o.member.Client)}
-	r.renewed[o.member.Name()] = o.renewed
-	return o.renewed.err
-}
-
 // SetupWithManager adds the controller of Sites.
 //
 // +kubebuilder:rbac:groups=geosql.dev,resources=sites,verbs=get;list;watch;patch
@@ -67,15 +57,13 @@ func SetupWithManager(mgr mcmanager.Manager, provider *sites.Provider) error {
 	ofSite := sites.EnqueueHub(func(_ context.Context, site v1alpha1.SiteName, _ client.Object) []types.NamespacedName {
 		return []types.NamespacedName{{Name: string(site)}}
 	})
-	frame := reconcile.New(r.hub, reconcile.Kind[*v1alpha1.Site, *observation, decision]{
+	frame := reconcile.New(r.hub, reconcile.Kind[*v1alpha1.Site, Desired, *Observed]{
 		Name: "Site", New: func() *v1alpha1.Site { return &v1alpha1.Site{} },
 		// Servers at a site need its credentials until they are gone.
-		Finalizer: v1alpha1.Finalizer, Timeout: reconcileTimeout,
+		Finalizer: v1alpha1.Finalizer, Timeout: reconcileTimeout, Repeats: true,
 		// A heartbeat that stays out makes no event.
-		Look:    reconcile.Look{Soon: lookSoon, Again: provider.UnknownAfter() / 3},
-		Observe: r.observe, Plan: plan, PlanDelete: planDelete,
-		Apply:  r.apply,
-		Report: func(ctx context.Context, o *observation, _ decision, _ error) error { return r.report(ctx, o) },
+		Look:   reconcile.Look{Soon: lookSoon, Again: provider.UnknownAfter() / 3},
+		Desire: desire, Observe: r.observe, Plan: plan, PlanDelete: planDelete, Apply: r.apply, Report: r.report,
 	})
 	err := reconcile.Controller(mgr, "site", &v1alpha1.Site{}, 1, reconcile.SpecOrAnnotations()).
 		Watches(&storagev1.StorageClass{}, ofSite).

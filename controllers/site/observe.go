@@ -17,11 +17,11 @@ import (
 	"geosql.dev/operator/internal/sites"
 )
 
-// observation is what is known of a Site.
-type observation struct {
+// Observed is what is known of a Site.
+type Observed struct {
+	Desired
 	now          time.Time
 	unknownAfter time.Duration
-	site         *v1alpha1.Site
 	// health is what the heartbeat knows; known is false before the provider has seen the Site.
 	health sites.Health
 	known  bool
@@ -49,8 +49,8 @@ type storage struct {
 }
 
 // observe reads everything and decides nothing.
-func (r *reconciler) observe(ctx context.Context, site *v1alpha1.Site) (*observation, error) {
-	o := &observation{now: time.Now(), unknownAfter: r.sites.UnknownAfter(), site: site}
+func (r *reconciler) observe(ctx context.Context, d Desired) (*Observed, error) {
+	site, o := d.site, &Observed{Desired: d, now: time.Now(), unknownAfter: r.sites.UnknownAfter()}
 	name := v1alpha1.SiteName(site.Name)
 	o.health, o.known = r.sites.Health(name)
 	if member, err := r.sites.Member(name); err == nil {

@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/reconcile"
 	"geosql.dev/operator/internal/reconcile/conditions"
 	"geosql.dev/operator/internal/sites"
 )
@@ -28,7 +29,7 @@ const refresh = 15 * time.Second
 const warnBefore = 7 * 24 * time.Hour
 
 // report writes the status when it says something new.
-func (r *reconciler) report(ctx context.Context, o *observation) error {
+func (r *reconciler) report(ctx context.Context, _ Desired, o *Observed, _ reconcile.Plan, _ error) error {
 	before := o.site.DeepCopy()
 	changes := fill(o)
 	if equality.Semantic.DeepEqual(before.Status, o.site.Status) {
@@ -41,8 +42,8 @@ func (r *reconciler) report(ctx context.Context, o *observation) error {
 	return nil
 }
 
-// fill computes the status from the observation.
-func fill(o *observation) []conditions.Change {
+// fill computes the status from the Observed.
+func fill(o *Observed) []conditions.Change {
 	status := &o.site.Status
 	old := status.DeepCopy()
 	changes := conditions.Set(&status.StatusBase, o.site.Generation, outcome(o))
@@ -77,7 +78,7 @@ func fill(o *observation) []conditions.Change {
 }
 
 // outcome says what is so, from the first of these that applies.
-func outcome(o *observation) conditions.Outcome {
+func outcome(o *Observed) conditions.Outcome {
 	var (
 		badConfig *sites.KubeconfigError
 		denied    *sites.CredentialsError
@@ -124,7 +125,7 @@ func outcome(o *observation) conditions.Outcome {
 		o.health.Version, strings.Join(o.health.Namespaces, ", ")))
 }
 
-func unreachable(o *observation) conditions.Outcome {
+func unreachable(o *Observed) conditions.Outcome {
 	cause := o.health.Cause
 	if cause == nil {
 		return conditions.Unknown(conditions.ReasonConnecting, "the site answers; its caches are being filled")
@@ -136,7 +137,7 @@ func unreachable(o *observation) conditions.Outcome {
 	)
 }
 
-func unusable(o *observation) string {
+func unusable(o *Observed) string {
 	var parts []string
 	for ns, reason := range o.health.UnusableNamespaces {
 		parts = append(parts, fmt.Sprintf("namespace %s: %s", ns, reason))
@@ -152,7 +153,7 @@ func unusable(o *observation) string {
 }
 
 // credentials is the condition that warns before the kubeconfig ends.
-func credentials(o *observation) metav1.Condition {
+func credentials(o *Observed) metav1.Condition {
 	c := metav1.Condition{Type: conditions.TypeCredentials}
 	expire := o.health.CredentialsExpire
 	switch {
@@ -184,7 +185,7 @@ func credentials(o *observation) metav1.Condition {
 
 // renewal is the condition that says whether the manager renews its token for the site; nil while its token is not
 // known. It fails long before the token ends: the rights are missing, say, of a site that an earlier release joined.
-func renewal(o *observation) *metav1.Condition {
+func renewal(o *Observed) *metav1.Condition {
 	if o.member == nil {
 		return nil
 	}

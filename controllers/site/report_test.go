@@ -15,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/reconcile"
 	"geosql.dev/operator/internal/reconcile/conditions"
 	"geosql.dev/operator/internal/sites"
 )
@@ -22,9 +23,9 @@ import (
 var now = time.Date(2026, 11, 20, 10, 0, 0, 0, time.UTC)
 
 // healthy is a Site that answers.
-func healthy() *observation {
-	return &observation{now: now, unknownAfter: 15 * time.Second, known: true,
-		site: &v1alpha1.Site{ObjectMeta: metav1.ObjectMeta{Name: "quincy", Finalizers: []string{v1alpha1.Finalizer}}},
+func healthy() *Observed {
+	return &Observed{now: now, unknownAfter: 15 * time.Second, known: true,
+		Desired: Desired{&v1alpha1.Site{ObjectMeta: metav1.ObjectMeta{Name: "quincy", Finalizers: []string{v1alpha1.Finalizer}}}},
 		health: sites.Health{
 			Site:          "quincy",
 			Engaged:       true,
@@ -41,24 +42,24 @@ func TestTheTokenIsRenewedWithAThirdOfItsLifeLeft(t *testing.T) {
 	o := healthy()
 	o.member = &sites.Member{}
 	o.token = sites.Token{Issued: now.Add(-200 * 24 * time.Hour), Expires: now.Add(165 * 24 * time.Hour)}
-	g.Expect(plan(o).renew).To(BeFalse())
+	g.Expect(plan(o.Desired, o).Steps).To(BeEmpty())
 	o.now = now.Add(60 * 24 * time.Hour)
-	g.Expect(plan(o)).To(Equal(decision{renew: true}))
-	g.Expect(plan(o).Gist().Steps).To(Equal(1))
+	g.Expect(plan(o.Desired, o).Done).To(BeFalse())
+	g.Expect(plan(o.Desired, o).Steps).To(Equal([]reconcile.Step{RenewToken{Site: "quincy"}}))
 	o.renewed.at = o.now.Add(-time.Minute)
-	g.Expect(plan(o).renew).To(BeFalse(), "it was tried a minute ago")
+	g.Expect(plan(o.Desired, o).Steps).To(BeEmpty(), "it was tried a minute ago")
 	o.renewed, o.member = attempt{}, nil
-	g.Expect(plan(o).renew).To(BeFalse(), "the site can't be used")
+	g.Expect(plan(o.Desired, o).Steps).To(BeEmpty(), "the site can't be used")
 	o.member, o.now = &sites.Member{}, now.Add(166*24*time.Hour)
-	g.Expect(plan(o).renew).To(BeFalse(), "it has ended: a person joins the site again")
+	g.Expect(plan(o.Desired, o).Steps).To(BeEmpty(), "it has ended: a person joins the site again")
 	o.token, o.now = sites.Token{}, now
-	g.Expect(plan(o).renew).To(BeFalse(), "a token that does not end")
+	g.Expect(plan(o.Desired, o).Steps).To(BeEmpty(), "a token that does not end")
 }
 
 // That a token cannot be renewed shows when it is so, months before it ends.
 func TestATokenThatCannotBeRenewedIsTold(t *testing.T) {
 	g := NewWithT(t)
-	told := func(o *observation) *metav1.Condition {
+	told := func(o *Observed) *metav1.Condition {
 		fill(o)
 		return meta.FindStatusCondition(o.site.Status.Conditions, conditions.TypeTokenRenewed)
 	}
@@ -84,57 +85,57 @@ func TestConditionsOfASite(t *testing.T) {
 	silent := errors.New("no route to host")
 	for _, c := range []struct {
 		name     string
-		change   func(*observation)
+		change   func(*Observed)
 		ready    metav1.ConditionStatus
 		reason   string
 		progress map[string]metav1.ConditionStatus
 		says     string
 	}{
-		{"it answers", func(*observation) {}, "True", conditions.ReasonSiteReady,
+		{"it answers", func(*Observed) {}, "True", conditions.ReasonSiteReady,
 			map[string]metav1.ConditionStatus{"Reconciling": "False", "Stalled": "False"}, "namespaces web"},
-		{"one heartbeat is missing", func(o *observation) { o.health.Cause = silent }, "True", conditions.ReasonSiteReady,
+		{"one heartbeat is missing", func(o *Observed) { o.health.Cause = silent }, "True", conditions.ReasonSiteReady,
 			nil, ""},
 		{"silent for 15 s",
-			func(o *observation) { o.health.Cause = silent; o.health.LastHeartbeat = now.Add(-15 * time.Second) },
+			func(o *Observed) { o.health.Cause = silent; o.health.LastHeartbeat = now.Add(-15 * time.Second) },
 			"Unknown", conditions.ReasonSiteUnreachable, map[string]metav1.ConditionStatus{"Stalled": "False"},
 			"no route to host"},
-		{"never answered", func(o *observation) { o.health = sites.Health{Cause: silent} }, "Unknown",
+		{"never answered", func(o *Observed) { o.health = sites.Health{Cause: silent} }, "Unknown",
 			conditions.ReasonSiteUnreachable, nil, "has not answered yet"},
-		{"not seen yet", func(o *observation) { o.known = false; o.health = sites.Health{} }, "Unknown",
+		{"not seen yet", func(o *Observed) { o.known = false; o.health = sites.Health{} }, "Unknown",
 			conditions.ReasonConnecting, nil, ""},
-		{"caches are filled", func(o *observation) { o.health = sites.Health{} }, "Unknown", conditions.ReasonConnecting, nil,
+		{"caches are filled", func(o *Observed) { o.health = sites.Health{} }, "Unknown", conditions.ReasonConnecting, nil,
 			""},
-		{"a wrong kubeconfig", func(o *observation) {
+		{"a wrong kubeconfig", func(o *Observed) {
 			o.health = sites.Health{Cause: &sites.KubeconfigError{Site: "quincy", Secret: "geosql-system/quincy",
 				Reason: "it refers to files"}}
 		}, "False", conditions.ReasonKubeconfigInvalid,
 			map[string]metav1.ConditionStatus{"Stalled": "True", "Reconciling": "False"}, "site join quincy"},
-		{"credentials refused", func(o *observation) {
+		{"credentials refused", func(o *Observed) {
 			o.health = sites.Health{Cause: &sites.CredentialsError{Site: "quincy", Cause: errors.New("401")}}
 		},
 			"False", conditions.ReasonCredentialsDenied, map[string]metav1.ConditionStatus{"Stalled": "True"}, "401"},
-		{"credentials ended", func(o *observation) {
+		{"credentials ended", func(o *Observed) {
 			o.health = sites.Health{Cause: &sites.CredentialsError{Site: "quincy", Cause: errors.New("401"),
 				Expired: now.Add(-time.Hour)}}
 		}, "False", conditions.ReasonCredentialsExpired, nil, "expired at 2026-11-20T09:00:00Z"},
-		{"the same cluster as another", func(o *observation) {
+		{"the same cluster as another", func(o *Observed) {
 			o.health = sites.Health{Cause: &sites.DuplicateClusterError{Site: "quincy", Other: "east"}}
 		},
 			"False", conditions.ReasonDuplicateCluster, nil, "delete one of them"},
-		{"a namespace missing", func(o *observation) {
+		{"a namespace missing", func(o *Observed) {
 			o.health.UnusableNamespaces = map[string]string{"shop": "it does not exist there"}
 		},
 			"False", conditions.ReasonNamespaceMissing, nil, "namespace shop: it does not exist there"},
 		{"declared lost",
-			func(o *observation) { o.site.Spec.Lifecycle = v1alpha1.SiteLost; o.health.Cause = sites.ErrSiteLost },
+			func(o *Observed) { o.site.Spec.Lifecycle = v1alpha1.SiteLost; o.health.Cause = sites.ErrSiteLost },
 			"False", conditions.ReasonSiteLost, map[string]metav1.ConditionStatus{"Stalled": "False", "Reconciling": "False"},
 			""},
-		{"deleted while servers run", func(o *observation) {
+		{"deleted while servers run", func(o *Observed) {
 			o.site.DeletionTimestamp = &metav1.Time{Time: now}
 			o.users = []string{"web/tukpub"}
 		},
 			"False", conditions.ReasonDeleting, nil, "web/tukpub"},
-		{"deleted while groups have votes there", func(o *observation) {
+		{"deleted while groups have votes there", func(o *Observed) {
 			o.site.DeletionTimestamp = &metav1.Time{Time: now}
 			o.voting = []string{"web/content"}
 		},
@@ -204,17 +205,17 @@ func TestHeartbeatIsWrittenSparingly(t *testing.T) {
 func TestPlanDelete(t *testing.T) {
 	for _, c := range []struct {
 		name   string
-		change func(*observation)
+		change func(*Observed)
 		goes   bool
 	}{
-		{"with servers", func(o *observation) { o.users = []string{"web/a"} }, false},
-		{"without", func(*observation) {}, true},
-		{"with votes", func(o *observation) { o.voting = []string{"web/content"} }, false},
-		{"with votes and lost", func(o *observation) {
+		{"with servers", func(o *Observed) { o.users = []string{"web/a"} }, false},
+		{"without", func(*Observed) {}, true},
+		{"with votes", func(o *Observed) { o.voting = []string{"web/content"} }, false},
+		{"with votes and lost", func(o *Observed) {
 			o.voting, o.site.Spec.Lifecycle = []string{"web/content"},
 				v1alpha1.SiteLost
 		}, true},
-		{"with servers and lost", func(o *observation) {
+		{"with servers and lost", func(o *Observed) {
 			o.users, o.site.Spec.Lifecycle = []string{"web/a"},
 				v1alpha1.SiteLost
 		}, true},
@@ -223,8 +224,8 @@ func TestPlanDelete(t *testing.T) {
 			o := healthy()
 			o.site.DeletionTimestamp = &metav1.Time{}
 			c.change(o)
-			NewWithT(t).Expect(planDelete(o).Gist().Done).To(Equal(c.goes))
-			NewWithT(t).Expect(plan(o).Gist().Done).To(BeFalse())
+			NewWithT(t).Expect(planDelete(o.Desired, o).Done).To(Equal(c.goes))
+			NewWithT(t).Expect(plan(o.Desired, o).Done).To(BeFalse())
 		})
 	}
 }

@@ -89,7 +89,7 @@ func SetupWithManager(mgr mcmanager.Manager, o Options) error {
 			Own:    ownConditions,
 		},
 	}
-	frame := reconcile.New(r.hub, reconcile.Kind[*v1alpha1.SQLServer, *world, Plan]{
+	frame := reconcile.NewFormer(r.hub, reconcile.FormerKind[*v1alpha1.SQLServer, *world, Plan]{
 		Name: "SQLServer", New: func() *v1alpha1.SQLServer { return &v1alpha1.SQLServer{} },
 		Finalizer: v1alpha1.Finalizer, Timeout: reconcileTimeout,
 		Look:    reconcile.Look{Step: lookStep, Soon: lookSoon, Stuck: lookStuck, Again: lookAgain},

@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/reconcile"
 )
 
 // fieldOwner of the objects that a Topology expands into.
@@ -51,9 +52,13 @@ func (f failures) Unwrap() []error {
 }
 
 // apply carries the steps out. They are independent of each other: one object that is refused keeps no other back.
-func (r *Reconciler) apply(ctx context.Context, steps []Step) failures {
+func (r *Reconciler) apply(ctx context.Context, _ Desired, _ Observed, p reconcile.Plan) error {
 	var failed failures
-	for _, s := range steps {
+	for _, step := range p.Steps {
+		s, ok := step.(Step)
+		if !ok {
+			return fmt.Errorf("step %T is not known", step)
+		}
 		if err := r.carryOut(ctx, s); err != nil {
 			refused := apierrors.IsInvalid(err) || apierrors.IsForbidden(err) || apierrors.IsBadRequest(err)
 			failed = append(
@@ -61,6 +66,9 @@ func (r *Reconciler) apply(ctx context.Context, steps []Step) failures {
 				failure{s.Key, fmt.Errorf("%s %s in namespace %s: %w", s.Verb, s.Key, s.Object.GetNamespace(), err), refused},
 			)
 		}
+	}
+	if len(failed) == 0 {
+		return nil
 	}
 	return failed
 }

@@ -7,7 +7,6 @@ package topology
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -53,29 +52,11 @@ type Reconciler struct {
 func SetupWithManager(mgr mcmanager.Manager) error {
 	local := mgr.GetLocalManager()
 	r := &Reconciler{hub: local.GetClient(), fresh: local.GetAPIReader(), events: local.GetEventRecorder("topology")}
-	frame := reconcile.New(r.hub, reconcile.Kind[*v1alpha1.Topology, *world, Plan]{
+	frame := reconcile.New(r.hub, reconcile.Kind[*v1alpha1.Topology, Desired, Observed]{
 		Name: "Topology", New: func() *v1alpha1.Topology { return &v1alpha1.Topology{} },
 		Finalizer: v1alpha1.Finalizer, Timeout: reconcileTimeout,
-		Look: reconcile.Look{Step: lookSoon, Soon: lookSoon, Stuck: lookStuck, Again: lookAgain},
-		Observe: func(ctx context.Context, t *v1alpha1.Topology) (*world, error) {
-			o, err := r.observe(ctx, t)
-			return &world{topology: t, observed: o}, err
-		},
-		Plan:       func(w *world) Plan { return plan(Desire(w.topology), w.observed) },
-		PlanDelete: func(w *world) Plan { return planDelete(w.topology, w.observed) },
-		Apply: func(ctx context.Context, _ *world, p Plan) error {
-			if failed := r.apply(ctx, p.Steps); len(failed) > 0 {
-				return failed
-			}
-			return nil
-		},
-		Report: func(ctx context.Context, w *world, p Plan, failed error) error {
-			var steps failures
-			if !errors.As(failed, &steps) {
-				p.Outcome = reconcile.Outcome(p.Outcome, failed)
-			}
-			return r.report(ctx, w.topology, p, steps)
-		},
+		Look:   reconcile.Look{Step: lookSoon, Soon: lookSoon, Stuck: lookStuck, Again: lookAgain},
+		Desire: desire, Observe: r.observe, Plan: plan, PlanDelete: planDelete, Apply: r.apply, Report: r.report,
 	})
 	// One at a time: two Topologies that declare one object are decided one after the other.
 	builder := reconcile.Controller(mgr, "topology", &v1alpha1.Topology{}, 1)
@@ -87,12 +68,6 @@ func SetupWithManager(mgr mcmanager.Manager) error {
 		return fmt.Errorf("making the controller of Topologies: %w", err)
 	}
 	return nil
-}
-
-// world is a Topology and what is there.
-type world struct {
-	topology *v1alpha1.Topology
-	observed Observed
 }
 
 // declaring maps an object of a kind to the Topology that owns it and to those that declare its name: one of them may

@@ -21,11 +21,12 @@ type Observed struct {
 }
 
 // observe reads the cache; a step that makes an object or takes one over looks at the API server itself.
-func (r *Reconciler) observe(ctx context.Context, t *v1alpha1.Topology) (Observed, error) {
+func (r *Reconciler) observe(ctx context.Context, d Desired) (Observed, error) {
+	namespace := d.Topology.Namespace
 	o := Observed{Objects: map[Key]client.Object{}, Topologies: map[string]bool{}}
 	for _, k := range kinds {
 		list := k.list()
-		if err := r.list(ctx, list, t.Namespace); err != nil {
+		if err := r.list(ctx, list, namespace); err != nil {
 			return o, err
 		}
 		items, err := itemsOf(list)
@@ -37,7 +38,7 @@ func (r *Reconciler) observe(ctx context.Context, t *v1alpha1.Topology) (Observe
 		}
 	}
 	var topologies v1alpha1.TopologyList
-	if err := r.list(ctx, &topologies, t.Namespace); err != nil {
+	if err := r.list(ctx, &topologies, namespace); err != nil {
 		return o, err
 	}
 	for i := range topologies.Items {
@@ -63,5 +64,5 @@ func (r *Reconciler) list(ctx context.Context, list client.ObjectList, namespace
 // Observe reads what a Topology is compared with, for `kubectl geosql plan`.
 func Observe(ctx context.Context, hub client.Client, namespace string) (Observed, error) {
 	r := &Reconciler{hub: hub}
-	return r.observe(ctx, &v1alpha1.Topology{ObjectMeta: metav1.ObjectMeta{Namespace: namespace}})
+	return r.observe(ctx, Desired{Topology: &v1alpha1.Topology{ObjectMeta: metav1.ObjectMeta{Namespace: namespace}}})
 }

@@ -13,32 +13,7 @@ import (
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/reconcile"
 	"geosql.dev/operator/internal/reconcile/conditions"
-	"geosql.dev/operator/internal/topology"
 )
-
-// Desired is what a Topology declares.
-type Desired struct {
-	// Topology that declares it.
-	Topology *v1alpha1.Topology
-	// Objects in the order in which they are written.
-	Objects []client.Object
-	// Err says why the manifest cannot be expanded, or is nil.
-	Err error
-}
-
-// Desire expands a Topology; the label of its objects says whose they are. They have no owner reference: that is by
-// UID, and the garbage collector takes objects whose owner of that UID is no more, after a restore with all that they
-// have.
-func Desire(t *v1alpha1.Topology) Desired {
-	d := Desired{Topology: t}
-	objects, err := topology.Expand(t)
-	if err != nil {
-		d.Err = err
-		return d
-	}
-	d.Objects = objects.All()
-	return d
-}
 
 // Verb is what a step does with an object.
 type Verb string
@@ -69,52 +44,42 @@ type Step struct {
 // Describe is the step in one line.
 func (s Step) Describe() string { return fmt.Sprintf("%s %s: %s", s.Verb, s.Key, s.Reason) }
 
-// Plan is what to do and what is so.
-type Plan struct {
-	// Steps in order; one that fails keeps no other from being carried out.
-	Steps []Step
-	// Members of the topology and those that are leaving it.
-	Members []v1alpha1.MemberStatus
+// Members are the objects of a Topology, as its status has them: the note of a plan.
+type Members struct {
+	// All that it has, and those that are leaving it.
+	All []v1alpha1.MemberStatus
 	// Declared is the number of objects that the manifest has.
 	Declared int
-	// Outcome of the Topology, unless steps fail.
-	Outcome conditions.Outcome
-	// Done is set when a Topology that is being deleted has nothing left to wait for.
-	Done bool
 }
 
-// Gist is what the frame of all controllers needs of it.
-func (p Plan) Gist() reconcile.Gist {
-	return reconcile.Gist{Steps: len(p.Steps), Does: reconcile.Does(p.Steps), Progress: p.Outcome.Progress, Done: p.Done}
-}
-
-// plan compares the objects that are declared with those that are there.
-func plan(d Desired, o Observed) Plan {
-	var p Plan
+// plan compares the objects that are declared with those that are there. One step that fails keeps no other from being
+// carried out.
+func plan(d Desired, o Observed) reconcile.Plan {
 	if d.Err != nil {
-		p.Members = d.Topology.Status.Members
-		p.Outcome = conditions.Stalled(conditions.ReasonManifestInvalid, d.Err.Error())
-		return p
+		return reconcile.Plan{
+			Outcome: conditions.Stalled(conditions.ReasonManifestInvalid, d.Err.Error()),
+			Note:    Members{All: d.Topology.Status.Members},
+		}
 	}
-	p.Declared = len(d.Objects)
+	p, m := reconcile.Plan{Apart: true}, Members{Declared: len(d.Objects)}
 	declared := map[Key]bool{}
 	for _, obj := range d.Objects {
 		key := keyOf(obj)
 		declared[key] = true
 		existing := o.Objects[key]
 		if conflict := o.conflict(d.Topology, existing); conflict != "" {
-			p.Members = append(p.Members, member(key, metav1.ConditionFalse, conditions.ReasonMemberConflict, conflict))
+			m.All = append(m.All, member(key, metav1.ConditionFalse, conditions.ReasonMemberConflict, conflict))
 			continue
 		}
 		if step := compare(d.Topology, key, obj, existing); step != nil {
-			p.Steps = append(p.Steps, *step)
+			p.Add(*step)
 		}
-		p.Members = append(p.Members, memberStatus(key, obj, existing))
+		m.All = append(m.All, memberStatus(key, obj, existing))
 	}
 	removals, leaving := planLeaving(d.Topology, o, func(k Key) bool { return !declared[k] })
 	p.Steps = append(p.Steps, removals...)
-	p.Members = append(p.Members, leaving...)
-	p.Outcome = sumUp(p.Members, o, p.Declared)
+	m.All = append(m.All, leaving...)
+	p.Outcome, p.Note = sumUp(m.All, o, m.Declared), m
 	return p
 }
 
@@ -179,7 +144,7 @@ func (o Observed) conflict(t *v1alpha1.Topology, existing client.Object) string 
 
 // planLeaving removes the Topology's objects that go, those that refer to others first: the finalizer of a Publication
 // may need the servers that stand behind it. What is still being deleted is waited for.
-func planLeaving(t *v1alpha1.Topology, o Observed, goes func(Key) bool) ([]Step, []v1alpha1.MemberStatus) {
+func planLeaving(t *v1alpha1.Topology, o Observed, goes func(Key) bool) ([]reconcile.Step, []v1alpha1.MemberStatus) {
 	var keys []Key
 	for key, obj := range o.Objects {
 		if obj.GetLabels()[v1alpha1.LabelTopology] == t.Name && goes(key) {
@@ -192,7 +157,7 @@ func planLeaving(t *v1alpha1.Topology, o Observed, goes func(Key) bool) ([]Step,
 		}
 		return strings.Compare(a.Name, b.Name)
 	})
-	var steps []Step
+	var steps []reconcile.Step
 	var leaving []v1alpha1.MemberStatus
 	for _, key := range keys {
 		obj := o.Objects[key]
@@ -209,20 +174,26 @@ func planLeaving(t *v1alpha1.Topology, o Observed, goes func(Key) bool) ([]Step,
 const orphanFinalizer = metav1.FinalizerOrphanDependents
 
 // planDelete takes a deleted Topology's objects away, or leaves them all where the deletion says so.
-func planDelete(t *v1alpha1.Topology, o Observed) Plan {
-	if slices.Contains(t.Finalizers, orphanFinalizer) {
-		return Plan{Done: true}
+func planDelete(d Desired, o Observed) reconcile.Plan {
+	if slices.Contains(d.Topology.Finalizers, orphanFinalizer) {
+		return reconcile.Plan{Done: true}
 	}
-	steps, leaving := planLeaving(t, o, func(Key) bool { return true })
-	return Plan{Steps: steps, Members: leaving, Done: len(leaving) == 0,
+	steps, leaving := planLeaving(d.Topology, o, func(Key) bool { return true })
+	return reconcile.Plan{Steps: steps, Apart: true, Note: Members{All: leaving}, Done: len(leaving) == 0,
 		Outcome: conditions.InProgress(
 			conditions.ReasonDeleting,
 			"waiting for "+list(leaving)+" to go; volumes and databases stay unless their reclaimPolicy is Delete",
 		)}
 }
 
-// Preview is what would be done with the Topology's objects: what `kubectl geosql plan` prints. It does nothing.
-func Preview(t *v1alpha1.Topology, o Observed) (Plan, error) {
+// Preview is what would be done with the Topology's objects, and those: what `kubectl geosql plan` prints. It does
+// nothing.
+func Preview(t *v1alpha1.Topology, o Observed) ([]Step, Members, error) {
 	d := Desire(t)
-	return plan(d, o), d.Err
+	p := plan(d, o)
+	steps := make([]Step, len(p.Steps))
+	for i := range p.Steps {
+		steps[i] = p.Steps[i].(Step)
+	}
+	return steps, reconcile.Noted[Members](p), d.Err
 }

@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/reconcile"
 	"geosql.dev/operator/internal/reconcile/conditions"
 )
 
@@ -44,10 +45,10 @@ func settled(topology *v1alpha1.Topology, ready metav1.ConditionStatus, reason s
 	return o
 }
 
-func verbs(steps []Step) string {
+func verbs(steps []reconcile.Step) string {
 	var all []string
 	for _, s := range steps {
-		all = append(all, string(s.Verb)+" "+s.Key.String())
+		all = append(all, string(s.(Step).Verb)+" "+s.(Step).Key.String())
 	}
 	return strings.Join(all, ", ")
 }
@@ -215,9 +216,9 @@ func TestPlan(t *testing.T) {
 			g.Expect(p.Outcome.Ready).To(Equal(c.ready))
 			g.Expect(p.Outcome.Progress).To(Equal(c.progress))
 			g.Expect(p.Outcome.Message).To(ContainSubstring(c.message))
-			g.Expect(p.Members).To(HaveLen(c.members))
+			g.Expect(reconcile.Noted[Members](p).All).To(HaveLen(c.members))
 			down := 0
-			for _, m := range p.Members {
+			for _, m := range reconcile.Noted[Members](p).All {
 				if m.Ready != "True" {
 					down++
 				}
@@ -234,7 +235,7 @@ func TestPlanDelete(t *testing.T) {
 	o := settled(topology, "True", "Fine")
 	var order []string
 	for range 10 {
-		p := planDelete(topology, o)
+		p := planDelete(Desired{Topology: topology}, o)
 		if p.Done {
 			break
 		}
@@ -242,7 +243,7 @@ func TestPlanDelete(t *testing.T) {
 		g.Expect(p.Outcome.Reason).To(Equal(conditions.ReasonDeleting))
 		order = append(order, verbs(p.Steps))
 		for _, s := range p.Steps {
-			delete(o.Objects, s.Key)
+			delete(o.Objects, s.(Step).Key)
 		}
 	}
 	g.Expect(order).To(Equal([]string{
@@ -251,7 +252,7 @@ func TestPlanDelete(t *testing.T) {
 		"remove SQLServer dist, remove SQLServer dubcfg, remove SQLServer dubsub, remove SQLServer quisec, remove " +
 			"SQLServer tukpub",
 	}))
-	g.Expect(planDelete(topology, o).Done).To(BeTrue())
+	g.Expect(planDelete(Desired{Topology: topology}, o).Done).To(BeTrue())
 }
 
 // An object that is being deleted is waited for, and what it refers to stays until then.
@@ -260,7 +261,7 @@ func TestPlanDeleteWaits(t *testing.T) {
 	topology := msdn(t)
 	o := settled(topology, "True", "Fine")
 	o.Objects[Key{"Subscription", "dublin"}].SetDeletionTimestamp(&metav1.Time{})
-	p := planDelete(topology, o)
+	p := planDelete(Desired{Topology: topology}, o)
 	g.Expect(p.Steps).To(BeEmpty())
 	g.Expect(p.Done).To(BeFalse())
 	g.Expect(p.Outcome.Message).To(ContainSubstring("Subscription dublin"))
@@ -269,7 +270,7 @@ func TestPlanDeleteWaits(t *testing.T) {
 func TestPlanDeleteOrphans(t *testing.T) {
 	topology := msdn(t)
 	topology.Finalizers = []string{metav1.FinalizerOrphanDependents}
-	p := planDelete(topology, settled(topology, "True", "Fine"))
+	p := planDelete(Desired{Topology: topology}, settled(topology, "True", "Fine"))
 	NewWithT(t).Expect(p.Done).To(BeTrue())
 	NewWithT(t).Expect(p.Steps).To(BeEmpty())
 }

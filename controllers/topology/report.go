@@ -4,6 +4,7 @@ package topology
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"reflect"
 
@@ -11,16 +12,21 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/reconcile"
 	"geosql.dev/operator/internal/reconcile/conditions"
 )
 
 // report writes the status from the plan and what failed of it, and records events of what changed.
-func (r *Reconciler) report(ctx context.Context, t *v1alpha1.Topology, p Plan, failed failures) error {
-	status := t.Status.DeepCopy()
+func (r *Reconciler) report(ctx context.Context, d Desired, _ Observed, p reconcile.Plan, failed error) error {
+	t, status := d.Topology, d.Topology.Status.DeepCopy()
+	var steps failures
+	if !errors.As(failed, &steps) {
+		p.Outcome = reconcile.Outcome(p.Outcome, failed)
+	}
 	var outcome conditions.Outcome
-	status.Members, outcome = withFailures(p, failed)
+	status.Members, outcome = withFailures(p, steps)
 	if outcome.Reason != conditions.ReasonManifestInvalid {
-		status.Summary = summary(status.Members, p.Declared)
+		status.Summary = summary(status.Members, reconcile.Noted[Members](p).Declared)
 	}
 	if t.DeletionTimestamp != nil {
 		status.Summary = fmt.Sprintf("%d leaving", len(status.Members))
@@ -41,8 +47,9 @@ func (r *Reconciler) report(ctx context.Context, t *v1alpha1.Topology, p Plan, f
 }
 
 // withFailures lays what failed over what the objects say of themselves.
-func withFailures(p Plan, failed failures) ([]v1alpha1.MemberStatus, conditions.Outcome) {
-	members := append([]v1alpha1.MemberStatus(nil), p.Members...)
+func withFailures(p reconcile.Plan, failed failures) ([]v1alpha1.MemberStatus, conditions.Outcome) {
+	planned := reconcile.Noted[Members](p)
+	members := append([]v1alpha1.MemberStatus(nil), planned.All...)
 	outcome := p.Outcome
 	var refused, others []v1alpha1.MemberStatus
 	for _, f := range failed {
@@ -59,7 +66,7 @@ func withFailures(p Plan, failed failures) ([]v1alpha1.MemberStatus, conditions.
 			}
 		}
 	}
-	text := fmt.Sprintf("%s. ", summary(members, p.Declared))
+	text := fmt.Sprintf("%s. ", summary(members, planned.Declared))
 	switch {
 	case len(refused) > 0:
 		outcome = conditions.Stalled(conditions.ReasonMemberRefused, text+explain(refused))

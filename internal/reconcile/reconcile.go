@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package reconcile is the frame that the controllers of all kinds share: read the object, keep its finalizer, observe,
-// plan, apply, report, and look again in time. A kind brings its verbs.
+// Package reconcile is the frame that the controllers of all kinds share: read the object, keep its finalizer, find out
+// what it asks for, observe, plan, apply, report, and look again in time. A kind brings its verbs.
 package reconcile
 
 import (
@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"sync"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -28,25 +27,6 @@ import (
 // meanwhile.
 const patience = 8
 
-// Gist is what the frame has to know of a kind's plan.
-type Gist struct {
-	// Steps is how many the plan has.
-	Steps int
-	// Does are the steps in words. Where the next plans have the same ones again, although they were carried out, nothing
-	// came of them: they are put off, longer from time to time, and that is reported as WithoutEffect. None for a kind
-	// whose steps are to be repeated as they are.
-	Does []string
-	// Progress of the plan's outcome.
-	Progress conditions.Progress
-	// Done says of a deletion that nothing is left once the steps are carried out: the finalizer goes.
-	Done bool
-}
-
-// Plan of a kind.
-type Plan interface {
-	Gist() Gist
-}
-
 // Look says when an object is looked at again though nothing asks for it. Engines tell nobody of their changes.
 type Look struct {
 	// Step is for after steps were carried out: what they did is observed.
@@ -59,8 +39,9 @@ type Look struct {
 	Again time.Duration
 }
 
-// Kind is the verbs of a kind, over the world W that it observes and the plan P that it makes.
-type Kind[O client.Object, W any, P Plan] struct {
+// Kind is the verbs of a kind: its objects O, what one of them asks for (D), and what is there (V). Each verb has a file
+// of its name in the kind's folder.
+type Kind[O client.Object, D, V any] struct {
 	// Name of the kind, for messages.
 	Name string
 	// New makes an empty object.
@@ -70,21 +51,29 @@ type Kind[O client.Object, W any, P Plan] struct {
 	// Timeout bounds one reconciliation, all remote calls together.
 	Timeout time.Duration
 	Look    Look
-	// Observe reads everything that the plan and the report need, and changes nothing. What does not answer is part of the
-	// world; an error means that there is nothing to report either. Later as error puts everything off.
-	Observe func(context.Context, O) (W, error)
+	// Desire finds out what an object asks for, with its references resolved. It may read the hub, and writes nothing.
+	Desire func(context.Context, O) (D, error)
+	// Unresolved is the plan for an object of which it is not known what it asks for; nothing is observed then. Optional:
+	// without it the error of Desire puts everything off.
+	Unresolved func(O, error) Plan
+	// Observe reads everything else that the plan and the report need, and changes nothing. What does not answer is part of
+	// the observation; an error means that there is nothing to report either. Later as error puts everything off.
+	Observe func(context.Context, D) (V, error)
 	// Plan decides what to do; PlanDelete for an object that is being deleted.
-	Plan, PlanDelete func(W) P
+	Plan, PlanDelete func(D, V) Plan
 	// Apply carries out the steps. Each may be carried out again.
-	Apply func(context.Context, W, P) error
+	Apply func(context.Context, D, V, Plan) error
 	// Report writes the status of what was observed and done; failed is why Apply did not carry out everything.
-	Report func(ctx context.Context, w W, p P, failed error) error
+	Report func(ctx context.Context, d D, v V, p Plan, failed error) error
+	// Repeats says that the same steps, planned again and again, are carried out without a pause: they are steps whose
+	// effect the next observation need not show.
+	Repeats bool
 	// Stays says why an object that is being deleted must go without its things: somebody declares it still, and it is
 	// made anew. Its finalizer goes at once, and what it has at sites and servers is left as it is. Empty: it goes as
 	// PlanDelete says. Optional.
 	Stays func(context.Context, O) (string, error)
-	// Soon tells of a world that is as it should be and is looked at again soon all the same. Optional.
-	Soon func(W) bool
+	// Soon tells of an object that is as it should be and is looked at again soon all the same. Optional.
+	Soon func(D, V) bool
 	// Gone is called when there is no object of the name any more. Optional.
 	Gone func(types.NamespacedName)
 }
@@ -99,8 +88,8 @@ func (l Later) Error() string {
 }
 
 // Reconciler of the objects of one kind in the hub.
-type Reconciler[O client.Object, W any, P Plan] struct {
-	kind    Kind[O, W, P]
+type Reconciler[O client.Object, D, V any] struct {
+	kind    Kind[O, D, V]
 	hub     client.Client
 	backoff workqueue.TypedRateLimiter[types.NamespacedName]
 	repeats repeats
@@ -108,15 +97,15 @@ type Reconciler[O client.Object, W any, P Plan] struct {
 }
 
 // New makes a reconciler.
-func New[O client.Object, W any, P Plan](hub client.Client, k Kind[O, W, P]) *Reconciler[O, W, P] {
+func New[O client.Object, D, V any](hub client.Client, k Kind[O, D, V]) *Reconciler[O, D, V] {
 	longest := min(k.Look.Again, 8*k.Look.Soon)
-	return &Reconciler[O, W, P]{kind: k, hub: hub, now: time.Now,
+	return &Reconciler[O, D, V]{kind: k, hub: hub, now: time.Now,
 		backoff: workqueue.NewTypedItemExponentialFailureRateLimiter[types.NamespacedName](k.Look.Soon, longest)}
 }
 
 // Reconcile brings one object a step nearer to what is declared. A step that fails is in the object's condition and is
 // tried again, later from time to time. That somebody else changed an object meanwhile is no error: it is read again.
-func (r *Reconciler[O, W, P]) Reconcile(ctx context.Context, request mcreconcile.Request) (ctrl.Result, error) {
+func (r *Reconciler[O, D, V]) Reconcile(ctx context.Context, request mcreconcile.Request) (ctrl.Result, error) {
 	ctx, cancel := context.WithTimeout(ctx, r.kind.Timeout)
 	defer cancel()
 	name := request.NamespacedName
@@ -141,7 +130,7 @@ func (r *Reconciler[O, W, P]) Reconcile(ctx context.Context, request mcreconcile
 }
 
 // reconcile returns when to look again, why steps were not carried out, and what kept it from finishing.
-func (r *Reconciler[O, W, P]) reconcile(
+func (r *Reconciler[O, D, V]) reconcile(
 	ctx context.Context,
 	name types.NamespacedName,
 ) (after time.Duration, failed, err error) {
@@ -171,42 +160,58 @@ func (r *Reconciler[O, W, P]) reconcile(
 			return 0, nil, r.release(ctx, object)
 		}
 	}
-	world, err := r.kind.Observe(ctx, object)
+	desired, observed, plan, err := r.decide(ctx, object)
 	if err != nil {
 		return 0, nil, err
 	}
-	decide := r.kind.Plan
-	if deleting {
-		decide = r.kind.PlanDelete
+	var does []string
+	if !r.kind.Repeats {
+		does = plan.does()
 	}
-	plan := decide(world)
-	gist := plan.Gist()
-	held := r.repeats.wait(name, gist.Does, r.now())
+	held := r.repeats.wait(name, does, r.now())
 	if held == 0 {
-		failed = r.kind.Apply(ctx, world, plan)
+		failed = r.kind.Apply(ctx, desired, observed, plan)
 		if failed == nil {
-			r.repeats.note(name, gist.Does, r.kind.Look.Soon, r.now())
+			r.repeats.note(name, does, r.kind.Look.Soon, r.now())
 		}
 	}
-	if gist.Done && failed == nil && held == 0 {
+	if plan.Done && failed == nil && held == 0 {
 		return 0, nil, r.release(ctx, object)
 	}
 	said := failed
 	if said == nil {
 		said = r.repeats.told(name)
 	}
-	if err := r.kind.Report(ctx, world, plan, said); err != nil {
+	if err := r.kind.Report(ctx, desired, observed, plan, said); err != nil {
 		return 0, failed, err
 	}
 	if held > 0 {
 		// It is looked at meanwhile: what changes is acted on at once.
 		return min(held, r.kind.Look.Soon), nil, nil
 	}
-	return r.next(world, gist), failed, nil
+	return r.next(desired, observed, plan), failed, nil
+}
+
+// decide finds out what an object asks for and what is there, and plans.
+func (r *Reconciler[O, D, V]) decide(ctx context.Context, object O) (desired D, observed V, plan Plan, err error) {
+	desired, err = r.kind.Desire(ctx, object)
+	if err != nil && r.kind.Unresolved != nil {
+		return desired, observed, r.kind.Unresolved(object, err), nil
+	}
+	if err == nil {
+		observed, err = r.kind.Observe(ctx, desired)
+	}
+	if err != nil {
+		return desired, observed, Plan{}, err
+	}
+	if object.GetDeletionTimestamp() != nil {
+		return desired, observed, r.kind.PlanDelete(desired, observed), nil
+	}
+	return desired, observed, r.kind.Plan(desired, observed), nil
 }
 
 // release takes the finalizer away: the object is gone for this controller.
-func (r *Reconciler[O, W, P]) release(ctx context.Context, object O) error {
+func (r *Reconciler[O, D, V]) release(ctx context.Context, object O) error {
 	err := SetFinalizer(ctx, r.hub, object, r.kind.Finalizer, false)
 	if err == nil {
 		r.gone(client.ObjectKeyFromObject(object))
@@ -214,7 +219,7 @@ func (r *Reconciler[O, W, P]) release(ctx context.Context, object O) error {
 	return err
 }
 
-func (r *Reconciler[O, W, P]) gone(name types.NamespacedName) {
+func (r *Reconciler[O, D, V]) gone(name types.NamespacedName) {
 	r.backoff.Forget(name)
 	r.repeats.forget(name)
 	if r.kind.Gone != nil {
@@ -223,57 +228,15 @@ func (r *Reconciler[O, W, P]) gone(name types.NamespacedName) {
 }
 
 // next is when to look again.
-func (r *Reconciler[O, W, P]) next(world W, g Gist) time.Duration {
+func (r *Reconciler[O, D, V]) next(desired D, observed V, p Plan) time.Duration {
 	look := r.kind.Look
 	switch {
-	case g.Steps > 0:
+	case len(p.Steps) > 0:
 		return look.Step
-	case g.Progress == conditions.Working, r.kind.Soon != nil && r.kind.Soon(world):
+	case p.Outcome.Progress == conditions.Working, r.kind.Soon != nil && r.kind.Soon(desired, observed):
 		return look.Soon
-	case g.Progress == conditions.Stuck && look.Stuck > 0:
+	case p.Outcome.Progress == conditions.Stuck && look.Stuck > 0:
 		return look.Stuck
 	}
 	return look.Again + time.Duration(rand.Int64N(int64(look.Again/4)))
-}
-
-// Step is one thing to do.
-type Step interface {
-	// Describe says what is done and why, without secrets.
-	Describe() string
-}
-
-// InOrder carries out steps one after the other and stops at the first that fails.
-func InOrder[S Step](ctx context.Context, steps []S, carryOut func(context.Context, S) error) error {
-	for _, step := range steps {
-		log.FromContext(ctx).Info("step", "step", step.Describe())
-		if err := carryOut(ctx, step); err != nil {
-			return fmt.Errorf("%s: %w", step.Describe(), err)
-		}
-	}
-	return nil
-}
-
-// EachInOrder carries out the steps of each of several places, as at tells them, in their order, and those of different
-// places at the same time. The first that fails ends those of its own place; all failures are told.
-func EachInOrder[S Step, P comparable](
-	ctx context.Context,
-	steps []S,
-	at func(S) P,
-	carryOut func(context.Context, S) error,
-) error {
-	places, of := []P{}, map[P][]S{}
-	for _, step := range steps {
-		place := at(step)
-		if len(of[place]) == 0 {
-			places = append(places, place)
-		}
-		of[place] = append(of[place], step)
-	}
-	failed := make([]error, len(places))
-	var wg sync.WaitGroup
-	for i, place := range places {
-		wg.Go(func() { failed[i] = InOrder(ctx, of[place], carryOut) })
-	}
-	wg.Wait()
-	return errors.Join(failed...)
 }

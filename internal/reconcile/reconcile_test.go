@@ -28,26 +28,21 @@ import (
 	"geosql.dev/operator/test/support/apiserver"
 )
 
-// decided is a plan as plain data.
-type decided reconcile.Gist
-
-// Gist is itself.
-func (d decided) Gist() reconcile.Gist { return reconcile.Gist(d) }
-
 var look = reconcile.Look{Step: time.Second, Soon: 2 * time.Second, Stuck: 10 * time.Second, Again: time.Minute}
 
 // frame is a kind whose verbs the test decides, with what was called.
 type frame struct {
 	hub      client.WithWatch
+	desired  error
 	observed error
-	plan     decided
+	plan     reconcile.Plan
 	applied  error
 	written  error
 
 	reported []error
 	gone     int
-	kind     reconcile.Kind[*v1alpha1.Distributor, string, decided]
-	r        *reconcile.Reconciler[*v1alpha1.Distributor, string, decided]
+	kind     reconcile.Kind[*v1alpha1.Distributor, *v1alpha1.Distributor, string]
+	r        *reconcile.Reconciler[*v1alpha1.Distributor, *v1alpha1.Distributor, string]
 }
 
 func newFrame() *frame {
@@ -62,14 +57,15 @@ func newFrame() *frame {
 			return c.Patch(ctx, obj, p, o...)
 		}}).
 		Build()
-	decide := func(string) decided { return f.plan }
-	f.kind = reconcile.Kind[*v1alpha1.Distributor, string, decided]{
+	decide := func(*v1alpha1.Distributor, string) reconcile.Plan { return f.plan }
+	f.kind = reconcile.Kind[*v1alpha1.Distributor, *v1alpha1.Distributor, string]{
 		Name: "Distributor", New: func() *v1alpha1.Distributor { return &v1alpha1.Distributor{} },
 		Finalizer: v1alpha1.Finalizer, Timeout: time.Minute, Look: look,
+		Desire:  func(_ context.Context, d *v1alpha1.Distributor) (*v1alpha1.Distributor, error) { return d, f.desired },
 		Observe: func(context.Context, *v1alpha1.Distributor) (string, error) { return "world", f.observed },
 		Plan:    decide, PlanDelete: decide,
-		Apply: func(context.Context, string, decided) error { return f.applied },
-		Report: func(_ context.Context, _ string, _ decided, failed error) error {
+		Apply: func(context.Context, *v1alpha1.Distributor, string, reconcile.Plan) error { return f.applied },
+		Report: func(_ context.Context, _ *v1alpha1.Distributor, _ string, _ reconcile.Plan, failed error) error {
 			f.reported = append(f.reported, failed)
 			return nil
 		},
@@ -93,17 +89,22 @@ func (f *frame) object(t *testing.T) (*v1alpha1.Distributor, error) {
 	return d, f.hub.Get(t.Context(), client.ObjectKey{Namespace: "web", Name: "main"}, d)
 }
 
+// progress is a plan of steps until which so much is so.
+func progress(p conditions.Progress, steps ...reconcile.Step) reconcile.Plan {
+	return reconcile.Plan{Steps: steps, Outcome: conditions.Outcome{Progress: p}}
+}
+
 // When an object is looked at again follows from its plan.
 func TestLooksAgainInTime(t *testing.T) {
 	for name, c := range map[string]struct {
-		plan  decided
+		plan  reconcile.Plan
 		least time.Duration
 		most  time.Duration
 	}{
-		"steps":   {decided{Steps: 2, Progress: conditions.Working}, time.Second, time.Second},
-		"working": {decided{Progress: conditions.Working}, 2 * time.Second, 2 * time.Second},
-		"stuck":   {decided{Progress: conditions.Stuck}, 10 * time.Second, 10 * time.Second},
-		"settled": {decided{Progress: conditions.Settled}, time.Minute, 75 * time.Second},
+		"steps":   {progress(conditions.Working, somewhere{}, somewhere{}), time.Second, time.Second},
+		"working": {progress(conditions.Working), 2 * time.Second, 2 * time.Second},
+		"stuck":   {progress(conditions.Stuck), 10 * time.Second, 10 * time.Second},
+		"settled": {progress(conditions.Settled), time.Minute, 75 * time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
@@ -178,6 +179,47 @@ func TestWhatCannotBeObserved(t *testing.T) {
 	g.Expect(f.reported).To(BeEmpty())
 }
 
+// What an object asks for may not be known: that puts everything off, or has a plan of its own, which is reported.
+func TestWhatIsNotKnownToBeAskedFor(t *testing.T) {
+	g := NewWithT(t)
+	f := newFrame()
+	f.desired, f.observed = errors.New("no such reference"), errors.New("it was observed all the same")
+	_, err := f.reconcile(t)
+	g.Expect(err).To(MatchError(f.desired))
+	g.Expect(f.reported).To(BeEmpty())
+	f.kind.Unresolved = func(_ *v1alpha1.Distributor, err error) reconcile.Plan {
+		g.Expect(err).To(MatchError(f.desired))
+		return progress(conditions.Working)
+	}
+	f.r = reconcile.New(f.hub, f.kind)
+	result, err := f.reconcile(t)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(result.RequeueAfter).To(Equal(look.Soon))
+	g.Expect(f.reported).To(HaveLen(1))
+}
+
+// A stage that ends the plan keeps those after it from being asked.
+func TestStagesEndThePlan(t *testing.T) {
+	g := NewWithT(t)
+	var asked []string
+	stage := func(name string, steps int) reconcile.Stage[string, string] {
+		return func(_, _ string, p *reconcile.Plan) bool {
+			asked = append(asked, name)
+			for range steps {
+				p.Add(somewhere{what: name})
+			}
+			return p.StopIfSteps(conditions.ReasonConfiguring, "%s is being done", name)
+		}
+	}
+	p := reconcile.Stages("", "", stage("first", 0), stage("second", 2), stage("third", 1))
+	g.Expect(asked).To(Equal([]string{"first", "second"}))
+	g.Expect(p.Steps).To(HaveLen(2))
+	g.Expect(p.Outcome).To(Equal(conditions.InProgress(conditions.ReasonConfiguring, "second is being done")))
+	g.Expect(reconcile.Noted[string](p)).To(BeEmpty())
+	p.Note = "said"
+	g.Expect(reconcile.Noted[string](p)).To(Equal("said"))
+}
+
 // The finalizer goes when a plan of the deletion is done and its steps were carried out, and not before.
 func TestDeletionWaitsForItsSteps(t *testing.T) {
 	g := NewWithT(t)
@@ -188,7 +230,7 @@ func TestDeletionWaitsForItsSteps(t *testing.T) {
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(f.hub.Delete(t.Context(), d)).To(Succeed())
 
-	f.plan, f.applied = decided{Steps: 1, Done: true}, errors.New("not yet")
+	f.plan, f.applied = reconcile.Plan{Steps: []reconcile.Step{somewhere{}}, Done: true}, errors.New("not yet")
 	_, err = f.reconcile(t)
 	g.Expect(err).NotTo(HaveOccurred())
 	d, err = f.object(t)
@@ -216,8 +258,11 @@ func TestWhatIsDeclaredStillStays(t *testing.T) {
 
 	why, unknown := "Topology msdn declares it", errors.New("the API server is away")
 	f.kind.Stays = func(context.Context, *v1alpha1.Distributor) (string, error) { return why, unknown }
-	f.kind.Apply = func(context.Context, string, decided) error { t.Error("a step was carried out"); return nil }
-	f.plan, f.r = decided{Steps: 1, Done: true}, reconcile.New(f.hub, f.kind)
+	f.kind.Apply = func(context.Context, *v1alpha1.Distributor, string, reconcile.Plan) error {
+		t.Error("a step was carried out")
+		return nil
+	}
+	f.plan, f.r = reconcile.Plan{Steps: []reconcile.Step{somewhere{}}, Done: true}, reconcile.New(f.hub, f.kind)
 	_, err = f.reconcile(t)
 	g.Expect(err).To(MatchError(unknown), "unknown is not undeclared")
 	_, err = f.object(t)

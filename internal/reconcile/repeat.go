@@ -107,12 +107,3 @@ func (r *repeats) forget(name types.NamespacedName) {
 	defer r.mu.Unlock()
 	delete(r.last, name)
 }
-
-// Does describes the steps of a plan, for Gist.
-func Does[S Step](steps []S) []string {
-	does := make([]string, len(steps))
-	for i, s := range steps {
-		does[i] = s.Describe()
-	}
-	return does
-}

@@ -19,18 +19,17 @@ import (
 	"geosql.dev/operator/internal/reconcile/conditions"
 )
 
-// grant is a plan of steps in words.
-type grant []string
+// grant is a step in words.
+type grant string
 
-func (g grant) Gist() Gist {
-	return Gist{Steps: len(g), Does: g, Progress: conditions.Working}
-}
+// Describe is the words.
+func (g grant) Describe() string { return string(g) }
 
 // granting is a kind whose plan the test decides; its clock is the test's, and every look comes when it was asked for.
 type granting struct {
-	r       *Reconciler[*v1alpha1.Distributor, string, grant]
+	r       *Reconciler[*v1alpha1.Distributor, *v1alpha1.Distributor, string]
 	now     time.Time
-	plan    grant
+	plan    []Step
 	applied int
 	said    error
 }
@@ -41,15 +40,24 @@ func newGranting(t *testing.T) *granting {
 	f := &granting{now: time.Date(2026, 11, 28, 9, 0, 0, 0, time.UTC)}
 	hub := fake.NewClientBuilder().WithScheme(scheme).
 		WithObjects(&v1alpha1.Distributor{ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: "main"}}).Build()
-	decide := func(string) grant { return f.plan }
-	f.r = New(hub, Kind[*v1alpha1.Distributor, string, grant]{
+	decide := func(*v1alpha1.Distributor, string) Plan {
+		return Plan{Steps: f.plan, Outcome: conditions.Outcome{Progress: conditions.Working}}
+	}
+	f.r = New(hub, Kind[*v1alpha1.Distributor, *v1alpha1.Distributor, string]{
 		Name: "Distributor", New: func() *v1alpha1.Distributor { return &v1alpha1.Distributor{} },
 		Finalizer: v1alpha1.Finalizer, Timeout: time.Minute,
 		Look:    Look{Step: 250 * time.Millisecond, Soon: time.Second, Again: 5 * time.Second},
+		Desire:  func(_ context.Context, d *v1alpha1.Distributor) (*v1alpha1.Distributor, error) { return d, nil },
 		Observe: func(context.Context, *v1alpha1.Distributor) (string, error) { return "world", nil },
 		Plan:    decide, PlanDelete: decide,
-		Apply:  func(context.Context, string, grant) error { f.applied += len(f.plan); return nil },
-		Report: func(_ context.Context, _ string, _ grant, failed error) error { f.said = failed; return nil },
+		Apply: func(context.Context, *v1alpha1.Distributor, string, Plan) error {
+			f.applied += len(f.plan)
+			return nil
+		},
+		Report: func(_ context.Context, _ *v1alpha1.Distributor, _ string, _ Plan, failed error) error {
+			f.said = failed
+			return nil
+		},
 	})
 	f.r.now = func() time.Time { return f.now }
 	return f
@@ -81,7 +89,7 @@ func (f *granting) run(t *testing.T, during time.Duration) int {
 func TestStepsWithoutEffectBackOff(t *testing.T) {
 	g := NewWithT(t)
 	f := newGranting(t)
-	f.plan = grant{"grant CREATE ANY DATABASE"}
+	f.plan = []Step{grant("grant CREATE ANY DATABASE")}
 	g.Expect(f.run(t, 3*time.Second)).To(BeNumerically("<=", 5))
 	g.Expect(f.said).NotTo(HaveOccurred(), "what a step begins may take some seconds to be seen")
 	g.Expect(f.run(t, 10*time.Minute)).
@@ -91,11 +99,11 @@ func TestStepsWithoutEffectBackOff(t *testing.T) {
 	g.Expect(Outcome(conditions.InProgress(conditions.ReasonSeedingFailed, "it failed"), f.said)).To(Equal(
 		conditions.InProgress(conditions.ReasonStepWithoutEffect, "it failed; "+f.said.Error())))
 
-	f.plan = grant{"seed again", "look"}
+	f.plan = []Step{grant("seed again"), grant("look")}
 	g.Expect(f.run(t, 250*time.Millisecond)).To(Equal(2))
 	g.Expect(f.said).NotTo(HaveOccurred())
 	f.plan = nil
 	g.Expect(f.run(t, 10*time.Second)).To(BeZero())
-	f.plan = grant{"seed again", "look"}
+	f.plan = []Step{grant("seed again"), grant("look")}
 	g.Expect(f.run(t, 250*time.Millisecond)).To(Equal(2), "there was a look that had nothing to do")
 }

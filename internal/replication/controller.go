@@ -83,7 +83,7 @@ func (k Kind[O, D, V]) SetupWithManager(mgr mcmanager.Manager, connector *mssql.
 	builder := reconcile.Controller(mgr, k.Controller, k.New(), workers, reconcile.SpecOrAnnotations())
 	builder = reconcile.WatchHub(builder, near, k.Near...)
 	return reconcile.WatchHubAsked(builder, near, k.Asked...).
-		Complete(reconcile.New(hub, k.frame(connector, events, mgr.GetLocalManager().GetAPIReader())))
+		Complete(reconcile.NewFormer(hub, k.frame(connector, events, mgr.GetLocalManager().GetAPIReader())))
 }
 
 // frame fits the verbs into the frame of all kinds; server reads from the hub's API server itself.
@@ -91,8 +91,8 @@ func (k Kind[O, D, V]) frame(
 	connector *mssql.Connector,
 	recorder events.EventRecorder,
 	server client.Reader,
-) reconcile.Kind[O, *world[O, D, V], Plan] {
-	frame := reconcile.Kind[O, *world[O, D, V], Plan]{
+) reconcile.FormerKind[O, *world[O, D, V], Plan] {
+	frame := reconcile.FormerKind[O, *world[O, D, V], Plan]{
 		Stays: reconcile.WhileDeclared[O](server, topology.Declares),
 		Name:  k.Name, New: k.New, Finalizer: v1alpha1.Finalizer, Timeout: k.Timeout,
 		Look: reconcile.Look{Step: lookStep, Soon: lookSoon, Again: k.LookAgain},

@@ -177,7 +177,7 @@ func check(ctx context.Context, hub client.Client, t *v1alpha1.Topology) error {
 }
 
 func (p *planner) print() error {
-	plan, err := topologies.Preview(p.topology, p.observed)
+	steps, members, err := topologies.Preview(p.topology, p.observed)
 	if err != nil {
 		return err
 	}
@@ -185,7 +185,7 @@ func (p *planner) print() error {
 		return err
 	}
 	count := map[topologies.Verb]int{}
-	for _, s := range plan.Steps {
+	for _, s := range steps {
 		count[s.Verb]++
 	}
 	fmt.Fprintf(
@@ -197,14 +197,14 @@ func (p *planner) print() error {
 		count[topologies.Change],
 		count[topologies.Adopt],
 		count[topologies.Remove],
-		plan.Declared,
+		members.Declared,
 	)
-	for _, m := range plan.Members {
+	for _, m := range members.All {
 		if m.Reason == "MemberConflict" {
 			fmt.Fprintf(p.out, "\n! %s %s is left alone: %s\n", m.Kind, m.Name, m.Message)
 		}
 	}
-	for _, s := range plan.Steps {
+	for _, s := range steps {
 		mark := map[topologies.Verb]string{
 			topologies.Create: "+", topologies.Change: "~", topologies.Adopt: "~", topologies.Remove: "-"}[s.Verb]
 		fmt.Fprintf(p.out, "\n%s %s %s: %s\n", mark, s.Verb, s.Key, s.Reason)

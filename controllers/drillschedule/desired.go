@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package drillschedule
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/drill"
+)
+
+const (
+	defaultDeadline = 10 * time.Minute
+	defaultPassed   = 3
+	defaultOthers   = 10
+	// stamp is how a drill's time is written in its name.
+	stamp = "200601021504"
+)
+
+// Desired is what a schedule asks for.
+type Desired struct {
+	Schedule *v1alpha1.DrillSchedule
+	// Times at which drills are made; Err is why they cannot be told.
+	Times drill.Schedule
+	Err   error
+	// Deadline is how late a drill may be made.
+	Deadline time.Duration
+	// Passed and Others are how many drills are kept that are over.
+	Passed, Others int
+}
+
+// desire never fails: a schedule that cannot be read is its author's to mend.
+func desire(_ context.Context, s *v1alpha1.DrillSchedule) (Desired, error) {
+	d := Desired{
+		Schedule: s,
+		Deadline: defaultDeadline,
+		Passed:   limit(s.Spec.PassedHistoryLimit, defaultPassed),
+		Others:   limit(s.Spec.OtherHistoryLimit, defaultOthers),
+	}
+	d.Times, d.Err = drill.ParseSchedule(s.Spec.Schedule, s.Spec.TimeZone)
+	if s.Spec.StartingDeadline != nil {
+		d.Deadline = s.Spec.StartingDeadline.Duration
+	}
+	return d, nil
+}
+
+func limit(n *int32, otherwise int) int {
+	if n == nil {
+		return otherwise
+	}
+	return int(*n)
+}
+
+// drillOf is the drill of a time. Its name follows from the time, so that none is made twice.
+func (d Desired) drillOf(due time.Time) *v1alpha1.Drill {
+	t := d.Schedule.Spec.Template
+	labels := map[string]string{}
+	maps.Copy(labels, t.Labels)
+	labels[v1alpha1.LabelDrillSchedule] = d.Schedule.Name
+	when := due.UTC().Format(stamp)
+	made := &v1alpha1.Drill{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace:   d.Schedule.Namespace,
+			Name:        fmt.Sprintf("%s-%s", d.Schedule.Name, when),
+			Labels:      labels,
+			Annotations: t.Annotations,
+			OwnerReferences: []metav1.OwnerReference{
+				{APIVersion: v1alpha1.GroupVersion.String(), Kind: "DrillSchedule", Name: d.Schedule.Name, UID: d.Schedule.UID},
+			},
+		},
+		Spec: *t.Spec.DeepCopy(),
+	}
+	made.Spec.RunID = when
+	return made
+}

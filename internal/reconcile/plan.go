@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package reconcile
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"geosql.dev/operator/internal/reconcile/conditions"
+)
+
+// Step is one thing to do. Steps are plain data: the plan is made without a cluster, and printed without carrying it out.
+type Step interface {
+	// Describe says what is done and why, without secrets.
+	Describe() string
+}
+
+// Plan is what to do, and what is so until it is done.
+type Plan struct {
+	// Steps in order. Where the next plans have the same ones again, although they were carried out, nothing came of them:
+	// they are put off, longer from time to time, and that is reported as WithoutEffect.
+	Steps []Step
+	// Outcome holds while the steps remain, or when there are none.
+	Outcome conditions.Outcome
+	// Done says of a deletion that nothing is left once the steps are carried out: the finalizer goes.
+	Done bool
+	// Apart says that steps of different places do not depend on each other: one that fails ends none elsewhere.
+	Apart bool
+	// Left is what a deletion that is done leaves behind, and where: the servers did not answer and are not expected back.
+	Left []string
+	// Note is what else was decided that the report says, in a type of the kind's own; see Noted.
+	Note any
+}
+
+// Noted is the plan's note, the zero value when it has none.
+func Noted[N any](p Plan) N {
+	note, _ := p.Note.(N)
+	return note
+}
+
+// Add adds a step.
+func (p *Plan) Add(s Step) { p.Steps = append(p.Steps, s) }
+
+// Leave notes what a deletion leaves behind, and where.
+func (p *Plan) Leave(format string, args ...any) {
+	p.Left = append(p.Left, fmt.Sprintf(format, args...))
+}
+
+// Settle sets the outcome and ends the planning.
+func (p *Plan) Settle(o conditions.Outcome) bool {
+	p.Outcome = o
+	return false
+}
+
+// StopIfSteps ends the planning when there is something to do, and says what is in progress then.
+func (p *Plan) StopIfSteps(reason, format string, args ...any) bool {
+	if len(p.Steps) == 0 {
+		return true
+	}
+	return p.Settle(conditions.InProgress(reason, fmt.Sprintf(format, args...)))
+}
+
+// does are the steps in words.
+func (p Plan) does() []string {
+	does := make([]string, len(p.Steps))
+	for i, s := range p.Steps {
+		does[i] = s.Describe()
+	}
+	return does
+}
+
+// Stage plans one part, from what is desired and what is observed alone: the same world gives the same plan. It returns
+// false when what comes after has to wait for it; then it has set the outcome.
+type Stage[D, V any] func(d D, o V, p *Plan) bool
+
+// Stages makes a plan stage by stage, up to the first that ends it. A stage that has steps ends the plan, and the next
+// observation goes on from there; so any step can be the last.
+func Stages[D, V any](d D, o V, stages ...Stage[D, V]) Plan {
+	var p Plan
+	for _, plan := range stages {
+		if !plan(d, o, &p) {
+			break
+		}
+	}
+	return p
+}
+
+// InOrder carries out steps one after the other and stops at the first that fails.
+func InOrder[S Step](ctx context.Context, steps []S, carryOut func(context.Context, S) error) error {
+	for _, step := range steps {
+		log.FromContext(ctx).Info("step", "step", step.Describe())
+		if err := carryOut(ctx, step); err != nil {
+			return fmt.Errorf("%s: %w", step.Describe(), err)
+		}
+	}
+	return nil
+}
+
+// EachInOrder carries out the steps of each of several places, as at tells them, in their order, and those of different
+// places at the same time. The first that fails ends those of its own place; all failures are told.
+func EachInOrder[S Step, P comparable](
+	ctx context.Context,
+	steps []S,
+	at func(S) P,
+	carryOut func(context.Context, S) error,
+) error {
+	places, of := []P{}, map[P][]S{}
+	for _, step := range steps {
+		place := at(step)
+		if len(of[place]) == 0 {
+			places = append(places, place)
+		}
+		of[place] = append(of[place], step)
+	}
+	failed := make([]error, len(places))
+	var wg sync.WaitGroup
+	for i, place := range places {
+		wg.Go(func() { failed[i] = InOrder(ctx, of[place], carryOut) })
+	}
+	wg.Wait()
+	return errors.Join(failed...)
+}
