@@ -280,6 +280,10 @@ type PublicationStatus struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=256
 	RecoveryFork string `json:"recoveryFork,omitempty"`
+	// distributionFork is the same of the distribution database, with its server's name.
+	// +optional
+	// +kubebuilder:validation:MaxLength=256
+	DistributionFork string `json:"distributionFork,omitempty"`
 }
 
 // Publication is a set of tables whose changes subscribers receive.
