@@ -18,7 +18,7 @@ const EditionExpress Edition = "Express"
 
 // Volume is one volume of a server.
 type Volume struct {
-	// size of the volume; it may grow, never shrink.
+	// size of the volume; it may grow, never shrink. One that its class does not let it have can be set back.
 	Size resource.Quantity `json:"size"`
 	// storageClassName; the site's class for this role unless given.
 	// +optional
