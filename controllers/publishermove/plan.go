@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 
-
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/mssql/credentials"
 	"geosql.dev/operator/internal/reconcile/conditions"

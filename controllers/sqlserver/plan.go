@@ -42,6 +42,7 @@ func plan(d Desired, o Observed) Plan {
 		planReadiness,
 		planTurn,
 		planBudget,
+		planGrowth,
 	}
 	for _, s := range stages {
 		if !s(d, o, &p) {

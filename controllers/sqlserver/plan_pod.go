@@ -34,6 +34,9 @@ func planRestart(d Desired, o Observed, p *Plan) bool {
 	}
 	step := restartOf(pod, why)
 	if engineHasRun(pod) {
+		if tempDBIsNew(o) && administrator(d, o) == "" {
+			return true // its files are moved first: one start brings both
+		}
 		return replace(d, o, p, step)
 	}
 	p.add(step)
