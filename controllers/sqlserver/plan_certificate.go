@@ -144,7 +144,7 @@ func announce(d Desired, o Observed, authority []byte) string {
 	}
 	for _, partner := range o.Partners {
 		data, err := partner.Certificate.Get()
-		if err != nil || !credentials.HasCAs(data[credentials.KeyCA], authority) {
+		if err != nil || !credentials.HasCAs(credentials.TrustOf(data), authority) {
 			wait = append(wait, string(partner.Server))
 		}
 	}
@@ -175,7 +175,7 @@ func trusted(d Desired, o Observed, authority []byte, shown bool) (trust, issuer
 			continue
 		}
 		// What it shows is not known, also when the hub has lost its Secret: nothing that was trusted is dropped.
-		bundles = append(bundles, o.SiteCertificate[credentials.KeyCA])
+		bundles = append(bundles, credentials.TrustOf(o.SiteCertificate))
 	}
 	return credentials.MergeCAs(bundles...), issuers
 }
@@ -216,8 +216,11 @@ func writeCertificate(d Desired, o Observed, certificate map[string][]byte, auth
 // alone.
 func (d Desired) differs(have, want map[string][]byte, hub bool) bool {
 	if hub && d.userSecret(credentials.CertificateName(d.name())) {
+		whole := credentials.MergeCAs(have[credentials.KeyCA], have[credentials.KeyTrust])
 		return !credentials.HasCAs(have[credentials.KeyIssuers], want[credentials.KeyIssuers]) ||
-			!credentials.HasCAs(want[credentials.KeyIssuers], have[credentials.KeyIssuers])
+			!credentials.HasCAs(want[credentials.KeyIssuers], have[credentials.KeyIssuers]) ||
+			!credentials.HasCAs(whole, want[credentials.KeyCA]) ||
+			!credentials.HasCAs(want[credentials.KeyCA], have[credentials.KeyTrust])
 	}
 	return !maps.EqualFunc(certificateKeys(have), want, bytes.Equal)
 }

@@ -265,6 +265,47 @@ func TestAnotherCAIsTrustedBesideTheOldOneUntilEveryEngineShowsIt(t *testing.T) 
 	})
 }
 
+// A partner whose Secret is the user's own keeps the user's ca.crt: what it trusts beside that is told apart, and a
+// change of the others' CA does not wait for what nobody may write.
+func TestAPartnerWithTheUsersOwnSecretHoldsUpNoChangeOfTheCA(t *testing.T) {
+	g := NewWithT(t)
+	f := newTrio(t)
+	theirs, err := credentials.NewAuthority(start)
+	g.Expect(err).NotTo(HaveOccurred())
+	settle := func() {
+		for n := 0; f.round(t); n++ {
+			g.Expect(n).To(BeNumerically("<", 100), "it comes to an end")
+		}
+	}
+	e := f.servers["tukone"]
+	e.d.Server.Spec.TLS = &v1alpha1.ServerTLS{SecretName: credentials.CertificateName("tukone")}
+	e.o.UserCertificate = issuedBy(t, theirs, start, credentials.CertificateNames("web", "tukone", []string{"content"})...)
+	e.o.HubCertificate = e.hubCertificate(e.o.HubCertificate)
+	settle()
+	g.Expect(credentials.SignedBy(f.shown["tukone"], theirs.PEM())).To(BeTrue())
+
+	for _, name := range []v1alpha1.ServerName{"tukpub", "tuktwo"} {
+		f.servers[name].o.Authority = otherCA
+	}
+	settle()
+	for _, name := range []v1alpha1.ServerName{"tukpub", "tuktwo"} {
+		g.Expect(credentials.SignedBy(f.shown[name], otherCA.PEM())).To(BeTrue(), "%s", name)
+	}
+	g.Expect(e.o.HubCertificate[credentials.KeyCA]).To(Equal(theirs.PEM()), "the user's key is as it was")
+	g.Expect(credentials.HasCAs(credentials.TrustOf(e.o.HubCertificate), otherCA.PEM())).To(BeTrue())
+	g.Expect(credentials.HasCAs(credentials.TrustOf(e.o.HubCertificate), ca.PEM())).To(BeFalse(), "nobody shows it any more")
+}
+
+// hubCertificate is what the hub's Secret comes to: one that is the user's own keeps the user's keys.
+func (e *environ) hubCertificate(data map[string][]byte) map[string][]byte {
+	if !e.d.userSecret(credentials.CertificateName(e.d.name())) {
+		return data
+	}
+	kept := maps.Clone(e.o.UserCertificate)
+	kept[credentials.KeyIssuers], kept[credentials.KeyTrust] = data[credentials.KeyIssuers], data[credentials.KeyCA]
+	return kept
+}
+
 func (f *trio) each(do func(*environ)) {
 	for _, e := range f.servers {
 		do(e)
@@ -284,6 +325,9 @@ func TestTheUsersOwnSecretKeepsItsKeys(t *testing.T) {
 	g.Expect(ok).To(BeTrue(), "%T", p.Steps[0])
 	g.Expect(step.Hub).To(BeTrue(), "the hub's has no word of what the engine shows")
 	e.o.HubCertificate[credentials.KeyIssuers] = step.Data[credentials.KeyIssuers]
+	p = plan(e.d, e.o)
+	g.Expect(p.Steps[0]).To(HaveField("Hub", true), "nor has it whom the server is to trust")
+	e.o.HubCertificate[credentials.KeyTrust] = step.Data[credentials.KeyCA]
 	g.Expect(credentials.SignedBy(e.o.SiteCertificate, credentials.TrustOf(e.o.HubCertificate))).To(BeTrue())
 	e.o.SiteCertificate = step.Data
 	g.Expect(credentials.SignedBy(e.o.SiteCertificate, ca.PEM())).

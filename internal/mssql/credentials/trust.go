@@ -19,6 +19,10 @@ import (
 // both.
 const KeyIssuers = "issuers.crt"
 
+// KeyTrust of a certificate's Secret that is the user's own has all the CAs, PEM, by which the server verifies its
+// partners: ca.crt, which has them elsewhere, is the user's there and stays as it is.
+const KeyTrust = "trust.crt"
+
 // MergeCAs are the certificates of the bundles, each once, in the order in which they first come. What is no
 // certificate is left out.
 func MergeCAs(bundles ...[]byte) []byte {
@@ -40,18 +44,27 @@ func HasCAs(bundle, wanted []byte) bool {
 	return bytes.Equal(MergeCAs(bundle, wanted), MergeCAs(bundle))
 }
 
-// TrustOf is the bundle by which a server is verified that has the certificate's Secret; empty when the Secret has
-// none.
-func TrustOf(data map[string][]byte) []byte { return MergeCAs(data[KeyCA], data[KeyIssuers]) }
+// trustKeys are the keys of a certificate's Secret that have CAs.
+var trustKeys = []string{KeyCA, KeyIssuers, KeyTrust}
+
+// TrustOf is the bundle by which a server is verified that has the certificate's Secret, and by which it verifies its
+// partners; empty when the Secret has none.
+func TrustOf(data map[string][]byte) []byte {
+	var bundles [][]byte
+	for _, key := range trustKeys {
+		bundles = append(bundles, data[key])
+	}
+	return MergeCAs(bundles...)
+}
 
 // ReadTrust is TrustOf a folder into which the Secret is mounted.
 func ReadTrust(dir string) ([]byte, error) {
 	data := map[string][]byte{}
-	for _, key := range []string{KeyCA, KeyIssuers} {
+	for _, key := range trustKeys {
 		content, err := os.ReadFile(filepath.Join(dir, key))
 		switch {
-		case errors.Is(err, fs.ErrNotExist) && key == KeyIssuers:
-			// Managers of earlier releases did not write it.
+		case errors.Is(err, fs.ErrNotExist) && key != KeyCA:
+			// Managers of earlier releases did not write the issuers, and only a user's own Secret has the whole trust apart.
 		case err != nil:
 			return nil, fmt.Errorf("read the CAs of the servers' certificates: %w", err)
 		}
