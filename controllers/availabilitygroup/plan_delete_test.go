@@ -21,6 +21,18 @@ func going(t testing.TB, group *v1alpha1.AvailabilityGroup) *environ {
 	return e
 }
 
+// order is what an agent is told.
+func (e *environ) order(step Step) {
+	switch s := step.(type) {
+	case TakeOrders:
+		delete(e.orders, s.Server)
+	case MarkEnding:
+		told := *e.orders[s.Server]
+		told.Ending = s.Ending
+		e.orders[s.Server] = &told
+	}
+}
+
 // Whoever is silent and whichever step is the last: where the primary's databases go on without the group, no other
 // server has it, that could be elected. The group loses its secondaries and its votes before, and in the end nobody has
 // anything of it.
