@@ -135,6 +135,8 @@ type trio struct {
 	shown map[v1alpha1.ServerName]map[string][]byte
 	// deaf is a server that the manager does not reach.
 	deaf v1alpha1.ServerName
+	// mounted is what a server's sidecar has in its files where that is not what the Secret has.
+	mounted map[v1alpha1.ServerName]map[string][]byte
 }
 
 func newTrio(t *testing.T) *trio {
@@ -165,7 +167,8 @@ func (f *trio) round(t *testing.T) (moved bool) {
 		e.o.Partners = nil
 		for other, o := range f.servers {
 			if other != name {
-				e.o.Partners = append(e.o.Partners, Partner{Server: other, Certificate: reconcile.Read(o.o.HubCertificate)})
+				e.o.Partners = append(e.o.Partners, Partner{Server: other, Certificate: reconcile.Read(o.o.HubCertificate),
+					Loaded: f.says(other)})
 			}
 		}
 		p := plan(e.d, e.o)
@@ -180,6 +183,14 @@ func (f *trio) round(t *testing.T) (moved bool) {
 		f.check(t)
 	}
 	return moved
+}
+
+// says is what the sidecar of a server tells to have in its files.
+func (f *trio) says(server v1alpha1.ServerName) reconcile.Reading[[]string] {
+	if f.mounted[server] != nil {
+		return reconcile.Read(credentials.Fingerprints(credentials.TrustOf(f.mounted[server])))
+	}
+	return reconcile.Read(credentials.Fingerprints(credentials.TrustOf(f.servers[server].o.SiteCertificate)))
 }
 
 func (f *trio) check(t *testing.T) {
@@ -304,6 +315,39 @@ func (e *environ) hubCertificate(data map[string][]byte) map[string][]byte {
 	kept := maps.Clone(e.o.UserCertificate)
 	kept[credentials.KeyIssuers], kept[credentials.KeyTrust] = data[credentials.KeyIssuers], data[credentials.KeyCA]
 	return kept
+}
+
+// The kubelet brings a Secret into the pod's files when it comes to it: until a sidecar says that it has the CA there,
+// it would turn away whoever shows a certificate of it.
+func TestACAIsShownOnceTheSidecarsHaveItInTheirFiles(t *testing.T) {
+	g := NewWithT(t)
+	f := newTrio(t)
+	settle := func() {
+		for n := 0; f.round(t); n++ {
+			g.Expect(n).To(BeNumerically("<", 100), "it comes to an end")
+		}
+	}
+	f.mounted = map[v1alpha1.ServerName]map[string][]byte{"tuktwo": f.servers["tuktwo"].o.SiteCertificate}
+	f.each(func(e *environ) { e.o.Authority = otherCA })
+	settle()
+	e := f.servers["tukpub"]
+	g.Expect(credentials.HasCAs(credentials.TrustOf(f.servers["tuktwo"].o.HubCertificate), otherCA.PEM())).
+		To(BeTrue(), "its Secret has it")
+	g.Expect(credentials.SignedBy(e.o.SiteCertificate, ca.PEM())).To(BeTrue())
+	g.Expect(plan(e.d, e.o).Pending).To(ContainSubstring("tuktwo, whose sidecar does not have the files yet"))
+
+	e.o.Partners[0].Loaded = reconcile.NotRead[[]string](errors.New("no answer"))
+	g.Expect(plan(e.d, e.o).Pending).To(ContainSubstring("whose sidecar is to say so (no answer)"))
+	for i := range e.o.Partners {
+		e.o.Partners[i].Loaded = reconcile.Read[[]string](nil)
+	}
+	g.Expect(plan(e.d, e.o).Pending).NotTo(ContainSubstring("sidecar"), "one of an earlier release does not tell")
+
+	f.mounted = nil
+	settle()
+	for name, shown := range f.shown {
+		g.Expect(credentials.SignedBy(shown, otherCA.PEM())).To(BeTrue(), "%s", name)
+	}
 }
 
 func (f *trio) each(do func(*environ)) {

@@ -4,7 +4,9 @@ package credentials
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"crypto/x509"
+	"encoding/hex"
 	"encoding/pem"
 	"errors"
 	"fmt"
@@ -37,6 +39,16 @@ func MergeCAs(bundles ...[]byte) []byte {
 		}
 	}
 	return merged.Bytes()
+}
+
+// Fingerprints are the SHA-256 of the certificates of a bundle, in hexadecimal: what names a CA in few words.
+func Fingerprints(bundle []byte) []string {
+	var all []string
+	for _, der := range certificatesOf(MergeCAs(bundle)) {
+		sum := sha256.Sum256(der)
+		all = append(all, hex.EncodeToString(sum[:]))
+	}
+	return all
 }
 
 // HasCAs tells whether the bundle has all certificates of another one.
