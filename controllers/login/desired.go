@@ -60,8 +60,8 @@ func (d Desired) inGroup(database v1alpha1.DatabaseName) (InGroup, bool) {
 
 // wayOut says what is to be declared instead of a server that is a replica.
 func (in InGroup) wayOut(database v1alpha1.DatabaseName) string {
-	return fmt.Sprintf("database %s is in AvailabilityGroup %s, whose primary moves: delete this Login with reclaimPolicy "+
-		"Retain, and declare it again with target.availabilityGroup %s, which takes over what is there",
+	return fmt.Sprintf("database %s is in AvailabilityGroup %s, whose primary moves: delete this Login with "+
+		"reclaimPolicy Retain, and declare it again with target.availabilityGroup %s, which takes over what is there",
 		database, in.Group, in.Group)
 }
 

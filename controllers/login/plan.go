@@ -132,9 +132,17 @@ func plan(d Desired, o Observed) Plan {
 	}
 	unknown = append(unknown, planSecrets(d, o, &p)...)
 	unknown = append(unknown, planFormer(o, &p)...)
-	switch {
-	case len(inPlace) > 0:
+	if len(inPlace) > 0 {
 		p.Outcome = conditions.Stalled(conditions.ReasonSecondary, strings.Join(inPlace, "; "))
+		return p
+	}
+	p.settle(d, o, unknown, missing)
+	return p
+}
+
+// settle tells what is so until the steps are done: what is not known, and which databases are not there.
+func (p *Plan) settle(d Desired, o Observed, unknown, missing []string) {
+	switch {
 	case len(p.Steps) > 0:
 		p.Outcome = conditions.InProgress(
 			conditions.ReasonLoginChanging,
@@ -153,7 +161,6 @@ func plan(d Desired, o Observed) Plan {
 			fmt.Sprintf("login %s is as declared on %s", d.name(), hosts(d.Servers))+outside(o)+replicaOnly(d),
 		)
 	}
-	return p
 }
 
 // shut says on which servers sa is not let in, and what helps.

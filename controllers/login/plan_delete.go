@@ -188,8 +188,8 @@ func planDropUsers(d Desired, o Observed, p *Plan) (waiting, owned []string) {
 		case !seen:
 		case d.InGroup[strings.ToLower(string(u.Database))].Elsewhere != "":
 			in, _ := d.inGroup(u.Database)
-			waiting = append(waiting, fmt.Sprintf("database %s is in AvailabilityGroup %s, whose primary is %s: its user can be "+
-				"dropped here once %s is primary; reclaimPolicy Retain leaves it", u.Database, in.Group, in.Elsewhere,
+			waiting = append(waiting, fmt.Sprintf("database %s is in AvailabilityGroup %s, whose primary is %s: its user can "+
+				"be dropped here once %s is primary; reclaimPolicy Retain leaves it", u.Database, in.Group, in.Elsewhere,
 				credentials.HostName(d.Primary)))
 		case have.Err != nil:
 			waiting = append(waiting, fmt.Sprintf("database %s: %v", u.Database, have.Err))

@@ -145,7 +145,9 @@ func TestPlan(t *testing.T) {
 			reason: conditions.ReasonLoginReady},
 		"the owner of the database": {change: user(func(u *mssql.UserState) { u.SID = []byte{1} }),
 			ready: "False", reason: conditions.ReasonLoginConflict, says: "dbo"},
-		"a database that is not there": {change: func(_ *Desired, o *Observed) { o.Users["Content"] = User{NoDatabase: true} },
+		"a database that is not there": {change: func(_ *Desired, o *Observed) {
+			o.Users["Content"] = User{NoDatabase: true}
+		},
 			ready: "False", reason: conditions.ReasonReferenceMissing, says: "no database Content on tukpub-0: create it"},
 		"a replica is named in place of its group": {change: func(d *Desired, o *Observed) {
 			d.InGroup = map[string]InGroup{"content": {Group: "articles", Elsewhere: "quisec-0"}}

@@ -174,7 +174,8 @@ func announce(d Desired, o Observed, authority []byte) string {
 	return "it is shown once its CA is trusted beside the present one by " + strings.Join(wait, ", ")
 }
 
-// changes says whether what the server shows, and somebody can verify, is of another CA than the one that it is to have.
+// changes says whether what the server shows, and somebody can verify, is of another CA than the one that it is to
+// have.
 func (o Observed) changes(authority []byte) bool {
 	certificate, err := credentials.ParseCertificate(o.SiteCertificate)
 	return err == nil && o.Now.Before(certificate.Expires) && !credentials.SignedBy(o.SiteCertificate, authority)

@@ -304,7 +304,8 @@ func TestAPartnerWithTheUsersOwnSecretHoldsUpNoChangeOfTheCA(t *testing.T) {
 	}
 	g.Expect(e.o.HubCertificate[credentials.KeyCA]).To(Equal(theirs.PEM()), "the user's key is as it was")
 	g.Expect(credentials.HasCAs(credentials.TrustOf(e.o.HubCertificate), otherCA.PEM())).To(BeTrue())
-	g.Expect(credentials.HasCAs(credentials.TrustOf(e.o.HubCertificate), ca.PEM())).To(BeFalse(), "nobody shows it any more")
+	g.Expect(credentials.HasCAs(credentials.TrustOf(e.o.HubCertificate), ca.PEM())).
+		To(BeFalse(), "nobody shows it any more")
 }
 
 // hubCertificate is what the hub's Secret comes to: one that is the user's own keeps the user's keys.

@@ -159,8 +159,8 @@ func staleOf(wanted []string, i Inspection, seen Observation, copies []Copy, apa
 	case len(others) > 0 && (len(names) == 0 || len(wanted) > 0):
 		return nil, &refusal{
 			ReasonOwnData,
-			strings.Join(others, "; ") + ": a reseed gives up copies of its own group alone. Take the database out of one of the " +
-				"two groups, or give it another name there",
+			strings.Join(others, "; ") + ": a reseed gives up copies of its own group alone. Take the database out of one of " +
+				"the two groups, or give it another name there",
 		}
 	case len(names) == 0:
 		return nil, &refusal{
