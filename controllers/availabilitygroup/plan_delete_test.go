@@ -105,7 +105,15 @@ func TestTheAgentIsToldBeforeItsGroupIsDropped(t *testing.T) {
 		}
 		return Plan{}
 	}
-	p := dropping()
+	for range 2 {
+		for _, s := range planDelete(e.d, e.observe()).Steps {
+			g.Expect(e.do(s)).To(Succeed())
+		}
+	}
+	delete(e.orders, "tukpub")
+	p := planDelete(e.d, e.observe())
+	g.Expect(p.Steps).To(HaveExactElements(BeAssignableToTypeOf(GiveOrders{})), "its agent goes by the former ones")
+	p = dropping()
 	g.Expect(p.Steps).To(Equal([]Step{MarkEnding{Server: "tukpub", Ending: true}}))
 	for server, s := range e.servers {
 		g.Expect(s.joined).To(Equal(server == "tukpub"), "%s: nobody else has the group by then", server)

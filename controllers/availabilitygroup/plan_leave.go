@@ -100,6 +100,10 @@ func planDelete(d Desired, o Observed) Plan {
 	// Nobody else has the group: the primary's databases go on as databases of its own, and its votes last until it has
 	// none.
 	if primary != "" {
+		if told := o.Agents[primary]; d.fenced() && told.Err == nil && told.Told == nil {
+			// Somebody has deleted the Secret. Its agent goes by what it was told before, and has to be told once more.
+			p.add(GiveOrders{Server: primary, Reason: "they are missing, and it is to learn that the group is dropped"})
+		}
 		if markEnding(o, primary, true, &p); len(p.Steps) > 0 {
 			p.settle(deleting("the agent of the primary is being told that the group is about to be dropped", nil))
 			return p
