@@ -16,7 +16,8 @@ import (
 )
 
 // planEndpoints gives every replica that answers a master key, a certificate of its own and the mirroring endpoint.
-// sa does it: CREATE MASTER KEY and CREATE CERTIFICATE in master take CONTROL there.
+// sa does it: CREATE MASTER KEY and CREATE CERTIFICATE in master take CONTROL there. An endpoint that is there is
+// started by the operator's login, which may alter it.
 func planEndpoints(d Desired, o Observed, p *Plan) bool {
 	for _, s := range o.answering(d) {
 		m := o.Instances[s].Mirroring
@@ -56,7 +57,7 @@ func planEndpoints(d Desired, o Observed, p *Plan) bool {
 				MirroringPort,
 			)))
 		case m.Endpoint.State != "STARTED":
-			p.executeAsSA(s, tsql.StartEndpoint(m.Endpoint.Name))
+			p.execute(s, tsql.StartEndpoint(m.Endpoint.Name))
 		}
 	}
 	if len(p.Steps) > 0 {

@@ -126,6 +126,18 @@ func (r *Reconciler) observeSecrets(ctx context.Context, w *world) error {
 	}
 	o.SiteIsHub = w.member.Site.Spec.KubeconfigSecretRef == nil
 	r.observePartners(ctx, w)
+	if err := r.observeAuthority(ctx, w); err != nil {
+		return err
+	}
+	if authority := o.authority(w.desired); len(authority) > 0 && o.changes(authority) {
+		r.askPartners(ctx, w)
+	}
+	return nil
+}
+
+// observeAuthority reads the certificate of the user's, or the operator's CA.
+func (r *Reconciler) observeAuthority(ctx context.Context, w *world) (err error) {
+	server, o := w.desired.Server, &w.observed
 	if tls := server.Spec.TLS; tls != nil && tls.SecretName != "" {
 		o.UserCertificate, err = secretData(ctx, r.secrets, theHub, server.Namespace, tls.SecretName)
 		if err == nil && o.UserCertificate == nil {

@@ -189,7 +189,7 @@ func (r *rejoin) step(ctx context.Context, k *Keeper, leading Record, seen Obser
 		}
 	}
 	if v.forkOpen() && len(v.local) == 0 {
-		copies, err := k.engine.Copies(ctx, slices.Sorted(maps.Keys(v.fork.Databases)))
+		copies, err := k.engine.Copies(ctx, k.group, slices.Sorted(maps.Keys(v.fork.Databases)))
 		if err != nil {
 			return Outcome{Err: fmt.Errorf("looking for databases of group %s on %s: %w", k.group, k.self.Server, err)}
 		}
