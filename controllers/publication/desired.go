@@ -178,10 +178,14 @@ func (o Observed) publisherLost(d Desired) bool {
 	return have == nil || have.State == "ONLINE" && o.DatabaseErr == nil && o.Database.Publication == nil
 }
 
-// original is the publisher's name as agents know it: where publishing began.
+// original is the publisher's name as agents know it: where publishing began. That of a server alone is known also
+// while it does not answer.
 func (o Observed) original(d Desired) string {
-	if o.At.Original != "" {
+	switch {
+	case o.At.Original != "":
 		return o.At.Original
+	case d.Publisher.Group == "" && len(d.Publisher.Servers) == 1:
+		return credentials.HostName(d.Publisher.Servers[0])
 	}
 	return credentials.HostName(o.primary(d))
 }
