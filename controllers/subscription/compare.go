@@ -384,7 +384,8 @@ func found(d Desired, o Observed, now metav1.Time) *v1alpha1.SubscriptionInitial
 		Reason:    "it was found registered so",
 	}
 	if !d.snapshots() || o.keeps(d) {
-		s.Method, s.Compared = v1alpha1.InitializeReplicationSupportOnly, o.keeps(d)
+		// That the copy was kept does not say why: whoever registered it so may not let it be replaced.
+		s.Method, s.Compared = v1alpha1.InitializeReplicationSupportOnly, o.keeps(d) && d.compares()
 	}
 	return s
 }
