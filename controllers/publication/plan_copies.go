@@ -243,6 +243,10 @@ func reinitialized(d Desired, o Observed, p replication.Plan, failed error) *v1a
 	now := metav1.NewTime(o.Now).Rfc3339Copy()
 	r := v1alpha1.PublicationReinitialization{Time: &now}
 	carried := func(table string, s receiver) {
+		// Who was registered without a copy gets none with the article: its Subscription gives it one.
+		if d.snapshots() && o.kept(s) {
+			return
+		}
 		if declared := d.declared(s); declared != nil && replication.Request(d.Publication, declared) != "" {
 			r.Tables, r.Requests = append(r.Tables, table), append(r.Requests, replication.Request(d.Publication, declared))
 		}

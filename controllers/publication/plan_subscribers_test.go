@@ -4,6 +4,7 @@ package publication
 
 import (
 	"errors"
+	"fmt"
 	"testing"
 
 	. "github.com/onsi/gomega"
@@ -62,6 +63,14 @@ func TestAnArticleThatASubscriberHasATableOf(t *testing.T) {
 			w.o.Database.Publication.Subscriptions = append(w.o.Database.Publication.Subscriptions,
 				mssql.ArticleSubscription{Article: "dbo.Article", Subscriber: "quisub-0", Database: "Content", Status: 2})
 		}, conditions.ReasonReinitializationNeeded, "dublin", []string{"dublin"}, []string{"@subscriber = N'quisub-0'"}},
+		"pushed to, registered without a copy": {func(w *world) {
+			s := &w.o.Database.Publication.Subscriptions[0]
+			s.Pull, s.DataWasThere = false, true
+		}, conditions.ReasonPublished, "", nil,
+			[]string{"sp_refreshsubscriptions", "@sync_type = N'replication support only'"}},
+		"pushed to, with a copy": {func(w *world) {
+			w.o.Database.Publication.Subscriptions[0].Pull, w.theirs = false, nil
+		}, conditions.ReasonPublished, "", nil, []string{"sp_refreshsubscriptions", "@sync_type = N'automatic'"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
@@ -104,5 +113,39 @@ func TestTheRequestThatAHeldArticleWaitedFor(t *testing.T) {
 		}
 		g.Expect(r.Requests).To(Equal([]string{"u1/1"}))
 		g.Expect(r.Tables).To(Equal([]string{"dbo.attachment"}))
+	}
+}
+
+// A request is not carried out by what brings no copy: a subscriber that was registered without one gets none of an
+// article that is changed or added, and its Subscription goes on to give it one.
+func TestTheRequestOfASubscriberThatKeepsItsCopy(t *testing.T) {
+	for _, kept := range []bool{true, false} {
+		for name, change := range map[string]func(*world){
+			"changed": func(w *world) { w.d.Publication.Spec.Articles[0].Filter = "Id < 5" },
+			"added": func(w *world) {
+				w.d.Publication.Status.NeededReinitialization = &v1alpha1.NeededReinitialization{
+					Tables: []v1alpha1.NeededCopy{{Table: "dbo.Attachment"}}, WaitingFor: []string{"dublin"}}
+				w.o.Database.Publication.Subscriptions = w.o.Database.Publication.Subscriptions[:1]
+			},
+		} {
+			t.Run(fmt.Sprintf("%s, kept %v", name, kept), func(t *testing.T) {
+				g := NewWithT(t)
+				w := subscribed(t)
+				change(w)
+				for i := range w.o.Database.Publication.Subscriptions {
+					w.o.Database.Publication.Subscriptions[i].DataWasThere = kept
+				}
+				w.ask("u1/1")
+				o := w.look()
+				p := plan(w.d, o)
+				g.Expect(p.Steps).NotTo(BeEmpty(), p.Outcome.Message)
+				r := reinitialized(w.d, o, p, nil)
+				if kept {
+					g.Expect(r).To(BeNil())
+					return
+				}
+				g.Expect(r.Requests).To(Equal([]string{"u1/1"}))
+			})
+		}
 	}
 }
