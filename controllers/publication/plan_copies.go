@@ -240,6 +240,7 @@ func reinitialized(d Desired, o Observed, p replication.Plan, failed error) *v1a
 	if failed != nil || o.Database.Publication == nil {
 		return have
 	}
+	have = consented(d, o, have)
 	now := metav1.NewTime(o.Now).Rfc3339Copy()
 	r := v1alpha1.PublicationReinitialization{Time: &now}
 	carried := func(table string, s receiver) {
@@ -274,9 +275,12 @@ func reinitialized(d Desired, o Observed, p replication.Plan, failed error) *v1a
 		return have
 	}
 	for i := range d.Subscriptions {
-		// Those whose Subscriptions have not been looked at since are still to be known as carried out.
-		if former := d.Subscriptions[i].Annotations[v1alpha1.ReinitializeAnnotation]; have != nil &&
-			slices.Contains(have.Requests, former) {
+		// Those whose Subscriptions have not been looked at since are still to be known as carried out. The others must go:
+		// together with the tables of this change they would consent to its copies.
+		s := &d.Subscriptions[i]
+		former := s.Annotations[v1alpha1.ReinitializeAnnotation]
+		recorded := s.Status.Reinitialization != nil && s.Status.Reinitialization.Request == former
+		if have != nil && slices.Contains(have.Requests, former) && !recorded {
 			r.Requests = append(r.Requests, former)
 		}
 	}
@@ -286,6 +290,34 @@ func reinitialized(d Desired, o Observed, p replication.Plan, failed error) *v1a
 		*list = (*list)[:min(len(*list), 256)]
 	}
 	return &r
+}
+
+// consented leaves out the tables whose copies are under way at everyone: a table of that name that comes later is
+// another one, and nobody has said that it may replace what a subscriber has.
+func consented(
+	d Desired,
+	o Observed,
+	have *v1alpha1.PublicationReinitialization,
+) *v1alpha1.PublicationReinitialization {
+	if have == nil {
+		return nil
+	}
+	behind := o.lacking()
+	declared := func(table string) bool {
+		return slices.ContainsFunc(d.Publication.Spec.Articles, func(a v1alpha1.Article) bool {
+			return strings.EqualFold(a.Table, table)
+		})
+	}
+	done := func(table string) bool {
+		key := strings.ToLower(table)
+		_, published := o.Database.Publication.Articles[key]
+		return !declared(table) || published && !slices.ContainsFunc(behind, func(who lacking) bool {
+			return slices.Contains(who.articles, key)
+		})
+	}
+	have = have.DeepCopy()
+	have.Tables = slices.DeleteFunc(have.Tables, done)
+	return have
 }
 
 // calls tells that a plan calls one of some procedures.

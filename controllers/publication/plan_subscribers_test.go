@@ -149,3 +149,50 @@ func TestTheRequestOfASubscriberThatKeepsItsCopy(t *testing.T) {
 		}
 	}
 }
+
+// A change that was asked for consents to the copies that it makes: not to those of a table of that name that is
+// published again later, nor, of another subscriber's change, to that one's tables.
+func TestHowLongAChangeConsents(t *testing.T) {
+	g := NewWithT(t)
+	w := subscribed(t)
+	dublin := receiver{server: "dubsub-0", database: "Content", pull: true}
+	w.theirs = map[string]map[string]mssql.Table{"dubsub-0": {"dbo.attachment": {Schema: "dbo", Name: "Attachment"}}}
+	report := func() *v1alpha1.PublicationReinitialization {
+		o := w.look()
+		w.d.Publication.Status.Reinitialized = reinitialized(w.d, o, plan(w.d, o), nil)
+		return w.d.Publication.Status.Reinitialized
+	}
+	w.ask("u1/1")
+	w.d.Publication.Status.Reinitialized = &v1alpha1.PublicationReinitialization{Tables: []string{"dbo.Attachment"},
+		Requests: []string{"u1/1"}}
+	whole := w.o.Database.Publication.Subscriptions
+	w.o.Database.Publication.Subscriptions = whole[:1]
+	g.Expect(report().Tables).To(Equal([]string{"dbo.Attachment"}), "it is published again, and its subscriber lacks it")
+	attachment := w.o.Database.Publication.Articles["dbo.attachment"]
+	delete(w.o.Database.Publication.Articles, "dbo.attachment")
+	g.Expect(report().Tables).To(Equal([]string{"dbo.Attachment"}), "it is on its way")
+	w.o.Database.Publication.Articles["dbo.attachment"] = attachment
+	g.Expect(w.d.replaces(dublin, "dbo.attachment")).To(BeTrue())
+	w.o.Database.Publication.Subscriptions = whole
+	g.Expect(report().Tables).To(BeEmpty())
+	g.Expect(w.d.Publication.Status.Reinitialized.Requests).To(Equal([]string{"u1/1"}), "it was carried out")
+	g.Expect(w.d.replaces(dublin, "dbo.attachment")).To(BeFalse())
+
+	declared := w.d.Publication.Spec.Articles
+	w.d.Publication.Status.Reinitialized.Tables = []string{"dbo.Attachment"}
+	w.d.Publication.Spec.Articles = declared[:1]
+	g.Expect(report().Tables).To(BeEmpty(), "nobody declares it any more")
+	w.d.Publication.Spec.Articles = declared
+
+	quincy := w.d.Subscriptions[0].DeepCopy()
+	quincy.Name, quincy.UID, quincy.Spec.Subscriber.Server = "quincy", "u2", "quisub"
+	quincy.Annotations = map[string]string{v1alpha1.ReinitializeAnnotation: "u2/1"}
+	w.d.Subscriptions = append(w.d.Subscriptions, *quincy)
+	w.o.Database.Publication.Subscriptions = append(whole[:1:1],
+		mssql.ArticleSubscription{Article: "dbo.Article", Subscriber: "quisub-0", Database: "Content", Status: 2})
+	w.theirs["quisub-0"] = w.theirs["dubsub-0"]
+	w.d.Publication.Status.NeededReinitialization = describe(w.d, w.look()).NeededReinitialization
+	w.d.Subscriptions[0].Status.Reinitialization = &v1alpha1.SubscriptionReinitialization{Request: "u1/1"}
+	g.Expect(report().Requests).To(Equal([]string{"u2/1"}), "the other one is recorded where it belongs")
+	g.Expect(w.d.replaces(dublin, "dbo.attachment")).To(BeFalse())
+}
