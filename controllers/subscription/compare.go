@@ -89,12 +89,8 @@ func observeFormer(ctx context.Context, engines replication.Engines, d Desired, 
 	if d.Publication.Spec.MovedBy == "" || o.HereErr != nil {
 		return
 	}
-	for _, here := range o.Here.Subscriptions {
-		if !strings.EqualFold(here.Publication, d.publication()) ||
-			strings.EqualFold(here.Publisher, o.At.Original) &&
-				strings.EqualFold(here.PublisherDatabase, d.publisherDatabase()) {
-			continue
-		}
+	former, _ := o.besides(d)
+	for _, here := range former {
 		o.Former = append(o.Former, readFormer(ctx, engines, d, o, here))
 	}
 	if d.FormerLogin != "" {
@@ -106,6 +102,23 @@ func observeFormer(ctx context.Context, engines replication.Engines, d Desired, 
 			o.JobsErr = err
 		}
 	}
+}
+
+// besides are the subscriptions of the database apart from this one: those to publishers from which the publication has
+// moved, and the others.
+func (o Observed) besides(d Desired) (former, others []mssql.SubscriptionHere) {
+	for _, here := range o.Here.Subscriptions {
+		same := strings.EqualFold(here.Publication, d.publication())
+		switch {
+		case same && strings.EqualFold(here.Publisher, o.At.Original) &&
+			strings.EqualFold(here.PublisherDatabase, d.publisherDatabase()):
+		case same && d.Publication.Spec.MovedBy != "":
+			former = append(former, here)
+		default:
+			others = append(others, here)
+		}
+	}
+	return former, others
 }
 
 // readFormer reads the agents' jobs of another subscription of the database.
