@@ -336,7 +336,8 @@ func TestCopyThatIsNeverValidated(t *testing.T) {
 	}
 	p := plan(w.d, w.look())
 	g.Expect(p.Outcome.Progress).To(Equal(conditions.Stuck))
-	g.Expect(p.Outcome.Message).To(And(HavePrefix("1 articles"), ContainSubstring("dbo.article")))
+	g.Expect(p.Outcome.Message).To(And(HavePrefix("1 articles"), ContainSubstring("dbo.article"),
+		ContainSubstring("kubectl geosql reinitialize dublin")))
 	g.Expect(compared).To(BeNumerically("<", 20), "in an hour")
 }
 

@@ -77,6 +77,33 @@ func TestANewCopyIsMadeWhenItIsAskedFor(t *testing.T) {
 	}
 }
 
+// Who asks for a new copy gets one, also where copies that are equal are kept otherwise: nothing else is told as carried
+// out.
+func TestANewCopyOfTablesThatAreCompared(t *testing.T) {
+	for name, d := range map[string]Desired{"pull": declared(), "push": push("")} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			d.Subscription.Annotations = map[string]string{v1alpha1.InitializationAnnotation: v1alpha1.InitializeCompare}
+			w := newWorld(d)
+			w.d.Subscription.UID = "u1"
+			w.o.Here.Tables["dbo.article"] = mssql.Table{Schema: "dbo", Name: "Article"}
+			w.o.Comparison = equal()
+			w.settle(t, all)
+			g.Expect(w.o.keeps(w.d)).To(BeTrue())
+			w.d.Subscription.Annotations[v1alpha1.ReinitializeAnnotation] = "u1/1"
+			p, _ := w.settle(t, all)
+			g.Expect(p.Outcome.Reason).To(Equal(conditions.ReasonDelivering), p.Outcome.Message)
+			g.Expect(w.o.keeps(w.d)).To(BeFalse())
+			s := w.d.Subscription.Status
+			g.Expect(s.Initialization.Method).To(Equal(v1alpha1.InitializeSnapshot))
+			g.Expect(s.Initialization.Compared).To(BeFalse())
+			g.Expect(s.Reinitialization.Request).To(Equal("u1/1"))
+			_, done := w.settle(t, all)
+			g.Expect(done).NotTo(ContainElement(ContainSubstring("sp_reinitsubscription")), "once")
+		})
+	}
+}
+
 // A step whose answer was lost is not repeated when the registration says that it was carried out.
 func TestARequestWhoseAnswerWasLost(t *testing.T) {
 	g := NewWithT(t)
