@@ -200,7 +200,19 @@ func (d Desired) nameOf(server, database string) string {
 	if s := d.declared(receiver{server: server, database: database}); s != nil {
 		return s.Name
 	}
-	return fmt.Sprintf("%s on %s, which no Subscription declares", database, server)
+	return replication.NameUndeclared(server, database)
+}
+
+// strangers are the subscribers that no Subscription declares.
+func (d Desired) strangers(o Observed) []v1alpha1.Undeclared {
+	var all []v1alpha1.Undeclared
+	for _, s := range o.Database.Publication.Subscriptions {
+		one := v1alpha1.Undeclared{Publication: d.name(), Subscriber: s.Subscriber, Database: s.Database}
+		if d.declares(s) == nil && !slices.Contains(all, one) {
+			all = append(all, one)
+		}
+	}
+	return all
 }
 
 // said is what status says of a table that needs a new copy, nil when nothing.
@@ -225,12 +237,16 @@ func planNeeded(d Desired, o Observed, p *replication.Plan) bool {
 	for _, t := range n.Tables {
 		tables = append(tables, fmt.Sprintf("%s (%s: %s)", t.Table, replication.Cost(t.Rows, t.Bytes), t.Reason))
 	}
-	return p.Settle(conditions.Stalled(conditions.ReasonReinitializationNeeded, fmt.Sprintf(
+	message := fmt.Sprintf(
 		"a new copy at each subscriber is needed of %s. Nothing is copied, and everything goes on as it was, until it is "+
 			"asked for, by kubectl geosql reinitialize for each of: %s",
 		strings.Join(tables, ", "),
 		strings.Join(n.WaitingFor, ", "),
-	)))
+	)
+	if ways := replication.WaysOut(d.Publication, d.strangers(o), n.WaitingFor); ways != "" {
+		message += ". " + ways
+	}
+	return p.Settle(conditions.Stalled(conditions.ReasonReinitializationNeeded, message))
 }
 
 // reinitialized is the newest change of articles that gave subscribers a new copy, with the requests that it carried

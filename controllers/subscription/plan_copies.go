@@ -114,7 +114,7 @@ func (o Observed) awaitsCopy(d Desired) bool {
 // and it may. Articles that change come first: they give the same subscriber a new copy.
 func planReinitialization(d Desired, o Observed, p *replication.Plan) bool {
 	asked := d.asked() || o.inactive(d) && d.consents()
-	if !asked || !d.snapshots() || len(o.registrations(d)) == 0 || o.awaitsCopy(d) || !publicationRests(d.Publication) {
+	if !asked || !d.snapshots() || len(o.registrations(d)) == 0 || o.awaitsCopy(d) || !d.publicationRests(o) {
 		return true
 	}
 	if o.keeps(d) && o.JobsErr != nil {
@@ -139,9 +139,15 @@ var unrecorded = conditions.InProgress(
 	"how the subscription is registered is being recorded",
 )
 
-// publicationRests tells that the publication is as declared and changes no articles.
-func publicationRests(p *v1alpha1.Publication) bool {
-	return p.Status.ObservedGeneration == p.Generation && p.Status.NeededReinitialization == nil &&
+// publicationRests tells that the publication is as declared and changes no articles. One whose change waits for others
+// holds up nobody to whom nothing is delivered any more.
+func (d Desired) publicationRests(o Observed) bool {
+	p := d.Publication
+	others := func() bool {
+		return slices.ContainsFunc(p.Status.NeededReinitialization.WaitingFor, func(s string) bool { return s != d.name() })
+	}
+	return p.Status.ObservedGeneration == p.Generation &&
+		(p.Status.NeededReinitialization == nil || o.inactive(d) && others()) &&
 		!meta.IsStatusConditionTrue(p.Status.Conditions, v1alpha1.ConditionReconciling)
 }
 
@@ -158,11 +164,15 @@ func planNeeded(declared Desired, d Desired, o Observed, p *replication.Plan) bo
 			d.ask(),
 		)))
 	case needed != nil && d.asked() && len(needed.WaitingFor) > 0:
-		return p.Settle(conditions.Stalled(conditions.ReasonReinitializationNeeded, fmt.Sprintf(
+		message := fmt.Sprintf(
 			"the new copy that was asked for is made along with those of the publication's other subscribers: ask for them, "+
 				"too: %s",
 			strings.Join(needed.WaitingFor, ", "),
-		)))
+		)
+		if ways := replication.WaysOut(d.Publication, d.Publication.Status.Undeclared, needed.WaitingFor); ways != "" {
+			message += ". " + ways
+		}
+		return p.Settle(conditions.Stalled(conditions.ReasonReinitializationNeeded, message))
 	}
 	return true
 }

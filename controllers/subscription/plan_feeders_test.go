@@ -152,8 +152,8 @@ func TestWhoFeedsOtherTables(t *testing.T) {
 	}
 }
 
-// After the publication has moved, its subscription to the former publisher is one that ends, and every other one of the
-// database may feed its tables as before.
+// After the publication has moved, its subscription to the former publisher is one that ends, and every other one of
+// the database may feed its tables as before.
 func TestWhoFeedsTheTablesAfterAMove(t *testing.T) {
 	g := NewWithT(t)
 	w := newWorld(declared())
