@@ -210,7 +210,7 @@ type PublicationReinitialization struct {
 	// time when it was carried out.
 	// +optional
 	Time *metav1.Time `json:"time,omitempty"`
-	// tables of the articles.
+	// tables that a subscriber still lacks.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=256

@@ -91,8 +91,8 @@ type LatencyStatus struct {
 }
 
 // InitializationAnnotation on a Subscription, set to Compare, has it registered without a copy when its tables are
-// equal to the publisher's, row by row; else it gets a snapshot as always, which replaces them. A PublisherMove sets
-// it.
+// equal to the publisher's, row by row; else, and when a new copy is asked for, it gets a snapshot as always, which
+// replaces them. A PublisherMove sets it.
 const InitializationAnnotation = "geosql.dev/initialization"
 
 // InitializeCompare is the value of InitializationAnnotation.

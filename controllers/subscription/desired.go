@@ -105,6 +105,10 @@ func (d Desired) compares() bool {
 		d.Publication.Annotations[v1alpha1.RebuildAnnotation] == v1alpha1.RebuildCompare)
 }
 
+// comparesFirst says whether what the subscriber has is compared before it is registered: not for a person who has
+// asked for a new copy, who gets one.
+func (d Desired) comparesFirst() bool { return d.compares() && !d.asked() }
+
 // subscription as the publisher knows it.
 func (d Desired) subscription() tsql.Subscription {
 	return tsql.Subscription{

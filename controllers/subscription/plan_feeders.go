@@ -25,10 +25,11 @@ type Feeder struct {
 
 // observeFeeders finds out who feeds the database besides, before a first registration.
 func observeFeeders(ctx context.Context, engines replication.Engines, d Desired, o *Observed) {
-	if o.HereErr != nil || len(o.registrations(d)) > 0 || o.here(d) != nil || d.Publication.Spec.MovedBy != "" {
+	if o.HereErr != nil || len(o.registrations(d)) > 0 || o.here(d) != nil {
 		return
 	}
-	for _, here := range o.Here.Subscriptions {
+	_, others := o.besides(d)
+	for _, here := range others {
 		f := Feeder{Former: readFormer(ctx, engines, d, o, here)}
 		if primary := o.primary(d); primary != "" && strings.EqualFold(here.Publisher, o.At.Original) &&
 			strings.EqualFold(here.PublisherDatabase, d.publisherDatabase()) {

@@ -3,6 +3,7 @@
 package subscription
 
 import (
+	"context"
 	"errors"
 	"strings"
 	"testing"
@@ -149,4 +150,34 @@ func TestWhoFeedsOtherTables(t *testing.T) {
 			g.Expect(strings.Join(done, "\n")).NotTo(ContainSubstring("sp_dropsubscription"))
 		})
 	}
+}
+
+// After the publication has moved, its subscription to the former publisher is one that ends, and every other one of
+// the database may feed its tables as before.
+func TestWhoFeedsTheTablesAfterAMove(t *testing.T) {
+	g := NewWithT(t)
+	w := newWorld(declared())
+	own := mssql.SubscriptionHere{Publisher: "tukpub-0", PublisherDatabase: "Content", Publication: "articles"}
+	former, other := own, own
+	former.Publisher, other.Publication = "oldpub-0", "other"
+	w.o.Here.Subscriptions = []mssql.SubscriptionHere{former, own, other}
+	ends, feed := w.o.besides(w.d)
+	g.Expect(ends).To(BeEmpty())
+	g.Expect(feed).To(HaveExactElements(former, other), "who feeds from a server of another name is not known")
+	w.d.Publication.Spec.MovedBy = "lost"
+	ends, feed = w.o.besides(w.d)
+	g.Expect(ends).To(HaveExactElements(former))
+	g.Expect(feed).To(HaveExactElements(other))
+
+	w.o.Here.Subscriptions = []mssql.SubscriptionHere{former, other}
+	o := w.look()
+	silent := mssql.AccessFunc(func(context.Context, string, v1alpha1.ServerName) (mssql.Access, error) {
+		return mssql.Access{}, errors.New("cut off")
+	})
+	nobody := replication.Engines{Connector: mssql.NewConnector(mssql.Options{Access: silent}), Namespace: "web"}
+	observeFormer(t.Context(), nobody, w.d, &o)
+	observeFeeders(t.Context(), nobody, w.d, &o)
+	g.Expect(o.Former).To(HaveLen(1))
+	g.Expect(o.Feeders).To(HaveExactElements(HaveField("Here", other)))
+	g.Expect(o.JobsErr).To(HaveOccurred())
 }
