@@ -21,7 +21,7 @@ type bench struct {
 	seen             Observation
 	seenNext         *Observation
 	seenAfter, looks int
-	unseen           error
+	unseen, unshown  error
 	shown            Inspection
 	copies           []Copy
 	// statements are what it was asked for, refused is its answer to them, and follows what they bring about.
@@ -82,7 +82,9 @@ func (b *bench) Observe(context.Context, string) (Observation, error) {
 	return b.seen, b.unseen
 }
 
-func (b *bench) Inspect(ctx context.Context, _ string) (Inspection, error) { return b.shown, ctx.Err() }
+func (b *bench) Inspect(ctx context.Context, _ string) (Inspection, error) {
+	return b.shown, errors.Join(b.unshown, ctx.Err())
+}
 
 func (b *bench) Copies(ctx context.Context, _ []string) ([]Copy, error) { return b.copies, ctx.Err() }
 
