@@ -277,7 +277,7 @@ func TestWhichFailoverIsCarriedOut(t *testing.T) {
 
 // A request lapses by the time of day, and by how long it has been seen where a clock is ahead.
 func TestWhenARequestLapses(t *testing.T) {
-	const life = DefaultRequestLife
+	life := DefaultRequestLife
 	for name, c := range map[string]struct {
 		// ahead is by how much the clock was that the request was issued by, seen for how long it has been seen.
 		ahead, seen, since time.Duration

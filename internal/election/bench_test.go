@@ -36,6 +36,8 @@ type bench struct {
 	// saved is on disk.
 	saved  Remembered
 	unread error
+	// unsaved keeps anything more from being saved.
+	unsaved error
 	// random is every random number.
 	random float64
 }
@@ -143,6 +145,9 @@ func (p asPeers) Wake(context.Context, string, string) error { return nil }
 func (b *bench) Load() (Remembered, error) { return b.saved, b.unread }
 
 func (b *bench) Save(r Remembered) error {
+	if b.unsaved != nil {
+		return b.unsaved
+	}
 	b.saved = r
 	return nil
 }

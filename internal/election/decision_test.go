@@ -209,3 +209,29 @@ func TestTheCandidateIsPreferredToItsEquals(t *testing.T) {
 		NewWithT(t).Expect(decide(candidate, reports).best).To(Equal(best), candidate)
 	}
 }
+
+// Nothing is given up before a majority of the voters has it on record, and what was done is remembered before it is
+// called done.
+func TestADecisionIsOnRecordFirst(t *testing.T) {
+	g := NewWithT(t)
+	b := asked(t, Request{Kind: RequestReseed}, nil)
+	b.copies = []Copy{{Name: "App", State: "RESTORING"}}
+	b.ballot.Read(t.Context(), Patient)
+	b.voters[1].absent, b.voters[2].absent = true, true
+	told := b.told()
+	out := b.decideFork(t.Context(), told.request, b.seen, told)
+	g.Expect(out.Action).To(ContainSubstring("before the voters have that on record"))
+	g.Expect(b.statements).To(BeEmpty())
+	b.voters[1].absent, b.voters[2].absent = false, false
+	out = b.decideFork(t.Context(), told.request, b.seen, told)
+	g.Expect(out.Action).To(Equal("reseed accepted"))
+	g.Expect(b.statements).To(Equal([]string{"RESEED App"}))
+
+	b = asked(t, Request{Kind: RequestReseed}, nil)
+	b.copies = []Copy{{Name: "App", State: "RESTORING"}}
+	b.ballot.Read(t.Context(), Patient)
+	b.follows = func(string) { b.unsaved = errUnused }
+	told = b.told()
+	g.Expect(b.decideFork(t.Context(), told.request, b.seen, told).Err).To(MatchError(errUnused))
+	g.Expect(b.answered(t).Outcome).To(Equal(OutcomeAccepted))
+}

@@ -3,6 +3,7 @@
 package election
 
 import (
+	"context"
 	"errors"
 	"testing"
 	"time"
@@ -298,4 +299,64 @@ func TestWhoEndsWithoutALease(t *testing.T) {
 	g.Expect(b.statements).To(Equal([]string{"OFFLINE", "KILL"}))
 	g.Expect(b.voters[0].record.State).To(Equal(StateHeld))
 	g.Expect(b.retryAt).To(BeZero())
+}
+
+// Since when an engine has not answered counts until it does, and serves nobody.
+func TestSinceWhenAnEngineHasNotAnswered(t *testing.T) {
+	g := NewWithT(t)
+	b := holding(t, StateClaimed)
+	since := b.clock.now - 1
+	b.unanswered = since
+	b.hold(t.Context(), Observation{}, errors.New("silent"))
+	g.Expect(b.unanswered).To(Equal(since))
+
+	b = holding(t, StateHeld)
+	b.unanswered = since
+	b.hold(t.Context(), Observation{Exists: true}, nil)
+	g.Expect(b.unanswered).To(Equal(since), "it may serve")
+	b.hold(t.Context(), Observation{Exists: true, Role: RoleResolving, Mode: ModeSynchronous}, nil)
+	g.Expect(b.unanswered).To(BeZero())
+}
+
+// An agent that begins anew beside an engine that does not answer, or refuses it, ends what that may serve: it goes by
+// the votes of its run. Of a group that never had a primary an engine that refuses serves nothing.
+func TestWhatANewAgentDoesAboutASilentEngine(t *testing.T) {
+	refuses := errors.New("login failed")
+	for name, c := range map[string]struct {
+		vote  Record
+		err   error
+		ended bool
+	}{
+		"held, and it is silent":      {Record{Term: 3, State: StateHeld, Holder: own}, context.DeadlineExceeded, true},
+		"held, and it refuses":        {Record{Term: 3, State: StateHeld, Holder: own}, refuses, true},
+		"claimed, and it is silent":   {Record{Term: 3, State: StateClaimed, Holder: own}, context.DeadlineExceeded, true},
+		"claimed, and it refuses":     {Record{Term: 3, State: StateClaimed, Holder: own}, refuses, false},
+		"released, and it is silent":  {Record{Term: 3, State: StateReleased, Holder: own}, context.DeadlineExceeded, false},
+		"another's, and it is silent": {Record{Term: 3, State: StateHeld, Holder: rival}, context.DeadlineExceeded, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			b := newBench(t, alike(c.vote)...)
+			b.unseen = c.err
+			b.Step(t.Context())
+			b.clock.now += b.timings.holderBound() - b.timings.Kill - 1
+			b.Step(t.Context())
+			g.Expect(b.statements).To(BeEmpty())
+			b.clock.now++
+			b.Step(t.Context())
+			g.Expect(len(b.statements) > 0).To(Equal(c.ended), "%v", b.statements)
+		})
+	}
+}
+
+// An agent that is restarted goes on in its run's term also where the engine has no such group: one that was claimed
+// for
+// a group that is yet to be made, and one that was held.
+func TestWhatIsGoneOnWithWithoutAGroup(t *testing.T) {
+	for state, goesOn := range map[State]bool{StateClaimed: true, StateHeld: true, StateReleased: false} {
+		b := newBench(t, alike(Record{Term: 3, State: state, Holder: own})...)
+		b.seen = Observation{}
+		out := b.Step(t.Context())
+		NewWithT(t).Expect(out.Action == "resumed").To(Equal(goesOn), "%s: %s", state, out.Action)
+	}
 }

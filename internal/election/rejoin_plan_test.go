@@ -293,3 +293,34 @@ func TestForHowLongSessionsAreEnded(t *testing.T) {
 	g.Expect(r.endStrays(t.Context(), b.Keeper, b.seen)).To(BeZero())
 	g.Expect(b.statements).To(HaveLen(2))
 }
+
+// What a rejoin relies on is remembered before anything is done, and what the engine refuses is said.
+func TestARejoinRemembersFirst(t *testing.T) {
+	fork := Notes{Forced: encodeJSON(Fork{Term: 4, Server: "rival-0", Databases: map[string]string{"App": "5"}})}
+	for name, c := range map[string]struct {
+		unsaved, refused error
+		statements       []string
+		says             string
+	}{
+		"all goes well":   {nil, nil, []string{"RESUME App"}, ""},
+		"it is not saved": {errUnused, nil, nil, errUnused.Error()},
+		"the engine refuses": {
+			nil, errUnused, []string{"RESUME App"}, "making own-0 a secondary of rival-0 in group content",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			b := rejoins(t, nil)
+			b.vote(Record{Term: 5, State: StateHeld, Holder: rival, Notes: fork})
+			b.seen.Suspended, b.unsaved, b.refused = []string{"App"}, c.unsaved, c.refused
+			out := b.Step(t.Context())
+			g.Expect(b.statements).To(Equal(c.statements))
+			if c.says == "" {
+				g.Expect(out.Err).NotTo(HaveOccurred())
+				g.Expect(out.Action).To(Equal("resumed App"))
+			} else {
+				g.Expect(out.Err).To(MatchError(ContainSubstring(c.says)))
+			}
+		})
+	}
+}

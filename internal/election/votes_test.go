@@ -29,7 +29,10 @@ func (v *kept) Read(context.Context) (Record, string, error) {
 }
 
 func (v *kept) Swap(_ context.Context, version string, r Record) (string, error) {
-	if version != fmt.Sprint(v.version) {
+	switch {
+	case v.absent:
+		return "", ErrAbsent
+	case version != fmt.Sprint(v.version):
 		return "", ErrConflict
 	}
 	v.record, v.version = r, v.version+1
