@@ -151,9 +151,6 @@ func follows(seen Observation, leading Record) bool {
 // ahead says whether any copy has log behind the fork, or its end is not known.
 func ahead(local []DatabaseState, f Fork) bool {
 	for _, d := range local {
-		if !d.Local {
-			continue
-		}
 		at, ok := f.Databases[d.Name]
 		if ok && (d.HardenedLSN == "" || compareLSN(d.HardenedLSN, at) > 0) {
 			return true
