@@ -364,5 +364,9 @@ func readerOrder(d Desired, o Observed) orders.Reader {
 // snapshotFolder is where the snapshot agent writes below "unc"
 // (docs/relational-databases/replication/snapshot-options.md): publisher, database and publication.
 func snapshotFolder(d Desired, o Observed) string {
-	return strings.ReplaceAll(o.At.Original, "\\", "$") + "_" + d.publisherDatabase() + "_" + d.publication()
+	return folderOf(o.At.Original, d.publisherDatabase(), d.publication())
+}
+
+func folderOf(publisher, database, publication string) string {
+	return strings.ReplaceAll(publisher, "\\", "$") + "_" + database + "_" + publication
 }

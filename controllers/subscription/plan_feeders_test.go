@@ -35,7 +35,7 @@ func renamed() *world {
 			Publication: reconcile.Read(
 				&mssql.Publication{Description: "geosql.dev web/former", Articles: map[string]mssql.PublishedArticle{
 					"dbo.article": {Name: "dbo.Article", Schema: "dbo", Table: "Article"}}},
-			)},
+			), Mirrored: reconcile.Read([]string{"old"})},
 	}
 	return w
 }
@@ -101,7 +101,11 @@ func TestWhoFeedsTheTables(t *testing.T) {
 			w.o.JobsErr = errors.New("cut off")
 			g.Expect(plan(w.d, w.look()).Steps).To(BeEmpty(), "an agent that was not looked for would go on")
 			w.o.JobsErr = nil
+			w.o.Feeders[0].Mirrored = reconcile.NotRead[[]string](errors.New("cut off"))
+			g.Expect(plan(w.d, w.look()).Steps).To(BeEmpty(), "orders that were not looked for would stay")
+			w.o.Feeders[0].Mirrored = reconcile.Read([]string{"old"})
 			g.Expect(describeSteps(p)).To(HaveExactElements(
+				ContainSubstring("take the orders of Subscription old's mirror from the sidecars of dubsub-0 and dist-0"),
 				ContainSubstring("sp_stop_job"),
 				ContainSubstring(
 					"sp_delete_job @job_name = N'"+replication.DistributionJob(
