@@ -255,7 +255,7 @@ func TestAnotherCAIsTrustedBesideTheOldOneUntilEveryEngineShowsIt(t *testing.T) 
 			g.Expect(n).To(BeNumerically("<", 100), "it comes to an end")
 		}
 		p := plan(f.servers["tukpub"].d, f.servers["tukpub"].o)
-		g.Expect(p.Pending).To(ContainSubstring("once its CA is trusted beside the present one by tuktwo"))
+		g.Expect(waits(p).Why).To(ContainSubstring("once its CA is trusted beside the present one by tuktwo"))
 		g.Expect(credentials.SignedBy(f.servers["tukpub"].o.SiteCertificate, ca.PEM())).To(BeTrue())
 		f.deaf = ""
 		for n := 0; f.round(t); n++ {
@@ -310,7 +310,7 @@ func TestAPartnerThatCannotBeReadIsWaitedFor(t *testing.T) {
 				start,
 				e.d.certificateNames()...)
 			p, done := e.settle(t, 100)
-			g.Expect(p.Pending).To(ContainSubstring("other"), fmt.Sprint(done))
+			g.Expect(waits(p).Why).To(ContainSubstring("other"), fmt.Sprint(done))
 			g.Expect(credentials.SignedBy(e.o.SiteCertificate, ca.PEM())).To(BeTrue())
 			g.Expect(credentials.HasCAs(e.o.SiteCertificate[credentials.KeyCA], credentials.MergeCAs(ca.PEM(), otherCA.PEM()))).
 				To(BeTrue())
