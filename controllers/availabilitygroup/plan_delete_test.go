@@ -9,6 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/reconcile"
 	"geosql.dev/operator/internal/sites"
 )
 
@@ -28,7 +29,7 @@ func TestAGroupThatIsDroppedHasNoSecondPrimary(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		e := going(t, rapid.SampledFrom([]func() *v1alpha1.AvailabilityGroup{declared, three}).Draw(rt, "group")())
 		alone := false
-		step := func(s Step) error {
+		step := func(s reconcile.Step) error {
 			err := e.do(s)
 			alone = alone || e.group == nil
 			for _, server := range e.d.servers() {

@@ -9,6 +9,7 @@ import (
 
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/election"
+	"geosql.dev/operator/internal/reconcile"
 	"geosql.dev/operator/internal/reconcile/conditions"
 	"geosql.dev/operator/internal/sites"
 	"geosql.dev/operator/internal/tsql"
@@ -17,7 +18,7 @@ import (
 // planFormer cleans up at servers that are no longer replicas, once the primary's configuration does not name them any
 // more: DROP AVAILABILITY GROUP must run on every replica. Their databases stay as they are. A server that does not
 // answer, or calls itself primary, is waited for without holding up anything else.
-func planFormer(d Desired, o Observed, p *Plan) bool {
+func planFormer(d Desired, o Observed, p *reconcile.Plan) bool {
 	primary := o.primary(d)
 	if primary == "" {
 		return true
@@ -34,10 +35,10 @@ func planFormer(d Desired, o Observed, p *Plan) bool {
 			continue
 		}
 		takeOrders(o, server, p)
-		p.drop(d, o, server)
+		drop(p, d, o, server)
 	}
 	if len(p.Steps) > 0 {
-		return p.settle(creating("former replicas are being cleaned up"))
+		return p.Settle(creating("former replicas are being cleaned up"))
 	}
 	return true
 }
@@ -59,8 +60,8 @@ func (o Observed) neverMade(d Desired) bool {
 // agents go on without the object. Databases stay on every replica. A manager may end after any step: the secondaries'
 // right to claim votes goes first, then the group on them, and on the primary only when nobody else has it who could be
 // elected. The primary needs its votes until then, so the Leases go last.
-func planDelete(d Desired, o Observed) Plan {
-	var p Plan
+func planDelete(d Desired, o Observed) reconcile.Plan {
+	var p reconcile.Plan
 	if !v1alpha1.MayDestroy(d.Group, d.Group.Spec.ReclaimPolicy) {
 		p.Done = true
 		return p
@@ -68,7 +69,7 @@ func planDelete(d Desired, o Observed) Plan {
 	// A server that was a replica may have the group still: it was away when it was to forget it.
 	servers := append(d.servers(), d.former()...)
 	if waiting := unknownFor(d, o, servers); len(waiting) > 0 {
-		p.settle(
+		p.Settle(
 			deleting(
 				"nothing is dropped before every replica has answered: those that do not could elect a primary of their own",
 				waiting,
@@ -80,7 +81,7 @@ func planDelete(d Desired, o Observed) Plan {
 	for _, stage := range []func(v1alpha1.ServerName){
 		// Who has no orders claims no votes.
 		func(s v1alpha1.ServerName) { takeOrders(o, s, &p) },
-		func(s v1alpha1.ServerName) { p.drop(d, o, s) },
+		func(s v1alpha1.ServerName) { drop(&p, d, o, s) },
 	} {
 		for _, s := range servers {
 			if s != primary {
@@ -88,18 +89,18 @@ func planDelete(d Desired, o Observed) Plan {
 			}
 		}
 		if len(p.Steps) > 0 {
-			p.settle(deleting("the group is being dropped on its secondaries", nil))
+			p.Settle(deleting("the group is being dropped on its secondaries", nil))
 			return p
 		}
 	}
 	// Nobody else has the group: the primary's databases go on as databases of its own, and its votes last until it has
 	// none.
 	if primary != "" {
-		p.drop(d, o, primary)
+		drop(&p, d, o, primary)
 		takeOrders(o, primary, &p)
 	}
 	if len(p.Steps) > 0 {
-		p.settle(deleting("the group is being dropped on its primary", nil))
+		p.Settle(deleting("the group is being dropped on its primary", nil))
 		return p
 	}
 	var waiting []string
@@ -111,11 +112,11 @@ func planDelete(d Desired, o Observed) Plan {
 		case v.Err != nil:
 			waiting = append(waiting, string(v.Site))
 		default:
-			p.add(RemoveVotes{Site: v.Site})
+			p.Add(RemoveVotes{Site: v.Site})
 		}
 	}
 	p.Done = len(p.Steps) == 0 && len(waiting) == 0
-	p.settle(deleting("the votes are being removed", waiting))
+	p.Settle(deleting("the votes are being removed", waiting))
 	return p
 }
 
@@ -145,17 +146,17 @@ func unknownFor(d Desired, o Observed, servers []v1alpha1.ServerName) (waiting [
 }
 
 // drop takes the group away on a server that has it.
-func (p *Plan) drop(d Desired, o Observed, s v1alpha1.ServerName) {
+func drop(p *reconcile.Plan, d Desired, o Observed, s v1alpha1.ServerName) {
 	if i := o.Instances[s]; i.Err == nil && i.Group != nil {
-		p.execute(s, tsql.DropGroup(d.name()))
+		execute(p, s, tsql.DropGroup(d.name()))
 	}
 }
 
 // takeOrders takes the group from the orders of a server's agent that has some.
-func takeOrders(o Observed, s v1alpha1.ServerName, p *Plan) {
+func takeOrders(o Observed, s v1alpha1.ServerName, p *reconcile.Plan) {
 	i, known := o.Instances[s]
 	if orders := o.Agents[s]; known && !errors.Is(i.Err, sites.ErrSiteLost) && orders.Err == nil && orders.Told != nil {
-		p.add(TakeOrders{Server: s})
+		p.Add(TakeOrders{Server: s})
 	}
 }
 
