@@ -3,7 +3,7 @@ TOOLS_BIN := $(or $(GEOSQL_BED_CACHE),$(HOME)/.cache/geosql-bed)/tools
 
 ##@ 3 Checks
 .PHONY: verify
-verify: verify-generated verify-format verify-versions verify-chart lint verify-vulnerabilities ## Check that generated files, formatting, module files and linters agree, and look for known vulnerabilities.
+verify: verify-generated verify-format verify-lines verify-versions verify-chart lint verify-vulnerabilities ## Check that generated files, formatting, module files and linters agree, and look for known vulnerabilities.
 	@echo "verify: all in order"
 
 .PHONY: verify-generated
@@ -15,6 +15,10 @@ verify-format: ## Fail on Go files that gofmt would change and on an untidy go.m
 	@echo "verify: gofmt, go mod tidy"
 	@test -z "$$(gofmt -l $$(git ls-files '*.go') | tee /dev/stderr)"
 	@go mod tidy -diff
+
+.PHONY: verify-lines
+verify-lines: ## Fail on Go lines of over 120 columns and on files that ask to be split.
+	@hack/verify-lines
 
 .PHONY: verify-versions
 verify-versions: ## Fail when the operator and the bed's programs have different versions of a module that they share.

@@ -42,9 +42,15 @@ type PublisherMoveSpec struct {
 	// +kubebuilder:validation:MaxItems=9
 	// +listType=set
 	AcceptLacking []MoveLackKind `json:"acceptLacking,omitempty"`
-	// approved lets the steps be carried out: a person has seen the estimate.
+	// approved lets the steps be carried out: a person has seen the estimate that the status had when this was set. One
+	// that is set before there was an estimate is about none.
 	// +optional
 	Approved bool `json:"approved,omitempty"`
+	// approvedEstimate is the digest of the estimate that a person has seen (status.estimate.digest). With it approved is
+	// about that estimate alone: once another one is worse it is asked for again.
+	// +optional
+	// +kubebuilder:validation:MaxLength=64
+	ApprovedEstimate string `json:"approvedEstimate,omitempty"`
 }
 
 // PublisherMovePhase says how far a PublisherMove is.
@@ -76,7 +82,8 @@ type MoveEvidence struct {
 	// last transaction that it has applied.
 	// +optional
 	Last *ReplicatedTransaction `json:"last,omitempty"`
-	// completeUntil is when the newest tracer token was committed that has arrived: what was committed before has arrived.
+	// completeUntil is when the newest tracer token was committed that has arrived: what was committed before was delivered.
+	// It is not given of a copy whose agent skips errors.
 	// +optional
 	CompleteUntil *metav1.Time `json:"completeUntil,omitempty"`
 	// pendingCommands that the distributor has for it; not given when the distributor does not answer.
@@ -85,7 +92,31 @@ type MoveEvidence struct {
 	// rows in its tables of the publication's articles, all together.
 	// +optional
 	Rows *int64 `json:"rows,omitempty"`
+	// content is what is known of its rows by a comparison with the former publisher's, by a hash of every row: Equal,
+	// Differs or NotCompared. What was delivered to it says nothing of that.
+	// +optional
+	Content MoveContent `json:"content,omitempty"`
+	// compared is when; for a difference since when.
+	// +optional
+	Compared *metav1.Time `json:"compared,omitempty"`
+	// skips are errors that its agent skips by its profile, such as "20598, 2627": what it skipped is missing in the copy.
+	// +optional
+	// +kubebuilder:validation:MaxLength=256
+	Skips string `json:"skips,omitempty"`
 }
+
+// MoveContent says what a comparison has shown of a copy's rows.
+// +kubebuilder:validation:Enum=Equal;Differs;NotCompared
+type MoveContent string
+
+const (
+	// ContentEqual: every article had the same rows as the former publisher's.
+	ContentEqual MoveContent = "Equal"
+	// ContentDiffers: an article had other rows.
+	ContentDiffers MoveContent = "Differs"
+	// ContentNotCompared: nobody has compared them.
+	ContentNotCompared MoveContent = "NotCompared"
+)
 
 // MoveLackKind is something that a table of the former publisher has, and a copy of it lacks.
 // +kubebuilder:validation:Enum=Identity;IdentityValue;Default;Check;ForeignKey;Trigger;RowVersion;Rows;Columns
@@ -124,12 +155,28 @@ type MoveLack struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=1024
 	Names string `json:"names,omitempty"`
+	// seenAt is another subscriber's server whose copy has it, when the former publisher could not be asked; whether that
+	// had it is not known. It need not be accepted. Empty when the former publisher or the declaration says so.
+	// +optional
+	SeenAt ServerName `json:"seenAt,omitempty"`
 }
 
 // MoveEstimate is what a PublisherMove is known to lose. What nobody saw before the publisher was gone is not in it.
 type MoveEstimate struct {
 	// time of the estimate.
 	Time metav1.Time `json:"time"`
+	// digest names what was estimated. It stays the same while the estimate is made anew and nothing is worse than before.
+	// +optional
+	// +kubebuilder:validation:MaxLength=64
+	Digest string `json:"digest,omitempty"`
+	// worse is what is worse than in an estimate that was approved.
+	// +optional
+	// +kubebuilder:validation:MaxLength=1024
+	Worse string `json:"worse,omitempty"`
+	// afterApproval says that spec.approved was set before this was estimated: it is not about it, and
+	// spec.approvedEstimate has to name its digest.
+	// +optional
+	AfterApproval bool `json:"afterApproval,omitempty"`
 	// newest transaction that is known to have been replicated, and who says so.
 	// +optional
 	Newest *ReplicatedTransaction `json:"newest,omitempty"`

@@ -59,6 +59,8 @@ func (r *Reconciler) applyStep(ctx context.Context, d Desired, o *Observed, step
 		return r.giveOrders(ctx, d, o, s)
 	case TakeOrders:
 		return r.writeOrders(ctx, d, s.Server, map[string][]byte{orders.EndedKey(d.name()): []byte("true")})
+	case MarkEnding:
+		return r.markEnding(ctx, d, o, s)
 	case RemoveVotes:
 		return r.removeVotes(ctx, d, s)
 	}
@@ -164,6 +166,21 @@ func (r *Reconciler) giveOrders(ctx context.Context, d Desired, o *Observed, s G
 			list[i] = v
 		}
 	}
+	data, err := told.Encode()
+	if err != nil {
+		return err
+	}
+	return r.writeOrders(ctx, d, s.Server, map[string][]byte{told.Key(): data})
+}
+
+// markEnding writes the orders that an agent has with nothing else changed: it needs no voter.
+func (r *Reconciler) markEnding(ctx context.Context, d Desired, o *Observed, s MarkEnding) error {
+	had := o.Agents[s.Server].Told
+	if had == nil {
+		return fmt.Errorf("the agent of %s has no orders", host(s.Server))
+	}
+	told := *had
+	told.Ending = s.Ending
 	data, err := told.Encode()
 	if err != nil {
 		return err

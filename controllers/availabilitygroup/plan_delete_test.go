@@ -30,7 +30,11 @@ func TestAGroupThatIsDroppedHasNoSecondPrimary(t *testing.T) {
 		e := going(t, rapid.SampledFrom([]func() *v1alpha1.AvailabilityGroup{declared, three}).Draw(rt, "group")())
 		alone := false
 		step := func(s reconcile.Step) error {
+			told := e.orders["tukpub"]
 			err := e.do(s)
+			if e.group == nil && !alone && !told.Ending {
+				rt.Fatalf("the primary's agent takes the group for dropped by hand, and ends the engine: %q", e.done)
+			}
 			alone = alone || e.group == nil
 			for _, server := range e.d.servers() {
 				if alone && server != "tukpub" && e.servers[server].joined {
@@ -71,6 +75,45 @@ func TestAGroupThatIsDroppedHasNoSecondPrimary(t *testing.T) {
 			rt.Fatalf("leases %v, orders %v, after %q", e.leases, e.orders, e.done)
 		}
 	})
+}
+
+// The mark comes alone, so that a manager that ends after any step leaves an agent that knows before the group is gone;
+// and it goes with the consent.
+func TestTheAgentIsToldBeforeItsGroupIsDropped(t *testing.T) {
+	g := NewWithT(t)
+	e := going(t, declared())
+	dropping := func() reconcile.Plan {
+		for range 10 {
+			p := planDelete(e.d, e.observe())
+			for _, s := range p.Steps {
+				if s == (MarkEnding{Server: "tukpub", Ending: true}) {
+					return p
+				}
+				g.Expect(e.do(s)).To(Succeed())
+			}
+		}
+		return reconcile.Plan{}
+	}
+	p := dropping()
+	g.Expect(p.Steps).To(Equal([]reconcile.Step{MarkEnding{Server: "tukpub", Ending: true}}))
+	for server, s := range e.servers {
+		g.Expect(s.joined).To(Equal(server == "tukpub"), "%s: nobody else has the group by then", server)
+	}
+	g.Expect(e.do(p.Steps[0])).To(Succeed())
+	g.Expect(steps(planDelete(e.d, e.observe()))).To(ContainSubstring("DROP AVAILABILITY GROUP"))
+
+	e.d.Group.Spec.ReclaimPolicy = v1alpha1.ReclaimRetain
+	p = planDelete(e.d, e.observe())
+	g.Expect(p.Steps).To(Equal([]reconcile.Step{MarkEnding{Server: "tukpub"}}))
+	g.Expect(p.Done).To(BeTrue())
+	g.Expect(e.do(p.Steps[0])).To(Succeed())
+	g.Expect(planDelete(e.d, e.observe()).Steps).To(BeEmpty())
+
+	wanted := *e.orders["tukpub"]
+	marked := wanted
+	marked.Ending = true
+	g.Expect(upToDate(wanted, wanted, e.now)).To(BeTrue())
+	g.Expect(upToDate(marked, wanted, e.now)).To(BeFalse(), "a group that is declared again loses the mark")
 }
 
 // Nothing is dropped on less than the whole evidence.

@@ -50,7 +50,8 @@ func planEndpoints(d Desired, o Observed, p *reconcile.Plan) bool {
 			executeAsSA(p, s, tsql.CreateMirroringEndpoint(MirroringPort, newest.Name, role))
 		case m.Endpoint.Port != MirroringPort:
 			return p.Settle(conditions.Stalled(conditions.ReasonEndpointConflict, fmt.Sprintf(
-				"%s has the mirroring endpoint %s on port %d; an instance has only one, and this operator's is on %d: drop it there",
+				"%s has the mirroring endpoint %s on port %d; an instance has only one, and this operator's is on %d: "+
+					"drop it there",
 				host(s),
 				m.Endpoint.Name,
 				m.Endpoint.Port,

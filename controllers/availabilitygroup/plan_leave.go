@@ -59,10 +59,15 @@ func (o Observed) neverMade(d Desired) bool {
 // planDelete takes a group away when its object is deleted and reclaimPolicy is Delete, and else leaves it running: the
 // agents go on without the object. Databases stay on every replica. A manager may end after any step: the secondaries'
 // right to claim votes goes first, then the group on them, and on the primary only when nobody else has it who could be
-// elected. The primary needs its votes until then, so the Leases go last.
+// elected, and its agent has been told: it would end the engine of a group that it takes for dropped by hand. The
+// primary needs its votes until then, so the Leases go last.
 func planDelete(d Desired, o Observed) reconcile.Plan {
 	var p reconcile.Plan
 	if !v1alpha1.MayDestroy(d.Group, d.Group.Spec.ReclaimPolicy) {
+		// It may have been Delete until a moment ago.
+		for _, s := range d.servers() {
+			markEnding(o, s, false, &p)
+		}
 		p.Done = true
 		return p
 	}
@@ -96,6 +101,10 @@ func planDelete(d Desired, o Observed) reconcile.Plan {
 	// Nobody else has the group: the primary's databases go on as databases of its own, and its votes last until it has
 	// none.
 	if primary != "" {
+		if markEnding(o, primary, true, &p); len(p.Steps) > 0 {
+			p.Settle(deleting("the agent of the primary is being told that the group is about to be dropped", nil))
+			return p
+		}
 		drop(&p, d, o, primary)
 		takeOrders(o, primary, &p)
 	}
@@ -149,6 +158,16 @@ func unknownFor(d Desired, o Observed, servers []v1alpha1.ServerName) (waiting [
 func drop(p *reconcile.Plan, d Desired, o Observed, s v1alpha1.ServerName) {
 	if i := o.Instances[s]; i.Err == nil && i.Group != nil {
 		execute(p, s, tsql.DropGroup(d.name()))
+	}
+}
+
+// markEnding tells a server's agent that has other orders whether the group is about to be dropped there.
+func markEnding(o Observed, s v1alpha1.ServerName, ending bool, p *reconcile.Plan) {
+	i, known := o.Instances[s]
+	orders := o.Agents[s]
+	told := known && !errors.Is(i.Err, sites.ErrSiteLost) && orders.Err == nil && orders.Told != nil
+	if told && orders.Told.Ending != ending && (i.Group != nil || !ending) {
+		p.Add(MarkEnding{Server: s, Ending: ending})
 	}
 }
 

@@ -32,6 +32,8 @@ func deeds(p reconcile.Plan) (all []string) {
 			all = append(all, fmt.Sprint("drop ", s.Server))
 		case TakeOrders:
 			all = append(all, fmt.Sprint("orders ", s.Server))
+		case MarkEnding:
+			all = append(all, fmt.Sprint("mark ", s.Server))
 		case RemoveVotes:
 			all = append(all, fmt.Sprint("votes ", s.Site))
 		}
@@ -46,6 +48,7 @@ func TestDeletionOfAGroup(t *testing.T) {
 		change  func(Observed)
 		steps   []string
 		waiting string
+		says    string
 	}{
 		"the orders of the secondaries first": {primary: "quisec", steps: []string{"orders tukpub", "orders dubthird"}},
 		"without a primary":                   {steps: []string{"orders tukpub", "orders quisec", "orders dubthird"}},
@@ -72,6 +75,15 @@ func TestDeletionOfAGroup(t *testing.T) {
 				o.Agents[s] = Orders{}
 				alter(o, s, func(i *Instance) { i.Group = nil })
 			}
+		}, steps: []string{"mark tukpub"}, says: "the agent of the primary is being told"},
+		"the primary, whose agent knows": {primary: "tukpub", change: func(o Observed) {
+			for _, s := range []v1alpha1.ServerName{"quisec", "dubthird"} {
+				o.Agents[s] = Orders{}
+				alter(o, s, func(i *Instance) { i.Group = nil })
+			}
+			told := *o.Agents["tukpub"].Told
+			told.Ending = true
+			o.Agents["tukpub"] = Orders{Told: &told}
 		}, steps: []string{"drop tukpub", "orders tukpub"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -88,10 +100,13 @@ func TestDeletionOfAGroup(t *testing.T) {
 			p := planDelete(e.d, o)
 			g.Expect(deeds(p)).To(Equal(c.steps))
 			g.Expect(p.Done).To(BeFalse())
-			if c.waiting == "" {
-				g.Expect(p.Outcome.Message).To(HavePrefix("the group is being dropped on its "))
-			} else {
+			switch {
+			case c.waiting != "":
 				g.Expect(p.Outcome.Message).To(ContainSubstring(c.waiting))
+			case c.says != "":
+				g.Expect(p.Outcome.Message).To(HavePrefix(c.says))
+			default:
+				g.Expect(p.Outcome.Message).To(HavePrefix("the group is being dropped on its "))
 			}
 		})
 	}

@@ -75,6 +75,21 @@ func (s TakeOrders) Describe() string {
 	return fmt.Sprintf("take the orders from the agent of %s, which is no longer a replica", host(s.Server))
 }
 
+// MarkEnding tells the agent of the last server that has the group whether that is about to be dropped there: the agent
+// would take a group that is gone for one that was dropped by hand, and end the engine.
+type MarkEnding struct {
+	Server v1alpha1.ServerName
+	Ending bool
+}
+
+// Describe names the server.
+func (s MarkEnding) Describe() string {
+	if !s.Ending {
+		return fmt.Sprintf("tell the agent of %s that the group is not dropped after all", host(s.Server))
+	}
+	return fmt.Sprintf("tell the agent of %s that the group is about to be dropped", host(s.Server))
+}
+
 // RemoveVotes deletes a group's Lease and the agents' account at a voter.
 type RemoveVotes struct{ Site v1alpha1.SiteName }
 

@@ -36,7 +36,7 @@ type Reconciler struct {
 //
 // +kubebuilder:rbac:groups=geosql.dev,resources=distributors,verbs=get;list;watch;patch
 // +kubebuilder:rbac:groups=geosql.dev,resources=distributors/status,verbs=patch
-// +kubebuilder:rbac:groups=geosql.dev,resources=publications;sqlservers;availabilitygroups;sites,verbs=get;list;watch
+// +kubebuilder:rbac:groups=geosql.dev,resources=publications;subscriptions;sqlservers;availabilitygroups;sites,verbs=get;list;watch
 // +kubebuilder:rbac:groups="",resources=secrets,verbs=get
 func SetupWithManager(mgr mcmanager.Manager, o Options) error {
 	local := mgr.GetLocalManager()

@@ -23,7 +23,8 @@ type Desired struct {
 	Missing []string
 	// Publications that use the distributor, by name.
 	Publications []string
-	// Ending are those of them that are being deleted with reclaimPolicy Delete.
+	// Ending are those of them that are being deleted, and the Subscriptions to them that are with reclaimPolicy Delete:
+	// each with its kind.
 	Ending []string
 	// Gone are servers that nobody expects back; read for a deletion alone.
 	Gone sites.Gone
@@ -53,9 +54,15 @@ func (o Observed) gone(d Desired, server v1alpha1.ServerName) string {
 }
 
 // linked are the publishers that are declared and those that the distributor admits, beside itself: a Publication that
-// is gone leaves its servers linked. Sorted.
+// is gone leaves its servers linked. Where nobody expects the distributor's server back, which alone knows whom it
+// admits, they are all servers of the namespace but those that say that they have nothing of it. Sorted.
 func (o Observed) linked(d Desired) []v1alpha1.ServerName {
 	names := d.others()
+	if o.gone(d, d.System.Server) != "" {
+		names = append(names, slices.DeleteFunc(d.Gone.Servers(), func(name v1alpha1.ServerName) bool {
+			return name == d.System.Server || o.apart(d, name)
+		})...)
+	}
 	if at := o.distributor(d); at != nil {
 		for _, p := range at.Publishers {
 			if name, ours := replication.ServerOf(p.Name); ours && name != d.System.Server &&
@@ -66,6 +73,15 @@ func (o Observed) linked(d Desired) []v1alpha1.ServerName {
 	}
 	slices.Sort(names)
 	return slices.Compact(names)
+}
+
+// apart tells that a server says that it has another distributor, or none. One that may not tell says nothing.
+func (o Observed) apart(d Desired, server v1alpha1.ServerName) bool {
+	if _, ok := replication.Usable(server, o.Servers[server]); !ok {
+		return false
+	}
+	have := o.Servers[server].State
+	return !have.HasDistributor || have.Distributor != "" && !strings.EqualFold(have.Distributor, d.System.Host())
 }
 
 // foreign are the instances that the distributor admits and the operator cannot ask, sorted.

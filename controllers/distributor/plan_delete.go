@@ -21,8 +21,8 @@ import (
 func planDelete(d Desired, o Observed) replication.Plan {
 	var p replication.Plan
 	if len(d.Ending) > 0 && !v1alpha1.MayDestroy(d.Distributor, d.Distributor.Spec.ReclaimPolicy) {
-		p.Settle(conditions.InProgress(conditions.ReasonDeleting, "deletion waits: these Publications "+
-			"end first, which need to know through whom they are published: "+strings.Join(d.Ending, ", ")))
+		p.Await(conditions.InProgress(conditions.ReasonDeleting, "these end first, which need to know where they are: "+
+			strings.Join(d.Ending, ", ")), "where one cannot end, set its reclaimPolicy to Retain")
 		return p
 	}
 	if !v1alpha1.MayDestroy(d.Distributor, d.Distributor.Spec.ReclaimPolicy) {
@@ -30,17 +30,15 @@ func planDelete(d Desired, o Observed) replication.Plan {
 		return p
 	}
 	if len(d.Publications) > 0 {
-		p.Settle(conditions.InProgress(conditions.ReasonDeleting, "the distributor is still named by these "+
-			"Publications: "+strings.Join(d.Publications, ", ")))
+		p.Await(conditions.InProgress(conditions.ReasonDeleting, "the distributor is still named by these Publications: "+
+			strings.Join(d.Publications, ", ")), "delete them; "+replication.Retain)
 		return p
 	}
 	server := d.System.Server
 	if why := o.gone(d, server); why != "" {
 		return planWithout(d, o, why)
 	}
-	if outcome, ok := replication.Usable(server, o.Servers[server]); !ok {
-		outcome.Message = "deletion waits: " + outcome.Message + "; " + sites.WayOut(server)
-		p.Settle(outcome)
+	if !p.AwaitServer(server, o.Servers[server]) {
 		return p
 	}
 	if have := o.distributor(d); !have.HasLogin(d.System.SID) {
@@ -62,45 +60,50 @@ func planUnused(d Desired, o Observed, p *replication.Plan) bool {
 			continue
 		}
 		if outcome, ok := replication.Usable(server, o.Servers[server]); !ok {
-			outcome.Message = fmt.Sprintf("deletion waits: whether publisher %s still publishes is not known: %s; %s",
-				credentials.HostName(server), outcome.Message, sites.WayOut(server))
-			return p.Settle(outcome)
+			outcome.Message = fmt.Sprintf("whether publisher %s still publishes is not known: %s",
+				credentials.HostName(server), outcome.Message)
+			return p.Await(outcome, sites.WayOut(server))
 		}
 		if names := o.published(d, server); len(names) > 0 {
-			return p.Settle(
-				conditions.InProgress(conditions.ReasonDeleting, fmt.Sprintf("deletion waits: %s still publishes %s "+
-					"through the distributor: delete the Publications with reclaimPolicy Delete (declare again those that were "+
-					"retained), "+
-					"or end by hand what somebody made (sp_droppublication, sp_replicationdboption)",
-					credentials.HostName(server), strings.Join(names, ", "))),
-			)
+			return p.Await(conditions.InProgress(conditions.ReasonDeleting, fmt.Sprintf(
+				"%s still publishes %s through the distributor", credentials.HostName(server), strings.Join(names, ", "))),
+				"delete the Publications with reclaimPolicy Delete (declare again those that were retained), or end by hand "+
+					"what somebody made (sp_droppublication, sp_replicationdboption); "+replication.Retain)
 		}
 	}
 	if names := o.foreign(d); len(names) > 0 {
-		return p.Settle(conditions.InProgress(conditions.ReasonDeleting, fmt.Sprintf("deletion waits: %s admits "+
-			"%s, of which the operator cannot ask whether it publishes: end that there and take it away "+
-			"(sp_dropdistpublisher), or set "+
-			"reclaimPolicy Retain", d.System.Host(), strings.Join(names, ", "))))
+		return p.Await(conditions.InProgress(conditions.ReasonDeleting, fmt.Sprintf(
+			"%s admits %s, of which the operator cannot ask whether it publishes", d.System.Host(), strings.Join(names, ", "))),
+			"end that there and take it away (sp_dropdistpublisher); "+replication.Retain)
 	}
 	return true
 }
 
-// planUnlink takes the link and the agents' login away from every publisher that answers.
+// planUnlink takes the link and the agents' login away from every publisher that answers. The link goes first where the
+// distributor tells who its publishers are, and last where only the link does.
 func planUnlink(d Desired, o Observed, p *replication.Plan) {
+	alone := o.gone(d, d.System.Server) != ""
 	for _, publisher := range o.linked(d) {
+		host := credentials.HostName(publisher)
 		if why := o.gone(d, publisher); why != "" {
-			p.Leave("on %s the link to distributor %s, login %s and what it published (%s)",
-				credentials.HostName(publisher), d.System.Host(), d.System.Login, why)
+			p.Leave("on %s what it has of distributor %s: the link to it, login %s and what it published (%s)",
+				host, d.System.Host(), d.System.Login, why)
 			continue
 		}
 		s := o.Servers[publisher].State
 		if s == nil {
 			continue
 		}
-		if strings.EqualFold(s.Distributor, d.System.Host()) {
-			p.Execute(publisher, replication.Master, tsql.DropDistributor())
+		if alone && s.HasLogin(d.System.SID) {
+			p.Execute(publisher, replication.Master, tsql.DropLogin(d.System.Login))
 		}
-		if s.HasLogin(d.System.SID) {
+		switch {
+		case strings.EqualFold(s.Distributor, d.System.Host()):
+			p.Execute(publisher, replication.Master, tsql.DropDistributor())
+		case s.HasDistributor && s.Distributor == "":
+			p.Leave("on %s the link to a distributor, of which it cannot tell whether it is %s", host, d.System.Host())
+		}
+		if !alone && s.HasLogin(d.System.SID) {
 			p.Execute(publisher, replication.Master, tsql.DropLogin(d.System.Login))
 		}
 	}

@@ -51,7 +51,7 @@ func TestDeletionOfADistributor(t *testing.T) {
 	w.d.Distributor.Spec.ReclaimPolicy = v1alpha1.ReclaimRetain
 	g.Expect(planDelete(w.d, w.o)).
 		To(Equal(replication.Plan{Done: true}), "everything stays unless the policy says Delete")
-	w.d.Ending = []string{"articles"}
+	w.d.Ending = []string{"Publication articles"}
 	g.Expect(planDelete(w.d, w.o).Done).To(BeFalse(), "a Publication whose end is under way needs to know where it is")
 	w = deleted(t)
 	w.d.Publications = []string{"articles"}
@@ -151,7 +151,7 @@ func TestDeletionUnlinksBesideAPublisherThatIsGone(t *testing.T) {
 				To(Equal(map[bool]int{true: 0, false: 2}[server == gone]), text)
 		}
 		g.Expect(p.Done).To(BeTrue())
-		g.Expect(p.Left).To(ConsistOf(And(ContainSubstring("on %s-0 the link", gone), ContainSubstring("declared lost"))))
+		g.Expect(p.Left).To(ConsistOf(And(ContainSubstring("on %s-0 what it has", gone), ContainSubstring("declared lost"))))
 	}
 }
 
@@ -166,28 +166,6 @@ func TestDeletionAsksServersThatAreSaidToBeGone(t *testing.T) {
 	g.Expect(p.Left).To(BeEmpty())
 	g.Expect(strings.Join(texts(p), "\n")).
 		To(And(ContainSubstring("on tukpub-0 "), ContainSubstring("on quisec-0 "), ContainSubstring("on dist-0 ")))
-}
-
-// Without the distributor's server its publishers are unlinked all the same.
-func TestDeletionWithoutTheDistributorsServer(t *testing.T) {
-	g := NewWithT(t)
-	w := deleted(t)
-	w.lost(distributor)
-	p := planDelete(w.d, w.o)
-	g.Expect(texts(p)).To(HaveExactElements(
-		And(
-			ContainSubstring("on quisec-0"),
-			ContainSubstring("sp_dropdistributor"),
-		),
-		And(ContainSubstring("on quisec-0"), ContainSubstring("DROP LOGIN")),
-		And(
-			ContainSubstring("on tukpub-0"),
-			ContainSubstring("sp_dropdistributor"),
-		),
-		And(ContainSubstring("on tukpub-0"), ContainSubstring("DROP LOGIN")),
-	))
-	g.Expect(p.Done).To(BeTrue())
-	g.Expect(p.Left).To(ConsistOf(ContainSubstring("on dist-0 distribution database distribution")))
 }
 
 // Somebody's distribution database on the same server stays, with its publishers and the distributor.
@@ -217,4 +195,54 @@ func TestDeletionUnlinksFormerPublishers(t *testing.T) {
 		}
 	}
 	g.Expect(at).To(HaveExactElements(ContainSubstring("sp_dropdistributor"), ContainSubstring("DROP LOGIN")))
+}
+
+// Whatever a deletion waits for, it says so, and how somebody lets it go on.
+func TestEveryWaitOfADeletionHasAWayOut(t *testing.T) {
+	published := func(w *world) {
+		w.server(publisher).Databases["content"] = mssql.ReplicationDatabase{
+			Name: "Content", State: "ONLINE", Published: true}
+	}
+	for name, c := range map[string]struct {
+		edit func(*world)
+		says []string
+	}{
+		"one that is retained, and what ends": {func(w *world) {
+			w.d.Distributor.Spec.ReclaimPolicy, w.d.Ending = v1alpha1.ReclaimRetain, []string{"Subscription dublin"}
+		}, []string{"Subscription dublin", "set its reclaimPolicy to Retain"}},
+		"a Publication names it": {func(w *world) { w.d.Publications = []string{"articles"} },
+			[]string{"articles", "delete them"}},
+		"it does not answer": {func(w *world) { w.o.Servers[distributor] = silent },
+			[]string{"i/o timeout", "delete SQLServer dist"}},
+		"it has no rights yet": {func(w *world) { w.server(distributor).Sysadmin = false },
+			[]string{"sysadmin", "delete SQLServer dist"}},
+		"a publisher does not answer": {func(w *world) { w.o.Servers[publisher] = silent },
+			[]string{"i/o timeout", "delete SQLServer tukpub"}},
+		"a publisher publishes": {published, []string{"tukpub-0 still publishes Content", "sp_droppublication"}},
+		"an instance cannot be asked": {func(w *world) {
+			at := w.server(distributor)
+			at.Publishers = append(at.Publishers, mssql.DistributionPublisher{Name: "LEGACY", Database: "distribution"})
+		}, []string{"LEGACY", "sp_dropdistpublisher"}},
+		"it is gone, and a publisher publishes": {func(w *world) {
+			w.lost(distributor)
+			published(w)
+		}, []string{"tukpub-0 still publishes Content"}},
+		"it is gone, and a server does not answer": {func(w *world) {
+			w.lost(distributor)
+			w.d.Publishers, w.o.Servers[publisher] = nil, silent
+		}, []string{"i/o timeout", "delete SQLServer tukpub"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			w := deleted(t)
+			c.edit(w)
+			p := planDelete(w.d, w.o)
+			g.Expect(texts(p)).To(BeEmpty())
+			g.Expect(p.Done).To(BeFalse())
+			g.Expect(p.Outcome.Message).To(HavePrefix("deletion waits: "))
+			for _, text := range append(c.says, "Retain") {
+				g.Expect(p.Outcome.Message).To(ContainSubstring(text))
+			}
+		})
+	}
 }

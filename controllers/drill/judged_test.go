@@ -274,7 +274,9 @@ func TestRowsThatAreNotRedoneYet(t *testing.T) {
 
 // Evidence that cannot be kept proves nothing to those who come later; what was seen to be wrong stays wrong.
 func TestEvidenceThatIsNotKept(t *testing.T) {
-	for judgement, want := range map[v1alpha1.DrillVerdict]v1alpha1.DrillVerdict{v1alpha1.VerdictPassed: v1alpha1.VerdictInconclusive, v1alpha1.VerdictFailed: v1alpha1.VerdictFailed} {
+	for judgement, want := range map[v1alpha1.DrillVerdict]v1alpha1.DrillVerdict{
+		v1alpha1.VerdictPassed: v1alpha1.VerdictInconclusive, v1alpha1.VerdictFailed: v1alpha1.VerdictFailed,
+	} {
 		g := NewWithT(t)
 		j := &judged{Judgement: verdict.Judgement{Verdict: judgement, Message: "x"}}
 		j.notKept(&archive.TooLargeError{Size: 2, Limit: 1})

@@ -21,6 +21,14 @@ import (
 const owner = client.FieldOwner("geosql-login")
 
 func (r *Reconciler) apply(ctx context.Context, w *world, p Plan) error {
+	err := r.carryOut(ctx, w, p)
+	if err == nil && p.Done {
+		r.reporter.TellLeft(w.desired.Login, p.Left)
+	}
+	return err
+}
+
+func (r *Reconciler) carryOut(ctx context.Context, w *world, p Plan) error {
 	carryOut := func(ctx context.Context, step Step) error {
 		switch s := step.(type) {
 		case Execute:

@@ -19,7 +19,8 @@ import (
 // Desired is what a Login asks for.
 type Desired struct {
 	Login *v1alpha1.Login
-	// Missing says what the Login refers to and is not there; empty when everything is.
+	// Missing says what the Login refers to and is not there; empty when everything is. Servers are then those that status
+	// knows.
 	Missing string
 	// Owner is another Login of the same name on one of the servers, which came first; empty when there is none.
 	Owner string
@@ -74,6 +75,9 @@ func (d Desired) dropped() bool {
 	return d.Login.DeletionTimestamp != nil && d.Login.Spec.ReclaimPolicy == v1alpha1.ReclaimDelete
 }
 
+// made tells that the login was made somewhere, as far as is recorded.
+func (d Desired) made() bool { return d.Login.Status.SID != "" }
+
 func (d Desired) secretName() string {
 	if d.Login.Spec.ConnectionSecret != "" {
 		return d.Login.Spec.ConnectionSecret
@@ -127,7 +131,8 @@ func (d Desired) connection() map[string][]byte {
 			quoteADO(d.Password),
 		),
 		"jdbc": fmt.Sprintf(
-			"jdbc:sqlserver://%s:%d;databaseName=%s;user=%s;password=%s;encrypt=true;trustServerCertificate=false;multiSubnetFailover=true",
+			"jdbc:sqlserver://%s:%d;databaseName=%s;user=%s;password=%s;encrypt=true;trustServerCertificate=false;"+
+				"multiSubnetFailover=true",
 			d.Host,
 			d.Port,
 			quoteJDBC(database),

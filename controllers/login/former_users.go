@@ -41,9 +41,7 @@ func (r *Reconciler) observeFormerUsers(ctx context.Context, w *world) {
 		f := FormerUser{LoginUserStatus: was, Outside: d.Databases != nil && !contains(d.Databases, string(was.Database))}
 		exists := false
 		if !f.Outside {
-			f.Err = r.ask(ctx, w, d.Primary, "master", func(ctx context.Context, db *mssql.DB) error {
-				return db.Query(ctx, tsql.DatabaseExists(string(was.Database)), func(r mssql.Row) error { return r.Scan(&exists) })
-			})
+			exists, f.Err = r.exists(ctx, w, was.Database)
 		}
 		if exists && f.Err == nil {
 			f.Err = r.ask(ctx, w, d.Primary, string(was.Database), func(ctx context.Context, db *mssql.DB) (err error) {

@@ -52,25 +52,35 @@ func (r *Reconciler) observe(ctx context.Context, login *v1alpha1.Login) (*world
 
 // desire resolves what the Login refers to.
 func (r *Reconciler) desire(ctx context.Context, d *Desired) error {
-	on := d.Login.Spec.Target
+	deleting := d.Login.DeletionTimestamp != nil
 	var err error
-	if d.Login.DeletionTimestamp != nil {
+	if deleting {
 		if d.Gone, err = sites.ReadGone(ctx, r.hub, d.Login.Namespace, time.Now()); err != nil {
 			return err
 		}
 	}
-	if on.Server != "" {
-		err = r.desireServer(ctx, d, on.Server)
-	} else {
-		err = r.desireGroup(ctx, d, on.AvailabilityGroup)
-	}
-	if err != nil || d.Missing != "" {
+	if err := r.target(ctx, d); err != nil || d.Missing != "" && !deleting {
 		return err
 	}
-	if err := r.others(ctx, d); err != nil || d.Login.DeletionTimestamp != nil {
+	if err := r.others(ctx, d); err != nil || deleting {
 		return err
 	}
 	return r.secrets(ctx, d)
+}
+
+// target resolves the server or the group. Where there is none any more, the servers are those that status knows.
+func (r *Reconciler) target(ctx context.Context, d *Desired) error {
+	resolve := func() error { return r.desireGroup(ctx, d, d.Login.Spec.Target.AvailabilityGroup) }
+	if server := d.Login.Spec.Target.Server; server != "" {
+		resolve = func() error { return r.desireServer(ctx, d, server) }
+	}
+	err := resolve()
+	if err == nil && d.Missing != "" {
+		for _, s := range d.Login.Status.Servers {
+			d.Servers = append(d.Servers, credentials.ServerOf(s.Server))
+		}
+	}
+	return err
 }
 
 func (r *Reconciler) desireServer(ctx context.Context, d *Desired, name v1alpha1.ServerName) error {
@@ -135,15 +145,7 @@ func (r *Reconciler) others(ctx context.Context, d *Desired) error {
 		if other.Login.Name == d.Login.Name || !strings.EqualFold(other.name(), d.name()) || !first(other.Login, d.Login) {
 			continue
 		}
-		resolve := r.desireServer
-		on := other.Login.Spec.Target
-		var err error
-		if on.Server != "" {
-			err = resolve(ctx, &other, on.Server)
-		} else {
-			err = r.desireGroup(ctx, &other, on.AvailabilityGroup)
-		}
-		if err != nil {
+		if err := r.target(ctx, &other); err != nil {
 			return err
 		}
 		if slices.ContainsFunc(other.Servers, func(s v1alpha1.ServerName) bool { return slices.Contains(d.Servers, s) }) {
@@ -263,9 +265,23 @@ func (r *Reconciler) observeUsers(ctx context.Context, w *world) {
 			}
 			return err
 		})
+		if mssql.Number(user.Err) != 0 {
+			// The engine answers, and does not let into a database: there may be none.
+			if there, err := r.exists(ctx, w, u.Database); err == nil && !there {
+				user = User{NoDatabase: true}
+			}
+		}
 		w.observed.Users[string(u.Database)] = user
 	}
 	r.observeFormerUsers(ctx, w)
+}
+
+// exists asks the primary whether it has a database of the name.
+func (r *Reconciler) exists(ctx context.Context, w *world, database v1alpha1.DatabaseName) (there bool, err error) {
+	err = r.ask(ctx, w, w.desired.Primary, "master", func(ctx context.Context, db *mssql.DB) error {
+		return db.Query(ctx, tsql.DatabaseExists(string(database)), func(r mssql.Row) error { return r.Scan(&there) })
+	})
+	return there, err
 }
 
 // ask asks an engine as sa: the hash of a password shows to nobody else.

@@ -45,8 +45,10 @@ type Server struct {
 
 // User is what the primary says of the login's user in one database.
 type User struct {
-	// Err is why it is not known; a database that is not there is among the reasons.
+	// Err is why it is not known.
 	Err error
+	// NoDatabase says that the primary was asked, and has no such database.
+	NoDatabase bool
 	// State is nil when there is none of the name.
 	State *mssql.UserState
 	// Owns is what keeps it from being dropped; read for one that is to be dropped alone.

@@ -69,6 +69,8 @@ type Plan struct {
 	Done    bool
 	// Apart says that steps of different places do not depend on each other: one that is refused ends none elsewhere.
 	Apart bool
+	// Left is what a deletion that is done leaves behind, and where.
+	Left []string
 }
 
 // Gist is what the frame of all controllers needs of it.
@@ -112,7 +114,7 @@ func plan(d Desired, o Observed) Plan {
 		))
 		return p
 	}
-	var unknown []string
+	var unknown, missing []string
 	for _, server := range d.Servers {
 		s := o.Servers[server]
 		if s.Err != nil {
@@ -123,7 +125,9 @@ func plan(d Desired, o Observed) Plan {
 	}
 	if len(p.Steps) == 0 {
 		// A user is of use once its login is there, and is made with its SID.
-		unknown = append(unknown, planUsers(d, o, &p)...)
+		var users []string
+		users, missing = planUsers(d, o, &p)
+		unknown = append(unknown, users...)
 		unknown = append(unknown, planFormerUsers(d, o, &p)...)
 	}
 	unknown = append(unknown, planSecrets(d, o, &p)...)
@@ -139,6 +143,8 @@ func plan(d Desired, o Observed) Plan {
 			conditions.ReasonLoginUnknown,
 			"not known, and looked at again: "+strings.Join(unknown, "; "),
 		)
+	case len(missing) > 0:
+		p.Outcome = conditions.InProgress(conditions.ReasonReferenceMissing, strings.Join(missing, "; "))
 	default:
 		p.Outcome = conditions.Ready(
 			conditions.ReasonLoginReady,
@@ -243,29 +249,29 @@ func planLogin(d Desired, server v1alpha1.ServerName, have *mssql.LoginState, p 
 }
 
 // planUsers makes the users on the primary, which brings them to every replica with its databases. It returns what is
-// not known.
-func planUsers(d Desired, o Observed, p *Plan) []string {
+// not known, and which databases are not there.
+func planUsers(d Desired, o Observed, p *Plan) (unknown, missing []string) {
 	if len(d.Login.Spec.Users) == 0 {
-		return nil
+		return nil, nil
 	}
 	if d.Primary == "" {
-		return []string{"no replica is known to be primary: users are made there"}
+		return []string{"no replica is known to be primary: users are made there"}, nil
 	}
-	var unknown []string
 	for _, u := range d.Login.Spec.Users {
-		if d.Databases != nil &&
-			!slices.ContainsFunc(d.Databases, func(x string) bool { return strings.EqualFold(x, string(u.Database)) }) {
-			unknown = append(unknown, fmt.Sprintf("database %s is none of the group's", u.Database))
-			continue
-		}
 		have := o.Users[string(u.Database)]
-		if have.Err != nil {
+		switch {
+		case d.Databases != nil && !contains(d.Databases, string(u.Database)):
+			unknown = append(unknown, fmt.Sprintf("database %s is none of the group's", u.Database))
+		case have.Err != nil:
 			unknown = append(unknown, fmt.Sprintf("database %s: %v", u.Database, have.Err))
-			continue
+		case have.NoDatabase:
+			missing = append(missing, fmt.Sprintf("there is no database %s on %s: create it, or take it out of spec.users",
+				u.Database, credentials.HostName(d.Primary)))
+		default:
+			planUser(d, u, have.State, p)
 		}
-		planUser(d, u, have.State, p)
 	}
-	return unknown
+	return unknown, missing
 }
 
 func planUser(d Desired, u v1alpha1.LoginUser, have *mssql.UserState, p *Plan) {

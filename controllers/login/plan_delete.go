@@ -35,17 +35,26 @@ func planDelete(d Desired, o Observed) Plan {
 	if len(p.Steps) > 0 {
 		return p
 	}
-	if o.away(d) {
-		// What servers that are gone have of it goes with them.
-		p.Done = true
-		return p
+	waiting := o.unreadSecrets(d)
+	if len(waiting) > 0 {
+		waiting = append(waiting, "if a site is gone for good, set the lifecycle of the Site to Lost")
 	}
-	waiting, owned := planDropUsers(d, o, &p)
-	unused := len(waiting)+len(owned) == 0
+	if d.made() && len(d.Servers) == 0 {
+		p.leave("login %s on servers that nobody knows any more (%s)", d.name(), d.Missing)
+	}
+	users, owned := planDropUsers(d, o, &p)
+	waiting = append(waiting, users...)
+	unused := len(users)+len(owned) == 0
 	for _, server := range d.Servers {
-		if s := o.Servers[server]; s.Err != nil && d.Gone.Why(server) == "" {
-			waiting = append(waiting, fmt.Sprintf("%s: %v; %s", credentials.HostName(server), s.Err, sites.WayOut(server)))
+		s := o.Servers[server]
+		if s.Err == nil {
+			continue
 		}
+		if why := d.Gone.Why(server); why != "" {
+			p.leave("login %s on %s (%s)", d.name(), credentials.HostName(server), why)
+			continue
+		}
+		waiting = append(waiting, fmt.Sprintf("%s: %v; %s", credentials.HostName(server), s.Err, sites.WayOut(server)))
 	}
 	if len(p.Steps) == 0 {
 		owned = append(owned, planDropLogins(d, o, unused, &p)...)
@@ -54,15 +63,19 @@ func planDelete(d Desired, o Observed) Plan {
 	switch {
 	case len(owned) > 0:
 		p.Outcome = conditions.Stalled(conditions.ReasonLoginOwns, fmt.Sprintf(
-			"login %s is disabled, and its connection Secrets are gone. It cannot be dropped yet: %s. Or set reclaimPolicy "+
-				"to Retain, and it stays so",
-			d.name(),
+			"%s. It cannot be dropped yet: %s. Or set reclaimPolicy to Retain, and it stays so",
+			o.shutOut(d),
 			strings.Join(owned, "; "),
 		))
 	case len(waiting) > 0:
 		p.Outcome = conditions.Unknown(conditions.ReasonDeleting, "waiting for "+strings.Join(waiting, "; "))
 	}
 	return p
+}
+
+// leave notes what a deletion leaves behind, and where.
+func (p *Plan) leave(format string, args ...any) {
+	p.Left = append(p.Left, fmt.Sprintf(format, args...))
 }
 
 // away tells that no server of the login answers, and that nobody expects any of them back.
@@ -75,35 +88,101 @@ func (o Observed) away(d Desired) bool {
 	return len(d.Servers) > 0
 }
 
+// shutOut says how far the login is known to be shut out: what was read, and what was not.
+func (o Observed) shutOut(d Desired) string {
+	var disabled []v1alpha1.ServerName
+	var unknown []string
+	for _, server := range d.Servers {
+		switch s := o.Servers[server]; {
+		case s.Err != nil:
+			unknown = append(unknown, fmt.Sprintf("%s (%v)", credentials.HostName(server), s.Err))
+		case s.own(d):
+			disabled = append(disabled, server)
+		}
+	}
+	text := fmt.Sprintf("login %s is on none of the servers that answer", d.name())
+	if len(disabled) > 0 {
+		text = fmt.Sprintf("login %s is disabled on %s and has no session there", d.name(), hosts(disabled))
+	}
+	for _, s := range o.allSecrets(d) {
+		if s.Err != nil {
+			unknown = append(unknown, fmt.Sprintf("connection Secret %s %s (%v)", s.Name, where(s.Place), s.Err))
+		}
+	}
+	if len(o.unreadSecrets(d)) == 0 {
+		text += ", and its connection Secrets are gone"
+	}
+	if len(unknown) > 0 {
+		text += "; not known of " + strings.Join(unknown, ", ")
+	}
+	return text
+}
+
+// allSecrets are the connection Secrets of the present name and of former ones.
+func (o Observed) allSecrets(d Desired) []FormerSecret {
+	var all []FormerSecret
+	for _, place := range slices.Sorted(maps.Keys(o.Secrets)) {
+		all = append(all, FormerSecret{Place: place, Name: d.secretName(), Secret: o.Secrets[place]})
+	}
+	return append(all, o.Former...)
+}
+
+// unreadSecrets are those of which nobody knows whether they are there: a password would be left behind.
+func (o Observed) unreadSecrets(d Desired) []string {
+	var unread []string
+	for _, s := range o.allSecrets(d) {
+		if s.Err != nil {
+			unread = append(unread, fmt.Sprintf("Secret %s %s: %v", s.Name, where(s.Place), s.Err))
+		}
+	}
+	return unread
+}
+
 // own tells that a server has the login, and that it is this one.
 func (s Server) own(d Desired) bool {
 	return s.Err == nil && s.Login != nil && bytes.Equal(s.Login.SID, d.sid())
 }
 
-// planShutOut lets nobody in any more who has the password. What does not answer is not waited for.
+// planShutOut lets nobody in any more who has the password, and ends who is in: also where the login was disabled
+// before. What does not answer is not waited for.
 func planShutOut(d Desired, o Observed, p *Plan) {
 	for _, server := range d.Servers {
-		if s := o.Servers[server]; s.own(d) && !s.Login.Disabled {
+		s := o.Servers[server]
+		if !s.own(d) {
+			continue
+		}
+		if !s.Login.Disabled {
 			p.execute(server, "master", tsql.DisableLogin(d.name()))
-			for _, id := range s.Sessions {
-				p.execute(server, "master", tsql.KillSession(id))
-			}
+		}
+		for _, id := range s.Sessions {
+			p.execute(server, "master", tsql.KillSession(id))
 		}
 	}
-	for _, place := range slices.Sorted(maps.Keys(o.Secrets)) {
-		if s := o.Secrets[place]; s.Err == nil && s.Exists && s.Own {
-			p.Steps = append(p.Steps, DropSecret{Place: place, Name: d.secretName(), UID: s.UID})
+	for _, s := range o.allSecrets(d) {
+		if s.remains() && s.Err == nil {
+			p.Steps = append(p.Steps, DropSecret{Place: s.Place, Name: s.Name, UID: s.UID})
 		}
 	}
-	planFormer(o, p)
 }
 
 // planDropUsers drops the users that own nothing. It returns what is not known, and what is owned with the statement
-// that helps.
+// that helps. Where users are that nobody can look for any more is left behind.
 func planDropUsers(d Desired, o Observed, p *Plan) (waiting, owned []string) {
+	away := o.away(d)
 	for _, u := range d.Login.Spec.Users {
 		have, seen := o.Users[string(u.Database)]
+		leave := func(why string) {
+			p.leave("user %s in database %s (%s)", d.user(u), u.Database, why)
+		}
 		switch {
+		case away && have.Err != nil:
+			leave(have.Err.Error())
+		case away:
+			leave("none of its servers answers")
+		case !seen && d.Missing != "":
+			if d.made() {
+				leave(d.Missing)
+			}
 		case !seen && len(d.Servers) > 0 && d.Primary == "":
 			waiting = append(waiting, "no replica is known to be primary")
 		case !seen:
@@ -132,9 +211,6 @@ func planDropLogins(d Desired, o Observed, unused bool, p *Plan) (owned []string
 		case len(s.Owns) > 0:
 			owned = append(owned, fmt.Sprintf("the login owns on %s: %s", credentials.HostName(server), authorize(s.Owns, "sa")))
 		case unused:
-			for _, id := range s.Sessions {
-				p.execute(server, "master", tsql.KillSession(id))
-			}
 			p.execute(server, "master", tsql.DropLogin(d.name()))
 		}
 	}

@@ -53,9 +53,9 @@ func former(d Desired, o Observed) []string {
 
 // state of the login on one server.
 func state(w *world, p Plan, server v1alpha1.ServerName) string {
-	s := w.observed.Servers[server]
+	s, asked := w.observed.Servers[server]
 	switch {
-	case s.Err != nil:
+	case s.Err != nil, !asked:
 		return "Unknown"
 	case p.Outcome.Reason == conditions.ReasonLoginConflict:
 		return "Conflict"

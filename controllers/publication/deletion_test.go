@@ -40,10 +40,6 @@ func TestDeletionWaitsForWhatWasNotRead(t *testing.T) {
 			o.Servers[distributor].State.Databases["distribution"] = replicationDatabase("distribution", "RECOVERING")
 			o.At, o.LogReaderJob, o.SnapshotJob = replication.AtDistributor{}, nil, nil
 		}, "dist-0"},
-		"the distribution database is missing": {func(o *Observed) {
-			delete(o.Servers[distributor].State.Databases, "distribution")
-			o.At, o.LogReaderJob, o.SnapshotJob, o.Database = replication.AtDistributor{}, nil, nil, Database{}
-		}, "dist-0"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)

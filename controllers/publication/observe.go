@@ -14,6 +14,7 @@ import (
 
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/mssql"
+	"geosql.dev/operator/internal/mssql/credentials"
 	"geosql.dev/operator/internal/replication"
 	"geosql.dev/operator/internal/sites"
 )
@@ -112,8 +113,8 @@ func observe(ctx context.Context, engines replication.Engines, d Desired, now ti
 	}
 	at := o.Servers[d.System.Server].State
 	if at == nil || at.Database(d.System.Database) == nil {
-		if o.gone(d, d.System.Server) != "" {
-			observeDatabase(ctx, engines, d, &o)
+		if d.Publication.DeletionTimestamp != nil && o.forgotten(d) != "" {
+			observeForgotten(ctx, engines, d, &o)
 		}
 		return o
 	}
@@ -133,6 +134,30 @@ func observe(ctx context.Context, engines replication.Engines, d Desired, now ti
 		observeSizes(ctx, engines, d, &o)
 	}
 	return o
+}
+
+// observeForgotten reads what there is of a publication of which the distributor tells nothing: the published database,
+// and the agents' jobs, which are in another database than what it has lost. They are named after the server where
+// publishing began, whichever that was.
+func observeForgotten(ctx context.Context, engines replication.Engines, d Desired, o *Observed) {
+	observeDatabase(ctx, engines, d, o)
+	if o.Servers[d.System.Server].State == nil {
+		return
+	}
+	o.AtErr = engines.Read(ctx, d.System.Server, replication.Master, func(ctx context.Context, db *mssql.DB) (err error) {
+		for _, server := range d.Publisher.Servers {
+			o.At.Original = credentials.HostName(server)
+			if o.LogReaderJob, err = logReader(d, *o).Read(ctx, db); err != nil {
+				return err
+			}
+			if o.SnapshotJob, err = snapshotAgent(d, *o).Read(ctx, db); err != nil ||
+				o.LogReaderJob != nil || o.SnapshotJob != nil {
+				return err
+			}
+		}
+		o.At.Original = ""
+		return nil
+	})
 }
 
 // observeSizes measures the tables once it is known which of them need a new copy: the subscribers' own tables say that

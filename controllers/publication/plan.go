@@ -278,6 +278,9 @@ func planSnapshotAgent(d Desired, o Observed, p *replication.Plan) bool {
 	}
 	job := snapshotJob(d, o)
 	p.Job(d.System.Server, job, true, o.SnapshotJob)
+	if o.SnapshotJob != nil && !replication.Described(o.SnapshotJob.Description) {
+		p.Execute(d.System.Server, replication.Master, tsql.DescribeJob(job.Name, job.Description))
+	}
 	if o.At.Snapshot == nil {
 		p.Execute(
 			o.primary(d),

@@ -27,6 +27,16 @@ func (o Observed) gone(d Desired, server v1alpha1.ServerName) string {
 // publisherGone says so of the whole publisher.
 func (o Observed) publisherGone(d Desired) string { return d.Publisher.GoneWhy(d.Gone, o.Servers) }
 
+// forgotten says, as a clause, why the distributor is asked nothing of the publication: nobody expects it back, or it
+// has no distribution database. Empty when it is.
+func (o Observed) forgotten(d Desired) string {
+	if why := o.gone(d, d.System.Server); why != "" {
+		return why
+	}
+	why, _ := replication.NoDistribution(d.System, o.Servers, d.Publisher)
+	return why
+}
+
 // ending are the Subscriptions that are being deleted with reclaimPolicy Delete.
 func (d Desired) ending() []string {
 	var names []string
@@ -44,8 +54,8 @@ func (d Desired) ending() []string {
 func planDelete(d Desired, o Observed) replication.Plan {
 	var p replication.Plan
 	if ending := d.ending(); len(ending) > 0 && !v1alpha1.MayDestroy(d.Publication, d.Publication.Spec.ReclaimPolicy) {
-		p.Settle(conditions.InProgress(conditions.ReasonDeleting, "deletion waits: these Subscriptions "+
-			"end first, which need to know what they are to: "+strings.Join(ending, ", ")))
+		p.Await(conditions.InProgress(conditions.ReasonDeleting, "these Subscriptions end first, which need to know what "+
+			"they are to: "+strings.Join(ending, ", ")), "where one cannot end, set its reclaimPolicy to Retain")
 		return p
 	}
 	if !v1alpha1.MayDestroy(d.Publication, d.Publication.Spec.ReclaimPolicy) {
@@ -58,11 +68,7 @@ func planDelete(d Desired, o Observed) replication.Plan {
 			d.name(), strings.Join(d.Missing, ", "))
 		return p
 	}
-	if !planAnswers(d, o, &p) {
-		p.Outcome.Message = "deletion waits: " + p.Outcome.Message
-		return p
-	}
-	if !planUnsubscribed(d, o, &p) {
+	if !planAnswers(d, o, &p) || !planUnsubscribed(d, o, &p) {
 		return p
 	}
 	if p.Done = len(p.Steps) == 0; !p.Done {
@@ -74,45 +80,38 @@ func planDelete(d Desired, o Observed) replication.Plan {
 		p.Settle(conditions.InProgress(conditions.ReasonDeleting, "the publication is being dropped"))
 		return p
 	}
+	leaveJobs(d, o, &p)
 	if why := o.publisherGone(d); why != "" {
 		p.Leave("at %s publication %s of database %s, which keeps its log for it (%s)",
 			d.Publisher.Name, d.name(), d.database(), why)
 	}
-	if why := o.gone(d, d.System.Server); why != "" {
-		p.Leave("on distributor %s what it knows of publication %s, and its agents (%s)", d.System.Host(), d.name(), why)
+	if why := o.forgotten(d); why != "" {
+		p.Leave("on distributor %s whatever it knows of publication %s should it come back, and its agents (%s)",
+			d.System.Host(), d.name(), why)
 	}
 	return p
 }
 
-// planAnswers waits until publisher and distributor were read, unless nobody expects them back.
+// planAnswers waits until publisher and distributor were read, unless nobody expects them back. A distributor that has
+// no distribution database was read: it knows nothing.
 func planAnswers(d Desired, o Observed, p *replication.Plan) bool {
-	var errs []error
 	if server := d.System.Server; o.gone(d, server) == "" {
-		if outcome, ok := replication.UsableForEnd(server, o.Servers[server]); !ok {
-			return p.Settle(outcome)
+		if !p.AwaitServer(server, o.Servers[server]) {
+			return false
 		}
-		errs = append(errs, replication.DistributionDatabase(d.System, o.Servers), o.AtErr)
-	}
-	if o.publisherGone(d) == "" {
-		primary := o.primary(d)
-		if primary == "" {
-			for _, server := range d.Publisher.Servers {
-				if outcome, ok := replication.UsableForEnd(server, o.Servers[server]); !ok {
-					return p.Settle(outcome)
-				}
-			}
-			return p.Settle(conditions.InProgress(conditions.ReasonNoPrimary, d.Publisher.Name+" has no primary now"))
+		if _, err := replication.NoDistribution(d.System, o.Servers, d.Publisher); !p.AwaitAnswer(cmp.Or(err, o.AtErr)) {
+			return false
 		}
-		if outcome, ok := replication.UsableForEnd(primary, o.Servers[primary]); !ok {
-			return p.Settle(outcome)
-		}
-		_, err := replication.OnlineDatabase(primary, o.Servers[primary], d.database()).Get()
-		errs = append(errs, err, o.DatabaseErr)
 	}
-	if err := cmp.Or(errs...); err != nil {
-		return p.Settle(replication.Unanswered(err))
+	if o.publisherGone(d) != "" {
+		return true
 	}
-	return true
+	if !p.AwaitPrimary(d.Publisher, o.Servers) {
+		return false
+	}
+	primary := o.primary(d)
+	_, err := replication.OnlineDatabase(primary, o.Servers[primary], d.database()).Get()
+	return p.AwaitAnswer(cmp.Or(err, o.DatabaseErr))
 }
 
 // planUnsubscribed waits for the end of subscriptions. Those of a server that nobody expects back end here: nobody can
@@ -132,10 +131,11 @@ func planUnsubscribed(d Desired, o Observed, p *replication.Plan) bool {
 		server, ours := replication.ServerOf(s.Subscriber)
 		own := declaredFor(d, server, s.Database)
 		if own != "" || !ours || o.gone(d, server) == "" {
-			return p.Settle(conditions.InProgress(conditions.ReasonDeleting, stillSubscribed(s, own, ours)))
+			text := fmt.Sprintf("database %s on %s is still subscribed", s.Database, s.Subscriber)
+			return p.Await(conditions.InProgress(conditions.ReasonDeleting, text), unsubscribe(server, own, ours))
 		}
 		drop := tsql.DropSubscription(one)
-		if o.gone(d, d.System.Server) != "" || !o.At.Known {
+		if o.forgotten(d) != "" || !o.At.Known {
 			drop = tsql.DropLostSubscription(one)
 		}
 		p.Execute(o.primary(d), d.database(), drop)
@@ -153,35 +153,34 @@ func declaredFor(d Desired, server v1alpha1.ServerName, database string) string 
 	return ""
 }
 
-// stillSubscribed says which subscription is in the way, and how it ends.
-func stillSubscribed(s mssql.ArticleSubscription, own string, ours bool) string {
-	text := fmt.Sprintf("database %s on %s is still subscribed: ", s.Database, s.Subscriber)
+// unsubscribe says how somebody ends a subscription that is in the way.
+func unsubscribe(server v1alpha1.ServerName, own string, ours bool) string {
 	switch {
 	case own != "":
-		return text + fmt.Sprintf("delete its Subscription %s, with reclaimPolicy Delete", own)
+		return fmt.Sprintf("delete its Subscription %s, with reclaimPolicy Delete; ", own) + replication.Retain
 	case !ours:
-		return text + "end that by hand (sp_dropsubscription), or set reclaimPolicy Retain"
+		return "end that by hand (sp_dropsubscription); " + replication.Retain
 	}
-	server, _ := replication.ServerOf(s.Subscriber)
-	return text + "its Subscription was retained. Declare it again and delete it with reclaimPolicy Delete; " +
+	return "its Subscription was retained. Declare it again and delete it with reclaimPolicy Delete; " +
 		sites.WayOut(server)
 }
 
-// planEnd drops jobs and publication, and ends the publishing of the database when it was the last one.
+// planEnd drops jobs and publication, and ends the publishing of the database when it was the last one. What somebody
+// else made stays: a publication of this name, and jobs that nobody gave away.
 func planEnd(d Desired, o Observed, p *replication.Plan) {
 	distributor, publisher := o.gone(d, d.System.Server) == "", o.publisherGone(d) == ""
 	have := o.Database.Publication
-	if distributor {
+	foreign := have != nil && have.Description != d.description()
+	if distributor && !foreign && ours(o.SnapshotJob) {
 		p.RemoveJob(d.System.Server, snapshotJob(d, o).Name, o.SnapshotJob)
 	}
 	// Other publications of the database share its log reader; a distributor that was made anew knows none of them.
 	// Somebody else's of this name is one.
-	foreign := have != nil && have.Description != d.description()
 	others := slices.ContainsFunc(o.Database.Publications, func(name string) bool {
 		return !strings.EqualFold(name, d.name())
 	})
 	last := !o.At.Others && !others && !foreign
-	if last && distributor {
+	if last && distributor && ours(o.LogReaderJob) {
 		p.RemoveJob(d.System.Server, logReaderJob(d, o).Name, o.LogReaderJob)
 	}
 	if !publisher {
@@ -189,7 +188,7 @@ func planEnd(d Desired, o Observed, p *replication.Plan) {
 	}
 	if have != nil && !foreign {
 		drop := tsql.DropPublication(d.name())
-		if !distributor || !o.At.Known {
+		if o.forgotten(d) != "" || !o.At.Known {
 			drop = tsql.DropLostPublication(d.name())
 		}
 		p.Execute(o.primary(d), d.database(), drop)
@@ -199,11 +198,29 @@ func planEnd(d Desired, o Observed, p *replication.Plan) {
 	}
 }
 
+// ours tells that a job is there and marked as the operator's.
+func ours(job *mssql.Job) bool { return job != nil && replication.Described(job.Description) }
+
+// leaveJobs says which jobs of somebody else's were seen that served the publication, and serve nothing any more.
+func leaveJobs(d Desired, o Observed, p *replication.Plan) {
+	leave := func(job *mssql.Job, name string) {
+		if job != nil && !ours(job) {
+			p.Leave("on %s job %s, which somebody else made", d.System.Host(), name)
+		}
+	}
+	if o.Database.Publication == nil {
+		leave(o.SnapshotJob, snapshotJob(d, o).Name)
+	}
+	if !o.At.Others && len(o.Database.Publications) == 0 {
+		leave(o.LogReaderJob, logReaderJob(d, o).Name)
+	}
+}
+
 // unpublish takes back what publishing made of the database when its last publication is gone.
 func unpublish(d Desired, o Observed, p *replication.Plan) {
 	primary := o.primary(d)
 	if database := o.Servers[primary].State.Database(d.database()); database != nil && database.Published {
-		if o.gone(d, d.System.Server) != "" {
+		if o.forgotten(d) != "" {
 			p.Execute(primary, replication.Master, tsql.UnpublishDatabaseAlone(d.database()))
 		} else {
 			p.Execute(primary, replication.Master, tsql.PublishDatabase(d.database(), false))

@@ -30,7 +30,9 @@ func TestAnArticleThatASubscriberHasATableOf(t *testing.T) {
 		"a table of its own": {func(*world) {}, conditions.ReasonReinitializationNeeded,
 			"it came after dublin, where a table of this name is already", []string{"dublin"}, nil},
 		"not read": {func(w *world) {
-			w.o.Theirs = map[receiver]reconcile.Reading[map[string]mssql.Table]{dublin: reconcile.NotRead[map[string]mssql.Table](errors.New("cut off"))}
+			w.o.Theirs = map[receiver]reconcile.Reading[map[string]mssql.Table]{
+				dublin: reconcile.NotRead[map[string]mssql.Table](errors.New("cut off")),
+			}
 		}, conditions.ReasonEngineNotAnswering, "Content on dubsub-0 is not subscribed to dbo.attachment yet", nil, nil},
 		"asked for": {func(w *world) { w.ask("u1/1") }, conditions.ReasonPublished, "", nil,
 			[]string{"sp_refreshsubscriptions"}},

@@ -318,13 +318,12 @@ func (w *world) publish(t fatal, procedure string, a map[string]string) {
 	case "sp_dropsubscription":
 		var rest []mssql.ArticleSubscription
 		for _, s := range b.Publication.Subscriptions {
-			if !strings.EqualFold(s.Article, a["article"]) {
+			if a["article"] != "all" && !strings.EqualFold(s.Article, a["article"]) ||
+				a["subscriber"] != "all" && !strings.EqualFold(s.Subscriber, a["subscriber"]) {
 				rest = append(rest, s)
 			}
 		}
-		if b.Publication.Subscriptions = rest; a["subscriber"] == "all" && a["article"] == "all" {
-			b.Publication.Subscriptions = nil
-		}
+		b.Publication.Subscriptions = rest
 	case "sp_replrestart":
 		needs(!w.look().LogReaderJob.Running, "error 18752: a log reader has the log")
 		b.LogEnd = append([]byte{}, w.o.At.Newest...)

@@ -32,7 +32,7 @@ func (c *Compared) stands(d Desired, now time.Time) bool {
 	if c == nil || c.Generation != d.Move.Generation || now.Sub(c.At) >= estimateFor {
 		return false
 	}
-	return !d.Move.Spec.Approved || c.Comparison != nil && !c.Comparison.Equal
+	return !d.approved() || c.Comparison != nil && !c.Comparison.Equal
 }
 
 // compares tells that nothing but equal tables is missing: the former publisher lives and takes no writes, the old way

@@ -42,6 +42,7 @@ type Reconciler struct {
 // +kubebuilder:rbac:groups=geosql.dev,resources=publications;topologies,verbs=get;list;watch;patch
 // +kubebuilder:rbac:groups=geosql.dev,resources=subscriptions,verbs=get;list;watch;patch;delete
 // +kubebuilder:rbac:groups=geosql.dev,resources=distributors;sqlservers;availabilitygroups;sites,verbs=get;list;watch
+// +kubebuilder:rbac:groups=geosql.dev,resources=agentprofiles,verbs=get;list;watch
 // +kubebuilder:rbac:groups="",resources=secrets,verbs=get
 func SetupWithManager(mgr mcmanager.Manager, o Options) error {
 	local := mgr.GetLocalManager()

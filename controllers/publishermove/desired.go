@@ -45,6 +45,8 @@ type Desired struct {
 	Other string
 	// Compared is the last comparison of the tables, nil when none is remembered.
 	Compared *Compared
+	// SkippedErrors by Subscription: those that its agent skips by its AgentProfile.
+	SkippedErrors map[string][]int32
 	// Missing are objects that are named and do not exist.
 	Missing []string
 }
@@ -169,6 +171,10 @@ type Observed struct {
 	// FormerRules are what the tables of a former publisher that lives have beside rows, NewRules those of the new one's;
 	// read for an estimate alone.
 	FormerRules, NewRules reconcile.Reading[[]mssql.TableRule]
+	// CopyRules are the same of the copies, by Subscription, when the former publisher is lost.
+	CopyRules map[string]reconcile.Reading[[]mssql.TableRule]
+	// Begun is the note of a move of this name that asks for the same, in the new publisher's database.
+	Begun reconcile.Reading[Begun]
 	// Old is what the former distributor knows.
 	Old Old
 	// Copies by the name of their Subscription.

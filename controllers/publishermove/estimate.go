@@ -28,10 +28,15 @@ const (
 // estimates tells that the estimate is made, or made anew: when all that it needs is known, once in a while until it is
 // approved, and when something else is so than it says.
 func (d Desired) estimates(o Observed) bool {
-	if e := d.Move.Status.Estimate; e != nil &&
-		(d.Move.Spec.Approved || o.Now.Sub(e.Time.Time) < estimateFor && e.Lossless == o.lossless()) {
+	if e := d.Move.Status.Estimate; d.drained() || d.approved() ||
+		e != nil && o.Now.Sub(e.Time.Time) < estimateFor && e.Lossless == o.lossless() {
 		return false
 	}
+	return d.estimable(o)
+}
+
+// estimable tells that all that an estimate needs is known.
+func (d Desired) estimable(o Observed) bool {
 	for _, s := range []stage{planReferences, planPublisherFenced, planSuccessor, planNothingLost} {
 		if !s(d, o, &Plan{}) {
 			return false
@@ -51,13 +56,13 @@ func estimate(d Desired, o Observed) *v1alpha1.MoveEstimate {
 	e := &v1alpha1.MoveEstimate{Time: metav1.NewTime(o.Now).Rfc3339Copy()}
 	var best *v1alpha1.ReplicatedTransaction
 	for _, s := range d.Subscriptions {
-		one := evidence(o, s)
-		if later(one.Last, best) ||
-			one.Last != nil && best != nil && one.Last.Transaction == best.Transaction && s.Name == d.targetSubscription() {
-			best, e.Best = one.Last, one.Server
+		one := evidence(d, o, s)
+		if later(one.Last, best) {
+			best = one.Last
 		}
 		e.Subscribers = append(e.Subscribers, one)
 	}
+	e.Best = bestCopy(d, e.Subscribers)
 	e.Newest, e.NewestFrom = best, fromSubscriber
 	if known := d.Publication.Status.Newest; !later(best, known) && known != nil {
 		e.Newest, e.NewestFrom = known, fromStatus
@@ -79,8 +84,35 @@ func estimate(d Desired, o Observed) *v1alpha1.MoveEstimate {
 	return e
 }
 
+// bestCopy is the server with the newest transaction, among those whose content nothing speaks against; among all when
+// something speaks against every one. Of several with the same it is the one that is to publish.
+func bestCopy(d Desired, all []v1alpha1.MoveEvidence) v1alpha1.ServerName {
+	for _, doubtful := range []bool{false, true} {
+		var best *v1alpha1.MoveEvidence
+		for i := range all {
+			one := &all[i]
+			if one.Last == nil || doubts(*one) != doubtful {
+				continue
+			}
+			if best == nil || later(one.Last, best.Last) || one.Last.Transaction == best.Last.Transaction &&
+				string(one.Subscription) == d.targetSubscription() {
+				best = one
+			}
+		}
+		if best != nil {
+			return best.Server
+		}
+	}
+	return ""
+}
+
+// doubts tells that something is known to be missing or otherwise in a copy, whatever was delivered to it.
+func doubts(e v1alpha1.MoveEvidence) bool {
+	return e.Skips != "" || e.Content == v1alpha1.ContentDiffers
+}
+
 // evidence is what is known of one copy, by the server itself or else by status.
-func evidence(o Observed, s v1alpha1.Subscription) v1alpha1.MoveEvidence {
+func evidence(d Desired, o Observed, s v1alpha1.Subscription) v1alpha1.MoveEvidence {
 	c := o.Copies[s.Name]
 	one := v1alpha1.MoveEvidence{
 		Subscription: v1alpha1.ObjectName(s.Name),
@@ -91,7 +123,9 @@ func evidence(o Observed, s v1alpha1.Subscription) v1alpha1.MoveEvidence {
 	if c.Here != nil {
 		one.Last = replication.Transaction(c.Here.Last, c.Here.Time, o.Now)
 	}
-	if l := s.Status.Latency; l != nil {
+	one.Skips = d.skips(s)
+	one.Content, one.Compared = content(d, o, s)
+	if l := s.Status.Latency; l != nil && one.Skips == "" {
 		one.CompleteUntil = l.PostedAt
 	}
 	if n, ok := o.Old.Pending[s.Name]; ok && o.Old.Asked {
@@ -132,11 +166,10 @@ func summary(d Desired, o Observed, e *v1alpha1.MoveEstimate) string {
 	say := func(format string, args ...any) { parts = append(parts, fmt.Sprintf(format, args...)) }
 	switch {
 	case own.CompleteUntil != nil:
-		say(
-			"%s has everything that was committed until %s, and of what came later what its last transaction shows.",
-			to,
-			moment(own.CompleteUntil),
-		)
+		say("What was committed until %s was delivered to %s, and of what came later what its last transaction shows.",
+			moment(own.CompleteUntil), to)
+	case own.Skips != "":
+		say("Nothing tells until when %s is complete: its agent skips errors.", to)
 	default:
 		say("No tracer token tells until when %s is complete.", to)
 	}
@@ -144,15 +177,12 @@ func summary(d Desired, o Observed, e *v1alpha1.MoveEstimate) string {
 	case own.Last == nil:
 		say("It has applied no transaction of the former publisher.")
 	case e.Newest == nil || !later(e.Newest, own.Last):
-		say("It has the newest transaction that is known to have been replicated (%s).", own.Last.Transaction)
+		say("The newest transaction that is known to have been replicated (%s) was delivered to it.", own.Last.Transaction)
 	case e.Deliverable != nil && *e.Deliverable > 0:
-		say(
-			"The former distributor has %d commands for it, which are delivered first: after that it has everything that was "+
-				"replicated.",
-			*e.Deliverable,
-		)
+		say("The former distributor has %d commands for it, which are delivered first: after that everything that was "+
+			"replicated was delivered to it.", *e.Deliverable)
 	case e.Deliverable != nil:
-		say("The former distributor has no command for it: it has everything that was replicated.")
+		say("The former distributor has no command for it: everything that was replicated was delivered to it.")
 	default:
 		say(
 			"It lacks transactions that were replicated: it has %s (%s), and %s (%s) is known from the %s. They are lost.",
@@ -163,8 +193,16 @@ func summary(d Desired, o Observed, e *v1alpha1.MoveEstimate) string {
 			strings.ToLower(e.NewestFrom),
 		)
 	}
-	if e.Best != "" && e.Best != d.Move.Spec.To && e.Deliverable == nil {
-		say("%s has a newer copy: move there to lose less.", credentials.HostName(e.Best))
+	say("%s", contents(own, to))
+	switch best := credentials.HostName(e.Best); {
+	case e.Best == "" || e.Best == d.Move.Spec.To:
+	case doubts(own):
+		say("Nothing speaks against the copy of %s: look there first.", best)
+	case e.Deliverable == nil:
+		say("More was delivered to %s: move there to lose less.", best)
+	}
+	if counts := rowCounts(e.Subscribers); counts != "" {
+		say("The copies have different numbers of rows: %s.", counts)
 	}
 	if e.Newest != nil && e.Newest.Seen != nil {
 		say(
@@ -209,6 +247,7 @@ func steps(d Desired, o Observed) []string {
 		)
 	}
 	var p Plan
+	planNote(d, o, &p)
 	planStop(d, o, &p)
 	planDeclare(d, o, &p)
 	if s := d.target(); s != nil {

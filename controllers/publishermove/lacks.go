@@ -38,6 +38,12 @@ func observeLacks(ctx context.Context, engines replication.Engines, d Desired, o
 		return reconcile.Read(all)
 	}
 	if o.ReadOnly == "" {
+		o.CopyRules = map[string]reconcile.Reading[[]mssql.TableRule]{}
+		for _, s := range d.Subscriptions {
+			if c, known := o.Copies[s.Name]; known && c.Err == nil {
+				o.CopyRules[s.Name] = rules(s.Spec.Subscriber.Server, string(s.Spec.Database))
+			}
+		}
 		return
 	}
 	if o.FormerRules = rules(o.ReadOnly, d.FromDatabase); o.FormerRules.Err() == nil {
@@ -57,29 +63,29 @@ func (o Observed) rulesUnread() error {
 // declaration, the rest by the catalogues of both. Sorted.
 func lacks(d Desired, o Observed) []v1alpha1.MoveLack {
 	found := map[v1alpha1.MoveLack][]string{}
-	note := func(table string, kind v1alpha1.MoveLackKind, name string) {
-		key := v1alpha1.MoveLack{Table: table, Kind: kind}
+	note := func(table string, kind v1alpha1.MoveLackKind, name string, at v1alpha1.ServerName) {
+		key := v1alpha1.MoveLack{Table: table, Kind: kind, SeenAt: at}
 		found[key] = append(found[key], name)
 	}
-	former, err := o.FormerRules.Get()
-	have, errHave := o.NewRules.Get()
-	known := o.ReadOnly != "" && err == nil && errHave == nil
 	for _, a := range d.Publication.Spec.Articles {
 		if a.Filter != "" {
-			note(a.Table, v1alpha1.LackRows, a.Filter)
+			note(a.Table, v1alpha1.LackRows, a.Filter, "")
 		}
 		for _, c := range a.Columns {
-			note(a.Table, v1alpha1.LackColumns, c)
+			note(a.Table, v1alpha1.LackColumns, c, "")
 		}
-		if !known {
-			continue
-		}
-		for _, rule := range former {
-			if !strings.EqualFold(rule.Table, a.Table) {
-				continue
-			}
-			if kind := missing(rule, have); kind != "" {
-				note(a.Table, kind, rule.Name)
+		for _, w := range witnesses(d, o) {
+			for _, rule := range w.rules {
+				if !strings.EqualFold(rule.Table, a.Table) {
+					continue
+				}
+				kind := missing(rule, w.have)
+				if kind == v1alpha1.LackIdentityValue && w.at != "" {
+					continue // what a subscriber's own inserts have come to says nothing of the publisher's
+				}
+				if kind != "" {
+					note(a.Table, kind, rule.Name, w.at)
+				}
 			}
 		}
 	}
@@ -90,9 +96,58 @@ func lacks(d Desired, o Observed) []v1alpha1.MoveLack {
 		all = append(all, key)
 	}
 	slices.SortFunc(all, func(a, b v1alpha1.MoveLack) int {
-		return cmp.Or(strings.Compare(a.Table, b.Table), strings.Compare(string(a.Kind), string(b.Kind)))
+		return cmp.Or(strings.Compare(a.Table, b.Table), strings.Compare(string(a.Kind), string(b.Kind)),
+			strings.Compare(string(a.SeenAt), string(b.SeenAt)))
 	})
 	return all[:min(len(all), mostLacks)]
+}
+
+// witness has rules, of which those are lacking that the new publisher does not have.
+type witness struct {
+	// at is a subscriber's server, empty for the former publisher.
+	at          v1alpha1.ServerName
+	rules, have []mssql.TableRule
+}
+
+// witnesses of what the new publisher's tables ought to have: a former publisher that lives, else the other copies.
+func witnesses(d Desired, o Observed) []witness {
+	if o.ReadOnly != "" {
+		former, err := o.FormerRules.Get()
+		have, errHave := o.NewRules.Get()
+		if err != nil || errHave != nil {
+			return nil
+		}
+		return []witness{{rules: former, have: have}}
+	}
+	have, err := o.CopyRules[d.targetSubscription()].Get()
+	if err != nil {
+		return nil
+	}
+	var all []witness
+	for _, s := range d.others() {
+		if rules, err := o.CopyRules[s.Name].Get(); err == nil {
+			all = append(all, witness{at: s.Spec.Subscriber.Server, rules: rules, have: have})
+		}
+	}
+	return all
+}
+
+// none are the kinds of which no published table of the copy that is to publish has any, false when that is not known.
+func none(d Desired, o Observed) (kinds []string, known bool) {
+	have, err := o.CopyRules[d.targetSubscription()].Get()
+	if err != nil {
+		return nil, false
+	}
+	for _, kind := range []v1alpha1.MoveLackKind{v1alpha1.LackIdentity, v1alpha1.LackDefault, v1alpha1.LackCheck,
+		v1alpha1.LackForeignKey, v1alpha1.LackTrigger, v1alpha1.LackRowVersion} {
+		if !slices.ContainsFunc(have, func(r mssql.TableRule) bool {
+			return r.Kind == string(kind) && slices.ContainsFunc(d.Publication.Spec.Articles,
+				func(a v1alpha1.Article) bool { return strings.EqualFold(a.Table, r.Table) })
+		}) {
+			kinds = append(kinds, string(kind))
+		}
+	}
+	return kinds, true
 }
 
 // missing is the kind of what a copy lacks of a rule, empty when it has it.
@@ -122,7 +177,7 @@ func unaccepted(m *v1alpha1.PublisherMove) []string {
 		return nil
 	}
 	for _, l := range m.Status.Estimate.Lacks {
-		if !slices.Contains(m.Spec.AcceptLacking, l.Kind) {
+		if l.SeenAt == "" && !slices.Contains(m.Spec.AcceptLacking, l.Kind) {
 			kinds = append(kinds, string(l.Kind))
 		}
 	}
@@ -135,7 +190,12 @@ func lacking(d Desired, o Observed, all []v1alpha1.MoveLack) string {
 	to := credentials.HostName(d.Move.Spec.To)
 	var parts []string
 	counted := map[v1alpha1.MoveLackKind]int{}
+	seen := ""
 	for _, l := range all {
+		if l.SeenAt != "" {
+			seen = " Copies of other subscribers have rules that its tables lack; they are named with seenAt in estimate.lacks."
+			continue
+		}
 		counted[l.Kind]++
 	}
 	for _, l := range all {
@@ -153,6 +213,10 @@ func lacking(d Desired, o Observed, all []v1alpha1.MoveLack) string {
 		)
 	}
 	if o.ReadOnly == "" {
+		text += seen
+		if kinds, known := none(d, o); known && len(kinds) > 0 {
+			text += fmt.Sprintf(" No published table of %s has any of: %s.", to, strings.Join(kinds, ", "))
+		}
 		text += fmt.Sprintf(" Whether tables of %s lack identity columns, defaults, constraints or triggers "+
 			"that %s had is not known: look there before writers come.", to, d.From.Name)
 	}

@@ -47,6 +47,9 @@ func (r *Reconciler) desire(ctx context.Context, object *v1alpha1.PublisherMove)
 			d.Subscriptions = append(d.Subscriptions, s)
 		}
 	}
+	if err := r.desireSkipped(ctx, &d); err != nil {
+		return d, err
+	}
 	if err := r.desireFormer(ctx, &d); err != nil {
 		return d, err
 	}
@@ -66,6 +69,21 @@ func (r *Reconciler) desire(ctx context.Context, object *v1alpha1.PublisherMove)
 		return d, err
 	}
 	return d, d.System.ReadPasswords(ctx, r.access)
+}
+
+// desireSkipped finds which errors the agents of the subscriptions skip. A profile that is not there skips nothing.
+func (r *Reconciler) desireSkipped(ctx context.Context, d *Desired) error {
+	d.SkippedErrors = map[string][]int32{}
+	for _, s := range d.Subscriptions {
+		profile, _, err := replication.Profile(ctx, r.hub, s.Namespace, s.Spec.Profile)
+		if err != nil {
+			return err
+		}
+		if profile != nil {
+			d.SkippedErrors[s.Name] = profile.SkipErrors
+		}
+	}
+	return nil
 }
 
 // desireFormer finds the former publisher: the status has it once the move was looked at, before anything was changed.
@@ -152,6 +170,9 @@ func observe(ctx context.Context, engines replication.Engines, d Desired, clock 
 	}
 	servers := engines.ReadServers(ctx, d.System, "", d.System.Server, d.Move.Spec.To)
 	o.System, o.To = servers[d.System.Server], servers[d.Move.Spec.To]
+	if o.Begun = observeBegun(ctx, engines, d); d.again(o) {
+		return o
+	}
 	if !d.switched() {
 		observeFormer(ctx, engines, d, &o)
 	}
@@ -166,8 +187,11 @@ func observe(ctx context.Context, engines replication.Engines, d Desired, clock 
 		func(from v1alpha1.ServerName) (*replication.Comparison, error) { return compare(ctx, engines, d, from) },
 		func(o *Observed) { observeFormer(ctx, engines, d, o) },
 	)
-	if d.estimates(o) {
+	estimates := d.estimates(o)
+	if estimates || d.approved() && !d.drained() && d.estimable(o) {
 		observeLacks(ctx, engines, d, &o)
+	}
+	if estimates {
 		for _, s := range d.Subscriptions {
 			c := o.Copies[s.Name]
 			c.Rows = countRows(ctx, engines, d, s, c)

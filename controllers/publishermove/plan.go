@@ -3,15 +3,12 @@
 package publishermove
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
 	"geosql.dev/operator/api/v1alpha1"
-	"geosql.dev/operator/internal/mssql"
 	"geosql.dev/operator/internal/mssql/credentials"
 	"geosql.dev/operator/internal/reconcile/conditions"
 	"geosql.dev/operator/internal/replication"
@@ -33,12 +30,14 @@ func plan(d Desired, o Observed) Plan {
 	p := Plan{Phase: v1alpha1.MovePending}
 	if d.Move.Status.Phase == v1alpha1.MoveCompleted {
 		p.Phase = v1alpha1.MoveCompleted
-		p.Outcome = conditions.Ready(conditions.ReasonMoved, moved(d))
+		if p.Outcome = conditions.Ready(conditions.ReasonMoved, moved(d)); d.Move.Status.From == nil {
+			p.Outcome = carriedOut(d)
+		}
 		return p
 	}
 	for _, s := range []stage{
-		planReferences, planPublisherFenced, planSuccessor, planNothingLost, planApproval, planDrain, planBegin, planStop,
-		planDeclare, planPublished, planDelivering, planDone,
+		planReferences, planAgain, planPublisherFenced, planSuccessor, planNothingLost, planApproval, planDrain, planBegin,
+		planNote, planStop, planDeclare, planPublished, planDelivering, planDone,
 	} {
 		if !s(d, o, &p) {
 			break
@@ -182,8 +181,8 @@ func planSuccessor(d Desired, o Observed, p *Plan) bool {
 			d.System.Host(),
 		)))
 	}
-	if !d.switched() && o.Left.Err != nil {
-		return p.Settle(conditions.Unknown(conditions.ReasonEngineNotAnswering, o.Left.Err.Error()))
+	if err := cmp.Or(o.Begun.Err(), o.Left.Err); !d.switched() && err != nil {
+		return p.Settle(conditions.Unknown(conditions.ReasonEngineNotAnswering, err.Error()))
 	}
 	return true
 }
@@ -303,7 +302,7 @@ func differs(d Desired, c *replication.Comparison, from string) string {
 // delivering tells of a former publisher that lives that its tables need not be compared yet: before the approval while
 // the new one lacks what the distributor has, after it as long as anybody is waited for.
 func delivering(d Desired, o Observed) (conditions.Outcome, bool) {
-	if d.Move.Spec.Approved && d.Move.Status.Estimate != nil {
+	if d.approved() {
 		return awaited(d, o)
 	}
 	n := o.Old.Pending[d.targetSubscription()]
@@ -315,7 +314,10 @@ func delivering(d Desired, o Observed) (conditions.Outcome, bool) {
 // status before anything is changed.
 func planApproval(d Desired, o Observed, p *Plan) bool {
 	s := d.Move.Status
-	if err := o.rulesUnread(); d.estimates(o) && err != nil && !d.Move.Spec.Approved {
+	if d.drained() {
+		return true
+	}
+	if err := o.rulesUnread(); err != nil && (d.approved() || d.estimates(o)) {
 		return p.settle(
 			v1alpha1.MoveEstimated,
 			conditions.Unknown(
@@ -332,7 +334,7 @@ func planApproval(d Desired, o Observed, p *Plan) bool {
 	}
 	kinds := strings.Join(unaccepted(d.Move), ", ")
 	switch {
-	case kinds != "" && !d.drained():
+	case kinds != "":
 		return p.settle(
 			v1alpha1.MoveEstimated,
 			conditions.Stalled(conditions.ReasonAwaitingApproval, fmt.Sprintf("nothing was changed "+
@@ -340,11 +342,15 @@ func planApproval(d Desired, o Observed, p *Plan) bool {
 				"name each in "+
 				"spec.acceptLacking to go on. %s", kinds, s.Estimate.Summary)),
 		)
-	case !d.Move.Spec.Approved:
+	case !d.approved():
 		return p.settle(v1alpha1.MoveEstimated, conditions.Stalled(
 			conditions.ReasonAwaitingApproval,
-			"nothing was changed yet: read status.estimate and status.steps, and set spec.approved to go on. "+s.Estimate.Summary,
+			"nothing was changed yet: "+unapproved(d)+". "+s.Estimate.Summary,
 		))
+	}
+	if worse := d.worse(o); worse != "" {
+		return p.settle(v1alpha1.MoveEstimated, conditions.Stalled(conditions.ReasonAwaitingApproval,
+			"nothing was changed yet, and since the approval it is worse: "+worse))
 	}
 	return true
 }
@@ -413,224 +419,10 @@ func planBegin(d Desired, _ Observed, p *Plan) bool {
 	)
 }
 
-// planStop ends the agents of the old way and the new publisher's own subscription; tables stay.
-func planStop(d Desired, o Observed, p *Plan) bool {
-	if d.switched() {
-		return true
-	}
-	if o.Left.Login {
-		// Before anything else there: a former distributor that returns has its agents.
-		p.EndLogin(d.Move.Spec.To, d.FormerLogin, o.Left.Sessions)
-	}
-	if err := unasked(d, o); err != nil {
-		return p.settle(v1alpha1.MoveSwitching, conditions.Unknown(conditions.ReasonEngineNotAnswering, fmt.Sprintf(
-			"whether the agents of the former publisher have ended is not known, and they would deliver once they are back: %v%s",
-			err,
-			wayOn(d),
-		)))
-	}
-	original := o.original(d)
-	if original == "" {
-		return true // nobody knows anything of a former publisher: there is nothing to be ended
-	}
-	if o.Old.Asked {
-		for _, agent := range jobs(d, original) {
-			name := agent.Now
-			if name == replication.LogReaderJob(original, d.FromDatabase) && o.Old.At.Others {
-				continue // other publications of the database share it
-			}
-			p.RemoveJob(d.FromSystem.Server, name, o.Old.Jobs[name])
-		}
-	}
-	to, database := d.Move.Spec.To, d.targetDatabase()
-	if to != d.FromSystem.Server || !o.Old.Asked {
-		p.RemoveJob(to, job(d, original, to, database).Now, o.Left.Job)
-	}
-	if here := o.Left.Here; here != nil {
-		end := tsql.PullSubscription{
-			Publisher:         here.Publisher,
-			PublisherDatabase: here.PublisherDatabase,
-			Publication:       d.Publication.Name,
-		}
-		if here.Pull {
-			p.Execute(to, database, tsql.DropPullSubscription(end))
-		} else {
-			p.Execute(to, database, tsql.CleanSubscription(end))
-		}
-	}
-	return p.proceed(
-		v1alpha1.MoveSwitching,
-		conditions.ReasonSwitching,
-		"the agents of the former publisher are being ended",
-	)
-}
-
-// unasked is why the agents of the former publisher may run on or come back to the new one, nil when they can't. Those
-// of a distributor that is left find no login there when it returns, unless something else needs that login; then a
-// person says that it does not return.
-func unasked(d Desired, o Observed) error {
-	at := d.FromSystem.Server
-	gone := d.FormerLogin != "" || d.Lost[at] || slices.Contains(d.Move.Spec.FencedServers, at)
-	if o.Old.Err != nil && (d.FromSystem.Server == d.System.Server || !gone) {
-		return o.Old.Err
-	}
-	if o.original(d) == "" {
-		return o.Copies[d.targetSubscription()].Err
-	}
-	return nil
-}
-
-// wayOn says how a move goes on without a distributor that is left and does not answer.
-func wayOn(d Desired) string {
-	if d.FromSystem.Server == d.System.Server {
-		return ""
-	}
-	return fmt.Sprintf(". If %s is gone for good, set its Site's lifecycle to Lost, or name it in spec.fencedServers",
-		d.FromSystem.Host())
-}
-
 // proceed ends the plan when it has steps.
 func (p *Plan) proceed(phase v1alpha1.PublisherMovePhase, reason, message string) bool {
 	if len(p.Steps) > 0 {
 		return p.settle(phase, conditions.InProgress(reason, message))
 	}
 	return true
-}
-
-// planDeclare changes what is declared: the others may keep copies that are equal; the new publisher's Subscription
-// ends and keeps its tables; the Publication names its new publisher.
-func planDeclare(d Desired, _ Observed, p *Plan) bool {
-	if d.switched() {
-		return true
-	}
-	for _, s := range d.others() {
-		if s.Annotations[v1alpha1.InitializationAnnotation] != v1alpha1.InitializeCompare {
-			p.Add(LetCompare{Subscription: s.Name})
-		}
-	}
-	if s := d.target(); s != nil {
-		switch {
-		case s.DeletionTimestamp != nil:
-		case s.Spec.ReclaimPolicy == v1alpha1.ReclaimDelete:
-			// Its end must not wait for a publisher that is gone.
-			p.Add(KeepTables{Subscription: s.Name, Topology: topology(d, s)})
-		default:
-			p.Add(EndSubscription{Subscription: s.Name, Topology: topology(d, s)})
-		}
-		p.proceed(v1alpha1.MoveSwitching, conditions.ReasonSwitching, "")
-		return p.settle(
-			v1alpha1.MoveSwitching,
-			conditions.InProgress(conditions.ReasonSwitching, fmt.Sprintf("Subscription %s of the new publisher ends", s.Name)),
-		)
-	}
-	p.Add(Switch{Publication: d.Publication.Name, Topology: topology(d, d.Publication), Publisher: d.Move.Spec.To,
-		Database: v1alpha1.DatabaseName(
-			d.targetDatabase(),
-		), Distributor: d.distributor(), Move: v1alpha1.ObjectName(d.Move.Name)})
-	return p.proceed(
-		v1alpha1.MoveSwitching,
-		conditions.ReasonSwitching,
-		"the Publication is being pointed at its new publisher",
-	)
-}
-
-// topology is the name of the Topology that declares an object, empty when none does.
-func topology(d Desired, obj metav1.Object) string {
-	if d.Topology != nil && obj.GetLabels()[v1alpha1.LabelTopology] == d.Topology.Name {
-		return d.Topology.Name
-	}
-	return ""
-}
-
-// planPublished waits for the Publication's own controller.
-func planPublished(d Desired, _ Observed, p *Plan) bool {
-	s := d.Publication.Status
-	ready := meta.FindStatusCondition(s.Conditions, v1alpha1.ConditionReady)
-	if ready != nil && ready.Status == metav1.ConditionTrue && ready.ObservedGeneration == d.Publication.Generation {
-		return true
-	}
-	message := "it has not been looked at yet"
-	if ready != nil && ready.ObservedGeneration == d.Publication.Generation {
-		message = ready.Reason + ": " + ready.Message
-	}
-	return p.settle(
-		v1alpha1.MovePublishing,
-		conditions.InProgress(conditions.ReasonPublishing, fmt.Sprintf("Publication %s is being published by %s: %s",
-			d.Publication.Name, credentials.HostName(d.Move.Spec.To), message)),
-	)
-}
-
-// States of the other subscribers.
-const (
-	stateWaiting      = "Waiting"
-	stateDelivering   = "Delivering"
-	stateNotAnswering = "NotAnswering"
-)
-
-// state says how far another subscriber is.
-func state(d Desired, o Observed, s v1alpha1.Subscription) string {
-	ready := meta.FindStatusCondition(s.Status.Conditions, v1alpha1.ConditionReady)
-	begun := registeredAnew(d, s)
-	switch {
-	case begun && ready != nil && ready.Reason == conditions.ReasonDelivering:
-		return stateDelivering
-	case o.Copies[s.Name].Err != nil &&
-		(mssql.Is(o.Copies[s.Name].Err, mssql.Unreachable) || mssql.Is(o.Copies[s.Name].Err, mssql.Unknown)):
-		return stateNotAnswering
-	}
-	return stateWaiting
-}
-
-// registeredAnew tells that a subscription was registered with the new publisher.
-func registeredAnew(d Desired, s v1alpha1.Subscription) bool {
-	i := s.Status.Initialization
-	return i != nil && strings.EqualFold(i.Publisher, credentials.HostName(d.Move.Spec.To))
-}
-
-// planDelivering waits for every other subscriber that answers. One that does not is brought to the new publisher by
-// its own controller when it does.
-func planDelivering(d Desired, o Observed, p *Plan) bool {
-	var waiting []string
-	for _, s := range d.others() {
-		if state(d, o, s) == stateWaiting {
-			message := ""
-			if ready := meta.FindStatusCondition(s.Status.Conditions, v1alpha1.ConditionReady); ready != nil {
-				message = " (" + ready.Reason + ")"
-			}
-			waiting = append(waiting, s.Name+message)
-		}
-	}
-	if len(waiting) > 0 {
-		return p.settle(
-			v1alpha1.MovePublishing,
-			conditions.InProgress(
-				conditions.ReasonPublishing,
-				"subscribers are being brought to the new publisher: "+strings.Join(waiting, ", "),
-			),
-		)
-	}
-	return true
-}
-
-// planDone takes the marks from Subscriptions that deliver. One that is silent keeps its mark, which a comparison makes
-// harmless.
-func planDone(d Desired, o Observed, p *Plan) bool {
-	for _, s := range d.others() {
-		if state(d, o, s) == stateDelivering && s.Annotations[v1alpha1.InitializationAnnotation] != "" {
-			p.Add(EndCompare{Subscription: s.Name})
-		}
-	}
-	if !p.proceed(v1alpha1.MovePublishing, conditions.ReasonPublishing, "what was set for the move is taken back") {
-		return false
-	}
-	return p.settle(v1alpha1.MoveCompleted, conditions.Ready(conditions.ReasonMoved, moved(d)))
-}
-
-func moved(d Desired) string {
-	return fmt.Sprintf(
-		"%s publishes %s in place of %s",
-		credentials.HostName(d.Move.Spec.To),
-		d.Move.Spec.Publication,
-		d.From.Name,
-	)
 }

@@ -27,16 +27,16 @@ func describe(d Desired, o Observed, p Plan) v1alpha1.PublisherMoveStatus {
 		return s
 	}
 	s.Phase = p.Phase
-	if p.Phase == v1alpha1.MovePending {
+	if p.Phase == v1alpha1.MovePending || d.again(o) {
 		return s
 	}
 	remember(d, o, &s)
-	if !d.Move.Spec.Approved || s.Estimate == nil {
+	if worse := d.worse(o); !d.drained() && (!d.approved() || p.Phase == v1alpha1.MoveEstimated && worse != "") {
 		if p.Phase != v1alpha1.MoveEstimated {
 			return s // whether anything is lost is not known yet
 		}
-		if d.estimates(o) && o.rulesUnread() == nil {
-			s.Estimate = estimate(d, o)
+		if (d.estimates(o) || worse != "") && o.rulesUnread() == nil {
+			s.Estimate = next(d, o)
 		}
 		s.Steps = steps(d, o)
 		return s

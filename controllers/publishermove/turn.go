@@ -34,13 +34,13 @@ func first(moves []v1alpha1.PublisherMove, object *v1alpha1.PublisherMove, p *v1
 	best := object
 	for i := range moves {
 		m := &moves[i]
-		if m.Name == object.Name || m.Spec.Publication != object.Spec.Publication || !m.Spec.Approved ||
+		if m.Name == object.Name || m.Spec.Publication != object.Spec.Publication || !goes(m) ||
 			m.Status.Phase == v1alpha1.MoveCompleted ||
 			replication.Overtaken(m, p) ||
 			m.Status.PublicationUID != "" && m.Status.PublicationUID != p.UID {
 			continue
 		}
-		if best == object && !object.Spec.Approved || turn(m, best, p) < 0 {
+		if best == object && !goes(object) || turn(m, best, p) < 0 {
 			best = m
 		}
 	}
@@ -48,6 +48,12 @@ func first(moves []v1alpha1.PublisherMove, object *v1alpha1.PublisherMove, p *v1
 		return ""
 	}
 	return best.Name
+}
+
+// goes tells that a move is approved, or has begun.
+func goes(m *v1alpha1.PublisherMove) bool {
+	t := m.Status.Timeline
+	return approved(m) || t != nil && t.Drained != nil
 }
 
 // turn orders two moves by who goes first: the one that has switched the publication, the one that has begun to end the

@@ -9,11 +9,13 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/controllers/sqlserver/placement"
 	"geosql.dev/operator/internal/mssql/credentials"
+	"geosql.dev/operator/internal/reconcile/conditions"
 	"geosql.dev/operator/internal/sites"
 )
 
@@ -35,6 +37,11 @@ type Desired struct {
 	Replicates bool
 	// Distributors are the servers whose snapshot folders this server mirrors, sorted.
 	Distributors []v1alpha1.ServerName
+	// Alone are, by group, the objects that name the server alone for a database of that group, as "Kind name", sorted:
+	// they work only while it is the group's primary.
+	Alone map[string][]string
+	// Announced is the message of the server's condition RestartPending, as it is now.
+	Announced string
 	// References are all objects that name the server, as "Kind name", sorted. The server is not removed before them.
 	References []string
 
@@ -74,8 +81,9 @@ func (r *Reconciler) surroundings(ctx context.Context, namespace string) (Surrou
 		publications  v1alpha1.PublicationList
 		subscriptions v1alpha1.SubscriptionList
 		moves         v1alpha1.PublisherMoveList
+		logins        v1alpha1.LoginList
 	)
-	for _, list := range []client.ObjectList{&groups, &distributors, &publications, &subscriptions, &moves} {
+	for _, list := range []client.ObjectList{&groups, &distributors, &publications, &subscriptions, &moves, &logins} {
 		if err := r.hub.List(ctx, list, client.InNamespace(namespace)); err != nil {
 			return Surroundings{}, fmt.Errorf(
 				"list the objects of kind %s of namespace %s in the hub: %w",
@@ -85,7 +93,8 @@ func (r *Reconciler) surroundings(ctx context.Context, namespace string) (Surrou
 			)
 		}
 	}
-	return Surroundings{groups.Items, distributors.Items, publications.Items, subscriptions.Items, moves.Items}, nil
+	return Surroundings{Groups: groups.Items, Distributors: distributors.Items, Publications: publications.Items,
+		Subscriptions: subscriptions.Items, Moves: moves.Items, Logins: logins.Items}, nil
 }
 
 // name of the SQLServer.
@@ -202,6 +211,7 @@ type Surroundings struct {
 	Publications  []v1alpha1.Publication
 	Subscriptions []v1alpha1.Subscription
 	Moves         []v1alpha1.PublisherMove
+	Logins        []v1alpha1.Login
 }
 
 // Desire resolves what a server asks for. It is pure.
@@ -255,6 +265,10 @@ func Desire(server *v1alpha1.SQLServer, site v1alpha1.Site, agentImage string, a
 		if m.Spec.To == name && m.Spec.Approved && m.Status.Phase != v1alpha1.MoveCompleted {
 			d.Replicates = true
 		}
+	}
+	d.Alone = alone(name, around)
+	if c := apimeta.FindStatusCondition(server.Status.Conditions, conditions.TypeRestartPending); c != nil {
+		d.Announced = c.Message
 	}
 	for _, list := range []*[]string{&d.Groups, &d.Listeners, &d.References} {
 		slices.Sort(*list)

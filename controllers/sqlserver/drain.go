@@ -41,6 +41,9 @@ func planDrain(d Desired, o Observed, p *reconcile.Plan) bool {
 	for _, group := range groups {
 		turn, known := o.turn(group)
 		if wait := drainWaits(d, o, turn, known, group); wait != "" {
+			if ask, _ := makeRoom(d, o, turn); ask != nil {
+				wait += d.breaks(group)
+			}
 			pend(p, why+"; "+wait, conditions.ReasonNodeCordoned)
 			return keepPod(d, o, p, turn)
 		}
@@ -195,7 +198,7 @@ func keepPod(d Desired, o Observed, p *reconcile.Plan, waiting Turn) bool {
 		times[annotationLast] = waiting.reign() + now
 	}
 	wantBudget(d, o, p, false, times)
-	if ask != nil {
+	if ask != nil && d.told(waiting.Group) {
 		p.Add(ask)
 	}
 	// The turn is left only with the budget seen as it should be: until it was written, the pod could be evicted.

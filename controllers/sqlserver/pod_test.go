@@ -32,7 +32,8 @@ func TestPodOfAServer(t *testing.T) {
 	g.Expect(env).To(HaveKeyWithValue("MSSQL_PID", "Developer"))
 	g.Expect(env).To(HaveKeyWithValue("MSSQL_SA_PASSWORD", ""), "it comes from the Secret")
 	g.Expect(*pod.AutomountServiceAccountToken).To(BeFalse())
-	g.Expect(pod.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms[0].MatchExpressions[0].Values).
+	terms := pod.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms
+	g.Expect(terms[0].MatchExpressions[0].Values).
 		To(Equal([]string{"tukwila-worker"}), "the pod goes where all its volumes can live")
 	for _, c := range pod.Containers {
 		g.Expect(*c.SecurityContext.AllowPrivilegeEscalation).To(BeFalse())

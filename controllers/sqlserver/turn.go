@@ -72,7 +72,9 @@ func restart(d Desired, o Observed, p *reconcile.Plan, step RestartPod) bool {
 		if why := wait(d, o, turn, known, group); why != "" && !missing(d, o, turn, known) {
 			waitFor(p, step.Reason+"; "+why)
 			if ask, _ := switchover(turn); ask != nil && turn.makesRoom(d) {
-				p.Add(ask)
+				if waitFor(p, waits(*p).Why+d.breaks(group)); d.told(group) {
+					p.Add(ask)
+				}
 				return p.Settle(conditions.InProgress(conditions.ReasonRestarting, waits(*p).Why))
 			}
 			return true

@@ -48,10 +48,6 @@ func TestDeletionWaitsForWhatWasNotRead(t *testing.T) {
 			inState(o, subscriber, "content", "SUSPECT")
 			o.Here = Here{}
 		}, "it is suspect. If it does not become online, restore or drop it there; reclaimPolicy Retain"},
-		"the distribution database is missing": {func(o *Observed) {
-			delete(o.Servers[distributor].State.Databases, "distribution")
-			o.At, o.Publication, o.Here, o.Jobs = replication.AtDistributor{}, nil, Here{}, nil
-		}, "dist-0"},
 		"the distribution database starts": {func(o *Observed) {
 			inState(o, distributor, "distribution", "RECOVERING")
 			o.At, o.Publication, o.Here, o.Jobs = replication.AtDistributor{}, nil, Here{}, nil
@@ -101,4 +97,16 @@ func TestDeletionNeedsNoProfile(t *testing.T) {
 	g.Expect(p.Steps).NotTo(BeEmpty())
 	g.Expect(plan(w.d, w.look()).Outcome.Message).
 		To(ContainSubstring("AgentProfile fast"), "what is not being deleted waits for it")
+}
+
+// A job of the agent's name that somebody else made stays.
+func TestDeletionKeepsSomebodysJob(t *testing.T) {
+	g := NewWithT(t)
+	w := subscribedAndDeleted(t)
+	somebodys := w.jobs[subscriber][jobOfAll]
+	somebodys.Description = "made by hand"
+	_, p := w.end(t)
+	g.Expect(p.Done).To(BeTrue(), p.Outcome.Message)
+	g.Expect(w.jobs[subscriber]).To(HaveKeyWithValue(jobOfAll, somebodys))
+	g.Expect(p.Left).To(ConsistOf(And(ContainSubstring("dubsub-0"), ContainSubstring(jobOfAll))))
 }

@@ -221,6 +221,19 @@ func TestPublishingMovesWithItsDistributor(t *testing.T) {
 	p.Spec.Publisher.Server, p.Spec.Distributor = "tukpub", "main"
 	g.Expect(b.hub.Client.Patch(t.Context(), p, before)).
 		To(MatchError(ContainSubstring("PublisherMove")), "an old manifest does not move it back")
+
+	// The move comes back from a repository, without its status.
+	g.Expect(b.rows(t, "dubsub", "SELECT CAST(value AS nvarchar(100)) FROM sys.extended_properties WHERE class = 0")()).
+		To(ContainSubstring(string(m.UID)))
+	again := &v1alpha1.PublisherMove{ObjectMeta: metav1.ObjectMeta{Name: m.Name}, Spec: m.Spec}
+	g.Expect(b.hub.Client.Delete(t.Context(), m)).To(Succeed())
+	g.Eventually(func() bool {
+		b.mover(t, 2*time.Second)
+		return apierrors.IsNotFound(b.hub.Client.Get(t.Context(), client.ObjectKeyFromObject(m), m))
+	}, patient).Should(BeTrue())
+	b.create(t, again)
+	b.carry(t, again, v1alpha1.MoveCompleted, 3*time.Second, again)
+	g.Expect(readyOf(again.Status.Conditions).Reason).To(Equal(conditions.ReasonCarriedOut))
 }
 
 func readyOf(all []metav1.Condition) *metav1.Condition {

@@ -154,7 +154,7 @@ func observe(ctx context.Context, engines replication.Engines, sidecars Sidecars
 		Servers: map[v1alpha1.ServerName]replication.Server{},
 		Jobs:    map[v1alpha1.ServerName]*mssql.Job{},
 	}
-	if d.Unsupported != "" || d.nowhere() || len(d.Missing) > 0 && !d.deleting() {
+	if d.nowhere() || (d.Unsupported != "" || len(d.Missing) > 0) && !d.deleting() {
 		return o
 	}
 	o.Servers = engines.ReadServers(ctx, d.System, d.Publisher.Group, d.Publisher.Servers...)

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/mssql"
 	"geosql.dev/operator/internal/mssql/credentials"
 	"geosql.dev/operator/internal/reconcile/conditions"
 	"geosql.dev/operator/internal/replication"
@@ -25,6 +26,16 @@ func (o Observed) gone(d Desired, server v1alpha1.ServerName) string {
 
 // publisherGone says so of the whole publisher.
 func (o Observed) publisherGone(d Desired) string { return d.Publisher.GoneWhy(d.Gone, o.Servers) }
+
+// forgotten says, as a clause, why the distributor is asked nothing of the subscription: nobody expects it back, or it
+// has no distribution database. Empty when it is.
+func (o Observed) forgotten(d Desired) string {
+	if why := o.gone(d, d.System.Server); why != "" {
+		return why
+	}
+	why, _ := replication.NoDistribution(d.System, o.Servers, d.Publisher)
+	return why
+}
 
 // observeEnds reads what each end that answers has of a subscription that is being deleted. The distributor may be
 // gone, or know of no publisher any more; the subscriber's database then says under whose name it was subscribed.
@@ -78,7 +89,9 @@ func observeOrders(ctx context.Context, sidecars Sidecars, d Desired, o *Observe
 func planDelete(d Desired, o Observed) replication.Plan {
 	var p replication.Plan
 	d = d.asRegistered(o)
-	if !v1alpha1.MayDestroy(d.Subscription, d.Subscription.Spec.ReclaimPolicy) || d.Unsupported != "" {
+	// What is not supported as it is declared now may have been made as it was declared before; where no server receives
+	// nothing ever was.
+	if !v1alpha1.MayDestroy(d.Subscription, d.Subscription.Spec.ReclaimPolicy) || d.Subscriber == "" {
 		p.Done = true
 		return p
 	}
@@ -89,7 +102,6 @@ func planDelete(d Desired, o Observed) replication.Plan {
 		return p
 	}
 	if !planAnswers(d, o, &p) {
-		p.Outcome.Message = "deletion waits: " + p.Outcome.Message
 		return p
 	}
 	planEnds(d, o, &p)
@@ -102,19 +114,17 @@ func planDelete(d Desired, o Observed) replication.Plan {
 }
 
 // planAnswers waits until every end that is expected back was read: without it nothing may be ended, and the finalizer
-// stays.
+// stays. A distributor that has no distribution database was read: it knows nothing.
 func planAnswers(d Desired, o Observed, p *replication.Plan) bool {
-	var errs []error
 	for _, server := range []v1alpha1.ServerName{d.System.Server, d.Subscriber} {
-		if o.gone(d, server) != "" {
-			continue
-		}
-		if outcome, ok := replication.UsableForEnd(server, o.Servers[server]); !ok {
-			return p.Settle(outcome)
+		if o.gone(d, server) == "" && !p.AwaitServer(server, o.Servers[server]) {
+			return false
 		}
 	}
+	var errs []error
 	if o.gone(d, d.System.Server) == "" {
-		errs = append(errs, o.AtErr, replication.DistributionDatabase(d.System, o.Servers))
+		_, err := replication.NoDistribution(d.System, o.Servers, d.Publisher)
+		errs = append(errs, err, o.AtErr)
 	}
 	if o.publisherGone(d) == "" {
 		if !planPrimary(d, o, p) {
@@ -128,27 +138,22 @@ func planAnswers(d Desired, o Observed, p *replication.Plan) bool {
 		_, err := replication.OnlineDatabase(d.Subscriber, o.Servers[d.Subscriber], d.database()).Get()
 		errs = append(errs, err, o.HereErr)
 	}
-	if err := cmp.Or(append(errs, o.JobsErr, o.Mirror.Err)...); err != nil {
-		return p.Settle(replication.Unanswered(err))
-	}
-	return true
+	return p.AwaitAnswer(cmp.Or(append(errs, o.JobsErr, o.Mirror.Err)...))
 }
 
 // planPrimary waits for the publisher's primary, and for a publication that is the operator's to end a registration of.
 func planPrimary(d Desired, o Observed, p *replication.Plan) bool {
-	if o.primary(d) == "" {
-		for _, server := range d.Publisher.Servers {
-			if outcome, ok := replication.UsableForEnd(server, o.Servers[server]); !ok {
-				return p.Settle(outcome)
-			}
-		}
-		return p.Settle(conditions.InProgress(conditions.ReasonNoPrimary, d.Publisher.Name+" has no primary now"))
+	if !p.AwaitPrimary(d.Publisher, o.Servers) {
+		return false
 	}
 	// What has no registration needs nothing of the publication to end.
 	own := replication.Description(d.Publication.Namespace, d.publication())
 	if len(o.registrations(d)) > 0 && o.Publication.Description != own {
-		return p.Settle(conditions.InProgress(conditions.ReasonWaitingForPublication, fmt.Sprintf(
-			"publication %s is not the one that is declared", d.publication())))
+		return p.Await(conditions.InProgress(conditions.ReasonWaitingForPublication, fmt.Sprintf(
+			"publication %s is not the one that is declared", d.publication())), fmt.Sprintf(
+			"end the subscription of database %s on %s there by hand (sp_dropsubscription), or let Publication %s take the "+
+				"publication over with %s=true; ", d.database(), d.host(), d.publication(), v1alpha1.AdoptAnnotation)+
+			replication.Retain)
 	}
 	return true
 }
@@ -158,8 +163,8 @@ func planPrimary(d Desired, o Observed, p *replication.Plan) bool {
 func planEnds(d Desired, o Observed, p *replication.Plan) {
 	subscriber, distributor := o.gone(d, d.Subscriber) == "", o.gone(d, d.System.Server) == ""
 	for _, server := range []v1alpha1.ServerName{d.Subscriber, d.System.Server} {
-		if o.gone(d, server) == "" {
-			p.RemoveJob(server, job(d, o).Name, o.Jobs[server])
+		if have := o.Jobs[server]; o.gone(d, server) == "" && ours(have) {
+			p.RemoveJob(server, job(d, o).Name, have)
 		}
 	}
 	if here := o.here(d); here != nil && subscriber {
@@ -169,7 +174,7 @@ func planEnds(d Desired, o Observed, p *replication.Plan) {
 		s := d.subscription()
 		s.Pull = own[0].Pull
 		drop := tsql.DropSubscription(s)
-		if !distributor || !o.At.Known {
+		if o.forgotten(d) != "" || !o.At.Known {
 			drop = tsql.DropLostSubscription(s)
 		}
 		p.Execute(o.primary(d), d.publisherDatabase(), drop)
@@ -197,15 +202,23 @@ func lastOwner(d Desired, o Observed) bool {
 	return len(o.Here.Subscriptions) == 0 && len(d.Beside) == 0 && (database == nil || !database.Published)
 }
 
-// leaveGone says what stays at the ends that nobody expects back.
+// ours tells that a job is there and marked as the operator's.
+func ours(job *mssql.Job) bool { return job != nil && replication.Described(job.Description) }
+
+// leaveGone says what stays: somebody else's jobs, and what is at the ends that nobody expects back.
 func leaveGone(d Desired, o Observed, p *replication.Plan) {
+	for _, server := range []v1alpha1.ServerName{d.Subscriber, d.System.Server} {
+		if have := o.Jobs[server]; have != nil && !ours(have) {
+			p.Leave("on %s job %s, which somebody else made", credentials.HostName(server), job(d, o).Name)
+		}
+	}
 	if why := o.gone(d, d.Subscriber); why != "" {
 		p.Leave("on %s the subscription of database %s with its agent's job (%s)", d.host(), d.database(), why)
 	}
 	if why := o.publisherGone(d); why != "" {
 		p.Leave("at %s the registration of %s on %s (%s)", d.Publisher.Name, d.database(), d.host(), why)
 	}
-	if why := o.gone(d, d.System.Server); why != "" {
-		p.Leave("on distributor %s the agent and what waits for it (%s)", d.System.Host(), why)
+	if why := o.forgotten(d); why != "" {
+		p.Leave("on distributor %s the agent and what waits for it, should it come back (%s)", d.System.Host(), why)
 	}
 }

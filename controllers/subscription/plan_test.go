@@ -234,7 +234,9 @@ func TestSubscriptionPlan(t *testing.T) {
 			metav1.ConditionFalse, phaseSnapshot},
 		"sidecars unknown": {func(w *world) { w.o.Mirror.Err = errors.New("site dublin does not answer") },
 			conditions.ReasonSiteUnreachable, metav1.ConditionUnknown, phaseMirroring},
-		"subscriber silent": {func(w *world) { w.o.Servers[subscriber] = replication.Server{Err: &mssql.Error{Class: mssql.Unknown}} }, conditions.ReasonEngineNotAnswering, metav1.ConditionUnknown, phaseUnknown},
+		"subscriber silent": {func(w *world) {
+			w.o.Servers[subscriber] = replication.Server{Err: &mssql.Error{Class: mssql.Unknown}}
+		}, conditions.ReasonEngineNotAnswering, metav1.ConditionUnknown, phaseUnknown},
 		"publisher's unknown": {func(w *world) { w.o.PublicationErr = errors.New("time-out") },
 			conditions.ReasonEngineNotAnswering, metav1.ConditionUnknown, phaseUnknown},
 	} {

@@ -85,7 +85,8 @@ func TestPlan(t *testing.T) {
 			change: func(_ *v1alpha1.Topology, o Observed) { clear(o.Objects) },
 			steps: "create SQLServer tukpub, create SQLServer quisec, create SQLServer dubcfg, create SQLServer dist, create " +
 				"SQLServer dubsub, " +
-				"create AvailabilityGroup content, create Distributor main, create Publication articles, create Subscription dublin",
+				"create AvailabilityGroup content, create Distributor main, create Publication articles, create " +
+				"Subscription dublin",
 			reason: conditions.ReasonMembersNotReady, ready: "False", progress: conditions.Working, message: "0 of 9 ready",
 			members: 9, down: 9,
 		},

@@ -42,11 +42,8 @@ metrics:
   dashboard: {enabled: true}                                # a ConfigMap for Grafana's sidecar
 ` + "```" + `
 
-Without the Prometheus operator,
-	scrape both with ` + "`honor_labels: true`" + ` for the manager (
-		its label ` + "`namespace`" + ` is that of the object) and the labels
-` + "`namespace` and `pod`" + ` for the agents,
-	and load [rules/manager.yaml](../charts/geosql-operator/rules/manager.yaml),
+Without the Prometheus operator, scrape both with ` + "`honor_labels: true`" + ` for the manager (its label ` + "`namespace`" + ` is that of the object) and the labels
+` + "`namespace` and `pod`" + ` for the agents, and load [rules/manager.yaml](../charts/geosql-operator/rules/manager.yaml),
 [rules/agent.yaml](../charts/geosql-operator/rules/agent.yaml) and the
 [dashboard](../charts/geosql-operator/dashboards/geosql.json). ` + "`make monitoring`" + ` fires every alert with promtool and has every query
 of the dashboard answered by a Prometheus.
@@ -54,20 +51,15 @@ of the dashboard answered by a Prometheus.
 ## Who may read the agents
 
 ` + "`/status` and `/metrics`" + ` of an agent are for those who show a token of the Secret ` + "`geosql-agent-reader`" + ` in the pod's namespace. The
-manager makes one in each namespace of each site where servers run,
-	so that a token of one site opens nothing at another, and takes it
+manager makes one in each namespace of each site where servers run, so that a token of one site opens nothing at another, and takes it
 away with the last server there. It has
 
-- ` + "`token`" + `, made at random,
-	and any key that you add that begins with ` + "`token-`" + `: every one is good (of 16 characters at least), so that
-  each reader can have its own and a token can be changed without a gap. Delete the Secret,
-  	and all of them open nothing any more as
+- ` + "`token`" + `, made at random, and any key that you add that begins with ` + "`token-`" + `: every one is good (of 16 characters at least), so that
+  each reader can have its own and a token can be changed without a gap. Delete the Secret, and all of them open nothing any more as
   soon as the agents hear it from their site's API server; the manager, when it reaches the site, makes another with a new ` + "`token`" + `
   within about 40 seconds.
-- ` + "`ca.crt`" + `,
-	the CAs of the servers' certificates. Those that the operator issues are for the name ` + "`localhost`" + ` too, by which a
-  Prometheus verifies pods that it knows by address alone. A CA that was replaced stays in it,
-  	and whoever reads goes on trusting it, until
+- ` + "`ca.crt`" + `, the CAs of the servers' certificates. Those that the operator issues are for the name ` + "`localhost`" + ` too, by which a
+  Prometheus verifies pods that it knows by address alone. A CA that was replaced stays in it, and whoever reads goes on trusting it, until
   you take the key out when all servers there have certificates of the next one; the manager writes the CAs that their certificates
   have now within about 40 seconds:
   ` + "`kubectl patch secret geosql-agent-reader -n web --type json -p '[{\"op\": \"remove\", \"path\": \"/data/ca.crt\"}]'`" + `.
@@ -86,19 +78,14 @@ CA=$(kubectl get secret geosql-agent-reader -n web -o jsonpath='{.data.ca\.crt}'
 curl --cacert <(echo "$CA") -H "Authorization: Bearer $TOKEN" https://localhost:8443/status
 ` + "```" + `
 
-The agent compares the token itself and asks nobody,
-	neither the hub nor its site's API server, which may be what has failed: its
-account may watch that one Secret, digests of the tokens lie on its data volume for a restart,
-	and no right to review tokens is needed.
+The agent compares the token itself and asks nobody, neither the hub nor its site's API server, which may be what has failed: its
+account may watch that one Secret, digests of the tokens lie on its data volume for a restart, and no right to review tokens is needed.
 ` + "`/livez` and `/readyz`" + ` are open: the kubelet's probes have no credentials, and of the engine they tell its
-state in a word, as ` + "`geosql_agent_engine_state`" + ` does,
-	and nothing else. What agents ask each other in an election wants the certificate of
+state in a word, as ` + "`geosql_agent_engine_state`" + ` does, and nothing else. What agents ask each other in an election wants the certificate of
 a server of the namespace; snapshots, the token of their subscription.
 
-**From an earlier release.** Agents of earlier releases answer everybody,
-	and one that is replaced does not: upgrade the manager, which makes the
-Secrets before it replaces any agent,
-	and then the sites' releases or your scrape configuration; until then Prometheus gets 401 from
+**From an earlier release.** Agents of earlier releases answer everybody, and one that is replaced does not: upgrade the manager, which makes the
+Secrets before it replaces any agent, and then the sites' releases or your scrape configuration; until then Prometheus gets 401 from
 agents that are new. An old agent ignores the token. A manager that went back to an earlier release cannot read from new agents
 whether a snapshot has arrived; first copies of subscriptions wait until the agents have gone back too.
 `
@@ -167,16 +154,8 @@ func alerts(text *strings.Builder, title, path string) error {
 	return nil
 }
 
-var labels = strings.NewReplacer(
-	"{{ $labels.",
-	"*",
-	" }}",
-	"*",
-	"{{ $value | humanizeDuration",
-	"*time",
-	"{{ $value",
-	"*value",
-)
+var labels = strings.NewReplacer("{{ $labels.", "*", " }}", "*", "{{ $value | humanizeDuration", "*time",
+	"{{ $value", "*value")
 
 // plain shows the places of an annotation that an alert fills in.
 func plain(s string) string { return labels.Replace(s) }

@@ -41,7 +41,8 @@ func (d drilled) arrival(at *field.Path, s v1alpha1.DrillSpec) field.ErrorList {
 				field.Forbidden(
 					path,
 					fmt.Sprintf(
-						"the publication must have %s among its articles, without columns and filter: a drill observes rows of that table",
+						"the publication must have %s among its articles, without columns and filter: a drill observes rows "+
+							"of that table",
 						d.carriers(s.Workload.Row),
 					),
 				),

@@ -5,6 +5,9 @@
 //
 // The holder of a group's votes renews them every Timings.Renew at all voters in parallel. With a majority it renews
 // the engine's write lease; without one it lets the lease run out, takes the group OFFLINE and in the end kills the
-// engine. After a restart the last holder claims a new term and fails over to itself. Promotion of another replica is
-// not part of this package; Record and Ballot are made so that it can be.
+// engine. After a restart the last holder claims a new term and fails over to itself. When the holder is gone, or a
+// person asks for another primary, a candidate claims the next term, fences the other replicas, decides by what they
+// report, and has the engine fail over: claim.go, fence.go, decide.go, promote.go.
+//
+// What is kept in files, and what is asked of engines and of other agents, comes through Memory, Engine and Peers.
 package election

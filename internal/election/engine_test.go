@@ -93,6 +93,9 @@ func (r *run) Inspect(context.Context, string) (election.Inspection, error) {
 		return election.Inspection{}, errors.New("no answer")
 	}
 	i := election.Inspection{Sequence: r.s.config.sequence, Names: []string{"Content"}}
+	if r.behind {
+		i.Sequence--
+	}
 	if r.s.w.breaks.ignoreSequence {
 		i.Sequence = 1
 	}
@@ -170,7 +173,7 @@ func (r *run) take(now, validity time.Duration, force bool) {
 }
 
 func (r *run) Offline(ctx context.Context, _ string) error {
-	if r.unstoppable {
+	if r.unstoppable || !r.s.exists && !r.frozen {
 		return errors.New("refused")
 	}
 	if deadline, bounded := ctx.Deadline(); bounded {

@@ -76,6 +76,8 @@ type Keeper struct {
 	failures int
 	// paused forbids claims that nobody asked for; manual those of a server that did not hold the last term.
 	paused, manual bool
+	// ending says that the manager is about to drop the group, or has.
+	ending bool
 
 	// outbid is the highest term because of which anybody refused to be fenced.
 	outbid int64
@@ -112,10 +114,6 @@ func New(o Options) *Keeper {
 		clock: o.Clock, timings: o.Timings, nonce: o.Nonce, random: o.Random,
 		outstanding: o.Former.Outstanding, unanswered: o.Former.Unanswered, inherited: o.Former.Held}
 }
-
-// SetPolicy says whether claims that nobody asked for are forbidden, to all servers (paused) or to those that did not
-// hold the last term (manual). What safety asks for is done all the same.
-func (k *Keeper) SetPolicy(paused, manual bool) { k.paused, k.manual = paused, manual }
 
 // Outcome is what one step came to, for logs, metrics and status.
 type Outcome struct {
@@ -247,6 +245,9 @@ func (k *Keeper) nextLook() time.Duration {
 func (k *Keeper) hold(ctx context.Context, seen Observation, seenErr error) Outcome {
 	if k.justClaimed(k.clock.Now()) && seenErr == nil && seen.Exists && seen.Role != RolePrimary {
 		return k.promote(ctx, k.renewed)
+	}
+	if k.ending && seenErr == nil && !seen.Exists {
+		return k.afterDrop(ctx)
 	}
 	pace, state := Patient, k.state
 	if k.state == StateClaimed {

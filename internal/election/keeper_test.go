@@ -425,6 +425,31 @@ func TestASwitchoverIsRefusedBeforeAnythingIsTouched(t *testing.T) {
 	}
 }
 
+// A replica that has just become synchronized hears of the configuration that says so after the primary: a switchover
+// to it waits for that while the primary serves, and is refused when it never comes.
+func TestASwitchoverWaitsUntilItsTargetKnowsTheConfiguration(t *testing.T) {
+	for name, comes := range map[string]bool{"it comes": true, "it does not come": false} {
+		t.Run(name, func(t *testing.T) {
+			w, g := held(t)
+			w.servers[1].run.behind = true
+			w.ask(election.Request{ID: "s", Kind: election.RequestSwitchover, To: names[1]})
+			w.live(3)
+			g.Expect(w.primary()).To(Equal(w.servers[0]))
+			g.Expect(w.voters[0].record.Term).To(Equal(int64(1)), "nothing is touched")
+			w.servers[1].run.behind = !comes
+			w.live(15)
+			if comes {
+				carriedOut(w, g, BeEquivalentTo(2))
+				return
+			}
+			g.Expect(w.primary()).To(Equal(w.servers[0]))
+			g.Expect(w.voters[0].record.Term).To(Equal(int64(1)))
+			g.Expect(w.answer(g)).To(And(HaveField("Outcome", election.OutcomeRefused),
+				HaveField("Reason", election.ReasonNotSynchronized)))
+		})
+	}
+}
+
 func TestAFailedSwitchoverReturnsToTheOldPrimary(t *testing.T) {
 	w, g := held(t)
 	for _, s := range w.servers {

@@ -84,6 +84,15 @@ func (k *Keeper) switchOver(ctx context.Context, r *Request, _ Observation) Outc
 	if target.Role != RoleSecondary {
 		return refuse(refusal{ReasonNotSynchronized, fmt.Sprintf("%s calls itself %s", r.To, target.Role)})
 	}
+	if target.Sequence < inspection.Sequence {
+		// The primary has the target's copies SYNCHRONIZED in a configuration that a majority knows, and the target not
+		// yet. Begun now, the switchover would fail when nobody is primary any more.
+		why := r.To + " does not know the newest configuration of the group"
+		if k.requests.age(k, r) >= k.timings.Expiry {
+			return refuse(refusal{ReasonNotSynchronized, why})
+		}
+		return Outcome{Action: "switchover waits: " + why, Soon: k.timings.Renew / 4}
+	}
 	if fork := k.told().fork; fork != nil && !has(fork, r.To, target.Followed) {
 		// It would not count among the eligible once the primary is OFFLINE.
 		return refuse(refusal{ReasonNotSynchronized, fmt.Sprintf(

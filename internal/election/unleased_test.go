@@ -97,3 +97,64 @@ func TestAFirstTermEndsNoEngine(t *testing.T) {
 	w.live(5)
 	g.Expect(w.primary()).To(Equal(w.servers[0]))
 }
+
+// gone lets the group be dropped on a server, and there gives it back.
+func (s *server) gone(gone bool) {
+	s.exists = !gone
+	if s.run.role, s.run.ready = "", false; !gone {
+		s.run.role = election.RoleResolving
+	}
+}
+
+// A group that is dropped as the manager has told is no fault: its databases go on alone, however long nobody comes to
+// take the orders, and whether the voters answer or not.
+func TestAGroupThatIsDroppedAsOrderedEndsNoEngine(t *testing.T) {
+	for name, cut := range map[string]int{"the voters answer": 0, "most are cut off": 2, "the agent is restarted": 0} {
+		t.Run(name, func(t *testing.T) {
+			w, g := held(t)
+			first := w.servers[0]
+			first.ending = true
+			first.run.keeper.SetEnding(true)
+			w.live(5)
+			g.Expect(w.primary()).To(Equal(first), "it serves while it is there")
+			// The secondaries have lost group and orders before.
+			for _, s := range w.servers[1:] {
+				s.gone(true)
+				s.run.asleep = true
+			}
+			first.gone(true)
+			if name == "the agent is restarted" {
+				first.startAgent()
+			}
+			for i := range cut {
+				first.cut[i] = true
+			}
+			w.live(120)
+			g.Expect(first.run.dead).To(BeFalse())
+			if cut == 0 {
+				g.Expect(w.voters[0].record.Holder.Server).To(Equal(names[0]), "nobody else is elected meanwhile")
+			}
+		})
+	}
+}
+
+// The mark takes nothing from what stands against a second primary while there is the group.
+func TestAGroupThatIsToBeDroppedIsFencedAsEver(t *testing.T) {
+	for name, befalls := range map[string]func(s *server){
+		"the voters are cut off":       func(s *server) { s.cut[0], s.cut[1] = true, true },
+		"the engine refuses its lease": func(s *server) { s.run.refusesLease = true },
+		"the engine hangs":             func(s *server) { s.run.frozen = true },
+	} {
+		t.Run(name, func(t *testing.T) {
+			w, g := held(t)
+			first := w.servers[0]
+			first.ending = true
+			first.run.keeper.SetEnding(true)
+			befalls(first)
+			w.live(40)
+			g.Expect(w.writers()).NotTo(ContainElement(names[0]))
+			g.Expect(first.run.dead || first.run.offlines > 0).To(BeTrue())
+			g.Expect(w.fault).NotTo(HaveOccurred())
+		})
+	}
+}

@@ -136,10 +136,12 @@ type server struct {
 	swapsLeft *int
 	// ordered are the voters that there are to be, as this server was told.
 	ordered []string
-	apart   map[string]bool
-	run     *run
-	runs    int
-	pod     int
+	// ending says that the group is to be dropped.
+	ending bool
+	apart  map[string]bool
+	run    *run
+	runs   int
+	pod    int
 }
 
 // run is one run of an engine with its agent.
@@ -160,6 +162,8 @@ type run struct {
 	role      election.Role
 	follows   string
 	suspended bool
+	// behind says that it shows the configuration before the one that it has.
+	behind bool
 	// nods says that it is connected to whoever is primary, also while it takes no log of that one.
 	nods bool
 	// stands says that its copy takes no log, whatever it does; offlines counts how often it was taken OFFLINE.
@@ -256,6 +260,7 @@ func (s *server) newKeeper(former *election.Keeper) *election.Keeper {
 		Former: former.Legacy(),
 	})
 	k.SetVoters(s.ordered)
+	k.SetEnding(s.ending)
 	return k
 }
 

@@ -92,7 +92,8 @@ var (
 
 	DatabaseState = gauge(
 		"geosql_availabilitygroup_database_synchronization_state",
-		"1 for the synchronization state of a database on a replica, as sys.dm_hadr_database_replica_states says, or Unknown.",
+		"1 for the synchronization state of a database on a replica, as sys.dm_hadr_database_replica_states says, "+
+			"or Unknown.",
 		"namespace",
 		"group",
 		"server",

@@ -417,6 +417,15 @@ func ReadRedirected(ctx context.Context, q Querier, original, database string) (
 	return to.String, err
 }
 
+// ReadDatabaseNote reads an extended property of a database, false when it has none of the name.
+func ReadDatabaseNote(ctx context.Context, q Querier, name string) (value string, found bool, err error) {
+	err = q.Query(ctx, tsql.DatabaseNote(name), func(r Row) error {
+		found = true
+		return r.Scan(&value)
+	})
+	return value, found, err
+}
+
 // TableRule is something that a table has beside rows and columns.
 type TableRule struct {
 	// Table is "schema.name" as the server has it.

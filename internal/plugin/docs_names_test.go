@@ -92,7 +92,8 @@ func TestDocumentedTestsExist(t *testing.T) {
 	}
 }
 
-// Values that a document sets for the chart are values that the chart has, and manifests in documents have no unknown field.
+// Values that a document sets for the chart are values that the chart has, and manifests in documents have no
+// unknown field.
 func TestDocumentedManifestsAreUnderstood(t *testing.T) {
 	g := NewWithT(t)
 	data, err := os.ReadFile(filepath.Join(checkout.Root(), "charts", "geosql-operator", "values.yaml"))

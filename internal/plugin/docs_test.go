@@ -60,8 +60,8 @@ func documented(text string) []string {
 	return commands
 }
 
-// Every command of the plugin that a document shows exists, with its flags and, in a shell block, its arguments; every file that a
-// command names is there.
+// Every command of the plugin that a document shows exists, with its flags and, in a shell block, its arguments; every
+// file that a command names is there.
 func TestDocumentedCommandsExist(t *testing.T) {
 	seen := 0
 	for page, content := range pages(t) {
@@ -104,8 +104,8 @@ func rules(t *testing.T, folder string) string {
 	return all.String()
 }
 
-// What removes the leavings of tests from the bed runs where there is a bed, and before its tests: in `make test` it failed on every
-// machine without clusters, and took the objects of a run of `make e2e` beside it.
+// What removes the leavings of tests from the bed runs where there is a bed, and before its tests: in `make test` it failed on
+// every machine without clusters, and took the objects of a run of `make e2e` beside it.
 func TestTheBedIsClearedWhereThereIsOne(t *testing.T) {
 	g := NewWithT(t)
 	cleared := map[string]bool{}

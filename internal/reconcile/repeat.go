@@ -36,7 +36,8 @@ func (e WithoutEffect) Error() string {
 		what = fmt.Sprintf("%s, and %d more", e.First, e.Steps-1)
 	}
 	return fmt.Sprintf(
-		"carried out several times without an effect that is seen: %s; it is tried again from time to time, at least every %s",
+		"carried out several times without an effect that is seen: %s; it is tried again from time to time, at "+
+			"least every %s",
 		what,
 		repeatAtMost,
 	)

@@ -8,8 +8,10 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"strings"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/tools/events"
@@ -54,6 +56,18 @@ type Reporter struct {
 	// Lock refuses, with a conflict, to write over an object newer than the one that was read: for a status that remembers
 	// what cannot be observed again, and that a read from before would take back.
 	Lock bool
+}
+
+// longestNote is what an event takes, in bytes: the API refuses more than 1 kB.
+const longestNote = 1000
+
+// TellLeft records what a deletion that is done leaves behind, and where; nothing when it leaves nothing. The object
+// goes with its conditions: what nobody cleans up any more has to be told by something that stays.
+func (r Reporter) TellLeft(obj client.Object, left []string) {
+	if len(left) > 0 {
+		r.Events.Eventf(obj, nil, corev1.EventTypeWarning, conditions.ReasonLeftBehind, "Delete", "%s",
+			conditions.Shorten("left behind: "+strings.Join(left, "; "), longestNote))
+	}
 }
 
 // Report applies the status if it differs from the one that was read, and records events of what changed. before and

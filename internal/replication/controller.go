@@ -5,10 +5,8 @@ package replication
 import (
 	"context"
 	"fmt"
-	"strings"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -30,8 +28,6 @@ const (
 	lookSoon = 2 * time.Second
 	// workers are objects of one kind at the same time.
 	workers = 4
-	// longestNote is what an event takes: the API refuses more than 1 kB.
-	longestNote = 1000
 )
 
 // Kind is the verbs of a kind of replication, over what its objects desire (D) and what is observed (V).
@@ -119,10 +115,11 @@ func (k Kind[O, D, V]) frame(
 				}
 				return k.CarryOut(ctx, w.desired, s)
 			})
-			if err == nil && p.Done && len(p.Left) > 0 {
-				// The object goes with its conditions; what nobody cleans up any more has to be told by something that stays.
-				recorder.Eventf(w.object, nil, corev1.EventTypeWarning, conditions.ReasonLeftBehind, "Delete", "%s",
-					conditions.Shorten("left behind: "+strings.Join(p.Left, "; "), longestNote))
+			if err == nil && p.Done {
+				reconcile.Reporter{Events: recorder}.TellLeft(w.object, p.Left)
+			}
+			if err != nil && w.object.GetDeletionTimestamp() != nil {
+				err = fmt.Errorf("%w; %s", err, Retain)
 			}
 			return err
 		},
@@ -148,8 +145,7 @@ func (k Kind[O, D, V]) planDelete(w *world[O, D, V]) Plan {
 	if w.unknown == nil {
 		return k.PlanDelete(w.desired, w.observed)
 	}
-	return Plan{
-		Outcome: conditions.InProgress(conditions.ReasonReferenceMissing, w.unknown.Error()),
-		Done:    !v1alpha1.MayDestroy(w.object, k.Reclaim(w.object)),
-	}
+	p := Plan{Done: !v1alpha1.MayDestroy(w.object, k.Reclaim(w.object))}
+	p.Await(conditions.InProgress(conditions.ReasonReferenceMissing, w.unknown.Error()), Retain)
+	return p
 }

@@ -31,11 +31,33 @@ func (p Party) GoneWhy(gone sites.Gone, servers map[v1alpha1.ServerName]Server) 
 	return why
 }
 
-// UsableForEnd is Usable for a deletion: what it waits for says how the deletion goes on without the server.
-func UsableForEnd(server v1alpha1.ServerName, have Server) (conditions.Outcome, bool) {
+// Retain is the way out of every deletion: nothing of the object is waited for.
+const Retain = "reclaimPolicy Retain leaves everything as it is"
+
+// Await ends the planning of a deletion that waits; out says how somebody lets it go on. No deletion waits without one.
+func (p *Plan) Await(o conditions.Outcome, out string) bool {
+	o.Message = "deletion waits: " + o.Message + "; " + out
+	return p.Settle(o)
+}
+
+// AwaitServer waits until a server answers and may be configured, and says how the deletion goes on without it.
+func (p *Plan) AwaitServer(server v1alpha1.ServerName, have Server) bool {
 	outcome, ok := Usable(server, have)
-	if !ok {
-		outcome.Message += "; " + sites.WayOut(server)
+	return ok || p.Await(outcome, sites.WayOut(server))
+}
+
+// AwaitAnswer waits until a question has an answer; err is why it has none, nil when it has.
+func (p *Plan) AwaitAnswer(err error) bool { return err == nil || p.Await(Unanswered(err), Retain) }
+
+// AwaitPrimary waits for the server of a publisher that takes writes, and may be configured.
+func (p *Plan) AwaitPrimary(publisher Party, servers map[v1alpha1.ServerName]Server) bool {
+	if primary := publisher.Primary(servers); primary != "" {
+		return p.AwaitServer(primary, servers[primary])
 	}
-	return outcome, ok
+	for _, server := range publisher.Servers {
+		if !p.AwaitServer(server, servers[server]) {
+			return false
+		}
+	}
+	return p.Await(conditions.InProgress(conditions.ReasonNoPrimary, publisher.Name+" has no primary now"), Retain)
 }

@@ -27,20 +27,27 @@ func OnlineDatabase(name v1alpha1.ServerName, s Server, database string) reconci
 	have := s.State.Database(database)
 	if have != nil && have.State != "ONLINE" {
 		return reconcile.NotRead[*mssql.ReplicationDatabase](fmt.Errorf(
-			"what database %s on %s has is not known: it is %s. If it does not become online, restore or drop it there; "+
-				"reclaimPolicy Retain ends a deletion without it", database, host, strings.ToLower(have.State)))
+			"what database %s on %s has is not known: it is %s. If it does not become online, restore or drop it there",
+			database, host, strings.ToLower(have.State)))
 	}
 	return reconcile.Read(have)
 }
 
-// DistributionDatabase is an error unless the distribution database was there to be read. One that is missing has lost
-// what it knew.
-func DistributionDatabase(s System, servers map[v1alpha1.ServerName]Server) error {
+// NoDistribution says, as a clause, that a distributor has no distribution database, and so nothing of a publisher any
+// more, or yet; empty when it has one. An error says that this is not known: it does not answer, the database is not
+// ONLINE, or the publisher's is another one.
+func NoDistribution(s System, servers map[v1alpha1.ServerName]Server, publisher Party) (string, error) {
 	have, err := OnlineDatabase(s.Server, servers[s.Server], s.Database).Get()
-	if err == nil && have == nil {
-		err = fmt.Errorf("distributor %s has no database %s to be asked", s.Host(), s.Database)
+	if err != nil || have != nil {
+		return "", err
 	}
-	return err
+	for _, p := range servers[s.Server].State.Publishers {
+		if publisher.Has(p.Name) && !strings.EqualFold(p.Database, s.Database) {
+			return "", fmt.Errorf("distributor %s has no database %s, and %s publishes through its database %s: name that "+
+				"one in spec.database of Distributor %s", s.Host(), s.Database, p.Name, p.Database, s.Name)
+		}
+	}
+	return "it has no database " + s.Database, nil
 }
 
 // ofAReplica are the errors of a database whose availability group has another primary: 976, a secondary replica that

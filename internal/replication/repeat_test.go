@@ -124,8 +124,10 @@ func TestStatementsMayBeRepeated(t *testing.T) {
 	g.Expect(at("solo").Access).To(ContainElement("agents"))
 	g.Expect(engines.Execute(t.Context(), replication.Execute{Server: "solo", Database: "distribution",
 		Statement: tsql.Statement{Text: `
-INSERT INTO dbo.MSpublications (publisher_id, publisher_db, publication, publication_type, thirdparty_flag, independent_agent,
-	immediate_sync, allow_push, allow_pull, allow_anonymous, sync_method, allow_subscription_copy, allow_queued_tran, options,
+INSERT INTO dbo.MSpublications (publisher_id, publisher_db, publication, publication_type, thirdparty_flag,
+	independent_agent,
+	immediate_sync, allow_push, allow_pull, allow_anonymous, sync_method, allow_subscription_copy, allow_queued_tran,
+	options,
 	retention_period_unit, allow_initialize_from_backup)
 SELECT server_id, N'Content', N'articles', 0, 0, 1, 1, 1, 1, 0, 3, 0, 0, 0, 0, 0 FROM sys.servers
 		WHERE name = N'elsewhere-0'`}})).

@@ -5,6 +5,8 @@ package sites
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -60,6 +62,9 @@ func (g Gone) Why(server v1alpha1.ServerName) string {
 	}
 	return why
 }
+
+// Servers are those that are declared, sorted; none when nobody looked.
+func (g Gone) Servers() []v1alpha1.ServerName { return slices.Sorted(maps.Keys(g.why)) }
 
 // GoneFor makes a Gone by hand: the servers that are declared, each with why nobody expects it back, or nothing.
 func GoneFor(why map[v1alpha1.ServerName]string) Gone { return Gone{why: why} }

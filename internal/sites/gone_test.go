@@ -54,6 +54,7 @@ func TestServersThatNobodyExpectsBack(t *testing.T) {
 		"going": "SQLServer going is being deleted", "far": "there is no SQLServer far any more"} {
 		g.Expect(gone.Why(name)).To(Equal(says), string(name))
 	}
+	g.Expect(gone.Servers()).To(Equal([]v1alpha1.ServerName{"begun", "going", "here", "lost", "nowhere"}))
 	g.Expect(sites.Gone{}.Why("lost")).To(BeEmpty(), "nobody looked")
 	empty, err := sites.ReadGone(t.Context(), fake.NewClientBuilder().WithScheme(scheme).Build(), "web", now)
 	g.Expect(err).NotTo(HaveOccurred())

@@ -67,7 +67,8 @@ func UserRoles(user string) Statement {
 func UserPermissions(user string) Statement {
 	return new(builder).
 		sql("SELECT p.permission_name, p.state\nFROM sys.database_permissions AS p\n"+
-			"JOIN sys.database_principals AS u ON u.principal_id = p.grantee_principal_id\nWHERE p.class = 0 AND u.name = @name").
+			"JOIN sys.database_principals AS u ON u.principal_id = p.grantee_principal_id\nWHERE p.class = 0 AND "+
+			"u.name = @name").
 		arg("name", user).done("read the permissions of user " + user)
 }
 

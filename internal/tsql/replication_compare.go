@@ -8,7 +8,8 @@ package tsql
 func ColumnTypes(schema, table string) Statement {
 	return new(
 		builder,
-	).sql(`SELECT c.name, LOWER(COALESCE(TYPE_NAME(CASE WHEN c.system_type_id = 240 THEN c.user_type_id ELSE c.system_type_id END), N''))
+	).sql(`SELECT c.name, LOWER(COALESCE(TYPE_NAME(CASE WHEN c.system_type_id = 240 THEN c.user_type_id
+    ELSE c.system_type_id END), N''))
 FROM sys.columns AS c JOIN sys.tables AS t ON t.object_id = c.object_id
     JOIN sys.schemas AS s ON s.schema_id = t.schema_id
 WHERE s.name = @schema AND t.name = @table`).

@@ -17,11 +17,11 @@ func PublishDatabase(database string, on bool) Statement {
 		done(reason + database)
 }
 
-// UnpublishDatabaseAlone disables a database for transactional publication without its distributor, which is gone; it
-// runs in master.
+// UnpublishDatabaseAlone disables a database for transactional publication without its distributor, which is gone or
+// knows nothing of it; it runs in master.
 func UnpublishDatabaseAlone(database string) Statement {
 	return exec("sys.sp_replicationdboption").str("dbname", database).str("optname", "publish").flag("value", false).
-		num("ignore_distributor", 1).done("stop publishing database " + database + ", whose distributor is gone")
+		num("ignore_distributor", 1).done("stop publishing database " + database + " without its distributor")
 }
 
 // AddLogReaderAgent attaches the log reader's job, which must exist at the distributor.
@@ -60,6 +60,20 @@ func DropPublication(name string) Statement {
 // strategies-for-backing-up-and-restoring-snapshot-and-transactional-replication.md.
 func RestartReplication() Statement {
 	return exec("sys.sp_replrestart").done("let the log be read from where it is now")
+}
+
+// NoteInDatabase adds an extended property, of at most 128 and 3750 characters, to the connection's database itself; it
+// is in its backups. 15233 when there is one of the name.
+// Source: docs/relational-databases/system-stored-procedures/sp-addextendedproperty-transact-sql.md.
+func NoteInDatabase(name, value string) Statement {
+	return exec("sys.sp_addextendedproperty").str("name", name).str("value", value).done("note " + name + " in the database")
+}
+
+// DatabaseNote selects the value of an extended property of the connection's database itself, no row when there is
+// none. Source: docs/relational-databases/system-catalog-views/extended-properties-catalog-views-sys-extended-properties.md.
+func DatabaseNote(name string) Statement {
+	return new(builder).sql("SELECT COALESCE(CAST(value AS nvarchar(3750)), N'') FROM sys.extended_properties "+
+		"WHERE class = 0 AND name = @name").arg("name", name).done("read the note " + name + " of the database")
 }
 
 // DropSubscriptions ends all subscriptions of a publication.

@@ -119,7 +119,8 @@ WHERE g.name = @group`).arg("group", group).done("read the role in group " + gro
 func PublicationState(publication string) Statement {
 	return new(
 		builder,
-	).sql(`SELECT pubid, COALESCE(description, N''), CAST(immediate_sync_ready AS int) FROM dbo.syspublications WHERE name = @publication`).
+	).sql(`SELECT pubid, COALESCE(description, N''), CAST(immediate_sync_ready AS int)
+FROM dbo.syspublications WHERE name = @publication`).
 		arg("publication", publication).
 		done("read publication " + publication)
 }

@@ -63,6 +63,8 @@ func init() {
 	add("DropPublication", tsql.DropPublication("articles"))
 	add("UnpublishDatabaseAlone", tsql.UnpublishDatabaseAlone("Content"))
 	add("RestartReplication", tsql.RestartReplication())
+	add("NoteInDatabase", tsql.NoteInDatabase("geosql.dev PublisherMove 0123", "web/move"))
+	add("DatabaseNote", tsql.DatabaseNote("geosql.dev PublisherMove 0123"))
 	add("DropSubscriptions", tsql.DropSubscriptions("articles"))
 	add("DropLostSubscriptions", tsql.DropLostSubscriptions("articles"))
 	add("DropLostPublication", tsql.DropLostPublication("articles"))

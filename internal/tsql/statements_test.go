@@ -336,6 +336,7 @@ var uncataloguedViews = map[string]string{
 	"sys.default_constraints":          "docs/relational-databases/system-catalog-views/sys-default-constraints-transact-sql.md",
 	"sys.check_constraints":            "docs/relational-databases/system-catalog-views/sys-check-constraints-transact-sql.md",
 	"sys.foreign_keys":                 "docs/relational-databases/system-catalog-views/sys-foreign-keys-transact-sql.md",
+	"sys.extended_properties":          "docs/relational-databases/system-catalog-views/extended-properties-catalog-views-sys-extended-properties.md",
 	"sys.triggers":                     "docs/relational-databases/system-catalog-views/sys-triggers-transact-sql.md",
 	"sys.indexes":                      "docs/relational-databases/system-catalog-views/sys-indexes-transact-sql.md",
 	"sys.index_columns":                "docs/relational-databases/system-catalog-views/sys-index-columns-transact-sql.md",

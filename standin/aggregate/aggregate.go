@@ -50,7 +50,8 @@ func Register(conn *sqlite.Conn, fail Fail) error {
 type decimalSum struct {
 	fail    Fail
 	average bool
-	// money has its quotient cut after four places, as that of integers is: the example of docs/t-sql/functions/avg-transact-sql.md.
+	// money has its quotient cut after four places, as that of integers is: the example of
+	// docs/t-sql/functions/avg-transact-sql.md.
 	money bool
 	sum   decimal.Decimal
 	n     int64

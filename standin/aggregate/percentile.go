@@ -21,7 +21,8 @@ type percentile struct {
 }
 
 func (a *percentile) Step(_ sqlite.Context, args []sqlite.Value) error {
-	a.fraction, a.continuous, a.downward, a.collation = args[1].Float(), args[2].Int64() != 0, args[3].Int64() != 0, args[4].Text()
+	a.fraction, a.continuous, a.downward, a.collation = args[1].Float(), args[2].Int64() != 0, args[3].Int64() != 0,
+		args[4].Text()
 	if args[0].Type() != sqlite.TypeNull {
 		value := storage.ArgumentValue(args[0])
 		if raw, ok := value.([]byte); ok {

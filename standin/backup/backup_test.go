@@ -20,7 +20,15 @@ import (
 // session is one of an instance that has the catalog views and backups beside the engine.
 func session(t *testing.T) *engine.Session {
 	t.Helper()
-	inst, err := engine.New(context.Background(), engine.Config{ServerName: "TESTSERVER", DataDir: t.TempDir(), SAPassword: "Str0ng!pass", Extensions: []engine.Extension{catalogview.Extension{}, backup.Extension{}}})
+	inst, err := engine.New(
+		context.Background(),
+		engine.Config{
+			ServerName: "TESTSERVER",
+			DataDir:    t.TempDir(),
+			SAPassword: "Str0ng!pass",
+			Extensions: []engine.Extension{catalogview.Extension{}, backup.Extension{}},
+		},
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -75,7 +83,10 @@ func TestRestoredAndRecorded(t *testing.T) {
 	exec(t, s, "RESTORE DATABASE d FROM DISK = '"+file+"' WITH REPLACE")
 	g.Expect(one(t, s, "SELECT COUNT(*) FROM d.dbo.t")).To(BeEquivalentTo(2))
 	g.Expect(one(t, s, "SELECT name FROM msdb.dbo.backupset WHERE database_name = 'd'")).To(Equal("first"))
-	g.Expect(one(t, s, "SELECT COUNT(*) FROM msdb.dbo.restorehistory AS h JOIN msdb.dbo.backupset AS b ON b.backup_set_id = h.backup_set_id WHERE h.destination_database_name = 'd' AND h.replace = 1")).To(BeEquivalentTo(1))
+	g.Expect(one(t, s,
+		"SELECT COUNT(*) FROM msdb.dbo.restorehistory AS h JOIN msdb.dbo.backupset AS b ON b.backup_set_id = "+
+			"h.backup_set_id WHERE h.destination_database_name = 'd' AND h.replace = 1")).
+		To(BeEquivalentTo(1))
 	g.Expect(one(t, s, "SELECT COUNT(*) FROM msdb.dbo.restorefile")).To(BeEquivalentTo(2), "the data and the log")
 	g.Expect(one(t, s, "SELECT filegroup_name FROM msdb.dbo.restorefilegroup")).To(Equal("PRIMARY"))
 }
@@ -110,7 +121,8 @@ func TestRefused(t *testing.T) {
 	exec(t, s, "CREATE DATABASE d")
 	exec(t, s, "ALTER DATABASE d SET RECOVERY FULL")
 	for text, want := range map[string]int32{
-		"BACKUP LOG d TO DISK = '" + file + "'":                           3013, // behind 4214: there is no backup of the database
+		// behind 4214: there is no backup of the database
+		"BACKUP LOG d TO DISK = '" + file + "'":                           3013,
 		"BACKUP DATABASE nosuch TO DISK = '" + file + "'":                 3013,
 		"RESTORE DATABASE d FROM DISK = '" + no + "' WITH REPLACE":        3013,
 		"RESTORE DATABASE d FROM DISK = '" + file + "none'":               3013,

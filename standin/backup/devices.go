@@ -25,18 +25,34 @@ type backupDevice struct {
 func installDevices(r *engine.Registry) {
 	r.Table(engine.InternalTable{Scope: engine.MsdbOnly, Name: "__backupdevices", DDL: []string{
 		"CREATE TABLE __backupdevices (id INTEGER PRIMARY KEY, doc TEXT NOT NULL)"}})
-	r.View(engine.View{Schema: "sys", Name: "backup_devices", Columns: engine.ColumnList("name sysname, type tinyint, type_desc nvarchar(60), physical_name nvarchar(260)"),
-		Rows: func(ctx context.Context, s *engine.Session) ([][]any, error) {
-			list, err := documents[backupDevice](ctx, s, "__backupdevices")
-			var rows [][]any
-			for _, d := range list {
-				rows = append(rows, []any{d.Name, int64(2), "DISK", d.Physical})
-			}
-			return rows, err
-		}})
+	r.View(
+		engine.View{
+			Schema:  "sys",
+			Name:    "backup_devices",
+			Columns: engine.ColumnList("name sysname, type tinyint, type_desc nvarchar(60), physical_name nvarchar(260)"),
+			Rows: func(ctx context.Context, s *engine.Session) ([][]any, error) {
+				list, err := documents[backupDevice](ctx, s, "__backupdevices")
+				var rows [][]any
+				for _, d := range list {
+					rows = append(rows, []any{d.Name, int64(2), "DISK", d.Physical})
+				}
+				return rows, err
+			},
+		},
+	)
 	r.Procedure(engine.Procedure{Name: "sp_addumpdevice", NoTransaction: true, Run: addBackupDevice,
-		Parameters: engine.ParameterList("@devtype! varchar(20), @logicalname! nvarchar(128), @physicalname! nvarchar(260), @cntrltype smallint, @devstatus varchar(40)")})
-	r.Procedure(engine.Procedure{Name: "sp_dropdevice", NoTransaction: true, Run: dropBackupDevice, Parameters: engine.ParameterList("@logicalname! nvarchar(128), @delfile varchar(7)")})
+		Parameters: engine.ParameterList(
+			"@devtype! varchar(20), @logicalname! nvarchar(128), @physicalname! nvarchar(260), @cntrltype smallint, " +
+				"@devstatus varchar(40)",
+		)})
+	r.Procedure(
+		engine.Procedure{
+			Name:          "sp_dropdevice",
+			NoTransaction: true,
+			Run:           dropBackupDevice,
+			Parameters:    engine.ParameterList("@logicalname! nvarchar(128), @delfile varchar(7)"),
+		},
+	)
 }
 
 func addBackupDevice(ctx context.Context, c *engine.ProcCall) error {
@@ -74,7 +90,8 @@ func dropBackupDevice(ctx context.Context, c *engine.ProcCall) error {
 	if err != nil {
 		return sqlerr.New(15012, 1, name)
 	}
-	if err := forget(ctx, c.Session, "__backupdevices", func(d backupDevice) (int64, bool) { return d.ID, strings.EqualFold(d.Name, name) }); err != nil {
+	if err := forget(ctx, c.Session, "__backupdevices",
+		func(d backupDevice) (int64, bool) { return d.ID, strings.EqualFold(d.Name, name) }); err != nil {
 		return err
 	}
 	if strings.EqualFold(c.String("@delfile"), "delfile") {

@@ -17,17 +17,31 @@ import (
 // (docs/relational-databases/system-stored-procedures/sp-delete-backuphistory-transact-sql.md,
 // docs/relational-databases/system-stored-procedures/sp-delete-database-backuphistory-transact-sql.md).
 func installHistory(r *engine.Registry) {
-	remove := func(name, parameters string, backup func(*engine.ProcCall, backupRecord) bool, restore func(*engine.ProcCall, restoreRecord) bool) {
-		r.Procedure(engine.Procedure{Schema: "dbo", Database: "msdb", Name: name, Parameters: engine.ParameterList(parameters), Run: func(ctx context.Context, c *engine.ProcCall) error {
-			if !c.Session.Login().Sysadmin {
-				return sqlerr.New(229, 5, "EXECUTE", name, "msdb", "dbo")
-			}
-			err := forget(ctx, c.Session, "__backupset", func(b backupRecord) (int64, bool) { return b.ID, backup(c, b) })
-			if err != nil {
-				return err
-			}
-			return forget(ctx, c.Session, "__restorehistory", func(x restoreRecord) (int64, bool) { return x.ID, restore(c, x) })
-		}})
+	remove := func(name, parameters string, backup func(*engine.ProcCall, backupRecord) bool,
+		restore func(*engine.ProcCall, restoreRecord) bool) {
+		r.Procedure(
+			engine.Procedure{
+				Schema:     "dbo",
+				Database:   "msdb",
+				Name:       name,
+				Parameters: engine.ParameterList(parameters),
+				Run: func(ctx context.Context, c *engine.ProcCall) error {
+					if !c.Session.Login().Sysadmin {
+						return sqlerr.New(229, 5, "EXECUTE", name, "msdb", "dbo")
+					}
+					err := forget(ctx, c.Session, "__backupset", func(b backupRecord) (int64, bool) { return b.ID, backup(c, b) })
+					if err != nil {
+						return err
+					}
+					return forget(
+						ctx,
+						c.Session,
+						"__restorehistory",
+						func(x restoreRecord) (int64, bool) { return x.ID, restore(c, x) },
+					)
+				},
+			},
+		)
 	}
 	remove("sp_delete_backuphistory", "@oldest_date! datetime",
 		func(c *engine.ProcCall, b backupRecord) bool { return b.Finished.Before(c.Time("@oldest_date")) },
@@ -53,7 +67,8 @@ func forget[T any](ctx context.Context, s *engine.Session, table string, goes fu
 			if !old {
 				continue
 			}
-			if err := sqlitex.Execute(tx.Conn(), "DELETE FROM "+table+" WHERE id = ?", &sqlitex.ExecOptions{Args: []any{id}}); err != nil {
+			if err := sqlitex.Execute(tx.Conn(), "DELETE FROM "+table+" WHERE id = ?",
+				&sqlitex.ExecOptions{Args: []any{id}}); err != nil {
 				return err
 			}
 		}

@@ -16,7 +16,12 @@ import (
 // backupOptions puts the values of variables into the options, and gives the time when the set expires
 // (docs/t-sql/statements/backup-transact-sql.md, Backup Set Options: RETAINDAYS goes before EXPIREDATE).
 func backupOptions(s *engine.Session, o *syntax.BackupOptions) (expires time.Time, err error) {
-	texts := map[string]*string{"NAME": &o.Name, "DESCRIPTION": &o.Description, "MEDIANAME": &o.MediaName, "MEDIADESCRIPTION": &o.MediaDescription}
+	texts := map[string]*string{
+		"NAME":             &o.Name,
+		"DESCRIPTION":      &o.Description,
+		"MEDIANAME":        &o.MediaName,
+		"MEDIADESCRIPTION": &o.MediaDescription,
+	}
 	for option, variable := range o.Variables {
 		if text := texts[option]; text != nil {
 			if *text, err = nameOr(s, "", variable); err != nil {

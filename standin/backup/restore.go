@@ -28,7 +28,8 @@ type openedSet struct {
 	position int
 }
 
-// openMediaSets opens a backup file and finds its sets; those before damage are given with 3241. 4037 where MEDIANAME is another one.
+// openMediaSets opens a backup file and finds its sets; those before damage are given with 3241. 4037 where MEDIANAME
+// is another one.
 func openMediaSets(s *engine.Session, path string, o syntax.RestoreOptions) (*os.File, storage.Media, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -162,7 +163,9 @@ func lookAt(s *engine.Session, n *syntax.Restore, path string, w tds.Writer) err
 	if err := set.Verify(); err != nil {
 		return backupError(err, "", path)
 	}
-	return w.Message(&sqlerr.Error{Number: 3262, State: 1, Message: fmt.Sprintf("The backup set on file %d is valid.", set.position)})
+	return w.Message(
+		&sqlerr.Error{Number: 3262, State: 1, Message: fmt.Sprintf("The backup set on file %d is valid.", set.position)},
+	)
 }
 
 // headers is RESTORE HEADERONLY: of all sets, or of the one that FILE = names.
@@ -282,7 +285,13 @@ func restoreMessages(w tds.Writer, n *syntax.Restore, db *engine.Database, set *
 	if err := w.Message(sqlerr.New(4035, 1, pages, db.Name(), db.Info().Files[0].LogicalName, set.position)); err != nil {
 		return err
 	}
-	return w.Message(&sqlerr.Error{Number: 3014, State: 1, Message: fmt.Sprintf("RESTORE %s successfully processed %d pages in %.3f seconds.", n.Kind, pages, took.Seconds())})
+	return w.Message(
+		&sqlerr.Error{
+			Number:  3014,
+			State:   1,
+			Message: fmt.Sprintf("RESTORE %s successfully processed %d pages in %.3f seconds.", n.Kind, pages, took.Seconds()),
+		},
+	)
 }
 
 // stopTime is STOPAT, zero when it is not given.
@@ -294,7 +303,14 @@ func stopTime(s *engine.Session, o syntax.RestoreOptions) (time.Time, error) {
 	return timeOr(s, o.StopAt, variable)
 }
 
-func restoreLog(ctx context.Context, s *engine.Session, db *engine.Database, name, path string, r *storage.BackupReader, stop time.Time) (reached bool, err error) {
+func restoreLog(
+	ctx context.Context,
+	s *engine.Session,
+	db *engine.Database,
+	name, path string,
+	r *storage.BackupReader,
+	stop time.Time,
+) (reached bool, err error) {
 	switch {
 	case db == nil:
 		return false, sqlerr.New(3118, 1, name)
@@ -311,7 +327,15 @@ func restoreLog(ctx context.Context, s *engine.Session, db *engine.Database, nam
 	return reached, end(err)
 }
 
-func restoreData(ctx context.Context, s *engine.Session, db *engine.Database, name string, r *storage.BackupReader, note backupNote, o syntax.RestoreOptions) (*engine.Database, error) {
+func restoreData(
+	ctx context.Context,
+	s *engine.Session,
+	db *engine.Database,
+	name string,
+	r *storage.BackupReader,
+	note backupNote,
+	o syntax.RestoreOptions,
+) (*engine.Database, error) {
 	switch r.Header.Kind {
 	case storage.DatabaseBackup:
 	case storage.DifferentialBackup:
@@ -326,13 +350,26 @@ func restoreData(ctx context.Context, s *engine.Session, db *engine.Database, na
 	if err != nil {
 		return nil, err
 	}
-	info := engine.DatabaseInfo{Name: name, Files: files, Collation: note.Collation, Created: note.Created, OwnerSID: s.Login().SID}
+	info := engine.DatabaseInfo{
+		Name:      name,
+		Files:     files,
+		Collation: note.Collation,
+		Created:   note.Created,
+		OwnerSID:  s.Login().SID,
+	}
 	return s.Instance().AddDatabase(ctx, info, func(files storage.Files, opts storage.Options) (*storage.Database, error) {
 		return storage.Restore(ctx, r, files, opts)
 	})
 }
 
-func restoreOverDatabase(ctx context.Context, s *engine.Session, db *engine.Database, r *storage.BackupReader, note backupNote, o syntax.RestoreOptions) error {
+func restoreOverDatabase(
+	ctx context.Context,
+	s *engine.Session,
+	db *engine.Database,
+	r *storage.BackupReader,
+	note backupNote,
+	o syntax.RestoreOptions,
+) error {
 	if db.ID() <= 4 && db.ID() != 4 {
 		return sqlerr.New(3108, 1)
 	}
@@ -363,7 +400,13 @@ func restoreOverDatabase(ctx context.Context, s *engine.Session, db *engine.Data
 }
 
 // restoreDifferential puts the differential backup's data in the place of what was restored of its base.
-func restoreDifferential(ctx context.Context, s *engine.Session, db *engine.Database, name string, r *storage.BackupReader) error {
+func restoreDifferential(
+	ctx context.Context,
+	s *engine.Session,
+	db *engine.Database,
+	name string,
+	r *storage.BackupReader,
+) error {
 	switch {
 	case db == nil:
 		return sqlerr.New(3118, 1, name)
@@ -420,9 +463,25 @@ type restoreRecord struct {
 	Groups []string
 }
 
-func recordRestore(ctx context.Context, s *engine.Session, db *engine.Database, path string, n *syntax.Restore, set *openedSet) error {
-	r := restoreRecord{Database: db.Name(), User: s.Login().Name, At: time.Now().UTC(), Kind: string(set.Header.Kind), Device: path, Set: set.note.Set,
-		Replace: n.Options.Replace, NoRecovery: n.Options.NoRecovery, Files: db.Info().Files}
+func recordRestore(
+	ctx context.Context,
+	s *engine.Session,
+	db *engine.Database,
+	path string,
+	n *syntax.Restore,
+	set *openedSet,
+) error {
+	r := restoreRecord{
+		Database:   db.Name(),
+		User:       s.Login().Name,
+		At:         time.Now().UTC(),
+		Kind:       string(set.Header.Kind),
+		Device:     path,
+		Set:        set.note.Set,
+		Replace:    n.Options.Replace,
+		NoRecovery: n.Options.NoRecovery,
+		Files:      db.Info().Files,
+	}
 	for _, f := range r.Files {
 		name := set.note.Groups[f.DataSpace()]
 		if name == "" {

@@ -20,8 +20,16 @@ type misplaced []*sqlerr.Error
 // Error is the first message.
 func (m misplaced) Error() string { return m[0].Error() }
 
-// restoredFiles are the places of the restored files: MOVE's, or those of the backup. over is the database whose place they take.
-func restoredFiles(ctx context.Context, s *engine.Session, name string, over *engine.Database, note backupNote, o syntax.RestoreOptions) ([]metadata.File, error) {
+// restoredFiles are the places of the restored files: MOVE's, or those of the backup. over is the database whose place
+// they take.
+func restoredFiles(
+	ctx context.Context,
+	s *engine.Session,
+	name string,
+	over *engine.Database,
+	note backupNote,
+	o syntax.RestoreOptions,
+) ([]metadata.File, error) {
 	files := append([]metadata.File(nil), note.Files...)
 	if len(files) == 0 {
 		files = s.Instance().DefaultFiles(name)
@@ -46,9 +54,16 @@ func restoredFiles(ctx context.Context, s *engine.Session, name string, over *en
 	return files, nil
 }
 
-// misplacedFiles finds files that two of the set claim (3176), that another database has (1834), and those that are there and
-// nobody's, which only REPLACE writes over (3142; docs/t-sql/statements/restore-statements-arguments-transact-sql.md, REPLACE).
-func misplacedFiles(ctx context.Context, s *engine.Session, files []metadata.File, over *engine.Database, replace bool) (wrong misplaced) {
+// misplacedFiles finds files that two of the set claim (3176), that another database has (1834), and those that are
+// there and nobody's, which only REPLACE writes over (3142;
+// docs/t-sql/statements/restore-statements-arguments-transact-sql.md, REPLACE).
+func misplacedFiles(
+	ctx context.Context,
+	s *engine.Session,
+	files []metadata.File,
+	over *engine.Database,
+	replace bool,
+) (wrong misplaced) {
 	owners := map[string]*engine.Database{}
 	for _, db := range s.Instance().Databases() {
 		for _, f := range db.Files(ctx) {

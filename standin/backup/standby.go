@@ -72,8 +72,8 @@ func enterStandby(ctx context.Context, s *engine.Session, db *engine.Database, n
 	return nil
 }
 
-// leaveStandby is the begin of the next restore: nobody may be in the database (3102, 3101). back makes it a standby again, where the
-// restore fails; otherwise the standby file goes.
+// leaveStandby is the begin of the next restore: nobody may be in the database (3102, 3101). back makes it a standby
+// again, where the restore fails; otherwise the standby file goes.
 func leaveStandby(ctx context.Context, s *engine.Session, db *engine.Database) (end func(error) error, err error) {
 	file := db.Standby()
 	switch {
@@ -92,12 +92,16 @@ func leaveStandby(ctx context.Context, s *engine.Session, db *engine.Database) (
 	return func(err error) error {
 		if err == nil {
 			if e := os.Remove(file); e != nil && !errors.Is(e, os.ErrNotExist) {
-				s.Instance().Log().Warn("a standby file that is not needed any more could not be removed", "file", file, "error", e.Error())
+				s.Instance().
+					Log().
+					Warn("a standby file that is not needed any more could not be removed", "file", file, "error", e.Error())
 			}
 			return nil
 		}
 		if e := enterStandby(ctx, s, db, db.Name(), file); e != nil {
-			s.Instance().Log().Warn("a restore failed, and the database is no standby any more", "database", db.Name(), "error", e.Error())
+			s.Instance().
+				Log().
+				Warn("a restore failed, and the database is no standby any more", "database", db.Name(), "error", e.Error())
 		}
 		return err
 	}, nil

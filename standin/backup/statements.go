@@ -184,8 +184,8 @@ func judgeTransfer(o syntax.TransferOptions) error {
 	return nil
 }
 
-// terminated sends the error, or those of misplaced files, and makes 3013 the statement's, which is all that a TRY block gets
-// (docs/t-sql/language-elements/try-catch-transact-sql.md, Remarks: a CATCH block has one error).
+// terminated sends the error, or those of misplaced files, and makes 3013 the statement's, which is all that a TRY
+// block gets (docs/t-sql/language-elements/try-catch-transact-sql.md, Remarks: a CATCH block has one error).
 func terminated(s *engine.Session, w tds.Writer, verb string, err error) error {
 	if errors.Is(err, engine.ErrCancelled) {
 		return err
@@ -200,7 +200,14 @@ func terminated(s *engine.Session, w tds.Writer, verb string, err error) error {
 	return sqlerr.New(3013, 1, verb)
 }
 
-func (e Extension) backupTo(ctx context.Context, s *engine.Session, db *engine.Database, n *syntax.Backup, path string, w tds.Writer) error {
+func (e Extension) backupTo(
+	ctx context.Context,
+	s *engine.Session,
+	db *engine.Database,
+	n *syntax.Backup,
+	path string,
+	w tds.Writer,
+) error {
 	o := n.Options
 	expires, err := backupOptions(s, &o)
 	if err != nil {
@@ -215,9 +222,23 @@ func (e Extension) backupTo(ctx context.Context, s *engine.Session, db *engine.D
 	label := m.Label()
 	label.Expires = expires
 	settings := db.Settings()
-	note := backupNote{Settings: &settings, Groups: db.FileGroupNames(ctx), Name: o.Name, Description: o.Description, Label: label, Files: db.Files(ctx), Collation: info.Collation,
-		CompatibilityLevel: info.CompatibilityLevel, Created: info.Created, Set: uuid.New(), User: s.Login().Name, Checksum: o.Checksum,
-		ReadOnly: info.ReadOnly, UserAccess: info.UserAccess, Tail: o.NoRecovery}
+	note := backupNote{
+		Settings:           &settings,
+		Groups:             db.FileGroupNames(ctx),
+		Name:               o.Name,
+		Description:        o.Description,
+		Label:              label,
+		Files:              db.Files(ctx),
+		Collation:          info.Collation,
+		CompatibilityLevel: info.CompatibilityLevel,
+		Created:            info.Created,
+		Set:                uuid.New(),
+		User:               s.Login().Name,
+		Checksum:           o.Checksum,
+		ReadOnly:           info.ReadOnly,
+		UserAccess:         info.UserAccess,
+		Tail:               o.NoRecovery,
+	}
 	if o.Differential {
 		if note.Base, err = differentialBase(ctx, s, db); err != nil {
 			return err
@@ -228,7 +249,13 @@ func (e Extension) backupTo(ctx context.Context, s *engine.Session, db *engine.D
 		return err
 	}
 	// NO_TRUNCATE stands for COPY_ONLY and CONTINUE_AFTER_ERROR.
-	opts := storage.BackupOptions{CopyOnly: o.CopyOnly || o.NoTruncate, Differential: o.Differential, Compress: o.Compression, Server: s.Instance().Config().ServerName, Note: raw}
+	opts := storage.BackupOptions{
+		CopyOnly:     o.CopyOnly || o.NoTruncate,
+		Differential: o.Differential,
+		Compress:     o.Compression,
+		Server:       s.Instance().Config().ServerName,
+		Note:         raw,
+	}
 	if o.Stats != nil && *o.Stats > 0 {
 		opts.Progress = progress(*o.Stats, w)
 	}
@@ -238,14 +265,16 @@ func (e Extension) backupTo(ctx context.Context, s *engine.Session, db *engine.D
 		return err
 	}
 	note.Finished = time.Now().UTC()
-	if err := recordBackup(ctx, s, backupRecord{Header: h, Note: note, Database: db.Name(), Device: path, Position: position, Finished: note.Finished, Bytes: size}); err != nil {
+	if err := recordBackup(ctx, s,
+		backupRecord{Header: h, Note: note, Database: db.Name(), Device: path, Position: position, Finished: note.Finished,
+			Bytes: size}); err != nil {
 		return err
 	}
 	return backupMessages(w, db, n.Log, position, size, time.Since(started))
 }
 
-// differentialBase is the set of the newest full backup that is not copy-only; 3035 where there is none. The history may not
-// have it any more.
+// differentialBase is the set of the newest full backup that is not copy-only; 3035 where there is none. The history
+// may not have it any more.
 func differentialBase(ctx context.Context, s *engine.Session, db *engine.Database) (uuid.UUID, error) {
 	full, _ := db.Storage().BackupPositions()
 	if full.IsZero() {
@@ -254,14 +283,16 @@ func differentialBase(ctx context.Context, s *engine.Session, db *engine.Databas
 	list, err := documents[backupRecord](ctx, s, "__backupset")
 	base := uuid.Nil
 	for _, b := range list {
-		if b.Header.Kind == storage.DatabaseBackup && !b.Header.CopyOnly && b.Header.Last == full && b.Header.Identity.Family == db.Storage().Identity().Family {
+		if b.Header.Kind == storage.DatabaseBackup && !b.Header.CopyOnly && b.Header.Last == full &&
+			b.Header.Identity.Family == db.Storage().Identity().Family {
 			base = b.Note.Set
 		}
 	}
 	return base, err
 }
 
-// alone is the error of a statement that takes a database out of use: 1468 in a group, 3102 and 3101 while somebody is in it.
+// alone is the error of a statement that takes a database out of use: 1468 in a group, 3102 and 3101 while somebody is
+// in it.
 func alone(s *engine.Session, db *engine.Database) error {
 	switch {
 	case db.InGroup():
@@ -303,15 +334,22 @@ func backupMessages(w tds.Writer, db *engine.Database, log bool, position int, s
 		verb = "BACKUP LOG"
 	}
 	seconds := took.Seconds()
-	return w.Message(&sqlerr.Error{Number: 3014, State: 1, Message: fmt.Sprintf("%s successfully processed %d pages in %.3f seconds (%.3f MB/sec).",
-		verb, pages, seconds, float64(size)/1e6/max(seconds, 0.001))})
+	return w.Message(
+		&sqlerr.Error{
+			Number: 3014,
+			State:  1,
+			Message: fmt.Sprintf("%s successfully processed %d pages in %.3f seconds (%.3f MB/sec).",
+				verb, pages, seconds, float64(size)/1e6/max(seconds, 0.001)),
+		},
+	)
 }
 
 func recordBackup(ctx context.Context, s *engine.Session, r backupRecord) error {
 	return record(ctx, s, "__backupset", &r.ID, &r)
 }
 
-// record keeps a document in a table of msdb under the number after its last one, which goes to id, a field of the document.
+// record keeps a document in a table of msdb under the number after its last one, which goes to id, a field of the
+// document.
 func record(ctx context.Context, s *engine.Session, table string, id *int64, document any) error {
 	return s.Write(ctx, s.Instance().DatabaseByID(4), func(tx *storage.Tx) error {
 		err := sqlitex.Execute(tx.Conn(), "SELECT coalesce(max(id), 0) + 1 FROM "+table, &sqlitex.ExecOptions{
@@ -323,7 +361,11 @@ func record(ctx context.Context, s *engine.Session, table string, id *int64, doc
 		if err != nil {
 			return err
 		}
-		return sqlitex.Execute(tx.Conn(), "INSERT INTO "+table+" VALUES (?, ?)", &sqlitex.ExecOptions{Args: []any{*id, string(text)}})
+		return sqlitex.Execute(
+			tx.Conn(),
+			"INSERT INTO "+table+" VALUES (?, ?)",
+			&sqlitex.ExecOptions{Args: []any{*id, string(text)}},
+		)
 	})
 }
 

@@ -17,9 +17,10 @@ import (
 // secondary tells whether a database is a secondary replica's.
 func secondary(db *engine.Database) bool { return db.InGroup() && db.Storage().Mode() == storage.Redo }
 
-// atSecondary is nil for a backup that a secondary replica may take: a full one that is copy-only, and a regular one of the log, while it is
-// SYNCHRONIZED or SYNCHRONIZING (docs/database-engine/availability-groups/windows/
-// active-secondaries-backup-on-secondary-replicas-always-on-availability-groups.md, Backup Types Supported on Secondary Replicas).
+// atSecondary is nil for a backup that a secondary replica may take: a full one that is copy-only, and a regular one of
+// the log, while it is SYNCHRONIZED or SYNCHRONIZING (docs/database-engine/availability-groups/windows/
+// active-secondaries-backup-on-secondary-replicas-always-on-availability-groups.md, Backup Types Supported on Secondary
+// Replicas).
 func (e Extension) atSecondary(n *syntax.Backup, db *engine.Database) error {
 	o := n.Options
 	if regular := !o.CopyOnly && !o.NoTruncate && !o.NoRecovery; n.Log != regular || o.Differential {
@@ -29,8 +30,15 @@ func (e Extension) atSecondary(n *syntax.Backup, db *engine.Database) error {
 }
 
 // storeBackup writes the set, and has the database go on from it.
-func (e Extension) storeBackup(ctx context.Context, s *engine.Session, db *engine.Database, n *syntax.Backup, m *backupmedia.Media, opts storage.BackupOptions,
-	w tds.Writer) (h storage.BackupHeader, position int, size int64, err error) {
+func (e Extension) storeBackup(
+	ctx context.Context,
+	s *engine.Session,
+	db *engine.Database,
+	n *syntax.Backup,
+	m *backupmedia.Media,
+	opts storage.BackupOptions,
+	w tds.Writer,
+) (h storage.BackupHeader, position int, size int64, err error) {
 	st := db.Storage()
 	store := func() (storage.BackupHeader, error) {
 		position, size, err = m.Put(func(out io.Writer) (err error) {
@@ -57,7 +65,12 @@ func (e Extension) storeBackup(ctx context.Context, s *engine.Session, db *engin
 }
 
 // storeAtSecondary writes a set of the log at a secondary replica; the primary notes it for all.
-func (e Extension) storeAtSecondary(ctx context.Context, db *engine.Database, store func() (storage.BackupHeader, error), w tds.Writer) error {
+func (e Extension) storeAtSecondary(
+	ctx context.Context,
+	db *engine.Database,
+	store func() (storage.BackupHeader, error),
+	w tds.Writer,
+) error {
 	noted, err := e.Replicas.BackUpLog(ctx, db.Name(), func() (storage.LSN, error) {
 		h, err := store()
 		return h.Last, err
@@ -69,7 +82,13 @@ func (e Extension) storeAtSecondary(ctx context.Context, db *engine.Database, st
 }
 
 // storeLog writes a set of the log, after which the database is RESTORING where it is the tail.
-func storeLog(ctx context.Context, s *engine.Session, db *engine.Database, tail bool, store func() (storage.BackupHeader, error)) error {
+func storeLog(
+	ctx context.Context,
+	s *engine.Session,
+	db *engine.Database,
+	tail bool,
+	store func() (storage.BackupHeader, error),
+) error {
 	st := db.Storage()
 	release, err := st.LogBackupTurn(ctx)
 	if err != nil {

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package backupmedia is the file that a BACKUP writes to: whether it may be written over, what a further backup set does to it, and the label by
-// which it is known (docs/relational-databases/backup-restore/media-sets-media-families-and-backup-sets-sql-server.md). What a set has in it is
-// storage's.
+// Package backupmedia is the file that a BACKUP writes to: whether it may be written over, what a further backup set
+// does to it, and the label by which it is known
+// (docs/relational-databases/backup-restore/media-sets-media-families-and-backup-sets-sql-server.md). What a set has in
+// it is storage's.
 package backupmedia
 
 import (
@@ -58,7 +59,10 @@ type Media struct {
 // Open opens the file for a further backup set, and judges FORMAT, INIT and SKIP by what it holds
 // (docs/t-sql/statements/backup-transact-sql.md, Interaction of SKIP, NOSKIP, INIT, and NOINIT).
 func Open(path string, o syntax.BackupOptions) (*Media, error) {
-	m := &Media{path: path, label: Label{Media: uuid.New(), MediaName: o.MediaName, MediaDescription: o.MediaDescription, Formatted: time.Now()}}
+	m := &Media{
+		path:  path,
+		label: Label{Media: uuid.New(), MediaName: o.MediaName, MediaDescription: o.MediaDescription, Formatted: time.Now()},
+	}
 	if path == os.DevNull {
 		return m, nil
 	}
@@ -134,7 +138,12 @@ func (m *Media) judge(o syntax.BackupOptions) error {
 	if err != nil {
 		return err
 	}
-	m.label = Label{Media: first.Media, MediaName: first.MediaName, MediaDescription: first.MediaDescription, Formatted: first.Formatted}
+	m.label = Label{
+		Media:            first.Media,
+		MediaName:        first.MediaName,
+		MediaDescription: first.MediaDescription,
+		Formatted:        first.Formatted,
+	}
 	if o.Skip {
 		return nil
 	}

@@ -47,22 +47,56 @@ var (
 	pattern  accepts = func(k sqltype.Kind) bool { return k.IsCharacter() && !formerLarge(k) }
 )
 
-// arguments are the functions that judge the types of their arguments, the last one repeated; nil takes every type. The functions of parts of
-// dates have the part as their first one (docs/t-sql/functions, Arguments of each page).
+// arguments are the functions that judge the types of their arguments, the last one repeated; nil takes every type. The
+// functions of parts of dates have the part as their first one (docs/t-sql/functions, Arguments of each page).
 var arguments = map[string][]accepts{
-	"len": {readsAsText}, "upper": {readsAsText}, "lower": {readsAsText}, "reverse": {readsAsText}, "ltrim": {readsAsText}, "rtrim": {readsAsText},
-	"left": {readsAsText, number}, "right": {readsAsText, number}, "replace": {readsAsText}, "replicate": {readsAsText, nil},
-	"stuff": {readsAsText, number, number, readsAsText}, "substring": {cut, number}, "ascii": {readsAsText}, "unicode": {readsAsText},
+	"len": {
+		readsAsText,
+	}, "upper": {readsAsText}, "lower": {readsAsText}, "reverse": {readsAsText}, "ltrim": {readsAsText},
+	"rtrim": {readsAsText},
+	"left": {
+		readsAsText,
+		number,
+	}, "right": {readsAsText, number}, "replace": {readsAsText}, "replicate": {readsAsText, nil},
+	"stuff": {
+		readsAsText,
+		number,
+		number,
+		readsAsText,
+	}, "substring": {cut, number}, "ascii": {readsAsText}, "unicode": {readsAsText},
 	"quotename": {readsAsText}, "soundex": {readsAsText}, "difference": {readsAsText}, "parsename": {readsAsText, nil},
-	"charindex": {shortValue, readsAsHaystack, number}, "patindex": {nil, textOnly}, "trim": {shortText}, "leading_trim": {shortText}, "trailing_trim": {shortText}, "translate": {shortText},
-	"string_escape": {readsAsText}, "format": {nil, pattern, nil}, "string_agg": {compared, shortText}, "string_split": {shortText, nil},
-	"abs": {computes}, "ceiling": {computes}, "floor": {computes}, "sign": {computes}, "round": {computes, number}, "power": {computes, nil},
-	"dateadd": {nil, added, moment}, "datediff": {nil, moment}, "datediff_big": {nil, moment}, "datepart": {nil, moment}, "datename": {nil, moment},
-	"datetrunc": {nil, dated}, "year": {moment}, "month": {moment}, "day": {moment}, "eomonth": {dated, number}, "isdate": {formerDate},
+	"charindex": {
+		shortValue,
+		readsAsHaystack,
+		number,
+	}, "patindex": {nil, textOnly}, "trim": {shortText}, "leading_trim": {shortText}, "trailing_trim": {shortText},
+	"translate": {shortText},
+	"string_escape": {
+		readsAsText,
+	}, "format": {nil, pattern, nil}, "string_agg": {compared, shortText}, "string_split": {shortText, nil},
+	"abs": {
+		computes,
+	}, "ceiling": {computes}, "floor": {computes}, "sign": {computes}, "round": {computes, number},
+	"power": {computes, nil},
+	"dateadd": {
+		nil,
+		added,
+		moment,
+	}, "datediff": {nil, moment}, "datediff_big": {nil, moment}, "datepart": {nil, moment}, "datename": {nil, moment},
+	"datetrunc": {
+		nil,
+		dated,
+	}, "year": {moment}, "month": {moment}, "day": {moment}, "eomonth": {dated, number}, "isdate": {formerDate},
 	"switchoffset": {dated, nil}, "todatetimeoffset": {dated, offset}, "at_time_zone": {zoned, textOnly},
 	"hashbytes": {nil, shortValue}, "checksum": {compared}, "decompress": {bytesOnly}, "convert": {nil, nil, number},
-	"json_value": {shortText}, "json_query": {shortText}, "json_modify": {shortText, shortText, nil}, "isjson": {shortText}, "json_path_exists": {shortText},
-	"openjson": {shortText}, "left_shift": {bitwise, integral}, "right_shift": {bitwise, integral}, "bit_count": {bitwise}, "get_bit": {bitwise, integral}, "set_bit": {bitwise, integral},
+	"json_value": {
+		shortText,
+	}, "json_query": {shortText}, "json_modify": {shortText, shortText, nil}, "isjson": {shortText},
+	"json_path_exists": {shortText},
+	"openjson": {
+		shortText,
+	}, "left_shift": {bitwise, integral}, "right_shift": {bitwise, integral}, "bit_count": {bitwise},
+	"get_bit": {bitwise, integral}, "set_bit": {bitwise, integral},
 }
 
 func readsAsHaystack(k sqltype.Kind) bool {
@@ -86,5 +120,11 @@ func Misfit(name string, kinds []sqltype.Kind) int {
 }
 
 // Called is what messages call a function, where that is not its name in lower case.
-var Called = map[string]string{"trim": "Trim", "leading_trim": "Trim", "trailing_trim": "Trim", "translate": "Translate", "decompress": "Decompress",
-	"at_time_zone": "AT TIME ZONE"}
+var Called = map[string]string{
+	"trim":          "Trim",
+	"leading_trim":  "Trim",
+	"trailing_trim": "Trim",
+	"translate":     "Translate",
+	"decompress":    "Decompress",
+	"at_time_zone":  "AT TIME ZONE",
+}

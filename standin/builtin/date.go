@@ -17,18 +17,28 @@ import (
 var DateParts = map[string]string{
 	"year": "year", "yy": "year", "yyyy": "year", "quarter": "quarter", "qq": "quarter", "q": "quarter",
 	"month": "month", "mm": "month", "m": "month", "dayofyear": "dayofyear", "dy": "dayofyear", "y": "dayofyear",
-	"day": "day", "dd": "day", "d": "day", "week": "week", "wk": "week", "ww": "week", "weekday": "weekday", "dw": "weekday", "w": "weekday",
-	"hour": "hour", "hh": "hour", "minute": "minute", "mi": "minute", "n": "minute", "second": "second", "ss": "second", "s": "second",
+	"day": "day", "dd": "day", "d": "day", "week": "week", "wk": "week", "ww": "week", "weekday": "weekday",
+	"dw": "weekday", "w": "weekday",
+	"hour": "hour", "hh": "hour", "minute": "minute", "mi": "minute", "n": "minute", "second": "second", "ss": "second",
+	"s":           "second",
 	"millisecond": "millisecond", "ms": "millisecond", "microsecond": "microsecond", "mcs": "microsecond",
-	"nanosecond": "nanosecond", "ns": "nanosecond", "tzoffset": "tzoffset", "tz": "tzoffset", "iso_week": "iso_week", "isowk": "iso_week", "isoww": "iso_week",
+	"nanosecond": "nanosecond", "ns": "nanosecond", "tzoffset": "tzoffset", "tz": "tzoffset", "iso_week": "iso_week",
+	"isowk": "iso_week", "isoww": "iso_week",
 }
 
 func init() {
 	dt := []sqltype.Type{sqltype.DateTime2Type}
 	part := func(name string) *function {
-		return &function{Min: 1, Max: 1, Params: dt, Type: intT, Pure: true, Run: func(_ *Evaluation, a []any) (any, *sqlerr.Error) {
-			return datePart(name, a[0].(time.Time), 7), nil
-		}}
+		return &function{
+			Min:    1,
+			Max:    1,
+			Params: dt,
+			Type:   intT,
+			Pure:   true,
+			Run: func(_ *Evaluation, a []any) (any, *sqlerr.Error) {
+				return datePart(name, a[0].(time.Time), 7), nil
+			},
+		}
 	}
 	add(map[string]*function{
 		"year": part("year"), "month": part("month"), "day": part("day"),
@@ -67,37 +77,70 @@ func init() {
 		"datetrunc": {Min: 2, Max: 2, Pure: true, Run: func(e *Evaluation, a []any) (any, *sqlerr.Error) {
 			return truncateTime(a[0].(string), a[1].(time.Time), e.DateFirst), nil
 		}},
-		"eomonth": {Min: 1, Max: 2, Params: []sqltype.Type{sqltype.DateTime2Type, intT}, Type: sqltype.Type{Kind: sqltype.Date}, Pure: true,
+		"eomonth": {
+			Min:    1,
+			Max:    2,
+			Params: []sqltype.Type{sqltype.DateTime2Type, intT},
+			Type:   sqltype.Type{Kind: sqltype.Date},
+			Pure:   true,
 			Run: func(_ *Evaluation, a []any) (any, *sqlerr.Error) {
 				t, add := a[0].(time.Time), 0
 				if len(a) > 1 {
 					add = int(integer(a[1]))
 				}
 				return time.Date(t.Year(), t.Month()+time.Month(add)+1, 0, 0, 0, 0, 0, time.UTC), nil
-			}},
-		"isdate": {Min: 1, Max: 1, Params: []sqltype.Type{nmax}, Type: intT, Nulls: true, Run: func(e *Evaluation, a []any) (any, *sqlerr.Error) {
-			s, ok := a[0].(string)
-			if !ok || strings.TrimSpace(s) == "" {
-				return int64(0), nil
-			}
-			if _, err := sqltype.Convert(s, nmax, sqltype.DateTimeType, sqltype.LocalStyle(e.DateOrder.Style(), e.Language.ID), sqltype.Explicit); err != nil {
-				return int64(0), nil
-			}
-			return int64(1), nil
-		}},
+			},
+		},
+		"isdate": {
+			Min:    1,
+			Max:    1,
+			Params: []sqltype.Type{nmax},
+			Type:   intT,
+			Nulls:  true,
+			Run: func(e *Evaluation, a []any) (any, *sqlerr.Error) {
+				s, ok := a[0].(string)
+				if !ok || strings.TrimSpace(s) == "" {
+					return int64(0), nil
+				}
+				if _, err := sqltype.Convert(s, nmax, sqltype.DateTimeType, sqltype.LocalStyle(e.DateOrder.Style(), e.Language.ID),
+					sqltype.Explicit); err != nil {
+					return int64(0), nil
+				}
+				return int64(1), nil
+			},
+		},
 		"datefromparts": {Min: 3, Max: 3, Params: []sqltype.Type{intT}, Type: sqltype.Type{Kind: sqltype.Date}, Pure: true,
 			Run: func(_ *Evaluation, a []any) (any, *sqlerr.Error) { return fromParts(a, "date") }},
 		"datetimefromparts": {Min: 7, Max: 7, Params: []sqltype.Type{intT}, Type: sqltype.DateTimeType, Pure: true,
 			Run: func(_ *Evaluation, a []any) (any, *sqlerr.Error) { return fromParts(a, "datetime") }},
 		"datetime2fromparts": {Min: 8, Max: 8, Params: []sqltype.Type{intT}, Type: sqltype.DateTime2Type, Pure: true,
 			Run: func(_ *Evaluation, a []any) (any, *sqlerr.Error) { return fromParts(a, "datetime2") }},
-		"timefromparts": {Min: 5, Max: 5, Params: []sqltype.Type{intT}, Type: sqltype.Type{Kind: sqltype.Time, Scale: 7}, Pure: true,
+		"timefromparts": {
+			Min:    5,
+			Max:    5,
+			Params: []sqltype.Type{intT},
+			Type:   sqltype.Type{Kind: sqltype.Time, Scale: 7},
+			Pure:   true,
 			Run: func(_ *Evaluation, a []any) (any, *sqlerr.Error) {
 				return fromParts(append([]any{int64(1900), int64(1), int64(1)}, a...), "time")
-			}},
-		"smalldatetimefromparts": {Min: 5, Max: 5, Params: []sqltype.Type{intT}, Type: sqltype.Type{Kind: sqltype.SmallDateTime}, Pure: true,
-			Run: func(_ *Evaluation, a []any) (any, *sqlerr.Error) { return fromParts(a, "smalldatetime") }},
-		"datetimeoffsetfromparts": {Min: 10, Max: 10, Params: []sqltype.Type{intT}, Type: sqltype.Type{Kind: sqltype.DateTimeOffset, Scale: 7}, Pure: true, Run: offsetFromParts},
+			},
+		},
+		"smalldatetimefromparts": {
+			Min:    5,
+			Max:    5,
+			Params: []sqltype.Type{intT},
+			Type:   sqltype.Type{Kind: sqltype.SmallDateTime},
+			Pure:   true,
+			Run:    func(_ *Evaluation, a []any) (any, *sqlerr.Error) { return fromParts(a, "smalldatetime") },
+		},
+		"datetimeoffsetfromparts": {
+			Min:    10,
+			Max:    10,
+			Params: []sqltype.Type{intT},
+			Type:   sqltype.Type{Kind: sqltype.DateTimeOffset, Scale: 7},
+			Pure:   true,
+			Run:    offsetFromParts,
+		},
 		"switchoffset": {Min: 2, Max: 2, Infer: offsetType, Pure: true,
 			Run: func(e *Evaluation, a []any) (any, *sqlerr.Error) {
 				zone, err := offsetOf("switchoffset", a[1], e.Types[1])
@@ -122,24 +165,41 @@ func init() {
 				}
 				return inZone(t, zone), nil
 			}},
-		"at_time_zone": {Min: 2, Max: 2, Params: []sqltype.Type{anyType, nmax}, Infer: zonedType, Run: func(e *Evaluation, a []any) (any, *sqlerr.Error) {
-			zone, err := TimeZone(a[1].(string))
-			t, ok := a[0].(time.Time)
-			if err != nil || !ok {
-				return nil, sqlerr.New(9820, 1, a[1])
-			}
-			if e.Types[0].Kind == sqltype.DateTimeOffset {
-				return t.In(zone), nil
-			}
-			return inZone(t, zone), nil
-		}},
-		"datetime_add":      {Min: 2, Max: 2, Pure: true, Run: func(e *Evaluation, a []any) (any, *sqlerr.Error) { return datetimeSum(e, a, 1) }},
-		"datetime_subtract": {Min: 2, Max: 2, Pure: true, Run: func(e *Evaluation, a []any) (any, *sqlerr.Error) { return datetimeSum(e, a, -1) }},
+		"at_time_zone": {
+			Min:    2,
+			Max:    2,
+			Params: []sqltype.Type{anyType, nmax},
+			Infer:  zonedType,
+			Run: func(e *Evaluation, a []any) (any, *sqlerr.Error) {
+				zone, err := TimeZone(a[1].(string))
+				t, ok := a[0].(time.Time)
+				if err != nil || !ok {
+					return nil, sqlerr.New(9820, 1, a[1])
+				}
+				if e.Types[0].Kind == sqltype.DateTimeOffset {
+					return t.In(zone), nil
+				}
+				return inZone(t, zone), nil
+			},
+		},
+		"datetime_add": {
+			Min:  2,
+			Max:  2,
+			Pure: true,
+			Run:  func(e *Evaluation, a []any) (any, *sqlerr.Error) { return datetimeSum(e, a, 1) },
+		},
+		"datetime_subtract": {
+			Min:  2,
+			Max:  2,
+			Pure: true,
+			Run:  func(e *Evaluation, a []any) (any, *sqlerr.Error) { return datetimeSum(e, a, -1) },
+		},
 	})
 }
 
-// inZone is the moment at which the clocks of a zone show a time. What they show twice is the later moment, after they were put back; what
-// they never show is taken by the offset before they were put forward (docs/t-sql/queries/at-time-zone-transact-sql.md, Remarks and Examples).
+// inZone is the moment at which the clocks of a zone show a time. What they show twice is the later moment, after they
+// were put back; what they never show is taken by the offset before they were put forward
+// (docs/t-sql/queries/at-time-zone-transact-sql.md, Remarks and Examples).
 func inZone(t time.Time, zone *time.Location) time.Time {
 	shown := time.Date(t.Year(), t.Month(), t.Day(), t.Hour(), t.Minute(), t.Second(), t.Nanosecond(), time.UTC)
 	moment := func(day int) (at time.Time, valid bool) {
@@ -155,7 +215,8 @@ func inZone(t time.Time, zone *time.Location) time.Time {
 	return before
 }
 
-// offsetType is a datetimeoffset with the precision of the argument (docs/t-sql/functions/todatetimeoffset-transact-sql.md, Return Types).
+// offsetType is a datetimeoffset with the precision of the argument
+// (docs/t-sql/functions/todatetimeoffset-transact-sql.md, Return Types).
 func offsetType(types []sqltype.Type) sqltype.Type {
 	t := sqltype.Type{Kind: sqltype.DateTimeOffset, Scale: 7}
 	switch from := types[0]; from.Kind {
@@ -171,7 +232,13 @@ func offsetType(types []sqltype.Type) sqltype.Type {
 
 // moment is the first argument as a date of a type; texts are read as the session has it.
 func (e *Evaluation) moment(v any, to sqltype.Type) (time.Time, *sqlerr.Error) {
-	out, err := sqltype.Convert(v, e.Types[0], to, sqltype.LocalStyle(e.DateOrder.Style(), e.Language.ID), sqltype.Implicit)
+	out, err := sqltype.Convert(
+		v,
+		e.Types[0],
+		to,
+		sqltype.LocalStyle(e.DateOrder.Style(), e.Language.ID),
+		sqltype.Implicit,
+	)
 	if err != nil {
 		copied := *err
 		return time.Time{}, &copied
@@ -295,7 +362,14 @@ func dateAdd(e *Evaluation, a []any) (any, *sqlerr.Error) {
 }
 
 // timeUnits are parts of a day in units of 100 ns.
-var timeUnits = map[string]int64{"hour": 36e9, "minute": 6e8, "second": 1e7, "millisecond": 1e4, "microsecond": 10, "nanosecond": 1}
+var timeUnits = map[string]int64{
+	"hour":        36e9,
+	"minute":      6e8,
+	"second":      1e7,
+	"millisecond": 1e4,
+	"microsecond": 10,
+	"nanosecond":  1,
+}
 
 // addMonths keeps the day, or takes the last one of a shorter month.
 func addMonths(t time.Time, n int64) time.Time {
@@ -361,8 +435,8 @@ func truncateTime(part string, t time.Time, first int64) time.Time {
 	return time.Date(y, m, d, 0, 0, 0, 0, t.Location())
 }
 
-// offsetFromParts is DATETIMEOFFSETFROMPARTS: date, time, fraction, hours and minutes of the offset, digits of the fraction
-// (docs/t-sql/functions/datetimeoffsetfromparts-transact-sql.md).
+// offsetFromParts is DATETIMEOFFSETFROMPARTS: date, time, fraction, hours and minutes of the offset, digits of the
+// fraction (docs/t-sql/functions/datetimeoffsetfromparts-transact-sql.md).
 func offsetFromParts(_ *Evaluation, a []any) (any, *sqlerr.Error) {
 	hours, minutes := integer(a[7]), integer(a[8])
 	opposed := hours < 0 && minutes > 0 || hours > 0 && minutes < 0
@@ -396,7 +470,10 @@ func fromParts(a []any, name string) (any, *sqlerr.Error) {
 		}
 	}
 	t := time.Date(n[0], time.Month(n[1]), n[2], n[3], n[4], n[5], nanos, time.UTC)
-	if t.Year() != n[0] || int(t.Month()) != n[1] || t.Day() != n[2] || t.Hour() != n[3] || t.Minute() != n[4] || t.Second() != n[5] || n[0] < 1 || n[0] > 9999 {
+	if t.Year() != n[0] || int(t.Month()) != n[1] || t.Day() != n[2] || t.Hour() != n[3] || t.Minute() != n[4] ||
+		t.Second() != n[5] ||
+		n[0] < 1 ||
+		n[0] > 9999 {
 		return nil, sqlerr.New(289, 1, name)
 	}
 	if name == "smalldatetime" || name == "datetime" {

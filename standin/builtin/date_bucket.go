@@ -11,20 +11,24 @@ import (
 
 // DATE_BUCKET (docs/t-sql/functions/date-bucket-transact-sql.md).
 func init() {
-	add(map[string]*function{"date_bucket": {Min: 3, Max: 4, Pure: true, Run: func(e *Evaluation, a []any) (any, *sqlerr.Error) {
-		width, t, origin := integer(a[1]), a[2].(time.Time), day1900
-		if width <= 0 {
-			return nil, sqlerr.New(9834, 1)
-		}
-		if len(a) > 3 {
-			origin = a[3].(time.Time)
-		}
-		out, err := sqltype.FitTime(bucketStart(a[0].(string), width, t, origin), e.Types[2], e.Result)
-		if err != nil {
-			return nil, sqlerr.New(517, 1, e.Result.Kind)
-		}
-		return out, nil
-	}}})
+	add(
+		map[string]*function{
+			"date_bucket": {Min: 3, Max: 4, Pure: true, Run: func(e *Evaluation, a []any) (any, *sqlerr.Error) {
+				width, t, origin := integer(a[1]), a[2].(time.Time), day1900
+				if width <= 0 {
+					return nil, sqlerr.New(9834, 1)
+				}
+				if len(a) > 3 {
+					origin = a[3].(time.Time)
+				}
+				out, err := sqltype.FitTime(bucketStart(a[0].(string), width, t, origin), e.Types[2], e.Result)
+				if err != nil {
+					return nil, sqlerr.New(517, 1, e.Result.Kind)
+				}
+				return out, nil
+			}},
+		},
+	)
 }
 
 // bucketStart is the begin of the bucket, width parts wide and counted from origin, that t is in.

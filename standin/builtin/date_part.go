@@ -6,13 +6,30 @@ import "geosql.dev/standin/sqltype"
 
 // dayParts are the parts of dates that are no parts of a time of day, clockParts those that are no parts of a day.
 var (
-	dayParts = map[string]bool{"year": true, "quarter": true, "month": true, "dayofyear": true, "day": true, "week": true, "weekday": true, "iso_week": true,
-		"tzoffset": true}
-	clockParts = map[string]bool{"hour": true, "minute": true, "second": true, "millisecond": true, "microsecond": true, "nanosecond": true, "tzoffset": true}
+	dayParts = map[string]bool{
+		"year":      true,
+		"quarter":   true,
+		"month":     true,
+		"dayofyear": true,
+		"day":       true,
+		"week":      true,
+		"weekday":   true,
+		"iso_week":  true,
+		"tzoffset":  true,
+	}
+	clockParts = map[string]bool{
+		"hour":        true,
+		"minute":      true,
+		"second":      true,
+		"millisecond": true,
+		"microsecond": true,
+		"nanosecond":  true,
+		"tzoffset":    true,
+	}
 )
 
-// withoutParts are the parts that a function knows for no type (docs/t-sql/functions/dateadd-transact-sql.md, datediff-transact-sql.md,
-// datetrunc-transact-sql.md, Arguments).
+// withoutParts are the parts that a function knows for no type (docs/t-sql/functions/dateadd-transact-sql.md,
+// datediff-transact-sql.md, datetrunc-transact-sql.md, Arguments).
 var withoutParts = map[string]map[string]bool{
 	"dateadd":      {"iso_week": true, "tzoffset": true},
 	"datediff":     {"iso_week": true, "tzoffset": true},
@@ -20,8 +37,9 @@ var withoutParts = map[string]map[string]bool{
 	"datetrunc":    {"weekday": true, "tzoffset": true, "nanosecond": true},
 }
 
-// HasPart tells whether a function of parts of dates takes one of a value of a type (docs/t-sql/functions/datepart-transact-sql.md, Default
-// returned for a datepart that isn't in a date argument; DATEDIFF takes the default of a part that a value has not).
+// HasPart tells whether a function of parts of dates takes one of a value of a type
+// (docs/t-sql/functions/datepart-transact-sql.md, Default returned for a datepart that isn't in a date argument;
+// DATEDIFF takes the default of a part that a value has not).
 func HasPart(function, part string, t sqltype.Type) bool {
 	if withoutParts[function][part] {
 		return false

@@ -10,8 +10,12 @@ import (
 )
 
 // standardDates are the patterns that a single letter stands for in every culture.
-var standardDates = map[byte]string{'s': "yyyy-MM-dd'T'HH':'mm':'ss", 'u': "yyyy-MM-dd HH':'mm':'ss'Z'", 'o': "yyyy-MM-dd'T'HH':'mm':'ss.fffffff",
-	'r': "ddd, dd MMM yyyy HH':'mm':'ss 'GMT'"}
+var standardDates = map[byte]string{
+	's': "yyyy-MM-dd'T'HH':'mm':'ss",
+	'u': "yyyy-MM-dd HH':'mm':'ss'Z'",
+	'o': "yyyy-MM-dd'T'HH':'mm':'ss.fffffff",
+	'r': "ddd, dd MMM yyyy HH':'mm':'ss 'GMT'",
+}
 
 // date writes a date and time in a pattern of .NET; empty for a pattern that is none.
 func (c *formatCulture) date(t time.Time, pattern string) string {
@@ -65,8 +69,8 @@ func run(pattern string, i int) int {
 	return n
 }
 
-// eachMark writes a pattern: its literals as they are, and for a mark at i, which is repeated n times, what write does. Empty when write
-// knows no such mark. A percent sign is nothing: it makes a pattern of a single letter one of marks.
+// eachMark writes a pattern: its literals as they are, and for a mark at i, which is repeated n times, what write does.
+// Empty when write knows no such mark. A percent sign is nothing: it makes a pattern of a single letter one of marks.
 func eachMark(pattern string, write func(out *strings.Builder, i, n int) bool) string {
 	var out strings.Builder
 	for i := 0; i < len(pattern); {
@@ -176,8 +180,8 @@ func offsetText(t time.Time, n int) string {
 	return sign + padded(offset/3600, n)
 }
 
-// formatSpan writes a time, which .NET takes for a span: everything but its marks has to be quoted (docs/t-sql/functions/format-transact-sql.md,
-// "FORMAT with time data types"). Empty for a pattern that is none.
+// formatSpan writes a time, which .NET takes for a span: everything but its marks has to be quoted
+// (docs/t-sql/functions/format-transact-sql.md, "FORMAT with time data types"). Empty for a pattern that is none.
 func formatSpan(t time.Time, pattern string) string {
 	switch pattern {
 	case "c", "t", "T":

@@ -162,7 +162,8 @@ type numberPattern struct {
 	zeros, zerosUp int // the least digits before the point, and after it
 }
 
-// readPattern reads a section: 0 and #, point, commas (which group, or divide by 1000 before the point), % and ‰, and literals.
+// readPattern reads a section: 0 and #, point, commas (which group, or divide by 1000 before the point), % and ‰, and
+// literals.
 func readPattern(pattern string) numberPattern {
 	var p numberPattern
 	commas, pointed := int32(0), false

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package builtin has the built-in functions of Transact-SQL that need nothing but their arguments and how the session reads and writes dates:
-// those of strings, numbers, dates, bits and JSON, LIKE, FORMAT and PARSE (docs/t-sql/functions/functions.md).
+// Package builtin has the built-in functions of Transact-SQL that need nothing but their arguments and how the session
+// reads and writes dates: those of strings, numbers, dates, bits and JSON, LIKE, FORMAT and PARSE
+// (docs/t-sql/functions/functions.md).
 package builtin
 
 import (
@@ -39,8 +40,16 @@ func (f *Function[E]) Eval(e E, args []any) (any, *sqlerr.Error) {
 
 // Of is a function for those who see more than it does.
 func Of[E any](f *Function[*Evaluation], evaluation func(E) *Evaluation) *Function[E] {
-	return &Function[E]{Min: f.Min, Max: f.Max, Params: f.Params, Type: f.Type, Infer: f.Infer, Pure: f.Pure, Nulls: f.Nulls,
-		Run: func(e E, args []any) (any, *sqlerr.Error) { return f.Run(evaluation(e), args) }}
+	return &Function[E]{
+		Min:    f.Min,
+		Max:    f.Max,
+		Params: f.Params,
+		Type:   f.Type,
+		Infer:  f.Infer,
+		Pure:   f.Pure,
+		Nulls:  f.Nulls,
+		Run:    func(e E, args []any) (any, *sqlerr.Error) { return f.Run(evaluation(e), args) },
+	}
 }
 
 // Evaluation is what a function of this package sees besides its arguments.

@@ -19,8 +19,8 @@ func Like(text, pattern string, escape rune, collation string) bool {
 	return len(trimmed) < len(t) && likeRunes(trimmed, p, escape, collation)
 }
 
-// likeRunes goes back to the last % alone when a character does not match: what stood before it has its first match already, and a later one
-// leaves less of the text. So the time is at most the product of the lengths.
+// likeRunes goes back to the last % alone when a character does not match: what stood before it has its first match
+// already, and a later one leaves less of the text. So the time is at most the product of the lengths.
 func likeRunes(t, p []rune, escape rune, collation string) bool {
 	at, next := 0, 0
 	behind, from := -1, 0 // where the pattern goes on behind the last %, and where in the text

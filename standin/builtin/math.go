@@ -24,26 +24,40 @@ import (
 
 func init() {
 	float := func(f func(float64) float64) *function {
-		return &function{Min: 1, Max: 1, Params: []sqltype.Type{floatT}, Type: floatT, Pure: true, Run: func(_ *Evaluation, a []any) (any, *sqlerr.Error) {
-			return finite(f(a[0].(float64)))
-		}}
+		return &function{
+			Min:    1,
+			Max:    1,
+			Params: []sqltype.Type{floatT},
+			Type:   floatT,
+			Pure:   true,
+			Run: func(_ *Evaluation, a []any) (any, *sqlerr.Error) {
+				return finite(f(a[0].(float64)))
+			},
+		}
 	}
-	exact := func(onInt func(int64) int64, onDecimal func(decimal.Decimal) decimal.Decimal, onFloat func(float64) float64) *function {
-		return &function{Min: 1, Max: 1, Infer: numberLike, Pure: true, Run: func(e *Evaluation, a []any) (any, *sqlerr.Error) {
-			switch v := a[0].(type) {
-			case int64:
-				return onInt(v), nil
-			case bool:
-				return map[bool]int64{true: 1}[v], nil
-			case decimal.Decimal:
-				return e.fit(onDecimal(v), e.Types[0])
-			}
-			f, err := sqltype.Convert(a[0], e.Types[0], floatT, 0, sqltype.Explicit)
-			if err != nil {
-				return nil, err
-			}
-			return e.fit(onFloat(f.(float64)), floatT)
-		}}
+	exact := func(onInt func(int64) int64, onDecimal func(decimal.Decimal) decimal.Decimal,
+		onFloat func(float64) float64) *function {
+		return &function{
+			Min:   1,
+			Max:   1,
+			Infer: numberLike,
+			Pure:  true,
+			Run: func(e *Evaluation, a []any) (any, *sqlerr.Error) {
+				switch v := a[0].(type) {
+				case int64:
+					return onInt(v), nil
+				case bool:
+					return map[bool]int64{true: 1}[v], nil
+				case decimal.Decimal:
+					return e.fit(onDecimal(v), e.Types[0])
+				}
+				f, err := sqltype.Convert(a[0], e.Types[0], floatT, 0, sqltype.Explicit)
+				if err != nil {
+					return nil, err
+				}
+				return e.fit(onFloat(f.(float64)), floatT)
+			},
+		}
 	}
 	same := func(n int64) int64 { return n }
 	add(map[string]*function{
@@ -53,21 +67,32 @@ func init() {
 		"sign": exact(func(n int64) int64 { return int64(decimal.NewFromInt(n).Sign()) },
 			func(d decimal.Decimal) decimal.Decimal { return decimal.NewFromInt(int64(d.Sign())) },
 			func(f float64) float64 { return float64(decimal.NewFromFloat(f).Sign()) }),
-		"sqrt": float(math.Sqrt), "exp": float(math.Exp), "log10": float(math.Log10), "sin": float(math.Sin), "cos": float(math.Cos),
+		"sqrt": float(
+			math.Sqrt,
+		), "exp": float(math.Exp), "log10": float(math.Log10), "sin": float(math.Sin), "cos": float(math.Cos),
 		"tan": float(math.Tan), "asin": float(math.Asin), "acos": float(math.Acos), "atan": float(math.Atan),
-		"cot":     float(func(f float64) float64 { return 1 / math.Tan(f) }),
-		"degrees": angle(func(f float64) float64 { return f * 180 / math.Pi }), "radians": angle(func(f float64) float64 { return f * math.Pi / 180 }),
+		"cot": float(func(f float64) float64 { return 1 / math.Tan(f) }),
+		"degrees": angle(
+			func(f float64) float64 { return f * 180 / math.Pi },
+		), "radians": angle(func(f float64) float64 { return f * math.Pi / 180 }),
 		"square": float(func(f float64) float64 { return f * f }),
-		"log": {Min: 1, Max: 2, Params: []sqltype.Type{floatT}, Type: floatT, Pure: true, Run: func(_ *Evaluation, a []any) (any, *sqlerr.Error) {
-			v := math.Log(a[0].(float64))
-			if len(a) > 1 {
-				v /= math.Log(a[1].(float64))
-			}
-			if math.IsNaN(v) || math.IsInf(v, 0) {
-				return nil, sqlerr.New(3623, 1)
-			}
-			return v, nil
-		}},
+		"log": {
+			Min:    1,
+			Max:    2,
+			Params: []sqltype.Type{floatT},
+			Type:   floatT,
+			Pure:   true,
+			Run: func(_ *Evaluation, a []any) (any, *sqlerr.Error) {
+				v := math.Log(a[0].(float64))
+				if len(a) > 1 {
+					v /= math.Log(a[1].(float64))
+				}
+				if math.IsNaN(v) || math.IsInf(v, 0) {
+					return nil, sqlerr.New(3623, 1)
+				}
+				return v, nil
+			},
+		},
 		"atn2": {Min: 2, Max: 2, Params: []sqltype.Type{floatT}, Type: floatT, Pure: true,
 			Run: func(_ *Evaluation, a []any) (any, *sqlerr.Error) {
 				if a[0] == 0.0 && a[1] == 0.0 {
@@ -75,40 +100,112 @@ func init() {
 				}
 				return math.Atan2(a[0].(float64), a[1].(float64)), nil
 			}},
-		"pi":              {Type: floatT, Pure: true, Run: func(*Evaluation, []any) (any, *sqlerr.Error) { return math.Pi, nil }},
-		"power":           {Min: 2, Max: 2, Params: []sqltype.Type{anyType, floatT}, Infer: numberLike, Pure: true, Run: power},
-		"round":           {Min: 2, Max: 3, Params: []sqltype.Type{anyType, intT, intT}, Infer: numberLike, Pure: true, Run: round},
-		"newid":           {Type: sqltype.GUIDType, Run: func(*Evaluation, []any) (any, *sqlerr.Error) { return uuid.New(), nil }},
-		"newsequentialid": {Type: sqltype.GUIDType, Run: func(*Evaluation, []any) (any, *sqlerr.Error) { return sequentialID(), nil }},
-		"isnumeric": {Min: 1, Max: 1, Type: intT, Nulls: true, Pure: true, Run: func(e *Evaluation, a []any) (any, *sqlerr.Error) {
-			if a[0] == nil {
+		"pi": {
+			Type: floatT,
+			Pure: true,
+			Run:  func(*Evaluation, []any) (any, *sqlerr.Error) { return math.Pi, nil },
+		},
+		"power": {
+			Min:    2,
+			Max:    2,
+			Params: []sqltype.Type{anyType, floatT},
+			Infer:  numberLike,
+			Pure:   true,
+			Run:    power,
+		},
+		"round": {
+			Min:    2,
+			Max:    3,
+			Params: []sqltype.Type{anyType, intT, intT},
+			Infer:  numberLike,
+			Pure:   true,
+			Run:    round,
+		},
+		"newid": {
+			Type: sqltype.GUIDType,
+			Run:  func(*Evaluation, []any) (any, *sqlerr.Error) { return uuid.New(), nil },
+		},
+		"newsequentialid": {
+			Type: sqltype.GUIDType,
+			Run:  func(*Evaluation, []any) (any, *sqlerr.Error) { return sequentialID(), nil },
+		},
+		"isnumeric": {
+			Min:   1,
+			Max:   1,
+			Type:  intT,
+			Nulls: true,
+			Pure:  true,
+			Run: func(e *Evaluation, a []any) (any, *sqlerr.Error) {
+				if a[0] == nil {
+					return int64(0), nil
+				}
+				if e.Types[0].Kind.IsNumeric() {
+					return int64(1), nil
+				}
+				s, ok := a[0].(string)
+				if !ok {
+					return int64(0), nil
+				}
+				if _, ok := sqltype.ParseNumber(s, true); ok && strings.TrimSpace(s) != "" {
+					return int64(1), nil
+				}
+				if _, err := sqltype.Convert(s, nmax, floatT, 0, sqltype.Explicit); err == nil && strings.TrimSpace(s) != "" {
+					return int64(1), nil
+				}
 				return int64(0), nil
-			}
-			if e.Types[0].Kind.IsNumeric() {
-				return int64(1), nil
-			}
-			s, ok := a[0].(string)
-			if !ok {
-				return int64(0), nil
-			}
-			if _, ok := sqltype.ParseNumber(s, true); ok && strings.TrimSpace(s) != "" {
-				return int64(1), nil
-			}
-			if _, err := sqltype.Convert(s, nmax, floatT, 0, sqltype.Explicit); err == nil && strings.TrimSpace(s) != "" {
-				return int64(1), nil
-			}
-			return int64(0), nil
-		}},
-		"checksum":        {Min: 1, Max: 254, Type: intT, Nulls: true, Pure: true, Run: func(e *Evaluation, a []any) (any, *sqlerr.Error) { return checksum(e, a, true), nil }},
-		"binary_checksum": {Min: 1, Max: 254, Type: intT, Nulls: true, Pure: true, Run: func(e *Evaluation, a []any) (any, *sqlerr.Error) { return checksum(e, a, false), nil }},
-		"hashbytes":       {Min: 2, Max: 2, Params: []sqltype.Type{nmax, anyType}, Type: sqltype.VarBinaryOf(8000), Pure: true, Run: hashBytes},
-		"crypt_gen_random": {Min: 1, Max: 2, Params: []sqltype.Type{intT, sqltype.VarBinaryMax}, Type: sqltype.VarBinaryOf(8000), Run: func(_ *Evaluation, a []any) (any, *sqlerr.Error) {
-			out := make([]byte, max(0, min(8000, integer(a[0]))))
-			_, _ = cryptorand.Read(out) // it never fails
-			return out, nil
-		}},
-		"greatest": {Min: 1, Max: 254, Infer: unionType, Nulls: true, Pure: true, Run: func(e *Evaluation, a []any) (any, *sqlerr.Error) { return extreme(e, a, 1) }},
-		"least":    {Min: 1, Max: 254, Infer: unionType, Nulls: true, Pure: true, Run: func(e *Evaluation, a []any) (any, *sqlerr.Error) { return extreme(e, a, -1) }},
+			},
+		},
+		"checksum": {
+			Min:   1,
+			Max:   254,
+			Type:  intT,
+			Nulls: true,
+			Pure:  true,
+			Run:   func(e *Evaluation, a []any) (any, *sqlerr.Error) { return checksum(e, a, true), nil },
+		},
+		"binary_checksum": {
+			Min:   1,
+			Max:   254,
+			Type:  intT,
+			Nulls: true,
+			Pure:  true,
+			Run:   func(e *Evaluation, a []any) (any, *sqlerr.Error) { return checksum(e, a, false), nil },
+		},
+		"hashbytes": {
+			Min:    2,
+			Max:    2,
+			Params: []sqltype.Type{nmax, anyType},
+			Type:   sqltype.VarBinaryOf(8000),
+			Pure:   true,
+			Run:    hashBytes,
+		},
+		"crypt_gen_random": {
+			Min:    1,
+			Max:    2,
+			Params: []sqltype.Type{intT, sqltype.VarBinaryMax},
+			Type:   sqltype.VarBinaryOf(8000),
+			Run: func(_ *Evaluation, a []any) (any, *sqlerr.Error) {
+				out := make([]byte, max(0, min(8000, integer(a[0]))))
+				_, _ = cryptorand.Read(out) // it never fails
+				return out, nil
+			},
+		},
+		"greatest": {
+			Min:   1,
+			Max:   254,
+			Infer: unionType,
+			Nulls: true,
+			Pure:  true,
+			Run:   func(e *Evaluation, a []any) (any, *sqlerr.Error) { return extreme(e, a, 1) },
+		},
+		"least": {
+			Min:   1,
+			Max:   254,
+			Infer: unionType,
+			Nulls: true,
+			Pure:  true,
+			Run:   func(e *Evaluation, a []any) (any, *sqlerr.Error) { return extreme(e, a, -1) },
+		},
 	})
 }
 
@@ -197,8 +294,8 @@ func absolute(f *function) *function {
 	return f
 }
 
-// angle is DEGREES or RADIANS: the result has the type of the argument, cut where that is an integer (RADIANS(180) is 3), and 18 digits behind the
-// point where it is a decimal with fewer of them.
+// angle is DEGREES or RADIANS: the result has the type of the argument, cut where that is an integer (RADIANS(180) is
+// 3), and 18 digits behind the point where it is a decimal with fewer of them.
 func angle(turn func(float64) float64) *function {
 	infer := func(types []sqltype.Type) sqltype.Type {
 		t := numberLike(types)

@@ -13,7 +13,8 @@ import (
 	"geosql.dev/standin/sqltype"
 )
 
-// FormatMessage fills arguments in, as FORMATMESSAGE and RAISERROR do (docs/t-sql/language-elements/raiserror-transact-sql.md).
+// FormatMessage fills arguments in, as FORMATMESSAGE and RAISERROR do
+// (docs/t-sql/language-elements/raiserror-transact-sql.md).
 func FormatMessage(text string, args []any) (string, *sqlerr.Error) {
 	var out strings.Builder
 	next := 0
@@ -64,7 +65,8 @@ func FormatMessage(text string, args []any) (string, *sqlerr.Error) {
 	return out.String(), nil
 }
 
-// longestMessage is how many characters a message has; a longer one ends in an ellipsis (docs/t-sql/language-elements/raiserror-transact-sql.md, msg_str).
+// longestMessage is how many characters a message has; a longer one ends in an ellipsis
+// (docs/t-sql/language-elements/raiserror-transact-sql.md, msg_str).
 const longestMessage = 2047
 
 // messageArgument is an argument, of that number, for a conversion with its flags: as Go has both.

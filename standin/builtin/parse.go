@@ -18,13 +18,15 @@ type culture struct {
 	name string
 	// point and group are the decimal point and what stands between thousands.
 	point, group string
-	// dates is the order of a date's parts, empty for another calendar; english tells that months and days have English names.
+	// dates is the order of a date's parts, empty for another calendar; english tells that months and days have English
+	// names.
 	dates   string
 	english bool
 }
 
-// cultureTable are the cultures of the languages that docs/t-sql/functions/parse-transact-sql.md lists, sr-Latn-CS, which
-// its neighbour's examples name, and that of Bokmål: name, decimal point, separator of thousands (s is a space) and order of dates.
+// cultureTable are the cultures of the languages that docs/t-sql/functions/parse-transact-sql.md lists, sr-Latn-CS,
+// which its neighbour's examples name, and that of Bokmål: name, decimal point, separator of thousands (s is a space)
+// and order of dates.
 const cultureTable = `en-US . , mdy
 	de-DE , . dmy
 	fr-FR , s dmy
@@ -175,9 +177,11 @@ func (c *culture) plainNumber(s string, money bool) (string, bool) {
 }
 
 var (
-	weekdayName = regexp.MustCompile(`(?i)^(mon|tues|wednes|thurs|fri|satur|sun)day,?\s+|^(mon|tue|wed|thu|fri|sat|sun),?\s+`)
-	clockOnly   = regexp.MustCompile(`(?i)^\d{1,2}(:\d{2}(:\d{2}(\.\d+)?)?)?\s*([ap]m)?$`)
-	otherWord   = regexp.MustCompile(`\pL+`)
+	weekdayName = regexp.MustCompile(
+		`(?i)^(mon|tues|wednes|thurs|fri|satur|sun)day,?\s+|^(mon|tue|wed|thu|fri|sat|sun),?\s+`,
+	)
+	clockOnly = regexp.MustCompile(`(?i)^\d{1,2}(:\d{2}(:\d{2}(\.\d+)?)?)?\s*([ap]m)?$`)
+	otherWord = regexp.MustCompile(`\pL+`)
 )
 
 // parseDate reads a date and time as a culture writes them. A time alone is one of today.
@@ -196,7 +200,12 @@ func (c *culture) parseDate(s string, to sqltype.Type) (any, *sqlerr.Error) {
 	}
 	s = weekdayName.ReplaceAllString(s, "")
 	order, _ := sqltype.ParseDateOrder(c.dates)
-	t, err := sqltype.ParseTime(s, sqltype.NVarCharMax, sqltype.Type{Kind: sqltype.DateTimeOffset, Scale: 7}, order.Style())
+	t, err := sqltype.ParseTime(
+		s,
+		sqltype.NVarCharMax,
+		sqltype.Type{Kind: sqltype.DateTimeOffset, Scale: 7},
+		order.Style(),
+	)
 	if err != nil {
 		return nil, notParsed
 	}

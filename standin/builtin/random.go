@@ -9,7 +9,8 @@ import (
 	"geosql.dev/standin/sqltype"
 )
 
-// The two generators that RAND combines, each modulo a prime, and the factor that brings their difference between 0 and 1.
+// The two generators that RAND combines, each modulo a prime, and the factor that brings their difference between 0 and
+// 1.
 const (
 	firstFactor, firstModulus   = 40014, 2147483563
 	secondFactor, secondModulus = 40692, 2147483399

@@ -17,14 +17,25 @@ import (
 	"geosql.dev/standin/syntax"
 )
 
-func stringFunction(min, max int, params []sqltype.Type, infer func([]sqltype.Type) sqltype.Type, run func(e *Evaluation, a []any) (any, *sqlerr.Error)) *function {
+func stringFunction(
+	min, max int,
+	params []sqltype.Type,
+	infer func([]sqltype.Type) sqltype.Type,
+	run func(e *Evaluation, a []any) (any, *sqlerr.Error),
+) *function {
 	return &function{Min: min, Max: max, Params: params, Infer: infer, Pure: true, Run: run}
 }
 
 func init() {
 	one := []sqltype.Type{anyType}
 	onText := func(f func(string) string) *function {
-		return stringFunction(1, 1, one, textLike, func(e *Evaluation, a []any) (any, *sqlerr.Error) { return f(sqltype.AsText(a[0], e.Types[0])), nil })
+		return stringFunction(
+			1,
+			1,
+			one,
+			textLike,
+			func(e *Evaluation, a []any) (any, *sqlerr.Error) { return f(sqltype.AsText(a[0], e.Types[0])), nil },
+		)
 	}
 	add(map[string]*function{
 		"len": {Min: 1, Max: 1, Type: intT, Pure: true, Run: func(e *Evaluation, a []any) (any, *sqlerr.Error) {
@@ -42,60 +53,109 @@ func init() {
 		"upper": onText(strings.ToUpper), "lower": onText(strings.ToLower),
 		"ltrim": trimFunction(true, false), "rtrim": trimFunction(false, true), "trim": trimFunction(true, true),
 		"leading_trim": trimFunction(true, false), "trailing_trim": trimFunction(false, true),
-		"left": stringFunction(2, 2, []sqltype.Type{anyType, intT}, textLike, func(e *Evaluation, a []any) (any, *sqlerr.Error) {
-			if integer(a[1]) < 0 {
-				return nil, sqlerr.New(536, 1, "left")
-			}
-			return sqltype.Slice(sqltype.AsText(a[0], e.Types[0]), 0, int(integer(a[1]))), nil
-		}),
-		"right": stringFunction(2, 2, []sqltype.Type{anyType, intT}, textLike, func(e *Evaluation, a []any) (any, *sqlerr.Error) {
-			n := int(integer(a[1]))
-			if n < 0 {
-				return nil, sqlerr.New(536, 1, "right")
-			}
-			s := sqltype.AsText(a[0], e.Types[0])
-			return sqltype.Slice(s, max(0, sqltype.Length(s)-n), n), nil
-		}),
-		"substring": stringFunction(3, 3, []sqltype.Type{anyType, bigT, bigT}, characterLike, func(e *Evaluation, a []any) (any, *sqlerr.Error) {
-			n := int64(1 << 31)
-			if len(a) > 2 {
-				n = integer(a[2])
-			}
-			if n < 0 {
-				return nil, sqlerr.New(537, 3)
-			}
-			return slice(a[0], e.Types[0], int(integer(a[1]))-1, int(min(n, 1<<31))), nil
-		}),
+		"left": stringFunction(
+			2,
+			2,
+			[]sqltype.Type{anyType, intT},
+			textLike,
+			func(e *Evaluation, a []any) (any, *sqlerr.Error) {
+				if integer(a[1]) < 0 {
+					return nil, sqlerr.New(536, 1, "left")
+				}
+				return sqltype.Slice(sqltype.AsText(a[0], e.Types[0]), 0, int(integer(a[1]))), nil
+			},
+		),
+		"right": stringFunction(
+			2,
+			2,
+			[]sqltype.Type{anyType, intT},
+			textLike,
+			func(e *Evaluation, a []any) (any, *sqlerr.Error) {
+				n := int(integer(a[1]))
+				if n < 0 {
+					return nil, sqlerr.New(536, 1, "right")
+				}
+				s := sqltype.AsText(a[0], e.Types[0])
+				return sqltype.Slice(s, max(0, sqltype.Length(s)-n), n), nil
+			},
+		),
+		"substring": stringFunction(
+			3,
+			3,
+			[]sqltype.Type{anyType, bigT, bigT},
+			characterLike,
+			func(e *Evaluation, a []any) (any, *sqlerr.Error) {
+				n := int64(1 << 31)
+				if len(a) > 2 {
+					n = integer(a[2])
+				}
+				if n < 0 {
+					return nil, sqlerr.New(537, 3)
+				}
+				return slice(a[0], e.Types[0], int(integer(a[1]))-1, int(min(n, 1<<31))), nil
+			},
+		),
 		"charindex": {Min: 2, Max: 3, Params: []sqltype.Type{anyType, anyType, bigT}, Type: intT, Pure: true, Run: charIndex},
 		"patindex":  {Min: 2, Max: 2, Params: []sqltype.Type{nmax, nmax}, Type: intT, Pure: true, Run: patIndex},
-		"replace": stringFunction(3, 3, []sqltype.Type{anyType, anyType, anyType}, replaced, func(e *Evaluation, a []any) (any, *sqlerr.Error) {
-			out := replaceAll(sqltype.AsText(a[0], e.Types[0]), sqltype.AsText(a[1], e.Types[1]), sqltype.AsText(a[2], e.Types[2]), e.Collation)
-			return cutTo(out, e.Result), nil
-		}),
+		"replace": stringFunction(
+			3,
+			3,
+			[]sqltype.Type{anyType, anyType, anyType},
+			replaced,
+			func(e *Evaluation, a []any) (any, *sqlerr.Error) {
+				out := replaceAll(
+					sqltype.AsText(a[0], e.Types[0]),
+					sqltype.AsText(a[1], e.Types[1]),
+					sqltype.AsText(a[2], e.Types[2]),
+					e.Collation,
+				)
+				return cutTo(out, e.Result), nil
+			},
+		),
 		"translate": stringFunction(3, 3, []sqltype.Type{anyType, nmax, nmax}, textLike, translate),
-		"stuff":     {Min: 4, Max: 4, Params: []sqltype.Type{anyType, intT, intT, anyType}, Infer: grownLike, Pure: true, Nulls: true, Run: stuff},
-		"replicate": stringFunction(2, 2, []sqltype.Type{anyType, intT}, widened, func(e *Evaluation, a []any) (any, *sqlerr.Error) {
-			n := integer(a[1])
-			if n < 0 {
-				return nil, nil
-			}
-			s := sqltype.AsText(a[0], e.Types[0])
-			if e.Result.Length != sqltype.MaxLength && len(s) > 0 {
-				n = min(n, int64(e.Result.Length/max(1, sqltype.Length(s))+1))
-				return e.Result.CutTo(strings.Repeat(s, int(n)), e.Result.Length), nil
-			}
-			if n*int64(len(s)) > 1<<30 {
-				return nil, sqlerr.New(7119, 1)
-			}
-			return strings.Repeat(s, int(n)), nil
-		}),
-		"space": {Min: 1, Max: 1, Params: []sqltype.Type{intT}, Type: sqltype.Type{Kind: sqltype.VarChar, Length: 8000}, Pure: true,
+		"stuff": {
+			Min:    4,
+			Max:    4,
+			Params: []sqltype.Type{anyType, intT, intT, anyType},
+			Infer:  grownLike,
+			Pure:   true,
+			Nulls:  true,
+			Run:    stuff,
+		},
+		"replicate": stringFunction(
+			2,
+			2,
+			[]sqltype.Type{anyType, intT},
+			widened,
+			func(e *Evaluation, a []any) (any, *sqlerr.Error) {
+				n := integer(a[1])
+				if n < 0 {
+					return nil, nil
+				}
+				s := sqltype.AsText(a[0], e.Types[0])
+				if e.Result.Length != sqltype.MaxLength && len(s) > 0 {
+					n = min(n, int64(e.Result.Length/max(1, sqltype.Length(s))+1))
+					return e.Result.CutTo(strings.Repeat(s, int(n)), e.Result.Length), nil
+				}
+				if n*int64(len(s)) > 1<<30 {
+					return nil, sqlerr.New(7119, 1)
+				}
+				return strings.Repeat(s, int(n)), nil
+			},
+		),
+		"space": {
+			Min:    1,
+			Max:    1,
+			Params: []sqltype.Type{intT},
+			Type:   sqltype.Type{Kind: sqltype.VarChar, Length: 8000},
+			Pure:   true,
 			Run: func(_ *Evaluation, a []any) (any, *sqlerr.Error) {
 				if integer(a[0]) < 0 {
 					return nil, nil
 				}
 				return strings.Repeat(" ", int(min(integer(a[0]), 8000))), nil
-			}},
+			},
+		},
 		"reverse": onText(func(s string) string {
 			r := []rune(s)
 			for i, j := 0, len(r)-1; i < j; i, j = i+1, j-1 {
@@ -109,13 +169,20 @@ func init() {
 			}
 			return nil, nil
 		}},
-		"unicode": {Min: 1, Max: 1, Params: []sqltype.Type{nmax}, Type: intT, Pure: true, Run: func(_ *Evaluation, a []any) (any, *sqlerr.Error) {
-			u := utf16.Encode([]rune(a[0].(string)))
-			if len(u) == 0 {
-				return nil, nil
-			}
-			return int64(u[0]), nil
-		}},
+		"unicode": {
+			Min:    1,
+			Max:    1,
+			Params: []sqltype.Type{nmax},
+			Type:   intT,
+			Pure:   true,
+			Run: func(_ *Evaluation, a []any) (any, *sqlerr.Error) {
+				u := utf16.Encode([]rune(a[0].(string)))
+				if len(u) == 0 {
+					return nil, nil
+				}
+				return int64(u[0]), nil
+			},
+		},
 		"char": {Min: 1, Max: 1, Params: []sqltype.Type{intT}, Type: sqltype.Type{Kind: sqltype.Char, Length: 1}, Pure: true,
 			Run: func(e *Evaluation, a []any) (any, *sqlerr.Error) {
 				if n := integer(a[0]); n >= 0 && n <= 255 {
@@ -123,42 +190,96 @@ func init() {
 				}
 				return nil, nil
 			}},
-		"nchar": {Min: 1, Max: 1, Params: []sqltype.Type{intT}, Type: sqltype.Type{Kind: sqltype.NChar, Length: 1}, Pure: true,
+		"nchar": {
+			Min:    1,
+			Max:    1,
+			Params: []sqltype.Type{intT},
+			Type:   sqltype.Type{Kind: sqltype.NChar, Length: 1},
+			Pure:   true,
 			Run: func(_ *Evaluation, a []any) (any, *sqlerr.Error) {
 				if n := integer(a[0]); n >= 0 && n <= 65535 {
 					return string(rune(n)), nil
 				}
 				return nil, nil
-			}},
-		"quotename": {Min: 1, Max: 2, Params: []sqltype.Type{nmax}, Type: sqltype.NVarCharOf(258), Pure: true, Run: quoteNameFunction},
+			},
+		},
+		"quotename": {
+			Min:    1,
+			Max:    2,
+			Params: []sqltype.Type{nmax},
+			Type:   sqltype.NVarCharOf(258),
+			Pure:   true,
+			Run:    quoteNameFunction,
+		},
 		"concat":    {Min: 2, Max: 254, Infer: concatType, Pure: true, Nulls: true, Run: concat},
 		"concat_ws": {Min: 3, Max: 254, Infer: concatType, Pure: true, Nulls: true, Run: concatWS},
-		"str":       {Min: 1, Max: 3, Params: []sqltype.Type{floatT, intT, intT}, Type: sqltype.Type{Kind: sqltype.VarChar, Length: 8000}, Pure: true, Run: str},
-		"format":    {Min: 2, Max: 3, Params: []sqltype.Type{anyType, nmax, nmax}, Type: sqltype.NVarCharOf(4000), Pure: true, Run: format},
-		"parsename": {Min: 2, Max: 2, Params: []sqltype.Type{nmax, intT}, Type: sqltype.Sysname, Pure: true, Run: func(_ *Evaluation, a []any) (any, *sqlerr.Error) {
-			parts := syntax.SplitName(a[0].(string))
-			n := int(integer(a[1]))
-			if n < 1 || n > len(parts) || !isName(a[0].(string), parts) {
-				return nil, nil
-			}
-			return orNull(strings.TrimSpace(parts[len(parts)-n])), nil
-		}},
-		"string_escape": {Min: 2, Max: 2, Params: []sqltype.Type{nmax, nmax}, Type: nmax, Pure: true, Run: func(_ *Evaluation, a []any) (any, *sqlerr.Error) {
-			q := strconv.Quote(a[0].(string))
-			return strings.ReplaceAll(q[1:len(q)-1], `/`, `\/`), nil
-		}},
-		"soundex": {Min: 1, Max: 1, Params: []sqltype.Type{nmax}, Type: sqltype.Type{Kind: sqltype.VarChar, Length: 4}, Pure: true,
-			Run: func(_ *Evaluation, a []any) (any, *sqlerr.Error) { return soundex(a[0].(string)), nil }},
-		"difference": {Min: 2, Max: 2, Params: []sqltype.Type{nmax, nmax}, Type: intT, Pure: true, Run: func(_ *Evaluation, a []any) (any, *sqlerr.Error) {
-			x, y := soundex(a[0].(string)), soundex(a[1].(string))
-			n := int64(0)
-			for i := range 4 {
-				if x[i] == y[i] {
-					n++
+		"str": {
+			Min:    1,
+			Max:    3,
+			Params: []sqltype.Type{floatT, intT, intT},
+			Type:   sqltype.Type{Kind: sqltype.VarChar, Length: 8000},
+			Pure:   true,
+			Run:    str,
+		},
+		"format": {
+			Min:    2,
+			Max:    3,
+			Params: []sqltype.Type{anyType, nmax, nmax},
+			Type:   sqltype.NVarCharOf(4000),
+			Pure:   true,
+			Run:    format,
+		},
+		"parsename": {
+			Min:    2,
+			Max:    2,
+			Params: []sqltype.Type{nmax, intT},
+			Type:   sqltype.Sysname,
+			Pure:   true,
+			Run: func(_ *Evaluation, a []any) (any, *sqlerr.Error) {
+				parts := syntax.SplitName(a[0].(string))
+				n := int(integer(a[1]))
+				if n < 1 || n > len(parts) || !isName(a[0].(string), parts) {
+					return nil, nil
 				}
-			}
-			return n, nil
-		}},
+				return orNull(strings.TrimSpace(parts[len(parts)-n])), nil
+			},
+		},
+		"string_escape": {
+			Min:    2,
+			Max:    2,
+			Params: []sqltype.Type{nmax, nmax},
+			Type:   nmax,
+			Pure:   true,
+			Run: func(_ *Evaluation, a []any) (any, *sqlerr.Error) {
+				q := strconv.Quote(a[0].(string))
+				return strings.ReplaceAll(q[1:len(q)-1], `/`, `\/`), nil
+			},
+		},
+		"soundex": {
+			Min:    1,
+			Max:    1,
+			Params: []sqltype.Type{nmax},
+			Type:   sqltype.Type{Kind: sqltype.VarChar, Length: 4},
+			Pure:   true,
+			Run:    func(_ *Evaluation, a []any) (any, *sqlerr.Error) { return soundex(a[0].(string)), nil },
+		},
+		"difference": {
+			Min:    2,
+			Max:    2,
+			Params: []sqltype.Type{nmax, nmax},
+			Type:   intT,
+			Pure:   true,
+			Run: func(_ *Evaluation, a []any) (any, *sqlerr.Error) {
+				x, y := soundex(a[0].(string)), soundex(a[1].(string))
+				n := int64(0)
+				for i := range 4 {
+					if x[i] == y[i] {
+						n++
+					}
+				}
+				return n, nil
+			},
+		},
 	})
 }
 
@@ -262,19 +383,25 @@ func stuff(e *Evaluation, a []any) (any, *sqlerr.Error) {
 
 // trimFunction is LTRIM, RTRIM and the forms of TRIM: (string) or (string, characters), in this order.
 func trimFunction(left, right bool) *function {
-	return stringFunction(1, 2, []sqltype.Type{anyType, nmax}, textLike, func(e *Evaluation, a []any) (any, *sqlerr.Error) {
-		s, set := sqltype.AsText(a[0], e.Types[0]), " "
-		if len(a) > 1 {
-			set = sqltype.AsText(a[1], nmax)
-		}
-		if left {
-			s = strings.TrimLeft(s, set)
-		}
-		if right {
-			s = strings.TrimRight(s, set)
-		}
-		return s, nil
-	})
+	return stringFunction(
+		1,
+		2,
+		[]sqltype.Type{anyType, nmax},
+		textLike,
+		func(e *Evaluation, a []any) (any, *sqlerr.Error) {
+			s, set := sqltype.AsText(a[0], e.Types[0]), " "
+			if len(a) > 1 {
+				set = sqltype.AsText(a[1], nmax)
+			}
+			if left {
+				s = strings.TrimLeft(s, set)
+			}
+			if right {
+				s = strings.TrimRight(s, set)
+			}
+			return s, nil
+		},
+	)
 }
 
 func slice(v any, t sqltype.Type, from, n int) any {

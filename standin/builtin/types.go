@@ -37,7 +37,8 @@ func textLike(types []sqltype.Type) sqltype.Type {
 	return t
 }
 
-// replaced is the type of REPLACE: Unicode where any of its arguments is (docs/t-sql/functions/replace-transact-sql.md, Return Types).
+// replaced is the type of REPLACE: Unicode where any of its arguments is (docs/t-sql/functions/replace-transact-sql.md,
+// Return Types).
 func replaced(types []sqltype.Type) sqltype.Type {
 	t := textLike(types)
 	for _, other := range types[1:] {

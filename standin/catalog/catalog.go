@@ -89,7 +89,8 @@ type ViewInfo struct {
 // TableInfo is a replication table.
 type TableInfo struct {
 	Name string `json:"-"`
-	// Database is "distribution", "msdb", "master", or the documentation's phrase for a publication or subscription database.
+	// Database is "distribution", "msdb", "master", or the documentation's phrase for a publication or subscription
+	// database.
 	Database string       `json:"database"`
 	Schema   string       `json:"schema"`
 	Columns  []ColumnInfo `json:"columns"`

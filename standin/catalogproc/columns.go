@@ -14,23 +14,45 @@ import (
 const (
 	tableFilter = "@table_name nvarchar(384), @table_owner nvarchar(384), @table_qualifier nvarchar(128)"
 
-	columnColumnsODBC = "TABLE_QUALIFIER sysname, TABLE_OWNER sysname, TABLE_NAME sysname, COLUMN_NAME sysname, DATA_TYPE smallint, TYPE_NAME sysname, PRECISION int, LENGTH int, SCALE smallint, " +
-		"RADIX smallint, NULLABLE smallint, REMARKS varchar(254), COLUMN_DEF nvarchar(4000), SQL_DATA_TYPE smallint, SQL_DATETIME_SUB smallint, CHAR_OCTET_LENGTH int, ORDINAL_POSITION int, IS_NULLABLE varchar(254)"
-	columnColumns100 = ", SS_IS_SPARSE smallint, SS_IS_COLUMN_SET smallint, SS_IS_COMPUTED smallint, SS_IS_IDENTITY smallint, SS_UDT_CATALOG_NAME sysname, SS_UDT_SCHEMA_NAME sysname, " +
-		"SS_UDT_ASSEMBLY_TYPE_NAME nvarchar(4000), SS_XML_SCHEMACOLLECTION_CATALOG_NAME sysname, SS_XML_SCHEMACOLLECTION_SCHEMA_NAME sysname, SS_XML_SCHEMACOLLECTION_NAME sysname"
+	columnColumnsODBC = "TABLE_QUALIFIER sysname, TABLE_OWNER sysname, TABLE_NAME sysname, COLUMN_NAME sysname, " +
+		"DATA_TYPE smallint, TYPE_NAME sysname, PRECISION int, LENGTH int, SCALE smallint, " +
+		"RADIX smallint, NULLABLE smallint, REMARKS varchar(254), COLUMN_DEF nvarchar(4000), SQL_DATA_TYPE smallint, " +
+		"SQL_DATETIME_SUB smallint, CHAR_OCTET_LENGTH int, ORDINAL_POSITION int, IS_NULLABLE varchar(254)"
+	columnColumns100 = ", SS_IS_SPARSE smallint, SS_IS_COLUMN_SET smallint, SS_IS_COMPUTED smallint, SS_IS_IDENTITY " +
+		"smallint, SS_UDT_CATALOG_NAME sysname, SS_UDT_SCHEMA_NAME sysname, " +
+		"SS_UDT_ASSEMBLY_TYPE_NAME nvarchar(4000), SS_XML_SCHEMACOLLECTION_CATALOG_NAME sysname, " +
+		"SS_XML_SCHEMACOLLECTION_SCHEMA_NAME sysname, SS_XML_SCHEMACOLLECTION_NAME sysname"
 )
 
 // installTables registers the procedures that ODBC, JDBC and ADO.NET answer metadata calls with
 // (docs/relational-databases/system-stored-procedures/catalog-stored-procedures-transact-sql.md).
 func installTables(r *engine.Registry) {
 	columnParameters := tableFilter + ", @column_name nvarchar(384), @ODBCVer int = 2, @fUsePattern bit = 1"
-	r.Procedure(engine.Procedure{Name: "sp_columns", Parameters: append(engine.ParameterList(columnParameters[:strings.Index(columnParameters, ", @fUse")]), engine.Parameter{Name: "@fUsePattern", Type: sqltype.BitType, Default: true}),
-		Run: func(ctx context.Context, c *engine.ProcCall) error { return tableColumns(ctx, c, false) }})
+	r.Procedure(
+		engine.Procedure{
+			Name: "sp_columns",
+			Parameters: append(
+				engine.ParameterList(columnParameters[:strings.Index(columnParameters, ", @fUse")]),
+				engine.Parameter{Name: "@fUsePattern", Type: sqltype.BitType, Default: true},
+			),
+			Run: func(ctx context.Context, c *engine.ProcCall) error { return tableColumns(ctx, c, false) },
+		},
+	)
 	for _, version := range []string{"_90", "_100"} {
-		r.Procedure(engine.Procedure{Name: "sp_columns" + version, Parameters: engine.ParameterList(columnParameters), Run: func(ctx context.Context, c *engine.ProcCall) error { return tableColumns(ctx, c, true) }})
+		r.Procedure(
+			engine.Procedure{
+				Name:       "sp_columns" + version,
+				Parameters: engine.ParameterList(columnParameters),
+				Run:        func(ctx context.Context, c *engine.ProcCall) error { return tableColumns(ctx, c, true) },
+			},
+		)
 	}
-	keys := "@pktable_name sysname, @pktable_owner sysname, @pktable_qualifier sysname, @fktable_name sysname, @fktable_owner sysname, @fktable_qualifier sysname"
-	r.TextProcedure("sp_fkeys", keys, `IF @p1 IS NULL AND @p4 IS NULL BEGIN RAISERROR('Primary key table name or foreign key table name must be given.', 16, 1); RETURN END
+	keys := "@pktable_name sysname, @pktable_owner sysname, @pktable_qualifier sysname, @fktable_name sysname, " +
+		"@fktable_owner sysname, @fktable_qualifier sysname"
+	r.TextProcedure(
+		"sp_fkeys",
+		keys,
+		`IF @p1 IS NULL AND @p4 IS NULL BEGIN RAISERROR('Primary key table name or foreign key table name must be given.', 16, 1); RETURN END
 		SELECT DB_NAME() AS PKTABLE_QUALIFIER, SCHEMA_NAME(p.schema_id) AS PKTABLE_OWNER, p.name AS PKTABLE_NAME, COL_NAME(k.referenced_object_id, k.referenced_column_id) AS PKCOLUMN_NAME,
 			DB_NAME() AS FKTABLE_QUALIFIER, SCHEMA_NAME(t.schema_id) AS FKTABLE_OWNER, t.name AS FKTABLE_NAME, COL_NAME(k.parent_object_id, k.parent_column_id) AS FKCOLUMN_NAME,
 			CAST(k.constraint_column_id AS smallint) AS KEY_SEQ, CAST(CASE f.update_referential_action WHEN 0 THEN 1 WHEN 1 THEN 0 ELSE f.update_referential_action END AS smallint) AS UPDATE_RULE,
@@ -39,26 +61,51 @@ func installTables(r *engine.Registry) {
 		FROM sys.foreign_keys f JOIN sys.foreign_key_columns k ON k.constraint_object_id = f.object_id JOIN sys.tables t ON t.object_id = f.parent_object_id JOIN sys.tables p ON p.object_id = f.referenced_object_id
 			LEFT JOIN sys.indexes i ON i.object_id = f.referenced_object_id AND i.index_id = f.key_index_id
 		WHERE (@p1 IS NULL OR p.name = @p1) AND (NULLIF(@p2, N'') IS NULL OR SCHEMA_NAME(p.schema_id) = @p2) AND (@p4 IS NULL OR t.name = @p4) AND (NULLIF(@p5, N'') IS NULL OR SCHEMA_NAME(t.schema_id) = @p5)
-		ORDER BY FKTABLE_QUALIFIER, FKTABLE_OWNER, FKTABLE_NAME, KEY_SEQ`)
+		ORDER BY FKTABLE_QUALIFIER, FKTABLE_OWNER, FKTABLE_NAME, KEY_SEQ`,
+	)
 	for _, version := range []string{"", "_90", "_100"} {
-		r.TextProcedure("sp_statistics"+version, "@table_name! sysname, @table_owner sysname, @table_qualifier sysname, @index_name sysname = %, @is_unique char(1) = N, @accuracy char(1) = Q", statisticsText)
-		r.TextProcedure("sp_special_columns"+version, "@table_name! sysname, @table_owner sysname, @table_qualifier sysname, @col_type char(1) = R, @scope char(1) = T, @nullable char(1) = U, @ODBCVer int = 2", specialColumnsText)
+		r.TextProcedure(
+			"sp_statistics"+version,
+			"@table_name! sysname, @table_owner sysname, @table_qualifier sysname, @index_name sysname = %, @is_unique "+
+				"char(1) = N, @accuracy char(1) = Q",
+			statisticsText,
+		)
+		r.TextProcedure(
+			"sp_special_columns"+version,
+			"@table_name! sysname, @table_owner sysname, @table_qualifier sysname, @col_type char(1) = R, @scope char(1) = "+
+				"T, @nullable char(1) = U, @ODBCVer int = 2",
+			specialColumnsText,
+		)
 	}
-	r.TextProcedure("sp_stored_procedures", "@sp_name nvarchar(390), @sp_owner nvarchar(384), @sp_qualifier sysname, @fUsePattern bit = 1", `SELECT DB_NAME() AS PROCEDURE_QUALIFIER, SCHEMA_NAME(o.schema_id) AS PROCEDURE_OWNER,
+	r.TextProcedure(
+		"sp_stored_procedures",
+		"@sp_name nvarchar(390), @sp_owner nvarchar(384), @sp_qualifier sysname, @fUsePattern bit = 1",
+		`SELECT DB_NAME() AS PROCEDURE_QUALIFIER, SCHEMA_NAME(o.schema_id) AS PROCEDURE_OWNER,
 			CAST(o.name + IIF(o.type = 'P', ';1', ';0') AS nvarchar(134)) AS PROCEDURE_NAME, CAST(-1 AS int) AS NUM_INPUT_PARAMS, CAST(-1 AS int) AS NUM_OUTPUT_PARAMS, CAST(-1 AS int) AS NUM_RESULT_SETS,
 			CAST(NULL AS varchar(254)) AS REMARKS, CAST(2 AS smallint) AS PROCEDURE_TYPE
-		FROM sys.all_objects o WHERE o.type IN ('P', 'FN', 'IF', 'TF', 'X', 'PC') AND (@p1 IS NULL OR o.name LIKE @p1) AND (@p2 IS NULL OR SCHEMA_NAME(o.schema_id) LIKE @p2) ORDER BY PROCEDURE_OWNER, PROCEDURE_NAME`)
-	r.TextProcedure("sp_table_privileges", "@table_name! nvarchar(384), @table_owner nvarchar(384), @table_qualifier sysname, @fUsePattern bit = 1", `SELECT DB_NAME() AS TABLE_QUALIFIER, SCHEMA_NAME(t.schema_id) AS TABLE_OWNER, t.name AS TABLE_NAME,
+		FROM sys.all_objects o WHERE o.type IN ('P', 'FN', 'IF', 'TF', 'X', 'PC') AND (@p1 IS NULL OR o.name LIKE @p1) AND (@p2 IS NULL OR SCHEMA_NAME(o.schema_id) LIKE @p2) ORDER BY PROCEDURE_OWNER, PROCEDURE_NAME`,
+	)
+	r.TextProcedure(
+		"sp_table_privileges",
+		"@table_name! nvarchar(384), @table_owner nvarchar(384), @table_qualifier sysname, @fUsePattern bit = 1",
+		`SELECT DB_NAME() AS TABLE_QUALIFIER, SCHEMA_NAME(t.schema_id) AS TABLE_OWNER, t.name AS TABLE_NAME,
 			CAST('dbo' AS sysname) AS GRANTOR, CAST('dbo' AS sysname) AS GRANTEE, CAST(p.value AS varchar(32)) AS PRIVILEGE, CAST('YES' AS varchar(3)) AS IS_GRANTABLE
 		FROM sys.objects t CROSS JOIN (VALUES ('DELETE'), ('INSERT'), ('REFERENCES'), ('SELECT'), ('UPDATE')) p (value) WHERE t.type IN ('U', 'V') AND t.name LIKE @p1 AND (@p2 IS NULL OR SCHEMA_NAME(t.schema_id) LIKE @p2)
 		UNION ALL SELECT DB_NAME(), SCHEMA_NAME(t.schema_id), t.name, USER_NAME(d.grantor_principal_id), g.name, CAST(d.permission_name AS varchar(32)), CAST(IIF(d.state = 'W', 'YES', 'NO') AS varchar(3))
 		FROM sys.objects t JOIN sys.database_permissions d ON d.class = 1 AND d.major_id = t.object_id AND d.minor_id = 0 AND d.state IN ('G', 'W') JOIN sys.database_principals g ON g.principal_id = d.grantee_principal_id
-		WHERE t.type IN ('U', 'V') AND t.name LIKE @p1 AND (@p2 IS NULL OR SCHEMA_NAME(t.schema_id) LIKE @p2) ORDER BY 1, 2, 3, 6, 5`)
-	r.TextProcedure("sp_column_privileges", "@table_name! sysname, @table_owner sysname, @table_qualifier sysname, @column_name nvarchar(384)", `SELECT DB_NAME() AS TABLE_QUALIFIER, SCHEMA_NAME(t.schema_id) AS TABLE_OWNER, t.name AS TABLE_NAME,
+		WHERE t.type IN ('U', 'V') AND t.name LIKE @p1 AND (@p2 IS NULL OR SCHEMA_NAME(t.schema_id) LIKE @p2) ORDER BY 1, 2, 3, 6, 5`,
+	)
+	r.TextProcedure(
+		"sp_column_privileges",
+		"@table_name! sysname, @table_owner sysname, @table_qualifier sysname, @column_name nvarchar(384)",
+		`SELECT DB_NAME() AS TABLE_QUALIFIER, SCHEMA_NAME(t.schema_id) AS TABLE_OWNER, t.name AS TABLE_NAME,
 			c.name AS COLUMN_NAME, CAST('dbo' AS sysname) AS GRANTOR, CAST('dbo' AS sysname) AS GRANTEE, CAST(p.value AS varchar(32)) AS PRIVILEGE, CAST('YES' AS varchar(3)) AS IS_GRANTABLE
 		FROM sys.objects t JOIN sys.columns c ON c.object_id = t.object_id CROSS JOIN (VALUES ('INSERT'), ('REFERENCES'), ('SELECT'), ('UPDATE')) p (value)
-		WHERE t.type IN ('U', 'V') AND t.name = @p1 AND (@p2 IS NULL OR SCHEMA_NAME(t.schema_id) = @p2) AND (@p4 IS NULL OR c.name LIKE @p4) ORDER BY COLUMN_NAME, PRIVILEGE`)
-	r.Procedure(engine.Procedure{Name: "sp_server_info", Parameters: engine.ParameterList("@attribute_id int"), Run: serverInfo})
+		WHERE t.type IN ('U', 'V') AND t.name = @p1 AND (@p2 IS NULL OR SCHEMA_NAME(t.schema_id) = @p2) AND (@p4 IS NULL OR c.name LIKE @p4) ORDER BY COLUMN_NAME, PRIVILEGE`,
+	)
+	r.Procedure(
+		engine.Procedure{Name: "sp_server_info", Parameters: engine.ParameterList("@attribute_id int"), Run: serverInfo},
+	)
 }
 
 const statisticsText = `SELECT DB_NAME() AS TABLE_QUALIFIER, SCHEMA_NAME(t.schema_id) AS TABLE_OWNER, t.name AS TABLE_NAME, CAST(NULL AS smallint) AS NON_UNIQUE, CAST(NULL AS sysname) AS INDEX_QUALIFIER, CAST(NULL AS sysname) AS INDEX_NAME,
@@ -92,8 +139,13 @@ func tableColumns(ctx context.Context, c *engine.ProcCall, wide bool) error {
 	if !c.Bool("@fUsePattern") {
 		matches = "="
 	}
-	objects, err := c.Session.Query(ctx, `SELECT object_id AS id, SCHEMA_NAME(schema_id) AS owner, name FROM sys.all_objects
-		WHERE type IN ('U', 'V', 'S', 'IF', 'TF') AND (@p1 IS NULL OR name `+matches+` @p1) AND (@p2 IS NULL OR SCHEMA_NAME(schema_id) `+matches+` @p2)`, c.Value("@table_name"), c.Value("@table_owner"))
+	objects, err := c.Session.Query(
+		ctx,
+		`SELECT object_id AS id, SCHEMA_NAME(schema_id) AS owner, name FROM sys.all_objects
+		WHERE type IN ('U', 'V', 'S', 'IF', 'TF') AND (@p1 IS NULL OR name `+matches+` @p1) AND (@p2 IS NULL OR SCHEMA_NAME(schema_id) `+matches+` @p2)`,
+		c.Value("@table_name"),
+		c.Value("@table_owner"),
+	)
 	if err != nil {
 		return err
 	}
@@ -104,9 +156,13 @@ func tableColumns(ctx context.Context, c *engine.ProcCall, wide bool) error {
 			view = "sys.all_columns"
 		}
 	}
-	found, err := c.Session.Query(ctx, `SELECT object_id AS id, name, TYPE_NAME(system_type_id) AS type, TYPE_NAME(user_type_id) AS usertype, max_length AS bytes, precision, scale, CAST(is_nullable AS int) AS nullable,
+	found, err := c.Session.Query(
+		ctx,
+		`SELECT object_id AS id, name, TYPE_NAME(system_type_id) AS type, TYPE_NAME(user_type_id) AS usertype, max_length AS bytes, precision, scale, CAST(is_nullable AS int) AS nullable,
 			CAST(is_identity AS int) AS is_identity, CAST(is_computed AS int) AS computed, IIF(default_object_id <> 0, OBJECT_DEFINITION(default_object_id), NULL) AS def, column_id AS ordinal
-		FROM `+view+` WHERE @p1 IS NULL OR name `+matches+` @p1 ORDER BY object_id, column_id`, c.Value("@column_name"))
+		FROM `+view+` WHERE @p1 IS NULL OR name `+matches+` @p1 ORDER BY object_id, column_id`,
+		c.Value("@column_name"),
+	)
 	if err != nil {
 		return err
 	}
@@ -129,10 +185,43 @@ func tableColumns(ctx context.Context, c *engine.ProcCall, wide bool) error {
 			name += " identity"
 		}
 		nullable := found.Int(i, "nullable")
-		row := []any{c.Session.Database(), objects.String(object, "owner"), objects.String(object, "name"), found.String(i, "name"), d.odbc, name, d.precision, d.length, d.scale, d.radix, nullable, nil,
-			found.Value(i, "def"), d.sqlType, d.sub, d.octets, found.Int(i, "ordinal"), map[int64]string{0: "NO", 1: "YES"}[nullable]}
+		row := []any{
+			c.Session.Database(),
+			objects.String(object, "owner"),
+			objects.String(object, "name"),
+			found.String(i, "name"),
+			d.odbc,
+			name,
+			d.precision,
+			d.length,
+			d.scale,
+			d.radix,
+			nullable,
+			nil,
+			found.Value(
+				i,
+				"def",
+			),
+			d.sqlType,
+			d.sub,
+			d.octets,
+			found.Int(i, "ordinal"),
+			map[int64]string{0: "NO", 1: "YES"}[nullable],
+		}
 		if wide {
-			row = append(row, int64(0), int64(0), found.Int(i, "computed"), found.Int(i, "is_identity"), nil, nil, nil, nil, nil, nil)
+			row = append(
+				row,
+				int64(0),
+				int64(0),
+				found.Int(i, "computed"),
+				found.Int(i, "is_identity"),
+				nil,
+				nil,
+				nil,
+				nil,
+				nil,
+				nil,
+			)
 		}
 		rows = append(rows, append(row, d.own))
 	}
@@ -148,7 +237,11 @@ func tableColumns(ctx context.Context, c *engine.ProcCall, wide bool) error {
 
 // serverInfo is sp_server_info; the attributes are those of its document.
 func serverInfo(ctx context.Context, c *engine.ProcCall) error {
-	found, err := c.Session.Query(ctx, "SELECT CAST(SERVERPROPERTY('ProductVersion') AS nvarchar(128)) AS version, CAST(SERVERPROPERTY('Collation') AS nvarchar(128)) AS collation")
+	found, err := c.Session.Query(
+		ctx,
+		"SELECT CAST(SERVERPROPERTY('ProductVersion') AS nvarchar(128)) AS version, CAST(SERVERPROPERTY('Collation') AS "+
+			"nvarchar(128)) AS collation",
+	)
 	if err != nil {
 		return err
 	}
@@ -157,14 +250,23 @@ func serverInfo(ctx context.Context, c *engine.ProcCall) error {
 	for _, a := range []struct {
 		id          int64
 		name, value string
-	}{{1, "DBMS_NAME", "Microsoft SQL Server"}, {2, "DBMS_VER", "Microsoft SQL Server - " + version}, {10, "OWNER_TERM", "owner"}, {11, "TABLE_TERM", "table"}, {12, "MAX_OWNER_NAME_LENGTH", "128"},
-		{13, "TABLE_LENGTH", "128"}, {14, "MAX_QUAL_LENGTH", "128"}, {15, "COLUMN_LENGTH", "128"}, {16, "IDENTIFIER_CASE", "MIXED"}, {17, "TX_ISOLATION", "2"}, {18, "COLLATION_SEQ", "charset=cp1252 collation=" + collation},
-		{19, "SAVEPOINT_SUPPORT", "Y"}, {20, "MULTI_RESULT_SETS", "Y"}, {22, "ACCESSIBLE_TABLES", "Y"}, {100, "USERID_LENGTH", "128"}, {101, "QUALIFIER_TERM", "database"}, {102, "NAMED_TRANSACTIONS", "Y"},
-		{103, "SPROC_AS_LANGUAGE", "Y"}, {104, "ACCESSIBLE_SPROC", "Y"}, {105, "MAX_INDEX_COLS", "32"}, {106, "RENAME_TABLE", "Y"}, {107, "RENAME_COLUMN", "Y"}, {108, "DROP_COLUMN", "Y"},
-		{109, "INCREASE_COLUMN_LENGTH", "Y"}, {110, "DDL_IN_TRANSACTION", "Y"}, {111, "DESCENDING_INDEXES", "Y"}, {112, "SP_RENAME", "Y"}, {113, "REMOTE_SPROC", "Y"}, {500, "SYS_SPROC_VERSION", version}} {
+	}{{1, "DBMS_NAME", "Microsoft SQL Server"}, {2, "DBMS_VER", "Microsoft SQL Server - " + version},
+		{10, "OWNER_TERM", "owner"}, {11, "TABLE_TERM", "table"}, {12, "MAX_OWNER_NAME_LENGTH", "128"},
+		{13, "TABLE_LENGTH", "128"}, {14, "MAX_QUAL_LENGTH", "128"}, {15, "COLUMN_LENGTH", "128"},
+		{16, "IDENTIFIER_CASE", "MIXED"}, {17, "TX_ISOLATION", "2"},
+		{18, "COLLATION_SEQ", "charset=cp1252 collation=" + collation},
+		{19, "SAVEPOINT_SUPPORT", "Y"}, {20, "MULTI_RESULT_SETS", "Y"}, {22, "ACCESSIBLE_TABLES", "Y"},
+		{100, "USERID_LENGTH", "128"}, {101, "QUALIFIER_TERM", "database"}, {102, "NAMED_TRANSACTIONS", "Y"},
+		{103, "SPROC_AS_LANGUAGE", "Y"}, {104, "ACCESSIBLE_SPROC", "Y"}, {105, "MAX_INDEX_COLS", "32"},
+		{106, "RENAME_TABLE", "Y"}, {107, "RENAME_COLUMN", "Y"}, {108, "DROP_COLUMN", "Y"},
+		{109, "INCREASE_COLUMN_LENGTH", "Y"}, {110, "DDL_IN_TRANSACTION", "Y"}, {111, "DESCENDING_INDEXES", "Y"},
+		{112, "SP_RENAME", "Y"}, {113, "REMOTE_SPROC", "Y"}, {500, "SYS_SPROC_VERSION", version}} {
 		if want := c.Int("@attribute_id"); want == 0 || want == a.id {
 			rows = append(rows, []any{a.id, a.name, a.value})
 		}
 	}
-	return c.ResultSet(engine.ColumnList("attribute_id int, attribute_name varchar(60), attribute_value varchar(255)"), rows)
+	return c.ResultSet(
+		engine.ColumnList("attribute_id int, attribute_name varchar(60), attribute_value varchar(255)"),
+		rows,
+	)
 }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package catalogproc has the catalog stored procedures, which ODBC, JDBC and ADO.NET answer calls for metadata with
-// (docs/relational-databases/system-stored-procedures/catalog-stored-procedures-transact-sql.md). They ask the catalogue views.
+// (docs/relational-databases/system-stored-procedures/catalog-stored-procedures-transact-sql.md). They ask the
+// catalogue views.
 package catalogproc
 
 import "geosql.dev/standin/engine"

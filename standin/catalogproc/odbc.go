@@ -11,7 +11,8 @@ import (
 )
 
 // odbcTypes are the rows of sp_datatype_info: name, ODBC data type, column size, literal prefix and suffix, create
-// parameters, searchable, scale range (docs/relational-databases/system-stored-procedures/sp-datatype-info-transact-sql.md).
+// parameters, searchable, scale range
+// (docs/relational-databases/system-stored-procedures/sp-datatype-info-transact-sql.md).
 var odbcTypes = []struct {
 	name               string
 	odbc, size         int64
@@ -56,9 +57,14 @@ var odbcTypes = []struct {
 
 // dataTypeInfo is sp_datatype_info.
 func dataTypeInfo(ctx context.Context, c *engine.ProcCall) error {
-	cols := engine.ColumnList("TYPE_NAME sysname, DATA_TYPE smallint, PRECISION int, LITERAL_PREFIX varchar(32), LITERAL_SUFFIX varchar(32), CREATE_PARAMS varchar(32), NULLABLE smallint, " +
-		"CASE_SENSITIVE smallint, SEARCHABLE smallint, UNSIGNED_ATTRIBUTE smallint, MONEY smallint, AUTO_INCREMENT smallint, LOCAL_TYPE_NAME sysname, MINIMUM_SCALE smallint, " +
-		"MAXIMUM_SCALE smallint, SQL_DATA_TYPE smallint, SQL_DATETIME_SUB smallint, NUM_PREC_RADIX int, INTERVAL_PRECISION smallint, USERTYPE smallint")
+	cols := engine.ColumnList(
+		"TYPE_NAME sysname, DATA_TYPE smallint, PRECISION int, LITERAL_PREFIX varchar(32), LITERAL_SUFFIX varchar(32), " +
+			"CREATE_PARAMS varchar(32), NULLABLE smallint, " +
+			"CASE_SENSITIVE smallint, SEARCHABLE smallint, UNSIGNED_ATTRIBUTE smallint, MONEY smallint, AUTO_INCREMENT " +
+			"smallint, LOCAL_TYPE_NAME sysname, MINIMUM_SCALE smallint, " +
+			"MAXIMUM_SCALE smallint, SQL_DATA_TYPE smallint, SQL_DATETIME_SUB smallint, NUM_PREC_RADIX int, " +
+			"INTERVAL_PRECISION smallint, USERTYPE smallint",
+	)
 	var rows [][]any
 	for _, t := range odbcTypes {
 		if want := c.Int("@data_type"); want != 0 && want != t.odbc {
@@ -75,8 +81,31 @@ func dataTypeInfo(ctx context.Context, c *engine.ProcCall) error {
 		if t.odbc >= 91 && t.odbc <= 93 {
 			sub = t.odbc - 90
 		}
-		rows = append(rows, []any{t.name, t.odbc, t.size, orNull(t.prefix), orNull(t.suffix), orNull(t.params), int64(1), int64(0), t.search, unsigned, money, auto, t.name, t.minScale, t.maxScale,
-			t.sqlType, sub, t.radix, nil, int64(0)})
+		rows = append(
+			rows,
+			[]any{
+				t.name,
+				t.odbc,
+				t.size,
+				orNull(t.prefix),
+				orNull(t.suffix),
+				orNull(t.params),
+				int64(1),
+				int64(0),
+				t.search,
+				unsigned,
+				money,
+				auto,
+				t.name,
+				t.minScale,
+				t.maxScale,
+				t.sqlType,
+				sub,
+				t.radix,
+				nil,
+				int64(0),
+			},
+		)
 	}
 	return c.ResultSet(cols, rows)
 }

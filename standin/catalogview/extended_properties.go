@@ -12,32 +12,56 @@ import (
 )
 
 // propertyKinds are the objects of fn_listextendedproperty's types of level 1.
-var propertyKinds = map[string]string{"TABLE": " U ", "VIEW": " V ", "PROCEDURE": " P ", "FUNCTION": " FN IF TF ", "SYNONYM": " SN ", "SEQUENCE": " SO "}
+var propertyKinds = map[string]string{
+	"TABLE":     " U ",
+	"VIEW":      " V ",
+	"PROCEDURE": " P ",
+	"FUNCTION":  " FN IF TF ",
+	"SYNONYM":   " SN ",
+	"SEQUENCE":  " SO ",
+}
 
 // propertyLevels are the levels of fn_listextendedproperty: a type that is nil ends them, a name that is nil stands for
 // every one (docs/relational-databases/system-functions/sys-fn-listextendedproperty-transact-sql.md).
 type propertyLevels struct{ kinds, names [3]any }
 
 func installExtendedProperties(r *engine.Registry) {
-	r.TableFunction(engine.TableFunction{Schema: "sys", Name: "fn_listextendedproperty", Parameters: []sqltype.Type{sqltype.Sysname, sqltype.Sysname, sqltype.Sysname, sqltype.Sysname, sqltype.Sysname, sqltype.Sysname, sqltype.Sysname},
-		Columns: engine.ColumnList("objtype sysname, objname sysname, name sysname, value sql_variant"), Rows: func(ctx context.Context, s *engine.Session, args []any) ([][]any, error) {
-			sch, err := s.Catalog(ctx, s.ViewDatabase())
-			if err != nil {
-				return nil, err
-			}
-			levels := propertyLevels{[3]any{args[1], args[3], args[5]}, [3]any{args[2], args[4], args[6]}}
-			list, err := propertyRecords(ctx, s)
-			var rows [][]any
-			for _, rec := range list {
-				if !anyOr(args[0], rec["name"].(string)) {
-					continue
+	r.TableFunction(
+		engine.TableFunction{
+			Schema: "sys",
+			Name:   "fn_listextendedproperty",
+			Parameters: []sqltype.Type{
+				sqltype.Sysname,
+				sqltype.Sysname,
+				sqltype.Sysname,
+				sqltype.Sysname,
+				sqltype.Sysname,
+				sqltype.Sysname,
+				sqltype.Sysname,
+			},
+			Columns: engine.ColumnList(
+				"objtype sysname, objname sysname, name sysname, value sql_variant",
+			),
+			Rows: func(ctx context.Context, s *engine.Session, args []any) ([][]any, error) {
+				sch, err := s.Catalog(ctx, s.ViewDatabase())
+				if err != nil {
+					return nil, err
 				}
-				if kind, name, ok := levels.of(sch, rec["class"].(int64), rec["major_id"].(int64), rec["minor_id"].(int64)); ok {
-					rows = append(rows, []any{kind, name, rec["name"], rec["value"]})
+				levels := propertyLevels{[3]any{args[1], args[3], args[5]}, [3]any{args[2], args[4], args[6]}}
+				list, err := propertyRecords(ctx, s)
+				var rows [][]any
+				for _, rec := range list {
+					if !anyOr(args[0], rec["name"].(string)) {
+						continue
+					}
+					if kind, name, ok := levels.of(sch, rec["class"].(int64), rec["major_id"].(int64), rec["minor_id"].(int64)); ok {
+						rows = append(rows, []any{kind, name, rec["name"], rec["value"]})
+					}
 				}
-			}
-			return rows, err
-		}})
+				return rows, err
+			},
+		},
+	)
 }
 
 // anyOr tells whether a name is the one that is asked for; nil asks for every one.
@@ -78,7 +102,8 @@ func (l propertyLevels) of(sch *metadata.Catalog, class, major, minor int64) (ki
 			return nil, nil, false
 		}
 	}
-	if !anyOr(l.names[0], sch.SchemaName(o)) || !anyOr(l.names[1], o.Name) || !strings.Contains(propertyKinds[kinds[1]], " "+o.Kind+" ") {
+	if !anyOr(l.names[0], sch.SchemaName(o)) || !anyOr(l.names[1], o.Name) ||
+		!strings.Contains(propertyKinds[kinds[1]], " "+o.Kind+" ") {
 		return nil, nil, false
 	}
 	if depth == 2 {
@@ -106,4 +131,14 @@ func (l propertyLevels) of(sch *metadata.Catalog, class, major, minor int64) (ki
 var childKinds = map[string]string{"CONSTRAINT": " PK UQ F C D ", "TRIGGER": " TR "}
 
 // propertyClasses are the words of those numbers.
-var propertyClasses = map[int64]any{0: "DATABASE", 1: "OBJECT_OR_COLUMN", 2: "PARAMETER", 3: "SCHEMA", 4: "DATABASE_PRINCIPAL", 6: "TYPE", 7: "INDEX", 20: "DATASPACE", 21: "PARTITION_FUNCTION"}
+var propertyClasses = map[int64]any{
+	0:  "DATABASE",
+	1:  "OBJECT_OR_COLUMN",
+	2:  "PARAMETER",
+	3:  "SCHEMA",
+	4:  "DATABASE_PRINCIPAL",
+	6:  "TYPE",
+	7:  "INDEX",
+	20: "DATASPACE",
+	21: "PARTITION_FUNCTION",
+}

@@ -10,8 +10,10 @@ import (
 )
 
 // statisticsColumns are those of sys.stats (docs/relational-databases/system-catalog-views/sys-stats-transact-sql.md).
-const statisticsColumns = "object_id int, name sysname, stats_id int, auto_created bit, user_created bit, no_recompute bit, has_filter bit, filter_definition nvarchar(max), " +
-	"is_temporary bit, is_incremental bit, has_persisted_sample bit, stats_generation_method int, stats_generation_method_desc varchar(80), auto_drop bit"
+const statisticsColumns = "object_id int, name sysname, stats_id int, auto_created bit, user_created bit, " +
+	"no_recompute bit, has_filter bit, filter_definition nvarchar(max), " +
+	"is_temporary bit, is_incremental bit, has_persisted_sample bit, stats_generation_method int, " +
+	"stats_generation_method_desc varchar(80), auto_drop bit"
 
 // statisticsRecords are the statistics of all indexes and those of CREATE STATISTICS.
 func statisticsRecords(ctx context.Context, s *engine.Session) ([]engine.Record, error) {
@@ -21,8 +23,19 @@ func statisticsRecords(ctx context.Context, s *engine.Session) ([]engine.Record,
 	}
 	var out []engine.Record
 	add := func(o *metadata.Object, id int32, name, filter string, more engine.Record) {
-		rec := engine.Record{"object_id": o.ID, "name": name, "stats_id": id, "auto_created": false, "has_filter": filter != "", "is_temporary": false,
-			"is_incremental": false, "has_persisted_sample": false, "stats_generation_method": 0, "stats_generation_method_desc": "Sort based statistics", "auto_drop": false}
+		rec := engine.Record{
+			"object_id":                    o.ID,
+			"name":                         name,
+			"stats_id":                     id,
+			"auto_created":                 false,
+			"has_filter":                   filter != "",
+			"is_temporary":                 false,
+			"is_incremental":               false,
+			"has_persisted_sample":         false,
+			"stats_generation_method":      0,
+			"stats_generation_method_desc": "Sort based statistics",
+			"auto_drop":                    false,
+		}
 		if filter != "" {
 			rec["filter_definition"] = filter
 		}
@@ -36,7 +49,13 @@ func statisticsRecords(ctx context.Context, s *engine.Session) ([]engine.Record,
 			add(o, i.ID, i.Name, i.Filter, engine.Record{"user_created": false, "no_recompute": i.NoRecompute})
 		}
 		for _, st := range o.Table.Statistics {
-			add(o, st.ID, st.Name, st.Filter, engine.Record{"user_created": true, "no_recompute": st.NoRecompute, "auto_drop": st.AutoDrop})
+			add(
+				o,
+				st.ID,
+				st.Name,
+				st.Filter,
+				engine.Record{"user_created": true, "no_recompute": st.NoRecompute, "auto_drop": st.AutoDrop},
+			)
 		}
 	}
 	return out, nil

@@ -33,10 +33,13 @@ func load(t *testing.T, conf string, environment []string, args ...string) (*con
 // Several servers on one machine have the endpoints that the operator declares, which all have one port.
 func TestPeers(t *testing.T) {
 	g := NewWithT(t)
-	a, err := config.ParseArguments([]string{"--peer", "Tukpub-0:5022=127.0.0.1:31001", "--peer=quisec-0:5022=127.0.0.1:31002"})
+	a, err := config.ParseArguments(
+		[]string{"--peer", "Tukpub-0:5022=127.0.0.1:31001", "--peer=quisec-0:5022=127.0.0.1:31002"},
+	)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(a.Peers).To(Equal(map[string]string{"tukpub-0:5022": "127.0.0.1:31001", "quisec-0:5022": "127.0.0.1:31002"}))
-	for _, bad := range []string{"", "tukpub-0", "tukpub-0:5022", "tukpub-0=127.0.0.1:1", "tukpub-0:5022=somewhere:1", "tukpub-0:5022=127.0.0.1"} {
+	for _, bad := range []string{"", "tukpub-0", "tukpub-0:5022", "tukpub-0=127.0.0.1:1", "tukpub-0:5022=somewhere:1",
+		"tukpub-0:5022=127.0.0.1"} {
 		_, err := config.ParseArguments([]string{"--peer", bad})
 		g.Expect(err).To(HaveOccurred(), bad)
 	}
@@ -44,7 +47,22 @@ func TestPeers(t *testing.T) {
 
 func TestArguments(t *testing.T) {
 	g := NewWithT(t)
-	a, err := config.ParseArguments([]string{"-T1448", "-T", "9567", "-k100", "-m\"SQLCMD\"", "-c", "-e", "/e/log", "-d/d/master.mdf", "--root=/r", "--server-name", "one"})
+	a, err := config.ParseArguments(
+		[]string{
+			"-T1448",
+			"-T",
+			"9567",
+			"-k100",
+			"-m\"SQLCMD\"",
+			"-c",
+			"-e",
+			"/e/log",
+			"-d/d/master.mdf",
+			"--root=/r",
+			"--server-name",
+			"one",
+		},
+	)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(a.TraceFlags).To(Equal([]int{1448, 9567}))
 	g.Expect(a.CheckpointMBPerSecond).To(Equal(100))
@@ -55,7 +73,8 @@ func TestArguments(t *testing.T) {
 	g.Expect(a.Root).To(Equal("/r"))
 	g.Expect(a.ServerName).To(Equal("one"))
 	g.Expect(a.Idle).To(Equal([]string{"-k", "-c"}))
-	g.Expect(a.Options).To(Equal([]string{"-T1448", "-T9567", "-k100", "-m\"SQLCMD\"", "-c", "-e/e/log", "-d/d/master.mdf"}))
+	g.Expect(a.Options).
+		To(Equal([]string{"-T1448", "-T9567", "-k100", "-m\"SQLCMD\"", "-c", "-e/e/log", "-d/d/master.mdf"}))
 	for _, wrong := range [][]string{{"-T"}, {"-Tx"}, {"-k0"}, {"-q"}, {"--frob"}, {"stray"}, {"--root"}, {"-sX"}, {"-"}} {
 		_, err := config.ParseArguments(wrong)
 		g.Expect(err).To(HaveOccurred(), "%v", wrong)
@@ -64,10 +83,17 @@ func TestArguments(t *testing.T) {
 
 func TestEnvironmentGoesBeforeTheFile(t *testing.T) {
 	g := NewWithT(t)
-	conf := "[network]\ntcpport = 1500\nipaddress = 127.0.0.2\nforceencryption = 1\n[hadr]\nhadrenabled=1\n[sqlagent]\nenabled = false\n" +
+	conf := "[network]\ntcpport = 1500\nipaddress = 127.0.0.2\nforceencryption = " +
+		"1\n[hadr]\nhadrenabled=1\n[sqlagent]\nenabled = false\n" +
 		"[filelocation]\ndefaultdatadir = /file/data\ndefaultbackupdir = /file/backup\n[memory]\nmemorylimitmb = 512\n" +
-		"# comment\n[traceflag]\ntraceflag0 = 1448\ntraceflag1=9567\n[uncmapping]\n//quincy/ReplData = /var/opt/mssql/mirror/quincy\n"
-	s, err := load(t, conf, []string{"MSSQL_TCP_PORT=0", "MSSQL_AGENT_ENABLED=true", "MSSQL_BACKUP_DIR=/env/backup"}, "-T3604")
+		"# comment\n[traceflag]\ntraceflag0 = 1448\ntraceflag1=9567\n[uncmapping]\n//quincy/ReplData = " +
+		"/var/opt/mssql/mirror/quincy\n"
+	s, err := load(
+		t,
+		conf,
+		[]string{"MSSQL_TCP_PORT=0", "MSSQL_AGENT_ENABLED=true", "MSSQL_BACKUP_DIR=/env/backup"},
+		"-T3604",
+	)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(s.Port).To(Equal(0))
 	g.Expect(s.Address).To(Equal("127.0.0.2"))
@@ -97,7 +123,12 @@ func TestDefaults(t *testing.T) {
 
 func TestNothingIsIgnoredSilently(t *testing.T) {
 	g := NewWithT(t)
-	s, err := load(t, "[network]\nfrobnicate = 1\n[control]\nwritethrough = 1\n[telemetry]\ncustomerfeedback = false\n", []string{"MSSQL_FROB=1", "MSSQL_DUMP_DIR=/d", "OTHER=1"}, "-x")
+	s, err := load(
+		t,
+		"[network]\nfrobnicate = 1\n[control]\nwritethrough = 1\n[telemetry]\ncustomerfeedback = false\n",
+		[]string{"MSSQL_FROB=1", "MSSQL_DUMP_DIR=/d", "OTHER=1"},
+		"-x",
+	)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(s.Warnings).To(ConsistOf(
 		ContainSubstring("network.frobnicate is unknown"),
@@ -150,7 +181,8 @@ func TestPasswordPolicy(t *testing.T) {
 	for _, good := range []string{"Passw0rd", "pass-w0rd", "PASS-w0rd", "ÄÖÜäöü12", "Password!"} {
 		g.Expect(config.CheckPassword(good)).To(Succeed(), good)
 	}
-	for bad, why := range map[string]string{"": "MSSQL_SA_PASSWORD", "Pw0rd!x": "too short", "password1": "complex", "PASSWORD": "complex"} {
+	for bad, why := range map[string]string{"": "MSSQL_SA_PASSWORD", "Pw0rd!x": "too short", "password1": "complex",
+		"PASSWORD": "complex"} {
 		err := config.CheckPassword(bad)
 		g.Expect(err).To(MatchError(ContainSubstring(why)), bad)
 		if bad != "" {
@@ -190,7 +222,8 @@ func TestErrorLogIsKeptAndRotated(t *testing.T) {
 		text, err := os.ReadFile(path)
 		g.Expect(err).NotTo(HaveOccurred())
 		g.Expect(also.String()).To(Equal(string(text)))
-		g.Expect(string(text)).To(MatchRegexp(`^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d\d Server      start %d\n.{22} spid51s     Warning: slow database=sales ms=5\n$`, i))
+		g.Expect(string(text)).
+			To(MatchRegexp(`^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d\d Server      start %d\n.{22} spid51s     Warning: slow database=sales ms=5\n$`, i))
 	}
 	old, err := os.ReadFile(path + ".2")
 	g.Expect(err).NotTo(HaveOccurred())

@@ -29,8 +29,12 @@ func LockDirectory(dir string) (*Lock, error) {
 		if errors.Is(err, syscall.EWOULDBLOCK) {
 			holder := make([]byte, 20)
 			n, _ := file.Read(holder)
-			return nil, refuse("The data directory %s is in use by another instance (process %s). Stop it, or give this one a directory of its own.",
-				dir, strings.TrimSpace(string(holder[:n])))
+			return nil, refuse(
+				"The data directory %s is in use by another instance (process %s). Stop it, or give this one a directory "+
+					"of its own.",
+				dir,
+				strings.TrimSpace(string(holder[:n])),
+			)
 		}
 		return nil, fmt.Errorf("lock data directory %s: %w", dir, err)
 	}

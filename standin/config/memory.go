@@ -28,7 +28,8 @@ func (s *Settings) MemoryLimit() int64 {
 	}
 	for _, path := range []string{"/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"} {
 		if text, err := os.ReadFile(path); err == nil {
-			if n, err := strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64); err == nil && n > 0 && (available == 0 || n < available) {
+			if n, err := strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64); err == nil && n > 0 &&
+				(available == 0 || n < available) {
 				available = n
 			}
 		}

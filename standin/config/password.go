@@ -29,11 +29,16 @@ func CheckPassword(password string) error {
 		}
 	}
 	if length < minPassword {
-		return refuse(intro+"The password does not meet the policy because it is too short. It must have at least %d characters.", minPassword)
+		return refuse(
+			intro+"The password does not meet the policy because it is too short. It must have at least %d characters.",
+			minPassword,
+		)
 	}
 	if upper+lower+digit+symbol < 3 {
-		return refuse(intro + "The password does not meet the policy because it is not complex enough. It must have characters " +
-			"of three of these four sets: upper-case letters, lower-case letters, digits, and symbols.")
+		return refuse(
+			intro + "The password does not meet the policy because it is not complex enough. It must have characters " +
+				"of three of these four sets: upper-case letters, lower-case letters, digits, and symbols.",
+		)
 	}
 	return nil
 }

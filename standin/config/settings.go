@@ -226,7 +226,8 @@ var editions = map[string]string{
 	"evaluation": "Enterprise Evaluation Edition (64-bit)", "developer": "Developer Edition (64-bit)",
 	"express": "Express Edition (64-bit)", "web": "Web Edition (64-bit)", "standard": "Standard Edition (64-bit)",
 	"enterprise": "Enterprise Edition (64-bit)", "enterprisecore": "Enterprise Edition: Core-based Licensing (64-bit)",
-	"standarddeveloper": "Standard Developer Edition (64-bit)", "enterprisedeveloper": "Enterprise Developer Edition (64-bit)",
+	"standarddeveloper":   "Standard Developer Edition (64-bit)",
+	"enterprisedeveloper": "Enterprise Developer Edition (64-bit)",
 }
 
 func (l *loader) edition(s *Settings) error {
@@ -247,7 +248,10 @@ func (l *loader) masterFiles(s *Settings) {
 	log := l.directory("MSSQL_MASTER_LOG_FILE", "filelocation.masterlogfile", s.Arguments.MasterLog)
 	for _, file := range []string{data, log} {
 		if file != "" && filepath.Dir(file) != s.DataDir {
-			s.Warnings = append(s.Warnings, fmt.Sprintf("The place %s of a master file has no effect: system databases live in %s.", file, s.DataDir))
+			s.Warnings = append(
+				s.Warnings,
+				fmt.Sprintf("The place %s of a master file has no effect: system databases live in %s.", file, s.DataDir),
+			)
 		}
 	}
 }
@@ -286,7 +290,14 @@ func (l *loader) serverName(s *Settings, hostName string) {
 	case n > maxServerName && s.Arguments.ServerName != "" && l.err == nil:
 		l.err = refuse("The server name %q has %d characters; %d are allowed.", s.ServerName, n, maxServerName)
 	case n > maxServerName:
-		s.Warnings = append(s.Warnings, fmt.Sprintf("The host name %s is longer than %d characters; the server's name is its beginning.", s.ServerName, maxServerName))
+		s.Warnings = append(
+			s.Warnings,
+			fmt.Sprintf(
+				"The host name %s is longer than %d characters; the server's name is its beginning.",
+				s.ServerName,
+				maxServerName,
+			),
+		)
 		s.ServerName = s.ServerName[:maxServerName]
 	}
 }

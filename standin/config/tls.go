@@ -8,7 +8,12 @@ import (
 )
 
 // versions are the names of network.tlsprotocols.
-var versions = map[string]uint16{"1.0": tls.VersionTLS10, "1.1": tls.VersionTLS11, "1.2": tls.VersionTLS12, "1.3": tls.VersionTLS13}
+var versions = map[string]uint16{
+	"1.0": tls.VersionTLS10,
+	"1.1": tls.VersionTLS11,
+	"1.2": tls.VersionTLS12,
+	"1.3": tls.VersionTLS13,
+}
 
 // Config loads the certificate and makes the TLS configuration; nil without a certificate, when the server signs one
 // itself. Protocols that are not set mean 1.2 and later.
@@ -35,7 +40,12 @@ func (s TLSSettings) Config(selfSigned func() (tls.Certificate, error)) (*tls.Co
 		cert = func() (tls.Certificate, error) {
 			pair, err := tls.LoadX509KeyPair(s.Certificate, s.Key)
 			if err != nil {
-				return pair, fmt.Errorf("load certificate %s with key %s (network.tlscert, network.tlskey): %w", s.Certificate, s.Key, err)
+				return pair, fmt.Errorf(
+					"load certificate %s with key %s (network.tlscert, network.tlskey): %w",
+					s.Certificate,
+					s.Key,
+					err,
+				)
 			}
 			return pair, nil
 		}

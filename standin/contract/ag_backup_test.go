@@ -23,9 +23,9 @@ func severe(err error) (all []int32) {
 	return all
 }
 
-// TestBackupsAtASecondary: of a secondary database full backups are taken that are copy-only, and regular backups of the log, no others: not full and
-// differential ones, nor copies of its log (3059).
-// By docs/database-engine/availability-groups/windows/active-secondaries-backup-on-secondary-replicas-always-on-availability-groups.md.
+// TestBackupsAtASecondary: of a secondary database full backups are taken that are copy-only, and regular backups of
+// the log, no others: not full and differential ones, nor copies of its log (3059). By
+// docs/database-engine/availability-groups/windows/active-secondaries-backup-on-secondary-replicas-always-on-availability-groups.md.
 func TestBackupsAtASecondary(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
@@ -43,8 +43,10 @@ func TestBackupsAtASecondary(t *testing.T) {
 	}
 	mustExec(t, secondary, `BACKUP DATABASE [app] TO DISK = N'second.bak' WITH COPY_ONLY`)
 	mustExec(t, secondary, `BACKUP LOG [app] TO DISK = N'second.trn'`)
-	g.Expect(query(t, secondary, `SELECT type, is_copy_only FROM msdb.dbo.backupset WHERE database_name = N'app'`)).To(Equal([][]any{{"D", true}, {"L", false}}))
-	for _, text := range []string{`BACKUP DATABASE [app] TO DISK = N'first.bak'`, `BACKUP DATABASE [app] TO DISK = N'first.bak' WITH DIFFERENTIAL`,
+	g.Expect(query(t, secondary, `SELECT type, is_copy_only FROM msdb.dbo.backupset WHERE database_name = N'app'`)).
+		To(Equal([][]any{{"D", true}, {"L", false}}))
+	for _, text := range []string{`BACKUP DATABASE [app] TO DISK = N'first.bak'`,
+		`BACKUP DATABASE [app] TO DISK = N'first.bak' WITH DIFFERENTIAL`,
 		`BACKUP LOG [app] TO DISK = N'first.trn' WITH COPY_ONLY`, `BACKUP LOG [app] TO DISK = N'first.trn'`} {
 		mustExec(t, c.admins[0], text)
 	}

@@ -28,14 +28,20 @@ func TestAGDistributedManualSeeding(t *testing.T) {
 	g.Expect(e.Message).To(MatchRegexp("'dag'.*'ag2'"))
 	mustExec(t, d.admins[1], "ALTER AVAILABILITY GROUP [ag2] REMOVE DATABASE [own]")
 	g.Expect(failure(t, d.admins[1], strings.Replace(join, "'ag1'", "'ag3'", 1)).Number).To(Equal(int32(19508)))
-	g.Expect(failure(t, d.admins[0], "ALTER AVAILABILITY GROUP [dag] MODIFY AVAILABILITY GROUP ON 'ag3' WITH (SEEDING_MODE = MANUAL)").Number).To(Equal(int32(19508)))
+	g.Expect(failure(t, d.admins[0],
+		"ALTER AVAILABILITY GROUP [dag] MODIFY AVAILABILITY GROUP ON 'ag3' WITH (SEEDING_MODE = MANUAL)").Number).
+		To(Equal(int32(19508)))
 	mustExec(t, d.admins[1], join)
-	g.Expect(failure(t, d.admins[1], strings.Replace("CREATE AVAILABILITY GROUP [other] WITH (DISTRIBUTED) "+d.members(0, 1, options), "'ag1'", "'ag3'", 1)).Number).To(Equal(int32(19503)))
+	g.Expect(failure(t, d.admins[1],
+		strings.Replace("CREATE AVAILABILITY GROUP [other] WITH (DISTRIBUTED) "+d.members(0, 1, options), "'ag1'", "'ag3'",
+			1)).Number).
+		To(Equal(int32(19503)))
 
 	g.Expect(d.insert(t.Context(), 0, 1)).To(Succeed())
 	path := t.TempDir() + "/app.bak"
 	mustExec(t, d.admins[0], "BACKUP DATABASE [app] TO DISK = N'"+path+"' WITH COPY_ONLY")
-	g.Expect(value(t, d.admins[1], "SELECT COUNT(*) FROM sys.databases WHERE name = 'app'")).To(BeEquivalentTo(0), "nothing is seeded")
+	g.Expect(value(t, d.admins[1], "SELECT COUNT(*) FROM sys.databases WHERE name = 'app'")).
+		To(BeEquivalentTo(0), "nothing is seeded")
 	mustExec(t, d.admins[1], "RESTORE DATABASE [app] FROM DISK = N'"+path+"' WITH NORECOVERY, "+
 		fmt.Sprintf("MOVE N'app' TO N'%[1]s/data/app.mdf', MOVE N'app_log' TO N'%[1]s/data/app_log.ldf'", d.servers[1].root))
 	g.Expect(d.insert(t.Context(), 0, 2)).To(Succeed())

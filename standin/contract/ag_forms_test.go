@@ -11,7 +11,8 @@ import (
 )
 
 // TestAGForms goes through the documented forms of ALTER AVAILABILITY GROUP
-// (docs/t-sql/statements/alter-availability-group-transact-sql.md), what each changes in the views, and what each refuses.
+// (docs/t-sql/statements/alter-availability-group-transact-sql.md), what each changes in the views, and what each
+// refuses.
 func TestAGForms(t *testing.T) {
 	g := NewWithT(t)
 	i := prepareInstance(t, "MSSQL_ENABLE_HADR=1")
@@ -19,10 +20,22 @@ func TestAGForms(t *testing.T) {
 	g.Expect(i.launch()).To(Succeed())
 	admin := i.open(t, "")
 	replica := func(name string) string {
-		return fmt.Sprintf("N'%s' WITH (ENDPOINT_URL = N'TCP://%s:5022', AVAILABILITY_MODE = SYNCHRONOUS_COMMIT, FAILOVER_MODE = EXTERNAL)", name, strings.ToLower(name))
+		return fmt.Sprintf(
+			"N'%s' WITH (ENDPOINT_URL = N'TCP://%s:5022', AVAILABILITY_MODE = SYNCHRONOUS_COMMIT, FAILOVER_MODE = EXTERNAL)",
+			name,
+			strings.ToLower(name),
+		)
 	}
-	mustExec(t, admin, "CREATE DATABASE app; ALTER DATABASE app SET RECOVERY FULL; BACKUP DATABASE app TO DISK = N'app.bak'")
-	mustExec(t, admin, "CREATE AVAILABILITY GROUP ag WITH (CLUSTER_TYPE = EXTERNAL) FOR REPLICA ON "+replica("AGA")+", "+replica("AGB"))
+	mustExec(
+		t,
+		admin,
+		"CREATE DATABASE app; ALTER DATABASE app SET RECOVERY FULL; BACKUP DATABASE app TO DISK = N'app.bak'",
+	)
+	mustExec(
+		t,
+		admin,
+		"CREATE AVAILABILITY GROUP ag WITH (CLUSTER_TYPE = EXTERNAL) FOR REPLICA ON "+replica("AGA")+", "+replica("AGB"),
+	)
 	alter := func(text string) string { return "ALTER AVAILABILITY GROUP ag " + text }
 	modify := func(option string) string { return alter("MODIFY REPLICA ON N'AGB' WITH (" + option + ")") }
 	set := func(option string) string { return alter("SET (" + option + ")") }
@@ -40,13 +53,16 @@ func TestAGForms(t *testing.T) {
 		column string
 		want   any
 	}{
-		{text: modify("AVAILABILITY_MODE = ASYNCHRONOUS_COMMIT"), column: "availability_mode_desc", want: "ASYNCHRONOUS_COMMIT"},
+		{text: modify("AVAILABILITY_MODE = ASYNCHRONOUS_COMMIT"), column: "availability_mode_desc",
+			want: "ASYNCHRONOUS_COMMIT"},
 		{text: set("REQUIRED_SYNCHRONIZED_SECONDARIES_TO_COMMIT = 1"), number: 35248},
 		{text: modify("AVAILABILITY_MODE = SYNCHRONOUS_COMMIT"), column: "availability_mode", want: int64(1)},
-		{text: set("REQUIRED_SYNCHRONIZED_SECONDARIES_TO_COMMIT = 1"), column: ".required_synchronized_secondaries_to_commit", want: int64(1)},
+		{text: set("REQUIRED_SYNCHRONIZED_SECONDARIES_TO_COMMIT = 1"), column: ".required_synchronized_secondaries_to_commit",
+			want: int64(1)},
 		{text: modify("AVAILABILITY_MODE = ASYNCHRONOUS_COMMIT"), number: 35248},
 		{text: alter("REMOVE REPLICA ON N'AGB'"), number: 35248},
-		{text: set("REQUIRED_SYNCHRONIZED_SECONDARIES_TO_COMMIT = 0"), column: ".required_synchronized_secondaries_to_commit", want: int64(0)},
+		{text: set("REQUIRED_SYNCHRONIZED_SECONDARIES_TO_COMMIT = 0"), column: ".required_synchronized_secondaries_to_commit",
+			want: int64(0)},
 		{text: set("REQUIRED_SYNCHRONIZED_SECONDARIES_TO_COMMIT = 5"), number: 35248},
 		{text: modify("AVAILABILITY_MODE = CONFIGURATION_ONLY"), number: 47113},
 		{text: modify("FAILOVER_MODE = MANUAL"), number: 47102},
@@ -58,16 +74,22 @@ func TestAGForms(t *testing.T) {
 		{text: modify("BACKUP_PRIORITY = 100"), column: "backup_priority", want: int64(100)},
 		{text: modify("SESSION_TIMEOUT = 4"), number: 35214},
 		{text: modify("SESSION_TIMEOUT = 15"), column: "session_timeout", want: int64(15)},
-		{text: modify("SECONDARY_ROLE (ALLOW_CONNECTIONS = READ_ONLY)"), column: "secondary_role_allow_connections_desc", want: "READ_ONLY"},
+		{text: modify("SECONDARY_ROLE (ALLOW_CONNECTIONS = READ_ONLY)"), column: "secondary_role_allow_connections_desc",
+			want: "READ_ONLY"},
 		{text: modify("SECONDARY_ROLE (ALLOW_CONNECTIONS = READ_WRITE)"), number: 102},
 		{text: modify("PRIMARY_ROLE (READ_ONLY_ROUTING_LIST = (N'AGA'))"), number: 19404},
 		{text: modify("SECONDARY_ROLE (READ_ONLY_ROUTING_URL = N'b')"), number: 19401},
-		{text: modify("SECONDARY_ROLE (READ_ONLY_ROUTING_URL = N'TCP://b:1433')"), column: "read_only_routing_url", want: "TCP://b:1433"},
+		{text: modify("SECONDARY_ROLE (READ_ONLY_ROUTING_URL = N'TCP://b:1433')"), column: "read_only_routing_url",
+			want: "TCP://b:1433"},
 		{text: modify("PRIMARY_ROLE (READ_ONLY_ROUTING_LIST = (N'AGX'))"), number: 19403},
-		{text: modify("PRIMARY_ROLE (READ_ONLY_ROUTING_LIST = (N'AGB'))"), column: "(SELECT COUNT(*) FROM sys.availability_read_only_routing_lists)", want: int64(1)},
-		{text: modify("PRIMARY_ROLE (READ_ONLY_ROUTING_LIST = NONE)"), column: "(SELECT COUNT(*) FROM sys.availability_read_only_routing_lists)", want: int64(0)},
-		{text: modify("PRIMARY_ROLE (ALLOW_CONNECTIONS = READ_WRITE)"), column: "primary_role_allow_connections_desc", want: "READ_WRITE"},
-		{text: modify("PRIMARY_ROLE (READ_WRITE_ROUTING_URL = N'TCP://b:1433')"), column: "read_write_routing_url", want: "TCP://b:1433"},
+		{text: modify("PRIMARY_ROLE (READ_ONLY_ROUTING_LIST = (N'AGB'))"),
+			column: "(SELECT COUNT(*) FROM sys.availability_read_only_routing_lists)", want: int64(1)},
+		{text: modify("PRIMARY_ROLE (READ_ONLY_ROUTING_LIST = NONE)"),
+			column: "(SELECT COUNT(*) FROM sys.availability_read_only_routing_lists)", want: int64(0)},
+		{text: modify("PRIMARY_ROLE (ALLOW_CONNECTIONS = READ_WRITE)"), column: "primary_role_allow_connections_desc",
+			want: "READ_WRITE"},
+		{text: modify("PRIMARY_ROLE (READ_WRITE_ROUTING_URL = N'TCP://b:1433')"), column: "read_write_routing_url",
+			want: "TCP://b:1433"},
 		{text: modify("ENDPOINT_URL = N'b:1'"), number: 35232},
 		{text: modify("ENDPOINT_URL = N'TCP://b2:5022'"), column: "endpoint_url", want: "TCP://b2:5022"},
 		{text: modify("SESSION_TIMEOUT = 10, BACKUP_PRIORITY = 3"), number: 102},
@@ -96,19 +118,25 @@ func TestAGForms(t *testing.T) {
 		{text: alter("ADD DATABASE nowhere"), number: 35238},
 		{text: alter("ADD DATABASE master"), number: 35249},
 		{text: alter("ADD LISTENER N'd' (WITH IP ((N'10.0.0.1', N'0.0.0.0')), PORT = 65536)"), number: 19482},
-		{text: alter("ADD LISTENER N'd' (WITH DHCP ON (N'10.0.0.0', N'255.0.0.0'))"), column: "(SELECT dns_name FROM sys.availability_group_listeners)", want: "d"},
+		{text: alter("ADD LISTENER N'd' (WITH DHCP ON (N'10.0.0.0', N'255.0.0.0'))"),
+			column: "(SELECT dns_name FROM sys.availability_group_listeners)", want: "d"},
 		{text: alter("MODIFY LISTENER N'd' (ADD IP (N'10.0.0.1', N'255.0.0.0'))"), number: 19460},
-		{text: alter("REMOVE LISTENER N'd'"), column: "(SELECT COUNT(*) FROM sys.availability_group_listeners)", want: int64(0)},
+		{text: alter("REMOVE LISTENER N'd'"), column: "(SELECT COUNT(*) FROM sys.availability_group_listeners)",
+			want: int64(0)},
 		{text: alter("RESTART LISTENER N'l'"), number: 19469},
 		{text: alter("REMOVE LISTENER N'l'"), number: 19469},
 		{text: alter("ADD LISTENER N'bad name' (WITH IP ((N'10.0.0.1', N'0.0.0.0')))"), number: 19485},
-		{text: alter("ADD LISTENER N'l' (WITH IP ((N'10.0.0.1', N'0.0.0.0')))"), column: "(SELECT port FROM sys.availability_group_listeners)", want: int64(1433)},
+		{text: alter("ADD LISTENER N'l' (WITH IP ((N'10.0.0.1', N'0.0.0.0')))"),
+			column: "(SELECT port FROM sys.availability_group_listeners)", want: int64(1433)},
 		{text: alter("MODIFY LISTENER N'l' (PORT = 0)"), number: 19482},
 		{text: alter("ADD LISTENER N'm' (WITH IP ((N'10.0.0.2', N'0.0.0.0')))"), number: 19477},
-		{text: alter("MODIFY LISTENER N'l' (PORT = 1533)"), column: "(SELECT port FROM sys.availability_group_listeners)", want: int64(1533)},
-		{text: alter("MODIFY LISTENER N'l' (ADD IP (N'10.0.1.1', N'0.0.0.0'))"), column: "(SELECT COUNT(*) FROM sys.availability_group_listener_ip_addresses)", want: int64(2)},
+		{text: alter("MODIFY LISTENER N'l' (PORT = 1533)"), column: "(SELECT port FROM sys.availability_group_listeners)",
+			want: int64(1533)},
+		{text: alter("MODIFY LISTENER N'l' (ADD IP (N'10.0.1.1', N'0.0.0.0'))"),
+			column: "(SELECT COUNT(*) FROM sys.availability_group_listener_ip_addresses)", want: int64(2)},
 		{text: alter("RESTART LISTENER N'l'"), column: "(SELECT dns_name FROM sys.availability_group_listeners)", want: "l"},
-		{text: alter("REMOVE LISTENER N'l'"), column: "(SELECT COUNT(*) FROM sys.availability_group_listeners)", want: int64(0)},
+		{text: alter("REMOVE LISTENER N'l'"), column: "(SELECT COUNT(*) FROM sys.availability_group_listeners)",
+			want: int64(0)},
 		{text: alter("DENY CREATE ANY DATABASE"), column: ".name", want: "ag"},
 		{text: alter("GRANT CREATE ANY DATABASE"), column: ".name", want: "ag"},
 
@@ -116,11 +144,13 @@ func TestAGForms(t *testing.T) {
 		{text: alter("ADD REPLICA ON " + replica("AGC") + ", " + replica("AGC")), number: 35282},
 		{text: alter("REMOVE REPLICA ON N'AGB', N'AGX'"), number: 35283},
 		{text: set("DB_FAILOVER = OFF"), column: "(SELECT COUNT(*) FROM sys.availability_replicas)", want: int64(2)},
-		{text: alter("ADD DATABASE app"), column: "(SELECT COUNT(*) FROM sys.availability_databases_cluster)", want: int64(1)},
+		{text: alter("ADD DATABASE app"), column: "(SELECT COUNT(*) FROM sys.availability_databases_cluster)",
+			want: int64(1)},
 		{text: alter("REMOVE DATABASE app, nowhere"), number: 35281},
 		{text: alter("REMOVE DATABASE app, app"), number: 35234},
 		{text: set("DB_FAILOVER = OFF"), column: "(SELECT COUNT(*) FROM sys.availability_databases_cluster)", want: int64(1)},
-		{text: alter("REMOVE DATABASE app"), column: "(SELECT COUNT(*) FROM sys.availability_databases_cluster)", want: int64(0)},
+		{text: alter("REMOVE DATABASE app"), column: "(SELECT COUNT(*) FROM sys.availability_databases_cluster)",
+			want: int64(0)},
 
 		{text: alter("FAILOVER"), number: 47104},
 		{text: alter("FORCE_FAILOVER_ALLOW_DATA_LOSS"), number: 47104},
@@ -130,22 +160,29 @@ func TestAGForms(t *testing.T) {
 		{text: "DROP AVAILABILITY GROUP nowhere", number: 15151},
 		{text: "USE tempdb; " + alter("OFFLINE"), number: 35208},
 		{text: "USE tempdb; DROP AVAILABILITY GROUP ag", number: 35208},
-		{text: "USE tempdb; CREATE AVAILABILITY GROUP other WITH (CLUSTER_TYPE = EXTERNAL) FOR REPLICA ON " + replica("AGA"), number: 35208},
+		{text: "USE tempdb; CREATE AVAILABILITY GROUP other WITH (CLUSTER_TYPE = EXTERNAL) FOR REPLICA ON " + replica("AGA"),
+			number: 35208},
 
 		// A distributed group needs a member here; contained groups are not supported, and say so.
-		{text: "CREATE AVAILABILITY GROUP dag WITH (DISTRIBUTED) AVAILABILITY GROUP ON " + member("ag1") + ", " + member("ag2"), number: 19501},
-		{text: "ALTER AVAILABILITY GROUP dag JOIN AVAILABILITY GROUP ON " + member("ag1") + ", " + member("ag2"), number: 19501},
+		{text: "CREATE AVAILABILITY GROUP dag WITH (DISTRIBUTED) AVAILABILITY GROUP ON " + member("ag1") + ", " +
+			member("ag2"), number: 19501},
+		{text: "ALTER AVAILABILITY GROUP dag JOIN AVAILABILITY GROUP ON " + member("ag1") + ", " + member("ag2"),
+			number: 19501},
 		{text: alter("MODIFY AVAILABILITY GROUP ON N'ag2' WITH (AVAILABILITY_MODE = SYNCHRONOUS_COMMIT)"), number: 19512},
-		{text: "CREATE AVAILABILITY GROUP c WITH (CLUSTER_TYPE = EXTERNAL, CONTAINED) FOR REPLICA ON " + replica("AGA"), number: 41199},
-		{text: "CREATE AVAILABILITY GROUP c WITH (CLUSTER_TYPE = EXTERNAL, CONTAINED, REUSE_SYSTEM_DATABASES) FOR REPLICA ON " + replica("AGA"), number: 41199},
+		{text: "CREATE AVAILABILITY GROUP c WITH (CLUSTER_TYPE = EXTERNAL, CONTAINED) FOR REPLICA ON " + replica("AGA"),
+			number: 41199},
+		{text: "CREATE AVAILABILITY GROUP c WITH (CLUSTER_TYPE = EXTERNAL, CONTAINED, REUSE_SYSTEM_DATABASES) FOR " +
+			"REPLICA ON " + replica("AGA"), number: 41199},
 
 		// On a replica that is not primary.
-		{text: alter("OFFLINE"), column: "(SELECT role_desc FROM sys.dm_hadr_availability_replica_states WHERE is_local = 1)", want: "RESOLVING"},
+		{text: alter("OFFLINE"), column: "(SELECT role_desc FROM sys.dm_hadr_availability_replica_states WHERE is_local = 1)",
+			want: "RESOLVING"},
 		{text: alter("REMOVE REPLICA ON N'AGB'"), number: 41140},
 		{text: set("DB_FAILOVER = ON"), number: 41140},
 		{text: modify("SESSION_TIMEOUT = 20"), number: 41140},
 		{text: alter("ADD LISTENER N'l' (WITH IP ((N'10.0.0.1', N'0.0.0.0')))"), number: 41140},
-		{text: set("ROLE = SECONDARY"), column: "(SELECT role_desc FROM sys.dm_hadr_availability_replica_states WHERE is_local = 1)", want: "SECONDARY"},
+		{text: set("ROLE = SECONDARY"),
+			column: "(SELECT role_desc FROM sys.dm_hadr_availability_replica_states WHERE is_local = 1)", want: "SECONDARY"},
 	} {
 		if c.number != 0 {
 			g.Expect(failure(t, admin, c.text).Number).To(Equal(c.number), c.text)
@@ -159,11 +196,16 @@ func TestAGForms(t *testing.T) {
 
 // member is one side of a distributed group.
 func member(name string) string {
-	return fmt.Sprintf("N'%s' WITH (LISTENER_URL = N'TCP://%[1]s:5022', AVAILABILITY_MODE = ASYNCHRONOUS_COMMIT, FAILOVER_MODE = MANUAL, SEEDING_MODE = AUTOMATIC)", name)
+	return fmt.Sprintf(
+		"N'%s' WITH (LISTENER_URL = N'TCP://%[1]s:5022', AVAILABILITY_MODE = ASYNCHRONOUS_COMMIT, FAILOVER_MODE = MANUAL, "+
+			"SEEDING_MODE = AUTOMATIC)",
+		name,
+	)
 }
 
 // TestDataMirroringEndpoint: FOR DATA_MIRRORING, as docs/database-engine/availability-groups/windows has it in
-// configure-distributed-availability-groups.md and automatically-initialize-always-on-availability-group.md, is FOR DATABASE_MIRRORING.
+// configure-distributed-availability-groups.md and automatically-initialize-always-on-availability-group.md, is FOR
+// DATABASE_MIRRORING.
 func TestDataMirroringEndpoint(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
@@ -180,7 +222,10 @@ FOR DATA_MIRRORING (
    ENCRYPTION = REQUIRED ALGORITHM AES
 )`, freePort(g)))
 	converse(t, db, []say{
-		{"SELECT name, type_desc, state_desc, role_desc FROM sys.database_mirroring_endpoints", "aodns-hadr DATABASE_MIRRORING STARTED ALL"},
+		{
+			"SELECT name, type_desc, state_desc, role_desc FROM sys.database_mirroring_endpoints",
+			"aodns-hadr DATABASE_MIRRORING STARTED ALL",
+		},
 		{"ALTER ENDPOINT [aodns-hadr] FOR DATA_MIRRORING (ROLE = PARTNER)", "ok"},
 		{"SELECT role_desc FROM sys.database_mirroring_endpoints", "PARTNER"},
 		{"CREATE ENDPOINT other AS TCP (LISTENER_PORT = 5022) FOR DATA_MIRROR (ROLE = ALL)", "!102/15"},

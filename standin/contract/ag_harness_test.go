@@ -25,7 +25,8 @@ type agCluster struct {
 	ports []int
 }
 
-// agLease is the write lease of groups that nobody renews it for, in seconds: longer than any test takes on a busy machine.
+// agLease is the write lease of groups that nobody renews it for, in seconds: longer than any test takes on a busy
+// machine.
 const agLease = 600
 
 // freePort is a port that nobody listens on now, within LISTENER_PORT's range of 1024 to 32767
@@ -58,9 +59,21 @@ func newAGServers(t *testing.T) *agCluster {
 		c.ports = append(c.ports, port)
 		c.urls = append(c.urls, fmt.Sprintf("TCP://127.0.0.1:%d", port))
 		mustExec(t, admin, "CREATE MASTER KEY ENCRYPTION BY PASSWORD = N'M4ster-Password'")
-		mustExec(t, admin, fmt.Sprintf("CREATE CERTIFICATE [%s_cert] WITH SUBJECT = N'%s', EXPIRY_DATE = N'2099-12-31'", i.name, i.name))
-		mustExec(t, admin, fmt.Sprintf("CREATE ENDPOINT [Hadr_endpoint] STATE = STARTED AS TCP (LISTENER_PORT = %d, LISTENER_IP = (127.0.0.1)) "+
-			"FOR DATABASE_MIRRORING (AUTHENTICATION = CERTIFICATE [%s_cert], ENCRYPTION = REQUIRED ALGORITHM AES, ROLE = ALL)", port, i.name))
+		mustExec(
+			t,
+			admin,
+			fmt.Sprintf("CREATE CERTIFICATE [%s_cert] WITH SUBJECT = N'%s', EXPIRY_DATE = N'2099-12-31'", i.name, i.name),
+		)
+		mustExec(
+			t,
+			admin,
+			fmt.Sprintf(
+				"CREATE ENDPOINT [Hadr_endpoint] STATE = STARTED AS TCP (LISTENER_PORT = %d, LISTENER_IP = (127.0.0.1)) "+
+					"FOR DATABASE_MIRRORING (AUTHENTICATION = CERTIFICATE [%s_cert], ENCRYPTION = REQUIRED ALGORITHM AES, ROLE = ALL)",
+				port,
+				i.name,
+			),
+		)
 		public[n] = value(t, admin, fmt.Sprintf("SELECT CERTENCODED(CERT_ID('%s_cert'))", i.name)).([]byte)
 	}
 	for n := range 3 {
@@ -68,8 +81,23 @@ func newAGServers(t *testing.T) *agCluster {
 			if n == m {
 				continue
 			}
-			mustExec(t, c.admins[n], fmt.Sprintf("CREATE LOGIN [%[1]s_login] WITH PASSWORD = N'P4rtner-Password'; CREATE USER [%[1]s_user] FOR LOGIN [%[1]s_login]", partner.name))
-			mustExec(t, c.admins[n], fmt.Sprintf("CREATE CERTIFICATE [%[1]s_cert] AUTHORIZATION [%[1]s_user] FROM BINARY = 0x%s", partner.name, hex.EncodeToString(public[m])))
+			mustExec(
+				t,
+				c.admins[n],
+				fmt.Sprintf(
+					"CREATE LOGIN [%[1]s_login] WITH PASSWORD = N'P4rtner-Password'; CREATE USER [%[1]s_user] FOR LOGIN [%[1]s_login]",
+					partner.name,
+				),
+			)
+			mustExec(
+				t,
+				c.admins[n],
+				fmt.Sprintf(
+					"CREATE CERTIFICATE [%[1]s_cert] AUTHORIZATION [%[1]s_user] FROM BINARY = 0x%s",
+					partner.name,
+					hex.EncodeToString(public[m]),
+				),
+			)
 			mustExec(t, c.admins[n], fmt.Sprintf("GRANT CONNECT ON ENDPOINT::[Hadr_endpoint] TO [%s_login]", partner.name))
 		}
 	}
@@ -90,19 +118,39 @@ func (c *agCluster) agDatabase(n int, name string) {
 // replica is one replica of CREATE AVAILABILITY GROUP.
 func (c *agCluster) replica(n int, mode string) string {
 	if mode == "CONFIGURATION_ONLY" {
-		return fmt.Sprintf("N'%s' WITH (ENDPOINT_URL = N'%s', AVAILABILITY_MODE = CONFIGURATION_ONLY, SESSION_TIMEOUT = 5)", c.servers[n].name, c.urls[n])
+		return fmt.Sprintf(
+			"N'%s' WITH (ENDPOINT_URL = N'%s', AVAILABILITY_MODE = CONFIGURATION_ONLY, SESSION_TIMEOUT = 5)",
+			c.servers[n].name,
+			c.urls[n],
+		)
 	}
-	return fmt.Sprintf("N'%s' WITH (ENDPOINT_URL = N'%s', AVAILABILITY_MODE = %s, FAILOVER_MODE = EXTERNAL, SEEDING_MODE = AUTOMATIC, "+
-		"SESSION_TIMEOUT = 5, SECONDARY_ROLE (ALLOW_CONNECTIONS = ALL))", c.servers[n].name, c.urls[n], mode)
+	return fmt.Sprintf(
+		"N'%s' WITH (ENDPOINT_URL = N'%s', AVAILABILITY_MODE = %s, FAILOVER_MODE = EXTERNAL, SEEDING_MODE = AUTOMATIC, "+
+			"SESSION_TIMEOUT = 5, SECONDARY_ROLE (ALLOW_CONNECTIONS = ALL))",
+		c.servers[n].name,
+		c.urls[n],
+		mode,
+	)
 }
 
-// newGroup has the group "ag" over three servers with the database "app" on the first; third is the third replica's mode.
+// newGroup has the group "ag" over three servers with the database "app" on the first; third is the third replica's
+// mode.
 func newGroup(t *testing.T, third string, lease int) *agCluster {
 	t.Helper()
 	c := newAGServers(t)
 	c.agDatabase(0, "app")
-	mustExec(t, c.admins[0], fmt.Sprintf("CREATE AVAILABILITY GROUP [ag] WITH (CLUSTER_TYPE = EXTERNAL, WRITE_LEASE_VALIDITY = %d) FOR DATABASE [app] REPLICA ON %s, %s, %s",
-		lease, c.replica(0, "SYNCHRONOUS_COMMIT"), c.replica(1, "SYNCHRONOUS_COMMIT"), c.replica(2, third)))
+	mustExec(
+		t,
+		c.admins[0],
+		fmt.Sprintf(
+			"CREATE AVAILABILITY GROUP [ag] WITH (CLUSTER_TYPE = EXTERNAL, WRITE_LEASE_VALIDITY = %d) FOR DATABASE [app] "+
+				"REPLICA ON %s, %s, %s",
+			lease,
+			c.replica(0, "SYNCHRONOUS_COMMIT"),
+			c.replica(1, "SYNCHRONOUS_COMMIT"),
+			c.replica(2, third),
+		),
+	)
 	for n := 1; n < 3; n++ {
 		mustExec(t, c.admins[n], "ALTER AVAILABILITY GROUP [ag] JOIN WITH (CLUSTER_TYPE = EXTERNAL)")
 		if n == 1 || third != "CONFIGURATION_ONLY" {
@@ -159,7 +207,8 @@ func (c *agCluster) asManager(n int, text string) error {
 		return err
 	}
 	defer conn.Close()
-	if _, err := conn.ExecContext(ctx, "EXEC sys.sp_set_session_context @key = N'external_cluster', @value = N'yes'"); err != nil {
+	if _, err := conn.ExecContext(ctx,
+		"EXEC sys.sp_set_session_context @key = N'external_cluster', @value = N'yes'"); err != nil {
 		return err
 	}
 	_, err = conn.ExecContext(ctx, text)

@@ -41,8 +41,20 @@ func (l *logBackups) chain() (all [][2]string) {
 func (l *logBackups) restored(n int) []int64 {
 	l.t.Helper()
 	folder := l.t.TempDir()
-	mustExec(l.t, l.admins[n], fmt.Sprintf("RESTORE DATABASE [copy] FROM DISK = N'%s' WITH NORECOVERY, MOVE N'app' TO N'%s', MOVE N'app_log' TO N'%s'",
-		filepath.Join(l.servers[0].root, "data", "app.bak"), filepath.Join(folder, "copy.mdf"), filepath.Join(folder, "copy.ldf")))
+	mustExec(
+		l.t,
+		l.admins[n],
+		fmt.Sprintf(
+			"RESTORE DATABASE [copy] FROM DISK = N'%s' WITH NORECOVERY, MOVE N'app' TO N'%s', MOVE N'app_log' TO N'%s'",
+			filepath.Join(
+				l.servers[0].root,
+				"data",
+				"app.bak",
+			),
+			filepath.Join(folder, "copy.mdf"),
+			filepath.Join(folder, "copy.ldf"),
+		),
+	)
 	for _, file := range l.files {
 		mustExec(l.t, l.admins[n], "RESTORE LOG [copy] FROM DISK = N'"+file+"' WITH NORECOVERY")
 	}
@@ -55,9 +67,10 @@ func (l *logBackups) restored(n int) []int64 {
 	return ids
 }
 
-// TestLogBackupsGoOnAtEveryReplica: regular backups of the log, taken at the primary, at a synchronous and an asynchronous secondary and after a failover, are one
-// chain (docs/database-engine/availability-groups/windows/active-secondaries-backup-on-secondary-replicas-always-on-availability-groups.md, Backup Types
-// Supported on Secondary Replicas).
+// TestLogBackupsGoOnAtEveryReplica: regular backups of the log, taken at the primary, at a synchronous and an
+// asynchronous secondary and after a failover, are one chain
+// (docs/database-engine/availability-groups/windows/active-secondaries-backup-on-secondary-replicas-always-on-availability-groups.md,
+// Backup Types Supported on Secondary Replicas).
 func TestLogBackupsGoOnAtEveryReplica(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
@@ -77,7 +90,8 @@ func TestLogBackupsGoOnAtEveryReplica(t *testing.T) {
 		write(0, n)
 		l.take(at)
 	}
-	g.Expect(query(t, c.admins[1], "SELECT type, is_copy_only, database_name, server_name FROM msdb.dbo.backupset")).To(HaveEach(Equal([]any{"L", false, "app", "AGB"})))
+	g.Expect(query(t, c.admins[1], "SELECT type, is_copy_only, database_name, server_name FROM msdb.dbo.backupset")).
+		To(HaveEach(Equal([]any{"L", false, "app", "AGB"})))
 	since := "SELECT log_space_in_bytes_since_last_backup FROM sys.dm_db_log_space_usage"
 	app := c.servers[0].open(t, "app")
 	g.Expect(value(t, app, since)).To(BeZero(), "the primary knows of the secondary's backup")
@@ -98,15 +112,26 @@ func TestLogBackupsGoOnAtEveryReplica(t *testing.T) {
 	g.Expect(l.restored(2)).To(Equal(want))
 }
 
-// TestLogBackupAtASeededReplicaAfterAFailover: what the log had before the copy was seeded is in the first backup that the new primary takes.
+// TestLogBackupAtASeededReplicaAfterAFailover: what the log had before the copy was seeded is in the first backup that
+// the new primary takes.
 func TestLogBackupAtASeededReplicaAfterAFailover(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	c := newAGServers(t)
 	c.agDatabase(0, "app")
 	g.Expect(c.insert(t.Context(), 0, 1)).To(Succeed())
-	mustExec(t, c.admins[0], fmt.Sprintf("CREATE AVAILABILITY GROUP [ag] WITH (CLUSTER_TYPE = EXTERNAL, WRITE_LEASE_VALIDITY = %d) FOR DATABASE [app] REPLICA ON %s, %s, %s",
-		agLease, c.replica(0, "SYNCHRONOUS_COMMIT"), c.replica(1, "SYNCHRONOUS_COMMIT"), c.replica(2, "CONFIGURATION_ONLY")))
+	mustExec(
+		t,
+		c.admins[0],
+		fmt.Sprintf(
+			"CREATE AVAILABILITY GROUP [ag] WITH (CLUSTER_TYPE = EXTERNAL, WRITE_LEASE_VALIDITY = %d) FOR DATABASE [app] "+
+				"REPLICA ON %s, %s, %s",
+			agLease,
+			c.replica(0, "SYNCHRONOUS_COMMIT"),
+			c.replica(1, "SYNCHRONOUS_COMMIT"),
+			c.replica(2, "CONFIGURATION_ONLY"),
+		),
+	)
 	for n := 1; n < 3; n++ {
 		mustExec(t, c.admins[n], "ALTER AVAILABILITY GROUP [ag] JOIN WITH (CLUSTER_TYPE = EXTERNAL)")
 	}
@@ -129,7 +154,8 @@ func TestBackupsAtASecondaryThatIsOutOfTouch(t *testing.T) {
 	c.synchronized(0, 1)
 	refused := func(n int) {
 		t.Helper()
-		for _, text := range []string{"BACKUP LOG [app] TO DISK = N'out.trn'", "BACKUP DATABASE [app] TO DISK = N'out.bak' WITH COPY_ONLY"} {
+		for _, text := range []string{"BACKUP LOG [app] TO DISK = N'out.trn'",
+			"BACKUP DATABASE [app] TO DISK = N'out.bak' WITH COPY_ONLY"} {
 			_, err := c.admins[n].ExecContext(t.Context(), text)
 			g.Expect(severe(err)).To(Equal([]int32{3062, 3013}), text)
 		}
@@ -145,7 +171,8 @@ func TestBackupsAtASecondaryThatIsOutOfTouch(t *testing.T) {
 	refused(2)
 }
 
-// TestLogBackupAfterAForcedFailover: the new primary lacks what the old one had backed up last; its chain goes on where they part.
+// TestLogBackupAfterAForcedFailover: the new primary lacks what the old one had backed up last; its chain goes on where
+// they part.
 func TestLogBackupAfterAForcedFailover(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
@@ -174,8 +201,8 @@ func TestLogBackupAfterAForcedFailover(t *testing.T) {
 	g.Expect(l.restored(2)).To(Equal([]int64{1, 3}))
 }
 
-// TestLogBackupsInADistributedGroup: the forwarder goes on with the chain, as it is in touch with the global primary; its own secondary, which is not, cannot (35294), by the
-// same page.
+// TestLogBackupsInADistributedGroup: the forwarder goes on with the chain, as it is in touch with the global primary;
+// its own secondary, which is not, cannot (35294), by the same page.
 func TestLogBackupsInADistributedGroup(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)

@@ -79,9 +79,9 @@ func TestAGKilledPrimaryLosesNothing(t *testing.T) {
 	t.Logf("%d rows acknowledged", a.count())
 }
 
-// TestAGFailoverUnderLoadLosesNothing: the role moves while clients write: from a primary that is well, from one that is
-// frozen and wakes up later, and from one that was taken offline. What was acknowledged is there, and nobody who is no
-// longer primary acknowledges anything.
+// TestAGFailoverUnderLoadLosesNothing: the role moves while clients write: from a primary that is well, from one that
+// is frozen and wakes up later, and from one that was taken offline. What was acknowledged is there, and nobody who is
+// no longer primary acknowledges anything.
 func TestAGFailoverUnderLoadLosesNothing(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)

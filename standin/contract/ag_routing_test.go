@@ -11,8 +11,8 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-// TestReadOnlyRouting: a login with read intent that comes to the listener of the primary's group goes to the first readable entry of the primary's routing list, to
-// members of one entry in turns, and stays where there is none
+// TestReadOnlyRouting: a login with read intent that comes to the listener of the primary's group goes to the first
+// readable entry of the primary's routing list, to members of one entry in turns, and stays where there is none
 // (docs/database-engine/availability-groups/windows/configure-read-only-routing-for-an-availability-group-sql-server.md).
 func TestReadOnlyRouting(t *testing.T) {
 	t.Parallel()
@@ -22,7 +22,13 @@ func TestReadOnlyRouting(t *testing.T) {
 	g.Eventually(c.state(0, 2), patient, "20ms").Should(Equal("SYNCHRONIZING"))
 	alter := func(text string) { t.Helper(); mustExec(t, c.admins[0], "ALTER AVAILABILITY GROUP [ag] "+text) }
 	for n, i := range c.servers {
-		alter(fmt.Sprintf("MODIFY REPLICA ON N'%s' WITH (SECONDARY_ROLE (READ_ONLY_ROUTING_URL = N'TCP://%s'))", i.name, c.servers[n].address))
+		alter(
+			fmt.Sprintf(
+				"MODIFY REPLICA ON N'%s' WITH (SECONDARY_ROLE (READ_ONLY_ROUTING_URL = N'TCP://%s'))",
+				i.name,
+				c.servers[n].address,
+			),
+		)
 	}
 	// server is where a new connection to the first server ends up.
 	server := func(database string, options map[string]string) string {
@@ -49,7 +55,8 @@ func TestReadOnlyRouting(t *testing.T) {
 	list("(N'AGA', N'AGB')")
 	g.Expect(server("app", reader)).To(Equal("AGA"), "the primary itself is next")
 	list("((N'AGB', N'AGC'), N'AGA')")
-	g.Expect([]string{server("app", reader), server("app", reader), server("app", reader)}).To(Or(Equal([]string{"AGB", "AGC", "AGB"}), Equal([]string{"AGC", "AGB", "AGC"})), "in turns")
+	g.Expect([]string{server("app", reader), server("app", reader), server("app", reader)}).
+		To(Or(Equal([]string{"AGB", "AGC", "AGB"}), Equal([]string{"AGC", "AGB", "AGC"})), "in turns")
 
 	alter("MODIFY REPLICA ON N'AGB' WITH (SECONDARY_ROLE (ALLOW_CONNECTIONS = NO))")
 	list("(N'AGB', N'AGC')")

@@ -31,8 +31,8 @@ func documentedType(c *sql.ColumnType) string {
 	return name
 }
 
-// TestAGViewsHaveTheDocumentedColumns: names, order and types, on a primary, a secondary, a configuration-only replica and
-// a server without groups.
+// TestAGViewsHaveTheDocumentedColumns: names, order and types, on a primary, a secondary, a configuration-only replica
+// and a server without groups.
 func TestAGViewsHaveTheDocumentedColumns(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
@@ -90,7 +90,8 @@ func position(v any) decimal.Decimal {
 	return d
 }
 
-// TestAGDatabaseStatesTellTheTruth: what each replica knows of itself and of the others, and what it cannot know is NULL.
+// TestAGDatabaseStatesTellTheTruth: what each replica knows of itself and of the others, and what it cannot know is
+// NULL.
 func TestAGDatabaseStatesTellTheTruth(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
@@ -103,12 +104,20 @@ func TestAGDatabaseStatesTellTheTruth(t *testing.T) {
 	g.Eventually(c.ids(1), patient).Should(HaveLen(10))
 	g.Eventually(c.ids(2), patient).Should(HaveLen(10))
 	row := func(from, of int) map[string]any {
-		return one(t, c.admins[from], "SELECT s.* FROM sys.dm_hadr_database_replica_states s JOIN sys.availability_replicas r ON r.replica_id = s.replica_id WHERE r.replica_server_name = '"+c.servers[of].name+"'")
+		return one(
+			t,
+			c.admins[from],
+			"SELECT s.* FROM sys.dm_hadr_database_replica_states s JOIN sys.availability_replicas r ON r.replica_id = "+
+				"s.replica_id WHERE r.replica_server_name = '"+c.servers[of].name+"'",
+		)
 	}
 	primary := row(0, 0)
-	for column, want := range map[string]any{"is_local": true, "is_primary_replica": true, "synchronization_state_desc": "SYNCHRONIZED", "synchronization_health_desc": "HEALTHY",
-		"database_state": int64(0), "database_state_desc": "ONLINE", "is_suspended": false, "suspend_reason": nil, "suspend_reason_desc": nil,
-		"last_sent_lsn": nil, "last_received_lsn": nil, "last_redone_lsn": nil, "log_send_queue_size": nil, "redo_queue_size": nil, "secondary_lag_seconds": nil} {
+	for column, want := range map[string]any{"is_local": true, "is_primary_replica": true,
+		"synchronization_state_desc": "SYNCHRONIZED", "synchronization_health_desc": "HEALTHY",
+		"database_state": int64(0), "database_state_desc": "ONLINE", "is_suspended": false, "suspend_reason": nil,
+		"suspend_reason_desc": nil,
+		"last_sent_lsn":       nil, "last_received_lsn": nil, "last_redone_lsn": nil, "log_send_queue_size": nil,
+		"redo_queue_size": nil, "secondary_lag_seconds": nil} {
 		if want == nil {
 			g.Expect(primary[column]).To(BeNil(), "primary: %s", column)
 			continue
@@ -117,7 +126,8 @@ func TestAGDatabaseStatesTellTheTruth(t *testing.T) {
 	}
 	for _, of := range []int{1, 2} {
 		own := row(of, of)
-		g.Eventually(func() string { return string(row(0, of)["last_redone_lsn"].([]byte)) }, patient).Should(Equal(string(own["last_redone_lsn"].([]byte))))
+		g.Eventually(func() string { return string(row(0, of)["last_redone_lsn"].([]byte)) }, patient).
+			Should(Equal(string(own["last_redone_lsn"].([]byte))))
 		seen := row(0, of)
 		g.Expect(own["is_local"]).To(Equal(true))
 		g.Expect(seen["is_local"]).To(Equal(false))
@@ -126,7 +136,8 @@ func TestAGDatabaseStatesTellTheTruth(t *testing.T) {
 		g.Expect(own["log_send_queue_size"]).To(BeNil())
 		g.Expect(seen["is_commit_participant"]).To(Equal(of == 1))
 		g.Expect(position(own["last_redone_lsn"]).LessThan(position(own["last_hardened_lsn"]))).To(BeTrue())
-		g.Expect(position(own["recovery_lsn"]).LessThan(position(own["last_hardened_lsn"]))).To(BeFalse(), "nothing to take back")
+		g.Expect(position(own["recovery_lsn"]).LessThan(position(own["last_hardened_lsn"]))).
+			To(BeFalse(), "nothing to take back")
 		g.Expect(own["last_commit_lsn"]).To(Equal(own["last_redone_lsn"]), "a secondary's last commit is the last redone")
 		for _, column := range []string{"last_hardened_lsn", "last_commit_lsn", "last_commit_time", "end_of_log_lsn"} {
 			g.Expect(seen[column]).To(Equal(own[column]), column)
@@ -137,29 +148,50 @@ func TestAGDatabaseStatesTellTheTruth(t *testing.T) {
 		g.Expect(seen["secondary_lag_seconds"]).To(Equal(int64(0)))
 	}
 	g.Expect(position(primary["recovery_lsn"]).LessThan(position(primary["end_of_log_lsn"]))).To(BeTrue())
-	g.Expect(query(t, c.admins[0], "SELECT is_failover_ready, is_database_joined, is_pending_secondary_suspend FROM sys.dm_hadr_database_replica_cluster_states s JOIN sys.availability_replicas r ON r.replica_id = s.replica_id ORDER BY replica_server_name")).
+	g.Expect(query(t, c.admins[0],
+		"SELECT is_failover_ready, is_database_joined, is_pending_secondary_suspend FROM "+
+			"sys.dm_hadr_database_replica_cluster_states s JOIN sys.availability_replicas r ON r.replica_id = s.replica_id "+
+			"ORDER BY replica_server_name")).
 		To(Equal([][]any{{true, true, false}, {true, true, false}, {false, true, false}}))
-	g.Expect(one(t, c.admins[0], "SELECT primary_replica, primary_recovery_health_desc, secondary_recovery_health, synchronization_health_desc FROM sys.dm_hadr_availability_group_states")).
-		To(Equal(map[string]any{"primary_replica": "AGA", "primary_recovery_health_desc": "ONLINE", "secondary_recovery_health": nil, "synchronization_health_desc": "HEALTHY"}))
-	g.Expect(one(t, c.admins[1], "SELECT primary_replica, primary_recovery_health, secondary_recovery_health_desc FROM sys.dm_hadr_availability_group_states")).
-		To(Equal(map[string]any{"primary_replica": "AGA", "primary_recovery_health": nil, "secondary_recovery_health_desc": "ONLINE"}))
+	g.Expect(one(t, c.admins[0],
+		"SELECT primary_replica, primary_recovery_health_desc, secondary_recovery_health, synchronization_health_desc "+
+			"FROM sys.dm_hadr_availability_group_states")).
+		To(Equal(map[string]any{"primary_replica": "AGA", "primary_recovery_health_desc": "ONLINE",
+			"secondary_recovery_health": nil, "synchronization_health_desc": "HEALTHY"}))
+	g.Expect(one(t, c.admins[1],
+		"SELECT primary_replica, primary_recovery_health, secondary_recovery_health_desc FROM "+
+			"sys.dm_hadr_availability_group_states")).
+		To(Equal(map[string]any{"primary_replica": "AGA", "primary_recovery_health": nil,
+			"secondary_recovery_health_desc": "ONLINE"}))
 
 	// A replica that is gone: the primary shows what it knew last.
 	before := row(0, 2)
 	c.servers[2].kill()
 	g.Eventually(func() any { return row(0, 2)["synchronization_state_desc"] }, patient).Should(Equal("NOT SYNCHRONIZING"))
 	g.Eventually(func() any {
-		return value(t, c.admins[0], "SELECT COUNT(*) FROM sys.dm_hadr_availability_replica_states WHERE connected_state_desc = 'DISCONNECTED' AND last_connect_error_number IS NOT NULL")
+		return value(
+			t,
+			c.admins[0],
+			"SELECT COUNT(*) FROM sys.dm_hadr_availability_replica_states WHERE connected_state_desc = 'DISCONNECTED' AND "+
+				"last_connect_error_number IS NOT NULL",
+		)
 	}, patient).Should(Equal(int64(1)))
 	for id := range 5 {
 		g.Expect(c.insert(t.Context(), 0, 100+id)).To(Succeed(), "an asynchronous replica holds nobody up")
 	}
 	after := row(0, 2)
-	for _, column := range []string{"last_hardened_lsn", "last_hardened_time", "last_redone_lsn", "last_commit_lsn", "last_commit_time", "last_received_lsn"} {
+	for _, column := range []string{"last_hardened_lsn", "last_hardened_time", "last_redone_lsn", "last_commit_lsn",
+		"last_commit_time", "last_received_lsn"} {
 		g.Expect(after[column]).To(Equal(before[column]), column)
 	}
 	g.Expect(position(after["last_hardened_lsn"]).LessThan(position(row(0, 0)["end_of_log_lsn"]))).To(BeTrue())
-	connect := one(t, c.admins[0], "SELECT s.role, s.operational_state, s.recovery_health, s.connected_state_desc, s.last_connect_error_number, s.last_connect_error_description, s.last_connect_error_timestamp FROM sys.dm_hadr_availability_replica_states s JOIN sys.availability_replicas r ON r.replica_id = s.replica_id WHERE r.replica_server_name = 'AGC'")
+	connect := one(
+		t,
+		c.admins[0],
+		"SELECT s.role, s.operational_state, s.recovery_health, s.connected_state_desc, s.last_connect_error_number, "+
+			"s.last_connect_error_description, s.last_connect_error_timestamp FROM sys.dm_hadr_availability_replica_states s "+
+			"JOIN sys.availability_replicas r ON r.replica_id = s.replica_id WHERE r.replica_server_name = 'AGC'",
+	)
 	g.Expect(connect["connected_state_desc"]).To(Equal("DISCONNECTED"))
 	g.Expect(connect["last_connect_error_number"]).To(BeElementOf(int64(35206), int64(35250)))
 	g.Expect(connect["last_connect_error_description"]).NotTo(BeEmpty())
@@ -176,7 +208,12 @@ func TestServerDiagnostics(t *testing.T) {
 	i.name = "AGA"
 	g.Expect(i.launch()).To(Succeed())
 	admin := i.open(t, "")
-	mustExec(t, admin, "CREATE AVAILABILITY GROUP ag WITH (CLUSTER_TYPE = EXTERNAL) FOR REPLICA ON N'AGA' WITH (ENDPOINT_URL = N'TCP://a:5022', AVAILABILITY_MODE = SYNCHRONOUS_COMMIT, FAILOVER_MODE = EXTERNAL)")
+	mustExec(
+		t,
+		admin,
+		"CREATE AVAILABILITY GROUP ag WITH (CLUSTER_TYPE = EXTERNAL) FOR REPLICA ON N'AGA' WITH (ENDPOINT_URL = "+
+			"N'TCP://a:5022', AVAILABILITY_MODE = SYNCHRONOUS_COMMIT, FAILOVER_MODE = EXTERNAL)",
+	)
 	rows, err := admin.QueryContext(t.Context(), "EXEC sp_server_diagnostics")
 	g.Expect(err).NotTo(HaveOccurred())
 	types, err := rows.ColumnTypes()
@@ -186,9 +223,16 @@ func TestServerDiagnostics(t *testing.T) {
 	for _, c := range types {
 		columns = append(columns, c.Name()+" "+documentedType(c))
 	}
-	g.Expect(columns).To(Equal([]string{"create_time datetime", "component_type nvarchar(128)", "component_name nvarchar(128)", "state int", "state_desc nvarchar(128)", "data varchar(max)"}))
-	allowed := map[string][]any{"system": {int64(1), int64(2), int64(3)}, "resource": {int64(1), int64(2), int64(3)}, "query_processing": {int64(1), int64(2), int64(3)},
-		"io_subsystem": {int64(1), int64(2)}, "events": {int64(0)}}
+	g.Expect(columns).
+		To(Equal([]string{"create_time datetime", "component_type nvarchar(128)", "component_name nvarchar(128)", "state int",
+			"state_desc nvarchar(128)", "data varchar(max)"}))
+	allowed := map[string][]any{
+		"system":           {int64(1), int64(2), int64(3)},
+		"resource":         {int64(1), int64(2), int64(3)},
+		"query_processing": {int64(1), int64(2), int64(3)},
+		"io_subsystem":     {int64(1), int64(2)},
+		"events":           {int64(0)},
+	}
 	names := []any{}
 	for _, r := range query(t, admin, "EXEC sp_server_diagnostics") {
 		names = append(names, r[2])

@@ -15,17 +15,34 @@ func TestMonthlyRelativeSchedules(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	db := newInstance(t, "MSSQL_AGENT_ENABLED=true").open(t, "msdb")
-	mustExec(t, db, `EXEC sp_add_job @job_name = N'j'; EXEC sp_add_jobstep @job_name = N'j', @step_name = N's', @command = N'SELECT 1'; EXEC sp_add_jobserver @job_name = N'j'`)
-	mustExec(t, db, `EXEC sp_add_jobschedule @job_name = N'j', @name = N'last Friday', @freq_type = 32, @freq_interval = 6, @freq_relative_interval = 16, @freq_recurrence_factor = 1, @active_start_date = 20300101, @active_start_time = 20000`)
+	mustExec(
+		t,
+		db,
+		`EXEC sp_add_job @job_name = N'j'; EXEC sp_add_jobstep @job_name = N'j', @step_name = N's', @command = N'SELECT 1'; EXEC sp_add_jobserver @job_name = N'j'`,
+	)
+	mustExec(
+		t,
+		db,
+		`EXEC sp_add_jobschedule @job_name = N'j', @name = N'last Friday', @freq_type = 32, @freq_interval = 6, @freq_relative_interval = 16, @freq_recurrence_factor = 1, @active_start_date = 20300101, @active_start_time = 20000`,
+	)
 	g.Eventually(func() ([][]any, error) {
-		return tryQuery(db, `SELECT c.freq_relative_interval, a.next_run_date, a.next_run_time FROM sysschedules AS c JOIN sysjobschedules AS a ON a.schedule_id = c.schedule_id WHERE c.name = N'last Friday'`)
-	}).WithTimeout(patient).WithPolling(100 * time.Millisecond).Should(Equal([][]any{{int64(16), int64(20300125), int64(20000)}}))
-	g.Expect(query(t, db, `EXEC sp_help_jobschedule @job_name = N'j', @include_description = 1`)[0][14]).To(Equal("Every 1 month(s) on the last Friday of that month at 02:00:00"))
+		return tryQuery(
+			db,
+			`SELECT c.freq_relative_interval, a.next_run_date, a.next_run_time FROM sysschedules AS c JOIN sysjobschedules AS a ON a.schedule_id = c.schedule_id WHERE c.name = N'last Friday'`,
+		)
+	}).WithTimeout(patient).WithPolling(100 * time.Millisecond).Should(Equal([][]any{{int64(16), int64(20300125),
+		int64(20000)}}))
+	g.Expect(query(t, db, `EXEC sp_help_jobschedule @job_name = N'j', @include_description = 1`)[0][14]).
+		To(Equal("Every 1 month(s) on the last Friday of that month at 02:00:00"))
 	mustExec(t, db, `EXEC sp_update_schedule @name = N'last Friday', @freq_interval = 10, @freq_relative_interval = 2`)
-	g.Eventually(func() any { return scalar(db, `SELECT next_run_date FROM sysjobschedules`) }).WithTimeout(patient).WithPolling(100 * time.Millisecond).Should(BeEquivalentTo(20300106))
+	g.Eventually(func() any { return scalar(db, `SELECT next_run_date FROM sysjobschedules`) }).
+		WithTimeout(patient).
+		WithPolling(100 * time.Millisecond).
+		Should(BeEquivalentTo(20300106))
 	mustExec(t, db, `EXEC sp_delete_jobschedule @job_name = N'j', @name = N'last Friday'`)
 	g.Expect(query(t, db, `SELECT name FROM sysschedules`)).To(BeEmpty())
-	g.Expect(failure(t, db, `EXEC sp_delete_jobschedule @job_name = N'j', @name = N'last Friday'`).Number).To(Equal(int32(14262)))
+	g.Expect(failure(t, db, `EXEC sp_delete_jobschedule @job_name = N'j', @name = N'last Friday'`).Number).
+		To(Equal(int32(14262)))
 }
 
 // What cannot be a schedule is refused, and so is a filter of the history that no row could have.
@@ -52,5 +69,9 @@ func TestSchedulesAreJudged(t *testing.T) {
 	}
 	g.Expect(query(t, db, `SELECT name FROM sysschedules`)).To(BeEmpty())
 	g.Expect(failure(t, db, `EXEC sp_start_job @job_name = N'not there'`).Message).To(ContainSubstring("'not there'"))
-	mustExec(t, db, `EXEC sp_add_schedule @schedule_name = N's', @freq_type = 4, @freq_interval = 1, @active_start_date = 20280229, @active_end_time = 235959`)
+	mustExec(
+		t,
+		db,
+		`EXEC sp_add_schedule @schedule_name = N's', @freq_type = 4, @freq_interval = 1, @active_start_date = 20280229, @active_end_time = 235959`,
+	)
 }

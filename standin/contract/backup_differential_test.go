@@ -8,7 +8,8 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-// TestDifferentialBackups: docs/relational-databases/backup-restore/create-a-differential-database-backup-sql-server.md, example, and
+// TestDifferentialBackups:
+// docs/relational-databases/backup-restore/create-a-differential-database-backup-sql-server.md, example, and
 // restore-a-differential-database-backup-sql-server.md, examples A and B.
 func TestDifferentialBackups(t *testing.T) {
 	t.Parallel()
@@ -28,7 +29,10 @@ func TestDifferentialBackups(t *testing.T) {
 		{"BACKUP DATABASE works TO DISK = 'works.bak' WITH COPY_ONLY", "ok"},
 		{"BACKUP DATABASE works TO DISK = 'works.bak' WITH DIFFERENTIAL, COPY_ONLY, COMPRESSION", "ok"},
 		{"BACKUP LOG works TO DISK = 'works.bak'", "ok"},
-		{"SELECT type, position, is_copy_only FROM msdb.dbo.backupset ORDER BY backup_set_id", "D 1 false; I 2 false; L 3 false; D 4 true; I 5 false; L 6 false"},
+		{
+			"SELECT type, position, is_copy_only FROM msdb.dbo.backupset ORDER BY backup_set_id",
+			"D 1 false; I 2 false; L 3 false; D 4 true; I 5 false; L 6 false",
+		},
 	})
 	headers := query(t, db, "RESTORE HEADERONLY FROM DISK = 'works.bak'")
 	g.Expect(headers[1][2]).To(BeEquivalentTo(5))

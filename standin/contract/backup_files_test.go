@@ -10,8 +10,8 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-// TestRestoreNamesTheFilesThatAreTaken: docs/t-sql/statements/restore-statements-arguments-transact-sql.md, MOVE and REPLACE. Files of
-// another database stay whatever is said; those that are nobody's go with REPLACE.
+// TestRestoreNamesTheFilesThatAreTaken: docs/t-sql/statements/restore-statements-arguments-transact-sql.md, MOVE and
+// REPLACE. Files of another database stay whatever is said; those that are nobody's go with REPLACE.
 func TestRestoreNamesTheFilesThatAreTaken(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
@@ -28,12 +28,19 @@ func TestRestoreNamesTheFilesThatAreTaken(t *testing.T) {
 	data, log := i.root+"/data/works.mdf", i.root+"/data/works_log.ldf"
 	list, messages := numbers("RESTORE DATABASE copy FROM DISK = 'works.bak' WITH REPLACE")
 	g.Expect(list).To(Equal([]int32{1834, 3156, 1834, 3156, 3119, 3013}))
-	g.Expect(messages[0]).To(MatchRegexp(`^The file '.*/data/works\.mdf' cannot be overwritten\. +It is being used by database 'works'\.$`))
+	g.Expect(messages[0]).
+		To(MatchRegexp(`^The file '.*/data/works\.mdf' cannot be overwritten\. +It is being used by database 'works'\.$`))
 	g.Expect(messages[1]).To(MatchRegexp(`^File 'works' cannot be restored to '.*/data/works\.mdf'\.`))
 	// However the path is written.
-	list, _ = numbers("RESTORE DATABASE copy FROM DISK = 'works.bak' WITH MOVE 'works' TO '/var/opt/mssql/data/../data/works.mdf', MOVE 'works_log' TO '" + i.root + "/data/copy.ldf'")
+	list, _ = numbers(
+		"RESTORE DATABASE copy FROM DISK = 'works.bak' WITH MOVE 'works' TO '/var/opt/mssql/data/../data/works.mdf', MOVE " +
+			"'works_log' TO '" + i.root + "/data/copy.ldf'",
+	)
 	g.Expect(list).To(Equal([]int32{1834, 3156, 3119, 3013}))
-	list, _ = numbers("RESTORE DATABASE copy FROM DISK = 'works.bak' WITH MOVE 'works' TO '" + i.root + "/data/one', MOVE 'works_log' TO '" + i.root + "/data/one'")
+	list, _ = numbers(
+		"RESTORE DATABASE copy FROM DISK = 'works.bak' WITH MOVE 'works' TO '" + i.root +
+			"/data/one', MOVE 'works_log' TO '" + i.root + "/data/one'",
+	)
 	g.Expect(list).To(Equal([]int32{3176, 3119, 3013}))
 
 	// A file that is nobody's.
@@ -45,11 +52,19 @@ func TestRestoreNamesTheFilesThatAreTaken(t *testing.T) {
 	g.Expect(messages[0]).To(ContainSubstring(`File "works" cannot be restored over the existing "` + taken + `"`))
 	g.Expect(os.ReadFile(taken)).To(BeEquivalentTo("figures"))
 	converse(t, db, []say{
-		{"BEGIN TRY RESTORE DATABASE copy FROM DISK = 'works.bak' " + move + " END TRY BEGIN CATCH SELECT ERROR_NUMBER() END CATCH", "3013"},
+		{
+			"BEGIN TRY RESTORE DATABASE copy FROM DISK = 'works.bak' " + move +
+				" END TRY BEGIN CATCH SELECT ERROR_NUMBER() END CATCH",
+			"3013",
+		},
 		{"RESTORE DATABASE copy FROM DISK = 'works.bak' " + move + ", REPLACE", "ok"},
 		{"SELECT a FROM copy.dbo.t", "1"},
 		{"SELECT a FROM works.dbo.t", "1"},
-		{"RESTORE DATABASE copy FROM DISK = 'works.bak' WITH REPLACE, MOVE 'works' TO '" + data + "', MOVE 'works_log' TO '" + log + "'", "!1834/16"},
+		{
+			"RESTORE DATABASE copy FROM DISK = 'works.bak' WITH REPLACE, MOVE 'works' TO '" + data + "', MOVE 'works_log' TO '" +
+				log + "'",
+			"!1834/16",
+		},
 		{"SELECT a FROM copy.dbo.t", "1"},
 	})
 }

@@ -8,8 +8,8 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-// TestLogicalBackupDevices: docs/relational-databases/system-stored-procedures/sp-addumpdevice-transact-sql.md, example D, with
-// sp-dropdevice-transact-sql.md and RESTORE from the device.
+// TestLogicalBackupDevices: docs/relational-databases/system-stored-procedures/sp-addumpdevice-transact-sql.md, example
+// D, with sp-dropdevice-transact-sql.md and RESTORE from the device.
 func TestLogicalBackupDevices(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
@@ -24,7 +24,10 @@ func TestLogicalBackupDevices(t *testing.T) {
 		{"EXEC sp_addumpdevice 'tape', 'tapedump1', '\\\\.\\tape0'", "!40517"},
 		{"BEGIN TRANSACTION; EXEC sp_dropdevice 'AdvWorksData'", "!15002/16"},
 		{"WHILE @@TRANCOUNT > 0 ROLLBACK", "ok"},
-		{"SELECT name, type, type_desc, physical_name FROM sys.backup_devices", "AdvWorksData 2 DISK /var/opt/mssql/data/AdvWorksData.bak"},
+		{
+			"SELECT name, type, type_desc, physical_name FROM sys.backup_devices",
+			"AdvWorksData 2 DISK /var/opt/mssql/data/AdvWorksData.bak",
+		},
 		{"BACKUP DATABASE works TO AdvWorksData WITH FORMAT", "ok"},
 		{"DECLARE @d sysname = 'AdvWorksData'; RESTORE VERIFYONLY FROM @d", "ok"},
 		{"DROP DATABASE works", "ok"},
@@ -35,10 +38,12 @@ func TestLogicalBackupDevices(t *testing.T) {
 		{"EXEC sp_dropdevice 'AdvWorksData'", "!15012/16"},
 		{"SELECT COUNT(*) FROM sys.backup_devices", "0"},
 	})
-	g.Expect(failure(t, db, "RESTORE HEADERONLY FROM DISK = '/var/opt/mssql/data/AdvWorksData.bak'").Number).To(BeEquivalentTo(3201), "the file went with the device")
+	g.Expect(failure(t, db, "RESTORE HEADERONLY FROM DISK = '/var/opt/mssql/data/AdvWorksData.bak'").Number).
+		To(BeEquivalentTo(3201), "the file went with the device")
 }
 
-// TestBackupHistoryIsRemoved: sp-delete-backuphistory-transact-sql.md and sp-delete-database-backuphistory-transact-sql.md.
+// TestBackupHistoryIsRemoved: sp-delete-backuphistory-transact-sql.md and
+// sp-delete-database-backuphistory-transact-sql.md.
 func TestBackupHistoryIsRemoved(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
@@ -48,7 +53,11 @@ func TestBackupHistoryIsRemoved(t *testing.T) {
 		mustExec(t, db, `CREATE DATABASE `+name)
 		mustExec(t, db, `BACKUP DATABASE `+name+` TO DISK = N'`+name+`.bak'`)
 	}
-	mustExec(t, db, `RESTORE DATABASE copy FROM DISK = N'one.bak' WITH MOVE 'one' TO '`+i.root+`/data/copy.mdf', MOVE 'one_log' TO '`+i.root+`/data/copy.ldf'`)
+	mustExec(
+		t,
+		db,
+		`RESTORE DATABASE copy FROM DISK = N'one.bak' WITH MOVE 'one' TO '`+i.root+`/data/copy.mdf', MOVE 'one_log' TO '`+i.root+`/data/copy.ldf'`,
+	)
 	names := `SELECT database_name FROM dbo.backupset UNION ALL SELECT destination_database_name FROM dbo.restorehistory ORDER BY 1`
 	g.Expect(query(t, db, names)).To(Equal([][]any{{"copy"}, {"one"}, {"two"}}))
 	mustExec(t, db, `EXEC sp_delete_backuphistory @oldest_date = '01/14/2010'`)

@@ -14,15 +14,25 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-// TestDamagedBackupLeavesTheOldDatabase: a set that cannot be read to its end does not cost the database that it was to replace
-// (docs/relational-databases/backup-restore/possible-media-errors-during-backup-and-restore-sql-server.md: RESTORE stops at an error).
+// TestDamagedBackupLeavesTheOldDatabase: a set that cannot be read to its end does not cost the database that it was to
+// replace (docs/relational-databases/backup-restore/possible-media-errors-during-backup-and-restore-sql-server.md:
+// RESTORE stops at an error).
 func TestDamagedBackupLeavesTheOldDatabase(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	i := newInstance(t)
 	db := connection(t, i.newDatabase(t, "works"))
-	mustExec(t, db, "CREATE TABLE t (a int, filler char(2000)); INSERT t SELECT value, 'x' FROM GENERATE_SERIES(1, 500); USE master")
-	mustExec(t, db, "BACKUP DATABASE works TO DISK = 'whole.bak'; BACKUP DATABASE works TO DISK = 'diff.bak' WITH DIFFERENTIAL; UPDATE works.dbo.t SET a = 0")
+	mustExec(
+		t,
+		db,
+		"CREATE TABLE t (a int, filler char(2000)); INSERT t SELECT value, 'x' FROM GENERATE_SERIES(1, 500); USE master",
+	)
+	mustExec(
+		t,
+		db,
+		"BACKUP DATABASE works TO DISK = 'whole.bak'; BACKUP DATABASE works TO DISK = 'diff.bak' WITH DIFFERENTIAL; "+
+			"UPDATE works.dbo.t SET a = 0",
+	)
 	damage := func(from, to string, change func([]byte) []byte) {
 		content, err := os.ReadFile(filepath.Join(i.root, "data", from))
 		g.Expect(err).NotTo(HaveOccurred())
@@ -37,7 +47,10 @@ func TestDamagedBackupLeavesTheOldDatabase(t *testing.T) {
 		{"RESTORE DATABASE works FROM DISK = 'flipped.bak' WITH REPLACE", "!3241/16"},
 		{old, "500 0"},
 		{"RESTORE DATABASE works FROM DISK = 'cut.bak' WITH REPLACE", "!3241/16"},
-		{"RESTORE DATABASE works FROM DISK = 'flipped.bak' WITH REPLACE, MOVE 'works' TO '" + i.root + "/data/other.mdf'", "!3241/16"},
+		{
+			"RESTORE DATABASE works FROM DISK = 'flipped.bak' WITH REPLACE, MOVE 'works' TO '" + i.root + "/data/other.mdf'",
+			"!3241/16",
+		},
 		{old, "500 0"},
 		{state, "ONLINE"},
 		{"INSERT works.dbo.t VALUES (7, 'y')", "ok"},
@@ -56,8 +69,8 @@ func TestDamagedBackupLeavesTheOldDatabase(t *testing.T) {
 	g.Expect(filepath.Glob(filepath.Join(i.root, "data", "*.restoring*"))).To(BeEmpty())
 }
 
-// TestServerIsKilledWhileItRestoresOver: whenever the server ends in RESTORE ... WITH REPLACE, the database is the old one or the
-// restored one when it starts again, in the old files or in those of MOVE.
+// TestServerIsKilledWhileItRestoresOver: whenever the server ends in RESTORE ... WITH REPLACE, the database is the old
+// one or the restored one when it starts again, in the old files or in those of MOVE.
 func TestServerIsKilledWhileItRestoresOver(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
@@ -75,7 +88,15 @@ func TestServerIsKilledWhileItRestoresOver(t *testing.T) {
 		begun := time.Now()
 		go func() {
 			defer close(ended)
-			_, err := master.ExecContext(context.Background(), fmt.Sprintf("RESTORE DATABASE works FROM DISK = 'works.bak' WITH REPLACE, MOVE 'works' TO '%s.mdf', MOVE 'works_log' TO '%s.ldf'", place, place))
+			_, err := master.ExecContext(
+				context.Background(),
+				fmt.Sprintf(
+					"RESTORE DATABASE works FROM DISK = 'works.bak' WITH REPLACE, MOVE 'works' TO '%s.mdf', MOVE 'works_log' "+
+						"TO '%s.ldf'",
+					place,
+					place,
+				),
+			)
 			if err == nil {
 				longest = time.Since(begun)
 			}
@@ -90,7 +111,8 @@ func TestServerIsKilledWhileItRestoresOver(t *testing.T) {
 			mustExec(t, after, "RESTORE DATABASE works WITH RECOVERY")
 		}
 		rows := query(t, after, "SELECT COUNT(*), MIN(a), MAX(a) FROM works.dbo.t")
-		g.Expect(rows).To(Or(Equal([][]any{{int64(2000), int64(round), int64(round)}}), Equal([][]any{{int64(2000), int64(0), int64(0)}})))
+		g.Expect(rows).
+			To(Or(Equal([][]any{{int64(2000), int64(round), int64(round)}}), Equal([][]any{{int64(2000), int64(0), int64(0)}})))
 		if rows[0][1] == int64(0) {
 			replaced++
 		}
@@ -100,18 +122,34 @@ func TestServerIsKilledWhileItRestoresOver(t *testing.T) {
 	t.Logf("restored in %d of 12 rounds", replaced)
 }
 
-// TestRestoreOverTheSameFilesByAnotherName: a path that leads to the old files in another way makes these no other files.
+// TestRestoreOverTheSameFilesByAnotherName: a path that leads to the old files in another way makes these no other
+// files.
 func TestRestoreOverTheSameFilesByAnotherName(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	i := newInstance(t)
 	db := connection(t, i.newDatabase(t, "works"))
 	g.Expect(os.Symlink(filepath.Join(i.root, "data"), filepath.Join(i.root, "link"))).To(Succeed())
-	mustExec(t, db, "CREATE TABLE t (a int); INSERT t VALUES (1); USE master; BACKUP DATABASE works TO DISK = 'works.bak'; UPDATE works.dbo.t SET a = 2")
+	mustExec(
+		t,
+		db,
+		"CREATE TABLE t (a int); INSERT t VALUES (1); USE master; BACKUP DATABASE works TO DISK = 'works.bak'; UPDATE "+
+			"works.dbo.t SET a = 2",
+	)
 	mustExec(t, db, "CREATE DATABASE other")
-	converse(t, db, []say{{"RESTORE DATABASE works FROM DISK = 'works.bak' WITH REPLACE, MOVE 'works' TO '" + i.root + "/link/other.mdf'", "!1834/16"}})
+	converse(
+		t,
+		db,
+		[]say{
+			{
+				"RESTORE DATABASE works FROM DISK = 'works.bak' WITH REPLACE, MOVE 'works' TO '" + i.root + "/link/other.mdf'",
+				"!1834/16",
+			},
+		},
+	)
 	for _, folder := range []string{"/data/../data/", "/link/", "/data//"} {
-		move := "MOVE 'works' TO '" + i.root + folder + "works.mdf', MOVE 'works_log' TO '" + i.root + folder + "works_log.ldf'"
+		move := "MOVE 'works' TO '" + i.root + folder + "works.mdf', MOVE 'works_log' TO '" + i.root + folder +
+			"works_log.ldf'"
 		mustExec(t, db, "RESTORE DATABASE works FROM DISK = 'works.bak' WITH REPLACE, "+move)
 		converse(t, db, []say{{"SELECT a FROM works.dbo.t", "1"}, {"UPDATE works.dbo.t SET a = 2", "ok"}})
 	}
@@ -126,10 +164,26 @@ func TestMSDBRestoredToOtherFiles(t *testing.T) {
 	g := NewWithT(t)
 	i := newInstance(t)
 	db := connection(t, i.open(t, "master"))
-	mustExec(t, db, "CREATE TABLE msdb.dbo.mine (a int); INSERT msdb.dbo.mine VALUES (1); BACKUP DATABASE msdb TO DISK = 'msdb.bak'")
-	mustExec(t, db, "RESTORE DATABASE msdb FROM DISK = 'msdb.bak' WITH REPLACE, MOVE 'MSDBData' TO '"+i.root+"/data/moved.mdf', MOVE 'MSDBLog' TO '"+i.root+"/data/moved.ldf'")
+	mustExec(
+		t,
+		db,
+		"CREATE TABLE msdb.dbo.mine (a int); INSERT msdb.dbo.mine VALUES (1); BACKUP DATABASE msdb TO DISK = 'msdb.bak'",
+	)
+	mustExec(
+		t,
+		db,
+		"RESTORE DATABASE msdb FROM DISK = 'msdb.bak' WITH REPLACE, MOVE 'MSDBData' TO '"+i.root+"/data/moved.mdf', MOVE "+
+			"'MSDBLog' TO '"+i.root+"/data/moved.ldf'",
+	)
 	for range 2 {
-		converse(t, db, []say{{"SELECT a FROM msdb.dbo.mine", "1"}, {"SELECT COUNT(*) FROM sys.master_files WHERE database_id = 4 AND physical_name LIKE '%moved%'", "2"}})
+		converse(
+			t,
+			db,
+			[]say{
+				{"SELECT a FROM msdb.dbo.mine", "1"},
+				{"SELECT COUNT(*) FROM sys.master_files WHERE database_id = 4 AND physical_name LIKE '%moved%'", "2"},
+			},
+		)
 		i.stop(t)
 		g.Expect(i.launch()).To(Succeed())
 		db = connection(t, i.open(t, "master"))
@@ -153,7 +207,8 @@ func TestServerIsKilledWhileItRestoresMsdb(t *testing.T) {
 		go func() {
 			defer close(ended)
 			begun := time.Now()
-			if _, err := master.ExecContext(context.Background(), "RESTORE DATABASE msdb FROM DISK = 'msdb.bak' WITH REPLACE"); err == nil {
+			if _, err := master.ExecContext(context.Background(),
+				"RESTORE DATABASE msdb FROM DISK = 'msdb.bak' WITH REPLACE"); err == nil {
 				longest = time.Since(begun)
 			}
 		}()

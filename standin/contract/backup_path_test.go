@@ -9,9 +9,9 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-// TestRecoveryPaths: docs/relational-databases/backup-restore/recovery-paths-sql-server.md. A restore that is recovered at an earlier
-// point begins a path, and backups of the two paths do not go together (4330); log of the same path has to go on where the
-// database is (4305, 4326).
+// TestRecoveryPaths: docs/relational-databases/backup-restore/recovery-paths-sql-server.md. A restore that is recovered
+// at an earlier point begins a path, and backups of the two paths do not go together (4330); log of the same path has
+// to go on where the database is (4305, 4326).
 func TestRecoveryPaths(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)

@@ -10,9 +10,10 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-// TestBackupSetsOfOneFile: a database and its log in one file, as docs/relational-databases/backup-restore/back-up-a-transaction-log-sql-server.md,
-// restore-a-transaction-log-backup-sql-server.md (NORECOVERY, then the log FILE = 2) and docs/t-sql/statements/restore-statements-arguments-transact-sql.md,
-// "Specifying a Backup Set", have it.
+// TestBackupSetsOfOneFile: a database and its log in one file, as
+// docs/relational-databases/backup-restore/back-up-a-transaction-log-sql-server.md,
+// restore-a-transaction-log-backup-sql-server.md (NORECOVERY, then the log FILE = 2) and
+// docs/t-sql/statements/restore-statements-arguments-transact-sql.md, "Specifying a Backup Set", have it.
 func TestBackupSetsOfOneFile(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
@@ -26,25 +27,46 @@ func TestBackupSetsOfOneFile(t *testing.T) {
 	}
 	mustExec(t, db, "CREATE TABLE t (a int); INSERT t VALUES (1); USE master")
 	converse(t, db, []say{
-		{"BACKUP DATABASE works TO DISK = '/var/opt/mssql/data/works.bak' WITH FORMAT, NAME = N'full', COMPRESSION, STATS = 10", "ok"},
+		{
+			"BACKUP DATABASE works TO DISK = '/var/opt/mssql/data/works.bak' WITH FORMAT, NAME = N'full', " +
+				"COMPRESSION, STATS = 10",
+			"ok",
+		},
 		{"INSERT works.dbo.t VALUES (2)", "ok"},
-		{"DECLARE @n nvarchar(128) = N'log 1'; BACKUP LOG works TO DISK = '/var/opt/mssql/data/works.bak' WITH NOFORMAT, NOINIT, NAME = @n, SKIP, NOREWIND, NOUNLOAD, STATS = 10", "ok"},
+		{
+			"DECLARE @n nvarchar(128) = N'log 1'; BACKUP LOG works TO DISK = '/var/opt/mssql/data/works.bak' WITH NOFORMAT, " +
+				"NOINIT, NAME = @n, SKIP, NOREWIND, NOUNLOAD, STATS = 10",
+			"ok",
+		},
 		{"INSERT works.dbo.t VALUES (3)", "ok"},
 		{"BACKUP LOG works TO DISK = '/var/opt/mssql/data/works.bak'", "ok"},
 		{"INSERT works.dbo.t VALUES (4)", "ok"},
-		{"BACKUP DATABASE works TO DISK = '/var/opt/mssql/data/works.bak' WITH COPY_ONLY, CHECKSUM, DESCRIPTION = 'all of it'", "ok"},
-		{"SELECT type, position, name FROM msdb.dbo.backupset ORDER BY backup_set_id", "D 1 full; L 2 log 1; L 3 NULL; D 4 NULL"},
+		{
+			"BACKUP DATABASE works TO DISK = '/var/opt/mssql/data/works.bak' WITH COPY_ONLY, CHECKSUM, DESCRIPTION = " +
+				"'all of it'",
+			"ok",
+		},
+		{
+			"SELECT type, position, name FROM msdb.dbo.backupset ORDER BY backup_set_id",
+			"D 1 full; L 2 log 1; L 3 NULL; D 4 NULL",
+		},
 		{"SELECT COUNT(DISTINCT media_set_id) FROM msdb.dbo.backupset", "1"},
 		{"SELECT COUNT(*) FROM msdb.dbo.backupmediafamily", "1"},
 		{"RESTORE VERIFYONLY FROM DISK = '/var/opt/mssql/data/works.bak' WITH FILE = 3", "ok"},
-		{"DECLARE @s int = 4; RESTORE VERIFYONLY FROM DISK = '/var/opt/mssql/data/works.bak' WITH FILE = @s, NOUNLOAD, NOREWIND", "ok"},
+		{
+			"DECLARE @s int = 4; RESTORE VERIFYONLY FROM DISK = '/var/opt/mssql/data/works.bak' WITH FILE = @s, " +
+				"NOUNLOAD, NOREWIND",
+			"ok",
+		},
 		{"RESTORE VERIFYONLY FROM DISK = '/var/opt/mssql/data/works.bak' WITH FILE = 5", "!4038/16"},
 		{"RESTORE HEADERONLY FROM DISK = '/var/opt/mssql/data/works.bak' WITH FILE = 5", "!4038/16"},
 		{"RESTORE LABELONLY FROM DISK = '/var/opt/mssql/data/works.bak' WITH FILE = 1", "!156/15"},
 		{"RESTORE LOG works FROM DISK = '/var/opt/mssql/data/works.bak' WITH FILE = 2, NORECOVERY", "!3117/16"},
 	})
 	const all = "RESTORE HEADERONLY FROM DISK = '/var/opt/mssql/data/works.bak'"
-	g.Expect(header(all)).To(Equal([][]any{{"full", int64(1), int64(1), "works"}, {"log 1", int64(2), int64(2), "works"}, {nil, int64(2), int64(3), "works"}, {nil, int64(1), int64(4), "works"}}))
+	g.Expect(header(all)).
+		To(Equal([][]any{{"full", int64(1), int64(1), "works"}, {"log 1", int64(2), int64(2), "works"},
+			{nil, int64(2), int64(3), "works"}, {nil, int64(1), int64(4), "works"}}))
 	g.Expect(header(all + " WITH FILE = 2")).To(Equal([][]any{{"log 1", int64(2), int64(2), "works"}}))
 	g.Expect(query(t, db, "RESTORE FILELISTONLY FROM DISK = '/var/opt/mssql/data/works.bak' WITH FILE = 4")).To(HaveLen(2))
 	converse(t, db, []say{
@@ -57,15 +79,18 @@ func TestBackupSetsOfOneFile(t *testing.T) {
 		{"RESTORE LOG works FROM DISK = '/var/opt/mssql/data/works.bak' WITH FILE = 3, NORECOVERY", "ok"},
 		{"RESTORE DATABASE works WITH RECOVERY", "ok"},
 		{"SELECT a FROM works.dbo.t ORDER BY a", "1; 2; 3"},
-		{"SELECT h.restore_type, s.position, h.recovery FROM msdb.dbo.restorehistory AS h JOIN msdb.dbo.backupset AS s ON s.backup_set_id = h.backup_set_id ORDER BY h.restore_history_id",
-			"D 1 false; L 2 false; L 3 false"},
+		{
+			"SELECT h.restore_type, s.position, h.recovery FROM msdb.dbo.restorehistory AS h JOIN msdb.dbo.backupset AS s ON " +
+				"s.backup_set_id = h.backup_set_id ORDER BY h.restore_history_id",
+			"D 1 false; L 2 false; L 3 false",
+		},
 		{"RESTORE DATABASE works FROM DISK = '/var/opt/mssql/data/works.bak' WITH FILE = 4, REPLACE, RECOVERY", "ok"},
 		{"SELECT COUNT(*) FROM works.dbo.t", "4"},
 	})
 }
 
-// TestMediaIsWrittenOver: docs/t-sql/statements/backup-transact-sql.md, "Interaction of SKIP, NOSKIP, INIT, and NOINIT", EXPIREDATE and RETAINDAYS, and
-// the NUL device of its arguments.
+// TestMediaIsWrittenOver: docs/t-sql/statements/backup-transact-sql.md, "Interaction of SKIP, NOSKIP, INIT, and
+// NOINIT", EXPIREDATE and RETAINDAYS, and the NUL device of its arguments.
 func TestMediaIsWrittenOver(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
@@ -86,7 +111,8 @@ func TestMediaIsWrittenOver(t *testing.T) {
 	})
 	g.Expect(positions()).To(Equal(1))
 	g.Expect(media()).To(Equal(one), "INIT keeps the media header")
-	g.Expect(messagesOf(t, i.open(t, ""), "BACKUP DATABASE works TO DISK = 'm.bak' WITH INIT")).To(ContainElement("BACKUP DATABASE is terminating abnormally."))
+	g.Expect(messagesOf(t, i.open(t, ""), "BACKUP DATABASE works TO DISK = 'm.bak' WITH INIT")).
+		To(ContainElement("BACKUP DATABASE is terminating abnormally."))
 	converse(t, db, []say{
 		{"BACKUP DATABASE works TO DISK = 'm.bak'", "ok"},
 		{"SELECT COUNT(*) FROM msdb.dbo.backupset WHERE expiration_date > DATEADD(day, 2, GETDATE())", "1"},
@@ -115,7 +141,12 @@ func TestUnfinishedSetIsToldAndCut(t *testing.T) {
 		g.Expect(err).NotTo(HaveOccurred())
 		g.Expect(f.Close()).To(Succeed())
 	}
-	mustExec(t, db, "USE master; BACKUP DATABASE works TO DISK = '/var/opt/mssql/data/works.bak'; BACKUP LOG works TO DISK = '/var/opt/mssql/data/works.bak'")
+	mustExec(
+		t,
+		db,
+		"USE master; BACKUP DATABASE works TO DISK = '/var/opt/mssql/data/works.bak'; BACKUP LOG works TO DISK = "+
+			"'/var/opt/mssql/data/works.bak'",
+	)
 	const headers = "RESTORE HEADERONLY FROM DISK = '/var/opt/mssql/data/works.bak'"
 	append0(append(make([]byte, 8), "what a crash left of a set"...))
 	rows := query(t, db, headers)

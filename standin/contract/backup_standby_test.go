@@ -10,24 +10,33 @@ import (
 )
 
 // TestStandby: docs/t-sql/statements/restore-statements-arguments-transact-sql.md, STANDBY, and
-// docs/t-sql/statements/restore-statements-transact-sql.md, example G: the database is read between two restores of log, by nobody during one.
+// docs/t-sql/statements/restore-statements-transact-sql.md, example G: the database is read between two restores of
+// log, by nobody during one.
 func TestStandby(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	i := newInstance(t)
 	db := connection(t, i.newDatabase(t, "works"))
 	mustExec(t, db, "CREATE TABLE t (a int); INSERT t VALUES (1); USE master")
-	mustExec(t, db, "BACKUP DATABASE works TO DISK = 'works.bak'; INSERT works.dbo.t VALUES (2); BACKUP LOG works TO DISK = 'works.bak'")
+	mustExec(
+		t,
+		db,
+		"BACKUP DATABASE works TO DISK = 'works.bak'; INSERT works.dbo.t VALUES (2); BACKUP LOG works TO DISK = 'works.bak'",
+	)
 	mustExec(t, db, "INSERT works.dbo.t VALUES (3); BACKUP LOG works TO DISK = 'works.bak'")
 	move := ", MOVE 'works' TO '" + i.root + "/data/copy.mdf', MOVE 'works_log' TO '" + i.root + "/data/copy.ldf'"
 	rows := "SELECT a FROM copy.dbo.t ORDER BY a"
-	state := "SELECT state_desc, is_in_standby, is_read_only, DATABASEPROPERTYEX('copy', 'IsInStandBy'), DATABASEPROPERTYEX('copy', 'Updateability') FROM sys.databases WHERE name = 'copy'"
+	state := "SELECT state_desc, is_in_standby, is_read_only, DATABASEPROPERTYEX('copy', 'IsInStandBy'), " +
+		"DATABASEPROPERTYEX('copy', 'Updateability') FROM sys.databases WHERE name = 'copy'"
 	undo := filepath.Join(i.root, "data", "undo.dat")
 	converse(t, db, []say{
 		{"RESTORE DATABASE copy FROM DISK = 'works.bak' WITH STANDBY = '" + i.root + "/data/works.mdf'" + move, "!1834/16"},
 		{"RESTORE DATABASE copy FROM DISK = 'works.bak' WITH STANDBY = '/no/such/folder/undo.dat'" + move, "!5133/16"},
 		{"RESTORE DATABASE copy FROM DISK = 'works.bak' WITH NORECOVERY, STANDBY = 'undo.dat'" + move, "!3031/16"},
-		{"RESTORE DATABASE copy FROM DISK = 'works.bak' WITH STANDBY = '" + i.root + "/data/../data/works.bak'" + move, "!3170/16"},
+		{
+			"RESTORE DATABASE copy FROM DISK = 'works.bak' WITH STANDBY = '" + i.root + "/data/../data/works.bak'" + move,
+			"!3170/16",
+		},
 		{"SELECT DB_ID('copy')", "NULL"},
 		{"RESTORE DATABASE copy FROM DISK = 'works.bak' WITH STANDBY = 'undo.dat'" + move, "ok"},
 		{rows, "1"},
@@ -55,7 +64,10 @@ func TestStandby(t *testing.T) {
 		return value(t, db, "SELECT COUNT(*) FROM sys.dm_exec_sessions WHERE database_id = DB_ID('copy')")
 	}).Should(BeEquivalentTo(0))
 	converse(t, db, []say{
-		{"DECLARE @f nvarchar(100) = N'second.dat'; RESTORE LOG copy FROM DISK = 'works.bak' WITH FILE = 2, STANDBY = @f", "ok"},
+		{
+			"DECLARE @f nvarchar(100) = N'second.dat'; RESTORE LOG copy FROM DISK = 'works.bak' WITH FILE = 2, STANDBY = @f",
+			"ok",
+		},
 		{rows, "1; 2"},
 	})
 	g.Expect(undo).NotTo(BeAnExistingFile(), "the next restore removes it")

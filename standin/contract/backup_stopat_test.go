@@ -9,7 +9,8 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-// TestRestoreToAPointInTime: docs/relational-databases/backup-restore/restore-a-sql-server-database-to-a-point-in-time-full-recovery-model.md and
+// TestRestoreToAPointInTime:
+// docs/relational-databases/backup-restore/restore-a-sql-server-database-to-a-point-in-time-full-recovery-model.md and
 // docs/t-sql/statements/restore-statements-arguments-transact-sql.md, STOPAT.
 func TestRestoreToAPointInTime(t *testing.T) {
 	t.Parallel()
@@ -29,7 +30,12 @@ func TestRestoreToAPointInTime(t *testing.T) {
 	one := moment()
 	mustExec(t, db, "INSERT works.dbo.t VALUES (3); BACKUP LOG works TO DISK = 'works.bak'; INSERT works.dbo.t VALUES (4)")
 	two := moment()
-	mustExec(t, db, "INSERT works.dbo.t VALUES (5); DELETE works.dbo.t WHERE a = 1; BACKUP LOG works TO DISK = 'works.bak' WITH NORECOVERY")
+	mustExec(
+		t,
+		db,
+		"INSERT works.dbo.t VALUES (5); DELETE works.dbo.t WHERE a = 1; BACKUP LOG works TO DISK = 'works.bak' "+
+			"WITH NORECOVERY",
+	)
 	late := moment()
 	restore := func(set int, what, option string) string {
 		return fmt.Sprintf("RESTORE %s works FROM DISK = 'works.bak' WITH FILE = %d, %s", what, set, option)

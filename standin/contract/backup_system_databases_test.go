@@ -4,8 +4,9 @@ package contract_test
 
 import "testing"
 
-// TestBackupsOfSystemDatabases: of master full backups alone (docs/relational-databases/backup-restore/back-up-and-restore-of-system-databases-sql-server.md), of tempdb neither backups
-// nor restores.
+// TestBackupsOfSystemDatabases: of master full backups alone
+// (docs/relational-databases/backup-restore/back-up-and-restore-of-system-databases-sql-server.md), of tempdb neither
+// backups nor restores.
 func TestBackupsOfSystemDatabases(t *testing.T) {
 	t.Parallel()
 	db := connection(t, newInstance(t).open(t, ""))
@@ -24,15 +25,22 @@ func TestBackupsOfSystemDatabases(t *testing.T) {
 	})
 }
 
-// TestRestoredDatabaseHasItsOptions: those that are the database's own come with the backup, what master has of it does not
-// (docs/relational-databases/databases/database-detach-and-attach-sql-server.md has the same of databases that are attached).
+// TestRestoredDatabaseHasItsOptions: those that are the database's own come with the backup, what master has of it does
+// not (docs/relational-databases/databases/database-detach-and-attach-sql-server.md has the same of databases that are
+// attached).
 func TestRestoredDatabaseHasItsOptions(t *testing.T) {
 	t.Parallel()
 	i := newInstance(t)
 	db := connection(t, i.newDatabase(t, "works"))
-	mustExec(t, db, "USE master; ALTER DATABASE works SET COMPATIBILITY_LEVEL = 140; ALTER DATABASE works SET READ_COMMITTED_SNAPSHOT ON; ALTER DATABASE works SET PAGE_VERIFY NONE; ALTER DATABASE works SET TRUSTWORTHY ON")
+	mustExec(
+		t,
+		db,
+		"USE master; ALTER DATABASE works SET COMPATIBILITY_LEVEL = 140; ALTER DATABASE works SET READ_COMMITTED_SNAPSHOT "+
+			"ON; ALTER DATABASE works SET PAGE_VERIFY NONE; ALTER DATABASE works SET TRUSTWORTHY ON",
+	)
 	mustExec(t, db, "BACKUP DATABASE works TO DISK = N'works.bak'")
-	const shown = "SELECT compatibility_level, is_read_committed_snapshot_on, page_verify_option_desc, is_trustworthy_on FROM sys.databases WHERE name = 'works'"
+	const shown = "SELECT compatibility_level, is_read_committed_snapshot_on, page_verify_option_desc, " +
+		"is_trustworthy_on FROM sys.databases WHERE name = 'works'"
 	converse(t, db, []say{
 		{"DROP DATABASE works", "ok"},
 		{"RESTORE DATABASE works FROM DISK = N'works.bak'", "ok"},

@@ -9,8 +9,8 @@ import (
 )
 
 // TestTailOfTheLog: docs/relational-databases/backup-restore/tail-log-backups-sql-server.md and
-// docs/database-engine/log-shipping/fail-over-to-a-log-shipping-secondary-sql-server.md: the tail WITH NORECOVERY leaves the database RESTORING,
-// its copy elsewhere goes on, and the old one follows that.
+// docs/database-engine/log-shipping/fail-over-to-a-log-shipping-secondary-sql-server.md: the tail WITH NORECOVERY
+// leaves the database RESTORING, its copy elsewhere goes on, and the old one follows that.
 func TestTailOfTheLog(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
@@ -44,7 +44,8 @@ func TestTailOfTheLog(t *testing.T) {
 	})
 	rows := query(t, first, "RESTORE HEADERONLY FROM DISK = '"+path+"'")
 	g.Expect(rows).To(HaveLen(3))
-	g.Expect([]any{rows[1][42], rows[1][43], rows[2][42], rows[2][43]}).To(Equal([]any{false, true, true, false}), "IsForceOffline and IsCopyOnly")
+	g.Expect([]any{rows[1][42], rows[1][43], rows[2][42], rows[2][43]}).
+		To(Equal([]any{false, true, true, false}), "IsForceOffline and IsCopyOnly")
 	one.stop(t)
 	g.Expect(one.launch()).To(Succeed())
 	first = connection(t, one.open(t, "master"))
@@ -52,7 +53,11 @@ func TestTailOfTheLog(t *testing.T) {
 
 	// The copy has all of it, and is what the old one follows.
 	converse(t, second, []say{
-		{"RESTORE DATABASE works FROM DISK = '" + path + "' WITH NORECOVERY, MOVE 'works' TO '" + two.root + "/data/works.mdf', MOVE 'works_log' TO '" + two.root + "/data/works.ldf'", "ok"},
+		{
+			"RESTORE DATABASE works FROM DISK = '" + path + "' WITH NORECOVERY, MOVE 'works' TO '" + two.root +
+				"/data/works.mdf', MOVE 'works_log' TO '" + two.root + "/data/works.ldf'",
+			"ok",
+		},
 		{"RESTORE LOG works FROM DISK = '" + path + "' WITH FILE = 3, RECOVERY", "ok"},
 		{"SELECT a FROM works.dbo.t ORDER BY a", "1; 2"},
 		{"INSERT works.dbo.t VALUES (3)", "ok"},

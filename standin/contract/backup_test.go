@@ -8,7 +8,8 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-// TestBackupAndRestore goes by docs/t-sql/statements/backup-transact-sql.md, docs/t-sql/statements/restore-statements-transact-sql.md.
+// TestBackupAndRestore goes by docs/t-sql/statements/backup-transact-sql.md,
+// docs/t-sql/statements/restore-statements-transact-sql.md.
 func TestBackupAndRestore(t *testing.T) {
 	g := NewWithT(t)
 	db := newDatabase(t)
@@ -17,12 +18,15 @@ func TestBackupAndRestore(t *testing.T) {
 	full, log := name+".bak", name+".trn"
 	mustExec(t, db, "CREATE TABLE t (id int PRIMARY KEY, v varbinary(max))")
 	mustExec(t, db, "INSERT t VALUES (1, 0x0102), (2, NULL)")
-	g.Expect(failure(t, admin, "BACKUP LOG ["+name+"] TO DISK = N'"+log+"'").Number).To(Equal(int32(4214)), "no full backup yet")
+	g.Expect(failure(t, admin, "BACKUP LOG ["+name+"] TO DISK = N'"+log+"'").Number).
+		To(Equal(int32(4214)), "no full backup yet")
 	mustExec(t, admin, "BACKUP DATABASE ["+name+"] TO DISK = N'"+full+"' WITH INIT, CHECKSUM")
 	mustExec(t, db, "INSERT t VALUES (3, 0x03)")
 	mustExec(t, admin, "BACKUP LOG ["+name+"] TO DISK = N'"+log+"' WITH INIT")
 	mustExec(t, db, "DELETE t")
-	g.Expect(query(t, admin, "SELECT type FROM msdb.dbo.backupset WHERE database_name = @p1 ORDER BY backup_set_id", name)).To(Equal([][]any{{"D"}, {"L"}}))
+	g.Expect(query(t, admin, "SELECT type FROM msdb.dbo.backupset WHERE database_name = @p1 ORDER BY backup_set_id",
+		name)).
+		To(Equal([][]any{{"D"}, {"L"}}))
 	g.Expect(query(t, admin, "RESTORE HEADERONLY FROM DISK = N'"+full+"'")).To(HaveLen(1))
 	g.Expect(len(query(t, admin, "RESTORE FILELISTONLY FROM DISK = N'"+full+"'"))).To(BeNumerically(">=", 2))
 	mustExec(t, admin, "RESTORE VERIFYONLY FROM DISK = N'"+full+"'")
@@ -34,11 +38,13 @@ func TestBackupAndRestore(t *testing.T) {
 	mustExec(t, admin, "RESTORE LOG ["+name+"] FROM DISK = N'"+log+"' WITH RECOVERY")
 	mustExec(t, admin, "ALTER DATABASE ["+name+"] SET MULTI_USER")
 	again := shared.open(t, name)
-	g.Expect(query(t, again, "SELECT id, v FROM t ORDER BY id")).To(Equal([][]any{{int64(1), []byte{1, 2}}, {int64(2), nil}, {int64(3), []byte{3}}}))
+	g.Expect(query(t, again, "SELECT id, v FROM t ORDER BY id")).
+		To(Equal([][]any{{int64(1), []byte{1, 2}}, {int64(2), nil}, {int64(3), []byte{3}}}))
 	again.Close()
 }
 
-// TestBackupErrors goes by docs/t-sql/statements/restore-statements-transact-sql.md, docs/relational-databases/errors-events/database-engine-events-and-errors.md.
+// TestBackupErrors goes by docs/t-sql/statements/restore-statements-transact-sql.md,
+// docs/relational-databases/errors-events/database-engine-events-and-errors.md.
 func TestBackupErrors(t *testing.T) {
 	g := NewWithT(t)
 	admin := shared.open(t, "")

@@ -11,9 +11,9 @@ import (
 	"geosql.dev/standin/catalog"
 )
 
-// TestCataloguedProceduresAndViewsAreThere: each procedure that the catalog has is found, or refused by its name; each view
-// has its documented columns in their order.
-// By docs/relational-databases/system-stored-procedures, docs/relational-databases/system-catalog-views, docs/relational-databases/system-dynamic-management-views.
+// TestCataloguedProceduresAndViewsAreThere: each procedure that the catalog has is found, or refused by its name; each
+// view has its documented columns in their order. By docs/relational-databases/system-stored-procedures,
+// docs/relational-databases/system-catalog-views, docs/relational-databases/system-dynamic-management-views.
 func TestCataloguedProceduresAndViewsAreThere(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
@@ -29,7 +29,8 @@ func TestCataloguedProceduresAndViewsAreThere(t *testing.T) {
 		g.Expect(e.Number).NotTo(Equal(int32(2812)), name)
 	}
 	for _, v := range catalog.Views() {
-		from := v.Name + map[string]string{"sys.dm_db_log_stats": "(DB_ID())", "sys.dm_io_virtual_file_stats": "(NULL, NULL)"}[v.Name]
+		from := v.Name + map[string]string{"sys.dm_db_log_stats": "(DB_ID())",
+			"sys.dm_io_virtual_file_stats": "(NULL, NULL)"}[v.Name]
 		rows, err := conn.QueryContext(t.Context(), "SELECT * FROM "+from+" WHERE 1 = 0")
 		g.Expect(err).NotTo(HaveOccurred(), v.Name)
 		names, err := rows.Columns()

@@ -32,9 +32,25 @@ func TestFreeTDS(t *testing.T) {
 	g.Expect(err).NotTo(HaveOccurred())
 	ctx, cancel := context.WithTimeout(context.Background(), patient)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, program, "-H", host, "-p", port, "-U", shared.user, "-P", shared.password, "-D", database, "-J", "UTF-8")
+	cmd := exec.CommandContext(
+		ctx,
+		program,
+		"-H",
+		host,
+		"-p",
+		port,
+		"-U",
+		shared.user,
+		"-P",
+		shared.password,
+		"-D",
+		database,
+		"-J",
+		"UTF-8",
+	)
 	cmd.Env = append(os.Environ(), "LC_ALL=C.UTF-8")
-	cmd.Stdin = strings.NewReader(`CREATE TABLE t (id int PRIMARY KEY, name nvarchar(40), amount decimal(10,2), at datetime2(3))
+	cmd.Stdin = strings.NewReader(
+		`CREATE TABLE t (id int PRIMARY KEY, name nvarchar(40), amount decimal(10,2), at datetime2(3))
 go
 EXEC sp_executesql N'INSERT INTO t VALUES (@id, @name, @amount, @at)', N'@id int, @name nvarchar(40), @amount decimal(10,2), @at datetime2(3)', @id = 7, @name = N'grüße', @amount = 12.5, @at = '2026-11-20T09:36:20.125'
 go
@@ -43,7 +59,8 @@ go
 INSERT INTO t (id) VALUES (7)
 go
 exit
-`)
+`,
+	)
 	out, err := cmd.CombinedOutput()
 	g.Expect(err).NotTo(HaveOccurred(), string(out))
 	g.Expect(string(out)).To(ContainSubstring("found\t7\tgrüße\t12.50"))
@@ -55,7 +72,12 @@ exit
 func TestBulkLoad(t *testing.T) {
 	g := NewWithT(t)
 	db := newDatabase(t)
-	mustExec(t, db, "CREATE TABLE t (id int PRIMARY KEY, name nvarchar(100) NULL, amount decimal(12,3), at datetime2(7), body varbinary(max), flag bit)")
+	mustExec(
+		t,
+		db,
+		"CREATE TABLE t (id int PRIMARY KEY, name nvarchar(100) NULL, amount decimal(12,3), at datetime2(7), body "+
+			"varbinary(max), flag bit)",
+	)
 	load := func(rows, from int) (int64, error) {
 		tx, err := db.Begin()
 		if err != nil {
@@ -88,8 +110,10 @@ func TestBulkLoad(t *testing.T) {
 	n, err := load(5000, 1)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(n).To(Equal(int64(5000)))
-	g.Expect(query(t, db, "SELECT COUNT(*), COUNT(name), SUM(CAST(flag AS int)) FROM t")).To(Equal([][]any{{int64(5000), int64(4500), int64(2500)}}))
-	g.Expect(query(t, db, "SELECT name, amount, at, body FROM t WHERE id = 13")).To(Equal([][]any{{"näme 13", "1.625", at(2026, 1, 1, 0, 0, 13, 0), []byte{13}}}))
+	g.Expect(query(t, db, "SELECT COUNT(*), COUNT(name), SUM(CAST(flag AS int)) FROM t")).
+		To(Equal([][]any{{int64(5000), int64(4500), int64(2500)}}))
+	g.Expect(query(t, db, "SELECT name, amount, at, body FROM t WHERE id = 13")).
+		To(Equal([][]any{{"näme 13", "1.625", at(2026, 1, 1, 0, 0, 13, 0), []byte{13}}}))
 	_, err = load(10, 4995)
 	g.Expect(err).To(HaveOccurred(), "a row that is there already")
 	g.Expect(value(t, db, "SELECT COUNT(*) FROM t")).To(Equal(int64(5000)))

@@ -32,8 +32,8 @@ var inPages = []struct{ collation, text, bytes, lacks string }{
 	{"SQL_Latin1_General_CP850_CI_AS", "éß", "82E1", "Я"},
 }
 
-// TestCodePages: a varchar has the characters of its collation's code page, bytes in that page, and reaches its client in it
-// (docs/relational-databases/collations/collation-and-unicode-support.md, Code page; [MS-TDS] 2.2.5.1.2).
+// TestCodePages: a varchar has the characters of its collation's code page, bytes in that page, and reaches its client
+// in it (docs/relational-databases/collations/collation-and-unicode-support.md, Code page; [MS-TDS] 2.2.5.1.2).
 func TestCodePages(t *testing.T) {
 	t.Parallel()
 	db := newDatabase(t)
@@ -41,12 +41,20 @@ func TestCodePages(t *testing.T) {
 		t.Run(p.collation, func(t *testing.T) {
 			g := NewWithT(t)
 			name := uniqueName("pages")
-			mustExec(t, db, "CREATE TABLE "+name+" (id int PRIMARY KEY, v varchar(40) COLLATE "+p.collation+", c char(12) COLLATE "+p.collation+", m varchar(max) COLLATE "+p.collation+", x text COLLATE "+p.collation+")")
+			mustExec(
+				t,
+				db,
+				"CREATE TABLE "+name+" (id int PRIMARY KEY, v varchar(40) COLLATE "+p.collation+", c char(12) COLLATE "+
+					p.collation+", m varchar(max) COLLATE "+p.collation+", x text COLLATE "+p.collation+")",
+			)
 			mustExec(t, db, "INSERT "+name+" VALUES (1, @p1, @p1, @p1, @p1)", p.text)
 			g.Expect(query(t, db, "SELECT v, RTRIM(c), m, x FROM "+name)).To(Equal([][]any{{p.text, p.text, p.text, p.text}}))
 			g.Expect(value(t, db, "SELECT CONVERT(varchar(80), CAST(v AS varbinary(40)), 2) FROM "+name)).To(Equal(p.bytes))
-			g.Expect(query(t, db, "SELECT DATALENGTH(v), DATALENGTH(c), DATALENGTH(m) FROM "+name)).To(Equal([][]any{{int64(len(p.bytes) / 2), int64(12), int64(len(p.bytes) / 2)}}))
-			g.Expect(query(t, db, "SELECT v + 'x', UPPER(LOWER('a')) + v, REPLACE(v, 'q', 'z'), LEFT(v, 40), ISNULL(v, ''), CASE WHEN id = 1 THEN v ELSE '' END, MAX(v) OVER (), CONCAT(v, id), (SELECT MAX(v) FROM "+name+") FROM "+name)).
+			g.Expect(query(t, db, "SELECT DATALENGTH(v), DATALENGTH(c), DATALENGTH(m) FROM "+name)).
+				To(Equal([][]any{{int64(len(p.bytes) / 2), int64(12), int64(len(p.bytes) / 2)}}))
+			g.Expect(query(t, db,
+				"SELECT v + 'x', UPPER(LOWER('a')) + v, REPLACE(v, 'q', 'z'), LEFT(v, 40), ISNULL(v, ''), CASE WHEN id = 1 THEN "+
+					"v ELSE '' END, MAX(v) OVER (), CONCAT(v, id), (SELECT MAX(v) FROM "+name+") FROM "+name)).
 				To(Equal([][]any{{p.text + "x", "A" + p.text, p.text, p.text, p.text, p.text, p.text, p.text + "1", p.text}}))
 			g.Expect(query(t, db, "SELECT v FROM "+name+" UNION SELECT 'a' ORDER BY 1 DESC")).To(HaveLen(2))
 			g.Expect(value(t, db, "SELECT TOP 1 x FROM (SELECT MIN(v) AS x FROM "+name+" GROUP BY id) AS d")).To(Equal(p.text))
@@ -70,10 +78,21 @@ func TestCodePages(t *testing.T) {
 func TestLengthsInBytes(t *testing.T) {
 	t.Parallel()
 	db := newDatabase(t)
-	mustExec(t, db, "CREATE TABLE bytes (u varchar(4) COLLATE Latin1_General_100_CI_AS_SC_UTF8, j char(5) COLLATE Japanese_CI_AS)")
+	mustExec(
+		t,
+		db,
+		"CREATE TABLE bytes (u varchar(4) COLLATE Latin1_General_100_CI_AS_SC_UTF8, j char(5) COLLATE Japanese_CI_AS)",
+	)
 	converse(t, connection(t, db), []say{
-		{"INSERT bytes (u) VALUES (N'ЯЯ')", "ok"}, {"INSERT bytes (u) VALUES (N'ЯЯa')", "!2628/16/1/1"}, {"INSERT bytes (j) VALUES (N'日本ア')", "!2628/16/1/1"},
-		{"DELETE bytes; INSERT bytes VALUES (CAST(N'aЯЯ' COLLATE Latin1_General_100_CI_AS_SC_UTF8 AS varchar(4)), N'日本'); SELECT u, DATALENGTH(u), LEN(u), DATALENGTH(j), LEN(j) FROM bytes", "aЯ 3 2 5 2"},
+		{
+			"INSERT bytes (u) VALUES (N'ЯЯ')",
+			"ok",
+		}, {"INSERT bytes (u) VALUES (N'ЯЯa')", "!2628/16/1/1"}, {"INSERT bytes (j) VALUES (N'日本ア')", "!2628/16/1/1"},
+		{
+			"DELETE bytes; INSERT bytes VALUES (CAST(N'aЯЯ' COLLATE Latin1_General_100_CI_AS_SC_UTF8 AS varchar(4)), N'日本'); " +
+				"SELECT u, DATALENGTH(u), LEN(u), DATALENGTH(j), LEN(j) FROM bytes",
+			"aЯ 3 2 5 2",
+		},
 	})
 }
 
@@ -81,13 +100,19 @@ func TestLengthsInBytes(t *testing.T) {
 func TestPagesOfBulkLoads(t *testing.T) {
 	t.Parallel()
 	db := newDatabase(t)
-	mustExec(t, db, "CREATE TABLE loaded (c varchar(20) COLLATE Cyrillic_General_CI_AS, j varchar(20) COLLATE Japanese_CI_AS, u varchar(20) COLLATE Latin1_General_100_CI_AS_SC_UTF8, w varchar(20))")
+	mustExec(
+		t,
+		db,
+		"CREATE TABLE loaded (c varchar(20) COLLATE Cyrillic_General_CI_AS, j varchar(20) COLLATE Japanese_CI_AS, u "+
+			"varchar(20) COLLATE Latin1_General_100_CI_AS_SC_UTF8, w varchar(20))",
+	)
 	tx, err := db.Begin()
 	g := NewWithT(t)
 	g.Expect(err).NotTo(HaveOccurred())
 	load, err := tx.Prepare(mssql.CopyIn("loaded", mssql.BulkOptions{}, "c", "j", "u", "w"))
 	g.Expect(err).NotTo(HaveOccurred())
-	// go-mssqldb sends bytes as they are, and texts of varchar columns without a code page; the UTF-8 column it is told is nvarchar.
+	// go-mssqldb sends bytes as they are, and texts of varchar columns without a code page; the UTF-8 column it is told is
+	// nvarchar.
 	for _, row := range [][]any{{"plain", "plain", "plain", "plain"}, {nil, nil, sql.NullString{}, nil},
 		{[]byte{0xCF, 0xF0, 0xE8, 0xE2, 0xE5, 0xF2}, []byte{0x93, 0xFA, 0x96, 0x7B}, "Я日😀", []byte{0xE9, 0x80}}} {
 		_, err = load.Exec(row...)
@@ -96,8 +121,11 @@ func TestPagesOfBulkLoads(t *testing.T) {
 	_, err = load.Exec()
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(tx.Commit()).To(Succeed())
-	g.Expect(query(t, db, "SELECT c, j, u, w FROM loaded WHERE c IS NOT NULL ORDER BY c")).To(Equal([][]any{{"plain", "plain", "plain", "plain"}, {"Привет", "日本", "Я日😀", "é€"}}))
-	g.Expect(query(t, db, "SELECT DATALENGTH(c), DATALENGTH(j), DATALENGTH(u), DATALENGTH(w) FROM loaded WHERE c <> 'plain'")).To(Equal([][]any{{int64(6), int64(4), int64(9), int64(2)}}))
+	g.Expect(query(t, db, "SELECT c, j, u, w FROM loaded WHERE c IS NOT NULL ORDER BY c")).
+		To(Equal([][]any{{"plain", "plain", "plain", "plain"}, {"Привет", "日本", "Я日😀", "é€"}}))
+	g.Expect(query(t, db,
+		"SELECT DATALENGTH(c), DATALENGTH(j), DATALENGTH(u), DATALENGTH(w) FROM loaded WHERE c <> 'plain'")).
+		To(Equal([][]any{{int64(6), int64(4), int64(9), int64(2)}}))
 }
 
 // TestUnicodeOnlyCollations: those without a code page are for nchar, nvarchar and ntext (error 459).
@@ -105,8 +133,14 @@ func TestUnicodeOnlyCollations(t *testing.T) {
 	t.Parallel()
 	db := newDatabase(t)
 	converse(t, connection(t, db), []say{
-		{"CREATE TABLE nowhere (a varchar(9) COLLATE Indic_General_100_CI_AS)", "!459/16/1/1"}, {"SELECT 'a' COLLATE Khmer_100_CI_AS", "!459/16/1/1"},
-		{"CREATE TABLE here (a nvarchar(9) COLLATE Indic_General_100_CI_AS)", "ok"}, {"SELECT N'a' COLLATE Khmer_100_CI_AS", "a"},
+		{
+			"CREATE TABLE nowhere (a varchar(9) COLLATE Indic_General_100_CI_AS)",
+			"!459/16/1/1",
+		}, {"SELECT 'a' COLLATE Khmer_100_CI_AS", "!459/16/1/1"},
+		{
+			"CREATE TABLE here (a nvarchar(9) COLLATE Indic_General_100_CI_AS)",
+			"ok",
+		}, {"SELECT N'a' COLLATE Khmer_100_CI_AS", "a"},
 	})
 }
 
@@ -116,8 +150,10 @@ func TestPropertiesOfCollations(t *testing.T) {
 	db := newDatabase(t)
 	list := []say{{"SELECT CONVERT(int, COLLATIONPROPERTY('Nothing_CI_AS', 'CodePage'))", "NULL"}}
 	for name, want := range map[string]string{
-		"SQL_Latin1_General_CP1_CI_AS": "1252 1033 196609 0", "Traditional_Spanish_CS_AS_KS_WS": "1252 1034 0 0", "Cyrillic_General_100_BIN2": "1251 1049 0 2",
-		"Japanese_XJIS_140_CI_AI": "932 1041 196611 3", "Latin1_General_100_CI_AS_SC_UTF8": "65001 1033 196609 2", "Chinese_PRC_90_CS_AI_KS_WS": "936 2052 2 1",
+		"SQL_Latin1_General_CP1_CI_AS": "1252 1033 196609 0", "Traditional_Spanish_CS_AS_KS_WS": "1252 1034 0 0",
+		"Cyrillic_General_100_BIN2": "1251 1049 0 2",
+		"Japanese_XJIS_140_CI_AI":   "932 1041 196611 3", "Latin1_General_100_CI_AS_SC_UTF8": "65001 1033 196609 2",
+		"Chinese_PRC_90_CS_AI_KS_WS": "936 2052 2 1",
 	} {
 		text := "SELECT "
 		for i, property := range []string{"CodePage", "LCID", "ComparisonStyle", "Version"} {
@@ -145,14 +181,25 @@ func TestCodePageOfADatabase(t *testing.T) {
 		{"CREATE DATABASE " + name + " COLLATE cyrillic_general_CI_AS", "ok"},
 		{"SELECT collation_name FROM sys.databases WHERE name = '" + name + "'", "Cyrillic_General_CI_AS"},
 		{"USE " + name, "ok"},
-		{"SELECT 'Привет', N'Привет', CAST('Я' AS nvarchar(9)), 'é€', CHAR(207), ASCII('П'), UPPER('я'), CAST(0xCFF0 AS varchar(9)), LEN('Привет')", "Привет Привет Я ?€ П 207 Я Пр 6"},
+		{
+			"SELECT 'Привет', N'Привет', CAST('Я' AS nvarchar(9)), 'é€', CHAR(207), ASCII('П'), UPPER('я'), CAST(0xCFF0 AS " +
+				"varchar(9)), LEN('Привет')",
+			"Привет Привет Я ?€ П 207 Я Пр 6",
+		},
 		{"DECLARE @v varchar(9) = N'Привет'; SELECT @v, @v + 'ы'", "Привет Приветы"},
 		{"EXEC sp_executesql N'SELECT @v', N'@v varchar(9)', N'Привет'", "Привет"},
-		{"CREATE TABLE t (id int, v varchar(20), w varchar(20) COLLATE Latin1_General_CI_AS); INSERT t VALUES (1, 'Привет', 'é'), (2, N'Привет', N'é')", "ok"},
+		{
+			"CREATE TABLE t (id int, v varchar(20), w varchar(20) COLLATE Latin1_General_CI_AS); INSERT t VALUES (1, " +
+				"'Привет', 'é'), (2, N'Привет', N'é')",
+			"ok",
+		},
 		{"SELECT id, v, w FROM t WHERE v = 'привет' ORDER BY id", "1 Привет ?; 2 Привет é"},
 		{"CREATE PROCEDURE p @v varchar(9), @o varchar(9) OUTPUT AS SET @o = @v; SELECT @v", "ok"},
 		{"DECLARE @o varchar(9); EXEC p 'Ё', @o OUTPUT; SELECT @o + 'ж'", "Ё"},
-		{"CREATE FUNCTION f (@v varchar(9)) RETURNS varchar(9) AS BEGIN RETURN @v + 'ю' END", "ok"}, {"SELECT dbo.f(N'Ё')", "Ёю"},
+		{
+			"CREATE FUNCTION f (@v varchar(9)) RETURNS varchar(9) AS BEGIN RETURN @v + 'ю' END",
+			"ok",
+		}, {"SELECT dbo.f(N'Ё')", "Ёю"},
 		{"DECLARE @t TABLE (v varchar(9)); INSERT @t VALUES ('Ё'); SELECT v FROM @t", "Ё"},
 		{"CREATE TABLE #t (v varchar(9)); INSERT #t VALUES ('Ё'); SELECT v FROM #t; DROP TABLE #t", "?"},
 		{"USE master; DROP DATABASE " + name, "ok"},

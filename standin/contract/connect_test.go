@@ -31,15 +31,19 @@ func TestServerSaysWhatItIs(t *testing.T) {
 	g := NewWithT(t)
 	db := shared.open(t, "")
 	g.Expect(value(t, db, "SELECT @@VERSION")).NotTo(BeEmpty())
-	g.Expect(value(t, db, "SELECT CAST(SERVERPROPERTY('ProductVersion') AS nvarchar(128))")).To(MatchRegexp(`^\d+\.\d+\.\d+\.\d+$`))
-	g.Expect(value(t, db, "SELECT CASE WHEN @@SERVERNAME = CAST(SERVERPROPERTY('ServerName') AS nvarchar(128)) THEN 1 ELSE 0 END")).To(Equal(int64(1)))
+	g.Expect(value(t, db, "SELECT CAST(SERVERPROPERTY('ProductVersion') AS nvarchar(128))")).
+		To(MatchRegexp(`^\d+\.\d+\.\d+\.\d+$`))
+	g.Expect(value(t, db,
+		"SELECT CASE WHEN @@SERVERNAME = CAST(SERVERPROPERTY('ServerName') AS nvarchar(128)) THEN 1 ELSE 0 END")).
+		To(Equal(int64(1)))
 	g.Expect(value(t, db, "SELECT DB_NAME()")).To(Equal("master"))
 	g.Expect(value(t, db, "SELECT APP_NAME()")).To(Equal("contract"))
 	g.Expect(value(t, db, "SELECT @@SPID")).To(BeNumerically(">", 50))
 	g.Expect(value(t, db, "SELECT SUSER_SNAME()")).To(Equal(shared.user))
 }
 
-// TestWrongPasswordAndDatabase goes by docs/relational-databases/errors-events/mssqlserver-18456-database-engine-error.md.
+// TestWrongPasswordAndDatabase goes by
+// docs/relational-databases/errors-events/mssqlserver-18456-database-engine-error.md.
 func TestWrongPasswordAndDatabase(t *testing.T) {
 	g := NewWithT(t)
 	login := func(user, password, database string) mssql.Error {
@@ -105,7 +109,12 @@ func TestSessionStateEndsWithTheUseOfAPooledConnection(t *testing.T) {
 	first, err := db.Conn(context.Background())
 	g.Expect(err).NotTo(HaveOccurred())
 	spid := value(t, first, "SELECT @@SPID")
-	mustExec(t, first, "USE msdb; SET NOCOUNT ON; CREATE TABLE #mine (id int); EXEC sp_set_session_context @key = N'external_cluster', @value = N'yes'; BEGIN TRANSACTION")
+	mustExec(
+		t,
+		first,
+		"USE msdb; SET NOCOUNT ON; CREATE TABLE #mine (id int); EXEC sp_set_session_context @key = N'external_cluster', "+
+			"@value = N'yes'; BEGIN TRANSACTION",
+	)
 	g.Expect(value(t, first, "SELECT CAST(SESSION_CONTEXT(N'external_cluster') AS nvarchar(10))")).To(Equal("yes"))
 	g.Expect(first.Close()).To(Succeed())
 	second := connection(t, db)

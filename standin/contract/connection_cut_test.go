@@ -31,8 +31,8 @@ func lives(db *sql.DB, id int) func() any {
 	}
 }
 
-// Sessions end whose client is not there any more, with the locks that they hold: a silent one's when its client has not answered
-// for 35 s, and one's whose answer is on its way.
+// Sessions end whose client is not there any more, with the locks that they hold: a silent one's when its client has
+// not answered for 35 s, and one's whose answer is on its way.
 func TestSessionsEndWhoseClientIsBehindACut(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
@@ -52,11 +52,19 @@ func TestSessionsEndWhoseClientIsBehindACut(t *testing.T) {
 		// It ends when the test does: nothing comes back.
 		ctx, cancel := context.WithTimeout(t.Context(), patient)
 		defer cancel()
-		_, _ = answered.ExecContext(ctx, "EXEC sp_getapplock @Resource = N'kept', @LockMode = N'Exclusive', @LockOwner = N'Session'; WAITFOR DELAY '00:00:03'")
+		_, _ = answered.ExecContext(
+			ctx,
+			"EXEC sp_getapplock @Resource = N'kept', @LockMode = N'Exclusive', @LockOwner = N'Session'; WAITFOR "+
+				"DELAY '00:00:03'",
+		)
 	}()
 	t.Cleanup(func() { <-sent })
 	g.Eventually(func() any {
-		return scalar(near, "SELECT COUNT(*) FROM sys.dm_exec_requests WHERE session_id = @p1 AND wait_type = N'WAITFOR'", asking)
+		return scalar(
+			near,
+			"SELECT COUNT(*) FROM sys.dm_exec_requests WHERE session_id = @p1 AND wait_type = N'WAITFOR'",
+			asking,
+		)
 	}).WithTimeout(patient).WithPolling(50 * time.Millisecond).Should(BeEquivalentTo(1))
 	l.Cut(t)
 	began := time.Now()
@@ -64,7 +72,8 @@ func TestSessionsEndWhoseClientIsBehindACut(t *testing.T) {
 		g.Eventually(lives(near, id)).WithTimeout(patient).WithPolling(time.Second).Should(BeEquivalentTo(0), what)
 		t.Logf("%s: ended %.0f s after the cut", what, time.Since(began).Seconds())
 	}
-	g.Expect(scalar(near, "SELECT APPLOCK_TEST(N'public', N'kept', N'Exclusive', N'Session')")).To(BeEquivalentTo(1), "its lock is free")
+	g.Expect(scalar(near, "SELECT APPLOCK_TEST(N'public', N'kept', N'Exclusive', N'Session')")).
+		To(BeEquivalentTo(1), "its lock is free")
 }
 
 // A client may take its time between rows: it is there, however long it takes nothing.
@@ -76,7 +85,13 @@ func TestASessionOutlivesItsClientsPauses(t *testing.T) {
 	mustExec(t, db, "CREATE TABLE dbo.wide (id int NOT NULL PRIMARY KEY, v varbinary(max) NOT NULL)")
 	const rows, bytes = 40, 1 << 20
 	for id := range rows {
-		mustExec(t, db, "INSERT dbo.wide VALUES (@p1, CAST(REPLICATE(CAST('x' AS varchar(max)), @p2) AS varbinary(max)))", id, bytes)
+		mustExec(
+			t,
+			db,
+			"INSERT dbo.wide VALUES (@p1, CAST(REPLICATE(CAST('x' AS varchar(max)), @p2) AS varbinary(max)))",
+			id,
+			bytes,
+		)
 	}
 	conn, id := session(t, db)
 	all, err := conn.QueryContext(context.Background(), "SELECT id, v FROM dbo.wide ORDER BY id")
@@ -84,7 +99,10 @@ func TestASessionOutlivesItsClientsPauses(t *testing.T) {
 	defer all.Close()
 	g.Expect(all.Next()).To(BeTrue())
 	const pause = 50 * time.Second
-	g.Consistently(lives(i.open(t, ""), id)).WithTimeout(pause).WithPolling(time.Second).Should(BeEquivalentTo(1), fmt.Sprintf("while it takes nothing for %v", pause))
+	g.Consistently(lives(i.open(t, ""), id)).
+		WithTimeout(pause).
+		WithPolling(time.Second).
+		Should(BeEquivalentTo(1), fmt.Sprintf("while it takes nothing for %v", pause))
 	read := 1
 	for all.Next() {
 		read++

@@ -37,14 +37,20 @@ func allRows(t *testing.T, db executor, text string) []string {
 	return out
 }
 
-// TestCursorProceduresInBatches: docs/relational-databases/system-stored-procedures/sp-cursoropen-transact-sql.md, sp-cursorfetch-transact-sql.md,
-// sp-cursor-transact-sql.md, sp-cursoroption-transact-sql.md, sp-cursorclose-transact-sql.md, sp-cursorprepare-transact-sql.md,
-// sp-cursorexecute-transact-sql.md, sp-cursorprepexec-transact-sql.md, sp-cursorunprepare-transact-sql.md. The last column of a row is its status.
+// TestCursorProceduresInBatches: docs/relational-databases/system-stored-procedures/sp-cursoropen-transact-sql.md,
+// sp-cursorfetch-transact-sql.md, sp-cursor-transact-sql.md, sp-cursoroption-transact-sql.md,
+// sp-cursorclose-transact-sql.md, sp-cursorprepare-transact-sql.md, sp-cursorexecute-transact-sql.md,
+// sp-cursorprepexec-transact-sql.md, sp-cursorunprepare-transact-sql.md. The last column of a row is its status.
 func TestCursorProceduresInBatches(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	db := connection(t, newDatabase(t))
-	mustExec(t, db, "CREATE TABLE t (a int NOT NULL PRIMARY KEY, b varchar(9)); INSERT t VALUES (1, 'one'), (2, 'two'), (3, 'three'), (4, 'four')")
+	mustExec(
+		t,
+		db,
+		"CREATE TABLE t (a int NOT NULL PRIMARY KEY, b varchar(9)); INSERT t VALUES (1, 'one'), (2, 'two'), (3, 'three'), "+
+			"(4, 'four')",
+	)
 	g.Expect(allRows(t, db, `DECLARE @c int, @scroll int = 8, @cc int = 1, @rows int, @status int
 EXEC @status = sp_cursoropen @c OUTPUT, N'SELECT a, b FROM t ORDER BY a', @scroll OUTPUT, @cc OUTPUT, @rows OUTPUT
 SELECT @scroll, @cc, @rows, @status
@@ -63,12 +69,19 @@ EXEC sp_cursorclose @c
 EXEC sp_cursorunprepare @h
 DECLARE @h2 int; EXEC sp_cursorprepexec @h2 OUTPUT, @c OUTPUT, N'@from int', N'SELECT b FROM t WHERE a = @from', @scroll OUTPUT, @cc OUTPUT, @rows OUTPUT, 2
 EXEC sp_cursorfetch @c`)).To(Equal([]string{"", "3 1; 4 1", "", "two 1"}))
-	g.Expect(allRows(t, db, "DECLARE @c int, @s int = 0x1008, @k int = 1, @n int; EXEC sp_cursoropen @c OUTPUT, N'SELECT b FROM t WHERE a < @p', @s OUTPUT, @k OUTPUT, @n OUTPUT, N'@p int', 3; SELECT @n")).To(Equal([]string{"", "2"}))
+	g.Expect(allRows(t, db,
+		"DECLARE @c int, @s int = 0x1008, @k int = 1, @n int; EXEC sp_cursoropen @c OUTPUT, N'SELECT b FROM t WHERE a < "+
+			"@p', @s OUTPUT, @k OUTPUT, @n OUTPUT, N'@p int', 3; SELECT @n")).
+		To(Equal([]string{"", "2"}))
 	converse(t, db, []say{
 		{"EXEC sp_cursorfetch 5", "!16909/16"},
 		{"EXEC sp_cursoropen", "!201/16"},
 		{"DECLARE @c int; EXEC sp_cursoropen @c OUTPUT, N'SELECT a FROM nothing'", "!208/16"},
-		{"DECLARE @c int; BEGIN TRY EXEC sp_cursoropen @c OUTPUT, N'SELECT 1 / 0' END TRY BEGIN CATCH SELECT ERROR_NUMBER() END CATCH", "8134"},
+		{
+			"DECLARE @c int; BEGIN TRY EXEC sp_cursoropen @c OUTPUT, N'SELECT 1 / 0' END TRY BEGIN CATCH SELECT " +
+				"ERROR_NUMBER() END CATCH",
+			"8134",
+		},
 		{"DECLARE @c int; EXEC sp_cursoropen @c OUTPUT, N'SELECT a FROM t', 8, 1; EXEC sp_cursor @c, 2, 1", "!16929/16"},
 		{"DECLARE @c int; EXEC sp_cursoropen @c OUTPUT, N'UPDATE t SET b = NULL'", "!16937/16"},
 		{"SELECT COUNT(*) FROM t WHERE b IS NULL", "0"},

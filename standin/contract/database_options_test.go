@@ -8,16 +8,22 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-// TestOptionsOfCreateDatabase goes by docs/t-sql/statements/create-database-transact-sql.md (WITH <option>, <attach_database_option>),
-// create-master-key-transact-sql.md and docs/t-sql/language-elements/kill-transact-sql.md.
+// TestOptionsOfCreateDatabase goes by docs/t-sql/statements/create-database-transact-sql.md (WITH <option>,
+// <attach_database_option>), create-master-key-transact-sql.md and docs/t-sql/language-elements/kill-transact-sql.md.
 func TestOptionsOfCreateDatabase(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	admin := shared.open(t, "")
 	name := uniqueName("d")
-	mustExec(t, admin, "CREATE DATABASE "+name+" WITH TRUSTWORTHY ON, DB_CHAINING ON, CATALOG_COLLATION = DATABASE_DEFAULT")
+	mustExec(
+		t,
+		admin,
+		"CREATE DATABASE "+name+" WITH TRUSTWORTHY ON, DB_CHAINING ON, CATALOG_COLLATION = DATABASE_DEFAULT",
+	)
 	t.Cleanup(func() { mustExec(t, admin, "DROP DATABASE "+name) })
-	g.Expect(query(t, admin, "SELECT is_trustworthy_on, is_db_chaining_on, catalog_collation_type_desc FROM sys.databases WHERE name = '"+name+"'")).
+	g.Expect(query(t, admin,
+		"SELECT is_trustworthy_on, is_db_chaining_on, catalog_collation_type_desc FROM sys.databases "+
+			"WHERE name = '"+name+"'")).
 		To(Equal([][]any{{true, true, "DATABASE_DEFAULT"}}))
 	for text, number := range map[string]int32{
 		"CREATE DATABASE x WITH CATALOG_COLLATION = SQL_Latin1_General_CP1_CI_AS":               40517,
@@ -41,11 +47,12 @@ func TestOptionsOfCreateDatabase(t *testing.T) {
 	}
 }
 
-// TestRecordedOptionsAreShown: docs/relational-databases/system-catalog-views/sys-databases-transact-sql.md; the defaults are those of
-// docs/t-sql/statements/alter-database-transact-sql-set-options.md.
+// TestRecordedOptionsAreShown: docs/relational-databases/system-catalog-views/sys-databases-transact-sql.md; the
+// defaults are those of docs/t-sql/statements/alter-database-transact-sql-set-options.md.
 func TestRecordedOptionsAreShown(t *testing.T) {
 	t.Parallel()
-	const shown = "SELECT delayed_durability, delayed_durability_desc, is_accelerated_database_recovery_on, target_recovery_time_in_seconds FROM sys.databases WHERE database_id = DB_ID()"
+	const shown = "SELECT delayed_durability, delayed_durability_desc, is_accelerated_database_recovery_on, " +
+		"target_recovery_time_in_seconds FROM sys.databases WHERE database_id = DB_ID()"
 	converse(t, connection(t, newDatabase(t)), []say{
 		{shown, "0 DISABLED false 60"},
 		{"ALTER DATABASE CURRENT SET DELAYED_DURABILITY = ALLOWED", "ok"},

@@ -30,8 +30,9 @@ func TestCheckConstraints(t *testing.T) {
 	})
 }
 
-// TestChecksOfStorage: docs/t-sql/database-console-commands/dbcc-checkdb-transact-sql.md, dbcc-checktable-transact-sql.md,
-// dbcc-checkfilegroup-transact-sql.md, dbcc-cleantable-transact-sql.md, dbcc-updateusage-transact-sql.md, dbcc-dbreindex-transact-sql.md.
+// TestChecksOfStorage: docs/t-sql/database-console-commands/dbcc-checkdb-transact-sql.md,
+// dbcc-checktable-transact-sql.md, dbcc-checkfilegroup-transact-sql.md, dbcc-cleantable-transact-sql.md,
+// dbcc-updateusage-transact-sql.md, dbcc-dbreindex-transact-sql.md.
 func TestChecksOfStorage(t *testing.T) {
 	t.Parallel()
 	pool := newDatabase(t)
@@ -39,7 +40,8 @@ func TestChecksOfStorage(t *testing.T) {
 	db := connection(t, pool)
 	mustExec(t, db, "CREATE TABLE t (a int NOT NULL CONSTRAINT pk PRIMARY KEY); INSERT t VALUES (1), (2)")
 	g := NewWithT(t)
-	g.Expect(notices(t, db, "DBCC CHECKDB")).To(ContainElement("CHECKDB found 0 allocation errors and 0 consistency errors in database '" + name + "'."))
+	g.Expect(notices(t, db, "DBCC CHECKDB")).
+		To(ContainElement("CHECKDB found 0 allocation errors and 0 consistency errors in database '" + name + "'."))
 	g.Expect(notices(t, db, "DBCC CHECKDB WITH NO_INFOMSGS")).To(BeEmpty())
 	g.Expect(notices(t, db, "DBCC CHECKTABLE ('t')")).To(ContainElement(HavePrefix("There are 2 rows in ")))
 	lines := []say{
@@ -89,7 +91,8 @@ func TestChecksOfStorage(t *testing.T) {
 	converse(t, db, lines)
 }
 
-// TestShrink: docs/t-sql/database-console-commands/dbcc-shrinkfile-transact-sql.md, dbcc-shrinkdatabase-transact-sql.md.
+// TestShrink: docs/t-sql/database-console-commands/dbcc-shrinkfile-transact-sql.md,
+// dbcc-shrinkdatabase-transact-sql.md.
 func TestShrink(t *testing.T) {
 	t.Parallel()
 	pool := newDatabase(t)
@@ -97,13 +100,20 @@ func TestShrink(t *testing.T) {
 	db := connection(t, pool)
 	mustExec(t, db, "ALTER DATABASE CURRENT MODIFY FILE (NAME = ["+name+"], SIZE = 64MB)")
 	converse(t, db, []say{
-		{"SELECT size, IIF(FILEPROPERTY(name, 'SpaceUsed') < 6400, 1, 0) FROM sys.database_files WHERE file_id = 1", "8192 1"},
+		{
+			"SELECT size, IIF(FILEPROPERTY(name, 'SpaceUsed') < 6400, 1, 0) FROM sys.database_files WHERE file_id = 1",
+			"8192 1",
+		},
 		{"DBCC SHRINKFILE (1, NOTRUNCATE)", "ok"},
 		{"SELECT size FROM sys.database_files WHERE file_id = 1", "8192"},
 		{"DBCC SHRINKFILE (" + name + ", 50)", "ok"},
 		{"SELECT size FROM sys.database_files WHERE file_id = 1", "6400"},
 		{"DBCC SHRINKFILE (N'" + name + "', 0, TRUNCATEONLY) WITH NO_INFOMSGS", "ok"},
-		{"SELECT IIF(size < 6400 AND size >= FILEPROPERTY(name, 'SpaceUsed'), 1, 0) FROM sys.database_files WHERE file_id = 1", "1"},
+		{
+			"SELECT IIF(size < 6400 AND size >= FILEPROPERTY(name, 'SpaceUsed'), 1, 0) FROM sys.database_files WHERE " +
+				"file_id = 1",
+			"1",
+		},
 		{"DBCC SHRINKFILE (nowhere, 7)", "!8985/16"},
 		{"DBCC SHRINKFILE (1, EMPTYFILE)", "!2555/16"},
 		{"DBCC SHRINKDATABASE (" + name + ", 10)", "ok"},
@@ -112,7 +122,10 @@ func TestShrink(t *testing.T) {
 		{"BEGIN TRANSACTION; DBCC SHRINKDATABASE (" + name + ", TRUNCATEONLY)", "!8920/16"},
 		{"IF @@TRANCOUNT > 0 ROLLBACK", "ok"},
 	})
-	NewWithT(t).Expect(rowsText(query(t, db, "DBCC SHRINKFILE (2)"))).To(HavePrefix(rowsText(query(t, db, "SELECT DB_ID(), 2")) + " "))
+	NewWithT(
+		t,
+	).Expect(rowsText(query(t, db, "DBCC SHRINKFILE (2)"))).
+		To(HavePrefix(rowsText(query(t, db, "SELECT DB_ID(), 2")) + " "))
 }
 
 // TestDBCCLooks: what people type to look around, by the pages of the commands in docs/t-sql/database-console-commands.
@@ -132,27 +145,62 @@ func TestDBCCLooks(t *testing.T) {
 		}
 		return sets
 	}
-	mustExec(t, db, "CREATE TABLE t (a int NOT NULL CONSTRAINT pk PRIMARY KEY, b nvarchar(20)); INSERT t VALUES (1, N'x'); CREATE STATISTICS of_b ON t (b) WHERE b IS NOT NULL")
-	header := []string{"Name", "Updated", "Rows", "Rows Sampled", "Steps", "Density", "Average Key Length", "String Index", "Filter Expression", "Unfiltered Rows", "Persisted Sample Percent"}
+	mustExec(
+		t,
+		db,
+		"CREATE TABLE t (a int NOT NULL CONSTRAINT pk PRIMARY KEY, b nvarchar(20)); INSERT t VALUES (1, N'x'); CREATE "+
+			"STATISTICS of_b ON t (b) WHERE b IS NOT NULL",
+	)
+	header := []string{
+		"Name",
+		"Updated",
+		"Rows",
+		"Rows Sampled",
+		"Steps",
+		"Density",
+		"Average Key Length",
+		"String Index",
+		"Filter Expression",
+		"Unfiltered Rows",
+		"Persisted Sample Percent",
+	}
 	density := []string{"All Density", "Average Length", "Columns"}
 	histogram := []string{"RANGE_HI_KEY", "RANGE_ROWS", "EQ_ROWS", "DISTINCT_RANGE_ROWS", "AVG_RANGE_ROWS"}
 	g.Expect(shape("DBCC SHOW_STATISTICS ('t', of_b)")).To(Equal([][]string{header, density, histogram}))
 	g.Expect(shape("DBCC SHOW_STATISTICS ('dbo.t', pk) WITH STAT_HEADER, NO_INFOMSGS")).To(Equal([][]string{header}))
-	g.Expect(shape("DBCC SHOW_STATISTICS (t, 'pk') WITH DENSITY_VECTOR, HISTOGRAM")).To(Equal([][]string{density, histogram}))
-	g.Expect(shape("DBCC PROCCACHE")).To(Equal([][]string{{"num proc buffs", "num proc buffs used", "num proc buffs active", "proc cache size", "proc cache used", "proc cache active"}}))
-	g.Expect(shape("DBCC SQLPERF (LOGSPACE)")).To(Equal([][]string{{"Database Name", "Log Size (MB)", "Log Space Used (%)", "Status"}}))
+	g.Expect(shape("DBCC SHOW_STATISTICS (t, 'pk') WITH DENSITY_VECTOR, HISTOGRAM")).
+		To(Equal([][]string{density, histogram}))
+	g.Expect(shape("DBCC PROCCACHE")).
+		To(Equal([][]string{{"num proc buffs", "num proc buffs used", "num proc buffs active", "proc cache size",
+			"proc cache used", "proc cache active"}}))
+	g.Expect(shape("DBCC SQLPERF (LOGSPACE)")).
+		To(Equal([][]string{{"Database Name", "Log Size (MB)", "Log Space Used (%)", "Status"}}))
 	g.Expect(shape("DBCC INPUTBUFFER (@@SPID)")).To(Equal([][]string{{"EventType", "Parameters", "EventInfo"}}))
 	g.Expect(shape("DBCC USEROPTIONS")).To(Equal([][]string{{"Set Option", "Value"}}))
 	g.Expect(shape("DBCC TRACESTATUS (-1)")).To(Equal([][]string{{"TraceFlag", "Status", "Global", "Session"}}))
 	const done = "DBCC execution completed. If DBCC printed error messages, contact your system administrator."
-	for _, text := range []string{"DBCC FREEPROCCACHE", "DBCC FREESYSTEMCACHE ('ALL')", "DBCC FREESESSIONCACHE", "DBCC DROPCLEANBUFFERS", "DBCC SQLPERF (\"sys.dm_os_wait_stats\", CLEAR)", "DBCC SQLPERF ('sys.dm_os_latch_stats', CLEAR)"} {
+	for _, text := range []string{"DBCC FREEPROCCACHE", "DBCC FREESYSTEMCACHE ('ALL')", "DBCC FREESESSIONCACHE",
+		"DBCC DROPCLEANBUFFERS", "DBCC SQLPERF (\"sys.dm_os_wait_stats\", CLEAR)",
+		"DBCC SQLPERF ('sys.dm_os_latch_stats', CLEAR)"} {
 		g.Expect(notices(t, db, text)).To(Equal([]string{done}), text)
 		g.Expect(notices(t, db, text+" WITH NO_INFOMSGS")).To(BeEmpty(), text)
 	}
-	g.Expect(notices(t, db, "DBCC HELP ('?')")).To(ContainElements("checkdb", "checkident", "show_statistics", "useroptions", done))
-	g.Expect(notices(t, db, "DECLARE @s sysname = 'CHECKDB'; DBCC HELP (@s)")).To(ContainElement(HavePrefix("dbcc CHECKDB [ ( database")))
+	g.Expect(notices(t, db, "DBCC HELP ('?')")).
+		To(ContainElements("checkdb", "checkident", "show_statistics", "useroptions", done))
+	g.Expect(notices(t, db, "DECLARE @s sysname = 'CHECKDB'; DBCC HELP (@s)")).
+		To(ContainElement(HavePrefix("dbcc CHECKDB [ ( database")))
 	converse(t, db, []say{
-		{"DBCC SHOW_STATISTICS ('t', of_b) WITH STAT_HEADER", rowsText(query(t, db, "SELECT 'of_b', CONVERT(varchar(20), CAST(STATS_DATE(OBJECT_ID('t'), stats_id) AS datetime)), CONCAT('NULL NULL 0 NULL NULL NO  ', filter_definition, ' NULL 0') FROM sys.stats WHERE name = 'of_b'"))},
+		{
+			"DBCC SHOW_STATISTICS ('t', of_b) WITH STAT_HEADER",
+			rowsText(
+				query(
+					t,
+					db,
+					"SELECT 'of_b', CONVERT(varchar(20), CAST(STATS_DATE(OBJECT_ID('t'), stats_id) AS datetime)), CONCAT('NULL "+
+						"NULL 0 NULL NULL NO  ', filter_definition, ' NULL 0') FROM sys.stats WHERE name = 'of_b'",
+				),
+			),
+		},
 		{"DBCC SHOW_STATISTICS ('t', nothing)", "!2767/15"},
 		{"DBCC SHOW_STATISTICS ('nowhere', pk)", "!2501/16"},
 		{"DBCC SHOW_STATISTICS ('t')", "!2583/16"},
@@ -163,10 +211,19 @@ func TestDBCCLooks(t *testing.T) {
 		{"DBCC OPENTRAN WITH TABLERESULTS", "!40517"},
 		{"DBCC OUTPUTBUFFER (@@SPID)", "!40517"},
 		{"DBCC SHOWCONTIG", "!40517"},
-		{"CREATE TABLE #log (unit int, id int, size bigint, start bigint, number int, status int, parity tinyint, lsn numeric(25, 0)); INSERT #log EXEC ('DBCC LOGINFO WITH NO_INFOMSGS'); SELECT IIF(COUNT(*) = (SELECT COUNT(*) FROM sys.dm_db_log_info(DB_ID())) AND MIN(size) > 0, 1, 0) FROM #log", "1"},
+		{
+			"CREATE TABLE #log (unit int, id int, size bigint, start bigint, number int, status int, parity tinyint, lsn " +
+				"numeric(25, 0)); INSERT #log EXEC ('DBCC LOGINFO WITH NO_INFOMSGS'); SELECT IIF(COUNT(*) = (SELECT COUNT(*) " +
+				"FROM sys.dm_db_log_info(DB_ID())) AND MIN(size) > 0, 1, 0) FROM #log",
+			"1",
+		},
 	})
 	limited := uniqueName("limited")
-	mustExec(t, pool, "CREATE LOGIN "+limited+" WITH PASSWORD = 'L1mited-Looks'; CREATE USER "+limited+" FOR LOGIN "+limited)
+	mustExec(
+		t,
+		pool,
+		"CREATE LOGIN "+limited+" WITH PASSWORD = 'L1mited-Looks'; CREATE USER "+limited+" FOR LOGIN "+limited,
+	)
 	t.Cleanup(func() { dropLogin(t, shared.open(t, ""), limited) })
 	name := value(t, pool, "SELECT DB_NAME()").(string)
 	other := connection(t, shared.openAs(t, limited, "L1mited-Looks", name))

@@ -9,8 +9,9 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-// TestDatabaseTriggers: docs/t-sql/statements/create-trigger-transact-sql.md, docs/t-sql/functions/eventdata-transact-sql.md and
-// docs/relational-databases/triggers/use-the-eventdata-function.md, in words of their own.
+// TestDatabaseTriggers: docs/t-sql/statements/create-trigger-transact-sql.md,
+// docs/t-sql/functions/eventdata-transact-sql.md and docs/relational-databases/triggers/use-the-eventdata-function.md,
+// in words of their own.
 func TestDatabaseTriggers(t *testing.T) {
 	t.Parallel()
 	db := connection(t, newDatabase(t))
@@ -23,9 +24,16 @@ func TestDatabaseTriggers(t *testing.T) {
 		{"SELECT 1 AS n INTO a", "!3609"},
 		{"SELECT OBJECT_ID('a')", "NULL"},
 		{"CREATE TABLE #temporary (n int)", "ok"},
-		{"SELECT name, parent_class, parent_class_desc, parent_id, type, is_disabled, is_instead_of_trigger FROM sys.triggers", "keep 0 DATABASE 0 TR false false"},
+		{
+			"SELECT name, parent_class, parent_class_desc, parent_id, type, is_disabled, is_instead_of_trigger FROM " +
+				"sys.triggers",
+			"keep 0 DATABASE 0 TR false false",
+		},
 		{"SELECT COUNT(*) FROM sys.objects WHERE name = 'keep'", "0"},
-		{"SELECT definition FROM sys.sql_modules", "CREATE TRIGGER keep ON DATABASE FOR CREATE_TABLE, DROP_TABLE AS PRINT 'seen' ROLLBACK"},
+		{
+			"SELECT definition FROM sys.sql_modules",
+			"CREATE TRIGGER keep ON DATABASE FOR CREATE_TABLE, DROP_TABLE AS PRINT 'seen' ROLLBACK",
+		},
 		{"DISABLE TRIGGER keep ON DATABASE", "ok"},
 		{"CREATE TABLE a (n int)", "ok"},
 		{"ENABLE TRIGGER ALL ON DATABASE", "ok"},
@@ -35,7 +43,12 @@ func TestDatabaseTriggers(t *testing.T) {
 		{"ALTER TRIGGER none ON DATABASE FOR CREATE_VIEW AS SELECT 1", "!208/16"},
 		{"CREATE OR ALTER TRIGGER keep ON DATABASE FOR DDL_VIEW_EVENTS AS ROLLBACK", "ok"},
 		{"DROP TABLE a", "ok"},
-		{"SELECT type, type_desc, is_first, is_last, event_group_type, event_group_type_desc FROM sys.trigger_events ORDER BY type", "41 CREATE_VIEW false false 10019 DDL_VIEW_EVENTS; 42 ALTER_VIEW false false 10019 DDL_VIEW_EVENTS; 43 DROP_VIEW false false 10019 DDL_VIEW_EVENTS"},
+		{
+			"SELECT type, type_desc, is_first, is_last, event_group_type, event_group_type_desc FROM sys.trigger_events " +
+				"ORDER BY type",
+			"41 CREATE_VIEW false false 10019 DDL_VIEW_EVENTS; 42 ALTER_VIEW false false 10019 DDL_VIEW_EVENTS; 43 DROP_VIEW " +
+				"false false 10019 DDL_VIEW_EVENTS",
+		},
 		{"CREATE TRIGGER x ON DATABASE FOR CREATE_DATABASE AS SELECT 1", "!1098/15"},
 		{"CREATE TRIGGER x ON DATABASE FOR INSERT AS SELECT 1", "!1098/15"},
 		{"CREATE TRIGGER x ON DATABASE FOR CREATE_NOTHING AS SELECT 1", "!1084/15"},
@@ -47,10 +60,18 @@ func TestDatabaseTriggers(t *testing.T) {
 		{"SELECT COUNT(*) FROM sys.triggers", "0"},
 		{"SELECT EVENTDATA()", "NULL"},
 		{"CREATE TRIGGER x ON DATABASE WITH NATIVE_COMPILATION FOR DROP_SYNONYM AS ROLLBACK", "!40517"},
-		{"CREATE TRIGGER safety ON DATABASE FOR DROP_SYNONYM AS\nIF (@@ROWCOUNT = 0)\nRETURN;\nRAISERROR ('Not this one', 10, 1)\nROLLBACK", "ok"},
+		{
+			"CREATE TRIGGER safety ON DATABASE FOR DROP_SYNONYM AS\nIF (@@ROWCOUNT = 0)\nRETURN;\nRAISERROR ('Not this one', " +
+				"10, 1)\nROLLBACK",
+			"ok",
+		},
 		{"CREATE SYNONYM kept FOR a; SELECT 1 WHERE 1 = 0; DROP SYNONYM kept", "!3609"},
 		{"SELECT name FROM sys.synonyms", "kept"},
-		{"SELECT type_name FROM sys.trigger_event_types WHERE parent_type = (SELECT type FROM sys.trigger_event_types WHERE type_name = 'DDL_TABLE_EVENTS') ORDER BY type", "CREATE_TABLE; ALTER_TABLE; DROP_TABLE"},
+		{
+			"SELECT type_name FROM sys.trigger_event_types WHERE parent_type = (SELECT type FROM sys.trigger_event_types " +
+				"WHERE type_name = 'DDL_TABLE_EVENTS') ORDER BY type",
+			"CREATE_TABLE; ALTER_TABLE; DROP_TABLE",
+		},
 	})
 }
 
@@ -75,7 +96,11 @@ func TestEventData(t *testing.T) {
 		{"EXEC sp_rename 't.a', 'b', 'COLUMN'", "ok"},
 		{"CREATE USER u WITHOUT LOGIN; GRANT SELECT ON t TO u; ALTER ROLE db_owner ADD MEMBER u", "ok"},
 		{"CREATE TRIGGER tr ON t AFTER INSERT AS SELECT 1", "ok"},
-		{"SELECT event, object FROM log ORDER BY id; TRUNCATE TABLE log", "CREATE_VIEW dbo.v/VIEW/; ALTER_VIEW dbo.v/VIEW/; RENAME .//; CREATE_USER .u/SQL USER/; GRANT_DATABASE .t/OBJECT/; ADD_ROLE_MEMBER .u/SQL USER/; CREATE_TRIGGER dbo.tr/TRIGGER/t"},
+		{
+			"SELECT event, object FROM log ORDER BY id; TRUNCATE TABLE log",
+			"CREATE_VIEW dbo.v/VIEW/; ALTER_VIEW dbo.v/VIEW/; RENAME .//; CREATE_USER .u/SQL USER/; GRANT_DATABASE " +
+				".t/OBJECT/; ADD_ROLE_MEMBER .u/SQL USER/; CREATE_TRIGGER dbo.tr/TRIGGER/t",
+		},
 		{"BEGIN TRANSACTION; DROP VIEW v; ROLLBACK; SELECT COUNT(*) FROM log", "0"},
 		{"CREATE TABLE t (a int)", "!2714"},
 		{"SELECT COUNT(*) FROM log", "0"},
@@ -85,25 +110,66 @@ func TestEventData(t *testing.T) {
 		{"EXEC sp_settriggerorder 'logs', 'First', 'CREATE_TABLE', 'DATABASE'", "!15130/16"},
 		{"EXEC sp_settriggerorder 'nested', 'First', 'DROP_TABLE', 'DATABASE'", "!15125/16"},
 		{"EXEC sp_settriggerorder 'none', 'First', 'DROP_TABLE', 'DATABASE'", "!15165/16"},
-		{"SELECT t.name, e.is_first, e.is_last FROM sys.trigger_events e JOIN sys.triggers t ON t.object_id = e.object_id WHERE e.type_desc = 'CREATE_TABLE' ORDER BY 1", "logs false false; nested true false"},
-		{"ALTER TRIGGER nested ON DATABASE FOR ALTER_TABLE AS DECLARE @d xml = EVENTDATA(); SELECT @d.value('(//Create/Columns/Name)[1]', 'sysname'), @d.value('(//Create/Constraints/Name)[1]', 'sysname'), DB_NAME(), @d.value('(//UserName)[1]', 'sysname')", "ok"},
+		{
+			"SELECT t.name, e.is_first, e.is_last FROM sys.trigger_events e JOIN sys.triggers t ON t.object_id = e.object_id " +
+				"WHERE e.type_desc = 'CREATE_TABLE' ORDER BY 1",
+			"logs false false; nested true false",
+		},
+		{
+			"ALTER TRIGGER nested ON DATABASE FOR ALTER_TABLE AS DECLARE @d xml = EVENTDATA(); SELECT " +
+				"@d.value('(//Create/Columns/Name)[1]', 'sysname'), @d.value('(//Create/Constraints/Name)[1]', 'sysname'), " +
+				"DB_NAME(), @d.value('(//UserName)[1]', 'sysname')",
+			"ok",
+		},
 		{"SELECT COUNT(*) FROM sys.trigger_events WHERE is_first = 1", "0"},
-		{"ALTER TABLE t2 ADD c int, CONSTRAINT ck CHECK (c > 0)", "c ck " + value(t, db, "SELECT DB_NAME()").(string) + " dbo"},
+		{
+			"ALTER TABLE t2 ADD c int, CONSTRAINT ck CHECK (c > 0)",
+			"c ck " + value(t, db, "SELECT DB_NAME()").(string) + " dbo",
+		},
 		{"CREATE TABLE [<&>] (a int)", "ok"},
 		{"SELECT TOP (1) text FROM log ORDER BY id DESC", "CREATE TABLE [<&>] (a int)"},
 		{"TRUNCATE TABLE log", "ok"},
 		{"SELECT 1 AS n INTO three UNION ALL SELECT 2 UNION ALL SELECT 3; SELECT @@ROWCOUNT", "3"},
-		{"DROP USER IF EXISTS nobody; DROP ROLE IF EXISTS nobody; DROP SCHEMA IF EXISTS nothing; DROP TYPE IF EXISTS nothing", "ok"},
+		{
+			"DROP USER IF EXISTS nobody; DROP ROLE IF EXISTS nobody; DROP SCHEMA IF EXISTS nothing; DROP TYPE IF EXISTS nothing",
+			"ok",
+		},
 		{"CREATE TYPE ty FROM int; CREATE ROLE r", "ok"},
 		{"CREATE SCHEMA sc", "ok"},
-		{"DROP ROLE IF EXISTS r; DROP SCHEMA IF EXISTS sc; DROP TYPE IF EXISTS ty; CREATE INDEX i3 ON three (n); DROP INDEX three.i3", "ok"},
+		{
+			"DROP ROLE IF EXISTS r; DROP SCHEMA IF EXISTS sc; DROP TYPE IF EXISTS ty; CREATE INDEX i3 ON three (n); DROP " +
+				"INDEX three.i3",
+			"ok",
+		},
 		{"ALTER ROLE db_owner DROP MEMBER u; REVOKE SELECT ON t FROM u; DROP USER IF EXISTS u", "ok"},
-		{"SELECT event FROM log ORDER BY id; TRUNCATE TABLE log", "CREATE_TABLE; CREATE_TYPE; CREATE_ROLE; CREATE_SCHEMA; DROP_ROLE; DROP_SCHEMA; DROP_TYPE; CREATE_INDEX; DROP_INDEX; DROP_ROLE_MEMBER; REVOKE_DATABASE; DROP_USER"},
-		{"EXEC sp_addextendedproperty 'a', 'b'; EXEC sp_dropextendedproperty 'a'; EXEC sp_indexoption 'three', 'AllowRowLocks', 'FALSE'", "ok"},
-		{taken, "CREATE_EXTENDED_PROPERTY .// EXEC sp_addextendedproperty 'a', 'b';; DROP_EXTENDED_PROPERTY .// EXEC sp_dropextendedproperty 'a';; ALTER_INDEX .three/INDEX/ EXEC sp_indexoption 'three', 'AllowRowLocks', 'FALSE'"},
-		{"CREATE CERTIFICATE c ENCRYPTION BY PASSWORD /* is */ = /* this */ 'S3cret-pw' WITH SUBJECT = 'password = ''none'''", "ok"},
-		{"SELECT text FROM log", "CREATE CERTIFICATE c ENCRYPTION BY PASSWORD /* is */ = /* this */ '******' WITH SUBJECT = 'password = ''none'''"},
-		{"CREATE TRIGGER f1 ON t AFTER DELETE AS PRINT 'one'; EXEC sp_settriggerorder 'f1', 'Last', 'DELETE'; EXEC sp_settriggerorder 'f1', 'First', 'INSERT'", "ok"},
+		{
+			"SELECT event FROM log ORDER BY id; TRUNCATE TABLE log",
+			"CREATE_TABLE; CREATE_TYPE; CREATE_ROLE; CREATE_SCHEMA; DROP_ROLE; DROP_SCHEMA; DROP_TYPE; CREATE_INDEX; " +
+				"DROP_INDEX; DROP_ROLE_MEMBER; REVOKE_DATABASE; DROP_USER",
+		},
+		{
+			"EXEC sp_addextendedproperty 'a', 'b'; EXEC sp_dropextendedproperty 'a'; EXEC sp_indexoption 'three', " +
+				"'AllowRowLocks', 'FALSE'",
+			"ok",
+		},
+		{
+			taken,
+			"CREATE_EXTENDED_PROPERTY .// EXEC sp_addextendedproperty 'a', 'b';; DROP_EXTENDED_PROPERTY .// EXEC " +
+				"sp_dropextendedproperty 'a';; ALTER_INDEX .three/INDEX/ EXEC sp_indexoption 'three', 'AllowRowLocks', 'FALSE'",
+		},
+		{
+			"CREATE CERTIFICATE c ENCRYPTION BY PASSWORD /* is */ = /* this */ 'S3cret-pw' WITH SUBJECT = 'password = ''none'''",
+			"ok",
+		},
+		{
+			"SELECT text FROM log",
+			"CREATE CERTIFICATE c ENCRYPTION BY PASSWORD /* is */ = /* this */ '******' WITH SUBJECT = 'password = ''none'''",
+		},
+		{
+			"CREATE TRIGGER f1 ON t AFTER DELETE AS PRINT 'one'; EXEC sp_settriggerorder 'f1', 'Last', 'DELETE'; EXEC " +
+				"sp_settriggerorder 'f1', 'First', 'INSERT'",
+			"ok",
+		},
 	})
 }
 
@@ -126,14 +192,35 @@ func TestServerTriggers(t *testing.T) {
 	converse(t, db, []say{
 		{"CREATE DATABASE other", "ok"},
 		{"CREATE TRIGGER guard ON ALL SERVER FOR CREATE_TABLE, DDL_DATABASE_EVENTS AS ROLLBACK", "ok"},
-		{"CREATE TRIGGER logins ON ALL SERVER FOR DDL_LOGIN_EVENTS AS SELECT DB_NAME(), EVENTDATA().value('(/EVENT_INSTANCE/TSQLCommand/CommandText)[1]', 'nvarchar(200)')", "ok"},
-		{"SELECT name, parent_class, parent_class_desc, parent_id FROM sys.server_triggers ORDER BY 1", "guard 100 SERVER 0; logins 100 SERVER 0"},
+		{
+			"CREATE TRIGGER logins ON ALL SERVER FOR DDL_LOGIN_EVENTS AS SELECT DB_NAME(), " +
+				"EVENTDATA().value('(/EVENT_INSTANCE/TSQLCommand/CommandText)[1]', 'nvarchar(200)')",
+			"ok",
+		},
+		{
+			"SELECT name, parent_class, parent_class_desc, parent_id FROM sys.server_triggers ORDER BY 1",
+			"guard 100 SERVER 0; logins 100 SERVER 0",
+		},
 		{"SELECT COUNT(*) FROM sys.triggers", "0"},
-		{"CREATE LOGIN l WITH PASSWORD = 'S3cret-' , CHECK_POLICY = OFF", "master CREATE LOGIN l WITH PASSWORD = '******' , CHECK_POLICY = OFF"},
+		{
+			"CREATE LOGIN l WITH PASSWORD = 'S3cret-' , CHECK_POLICY = OFF",
+			"master CREATE LOGIN l WITH PASSWORD = '******' , CHECK_POLICY = OFF",
+		},
 		{"CREATE TRIGGER x ON ALL SERVER FOR LOGON, CREATE_TABLE AS ROLLBACK", "!102"},
-		{"CREATE TRIGGER links ON ALL SERVER FOR DDL_LINKED_SERVER_LOGIN_EVENTS AS SELECT EVENTDATA().value('(//CommandText)[1]', 'nvarchar(200)')", "ok"},
-		{"EXEC sp_addlinkedserver 'far'; EXEC sp_addlinkedsrvlogin 'far', 'false', NULL, 'remote', 'S3cret-pw'", "EXEC sp_addlinkedsrvlogin 'far', 'false', NULL, 'remote', '******'"},
-		{"EXEC sp_addlinkedsrvlogin @rmtsrvname = 'far', @useself = 'false', @rmtuser = 'remote', @rmtpassword = N'S3cret-pw'", "EXEC sp_addlinkedsrvlogin @rmtsrvname = 'far', @useself = 'false', @rmtuser = 'remote', @rmtpassword = '******'"},
+		{
+			"CREATE TRIGGER links ON ALL SERVER FOR DDL_LINKED_SERVER_LOGIN_EVENTS AS SELECT " +
+				"EVENTDATA().value('(//CommandText)[1]', 'nvarchar(200)')",
+			"ok",
+		},
+		{
+			"EXEC sp_addlinkedserver 'far'; EXEC sp_addlinkedsrvlogin 'far', 'false', NULL, 'remote', 'S3cret-pw'",
+			"EXEC sp_addlinkedsrvlogin 'far', 'false', NULL, 'remote', '******'",
+		},
+		{
+			"EXEC sp_addlinkedsrvlogin @rmtsrvname = 'far', @useself = 'false', @rmtuser = 'remote', @rmtpassword = " +
+				"N'S3cret-pw'",
+			"EXEC sp_addlinkedsrvlogin @rmtsrvname = 'far', @useself = 'false', @rmtuser = 'remote', @rmtpassword = '******'",
+		},
 		{"EXEC sp_dropserver 'far', 'droplogins'; DROP TRIGGER links ON ALL SERVER", "ok"},
 	})
 	converse(t, db, list())
@@ -181,11 +268,25 @@ func TestAttachingWithTriggers(t *testing.T) {
 	}
 	attach := "CREATE DATABASE copied ON (FILENAME = '" + data + ".copy'), (FILENAME = '" + log + ".copy') FOR ATTACH"
 	mustExec(t, admin, "CREATE TRIGGER guard ON ALL SERVER FOR CREATE_DATABASE AS ROLLBACK")
-	converse(t, admin, []say{{attach, "!3609/16"}, {"SELECT DB_ID('copied')", "NULL"}, {"DROP TRIGGER guard ON ALL SERVER", "ok"}, {attach, "ok"}, {"SELECT n FROM copied.dbo.kept", "42"},
-		{"SELECT name, type_desc FROM sys.master_files WHERE database_id = DB_ID('copied') ORDER BY type", "moved.mdf ROWS; moved_log.ldf LOG"}})
+	converse(
+		t,
+		admin,
+		[]say{
+			{attach, "!3609/16"},
+			{"SELECT DB_ID('copied')", "NULL"},
+			{"DROP TRIGGER guard ON ALL SERVER", "ok"},
+			{attach, "ok"},
+			{"SELECT n FROM copied.dbo.kept", "42"},
+			{
+				"SELECT name, type_desc FROM sys.master_files WHERE database_id = DB_ID('copied') ORDER BY type",
+				"moved.mdf ROWS; moved_log.ldf LOG",
+			},
+		},
+	)
 }
 
-// TestAGDatabaseTriggers: triggers of a database go where its log goes: a secondary that becomes primary fires them, and redo does not.
+// TestAGDatabaseTriggers: triggers of a database go where its log goes: a secondary that becomes primary fires them,
+// and redo does not.
 func TestAGDatabaseTriggers(t *testing.T) {
 	t.Parallel()
 	c := newGroup(t, "SYNCHRONOUS_COMMIT", agLease)
@@ -193,7 +294,11 @@ func TestAGDatabaseTriggers(t *testing.T) {
 	app := c.servers[0].open(t, "app")
 	converse(t, app, []say{
 		{"CREATE TABLE fired (text nvarchar(max))", "ok"},
-		{"CREATE TRIGGER noted ON DATABASE FOR DDL_TABLE_EVENTS AS INSERT fired VALUES (EVENTDATA().value('(//ObjectName)[1]', 'sysname'))", "ok"},
+		{
+			"CREATE TRIGGER noted ON DATABASE FOR DDL_TABLE_EVENTS AS INSERT fired VALUES " +
+				"(EVENTDATA().value('(//ObjectName)[1]', 'sysname'))",
+			"ok",
+		},
 		{"CREATE TABLE first (n int)", "ok"},
 	})
 	app.Close()

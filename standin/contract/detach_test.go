@@ -8,8 +8,9 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-// TestDetachAndAttach: a database goes with sp_detach_db, its files stay, and sp_attach_db and FOR ATTACH take them with all that is in them
-// (docs/relational-databases/system-stored-procedures/sp-detach-db-transact-sql.md, sp-attach-db-transact-sql.md).
+// TestDetachAndAttach: a database goes with sp_detach_db, its files stay, and sp_attach_db and FOR ATTACH take them
+// with all that is in them (docs/relational-databases/system-stored-procedures/sp-detach-db-transact-sql.md,
+// sp-attach-db-transact-sql.md).
 func TestDetachAndAttach(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)

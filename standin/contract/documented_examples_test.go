@@ -4,8 +4,9 @@ package contract_test
 
 import "testing"
 
-// TestExamplesOfStatements: what pages of the reference show, as they write it: docs/t-sql/language-elements/goto-transact-sql.md (Examples), where
-// labels follow a SELECT without a semicolon; docs/t-sql/language-elements/sql-server-utilities-statements-backslash.md;
+// TestExamplesOfStatements: what pages of the reference show, as they write it:
+// docs/t-sql/language-elements/goto-transact-sql.md (Examples), where labels follow a SELECT without a semicolon;
+// docs/t-sql/language-elements/sql-server-utilities-statements-backslash.md;
 // docs/t-sql/database-console-commands/dbcc-freesystemcache-transact-sql.md, example B.
 func TestExamplesOfStatements(t *testing.T) {
 	t.Parallel()
@@ -28,7 +29,11 @@ Branch_Three:
     INSERT @seen SELECT 'Jumping To Branch Three.'
 Shown:
     SELECT said FROM @seen ORDER BY n`, "Jumping To Branch One.; Jumping To Branch Three."},
-		{"DECLARE @n int = 0\nSELECT @n = COUNT(*) FROM sys.databases WHERE name = 'master'\nnext_one:\nSET @n += 1\nIF @n < 5 GOTO next_one\nSELECT @n", "5"},
+		{
+			"DECLARE @n int = 0\nSELECT @n = COUNT(*) FROM sys.databases WHERE name = 'master'\nnext_one:\nSET @n += 1\nIF " +
+				"@n < 5 GOTO next_one\nSELECT @n",
+			"5",
+		},
 		{"SELECT 'abc\\\ndef' AS [ColumnResult]", "abcdef"},
 		{"SELECT N'abc\\\r\ndef', 0xabc\\\ndef, 'a\\b'", `abcdef 0xABCDEF a\b`},
 		{"SELECT 'abc\\\ndef'\nSELECT nope", "!207/16/1/3"},

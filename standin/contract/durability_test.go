@@ -21,7 +21,12 @@ func TestCommittedSurvivesKill(t *testing.T) {
 	g := NewWithT(t)
 	i := newInstance(t)
 	db := i.newDatabase(t, "crash")
-	mustExec(t, db, "CREATE TABLE a (writer int NOT NULL, n int NOT NULL, filler char(200) NOT NULL DEFAULT 'x', PRIMARY KEY (writer, n))")
+	mustExec(
+		t,
+		db,
+		"CREATE TABLE a (writer int NOT NULL, n int NOT NULL, filler char(200) NOT NULL DEFAULT 'x', PRIMARY KEY "+
+			"(writer, n))",
+	)
 	mustExec(t, db, "CREATE TABLE b (writer int NOT NULL, n int NOT NULL, PRIMARY KEY (writer, n))")
 	const writers = 6
 	next := make([]int, writers)
@@ -54,7 +59,9 @@ func TestCommittedSurvivesKill(t *testing.T) {
 		load.Close()
 		g.Expect(i.launch()).To(Succeed(), "round %d", round)
 		check := i.open(t, "crash")
-		g.Expect(value(t, check, "SELECT COUNT(*) FROM a FULL JOIN b ON a.writer = b.writer AND a.n = b.n WHERE a.n IS NULL OR b.n IS NULL")).To(Equal(int64(0)), "half-applied transactions")
+		g.Expect(value(t, check,
+			"SELECT COUNT(*) FROM a FULL JOIN b ON a.writer = b.writer AND a.n = b.n WHERE a.n IS NULL OR b.n IS NULL")).
+			To(Equal(int64(0)), "half-applied transactions")
 		found := make([]map[int]bool, writers)
 		for w := range found {
 			found[w] = map[int]bool{}
@@ -66,7 +73,8 @@ func TestCommittedSurvivesKill(t *testing.T) {
 			for n := range acknowledged[w] {
 				g.Expect(found[w]).To(HaveKey(n), "acknowledged row (%d, %d) after round %d", w, n, round)
 			}
-			g.Expect(len(found[w])).To(BeNumerically("<=", len(acknowledged[w])+round+1), "at most one unanswered commit per writer and round")
+			g.Expect(len(found[w])).
+				To(BeNumerically("<=", len(acknowledged[w])+round+1), "at most one unanswered commit per writer and round")
 		}
 	}
 }
@@ -126,5 +134,6 @@ func TestDefinitionsSurviveKill(t *testing.T) {
 	mustExec(t, i.open(t, ""), "DROP DATABASE db1")
 	i.kill()
 	g.Expect(i.launch()).To(Succeed())
-	g.Expect(query(t, i.open(t, ""), "SELECT name FROM sys.databases WHERE database_id > 4 ORDER BY name")).To(Equal([][]any{{"db0"}, {"db2"}}))
+	g.Expect(query(t, i.open(t, ""), "SELECT name FROM sys.databases WHERE database_id > 4 ORDER BY name")).
+		To(Equal([][]any{{"db0"}, {"db2"}}))
 }

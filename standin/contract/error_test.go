@@ -12,7 +12,11 @@ import (
 func TestErrors(t *testing.T) {
 	db := newDatabase(t)
 	mustExec(t, db, "CREATE TABLE parent (id int PRIMARY KEY, code varchar(10) UNIQUE)")
-	mustExec(t, db, "CREATE TABLE child (id int IDENTITY PRIMARY KEY, parent int NOT NULL REFERENCES parent (id), n int CHECK (n > 0))")
+	mustExec(
+		t,
+		db,
+		"CREATE TABLE child (id int IDENTITY PRIMARY KEY, parent int NOT NULL REFERENCES parent (id), n int CHECK (n > 0))",
+	)
 	mustExec(t, db, "CREATE UNIQUE INDEX ix_child ON child (n)")
 	mustExec(t, db, "INSERT parent VALUES (1, 'a')")
 	mustExec(t, db, "INSERT child (parent, n) VALUES (1, 1)")
@@ -112,11 +116,15 @@ END CATCH`)
 	e := failure(t, db, "BEGIN TRY\n INSERT t VALUES (1)\nEND TRY BEGIN CATCH\n THROW\nEND CATCH")
 	g.Expect(e.Number).To(Equal(int32(2627)))
 	g.Expect(e.LineNo).To(Equal(int32(2)), "a rethrown error keeps its line")
-	g.Expect(value(t, db, "DECLARE @x int; BEGIN TRY SET @x = 1/0 END TRY BEGIN CATCH END CATCH; SELECT ERROR_NUMBER()")).To(BeNil())
+	g.Expect(value(t, db, "DECLARE @x int; BEGIN TRY SET @x = 1/0 END TRY BEGIN CATCH END CATCH; SELECT ERROR_NUMBER()")).
+		To(BeNil())
 	c := connection(t, db)
 	_, err := tryQuery(c, "INSERT t VALUES (1)")
 	g.Expect(err).To(HaveOccurred())
 	g.Expect(value(t, c, "SELECT @@ERROR")).To(Equal(int64(2627)))
 	g.Expect(value(t, c, "SELECT @@ERROR")).To(Equal(int64(0)))
-	g.Expect(query(t, c, "DECLARE @e int; BEGIN TRY RAISERROR (N'x', 11, 1) END TRY BEGIN CATCH SET @e = ERROR_NUMBER() END CATCH; SELECT @e, ERROR_MESSAGE()")).To(Equal([][]any{{int64(50000), nil}}))
+	g.Expect(query(t, c,
+		"DECLARE @e int; BEGIN TRY RAISERROR (N'x', 11, 1) END TRY BEGIN CATCH SET @e = ERROR_NUMBER() END CATCH; SELECT "+
+			"@e, ERROR_MESSAGE()")).
+		To(Equal([][]any{{int64(50000), nil}}))
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package contract_test is the contract suite: how a server behaves, seen through TDS alone. It runs against a server
-// given by address (GEOSQL_CONTRACT_SERVER=host:port, GEOSQL_CONTRACT_USER, GEOSQL_CONTRACT_PASSWORD), of whatever make,
-// or starts stand-in processes itself.
+// given by address (GEOSQL_CONTRACT_SERVER=host:port, GEOSQL_CONTRACT_USER, GEOSQL_CONTRACT_PASSWORD), of whatever
+// make, or starts stand-in processes itself.
 package contract_test
 
 import (
@@ -33,8 +33,8 @@ import (
 
 const (
 	saPassword = "C0ntract-Suite"
-	// patient bounds the waits for what must come about. They end when it has; how long that takes on a machine with other work
-	// says nothing of the server.
+	// patient bounds the waits for what must come about. They end when it has; how long that takes on a machine with other
+	// work says nothing of the server.
 	patient = 2 * time.Minute
 	// grace is what Kubernetes leaves a pod after SIGTERM unless it says otherwise (terminationGracePeriodSeconds).
 	grace = 30 * time.Second
@@ -86,7 +86,11 @@ func runSuite(m *testing.M) int {
 		return 1
 	}
 	if address := os.Getenv("GEOSQL_CONTRACT_SERVER"); address != "" {
-		shared = &instance{address: address, user: os.Getenv("GEOSQL_CONTRACT_USER"), password: os.Getenv("GEOSQL_CONTRACT_PASSWORD")}
+		shared = &instance{
+			address:  address,
+			user:     os.Getenv("GEOSQL_CONTRACT_USER"),
+			password: os.Getenv("GEOSQL_CONTRACT_PASSWORD"),
+		}
 		if shared.user == "" {
 			shared.user = "sa"
 		}
@@ -103,7 +107,13 @@ func runSuite(m *testing.M) int {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
-	shared = &instance{user: "sa", password: saPassword, root: filepath.Join(dir, "shared"), name: "CONTRACT", env: append(standardEnvironment(), "MSSQL_ENABLE_HADR=1")}
+	shared = &instance{
+		user:     "sa",
+		password: saPassword,
+		root:     filepath.Join(dir, "shared"),
+		name:     "CONTRACT",
+		env:      append(standardEnvironment(), "MSSQL_ENABLE_HADR=1"),
+	}
 	if err := shared.launch(); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
@@ -129,14 +139,21 @@ func placeBinary() error {
 		}
 		return nil
 	}
-	if out, err := exec.Command("go", "build", "-o", binary, "geosql.dev/standin/cmd/standin").CombinedOutput(); err != nil {
+	if out, err := exec.Command("go", "build", "-o", binary,
+		"geosql.dev/standin/cmd/standin").CombinedOutput(); err != nil {
 		return fmt.Errorf("build the stand-in: %w\n%s", err, out)
 	}
 	return nil
 }
 
 func standardEnvironment() []string {
-	return []string{"ACCEPT_EULA=Y", "MSSQL_SA_PASSWORD=" + saPassword, "MSSQL_TCP_PORT=0", "MSSQL_IP_ADDRESS=127.0.0.1", "MSSQL_MEMORY_LIMIT_MB=256"}
+	return []string{
+		"ACCEPT_EULA=Y",
+		"MSSQL_SA_PASSWORD=" + saPassword,
+		"MSSQL_TCP_PORT=0",
+		"MSSQL_IP_ADDRESS=127.0.0.1",
+		"MSSQL_MEMORY_LIMIT_MB=256",
+	}
 }
 
 // ownProcess skips tests that must start and kill processes when the server is somebody else's.
@@ -191,7 +208,8 @@ func (i *instance) launch() error {
 	deadline := time.After(patient)
 	for {
 		text := i.output.String()
-		if port := listening.FindStringSubmatch(text); port != nil && strings.Contains(text, "is now ready for client connections") {
+		if port := listening.FindStringSubmatch(text); port != nil &&
+			strings.Contains(text, "is now ready for client connections") {
 			host := "127.0.0.1"
 			if i.host != "" {
 				host = i.host
@@ -287,7 +305,12 @@ func (i *instance) stop(t *testing.T) int {
 // dsn is a connection string for a login; options go before the defaults.
 func (i *instance) dsn(user, password, database string, options map[string]string) string {
 	u := url.URL{Scheme: "sqlserver", User: url.UserPassword(user, password), Host: i.address}
-	q := url.Values{"TrustServerCertificate": {"true"}, "encrypt": {"false"}, "dial timeout": {"5"}, "app name": {"contract"}}
+	q := url.Values{
+		"TrustServerCertificate": {"true"},
+		"encrypt":                {"false"},
+		"dial timeout":           {"5"},
+		"app name":               {"contract"},
+	}
 	if database != "" {
 		q.Set("database", database)
 	}
@@ -327,7 +350,9 @@ func (i *instance) newDatabase(t *testing.T, name string) *sql.DB {
 	if i == shared {
 		t.Cleanup(func() {
 			db.Close()
-			_, err := admin.Exec("ALTER DATABASE [" + name + "] SET SINGLE_USER WITH ROLLBACK IMMEDIATE; DROP DATABASE [" + name + "]")
+			_, err := admin.Exec(
+				"ALTER DATABASE [" + name + "] SET SINGLE_USER WITH ROLLBACK IMMEDIATE; DROP DATABASE [" + name + "]",
+			)
 			if err != nil {
 				t.Errorf("drop database %s: %v", name, err)
 			}

@@ -4,32 +4,54 @@ package contract_test
 
 import "testing"
 
-// TestAbsentStatementsAreNamed: statements of documented examples that the stand-in does not have are refused by name and not as errors of
-// syntax (the pages of docs/t-sql/statements that are named beside them).
+// TestAbsentStatementsAreNamed: statements of documented examples that the stand-in does not have are refused by name
+// and not as errors of syntax (the pages of docs/t-sql/statements that are named beside them).
 func TestAbsentStatementsAreNamed(t *testing.T) {
 	t.Parallel()
 	db := connection(t, newDatabase(t))
 	list := []say{}
 	for _, text := range []string{
-		"ADD SIGNATURE TO p BY CERTIFICATE c WITH PASSWORD = 'pGFD4bb925DGvbd2439587y'",                                                                                  // add-signature
-		"ADD COUNTER SIGNATURE TO p BY CERTIFICATE c WITH SIGNATURE = 0x831F5530C86CC8ED606E5BC2720DA835351E46219A6D5DE9CE546297B88AEF3B",                                // add-signature
-		"ALTER EVENT SESSION s ON SERVER ADD EVENT sqlserver.database_transaction_begin",                                                                                 // alter-event-session
-		"CREATE SECURITY POLICY p ADD BLOCK PREDICATE f(a) ON dbo.Sales AFTER INSERT",                                                                                    // create-security-policy
-		"ALTER SERVER CONFIGURATION SET MEMORY_OPTIMIZED TEMPDB_METADATA = ON",                                                                                           // alter-server-configuration
-		"ALTER TABLE t ADD c nvarchar(100) ENCRYPTED WITH (COLUMN_ENCRYPTION_KEY = k, ENCRYPTION_TYPE = RANDOMIZED, ALGORITHM = 'A')",                                    // alter-table
-		"ALTER TABLE t ENABLE CHANGE_TRACKING WITH (TRACK_COLUMNS_UPDATED = ON)",                                                                                         // alter-table
-		"CREATE TABLE i (a int); ALTER TABLE dbo.i DROP INDEX ix",                                                                                                        // alter-table
-		"CREATE PROCEDURE p WITH NATIVE_COMPILATION, SCHEMABINDING AS BEGIN ATOMIC WITH (TRANSACTION ISOLATION LEVEL = SNAPSHOT, LANGUAGE = N'us_english') SELECT 1 END", // create-procedure
-		"ALTER USER u WITH PASSWORD = 'W1r77TT98%ab@#' OLD_PASSWORD = 'New Devel0per'",                                                                                   // alter-user
-		"CREATE USER u WITH DEFAULT_SCHEMA = dbo, ALLOW_ENCRYPTED_VALUE_MODIFICATIONS = ON",                                                                              // create-user
-		"CREATE CERTIFICATE c FROM EXECUTABLE FILE = 'c:\\c.dll'",                                                                                                        // create-certificate
-		"DELETE FROM OPENDATASOURCE('SQLNCLI', 'Data Source=x').a.b.c WHERE d = 17",                                                                                      // delete
-		"INSERT INTO OPENDATASOURCE('SQLNCLI', 'Data Source=x').a.b.c (d) VALUES (1)",                                                                                    // insert
-		"INSERT OPENQUERY (MyLinkServer, 'SELECT a FROM b') VALUES ('c')",                                                                                                // insert
-		"UPDATE OPENDATASOURCE('SQLNCLI', 'Data Source=x').a.b.c SET d = 1",                                                                                              // update
-		"WAITFOR (RECEIVE * FROM ExpenseQueue), TIMEOUT 60000",                                                                                                           // receive
-		"GRANT VIEW DEFINITION ON SEARCH PROPERTY LIST :: l TO public",                                                                                                   // grant-search-property-list-permissions
-		"RESTORE LOG d FROM DISK = 'x' WITH RECOVERY, STOPATMARK = ListPriceUpdate",                                                                                      // restore-statements
+		// add-signature
+		"ADD SIGNATURE TO p BY CERTIFICATE c WITH PASSWORD = 'pGFD4bb925DGvbd2439587y'",
+		// add-signature
+		"ADD COUNTER SIGNATURE TO p BY CERTIFICATE c WITH SIGNATURE = " +
+			"0x831F5530C86CC8ED606E5BC2720DA835351E46219A6D5DE9CE546297B88AEF3B",
+		// alter-event-session
+		"ALTER EVENT SESSION s ON SERVER ADD EVENT sqlserver.database_transaction_begin",
+		// create-security-policy
+		"CREATE SECURITY POLICY p ADD BLOCK PREDICATE f(a) ON dbo.Sales AFTER INSERT",
+		// alter-server-configuration
+		"ALTER SERVER CONFIGURATION SET MEMORY_OPTIMIZED TEMPDB_METADATA = ON",
+		// alter-table
+		"ALTER TABLE t ADD c nvarchar(100) ENCRYPTED WITH (COLUMN_ENCRYPTION_KEY = k, ENCRYPTION_TYPE = RANDOMIZED, " +
+			"ALGORITHM = 'A')",
+		// alter-table
+		"ALTER TABLE t ENABLE CHANGE_TRACKING WITH (TRACK_COLUMNS_UPDATED = ON)",
+		// alter-table
+		"CREATE TABLE i (a int); ALTER TABLE dbo.i DROP INDEX ix",
+		// create-procedure
+		"CREATE PROCEDURE p WITH NATIVE_COMPILATION, SCHEMABINDING AS BEGIN ATOMIC WITH (TRANSACTION ISOLATION LEVEL = " +
+			"SNAPSHOT, LANGUAGE = N'us_english') SELECT 1 END",
+		// alter-user
+		"ALTER USER u WITH PASSWORD = 'W1r77TT98%ab@#' OLD_PASSWORD = 'New Devel0per'",
+		// create-user
+		"CREATE USER u WITH DEFAULT_SCHEMA = dbo, ALLOW_ENCRYPTED_VALUE_MODIFICATIONS = ON",
+		// create-certificate
+		"CREATE CERTIFICATE c FROM EXECUTABLE FILE = 'c:\\c.dll'",
+		// delete
+		"DELETE FROM OPENDATASOURCE('SQLNCLI', 'Data Source=x').a.b.c WHERE d = 17",
+		// insert
+		"INSERT INTO OPENDATASOURCE('SQLNCLI', 'Data Source=x').a.b.c (d) VALUES (1)",
+		// insert
+		"INSERT OPENQUERY (MyLinkServer, 'SELECT a FROM b') VALUES ('c')",
+		// update
+		"UPDATE OPENDATASOURCE('SQLNCLI', 'Data Source=x').a.b.c SET d = 1",
+		// receive
+		"WAITFOR (RECEIVE * FROM ExpenseQueue), TIMEOUT 60000",
+		// grant-search-property-list-permissions
+		"GRANT VIEW DEFINITION ON SEARCH PROPERTY LIST :: l TO public",
+		// restore-statements
+		"RESTORE LOG d FROM DISK = 'x' WITH RECOVERY, STOPATMARK = ListPriceUpdate",
 	} {
 		list = append(list, say{text, "!40517/16"})
 	}
@@ -47,7 +69,8 @@ func TestWordsOfAbsentStatementsAreNames(t *testing.T) {
 	})
 }
 
-// TestPartitionsOfTables: there are none to choose (docs/t-sql/statements/create-table-transact-sql.md, DATA_COMPRESSION ON PARTITIONS).
+// TestPartitionsOfTables: there are none to choose (docs/t-sql/statements/create-table-transact-sql.md,
+// DATA_COMPRESSION ON PARTITIONS).
 func TestPartitionsOfTables(t *testing.T) {
 	t.Parallel()
 	converse(t, connection(t, newDatabase(t)), []say{

@@ -19,7 +19,8 @@ func TestScalarFunctionsAreExecuted(t *testing.T) {
 		"INSERT dbo.t VALUES (1, N'one'), (2, N'two')",
 		"CREATE TYPE dbo.word FROM nvarchar(10)",
 		"CREATE FUNCTION dbo.plus (@a int, @b int = 10) RETURNS int AS BEGIN RETURN @a + @b END",
-		"CREATE FUNCTION dbo.named (@id int) RETURNS dbo.word AS BEGIN DECLARE @v nvarchar(10); SELECT @v = v FROM dbo.t WHERE id = @id; RETURN @v END",
+		"CREATE FUNCTION dbo.named (@id int) RETURNS dbo.word AS BEGIN DECLARE @v nvarchar(10); SELECT @v = v FROM dbo.t " +
+			"WHERE id = @id; RETURN @v END",
 		"CREATE FUNCTION dbo.strict (@a int) RETURNS int WITH RETURNS NULL ON NULL INPUT AS BEGIN RETURN 7 END",
 		"CREATE FUNCTION dbo.twice (@a int) RETURNS int AS BEGIN DECLARE @r int; EXEC @r = dbo.plus @a, @a; RETURN @r END",
 		"CREATE FUNCTION dbo.broken (@a int) RETURNS int AS BEGIN RETURN @a / 0 END",
@@ -35,7 +36,8 @@ func TestScalarFunctionsAreExecuted(t *testing.T) {
 	g.Expect(value(t, db, "DECLARE @r int; EXEC @r = dbo.plus 1; SELECT @r")).To(BeEquivalentTo(11))
 	g.Expect(value(t, db, "DECLARE @r int; EXEC @r = dbo.plus 1, DEFAULT; SELECT @r")).To(BeEquivalentTo(11))
 	g.Expect(value(t, db, "DECLARE @r varchar(5); EXEC @r = dbo.other 1; SELECT @r")).To(Equal("11"))
-	g.Expect(value(t, db, "DECLARE @r varchar(10), @name sysname = N'dbo.named'; EXEC @r = @name 2; SELECT @r")).To(Equal("two"))
+	g.Expect(value(t, db, "DECLARE @r varchar(10), @name sysname = N'dbo.named'; EXEC @r = @name 2; SELECT @r")).
+		To(Equal("two"))
 	g.Expect(value(t, db, "DECLARE @r int = 1; EXEC @r = dbo.strict NULL; SELECT @r")).To(BeNil())
 	g.Expect(value(t, db, "SELECT dbo.twice(21)")).To(BeEquivalentTo(42))
 	for text, number := range map[string]int32{

@@ -33,7 +33,8 @@ func fileTexts(t *testing.T, db *sql.DB, name string, list []say) []say {
 func dropLater(t *testing.T, admin *sql.DB, name string) {
 	t.Helper()
 	t.Cleanup(func() {
-		if _, err := admin.Exec("ALTER DATABASE [" + name + "] SET SINGLE_USER WITH ROLLBACK IMMEDIATE; DROP DATABASE [" + name + "]"); err != nil {
+		if _, err := admin.Exec("ALTER DATABASE [" + name + "] SET SINGLE_USER WITH ROLLBACK IMMEDIATE; DROP DATABASE [" +
+			name + "]"); err != nil {
 			t.Errorf("drop database %s: %v", name, err)
 		}
 	})
@@ -68,26 +69,50 @@ func TestCreateDatabaseWithFileGroups(t *testing.T) {
 	dropLater(t, admin, name)
 	db := shared.open(t, name)
 	converse(t, connection(t, db), fileTexts(t, admin, name, []say{
-		{"SELECT file_id, type_desc, data_space_id, name, physical_name, size, max_size, growth, is_percent_growth FROM sys.database_files ORDER BY file_id",
-			"1 ROWS 1 SPri1_dat <path>_SPri1dat.mdf 1280 6400 15 true; 2 LOG 0 Sales_log <path>_salelog.ldf 640 3200 640 false; 3 ROWS 1 SPri2_dat <path>_SPri2dt.ndf 1280 6400 15 true; " +
-				"4 ROWS 2 SGrp1Fi1_dat <path>_SG1Fi1dt.ndf 1280 6400 640 false; 5 ROWS 2 SGrp1Fi2_dat <path>_SG1Fi2dt.ndf 1280 6400 640 false; " +
-				"6 ROWS 3 SGrp2Fi1_dat <path>_SG2Fi1dt.ndf 1280 6400 640 false; 7 ROWS 3 SGrp2Fi2_dat <path>_SG2Fi2dt.ndf 1280 6400 640 false"},
-		{"SELECT name, data_space_id, type, type_desc, is_default, is_system, is_read_only, is_autogrow_all_files FROM sys.filegroups ORDER BY data_space_id",
-			"PRIMARY 1 FG ROWS_FILEGROUP true false false false; SalesGroup1 2 FG ROWS_FILEGROUP false false false false; SalesGroup2 3 FG ROWS_FILEGROUP false false false false"},
+		{
+			"SELECT file_id, type_desc, data_space_id, name, physical_name, size, max_size, growth, is_percent_growth FROM " +
+				"sys.database_files ORDER BY file_id",
+			"1 ROWS 1 SPri1_dat <path>_SPri1dat.mdf 1280 6400 15 true; 2 LOG 0 Sales_log <path>_salelog.ldf 640 3200 640 " +
+				"false; 3 ROWS 1 SPri2_dat <path>_SPri2dt.ndf 1280 6400 15 true; " +
+				"4 ROWS 2 SGrp1Fi1_dat <path>_SG1Fi1dt.ndf 1280 6400 640 false; 5 ROWS 2 SGrp1Fi2_dat <path>_SG1Fi2dt.ndf 1280 " +
+				"6400 640 false; " +
+				"6 ROWS 3 SGrp2Fi1_dat <path>_SG2Fi1dt.ndf 1280 6400 640 false; 7 ROWS 3 SGrp2Fi2_dat <path>_SG2Fi2dt.ndf 1280 " +
+				"6400 640 false",
+		},
+		{
+			"SELECT name, data_space_id, type, type_desc, is_default, is_system, is_read_only, is_autogrow_all_files FROM " +
+				"sys.filegroups ORDER BY data_space_id",
+			"PRIMARY 1 FG ROWS_FILEGROUP true false false false; SalesGroup1 2 FG ROWS_FILEGROUP false false false false; " +
+				"SalesGroup2 3 FG ROWS_FILEGROUP false false false false",
+		},
 		{"SELECT COUNT(*), COUNT(DISTINCT file_guid) FROM sys.master_files WHERE database_id = DB_ID()", "7 7"},
-		{"SELECT FILEGROUP_NAME(3), FILEGROUP_ID('salesgroup1'), FILEGROUPPROPERTY('SalesGroup1', 'IsUserDefinedFG'), FILEGROUPPROPERTY('SalesGroup1', 'IsDefault'), FILEGROUPPROPERTY('SalesGroup1', 'IsReadOnly'), FILEGROUPPROPERTY('SalesGroup1', 'x')", "SalesGroup2 2 1 0 0 NULL"},
-		{"SELECT FILE_NAME(7), FILE_ID('SGrp1Fi1_dat'), FILE_IDEX('Sales_log'), FILEPROPERTY('SGrp1Fi1_dat', 'IsPrimaryFile'), FILEPROPERTY('SPri1_dat', 'IsPrimaryFile'), FILE_ID('x')", "SGrp2Fi2_dat 4 2 0 1 NULL"},
+		{
+			"SELECT FILEGROUP_NAME(3), FILEGROUP_ID('salesgroup1'), FILEGROUPPROPERTY('SalesGroup1', 'IsUserDefinedFG'), " +
+				"FILEGROUPPROPERTY('SalesGroup1', 'IsDefault'), FILEGROUPPROPERTY('SalesGroup1', 'IsReadOnly'), " +
+				"FILEGROUPPROPERTY('SalesGroup1', 'x')",
+			"SalesGroup2 2 1 0 0 NULL",
+		},
+		{
+			"SELECT FILE_NAME(7), FILE_ID('SGrp1Fi1_dat'), FILE_IDEX('Sales_log'), FILEPROPERTY('SGrp1Fi1_dat', " +
+				"'IsPrimaryFile'), FILEPROPERTY('SPri1_dat', 'IsPrimaryFile'), FILE_ID('x')",
+			"SGrp2Fi2_dat 4 2 0 1 NULL",
+		},
 		{"EXEC sp_helpfilegroup 'SalesGroup1'", "SalesGroup1 2 2"},
-		{"DECLARE @f TABLE (n sysname, i smallint, f nchar(260), g sysname NULL, s nvarchar(18), m nvarchar(18), w nvarchar(18), u varchar(9)); INSERT @f EXEC sp_helpfile; SELECT n, g, s, m, w, u FROM @f WHERE i IN (2, 6) ORDER BY i",
-			"Sales_log NULL 5120 KB 25600 KB 5120 KB log only; SGrp2Fi1_dat SalesGroup2 10240 KB 51200 KB 5120 KB data only"},
+		{
+			"DECLARE @f TABLE (n sysname, i smallint, f nchar(260), g sysname NULL, s nvarchar(18), m nvarchar(18), w " +
+				"nvarchar(18), u varchar(9)); INSERT @f EXEC sp_helpfile; SELECT n, g, s, m, w, u FROM @f WHERE i IN (2, " +
+				"6) ORDER BY i",
+			"Sales_log NULL 5120 KB 25600 KB 5120 KB log only; SGrp2Fi1_dat SalesGroup2 10240 KB 51200 KB 5120 KB data only",
+		},
 		{"DBCC CHECKFILEGROUP ('SalesGroup2') WITH NO_INFOMSGS", "ok"},
 		{"DBCC CHECKFILEGROUP (9)", "!2523/16"},
 	}))
 	db.Close()
 }
 
-// TestAlterFileGroups goes by the examples of docs/t-sql/statements/alter-database-transact-sql-file-and-filegroup-options.md (A to E,
-// H and J) with paths of the server, and by the refusals of its text.
+// TestAlterFileGroups goes by the examples of
+// docs/t-sql/statements/alter-database-transact-sql-file-and-filegroup-options.md (A to E, H and J) with paths of the
+// server, and by the refusals of its text.
 func TestAlterFileGroups(t *testing.T) {
 	t.Parallel()
 	admin, name := shared.open(t, ""), uniqueName("fg")
@@ -123,11 +148,18 @@ func TestAlterFileGroups(t *testing.T) {
 		{"ALTER DATABASE [<name>] MODIFY FILE (NAME = test1dat3, NEWNAME = Test1dat2)", "!1828/16"},
 		{"ALTER DATABASE [<name>] MODIFY FILE (NAME = test1dat3, NEWNAME = renamed)", "ok"},
 		{"ALTER DATABASE [<name>] MODIFY FILE (NAME = renamed, FILENAME = '<path>_moved.ndf')", "ok"},
-		{"SELECT size, physical_name FROM sys.master_files WHERE name = 'renamed' AND database_id = DB_ID('<name>')", "6400 <path>_moved.ndf"},
+		{
+			"SELECT size, physical_name FROM sys.master_files WHERE name = 'renamed' AND database_id = DB_ID('<name>')",
+			"6400 <path>_moved.ndf",
+		},
 		{"ALTER DATABASE [<name>] MODIFY FILEGROUP Test1FG1 DEFAULT", "ok"},
 		{"ALTER DATABASE [<name>] MODIFY FILEGROUP Test1FG1 DEFAULT", "!5045/16/3"},
 		{"CREATE TABLE d (a int)", "ok"},
-		{"SELECT d.name FROM sys.indexes i JOIN sys.data_spaces d ON d.data_space_id = i.data_space_id WHERE i.object_id = OBJECT_ID('d')", "Test1FG1"},
+		{
+			"SELECT d.name FROM sys.indexes i JOIN sys.data_spaces d ON d.data_space_id = i.data_space_id WHERE i.object_id " +
+				"= OBJECT_ID('d')",
+			"Test1FG1",
+		},
 		{"ALTER DATABASE [<name>] REMOVE FILE renamed", "!5031/16"},
 		{"ALTER DATABASE [<name>] MODIFY FILEGROUP [PRIMARY] DEFAULT", "ok"},
 		{"SELECT name FROM sys.filegroups WHERE is_default = 1", "PRIMARY"},
@@ -175,7 +207,12 @@ func TestFilesAddedAtOnce(t *testing.T) {
 	mustExec(t, first, "BEGIN TRANSACTION; INSERT t VALUES (1)")
 	results := make(chan error, 8)
 	for n := range 8 {
-		text := fileText(t, admin, name, fmt.Sprintf("ALTER DATABASE [<name>] ADD FILE (NAME = again, FILENAME = '<path>_%d.ndf')", n))
+		text := fileText(
+			t,
+			admin,
+			name,
+			fmt.Sprintf("ALTER DATABASE [<name>] ADD FILE (NAME = again, FILENAME = '<path>_%d.ndf')", n),
+		)
 		go func() {
 			_, err := admin.Exec(text)
 			results <- err
@@ -198,14 +235,25 @@ func TestFilesAddedAtOnce(t *testing.T) {
 	}
 	g.Expect(added).To(Equal(1))
 	g.Expect(value(t, admin, "SELECT COUNT(*) FROM ["+name+"].sys.database_files")).To(BeEquivalentTo(3))
-	g.Expect(value(t, admin, "SELECT COUNT(*) FROM sys.master_files WHERE database_id = DB_ID('"+name+"')")).To(BeEquivalentTo(3))
+	g.Expect(value(t, admin, "SELECT COUNT(*) FROM sys.master_files WHERE database_id = DB_ID('"+name+"')")).
+		To(BeEquivalentTo(3))
 }
 
 // TestReadOnlyFileGroups: what is in a read-only file group can be read alone (the page's READ_ONLY).
 func TestReadOnlyFileGroups(t *testing.T) {
 	t.Parallel()
 	admin, name := shared.open(t, ""), uniqueName("fg")
-	mustExec(t, admin, fileText(t, admin, name, "CREATE DATABASE [<name>] ON (NAME = a, FILENAME = '<path>.mdf'), FILEGROUP old DEFAULT (NAME = b, FILENAME = '<path>_b.ndf')"))
+	mustExec(
+		t,
+		admin,
+		fileText(
+			t,
+			admin,
+			name,
+			"CREATE DATABASE [<name>] ON (NAME = a, FILENAME = '<path>.mdf'), FILEGROUP old DEFAULT (NAME = b, FILENAME = "+
+				"'<path>_b.ndf')",
+		),
+	)
 	dropLater(t, admin, name)
 	db := shared.open(t, name)
 	defer db.Close()
@@ -219,7 +267,10 @@ func TestReadOnlyFileGroups(t *testing.T) {
 		{"ALTER DATABASE [<name>] MODIFY FILEGROUP old READ_ONLY", "ok"},
 		{"ALTER DATABASE [<name>] MODIFY FILEGROUP old READONLY", "!5045/16/1"},
 		{"SELECT is_read_only FROM sys.filegroups ORDER BY data_space_id", "false; true"},
-		{"SELECT is_read_only, FILEPROPERTY(name, 'IsReadOnly') FROM sys.database_files ORDER BY file_id", "false 0; false 0; true 1"},
+		{
+			"SELECT is_read_only, FILEPROPERTY(name, 'IsReadOnly') FROM sys.database_files ORDER BY file_id",
+			"false 0; false 0; true 1",
+		},
 		{"INSERT history VALUES (2, 'y')", "!652/16/1"},
 		{"UPDATE history SET v = 'z'", "!652/16/1"},
 		{"DELETE history", "!652/16/1"},
@@ -251,11 +302,22 @@ func TestReadOnlyFileGroups(t *testing.T) {
 func TestPlacesInFileGroups(t *testing.T) {
 	t.Parallel()
 	admin, name := shared.open(t, ""), uniqueName("fg")
-	mustExec(t, admin, fileText(t, admin, name, "CREATE DATABASE [<name>] ON PRIMARY (NAME = a, FILENAME = '<path>.mdf'), FILEGROUP f2 (NAME = b, FILENAME = '<path>_b.ndf'), FILEGROUP f3 (NAME = c, FILENAME = '<path>_c.ndf')"))
+	mustExec(
+		t,
+		admin,
+		fileText(
+			t,
+			admin,
+			name,
+			"CREATE DATABASE [<name>] ON PRIMARY (NAME = a, FILENAME = '<path>.mdf'), FILEGROUP f2 (NAME = b, FILENAME = "+
+				"'<path>_b.ndf'), FILEGROUP f3 (NAME = c, FILENAME = '<path>_c.ndf')",
+		),
+	)
 	dropLater(t, admin, name)
 	db := shared.open(t, name)
 	defer db.Close()
-	const where = "SELECT i.index_id, d.name FROM sys.indexes i JOIN sys.data_spaces d ON d.data_space_id = i.data_space_id WHERE i.object_id = OBJECT_ID('t') ORDER BY i.index_id"
+	const where = "SELECT i.index_id, d.name FROM sys.indexes i JOIN sys.data_spaces d ON d.data_space_id = " +
+		"i.data_space_id WHERE i.object_id = OBJECT_ID('t') ORDER BY i.index_id"
 	converse(t, connection(t, db), []say{
 		{"CREATE TABLE t (a int NOT NULL, b int, c varchar(max)) ON f2 TEXTIMAGE_ON f3", "ok"},
 		{where, "0 f2"},
@@ -280,11 +342,18 @@ func TestPlacesInFileGroups(t *testing.T) {
 		{"SELECT * INTO v ON nowhere FROM t", "!1921/16"},
 		{"SELECT OBJECT_ID('v'), (SELECT data_space_id FROM sys.indexes WHERE object_id = OBJECT_ID('u'))", "NULL 3"},
 		{"CREATE TABLE w (a int PRIMARY KEY NONCLUSTERED ON f3, b int UNIQUE) ON f2", "ok"},
-		{"SELECT i.index_id, i.data_space_id FROM sys.indexes i WHERE object_id = OBJECT_ID('w') ORDER BY 1", "0 2; 2 3; 3 2"},
+		{
+			"SELECT i.index_id, i.data_space_id FROM sys.indexes i WHERE object_id = OBJECT_ID('w') ORDER BY 1",
+			"0 2; 2 3; 3 2",
+		},
 		{"CREATE TABLE x (a int) TEXTIMAGE_ON f2", "!1709/16"},
 		{"CREATE TABLE #t (a int) ON f2", "!1921/16"},
 		{"CREATE TABLE #t (a int) ON [PRIMARY]", "ok"},
-		{"SELECT DISTINCT data_space_id FROM sys.allocation_units u JOIN sys.partitions p ON p.hobt_id = u.container_id WHERE p.object_id = OBJECT_ID('w') ORDER BY 1", "2; 3"},
+		{
+			"SELECT DISTINCT data_space_id FROM sys.allocation_units u JOIN sys.partitions p ON p.hobt_id = u.container_id " +
+				"WHERE p.object_id = OBJECT_ID('w') ORDER BY 1",
+			"2; 3",
+		},
 		{"EXEC sp_helpindex 'w'", "ok"},
 	})
 }
@@ -299,9 +368,14 @@ func TestFileGroupsSurvive(t *testing.T) {
 	mustExec(t, admin, text(createdWithGroups))
 	db := i.open(t, "sales")
 	mustExec(t, db, "CREATE TABLE t (a int PRIMARY KEY) ON SalesGroup2; INSERT t VALUES (1)")
-	mustExec(t, admin, text("ALTER DATABASE sales ADD FILE (NAME = later, FILENAME = '<path>_later.ndf') TO FILEGROUP SalesGroup1"))
+	mustExec(
+		t,
+		admin,
+		text("ALTER DATABASE sales ADD FILE (NAME = later, FILENAME = '<path>_later.ndf') TO FILEGROUP SalesGroup1"),
+	)
 	mustExec(t, admin, "ALTER DATABASE sales MODIFY FILEGROUP SalesGroup1 DEFAULT")
-	const files = "SELECT f.file_id, f.name, f.physical_name, g.name, g.is_default FROM sys.database_files f LEFT JOIN sys.filegroups g ON g.data_space_id = f.data_space_id ORDER BY f.file_id"
+	const files = "SELECT f.file_id, f.name, f.physical_name, g.name, g.is_default FROM sys.database_files f LEFT JOIN " +
+		"sys.filegroups g ON g.data_space_id = f.data_space_id ORDER BY f.file_id"
 	before := query(t, db, files)
 	g.Expect(before).To(HaveLen(8))
 	db.Close()
@@ -328,32 +402,62 @@ func TestFileGroupsSurvive(t *testing.T) {
 	}
 	g.Expect(after).To(Equal(before))
 	mustExec(t, admin, "ALTER DATABASE sales SET OFFLINE WITH ROLLBACK IMMEDIATE")
-	g.Expect(value(t, admin, "SELECT COUNT(*) FROM sys.master_files WHERE database_id = DB_ID('sales')")).To(BeEquivalentTo(8))
+	g.Expect(value(t, admin, "SELECT COUNT(*) FROM sys.master_files WHERE database_id = DB_ID('sales')")).
+		To(BeEquivalentTo(8))
 }
 
-// TestFileGroupsReachSecondaries: a database with file groups is seeded with them, what is added later arrives with the log, and the
-// next primary goes on with them.
+// TestFileGroupsReachSecondaries: a database with file groups is seeded with them, what is added later arrives with the
+// log, and the next primary goes on with them.
 func TestFileGroupsReachSecondaries(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	c := newAGServers(t)
 	text := func(s string) string { return fileText(t, c.admins[0], "app", s) }
-	mustExec(t, c.admins[0], text("CREATE DATABASE app ON PRIMARY (NAME = app, FILENAME = '<path>.mdf'), FILEGROUP f2 DEFAULT (NAME = b, FILENAME = '<path>_b.ndf')"))
+	mustExec(
+		t,
+		c.admins[0],
+		text(
+			"CREATE DATABASE app ON PRIMARY (NAME = app, FILENAME = '<path>.mdf'), FILEGROUP f2 DEFAULT (NAME = b, FILENAME "+
+				"= '<path>_b.ndf')",
+		),
+	)
 	db := c.servers[0].open(t, "app")
 	mustExec(t, db, "CREATE TABLE dbo.t (id int NOT NULL PRIMARY KEY, v nvarchar(50) NULL)")
 	db.Close()
 	mustExec(t, c.admins[0], "BACKUP DATABASE app TO DISK = N'app.bak'")
-	mustExec(t, c.admins[0], fmt.Sprintf("CREATE AVAILABILITY GROUP [ag] WITH (CLUSTER_TYPE = EXTERNAL, WRITE_LEASE_VALIDITY = %d) FOR DATABASE [app] REPLICA ON ", agLease)+
-		c.replica(0, "SYNCHRONOUS_COMMIT")+", "+c.replica(1, "SYNCHRONOUS_COMMIT")+", "+c.replica(2, "CONFIGURATION_ONLY"))
+	mustExec(
+		t,
+		c.admins[0],
+		fmt.Sprintf(
+			"CREATE AVAILABILITY GROUP [ag] WITH (CLUSTER_TYPE = EXTERNAL, WRITE_LEASE_VALIDITY = %d) FOR DATABASE [app] "+
+				"REPLICA ON ",
+			agLease,
+		)+
+			c.replica(
+				0,
+				"SYNCHRONOUS_COMMIT",
+			)+", "+c.replica(
+			1,
+			"SYNCHRONOUS_COMMIT",
+		)+", "+c.replica(
+			2,
+			"CONFIGURATION_ONLY",
+		),
+	)
 	for n := 1; n < 3; n++ {
 		mustExec(t, c.admins[n], "ALTER AVAILABILITY GROUP [ag] JOIN WITH (CLUSTER_TYPE = EXTERNAL)")
 	}
 	mustExec(t, c.admins[1], "ALTER AVAILABILITY GROUP [ag] GRANT CREATE ANY DATABASE")
 	c.synchronized(0, 1)
 	mustExec(t, c.admins[0], "ALTER DATABASE app ADD FILEGROUP f3")
-	mustExec(t, c.admins[0], text("ALTER DATABASE app ADD FILE (NAME = c, FILENAME = '<path>_c.ndf', SIZE = 16MB) TO FILEGROUP f3"))
+	mustExec(
+		t,
+		c.admins[0],
+		text("ALTER DATABASE app ADD FILE (NAME = c, FILENAME = '<path>_c.ndf', SIZE = 16MB) TO FILEGROUP f3"),
+	)
 	mustExec(t, c.admins[0], "CREATE TABLE app.dbo.u (id int PRIMARY KEY) ON f3; INSERT app.dbo.u VALUES (1)")
-	const files = "SELECT f.file_id, f.name, f.size, g.name, g.is_default FROM app.sys.database_files f JOIN app.sys.filegroups g ON g.data_space_id = f.data_space_id WHERE f.file_id > 2 ORDER BY f.file_id"
+	const files = "SELECT f.file_id, f.name, f.size, g.name, g.is_default FROM app.sys.database_files f JOIN " +
+		"app.sys.filegroups g ON g.data_space_id = f.data_space_id WHERE f.file_id > 2 ORDER BY f.file_id"
 	want := [][]any{{int64(3), "b", int64(1024), "f2", true}, {int64(4), "c", int64(2048), "f3", false}}
 	g.Expect(query(t, c.admins[0], files)).To(Equal(want))
 	g.Eventually(func() any {
@@ -363,7 +467,8 @@ func TestFileGroupsReachSecondaries(t *testing.T) {
 		}
 		return rows
 	}, patient, "100ms").Should(Equal(want))
-	g.Expect(query(t, c.admins[1], "SELECT COUNT(*) FROM sys.master_files WHERE database_id = DB_ID('app')")).To(Equal([][]any{{int64(4)}}))
+	g.Expect(query(t, c.admins[1], "SELECT COUNT(*) FROM sys.master_files WHERE database_id = DB_ID('app')")).
+		To(Equal([][]any{{int64(4)}}))
 	g.Expect(failure(t, c.admins[1], "ALTER DATABASE app ADD FILEGROUP f4").Number).To(BeEquivalentTo(3906))
 	c.servers[0].kill()
 	c.promote(1)
@@ -371,6 +476,8 @@ func TestFileGroupsReachSecondaries(t *testing.T) {
 		_, err := tryQuery(c.admins[1], "ALTER DATABASE app ADD FILEGROUP f4")
 		return err
 	}, patient, "200ms").Should(Succeed())
-	g.Expect(query(t, c.admins[1], "SELECT t.name, i.data_space_id FROM app.sys.tables t JOIN app.sys.indexes i ON i.object_id = t.object_id ORDER BY t.name")).
+	g.Expect(query(t, c.admins[1],
+		"SELECT t.name, i.data_space_id FROM app.sys.tables t JOIN app.sys.indexes i ON i.object_id = t.object_id "+
+			"ORDER BY t.name")).
 		To(Equal([][]any{{"t", int64(2)}, {"u", int64(3)}}))
 }

@@ -7,8 +7,9 @@ import (
 	"testing"
 )
 
-// TestLongStatements: chains of conditions as programs write them are evaluated; what is more than can be compiled is error 191
-// (docs/relational-databases/errors-events/database-engine-events-and-errors-0-to-999.md) and leaves the connection.
+// TestLongStatements: chains of conditions as programs write them are evaluated; what is more than can be compiled is
+// error 191 (docs/relational-databases/errors-events/database-engine-events-and-errors-0-to-999.md) and leaves the
+// connection.
 func TestLongStatements(t *testing.T) {
 	t.Parallel()
 	db := connection(t, newDatabase(t))

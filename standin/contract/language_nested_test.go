@@ -10,12 +10,23 @@ func TestMergeHints(t *testing.T) {
 	db := connection(t, newDatabase(t))
 	converse(t, db, []say{
 		{"CREATE TABLE stock (id int PRIMARY KEY, n int NOT NULL)", "ok"},
-		{"MERGE INTO stock WITH (HOLDLOCK) AS s USING (VALUES (1, 5)) AS v (id, n) ON s.id = v.id WHEN MATCHED THEN UPDATE SET n = s.n + v.n WHEN NOT MATCHED THEN INSERT (id, n) VALUES (v.id, v.n);", "ok"},
-		{"MERGE dbo.stock WITH (UPDLOCK, SERIALIZABLE) s USING (SELECT 1 AS id) AS v ON s.id = v.id WHEN MATCHED THEN UPDATE SET n += 1 OUTPUT $action, inserted.n;", "UPDATE 6"},
+		{
+			"MERGE INTO stock WITH (HOLDLOCK) AS s USING (VALUES (1, 5)) AS v (id, n) ON s.id = v.id WHEN MATCHED THEN " +
+				"UPDATE SET n = s.n + v.n WHEN NOT MATCHED THEN INSERT (id, n) VALUES (v.id, v.n);",
+			"ok",
+		},
+		{
+			"MERGE dbo.stock WITH (UPDLOCK, SERIALIZABLE) s USING (SELECT 1 AS id) AS v ON s.id = v.id WHEN MATCHED THEN " +
+				"UPDATE SET n += 1 OUTPUT $action, inserted.n;",
+			"UPDATE 6",
+		},
 		{"MERGE stock WITH (HOLDLOCK) USING (SELECT 1 AS id) AS v ON stock.id = v.id WHEN MATCHED THEN DELETE;", "ok"},
 		{"SELECT COUNT(*) FROM stock", "0"},
-		{`MERGE INTO dbo.stock USING (SELECT 4 AS id, 1 AS n) AS v (id, n) ON (dbo.stock.id = v.id) WHEN MATCHED AND dbo.stock.n < 9 THEN UPDATE SET n = dbo.stock.n + v.n
-			WHEN NOT MATCHED THEN INSERT (id, n) VALUES (v.id, v.n) WHEN NOT MATCHED BY SOURCE AND dbo.stock.id > 5 THEN DELETE OUTPUT $action;`, "INSERT"},
+		{
+			`MERGE INTO dbo.stock USING (SELECT 4 AS id, 1 AS n) AS v (id, n) ON (dbo.stock.id = v.id) WHEN MATCHED AND dbo.stock.n < 9 THEN UPDATE SET n = dbo.stock.n + v.n
+			WHEN NOT MATCHED THEN INSERT (id, n) VALUES (v.id, v.n) WHEN NOT MATCHED BY SOURCE AND dbo.stock.id > 5 THEN DELETE OUTPUT $action;`,
+			"INSERT",
+		},
 	})
 }
 
@@ -35,7 +46,10 @@ func TestNestedChange(t *testing.T) {
 			WHERE act IN ('DELETE', 'INSERT')`, "ok"},
 		{"SELECT @@ROWCOUNT", "2"},
 		{"SELECT id, what FROM gone ORDER BY id", "2 DELETE; 4 INSERT"},
-		{"INSERT gone SELECT d.id, 'out' FROM (DELETE stock OUTPUT deleted.id, deleted.n WHERE id = 3) AS d WHERE d.n > 5", "ok"},
+		{
+			"INSERT gone SELECT d.id, 'out' FROM (DELETE stock OUTPUT deleted.id, deleted.n WHERE id = 3) AS d WHERE d.n > 5",
+			"ok",
+		},
 		{"SELECT id FROM gone WHERE what = 'out'", "3"},
 		// What the outer INSERT refuses, the nested change has not done either.
 		{"INSERT gone SELECT id, 'never' FROM (UPDATE stock SET n = 0 OUTPUT inserted.id) AS u", "!547/16"},
@@ -57,7 +71,11 @@ func TestKeysToTheirOwnTable(t *testing.T) {
 		{"DELETE person WHERE id = 1", "!547/16"},
 		{"DELETE person WHERE id IN (1, 2)", "ok"},
 		{"UPDATE person SET boss = 5 WHERE id = 3", "!547/16"},
-		{"BEGIN TRANSACTION; DELETE person WHERE id IN (3, 4); BEGIN TRY INSERT person VALUES (20, 21) END TRY BEGIN CATCH SELECT ERROR_NUMBER() END CATCH; COMMIT", "547"},
+		{
+			"BEGIN TRANSACTION; DELETE person WHERE id IN (3, 4); BEGIN TRY INSERT person VALUES (20, 21) END TRY BEGIN " +
+				"CATCH SELECT ERROR_NUMBER() END CATCH; COMMIT",
+			"547",
+		},
 		{"SELECT id, boss FROM person ORDER BY id", "8 9; 9 9"},
 	})
 }
@@ -115,13 +133,19 @@ func TestKeysAndComputedColumns(t *testing.T) {
 	})
 }
 
-// TestIndexesOnComputedColumns: docs/relational-databases/indexes/indexes-on-computed-columns.md. The indexes are there after a restore, too.
+// TestIndexesOnComputedColumns: docs/relational-databases/indexes/indexes-on-computed-columns.md. The indexes are there
+// after a restore, too.
 func TestIndexesOnComputedColumns(t *testing.T) {
 	t.Parallel()
 	db := connection(t, newDatabase(t))
 	name := query(t, db, "SELECT DB_NAME()")[0][0].(string)
 	converse(t, db, []say{
-		{"CREATE TABLE sale (id int NOT NULL CONSTRAINT pk_sale PRIMARY KEY, price money NOT NULL, code varchar(10), total AS price * 2 PERSISTED NOT NULL CONSTRAINT ck_total CHECK (total < 100), low AS LOWER(code), weight float, heavy AS weight * 2)", "ok"},
+		{
+			"CREATE TABLE sale (id int NOT NULL CONSTRAINT pk_sale PRIMARY KEY, price money NOT NULL, code varchar(10), " +
+				"total AS price * 2 PERSISTED NOT NULL CONSTRAINT ck_total CHECK (total < 100), low AS LOWER(code), weight " +
+				"float, heavy AS weight * 2)",
+			"ok",
+		},
 		{"CREATE UNIQUE INDEX by_low ON sale (low) INCLUDE (total); CREATE INDEX by_total ON sale (total DESC)", "ok"},
 		{"CREATE INDEX by_heavy ON sale (heavy)", "!2799/16/1"},
 		{"CREATE TABLE wrong (at AS GETDATE() PERSISTED)", "!4936/16/1"},
@@ -133,9 +157,18 @@ func TestIndexesOnComputedColumns(t *testing.T) {
 		{"INSERT sale (id, price, code) VALUES (3, 50, 'c')", "!547/16"},
 		{"SET QUOTED_IDENTIFIER OFF; INSERT sale (id, price, code) VALUES (3, 1, 'c')", "!1934/16"},
 		{"SET QUOTED_IDENTIFIER ON; SELECT id, low FROM sale WHERE total = 40", "2 b"},
-		{"SELECT i.name, c.name, k.is_descending_key, k.is_included_column FROM sys.indexes i JOIN sys.index_columns k ON k.object_id = i.object_id AND k.index_id = i.index_id JOIN sys.columns c ON c.object_id = k.object_id AND c.column_id = k.column_id WHERE i.object_id = OBJECT_ID('sale') AND i.name LIKE 'by%' ORDER BY 1, 4",
-			"by_low low false false; by_low total false true; by_total total true false"},
-		{"SELECT COLUMNPROPERTY(OBJECT_ID('sale'), 'heavy', 'IsDeterministic'), COLUMNPROPERTY(OBJECT_ID('sale'), 'heavy', 'IsPrecise'), COLUMNPROPERTY(OBJECT_ID('sale'), 'low', 'IsPrecise'), COLUMNPROPERTY(OBJECT_ID('sale'), 'id', 'IsPrecise')", "1 0 1 NULL"},
+		{
+			"SELECT i.name, c.name, k.is_descending_key, k.is_included_column FROM sys.indexes i JOIN sys.index_columns k ON " +
+				"k.object_id = i.object_id AND k.index_id = i.index_id JOIN sys.columns c ON c.object_id = k.object_id AND " +
+				"c.column_id = k.column_id WHERE i.object_id = OBJECT_ID('sale') AND i.name LIKE 'by%' ORDER BY 1, 4",
+			"by_low low false false; by_low total false true; by_total total true false",
+		},
+		{
+			"SELECT COLUMNPROPERTY(OBJECT_ID('sale'), 'heavy', 'IsDeterministic'), COLUMNPROPERTY(OBJECT_ID('sale'), " +
+				"'heavy', 'IsPrecise'), COLUMNPROPERTY(OBJECT_ID('sale'), 'low', 'IsPrecise'), " +
+				"COLUMNPROPERTY(OBJECT_ID('sale'), 'id', 'IsPrecise')",
+			"1 0 1 NULL",
+		},
 		{"ALTER TABLE sale DROP COLUMN code", "!5074/16"},
 		{"BACKUP DATABASE " + name + " TO DISK = '" + name + ".bak'", "ok"},
 		{"USE master; RESTORE DATABASE " + name + " FROM DISK = '" + name + ".bak' WITH REPLACE", "ok"},

@@ -16,7 +16,10 @@ func TestTemporaryProcedures(t *testing.T) {
 		{"ALTER PROCEDURE #p @a int AS SELECT @a + 1", "ok"},
 		{"EXEC #p 1", "2"},
 		{"SELECT IIF(OBJECT_ID('tempdb..#p') IS NULL, 'none', 'some')", "some"},
-		{"BEGIN TRANSACTION; EXEC ('CREATE PROCEDURE #gone AS SELECT 1'); EXEC ('ALTER PROCEDURE #p AS SELECT 3'); ROLLBACK", "ok"},
+		{
+			"BEGIN TRANSACTION; EXEC ('CREATE PROCEDURE #gone AS SELECT 1'); EXEC ('ALTER PROCEDURE #p AS SELECT 3'); ROLLBACK",
+			"ok",
+		},
 		{"EXEC #gone", "!2812/16"},
 		{"EXEC #p 5", "6"},
 		{"CREATE PROCEDURE ##shared AS SELECT 'global'", "ok"},
@@ -39,8 +42,17 @@ func TestCursorParameters(t *testing.T) {
 	t.Parallel()
 	db := connection(t, newDatabase(t))
 	converse(t, db, []say{
-		{"CREATE PROCEDURE give @upto int, @c CURSOR VARYING OUTPUT AS SET @c = CURSOR FORWARD_ONLY STATIC FOR SELECT n FROM (VALUES (1), (2), (3)) v (n) WHERE n <= @upto ORDER BY n; OPEN @c", "ok"},
-		{"DECLARE @k CURSOR, @n int, @s varchar(20) = ''; EXEC give 2, @c = @k OUTPUT; FETCH NEXT FROM @k INTO @n; WHILE @@FETCH_STATUS = 0 BEGIN SET @s += CAST(@n AS varchar(5)) + ';'; FETCH NEXT FROM @k INTO @n END; CLOSE @k; DEALLOCATE @k; SELECT @s", "1;2;"},
+		{
+			"CREATE PROCEDURE give @upto int, @c CURSOR VARYING OUTPUT AS SET @c = CURSOR FORWARD_ONLY STATIC FOR SELECT n " +
+				"FROM (VALUES (1), (2), (3)) v (n) WHERE n <= @upto ORDER BY n; OPEN @c",
+			"ok",
+		},
+		{
+			"DECLARE @k CURSOR, @n int, @s varchar(20) = ''; EXEC give 2, @c = @k OUTPUT; FETCH NEXT FROM @k INTO @n; WHILE " +
+				"@@FETCH_STATUS = 0 BEGIN SET @s += CAST(@n AS varchar(5)) + ';'; FETCH NEXT FROM @k INTO @n END; CLOSE @k; " +
+				"DEALLOCATE @k; SELECT @s",
+			"1;2;",
+		},
 		{"DECLARE @k CURSOR; SELECT CURSOR_STATUS('variable', '@k'), CURSOR_STATUS('variable', '@none')", "-2 -3"},
 		{"DECLARE @k CURSOR; EXEC give 1, @k OUTPUT; SELECT CURSOR_STATUS('variable', '@k')", "1"},
 		{"DECLARE @k CURSOR; EXEC give 0, @k OUTPUT; SELECT CURSOR_STATUS('variable', '@k')", "0"},
@@ -56,10 +68,23 @@ func TestStatistics(t *testing.T) {
 	t.Parallel()
 	db := connection(t, newDatabase(t))
 	converse(t, db, []say{
-		{"CREATE TABLE s (id int NOT NULL CONSTRAINT pk_s PRIMARY KEY, a int NULL, b varchar(10) NULL); INSERT s VALUES (1, 2, 'x'), (2, 3, 'y')", "ok"},
+		{
+			"CREATE TABLE s (id int NOT NULL CONSTRAINT pk_s PRIMARY KEY, a int NULL, b varchar(10) NULL); INSERT s VALUES " +
+				"(1, 2, 'x'), (2, 3, 'y')",
+			"ok",
+		},
 		{"CREATE STATISTICS st ON s (a, b) WHERE a > 1 WITH FULLSCAN, NORECOMPUTE", "ok"},
-		{"SELECT name, CAST(user_created AS int), CAST(no_recompute AS int), CAST(has_filter AS int) FROM sys.stats WHERE object_id = OBJECT_ID('s') AND name IN ('st', 'pk_s') ORDER BY name", "pk_s 0 0 0; st 1 1 1"},
-		{"SELECT COL_NAME(c.object_id, c.column_id), c.stats_column_id FROM sys.stats_columns c JOIN sys.stats s ON s.object_id = c.object_id AND s.stats_id = c.stats_id WHERE s.object_id = OBJECT_ID('s') AND s.name = 'st' ORDER BY c.stats_column_id", "a 1; b 2"},
+		{
+			"SELECT name, CAST(user_created AS int), CAST(no_recompute AS int), CAST(has_filter AS int) FROM sys.stats WHERE " +
+				"object_id = OBJECT_ID('s') AND name IN ('st', 'pk_s') ORDER BY name",
+			"pk_s 0 0 0; st 1 1 1",
+		},
+		{
+			"SELECT COL_NAME(c.object_id, c.column_id), c.stats_column_id FROM sys.stats_columns c JOIN sys.stats s ON " +
+				"s.object_id = c.object_id AND s.stats_id = c.stats_id WHERE s.object_id = OBJECT_ID('s') AND s.name = 'st' " +
+				"ORDER BY c.stats_column_id",
+			"a 1; b 2",
+		},
 		{"CREATE STATISTICS st ON s (a)", "!1927/16"},
 		{"CREATE STATISTICS other ON s (nothing)", "!1911/16"},
 		{"CREATE STATISTICS other ON nowhere (a)", "!1088"},
@@ -69,7 +94,12 @@ func TestStatistics(t *testing.T) {
 		{"UPDATE STATISTICS s", "ok"},
 		{"UPDATE STATISTICS s st WITH FULLSCAN, NORECOMPUTE; SELECT 1", "1"},
 		{"UPDATE STATISTICS dbo.s (st, pk_s) WITH SAMPLE 50 PERCENT", "ok"},
-		{"SELECT name, IIF(STATS_DATE(object_id, stats_id) BETWEEN DATEADD(minute, -5, GETDATE()) AND DATEADD(minute, 5, GETDATE()), 'fresh', 'old') FROM sys.stats WHERE object_id = OBJECT_ID('s') AND name IN ('st', 'pk_s') ORDER BY name", "pk_s fresh; st fresh"},
+		{
+			"SELECT name, IIF(STATS_DATE(object_id, stats_id) BETWEEN DATEADD(minute, -5, GETDATE()) AND DATEADD(minute, 5, " +
+				"GETDATE()), 'fresh', 'old') FROM sys.stats WHERE object_id = OBJECT_ID('s') AND name IN ('st', 'pk_s') " +
+				"ORDER BY name",
+			"pk_s fresh; st fresh",
+		},
 		{"UPDATE STATISTICS nowhere", "!2706"},
 		{"UPDATE STATISTICS s nothing", "!2767"},
 		{"UPDATE STATISTICS s WITH NONSENSE", "!155/15"},
@@ -96,7 +126,8 @@ func TestIdentityIsChecked(t *testing.T) {
 	})
 }
 
-// TestBadDefinitions: docs/t-sql/statements/create-index-transact-sql.md (FILLFACTOR) and create-trigger-transact-sql.md.
+// TestBadDefinitions: docs/t-sql/statements/create-index-transact-sql.md (FILLFACTOR) and
+// create-trigger-transact-sql.md.
 func TestBadDefinitions(t *testing.T) {
 	t.Parallel()
 	db := connection(t, newDatabase(t))

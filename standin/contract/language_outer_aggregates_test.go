@@ -4,13 +4,17 @@ package contract_test
 
 import "testing"
 
-// TestAggregatesOfTheQueryAround: an aggregate in a subquery belongs to the query whose column it has, which is then one of groups
-// (docs/relational-databases/errors-events/database-engine-events-and-errors.md, 147, 8120 and 8124).
+// TestAggregatesOfTheQueryAround: an aggregate in a subquery belongs to the query whose column it has, which is then
+// one of groups (docs/relational-databases/errors-events/database-engine-events-and-errors.md, 147, 8120 and 8124).
 func TestAggregatesOfTheQueryAround(t *testing.T) {
 	t.Parallel()
 	db := connection(t, newDatabase(t))
 	converse(t, db, []say{
-		{"CREATE TABLE t (id int PRIMARY KEY, g int, v int); INSERT t VALUES (1, 1, 10), (2, 1, 20), (3, 2, 5); CREATE TABLE one (x int); INSERT one VALUES (10)", ""},
+		{
+			"CREATE TABLE t (id int PRIMARY KEY, g int, v int); INSERT t VALUES (1, 1, 10), (2, 1, 20), (3, 2, 5); CREATE " +
+				"TABLE one (x int); INSERT one VALUES (10)",
+			"",
+		},
 		{"SELECT (SELECT SUM(t.v)) FROM t", "35"},
 		{"SELECT g, (SELECT SUM(t.v)) FROM t GROUP BY g ORDER BY g", "1 30; 2 5"},
 		{"SELECT g, (SELECT SUM(t.v) FROM one) FROM t GROUP BY g ORDER BY g", "1 30; 2 5"},

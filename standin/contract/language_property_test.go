@@ -17,16 +17,22 @@ import (
 
 // documented are statements of the kinds that the documentation of T-SQL shows, over the tables of mutationSetup.
 var documented = []string{
-	"SELECT p.id, p.name, o.qty FROM product AS p INNER JOIN sale AS o ON o.product = p.id WHERE p.price > 1.5 AND o.qty BETWEEN 1 AND 10 ORDER BY p.name DESC, o.id",
+	"SELECT p.id, p.name, o.qty FROM product AS p INNER JOIN sale AS o ON o.product = p.id WHERE p.price > 1.5 AND " +
+		"o.qty BETWEEN 1 AND 10 ORDER BY p.name DESC, o.id",
 	"SELECT kind, COUNT(*) AS n, SUM(price) AS total FROM product GROUP BY kind HAVING COUNT(*) > 1 ORDER BY total",
 	"SELECT TOP (2) WITH TIES name FROM product ORDER BY price",
 	"SELECT name FROM product ORDER BY id OFFSET 1 ROWS FETCH NEXT 2 ROWS ONLY",
-	"SELECT CASE WHEN price IS NULL THEN 'none' WHEN price > 2 THEN 'dear' ELSE 'cheap' END AS what, COALESCE(price, 0) FROM product",
-	"SELECT id, ROW_NUMBER() OVER (PARTITION BY kind ORDER BY price DESC) AS r, LAG(price, 1, 0) OVER (ORDER BY id) FROM product",
-	"WITH top_sale AS (SELECT product, MAX(qty) AS q FROM sale GROUP BY product) SELECT p.name, t.q FROM product p JOIN top_sale t ON t.product = p.id",
+	"SELECT CASE WHEN price IS NULL THEN 'none' WHEN price > 2 THEN 'dear' ELSE 'cheap' END AS what, COALESCE(price, " +
+		"0) FROM product",
+	"SELECT id, ROW_NUMBER() OVER (PARTITION BY kind ORDER BY price DESC) AS r, LAG(price, 1, 0) OVER (ORDER BY id) " +
+		"FROM product",
+	"WITH top_sale AS (SELECT product, MAX(qty) AS q FROM sale GROUP BY product) SELECT p.name, t.q FROM product p " +
+		"JOIN top_sale t ON t.product = p.id",
 	"SELECT name FROM product WHERE id IN (SELECT product FROM sale WHERE qty > 1) UNION ALL SELECT 'x' EXCEPT SELECT 'y'",
-	"SELECT p.name, s.qty FROM product p OUTER APPLY (SELECT TOP 1 qty FROM sale WHERE sale.product = p.id ORDER BY qty DESC) s",
-	"SELECT CONVERT(varchar(10), CAST('2026-05-06' AS date), 23), DATEADD(day, 1, '2026-01-31'), SUBSTRING('hello', 2, 3), ISNULL(NULL, 5)",
+	"SELECT p.name, s.qty FROM product p OUTER APPLY (SELECT TOP 1 qty FROM sale WHERE sale.product = p.id ORDER BY " +
+		"qty DESC) s",
+	"SELECT CONVERT(varchar(10), CAST('2026-05-06' AS date), 23), DATEADD(day, 1, '2026-01-31'), SUBSTRING('hello', 2, " +
+		"3), ISNULL(NULL, 5)",
 	"INSERT INTO product (id, name, price, kind) VALUES (10, 'new', 3.25, 1), (11, N'more', NULL, 2)",
 	"INSERT product (id, name) SELECT id + 100, name FROM product WHERE kind = 1",
 	"INSERT sale DEFAULT VALUES",
@@ -35,13 +41,16 @@ var documented = []string{
 	"UPDATE product SET id = id + 1",
 	"DELETE TOP (1) FROM sale WHERE qty < 5",
 	"DELETE s FROM sale s JOIN product p ON p.id = s.product WHERE p.kind = 2",
-	"MERGE product AS t USING (VALUES (1, 'one'), (20, 'twenty')) AS s (id, name) ON t.id = s.id WHEN MATCHED THEN UPDATE SET name = s.name WHEN NOT MATCHED THEN INSERT (id, name) VALUES (s.id, s.name) OUTPUT $action, inserted.id;",
-	"CREATE TABLE made (a int NOT NULL PRIMARY KEY, b varchar(10) NULL DEFAULT ('x'), c AS a * 2, CONSTRAINT ck_made CHECK (a > 0))",
+	"MERGE product AS t USING (VALUES (1, 'one'), (20, 'twenty')) AS s (id, name) ON t.id = s.id WHEN MATCHED THEN " +
+		"UPDATE SET name = s.name WHEN NOT MATCHED THEN INSERT (id, name) VALUES (s.id, s.name) OUTPUT $action, inserted.id;",
+	"CREATE TABLE made (a int NOT NULL PRIMARY KEY, b varchar(10) NULL DEFAULT ('x'), c AS a * 2, CONSTRAINT ck_made " +
+		"CHECK (a > 0))",
 	"CREATE UNIQUE NONCLUSTERED INDEX ix_made ON product (name, kind) INCLUDE (price) WHERE kind > 0",
 	"CREATE VIEW seen AS SELECT id, name FROM product WHERE price > 1",
 	"CREATE PROCEDURE done @a int, @b varchar(10) = 'x' OUTPUT AS BEGIN SET NOCOUNT ON; SELECT @a, @b; RETURN 1 END",
 	"CREATE FUNCTION dbo.twice (@x int) RETURNS int AS BEGIN DECLARE @r int = @x * 2; RETURN @r END",
-	"CREATE TRIGGER fired ON product AFTER INSERT, UPDATE AS BEGIN IF EXISTS (SELECT * FROM inserted WHERE price < 0) THROW 50001, 'no', 1; END",
+	"CREATE TRIGGER fired ON product AFTER INSERT, UPDATE AS BEGIN IF EXISTS (SELECT * FROM inserted WHERE price < 0) " +
+		"THROW 50001, 'no', 1; END",
 	"ALTER TABLE product ADD added int NOT NULL CONSTRAINT df_added DEFAULT 7",
 	"ALTER TABLE product ALTER COLUMN name nvarchar(40) NOT NULL",
 	"ALTER TABLE product DROP CONSTRAINT ck_price",
@@ -52,7 +61,8 @@ var documented = []string{
 	"BEGIN TRY SELECT 1 / 0 END TRY BEGIN CATCH SELECT ERROR_NUMBER(), ERROR_MESSAGE() END CATCH",
 	"EXEC sp_executesql N'SELECT @p', N'@p int', @p = 5",
 	"SELECT name, type_desc FROM sys.objects WHERE is_ms_shipped = 0 AND SCHEMA_NAME(schema_id) = 'dbo'",
-	"SELECT STRING_AGG(name, ',') WITHIN GROUP (ORDER BY id), COUNT(DISTINCT kind) FROM product WHERE name LIKE '[a-c]%' COLLATE Latin1_General_CI_AS",
+	"SELECT STRING_AGG(name, ',') WITHIN GROUP (ORDER BY id), COUNT(DISTINCT kind) FROM product WHERE name LIKE " +
+		"'[a-c]%' COLLATE Latin1_General_CI_AS",
 	"SELECT * INTO copied FROM product WHERE NOT EXISTS (SELECT 1 FROM sale WHERE sale.product = product.id)",
 }
 
@@ -65,7 +75,11 @@ INSERT sale (product, qty) VALUES (1, 5), (1, 2), (2, 9);`
 var tokenPattern = regexp.MustCompile(`N?'(?:[^']|'')*'|@?[A-Za-z_][A-Za-z_0-9]*|\d+(?:\.\d+)?|[-+*/%<>=!]=?|\S`)
 
 // spice are tokens that mutations put in.
-var spice = strings.Fields("SELECT FROM WHERE ( ) , ; = . * NULL 'text' 0 -1 99999999999 1.5 AS ON JOIN ORDER BY GROUP NOT AND IN @x id name product inserted VALUES SET INTO WITH CASE WHEN THEN END BEGIN int varchar OVER TOP DISTINCT UNION DEFAULT EXISTS COLLATE [ ] \" --")
+var spice = strings.Fields(
+	"SELECT FROM WHERE ( ) , ; = . * NULL 'text' 0 -1 99999999999 1.5 AS ON JOIN ORDER BY GROUP NOT AND IN @x id name " +
+		"product inserted VALUES SET INTO WITH CASE WHEN THEN END BEGIN int varchar OVER TOP DISTINCT UNION DEFAULT " +
+		"EXISTS COLLATE [ ] \" --",
+)
 
 // stateOf is everything that a refused statement must leave as it was.
 const stateOf = `SELECT CONCAT_WS('|', (SELECT STRING_AGG(CONCAT(id, ':', name, ':', price, ':', kind), ',') WITHIN GROUP (ORDER BY id) FROM product),
@@ -82,10 +96,10 @@ var mutated = rapid.Custom(func(r *rapid.T) string {
 	return strings.Join(tokens, " ")
 })
 
-// TestMutatedStatements changes tokens of documented statements at random. Whatever comes of them, the server answers, with
-// an error of SQL Server's or without; a statement that fails has changed nothing, and a batch that does not parse has
-// not begun. The statements are the same in each run; GEOSQL_MUTATIONS=from:count asks for others.
-// By docs/t-sql/statements/statements.md, docs/relational-databases/errors-events/database-engine-events-and-errors.md.
+// TestMutatedStatements changes tokens of documented statements at random. Whatever comes of them, the server answers,
+// with an error of SQL Server's or without; a statement that fails has changed nothing, and a batch that does not parse
+// has not begun. The statements are the same in each run; GEOSQL_MUTATIONS=from:count asks for others. By
+// docs/t-sql/statements/statements.md, docs/relational-databases/errors-events/database-engine-events-and-errors.md.
 func TestMutatedStatements(t *testing.T) {
 	t.Parallel()
 	from, count := 0, 200
@@ -133,7 +147,8 @@ func judgeMutation(t *testing.T, db *sql.DB, before, text string) {
 		t.Errorf("%s\nis not understood by the engine itself: %s", batch, e.Message)
 	case err != nil && markErr == nil && e.Class == 15 && parseError(e.Number) && rowsText(marked) != "0":
 		t.Errorf("%s\ndoes not parse (%d: %s), but its first statement was executed", batch, e.Number, e.Message)
-	case err != nil && !strings.Contains(text, ";") && singleStatement(text) && (stateErr != nil || rowsText(after) != before):
+	case err != nil && !strings.Contains(text, ";") && singleStatement(text) &&
+		(stateErr != nil || rowsText(after) != before):
 		t.Errorf("%s\nfailed with %d (%s) and left\n%s\ninstead of\n%s", batch, e.Number, e.Message, rowsText(after), before)
 	}
 }

@@ -5,9 +5,9 @@ package contract_test
 import "testing"
 
 // TestSetOperations: INTERSECT binds before UNION and EXCEPT, which go from left to right
-// (docs/t-sql/language-elements/set-operators-except-and-intersect-transact-sql.md, Remarks), and ORDER BY, OFFSET and FOR belong to the whole
-// query expression (docs/t-sql/queries/select-transact-sql.md, Syntax; docs/t-sql/queries/select-order-by-clause-transact-sql.md, example
-// "Using OFFSET and FETCH with UNION").
+// (docs/t-sql/language-elements/set-operators-except-and-intersect-transact-sql.md, Remarks), and ORDER BY, OFFSET and
+// FOR belong to the whole query expression (docs/t-sql/queries/select-transact-sql.md, Syntax;
+// docs/t-sql/queries/select-order-by-clause-transact-sql.md, example "Using OFFSET and FETCH with UNION").
 func TestSetOperations(t *testing.T) {
 	t.Parallel()
 	converse(t, connection(t, newDatabase(t)), []say{
@@ -19,7 +19,10 @@ func TestSetOperations(t *testing.T) {
 		{"SELECT 1 AS a UNION ALL SELECT 3 UNION ALL SELECT 2 ORDER BY a OFFSET 1 ROWS FETCH NEXT 1 ROWS ONLY", "2"},
 		{"SELECT 1 AS a UNION ALL SELECT 3 UNION ALL SELECT 2 ORDER BY a DESC OFFSET 2 ROWS", "1"},
 		{"SELECT a FROM (SELECT 1 AS a UNION ALL SELECT 2 ORDER BY a OFFSET 1 ROW FETCH FIRST 1 ROW ONLY) AS t", "2"},
-		{"WITH c AS (SELECT N'é' AS a UNION ALL SELECT N'z') SELECT a FROM c UNION SELECT N'x' ORDER BY 1 OFFSET 1 ROWS", "x; z"},
+		{
+			"WITH c AS (SELECT N'é' AS a UNION ALL SELECT N'z') SELECT a FROM c UNION SELECT N'x' ORDER BY 1 OFFSET 1 ROWS",
+			"x; z",
+		},
 		{"SELECT 1 AS a UNION ALL SELECT 2 ORDER BY a OFFSET -1 ROWS", "!10742/15/1"},
 		{"SELECT a FROM (SELECT 1 AS a UNION ALL SELECT 2 ORDER BY a) AS t", "!1033/16/1"},
 		{"(SELECT 1 AS a UNION SELECT 2) ORDER BY a DESC", "2; 1"},
@@ -35,6 +38,10 @@ func TestSetOperations(t *testing.T) {
 		{"SELECT 1 AS a INTO kept UNION ALL SELECT 2 ORDER BY a OFFSET 1 ROW", "ok"},
 		{"INSERT kept SELECT 7 UNION ALL SELECT 8 ORDER BY 1 OFFSET 1 ROWS", "ok"},
 		{"SELECT a FROM kept ORDER BY a", "2; 8"},
-		{"DECLARE c CURSOR FOR SELECT a FROM kept UNION SELECT 1 ORDER BY a FOR READ ONLY; OPEN c; FETCH c; CLOSE c; DEALLOCATE c", "1"},
+		{
+			"DECLARE c CURSOR FOR SELECT a FROM kept UNION SELECT 1 ORDER BY a FOR READ ONLY; OPEN c; FETCH c; CLOSE c; " +
+				"DEALLOCATE c",
+			"1",
+		},
 	})
 }

@@ -8,11 +8,13 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-// TestSwitchPartitions: rows go from a table into a partition, from partition to partition and out again, in one transaction, and identities
-// stay as they are (docs/t-sql/statements/alter-table-transact-sql.md, SWITCH and Example "Switching partitions between tables").
+// TestSwitchPartitions: rows go from a table into a partition, from partition to partition and out again, in one
+// transaction, and identities stay as they are (docs/t-sql/statements/alter-table-transact-sql.md, SWITCH and Example
+// "Switching partitions between tables").
 func TestSwitchPartitions(t *testing.T) {
 	t.Parallel()
-	const parts = "SELECT partition_number, rows FROM sys.partitions WHERE object_id = OBJECT_ID('PartitionTable') AND index_id < 2 ORDER BY 1"
+	const parts = "SELECT partition_number, rows FROM sys.partitions WHERE object_id = OBJECT_ID('PartitionTable') AND " +
+		"index_id < 2 ORDER BY 1"
 	converse(t, connection(t, newDatabase(t)), []say{
 		{"CREATE PARTITION FUNCTION f (int) AS RANGE LEFT FOR VALUES (1, 100, 1000)", "ok"},
 		{"CREATE PARTITION SCHEME s AS PARTITION f ALL TO ([PRIMARY])", "ok"},
@@ -25,9 +27,16 @@ func TestSwitchPartitions(t *testing.T) {
 		{"DECLARE @n smallint = 3; ALTER TABLE dbo.PartitionTable SWITCH PARTITION @n + 1 TO NonPartitionTable", "!4905/16"},
 		{"ALTER TABLE NonPartitionTable SWITCH TO PartitionTable PARTITION $PARTITION.f(2)", "!4982/16"},
 		{"ALTER TABLE NonPartitionTable ADD CHECK (col1 > 1 AND col1 <= 100)", "ok"},
-		{"ALTER TABLE NonPartitionTable SWITCH TO PartitionTable PARTITION 2", "!4982/16"}, // NULL keeps the constraint, and is in partition 1
+		{
+			"ALTER TABLE NonPartitionTable SWITCH TO PartitionTable PARTITION 2",
+			"!4982/16",
+		}, // NULL keeps the constraint, and is in partition 1
 		{"ALTER TABLE NonPartitionTable ADD CHECK (col1 IS NOT NULL)", "ok"},
-		{"BEGIN TRANSACTION; ALTER TABLE NonPartitionTable SWITCH TO PartitionTable PARTITION $PARTITION.f(2) WITH (WAIT_AT_LOW_PRIORITY (MAX_DURATION = 1 MINUTES, ABORT_AFTER_WAIT = SELF)); ROLLBACK", "ok"},
+		{
+			"BEGIN TRANSACTION; ALTER TABLE NonPartitionTable SWITCH TO PartitionTable PARTITION $PARTITION.f(2) WITH " +
+				"(WAIT_AT_LOW_PRIORITY (MAX_DURATION = 1 MINUTES, ABORT_AFTER_WAIT = SELF)); ROLLBACK",
+			"ok",
+		},
 		{parts, "1 2; 2 0; 3 1; 4 1"},
 		{"ALTER TABLE NonPartitionTable SWITCH TO PartitionTable PARTITION 2; SELECT COUNT(*) FROM NonPartitionTable", "0"},
 		{parts, "1 2; 2 2; 3 1; 4 1"},
@@ -35,7 +44,11 @@ func TestSwitchPartitions(t *testing.T) {
 		{"INSERT Other VALUES (700, 'x')", "ok"},
 		{"ALTER TABLE PartitionTable SWITCH PARTITION 3 TO Other PARTITION 3", "!4904/16"},
 		{"ALTER TABLE PartitionTable SWITCH PARTITION 2 TO Other PARTITION 1", "!4973/16"},
-		{"ALTER TABLE PartitionTable SWITCH PARTITION 1 TO Other PARTITION 1; SELECT ISNULL(col1, -1), col2 FROM Other ORDER BY 1", "-1 n         ; 1 a         ; 700 x         "},
+		{
+			"ALTER TABLE PartitionTable SWITCH PARTITION 1 TO Other PARTITION 1; SELECT ISNULL(col1, -1), col2 FROM " +
+				"Other ORDER BY 1",
+			"-1 n         ; 1 a         ; 700 x         ",
+		},
 		{"ALTER TABLE Other SWITCH PARTITION 3 TO PartitionTable", "!4911/16"},
 		{"ALTER TABLE Other SWITCH TO PartitionTable PARTITION 3", "!4911/16"},
 		{"ALTER TABLE Other SWITCH PARTITION 9 TO PartitionTable PARTITION 3", "!4950/16"},
@@ -49,8 +62,16 @@ func TestSwitchPartitions(t *testing.T) {
 		{"ALTER TABLE Other SWITCH PARTITION 3", "!102/15"},
 		{"ALTER TABLE Other SWITCH PARTITION TO NonPartitionTable", "!156/15"},
 		{"ALTER TABLE Other SWITCH PARTITION 3 TO NonPartitionTable WITH (TRUNCATE_TARGET = ON)", "!102/15"},
-		{"ALTER TABLE Other SWITCH PARTITION 3 TO NonPartitionTable WITH (WAIT_AT_LOW_PRIORITY (MAX_DURATION = 1, ABORT_AFTER_WAIT = NOBODY))", "!102/15"},
-		{"CREATE TABLE a (i int IDENTITY PRIMARY KEY, b AS i * 2 PERSISTED, x xml); CREATE TABLE b (i int IDENTITY(1, 5) PRIMARY KEY, b AS i * 2 PERSISTED, x xml); INSERT a (x) VALUES ('<a/>'), ('<b/>'), (NULL)", "ok"},
+		{
+			"ALTER TABLE Other SWITCH PARTITION 3 TO NonPartitionTable WITH (WAIT_AT_LOW_PRIORITY (MAX_DURATION = 1, " +
+				"ABORT_AFTER_WAIT = NOBODY))",
+			"!102/15",
+		},
+		{
+			"CREATE TABLE a (i int IDENTITY PRIMARY KEY, b AS i * 2 PERSISTED, x xml); CREATE TABLE b (i int IDENTITY(1, 5) " +
+				"PRIMARY KEY, b AS i * 2 PERSISTED, x xml); INSERT a (x) VALUES ('<a/>'), ('<b/>'), (NULL)",
+			"ok",
+		},
 		{"ALTER TABLE a SWITCH PARTITION 1 TO b", "ok"},
 		{"SELECT i, b, CAST(x AS nvarchar(9)) FROM b ORDER BY i", "1 2 <a/>; 2 4 <b/>; 3 6 NULL"},
 		{"INSERT a (x) VALUES ('<c/>'); SELECT i FROM a; ", "4"},
@@ -59,7 +80,8 @@ func TestSwitchPartitions(t *testing.T) {
 	})
 }
 
-// TestSwitchNeedsTablesThatMatch goes by the preconditions of the page and of "Transferring Data Efficiently by Using Partition Switching".
+// TestSwitchNeedsTablesThatMatch goes by the preconditions of the page and of "Transferring Data Efficiently by Using
+// Partition Switching".
 func TestSwitchNeedsTablesThatMatch(t *testing.T) {
 	t.Parallel()
 	c := connection(t, newDatabase(t))
@@ -95,7 +117,8 @@ func TestSwitchNeedsTablesThatMatch(t *testing.T) {
 		{"a int CHECK (a > 1)", "a int CHECK (a > 0.5)", "!4971/16"},
 		{"a int, b int", "a int, b int, CHECK (a > b)", "!4970/16"},
 		{"a int, b int, CHECK (a > b)", "a int, b int, CHECK (a > b)", "ok"},
-		{"a datetime CHECK (a >= '20230101' AND a < '2023-02-01T00:00:00')", "a datetime CHECK (a >= '2022-12-31T00:00:00')", "ok"},
+		{"a datetime CHECK (a >= '20230101' AND a < '2023-02-01T00:00:00')", "a datetime CHECK (a >= '2022-12-31T00:00:00')",
+			"ok"},
 		{"a varchar(5) CHECK (a >= 'b')", "a varchar(5) CHECK (a >= 'B')", "ok"},
 		{"a varchar(5) CHECK (a LIKE 'b%')", "a varchar(5) CHECK (a >= 'a')", "!4972/16"},
 	} {
@@ -106,20 +129,38 @@ func TestSwitchNeedsTablesThatMatch(t *testing.T) {
 		})
 	}
 	converse(t, c, []say{
-		{"DROP TABLE IF EXISTS a, b; CREATE TABLE a (a int PRIMARY KEY); CREATE TABLE b (a int PRIMARY KEY); CREATE TABLE r (a int REFERENCES a(a))", "ok"},
+		{
+			"DROP TABLE IF EXISTS a, b; CREATE TABLE a (a int PRIMARY KEY); CREATE TABLE b (a int PRIMARY KEY); CREATE TABLE " +
+				"r (a int REFERENCES a(a))",
+			"ok",
+		},
 		{"ALTER TABLE a SWITCH TO b", "!4967/16"},
 		{"DROP TABLE r; ALTER TABLE a REBUILD WITH (DATA_COMPRESSION = PAGE)", "ok"},
 		{"ALTER TABLE a SWITCH TO b", "!11406/16"},
-		{"ALTER TABLE b REBUILD WITH (DATA_COMPRESSION = PAGE); ALTER TABLE a WITH NOCHECK ADD CONSTRAINT c CHECK (a > 0); ALTER TABLE b ADD CONSTRAINT d CHECK (a > 0)", "ok"},
+		{
+			"ALTER TABLE b REBUILD WITH (DATA_COMPRESSION = PAGE); ALTER TABLE a WITH NOCHECK ADD CONSTRAINT c CHECK (a > " +
+				"0); ALTER TABLE b ADD CONSTRAINT d CHECK (a > 0)",
+			"ok",
+		},
 		{"ALTER TABLE a SWITCH TO b", "!4960/16"},
 		{"ALTER TABLE a WITH CHECK CHECK CONSTRAINT c", "ok"},
 		{"ALTER TABLE a SWITCH TO b", "ok"},
-		{"CREATE PARTITION FUNCTION f (int) AS RANGE RIGHT FOR VALUES (10); CREATE PARTITION SCHEME s AS PARTITION f ALL TO ([PRIMARY])", "ok"},
-		{"CREATE TABLE p (x int NOT NULL, y int NOT NULL) ON s(x); CREATE TABLE q (x int NOT NULL, y int NOT NULL) ON s(y)", "ok"},
+		{
+			"CREATE PARTITION FUNCTION f (int) AS RANGE RIGHT FOR VALUES (10); CREATE PARTITION SCHEME s AS PARTITION f ALL " +
+				"TO ([PRIMARY])",
+			"ok",
+		},
+		{
+			"CREATE TABLE p (x int NOT NULL, y int NOT NULL) ON s(x); CREATE TABLE q (x int NOT NULL, y int NOT NULL) ON s(y)",
+			"ok",
+		},
 		{"ALTER TABLE p SWITCH PARTITION 1 TO q PARTITION 1", "!4953/16"},
 		{"CREATE TABLE n (x int NOT NULL, y int NOT NULL, CHECK (x < 10)); CREATE INDEX i ON p (y) ON [PRIMARY]", "ok"},
 		{"ALTER TABLE n SWITCH TO p PARTITION 1", "!4906/16"},
-		{"DROP INDEX i ON p; INSERT n VALUES (1, 2), (3, 4); ALTER TABLE n SWITCH TO p PARTITION 1; SELECT SUM(x) FROM p", "4"},
+		{
+			"DROP INDEX i ON p; INSERT n VALUES (1, 2), (3, 4); ALTER TABLE n SWITCH TO p PARTITION 1; SELECT SUM(x) FROM p",
+			"4",
+		},
 		{"ALTER TABLE p SWITCH PARTITION 1 TO n; ALTER TABLE n ADD CHECK (y > 0)", "ok"},
 		{"ALTER TABLE p SWITCH PARTITION 2 TO n", "!4972/16"},
 		{"GRANT ALTER ON a TO public; CREATE USER u WITHOUT LOGIN; TRUNCATE TABLE b", "ok"},
@@ -132,13 +173,30 @@ func TestSwitchNeedsTablesThatMatch(t *testing.T) {
 func TestSwitchWithinFileGroups(t *testing.T) {
 	t.Parallel()
 	admin, name := shared.open(t, ""), uniqueName("sw")
-	mustExec(t, admin, fileText(t, admin, name, `CREATE DATABASE [<name>] ON (NAME = a, FILENAME = '<path>.mdf'), FILEGROUP g1 (NAME = f1, FILENAME = '<path>_1.ndf'), FILEGROUP g2 (NAME = f2, FILENAME = '<path>_2.ndf')`))
+	mustExec(
+		t,
+		admin,
+		fileText(
+			t,
+			admin,
+			name,
+			`CREATE DATABASE [<name>] ON (NAME = a, FILENAME = '<path>.mdf'), FILEGROUP g1 (NAME = f1, FILENAME = '<path>_1.ndf'), FILEGROUP g2 (NAME = f2, FILENAME = '<path>_2.ndf')`,
+		),
+	)
 	dropLater(t, admin, name)
 	db := shared.open(t, name)
 	defer db.Close()
 	converse(t, connection(t, db), []say{
-		{"CREATE PARTITION FUNCTION f (int) AS RANGE RIGHT FOR VALUES (10); CREATE PARTITION SCHEME s AS PARTITION f TO (g1, g2); CREATE PARTITION SCHEME r AS PARTITION f TO (g2, g1)", "ok"},
-		{"CREATE TABLE p (x int NOT NULL) ON s(x); CREATE TABLE q (x int NOT NULL) ON r(x); CREATE TABLE n1 (x int NOT NULL) ON g1; CREATE TABLE n2 (x int NOT NULL) ON g2; INSERT p VALUES (1), (10)", "ok"},
+		{
+			"CREATE PARTITION FUNCTION f (int) AS RANGE RIGHT FOR VALUES (10); CREATE PARTITION SCHEME s AS PARTITION f TO " +
+				"(g1, g2); CREATE PARTITION SCHEME r AS PARTITION f TO (g2, g1)",
+			"ok",
+		},
+		{
+			"CREATE TABLE p (x int NOT NULL) ON s(x); CREATE TABLE q (x int NOT NULL) ON r(x); CREATE TABLE n1 (x int NOT " +
+				"NULL) ON g1; CREATE TABLE n2 (x int NOT NULL) ON g2; INSERT p VALUES (1), (10)",
+			"ok",
+		},
 		{"ALTER TABLE p SWITCH PARTITION 1 TO q PARTITION 1", "!4938/16"},
 		{"ALTER TABLE p SWITCH PARTITION 1 TO n2", "!4939/16"},
 		{"ALTER TABLE n1 SWITCH TO n2", "!4940/16"},
@@ -154,9 +212,15 @@ func TestSwitchSurvives(t *testing.T) {
 	g := NewWithT(t)
 	i := newInstance(t)
 	db := i.newDatabase(t, "switched")
-	mustExec(t, db, "CREATE TABLE a (i int PRIMARY KEY); CREATE TABLE b (i int PRIMARY KEY); INSERT a VALUES (1), (2); ALTER TABLE a SWITCH TO b; INSERT a VALUES (3)")
+	mustExec(
+		t,
+		db,
+		"CREATE TABLE a (i int PRIMARY KEY); CREATE TABLE b (i int PRIMARY KEY); INSERT a VALUES (1), (2); ALTER TABLE a "+
+			"SWITCH TO b; INSERT a VALUES (3)",
+	)
 	db.Close()
 	i.kill()
 	g.Expect(i.launch()).To(Succeed())
-	g.Expect(query(t, i.open(t, "switched"), "SELECT 'a', i FROM a UNION ALL SELECT 'b', i FROM b ORDER BY 1, 2")).To(Equal([][]any{{"a", int64(3)}, {"b", int64(1)}, {"b", int64(2)}}))
+	g.Expect(query(t, i.open(t, "switched"), "SELECT 'a', i FROM a UNION ALL SELECT 'b', i FROM b ORDER BY 1, 2")).
+		To(Equal([][]any{{"a", int64(3)}, {"b", int64(1)}, {"b", int64(2)}}))
 }

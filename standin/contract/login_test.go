@@ -11,7 +11,8 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-// dropLogin drops a login whose connections were closed: the server hears of that a little later, and refuses until then.
+// dropLogin drops a login whose connections were closed: the server hears of that a little later, and refuses until
+// then.
 func dropLogin(t *testing.T, admin *sql.DB, name string) {
 	t.Helper()
 	NewWithT(t).Eventually(func() any {
@@ -61,7 +62,8 @@ func TestALoginMayDoOnlyWhatItWasGranted(t *testing.T) {
 	g.Expect(failure(t, limited, "INSERT t VALUES (1)").Number).To(Equal(int32(229)))
 	g.Expect(failure(t, limited, "CREATE TABLE u (id int)").Number).To(Equal(int32(262)))
 	g.Expect(failure(t, limited, "CREATE DATABASE ["+uniqueName("x")+"]").Number).To(Equal(int32(262)))
-	g.Expect(failure(t, limited, "CREATE LOGIN ["+uniqueName("x")+"] WITH PASSWORD = N'F1rst-Password'").Number).To(Equal(int32(15247)))
+	g.Expect(failure(t, limited, "CREATE LOGIN ["+uniqueName("x")+"] WITH PASSWORD = N'F1rst-Password'").Number).
+		To(Equal(int32(15247)))
 	mustExec(t, db, "ALTER ROLE db_datawriter ADD MEMBER ["+name+"]")
 	mustExec(t, limited, "INSERT t VALUES (1)")
 	limited.Close()
@@ -75,7 +77,11 @@ func TestPasswordChangedAtLogin(t *testing.T) {
 	g := NewWithT(t)
 	admin := shared.open(t, "")
 	name := uniqueName("login")
-	mustExec(t, admin, "CREATE LOGIN ["+name+"] WITH PASSWORD = N'F1rst-Secret' MUST_CHANGE, CHECK_EXPIRATION = ON, CHECK_POLICY = ON")
+	mustExec(
+		t,
+		admin,
+		"CREATE LOGIN ["+name+"] WITH PASSWORD = N'F1rst-Secret' MUST_CHANGE, CHECK_EXPIRATION = ON, CHECK_POLICY = ON",
+	)
 	t.Cleanup(func() { _, _ = admin.Exec("DROP LOGIN [" + name + "]") })
 	ping := func(password, changed string) error {
 		options := map[string]string{}

@@ -8,13 +8,14 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-// nullability has expressions over the tables of TestNullability: what the server says of them, and whether a row has NULL there. A column
-// that is never NULL is sent in its fixed form ([MS-TDS] 2.2.5.4.1).
+// nullability has expressions over the tables of TestNullability: what the server says of them, and whether a row has
+// NULL there. A column that is never NULL is sent in its fixed form ([MS-TDS] 2.2.5.4.1).
 var nullability = []struct {
 	from, expression string
 	nullable         bool
 }{
-	// Columns as they are declared, constants, @@ variables and ISNULL (docs/t-sql/statements/create-table-transact-sql.md, computed columns).
+	// Columns as they are declared, constants, @@ variables and ISNULL
+	// (docs/t-sql/statements/create-table-transact-sql.md, computed columns).
 	{"a", "a.id", false},
 	{"a", "a.n", true},
 	{"a", "1", false},
@@ -92,8 +93,9 @@ var nullability = []struct {
 	{"(VALUES (1), (NULL)) AS u (id)", "u.id", true},
 }
 
-// TestNullability: docs/relational-databases/system-stored-procedures/sp-describe-first-result-set-transact-sql.md (is_nullable) and
-// docs/t-sql/queries/select-into-clause-transact-sql.md, by which a new table's columns are nullable as the expressions are.
+// TestNullability: docs/relational-databases/system-stored-procedures/sp-describe-first-result-set-transact-sql.md
+// (is_nullable) and docs/t-sql/queries/select-into-clause-transact-sql.md, by which a new table's columns are nullable
+// as the expressions are.
 func TestNullability(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
@@ -109,7 +111,8 @@ func TestNullability(t *testing.T) {
 	}
 	for _, tc := range nullability {
 		text := "SELECT " + tc.expression + " AS x FROM " + tc.from
-		g.Expect(query(t, db, "SELECT is_nullable FROM sys.dm_exec_describe_first_result_set(@p1, NULL, 0)", text)).To(Equal([][]any{{tc.nullable}}), text)
+		g.Expect(query(t, db, "SELECT is_nullable FROM sys.dm_exec_describe_first_result_set(@p1, NULL, 0)", text)).
+			To(Equal([][]any{{tc.nullable}}), text)
 		rows, err := db.QueryContext(t.Context(), text)
 		g.Expect(err).NotTo(HaveOccurred(), text)
 		columns, err := rows.ColumnTypes()
@@ -123,16 +126,23 @@ func TestNullability(t *testing.T) {
 		}
 		g.Expect(rows.Err()).NotTo(HaveOccurred(), text)
 		mustExec(t, db, "SELECT x INTO made FROM ("+text+") AS q")
-		g.Expect(query(t, db, "SELECT is_nullable FROM sys.columns WHERE object_id = OBJECT_ID('made')")).To(Equal([][]any{{tc.nullable}}), text)
+		g.Expect(query(t, db, "SELECT is_nullable FROM sys.columns WHERE object_id = OBJECT_ID('made')")).
+			To(Equal([][]any{{tc.nullable}}), text)
 		mustExec(t, db, "DROP TABLE made")
 	}
-	g.Expect(query(t, db, "SELECT is_nullable FROM sys.columns WHERE object_id = OBJECT_ID('v') ORDER BY column_id")).To(Equal([][]any{{false}, {true}, {false}}))
-	g.Expect(query(t, db, "SELECT IS_NULLABLE FROM INFORMATION_SCHEMA.COLUMNS WHERE TABLE_NAME = 'v' ORDER BY ORDINAL_POSITION")).To(Equal([][]any{{"NO"}, {"YES"}, {"NO"}}))
-	g.Expect(query(t, db, "SELECT COLUMNPROPERTY(OBJECT_ID('a'), 'never', 'AllowsNull'), COLUMNPROPERTY(OBJECT_ID('a'), 'perhaps', 'AllowsNull')")).To(Equal([][]any{{int64(0), int64(1)}}))
+	g.Expect(query(t, db, "SELECT is_nullable FROM sys.columns WHERE object_id = OBJECT_ID('v') ORDER BY column_id")).
+		To(Equal([][]any{{false}, {true}, {false}}))
+	g.Expect(query(t, db,
+		"SELECT IS_NULLABLE FROM INFORMATION_SCHEMA.COLUMNS WHERE TABLE_NAME = 'v' ORDER BY ORDINAL_POSITION")).
+		To(Equal([][]any{{"NO"}, {"YES"}, {"NO"}}))
+	g.Expect(query(t, db,
+		"SELECT COLUMNPROPERTY(OBJECT_ID('a'), 'never', 'AllowsNull'), COLUMNPROPERTY(OBJECT_ID('a'), 'perhaps', "+
+			"'AllowsNull')")).
+		To(Equal([][]any{{int64(0), int64(1)}}))
 }
 
-// TestGroupsOfAllRows: a group need not be looked at to be one (docs/t-sql/queries/select-group-by-transact-sql.md, ROLLUP and the empty group;
-// docs/t-sql/queries/select-having-transact-sql.md, HAVING without GROUP BY).
+// TestGroupsOfAllRows: a group need not be looked at to be one (docs/t-sql/queries/select-group-by-transact-sql.md,
+// ROLLUP and the empty group; docs/t-sql/queries/select-having-transact-sql.md, HAVING without GROUP BY).
 func TestGroupsOfAllRows(t *testing.T) {
 	t.Parallel()
 	db := connection(t, newDatabase(t))
@@ -145,8 +155,9 @@ func TestGroupsOfAllRows(t *testing.T) {
 	})
 }
 
-// TestRowsThatThereAreNot: an inserted row was nothing before, a deleted one is nothing after (docs/t-sql/queries/output-clause-transact-sql.md), and
-// the other side of an outer join is nothing at all, what is computed of it included.
+// TestRowsThatThereAreNot: an inserted row was nothing before, a deleted one is nothing after
+// (docs/t-sql/queries/output-clause-transact-sql.md), and the other side of an outer join is nothing at all, what is
+// computed of it included.
 func TestRowsThatThereAreNot(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
@@ -156,6 +167,8 @@ func TestRowsThatThereAreNot(t *testing.T) {
 		WHEN NOT MATCHED THEN INSERT VALUES (s.id, s.v) WHEN NOT MATCHED BY SOURCE THEN DELETE OUTPUT $action, deleted.id, inserted.v;`)).
 		To(ConsistOf([]any{"DELETE", int64(1), nil}, []any{"UPDATE", int64(2), int64(22)}, []any{"INSERT", nil, int64(33)}))
 	mustExec(t, db, "CREATE TABLE u (id int NOT NULL, always AS ISNULL(id, 0), five AS 5); INSERT u VALUES (2)")
-	g.Expect(query(t, db, "SELECT t.id, u.always, u.five FROM t LEFT JOIN u ON u.id = t.id ORDER BY 1")).To(Equal([][]any{{int64(2), int64(2), int64(5)}, {int64(3), nil, nil}}))
-	g.Expect(query(t, db, "SELECT t.id, u.five FROM u RIGHT JOIN t ON u.five = 5 AND u.id = t.id ORDER BY 1")).To(Equal([][]any{{int64(2), int64(5)}, {int64(3), nil}}))
+	g.Expect(query(t, db, "SELECT t.id, u.always, u.five FROM t LEFT JOIN u ON u.id = t.id ORDER BY 1")).
+		To(Equal([][]any{{int64(2), int64(2), int64(5)}, {int64(3), nil, nil}}))
+	g.Expect(query(t, db, "SELECT t.id, u.five FROM u RIGHT JOIN t ON u.five = 5 AND u.id = t.id ORDER BY 1")).
+		To(Equal([][]any{{int64(2), int64(5)}, {int64(3), nil}}))
 }

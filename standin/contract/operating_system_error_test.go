@@ -13,5 +13,6 @@ func TestErrorsOfTheOperatingSystem(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	db := newDatabase(t)
-	g.Expect(failure(t, db, "RESTORE HEADERONLY FROM DISK = N'/tmp/no such backup.bak'").Message).To(HaveSuffix("Operating system error 2(The system cannot find the file specified.)."))
+	g.Expect(failure(t, db, "RESTORE HEADERONLY FROM DISK = N'/tmp/no such backup.bak'").Message).
+		To(HaveSuffix("Operating system error 2(The system cannot find the file specified.)."))
 }

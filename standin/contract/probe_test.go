@@ -22,37 +22,57 @@ type probe struct {
 	document string
 }
 
-const oneReplicaGroup = "CREATE AVAILABILITY GROUP probed WITH (CLUSTER_TYPE = NONE) FOR REPLICA ON N'%s' WITH (ENDPOINT_URL = N'TCP://localhost:5022', AVAILABILITY_MODE = SYNCHRONOUS_COMMIT, FAILOVER_MODE = MANUAL)"
+const oneReplicaGroup = "CREATE AVAILABILITY GROUP probed WITH (CLUSTER_TYPE = NONE) FOR REPLICA ON N'%s' WITH " +
+	"(ENDPOINT_URL = N'TCP://localhost:5022', AVAILABILITY_MODE = SYNCHRONOUS_COMMIT, FAILOVER_MODE = MANUAL)"
 
 const dropGroup = "DROP AVAILABILITY GROUP probed"
 
 func probes(server string) []probe {
 	group := fmt.Sprintf(oneReplicaGroup, server)
 	return []probe{
-		{question: "Is a listener's address with the mask of one host accepted, and one without a cluster that moves it?", before: []string{group}, after: []string{dropGroup},
-			statement: "ALTER AVAILABILITY GROUP probed ADD LISTENER N'probed-listener' (WITH IP ((N'10.255.0.1', N'255.255.255.255')), PORT = 14330)",
-			document:  "docs/t-sql/statements/alter-availability-group-transact-sql.md"},
-		{question: "Which failover mode has a replica without a cluster in the catalogue?", before: []string{group}, after: []string{dropGroup},
-			statement: "SELECT failover_mode, failover_mode_desc FROM sys.availability_replicas WHERE group_id = (SELECT group_id FROM sys.availability_groups WHERE name = 'probed')",
-			document:  "docs/relational-databases/system-catalog-views/sys-availability-replicas-transact-sql.md"},
-		{question: "What does FORCE_FAILOVER_ALLOW_DATA_LOSS say at the primary?", before: []string{group}, after: []string{dropGroup},
+		{
+			question: "Is a listener's address with the mask of one host accepted, and one without a cluster that moves it?",
+			before:   []string{group},
+			after:    []string{dropGroup},
+			statement: "ALTER AVAILABILITY GROUP probed ADD LISTENER N'probed-listener' (WITH IP ((N'10.255.0.1', " +
+				"N'255.255.255.255')), PORT = 14330)",
+			document: "docs/t-sql/statements/alter-availability-group-transact-sql.md",
+		},
+		{
+			question: "Which failover mode has a replica without a cluster in the catalogue?",
+			before:   []string{group},
+			after:    []string{dropGroup},
+			statement: "SELECT failover_mode, failover_mode_desc FROM sys.availability_replicas WHERE group_id = (SELECT " +
+				"group_id FROM sys.availability_groups WHERE name = 'probed')",
+			document: "docs/relational-databases/system-catalog-views/sys-availability-replicas-transact-sql.md",
+		},
+		{
+			question:  "What does FORCE_FAILOVER_ALLOW_DATA_LOSS say at the primary?",
+			before:    []string{group},
+			after:     []string{dropGroup},
 			statement: "ALTER AVAILABILITY GROUP probed FORCE_FAILOVER_ALLOW_DATA_LOSS",
-			document:  "docs/t-sql/statements/alter-availability-group-transact-sql.md"},
+			document:  "docs/t-sql/statements/alter-availability-group-transact-sql.md",
+		},
 		{question: "What does OFFLINE say without an external cluster?", before: []string{group}, after: []string{dropGroup},
 			statement: "ALTER AVAILABILITY GROUP probed OFFLINE",
 			document:  "docs/t-sql/statements/alter-availability-group-transact-sql.md"},
 		{question: "What does ALTER AVAILABILITY GROUP say of a group that the server does not have?",
 			statement: "ALTER AVAILABILITY GROUP there_is_none OFFLINE",
 			document:  "docs/t-sql/statements/alter-availability-group-transact-sql.md"},
-		{question: "What does SET HADR say of a group that the server does not have?", before: []string{"CREATE DATABASE probed_hadr"}, after: []string{"DROP DATABASE probed_hadr"},
+		{
+			question:  "What does SET HADR say of a group that the server does not have?",
+			before:    []string{"CREATE DATABASE probed_hadr"},
+			after:     []string{"DROP DATABASE probed_hadr"},
 			statement: "ALTER DATABASE probed_hadr SET HADR AVAILABILITY GROUP = there_is_none",
-			document:  "docs/t-sql/statements/alter-database-transact-sql-set-hadr.md"},
+			document:  "docs/t-sql/statements/alter-database-transact-sql-set-hadr.md",
+		},
 		{question: "How many rows has the view of a cluster that there is not?",
 			statement: "SELECT COUNT(*) FROM sys.dm_hadr_cluster",
 			document:  "docs/relational-databases/system-dynamic-management-views/sys-dm-hadr-cluster-transact-sql.md"},
 		{question: "What does the local server's own row in sys.servers say?",
-			statement: "SELECT IIF(name = @@SERVERNAME, 'its name', 'another name'), product, provider, is_linked FROM sys.servers WHERE server_id = 0",
-			document:  "docs/relational-databases/system-catalog-views/sys-servers-transact-sql.md"},
+			statement: "SELECT IIF(name = @@SERVERNAME, 'its name', 'another name'), product, provider, is_linked FROM " +
+				"sys.servers WHERE server_id = 0",
+			document: "docs/relational-databases/system-catalog-views/sys-servers-transact-sql.md"},
 		{question: "Which numbers do the checksums of equal texts give?",
 			statement: "SELECT CHECKSUM(N'a'), CHECKSUM(N'A'), BINARY_CHECKSUM(N'a')",
 			document:  "docs/t-sql/functions/checksum-transact-sql.md"},
@@ -62,9 +82,12 @@ func probes(server string) []probe {
 		{question: "State and line of an error that only a statement's execution finds",
 			statement: "SELECT 1 AS a;\nSELECT * FROM dbo.there_is_no_such_table",
 			document:  "docs/relational-databases/errors-events/mssqlserver-208-database-engine-error.md"},
-		{question: "May a procedure call a scalar function that is not there?", after: []string{"DROP PROCEDURE probed_caller"},
+		{
+			question:  "May a procedure call a scalar function that is not there?",
+			after:     []string{"DROP PROCEDURE probed_caller"},
 			statement: "CREATE PROCEDURE probed_caller AS SELECT dbo.there_is_no_such_function(1)",
-			document:  "docs/relational-databases/errors-events/database-engine-events-and-errors.md"},
+			document:  "docs/relational-databases/errors-events/database-engine-events-and-errors.md",
+		},
 		{question: "Which errors follow 8111?", after: []string{"DROP TABLE probed"},
 			statement: "CREATE TABLE probed (id int NULL); ALTER TABLE probed ADD CONSTRAINT pk_probed PRIMARY KEY (id)",
 			document:  "docs/relational-databases/errors-events/database-engine-events-and-errors.md"},
@@ -78,17 +101,31 @@ func probes(server string) []probe {
 			statement: "CREATE TABLE probed (a int, b AS a * 2 PERSISTED PRIMARY KEY)",
 			document:  "docs/t-sql/statements/create-table-transact-sql.md"},
 		{question: "Which expressions are never NULL, besides those that are documented?",
-			statement: "SELECT name FROM sys.dm_exec_describe_first_result_set(N'SELECT GETDATE() AS now, 1 + 1 AS two, ''a'' + ''b'' AS text, CAST(1 AS int) AS one, COUNT(*) AS counted, CASE WHEN COUNT(*) > 0 THEN 1 ELSE 0 END AS any_row, DB_ID() AS id, NEWID() AS guid', NULL, 0) WHERE is_nullable = 0",
-			document:  "docs/t-sql/statements/create-table-transact-sql.md"},
-		{question: "Are results of different types never NULL when none of them is?", before: []string{"CREATE TABLE probed (i int NOT NULL, b bigint NOT NULL)"}, after: []string{"DROP TABLE probed"},
-			statement: "SELECT name, is_nullable FROM sys.dm_exec_describe_first_result_set(N'SELECT i AS combined FROM probed UNION ALL SELECT b FROM probed', NULL, 0) UNION ALL SELECT name, is_nullable FROM sys.dm_exec_describe_first_result_set(N'SELECT CASE WHEN i > 0 THEN i ELSE b END AS chosen, i + b AS added FROM probed', NULL, 0)",
-			document:  "docs/t-sql/statements/create-table-transact-sql.md"},
-		{question: "Does the collation of a constant give way as the column of a derived table, too?", before: []string{"CREATE TABLE probed (b varchar(9) COLLATE Latin1_General_BIN)"}, after: []string{"DROP TABLE probed"},
+			statement: "SELECT name FROM sys.dm_exec_describe_first_result_set(N'SELECT GETDATE() AS now, 1 + 1 AS two, " +
+				"''a'' + ''b'' AS text, CAST(1 AS int) AS one, COUNT(*) AS counted, CASE WHEN COUNT(*) > 0 THEN 1 ELSE 0 END AS " +
+				"any_row, DB_ID() AS id, NEWID() AS guid', NULL, 0) WHERE is_nullable = 0",
+			document: "docs/t-sql/statements/create-table-transact-sql.md"},
+		{
+			question: "Are results of different types never NULL when none of them is?",
+			before:   []string{"CREATE TABLE probed (i int NOT NULL, b bigint NOT NULL)"},
+			after:    []string{"DROP TABLE probed"},
+			statement: "SELECT name, is_nullable FROM sys.dm_exec_describe_first_result_set(N'SELECT i AS combined FROM " +
+				"probed UNION ALL SELECT b FROM probed', NULL, 0) UNION ALL SELECT name, is_nullable FROM " +
+				"sys.dm_exec_describe_first_result_set(N'SELECT CASE WHEN i > 0 THEN i ELSE b END AS chosen, i + b AS added " +
+				"FROM probed', NULL, 0)",
+			document: "docs/t-sql/statements/create-table-transact-sql.md",
+		},
+		{
+			question:  "Does the collation of a constant give way as the column of a derived table, too?",
+			before:    []string{"CREATE TABLE probed (b varchar(9) COLLATE Latin1_General_BIN)"},
+			after:     []string{"DROP TABLE probed"},
 			statement: "SELECT COUNT(*) FROM (SELECT 'a' AS x) AS d JOIN probed AS p ON p.b = d.x",
-			document:  "docs/t-sql/statements/collation-precedence-transact-sql.md"},
+			document:  "docs/t-sql/statements/collation-precedence-transact-sql.md",
+		},
 		{question: "Which error has an aggregate over columns of both sides of APPLY?",
-			statement: "SELECT c.s FROM (VALUES (1)) AS a (x) CROSS APPLY (SELECT SUM(a.x + b.y) AS s FROM (VALUES (2)) AS b (y)) AS c",
-			document:  "docs/relational-databases/errors-events/database-engine-events-and-errors.md"},
+			statement: "SELECT c.s FROM (VALUES (1)) AS a (x) CROSS APPLY (SELECT SUM(a.x + b.y) AS s FROM (VALUES (2)) AS " +
+				"b (y)) AS c",
+			document: "docs/relational-databases/errors-events/database-engine-events-and-errors.md"},
 		{question: "Has PIVOT a row when there are neither rows nor columns to group them by?",
 			statement: "SELECT COUNT(*) FROM (SELECT 1 AS v, 2 AS k WHERE 1 = 0) AS s PIVOT (COUNT(v) FOR k IN ([2])) AS p",
 			document:  "docs/t-sql/queries/from-using-pivot-and-unpivot.md"},
@@ -130,7 +167,9 @@ func TestProbes(t *testing.T) {
 		for _, text := range p.after {
 			_, _ = runQuery(c, text)
 		}
-		recorded.write(entry{Test: "TestProbes", Statement: p.statement, Answer: answer, Question: p.question, Document: p.document})
+		recorded.write(
+			entry{Test: "TestProbes", Statement: p.statement, Answer: answer, Question: p.question, Document: p.document},
+		)
 		answers := kept[p.question]
 		if column == 1 {
 			answers[1] = fmt.Sprintf("%s (%s)", answer, version)
@@ -174,13 +213,24 @@ func writeProbes(g *WithT, list []probe, kept map[string][2]string) {
 	before, rest, _ := strings.Cut(string(text), probesBegin)
 	_, after, _ := strings.Cut(rest, probesEnd)
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s%s\n| question | statement | stand-in says | real | document |\n|---|---|---|---|---|\n", before, probesBegin)
+	fmt.Fprintf(
+		&b,
+		"%s%s\n| question | statement | stand-in says | real | document |\n|---|---|---|---|---|\n",
+		before,
+		probesBegin,
+	)
 	for _, p := range list {
 		answers := kept[p.question]
 		if answers[1] == "" {
 			answers[1] = unasked
 		}
-		cells := []string{p.question, "`" + strings.ReplaceAll(p.statement, "\n", " ") + "`", answers[0], answers[1], p.document}
+		cells := []string{
+			p.question,
+			"`" + strings.ReplaceAll(p.statement, "\n", " ") + "`",
+			answers[0],
+			answers[1],
+			p.document,
+		}
 		for i, cell := range cells {
 			cells[i] = strings.ReplaceAll(cell, "|", `\|`)
 		}

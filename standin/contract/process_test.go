@@ -88,13 +88,18 @@ func TestConfigurationFile(t *testing.T) {
 	g := NewWithT(t)
 	i := prepareInstance(t)
 	data := filepath.Join(t.TempDir(), "elsewhere")
-	conf := fmt.Sprintf("[network]\nforceencryption = 1\nunheard = 1\n[filelocation]\ndefaultdatadir = %s\n[hadr]\nhadrenabled = 1\n", data)
+	conf := fmt.Sprintf(
+		"[network]\nforceencryption = 1\nunheard = 1\n[filelocation]\ndefaultdatadir = %s\n[hadr]\nhadrenabled = 1\n",
+		data,
+	)
 	g.Expect(os.WriteFile(filepath.Join(i.root, "mssql.conf"), []byte(conf), 0o600)).To(Succeed())
 	g.Expect(i.launch()).To(Succeed())
 	g.Expect(i.output.String()).To(ContainSubstring("network.unheard is unknown"))
 	db := i.newDatabase(t, "placed")
-	g.Expect(value(t, db, "SELECT encrypt_option FROM sys.dm_exec_connections WHERE session_id = @@SPID")).To(Equal("TRUE"))
-	g.Expect(value(t, db, "SELECT physical_name FROM sys.master_files WHERE database_id = DB_ID() AND type = 0")).To(HavePrefix(data))
+	g.Expect(value(t, db, "SELECT encrypt_option FROM sys.dm_exec_connections WHERE session_id = @@SPID")).
+		To(Equal("TRUE"))
+	g.Expect(value(t, db, "SELECT physical_name FROM sys.master_files WHERE database_id = DB_ID() AND type = 0")).
+		To(HavePrefix(data))
 	g.Expect(value(t, db, "SELECT CAST(SERVERPROPERTY('IsHadrEnabled') AS int)")).To(Equal(int64(1)))
 }
 

@@ -8,7 +8,8 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-// TestFaultsOfBodiesConditionsAndHints goes by the syntax of the pages of the statements and of hints-transact-sql-table.md.
+// TestFaultsOfBodiesConditionsAndHints goes by the syntax of the pages of the statements and of
+// hints-transact-sql-table.md.
 func TestFaultsOfBodiesConditionsAndHints(t *testing.T) {
 	t.Parallel()
 	db := faultyDatabase(t)
@@ -43,19 +44,29 @@ func TestFaultsOfBodiesConditionsAndHints(t *testing.T) {
 	})
 }
 
-// TestBodiesConditionsAndNamesThatAreWhole has what looks like those and is not: a procedure's body may be empty, and the parts of a name before
-// its last one may be left out with their dots in place
+// TestBodiesConditionsAndNamesThatAreWhole has what looks like those and is not: a procedure's body may be empty, and
+// the parts of a name before its last one may be left out with their dots in place
 // (docs/t-sql/language-elements/transact-sql-syntax-conventions-transact-sql.md, "Multipart names").
 func TestBodiesConditionsAndNamesThatAreWhole(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	db := newDatabase(t)
-	mustExec(t, db, "CREATE TABLE dbo.t (id int NOT NULL PRIMARY KEY, n int, snapshot bit, CHECK ((n) > 1 AND (n + 1) < 9 OR n IS NULL))")
+	mustExec(
+		t,
+		db,
+		"CREATE TABLE dbo.t (id int NOT NULL PRIMARY KEY, n int, snapshot bit, CHECK ((n) > 1 AND (n + 1) < 9 OR n IS NULL))",
+	)
 	mustExec(t, db, "CREATE INDEX f ON dbo.t (n) INCLUDE (snapshot) WHERE n > 1 AND snapshot IS NOT NULL")
 	mustExec(t, db, "CREATE TABLE dbo.u (snapshot int, rowlock int, INDEX i (rowlock) WHERE (rowlock > 1))")
-	mustExec(t, db, "SELECT * FROM dbo.t AS a (NOLOCK) JOIN dbo.u (NOLOCK, NOWAIT) ON a.id IN (1) LEFT JOIN dbo.u AS w ON EXISTS (SELECT 1) WHERE w.rowlock = 1")
+	mustExec(
+		t,
+		db,
+		"SELECT * FROM dbo.t AS a (NOLOCK) JOIN dbo.u (NOLOCK, NOWAIT) ON a.id IN (1) LEFT JOIN dbo.u AS w ON EXISTS "+
+			"(SELECT 1) WHERE w.rowlock = 1",
+	)
 	for name, text := range map[string]string{
-		"dbo.e1": "CREATE PROCEDURE dbo.e1 AS", "dbo.e2": "CREATE PROCEDURE dbo.e2 @a int = 1 WITH EXECUTE AS OWNER AS;", "dbo.e3": "CREATE PROC dbo.e3 AS ;; SELECT 1 AS a",
+		"dbo.e1": "CREATE PROCEDURE dbo.e1 AS", "dbo.e2": "CREATE PROCEDURE dbo.e2 @a int = 1 WITH EXECUTE AS OWNER AS;",
+		"dbo.e3": "CREATE PROC dbo.e3 AS ;; SELECT 1 AS a",
 	} {
 		mustExec(t, db, text)
 		mustExec(t, db, "EXEC "+name)
@@ -68,9 +79,15 @@ func TestBodiesConditionsAndNamesThatAreWhole(t *testing.T) {
 	mustExec(t, db, "ALTER FUNCTION ..f (@a int) RETURNS int AS BEGIN RETURN @a + 2 END")
 	g.Expect(value(t, db, "SELECT dbo.f(1)")).To(BeEquivalentTo(3))
 	mustExec(t, db, "GRANT SELECT ON ..t TO public; DENY INSERT ON .t TO public; REVOKE SELECT ON OBJECT::..t FROM public")
-	g.Expect(query(t, db, "SELECT permission_name, state_desc FROM sys.database_permissions WHERE major_id = OBJECT_ID(N'dbo.t')")).To(Equal([][]any{{"INSERT", "DENY"}}))
+	g.Expect(query(t, db,
+		"SELECT permission_name, state_desc FROM sys.database_permissions WHERE major_id = OBJECT_ID(N'dbo.t')")).
+		To(Equal([][]any{{"INSERT", "DENY"}}))
 	mustExec(t, db, "CREATE VIEW dbo.v WITH SCHEMABINDING AS SELECT id, n FROM dbo.t WHERE n > 1 WITH CHECK OPTION;")
-	mustExec(t, db, "CREATE FUNCTION dbo.m () RETURNS @t TABLE (a int NOT NULL CHECK (a > 0) CHECK ((a) < 9)) AS BEGIN RETURN END")
+	mustExec(
+		t,
+		db,
+		"CREATE FUNCTION dbo.m () RETURNS @t TABLE (a int NOT NULL CHECK (a > 0) CHECK ((a) < 9)) AS BEGIN RETURN END",
+	)
 	mustExec(t, db, "ALTER TABLE dbo.u ADD CONSTRAINT c CHECK NOT FOR REPLICATION (snapshot IN (1, 2))")
 	mustExec(t, db, "BEGIN TRY SELECT 1 END TRY BEGIN CATCH END CATCH")
 }

@@ -4,8 +4,9 @@ package contract_test
 
 import "testing"
 
-// TestMalformedCursors: what docs/t-sql/language-elements/declare-cursor-transact-sql.md does not have in a declaration, and WHERE CURRENT OF without a
-// cursor, which is no statement without a condition (docs/t-sql/statements/delete-transact-sql.md, docs/t-sql/queries/update-transact-sql.md).
+// TestMalformedCursors: what docs/t-sql/language-elements/declare-cursor-transact-sql.md does not have in a
+// declaration, and WHERE CURRENT OF without a cursor, which is no statement without a condition
+// (docs/t-sql/statements/delete-transact-sql.md, docs/t-sql/queries/update-transact-sql.md).
 func TestMalformedCursors(t *testing.T) {
 	t.Parallel()
 	converse(t, connection(t, newDatabase(t)), []say{
@@ -38,8 +39,9 @@ func TestMalformedCursors(t *testing.T) {
 	})
 }
 
-// TestNumberedProceduresAndAssignmentsInSets: a procedure with a number and full text over all columns are refused by name, the second procedure of a name
-// is none that is there, and no query of a set operation assigns variables (docs/t-sql/statements/create-procedure-transact-sql.md, ;number;
+// TestNumberedProceduresAndAssignmentsInSets: a procedure with a number and full text over all columns are refused by
+// name, the second procedure of a name is none that is there, and no query of a set operation assigns variables
+// (docs/t-sql/statements/create-procedure-transact-sql.md, ;number;
 // docs/t-sql/language-elements/execute-transact-sql.md, ;number; docs/t-sql/queries/contains-transact-sql.md).
 func TestNumberedProceduresAndAssignmentsInSets(t *testing.T) {
 	t.Parallel()
@@ -55,7 +57,14 @@ func TestNumberedProceduresAndAssignmentsInSets(t *testing.T) {
 		{"SELECT * FROM t\nJOIN FREETEXTTABLE(t, *, 'x') AS f ON f.[KEY] = t.a", "!40517/16/1/2"},
 		{"DECLARE @a int\nSELECT @a = 1 UNION SELECT 2", "!10734/15/1/2"},
 		{"DECLARE @a int; SELECT 1 UNION ALL\nSELECT @a = 2", "!10734/15/1/2"},
-		{"DECLARE @a int; SELECT @a = (SELECT MAX(x) FROM (SELECT 1 AS x UNION SELECT 2) AS u) SELECT @a UNION SELECT 3", "2; 3"},
-		{"DECLARE @a int; SELECT @a = CASE WHEN 1 = 1 THEN 5 END FROM t; IF 1 = 1 BEGIN SELECT @a = 4 END SELECT @a EXCEPT SELECT 3", "4"},
+		{
+			"DECLARE @a int; SELECT @a = (SELECT MAX(x) FROM (SELECT 1 AS x UNION SELECT 2) AS u) SELECT @a UNION SELECT 3",
+			"2; 3",
+		},
+		{
+			"DECLARE @a int; SELECT @a = CASE WHEN 1 = 1 THEN 5 END FROM t; IF 1 = 1 BEGIN SELECT @a = 4 END SELECT @a " +
+				"EXCEPT SELECT 3",
+			"4",
+		},
 	})
 }

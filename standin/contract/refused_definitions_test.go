@@ -8,7 +8,8 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-// TestFaultsOfTables goes by docs/t-sql/statements/create-table-transact-sql.md and docs/relational-databases/tables/use-sparse-columns.md.
+// TestFaultsOfTables goes by docs/t-sql/statements/create-table-transact-sql.md and
+// docs/relational-databases/tables/use-sparse-columns.md.
 func TestFaultsOfTables(t *testing.T) {
 	t.Parallel()
 	db := faultyDatabase(t)
@@ -27,16 +28,23 @@ func TestFaultsOfTables(t *testing.T) {
 		{"CREATE PROCEDURE dbo.x @a nvarchar(4001) AS SELECT 1", []int32{2717}},
 	})
 	g := NewWithT(t)
-	g.Expect(messagesOf(t, db, "CREATE TABLE dbo.x (a char(8000), b char(100))")[0]).To(ContainSubstring("8107, including 7 bytes"))
-	g.Expect(query(t, db, "SELECT COUNT(*) FROM sys.columns WHERE object_id = OBJECT_ID('dbo.t')")).To(Equal([][]any{{int64(3)}}))
+	g.Expect(messagesOf(t, db, "CREATE TABLE dbo.x (a char(8000), b char(100))")[0]).
+		To(ContainSubstring("8107, including 7 bytes"))
+	g.Expect(query(t, db, "SELECT COUNT(*) FROM sys.columns WHERE object_id = OBJECT_ID('dbo.t')")).
+		To(Equal([][]any{{int64(3)}}))
 	converse(t, connection(t, db), []say{
 		{"CREATE TABLE dbo.long (a char(8000), b binary(53), c varchar(8000), d nvarchar(4000), e varchar(max))", "ok"},
-		{"CREATE TABLE dbo.thin (a int SPARSE NULL, b uniqueidentifier ROWGUIDCOL, c uniqueidentifier)\nSELECT name FROM sys.columns WHERE object_id = OBJECT_ID('dbo.thin') AND (is_sparse = 1 OR is_rowguidcol = 1) ORDER BY name", "a; b"},
+		{
+			"CREATE TABLE dbo.thin (a int SPARSE NULL, b uniqueidentifier ROWGUIDCOL, c uniqueidentifier)\nSELECT name FROM " +
+				"sys.columns WHERE object_id = OBJECT_ID('dbo.thin') AND (is_sparse = 1 OR is_rowguidcol = 1) ORDER BY name",
+			"a; b",
+		},
 		{"CREATE TABLE #own (a int REFERENCES dbo.t (id)); INSERT #own VALUES (77); SELECT a FROM #own", "77"},
 	})
 }
 
-// TestFaultsOfModuleOptions goes by docs/t-sql/statements/create-view-transact-sql.md and its kin for procedures, functions and triggers.
+// TestFaultsOfModuleOptions goes by docs/t-sql/statements/create-view-transact-sql.md and its kin for procedures,
+// functions and triggers.
 func TestFaultsOfModuleOptions(t *testing.T) {
 	t.Parallel()
 	db := faultyDatabase(t)
@@ -62,23 +70,41 @@ func TestFaultsOfModuleOptions(t *testing.T) {
 	})
 	converse(t, connection(t, db), []say{
 		{"CREATE PROCEDURE dbo.p1 @a AS int = 1, @b int WITH RECOMPILE, EXECUTE AS OWNER AS SELECT @a", "ok"},
-		{"CREATE FUNCTION dbo.f1 (@a int) RETURNS int WITH SCHEMABINDING, RETURNS NULL ON NULL INPUT, EXECUTE AS CALLER, INLINE = OFF AS BEGIN RETURN @a END", "ok"},
+		{
+			"CREATE FUNCTION dbo.f1 (@a int) RETURNS int WITH SCHEMABINDING, RETURNS NULL ON NULL INPUT, EXECUTE AS CALLER, " +
+				"INLINE = OFF AS BEGIN RETURN @a END",
+			"ok",
+		},
 		{"CREATE FUNCTION dbo.f2 () RETURNS @r TABLE (a int) WITH SCHEMABINDING BEGIN RETURN END", "ok"},
 		{"CREATE TRIGGER dbo.g1 ON dbo.u WITH EXECUTE AS 'dbo' FOR INSERT, UPDATE AS SELECT 1", "ok"},
-		{"SET LOCK_TIMEOUT 500; SET LOCK_TIMEOUT -1; SET DEADLOCK_PRIORITY HIGH; SET DEADLOCK_PRIORITY -10; SELECT @@LOCK_TIMEOUT", "-1"},
+		{
+			"SET LOCK_TIMEOUT 500; SET LOCK_TIMEOUT -1; SET DEADLOCK_PRIORITY HIGH; SET DEADLOCK_PRIORITY -10; SELECT " +
+				"@@LOCK_TIMEOUT",
+			"-1",
+		},
 		{"RAISERROR ('%d', 10, 1, 1)", "ok"},
-		{"DECLARE c CURSOR LOCAL FOR SELECT id, v, n FROM dbo.t FOR UPDATE OF n\nOPEN c\nDECLARE @a int, @b nvarchar(5), @c int\nFETCH c INTO @a, @b, @c\nUPDATE dbo.t SET n = 9 WHERE CURRENT OF c\nSELECT n FROM dbo.t WHERE id = 1", "9"},
-		{"DECLARE c CURSOR LOCAL FOR SELECT id, v, n FROM dbo.t FOR UPDATE OF n\nOPEN c\nDECLARE @a int, @b nvarchar(5), @c int\nFETCH c INTO @a, @b, @c\nUPDATE dbo.t SET v = 'z' WHERE CURRENT OF c", "!16932"},
+		{
+			"DECLARE c CURSOR LOCAL FOR SELECT id, v, n FROM dbo.t FOR UPDATE OF n\nOPEN c\nDECLARE @a int, @b nvarchar(5), " +
+				"@c int\nFETCH c INTO @a, @b, @c\nUPDATE dbo.t SET n = 9 WHERE CURRENT OF c\nSELECT n FROM dbo.t WHERE id = 1",
+			"9",
+		},
+		{
+			"DECLARE c CURSOR LOCAL FOR SELECT id, v, n FROM dbo.t FOR UPDATE OF n\nOPEN c\nDECLARE @a int, @b nvarchar(5), " +
+				"@c int\nFETCH c INTO @a, @b, @c\nUPDATE dbo.t SET v = 'z' WHERE CURRENT OF c",
+			"!16932",
+		},
 	})
 }
 
-// TestSchemaBinding goes by docs/t-sql/statements/create-view-transact-sql.md and create-function-transact-sql.md, SCHEMABINDING.
+// TestSchemaBinding goes by docs/t-sql/statements/create-view-transact-sql.md and create-function-transact-sql.md,
+// SCHEMABINDING.
 func TestSchemaBinding(t *testing.T) {
 	t.Parallel()
 	db := faultyDatabase(t)
 	for _, text := range []string{
 		"CREATE TABLE dbo.base (a int, b int, c int)",
-		"CREATE VIEW dbo.bound WITH SCHEMABINDING AS SELECT x.a FROM dbo.base AS x WHERE EXISTS (SELECT * FROM dbo.u WHERE id = x.a)",
+		"CREATE VIEW dbo.bound WITH SCHEMABINDING AS SELECT x.a FROM dbo.base AS x WHERE EXISTS (SELECT * FROM dbo.u " +
+			"WHERE id = x.a)",
 		"CREATE VIEW dbo.upper WITH SCHEMABINDING AS SELECT a FROM dbo.bound",
 		"CREATE FUNCTION dbo.counted () RETURNS int WITH SCHEMABINDING AS BEGIN RETURN (SELECT SUM(b) FROM dbo.base) END",
 		"CREATE VIEW dbo.loose AS SELECT c FROM dbo.base",
@@ -89,7 +115,10 @@ func TestSchemaBinding(t *testing.T) {
 		{"CREATE VIEW dbo.x WITH SCHEMABINDING AS SELECT id FROM t", []int32{4512}},
 		{"CREATE VIEW dbo.x WITH SCHEMABINDING AS SELECT * FROM dbo.t", []int32{1054}},
 		{"CREATE VIEW dbo.x WITH SCHEMABINDING AS SELECT id FROM dbo.vw", []int32{4513}},
-		{"CREATE FUNCTION dbo.x () RETURNS int WITH SCHEMABINDING AS BEGIN RETURN (SELECT COUNT(*) FROM t) END", []int32{4512}},
+		{
+			"CREATE FUNCTION dbo.x () RETURNS int WITH SCHEMABINDING AS BEGIN RETURN (SELECT COUNT(*) FROM t) END",
+			[]int32{4512},
+		},
 		{"CREATE FUNCTION dbo.x () RETURNS int WITH SCHEMABINDING AS BEGIN RETURN dbo.fn(1) END", []int32{4513}},
 		{"CREATE FUNCTION dbo.x () RETURNS TABLE WITH SCHEMABINDING AS RETURN SELECT id FROM t", []int32{4512}},
 		{"DROP TABLE dbo.base", []int32{3729}},
@@ -103,11 +132,20 @@ func TestSchemaBinding(t *testing.T) {
 	g.Expect(failure(t, db, "EXEC sp_rename 'dbo.base', 'other'").Number).To(BeEquivalentTo(15336))
 	mustExec(t, db, "CREATE SCHEMA elsewhere")
 	g.Expect(failure(t, db, "ALTER SCHEMA elsewhere TRANSFER dbo.base").Number).To(BeEquivalentTo(15348))
-	g.Expect(messagesOf(t, db, "DROP TABLE dbo.base")).To(Equal([]string{"Cannot DROP TABLE 'dbo.base' because it is being referenced by object 'bound'."}))
+	g.Expect(messagesOf(t, db, "DROP TABLE dbo.base")).
+		To(Equal([]string{"Cannot DROP TABLE 'dbo.base' because it is being referenced by object 'bound'."}))
 	converse(t, connection(t, db), []say{
 		{"SELECT OBJECT_NAME(object_id) FROM sys.sql_modules WHERE is_schema_bound = 1 ORDER BY 1", "bound; counted; upper"},
-		{"SELECT is_schema_bound_reference FROM sys.sql_expression_dependencies WHERE referencing_id = OBJECT_ID('dbo.upper')", "true"},
-		{"ALTER TABLE dbo.base ADD d int; ALTER TABLE dbo.base DROP COLUMN c; TRUNCATE TABLE dbo.base; INSERT dbo.base (a) VALUES (1)", "ok"},
+		{
+			"SELECT is_schema_bound_reference FROM sys.sql_expression_dependencies WHERE referencing_id = " +
+				"OBJECT_ID('dbo.upper')",
+			"true",
+		},
+		{
+			"ALTER TABLE dbo.base ADD d int; ALTER TABLE dbo.base DROP COLUMN c; TRUNCATE TABLE dbo.base; INSERT dbo.base " +
+				"(a) VALUES (1)",
+			"ok",
+		},
 		{"DROP VIEW dbo.upper; DROP VIEW dbo.bound", "ok"},
 		{"DROP FUNCTION dbo.counted; ALTER TABLE dbo.base ALTER COLUMN b bigint; DROP TABLE dbo.base", "ok"},
 	})

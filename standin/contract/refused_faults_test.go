@@ -16,9 +16,9 @@ type fault struct {
 	numbers []int32
 }
 
-// faults runs statements in a database with tables t (two rows) and u and checks their errors, that they are of the last line of the text,
-// and that the table has its rows afterwards. A fault that is found when the batch is compiled keeps its first statement from running: those
-// texts begin with DELETE.
+// faults runs statements in a database with tables t (two rows) and u and checks their errors, that they are of the
+// last line of the text, and that the table has its rows afterwards. A fault that is found when the batch is compiled
+// keeps its first statement from running: those texts begin with DELETE.
 func faults(t *testing.T, db *sql.DB, list []fault) {
 	t.Helper()
 	for _, c := range list {
@@ -71,9 +71,19 @@ func TestFaultsOfIndexOptions(t *testing.T) {
 		{"DELETE dbo.t\nALTER TABLE dbo.t SET (LOCK_ESCALATION = MOST)", []int32{102}},
 		{"DELETE dbo.t\nCREATE TABLE dbo.x (a int, INDEX i (a) WITH (PAD_INDEX = MAYBE))", []int32{102}},
 	})
-	mustExec(t, db, "CREATE INDEX y ON dbo.t (v) WITH (PAD_INDEX = ON, FILLFACTOR = 80, ONLINE = OFF, MAXDOP = 1, DATA_COMPRESSION = ROW)")
+	mustExec(
+		t,
+		db,
+		"CREATE INDEX y ON dbo.t (v) WITH (PAD_INDEX = ON, FILLFACTOR = 80, ONLINE = OFF, MAXDOP = 1, "+
+			"DATA_COMPRESSION = ROW)",
+	)
 	mustExec(t, db, "ALTER INDEX y ON dbo.t SET (STATISTICS_NORECOMPUTE = ON, ALLOW_PAGE_LOCKS = OFF)")
-	mustExec(t, db, "ALTER INDEX y ON dbo.t REBUILD PARTITION = ALL WITH (ONLINE = ON (WAIT_AT_LOW_PRIORITY (MAX_DURATION = 5 MINUTES, ABORT_AFTER_WAIT = NONE)), FILLFACTOR = 90)")
+	mustExec(
+		t,
+		db,
+		"ALTER INDEX y ON dbo.t REBUILD PARTITION = ALL WITH (ONLINE = ON (WAIT_AT_LOW_PRIORITY (MAX_DURATION = 5 "+
+			"MINUTES, ABORT_AFTER_WAIT = NONE)), FILLFACTOR = 90)",
+	)
 	mustExec(t, db, "ALTER INDEX ALL ON dbo.t REORGANIZE WITH (LOB_COMPACTION = ON)")
 }
 
@@ -128,17 +138,29 @@ func TestFaultsOfDefinitions(t *testing.T) {
 		{"CREATE TABLE dbo.x (a int NOT NULL REFERENCES dbo.t (id) ON DELETE SET NULL)", []int32{1761, 1750}},
 		{"CREATE TABLE dbo.x (a int NOT NULL REFERENCES dbo.t (id) ON DELETE SET DEFAULT)", []int32{1762, 1750}},
 		{"CREATE TABLE dbo.x (a int PRIMARY KEY, b int REFERENCES dbo.x (a) ON DELETE CASCADE)", []int32{1785, 1750}},
-		{"CREATE TABLE dbo.x (a int REFERENCES dbo.t (id) ON DELETE CASCADE, b int REFERENCES dbo.t (id) ON UPDATE CASCADE)", []int32{1785, 1750}},
+		{
+			"CREATE TABLE dbo.x (a int REFERENCES dbo.t (id) ON DELETE CASCADE, b int REFERENCES dbo.t (id) ON UPDATE CASCADE)",
+			[]int32{1785, 1750},
+		},
 		{"CREATE TABLE dbo.x (a int PRIMARY KEY CLUSTERED, b int UNIQUE CLUSTERED)", []int32{8112, 1750}},
 		{"ALTER INDEX ix_n ON dbo.t REBUILD PARTITION = 2", []int32{7729}},
 		{"DELETE dbo.t\nALTER INDEX ix_n ON dbo.t", []int32{102}},
 	})
-	mustExec(t, db, "CREATE TABLE dbo.one (a int PRIMARY KEY); CREATE TABLE dbo.two (a int PRIMARY KEY REFERENCES dbo.one (a) ON DELETE CASCADE, b int NULL REFERENCES dbo.t (id) ON DELETE SET NULL)")
+	mustExec(
+		t,
+		db,
+		"CREATE TABLE dbo.one (a int PRIMARY KEY); CREATE TABLE dbo.two (a int PRIMARY KEY REFERENCES dbo.one (a) ON "+
+			"DELETE CASCADE, b int NULL REFERENCES dbo.t (id) ON DELETE SET NULL)",
+	)
 	mustExec(t, db, "CREATE TABLE dbo.three (a int REFERENCES dbo.two (a) ON DELETE CASCADE)")
-	NewWithT(t).Expect(failures(t, db, "DROP SEQUENCE dbo.t")[0].Message).To(HavePrefix("Cannot use DROP SEQUENCE with 'dbo.t' because 'dbo.t' is a table."))
+	NewWithT(
+		t,
+	).Expect(failures(t, db, "DROP SEQUENCE dbo.t")[0].Message).
+		To(HavePrefix("Cannot use DROP SEQUENCE with 'dbo.t' because 'dbo.t' is a table."))
 }
 
-// TestFaultsOfQueries goes by docs/t-sql/queries and docs/relational-databases/errors-events/database-engine-events-and-errors.md.
+// TestFaultsOfQueries goes by docs/t-sql/queries and
+// docs/relational-databases/errors-events/database-engine-events-and-errors.md.
 func TestFaultsOfQueries(t *testing.T) {
 	t.Parallel()
 	db := faultyDatabase(t)
@@ -147,7 +169,10 @@ func TestFaultsOfQueries(t *testing.T) {
 		{"DELETE dbo.t\nSELECT * FROM dbo.t UNPIVOT (val FOR col IN (id, n))", []int32{102}},
 		{"WITH c AS (SELECT 1 AS n UNION ALL SELECT 'a' FROM c WHERE 1 = 0) SELECT * FROM c", []int32{240}},
 		{"WITH c AS (SELECT 1 AS n UNION ALL SELECT n + 1.5 FROM c WHERE n < 2) SELECT * FROM c", []int32{240}},
-		{"WITH c AS (SELECT CAST('a' AS varchar(10)) AS n UNION ALL SELECT n + 'a' FROM c WHERE LEN(n) < 3) SELECT * FROM c", []int32{240}},
+		{
+			"WITH c AS (SELECT CAST('a' AS varchar(10)) AS n UNION ALL SELECT n + 'a' FROM c WHERE LEN(n) < 3) SELECT * FROM c",
+			[]int32{240},
+		},
 		{"SELECT SUM(ROW_NUMBER() OVER (ORDER BY id)) FROM dbo.t", []int32{4109}},
 		{"SELECT ROW_NUMBER() OVER (ORDER BY id ROWS UNBOUNDED PRECEDING) FROM dbo.t", []int32{10752}},
 		{"SELECT SUM(n) OVER (ROWS UNBOUNDED PRECEDING) FROM dbo.t", []int32{10756}},
@@ -179,17 +204,25 @@ func TestFaultsOfQueries(t *testing.T) {
 	})
 	g := NewWithT(t)
 	g.Expect(failures(t, db, "SELECT 1\n\nSELECT CAST(1 AS varchar(0))")[0].Message).To(ContainSubstring("Line 3: Length"))
-	g.Expect(query(t, db, "BEGIN TRY BACKUP DATABASE nowhere TO DISK = N'x.bak' END TRY BEGIN CATCH SELECT ERROR_NUMBER() END CATCH")).To(Equal([][]any{{int64(3013)}}))
+	g.Expect(query(t, db,
+		"BEGIN TRY BACKUP DATABASE nowhere TO DISK = N'x.bak' END TRY BEGIN CATCH SELECT ERROR_NUMBER() END CATCH")).
+		To(Equal([][]any{{int64(3013)}}))
 }
 
 // TestNotFaults: what looks like the faults above and is documented as right.
 func TestNotFaults(t *testing.T) {
 	t.Parallel()
 	converse(t, connection(t, faultyDatabase(t)), []say{
-		{"CREATE TABLE dbo.parts (d date CHECK (DATEPART(year, d) > 2000 AND DATETRUNC(day, d) = d), year int, day int)", "ok"},
+		{
+			"CREATE TABLE dbo.parts (d date CHECK (DATEPART(year, d) > 2000 AND DATETRUNC(day, d) = d), year int, day int)",
+			"ok",
+		},
 		{"INSERT dbo.parts (d) VALUES ('20000101')", "!547"},
 		{"SELECT id FROM dbo.t ORDER BY v COLLATE Latin1_General_BIN2 DESC, v", "2; 1"},
-		{"SELECT o.v FROM dbo.t o ORDER BY o.v COLLATE Latin1_General_CS_AS DESC, o.v COLLATE Latin1_General_BIN2, o.v", "b; a"},
+		{
+			"SELECT o.v FROM dbo.t o ORDER BY o.v COLLATE Latin1_General_CS_AS DESC, o.v COLLATE Latin1_General_BIN2, o.v",
+			"b; a",
+		},
 		{"SELECT v FROM dbo.t ORDER BY v COLLATE Latin1_General_BIN2, v", "a; b"},
 		{"SELECT v FROM dbo.t ORDER BY v, v", "!169"},
 		{"WITH c (n) AS (SELECT 1 UNION ALL SELECT 1 + n FROM c WHERE n < 3) SELECT SUM(n) FROM c", "6"},
@@ -197,11 +230,22 @@ func TestNotFaults(t *testing.T) {
 		{"WITH c (n) AS (SELECT CAST(1 AS smallint) UNION ALL SELECT -n FROM c WHERE n > 0) SELECT SUM(n) FROM c", "0"},
 		{"WITH c (n) AS (SELECT 2 UNION ALL SELECT 3 * n FROM c WHERE n < 9) SELECT SUM(n) FROM c", "26"},
 		{"SELECT -CAST(2 AS tinyint), -CAST(-128 AS smallint), - -2147483647", "-2 128 2147483647"},
-		{"SELECT SQL_VARIANT_PROPERTY(-CAST(n AS tinyint), 'BaseType'), SQL_VARIANT_PROPERTY(-CAST(n AS smallint), 'BaseType'), -CAST(n AS tinyint) FROM dbo.t WHERE id = 1", "smallint smallint -1"},
+		{
+			"SELECT SQL_VARIANT_PROPERTY(-CAST(n AS tinyint), 'BaseType'), SQL_VARIANT_PROPERTY(-CAST(n AS smallint), " +
+				"'BaseType'), -CAST(n AS tinyint) FROM dbo.t WHERE id = 1",
+			"smallint smallint -1",
+		},
 		{"SELECT -(-2147483647 - 1)", "!8115"},
 		{"DECLARE @i int = -2147483648; SELECT -@i", "!8115"},
-		{"CREATE TABLE #m (a int PRIMARY KEY, b int)\nMERGE #m WITH (HOLDLOCK) AS m USING dbo.t AS s ON s.id = m.a WHEN NOT MATCHED THEN INSERT (a, b) VALUES (s.id, s.n); SELECT COUNT(*) FROM #m", "2"},
-		{"CREATE TABLE #i (a int IDENTITY)\nSET IDENTITY_INSERT tempdb..#i ON\nINSERT #i (a) VALUES (7); SELECT a FROM #i", "7"},
+		{
+			"CREATE TABLE #m (a int PRIMARY KEY, b int)\nMERGE #m WITH (HOLDLOCK) AS m USING dbo.t AS s ON s.id = m.a WHEN " +
+				"NOT MATCHED THEN INSERT (a, b) VALUES (s.id, s.n); SELECT COUNT(*) FROM #m",
+			"2",
+		},
+		{
+			"CREATE TABLE #i (a int IDENTITY)\nSET IDENTITY_INSERT tempdb..#i ON\nINSERT #i (a) VALUES (7); SELECT a FROM #i",
+			"7",
+		},
 		{"CREATE INDEX ix_v ON dbo.t (v); DROP INDEX dbo.t.ix_v; SELECT COUNT(*) FROM sys.indexes WHERE name = 'ix_v'", "0"},
 	})
 }

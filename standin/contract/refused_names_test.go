@@ -18,8 +18,8 @@ func messagesOf(t *testing.T, db *sql.DB, text string) []string {
 	return out
 }
 
-// TestFaultsOfNames goes by docs/relational-databases/errors-events/database-engine-events-and-errors.md: what is named and is not there, or is
-// there twice, or is something else.
+// TestFaultsOfNames goes by docs/relational-databases/errors-events/database-engine-events-and-errors.md: what is named
+// and is not there, or is there twice, or is something else.
 func TestFaultsOfNames(t *testing.T) {
 	t.Parallel()
 	db := faultyDatabase(t)
@@ -50,16 +50,23 @@ func TestFaultsOfNames(t *testing.T) {
 		{"INSERT dbo.t VALUES (5, 'e', 5), (6, 'f')", []int32{10709}},
 	})
 	g := NewWithT(t)
-	g.Expect(messagesOf(t, db, "SELECT nope1, nope2 FROM dbo.t")).To(Equal([]string{"Invalid column name 'nope1'.", "Invalid column name 'nope2'."}))
+	g.Expect(messagesOf(t, db, "SELECT nope1, nope2 FROM dbo.t")).
+		To(Equal([]string{"Invalid column name 'nope1'.", "Invalid column name 'nope2'."}))
 	g.Expect(messagesOf(t, db, "SELECT 1 FROM dbo.t, dbo.t")[0]).To(ContainSubstring(`"dbo.t" and "dbo.t"`))
-	g.Expect(query(t, db, "BEGIN TRY EXEC ('SELECT nope1, nope2 FROM dbo.t') END TRY BEGIN CATCH SELECT ERROR_MESSAGE() END CATCH")).To(Equal([][]any{{"Invalid column name 'nope2'."}}))
+	g.Expect(query(t, db,
+		"BEGIN TRY EXEC ('SELECT nope1, nope2 FROM dbo.t') END TRY BEGIN CATCH SELECT ERROR_MESSAGE() END CATCH")).
+		To(Equal([][]any{{"Invalid column name 'nope2'."}}))
 	converse(t, connection(t, faultyDatabase(t)), []say{
 		{"SELECT COUNT(*) FROM dbo.t t, dbo.t w, dbo.u", "0"},
 		{"SELECT COUNT(*) FROM dbo.t, dbo.t w, (SELECT 1 AS a) q, (SELECT 1 AS a) e", "4"},
 		{"SELECT COUNT(*) FROM dbo.t WHERE EXISTS (SELECT 1 FROM dbo.t WHERE n = 2)", "2"},
 		{"UPDATE dbo.t SET n = 7 FROM dbo.t, dbo.t w WHERE dbo.t.id = 1; SELECT n FROM dbo.t ORDER BY id", "7; 2"},
 		{"UPDATE dbo.t SET n = (SELECT SUM(n) FROM dbo.t) WHERE id = 2; SELECT n FROM dbo.t WHERE id = 2", "9"},
-		{"UPDATE dbo.t SET n = 2 WHERE id = 2; SELECT a.id FROM dbo.t a JOIN dbo.t b ON a.n = (SELECT MAX(n) FROM dbo.t) AND b.id = 1", "1"},
+		{
+			"UPDATE dbo.t SET n = 2 WHERE id = 2; SELECT a.id FROM dbo.t a JOIN dbo.t b ON a.n = (SELECT MAX(n) FROM dbo.t) " +
+				"AND b.id = 1",
+			"1",
+		},
 		{"UPDATE q SET n = 8 FROM dbo.t q, dbo.t w WHERE q.id = 1; SELECT n FROM dbo.t ORDER BY id", "8; 2"},
 		{"DELETE dbo.t FROM dbo.t w WHERE w.id = 1; SELECT COUNT(*) FROM dbo.t", "1"},
 		{"TRUNCATE TABLE dbo.t", "ok"},
@@ -70,7 +77,12 @@ func TestFaultsOfNames(t *testing.T) {
 func TestFaultsOfCollations(t *testing.T) {
 	t.Parallel()
 	db := faultyDatabase(t)
-	mustExec(t, db, "CREATE TABLE dbo.c (a varchar(9) COLLATE Greek_CI_AS, b varchar(9) COLLATE Latin1_General_CI_AS, m nvarchar(9) COLLATE Greek_CI_AS, n nvarchar(9) COLLATE Latin1_General_CI_AS)")
+	mustExec(
+		t,
+		db,
+		"CREATE TABLE dbo.c (a varchar(9) COLLATE Greek_CI_AS, b varchar(9) COLLATE Latin1_General_CI_AS, m nvarchar(9) "+
+			"COLLATE Greek_CI_AS, n nvarchar(9) COLLATE Latin1_General_CI_AS)",
+	)
 	mustExec(t, db, "INSERT dbo.c VALUES ('x', 'x', 'y', 'y')")
 	faults(t, db, []fault{
 		{"SELECT 1 FROM dbo.c WHERE a = b", []int32{468}},
@@ -87,10 +99,20 @@ func TestFaultsOfCollations(t *testing.T) {
 		{"SELECT id COLLATE Greek_CI_AS FROM dbo.t", []int32{447}},
 		{"SELECT 'a' COLLATE Nonsense", []int32{448}},
 	})
-	NewWithT(t).Expect(messagesOf(t, db, "SELECT 1 FROM dbo.c WHERE a = b")).To(Equal([]string{`Cannot resolve the collation conflict between "Latin1_General_CI_AS" and "Greek_CI_AS" in the equal to operation.`}))
+	NewWithT(
+		t,
+	).Expect(messagesOf(t, db, "SELECT 1 FROM dbo.c WHERE a = b")).
+		To(Equal([]string{`Cannot resolve the collation conflict between "Latin1_General_CI_AS" and "Greek_CI_AS" in the equal to operation.`}))
 	converse(t, connection(t, db), []say{
-		{"SELECT COUNT(*) FROM dbo.c WHERE a = b COLLATE Greek_CI_AS AND a = 'x' AND m = N'y' AND a IN ('x', 'y') AND b LIKE 'x%'", "1"},
-		{"DECLARE @v varchar(9) = 'x'; SELECT a + 'y' + @v, m + N'z' COLLATE Latin1_General_BIN2 FROM dbo.c WHERE @v = a", "xyx yz"},
+		{
+			"SELECT COUNT(*) FROM dbo.c WHERE a = b COLLATE Greek_CI_AS AND a = 'x' AND m = N'y' AND a IN ('x', 'y') AND " +
+				"b LIKE 'x%'",
+			"1",
+		},
+		{
+			"DECLARE @v varchar(9) = 'x'; SELECT a + 'y' + @v, m + N'z' COLLATE Latin1_General_BIN2 FROM dbo.c WHERE @v = a",
+			"xyx yz",
+		},
 		{"SELECT a COLLATE DATABASE_DEFAULT FROM dbo.c UNION SELECT b COLLATE DATABASE_DEFAULT FROM dbo.c", "x"},
 		{"SELECT CASE a WHEN 'x' THEN b ELSE 'z' END FROM dbo.c", "x"},
 	})

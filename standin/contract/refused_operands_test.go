@@ -8,7 +8,8 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-// TestFaultsOfOperands goes by docs/t-sql/language-elements/add-transact-sql.md and its kin, docs/t-sql/queries/select-order-by-clause-transact-sql.md.
+// TestFaultsOfOperands goes by docs/t-sql/language-elements/add-transact-sql.md and its kin,
+// docs/t-sql/queries/select-order-by-clause-transact-sql.md.
 func TestFaultsOfOperands(t *testing.T) {
 	t.Parallel()
 	db := faultyDatabase(t)
@@ -30,7 +31,10 @@ func TestFaultsOfOperands(t *testing.T) {
 		{"DELETE dbo.t\nDECLARE @a int, @b image", []int32{2739}},
 		{"DELETE dbo.t\nSELECT NEWSEQUENTIALID()", []int32{302}},
 	})
-	NewWithT(t).Expect(messagesOf(t, db, "SELECT GETDATE() * 2")).To(Equal([]string{"Operand data type datetime is invalid for multiply operator."}))
+	NewWithT(
+		t,
+	).Expect(messagesOf(t, db, "SELECT GETDATE() * 2")).
+		To(Equal([]string{"Operand data type datetime is invalid for multiply operator."}))
 	converse(t, connection(t, db), []say{
 		{"DECLARE @i int = 1; SELECT id FROM dbo.t ORDER BY CASE WHEN @i = 1 THEN id END DESC", "2; 1"},
 		{"DECLARE @i int = -1; SELECT id FROM dbo.t ORDER BY id * @i", "2; 1"},
@@ -42,10 +46,17 @@ func TestFaultsOfOperands(t *testing.T) {
 		{"CREATE PROCEDURE dbo.large @a text, @b ntext = NULL, @c image = NULL AS SELECT DATALENGTH(@a)", "ok"},
 		{"EXEC dbo.large 'abc'", "3"},
 		{"DECLARE @v TABLE (a text); INSERT @v VALUES ('x'); SELECT CAST(a AS varchar(9)) FROM @v", "x"},
-		{"CREATE TABLE dbo.guids (a uniqueidentifier DEFAULT NEWSEQUENTIALID(), b uniqueidentifier CONSTRAINT df_b DEFAULT (newsequentialid()), c int)", "ok"},
+		{
+			"CREATE TABLE dbo.guids (a uniqueidentifier DEFAULT NEWSEQUENTIALID(), b uniqueidentifier CONSTRAINT df_b " +
+				"DEFAULT (newsequentialid()), c int)",
+			"ok",
+		},
 		{"ALTER TABLE dbo.guids ADD d uniqueidentifier NOT NULL DEFAULT NEWSEQUENTIALID()", "ok"},
 		{"INSERT dbo.guids (c) VALUES (1); INSERT dbo.guids (a, c) VALUES (DEFAULT, 2), (NULL, 3)", "ok"},
-		{"SELECT COUNT(a), COUNT(DISTINCT b), COUNT(d), (SELECT COUNT(*) FROM dbo.guids WHERE a < b) FROM dbo.guids", "2 3 3 2"},
+		{
+			"SELECT COUNT(a), COUNT(DISTINCT b), COUNT(d), (SELECT COUNT(*) FROM dbo.guids WHERE a < b) FROM dbo.guids",
+			"2 3 3 2",
+		},
 	})
 }
 
@@ -80,7 +91,11 @@ func TestFaultsOfKeys(t *testing.T) {
 		{"SET IDENTITY_INSERT dbo.i ON\nINSERT dbo.i (a, b) VALUES (NULL, 1)", []int32{339}},
 	})
 	converse(t, connection(t, db), []say{
-		{"CREATE TABLE dbo.k (a varchar(10) REFERENCES dbo.p (a), b varchar(10) COLLATE Greek_CI_AS REFERENCES dbo.p (b), c int UNIQUE REFERENCES dbo.t (id), d int CHECK (d > 0) CHECK (d < 9))", "ok"},
+		{
+			"CREATE TABLE dbo.k (a varchar(10) REFERENCES dbo.p (a), b varchar(10) COLLATE Greek_CI_AS REFERENCES dbo.p (b), " +
+				"c int UNIQUE REFERENCES dbo.t (id), d int CHECK (d > 0) CHECK (d < 9))",
+			"ok",
+		},
 		{"CREATE TABLE dbo.l (a int PRIMARY KEY REFERENCES dbo.t (id), b char(1700), c varchar(2000), d AS ABS(a))", "ok"},
 		{"CREATE INDEX l_b ON dbo.l (b); CREATE INDEX l_c ON dbo.l (c) INCLUDE (b)", "ok"},
 		{"DECLARE @t TABLE (a int IDENTITY, b int); INSERT @t (b) VALUES (1); SELECT a FROM @t", "1"},

@@ -4,9 +4,10 @@ package contract_test
 
 import "testing"
 
-// TestNamesWithTooManyParts: no statement that defines or changes an object takes the name of a server before it, a type no database, a sequence and
-// a synonym none either, and nothing is done (117, 166; docs/t-sql/language-elements/transact-sql-syntax-conventions-transact-sql.md, Multipart names,
-// and the syntax of the statements' pages).
+// TestNamesWithTooManyParts: no statement that defines or changes an object takes the name of a server before it, a
+// type no database, a sequence and a synonym none either, and nothing is done (117, 166;
+// docs/t-sql/language-elements/transact-sql-syntax-conventions-transact-sql.md, Multipart names, and the syntax of the
+// statements' pages).
 func TestNamesWithTooManyParts(t *testing.T) {
 	t.Parallel()
 	name := uniqueName("parts")
@@ -16,7 +17,11 @@ func TestNamesWithTooManyParts(t *testing.T) {
 	far := "srv." + name + ".dbo."
 	converse(t, db, []say{
 		{"USE " + name, "ok"},
-		{"CREATE TABLE t (a int IDENTITY, b int, INDEX i (b)); CREATE TABLE u (b int); CREATE TYPE own FROM int; CREATE TYPE own_table AS TABLE (a int); INSERT t VALUES (1)", "ok"},
+		{
+			"CREATE TABLE t (a int IDENTITY, b int, INDEX i (b)); CREATE TABLE u (b int); CREATE TYPE own FROM int; CREATE " +
+				"TYPE own_table AS TABLE (a int); INSERT t VALUES (1)",
+			"ok",
+		},
 		{"CREATE TABLE " + far + "x (a int)", "!117/15/1/1"},
 		{"SELECT 1 AS a INTO\n" + far + "x", "!117/15/1/1"},
 		{"SELECT COUNT(*) FROM sys.objects WHERE name = 'x'", "0"},

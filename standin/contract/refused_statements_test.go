@@ -9,12 +9,18 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-// TestMalformedStatementsAreRefusedWithNothingLeft goes by docs/relational-databases/errors-events/database-engine-events-and-errors.md:
-// numbers, what follows them, the line, and that a statement which is refused leaves nothing of what it names.
+// TestMalformedStatementsAreRefusedWithNothingLeft goes by
+// docs/relational-databases/errors-events/database-engine-events-and-errors.md: numbers, what follows them, the line,
+// and that a statement which is refused leaves nothing of what it names.
 func TestMalformedStatementsAreRefusedWithNothingLeft(t *testing.T) {
 	t.Parallel()
 	db := newDatabase(t)
-	mustExec(t, db, "CREATE TABLE dbo.t (id int NOT NULL CONSTRAINT pk_t PRIMARY KEY, v nvarchar(5) NULL, n int NULL CONSTRAINT df_n DEFAULT 0)")
+	mustExec(
+		t,
+		db,
+		"CREATE TABLE dbo.t (id int NOT NULL CONSTRAINT pk_t PRIMARY KEY, v nvarchar(5) NULL, n int NULL CONSTRAINT "+
+			"df_n DEFAULT 0)",
+	)
 	mustExec(t, db, "INSERT dbo.t VALUES (1, 'a', 1)")
 	long := strings.Repeat("a", 129)
 	for _, c := range []struct {
@@ -79,9 +85,12 @@ func TestMalformedStatementsAreRefusedWithNothingLeft(t *testing.T) {
 		})
 	}
 	g := NewWithT(t)
-	g.Expect(query(t, db, "SELECT name FROM sys.objects WHERE is_ms_shipped = 0 ORDER BY name")).To(Equal([][]any{{"df_n"}, {"pk_t"}, {"t"}}))
-	g.Expect(query(t, db, "SELECT name FROM sys.columns WHERE object_id = OBJECT_ID('dbo.t') ORDER BY column_id")).To(Equal([][]any{{"id"}, {"v"}, {"n"}}))
-	g.Expect(query(t, db, "SELECT name FROM sys.indexes WHERE object_id = OBJECT_ID('dbo.t')")).To(Equal([][]any{{"pk_t"}}))
+	g.Expect(query(t, db, "SELECT name FROM sys.objects WHERE is_ms_shipped = 0 ORDER BY name")).
+		To(Equal([][]any{{"df_n"}, {"pk_t"}, {"t"}}))
+	g.Expect(query(t, db, "SELECT name FROM sys.columns WHERE object_id = OBJECT_ID('dbo.t') ORDER BY column_id")).
+		To(Equal([][]any{{"id"}, {"v"}, {"n"}}))
+	g.Expect(query(t, db, "SELECT name FROM sys.indexes WHERE object_id = OBJECT_ID('dbo.t')")).
+		To(Equal([][]any{{"pk_t"}}))
 	g.Expect(query(t, db, "SELECT COUNT(*) FROM sys.schemas WHERE name = 'x'")).To(Equal([][]any{{int64(0)}}))
 	g.Expect(query(t, db, "SELECT * FROM dbo.t")).To(Equal([][]any{{int64(1), "a", int64(1)}}))
 }
@@ -105,21 +114,30 @@ func TestErrorsOfAModulesTextNameTheModule(t *testing.T) {
 	}
 }
 
-// TestUnresolvedNamesPassATryBlockOfTheirLevel goes by docs/t-sql/language-elements/try-catch-transact-sql.md, "Errors unaffected by a
-// TRY...CATCH construct", with its examples.
+// TestUnresolvedNamesPassATryBlockOfTheirLevel goes by docs/t-sql/language-elements/try-catch-transact-sql.md, "Errors
+// unaffected by a TRY...CATCH construct", with its examples.
 func TestUnresolvedNamesPassATryBlockOfTheirLevel(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	db := newDatabase(t)
 	const caught = " END TRY BEGIN CATCH SELECT ERROR_NUMBER(), ERROR_LINE() END CATCH"
-	e := failure(t, db, "BEGIN TRY\n SELECT * FROM NonexistentTable;\nEND TRY BEGIN CATCH SELECT ERROR_NUMBER() AS ErrorNumber, ERROR_MESSAGE() AS ErrorMessage END CATCH")
+	e := failure(
+		t,
+		db,
+		"BEGIN TRY\n SELECT * FROM NonexistentTable;\nEND TRY BEGIN CATCH SELECT ERROR_NUMBER() AS ErrorNumber, "+
+			"ERROR_MESSAGE() AS ErrorMessage END CATCH",
+	)
 	g.Expect([]int32{e.Number, e.LineNo}).To(Equal([]int32{208, 2}))
-	g.Expect(failure(t, db, "BEGIN TRY BEGIN TRY IF 1 = 1 BEGIN SELECT * FROM NonexistentTable END"+caught+caught).Number).To(Equal(int32(208)))
+	g.Expect(failure(t, db, "BEGIN TRY BEGIN TRY IF 1 = 1 BEGIN SELECT * FROM NonexistentTable END"+caught+caught).Number).
+		To(Equal(int32(208)))
 	mustExec(t, db, "CREATE PROCEDURE usp_ExampleProc AS\nSELECT * FROM NonexistentTable;")
 	g.Expect(query(t, db, "BEGIN TRY EXECUTE usp_ExampleProc"+caught)).To(Equal([][]any{{int64(208), int64(2)}}))
-	g.Expect(query(t, db, "BEGIN TRY EXEC ('SELECT * FROM NonexistentTable')"+caught)).To(Equal([][]any{{int64(208), int64(1)}}))
+	g.Expect(query(t, db, "BEGIN TRY EXEC ('SELECT * FROM NonexistentTable')"+caught)).
+		To(Equal([][]any{{int64(208), int64(1)}}))
 	mustExec(t, db, "CREATE PROCEDURE usp_Tries AS BEGIN TRY\nSELECT * FROM NonexistentTable"+caught)
-	g.Expect(query(t, db, "BEGIN TRY EXECUTE usp_Tries"+caught)).To(Equal([][]any{{int64(208), int64(2)}}), "the caller catches it, the procedure does not")
+	g.Expect(query(t, db, "BEGIN TRY EXECUTE usp_Tries"+caught)).
+		To(Equal([][]any{{int64(208), int64(2)}}), "the caller catches it, the procedure does not")
 	g.Expect(query(t, db, "BEGIN TRY EXEC ('nothing')"+caught)).To(Equal([][]any{{int64(2812), int64(1)}}))
-	g.Expect(query(t, db, "BEGIN TRY BEGIN TRY EXECUTE usp_ExampleProc END TRY BEGIN CATCH THROW END CATCH"+caught)).To(Equal([][]any{{int64(208), int64(2)}}))
+	g.Expect(query(t, db, "BEGIN TRY BEGIN TRY EXECUTE usp_ExampleProc END TRY BEGIN CATCH THROW END CATCH"+caught)).
+		To(Equal([][]any{{int64(208), int64(2)}}))
 }

@@ -8,8 +8,8 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-// TestFaultsOfClausesThatLackAPart goes by the syntax of the pages of the statements, hints-transact-sql-query.md and hints-transact-sql-table.md: nothing
-// of such a batch is done.
+// TestFaultsOfClausesThatLackAPart goes by the syntax of the pages of the statements, hints-transact-sql-query.md and
+// hints-transact-sql-table.md: nothing of such a batch is done.
 func TestFaultsOfClausesThatLackAPart(t *testing.T) {
 	t.Parallel()
 	db := faultyDatabase(t)
@@ -56,12 +56,27 @@ func TestFaultsOfClausesThatLackAPart(t *testing.T) {
 func TestClausesThatAreWhole(t *testing.T) {
 	t.Parallel()
 	db := newDatabase(t)
-	mustExec(t, db, "CREATE TABLE dbo.t (id int NOT NULL CONSTRAINT pk PRIMARY KEY WITH FILLFACTOR = 80, n int CONSTRAINT c CHECK (n > 0))")
+	mustExec(
+		t,
+		db,
+		"CREATE TABLE dbo.t (id int NOT NULL CONSTRAINT pk PRIMARY KEY WITH FILLFACTOR = 80, n int CONSTRAINT c "+
+			"CHECK (n > 0))",
+	)
 	mustExec(t, db, "INSERT INTO dbo.t WITH (TABLOCK, KEEPDEFAULTS) VALUES (1, 2)")
 	mustExec(t, db, "UPDATE dbo.t WITH (ROWLOCK) SET n = 3 OPTION (MAXDOP 1, FAST 10)")
 	mustExec(t, db, "DELETE FROM dbo.t WITH (PAGLOCK, HOLDLOCK) WHERE id = 7")
-	mustExec(t, db, "ALTER TABLE dbo.t NOCHECK CONSTRAINT ALL; ALTER TABLE dbo.t WITH CHECK CHECK CONSTRAINT c; ALTER TABLE dbo.t DISABLE TRIGGER ALL")
-	mustExec(t, db, "WITH a (x, y) AS (SELECT id, n FROM dbo.t), b (z) AS (SELECT x FROM a) SELECT z FROM b OPTION (MAXRECURSION 10, USE HINT ('DISABLE_OPTIMIZED_NESTED_LOOP'))")
+	mustExec(
+		t,
+		db,
+		"ALTER TABLE dbo.t NOCHECK CONSTRAINT ALL; ALTER TABLE dbo.t WITH CHECK CHECK CONSTRAINT c; ALTER TABLE dbo.t "+
+			"DISABLE TRIGGER ALL",
+	)
+	mustExec(
+		t,
+		db,
+		"WITH a (x, y) AS (SELECT id, n FROM dbo.t), b (z) AS (SELECT x FROM a) SELECT z FROM b OPTION (MAXRECURSION 10, "+
+			"USE HINT ('DISABLE_OPTIMIZED_NESTED_LOOP'))",
+	)
 	mustExec(t, db, "ALTER INDEX ALL ON dbo.t REBUILD WITH (MAXDOP = 1)")
 	mustExec(t, db, "CREATE SCHEMA AUTHORIZATION dbo")
 	mustExec(t, db, "DECLARE @s int = 1; RAISERROR ('%s %d %s', @s, -1, 'a', 2, NULL)")

@@ -8,8 +8,9 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-// TestFaultsOfNamesByVariables goes by docs/t-sql/queries/select-clause-transact-sql.md and docs/t-sql/queries/from-transact-sql.md: an alias is an
-// identifier; and by docs/t-sql/statements/create-index-transact-sql.md: options have commas between them.
+// TestFaultsOfNamesByVariables goes by docs/t-sql/queries/select-clause-transact-sql.md and
+// docs/t-sql/queries/from-transact-sql.md: an alias is an identifier; and by
+// docs/t-sql/statements/create-index-transact-sql.md: options have commas between them.
 func TestFaultsOfNamesByVariables(t *testing.T) {
 	t.Parallel()
 	db := faultyDatabase(t)
@@ -25,18 +26,24 @@ func TestFaultsOfNamesByVariables(t *testing.T) {
 	})
 	g := NewWithT(t)
 	g.Expect(messagesOf(t, db, "SELECT SUM(n) @t FROM dbo.t")).To(Equal([]string{"Incorrect syntax near '@t'."}))
-	g.Expect(messagesOf(t, db, "CREATE INDEX i ON dbo.t (n) WITH (PAD_INDEX = ON FILLFACTOR = 80)")).To(Equal([]string{"Incorrect syntax near the keyword 'FILLFACTOR'."}))
+	g.Expect(messagesOf(t, db, "CREATE INDEX i ON dbo.t (n) WITH (PAD_INDEX = ON FILLFACTOR = 80)")).
+		To(Equal([]string{"Incorrect syntax near the keyword 'FILLFACTOR'."}))
 	converse(t, connection(t, db), []say{
 		{"SELECT 1 AS [@t], 2 AS \"@u\", '@' AS v", "1 2 @"},
 		{"DECLARE @a int; SELECT TOP (1) @a = n FROM dbo.t; EXEC sp_executesql N'SELECT @a', N'@a int', @a", "1"},
 		{"SELECT [@x].id FROM dbo.t AS [@x] WHERE id = 1", "1"},
-		{"CREATE INDEX i ON dbo.t (n) WITH (PAD_INDEX = ON, FILLFACTOR = 80, ONLINE = ON (WAIT_AT_LOW_PRIORITY (MAX_DURATION = 1 MINUTES, ABORT_AFTER_WAIT = NONE)))", "ok"},
+		{
+			"CREATE INDEX i ON dbo.t (n) WITH (PAD_INDEX = ON, FILLFACTOR = 80, ONLINE = ON (WAIT_AT_LOW_PRIORITY " +
+				"(MAX_DURATION = 1 MINUTES, ABORT_AFTER_WAIT = NONE)))",
+			"ok",
+		},
 	})
 }
 
-// TestFaultsOfValues goes by docs/t-sql/functions/datetrunc-transact-sql.md (Arguments: date), docs/t-sql/functions/sqrt-transact-sql.md with
-// docs/t-sql/data-types/data-type-conversion-database-engine.md, docs/relational-databases/json/format-nested-json-output-with-path-mode-sql-server.md
-// and docs/relational-databases/json/remove-square-brackets-from-json-without_array_wrapper-option.md.
+// TestFaultsOfValues goes by docs/t-sql/functions/datetrunc-transact-sql.md (Arguments: date),
+// docs/t-sql/functions/sqrt-transact-sql.md with docs/t-sql/data-types/data-type-conversion-database-engine.md,
+// docs/relational-databases/json/format-nested-json-output-with-path-mode-sql-server.md and
+// docs/relational-databases/json/remove-square-brackets-from-json-without_array_wrapper-option.md.
 func TestFaultsOfValues(t *testing.T) {
 	t.Parallel()
 	db := faultyDatabase(t)
@@ -51,16 +58,24 @@ func TestFaultsOfValues(t *testing.T) {
 		{"SELECT id FROM dbo.t FOR JSON PATH, ROOT('r'), WITHOUT_ARRAY_WRAPPER", []int32{13620}},
 		{"SELECT id FROM dbo.t FOR JSON AUTO, WITHOUT_ARRAY_WRAPPER, ROOT", []int32{13620}},
 	})
-	NewWithT(t).Expect(messagesOf(t, db, "SELECT DATETRUNC(day, 5)")).To(Equal([]string{"Argument data type int is invalid for argument 2 of datetrunc function."}))
+	NewWithT(
+		t,
+	).Expect(messagesOf(t, db, "SELECT DATETRUNC(day, 5)")).
+		To(Equal([]string{"Argument data type int is invalid for argument 2 of datetrunc function."}))
 	converse(t, connection(t, db), []say{
-		{"SELECT DATETRUNC(month, '1998-03-04'), DATETRUNC(day, CAST('1998-03-04 10:10:05' AS smalldatetime)), DATETRUNC(day, NULL)", "1998-03-01T00:00:00 1998-03-04T00:00:00 NULL"},
+		{
+			"SELECT DATETRUNC(month, '1998-03-04'), DATETRUNC(day, CAST('1998-03-04 10:10:05' AS smalldatetime)), " +
+				"DATETRUNC(day, NULL)",
+			"1998-03-01T00:00:00 1998-03-04T00:00:00 NULL",
+		},
 		{"SELECT id FROM dbo.t WHERE id = 1 FOR JSON PATH, WITHOUT_ARRAY_WRAPPER", `{"id":1}`},
 		{"SELECT SQRT(4), SQRT('9')", "2 3"},
 	})
 }
 
-// TestFaultsOfHintedTargets goes by docs/t-sql/queries/hints-transact-sql-table.md (Table_Hint_Limited) and docs/t-sql/statements/merge-transact-sql.md:
-// what is changed takes no INDEX, but of MERGE; columns that MERGE sets are its target's.
+// TestFaultsOfHintedTargets goes by docs/t-sql/queries/hints-transact-sql-table.md (Table_Hint_Limited) and
+// docs/t-sql/statements/merge-transact-sql.md: what is changed takes no INDEX, but of MERGE; columns that MERGE sets
+// are its target's.
 func TestFaultsOfHintedTargets(t *testing.T) {
 	t.Parallel()
 	db := faultyDatabase(t)
@@ -74,25 +89,37 @@ func TestFaultsOfHintedTargets(t *testing.T) {
 		{merge[len("DELETE dbo.t\n"):] + "s.n = 1;", []int32{1032}},
 		{merge[len("DELETE dbo.t\n"):] + "nosuch.n = 1;", []int32{4104}},
 	})
-	NewWithT(t).Expect(messagesOf(t, db, merge[len("DELETE dbo.t\n"):]+"s.n = 1;")).To(Equal([]string{"Cannot use the column prefix 's'. This must match the object in the UPDATE clause 'dbo.t'."}))
+	NewWithT(
+		t,
+	).Expect(messagesOf(t, db, merge[len("DELETE dbo.t\n"):]+"s.n = 1;")).
+		To(Equal([]string{"Cannot use the column prefix 's'. This must match the object in the UPDATE clause 'dbo.t'."}))
 	converse(t, connection(t, db), []say{
 		{"UPDATE x SET n = 3 FROM dbo.t AS x WITH (INDEX(byN)) WHERE id = 1; SELECT n FROM dbo.t WHERE id = 1", "3"},
-		{"MERGE dbo.t WITH (INDEX(byN)) AS m USING dbo.u AS s ON s.id = m.id WHEN MATCHED THEN UPDATE SET m.n = 4, dbo.t.v = 'w';", "ok"},
+		{
+			"MERGE dbo.t WITH (INDEX(byN)) AS m USING dbo.u AS s ON s.id = m.id WHEN MATCHED THEN UPDATE SET m.n = 4, " +
+				"dbo.t.v = 'w';",
+			"ok",
+		},
 	})
 }
 
-// TestFaultsOfRecursionWithin goes by docs/t-sql/queries/with-common-table-expression-transact-sql.md: the recursive member refers to itself in its FROM clause.
+// TestFaultsOfRecursionWithin goes by docs/t-sql/queries/with-common-table-expression-transact-sql.md: the recursive
+// member refers to itself in its FROM clause.
 func TestFaultsOfRecursionWithin(t *testing.T) {
 	t.Parallel()
 	db := faultyDatabase(t)
 	faults(t, db, []fault{
 		{"WITH c AS (SELECT 1 AS n UNION ALL SELECT 2 WHERE EXISTS (SELECT 1 FROM c)) SELECT n FROM c", []int32{465}},
-		{"WITH c AS (SELECT 1 AS n UNION ALL SELECT id FROM dbo.t WHERE id IN (SELECT n FROM c)) SELECT n FROM c", []int32{465}},
+		{
+			"WITH c AS (SELECT 1 AS n UNION ALL SELECT id FROM dbo.t WHERE id IN (SELECT n FROM c)) SELECT n FROM c",
+			[]int32{465},
+		},
 		{"WITH c AS (SELECT 1 AS n UNION ALL SELECT (SELECT MAX(n) FROM c) FROM dbo.t) SELECT n FROM c", []int32{465}},
 	})
 }
 
-// TestFaultsOfKeysAndTypes goes by docs/t-sql/statements/create-table-transact-sql.md (FOREIGN KEY), create-trigger-transact-sql.md and create-function-transact-sql.md.
+// TestFaultsOfKeysAndTypes goes by docs/t-sql/statements/create-table-transact-sql.md (FOREIGN KEY),
+// create-trigger-transact-sql.md and create-function-transact-sql.md.
 func TestFaultsOfKeysAndTypes(t *testing.T) {
 	t.Parallel()
 	db := faultyDatabase(t)
@@ -106,11 +133,15 @@ func TestFaultsOfKeysAndTypes(t *testing.T) {
 		{"CREATE FUNCTION dbo.x () RETURNS nosuch AS BEGIN RETURN 1 END", []int32{2715}},
 		{"CREATE FUNCTION dbo.x () RETURNS @t TABLE (a int, b nosuch) AS BEGIN RETURN END", []int32{2715}},
 	})
-	NewWithT(t).Expect(messagesOf(t, db, "CREATE TABLE dbo.x (a int, b int, FOREIGN KEY (a, a) REFERENCES dbo.keyed (a, b))")).To(ContainElement(
-		"Duplicate columns specified in FOREIGN KEY constraint key list, table 'x'."))
+	NewWithT(
+		t,
+	).Expect(messagesOf(t, db, "CREATE TABLE dbo.x (a int, b int, FOREIGN KEY (a, a) REFERENCES dbo.keyed (a, b))")).
+		To(ContainElement(
+			"Duplicate columns specified in FOREIGN KEY constraint key list, table 'x'."))
 }
 
-// TestSnapshotWhereItIsNotAllowed goes by docs/t-sql/statements/set-transaction-isolation-level-transact-sql.md, SNAPSHOT.
+// TestSnapshotWhereItIsNotAllowed goes by docs/t-sql/statements/set-transaction-isolation-level-transact-sql.md,
+// SNAPSHOT.
 func TestSnapshotWhereItIsNotAllowed(t *testing.T) {
 	t.Parallel()
 	converse(t, connection(t, newDatabase(t)), []say{
@@ -121,7 +152,11 @@ func TestSnapshotWhereItIsNotAllowed(t *testing.T) {
 		{"SELECT COUNT(*) FROM kept WITH (READCOMMITTED)", "0"},
 		{"DECLARE @v TABLE (a int); INSERT @v VALUES (1); INSERT #own SELECT a FROM @v; SELECT a FROM #own", "1"},
 		{"SELECT name FROM sys.tables WHERE name = 'kept'", "kept"},
-		{"DECLARE @d nvarchar(300) = N'ALTER DATABASE ' + QUOTENAME(DB_NAME()) + N' SET ALLOW_SNAPSHOT_ISOLATION ON'; EXEC (@d)", "ok"},
+		{
+			"DECLARE @d nvarchar(300) = N'ALTER DATABASE ' + QUOTENAME(DB_NAME()) + N' SET ALLOW_SNAPSHOT_ISOLATION " +
+				"ON'; EXEC (@d)",
+			"ok",
+		},
 		{"INSERT kept VALUES (1); SELECT a FROM kept", "1"},
 	})
 }

@@ -13,19 +13,36 @@ import (
 
 // logReaderCommand is the text of the log reader's step.
 func logReaderCommand(more string) string {
-	return "-Publisher [PUB] -PublisherDB [shop] -Distributor [DIST] " + account("Distributor") + account("Publisher") + "-PollingInterval 1 -Continuous " + more
+	return "-Publisher [PUB] -PublisherDB [shop] -Distributor [DIST] " + account(
+		"Distributor",
+	) + account(
+		"Publisher",
+	) + "-PollingInterval 1 -Continuous " + more
 }
 
 // logReaderAgain runs the log reader anew with other parameters, after what before does while none runs.
 func (r *replication) logReaderAgain(t *testing.T, parameters string, before func()) {
 	t.Helper()
-	mustExec(t, r.distDB, `EXEC msdb.dbo.sp_update_job @job_name = N'logreader', @enabled = 0; EXEC msdb.dbo.sp_stop_job @job_name = N'logreader'`)
+	mustExec(
+		t,
+		r.distDB,
+		`EXEC msdb.dbo.sp_update_job @job_name = N'logreader', @enabled = 0; EXEC msdb.dbo.sp_stop_job @job_name = N'logreader'`,
+	)
 	NewWithT(t).Eventually(func() any {
 		return scalar(r.distDB, `SELECT COUNT(*) FROM sys.dm_exec_sessions WHERE program_name = N'Replication Log Reader'`)
 	}).WithTimeout(deliverWithin).Should(BeEquivalentTo(0))
 	before()
-	mustExec(t, r.distDB, `EXEC msdb.dbo.sp_update_jobstep @job_name = N'logreader', @step_id = 1, @command = @p1`, logReaderCommand(parameters))
-	mustExec(t, r.distDB, `EXEC msdb.dbo.sp_update_job @job_name = N'logreader', @enabled = 1; EXEC msdb.dbo.sp_start_job @job_name = N'logreader'`)
+	mustExec(
+		t,
+		r.distDB,
+		`EXEC msdb.dbo.sp_update_jobstep @job_name = N'logreader', @step_id = 1, @command = @p1`,
+		logReaderCommand(parameters),
+	)
+	mustExec(
+		t,
+		r.distDB,
+		`EXEC msdb.dbo.sp_update_job @job_name = N'logreader', @enabled = 1; EXEC msdb.dbo.sp_start_job @job_name = N'logreader'`,
+	)
 }
 
 // lastRun is a column of the last run's lines of an agent's history, oldest first.
@@ -51,31 +68,52 @@ func TestReadBatchThreshold(t *testing.T) {
 	r := pushing(t)
 	r.logReaderAgain(t, "-ReadBatchThreshold 5 -HistoryVerboseLevel 2", func() {
 		for n := range 5 {
-			mustExec(t, r.source, `INSERT INTO dbo.orders (id, customer) VALUES (@p1, N'a'), (@p1 + 1, N'b'), (@p1 + 2, N'c')`, 100+10*n)
+			mustExec(
+				t,
+				r.source,
+				`INSERT INTO dbo.orders (id, customer) VALUES (@p1, N'a'), (@p1 + 1, N'b'), (@p1 + 2, N'c')`,
+				100+10*n,
+			)
 		}
 	})
 	r.same(t, "dbo.orders", "*", "id")
-	g.Eventually(lastRun(r.distDB, "MSlogreader_history", "delivered_transactions", "runstatus = 3")).WithTimeout(deliverWithin).Should(Equal([]any{int64(2), int64(4), int64(5)}))
+	g.Eventually(lastRun(r.distDB, "MSlogreader_history", "delivered_transactions", "runstatus = 3")).
+		WithTimeout(deliverWithin).
+		Should(Equal([]any{int64(2), int64(4), int64(5)}))
 }
 
-// -MessageInterval is how long an agent that has nothing to do waits before it says so again, unless it had something to do.
+// -MessageInterval is how long an agent that has nothing to do waits before it says so again, unless it had something
+// to do.
 func TestMessageInterval(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	r := pushing(t)
 	r.logReaderAgain(t, "-MessageInterval 3600 -HistoryVerboseLevel 1", func() {})
 	r.stopDistribution(t)
-	mustExec(t, r.distDB, `EXEC msdb.dbo.sp_update_jobstep @job_name = N'distribution', @step_id = 1, @command = @p1`, distributionCommand(0, "-MessageInterval 3600"))
-	mustExec(t, r.distDB, `EXEC msdb.dbo.sp_update_job @job_name = N'distribution', @enabled = 1; EXEC msdb.dbo.sp_start_job @job_name = N'distribution'`)
+	mustExec(
+		t,
+		r.distDB,
+		`EXEC msdb.dbo.sp_update_jobstep @job_name = N'distribution', @step_id = 1, @command = @p1`,
+		distributionCommand(0, "-MessageInterval 3600"),
+	)
+	mustExec(
+		t,
+		r.distDB,
+		`EXEC msdb.dbo.sp_update_job @job_name = N'distribution', @enabled = 1; EXEC msdb.dbo.sp_start_job @job_name = N'distribution'`,
+	)
 	for _, history := range []string{"MSlogreader_history", "MSdistribution_history"} {
-		g.Eventually(lastRun(r.distDB, history, "comments", "runstatus = 4")).WithTimeout(deliverWithin).Should(HaveLen(1), history)
+		g.Eventually(lastRun(r.distDB, history, "comments", "runstatus = 4")).
+			WithTimeout(deliverWithin).
+			Should(HaveLen(1), history)
 		said := lastRun(r.distDB, history, "time", "runstatus = 4")
 		at := said()
 		g.Consistently(said, 4*time.Second).Should(Equal(at), history)
 	}
 	mustExec(t, r.source, `INSERT INTO dbo.orders (id, customer) VALUES (90, N'something to do')`)
 	for _, history := range []string{"MSlogreader_history", "MSdistribution_history"} {
-		g.Eventually(lastRun(r.distDB, history, "comments", "runstatus = 4")).WithTimeout(deliverWithin).Should(HaveLen(2), history)
+		g.Eventually(lastRun(r.distDB, history, "comments", "runstatus = 4")).
+			WithTimeout(deliverWithin).
+			Should(HaveLen(2), history)
 	}
 }
 
@@ -90,11 +128,22 @@ func TestAgentsKeepTheirFiguresWhileTheyWait(t *testing.T) {
 	mustExec(t, r.target, `CREATE TRIGGER dbo.slow ON dbo.orders AFTER INSERT AS WAITFOR DELAY '00:00:06'`)
 	// More than the agent sends at once, and then a row for which the subscriber takes long.
 	for n := range 8 {
-		mustExec(t, r.source, `INSERT INTO dbo.pictures VALUES (N'large', @p1, CAST(REPLICATE(CAST('x' AS varchar(max)), 30000) AS varbinary(max)))`, n)
+		mustExec(
+			t,
+			r.source,
+			`INSERT INTO dbo.pictures VALUES (N'large', @p1, CAST(REPLICATE(CAST('x' AS varchar(max)), 30000) AS varbinary(max)))`,
+			n,
+		)
 	}
 	mustExec(t, r.source, `INSERT INTO dbo.orders (id, customer) VALUES (81, N'waits')`)
-	mustExec(t, r.distDB, `EXEC msdb.dbo.sp_update_job @job_name = N'distribution', @enabled = 1; EXEC msdb.dbo.sp_start_job @job_name = N'distribution'`)
+	mustExec(
+		t,
+		r.distDB,
+		`EXEC msdb.dbo.sp_update_job @job_name = N'distribution', @enabled = 1; EXEC msdb.dbo.sp_start_job @job_name = N'distribution'`,
+	)
 	const waiting = "comments LIKE N'%waiting for a response from the server%'"
-	g.Eventually(lastRun(r.distDB, "MSdistribution_history", "xact_seqno", waiting+" AND delivered_transactions > 0")).WithTimeout(deliverWithin).Should(ContainElement(Not(BeNil())))
+	g.Eventually(lastRun(r.distDB, "MSdistribution_history", "xact_seqno", waiting+" AND delivered_transactions > 0")).
+		WithTimeout(deliverWithin).
+		Should(ContainElement(Not(BeNil())))
 	r.bothSame(t)
 }

@@ -38,9 +38,9 @@ func replicationType(documented string) string {
 	}
 }
 
-// TestCataloguedReplicationTablesAreThere: every table and view of replication and of SQL Server Agent has its documented
-// columns with their documented types, in the database that its page names.
-// By docs/relational-databases/system-tables and docs/relational-databases/system-views.
+// TestCataloguedReplicationTablesAreThere: every table and view of replication and of SQL Server Agent has its
+// documented columns with their documented types, in the database that its page names. By
+// docs/relational-databases/system-tables and docs/relational-databases/system-views.
 func TestCataloguedReplicationTablesAreThere(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
@@ -48,8 +48,13 @@ func TestCataloguedReplicationTablesAreThere(t *testing.T) {
 	r.distribute(t)
 	r.publish(t)
 	r.pullDisabled(t)
-	databases := map[string]*sql.DB{"publication": r.source, "distribution": r.dist.open(t, "distribution"), "subscription": r.target,
-		"msdb": r.dist.open(t, "msdb"), "msdb (Distributor)": r.dist.open(t, "msdb")}
+	databases := map[string]*sql.DB{
+		"publication":        r.source,
+		"distribution":       r.dist.open(t, "distribution"),
+		"subscription":       r.target,
+		"msdb":               r.dist.open(t, "msdb"),
+		"msdb (Distributor)": r.dist.open(t, "msdb"),
+	}
 	walked := 0
 	for _, table := range catalog.ReplicationTables() {
 		db := databases[table.Database]
@@ -72,18 +77,23 @@ func TestCataloguedReplicationTablesAreThere(t *testing.T) {
 	}
 	g.Expect(walked).To(BeNumerically(">", 500))
 
-	// What pages ask besides (docs/relational-databases/replication/administration/distributor-and-publisher-information-script.md,
+	// What pages ask besides
+	// (docs/relational-databases/replication/administration/distributor-and-publisher-information-script.md,
 	// docs/relational-databases/replication/agents/use-alerts-for-replication-agent-events.md and
 	// docs/database-engine/availability-groups/windows/configure-replication-for-always-on-availability-groups-sql-server.md).
 	info := query(t, r.source, `EXEC sp_helpsubscriberinfo`)
 	g.Expect(info).To(HaveLen(1))
 	g.Expect(info[0][:4]).To(Equal([]any{"PUB", "SUB", int64(0), nil}))
-	g.Expect(query(t, r.pubDB, `DECLARE @installed int; EXEC @installed = sys.sp_MS_replication_installed; SELECT @installed`)).To(Equal([][]any{{int64(1)}}))
-	g.Expect(query(t, r.distDB, `SELECT publisher, publisher_db, publication, publication_type, subscriber, subscriber_db, article, alert_error_code, alert_error_text FROM msdb..sysreplicationalerts WHERE status = 0`)).To(BeEmpty())
+	g.Expect(query(t, r.pubDB,
+		`DECLARE @installed int; EXEC @installed = sys.sp_MS_replication_installed; SELECT @installed`)).
+		To(Equal([][]any{{int64(1)}}))
+	g.Expect(query(t, r.distDB,
+		`SELECT publisher, publisher_db, publication, publication_type, subscriber, subscriber_db, article, alert_error_code, alert_error_text FROM msdb..sysreplicationalerts WHERE status = 0`)).
+		To(BeEmpty())
 }
 
-// The distributor is told of an article before the publisher's transaction ends. One that is rolled back, as when its session
-// ends, is added anew under another number, and leaves no subscription behind that waits for its snapshot.
+// The distributor is told of an article before the publisher's transaction ends. One that is rolled back, as when its
+// session ends, is added anew under another number, and leaves no subscription behind that waits for its snapshot.
 func TestAnArticleThatWasRolledBackLeavesNothing(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
@@ -99,5 +109,6 @@ func TestAnArticleThatWasRolledBackLeavesNothing(t *testing.T) {
 	g.Expect(scalar(r.source, `SELECT COUNT(*) FROM dbo.sysarticles WHERE name = N'parcels'`)).To(BeEquivalentTo(0))
 	mustExec(t, r.source, add)
 	g.Expect(query(t, dist, known)).To(Equal([][]any{{int64(1), int64(3)}}))
-	g.Expect(scalar(dist, `SELECT article_id FROM dbo.MSarticles WHERE article = N'parcels'`)).To(Equal(scalar(r.source, `SELECT CAST(artid AS bigint) FROM dbo.sysarticles WHERE name = N'parcels'`)))
+	g.Expect(scalar(dist, `SELECT article_id FROM dbo.MSarticles WHERE article = N'parcels'`)).
+		To(Equal(scalar(r.source, `SELECT CAST(artid AS bigint) FROM dbo.sysarticles WHERE name = N'parcels'`)))
 }

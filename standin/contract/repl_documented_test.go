@@ -9,8 +9,8 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-// TestDocumentedReplicationOnLinux is docs/linux/sql-server-linux-replication-tutorial-tsql.md as a script: publisher and
-// distributor are one server, all jobs are the procedures' own, and they are found in sysjobs and started by hand.
+// TestDocumentedReplicationOnLinux is docs/linux/sql-server-linux-replication-tutorial-tsql.md as a script: publisher
+// and distributor are one server, all jobs are the procedures' own, and they are found in sysjobs and started by hand.
 func TestDocumentedReplicationOnLinux(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
@@ -43,9 +43,14 @@ if (exists (select * from ::fn_listextendedproperty('SnapshotFolder', 'user', 'd
        EXEC sp_updateextendedproperty N'SnapshotFolder', @snapshotdirectory, 'user', dbo, 'table', 'UIProperties'
 else
       EXEC sp_addextendedproperty N'SnapshotFolder', @snapshotdirectory, 'user', dbo, 'table', 'UIProperties'`)
-	g.Expect(query(t, admin, `SELECT CAST(value AS nvarchar(100)) FROM ::fn_listextendedproperty('SnapshotFolder', 'user', 'dbo', 'table', 'UIProperties', null, null)`)).To(Equal([][]any{{"/var/opt/mssql/data/ReplData/"}}))
-	run(admin, `exec sp_adddistpublisher @publisher = N'PUB', @distribution_db = N'distribution', @security_mode = 0, @login = N'sa', @password = N'$password',
-@working_directory = N'/var/opt/mssql/data/ReplData', @trusted = N'false', @thirdparty_flag = 0, @publisher_type = N'MSSQLSERVER'`)
+	g.Expect(query(t, admin,
+		`SELECT CAST(value AS nvarchar(100)) FROM ::fn_listextendedproperty('SnapshotFolder', 'user', 'dbo', 'table', 'UIProperties', null, null)`)).
+		To(Equal([][]any{{"/var/opt/mssql/data/ReplData/"}}))
+	run(
+		admin,
+		`exec sp_adddistpublisher @publisher = N'PUB', @distribution_db = N'distribution', @security_mode = 0, @login = N'sa', @password = N'$password',
+@working_directory = N'/var/opt/mssql/data/ReplData', @trusted = N'false', @thirdparty_flag = 0, @publisher_type = N'MSSQLSERVER'`,
+	)
 	run(admin, `use [Sales]
 exec sp_replicationdboption @dbname = N'Sales', @optname = N'publish', @value = N'true'
 exec sp_addpublication @publication = N'SnapshotRepl', @description = N'Snapshot publication of database ''Sales'' from Publisher ''PUB''.',
@@ -73,7 +78,11 @@ exec sp_addpushsubscription_agent @publication = N'SnapshotRepl', @subscriber = 
 	g.Expect(jobs).To(ConsistOf("PUB-Sales-SnapshotRepl-1", HavePrefix("PUB-Sales-SnapshotRepl-SUB")))
 	outcome := func(job string) func() any {
 		return func() any {
-			rows, err := tryQuery(r.pubDB, `SELECT TOP (1) h.run_status, h.[message] FROM msdb.dbo.sysjobhistory AS h JOIN msdb.dbo.sysjobs AS j ON j.job_id = h.job_id WHERE j.name = @p1 AND h.step_id = 0 ORDER BY h.instance_id DESC`, job)
+			rows, err := tryQuery(
+				r.pubDB,
+				`SELECT TOP (1) h.run_status, h.[message] FROM msdb.dbo.sysjobhistory AS h JOIN msdb.dbo.sysjobs AS j ON j.job_id = h.job_id WHERE j.name = @p1 AND h.step_id = 0 ORDER BY h.instance_id DESC`,
+				job,
+			)
 			if err != nil || len(rows) == 0 {
 				return err
 			}
@@ -89,7 +98,9 @@ exec sp_addpushsubscription_agent @publication = N'SnapshotRepl', @subscriber = 
 			g.Eventually(outcome(job)).WithTimeout(deliverWithin).Should(BeEquivalentTo(1), job)
 		}
 	}
-	g.Expect(query(t, r.subDB, `SELECT CustomerID, CAST(SalesAmount AS int) FROM [Sales].[dbo].[CUSTOMER] ORDER BY CustomerID`)).To(Equal([][]any{{int64(1), int64(100)}, {int64(2), int64(200)}, {int64(3), int64(300)}}))
+	g.Expect(query(t, r.subDB,
+		`SELECT CustomerID, CAST(SalesAmount AS int) FROM [Sales].[dbo].[CUSTOMER] ORDER BY CustomerID`)).
+		To(Equal([][]any{{int64(1), int64(100)}, {int64(2), int64(200)}, {int64(3), int64(300)}}))
 	// The account of the agents is the server's own: nobody else has its password.
 	g.Expect(r.pub.openAs(t, "SQLSERVERAGENT", "", "").Ping()).NotTo(Succeed())
 	g.Expect(r.pub.openAs(t, "SQLSERVERAGENT", "guessed", "").Ping()).NotTo(Succeed())

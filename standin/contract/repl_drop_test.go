@@ -10,21 +10,44 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-// publishedByItself is a publication whose agents run as the jobs that the procedures make, with a push subscriber that has
-// everything.
+// publishedByItself is a publication whose agents run as the jobs that the procedures make, with a push subscriber that
+// has everything.
 func publishedByItself(t *testing.T) *replication {
 	t.Helper()
 	r := newReplication(t)
 	r.distribute(t)
-	mustExec(t, r.source, `EXEC sp_addlogreader_agent @publisher_security_mode = 0, @publisher_login = N'sa', @publisher_password = @p1`, saPassword)
-	mustExec(t, r.source, `EXEC sp_addpublication @publication = N'web', @status = N'active', @independent_agent = N'true'`)
-	mustExec(t, r.source, `EXEC sp_addpublication_snapshot @publication = N'web', @publisher_security_mode = 0, @publisher_login = N'sa', @publisher_password = @p1`, saPassword)
+	mustExec(
+		t,
+		r.source,
+		`EXEC sp_addlogreader_agent @publisher_security_mode = 0, @publisher_login = N'sa', @publisher_password = @p1`,
+		saPassword,
+	)
+	mustExec(
+		t,
+		r.source,
+		`EXEC sp_addpublication @publication = N'web', @status = N'active', @independent_agent = N'true'`,
+	)
+	mustExec(
+		t,
+		r.source,
+		`EXEC sp_addpublication_snapshot @publication = N'web', @publisher_security_mode = 0, @publisher_login = N'sa', @publisher_password = @p1`,
+		saPassword,
+	)
 	for _, table := range []string{"orders", "pictures"} {
 		mustExec(t, r.source, `EXEC sp_addarticle @publication = N'web', @article = @p1, @source_object = @p1`, table)
 	}
 	r.subscriptionDatabase(t)
-	mustExec(t, r.source, `EXEC sp_addsubscription @publication = N'web', @subscriber = N'SUB', @destination_db = N'shopcopy'`)
-	mustExec(t, r.source, `EXEC sp_addpushsubscription_agent @publication = N'web', @subscriber = N'SUB', @subscriber_db = N'shopcopy', @subscriber_security_mode = 0, @subscriber_login = N'sa', @subscriber_password = @p1`, saPassword)
+	mustExec(
+		t,
+		r.source,
+		`EXEC sp_addsubscription @publication = N'web', @subscriber = N'SUB', @destination_db = N'shopcopy'`,
+	)
+	mustExec(
+		t,
+		r.source,
+		`EXEC sp_addpushsubscription_agent @publication = N'web', @subscriber = N'SUB', @subscriber_db = N'shopcopy', @subscriber_security_mode = 0, @subscriber_login = N'sa', @subscriber_password = @p1`,
+		saPassword,
+	)
 	r.snapshot(t)
 	r.bothSame(t)
 	return r
@@ -35,8 +58,8 @@ func agentSessions(db *sql.DB, kind string) any {
 	return scalar(db, `SELECT COUNT(*) FROM sys.dm_exec_sessions WHERE program_name = @p1`, "Replication "+kind)
 }
 
-// A subscription, and the last publication of its database, are dropped while the agents run that the procedures made: those
-// end, and say so.
+// A subscription, and the last publication of its database, are dropped while the agents run that the procedures made:
+// those end, and say so.
 func TestDropWhileTheAgentRuns(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
@@ -45,11 +68,17 @@ func TestDropWhileTheAgentRuns(t *testing.T) {
 	g.Expect(agentSessions(dist, "Distribution")).To(BeNumerically(">", 0))
 
 	mustExec(t, r.source, `EXEC sp_dropsubscription @publication = N'web', @article = N'all', @subscriber = N'SUB'`)
-	g.Expect(value(t, dist, `SELECT COUNT(*) FROM dbo.MSdistribution_history WHERE comments = N'The process was stopped.'`)).To(BeEquivalentTo(1))
+	g.Expect(value(t, dist,
+		`SELECT COUNT(*) FROM dbo.MSdistribution_history WHERE comments = N'The process was stopped.'`)).
+		To(BeEquivalentTo(1))
 	g.Expect(agentSessions(dist, "Distribution")).To(BeEquivalentTo(0))
 
 	// Another publication of the database needs the log reader.
-	mustExec(t, r.source, `EXEC sp_addpublication @publication = N'other', @status = N'active'; EXEC sp_droppublication @publication = N'web'`)
+	mustExec(
+		t,
+		r.source,
+		`EXEC sp_addpublication @publication = N'other', @status = N'active'; EXEC sp_droppublication @publication = N'web'`,
+	)
 	r.readsLog(t)
 	g.Expect(value(t, dist, ended)).To(BeEquivalentTo(0))
 	mustExec(t, r.source, `EXEC sp_droppublication @publication = N'other'`)
@@ -66,7 +95,11 @@ const ended = `SELECT COUNT(*) FROM dbo.MSlogreader_history WHERE comments = N'T
 func (r *replication) readsLog(t *testing.T) {
 	t.Helper()
 	for _, at := range []*sql.DB{r.pubDB, r.distDB} {
-		NewWithT(t).Eventually(func() any { return agentSessions(at, "Log Reader") }).WithTimeout(patient).Should(BeEquivalentTo(1))
+		NewWithT(
+			t,
+		).Eventually(func() any { return agentSessions(at, "Log Reader") }).
+			WithTimeout(patient).
+			Should(BeEquivalentTo(1))
 	}
 }
 
@@ -74,7 +107,11 @@ func (r *replication) readsLog(t *testing.T) {
 func (r *replication) readsNoLog(t *testing.T) {
 	t.Helper()
 	for _, at := range []*sql.DB{r.pubDB, r.distDB} {
-		NewWithT(t).Eventually(func() any { return agentSessions(at, "Log Reader") }).WithTimeout(5 * time.Second).Should(BeEquivalentTo(0))
+		NewWithT(
+			t,
+		).Eventually(func() any { return agentSessions(at, "Log Reader") }).
+			WithTimeout(5 * time.Second).
+			Should(BeEquivalentTo(0))
 	}
 }
 
@@ -104,7 +141,12 @@ func TestTheLogReaderGoesWithPublishing(t *testing.T) {
 	dist := r.dist.open(t, "distribution")
 	for range 5 {
 		began := time.Now()
-		mustExec(t, r.source, `EXEC sp_addlogreader_agent @publisher_security_mode = 0, @publisher_login = N'sa', @publisher_password = @p1`, saPassword)
+		mustExec(
+			t,
+			r.source,
+			`EXEC sp_addlogreader_agent @publisher_security_mode = 0, @publisher_login = N'sa', @publisher_password = @p1`,
+			saPassword,
+		)
 		r.readsLog(t)
 		g.Expect(time.Since(began)).To(BeNumerically("<", time.Minute), "its first attempt")
 		mustExec(t, r.pubDB, `EXEC sp_replicationdboption @dbname = N'shop', @optname = N'publish', @value = N'false'`)
@@ -112,5 +154,6 @@ func TestTheLogReaderGoesWithPublishing(t *testing.T) {
 		g.Expect(query(t, r.distDB, `SELECT name FROM msdb.dbo.sysjobs WHERE name LIKE N'PUB-%'`)).To(BeEmpty())
 		mustExec(t, r.pubDB, `EXEC sp_replicationdboption @dbname = N'shop', @optname = N'publish', @value = N'true'`)
 	}
-	g.Expect(query(t, dist, `SELECT DISTINCT runstatus FROM dbo.MSlogreader_history WHERE runstatus IN (5, 6)`)).To(BeEmpty())
+	g.Expect(query(t, dist, `SELECT DISTINCT runstatus FROM dbo.MSlogreader_history WHERE runstatus IN (5, 6)`)).
+		To(BeEmpty())
 }

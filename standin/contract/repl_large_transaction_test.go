@@ -20,10 +20,22 @@ func TestLargeTransactionsAreCut(t *testing.T) {
 	}
 	restart := func(more string) {
 		t.Helper()
-		mustExec(t, r.distDB, `EXEC msdb.dbo.sp_update_job @job_name = N'logreader', @enabled = 0; EXEC msdb.dbo.sp_stop_job @job_name = N'logreader'`)
+		mustExec(
+			t,
+			r.distDB,
+			`EXEC msdb.dbo.sp_update_job @job_name = N'logreader', @enabled = 0; EXEC msdb.dbo.sp_stop_job @job_name = N'logreader'`,
+		)
 		g.Eventually(running).WithTimeout(patient).Should(BeEquivalentTo(0))
-		mustExec(t, r.distDB, `EXEC msdb.dbo.sp_update_jobstep @job_name = N'logreader', @step_id = 1, @command = @p1`,
-			"-Publisher [PUB] -PublisherDB [shop] -Distributor [DIST] "+account("Distributor")+account("Publisher")+"-PollingInterval 1 -Continuous"+more)
+		mustExec(
+			t,
+			r.distDB,
+			`EXEC msdb.dbo.sp_update_jobstep @job_name = N'logreader', @step_id = 1, @command = @p1`,
+			"-Publisher [PUB] -PublisherDB [shop] -Distributor [DIST] "+account(
+				"Distributor",
+			)+account(
+				"Publisher",
+			)+"-PollingInterval 1 -Continuous"+more,
+		)
 		g.Eventually(func() error {
 			_, err := r.distDB.Exec(`EXEC msdb.dbo.sp_start_job @job_name = N'logreader'`)
 			return err
@@ -37,11 +49,17 @@ func TestLargeTransactionsAreCut(t *testing.T) {
 
 	before := scalar(dist, last)
 	restart(" -MaxCmdsInTran 3")
-	mustExec(t, r.source, `BEGIN TRANSACTION; `+rows+`; UPDATE dbo.orders SET amount = 5 WHERE id = 1; COMMIT TRANSACTION`, 200)
+	mustExec(
+		t,
+		r.source,
+		`BEGIN TRANSACTION; `+rows+`; UPDATE dbo.orders SET amount = 5 WHERE id = 1; COMMIT TRANSACTION`,
+		200,
+	)
 	mustExec(t, r.source, `DELETE FROM dbo.orders WHERE id IN (102, 103, 104)`)
 	r.bothSame(t)
 	g.Expect(query(t, dist, newest, before)).To(Equal([][]any{{int64(5), int64(14), int64(3)}}))
-	g.Expect(query(t, dist, `SELECT COUNT(*) FROM dbo.MSrepl_transactions WHERE xact_seqno > @p1`, before)).To(Equal([][]any{{int64(5)}}))
+	g.Expect(query(t, dist, `SELECT COUNT(*) FROM dbo.MSrepl_transactions WHERE xact_seqno > @p1`, before)).
+		To(Equal([][]any{{int64(5)}}))
 
 	// What was cut is not read again, and transactions are whole again without the parameter.
 	before = scalar(dist, last)

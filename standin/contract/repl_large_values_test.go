@@ -8,14 +8,19 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-// What is longer than 'max text repl size' may be is refused in a replicated column, the statement alone, and taken everywhere else:
+// What is longer than 'max text repl size' may be is refused in a replicated column, the statement alone, and taken
+// everywhere else:
 // docs/database-engine/configure-windows/configure-the-max-text-repl-size-server-configuration-option.md.
 func TestLargeValuesOfReplicatedColumns(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	r := newReplication(t)
 	r.distribute(t)
-	mustExec(t, r.source, `CREATE TABLE uploads (id int NOT NULL PRIMARY KEY, words nvarchar(max), bytes varbinary(max), note varchar(50))`)
+	mustExec(
+		t,
+		r.source,
+		`CREATE TABLE uploads (id int NOT NULL PRIMARY KEY, words nvarchar(max), bytes varbinary(max), note varchar(50))`,
+	)
 	bytes := func(n string) string {
 		return `CAST(REPLICATE(CAST('x' AS varchar(max)), ` + n + `) AS varbinary(max))`
 	}
@@ -46,6 +51,7 @@ func TestLargeValuesOfReplicatedColumns(t *testing.T) {
 	g.Expect(failure(t, r.source, `INSERT uploads VALUES (8, N'', `+bytes("2000")+`, '')`).Number).To(BeEquivalentTo(7139))
 	mustExec(t, r.source, `EXEC sp_droparticle @publication = N'web', @article = N'uploads'`)
 	mustExec(t, r.source, `INSERT uploads VALUES (8, N'', `+bytes("2000")+`, '')`)
-	g.Expect(query(t, r.source, `SELECT COUNT(*) FROM uploads WHERE id IN (1, 2, 3, 4, 5, 8)`)).To(Equal([][]any{{int64(6)}}))
+	g.Expect(query(t, r.source, `SELECT COUNT(*) FROM uploads WHERE id IN (1, 2, 3, 4, 5, 8)`)).
+		To(Equal([][]any{{int64(6)}}))
 	g.Expect(query(t, r.source, `SELECT COUNT(*) FROM uploads`)).To(Equal([][]any{{int64(6)}}))
 }

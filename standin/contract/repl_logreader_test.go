@@ -64,7 +64,9 @@ func (r *replication) holdDelivery(t *testing.T, id *int, random *rand.Rand) (n 
 		}
 		for attempt := time.Now().Add(15 * time.Second); time.Now().Before(attempt); {
 			if waits := scalar(r.distDB, `SELECT COUNT(*) FROM sys.dm_exec_requests AS q JOIN sys.dm_exec_sessions AS s ON s.session_id = q.session_id
-				CROSS APPLY sys.dm_exec_sql_text(q.sql_handle) AS x WHERE s.program_name = N'Replication Log Reader' AND q.blocking_session_id <> 0 AND x.text LIKE N'%sp_MSadd_replcmds27hp%'`); waits == int64(1) {
+				CROSS APPLY sys.dm_exec_sql_text(q.sql_handle) AS x WHERE s.program_name = N'Replication Log Reader' AND q.blocking_session_id <> 0 AND x.text LIKE N'%sp_MSadd_replcmds27hp%'`); waits == int64(
+				1,
+			) {
 				return n, release
 			}
 		}
@@ -103,7 +105,11 @@ func TestLogReaderDeliversBeforeItAcknowledges(t *testing.T) {
 		restart bool
 	}{
 		{"nothing", func() {}, false},
-		{"kill the log reader's sessions at the distributor", func() { killAgents(r.distDB, "Replication Log Reader") }, false},
+		{
+			"kill the log reader's sessions at the distributor",
+			func() { killAgents(r.distDB, "Replication Log Reader") },
+			false,
+		},
 		{"kill the log reader's sessions at the publisher", func() { killAgents(r.pubDB, "Replication Log Reader") }, false},
 		{"kill the distributor", func() { r.dist.kill(); g.Expect(r.dist.launch()).To(Succeed()) }, true},
 		{"kill the publisher", func() { r.pub.kill(); g.Expect(r.pub.launch()).To(Succeed()) }, true},
@@ -117,7 +123,11 @@ func TestLogReaderDeliversBeforeItAcknowledges(t *testing.T) {
 		move.do()
 		if round%3 == 0 {
 			// More than a virtual log file, so that the log can be truncated where nothing holds it.
-			mustExec(t, r.source, `DECLARE @n int = 0; BEGIN TRANSACTION; WHILE @n < 2500 BEGIN INSERT INTO dbo.unpublished (filler) VALUES (REPLICATE('x', 8000)); SET @n = @n + 1 END; COMMIT TRANSACTION`)
+			mustExec(
+				t,
+				r.source,
+				`DECLARE @n int = 0; BEGIN TRANSACTION; WHILE @n < 2500 BEGIN INSERT INTO dbo.unpublished (filler) VALUES (REPLICATE('x', 8000)); SET @n = @n + 1 END; COMMIT TRANSACTION`,
+			)
 			mustExec(t, r.source, `CHECKPOINT`)
 		}
 		if !move.restart {
@@ -127,6 +137,8 @@ func TestLogReaderDeliversBeforeItAcknowledges(t *testing.T) {
 	}
 	r.bothSame(t)
 	g.Expect(query(t, r.target, `SELECT COUNT(*) FROM dbo.orders WHERE id > 1000`)).To(Equal([][]any{{int64(id - 1000)}}))
-	g.Expect(query(t, r.distDB, fmt.Sprintf(`SELECT COUNT(*), COUNT(DISTINCT xact_seqno) FROM distribution.dbo.MSrepl_commands WHERE type = 30 AND article_id = (SELECT article_id FROM distribution.dbo.MSarticles WHERE article = N'%s')`, "orders"))).To(
-		Equal([][]any{{int64(id - 1000), int64(id - 1000)}}), "each transaction once")
+	g.Expect(query(t, r.distDB,
+		fmt.Sprintf(`SELECT COUNT(*), COUNT(DISTINCT xact_seqno) FROM distribution.dbo.MSrepl_commands WHERE type = 30 AND article_id = (SELECT article_id FROM distribution.dbo.MSarticles WHERE article = N'%s')`, "orders"))).
+		To(
+			Equal([][]any{{int64(id - 1000), int64(id - 1000)}}), "each transaction once")
 }

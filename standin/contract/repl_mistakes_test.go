@@ -8,9 +8,9 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-// TestNamesThatReplicationHolds: databases, tables and servers that replication knows by their names keep them.
-// By the messages 15051, 18855, 20582 and 20583 (docs/relational-databases/errors-events/database-engine-events-and-errors.md) and
-// docs/relational-databases/system-stored-procedures/sp-dropserver-transact-sql.md (Remarks).
+// TestNamesThatReplicationHolds: databases, tables and servers that replication knows by their names keep them. By the
+// messages 15051, 18855, 20582 and 20583 (docs/relational-databases/errors-events/database-engine-events-and-errors.md)
+// and docs/relational-databases/system-stored-procedures/sp-dropserver-transact-sql.md (Remarks).
 func TestNamesThatReplicationHolds(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
@@ -36,7 +36,11 @@ func TestNamesThatReplicationHolds(t *testing.T) {
 		refused(r.subDB, 20582, 16, `EXEC sp_dropserver N'PUB'`+logins)
 	}
 
-	mustExec(t, r.target, `EXEC sp_droppullsubscription @publisher = N'PUB', @publisher_db = N'shop', @publication = N'web'`)
+	mustExec(
+		t,
+		r.target,
+		`EXEC sp_droppullsubscription @publisher = N'PUB', @publisher_db = N'shop', @publication = N'web'`,
+	)
 	mustExec(t, r.subDB, `EXEC sp_dropserver N'PUB'`)
 	mustExec(t, r.source, `EXEC sp_dropsubscription @publication = N'web', @article = N'all', @subscriber = N'SUB'`)
 	mustExec(t, r.source, `EXEC sp_dropsubscriber @subscriber = N'SUB'`)
@@ -49,8 +53,9 @@ func TestNamesThatReplicationHolds(t *testing.T) {
 	mustExec(t, r.distDB, `EXEC sp_dropserver N'PUB'`)
 }
 
-// TestPublicationsBeginWithAnAccessList: the members of sysadmin and who made the publication are in its access list, as far as the distributor has
-// such logins (docs/relational-databases/replication/security/secure-the-publisher.md, Publication Access List).
+// TestPublicationsBeginWithAnAccessList: the members of sysadmin and who made the publication are in its access list,
+// as far as the distributor has such logins (docs/relational-databases/replication/security/secure-the-publisher.md,
+// Publication Access List).
 func TestPublicationsBeginWithAnAccessList(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
@@ -68,8 +73,17 @@ func TestPublicationsBeginWithAnAccessList(t *testing.T) {
 	}
 	mustExec(t, r.source, `CREATE USER keeper`)
 	mustExec(t, r.source, `ALTER ROLE db_owner ADD MEMBER keeper`)
-	mustExec(t, r.source, `EXEC sp_addlogreader_agent @publisher_security_mode = 0, @publisher_login = N'sa', @publisher_password = @p1`, saPassword)
-	mustExec(t, r.pub.openAs(t, "keeper", password, "shop"), `EXEC sp_addpublication @publication = N'web', @status = N'active'`)
+	mustExec(
+		t,
+		r.source,
+		`EXEC sp_addlogreader_agent @publisher_security_mode = 0, @publisher_login = N'sa', @publisher_password = @p1`,
+		saPassword,
+	)
+	mustExec(
+		t,
+		r.pub.openAs(t, "keeper", password, "shop"),
+		`EXEC sp_addpublication @publication = N'web', @status = N'active'`,
+	)
 	listed := func() []string {
 		var out []string
 		for _, row := range query(t, r.source, `EXEC sp_help_publication_access @publication = N'web'`) {
@@ -91,15 +105,18 @@ func TestBackupsThatAPublicationDoesNotAllow(t *testing.T) {
 	r := newReplication(t)
 	r.distribute(t)
 	r.publish(t)
-	for _, more := range []string{`@sync_type = N'initialize with backup'`, `@sync_type = N'initialize with backup', @backupdevicetype = N'disk', @backupdevicename = N'/nowhere.bak'`,
+	for _, more := range []string{`@sync_type = N'initialize with backup'`,
+		`@sync_type = N'initialize with backup', @backupdevicetype = N'disk', @backupdevicename = N'/nowhere.bak'`,
 		`@sync_type = N'initialize from lsn'`} {
-		g.Expect(failure(t, r.source, `EXEC sp_addsubscription @publication = N'web', @subscriber = N'SUB', @destination_db = N'shopcopy', `+more).Number).To(BeEquivalentTo(18786), more)
+		g.Expect(failure(t, r.source,
+			`EXEC sp_addsubscription @publication = N'web', @subscriber = N'SUB', @destination_db = N'shopcopy', `+more).Number).
+			To(BeEquivalentTo(18786), more)
 	}
 }
 
-// TestDisabledReplicationLeavesNoJobs: where all that was published at a publisher that is its own distributor is dropped, the server has none of the jobs,
-// databases, logins and servers that replication made. An agent whose job was deleted by hand is no hindrance.
-// By docs/relational-databases/replication/disable-publishing-and-distribution.md.
+// TestDisabledReplicationLeavesNoJobs: where all that was published at a publisher that is its own distributor is
+// dropped, the server has none of the jobs, databases, logins and servers that replication made. An agent whose job was
+// deleted by hand is no hindrance. By docs/relational-databases/replication/disable-publishing-and-distribution.md.
 func TestDisabledReplicationLeavesNoJobs(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
@@ -119,8 +136,16 @@ func TestDisabledReplicationLeavesNoJobs(t *testing.T) {
 	mustExec(t, source, `EXEC sp_addpublication @publication = N'web', @status = N'active', @independent_agent = N'true'`)
 	mustExec(t, source, `EXEC sp_addpublication_snapshot @publication = N'web'`)
 	mustExec(t, source, `EXEC sp_addarticle @publication = N'web', @article = N'orders', @source_object = N'orders'`)
-	mustExec(t, source, `EXEC sp_addsubscription @publication = N'web', @subscriber = N'SUB', @destination_db = N'shopcopy', @subscription_type = N'push'`)
-	mustExec(t, source, `EXEC sp_addpushsubscription_agent @publication = N'web', @subscriber = N'SUB', @subscriber_db = N'shopcopy'`)
+	mustExec(
+		t,
+		source,
+		`EXEC sp_addsubscription @publication = N'web', @subscriber = N'SUB', @destination_db = N'shopcopy', @subscription_type = N'push'`,
+	)
+	mustExec(
+		t,
+		source,
+		`EXEC sp_addpushsubscription_agent @publication = N'web', @subscriber = N'SUB', @subscriber_db = N'shopcopy'`,
+	)
 	g.Expect(len(query(t, r.pubDB, made))).To(BeNumerically(">", len(before)+6))
 	run(`EXEC msdb.dbo.sp_delete_job @job_name = N'PUB-shop-web-1'`)
 

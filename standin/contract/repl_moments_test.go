@@ -11,9 +11,9 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-// A gate is a trigger that stops whoever changes a table, within the transaction that does: rows are written, and nothing
-// is committed. It has two application locks: one that the test holds while the gate is closed, and one that whoever
-// stands there holds. The trigger fires for requests that find the gate open, too.
+// A gate is a trigger that stops whoever changes a table, within the transaction that does: rows are written, and
+// nothing is committed. It has two application locks: one that the test holds while the gate is closed, and one that
+// whoever stands there holds. The trigger fires for requests that find the gate open, too.
 type gate struct {
 	db   *sql.DB
 	conn *sql.Conn
@@ -43,7 +43,10 @@ func (a *gate) close(t *testing.T) {
 		if a.conn, err = a.db.Conn(context.Background()); err != nil {
 			return err
 		}
-		_, err = a.conn.ExecContext(context.Background(), `EXEC sp_getapplock @Resource = N'gate', @LockMode = N'Exclusive', @LockOwner = N'Session'`)
+		_, err = a.conn.ExecContext(
+			context.Background(),
+			`EXEC sp_getapplock @Resource = N'gate', @LockMode = N'Exclusive', @LockOwner = N'Session'`,
+		)
 		return err
 	}).WithTimeout(deliverWithin).Should(Succeed())
 }
@@ -51,7 +54,10 @@ func (a *gate) close(t *testing.T) {
 func (a *gate) await(t *testing.T) {
 	t.Helper()
 	NewWithT(t).Eventually(func() any {
-		return scalar(a.db, `SELECT COUNT(*) FROM sys.dm_tran_locks WHERE resource_type = N'APPLICATION' AND resource_description LIKE N'%/arrived'`)
+		return scalar(
+			a.db,
+			`SELECT COUNT(*) FROM sys.dm_tran_locks WHERE resource_type = N'APPLICATION' AND resource_description LIKE N'%/arrived'`,
+		)
 	}).WithTimeout(deliverWithin).Should(BeEquivalentTo(1), "nobody has come to the gate")
 }
 
@@ -67,13 +73,23 @@ type moment struct {
 	kill func(t *testing.T)
 }
 
-// moments are those at which what is delivered and how far it is delivered could come apart: at the subscriber between the
-// rows and the position, at the distributor between the commands and their commit, and between that and the log reader's
-// mark at the publisher.
+// moments are those at which what is delivered and how far it is delivered could come apart: at the subscriber between
+// the rows and the position, at the distributor between the commands and their commit, and between that and the log
+// reader's mark at the publisher.
 func (r *replication) moments(t *testing.T) []moment {
 	t.Helper()
 	dist := r.dist.open(t, "distribution")
-	applying, reading := newGate(t, r.target, "MSreplication_subscriptions", "UPDATE"), newGate(t, dist, "MSrepl_commands", "INSERT")
+	applying, reading := newGate(
+		t,
+		r.target,
+		"MSreplication_subscriptions",
+		"UPDATE",
+	), newGate(
+		t,
+		dist,
+		"MSrepl_commands",
+		"INSERT",
+	)
 	g := NewWithT(t)
 	restart := func(i *instance) { i.kill(); g.Expect(i.launch()).To(Succeed()) }
 	at := func(a *gate, kill func()) func(*testing.T) {
@@ -96,10 +112,16 @@ func (r *replication) moments(t *testing.T) []moment {
 	}
 	return []moment{
 		{"the subscriber between rows and position", at(applying, func() { restart(r.sub) })},
-		{"the distribution agent's sessions at the subscriber between rows and position", at(applying, func() { killAgents(r.subDB, "Replication Distribution") })},
+		{
+			"the distribution agent's sessions at the subscriber between rows and position",
+			at(applying, func() { killAgents(r.subDB, "Replication Distribution") }),
+		},
 		{"the distributor between rows and position", at(applying, func() { restart(r.dist) })},
 		{"the distributor between commands and commit", at(reading, func() { restart(r.dist) })},
-		{"the log reader's sessions at the distributor between commands and commit", at(reading, func() { killAgents(r.distDB, "Replication Log Reader") })},
+		{
+			"the log reader's sessions at the distributor between commands and commit",
+			at(reading, func() { killAgents(r.distDB, "Replication Log Reader") }),
+		},
 		{"the publisher between commands and commit", at(reading, func() { restart(r.pub) })},
 		{"the publisher between the distributor's commit and its mark", unmarked(func() { restart(r.pub) })},
 		{"the distributor between its commit and the publisher's mark", unmarked(func() { restart(r.dist); r.pub.thaw() })},

@@ -15,9 +15,9 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-// Each transaction n of the ledger writes three rows and makes the counter n. The subscriber's procedures note what they
-// apply, in the order in which they do: so a transaction that is applied in parts, twice, not at all or in another order
-// shows at any moment, whatever its rows look like in the end.
+// Each transaction n of the ledger writes three rows and makes the counter n. The subscriber's procedures note what
+// they apply, in the order in which they do: so a transaction that is applied in parts, twice, not at all or in another
+// order shows at any moment, whatever its rows look like in the end.
 
 // ledgerBatch is how many transactions the writer asks for at once; the publisher acknowledges them one by one or not.
 const ledgerBatch = 5
@@ -25,34 +25,54 @@ const ledgerBatch = 5
 // ledgerTable makes the tables to publish.
 func (r *replication) ledgerTable(t *testing.T) {
 	t.Helper()
-	mustExec(t, r.source, `CREATE TABLE dbo.ledger (id int NOT NULL PRIMARY KEY, tx int NOT NULL, filler varchar(200) NOT NULL)`)
+	mustExec(
+		t,
+		r.source,
+		`CREATE TABLE dbo.ledger (id int NOT NULL PRIMARY KEY, tx int NOT NULL, filler varchar(200) NOT NULL)`,
+	)
 	mustExec(t, r.source, `CREATE TABLE dbo.counter (id int NOT NULL PRIMARY KEY, n int NOT NULL)`)
 	mustExec(t, r.source, `INSERT INTO dbo.counter VALUES (1, 0)`)
 	for _, table := range []string{"ledger", "counter"} {
-		mustExec(t, r.source, fmt.Sprintf(`EXEC sp_addarticle @publication = N'web', @article = N'%[1]s', @source_owner = N'dbo', @source_object = N'%[1]s'`, table))
+		mustExec(
+			t,
+			r.source,
+			fmt.Sprintf(
+				`EXEC sp_addarticle @publication = N'web', @article = N'%[1]s', @source_owner = N'dbo', @source_object = N'%[1]s'`,
+				table,
+			),
+		)
 	}
 }
 
-// noteWhatIsApplied replaces the subscriber's procedures by ones that note each call, as documented for custom procedures
+// noteWhatIsApplied replaces the subscriber's procedures by ones that note each call, as documented for custom
+// procedures
 // (docs/relational-databases/replication/transactional/transactional-articles-specify-how-changes-are-propagated.md).
 func (r *replication) noteWhatIsApplied(t *testing.T) {
 	t.Helper()
-	mustExec(t, r.target, `CREATE TABLE dbo.applied (seq int IDENTITY(1,1) NOT NULL PRIMARY KEY, tx int NOT NULL, id int NOT NULL)`)
+	mustExec(
+		t,
+		r.target,
+		`CREATE TABLE dbo.applied (seq int IDENTITY(1,1) NOT NULL PRIMARY KEY, tx int NOT NULL, id int NOT NULL)`,
+	)
 	mustExec(t, r.target, `ALTER PROCEDURE dbo.sp_MSins_dboledger @c1 int, @c2 int, @c3 varchar(200) AS
 BEGIN
 INSERT INTO dbo.ledger (id, tx, filler) VALUES (@c1, @c2, @c3)
 INSERT INTO dbo.applied (tx, id) VALUES (@c2, @c1)
 END`)
-	mustExec(t, r.target, `ALTER PROCEDURE dbo.sp_MSupd_dbocounter @c1 int = NULL, @c2 int = NULL, @pkc1 int, @bitmap binary(1) AS
+	mustExec(
+		t,
+		r.target,
+		`ALTER PROCEDURE dbo.sp_MSupd_dbocounter @c1 int = NULL, @c2 int = NULL, @pkc1 int, @bitmap binary(1) AS
 BEGIN
 UPDATE dbo.counter SET n = @c2 WHERE id = @pkc1
 INSERT INTO dbo.applied (tx, id) VALUES (@c2, -@c2)
-END`)
+END`,
+	)
 }
 
-// ledgerFault is one row that says what is wrong at the subscriber at one moment, all zeros when nothing is. The counter
-// is updated before the rows of its transaction are inserted. Rows and their order are looked at from transaction @p1 on,
-// their number in the whole.
+// ledgerFault is one row that says what is wrong at the subscriber at one moment, all zeros when nothing is. The
+// counter is updated before the rows of its transaction are inserted. Rows and their order are looked at from
+// transaction @p1 on, their number in the whole.
 const ledgerFault = `SELECT
 	(SELECT COUNT(*) FROM (SELECT tx FROM dbo.ledger WHERE id >= 3 * @p1 GROUP BY tx HAVING COUNT(*) <> 3) AS parts) AS torn,
 	(SELECT COUNT(*) FROM dbo.ledger) - 3 * (SELECT n FROM dbo.counter) AS lost,
@@ -62,8 +82,8 @@ const ledgerFault = `SELECT
 // lookBack is how many transactions are looked at again each time.
 const lookBack = 300
 
-// writeLedger makes transactions from n on at the publisher until stop says so. It returns the last one that is there: one
-// whose answer was lost counts when the counter says so.
+// writeLedger makes transactions from n on at the publisher until stop says so. It returns the last one that is there:
+// one whose answer was lost counts when the counter says so.
 func (r *replication) writeLedger(n int, stop func(n int) bool, db *sql.DB) (int, error) {
 	const text = `SET XACT_ABORT ON; DECLARE @n int = @p1 + 1; WHILE @n <= @p1 + @p2 BEGIN
 		BEGIN TRANSACTION; UPDATE dbo.counter SET n = @n WHERE id = 1;
@@ -132,8 +152,13 @@ func newLedger(t *testing.T, parameters string) *ledger {
 	t.Helper()
 	seed := roundsOr("GEOSQL_SEED", int(time.Now().UnixNano()%1_000_000))
 	t.Logf("GEOSQL_SEED=%d", seed)
-	l := &ledger{replication: newReplication(t), random: rand.New(rand.NewPCG(uint64(seed), 1)), least: int64(roundsOr("GEOSQL_TRANSACTIONS", 1000)),
-		finished: make(chan struct{}), written: make(chan int, 1)}
+	l := &ledger{
+		replication: newReplication(t),
+		random:      rand.New(rand.NewPCG(uint64(seed), 1)),
+		least:       int64(roundsOr("GEOSQL_TRANSACTIONS", 1000)),
+		finished:    make(chan struct{}),
+		written:     make(chan int, 1),
+	}
 	l.distribute(t)
 	l.publishWith(t, "@immediate_sync = N'true'")
 	l.ledgerTable(t)
@@ -175,7 +200,12 @@ func (l *ledger) look(t *testing.T, from int64) int64 {
 // deliver waits until what was killed before is overcome, and then for any moment after that.
 func (l *ledger) deliver(t *testing.T, round int) {
 	t.Helper()
-	NewWithT(t).Eventually(func() int64 { return l.look(t, l.reached-lookBack) }).WithTimeout(deliverWithin).WithPolling(time.Millisecond).Should(BeNumerically(">", l.reached), "round %d", round)
+	NewWithT(
+		t,
+	).Eventually(func() int64 { return l.look(t, l.reached-lookBack) }).
+		WithTimeout(deliverWithin).
+		WithPolling(time.Millisecond).
+		Should(BeNumerically(">", l.reached), "round %d", round)
 	until := time.Now().Add(time.Duration(l.random.IntN(400)) * time.Millisecond)
 	for ahead := true; ahead; ahead = time.Now().Before(until) {
 		l.reached = max(l.reached, l.look(t, l.reached-lookBack))
@@ -192,7 +222,9 @@ func (l *ledger) end(t *testing.T) {
 	l.finish()
 	last := 0
 	g.Eventually(l.written, patient).Should(Receive(&last))
-	g.Eventually(func() int64 { return l.look(t, int64(last)-lookBack) }).WithTimeout(deliverWithin).Should(BeEquivalentTo(last))
+	g.Eventually(func() int64 { return l.look(t, int64(last)-lookBack) }).
+		WithTimeout(deliverWithin).
+		Should(BeEquivalentTo(last))
 	l.look(t, 0)
 	l.same(t, "dbo.ledger", "*", "id")
 	t.Logf("%d transactions", last)
@@ -224,11 +256,20 @@ func arriveWholeInOrderOnce(t *testing.T, kills int, parameters string) {
 		{"kill the subscriber", func() { l.sub.kill(); g.Expect(l.sub.launch()).To(Succeed()) }},
 		{"kill the distributor", func() { l.dist.kill(); g.Expect(l.dist.launch()).To(Succeed()) }},
 		{"kill the publisher", func() { l.pub.kill(); g.Expect(l.pub.launch()).To(Succeed()) }},
-		{"kill the distribution agent's sessions at the subscriber", func() { killAgents(l.subDB, "Replication Distribution") }},
-		{"kill the distribution agent's sessions at the distributor", func() { killAgents(l.distDB, "Replication Distribution") }},
+		{
+			"kill the distribution agent's sessions at the subscriber",
+			func() { killAgents(l.subDB, "Replication Distribution") },
+		},
+		{
+			"kill the distribution agent's sessions at the distributor",
+			func() { killAgents(l.distDB, "Replication Distribution") },
+		},
 		{"kill the log reader's sessions at the distributor", func() { killAgents(l.distDB, "Replication Log Reader") }},
 		{"kill the log reader's sessions at the publisher", func() { killAgents(l.pubDB, "Replication Log Reader") }},
-		{"stop the distribution agent", func() { _, _ = l.subDB.Exec(`EXEC msdb.dbo.sp_stop_job @job_name = N'distribution'`) }},
+		{
+			"stop the distribution agent",
+			func() { _, _ = l.subDB.Exec(`EXEC msdb.dbo.sp_stop_job @job_name = N'distribution'`) },
+		},
 	}
 	for round := range roundsOr("GEOSQL_REPLICATION_ROUNDS", kills) {
 		l.deliver(t, round)

@@ -12,14 +12,17 @@ import (
 // lastOfAgents is the newest line of an agent's history.
 func lastOfAgents(distribution *sql.DB, history string) func() any {
 	return func() any {
-		return scalar(distribution, `SELECT TOP (1) comments FROM dbo.`+history+` WHERE runstatus IN (5, 6) ORDER BY timestamp DESC`)
+		return scalar(
+			distribution,
+			`SELECT TOP (1) comments FROM dbo.`+history+` WHERE runstatus IN (5, 6) ORDER BY timestamp DESC`,
+		)
 	}
 }
 
-// The Log Reader and Snapshot Agents have a redirected publisher validated before they connect to it, and an error of that ends them;
-// -BypassPublisherValidation lets them connect at once
-// (docs/database-engine/availability-groups/windows/replicate-track-change-data-capture-always-on-availability.md, General changes to
-// replication agents).
+// The Log Reader and Snapshot Agents have a redirected publisher validated before they connect to it, and an error of
+// that ends them; -BypassPublisherValidation lets them connect at once
+// (docs/database-engine/availability-groups/windows/replicate-track-change-data-capture-always-on-availability.md,
+// General changes to replication agents).
 func TestAgentsValidateARedirection(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
@@ -27,22 +30,36 @@ func TestAgentsValidateARedirection(t *testing.T) {
 	r.distribute(t)
 	distribution := r.dist.open(t, "distribution")
 	redirect := func(to string) {
-		mustExec(t, distribution, `EXEC sp_redirect_publisher @original_publisher = N'PUB', @publisher_db = N'shop', @redirected_publisher = @p1`, to)
+		mustExec(
+			t,
+			distribution,
+			`EXEC sp_redirect_publisher @original_publisher = N'PUB', @publisher_db = N'shop', @redirected_publisher = @p1`,
+			to,
+		)
 	}
 	redirect("SUB")
 	r.publish(t)
-	g.Eventually(lastOfAgents(distribution, "MSlogreader_history")).WithTimeout(deliverWithin).Should(ContainSubstring("The virtual network name 'SUB'"))
+	g.Eventually(lastOfAgents(distribution, "MSlogreader_history")).
+		WithTimeout(deliverWithin).
+		Should(ContainSubstring("The virtual network name 'SUB'"))
 	g.Eventually(func() any {
 		return scalar(distribution, `SELECT TOP (1) error_code FROM dbo.MSrepl_errors ORDER BY id DESC`)
 	}).WithTimeout(deliverWithin).Should(Equal("21880"))
 	r.push(t)
 	mustExec(t, r.distDB, `EXEC msdb.dbo.sp_start_job @job_name = N'snapshot'`)
-	g.Eventually(lastOfAgents(distribution, "MSsnapshot_history")).WithTimeout(deliverWithin).Should(ContainSubstring("The virtual network name 'SUB'"))
+	g.Eventually(lastOfAgents(distribution, "MSsnapshot_history")).
+		WithTimeout(deliverWithin).
+		Should(ContainSubstring("The virtual network name 'SUB'"))
 
 	// Both find out by themselves that they cannot connect.
 	for job, history := range map[string]string{"logreader": "MSlogreader_history", "snapshot": "MSsnapshot_history"} {
-		mustExec(t, r.distDB, `DECLARE @c nvarchar(4000) = (SELECT s.command FROM msdb.dbo.sysjobsteps AS s JOIN msdb.dbo.sysjobs AS j ON j.job_id = s.job_id WHERE j.name = @p1) + N' -BypassPublisherValidation';
-			EXEC msdb.dbo.sp_update_jobstep @job_name = @p1, @step_id = 1, @command = @c`, job)
+		mustExec(
+			t,
+			r.distDB,
+			`DECLARE @c nvarchar(4000) = (SELECT s.command FROM msdb.dbo.sysjobsteps AS s JOIN msdb.dbo.sysjobs AS j ON j.job_id = s.job_id WHERE j.name = @p1) + N' -BypassPublisherValidation';
+			EXEC msdb.dbo.sp_update_jobstep @job_name = @p1, @step_id = 1, @command = @c`,
+			job,
+		)
 		mustExec(t, r.distDB, `EXEC msdb.dbo.sp_stop_job @job_name = @p1`, job)
 		if job == "snapshot" { // the other one has a schedule
 			g.Eventually(func() error {
@@ -50,7 +67,9 @@ func TestAgentsValidateARedirection(t *testing.T) {
 				return err
 			}).WithTimeout(deliverWithin).Should(Succeed())
 		}
-		g.Eventually(lastOfAgents(distribution, history)).WithTimeout(deliverWithin).Should(ContainSubstring("could not connect to Publisher 'SUB'"), job)
+		g.Eventually(lastOfAgents(distribution, history)).
+			WithTimeout(deliverWithin).
+			Should(ContainSubstring("could not connect to Publisher 'SUB'"), job)
 	}
 	redirect("PUB")
 	r.bothSame(t)

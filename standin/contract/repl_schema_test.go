@@ -12,8 +12,12 @@ import (
 // columnsOf are the columns of a table of a database.
 func columnsOf(db *sql.DB, table string) func() any {
 	return func() any {
-		return scalar(db, `SELECT STRING_AGG(c.name + N' ' + TYPE_NAME(c.user_type_id) + CASE c.is_nullable WHEN 1 THEN N' null' ELSE N'' END, N', ') WITHIN GROUP (ORDER BY c.column_id)
-			FROM sys.columns AS c WHERE c.object_id = OBJECT_ID(@p1)`, table)
+		return scalar(
+			db,
+			`SELECT STRING_AGG(c.name + N' ' + TYPE_NAME(c.user_type_id) + CASE c.is_nullable WHEN 1 THEN N' null' ELSE N'' END, N', ') WITHIN GROUP (ORDER BY c.column_id)
+			FROM sys.columns AS c WHERE c.object_id = OBJECT_ID(@p1)`,
+			table,
+		)
 	}
 }
 
@@ -27,7 +31,11 @@ func TestSchemaChangesAreReplicated(t *testing.T) {
 	release := r.blockDistribution(t)
 	mustExec(t, r.source, `INSERT INTO dbo.orders VALUES (10, N'old', 1, NULL, NULL)`)
 	mustExec(t, r.source, `UPDATE dbo.orders SET customer = N'older' WHERE id = 10`)
-	mustExec(t, r.source, `ALTER TABLE dbo.orders ADD note nvarchar(20) NULL CONSTRAINT DF_note DEFAULT N'noted' WITH VALUES, weight int NOT NULL CONSTRAINT DF_weight DEFAULT 7`)
+	mustExec(
+		t,
+		r.source,
+		`ALTER TABLE dbo.orders ADD note nvarchar(20) NULL CONSTRAINT DF_note DEFAULT N'noted' WITH VALUES, weight int NOT NULL CONSTRAINT DF_weight DEFAULT 7`,
+	)
 	mustExec(t, r.source, `INSERT INTO dbo.orders (id, customer, note) VALUES (11, N'new', N'x')`)
 	mustExec(t, r.source, `UPDATE dbo.orders SET weight = 8 WHERE id = 1`)
 	mustExec(t, r.source, `ALTER TABLE dbo.orders DROP COLUMN placed`)
@@ -42,13 +50,21 @@ func TestSchemaChangesAreReplicated(t *testing.T) {
 		EXEC (N'ALTER TABLE dbo.orders ADD extra int NOT NULL CONSTRAINT DF_extra DEFAULT 5'); EXEC (N'UPDATE dbo.orders SET extra = id WHERE id > 10; DELETE FROM dbo.orders WHERE id = 12');
 		EXEC (N'ALTER TABLE dbo.orders ADD CONSTRAINT CK_extra CHECK (extra > 0); INSERT INTO dbo.orders (id, customer, extra) VALUES (15, N''after'', 9)'); COMMIT TRANSACTION`)
 	release()
-	g.Eventually(columnsOf(r.target, "dbo.orders")).WithTimeout(deliverWithin).Should(Equal(columnsOf(r.source, "dbo.orders")()))
+	g.Eventually(columnsOf(r.target, "dbo.orders")).
+		WithTimeout(deliverWithin).
+		Should(Equal(columnsOf(r.source, "dbo.orders")()))
 	r.bothSame(t)
-	g.Expect(failure(t, r.target, `INSERT INTO dbo.orders (id, customer, extra) VALUES (99, N'x', 0)`).Number).To(Equal(int32(547)), "the constraint came, too")
-	g.Eventually(func() any { return scalar(r.source, `SELECT COUNT(*) FROM dbo.MSreplarticleversions`) }, patient).Should(Not(BeNil()))
+	g.Expect(failure(t, r.target, `INSERT INTO dbo.orders (id, customer, extra) VALUES (99, N'x', 0)`).Number).
+		To(Equal(int32(547)), "the constraint came, too")
+	g.Eventually(func() any { return scalar(r.source, `SELECT COUNT(*) FROM dbo.MSreplarticleversions`) }, patient).
+		Should(Not(BeNil()))
 
 	// What is rolled back has not happened.
-	mustExec(t, r.source, `BEGIN TRANSACTION; INSERT INTO dbo.orders (id, customer) VALUES (20, N'stays'); SAVE TRANSACTION s; EXEC (N'ALTER TABLE dbo.orders ADD never int NULL'); ROLLBACK TRANSACTION s; COMMIT TRANSACTION`)
+	mustExec(
+		t,
+		r.source,
+		`BEGIN TRANSACTION; INSERT INTO dbo.orders (id, customer) VALUES (20, N'stays'); SAVE TRANSACTION s; EXEC (N'ALTER TABLE dbo.orders ADD never int NULL'); ROLLBACK TRANSACTION s; COMMIT TRANSACTION`,
+	)
 	mustExec(t, r.source, `BEGIN TRANSACTION; EXEC (N'ALTER TABLE dbo.orders ADD never int NULL'); ROLLBACK TRANSACTION`)
 	mustExec(t, r.source, `BEGIN TRY BEGIN TRANSACTION; INSERT INTO dbo.orders (id, customer) VALUES (21, N'stays, too');
 		EXEC (N'ALTER TABLE dbo.orders ADD never int IDENTITY NOT NULL'); END TRY BEGIN CATCH COMMIT TRANSACTION; END CATCH`)
@@ -60,8 +76,11 @@ func TestSchemaChangesAreReplicated(t *testing.T) {
 		number int32
 		text   string
 	}{
-		{4929, `ALTER TABLE dbo.pictures DROP CONSTRAINT PK_pictures`}, {5074, `ALTER TABLE dbo.pictures DROP COLUMN code`}, {4711, `TRUNCATE TABLE dbo.orders`}, {3724, `DROP TABLE dbo.orders`},
-		{21810, `ALTER TABLE dbo.pictures ADD n int IDENTITY(1,1)`}, {21380, `ALTER TABLE dbo.orders ADD v rowversion`}, {21541, `ALTER TABLE dbo.orders DISABLE TRIGGER ALL`}, {21867, `ALTER TABLE dbo.orders SWITCH TO dbo.elsewhere`}, {4924, `ALTER TABLE dbo.orders DROP COLUMN nothing`},
+		{4929, `ALTER TABLE dbo.pictures DROP CONSTRAINT PK_pictures`}, {5074, `ALTER TABLE dbo.pictures DROP COLUMN code`},
+		{4711, `TRUNCATE TABLE dbo.orders`}, {3724, `DROP TABLE dbo.orders`},
+		{21810, `ALTER TABLE dbo.pictures ADD n int IDENTITY(1,1)`}, {21380, `ALTER TABLE dbo.orders ADD v rowversion`},
+		{21541, `ALTER TABLE dbo.orders DISABLE TRIGGER ALL`}, {21867, `ALTER TABLE dbo.orders SWITCH TO dbo.elsewhere`},
+		{4924, `ALTER TABLE dbo.orders DROP COLUMN nothing`},
 		{21246, `EXEC sp_repladdcolumn @source_object = N'dbo.keyless', @column = N'x', @typetext = N'int NULL'`},
 		{21255, `EXEC sp_repladdcolumn @source_object = N'dbo.orders', @column = N'note', @typetext = N'int NULL'`},
 		{21264, `EXEC sp_repldropcolumn @source_object = N'dbo.orders', @column = N'id'`},
@@ -81,7 +100,8 @@ func TestSchemaChangesAreReplicated(t *testing.T) {
 	mustExec(t, r.source, `EXEC sp_changepublication @publication = N'web', @property = N'replicate_ddl', @value = N'0'`)
 	mustExec(t, r.source, `ALTER TABLE dbo.orders ADD own int NULL`)
 	mustExec(t, r.source, `INSERT INTO dbo.orders (id, customer, own) VALUES (40, N'own', 1)`)
-	for _, text := range []string{`ALTER TABLE dbo.orders DROP COLUMN amount`, `ALTER TABLE dbo.orders ALTER COLUMN amount decimal(12,2) NULL`} {
+	for _, text := range []string{`ALTER TABLE dbo.orders DROP COLUMN amount`,
+		`ALTER TABLE dbo.orders ALTER COLUMN amount decimal(12,2) NULL`} {
 		g.Expect(failure(t, r.source, text).Number).To(Equal(int32(4928)), text)
 	}
 	r.same(t, "dbo.orders", "id, customer, amount, guid, note, weight, extra", "id")
@@ -91,7 +111,11 @@ func TestSchemaChangesAreReplicated(t *testing.T) {
 	mustExec(t, r.source, `EXEC sp_changepublication @publication = N'web', @property = N'replicate_ddl', @value = N'1'`)
 	mustExec(t, r.source, `EXEC sp_reinitsubscription @publication = N'web', @subscriber = N'SUB'`)
 	r.snapshot(t)
-	mustExec(t, r.source, `ALTER TABLE dbo.orders ADD last int NULL; INSERT INTO dbo.orders (id, customer) VALUES (50, N'last')`)
+	mustExec(
+		t,
+		r.source,
+		`ALTER TABLE dbo.orders ADD last int NULL; INSERT INTO dbo.orders (id, customer) VALUES (50, N'last')`,
+	)
 	r.bothSame(t)
 }
 
@@ -102,12 +126,32 @@ func TestSchemaChangesOfFilteredArticle(t *testing.T) {
 	r := newReplication(t)
 	r.distribute(t)
 	r.publishWith(t, "@immediate_sync = N'true'")
-	mustExec(t, r.source, `CREATE TABLE dbo.parts (id int NOT NULL PRIMARY KEY, site nvarchar(10) NOT NULL, note nvarchar(20) NULL, secret nvarchar(20) NULL)`)
+	mustExec(
+		t,
+		r.source,
+		`CREATE TABLE dbo.parts (id int NOT NULL PRIMARY KEY, site nvarchar(10) NOT NULL, note nvarchar(20) NULL, secret nvarchar(20) NULL)`,
+	)
 	mustExec(t, r.source, `INSERT INTO dbo.parts VALUES (1, N'dublin', N'a', N'x'), (2, N'quincy', N'b', N'y')`)
-	mustExec(t, r.source, `EXEC sp_addarticle @publication = N'web', @article = N'parts', @source_owner = N'dbo', @source_object = N'parts', @destination_table = N'pieces', @vertical_partition = N'true'`)
-	mustExec(t, r.source, `EXEC sp_articlecolumn @publication = N'web', @article = N'parts', @column = N'note', @operation = N'add'`)
-	mustExec(t, r.source, `EXEC sp_articlefilter @publication = N'web', @article = N'parts', @filter_name = N'f', @filter_clause = N'site = N''dublin'''`)
-	mustExec(t, r.source, `EXEC sp_articleview @publication = N'web', @article = N'parts', @view_name = N'v_parts', @filter_clause = N'site = N''dublin'''`)
+	mustExec(
+		t,
+		r.source,
+		`EXEC sp_addarticle @publication = N'web', @article = N'parts', @source_owner = N'dbo', @source_object = N'parts', @destination_table = N'pieces', @vertical_partition = N'true'`,
+	)
+	mustExec(
+		t,
+		r.source,
+		`EXEC sp_articlecolumn @publication = N'web', @article = N'parts', @column = N'note', @operation = N'add'`,
+	)
+	mustExec(
+		t,
+		r.source,
+		`EXEC sp_articlefilter @publication = N'web', @article = N'parts', @filter_name = N'f', @filter_clause = N'site = N''dublin'''`,
+	)
+	mustExec(
+		t,
+		r.source,
+		`EXEC sp_articleview @publication = N'web', @article = N'parts', @view_name = N'v_parts', @filter_clause = N'site = N''dublin'''`,
+	)
 	r.pull(t)
 	r.snapshot(t)
 	have := func() any {
@@ -120,7 +164,11 @@ func TestSchemaChangesOfFilteredArticle(t *testing.T) {
 	g.Eventually(have).WithTimeout(deliverWithin).Should(Equal([][]any{{int64(1), "a"}}))
 	g.Expect(failure(t, r.source, `ALTER TABLE dbo.parts DROP COLUMN site`).Number).To(Equal(int32(14090)))
 	g.Expect(failure(t, r.source, `ALTER TABLE dbo.parts DROP COLUMN note, secret`).Number).To(Equal(int32(21546)))
-	mustExec(t, r.source, `CREATE TABLE dbo.several (a int NULL, b int NULL, c int NULL, d int NULL, CONSTRAINT CK_several CHECK (a > 0)); ALTER TABLE dbo.several DROP COLUMN b, c, CONSTRAINT CK_several, COLUMN d`)
+	mustExec(
+		t,
+		r.source,
+		`CREATE TABLE dbo.several (a int NULL, b int NULL, c int NULL, d int NULL, CONSTRAINT CK_several CHECK (a > 0)); ALTER TABLE dbo.several DROP COLUMN b, c, CONSTRAINT CK_several, COLUMN d`,
+	)
 	g.Expect(columnsOf(r.source, "dbo.several")()).To(Equal("a int null"))
 	mustExec(t, r.source, `ALTER TABLE dbo.parts ALTER COLUMN secret nvarchar(40) NULL`)
 	mustExec(t, r.source, `ALTER TABLE dbo.parts DROP COLUMN secret`)
@@ -128,5 +176,6 @@ func TestSchemaChangesOfFilteredArticle(t *testing.T) {
 	mustExec(t, r.source, `INSERT INTO dbo.parts VALUES (3, N'dublin', N'c', 30), (4, N'quincy', N'd', 40)`)
 	mustExec(t, r.source, `ALTER TABLE dbo.parts DROP COLUMN note; UPDATE dbo.parts SET price = 10 WHERE id = 1`)
 	g.Eventually(have).WithTimeout(deliverWithin).Should(Equal([][]any{{int64(1), int64(10)}, {int64(3), int64(30)}}))
-	g.Expect(query(t, r.source, `SELECT * FROM dbo.v_parts ORDER BY id`)).To(Equal([][]any{{int64(1), int64(10)}, {int64(3), int64(30)}}))
+	g.Expect(query(t, r.source, `SELECT * FROM dbo.v_parts ORDER BY id`)).
+		To(Equal([][]any{{int64(1), int64(10)}, {int64(3), int64(30)}}))
 }

@@ -13,7 +13,8 @@ import (
 // snapshotFolders are the folders of finished snapshots below the distributor's working directory, oldest first.
 func (r *replication) snapshotFolders(t *testing.T) []string {
 	t.Helper()
-	directory, _ := value(t, r.distDB, `SELECT working_directory FROM msdb.dbo.MSdistpublishers WHERE name = N'PUB'`).(string)
+	directory, _ := value(t, r.distDB,
+		`SELECT working_directory FROM msdb.dbo.MSdistpublishers WHERE name = N'PUB'`).(string)
 	manifests, err := filepath.Glob(filepath.Join(directory, "unc", "*", "*", "manifest.json"))
 	NewWithT(t).Expect(err).NotTo(HaveOccurred())
 	var folders []string
@@ -32,7 +33,11 @@ func (r *replication) newSnapshot(t *testing.T) {
 		_, err := r.source.Exec(`EXEC sp_startpublication_snapshot @publication = N'web'`)
 		return err
 	}).WithTimeout(deliverWithin).Should(Succeed())
-	NewWithT(t).Eventually(func() any { return scalar(r.distDB, successes) }).WithTimeout(deliverWithin).Should(BeNumerically(">", before))
+	NewWithT(
+		t,
+	).Eventually(func() any { return scalar(r.distDB, successes) }).
+		WithTimeout(deliverWithin).
+		Should(BeNumerically(">", before))
 }
 
 // The snapshot that a subscription waits for is made again before its agent comes to it, and the files of the first are
@@ -51,22 +56,31 @@ func TestSupersededSnapshotIsSkipped(t *testing.T) {
 	r.newSnapshot(t)
 	g.Expect(r.snapshotFolders(t)).To(HaveLen(2))
 	g.Expect(os.RemoveAll(first[0])).To(Succeed())
-	mustExec(t, r.source, `UPDATE dbo.orders SET amount = 1000 WHERE id = 1; INSERT INTO dbo.orders VALUES (4000, N'after both', 1, NULL, NULL)`)
+	mustExec(
+		t,
+		r.source,
+		`UPDATE dbo.orders SET amount = 1000 WHERE id = 1; INSERT INTO dbo.orders VALUES (4000, N'after both', 1, NULL, NULL)`,
+	)
 	mustExec(t, r.subDB, `EXEC msdb.dbo.sp_update_job @job_name = N'distribution', @enabled = 1`)
 	mustExec(t, r.subDB, `EXEC msdb.dbo.sp_start_job @job_name = N'distribution'`)
 	r.bothSame(t)
-	g.Expect(value(t, r.distDB, `SELECT COUNT(*) FROM distribution.dbo.MSdistribution_history WHERE runstatus = 6`)).To(BeEquivalentTo(0), "no attempt failed")
-	g.Expect(value(t, r.distDB, `SELECT COUNT(DISTINCT subscription_seqno) FROM distribution.dbo.MSsubscriptions`)).To(BeEquivalentTo(1), "the subscription begins where its snapshot does")
+	g.Expect(value(t, r.distDB, `SELECT COUNT(*) FROM distribution.dbo.MSdistribution_history WHERE runstatus = 6`)).
+		To(BeEquivalentTo(0), "no attempt failed")
+	g.Expect(value(t, r.distDB, `SELECT COUNT(DISTINCT subscription_seqno) FROM distribution.dbo.MSsubscriptions`)).
+		To(BeEquivalentTo(1), "the subscription begins where its snapshot does")
 
 	// A subscription that has its copy is not touched by the next snapshot.
 	mustExec(t, r.target, `UPDATE dbo.orders SET customer = N'kept' WHERE id = 4000`)
 	r.newSnapshot(t)
 	mustExec(t, r.source, `INSERT INTO dbo.orders VALUES (4001, N'after the third', 1, NULL, NULL)`)
-	g.Eventually(func() any { return scalar(r.target, `SELECT COUNT(*) FROM dbo.orders WHERE id IN (4000, 4001)`) }).WithTimeout(deliverWithin).Should(BeEquivalentTo(2))
+	g.Eventually(func() any { return scalar(r.target, `SELECT COUNT(*) FROM dbo.orders WHERE id IN (4000, 4001)`) }).
+		WithTimeout(deliverWithin).
+		Should(BeEquivalentTo(2))
 	g.Expect(value(t, r.target, `SELECT customer FROM dbo.orders WHERE id = 4000`)).To(Equal("kept"))
 }
 
-// A snapshot is taken away while an agent applies it, and another one is there: the agent applies that one, and commits it.
+// A snapshot is taken away while an agent applies it, and another one is there: the agent applies that one, and commits
+// it.
 func TestASnapshotThatIsTakenAwayIsReplacedByTheNext(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
@@ -95,7 +109,9 @@ func TestASnapshotThatIsTakenAwayIsReplacedByTheNext(t *testing.T) {
 	r.sub.kill()
 	g.Expect(r.sub.launch()).To(Succeed())
 	r.bothSame(t)
-	g.Expect(value(t, r.distDB, `SELECT COUNT(*) FROM distribution.dbo.MSdistribution_history WHERE runstatus = 6 AND comments LIKE N'%apply the snapshot%'`)).To(BeEquivalentTo(0), "no attempt failed")
+	g.Expect(value(t, r.distDB,
+		`SELECT COUNT(*) FROM distribution.dbo.MSdistribution_history WHERE runstatus = 6 AND comments LIKE N'%apply the snapshot%'`)).
+		To(BeEquivalentTo(0), "no attempt failed")
 }
 
 // sp_adddistributor was interrupted after it had made the link: what is half made is no distributor, and the call is
@@ -105,17 +121,23 @@ func TestHalfMadeDistributor(t *testing.T) {
 	i := newInstance(t, "MSSQL_AGENT_ENABLED=true")
 	i.name = value(t, i.open(t, "master"), "SELECT @@SERVERNAME").(string)
 	db := i.open(t, "master")
-	mustExec(t, db, `EXEC sp_addlinkedserver @server = N'repl_distributor', @srvproduct = N'', @provider = N'MSOLEDBSQL', @datasrc = N'127.0.0.1,1'`)
+	mustExec(
+		t,
+		db,
+		`EXEC sp_addlinkedserver @server = N'repl_distributor', @srvproduct = N'', @provider = N'MSOLEDBSQL', @datasrc = N'127.0.0.1,1'`,
+	)
 	g.Expect(query(t, db, `EXEC sp_get_distributor`)[0][0]).To(BeEquivalentTo(0))
 	mustExec(t, db, `EXEC sp_adddistributor @distributor = @p1, @password = N'Distr1bute-Me'`, i.name)
 	mustExec(t, db, `EXEC sp_adddistributiondb @database = N'distribution'`)
 	g.Expect(query(t, db, `EXEC sp_get_distributor`)[0][0]).To(BeEquivalentTo(1))
-	g.Expect(failure(t, db, `EXEC sp_adddistributor @distributor = @p1, @password = N'Distr1bute-Me'`, i.name).Number).To(BeEquivalentTo(14099))
+	g.Expect(failure(t, db, `EXEC sp_adddistributor @distributor = @p1, @password = N'Distr1bute-Me'`, i.name).Number).
+		To(BeEquivalentTo(14099))
 
 	// So was sp_dropdistributor, after it had dropped the link.
 	mustExec(t, db, `EXEC sp_dropdistributiondb @database = N'distribution'`)
 	mustExec(t, db, `EXEC sp_dropserver @server = N'repl_distributor', @droplogins = 'droplogins'`)
 	mustExec(t, db, `EXEC sp_dropdistributor`)
-	g.Expect(query(t, db, `SELECT SUSER_ID(N'distributor_admin'), OBJECT_ID(N'msdb.dbo.MSdistributor')`)).To(Equal([][]any{{nil, nil}}))
+	g.Expect(query(t, db, `SELECT SUSER_ID(N'distributor_admin'), OBJECT_ID(N'msdb.dbo.MSdistributor')`)).
+		To(Equal([][]any{{nil, nil}}))
 	g.Expect(failure(t, db, `EXEC sp_dropdistributor`).Number).To(BeEquivalentTo(21043))
 }

@@ -12,8 +12,8 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-// events are what a client is told while it reads a statement's results: n a message, c a column set, r a count of rows, | the end of a
-// result.
+// events are what a client is told while it reads a statement's results: n a message, c a column set, r a count of
+// rows, | the end of a result.
 func events(t *testing.T, db executor, text string) string {
 	t.Helper()
 	out, _ := listen(t, db, text)
@@ -58,18 +58,23 @@ func listen(t *testing.T, db executor, text string) (out string, texts []string)
 	return out, texts
 }
 
-// TestMessagesAreResults: each statement has an end of its own, so that a message is told apart from the results beside it
-// ([MS-TDS] 2.2.7.6; docs/t-sql/statements/set-nocount-transact-sql.md).
+// TestMessagesAreResults: each statement has an end of its own, so that a message is told apart from the results beside
+// it ([MS-TDS] 2.2.7.6; docs/t-sql/statements/set-nocount-transact-sql.md).
 func TestMessagesAreResults(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	db := connection(t, newDatabase(t))
 	const loop = `DECLARE @i int = 0; DECLARE steps CURSOR LOCAL FOR SELECT 1 UNION SELECT 2; OPEN steps; FETCH NEXT FROM steps INTO @i
 WHILE @@FETCH_STATUS = 0 BEGIN PRINT @i; FETCH NEXT FROM steps INTO @i END; CLOSE steps; DEALLOCATE steps`
-	converse(t, db, []say{{"CREATE PROCEDURE counts AS " + loop, "ok"}, {"CREATE PROCEDURE quiet AS SET NOCOUNT ON; " + loop, "ok"}})
+	converse(
+		t,
+		db,
+		[]say{{"CREATE PROCEDURE counts AS " + loop, "ok"}, {"CREATE PROCEDURE quiet AS SET NOCOUNT ON; " + loop, "ok"}},
+	)
 	g.Expect(events(t, db, "PRINT 'one'; SELECT 100 AS c; PRINT 'two'")).To(Equal("n|cr|n|"))
 	g.Expect(events(t, db, "RAISERROR('one', 10, 1); SELECT 100 AS c")).To(Equal("n|cr|"))
-	// DECLARE, OPEN, FETCH and the condition; PRINT, FETCH and the condition, twice; CLOSE, DEALLOCATE and the end of the procedure.
+	// DECLARE, OPEN, FETCH and the condition; PRINT, FETCH and the condition, twice; CLOSE, DEALLOCATE and the end of the
+	// procedure.
 	g.Expect(events(t, db, "EXEC counts")).To(Equal("||||n|||n||||||"))
 	g.Expect(events(t, db, "EXEC quiet")).To(Equal("nn||"))
 	g.Expect(events(t, db, "USE master; SELECT 100 AS c")).To(Equal("n|cr|"))

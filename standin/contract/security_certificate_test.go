@@ -9,8 +9,8 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-// TestCertificatesAndEndpointsSurvive is what the set-up of an availability group needs of an instance, before and after
-// it was killed.
+// TestCertificatesAndEndpointsSurvive is what the set-up of an availability group needs of an instance, before and
+// after it was killed.
 func TestCertificatesAndEndpointsSurvive(t *testing.T) {
 	g := NewWithT(t)
 	i := newInstance(t)
@@ -18,11 +18,16 @@ func TestCertificatesAndEndpointsSurvive(t *testing.T) {
 	g.Expect(failure(t, admin, "CREATE CERTIFICATE own WITH SUBJECT = N'own'").Number).To(Equal(int32(15581)))
 	mustExec(t, admin, "CREATE MASTER KEY ENCRYPTION BY PASSWORD = N'M4ster-Password'")
 	mustExec(t, admin, "CREATE CERTIFICATE own WITH SUBJECT = N'own', EXPIRY_DATE = N'2099-12-31'")
-	mustExec(t, admin, "CREATE ENDPOINT [Hadr_endpoint] STATE = STARTED AS TCP (LISTENER_PORT = 15022, LISTENER_IP = ALL) "+
-		"FOR DATABASE_MIRRORING (AUTHENTICATION = CERTIFICATE own, ENCRYPTION = REQUIRED ALGORITHM AES, ROLE = ALL)")
+	mustExec(
+		t,
+		admin,
+		"CREATE ENDPOINT [Hadr_endpoint] STATE = STARTED AS TCP (LISTENER_PORT = 15022, LISTENER_IP = ALL) "+
+			"FOR DATABASE_MIRRORING (AUTHENTICATION = CERTIFICATE own, ENCRYPTION = REQUIRED ALGORITHM AES, ROLE = ALL)",
+	)
 	mustExec(t, admin, "CREATE LOGIN peer WITH PASSWORD = N'P3er-Password'; CREATE USER peer FOR LOGIN peer")
 	public := value(t, admin, "SELECT CERTENCODED(CERT_ID('own'))").([]byte)
-	g.Expect(failure(t, admin, "CREATE CERTIFICATE own2 AUTHORIZATION peer FROM BINARY = 0x"+hex.EncodeToString(public)).Number).
+	g.Expect(failure(t, admin,
+		"CREATE CERTIFICATE own2 AUTHORIZATION peer FROM BINARY = 0x"+hex.EncodeToString(public)).Number).
 		To(Equal(int32(15232)), "the same certificate under another name")
 	mustExec(t, admin, "GRANT CONNECT ON ENDPOINT::[Hadr_endpoint] TO peer")
 	i.kill()

@@ -25,7 +25,9 @@ func TestDenialsWinAndRolesAdd(t *testing.T) {
 	g.Expect(failure(t, limited, "SELECT id FROM t").Number).To(Equal(int32(229)))
 	mustExec(t, db, "REVOKE SELECT ON dbo.t FROM ["+name+"]")
 	g.Expect(value(t, limited, "SELECT id FROM t")).To(Equal(int64(1)))
-	g.Expect(query(t, limited, "SELECT HAS_PERMS_BY_NAME('dbo.t', 'OBJECT', 'SELECT'), HAS_PERMS_BY_NAME('dbo.t', 'OBJECT', 'DELETE'), IS_MEMBER('db_datareader')")).
+	g.Expect(query(t, limited,
+		"SELECT HAS_PERMS_BY_NAME('dbo.t', 'OBJECT', 'SELECT'), HAS_PERMS_BY_NAME('dbo.t', 'OBJECT', 'DELETE'), "+
+			"IS_MEMBER('db_datareader')")).
 		To(Equal([][]any{{int64(1), int64(0), int64(1)}}))
 	limited.Close()
 	mustExec(t, db, "DROP USER ["+name+"]")

@@ -14,8 +14,8 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-// Of several sessions that make or rename principals and linked servers at the same moment one gets the name, and the others the
-// error that says that it is taken: there are never two of one name.
+// Of several sessions that make or rename principals and linked servers at the same moment one gets the name, and the
+// others the error that says that it is taken: there are never two of one name.
 func TestOneNameForSeveralSessions(t *testing.T) {
 	t.Parallel()
 	const sessions, rounds = 4, 8
@@ -28,16 +28,28 @@ func TestOneNameForSeveralSessions(t *testing.T) {
 		number       int32
 		count        string
 	}{
-		"users":                {"", `CREATE USER [a%[1]d] WITHOUT LOGIN`, 15023, `SELECT COUNT(*) FROM sys.database_principals WHERE name = N'a%d'`},
-		"roles":                {"", `CREATE ROLE [b%[1]d]`, 15023, `SELECT COUNT(*) FROM sys.database_principals WHERE name = N'b%d'`},
-		"renamed users":        {`CREATE USER [c%[1]d-%[2]d] WITHOUT LOGIN`, `ALTER USER [c%[1]d-%[2]d] WITH NAME = [c%[1]d]`, 15023, `SELECT COUNT(*) FROM sys.database_principals WHERE name = N'c%d'`},
-		"renamed roles":        {`CREATE ROLE [d%[1]d-%[2]d]`, `ALTER ROLE [d%[1]d-%[2]d] WITH NAME = [d%[1]d]`, 15023, `SELECT COUNT(*) FROM sys.database_principals WHERE name = N'd%d'`},
-		"logins":               {"", `CREATE LOGIN [e%[1]d] WITH PASSWORD = N'F1rst-Password'`, 15025, `SELECT COUNT(*) FROM sys.server_principals WHERE name = N'e%d'`},
-		"server roles":         {"", `CREATE SERVER ROLE [f%[1]d]`, 15025, `SELECT COUNT(*) FROM sys.server_principals WHERE name = N'f%d'`},
-		"renamed logins":       {`CREATE LOGIN [g%[1]d-%[2]d] WITH PASSWORD = N'F1rst-Password'`, `ALTER LOGIN [g%[1]d-%[2]d] WITH NAME = [g%[1]d]`, 15025, `SELECT COUNT(*) FROM sys.server_principals WHERE name = N'g%d'`},
-		"renamed server roles": {`CREATE SERVER ROLE [h%[1]d-%[2]d]`, `ALTER SERVER ROLE [h%[1]d-%[2]d] WITH NAME = [h%[1]d]`, 15025, `SELECT COUNT(*) FROM sys.server_principals WHERE name = N'h%d'`},
-		"linked servers":       {"", `EXEC sp_addlinkedserver @server = N'i%[1]d'`, 15028, `SELECT COUNT(*) FROM sys.servers WHERE name = N'i%d'`},
-		"users of one login":   {`IF %[2]d = 0 CREATE LOGIN [k%[1]d] WITH PASSWORD = N'F1rst-Password'`, `CREATE USER [k%[1]d-%[2]d] FOR LOGIN [k%[1]d]`, 15063, `SELECT COUNT(*) FROM sys.database_principals WHERE name LIKE N'k%d-%%'`},
+		"users": {"", `CREATE USER [a%[1]d] WITHOUT LOGIN`, 15023,
+			`SELECT COUNT(*) FROM sys.database_principals WHERE name = N'a%d'`},
+		"roles": {"", `CREATE ROLE [b%[1]d]`, 15023,
+			`SELECT COUNT(*) FROM sys.database_principals WHERE name = N'b%d'`},
+		"renamed users": {`CREATE USER [c%[1]d-%[2]d] WITHOUT LOGIN`, `ALTER USER [c%[1]d-%[2]d] WITH NAME = [c%[1]d]`,
+			15023, `SELECT COUNT(*) FROM sys.database_principals WHERE name = N'c%d'`},
+		"renamed roles": {`CREATE ROLE [d%[1]d-%[2]d]`, `ALTER ROLE [d%[1]d-%[2]d] WITH NAME = [d%[1]d]`, 15023,
+			`SELECT COUNT(*) FROM sys.database_principals WHERE name = N'd%d'`},
+		"logins": {"", `CREATE LOGIN [e%[1]d] WITH PASSWORD = N'F1rst-Password'`, 15025,
+			`SELECT COUNT(*) FROM sys.server_principals WHERE name = N'e%d'`},
+		"server roles": {"", `CREATE SERVER ROLE [f%[1]d]`, 15025,
+			`SELECT COUNT(*) FROM sys.server_principals WHERE name = N'f%d'`},
+		"renamed logins": {`CREATE LOGIN [g%[1]d-%[2]d] WITH PASSWORD = N'F1rst-Password'`,
+			`ALTER LOGIN [g%[1]d-%[2]d] WITH NAME = [g%[1]d]`, 15025,
+			`SELECT COUNT(*) FROM sys.server_principals WHERE name = N'g%d'`},
+		"renamed server roles": {`CREATE SERVER ROLE [h%[1]d-%[2]d]`, `ALTER SERVER ROLE [h%[1]d-%[2]d] WITH NAME = [h%[1]d]`,
+			15025, `SELECT COUNT(*) FROM sys.server_principals WHERE name = N'h%d'`},
+		"linked servers": {"", `EXEC sp_addlinkedserver @server = N'i%[1]d'`, 15028,
+			`SELECT COUNT(*) FROM sys.servers WHERE name = N'i%d'`},
+		"users of one login": {`IF %[2]d = 0 CREATE LOGIN [k%[1]d] WITH PASSWORD = N'F1rst-Password'`,
+			`CREATE USER [k%[1]d-%[2]d] FOR LOGIN [k%[1]d]`, 15063,
+			`SELECT COUNT(*) FROM sys.database_principals WHERE name LIKE N'k%d-%%'`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -16,10 +16,15 @@ func TestServerRoleCountsAtOnce(t *testing.T) {
 	admin := i.open(t, "")
 	mustExec(t, admin, "CREATE LOGIN promoted WITH PASSWORD = N'Pr0moted-Password'")
 	conn := connection(t, i.openAs(t, "promoted", "Pr0moted-Password", ""))
-	g.Expect(failure(t, conn, "EXEC sp_adddistributor @distributor = N'"+i.name+"', @password = N'D1stributor-Password'").Number).To(BeElementOf(int32(229), int32(21089)))
+	g.Expect(failure(t, conn,
+		"EXEC sp_adddistributor @distributor = N'"+i.name+"', @password = N'D1stributor-Password'").Number).
+		To(BeElementOf(int32(229), int32(21089)))
 	mustExec(t, admin, "ALTER SERVER ROLE sysadmin ADD MEMBER promoted")
 	mustExec(t, conn, "CREATE DATABASE made; DROP DATABASE made")
-	g.Expect(failure(t, conn, "EXEC sp_dropdistributor @no_checks = 1, @ignore_distributor = 1").Number).To(Equal(int32(21043)), "a sysadmin gets to hear that there is none")
+	g.Expect(failure(t, conn, "EXEC sp_dropdistributor @no_checks = 1, @ignore_distributor = 1").Number).
+		To(Equal(int32(21043)), "a sysadmin gets to hear that there is none")
 	mustExec(t, admin, "ALTER SERVER ROLE sysadmin DROP MEMBER promoted")
-	g.Expect(failure(t, conn, "EXEC sp_adddistributor @distributor = N'"+i.name+"', @password = N'D1stributor-Password'").Number).To(BeElementOf(int32(229), int32(21089)))
+	g.Expect(failure(t, conn,
+		"EXEC sp_adddistributor @distributor = N'"+i.name+"', @password = N'D1stributor-Password'").Number).
+		To(BeElementOf(int32(229), int32(21089)))
 }

@@ -4,8 +4,9 @@ package contract_test
 
 import "testing"
 
-// TestStatementsOfPages: docs/t-sql/statements/create-synonym-transact-sql.md, example C; create-index-transact-sql.md, Computed columns;
-// alter-table-transact-sql.md, "Change the SPARSE property"; create-view-transact-sql.md, select_statement, and what their statements refuse.
+// TestStatementsOfPages: docs/t-sql/statements/create-synonym-transact-sql.md, example C; create-index-transact-sql.md,
+// Computed columns; alter-table-transact-sql.md, "Change the SPARSE property"; create-view-transact-sql.md,
+// select_statement, and what their statements refuse.
 func TestStatementsOfPages(t *testing.T) {
 	t.Parallel()
 	db := connection(t, newDatabase(t))
@@ -43,8 +44,10 @@ END`, "ok"},
 		{"BEGIN TRY EXEC dbo.rows_of 1 END TRY BEGIN CATCH SELECT ERROR_MESSAGE() END CATCH",
 			"The request for procedure 'rows_of' failed because 'rows_of' is a table valued function object."},
 		{"BEGIN TRY EXEC ('SELECT a FROM dbo.s GROUP BY b') END TRY BEGIN CATCH SELECT ERROR_MESSAGE() END CATCH",
-			"Column 'dbo.s.a' is invalid in the select list because it is not contained in either an aggregate function or the GROUP BY clause."},
+			"Column 'dbo.s.a' is invalid in the select list because it is not contained in either an aggregate function or " +
+				"the GROUP BY clause."},
 		{"BEGIN TRY EXEC ('SELECT x.a FROM dbo.s AS x GROUP BY b') END TRY BEGIN CATCH SELECT ERROR_MESSAGE() END CATCH",
-			"Column 'x.a' is invalid in the select list because it is not contained in either an aggregate function or the GROUP BY clause."},
+			"Column 'x.a' is invalid in the select list because it is not contained in either an aggregate function or the " +
+				"GROUP BY clause."},
 	})
 }

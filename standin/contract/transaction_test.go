@@ -61,7 +61,10 @@ func TestAStatementIsAllOrNothing(t *testing.T) {
 	_, err := tryQuery(c, "BEGIN TRAN; INSERT t VALUES (10); INSERT t VALUES (3); INSERT t VALUES (11); COMMIT")
 	g.Expect(err).To(HaveOccurred())
 	g.Expect(value(t, c, "SELECT COUNT(*) FROM t")).To(Equal(int64(3)))
-	_, err = tryQuery(c, "SET XACT_ABORT ON; BEGIN TRAN; INSERT t VALUES (20); INSERT t VALUES (3); INSERT t VALUES (21); COMMIT")
+	_, err = tryQuery(
+		c,
+		"SET XACT_ABORT ON; BEGIN TRAN; INSERT t VALUES (20); INSERT t VALUES (3); INSERT t VALUES (21); COMMIT",
+	)
 	g.Expect(err).To(HaveOccurred())
 	g.Expect(value(t, c, "SELECT @@TRANCOUNT")).To(Equal(int64(0)))
 	g.Expect(value(t, c, "SELECT COUNT(*) FROM t")).To(Equal(int64(3)))

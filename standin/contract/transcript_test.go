@@ -96,7 +96,14 @@ func answerText(rows [][]any, err error) string {
 	}
 	lines := make([]string, len(all))
 	for i, one := range all {
-		lines[i] = fmt.Sprintf("error %d, severity %d, state %d, line %d: %s", one.Number, one.Class, one.State, one.LineNo, one.Message)
+		lines[i] = fmt.Sprintf(
+			"error %d, severity %d, state %d, line %d: %s",
+			one.Number,
+			one.Class,
+			one.State,
+			one.LineNo,
+			one.Message,
+		)
 	}
 	return strings.Join(lines, "; ")
 }

@@ -29,7 +29,12 @@ var literals = []struct {
 	{"bigint", "9223372036854775807", "BIGINT", int64(math.MaxInt64)},
 	{"bigint", "-9223372036854775808", "BIGINT", int64(math.MinInt64)},
 	{"decimal(38,0)", "99999999999999999999999999999999999999", "DECIMAL", "99999999999999999999999999999999999999"},
-	{"decimal(38,38)", "-0.12345678901234567890123456789012345678", "DECIMAL", "-0.12345678901234567890123456789012345678"},
+	{
+		"decimal(38,38)",
+		"-0.12345678901234567890123456789012345678",
+		"DECIMAL",
+		"-0.12345678901234567890123456789012345678",
+	},
 	{"decimal(5,2)", "-1.5", "DECIMAL", "-1.50"},
 	{"numeric(10,0)", "7", "DECIMAL", "7"},
 	{"money", "-922337203685477.5808", "MONEY", "-922337203685477.5808"},
@@ -46,7 +51,12 @@ var literals = []struct {
 	{"datetime", "'1753-01-01 00:00:00.003'", "DATETIME", at(1753, 1, 1, 0, 0, 0, 3e6)},
 	{"datetime", "'9999-12-31 23:59:59.997'", "DATETIME", at(9999, 12, 31, 23, 59, 59, 997e6)},
 	{"smalldatetime", "'2079-06-06 23:59'", "SMALLDATETIME", at(2079, 6, 6, 23, 59, 0, 0)},
-	{"datetimeoffset(7)", "'2026-11-20 09:36:20.1234567 +05:30'", "DATETIMEOFFSET", time.Date(2026, 11, 20, 9, 36, 20, 123456700, time.FixedZone("", 19800))},
+	{
+		"datetimeoffset(7)",
+		"'2026-11-20 09:36:20.1234567 +05:30'",
+		"DATETIMEOFFSET",
+		time.Date(2026, 11, 20, 9, 36, 20, 123456700, time.FixedZone("", 19800)),
+	},
 	{"char(5)", "'ab'", "CHAR", "ab   "},
 	{"varchar(10)", "'café €'", "VARCHAR", "café €"},
 	{"varchar(max)", "REPLICATE(CAST('x' AS varchar(max)), 20000)", "VARCHAR", strings.Repeat("x", 20000)},
@@ -95,7 +105,24 @@ func TestTypesThereAndBack(t *testing.T) {
 // By [MS-TDS] 2.2.6.6, docs/t-sql/data-types/data-types-transact-sql.md.
 func TestParametersThereAndBack(t *testing.T) {
 	db := newDatabase(t)
-	guid := mssql.UniqueIdentifier{0x6F, 0x96, 0x19, 0xFF, 0x8B, 0x86, 0xD0, 0x11, 0xB4, 0x2D, 0x00, 0xC0, 0x4F, 0xC9, 0x64, 0xFF}
+	guid := mssql.UniqueIdentifier{
+		0x6F,
+		0x96,
+		0x19,
+		0xFF,
+		0x8B,
+		0x86,
+		0xD0,
+		0x11,
+		0xB4,
+		0x2D,
+		0x00,
+		0xC0,
+		0x4F,
+		0xC9,
+		0x64,
+		0xFF,
+	}
 	for _, c := range []struct {
 		typ         string
 		param, want any
@@ -111,7 +138,8 @@ func TestParametersThereAndBack(t *testing.T) {
 		{"int", nil, nil},
 		{"decimal(20,5)", "12345678901234.56789", "12345678901234.56789"},
 		{"datetime2(7)", mssql.DateTime1(at(2026, 1, 2, 3, 4, 5, 0)), at(2026, 1, 2, 3, 4, 5, 0)},
-		{"datetimeoffset(7)", time.Date(2026, 11, 20, 9, 36, 20, 123456700, time.FixedZone("", -3600)), time.Date(2026, 11, 20, 9, 36, 20, 123456700, time.FixedZone("", -3600))},
+		{"datetimeoffset(7)", time.Date(2026, 11, 20, 9, 36, 20, 123456700, time.FixedZone("", -3600)),
+			time.Date(2026, 11, 20, 9, 36, 20, 123456700, time.FixedZone("", -3600))},
 		{"uniqueidentifier", guid, guid},
 	} {
 		t.Run(c.typ, func(t *testing.T) {
@@ -145,7 +173,11 @@ func TestOutputParameters(t *testing.T) {
 	db := newDatabase(t)
 	var n int64
 	text := "before"
-	_, err := db.Exec("SELECT @n = 41 + 1; SET @text = REVERSE(@text)", sql.Named("n", sql.Out{Dest: &n}), sql.Named("text", sql.Out{Dest: &text, In: true}))
+	_, err := db.Exec(
+		"SELECT @n = 41 + 1; SET @text = REVERSE(@text)",
+		sql.Named("n", sql.Out{Dest: &n}),
+		sql.Named("text", sql.Out{Dest: &text, In: true}),
+	)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(n).To(Equal(int64(42)))
 	g.Expect(text).To(Equal("erofeb"))

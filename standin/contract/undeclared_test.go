@@ -4,8 +4,9 @@ package contract_test
 
 import "testing"
 
-// TestUndeclaredVariables: docs/t-sql/language-elements/variables-transact-sql.md and declare-local-variable-transact-sql.md, Remarks: a variable lives in the
-// batch or module that declares it; a batch that names another one is refused before any statement of it is executed.
+// TestUndeclaredVariables: docs/t-sql/language-elements/variables-transact-sql.md and
+// declare-local-variable-transact-sql.md, Remarks: a variable lives in the batch or module that declares it; a batch
+// that names another one is refused before any statement of it is executed.
 func TestUndeclaredVariables(t *testing.T) {
 	t.Parallel()
 	db := connection(t, newDatabase(t))
@@ -36,30 +37,45 @@ func TestUndeclaredVariables(t *testing.T) {
 	})
 }
 
-// TestDeclarationsInBranches: the same pages: the scope of a variable is from its declaration to the end of the batch, whether the branch with the
-// declaration is taken or not.
+// TestDeclarationsInBranches: the same pages: the scope of a variable is from its declaration to the end of the batch,
+// whether the branch with the declaration is taken or not.
 func TestDeclarationsInBranches(t *testing.T) {
 	t.Parallel()
 	db := connection(t, newDatabase(t))
 	converse(t, db, []say{
 		{"IF 1 = 0 DECLARE @x int = 5; SELECT @x", "NULL"},
-		{"IF 1 = 1 PRINT 'x' ELSE BEGIN DECLARE @y int; DECLARE @t TABLE (a int) END; SET @y = 2; INSERT @t VALUES (@y); SELECT a FROM @t", "2"},
+		{
+			"IF 1 = 1 PRINT 'x' ELSE BEGIN DECLARE @y int; DECLARE @t TABLE (a int) END; SET @y = 2; INSERT @t VALUES (@y); " +
+				"SELECT a FROM @t",
+			"2",
+		},
 		{"IF 1 = 0 BEGIN DECLARE @s nvarchar(20) = N'one' END ELSE SET @s = N'two'; SELECT @s", "two"},
 		{"WHILE 1 = 0 BEGIN DECLARE @z int = 1 END; SELECT @z", "NULL"},
 		{"BEGIN TRY DECLARE @a int = 1 END TRY BEGIN CATCH DECLARE @m nvarchar(9) = N'm' END CATCH; SELECT @a, @m", "1 NULL"},
-		{"DECLARE @i int = 0; WHILE @i < 3 BEGIN SET @i += 1; IF @i = 2 BEGIN DECLARE @n int = 7 END ELSE SET @n += 1 END; SELECT @n", "8"},
-		{"BEGIN TRY DECLARE @d int = 1/0; DECLARE @e int = 5; DECLARE @t TABLE (a int) END TRY BEGIN CATCH SET @e = 3; INSERT @t VALUES (@e) END CATCH; SELECT @d, @e, a FROM @t", "NULL 3 3"},
+		{
+			"DECLARE @i int = 0; WHILE @i < 3 BEGIN SET @i += 1; IF @i = 2 BEGIN DECLARE @n int = 7 END ELSE SET @n += 1 " +
+				"END; SELECT @n",
+			"8",
+		},
+		{
+			"BEGIN TRY DECLARE @d int = 1/0; DECLARE @e int = 5; DECLARE @t TABLE (a int) END TRY BEGIN CATCH SET @e = 3; " +
+				"INSERT @t VALUES (@e) END CATCH; SELECT @d, @e, a FROM @t",
+			"NULL 3 3",
+		},
 		{"WHILE 1 = 1 BEGIN BREAK; DECLARE @b int = 5 END; SELECT @b", "NULL"},
 		{"CREATE PROCEDURE p @which int AS IF @which = 1 DECLARE @a int = 1; SELECT @a", "ok"},
 		{"EXEC p 0", "NULL"},
 		{"EXEC p 1", "1"},
-		{"CREATE FUNCTION f (@which int) RETURNS int AS BEGIN IF @which = 1 BEGIN DECLARE @a int = 1 END; RETURN @a END", "ok"},
+		{
+			"CREATE FUNCTION f (@which int) RETURNS int AS BEGIN IF @which = 1 BEGIN DECLARE @a int = 1 END; RETURN @a END",
+			"ok",
+		},
 		{"SELECT dbo.f(0), dbo.f(1)", "NULL 1"},
 	})
 }
 
-// TestNamesAndNumbersInErrors: docs/t-sql/language-elements/begin-transaction-transact-sql.md, Arguments; raiserror-transact-sql.md, SETERROR;
-// docs/t-sql/queries/select-order-by-clause-transact-sql.md, Remarks.
+// TestNamesAndNumbersInErrors: docs/t-sql/language-elements/begin-transaction-transact-sql.md, Arguments;
+// raiserror-transact-sql.md, SETERROR; docs/t-sql/queries/select-order-by-clause-transact-sql.md, Remarks.
 func TestNamesAndNumbersInErrors(t *testing.T) {
 	t.Parallel()
 	db := connection(t, newDatabase(t))
@@ -72,7 +88,11 @@ func TestNamesAndNumbersInErrors(t *testing.T) {
 		{"RAISERROR ('a', 9, 1); SELECT @@ERROR", "0"},
 		{"SELECT 1 AS x UNION SELECT 2 ORDER BY x + 1", "!104/15/1/1"},
 		{"SELECT 1 AS x UNION SELECT 2 ORDER BY x", "1; 2"},
-		{"BEGIN TRY EXEC ('CREATE TABLE x (a int, b nosuch)') END TRY BEGIN CATCH SELECT ERROR_MESSAGE(), ERROR_STATE() END CATCH", "Column, parameter, or variable #2: Cannot find data type nosuch. 6"},
+		{
+			"BEGIN TRY EXEC ('CREATE TABLE x (a int, b nosuch)') END TRY BEGIN CATCH SELECT ERROR_MESSAGE(), " +
+				"ERROR_STATE() END CATCH",
+			"Column, parameter, or variable #2: Cannot find data type nosuch. 6",
+		},
 		{"CREATE TABLE k (a int CHECK (a > 0))", "ok"},
 		{"INSERT k VALUES (0)", "!547/16/0/1"},
 	})

@@ -37,7 +37,9 @@ func TestStartupProcedures(t *testing.T) {
 	i.stop(t)
 	g.Expect(i.launch()).To(Succeed())
 	elsewhere = connection(t, i.open(t, "elsewhere"))
-	g.Eventually(func() any { return value(t, elsewhere, "SELECT COUNT(*) FROM starts") }, 10*time.Second, 50*time.Millisecond).Should(BeEquivalentTo(1))
+	g.Eventually(func() any { return value(t, elsewhere, "SELECT COUNT(*) FROM starts") }, 10*time.Second,
+		50*time.Millisecond).
+		Should(BeEquivalentTo(1))
 	mustExec(t, i.open(t, "master"), "EXEC sp_procoption N'note', 'startup', 'off'")
 	i.stop(t)
 	g.Expect(i.launch()).To(Succeed())
@@ -48,8 +50,8 @@ func TestStartupProcedures(t *testing.T) {
 }
 
 // TestUpkeep: the error log, statistics, the state of databases and modules
-// (docs/relational-databases/system-stored-procedures/sp-cycle-errorlog-transact-sql.md, sp-createstats-transact-sql.md,
-// sp-resetstatus-transact-sql.md, sp-refreshsqlmodule-transact-sql.md).
+// (docs/relational-databases/system-stored-procedures/sp-cycle-errorlog-transact-sql.md,
+// sp-createstats-transact-sql.md, sp-resetstatus-transact-sql.md, sp-refreshsqlmodule-transact-sql.md).
 func TestUpkeep(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
@@ -61,10 +63,22 @@ func TestUpkeep(t *testing.T) {
 		{"EXEC sp_cycle_errorlog", "ok"},
 		{"EXEC sp_resetstatus 'kept'", "ok"},
 		{"EXEC sp_resetstatus 'nothing'", "!15010"},
-		{"CREATE TABLE t (id int NOT NULL PRIMARY KEY, a int, b nvarchar(10), c xml, d AS a + 1); CREATE INDEX i ON t (a, b); CREATE STATISTICS a_first ON t (a)", "ok"},
+		{
+			"CREATE TABLE t (id int NOT NULL PRIMARY KEY, a int, b nvarchar(10), c xml, d AS a + 1); CREATE INDEX i ON t (a, " +
+				"b); CREATE STATISTICS a_first ON t (a)",
+			"ok",
+		},
 		{"EXEC sp_createstats 'sometimes'", "!15600"},
-		{"EXEC sp_createstats 'indexonly'; SELECT name FROM sys.stats WHERE object_id = OBJECT_ID('t') AND user_created = 1 ORDER BY name", "a_first; b"},
-		{"ALTER TABLE t ADD e int; EXEC sp_createstats @norecompute = 'norecompute'; SELECT name, no_recompute FROM sys.stats WHERE object_id = OBJECT_ID('t') AND user_created = 1 ORDER BY name", "a_first false; b false; e true"},
+		{
+			"EXEC sp_createstats 'indexonly'; SELECT name FROM sys.stats WHERE object_id = OBJECT_ID('t') AND user_created = " +
+				"1 ORDER BY name",
+			"a_first; b",
+		},
+		{
+			"ALTER TABLE t ADD e int; EXEC sp_createstats @norecompute = 'norecompute'; SELECT name, no_recompute FROM " +
+				"sys.stats WHERE object_id = OBJECT_ID('t') AND user_created = 1 ORDER BY name",
+			"a_first false; b false; e true",
+		},
 		{"EXEC sp_createstats", "ok"},
 	})
 	mustExec(t, db, "CREATE VIEW dbo.v AS SELECT id FROM dbo.t")
@@ -81,5 +95,8 @@ func TestUpkeep(t *testing.T) {
 	kept, err := os.ReadFile(filepath.Join(i.root, "log", "errorlog.1"))
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(string(kept)).To(HavePrefix(string(before)))
-	g.Expect(query(t, db, "CREATE TABLE #l (at datetime, process nvarchar(50), text nvarchar(4000)); INSERT #l EXEC sp_readerrorlog 0, 1, 'reinitialized'; SELECT COUNT(*) FROM #l")).To(Equal([][]any{{int64(1)}}))
+	g.Expect(query(t, db,
+		"CREATE TABLE #l (at datetime, process nvarchar(50), text nvarchar(4000)); INSERT #l EXEC sp_readerrorlog 0, 1, "+
+			"'reinitialized'; SELECT COUNT(*) FROM #l")).
+		To(Equal([][]any{{int64(1)}}))
 }

@@ -19,10 +19,12 @@ import (
 	"geosql.dev/standin/sqltype"
 )
 
-// Format is how a data file of characters is written (docs/relational-databases/import-export/specify-field-and-row-terminators-sql-server.md).
+// Format is how a data file of characters is written
+// (docs/relational-databases/import-export/specify-field-and-row-terminators-sql-server.md).
 type Format struct {
 	Field, Row string
-	// ExactField and ExactRow are set for terminators given as bytes (0x0a); otherwise a line feed may have a carriage return before it.
+	// ExactField and ExactRow are set for terminators given as bytes (0x0a); otherwise a line feed may have a carriage
+	// return before it.
 	ExactField, ExactRow bool
 	// CSV tells that fields may be quoted, Wide that the file is in UTF-16, UTF8 in that; else it is in code page 1252.
 	CSV, Wide, UTF8 bool

@@ -21,7 +21,9 @@ var aggregates = map[string]*aggregateKind{
 	"count": {countAggregate(sqltype.IntType)}, "count_big": {countAggregate(sqltype.BigIntType)},
 	"sum": {sumAggregate}, "avg": {avgAggregate}, "min": {extremeAggregate}, "max": {extremeAggregate},
 	"stdev": {statAggregate}, "stdevp": {statAggregate}, "var": {statAggregate}, "varp": {statAggregate},
-	"checksum_agg": {checksumAggregateCall}, "string_agg": {nil}, "approx_count_distinct": {countAggregate(sqltype.BigIntType)},
+	"checksum_agg": {
+		checksumAggregateCall,
+	}, "string_agg": {nil}, "approx_count_distinct": {countAggregate(sqltype.BigIntType)},
 	"approx_percentile_cont": {nil}, "approx_percentile_disc": {nil},
 }
 
@@ -69,7 +71,12 @@ func avgAggregate(b *binder, name, distinct string, arg expr) expr {
 			name = "avgd"
 		}
 		raw := sqltype.DecimalOf(38, 38)
-		return expr{sql: "tsql_" + name + "(" + distinct + arg.sql + ")", typ: t, nullable: true, name: fmt.Sprintf("conv%d", sqltype.Pack(raw))}
+		return expr{
+			sql:      "tsql_" + name + "(" + distinct + arg.sql + ")",
+			typ:      t,
+			nullable: true,
+			name:     fmt.Sprintf("conv%d", sqltype.Pack(raw)),
+		}
 	case k.IsApproximate():
 		return expr{sql: "avg(" + distinct + arg.sql + ")", typ: sqltype.FloatType, nullable: true}
 	}
@@ -82,7 +89,14 @@ func extremeAggregate(b *binder, name, distinct string, arg expr) expr {
 	case sqltype.Bit, sqltype.Text, sqltype.NText, sqltype.Image, sqltype.XML:
 		b.fail(8117, arg.typ.Kind, name)
 	}
-	return expr{sql: name + "(" + arg.collated() + ")", typ: arg.typ, nullable: true, collation: arg.collation, collationName: arg.collationName, implicit: arg.implicit}
+	return expr{
+		sql:           name + "(" + arg.collated() + ")",
+		typ:           arg.typ,
+		nullable:      true,
+		collation:     arg.collation,
+		collationName: arg.collationName,
+		implicit:      arg.implicit,
+	}
 }
 
 func statAggregate(b *binder, name, distinct string, arg expr) expr {
@@ -163,9 +177,9 @@ func (b *binder) aggregate(sc *scope, n *ast.FunctionCall, name string, a *aggre
 	return out
 }
 
-// aggregateOwner is the scope of the query that an aggregate belongs to: the one whose columns it has, which may be around the query that it
-// stands in. One that mixes columns of both is refused (8124), and one of what a query is applied to
-// (4101; docs/relational-databases/errors-events/database-engine-events-and-errors-4000-to-4999.md).
+// aggregateOwner is the scope of the query that an aggregate belongs to: the one whose columns it has, which may be
+// around the query that it stands in. One that mixes columns of both is refused (8124), and one of what a query is
+// applied to (4101; docs/relational-databases/errors-events/database-engine-events-and-errors-4000-to-4999.md).
 func (b *binder) aggregateOwner(sc *scope, args []expr) *scope {
 	var outer *sourceColumn
 	several := false
@@ -225,14 +239,21 @@ func (b *binder) stringAggregate(sc *scope, n *ast.FunctionCall) (expr, []expr) 
 		}
 		order = " ORDER BY " + strings.Join(parts, ", ")
 	}
-	out := expr{sql: "group_concat(" + x.sql + "," + sep.sql + order + ")", typ: t, nullable: true, collation: "tsql_ci_as", collationName: args[0].collationName}
+	out := expr{
+		sql:           "group_concat(" + x.sql + "," + sep.sql + order + ")",
+		typ:           t,
+		nullable:      true,
+		collation:     "tsql_ci_as",
+		collationName: args[0].collationName,
+	}
 	if t.Length != sqltype.MaxLength {
 		out.name = "check"
 	}
 	return out, args
 }
 
-// sameOrder refuses a second order of WITHIN GROUP in one query (8711; docs/t-sql/functions/string-agg-transact-sql.md).
+// sameOrder refuses a second order of WITHIN GROUP in one query (8711;
+// docs/t-sql/functions/string-agg-transact-sql.md).
 func (b *binder) sameOrder(sc *scope, o *ast.OrderByClause) {
 	first := sc.aggregateOrder
 	if first == nil {

@@ -15,8 +15,9 @@ import (
 	"geosql.dev/standin/storage"
 )
 
-// A query that is applied to the rows left of it and is no join in disguise becomes one value for each of those rows: SQLite's own
-// tables cannot refer to what stands left of them, but the arguments of a virtual table can, and a subquery is an argument.
+// A query that is applied to the rows left of it and is no join in disguise becomes one value for each of those rows:
+// SQLite's own tables cannot refer to what stands left of them, but the arguments of a virtual table can, and a
+// subquery is an argument.
 //
 //	tsql_pack(c1, c2, ...)    the aggregate that puts the rows of a query into a blob, NULL for none
 //	tsql_rows_N(blob)         the table with the columns c1 to cN that has them again
@@ -80,7 +81,8 @@ func (p *packedRows) WindowValue(sqlite.Context) (sqlite.Value, error) {
 
 func (p *packedRows) Finalize(sqlite.Context) {}
 
-// ensureRows makes the table of so many columns known to a connection. It exists without being made, so that no rollback takes it away.
+// ensureRows makes the table of so many columns known to a connection. It exists without being made, so that no
+// rollback takes it away.
 func (st *connState) ensureRows(columns int) error {
 	if st.rowTables[columns] {
 		return nil
@@ -89,7 +91,10 @@ func (st *connState) ensureRows(columns int) error {
 	for i := range names {
 		names[i] = metadata.ColumnName(int32(i + 1))
 	}
-	config := &sqlite.VTableConfig{Declaration: "CREATE TABLE x(" + strings.Join(names, ", ") + ", packed HIDDEN)", AllowIndirect: true}
+	config := &sqlite.VTableConfig{
+		Declaration:   "CREATE TABLE x(" + strings.Join(names, ", ") + ", packed HIDDEN)",
+		AllowIndirect: true,
+	}
 	err := st.conn.SetModule(fmt.Sprint(rowsModule, columns), &sqlite.Module{
 		Connect: func(*sqlite.Conn, *sqlite.VTableConnectOptions) (sqlite.VTable, *sqlite.VTableConfig, error) {
 			return rowsTable{columns}, config, nil
@@ -104,9 +109,14 @@ func (st *connState) ensureRows(columns int) error {
 // rowsTable is the virtual table that unpacks rows.
 type rowsTable struct{ columns int }
 
-// BestIndex takes the packed rows. Their cost is that of the query that gives them, so that it is run for as few rows as can be.
+// BestIndex takes the packed rows. Their cost is that of the query that gives them, so that it is run for as few rows
+// as can be.
 func (t rowsTable) BestIndex(in *sqlite.IndexInputs) (*sqlite.IndexOutputs, error) {
-	out := &sqlite.IndexOutputs{ConstraintUsage: make([]sqlite.IndexConstraintUsage, len(in.Constraints)), EstimatedCost: 1e5, EstimatedRows: 10}
+	out := &sqlite.IndexOutputs{
+		ConstraintUsage: make([]sqlite.IndexConstraintUsage, len(in.Constraints)),
+		EstimatedCost:   1e5,
+		EstimatedRows:   10,
+	}
 	for i, c := range in.Constraints {
 		if c.Column == t.columns && c.Op == sqlite.IndexConstraintEq && c.Usable {
 			out.ConstraintUsage[i] = sqlite.IndexConstraintUsage{ArgvIndex: 1, Omit: true}

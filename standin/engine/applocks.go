@@ -11,8 +11,8 @@ import (
 	"geosql.dev/standin/sqlerr"
 )
 
-// getAppLock is sp_getapplock: return status 0 granted, 1 granted after a wait, -1 timed out, -2 cancelled, -3 deadlock,
-// -999 bad arguments.
+// getAppLock is sp_getapplock: return status 0 granted, 1 granted after a wait, -1 timed out, -2 cancelled, -3
+// deadlock, -999 bad arguments.
 func getAppLock(ctx context.Context, c *ProcCall) error {
 	s := c.Session
 	mode := lockMode(c.String("@LockMode"))
@@ -21,7 +21,8 @@ func getAppLock(ctx context.Context, c *ProcCall) error {
 		owner = "transaction"
 	}
 	resource := c.String("@Resource")
-	if mode == "" || resource == "" || owner != "transaction" && owner != "session" || owner == "transaction" && s.count == 0 {
+	if mode == "" || resource == "" || owner != "transaction" && owner != "session" ||
+		owner == "transaction" && s.count == 0 {
 		c.SetStatus(-999)
 		return nil
 	}
@@ -56,7 +57,13 @@ func lockKey(s *Session, resource string) string { return itoa(s.db.ID()) + "/" 
 
 const errLockTimeout = stringError("the lock was not granted in time")
 
-func (l *appLocks) acquire(ctx context.Context, s *Session, key, mode string, transaction bool, timeoutMS int64) (waited bool, err error) {
+func (l *appLocks) acquire(
+	ctx context.Context,
+	s *Session,
+	key, mode string,
+	transaction bool,
+	timeoutMS int64,
+) (waited bool, err error) {
 	var expired <-chan time.Time
 	if timeoutMS >= 0 {
 		timer := time.NewTimer(time.Duration(timeoutMS) * time.Millisecond)
@@ -164,8 +171,8 @@ func releaseAppLock(ctx context.Context, c *ProcCall) error {
 	return nil
 }
 
-// appLockGrantable is APPLOCK_TEST: 1 where the session would get the lock at once, 0 where it would not, NULL for a mode
-// that there is not (docs/t-sql/functions/applock-test-transact-sql.md).
+// appLockGrantable is APPLOCK_TEST: 1 where the session would get the lock at once, 0 where it would not, NULL for a
+// mode that there is not (docs/t-sql/functions/applock-test-transact-sql.md).
 func (s *Session) appLockGrantable(resource, mode string) any {
 	if mode = lockMode(mode); mode == "" {
 		return nil

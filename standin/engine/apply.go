@@ -13,8 +13,9 @@ import (
 	"geosql.dev/standin/metadata"
 )
 
-// apply binds CROSS APPLY and OUTER APPLY (docs/t-sql/queries/from-transact-sql.md). SQLite has no table that refers to those left of it: a
-// query that can be told as a join becomes one, any other is an argument of a virtual table (appliedRows).
+// apply binds CROSS APPLY and OUTER APPLY (docs/t-sql/queries/from-transact-sql.md). SQLite has no table that refers to
+// those left of it: a query that can be told as a join becomes one, any other is an argument of a virtual table
+// (appliedRows).
 func (b *binder) apply(sc *scope, left string, right ast.TableReference, outer bool) string {
 	word := " JOIN "
 	if outer {
@@ -45,7 +46,8 @@ func (b *binder) applied(sc *scope, right ast.TableReference, word string) strin
 		return b.applyValues(sc, n, word)
 	case *ast.QueryDerivedTable:
 		gate := &scope{parent: sc, gate: true}
-		a := appliedQuery{sc: sc, gate: gate, parent: gate, alias: aliasOf(n.Alias), names: n.Columns, word: word, before: b.lateral}
+		a := appliedQuery{sc: sc, gate: gate, parent: gate, alias: aliasOf(n.Alias), names: n.Columns, word: word,
+			before: b.lateral}
 		return b.applyQuery(a, n.QueryExpression)
 	}
 	// Other functions take their arguments from the left; a table or a join of tables refers to nothing there.
@@ -57,8 +59,9 @@ func (b *binder) applied(sc *scope, right ast.TableReference, word string) strin
 
 // appliedQuery is what is known of a query that is applied.
 type appliedQuery struct {
-	// sc gets its columns. gate is the scope between it and the query, which knows the columns that the query takes from the left; parent
-	// is that in which the names of the query are looked up after its own, another one than gate for the query of a function.
+	// sc gets its columns. gate is the scope between it and the query, which knows the columns that the query takes from
+	// the left; parent is that in which the names of the query are looked up after its own, another one than gate for the
+	// query of a function.
 	sc, gate, parent *scope
 	alias            string
 	names            []*ast.Identifier
@@ -70,9 +73,22 @@ type appliedQuery struct {
 }
 
 // applyFunction binds APPLY of an inline table-valued function.
-func (b *binder) applyFunction(sc *scope, call *inlineCall, n *ast.SchemaObjectFunctionTableReference, word string) string {
+func (b *binder) applyFunction(
+	sc *scope,
+	call *inlineCall,
+	n *ast.SchemaObjectFunctionTableReference,
+	word string,
+) string {
 	gate := &scope{parent: sc, gate: true}
-	a := appliedQuery{sc: sc, gate: gate, parent: &scope{}, alias: aliasOf(n.Alias), names: n.Columns, with: call.query.WithCtesAndXmlNamespaces, word: word}
+	a := appliedQuery{
+		sc:     sc,
+		gate:   gate,
+		parent: &scope{},
+		alias:  aliasOf(n.Alias),
+		names:  n.Columns,
+		with:   call.query.WithCtesAndXmlNamespaces,
+		word:   word,
+	}
 	if a.alias == "" {
 		a.alias = call.object.Name
 	}
@@ -104,8 +120,9 @@ func (b *binder) applyQuery(a appliedQuery, query ast.QueryExpression) string {
 	return b.appliedRows(a, query)
 }
 
-// appliedRows is the right side of APPLY for any query: the rows of a query that takes something from the left are an argument of the
-// table that has them again. Recursive common table expressions stand within it, as they may refer to the left, too.
+// appliedRows is the right side of APPLY for any query: the rows of a query that takes something from the left are an
+// argument of the table that has them again. Recursive common table expressions stand within it, as they may refer to
+// the left, too.
 func (b *binder) appliedRows(a appliedQuery, query ast.QueryExpression) string {
 	recursives := len(b.recursives)
 	if a.with != nil {
@@ -127,7 +144,17 @@ func (b *binder) appliedRows(a appliedQuery, query ast.QueryExpression) string {
 	b.needs = append(b.needs, need{packed: len(columns)})
 	with := withRecursive(b.recursives[recursives:])
 	b.recursives = b.recursives[:recursives]
-	return fmt.Sprintf("%s%s%d((%sSELECT %s(%s) FROM (%s))) AS %s ON 1", a.word, rowsModule, len(columns), with, packFunction, strings.Join(columns, ","), q.sql, src.sqlite)
+	return fmt.Sprintf(
+		"%s%s%d((%sSELECT %s(%s) FROM (%s))) AS %s ON 1",
+		a.word,
+		rowsModule,
+		len(columns),
+		with,
+		packFunction,
+		strings.Join(columns, ","),
+		q.sql,
+		src.sqlite,
+	)
 }
 
 // applyValues binds APPLY (VALUES (a.x), (a.y)) AS v (n): one row for each, whose values are chosen by number.

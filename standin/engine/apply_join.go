@@ -9,7 +9,8 @@ import (
 	"github.com/sqlc-dev/teesql/ast"
 )
 
-// applyJoin binds a query of APPLY as a join with its tables, its select list in place of columns; ok is false for what can be none.
+// applyJoin binds a query of APPLY as a join with its tables, its select list in place of columns; ok is false for what
+// can be none.
 func (b *binder) applyJoin(a appliedQuery, q *ast.QuerySpecification) (text string, ok bool) {
 	if b.nullableSide || !joinable(q) || q.TopRowFilter != nil && !b.fixedCount(q.TopRowFilter) {
 		return "", false
@@ -64,7 +65,8 @@ func (b *binder) applyJoin(a appliedQuery, q *ast.QuerySpecification) (text stri
 	return join, true
 }
 
-// applyFirst is the join for TOP over one table or system view: with those of its rows that are the first ones by its order.
+// applyFirst is the join for TOP over one table or system view: with those of its rows that are the first ones by its
+// order.
 func (b *binder) applyFirst(a appliedQuery, inner *scope, q *ast.QuerySpecification, from string) string {
 	sub := &scope{parent: a.parent}
 	text := b.from(sub, q.FromClause.TableReferences)
@@ -77,13 +79,15 @@ func (b *binder) applyFirst(a appliedQuery, inner *scope, q *ast.QuerySpecificat
 		text += " ORDER BY " + b.orderBy(sub, q.OrderByClause, p, outputs, false)
 	}
 	count, _ := b.topCount(sub, q.TopRowFilter.Expression, false)
-	return a.word + from + " ON " + inner.sources[0].sqlite + ".rowid IN (SELECT " + sub.sources[0].sqlite + ".rowid FROM " + text + " LIMIT " + count.sql + ")"
+	return a.word + from + " ON " + inner.sources[0].sqlite + ".rowid IN (SELECT " + sub.sources[0].sqlite +
+		".rowid FROM " + text + " LIMIT " + count.sql + ")"
 }
 
-// joinable tells whether a query is a join by its form: it gives a row for each row of its tables that its condition takes, with nothing but
-// that row in it; or the first ones of those of one table; or one aggregate of them all.
+// joinable tells whether a query is a join by its form: it gives a row for each row of its tables that its condition
+// takes, with nothing but that row in it; or the first ones of those of one table; or one aggregate of them all.
 func joinable(q *ast.QuerySpecification) bool {
-	if q.ForClause != nil || q.GroupByClause != nil || q.HavingClause != nil || q.UniqueRowFilter == "Distinct" || q.OffsetClause != nil {
+	if q.ForClause != nil || q.GroupByClause != nil || q.HavingClause != nil || q.UniqueRowFilter == "Distinct" ||
+		q.OffsetClause != nil {
 		return false
 	}
 	over := false
@@ -98,7 +102,9 @@ func joinable(q *ast.QuerySpecification) bool {
 	if aggregateOf(q.SelectElements) != "" {
 		return len(q.SelectElements) == 1 && top == nil && q.FromClause != nil
 	}
-	return top == nil || !top.Percent && !top.WithTies && q.FromClause != nil && len(q.FromClause.TableReferences) == 1 && isTableName(q.FromClause.TableReferences[0])
+	return top == nil ||
+		!top.Percent && !top.WithTies && q.FromClause != nil && len(q.FromClause.TableReferences) == 1 &&
+			isTableName(q.FromClause.TableReferences[0])
 }
 
 // isTableName tells of a table by its name, without TABLESAMPLE, which gives other rows each time.
@@ -124,11 +130,15 @@ func (a *appliedQuery) outer() bool { return a.word != " JOIN " }
 
 // oneText is a query with FOR XML or FOR JSON, which has one row whatever it reads, as the value of a column.
 func oneText(q *ast.QuerySpecification) *ast.QuerySpecification {
-	text := &ast.SelectScalarExpression{Fragment: q.Fragment, Expression: &ast.ScalarSubquery{Fragment: q.Fragment, QueryExpression: q}}
+	text := &ast.SelectScalarExpression{
+		Fragment:   q.Fragment,
+		Expression: &ast.ScalarSubquery{Fragment: q.Fragment, QueryExpression: q},
+	}
 	return &ast.QuerySpecification{Fragment: q.Fragment, SelectElements: []ast.SelectElement{text}}
 }
 
-// tellsAbsence tells whether the values of an outer join are NULL, or can be made so, where the sources of the query have no row.
+// tellsAbsence tells whether the values of an outer join are NULL, or can be made so, where the sources of the query
+// have no row.
 func (sc *scope) tellsAbsence(outputs []output) bool {
 	if len(sc.sources) == 1 && sc.sources[0].numbered() {
 		return true

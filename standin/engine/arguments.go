@@ -81,7 +81,13 @@ func (s *Session) arguments(ctx context.Context, params []*ast.ExecuteParameter)
 }
 
 // bindArguments makes a procedure's parameters its variables. It returns the variable of each argument.
-func (s *Session) bindArguments(ctx context.Context, proc string, params []*ast.ProcedureParameter, args []argument, f *frame) (map[int]*variable, error) {
+func (s *Session) bindArguments(
+	ctx context.Context,
+	proc string,
+	params []*ast.ProcedureParameter,
+	args []argument,
+	f *frame,
+) (map[int]*variable, error) {
 	given, e := matchArguments(proc, params, args)
 	if e != nil {
 		return nil, e
@@ -134,9 +140,15 @@ func matchArguments(proc string, params []*ast.ProcedureParameter, args []argume
 	return given, nil
 }
 
-// bindArgument makes the variable of one parameter; a is nil when it was given nothing. taken says that the variable has the
-// argument's value, and may have one to give back.
-func (s *Session) bindArgument(ctx context.Context, proc string, p *ast.ProcedureParameter, a *argument, f *frame) (v *variable, taken bool, err error) {
+// bindArgument makes the variable of one parameter; a is nil when it was given nothing. taken says that the variable
+// has the argument's value, and may have one to give back.
+func (s *Session) bindArgument(
+	ctx context.Context,
+	proc string,
+	p *ast.ProcedureParameter,
+	a *argument,
+	f *frame,
+) (v *variable, taken bool, err error) {
 	name := p.VariableName.Value
 	if isCursorType(p.DataType) {
 		if a == nil {

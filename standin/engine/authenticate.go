@@ -12,9 +12,10 @@ import (
 	"geosql.dev/standin/tds"
 )
 
-// AgentAccount is who the server's own replication agents are where their command lines ask for Windows authentication at
-// their own distributor, as the jobs do that the documented procedures make: SQL Server Agent runs within the server, and
-// needs no domain for that (docs/linux/sql-server-linux-replication-tutorial-tsql.md). A login of this name is somebody else: the password tells.
+// AgentAccount is who the server's own replication agents are where their command lines ask for Windows authentication
+// at their own distributor, as the jobs do that the documented procedures make: SQL Server Agent runs within the
+// server, and needs no domain for that (docs/linux/sql-server-linux-replication-tutorial-tsql.md). A login of this name
+// is somebody else: the password tells.
 const AgentAccount = "SQLSERVERAGENT"
 
 // AgentPassword is the password of AgentAccount: another one in each process, and never told to anybody.
@@ -76,7 +77,8 @@ func (s *Session) refreshLogins(ctx context.Context) {
 		return
 	}
 	same := s.login.ID == s.original.ID
-	// Views show the name and SID of who logged in to other sessions, which do not wait for this one: those stay as they are.
+	// Views show the name and SID of who logged in to other sessions, which do not wait for this one: those stay as they
+	// are.
 	s.original.Sysadmin = a.Refreshed(ctx, s, s.original).Sysadmin
 	if same {
 		s.login.Sysadmin = s.original.Sysadmin

@@ -120,8 +120,14 @@ func (s *Session) runBatch(ctx context.Context, text, key string, variables map[
 	return s.runFrame(ctx, text, key, &frame{variables: variables}, w)
 }
 
-// runDynamic is runBatch of EXECUTE ('text') and sp_executesql, which are scopes of their own to temporary tables, as a module is.
-func (s *Session) runDynamic(ctx context.Context, text, key string, variables map[string]*variable, w tds.Writer) error {
+// runDynamic is runBatch of EXECUTE ('text') and sp_executesql, which are scopes of their own to temporary tables, as a
+// module is.
+func (s *Session) runDynamic(
+	ctx context.Context,
+	text, key string,
+	variables map[string]*variable,
+	w tds.Writer,
+) error {
 	return s.runFrame(ctx, text, key, &frame{variables: variables, dynamic: true}, w)
 }
 
@@ -152,7 +158,11 @@ func (s *Session) runFrame(ctx context.Context, text, key string, f *frame, w td
 		s.popFrame()
 		return err
 	}
-	if s.settings.parseOnly && !slices.ContainsFunc(batch.Statements, func(st syntax.Statement) bool { return turnsOff(st.Node, ast.SetOptionsParseOnly) }) {
+	if s.settings.parseOnly &&
+		!slices.ContainsFunc(
+			batch.Statements,
+			func(st syntax.Statement) bool { return turnsOff(st.Node, ast.SetOptionsParseOnly) },
+		) {
 		s.popFrame()
 		return nil
 	}
@@ -263,7 +273,13 @@ func goParameter(v any) (sqltype.Type, any) {
 }
 
 // executeText is sp_executesql: output parameters are returned to the client when rpc is set, else written back.
-func (s *Session) executeText(ctx context.Context, text, decl string, params []tds.Param, w tds.Writer, rpc bool) error {
+func (s *Session) executeText(
+	ctx context.Context,
+	text, decl string,
+	params []tds.Param,
+	w tds.Writer,
+	rpc bool,
+) error {
 	declared, perr := s.batches.parameters(decl)
 	if perr != nil {
 		return perr

@@ -91,8 +91,8 @@ func (d *steadyDisk) Sync(_ string, sync func() error) error {
 	return sync()
 }
 
-// BenchmarkSmallTransactionsSteadyDisk commits small durable transactions over 64 connections, on a disk that does 5,000 syncs in a
-// second at most; set TMPDIR to a file system in memory. Clients and server are one process.
+// BenchmarkSmallTransactionsSteadyDisk commits small durable transactions over 64 connections, on a disk that does
+// 5,000 syncs in a second at most; set TMPDIR to a file system in memory. Clients and server are one process.
 func BenchmarkSmallTransactionsSteadyDisk(b *testing.B) {
 	d := &steadyDisk{takes: time.Second / 5000}
 	defer disk.Watch(os.TempDir(), d)()
@@ -125,8 +125,8 @@ func BenchmarkSmallTransactionsSteadyDisk(b *testing.B) {
 	b.ReportMetric(float64(b.N)/syncs, "commits/sync")
 }
 
-// BenchmarkApply applies a query to each of 2,000 rows, which finds five of 10,000 by an index: as a join, the first one of them, one aggregate,
-// and queries that are no join.
+// BenchmarkApply applies a query to each of 2,000 rows, which finds five of 10,000 by an index: as a join, the first
+// one of them, one aggregate, and queries that are no join.
 func BenchmarkApply(b *testing.B) {
 	s := newServer(b)
 	s.conn("master").exec("CREATE DATABASE d")
@@ -152,7 +152,8 @@ func BenchmarkApply(b *testing.B) {
 			before := processTime(b)
 			for b.Loop() {
 				sum := 0
-				if err := db.QueryRow("SELECT SUM(a.y) FROM t CROSS APPLY (" + q.text + ") AS a").Scan(&sum); err != nil || sum == 0 {
+				if err := db.QueryRow("SELECT SUM(a.y) FROM t CROSS APPLY (" + q.text + ") AS a").Scan(&sum); err != nil ||
+					sum == 0 {
 					b.Fatal(sum, err)
 				}
 			}

@@ -26,7 +26,8 @@ type binder struct {
 	s   *Session
 	// home is the space whose connection executes the statement; tables of others are virtual tables there.
 	home int32
-	// collated counts the COLLATE clauses around what is bound: a result of several collations has none, and gets that of the clause.
+	// collated counts the COLLATE clauses around what is bound: a result of several collations has none, and gets that of
+	// the clause.
 	collated int
 	// sensitive is the function around what is bound that takes no text whose collation is unresolved.
 	sensitive string
@@ -68,14 +69,16 @@ type binder struct {
 	sequenceRow int
 	// sequenceUses counts what takes values of sequences for each row, randoms the calls of RAND.
 	sequenceUses, randoms int
-	// inDefault tells that a column's default is bound, drawn are the sequences that values are taken of, while somebody asks.
+	// inDefault tells that a column's default is bound, drawn are the sequences that values are taken of, while somebody
+	// asks.
 	inDefault bool
 	drawn     map[int32]bool
 	// usage is told of the columns that the query names, while somebody asks.
 	usage func(o *metadata.Object, column string)
 	// varies tells that equal rows may give other results, rough that float or real takes part in them.
 	varies, rough bool
-	// tables are the databases of the tables that are read or changed as the session's isolation level says, levelled tells of a hint that says another.
+	// tables are the databases of the tables that are read or changed as the session's isolation level says, levelled
+	// tells of a hint that says another.
 	tables   map[int32]bool
 	levelled bool
 	// permissions were asked for, and are asked for again when the plan is used again.
@@ -83,7 +86,8 @@ type binder struct {
 	// namesAll tells to go on after a column that is not found, so that missing has all of them.
 	namesAll bool
 	missing  []*sqlerr.Error
-	// ofText tells that what is bound is of the text whose lines errors carry, at is the line in it of the name that is looked for, 0 when that is not known.
+	// ofText tells that what is bound is of the text whose lines errors carry, at is the line in it of the name that is
+	// looked for, 0 when that is not known.
 	ofText bool
 	at     int32
 }
@@ -114,10 +118,20 @@ type need struct {
 }
 
 func newBinder(ctx context.Context, s *Session, home int32) *binder {
-	return &binder{ctx: ctx, s: s, home: home, index: map[string]int{}, maxRecursion: 100, spaces: map[int32]*metadata.Catalog{}, used: map[int32]bool{}, tables: map[int32]bool{}}
+	return &binder{
+		ctx:          ctx,
+		s:            s,
+		home:         home,
+		index:        map[string]int{},
+		maxRecursion: 100,
+		spaces:       map[int32]*metadata.Catalog{},
+		used:         map[int32]bool{},
+		tables:       map[int32]bool{},
+	}
 }
 
-// notFound is the error of a column's name that means nothing: where all of them are to be told, what is bound goes on with NULL.
+// notFound is the error of a column's name that means nothing: where all of them are to be told, what is bound goes on
+// with NULL.
 func (b *binder) notFound(number int32, name, shown string) expr {
 	err := b.named(sqlerr.New(number, 1, shown))
 	if !b.namesAll {
@@ -204,9 +218,9 @@ type expr struct {
 	typ sqltype.Type
 	// null is an untyped NULL.
 	null bool
-	// nullable is what SQL Server says of the expression: columns, constants, @@ variables, ISNULL and little else may be told never to be NULL,
-	// since overflows and failed conversions give NULL under some options (docs/t-sql/statements/create-table-transact-sql.md,
-	// computed columns).
+	// nullable is what SQL Server says of the expression: columns, constants, @@ variables, ISNULL and little else may be
+	// told never to be NULL, since overflows and failed conversions give NULL under some options
+	// (docs/t-sql/statements/create-table-transact-sql.md, computed columns).
 	nullable bool
 	// collation is the key for character values; explicit is true for COLLATE, implicit for a column.
 	collation          string

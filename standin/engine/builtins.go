@@ -23,10 +23,12 @@ var (
 	bigT = sqltype.BigIntType
 )
 
-// builtins are all functions of this kind by lower-case name: those of package builtin, the FOR clause's, and the engine's own, which see the session.
+// builtins are all functions of this kind by lower-case name: those of package builtin, the FOR clause's, and the
+// engine's own, which see the session.
 var builtins = func() map[string]*builtinFunction {
 	out := map[string]*builtinFunction{}
-	for _, functions := range []map[string]*builtin.Function[*builtin.Evaluation]{builtin.Functions(), forclause.Functions()} {
+	for _, functions := range []map[string]*builtin.Function[*builtin.Evaluation]{builtin.Functions(),
+		forclause.Functions()} {
 		for name, f := range functions {
 			out[name] = builtin.Of(f, func(e *evaluation) *builtin.Evaluation { return &e.Evaluation })
 		}
@@ -43,8 +45,11 @@ func addBuiltins(m map[string]*builtinFunction) {
 // evaluation is what a function that is called with a signature sees.
 func (st *connState) evaluation(sig *signature) *evaluation {
 	dates := st.session.dates()
-	return &evaluation{session: st.session, Evaluation: builtin.Evaluation{Types: sig.types, Result: sig.result, Collation: sig.collation,
-		DateFirst: dates.first, DateOrder: dates.order, Language: st.session.language(), Random: &st.session.random}}
+	return &evaluation{
+		session: st.session,
+		Evaluation: builtin.Evaluation{Types: sig.types, Result: sig.result, Collation: sig.collation,
+			DateFirst: dates.first, DateOrder: dates.order, Language: st.session.language(), Random: &st.session.random},
+	}
 }
 
 func integer(v any) int64 {

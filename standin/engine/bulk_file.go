@@ -28,7 +28,8 @@ type bulkOptions struct {
 	keepIdentity, keepNulls             bool
 }
 
-// openDataFile opens a data file for somebody who may load data in bulk. A relative path begins in the folder of the databases.
+// openDataFile opens a data file for somebody who may load data in bulk. A relative path begins in the folder of the
+// databases.
 func (s *Session) openDataFile(ctx context.Context, path string) (*os.File, error) {
 	if err := s.require(ctx, Permission{Name: "ADMINISTER BULK OPERATIONS"}); err != nil {
 		return nil, sqlerr.New(4834, 1)
@@ -120,11 +121,22 @@ func (s *Session) bulkOptions(ctx context.Context, options []ast.BulkInsertOptio
 }
 
 // bulkOptionNames are the words of options that are refused, by what the parser calls them.
-var bulkOptionNames = map[string]string{"FireTriggers": "FIRE_TRIGGERS", "FormatFile": "FORMATFILE", "ErrorFile": "ERRORFILE", "DataFileFormat": "FORMAT",
-	"DataFileType": "DATAFILETYPE", "CodePage": "CODEPAGE", "EscapeChar": "ESCAPECHAR"}
+var bulkOptionNames = map[string]string{
+	"FireTriggers":   "FIRE_TRIGGERS",
+	"FormatFile":     "FORMATFILE",
+	"ErrorFile":      "ERRORFILE",
+	"DataFileFormat": "FORMAT",
+	"DataFileType":   "DATAFILETYPE",
+	"CodePage":       "CODEPAGE",
+	"EscapeChar":     "ESCAPECHAR",
+}
 
 // knownBulkOptions are the others of the page, which have no meaning here.
-var knownBulkOptions = map[string]bool{"DATA_SOURCE": true, "ERRORFILE_DATA_SOURCE": true, "FORMATFILE_DATA_SOURCE": true}
+var knownBulkOptions = map[string]bool{
+	"DATA_SOURCE":            true,
+	"ERRORFILE_DATA_SOURCE":  true,
+	"FORMATFILE_DATA_SOURCE": true,
+}
 
 func refusedBulkOption(kind string) error {
 	if word := bulkOptionNames[kind]; word != "" {
@@ -137,7 +149,8 @@ func refusedBulkOption(kind string) error {
 
 // bulkOption reads an option with a value.
 func (s *Session) bulkOption(ctx context.Context, o *bulkOptions, n *ast.LiteralBulkInsertOption) error {
-	number := map[string]*int64{"FirstRow": &o.firstRow, "LastRow": &o.lastRow, "BatchSize": &o.batch, "MaxErrors": &o.maxErrors}[n.OptionKind]
+	number := map[string]*int64{"FirstRow": &o.firstRow, "LastRow": &o.lastRow, "BatchSize": &o.batch,
+		"MaxErrors": &o.maxErrors}[n.OptionKind]
 	if number != nil {
 		v, err := s.evaluateInt(ctx, n.Value)
 		*number = v
@@ -195,7 +208,8 @@ type bulkLoad struct {
 }
 
 // choose tells which fields are stored where: those of computed and rowversion columns are in the file and ignored
-// (docs/tools/bcp-utility.md, Computed columns and timestamp columns), those of identity columns are stored with KEEPIDENTITY only.
+// (docs/tools/bcp-utility.md, Computed columns and timestamp columns), those of identity columns are stored with
+// KEEPIDENTITY only.
 func (l *bulkLoad) choose(sch *metadata.Catalog, obj *metadata.Object) {
 	for _, c := range obj.Table.Columns {
 		l.fields = append(l.fields, c)
@@ -206,7 +220,16 @@ func (l *bulkLoad) choose(sch *metadata.Catalog, obj *metadata.Object) {
 		if o := sch.Objects[c.Default]; o != nil && !l.options.keepNulls {
 			given = parseExpression(o.Definition)
 		}
-		l.columns, l.types, l.defaults = append(l.columns, c), append(l.types, tds.Column{Name: c.Name, Type: c.Type}), append(l.defaults, given)
+		l.columns, l.types, l.defaults = append(
+			l.columns,
+			c,
+		), append(
+			l.types,
+			tds.Column{Name: c.Name, Type: c.Type},
+		), append(
+			l.defaults,
+			given,
+		)
 	}
 }
 

@@ -37,12 +37,15 @@ func (b *binder) bulkRowset(sc *scope, n *ast.BulkOpenRowset) string {
 // installBulkFiles registers BULK INSERT and what OPENROWSET (BULK) reads with.
 func installBulkFiles(r *Registry) {
 	on(r, (*Session).bulkInsertStatement)
-	for kind, column := range map[string]string{"singleblob": "BulkColumn varbinary(max)", "singleclob": "BulkColumn varchar(max)", "singlenclob": "BulkColumn nvarchar(max)"} {
-		r.TableFunction(TableFunction{Schema: "sys", Name: "openrowset " + kind, Parameters: []sqltype.Type{nmax}, Columns: columns(column),
-			Rows: func(ctx context.Context, s *Session, args []any) ([][]any, error) {
-				path, _ := args[0].(string)
-				return s.wholeFile(ctx, path, kind)
-			}})
+	for kind, column := range map[string]string{"singleblob": "BulkColumn varbinary(max)",
+		"singleclob": "BulkColumn varchar(max)", "singlenclob": "BulkColumn nvarchar(max)"} {
+		r.TableFunction(
+			TableFunction{Schema: "sys", Name: "openrowset " + kind, Parameters: []sqltype.Type{nmax}, Columns: columns(column),
+				Rows: func(ctx context.Context, s *Session, args []any) ([][]any, error) {
+					path, _ := args[0].(string)
+					return s.wholeFile(ctx, path, kind)
+				}},
+		)
 	}
 }
 

@@ -8,16 +8,23 @@ import (
 	"geosql.dev/standin/sqlerr"
 )
 
-// bulkStatement is INSERT BULK, which clients send before the rows of a bulk load: INSERT BULK table (column type, ...) WITH (option, ...). Its
-// columns are described with the rows once more. The options are those of BULK INSERT (docs/t-sql/statements/bulk-insert-transact-sql.md).
+// bulkStatement is INSERT BULK, which clients send before the rows of a bulk load: INSERT BULK table (column type, ...)
+// WITH (option, ...). Its columns are described with the rows once more. The options are those of BULK INSERT
+// (docs/t-sql/statements/bulk-insert-transact-sql.md).
 type bulkStatement struct {
 	table                   objectName
 	keepNulls, fireTriggers bool
 }
 
-// bulkHints are options of which nothing here depends: constraints are judged in any case, a table has one writer, and rows are stored as they
-// come.
-var bulkHints = map[string]bool{"TABLOCK": true, "CHECK_CONSTRAINTS": true, "ROWS_PER_BATCH": true, "KILOBYTES_PER_BATCH": true, "ORDER": true}
+// bulkHints are options of which nothing here depends: constraints are judged in any case, a table has one writer, and
+// rows are stored as they come.
+var bulkHints = map[string]bool{
+	"TABLOCK":             true,
+	"CHECK_CONSTRAINTS":   true,
+	"ROWS_PER_BATCH":      true,
+	"KILOBYTES_PER_BATCH": true,
+	"ORDER":               true,
+}
 
 // parseBulkStatement reads INSERT BULK.
 func parseBulkStatement(text string) (*bulkStatement, *sqlerr.Error) {

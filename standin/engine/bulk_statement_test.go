@@ -12,9 +12,11 @@ import (
 func TestParseBulkStatement(t *testing.T) {
 	for text, want := range map[string]bulkStatement{
 		"INSERT BULK t ([n] int)": {table: splitName("t")},
-		"insert bulk [db].[dbo].[a (]] b] ([n] Decimal(10,2), [s] NVarChar(max) COLLATE X) with (TABLOCK, CHECK_CONSTRAINTS, FIRE_TRIGGERS, KEEP_NULLS)": {
+		"insert bulk [db].[dbo].[a (]] b] ([n] Decimal(10,2), [s] NVarChar(max) COLLATE X) with (TABLOCK, " +
+			"CHECK_CONSTRAINTS, FIRE_TRIGGERS, KEEP_NULLS)": {
 			table: splitName("[db].[dbo].[a (]] b]"), keepNulls: true, fireTriggers: true},
-		"INSERT BULK t(n int)WITH(ROWS_PER_BATCH = 10, KILOBYTES_PER_BATCH=5,ORDER([a] ASC, [b)] DESC),keep_nulls);": {table: splitName("t"), keepNulls: true},
+		"INSERT BULK t(n int)WITH(ROWS_PER_BATCH = 10, KILOBYTES_PER_BATCH=5,ORDER([a] ASC, [b)] " +
+			"DESC),keep_nulls);": {table: splitName("t"), keepNulls: true},
 		"INSERT BULK \"q\".t": {table: splitName("\"q\".t")},
 	} {
 		got, err := parseBulkStatement(text)
@@ -23,9 +25,12 @@ func TestParseBulkStatement(t *testing.T) {
 	}
 	for text, want := range map[string]int32{
 		"INSERT t":                   102,
-		"INSERT BULK t (n int) WITH": 102, "INSERT BULK t (n int) WITH (KEEP_NULLS": 102, "INSERT BULK t (n int) WITH ()": 155,
-		"INSERT BULK t (n int) WITH (NO_SUCH)": 155, "INSERT BULK t (n int) WITH (KEEP_NULLS TABLOCK)": 102, "INSERT BULK t (n int) more": 102,
-		"INSERT BULK t (n int) WITH (ROWS_PER_BATCH)": 102, "INSERT BULK t (n int) WITH (ROWS_PER_BATCH = x)": 102, "INSERT BULK t (n int) WITH (ORDER)": 102,
+		"INSERT BULK t (n int) WITH": 102, "INSERT BULK t (n int) WITH (KEEP_NULLS": 102,
+		"INSERT BULK t (n int) WITH ()":        155,
+		"INSERT BULK t (n int) WITH (NO_SUCH)": 155, "INSERT BULK t (n int) WITH (KEEP_NULLS TABLOCK)": 102,
+		"INSERT BULK t (n int) more":                  102,
+		"INSERT BULK t (n int) WITH (ROWS_PER_BATCH)": 102, "INSERT BULK t (n int) WITH (ROWS_PER_BATCH = x)": 102,
+		"INSERT BULK t (n int) WITH (ORDER)":                               102,
 		"INSERT BULK t (n int) WITH (ALLOW_ENCRYPTED_VALUE_MODIFICATIONS)": 40517,
 	} {
 		_, err := parseBulkStatement(text)

@@ -58,7 +58,8 @@ func (b *binder) functionCall(sc *scope, n *ast.FunctionCall) expr {
 	return e
 }
 
-// namedFunction is the full name of a function that comes with a system database, empty where there is none of the name.
+// namedFunction is the full name of a function that comes with a system database, empty where there is none of the
+// name.
 func (b *binder) namedFunction(parts []string, name string) string {
 	database := b.s.db.Name()
 	if len(parts) > 1 && parts[len(parts)-2] != "" {
@@ -93,10 +94,23 @@ func (b *binder) specialCall(sc *scope, n *ast.FunctionCall, name string) (e exp
 		return b.choose(b.scalars(sc, n.Parameters)), true
 	case "columns_updated":
 		b.exactly(sc, name, n.Parameters, 0)
-		return b.computed(name, sqltype.Type{Kind: sqltype.VarBinary, Length: 128}, func(s *Session) any { return columnsUpdated(s.runningTrigger()) }), true
+		return b.computed(
+			name,
+			sqltype.Type{Kind: sqltype.VarBinary, Length: 128},
+			func(s *Session) any { return columnsUpdated(s.runningTrigger()) },
+		), true
 	case "trigger_nestlevel":
 		return b.computed(name, sqltype.IntType, func(s *Session) any { return s.triggerDepth() }), true
-	case "row_number", "rank", "dense_rank", "ntile", "percent_rank", "cume_dist", "lag", "lead", "first_value", "last_value":
+	case "row_number",
+		"rank",
+		"dense_rank",
+		"ntile",
+		"percent_rank",
+		"cume_dist",
+		"lag",
+		"lead",
+		"first_value",
+		"last_value":
 		b.fail(10753, n.FunctionName.Value)
 	case "grouping", "grouping_id":
 		return b.groupingFunction(sc, name, n.Parameters), true
@@ -163,8 +177,8 @@ func (b *binder) exactly(sc *scope, name string, params []ast.ScalarExpression, 
 	return b.scalars(sc, params)
 }
 
-// absentFunctions are documented functions of features that the stand-in does not have: they are refused by name (docs/t-sql/functions,
-// docs/relational-databases/system-functions).
+// absentFunctions are documented functions of features that the stand-in does not have: they are refused by name
+// (docs/t-sql/functions, docs/relational-databases/system-functions).
 var absentFunctions = func() map[string]bool {
 	out := map[string]bool{}
 	for _, name := range strings.Fields(`assemblyproperty asymkey_id asymkeyproperty change_tracking_current_version change_tracking_is_column_in_mask change_tracking_min_valid_version
@@ -231,7 +245,8 @@ func (b *binder) builtin(name string, args []expr) expr {
 	return b.goCall(name, args, t, f.Deterministic)
 }
 
-// scaledByLast have the scale that their last argument says (docs/t-sql/functions/datetime2fromparts-transact-sql.md, Return types, and its kin).
+// scaledByLast have the scale that their last argument says (docs/t-sql/functions/datetime2fromparts-transact-sql.md,
+// Return types, and its kin).
 var scaledByLast = map[string]bool{"datetime2fromparts": true, "timefromparts": true, "datetimeoffsetfromparts": true}
 
 // scaledBy is t with the scale that a constant says; one that is computed from constants is judged when it is executed.
@@ -325,7 +340,8 @@ func (b *binder) goCall(name string, args []expr, t sqltype.Type, pure bool) exp
 	if t.Kind.IsCharacter() {
 		out.collation = "tsql_ci_as"
 		if len(args) > 0 && args[0].collation != "" {
-			out.collation, out.collationName, out.implicit, out.explicit = args[0].collation, args[0].collationName, args[0].implicit, args[0].explicit
+			out.collation, out.collationName, out.implicit, out.explicit = args[0].collation, args[0].collationName,
+				args[0].implicit, args[0].explicit
 		}
 	}
 	return merge(out, args...)
@@ -382,7 +398,8 @@ func (b *binder) trim(sc *scope, n *ast.FunctionCall) expr {
 
 // datePartCall binds the functions whose first argument is the name of a part of a date.
 func (b *binder) datePartCall(sc *scope, name string, params []ast.ScalarExpression) expr {
-	want := map[string]int{"dateadd": 3, "datediff": 3, "datediff_big": 3, "datepart": 2, "datename": 2, "datetrunc": 2, "date_bucket": 3}[name]
+	want := map[string]int{"dateadd": 3, "datediff": 3, "datediff_big": 3, "datepart": 2, "datename": 2, "datetrunc": 2,
+		"date_bucket": 3}[name]
 	if name == "date_bucket" {
 		return b.dateBucket(sc, params)
 	}
@@ -479,7 +496,8 @@ func (b *binder) now(name string) expr {
 	return e
 }
 
-// random binds RAND without a seed, and with a constant: one number for all rows of a statement, another for each call in its text, in their order.
+// random binds RAND without a seed, and with a constant: one number for all rows of a statement, another for each call
+// in its text, in their order.
 func (b *binder) random(arguments []ast.ScalarExpression) (e expr, special bool) {
 	if b.kept || len(arguments) > 1 {
 		return expr{}, false

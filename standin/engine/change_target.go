@@ -11,7 +11,14 @@ import (
 )
 
 // changeTarget binds target, FROM, WHERE and TOP of UPDATE and DELETE.
-func (b *binder) changeTarget(verb string, target ast.TableReference, from *ast.FromClause, where *ast.WhereClause, top *ast.TopRowFilter, wanted []string) *change {
+func (b *binder) changeTarget(
+	verb string,
+	target ast.TableReference,
+	from *ast.FromClause,
+	where *ast.WhereClause,
+	top *ast.TopRowFilter,
+	wanted []string,
+) *change {
 	c := &change{sc: &scope{}}
 	target = b.aliasedTarget(target, from)
 	t := b.changeThrough(verb, target)
@@ -57,7 +64,8 @@ func (b *binder) changeTarget(verb string, target ast.TableReference, from *ast.
 // percentOf limits a statement to a percentage of rows, rounded up (docs/t-sql/queries/top-transact-sql.md, PERCENT).
 func (b *binder) percentOf(rows string, top *ast.TopRowFilter) string {
 	part := b.topOfChange(top)
-	return " LIMIT (SELECT CAST(count(*) * " + part + " / 100 AS INTEGER) + (count(*) * " + part + " / 100 > CAST(count(*) * " + part + " / 100 AS INTEGER)) FROM " + rows + ")"
+	return " LIMIT (SELECT CAST(count(*) * " + part + " / 100 AS INTEGER) + (count(*) * " + part +
+		" / 100 > CAST(count(*) * " + part + " / 100 AS INTEGER)) FROM " + rows + ")"
 }
 
 // loneTarget binds a target that the FROM clause does not have: every row of it goes with every row of FROM.
@@ -68,9 +76,17 @@ func (b *binder) loneTarget(c *change, alias string) string {
 	return from
 }
 
-// throughFrom binds the FROM clause of a change through a view or common table expression. A target that the clause does
-// not have is joined with all of its rows (docs/t-sql/queries/update-transact-sql.md, common table expressions as targets).
-func (b *binder) throughFrom(c *change, t *through, verb string, target ast.TableReference, from *ast.FromClause, wanted []string) {
+// throughFrom binds the FROM clause of a change through a view or common table expression. A target that the clause
+// does not have is joined with all of its rows (docs/t-sql/queries/update-transact-sql.md, common table expressions as
+// targets).
+func (b *binder) throughFrom(
+	c *change,
+	t *through,
+	verb string,
+	target ast.TableReference,
+	from *ast.FromClause,
+	wanted []string,
+) {
 	alias := ""
 	if n, ok := target.(*ast.NamedTableReference); ok {
 		alias = aliasOf(n.Alias)
@@ -88,7 +104,10 @@ func (b *binder) throughFrom(c *change, t *through, verb string, target ast.Tabl
 	}
 	b.locate(t, wanted)
 	b.home = t.space
-	b.target = &joinedTarget{ref: ref, bind: func(sc *scope) string { return b.bindThrough(c, sc, t, verb, alias, wanted) }}
+	b.target = &joinedTarget{
+		ref:  ref,
+		bind: func(sc *scope) string { return b.bindThrough(c, sc, t, verb, alias, wanted) },
+	}
 	c.from = b.from(c.sc, from.TableReferences)
 	b.target = nil
 	if c.src == nil {

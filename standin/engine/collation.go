@@ -23,8 +23,8 @@ func (b *binder) collatedBy(operation string, list ...expr) expr {
 	return chosen
 }
 
-// collateResult is collate for what an operator gives: a conflict is 457 for varchar, 451 for nvarchar, as its result cannot be sent unless
-// a COLLATE clause around it says how.
+// collateResult is collate for what an operator gives: a conflict is 457 for varchar, 451 for nvarchar, as its result
+// cannot be sent unless a COLLATE clause around it says how.
 func (b *binder) collateResult(operator string, t sqltype.Type, list ...expr) expr {
 	chosen, other := precedingCollation(list)
 	switch {
@@ -39,11 +39,25 @@ func (b *binder) collateResult(operator string, t sqltype.Type, list ...expr) ex
 	return chosen
 }
 
-// collationSensitive are the functions that take no text whose collation is unresolved, and comparesTexts those of them that compare two
-// (docs/t-sql/statements/collation-precedence-transact-sql.md, Functions and Collation).
+// collationSensitive are the functions that take no text whose collation is unresolved, and comparesTexts those of them
+// that compare two (docs/t-sql/statements/collation-precedence-transact-sql.md, Functions and Collation).
 var (
-	collationSensitive = map[string]bool{"charindex": true, "replace": true, "difference": true, "reverse": true, "isnumeric": true, "right": true, "left": true, "soundex": true, "len": true, "stuff": true,
-		"lower": true, "substring": true, "patindex": true, "upper": true}
+	collationSensitive = map[string]bool{
+		"charindex":  true,
+		"replace":    true,
+		"difference": true,
+		"reverse":    true,
+		"isnumeric":  true,
+		"right":      true,
+		"left":       true,
+		"soundex":    true,
+		"len":        true,
+		"stuff":      true,
+		"lower":      true,
+		"substring":  true,
+		"patindex":   true,
+		"upper":      true,
+	}
 	comparesTexts = map[string]bool{"charindex": true, "patindex": true, "replace": true}
 )
 
@@ -64,7 +78,8 @@ func precedingCollation(list []expr) (chosen expr, other *expr) {
 		switch {
 		case chosen.collation == "", e.explicit && !chosen.explicit, e.implicit && !chosen.implicit && !chosen.explicit:
 			chosen = e
-		case (e.explicit && chosen.explicit || e.explicit == chosen.explicit && e.implicit && chosen.implicit) && differentCollations(e, chosen):
+		case (e.explicit && chosen.explicit || e.explicit == chosen.explicit && e.implicit && chosen.implicit) &&
+			differentCollations(e, chosen):
 			return chosen, &list[i]
 		}
 	}

@@ -82,7 +82,8 @@ func documentedType(text string) (sqltype.Type, error) {
 	switch t {
 	// A page that gives no length leaves it open; in a declaration it would mean one character.
 	case "nvarchar", "varchar", "varbinary", "ncharvar":
-		t = map[string]string{"nvarchar": "nvarchar(4000)", "ncharvar": "nvarchar(4000)", "varchar": "varchar(8000)", "varbinary": "varbinary(8000)"}[t]
+		t = map[string]string{"nvarchar": "nvarchar(4000)", "ncharvar": "nvarchar(4000)", "varchar": "varchar(8000)",
+			"varbinary": "varbinary(8000)"}[t]
 	}
 	parsed, err := syntax.ParseType(t)
 	if err != nil {

@@ -70,7 +70,11 @@ var commands = map[reflect.Type]tds.Command{
 	of[syntax.AlterAuthorization]():               tds.CommandAlterAuthorization,
 }
 
-var permissionCommands = map[string]tds.Command{"GRANT": tds.CommandGrant, "DENY": tds.CommandDeny, "REVOKE": tds.CommandRevoke}
+var permissionCommands = map[string]tds.Command{
+	"GRANT":  tds.CommandGrant,
+	"DENY":   tds.CommandDeny,
+	"REVOKE": tds.CommandRevoke,
+}
 
 func of[T any]() reflect.Type { return reflect.TypeFor[*T]() }
 
@@ -104,11 +108,18 @@ func (s *Session) ended(node ast.Statement) tds.Completion {
 	return tds.Completion{Command: commandOf(node), Count: -1, InTrigger: s.runningTrigger() != nil}
 }
 
-// endsByNumber tells whether a statement that sends no count has an end that clients look for: mssql-jdbc gives CREATE TABLE the count 0
-// by it, SqlClient knows by it whether it is in a transaction.
+// endsByNumber tells whether a statement that sends no count has an end that clients look for: mssql-jdbc gives CREATE
+// TABLE the count 0 by it, SqlClient knows by it whether it is in a transaction.
 func endsByNumber(node ast.Statement) bool {
 	switch commandOf(node) {
-	case tds.CommandNone, tds.CommandSelect, tds.CommandSelectInto, tds.CommandInsert, tds.CommandUpdate, tds.CommandDelete, tds.CommandMerge, tds.CommandBulkInsert,
+	case tds.CommandNone,
+		tds.CommandSelect,
+		tds.CommandSelectInto,
+		tds.CommandInsert,
+		tds.CommandUpdate,
+		tds.CommandDelete,
+		tds.CommandMerge,
+		tds.CommandBulkInsert,
 		tds.CommandExecute:
 		return false
 	}

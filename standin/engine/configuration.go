@@ -16,7 +16,8 @@ import (
 	"geosql.dev/standin/tds"
 )
 
-// option is a server configuration option (docs/database-engine/configure-windows/server-configuration-options-sql-server.md).
+// option is a server configuration option
+// (docs/database-engine/configure-windows/server-configuration-options-sql-server.md).
 type option struct {
 	id                int64
 	name              string
@@ -115,10 +116,14 @@ func (s *Session) configured(ctx context.Context) (map[int64]int64, error) {
 		return nil, err
 	}
 	defer release()
-	err = sqlitex.Execute(conn, "SELECT id, value FROM __configurations", &sqlitex.ExecOptions{ResultFunc: func(stmt *sqlite.Stmt) error {
-		values[stmt.ColumnInt64(0)] = stmt.ColumnInt64(1)
-		return nil
-	}})
+	err = sqlitex.Execute(
+		conn,
+		"SELECT id, value FROM __configurations",
+		&sqlitex.ExecOptions{ResultFunc: func(stmt *sqlite.Stmt) error {
+			values[stmt.ColumnInt64(0)] = stmt.ColumnInt64(1)
+			return nil
+		}},
+	)
 	return values, err
 }
 
@@ -168,7 +173,11 @@ func configure(ctx context.Context, c *ProcCall) error {
 		old = s.inst.defaultOption(o)
 	}
 	err = s.write(ctx, s.inst.DatabaseByID(1), func(tx *storage.Tx) error {
-		return sqlitex.Execute(tx.Conn(), "INSERT OR REPLACE INTO __configurations VALUES (?, ?)", &sqlitex.ExecOptions{Args: []any{o.id, v}})
+		return sqlitex.Execute(
+			tx.Conn(),
+			"INSERT OR REPLACE INTO __configurations VALUES (?, ?)",
+			&sqlitex.ExecOptions{Args: []any{o.id, v}},
+		)
 	})
 	if err != nil {
 		return err
@@ -179,7 +188,13 @@ func configure(ctx context.Context, c *ProcCall) error {
 func (s *Session) showConfiguration(c *ProcCall, list []option, values map[int64]int64) error {
 	list = append([]option(nil), list...)
 	sort.Slice(list, func(i, j int) bool { return lower(list[i].name) < lower(list[j].name) })
-	cols := []tds.Column{Column("name", sqltype.NVarCharOf(35)), Column("minimum", sqltype.IntType), Column("maximum", sqltype.IntType), Column("config_value", sqltype.IntType), Column("run_value", sqltype.IntType)}
+	cols := []tds.Column{
+		Column("name", sqltype.NVarCharOf(35)),
+		Column("minimum", sqltype.IntType),
+		Column("maximum", sqltype.IntType),
+		Column("config_value", sqltype.IntType),
+		Column("run_value", sqltype.IntType),
+	}
 	var rows [][]any
 	for _, o := range list {
 		v, set := values[o.id]

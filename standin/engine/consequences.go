@@ -46,7 +46,33 @@ func consequence(node ast.Statement, e *sqlerr.Error) *sqlerr.Error {
 // keepsConstraintFromBeing tells whether an error of CREATE TABLE or ALTER TABLE ADD is about a constraint or an index.
 func keepsConstraintFromBeing(e *sqlerr.Error) bool {
 	switch e.Number {
-	case 1711, 1715, 1752, 1753, 1757, 1761, 1762, 1763, 1764, 1765, 1767, 1769, 1770, 1776, 1778, 1779, 1781, 1785, 1911, 1919, 1944, 2729, 2799, 8111, 8112, 8141, 1904:
+	case 1711,
+		1715,
+		1752,
+		1753,
+		1757,
+		1761,
+		1762,
+		1763,
+		1764,
+		1765,
+		1767,
+		1769,
+		1770,
+		1776,
+		1778,
+		1779,
+		1781,
+		1785,
+		1911,
+		1919,
+		1944,
+		2729,
+		2799,
+		8111,
+		8112,
+		8141,
+		1904:
 		return true
 	case 2714:
 		return e.State == 5 // a constraint's name, not the table's

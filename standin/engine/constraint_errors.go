@@ -243,7 +243,13 @@ func classify(err error) *sqlerr.Error {
 	case errors.Is(err, storage.ErrReadOnly):
 		return sqlerr.New(3906, 1, databaseIn(err))
 	case errors.As(err, &full):
-		return sqlerr.New(9002, 4, databaseIn(err), full.Reuse, fmt.Sprintf("(%d:%d:%d)", full.Holdup.VLF(), full.Holdup.Block(), full.Holdup.Slot()))
+		return sqlerr.New(
+			9002,
+			4,
+			databaseIn(err),
+			full.Reuse,
+			fmt.Sprintf("(%d:%d:%d)", full.Holdup.VLF(), full.Holdup.Block(), full.Holdup.Slot()),
+		)
 	case errors.Is(err, storage.ErrClosed):
 		return sqlerr.New(952, 1, databaseIn(err))
 	case errors.As(err, &damaged):
@@ -263,7 +269,8 @@ func classify(err error) *sqlerr.Error {
 	return internalError(err)
 }
 
-// tooComplex tells that an expression is deeper than SQLite takes one (sqlite.org/limits.html, Maximum Depth Of An Expression Tree).
+// tooComplex tells that an expression is deeper than SQLite takes one (sqlite.org/limits.html, Maximum Depth Of An
+// Expression Tree).
 func tooComplex(err error) bool {
 	return sqlite.ErrCode(err) == sqlite.ResultError && strings.Contains(err.Error(), "Expression tree is too large")
 }

@@ -110,12 +110,12 @@ func plainName(n *ast.IdentifierOrValueExpression) string {
 	return n.Value
 }
 
-// maxTransactionName is the greatest length of the name of a transaction or savepoint that a statement has, in characters
-// (docs/t-sql/language-elements/begin-transaction-transact-sql.md, transaction_name).
+// maxTransactionName is the greatest length of the name of a transaction or savepoint that a statement has, in
+// characters (docs/t-sql/language-elements/begin-transaction-transact-sql.md, transaction_name).
 const maxTransactionName = 32
 
-// transactionName is the name of a transaction or savepoint: a longer one is 103, a variable of a type that is no text 3914
-// (docs/t-sql/language-elements/begin-transaction-transact-sql.md, @tran_name_variable).
+// transactionName is the name of a transaction or savepoint: a longer one is 103, a variable of a type that is no text
+// 3914 (docs/t-sql/language-elements/begin-transaction-transact-sql.md, @tran_name_variable).
 func (s *Session) transactionName(n *ast.IdentifierOrValueExpression) (string, error) {
 	if n != nil && n.Identifier != nil && len([]rune(n.Identifier.Value)) > maxTransactionName {
 		return "", sqlerr.New(103, 4, "identifier", n.Identifier.Value, maxTransactionName)
@@ -217,7 +217,15 @@ func (s *Session) waitFor(ctx context.Context, n *syntax.WaitFor, w tds.Writer) 
 	if e != nil {
 		return sqlerr.New(148, 1, text)
 	}
-	clock := time.Duration(t.Hour())*time.Hour + time.Duration(t.Minute())*time.Minute + time.Duration(t.Second())*time.Second + time.Duration(t.Nanosecond())
+	clock := time.Duration(
+		t.Hour(),
+	)*time.Hour + time.Duration(
+		t.Minute(),
+	)*time.Minute + time.Duration(
+		t.Second(),
+	)*time.Second + time.Duration(
+		t.Nanosecond(),
+	)
 	if !n.Time {
 		d = clock
 	} else {

@@ -57,7 +57,8 @@ func (b *binder) convert(e expr, to sqltype.Type, mode sqltype.Mode, style int, 
 		m += tryMode
 	}
 	// What overflows may be NULL; a wider number cannot.
-	widened := mode != sqltype.Explicit && !try && e.typ.Kind.IsNumeric() && to.Kind.IsNumeric() && sqltype.Union(e.typ, to) == to
+	widened := mode != sqltype.Explicit && !try && e.typ.Kind.IsNumeric() && to.Kind.IsNumeric() &&
+		sqltype.Union(e.typ, to) == to
 	out.nullable = out.nullable || !widened
 	if e.typ.Kind.IsInteger() && to.Kind == sqltype.Float {
 		out.sql = "CAST(" + e.sql + " AS REAL)"
@@ -97,7 +98,8 @@ func storedAlike(from, to sqltype.Type) bool {
 		return true
 	case f.IsInteger() && t.IsInteger():
 		return f <= t
-	case (f == sqltype.VarChar || f == sqltype.NVarChar || f == sqltype.Char || f == sqltype.NChar) && (t == sqltype.VarChar || t == sqltype.NVarChar):
+	case (f == sqltype.VarChar || f == sqltype.NVarChar || f == sqltype.Char || f == sqltype.NChar) &&
+		(t == sqltype.VarChar || t == sqltype.NVarChar):
 		wide := to.Length == sqltype.MaxLength || from.Length != sqltype.MaxLength && from.Length <= to.Length
 		return wide && (t == sqltype.NVarChar || f == sqltype.VarChar || f == sqltype.Char)
 	case f.IsCharacter() && t == sqltype.NText:
@@ -167,7 +169,8 @@ func comparedAlike(a, t sqltype.Type) bool {
 	case a.Kind.IsExact() && t.Kind.IsExact(), a.Kind.IsBinary() && t.Kind.IsBinary():
 		return true
 	case a.Kind.IsTemporal() && t.Kind.IsTemporal():
-		return a.Kind != sqltype.DateTimeOffset && t.Kind != sqltype.DateTimeOffset && a.Kind != sqltype.Time && t.Kind != sqltype.Time
+		return a.Kind != sqltype.DateTimeOffset && t.Kind != sqltype.DateTimeOffset && a.Kind != sqltype.Time &&
+			t.Kind != sqltype.Time
 	}
 	return storedAlike(a, t)
 }

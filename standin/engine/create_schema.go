@@ -16,7 +16,8 @@ import (
 	"geosql.dev/standin/tds"
 )
 
-// createSchema is CREATE SCHEMA with its elements: all of it is kept, or nothing (docs/t-sql/statements/create-schema-transact-sql.md, Remarks).
+// createSchema is CREATE SCHEMA with its elements: all of it is kept, or nothing
+// (docs/t-sql/statements/create-schema-transact-sql.md, Remarks).
 func (s *Session) createSchema(ctx context.Context, n *ast.CreateSchemaStatement, w tds.Writer) error {
 	if n.Name == nil {
 		return s.schemaWithoutName(ctx, n)
@@ -37,7 +38,8 @@ func (s *Session) createSchema(ctx context.Context, n *ast.CreateSchemaStatement
 	})
 }
 
-// schemaWithoutName is CREATE SCHEMA AUTHORIZATION owner, which is no error and makes no schema (docs/t-sql/statements/create-schema-transact-sql.md, Remarks).
+// schemaWithoutName is CREATE SCHEMA AUTHORIZATION owner, which is no error and makes no schema
+// (docs/t-sql/statements/create-schema-transact-sql.md, Remarks).
 func (s *Session) schemaWithoutName(ctx context.Context, n *ast.CreateSchemaStatement) error {
 	if len(listOf(n.StatementList)) > 0 {
 		return unsupported("CREATE SCHEMA with elements and without a name")
@@ -55,8 +57,8 @@ func withConsequence(element ast.Statement, err error) error {
 	return err
 }
 
-// schemaElements are the elements in the order in which they are made, which may be listed in any: tables, their foreign keys to tables that come
-// later, views, and permissions.
+// schemaElements are the elements in the order in which they are made, which may be listed in any: tables, their
+// foreign keys to tables that come later, views, and permissions.
 func schemaElements(n *ast.CreateSchemaStatement) []ast.Statement {
 	var tables, keys, views, rest []ast.Statement
 	all := listOf(n.StatementList)
@@ -87,8 +89,8 @@ func laterTables(list []ast.Statement) map[string]bool {
 	return names
 }
 
-// withoutKeysTo takes the foreign keys to tables that are not there yet out of CREATE TABLE, into a statement that adds them, nil for none. The
-// statement stays as it is: batches are kept parsed.
+// withoutKeysTo takes the foreign keys to tables that are not there yet out of CREATE TABLE, into a statement that adds
+// them, nil for none. The statement stays as it is: batches are kept parsed.
 func withoutKeysTo(later map[string]bool, n *ast.CreateTableStatement) (*ast.CreateTableStatement, ast.Statement) {
 	if n.Definition == nil || len(later) == 0 {
 		return n, nil
@@ -121,7 +123,11 @@ func withoutKeysTo(later map[string]bool, n *ast.CreateTableStatement) (*ast.Cre
 		return n, nil
 	}
 	table.Definition = &definition
-	add := &ast.AlterTableAddTableElementStatement{Fragment: n.Fragment, SchemaObjectName: n.SchemaObjectName, Definition: &ast.TableDefinition{TableConstraints: keys}}
+	add := &ast.AlterTableAddTableElementStatement{
+		Fragment:         n.Fragment,
+		SchemaObjectName: n.SchemaObjectName,
+		Definition:       &ast.TableDefinition{TableConstraints: keys},
+	}
 	return &table, add
 }
 

@@ -72,9 +72,13 @@ func (b *binder) cteOutputs(n *ast.CommonTableExpression, outputs []output) []ou
 	return out
 }
 
-// recursiveMembers takes a recursive query apart: the anchor, which may be several queries and set operations, and the queries that
-// name the expression itself, which follow with UNION ALL (docs/t-sql/queries/with-common-table-expression-transact-sql.md).
-func (b *binder) recursiveMembers(c *cte, q ast.QueryExpression) (anchor ast.QueryExpression, members []ast.QueryExpression) {
+// recursiveMembers takes a recursive query apart: the anchor, which may be several queries and set operations, and the
+// queries that name the expression itself, which follow with UNION ALL
+// (docs/t-sql/queries/with-common-table-expression-transact-sql.md).
+func (b *binder) recursiveMembers(
+	c *cte,
+	q ast.QueryExpression,
+) (anchor ast.QueryExpression, members []ast.QueryExpression) {
 	for refersTo(q, c.name) {
 		u, ok := q.(*ast.BinaryQueryExpression)
 		switch {
@@ -110,10 +114,14 @@ func (b *binder) recursive(c *cte, n *ast.CommonTableExpression) {
 	steps := make([]string, len(members))
 	for i, member := range members {
 		b.checkRecursive(c.name, member)
-		step := b.query(&scope{}, member, queryOptions{subquery: true, types: types, anchor: c, hidden: func(*scope, []output) []output {
-			counted = true
-			return []output{{expr: expr{sql: fmt.Sprintf("tsql_depth(%s.%s,%d)", c.source, level, b.maxRecursion)}}}
-		}})
+		step := b.query(
+			&scope{},
+			member,
+			queryOptions{subquery: true, types: types, anchor: c, hidden: func(*scope, []output) []output {
+				counted = true
+				return []output{{expr: expr{sql: fmt.Sprintf("tsql_depth(%s.%s,%d)", c.source, level, b.maxRecursion)}}}
+			}},
+		)
 		if len(step.outputs) != len(anchor.outputs) {
 			b.fail(205)
 		}
@@ -132,7 +140,8 @@ func (b *binder) recursive(c *cte, n *ast.CommonTableExpression) {
 	c.query = "SELECT " + strings.Join(columns, ", ") + " FROM (" + anchor.sql + ")" + strings.Join(steps, "")
 }
 
-// sameType tells whether an expression has exactly that type, as the recursive part has to have the anchor's; an untyped NULL has any.
+// sameType tells whether an expression has exactly that type, as the recursive part has to have the anchor's; an
+// untyped NULL has any.
 func sameType(e expr, t sqltype.Type) bool {
 	return e.null || e.typ == t
 }

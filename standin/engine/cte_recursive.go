@@ -10,8 +10,9 @@ import (
 )
 
 // checkRecursive refuses what the recursive part of a common table expression may not have
-// (docs/t-sql/queries/with-common-table-expression-transact-sql.md, Guidelines for defining and using recursive common table expressions):
-// several references to itself (253) or one in a subquery (465), DISTINCT (460), TOP (461), groups and aggregates (467), and outer joins (462).
+// (docs/t-sql/queries/with-common-table-expression-transact-sql.md, Guidelines for defining and using recursive common
+// table expressions): several references to itself (253) or one in a subquery (465), DISTINCT (460), TOP (461), groups
+// and aggregates (467), and outer joins (462).
 func (b *binder) checkRecursive(name string, member ast.QueryExpression) {
 	q, ok := member.(*ast.QuerySpecification)
 	if !ok {
@@ -79,7 +80,8 @@ func timesNamed(query any, name string) int {
 	return count
 }
 
-// aggregateOf is the name of an aggregate function that the elements of a select list call, not over a window and not in a query of their own.
+// aggregateOf is the name of an aggregate function that the elements of a select list call, not over a window and not
+// in a query of their own.
 func aggregateOf(elements []ast.SelectElement) string {
 	found := ""
 	inner := map[any]bool{}
@@ -89,7 +91,9 @@ func aggregateOf(elements []ast.SelectElement) string {
 		}
 	})
 	eachNode(reflect.ValueOf(elements), func(n any) {
-		if call, ok := n.(*ast.FunctionCall); ok && !inner[n] && call.FunctionName != nil && call.CallTarget == nil && call.OverClause == nil && aggregates[lower(call.FunctionName.Value)] != nil {
+		if call, ok := n.(*ast.FunctionCall); ok && !inner[n] && call.FunctionName != nil && call.CallTarget == nil &&
+			call.OverClause == nil &&
+			aggregates[lower(call.FunctionName.Value)] != nil {
 			found = lower(call.FunctionName.Value)
 		}
 	})

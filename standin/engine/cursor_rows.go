@@ -63,7 +63,8 @@ func (b *binder) cursorPlan(c *cursor) *plan {
 		}
 		query = &plain
 	}
-	if q, ok := query.(*ast.QuerySpecification); ok && !c.readOnly && !expandsGroups(q.GroupByClause) && q.ForClause == nil {
+	if q, ok := query.(*ast.QuerySpecification); ok && !c.readOnly && !expandsGroups(q.GroupByClause) &&
+		q.ForClause == nil {
 		o.hidden = func(sc *scope, _ []output) []output {
 			var hidden []output
 			for _, src := range sc.sources {
@@ -104,8 +105,8 @@ func currentOf(where *ast.WhereClause) string {
 	return name.Value
 }
 
-// currentRow is the condition that WHERE CURRENT OF stands for: the row of the target that the cursor was at when it was
-// fetched last (docs/t-sql/queries/update-transact-sql.md, CURRENT OF).
+// currentRow is the condition that WHERE CURRENT OF stands for: the row of the target that the cursor was at when it
+// was fetched last (docs/t-sql/queries/update-transact-sql.md, CURRENT OF).
 func (b *binder) currentRow(c *change, name string, wanted []string) string {
 	b.volatile = true
 	cur, err := b.s.currentCursor(name)
@@ -128,7 +129,11 @@ func (b *binder) currentRow(c *change, name string, wanted []string) string {
 	for i, src := range cur.tables {
 		if src.object.ID == c.obj.ID && src.space == c.space {
 			number := cur.numbers[cur.at][i]
-			return " WHERE " + c.rowid + " = " + b.computed("current of "+lower(name), sqltype.BigIntType, func(*Session) any { return number }).sql
+			return " WHERE " + c.rowid + " = " + b.computed(
+				"current of "+lower(name),
+				sqltype.BigIntType,
+				func(*Session) any { return number },
+			).sql
 		}
 	}
 	if len(cur.tables) == 0 {

@@ -4,10 +4,10 @@ package engine
 
 import "github.com/sqlc-dev/teesql/ast"
 
-// IsQuery serves tds.Session: one SELECT that gives rows, or the execution of one procedure other than a system procedure: of
-// those SQL Server's have several SELECT statements
-// (docs/relational-databases/system-stored-procedures/sp-cursoropen-transact-sql.md, stmt). What does not parse counts as
-// one: executing it says what is wrong.
+// IsQuery serves tds.Session: one SELECT that gives rows, or the execution of one procedure other than a system
+// procedure: of those SQL Server's have several SELECT statements
+// (docs/relational-databases/system-stored-procedures/sp-cursoropen-transact-sql.md, stmt). What does not parse counts
+// as one: executing it says what is wrong.
 func (s *Session) IsQuery(text string) bool {
 	batch, err := s.batches.parse(text, "cursor", s.settings.options["QuotedIdentifier"])
 	if err != nil {
@@ -27,7 +27,8 @@ func (s *Session) IsQuery(text string) bool {
 
 func (s *Session) executesSystemProcedure(n *ast.ExecuteStatement) bool {
 	e, ok := n.ExecuteSpecification.ExecutableEntity.(*ast.ExecutableProcedureReference)
-	if !ok || e.ProcedureReference == nil || e.ProcedureReference.ProcedureReference == nil || e.ProcedureReference.ProcedureReference.Name == nil {
+	if !ok || e.ProcedureReference == nil || e.ProcedureReference.ProcedureReference == nil ||
+		e.ProcedureReference.ProcedureReference.Name == nil {
 		return false
 	}
 	p, _ := s.findProcedure(nameOf(e.ProcedureReference.ProcedureReference.Name))

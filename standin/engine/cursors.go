@@ -82,31 +82,41 @@ func installCursors(r *Registry) {
 		}
 		return nil
 	})
-	addBuiltins(map[string]*builtinFunction{"cursor_status": systemFunction(2, 2, sqltype.SmallIntType, []sqltype.Type{nmax, nmax}, func(s *Session, a []any) any {
-		scope, _ := a[0].(string)
-		name, _ := a[1].(string)
-		c := s.cursors[lower(name)]
-		switch v := s.variable(name); {
-		case strings.EqualFold(scope, "local") && s.frame() != nil:
-			c = s.frame().cursors[lower(name)]
-		case strings.EqualFold(scope, "variable"):
-			if v == nil || !v.isCursor {
-				return int64(-3)
-			}
-			if c = v.cursor; c == nil {
-				return int64(-2)
-			}
-		}
-		switch {
-		case c == nil:
-			return int64(-3)
-		case !c.open:
-			return int64(-1)
-		case len(c.rows) == 0:
-			return int64(0)
-		}
-		return int64(1)
-	})})
+	addBuiltins(
+		map[string]*builtinFunction{
+			"cursor_status": systemFunction(
+				2,
+				2,
+				sqltype.SmallIntType,
+				[]sqltype.Type{nmax, nmax},
+				func(s *Session, a []any) any {
+					scope, _ := a[0].(string)
+					name, _ := a[1].(string)
+					c := s.cursors[lower(name)]
+					switch v := s.variable(name); {
+					case strings.EqualFold(scope, "local") && s.frame() != nil:
+						c = s.frame().cursors[lower(name)]
+					case strings.EqualFold(scope, "variable"):
+						if v == nil || !v.isCursor {
+							return int64(-3)
+						}
+						if c = v.cursor; c == nil {
+							return int64(-2)
+						}
+					}
+					switch {
+					case c == nil:
+						return int64(-3)
+					case !c.open:
+						return int64(-1)
+					case len(c.rows) == 0:
+						return int64(0)
+					}
+					return int64(1)
+				},
+			),
+		},
+	)
 }
 
 func (s *Session) declareCursor(_ context.Context, n *ast.DeclareCursorStatement, _ tds.Writer) error {
@@ -159,7 +169,9 @@ func (s *Session) setCursor(v *variable, n *ast.SetVariableStatement) error {
 // isCursorType tells whether a declaration has the type cursor.
 func isCursorType(node ast.DataTypeReference) bool {
 	n, ok := node.(*ast.SqlDataTypeReference)
-	return ok && n != nil && (strings.EqualFold(n.SqlDataTypeOption, "cursor") || n.Name != nil && strings.EqualFold(nameOf(n.Name).name, "cursor"))
+	return ok && n != nil &&
+		(strings.EqualFold(n.SqlDataTypeOption, "cursor") || n.Name != nil &&
+			strings.EqualFold(nameOf(n.Name).name, "cursor"))
 }
 
 // checkCursorParameters refuses parameters of type cursor that are not VARYING OUTPUT
@@ -173,7 +185,8 @@ func checkCursorParameters(params []*ast.ProcedureParameter) error {
 	return nil
 }
 
-// cursorArgument is a procedure's parameter of type cursor: its caller's variable gets the cursor when the procedure ends.
+// cursorArgument is a procedure's parameter of type cursor: its caller's variable gets the cursor when the procedure
+// ends.
 func cursorArgument(name string, a *argument) (*variable, error) {
 	switch {
 	case a.output == nil || !a.output.isCursor:

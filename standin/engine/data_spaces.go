@@ -32,8 +32,8 @@ func (d *ddl) removePlacement(o *metadata.Object) error {
 	return d.exec("DELETE FROM __objects WHERE id = ?", int64(o.ID))
 }
 
-// catalogue is what a database itself has of its objects and files by the last commit, whoever may use it now; nil where it cannot be
-// read, as when it is offline or being restored.
+// catalogue is what a database itself has of its objects and files by the last commit, whoever may use it now; nil
+// where it cannot be read, as when it is offline or being restored.
 func (db *Database) catalogue(ctx context.Context) *metadata.Catalog {
 	st := db.Storage()
 	if st == nil || db.State() != Online {
@@ -64,8 +64,8 @@ func (db *Database) catalogue(ctx context.Context) *metadata.Catalog {
 	return sch
 }
 
-// Files are all files of a database, by file_id: the first two as master has them, the others as the database itself has them, or as
-// master last saw them where it cannot be read. Where a file is, is each server's own.
+// Files are all files of a database, by file_id: the first two as master has them, the others as the database itself
+// has them, or as master last saw them where it cannot be read. Where a file is, is each server's own.
 func (db *Database) Files(ctx context.Context) []metadata.File {
 	known := db.Info().Files
 	if db.System() {
@@ -137,7 +137,8 @@ func (db *Database) FileGroupNames(ctx context.Context) map[int32]string {
 	return out
 }
 
-// IsReadOnly tells of the database's files whether they are read-only: those of a read-only file group, and the data files of a read-only database.
+// IsReadOnly tells of the database's files whether they are read-only: those of a read-only file group, and the data
+// files of a read-only database.
 func (db *Database) IsReadOnly(ctx context.Context) func(f metadata.File) bool {
 	groups := map[int32]bool{}
 	if sch := db.catalogue(ctx); sch != nil {

@@ -15,8 +15,8 @@ import (
 	"geosql.dev/standin/syntax"
 )
 
-// declaredFiles are the files of CREATE DATABASE, with defaults where none are declared: those of PRIMARY, the log's, those of other
-// file groups. Source: docs/t-sql/statements/create-database-transact-sql.md.
+// declaredFiles are the files of CREATE DATABASE, with defaults where none are declared: those of PRIMARY, the log's,
+// those of other file groups. Source: docs/t-sql/statements/create-database-transact-sql.md.
 func (inst *Instance) declaredFiles(n *syntax.CreateDatabase) ([]metadata.File, error) {
 	files := inst.DefaultFiles(n.Name)
 	if n.ForAttach || n.ForAttachRebuildLog {
@@ -144,7 +144,8 @@ func differentNames(files []metadata.File, state uint8) error {
 	return nil
 }
 
-// declaredPlacements are the file groups of CREATE DATABASE, and of its files those that the database's own catalogue has.
+// declaredPlacements are the file groups of CREATE DATABASE, and of its files those that the database's own catalogue
+// has.
 func declaredPlacements(n *syntax.CreateDatabase, files []metadata.File) ([]*metadata.Object, error) {
 	var out []*metadata.Object
 	seen := map[string]bool{"primary": true}
@@ -157,7 +158,14 @@ func declaredPlacements(n *syntax.CreateDatabase, files []metadata.File) ([]*met
 		if err := groupName(g.Name); err != nil {
 			return nil, err
 		}
-		out = append(out, metadata.NewFileGroup(int32(i)+metadata.PrimaryGroup+1, g.Name, metadata.FileGroup{GUID: uuid.New(), Default: g.Default && !chosen}))
+		out = append(
+			out,
+			metadata.NewFileGroup(
+				int32(i)+metadata.PrimaryGroup+1,
+				g.Name,
+				metadata.FileGroup{GUID: uuid.New(), Default: g.Default && !chosen},
+			),
+		)
 		chosen = chosen || g.Default
 	}
 	for _, f := range files {
@@ -170,7 +178,14 @@ func declaredPlacements(n *syntax.CreateDatabase, files []metadata.File) ([]*met
 
 // newFile is a file as it is declared, with the defaults for what is not.
 func newFile(f syntax.FileSpec, log bool, group int32) (metadata.File, error) {
-	file := metadata.File{Log: log, LogicalName: f.LogicalName, SizePages: 1024, MaxSizePages: -1, Growth: 8192, Group: group}
+	file := metadata.File{
+		Log:          log,
+		LogicalName:  f.LogicalName,
+		SizePages:    1024,
+		MaxSizePages: -1,
+		Growth:       8192,
+		Group:        group,
+	}
 	if log {
 		file.MaxSizePages = maxLogPages
 	}

@@ -77,8 +77,8 @@ func (s *Session) addFiles(ctx context.Context, db *Database, a syntax.DBAddFile
 	})
 }
 
-// differentFiles is 1828 where a file that is about to be has the logical name of another one: of a new file's, or of one that the database
-// has and that is not changed by it.
+// differentFiles is 1828 where a file that is about to be has the logical name of another one: of a new file's, or of
+// one that the database has and that is not changed by it.
 func (d *ddl) differentFiles(state uint8, files ...metadata.File) error {
 	for _, f := range d.db.Info().Files {
 		if f.ID <= 2 {
@@ -237,7 +237,8 @@ func (s *Session) fileToModify(ctx context.Context, db *Database, f syntax.FileS
 	return metadata.File{}, sqlerr.New(5041, 1, f.LogicalName)
 }
 
-// maxLogPages is the greatest size of a log file, 2 TB (docs/sql-server/maximum-capacity-specifications-for-sql-server.md).
+// maxLogPages is the greatest size of a log file, 2 TB
+// (docs/sql-server/maximum-capacity-specifications-for-sql-server.md).
 const maxLogPages = 268435456
 
 // limitLog holds a database's log to the MAXSIZE of its file.
@@ -312,8 +313,8 @@ func (d *ddl) removeFile(f metadata.File) error {
 	return d.removePlacement(o)
 }
 
-// holds tells whether a data file has a file group's rows. They are taken to be in its first file that was not emptied: a database has
-// one store, which knows no files.
+// holds tells whether a data file has a file group's rows. They are taken to be in its first file that was not emptied:
+// a database has one store, which knows no files.
 func (d *ddl) holds(f metadata.File) (bool, error) {
 	if f.Log || f.Emptied || f.DataSpace() == metadata.PrimaryGroup {
 		return false, nil

@@ -19,14 +19,42 @@ import (
 )
 
 // recordedOptions are options of ALTER DATABASE ... SET that are kept and shown, and change nothing else.
-var recordedOptions = map[string]bool{"AUTO_CLOSE": true, "AUTO_SHRINK": true, "AUTO_CREATE_STATISTICS": true, "AUTO_UPDATE_STATISTICS": true,
-	"AUTO_UPDATE_STATISTICS_ASYNC": true, "PAGE_VERIFY": true, "ANSI_NULL_DEFAULT": true, "ANSI_NULLS": true, "ANSI_PADDING": true, "ANSI_WARNINGS": true,
-	"ARITHABORT": true, "CONCAT_NULL_YIELDS_NULL": true, "NUMERIC_ROUNDABORT": true, "QUOTED_IDENTIFIER": true, "RECURSIVE_TRIGGERS": true,
-	"CURSOR_CLOSE_ON_COMMIT": true, "CURSOR_DEFAULT": true, "TRUSTWORTHY": true, "DB_CHAINING": true, "PARAMETERIZATION": true,
-	"ENABLE_BROKER": true, "DISABLE_BROKER": true, "HONOR_BROKER_PRIORITY": true, "DATE_CORRELATION_OPTIMIZATION": true,
-	"TARGET_RECOVERY_TIME": true, "DELAYED_DURABILITY": true, "ACCELERATED_DATABASE_RECOVERY": true, "SUPPLEMENTAL_LOGGING": true,
-	"VARDECIMAL_STORAGE_FORMAT": true, "NON_TRANSACTED_ACCESS": true, "TEMPORAL_HISTORY_RETENTION": true, "MIXED_PAGE_ALLOCATION": true,
-	"MEMORY_OPTIMIZED_ELEVATE_TO_SNAPSHOT": true, "CONTAINMENT": true}
+var recordedOptions = map[string]bool{
+	"AUTO_CLOSE":                           true,
+	"AUTO_SHRINK":                          true,
+	"AUTO_CREATE_STATISTICS":               true,
+	"AUTO_UPDATE_STATISTICS":               true,
+	"AUTO_UPDATE_STATISTICS_ASYNC":         true,
+	"PAGE_VERIFY":                          true,
+	"ANSI_NULL_DEFAULT":                    true,
+	"ANSI_NULLS":                           true,
+	"ANSI_PADDING":                         true,
+	"ANSI_WARNINGS":                        true,
+	"ARITHABORT":                           true,
+	"CONCAT_NULL_YIELDS_NULL":              true,
+	"NUMERIC_ROUNDABORT":                   true,
+	"QUOTED_IDENTIFIER":                    true,
+	"RECURSIVE_TRIGGERS":                   true,
+	"CURSOR_CLOSE_ON_COMMIT":               true,
+	"CURSOR_DEFAULT":                       true,
+	"TRUSTWORTHY":                          true,
+	"DB_CHAINING":                          true,
+	"PARAMETERIZATION":                     true,
+	"ENABLE_BROKER":                        true,
+	"DISABLE_BROKER":                       true,
+	"HONOR_BROKER_PRIORITY":                true,
+	"DATE_CORRELATION_OPTIMIZATION":        true,
+	"TARGET_RECOVERY_TIME":                 true,
+	"DELAYED_DURABILITY":                   true,
+	"ACCELERATED_DATABASE_RECOVERY":        true,
+	"SUPPLEMENTAL_LOGGING":                 true,
+	"VARDECIMAL_STORAGE_FORMAT":            true,
+	"NON_TRANSACTED_ACCESS":                true,
+	"TEMPORAL_HISTORY_RETENTION":           true,
+	"MIXED_PAGE_ALLOCATION":                true,
+	"MEMORY_OPTIMIZED_ELEVATE_TO_SNAPSHOT": true,
+	"CONTAINMENT":                          true,
+}
 
 // setDatabase is ALTER DATABASE ... SET option, ... [WITH termination]. All options are judged before the first is set.
 func (s *Session) setDatabase(ctx context.Context, db *Database, a syntax.DBSet, w tds.Writer) error {
@@ -43,7 +71,8 @@ func (s *Session) setDatabase(ctx context.Context, db *Database, a syntax.DBSet,
 		if value == "" {
 			value = "ON"
 		}
-		if err := s.inst.Announce(ctx, DatabaseEvent{Kind: DatabaseAltering, Database: db, Option: o.Name, Value: value}); err != nil {
+		if err := s.inst.Announce(ctx,
+			DatabaseEvent{Kind: DatabaseAltering, Database: db, Option: o.Name, Value: value}); err != nil {
 			return err
 		}
 		if err := s.setDatabaseOption(ctx, db, o, a); err != nil {
@@ -100,7 +129,8 @@ func (s *Session) setDatabaseOption(ctx context.Context, db *Database, o syntax.
 }
 
 func (s *Session) setRecovery(ctx context.Context, db *Database, value string) error {
-	model, ok := map[string]storage.RecoveryModel{"FULL": storage.Full, "BULK_LOGGED": storage.BulkLogged, "SIMPLE": storage.Simple}[value]
+	model, ok := map[string]storage.RecoveryModel{"FULL": storage.Full, "BULK_LOGGED": storage.BulkLogged,
+		"SIMPLE": storage.Simple}[value]
 	if !ok {
 		return sqlerr.New(102, 1, value)
 	}

@@ -80,7 +80,8 @@ func (s *Session) createDatabase(ctx context.Context, n *syntax.CreateDatabase, 
 		}
 	}
 	if !n.ForAttach && !n.ForAttachRebuildLog {
-		info.Options["QUERY_STORE"] = "ON" // of new databases since SQL Server 2022 (docs/relational-databases/performance/monitoring-performance-by-using-the-query-store.md)
+		// of new databases since SQL Server 2022 (docs/relational-databases/performance/monitoring-performance-by-using-the-query-store.md)
+		info.Options["QUERY_STORE"] = "ON"
 	}
 	var err error
 	if info.Files, err = s.inst.declaredFiles(n); err != nil {
@@ -139,7 +140,8 @@ func (s *Session) dropOne(ctx context.Context, db *Database) error {
 		return sqlerr.New(3708, 4, "drop", "database", db.Name(), "database")
 	}
 	// Source: docs/t-sql/statements/drop-database-transact-sql.md (Permissions).
-	if s.require(ctx, Permission{Name: "CONTROL", Database: db}) != nil && s.require(ctx, Permission{Name: "ALTER ANY DATABASE"}) != nil {
+	if s.require(ctx, Permission{Name: "CONTROL", Database: db}) != nil &&
+		s.require(ctx, Permission{Name: "ALTER ANY DATABASE"}) != nil {
 		return sqlerr.New(3701, 2, "drop", "database", db.Name())
 	}
 	info := db.Info()
@@ -227,7 +229,8 @@ func (s *Session) renameDatabase(ctx context.Context, db *Database, name string)
 	if s.inst.Database(name) != nil {
 		return sqlerr.New(1801, 3, name)
 	}
-	if err := s.inst.Announce(ctx, DatabaseEvent{Kind: DatabaseAltering, Database: db, Option: "NAME", Value: name}); err != nil {
+	if err := s.inst.Announce(ctx,
+		DatabaseEvent{Kind: DatabaseAltering, Database: db, Option: "NAME", Value: name}); err != nil {
 		return err
 	}
 	if db.InGroup() {
@@ -236,8 +239,8 @@ func (s *Session) renameDatabase(ctx context.Context, db *Database, name string)
 	return db.Update(ctx, func(i *DatabaseInfo) { i.Name = name })
 }
 
-// kill is KILL of a session. There are no distributed transactions that a unit of work could name, and what a session that
-// was killed had open is rolled back before it is gone.
+// kill is KILL of a session. There are no distributed transactions that a unit of work could name, and what a session
+// that was killed had open is rolled back before it is gone.
 func (s *Session) kill(ctx context.Context, n *syntax.Kill, w tds.Writer) error {
 	if err := s.require(ctx, Permission{Name: "ALTER ANY CONNECTION"}); err != nil {
 		return sqlerr.New(6102, 1)
@@ -274,12 +277,12 @@ func (s *Session) kill(ctx context.Context, n *syntax.Kill, w tds.Writer) error 
 	return sqlerr.New(6106, 1, n.SPID)
 }
 
-// killedWithin bounds KILL's wait for the session to be gone, which is soon unless it has much to roll back. Who drops its login with the next
-// statement would else be told that it is logged in (15434).
+// killedWithin bounds KILL's wait for the session to be gone, which is soon unless it has much to roll back. Who drops
+// its login with the next statement would else be told that it is logged in (15434).
 const killedWithin = 5 * time.Second
 
-// killBackground is KILL QUERY NOTIFICATION SUBSCRIPTION and KILL STATS JOB. There are no subscriptions, and no job updates
-// statistics.
+// killBackground is KILL QUERY NOTIFICATION SUBSCRIPTION and KILL STATS JOB. There are no subscriptions, and no job
+// updates statistics.
 func (s *Session) killBackground(ctx context.Context, n *syntax.KillBackground, w tds.Writer) error {
 	if err := s.require(ctx, Permission{Name: "ALTER ANY CONNECTION"}); err != nil {
 		return sqlerr.New(6102, 1)

@@ -11,7 +11,8 @@ import (
 	"geosql.dev/standin/engine"
 )
 
-// Sessions ask a database which one it is while another one changes its options. The race detector is what tells (make test-race).
+// Sessions ask a database which one it is while another one changes its options. The race detector is what tells (make
+// test-race).
 func TestADatabaseIsAskedForItsNumberWhileItsOptionsChange(t *testing.T) {
 	g := NewWithT(t)
 	s := newServer(t)

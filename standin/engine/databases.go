@@ -190,7 +190,8 @@ func (inst *Instance) missingTables(ctx context.Context, db *Database) ([]Intern
 	}
 	var missing []InternalTable
 	for _, t := range inst.registry.tables {
-		if !have[t.Name] && (t.Scope == EveryDatabase || t.Scope == MasterOnly && db.id == 1 || t.Scope == MsdbOnly && db.id == 4) {
+		if !have[t.Name] &&
+			(t.Scope == EveryDatabase || t.Scope == MasterOnly && db.id == 1 || t.Scope == MsdbOnly && db.id == 4) {
 			missing = append(missing, t)
 		}
 	}
@@ -235,7 +236,11 @@ func (inst *Instance) saveInfo(ctx context.Context, info DatabaseInfo) error {
 		return err
 	}
 	return inst.writeMaster(ctx, func(conn *sqlite.Conn) error {
-		return sqlitex.Execute(conn, "INSERT OR REPLACE INTO __databases VALUES (?, ?)", &sqlitex.ExecOptions{Args: []any{int64(info.ID), string(doc)}})
+		return sqlitex.Execute(
+			conn,
+			"INSERT OR REPLACE INTO __databases VALUES (?, ?)",
+			&sqlitex.ExecOptions{Args: []any{int64(info.ID), string(doc)}},
+		)
 	})
 }
 
@@ -318,8 +323,8 @@ func (inst *Instance) AddDatabase(ctx context.Context, info DatabaseInfo, open O
 	return db, nil
 }
 
-// ReplaceStorage closes a database's storage and opens another in its place (seeding again). When open fails the database is left
-// RECOVERY_PENDING.
+// ReplaceStorage closes a database's storage and opens another in its place (seeding again). When open fails the
+// database is left RECOVERY_PENDING.
 func (inst *Instance) ReplaceStorage(ctx context.Context, db *Database, open Opener) error {
 	inst.changing.Lock()
 	defer inst.changing.Unlock()
@@ -356,12 +361,22 @@ func (inst *Instance) RemoveDatabase(ctx context.Context, db *Database) error {
 	return inst.takeOut(ctx, db, (*storage.Database).Drop, removeClosed)
 }
 
-// takeOut takes a database out of the instance: open does what becomes of its files when they are open, closed otherwise.
-func (inst *Instance) takeOut(ctx context.Context, db *Database, open func(*storage.Database) error, closed func(storage.Files) error) error {
+// takeOut takes a database out of the instance: open does what becomes of its files when they are open, closed
+// otherwise.
+func (inst *Instance) takeOut(
+	ctx context.Context,
+	db *Database,
+	open func(*storage.Database) error,
+	closed func(storage.Files) error,
+) error {
 	inst.changing.Lock()
 	defer inst.changing.Unlock()
 	err := inst.writeMaster(ctx, func(conn *sqlite.Conn) error {
-		return sqlitex.Execute(conn, "DELETE FROM __databases WHERE id = ?", &sqlitex.ExecOptions{Args: []any{int64(db.ID())}})
+		return sqlitex.Execute(
+			conn,
+			"DELETE FROM __databases WHERE id = ?",
+			&sqlitex.ExecOptions{Args: []any{int64(db.ID())}},
+		)
 	})
 	if err != nil {
 		return fmt.Errorf("take database %q out of master: %w", db.Name(), err)
@@ -393,8 +408,23 @@ func (inst *Instance) freeID() int32 {
 func (inst *Instance) DefaultFiles(name string) []metadata.File {
 	safe := strings.NewReplacer("/", "_", "\x00", "_").Replace(name)
 	return []metadata.File{
-		{ID: 1, LogicalName: name, PhysicalName: inst.config.DataDir + "/" + safe + ".mdf", SizePages: 1024, MaxSizePages: -1, Growth: 8192},
-		{ID: 2, Log: true, LogicalName: name + "_log", PhysicalName: inst.config.LogDir + "/" + safe + "_log.ldf", SizePages: 1024, MaxSizePages: 268435456, Growth: 8192},
+		{
+			ID:           1,
+			LogicalName:  name,
+			PhysicalName: inst.config.DataDir + "/" + safe + ".mdf",
+			SizePages:    1024,
+			MaxSizePages: -1,
+			Growth:       8192,
+		},
+		{
+			ID:           2,
+			Log:          true,
+			LogicalName:  name + "_log",
+			PhysicalName: inst.config.LogDir + "/" + safe + "_log.ldf",
+			SizePages:    1024,
+			MaxSizePages: 268435456,
+			Growth:       8192,
+		},
 	}
 }
 

@@ -16,7 +16,11 @@ func (b *binder) dateBucket(sc *scope, params []ast.ScalarExpression) expr {
 	case "dayofyear", "weekday", "microsecond", "nanosecond", "tzoffset", "iso_week":
 		b.fail(9810, part, "date_bucket", "datetime2")
 	}
-	args := []expr{literal(sqltype.VarCharMax, part), b.convert(b.scalar(sc, params[1]), sqltype.BigIntType, sqltype.Implicit, 0, false), b.scalar(sc, params[2])}
+	args := []expr{
+		literal(sqltype.VarCharMax, part),
+		b.convert(b.scalar(sc, params[1]), sqltype.BigIntType, sqltype.Implicit, 0, false),
+		b.scalar(sc, params[2]),
+	}
 	if !args[2].typ.Kind.IsTemporal() {
 		args[2] = b.convert(args[2], sqltype.DateTime2Type, sqltype.Implicit, 0, false)
 	}

@@ -27,7 +27,8 @@ func (s *Session) dates() dateSettings {
 	return s.settings.dates
 }
 
-// style is a conversion's own style, or what the session's dates stand for where it gives none, in the session's language.
+// style is a conversion's own style, or what the session's dates stand for where it gives none, in the session's
+// language.
 func (s *Session) style(given int) int {
 	d := s.dates()
 	if given == 0 {

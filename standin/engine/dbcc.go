@@ -19,15 +19,33 @@ import (
 
 // dbccTakes has what the commands take behind WITH besides NO_INFOMSGS, in the parser's words.
 var dbccTakes = map[string][]string{
-	"checkdb":         {"AllErrorMessages", "ExtendedLogicalChecks", "TabLock", "EstimateOnly", "PhysicalOnly", "DataPurity", "MAXDOP"},
-	"checktable":      {"AllErrorMessages", "ExtendedLogicalChecks", "TabLock", "EstimateOnly", "PhysicalOnly", "DataPurity", "MAXDOP"},
+	"checkdb": {
+		"AllErrorMessages",
+		"ExtendedLogicalChecks",
+		"TabLock",
+		"EstimateOnly",
+		"PhysicalOnly",
+		"DataPurity",
+		"MAXDOP",
+	},
+	"checktable": {
+		"AllErrorMessages",
+		"ExtendedLogicalChecks",
+		"TabLock",
+		"EstimateOnly",
+		"PhysicalOnly",
+		"DataPurity",
+		"MAXDOP",
+	},
 	"checkfilegroup":  {"AllErrorMessages", "TabLock", "EstimateOnly", "PhysicalOnly", "MAXDOP"},
 	"checkalloc":      {"AllErrorMessages", "TabLock", "EstimateOnly"},
 	"updateusage":     {"CountRows"},
 	"opentran":        {"TableResults"},
 	"freesystemcache": {"MarkInUseForRemoval"},
-	"checkcatalog":    nil, "checkident": nil, "cleantable": nil, "dbreindex": nil, "dropcleanbuffers": nil, "freeproccache": nil, "inputbuffer": nil,
-	"freesessioncache": nil, "help": nil, "proccache": nil, "shrinkdatabase": nil, "shrinkfile": nil, "sqlperf": nil, "traceoff": nil, "traceon": nil, "tracestatus": nil, "useroptions": nil,
+	"checkcatalog":    nil, "checkident": nil, "cleantable": nil, "dbreindex": nil, "dropcleanbuffers": nil,
+	"freeproccache": nil, "inputbuffer": nil,
+	"freesessioncache": nil, "help": nil, "proccache": nil, "shrinkdatabase": nil, "shrinkfile": nil, "sqlperf": nil,
+	"traceoff": nil, "traceon": nil, "tracestatus": nil, "useroptions": nil,
 }
 
 // dbcc executes the DBCC commands that mean something here.
@@ -125,7 +143,12 @@ func (s *Session) logSpace(ctx context.Context, n *ast.DbccStatement, w tds.Writ
 		rows = append(rows, []any{db.Name(), float64(size) / (1 << 20), percent, int64(0)})
 	}
 	real := sqltype.Type{Kind: sqltype.Real}
-	cols := []tds.Column{Column("Database Name", sqltype.Sysname), Column("Log Size (MB)", real), Column("Log Space Used (%)", real), Column("Status", sqltype.IntType)}
+	cols := []tds.Column{
+		Column("Database Name", sqltype.Sysname),
+		Column("Log Size (MB)", real),
+		Column("Log Space Used (%)", real),
+		Column("Status", sqltype.IntType),
+	}
 	if err := WriteResult(w, cols, rows); err != nil {
 		return err
 	}
@@ -155,7 +178,11 @@ func (s *Session) inputBuffer(ctx context.Context, n *ast.DbccStatement, w tds.W
 		if text := other.snapshot().text; text != "" {
 			row = []any{"Language Event", int64(0), sqltype.Cut(text, 4000)}
 		}
-		cols := []tds.Column{Column("EventType", sqltype.NVarCharOf(30)), Column("Parameters", sqltype.SmallIntType), Column("EventInfo", sqltype.NVarCharOf(4000))}
+		cols := []tds.Column{
+			Column("EventType", sqltype.NVarCharOf(30)),
+			Column("Parameters", sqltype.SmallIntType),
+			Column("EventInfo", sqltype.NVarCharOf(4000)),
+		}
 		if err := WriteResult(w, cols, [][]any{row}); err != nil {
 			return err
 		}
@@ -164,8 +191,8 @@ func (s *Session) inputBuffer(ctx context.Context, n *ast.DbccStatement, w tds.W
 	return sqlerr.New(7955, 2, spid)
 }
 
-// openTransactions is DBCC OPENTRAN: the oldest open transaction in a database, as far as it is known from between batches
-// (docs/t-sql/database-console-commands/dbcc-opentran-transact-sql.md).
+// openTransactions is DBCC OPENTRAN: the oldest open transaction in a database, as far as it is known from between
+// batches (docs/t-sql/database-console-commands/dbcc-opentran-transact-sql.md).
 func (s *Session) openTransactions(ctx context.Context, n *ast.DbccStatement, w tds.Writer) error {
 	db, err := s.dbccDatabase(ctx, n)
 	if err != nil {
@@ -185,7 +212,8 @@ func (s *Session) openTransactions(ctx context.Context, n *ast.DbccStatement, w 
 	}
 	for _, other := range s.inst.Sessions() {
 		other.status.mu.Lock()
-		if other != s && other.status.openTran > 0 && other.status.database == db.ID() && (spid == 0 || other.status.began.Before(oldest)) {
+		if other != s && other.status.openTran > 0 && other.status.database == db.ID() &&
+			(spid == 0 || other.status.began.Before(oldest)) {
 			oldest, spid, name = other.status.began, other.spid, ""
 		}
 		other.status.mu.Unlock()
@@ -195,8 +223,14 @@ func (s *Session) openTransactions(ctx context.Context, n *ast.DbccStatement, w 
 		if name == "" {
 			name = "user_transaction"
 		}
-		text = fmt.Sprintf("Transaction information for database '%s'.\n\nOldest active transaction:\n    SPID (server process ID): %d\n    UID (user ID) : -1\n    Name          : %s\n    Start time    : %s",
-			db.Name(), spid, name, oldest.UTC().Format("Jan _2 2006  3:04:05.000PM"))
+		text = fmt.Sprintf(
+			"Transaction information for database '%s'.\n\nOldest active transaction:\n    SPID (server process ID): %d\n    "+
+				"UID (user ID) : -1\n    Name          : %s\n    Start time    : %s",
+			db.Name(),
+			spid,
+			name,
+			oldest.UTC().Format("Jan _2 2006  3:04:05.000PM"),
+		)
 	}
 	if err := w.Message(&sqlerr.Error{Number: 7969, State: 1, Message: text}); err != nil {
 		return err
@@ -274,7 +308,13 @@ func (s *Session) checkIdent(ctx context.Context, n *ast.DbccStatement, w tds.Wr
 
 // compareIdentity tells the identity's current value beside the column's outermost one, which it is set to when it lies
 // behind and correct is true (docs/t-sql/database-console-commands/dbcc-checkident-transact-sql.md).
-func (s *Session) compareIdentity(t *writeTarget, conn *sqlite.Conn, c *identityCounter, now string, correct bool) (string, error) {
+func (s *Session) compareIdentity(
+	t *writeTarget,
+	conn *sqlite.Conn,
+	c *identityCounter,
+	now string,
+	correct bool,
+) (string, error) {
 	column := "NULL"
 	found, outermost, err := c.outermost(t, conn)
 	if err != nil {

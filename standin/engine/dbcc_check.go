@@ -42,7 +42,12 @@ func (s *Session) dbccDatabase(ctx context.Context, n *ast.DbccStatement) (*Data
 }
 
 // dbccObject is an object that a DBCC command names, by name or number; error 2501 when it is not of those wanted.
-func (s *Session) dbccObject(ctx context.Context, db *Database, l *ast.DbccNamedLiteral, wanted func(*metadata.Object) bool) (*metadata.Catalog, *metadata.Object, error) {
+func (s *Session) dbccObject(
+	ctx context.Context,
+	db *Database,
+	l *ast.DbccNamedLiteral,
+	wanted func(*metadata.Object) bool,
+) (*metadata.Catalog, *metadata.Object, error) {
 	word, err := s.dbccWord(ctx, l)
 	if err != nil {
 		return nil, nil, err
@@ -67,7 +72,8 @@ func (s *Session) dbccObject(ctx context.Context, db *Database, l *ast.DbccNamed
 
 func isTable(o *metadata.Object) bool { return o.Kind == metadata.KindTable }
 
-// mayCheck refuses what is not understood of a check: repairs, of which there are none, and estimates of space in tempdb.
+// mayCheck refuses what is not understood of a check: repairs, of which there are none, and estimates of space in
+// tempdb.
 func (s *Session) mayCheck(ctx context.Context, n *ast.DbccStatement, db *Database) error {
 	if err := s.require(ctx, Permission{Name: "CONTROL", Database: db}); err != nil {
 		return err
@@ -105,12 +111,16 @@ func (s *Session) quickCheck(ctx context.Context, db *Database, table *metadata.
 		what = table.StorageName()
 	}
 	bad := ""
-	err = sqlitex.ExecuteTransient(conn, "PRAGMA main.quick_check("+what+")", &sqlitex.ExecOptions{ResultFunc: func(stmt *sqlite.Stmt) error {
-		if text := stmt.ColumnText(0); text != "ok" && bad == "" {
-			bad = text
-		}
-		return nil
-	}})
+	err = sqlitex.ExecuteTransient(
+		conn,
+		"PRAGMA main.quick_check("+what+")",
+		&sqlitex.ExecOptions{ResultFunc: func(stmt *sqlite.Stmt) error {
+			if text := stmt.ColumnText(0); text != "ok" && bad == "" {
+				bad = text
+			}
+			return nil
+		}},
+	)
 	if err == nil && bad != "" {
 		err = sqlerr.New(8946, 12, bad)
 	}
@@ -135,8 +145,9 @@ func dbccSays(n *ast.DbccStatement, w tds.Writer, number int32, args ...any) err
 	return w.Message(&sqlerr.Error{Number: number, State: 1, Message: sqlerr.Text(number, args...)})
 }
 
-// checkDatabase is DBCC CHECKDB, CHECKALLOC and CHECKCATALOG of a database, and CHECKFILEGROUP of a file group: a database has one store
-// (docs/t-sql/database-console-commands/dbcc-checkdb-transact-sql.md, dbcc-checkfilegroup-transact-sql.md).
+// checkDatabase is DBCC CHECKDB, CHECKALLOC and CHECKCATALOG of a database, and CHECKFILEGROUP of a file group: a
+// database has one store (docs/t-sql/database-console-commands/dbcc-checkdb-transact-sql.md,
+// dbcc-checkfilegroup-transact-sql.md).
 func (s *Session) checkDatabase(ctx context.Context, n *ast.DbccStatement, w tds.Writer) error {
 	db := s.db
 	var err error
@@ -198,7 +209,12 @@ func (s *Session) checkTable(ctx context.Context, n *ast.DbccStatement, w tds.Wr
 	if err := s.quickCheck(ctx, s.db, o); err != nil {
 		return err
 	}
-	found, err := s.Query(ctx, "SELECT SUM(row_count) AS n, SUM(used_page_count) AS pages FROM sys.dm_db_partition_stats WHERE object_id = @p1 AND index_id < 2", int64(o.ID))
+	found, err := s.Query(
+		ctx,
+		"SELECT SUM(row_count) AS n, SUM(used_page_count) AS pages FROM sys.dm_db_partition_stats WHERE object_id = @p1 "+
+			"AND index_id < 2",
+		int64(o.ID),
+	)
 	if err != nil {
 		return err
 	}
@@ -212,8 +228,9 @@ func (s *Session) checkTable(ctx context.Context, n *ast.DbccStatement, w tds.Wr
 	return dbccDone(n, w)
 }
 
-// nothingToCorrect is DBCC UPDATEUSAGE and CLEANTABLE: counts of rows and pages are always right, and dropped columns leave nothing
-// (docs/t-sql/database-console-commands/dbcc-updateusage-transact-sql.md, dbcc-cleantable-transact-sql.md).
+// nothingToCorrect is DBCC UPDATEUSAGE and CLEANTABLE: counts of rows and pages are always right, and dropped columns
+// leave nothing (docs/t-sql/database-console-commands/dbcc-updateusage-transact-sql.md,
+// dbcc-cleantable-transact-sql.md).
 func (s *Session) nothingToCorrect(ctx context.Context, n *ast.DbccStatement, w tds.Writer) error {
 	if len(n.Literals) == 0 {
 		return sqlerr.New(2583, 3)
@@ -223,7 +240,8 @@ func (s *Session) nothingToCorrect(ctx context.Context, n *ast.DbccStatement, w 
 		return err
 	}
 	if len(n.Literals) > 1 {
-		if _, _, err := s.dbccObject(ctx, db, n.Literals[1], func(o *metadata.Object) bool { return isTable(o) || o.Kind == metadata.KindView }); err != nil {
+		if _, _, err := s.dbccObject(ctx, db, n.Literals[1],
+			func(o *metadata.Object) bool { return isTable(o) || o.Kind == metadata.KindView }); err != nil {
 			return err
 		}
 	}

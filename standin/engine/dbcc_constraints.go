@@ -19,8 +19,8 @@ import (
 // violationsShown is how many rows DBCC CHECKCONSTRAINTS tells of a constraint without ALL_ERRORMSGS.
 const violationsShown = 200
 
-// checkConstraints is DBCC CHECKCONSTRAINTS: the rows that checks and foreign keys do not hold for, which came in while a constraint was not
-// enforced (docs/t-sql/database-console-commands/dbcc-checkconstraints-transact-sql.md).
+// checkConstraints is DBCC CHECKCONSTRAINTS: the rows that checks and foreign keys do not hold for, which came in while
+// a constraint was not enforced (docs/t-sql/database-console-commands/dbcc-checkconstraints-transact-sql.md).
 func (s *Session) checkConstraints(ctx context.Context, n *ast.DbccStatement, w tds.Writer) error {
 	if err := s.require(ctx, Permission{Name: "CONTROL", Database: s.db}); err != nil {
 		return err
@@ -55,22 +55,30 @@ func (s *Session) checkConstraints(ctx context.Context, n *ast.DbccStatement, w 
 	}
 	text := sqltype.Type{Kind: sqltype.VarChar, Length: 8000}
 	if len(rows) > 0 {
-		if err := WriteResult(w, []tds.Column{Column("Table", text), Column("Constraint", text), Column("Where", text)}, rows); err != nil {
+		if err := WriteResult(w, []tds.Column{Column("Table", text), Column("Constraint", text), Column("Where", text)},
+			rows); err != nil {
 			return err
 		}
 	}
 	return dbccDone(n, w)
 }
 
-// constraintsToCheck are the checks and foreign keys of the table or the one constraint that is named, else of all tables.
-func (s *Session) constraintsToCheck(ctx context.Context, n *ast.DbccStatement, sch *metadata.Catalog, all bool) ([]*metadata.Object, error) {
+// constraintsToCheck are the checks and foreign keys of the table or the one constraint that is named, else of all
+// tables.
+func (s *Session) constraintsToCheck(
+	ctx context.Context,
+	n *ast.DbccStatement,
+	sch *metadata.Catalog,
+	all bool,
+) ([]*metadata.Object, error) {
 	judged := func(o *metadata.Object) bool {
 		return o.Kind == metadata.KindCheck || o.Kind == metadata.KindForeignKey
 	}
 	var named *metadata.Object
 	if len(n.Literals) > 0 {
 		var err error
-		if _, named, err = s.dbccObject(ctx, s.db, n.Literals[0], func(o *metadata.Object) bool { return isTable(o) || judged(o) }); err != nil {
+		if _, named, err = s.dbccObject(ctx, s.db, n.Literals[0],
+			func(o *metadata.Object) bool { return isTable(o) || judged(o) }); err != nil {
 			return nil, err
 		}
 		if judged(named) {
@@ -88,7 +96,12 @@ func (s *Session) constraintsToCheck(ctx context.Context, n *ast.DbccStatement, 
 }
 
 // violations are the rows of a table that a constraint does not hold for, at most limit of them unless that is 0.
-func (s *Session) violations(ctx context.Context, sch *metadata.Catalog, c *metadata.Object, limit int) ([][]any, error) {
+func (s *Session) violations(
+	ctx context.Context,
+	sch *metadata.Catalog,
+	c *metadata.Object,
+	limit int,
+) ([][]any, error) {
 	table := sch.Objects[c.Parent]
 	if table == nil || table.Table == nil {
 		return nil, nil
@@ -100,14 +113,18 @@ func (s *Session) violations(ctx context.Context, sch *metadata.Catalog, c *meta
 	parts := make([]string, len(read))
 	for i, column := range read {
 		name, shown := "t."+quoteName(column.Name), strings.ReplaceAll(quoteName(column.Name), "'", "''")
-		parts[i] = "IIF(" + name + " IS NULL, '" + shown + " IS NULL', CONCAT('" + shown + " = ''', REPLACE(CONVERT(nvarchar(max), " + name + "), '''', ''''''), ''''))"
+		parts[i] = "IIF(" + name + " IS NULL, '" + shown + " IS NULL', CONCAT('" + shown +
+			" = ''', REPLACE(CONVERT(nvarchar(max), " + name + "), '''', ''''''), ''''))"
 	}
 	top := ""
 	if limit > 0 {
 		top = fmt.Sprintf("TOP (%d) ", limit)
 	}
 	full := quoteName(sch.SchemaName(table)) + "." + quoteName(table.Name)
-	found, err := s.Query(ctx, "SELECT "+top+"CONCAT("+strings.Join(parts, ", ' AND ', ")+", '') AS w FROM "+full+" AS t WHERE "+where)
+	found, err := s.Query(
+		ctx,
+		"SELECT "+top+"CONCAT("+strings.Join(parts, ", ' AND ', ")+", '') AS w FROM "+full+" AS t WHERE "+where,
+	)
 	if err != nil {
 		return nil, err
 	}
@@ -119,7 +136,11 @@ func (s *Session) violations(ctx context.Context, sch *metadata.Catalog, c *meta
 }
 
 // violated is the condition of the rows of a table that a constraint does not hold for, and the columns that it reads.
-func (s *Session) violated(ctx context.Context, sch *metadata.Catalog, table, c *metadata.Object) (string, []*metadata.Column, error) {
+func (s *Session) violated(
+	ctx context.Context,
+	sch *metadata.Catalog,
+	table, c *metadata.Object,
+) (string, []*metadata.Column, error) {
 	var read []*metadata.Column
 	if c.Kind == metadata.KindCheck {
 		d := &ddl{s: s, ctx: ctx, space: s.db.ID(), db: s.db, sch: sch}
@@ -145,6 +166,16 @@ func (s *Session) violated(ctx context.Context, sch *metadata.Catalog, table, c 
 		given = append(given, "t."+quoteName(own.Name)+" IS NOT NULL")
 		same = append(same, "p."+quoteName(other.Name)+" = t."+quoteName(own.Name))
 	}
-	return strings.Join(given, " AND ") + " AND NOT EXISTS (SELECT * FROM " + quoteName(sch.SchemaName(parent)) + "." + quoteName(parent.Name) + " AS p WHERE " +
-		strings.Join(same, " AND ") + ")", read, nil
+	return strings.Join(
+		given,
+		" AND ",
+	) + " AND NOT EXISTS (SELECT * FROM " + quoteName(
+		sch.SchemaName(parent),
+	) + "." + quoteName(
+		parent.Name,
+	) + " AS p WHERE " +
+		strings.Join(
+			same,
+			" AND ",
+		) + ")", read, nil
 }

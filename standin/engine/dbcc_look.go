@@ -13,15 +13,19 @@ import (
 	"geosql.dev/standin/tds"
 )
 
-// dbccSyntax is what DBCC HELP knows: the commands that are executed here, with what they take (docs/t-sql/database-console-commands).
+// dbccSyntax is what DBCC HELP knows: the commands that are executed here, with what they take
+// (docs/t-sql/database-console-commands).
 var dbccSyntax = []string{
 	"CHECKALLOC [ ( database [ , NOINDEX ] ) ] [ WITH [ ALL_ERRORMSGS ] [ , NO_INFOMSGS ] [ , TABLOCK ] ]",
 	"CHECKCATALOG [ ( database ) ] [ WITH NO_INFOMSGS ]",
 	"CHECKCONSTRAINTS [ ( table | constraint ) ] [ WITH [ ALL_CONSTRAINTS ] [ , NO_INFOMSGS ] ]",
-	"CHECKDB [ ( database [ , NOINDEX ] ) ] [ WITH [ ALL_ERRORMSGS ] [ , EXTENDED_LOGICAL_CHECKS ] [ , NO_INFOMSGS ] [ , TABLOCK ] [ , PHYSICAL_ONLY | DATA_PURITY ] [ , MAXDOP = n ] ]",
-	"CHECKFILEGROUP [ ( filegroup [ , NOINDEX ] ) ] [ WITH [ ALL_ERRORMSGS ] [ , NO_INFOMSGS ] [ , TABLOCK ] [ , PHYSICAL_ONLY ] [ , MAXDOP = n ] ]",
+	"CHECKDB [ ( database [ , NOINDEX ] ) ] [ WITH [ ALL_ERRORMSGS ] [ , EXTENDED_LOGICAL_CHECKS ] [ , NO_INFOMSGS ] [ " +
+		", TABLOCK ] [ , PHYSICAL_ONLY | DATA_PURITY ] [ , MAXDOP = n ] ]",
+	"CHECKFILEGROUP [ ( filegroup [ , NOINDEX ] ) ] [ WITH [ ALL_ERRORMSGS ] [ , NO_INFOMSGS ] [ , TABLOCK ] [ , " +
+		"PHYSICAL_ONLY ] [ , MAXDOP = n ] ]",
 	"CHECKIDENT ( table [ , NORESEED | RESEED [ , value ] ] ) [ WITH NO_INFOMSGS ]",
-	"CHECKTABLE ( table [ , NOINDEX | index ] ) [ WITH [ ALL_ERRORMSGS ] [ , EXTENDED_LOGICAL_CHECKS ] [ , NO_INFOMSGS ] [ , TABLOCK ] [ , PHYSICAL_ONLY | DATA_PURITY ] [ , MAXDOP = n ] ]",
+	"CHECKTABLE ( table [ , NOINDEX | index ] ) [ WITH [ ALL_ERRORMSGS ] [ , EXTENDED_LOGICAL_CHECKS ] [ , NO_INFOMSGS " +
+		"] [ , TABLOCK ] [ , PHYSICAL_ONLY | DATA_PURITY ] [ , MAXDOP = n ] ]",
 	"CLEANTABLE ( database , table [ , batch_size ] ) [ WITH NO_INFOMSGS ]",
 	"DBREINDEX ( table [ , index [ , fillfactor ] ] ) [ WITH NO_INFOMSGS ]",
 	"DROPCLEANBUFFERS [ WITH NO_INFOMSGS ]",
@@ -49,7 +53,12 @@ func (s *Session) dbccHelp(ctx context.Context, n *ast.DbccStatement, w tds.Writ
 		return sqlerr.New(2583, 3)
 	}
 	if !s.login.Sysadmin {
-		return &sqlerr.Error{Number: 2571, Class: 14, State: 4, Message: "User '" + s.login.Name + "' does not have permission to run DBCC help."}
+		return &sqlerr.Error{
+			Number:  2571,
+			Class:   14,
+			State:   4,
+			Message: "User '" + s.login.Name + "' does not have permission to run DBCC help.",
+		}
 	}
 	word, err := s.dbccWord(ctx, n.Literals[0])
 	if err != nil {
@@ -72,13 +81,18 @@ func (s *Session) dbccHelp(ctx context.Context, n *ast.DbccStatement, w tds.Writ
 		}
 	}
 	if !found {
-		return &sqlerr.Error{Number: 8987, Class: 16, State: 1, Message: "No help available for DBCC statement '" + word + "'."}
+		return &sqlerr.Error{
+			Number:  8987,
+			Class:   16,
+			State:   1,
+			Message: "No help available for DBCC statement '" + word + "'.",
+		}
 	}
 	return dbccDone(n, w)
 }
 
-// clearStatistics is DBCC SQLPERF of a view of waits or latches with CLEAR: neither is counted here, so there is nothing to reset
-// (docs/t-sql/database-console-commands/dbcc-sqlperf-transact-sql.md).
+// clearStatistics is DBCC SQLPERF of a view of waits or latches with CLEAR: neither is counted here, so there is
+// nothing to reset (docs/t-sql/database-console-commands/dbcc-sqlperf-transact-sql.md).
 func (s *Session) clearStatistics(ctx context.Context, n *ast.DbccStatement, w tds.Writer) error {
 	view, err := s.dbccWord(ctx, n.Literals[0])
 	if err != nil {
@@ -88,7 +102,8 @@ func (s *Session) clearStatistics(ctx context.Context, n *ast.DbccStatement, w t
 	if err != nil {
 		return err
 	}
-	if !slices.Contains([]string{"sys.dm_os_wait_stats", "sys.dm_os_latch_stats"}, lower(view)) || !strings.EqualFold(clear, "CLEAR") {
+	if !slices.Contains([]string{"sys.dm_os_wait_stats", "sys.dm_os_latch_stats"}, lower(view)) ||
+		!strings.EqualFold(clear, "CLEAR") {
 		return unsupported("DBCC SQLPERF (" + view + ", " + clear + ")")
 	}
 	if err := s.require(ctx, Permission{Name: "ALTER SERVER STATE"}); err != nil {
@@ -108,7 +123,8 @@ func (s *Session) procedureCache(ctx context.Context, n *ast.DbccStatement, w td
 		row[i] = int64(0)
 	}
 	var cols []tds.Column
-	for _, name := range []string{"num proc buffs", "num proc buffs used", "num proc buffs active", "proc cache size", "proc cache used", "proc cache active"} {
+	for _, name := range []string{"num proc buffs", "num proc buffs used", "num proc buffs active", "proc cache size",
+		"proc cache used", "proc cache active"} {
 		cols = append(cols, Column(name, intT))
 	}
 	if err := WriteResult(w, cols, [][]any{row}); err != nil {
@@ -119,15 +135,17 @@ func (s *Session) procedureCache(ctx context.Context, n *ast.DbccStatement, w td
 
 // The columns of the results of DBCC SHOW_STATISTICS; ~ stands for a space in a name.
 const (
-	statisticsHeader = "Name sysname, Updated nvarchar(20), Rows bigint, Rows~Sampled bigint, Steps smallint, Density real, Average~Key~Length real, String~Index nchar(3), Filter~Expression nvarchar(4000), " +
+	statisticsHeader = "Name sysname, Updated nvarchar(20), Rows bigint, Rows~Sampled bigint, Steps smallint, Density " +
+		"real, Average~Key~Length real, String~Index nchar(3), Filter~Expression nvarchar(4000), " +
 		"Unfiltered~Rows bigint, Persisted~Sample~Percent float"
 	statisticsDensities = "All~Density real, Average~Length real, Columns nvarchar(4000)"
-	statisticsHistogram = "RANGE_HI_KEY sql_variant, RANGE_ROWS real, EQ_ROWS real, DISTINCT_RANGE_ROWS bigint, AVG_RANGE_ROWS real"
+	statisticsHistogram = "RANGE_HI_KEY sql_variant, RANGE_ROWS real, EQ_ROWS real, DISTINCT_RANGE_ROWS bigint, " +
+		"AVG_RANGE_ROWS real"
 )
 
-// showStatistics is DBCC SHOW_STATISTICS. Statistics are definitions without content here, so of the header's numbers none is known but those of
-// what there is not, and densities and histogram are empty, as they are where no data were read
-// (docs/t-sql/database-console-commands/dbcc-show-statistics-transact-sql.md, Remarks).
+// showStatistics is DBCC SHOW_STATISTICS. Statistics are definitions without content here, so of the header's numbers
+// none is known but those of what there is not, and densities and histogram are empty, as they are where no data were
+// read (docs/t-sql/database-console-commands/dbcc-show-statistics-transact-sql.md, Remarks).
 func (s *Session) showStatistics(ctx context.Context, n *ast.DbccStatement, w tds.Writer) error {
 	if len(n.Literals) != 2 {
 		return sqlerr.New(2583, 3)
@@ -150,11 +168,17 @@ func (s *Session) showStatistics(ctx context.Context, n *ast.DbccStatement, w td
 	if err != nil {
 		return err
 	}
-	if err := s.require(ctx, Permission{Name: "SELECT", Database: s.db, Schema: sch.SchemaName(o), Object: o.Name, ObjectID: o.ID}); err != nil {
+	if err := s.require(ctx, Permission{Name: "SELECT", Database: s.db, Schema: sch.SchemaName(o), Object: o.Name,
+		ObjectID: o.ID}); err != nil {
 		return err
 	}
-	header, err := s.RowsOf(ctx, s.db, `SELECT s.name, CONVERT(nvarchar(20), CAST(STATS_DATE(s.object_id, s.stats_id) AS datetime), 100), CAST(NULL AS bigint), CAST(NULL AS bigint), CAST(0 AS smallint), CAST(NULL AS real),
-		CAST(NULL AS real), N'NO ', s.filter_definition, CAST(NULL AS bigint), CAST(0 AS float) FROM sys.stats AS s WHERE s.object_id = @p1 AND s.name = @p2`, []any{int64(o.ID), target})
+	header, err := s.RowsOf(
+		ctx,
+		s.db,
+		`SELECT s.name, CONVERT(nvarchar(20), CAST(STATS_DATE(s.object_id, s.stats_id) AS datetime), 100), CAST(NULL AS bigint), CAST(NULL AS bigint), CAST(0 AS smallint), CAST(NULL AS real),
+		CAST(NULL AS real), N'NO ', s.filter_definition, CAST(NULL AS bigint), CAST(0 AS float) FROM sys.stats AS s WHERE s.object_id = @p1 AND s.name = @p2`,
+		[]any{int64(o.ID), target},
+	)
 	if err != nil {
 		return err
 	}
@@ -164,7 +188,8 @@ func (s *Session) showStatistics(ctx context.Context, n *ast.DbccStatement, w td
 	for _, part := range []struct {
 		option, columns string
 		rows            [][]any
-	}{{"StatHeader", statisticsHeader, header}, {"DensityVector", statisticsDensities, nil}, {"Histogram", statisticsHistogram, nil}} {
+	}{{"StatHeader", statisticsHeader, header}, {"DensityVector", statisticsDensities, nil},
+		{"Histogram", statisticsHistogram, nil}} {
 		if len(wanted) > 0 && !wanted[part.option] {
 			continue
 		}
@@ -180,17 +205,25 @@ func (s *Session) showStatistics(ctx context.Context, n *ast.DbccStatement, w td
 }
 
 // logInfo is DBCC LOGINFO, which sys.dm_db_log_info has taken the place of
-// (docs/relational-databases/system-dynamic-management-views/sys-dm-db-log-info-transact-sql.md); its columns are recalled, not read.
+// (docs/relational-databases/system-dynamic-management-views/sys-dm-db-log-info-transact-sql.md); its columns are
+// recalled, not read.
 func (s *Session) logInfo(ctx context.Context, n *ast.DbccStatement, w tds.Writer) error {
 	db, err := s.dbccDatabase(ctx, n)
 	if err != nil {
 		return err
 	}
-	rows, err := s.RowsOf(ctx, s.db, `SELECT 0, CAST(file_id AS int), CAST(vlf_size_mb * 1048576 AS bigint), vlf_begin_offset, CAST(vlf_sequence_number AS int), vlf_status, vlf_parity, CAST(0 AS numeric(25)) FROM sys.dm_db_log_info(@p1)`, []any{int64(db.ID())})
+	rows, err := s.RowsOf(
+		ctx,
+		s.db,
+		`SELECT 0, CAST(file_id AS int), CAST(vlf_size_mb * 1048576 AS bigint), vlf_begin_offset, CAST(vlf_sequence_number AS int), vlf_status, vlf_parity, CAST(0 AS numeric(25)) FROM sys.dm_db_log_info(@p1)`,
+		[]any{int64(db.ID())},
+	)
 	if err != nil {
 		return err
 	}
-	if err := WriteResult(w, columns("RecoveryUnitId int, FileId int, FileSize bigint, StartOffset bigint, FSeqNo int, Status int, Parity tinyint, CreateLSN numeric(25,0)"), rows); err != nil {
+	if err := WriteResult(w,
+		columns("RecoveryUnitId int, FileId int, FileSize bigint, StartOffset bigint, FSeqNo int, Status int, Parity "+
+			"tinyint, CreateLSN numeric(25,0)"), rows); err != nil {
 		return err
 	}
 	return dbccDone(n, w)

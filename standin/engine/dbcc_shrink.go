@@ -66,7 +66,14 @@ func (s *Session) shrinkFile(ctx context.Context, n *ast.DbccStatement, w tds.Wr
 		}
 	}
 	small, whole := sqltype.SmallIntType, sqltype.IntType
-	cols := []tds.Column{Column("DbId", small), Column("FileId", small), Column("CurrentSize", whole), Column("MinimumSize", whole), Column("UsedPages", whole), Column("EstimatedPages", whole)}
+	cols := []tds.Column{
+		Column("DbId", small),
+		Column("FileId", small),
+		Column("CurrentSize", whole),
+		Column("MinimumSize", whole),
+		Column("UsedPages", whole),
+		Column("EstimatedPages", whole),
+	}
 	row := []any{int64(s.db.ID()), int64(f.ID), s.db.Pages(f), minimum, s.db.usedPages(f), s.db.Pages(f)}
 	if err := WriteResult(w, cols, [][]any{row}); err != nil {
 		return err
@@ -74,8 +81,13 @@ func (s *Session) shrinkFile(ctx context.Context, n *ast.DbccStatement, w tds.Wr
 	return dbccDone(n, w)
 }
 
-// shrinkTo reads what follows the file in DBCC SHRINKFILE: a size in pages, -1 for what is on disk, and whether space is given back.
-func (s *Session) shrinkTo(ctx context.Context, n *ast.DbccStatement, f metadata.File) (target int64, truncate bool, err error) {
+// shrinkTo reads what follows the file in DBCC SHRINKFILE: a size in pages, -1 for what is on disk, and whether space
+// is given back.
+func (s *Session) shrinkTo(
+	ctx context.Context,
+	n *ast.DbccStatement,
+	f metadata.File,
+) (target int64, truncate bool, err error) {
 	truncate = true
 	for _, l := range n.Literals[1:] {
 		word, err := s.dbccWord(ctx, l)
@@ -104,8 +116,8 @@ func (s *Session) shrinkTo(ctx context.Context, n *ast.DbccStatement, f metadata
 	return target, truncate, nil
 }
 
-// emptyFile is EMPTYFILE: what the file had is in the others of its file group from now on, and nothing is put there again. 2555: there
-// is no other to take it.
+// emptyFile is EMPTYFILE: what the file had is in the others of its file group from now on, and nothing is put there
+// again. 2555: there is no other to take it.
 func (s *Session) emptyFile(ctx context.Context, f metadata.File) error {
 	if f.ID <= 2 || s.db.System() {
 		return nil
@@ -185,8 +197,8 @@ func (s *Session) giveBack(ctx context.Context, db *Database, f metadata.File, t
 	})
 }
 
-// shrinkDatabase is DBCC SHRINKDATABASE, which does the same to all files of a database; those that have nothing to give are left out
-// with a message (docs/t-sql/database-console-commands/dbcc-shrinkdatabase-transact-sql.md).
+// shrinkDatabase is DBCC SHRINKDATABASE, which does the same to all files of a database; those that have nothing to
+// give are left out with a message (docs/t-sql/database-console-commands/dbcc-shrinkdatabase-transact-sql.md).
 func (s *Session) shrinkDatabase(ctx context.Context, n *ast.DbccStatement, w tds.Writer) error {
 	db, err := s.dbccDatabase(ctx, n)
 	if err != nil {

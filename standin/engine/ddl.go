@@ -115,7 +115,15 @@ func (d *ddl) run(sql string) error {
 // newObject makes an object with a fresh ID; it is not saved yet.
 func (d *ddl) newObject(name objectName, kind string) *metadata.Object {
 	now := time.Now().UTC()
-	o := &metadata.Object{ID: d.nextID(), Name: name.name, Kind: kind, Created: now, Modified: now, Schema: 1, Properties: map[string]string{}}
+	o := &metadata.Object{
+		ID:         d.nextID(),
+		Name:       name.name,
+		Kind:       kind,
+		Created:    now,
+		Modified:   now,
+		Schema:     1,
+		Properties: map[string]string{},
+	}
 	if d.space != tempSpace {
 		if n := d.sch.SchemaByName(d.schemaNamed(name)); n != nil {
 			o.Schema = n.ID
@@ -130,8 +138,11 @@ func (d *ddl) nextID() int32 {
 		return d.s.local.next - 1000
 	}
 	var n int64
-	_ = sqlitex.Execute(d.conn, "UPDATE __catalog SET next_object = (next_object + 16000057) % 2147483647 RETURNING next_object",
-		&sqlitex.ExecOptions{ResultFunc: func(stmt *sqlite.Stmt) error { n = stmt.ColumnInt64(0); return nil }})
+	_ = sqlitex.Execute(
+		d.conn,
+		"UPDATE __catalog SET next_object = (next_object + 16000057) % 2147483647 RETURNING next_object",
+		&sqlitex.ExecOptions{ResultFunc: func(stmt *sqlite.Stmt) error { n = stmt.ColumnInt64(0); return nil }},
+	)
 	for d.sch.Objects[int32(n)] != nil || n < 1000 {
 		n++
 	}
@@ -160,11 +171,12 @@ func (d *ddl) place(name objectName) error {
 	return nil
 }
 
-// hides tells whether the module that runs may make a temporary table with the name of o, which one of its callers made: its own is
-// gone when it ends (docs/t-sql/statements/create-table-transact-sql.md, Temporary tables).
+// hides tells whether the module that runs may make a temporary table with the name of o, which one of its callers
+// made: its own is gone when it ends (docs/t-sql/statements/create-table-transact-sql.md, Temporary tables).
 func (d *ddl) hides(o *metadata.Object) bool {
 	f := d.s.frame()
-	return f != nil && f.ownsTables() && o.Kind == metadata.KindTable && !strings.HasPrefix(o.Name, "##") && o.Properties["frame"] != fmt.Sprintf("%p", f)
+	return f != nil && f.ownsTables() && o.Kind == metadata.KindTable && !strings.HasPrefix(o.Name, "##") &&
+		o.Properties["frame"] != fmt.Sprintf("%p", f)
 }
 
 // save stores an object's metadata.
@@ -242,7 +254,8 @@ func (d *ddl) createTable(o *metadata.Object) error {
 	return d.save(o)
 }
 
-// createIndex makes an index in SQLite. A unique index has a twin for rows with NULLs, which SQL Server takes for equal.
+// createIndex makes an index in SQLite. A unique index has a twin for rows with NULLs, which SQL Server takes for
+// equal.
 func (d *ddl) createIndex(o *metadata.Object, i *metadata.Index) error {
 	if i.PrimaryKey && o.Table.RowidColumn != 0 || i.Disabled {
 		return nil
@@ -286,13 +299,17 @@ func (d *ddl) createIndex(o *metadata.Object, i *metadata.Index) error {
 		where = " WHERE " + filter
 	}
 	name := indexStorageName(o.ID, i.ID)
-	err := d.run("CREATE " + unique + "INDEX " + name + " ON " + o.StorageName() + " (" + strings.Join(keys, ", ") + ")" + where)
+	err := d.run(
+		"CREATE " + unique + "INDEX " + name + " ON " + o.StorageName() + " (" + strings.Join(keys, ", ") + ")" + where,
+	)
 	if err == nil && i.Unique && len(nulls) > 0 {
 		cond := "(" + strings.Join(nulls, " OR ") + ")"
 		if filter != "" {
 			cond += " AND " + filter
 		}
-		err = d.run("CREATE UNIQUE INDEX " + name + "n ON " + o.StorageName() + " (" + strings.Join(wrapped, ", ") + ") WHERE " + cond)
+		err = d.run(
+			"CREATE UNIQUE INDEX " + name + "n ON " + o.StorageName() + " (" + strings.Join(wrapped, ", ") + ") WHERE " + cond,
+		)
 	}
 	if err != nil && strings.Contains(err.Error(), "UNIQUE constraint failed") {
 		return sqlerr.New(1505, 1, d.sch.SchemaName(o)+"."+o.Name, i.Name, d.duplicateRow(o, i, keys, where))
@@ -339,7 +356,13 @@ func (d *ddl) enforceForeignKey(child, fk *metadata.Object) error {
 		fail = fmt.Sprintf("SELECT tsql_defer(%d);", fk.ID)
 	}
 	judges := judges(fk)
-	orphan := fmt.Sprintf("%s AND %s AND NOT EXISTS (SELECT 1 FROM %s WHERE %s)", judges, strings.Join(given, " AND "), parent.StorageName(), eq("parent"))
+	orphan := fmt.Sprintf(
+		"%s AND %s AND NOT EXISTS (SELECT 1 FROM %s WHERE %s)",
+		judges,
+		strings.Join(given, " AND "),
+		parent.StorageName(),
+		eq("parent"),
+	)
 	hasChild := fmt.Sprintf("EXISTS (SELECT 1 FROM %s WHERE %s)", child.StorageName(), eq("child"))
 	moved := "(" + strings.Join(changed, " OR ") + ")"
 	onDelete, err := d.action(k, pairs, k.OnDelete, child, hasChild, fail, eq("child"), false)
@@ -352,9 +375,18 @@ func (d *ddl) enforceForeignKey(child, fk *metadata.Object) error {
 	}
 	triggers := map[string]string{
 		"i": fmt.Sprintf("AFTER INSERT ON %s WHEN %s BEGIN %s END", child.StorageName(), orphan, fail),
-		"u": fmt.Sprintf("AFTER UPDATE%s ON %s WHEN %s BEGIN %s END", updateOf(child, k.Columns), child.StorageName(), orphan, fail),
+		"u": fmt.Sprintf(
+			"AFTER UPDATE%s ON %s WHEN %s BEGIN %s END",
+			updateOf(child, k.Columns),
+			child.StorageName(),
+			orphan,
+			fail,
+		),
 		"d": "AFTER DELETE ON " + parent.StorageName() + " WHEN " + judges + " AND " + onDelete,
-		"p": "AFTER UPDATE" + updateOf(parent, k.RefColumns) + " ON " + parent.StorageName() + " WHEN " + judges + " AND " + moved + " AND " + onUpdate,
+		"p": "AFTER UPDATE" + updateOf(
+			parent,
+			k.RefColumns,
+		) + " ON " + parent.StorageName() + " WHEN " + judges + " AND " + moved + " AND " + onUpdate,
 	}
 	suffixes := make([]string, 0, len(triggers))
 	for suffix := range triggers {
@@ -370,7 +402,14 @@ func (d *ddl) enforceForeignKey(child, fk *metadata.Object) error {
 }
 
 // action is the rest of a trigger on the referenced table.
-func (d *ddl) action(k *metadata.ForeignKey, pairs []keyPair, action string, child *metadata.Object, hasChild, fail, match string, update bool) (string, error) {
+func (d *ddl) action(
+	k *metadata.ForeignKey,
+	pairs []keyPair,
+	action string,
+	child *metadata.Object,
+	hasChild, fail, match string,
+	update bool,
+) (string, error) {
 	sets := make([]string, len(k.Columns))
 	for i, c := range k.Columns {
 		sets[i] = metadata.ColumnName(c) + " = NULL"
@@ -389,7 +428,12 @@ func (d *ddl) action(k *metadata.ForeignKey, pairs []keyPair, action string, chi
 	case action == "CASCADE" && !update:
 		return fmt.Sprintf("1 BEGIN DELETE FROM %s WHERE %s; END", child.StorageName(), match), nil
 	case action == "CASCADE", action == "SET_NULL", action == "SET_DEFAULT":
-		return fmt.Sprintf("1 BEGIN UPDATE %s SET %s WHERE %s; END", child.StorageName(), strings.Join(sets, ", "), match), nil
+		return fmt.Sprintf(
+			"1 BEGIN UPDATE %s SET %s WHERE %s; END",
+			child.StorageName(),
+			strings.Join(sets, ", "),
+			match,
+		), nil
 	}
 	return hasChild + " BEGIN " + fail + " END", nil
 }

@@ -19,7 +19,12 @@ import (
 )
 
 // changeTable runs f on a table; verb is what the extensions are asked about.
-func (s *Session) changeTable(ctx context.Context, n *ast.SchemaObjectName, verb string, f func(d *ddl, o *metadata.Object) error) error {
+func (s *Session) changeTable(
+	ctx context.Context,
+	n *ast.SchemaObjectName,
+	verb string,
+	f func(d *ddl, o *metadata.Object) error,
+) error {
 	name := nameOf(n)
 	return s.changeSchema(ctx, name, func(d *ddl) error {
 		o, err := d.tableForDDL(name, 4902)
@@ -51,7 +56,13 @@ func (s *Session) objectEvent(ctx context.Context, d *ddl, verb string, o *metad
 
 func (s *Session) alterTableAdd(ctx context.Context, n *ast.AlterTableAddTableElementStatement, w tds.Writer) error {
 	return s.alterTable(ctx, n, n.SchemaObjectName, func(d *ddl, o *metadata.Object) error {
-		b := &tableBuilder{d: d, o: o, altering: true, verb: "ALTER TABLE", noCheck: n.ExistingRowsCheckEnforcement == "NoCheck"}
+		b := &tableBuilder{
+			d:        d,
+			o:        o,
+			altering: true,
+			verb:     "ALTER TABLE",
+			noCheck:  n.ExistingRowsCheckEnforcement == "NoCheck",
+		}
 		if len(n.Definition.ColumnDefinitions)+len(n.Definition.TableConstraints)+len(n.Definition.Indexes) == 0 {
 			return sqlerr.New(8135, 0, o.Name) // the parser drops a key that lists no columns
 		}
@@ -144,7 +155,13 @@ func (b *tableBuilder) fillColumn(c *metadata.Column, withValues bool) error {
 	value := ""
 	switch {
 	case c.Identity != nil:
-		value = fmt.Sprintf("%d + %d * (SELECT count(*) FROM %s x WHERE x.rowid < %s.rowid)", c.Identity.Seed, c.Identity.Increment, b.o.StorageName(), b.o.StorageName())
+		value = fmt.Sprintf(
+			"%d + %d * (SELECT count(*) FROM %s x WHERE x.rowid < %s.rowid)",
+			c.Identity.Seed,
+			c.Identity.Increment,
+			b.o.StorageName(),
+			b.o.StorageName(),
+		)
 	case c.Type.Kind == sqltype.RowVersion:
 		value = "tsql_rowversion(0)"
 	case c.Default != 0:
@@ -171,7 +188,9 @@ func (b *tableBuilder) fillWith(c *metadata.Column, p *plan, t *writeTarget) err
 		st.quiet = true
 		defer func() { st.quiet = false }()
 	}
-	stmt, _, err := b.d.conn.PrepareTransient("UPDATE " + b.o.StorageName() + " SET " + metadata.ColumnName(c.ID) + " = " + p.sql)
+	stmt, _, err := b.d.conn.PrepareTransient(
+		"UPDATE " + b.o.StorageName() + " SET " + metadata.ColumnName(c.ID) + " = " + p.sql,
+	)
 	if err != nil {
 		return err
 	}
@@ -279,10 +298,13 @@ func (b *tableBuilder) dependents(c *metadata.Column, next metadata.Column) erro
 	return nil
 }
 
-// resized tells whether a change gives a column of variable length another length alone, and grown whether that is not a shorter one.
+// resized tells whether a change gives a column of variable length another length alone, and grown whether that is not
+// a shorter one.
 func resized(c *metadata.Column, next metadata.Column) (is, grown bool) {
 	switch k := c.Type.Kind; {
-	case k != sqltype.VarChar && k != sqltype.NVarChar && k != sqltype.VarBinary, next.Type.Kind != k, next.CollationKey() != c.CollationKey():
+	case k != sqltype.VarChar && k != sqltype.NVarChar && k != sqltype.VarBinary,
+		next.Type.Kind != k,
+		next.CollationKey() != c.CollationKey():
 		return false, false
 	}
 	longest := next.Type.Length == sqltype.MaxLength
@@ -298,12 +320,22 @@ func (b *tableBuilder) convertColumn(c *metadata.Column, next metadata.Column) e
 	if err := sqltype.Convertible(old.Type, next.Type, sqltype.Assign); err != nil {
 		return err
 	}
-	sql := fmt.Sprintf("tsql_store(%s,%d,%d,%d)", metadata.ColumnName(c.ID), sqltype.Pack(old.Type), sqltype.Pack(next.Type), c.ID)
+	sql := fmt.Sprintf(
+		"tsql_store(%s,%d,%d,%d)",
+		metadata.ColumnName(c.ID),
+		sqltype.Pack(old.Type),
+		sqltype.Pack(next.Type),
+		c.ID,
+	)
 	return b.fillWith(c, &plan{sql: sql}, b.d.target(b.o, "UPDATE"))
 }
 
 // alterConstraints is ALTER TABLE ... [WITH CHECK] CHECK | NOCHECK CONSTRAINT.
-func (s *Session) alterConstraints(ctx context.Context, n *ast.AlterTableConstraintModificationStatement, w tds.Writer) error {
+func (s *Session) alterConstraints(
+	ctx context.Context,
+	n *ast.AlterTableConstraintModificationStatement,
+	w tds.Writer,
+) error {
 	return s.alterTable(ctx, n, n.SchemaObjectName, func(d *ddl, o *metadata.Object) error {
 		disable := n.ConstraintEnforcement == "NoCheck"
 		for _, child := range append([]*metadata.Object(nil), d.sch.Children(o.ID)...) {

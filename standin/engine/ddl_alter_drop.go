@@ -55,7 +55,8 @@ func (d *ddl) dropColumn(o *metadata.Object, name string, ifExists bool) error {
 		if i.Constraint != 0 {
 			what = "object"
 		}
-		if slices.Contains(i.Included, c.ID) || slices.ContainsFunc(i.Keys, func(k metadata.Key) bool { return k.Column == c.ID }) {
+		if slices.Contains(i.Included, c.ID) ||
+			slices.ContainsFunc(i.Keys, func(k metadata.Key) bool { return k.Column == c.ID }) {
 			return sqlerr.New(5074, 1, what, i.Name, "column", name)
 		}
 	}
@@ -157,7 +158,8 @@ func (d *ddl) dropKey(o, con *metadata.Object, to *ast.FileGroupOrPartitionSchem
 	return nil
 }
 
-// freeRowid gives a table whose primary key was SQLite's row number a hidden one instead, so that the column may repeat.
+// freeRowid gives a table whose primary key was SQLite's row number a hidden one instead, so that the column may
+// repeat.
 func (d *ddl) freeRowid(o *metadata.Object) error {
 	var columns, names []string
 	for _, c := range o.Table.Columns {
@@ -167,7 +169,8 @@ func (d *ddl) freeRowid(o *metadata.Object) error {
 	}
 	constraints := []*metadata.Object{}
 	for _, x := range d.sch.Objects {
-		if x.Kind == metadata.KindCheck && x.Parent == o.ID && !x.Disabled || x.ForeignKey != nil && (x.Parent == o.ID || x.ForeignKey.Referenced == o.ID) && !x.Disabled {
+		if x.Kind == metadata.KindCheck && x.Parent == o.ID && !x.Disabled ||
+			x.ForeignKey != nil && (x.Parent == o.ID || x.ForeignKey.Referenced == o.ID) && !x.Disabled {
 			constraints = append(constraints, x)
 			if err := d.release(x); err != nil {
 				return err
@@ -182,7 +185,8 @@ func (d *ddl) freeRowid(o *metadata.Object) error {
 		}
 	}
 	err := d.run("CREATE TABLE " + name + "_new (__rowid INTEGER PRIMARY KEY, " + strings.Join(columns, ", ") + "); " +
-		"INSERT INTO " + name + "_new (" + list + ") SELECT " + list + " FROM " + name + " ORDER BY rowid; DROP TABLE " + name +
+		"INSERT INTO " + name + "_new (" + list + ") SELECT " + list + " FROM " + name + " ORDER BY rowid; DROP TABLE " +
+		name +
 		"; ALTER TABLE " + name + "_new RENAME TO " + name)
 	if err != nil {
 		return err

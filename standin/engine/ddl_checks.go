@@ -15,7 +15,8 @@ import (
 	"geosql.dev/standin/syntax"
 )
 
-// rowBinder is what binds expressions over the plain columns of a table, prefixed ("NEW."), which are the scope's only source.
+// rowBinder is what binds expressions over the plain columns of a table, prefixed ("NEW."), which are the scope's only
+// source.
 func (d *ddl) rowBinder(o *metadata.Object, prefix string) (*binder, *scope) {
 	b := newBinder(d.ctx, d.s, d.space)
 	b.spaces[d.space] = d.sch
@@ -28,7 +29,8 @@ func (d *ddl) rowBinder(o *metadata.Object, prefix string) (*binder, *scope) {
 	return b, sc
 }
 
-// over binds a condition over the columns of a table, prefixed ("NEW."): the plain ones, and the others by what they are computed by.
+// over binds a condition over the columns of a table, prefixed ("NEW."): the plain ones, and the others by what they
+// are computed by.
 func (d *ddl) over(o *metadata.Object, prefix string, bind func(b *binder, sc *scope) string) (string, error) {
 	b, sc := d.rowBinder(o, prefix)
 	for _, c := range o.Table.Columns {
@@ -98,7 +100,11 @@ func (d *ddl) lookAtCheck(table, check *metadata.Object, prefix string, look fun
 
 // find tells whether a query gives a row.
 func (d *ddl) find(sql string, found *bool) error {
-	err := sqlitex.ExecuteTransient(d.conn, sql, &sqlitex.ExecOptions{ResultFunc: func(*sqlite.Stmt) error { *found = true; return nil }})
+	err := sqlitex.ExecuteTransient(
+		d.conn,
+		sql,
+		&sqlitex.ExecOptions{ResultFunc: func(*sqlite.Stmt) error { *found = true; return nil }},
+	)
 	return d.stepError(err)
 }
 
@@ -121,8 +127,10 @@ func (d *ddl) enforceCheck(table, check *metadata.Object) error {
 		return err
 	}
 	for suffix, event := range map[string]string{"i": "INSERT", "u": "UPDATE"} {
-		err := d.run(fmt.Sprintf("CREATE TRIGGER %s AFTER %s ON %s WHEN %s AND (%s) IS 0 BEGIN SELECT RAISE(ABORT, '%s%d'); END",
-			triggerName(check.ID, suffix), event, table.StorageName(), judges(check), cond, raised, check.ID))
+		err := d.run(
+			fmt.Sprintf("CREATE TRIGGER %s AFTER %s ON %s WHEN %s AND (%s) IS 0 BEGIN SELECT RAISE(ABORT, '%s%d'); END",
+				triggerName(check.ID, suffix), event, table.StorageName(), judges(check), cond, raised, check.ID),
+		)
 		if err != nil {
 			return err
 		}

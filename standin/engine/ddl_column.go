@@ -141,12 +141,14 @@ func (b *tableBuilder) columnType(n *ast.ColumnDefinition, c *metadata.Column) e
 		if u, ok := n.DataType.(*ast.UserDataTypeReference); ok {
 			if o := b.d.s.userType(b.d.ctx, nameOf(u.Name)); o != nil && o.Kind == metadata.KindAlias {
 				alias := o.Table.Columns[0]
-				c.Type, c.UserType, c.UserTypeID, c.Nullable, c.Numeric = alias.Type, o.TypeName(), o.UserTypeID(), alias.Nullable, alias.Numeric
+				c.Type, c.UserType, c.UserTypeID, c.Nullable, c.Numeric = alias.Type, o.TypeName(), o.UserTypeID(), alias.Nullable,
+					alias.Numeric
 				e = nil
 			}
 		}
 		if e != nil {
-			if size, _, found := strings.Cut(strings.TrimPrefix(e.Message, "The size ("), ")"); found && (e.Number == 131 || e.Number == 2717) {
+			if size, _, found := strings.Cut(strings.TrimPrefix(e.Message, "The size ("), ")"); found &&
+				(e.Number == 131 || e.Number == 2717) {
 				return sqlerr.New(e.Number, e.State, size, "column", c.Name, pick(e.Number == 131, 8000, 4000))
 			}
 			return placed(e, int(c.ID))
@@ -185,7 +187,8 @@ func (b *tableBuilder) columnType(n *ast.ColumnDefinition, c *metadata.Column) e
 	return nil
 }
 
-// collation is that of columns that are declared with none: those of temporary tables have tempdb's, of table variables the current database's.
+// collation is that of columns that are declared with none: those of temporary tables have tempdb's, of table variables
+// the current database's.
 func (b *tableBuilder) collation() string {
 	switch {
 	case b.d.db != nil:

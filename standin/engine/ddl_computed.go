@@ -96,8 +96,8 @@ func declaredNotNull(n *ast.ColumnDefinition) bool {
 	return false
 }
 
-// computed makes a computed column. Its value is computed whenever it is read, and indexes have the expression as their key; one that
-// is persisted is computed when its row is written, too.
+// computed makes a computed column. Its value is computed whenever it is read, and indexes have the expression as their
+// key; one that is persisted is computed when its row is written, too.
 func (b *tableBuilder) computed(n *ast.ColumnDefinition, c *metadata.Column) error {
 	k, err := b.d.computation(b.o, n.ComputedColumnExpression, "")
 	if e := (*sqlerr.Error)(nil); errors.As(err, &e) && e.Number == 207 {
@@ -145,8 +145,9 @@ func persistedTrigger(o *metadata.Object, c *metadata.Column, suffix string) str
 	return fmt.Sprintf("p%d_%d%s", uint32(o.ID), c.ID, suffix)
 }
 
-// enforcePersisted makes the triggers that compute a persisted column when its row is written: what the expression raises ends the
-// statement, and so does NULL where the column has none. They act only while a session executes, as those of constraints do.
+// enforcePersisted makes the triggers that compute a persisted column when its row is written: what the expression
+// raises ends the statement, and so does NULL where the column has none. They act only while a session executes, as
+// those of constraints do.
 func (d *ddl) enforcePersisted(o *metadata.Object, c *metadata.Column, verify bool) error {
 	if !c.Persisted {
 		return nil
@@ -229,8 +230,8 @@ func (d *ddl) unread(o *metadata.Object, c *metadata.Column) error {
 	return nil
 }
 
-// enforced tells whether a computed column or a check constraint is made of a column (docs/relational-databases/system-stored-procedures/
-// sp-rename-transact-sql.md, enforced dependencies).
+// enforced tells whether a computed column or a check constraint is made of a column
+// (docs/relational-databases/system-stored-procedures/ sp-rename-transact-sql.md, enforced dependencies).
 func (d *ddl) enforced(o *metadata.Object, c *metadata.Column) (bool, error) {
 	if other, err := d.reader(o, c); err != nil || other != nil {
 		return other != nil, err
@@ -259,7 +260,8 @@ func (d *ddl) checks(o, child *metadata.Object, c *metadata.Column) (used bool, 
 	return used, err
 }
 
-// keyed refuses an index of computed columns that cannot be one (docs/relational-databases/indexes/indexes-on-computed-columns.md).
+// keyed refuses an index of computed columns that cannot be one
+// (docs/relational-databases/indexes/indexes-on-computed-columns.md).
 func (b *tableBuilder) keyed(i *metadata.Index) error {
 	t := b.o.Table
 	if size, most := t.KeySize(i), i.MaxKeySize(); size > most {
@@ -299,7 +301,8 @@ func (b *tableBuilder) keyed(i *metadata.Index) error {
 	return b.d.s.indexOptions(b.verb)
 }
 
-// keyText is a column as the key of an index in SQLite: its name or what it is computed by, and the same with its collation.
+// keyText is a column as the key of an index in SQLite: its name or what it is computed by, and the same with its
+// collation.
 func (d *ddl) keyText(o *metadata.Object, c *metadata.Column) (plain, collated string, err error) {
 	if c.Computed == "" && c.Type.Kind == sqltype.SQLVariant {
 		plain = variantKeySQL(metadata.ColumnName(c.ID))
@@ -332,7 +335,8 @@ func (d *ddl) computedText(o *metadata.Object, c *metadata.Column, prefix string
 // (docs/relational-databases/indexes/indexes-on-computed-columns.md, SET option requirements).
 func (s *Session) indexOptions(verb string) error {
 	var wrong []string
-	for _, o := range []struct{ key, name string }{{"AnsiNulls", "ANSI_NULLS"}, {"QuotedIdentifier", "QUOTED_IDENTIFIER"}, {"ConcatNullYieldsNull", "CONCAT_NULL_YIELDS_NULL"},
+	for _, o := range []struct{ key, name string }{{"AnsiNulls", "ANSI_NULLS"}, {"QuotedIdentifier", "QUOTED_IDENTIFIER"},
+		{"ConcatNullYieldsNull", "CONCAT_NULL_YIELDS_NULL"},
 		{"AnsiWarnings", "ANSI_WARNINGS"}, {"AnsiPadding", "ANSI_PADDING"}, {"ArithAbort", "ARITHABORT"}} {
 		// ANSI_WARNINGS ON sets ARITHABORT ON, too.
 		if !s.settings.options[o.key] && !(o.key == "ArithAbort" && s.settings.options["AnsiWarnings"]) {
@@ -345,11 +349,18 @@ func (s *Session) indexOptions(verb string) error {
 	if len(wrong) == 0 {
 		return nil
 	}
-	return sqlerr.New(1934, 1, verb, strings.Join(wrong, ", "), "indexed views and/or indexes on computed columns and/or filtered indexes and/or query notifications and/or XML data type methods and/or spatial index operations")
+	return sqlerr.New(
+		1934,
+		1,
+		verb,
+		strings.Join(wrong, ", "),
+		"indexed views and/or indexes on computed columns and/or filtered indexes and/or query notifications and/or XML "+
+			"data type methods and/or spatial index operations",
+	)
 }
 
-// unpersisted refuses a condition over a computed column that is not persisted (docs/t-sql/statements/create-table-transact-sql.md,
-// computed columns), what is what it is a part of.
+// unpersisted refuses a condition over a computed column that is not persisted
+// (docs/t-sql/statements/create-table-transact-sql.md, computed columns), what is what it is a part of.
 func (b *binder) unpersisted(e expr, table, what string) {
 	for _, c := range e.free {
 		if c.column != nil && c.column.Computed != "" && !c.column.Persisted {

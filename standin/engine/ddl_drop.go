@@ -38,7 +38,13 @@ func installDDL(r *Registry) {
 		return s.drop(ctx, n.Objects, n.IsIfExists, "procedure", metadata.KindProcedure)
 	})
 	on(r, func(s *Session, ctx context.Context, n *ast.DropFunctionStatement, w tds.Writer) error {
-		return s.drop(ctx, n.Objects, n.IsIfExists, "function", metadata.KindScalar+metadata.KindInline+metadata.KindTableFunction)
+		return s.drop(
+			ctx,
+			n.Objects,
+			n.IsIfExists,
+			"function",
+			metadata.KindScalar+metadata.KindInline+metadata.KindTableFunction,
+		)
 	})
 	on(r, func(s *Session, ctx context.Context, n *ast.DropSynonymStatement, w tds.Writer) error {
 		return s.drop(ctx, n.Objects, n.IsIfExists, "synonym", metadata.KindSynonym)
@@ -81,7 +87,15 @@ func (d *ddl) drop(name objectName, ifExists bool, word, kinds string) error {
 	}
 	if !strings.Contains(kinds, o.Kind) {
 		verb := strings.TrimSuffix(strings.TrimPrefix(strings.ToUpper(word), "DROP "), " OBJECT")
-		return sqlerr.New(3705, 1, verb, name.String(), name.String(), kindWords[o.Kind], "DROP "+strings.ToUpper(kindWords[o.Kind]))
+		return sqlerr.New(
+			3705,
+			1,
+			verb,
+			name.String(),
+			name.String(),
+			kindWords[o.Kind],
+			"DROP "+strings.ToUpper(kindWords[o.Kind]),
+		)
 	}
 	if d.db != nil {
 		p := Permission{Name: "ALTER", Database: d.db, Schema: d.sch.SchemaName(o), Object: o.Name, ObjectID: o.ID}
@@ -115,9 +129,22 @@ func (d *ddl) drop(name objectName, ifExists bool, word, kinds string) error {
 	return d.remove(o)
 }
 
-var kindWords = map[string]string{metadata.KindTable: "table", metadata.KindView: "view", metadata.KindProcedure: "procedure", metadata.KindScalar: "function",
-	metadata.KindInline: "function", metadata.KindTableFunction: "function", metadata.KindSynonym: "synonym", metadata.KindSequence: "sequence", metadata.KindPrimaryKey: "constraint", metadata.KindUnique: "constraint",
-	metadata.KindForeignKey: "constraint", metadata.KindCheck: "constraint", metadata.KindDefault: "constraint", metadata.KindTrigger: "trigger"}
+var kindWords = map[string]string{
+	metadata.KindTable:         "table",
+	metadata.KindView:          "view",
+	metadata.KindProcedure:     "procedure",
+	metadata.KindScalar:        "function",
+	metadata.KindInline:        "function",
+	metadata.KindTableFunction: "function",
+	metadata.KindSynonym:       "synonym",
+	metadata.KindSequence:      "sequence",
+	metadata.KindPrimaryKey:    "constraint",
+	metadata.KindUnique:        "constraint",
+	metadata.KindForeignKey:    "constraint",
+	metadata.KindCheck:         "constraint",
+	metadata.KindDefault:       "constraint",
+	metadata.KindTrigger:       "trigger",
+}
 
 func (d *ddl) dropTable(o *metadata.Object) error {
 	for _, fk := range d.sch.Objects {
@@ -187,7 +214,11 @@ func (s *Session) truncate(ctx context.Context, n *ast.TruncateTableStatement, w
 	}
 	return s.writing(ctx, d, func(conn *sqlite.Conn) error {
 		if len(numbers) > 0 {
-			return sqlitex.ExecuteTransient(conn, "DELETE FROM main."+o.StorageName()+" WHERE "+sch.InPartitions(o, numbers), nil)
+			return sqlitex.ExecuteTransient(
+				conn,
+				"DELETE FROM main."+o.StorageName()+" WHERE "+sch.InPartitions(o, numbers),
+				nil,
+			)
 		}
 		if err := sqlitex.Execute(conn, "DELETE FROM main."+o.StorageName(), nil); err != nil {
 			return err
@@ -199,7 +230,8 @@ func (s *Session) truncate(ctx context.Context, n *ast.TruncateTableStatement, w
 	})
 }
 
-// principalID is the principal_id of a user or role that the session may make an owner (15151); 1 where no extension keeps users.
+// principalID is the principal_id of a user or role that the session may make an owner (15151); 1 where no extension
+// keeps users.
 func (s *Session) principalID(ctx context.Context, name string) (int64, error) {
 	lookup := s.inst.registry.principals
 	if lookup == nil {
@@ -212,10 +244,16 @@ func (s *Session) principalID(ctx context.Context, name string) (int64, error) {
 	return int64(id), nil
 }
 
-// SetSchemaOwner gives a schema of the current database another owner, who is a principal_id; the caller has asked whether it may. dropped
-// is told the schema's objects within the same transaction, unless the owner stays the same. Errors: 15151 for no such schema, 15150 for
-// sys, dbo and INFORMATION_SCHEMA (docs/t-sql/statements/alter-authorization-transact-sql.md, Special Cases and Conditions).
-func (s *Session) SetSchemaOwner(ctx context.Context, name string, owner int32, dropped func(tx *storage.Tx, objects []int32) error) error {
+// SetSchemaOwner gives a schema of the current database another owner, who is a principal_id; the caller has asked
+// whether it may. dropped is told the schema's objects within the same transaction, unless the owner stays the same.
+// Errors: 15151 for no such schema, 15150 for sys, dbo and INFORMATION_SCHEMA
+// (docs/t-sql/statements/alter-authorization-transact-sql.md, Special Cases and Conditions).
+func (s *Session) SetSchemaOwner(
+	ctx context.Context,
+	name string,
+	owner int32,
+	dropped func(tx *storage.Tx, objects []int32) error,
+) error {
 	return s.changeSchema(ctx, objectName{}, func(d *ddl) error {
 		sc := d.sch.SchemaByName(name)
 		if sc == nil {
@@ -243,7 +281,8 @@ func (s *Session) SetSchemaOwner(ctx context.Context, name string, owner int32, 
 	})
 }
 
-// dropSchema is DROP SCHEMA (docs/t-sql/statements/drop-schema-transact-sql.md), for who has CONTROL of the schema or ALTER ANY SCHEMA.
+// dropSchema is DROP SCHEMA (docs/t-sql/statements/drop-schema-transact-sql.md), for who has CONTROL of the schema or
+// ALTER ANY SCHEMA.
 func (s *Session) dropSchema(ctx context.Context, n *ast.DropSchemaStatement, w tds.Writer) error {
 	name := nameOf(n.Schema).name
 	if behavior := strings.ToUpper(n.DropBehavior); behavior == "CASCADE" || behavior == "RESTRICT" {
@@ -260,7 +299,8 @@ func (s *Session) dropSchema(ctx context.Context, n *ast.DropSchemaStatement, w 
 		if sc.ID <= 4 || sc.ID >= 16384 {
 			return sqlerr.New(15150, 1, "drop", "schema", name)
 		}
-		if s.require(ctx, Permission{Name: "CONTROL", Database: d.db, Schema: sc.Name}) != nil && s.require(ctx, Permission{Name: "ALTER ANY SCHEMA", Database: d.db}) != nil {
+		if s.require(ctx, Permission{Name: "CONTROL", Database: d.db, Schema: sc.Name}) != nil &&
+			s.require(ctx, Permission{Name: "ALTER ANY SCHEMA", Database: d.db}) != nil {
 			return sqlerr.New(15151, 1, "drop", "schema", name)
 		}
 		for _, o := range d.sch.Objects {

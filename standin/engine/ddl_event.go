@@ -33,7 +33,8 @@ type ddlEvent struct {
 // events are those of a statement, before it is executed.
 func (s *Session) events(node ast.Statement) []ddlEvent {
 	switch node.(type) {
-	case *ast.InsertStatement, *ast.UpdateStatement, *ast.DeleteStatement, *ast.ExecuteStatement, *ast.SetVariableStatement, *ast.IfStatement, *ast.BeginEndBlockStatement:
+	case *ast.InsertStatement, *ast.UpdateStatement, *ast.DeleteStatement, *ast.ExecuteStatement,
+		*ast.SetVariableStatement, *ast.IfStatement, *ast.BeginEndBlockStatement:
 		return nil
 	}
 	e := &eventsOf{s: s}
@@ -62,7 +63,10 @@ func (e *eventsOf) add(kind, objectType string, n *ast.SchemaObjectName) *ddlEve
 	if db == nil || name.temporary() || strings.HasPrefix(name.name, "@") {
 		return nil
 	}
-	e.list = append(e.list, ddlEvent{kind: kind, db: db, schema: e.s.schemaNamed(db.ID(), name), object: name.name, objectType: objectType})
+	e.list = append(
+		e.list,
+		ddlEvent{kind: kind, db: db, schema: e.s.schemaNamed(db.ID(), name), object: name.name, objectType: objectType},
+	)
 	return &e.list[len(e.list)-1]
 }
 
@@ -160,8 +164,15 @@ func (e ddlEvent) data(s *Session) string {
 	if syntax.ModuleOptionsOf(e.text, s.settings.options["QuotedIdentifier"]).Has("ENCRYPTION") {
 		encrypted, text = "TRUE", "--ENCRYPTED--"
 	}
-	fmt.Fprintf(&b, `<TSQLCommand><SetOptions ANSI_NULLS="%s" ANSI_NULL_DEFAULT="%s" ANSI_PADDING="%s" QUOTED_IDENTIFIER="%s" ENCRYPTED="%s"/>`,
-		state("AnsiNulls"), state("AnsiNullDfltOn"), state("AnsiPadding"), state("QuotedIdentifier"), encrypted)
+	fmt.Fprintf(
+		&b,
+		`<TSQLCommand><SetOptions ANSI_NULLS="%s" ANSI_NULL_DEFAULT="%s" ANSI_PADDING="%s" QUOTED_IDENTIFIER="%s" ENCRYPTED="%s"/>`,
+		state("AnsiNulls"),
+		state("AnsiNullDfltOn"),
+		state("AnsiPadding"),
+		state("QuotedIdentifier"),
+		encrypted,
+	)
 	element("CommandText", text)
 	b.WriteString("</TSQLCommand></EVENT_INSTANCE>")
 	return b.String()
@@ -251,12 +262,14 @@ func (e *eventsOf) ofDatabase(kind, name string) bool {
 	return true
 }
 
-// transactional tells whether what a statement did is undone when its transaction is: others are executed on their own, and the
-// triggers fire in a transaction of theirs.
+// transactional tells whether what a statement did is undone when its transaction is: others are executed on their own,
+// and the triggers fire in a transaction of theirs.
 func transactional(node ast.Statement) bool {
 	switch node.(type) {
-	case *syntax.CreateDatabase, *syntax.AlterDatabase, *syntax.DropDatabase, *syntax.CreateAvailabilityGroup, *syntax.AlterAvailabilityGroup,
-		*syntax.DropAvailabilityGroup, *syntax.CreateEndpoint, *syntax.AlterEndpoint, *syntax.DropEndpoint, *syntax.AlterEventSession:
+	case *syntax.CreateDatabase, *syntax.AlterDatabase, *syntax.DropDatabase, *syntax.CreateAvailabilityGroup,
+		*syntax.AlterAvailabilityGroup,
+		*syntax.DropAvailabilityGroup, *syntax.CreateEndpoint, *syntax.AlterEndpoint, *syntax.DropEndpoint,
+		*syntax.AlterEventSession:
 		return false
 	}
 	return true

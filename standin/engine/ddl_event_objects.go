@@ -48,7 +48,8 @@ func (e *eventsOf) ofTable(node ast.Statement) bool {
 		for _, c := range n.DropIndexClauses {
 			table, index := c.Object, c.Index
 			if o := c.LegacyIndex; o != nil { // table.index
-				table, index = &ast.SchemaObjectName{BaseIdentifier: o.SchemaIdentifier, SchemaIdentifier: o.DatabaseIdentifier}, o.BaseIdentifier
+				table, index = &ast.SchemaObjectName{BaseIdentifier: o.SchemaIdentifier, SchemaIdentifier: o.DatabaseIdentifier},
+					o.BaseIdentifier
 			}
 			if index != nil && table != nil && table.BaseIdentifier != nil && e.hasIndex(table, index.Value) {
 				e.within("DROP_INDEX", "INDEX", index.Value, table)

@@ -96,7 +96,8 @@ func (e *eventsOf) hasPrincipal(name string) bool {
 	return has == nil || has(e.s.context(), e.s, e.s.db, name)
 }
 
-// belongsToServer tells whether a class of securables is the server's, whose events are the server's, too: those about a database are its own.
+// belongsToServer tells whether a class of securables is the server's, whose events are the server's, too: those about
+// a database are its own.
 func belongsToServer(class string) bool {
 	switch class {
 	case "LOGIN", "SERVER ROLE", "ENDPOINT", "AVAILABILITY GROUP", "SERVER":
@@ -108,7 +109,8 @@ func belongsToServer(class string) bool {
 // ofPermission: permissions on the server and what belongs to it are events of the server.
 func (e *eventsOf) ofPermission(n *syntax.PermissionStatement) bool {
 	var b strings.Builder
-	server := n.On == nil && len(n.Permissions) > 0 && e.s.inst.registry.atServer != nil && e.s.inst.registry.atServer(n.Permissions[0].Name)
+	server := n.On == nil && len(n.Permissions) > 0 && e.s.inst.registry.atServer != nil &&
+		e.s.inst.registry.atServer(n.Permissions[0].Name)
 	class, name := "", ""
 	if n.On != nil {
 		class = n.On.Class

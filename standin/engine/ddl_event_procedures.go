@@ -37,13 +37,25 @@ var procedureEvents = map[string]procedureEvent{
 	"sp_addlinkedserver":        {kind: "CREATE_LINKED_SERVER", objectType: "LINKED SERVER", server: true},
 	"sp_serveroption":           {kind: "ALTER_LINKED_SERVER", objectType: "LINKED SERVER", server: true},
 	"sp_dropserver":             {kind: "DROP_LINKED_SERVER", objectType: "LINKED SERVER", server: true},
-	"sp_addlinkedsrvlogin":      {kind: "CREATE_LINKED_SERVER_LOGIN", objectType: "LINKED SERVER LOGIN", secret: 4, server: true},
-	"sp_droplinkedsrvlogin":     {kind: "DROP_LINKED_SERVER_LOGIN", objectType: "LINKED SERVER LOGIN", server: true},
+	"sp_addlinkedsrvlogin": {
+		kind:       "CREATE_LINKED_SERVER_LOGIN",
+		objectType: "LINKED SERVER LOGIN",
+		secret:     4,
+		server:     true,
+	},
+	"sp_droplinkedsrvlogin": {kind: "DROP_LINKED_SERVER_LOGIN", objectType: "LINKED SERVER LOGIN", server: true},
 }
 
-// withProcedureEvents runs a system procedure and fires the DDL triggers for what it does. One that refuses to be within a transaction
-// runs on its own, as statements do that cannot be undone.
-func (s *Session) withProcedureEvents(ctx context.Context, p *Procedure, db *Database, args []argument, run func() (int32, error), w tds.Writer) (int32, error) {
+// withProcedureEvents runs a system procedure and fires the DDL triggers for what it does. One that refuses to be
+// within a transaction runs on its own, as statements do that cannot be undone.
+func (s *Session) withProcedureEvents(
+	ctx context.Context,
+	p *Procedure,
+	db *Database,
+	args []argument,
+	run func() (int32, error),
+	w tds.Writer,
+) (int32, error) {
 	known, ok := procedureEvents[strings.ToLower(p.Name)]
 	switch strings.ToLower(p.Name) {
 	case "sp_configure":

@@ -10,7 +10,8 @@ import (
 	"geosql.dev/standin/sqlerr"
 )
 
-// keyPair is a column of a foreign key and the one that it refers to, in SQLite's SQL: of any row, and of the row that a trigger is for.
+// keyPair is a column of a foreign key and the one that it refers to, in SQLite's SQL: of any row, and of the row that
+// a trigger is for.
 type keyPair struct {
 	child, newChild, parent, oldParent, newParent string
 }
@@ -24,7 +25,8 @@ func (d *ddl) keyPairs(child, parent *metadata.Object, k *metadata.ForeignKey) (
 			table  *metadata.Object
 			column int32
 			prefix string
-		}{{&p.child, child, k.Columns[i], ""}, {&p.newChild, child, k.Columns[i], "NEW."}, {&p.parent, parent, k.RefColumns[i], ""},
+		}{{&p.child, child, k.Columns[i], ""}, {&p.newChild, child, k.Columns[i], "NEW."},
+			{&p.parent, parent, k.RefColumns[i], ""},
 			{&p.oldParent, parent, k.RefColumns[i], "OLD."}, {&p.newParent, parent, k.RefColumns[i], "NEW."}} {
 			text, err := d.columnText(part.table, part.column, part.prefix)
 			if err != nil {
@@ -46,7 +48,8 @@ func (d *ddl) columnText(o *metadata.Object, id int32, prefix string) (string, e
 	return text, err
 }
 
-// updateOf is the list of columns that a trigger watches: none when one of them is computed, since it changes with others.
+// updateOf is the list of columns that a trigger watches: none when one of them is computed, since it changes with
+// others.
 func updateOf(o *metadata.Object, columns []int32) string {
 	names := make([]string, len(columns))
 	for i, id := range columns {
@@ -72,12 +75,17 @@ func (d *ddl) verifyForeignKey(child, fk *metadata.Object) error {
 		}
 		given, match = append(given, c+" IS NOT NULL"), append(match, p+" = "+c)
 	}
-	return d.verify(fmt.Sprintf("SELECT 1 FROM %s c WHERE %s AND NOT EXISTS (SELECT 1 FROM %s p WHERE %s) LIMIT 1",
-		child.StorageName(), strings.Join(given, " AND "), parent.StorageName(), strings.Join(match, " AND ")), "ALTER TABLE", child, fk)
+	return d.verify(fmt.Sprintf(
+		"SELECT 1 FROM %s c WHERE %s AND NOT EXISTS (SELECT 1 FROM %s p WHERE %s) LIMIT 1",
+		child.StorageName(),
+		strings.Join(given, " AND "),
+		parent.StorageName(),
+		strings.Join(match, " AND "),
+	), "ALTER TABLE", child, fk)
 }
 
-// mayAct refuses actions that a foreign key cannot have: SET NULL of columns that take none (1761), SET DEFAULT of such columns without a default
-// (1762), and a second way for a change to come to a table (1785)
+// mayAct refuses actions that a foreign key cannot have: SET NULL of columns that take none (1761), SET DEFAULT of such
+// columns without a default (1762), and a second way for a change to come to a table (1785)
 // (docs/relational-databases/tables/primary-and-foreign-key-constraints.md, Cascading referential integrity).
 func (b *tableBuilder) mayAct(name string, k *metadata.ForeignKey) error {
 	for _, id := range k.Columns {
@@ -97,8 +105,8 @@ func (b *tableBuilder) mayAct(name string, k *metadata.ForeignKey) error {
 	return nil
 }
 
-// mayRefer refuses foreign keys that computed columns cannot have: of columns that are not persisted, and with actions that would give
-// a computed column a value (docs/t-sql/statements/create-table-transact-sql.md, computed columns).
+// mayRefer refuses foreign keys that computed columns cannot have: of columns that are not persisted, and with actions
+// that would give a computed column a value (docs/t-sql/statements/create-table-transact-sql.md, computed columns).
 func (b *tableBuilder) mayRefer(name string, child, ref *metadata.Column, k *metadata.ForeignKey) error {
 	switch {
 	case child.Computed != "" && !child.Persisted:

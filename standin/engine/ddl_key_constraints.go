@@ -96,7 +96,14 @@ func (b *tableBuilder) key(n *ast.UniqueConstraintDefinition, keys []metadata.Ke
 	} else if n.IsPrimaryKey && !n.Clustered {
 		clustered = !b.hasClustered()
 	}
-	index := &metadata.Index{Name: o.Name, Unique: true, PrimaryKey: n.IsPrimaryKey, Constraint: o.ID, Keys: keys, Clustered: clustered}
+	index := &metadata.Index{
+		Name:       o.Name,
+		Unique:     true,
+		PrimaryKey: n.IsPrimaryKey,
+		Constraint: o.ID,
+		Keys:       keys,
+		Clustered:  clustered,
+	}
 	if err := b.addIndex(index, n.OnFileGroupOrPartitionScheme, n.IndexOptions); err != nil {
 		return err
 	}
@@ -150,7 +157,10 @@ func (b *tableBuilder) inlineIndex(n *ast.IndexDefinition, c *metadata.Column) e
 		}
 	}
 	i := &metadata.Index{Name: n.Name.Value, Unique: n.Unique, Keys: keys}
-	if slices.ContainsFunc(b.o.Table.Indexes, func(other *metadata.Index) bool { return strings.EqualFold(other.Name, i.Name) }) {
+	if slices.ContainsFunc(
+		b.o.Table.Indexes,
+		func(other *metadata.Index) bool { return strings.EqualFold(other.Name, i.Name) },
+	) {
 		return sqlerr.New(1913, 1, i.Name, "table", b.o.Name)
 	}
 	if n.IndexType != nil {
@@ -166,7 +176,11 @@ func (b *tableBuilder) inlineIndex(n *ast.IndexDefinition, c *metadata.Column) e
 }
 
 // addIndex gives the table an index that has its keys: a number, the place where it is kept and its options.
-func (b *tableBuilder) addIndex(i *metadata.Index, on *ast.FileGroupOrPartitionScheme, options []ast.IndexOption) error {
+func (b *tableBuilder) addIndex(
+	i *metadata.Index,
+	on *ast.FileGroupOrPartitionScheme,
+	options []ast.IndexOption,
+) error {
 	if err := b.placeIndex(i); err != nil {
 		return err
 	}

@@ -32,7 +32,8 @@ func (b *tableBuilder) foreignKey(n *ast.ForeignKeyConstraintDefinition, columns
 		return sqlerr.New(1763, 0, o.Name)
 	}
 	parent := b.o
-	if !(strings.EqualFold(ref.name, b.o.Name) && (ref.schema == "" || strings.EqualFold(ref.schema, b.d.sch.SchemaName(b.o)))) {
+	if !(strings.EqualFold(ref.name, b.o.Name) &&
+		(ref.schema == "" || strings.EqualFold(ref.schema, b.d.sch.SchemaName(b.o)))) {
 		parent = b.d.lookUp(ref)
 	}
 	if parent == nil || parent.Kind != metadata.KindTable {
@@ -77,7 +78,11 @@ func referentialAction(text string) (string, error) {
 	return "", unsupported("The referential action " + text)
 }
 
-func (b *tableBuilder) referencedColumns(n *ast.ForeignKeyConstraintDefinition, o, parent *metadata.Object, k *metadata.ForeignKey) error {
+func (b *tableBuilder) referencedColumns(
+	n *ast.ForeignKeyConstraintDefinition,
+	o, parent *metadata.Object,
+	k *metadata.ForeignKey,
+) error {
 	if len(n.ReferencedColumns) == 0 {
 		pk := parent.Table.PrimaryKey()
 		if pk == nil {
@@ -108,7 +113,8 @@ func (b *tableBuilder) referencedColumns(n *ast.ForeignKeyConstraintDefinition, 
 		if child.Type.Kind != ref.Type.Kind {
 			return sqlerr.New(1778, 0, parent.Name, ref.Name, b.o.Name, child.Name, o.Name)
 		}
-		if child.Type.Precision != ref.Type.Precision || child.Type.Scale != ref.Type.Scale || child.Type.Length != ref.Type.Length {
+		if child.Type.Precision != ref.Type.Precision || child.Type.Scale != ref.Type.Scale ||
+			child.Type.Length != ref.Type.Length {
 			return sqlerr.New(1753, 0, parent.Name, ref.Name, b.o.Name, child.Name, o.Name)
 		}
 	}
@@ -156,7 +162,8 @@ func (b *tableBuilder) indexOptions(i *metadata.Index, options []ast.IndexOption
 	return nil
 }
 
-// setIndexExpression is an option with a value; of keys of declared tables those that are ON or OFF have strings for it (syntax.switchesOfKeys).
+// setIndexExpression is an option with a value; of keys of declared tables those that are ON or OFF have strings for it
+// (syntax.switchesOfKeys).
 func setIndexExpression(i *metadata.Index, o *ast.IndexExpressionOption) error {
 	state, ok := o.Expression.(*ast.StringLiteral)
 	switch {
@@ -206,7 +213,8 @@ func (d *ddl) tableForDDL(name objectName, number int32) (*metadata.Object, erro
 	return o, nil
 }
 
-// mayBeIndexed judges what an index is to be on when it is no table (docs/t-sql/statements/create-index-transact-sql.md).
+// mayBeIndexed judges what an index is to be on when it is no table
+// (docs/t-sql/statements/create-index-transact-sql.md).
 func (d *ddl) mayBeIndexed(name objectName, n *ast.CreateIndexStatement) error {
 	if d.space == tempSpace {
 		return nil
@@ -270,7 +278,11 @@ func (s *Session) createIndexStatement(ctx context.Context, n *ast.CreateIndexSt
 }
 
 // covered gives an index what INCLUDE and WHERE say.
-func (b *tableBuilder) covered(i *metadata.Index, columns []*ast.ColumnReferenceExpression, filter ast.BooleanExpression) error {
+func (b *tableBuilder) covered(
+	i *metadata.Index,
+	columns []*ast.ColumnReferenceExpression,
+	filter ast.BooleanExpression,
+) error {
 	for _, c := range columns {
 		parts := identifiers(c.MultiPartIdentifier)
 		col := b.o.Table.Column(parts[len(parts)-1])
@@ -299,7 +311,8 @@ func (b *tableBuilder) filterText(filter ast.BooleanExpression) string {
 
 func dropsExisting(options []ast.IndexOption) bool {
 	for _, opt := range options {
-		if o, ok := opt.(*ast.IndexStateOption); ok && strings.EqualFold(o.OptionKind, "DropExisting") && strings.EqualFold(o.OptionState, "On") {
+		if o, ok := opt.(*ast.IndexStateOption); ok && strings.EqualFold(o.OptionKind, "DropExisting") &&
+			strings.EqualFold(o.OptionState, "On") {
 			return true
 		}
 	}

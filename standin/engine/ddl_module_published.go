@@ -14,8 +14,8 @@ import (
 	"geosql.dev/standin/syntax"
 )
 
-// ModuleAlteration is an ALTER VIEW, ALTER PROCEDURE, ALTER FUNCTION or CREATE OR ALTER statement on a view, procedure or
-// function whose definition is published (Object.DefinitionPublished).
+// ModuleAlteration is an ALTER VIEW, ALTER PROCEDURE, ALTER FUNCTION or CREATE OR ALTER statement on a view, procedure
+// or function whose definition is published (Object.DefinitionPublished).
 type ModuleAlteration struct {
 	Database *Database
 	// Module is the object as it was before the statement.
@@ -27,12 +27,16 @@ type ModuleAlteration struct {
 // AlterModuleFunc carries out a ModuleAlteration: alter does what the statement says.
 type AlterModuleFunc func(ctx context.Context, s *Session, a ModuleAlteration, alter func() error) error
 
-// OnAlterModule sets who carries out ALTER of views, procedures and functions whose definitions are published, to send it
-// on.
+// OnAlterModule sets who carries out ALTER of views, procedures and functions whose definitions are published, to send
+// it on.
 func (r *Registry) OnAlterModule(f AlterModuleFunc) { r.alterModule = f }
 
 // moduleAlteration describes a statement that defines a module, when it alters one that is published; nil otherwise.
-func (s *Session) moduleAlteration(ctx context.Context, name objectName, st syntax.Statement) (*ModuleAlteration, error) {
+func (s *Session) moduleAlteration(
+	ctx context.Context,
+	name objectName,
+	st syntax.Statement,
+) (*ModuleAlteration, error) {
 	if s.inst.registry.alterModule == nil || name.temporary() || s.db == nil {
 		return nil, nil
 	}
@@ -72,7 +76,8 @@ func moduleName(node ast.Statement) *ast.SchemaObjectName {
 // definingWords are those with which a module's definition begins.
 var definingWords = regexp.MustCompile(`(?i)^(create\s+or\s+alter|create|alter)\b`)
 
-// CreateAs is the statement that makes a view, procedure or function under another name, which is quoted where it has to be.
+// CreateAs is the statement that makes a view, procedure or function under another name, which is quoted where it has
+// to be.
 func CreateAs(o *metadata.Object, name string) (string, error) {
 	batch, node, perr := parseModule(o)
 	if perr != nil {

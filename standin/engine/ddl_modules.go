@@ -32,25 +32,70 @@ func installModules(r *Registry) {
 			return ofModule(s.defineModule(ctx, module, kind, mode, st), module.name)
 		})
 	}
-	module((*ast.CreateViewStatement)(nil), metadata.KindView, createModule, func(n ast.Statement) *ast.SchemaObjectName { return n.(*ast.CreateViewStatement).SchemaObjectName })
-	module((*ast.AlterViewStatement)(nil), metadata.KindView, alterModule, func(n ast.Statement) *ast.SchemaObjectName { return n.(*ast.AlterViewStatement).SchemaObjectName })
-	module((*ast.CreateOrAlterViewStatement)(nil), metadata.KindView, createOrAlterModule, func(n ast.Statement) *ast.SchemaObjectName {
-		return n.(*ast.CreateOrAlterViewStatement).SchemaObjectName
-	})
-	module((*ast.CreateProcedureStatement)(nil), metadata.KindProcedure, createModule, func(n ast.Statement) *ast.SchemaObjectName {
-		return n.(*ast.CreateProcedureStatement).ProcedureReference.Name
-	})
-	module((*ast.AlterProcedureStatement)(nil), metadata.KindProcedure, alterModule, func(n ast.Statement) *ast.SchemaObjectName {
-		return n.(*ast.AlterProcedureStatement).ProcedureReference.Name
-	})
-	module((*ast.CreateOrAlterProcedureStatement)(nil), metadata.KindProcedure, createOrAlterModule, func(n ast.Statement) *ast.SchemaObjectName {
-		return n.(*ast.CreateOrAlterProcedureStatement).ProcedureReference.Name
-	})
-	module((*ast.CreateFunctionStatement)(nil), metadata.KindScalar, createModule, func(n ast.Statement) *ast.SchemaObjectName { return n.(*ast.CreateFunctionStatement).Name })
-	module((*ast.AlterFunctionStatement)(nil), metadata.KindScalar, alterModule, func(n ast.Statement) *ast.SchemaObjectName { return n.(*ast.AlterFunctionStatement).Name })
-	module((*ast.CreateOrAlterFunctionStatement)(nil), metadata.KindScalar, createOrAlterModule, func(n ast.Statement) *ast.SchemaObjectName {
-		return n.(*ast.CreateOrAlterFunctionStatement).Name
-	})
+	module(
+		(*ast.CreateViewStatement)(nil),
+		metadata.KindView,
+		createModule,
+		func(n ast.Statement) *ast.SchemaObjectName { return n.(*ast.CreateViewStatement).SchemaObjectName },
+	)
+	module(
+		(*ast.AlterViewStatement)(nil),
+		metadata.KindView,
+		alterModule,
+		func(n ast.Statement) *ast.SchemaObjectName { return n.(*ast.AlterViewStatement).SchemaObjectName },
+	)
+	module(
+		(*ast.CreateOrAlterViewStatement)(nil),
+		metadata.KindView,
+		createOrAlterModule,
+		func(n ast.Statement) *ast.SchemaObjectName {
+			return n.(*ast.CreateOrAlterViewStatement).SchemaObjectName
+		},
+	)
+	module(
+		(*ast.CreateProcedureStatement)(nil),
+		metadata.KindProcedure,
+		createModule,
+		func(n ast.Statement) *ast.SchemaObjectName {
+			return n.(*ast.CreateProcedureStatement).ProcedureReference.Name
+		},
+	)
+	module(
+		(*ast.AlterProcedureStatement)(nil),
+		metadata.KindProcedure,
+		alterModule,
+		func(n ast.Statement) *ast.SchemaObjectName {
+			return n.(*ast.AlterProcedureStatement).ProcedureReference.Name
+		},
+	)
+	module(
+		(*ast.CreateOrAlterProcedureStatement)(nil),
+		metadata.KindProcedure,
+		createOrAlterModule,
+		func(n ast.Statement) *ast.SchemaObjectName {
+			return n.(*ast.CreateOrAlterProcedureStatement).ProcedureReference.Name
+		},
+	)
+	module(
+		(*ast.CreateFunctionStatement)(nil),
+		metadata.KindScalar,
+		createModule,
+		func(n ast.Statement) *ast.SchemaObjectName { return n.(*ast.CreateFunctionStatement).Name },
+	)
+	module(
+		(*ast.AlterFunctionStatement)(nil),
+		metadata.KindScalar,
+		alterModule,
+		func(n ast.Statement) *ast.SchemaObjectName { return n.(*ast.AlterFunctionStatement).Name },
+	)
+	module(
+		(*ast.CreateOrAlterFunctionStatement)(nil),
+		metadata.KindScalar,
+		createOrAlterModule,
+		func(n ast.Statement) *ast.SchemaObjectName {
+			return n.(*ast.CreateOrAlterFunctionStatement).Name
+		},
+	)
 }
 
 // ofModule names the module in an error about its definition.
@@ -65,8 +110,15 @@ func ofModule(err error, name string) error {
 }
 
 // defineModule keeps a module's text.
-func (s *Session) defineModule(ctx context.Context, name objectName, kind string, mode moduleMode, st syntax.Statement) error {
-	permission := map[string]string{metadata.KindView: "CREATE VIEW", metadata.KindProcedure: "CREATE PROCEDURE", metadata.KindScalar: "CREATE FUNCTION"}[kind]
+func (s *Session) defineModule(
+	ctx context.Context,
+	name objectName,
+	kind string,
+	mode moduleMode,
+	st syntax.Statement,
+) error {
+	permission := map[string]string{metadata.KindView: "CREATE VIEW", metadata.KindProcedure: "CREATE PROCEDURE",
+		metadata.KindScalar: "CREATE FUNCTION"}[kind]
 	if name.temporary() {
 		if err := temporaryModule(name, kind); err != nil {
 			return err
@@ -135,8 +187,14 @@ func (s *Session) withinNew(ctx context.Context, name objectName) (func(), error
 	return s.within(module), nil
 }
 
-// checkModule binds what a view and an inline function are, and says of which kind a function is and which table it returns.
-func (s *Session) checkModule(ctx context.Context, name objectName, kind string, st syntax.Statement) (string, *metadata.Table, error) {
+// checkModule binds what a view and an inline function are, and says of which kind a function is and which table it
+// returns.
+func (s *Session) checkModule(
+	ctx context.Context,
+	name objectName,
+	kind string,
+	st syntax.Statement,
+) (string, *metadata.Table, error) {
 	if kind == metadata.KindView {
 		return kind, nil, s.checkView(ctx, st.Node)
 	}
@@ -197,7 +255,14 @@ func temporaryModule(name objectName, kind string) error {
 }
 
 // placeModule makes or changes a module's object.
-func (s *Session) placeModule(ctx context.Context, name objectName, kind string, mode moduleMode, st syntax.Statement, table *metadata.Table) error {
+func (s *Session) placeModule(
+	ctx context.Context,
+	name objectName,
+	kind string,
+	mode moduleMode,
+	st syntax.Statement,
+	table *metadata.Table,
+) error {
 	return s.changeSchema(ctx, name, func(d *ddl) error {
 		old := d.sch.Find(d.schemaNamed(name), name.name)
 		switch {
@@ -352,7 +417,13 @@ func (s *Session) userFunctionValue(spaceText, idText string, args []any, result
 }
 
 // functionResult is the value of a scalar function whose frame has its arguments.
-func (s *Session) functionResult(space int32, o *metadata.Object, m moduleParts, f *frame, result sqltype.Type) (any, error) {
+func (s *Session) functionResult(
+	space int32,
+	o *metadata.Object,
+	m moduleParts,
+	f *frame,
+	result sqltype.Type,
+) (any, error) {
 	if s.nest >= maxNesting {
 		return nil, sqlerr.New(217, 1, maxNesting)
 	}

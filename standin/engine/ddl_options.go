@@ -26,7 +26,9 @@ func (s *Session) setTableOptions(ctx context.Context, n *ast.AlterTableSetState
 		for _, opt := range n.Options {
 			escalation, ok := opt.(*ast.LockEscalationTableOption)
 			if !ok {
-				return unsupported(fmt.Sprintf("The table option %s", strings.ToUpper(strings.TrimSuffix(named(opt), " Table Option"))))
+				return unsupported(
+					fmt.Sprintf("The table option %s", strings.ToUpper(strings.TrimSuffix(named(opt), " Table Option"))),
+				)
 			}
 			known := false
 			for i, word := range metadata.LockEscalations {

@@ -28,7 +28,12 @@ type AlterTableFunc func(ctx context.Context, s *Session, a TableAlteration, alt
 func (r *Registry) OnAlterTable(f AlterTableFunc) { r.alterTable = f }
 
 // alterTable runs f on the table of an ALTER TABLE statement.
-func (s *Session) alterTable(ctx context.Context, node ast.Statement, n *ast.SchemaObjectName, f func(d *ddl, o *metadata.Object) error) error {
+func (s *Session) alterTable(
+	ctx context.Context,
+	node ast.Statement,
+	n *ast.SchemaObjectName,
+	f func(d *ddl, o *metadata.Object) error,
+) error {
 	alter := func() error { return s.changeTable(ctx, n, "ALTER", f) }
 	a, err := s.alteration(ctx, node, nameOf(n), n)
 	if err != nil {
@@ -41,7 +46,12 @@ func (s *Session) alterTable(ctx context.Context, node ast.Statement, n *ast.Sch
 }
 
 // alteration describes an ALTER TABLE statement when its table is published, nil otherwise.
-func (s *Session) alteration(ctx context.Context, node ast.Statement, name objectName, n *ast.SchemaObjectName) (*TableAlteration, error) {
+func (s *Session) alteration(
+	ctx context.Context,
+	node ast.Statement,
+	name objectName,
+	n *ast.SchemaObjectName,
+) (*TableAlteration, error) {
 	if s.inst.registry.alterTable == nil || name.temporary() {
 		return nil, nil
 	}
@@ -80,7 +90,8 @@ func (s *Session) textAround(node ast.Statement, name *ast.SchemaObjectName) (he
 const atomicSavepoint = "\x00atomic"
 
 // Atomically runs f as one statement: of what it does all is kept, or nothing. Outside a transaction it commits when f
-// returns nil; within one, the rest of the transaction stays as it is. What f did is undone also when ctx ended during it.
+// returns nil; within one, the rest of the transaction stays as it is. What f did is undone also when ctx ended during
+// it.
 func (s *Session) Atomically(ctx context.Context, f func() error) error {
 	if s.count == 0 {
 		s.beginTransaction("")
@@ -110,7 +121,8 @@ func (s *Session) Atomically(ctx context.Context, f func() error) error {
 		s.later[i].saves = min(s.later[i].saves, len(s.saves))
 	}
 	for _, o := range s.open {
-		if e := s.inTx(context.WithoutCancel(ctx), o, func(tx *storage.Tx) error { return tx.ReleaseSavepoint(atomicSavepoint) }); e != nil {
+		if e := s.inTx(context.WithoutCancel(ctx), o,
+			func(tx *storage.Tx) error { return tx.ReleaseSavepoint(atomicSavepoint) }); e != nil {
 			return e
 		}
 	}

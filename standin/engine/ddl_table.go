@@ -57,7 +57,11 @@ func (s *Session) createTable(ctx context.Context, n *ast.CreateTableStatement, 
 	})
 }
 
-func (d *ddl) makeTable(name objectName, def *ast.TableDefinition, options []ast.TableOption) (*metadata.Object, error) {
+func (d *ddl) makeTable(
+	name objectName,
+	def *ast.TableDefinition,
+	options []ast.TableOption,
+) (*metadata.Object, error) {
 	o := d.newObject(name, metadata.KindTable)
 	d.forgetIdentity(o)
 	o.Table = &metadata.Table{NextColumn: 1, NextIndex: 2, AnsiNullsOff: !d.s.settings.options["AnsiNulls"]}
@@ -135,12 +139,14 @@ func (b *tableBuilder) option(opt ast.TableOption) error {
 		}
 	case *ast.LockEscalationTableOption:
 	default:
-		return unsupported(fmt.Sprintf("The table option %s", strings.ToUpper(strings.TrimSuffix(named(opt), " Table Option"))))
+		return unsupported(fmt.Sprintf("The table option %s",
+			strings.ToUpper(strings.TrimSuffix(named(opt), " Table Option"))))
 	}
 	return nil
 }
 
-// compressionOf is DATA_COMPRESSION within a statement about a table or an index of that name, of which no single partitions can be chosen (7729).
+// compressionOf is DATA_COMPRESSION within a statement about a table or an index of that name, of which no single
+// partitions can be chosen (7729).
 func compressionOf(o *ast.DataCompressionOption, t *metadata.Table, statement, kind, name string) (int, error) {
 	if len(o.PartitionRanges) > 0 {
 		if t.Place.Column != 0 {
@@ -168,8 +174,9 @@ func (b *tableBuilder) text(node any) string {
 	return strings.TrimSpace(f.batch.TextOf(node))
 }
 
-// name is a constraint's name, made up when none is given: that of a key as docs/t-sql/language-elements/throw-transact-sql.md, example B, prints one,
-// with eight digits more than others have, which stand for its columns.
+// name is a constraint's name, made up when none is given: that of a key as
+// docs/t-sql/language-elements/throw-transact-sql.md, example B, prints one, with eight digits more than others have,
+// which stand for its columns.
 func (b *tableBuilder) name(id *ast.Identifier, prefix, column string, o *metadata.Object) {
 	if id != nil && id.Value != "" {
 		o.Name = id.Value
@@ -177,7 +184,13 @@ func (b *tableBuilder) name(id *ast.Identifier, prefix, column string, o *metada
 	}
 	o.SystemNamed = true
 	if o.Kind == metadata.KindPrimaryKey || o.Kind == metadata.KindUnique {
-		o.Name = fmt.Sprintf("%s__%s__%08X%08X", prefix, sqltype.Cut(b.o.ShownName(), 8), crc32.ChecksumIEEE([]byte(column)), uint32(o.ID))
+		o.Name = fmt.Sprintf(
+			"%s__%s__%08X%08X",
+			prefix,
+			sqltype.Cut(b.o.ShownName(), 8),
+			crc32.ChecksumIEEE([]byte(column)),
+			uint32(o.ID),
+		)
 		return
 	}
 	o.Name = prefix + "__" + sqltype.Cut(b.o.ShownName(), 9)
@@ -201,8 +214,8 @@ func (b *tableBuilder) child(id *ast.Identifier, kind, prefix, column string) (*
 	return o, nil
 }
 
-// defaultDefinition is a default as the catalogue shows it: in one pair of parentheses, a number in two, functions of the system's in small
-// letters.
+// defaultDefinition is a default as the catalogue shows it: in one pair of parentheses, a number in two, functions of
+// the system's in small letters.
 func (b *tableBuilder) defaultDefinition(node ast.ScalarExpression) string {
 	for {
 		inner, ok := node.(*ast.ParenthesisExpression)
@@ -260,7 +273,11 @@ func (b *tableBuilder) addDefault(n *ast.DefaultConstraintDefinition, c *metadat
 	return b.d.save(o)
 }
 
-func (b *tableBuilder) columnConstraint(con ast.ConstraintDefinition, c *metadata.Column, n *ast.ColumnDefinition) error {
+func (b *tableBuilder) columnConstraint(
+	con ast.ConstraintDefinition,
+	c *metadata.Column,
+	n *ast.ColumnDefinition,
+) error {
 	switch t := con.(type) {
 	case *ast.NullableConstraintDefinition:
 		if c.Identity != nil && t.Nullable {

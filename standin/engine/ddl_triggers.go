@@ -33,7 +33,8 @@ func (s *Session) scopedTrigger(scope, name string) (*Database, *metadata.Object
 	return db, sch.Named(metadata.ScopedSchema(scope), name)
 }
 
-// mayScope asks for the permission to change triggers of a scope (docs/t-sql/statements/create-trigger-transact-sql.md, Permissions).
+// mayScope asks for the permission to change triggers of a scope (docs/t-sql/statements/create-trigger-transact-sql.md,
+// Permissions).
 func (s *Session) mayScope(ctx context.Context, scope string) error {
 	if scope == metadata.ServerScope {
 		return s.require(ctx, Permission{Name: "CONTROL SERVER"})
@@ -50,7 +51,12 @@ func (s *Session) changeScoped(ctx context.Context, scope string, f func(d *ddl)
 }
 
 // scopedTriggerStatement is CREATE, ALTER and CREATE OR ALTER TRIGGER ... ON DATABASE and ON ALL SERVER.
-func (s *Session) scopedTriggerStatement(ctx context.Context, m triggerModule, mode moduleMode, st syntax.Statement) error {
+func (s *Session) scopedTriggerStatement(
+	ctx context.Context,
+	m triggerModule,
+	mode moduleMode,
+	st syntax.Statement,
+) error {
 	name := nameOf(m.name)
 	switch {
 	case name.schema != "" || name.database != "":
@@ -86,7 +92,8 @@ func (s *Session) scopedTriggerStatement(ctx context.Context, m triggerModule, m
 	})
 }
 
-// scopedEvents are the events and groups that a definition lists: 1084 for what is none, 1095 for one twice, 1098 for one of another scope.
+// scopedEvents are the events and groups that a definition lists: 1084 for what is none, 1095 for one twice, 1098 for
+// one of another scope.
 func (m *triggerModule) scopedEvents(batch *syntax.Batch) ([]string, error) {
 	var out []string
 	for _, a := range m.actions {
@@ -213,8 +220,15 @@ func (s *Session) firings(ctx context.Context, events []ddlEvent) ([]firing, err
 	return out, nil
 }
 
-// withEvents executes a statement and fires the DDL triggers for what it does, in one transaction where the statement can be undone.
-func (s *Session) withEvents(ctx context.Context, node ast.Statement, st syntax.Statement, run func() error, w tds.Writer) error {
+// withEvents executes a statement and fires the DDL triggers for what it does, in one transaction where the statement
+// can be undone.
+func (s *Session) withEvents(
+	ctx context.Context,
+	node ast.Statement,
+	st syntax.Statement,
+	run func() error,
+	w tds.Writer,
+) error {
 	events := s.events(node)
 	if len(events) == 0 {
 		return run()
@@ -230,8 +244,8 @@ func (s *Session) withEvents(ctx context.Context, node ast.Statement, st syntax.
 	return s.enclosed(ctx, events, transactional(node), firesBefore(node), run, w)
 }
 
-// firesBefore tells whether the triggers of a statement fire before it, so that they can keep it from happening: what is dropped is gone, and to
-// undo that files were attached would take their data.
+// firesBefore tells whether the triggers of a statement fire before it, so that they can keep it from happening: what
+// is dropped is gone, and to undo that files were attached would take their data.
 func firesBefore(node ast.Statement) bool {
 	switch n := node.(type) {
 	case *syntax.DropDatabase:
@@ -242,9 +256,16 @@ func firesBefore(node ast.Statement) bool {
 	return false
 }
 
-// enclosed runs what has events and fires their triggers. What cannot be undone runs on its own, its triggers after it or before, and a new
-// database whose CREATE DATABASE a trigger rolls back is dropped, also when its client has gone meanwhile.
-func (s *Session) enclosed(ctx context.Context, events []ddlEvent, undone, before bool, run func() error, w tds.Writer) error {
+// enclosed runs what has events and fires their triggers. What cannot be undone runs on its own, its triggers after it
+// or before, and a new database whose CREATE DATABASE a trigger rolls back is dropped, also when its client has gone
+// meanwhile.
+func (s *Session) enclosed(
+	ctx context.Context,
+	events []ddlEvent,
+	undone, before bool,
+	run func() error,
+	w tds.Writer,
+) error {
 	fired, err := s.firings(ctx, events)
 	if err != nil {
 		return err
@@ -283,9 +304,9 @@ func (s *Session) enclosed(ctx context.Context, events []ddlEvent, undone, befor
 	return err
 }
 
-// fireAll fires triggers as they are now, but for those that were dropped or disabled meanwhile, and those that run already. @@ROWCOUNT is
-// above 0 in a trigger (docs/t-sql/statements/create-trigger-transact-sql.md, example A of DDL triggers, which returns otherwise) and the
-// statement's after it.
+// fireAll fires triggers as they are now, but for those that were dropped or disabled meanwhile, and those that run
+// already. @@ROWCOUNT is above 0 in a trigger (docs/t-sql/statements/create-trigger-transact-sql.md, example A of DDL
+// triggers, which returns otherwise) and the statement's after it.
 func (s *Session) fireAll(ctx context.Context, list []firing, w tds.Writer) error {
 	count := s.rowCount
 	defer func() { s.rowCount = count }()

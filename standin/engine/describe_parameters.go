@@ -67,19 +67,34 @@ func describeUndeclared(ctx context.Context, c *ProcCall) error {
 	for _, name := range u.order {
 		if _, ok := u.types[name]; !ok {
 			return &sqlerr.Error{Number: 11503, Class: 16, State: 1,
-				Message: fmt.Sprintf("The parameter type cannot be deduced because no expression beside the parameter '%s' has a type; declare it in @params.", u.names[name])}
+				Message: fmt.Sprintf(
+					"The parameter type cannot be deduced because no expression beside the parameter '%s' has a type; declare it "+
+						"in @params.",
+					u.names[name],
+				)}
 		}
 	}
 	return u.result(c)
 }
 
 // undeclaredParameters are those of a batch that the declarations lack, with the types that they meet.
-func (s *Session) undeclaredParameters(ctx context.Context, text string, declarations []syntax.Parameter) (*undeclared, error) {
+func (s *Session) undeclaredParameters(
+	ctx context.Context,
+	text string,
+	declarations []syntax.Parameter,
+) (*undeclared, error) {
 	batch, err := s.batches.parse(text, "describe", s.settings.options["QuotedIdentifier"])
 	if err != nil {
 		return nil, err
 	}
-	u := &undeclared{ctx: ctx, s: s, declared: map[string]bool{}, names: map[string]string{}, types: map[string]describedType{}, formal: map[*ast.VariableReference]bool{}}
+	u := &undeclared{
+		ctx:      ctx,
+		s:        s,
+		declared: map[string]bool{},
+		names:    map[string]string{},
+		types:    map[string]describedType{},
+		formal:   map[*ast.VariableReference]bool{},
+	}
 	for _, d := range declarations {
 		u.declared[lower(d.Name)] = true
 	}
@@ -105,13 +120,19 @@ func (u *undeclared) declare(params string) string {
 	return strings.Join(list, ", ")
 }
 
-const undeclaredColumns = "parameter_ordinal int, name sysname, suggested_system_type_id int, suggested_system_type_name nvarchar(256), suggested_max_length smallint, " +
-	"suggested_precision tinyint, suggested_scale tinyint, suggested_user_type_id int, suggested_user_type_database sysname, suggested_user_type_schema sysname, " +
-	"suggested_user_type_name sysname, suggested_assembly_qualified_type_name nvarchar(4000), suggested_xml_collection_id int, suggested_xml_collection_database sysname, " +
-	"suggested_xml_collection_schema sysname, suggested_xml_collection_name sysname, suggested_is_xml_document bit, suggested_is_case_sensitive bit, " +
-	"suggested_is_fixed_length_clr_type bit, suggested_is_input bit, suggested_is_output bit, formal_parameter_name sysname, suggested_tds_type_id int, suggested_tds_length int"
+const undeclaredColumns = "parameter_ordinal int, name sysname, suggested_system_type_id int, " +
+	"suggested_system_type_name nvarchar(256), suggested_max_length smallint, " +
+	"suggested_precision tinyint, suggested_scale tinyint, suggested_user_type_id int, suggested_user_type_database " +
+	"sysname, suggested_user_type_schema sysname, " +
+	"suggested_user_type_name sysname, suggested_assembly_qualified_type_name nvarchar(4000), " +
+	"suggested_xml_collection_id int, suggested_xml_collection_database sysname, " +
+	"suggested_xml_collection_schema sysname, suggested_xml_collection_name sysname, suggested_is_xml_document bit, " +
+	"suggested_is_case_sensitive bit, " +
+	"suggested_is_fixed_length_clr_type bit, suggested_is_input bit, suggested_is_output bit, formal_parameter_name " +
+	"sysname, suggested_tds_type_id int, suggested_tds_length int"
 
-// tableTypeID is system_type_id of table types in sys.types, and the token of table-valued parameters ([MS-TDS] 2.2.5.5.5).
+// tableTypeID is system_type_id of table types in sys.types, and the token of table-valued parameters ([MS-TDS]
+// 2.2.5.5.5).
 const tableTypeID int64 = 243
 
 func (u *undeclared) result(c *ProcCall) error {
@@ -119,14 +140,62 @@ func (u *undeclared) result(c *ProcCall) error {
 	for i, name := range u.order {
 		d := u.types[name]
 		if d.table != nil {
-			rows[i] = []any{int64(i + 1), u.names[name], tableTypeID, nil, int64(-1), int64(0), int64(0), d.table.UserTypeID(), c.Session.Database(), d.schema, d.table.TypeName(),
-				nil, nil, nil, nil, nil, false, false, false, true, false, TextOrNull(d.formal), tableTypeID, nil}
+			rows[i] = []any{
+				int64(i + 1),
+				u.names[name],
+				tableTypeID,
+				nil,
+				int64(-1),
+				int64(0),
+				int64(0),
+				d.table.UserTypeID(),
+				c.Session.Database(),
+				d.schema,
+				d.table.TypeName(),
+				nil,
+				nil,
+				nil,
+				nil,
+				nil,
+				false,
+				false,
+				false,
+				true,
+				false,
+				TextOrNull(d.formal),
+				tableTypeID,
+				nil,
+			}
 			continue
 		}
 		t := d.typ
 		id, length := tdsTypeOf(t)
-		rows[i] = []any{int64(i + 1), u.names[name], t.SystemTypeID(), t.String(), int64(t.MaxBytes()), int64(t.DisplayPrecision()), int64(t.DisplayScale()),
-			nil, nil, nil, nil, nil, nil, nil, nil, nil, false, false, false, true, d.output, TextOrNull(d.formal), id, length}
+		rows[i] = []any{
+			int64(i + 1),
+			u.names[name],
+			t.SystemTypeID(),
+			t.String(),
+			int64(t.MaxBytes()),
+			int64(t.DisplayPrecision()),
+			int64(t.DisplayScale()),
+			nil,
+			nil,
+			nil,
+			nil,
+			nil,
+			nil,
+			nil,
+			nil,
+			nil,
+			false,
+			false,
+			false,
+			true,
+			d.output,
+			TextOrNull(d.formal),
+			id,
+			length,
+		}
 	}
 	return c.ResultSet(columns(undeclaredColumns), rows)
 }
@@ -134,8 +203,10 @@ func (u *undeclared) result(c *ProcCall) error {
 // tdsTypeOf is a type's token of the protocol and its length in bytes, 65535 for (max) ([MS-TDS] 2.2.5.4).
 func tdsTypeOf(t sqltype.Type) (id, length int64) {
 	tokens := map[sqltype.Kind]int64{
-		sqltype.Bit: 104, sqltype.TinyInt: 38, sqltype.SmallInt: 38, sqltype.Int: 38, sqltype.BigInt: 38, sqltype.SmallMoney: 110, sqltype.Money: 110,
-		sqltype.Real: 109, sqltype.Float: 109, sqltype.SmallDateTime: 111, sqltype.DateTime: 111, sqltype.Decimal: 106, sqltype.RowVersion: 173}
+		sqltype.Bit: 104, sqltype.TinyInt: 38, sqltype.SmallInt: 38, sqltype.Int: 38, sqltype.BigInt: 38,
+		sqltype.SmallMoney: 110, sqltype.Money: 110,
+		sqltype.Real: 109, sqltype.Float: 109, sqltype.SmallDateTime: 111, sqltype.DateTime: 111, sqltype.Decimal: 106,
+		sqltype.RowVersion: 173}
 	length = int64(t.MaxBytes())
 	if length < 0 {
 		length = 65535

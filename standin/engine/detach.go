@@ -13,27 +13,60 @@ import (
 	"geosql.dev/standin/syntax"
 )
 
-// installDetach registers sp_detach_db, sp_attach_db and sp_attach_single_file_db, which takes the log that is beside the data file (docs/relational-databases/system-stored-procedures/sp-detach-db-transact-sql.md,
+// installDetach registers sp_detach_db, sp_attach_db and sp_attach_single_file_db, which takes the log that is beside
+// the data file (docs/relational-databases/system-stored-procedures/sp-detach-db-transact-sql.md,
 // docs/relational-databases/system-stored-procedures/sp-attach-db-transact-sql.md).
 func installDetach(r *Registry) {
-	r.Procedure(Procedure{Name: "sp_detach_db", NoTransaction: true, Parameters: ParameterList("@dbname nvarchar(128), @skipchecks nvarchar(10), @keepfulltextindexfile nvarchar(10) = true"), Run: detachDatabase})
-	r.Procedure(Procedure{Name: "sp_attach_single_file_db", NoTransaction: true, Parameters: ParameterList("@dbname! nvarchar(128), @physname! nvarchar(260)"), Run: func(ctx context.Context, c *ProcCall) error {
-		data := c.String("@physname")
-		return c.Exec(ctx, "EXEC sp_attach_db @p1, @p2, @p3", c.String("@dbname"), data, strings.TrimSuffix(data, filepath.Ext(data))+"_log.ldf")
-	}})
+	r.Procedure(
+		Procedure{
+			Name:          "sp_detach_db",
+			NoTransaction: true,
+			Parameters: ParameterList(
+				"@dbname nvarchar(128), @skipchecks nvarchar(10), @keepfulltextindexfile nvarchar(10) = true",
+			),
+			Run: detachDatabase,
+		},
+	)
+	r.Procedure(
+		Procedure{
+			Name:          "sp_attach_single_file_db",
+			NoTransaction: true,
+			Parameters:    ParameterList("@dbname! nvarchar(128), @physname! nvarchar(260)"),
+			Run: func(ctx context.Context, c *ProcCall) error {
+				data := c.String("@physname")
+				return c.Exec(
+					ctx,
+					"EXEC sp_attach_db @p1, @p2, @p3",
+					c.String("@dbname"),
+					data,
+					strings.TrimSuffix(data, filepath.Ext(data))+"_log.ldf",
+				)
+			},
+		},
+	)
 	parameters := "@dbname! nvarchar(128), @filename1! nvarchar(260)"
 	for n := 2; n <= attachedFiles; n++ {
 		parameters += fmt.Sprintf(", @filename%d nvarchar(260)", n)
 	}
-	r.Procedure(Procedure{Name: "sp_attach_db", NoTransaction: true, Parameters: ParameterList(parameters), Run: func(ctx context.Context, c *ProcCall) error {
-		var specs []string
-		for n := 1; n <= attachedFiles; n++ {
-			if name := c.String(fmt.Sprintf("@filename%d", n)); name != "" {
-				specs = append(specs, "(FILENAME = N'"+strings.ReplaceAll(name, "'", "''")+"')")
-			}
-		}
-		return c.Exec(ctx, "CREATE DATABASE "+syntax.QuoteName(c.String("@dbname"))+" ON "+strings.Join(specs, ", ")+" FOR ATTACH")
-	}})
+	r.Procedure(
+		Procedure{
+			Name:          "sp_attach_db",
+			NoTransaction: true,
+			Parameters:    ParameterList(parameters),
+			Run: func(ctx context.Context, c *ProcCall) error {
+				var specs []string
+				for n := 1; n <= attachedFiles; n++ {
+					if name := c.String(fmt.Sprintf("@filename%d", n)); name != "" {
+						specs = append(specs, "(FILENAME = N'"+strings.ReplaceAll(name, "'", "''")+"')")
+					}
+				}
+				return c.Exec(
+					ctx,
+					"CREATE DATABASE "+syntax.QuoteName(c.String("@dbname"))+" ON "+strings.Join(specs, ", ")+" FOR ATTACH",
+				)
+			},
+		},
+	)
 }
 
 // attachedFiles is how many files sp_attach_db takes.

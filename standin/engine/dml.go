@@ -25,7 +25,8 @@ type dmlPlan struct {
 	output      bool
 	into        *objectName
 	intoColumns []string
-	// stored is how many columns of the OUTPUT clauses go there; shown are the elements of the clause beside it, whose rows are sent.
+	// stored is how many columns of the OUTPUT clauses go there; shown are the elements of the clause beside it, whose
+	// rows are sent.
 	stored int
 	shown  []ast.SelectElement
 	// assigned are variables that UPDATE sets to new values of columns.
@@ -140,7 +141,14 @@ func (b *binder) dmlPlan(verb string, space int32, sch *metadata.Catalog, obj *m
 	if e := mayBeWritten(sch, obj, t); e != nil {
 		panic(bindError{e})
 	}
-	return &dmlPlan{verb: verb, space: space, object: obj, target: t, selfKeys: sch.SelfReferences(obj), ruled: obj.Table.NeedsSetOptions()}
+	return &dmlPlan{
+		verb:     verb,
+		space:    space,
+		object:   obj,
+		target:   t,
+		selfKeys: sch.SelfReferences(obj),
+		ruled:    obj.Table.NeedsSetOptions(),
+	}
 }
 
 // stored is what store makes of e before it is measured.
@@ -250,7 +258,9 @@ func (b *binder) insertPlan(n *ast.InsertStatement) *plan {
 
 // insertTarget is the table that rows are inserted into, and the columns that are given: through a view, those of its
 // table that the view's columns are.
-func (b *binder) insertTarget(spec *ast.InsertSpecification) (int32, *metadata.Catalog, *metadata.Object, []*ast.ColumnReferenceExpression) {
+func (b *binder) insertTarget(
+	spec *ast.InsertSpecification,
+) (int32, *metadata.Catalog, *metadata.Object, []*ast.ColumnReferenceExpression) {
 	t := b.changeThrough("INSERT", spec.Target)
 	if t == nil {
 		space, sch, obj, _ := b.writable(spec.Target, "INSERT")
@@ -277,13 +287,22 @@ func (b *binder) insertTarget(spec *ast.InsertSpecification) (int32, *metadata.C
 		if col.Identity != nil && len(spec.Columns) == 0 {
 			continue
 		}
-		refs = append(refs, &ast.ColumnReferenceExpression{MultiPartIdentifier: &ast.MultiPartIdentifier{Identifiers: []*ast.Identifier{{Value: col.Name}}}})
+		refs = append(
+			refs,
+			&ast.ColumnReferenceExpression{
+				MultiPartIdentifier: &ast.MultiPartIdentifier{Identifiers: []*ast.Identifier{{Value: col.Name}}},
+			},
+		)
 	}
 	return c.space, c.sch, c.obj, refs
 }
 
 // insertColumns are the columns that the statement gives values for.
-func (b *binder) insertColumns(refs []*ast.ColumnReferenceExpression, obj *metadata.Object, d *dmlPlan) []*metadata.Column {
+func (b *binder) insertColumns(
+	refs []*ast.ColumnReferenceExpression,
+	obj *metadata.Object,
+	d *dmlPlan,
+) []*metadata.Column {
 	insertable := func(c *metadata.Column) bool { return c.Computed == "" }
 	onIdentity := b.s.settings.identityInto == obj.ID && b.s.settings.identityDB == d.space
 	var out []*metadata.Column
@@ -346,11 +365,25 @@ func (b *binder) allColumns(obj *metadata.Object, given []*metadata.Column, d *d
 	return out
 }
 
-// automatic is the value of a column that the statement gives none for. rows tells whether it is made per row by SQLite.
-func (b *binder) automatic(sch *metadata.Catalog, obj *metadata.Object, c *metadata.Column, d *dmlPlan, perRow bool, row int) string {
+// automatic is the value of a column that the statement gives none for. rows tells whether it is made per row by
+// SQLite.
+func (b *binder) automatic(
+	sch *metadata.Catalog,
+	obj *metadata.Object,
+	c *metadata.Column,
+	d *dmlPlan,
+	perRow bool,
+	row int,
+) string {
 	switch {
 	case c.Identity != nil && perRow:
-		return b.convert(expr{sql: fmt.Sprintf("tsql_identity(%d)", obj.ID), typ: sqltype.BigIntType}, identityType(c), sqltype.Explicit, 0, false).sql
+		return b.convert(
+			expr{sql: fmt.Sprintf("tsql_identity(%d)", obj.ID), typ: sqltype.BigIntType},
+			identityType(c),
+			sqltype.Explicit,
+			0,
+			false,
+		).sql
 	case c.Identity != nil:
 		target := d.target
 		return b.parameter(fmt.Sprintf("=identity %d", row), param{typ: identityType(c), value: func(s *Session) any {
@@ -388,7 +421,13 @@ func (b *binder) defaultValue(space int32, sch *metadata.Catalog, c *metadata.Co
 	return b.scalar(&scope{}, node)
 }
 
-func (b *binder) insertValues(sch *metadata.Catalog, obj *metadata.Object, columns, all []*metadata.Column, rows []*ast.RowValue, d *dmlPlan) string {
+func (b *binder) insertValues(
+	sch *metadata.Catalog,
+	obj *metadata.Object,
+	columns, all []*metadata.Column,
+	rows []*ast.RowValue,
+	d *dmlPlan,
+) string {
 	d.values = len(rows)
 	out := make([]string, len(rows))
 	given, others := map[int32]bool{}, map[int32]bool{}
@@ -451,7 +490,13 @@ func pick(first bool, a, b int32) int32 {
 	return b
 }
 
-func (b *binder) insertQuery(sch *metadata.Catalog, obj *metadata.Object, columns, all []*metadata.Column, q ast.QueryExpression, d *dmlPlan) string {
+func (b *binder) insertQuery(
+	sch *metadata.Catalog,
+	obj *metadata.Object,
+	columns, all []*metadata.Column,
+	q ast.QueryExpression,
+	d *dmlPlan,
+) string {
 	bound := b.query(&scope{}, q, queryOptions{})
 	b.countGiven(obj, columns, d, len(bound.outputs), 120, 121)
 	parts := make([]string, len(all))

@@ -35,7 +35,9 @@ func installDML(r *Registry) {
 }
 
 func (s *Session) insert(ctx context.Context, n *ast.InsertStatement, w tds.Writer) error {
-	if _, executes := n.InsertSpecification.InsertSource.(*ast.ExecuteInsertSource); n.InsertSpecification.TopRowFilter != nil && executes {
+	if _, executes :=
+		n.InsertSpecification.InsertSource.(*ast.ExecuteInsertSource); n.InsertSpecification.TopRowFilter != nil &&
+		executes {
 		return unsupported("INSERT TOP ... EXECUTE")
 	}
 	if src, ok := n.InsertSpecification.InsertSource.(*ast.ExecuteInsertSource); ok {

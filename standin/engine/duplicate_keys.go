@@ -40,8 +40,8 @@ func (st *connState) collided(args []sqlite.Value) (any, *sqlerr.Error) {
 	return nil, sqlerr.New(3621, 0)
 }
 
-// collidedKeys are the values, as messages show them, that the row at which an INSERT collided has in the columns of an index: the
-// INSERT is begun once more, and stopped at that row. Empty when they cannot be told.
+// collidedKeys are the values, as messages show them, that the row at which an INSERT collided has in the columns of an
+// index: the INSERT is begun once more, and stopped at that row. Empty when they cannot be told.
 func (s *Session) collidedKeys(p *plan, conn *sqlite.Conn, index *metadata.Index) map[int32]string {
 	if p.dml.again == "" || index == nil || strings.Contains(p.dml.again, "tsql_sequence") {
 		return nil
@@ -55,7 +55,10 @@ func (s *Session) collidedKeys(p *plan, conn *sqlite.Conn, index *metadata.Index
 		excluded = append(excluded, "excluded."+metadata.ColumnName(k.Column))
 	}
 	first := metadata.ColumnName(index.Keys[0].Column)
-	text := p.dml.again + " ON CONFLICT DO UPDATE SET " + first + " = " + first + " WHERE tsql_collided(" + strings.Join(excluded, ", ") + ")"
+	text := p.dml.again + " ON CONFLICT DO UPDATE SET " + first + " = " + first + " WHERE tsql_collided(" + strings.Join(
+		excluded,
+		", ",
+	) + ")"
 	stmt, st, err := s.prepareText(p, text, conn)
 	if err != nil {
 		return nil
@@ -78,8 +81,8 @@ func (s *Session) collidedKeys(p *plan, conn *sqlite.Conn, index *metadata.Index
 // errSearched undoes what a search wrote.
 var errSearched = errors.New("a search keeps no rows")
 
-// searched is the key of the row at which the statement of a search collides. What it inserts is undone also when it comes to its end, which
-// it does where identity values collided, or values that differ from one execution to the next.
+// searched is the key of the row at which the statement of a search collides. What it inserts is undone also when it
+// comes to its end, which it does where identity values collided, or values that differ from one execution to the next.
 func (s *Session) searched(conn *sqlite.Conn, stmt *sqlite.Stmt, st *connState) (found []any, err error) {
 	undone := errSearched
 	defer sqlitex.Save(conn)(&undone)
@@ -99,7 +102,9 @@ func (d *ddl) duplicateRow(o *metadata.Object, i *metadata.Index, keys []string,
 		plain[n] = strings.TrimSuffix(k, " DESC")
 	}
 	list := strings.Join(plain, ", ")
-	stmt, _, err := d.conn.PrepareTransient("SELECT " + list + " FROM " + o.StorageName() + where + " GROUP BY " + list + " HAVING count(*) > 1 LIMIT 1")
+	stmt, _, err := d.conn.PrepareTransient(
+		"SELECT " + list + " FROM " + o.StorageName() + where + " GROUP BY " + list + " HAVING count(*) > 1 LIMIT 1",
+	)
 	if err != nil {
 		return "(not known)"
 	}

@@ -8,9 +8,10 @@ type identity struct {
 	user  *User
 }
 
-// AsSystem runs f while the session acts as the system's own login: a system procedure whose caller may execute it reads and writes
-// tables on which the caller has no right of his own. Modules of users that f sets off (a trigger on such a table, a procedure
-// that somebody registered) are the caller's again: whoever may write one must not have the server with it.
+// AsSystem runs f while the session acts as the system's own login: a system procedure whose caller may execute it
+// reads and writes tables on which the caller has no right of his own. Modules of users that f sets off (a trigger on
+// such a table, a procedure that somebody registered) are the caller's again: whoever may write one must not have the
+// server with it.
 func (s *Session) AsSystem(f func() error) error {
 	before, caller := identity{s.login, s.user}, s.caller
 	if s.caller == nil {

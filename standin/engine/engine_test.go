@@ -32,7 +32,15 @@ type server struct {
 
 func newServer(t testing.TB, change ...func(*engine.Config)) *server {
 	t.Helper()
-	s := &server{t: t, config: engine.Config{ServerName: "TESTSERVER", DataDir: t.TempDir(), SAPassword: "Str0ng!pass", Extensions: []engine.Extension{catalogview.Extension{}, backup.Extension{}}}}
+	s := &server{
+		t: t,
+		config: engine.Config{
+			ServerName: "TESTSERVER",
+			DataDir:    t.TempDir(),
+			SAPassword: "Str0ng!pass",
+			Extensions: []engine.Extension{catalogview.Extension{}, backup.Extension{}},
+		},
+	}
 	for _, f := range change {
 		f(&s.config)
 	}
@@ -72,7 +80,10 @@ func (s *server) stop() {
 func (s *server) open(database string) *sql.DB {
 	s.t.Helper()
 	host, port, _ := net.SplitHostPort(s.addr)
-	db, err := sql.Open("sqlserver", fmt.Sprintf("sqlserver://sa:Str0ng%%21pass@%s:%s?database=%s&encrypt=disable&dial+timeout=5", host, port, database))
+	db, err := sql.Open(
+		"sqlserver",
+		fmt.Sprintf("sqlserver://sa:Str0ng%%21pass@%s:%s?database=%s&encrypt=disable&dial+timeout=5", host, port, database),
+	)
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -188,7 +199,10 @@ func TestSelectAndInsertOverTheProtocol(t *testing.T) {
 	g.Expect(c.one("SELECT 1")).To(Equal(int64(1)))
 	c.exec("CREATE DATABASE d")
 	c = s.conn("d")
-	c.exec("CREATE TABLE t (id int IDENTITY PRIMARY KEY, name nvarchar(20) NOT NULL, price decimal(10,2) NULL, at datetime2 DEFAULT SYSDATETIME())")
+	c.exec(
+		"CREATE TABLE t (id int IDENTITY PRIMARY KEY, name nvarchar(20) NOT NULL, price decimal(10,2) NULL, at datetime2 " +
+			"DEFAULT SYSDATETIME())",
+	)
 	c.exec("INSERT INTO t (name, price) VALUES (@p1, @p2), (N'b', 2.5)", "a", "12.345")
 	g.Expect(c.rows("SELECT id, name, price FROM t ORDER BY id")).To(Equal([]string{"1|a|12.35", "2|b|2.50"}))
 	g.Expect(c.one("SELECT COUNT(*) FROM t WHERE NAME = N'A '")).To(Equal(int64(1)))
@@ -218,7 +232,8 @@ func TestTempDBMovesWithTheNextStart(t *testing.T) {
 	before := paths(master)
 	moved := map[string]string{"tempdev": elsewhere + "/tempdb.mdf", "templog": elsewhere + "/templog.ldf"}
 	for name, path := range moved {
-		_, err := s.open("master").Exec(fmt.Sprintf("ALTER DATABASE tempdb MODIFY FILE (NAME = %s, FILENAME = '%s')", name, path))
+		_, err := s.open("master").
+			Exec(fmt.Sprintf("ALTER DATABASE tempdb MODIFY FILE (NAME = %s, FILENAME = '%s')", name, path))
 		g.Expect(err).NotTo(HaveOccurred())
 	}
 	g.Expect(paths(master)).To(Equal(moved))
@@ -238,7 +253,8 @@ func TestTempDBMovesWithTheNextStart(t *testing.T) {
 func TestTempDBNeedsItsFolder(t *testing.T) {
 	g := NewWithT(t)
 	s := newServer(t)
-	_, err := s.open("master").Exec("ALTER DATABASE tempdb MODIFY FILE (NAME = tempdev, FILENAME = '/nowhere/at-all/tempdb.mdf')")
+	_, err := s.open("master").
+		Exec("ALTER DATABASE tempdb MODIFY FILE (NAME = tempdev, FILENAME = '/nowhere/at-all/tempdb.mdf')")
 	g.Expect(err).NotTo(HaveOccurred())
 	s.stop()
 	_, err = engine.New(t.Context(), s.config)
@@ -250,14 +266,17 @@ func TestVolumesOfAnInstanceWithARoot(t *testing.T) {
 	g := NewWithT(t)
 	root := t.TempDir()
 	s := newServer(t, func(c *engine.Config) { c.Root, c.DataDir = root, root+"/data" })
-	_, err := s.open("master").Exec("ALTER DATABASE tempdb MODIFY FILE (NAME = tempdev, FILENAME = '/var/opt/mssql-tempdb/tempdb.mdf')")
+	_, err := s.open("master").
+		Exec("ALTER DATABASE tempdb MODIFY FILE (NAME = tempdev, FILENAME = '/var/opt/mssql-tempdb/tempdb.mdf')")
 	g.Expect(err).NotTo(HaveOccurred())
-	_, err = s.open("master").Exec("ALTER DATABASE tempdb ADD FILE (NAME = temp2, FILENAME = '/var/opt/mssql-tempdb/2.ndf')")
+	_, err = s.open("master").
+		Exec("ALTER DATABASE tempdb ADD FILE (NAME = temp2, FILENAME = '/var/opt/mssql-tempdb/2.ndf')")
 	g.Expect(err).NotTo(HaveOccurred())
 	s.stop()
 	s.start()
 	var path string
-	g.Expect(s.open("tempdb").QueryRow("SELECT physical_name FROM sys.database_files WHERE name = 'tempdev'").Scan(&path)).To(Succeed())
+	g.Expect(s.open("tempdb").QueryRow("SELECT physical_name FROM sys.database_files WHERE name = 'tempdev'").Scan(&path)).
+		To(Succeed())
 	g.Expect(path).To(Equal("/var/opt/mssql-tempdb/tempdb.mdf"))
 	g.Expect(root + "/mounts/tempdb/tempdb.mdf").To(BeAnExistingFile())
 }

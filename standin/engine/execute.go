@@ -52,7 +52,12 @@ func (s *Session) executeSpecification(ctx context.Context, spec *ast.ExecuteSpe
 }
 
 // executeStrings is EXEC ('text') and EXEC ('text') AT server.
-func (s *Session) executeStrings(ctx context.Context, spec *ast.ExecuteSpecification, e *ast.ExecutableStringList, w tds.Writer) error {
+func (s *Session) executeStrings(
+	ctx context.Context,
+	spec *ast.ExecuteSpecification,
+	e *ast.ExecutableStringList,
+	w tds.Writer,
+) error {
 	var text strings.Builder
 	for _, part := range e.Strings {
 		v, err := s.evaluate(ctx, part, sqltype.NVarCharMax)
@@ -81,7 +86,8 @@ func (s *Session) executeStrings(ctx context.Context, spec *ast.ExecuteSpecifica
 	return s.nested(ctx, func() error { return s.runDynamic(ctx, text.String(), "", nil, w) })
 }
 
-// executeAs is AS LOGIN and AS USER of EXECUTE ('text'), which hold until the text has run (docs/t-sql/language-elements/execute-transact-sql.md).
+// executeAs is AS LOGIN and AS USER of EXECUTE ('text'), which hold until the text has run
+// (docs/t-sql/language-elements/execute-transact-sql.md).
 func (s *Session) executeAs(ctx context.Context, n *ast.ExecuteContext) (leave func(), err error) {
 	name, err := s.evaluate(ctx, n.Principal, sqltype.Sysname)
 	if err != nil {
@@ -178,7 +184,8 @@ func (s *Session) callProcedure(ctx context.Context, call tds.Call, w tds.Writer
 	return nil
 }
 
-// returned is what a module that is executed gives back: the status of a procedure, an int, or the value of a scalar function.
+// returned is what a module that is executed gives back: the status of a procedure, an int, or the value of a scalar
+// function.
 type returned struct {
 	value      any
 	typ        sqltype.Type
@@ -203,7 +210,9 @@ func (s *Session) execute(ctx context.Context, name objectName, args []argument,
 		if inFunction && !strings.HasPrefix(lower(p.Name), "xp_") {
 			return returned{}, sqlerr.New(557, 2)
 		}
-		return statusOf(s.withProcedureEvents(ctx, p, db, args, func() (int32, error) { return s.runProcedure(ctx, p, db, args, w) }, w))
+		return statusOf(
+			s.withProcedureEvents(ctx, p, db, args, func() (int32, error) { return s.runProcedure(ctx, p, db, args, w) }, w),
+		)
 	}
 	b := newBinder(ctx, s, s.db.ID())
 	var space int32
@@ -238,9 +247,14 @@ func (s *Session) execute(ctx context.Context, name objectName, args []argument,
 	return statusOf(s.runModule(ctx, space, o, args, w))
 }
 
-// executeFunction executes a user's scalar function: as with a procedure its arguments have names and may be left out where the parameter has a
-// default (docs/t-sql/statements/create-function-transact-sql.md, "[ = default ]").
-func (s *Session) executeFunction(ctx context.Context, space int32, o *metadata.Object, args []argument) (returned, error) {
+// executeFunction executes a user's scalar function: as with a procedure its arguments have names and may be left out
+// where the parameter has a default (docs/t-sql/statements/create-function-transact-sql.md, "[ = default ]").
+func (s *Session) executeFunction(
+	ctx context.Context,
+	space int32,
+	o *metadata.Object,
+	args []argument,
+) (returned, error) {
 	batch, node, perr := parseModule(o)
 	if perr != nil {
 		return returned{}, perr
@@ -271,7 +285,12 @@ func ofArguments(err error, module string) error {
 }
 
 // notExecuted has what EXECUTE finds in place of a module, in the words of 2809.
-var notExecuted = map[string]string{metadata.KindTable: "table", metadata.KindView: "view", metadata.KindInline: "table valued function", metadata.KindTableFunction: "table valued function"}
+var notExecuted = map[string]string{
+	metadata.KindTable:         "table",
+	metadata.KindView:          "view",
+	metadata.KindInline:        "table valued function",
+	metadata.KindTableFunction: "table valued function",
+}
 
 // findProcedure finds a registered procedure and the database it runs in.
 func (s *Session) findProcedure(name objectName) (*Procedure, *Database) {
@@ -367,7 +386,13 @@ func literalText(v any, t sqltype.Type) (string, error) {
 }
 
 // runModule executes a user's procedure.
-func (s *Session) runModule(ctx context.Context, space int32, o *metadata.Object, args []argument, w tds.Writer) (int32, error) {
+func (s *Session) runModule(
+	ctx context.Context,
+	space int32,
+	o *metadata.Object,
+	args []argument,
+	w tds.Writer,
+) (int32, error) {
 	batch, node, perr := parseModule(o)
 	if perr != nil {
 		return 0, perr

@@ -69,7 +69,8 @@ func (b *binder) scalarNode(sc *scope, node ast.ScalarExpression) expr {
 		return b.binary(n.BinaryExpressionType, b.scalar(sc, n.FirstExpression), b.scalar(sc, n.SecondExpression))
 	case *ast.ScalarSubquery:
 		return b.scalarSubquery(sc, n)
-	case *ast.SearchedCaseExpression, *ast.SimpleCaseExpression, *ast.IIfCall, *ast.NullIfExpression, *ast.CoalesceExpression:
+	case *ast.SearchedCaseExpression, *ast.SimpleCaseExpression, *ast.IIfCall, *ast.NullIfExpression,
+		*ast.CoalesceExpression:
 		return b.conditional(sc, node)
 	case *ast.CastCall:
 		return b.cast(sc, n.Parameter, n.DataType, nil, false, n.Collation)
@@ -264,7 +265,14 @@ func (b *binder) unary(sc *scope, n *ast.UnaryExpression) expr {
 	return expr{}
 }
 
-func (b *binder) cast(sc *scope, node ast.ScalarExpression, dt ast.DataTypeReference, style ast.ScalarExpression, try bool, collation *ast.Identifier) expr {
+func (b *binder) cast(
+	sc *scope,
+	node ast.ScalarExpression,
+	dt ast.DataTypeReference,
+	style ast.ScalarExpression,
+	try bool,
+	collation *ast.Identifier,
+) expr {
 	e := b.scalar(sc, node)
 	to := b.dataType(dt, true)
 	number := 0
@@ -307,7 +315,14 @@ func (b *binder) castWithStyle(e expr, to sqltype.Type, style expr, try bool) ex
 		style.sql = "(CASE " + style.sql + " WHEN 0 THEN 100 ELSE " + style.sql + " END)"
 	}
 	// A style of NULL gives NULL.
-	out.sql = fmt.Sprintf("(CASE WHEN %[5]s IS NOT NULL THEN tsql_conv(%[1]s,%[2]d,%[3]d,%[4]d,%[5]s) END)", e.sql, sqltype.Pack(e.typ), sqltype.Pack(to), mode, style.sql)
+	out.sql = fmt.Sprintf(
+		"(CASE WHEN %[5]s IS NOT NULL THEN tsql_conv(%[1]s,%[2]d,%[3]d,%[4]d,%[5]s) END)",
+		e.sql,
+		sqltype.Pack(e.typ),
+		sqltype.Pack(to),
+		mode,
+		style.sql,
+	)
 	return merge(out, e, style)
 }
 
@@ -356,7 +371,14 @@ func (b *binder) scalarSubquery(sc *scope, n *ast.ScalarSubquery) expr {
 		b.fail(116)
 	}
 	o := q.outputs[0].expr
-	out := expr{typ: o.typ, nullable: true, collation: o.collation, collationName: o.collationName, implicit: o.implicit || o.explicit, json: o.json}
+	out := expr{
+		typ:           o.typ,
+		nullable:      true,
+		collation:     o.collation,
+		collationName: o.collationName,
+		implicit:      o.implicit || o.explicit,
+		json:          o.json,
+	}
 	if q.oneRow {
 		out.sql = "(" + q.sql + ")"
 	} else {

@@ -46,13 +46,19 @@ func (b *binder) distinctTypes(outputs []output) {
 }
 
 // frameEnds are the places of a window frame's ends in their order.
-var frameEnds = map[string]int{"UnboundedPreceding": 0, "ValuePreceding": 1, "CurrentRow": 2, "ValueFollowing": 3, "UnboundedFollowing": 4}
+var frameEnds = map[string]int{
+	"UnboundedPreceding": 0,
+	"ValuePreceding":     1,
+	"CurrentRow":         2,
+	"ValueFollowing":     3,
+	"UnboundedFollowing": 4,
+}
 
 // frameWords are those ends as they are written.
 var frameWords = []string{"UNBOUNDED PRECEDING", "n PRECEDING", "CURRENT ROW", "n FOLLOWING", "UNBOUNDED FOLLOWING"}
 
-// checkFrame refuses frames that there are not (docs/t-sql/queries/select-over-clause-transact-sql.md, ROWS or RANGE): one without an order
-// (10756), RANGE with numbers (4194), and one that ends before it begins (4193).
+// checkFrame refuses frames that there are not (docs/t-sql/queries/select-over-clause-transact-sql.md, ROWS or RANGE):
+// one without an order (10756), RANGE with numbers (4194), and one that ends before it begins (4193).
 func (b *binder) checkFrame(o *ast.OverClause) {
 	f := o.WindowFrameClause
 	if f == nil || f.Top == nil {
@@ -84,8 +90,8 @@ func (b *binder) notNested(args ...expr) {
 	}
 }
 
-// cascades are the tables that a change of a table's rows reaches through foreign keys with an action, itself among them; with up, those
-// whose changes reach it.
+// cascades are the tables that a change of a table's rows reaches through foreign keys with an action, itself among
+// them; with up, those whose changes reach it.
 func (d *ddl) cascades(of int32, up bool) map[int32]bool {
 	reached := map[int32]bool{of: true}
 	for grown := true; grown; {
@@ -107,8 +113,8 @@ func (d *ddl) cascades(of int32, up bool) map[int32]bool {
 	return reached
 }
 
-// cascadesTwice tells whether a foreign key with an action from one table to another would give the rows of some table two ways to change those
-// of another (1785).
+// cascadesTwice tells whether a foreign key with an action from one table to another would give the rows of some table
+// two ways to change those of another (1785).
 func (d *ddl) cascadesTwice(parent, child int32) bool {
 	below := d.cascades(child, false)
 	for above := range d.cascades(parent, true) {
@@ -121,7 +127,8 @@ func (d *ddl) cascadesTwice(parent, child int32) bool {
 	return false
 }
 
-// maxKeyColumns is how many columns the key of an index may have (docs/sql-server/maximum-capacity-specifications-for-sql-server.md).
+// maxKeyColumns is how many columns the key of an index may have
+// (docs/sql-server/maximum-capacity-specifications-for-sql-server.md).
 const maxKeyColumns = 32
 
 // namesOther tells whether the condition of a column's constraint names another column of the table.
@@ -129,12 +136,15 @@ func (b *tableBuilder) namesOther(condition ast.BooleanExpression, column string
 	found := false
 	parts := map[any]bool{} // DATEPART(year, ...) names no column
 	eachNode(reflect.ValueOf(condition), func(n any) {
-		if call, ok := n.(*ast.FunctionCall); ok && call.FunctionName != nil && syntax.DateFunctions[lower(call.FunctionName.Value)] && len(call.Parameters) > 0 {
+		if call, ok := n.(*ast.FunctionCall); ok && call.FunctionName != nil &&
+			syntax.DateFunctions[lower(call.FunctionName.Value)] &&
+			len(call.Parameters) > 0 {
 			parts[call.Parameters[0]] = true
 		}
 		if ref, ok := n.(*ast.ColumnReferenceExpression); ok && !parts[ref] {
 			parts := identifiers(ref.MultiPartIdentifier)
-			found = found || len(parts) > 0 && !strings.EqualFold(parts[len(parts)-1], column) && b.o.Table.Column(parts[len(parts)-1]) != nil
+			found = found ||
+				len(parts) > 0 && !strings.EqualFold(parts[len(parts)-1], column) && b.o.Table.Column(parts[len(parts)-1]) != nil
 		}
 	})
 	return found

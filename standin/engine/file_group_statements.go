@@ -117,8 +117,20 @@ func (d *ddl) renameFileGroup(g *metadata.Object, name string) error {
 
 func (d *ddl) setFileGroup(g *metadata.Object, property string) error {
 	group := g.FileGroup
-	has := map[string]bool{"READ_ONLY": group.ReadOnly, "READ_WRITE": !group.ReadOnly, "DEFAULT": group.Default, "AUTOGROW_ALL_FILES": group.GrowAll, "AUTOGROW_SINGLE_FILE": !group.GrowAll}
-	state := map[string]uint8{"READ_ONLY": 1, "READ_WRITE": 2, "DEFAULT": 3, "AUTOGROW_ALL_FILES": 3, "AUTOGROW_SINGLE_FILE": 4}
+	has := map[string]bool{
+		"READ_ONLY":            group.ReadOnly,
+		"READ_WRITE":           !group.ReadOnly,
+		"DEFAULT":              group.Default,
+		"AUTOGROW_ALL_FILES":   group.GrowAll,
+		"AUTOGROW_SINGLE_FILE": !group.GrowAll,
+	}
+	state := map[string]uint8{
+		"READ_ONLY":            1,
+		"READ_WRITE":           2,
+		"DEFAULT":              3,
+		"AUTOGROW_ALL_FILES":   3,
+		"AUTOGROW_SINGLE_FILE": 4,
+	}
 	switch {
 	case group.ID == metadata.PrimaryGroup && strings.HasPrefix(property, "READ_"):
 		return sqlerr.New(5047, 1)

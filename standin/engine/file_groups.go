@@ -20,9 +20,14 @@ func spaceName(name *ast.IdentifierOrValueExpression) string {
 	return strings.Trim(name.Value, `"'[]`)
 }
 
-// placeAt is the place that ON names; otherwise where the statement has none (docs/t-sql/statements/create-table-transact-sql.md and
-// create-index-transact-sql.md, ON). "default" is what byDefault says. 1921: there is no such file group.
-func (d *ddl) placeAt(o *metadata.Object, on *ast.FileGroupOrPartitionScheme, otherwise, byDefault metadata.Place) (metadata.Place, error) {
+// placeAt is the place that ON names; otherwise where the statement has none
+// (docs/t-sql/statements/create-table-transact-sql.md and create-index-transact-sql.md, ON). "default" is what
+// byDefault says. 1921: there is no such file group.
+func (d *ddl) placeAt(
+	o *metadata.Object,
+	on *ast.FileGroupOrPartitionScheme,
+	otherwise, byDefault metadata.Place,
+) (metadata.Place, error) {
 	switch {
 	case on == nil || on.Name == nil:
 		return otherwise, nil
@@ -119,8 +124,8 @@ func (b *tableBuilder) locate(i *metadata.Index, on *ast.FileGroupOrPartitionSch
 	return nil
 }
 
-// mayBeWritten refuses changes of a table that is, or has an index, in a file group that is read-only (652), and new rows where the
-// file group has no files (622).
+// mayBeWritten refuses changes of a table that is, or has an index, in a file group that is read-only (652), and new
+// rows where the file group has no files (622).
 func mayBeWritten(s *metadata.Catalog, o *metadata.Object, t writeTarget) *sqlerr.Error {
 	if !s.HasPlacements() || o.Table == nil {
 		return nil
@@ -128,7 +133,8 @@ func mayBeWritten(s *metadata.Catalog, o *metadata.Object, t writeTarget) *sqler
 	for id, p := range o.Table.Places() {
 		g := s.FileGroupByID(p.DataSpace())
 		if scheme, _ := s.SchemeOf(p.DataSpace()); scheme != nil {
-			// What a statement does to the rows of one partition is not known before it runs: all of its file groups have to be read-only.
+			// What a statement does to the rows of one partition is not known before it runs: all of its file groups have to be
+			// read-only.
 			g = s.FileGroupByID(scheme.Groups[0])
 			for _, id := range scheme.Groups {
 				if other := s.FileGroupByID(id); other != nil && !other.FileGroup.ReadOnly && s.HasFiles(id) {

@@ -11,8 +11,8 @@ import (
 )
 
 // autoLevels finds the levels of AUTO (docs/relational-databases/xml/use-auto-mode-with-for-xml.md,
-// docs/relational-databases/json/format-json-output-automatically-with-auto-mode-sql-server.md): tables in the order in which the
-// select list names their columns. What is computed goes with the column before it.
+// docs/relational-databases/json/format-json-output-automatically-with-auto-mode-sql-server.md): tables in the order in
+// which the select list names their columns. What is computed goes with the column before it.
 func (b *binder) autoLevels(sc *scope, outputs []output, missing *sqlerr.Error) []forclause.Level {
 	if len(sc.sources) == 0 {
 		b.failWith(missing)

@@ -32,7 +32,8 @@ const (
 	xmlColumn  = "XML_F52E2B61-18A1-11d1-B105-00805F49916B"
 )
 
-// forQuery binds a query with FOR JSON or FOR XML (docs/relational-databases/json/format-query-results-as-json-with-for-json-sql-server.md,
+// forQuery binds a query with FOR JSON or FOR XML
+// (docs/relational-databases/json/format-query-results-as-json-with-for-json-sql-server.md,
 // docs/relational-databases/xml/for-xml-sql-server.md): one row with one text, none when the query has no rows.
 func (b *binder) forQuery(sc *scope, q *ast.QuerySpecification, o queryOptions) boundQuery {
 	plain := *q
@@ -41,11 +42,23 @@ func (b *binder) forQuery(sc *scope, q *ast.QuerySpecification, o queryOptions) 
 }
 
 // forRows makes the text of the rows of a query, which bind binds without its FOR clause.
-func (b *binder) forRows(sc *scope, clause ast.ForClause, bind func(queryOptions) boundQuery, o queryOptions) boundQuery {
+func (b *binder) forRows(
+	sc *scope,
+	clause ast.ForClause,
+	bind func(queryOptions) boundQuery,
+	o queryOptions,
+) boundQuery {
 	o.subquery, o.exists, o.hidden = false, false, nil
 	inner := bind(o)
 	if len(inner.variables) > 0 {
-		b.failWith(&sqlerr.Error{Number: 6819, Class: 16, State: 1, Message: "The FOR XML clause is not allowed in a ASSIGNMENT statement."})
+		b.failWith(
+			&sqlerr.Error{
+				Number:  6819,
+				Class:   16,
+				State:   1,
+				Message: "The FOR XML clause is not allowed in a ASSIGNMENT statement.",
+			},
+		)
 	}
 	shape, f := b.forFrame(clause)
 	if shape.auto {
@@ -84,17 +97,29 @@ func (b *binder) forRows(sc *scope, clause ast.ForClause, bind func(queryOptions
 	}
 	rows := fmt.Sprintf("group_concat(%s, %s)", row.sql, sqltype.StoredLiteral(f.separator))
 	if shape.explicit || len(shape.Levels) > 0 {
-		rows = b.goCall(nest, []expr{args[0], {sql: "('[' || " + rows + " || ']')", typ: nmax, nullable: true}}, nmax, true).sql
+		rows = b.goCall(
+			nest,
+			[]expr{args[0], {sql: "('[' || " + rows + " || ']')", typ: nmax, nullable: true}},
+			nmax,
+			true,
+		).sql
 	}
-	query := fmt.Sprintf("SELECT %s || %s || %s AS c1 FROM (%s)", sqltype.StoredLiteral(f.open), rows, sqltype.StoredLiteral(f.end), inner.sql)
+	query := fmt.Sprintf(
+		"SELECT %s || %s || %s AS c1 FROM (%s)",
+		sqltype.StoredLiteral(f.open),
+		rows,
+		sqltype.StoredLiteral(f.end),
+		inner.sql,
+	)
 	if !shape.typed {
 		query += " HAVING count(*) > 0"
 	}
 	return boundQuery{sql: query, outputs: []output{{name: name, expr: out}}, oneRow: true}
 }
 
-// list tells whether the rows of a PATH without an element around each are all one list: values of data() follow each other with a blank between them
-// (docs/relational-databases/xml/column-names-with-the-path-specified-as-data.md), those of the next row too.
+// list tells whether the rows of a PATH without an element around each are all one list: values of data() follow each
+// other with a blank between them (docs/relational-databases/xml/column-names-with-the-path-specified-as-data.md),
+// those of the next row too.
 func (s *forShape) list() bool {
 	for _, name := range s.Names {
 		if name != "data()" {
@@ -167,7 +192,8 @@ func (b *binder) forFrame(clause ast.ForClause) (forShape, forFrame) {
 	return forShape{}, forFrame{}
 }
 
-// forColumns are the values that a row of text is written from; the shape learns their names, and which stand there as they are.
+// forColumns are the values that a row of text is written from; the shape learns their names, and which stand there as
+// they are.
 func (b *binder) forColumns(shape *forShape, name string, outputs []output) []expr {
 	var columns []expr
 	for i, c := range outputs {
@@ -177,7 +203,14 @@ func (b *binder) forColumns(shape *forShape, name string, outputs []output) []ex
 			b.fail(6809)
 		}
 		if name == jsonColumn && c.name == "" {
-			b.failWith(jsondata.Error(13605, 1, "Column expressions and data sources without names or aliases cannot be formatted as JSON text using FOR JSON clause. Add alias to the unnamed column or table."))
+			b.failWith(
+				jsondata.Error(
+					13605,
+					1,
+					"Column expressions and data sources without names or aliases cannot be formatted as JSON text using FOR JSON "+
+						"clause. Add alias to the unnamed column or table.",
+				),
+			)
 		}
 		if c.expr.json && name == jsonColumn || e.typ.Kind == sqltype.XML && name == xmlColumn {
 			if shape.Raw == nil {
@@ -194,7 +227,12 @@ func (b *binder) forColumns(shape *forShape, name string, outputs []output) []ex
 func (b *binder) nest(sc *scope, shape *forShape, outputs []output) {
 	missing := sqlerr.New(6800, 1)
 	if shape.JSON {
-		missing = jsondata.Error(13600, 1, "FOR JSON AUTO requires at least one table for generating JSON objects. Use FOR JSON PATH or add a FROM clause with a table name.")
+		missing = jsondata.Error(
+			13600,
+			1,
+			"FOR JSON AUTO requires at least one table for generating JSON objects. Use FOR JSON PATH or add a FROM clause "+
+				"with a table name.",
+		)
 	}
 	levels := b.autoLevels(sc, outputs, missing)
 	shape.Row = levels[0].Name

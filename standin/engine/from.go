@@ -22,8 +22,8 @@ func (b *binder) from(sc *scope, refs []ast.TableReference) string {
 	return strings.Join(parts, ", ")
 }
 
-// joined binds a table or a join that stands to the right of a comma or a join. SQLite joins from left to right, commas among joins: a
-// join that is an operand of its own keeps its rows apart by parentheses.
+// joined binds a table or a join that stands to the right of a comma or a join. SQLite joins from left to right, commas
+// among joins: a join that is an operand of its own keeps its rows apart by parentheses.
 func (b *binder) joined(sc *scope, ref ast.TableReference, right bool) string {
 	text := b.table(sc, ref)
 	if _, join := ref.(*ast.QualifiedJoin); join && right {
@@ -32,8 +32,8 @@ func (b *binder) joined(sc *scope, ref ast.TableReference, right bool) string {
 	return text
 }
 
-// exposedOnce refuses sources of one FROM clause that go by the same name: two correlation names (1011), one and a table's own
-// (1012), or two tables' (1013).
+// exposedOnce refuses sources of one FROM clause that go by the same name: two correlation names (1011), one and a
+// table's own (1012), or two tables' (1013).
 func (b *binder) exposedOnce(sc *scope) {
 	for i, src := range sc.sources {
 		for _, earlier := range sc.sources[:i] {
@@ -161,7 +161,12 @@ func (b *binder) nextAlias() string {
 }
 
 func (b *binder) join(sc *scope, n *ast.QualifiedJoin) string {
-	words := map[string]string{"Inner": "JOIN", "LeftOuter": "LEFT JOIN", "RightOuter": "RIGHT JOIN", "FullOuter": "FULL JOIN"}
+	words := map[string]string{
+		"Inner":      "JOIN",
+		"LeftOuter":  "LEFT JOIN",
+		"RightOuter": "RIGHT JOIN",
+		"FullOuter":  "FULL JOIN",
+	}
 	word, ok := words[n.QualifiedJoinType]
 	if !ok {
 		b.refuse("The join " + n.QualifiedJoinType)
@@ -189,7 +194,8 @@ func (b *binder) join(sc *scope, n *ast.QualifiedJoin) string {
 	return left + " " + word + " " + right + " ON " + on.sql
 }
 
-// outer makes of a source the side of an outer join that may have no row: then its columns are NULL, those too that are computed.
+// outer makes of a source the side of an outer join that may have no row: then its columns are NULL, those too that are
+// computed.
 func (src *source) outer() {
 	for _, c := range src.columns {
 		c.nullable = true
@@ -282,8 +288,8 @@ func (b *binder) values(sc *scope, rows []*ast.RowValue) boundQuery {
 	return q
 }
 
-// maxCompound is how many SELECT SQLite joins with UNION ALL (its SQLITE_LIMIT_COMPOUND_SELECT); its own VALUES has no such limit, and
-// names its columns itself.
+// maxCompound is how many SELECT SQLite joins with UNION ALL (its SQLITE_LIMIT_COMPOUND_SELECT); its own VALUES has no
+// such limit, and names its columns itself.
 const maxCompound = 500
 
 // unionOfRows is a query that gives rows, with the columns c1, c2, ...

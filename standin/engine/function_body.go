@@ -145,7 +145,8 @@ func changesVariable(target ast.TableReference, from *ast.FromClause) (yes bool)
 	}
 	name := nameOf(named.SchemaObject)
 	eachNode(reflect.ValueOf(from), func(n any) {
-		if v, ok := n.(*ast.VariableTableReference); ok && name.schema == "" && strings.EqualFold(aliasOf(v.Alias), name.name) {
+		if v, ok := n.(*ast.VariableTableReference); ok && name.schema == "" &&
+			strings.EqualFold(aliasOf(v.Alias), name.name) {
 			yes = true
 		}
 	})
@@ -173,23 +174,28 @@ func checkFunctionStatement(st ast.Statement) *sqlerr.Error {
 	case *ast.InsertStatement:
 		if _, executes := n.InsertSpecification.InsertSource.(*ast.ExecuteInsertSource); executes {
 			verb = "INSERT EXEC"
-		} else if spec := n.InsertSpecification; !changesVariable(spec.Target, nil) || outputs(spec.OutputClause, spec.OutputIntoClause) {
+		} else if spec := n.InsertSpecification; !changesVariable(spec.Target, nil) ||
+			outputs(spec.OutputClause, spec.OutputIntoClause) {
 			verb = "INSERT"
 		}
 	case *ast.UpdateStatement:
-		if spec := n.UpdateSpecification; !changesVariable(spec.Target, spec.FromClause) || outputs(spec.OutputClause, spec.OutputIntoClause) {
+		if spec := n.UpdateSpecification; !changesVariable(spec.Target, spec.FromClause) ||
+			outputs(spec.OutputClause, spec.OutputIntoClause) {
 			verb = "UPDATE"
 		}
 	case *ast.DeleteStatement:
-		if spec := n.DeleteSpecification; !changesVariable(spec.Target, spec.FromClause) || outputs(spec.OutputClause, spec.OutputIntoClause) {
+		if spec := n.DeleteSpecification; !changesVariable(spec.Target, spec.FromClause) ||
+			outputs(spec.OutputClause, spec.OutputIntoClause) {
 			verb = "DELETE"
 		}
 	case *ast.MergeStatement:
 		if spec := n.MergeSpecification; !changesVariable(spec.Target, nil) || outputs(spec.OutputClause, nil) {
 			verb = "MERGE"
 		}
-	case *ast.ReturnStatement, *ast.BeginEndBlockStatement, *ast.IfStatement, *ast.WhileStatement, *ast.BreakStatement, *ast.ContinueStatement,
-		*ast.DeclareVariableStatement, *ast.DeclareTableVariableStatement, *ast.SetVariableStatement, *ast.GoToStatement, *ast.LabelStatement,
+	case *ast.ReturnStatement, *ast.BeginEndBlockStatement, *ast.IfStatement, *ast.WhileStatement, *ast.BreakStatement,
+		*ast.ContinueStatement,
+		*ast.DeclareVariableStatement, *ast.DeclareTableVariableStatement, *ast.SetVariableStatement, *ast.GoToStatement,
+		*ast.LabelStatement,
 		*ast.DeclareCursorStatement, *ast.OpenCursorStatement, *ast.CloseCursorStatement, *ast.DeallocateCursorStatement:
 	case *ast.ExecuteStatement:
 		if _, text := n.ExecuteSpecification.ExecutableEntity.(*ast.ExecutableStringList); text {
@@ -226,7 +232,8 @@ func sideEffects(st ast.Statement) error {
 			found = sqlerr.New(2772, 1).At(line)
 		}
 		call, ok := n.(*ast.FunctionCall)
-		if ok && found == nil && call.CallTarget == nil && call.FunctionName != nil && sideEffecting[lower(call.FunctionName.Value)] {
+		if ok && found == nil && call.CallTarget == nil && call.FunctionName != nil &&
+			sideEffecting[lower(call.FunctionName.Value)] {
 			found = sqlerr.New(443, 1, lower(call.FunctionName.Value)).At(line)
 		}
 	})

@@ -8,19 +8,43 @@ import (
 	"geosql.dev/standin/sqltype"
 )
 
-// optionProperties are the properties of DATABASEPROPERTYEX that show an option of ALTER DATABASE ... SET, which is off unless it was set;
-// a + stands before those that are on (docs/t-sql/functions/databasepropertyex-transact-sql.md).
-var optionProperties = map[string]string{"isansinulldefault": "ANSI_NULL_DEFAULT", "isansinullsenabled": "ANSI_NULLS", "isansipaddingenabled": "ANSI_PADDING", "isansiwarningsenabled": "ANSI_WARNINGS",
-	"isarithmeticabortenabled": "ARITHABORT", "isautoclose": "AUTO_CLOSE", "isautocreatestatistics": "+AUTO_CREATE_STATISTICS", "isautoshrink": "AUTO_SHRINK", "isautoupdatestatistics": "+AUTO_UPDATE_STATISTICS",
-	"isclosecursorsoncommitenabled": "CURSOR_CLOSE_ON_COMMIT", "isnullconcat": "CONCAT_NULL_YIELDS_NULL", "isnumericroundabortenabled": "NUMERIC_ROUNDABORT", "isquotedidentifiersenabled": "QUOTED_IDENTIFIER",
-	"isrecursivetriggersenabled": "RECURSIVE_TRIGGERS", "ismemoryoptimizedelevatetosnapshotenabled": "MEMORY_OPTIMIZED_ELEVATE_TO_SNAPSHOT"}
+// optionProperties are the properties of DATABASEPROPERTYEX that show an option of ALTER DATABASE ... SET, which is off
+// unless it was set; a + stands before those that are on (docs/t-sql/functions/databasepropertyex-transact-sql.md).
+var optionProperties = map[string]string{
+	"isansinulldefault":                         "ANSI_NULL_DEFAULT",
+	"isansinullsenabled":                        "ANSI_NULLS",
+	"isansipaddingenabled":                      "ANSI_PADDING",
+	"isansiwarningsenabled":                     "ANSI_WARNINGS",
+	"isarithmeticabortenabled":                  "ARITHABORT",
+	"isautoclose":                               "AUTO_CLOSE",
+	"isautocreatestatistics":                    "+AUTO_CREATE_STATISTICS",
+	"isautoshrink":                              "AUTO_SHRINK",
+	"isautoupdatestatistics":                    "+AUTO_UPDATE_STATISTICS",
+	"isclosecursorsoncommitenabled":             "CURSOR_CLOSE_ON_COMMIT",
+	"isnullconcat":                              "CONCAT_NULL_YIELDS_NULL",
+	"isnumericroundabortenabled":                "NUMERIC_ROUNDABORT",
+	"isquotedidentifiersenabled":                "QUOTED_IDENTIFIER",
+	"isrecursivetriggersenabled":                "RECURSIVE_TRIGGERS",
+	"ismemoryoptimizedelevatetosnapshotenabled": "MEMORY_OPTIMIZED_ELEVATE_TO_SNAPSHOT",
+}
 
 // wordProperties are those that tell whether an option has a certain value.
-var wordProperties = map[string][2]string{"islocalcursorsdefault": {"CURSOR_DEFAULT", "LOCAL"}, "isparameterizationforced": {"PARAMETERIZATION", "FORCED"}, "istornpagedetectionenabled": {"PAGE_VERIFY", "TORN_PAGE_DETECTION"}}
+var wordProperties = map[string][2]string{
+	"islocalcursorsdefault":      {"CURSOR_DEFAULT", "LOCAL"},
+	"isparameterizationforced":   {"PARAMETERIZATION", "FORCED"},
+	"istornpagedetectionenabled": {"PAGE_VERIFY", "TORN_PAGE_DETECTION"},
+}
 
 // neverProperties are those that no database has here.
-var neverProperties = map[string]bool{"issyncwithbackup": true, "isfulltextenabled": true, "isautocreatestatisticsincremental": true, "isclone": true,
-	"isverifiedclone": true, "isdatabasesuspendedforsnapshotbackup": true, "isxtpsupported": true}
+var neverProperties = map[string]bool{
+	"issyncwithbackup":                     true,
+	"isfulltextenabled":                    true,
+	"isautocreatestatisticsincremental":    true,
+	"isclone":                              true,
+	"isverifiedclone":                      true,
+	"isdatabasesuspendedforsnapshotbackup": true,
+	"isxtpsupported":                       true,
+}
 
 // optionProperty is a property that is an option's; known is false for others.
 func (i DatabaseInfo) optionProperty(property string) (on int64, known bool) {
@@ -40,7 +64,8 @@ func (i DatabaseInfo) optionProperty(property string) (on int64, known bool) {
 
 func init() {
 	addBuiltins(map[string]*builtinFunction{
-		// DATABASEPROPERTY is the former DATABASEPROPERTYEX, with properties for states (docs/t-sql/functions/databaseproperty-transact-sql.md).
+		// DATABASEPROPERTY is the former DATABASEPROPERTYEX, with properties for states
+		// (docs/t-sql/functions/databaseproperty-transact-sql.md).
 		"databaseproperty": systemFunction(2, 2, sqltype.IntType, []sqltype.Type{nmax}, func(s *Session, a []any) any {
 			name, _ := a[0].(string)
 			property, _ := a[1].(string)

@@ -26,7 +26,13 @@ func installFileFunctions(*Registry) {
 			}
 			return nil
 		}),
-		"current_timezone":    systemFunction(0, 0, sqltype.VarCharMax, nil, func(*Session, []any) any { return "(UTC) Coordinated Universal Time" }),
+		"current_timezone": systemFunction(
+			0,
+			0,
+			sqltype.VarCharMax,
+			nil,
+			func(*Session, []any) any { return "(UTC) Coordinated Universal Time" },
+		),
 		"current_timezone_id": systemFunction(0, 0, sqltype.VarCharMax, nil, func(*Session, []any) any { return "UTC" }),
 	})
 }
@@ -45,8 +51,8 @@ func fileProperty(ctx context.Context, db *Database, f metadata.File, property s
 	return nil
 }
 
-// fileGroupFunctions are FILEGROUP_NAME, FILEGROUP_ID, FILEGROUPPROPERTY, FILE_ID, FILE_IDEX and FILE_NAME, of the current database
-// (docs/t-sql/functions/filegroup-name-transact-sql.md and its neighbours).
+// fileGroupFunctions are FILEGROUP_NAME, FILEGROUP_ID, FILEGROUPPROPERTY, FILE_ID, FILE_IDEX and FILE_NAME, of the
+// current database (docs/t-sql/functions/filegroup-name-transact-sql.md and its neighbours).
 func fileGroupFunctions() map[string]*builtinFunction {
 	name := []sqltype.Type{nmax}
 	groups := func(s *Session, found func(o *metadata.Object) bool) *metadata.Object {
@@ -75,12 +81,18 @@ func fileGroupFunctions() map[string]*builtinFunction {
 		return nil
 	}
 	return map[string]*builtinFunction{
-		"filegroup_name": systemFunction(1, 1, sqltype.NVarCharOf(128), []sqltype.Type{sqltype.IntType}, func(s *Session, a []any) any {
-			if o := groups(s, func(o *metadata.Object) bool { return int64(o.FileGroup.ID) == integer(a[0]) }); o != nil {
-				return o.Name
-			}
-			return nil
-		}),
+		"filegroup_name": systemFunction(
+			1,
+			1,
+			sqltype.NVarCharOf(128),
+			[]sqltype.Type{sqltype.IntType},
+			func(s *Session, a []any) any {
+				if o := groups(s, func(o *metadata.Object) bool { return int64(o.FileGroup.ID) == integer(a[0]) }); o != nil {
+					return o.Name
+				}
+				return nil
+			},
+		),
 		"filegroup_id": systemFunction(1, 1, sqltype.IntType, name, func(s *Session, a []any) any {
 			if o := named(s, a[0]); o != nil {
 				return int64(o.FileGroup.ID)

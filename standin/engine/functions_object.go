@@ -28,7 +28,9 @@ func (s *Session) objectIDOf(module *metadata.Object, name objectName, kind stri
 	if leave(); err != nil || o != nil && space != tempSpace && !s.sees(space, sch, o) {
 		return nil
 	}
-	if o != nil && (kind == "" || strings.EqualFold(strings.TrimSpace(kind), o.Kind) || o.Kind == metadata.KindDefault && strings.EqualFold(strings.TrimSpace(kind), "D")) {
+	if o != nil &&
+		(kind == "" || strings.EqualFold(strings.TrimSpace(kind), o.Kind) || o.Kind == metadata.KindDefault &&
+			strings.EqualFold(strings.TrimSpace(kind), "D")) {
 		return int64(o.ID)
 	}
 	if o != nil {
@@ -37,7 +39,8 @@ func (s *Session) objectIDOf(module *metadata.Object, name objectName, kind stri
 	if v := s.findView(name); v != nil && (kind == "" || strings.EqualFold(strings.TrimSpace(kind), "V")) {
 		return int64(metadata.SystemObjectID(v.Schema + "." + v.Name))
 	}
-	if p, _ := s.findProcedure(name); p != nil && (kind == "" || strings.EqualFold(strings.TrimSpace(kind), "P") || strings.EqualFold(strings.TrimSpace(kind), "X")) {
+	if p, _ := s.findProcedure(name); p != nil &&
+		(kind == "" || strings.EqualFold(strings.TrimSpace(kind), "P") || strings.EqualFold(strings.TrimSpace(kind), "X")) {
 		return int64(metadata.SystemObjectID(p.Schema + "." + p.Name))
 	}
 	return nil

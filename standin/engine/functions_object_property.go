@@ -11,8 +11,8 @@ import (
 	"geosql.dev/standin/sqltype"
 )
 
-// objectProperty is OBJECTPROPERTY (docs/t-sql/functions/objectproperty-transact-sql.md). A property of another kind of object is NULL, but
-// those that ask what an object is.
+// objectProperty is OBJECTPROPERTY (docs/t-sql/functions/objectproperty-transact-sql.md). A property of another kind of
+// object is NULL, but those that ask what an object is.
 func objectProperty(s *Session, a []any) any {
 	o := s.objectByID(a[0])
 	property, _ := a[1].(string)
@@ -31,7 +31,8 @@ func objectProperty(s *Session, a []any) any {
 		return s.constraintProperty(o, property)
 	case strings.HasPrefix(property, "exec") && objectIs(o, "isexecuted") == int64(1):
 		return executedProperty(o, property)
-	case strings.HasPrefix(property, "has") && (o.Kind == metadata.KindTable || o.Kind == metadata.KindView), strings.HasPrefix(property, "table") && o.Kind == metadata.KindTable:
+	case strings.HasPrefix(property, "has") && (o.Kind == metadata.KindTable || o.Kind == metadata.KindView),
+		strings.HasPrefix(property, "table") && o.Kind == metadata.KindTable:
 		return s.tableProperty(o, property)
 	}
 	return nil
@@ -53,10 +54,23 @@ func objectPropertyEx(s *Session, a []any) any {
 // objectIs are the properties that tell what an object is.
 func objectIs(o *metadata.Object, property string) any {
 	function := o.Kind == metadata.KindScalar || o.Kind == metadata.KindInline || o.Kind == metadata.KindTableFunction
-	constraint := slices.Contains([]string{metadata.KindPrimaryKey, metadata.KindUnique, metadata.KindForeignKey, metadata.KindCheck, metadata.KindDefault}, o.Kind)
-	executed := function || slices.Contains([]string{metadata.KindProcedure, metadata.KindView, metadata.KindTrigger}, o.Kind)
-	if kind := map[string]string{"isview": metadata.KindView, "isprocedure": metadata.KindProcedure, "isscalarfunction": metadata.KindScalar, "isinlinefunction": metadata.KindInline, "istrigger": metadata.KindTrigger, "istable": metadata.KindTable, "isusertable": metadata.KindTable,
-		"isprimarykey": metadata.KindPrimaryKey, "isuniquecnst": metadata.KindUnique, "isforeignkey": metadata.KindForeignKey, "ischeckcnst": metadata.KindCheck, "isdefaultcnst": metadata.KindDefault}[property]; kind != "" {
+	constraint := slices.Contains(
+		[]string{
+			metadata.KindPrimaryKey,
+			metadata.KindUnique,
+			metadata.KindForeignKey,
+			metadata.KindCheck,
+			metadata.KindDefault,
+		},
+		o.Kind,
+	)
+	executed := function ||
+		slices.Contains([]string{metadata.KindProcedure, metadata.KindView, metadata.KindTrigger}, o.Kind)
+	if kind := map[string]string{"isview": metadata.KindView, "isprocedure": metadata.KindProcedure,
+		"isscalarfunction": metadata.KindScalar, "isinlinefunction": metadata.KindInline, "istrigger": metadata.KindTrigger,
+		"istable": metadata.KindTable, "isusertable": metadata.KindTable,
+		"isprimarykey": metadata.KindPrimaryKey, "isuniquecnst": metadata.KindUnique, "isforeignkey": metadata.KindForeignKey,
+		"ischeckcnst": metadata.KindCheck, "isdefaultcnst": metadata.KindDefault}[property]; kind != "" {
 		return yes(o.Kind == kind)
 	}
 	switch property {
@@ -261,14 +275,30 @@ func propertyOfTable(t *metadata.Table, property string) any {
 		return yes(t.BulkLock)
 	case "tabletextinrowlimit":
 		return int64(t.TextInRow)
-	case "tableisfake", "tableispinned", "tableismemoryoptimized", "tabletemporaltype", "tablehascolumnset", "tablehasvardecimalstorageformat", "tablehasactivefulltextindex", "tablefulltextcatalogid", "tablefulltextchangetrackingon",
-		"tablefulltextbackgroundupdateindexon", "tablefulltextkeycolumn", "tablefulltextpopulatestatus", "tablefulltextitemcount", "tablefulltextdocsprocessed", "tablefulltextfailcount", "tablefulltextpendingchanges", "tablefulltextmergestatus":
+	case "tableisfake",
+		"tableispinned",
+		"tableismemoryoptimized",
+		"tabletemporaltype",
+		"tablehascolumnset",
+		"tablehasvardecimalstorageformat",
+		"tablehasactivefulltextindex",
+		"tablefulltextcatalogid",
+		"tablefulltextchangetrackingon",
+		"tablefulltextbackgroundupdateindexon",
+		"tablefulltextkeycolumn",
+		"tablefulltextpopulatestatus",
+		"tablefulltextitemcount",
+		"tablefulltextdocsprocessed",
+		"tablefulltextfailcount",
+		"tablefulltextpendingchanges",
+		"tablefulltextmergestatus":
 		return int64(0)
 	}
 	return nil
 }
 
-// indexProperty is INDEXPROPERTY (docs/t-sql/functions/indexproperty-transact-sql.md): of indexes, and of statistics by their name.
+// indexProperty is INDEXPROPERTY (docs/t-sql/functions/indexproperty-transact-sql.md): of indexes, and of statistics by
+// their name.
 func indexProperty(s *Session, a []any) any {
 	o := s.objectByID(a[0])
 	name, _ := a[1].(string)

@@ -10,13 +10,25 @@ import (
 	"geosql.dev/standin/sqltype"
 )
 
-func systemFunction(lo, hi int, t sqltype.Type, params []sqltype.Type, run func(s *Session, a []any) any) *builtinFunction {
-	return &builtinFunction{Min: lo, Max: hi, Params: params, Type: t, Nulls: true, Run: func(e *evaluation, a []any) (any, *sqlerr.Error) {
-		if e.session == nil {
-			return nil, internalError(errNoSession)
-		}
-		return run(e.session, a), nil
-	}}
+func systemFunction(
+	lo, hi int,
+	t sqltype.Type,
+	params []sqltype.Type,
+	run func(s *Session, a []any) any,
+) *builtinFunction {
+	return &builtinFunction{
+		Min:    lo,
+		Max:    hi,
+		Params: params,
+		Type:   t,
+		Nulls:  true,
+		Run: func(e *evaluation, a []any) (any, *sqlerr.Error) {
+			if e.session == nil {
+				return nil, internalError(errNoSession)
+			}
+			return run(e.session, a), nil
+		},
+	}
 }
 
 var errNoSession = stringError("a function of the session is evaluated without one")
@@ -58,8 +70,20 @@ func init() {
 			}
 			return s.objectID(n, kind)
 		}),
-		"object_name":        systemFunction(1, 2, sqltype.Sysname, number, func(s *Session, a []any) any { return s.objectPart(a, false) }),
-		"object_schema_name": systemFunction(1, 2, sqltype.Sysname, number, func(s *Session, a []any) any { return s.objectPart(a, true) }),
+		"object_name": systemFunction(
+			1,
+			2,
+			sqltype.Sysname,
+			number,
+			func(s *Session, a []any) any { return s.objectPart(a, false) },
+		),
+		"object_schema_name": systemFunction(
+			1,
+			2,
+			sqltype.Sysname,
+			number,
+			func(s *Session, a []any) any { return s.objectPart(a, true) },
+		),
 		"schema_id": systemFunction(0, 1, intT, name, func(s *Session, a []any) any {
 			sch, err := s.schema(s.context(), s.db.ID())
 			if err != nil {
@@ -182,15 +206,21 @@ func init() {
 		"ident_incr": identFunction(func(_ *Session, o *metadata.Object, _ *writeTarget) any {
 			return o.Table.IdentityColumn().Identity.Increment
 		}),
-		"suser_sname": systemFunction(0, 1, sqltype.Sysname, []sqltype.Type{sqltype.VarBinaryOf(85)}, func(s *Session, a []any) any {
-			if len(a) == 0 {
-				return s.login.Name
-			}
-			if sid, ok := a[0].([]byte); ok && len(sid) == 1 && sid[0] == 1 {
-				return "sa"
-			}
-			return nil
-		}),
+		"suser_sname": systemFunction(
+			0,
+			1,
+			sqltype.Sysname,
+			[]sqltype.Type{sqltype.VarBinaryOf(85)},
+			func(s *Session, a []any) any {
+				if len(a) == 0 {
+					return s.login.Name
+				}
+				if sid, ok := a[0].([]byte); ok && len(sid) == 1 && sid[0] == 1 {
+					return "sa"
+				}
+				return nil
+			},
+		),
 		"user_name": systemFunction(0, 1, sqltype.Sysname, number, func(s *Session, a []any) any { return s.userName() }),
 		"scope_identity": systemFunction(0, 0, sqltype.DecimalOf(38, 0), nil, func(s *Session, a []any) any {
 			f := s.frame()
@@ -208,24 +238,66 @@ func init() {
 			}
 			return int64(0)
 		}),
-		"current_transaction_id": systemFunction(0, 0, bigT, nil, func(s *Session, a []any) any { return int64(s.descriptor) }),
-		"error_number":           caughtFunction(intT, func(e *sqlerr.Error) any { return int64(e.Number) }),
-		"error_severity":         caughtFunction(intT, func(e *sqlerr.Error) any { return int64(e.Class) }),
-		"error_state":            caughtFunction(intT, func(e *sqlerr.Error) any { return int64(e.State) }),
-		"error_line":             caughtFunction(intT, func(e *sqlerr.Error) any { return int64(e.Line) }),
-		"error_message":          caughtFunction(sqltype.NVarCharOf(4000), func(e *sqlerr.Error) any { return e.Message }),
+		"current_transaction_id": systemFunction(
+			0,
+			0,
+			bigT,
+			nil,
+			func(s *Session, a []any) any { return int64(s.descriptor) },
+		),
+		"error_number":   caughtFunction(intT, func(e *sqlerr.Error) any { return int64(e.Number) }),
+		"error_severity": caughtFunction(intT, func(e *sqlerr.Error) any { return int64(e.Class) }),
+		"error_state":    caughtFunction(intT, func(e *sqlerr.Error) any { return int64(e.State) }),
+		"error_line":     caughtFunction(intT, func(e *sqlerr.Error) any { return int64(e.Line) }),
+		"error_message":  caughtFunction(sqltype.NVarCharOf(4000), func(e *sqlerr.Error) any { return e.Message }),
 		"error_procedure": caughtFunction(sqltype.Sysname, func(e *sqlerr.Error) any {
 			if e.Procedure == "" {
 				return nil
 			}
 			return e.Procedure
 		}),
-		"host_name":      systemFunction(0, 0, sqltype.Sysname, nil, func(s *Session, a []any) any { return s.request.HostName }),
-		"host_id":        systemFunction(0, 0, sqltype.Type{Kind: sqltype.Char, Length: 10}, nil, func(s *Session, a []any) any { return "0         " }),
-		"app_name":       systemFunction(0, 0, sqltype.Sysname, nil, func(s *Session, a []any) any { return s.request.AppName }),
-		"program_name":   systemFunction(0, 0, sqltype.Sysname, nil, func(s *Session, a []any) any { return s.request.AppName }),
-		"eventdata":      systemFunction(0, 0, sqltype.Type{Kind: sqltype.XML}, nil, func(s *Session, _ []any) any { return s.eventData() }),
-		"original_login": systemFunction(0, 0, sqltype.Sysname, nil, func(s *Session, a []any) any { return s.original.Name }),
+		"host_name": systemFunction(
+			0,
+			0,
+			sqltype.Sysname,
+			nil,
+			func(s *Session, a []any) any { return s.request.HostName },
+		),
+		"host_id": systemFunction(
+			0,
+			0,
+			sqltype.Type{Kind: sqltype.Char, Length: 10},
+			nil,
+			func(s *Session, a []any) any { return "0         " },
+		),
+		"app_name": systemFunction(
+			0,
+			0,
+			sqltype.Sysname,
+			nil,
+			func(s *Session, a []any) any { return s.request.AppName },
+		),
+		"program_name": systemFunction(
+			0,
+			0,
+			sqltype.Sysname,
+			nil,
+			func(s *Session, a []any) any { return s.request.AppName },
+		),
+		"eventdata": systemFunction(
+			0,
+			0,
+			sqltype.Type{Kind: sqltype.XML},
+			nil,
+			func(s *Session, _ []any) any { return s.eventData() },
+		),
+		"original_login": systemFunction(
+			0,
+			0,
+			sqltype.Sysname,
+			nil,
+			func(s *Session, a []any) any { return s.original.Name },
+		),
 		"session_context": systemFunction(1, 1, sqltype.VariantType, name, func(s *Session, a []any) any {
 			k, _ := a[0].(string)
 			return s.sessionKeys[lower(k)].value
@@ -250,8 +322,10 @@ func init() {
 		}),
 		"sessionproperty": systemFunction(1, 1, sqltype.VariantType, name, func(s *Session, a []any) any {
 			n, _ := a[0].(string)
-			key := map[string]string{"ansi_nulls": "AnsiNulls", "ansi_padding": "AnsiPadding", "ansi_warnings": "AnsiWarnings", "arithabort": "ArithAbort",
-				"concat_null_yields_null": "ConcatNullYieldsNull", "numeric_roundabort": "NumericRoundAbort", "quoted_identifier": "QuotedIdentifier"}[lower(n)]
+			key := map[string]string{"ansi_nulls": "AnsiNulls", "ansi_padding": "AnsiPadding", "ansi_warnings": "AnsiWarnings",
+				"arithabort":              "ArithAbort",
+				"concat_null_yields_null": "ConcatNullYieldsNull", "numeric_roundabort": "NumericRoundAbort",
+				"quoted_identifier": "QuotedIdentifier"}[lower(n)]
 			if key == "" {
 				return nil
 			}
@@ -269,15 +343,27 @@ func init() {
 			return int64(1)
 		}),
 		"formatmessage": {Min: 1, Max: 21, Type: sqltype.NVarCharOf(2047), Nulls: true, Run: messageText},
-		"min_active_rowversion": systemFunction(0, 0, sqltype.Type{Kind: sqltype.Binary, Length: 8}, nil, func(s *Session, a []any) any {
-			if n, ok := s.lastRowVersion(s.committed); ok {
-				return rowVersionValue(n + 1)
-			}
-			return nil
-		}),
-		"applock_mode": {Min: 3, Max: 3, Params: name, Type: sqltype.NVarCharOf(32), Run: func(e *evaluation, a []any) (any, *sqlerr.Error) {
-			return e.session.appLockMode(a[1].(string)), nil
-		}},
+		"min_active_rowversion": systemFunction(
+			0,
+			0,
+			sqltype.Type{Kind: sqltype.Binary, Length: 8},
+			nil,
+			func(s *Session, a []any) any {
+				if n, ok := s.lastRowVersion(s.committed); ok {
+					return rowVersionValue(n + 1)
+				}
+				return nil
+			},
+		),
+		"applock_mode": {
+			Min:    3,
+			Max:    3,
+			Params: name,
+			Type:   sqltype.NVarCharOf(32),
+			Run: func(e *evaluation, a []any) (any, *sqlerr.Error) {
+				return e.session.appLockMode(a[1].(string)), nil
+			},
+		},
 		"applock_test": {Min: 4, Max: 4, Params: name, Type: intT, Run: func(e *evaluation, a []any) (any, *sqlerr.Error) {
 			return e.session.appLockGrantable(a[1].(string), a[2].(string)), nil
 		}},

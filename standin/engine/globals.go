@@ -21,10 +21,16 @@ type counters struct {
 // productVersion is SERVERPROPERTY('ProductVersion').
 const productVersion = "16.0.4000.0"
 
-// versionText is @@VERSION. Object mappers read the version after "Microsoft ... - ", so it begins as SQL Server's does; it
-// does not pretend to be Microsoft's.
+// versionText is @@VERSION. Object mappers read the version after "Microsoft ... - ", so it begins as SQL Server's
+// does; it does not pretend to be Microsoft's.
 func versionText(inst *Instance) string {
-	return fmt.Sprintf("Microsoft SQL Server dialect of the geosql stand-in (not Microsoft SQL Server) - %s (X64)\n\t%s on %s/%s", productVersion, inst.config.Edition, runtime.GOOS, runtime.GOARCH)
+	return fmt.Sprintf(
+		"Microsoft SQL Server dialect of the geosql stand-in (not Microsoft SQL Server) - %s (X64)\n\t%s on %s/%s",
+		productVersion,
+		inst.config.Edition,
+		runtime.GOOS,
+		runtime.GOARCH,
+	)
 }
 
 func installGlobals(r *Registry) {
@@ -65,16 +71,20 @@ func installGlobals(r *Registry) {
 	})
 	global("@@connections", sqltype.IntType, func(s *Session) any { return s.inst.counters.logins.Load() })
 	global("@@remserver", sqltype.Sysname, func(s *Session) any { return nil })
-	for _, name := range []string{"@@cpu_busy", "@@idle", "@@io_busy", "@@pack_received", "@@pack_sent", "@@packet_errors", "@@timeticks", "@@total_errors", "@@total_read", "@@total_write"} {
+	for _, name := range []string{"@@cpu_busy", "@@idle", "@@io_busy", "@@pack_received", "@@pack_sent", "@@packet_errors",
+		"@@timeticks", "@@total_errors", "@@total_read", "@@total_write"} {
 		global(name, sqltype.IntType, func(s *Session) any { return int64(0) })
 	}
 }
 
-// optionBits is @@OPTIONS (docs/database-engine/configure-windows/configure-the-user-options-server-configuration-option.md).
+// optionBits is @@OPTIONS
+// (docs/database-engine/configure-windows/configure-the-user-options-server-configuration-option.md).
 func (s *Session) optionBits() int64 {
 	bits := int64(0)
-	for name, bit := range map[string]int64{"AnsiWarnings": 8, "AnsiPadding": 16, "AnsiNulls": 32, "ArithAbort": 64, "ArithIgnore": 128, "QuotedIdentifier": 256,
-		"AnsiNullDfltOn": 1024, "AnsiNullDfltOff": 2048, "ConcatNullYieldsNull": 4096, "NumericRoundAbort": 8192, "CursorCloseOnCommit": 4} {
+	for name, bit := range map[string]int64{"AnsiWarnings": 8, "AnsiPadding": 16, "AnsiNulls": 32, "ArithAbort": 64,
+		"ArithIgnore": 128, "QuotedIdentifier": 256,
+		"AnsiNullDfltOn": 1024, "AnsiNullDfltOff": 2048, "ConcatNullYieldsNull": 4096, "NumericRoundAbort": 8192,
+		"CursorCloseOnCommit": 4} {
 		if s.settings.options[name] {
 			bits |= bit
 		}
@@ -105,17 +115,29 @@ func installProperties(r *Registry) {
 		return int64(3)
 	}
 	for name, f := range map[string]func(*Instance) any{
-		"ServerName": func(i *Instance) any { return i.config.ServerName }, "MachineName": func(i *Instance) any { return i.config.ServerName },
-		"ComputerNamePhysicalNetBIOS": func(i *Instance) any { return i.config.ServerName }, "InstanceName": func(*Instance) any { return nil },
-		"Edition": func(i *Instance) any { return i.config.Edition + " (geosql stand-in)" }, "EditionID": num(-2117995310), "EngineEdition": engineEdition,
-		"ProductVersion": text(productVersion), "ProductLevel": text("RTM"), "ProductMajorVersion": text("16"), "ProductMinorVersion": text("0"),
-		"ProductBuild": text("4000"), "ProductBuildType": func(*Instance) any { return nil }, "ProductUpdateLevel": func(*Instance) any { return nil },
-		"ProductUpdateReference": func(*Instance) any { return nil }, "ResourceVersion": text(productVersion), "ResourceLastUpdateDateTime": func(i *Instance) any { return i.started }, "BuildClrVersion": func(*Instance) any { return nil },
-		"Collation": text(sqltype.DefaultCollation), "CollationID": num(872468488), "SqlCharSet": num(1), "SqlCharSetName": text("iso_1"),
-		"SqlSortOrder": num(52), "SqlSortOrderName": text("nocase_iso"), "LCID": num(1033), "ComparisonStyle": num(196609),
-		"IsClustered": num(0), "IsFullTextInstalled": num(0), "IsIntegratedSecurityOnly": num(0), "IsSingleUser": num(0), "IsLocalDB": num(0),
-		"IsPolyBaseInstalled": num(0), "IsXTPSupported": num(0), "IsAdvancedAnalyticsInstalled": num(0), "IsBigDataCluster": num(0),
-		"IsTempDbMetadataMemoryOptimized": num(0), "IsExternalAuthenticationOnly": num(0), "LicenseType": text("DISABLED"), "NumLicenses": func(*Instance) any { return nil },
+		"ServerName":                  func(i *Instance) any { return i.config.ServerName },
+		"MachineName":                 func(i *Instance) any { return i.config.ServerName },
+		"ComputerNamePhysicalNetBIOS": func(i *Instance) any { return i.config.ServerName },
+		"InstanceName":                func(*Instance) any { return nil },
+		"Edition":                     func(i *Instance) any { return i.config.Edition + " (geosql stand-in)" },
+		"EditionID":                   num(-2117995310),
+		"EngineEdition":               engineEdition,
+		"ProductVersion":              text(productVersion), "ProductLevel": text("RTM"), "ProductMajorVersion": text("16"),
+		"ProductMinorVersion": text("0"),
+		"ProductBuild":        text("4000"), "ProductBuildType": func(*Instance) any { return nil },
+		"ProductUpdateLevel":     func(*Instance) any { return nil },
+		"ProductUpdateReference": func(*Instance) any { return nil }, "ResourceVersion": text(productVersion),
+		"ResourceLastUpdateDateTime": func(i *Instance) any { return i.started },
+		"BuildClrVersion":            func(*Instance) any { return nil },
+		"Collation":                  text(sqltype.DefaultCollation), "CollationID": num(872468488), "SqlCharSet": num(1),
+		"SqlCharSetName": text("iso_1"),
+		"SqlSortOrder":   num(52), "SqlSortOrderName": text("nocase_iso"), "LCID": num(1033), "ComparisonStyle": num(196609),
+		"IsClustered": num(0), "IsFullTextInstalled": num(0), "IsIntegratedSecurityOnly": num(0), "IsSingleUser": num(0),
+		"IsLocalDB":           num(0),
+		"IsPolyBaseInstalled": num(0), "IsXTPSupported": num(0), "IsAdvancedAnalyticsInstalled": num(0),
+		"IsBigDataCluster":                num(0),
+		"IsTempDbMetadataMemoryOptimized": num(0), "IsExternalAuthenticationOnly": num(0), "LicenseType": text("DISABLED"),
+		"NumLicenses":               func(*Instance) any { return nil },
 		"IsHadrEnabled":             func(i *Instance) any { return yes(i.config.HADREnabled) },
 		"HadrManagerStatus":         func(i *Instance) any { return yes(i.config.HADREnabled) },
 		"ProcessID":                 func(*Instance) any { return int64(os.Getpid()) },
@@ -123,8 +145,9 @@ func installProperties(r *Registry) {
 		"InstanceDefaultLogPath":    func(i *Instance) any { return strings.TrimSuffix(i.config.LogDir, "/") + "/" },
 		"InstanceDefaultBackupPath": func(i *Instance) any { return strings.TrimSuffix(i.config.BackupDir, "/") + "/" },
 		"ErrorLogFileName":          func(i *Instance) any { return TextOrNull(i.config.ErrorLog) },
-		"FilestreamShareName":       text("MSSQLSERVER"), "FilestreamConfiguredLevel": num(0), "FilestreamEffectiveLevel": num(0),
-		"PathSeparator": text("/"),
+		"FilestreamShareName":       text("MSSQLSERVER"), "FilestreamConfiguredLevel": num(0),
+		"FilestreamEffectiveLevel": num(0),
+		"PathSeparator":            text("/"),
 	} {
 		r.ServerProperty(name, f)
 	}

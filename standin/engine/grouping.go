@@ -64,7 +64,9 @@ func (b *binder) groupingSets(g *ast.GroupByClause) [][]ast.ScalarExpression {
 			}
 		}
 		if sets = next; len(sets) > maxGroupingSets {
-			b.failWith(&sqlerr.Error{Number: 10703, Class: 15, State: 1, Message: "Too many grouping sets. The maximum number is 4096."})
+			b.failWith(
+				&sqlerr.Error{Number: 10703, Class: 15, State: 1, Message: "Too many grouping sets. The maximum number is 4096."},
+			)
 		}
 	}
 	return sets
@@ -102,7 +104,8 @@ func (b *binder) setsOf(spec ast.GroupingSpecification) [][]ast.ScalarExpression
 		return sets
 	case *ast.CubeGroupingSpecification:
 		if len(n.Arguments) > 12 {
-			b.failWith(&sqlerr.Error{Number: 10703, Class: 15, State: 1, Message: "Too many grouping sets. The maximum number is 4096."})
+			b.failWith(&sqlerr.Error{Number: 10703, Class: 15, State: 1,
+				Message: "Too many grouping sets. The maximum number is 4096."})
 		}
 		var sets [][]ast.ScalarExpression
 		for bits := 1<<len(n.Arguments) - 1; bits >= 0; bits-- {
@@ -147,7 +150,10 @@ func (b *binder) groupingQuery(sc *scope, q *ast.QuerySpecification, o queryOpti
 		clause := *all
 		b.groupSet = &groupingSet{clause: &clause, absent: map[*sourceColumn]bool{}, texts: map[string]bool{}}
 		for _, spec := range all.GroupingSpecifications {
-			b.groupSet.in = append(b.groupSet.in, containsExpression(set, spec.(*ast.ExpressionGroupingSpecification).Expression))
+			b.groupSet.in = append(
+				b.groupSet.in,
+				containsExpression(set, spec.(*ast.ExpressionGroupingSpecification).Expression),
+			)
 		}
 		one.GroupByClause = &clause
 		within := &scope{parent: sc.parent}
@@ -158,7 +164,11 @@ func (b *binder) groupingQuery(sc *scope, q *ast.QuerySpecification, o queryOpti
 		}
 	}
 	shown := len(out.outputs) - appended
-	p := selectParts{distinct: q.UniqueRowFilter == "Distinct", lateral: b.lateral, from: "(" + strings.Join(texts, " UNION ALL ") + ")"}
+	p := selectParts{
+		distinct: q.UniqueRowFilter == "Distinct",
+		lateral:  b.lateral,
+		from:     "(" + strings.Join(texts, " UNION ALL ") + ")",
+	}
 	hidden := out.outputs
 	for i := range out.outputs {
 		out.outputs[i].expr = asColumn(out.outputs[i].expr, i)
@@ -224,7 +234,8 @@ func namesOutput(q *ast.QuerySpecification, node ast.ScalarExpression) bool {
 		if !ok {
 			continue
 		}
-		if s.ColumnName != nil && strings.EqualFold(s.ColumnName.Value, name) || s.ColumnName != nil && s.ColumnName.Identifier != nil && strings.EqualFold(s.ColumnName.Identifier.Value, name) {
+		if s.ColumnName != nil && strings.EqualFold(s.ColumnName.Value, name) ||
+			s.ColumnName != nil && s.ColumnName.Identifier != nil && strings.EqualFold(s.ColumnName.Identifier.Value, name) {
 			return true
 		}
 		if c, ok := s.Expression.(*ast.ColumnReferenceExpression); ok && s.ColumnName == nil {
@@ -240,7 +251,12 @@ func namesOutput(q *ast.QuerySpecification, node ast.ScalarExpression) bool {
 func sameExpression(a, c ast.ScalarExpression) bool {
 	x, ok1 := a.(*ast.ColumnReferenceExpression)
 	y, ok2 := c.(*ast.ColumnReferenceExpression)
-	return a == c || ok1 && ok2 && strings.EqualFold(strings.Join(identifiers(x.MultiPartIdentifier), "."), strings.Join(identifiers(y.MultiPartIdentifier), "."))
+	return a == c ||
+		ok1 && ok2 &&
+			strings.EqualFold(
+				strings.Join(identifiers(x.MultiPartIdentifier), "."),
+				strings.Join(identifiers(y.MultiPartIdentifier), "."),
+			)
 }
 
 func containsExpression(set []ast.ScalarExpression, e ast.ScalarExpression) bool {

@@ -115,8 +115,8 @@ func (s *Session) identityCounter(t *writeTarget, conn *sqlite.Conn) (*identityC
 	return c, nil
 }
 
-// takenIdentity is the identity value that a table has given out last; used is false before the first. Whoever only reads may see less
-// than a writer does who is at work, and keeps no counter for it.
+// takenIdentity is the identity value that a table has given out last; used is false before the first. Whoever only
+// reads may see less than a writer does who is at work, and keeps no counter for it.
 func (s *Session) takenIdentity(t *writeTarget, conn *sqlite.Conn) (last int64, used bool, err error) {
 	c := s.identities(t.db).of(t.object.ID)
 	if c == nil {
@@ -134,14 +134,23 @@ func loadIdentity(t *writeTarget, conn *sqlite.Conn) (*identityCounter, error) {
 	if col == nil {
 		return nil, fmt.Errorf("table %s has no identity column", t.object.Name)
 	}
-	c := &identityCounter{id: t.object.ID, increment: col.Identity.Increment, last: col.Identity.Seed - col.Identity.Increment, fresh: true}
+	c := &identityCounter{
+		id:        t.object.ID,
+		increment: col.Identity.Increment,
+		last:      col.Identity.Seed - col.Identity.Increment,
+		fresh:     true,
+	}
 	if t.db != nil {
-		err := sqlitex.Execute(conn, "SELECT last FROM __identity WHERE id = ?", &sqlitex.ExecOptions{Args: []any{int64(c.id)},
-			ResultFunc: func(stmt *sqlite.Stmt) error {
-				c.last, c.used, c.fresh = stmt.ColumnInt64(0), true, false
-				c.reserved = c.last
-				return nil
-			}})
+		err := sqlitex.Execute(
+			conn,
+			"SELECT last FROM __identity WHERE id = ?",
+			&sqlitex.ExecOptions{Args: []any{int64(c.id)},
+				ResultFunc: func(stmt *sqlite.Stmt) error {
+					c.last, c.used, c.fresh = stmt.ColumnInt64(0), true, false
+					c.reserved = c.last
+					return nil
+				}},
+		)
 		if err != nil {
 			return nil, err
 		}
@@ -174,7 +183,8 @@ func (c *identityCounter) take(may func(next int64) error) (int64, error) {
 	return next, nil
 }
 
-// reserve moves the record in __identity on by a step of values, where the last one lies beyond it. undo takes that back.
+// reserve moves the record in __identity on by a step of values, where the last one lies beyond it. undo takes that
+// back.
 func (c *identityCounter) reserve(step func() int64) (reach int64, undo func(), moved bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -221,7 +231,9 @@ func (c *identityCounter) outermost(t *writeTarget, conn *sqlite.Conn) (found bo
 		extreme = "min"
 	}
 	col := t.object.Table.IdentityColumn()
-	err = sqlitex.Execute(conn, fmt.Sprintf("SELECT %s(%s) FROM main.%s", extreme, metadata.ColumnName(col.ID), t.object.StorageName()),
+	err = sqlitex.Execute(
+		conn,
+		fmt.Sprintf("SELECT %s(%s) FROM main.%s", extreme, metadata.ColumnName(col.ID), t.object.StorageName()),
 		&sqlitex.ExecOptions{ResultFunc: func(stmt *sqlite.Stmt) error {
 			found, value = stmt.ColumnType(0) == sqlite.TypeInteger, stmt.ColumnInt64(0)
 			if stmt.ColumnType(0) != sqlite.TypeBlob {
@@ -230,7 +242,8 @@ func (c *identityCounter) outermost(t *writeTarget, conn *sqlite.Conn) (found bo
 			d, err := sqltype.DecodeDecimal(storage.ColumnValue(stmt, 0).([]byte))
 			found, value = err == nil, d.IntPart()
 			return err
-		}})
+		}},
+	)
 	return found, value, err
 }
 
@@ -347,7 +360,11 @@ func (s *Session) reserveIdentity(t *writeTarget, conn *sqlite.Conn, explicit bo
 	if o := s.open[t.db.ID()]; o != nil {
 		o.undo = append(o.undo, undo)
 	}
-	return sqlitex.Execute(conn, "INSERT OR REPLACE INTO __identity VALUES (?, ?)", &sqlitex.ExecOptions{Args: []any{int64(c.id), reach}})
+	return sqlitex.Execute(
+		conn,
+		"INSERT OR REPLACE INTO __identity VALUES (?, ?)",
+		&sqlitex.ExecOptions{Args: []any{int64(c.id), reach}},
+	)
 }
 
 // setIdentity is DBCC CHECKIDENT RESEED and TRUNCATE TABLE: the next value is last + increment, or the seed itself.
@@ -366,7 +383,11 @@ func (s *Session) setIdentity(t *writeTarget, conn *sqlite.Conn, last int64) err
 	if o := s.open[t.db.ID()]; o != nil {
 		o.undo = append(o.undo, func() { all.keep(c.id, old) })
 	}
-	return sqlitex.Execute(conn, "INSERT OR REPLACE INTO __identity VALUES (?, ?)", &sqlitex.ExecOptions{Args: []any{int64(c.id), last}})
+	return sqlitex.Execute(
+		conn,
+		"INSERT OR REPLACE INTO __identity VALUES (?, ?)",
+		&sqlitex.ExecOptions{Args: []any{int64(c.id), last}},
+	)
 }
 
 // saveIdentities writes the exact values at an orderly stop, so that no gap is left.
@@ -392,7 +413,8 @@ func (db *Database) saveIdentities() {
 		if !differs {
 			continue
 		}
-		if err := sqlitex.Execute(tx.Conn(), "UPDATE __identity SET last = ? WHERE id = ?", &sqlitex.ExecOptions{Args: []any{last, int64(id)}}); err != nil {
+		if err := sqlitex.Execute(tx.Conn(), "UPDATE __identity SET last = ? WHERE id = ?",
+			&sqlitex.ExecOptions{Args: []any{last, int64(id)}}); err != nil {
 			leave()
 			return
 		}
@@ -409,7 +431,9 @@ const noRowVersion = 2000
 func rowVersionValue(n int64) []byte { return binary.BigEndian.AppendUint64(nil, uint64(n)) }
 
 // lastRowVersion is the last one that the current database has used, as a connection to it sees that.
-func (s *Session) lastRowVersion(connect func(context.Context, int32) (*sqlite.Conn, func(), error)) (n int64, ok bool) {
+func (s *Session) lastRowVersion(
+	connect func(context.Context, int32) (*sqlite.Conn, func(), error),
+) (n int64, ok bool) {
 	conn, release, err := connect(s.context(), s.db.ID())
 	if err != nil {
 		return 0, false
@@ -431,8 +455,10 @@ func (st *connState) nextRowVersion([]sqlite.Value) (any, *sqlerr.Error) {
 	if t.db == nil {
 		n = int64(transactionIDs.Add(1))
 	} else {
-		err := sqlitex.Execute(st.conn, "INSERT INTO __identity VALUES (0, ?) ON CONFLICT (id) DO UPDATE SET last = last + 1 RETURNING last",
-			&sqlitex.ExecOptions{Args: []any{int64(noRowVersion + 1)}, ResultFunc: func(stmt *sqlite.Stmt) error { n = stmt.ColumnInt64(0); return nil }})
+		err := sqlitex.Execute(st.conn,
+			"INSERT INTO __identity VALUES (0, ?) ON CONFLICT (id) DO UPDATE SET last = last + 1 RETURNING last",
+			&sqlitex.ExecOptions{Args: []any{int64(noRowVersion + 1)},
+				ResultFunc: func(stmt *sqlite.Stmt) error { n = stmt.ColumnInt64(0); return nil }})
 		if err != nil {
 			return nil, internalError(err)
 		}

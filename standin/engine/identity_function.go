@@ -13,8 +13,8 @@ import (
 	"geosql.dev/standin/sqltype"
 )
 
-// identityInto is the IDENTITY function of a SELECT ... INTO (docs/t-sql/functions/identity-function-transact-sql.md): the column
-// of that name counts.
+// identityInto is the IDENTITY function of a SELECT ... INTO (docs/t-sql/functions/identity-function-transact-sql.md):
+// the column of that name counts.
 type identityInto struct {
 	column   string
 	identity *metadata.Identity
@@ -31,8 +31,8 @@ func (c *identityInto) value(rows int, t sqltype.Type) any {
 	return countedValue(t, c.identity.Seed+int64(rows)*c.identity.Increment)
 }
 
-// identityFunction finds the function in the select list, and puts a value of its type in its place; nil without one. Errors: 8109 for
-// two of them, 2749 for a type that cannot count.
+// identityFunction finds the function in the select list, and puts a value of its type in its place; nil without one.
+// Errors: 8109 for two of them, 2749 for a type that cannot count.
 func (s *Session) identityFunction(ctx context.Context, n *ast.SelectStatement) (*identityInto, error) {
 	q, ok := n.QueryExpression.(*ast.QuerySpecification)
 	if !ok {
@@ -67,7 +67,11 @@ func (s *Session) identityFunction(ctx context.Context, n *ast.SelectStatement) 
 	return found, nil
 }
 
-func (s *Session) identityInto(ctx context.Context, call *ast.IdentityFunctionCall, column string) (*identityInto, error) {
+func (s *Session) identityInto(
+	ctx context.Context,
+	call *ast.IdentityFunctionCall,
+	column string,
+) (*identityInto, error) {
 	t, e := dataTypeOf(call.DataType, true)
 	if e != nil {
 		return nil, e
@@ -76,7 +80,8 @@ func (s *Session) identityInto(ctx context.Context, call *ast.IdentityFunctionCa
 		return nil, sqlerr.New(2749, 2, column)
 	}
 	c := &identityInto{column: column, identity: &metadata.Identity{Seed: 1, Increment: 1}}
-	for node, to := range map[ast.ScalarExpression]*int64{call.Seed: &c.identity.Seed, call.Increment: &c.identity.Increment} {
+	for node, to := range map[ast.ScalarExpression]*int64{call.Seed: &c.identity.Seed,
+		call.Increment: &c.identity.Increment} {
 		if node == nil {
 			continue
 		}

@@ -10,8 +10,9 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-// Sessions ask how far a table's identity has gone while others take values, of tables whose counters were not asked for before; what was asked
-// gives no value out twice. The race detector sees more of this than the test does (make test-race).
+// Sessions ask how far a table's identity has gone while others take values, of tables whose counters were not asked
+// for before; what was asked gives no value out twice. The race detector sees more of this than the test does (make
+// test-race).
 func TestAnIdentityIsAskedForWhileValuesAreTaken(t *testing.T) {
 	const tables, rows = 20, 3
 	g := NewWithT(t)
@@ -27,7 +28,8 @@ func TestAnIdentityIsAskedForWhileValuesAreTaken(t *testing.T) {
 		for {
 			for i := range tables {
 				var last int
-				err := reader.QueryRowContext(context.Background(), fmt.Sprintf("SELECT CAST(IDENT_CURRENT('t%d') AS int)", i)).Scan(&last)
+				err := reader.QueryRowContext(context.Background(), fmt.Sprintf("SELECT CAST(IDENT_CURRENT('t%d') AS int)", i)).
+					Scan(&last)
 				if err != nil {
 					asked <- err
 					return

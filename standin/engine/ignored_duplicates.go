@@ -28,7 +28,8 @@ func setIndexState(i *metadata.Index, option, state string) error {
 	return nil
 }
 
-// setIgnoreDuplicates sets IGNORE_DUP_KEY (docs/t-sql/statements/create-index-transact-sql.md), which is for unique indexes.
+// setIgnoreDuplicates sets IGNORE_DUP_KEY (docs/t-sql/statements/create-index-transact-sql.md), which is for unique
+// indexes.
 func setIgnoreDuplicates(i *metadata.Index, state string) error {
 	on := strings.EqualFold(state, "On")
 	if on && !i.Unique {

@@ -73,7 +73,12 @@ func (b *binder) enterFunction(sc *scope, call *inlineCall, args []ast.ScalarExp
 		}
 		outer, lateral := len(sc.outer), b.lateral
 		e := b.convert(b.scalar(sc, arg), t, sqltype.Implicit, 0, false)
-		f.variables[lower(p.VariableName.Value)] = &variable{name: p.VariableName.Value, typ: t, bound: e.sql, lateral: len(sc.outer) > outer || b.lateral > lateral}
+		f.variables[lower(p.VariableName.Value)] = &variable{
+			name:    p.VariableName.Value,
+			typ:     t,
+			bound:   e.sql,
+			lateral: len(sc.outer) > outer || b.lateral > lateral,
+		}
 	}
 	b.s.frames = append(b.s.frames, f)
 	depth := len(b.s.frames)
@@ -92,13 +97,20 @@ func (b *binder) enterFunction(sc *scope, call *inlineCall, args []ast.ScalarExp
 }
 
 // userTableFunction binds an inline table-valued function by expanding its query.
-func (b *binder) userTableFunction(sc *scope, name objectName, args []ast.ScalarExpression, alias string, names []*ast.Identifier) string {
+func (b *binder) userTableFunction(
+	sc *scope,
+	name objectName,
+	args []ast.ScalarExpression,
+	alias string,
+	names []*ast.Identifier,
+) string {
 	if space, sch, o := b.resolveWrite(name); o != nil && o.Kind == metadata.KindTableFunction {
 		return b.multiStatement(sc, space, sch, o, args, alias, names)
 	}
 	call := b.inlineFunction(name)
 	if call == nil {
-		if _, _, o := b.resolveWrite(name); o != nil && (o.Kind == metadata.KindTable || o.Kind == metadata.KindView) || o == nil && b.s.findView(name) != nil {
+		if _, _, o := b.resolveWrite(name); o != nil && (o.Kind == metadata.KindTable || o.Kind == metadata.KindView) ||
+			o == nil && b.s.findView(name) != nil {
 			b.fail(215, name.String())
 		}
 		b.fail(208, name.String())

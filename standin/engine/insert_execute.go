@@ -30,7 +30,12 @@ func (t *insertTarget) Row(values []any) error {
 
 func (t *insertTarget) Done(tds.Completion) error { return nil }
 
-func (s *Session) insertExecute(ctx context.Context, n *ast.InsertStatement, src *ast.ExecuteInsertSource, w tds.Writer) error {
+func (s *Session) insertExecute(
+	ctx context.Context,
+	n *ast.InsertStatement,
+	src *ast.ExecuteInsertSource,
+	w tds.Writer,
+) error {
 	if s.insertExec != nil {
 		return sqlerr.New(8164, 1)
 	}

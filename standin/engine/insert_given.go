@@ -37,9 +37,15 @@ func (b *binder) identityGiven(source ast.InsertSource, refs []*ast.ColumnRefere
 	}
 }
 
-// countGiven judges how many values there are for the columns of an INSERT: without a list of columns 8101 where one of them would be an identity's,
-// and 545 where that is to be given.
-func (b *binder) countGiven(obj *metadata.Object, columns []*metadata.Column, d *dmlPlan, given int, fewer, more int32) {
+// countGiven judges how many values there are for the columns of an INSERT: without a list of columns 8101 where one of
+// them would be an identity's, and 545 where that is to be given.
+func (b *binder) countGiven(
+	obj *metadata.Object,
+	columns []*metadata.Column,
+	d *dmlPlan,
+	given int,
+	fewer, more int32,
+) {
 	identity := !d.named && obj.Table.IdentityColumn() != nil
 	switch {
 	case given < len(columns):

@@ -20,7 +20,13 @@ import (
 )
 
 // insertRows stores rows whose values are of the columns' own types.
-func (s *Session) insertRows(ctx context.Context, name objectName, obj *metadata.Object, columns []*metadata.Column, rows [][]any) (int64, error) {
+func (s *Session) insertRows(
+	ctx context.Context,
+	name objectName,
+	obj *metadata.Object,
+	columns []*metadata.Column,
+	rows [][]any,
+) (int64, error) {
 	space := s.db.ID()
 	if name.temporary() {
 		space = tempSpace
@@ -53,11 +59,27 @@ func sliceSource(rows [][]any) rowSource {
 }
 
 // insertValues stores rows in columns of a table. keepIdentity takes given identity values.
-func (s *Session) insertValues(ctx context.Context, space int32, obj *metadata.Object, columns []*metadata.Column, types []tds.Column, rows [][]any, keepIdentity bool) (int64, error) {
+func (s *Session) insertValues(
+	ctx context.Context,
+	space int32,
+	obj *metadata.Object,
+	columns []*metadata.Column,
+	types []tds.Column,
+	rows [][]any,
+	keepIdentity bool,
+) (int64, error) {
 	return s.insertFrom(ctx, space, obj, columns, types, sliceSource(rows), keepIdentity)
 }
 
-func (s *Session) insertFrom(ctx context.Context, space int32, obj *metadata.Object, columns []*metadata.Column, types []tds.Column, next rowSource, keepIdentity bool) (int64, error) {
+func (s *Session) insertFrom(
+	ctx context.Context,
+	space int32,
+	obj *metadata.Object,
+	columns []*metadata.Column,
+	types []tds.Column,
+	next rowSource,
+	keepIdentity bool,
+) (int64, error) {
 	b := newBinder(ctx, s, space)
 	var p *plan
 	raw := make([]any, len(columns))
@@ -80,7 +102,8 @@ func (s *Session) insertFrom(ctx context.Context, space int32, obj *metadata.Obj
 				parts[i] = b.automatic(sch, obj, c, d, true, 0)
 			}
 		}
-		p = b.plan("INSERT INTO main." + obj.StorageName() + " (" + strings.Join(names, ",") + ") VALUES (" + strings.Join(parts, ",") + ")")
+		p = b.plan("INSERT INTO main." + obj.StorageName() + " (" + strings.Join(names, ",") + ") VALUES (" +
+			strings.Join(parts, ",") + ")")
 		p.dml = d
 		p.home = space
 	}); e != nil {
@@ -158,7 +181,15 @@ func (s *Session) storeRow(p *plan, columns []*metadata.Column, types []tds.Colu
 	return nil
 }
 
-func (s *Session) stepRow(ctx context.Context, p *plan, conn *sqlite.Conn, stmt *sqlite.Stmt, st *connState, columns []*metadata.Column, raw []any) error {
+func (s *Session) stepRow(
+	ctx context.Context,
+	p *plan,
+	conn *sqlite.Conn,
+	stmt *sqlite.Stmt,
+	st *connState,
+	columns []*metadata.Column,
+	raw []any,
+) error {
 	for i := range p.params {
 		if i < len(raw) && p.params[i].typ.Kind == sqltype.Unknown {
 			storage.BindValue(stmt, i+1, raw[i])
@@ -190,7 +221,12 @@ func (s *Session) stepRow(ctx context.Context, p *plan, conn *sqlite.Conn, stmt 
 }
 
 // BulkInsert serves tds.Session: INSERT BULK table (column type, ...) WITH (...).
-func (s *Session) BulkInsert(ctx context.Context, text string, cols []tds.Column, next func() ([]any, error)) (int64, error) {
+func (s *Session) BulkInsert(
+	ctx context.Context,
+	text string,
+	cols []tds.Column,
+	next func() ([]any, error),
+) (int64, error) {
 	var count int64
 	w := &discardWriter{}
 	err := s.serve(ctx, text, w, func(ctx context.Context) error {
@@ -213,7 +249,8 @@ func (s *Session) BulkInsert(ctx context.Context, text string, cols []tds.Column
 			space, sch, obj = b.tableToWrite(statement.table, 208)
 			b.require("INSERT", space, sch, obj)
 			for _, t := range sch.Children(obj.ID) {
-				if statement.fireTriggers && t.Kind == metadata.KindTrigger && !t.Disabled && strings.Contains(t.Properties[metadata.TriggerEvents], "INSERT") {
+				if statement.fireTriggers && t.Kind == metadata.KindTrigger && !t.Disabled &&
+					strings.Contains(t.Properties[metadata.TriggerEvents], "INSERT") {
 					b.refuse("FIRE_TRIGGERS of INSERT BULK on a table that has triggers")
 				}
 			}
@@ -230,7 +267,15 @@ func (s *Session) BulkInsert(ctx context.Context, text string, cols []tds.Column
 			return e
 		}
 		var err error
-		count, err = s.insertFrom(ctx, space, obj, columns, cols, s.defaulted(ctx, columns, cols, defaults, next), keepIdentity)
+		count, err = s.insertFrom(
+			ctx,
+			space,
+			obj,
+			columns,
+			cols,
+			s.defaulted(ctx, columns, cols, defaults, next),
+			keepIdentity,
+		)
 		return err
 	})
 	if err == nil && w.err != nil {
@@ -240,7 +285,13 @@ func (s *Session) BulkInsert(ctx context.Context, text string, cols []tds.Column
 }
 
 // defaulted gives rows in which the default of a column takes the place of NULL.
-func (s *Session) defaulted(ctx context.Context, columns []*metadata.Column, types []tds.Column, defaults []ast.ScalarExpression, next rowSource) rowSource {
+func (s *Session) defaulted(
+	ctx context.Context,
+	columns []*metadata.Column,
+	types []tds.Column,
+	defaults []ast.ScalarExpression,
+	next rowSource,
+) rowSource {
 	if !slices.ContainsFunc(defaults, func(e ast.ScalarExpression) bool { return e != nil }) {
 		return next
 	}

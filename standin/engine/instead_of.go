@@ -14,15 +14,19 @@ import (
 )
 
 // replacedBy is the INSTEAD OF trigger that a statement runs in place of its change
-// (docs/t-sql/statements/create-trigger-transact-sql.md, INSTEAD OF), with the view or table that it is on; nil when there
-// is none, or it is running already.
-func (b *binder) replacedBy(verb string, target ast.TableReference) (t *metadata.Object, space int32, sch *metadata.Catalog, on *metadata.Object) {
+// (docs/t-sql/statements/create-trigger-transact-sql.md, INSTEAD OF), with the view or table that it is on; nil when
+// there is none, or it is running already.
+func (b *binder) replacedBy(
+	verb string,
+	target ast.TableReference,
+) (t *metadata.Object, space int32, sch *metadata.Catalog, on *metadata.Object) {
 	n, ok := target.(*ast.NamedTableReference)
 	if !ok {
 		return nil, 0, nil, nil
 	}
 	name := nameOf(n.SchemaObject)
-	if name.server != "" || name.temporary() || b.s.pseudoTable(name) != nil || name.schema == "" && b.findCTE(name.name) != nil {
+	if name.server != "" || name.temporary() || b.s.pseudoTable(name) != nil ||
+		name.schema == "" && b.findCTE(name.name) != nil {
 		return nil, 0, nil, nil
 	}
 	space, sch, on = b.resolveWrite(name)
@@ -30,7 +34,8 @@ func (b *binder) replacedBy(verb string, target ast.TableReference) (t *metadata
 		return nil, 0, nil, nil
 	}
 	for _, o := range sch.Children(on.ID) {
-		if o.Kind == metadata.KindTrigger && !o.Disabled && !b.s.spares(o) && o.Properties[metadata.InsteadOf] != "" && strings.Contains(o.Properties[metadata.TriggerEvents], verb) {
+		if o.Kind == metadata.KindTrigger && !o.Disabled && !b.s.spares(o) && o.Properties[metadata.InsteadOf] != "" &&
+			strings.Contains(o.Properties[metadata.TriggerEvents], verb) {
 			b.volatile = true // whether it runs already is not the plan's to know
 			if b.s.runs(o) {
 				return nil, 0, nil, nil
@@ -53,7 +58,14 @@ func (s *Session) runs(t *metadata.Object) bool {
 
 // replaced begins the plan of a change that a trigger replaces. Its object has the columns of the table or view, all of
 // which take NULL: no constraint is judged.
-func (b *binder) replaced(verb string, t *metadata.Object, space int32, sch *metadata.Catalog, on *metadata.Object, output bool) (*change, *rowwise) {
+func (b *binder) replaced(
+	verb string,
+	t *metadata.Object,
+	space int32,
+	sch *metadata.Catalog,
+	on *metadata.Object,
+	output bool,
+) (*change, *rowwise) {
 	if output {
 		b.refuse("OUTPUT in a statement that an INSTEAD OF trigger replaces")
 	}
@@ -133,8 +145,16 @@ func (b *binder) insteadOfInsert(spec *ast.InsertSpecification, c *change, r *ro
 	return b.rowwisePlan(r, c.d, nil)
 }
 
-// replacedRows begins an UPDATE or DELETE that an INSTEAD OF trigger replaces with the rows that it names; nil when none does.
-func (b *binder) replacedRows(verb string, target ast.TableReference, from *ast.FromClause, where *ast.WhereClause, top *ast.TopRowFilter, output bool) (*change, *rowwise) {
+// replacedRows begins an UPDATE or DELETE that an INSTEAD OF trigger replaces with the rows that it names; nil when
+// none does.
+func (b *binder) replacedRows(
+	verb string,
+	target ast.TableReference,
+	from *ast.FromClause,
+	where *ast.WhereClause,
+	top *ast.TopRowFilter,
+	output bool,
+) (*change, *rowwise) {
 	target = b.aliasedTarget(target, from)
 	t, space, sch, on := b.replacedBy(verb, target)
 	if t == nil {
@@ -146,7 +166,14 @@ func (b *binder) replacedRows(verb string, target ast.TableReference, from *ast.
 }
 
 // insteadOfRows binds the rows that an UPDATE or DELETE would change.
-func (b *binder) insteadOfRows(c *change, target ast.TableReference, from *ast.FromClause, where *ast.WhereClause, top *ast.TopRowFilter, on *metadata.Object) {
+func (b *binder) insteadOfRows(
+	c *change,
+	target ast.TableReference,
+	from *ast.FromClause,
+	where *ast.WhereClause,
+	top *ast.TopRowFilter,
+	on *metadata.Object,
+) {
 	alias := ""
 	if n, ok := target.(*ast.NamedTableReference); ok {
 		alias = aliasOf(n.Alias)

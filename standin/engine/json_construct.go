@@ -43,7 +43,12 @@ func (b *binder) jsonConstructor(sc *scope, n *ast.FunctionCall, name string) ex
 	if absent {
 		flags += " absent"
 	}
-	out := b.goCall(builtin.JSONConstruct, append([]expr{literal(sqltype.VarCharMax, flags+"/"+kinds)}, args...), sqltype.NVarCharMax, true)
+	out := b.goCall(
+		builtin.JSONConstruct,
+		append([]expr{literal(sqltype.VarCharMax, flags+"/"+kinds)}, args...),
+		sqltype.NVarCharMax,
+		true,
+	)
 	out.json = true
 	return out
 }

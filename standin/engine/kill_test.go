@@ -13,8 +13,9 @@ import (
 	"geosql.dev/standin/engine"
 )
 
-// TestKillWaitsForTheSession: KILL ends when the session is gone, so that its login can be dropped by the next statement, as tools that manage logins
-// do (docs/t-sql/language-elements/kill-transact-sql.md, docs/t-sql/statements/drop-login-transact-sql.md: no login that is logged in).
+// TestKillWaitsForTheSession: KILL ends when the session is gone, so that its login can be dropped by the next
+// statement, as tools that manage logins do (docs/t-sql/language-elements/kill-transact-sql.md,
+// docs/t-sql/statements/drop-login-transact-sql.md: no login that is logged in).
 func TestKillWaitsForTheSession(t *testing.T) {
 	g := NewWithT(t)
 	told := make(chan int, 1)

@@ -62,8 +62,25 @@ func (s *Session) speak(l *sqltype.Language) {
 func languageRecords(context.Context, *Session) ([]record, error) {
 	var out []record
 	for _, l := range sqltype.Languages {
-		out = append(out, record{"langid": l.ID, "dateformat": l.Order.String(), "datefirst": l.First, "upgrade": 0, "name": l.Name, "alias": l.Alias,
-			"months": strings.Join(l.Months, ","), "shortmonths": strings.Join(l.Short, ","), "days": strings.Join(l.Days, ","), "lcid": l.LCID, "msglangid": l.MessageGroup})
+		out = append(
+			out,
+			record{
+				"langid":     l.ID,
+				"dateformat": l.Order.String(),
+				"datefirst":  l.First,
+				"upgrade":    0,
+				"name":       l.Name,
+				"alias":      l.Alias,
+				"months": strings.Join(
+					l.Months,
+					",",
+				),
+				"shortmonths": strings.Join(l.Short, ","),
+				"days":        strings.Join(l.Days, ","),
+				"lcid":        l.LCID,
+				"msglangid":   l.MessageGroup,
+			},
+		)
 	}
 	return out, nil
 }

@@ -101,7 +101,8 @@ func (s *Session) dropLocals(f *frame) {
 			continue
 		}
 		owner := o.Properties["frame"] == fmt.Sprintf("%p", f)
-		if owner && (o.IsVariable() || f.ownsTables() && !strings.HasPrefix(o.Name, "##")) { // global ones end with their session
+		if owner &&
+			(o.IsVariable() || f.ownsTables() && !strings.HasPrefix(o.Name, "##")) { // global ones end with their session
 			_ = s.local.run("DROP TABLE IF EXISTS " + o.StorageName())
 			s.local.forget(o)
 			if s.local.inTx {

@@ -90,7 +90,8 @@ func (l *localSpace) release(save int) {
 }
 
 // undo goes back to what temporary tables and procedures were. Table variables are not part of transactions
-// (docs/t-sql/data-types/table-transact-sql.md): they have to be carried over by hand, because they lie in the same SQLite database.
+// (docs/t-sql/data-types/table-transact-sql.md): they have to be carried over by hand, because they lie in the same
+// SQLite database.
 func (l *localSpace) undo(sql string, mark int) {
 	before := l.marks[mark]
 	for len(l.restores) > 0 && l.restores[len(l.restores)-1].mark >= mark {
@@ -143,20 +144,27 @@ type keptTable struct {
 
 func (l *localSpace) keep(o *metadata.Object) (*keptTable, error) {
 	k := &keptTable{object: o}
-	err := sqlitex.Execute(l.conn, "SELECT sql FROM main.sqlite_schema WHERE tbl_name = ? AND sql IS NOT NULL ORDER BY type = 'index'",
+	err := sqlitex.Execute(
+		l.conn,
+		"SELECT sql FROM main.sqlite_schema WHERE tbl_name = ? AND sql IS NOT NULL ORDER BY type = 'index'",
 		&sqlitex.ExecOptions{Args: []any{o.StorageName()}, ResultFunc: func(stmt *sqlite.Stmt) error {
 			k.definitions = append(k.definitions, stmt.ColumnText(0))
 			return nil
-		}})
+		}},
+	)
 	if err != nil {
 		return nil, err
 	}
 	// Generated columns are not in it, and cannot be inserted.
-	err = sqlitex.Execute(l.conn, "SELECT name FROM pragma_table_info(?)", &sqlitex.ExecOptions{Args: []any{o.StorageName()},
-		ResultFunc: func(stmt *sqlite.Stmt) error {
-			k.columns = append(k.columns, stmt.ColumnText(0))
-			return nil
-		}})
+	err = sqlitex.Execute(
+		l.conn,
+		"SELECT name FROM pragma_table_info(?)",
+		&sqlitex.ExecOptions{Args: []any{o.StorageName()},
+			ResultFunc: func(stmt *sqlite.Stmt) error {
+				k.columns = append(k.columns, stmt.ColumnText(0))
+				return nil
+			}},
+	)
 	if err != nil {
 		return nil, err
 	}
@@ -181,7 +189,10 @@ func (k *keptTable) restore(conn *sqlite.Conn) error {
 		}
 	}
 	marks := strings.TrimSuffix(strings.Repeat("?, ", len(k.columns)), ", ")
-	insert := "INSERT INTO main." + k.object.StorageName() + " (" + strings.Join(k.columns, ", ") + ") VALUES (" + marks + ")"
+	insert := "INSERT INTO main." + k.object.StorageName() + " (" + strings.Join(
+		k.columns,
+		", ",
+	) + ") VALUES (" + marks + ")"
 	for _, row := range k.rows {
 		if err := sqlitex.Execute(conn, insert, &sqlitex.ExecOptions{Args: row}); err != nil {
 			return err

@@ -9,7 +9,8 @@ import (
 	"geosql.dev/standin/sqlerr"
 )
 
-// logonMessages takes what logon triggers say to the error log (docs/relational-databases/triggers/logon-triggers.md); rows go nowhere.
+// logonMessages takes what logon triggers say to the error log (docs/relational-databases/triggers/logon-triggers.md);
+// rows go nowhere.
 type logonMessages struct {
 	discardWriter
 	s *Session
@@ -17,15 +18,28 @@ type logonMessages struct {
 
 func (w *logonMessages) Message(e *sqlerr.Error) error {
 	if e.Class > 10 {
-		w.s.inst.log.Warn("a logon trigger raised an error", "login", w.s.login.Name, "error", e.Number, "severity", e.Class, "state", e.State, "message", e.Message)
+		w.s.inst.log.Warn(
+			"a logon trigger raised an error",
+			"login",
+			w.s.login.Name,
+			"error",
+			e.Number,
+			"severity",
+			e.Class,
+			"state",
+			e.State,
+			"message",
+			e.Message,
+		)
 	} else {
 		w.s.inst.log.Info(e.Message, "login", w.s.login.Name)
 	}
 	return w.discardWriter.Message(e)
 }
 
-// logon fires the logon triggers for a session that is authenticated, in a transaction of theirs. Where that is rolled back, or a trigger
-// fails, the client is told 17892 and nothing else. Started with -f, the server fires none: a trigger that lets nobody in is dropped so.
+// logon fires the logon triggers for a session that is authenticated, in a transaction of theirs. Where that is rolled
+// back, or a trigger fails, the client is told 17892 and nothing else. Started with -f, the server fires none: a
+// trigger that lets nobody in is dropped so.
 func (s *Session) logon(ctx context.Context) error {
 	if s.inst.config.Minimal {
 		return nil
@@ -47,11 +61,20 @@ func (s *Session) logon(ctx context.Context) error {
 		s.db, s.settings = db, settings
 		return nil
 	}
-	s.inst.log.Warn("Logon failed due to trigger execution", "login", s.original.Name, "client", clientAddress(s.request), "error", 17892)
+	s.inst.log.Warn(
+		"Logon failed due to trigger execution",
+		"login",
+		s.original.Name,
+		"client",
+		clientAddress(s.request),
+		"error",
+		17892,
+	)
 	return sqlerr.New(17892, 1, s.original.Name, "")
 }
 
-// logonFields are the elements of EVENTDATA() that are LOGON's own (docs/relational-databases/triggers/capture-logon-trigger-event-data.md).
+// logonFields are the elements of EVENTDATA() that are LOGON's own
+// (docs/relational-databases/triggers/capture-logon-trigger-event-data.md).
 func (s *Session) logonFields() string {
 	element := func(name, value string) string { return "<" + name + ">" + escapeText(value) + "</" + name + ">" }
 	return element("LoginType", "SQL Login") + element("SID", base64.StdEncoding.EncodeToString(s.original.SID)) +

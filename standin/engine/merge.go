@@ -22,8 +22,8 @@ func (s *Session) mergeInto(ctx context.Context, n *syntax.Merge, w tds.Writer) 
 	return s.change(ctx, n, func(b *binder) *plan { return b.mergePlan(n.MergeStatement, n.Into) }, w)
 }
 
-// mergeBinder binds MERGE (docs/t-sql/statements/merge-transact-sql.md): each WHEN clause is a query that finds the rows
-// it changes, without those of the clauses of its kind before it.
+// mergeBinder binds MERGE (docs/t-sql/statements/merge-transact-sql.md): each WHEN clause is a query that finds the
+// rows it changes, without those of the clauses of its kind before it.
 type mergeBinder struct {
 	*binder
 	c *change
@@ -46,7 +46,12 @@ func (b *binder) mergePlan(n *ast.MergeStatement, into *ast.OutputIntoClause) *p
 	spec := n.MergeSpecification
 	b.options(n.OptimizerHints)
 	b.with(n.WithCtesAndXmlNamespaces)
-	m := &mergeBinder{binder: b, into: n.MergeSpecification.Target, earlier: map[string][]string{}, actions: map[string]bool{}}
+	m := &mergeBinder{
+		binder:  b,
+		into:    n.MergeSpecification.Target,
+		earlier: map[string][]string{},
+		actions: map[string]bool{},
+	}
 	target := spec.Target
 	if named, ok := target.(*ast.NamedTableReference); ok {
 		if name := nameOf(named.SchemaObject); name.schema == "" && b.findCTE(name.name) != nil {
@@ -209,7 +214,11 @@ func (m *mergeBinder) order(n *ast.MergeActionClause, kind string) {
 
 func isMergeDelete(a ast.MergeAction) bool { _, ok := a.(*ast.DeleteMergeAction); return ok }
 
-var clauseWords = map[string]string{"Matched": "WHEN MATCHED", "NotMatched": "WHEN NOT MATCHED", "NotMatchedBySource": "WHEN NOT MATCHED BY SOURCE"}
+var clauseWords = map[string]string{
+	"Matched":            "WHEN MATCHED",
+	"NotMatched":         "WHEN NOT MATCHED",
+	"NotMatchedBySource": "WHEN NOT MATCHED BY SOURCE",
+}
 
 func (m *mergeBinder) action(action ast.MergeAction, kind string, sc *scope, from string) {
 	wanted := m.wanted
@@ -228,11 +237,13 @@ func (m *mergeBinder) action(action ast.MergeAction, kind string, sc *scope, fro
 		columns, values := m.sets(a.SetClauses, sc)
 		list := append(append([]string{rowid}, values...), m.r.imageOf(m.c.src)...)
 		list = append(list, wanted...)
-		m.r.add(rowFind{action: "UPDATE", once: true, set: columns, query: "SELECT " + strings.Join(list, ", ") + " FROM " + from}, m.c.obj)
+		m.r.add(rowFind{action: "UPDATE", once: true, set: columns, query: "SELECT " + strings.Join(list, ", ") + " FROM " +
+			from}, m.c.obj)
 	case *ast.InsertMergeAction:
 		columns, values := m.insert(a, sc)
 		list := append(append([]string{"0"}, values...), wanted...)
-		m.r.add(rowFind{action: "INSERT", set: columns, query: "SELECT " + strings.Join(list, ", ") + " FROM " + from}, m.c.obj)
+		m.r.add(rowFind{action: "INSERT", set: columns, query: "SELECT " + strings.Join(list, ", ") + " FROM " + from},
+			m.c.obj)
 	default:
 		m.refuse(fmt.Sprintf("The action %T of MERGE", action))
 	}

@@ -31,19 +31,71 @@ type userMessage struct {
 // us_english alone.
 func installMessages(r *Registry) {
 	r.Table(InternalTable{Scope: MasterOnly, Name: "__messages", DDL: []string{
-		"CREATE TABLE __messages (id INTEGER PRIMARY KEY, severity INTEGER NOT NULL, logged INTEGER NOT NULL, text TEXT NOT NULL)"}})
+		"CREATE TABLE __messages (id INTEGER PRIMARY KEY, severity INTEGER NOT NULL, logged INTEGER NOT NULL, text " +
+			"TEXT NOT NULL)"}})
 	text := sqltype.NVarCharOf(255)
 	language := Parameter{Name: "@lang", Type: sqltype.Sysname}
-	r.Procedure(Procedure{Name: "sp_addmessage", Parameters: []Parameter{{Name: "@msgnum", Type: sqltype.IntType, Required: true}, {Name: "@severity", Type: sqltype.SmallIntType, Required: true},
-		{Name: "@msgtext", Type: text, Required: true}, language, {Name: "@with_log", Type: sqltype.Type{Kind: sqltype.VarChar, Length: 5}, Default: "FALSE", Allowed: []string{"TRUE", "FALSE"}},
-		{Name: "@replace", Type: sqltype.Type{Kind: sqltype.VarChar, Length: 7}, Allowed: []string{"REPLACE"}}}, Run: addMessage})
-	r.Procedure(Procedure{Name: "sp_dropmessage", Parameters: []Parameter{{Name: "@msgnum", Type: sqltype.IntType, Required: true}, language}, Run: dropMessage})
-	r.Procedure(Procedure{Name: "sp_altermessage", Parameters: []Parameter{{Name: "@message_id", Type: sqltype.IntType, Required: true}, {Name: "@parameter", Type: sqltype.Sysname, Required: true, Allowed: []string{"WITH_LOG"}},
-		{Name: "@parameter_value", Type: sqltype.Type{Kind: sqltype.VarChar, Length: 5}, Required: true, Allowed: []string{"TRUE", "FALSE"}}}, Run: alterMessage})
-	r.RecordView("", "sys", "messages", "message_id int, language_id smallint, severity tinyint, is_event_logged bit, text nvarchar(2048)", messageRecords)
+	r.Procedure(
+		Procedure{
+			Name: "sp_addmessage",
+			Parameters: []Parameter{
+				{Name: "@msgnum", Type: sqltype.IntType, Required: true},
+				{Name: "@severity", Type: sqltype.SmallIntType, Required: true},
+				{
+					Name:     "@msgtext",
+					Type:     text,
+					Required: true,
+				},
+				language,
+				{
+					Name:    "@with_log",
+					Type:    sqltype.Type{Kind: sqltype.VarChar, Length: 5},
+					Default: "FALSE",
+					Allowed: []string{"TRUE", "FALSE"},
+				},
+				{
+					Name:    "@replace",
+					Type:    sqltype.Type{Kind: sqltype.VarChar, Length: 7},
+					Allowed: []string{"REPLACE"},
+				},
+			},
+			Run: addMessage,
+		},
+	)
+	r.Procedure(
+		Procedure{
+			Name:       "sp_dropmessage",
+			Parameters: []Parameter{{Name: "@msgnum", Type: sqltype.IntType, Required: true}, language},
+			Run:        dropMessage,
+		},
+	)
+	r.Procedure(
+		Procedure{
+			Name: "sp_altermessage",
+			Parameters: []Parameter{
+				{Name: "@message_id", Type: sqltype.IntType, Required: true},
+				{Name: "@parameter", Type: sqltype.Sysname, Required: true, Allowed: []string{"WITH_LOG"}},
+				{
+					Name:     "@parameter_value",
+					Type:     sqltype.Type{Kind: sqltype.VarChar, Length: 5},
+					Required: true,
+					Allowed:  []string{"TRUE", "FALSE"},
+				},
+			},
+			Run: alterMessage,
+		},
+	)
+	r.RecordView(
+		"",
+		"sys",
+		"messages",
+		"message_id int, language_id smallint, severity tinyint, is_event_logged bit, text nvarchar(2048)",
+		messageRecords,
+	)
 }
 
-// mayChangeMessages: sysadmin and serveradmin do (docs/relational-databases/system-stored-procedures/sp-addmessage-transact-sql.md, Permissions).
+// mayChangeMessages: sysadmin and serveradmin do
+// (docs/relational-databases/system-stored-procedures/sp-addmessage-transact-sql.md, Permissions).
 func mayChangeMessages(ctx context.Context, c *ProcCall) error {
 	if c.Session.require(ctx, Permission{Name: "ALTER SETTINGS"}) != nil {
 		return sqlerr.New(15247, 1)
@@ -86,7 +138,11 @@ func dropMessage(ctx context.Context, c *ProcCall) error {
 		return sqlerr.New(15179, 1, c.Int("@msgnum"))
 	}
 	return c.Session.write(ctx, c.Session.inst.Database("master"), func(tx *storage.Tx) error {
-		return sqlitex.Execute(tx.Conn(), "DELETE FROM __messages WHERE id = ?", &sqlitex.ExecOptions{Args: []any{known.number}})
+		return sqlitex.Execute(
+			tx.Conn(),
+			"DELETE FROM __messages WHERE id = ?",
+			&sqlitex.ExecOptions{Args: []any{known.number}},
+		)
 	})
 }
 
@@ -107,7 +163,11 @@ func alterMessage(ctx context.Context, c *ProcCall) error {
 
 func (s *Session) keepMessage(ctx context.Context, m *userMessage) error {
 	return s.write(ctx, s.inst.Database("master"), func(tx *storage.Tx) error {
-		return sqlitex.Execute(tx.Conn(), "INSERT OR REPLACE INTO __messages VALUES (?, ?, ?, ?)", &sqlitex.ExecOptions{Args: []any{m.number, m.severity, m.logged, m.text}})
+		return sqlitex.Execute(
+			tx.Conn(),
+			"INSERT OR REPLACE INTO __messages VALUES (?, ?, ?, ?)",
+			&sqlitex.ExecOptions{Args: []any{m.number, m.severity, m.logged, m.text}},
+		)
 	})
 }
 
@@ -139,16 +199,23 @@ func (s *Session) userMessages(where string, args ...any) ([]*userMessage, error
 	}
 	defer release()
 	var out []*userMessage
-	err = sqlitex.Execute(conn, "SELECT id, severity, logged, text FROM __messages"+where+" ORDER BY id", &sqlitex.ExecOptions{Args: args,
-		ResultFunc: func(stmt *sqlite.Stmt) error {
-			out = append(out, &userMessage{stmt.ColumnInt64(0), stmt.ColumnInt64(1), stmt.ColumnInt64(2) != 0, stmt.ColumnText(3)})
-			return nil
-		}})
+	err = sqlitex.Execute(
+		conn,
+		"SELECT id, severity, logged, text FROM __messages"+where+" ORDER BY id",
+		&sqlitex.ExecOptions{Args: args,
+			ResultFunc: func(stmt *sqlite.Stmt) error {
+				out = append(
+					out,
+					&userMessage{stmt.ColumnInt64(0), stmt.ColumnInt64(1), stmt.ColumnInt64(2) != 0, stmt.ColumnText(3)},
+				)
+				return nil
+			}},
+	)
 	return out, err
 }
 
-// messageText is FORMATMESSAGE, of a text or of a message's number (docs/t-sql/functions/formatmessage-transact-sql.md): NULL where
-// there is no such message.
+// messageText is FORMATMESSAGE, of a text or of a message's number
+// (docs/t-sql/functions/formatmessage-transact-sql.md): NULL where there is no such message.
 func messageText(e *evaluation, a []any) (any, *sqlerr.Error) {
 	text, ok := a[0].(string)
 	if number, numbered := a[0].(int64); numbered && e.session != nil {
@@ -169,7 +236,10 @@ func messageText(e *evaluation, a []any) (any, *sqlerr.Error) {
 func messageRecords(_ context.Context, s *Session) ([]record, error) {
 	var out []record
 	add := func(number any, severity any, logged bool, text string) {
-		out = append(out, record{"message_id": number, "language_id": 1033, "severity": severity, "is_event_logged": logged, "text": text})
+		out = append(
+			out,
+			record{"message_id": number, "language_id": 1033, "severity": severity, "is_event_logged": logged, "text": text},
+		)
 	}
 	for _, m := range sqlerr.Messages() {
 		add(m.Number, int64(m.Severity), m.Logged, m.Text)

@@ -54,8 +54,8 @@ func (s *Session) checkView(ctx context.Context, node ast.Statement) error {
 	return nil
 }
 
-// namesTemporary tells whether a query has a temporary table in it, which views may not have (docs/t-sql/statements/create-view-transact-sql.md,
-// select_statement).
+// namesTemporary tells whether a query has a temporary table in it, which views may not have
+// (docs/t-sql/statements/create-view-transact-sql.md, select_statement).
 func namesTemporary(query *ast.SelectStatement) (found bool) {
 	eachNode(reflect.ValueOf(query), func(n any) {
 		ref, ok := n.(*ast.NamedTableReference)
@@ -64,7 +64,8 @@ func namesTemporary(query *ast.SelectStatement) (found bool) {
 	return found
 }
 
-// uniqueColumns are the names of a view's or function's columns: 4506 for one that is there twice, the number unnamed for one without.
+// uniqueColumns are the names of a view's or function's columns: 4506 for one that is there twice, the number unnamed
+// for one without.
 func (b *binder) uniqueColumns(columns []string, module string, unnamed int32) {
 	seen := map[string]bool{}
 	for i, name := range columns {
@@ -78,8 +79,8 @@ func (b *binder) uniqueColumns(columns []string, module string, unnamed int32) {
 	}
 }
 
-// checkInline binds the query of an inline table-valued function, its parameters without values, so that a function over nothing is
-// refused as a view is. A query over a parameter of a table type is bound when the function is called.
+// checkInline binds the query of an inline table-valued function, its parameters without values, so that a function
+// over nothing is refused as a view is. A query over a parameter of a table type is bound when the function is called.
 func (s *Session) checkInline(ctx context.Context, name string, m moduleParts) error {
 	ret, ok := m.returns.(*ast.SelectFunctionReturnType)
 	if !ok || ret.SelectStatement == nil {
@@ -98,7 +99,11 @@ func (s *Session) checkInline(ctx context.Context, name string, m moduleParts) e
 			if strings.EqualFold(p.Modifier, "ReadOnly") {
 				return
 			}
-			f.variables[lower(p.VariableName.Value)] = &variable{name: p.VariableName.Value, typ: b.dataType(p.DataType, false), bound: "NULL"}
+			f.variables[lower(p.VariableName.Value)] = &variable{
+				name:  p.VariableName.Value,
+				typ:   b.dataType(p.DataType, false),
+				bound: "NULL",
+			}
 		}
 		b.with(ret.SelectStatement.WithCtesAndXmlNamespaces)
 		q := b.query(&scope{}, ret.SelectStatement.QueryExpression, queryOptions{subquery: true})

@@ -19,8 +19,9 @@ var (
 	createOrAlter = regexp.MustCompile(`(?i)^(create\s+)or(\s+)alter\b`)
 )
 
-// storedDefinition is the text of a module as the catalogue keeps it: its batch, in which a CREATE statement stands, whichever statement defined it. Of
-// CREATE OR ALTER the space between its words stays, as scripts of databases show (CREATE   PROCEDURE), so that lines have their numbers.
+// storedDefinition is the text of a module as the catalogue keeps it: its batch, in which a CREATE statement stands,
+// whichever statement defined it. Of CREATE OR ALTER the space between its words stays, as scripts of databases show
+// (CREATE   PROCEDURE), so that lines have their numbers.
 func storedDefinition(st syntax.Statement) string {
 	create := createOrAlter.ReplaceAllString(alterWord.ReplaceAllString(st.Text, "CREATE"), "$1$2")
 	if st.Before+st.After == "" {
@@ -29,10 +30,12 @@ func storedDefinition(st syntax.Statement) string {
 	return st.Before + create + st.After
 }
 
-// define gives a module its text and what the options in it say. The session needs IMPERSONATE on the user or login that EXECUTE AS names
-// (docs/t-sql/statements/execute-as-clause-transact-sql.md, Permissions).
+// define gives a module its text and what the options in it say. The session needs IMPERSONATE on the user or login
+// that EXECUTE AS names (docs/t-sql/statements/execute-as-clause-transact-sql.md, Permissions).
 func (d *ddl) define(o *metadata.Object, st syntax.Statement) error {
-	o.Definition, o.QuotedIdentifier, o.AnsiNullsOff = storedDefinition(st), d.s.settings.options["QuotedIdentifier"], !d.s.settings.options["AnsiNulls"]
+	o.Definition, o.QuotedIdentifier, o.AnsiNullsOff = storedDefinition(
+		st,
+	), d.s.settings.options["QuotedIdentifier"], !d.s.settings.options["AnsiNulls"]
 	options := syntax.ModuleOptionsOf(o.Definition, o.QuotedIdentifier)
 	switch {
 	case options.Has("NATIVE_COMPILATION"):
@@ -40,7 +43,13 @@ func (d *ddl) define(o *metadata.Object, st syntax.Statement) error {
 	case options.ExecuteAs != "" && (o.Kind == metadata.KindView || o.Kind == metadata.KindInline):
 		return sqlerr.New(156, 1, "EXECUTE")
 	}
-	o.Encrypted, o.NullOnNull, o.Recompiled = options.Has("ENCRYPTION"), options.Has("RETURNS NULL ON NULL INPUT"), options.Has("RECOMPILE")
+	o.Encrypted, o.NullOnNull, o.Recompiled = options.Has(
+		"ENCRYPTION",
+	), options.Has(
+		"RETURNS NULL ON NULL INPUT",
+	), options.Has(
+		"RECOMPILE",
+	)
 	o.ExecuteAs, o.ExecuteAsLogin = nil, ""
 	if o.Kind == metadata.KindScopedTrigger && o.Schema == metadata.ScopedSchema(metadata.ServerScope) {
 		return d.executeAsLogin(o, options)

@@ -23,7 +23,8 @@ type ModuleParameter struct {
 	TypeName string
 }
 
-// ModuleParameters are the parameters of a procedure or function of the view's database; those whose types are there no longer are left out.
+// ModuleParameters are the parameters of a procedure or function of the view's database; those whose types are there no
+// longer are left out.
 func (s *Session) ModuleParameters(ctx context.Context, o *metadata.Object) []ModuleParameter {
 	_, node, err := parseModule(o)
 	if err != nil {
@@ -34,7 +35,12 @@ func (s *Session) ModuleParameters(ctx context.Context, o *metadata.Object) []Mo
 	defer func() { s.db = before }()
 	var out []ModuleParameter
 	for i, n := range partsOf(node).parameters {
-		p := ModuleParameter{Number: i + 1, Name: n.VariableName.Value, Output: n.Modifier == "Output", Cursor: isCursorType(n.DataType)}
+		p := ModuleParameter{
+			Number: i + 1,
+			Name:   n.VariableName.Value,
+			Output: n.Modifier == "Output",
+			Cursor: isCursorType(n.DataType),
+		}
 		if !p.Cursor && !s.declared(ctx, n, &p) {
 			continue
 		}

@@ -13,10 +13,17 @@ import (
 )
 
 // spatialTypes are types of SQL Server that the stand-in lacks: a module that names one is refused when it runs.
-var spatialTypes = map[string]bool{"hierarchyid": true, "geometry": true, "geography": true, "vector": true, "json": true}
+var spatialTypes = map[string]bool{
+	"hierarchyid": true,
+	"geometry":    true,
+	"geography":   true,
+	"vector":      true,
+	"json":        true,
+}
 
-// knownTypes refuses a module that names types that there are not: 2715 for those of parameters and variables, 243 for those that CAST and CONVERT
-// make (docs/t-sql/statements/create-procedure-transact-sql.md, data_type). Tables that a module makes are looked at when it runs.
+// knownTypes refuses a module that names types that there are not: 2715 for those of parameters and variables, 243 for
+// those that CAST and CONVERT make (docs/t-sql/statements/create-procedure-transact-sql.md, data_type). Tables that a
+// module makes are looked at when it runs.
 func (s *Session) knownTypes(ctx context.Context, module ast.Statement) error {
 	var found *sqlerr.Error
 	line := syntax.Line(module)

@@ -37,7 +37,10 @@ func moduleText(s string) string {
 
 func moduleArgument(s string) string { return "'" + strings.ReplaceAll(s, "'", "''") + "'" }
 
-func (st *connState) connectView(_ *sqlite.Conn, o *sqlite.VTableConnectOptions) (sqlite.VTable, *sqlite.VTableConfig, error) {
+func (st *connState) connectView(
+	_ *sqlite.Conn,
+	o *sqlite.VTableConnectOptions,
+) (sqlite.VTable, *sqlite.VTableConfig, error) {
 	key := moduleText(o.Args[0])
 	args, err := strconv.Atoi(moduleText(o.Args[1]))
 	if err != nil {
@@ -55,7 +58,10 @@ func (st *connState) connectView(_ *sqlite.Conn, o *sqlite.VTableConnectOptions)
 		&sqlite.VTableConfig{Declaration: "CREATE TABLE x(" + strings.Join(declared, ", ") + ")", AllowIndirect: true}, nil
 }
 
-func (st *connState) connectForeign(_ *sqlite.Conn, o *sqlite.VTableConnectOptions) (sqlite.VTable, *sqlite.VTableConfig, error) {
+func (st *connState) connectForeign(
+	_ *sqlite.Conn,
+	o *sqlite.VTableConnectOptions,
+) (sqlite.VTable, *sqlite.VTableConfig, error) {
 	space, err := strconv.Atoi(moduleText(o.Args[0]))
 	if err != nil {
 		return nil, nil, fmt.Errorf("a foreign table's database: %w", err)
@@ -67,7 +73,10 @@ func (st *connState) connectForeign(_ *sqlite.Conn, o *sqlite.VTableConnectOptio
 		name, _, _ := strings.Cut(moduleText(c), " ")
 		t.columns = append(t.columns, name)
 	}
-	return t, &sqlite.VTableConfig{Declaration: "CREATE TABLE x(" + strings.Join(declared, ", ") + ")", AllowIndirect: true}, nil
+	return t, &sqlite.VTableConfig{
+		Declaration:   "CREATE TABLE x(" + strings.Join(declared, ", ") + ")",
+		AllowIndirect: true,
+	}, nil
 }
 
 type foreignTable struct {
@@ -197,8 +206,8 @@ func (st *connState) ensureForeign(space int32, version int64, o *metadata.Objec
 	return name, st.makeVirtual(name, "tsql_foreign", parts)
 }
 
-// foreignName is the name of that virtual table. Sessions share a database's connections, and number their own tables alike: the
-// columns of such a table are in its name, or one session would read another's.
+// foreignName is the name of that virtual table. Sessions share a database's connections, and number their own tables
+// alike: the columns of such a table are in its name, or one session would read another's.
 func foreignName(space int32, version int64, o *metadata.Object) string {
 	shape := uint64(version)
 	if space == tempSpace {
@@ -228,7 +237,11 @@ func foreignColumns(o *metadata.Object) []string {
 }
 
 func (st *connState) makeVirtual(name, module string, parts []string) error {
-	err := sqlitex.ExecuteTransient(st.conn, "CREATE VIRTUAL TABLE temp."+name+" USING "+module+"("+strings.Join(parts, ", ")+")", nil)
+	err := sqlitex.ExecuteTransient(
+		st.conn,
+		"CREATE VIRTUAL TABLE temp."+name+" USING "+module+"("+strings.Join(parts, ", ")+")",
+		nil,
+	)
 	if err != nil {
 		return fmt.Errorf("make the virtual table %s: %w", name, err)
 	}

@@ -9,8 +9,8 @@ import (
 	"geosql.dev/standin/sqltype"
 )
 
-// momentaryValue binds what is the same for all rows of a statement where a condition is kept for all statements to come, as that of
-// a CHECK constraint is: it has no parameters, and asks the session that executes.
+// momentaryValue binds what is the same for all rows of a statement where a condition is kept for all statements to
+// come, as that of a CHECK constraint is: it has no parameters, and asks the session that executes.
 func (b *binder) momentaryValue(key string, t sqltype.Type) expr {
 	e := expr{sql: "tsql_value(" + sqltype.StoredLiteral(key) + ")", typ: t, nullable: true}
 	if t.Kind.IsCharacter() {

@@ -15,9 +15,10 @@ import (
 	"geosql.dev/standin/syntax"
 )
 
-// compilation binds the statements of a batch before the first of them is executed, and those of a module when it is made. A statement that names a
-// table which is not there is left to its execution (deferred name resolution); of one whose tables are all there, names and shapes have to be right
-// (learn.microsoft.com, "Deferred Name Resolution and Compilation", ms190686, and "Batches", ms175502).
+// compilation binds the statements of a batch before the first of them is executed, and those of a module when it is
+// made. A statement that names a table which is not there is left to its execution (deferred name resolution); of one
+// whose tables are all there, names and shapes have to be right (learn.microsoft.com, "Deferred Name Resolution and
+// Compilation", ms190686, and "Batches", ms175502).
 type compilation struct {
 	s   *Session
 	ctx context.Context
@@ -30,23 +31,59 @@ type compilation struct {
 	ended bool
 }
 
-// refusesBatch are the errors of a statement that keep its whole batch from running: names of columns that tables do not have, and shapes that do not
-// fit. Others, among them those of values, are left to the execution.
+// refusesBatch are the errors of a statement that keep its whole batch from running: names of columns that tables do
+// not have, and shapes that do not fit. Others, among them those of values, are left to the execution.
 func refusesBatch(e *sqlerr.Error) bool {
 	switch e.Number {
-	case 107, 109, 110, 120, 121, 130, 141, 144, 145, 147, 174, 189, 195, 205, 207, 209, 213, 264, 1011, 1012, 1013, 1033, 1035, 4101, 4104, 4108, 4109, 4115, 8120, 8121, 8124, 8127, 8155, 8156, 8158, 8159:
+	case 107,
+		109,
+		110,
+		120,
+		121,
+		130,
+		141,
+		144,
+		145,
+		147,
+		174,
+		189,
+		195,
+		205,
+		207,
+		209,
+		213,
+		264,
+		1011,
+		1012,
+		1013,
+		1033,
+		1035,
+		4101,
+		4104,
+		4108,
+		4109,
+		4115,
+		8120,
+		8121,
+		8124,
+		8127,
+		8155,
+		8156,
+		8158,
+		8159:
 		return !slices.ContainsFunc(e.Before, func(b *sqlerr.Error) bool { return !refusesBatch(b) })
 	}
 	return false
 }
 
-// ofCompilation tells an error of a statement that could not be compiled with its batch, because a table was not there yet: it ends the batch. The rows of
-// INSERT ... EXECUTE are counted when they come (state 7).
+// ofCompilation tells an error of a statement that could not be compiled with its batch, because a table was not there
+// yet: it ends the batch. The rows of INSERT ... EXECUTE are counted when they come (state 7).
 func ofCompilation(e *sqlerr.Error) bool {
 	return refusesBatch(e) && (e.Number != 213 || e.State != 7)
 }
 
-// compileBatch is the errors of a batch's statements that keep it from running. One statement is bound by its execution.
+// compileBatch is the errors of a batch's statements that keep it from running. One statement is bound by its
+// execution.
 func (s *Session) compileBatch(ctx context.Context, batch *syntax.Batch) []*sqlerr.Error {
 	list := nodesOf(batch)
 	if s.internal || s.settings.parseOnly || len(list) == 0 || len(list) == 1 && !hasStatements(list[0]) {
@@ -104,19 +141,28 @@ func (c *compilation) within(f *frame, bind func()) {
 	bind()
 }
 
-// compileModule is the error of a module's statements, which keeps it from being made; trigger is set for the table of a trigger.
+// compileModule is the error of a module's statements, which keeps it from being made; trigger is set for the table of
+// a trigger.
 func (s *Session) compileModule(ctx context.Context, name string, m moduleParts, trigger *triggerFrame) error {
 	if s.internal {
 		return nil
 	}
 	running := s.frame()
-	f := &frame{variables: map[string]*variable{}, batch: running.batch, procedure: name, module: running.module, depth: s.nest, trigger: trigger}
+	f := &frame{
+		variables: map[string]*variable{},
+		batch:     running.batch,
+		procedure: name,
+		module:    running.module,
+		depth:     s.nest,
+		trigger:   trigger,
+	}
 	c := &compilation{s: s, ctx: ctx, module: true}
 	c.within(f, func() {
 		if trigger != nil && s.fillTrigger(ctx, trigger, nil, nil) != nil || !c.declareParameters(m.parameters) {
 			return
 		}
-		if r, ok := m.returns.(*ast.TableValuedFunctionReturnType); ok && s.declareTable(ctx, &ast.DeclareTableVariableStatement{Body: r.DeclareTableVariableBody}, nil) != nil {
+		if r, ok := m.returns.(*ast.TableValuedFunctionReturnType); ok &&
+			s.declareTable(ctx, &ast.DeclareTableVariableStatement{Body: r.DeclareTableVariableBody}, nil) != nil {
 			return
 		}
 		c.statements(listOf(m.body))
@@ -217,7 +263,11 @@ func (c *compilation) declare(n *ast.DeclareVariableStatement) {
 		c.value(n, d.Value)
 		bare := *d
 		bare.Value = nil
-		if c.s.declareVariables(c.ctx, &ast.DeclareVariableStatement{Declarations: []*ast.DeclareVariableElement{&bare}}, nil) != nil {
+		if c.s.declareVariables(
+			c.ctx,
+			&ast.DeclareVariableStatement{Declarations: []*ast.DeclareVariableElement{&bare}},
+			nil,
+		) != nil {
 			c.ended = true
 			return
 		}
@@ -329,7 +379,8 @@ func namesIn(node ast.Statement) tableNames {
 	return t
 }
 
-// declareParameters declares the parameters of a module that is made, unless one is a table, whose rows come with the call.
+// declareParameters declares the parameters of a module that is made, unless one is a table, whose rows come with the
+// call.
 func (c *compilation) declareParameters(params []*ast.ProcedureParameter) bool {
 	for _, p := range params {
 		v := &variable{name: p.VariableName.Value, isCursor: p.IsVarying}

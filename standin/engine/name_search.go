@@ -4,9 +4,9 @@ package engine
 
 import "geosql.dev/standin/metadata"
 
-// placesOf are the schemas in which a query or EXECUTE looks for an object of a space that it names without one: within a module those of the
-// module and dbo (docs/t-sql/statements/create-procedure-transact-sql.md, "Best Practices"; docs/t-sql/language-elements/execute-transact-sql.md,
-// module_name), elsewhere those of lookUp.
+// placesOf are the schemas in which a query or EXECUTE looks for an object of a space that it names without one: within
+// a module those of the module and dbo (docs/t-sql/statements/create-procedure-transact-sql.md, "Best Practices";
+// docs/t-sql/language-elements/execute-transact-sql.md, module_name), elsewhere those of lookUp.
 func (s *Session) placesOf(space int32, sch *metadata.Catalog) []string {
 	if f := s.frame(); f != nil && f.module != nil && space == s.db.ID() {
 		return []string{sch.SchemaName(f.module), "dbo"}
@@ -14,7 +14,8 @@ func (s *Session) placesOf(space int32, sch *metadata.Catalog) []string {
 	return []string{s.defaultSchema(space), "dbo"}
 }
 
-// plannedSchema is what a plan depends on: the user's default schema outside of modules, whose statements are theirs alone.
+// plannedSchema is what a plan depends on: the user's default schema outside of modules, whose statements are theirs
+// alone.
 func (s *Session) plannedSchema() string {
 	if f := s.frame(); f != nil && f.module != nil {
 		return ""
@@ -22,8 +23,8 @@ func (s *Session) plannedSchema() string {
 	return s.defaultSchema(s.db.ID())
 }
 
-// lookUp finds an object as a batch does, and within modules as definitions of data, dynamic texts, types and the names that functions and
-// procedures are given as text do: in the default schema of the user, then in dbo
+// lookUp finds an object as a batch does, and within modules as definitions of data, dynamic texts, types and the names
+// that functions and procedures are given as text do: in the default schema of the user, then in dbo
 // (docs/t-sql/statements/create-user-transact-sql.md, DEFAULT_SCHEMA).
 func (s *Session) lookUp(space int32, sch *metadata.Catalog, name objectName) *metadata.Object {
 	return findIn(sch, []string{s.defaultSchema(space), "dbo"}, name)
@@ -37,7 +38,8 @@ func (d *ddl) lookUp(name objectName) *metadata.Object {
 	return d.s.lookUp(d.space, d.sch, name)
 }
 
-// findIn finds an object in the schema that its name says, else in the first of schemas that has it; nil when there is none.
+// findIn finds an object in the schema that its name says, else in the first of schemas that has it; nil when there is
+// none.
 func findIn(s *metadata.Catalog, schemas []string, name objectName) *metadata.Object {
 	if name.schema != "" {
 		return s.Find(name.schema, name.name)
@@ -61,7 +63,8 @@ func (s *Session) within(module *metadata.Object) func() {
 	return func() { f.module = before }
 }
 
-// SchemasSearched are those in which the session looks for an object of its database that GRANT and its kin name without one.
+// SchemasSearched are those in which the session looks for an object of its database that GRANT and its kin name
+// without one.
 func (s *Session) SchemasSearched() []string { return []string{s.defaultSchema(s.db.ID()), "dbo"} }
 
 // defaultSchema is the one of the session's user in a database, or, for the elements of CREATE SCHEMA, the new one.
@@ -80,8 +83,10 @@ func (s *Session) defaultSchema(space int32) string {
 	return u.DefaultSchema
 }
 
-// chained tells whether a module reaches an object by an ownership chain, on which nothing but the module is asked for: both have the same owner and
-// are in the same database (docs/relational-databases/tutorial-ownership-chains-and-context-switching.md). A module that is being made has no chain yet.
+// chained tells whether a module reaches an object by an ownership chain, on which nothing but the module is asked for:
+// both have the same owner and are in the same database
+// (docs/relational-databases/tutorial-ownership-chains-and-context-switching.md). A module that is being made has no
+// chain yet.
 func (s *Session) chained(permission string, space int32, sch *metadata.Catalog, o *metadata.Object) bool {
 	f := s.frame()
 	if f == nil || f.module == nil || f.module.ID == 0 || space != s.db.ID() {

@@ -14,10 +14,23 @@ func describe(node any) string {
 }
 
 // plainNames are of what a reader of a message may not know by the parser's name.
-var plainNames = map[string]string{"OpenRowsetTableReference": "OPENROWSET with a provider", "VariableMethodCallTableReference": "by a method of xml", "AdHocTableReference": "OPENDATASOURCE",
-	"SchemaObjectFunctionTableReference": "a table-valued function", "GlobalFunctionTableReference": "a table-valued function", "BuiltInFunctionTableReference": "a table-valued function",
-	"OpenJsonTableReference": "OPENJSON", "OpenXmlTableReference": "OPENXML", "BulkOpenRowset": "OPENROWSET (BULK)", "OpenQueryTableReference": "OPENQUERY", "FullTextTableReference": "CONTAINSTABLE or FREETEXTTABLE",
-	"SemanticTableReference": "a semantic function", "ExecuteAsTriggerOption": "EXECUTE AS", "FullTextPredicate": "CONTAINS or FREETEXT", "GraphMatchPredicate": "MATCH"}
+var plainNames = map[string]string{
+	"OpenRowsetTableReference":           "OPENROWSET with a provider",
+	"VariableMethodCallTableReference":   "by a method of xml",
+	"AdHocTableReference":                "OPENDATASOURCE",
+	"SchemaObjectFunctionTableReference": "a table-valued function",
+	"GlobalFunctionTableReference":       "a table-valued function",
+	"BuiltInFunctionTableReference":      "a table-valued function",
+	"OpenJsonTableReference":             "OPENJSON",
+	"OpenXmlTableReference":              "OPENXML",
+	"BulkOpenRowset":                     "OPENROWSET (BULK)",
+	"OpenQueryTableReference":            "OPENQUERY",
+	"FullTextTableReference":             "CONTAINSTABLE or FREETEXTTABLE",
+	"SemanticTableReference":             "a semantic function",
+	"ExecuteAsTriggerOption":             "EXECUTE AS",
+	"FullTextPredicate":                  "CONTAINS or FREETEXT",
+	"GraphMatchPredicate":                "MATCH",
+}
 
 // named is what a node of the tree is, in words.
 func named(node any) string {

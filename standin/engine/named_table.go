@@ -93,7 +93,14 @@ func (b *binder) tableByName(sc *scope, name objectName, alias string) string {
 }
 
 // baseTable adds a table as a source.
-func (b *binder) baseTable(sc *scope, space int32, sch *metadata.Catalog, obj *metadata.Object, alias string, name objectName) string {
+func (b *binder) baseTable(
+	sc *scope,
+	space int32,
+	sch *metadata.Catalog,
+	obj *metadata.Object,
+	alias string,
+	name objectName,
+) string {
 	src := &source{alias: alias, sqlite: b.nextAlias(), object: obj, space: space, name: name.String()}
 	if alias == "" {
 		src.alias, src.schema, src.database = name.name, sch.SchemaName(obj), name.database
@@ -207,7 +214,8 @@ func (b *binder) systemView(sc *scope, name objectName, alias string) string {
 	return b.virtualTable(src, need{view: key, columns: v.Columns})
 }
 
-// virtualTable is the text in FROM of the virtual table behind a system view or function, with the arguments of the latter.
+// virtualTable is the text in FROM of the virtual table behind a system view or function, with the arguments of the
+// latter.
 func (b *binder) virtualTable(src *source, n need, args ...string) string {
 	n.args = len(args)
 	b.needs = append(b.needs, n)

@@ -31,7 +31,12 @@ func nestedChange(n *ast.InsertStatement) *ast.DataModificationTableReference {
 }
 
 // insertChanged makes the nested change first, keeps the rows of its OUTPUT clause, and inserts from them.
-func (s *Session) insertChanged(ctx context.Context, n *ast.InsertStatement, ref *ast.DataModificationTableReference, w tds.Writer) error {
+func (s *Session) insertChanged(
+	ctx context.Context,
+	n *ast.InsertStatement,
+	ref *ast.DataModificationTableReference,
+	w tds.Writer,
+) error {
 	node, output := changeStatement(ref.DataModificationSpecification, n.WithCtesAndXmlNamespaces)
 	if node == nil {
 		return unsupported(fmt.Sprintf("The data modification %s", named(ref.DataModificationSpecification)))
@@ -54,7 +59,13 @@ func (s *Session) insertChanged(ctx context.Context, n *ast.InsertStatement, ref
 		}
 		columns := make([]*metadata.Column, len(result.Columns))
 		for i, c := range result.Columns {
-			columns[i] = &metadata.Column{ID: int32(i + 1), Name: names[i], Type: c.Type, Nullable: true, Collation: sqltype.DefaultCollation}
+			columns[i] = &metadata.Column{
+				ID:        int32(i + 1),
+				Name:      names[i],
+				Type:      c.Type,
+				Nullable:  true,
+				Collation: sqltype.DefaultCollation,
+			}
 		}
 		table, err := s.frameTable(ctx, "@changed", columns)
 		if err != nil {
@@ -76,7 +87,10 @@ func (s *Session) insertChanged(ctx context.Context, n *ast.InsertStatement, ref
 }
 
 // changeStatement is the statement of a nested change, and its OUTPUT clause.
-func changeStatement(spec ast.DataModificationSpecification, with *ast.WithCtesAndXmlNamespaces) (ast.Statement, *ast.OutputClause) {
+func changeStatement(
+	spec ast.DataModificationSpecification,
+	with *ast.WithCtesAndXmlNamespaces,
+) (ast.Statement, *ast.OutputClause) {
 	switch t := spec.(type) {
 	case *ast.InsertSpecification:
 		return &ast.InsertStatement{InsertSpecification: t, WithCtesAndXmlNamespaces: with}, t.OutputClause

@@ -12,19 +12,49 @@ import (
 
 // odbcNames are the functions of {fn ...} that Transact-SQL has under another name
 // (docs/t-sql/functions/odbc-scalar-functions-transact-sql.md and ODBC's Appendix E).
-var odbcNames = map[string]string{"octet_length": "DATALENGTH", "dayofmonth": "DAY", "ucase": "UPPER", "lcase": "LOWER", "length": "LEN", "char_length": "LEN",
-	"character_length": "LEN", "locate": "CHARINDEX", "repeat": "REPLICATE", "insert": "STUFF", "now": "GETDATE", "ifnull": "ISNULL", "database": "DB_NAME",
-	"rand": "RAND", "user": "USER_NAME", "atan2": "ATN2", "log": "LOG"}
+var odbcNames = map[string]string{
+	"octet_length":     "DATALENGTH",
+	"dayofmonth":       "DAY",
+	"ucase":            "UPPER",
+	"lcase":            "LOWER",
+	"length":           "LEN",
+	"char_length":      "LEN",
+	"character_length": "LEN",
+	"locate":           "CHARINDEX",
+	"repeat":           "REPLICATE",
+	"insert":           "STUFF",
+	"now":              "GETDATE",
+	"ifnull":           "ISNULL",
+	"database":         "DB_NAME",
+	"rand":             "RAND",
+	"user":             "USER_NAME",
+	"atan2":            "ATN2",
+	"log":              "LOG",
+}
 
 // odbcParts are those that take a part of a date.
-var odbcParts = map[string][2]string{"dayname": {"DATENAME", "weekday"}, "monthname": {"DATENAME", "month"}, "dayofweek": {"DATEPART", "weekday"},
-	"dayofyear": {"DATEPART", "dayofyear"}, "hour": {"DATEPART", "hour"}, "minute": {"DATEPART", "minute"}, "second": {"DATEPART", "second"},
-	"quarter": {"DATEPART", "quarter"}, "week": {"DATEPART", "week"}, "extract": {"DATEPART", ""}}
+var odbcParts = map[string][2]string{
+	"dayname":   {"DATENAME", "weekday"},
+	"monthname": {"DATENAME", "month"},
+	"dayofweek": {"DATEPART", "weekday"},
+	"dayofyear": {
+		"DATEPART",
+		"dayofyear",
+	},
+	"hour":    {"DATEPART", "hour"},
+	"minute":  {"DATEPART", "minute"},
+	"second":  {"DATEPART", "second"},
+	"quarter": {"DATEPART", "quarter"},
+	"week":    {"DATEPART", "week"},
+	"extract": {"DATEPART", ""},
+}
 
 // odbcSame are those that have the same name and meaning in both.
-const odbcSame = " abs acos ascii asin atan ceiling char cos cot degrees difference exp floor log10 ltrim month pi power radians replace round rtrim sign sin soundex space sqrt substring tan year "
+const odbcSame = " abs acos ascii asin atan ceiling char cos cot degrees difference exp floor log10 ltrim month pi " +
+	"power radians replace round rtrim sign sin soundex space sqrt substring tan year "
 
-// odbcFunction binds {fn name(...)}: as the function of Transact-SQL that it stands for. Those of Appendix E that have none are refused.
+// odbcFunction binds {fn name(...)}: as the function of Transact-SQL that it stands for. Those of Appendix E that have
+// none are refused.
 func (b *binder) odbcFunction(sc *scope, n *ast.OdbcFunctionCall) expr {
 	name := lower(n.Name.Value)
 	call := func(function string, params ...ast.ScalarExpression) ast.ScalarExpression {
@@ -46,20 +76,53 @@ func (b *binder) odbcFunction(sc *scope, n *ast.OdbcFunctionCall) expr {
 	switch name {
 	case "bit_length":
 		arguments(1)
-		return b.scalar(sc, &ast.BinaryExpression{BinaryExpressionType: "Multiply", FirstExpression: call("DATALENGTH", n.Parameters...), SecondExpression: integerNode("8")})
+		return b.scalar(
+			sc,
+			&ast.BinaryExpression{
+				BinaryExpressionType: "Multiply",
+				FirstExpression:      call("DATALENGTH", n.Parameters...),
+				SecondExpression:     integerNode("8"),
+			},
+		)
 	case "truncate":
 		arguments(2)
 		return b.scalar(sc, call("ROUND", n.Parameters[0], n.Parameters[1], integerNode("1")))
 	case "mod":
 		arguments(2)
-		return b.scalar(sc, &ast.BinaryExpression{BinaryExpressionType: "Modulo", FirstExpression: n.Parameters[0], SecondExpression: n.Parameters[1]})
+		return b.scalar(
+			sc,
+			&ast.BinaryExpression{
+				BinaryExpressionType: "Modulo",
+				FirstExpression:      n.Parameters[0],
+				SecondExpression:     n.Parameters[1],
+			},
+		)
 	case "concat":
 		arguments(2)
-		return b.scalar(sc, &ast.BinaryExpression{BinaryExpressionType: "Add", FirstExpression: n.Parameters[0], SecondExpression: n.Parameters[1]})
+		return b.scalar(
+			sc,
+			&ast.BinaryExpression{
+				BinaryExpressionType: "Add",
+				FirstExpression:      n.Parameters[0],
+				SecondExpression:     n.Parameters[1],
+			},
+		)
 	case "current_date", "curdate":
 		return b.convert(b.now("getdate"), sqltype.Type{Kind: sqltype.VarChar, Length: 10}, sqltype.Explicit, 23, false)
 	case "current_time", "curtime":
-		return b.convert(b.convert(b.now("sysdatetime"), sqltype.Type{Kind: sqltype.Time, Scale: b.odbcPrecision(n)}, sqltype.Explicit, 0, false), sqltype.Type{Kind: sqltype.VarChar, Length: 16}, sqltype.Explicit, 0, false)
+		return b.convert(
+			b.convert(
+				b.now("sysdatetime"),
+				sqltype.Type{Kind: sqltype.Time, Scale: b.odbcPrecision(n)},
+				sqltype.Explicit,
+				0,
+				false,
+			),
+			sqltype.Type{Kind: sqltype.VarChar, Length: 16},
+			sqltype.Explicit,
+			0,
+			false,
+		)
 	case "left", "right":
 		arguments(2)
 		return b.builtin(name, b.scalars(sc, n.Parameters))
@@ -91,5 +154,7 @@ func integerNode(value string) ast.ScalarExpression {
 }
 
 func columnNamed(name string) ast.ScalarExpression {
-	return &ast.ColumnReferenceExpression{MultiPartIdentifier: &ast.MultiPartIdentifier{Count: 1, Identifiers: []*ast.Identifier{{Value: name}}}}
+	return &ast.ColumnReferenceExpression{
+		MultiPartIdentifier: &ast.MultiPartIdentifier{Count: 1, Identifiers: []*ast.Identifier{{Value: name}}},
+	}
 }

@@ -59,10 +59,19 @@ func (b *binder) openJSONTable(sc *scope, n *ast.OpenJsonTableReference) string 
 // under a name that no client can write the elements that its WITH clause takes apart.
 func installJSON(r *Registry) {
 	two := []sqltype.Type{nmax, nmax}
-	r.TableFunction(TableFunction{Schema: "sys", Name: "openjson", Parameters: two, Columns: columns("key nvarchar(4000), value nvarchar(max), type tinyint"),
-		Rows: func(_ context.Context, _ *Session, args []any) ([][]any, error) { return openJSON(args, false) }})
-	r.TableFunction(TableFunction{Schema: "sys", Name: "openjson elements", Parameters: two, Columns: columns("value nvarchar(max)"),
-		Rows: func(_ context.Context, _ *Session, args []any) ([][]any, error) { return openJSON(args, true) }})
+	r.TableFunction(
+		TableFunction{
+			Schema:     "sys",
+			Name:       "openjson",
+			Parameters: two,
+			Columns:    columns("key nvarchar(4000), value nvarchar(max), type tinyint"),
+			Rows:       func(_ context.Context, _ *Session, args []any) ([][]any, error) { return openJSON(args, false) },
+		},
+	)
+	r.TableFunction(
+		TableFunction{Schema: "sys", Name: "openjson elements", Parameters: two, Columns: columns("value nvarchar(max)"),
+			Rows: func(_ context.Context, _ *Session, args []any) ([][]any, error) { return openJSON(args, true) }},
+	)
 }
 
 func openJSON(args []any, elements bool) ([][]any, error) {

@@ -44,7 +44,8 @@ func (b *binder) binary(kind string, l, r expr) expr {
 		b.fail(402, lt.Kind, rt.Kind, operatorNames[op])
 	case (op == '-' || op == '*' || op == '/') && lt.Kind.IsCharacter() && rt.Kind.IsCharacter() && !l.null && !r.null:
 		b.fail(8117, lt.Kind, operatorNames[op])
-	case op == '+' && lt.Kind.IsCharacter() && rt.Kind.IsCharacter(), op == '+' && lt.Kind.IsBinary() && rt.Kind.IsBinary():
+	case op == '+' && lt.Kind.IsCharacter() && rt.Kind.IsCharacter(),
+		op == '+' && lt.Kind.IsBinary() && rt.Kind.IsBinary():
 		return b.concatenate(l, r, lt, rt)
 	case lt.Kind.IsTemporal() || rt.Kind.IsTemporal():
 		return b.dateArithmetic(op, l, r, lt, rt)
@@ -62,7 +63,15 @@ func (b *binder) binary(kind string, l, r expr) expr {
 		b.fail(402, lt.Kind, rt.Kind, operatorNames[op])
 	}
 	out := expr{typ: t, nullable: !bits || l.nullable || r.nullable}
-	out.sql = fmt.Sprintf("tsql_arith('%c',%d,%d,%d,%s,%s)", op, sqltype.Pack(l.typ), sqltype.Pack(r.typ), sqltype.Pack(t), l.sql, r.sql)
+	out.sql = fmt.Sprintf(
+		"tsql_arith('%c',%d,%d,%d,%s,%s)",
+		op,
+		sqltype.Pack(l.typ),
+		sqltype.Pack(r.typ),
+		sqltype.Pack(t),
+		l.sql,
+		r.sql,
+	)
 	return merge(out, l, r)
 }
 
@@ -71,7 +80,8 @@ func formerLarge(k sqltype.Kind) bool {
 	return k == sqltype.Text || k == sqltype.NText || k == sqltype.Image
 }
 
-// invalidBothSides tells whether an operator has no meaning for a type that both of its operands have: 8117 names the one type, 402 two.
+// invalidBothSides tells whether an operator has no meaning for a type that both of its operands have: 8117 names the
+// one type, 402 two.
 func invalidBothSides(op byte, k sqltype.Kind) bool {
 	switch k {
 	case sqltype.XML, sqltype.UniqueIdentifier, sqltype.SQLVariant:
@@ -226,7 +236,19 @@ func (b *binder) dateArithmetic(op byte, l, r expr, lt, rt sqltype.Type) expr {
 	if rt.Kind == sqltype.DateTime || !legacy(lt) {
 		t = rt
 	}
-	l, r = b.convert(l, sqltype.DateTimeType, sqltype.Implicit, 0, false), b.convert(r, sqltype.DateTimeType, sqltype.Implicit, 0, false)
+	l, r = b.convert(
+		l,
+		sqltype.DateTimeType,
+		sqltype.Implicit,
+		0,
+		false,
+	), b.convert(
+		r,
+		sqltype.DateTimeType,
+		sqltype.Implicit,
+		0,
+		false,
+	)
 	name := "datetime_add"
 	if op == '-' {
 		name = "datetime_subtract"

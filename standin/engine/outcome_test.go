@@ -14,8 +14,8 @@ import (
 	"geosql.dev/standin/storage"
 )
 
-// deposed lets everybody in and confirms what was there when it came, and no commit after it: the server has lost its role
-// meanwhile.
+// deposed lets everybody in and confirms what was there when it came, and no commit after it: the server has lost its
+// role meanwhile.
 type deposed struct{ there *storage.LSN }
 
 func (deposed) Admit(bool) error { return nil }
@@ -29,8 +29,8 @@ func (d deposed) WaitHardened(_ context.Context, lsn storage.LSN) error {
 	return nil
 }
 
-// A commit that is in the log and was not confirmed is answered by nothing: an error of the server, whatever the reason, would
-// tell the client that it was not done.
+// A commit that is in the log and was not confirmed is answered by nothing: an error of the server, whatever the
+// reason, would tell the client that it was not done.
 func TestCommitsOfUnknownOutcomeAreNotAnswered(t *testing.T) {
 	s := newServer(t)
 	ctx := context.Background()

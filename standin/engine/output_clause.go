@@ -13,7 +13,13 @@ import (
 )
 
 // outputClause binds OUTPUT; tables are the pseudo tables that it may name.
-func (b *binder) outputClause(o *ast.OutputClause, into *ast.OutputIntoClause, obj *metadata.Object, d *dmlPlan, table string) (string, []tds.Column) {
+func (b *binder) outputClause(
+	o *ast.OutputClause,
+	into *ast.OutputIntoClause,
+	obj *metadata.Object,
+	d *dmlPlan,
+	table string,
+) (string, []tds.Column) {
 	if o == nil && into == nil {
 		return "", nil
 	}
@@ -50,7 +56,8 @@ func (b *binder) outputElements(o *ast.OutputClause, into *ast.OutputIntoClause,
 	return into.SelectColumns
 }
 
-// outputList binds the elements of the OUTPUT clause; those of a clause beside OUTPUT INTO follow the ones that are stored.
+// outputList binds the elements of the OUTPUT clause; those of a clause beside OUTPUT INTO follow the ones that are
+// stored.
 func (b *binder) outputList(sc *scope, elements []ast.SelectElement, d *dmlPlan) []output {
 	if hasSubquery(elements) || hasSubquery(d.shown) {
 		b.fail(10705)
@@ -68,8 +75,8 @@ func (b *binder) outputList(sc *scope, elements []ast.SelectElement, d *dmlPlan)
 	return list
 }
 
-// takesOutput refuses targets of OUTPUT INTO (docs/t-sql/queries/output-clause-transact-sql.md, Arguments): views (330), and tables with triggers
-// (331), on either side of a foreign key (332) or with CHECK constraints (333).
+// takesOutput refuses targets of OUTPUT INTO (docs/t-sql/queries/output-clause-transact-sql.md, Arguments): views
+// (330), and tables with triggers (331), on either side of a foreign key (332) or with CHECK constraints (333).
 func (b *binder) takesOutput(name objectName) {
 	_, sch, o := b.resolveWrite(name)
 	switch {

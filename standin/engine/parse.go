@@ -10,7 +10,13 @@ import (
 )
 
 // parseCall binds PARSE and TRY_PARSE (docs/t-sql/functions/parse-transact-sql.md, try-parse-transact-sql.md).
-func (b *binder) parseCall(sc *scope, value ast.ScalarExpression, to ast.DataTypeReference, in ast.ScalarExpression, try int64) expr {
+func (b *binder) parseCall(
+	sc *scope,
+	value ast.ScalarExpression,
+	to ast.DataTypeReference,
+	in ast.ScalarExpression,
+	try int64,
+) expr {
 	t := b.dataType(to, true)
 	if !t.Kind.IsNumeric() && !t.Kind.IsTemporal() || t.Kind == sqltype.Bit {
 		b.fail(10761, t.Kind, []string{"PARSE", "TRY_PARSE"}[try])

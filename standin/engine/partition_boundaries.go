@@ -31,8 +31,8 @@ func (s *Session) boundaryValue(ctx context.Context, node ast.ScalarExpression) 
 	return v, err
 }
 
-// boundaryText is a boundary value as a column stores it, in SQLite's text. Its place in the list is for the messages, style is how the
-// session reads dates: not those of datetime and smalldatetime, which are us_english
+// boundaryText is a boundary value as a column stores it, in SQLite's text. Its place in the list is for the messages,
+// style is how the session reads dates: not those of datetime and smalldatetime, which are us_english
 // (docs/t-sql/statements/create-partition-function-transact-sql.md, boundary_value).
 func boundaryText(f *metadata.PartitionFunction, v boundaryValue, ordinal, style int) (string, error) {
 	if v.value == nil {
@@ -79,8 +79,13 @@ func cut(v, converted any, t sqltype.Type) bool {
 	return false
 }
 
-// orderBounds puts boundary values in order and tells how they were written: the place of each in the list. 7708: two are equal.
-func orderBounds(conn *sqlite.Conn, f *metadata.PartitionFunction, values []string) (ordered []string, places []int, err error) {
+// orderBounds puts boundary values in order and tells how they were written: the place of each in the list. 7708: two
+// are equal.
+func orderBounds(
+	conn *sqlite.Conn,
+	f *metadata.PartitionFunction,
+	values []string,
+) (ordered []string, places []int, err error) {
 	if len(values) == 0 {
 		return nil, nil, nil
 	}
@@ -93,7 +98,10 @@ func orderBounds(conn *sqlite.Conn, f *metadata.PartitionFunction, values []stri
 	}
 	by := f.Compared("v")
 	twice := [2]int{}
-	err = sqlitex.ExecuteTransient(conn, "WITH b(n, v) AS (VALUES "+rows.String()+") SELECT n, lag(n) OVER w, "+by+" IS lag("+by+") OVER w FROM b WINDOW w AS (ORDER BY "+by+", n) ORDER BY "+by+", n",
+	err = sqlitex.ExecuteTransient(
+		conn,
+		"WITH b(n, v) AS (VALUES "+rows.String()+") SELECT n, lag(n) OVER w, "+by+" IS lag("+by+") OVER w FROM b WINDOW w "+
+			"AS (ORDER BY "+by+", n) ORDER BY "+by+", n",
 		&sqlitex.ExecOptions{ResultFunc: func(stmt *sqlite.Stmt) error {
 			n := stmt.ColumnInt(0)
 			if stmt.ColumnType(1) != sqlite.TypeNull && stmt.ColumnInt(2) == 1 && twice[0] == 0 {
@@ -101,7 +109,8 @@ func orderBounds(conn *sqlite.Conn, f *metadata.PartitionFunction, values []stri
 			}
 			ordered, places = append(ordered, values[n-1]), append(places, n)
 			return nil
-		}})
+		}},
+	)
 	if err == nil && twice[0] != 0 {
 		err = sqlerr.New(7708, 1, twice[0], twice[1])
 	}

@@ -37,8 +37,13 @@ func partitioning(n *ast.PartitionParameterType) (sqltype.Type, error) {
 	return t, nil
 }
 
-// createPartitionFunction is CREATE PARTITION FUNCTION (docs/t-sql/statements/create-partition-function-transact-sql.md).
-func (s *Session) createPartitionFunction(ctx context.Context, n *ast.CreatePartitionFunctionStatement, w tds.Writer) error {
+// createPartitionFunction is CREATE PARTITION FUNCTION
+// (docs/t-sql/statements/create-partition-function-transact-sql.md).
+func (s *Session) createPartitionFunction(
+	ctx context.Context,
+	n *ast.CreatePartitionFunctionStatement,
+	w tds.Writer,
+) error {
 	if n.ParameterType == nil || n.ParameterType.DataType == nil {
 		return sqlerr.New(7702, 1)
 	}
@@ -78,7 +83,9 @@ func (s *Session) createPartitionFunction(ctx context.Context, n *ast.CreatePart
 		for _, other := range d.sch.Placed(metadata.KindPartitionFunction) {
 			f.ID = max(f.ID, other.Function.ID+1)
 		}
-		return d.savePlacement(newPartitionObject(metadata.KindPartitionFunction, f.ID, n.Name.Value, &metadata.Object{Function: f}))
+		return d.savePlacement(
+			newPartitionObject(metadata.KindPartitionFunction, f.ID, n.Name.Value, &metadata.Object{Function: f}),
+		)
 	})
 	if err != nil || sorted {
 		return err
@@ -86,7 +93,8 @@ func (s *Session) createPartitionFunction(ctx context.Context, n *ast.CreatePart
 	return w.Message(sqlerr.New(7709, 1, n.Name.Value, n.Name.Value))
 }
 
-// partitionCollation is the collation by which a partition function compares: that of the database unless COLLATE says which.
+// partitionCollation is the collation by which a partition function compares: that of the database unless COLLATE says
+// which.
 func (s *Session) partitionCollation(n *ast.PartitionParameterType, t sqltype.Type) (string, error) {
 	switch {
 	case n.Collation == nil && !t.Kind.IsCharacter():
@@ -100,9 +108,14 @@ func (s *Session) partitionCollation(n *ast.PartitionParameterType, t sqltype.Ty
 	return n.Collation.Value, nil
 }
 
-// alterPartitionFunction is SPLIT RANGE and MERGE RANGE (docs/t-sql/statements/alter-partition-function-transact-sql.md). No row moves:
-// which partition one is in follows from its value.
-func (s *Session) alterPartitionFunction(ctx context.Context, n *ast.AlterPartitionFunctionStatement, w tds.Writer) error {
+// alterPartitionFunction is SPLIT RANGE and MERGE RANGE
+// (docs/t-sql/statements/alter-partition-function-transact-sql.md). No row moves: which partition one is in follows
+// from its value.
+func (s *Session) alterPartitionFunction(
+	ctx context.Context,
+	n *ast.AlterPartitionFunctionStatement,
+	w tds.Writer,
+) error {
 	var given boundaryValue
 	if n.Boundary != nil {
 		var err error
@@ -145,8 +158,8 @@ func (s *Session) alterPartitionFunction(ctx context.Context, n *ast.AlterPartit
 	})
 }
 
-// split adds a boundary: the new partition is the side that has the boundary value, and is in the file group marked NEXT USED, which none
-// is any more.
+// split adds a boundary: the new partition is the side that has the boundary value, and is in the file group marked
+// NEXT USED, which none is any more.
 func (d *ddl) split(f *metadata.PartitionFunction, schemes []*metadata.Object, value string) error {
 	at, there, err := d.at(f, value)
 	switch {

@@ -26,7 +26,11 @@ func (d *ddl) groupListed(name *ast.IdentifierOrValueExpression) (*metadata.Obje
 }
 
 // createPartitionScheme is CREATE PARTITION SCHEME (docs/t-sql/statements/create-partition-scheme-transact-sql.md).
-func (s *Session) createPartitionScheme(ctx context.Context, n *ast.CreatePartitionSchemeStatement, w tds.Writer) error {
+func (s *Session) createPartitionScheme(
+	ctx context.Context,
+	n *ast.CreatePartitionSchemeStatement,
+	w tds.Writer,
+) error {
 	next, ignored := "", 0
 	err := s.changePartitions(ctx, func(d *ddl) error {
 		function := d.sch.PartitionObject(metadata.KindPartitionFunction, n.PartitionFunction.Value)
@@ -63,7 +67,9 @@ func (s *Session) createPartitionScheme(ctx context.Context, n *ast.CreatePartit
 		for _, other := range d.sch.Placed(metadata.KindPartitionScheme) {
 			scheme.ID = max(scheme.ID, other.Scheme.ID+1)
 		}
-		return d.savePlacement(newPartitionObject(metadata.KindPartitionScheme, scheme.ID, n.Name.Value, &metadata.Object{Scheme: scheme}))
+		return d.savePlacement(
+			newPartitionObject(metadata.KindPartitionScheme, scheme.ID, n.Name.Value, &metadata.Object{Scheme: scheme}),
+		)
 	})
 	if err == nil && next != "" {
 		err = w.Message(sqlerr.New(7712, 1, n.Name.Value, next, n.Name.Value))
@@ -74,7 +80,8 @@ func (s *Session) createPartitionScheme(ctx context.Context, n *ast.CreatePartit
 	return err
 }
 
-// alterPartitionScheme is ALTER PARTITION SCHEME ... NEXT USED (docs/t-sql/statements/alter-partition-scheme-transact-sql.md).
+// alterPartitionScheme is ALTER PARTITION SCHEME ... NEXT USED
+// (docs/t-sql/statements/alter-partition-scheme-transact-sql.md).
 func (s *Session) alterPartitionScheme(ctx context.Context, n *ast.AlterPartitionSchemeStatement, w tds.Writer) error {
 	unmarked := false
 	err := s.changePartitions(ctx, func(d *ddl) error {

@@ -42,11 +42,13 @@ func newPartitionObject(kind string, id int32, name string, o *metadata.Object) 
 	return o
 }
 
-// dropPartitionObject is DROP PARTITION FUNCTION and DROP PARTITION SCHEME, which are refused while something uses them.
+// dropPartitionObject is DROP PARTITION FUNCTION and DROP PARTITION SCHEME, which are refused while something uses
+// them.
 func (s *Session) dropPartitionObject(ctx context.Context, kind string, name *ast.Identifier) error {
 	return s.changePartitions(ctx, func(d *ddl) error {
 		o := d.sch.PartitionObject(kind, name.Value)
-		word := map[string]string{metadata.KindPartitionFunction: "partition function", metadata.KindPartitionScheme: "partition scheme"}[kind]
+		word := map[string]string{metadata.KindPartitionFunction: "partition function",
+			metadata.KindPartitionScheme: "partition scheme"}[kind]
 		if o == nil {
 			return sqlerr.New(15151, 1, "drop", word, name.Value)
 		}
@@ -77,9 +79,14 @@ func (s *Session) partitionNumber(ctx context.Context, n *ast.PartitionSpecifier
 	return &number, err
 }
 
-// onePartition judges PARTITION = number, when it is given, of a statement about a table or an index at a place: a place without partitions
-// (7729), a number that none has (7722), and options that would be of one partition.
-func (d *ddl) onePartition(number *int64, p metadata.Place, options []ast.IndexOption, statement, kind, name string) error {
+// onePartition judges PARTITION = number, when it is given, of a statement about a table or an index at a place: a
+// place without partitions (7729), a number that none has (7722), and options that would be of one partition.
+func (d *ddl) onePartition(
+	number *int64,
+	p metadata.Place,
+	options []ast.IndexOption,
+	statement, kind, name string,
+) error {
 	if number == nil {
 		return nil
 	}
@@ -100,7 +107,12 @@ func (d *ddl) onePartition(number *int64, p metadata.Place, options []ast.IndexO
 
 // partitionsChosen are the partitions that WITH (PARTITIONS (n, n TO m)) of TRUNCATE TABLE names
 // (docs/t-sql/statements/truncate-table-transact-sql.md).
-func (s *Session) partitionsChosen(ctx context.Context, sch *metadata.Catalog, o *metadata.Object, ranges []*ast.CompressionPartitionRange) ([]int, error) {
+func (s *Session) partitionsChosen(
+	ctx context.Context,
+	sch *metadata.Catalog,
+	o *metadata.Object,
+	ranges []*ast.CompressionPartitionRange,
+) ([]int, error) {
 	_, f := sch.SchemeOf(o.Table.Place.DataSpace())
 	if f == nil {
 		return nil, sqlerr.New(7729, 3, "truncate table", "table", o.Name)

@@ -14,7 +14,8 @@ import (
 	"geosql.dev/standin/sqltype"
 )
 
-// maxPartitions is the number of partitions of a table or index (docs/t-sql/statements/create-partition-function-transact-sql.md).
+// maxPartitions is the number of partitions of a table or index
+// (docs/t-sql/statements/create-partition-function-transact-sql.md).
 const maxPartitions = 15000
 
 // partitionBy is the place that ON scheme (column) names (docs/t-sql/statements/create-table-transact-sql.md, ON).
@@ -62,14 +63,23 @@ func (d *ddl) partitions(o *metadata.Object, c *metadata.Column) error {
 }
 
 // PartitionRows counts a table's rows by the partition of a place.
-func PartitionRows(conn *sqlite.Conn, sch *metadata.Catalog, o *metadata.Object, p metadata.Place) (map[int]int64, error) {
+func PartitionRows(
+	conn *sqlite.Conn,
+	sch *metadata.Catalog,
+	o *metadata.Object,
+	p metadata.Place,
+) (map[int]int64, error) {
 	number := "1"
 	if _, f := sch.SchemeOf(p.DataSpace()); f != nil && p.Column != 0 {
 		number = f.Number(metadata.ColumnName(p.Column))
 	}
 	out := map[int]int64{}
-	err := sqlitex.ExecuteTransient(conn, "SELECT "+number+" AS p, count(*) FROM main."+o.StorageName()+" GROUP BY p", &sqlitex.ExecOptions{
-		ResultFunc: func(stmt *sqlite.Stmt) error { out[stmt.ColumnInt(0)] = stmt.ColumnInt64(1); return nil }})
+	err := sqlitex.ExecuteTransient(
+		conn,
+		"SELECT "+number+" AS p, count(*) FROM main."+o.StorageName()+" GROUP BY p",
+		&sqlitex.ExecOptions{
+			ResultFunc: func(stmt *sqlite.Stmt) error { out[stmt.ColumnInt(0)] = stmt.ColumnInt64(1); return nil }},
+	)
 	return out, err
 }
 

@@ -26,13 +26,15 @@ func (b *binder) percentile(sc *scope, n *ast.FunctionCall, name string) expr {
 	return merge(merge(out, args...), parts...)
 }
 
-// percentileOf binds what PERCENTILE_CONT and PERCENTILE_DISC share with APPROX_PERCENTILE_CONT and APPROX_PERCENTILE_DISC, which are
-// aggregates and may be exact (docs/t-sql/functions/approx-percentile-cont-transact-sql.md).
+// percentileOf binds what PERCENTILE_CONT and PERCENTILE_DISC share with APPROX_PERCENTILE_CONT and
+// APPROX_PERCENTILE_DISC, which are aggregates and may be exact
+// (docs/t-sql/functions/approx-percentile-cont-transact-sql.md).
 func (b *binder) percentileOf(sc *scope, n *ast.FunctionCall, name string) (expr, []expr) {
 	if len(n.Parameters) != 1 {
 		b.fail(174, name, 1)
 	}
-	if n.WithinGroupClause == nil || n.WithinGroupClause.OrderByClause == nil || len(n.WithinGroupClause.OrderByClause.OrderByElements) != 1 {
+	if n.WithinGroupClause == nil || n.WithinGroupClause.OrderByClause == nil ||
+		len(n.WithinGroupClause.OrderByClause.OrderByElements) != 1 {
 		b.fail(10754, n.FunctionName.Value)
 	}
 	by := n.WithinGroupClause.OrderByClause.OrderByElements[0]
@@ -59,6 +61,13 @@ func (b *binder) percentileOf(sc *scope, n *ast.FunctionCall, name string) (expr
 	if x.typ.Kind.IsCharacter() {
 		collation = x.collation
 	}
-	out.sql = fmt.Sprintf("tsql_percentile(%s, %s, %d, %d, %s)", x.sql, fraction.sql, kind, descending, sqltype.StoredLiteral(collation))
+	out.sql = fmt.Sprintf(
+		"tsql_percentile(%s, %s, %d, %d, %s)",
+		x.sql,
+		fraction.sql,
+		kind,
+		descending,
+		sqltype.StoredLiteral(collation),
+	)
 	return out, []expr{x, fraction}
 }

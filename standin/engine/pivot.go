@@ -38,7 +38,11 @@ func (b *binder) pivot(sc *scope, n *ast.PivotedTableReference) string {
 	}
 	for _, in := range n.InColumns {
 		call := &ast.FunctionCall{FunctionName: &ast.Identifier{Value: name}, Parameters: []ast.ScalarExpression{&ast.IIfCall{
-			Predicate:      &ast.BooleanComparisonExpression{ComparisonType: "Equals", FirstExpression: n.PivotColumn, SecondExpression: &ast.StringLiteral{Value: in.Value, IsNational: true}},
+			Predicate: &ast.BooleanComparisonExpression{
+				ComparisonType:   "Equals",
+				FirstExpression:  n.PivotColumn,
+				SecondExpression: &ast.StringLiteral{Value: in.Value, IsNational: true},
+			},
 			ThenExpression: n.ValueColumns[0], ElseExpression: &ast.NullLiteral{}}}}
 		e := b.functionCall(inner, call)
 		e.nullable = true
@@ -74,7 +78,10 @@ func (b *binder) unpivot(sc *scope, n *ast.UnpivotedTableReference) string {
 		used[values[i].column] = true
 		if t := values[0].typ; values[i].typ.Kind != t.Kind || values[i].typ.Length != t.Length {
 			b.failWith(&sqlerr.Error{Number: 8167, Class: 16, State: 1,
-				Message: fmt.Sprintf("The type of column %q conflicts with the type of other columns specified in the UNPIVOT list.", values[i].name)})
+				Message: fmt.Sprintf(
+					"The type of column %q conflicts with the type of other columns specified in the UNPIVOT list.",
+					values[i].name,
+				)})
 		}
 	}
 	var q selected
@@ -98,8 +105,17 @@ func (b *binder) unpivot(sc *scope, n *ast.UnpivotedTableReference) string {
 		e.nullable = e.nullable || v.nullable
 	}
 	q.add(n.ValueColumn.Value, e)
-	q.add(n.PivotColumn.Value, expr{sql: label + " END", typ: sqltype.NVarCharOf(128), nullable: true, collation: "tsql_ci_as"})
+	q.add(
+		n.PivotColumn.Value,
+		expr{sql: label + " END", typ: sqltype.NVarCharOf(128), nullable: true, collation: "tsql_ci_as"},
+	)
 	// CROSS JOIN keeps SQLite from changing the order of the loops, which is that of SQL Server's rows.
-	q.sql = "SELECT " + strings.Join(q.columns, ", ") + " FROM " + from + " CROSS JOIN (" + strings.Join(numbers, " UNION ALL ") + ") AS " + number + " WHERE (" + e.sql + ") IS NOT NULL"
+	q.sql = "SELECT " + strings.Join(
+		q.columns,
+		", ",
+	) + " FROM " + from + " CROSS JOIN (" + strings.Join(
+		numbers,
+		" UNION ALL ",
+	) + ") AS " + number + " WHERE (" + e.sql + ") IS NOT NULL"
 	return b.derived(sc, q.boundQuery, aliasOf(n.Alias), nil, "")
 }

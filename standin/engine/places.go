@@ -32,7 +32,8 @@ func (inst *Instance) onDisk(path string) string {
 	return path
 }
 
-// OnDisk is where a file that a statement calls path is on this machine: elsewhere only for an instance with Config.Root.
+// OnDisk is where a file that a statement calls path is on this machine: elsewhere only for an instance with
+// Config.Root.
 func (inst *Instance) OnDisk(path string) string { return inst.onDisk(path) }
 
 // makeMount makes the folder of a file of a volume that Config.Root stands for; in a container the volume is mounted.

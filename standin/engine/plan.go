@@ -43,7 +43,15 @@ type plan struct {
 
 // plan turns what the binder has gathered into a plan.
 func (b *binder) plan(sql string) *plan {
-	p := &plan{sql: b.withClause() + sql, params: b.params, needs: b.needs, home: b.home, versions: map[int32]int64{}, locks: b.locks, permissions: b.permissions}
+	p := &plan{
+		sql:         b.withClause() + sql,
+		params:      b.params,
+		needs:       b.needs,
+		home:        b.home,
+		versions:    map[int32]int64{},
+		locks:       b.locks,
+		permissions: b.permissions,
+	}
 	for space, sch := range b.spaces {
 		p.versions[space] = sch.Version
 	}
@@ -68,7 +76,14 @@ func (b *binder) better() int32 {
 
 // compile binds with f, at the best place; f is called again when another place is better.
 func (s *Session) compile(ctx context.Context, key ast.Node, f func(b *binder) *plan) (*plan, error) {
-	k := planKey{node: key, db: s.db.ID(), dates: s.settings.dates, nullsEqual: s.nullsEqual(), nullIsEmpty: s.nullIsEmpty(), schema: s.plannedSchema()}
+	k := planKey{
+		node:        key,
+		db:          s.db.ID(),
+		dates:       s.settings.dates,
+		nullsEqual:  s.nullsEqual(),
+		nullIsEmpty: s.nullIsEmpty(),
+		schema:      s.plannedSchema(),
+	}
 	if key != nil {
 		if p := s.plans.get(k); p != nil {
 			current, err := s.current(ctx, p)
@@ -285,12 +300,33 @@ func (s *Session) damagedPage(err error) *sqlerr.Error {
 		return nil
 	}
 	offset := int64(d.Page-1) * disk.PageSize
-	s.inst.log.Error("damaged page", "database", s.db.Name(), "file", d.Path, "page", d.Page, "expected", d.Expected, "actual", d.Actual)
+	s.inst.log.Error(
+		"damaged page",
+		"database",
+		s.db.Name(),
+		"file",
+		d.Path,
+		"page",
+		d.Page,
+		"expected",
+		d.Expected,
+		"actual",
+		d.Actual,
+	)
 	what := fmt.Sprintf("incorrect checksum (expected: 0x%08x; actual: 0x%08x)", d.Expected, d.Actual)
 	if d.PageNumber != d.Page && d.Expected == d.Actual {
 		what = fmt.Sprintf("incorrect pageid (expected 1:%d; actual 1:%d)", d.Page-1, d.PageNumber-1)
 	}
-	return sqlerr.New(824, 2, what, "read", fmt.Sprintf("(1:%d)", d.Page-1), s.db.id, fmt.Sprintf("0x%016x", offset), d.Path)
+	return sqlerr.New(
+		824,
+		2,
+		what,
+		"read",
+		fmt.Sprintf("(1:%d)", d.Page-1),
+		s.db.id,
+		fmt.Sprintf("0x%016x", offset),
+		d.Path,
+	)
 }
 
 // query runs a SELECT's plan on its home connection.
@@ -315,7 +351,12 @@ func (s *Session) evaluate(ctx context.Context, node ast.ScalarExpression, t sql
 	return s.evaluateKeyed(ctx, node, node, t)
 }
 
-func (s *Session) evaluateKeyed(ctx context.Context, key ast.Node, node ast.ScalarExpression, t sqltype.Type) (any, error) {
+func (s *Session) evaluateKeyed(
+	ctx context.Context,
+	key ast.Node,
+	node ast.ScalarExpression,
+	t sqltype.Type,
+) (any, error) {
 	switch n := node.(type) {
 	case *ast.IntegerLiteral, *ast.StringLiteral, *ast.NullLiteral:
 		return s.evaluateSimple(ctx, n, t)

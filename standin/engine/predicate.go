@@ -24,9 +24,11 @@ func (b *binder) predicate(sc *scope, node ast.BooleanExpression) expr {
 	case *ast.BooleanParenthesisExpression:
 		return b.predicate(sc, n.Expression)
 	case *ast.BooleanComparisonExpression:
-		if f, ok := n.SecondExpression.(*ast.FunctionCall); ok && f.FunctionName != nil && syntax.Quantifiers[strings.ToUpper(f.FunctionName.Value)] != "" && len(f.Parameters) == 1 {
+		if f, ok := n.SecondExpression.(*ast.FunctionCall); ok && f.FunctionName != nil &&
+			syntax.Quantifiers[strings.ToUpper(f.FunctionName.Value)] != "" && len(f.Parameters) == 1 {
 			if sub, ok := f.Parameters[0].(*ast.ScalarSubquery); ok {
-				return b.quantified(sc, &ast.SubqueryComparisonPredicate{Expression: n.FirstExpression, ComparisonType: n.ComparisonType, Subquery: sub,
+				return b.quantified(sc, &ast.SubqueryComparisonPredicate{Expression: n.FirstExpression,
+					ComparisonType: n.ComparisonType, Subquery: sub,
 					SubqueryComparisonPredicateType: syntax.Quantifiers[strings.ToUpper(f.FunctionName.Value)]})
 			}
 		}
@@ -61,8 +63,8 @@ func (b *binder) predicate(sc *scope, node ast.BooleanExpression) expr {
 	return expr{}
 }
 
-// chain binds conditions between which the same word stands, AND or OR. SQLite takes expressions that are 1,000 deep; grouped
-// by halves a chain of thousands, as programs write them, is no deeper than its logarithm.
+// chain binds conditions between which the same word stands, AND or OR. SQLite takes expressions that are 1,000 deep;
+// grouped by halves a chain of thousands, as programs write them, is no deeper than its logarithm.
 func (b *binder) chain(sc *scope, last *ast.BooleanBinaryExpression) expr {
 	nodes := []ast.BooleanExpression{last.SecondExpression}
 	first := last.FirstExpression
@@ -113,8 +115,8 @@ func (b *binder) comparison(kind string, l, r expr) expr {
 	return merge(expr{sql: sql}, l, r)
 }
 
-// nullsCompared is a comparison under ANSI_NULLS OFF: it differs where an operand is the constant NULL or a variable that is NULL, not between
-// columns and compound expressions (docs/t-sql/statements/set-ansi-nulls-transact-sql.md).
+// nullsCompared is a comparison under ANSI_NULLS OFF: it differs where an operand is the constant NULL or a variable
+// that is NULL, not between columns and compound expressions (docs/t-sql/statements/set-ansi-nulls-transact-sql.md).
 func nullsCompared(op, sql string, l, r expr) string {
 	is := map[string]string{"=": " IS NULL)", "<>": " IS NOT NULL)"}[op]
 	for _, side := range [][2]expr{{l, r}, {r, l}} {
@@ -200,7 +202,8 @@ func (b *binder) in(sc *scope, n *ast.BooleanInExpression) expr {
 	return merge(expr{sql: "(" + sql + word + strings.Join(parts, ",") + "))"}, values...)
 }
 
-// membershipWithNulls is IN under ANSI_NULLS OFF: comparisons with each of the values, the first of which is what is looked for.
+// membershipWithNulls is IN under ANSI_NULLS OFF: comparisons with each of the values, the first of which is what is
+// looked for.
 func membershipWithNulls(sql string, list []string, values []expr, not bool) string {
 	op, word := "=", " OR "
 	if not {
@@ -223,7 +226,19 @@ func (b *binder) likePredicate(sc *scope, n *ast.BooleanLikeExpression) expr {
 		parts = append(parts, e)
 	}
 	key := b.collate("like", x, p)
-	xs, ps := b.convert(x, sqltype.NVarCharMax, sqltype.Implicit, 0, false), b.convert(p, sqltype.NVarCharMax, sqltype.Implicit, 0, false)
+	xs, ps := b.convert(
+		x,
+		sqltype.NVarCharMax,
+		sqltype.Implicit,
+		0,
+		false,
+	), b.convert(
+		p,
+		sqltype.NVarCharMax,
+		sqltype.Implicit,
+		0,
+		false,
+	)
 	sql := fmt.Sprintf("tsql_like(%s,%s,%s,'%s')", xs.sql, ps.sql, escape, key)
 	if n.NotDefined {
 		sql = "(NOT " + sql + ")"
@@ -265,9 +280,20 @@ func (b *binder) quantifiedAggregate(kind string, all bool, x, o expr, q boundQu
 	default:
 		b.refuse("A comparison of an aggregate with ALL, ANY or SOME for equality")
 	}
-	o.sql = fmt.Sprintf("(SELECT %s(%s) FROM (%s))", extreme, expr{sql: "c1", typ: o.typ, collation: o.collation}.collated(), q.sql)
+	o.sql = fmt.Sprintf(
+		"(SELECT %s(%s) FROM (%s))",
+		extreme,
+		expr{sql: "c1", typ: o.typ, collation: o.collation}.collated(),
+		q.sql,
+	)
 	cmp := b.comparison(kind, x, o)
-	cmp.sql = fmt.Sprintf("(CASE WHEN NOT EXISTS (SELECT 1 FROM (%[1]s)) THEN %[2]d WHEN %[3]s = %[2]d AND EXISTS (SELECT 1 FROM (%[1]s) WHERE c1 IS NULL) THEN NULL ELSE %[3]s END)", q.sql, yes(all), cmp.sql)
+	cmp.sql = fmt.Sprintf(
+		"(CASE WHEN NOT EXISTS (SELECT 1 FROM (%[1]s)) THEN %[2]d WHEN %[3]s = %[2]d AND EXISTS (SELECT 1 FROM (%[1]s) "+
+			"WHERE c1 IS NULL) THEN NULL ELSE %[3]s END)",
+		q.sql,
+		yes(all),
+		cmp.sql,
+	)
 	return cmp
 }
 
@@ -305,7 +331,8 @@ func (b *binder) conditional(sc *scope, node ast.ScalarExpression) expr {
 		}
 		return b.cases(conditions, results, b.optional(sc, n.ElseExpression))
 	case *ast.IIfCall:
-		return b.cases([]expr{b.predicate(sc, n.Predicate)}, []expr{b.scalar(sc, n.ThenExpression)}, b.scalar(sc, n.ElseExpression))
+		return b.cases([]expr{b.predicate(sc, n.Predicate)}, []expr{b.scalar(sc, n.ThenExpression)},
+			b.scalar(sc, n.ElseExpression))
 	case *ast.NullIfExpression:
 		l, r := b.scalar(sc, n.FirstExpression), b.scalar(sc, n.SecondExpression)
 		if l.null {
@@ -363,13 +390,15 @@ func (b *binder) cases(conditions, results []expr, otherwise expr) expr {
 	}
 	if t.Kind.IsCharacter() {
 		from := b.collateResult("CASE", t, all...)
-		out.collation, out.collationName, out.implicit, out.explicit = from.collation, from.collationName, from.implicit, from.explicit
+		out.collation, out.collationName, out.implicit, out.explicit = from.collation, from.collationName, from.implicit,
+			from.explicit
 	}
 	out.sql = sql.String()
 	return out
 }
 
-// anyNullable tells whether one of several results can be NULL, by itself or once it is of the common type, as list has it.
+// anyNullable tells whether one of several results can be NULL, by itself or once it is of the common type, as list has
+// it.
 func anyNullable(all, list []expr) bool {
 	for i, e := range all {
 		if e.null || e.nullable || list[i].nullable {

@@ -22,21 +22,28 @@ func TestProcedural(t *testing.T) {
 	_, c := testDB(t)
 	c.exec("CREATE TABLE t (id int PRIMARY KEY, v varchar(20))")
 	for _, e := range []struct{ text, want string }{
-		{"DECLARE @i int = 0, @s varchar(50) = ''; WHILE @i < 5 BEGIN SET @i += 1; IF @i = 2 CONTINUE; IF @i = 4 BREAK; SET @s = @s + CAST(@i AS varchar(5)); END; SELECT @s", "13"},
+		{"DECLARE @i int = 0, @s varchar(50) = ''; WHILE @i < 5 BEGIN SET @i += 1; IF @i = 2 CONTINUE; IF @i = 4 BREAK; " +
+			"SET @s = @s + CAST(@i AS varchar(5)); END; SELECT @s", "13"},
 		{"IF EXISTS (SELECT 1 FROM t) SELECT 'some' ELSE SELECT 'none'", "none"},
-		{"DECLARE @z int; BEGIN TRY SET @z = 1/0 END TRY BEGIN CATCH SELECT CONCAT(ERROR_NUMBER(), '/', ERROR_SEVERITY(), '/', ERROR_LINE()) END CATCH", "8134/16/1"},
-		{"BEGIN TRY THROW 50001, 'mine', 3 END TRY BEGIN CATCH SELECT CONCAT(ERROR_NUMBER(), ERROR_MESSAGE(), ERROR_STATE()) END CATCH", "50001mine3"},
+		{"DECLARE @z int; BEGIN TRY SET @z = 1/0 END TRY BEGIN CATCH SELECT CONCAT(ERROR_NUMBER(), '/', ERROR_SEVERITY(), " +
+			"'/', ERROR_LINE()) END CATCH", "8134/16/1"},
+		{"BEGIN TRY THROW 50001, 'mine', 3 END TRY BEGIN CATCH SELECT CONCAT(ERROR_NUMBER(), ERROR_MESSAGE(), " +
+			"ERROR_STATE()) END CATCH", "50001mine3"},
 		{"BEGIN TRY RAISERROR('a %s %d', 16, 2, 'b', 7) END TRY BEGIN CATCH SELECT ERROR_MESSAGE() END CATCH", "a b 7"},
 		{"DECLARE @x int; SELECT @x = MAX(n) FROM (VALUES (3),(9)) v(n); SELECT @x", "9"},
 		{"DECLARE @s varchar(20) = ''; SELECT @s = @s + n FROM (VALUES ('a'),('b')) v(n); SELECT LEN(@s)", "2"},
-		{"EXEC('SELECT 4')", "4"}, {"DECLARE @sql nvarchar(100) = N'SELECT @a + 1'; EXEC sp_executesql @sql, N'@a int', @a = 4", "5"},
+		{"EXEC('SELECT 4')", "4"},
+		{"DECLARE @sql nvarchar(100) = N'SELECT @a + 1'; EXEC sp_executesql @sql, N'@a int', @a = 4", "5"},
 		{"DECLARE @o int; EXEC sp_executesql N'SET @o = 8', N'@o int OUTPUT', @o = @o OUTPUT; SELECT @o", "8"},
 		{"DECLARE @t TABLE (a int); INSERT @t VALUES (1),(2); SELECT SUM(a) FROM @t", "3"},
 		{"SELECT @@ROWCOUNT FROM (VALUES (1)) x(a)", "1"}, {"INSERT INTO t VALUES (1,'a'),(2,'b'); SELECT @@ROWCOUNT", "2"},
 		{"UPDATE t SET v = 'z' WHERE id = 99; SELECT @@ROWCOUNT", "0"},
-		{"BEGIN TRY INSERT INTO t VALUES (1,'dup') END TRY BEGIN CATCH SELECT CONCAT(ERROR_NUMBER(), ',', XACT_STATE(), ',', @@ERROR) END CATCH", "2627,0,2627"},
-		{"SET XACT_ABORT ON; BEGIN TRAN; BEGIN TRY INSERT INTO t VALUES (1,'dup') END TRY BEGIN CATCH SELECT XACT_STATE(); ROLLBACK END CATCH; SET XACT_ABORT OFF", "-1"},
-		{"BEGIN TRAN; BEGIN TRY INSERT INTO t VALUES (1,'dup') END TRY BEGIN CATCH SELECT XACT_STATE(); ROLLBACK END CATCH", "1"},
+		{"BEGIN TRY INSERT INTO t VALUES (1,'dup') END TRY BEGIN CATCH SELECT CONCAT(ERROR_NUMBER(), ',', XACT_STATE(), " +
+			"',', @@ERROR) END CATCH", "2627,0,2627"},
+		{"SET XACT_ABORT ON; BEGIN TRAN; BEGIN TRY INSERT INTO t VALUES (1,'dup') END TRY BEGIN CATCH SELECT " +
+			"XACT_STATE(); ROLLBACK END CATCH; SET XACT_ABORT OFF", "-1"},
+		{"BEGIN TRAN; BEGIN TRY INSERT INTO t VALUES (1,'dup') END TRY BEGIN CATCH SELECT XACT_STATE(); ROLLBACK END CATCH",
+			"1"},
 		{"EXEC sp_set_session_context N'k', N'v'; SELECT CAST(SESSION_CONTEXT(N'k') AS varchar(5))", "v"},
 		{"DECLARE @r int; EXEC @r = sp_getapplock 'x', 'Exclusive', 'Session'; SELECT @r", "0"},
 	} {
@@ -59,14 +66,18 @@ BEGIN
 	IF @twice = 1 EXEC dbo.addv @v
 	RETURN @v * 2
 END`)
-	g.Expect(c.rows("DECLARE @id int, @r int; EXEC @r = addv 5, @id = @id OUTPUT; SELECT @id, @r")).To(Equal([]string{"1|10"}))
+	g.Expect(c.rows("DECLARE @id int, @r int; EXEC @r = addv 5, @id = @id OUTPUT; SELECT @id, @r")).
+		To(Equal([]string{"1|10"}))
 	c.exec("EXEC dbo.addv @v = 6, @twice = 1")
 	g.Expect(c.one("SELECT COUNT(*) FROM t")).To(Equal(int64(3)))
 	c.fails(201, "EXEC addv")
 	c.fails(8145, "EXEC addv @w = 1")
 	c.fails(8144, "EXEC addv 1, 0, 1, 1")
 	c.fails(8114, "EXEC addv 'x'")
-	c.exec("CREATE FUNCTION dbo.f (@a int, @b int = 3) RETURNS int AS BEGIN DECLARE @c int = @a; IF @a > 10 SET @c = 10; RETURN @c * @b END")
+	c.exec(
+		"CREATE FUNCTION dbo.f (@a int, @b int = 3) RETURNS int AS BEGIN DECLARE @c int = @a; IF @a > 10 SET @c = 10; " +
+			"RETURN @c * @b END",
+	)
 	g.Expect(c.rows("SELECT dbo.f(v, DEFAULT), dbo.f(50, 2) FROM t WHERE id = 1")).To(Equal([]string{"15|20"}))
 	c.exec("CREATE FUNCTION dbo.g (@m int) RETURNS TABLE AS RETURN (SELECT id, v FROM t WHERE v >= @m)")
 	g.Expect(c.one("SELECT COUNT(*) FROM dbo.g(6)")).To(Equal(int64(2)))
@@ -155,7 +166,11 @@ func TestCancellation(t *testing.T) {
 	g.Expect(time.Since(start)).To(BeNumerically("<", time.Minute))
 	ctx, cancel = context.WithTimeout(context.Background(), 100*time.Millisecond)
 	defer cancel()
-	_, err = db.ExecContext(ctx, "WITH n(i) AS (SELECT CAST(1 AS bigint) UNION ALL SELECT i + 1 FROM n WHERE i < 1000000000) SELECT MAX(i) FROM n OPTION (MAXRECURSION 0)")
+	_, err = db.ExecContext(
+		ctx,
+		"WITH n(i) AS (SELECT CAST(1 AS bigint) UNION ALL SELECT i + 1 FROM n WHERE i < 1000000000) SELECT MAX(i) FROM n "+
+			"OPTION (MAXRECURSION 0)",
+	)
 	g.Expect(err).To(HaveOccurred())
 	g.Expect(time.Since(start)).To(BeNumerically("<", 2*time.Minute))
 }
@@ -163,7 +178,10 @@ func TestCancellation(t *testing.T) {
 func TestBulkInsertAndManySessions(t *testing.T) {
 	g := NewWithT(t)
 	s, c := testDB(t)
-	c.exec("CREATE TABLE t (id int PRIMARY KEY, v nvarchar(20) NULL, d decimal(10,3)); CREATE TABLE n (id int IDENTITY PRIMARY KEY, worker int)")
+	c.exec(
+		"CREATE TABLE t (id int PRIMARY KEY, v nvarchar(20) NULL, d decimal(10,3)); CREATE TABLE n (id int IDENTITY " +
+			"PRIMARY KEY, worker int)",
+	)
 	db := s.open("d")
 	tx, err := db.Begin()
 	g.Expect(err).NotTo(HaveOccurred())
@@ -209,7 +227,14 @@ func TestBackupAndRestoreStatements(t *testing.T) {
 	g.Expect(c.rows("SELECT [type] FROM msdb.dbo.backupset ORDER BY backup_set_id")).To(Equal([]string{"D", "L"}))
 	g.Expect(c.rows("RESTORE FILELISTONLY FROM DISK = '" + dir + "/d.bak'")).To(HaveLen(2))
 	m := s.conn("master")
-	m.exec(fmt.Sprintf("RESTORE DATABASE r FROM DISK = '%s/d.bak' WITH MOVE 'd' TO '%s/r.mdf', MOVE 'd_log' TO '%s/r.ldf', NORECOVERY", dir, dir, dir))
+	m.exec(
+		fmt.Sprintf(
+			"RESTORE DATABASE r FROM DISK = '%s/d.bak' WITH MOVE 'd' TO '%s/r.mdf', MOVE 'd_log' TO '%s/r.ldf', NORECOVERY",
+			dir,
+			dir,
+			dir,
+		),
+	)
 	g.Expect(m.one("SELECT state_desc FROM sys.databases WHERE name = 'r'")).To(Equal("RESTORING"))
 	m.fails(927, "USE r")
 	m.exec("RESTORE LOG r FROM DISK = '" + dir + "/d.trn' WITH RECOVERY")
@@ -225,22 +250,30 @@ func TestEverythingSurvivesARestart(t *testing.T) {
 	c.exec("CREATE TABLE app.t (id int PRIMARY KEY, v varchar(10) NOT NULL DEFAULT 'x' CHECK (v <> 'bad'))")
 	c.exec("CREATE VIEW app.w AS SELECT id FROM app.t")
 	c.exec("INSERT INTO app.t (id) VALUES (1); EXEC sp_addextendedproperty N'owner', N'me'")
-	c.exec("ALTER DATABASE d SET RECOVERY SIMPLE; ALTER DATABASE d SET READ_COMMITTED_SNAPSHOT ON; EXEC sp_configure 'show advanced options', 1; RECONFIGURE")
+	c.exec(
+		"ALTER DATABASE d SET RECOVERY SIMPLE; ALTER DATABASE d SET READ_COMMITTED_SNAPSHOT ON; EXEC sp_configure 'show " +
+			"advanced options', 1; RECONFIGURE",
+	)
 	c.end()
 	s.stop()
 	s.start()
 	c = s.conn("d")
 	g.Expect(c.rows("SELECT t.id, t.v FROM app.t t JOIN app.w w ON w.id = t.id")).To(Equal([]string{"1|x"}))
 	c.fails(547, "INSERT INTO app.t VALUES (2, 'bad')")
-	g.Expect(c.rows("SELECT recovery_model_desc, is_read_committed_snapshot_on FROM sys.databases WHERE name = 'd'")).To(Equal([]string{"SIMPLE|true"}))
+	g.Expect(c.rows("SELECT recovery_model_desc, is_read_committed_snapshot_on FROM sys.databases WHERE name = 'd'")).
+		To(Equal([]string{"SIMPLE|true"}))
 	g.Expect(c.one("SELECT CAST(value AS nvarchar(10)) FROM sys.extended_properties WHERE name = 'owner'")).To(Equal("me"))
-	g.Expect(c.one("SELECT CAST(value_in_use AS int) FROM sys.configurations WHERE name = 'show advanced options'")).To(Equal(int64(1)))
+	g.Expect(c.one("SELECT CAST(value_in_use AS int) FROM sys.configurations WHERE name = 'show advanced options'")).
+		To(Equal(int64(1)))
 }
 
 func TestMessagesAndResultOrder(t *testing.T) {
 	g := NewWithT(t)
 	_, c := testDB(t)
-	_, err := c.ExecContext(context.Background(), "CREATE TABLE t (id int PRIMARY KEY)\nINSERT INTO t VALUES (1)\nINSERT INTO t VALUES (1)\nINSERT INTO t VALUES (2)")
+	_, err := c.ExecContext(
+		context.Background(),
+		"CREATE TABLE t (id int PRIMARY KEY)\nINSERT INTO t VALUES (1)\nINSERT INTO t VALUES (1)\nINSERT INTO t VALUES (2)",
+	)
 	var e mssql.Error
 	g.Expect(errors.As(err, &e)).To(BeTrue())
 	g.Expect(e.LineNo).To(Equal(int32(3)))
@@ -264,14 +297,21 @@ func TestWhatIsSaidOfMisplacedStatements(t *testing.T) {
 }
 
 // TestCursorsOfSystemProcedures: a server cursor is not opened on a procedure that has several SELECT statements
-// (docs/relational-databases/native-client-odbc-queries/constructing-sql-statements-for-cursors.md), as system procedures have.
+// (docs/relational-databases/native-client-odbc-queries/constructing-sql-statements-for-cursors.md), as system
+// procedures have.
 func TestCursorsOfSystemProcedures(t *testing.T) {
 	g := NewWithT(t)
 	c := newServer(t).open("master")
 	_, err := c.Exec("CREATE PROCEDURE dbo.one AS SELECT 1 AS n")
 	g.Expect(err).NotTo(HaveOccurred())
 	open := func(text string) (cursor int64, err error) {
-		_, err = c.Exec("sp_cursoropen", sql.Named("cursor", sql.Out{Dest: &cursor}), sql.Named("stmt", text), sql.Named("scrollopt", 8), sql.Named("ccopt", 1))
+		_, err = c.Exec(
+			"sp_cursoropen",
+			sql.Named("cursor", sql.Out{Dest: &cursor}),
+			sql.Named("stmt", text),
+			sql.Named("scrollopt", 8),
+			sql.Named("ccopt", 1),
+		)
 		return cursor, err
 	}
 	cursor, err := open("EXEC dbo.one")
@@ -283,16 +323,28 @@ func TestCursorsOfSystemProcedures(t *testing.T) {
 	g.Expect(e.Number).To(Equal(int32(16937)))
 }
 
-// TestLongNamesOfClients: the name of .NET's SqlClient is longer than its column (docs/relational-databases/system-dynamic-management-views/
-// sys-dm-exec-sessions-transact-sql.md, client_interface_name).
+// TestLongNamesOfClients: the name of .NET's SqlClient is longer than its column
+// (docs/relational-databases/system-dynamic-management-views/ sys-dm-exec-sessions-transact-sql.md,
+// client_interface_name).
 func TestLongNamesOfClients(t *testing.T) {
 	g := NewWithT(t)
 	s := newServer(t)
 	here := &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 1}
-	session, err := s.inst.Login(context.Background(), tds.LoginRequest{User: "sa", Password: "Str0ng!pass", Library: "Core .Net SqlClient Data Provider", Remote: here, Local: here})
+	session, err := s.inst.Login(
+		context.Background(),
+		tds.LoginRequest{
+			User:     "sa",
+			Password: "Str0ng!pass",
+			Library:  "Core .Net SqlClient Data Provider",
+			Remote:   here,
+			Local:    here,
+		},
+	)
 	g.Expect(err).NotTo(HaveOccurred())
 	defer session.Close()
 	var name string
-	g.Expect(s.open("master").QueryRow("SELECT client_interface_name FROM sys.dm_exec_sessions WHERE session_id = @p1", session.SPID()).Scan(&name)).To(Succeed())
+	g.Expect(s.open("master").QueryRow("SELECT client_interface_name FROM sys.dm_exec_sessions WHERE session_id = @p1",
+		session.SPID()).Scan(&name)).
+		To(Succeed())
 	g.Expect(name).To(Equal("Core .Net SqlClient Data Provide"))
 }

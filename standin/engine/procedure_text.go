@@ -15,29 +15,33 @@ import (
 // TextProcedure registers a system procedure that is a T-SQL text, in which @p1, @p2 ... are its parameters' values.
 // parameters is a list like that of a table's columns; a name with ! behind it is required, a default stands behind =.
 func (r *Registry) TextProcedure(name, parameters, text string) {
-	r.Procedure(Procedure{Name: name, Parameters: ParameterList(parameters), Run: func(ctx context.Context, c *ProcCall) error {
-		var values []any
-		for _, p := range c.procedure.Parameters {
-			values = append(values, c.Value(p.Name))
-		}
-		return c.Exec(ctx, text, values...)
-	}})
+	r.Procedure(
+		Procedure{Name: name, Parameters: ParameterList(parameters), Run: func(ctx context.Context, c *ProcCall) error {
+			var values []any
+			for _, p := range c.procedure.Parameters {
+				values = append(values, c.Value(p.Name))
+			}
+			return c.Exec(ctx, text, values...)
+		}},
+	)
 }
 
-// PrincipalProcedure is TextProcedure for the former procedures that make and change principals: they take no NULL for a name (15004) and do not run
-// within a transaction (15002).
+// PrincipalProcedure is TextProcedure for the former procedures that make and change principals: they take no NULL for
+// a name (15004) and do not run within a transaction (15002).
 func (r *Registry) PrincipalProcedure(name, parameters, text string) {
 	list := ParameterList(parameters)
-	r.Procedure(Procedure{Name: name, Parameters: list, NoTransaction: true, Run: func(ctx context.Context, c *ProcCall) error {
-		var values []any
-		for _, p := range list {
-			if p.Required && c.Value(p.Name) == nil {
-				return sqlerr.New(15004, 1)
+	r.Procedure(
+		Procedure{Name: name, Parameters: list, NoTransaction: true, Run: func(ctx context.Context, c *ProcCall) error {
+			var values []any
+			for _, p := range list {
+				if p.Required && c.Value(p.Name) == nil {
+					return sqlerr.New(15004, 1)
+				}
+				values = append(values, c.Value(p.Name))
 			}
-			values = append(values, c.Value(p.Name))
-		}
-		return c.Exec(ctx, text, values...)
-	}})
+			return c.Exec(ctx, text, values...)
+		}},
+	)
 }
 
 // ParameterList reads a list of parameters as TextProcedure takes it.

@@ -19,19 +19,70 @@ import (
 
 func installProcedures(r *Registry) {
 	r.Procedure(Procedure{Name: "sp_executesql", Variadic: true, Parameters: []Parameter{
-		{Name: "@stmt", Alias: "@statement", Type: nmax, Required: true}, {Name: "@params", Alias: "@parameters", Type: nmax}}, Run: nil})
+		{
+			Name:     "@stmt",
+			Alias:    "@statement",
+			Type:     nmax,
+			Required: true,
+		}, {Name: "@params", Alias: "@parameters", Type: nmax}}, Run: nil})
 	r.Procedure(Procedure{Name: "sp_set_session_context", Run: setSessionContext})
-	r.Procedure(Procedure{Name: "sp_configure", Parameters: []Parameter{{Name: "@configname", Type: sqltype.NVarCharOf(35)}, {Name: "@configvalue", Type: sqltype.IntType}}, Run: configure})
+	r.Procedure(
+		Procedure{
+			Name: "sp_configure",
+			Parameters: []Parameter{
+				{Name: "@configname", Type: sqltype.NVarCharOf(35)},
+				{Name: "@configvalue", Type: sqltype.IntType},
+			},
+			Run: configure,
+		},
+	)
 	r.Procedure(Procedure{Name: "sp_getapplock", Run: getAppLock})
-	r.Procedure(Procedure{Name: "sp_releaseapplock", Parameters: []Parameter{{Name: "@Resource", Type: sqltype.NVarCharOf(255), Required: true},
-		{Name: "@LockOwner", Type: sqltype.NVarCharOf(32), Default: "Transaction"}, {Name: "@DbPrincipal", Type: sqltype.Sysname, Default: "public"}}, Run: releaseAppLock})
+	r.Procedure(
+		Procedure{
+			Name: "sp_releaseapplock",
+			Parameters: []Parameter{{Name: "@Resource", Type: sqltype.NVarCharOf(255), Required: true},
+				{
+					Name:    "@LockOwner",
+					Type:    sqltype.NVarCharOf(32),
+					Default: "Transaction",
+				}, {Name: "@DbPrincipal", Type: sqltype.Sysname, Default: "public"}},
+			Run: releaseAppLock,
+		},
+	)
 	r.Procedure(Procedure{Name: "sp_addextendedproperty", Run: extendedProperty("add")})
 	r.Procedure(Procedure{Name: "sp_updateextendedproperty", Run: extendedProperty("update")})
-	r.Procedure(Procedure{Name: "sp_dropextendedproperty", Parameters: propertyParameters(false), Run: extendedProperty("drop")})
-	r.Procedure(Procedure{Name: "sp_rename", Parameters: []Parameter{{Name: "@objname", Type: sqltype.NVarCharOf(1035), Required: true},
-		{Name: "@newname", Type: sqltype.Sysname, Required: true}, {Name: "@objtype", Type: sqltype.Type{Kind: sqltype.VarChar, Length: 13}}}, Run: rename})
-	r.Procedure(Procedure{Name: "sp_helptext", Parameters: []Parameter{{Name: "@objname", Type: sqltype.NVarCharOf(776), Required: true}, {Name: "@columnname", Type: sqltype.Sysname}}, Run: helpText})
-	r.Procedure(Procedure{Name: "sp_reset_connection", Parameters: []Parameter{}, Run: func(ctx context.Context, c *ProcCall) error { return c.Session.Reset(ctx, false) }})
+	r.Procedure(
+		Procedure{Name: "sp_dropextendedproperty", Parameters: propertyParameters(false), Run: extendedProperty("drop")},
+	)
+	r.Procedure(
+		Procedure{
+			Name: "sp_rename",
+			Parameters: []Parameter{{Name: "@objname", Type: sqltype.NVarCharOf(1035), Required: true},
+				{
+					Name:     "@newname",
+					Type:     sqltype.Sysname,
+					Required: true,
+				}, {Name: "@objtype", Type: sqltype.Type{Kind: sqltype.VarChar, Length: 13}}},
+			Run: rename,
+		},
+	)
+	r.Procedure(
+		Procedure{
+			Name: "sp_helptext",
+			Parameters: []Parameter{
+				{Name: "@objname", Type: sqltype.NVarCharOf(776), Required: true},
+				{Name: "@columnname", Type: sqltype.Sysname},
+			},
+			Run: helpText,
+		},
+	)
+	r.Procedure(
+		Procedure{
+			Name:       "sp_reset_connection",
+			Parameters: []Parameter{},
+			Run:        func(ctx context.Context, c *ProcCall) error { return c.Session.Reset(ctx, false) },
+		},
+	)
 	r.procedures["sp_executesql"].Run = executeSQL
 	installPreparedProcedures(r)
 	installCursorProcedures(r)
@@ -125,7 +176,11 @@ func propertyParameters(value bool) []Parameter {
 		out = append(out, Parameter{Name: "@value", Type: sqltype.VariantType})
 	}
 	for _, level := range []string{"0", "1", "2"} {
-		out = append(out, Parameter{Name: "@level" + level + "type", Type: sqltype.Type{Kind: sqltype.VarChar, Length: 128}}, Parameter{Name: "@level" + level + "name", Type: sqltype.Sysname})
+		out = append(
+			out,
+			Parameter{Name: "@level" + level + "type", Type: sqltype.Type{Kind: sqltype.VarChar, Length: 128}},
+			Parameter{Name: "@level" + level + "name", Type: sqltype.Sysname},
+		)
 	}
 	return out
 }
@@ -151,8 +206,12 @@ func extendedProperty(verb string) func(context.Context, *ProcCall) error {
 func changeProperty(conn *sqlite.Conn, verb string, c *ProcCall, class, major, minor int64) error {
 	name := c.String("@name")
 	exists := false
-	err := sqlitex.Execute(conn, "SELECT 1 FROM __properties WHERE class = ? AND major = ? AND minor = ? AND name = ? COLLATE tsql_ci_as", &sqlitex.ExecOptions{
-		Args: []any{class, major, minor, name}, ResultFunc: func(*sqlite.Stmt) error { exists = true; return nil }})
+	err := sqlitex.Execute(
+		conn,
+		"SELECT 1 FROM __properties WHERE class = ? AND major = ? AND minor = ? AND name = ? COLLATE tsql_ci_as",
+		&sqlitex.ExecOptions{
+			Args: []any{class, major, minor, name}, ResultFunc: func(*sqlite.Stmt) error { exists = true; return nil }},
+	)
 	if err != nil {
 		return err
 	}
@@ -164,7 +223,11 @@ func changeProperty(conn *sqlite.Conn, verb string, c *ProcCall, class, major, m
 		return sqlerr.New(15217, 1, name, object)
 	}
 	if verb != "add" {
-		err = sqlitex.Execute(conn, "DELETE FROM __properties WHERE class = ? AND major = ? AND minor = ? AND name = ? COLLATE tsql_ci_as", &sqlitex.ExecOptions{Args: []any{class, major, minor, name}})
+		err = sqlitex.Execute(
+			conn,
+			"DELETE FROM __properties WHERE class = ? AND major = ? AND minor = ? AND name = ? COLLATE tsql_ci_as",
+			&sqlitex.ExecOptions{Args: []any{class, major, minor, name}},
+		)
 		if err != nil || verb == "drop" {
 			return err
 		}
@@ -173,11 +236,15 @@ func changeProperty(conn *sqlite.Conn, verb string, c *ProcCall, class, major, m
 	if err != nil {
 		return err
 	}
-	return sqlitex.Execute(conn, "INSERT INTO __properties (class, major, minor, name, value) VALUES (?, ?, ?, ?, ?)", &sqlitex.ExecOptions{Args: []any{class, major, minor, name, raw}})
+	return sqlitex.Execute(
+		conn,
+		"INSERT INTO __properties (class, major, minor, name, value) VALUES (?, ?, ?, ?, ?)",
+		&sqlitex.ExecOptions{Args: []any{class, major, minor, name, raw}},
+	)
 }
 
-// renamedKind is what sp_rename renames when no type is given: an object, else a column or an index (or the constraint that it
-// belongs to) of the table that the name's part before the last dot is.
+// renamedKind is what sp_rename renames when no type is given: an object, else a column or an index (or the constraint
+// that it belongs to) of the table that the name's part before the last dot is.
 func renamedKind(ctx context.Context, s *Session, text string, name objectName) (string, error) {
 	table := quoteName(name.schema)
 	for _, part := range []string{name.database, name.server} {
@@ -185,8 +252,14 @@ func renamedKind(ctx context.Context, s *Session, text string, name objectName) 
 			table = quoteName(part) + "." + table
 		}
 	}
-	found, err := s.Query(ctx, `SELECT CASE WHEN OBJECT_ID(@p1) IS NOT NULL THEN '' WHEN COL_LENGTH(@p2, @p3) IS NOT NULL THEN 'COLUMN'
-		WHEN INDEXPROPERTY(OBJECT_ID(@p2), @p3, 'IndexID') IS NOT NULL THEN 'INDEX' ELSE '' END AS kind`, text, table, name.name)
+	found, err := s.Query(
+		ctx,
+		`SELECT CASE WHEN OBJECT_ID(@p1) IS NOT NULL THEN '' WHEN COL_LENGTH(@p2, @p3) IS NOT NULL THEN 'COLUMN'
+		WHEN INDEXPROPERTY(OBJECT_ID(@p2), @p3, 'IndexID') IS NOT NULL THEN 'INDEX' ELSE '' END AS kind`,
+		text,
+		table,
+		name.name,
+	)
 	if err != nil {
 		return "", err
 	}
@@ -194,7 +267,11 @@ func renamedKind(ctx context.Context, s *Session, text string, name objectName) 
 }
 
 // errRenamed is what sp_rename says of an object or column that has another name now.
-var errRenamed = &sqlerr.Error{Number: 15477, State: 1, Message: "Caution: Changing any part of an object name could break scripts and stored procedures."}
+var errRenamed = &sqlerr.Error{
+	Number:  15477,
+	State:   1,
+	Message: "Caution: Changing any part of an object name could break scripts and stored procedures.",
+}
 
 // rename is sp_rename (docs/relational-databases/system-stored-procedures/sp-rename-transact-sql.md).
 func rename(ctx context.Context, c *ProcCall) error {
@@ -336,7 +413,8 @@ func helpText(ctx context.Context, c *ProcCall) error {
 	if o.Definition == "" {
 		return sqlerr.New(15197, 1, o.Name)
 	}
-	if sch, err := c.Session.schema(ctx, c.Session.db.ID()); err != nil || c.Session.DefinitionSeen(sch, o) == nil && !o.Encrypted {
+	if sch, err := c.Session.schema(ctx, c.Session.db.ID()); err != nil ||
+		c.Session.DefinitionSeen(sch, o) == nil && !o.Encrypted {
 		return sqlerr.New(15197, 1, o.Name)
 	}
 	if o.Encrypted {

@@ -11,11 +11,20 @@ import (
 	"geosql.dev/standin/tds"
 )
 
-// installCursorProcedures registers the procedures of server cursors as procedures of a batch; the protocol serves the same ones, with the same
-// handles (docs/relational-databases/system-stored-procedures/sp-cursoropen-transact-sql.md and its neighbours).
+// installCursorProcedures registers the procedures of server cursors as procedures of a batch; the protocol serves the
+// same ones, with the same handles (docs/relational-databases/system-stored-procedures/sp-cursoropen-transact-sql.md
+// and its neighbours).
 func installCursorProcedures(r *Registry) {
-	for _, name := range []string{"sp_cursor", "sp_cursorclose", "sp_cursorexecute", "sp_cursorfetch", "sp_cursoropen", "sp_cursoroption", "sp_cursorprepare", "sp_cursorprepexec", "sp_cursorunprepare"} {
-		r.Procedure(Procedure{Name: name, Parameters: []Parameter{}, Variadic: true, Run: func(ctx context.Context, c *ProcCall) error { return c.cursor(ctx, name) }})
+	for _, name := range []string{"sp_cursor", "sp_cursorclose", "sp_cursorexecute", "sp_cursorfetch", "sp_cursoropen",
+		"sp_cursoroption", "sp_cursorprepare", "sp_cursorprepexec", "sp_cursorunprepare"} {
+		r.Procedure(
+			Procedure{
+				Name:       name,
+				Parameters: []Parameter{},
+				Variadic:   true,
+				Run:        func(ctx context.Context, c *ProcCall) error { return c.cursor(ctx, name) },
+			},
+		)
 	}
 }
 
@@ -26,7 +35,8 @@ func (h cursorHost) Execute(ctx context.Context, text, declaration string, param
 	return h.executeText(ctx, text, declaration, params, w, false)
 }
 
-// cursor executes a cursor procedure. Its arguments count by their place, whatever they are called, as those of a remote procedure call do.
+// cursor executes a cursor procedure. Its arguments count by their place, whatever they are called, as those of a
+// remote procedure call do.
 func (c *ProcCall) cursor(ctx context.Context, name string) error {
 	s := c.Session
 	call := tds.Call{Name: name, Params: make([]tds.Param, len(c.extra))}

@@ -12,12 +12,32 @@ import (
 	"geosql.dev/standin/sqltype"
 )
 
-// installOptionProcedures registers sp_tableoption and sp_indexoption: what they set is recorded and shown, pages and locks are not what it
-// speaks of (docs/relational-databases/system-stored-procedures/sp-tableoption-transact-sql.md, sp-indexoption-transact-sql.md).
+// installOptionProcedures registers sp_tableoption and sp_indexoption: what they set is recorded and shown, pages and
+// locks are not what it speaks of (docs/relational-databases/system-stored-procedures/sp-tableoption-transact-sql.md,
+// sp-indexoption-transact-sql.md).
 func installOptionProcedures(r *Registry) {
-	option := []Parameter{{Name: "@OptionName", Type: sqltype.NVarCharOf(35), Required: true}, {Name: "@OptionValue", Type: sqltype.NVarCharOf(12), Required: true}}
-	r.Procedure(Procedure{Name: "sp_tableoption", Parameters: append([]Parameter{{Name: "@TableNamePattern", Type: sqltype.NVarCharOf(776), Required: true}}, option...), Run: tableOption})
-	r.Procedure(Procedure{Name: "sp_indexoption", Parameters: append([]Parameter{{Name: "@IndexNamePattern", Type: sqltype.NVarCharOf(1035), Required: true}}, option...), Run: indexOption})
+	option := []Parameter{
+		{Name: "@OptionName", Type: sqltype.NVarCharOf(35), Required: true},
+		{Name: "@OptionValue", Type: sqltype.NVarCharOf(12), Required: true},
+	}
+	r.Procedure(
+		Procedure{
+			Name: "sp_tableoption",
+			Parameters: append(
+				[]Parameter{{Name: "@TableNamePattern", Type: sqltype.NVarCharOf(776), Required: true}},
+				option...),
+			Run: tableOption,
+		},
+	)
+	r.Procedure(
+		Procedure{
+			Name: "sp_indexoption",
+			Parameters: append(
+				[]Parameter{{Name: "@IndexNamePattern", Type: sqltype.NVarCharOf(1035), Required: true}},
+				option...),
+			Run: indexOption,
+		},
+	)
 }
 
 // switchValue reads the value of an option that is on or off; error 15600 for anything else.
@@ -74,7 +94,8 @@ func setTableOption(c *ProcCall, o *metadata.Object) error {
 	return nil
 }
 
-// textInRow is the option text in row: a limit of 24 to 7000 bytes, 256 for ON, of a table that has columns of text (2599).
+// textInRow is the option text in row: a limit of 24 to 7000 bytes, 256 for ON, of a table that has columns of text
+// (2599).
 func textInRow(c *ProcCall, o *metadata.Object) error {
 	limit, err := strconv.Atoi(strings.TrimSpace(c.String("@OptionValue")))
 	if err != nil {

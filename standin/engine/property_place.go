@@ -10,7 +10,8 @@ import (
 	"geosql.dev/standin/sqlerr"
 )
 
-// propertyPlace is what has an extended property, as sys.extended_properties tells it (docs/relational-databases/system-catalog-views/extended-properties-catalog-views-sys-extended-properties.md).
+// propertyPlace is what has an extended property, as sys.extended_properties tells it
+// (docs/relational-databases/system-catalog-views/extended-properties-catalog-views-sys-extended-properties.md).
 type propertyPlace struct{ class, major, minor int64 }
 
 // propertyLookup finds what a name stands for: the class of its property and a query for its number.
@@ -30,11 +31,15 @@ var (
 		"USER":               {4, "SELECT principal_id FROM sys.database_principals WHERE name = @p1"},
 	}
 	innermostProperties = map[string]propertyLookup{
-		"COLUMN":     {1, "SELECT column_id FROM sys.columns WHERE object_id = @p2 AND name = @p1"},
-		"PARAMETER":  {2, "SELECT parameter_id FROM sys.parameters WHERE object_id = @p2 AND name = @p1"},
-		"INDEX":      {7, "SELECT index_id FROM sys.indexes WHERE object_id = @p2 AND name = @p1"},
-		"CONSTRAINT": {1, "SELECT object_id FROM sys.objects WHERE parent_object_id = @p2 AND name = @p1 AND type IN ('PK', 'UQ', 'F', 'C', 'D')"},
-		"TRIGGER":    {1, "SELECT object_id FROM sys.triggers WHERE parent_id = @p2 AND name = @p1"},
+		"COLUMN":    {1, "SELECT column_id FROM sys.columns WHERE object_id = @p2 AND name = @p1"},
+		"PARAMETER": {2, "SELECT parameter_id FROM sys.parameters WHERE object_id = @p2 AND name = @p1"},
+		"INDEX":     {7, "SELECT index_id FROM sys.indexes WHERE object_id = @p2 AND name = @p1"},
+		"CONSTRAINT": {
+			1,
+			"SELECT object_id FROM sys.objects WHERE parent_object_id = @p2 AND name = @p1 AND type IN ('PK', 'UQ', " +
+				"'F', 'C', 'D')",
+		},
+		"TRIGGER": {1, "SELECT object_id FROM sys.triggers WHERE parent_id = @p2 AND name = @p1"},
 	}
 )
 
@@ -59,7 +64,12 @@ func (s *Session) propertyPlace(ctx context.Context, sch *metadata.Catalog, c *P
 	case "":
 		return propertyPlace{3, int64(n.ID), 0}, nil
 	case "TYPE":
-		return s.propertyNamed(ctx, propertyLookup{6, "SELECT user_type_id FROM sys.types WHERE schema_id = @p2 AND name = @p1"}, inner, int64(n.ID))
+		return s.propertyNamed(
+			ctx,
+			propertyLookup{6, "SELECT user_type_id FROM sys.types WHERE schema_id = @p2 AND name = @p1"},
+			inner,
+			int64(n.ID),
+		)
 	}
 	o := sch.Named(n.ID, inner)
 	if o == nil {
@@ -81,7 +91,12 @@ func (s *Session) propertyPlace(ctx context.Context, sch *metadata.Catalog, c *P
 }
 
 // propertyNamed looks a name up in what has a number.
-func (s *Session) propertyNamed(ctx context.Context, look propertyLookup, name string, in int64) (propertyPlace, error) {
+func (s *Session) propertyNamed(
+	ctx context.Context,
+	look propertyLookup,
+	name string,
+	in int64,
+) (propertyPlace, error) {
 	rows, err := s.RowsOf(ctx, s.db, look.query, []any{name, in})
 	if err != nil {
 		return propertyPlace{}, err

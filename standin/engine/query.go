@@ -72,7 +72,8 @@ type selectParts struct {
 	distinct                          bool
 	from, where, group, having, order string
 	limit, offset                     string
-	// numbered, when set, is the condition on the numbers of its rows that stands for limit and offset; lateral is b.lateral before the query.
+	// numbered, when set, is the condition on the numbers of its rows that stands for limit and offset; lateral is
+	// b.lateral before the query.
 	numbered     string
 	lateral      int
 	grouped      bool
@@ -83,7 +84,12 @@ type selectParts struct {
 }
 
 func (b *binder) specification(sc *scope, q *ast.QuerySpecification, o queryOptions) boundQuery {
-	p := selectParts{distinct: q.UniqueRowFilter == "Distinct", lateral: b.lateral, groups: map[string]bool{}, groupColumns: map[*sourceColumn]bool{}}
+	p := selectParts{
+		distinct:     q.UniqueRowFilter == "Distinct",
+		lateral:      b.lateral,
+		groups:       map[string]bool{},
+		groupColumns: map[*sourceColumn]bool{},
+	}
 	if q.ForClause != nil {
 		return b.forQuery(sc, q, o)
 	}
@@ -130,7 +136,9 @@ func (b *binder) specification(sc *scope, q *ast.QuerySpecification, o queryOpti
 		aggregate = aggregate || c.expr.aggregate
 	}
 	if left > 0 && !aggregate && !p.grouped {
-		b.refuse("An aggregate of the query around in WHERE") // SQLite takes it for a misuse unless the query is one of groups itself
+		b.refuse(
+			"An aggregate of the query around in WHERE",
+		) // SQLite takes it for a misuse unless the query is one of groups itself
 	}
 	if !aggregate && p.group == "" && (p.grouped || q.HavingClause != nil) {
 		// One group of all rows, none of which is looked at: SQLite takes a query for one of groups by its columns.
@@ -170,8 +178,8 @@ func (b *binder) specification(sc *scope, q *ast.QuerySpecification, o queryOpti
 	return out
 }
 
-// selectsAll tells whether the select list is *, which EXISTS does not look at (docs/t-sql/language-elements/exists-transact-sql.md): it may
-// stand over groups.
+// selectsAll tells whether the select list is *, which EXISTS does not look at
+// (docs/t-sql/language-elements/exists-transact-sql.md): it may stand over groups.
 func selectsAll(q *ast.QuerySpecification) bool {
 	if len(q.SelectElements) != 1 {
 		return false
@@ -211,7 +219,8 @@ func (b *binder) having(sc *scope, clause *ast.HavingClause, p *selectParts) {
 	p.having = h.sql
 }
 
-// withHidden adds the outputs that only the statement around the query reads, which needs its rows to be those of a table.
+// withHidden adds the outputs that only the statement around the query reads, which needs its rows to be those of a
+// table.
 func (b *binder) withHidden(sc *scope, o queryOptions, outputs []output, grouped bool) []output {
 	switch {
 	case o.hidden == nil:
@@ -232,7 +241,13 @@ func (p *selectParts) withTies(outputs []output) string {
 		names[i] = metadata.ColumnName(int32(i + 1))
 	}
 	last := metadata.ColumnName(int32(len(ranked)))
-	return "SELECT " + strings.Join(names, ", ") + " FROM (" + inner.text(ranked, false) + ") WHERE " + last + " <= " + p.limit + " ORDER BY " + last
+	return "SELECT " + strings.Join(
+		names,
+		", ",
+	) + " FROM (" + inner.text(
+		ranked,
+		false,
+	) + ") WHERE " + last + " <= " + p.limit + " ORDER BY " + last
 }
 
 func (p *selectParts) text(outputs []output, oneGroup bool) string {

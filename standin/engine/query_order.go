@@ -74,12 +74,13 @@ func numberedRows(query, condition string, columns int) string {
 		names[i] = metadata.ColumnName(int32(i + 1))
 	}
 	list := strings.Join(names, ", ")
-	return "SELECT " + list + " FROM (SELECT " + list + ", row_number() OVER () AS " + rowNumber + ", count(*) OVER () AS " + rowTotal +
+	return "SELECT " + list + " FROM (SELECT " + list + ", row_number() OVER () AS " + rowNumber +
+		", count(*) OVER () AS " + rowTotal +
 		" FROM (" + query + ")) WHERE " + condition
 }
 
-// countExpression binds an argument of TOP, OFFSET or FETCH, which may name columns from around the query but none of its own (4115), and
-// tells whether it does: SQLite's LIMIT cannot.
+// countExpression binds an argument of TOP, OFFSET or FETCH, which may name columns from around the query but none of
+// its own (4115), and tells whether it does: SQLite's LIMIT cannot.
 func (b *binder) countExpression(sc *scope, node ast.ScalarExpression) (e expr, correlated bool) {
 	if !hasSubquery(node) {
 		own := &scope{sources: sc.sources}
@@ -180,8 +181,8 @@ func (b *binder) orderBy(sc *scope, o *ast.OrderByClause, p *selectParts, output
 	return strings.Join(parts, ", ")
 }
 
-// fixedOrder tells whether an element of ORDER BY is the same for every row, by its form alone: a variable, NULL, or operators on such. A number is a
-// column's position, a string may be its name.
+// fixedOrder tells whether an element of ORDER BY is the same for every row, by its form alone: a variable, NULL, or
+// operators on such. A number is a column's position, a string may be its name.
 func fixedOrder(node ast.ScalarExpression) (constant, variable bool) {
 	switch n := unparenthesised(node).(type) {
 	case *ast.VariableReference:

@@ -47,8 +47,9 @@ func (s *Session) tryCatch(ctx context.Context, n *ast.TryCatchStatement, w tds.
 	return err
 }
 
-// unresolved tells whether an error is one of the resolution of names, which a TRY block does not catch at the level at which
-// it comes up (docs/t-sql/language-elements/try-catch-transact-sql.md, "Errors unaffected by a TRY...CATCH construct").
+// unresolved tells whether an error is one of the resolution of names, which a TRY block does not catch at the level at
+// which it comes up (docs/t-sql/language-elements/try-catch-transact-sql.md, "Errors unaffected by a TRY...CATCH
+// construct").
 func unresolved(e *sqlerr.Error) bool {
 	switch e.Number {
 	case 207, 208, 209, 4104:
@@ -57,8 +58,8 @@ func unresolved(e *sqlerr.Error) bool {
 	return false
 }
 
-// cameUp notes where an error came up that goes to a TRY block as told: what a statement hands on is not new there, and what
-// a call or THROW brings was another level's.
+// cameUp notes where an error came up that goes to a TRY block as told: what a statement hands on is not new there, and
+// what a call or THROW brings was another level's.
 func (s *Session) cameUp(node ast.Statement, from, told *sqlerr.Error) {
 	if from != s.trouble.err {
 		s.trouble.at = len(s.frames)
@@ -138,8 +139,8 @@ func (s *Session) raised(ctx context.Context, first ast.ScalarExpression) (*user
 	return m, nil
 }
 
-// maxUnloggedSeverity is the highest severity without the option LOG, minMessageID the least number of a message that can be
-// raised (docs/t-sql/language-elements/raiserror-transact-sql.md, Arguments).
+// maxUnloggedSeverity is the highest severity without the option LOG, minMessageID the least number of a message that
+// can be raised (docs/t-sql/language-elements/raiserror-transact-sql.md, Arguments).
 const (
 	maxUnloggedSeverity = 18
 	minMessageID        = 13000
@@ -183,7 +184,13 @@ func (s *Session) raiserror(ctx context.Context, n *ast.RaiseErrorStatement, w t
 	if state < 0 || state > 255 {
 		state = 1
 	}
-	out := &sqlerr.Error{Number: number, Class: uint8(min(severity, 25)), State: uint8(state), Message: text, Line: syntax.Line(n)}
+	out := &sqlerr.Error{
+		Number:  number,
+		Class:   uint8(min(severity, 25)),
+		State:   uint8(state),
+		Message: text,
+		Line:    syntax.Line(n),
+	}
 	if severity <= 10 {
 		s.lastError = 0
 		if number != 50000 || strings.Contains(strings.ToUpper(n.RaiseErrorOptions), "SETERROR") {
@@ -206,7 +213,8 @@ func (s *Session) raiserror(ctx context.Context, n *ast.RaiseErrorStatement, w t
 	return out
 }
 
-// longestPrint is how many characters PRINT sends, half of them of Unicode (docs/t-sql/language-elements/print-transact-sql.md, Remarks).
+// longestPrint is how many characters PRINT sends, half of them of Unicode
+// (docs/t-sql/language-elements/print-transact-sql.md, Remarks).
 const longestPrint = 8000
 
 func (s *Session) print(ctx context.Context, n *ast.PrintStatement, w tds.Writer) error {
@@ -233,8 +241,8 @@ func (s *Session) print(ctx context.Context, n *ast.PrintStatement, w tds.Writer
 	return w.Message(m)
 }
 
-// SendBefore sends the errors that come before the one that fails the running statement. In a TRY block nobody gets them
-// (docs/t-sql/language-elements/try-catch-transact-sql.md, Remarks: a CATCH block has one error).
+// SendBefore sends the errors that come before the one that fails the running statement. In a TRY block nobody gets
+// them (docs/t-sql/language-elements/try-catch-transact-sql.md, Remarks: a CATCH block has one error).
 func (s *Session) SendBefore(w tds.Writer, errs []*sqlerr.Error) error {
 	for _, one := range errs {
 		if s.tryDepth > 0 {

@@ -70,10 +70,12 @@ func newRegistry(inst *Instance) *Registry {
 // Instance is the instance that is being set up. Its databases are not open yet in Install; keep it for later.
 func (r *Registry) Instance() *Instance { return r.inst }
 
-// ServerPermissions tells the engine which permissions without a securable are those of the server; others are the database's.
+// ServerPermissions tells the engine which permissions without a securable are those of the server; others are the
+// database's.
 func (r *Registry) ServerPermissions(f func(permission string) bool) { r.atServer = f }
 
-// HasPrincipal tells the engine who knows whether a database has a user or role of a name, whatever the session may do with it.
+// HasPrincipal tells the engine who knows whether a database has a user or role of a name, whatever the session may do
+// with it.
 func (r *Registry) HasPrincipal(f func(ctx context.Context, s *Session, db *Database, name string) bool) {
 	r.hasPrincipal = f
 }
@@ -141,9 +143,10 @@ func (r *Registry) Table(t InternalTable) { r.tables = append(r.tables, t) }
 // ImpersonateFunc lets a session be a login or a user (kind LOGIN or USER) of a name until leave is called.
 type ImpersonateFunc func(ctx context.Context, s *Session, kind, name string) (leave func(), err error)
 
-// ActAsFunc lets a session be a principal of a database (principal_id), or a login when one is named, until leave is called; it asks for no
-// permission.
-type ActAsFunc func(ctx context.Context, s *Session, db *Database, principal int32, login string) (leave func(), err error)
+// ActAsFunc lets a session be a principal of a database (principal_id), or a login when one is named, until leave is
+// called; it asks for no permission.
+type ActAsFunc func(ctx context.Context, s *Session, db *Database, principal int32, login string) (leave func(),
+	err error)
 
 // OnActAs sets who lets modules WITH EXECUTE AS run as somebody else.
 func (r *Registry) OnActAs(f ActAsFunc) { r.actAs = f }
@@ -173,7 +176,8 @@ func (r *Registry) AlterDatabase(action any, run AlterFunc) {
 	r.alterations[reflect.TypeOf(action)] = run
 }
 
-// Counter is a row of sys.dm_os_performance_counters. Object has no server's name before it; the value of one whose name ends in /sec is a total.
+// Counter is a row of sys.dm_os_performance_counters. Object has no server's name before it; the value of one whose
+// name ends in /sec is a total.
 type Counter struct {
 	Object, Name, Instance string
 	Value                  int64

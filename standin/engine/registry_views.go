@@ -10,8 +10,12 @@ import (
 	"geosql.dev/standin/sqltype"
 )
 
-// RecordView registers a view of records. list is for columns, which the catalog's documentation gives when it is empty.
-func (r *Registry) RecordView(database, schema, name, list string, rows func(ctx context.Context, s *Session) ([]Record, error)) {
+// RecordView registers a view of records. list is for columns, which the catalog's documentation gives when it is
+// empty.
+func (r *Registry) RecordView(
+	database, schema, name, list string,
+	rows func(ctx context.Context, s *Session) ([]Record, error),
+) {
 	v := &View{Database: database, Schema: schema, Name: name}
 	if list != "" {
 		v.Columns = columns(list)
@@ -33,9 +37,17 @@ func (r *Registry) EmptyView(database, schema, name, list string) {
 
 // TextFunction registers a table-valued function that is a query over views: its arguments are @p1 and the following.
 func (r *Registry) TextFunction(schema, name, list, text string, parameters ...sqltype.Type) {
-	r.TableFunction(TableFunction{Schema: schema, Name: name, Parameters: parameters, Columns: columns(list), Rows: func(ctx context.Context, s *Session, args []any) ([][]any, error) {
-		return s.RowsOf(ctx, s.db, text, args)
-	}})
+	r.TableFunction(
+		TableFunction{
+			Schema:     schema,
+			Name:       name,
+			Parameters: parameters,
+			Columns:    columns(list),
+			Rows: func(ctx context.Context, s *Session, args []any) ([][]any, error) {
+				return s.RowsOf(ctx, s.db, text, args)
+			},
+		},
+	)
 }
 
 // TextView registers a system view whose rows are those of a query over other views of the same database.

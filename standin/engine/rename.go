@@ -10,8 +10,8 @@ import (
 	"geosql.dev/standin/sqlerr"
 )
 
-// requireRename asks for ALTER on what is renamed, and on the schema of a type (docs/relational-databases/system-stored-procedures/sp-rename-transact-sql.md,
-// Permissions).
+// requireRename asks for ALTER on what is renamed, and on the schema of a type
+// (docs/relational-databases/system-stored-procedures/sp-rename-transact-sql.md, Permissions).
 func (s *Session) requireRename(ctx context.Context, d *ddl, o *metadata.Object) error {
 	p := Permission{Name: "ALTER", Database: d.db, Schema: d.sch.SchemaName(o), Object: o.Name, ObjectID: o.ID}
 	if o.UserTypeID() != 0 {

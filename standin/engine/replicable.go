@@ -13,8 +13,8 @@ import (
 	"geosql.dev/standin/storage"
 )
 
-// maxTextRepl bounds the bytes that one INSERT or UPDATE may write into a replicated column of a large type; -1 does not
-// (docs/database-engine/configure-windows/configure-the-max-text-repl-size-server-configuration-option.md).
+// maxTextRepl bounds the bytes that one INSERT or UPDATE may write into a replicated column of a large type; -1 does
+// not (docs/database-engine/configure-windows/configure-the-max-text-repl-size-server-configuration-option.md).
 const maxTextRepl = "max text repl size (B)"
 
 // largeType tells the types that the option bounds: text, ntext, image, xml and those with (max).
@@ -28,7 +28,8 @@ func largeType(t sqltype.Type) bool {
 	return false
 }
 
-// store makes of e what is stored in a column. What is large and goes into a replicated column is measured: see replicable.
+// store makes of e what is stored in a column. What is large and goes into a replicated column is measured: see
+// replicable.
 func (b *binder) store(e expr, c *metadata.Column, t *writeTarget) string {
 	text := b.stored(e, c, t)
 	if text == "NULL" || t.object == nil || t.object.Table == nil || !t.object.Table.Replicated || !largeType(c.Type) {

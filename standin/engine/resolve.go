@@ -185,7 +185,13 @@ func (b *binder) require(permission string, space int32, sch *metadata.Catalog, 
 	if space == tempSpace || b.s.chained(permission, space, sch, obj) {
 		return
 	}
-	p := Permission{Name: permission, Database: b.s.inst.DatabaseByID(space), Schema: sch.SchemaName(obj), Object: obj.Name, ObjectID: obj.ID}
+	p := Permission{
+		Name:     permission,
+		Database: b.s.inst.DatabaseByID(space),
+		Schema:   sch.SchemaName(obj),
+		Object:   obj.Name,
+		ObjectID: obj.ID,
+	}
 	b.permissions = append(b.permissions, p)
 	if err := b.s.require(b.ctx, p); err != nil {
 		panic(bindError{AsError(err)})
@@ -219,7 +225,8 @@ func (s *Session) findView(name objectName) *View {
 	for _, sch := range schemas {
 		for _, db := range []string{database, ""} {
 			v := s.inst.registry.views[db+"."+sch+"."+lower(name.name)]
-			if v != nil && (schema == "sys" || schema == "information_schema" || sch != "sys" || compatibilityViews[lower(name.name)]) {
+			if v != nil &&
+				(schema == "sys" || schema == "information_schema" || sch != "sys" || compatibilityViews[lower(name.name)]) {
 				return v
 			}
 		}
@@ -233,10 +240,37 @@ func (s *Session) findView(name objectName) *View {
 }
 
 // compatibilityViews are found without naming sys.
-var compatibilityViews = map[string]bool{"sysobjects": true, "sysprocesses": true, "sysdatabases": true, "syscolumns": true,
-	"sysindexes": true, "systypes": true, "sysusers": true, "syslogins": true, "sysservers": true, "sysconfigures": true, "syscurconfigs": true,
-	"sysfiles": true, "sysaltfiles": true, "sysfilegroups": true, "sysmembers": true, "syscomments": true, "sysreferences": true, "sysforeignkeys": true, "sysindexkeys": true, "syslanguages": true, "sysremotelogins": true,
-	"sysfulltextcatalogs": true, "syscacheobjects": true, "sysmessages": true, "sysconstraints": true, "sysdepends": true, "sysdevices": true, "sysperfinfo": true, "sysprotects": true}
+var compatibilityViews = map[string]bool{
+	"sysobjects":          true,
+	"sysprocesses":        true,
+	"sysdatabases":        true,
+	"syscolumns":          true,
+	"sysindexes":          true,
+	"systypes":            true,
+	"sysusers":            true,
+	"syslogins":           true,
+	"sysservers":          true,
+	"sysconfigures":       true,
+	"syscurconfigs":       true,
+	"sysfiles":            true,
+	"sysaltfiles":         true,
+	"sysfilegroups":       true,
+	"sysmembers":          true,
+	"syscomments":         true,
+	"sysreferences":       true,
+	"sysforeignkeys":      true,
+	"sysindexkeys":        true,
+	"syslanguages":        true,
+	"sysremotelogins":     true,
+	"sysfulltextcatalogs": true,
+	"syscacheobjects":     true,
+	"sysmessages":         true,
+	"sysconstraints":      true,
+	"sysdepends":          true,
+	"sysdevices":          true,
+	"sysperfinfo":         true,
+	"sysprotects":         true,
+}
 
 // viewDatabase is the database in whose context a system view is read: that of a three-part name, or the current one.
 func (s *Session) viewDatabase() *Database {

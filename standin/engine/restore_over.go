@@ -13,11 +13,16 @@ import (
 	"geosql.dev/standin/storage/disk"
 )
 
-// RestoreOver puts what a backup set has in the place of a database, which may move to other files. While the set is read
-// the database is RESTORING and nothing of it is touched: when the set turns out to be damaged, or the server ends, it is as
-// it was. Once the set is on disk, master notes in one transaction which files the database has from now on; what is left to
-// do then is done again after a crash.
-func (inst *Instance) RestoreOver(ctx context.Context, db *Database, files []metadata.File, r *storage.BackupReader) error {
+// RestoreOver puts what a backup set has in the place of a database, which may move to other files. While the set is
+// read the database is RESTORING and nothing of it is touched: when the set turns out to be damaged, or the server
+// ends, it is as it was. Once the set is on disk, master notes in one transaction which files the database has from now
+// on; what is left to do then is done again after a crash.
+func (inst *Instance) RestoreOver(
+	ctx context.Context,
+	db *Database,
+	files []metadata.File,
+	r *storage.BackupReader,
+) error {
 	inst.changing.Lock()
 	defer inst.changing.Unlock()
 	if err := inst.finishRestore(ctx, db); err != nil {

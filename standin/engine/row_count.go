@@ -15,21 +15,30 @@ func (b *binder) rowCount(e expr, number int32, least int64) expr {
 		}
 		return e
 	}
-	return b.goCall(rowLimit, []expr{e, literal(sqltype.BigIntType, int64(number)), literal(sqltype.BigIntType, least)}, sqltype.BigIntType, true)
+	return b.goCall(
+		rowLimit,
+		[]expr{e, literal(sqltype.BigIntType, int64(number)), literal(sqltype.BigIntType, least)},
+		sqltype.BigIntType,
+		true,
+	)
 }
 
 // rowLimit is the function that judges a number of rows; no client can name it.
 const rowLimit = "row limit"
 
 func init() {
-	addBuiltins(map[string]*builtinFunction{rowLimit: {Min: 3, Max: 3, Nulls: true, Pure: true, Run: func(_ *evaluation, a []any) (any, *sqlerr.Error) {
-		n, ok := a[0].(int64)
-		switch {
-		case !ok:
-			return nil, sqlerr.New(1060, 1)
-		case n < integer(a[2]):
-			return nil, sqlerr.New(int32(integer(a[1])), 1)
-		}
-		return n, nil
-	}}})
+	addBuiltins(
+		map[string]*builtinFunction{
+			rowLimit: {Min: 3, Max: 3, Nulls: true, Pure: true, Run: func(_ *evaluation, a []any) (any, *sqlerr.Error) {
+				n, ok := a[0].(int64)
+				switch {
+				case !ok:
+					return nil, sqlerr.New(1060, 1)
+				case n < integer(a[2]):
+					return nil, sqlerr.New(int32(integer(a[1])), 1)
+				}
+				return n, nil
+			}},
+		},
+	)
 }

@@ -8,7 +8,8 @@ import (
 	"geosql.dev/standin/sqltype"
 )
 
-// properties refuses ROWGUIDCOL and SPARSE where a column cannot have them (docs/t-sql/statements/create-table-transact-sql.md, ROWGUIDCOL;
+// properties refuses ROWGUIDCOL and SPARSE where a column cannot have them
+// (docs/t-sql/statements/create-table-transact-sql.md, ROWGUIDCOL;
 // docs/relational-databases/tables/use-sparse-columns.md, Restrictions).
 func (b *tableBuilder) properties(c *metadata.Column) error {
 	if c.RowGUID {

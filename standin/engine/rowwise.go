@@ -110,13 +110,25 @@ func (r *rowwise) add(f rowFind, obj *metadata.Object) {
 		for i, c := range f.set {
 			names[i], values[i] = metadata.ColumnName(c.ID), fmt.Sprintf("?%d", i+2)
 		}
-		f.apply = "INSERT INTO " + table + " (" + strings.Join(names, ", ") + ") VALUES (" + strings.Join(values, ", ") + ")" + returning
+		f.apply = "INSERT INTO " + table + " (" + strings.Join(
+			names,
+			", ",
+		) + ") VALUES (" + strings.Join(
+			values,
+			", ",
+		) + ")" + returning
 	}
 	r.finds = append(r.finds, f)
 }
 
 // runRowwise finds the rows, changes them and gives what became of each. out gets the rows of the OUTPUT clause.
-func (s *Session) runRowwise(ctx context.Context, p *plan, r *rowwise, conn *sqlite.Conn, out func(*sqlite.Stmt) error) (rows []*foundRow, err error) {
+func (s *Session) runRowwise(
+	ctx context.Context,
+	p *plan,
+	r *rowwise,
+	conn *sqlite.Conn,
+	out func(*sqlite.Stmt) error,
+) (rows []*foundRow, err error) {
 	defer sqlitex.Save(conn)(&err)
 	if rows, err = s.findRows(ctx, p, r, conn); err != nil {
 		return nil, err
@@ -201,7 +213,14 @@ func (s *Session) findRows(ctx context.Context, p *plan, r *rowwise, conn *sqlit
 }
 
 // eachRaw runs a text of a plan with the plan's parameters and those of row, if any.
-func (s *Session) eachRaw(ctx context.Context, p *plan, text string, conn *sqlite.Conn, row []any, f func(*sqlite.Stmt) error) error {
+func (s *Session) eachRaw(
+	ctx context.Context,
+	p *plan,
+	text string,
+	conn *sqlite.Conn,
+	row []any,
+	f func(*sqlite.Stmt) error,
+) error {
 	stmt, st, err := s.prepareText(p, text, conn)
 	if err != nil {
 		return err
@@ -469,7 +488,14 @@ func (s *Session) setAside(p *plan, r *rowwise, conn *sqlite.Conn, rows []*found
 }
 
 // outputRows makes the rows of the OUTPUT clause.
-func (s *Session) outputRows(ctx context.Context, p *plan, r *rowwise, conn *sqlite.Conn, rows []*foundRow, out func(*sqlite.Stmt) error) error {
+func (s *Session) outputRows(
+	ctx context.Context,
+	p *plan,
+	r *rowwise,
+	conn *sqlite.Conn,
+	rows []*foundRow,
+	out func(*sqlite.Stmt) error,
+) error {
 	width := len(r.image)
 	for _, row := range rows {
 		values := make([]any, 2*width+r.sources+1)

@@ -15,7 +15,14 @@ import (
 
 // rowOutput binds the OUTPUT clause of a change that is made row by row. others are the sources besides the target; the
 // expressions that finds have to give for them are returned.
-func (b *binder) rowOutput(r *rowwise, o *ast.OutputClause, into *ast.OutputIntoClause, d *dmlPlan, tables []string, others []*source) ([]string, []tds.Column) {
+func (b *binder) rowOutput(
+	r *rowwise,
+	o *ast.OutputClause,
+	into *ast.OutputIntoClause,
+	d *dmlPlan,
+	tables []string,
+	others []*source,
+) ([]string, []tds.Column) {
 	if o == nil && into == nil {
 		return nil, nil
 	}
@@ -102,9 +109,22 @@ func (b *binder) assignedVariable(c *change, a *ast.AssignmentSetClause) assigne
 }
 
 // updateRowwise is an UPDATE that is made row by row.
-func (b *binder) updateRowwise(spec *ast.UpdateSpecification, c *change, columns []*metadata.Column, values []string, variables []assigned) *plan {
+func (b *binder) updateRowwise(
+	spec *ast.UpdateSpecification,
+	c *change,
+	columns []*metadata.Column,
+	values []string,
+	variables []assigned,
+) *plan {
 	r := b.newRowwise(c.sch, c.obj)
-	wanted, cols := b.rowOutput(r, spec.OutputClause, spec.OutputIntoClause, c.d, []string{"inserted", "deleted"}, c.otherSources())
+	wanted, cols := b.rowOutput(
+		r,
+		spec.OutputClause,
+		spec.OutputIntoClause,
+		c.d,
+		[]string{"inserted", "deleted"},
+		c.otherSources(),
+	)
 	find := rowFind{action: "UPDATE", set: columns}
 	list := append([]string(nil), values...)
 	for _, v := range variables {
@@ -141,7 +161,13 @@ func (b *binder) deleteRowwise(spec *ast.DeleteSpecification, c *change) *plan {
 }
 
 // insertRowwise is an INSERT into a table with triggers: SQLite's statement, whose rows are kept.
-func (b *binder) insertRowwise(spec *ast.InsertSpecification, sch *metadata.Catalog, obj *metadata.Object, d *dmlPlan, statement string) *plan {
+func (b *binder) insertRowwise(
+	spec *ast.InsertSpecification,
+	sch *metadata.Catalog,
+	obj *metadata.Object,
+	d *dmlPlan,
+	statement string,
+) *plan {
 	r := b.newRowwise(sch, obj)
 	_, cols := b.rowOutput(r, spec.OutputClause, spec.OutputIntoClause, d, []string{"inserted"}, nil)
 	query := b.withClause() + statement + " RETURNING " + strings.Join(r.imageNames(""), ", ")
@@ -150,7 +176,14 @@ func (b *binder) insertRowwise(spec *ast.InsertSpecification, sch *metadata.Cata
 }
 
 // insertFound is an INSERT into a table that ignores duplicates: the rows are found first and inserted one by one.
-func (b *binder) insertFound(spec *ast.InsertSpecification, sch *metadata.Catalog, obj *metadata.Object, d *dmlPlan, all []*metadata.Column, body string) *plan {
+func (b *binder) insertFound(
+	spec *ast.InsertSpecification,
+	sch *metadata.Catalog,
+	obj *metadata.Object,
+	d *dmlPlan,
+	all []*metadata.Column,
+	body string,
+) *plan {
 	r := b.newRowwise(sch, obj)
 	_, cols := b.rowOutput(r, spec.OutputClause, spec.OutputIntoClause, d, []string{"inserted"}, nil)
 	r.add(rowFind{action: "INSERT", set: all, query: b.withClause() + "SELECT 0, * FROM (" + body + ")"}, obj)

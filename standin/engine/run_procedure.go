@@ -14,8 +14,22 @@ import (
 )
 
 // runProcedure checks and converts the arguments of a procedure that is written in Go, and runs it.
-func (s *Session) runProcedure(ctx context.Context, p *Procedure, db *Database, args []argument, w tds.Writer) (int32, error) {
-	c := &ProcCall{Session: s, Database: db, Writer: w, procedure: p, values: map[string]any{}, types: map[string]sqltype.Type{}, given: map[string]bool{}}
+func (s *Session) runProcedure(
+	ctx context.Context,
+	p *Procedure,
+	db *Database,
+	args []argument,
+	w tds.Writer,
+) (int32, error) {
+	c := &ProcCall{
+		Session:   s,
+		Database:  db,
+		Writer:    w,
+		procedure: p,
+		values:    map[string]any{},
+		types:     map[string]sqltype.Type{},
+		given:     map[string]bool{},
+	}
 	outputs := map[string]*variable{}
 	if err := c.bind(args, outputs); err != nil {
 		return 1, err
@@ -43,7 +57,13 @@ func (s *Session) runProcedure(ctx context.Context, p *Procedure, db *Database, 
 		return 1, procedureError(err, p.Name)
 	}
 	for name, v := range outputs {
-		out, e := sqltype.Convert(normalise(c.values[name]), valueType(c.values[name], c.types[name]), v.typ, 0, sqltype.Explicit)
+		out, e := sqltype.Convert(
+			normalise(c.values[name]),
+			valueType(c.values[name], c.types[name]),
+			v.typ,
+			0,
+			sqltype.Explicit,
+		)
 		if e != nil {
 			return 1, e
 		}
@@ -52,8 +72,8 @@ func (s *Session) runProcedure(ctx context.Context, p *Procedure, db *Database, 
 	return c.status, nil
 }
 
-// public tells whether everybody may execute the procedure: its page says so, or asks for a permission on the server, for
-// which the procedure itself looks, or it has none in the catalog, as sp_executesql, which public may execute.
+// public tells whether everybody may execute the procedure: its page says so, or asks for a permission on the server,
+// for which the procedure itself looks, or it has none in the catalog, as sp_executesql, which public may execute.
 func (p *Procedure) public() bool {
 	info, ok := catalog.Procedure(p.Name)
 	return !ok || strings.Contains(info.Permission, "public") || strings.Contains(info.Permission, "any user") ||
@@ -181,7 +201,8 @@ func (c *ProcCall) take(param *Parameter, name string, a argument) error {
 	return nil
 }
 
-// allowed tells whether a text is one of the documented values; what one of these has in angle brackets stands for any name.
+// allowed tells whether a text is one of the documented values; what one of these has in angle brackets stands for any
+// name.
 func allowed(list []string, v string) bool {
 	for _, a := range list {
 		if fixed, _, named := strings.Cut(a, "<"); named && len(v) > len(fixed) && strings.EqualFold(v[:len(fixed)], fixed) {
@@ -196,7 +217,8 @@ func allowed(list []string, v string) bool {
 
 func (p *Procedure) parameter(name string) *Parameter {
 	for i := range p.Parameters {
-		if param := &p.Parameters[i]; strings.EqualFold(param.Name, name) || param.Alias != "" && strings.EqualFold(param.Alias, name) {
+		if param := &p.Parameters[i]; strings.EqualFold(param.Name, name) ||
+			param.Alias != "" && strings.EqualFold(param.Alias, name) {
 			return param
 		}
 	}

@@ -31,16 +31,16 @@ type Argument struct {
 	Default bool
 }
 
-// ExecutionFunc says what the log is to say of a published call: call has its place before the changes, part is with each
-// of them (storage.Tx.PartOf). An empty part means that the call is no different from others. It is asked when the call
-// has the write lock of its database, before it changes anything.
+// ExecutionFunc says what the log is to say of a published call: call has its place before the changes, part is with
+// each of them (storage.Tx.PartOf). An empty part means that the call is no different from others. It is asked when the
+// call has the write lock of its database, before it changes anything.
 type ExecutionFunc func(ctx context.Context, x Execution) (call storage.Mark, part []byte, err error)
 
 // OnExecution sets who hears of the calls of procedures whose execution is published.
 func (r *Registry) OnExecution(f ExecutionFunc) { r.execution = f }
 
-// execution is a published call that runs. The log has it in the first transaction that it writes in. When that is rolled
-// back, there was no call: what the procedure does afterwards is its rows.
+// execution is a published call that runs. The log has it in the first transaction that it writes in. When that is
+// rolled back, there was no call: what the procedure does afterwards is its rows.
 type execution struct {
 	Execution
 	place executionPlace
@@ -60,17 +60,28 @@ const (
 )
 
 // beginExecution is called before a user's procedure runs. end is called after it, with its error.
-func (s *Session) beginExecution(ctx context.Context, db *Database, o *metadata.Object, params []*ast.ProcedureParameter, args []argument, f *frame) (end func(error) error, err error) {
+func (s *Session) beginExecution(
+	ctx context.Context,
+	db *Database,
+	o *metadata.Object,
+	params []*ast.ProcedureParameter,
+	args []argument,
+	f *frame,
+) (end func(error) error, err error) {
 	nothing := func(err error) error { return err }
 	// Calls within a published call are repeated with it.
 	if !o.ExecutionPublished || s.inst.registry.execution == nil || s.execution != nil || db == nil {
 		return nothing, nil
 	}
 	serializable := s.settings.isolation == 4 && s.count > 0
-	if s.settings.isolation < 2 || o.SerializableOnly && !serializable || db.Info().ReadOnly || db.Storage() == nil || db.Storage().Mode() != storage.Primary {
+	if s.settings.isolation < 2 || o.SerializableOnly && !serializable || db.Info().ReadOnly || db.Storage() == nil ||
+		db.Storage().Mode() != storage.Primary {
 		return nothing, nil
 	}
-	x := &execution{Execution: Execution{Database: db, Procedure: o, Arguments: argumentsOf(params, args, f), Serializable: serializable}, saves: len(s.saves)}
+	x := &execution{
+		Execution: Execution{Database: db, Procedure: o, Arguments: argumentsOf(params, args, f), Serializable: serializable},
+		saves:     len(s.saves),
+	}
 	s.execution = x
 	if open := s.open[db.ID()]; open != nil {
 		if err := s.joinExecution(ctx, open); err != nil {
@@ -103,8 +114,8 @@ func argumentsOf(params []*ast.ProcedureParameter, args []argument, f *frame) []
 	return out
 }
 
-// joinExecution writes the running call into a transaction that begins in its database, or the mark that its changes are
-// a part of it.
+// joinExecution writes the running call into a transaction that begins in its database, or the mark that its changes
+// are a part of it.
 func (s *Session) joinExecution(ctx context.Context, o *openTx) error {
 	x := s.execution
 	if x == nil || x.Database != o.db || x.place == executionNone {

@@ -24,27 +24,32 @@ const rowsInSamplePage = 64
 const inSample = "in sample"
 
 func init() {
-	addBuiltins(map[string]*builtinFunction{inSample: {Min: 4, Max: 4, Nulls: true, Run: func(_ *evaluation, a []any) (any, *sqlerr.Error) {
-		part, ok := a[2].(float64)
-		seed, seeded := a[1].(int64)
-		if !ok || !seeded || part < 0 || seed < 1 || a[3] == nil && part > 100 {
-			return nil, sqlerr.New(498, 1)
-		}
-		part /= 100
-		if a[3] != nil {
-			part = part * 100 / float64(max(1, integer(a[3])))
-		}
-		h := fnv.New64a()
-		_, _ = h.Write([]byte(strconv.FormatInt(seed, 10) + "/" + strconv.FormatInt(integer(a[0])/rowsInSamplePage, 10)))
-		return float64(h.Sum64()>>11)/(1<<53) < part, nil
-	}}})
+	addBuiltins(
+		map[string]*builtinFunction{
+			inSample: {Min: 4, Max: 4, Nulls: true, Run: func(_ *evaluation, a []any) (any, *sqlerr.Error) {
+				part, ok := a[2].(float64)
+				seed, seeded := a[1].(int64)
+				if !ok || !seeded || part < 0 || seed < 1 || a[3] == nil && part > 100 {
+					return nil, sqlerr.New(498, 1)
+				}
+				part /= 100
+				if a[3] != nil {
+					part = part * 100 / float64(max(1, integer(a[3])))
+				}
+				h := fnv.New64a()
+				_, _ = h.Write([]byte(strconv.FormatInt(seed, 10) + "/" + strconv.FormatInt(integer(a[0])/rowsInSamplePage, 10)))
+				return float64(h.Sum64()>>11)/(1<<53) < part, nil
+			}},
+		},
+	)
 }
 
 // sampled makes the SQL of a table, which has been added to the scope last, that of a sample of it.
 func (b *binder) sampled(sc *scope, n *ast.TableSampleClause, sql string) string {
 	src := sc.sources[len(sc.sources)-1]
 	table, alias, ok := strings.Cut(sql, " AS ")
-	if !ok || src.object == nil || src.object.Kind != metadata.KindTable || src.space == tempSpace && strings.HasPrefix(src.object.Name, "@") {
+	if !ok || src.object == nil || src.object.Kind != metadata.KindTable ||
+		src.space == tempSpace && strings.HasPrefix(src.object.Name, "@") {
 		b.fail(494)
 	}
 	constant := func(node ast.ScalarExpression, t sqltype.Type) expr {
@@ -64,7 +69,12 @@ func (b *binder) sampled(sc *scope, n *ast.TableSampleClause, sql string) string
 		total = expr{sql: "(SELECT count(*) FROM " + table + ")", typ: sqltype.BigIntType}
 	}
 	row := expr{sql: "rowid", typ: sqltype.BigIntType}
-	chosen := b.goCall(inSample, []expr{row, seed, constant(n.SampleNumber, sqltype.FloatType), total}, sqltype.BitType, false)
+	chosen := b.goCall(
+		inSample,
+		[]expr{row, seed, constant(n.SampleNumber, sqltype.FloatType), total},
+		sqltype.BitType,
+		false,
+	)
 	src.object = nil // a subquery's rows are not those of a table to change
 	return "(SELECT * FROM " + table + " WHERE " + chosen.sql + ") AS " + alias
 }

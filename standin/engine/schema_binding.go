@@ -24,8 +24,9 @@ func IsSchemaBound(o *metadata.Object) bool {
 	}
 }
 
-// mayBind refuses what a schema-bound view or function may not name: 1054 for *, 4512 for what is not named with its schema alone, 4513 for views
-// and functions that are not bound themselves (docs/t-sql/statements/create-view-transact-sql.md, SCHEMABINDING).
+// mayBind refuses what a schema-bound view or function may not name: 1054 for *, 4512 for what is not named with its
+// schema alone, 4513 for views and functions that are not bound themselves
+// (docs/t-sql/statements/create-view-transact-sql.md, SCHEMABINDING).
 func (s *Session) mayBind(ctx context.Context, name objectName, kind string, st syntax.Statement) error {
 	node := st.Node
 	if !syntax.ModuleOptionsOf(st.Definition(), s.settings.options["QuotedIdentifier"]).Has("SCHEMABINDING") {
@@ -109,7 +110,8 @@ func (d *ddl) boundTo(o *metadata.Object, c *metadata.Column) string {
 			continue
 		}
 		for _, r := range references(m) {
-			if found := d.sch.Find(r.name.schema, r.name.name); found != nil && found.ID == o.ID && (c == nil || namesColumn(m, o, r.name, c)) {
+			if found := d.sch.Find(r.name.schema, r.name.name); found != nil && found.ID == o.ID &&
+				(c == nil || namesColumn(m, o, r.name, c)) {
 				return m.Name
 			}
 		}
@@ -117,7 +119,8 @@ func (d *ddl) boundTo(o *metadata.Object, c *metadata.Column) string {
 	return ""
 }
 
-// namesColumn tells whether a module's text names a column of a table: without a qualifier, or with a name of that table in the module.
+// namesColumn tells whether a module's text names a column of a table: without a qualifier, or with a name of that
+// table in the module.
 func namesColumn(m, table *metadata.Object, as objectName, c *metadata.Column) bool {
 	_, node, err := parseModule(m)
 	if err != nil {
@@ -125,7 +128,8 @@ func namesColumn(m, table *metadata.Object, as objectName, c *metadata.Column) b
 	}
 	aliases, found := map[string]bool{lower(table.Name): true}, false
 	eachNode(reflect.ValueOf(node), func(n any) {
-		if t, ok := n.(*ast.NamedTableReference); ok && strings.EqualFold(nameOf(t.SchemaObject).String(), as.String()) && t.Alias != nil {
+		if t, ok := n.(*ast.NamedTableReference); ok && strings.EqualFold(nameOf(t.SchemaObject).String(), as.String()) &&
+			t.Alias != nil {
 			aliases[lower(t.Alias.Value)] = true
 		}
 	})

@@ -35,7 +35,8 @@ func (s *Session) transfer(ctx context.Context, n *ast.AlterSchemaStatement, w t
 		if o == nil || o.Parent != 0 {
 			return sqlerr.New(15151, 1, "find", "object", name.name)
 		}
-		if err := s.require(ctx, Permission{Name: "CONTROL", Database: d.db, Schema: d.sch.SchemaName(o), Object: o.Name, ObjectID: o.ID}); err != nil {
+		if err := s.require(ctx, Permission{Name: "CONTROL", Database: d.db, Schema: d.sch.SchemaName(o), Object: o.Name,
+			ObjectID: o.ID}); err != nil {
 			return sqlerr.New(15151, 1, "find", "object", name.name)
 		}
 		if err := s.objectEvent(ctx, d, "ALTER", o); err != nil {

@@ -21,7 +21,8 @@ type scope struct {
 	gate bool
 	// outer are the columns of enclosing queries that were used.
 	outer []*sourceColumn
-	// aggregates tells that an aggregate in this query belongs to the query around it, left counts those that belong to any query around.
+	// aggregates tells that an aggregate in this query belongs to the query around it, left counts those that belong to
+	// any query around.
 	aggregates bool
 	left       int
 	// outputs are the select list's names, for ORDER BY.
@@ -39,7 +40,8 @@ func (sc *scope) outerCounts() []int {
 	return counts
 }
 
-// leaveTo gives an aggregate to the query around that it belongs to: its columns, used since the counts were taken, are that query's to judge.
+// leaveTo gives an aggregate to the query around that it belongs to: its columns, used since the counts were taken, are
+// that query's to judge.
 func (sc *scope) leaveTo(owner *scope, before []int) {
 	for at := sc; at != nil && at != owner; at = at.parent {
 		at.outer, before = at.outer[:before[0]], before[1:]
@@ -74,7 +76,8 @@ type source struct {
 	view bool
 }
 
-// numbered tells whether the rows of a source have numbers (rowid in SQLite) that are the same wherever a statement names it.
+// numbered tells whether the rows of a source have numbers (rowid in SQLite) that are the same wherever a statement
+// names it.
 func (s *source) numbered() bool { return s.object != nil || s.view }
 
 // calledAs is what a query calls a source: the correlation name, or the name of the table as the FROM clause has it.
@@ -120,8 +123,8 @@ func (src *source) addColumn(name, sql string, t sqltype.Type, nullable bool, co
 		collation: collation, column: c})
 }
 
-// addOutput adds a column for an output of a query; its collation keeps the place that it has in the query before those of others
-// (docs/t-sql/statements/collation-precedence-transact-sql.md).
+// addOutput adds a column for an output of a query; its collation keeps the place that it has in the query before those
+// of others (docs/t-sql/statements/collation-precedence-transact-sql.md).
 func (src *source) addOutput(name, sql string, e expr, c *metadata.Column) {
 	t := e.typ
 	if e.null {
@@ -181,8 +184,16 @@ func (b *binder) column(sc *scope, parts []string) expr {
 }
 
 func (c *sourceColumn) expr() expr {
-	e := expr{sql: c.sql, typ: c.typ, nullable: c.nullable, collation: c.collation, implicit: c.collation != "" && !c.coercible,
-		column: c, name: c.name, free: []*sourceColumn{c}}
+	e := expr{
+		sql:       c.sql,
+		typ:       c.typ,
+		nullable:  c.nullable,
+		collation: c.collation,
+		implicit:  c.collation != "" && !c.coercible,
+		column:    c,
+		name:      c.name,
+		free:      []*sourceColumn{c},
+	}
 	switch {
 	case c.collation == "":
 	case c.collationName != "":
@@ -220,7 +231,8 @@ func nameOf(n *ast.SchemaObjectName) objectName {
 		for _, p := range []struct {
 			id  *ast.Identifier
 			out *string
-		}{{n.ServerIdentifier, &o.server}, {n.DatabaseIdentifier, &o.database}, {n.SchemaIdentifier, &o.schema}, {n.BaseIdentifier, &o.name}} {
+		}{{n.ServerIdentifier, &o.server}, {n.DatabaseIdentifier, &o.database}, {n.SchemaIdentifier, &o.schema},
+			{n.BaseIdentifier, &o.name}} {
 			if p.id != nil {
 				*p.out = p.id.Value
 			}

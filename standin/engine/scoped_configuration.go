@@ -30,11 +30,21 @@ const verboseLevel = 150
 
 func installScopedConfigurations(r *Registry) {
 	on(r, (*Session).alterScopedConfiguration)
-	r.RecordView("", "sys", "database_scoped_configurations", "configuration_id int, name nvarchar(60), value sql_variant, value_for_secondary sql_variant, is_value_default bit", scopedRecords)
+	r.RecordView(
+		"",
+		"sys",
+		"database_scoped_configurations",
+		"configuration_id int, name nvarchar(60), value sql_variant, value_for_secondary sql_variant, is_value_default bit",
+		scopedRecords,
+	)
 }
 
 // alterScopedConfiguration is ALTER DATABASE SCOPED CONFIGURATION. No plan is cached whose handle one could give.
-func (s *Session) alterScopedConfiguration(ctx context.Context, n *syntax.AlterScopedConfiguration, w tds.Writer) error {
+func (s *Session) alterScopedConfiguration(
+	ctx context.Context,
+	n *syntax.AlterScopedConfiguration,
+	w tds.Writer,
+) error {
 	if s.require(ctx, Permission{Name: "ALTER ANY DATABASE SCOPED CONFIGURATION", Database: s.db}) != nil {
 		return sqlerr.New(15247, 1)
 	}
@@ -48,7 +58,8 @@ func (s *Session) alterScopedConfiguration(ctx context.Context, n *syntax.AlterS
 	case n.Secondary && !scopedConfiguration(n.Name).Secondary:
 		return sqlerr.New(12110, 1, scopedStatement, n.Name)
 	}
-	if v, err := strconv.Atoi(n.Value); n.Name == "MAXDOP" && n.Value != "PRIMARY" && (err != nil || v < 0 || v > maxScopedMAXDOP) {
+	if v, err := strconv.Atoi(n.Value); n.Name == "MAXDOP" && n.Value != "PRIMARY" &&
+		(err != nil || v < 0 || v > maxScopedMAXDOP) {
 		return sqlerr.New(12108, 1, n.Value, n.Name, "max degree of parallelism")
 	}
 	return s.changeSchema(ctx, objectName{}, func(d *ddl) error {
@@ -72,7 +83,13 @@ func scopedConfiguration(name string) syntax.ScopedConfiguration {
 
 // scope records a configuration; what is as it is by default has no record.
 func (d *ddl) scope(n *syntax.AlterScopedConfiguration) error {
-	o := &metadata.Object{ID: metadata.PlacementRow(metadata.KindScopedConfiguration, 0), Kind: metadata.KindScopedConfiguration, Name: metadata.KindScopedConfiguration, Created: time.Now().UTC(), Properties: map[string]string{}}
+	o := &metadata.Object{
+		ID:         metadata.PlacementRow(metadata.KindScopedConfiguration, 0),
+		Kind:       metadata.KindScopedConfiguration,
+		Name:       metadata.KindScopedConfiguration,
+		Created:    time.Now().UTC(),
+		Properties: map[string]string{},
+	}
 	if list := d.sch.Placed(metadata.KindScopedConfiguration); len(list) > 0 {
 		copied := *list[0]
 		copied.Properties = map[string]string{}
@@ -110,7 +127,12 @@ func scopedRecords(ctx context.Context, s *Session) ([]record, error) {
 	var out []record
 	for _, c := range syntax.ScopedConfigurations {
 		value := scopedValueOf(sch, c.Name)
-		rec := record{"configuration_id": c.ID, "name": c.Name, "value": scopedValue(value, c.Name), "is_value_default": value == c.Default}
+		rec := record{
+			"configuration_id": c.ID,
+			"name":             c.Name,
+			"value":            scopedValue(value, c.Name),
+			"is_value_default": value == c.Default,
+		}
 		if second := scopedValueOf(sch, secondaryConfiguration+c.Name); second != "" {
 			rec["value_for_secondary"] = scopedValue(second, c.Name)
 		}
@@ -136,7 +158,8 @@ func (t *writeTarget) verbose() bool {
 		return true
 	}
 	sch := t.db.catalogue(context.Background())
-	return t.db.Info().CompatibilityLevel >= verboseLevel && (sch == nil || scopedValueOf(sch, "VERBOSE_TRUNCATION_WARNINGS") == "ON")
+	return t.db.Info().CompatibilityLevel >= verboseLevel &&
+		(sch == nil || scopedValueOf(sch, "VERBOSE_TRUNCATION_WARNINGS") == "ON")
 }
 
 // identityStep is how many values of identity columns are reserved at once.
@@ -157,7 +180,8 @@ func (d *ddl) recordIdentities() error {
 		if o := d.s.open[d.space]; o != nil {
 			o.undo = append(o.undo, undo)
 		}
-		if err := sqlitex.Execute(d.conn, "UPDATE __identity SET last = ? WHERE id = ?", &sqlitex.ExecOptions{Args: []any{last, int64(id)}}); err != nil {
+		if err := sqlitex.Execute(d.conn, "UPDATE __identity SET last = ? WHERE id = ?",
+			&sqlitex.ExecOptions{Args: []any{last, int64(id)}}); err != nil {
 			return err
 		}
 	}

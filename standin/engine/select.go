@@ -53,7 +53,8 @@ func (s *Session) selectStatement(ctx context.Context, n *ast.SelectStatement, w
 	return w.Done(s.completion(count))
 }
 
-// limitText cuts the values of large types to the bytes that TEXTSIZE allows (docs/t-sql/statements/set-textsize-transact-sql.md).
+// limitText cuts the values of large types to the bytes that TEXTSIZE allows
+// (docs/t-sql/statements/set-textsize-transact-sql.md).
 func (s *Session) limitText(columns []tds.Column, values []any) {
 	limit := int(s.settings.textSize)
 	if limit <= 0 || s.internal {
@@ -170,7 +171,14 @@ func (s *Session) selectInto(ctx context.Context, n *ast.SelectStatement, w tds.
 		if table.Column(c.Name) != nil {
 			return sqlerr.New(2705, 3, c.Name, name.name)
 		}
-		col := &metadata.Column{ID: int32(i + 1), Name: c.Name, Type: c.Type, Nullable: c.Nullable && !c.Identity, Collation: p.collations[i], Numeric: c.Numeric}
+		col := &metadata.Column{
+			ID:        int32(i + 1),
+			Name:      c.Name,
+			Type:      c.Type,
+			Nullable:  c.Nullable && !c.Identity,
+			Collation: p.collations[i],
+			Numeric:   c.Numeric,
+		}
 		switch {
 		case counter.names(c.Name) && identity:
 			return sqlerr.New(8108, 1, name.name, table.IdentityColumn().Name)
@@ -212,7 +220,13 @@ func (s *Session) selectInto(ctx context.Context, n *ast.SelectStatement, w tds.
 }
 
 // copyRows inserts a query's rows into a table that was just made; identity values are kept.
-func (s *Session) copyRows(ctx context.Context, name objectName, obj *metadata.Object, p *plan, counter *identityInto) (int64, error) {
+func (s *Session) copyRows(
+	ctx context.Context,
+	name objectName,
+	obj *metadata.Object,
+	p *plan,
+	counter *identityInto,
+) (int64, error) {
 	var rows [][]any
 	err := s.queryPlan(ctx, p, func(values []any) error {
 		values = append([]any(nil), values...)

@@ -16,8 +16,8 @@ func SequenceVariant(q *metadata.Sequence, v int64) sqltype.Variant {
 }
 
 // sequenceRange is sp_sequence_get_range
-// (docs/relational-databases/system-stored-procedures/sp-sequence-get-range-transact-sql.md): 11732 for a range that there is not, of
-// which nothing is taken.
+// (docs/relational-databases/system-stored-procedures/sp-sequence-get-range-transact-sql.md): 11732 for a range that
+// there is not, of which nothing is taken.
 func sequenceRange(ctx context.Context, c *ProcCall) error {
 	s, size := c.Session, c.Int("@range_size")
 	name := splitName(c.String("@sequence_name"))
@@ -59,9 +59,13 @@ func sequenceRange(ctx context.Context, c *ProcCall) error {
 }
 
 func installSequenceRange(r *Registry) {
-	parameters := []Parameter{{Name: "@sequence_name", Type: sqltype.NVarCharOf(776), Required: true}, {Name: "@range_size", Type: sqltype.BigIntType, Required: true},
-		{Name: "@range_first_value", Type: sqltype.VariantType, Required: true, Output: true}}
-	for _, name := range []string{"@range_last_value", "@range_cycle_count", "@sequence_increment", "@sequence_min_value", "@sequence_max_value"} {
+	parameters := []Parameter{
+		{Name: "@sequence_name", Type: sqltype.NVarCharOf(776), Required: true},
+		{Name: "@range_size", Type: sqltype.BigIntType, Required: true},
+		{Name: "@range_first_value", Type: sqltype.VariantType, Required: true, Output: true},
+	}
+	for _, name := range []string{"@range_last_value", "@range_cycle_count", "@sequence_increment", "@sequence_min_value",
+		"@sequence_max_value"} {
 		p := Parameter{Name: name, Type: sqltype.VariantType, Output: true}
 		if name == "@range_cycle_count" {
 			p.Type = sqltype.IntType

@@ -54,30 +54,35 @@ func (b *binder) nextValue(sc *scope, n *ast.NextValueForExpression) expr {
 		return e
 	}
 	db := b.s.inst.DatabaseByID(space)
-	e := b.computed(fmt.Sprintf("next value for %d.%d of row %d", space, o.ID, b.sequenceRow), o.Sequence.Type, func(s *Session) any {
-		v, err := s.nextSequenceValue(db, o)
-		if err != nil {
-			s.identityError = err
-			return nil
-		}
-		return countedValue(o.Sequence.Type, v)
-	})
+	e := b.computed(
+		fmt.Sprintf("next value for %d.%d of row %d", space, o.ID, b.sequenceRow),
+		o.Sequence.Type,
+		func(s *Session) any {
+			v, err := s.nextSequenceValue(db, o)
+			if err != nil {
+				s.identityError = err
+				return nil
+			}
+			return countedValue(o.Sequence.Type, v)
+		},
+	)
 	e.param = 0 // a parameter that is converted is taken once more
 	return e
 }
 
-// sequenceRows are the values of sequences that the running statement has given to its rows. NEXT VALUE FOR one sequence is the same
-// value wherever a row has it, in columns and in defaults.
+// sequenceRows are the values of sequences that the running statement has given to its rows. NEXT VALUE FOR one
+// sequence is the same value wherever a row has it, in columns and in defaults.
 type sequenceRows struct {
-	// execution tells one run of a query from the next (each clause of MERGE is one); filled is the run that the rest is of.
+	// execution tells one run of a query from the next (each clause of MERGE is one); filled is the run that the rest is
+	// of.
 	execution, filled int64
 	values            map[[2]int32][]int64
 	// reached is the row, from 0, that each use of a sequence in the statement is at.
 	reached map[int64]int
 }
 
-// row is the place, from 0, of the row that a use of a sequence is bound for: a number above 0 is the row's own, one below stands for the use,
-// which goes on by one row with each call.
+// row is the place, from 0, of the row that a use of a sequence is bound for: a number above 0 is the row's own, one
+// below stands for the use, which goes on by one row with each call.
 func (r *sequenceRows) row(execution, use int64) int {
 	if r.filled != execution {
 		r.filled, r.values, r.reached = execution, map[[2]int32][]int64{}, map[int64]int{}
@@ -116,13 +121,15 @@ func (st *connState) nextOfSequence(args []sqlite.Value) (any, *sqlerr.Error) {
 }
 
 // reached are the values that sequences have given out last. A transaction that is rolled back gives none of them back
-// (docs/t-sql/statements/create-sequence-transact-sql.md, General Remarks), and takes their record in __identity with it.
+// (docs/t-sql/statements/create-sequence-transact-sql.md, General Remarks), and takes their record in __identity with
+// it.
 type reached struct {
 	mu     sync.Mutex
 	values map[definition]int64
 }
 
-// definition is a sequence as one statement has made it. Values of another one, as of an ALTER that was rolled back, do not count.
+// definition is a sequence as one statement has made it. Values of another one, as of an ALTER that was rolled back, do
+// not count.
 type definition struct {
 	id       int32
 	modified time.Time
@@ -163,7 +170,8 @@ func (s *Session) nextSequenceValue(db *Database, o *metadata.Object) (next int6
 	return next, err
 }
 
-// draw takes values of a sequence: take is told the last one that was given out, and gives the one that is to be the last.
+// draw takes values of a sequence: take is told the last one that was given out, and gives the one that is to be the
+// last.
 func (s *Session) draw(db *Database, o *metadata.Object, take func(last int64, used bool) (int64, error)) error {
 	if s.open[db.ID()] == nil && s.count > 0 {
 		if _, _, err := s.join(s.context(), db); err != nil {
@@ -180,7 +188,11 @@ func (s *Session) draw(db *Database, o *metadata.Object, take func(last int64, u
 			return err
 		}
 		all.take(o, last)
-		return sqlitex.Execute(conn, "INSERT OR REPLACE INTO __identity VALUES (?, ?)", &sqlitex.ExecOptions{Args: []any{int64(o.ID), last}})
+		return sqlitex.Execute(
+			conn,
+			"INSERT OR REPLACE INTO __identity VALUES (?, ?)",
+			&sqlitex.ExecOptions{Args: []any{int64(o.ID), last}},
+		)
 	}
 	if t := s.target; t != nil && t.db == db && s.open[db.ID()] != nil {
 		// The running statement writes to this database: the value is taken within it.

@@ -86,9 +86,14 @@ func warnOfCache(q *metadata.Sequence, w tds.Writer, name string, last int64, us
 	return nil
 }
 
-// sequenceArgument is the value of an option: 11708 for one that the sequence's type does not have, 11700 and 11706 for an increment and a cache of
-// zero, which no other option makes good.
-func (s *Session) sequenceArgument(ctx context.Context, q *metadata.Sequence, name, kind string, value ast.ScalarExpression) (int64, error) {
+// sequenceArgument is the value of an option: 11708 for one that the sequence's type does not have, 11700 and 11706 for
+// an increment and a cache of zero, which no other option makes good.
+func (s *Session) sequenceArgument(
+	ctx context.Context,
+	q *metadata.Sequence,
+	name, kind string,
+	value ast.ScalarExpression,
+) (int64, error) {
 	v, err := s.evaluate(ctx, value, sqltype.DecimalOf(38, 4))
 	if err != nil {
 		return 0, err

@@ -37,10 +37,26 @@ func (b *binder) seriesType(t sqltype.Type, e expr, i int) sqltype.Type {
 // installSeries registers GENERATE_SERIES with and without a step, of integers and of decimals.
 func installSeries(r *Registry) {
 	for name, n := range map[string]int{"generate_series": 2, "generate_series step": 3} {
-		r.TableFunction(TableFunction{Schema: "sys", Name: name, Parameters: []sqltype.Type{bigT, bigT, bigT}[:n], Columns: columns("value bigint"), Rows: integerSeries})
+		r.TableFunction(
+			TableFunction{
+				Schema:     "sys",
+				Name:       name,
+				Parameters: []sqltype.Type{bigT, bigT, bigT}[:n],
+				Columns:    columns("value bigint"),
+				Rows:       integerSeries,
+			},
+		)
 		// A stored decimal has its scale with it: the function's own type counts for no value.
 		d := sqltype.DecimalOf(38, 0)
-		r.TableFunction(TableFunction{Schema: "sys", Name: name + decimalSeriesKey, Parameters: []sqltype.Type{d, d, d}[:n], Columns: columns("value decimal(38)"), Rows: decimalSeries})
+		r.TableFunction(
+			TableFunction{
+				Schema:     "sys",
+				Name:       name + decimalSeriesKey,
+				Parameters: []sqltype.Type{d, d, d}[:n],
+				Columns:    columns("value decimal(38)"),
+				Rows:       decimalSeries,
+			},
+		)
 	}
 }
 

@@ -115,11 +115,13 @@ type frame struct {
 	batch     *syntax.Batch
 	// node is the statement that runs, the innermost one.
 	node ast.Statement
-	// procedure is the name of the module, empty for a batch; dynamic tells of one that EXECUTE or sp_executesql was given.
+	// procedure is the name of the module, empty for a batch; dynamic tells of one that EXECUTE or sp_executesql was
+	// given.
 	procedure string
 	dynamic   bool
 	objectID  int32
-	// module is the one of the database that runs, or the view or inline function that is bound: where names without a schema are looked for.
+	// module is the one of the database that runs, or the view or inline function that is bound: where names without a
+	// schema are looked for.
 	module *metadata.Object
 	// nullsEqual says that the module was made under ANSI_NULLS OFF, which stays with it.
 	nullsEqual bool
@@ -166,7 +168,14 @@ type sessionSpec struct {
 }
 
 func (inst *Instance) openSession(ctx context.Context, spec sessionSpec) (*Session, error) {
-	s := &Session{inst: inst, request: spec.request, login: spec.login, original: spec.login, started: time.Now(), internal: spec.internal}
+	s := &Session{
+		inst:     inst,
+		request:  spec.request,
+		login:    spec.login,
+		original: spec.login,
+		started:  time.Now(),
+		internal: spec.internal,
+	}
 	s.settings = defaultSettings()
 	s.speakFirst()
 	s.sessionKeys = map[string]sessionValue{}
@@ -230,7 +239,14 @@ func (s *Session) enter(ctx context.Context, db *Database) error {
 
 // moduleFrame is the frame in which a module of users runs, without its arguments.
 func (s *Session) moduleFrame(o *metadata.Object, batch *syntax.Batch) *frame {
-	f := &frame{variables: map[string]*variable{}, batch: batch, procedure: o.Name, objectID: o.ID, nullsEqual: o.AnsiNullsOff, depth: s.nest}
+	f := &frame{
+		variables:  map[string]*variable{},
+		batch:      batch,
+		procedure:  o.Name,
+		objectID:   o.ID,
+		nullsEqual: o.AnsiNullsOff,
+		depth:      s.nest,
+	}
 	if o.ID > 0 { // else temporary: it is in no schema of the database
 		f.module = o
 	}

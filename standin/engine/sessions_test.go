@@ -35,7 +35,8 @@ func TestSessionsAreShownWhileTheyWork(t *testing.T) {
 		}
 	}()
 	for range 20 {
-		g.Expect(shows.one("SELECT COUNT(*) FROM sys.dm_exec_sessions WHERE login_name = 'sa' AND is_user_process = 1")).To(Equal(int64(2)))
+		g.Expect(shows.one("SELECT COUNT(*) FROM sys.dm_exec_sessions WHERE login_name = 'sa' AND is_user_process = 1")).
+			To(Equal(int64(2)))
 		shows.exec("EXEC sp_who")
 	}
 	close(stop)

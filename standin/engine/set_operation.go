@@ -37,7 +37,12 @@ func (b *binder) combine(sc *scope, q *ast.BinaryQueryExpression, left, right bo
 		if k := t.Kind; !q.All && (k == sqltype.XML || k == sqltype.Text || k == sqltype.NText || k == sqltype.Image) {
 			b.fail(5335, k)
 		}
-		e := expr{sql: metadata.ColumnName(int32(i + 1)), typ: t, nullable: anyNullable([]expr{lo, ro}, pair), null: lo.null && ro.null}
+		e := expr{
+			sql:      metadata.ColumnName(int32(i + 1)),
+			typ:      t,
+			nullable: anyNullable([]expr{lo, ro}, pair),
+			null:     lo.null && ro.null,
+		}
 		if t.Kind.IsCharacter() {
 			if q.All {
 				b.collateResult("UNION ALL", t, lo, ro)
@@ -51,7 +56,8 @@ func (b *binder) combine(sc *scope, q *ast.BinaryQueryExpression, left, right bo
 		r[i] = fmt.Sprintf("%s AS c%d", pair[1].collated(), i+1)
 		out.outputs[i] = output{name: left.outputs[i].name, expr: e}
 	}
-	word := map[string]string{"Union": " UNION ", "Except": " EXCEPT ", "Intersect": " INTERSECT "}[q.BinaryQueryExpressionType]
+	word := map[string]string{"Union": " UNION ", "Except": " EXCEPT ",
+		"Intersect": " INTERSECT "}[q.BinaryQueryExpressionType]
 	if q.All {
 		if word != " UNION " {
 			b.refuse("EXCEPT ALL and INTERSECT ALL")
@@ -70,7 +76,8 @@ func (b *binder) combine(sc *scope, q *ast.BinaryQueryExpression, left, right bo
 }
 
 // orderOfSet is an element of a set operation's ORDER BY with its place in the select list, without which it is 104
-// (docs/t-sql/queries/select-order-by-clause-transact-sql.md, Remarks); only a column that there is not has its own error.
+// (docs/t-sql/queries/select-order-by-clause-transact-sql.md, Remarks); only a column that there is not has its own
+// error.
 func (b *binder) orderOfSet(n ast.ScalarExpression, outputs []output) (e expr, position int) {
 	switch n.(type) {
 	case *ast.ColumnReferenceExpression, *ast.IntegerLiteral, *ast.StringLiteral:

@@ -19,7 +19,8 @@ func installSetOptions(r *Registry) {
 	on(r, (*Session).setPredicate)
 	on(r, (*Session).setCommands)
 	on(r, func(s *Session, ctx context.Context, n *ast.SetTransactionIsolationLevelStatement, w tds.Writer) error {
-		level := map[string]byte{"readuncommitted": 1, "readcommitted": 2, "repeatableread": 3, "serializable": 4, "snapshot": 5}[strings.ToLower(n.Level)]
+		level := map[string]byte{"readuncommitted": 1, "readcommitted": 2, "repeatableread": 3, "serializable": 4,
+			"snapshot": 5}[strings.ToLower(n.Level)]
 		if level == 0 {
 			return sqlerr.New(102, 1, n.Level)
 		}
@@ -94,9 +95,17 @@ func (s *Session) setPredicate(ctx context.Context, n *ast.PredicateSetStatement
 				s.settings.options["AnsiNullDfltOff"], s.settings.options["AnsiNullDfltOn"] = false, false
 			}
 			s.settings.options[name] = n.IsOn
-		case ast.SetOptionsAnsiNulls, ast.SetOptionsConcatNullYieldsNull, ast.SetOptionsAnsiWarnings, ast.SetOptionsArithAbort,
-			ast.SetOptionsArithIgnore, ast.SetOptionsCursorCloseOnCommit, ast.SetOptionsForceplan, ast.SetOptionsNoBrowsetable,
-			ast.SetOptionsNumericRoundAbort, ast.SetOptionsQuotedIdentifier, ast.SetOptionsRemoteProcTransactions:
+		case ast.SetOptionsAnsiNulls,
+			ast.SetOptionsConcatNullYieldsNull,
+			ast.SetOptionsAnsiWarnings,
+			ast.SetOptionsArithAbort,
+			ast.SetOptionsArithIgnore,
+			ast.SetOptionsCursorCloseOnCommit,
+			ast.SetOptionsForceplan,
+			ast.SetOptionsNoBrowsetable,
+			ast.SetOptionsNumericRoundAbort,
+			ast.SetOptionsQuotedIdentifier,
+			ast.SetOptionsRemoteProcTransactions:
 			s.settings.options[name] = n.IsOn
 		case ast.SetOptionsShowplanAll, ast.SetOptionsShowplanText, ast.SetOptionsShowplanXml:
 			if n.IsOn {
@@ -113,7 +122,8 @@ func (s *Session) setPredicate(ctx context.Context, n *ast.PredicateSetStatement
 // while they log in and mean nothing by it.
 func (s *Session) strict() bool { return s.nest > 1 }
 
-// nullsEqual tells that = and <> compare with NULL as with a value, in the session or in the module that runs (docs/t-sql/statements/set-ansi-nulls-transact-sql.md).
+// nullsEqual tells that = and <> compare with NULL as with a value, in the session or in the module that runs
+// (docs/t-sql/statements/set-ansi-nulls-transact-sql.md).
 func (s *Session) nullsEqual() bool {
 	switch f := s.frame(); {
 	case f != nil && f.module != nil && f.module.ID != 0: // which may be a view within another module
@@ -124,8 +134,10 @@ func (s *Session) nullsEqual() bool {
 	return !s.settings.options["AnsiNulls"]
 }
 
-// nullByDefault tells that a column without NULL and NOT NULL takes NULL (docs/t-sql/statements/set-ansi-null-dflt-on-transact-sql.md, Remarks; docs/t-sql/statements/
-// create-table-transact-sql.md, "Nullability rules within a table definition"): with neither option on as the database says.
+// nullByDefault tells that a column without NULL and NOT NULL takes NULL
+// (docs/t-sql/statements/set-ansi-null-dflt-on-transact-sql.md, Remarks; docs/t-sql/statements/
+// create-table-transact-sql.md, "Nullability rules within a table definition"): with neither option on as the database
+// says.
 func (s *Session) nullByDefault(db *Database) bool {
 	switch {
 	case s.settings.options["AnsiNullDfltOn"]:
@@ -137,7 +149,8 @@ func (s *Session) nullByDefault(db *Database) bool {
 	return given && (set == "" || set == "ON")
 }
 
-// nullIsEmpty tells that NULL is an empty text where texts are joined (docs/t-sql/statements/set-concat-null-yields-null-transact-sql.md).
+// nullIsEmpty tells that NULL is an empty text where texts are joined
+// (docs/t-sql/statements/set-concat-null-yields-null-transact-sql.md).
 func (s *Session) nullIsEmpty() bool { return !s.settings.options["ConcatNullYieldsNull"] }
 
 func (s *Session) setCommands(ctx context.Context, n *ast.SetCommandStatement, w tds.Writer) error {

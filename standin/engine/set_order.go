@@ -9,8 +9,8 @@ import (
 	"github.com/sqlc-dev/teesql/ast"
 )
 
-// qualifiedPosition is where in the select list of a set operation's first query a column stands that ORDER BY names with its table; 0
-// when it does not, or when a * makes the places unknown.
+// qualifiedPosition is where in the select list of a set operation's first query a column stands that ORDER BY names
+// with its table; 0 when it does not, or when a * makes the places unknown.
 func qualifiedPosition(q ast.QueryExpression, node ast.ScalarExpression, width int) int {
 	named := columnParts(node)
 	if len(named) < 2 {

@@ -12,12 +12,19 @@ const snapshotLevel = 5
 
 // levels are hints that say at which isolation level a table is read, whatever the session's is
 // (docs/t-sql/queries/hints-transact-sql-table.md).
-var levels = map[string]bool{"NOLOCK": true, "READUNCOMMITTED": true, "READCOMMITTED": true, "READCOMMITTEDLOCK": true, "REPEATABLEREAD": true, "SERIALIZABLE": true,
-	"HOLDLOCK": true}
+var levels = map[string]bool{
+	"NOLOCK":            true,
+	"READUNCOMMITTED":   true,
+	"READCOMMITTED":     true,
+	"READCOMMITTEDLOCK": true,
+	"REPEATABLEREAD":    true,
+	"SERIALIZABLE":      true,
+	"HOLDLOCK":          true,
+}
 
 // mayBeSnapshot is 3952 where a statement at the level SNAPSHOT touches tables of a database that does not allow it
-// (docs/t-sql/statements/set-transaction-isolation-level-transact-sql.md, SNAPSHOT). master and msdb do; tempdb, and what a readable secondary
-// reads, need not.
+// (docs/t-sql/statements/set-transaction-isolation-level-transact-sql.md, SNAPSHOT). master and msdb do; tempdb, and
+// what a readable secondary reads, need not.
 func (s *Session) mayBeSnapshot(p *plan) error {
 	if s.settings.isolation != snapshotLevel {
 		return nil

@@ -68,8 +68,15 @@ func New(ctx context.Context, config Config) (*Instance, error) {
 	if config.Edition == "" {
 		config.Edition = "Developer Edition (64-bit)"
 	}
-	inst := &Instance{config: config, started: time.Now(), log: config.Log, agentPassword: sync.OnceValue(rand.Text), databases: map[int32]*Database{},
-		sessions: map[int]*Session{}, nextSPID: firstUserSPID}
+	inst := &Instance{
+		config:        config,
+		started:       time.Now(),
+		log:           config.Log,
+		agentPassword: sync.OnceValue(rand.Text),
+		databases:     map[int32]*Database{},
+		sessions:      map[int]*Session{},
+		nextSPID:      firstUserSPID,
+	}
 	if inst.log == nil {
 		inst.log = slog.New(slog.NewTextHandler(io.Discard, nil))
 	}
@@ -220,17 +227,39 @@ func (inst *Instance) Sessions() []*Session {
 
 // storageOptions are what every database is opened with.
 func (inst *Instance) storageOptions(name string) storage.Options {
-	return storage.Options{Name: name, Prepare: inst.prepareConn, Forget: inst.conns.forget, SegmentBytes: inst.config.SegmentBytes, MaxLogBytes: inst.config.MaxLogBytes}
+	return storage.Options{
+		Name:         name,
+		Prepare:      inst.prepareConn,
+		Forget:       inst.conns.forget,
+		SegmentBytes: inst.config.SegmentBytes,
+		MaxLogBytes:  inst.config.MaxLogBytes,
+	}
 }
 
 func (inst *Instance) systemFiles(name string) []metadata.File {
 	logName := map[string]string{"master": "mastlog", "model": "modellog", "msdb": "MSDBLog", "tempdb": "templog"}[name]
-	data := map[string]string{"master": "master.mdf", "model": "model.mdf", "msdb": "MSDBData.mdf", "tempdb": "tempdb.mdf"}[name]
+	data := map[string]string{"master": "master.mdf", "model": "model.mdf", "msdb": "MSDBData.mdf",
+		"tempdb": "tempdb.mdf"}[name]
 	logical := map[string]string{"master": "master", "model": "modeldev", "msdb": "MSDBData", "tempdb": "tempdev"}[name]
 	logFile := logName + ".ldf"
 	return []metadata.File{
-		{ID: 1, LogicalName: logical, PhysicalName: filepath.Join(inst.config.DataDir, data), SizePages: 1024, MaxSizePages: -1, Growth: 8192},
-		{ID: 2, Log: true, LogicalName: logName, PhysicalName: filepath.Join(inst.config.DataDir, logFile), SizePages: 1024, MaxSizePages: 268435456, Growth: 8192},
+		{
+			ID:           1,
+			LogicalName:  logical,
+			PhysicalName: filepath.Join(inst.config.DataDir, data),
+			SizePages:    1024,
+			MaxSizePages: -1,
+			Growth:       8192,
+		},
+		{
+			ID:           2,
+			Log:          true,
+			LogicalName:  logName,
+			PhysicalName: filepath.Join(inst.config.DataDir, logFile),
+			SizePages:    1024,
+			MaxSizePages: 268435456,
+			Growth:       8192,
+		},
 	}
 }
 

@@ -11,9 +11,11 @@ import (
 	"geosql.dev/standin/syntax"
 )
 
-// setProcedureOption is sp_procoption (docs/relational-databases/system-stored-procedures/sp-procoption-transact-sql.md).
+// setProcedureOption is sp_procoption
+// (docs/relational-databases/system-stored-procedures/sp-procoption-transact-sql.md).
 func setProcedureOption(ctx context.Context, c *ProcCall) error {
-	on, known := map[string]bool{"true": true, "on": true, "false": false, "off": false}[lower(strings.TrimSpace(c.String("@OptionValue")))]
+	on, known := map[string]bool{"true": true, "on": true, "false": false,
+		"off": false}[lower(strings.TrimSpace(c.String("@OptionValue")))]
 	if !known || !strings.EqualFold(strings.TrimSpace(c.String("@OptionName")), metadata.StartupOption) {
 		return sqlerr.New(15600, 1, "sys.sp_procoption")
 	}
@@ -48,7 +50,8 @@ func setProcedureOption(ctx context.Context, c *ProcCall) error {
 	})
 }
 
-// startProcedures runs the startup procedures, each in a session of its own beside the clients; a minimal start runs none.
+// startProcedures runs the startup procedures, each in a session of its own beside the clients; a minimal start runs
+// none.
 func (inst *Instance) startProcedures(ctx context.Context) error {
 	if inst.config.Minimal {
 		return nil

@@ -50,7 +50,11 @@ func (s *Session) statement(ctx context.Context, node ast.Statement, w tds.Write
 	}
 	s.line = syntax.Line(node)
 	if s.settings.noExec && !s.internal && !turnsOff(node, ast.SetOptionsNoExec) {
-		return s.declareSkipped(ctx, w, node) // it was compiled with its batch (docs/t-sql/statements/set-noexec-transact-sql.md)
+		return s.declareSkipped(
+			ctx,
+			w,
+			node,
+		) // it was compiled with its batch (docs/t-sql/statements/set-noexec-transact-sql.md)
 	}
 	if f := s.frame(); f != nil {
 		f.node = node
@@ -94,22 +98,27 @@ func (s *Session) statement(ctx context.Context, node ast.Statement, w tds.Write
 	return s.failed(ctx, node, err, w)
 }
 
-// resetsRowCount are the statements after which @@ROWCOUNT is 0 (docs/t-sql/functions/rowcount-transact-sql.md, Remarks).
+// resetsRowCount are the statements after which @@ROWCOUNT is 0 (docs/t-sql/functions/rowcount-transact-sql.md,
+// Remarks).
 func resetsRowCount(node ast.Statement) bool {
 	switch node.(type) {
-	case *ast.UseStatement, *ast.PredicateSetStatement, *ast.SetCommandStatement, *ast.SetRowCountStatement, *ast.SetTransactionIsolationLevelStatement, *ast.SetTextSizeStatement,
-		*ast.SetIdentityInsertStatement, *ast.SetStatisticsStatement, *ast.DeallocateCursorStatement, *ast.CloseCursorStatement, *ast.PrintStatement, *ast.RaiseErrorStatement,
+	case *ast.UseStatement, *ast.PredicateSetStatement, *ast.SetCommandStatement, *ast.SetRowCountStatement,
+		*ast.SetTransactionIsolationLevelStatement, *ast.SetTextSizeStatement,
+		*ast.SetIdentityInsertStatement, *ast.SetStatisticsStatement, *ast.DeallocateCursorStatement,
+		*ast.CloseCursorStatement, *ast.PrintStatement, *ast.RaiseErrorStatement,
 		*ast.BeginTransactionStatement, *ast.CommitTransactionStatement:
 		return true
 	}
 	return false
 }
 
-// tellsItsEnd are statements without rows whose end clients are told, so that a message or a step of a cursor is a result of its own
-// ([MS-TDS] 2.2.7.6). An ODBC driver takes what has no end for a part of the next result: 5701 would be the first record of its error.
+// tellsItsEnd are statements without rows whose end clients are told, so that a message or a step of a cursor is a
+// result of its own ([MS-TDS] 2.2.7.6). An ODBC driver takes what has no end for a part of the next result: 5701 would
+// be the first record of its error.
 func tellsItsEnd(node ast.Statement) bool {
 	switch n := node.(type) {
-	case *ast.UseStatement, *ast.PrintStatement, *ast.RaiseErrorStatement, *ast.DeclareCursorStatement, *ast.OpenCursorStatement, *ast.CloseCursorStatement, *ast.DeallocateCursorStatement:
+	case *ast.UseStatement, *ast.PrintStatement, *ast.RaiseErrorStatement, *ast.DeclareCursorStatement,
+		*ast.OpenCursorStatement, *ast.CloseCursorStatement, *ast.DeallocateCursorStatement:
 		return true
 	case *ast.FetchCursorStatement:
 		return len(n.IntoVariables) > 0
@@ -129,14 +138,17 @@ func (s *Session) doneUncounted(node ast.Statement, w tds.Writer) error {
 }
 
 func isControl(err error) bool {
-	return errors.Is(err, errBreak) || errors.Is(err, errContinue) || errors.Is(err, errReturn) || errors.Is(err, errAbort) ||
-		errors.As(err, new(*jump)) || errors.Is(err, ErrCancelled)
+	return errors.Is(err, errBreak) || errors.Is(err, errContinue) || errors.Is(err, errReturn) ||
+		errors.Is(err, errAbort) ||
+		errors.As(err, new(*jump)) ||
+		errors.Is(err, ErrCancelled)
 }
 
 // keepsError are statements whose parts set @@ERROR themselves.
 func keepsError(node ast.Statement) bool {
 	switch node.(type) {
-	case *ast.BeginEndBlockStatement, *ast.IfStatement, *ast.WhileStatement, *ast.TryCatchStatement, *ast.RaiseErrorStatement, *ast.ExecuteStatement:
+	case *ast.BeginEndBlockStatement, *ast.IfStatement, *ast.WhileStatement, *ast.TryCatchStatement,
+		*ast.RaiseErrorStatement, *ast.ExecuteStatement:
 		return true
 	}
 	return false
@@ -270,7 +282,15 @@ func endsBatch(n int32) bool {
 func (s *Session) dispatch(ctx context.Context, node ast.Statement, w tds.Writer) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
-			s.inst.log.Error("panic in a statement", "statement", describe(node), "panic", fmt.Sprint(r), "stack", string(debug.Stack()))
+			s.inst.log.Error(
+				"panic in a statement",
+				"statement",
+				describe(node),
+				"panic",
+				fmt.Sprint(r),
+				"stack",
+				string(debug.Stack()),
+			)
 			err = internalError(fmt.Errorf("executing %s: %v", describe(node), r))
 		}
 	}()
@@ -296,7 +316,9 @@ func (s *Session) dispatch(ctx context.Context, node ast.Statement, w tds.Writer
 // needsText are statements whose text is kept (modules) or shown.
 func needsText(node ast.Statement) bool {
 	t := fmt.Sprintf("%T", node)
-	return syntax.IsOwn(node) || strings.Contains(t, "View") || strings.Contains(t, "Procedure") || strings.Contains(t, "Function") || strings.Contains(t, "Trigger")
+	return syntax.IsOwn(node) || strings.Contains(t, "View") || strings.Contains(t, "Procedure") ||
+		strings.Contains(t, "Function") ||
+		strings.Contains(t, "Trigger")
 }
 
 // startsTransaction are the statements that begin a transaction when IMPLICIT_TRANSACTIONS is on
@@ -306,7 +328,8 @@ func startsTransaction(node ast.Statement) bool {
 	case *ast.SelectStatement:
 		q, ok := n.QueryExpression.(*ast.QuerySpecification)
 		return !ok || q.FromClause != nil
-	case *ast.InsertStatement, *ast.UpdateStatement, *ast.DeleteStatement, *ast.MergeStatement, *ast.TruncateTableStatement,
+	case *ast.InsertStatement, *ast.UpdateStatement, *ast.DeleteStatement, *ast.MergeStatement,
+		*ast.TruncateTableStatement,
 		*ast.CreateTableStatement, *ast.DropTableStatement, *ast.CreateIndexStatement, *ast.BeginTransactionStatement:
 		return true
 	}

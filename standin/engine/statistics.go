@@ -22,23 +22,27 @@ func installStatistics(r *Registry) {
 	on(r, (*Session).createStatistics)
 	on(r, (*Session).updateStatistics)
 	on(r, (*Session).dropStatistics)
-	addBuiltins(map[string]*builtinFunction{"stats_date": systemFunction(2, 2, sqltype.DateTimeType, []sqltype.Type{intT, intT}, func(s *Session, a []any) any {
-		o := s.objectByID(a[0])
-		if o == nil || o.Table == nil {
-			return nil
-		}
-		for _, st := range o.Table.Statistics {
-			if int64(st.ID) == integer(a[1]) {
-				return st.Updated
-			}
-		}
-		for _, i := range o.Table.Indexes {
-			if int64(i.ID) == integer(a[1]) && i.StatsUpdated != nil {
-				return *i.StatsUpdated
-			}
-		}
-		return nil
-	})})
+	addBuiltins(
+		map[string]*builtinFunction{
+			"stats_date": systemFunction(2, 2, sqltype.DateTimeType, []sqltype.Type{intT, intT}, func(s *Session, a []any) any {
+				o := s.objectByID(a[0])
+				if o == nil || o.Table == nil {
+					return nil
+				}
+				for _, st := range o.Table.Statistics {
+					if int64(st.ID) == integer(a[1]) {
+						return st.Updated
+					}
+				}
+				for _, i := range o.Table.Indexes {
+					if int64(i.ID) == integer(a[1]) && i.StatsUpdated != nil {
+						return *i.StatsUpdated
+					}
+				}
+				return nil
+			}),
+		},
+	)
 }
 
 // refusedStatisticsOption names an option of WITH that has no meaning here; empty when there is none.
@@ -62,8 +66,9 @@ func refusedStatisticsOption(options []ast.StatisticsOption) string {
 	return ""
 }
 
-// onlyCounts tells that the statement gives the optimiser numbers of rows and pages to believe in, and updates no statistics
-// (docs/t-sql/statements/update-statistics-transact-sql.md, ROWCOUNT and PAGECOUNT). Nothing here goes by them.
+// onlyCounts tells that the statement gives the optimiser numbers of rows and pages to believe in, and updates no
+// statistics (docs/t-sql/statements/update-statistics-transact-sql.md, ROWCOUNT and PAGECOUNT). Nothing here goes by
+// them.
 func onlyCounts(options []ast.StatisticsOption) bool {
 	return slices.ContainsFunc(options, func(opt ast.StatisticsOption) bool {
 		o, ok := opt.(*ast.LiteralStatisticsOption)
@@ -92,7 +97,11 @@ func (s *Session) createStatistics(ctx context.Context, n *ast.CreateStatisticsS
 		if o.Table.HasStatistics(n.Name.Value) {
 			return sqlerr.New(1927, 1, name.String(), n.Name.Value)
 		}
-		st := &metadata.Statistic{Name: n.Name.Value, Updated: time.Now().UTC(), NoRecompute: simpleStatisticsOption(n.StatisticsOptions, "NoRecompute")}
+		st := &metadata.Statistic{
+			Name:        n.Name.Value,
+			Updated:     time.Now().UTC(),
+			NoRecompute: simpleStatisticsOption(n.StatisticsOptions, "NoRecompute"),
+		}
 		for _, opt := range n.StatisticsOptions {
 			if on, ok := opt.(*ast.OnOffStatisticsOption); ok && on.OptionKind == "AutoDrop" {
 				st.AutoDrop = on.OptionState == "On"
@@ -177,7 +186,10 @@ func (s *Session) dropStatistics(ctx context.Context, n *ast.DropStatisticsState
 			if err != nil {
 				return missing
 			}
-			at := slices.IndexFunc(o.Table.Statistics, func(st *metadata.Statistic) bool { return strings.EqualFold(st.Name, name) })
+			at := slices.IndexFunc(
+				o.Table.Statistics,
+				func(st *metadata.Statistic) bool { return strings.EqualFold(st.Name, name) },
+			)
 			switch {
 			case at >= 0:
 				o.Table.Statistics = slices.Delete(slices.Clone(o.Table.Statistics), at, at+1)

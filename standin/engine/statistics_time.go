@@ -13,8 +13,9 @@ import (
 	"geosql.dev/standin/tds"
 )
 
-// meter measures what SET STATISTICS TIME tells of (docs/t-sql/statements/set-statistics-time-transact-sql.md). The time of the processor is that of the
-// whole process, which others share, and never more than what has passed on all processors.
+// meter measures what SET STATISTICS TIME tells of (docs/t-sql/statements/set-statistics-time-transact-sql.md). The
+// time of the processor is that of the whole process, which others share, and never more than what has passed on all
+// processors.
 type meter struct {
 	began time.Time
 	cpu   time.Duration
@@ -42,18 +43,27 @@ func (m *meter) taken() (cpu, elapsed int64) {
 	return min(processTime()-m.cpu, passed).Milliseconds(), passed.Milliseconds()
 }
 
-// tellTimes tells what a statement of the client's batch took; those that have others in them tell nothing of their own, and what modules execute is told
-// of with the statement that calls them: a function is called while rows are sent.
+// tellTimes tells what a statement of the client's batch took; those that have others in them tell nothing of their
+// own, and what modules execute is told of with the statement that calls them: a function is called while rows are
+// sent.
 func (s *Session) tellTimes(m *meter, node ast.Statement, w tds.Writer) error {
 	switch node.(type) {
-	case *ast.BeginEndBlockStatement, *ast.IfStatement, *ast.WhileStatement, *ast.TryCatchStatement, *ast.SetStatisticsStatement:
+	case *ast.BeginEndBlockStatement, *ast.IfStatement, *ast.WhileStatement, *ast.TryCatchStatement,
+		*ast.SetStatisticsStatement:
 		return nil
 	}
 	if m == nil || !s.settings.statisticsTime || s.nest != 1 {
 		return nil
 	}
 	cpu, elapsed := m.taken()
-	return w.Message(&sqlerr.Error{Number: 3612, State: 1, Line: s.line, Message: fmt.Sprintf("\n SQL Server Execution Times:\n   CPU time = %d ms,  elapsed time = %d ms.", cpu, elapsed)})
+	return w.Message(
+		&sqlerr.Error{
+			Number:  3612,
+			State:   1,
+			Line:    s.line,
+			Message: fmt.Sprintf("\n SQL Server Execution Times:\n   CPU time = %d ms,  elapsed time = %d ms.", cpu, elapsed),
+		},
+	)
 }
 
 // tellCompileTime tells what the parsing of a client's batch took.
@@ -62,5 +72,16 @@ func (s *Session) tellCompileTime(m *meter, w tds.Writer) error {
 		return nil
 	}
 	cpu, elapsed := m.taken()
-	return w.Message(&sqlerr.Error{Number: 3613, State: 1, Line: 1, Message: fmt.Sprintf("SQL Server parse and compile time: \n   CPU time = %d ms, elapsed time = %d ms.", cpu, elapsed)})
+	return w.Message(
+		&sqlerr.Error{
+			Number: 3613,
+			State:  1,
+			Line:   1,
+			Message: fmt.Sprintf(
+				"SQL Server parse and compile time: \n   CPU time = %d ms, elapsed time = %d ms.",
+				cpu,
+				elapsed,
+			),
+		},
+	)
 }

@@ -22,8 +22,9 @@ type switchSide struct {
 	function *metadata.PartitionFunction
 }
 
-// switchTable is ALTER TABLE ... SWITCH (docs/t-sql/statements/alter-table-transact-sql.md, SWITCH). Where SQL Server gives pages to
-// another table, rows move here, within the one transaction of the statement: the log, redo and backups have them as deleted and inserted.
+// switchTable is ALTER TABLE ... SWITCH (docs/t-sql/statements/alter-table-transact-sql.md, SWITCH). Where SQL Server
+// gives pages to another table, rows move here, within the one transaction of the statement: the log, redo and backups
+// have them as deleted and inserted.
 func (s *Session) switchTable(ctx context.Context, n *ast.AlterTableSwitchStatement, w tds.Writer) error {
 	name, other := nameOf(n.SchemaObjectName), nameOf(n.TargetTable)
 	if name.temporary() || other.temporary() {
@@ -132,7 +133,8 @@ type switching struct {
 
 // judge refuses what the page's "Considerations and limitations" exclude.
 func (sw *switching) judge() error {
-	for _, f := range []func() error{sw.columns, sw.divided, sw.alignedIndexes, sw.indexes, sw.foreignKeys, sw.checks, sw.ranges, sw.spaces, sw.empty} {
+	for _, f := range []func() error{sw.columns, sw.divided, sw.alignedIndexes, sw.indexes, sw.foreignKeys, sw.checks,
+		sw.ranges, sw.spaces, sw.empty} {
 		if err := f(); err != nil {
 			return err
 		}
@@ -151,7 +153,9 @@ func (sw *switching) rows(side switchSide) string {
 // empty refuses a target that has rows.
 func (sw *switching) empty() error {
 	found := false
-	if err := sw.d.find("SELECT 1 FROM main."+sw.to.o.StorageName()+" WHERE "+sw.rows(sw.to)+" LIMIT 1", &found); err != nil || !found {
+	if err := sw.d.find("SELECT 1 FROM main."+sw.to.o.StorageName()+" WHERE "+sw.rows(sw.to)+" LIMIT 1",
+		&found); err != nil ||
+		!found {
 		return err
 	}
 	if sw.to.number > 0 {
@@ -160,7 +164,8 @@ func (sw *switching) empty() error {
 	return sqlerr.New(4905, 1, sw.to.o.Name)
 }
 
-// move moves the rows. Constraints have been judged by what they say, identities stay as they are, and no trigger fires.
+// move moves the rows. Constraints have been judged by what they say, identities stay as they are, and no trigger
+// fires.
 func (sw *switching) move() error {
 	from, to := storedColumns(sw.from.o), storedColumns(sw.to.o)
 	var read, written []string
@@ -175,7 +180,16 @@ func (sw *switching) move() error {
 	defer func() { sw.d.s.target = before }()
 	source, where := "main."+sw.from.o.StorageName(), " WHERE "+sw.rows(sw.from)
 	sw.d.s.target = sw.d.target(sw.to.o, "INSERT")
-	err := sw.d.exec(fmt.Sprintf("INSERT INTO main.%s (%s) SELECT %s FROM %s%s", sw.to.o.StorageName(), strings.Join(written, ","), strings.Join(read, ","), source, where))
+	err := sw.d.exec(
+		fmt.Sprintf(
+			"INSERT INTO main.%s (%s) SELECT %s FROM %s%s",
+			sw.to.o.StorageName(),
+			strings.Join(written, ","),
+			strings.Join(read, ","),
+			source,
+			where,
+		),
+	)
 	if err != nil {
 		return sw.d.stepError(err)
 	}

@@ -50,7 +50,8 @@ func (sw *switching) columns() error {
 // divided refuses two partitioned tables that different columns divide.
 func (sw *switching) divided() error {
 	from, to := sw.from.o, sw.to.o
-	if sw.from.number > 0 && sw.to.number > 0 && from.Table.Ordinal(from.Table.Place.Column) != to.Table.Ordinal(to.Table.Place.Column) {
+	if sw.from.number > 0 && sw.to.number > 0 &&
+		from.Table.Ordinal(from.Table.Place.Column) != to.Table.Ordinal(to.Table.Place.Column) {
 		return sqlerr.New(4953, 1, from.Name, to.Name)
 	}
 	return nil
@@ -114,8 +115,12 @@ func (sw *switching) indexes() error {
 func (sw *switching) sameIndex(want *metadata.Index) *metadata.Index {
 	from, to := sw.from.o.Table, sw.to.o.Table
 	same := func(i *metadata.Index) bool {
-		if i.Unique != want.Unique || i.Clustered != want.Clustered || i.PrimaryKey != want.PrimaryKey || (i.Constraint != 0) != (want.Constraint != 0) || i.IgnoreDup != want.IgnoreDup ||
-			i.Disabled != want.Disabled || i.Filter != want.Filter || len(i.Keys) != len(want.Keys) || len(i.Included) != len(want.Included) {
+		if i.Unique != want.Unique || i.Clustered != want.Clustered || i.PrimaryKey != want.PrimaryKey ||
+			(i.Constraint != 0) != (want.Constraint != 0) || i.IgnoreDup != want.IgnoreDup ||
+			i.Disabled != want.Disabled ||
+			i.Filter != want.Filter ||
+			len(i.Keys) != len(want.Keys) ||
+			len(i.Included) != len(want.Included) {
 			return false
 		}
 		for at, k := range i.Keys {
@@ -171,11 +176,13 @@ func (sw *switching) sameForeignKey(want *metadata.Object) (found *metadata.Obje
 	from, to := sw.from.o, sw.to.o
 next:
 	for _, fk := range sw.d.sch.Children(from.ID) {
-		if fk.Kind != metadata.KindForeignKey || fk.ForeignKey.Referenced != want.ForeignKey.Referenced || len(fk.ForeignKey.Columns) != len(want.ForeignKey.Columns) {
+		if fk.Kind != metadata.KindForeignKey || fk.ForeignKey.Referenced != want.ForeignKey.Referenced ||
+			len(fk.ForeignKey.Columns) != len(want.ForeignKey.Columns) {
 			continue
 		}
 		for i, id := range fk.ForeignKey.Columns {
-			if from.Table.Ordinal(id) != to.Table.Ordinal(want.ForeignKey.Columns[i]) || fk.ForeignKey.RefColumns[i] != want.ForeignKey.RefColumns[i] {
+			if from.Table.Ordinal(id) != to.Table.Ordinal(want.ForeignKey.Columns[i]) ||
+				fk.ForeignKey.RefColumns[i] != want.ForeignKey.RefColumns[i] {
 				continue next
 			}
 		}
@@ -202,11 +209,25 @@ func (sw *switching) spaces() error {
 	}
 	large := false
 	for _, c := range sw.from.o.Table.Columns {
-		large = large || c.Computed == "" && (c.Type.Length == sqltype.MaxLength || c.Type.Kind == sqltype.Text || c.Type.Kind == sqltype.NText || c.Type.Kind == sqltype.Image || c.Type.Kind == sqltype.XML)
+		large = large ||
+			c.Computed == "" &&
+				(c.Type.Length == sqltype.MaxLength || c.Type.Kind == sqltype.Text || c.Type.Kind == sqltype.NText ||
+					c.Type.Kind == sqltype.Image || c.Type.Kind == sqltype.XML)
 	}
 	a, b := sw.textGroup(sw.from), sw.textGroup(sw.to)
 	if large && a != b {
-		return sqlerr.New(4959, 1, max(sw.from.number, 1), "table", sw.from.o.Name, sw.groupName(a), max(sw.to.number, 1), "table", sw.to.o.Name, sw.groupName(b))
+		return sqlerr.New(
+			4959,
+			1,
+			max(sw.from.number, 1),
+			"table",
+			sw.from.o.Name,
+			sw.groupName(a),
+			max(sw.to.number, 1),
+			"table",
+			sw.to.o.Name,
+			sw.groupName(b),
+		)
 	}
 	for _, side := range []switchSide{sw.from, sw.to} {
 		g := sw.d.sch.FileGroupByID(sw.group(side.o.Table.Place, side.number))

@@ -26,9 +26,9 @@ const (
 	canBeAnything = canBeTrue | canBeFalse | canBeUnknown
 )
 
-// valueLine has the values that conditions on one column and the ranges of partitions compare it with, in their order. A cell is one of these
-// values (odd) or what is between two neighbours, below the first or above the last (even); nullCell is NULL. Conditions that compare with
-// these values only are alike for all of a cell.
+// valueLine has the values that conditions on one column and the ranges of partitions compare it with, in their order.
+// A cell is one of these values (odd) or what is between two neighbours, below the first or above the last (even);
+// nullCell is NULL. Conditions that compare with these values only are alike for all of a cell.
 type valueLine struct {
 	column *metadata.Column
 	f      *metadata.PartitionFunction
@@ -53,7 +53,12 @@ func (l *valueLine) settle(conn *sqlite.Conn) error {
 	for i, v := range l.values {
 		rows[i] = fmt.Sprintf("(%d,%s)", i, v)
 	}
-	sql := "WITH b(n, v) AS (VALUES " + strings.Join(rows, ",") + ") SELECT n, dense_rank() OVER (ORDER BY " + l.f.Compared("v") + ") FROM b"
+	sql := "WITH b(n, v) AS (VALUES " + strings.Join(
+		rows,
+		",",
+	) + ") SELECT n, dense_rank() OVER (ORDER BY " + l.f.Compared(
+		"v",
+	) + ") FROM b"
 	return sqlitex.ExecuteTransient(conn, sql, &sqlitex.ExecOptions{ResultFunc: func(stmt *sqlite.Stmt) error {
 		rank := stmt.ColumnInt(1) - 1
 		l.ranks[l.values[stmt.ColumnInt(0)]], l.top = rank, max(l.top, rank+1)
@@ -99,15 +104,19 @@ func (l *valueLine) within(side switchSide) func(cell int) bool {
 		switch {
 		case cell == nullCell:
 			return n == null
-		case none, hasLow && cell < l.cell(low), hasLow && !f.Right && cell == l.cell(low), hasHigh && cell > l.cell(high), hasHigh && f.Right && cell == l.cell(high):
+		case none,
+			hasLow && cell < l.cell(low),
+			hasLow && !f.Right && cell == l.cell(low),
+			hasHigh && cell > l.cell(high),
+			hasHigh && f.Right && cell == l.cell(high):
 			return false
 		}
 		return true
 	}
 }
 
-// rangeCondition is what is known of a check constraint: what it can be for each cell of a line. opaque tells that a part of it is not
-// about how the column compares with constants.
+// rangeCondition is what is known of a check constraint: what it can be for each cell of a line. opaque tells that a
+// part of it is not about how the column compares with constants.
 type rangeCondition struct {
 	of     func(cell int) outcomes
 	opaque bool
@@ -138,7 +147,8 @@ func (sw *switching) condition(l *valueLine, node ast.BooleanExpression) rangeCo
 	case *ast.BooleanComparisonExpression:
 		return sw.compared(l, syntax.Comparisons[x.ComparisonType], x.FirstExpression, x.SecondExpression)
 	case *ast.BooleanTernaryExpression:
-		in := sw.compared(l, ">=", x.FirstExpression, x.SecondExpression).and(sw.compared(l, "<=", x.FirstExpression, x.ThirdExpression))
+		in := sw.compared(l, ">=", x.FirstExpression,
+			x.SecondExpression).and(sw.compared(l, "<=", x.FirstExpression, x.ThirdExpression))
 		if x.TernaryExpressionType == "Between" {
 			return in
 		}
@@ -192,13 +202,15 @@ func plainScalar(node ast.ScalarExpression) ast.ScalarExpression {
 // is tells whether a node is the line's column.
 func (l *valueLine) is(node ast.ScalarExpression) bool {
 	x, ok := plainScalar(node).(*ast.ColumnReferenceExpression)
-	return ok && x.MultiPartIdentifier != nil && len(x.MultiPartIdentifier.Identifiers) == 1 && strings.EqualFold(x.MultiPartIdentifier.Identifiers[0].Value, l.column.Name)
+	return ok && x.MultiPartIdentifier != nil && len(x.MultiPartIdentifier.Identifiers) == 1 &&
+		strings.EqualFold(x.MultiPartIdentifier.Identifiers[0].Value, l.column.Name)
 }
 
 // isConstant tells whether a node has the same value always.
 func isConstant(node ast.ScalarExpression) bool {
 	switch x := plainScalar(node).(type) {
-	case *ast.IntegerLiteral, *ast.NumericLiteral, *ast.RealLiteral, *ast.StringLiteral, *ast.BinaryLiteral, *ast.MoneyLiteral:
+	case *ast.IntegerLiteral, *ast.NumericLiteral, *ast.RealLiteral, *ast.StringLiteral, *ast.BinaryLiteral,
+		*ast.MoneyLiteral:
 		return true
 	case *ast.UnaryExpression:
 		return isConstant(x.Expression)
@@ -252,8 +264,8 @@ func (sw *switching) compared(l *valueLine, op string, a, b ast.ScalarExpression
 	}}
 }
 
-// constant is the value of a constant as the column stores it, when it has that very value there: a column of whole numbers is not
-// compared with 1.5, nor one of datetime with fractions that it has not.
+// constant is the value of a constant as the column stores it, when it has that very value there: a column of whole
+// numbers is not compared with 1.5, nor one of datetime with fractions that it has not.
 func (sw *switching) constant(l *valueLine, node ast.ScalarExpression) (string, bool) {
 	v, err := sw.d.s.boundaryValue(sw.d.ctx, node)
 	if err != nil || v.value == nil {

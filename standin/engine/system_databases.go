@@ -33,8 +33,8 @@ func (inst *Instance) tempDBFiles(ctx context.Context) ([]metadata.File, error) 
 	return inst.systemFiles("tempdb"), nil
 }
 
-// msdbFiles are the files of msdb: those to which a restore has moved it, or was moving it when the server ended. It took the first
-// ones away; where these are there, they count, wherever the folder was when master noted its place.
+// msdbFiles are the files of msdb: those to which a restore has moved it, or was moving it when the server ended. It
+// took the first ones away; where these are there, they count, wherever the folder was when master noted its place.
 func (inst *Instance) msdbFiles(ctx context.Context) ([]metadata.File, error) {
 	infos, err := inst.readDatabases(ctx)
 	if err != nil {

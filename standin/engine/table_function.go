@@ -39,7 +39,15 @@ func (s *Session) returnedTable(ctx context.Context, ret ast.FunctionReturnType)
 }
 
 // multiStatement binds a multi-statement table-valued function: a virtual table whose arguments are the function's.
-func (b *binder) multiStatement(sc *scope, space int32, sch *metadata.Catalog, o *metadata.Object, args []ast.ScalarExpression, alias string, names []*ast.Identifier) string {
+func (b *binder) multiStatement(
+	sc *scope,
+	space int32,
+	sch *metadata.Catalog,
+	o *metadata.Object,
+	args []ast.ScalarExpression,
+	alias string,
+	names []*ast.Identifier,
+) string {
 	b.require("SELECT", space, sch, o)
 	_, node, perr := parseModule(o)
 	if perr != nil {
@@ -131,7 +139,12 @@ func (s *Session) functionRows(ctx context.Context, key string, raw []any) ([]td
 	return columns, rows, err
 }
 
-func (s *Session) runTableFunction(ctx context.Context, m moduleParts, f *frame, raw []any) ([]tds.Column, [][]any, error) {
+func (s *Session) runTableFunction(
+	ctx context.Context,
+	m moduleParts,
+	f *frame,
+	raw []any,
+) ([]tds.Column, [][]any, error) {
 	for i, p := range m.parameters {
 		var t sqltype.Type
 		b := newBinder(ctx, s, s.db.ID())
@@ -189,11 +202,21 @@ func (s *Session) allRows(ctx context.Context, name string, o *metadata.Object) 
 	return p.columns, rows, err
 }
 
-// refusedFunctions are documented table-valued functions that the stand-in does not have: they are refused by name, not as unknown.
-var refusedFunctions = map[string]bool{"fn_dblog": true, "fn_dump_dblog": true, "fn_trace_gettable": true, "fn_xe_file_target_read_file": true, "fn_get_audit_file": true,
+// refusedFunctions are documented table-valued functions that the stand-in does not have: they are refused by name, not
+// as unknown.
+var refusedFunctions = map[string]bool{
+	"fn_dblog":                    true,
+	"fn_dump_dblog":               true,
+	"fn_trace_gettable":           true,
+	"fn_xe_file_target_read_file": true,
+	"fn_get_audit_file":           true,
 
-	"dm_db_page_info": true, "dm_fts_parser": true, "fn_validate_plan_guide": true, "fn_get_sql": true,
-	"dm_exec_cursors": true}
+	"dm_db_page_info":        true,
+	"dm_fts_parser":          true,
+	"fn_validate_plan_guide": true,
+	"fn_get_sql":             true,
+	"dm_exec_cursors":        true,
+}
 
 // splitType is the type of what STRING_SPLIT gives: Unicode where an argument is, as long as the text
 // (docs/t-sql/functions/string-split-transact-sql.md, Remarks).
@@ -212,7 +235,13 @@ func splitType(args []expr) sqltype.Type {
 }
 
 // tableFunction binds a system table function with its arguments.
-func (b *binder) tableFunction(sc *scope, name objectName, args []ast.ScalarExpression, alias string, names []*ast.Identifier) string {
+func (b *binder) tableFunction(
+	sc *scope,
+	name objectName,
+	args []ast.ScalarExpression,
+	alias string,
+	names []*ast.Identifier,
+) string {
 	schema := name.schema
 	if schema == "" {
 		schema = "sys"

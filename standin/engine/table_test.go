@@ -22,14 +22,20 @@ func testDB(t *testing.T) (*server, *conn) {
 func TestTypesComeBackAsTheyWent(t *testing.T) {
 	g := NewWithT(t)
 	_, c := testDB(t)
-	c.exec(`CREATE TABLE t (id int PRIMARY KEY, a bit, b tinyint, c smallint, d bigint, e decimal(18,4), f money, g float, h real, i char(5), j varchar(max), k nchar(5), l nvarchar(50),
-		m binary(3), n varbinary(max), o uniqueidentifier, p date, q time(3), r datetime, s datetime2(3), u smalldatetime, v datetimeoffset(0), w xml, x rowversion, y numeric(5,1), z smallmoney)`)
-	c.exec(`INSERT INTO t (id, a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, u, v, w, y, z) VALUES (1, 1, 255, -32768, 9223372036854775807, -1.23456, 12.3456, 1.5, 2.5, 'ab', 'x', N'é', N'日本',
-		0x01, 0x0102, '6F9619FF-8B86-D011-B42D-00C04FC964FF', '2024-02-29', '10:11:12.1239', '2024-01-01 10:00:00.005', '2024-01-01 10:00:00.0006', '2024-01-01 10:00:31', '2024-01-01 10:00:00 +02:00', '<a/>', 1.25, -1)`)
+	c.exec(
+		`CREATE TABLE t (id int PRIMARY KEY, a bit, b tinyint, c smallint, d bigint, e decimal(18,4), f money, g float, h real, i char(5), j varchar(max), k nchar(5), l nvarchar(50),
+		m binary(3), n varbinary(max), o uniqueidentifier, p date, q time(3), r datetime, s datetime2(3), u smalldatetime, v datetimeoffset(0), w xml, x rowversion, y numeric(5,1), z smallmoney)`,
+	)
+	c.exec(
+		`INSERT INTO t (id, a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, u, v, w, y, z) VALUES (1, 1, 255, -32768, 9223372036854775807, -1.23456, 12.3456, 1.5, 2.5, 'ab', 'x', N'é', N'日本',
+		0x01, 0x0102, '6F9619FF-8B86-D011-B42D-00C04FC964FF', '2024-02-29', '10:11:12.1239', '2024-01-01 10:00:00.005', '2024-01-01 10:00:00.0006', '2024-01-01 10:00:31', '2024-01-01 10:00:00 +02:00', '<a/>', 1.25, -1)`,
+	)
 	g.Expect(c.rows(`SELECT CONCAT(a,'|',b,'|',c,'|',d,'|',e,'|',f,'|',g,'|',h,'|',i,'|',j,'|',k,'|',l), CONVERT(varchar(10), m, 1), CONVERT(varchar(10), n, 1), CAST(o AS char(36)), CAST(p AS varchar(10)),
-		CAST(q AS varchar(20)), CONVERT(varchar(30), r, 121), CAST(s AS varchar(30)), CONVERT(varchar(30), u, 120), CAST(v AS varchar(40)), CAST(w AS nvarchar(10)), DATALENGTH(x), y, z FROM t`)).To(Equal([]string{
-		"1|255|-32768|9223372036854775807|-1.2346|12.35|1.5|2.5|ab   |x|é    |日本|0x010000|0x0102|6F9619FF-8B86-D011-B42D-00C04FC964FF|2024-02-29|10:11:12.124|2024-01-01 10:00:00.007|" +
-			"2024-01-01 10:00:00.001|2024-01-01 10:01:00|2024-01-01 10:00:00 +02:00|<a/>|8|1.3|-1.0000"}))
+		CAST(q AS varchar(20)), CONVERT(varchar(30), r, 121), CAST(s AS varchar(30)), CONVERT(varchar(30), u, 120), CAST(v AS varchar(40)), CAST(w AS nvarchar(10)), DATALENGTH(x), y, z FROM t`)).
+		To(Equal([]string{
+			"1|255|-32768|9223372036854775807|-1.2346|12.35|1.5|2.5|ab   |x|é    " +
+				"|日本|0x010000|0x0102|6F9619FF-8B86-D011-B42D-00C04FC964FF|2024-02-29|10:11:12.124|2024-01-01 10:00:00.007|" +
+				"2024-01-01 10:00:00.001|2024-01-01 10:01:00|2024-01-01 10:00:00 +02:00|<a/>|8|1.3|-1.0000"}))
 	c.exec("INSERT INTO t (id) VALUES (2)")
 	g.Expect(c.one("SELECT COUNT(*) FROM t WHERE a IS NULL AND j IS NULL AND w IS NULL AND id = 2")).To(Equal(int64(1)))
 	c.exec("UPDATE t SET e = e * 2, l = l + N'!' WHERE id = 1")
@@ -40,7 +46,9 @@ func TestTypesComeBackAsTheyWent(t *testing.T) {
 func TestRefusedByName(t *testing.T) {
 	_, c := testDB(t)
 	c.exec("CREATE TABLE t (a int)")
-	for _, statement := range []string{"DBCC SHOWCONTIG", "DBCC OUTPUTBUFFER (1)", "SELECT * FROM fn_dblog(NULL, NULL)", "EXEC sp_setnetname 'a', 'b'", "SELECT ENCRYPTBYPASSPHRASE('a', 'b')", "CREATE DATABASE ENCRYPTION KEY WITH ALGORITHM = AES_256",
+	for _, statement := range []string{"DBCC SHOWCONTIG", "DBCC OUTPUTBUFFER (1)", "SELECT * FROM fn_dblog(NULL, NULL)",
+		"EXEC sp_setnetname 'a', 'b'", "SELECT ENCRYPTBYPASSPHRASE('a', 'b')",
+		"CREATE DATABASE ENCRYPTION KEY WITH ALGORITHM = AES_256",
 		"DECLARE @x xml = '<a/>'; SELECT @x.exist('/a instance of element()')"} {
 		c.fails(40517, statement)
 	}
@@ -49,8 +57,12 @@ func TestRefusedByName(t *testing.T) {
 func TestConstraints(t *testing.T) {
 	g := NewWithT(t)
 	_, c := testDB(t)
-	c.exec(`CREATE TABLE p (id int NOT NULL CONSTRAINT pk_p PRIMARY KEY, code varchar(10) NULL CONSTRAINT uq_p UNIQUE, qty int NOT NULL CONSTRAINT df_q DEFAULT (7) CONSTRAINT ck_q CHECK (qty > 0))`)
-	c.exec(`CREATE TABLE ch (id int IDENTITY(10,5) PRIMARY KEY, pid int NULL CONSTRAINT fk_ch REFERENCES p(id) ON DELETE CASCADE, CONSTRAINT ck_t CHECK (pid <> 99))`)
+	c.exec(
+		`CREATE TABLE p (id int NOT NULL CONSTRAINT pk_p PRIMARY KEY, code varchar(10) NULL CONSTRAINT uq_p UNIQUE, qty int NOT NULL CONSTRAINT df_q DEFAULT (7) CONSTRAINT ck_q CHECK (qty > 0))`,
+	)
+	c.exec(
+		`CREATE TABLE ch (id int IDENTITY(10,5) PRIMARY KEY, pid int NULL CONSTRAINT fk_ch REFERENCES p(id) ON DELETE CASCADE, CONSTRAINT ck_t CHECK (pid <> 99))`,
+	)
 	c.exec("INSERT INTO p (id, code) VALUES (1, 'a'), (2, 'b')")
 	g.Expect(c.one("SELECT qty FROM p WHERE id = 1")).To(Equal(int64(7)))
 	c.fails(2627, "INSERT INTO p (id, code) VALUES (1, 'z')")
@@ -113,17 +125,25 @@ func TestIdentity(t *testing.T) {
 
 func TestQueries(t *testing.T) {
 	_, c := testDB(t)
-	c.exec("CREATE TABLE a (id int PRIMARY KEY, name varchar(10), grp int, price decimal(9,2)); CREATE TABLE b (id int PRIMARY KEY, aid int, note nvarchar(20))")
-	c.exec("INSERT INTO a VALUES (1,'one',1,1.50),(2,'two',1,2.50),(3,'three',2,3.00),(4,'four',NULL,NULL); INSERT INTO b VALUES (1,1,'x'),(2,1,'y'),(3,3,'z'),(4,9,'w')")
+	c.exec(
+		"CREATE TABLE a (id int PRIMARY KEY, name varchar(10), grp int, price decimal(9,2)); CREATE TABLE b (id int " +
+			"PRIMARY KEY, aid int, note nvarchar(20))",
+	)
+	c.exec(
+		"INSERT INTO a VALUES (1,'one',1,1.50),(2,'two',1,2.50),(3,'three',2,3.00),(4,'four',NULL,NULL); INSERT INTO b " +
+			"VALUES (1,1,'x'),(2,1,'y'),(3,3,'z'),(4,9,'w')",
+	)
 	c.exec("CREATE VIEW v AS SELECT grp, SUM(price) AS total, COUNT(*) AS n FROM a GROUP BY grp")
 	for _, q := range []struct {
 		text string
 		want []string
 	}{
 		{"SELECT a.name, b.note FROM a JOIN b ON b.aid = a.id ORDER BY b.id", []string{"one|x", "one|y", "three|z"}},
-		{"SELECT a.name, b.note FROM a LEFT JOIN b ON b.aid = a.id WHERE b.id IS NULL ORDER BY a.id", []string{"two|<nil>", "four|<nil>"}},
+		{"SELECT a.name, b.note FROM a LEFT JOIN b ON b.aid = a.id WHERE b.id IS NULL ORDER BY a.id",
+			[]string{"two|<nil>", "four|<nil>"}},
 		{"SELECT a.name, b.note FROM a FULL JOIN b ON b.aid = a.id WHERE a.id IS NULL", []string{"<nil>|w"}},
-		{"SELECT grp, COUNT(*), SUM(price), AVG(price), MIN(name), MAX(name) FROM a GROUP BY grp ORDER BY grp", []string{"<nil>|1|<nil>|<nil>|four|four", "1|2|4.00|2.000000|one|two", "2|1|3.00|3.000000|three|three"}},
+		{"SELECT grp, COUNT(*), SUM(price), AVG(price), MIN(name), MAX(name) FROM a GROUP BY grp ORDER BY grp",
+			[]string{"<nil>|1|<nil>|<nil>|four|four", "1|2|4.00|2.000000|one|two", "2|1|3.00|3.000000|three|three"}},
 		{"SELECT grp FROM a GROUP BY grp HAVING COUNT(*) > 1", []string{"1"}},
 		{"SELECT TOP 2 name FROM a ORDER BY price DESC", []string{"three", "two"}},
 		{"SELECT TOP (50) PERCENT id FROM a ORDER BY id", []string{"1", "2"}},
@@ -131,12 +151,16 @@ func TestQueries(t *testing.T) {
 		{"SELECT DISTINCT grp FROM a WHERE grp IS NOT NULL ORDER BY grp DESC", []string{"2", "1"}},
 		{"SELECT name FROM a WHERE id IN (SELECT aid FROM b) ORDER BY name", []string{"one", "three"}},
 		{"SELECT name FROM a WHERE EXISTS (SELECT 1 FROM b WHERE b.aid = a.id AND b.note = N'Z')", []string{"three"}},
-		{"SELECT name, (SELECT COUNT(*) FROM b WHERE b.aid = a.id) AS n FROM a ORDER BY n DESC, name", []string{"one|2", "three|1", "four|0", "two|0"}},
-		{"WITH c AS (SELECT id, name FROM a WHERE grp = 1) SELECT c.name FROM c JOIN b ON b.aid = c.id ORDER BY b.id", []string{"one", "one"}},
+		{"SELECT name, (SELECT COUNT(*) FROM b WHERE b.aid = a.id) AS n FROM a ORDER BY n DESC, name",
+			[]string{"one|2", "three|1", "four|0", "two|0"}},
+		{"WITH c AS (SELECT id, name FROM a WHERE grp = 1) SELECT c.name FROM c JOIN b ON b.aid = c.id ORDER BY b.id",
+			[]string{"one", "one"}},
 		{"WITH n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 4) SELECT i FROM n", []string{"1", "2", "3", "4"}},
 		{"SELECT id FROM a UNION SELECT aid FROM b ORDER BY 1", []string{"1", "2", "3", "4", "9"}},
-		{"SELECT id FROM a EXCEPT SELECT aid FROM b", []string{"2", "4"}}, {"SELECT id FROM a INTERSECT SELECT aid FROM b", []string{"1", "3"}},
-		{"SELECT id, ROW_NUMBER() OVER (PARTITION BY grp ORDER BY id DESC) FROM a WHERE grp = 1 ORDER BY id", []string{"1|2", "2|1"}},
+		{"SELECT id FROM a EXCEPT SELECT aid FROM b", []string{"2", "4"}},
+		{"SELECT id FROM a INTERSECT SELECT aid FROM b", []string{"1", "3"}},
+		{"SELECT id, ROW_NUMBER() OVER (PARTITION BY grp ORDER BY id DESC) FROM a WHERE grp = 1 ORDER BY id",
+			[]string{"1|2", "2|1"}},
 		{"SELECT id, SUM(price) OVER (ORDER BY id) FROM a WHERE price IS NOT NULL", []string{"1|1.50", "2|4.00", "3|7.00"}},
 		{"SELECT id, LAG(id, 1, 0) OVER (ORDER BY id) FROM a", []string{"1|0", "2|1", "3|2", "4|3"}},
 		{"SELECT * FROM (VALUES (1, N'x'), (2, N'y')) v(n, t)", []string{"1|x", "2|y"}},
@@ -144,8 +168,10 @@ func TestQueries(t *testing.T) {
 		{"SELECT x.name FROM (SELECT name, id FROM a) x WHERE x.id = 2", []string{"two"}},
 		{"SELECT value FROM STRING_SPLIT('a,b', ',')", []string{"a", "b"}},
 		{"SELECT COUNT(DISTINCT grp), COUNT(grp), COUNT(*) FROM a", []string{"2|3|4"}},
-		{"SELECT CASE WHEN grp IS NULL THEN 'none' ELSE CAST(grp AS varchar(5)) END FROM a ORDER BY id", []string{"1", "1", "2", "none"}},
-		{"SELECT name FROM d.dbo.a WHERE id = 1", []string{"one"}}, {"SELECT dbo.a.name FROM dbo.a WHERE dbo.a.id = 1", []string{"one"}},
+		{"SELECT CASE WHEN grp IS NULL THEN 'none' ELSE CAST(grp AS varchar(5)) END FROM a ORDER BY id",
+			[]string{"1", "1", "2", "none"}},
+		{"SELECT name FROM d.dbo.a WHERE id = 1", []string{"one"}},
+		{"SELECT dbo.a.name FROM dbo.a WHERE dbo.a.id = 1", []string{"one"}},
 		{"SELECT name AS n FROM a ORDER BY n", []string{"four", "one", "three", "two"}},
 		{"SELECT grp + 1 AS g, COUNT(*) FROM a WHERE grp IS NOT NULL GROUP BY grp + 1 ORDER BY g", []string{"2|2", "3|1"}},
 		{"SELECT STDEV(price) FROM a WHERE id < 3", []string{"0.7071067811865476"}},
@@ -172,12 +198,16 @@ func TestChanges(t *testing.T) {
 	c.exec("UPDATE a SET v = b.v FROM a JOIN b ON b.id = a.id WHERE a.id > 1")
 	g.Expect(c.rows("SELECT v FROM a ORDER BY id")).To(Equal([]string{"1", "20", "30"}))
 	c.exec("UPDATE x SET v += 1 FROM a AS x WHERE x.id = 1")
-	g.Expect(c.rows("UPDATE a SET v = v + 1 OUTPUT deleted.v, inserted.v, inserted.n WHERE id < 3")).To(Equal([]string{"2|3|a", "20|21|b"}))
+	g.Expect(c.rows("UPDATE a SET v = v + 1 OUTPUT deleted.v, inserted.v, inserted.n WHERE id < 3")).
+		To(Equal([]string{"2|3|a", "20|21|b"}))
 	g.Expect(c.rows("UPDATE TOP (1) a SET v = 0 OUTPUT inserted.id WHERE v > 0")).To(HaveLen(1))
 	g.Expect(c.rows("DELETE FROM a OUTPUT deleted.id WHERE id = 2")).To(Equal([]string{"2"}))
 	c.exec("DELETE a FROM a JOIN b ON b.id = a.id WHERE b.v = 30")
 	g.Expect(c.rows("SELECT id FROM a")).To(Equal([]string{"1"}))
-	c.exec("DECLARE @t TABLE (id int, v int); INSERT INTO b OUTPUT inserted.id, inserted.v INTO @t VALUES (50, 5); INSERT INTO a (id, v) SELECT id, v FROM @t")
+	c.exec(
+		"DECLARE @t TABLE (id int, v int); INSERT INTO b OUTPUT inserted.id, inserted.v INTO @t VALUES (50, 5); INSERT " +
+			"INTO a (id, v) SELECT id, v FROM @t",
+	)
 	g.Expect(c.one("SELECT v FROM a WHERE id = 50")).To(Equal(int64(5)))
 	c.exec("SELECT id, v INTO c FROM b")
 	g.Expect(c.one("SELECT COUNT(*) FROM c")).To(Equal(int64(4)))
@@ -246,7 +276,8 @@ func TestWhetherAnApplicationLockIsFree(t *testing.T) {
 	s := newServer(t)
 	c, other := s.conn("master"), s.conn("master")
 	c.exec("EXEC sp_getapplock 'Form', 'Shared', 'Session'")
-	for mode, free := range map[string]any{"Shared": int64(1), "INTENTSHARED": int64(1), "Exclusive": int64(0), "IntentExclusive": int64(0)} {
+	for mode, free := range map[string]any{"Shared": int64(1), "INTENTSHARED": int64(1), "Exclusive": int64(0),
+		"IntentExclusive": int64(0)} {
 		g.Expect(other.one("SELECT APPLOCK_TEST('public', 'Form', @p1, 'Session')", mode)).To(Equal(free), mode)
 	}
 	g.Expect(c.one("SELECT APPLOCK_TEST('public', 'Form', 'Exclusive', 'Session')")).To(Equal(int64(1)))

@@ -41,7 +41,11 @@ func (s *Session) tableType(ctx context.Context, name objectName) *metadata.Obje
 }
 
 // tableOfDefinition makes a table that lives as long as the running batch or module.
-func (s *Session) tableOfDefinition(ctx context.Context, variable string, def *ast.TableDefinition) (*metadata.Object, error) {
+func (s *Session) tableOfDefinition(
+	ctx context.Context,
+	variable string,
+	def *ast.TableDefinition,
+) (*metadata.Object, error) {
 	var o *metadata.Object
 	full := objectName{name: variableTableName(variable, s.frame())}
 	err := s.changeSchema(ctx, full, func(d *ddl) (err error) {
@@ -60,7 +64,12 @@ func (s *Session) tableOfDefinition(ctx context.Context, variable string, def *a
 }
 
 // typedTable makes an empty table of a type for a variable or parameter of the frame f.
-func (s *Session) typedTable(ctx context.Context, f *frame, variable string, t *metadata.Object) (*metadata.Object, error) {
+func (s *Session) typedTable(
+	ctx context.Context,
+	f *frame,
+	variable string,
+	t *metadata.Object,
+) (*metadata.Object, error) {
 	batch, node, perr := parseModule(t)
 	if perr != nil {
 		return nil, perr
@@ -119,9 +128,15 @@ func (s *Session) declareTyped(ctx context.Context, name string, d *ast.DeclareV
 	return true, nil
 }
 
-// tableArgument makes the variable of a parameter of a table type: the caller's table, the rows that a client has sent, or
-// no rows (docs/relational-databases/tables/use-table-valued-parameters-database-engine.md).
-func (s *Session) tableArgument(ctx context.Context, f *frame, name string, t *metadata.Object, a *argument) (*variable, error) {
+// tableArgument makes the variable of a parameter of a table type: the caller's table, the rows that a client has sent,
+// or no rows (docs/relational-databases/tables/use-table-valued-parameters-database-engine.md).
+func (s *Session) tableArgument(
+	ctx context.Context,
+	f *frame,
+	name string,
+	t *metadata.Object,
+	a *argument,
+) (*variable, error) {
 	v := &variable{name: name, typ: t.Table.Columns[0].Type, tableType: t, readOnly: true}
 	f.variables[lower(name)] = v
 	if a != nil && a.table != nil && a.table.table != nil {

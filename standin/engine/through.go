@@ -37,7 +37,14 @@ func (b *binder) changeThrough(verb string, target ast.TableReference) *through 
 			if c.recursive {
 				b.fail(4403, name.name)
 			}
-			return &through{name: c.name, cte: true, query: c.node.QueryExpression, names: c.node.Columns, space: b.s.db.ID(), prepare: func() func() { return func() {} }}
+			return &through{
+				name:    c.name,
+				cte:     true,
+				query:   c.node.QueryExpression,
+				names:   c.node.Columns,
+				space:   b.s.db.ID(),
+				prepare: func() func() { return func() {} },
+			}
 		}
 	}
 	if name.server != "" || b.s.pseudoTable(name) != nil {
@@ -119,8 +126,8 @@ func (t *through) columnName(i int, o output) string {
 	return o.name
 }
 
-// locate finds the space of the table behind a common table expression, which can be that of a temporary table or a table
-// variable: the whole statement is bound for it.
+// locate finds the space of the table behind a common table expression, which can be that of a temporary table or a
+// table variable: the whole statement is bound for it.
 func (b *binder) locate(t *through, wanted []string) {
 	if !t.cte || t.located {
 		return
@@ -144,8 +151,8 @@ func (b *binder) queryThrough(t *through, options queryOptions) boundQuery {
 	return b.query(&scope{}, t.query, options)
 }
 
-// bindThrough makes c a change of the base table of a view or common table expression, which becomes a source of sc. wanted
-// are the columns that the statement sets. It returns the source's SQL.
+// bindThrough makes c a change of the base table of a view or common table expression, which becomes a source of sc.
+// wanted are the columns that the statement sets. It returns the source's SQL.
 func (b *binder) bindThrough(c *change, sc *scope, t *through, verb, alias string, wanted []string) string {
 	b.locate(t, wanted)
 	var base *source

@@ -21,7 +21,12 @@ const everywhere = -1
 // traceFlags is DBCC TRACEON and TRACEOFF.
 func (s *Session) traceFlags(ctx context.Context, n *ast.DbccStatement) error {
 	if s.require(ctx, Permission{Name: "CONTROL SERVER"}) != nil {
-		return &sqlerr.Error{Number: 2571, Class: 14, State: 3, Message: "User '" + s.login.Name + "' does not have permission to run DBCC " + strings.ToUpper(n.Command) + "."}
+		return &sqlerr.Error{
+			Number:  2571,
+			Class:   14,
+			State:   3,
+			Message: "User '" + s.login.Name + "' does not have permission to run DBCC " + strings.ToUpper(n.Command) + ".",
+		}
 	}
 	for _, l := range n.Literals {
 		v, err := s.evaluateInt(ctx, l.Value)
@@ -51,7 +56,8 @@ func (s *Session) traceStatus(ctx context.Context, n *ast.DbccStatement, w tds.W
 		flags = s.inst.traceFlagsOn()
 	}
 	slices.Sort(flags)
-	if err := w.Columns([]tds.Column{Column("TraceFlag", sqltype.SmallIntType), Column("Status", sqltype.SmallIntType), Column("Global", sqltype.SmallIntType), Column("Session", sqltype.SmallIntType)}); err != nil {
+	if err := w.Columns([]tds.Column{Column("TraceFlag", sqltype.SmallIntType), Column("Status", sqltype.SmallIntType),
+		Column("Global", sqltype.SmallIntType), Column("Session", sqltype.SmallIntType)}); err != nil {
 		return err
 	}
 	for _, f := range flags {

@@ -199,8 +199,8 @@ func (s *Session) commitAll(ctx context.Context) error {
 	return first
 }
 
-// AfterCommit runs f when all that the session's transaction did can be seen by others: at once outside a transaction, and
-// never when the transaction, or its part that f was given in, is rolled back.
+// AfterCommit runs f when all that the session's transaction did can be seen by others: at once outside a transaction,
+// and never when the transaction, or its part that f was given in, is rolled back.
 func (s *Session) AfterCommit(f func()) {
 	if s.count == 0 {
 		f()
@@ -284,8 +284,9 @@ func (s *Session) saveTransaction(ctx context.Context, name string) error {
 	return nil
 }
 
-// rollbackTo is ROLLBACK TRANSACTION name, where name is a savepoint, or the name of the outermost transaction. The names know case whatever
-// the collation (docs/t-sql/language-elements/begin-transaction-transact-sql.md, save-transaction-transact-sql.md).
+// rollbackTo is ROLLBACK TRANSACTION name, where name is a savepoint, or the name of the outermost transaction. The
+// names know case whatever the collation (docs/t-sql/language-elements/begin-transaction-transact-sql.md,
+// save-transaction-transact-sql.md).
 func (s *Session) rollbackTo(ctx context.Context, name string) error {
 	if s.count == 0 {
 		return sqlerr.New(3903, 1)

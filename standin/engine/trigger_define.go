@@ -63,7 +63,13 @@ func (s *Session) compileTrigger(ctx context.Context, name, table objectName, m 
 	return s.compileModule(ctx, name.name, moduleParts{body: m.body}, &triggerFrame{table: on, updated: map[int32]bool{}})
 }
 
-func (d *ddl) defineTrigger(name, table objectName, events []string, instead, notForReplication bool, mode moduleMode, st syntax.Statement) error {
+func (d *ddl) defineTrigger(
+	name, table objectName,
+	events []string,
+	instead, notForReplication bool,
+	mode moduleMode,
+	st syntax.Statement,
+) error {
 	o, err := d.triggered(table, instead)
 	if err != nil {
 		return err
@@ -83,7 +89,8 @@ func (d *ddl) defineTrigger(name, table objectName, events []string, instead, no
 	if instead {
 		for _, other := range d.sch.Children(o.ID) {
 			for _, event := range events {
-				if other != old && other.Kind == metadata.KindTrigger && other.Properties[metadata.InsteadOf] != "" && strings.Contains(other.Properties[metadata.TriggerEvents], event) {
+				if other != old && other.Kind == metadata.KindTrigger && other.Properties[metadata.InsteadOf] != "" &&
+					strings.Contains(other.Properties[metadata.TriggerEvents], event) {
 					return sqlerr.New(2111, 1, name.name, table.String(), event)
 				}
 			}
@@ -97,7 +104,9 @@ func (d *ddl) defineTrigger(name, table objectName, events []string, instead, no
 	if err := d.define(trigger, st); err != nil {
 		return err
 	}
-	trigger.Properties, trigger.NotForReplication = map[string]string{metadata.TriggerEvents: strings.Join(events, ",")}, notForReplication
+	trigger.Properties, trigger.NotForReplication = map[string]string{
+		metadata.TriggerEvents: strings.Join(events, ","),
+	}, notForReplication
 	if instead {
 		trigger.Properties[metadata.InsteadOf] = "1"
 	}

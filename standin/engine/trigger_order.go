@@ -16,13 +16,22 @@ import (
 // (docs/relational-databases/system-stored-procedures/sp-settriggerorder-transact-sql.md).
 func installTriggerOrder(r *Registry) {
 	r.Procedure(Procedure{Name: "sp_settriggerorder", Parameters: []Parameter{
-		{Name: "@triggername", Type: sqltype.NVarCharOf(517), Required: true}, {Name: "@order", Type: sqltype.Type{Kind: sqltype.VarChar, Length: 10}, Required: true},
-		{Name: "@stmttype", Type: sqltype.Type{Kind: sqltype.VarChar, Length: 50}, Required: true}, {Name: "@namespace", Type: sqltype.Type{Kind: sqltype.VarChar, Length: 10}}}, Run: setTriggerOrder})
+		{
+			Name:     "@triggername",
+			Type:     sqltype.NVarCharOf(517),
+			Required: true,
+		}, {Name: "@order", Type: sqltype.Type{Kind: sqltype.VarChar, Length: 10}, Required: true},
+		{
+			Name:     "@stmttype",
+			Type:     sqltype.Type{Kind: sqltype.VarChar, Length: 50},
+			Required: true,
+		}, {Name: "@namespace", Type: sqltype.Type{Kind: sqltype.VarChar, Length: 10}}}, Run: setTriggerOrder})
 }
 
 func setTriggerOrder(ctx context.Context, c *ProcCall) error {
 	order, event := strings.ToLower(c.String("@order")), strings.ToUpper(c.String("@stmttype"))
-	scope, known := map[string]string{"": metadata.NormalScope, "DATABASE": metadata.DatabaseScope, "SERVER": metadata.ServerScope}[strings.ToUpper(c.String("@namespace"))]
+	scope, known := map[string]string{"": metadata.NormalScope, "DATABASE": metadata.DatabaseScope,
+		"SERVER": metadata.ServerScope}[strings.ToUpper(c.String("@namespace"))]
 	if !known || order != "first" && order != "last" && order != "none" {
 		return sqlerr.New(15600, 1, "sys.sp_settriggerorder")
 	}

@@ -27,14 +27,16 @@ type triggerFrame struct {
 	data any
 }
 
-// triggersOf are the enabled triggers of a table for INSERT, UPDATE or DELETE, in the order of sp_settriggerorder and then of their making.
+// triggersOf are the enabled triggers of a table for INSERT, UPDATE or DELETE, in the order of sp_settriggerorder and
+// then of their making.
 func (b *binder) triggersOf(sch *metadata.Catalog, obj *metadata.Object, verb string) []*metadata.Object {
 	var out []*metadata.Object
 	if obj.Kind != metadata.KindTable {
 		return nil
 	}
 	for _, o := range sch.Children(obj.ID) {
-		if o.Kind == metadata.KindTrigger && !o.Disabled && !b.s.spares(o) && o.Properties[metadata.InsteadOf] == "" && strings.Contains(o.Properties[metadata.TriggerEvents], verb) {
+		if o.Kind == metadata.KindTrigger && !o.Disabled && !b.s.spares(o) && o.Properties[metadata.InsteadOf] == "" &&
+			strings.Contains(o.Properties[metadata.TriggerEvents], verb) {
 			out = append(out, o)
 		}
 	}
@@ -91,7 +93,9 @@ func (s *Session) changeAndFire(ctx context.Context, p *plan, w tds.Writer) erro
 			}
 		}
 		for _, t := range p.dml.triggers {
-			if !strings.Contains(t.Properties[metadata.TriggerEvents], verb) || p.dml.verb == "MERGE" && !p.dml.rows.acts(verb) || s.firing(t, s.inst.DatabaseByID(p.dml.space)) {
+			if !strings.Contains(t.Properties[metadata.TriggerEvents], verb) ||
+				p.dml.verb == "MERGE" && !p.dml.rows.acts(verb) ||
+				s.firing(t, s.inst.DatabaseByID(p.dml.space)) {
 				continue
 			}
 			s.rowCount = int64(len(changed))
@@ -113,8 +117,8 @@ func (r *rowwise) acts(verb string) bool {
 	return false
 }
 
-// firing tells whether a trigger's own statements would fire it again, which RECURSIVE_TRIGGERS OFF keeps from happening. Objects of several
-// databases have the same numbers; a trigger runs in its own.
+// firing tells whether a trigger's own statements would fire it again, which RECURSIVE_TRIGGERS OFF keeps from
+// happening. Objects of several databases have the same numbers; a trigger runs in its own.
 func (s *Session) firing(t *metadata.Object, db *Database) bool {
 	f := s.frame()
 	return f != nil && f.trigger != nil && f.objectID == t.ID && s.db == db
@@ -139,7 +143,14 @@ func (s *Session) fire(ctx context.Context, p *plan, t *metadata.Object, rows []
 }
 
 // runTrigger runs a trigger's statements in a database, after ready.
-func (s *Session) runTrigger(ctx context.Context, t *metadata.Object, trigger *triggerFrame, db *Database, ready func() error, w tds.Writer) error {
+func (s *Session) runTrigger(
+	ctx context.Context,
+	t *metadata.Object,
+	trigger *triggerFrame,
+	db *Database,
+	ready func() error,
+	w tds.Writer,
+) error {
 	if s.nest >= maxNesting {
 		return sqlerr.New(217, 1, maxNesting)
 	}
@@ -209,12 +220,23 @@ func (s *Session) frameTable(ctx context.Context, name string, columns []*metada
 	return o, err
 }
 
-func (s *Session) fillImage(o *metadata.Object, image []*metadata.Column, rows []*foundRow, values func(*foundRow) []any) error {
+func (s *Session) fillImage(
+	o *metadata.Object,
+	image []*metadata.Column,
+	rows []*foundRow,
+	values func(*foundRow) []any,
+) error {
 	names, marks := make([]string, len(image)), make([]string, len(image))
 	for i, c := range image {
 		names[i], marks[i] = metadata.ColumnName(c.ID), "?"
 	}
-	text := "INSERT INTO main." + o.StorageName() + " (" + strings.Join(names, ", ") + ") VALUES (" + strings.Join(marks, ", ") + ")"
+	text := "INSERT INTO main." + o.StorageName() + " (" + strings.Join(
+		names,
+		", ",
+	) + ") VALUES (" + strings.Join(
+		marks,
+		", ",
+	) + ")"
 	conn, err := s.localConn()
 	if err != nil {
 		return err
@@ -264,11 +286,14 @@ func triggerParts(node ast.Statement) triggerModule {
 	var on *ast.TriggerObject
 	switch n := node.(type) {
 	case *ast.CreateTriggerStatement:
-		on, m = n.TriggerObject, triggerModule{kind: n.TriggerType, actions: n.TriggerActions, body: n.StatementList, name: n.Name, creates: true, notForReplication: n.IsNotForReplication}
+		on, m = n.TriggerObject, triggerModule{kind: n.TriggerType, actions: n.TriggerActions, body: n.StatementList,
+			name: n.Name, creates: true, notForReplication: n.IsNotForReplication}
 	case *ast.AlterTriggerStatement:
-		on, m = n.TriggerObject, triggerModule{kind: n.TriggerType, actions: n.TriggerActions, body: n.StatementList, name: n.Name, alters: true, notForReplication: n.IsNotForReplication}
+		on, m = n.TriggerObject, triggerModule{kind: n.TriggerType, actions: n.TriggerActions, body: n.StatementList,
+			name: n.Name, alters: true, notForReplication: n.IsNotForReplication}
 	case *ast.CreateOrAlterTriggerStatement:
-		on, m = n.TriggerObject, triggerModule{kind: n.TriggerType, actions: n.TriggerActions, body: n.StatementList, name: n.Name, notForReplication: n.IsNotForReplication}
+		on, m = n.TriggerObject, triggerModule{kind: n.TriggerType, actions: n.TriggerActions, body: n.StatementList,
+			name: n.Name, notForReplication: n.IsNotForReplication}
 	}
 	if on != nil {
 		m.table, m.scope = on.Name, on.TriggerScope
@@ -316,7 +341,13 @@ func installTriggers(r *Registry) {
 		}
 		disable := strings.EqualFold(n.TriggerEnforcement, "Disable")
 		return s.changeTable(ctx, n.SchemaObjectName, triggerVerb(n.All, disable), func(d *ddl, o *metadata.Object) error {
-			return d.switchTriggers(o, n.All, names, disable, func(name string) *sqlerr.Error { return sqlerr.New(4920, 1, name, o.Name) })
+			return d.switchTriggers(
+				o,
+				n.All,
+				names,
+				disable,
+				func(name string) *sqlerr.Error { return sqlerr.New(4920, 1, name, o.Name) },
+			)
 		})
 	})
 }
@@ -331,7 +362,13 @@ func (s *Session) enableTrigger(ctx context.Context, n *ast.EnableDisableTrigger
 		return s.switchScoped(ctx, scope, n.All, names, disable)
 	}
 	return s.changeTable(ctx, n.TriggerObject.Name, triggerVerb(n.All, disable), func(d *ddl, o *metadata.Object) error {
-		return d.switchTriggers(o, n.All, names, disable, func(name string) *sqlerr.Error { return sqlerr.New(1088, 13, name) })
+		return d.switchTriggers(
+			o,
+			n.All,
+			names,
+			disable,
+			func(name string) *sqlerr.Error { return sqlerr.New(1088, 13, name) },
+		)
 	})
 }
 
@@ -344,7 +381,13 @@ func triggerVerb(all, disable bool) string {
 }
 
 // switchTriggers enables or disables triggers of a table; missing is the error of one that is not there.
-func (d *ddl) switchTriggers(o *metadata.Object, all bool, names []string, disable bool, missing func(name string) *sqlerr.Error) error {
+func (d *ddl) switchTriggers(
+	o *metadata.Object,
+	all bool,
+	names []string,
+	disable bool,
+	missing func(name string) *sqlerr.Error,
+) error {
 	found := map[string]bool{}
 	for _, t := range append([]*metadata.Object(nil), d.sch.Children(o.ID)...) {
 		if t.Kind != metadata.KindTrigger {

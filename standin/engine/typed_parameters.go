@@ -11,9 +11,14 @@ import (
 	"geosql.dev/standin/tds"
 )
 
-// userTyped gives the parameters of sp_executesql that are of types of CREATE TYPE their values. The returned func drops
-// the tables that were made for them.
-func (s *Session) userTyped(ctx context.Context, declared []declaredParameter, params []tds.Param, variables map[string]*variable) (func(), error) {
+// userTyped gives the parameters of sp_executesql that are of types of CREATE TYPE their values. The returned func
+// drops the tables that were made for them.
+func (s *Session) userTyped(
+	ctx context.Context,
+	declared []declaredParameter,
+	params []tds.Param,
+	variables map[string]*variable,
+) (func(), error) {
 	var f *frame
 	done := func() {
 		if f != nil {

@@ -38,7 +38,12 @@ func (s *Session) createAlias(ctx context.Context, n *ast.CreateTypeUddtStatemen
 	case sqltype.RowVersion, sqltype.XML:
 		return sqlerr.New(15036, 1, t.Kind)
 	}
-	c := &metadata.Column{ID: 1, Name: "value", Type: t, Nullable: n.NullableConstraint == nil || n.NullableConstraint.Nullable}
+	c := &metadata.Column{
+		ID:       1,
+		Name:     "value",
+		Type:     t,
+		Nullable: n.NullableConstraint == nil || n.NullableConstraint.Nullable,
+	}
 	if sys, ok := n.DataType.(*ast.SqlDataTypeReference); ok {
 		c.Numeric = strings.EqualFold(sys.SqlDataTypeOption, "numeric")
 	}
@@ -65,7 +70,12 @@ func (s *Session) createTableType(ctx context.Context, n *ast.CreateTypeTableSta
 	return s.defineType(ctx, name, metadata.KindTableType, s.frame().batch.TextOf(n), &table)
 }
 
-func (s *Session) defineType(ctx context.Context, name objectName, kind, definition string, table *metadata.Table) error {
+func (s *Session) defineType(
+	ctx context.Context,
+	name objectName,
+	kind, definition string,
+	table *metadata.Table,
+) error {
 	if err := s.requireDDL(ctx, name, "CREATE TYPE"); err != nil {
 		return err
 	}

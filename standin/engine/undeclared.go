@@ -14,14 +14,15 @@ import (
 	"geosql.dev/standin/tds"
 )
 
-// freeVariable is a variable that a batch uses and does not declare. What runs the batch may declare it, as sp_executesql does.
+// freeVariable is a variable that a batch uses and does not declare. What runs the batch may declare it, as
+// sp_executesql does.
 type freeVariable struct {
 	key string
 	err *sqlerr.Error
 }
 
-// freeVariables are those of a batch in their order. A batch that uses one before it declares it is left to its execution, and so are variables
-// that the parsers of this project's syntax package read as text.
+// freeVariables are those of a batch in their order. A batch that uses one before it declares it is left to its
+// execution, and so are variables that the parsers of this project's syntax package read as text.
 func freeVariables(batch *syntax.Batch) []freeVariable {
 	if !strings.Contains(batch.Text, "@") {
 		return nil
@@ -72,8 +73,9 @@ func freeVariables(batch *syntax.Batch) []freeVariable {
 	return free
 }
 
-// notDeclared is the error of a variable that nobody declares; nil of what is no variable of a client. places has the numbers of those that stand
-// elsewhere than in an expression: 0 is the name of a parameter, -1 what a value is assigned to.
+// notDeclared is the error of a variable that nobody declares; nil of what is no variable of a client. places has the
+// numbers of those that stand elsewhere than in an expression: 0 is the name of a parameter, -1 what a value is
+// assigned to.
 func notDeclared(n *ast.VariableReference, places map[*ast.VariableReference]int32) *sqlerr.Error {
 	number, ok := places[n]
 	switch {
@@ -95,9 +97,13 @@ func nodesOf(batch *syntax.Batch) []ast.Statement {
 	return nodes
 }
 
-// undeclared is the error of a batch's first variable that nobody declares and that is no function either (@@SPID, an argument of EXECUTE): none of
-// its statements is executed then.
-func (c *batchCache) undeclared(batch *syntax.Batch, variables map[string]*variable, globals map[string]*Global) *sqlerr.Error {
+// undeclared is the error of a batch's first variable that nobody declares and that is no function either (@@SPID, an
+// argument of EXECUTE): none of its statements is executed then.
+func (c *batchCache) undeclared(
+	batch *syntax.Batch,
+	variables map[string]*variable,
+	globals map[string]*Global,
+) *sqlerr.Error {
 	free, ok := c.free[batch]
 	if !ok {
 		free = freeVariables(batch)
@@ -134,7 +140,8 @@ func knownDefaults(m moduleParts, globals map[string]*Global) error {
 	return nil
 }
 
-// duplicateWithin is 134 for a module that declares a variable twice; its parameters, and the table that a function returns, are variables as well.
+// duplicateWithin is 134 for a module that declares a variable twice; its parameters, and the table that a function
+// returns, are variables as well.
 func duplicateWithin(m moduleParts) error {
 	seen := map[string]bool{}
 	twice := func(st ast.Statement, name string, _ *ast.DeclareVariableElement) error {
@@ -150,7 +157,8 @@ func duplicateWithin(m moduleParts) error {
 		}
 		seen[lower(p.VariableName.Value)] = true
 	}
-	if returned, ok := m.returns.(*ast.TableValuedFunctionReturnType); ok && returned.DeclareTableVariableBody.VariableName != nil {
+	if returned, ok := m.returns.(*ast.TableValuedFunctionReturnType); ok &&
+		returned.DeclareTableVariableBody.VariableName != nil {
 		name := "@" + strings.TrimPrefix(returned.DeclareTableVariableBody.VariableName.Value, "@")
 		if seen[lower(name)] {
 			return sqlerr.New(134, 1, name)
@@ -160,8 +168,9 @@ func duplicateWithin(m moduleParts) error {
 	return eachDeclaration(listOf(m.body), twice)
 }
 
-// declareSkipped declares the variables of a branch that is not executed, or not to its end, without their values: a variable is there from its declaration to the
-// end of the batch (docs/t-sql/language-elements/variables-transact-sql.md, Variable scope).
+// declareSkipped declares the variables of a branch that is not executed, or not to its end, without their values: a
+// variable is there from its declaration to the end of the batch
+// (docs/t-sql/language-elements/variables-transact-sql.md, Variable scope).
 func (s *Session) declareSkipped(ctx context.Context, w tds.Writer, list ...ast.Statement) error {
 	return eachDeclaration(list, func(st ast.Statement, name string, d *ast.DeclareVariableElement) error {
 		if s.variable(name) != nil {
@@ -179,8 +188,12 @@ func (s *Session) declareSkipped(ctx context.Context, w tds.Writer, list ...ast.
 	})
 }
 
-// eachDeclaration gives f the variables that statements and those within them declare, of a table variable without an element.
-func eachDeclaration(list []ast.Statement, f func(st ast.Statement, name string, d *ast.DeclareVariableElement) error) (err error) {
+// eachDeclaration gives f the variables that statements and those within them declare, of a table variable without an
+// element.
+func eachDeclaration(
+	list []ast.Statement,
+	f func(st ast.Statement, name string, d *ast.DeclareVariableElement) error,
+) (err error) {
 	for i := 0; i < len(list) && err == nil; i++ {
 		switch n := list[i].(type) {
 		case *ast.DeclareVariableStatement:

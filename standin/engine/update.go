@@ -73,8 +73,8 @@ func (c *change) rowQuery(values []string) string {
 	return s.String()
 }
 
-// firstRows is rowQuery with the first of the rows that a join finds for a row of the target, as docs/t-sql/queries/update-transact-sql.md, Limitations
-// and Restrictions, prints it: SQLite takes the last one.
+// firstRows is rowQuery with the first of the rows that a join finds for a row of the target, as
+// docs/t-sql/queries/update-transact-sql.md, Limitations and Restrictions, prints it: SQLite takes the last one.
 func (c *change) firstRows(values []string) string {
 	if len(c.sc.sources) < 2 {
 		return c.rowQuery(values)
@@ -83,7 +83,9 @@ func (c *change) firstRows(values []string) string {
 	for i := range values {
 		names.WriteString(", n" + metadata.ColumnName(int32(i + 1))[1:])
 	}
-	return "SELECT r" + names.String() + ", min(o) FROM (SELECT *, row_number() OVER () AS o FROM (" + c.rowQuery(values) + ")) GROUP BY r"
+	return "SELECT r" + names.String() + ", min(o) FROM (SELECT *, row_number() OVER () AS o FROM (" + c.rowQuery(
+		values,
+	) + ")) GROUP BY r"
 }
 
 // updatePlan binds UPDATE.
@@ -92,10 +94,18 @@ func (b *binder) updatePlan(n *ast.UpdateStatement) *plan {
 	b.options(n.OptimizerHints)
 	b.with(n.WithCtesAndXmlNamespaces)
 	output := spec.OutputClause != nil || spec.OutputIntoClause != nil
-	if c, r := b.replacedRows("UPDATE", spec.Target, spec.FromClause, spec.WhereClause, spec.TopRowFilter, output); r != nil {
+	if c, r := b.replacedRows("UPDATE", spec.Target, spec.FromClause, spec.WhereClause, spec.TopRowFilter,
+		output); r != nil {
 		return b.insteadOfUpdate(spec, c, r)
 	}
-	c := b.changeTarget("UPDATE", spec.Target, spec.FromClause, spec.WhereClause, spec.TopRowFilter, setNames(spec.SetClauses))
+	c := b.changeTarget(
+		"UPDATE",
+		spec.Target,
+		spec.FromClause,
+		spec.WhereClause,
+		spec.TopRowFilter,
+		setNames(spec.SetClauses),
+	)
 	var columns []*metadata.Column
 	var values []string
 	var variables []assigned
@@ -132,15 +142,18 @@ func (b *binder) updatePlan(n *ast.UpdateStatement) *plan {
 			if v == nil {
 				b.fail(137, a.Variable.Name)
 			}
-			c.d.assigned = append(c.d.assigned, assignment{variable: lower(a.Variable.Name), operator: metadata.ColumnName(col.ID)})
+			c.d.assigned = append(
+				c.d.assigned,
+				assignment{variable: lower(a.Variable.Name), operator: metadata.ColumnName(col.ID)},
+			)
 		}
 	}
 	columns, values = b.rowVersions(c, columns, values)
 	return b.finishUpdate(spec, c, columns, values, variables)
 }
 
-// prefixOf refuses the prefix of a column in SET that is not the target's: 1032 for that of another table of the FROM clause, 4104 for one that
-// there is not.
+// prefixOf refuses the prefix of a column in SET that is not the target's: 1032 for that of another table of the FROM
+// clause, 4104 for one that there is not.
 func (b *binder) prefixOf(c *change, target ast.TableReference, parts []string) {
 	if len(parts) < 2 || c.src == nil {
 		return
@@ -208,7 +221,13 @@ func (b *binder) newValue(c *change, a *ast.AssignmentSetClause, col *metadata.C
 	return b.store(e, col, &c.d.target)
 }
 
-func (b *binder) finishUpdate(spec *ast.UpdateSpecification, c *change, columns []*metadata.Column, values []string, variables []assigned) *plan {
+func (b *binder) finishUpdate(
+	spec *ast.UpdateSpecification,
+	c *change,
+	columns []*metadata.Column,
+	values []string,
+	variables []assigned,
+) *plan {
 	c.d.triggers = b.triggersOf(c.sch, c.obj, "UPDATE")
 	b.noOutputWithTriggers(c.d, spec.OutputClause)
 	others := len(c.sc.sources) > 1 && (spec.OutputClause != nil || spec.OutputIntoClause != nil)
@@ -323,7 +342,8 @@ func (b *binder) deletePlan(n *ast.DeleteStatement) *plan {
 	b.options(n.OptimizerHints)
 	b.with(n.WithCtesAndXmlNamespaces)
 	output := spec.OutputClause != nil || spec.OutputIntoClause != nil
-	if c, r := b.replacedRows("DELETE", spec.Target, spec.FromClause, spec.WhereClause, spec.TopRowFilter, output); r != nil {
+	if c, r := b.replacedRows("DELETE", spec.Target, spec.FromClause, spec.WhereClause, spec.TopRowFilter,
+		output); r != nil {
 		r.add(rowFind{action: "DELETE", query: b.withClause() + c.rowQuery(c.image)}, c.obj)
 		return b.rowwisePlan(r, c.d, nil)
 	}

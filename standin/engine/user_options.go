@@ -13,10 +13,17 @@ import (
 )
 
 // isolationLevels are the levels' names by the numbers of sys.dm_exec_sessions.
-var isolationLevels = [...]string{"", "read uncommitted", "read committed", "repeatable read", "serializable", "snapshot"}
+var isolationLevels = [...]string{
+	"",
+	"read uncommitted",
+	"read committed",
+	"repeatable read",
+	"serializable",
+	"snapshot",
+}
 
-// userOptions is DBCC USEROPTIONS (docs/t-sql/database-console-commands/dbcc-useroptions-transact-sql.md): the SET options
-// that are on, and those that have a value.
+// userOptions is DBCC USEROPTIONS (docs/t-sql/database-console-commands/dbcc-useroptions-transact-sql.md): the SET
+// options that are on, and those that have a value.
 func (s *Session) userOptions(n *ast.DbccStatement, w tds.Writer) error {
 	if len(n.Literals) > 0 {
 		return sqlerr.New(2583, 3)
@@ -25,8 +32,16 @@ func (s *Session) userOptions(n *ast.DbccStatement, w tds.Writer) error {
 	if size < 0 {
 		size = 2147483647
 	}
-	rows := [][]any{{"textsize", strconv.FormatInt(size, 10)}, {"language", s.settings.language}, {"dateformat", s.settings.dates.order.String()},
-		{"datefirst", strconv.FormatInt(s.settings.dates.first, 10)}, {"lock_timeout", strconv.FormatInt(s.settings.lockTimeout, 10)}}
+	rows := [][]any{
+		{"textsize", strconv.FormatInt(size, 10)},
+		{"language", s.settings.language},
+		{"dateformat", s.settings.dates.order.String()},
+		{
+			"datefirst",
+			strconv.FormatInt(s.settings.dates.first, 10),
+		},
+		{"lock_timeout", strconv.FormatInt(s.settings.lockTimeout, 10)},
+	}
 	add := func(on bool, name string) {
 		if on {
 			rows = append(rows, []any{name, "SET"})

@@ -116,7 +116,8 @@ func (s *Session) setVariable(ctx context.Context, n *ast.SetVariableStatement, 
 	return nil
 }
 
-// VariableAs is a variable's value in another type, for statements that other packages execute; 137 when it is not declared.
+// VariableAs is a variable's value in another type, for statements that other packages execute; 137 when it is not
+// declared.
 func (s *Session) VariableAs(name string, t sqltype.Type) (any, error) {
 	v := s.variable(name)
 	if v == nil {

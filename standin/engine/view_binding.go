@@ -11,8 +11,9 @@ import (
 	"geosql.dev/standin/sqlerr"
 )
 
-// ofView binds the query of a view. Names in it that mean nothing any more are told, and that the view cannot be used for them (4413); of views
-// within views, the outermost is named (docs/t-sql/statements/create-view-transact-sql.md, Remarks).
+// ofView binds the query of a view. Names in it that mean nothing any more are told, and that the view cannot be used
+// for them (4413); of views within views, the outermost is named (docs/t-sql/statements/create-view-transact-sql.md,
+// Remarks).
 func (b *binder) ofView(name string, bind func() boundQuery) (q boundQuery) {
 	before := len(b.missing)
 	err := bindSafely(func() { q = bind() })
@@ -31,7 +32,8 @@ func (b *binder) ofView(name string, bind func() boundQuery) (q boundQuery) {
 	return q
 }
 
-// ViewShape are the columns of a view or inline function, as its query gives them now; none when it can no longer be bound.
+// ViewShape are the columns of a view or inline function, as its query gives them now; none when it can no longer be
+// bound.
 func (s *Session) ViewShape(ctx context.Context, o *metadata.Object) []*metadata.Column {
 	def, names := viewDefinition(o)
 	var call *inlineCall

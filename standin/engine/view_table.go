@@ -50,8 +50,8 @@ func (t *viewTable) Open() (sqlite.VTableCursor, error) { return &viewCursor{tab
 func (t *viewTable) Disconnect() error                  { return nil }
 func (t *viewTable) Destroy() error                     { return nil }
 
-// viewRead is what a view without arguments had when a query first read it. All of its mentions in the query have the same rows, so that a row
-// is known by its number.
+// viewRead is what a view without arguments had when a query first read it. All of its mentions in the query have the
+// same rows, so that a row is known by its number.
 type viewRead struct {
 	cols []tds.Column
 	rows [][]any
@@ -71,7 +71,8 @@ func (s *Session) readView(key string, args []any) (viewRead, error) {
 	return read, err
 }
 
-// viewCursor goes over the rows of a view. They are those of its first reading in the statement: joins read again and again.
+// viewCursor goes over the rows of a view. They are those of its first reading in the statement: joins read again and
+// again.
 type viewCursor struct {
 	table *viewTable
 	cols  []tds.Column

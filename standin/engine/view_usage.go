@@ -22,7 +22,8 @@ func (b *binder) uses(c *sourceColumn) {
 }
 
 // viewColumnRecords is INFORMATION_SCHEMA.VIEW_COLUMN_USAGE: the columns that the queries of views name
-// (docs/relational-databases/system-information-schema-views/view-column-usage-transact-sql.md). A view that can't be bound any more has none.
+// (docs/relational-databases/system-information-schema-views/view-column-usage-transact-sql.md). A view that can't be
+// bound any more has none.
 func viewColumnRecords(ctx context.Context, s *Session) ([]record, error) {
 	sch, err := s.Catalog(ctx, s.viewDatabase())
 	if err != nil {
@@ -62,7 +63,8 @@ func viewColumnRecords(ctx context.Context, s *Session) ([]record, error) {
 		}
 		for _, c := range columns {
 			out = append(out, record{"VIEW_CATALOG": s.db.Name(), "VIEW_SCHEMA": sch.SchemaName(v), "VIEW_NAME": v.Name,
-				"TABLE_CATALOG": s.db.Name(), "TABLE_SCHEMA": sch.SchemaName(c.object), "TABLE_NAME": c.object.Name, "COLUMN_NAME": c.name})
+				"TABLE_CATALOG": s.db.Name(), "TABLE_SCHEMA": sch.SchemaName(c.object), "TABLE_NAME": c.object.Name,
+				"COLUMN_NAME": c.name})
 		}
 	}
 	return out, nil

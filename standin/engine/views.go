@@ -66,7 +66,14 @@ func installViews(r *Registry) {
 	installServerViews(r)
 	installActivityViews(r)
 	installReferences(r)
-	r.RecordView("", "INFORMATION_SCHEMA", "VIEW_COLUMN_USAGE", "VIEW_CATALOG sysname, VIEW_SCHEMA sysname, VIEW_NAME sysname, TABLE_CATALOG sysname, TABLE_SCHEMA sysname, TABLE_NAME sysname, COLUMN_NAME sysname", viewColumnRecords)
+	r.RecordView(
+		"",
+		"INFORMATION_SCHEMA",
+		"VIEW_COLUMN_USAGE",
+		"VIEW_CATALOG sysname, VIEW_SCHEMA sysname, VIEW_NAME sysname, TABLE_CATALOG sysname, TABLE_SCHEMA sysname, "+
+			"TABLE_NAME sysname, COLUMN_NAME sysname",
+		viewColumnRecords,
+	)
 }
 
 // Description is the word of a number in a column like state_desc; NULL where there is none.

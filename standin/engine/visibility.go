@@ -10,7 +10,8 @@ import (
 	"geosql.dev/standin/sqltype"
 )
 
-// Sight is how much of an object's metadata somebody sees (docs/relational-databases/security/metadata-visibility-configuration.md).
+// Sight is how much of an object's metadata somebody sees
+// (docs/relational-databases/security/metadata-visibility-configuration.md).
 type Sight int
 
 const (
@@ -22,8 +23,8 @@ const (
 	SeenThrough
 )
 
-// Sight tells what the session sees of the objects of a database. Parts of a table, its constraints and triggers, are seen with it; what belongs to
-// the system and temporary objects are seen by everybody.
+// Sight tells what the session sees of the objects of a database. Parts of a table, its constraints and triggers, are
+// seen with it; what belongs to the system and temporary objects are seen by everybody.
 func (s *Session) Sight(ctx context.Context, space int32) func(sch *metadata.Catalog, o *metadata.Object) Sight {
 	everything := func(*metadata.Catalog, *metadata.Object) Sight { return SeenThrough }
 	a, db := s.inst.registry.authorizer, s.inst.DatabaseByID(space)
@@ -39,7 +40,14 @@ func (s *Session) Sight(ctx context.Context, space int32) func(sch *metadata.Cat
 			return SeenThrough
 		}
 		switch o.Kind {
-		case metadata.KindTable, metadata.KindView, metadata.KindProcedure, metadata.KindScalar, metadata.KindInline, metadata.KindTableFunction, metadata.KindSequence, metadata.KindSynonym:
+		case metadata.KindTable,
+			metadata.KindView,
+			metadata.KindProcedure,
+			metadata.KindScalar,
+			metadata.KindInline,
+			metadata.KindTableFunction,
+			metadata.KindSequence,
+			metadata.KindSynonym:
 			return of(o.ID, o.Schema)
 		}
 		return SeenThrough
@@ -59,7 +67,8 @@ func (s *Session) DefinitionSeen(sch *metadata.Catalog, o *metadata.Object) any 
 	return ShownDefinition(o)
 }
 
-// VisibleObjects are the objects that a view shows: those of its database that the session may see, and in tempdb the session's temporary tables.
+// VisibleObjects are the objects that a view shows: those of its database that the session may see, and in tempdb the
+// session's temporary tables.
 func (s *Session) VisibleObjects(ctx context.Context) (*metadata.Catalog, []*metadata.Object, error) {
 	sch, err := s.Catalog(ctx, s.viewDatabase())
 	if err != nil {

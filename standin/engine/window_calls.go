@@ -23,7 +23,14 @@ func (b *binder) namedWindow(o *ast.OverClause) *ast.OverClause {
 			}
 		}
 		if found == nil || depth > len(b.windows) {
-			b.failWith(&sqlerr.Error{Number: 5365, Class: 15, State: 1, Message: fmt.Sprintf("Window '%s' is undefined.", o.WindowName.Value)})
+			b.failWith(
+				&sqlerr.Error{
+					Number:  5365,
+					Class:   15,
+					State:   1,
+					Message: fmt.Sprintf("Window '%s' is undefined.", o.WindowName.Value),
+				},
+			)
 		}
 		merged := *o
 		merged.WindowName = found.RefWindowName
@@ -73,8 +80,8 @@ func (b *binder) over(sc *scope, o *ast.OverClause) (string, []expr) {
 	return s.String(), parts
 }
 
-// windowOrder binds ORDER BY of a window. What is one value for all rows, as (SELECT NULL) is, orders nothing and is left out: SQLite would read and
-// sort all rows before the first, however few of them are asked for.
+// windowOrder binds ORDER BY of a window. What is one value for all rows, as (SELECT NULL) is, orders nothing and is
+// left out: SQLite would read and sort all rows before the first, however few of them are asked for.
 func (b *binder) windowOrder(sc *scope, elements []*ast.ExpressionWithSortOrder) (string, []expr) {
 	var parts []expr
 	var terms []string
@@ -99,7 +106,8 @@ func (b *binder) windowOrder(sc *scope, elements []*ast.ExpressionWithSortOrder)
 	return " ORDER BY " + strings.Join(terms, ", "), parts
 }
 
-// oneValue tells whether an expression is a subquery without FROM; it has one value unless it names columns from around it.
+// oneValue tells whether an expression is a subquery without FROM; it has one value unless it names columns from around
+// it.
 func oneValue(e ast.ScalarExpression) bool {
 	sub, ok := e.(*ast.ScalarSubquery)
 	if !ok {
@@ -122,7 +130,8 @@ func (b *binder) frameBound(sc *scope, d *ast.WindowDelimiter) string {
 	return e.sql + " " + strings.ToUpper(strings.TrimPrefix(d.WindowDelimiterType, "Value"))
 }
 
-// windowArguments counts the arguments of a function that has an OVER clause: 4114, 10755 for one that takes several numbers of them.
+// windowArguments counts the arguments of a function that has an OVER clause: 4114, 10755 for one that takes several
+// numbers of them.
 func (b *binder) windowArguments(written, name string, count int) {
 	want := 0
 	switch name {

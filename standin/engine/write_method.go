@@ -27,13 +27,17 @@ func (b *binder) writeMethod(c *change, call *ast.FunctionCall) (*metadata.Colum
 	if col == nil {
 		b.fail(207, parts[len(parts)-1])
 	}
-	if col.Type.Length != sqltype.MaxLength || col.Type.Kind != sqltype.VarChar && col.Type.Kind != sqltype.NVarChar && col.Type.Kind != sqltype.VarBinary {
+	if col.Type.Length != sqltype.MaxLength ||
+		col.Type.Kind != sqltype.VarChar && col.Type.Kind != sqltype.NVarChar && col.Type.Kind != sqltype.VarBinary {
 		b.fail(258, col.Type.Kind)
 	}
 	if len(call.Parameters) != 3 {
 		b.fail(174, "write", 3)
 	}
-	args := []expr{b.column(&scope{sources: []*source{c.src}}, []string{parts[len(parts)-1]}), b.scalar(c.sc, call.Parameters[0])}
+	args := []expr{
+		b.column(&scope{sources: []*source{c.src}}, []string{parts[len(parts)-1]}),
+		b.scalar(c.sc, call.Parameters[0]),
+	}
 	args[1] = b.convert(args[1], col.Type, sqltype.Implicit, 0, false)
 	for _, p := range call.Parameters[1:] {
 		args = append(args, b.convert(b.scalar(c.sc, p), sqltype.BigIntType, sqltype.Implicit, 0, false))
@@ -42,37 +46,41 @@ func (b *binder) writeMethod(c *change, call *ast.FunctionCall) (*metadata.Colum
 }
 
 func init() {
-	addBuiltins(map[string]*builtinFunction{writeValue: {Min: 4, Max: 4, Nulls: true, Pure: true, Run: func(_ *evaluation, a []any) (any, *sqlerr.Error) {
-		if a[0] == nil {
-			return nil, sqlerr.New(7116, 4, 0) // there is no value to write into
-		}
-		offset, length := int64(-1), int64(-1)
-		if a[2] != nil {
-			if offset = integer(a[2]); offset < 0 {
-				return nil, sqlerr.New(7116, 4, offset)
-			}
-		}
-		if a[3] != nil {
-			if length = integer(a[3]); length < 0 {
-				return nil, sqlerr.New(7135, 4, length)
-			}
-		}
-		if old, binary := a[0].([]byte); binary {
-			piece, _ := a[1].([]byte)
-			out, err := splice(old, piece, a[1] == nil, offset, length)
-			return out, err
-		}
-		piece, _ := a[1].(string)
-		out, err := splice(utf16.Encode([]rune(a[0].(string))), utf16.Encode([]rune(piece)), a[1] == nil, offset, length)
-		if err != nil {
-			return nil, err
-		}
-		return string(utf16.Decode(out)), nil
-	}}})
+	addBuiltins(
+		map[string]*builtinFunction{
+			writeValue: {Min: 4, Max: 4, Nulls: true, Pure: true, Run: func(_ *evaluation, a []any) (any, *sqlerr.Error) {
+				if a[0] == nil {
+					return nil, sqlerr.New(7116, 4, 0) // there is no value to write into
+				}
+				offset, length := int64(-1), int64(-1)
+				if a[2] != nil {
+					if offset = integer(a[2]); offset < 0 {
+						return nil, sqlerr.New(7116, 4, offset)
+					}
+				}
+				if a[3] != nil {
+					if length = integer(a[3]); length < 0 {
+						return nil, sqlerr.New(7135, 4, length)
+					}
+				}
+				if old, binary := a[0].([]byte); binary {
+					piece, _ := a[1].([]byte)
+					out, err := splice(old, piece, a[1] == nil, offset, length)
+					return out, err
+				}
+				piece, _ := a[1].(string)
+				out, err := splice(utf16.Encode([]rune(a[0].(string))), utf16.Encode([]rune(piece)), a[1] == nil, offset, length)
+				if err != nil {
+					return nil, err
+				}
+				return string(utf16.Decode(out)), nil
+			}},
+		},
+	)
 }
 
-// splice puts piece in the place of length elements from offset on. A negative offset appends, a negative length reaches to
-// the end; no piece cuts off at offset.
+// splice puts piece in the place of length elements from offset on. A negative offset appends, a negative length
+// reaches to the end; no piece cuts off at offset.
 func splice[T any](old, piece []T, cut bool, offset, length int64) ([]T, *sqlerr.Error) {
 	size := int64(len(old))
 	switch {

@@ -15,7 +15,12 @@ import (
 )
 
 func init() {
-	addBuiltins(xmlmethod.Functions(func(e *evaluation) *xmlmethod.Kept { return e.session.keptXML() }, func(e *evaluation) *builtin.Evaluation { return &e.Evaluation }))
+	addBuiltins(
+		xmlmethod.Functions(
+			func(e *evaluation) *xmlmethod.Kept { return e.session.keptXML() },
+			func(e *evaluation) *builtin.Evaluation { return &e.Evaluation },
+		),
+	)
 }
 
 // keptXML is the session's; what runs without a session gets one of its own each time.
@@ -28,8 +33,15 @@ func (s *Session) keptXML() *xmlmethod.Kept {
 
 // installXML registers the rows of nodes().
 func installXML(r *Registry) {
-	r.TableFunction(TableFunction{Schema: "sys", Name: strings.TrimPrefix(nodesView, "sys."), Parameters: []sqltype.Type{bigT, nmax, nmax, bigT, nmax}, Columns: columns("node bigint, instance bigint"),
-		Rows: func(_ context.Context, s *Session, args []any) ([][]any, error) { return s.keptXML().Nodes(args) }})
+	r.TableFunction(
+		TableFunction{
+			Schema:     "sys",
+			Name:       strings.TrimPrefix(nodesView, "sys."),
+			Parameters: []sqltype.Type{bigT, nmax, nmax, bigT, nmax},
+			Columns:    columns("node bigint, instance bigint"),
+			Rows:       func(_ context.Context, s *Session, args []any) ([][]any, error) { return s.keptXML().Nodes(args) },
+		},
+	)
 }
 
 // knowsInstance tells whether the session keeps the instance of a number.

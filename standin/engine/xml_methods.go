@@ -113,7 +113,13 @@ func (b *binder) xmlMethod(sc *scope, r xmlReceiver, n *ast.FunctionCall) expr {
 	}
 	t := b.valueType(n.Parameters[1])
 	if t.Kind.IsBinary() {
-		return b.convert(b.xmlCall(xmlmethod.Bytes, r, e, sqltype.VarBinaryOf(sqltype.MaxLength)), t, sqltype.Explicit, 0, false)
+		return b.convert(
+			b.xmlCall(xmlmethod.Bytes, r, e, sqltype.VarBinaryOf(sqltype.MaxLength)),
+			t,
+			sqltype.Explicit,
+			0,
+			false,
+		)
 	}
 	value := b.xmlCall(xmlmethod.Value, r, e, nmax)
 	return merge(b.convert(value, t, sqltype.Explicit, 0, false), value)
@@ -170,7 +176,14 @@ func (r xmlReceiver) methodName(method string) string {
 
 // xquery compiles the expression of a method.
 func (b *binder) xquery(sc *scope, r xmlReceiver, method string, node ast.ScalarExpression) boundXQuery {
-	out := boundXQuery{Expression: xmlmethod.Expression{Text: b.literalArgument(node, 1, method), Method: r.methodName(method), Namespaces: b.namespaces, Context: r.context}}
+	out := boundXQuery{
+		Expression: xmlmethod.Expression{
+			Text:       b.literalArgument(node, 1, method),
+			Method:     r.methodName(method),
+			Namespaces: b.namespaces,
+			Context:    r.context,
+		},
+	}
 	compiled, err := xquery.Compile(out.Text, out.Static(xquery.Uses[method], b.accessors(sc, &out)))
 	if err != nil {
 		b.failWith(err)
@@ -233,11 +246,31 @@ func (b *binder) columnValue(e expr) expr {
 }
 
 // xqueryKinds are the types that values have in XQuery (docs/xquery/xquery-extension-functions-sql-variable.md).
-var xqueryKinds = map[sqltype.Kind]xquery.Kind{sqltype.TinyInt: xquery.UnsignedByte, sqltype.SmallInt: xquery.Short, sqltype.Int: xquery.Int, sqltype.BigInt: xquery.Long,
-	sqltype.Decimal: xquery.Decimal, sqltype.Money: xquery.Decimal, sqltype.SmallMoney: xquery.Decimal, sqltype.Float: xquery.Double, sqltype.Real: xquery.Float, sqltype.Bit: xquery.Boolean,
-	sqltype.Char: xquery.String, sqltype.VarChar: xquery.String, sqltype.NChar: xquery.String, sqltype.NVarChar: xquery.String, sqltype.UniqueIdentifier: xquery.String,
-	sqltype.Binary: xquery.Base64Binary, sqltype.VarBinary: xquery.Base64Binary, sqltype.DateTime: xquery.DateTime, sqltype.SmallDateTime: xquery.DateTime, sqltype.DateTime2: xquery.DateTime,
-	sqltype.DateTimeOffset: xquery.DateTime, sqltype.Date: xquery.Date, sqltype.Time: xquery.Time}
+var xqueryKinds = map[sqltype.Kind]xquery.Kind{
+	sqltype.TinyInt:          xquery.UnsignedByte,
+	sqltype.SmallInt:         xquery.Short,
+	sqltype.Int:              xquery.Int,
+	sqltype.BigInt:           xquery.Long,
+	sqltype.Decimal:          xquery.Decimal,
+	sqltype.Money:            xquery.Decimal,
+	sqltype.SmallMoney:       xquery.Decimal,
+	sqltype.Float:            xquery.Double,
+	sqltype.Real:             xquery.Float,
+	sqltype.Bit:              xquery.Boolean,
+	sqltype.Char:             xquery.String,
+	sqltype.VarChar:          xquery.String,
+	sqltype.NChar:            xquery.String,
+	sqltype.NVarChar:         xquery.String,
+	sqltype.UniqueIdentifier: xquery.String,
+	sqltype.Binary:           xquery.Base64Binary,
+	sqltype.VarBinary:        xquery.Base64Binary,
+	sqltype.DateTime:         xquery.DateTime,
+	sqltype.SmallDateTime:    xquery.DateTime,
+	sqltype.DateTime2:        xquery.DateTime,
+	sqltype.DateTimeOffset:   xquery.DateTime,
+	sqltype.Date:             xquery.Date,
+	sqltype.Time:             xquery.Time,
+}
 
 // text is the expression as the functions that evaluate it take it.
 func (b *binder) xmlText(x *xmlmethod.Expression) expr {

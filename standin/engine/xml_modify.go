@@ -26,7 +26,13 @@ func (b *binder) modified(sc *scope, r xmlReceiver, name, method string, params 
 	case len(params) != 1:
 		b.fail(174, method, 1)
 	}
-	x := boundXQuery{Expression: xmlmethod.Expression{Text: b.literalArgument(params[0], 1, method), Method: r.methodName(method), Namespaces: b.namespaces}}
+	x := boundXQuery{
+		Expression: xmlmethod.Expression{
+			Text:       b.literalArgument(params[0], 1, method),
+			Method:     r.methodName(method),
+			Namespaces: b.namespaces,
+		},
+	}
 	if _, err := xquery.CompileChange(x.Text, x.Static(xquery.AnyUse, b.accessors(sc, &x))); err != nil {
 		b.failWith(err)
 	}

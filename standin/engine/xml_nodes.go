@@ -32,9 +32,16 @@ func (b *binder) nodesOfVariable(sc *scope, n *ast.VariableMethodCallTableRefere
 	return b.nodes(sc, b.receiver(b.variable(n.Variable.Name)), n.MethodName.Value, n.Parameters, n.Alias, n.Columns)
 }
 
-// nodes adds the rows of nodes() as a source with one column (docs/t-sql/xml/nodes-method-xml-data-type.md). The column is the
-// number of a node; methods that are called on it get the instance as it was given to nodes().
-func (b *binder) nodes(sc *scope, r xmlReceiver, method string, params []ast.ScalarExpression, alias *ast.Identifier, names []*ast.Identifier) string {
+// nodes adds the rows of nodes() as a source with one column (docs/t-sql/xml/nodes-method-xml-data-type.md). The column
+// is the number of a node; methods that are called on it get the instance as it was given to nodes().
+func (b *binder) nodes(
+	sc *scope,
+	r xmlReceiver,
+	method string,
+	params []ast.ScalarExpression,
+	alias *ast.Identifier,
+	names []*ast.Identifier,
+) string {
 	switch {
 	case method != "nodes":
 		b.fail(227, method)
@@ -56,5 +63,8 @@ func (b *binder) nodes(sc *scope, r xmlReceiver, method string, params []ast.Sca
 	for i, a := range args {
 		terms[i] = a.sql
 	}
-	return b.virtualTable(src, need{view: nodesView, columns: b.s.inst.registry.tableFunctions[nodesView].Columns}, terms...)
+	return b.virtualTable(
+		src,
+		need{view: nodesView, columns: b.s.inst.registry.tableFunctions[nodesView].Columns},
+		terms...)
 }

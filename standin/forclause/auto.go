@@ -12,7 +12,8 @@ import (
 	"geosql.dev/standin/xmldata"
 )
 
-// autoRow is a row for for_auto: a JSON array of its values, written as JSON or (without what XML escapes) as XML has them.
+// autoRow is a row for for_auto: a JSON array of its values, written as JSON or (without what XML escapes) as XML has
+// them.
 func autoRow(shape *Shape, values []any, types []sqltype.Type) (string, *sqlerr.Error) {
 	texts := make([]*string, len(values))
 	for i, v := range values {
@@ -43,8 +44,8 @@ type nesting struct {
 	out   strings.Builder
 }
 
-// level writes rows from one on, below another, at a level. Rows that follow each other and have the same values there share
-// an element, but at the innermost level.
+// level writes rows from one on, below another, at a level. Rows that follow each other and have the same values there
+// share an element, but at the innermost level.
 func (n *nesting) level(from, end, depth int) {
 	last := depth == len(n.shape.Levels)-1
 	for first := true; from < end; first = false {

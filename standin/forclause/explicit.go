@@ -67,7 +67,8 @@ func ReadField(name string) (Field, *sqlerr.Error) {
 type explicit struct {
 	shape *Shape
 	out   strings.Builder
-	// open are the tags of the elements that are open, from the outermost one on; begun tells that the innermost one's start tag has ended.
+	// open are the tags of the elements that are open, from the outermost one on; begun tells that the innermost one's
+	// start tag has ended.
 	open  []int
 	begun bool
 }

@@ -15,12 +15,13 @@ import (
 type pathElement struct {
 	name       string
 	attributes strings.Builder
-	// begun tells that the start tag is written, content that a column has been put into it, list that the last one was data().
+	// begun tells that the start tag is written, content that a column has been put into it, list that the last one was
+	// data().
 	begun, content, list bool
 }
 
-// pathWriter writes a row of FOR XML PATH (docs/relational-databases/xml/use-path-mode-with-for-xml.md): the names of columns are
-// paths, and columns that follow each other share the elements that their paths begin with alike.
+// pathWriter writes a row of FOR XML PATH (docs/relational-databases/xml/use-path-mode-with-for-xml.md): the names of
+// columns are paths, and columns that follow each other share the elements that their paths begin with alike.
 type pathWriter struct {
 	shape *Shape
 	out   strings.Builder
@@ -104,13 +105,14 @@ func (w *pathWriter) column(i int, v any, t sqltype.Type) *sqlerr.Error {
 	return nil
 }
 
-// nodeTest is what stands around the value of a column whose name is comment() or processing-instruction(name), and what cannot stand in it
-// (docs/relational-databases/xml/columns-with-the-name-of-an-xpath-node-test.md).
+// nodeTest is what stands around the value of a column whose name is comment() or processing-instruction(name), and
+// what cannot stand in it (docs/relational-databases/xml/columns-with-the-name-of-an-xpath-node-test.md).
 func nodeTest(leaf string) (before, after, forbidden string) {
 	if leaf == "comment()" {
 		return "<!--", "-->", "--"
 	}
-	if target, ok := strings.CutPrefix(leaf, "processing-instruction("); ok && strings.HasSuffix(target, ")") && xmldata.IsName(strings.TrimSuffix(target, ")")) {
+	if target, ok := strings.CutPrefix(leaf, "processing-instruction("); ok && strings.HasSuffix(target, ")") &&
+		xmldata.IsName(strings.TrimSuffix(target, ")")) {
 		return "<?" + strings.TrimSuffix(target, ")") + " ", "?>", "?>"
 	}
 	return "", "", ""

@@ -80,7 +80,13 @@ func jsonRow(shape *Shape, values []any, types []sqltype.Type) (string, *sqlerr.
 			text = jsondata.Scalar(v, types[i])
 		}
 		if !root.set(path, text) {
-			return "", jsondata.Error(13601, 1, "Property '%s' cannot be generated in JSON output due to a conflict with another column name or alias. Use different names and aliases for each column in SELECT list.", shape.Names[i])
+			return "", jsondata.Error(
+				13601,
+				1,
+				"Property '%s' cannot be generated in JSON output due to a conflict with another column name or alias. Use "+
+					"different names and aliases for each column in SELECT list.",
+				shape.Names[i],
+			)
 		}
 	}
 	return root.String(), nil
@@ -122,8 +128,8 @@ func xmlRow(shape *Shape, values []any, types []sqltype.Type) (string, *sqlerr.E
 	return xmlElement(shape.Row, shape.Declared, attributes.String(), body.String())
 }
 
-// writeColumn writes a column of RAW or AUTO as an attribute or an element; v is its value before XML escapes it, nil for NULL. xml without a name stands
-// there as it is (docs/relational-databases/xml/use-nested-for-xml-queries.md).
+// writeColumn writes a column of RAW or AUTO as an attribute or an element; v is its value before XML escapes it, nil
+// for NULL. xml without a name stands there as it is (docs/relational-databases/xml/use-nested-for-xml-queries.md).
 func (shape *Shape) writeColumn(i int, v *string, attributes, body *strings.Builder) {
 	name := xmldata.EncodeName(shape.Names[i])
 	switch {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package forclause writes what the FOR clause of a query makes of its rows: JSON and XML
-// (docs/relational-databases/json/format-query-results-as-json-with-for-json-sql-server.md, docs/relational-databases/xml/for-xml-sql-server.md).
+// (docs/relational-databases/json/format-query-results-as-json-with-for-json-sql-server.md,
+// docs/relational-databases/xml/for-xml-sql-server.md).
 package forclause
 
 import (
@@ -54,7 +55,8 @@ const (
 	Explicit = "for_xml_explicit"
 )
 
-// Functions are the functions of these names: they take a Shape in JSON and a row's values, or for Nest an array of rows.
+// Functions are the functions of these names: they take a Shape in JSON and a row's values, or for Nest an array of
+// rows.
 func Functions() map[string]*builtin.Function[*builtin.Evaluation] {
 	return map[string]*builtin.Function[*builtin.Evaluation]{
 		JSONRow: row(jsonRow), XMLRow: row(xmlRow), AutoRow: row(autoRow), Explicit: nested(explicitRows),
@@ -68,33 +70,48 @@ func Functions() map[string]*builtin.Function[*builtin.Evaluation] {
 
 // nested is a function that writes all rows of AutoRow.
 func nested(write func(shape *Shape, rows [][]*string) (string, *sqlerr.Error)) *builtin.Function[*builtin.Evaluation] {
-	return &builtin.Function[*builtin.Evaluation]{Min: 2, Max: 2, Type: sqltype.NVarCharMax, Pure: true, Run: func(_ *builtin.Evaluation, a []any) (any, *sqlerr.Error) {
-		var shape Shape
-		var rows [][]*string
-		if err := json.Unmarshal([]byte(a[0].(string)), &shape); err != nil {
-			return nil, sqlerr.Internal(err)
-		}
-		if err := json.Unmarshal([]byte(a[1].(string)), &rows); err != nil {
-			return nil, sqlerr.Internal(err)
-		}
-		text, err := write(&shape, rows)
-		if err != nil {
-			return nil, err
-		}
-		return text, nil
-	}}
+	return &builtin.Function[*builtin.Evaluation]{
+		Min:  2,
+		Max:  2,
+		Type: sqltype.NVarCharMax,
+		Pure: true,
+		Run: func(_ *builtin.Evaluation, a []any) (any, *sqlerr.Error) {
+			var shape Shape
+			var rows [][]*string
+			if err := json.Unmarshal([]byte(a[0].(string)), &shape); err != nil {
+				return nil, sqlerr.Internal(err)
+			}
+			if err := json.Unmarshal([]byte(a[1].(string)), &rows); err != nil {
+				return nil, sqlerr.Internal(err)
+			}
+			text, err := write(&shape, rows)
+			if err != nil {
+				return nil, err
+			}
+			return text, nil
+		},
+	}
 }
 
-func row(write func(shape *Shape, values []any, types []sqltype.Type) (string, *sqlerr.Error)) *builtin.Function[*builtin.Evaluation] {
-	return &builtin.Function[*builtin.Evaluation]{Min: 1, Max: -1, Type: sqltype.NVarCharMax, Pure: true, Nulls: true, Run: func(e *builtin.Evaluation, a []any) (any, *sqlerr.Error) {
-		var shape Shape
-		if err := json.Unmarshal([]byte(a[0].(string)), &shape); err != nil {
-			return nil, sqlerr.Internal(err)
-		}
-		text, err := write(&shape, a[1:], e.Types[1:])
-		if err != nil {
-			return nil, err
-		}
-		return text, nil
-	}}
+func row(
+	write func(shape *Shape, values []any, types []sqltype.Type) (string, *sqlerr.Error),
+) *builtin.Function[*builtin.Evaluation] {
+	return &builtin.Function[*builtin.Evaluation]{
+		Min:   1,
+		Max:   -1,
+		Type:  sqltype.NVarCharMax,
+		Pure:  true,
+		Nulls: true,
+		Run: func(e *builtin.Evaluation, a []any) (any, *sqlerr.Error) {
+			var shape Shape
+			if err := json.Unmarshal([]byte(a[0].(string)), &shape); err != nil {
+				return nil, sqlerr.Internal(err)
+			}
+			text, err := write(&shape, a[1:], e.Types[1:])
+			if err != nil {
+				return nil, err
+			}
+			return text, nil
+		},
+	}
 }

@@ -90,7 +90,12 @@ func (e *Extension) join(ctx context.Context, s *engine.Session, name string, a 
 }
 
 // set is SET ( option ).
-func (e *Extension) set(ctx context.Context, g *replica.Group, o syntax.AvailabilityGroupOptions, started time.Duration) error {
+func (e *Extension) set(
+	ctx context.Context,
+	g *replica.Group,
+	o syntax.AvailabilityGroupOptions,
+	started time.Duration,
+) error {
 	switch {
 	case o.Role != nil:
 		return g.BecomeSecondary(ctx)
@@ -185,7 +190,12 @@ func removeDatabases(ctx context.Context, g *replica.Group, names []string) erro
 }
 
 // addReplicas adds one replica after another: a configuration changes one voter at a time.
-func (e *Extension) addReplicas(ctx context.Context, s *engine.Session, g *replica.Group, specs []syntax.ReplicaSpec) error {
+func (e *Extension) addReplicas(
+	ctx context.Context,
+	s *engine.Session,
+	g *replica.Group,
+	specs []syntax.ReplicaSpec,
+) error {
 	var steps []func(*group.Configuration) error
 	for i := range specs {
 		steps = append(steps, func(c *group.Configuration) error {
@@ -266,7 +276,13 @@ func dropRoute(r *group.Replica, server string) {
 func equal(a, b string) bool { return strings.EqualFold(a, b) }
 
 // setHADR is ALTER DATABASE ... SET HADR.
-func (e *Extension) setHADR(ctx context.Context, s *engine.Session, db *engine.Database, action any, _ tds.Writer) error {
+func (e *Extension) setHADR(
+	ctx context.Context,
+	s *engine.Session,
+	db *engine.Database,
+	action any,
+	_ tds.Writer,
+) error {
 	if err := e.enabled(); err != nil {
 		return err
 	}

@@ -7,8 +7,9 @@ import (
 	"geosql.dev/standin/hadr/replica"
 )
 
-// counters are the object Database Replica of a server with secondary copies (docs/relational-databases/performance-monitor/sql-server-database-replica.md): of them
-// what is counted here. There is no FILESTREAM, and redo waits for no reader. While a copy is REVERTING nobody knows how much log that takes.
+// counters are the object Database Replica of a server with secondary copies
+// (docs/relational-databases/performance-monitor/sql-server-database-replica.md): of them what is counted here. There
+// is no FILESTREAM, and redo waits for no reader. While a copy is REVERTING nobody knows how much log that takes.
 func (e *Extension) counters() []engine.Counter {
 	m := e.replicas()
 	if m == nil {

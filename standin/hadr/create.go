@@ -34,7 +34,8 @@ func (e *Extension) create(ctx context.Context, s *engine.Session, st syntax.Sta
 	if err := e.mayDefine(s, createOperation); err != nil {
 		return err
 	}
-	if !e.security.MayServer(ctx, s, "ALTER ANY AVAILABILITY GROUP") && !e.security.MayServer(ctx, s, "CREATE AVAILABILITY GROUP") {
+	if !e.security.MayServer(ctx, s, "ALTER ANY AVAILABILITY GROUP") &&
+		!e.security.MayServer(ctx, s, "CREATE AVAILABILITY GROUP") {
 		return failure(15247)
 	}
 	if !n.Options.Distributed && len(n.Members) > 0 {
@@ -97,7 +98,10 @@ func (e *Extension) firstDatabases(c *group.Configuration, names []string) error
 		if err != nil {
 			return err
 		}
-		c.Databases = append(c.Databases, group.Database{ID: uuid.New(), Name: db.Name(), Family: db.Storage().Identity().Family})
+		c.Databases = append(
+			c.Databases,
+			group.Database{ID: uuid.New(), Name: db.Name(), Family: db.Storage().Identity().Family},
+		)
 	}
 	return nil
 }
@@ -105,7 +109,10 @@ func (e *Extension) firstDatabases(c *group.Configuration, names []string) error
 // newConfiguration takes the group's options.
 func newConfiguration(n *syntax.CreateAvailabilityGroup) (*group.Configuration, error) {
 	o := n.Options
-	c := &group.Configuration{Name: n.Name, Options: group.Options{BackupPreference: 2, FailureConditionLevel: 3, HealthCheckTimeout: 30000}}
+	c := &group.Configuration{
+		Name:    n.Name,
+		Options: group.Options{BackupPreference: 2, FailureConditionLevel: 3, HealthCheckTimeout: 30000},
+	}
 	if o.ClusterType == nil || *o.ClusterType == "WSFC" {
 		return nil, failure(35224)
 	}
@@ -139,7 +146,8 @@ func clusterType(name string) group.ClusterType {
 // setOptions takes the options that CREATE and SET have in common.
 func setOptions(c *group.Configuration, o syntax.AvailabilityGroupOptions) error {
 	if o.AutomatedBackupPreference != nil {
-		c.Options.BackupPreference = map[string]uint8{"PRIMARY": 0, "SECONDARY_ONLY": 1, "SECONDARY": 2, "NONE": 3}[*o.AutomatedBackupPreference]
+		c.Options.BackupPreference = map[string]uint8{"PRIMARY": 0, "SECONDARY_ONLY": 1, "SECONDARY": 2,
+			"NONE": 3}[*o.AutomatedBackupPreference]
 	}
 	if level := o.FailureConditionLevel; level != nil {
 		if *level < minFailureConditionLevel || *level > maxFailureConditionLevel {
@@ -214,12 +222,18 @@ func (e *Extension) drop(ctx context.Context, s *engine.Session, st syntax.State
 	case g.Distributed():
 		return e.replicas().DropDistributed(ctx, g)
 	case g.Above() != nil:
-		return failure(41190, n.Name, "DROP AVAILABILITY GROUP", "(it is a member of the distributed availability group '"+g.Above().Name()+"', which has to be dropped first)")
+		return failure(
+			41190,
+			n.Name,
+			"DROP AVAILABILITY GROUP",
+			"(it is a member of the distributed availability group '"+g.Above().Name()+"', which has to be dropped first)",
+		)
 	}
 	return e.replicas().Drop(ctx, g)
 }
 
 // mayGroup tells whether the session may alter the group.
 func (e *Extension) mayGroup(ctx context.Context, s *engine.Session, g *replica.Group, permission string) bool {
-	return e.security.MayServer(ctx, s, "ALTER ANY AVAILABILITY GROUP") || e.security.MayOnGroup(ctx, s, permission, securableID(g))
+	return e.security.MayServer(ctx, s, "ALTER ANY AVAILABILITY GROUP") ||
+		e.security.MayOnGroup(ctx, s, permission, securableID(g))
 }

@@ -76,13 +76,37 @@ func (e *Extension) components() [][]any {
 	add := func(kind, name string, state int, data string) {
 		out = append(out, []any{at, kind, name, int64(state), componentStates[state], data})
 	}
-	add("instance", "system", componentClean, fmt.Sprintf(`<system systemCpuUtilization="0" sqlCpuUtilization="0" pageFaults="0" latchWarnings="0" spinlockBackoffs="0" sickSpinlockType="none" nonYieldingTasksReported="0" writeAccessViolationCount="0" totalDumpRequests="0" intervalDumpRequests="0" BadPagesDetected="0" BadPagesFixed="0" goroutines="%d"/>`, runtime.NumGoroutine()))
+	add(
+		"instance",
+		"system",
+		componentClean,
+		fmt.Sprintf(
+			`<system systemCpuUtilization="0" sqlCpuUtilization="0" pageFaults="0" latchWarnings="0" spinlockBackoffs="0" sickSpinlockType="none" nonYieldingTasksReported="0" writeAccessViolationCount="0" totalDumpRequests="0" intervalDumpRequests="0" BadPagesDetected="0" BadPagesFixed="0" goroutines="%d"/>`,
+			runtime.NumGoroutine(),
+		),
+	)
 	resource := componentClean
 	if limit := e.inst.Config().MemoryLimitMB; limit > 0 && mem.Sys > uint64(limit)<<20 {
 		resource = componentWarning
 	}
-	add("instance", "resource", resource, fmt.Sprintf(`<resource lastNotification="RESOURCE_MEM_STEADY" outOfMemoryExceptions="0" isAnyPoolOutOfMemory="0" workingSetBytes="%d"/>`, mem.Sys))
-	add("instance", "query_processing", componentClean, fmt.Sprintf(`<queryProcessing maxWorkers="0" workersCreated="0" tasksCompletedWithinInterval="0" pendingTasks="0" oldestPendingTaskWaitingTime="0" hasUnresolvableDeadlockOccurred="0" hasDeadlockedSchedulersOccurred="0" sessions="%d"/>`, len(e.inst.Sessions())))
+	add(
+		"instance",
+		"resource",
+		resource,
+		fmt.Sprintf(
+			`<resource lastNotification="RESOURCE_MEM_STEADY" outOfMemoryExceptions="0" isAnyPoolOutOfMemory="0" workingSetBytes="%d"/>`,
+			mem.Sys,
+		),
+	)
+	add(
+		"instance",
+		"query_processing",
+		componentClean,
+		fmt.Sprintf(
+			`<queryProcessing maxWorkers="0" workersCreated="0" tasksCompletedWithinInterval="0" pendingTasks="0" oldestPendingTaskWaitingTime="0" hasUnresolvableDeadlockOccurred="0" hasDeadlockedSchedulersOccurred="0" sessions="%d"/>`,
+			len(e.inst.Sessions()),
+		),
+	)
 	add("instance", "io_subsystem", e.ioState(), `<ioSubsystem ioLatchTimeouts="0" intervalLongIos="0" totalLongIos="0"/>`)
 	add("instance", "events", componentUnknown, `<events/>`)
 	for _, g := range e.replicas().Groups() {

@@ -29,12 +29,31 @@ func (e *Extension) createDistributed(ctx context.Context, s *engine.Session, n 
 	if err != nil {
 		return err
 	}
-	c := &group.Configuration{Name: n.Name, Options: group.Options{ClusterType: group.None, BackupPreference: 2, FailureConditionLevel: 3, HealthCheckTimeout: 30000, Distributed: true}}
+	c := &group.Configuration{
+		Name: n.Name,
+		Options: group.Options{
+			ClusterType:           group.None,
+			BackupPreference:      2,
+			FailureConditionLevel: 3,
+			HealthCheckTimeout:    30000,
+			Distributed:           true,
+		},
+	}
 	now := time.Now().UTC()
 	for i := range n.Members {
 		m := &n.Members[i]
-		r := group.Replica{ID: uuid.New(), Server: m.Group, FailoverMode: "MANUAL", BackupPriority: 50, SessionTimeout: 10, OwnerSID: s.Login().SID,
-			PrimaryConnections: "ALL", SecondaryConnections: "ALL", Created: now, Modified: now}
+		r := group.Replica{
+			ID:                   uuid.New(),
+			Server:               m.Group,
+			FailoverMode:         "MANUAL",
+			BackupPriority:       50,
+			SessionTimeout:       10,
+			OwnerSID:             s.Login().SID,
+			PrimaryConnections:   "ALL",
+			SecondaryConnections: "ALL",
+			Created:              now,
+			Modified:             now,
+		}
 		r.MetadataID = metadataID(r.ID)
 		if err := setMember(&r, m); err != nil {
 			return err
@@ -94,7 +113,12 @@ func setMember(r *group.Replica, m *syntax.DistributedMember) error {
 }
 
 // joinDistributed is JOIN AVAILABILITY GROUP ON, at the primary of the second group.
-func (e *Extension) joinDistributed(ctx context.Context, s *engine.Session, name string, a syntax.AGJoinDistributed) error {
+func (e *Extension) joinDistributed(
+	ctx context.Context,
+	s *engine.Session,
+	name string,
+	a syntax.AGJoinDistributed,
+) error {
 	if !e.security.MayServer(ctx, s, "ALTER ANY AVAILABILITY GROUP") {
 		return failure(15247)
 	}
@@ -112,14 +136,16 @@ func (e *Extension) joinDistributed(ctx context.Context, s *engine.Session, name
 	}
 	ctx, cancel := context.WithTimeout(ctx, joinTimeout)
 	defer cancel()
-	return e.replicas().JoinDistributed(ctx, name, replica.DistributedSpec{Local: local, Owner: s.Login().SID}, func(c *group.Configuration) error {
-		for i := range a.Members {
-			if c.Server(a.Members[i].Group) == nil {
-				return failure(19508, a.Members[i].Group, name)
-			}
-		}
-		return nil
-	})
+	return e.replicas().
+		JoinDistributed(ctx, name, replica.DistributedSpec{Local: local, Owner: s.Login().SID},
+			func(c *group.Configuration) error {
+				for i := range a.Members {
+					if c.Server(a.Members[i].Group) == nil {
+						return failure(19508, a.Members[i].Group, name)
+					}
+				}
+				return nil
+			})
 }
 
 // alterDistributed is what a distributed group takes of ALTER AVAILABILITY GROUP
@@ -152,12 +178,17 @@ func (e *Extension) alterDistributed(ctx context.Context, g *replica.Group, acti
 	case syntax.AGGrantCreateAnyDatabase:
 		return g.Grant(!a.Deny, nil)
 	}
-	return failure(41190, g.Name(), "ALTER AVAILABILITY GROUP", "(a distributed availability group takes MODIFY AVAILABILITY GROUP ON, SET (ROLE = SECONDARY), "+
-		"SET (REQUIRED_SYNCHRONIZED_SECONDARIES_TO_COMMIT), FORCE_FAILOVER_ALLOW_DATA_LOSS and DROP only)")
+	return failure(
+		41190,
+		g.Name(),
+		"ALTER AVAILABILITY GROUP",
+		"(a distributed availability group takes MODIFY AVAILABILITY GROUP ON, SET (ROLE = SECONDARY), "+
+			"SET (REQUIRED_SYNCHRONIZED_SECONDARIES_TO_COMMIT), FORCE_FAILOVER_ALLOW_DATA_LOSS and DROP only)",
+	)
 }
 
-// setDistributed is SET ( option ) of a distributed group: REQUIRED_SYNCHRONIZED_SECONDARIES_TO_COMMIT may be set at the
-// old global primary while no side is primary.
+// setDistributed is SET ( option ) of a distributed group: REQUIRED_SYNCHRONIZED_SECONDARIES_TO_COMMIT may be set at
+// the old global primary while no side is primary.
 func setDistributed(ctx context.Context, g *replica.Group, o syntax.AvailabilityGroupOptions) error {
 	if m := g.Member(); m == nil || m.Role() != replica.Primary {
 		return failure(41140, g.Name())
@@ -179,7 +210,8 @@ func setDistributed(ctx context.Context, g *replica.Group, o syntax.Availability
 }
 
 // memberGroup is sys.fn_hadr_distributed_ag_replica: the local group that is a distributed group's replica here
-// (docs/relational-databases/system-functions/sys-fn-hadr-distributed-ag-replica-transact-sql.md). Of the other member this server has no group.
+// (docs/relational-databases/system-functions/sys-fn-hadr-distributed-ag-replica-transact-sql.md). Of the other member
+// this server has no group.
 func (e *Extension) memberGroup(_ context.Context, _ *engine.Session, args []any) ([][]any, error) {
 	if g := e.distributedByID(args[0]); g != nil && g.Member() != nil && args[1] == g.Self() {
 		return [][]any{{g.Member().ID()}}, nil
@@ -187,8 +219,8 @@ func (e *Extension) memberGroup(_ context.Context, _ *engine.Session, args []any
 	return nil, nil
 }
 
-// memberDatabase is sys.fn_hadr_distributed_ag_database_replica: a distributed group's database as the local group knows it
-// (docs/relational-databases/system-functions/sys-fn-hadr-distributed-ag-database-replica-transact-sql.md).
+// memberDatabase is sys.fn_hadr_distributed_ag_database_replica: a distributed group's database as the local group
+// knows it (docs/relational-databases/system-functions/sys-fn-hadr-distributed-ag-database-replica-transact-sql.md).
 func (e *Extension) memberDatabase(_ context.Context, _ *engine.Session, args []any) ([][]any, error) {
 	g := e.distributedByID(args[0])
 	if g == nil || g.Member() == nil {

@@ -69,12 +69,32 @@ func (e *Extension) Install(r *engine.Registry) error {
 		return int64(0)
 	})
 	r.Function(engine.Function{Name: "fn_hadr_is_primary_replica", MinArgs: 1, MaxArgs: 1,
-		Parameters: []sqltype.Type{{Kind: sqltype.NVarChar, Length: 128}}, Type: sqltype.Type{Kind: sqltype.Bit}, Eval: e.isPrimary})
+		Parameters: []sqltype.Type{
+			{Kind: sqltype.NVarChar, Length: 128},
+		}, Type: sqltype.Type{Kind: sqltype.Bit}, Eval: e.isPrimary})
 	r.Function(engine.Function{Name: "fn_hadr_backup_is_preferred_replica", MinArgs: 1, MaxArgs: 1,
-		Parameters: []sqltype.Type{{Kind: sqltype.NVarChar, Length: 128}}, Type: sqltype.Type{Kind: sqltype.Bit}, Eval: e.isPreferredForBackup})
+		Parameters: []sqltype.Type{
+			{Kind: sqltype.NVarChar, Length: 128},
+		}, Type: sqltype.Type{Kind: sqltype.Bit}, Eval: e.isPreferredForBackup})
 	two := []sqltype.Type{sqltype.GUIDType, sqltype.GUIDType}
-	r.TableFunction(engine.TableFunction{Schema: "sys", Name: "fn_hadr_distributed_ag_replica", Parameters: two, Columns: engine.ColumnList("group_id uniqueidentifier"), Rows: e.memberGroup})
-	r.TableFunction(engine.TableFunction{Schema: "sys", Name: "fn_hadr_distributed_ag_database_replica", Parameters: two, Columns: engine.ColumnList("group_database_id uniqueidentifier"), Rows: e.memberDatabase})
+	r.TableFunction(
+		engine.TableFunction{
+			Schema:     "sys",
+			Name:       "fn_hadr_distributed_ag_replica",
+			Parameters: two,
+			Columns:    engine.ColumnList("group_id uniqueidentifier"),
+			Rows:       e.memberGroup,
+		},
+	)
+	r.TableFunction(
+		engine.TableFunction{
+			Schema:     "sys",
+			Name:       "fn_hadr_distributed_ag_database_replica",
+			Parameters: two,
+			Columns:    engine.ColumnList("group_database_id uniqueidentifier"),
+			Rows:       e.memberDatabase,
+		},
+	)
 	r.Procedure(engine.Procedure{Name: "sp_server_diagnostics", Run: e.diagnostics})
 	for _, v := range e.views() {
 		r.View(v)
@@ -171,8 +191,8 @@ func (e *Extension) group(name string) (*replica.Group, error) {
 	return g, nil
 }
 
-// mayDefine tells where CREATE, ALTER and DROP AVAILABILITY GROUP may not be: without the feature (47105), in a transaction
-// (226), in another database than master (35208).
+// mayDefine tells where CREATE, ALTER and DROP AVAILABILITY GROUP may not be: without the feature (47105), in a
+// transaction (226), in another database than master (35208).
 func (e *Extension) mayDefine(s *engine.Session, statement string) error {
 	if err := e.enabled(); err != nil {
 		return err
@@ -279,8 +299,8 @@ func (e *Extension) isPreferredForBackup(s *engine.Session, args []any) (any, er
 	return best == g.Self(), nil
 }
 
-// ReplicationLimit is the position up to which the log reader may read a database: ok is false when the database is in a
-// group whose primary this server is not. A database in no group is limited by its own log only.
+// ReplicationLimit is the position up to which the log reader may read a database: ok is false when the database is in
+// a group whose primary this server is not. A database in no group is limited by its own log only.
 func (e *Extension) ReplicationLimit(db *engine.Database) (limit storage.LSN, ok bool) {
 	m := e.replicas()
 	if m != nil {
@@ -299,7 +319,11 @@ func (e *Extension) ReplicationLimit(db *engine.Database) (limit storage.LSN, ok
 func (e *Extension) MayBackUp(database string) error { return e.replicas().MayBackUp(database) }
 
 // BackUpLog serves backup.Replicas.
-func (e *Extension) BackUpLog(ctx context.Context, database string, write func() (storage.LSN, error)) (noted bool, err error) {
+func (e *Extension) BackUpLog(
+	ctx context.Context,
+	database string,
+	write func() (storage.LSN, error),
+) (noted bool, err error) {
 	return e.replicas().BackUpLog(ctx, database, write)
 }
 

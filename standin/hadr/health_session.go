@@ -19,8 +19,8 @@ import (
 )
 
 // healthSessionName is the event session that every instance has, which the documents have people start with the server
-// (docs/linux/availability-group/configure-read-scale.md and its neighbours). What it would record, changes of role and errors
-// of replicas, is in the error log.
+// (docs/linux/availability-group/configure-read-scale.md and its neighbours). What it would record, changes of role and
+// errors of replicas, is in the error log.
 const healthSessionName = "AlwaysOn_health"
 
 // healthSession is whether the session starts with the server, which a file says, and whether it runs.
@@ -39,39 +39,129 @@ func (e *Extension) installHealthSession(r *engine.Registry) {
 	column := func(name string, t sqltype.Type) tds.Column { return tds.Column{Name: name, Type: t, Nullable: true} }
 	mode := sqltype.Type{Kind: sqltype.NChar, Length: 1}
 	// docs/relational-databases/system-catalog-views/sys-server-event-sessions-transact-sql.md
-	e.healthView(r, "server_event_sessions", "VIEW SERVER SECURITY STATE", []tds.Column{column("event_session_id", sqltype.IntType), column("name", sqltype.NVarCharOf(128)),
-		column("event_retention_mode", mode), column("event_retention_mode_desc", sqltype.NVarCharOf(60)), column("max_dispatch_latency", sqltype.IntType),
-		column("max_memory", sqltype.IntType), column("max_event_size", sqltype.IntType), column("memory_partition_mode", mode),
-		column("memory_partition_mode_desc", sqltype.NVarCharOf(60)), column("track_causality", sqltype.BitType), column("startup_state", sqltype.BitType)},
+	e.healthView(
+		r,
+		"server_event_sessions",
+		"VIEW SERVER SECURITY STATE",
+		[]tds.Column{column("event_session_id", sqltype.IntType), column("name", sqltype.NVarCharOf(128)),
+			column(
+				"event_retention_mode",
+				mode,
+			), column("event_retention_mode_desc", sqltype.NVarCharOf(60)), column("max_dispatch_latency", sqltype.IntType),
+			column(
+				"max_memory",
+				sqltype.IntType,
+			), column("max_event_size", sqltype.IntType), column("memory_partition_mode", mode),
+			column(
+				"memory_partition_mode_desc",
+				sqltype.NVarCharOf(60),
+			), column("track_causality", sqltype.BitType), column("startup_state", sqltype.BitType)},
 		func(startup, _ bool) [][]any {
-			return [][]any{{int64(65536), healthSessionName, "S", "ALLOW_SINGLE_EVENT_LOSS", int64(30000), int64(4096), int64(0), "N", "NONE", false, startup}}
-		})
+			return [][]any{
+				{
+					int64(65536),
+					healthSessionName,
+					"S",
+					"ALLOW_SINGLE_EVENT_LOSS",
+					int64(30000),
+					int64(4096),
+					int64(0),
+					"N",
+					"NONE",
+					false,
+					startup,
+				},
+			}
+		},
+	)
 	// docs/relational-databases/system-dynamic-management-views/sys-dm-xe-sessions-transact-sql.md. It has no buffers.
 	text := sqltype.NVarCharOf(256)
-	e.healthView(r, "dm_xe_sessions", viewState, []tds.Column{column("address", sqltype.VarBinaryOf(8)), column("name", text), column("pending_buffers", sqltype.IntType), column("total_regular_buffers", sqltype.IntType),
-		column("regular_buffer_size", sqltype.BigIntType), column("total_large_buffers", sqltype.IntType), column("large_buffer_size", sqltype.BigIntType), column("total_buffer_size", sqltype.BigIntType),
-		column("buffer_policy_flags", sqltype.IntType), column("buffer_policy_desc", text), column("flags", sqltype.IntType), column("flag_desc", text), column("dropped_event_count", sqltype.IntType),
-		column("dropped_buffer_count", sqltype.IntType), column("blocked_event_fire_time", sqltype.IntType), column("create_time", sqltype.DateTimeType), column("largest_event_dropped_size", sqltype.IntType),
-		column("session_source", text)},
+	e.healthView(
+		r,
+		"dm_xe_sessions",
+		viewState,
+		[]tds.Column{
+			column("address", sqltype.VarBinaryOf(8)),
+			column("name", text),
+			column("pending_buffers", sqltype.IntType),
+			column("total_regular_buffers", sqltype.IntType),
+			column(
+				"regular_buffer_size",
+				sqltype.BigIntType,
+			),
+			column("total_large_buffers", sqltype.IntType),
+			column("large_buffer_size", sqltype.BigIntType),
+			column("total_buffer_size", sqltype.BigIntType),
+			column(
+				"buffer_policy_flags",
+				sqltype.IntType,
+			),
+			column("buffer_policy_desc", text),
+			column("flags", sqltype.IntType),
+			column("flag_desc", text),
+			column("dropped_event_count", sqltype.IntType),
+			column(
+				"dropped_buffer_count",
+				sqltype.IntType,
+			),
+			column("blocked_event_fire_time", sqltype.IntType),
+			column("create_time", sqltype.DateTimeType),
+			column("largest_event_dropped_size", sqltype.IntType),
+			column("session_source", text),
+		},
 		func(_, running bool) [][]any {
 			if !running {
 				return nil
 			}
 			none := int64(0)
-			return [][]any{{[]byte{0, 0, 0, 0, 0, 0, 0, 1}, healthSessionName, none, none, none, none, none, none, none, "drop_event", none, "flush_on_close", none, none, none, e.inst.StartTime().UTC(), none, "server"}}
-		})
+			return [][]any{
+				{
+					[]byte{0, 0, 0, 0, 0, 0, 0, 1},
+					healthSessionName,
+					none,
+					none,
+					none,
+					none,
+					none,
+					none,
+					none,
+					"drop_event",
+					none,
+					"flush_on_close",
+					none,
+					none,
+					none,
+					e.inst.StartTime().UTC(),
+					none,
+					"server",
+				},
+			}
+		},
+	)
 }
 
-func (e *Extension) healthView(r *engine.Registry, name, permission string, columns []tds.Column, rows func(startup, running bool) [][]any) {
-	r.View(engine.View{Schema: "sys", Name: name, Columns: columns, Rows: func(ctx context.Context, s *engine.Session) ([][]any, error) {
-		if err := s.Require(ctx, engine.Permission{Name: permission}); err != nil {
-			return nil, err
-		}
-		e.health.mu.Lock()
-		defer e.health.mu.Unlock()
-		startup, err := e.healthStartup()
-		return rows(startup, e.health.running), err
-	}})
+func (e *Extension) healthView(
+	r *engine.Registry,
+	name, permission string,
+	columns []tds.Column,
+	rows func(startup, running bool) [][]any,
+) {
+	r.View(
+		engine.View{
+			Schema:  "sys",
+			Name:    name,
+			Columns: columns,
+			Rows: func(ctx context.Context, s *engine.Session) ([][]any, error) {
+				if err := s.Require(ctx, engine.Permission{Name: permission}); err != nil {
+					return nil, err
+				}
+				e.health.mu.Lock()
+				defer e.health.mu.Unlock()
+				startup, err := e.healthStartup()
+				return rows(startup, e.health.running), err
+			},
+		},
+	)
 }
 
 func (e *Extension) healthFile() string {

@@ -129,7 +129,8 @@ func (h host) Settings(database string) json.RawMessage {
 	}
 	raw, err := json.Marshal(db.Settings())
 	if err != nil {
-		h.e.inst.Log().Error("The options of a database cannot be told to its secondaries.", "database", database, "error", err)
+		h.e.inst.Log().
+			Error("The options of a database cannot be told to its secondaries.", "database", database, "error", err)
 	}
 	return raw
 }
@@ -154,7 +155,15 @@ func (h host) Seed(ctx context.Context, spec replica.SeedSpec, open replica.Open
 	logical := strings.TrimSpace(spec.Name)
 	info := engine.DatabaseInfo{Name: spec.Name, OwnerSID: spec.OwnerSID, Files: []metadata.File{
 		{ID: 1, LogicalName: logical, PhysicalName: spec.Files.Data, SizePages: 1024, MaxSizePages: -1, Growth: 8192},
-		{ID: 2, Log: true, LogicalName: logical + "_log", PhysicalName: spec.Files.Log, SizePages: 1024, MaxSizePages: 268435456, Growth: 8192},
+		{
+			ID:           2,
+			Log:          true,
+			LogicalName:  logical + "_log",
+			PhysicalName: spec.Files.Log,
+			SizePages:    1024,
+			MaxSizePages: 268435456,
+			Growth:       8192,
+		},
 	}}
 	_, err := h.e.inst.AddDatabase(ctx, info, engine.Opener(open))
 	return err

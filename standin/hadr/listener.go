@@ -99,7 +99,8 @@ func addAddress(l *group.Listener, a syntax.ListenerAddress) error {
 	return nil
 }
 
-// sameSubnet tells whether two IPv4 addresses have the same mask and network. 0.0.0.0, which leaves the subnet to the cluster manager, says nothing of it.
+// sameSubnet tells whether two IPv4 addresses have the same mask and network. 0.0.0.0, which leaves the subnet to the
+// cluster manager, says nothing of it.
 func sameSubnet(a, b group.IPAddress) bool {
 	mask := net.ParseIP(a.Mask).To4()
 	if a.Mask != b.Mask || mask == nil || mask.Equal(net.IPv4zero) {

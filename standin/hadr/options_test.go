@@ -31,17 +31,29 @@ func TestReplicaRules(t *testing.T) {
 		spec syntax.ReplicaSpec
 		want int32
 	}{
-		{"complete", syntax.ReplicaSpec{Server: "b", EndpointURL: text("TCP://b:5022"), AvailabilityMode: text("SYNCHRONOUS_COMMIT"), FailoverMode: text("EXTERNAL")}, 0},
-		{"no mode", syntax.ReplicaSpec{Server: "b", EndpointURL: text("TCP://b:5022"), FailoverMode: text("EXTERNAL")}, 41198},
-		{"no failover mode", syntax.ReplicaSpec{Server: "b", EndpointURL: text("TCP://b:5022"), AvailabilityMode: text("SYNCHRONOUS_COMMIT")}, 41197},
-		{"no URL", syntax.ReplicaSpec{Server: "b", AvailabilityMode: text("SYNCHRONOUS_COMMIT"), FailoverMode: text("EXTERNAL")}, 35236},
+		{"complete", syntax.ReplicaSpec{Server: "b", EndpointURL: text("TCP://b:5022"),
+			AvailabilityMode: text("SYNCHRONOUS_COMMIT"), FailoverMode: text("EXTERNAL")}, 0},
+		{"no mode", syntax.ReplicaSpec{Server: "b", EndpointURL: text("TCP://b:5022"), FailoverMode: text("EXTERNAL")},
+			41198},
+		{"no failover mode", syntax.ReplicaSpec{Server: "b", EndpointURL: text("TCP://b:5022"),
+			AvailabilityMode: text("SYNCHRONOUS_COMMIT")}, 41197},
+		{"no URL", syntax.ReplicaSpec{Server: "b", AvailabilityMode: text("SYNCHRONOUS_COMMIT"),
+			FailoverMode: text("EXTERNAL")}, 35236},
 		{"twice", syntax.ReplicaSpec{Server: "A", AvailabilityMode: text("SYNCHRONOUS_COMMIT")}, 35235},
-		{"seeding of a configuration-only replica", syntax.ReplicaSpec{Server: "b", EndpointURL: text("TCP://b:5022"), AvailabilityMode: text("CONFIGURATION_ONLY"), SeedingMode: text("AUTOMATIC")}, 47110},
-		{"short time-out", syntax.ReplicaSpec{Server: "b", EndpointURL: text("TCP://b:5022"), AvailabilityMode: text("SYNCHRONOUS_COMMIT"), FailoverMode: text("EXTERNAL"), SessionTimeout: count(4)}, 35214},
-		{"routing URL", syntax.ReplicaSpec{Server: "b", EndpointURL: text("TCP://b:5022"), AvailabilityMode: text("SYNCHRONOUS_COMMIT"), FailoverMode: text("EXTERNAL"),
+		{"seeding of a configuration-only replica",
+			syntax.ReplicaSpec{Server: "b", EndpointURL: text("TCP://b:5022"), AvailabilityMode: text("CONFIGURATION_ONLY"),
+				SeedingMode: text("AUTOMATIC")}, 47110},
+		{"short time-out", syntax.ReplicaSpec{Server: "b", EndpointURL: text("TCP://b:5022"),
+			AvailabilityMode: text("SYNCHRONOUS_COMMIT"), FailoverMode: text("EXTERNAL"), SessionTimeout: count(4)}, 35214},
+		{"routing URL", syntax.ReplicaSpec{Server: "b", EndpointURL: text("TCP://b:5022"),
+			AvailabilityMode: text("SYNCHRONOUS_COMMIT"), FailoverMode: text("EXTERNAL"),
 			SecondaryRole: &syntax.RoleSpec{ReadOnlyRoutingURL: text("b")}}, 19401},
 	} {
-		conf := &group.Configuration{Name: "ag", Options: group.Options{ClusterType: group.External}, Replicas: []group.Replica{{Server: "a"}}}
+		conf := &group.Configuration{
+			Name:     "ag",
+			Options:  group.Options{ClusterType: group.External},
+			Replicas: []group.Replica{{Server: "a"}},
+		}
 		_, err := newReplica(conf, &c.spec, nil, time.Now())
 		NewWithT(t).Expect(number(err)).To(Equal(c.want), c.name)
 	}
@@ -49,7 +61,10 @@ func TestReplicaRules(t *testing.T) {
 
 func TestGroupRules(t *testing.T) {
 	modes := func(required int, all ...group.AvailabilityMode) *group.Configuration {
-		c := &group.Configuration{Name: "ag", Options: group.Options{ClusterType: group.External, RequiredSynchronized: required}}
+		c := &group.Configuration{
+			Name:    "ag",
+			Options: group.Options{ClusterType: group.External, RequiredSynchronized: required},
+		}
 		for _, m := range all {
 			c.Replicas = append(c.Replicas, group.Replica{Mode: m})
 		}
@@ -81,9 +96,13 @@ func TestListenerRules(t *testing.T) {
 	c := &group.Configuration{Name: "ag"}
 	count := func(n int64) *int64 { return &n }
 	ip := syntax.ListenerAddress{IP: "10.0.0.1", Mask: "0.0.0.0"}
-	g.Expect(number(addListener(c, syntax.ListenerSpec{Name: "bad.name", IPs: []syntax.ListenerAddress{ip}}))).To(Equal(int32(19485)))
-	g.Expect(number(addListener(c, syntax.ListenerSpec{Name: "l", IPs: []syntax.ListenerAddress{{IP: "10.0.0.300", Mask: "0.0.0.0"}}}))).To(Equal(int32(19483)))
-	g.Expect(number(addListener(c, syntax.ListenerSpec{Name: "l", IPs: []syntax.ListenerAddress{ip, ip}}))).To(Equal(int32(19484)))
+	g.Expect(number(addListener(c, syntax.ListenerSpec{Name: "bad.name", IPs: []syntax.ListenerAddress{ip}}))).
+		To(Equal(int32(19485)))
+	g.Expect(number(addListener(c,
+		syntax.ListenerSpec{Name: "l", IPs: []syntax.ListenerAddress{{IP: "10.0.0.300", Mask: "0.0.0.0"}}}))).
+		To(Equal(int32(19483)))
+	g.Expect(number(addListener(c, syntax.ListenerSpec{Name: "l", IPs: []syntax.ListenerAddress{ip, ip}}))).
+		To(Equal(int32(19484)))
 	g.Expect(addListener(c, syntax.ListenerSpec{Name: "l", IPs: []syntax.ListenerAddress{ip}})).To(Succeed())
 	g.Expect(c.Listeners[0].Port).To(Equal(1433))
 	g.Expect(number(addListener(c, syntax.ListenerSpec{Name: "m"}))).To(Equal(int32(19477)))

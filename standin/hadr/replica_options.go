@@ -43,8 +43,17 @@ func newReplica(c *group.Configuration, spec *syntax.ReplicaSpec, owner []byte, 
 	if spec.EndpointURL == nil {
 		return nil, failure(35236, spec.Server)
 	}
-	r := &group.Replica{ID: uuid.New(), Server: spec.Server, BackupPriority: 50, SessionTimeout: 10, OwnerSID: owner, Created: now, Modified: now,
-		PrimaryConnections: "ALL", SecondaryConnections: "NO"}
+	r := &group.Replica{
+		ID:                   uuid.New(),
+		Server:               spec.Server,
+		BackupPriority:       50,
+		SessionTimeout:       10,
+		OwnerSID:             owner,
+		Created:              now,
+		Modified:             now,
+		PrimaryConnections:   "ALL",
+		SecondaryConnections: "NO",
+	}
 	r.MetadataID = metadataID(r.ID)
 	r.Mode = availabilityMode(*spec.AvailabilityMode)
 	if r.Mode == group.ConfigurationOnly {
@@ -177,7 +186,8 @@ func checkGroup(c *group.Configuration, operation string) error {
 		return failure(35212, operation, maxSynchronous, c.Name)
 	case configurationOnly > 1:
 		return failure(47107, operation, c.Name)
-	case configurationOnly == 1 && (synchronous > 2 || required != 0 || (operation == createOperation && synchronous != 2)):
+	case configurationOnly == 1 &&
+		(synchronous > 2 || required != 0 || (operation == createOperation && synchronous != 2)):
 		return failure(47108, operation, c.Name)
 	case required < 0 || required > max(0, synchronous-1):
 		return failure(35248, operation, required, max(0, synchronous-1), c.Name)

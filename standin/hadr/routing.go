@@ -16,8 +16,9 @@ import (
 	"geosql.dev/standin/tds"
 )
 
-// route is read-only routing: a login with read intent that came to a listener of the primary's group goes to the first entry of the primary's routing list that
-// can be read, members of one entry in turns; where none can, or the primary itself is next, it stays (docs/database-engine/availability-groups/windows/
+// route is read-only routing: a login with read intent that came to a listener of the primary's group goes to the first
+// entry of the primary's routing list that can be read, members of one entry in turns; where none can, or the primary
+// itself is next, it stays (docs/database-engine/availability-groups/windows/
 // configure-read-only-routing-for-an-availability-group-sql-server.md). A login without a database belongs to no group.
 func (e *Extension) route(req tds.LoginRequest) *tds.Redirect {
 	m := e.replicas()

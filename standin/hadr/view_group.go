@@ -22,11 +22,16 @@ func groupRows(m *replica.Manager, _ *engine.Session) []row {
 		c := g.Configuration()
 		out = append(out, row{
 			"group_id": c.ID, "name": c.Name,
-			"failure_condition_level":     int64(c.Options.FailureConditionLevel),
-			"health_check_timeout":        healthCheckTimeout(c),
-			"automated_backup_preference": int64(c.Options.BackupPreference), "automated_backup_preference_desc": backupPreferences[c.Options.BackupPreference],
-			"version": int64(0), "basic_features": false, "dtc_support": false, "db_failover": c.Options.DBFailover, "is_distributed": c.Options.Distributed,
-			"cluster_type": int64(c.Options.ClusterType), "cluster_type_desc": c.Options.ClusterType.String(),
+			"failure_condition_level": int64(c.Options.FailureConditionLevel),
+			"health_check_timeout":    healthCheckTimeout(c),
+			"automated_backup_preference": int64(
+				c.Options.BackupPreference,
+			), "automated_backup_preference_desc": backupPreferences[c.Options.BackupPreference],
+			"version": int64(
+				0,
+			), "basic_features": false, "dtc_support": false, "db_failover": c.Options.DBFailover,
+			"is_distributed": c.Options.Distributed,
+			"cluster_type":   int64(c.Options.ClusterType), "cluster_type_desc": c.Options.ClusterType.String(),
 			"required_synchronized_secondaries_to_commit": int64(c.Options.RequiredSynchronized),
 			"sequence_number": int64(c.Sequence), "is_contained": false,
 		})
@@ -46,14 +51,18 @@ func groupClusterRows(m *replica.Manager, _ *engine.Session) []row {
 	var out []row
 	for _, g := range m.Groups() {
 		c := g.Configuration()
-		out = append(out, row{"group_id": c.ID, "name": c.Name, "failure_condition_level": int64(c.Options.FailureConditionLevel),
-			"health_check_timeout": healthCheckTimeout(c), "automated_backup_preference": int64(c.Options.BackupPreference),
-			"automated_backup_preference_desc": backupPreferences[c.Options.BackupPreference]})
+		out = append(
+			out,
+			row{"group_id": c.ID, "name": c.Name, "failure_condition_level": int64(c.Options.FailureConditionLevel),
+				"health_check_timeout": healthCheckTimeout(c), "automated_backup_preference": int64(c.Options.BackupPreference),
+				"automated_backup_preference_desc": backupPreferences[c.Options.BackupPreference]},
+		)
 	}
 	return out
 }
 
-// failoverMode is failover_mode with its description: 0 AUTOMATIC, 1 MANUAL, 2 EXTERNAL; a configuration-only replica shows the group's.
+// failoverMode is failover_mode with its description: 0 AUTOMATIC, 1 MANUAL, 2 EXTERNAL; a configuration-only replica
+// shows the group's.
 func failoverMode(c *group.Configuration, r *group.Replica) (int64, string) {
 	mode := r.FailoverMode
 	if mode == "" {
@@ -90,12 +99,15 @@ func replicaRow(g *replica.Group, c *group.Configuration, r *group.Replica) row 
 		metadata = int64(r.MetadataID)
 	}
 	return row{
-		"replica_id": r.ID, "group_id": c.ID, "replica_metadata_id": metadata, "replica_server_name": r.Server, "owner_sid": r.OwnerSID,
+		"replica_id": r.ID, "group_id": c.ID, "replica_metadata_id": metadata, "replica_server_name": r.Server,
+		"owner_sid":    r.OwnerSID,
 		"endpoint_url": r.EndpointURL, "availability_mode": int64(r.Mode), "availability_mode_desc": r.Mode.String(),
 		"failover_mode": mode, "failover_mode_desc": modeName, "session_timeout": int64(r.SessionTimeout),
 		"primary_role_allow_connections": primary, "primary_role_allow_connections_desc": r.PrimaryConnections,
 		"secondary_role_allow_connections": secondary, "secondary_role_allow_connections_desc": r.SecondaryConnections,
-		"create_date": timeOrNull(r.Created), "modify_date": timeOrNull(r.Modified), "backup_priority": int64(r.BackupPriority),
+		"create_date": timeOrNull(
+			r.Created,
+		), "modify_date": timeOrNull(r.Modified), "backup_priority": int64(r.BackupPriority),
 		"read_only_routing_url": textOrNull(r.ReadOnlyRoutingURL), "seeding_mode": seeding, "seeding_mode_desc": seedingName,
 		"read_write_routing_url": textOrNull(r.ReadWriteRoutingURL),
 	}
@@ -128,7 +140,8 @@ func listenerRows(m *replica.Manager, _ *engine.Session) []row {
 	return out
 }
 
-// listenerAddressRows is sys.availability_group_listener_ip_addresses; an address is ONLINE where its group's primary is.
+// listenerAddressRows is sys.availability_group_listener_ip_addresses; an address is ONLINE where its group's primary
+// is.
 func listenerAddressRows(m *replica.Manager, _ *engine.Session) []row {
 	var out []row
 	for _, g := range m.Groups() {
@@ -138,8 +151,11 @@ func listenerAddressRows(m *replica.Manager, _ *engine.Session) []row {
 		}
 		for _, l := range g.Configuration().Listeners {
 			for _, a := range l.IPs {
-				out = append(out, row{"listener_id": l.ID.String(), "ip_address": a.IP, "ip_subnet_mask": textOrNull(a.Mask), "is_dhcp": l.DHCP,
-					"state": state, "state_desc": name})
+				out = append(
+					out,
+					row{"listener_id": l.ID.String(), "ip_address": a.IP, "ip_subnet_mask": textOrNull(a.Mask), "is_dhcp": l.DHCP,
+						"state": state, "state_desc": name},
+				)
 			}
 		}
 	}
@@ -154,7 +170,10 @@ func routingRows(m *replica.Manager, _ *engine.Session) []row {
 			for priority, set := range c.Replicas[i].ReadOnlyRoutingList {
 				for _, name := range set {
 					if to := c.Server(name); to != nil {
-						out = append(out, row{"replica_id": c.Replicas[i].ID, "routing_priority": int64(priority + 1), "read_only_replica_id": to.ID})
+						out = append(
+							out,
+							row{"replica_id": c.Replicas[i].ID, "routing_priority": int64(priority + 1), "read_only_replica_id": to.ID},
+						)
 					}
 				}
 			}
@@ -167,7 +186,10 @@ func routingRows(m *replica.Manager, _ *engine.Session) []row {
 func nameRows(m *replica.Manager, _ *engine.Session) []row {
 	var out []row
 	for _, g := range m.Groups() {
-		out = append(out, row{"ag_name": g.Name(), "ag_id": g.ID(), "ag_resource_id": g.ID().String(), "ag_group_id": g.ID().String()})
+		out = append(
+			out,
+			row{"ag_name": g.Name(), "ag_id": g.ID(), "ag_resource_id": g.ID().String(), "ag_group_id": g.ID().String()},
+		)
 	}
 	return out
 }
@@ -176,9 +198,19 @@ func nameRows(m *replica.Manager, _ *engine.Session) []row {
 func seedingRows(m *replica.Manager, _ *engine.Session) []row {
 	var out []row
 	for _, s := range m.Seedings() {
-		r := row{"start_time": timeOrNull(s.Started), "completion_time": timeOrNull(s.Ended), "ag_id": s.Group, "ag_db_id": s.Database,
-			"ag_remote_replica_id": s.Remote, "operation_id": s.ID, "is_source": s.Source, "current_state": s.State(),
-			"performed_seeding": s.Streaming, "number_of_attempts": int64(s.Attempts), "error_code": int64(s.Code)}
+		r := row{
+			"start_time":           timeOrNull(s.Started),
+			"completion_time":      timeOrNull(s.Ended),
+			"ag_id":                s.Group,
+			"ag_db_id":             s.Database,
+			"ag_remote_replica_id": s.Remote,
+			"operation_id":         s.ID,
+			"is_source":            s.Source,
+			"current_state":        s.State(),
+			"performed_seeding":    s.Streaming,
+			"number_of_attempts":   int64(s.Attempts),
+			"error_code":           int64(s.Code),
+		}
 		if s.Failure >= 0 {
 			r["failure_state"], r["failure_state_desc"] = int64(s.Failure), s.FailureName()
 		}
@@ -201,7 +233,9 @@ func (e *Extension) seedingStatsRows(m *replica.Manager, _ *engine.Session) []ro
 		r := row{"local_physical_seeding_id": s.ID, "remote_physical_seeding_id": s.ID, "local_database_name": s.Name,
 			"remote_machine_name": s.RemoteServer, "role_desc": role, "internal_state_desc": s.State(),
 			"transferred_size_bytes": s.Transferred, "database_size_bytes": s.Size, "start_time_utc": timeOrNull(s.Started),
-			"end_time_utc": timeOrNull(s.Ended), "is_compression_enabled": false, "total_disk_io_wait_time_ms": int64(0), "total_network_wait_time_ms": int64(0)}
+			"end_time_utc": timeOrNull(
+				s.Ended,
+			), "is_compression_enabled": false, "total_disk_io_wait_time_ms": int64(0), "total_network_wait_time_ms": int64(0)}
 		if db := e.inst.Database(s.Name); db != nil {
 			r["local_database_id"] = int64(db.ID())
 		}

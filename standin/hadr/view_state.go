@@ -64,9 +64,18 @@ func (e *Extension) replicaStateRow(g *replica.Group, st *replica.States, x repl
 	if x.Connected {
 		connected, connectedName = 1, "CONNECTED"
 	}
-	r := row{"replica_id": x.ID, "group_id": g.ID(), "is_local": x.Local, "role": int64(x.Role), "role_desc": x.Role.String(),
-		"synchronization_health": int64(x.Health), "synchronization_health_desc": healthNames[x.Health],
-		"connected_state": connected, "connected_state_desc": connectedName, "is_internal": false}
+	r := row{
+		"replica_id":                  x.ID,
+		"group_id":                    g.ID(),
+		"is_local":                    x.Local,
+		"role":                        int64(x.Role),
+		"role_desc":                   x.Role.String(),
+		"synchronization_health":      int64(x.Health),
+		"synchronization_health_desc": healthNames[x.Health],
+		"connected_state":             connected,
+		"connected_state_desc":        connectedName,
+		"is_internal":                 false,
+	}
 	if x.ErrorNumber != 0 {
 		r["last_connect_error_number"], r["last_connect_error_description"] = int64(x.ErrorNumber), cut(x.ErrorText, 1024)
 		r["last_connect_error_timestamp"] = timeOrNull(x.ErrorTime)
@@ -113,7 +122,16 @@ func replicaClusterRows(m *replica.Manager, _ *engine.Session) []row {
 			if r.Joined {
 				state, name = 1, "JOINED_STANDALONE"
 			}
-			out = append(out, row{"replica_id": r.ID, "replica_server_name": r.Server, "group_id": c.ID, "join_state": state, "join_state_desc": name})
+			out = append(
+				out,
+				row{
+					"replica_id":          r.ID,
+					"replica_server_name": r.Server,
+					"group_id":            c.ID,
+					"join_state":          state,
+					"join_state_desc":     name,
+				},
+			)
 		}
 	}
 	return out
@@ -129,8 +147,17 @@ func replicaNodeRows(m *replica.Manager, _ *engine.Session) []row {
 	return out
 }
 
-var suspendReasons = map[uint8]string{0: "SUSPEND_FROM_USER", 1: "SUSPEND_FROM_PARTNER", 2: "SUSPEND_FROM_REDO", 3: "SUSPEND_FROM_CAPTURE",
-	4: "SUSPEND_FROM_APPLY", 5: "SUSPEND_FROM_RESTART", 6: "SUSPEND_FROM_UNDO", 7: "SUSPEND_FROM_REVALIDATION", 8: "SUSPEND_FROM_XRF_UPDATE"}
+var suspendReasons = map[uint8]string{
+	0: "SUSPEND_FROM_USER",
+	1: "SUSPEND_FROM_PARTNER",
+	2: "SUSPEND_FROM_REDO",
+	3: "SUSPEND_FROM_CAPTURE",
+	4: "SUSPEND_FROM_APPLY",
+	5: "SUSPEND_FROM_RESTART",
+	6: "SUSPEND_FROM_UNDO",
+	7: "SUSPEND_FROM_REVALIDATION",
+	8: "SUSPEND_FROM_XRF_UPDATE",
+}
 
 // databaseStateRows is sys.dm_hadr_database_replica_states: on the primary all copies, elsewhere the local ones. What
 // the primary says of a replica that is not connected is what it knew last.
@@ -149,10 +176,13 @@ func (e *Extension) databaseStateRow(g *replica.Group, st *replica.States, d *re
 	spec := st.Configuration.Replica(d.Replica)
 	health := d.Health(spec)
 	r := row{"group_id": g.ID(), "replica_id": d.Replica, "group_database_id": d.ID, "is_local": d.Local,
-		"is_primary_replica":    d.Replica == st.Self && st.Role == replica.Primary,
-		"synchronization_state": int64(d.State), "synchronization_state_desc": d.State.String(), "is_commit_participant": d.CommitParticipant,
+		"is_primary_replica": d.Replica == st.Self && st.Role == replica.Primary,
+		"synchronization_state": int64(
+			d.State,
+		), "synchronization_state_desc": d.State.String(), "is_commit_participant": d.CommitParticipant,
 		"synchronization_health": int64(health), "synchronization_health_desc": healthNames[health],
-		"is_suspended": d.Suspended, "is_internal": false, "filestream_send_rate": int64(0), "low_water_mark_for_ghosts": int64(0)}
+		"is_suspended": d.Suspended, "is_internal": false, "filestream_send_rate": int64(0),
+		"low_water_mark_for_ghosts": int64(0)}
 	db := e.inst.Database(d.Name)
 	if db != nil {
 		r["database_id"] = int64(db.ID())

@@ -38,7 +38,13 @@ func parsePath(text string) (parsedPath, *sqlerr.Error) {
 		if rest != "" {
 			char = rest[:1]
 		}
-		return p, Error(13607, 4, "JSON path is not properly formatted. Unexpected character '%s' is found at position %d.", char, at)
+		return p, Error(
+			13607,
+			4,
+			"JSON path is not properly formatted. Unexpected character '%s' is found at position %d.",
+			char,
+			at,
+		)
 	}
 	if !strings.HasPrefix(rest, "$") {
 		return bad()

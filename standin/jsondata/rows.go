@@ -2,8 +2,8 @@
 
 package jsondata
 
-// Rows are what OPENJSON makes of the object or array at a path (docs/t-sql/functions/openjson-transact-sql.md): keys, values and the numbers of
-// their types, or for its WITH clause the elements that it takes apart.
+// Rows are what OPENJSON makes of the object or array at a path (docs/t-sql/functions/openjson-transact-sql.md): keys,
+// values and the numbers of their types, or for its WITH clause the elements that it takes apart.
 func Rows(text, path string, elements bool) ([][]any, error) {
 	raw, p, found, err := lookUp(text, path)
 	if err != nil {

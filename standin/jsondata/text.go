@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package jsondata reads, changes and writes JSON texts as the JSON functions of Transact-SQL do: texts, the paths into them, and values in JSON
-// (docs/relational-databases/json/json-data-sql-server.md).
+// Package jsondata reads, changes and writes JSON texts as the JSON functions of Transact-SQL do: texts, the paths into
+// them, and values in JSON (docs/relational-databases/json/json-data-sql-server.md).
 package jsondata
 
 import (
@@ -32,7 +32,13 @@ func malformed(text string, err error) *sqlerr.Error {
 	if at < len(text) {
 		char = string([]rune(text[at:])[:1])
 	}
-	return Error(13609, 4, "JSON text is not properly formatted. Unexpected character '%s' is found at position %d.", char, at)
+	return Error(
+		13609,
+		4,
+		"JSON text is not properly formatted. Unexpected character '%s' is found at position %d.",
+		char,
+		at,
+	)
 }
 
 // span is a value's place in a text.

@@ -61,7 +61,8 @@ func Query(text, path string) (any, *sqlerr.Error) {
 	return raw, nil
 }
 
-// Modify sets the value at a path, written in JSON; an empty value is NULL: it deletes a key in lax mode and is null otherwise.
+// Modify sets the value at a path, written in JSON; an empty value is NULL: it deletes a key in lax mode and is null
+// otherwise.
 func Modify(text, path, value string) (any, *sqlerr.Error) {
 	p, err := parsePath(path)
 	if err != nil {

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package metadata is what a database knows of itself: its objects with their columns, indexes, keys and constraints, its file groups,
-// files, partition functions and schemes, and its sequences, as its internal tables keep them. A Catalog is all of it at one version.
+// Package metadata is what a database knows of itself: its objects with their columns, indexes, keys and constraints,
+// its file groups, files, partition functions and schemes, and its sequences, as its internal tables keep them. A
+// Catalog is all of it at one version.
 //
-// It knows nothing of sessions, and of T-SQL no more than errors and types: who may see an object, how its definition is read and what
-// a statement changes are matters of the engine.
+// It knows nothing of sessions, and of T-SQL no more than errors and types: who may see an object, how its definition
+// is read and what a statement changes are matters of the engine.
 package metadata
 
 import (
@@ -17,10 +18,11 @@ import (
 	"zombiezen.com/go/sqlite/sqlitex"
 )
 
-// Catalog is all metadata of a database at one version. What a version was read as is never changed: a statement that changes the metadata
-// reads one of its own.
+// Catalog is all metadata of a database at one version. What a version was read as is never changed: a statement that
+// changes the metadata reads one of its own.
 type Catalog struct {
-	// Version tells one state from all others: a random number for each change of a database, a count for a session's temporary tables.
+	// Version tells one state from all others: a random number for each change of a database, a count for a session's
+	// temporary tables.
 	Version int64
 	// Schemas and objects are by schema_id and object_id.
 	Schemas map[int32]*Schema
@@ -41,8 +43,14 @@ type Schema struct {
 
 // Empty is the metadata of a database without objects, whose only schema is dbo.
 func Empty() *Catalog {
-	s := &Catalog{Version: 1, Schemas: map[int32]*Schema{1: {ID: 1, Name: "dbo", Principal: 1}}, Objects: map[int32]*Object{},
-		byName: map[string]*Object{}, byChild: map[int32][]*Object{}, placements: map[int32]*Object{}}
+	s := &Catalog{
+		Version:    1,
+		Schemas:    map[int32]*Schema{1: {ID: 1, Name: "dbo", Principal: 1}},
+		Objects:    map[int32]*Object{},
+		byName:     map[string]*Object{},
+		byChild:    map[int32][]*Object{},
+		placements: map[int32]*Object{},
+	}
 	return s
 }
 
@@ -201,7 +209,8 @@ func (s *Catalog) OwnerOf(o *Object) int32 {
 	return 1
 }
 
-// ScopedTriggers are the triggers of a database or of the server that a database keeps; their scope is in place of a schema's number.
+// ScopedTriggers are the triggers of a database or of the server that a database keeps; their scope is in place of a
+// schema's number.
 func (s *Catalog) ScopedTriggers(scope int32) []*Object {
 	var out []*Object
 	for _, o := range s.Objects {
@@ -212,8 +221,8 @@ func (s *Catalog) ScopedTriggers(scope int32) []*Object {
 	return out
 }
 
-// SelfReferences are the foreign keys to their own table of the tables that a change of obj's rows changes: obj itself, and
-// those that referential actions reach.
+// SelfReferences are the foreign keys to their own table of the tables that a change of obj's rows changes: obj itself,
+// and those that referential actions reach.
 func (s *Catalog) SelfReferences(obj *Object) []*Object {
 	reached := []*Object{obj}
 	var out []*Object

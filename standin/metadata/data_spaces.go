@@ -13,8 +13,8 @@ import (
 	"geosql.dev/standin/storage"
 )
 
-// File groups and files but a database's first two are kept with its objects, in its own catalogue: they are in backups, travel
-// with the log and are undone with it. They have no name among objects.
+// File groups and files but a database's first two are kept with its objects, in its own catalogue: they are in
+// backups, travel with the log and are undone with it. They have no name among objects.
 const (
 	KindFileGroup = "FG"
 	KindFile      = "file"
@@ -56,8 +56,8 @@ func (f File) DataSpace() int32 {
 	return max(f.Group, PrimaryGroup)
 }
 
-// Place is where the rows of a table or an index are: the file group or partition scheme, 0 for PRIMARY, and the column that a
-// scheme partitions by.
+// Place is where the rows of a table or an index are: the file group or partition scheme, 0 for PRIMARY, and the column
+// that a scheme partitions by.
 type Place struct {
 	Space  int32 `json:"space,omitempty"`
 	Column int32 `json:"column,omitempty"`
@@ -73,7 +73,8 @@ func (p Place) DataSpace() int32 {
 
 // PlacementRow is the number under which a placement is kept: apart from those of objects, which are positive.
 func PlacementRow(kind string, id int32) int32 {
-	return map[string]int32{KindFileGroup: -1_000_000, KindPartitionScheme: -1_000_000, KindFile: -3_000_000, KindPartitionFunction: -4_000_000, KindScopedConfiguration: -5_000_000}[kind] - id
+	return map[string]int32{KindFileGroup: -1_000_000, KindPartitionScheme: -1_000_000, KindFile: -3_000_000,
+		KindPartitionFunction: -4_000_000, KindScopedConfiguration: -5_000_000}[kind] - id
 }
 
 // Placement finds a placement by its kind and number; nil when there is none.
@@ -88,13 +89,27 @@ func (s *Catalog) HasPlacements() bool { return len(s.placements) > 0 }
 func NewFileGroup(id int32, name string, g FileGroup) *Object {
 	now := time.Now().UTC()
 	g.ID = id
-	return &Object{ID: PlacementRow(KindFileGroup, id), Name: name, Kind: KindFileGroup, Created: now, Modified: now, FileGroup: &g}
+	return &Object{
+		ID:        PlacementRow(KindFileGroup, id),
+		Name:      name,
+		Kind:      KindFileGroup,
+		Created:   now,
+		Modified:  now,
+		FileGroup: &g,
+	}
 }
 
 // NewFile is a file's placement, which is not saved yet.
 func NewFile(f File) *Object {
 	now := time.Now().UTC()
-	return &Object{ID: PlacementRow(KindFile, f.ID), Name: f.LogicalName, Kind: KindFile, Created: now, Modified: now, File: &f}
+	return &Object{
+		ID:       PlacementRow(KindFile, f.ID),
+		Name:     f.LogicalName,
+		Kind:     KindFile,
+		Created:  now,
+		Modified: now,
+		File:     &f,
+	}
 }
 
 // Placed are the placements of a kind, in the order of their numbers.

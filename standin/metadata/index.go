@@ -23,7 +23,8 @@ type Index struct {
 	Disabled    bool `json:"disabled,omitempty"`
 	FillFactor  int  `json:"fillFactor,omitempty"`
 	IgnoreDup   bool `json:"ignoreDup,omitempty"`
-	// Padded, SequentialKey and Locks are PAD_INDEX, OPTIMIZE_FOR_SEQUENTIAL_KEY and the options of locks, as they were given.
+	// Padded, SequentialKey and Locks are PAD_INDEX, OPTIMIZE_FOR_SEQUENTIAL_KEY and the options of locks, as they were
+	// given.
 	Padded        bool       `json:"padded,omitempty"`
 	SequentialKey bool       `json:"sequentialKey,omitempty"`
 	Locks         IndexLocks `json:"locks,omitzero"`
@@ -39,7 +40,8 @@ type Key struct {
 	Descending bool  `json:"descending,omitempty"`
 }
 
-// IndexLocks tells which locks ALLOW_ROW_LOCKS and ALLOW_PAGE_LOCKS have forbidden. They are recorded: rows and pages are not locked.
+// IndexLocks tells which locks ALLOW_ROW_LOCKS and ALLOW_PAGE_LOCKS have forbidden. They are recorded: rows and pages
+// are not locked.
 type IndexLocks struct {
 	NoRow  bool `json:"noRow,omitempty"`
 	NoPage bool `json:"noPage,omitempty"`

@@ -16,7 +16,8 @@ import (
 	"geosql.dev/standin/sqltype"
 )
 
-// TestSpanIsAsManyNext: a range of a sequence is what as many single values would have been, its bounds and cycles included.
+// TestSpanIsAsManyNext: a range of a sequence is what as many single values would have been, its bounds and cycles
+// included.
 func TestSpanIsAsManyNext(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
@@ -43,14 +44,15 @@ func TestSpanIsAsManyNext(t *testing.T) {
 			}
 			g.Expect(ok).To(Equal(all), "%+v, %d values", q, size)
 			if ok {
-				g.Expect([]int64{first, end, int64(cycles)}).To(Equal([]int64{values[0], last, int64(began)}), "%+v, %d values", q, size)
+				g.Expect([]int64{first, end, int64(cycles)}).
+					To(Equal([]int64{values[0], last, int64(began)}), "%+v, %d values", q, size)
 			}
 		}
 	}
 }
 
-// TestNamesOfTemporaryTables: the table that was made last has the name, and when it goes the one that it hid has it again; names of objects do not
-// tell upper from lower case.
+// TestNamesOfTemporaryTables: the table that was made last has the name, and when it goes the one that it hid has it
+// again; names of objects do not tell upper from lower case.
 func TestNamesOfTemporaryTables(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
@@ -72,7 +74,19 @@ func TestChildren(t *testing.T) {
 	g := NewWithT(t)
 	c := metadata.Empty()
 	table := &metadata.Object{ID: 1, Schema: 1, Kind: metadata.KindTable, Name: "t", Table: &metadata.Table{}}
-	check, key := &metadata.Object{ID: 2, Schema: 1, Kind: metadata.KindCheck, Name: "c", Parent: 1}, &metadata.Object{ID: 3, Schema: 1, Kind: metadata.KindPrimaryKey, Name: "k", Parent: 1}
+	check, key := &metadata.Object{
+		ID:     2,
+		Schema: 1,
+		Kind:   metadata.KindCheck,
+		Name:   "c",
+		Parent: 1,
+	}, &metadata.Object{
+		ID:     3,
+		Schema: 1,
+		Kind:   metadata.KindPrimaryKey,
+		Name:   "k",
+		Parent: 1,
+	}
 	for _, o := range []*metadata.Object{table, check, key} {
 		c.Add(o)
 	}
@@ -83,8 +97,8 @@ func TestChildren(t *testing.T) {
 	g.Expect(c.Children(1)).To(Equal([]*metadata.Object{key}))
 }
 
-// TestPartitionNumbers: a value is in the partition behind as many boundary values as are below it, or, of RANGE RIGHT, not above it; NULL is in the first
-// one, or behind a boundary of NULL where that belongs to the right.
+// TestPartitionNumbers: a value is in the partition behind as many boundary values as are below it, or, of RANGE RIGHT,
+// not above it; NULL is in the first one, or behind a boundary of NULL where that belongs to the right.
 func TestPartitionNumbers(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)

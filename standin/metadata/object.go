@@ -26,7 +26,8 @@ const (
 	KindSynonym    = "SN"
 	KindTableType  = "TT"
 	KindTrigger    = "TR"
-	// KindScopedTrigger are triggers of the database and, in master, of the server, which are in no schema and no objects to sys.objects.
+	// KindScopedTrigger are triggers of the database and, in master, of the server, which are in no schema and no objects
+	// to sys.objects.
 	KindScopedTrigger = "scoped trigger"
 	// KindAlias are alias types, which are no objects to sys.objects.
 	KindAlias         = "alias"
@@ -48,8 +49,8 @@ type Object struct {
 	Shipped bool `json:"shipped,omitempty"`
 	// SchemaPublished is sys.objects.is_schema_published: the definition of a view, procedure or function is an article.
 	SchemaPublished bool `json:"schemaPublished,omitempty"`
-	// ExecutionPublished is sys.procedures.is_execution_replicated: calls of the procedure are an article. SerializableOnly
-	// is is_repl_serializable_only: only those in serializable transactions.
+	// ExecutionPublished is sys.procedures.is_execution_replicated: calls of the procedure are an article.
+	// SerializableOnly is is_repl_serializable_only: only those in serializable transactions.
 	ExecutionPublished bool `json:"executionPublished,omitempty"`
 	SerializableOnly   bool `json:"serializableOnly,omitempty"`
 
@@ -57,8 +58,8 @@ type Object struct {
 	// Definition is the text of a module, check or default.
 	Definition string      `json:"definition,omitempty"`
 	ForeignKey *ForeignKey `json:"foreignKey,omitempty"`
-	// ExecuteAs is the principal_id that a module of a database runs as, executeAsOwner for its owner; nil for its caller. ExecuteAsLogin is
-	// the login that a trigger of the server runs as.
+	// ExecuteAs is the principal_id that a module of a database runs as, executeAsOwner for its owner; nil for its caller.
+	// ExecuteAsLogin is the login that a trigger of the server runs as.
 	ExecuteAs      *int32 `json:"executeAs,omitempty"`
 	ExecuteAsLogin string `json:"executeAsLogin,omitempty"`
 	// Encrypted modules show their text to nobody. NullOnNull is RETURNS NULL ON NULL INPUT, Recompiled WITH RECOMPILE.
@@ -134,7 +135,8 @@ func (o *Object) FiringOrder(event string) int {
 	return 1
 }
 
-// InFiringOrder sorts triggers as they fire for an event: the first one, others in the order of their making, the last one.
+// InFiringOrder sorts triggers as they fire for an event: the first one, others in the order of their making, the last
+// one.
 func InFiringOrder(list []*Object, event string) {
 	sort.SliceStable(list, func(i, j int) bool {
 		if a, b := list[i].FiringOrder(event), list[j].FiringOrder(event); a != b {

@@ -21,8 +21,8 @@ import (
 	"geosql.dev/standin/storage"
 )
 
-// searchedBounds is the number of boundary values from which on a function of ours searches them: SQLite compiles an expression of thousands
-// of comparisons for seconds, and each statement anew.
+// searchedBounds is the number of boundary values from which on a function of ours searches them: SQLite compiles an
+// expression of thousands of comparisons for seconds, and each statement anew.
 const searchedBounds = 32
 
 // boundList are the boundary values that tsql_partition(key, list, value) searches, as columns store them.
@@ -38,8 +38,9 @@ var boundLists = struct {
 	byKey map[string]*boundList
 }{byKey: map[string]*boundList{}}
 
-// search is SQLite's expression for the number of boundary values before a value that is not NULL; "" when a bound has a form that is not
-// known. The list is read only where the key is not, so that it costs a statement little more than its length.
+// search is SQLite's expression for the number of boundary values before a value that is not NULL; "" when a bound has
+// a form that is not known. The list is read only where the key is not, so that it costs a statement little more than
+// its length.
 func (f *PartitionFunction) search(value string, bounds []string) string {
 	list := &boundList{collation: (&Column{Type: f.Type, Collation: f.Collation}).CollationKey(), right: f.Right}
 	encoded := []byte{0}

@@ -10,8 +10,8 @@ import (
 	"geosql.dev/standin/sqltype"
 )
 
-// Partition functions and schemes are kept with the file groups. A partitioned table is one table in SQLite: which partition a row is
-// in follows from its value.
+// Partition functions and schemes are kept with the file groups. A partitioned table is one table in SQLite: which
+// partition a row is in follows from its value.
 const (
 	KindPartitionFunction = "PF"
 	KindPartitionScheme   = "PS"
@@ -39,8 +39,8 @@ type PartitionScheme struct {
 // Fanout is the number of partitions (sys.partition_functions.fanout).
 func (f *PartitionFunction) Fanout() int { return len(f.Values) + 1 }
 
-// Compared is SQLite's expression for a stored value as the function compares it: the offset of a datetimeoffset, behind the point in
-// time, does not count.
+// Compared is SQLite's expression for a stored value as the function compares it: the offset of a datetimeoffset,
+// behind the point in time, does not count.
 func (f *PartitionFunction) Compared(value string) string {
 	if f.Type.Kind == sqltype.DateTimeOffset {
 		return "substr(" + value + ",1,8)"
@@ -51,7 +51,8 @@ func (f *PartitionFunction) Compared(value string) string {
 	return value
 }
 
-// Number is SQLite's expression for the partition that a value is in; value is used often and has to be a column or a constant.
+// Number is SQLite's expression for the partition that a value is in; value is used often and has to be a column or a
+// constant.
 func (f *PartitionFunction) Number(value string) string {
 	bounds, first, null := f.Values, 1, 1
 	if len(bounds) > 0 && bounds[0] == "NULL" {
@@ -76,7 +77,15 @@ func (f *PartitionFunction) Number(value string) string {
 			return fmt.Sprint(first + low)
 		}
 		middle := (low + high) / 2
-		return "CASE WHEN " + compared + operator + f.Compared(bounds[middle]) + " THEN " + tree(low, middle) + " ELSE " + tree(middle+1, high) + " END"
+		return "CASE WHEN " + compared + operator + f.Compared(
+			bounds[middle],
+		) + " THEN " + tree(
+			low,
+			middle,
+		) + " ELSE " + tree(
+			middle+1,
+			high,
+		) + " END"
 	}
 	return fmt.Sprintf("CASE WHEN %s IS NULL THEN %d ELSE %s END", value, null, tree(0, len(bounds)))
 }
@@ -133,5 +142,6 @@ func (s *Catalog) Aligned(a, b Place) bool {
 	if f == nil || g == nil {
 		return f == g
 	}
-	return a.Column == b.Column && f.Right == g.Right && f.Type == g.Type && f.Collation == g.Collation && slices.Equal(f.Values, g.Values)
+	return a.Column == b.Column && f.Right == g.Right && f.Type == g.Type && f.Collation == g.Collation &&
+		slices.Equal(f.Values, g.Values)
 }

@@ -7,11 +7,12 @@ import (
 	"geosql.dev/standin/sqltype"
 )
 
-// maxRow is how many bytes a row may have (docs/sql-server/maximum-capacity-specifications-for-sql-server.md, Bytes per row).
+// maxRow is how many bytes a row may have (docs/sql-server/maximum-capacity-specifications-for-sql-server.md, Bytes per
+// row).
 const maxRow = 8060
 
-// FitsRow refuses a table whose rows are too long even where all columns of varying length are empty (1701): each row has a header of four
-// bytes, the number of its columns, and a bit for each of them.
+// FitsRow refuses a table whose rows are too long even where all columns of varying length are empty (1701): each row
+// has a header of four bytes, the number of its columns, and a bit for each of them.
 func (t *Table) FitsRow(name string) error {
 	size, bits, columns := 0, 0, 0
 	for _, c := range t.Columns {
@@ -22,7 +23,14 @@ func (t *Table) FitsRow(name string) error {
 		switch c.Type.Kind {
 		case sqltype.Bit:
 			bits++
-		case sqltype.VarChar, sqltype.NVarChar, sqltype.VarBinary, sqltype.Text, sqltype.NText, sqltype.Image, sqltype.XML, sqltype.SQLVariant:
+		case sqltype.VarChar,
+			sqltype.NVarChar,
+			sqltype.VarBinary,
+			sqltype.Text,
+			sqltype.NText,
+			sqltype.Image,
+			sqltype.XML,
+			sqltype.SQLVariant:
 		default:
 			size += c.Type.MaxBytes()
 		}
@@ -40,7 +48,14 @@ func (t *Table) KeySize(i *Index) int {
 	for _, k := range i.Keys {
 		c := t.ColumnByID(k.Column)
 		switch c.Type.Kind {
-		case sqltype.VarChar, sqltype.NVarChar, sqltype.VarBinary, sqltype.Text, sqltype.NText, sqltype.Image, sqltype.XML, sqltype.SQLVariant:
+		case sqltype.VarChar,
+			sqltype.NVarChar,
+			sqltype.VarBinary,
+			sqltype.Text,
+			sqltype.NText,
+			sqltype.Image,
+			sqltype.XML,
+			sqltype.SQLVariant:
 		default:
 			size += c.Type.MaxBytes()
 		}
@@ -48,7 +63,8 @@ func (t *Table) KeySize(i *Index) int {
 	return size
 }
 
-// MaxKeySize is how many bytes its key may have (docs/sql-server/maximum-capacity-specifications-for-sql-server.md, Bytes per index key).
+// MaxKeySize is how many bytes its key may have (docs/sql-server/maximum-capacity-specifications-for-sql-server.md,
+// Bytes per index key).
 func (i *Index) MaxKeySize() int {
 	if i.Clustered {
 		return 900

@@ -126,8 +126,9 @@ func (q *Sequence) Check(name string, start int64) error {
 	return nil
 }
 
-// CheckAltered judges what a sequence is to become: without RESTART its current value has to be one of it (11704), and bounds are not changed
-// to such as have no room for its start (11703; docs/t-sql/statements/alter-sequence-transact-sql.md, Remarks).
+// CheckAltered judges what a sequence is to become: without RESTART its current value has to be one of it (11704), and
+// bounds are not changed to such as have no room for its start (11703;
+// docs/t-sql/statements/alter-sequence-transact-sql.md, Remarks).
 func (q *Sequence) CheckAltered(o *Object, restarted bool, last int64, used bool) error {
 	start, current := q.Min, q.First()
 	if restarted {

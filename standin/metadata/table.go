@@ -69,8 +69,8 @@ type Identity struct {
 	NotForReplication bool  `json:"notForReplication,omitempty"`
 }
 
-// Statistic is a statistics object of CREATE STATISTICS: its definition, and when it was brought up to date last. What it would
-// tell the optimiser is SQLite's matter.
+// Statistic is a statistics object of CREATE STATISTICS: its definition, and when it was brought up to date last. What
+// it would tell the optimiser is SQLite's matter.
 type Statistic struct {
 	// ID is its stats_id, which it shares the numbers of index_id for.
 	ID          int32     `json:"id"`
@@ -199,7 +199,8 @@ func (t *Table) NeedsSetOptions() bool {
 	return false
 }
 
-// IndexNeedsSetOptions tells whether an index has a filter or a computed column, so that rows may be written under some options only.
+// IndexNeedsSetOptions tells whether an index has a filter or a computed column, so that rows may be written under some
+// options only.
 func (t *Table) IndexNeedsSetOptions(i *Index) bool {
 	if i.Filter != "" {
 		return true

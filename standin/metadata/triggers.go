@@ -9,7 +9,8 @@ const (
 	ServerScope   = "AllServer"
 )
 
-// ScopedSchema is in place of a schema's number in triggers of a database and of the server, whose names are a space of their own.
+// ScopedSchema is in place of a schema's number in triggers of a database and of the server, whose names are a space of
+// their own.
 func ScopedSchema(scope string) int32 {
 	if scope == ServerScope {
 		return -2

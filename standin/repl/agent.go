@@ -42,8 +42,8 @@ type agentRun struct {
 // delivered counts what was delivered.
 type delivered struct{ transactions, commands int64 }
 
-// Subsystems are the job step subsystems of the agents, for SQL Agent: each runs a step's text; again says that the step is
-// tried again when it fails.
+// Subsystems are the job step subsystems of the agents, for SQL Agent: each runs a step's text; again says that the
+// step is tried again when it fails.
 func (e *Extension) Subsystems() map[string]func(ctx context.Context, commandLine string, again bool) (string, error) {
 	out := map[string]func(context.Context, string, bool) (string, error){}
 	for name, run := range map[string]func(context.Context, string) (string, error){
@@ -59,8 +59,8 @@ func (e *Extension) Subsystems() map[string]func(ctx context.Context, commandLin
 // triedAgain is the context key that says whether a run that fails is followed by another one of its job's step.
 type triedAgain struct{}
 
-// failure is the status of a run that an error ended: Retry where the step is tried again and the error may not come back
-// by then, because a server was not there, a connection broke, a time was up or a deadlock was resolved.
+// failure is the status of a run that an error ended: Retry where the step is tried again and the error may not come
+// back by then, because a server was not there, a connection broke, a time was up or a deadlock was resolved.
 func failure(ctx context.Context, err error) int {
 	if again, _ := ctx.Value(triedAgain{}).(bool); again && passing(err) {
 		return runRetry
@@ -74,7 +74,19 @@ func (e *Extension) beginAgent(agent, kind, commandLine string) (*agentRun, func
 	if err != nil {
 		return nil, nil, fmt.Errorf("the %s agent's command line: %w", kind, err)
 	}
-	key := strings.ToLower(strings.Join([]string{kind, args.str("-Publisher"), args.str("-PublisherDB"), args.str("-Publication"), args.str("-Subscriber"), args.str("-SubscriberDB")}, "|"))
+	key := strings.ToLower(
+		strings.Join(
+			[]string{
+				kind,
+				args.str("-Publisher"),
+				args.str("-PublisherDB"),
+				args.str("-Publication"),
+				args.str("-Subscriber"),
+				args.str("-SubscriberDB"),
+			},
+			"|",
+		),
+	)
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.agents[key] {
@@ -92,19 +104,33 @@ func (e *Extension) beginAgent(agent, kind, commandLine string) (*agentRun, func
 
 // target describes a server by the agent's parameters -<role>SecurityMode, -<role>Login and -<role>Password.
 func (r *agentRun) target(role, server, database string) target {
-	t := target{role: role, server: server, database: database, windows: r.args.str("-"+role+"SecurityMode") == "1", login: r.args.str("-" + role + "Login"),
-		password: r.args.str("-" + role + "Password"), encryption: 1, loginTimeout: r.args.seconds("-LoginTimeOut", 15), queryTimeout: r.args.seconds("-QueryTimeOut", 1800),
-		packetSize: r.args.num("-PacketSize", 4096), application: r.application}
+	t := target{
+		role:     role,
+		server:   server,
+		database: database,
+		windows:  r.args.str("-"+role+"SecurityMode") == "1",
+		login:    r.args.str("-" + role + "Login"),
+		password: r.args.str(
+			"-" + role + "Password",
+		),
+		encryption:   1,
+		loginTimeout: r.args.seconds("-LoginTimeOut", 15),
+		queryTimeout: r.args.seconds("-QueryTimeOut", 1800),
+		packetSize:   r.args.num("-PacketSize", 4096),
+		application:  r.application,
+	}
 	if r.args.given("-EncryptionLevel") {
 		t.encryption = r.args.num("-EncryptionLevel", 1)
 	}
 	return t
 }
 
-// useStored connects to a server as the distributor has noted for the agent, in the columns <prefix>_security_mode, _login and _password of its
-// row. What the command line says goes before it: a security mode, and with it a login. The jobs that the documented procedures make say neither, so
-// that what sp_changelogreader_agent and its kin change counts from the agent's next start
-// (docs/relational-databases/system-stored-procedures/sp-changelogreader-agent-transact-sql.md, Remarks). Only the distributor itself can read a password.
+// useStored connects to a server as the distributor has noted for the agent, in the columns <prefix>_security_mode,
+// _login and _password of its row. What the command line says goes before it: a security mode, and with it a login. The
+// jobs that the documented procedures make say neither, so that what sp_changelogreader_agent and its kin change counts
+// from the agent's next start
+// (docs/relational-databases/system-stored-procedures/sp-changelogreader-agent-transact-sql.md, Remarks). Only the
+// distributor itself can read a password.
 func (r *agentRun) useStored(role string, row rows, prefix string) error {
 	if len(row) == 0 || r.args.given("-"+role+"Login") {
 		return nil
@@ -124,7 +150,10 @@ func (r *agentRun) useStored(role string, row rows, prefix string) error {
 	if err != nil {
 		return err
 	}
-	r.args.values[strings.ToLower("-"+role+"Login")], r.args.values[strings.ToLower("-"+role+"Password")] = row.str(0, prefix+"_login"), password
+	r.args.values[strings.ToLower("-"+role+"Login")], r.args.values[strings.ToLower("-"+role+"Password")] = row.str(
+		0,
+		prefix+"_login",
+	), password
 	return nil
 }
 
@@ -155,16 +184,27 @@ func (r *agentRun) connectDistributor(ctx context.Context) error {
 }
 
 // connectPublisher connects to the publication database, where it is redirected to if it is and that is a place for it
-// (docs/database-engine/availability-groups/windows/replicate-track-change-data-capture-always-on-availability.md, General
-// changes to replication agents).
+// (docs/database-engine/availability-groups/windows/replicate-track-change-data-capture-always-on-availability.md,
+// General changes to replication agents).
 func (r *agentRun) connectPublisher(ctx context.Context) (*conn, error) {
 	server, db := r.args.str("-Publisher"), r.args.str("-PublisherDB")
-	found, err := r.distConn.query(ctx, "EXEC sp_get_redirected_publisher @original_publisher = @p1, @publisher_db = @p2, @bypass_publisher_validation = @p3", server, db, r.args.given("-BypassPublisherValidation"))
+	found, err := r.distConn.query(
+		ctx,
+		"EXEC sp_get_redirected_publisher @original_publisher = @p1, @publisher_db = @p2, @bypass_publisher_validation = @p3",
+		server,
+		db,
+		r.args.given("-BypassPublisherValidation"),
+	)
 	if err != nil {
 		return nil, err
 	}
 	if number := found.num(0, "error_number"); number != 0 {
-		return nil, &sqlerr.Error{Number: int32(number), Class: uint8(found.num(0, "error_severity")), State: 1, Message: found.str(0, "error_message")}
+		return nil, &sqlerr.Error{
+			Number:  int32(number),
+			Class:   uint8(found.num(0, "error_severity")),
+			State:   1,
+			Message: found.str(0, "error_message"),
+		}
 	}
 	if to := found.str(0, "redirected_publisher"); to != "" {
 		server = to
@@ -177,7 +217,13 @@ func (r *agentRun) readProfile(ctx context.Context, kind int, profile int64) err
 	if strings.EqualFold(r.args.values["-profilename"], "NULL") {
 		return nil
 	}
-	found, err := r.distConn.query(ctx, "EXEC sp_MSget_agent_profile @agent_type = @p1, @profile_id = @p2, @profile_name = @p3", kind, profile, r.args.values["-profilename"])
+	found, err := r.distConn.query(
+		ctx,
+		"EXEC sp_MSget_agent_profile @agent_type = @p1, @profile_id = @p2, @profile_name = @p3",
+		kind,
+		profile,
+		r.args.values["-profilename"],
+	)
 	if err != nil {
 		return err
 	}
@@ -189,19 +235,20 @@ func (r *agentRun) readProfile(ctx context.Context, kind int, profile int64) err
 	return nil
 }
 
-// note writes a line of history, also when the agent is told to stop: the last line says so. Failing to write is no reason to stop
-// delivering; it goes to the error log.
+// note writes a line of history, also when the agent is told to stop: the last line says so. Failing to write is no
+// reason to stop delivering; it goes to the error log.
 func (r *agentRun) note(ctx context.Context, status int, comments string) {
 	if r.history == "" || r.distConn == nil || !r.notes(status) {
 		return
 	}
-	if err := r.writeLine(context.WithoutCancel(ctx), r.distConn, line{status: status, comments: comments, seqno: r.seqno, delivered: r.delivered}); err != nil {
+	if err := r.writeLine(context.WithoutCancel(ctx), r.distConn,
+		line{status: status, comments: comments, seqno: r.seqno, delivered: r.delivered}); err != nil {
 		r.e.inst.Log().Warn("replication: history could not be written", "agent", r.name, "error", err.Error())
 	}
 }
 
-// idle says in the history that there is nothing to do. It says the same again after -MessageInterval, of which the default of 60 s
-// stands for each look here, as that of -PollingInterval does for 1 s.
+// idle says in the history that there is nothing to do. It says the same again after -MessageInterval, of which the
+// default of 60 s stands for each look here, as that of -PollingInterval does for 1 s.
 func (r *agentRun) idle(ctx context.Context, comments string) {
 	const standard = time.Minute
 	if every := r.messageInterval(); every != standard && comments == r.said && time.Since(r.saidAt) < every {
@@ -243,8 +290,13 @@ func (r *agentRun) writeLine(ctx context.Context, to *conn, l line) error {
 	if !l.waiting {
 		figures = []any{l.delivered.transactions, l.delivered.commands, r.latency, l.delivered.commands}
 	}
-	err := to.exec(ctx, "EXEC "+r.history+" @agent_id = @p1, @runstatus = @p2, @comments = @p3, @start_time = @p4, @xact_seqno = @p5, @verbose = @p6, @transactions = @p7, @commands = @p8, @latency = @p9, @total = @p10",
-		append([]any{r.agentID, l.status, l.comments, r.started, l.seqno, r.args.num("-HistoryVerboseLevel", 1)}, figures...)...)
+	err := to.exec(
+		ctx,
+		"EXEC "+r.history+" @agent_id = @p1, @runstatus = @p2, @comments = @p3, @start_time = @p4, @xact_seqno = @p5, "+
+			"@verbose = @p6, @transactions = @p7, @commands = @p8, @latency = @p9, @total = @p10",
+		append(
+			[]any{r.agentID, l.status, l.comments, r.started, l.seqno, r.args.num("-HistoryVerboseLevel", 1)},
+			figures...)...)
 	if err == nil {
 		r.written.Store(time.Now().UnixNano())
 	}
@@ -268,7 +320,11 @@ func (r *agentRun) finish(ctx context.Context, err error) (string, error) {
 		}
 		return "", err
 	}
-	message := fmt.Sprintf("%d transaction(s) with %d command(s) were delivered.", r.delivered.transactions, r.delivered.commands)
+	message := fmt.Sprintf(
+		"%d transaction(s) with %d command(s) were delivered.",
+		r.delivered.transactions,
+		r.delivered.commands,
+	)
 	if r.delivered.transactions == 0 {
 		message = "No replicated transactions are available."
 	}

@@ -43,8 +43,19 @@ func (e *Extension) addLogReaderAgent(ctx context.Context, call *engine.ProcCall
 	if err := securityMode(call, "@publisher_security_mode", "@publisher_login"); err != nil {
 		return err
 	}
-	_, err = e.inDistributionOf(ctx, call.Session, p, "EXEC sp_MSadd_logreader_agent @publisher = ?, @publisher_db = ?, @mode = ?, @login = ?, @password = ?, @job_name = ?",
-		p.server, p.db.Name(), call.Int("@publisher_security_mode"), call.Value("@publisher_login"), call.Value("@publisher_password"), call.Value("@job_name"))
+	_, err = e.inDistributionOf(
+		ctx,
+		call.Session,
+		p,
+		"EXEC sp_MSadd_logreader_agent @publisher = ?, @publisher_db = ?, @mode = ?, @login = ?, @password = ?, "+
+			"@job_name = ?",
+		p.server,
+		p.db.Name(),
+		call.Int("@publisher_security_mode"),
+		call.Value("@publisher_login"),
+		call.Value("@publisher_password"),
+		call.Value("@job_name"),
+	)
 	return err
 }
 
@@ -56,8 +67,17 @@ func (e *Extension) changeLogReaderAgent(ctx context.Context, call *engine.ProcC
 	if err := refuseJobLogin(call); err != nil {
 		return err
 	}
-	_, err = e.inDistributionOf(ctx, call.Session, p, "EXEC sp_MSchange_logreader_agent @publisher = ?, @publisher_db = ?, @mode = ?, @login = ?, @password = ?",
-		p.server, p.db.Name(), call.Value("@publisher_security_mode"), call.Value("@publisher_login"), call.Value("@publisher_password"))
+	_, err = e.inDistributionOf(
+		ctx,
+		call.Session,
+		p,
+		"EXEC sp_MSchange_logreader_agent @publisher = ?, @publisher_db = ?, @mode = ?, @login = ?, @password = ?",
+		p.server,
+		p.db.Name(),
+		call.Value("@publisher_security_mode"),
+		call.Value("@publisher_login"),
+		call.Value("@publisher_password"),
+	)
 	return err
 }
 
@@ -66,9 +86,16 @@ func (e *Extension) helpLogReaderAgent(ctx context.Context, call *engine.ProcCal
 	if err != nil {
 		return err
 	}
-	r, err := e.inDistributionOf(ctx, call.Session, p, `SELECT a.id, a.name, a.publisher_security_mode, a.publisher_login, CAST(N'**********' AS nvarchar(524)) AS publisher_password,
+	r, err := e.inDistributionOf(
+		ctx,
+		call.Session,
+		p,
+		`SELECT a.id, a.name, a.publisher_security_mode, a.publisher_login, CAST(N'**********' AS nvarchar(524)) AS publisher_password,
 		CAST(a.job_id AS uniqueidentifier) AS job_id, CAST(NULL AS nvarchar(512)) AS job_login, CAST(NULL AS sysname) AS job_password
-		FROM dbo.MSlogreader_agents AS a JOIN sys.servers AS v ON v.server_id = a.publisher_id WHERE v.name = ? AND a.publisher_db = ?`, p.server, p.db.Name())
+		FROM dbo.MSlogreader_agents AS a JOIN sys.servers AS v ON v.server_id = a.publisher_id WHERE v.name = ? AND a.publisher_db = ?`,
+		p.server,
+		p.db.Name(),
+	)
 	if err != nil {
 		return err
 	}
@@ -86,15 +113,43 @@ func (e *Extension) addPublicationSnapshot(ctx context.Context, call *engine.Pro
 	if err := securityMode(call, "@publisher_security_mode", "@publisher_login"); err != nil {
 		return err
 	}
-	r, err := e.inDistributionOf(ctx, call.Session, p, `EXEC sp_MSadd_snapshot_agent @publisher = ?, @publisher_db = ?, @publication = ?, @mode = ?, @login = ?, @password = ?, @job_name = ?,
+	r, err := e.inDistributionOf(
+		ctx,
+		call.Session,
+		p,
+		`EXEC sp_MSadd_snapshot_agent @publisher = ?, @publisher_db = ?, @publication = ?, @mode = ?, @login = ?, @password = ?, @job_name = ?,
 		@freq_type = ?, @freq_interval = ?, @freq_subday = ?, @freq_subday_interval = ?, @freq_relative = ?, @freq_recurrence = ?, @start_date = ?, @end_date = ?, @start_time = ?, @end_time = ?`,
-		p.server, p.db.Name(), pub.name, call.Int("@publisher_security_mode"), call.Value("@publisher_login"), call.Value("@publisher_password"), call.Value("@snapshot_job_name"),
-		call.Int("@frequency_type"), call.Int("@frequency_interval"), call.Int("@frequency_subday"), call.Int("@frequency_subday_interval"), call.Int("@frequency_relative_interval"), call.Int("@frequency_recurrence_factor"),
-		call.Int("@active_start_date"), call.Int("@active_end_date"), call.Int("@active_start_time_of_day"), call.Int("@active_end_time_of_day"))
+		p.server,
+		p.db.Name(),
+		pub.name,
+		call.Int("@publisher_security_mode"),
+		call.Value("@publisher_login"),
+		call.Value("@publisher_password"),
+		call.Value("@snapshot_job_name"),
+		call.Int(
+			"@frequency_type",
+		),
+		call.Int("@frequency_interval"),
+		call.Int("@frequency_subday"),
+		call.Int("@frequency_subday_interval"),
+		call.Int("@frequency_relative_interval"),
+		call.Int("@frequency_recurrence_factor"),
+		call.Int(
+			"@active_start_date",
+		),
+		call.Int("@active_end_date"),
+		call.Int("@active_start_time_of_day"),
+		call.Int("@active_end_time_of_day"),
+	)
 	if err != nil {
 		return err
 	}
-	return call.Session.Exec(ctx, "UPDATE dbo.syspublications SET snapshot_jobid = @p2 WHERE pubid = @p1", pub.id, r.Bytes(0, "job_id"))
+	return call.Session.Exec(
+		ctx,
+		"UPDATE dbo.syspublications SET snapshot_jobid = @p2 WHERE pubid = @p1",
+		pub.id,
+		r.Bytes(0, "job_id"),
+	)
 }
 
 func (e *Extension) helpPublicationSnapshot(ctx context.Context, call *engine.ProcCall) error {
@@ -102,14 +157,22 @@ func (e *Extension) helpPublicationSnapshot(ctx context.Context, call *engine.Pr
 	if err != nil {
 		return err
 	}
-	r, err := e.inDistributionOf(ctx, call.Session, p, `SELECT a.id, a.name, a.publisher_security_mode, a.publisher_login, CAST(N'**********' AS nvarchar(524)) AS publisher_password,
+	r, err := e.inDistributionOf(
+		ctx,
+		call.Session,
+		p,
+		`SELECT a.id, a.name, a.publisher_security_mode, a.publisher_login, CAST(N'**********' AS nvarchar(524)) AS publisher_password,
 		CAST(a.job_id AS uniqueidentifier) AS job_id, CAST(NULL AS nvarchar(512)) AS job_login, CAST(NULL AS sysname) AS job_password, c.name AS schedule_name,
 		c.freq_type AS frequency_type, c.freq_interval AS frequency_interval, c.freq_subday_type AS frequency_subday_type, c.freq_subday_interval AS frequency_subday_interval,
 		c.freq_relative_interval AS frequency_relative_interval, c.freq_recurrence_factor AS frequency_recurrence_factor, c.active_start_date, c.active_end_date,
 		c.active_start_time, c.active_end_time
 		FROM dbo.MSsnapshot_agents AS a JOIN sys.servers AS v ON v.server_id = a.publisher_id
 		LEFT JOIN msdb.dbo.sysjobschedules AS j ON j.job_id = CAST(a.job_id AS uniqueidentifier) LEFT JOIN msdb.dbo.sysschedules AS c ON c.schedule_id = j.schedule_id
-		WHERE v.name = ? AND a.publisher_db = ? AND a.publication = ?`, p.server, p.db.Name(), pub.name)
+		WHERE v.name = ? AND a.publisher_db = ? AND a.publication = ?`,
+		p.server,
+		p.db.Name(),
+		pub.name,
+	)
 	if err != nil {
 		return err
 	}
@@ -121,7 +184,15 @@ func (e *Extension) startPublicationSnapshot(ctx context.Context, call *engine.P
 	if err != nil {
 		return err
 	}
-	_, err = e.inDistributionOf(ctx, call.Session, p, "EXEC sp_MSstart_snapshot_agent @publisher = ?, @publisher_db = ?, @publication = ?", p.server, p.db.Name(), pub.name)
+	_, err = e.inDistributionOf(
+		ctx,
+		call.Session,
+		p,
+		"EXEC sp_MSstart_snapshot_agent @publisher = ?, @publisher_db = ?, @publication = ?",
+		p.server,
+		p.db.Name(),
+		pub.name,
+	)
 	return err
 }
 
@@ -138,7 +209,13 @@ func (e *Extension) addPushSubscriptionAgent(ctx context.Context, call *engine.P
 		return err
 	}
 	subscriber, database := call.String("@subscriber"), call.String("@subscriber_db")
-	r, err := s.Query(ctx, `SELECT s.subscription_type FROM dbo.syssubscriptions AS s JOIN dbo.sysarticles AS a ON a.artid = s.artid WHERE a.pubid = @p1 AND s.srvname = @p2 AND s.dest_db = @p3`, pub.id, subscriber, database)
+	r, err := s.Query(
+		ctx,
+		`SELECT s.subscription_type FROM dbo.syssubscriptions AS s JOIN dbo.sysarticles AS a ON a.artid = s.artid WHERE a.pubid = @p1 AND s.srvname = @p2 AND s.dest_db = @p3`,
+		pub.id,
+		subscriber,
+		database,
+	)
 	if err != nil {
 		return err
 	}
@@ -148,14 +225,45 @@ func (e *Extension) addPushSubscriptionAgent(ctx context.Context, call *engine.P
 	if r.Int(0, "subscription_type") != pushType {
 		return raise(21023, 1, "An agent of a pull subscription at the Distributor: sp_addpushsubscription_agent")
 	}
-	r, err = e.inDistributionOf(ctx, s, p, `EXEC sp_MSadd_push_agent @publisher = ?, @publisher_db = ?, @publication = ?, @subscriber = ?, @subscriber_db = ?, @mode = ?, @login = ?, @password = ?, @job_name = ?,
+	r, err = e.inDistributionOf(
+		ctx,
+		s,
+		p,
+		`EXEC sp_MSadd_push_agent @publisher = ?, @publisher_db = ?, @publication = ?, @subscriber = ?, @subscriber_db = ?, @mode = ?, @login = ?, @password = ?, @job_name = ?,
 		@freq_type = ?, @freq_interval = ?, @freq_subday = ?, @freq_subday_interval = ?, @freq_relative = ?, @freq_recurrence = ?, @start_date = ?, @end_date = ?, @start_time = ?, @end_time = ?`,
-		p.server, p.db.Name(), pub.name, subscriber, database, call.Int("@subscriber_security_mode"), call.Value("@subscriber_login"), call.Value("@subscriber_password"), call.Value("@job_name"),
-		call.Int("@frequency_type"), call.Int("@frequency_interval"), call.Int("@frequency_subday"), call.Int("@frequency_subday_interval"), call.Int("@frequency_relative_interval"), call.Int("@frequency_recurrence_factor"),
-		call.Int("@active_start_date"), call.Int("@active_end_date"), call.Int("@active_start_time_of_day"), call.Int("@active_end_time_of_day"))
+		p.server,
+		p.db.Name(),
+		pub.name,
+		subscriber,
+		database,
+		call.Int("@subscriber_security_mode"),
+		call.Value("@subscriber_login"),
+		call.Value("@subscriber_password"),
+		call.Value("@job_name"),
+		call.Int(
+			"@frequency_type",
+		),
+		call.Int("@frequency_interval"),
+		call.Int("@frequency_subday"),
+		call.Int("@frequency_subday_interval"),
+		call.Int("@frequency_relative_interval"),
+		call.Int("@frequency_recurrence_factor"),
+		call.Int(
+			"@active_start_date",
+		),
+		call.Int("@active_end_date"),
+		call.Int("@active_start_time_of_day"),
+		call.Int("@active_end_time_of_day"),
+	)
 	if err != nil {
 		return err
 	}
-	return s.Exec(ctx, `UPDATE dbo.syssubscriptions SET distribution_jobid = @p4 WHERE srvname = @p2 AND dest_db = @p3 AND artid IN (SELECT artid FROM dbo.sysarticles WHERE pubid = @p1)`,
-		pub.id, subscriber, database, r.Bytes(0, "job_id"))
+	return s.Exec(
+		ctx,
+		`UPDATE dbo.syssubscriptions SET distribution_jobid = @p4 WHERE srvname = @p2 AND dest_db = @p3 AND artid IN (SELECT artid FROM dbo.sysarticles WHERE pubid = @p1)`,
+		pub.id,
+		subscriber,
+		database,
+		r.Bytes(0, "job_id"),
+	)
 }

@@ -13,10 +13,16 @@ import (
 // refusedValues are the errors of parameters whose page lists their values, by procedure
 // (docs/relational-databases/errors-events/database-engine-events-and-errors.md).
 var refusedValues = map[string]map[string]int32{
-	"sp_addarticle":                     {"@type": 14023, "@pre_creation_cmd": 14061, "@vertical_partition": 14029},
-	"sp_addpublication":                 {"@repl_freq": 14015, "@sync_method": 14014, "@status": 14012},
-	"sp_addpullsubscription":            {"@subscription_type": 20016, "@update_mode": 20502},
-	"sp_addsubscription":                {"@sync_type": 14052, "@subscription_type": 14128, "@status": 14065, "@update_mode": 20502, "@loopback_detection": 14148},
+	"sp_addarticle":          {"@type": 14023, "@pre_creation_cmd": 14061, "@vertical_partition": 14029},
+	"sp_addpublication":      {"@repl_freq": 14015, "@sync_method": 14014, "@status": 14012},
+	"sp_addpullsubscription": {"@subscription_type": 20016, "@update_mode": 20502},
+	"sp_addsubscription": {
+		"@sync_type":          14052,
+		"@subscription_type":  14128,
+		"@status":             14065,
+		"@update_mode":        20502,
+		"@loopback_detection": 14148,
+	},
 	"sp_change_subscription_properties": {"@property": 21183},
 	"sp_changearticle":                  {"@property": 14022},
 	"sp_changedistpublisher":            {"@property": 21794},

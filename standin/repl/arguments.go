@@ -20,19 +20,23 @@ type arguments struct {
 // refusedArguments would change what an agent does, and are not supported. The value, where there is one, is the
 // harmless setting.
 var refusedArguments = map[string]string{
-	"-definitionfile": "", "-ftpaddress": "", "-ftppassword": "", "-ftpport": "", "-ftpusername": "", "-filetransfertype": "0", "-usedts": "", "-hostname": "",
+	"-definitionfile": "", "-ftpaddress": "", "-ftppassword": "", "-ftpport": "", "-ftpusername": "",
+	"-filetransfertype": "0", "-usedts": "", "-hostname": "",
 	"-subscriberdatabasepath": "", "-subscriptiontablename": "MSreplication_subscriptions", "-subscribertype": "0",
-	"-dynamicfilterhostname": "", "-dynamicfilterlogin": "", "-dynamicsnapshotlocation": "", "-70subscribers": "", "-errorfile": "", "-output": "",
+	"-dynamicfilterhostname": "", "-dynamicfilterlogin": "", "-dynamicsnapshotlocation": "", "-70subscribers": "",
+	"-errorfile": "", "-output": "",
 	"-extendedeventconfigfile": "", "-publisherfailoverpartner": "", "-replicationtype": "1",
 }
 
-// idleArguments have nothing to change in an agent here: they are for publishers and subscribers of other vendors, merge
-// publications and files of characters, for drivers and bulk copies that are other ones here, or for internal use.
-// standin/README.md names those that somebody could miss.
+// idleArguments have nothing to change in an agent here: they are for publishers and subscribers of other vendors,
+// merge publications and files of characters, for drivers and bulk copies that are other ones here, or for internal
+// use. standin/README.md names those that somebody could miss.
 var idleArguments = map[string]string{
-	"distrib": "-MaxBcpThreads -MultiSubnetFailover -OledbStreamThreshold -OutputVerboseLevel -QuotedIdentifier -UseInprocLoader -UseOledbStreaming",
+	"distrib": "-MaxBcpThreads -MultiSubnetFailover -OledbStreamThreshold -OutputVerboseLevel -QuotedIdentifier " +
+		"-UseInprocLoader -UseOledbStreaming",
 	"logread": "-LogScanThreshold -MultiSubnetFailover -OutputVerboseLevel -RecoverFromDataErrors",
-	"snapshot": "-BcpBatchSize -DistributorDeadlockPriority -FieldDelimiter -HRBcpBlocks -HRBcpBlockSize -HRBcpDynamicBlocks -MaxBcpThreads -MaxNetworkOptimization -OutputVerboseLevel -PrefetchTables " +
+	"snapshot": "-BcpBatchSize -DistributorDeadlockPriority -FieldDelimiter -HRBcpBlocks -HRBcpBlockSize " +
+		"-HRBcpDynamicBlocks -MaxBcpThreads -MaxNetworkOptimization -OutputVerboseLevel -PrefetchTables " +
 		"-PublisherDeadlockPriority -RowDelimiter -StartQueueTimeout -UsePerArticleContentsView",
 }
 

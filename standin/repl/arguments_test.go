@@ -47,7 +47,8 @@ func TestArguments(t *testing.T) {
 	g.Expect(a.str("-SubscriberPassword")).To(Equal("p]w d"))
 	g.Expect(a.profile("CommitBatchSize", "100")).To(Succeed())
 	g.Expect(a.profile("PollingInterval", "3")).To(Succeed())
-	g.Expect([]int{a.num("-CommitBatchSize", 0), a.num("-PollingInterval", 0)}).To(Equal([]int{7, 3}), "the command line goes before the profile")
+	g.Expect([]int{a.num("-CommitBatchSize", 0), a.num("-PollingInterval", 0)}).
+		To(Equal([]int{7, 3}), "the command line goes before the profile")
 }
 
 // A command comes back as it was made, whatever its values.
@@ -142,7 +143,8 @@ func TestTextOfVarChar(t *testing.T) {
 		{sqltype.Type{Kind: sqltype.VarChar, Length: 20}, "", "", "N''"},
 		{sqltype.NVarCharOf(20), "plain", "plain", "N'plain'"},
 		{sqltype.VarCharMax, long, mssql.VarCharMax(long), "'" + long + "'"},
-		{sqltype.Type{Kind: sqltype.VarChar, Length: 8000}, long, mssql.VarCharMax(long), "'" + long + "'"}, // beside nvarchar in another row it must not become nvarchar(4000)
+		// beside nvarchar in another row it must not become nvarchar(4000)
+		{sqltype.Type{Kind: sqltype.VarChar, Length: 8000}, long, mssql.VarCharMax(long), "'" + long + "'"},
 		{sqltype.VarCharMax, long[1:], mssql.VarChar(long[1:]), "'" + long[1:] + "'"},
 	} {
 		buf, err := appendDecoded(nil, c.t, c.v)

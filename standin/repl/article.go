@@ -19,8 +19,14 @@ func (e *Extension) installArticles(r *engine.Registry) {
 	e.change(r, "sp_articleview", owners, nil, e.articleView)
 	e.change(r, "sp_articlefilter", owners, nil, e.articleFilter)
 	e.change(r, "sp_changearticle", owners, nil, e.changeArticle)
-	e.change(r, "sp_repladdcolumn", owners, replColumnParameters(engine.Parameter{Name: "@typetext", Type: sqltype.NVarCharOf(3000), Required: true},
-		engine.Parameter{Name: "@publication_to_add", Type: sqltype.NVarCharMax, Default: "all"}), e.replAddColumn)
+	e.change(
+		r,
+		"sp_repladdcolumn",
+		owners,
+		replColumnParameters(engine.Parameter{Name: "@typetext", Type: sqltype.NVarCharOf(3000), Required: true},
+			engine.Parameter{Name: "@publication_to_add", Type: sqltype.NVarCharMax, Default: "all"}),
+		e.replAddColumn,
+	)
 	e.change(r, "sp_repldropcolumn", owners, replColumnParameters(), e.replDropColumn)
 	e.procedure(r, "sp_helparticle", owners, nil, e.helpArticle)
 	e.procedure(r, "sp_helparticlecolumns", owners, nil, e.helpArticleColumns)
@@ -73,9 +79,19 @@ type article struct {
 }
 
 // articles reads the articles of a publication database that satisfy a condition on a.
-func (e *Extension) articles(ctx context.Context, s *engine.Session, db *engine.Database, where string, args ...any) ([]*article, error) {
+func (e *Extension) articles(
+	ctx context.Context,
+	s *engine.Session,
+	db *engine.Database,
+	where string,
+	args ...any,
+) ([]*article, error) {
 	prefix := bracket(db.Name()) + ".dbo."
-	r, err := s.Query(ctx, "SELECT a.*, p.repl_freq FROM "+prefix+"sysarticles AS a JOIN "+prefix+"syspublications AS p ON p.pubid = a.pubid WHERE "+where+" ORDER BY a.artid", args...)
+	r, err := s.Query(
+		ctx,
+		"SELECT a.*, p.repl_freq FROM "+prefix+"sysarticles AS a JOIN "+prefix+"syspublications AS p ON p.pubid = "+
+			"a.pubid WHERE "+where+" ORDER BY a.artid",
+		args...)
 	if err != nil {
 		return nil, err
 	}
@@ -90,10 +106,29 @@ func (e *Extension) articles(ctx context.Context, s *engine.Session, db *engine.
 	}
 	var out []*article
 	for i := range r.Len() {
-		a := &article{id: r.Int(i, "artid"), kind: r.Int(i, "type"), publication: r.Int(i, "pubid"), name: r.String(i, "name"), object: int32(r.Int(i, "objid")),
-			destOwner: r.String(i, "dest_owner"), destTable: r.String(i, "dest_table"), insert: r.String(i, "ins_cmd"), update: r.String(i, "upd_cmd"),
-			delete: r.String(i, "del_cmd"), filter: r.String(i, "filter_clause"), preCreation: r.Int(i, "pre_creation_cmd"), status: r.Int(i, "status"), active: r.Int(i, "status")&1 != 0,
-			snapshotOnly: r.Int(i, "repl_freq") == 1}
+		a := &article{
+			id:          r.Int(i, "artid"),
+			kind:        r.Int(i, "type"),
+			publication: r.Int(i, "pubid"),
+			name:        r.String(i, "name"),
+			object:      int32(r.Int(i, "objid")),
+			destOwner: r.String(
+				i,
+				"dest_owner",
+			),
+			destTable: r.String(i, "dest_table"),
+			insert:    r.String(i, "ins_cmd"),
+			update:    r.String(i, "upd_cmd"),
+			delete: r.String(
+				i,
+				"del_cmd",
+			),
+			filter:       r.String(i, "filter_clause"),
+			preCreation:  r.Int(i, "pre_creation_cmd"),
+			status:       r.Int(i, "status"),
+			active:       r.Int(i, "status")&1 != 0,
+			snapshotOnly: r.Int(i, "repl_freq") == 1,
+		}
 		if b := r.Bytes(i, "schema_option"); len(b) == 8 {
 			a.options = binary.BigEndian.Uint64(b)
 		}
@@ -147,7 +182,13 @@ func (a *article) resolve(ctx context.Context, s *engine.Session, db *engine.Dat
 }
 
 // findArticle is 20027 when the publication has none of that name.
-func (e *Extension) findArticle(ctx context.Context, s *engine.Session, db *engine.Database, pub publication, name string) (*article, error) {
+func (e *Extension) findArticle(
+	ctx context.Context,
+	s *engine.Session,
+	db *engine.Database,
+	pub publication,
+	name string,
+) (*article, error) {
 	list, err := e.articles(ctx, s, db, "a.pubid = @p1 AND a.name = @p2", pub.id, name)
 	if err == nil && len(list) == 0 {
 		err = raise(20027, 1, name)
@@ -159,7 +200,12 @@ func (e *Extension) findArticle(ctx context.Context, s *engine.Session, db *engi
 }
 
 // mayChangeArticles is 20607 when a snapshot exists that the change would make useless and the caller did not agree.
-func (e *Extension) mayChangeArticles(ctx context.Context, s *engine.Session, pub publication, call *engine.ProcCall) error {
+func (e *Extension) mayChangeArticles(
+	ctx context.Context,
+	s *engine.Session,
+	pub publication,
+	call *engine.ProcCall,
+) error {
 	r, err := s.Query(ctx, "SELECT immediate_sync_ready FROM dbo.syspublications WHERE pubid = @p1", pub.id)
 	if err != nil {
 		return err
@@ -211,22 +257,39 @@ func (e *Extension) dropArticle(ctx context.Context, call *engine.ProcCall) erro
 }
 
 // dropOneArticle drops an article here and, unless that is to be ignored, at the distributor.
-func (e *Extension) dropOneArticle(ctx context.Context, s *engine.Session, p publisher, pub publication, name string, ignoreDistributor bool) error {
+func (e *Extension) dropOneArticle(
+	ctx context.Context,
+	s *engine.Session,
+	p publisher,
+	pub publication,
+	name string,
+	ignoreDistributor bool,
+) error {
 	prefix := bracket(p.db.Name()) + ".dbo."
-	r, err := s.Query(ctx, "SELECT artid, objid, sync_objid FROM "+prefix+"sysarticles WHERE pubid = @p1 AND name = @p2", pub.id, name)
+	r, err := s.Query(
+		ctx,
+		"SELECT artid, objid, sync_objid FROM "+prefix+"sysarticles WHERE pubid = @p1 AND name = @p2",
+		pub.id,
+		name,
+	)
 	if err != nil {
 		return err
 	}
 	id, object := r.Int(0, "artid"), r.Int(0, "objid")
 	if !ignoreDistributor {
-		if _, err := e.inDistributionOf(ctx, s, p, "EXEC sp_MSdrop_article @publisher = ?, @publisher_db = ?, @article_id = ?", p.server, p.db.Name(), id); err != nil {
+		if _, err := e.inDistributionOf(ctx, s, p,
+			"EXEC sp_MSdrop_article @publisher = ?, @publisher_db = ?, @article_id = ?", p.server, p.db.Name(), id); err != nil {
 			return err
 		}
 	}
 	if err := e.dropArticleView(ctx, s, p.db, r.Int(0, "sync_objid"), object); err != nil {
 		return err
 	}
-	err = s.Exec(ctx, "DELETE FROM "+prefix+"sysarticlecolumns WHERE artid = @p1; DELETE FROM "+prefix+"sysarticles WHERE artid = @p1", id)
+	err = s.Exec(
+		ctx,
+		"DELETE FROM "+prefix+"sysarticlecolumns WHERE artid = @p1; DELETE FROM "+prefix+"sysarticles WHERE artid = @p1",
+		id,
+	)
 	if err != nil {
 		return err
 	}

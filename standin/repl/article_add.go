@@ -57,8 +57,8 @@ func command(call *engine.ProcCall, parameter, verb, otherwise string, verbs ...
 	return "", raise(21023, 1, parameter+" = N'"+given+"'")
 }
 
-// articleStatus are the documented bits of @status: active, column names in INSERT, parameterised, and one that is SQL Server's
-// own (docs/relational-databases/system-stored-procedures/sp-addarticle-transact-sql.md).
+// articleStatus are the documented bits of @status: active, column names in INSERT, parameterised, and one that is SQL
+// Server's own (docs/relational-databases/system-stored-procedures/sp-addarticle-transact-sql.md).
 const articleStatus = 1 | 8 | 16 | 64
 
 func (e *Extension) addArticle(ctx context.Context, call *engine.ProcCall) error {
@@ -97,7 +97,15 @@ func (e *Extension) addArticle(ctx context.Context, call *engine.ProcCall) error
 	if o == nil {
 		return raise(14027, 1, source)
 	}
-	a := &article{kind: tableArticle, publication: pub.id, name: name, table: o, schema: schema, destOwner: call.String("@destination_owner"), destTable: call.String("@destination_table")}
+	a := &article{
+		kind:        tableArticle,
+		publication: pub.id,
+		name:        name,
+		table:       o,
+		schema:      schema,
+		destOwner:   call.String("@destination_owner"),
+		destTable:   call.String("@destination_table"),
+	}
 	if a.destTable == "" {
 		a.destTable = o.Name
 	}
@@ -129,14 +137,21 @@ func refuseArticleOptions(call *engine.ProcCall) error {
 			return raise(21023, 1, parameter)
 		}
 	}
-	if option := call.String("@identityrangemanagementoption"); strings.EqualFold(option, "auto") || yes(call, "@auto_identity_range") {
+	if option := call.String("@identityrangemanagementoption"); strings.EqualFold(option, "auto") ||
+		yes(call, "@auto_identity_range") {
 		return raise(21023, 1, "Automatic identity range management")
 	}
 	return nil
 }
 
 // ofTable fills in what only a table's article has.
-func (e *Extension) ofTable(ctx context.Context, call *engine.ProcCall, p publisher, pub publication, a *article) (err error) {
+func (e *Extension) ofTable(
+	ctx context.Context,
+	call *engine.ProcCall,
+	p publisher,
+	pub publication,
+	a *article,
+) (err error) {
 	if a.table.Kind != "U" {
 		return raise(14028, 1)
 	}
@@ -166,7 +181,8 @@ func (a *article) setCommands(call *engine.ProcCall) (err error) {
 	if a.insert, err = command(call, "@ins_cmd", "CALL", "CALL "+bracket("sp_MSins_"+suffix), "CALL"); err != nil {
 		return err
 	}
-	if a.update, err = command(call, "@upd_cmd", "SCALL", "SCALL "+bracket("sp_MSupd_"+suffix), "CALL", "SCALL", "MCALL", "XCALL"); err != nil {
+	if a.update, err = command(call, "@upd_cmd", "SCALL", "SCALL "+bracket("sp_MSupd_"+suffix), "CALL", "SCALL", "MCALL",
+		"XCALL"); err != nil {
 		return err
 	}
 	a.delete, err = command(call, "@del_cmd", "CALL", "CALL "+bracket("sp_MSdel_"+suffix), "CALL", "XCALL")
@@ -196,7 +212,13 @@ func (a *article) preCreationOf(name string) (int64, error) {
 }
 
 // insertArticle makes the article here and at the distributor.
-func (e *Extension) insertArticle(ctx context.Context, call *engine.ProcCall, p publisher, pub publication, a *article) error {
+func (e *Extension) insertArticle(
+	ctx context.Context,
+	call *engine.ProcCall,
+	p publisher,
+	pub publication,
+	a *article,
+) error {
 	s, object := call.Session, a.table
 	if a.isModule() {
 		// A database that an older program published lacks the views over its articles.
@@ -208,11 +230,28 @@ func (e *Extension) insertArticle(ctx context.Context, call *engine.ProcCall, p 
 	if pub.immediateSync || pub.fromBackup {
 		active = 1
 	}
-	r, err := s.Query(ctx, `INSERT INTO dbo.sysarticles (del_cmd, description, dest_table, filter, ins_cmd, name, objid, pubid, pre_creation_cmd, status, sync_objid, type, upd_cmd,
+	r, err := s.Query(
+		ctx,
+		`INSERT INTO dbo.sysarticles (del_cmd, description, dest_table, filter, ins_cmd, name, objid, pubid, pre_creation_cmd, status, sync_objid, type, upd_cmd,
 		schema_option, dest_owner, fire_triggers_on_snapshot, filter_clause) VALUES (@p1, @p2, @p3, 0, @p4, @p5, @p6, @p7, @p8, @p9, @p6, @p14, @p10, @p11, @p12, 0, @p13);
 		SELECT artid FROM dbo.sysarticles WHERE pubid = @p7 AND name = @p5`,
-		orNull(a.delete), call.Value("@description"), a.destTable, orNull(a.insert), a.name, int64(object.ID), pub.id, a.preCreation, call.Int("@status")&^1|active, orNull(a.update),
-		binary.BigEndian.AppendUint64(nil, a.options), a.destOwner, orNull(a.filter), a.kind)
+		orNull(
+			a.delete,
+		),
+		call.Value("@description"),
+		a.destTable,
+		orNull(a.insert),
+		a.name,
+		int64(object.ID),
+		pub.id,
+		a.preCreation,
+		call.Int("@status")&^1|active,
+		orNull(a.update),
+		binary.BigEndian.AppendUint64(nil, a.options),
+		a.destOwner,
+		orNull(a.filter),
+		a.kind,
+	)
 	if err != nil {
 		return err
 	}
@@ -242,7 +281,13 @@ func (e *Extension) insertArticle(ctx context.Context, call *engine.ProcCall, p 
 }
 
 // insertArticleColumns publishes a table's columns, only those of its key when sp_articlecolumn is to add the others.
-func insertArticleColumns(ctx context.Context, s *engine.Session, article int64, table *metadata.Object, vertical bool) error {
+func insertArticleColumns(
+	ctx context.Context,
+	s *engine.Session,
+	article int64,
+	table *metadata.Object,
+	vertical bool,
+) error {
 	keys := map[int32]bool{}
 	if pk := table.Table.PrimaryKey(); pk != nil {
 		for _, k := range pk.Keys {
@@ -253,7 +298,14 @@ func insertArticleColumns(ctx context.Context, s *engine.Session, article int64,
 		if c.Computed != "" || vertical && !keys[c.ID] {
 			continue
 		}
-		err := s.Exec(ctx, "INSERT INTO dbo.sysarticlecolumns VALUES (@p1, @p2, 0, @p3, @p4)", article, int64(c.ID), c.Type.Kind == sqltype.XML, c.Type.Length == sqltype.MaxLength)
+		err := s.Exec(
+			ctx,
+			"INSERT INTO dbo.sysarticlecolumns VALUES (@p1, @p2, 0, @p3, @p4)",
+			article,
+			int64(c.ID),
+			c.Type.Kind == sqltype.XML,
+			c.Type.Length == sqltype.MaxLength,
+		)
 		if err != nil {
 			return err
 		}
@@ -263,7 +315,14 @@ func insertArticleColumns(ctx context.Context, s *engine.Session, article int64,
 
 // checkTable refuses tables with what cannot be replicated here, and schema options that they cannot have: 21143 for
 // procedures that nothing would call.
-func (e *Extension) checkTable(ctx context.Context, s *engine.Session, db *engine.Database, pub publication, table *metadata.Object, options uint64) error {
+func (e *Extension) checkTable(
+	ctx context.Context,
+	s *engine.Session,
+	db *engine.Database,
+	pub publication,
+	table *metadata.Object,
+	options uint64,
+) error {
 	if pub.snapshotOnly && options&optionProcedures != 0 {
 		return raise(21143, 1)
 	}
@@ -271,7 +330,8 @@ func (e *Extension) checkTable(ctx context.Context, s *engine.Session, db *engin
 		if c.Type.Kind == sqltype.SQLVariant {
 			return raise(21023, 1, "A sql_variant column (["+c.Name+"])")
 		}
-		if pk := table.Table.PrimaryKey(); c.Computed != "" && pk != nil && slices.ContainsFunc(pk.Keys, func(k metadata.Key) bool { return k.Column == c.ID }) {
+		if pk := table.Table.PrimaryKey(); c.Computed != "" && pk != nil &&
+			slices.ContainsFunc(pk.Keys, func(k metadata.Key) bool { return k.Column == c.ID }) {
 			return raise(21023, 1, "A computed column in the primary key (["+c.Name+"])")
 		}
 	}

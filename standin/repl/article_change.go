@@ -44,7 +44,8 @@ func (e *Extension) articleColumn(ctx context.Context, call *engine.ProcCall) er
 		}
 		text := "DELETE FROM dbo.sysarticlecolumns WHERE artid = @p1 AND colid = @p2"
 		if operation == "add" {
-			text = "IF NOT EXISTS (SELECT 1 FROM dbo.sysarticlecolumns WHERE artid = @p1 AND colid = @p2) INSERT INTO dbo.sysarticlecolumns VALUES (@p1, @p2, 0, 0, 0)"
+			text = "IF NOT EXISTS (SELECT 1 FROM dbo.sysarticlecolumns WHERE artid = @p1 AND colid = @p2) INSERT INTO " +
+				"dbo.sysarticlecolumns VALUES (@p1, @p2, 0, 0, 0)"
 		}
 		if err := s.Exec(ctx, text, a.id, int64(c.ID)); err != nil {
 			return err

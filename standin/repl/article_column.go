@@ -14,7 +14,12 @@ import (
 // replColumnParameters are the parameters of sp_repladdcolumn and sp_repldropcolumn, in the documented order; more are
 // those that only the former has (docs/relational-databases/system-stored-procedures/sp-repladdcolumn-transact-sql.md).
 func replColumnParameters(more ...engine.Parameter) []engine.Parameter {
-	out := append([]engine.Parameter{{Name: "@source_object", Type: sqltype.NVarCharOf(358), Required: true}, {Name: "@column", Type: sqltype.NVarCharOf(128), Required: true}}, more...)
+	out := append(
+		[]engine.Parameter{
+			{Name: "@source_object", Type: sqltype.NVarCharOf(358), Required: true},
+			{Name: "@column", Type: sqltype.NVarCharOf(128), Required: true},
+		},
+		more...)
 	return append(out, engine.Parameter{Name: "@from_agent", Type: sqltype.IntType, Default: int64(0)},
 		engine.Parameter{Name: "@schema_change_script", Type: sqltype.NVarCharMax},
 		engine.Parameter{Name: "@force_invalidate_snapshot", Type: sqltype.BitType, Default: true},
@@ -23,7 +28,11 @@ func replColumnParameters(more ...engine.Parameter) []engine.Parameter {
 
 // replColumn finds the published table and the column that a call names: 21246, 21245 when a publication is given that
 // does not have the table. The column is nil when the table has none of that name.
-func (e *Extension) replColumn(ctx context.Context, call *engine.ProcCall, publication string) (*metadata.Object, string, *metadata.Column, error) {
+func (e *Extension) replColumn(
+	ctx context.Context,
+	call *engine.ProcCall,
+	publication string,
+) (*metadata.Object, string, *metadata.Column, error) {
 	s := call.Session
 	if _, err := e.publisher(ctx, call); err != nil {
 		return nil, "", nil, err
@@ -39,7 +48,12 @@ func (e *Extension) replColumn(ctx context.Context, call *engine.ProcCall, publi
 	if table == nil {
 		return nil, "", nil, raise(14027, 1, name)
 	}
-	list, err := s.Query(ctx, `SELECT p.name FROM dbo.sysarticles AS a JOIN dbo.syspublications AS p ON p.pubid = a.pubid WHERE a.objid = @p1 AND (@p2 = N'all' OR p.name = @p2)`, int64(table.ID), publication)
+	list, err := s.Query(
+		ctx,
+		`SELECT p.name FROM dbo.sysarticles AS a JOIN dbo.syspublications AS p ON p.pubid = a.pubid WHERE a.objid = @p1 AND (@p2 = N'all' OR p.name = @p2)`,
+		int64(table.ID),
+		publication,
+	)
 	if err != nil {
 		return nil, "", nil, err
 	}
@@ -52,8 +66,8 @@ func (e *Extension) replColumn(ctx context.Context, call *engine.ProcCall, publi
 	return table, twoPart(schema, name), table.Table.Column(call.String("@column")), nil
 }
 
-// replAddColumn adds a column to a published table and to one publication of it, or to all. The snapshot stays as it is:
-// the change comes after it.
+// replAddColumn adds a column to a published table and to one publication of it, or to all. The snapshot stays as it
+// is: the change comes after it.
 func (e *Extension) replAddColumn(ctx context.Context, call *engine.ProcCall) error {
 	publication := call.String("@publication_to_add")
 	table, name, column, err := e.replColumn(ctx, call, publication)
@@ -83,5 +97,8 @@ func (e *Extension) replDropColumn(ctx context.Context, call *engine.ProcCall) e
 			}
 		}
 	}
-	return call.Session.Exec(context.WithValue(ctx, columnPublication{}, "all"), "ALTER TABLE "+name+" DROP COLUMN "+bracket(call.String("@column")))
+	return call.Session.Exec(
+		context.WithValue(ctx, columnPublication{}, "all"),
+		"ALTER TABLE "+name+" DROP COLUMN "+bracket(call.String("@column")),
+	)
 }

@@ -48,7 +48,9 @@ func (e *Extension) changeArticle(ctx context.Context, call *engine.ProcCall) er
 	}
 	if n.column == "dest_table" || n.column == "dest_owner" {
 		column := map[string]string{"dest_table": "destination_object", "dest_owner": "destination_owner"}[n.column]
-		if _, err := e.inDistributionOf(ctx, s, p, "UPDATE dbo.MSarticles SET "+column+" = ? WHERE publisher_id = (SELECT server_id FROM sys.servers WHERE name = ?) AND publisher_db = ? AND article_id = ?",
+		if _, err := e.inDistributionOf(ctx, s, p,
+			"UPDATE dbo.MSarticles SET "+column+" = ? WHERE publisher_id = (SELECT server_id FROM sys.servers WHERE name = "+
+				"?) AND publisher_db = ? AND article_id = ?",
 			n.value, p.server, p.db.Name(), a.id); err != nil {
 			return err
 		}
@@ -57,7 +59,13 @@ func (e *Extension) changeArticle(ctx context.Context, call *engine.ProcCall) er
 }
 
 // newProperty reads @property and @value.
-func (e *Extension) newProperty(ctx context.Context, call *engine.ProcCall, p publisher, pub publication, a *article) (newProperty, error) {
+func (e *Extension) newProperty(
+	ctx context.Context,
+	call *engine.ProcCall,
+	p publisher,
+	pub publication,
+	a *article,
+) (newProperty, error) {
 	property, value := strings.ToLower(call.String("@property")), call.String("@value")
 	switch property {
 	case "description":
@@ -100,7 +108,16 @@ func (a *article) newTableProperty(call *engine.ProcCall, property, value string
 	case "ins_cmd":
 		n.value, err = command(call, "@value", "CALL", "CALL "+bracket("sp_MSins_"+suffix), "CALL")
 	case "upd_cmd":
-		n.value, err = command(call, "@value", "SCALL", "SCALL "+bracket("sp_MSupd_"+suffix), "CALL", "SCALL", "MCALL", "XCALL")
+		n.value, err = command(
+			call,
+			"@value",
+			"SCALL",
+			"SCALL "+bracket("sp_MSupd_"+suffix),
+			"CALL",
+			"SCALL",
+			"MCALL",
+			"XCALL",
+		)
 	case "del_cmd":
 		n.value, err = command(call, "@value", "CALL", "CALL "+bracket("sp_MSdel_"+suffix), "CALL", "XCALL")
 	case "status":

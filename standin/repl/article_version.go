@@ -47,7 +47,11 @@ func (e *Extension) logArticles(ctx context.Context, s *engine.Session, db *engi
 	if err != nil {
 		return nil, err
 	}
-	l := &logArticles{byTable: map[string][]filtered{}, modules: map[int64]*article{}, versions: map[int64][]articleVersion{}}
+	l := &logArticles{
+		byTable:  map[string][]filtered{},
+		modules:  map[int64]*article{},
+		versions: map[int64][]articleVersion{},
+	}
 	byID := map[int64]*article{}
 	for _, a := range list {
 		if a.isModule() {
@@ -85,7 +89,8 @@ func (e *Extension) logArticles(ctx context.Context, s *engine.Session, db *engi
 // as is the article with a former definition.
 func (a *article) as(definition string) (*article, error) {
 	var d articleDefinition
-	if err := json.Unmarshal([]byte(definition), &d); err != nil || d.Table == nil || d.Table.Table == nil || d.Table.Table.PrimaryKey() == nil {
+	if err := json.Unmarshal([]byte(definition), &d); err != nil || d.Table == nil || d.Table.Table == nil ||
+		d.Table.Table.PrimaryKey() == nil {
 		return nil, fmt.Errorf("read a former definition of article %s: %w", a.name, err)
 	}
 	former := *a

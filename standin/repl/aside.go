@@ -7,8 +7,8 @@ import (
 	"sync"
 )
 
-// aside writes lines of history over a connection of its own, which is made with the first one: the agent's connection to the
-// distributor is in the middle of reading commands.
+// aside writes lines of history over a connection of its own, which is made with the first one: the agent's connection
+// to the distributor is in the middle of reading commands.
 type aside struct {
 	run *agentRun
 	// mu is held while a line is written.
@@ -23,8 +23,8 @@ func (a *aside) note(ctx context.Context, l line) {
 	a.write(ctx, l)
 }
 
-// progress writes a line while the agent goes on, whose distributor may be a long way off. Where a later line takes the place of
-// this one (-HistoryVerboseLevel 1), it does nothing, and says so, when the one before is still on its way.
+// progress writes a line while the agent goes on, whose distributor may be a long way off. Where a later line takes the
+// place of this one (-HistoryVerboseLevel 1), it does nothing, and says so, when the one before is still on its way.
 func (a *aside) progress(ctx context.Context, l line) bool {
 	if a.run.args.num("-HistoryVerboseLevel", 1) != 1 {
 		a.note(ctx, l)

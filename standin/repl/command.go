@@ -23,7 +23,8 @@ const (
 	commandValidate = 37
 	// commandSchema is a schema change: a script, batches separated by GO. The number is this program's own.
 	commandSchema = 0x40000001
-	// commandPosted is a script of sp_addscriptexec, with a value when its errors are passed over. The number is this program's own.
+	// commandPosted is a script of sp_addscriptexec, with a value when its errors are passed over. The number is this
+	// program's own.
 	commandPosted = 0x40000002
 	// commandToken is a tracer token; snapshot commands have the high bit set and name a file of a snapshot.
 	commandToken   = 0x4000002F
@@ -198,7 +199,10 @@ func (a *article) insertCommand(at map[string]int, row []any) ([]byte, error) {
 		return nil, err
 	}
 	if word == "SQL" {
-		return encodeCommand("INSERT INTO "+a.destination()+" ("+a.names(a.columns)+") VALUES ("+marks(len(a.columns))+")", values), nil
+		return encodeCommand(
+			"INSERT INTO "+a.destination()+" ("+a.names(a.columns)+") VALUES ("+marks(len(a.columns))+")",
+			values,
+		), nil
 	}
 	return encodeCommand("{CALL "+procedure+" ("+marks(len(a.columns))+")}", values), nil
 }

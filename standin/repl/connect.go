@@ -84,15 +84,27 @@ type target struct {
 	application  string
 }
 
-// connect opens one connection. A Windows login fails with 18452, as it does on Linux without a domain, unless it is that
-// of an agent at its own distributor.
+// connect opens one connection. A Windows login fails with 18452, as it does on Linux without a domain, unless it is
+// that of an agent at its own distributor.
 func (e *Extension) connect(ctx context.Context, t target) (*conn, error) {
 	if t.windows && t.role == "Distributor" && sameServer(t.server, e.serverName()) {
 		t.windows, t.login, t.password = false, engine.AgentAccount, e.inst.AgentPassword()
 	}
 	if t.windows {
-		return nil, &sqlerr.Error{Number: 18452, Class: 14, State: 1, Message: fmt.Sprintf("Login failed. The login is from an untrusted domain and cannot be used with Integrated authentication. "+
-			"(The agent connects to the %s '%s' with -%sSecurityMode 1; give 0 with -%sLogin and -%sPassword.)", t.role, t.server, t.role, t.role, t.role)}
+		return nil, &sqlerr.Error{
+			Number: 18452,
+			Class:  14,
+			State:  1,
+			Message: fmt.Sprintf(
+				"Login failed. The login is from an untrusted domain and cannot be used with Integrated authentication. "+
+					"(The agent connects to the %s '%s' with -%sSecurityMode 1; give 0 with -%sLogin and -%sPassword.)",
+				t.role,
+				t.server,
+				t.role,
+				t.role,
+				t.role,
+			),
+		}
 	}
 	s, err := e.system(ctx, "master")
 	if err != nil {
@@ -103,8 +115,14 @@ func (e *Extension) connect(ctx context.Context, t target) (*conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	q := url.Values{"app name": {t.application}, "encrypt": {"true"}, "TrustServerCertificate": {"true"}, "dial timeout": {fmt.Sprint(int(t.loginTimeout.Seconds()))},
-		"connection timeout": {"0"}, "workstation id": {e.serverName()}}
+	q := url.Values{
+		"app name":               {t.application},
+		"encrypt":                {"true"},
+		"TrustServerCertificate": {"true"},
+		"dial timeout":           {fmt.Sprint(int(t.loginTimeout.Seconds()))},
+		"connection timeout":     {"0"},
+		"workstation id":         {e.serverName()},
+	}
 	switch t.encryption {
 	case 0:
 		q.Set("encrypt", "false")
@@ -147,8 +165,10 @@ func passing(err error) bool {
 	case 0:
 		var gone unreachable
 		var network net.Error
-		return errors.As(err, &gone) || errors.As(err, &network) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) ||
-			errors.Is(err, driver.ErrBadConn) || errors.Is(err, context.DeadlineExceeded)
+		return errors.As(err, &gone) || errors.As(err, &network) || errors.Is(err, io.EOF) ||
+			errors.Is(err, io.ErrUnexpectedEOF) ||
+			errors.Is(err, driver.ErrBadConn) ||
+			errors.Is(err, context.DeadlineExceeded)
 	case 1205, 1222, 21879: // a deadlock, a lock request timed out, a redirected publisher is away
 		return true
 	}

@@ -13,24 +13,41 @@ import (
 
 // Scripts of one's own for the procedures of subscribers, when the schema of a table changes
 // (docs/relational-databases/replication/transactional/transactional-articles-regenerate-to-reflect-schema-changes.md):
-// a procedure of the publication database that scripts the one for a kind of change, or a file that runs after the change once.
+// a procedure of the publication database that scripts the one for a kind of change, or a file that runs after the
+// change once.
 
 // customFile is the type of a registered file; the others are kinds of changes.
 const customFile = "custom_script"
 
 func (e *Extension) installCustomScripting(r *engine.Registry) {
-	kind := engine.Parameter{Name: "@type", Type: sqltype.Type{Kind: sqltype.VarChar, Length: 16}, Required: true, Allowed: []string{"insert", "update", "delete", customFile}}
+	kind := engine.Parameter{
+		Name:     "@type",
+		Type:     sqltype.Type{Kind: sqltype.VarChar, Length: 16},
+		Required: true,
+		Allowed:  []string{"insert", "update", "delete", customFile},
+	}
 	where := []engine.Parameter{{Name: "@publication", Type: sqltype.Sysname}, {Name: "@article", Type: sqltype.Sysname}}
-	e.change(r, "sp_register_custom_scripting", owners, append([]engine.Parameter{kind, {Name: "@value", Type: sqltype.NVarCharOf(1024), Required: true}}, where...), e.registerScript)
+	e.change(
+		r,
+		"sp_register_custom_scripting",
+		owners,
+		append([]engine.Parameter{kind, {Name: "@value", Type: sqltype.NVarCharOf(1024), Required: true}}, where...),
+		e.registerScript,
+	)
 	e.change(r, "sp_unregister_custom_scripting", owners, append([]engine.Parameter{kind}, where...), e.registerScript)
 }
 
 // scriptColumns are the columns of sysarticles that keep what is registered
 // (docs/relational-databases/system-tables/sysarticles-transact-sql.md).
-var scriptColumns = map[string]string{"insert": "ins_scripting_proc", "update": "upd_scripting_proc", "delete": "del_scripting_proc", customFile: "custom_script"}
+var scriptColumns = map[string]string{
+	"insert":   "ins_scripting_proc",
+	"update":   "upd_scripting_proc",
+	"delete":   "del_scripting_proc",
+	customFile: "custom_script",
+}
 
-// registerScript registers with the articles that are named: without an article all of the publication, without a publication
-// all of the database. Without a value nothing is registered any more.
+// registerScript registers with the articles that are named: without an article all of the publication, without a
+// publication all of the database. Without a value nothing is registered any more.
 func (e *Extension) registerScript(ctx context.Context, call *engine.ProcCall) error {
 	s := call.Session
 	p, err := e.publisher(ctx, call)
@@ -69,9 +86,14 @@ func (e *Extension) registerScript(ctx context.Context, call *engine.ProcCall) e
 	return s.Exec(ctx, "UPDATE dbo.sysarticles SET "+scriptColumns[kind]+" = @p1 WHERE "+where, args...)
 }
 
-// registered is what is registered of a type for an article: the name of a procedure, or of a file; empty when nothing is.
+// registered is what is registered of a type for an article: the name of a procedure, or of a file; empty when nothing
+// is.
 func (c *alteration) registered(ctx context.Context, a *article, kind string) (string, error) {
-	r, err := c.s.Query(ctx, "SELECT "+scriptColumns[kind]+" AS value FROM "+c.table("sysarticles")+" WHERE artid = @p1", a.id)
+	r, err := c.s.Query(
+		ctx,
+		"SELECT "+scriptColumns[kind]+" AS value FROM "+c.table("sysarticles")+" WHERE artid = @p1",
+		a.id,
+	)
 	if err != nil || r.Value(0, "value") == nil || kind == customFile {
 		return r.String(0, "value"), err
 	}
@@ -83,8 +105,8 @@ func (c *alteration) registered(ctx context.Context, a *article, kind string) (s
 	return twoPart(schema, o.Name), err
 }
 
-// afterwards is what the subscribers of an article, which was before and is now, run after a change of the schema that they get: the
-// article's procedures, and a registered file once.
+// afterwards is what the subscribers of an article, which was before and is now, run after a change of the schema that
+// they get: the article's procedures, and a registered file once.
 func (c *alteration) afterwards(ctx context.Context, before, a *article) (string, error) {
 	if before.snapshotOnly || !c.concerns(before) || len(c.added)+len(c.dropped)+len(c.altered) == 0 {
 		return "", nil
@@ -118,7 +140,13 @@ func (c *alteration) afterwards(ctx context.Context, before, a *article) (string
 	if err != nil {
 		return "", err
 	}
-	return out + asBatches(content), c.s.Exec(ctx, "UPDATE "+c.table("sysarticles")+" SET custom_script = NULL WHERE artid = @p1", a.id)
+	return out + asBatches(
+			content,
+		), c.s.Exec(
+			ctx,
+			"UPDATE "+c.table("sysarticles")+" SET custom_script = NULL WHERE artid = @p1",
+			a.id,
+		)
 }
 
 // scripted is what a registered procedure scripts for an article, whose number it is given: a line in each row.

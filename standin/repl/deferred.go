@@ -11,8 +11,8 @@ import (
 	"geosql.dev/standin/storage"
 )
 
-// Rows that exchange values of a unique key, or take each other's, cannot be updated one after another. Such updates are
-// deferred, as SQL Server's own are: all rows are deleted before any of them is inserted again
+// Rows that exchange values of a unique key, or take each other's, cannot be updated one after another. Such updates
+// are deferred, as SQL Server's own are: all rows are deleted before any of them is inserted again
 // (docs/relational-databases/replication/transactional/transactional-articles-specify-how-changes-are-propagated.md,
 // which calls them deferred updates).
 

@@ -37,7 +37,9 @@ func (d *delivery) deliver(ctx context.Context) (int64, error) {
 		if err == nil || ctx.Err() != nil {
 			return n, err
 		}
-		d.e.inst.Log().Warn("replication: what one of several streams could not apply is tried again in one", "agent", d.name, "error", err.Error())
+		d.e.inst.Log().
+			Warn("replication: what one of several streams could not apply is tried again in one", "agent", d.name, "error",
+				err.Error())
 		if err := d.readPosition(ctx); err != nil {
 			return n, err
 		}
@@ -65,7 +67,14 @@ func (d *delivery) reading(ctx context.Context, from, upto []byte, articles stri
 func (d *delivery) apply(ctx context.Context, from, upto []byte, articles string, position bool) (int64, error) {
 	buffers, stop := d.reading(ctx, from, upto, articles)
 	defer stop()
-	w := &writer{d: d, to: d.subscriber, position: position, before: from, begun: d.delivered.transactions, careful: d.careful && position}
+	w := &writer{
+		d:        d,
+		to:       d.subscriber,
+		position: position,
+		before:   from,
+		begun:    d.delivered.transactions,
+		careful:  d.careful && position,
+	}
 	for b := range buffers {
 		err := b.err
 		if err == nil {
@@ -74,8 +83,12 @@ func (d *delivery) apply(ctx context.Context, from, upto []byte, articles string
 		if errors.Is(err, errEnough) {
 			break
 		}
-		if every := int64(d.args.num("-TransactionsPerHistory", 100)); err == nil && every > 0 && (w.committedSince > every || w.committedSince > 0 && d.silent()) &&
-			d.aside.progress(ctx, line{status: runProgress, comments: d.deliveredText(), seqno: w.newest, delivered: d.delivered}) {
+		if every := int64(d.args.num("-TransactionsPerHistory", 100)); err == nil && every > 0 &&
+			(w.committedSince > every || w.committedSince > 0 && d.silent()) &&
+			d.aside.progress(
+				ctx,
+				line{status: runProgress, comments: d.deliveredText(), seqno: w.newest, delivered: d.delivered},
+			) {
 			w.committedSince = 0
 		}
 		if err != nil {
@@ -111,7 +124,14 @@ func (d *delivery) read(ctx context.Context, from, upto []byte, articles string,
 			return false
 		}
 	}
-	rows, err := d.distConn.c.QueryContext(ctx, "EXEC sp_MSget_repl_commands @agent_id = @p1, @last_xact_seqno = @p2, @upto = @p3, @articles = @p4", d.agentID, from, upto, articles)
+	rows, err := d.distConn.c.QueryContext(
+		ctx,
+		"EXEC sp_MSget_repl_commands @agent_id = @p1, @last_xact_seqno = @p2, @upto = @p3, @articles = @p4",
+		d.agentID,
+		from,
+		upto,
+		articles,
+	)
 	if err != nil {
 		send(buffer{err: d.distConn.explain(err)})
 		return
@@ -168,7 +188,8 @@ func (p *progress) add(other progress) {
 // tell tells the distributor what arrived: history, and the tracer tokens.
 func (d *delivery) tell(ctx context.Context, p progress) error {
 	for _, t := range p.tokens {
-		if err := d.distConn.exec(ctx, "EXEC sp_MSadd_tracer_history @tracer_id = @p1, @agent_id = @p2", t, d.agentID); err != nil {
+		if err := d.distConn.exec(ctx, "EXEC sp_MSadd_tracer_history @tracer_id = @p1, @agent_id = @p2", t,
+			d.agentID); err != nil {
 			return err
 		}
 	}
@@ -187,8 +208,8 @@ func (d *delivery) tell(ctx context.Context, p progress) error {
 	return nil
 }
 
-// tellBefore tells the distributor what arrived before an error, and returns that: the next run begins after it and says nothing of it
-// any more. The distributor has ten seconds to take it, as for a line of history.
+// tellBefore tells the distributor what arrived before an error, and returns that: the next run begins after it and
+// says nothing of it any more. The distributor has ten seconds to take it, as for a line of history.
 func (d *delivery) tellBefore(ctx context.Context, p progress, err error) error {
 	if ctx.Err() != nil {
 		return err
@@ -196,13 +217,19 @@ func (d *delivery) tellBefore(ctx context.Context, p progress, err error) error 
 	bounded, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
 	if e := d.tell(bounded, p); e != nil {
-		d.e.inst.Log().Warn("replication: what arrived before an error could not be told to the distributor", "agent", d.name, "error", e.Error())
+		d.e.inst.Log().
+			Warn("replication: what arrived before an error could not be told to the distributor", "agent", d.name, "error",
+				e.Error())
 	}
 	return err
 }
 
 func (d *delivery) deliveredText() string {
-	return fmt.Sprintf("%d transaction(s) with %d command(s) were delivered.", d.delivered.transactions, d.delivered.commands)
+	return fmt.Sprintf(
+		"%d transaction(s) with %d command(s) were delivered.",
+		d.delivered.transactions,
+		d.delivered.commands,
+	)
 }
 
 // most is how many transactions this run of the agent is to deliver; 0 is no bound.

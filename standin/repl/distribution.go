@@ -44,7 +44,8 @@ type delivery struct {
 	streams map[int]*conn
 	// last is the newest transaction that the subscriber has: MSreplication_subscriptions.transaction_timestamp.
 	last []byte
-	// have are the marks in MSsnapshotdeliveryprogress, applied the articles whose snapshot the subscriber has, or that need none.
+	// have are the marks in MSsnapshotdeliveryprogress, applied the articles whose snapshot the subscriber has, or that
+	// need none.
 	have    map[string]bool
 	applied map[int64]bool
 	skip    map[int32]bool
@@ -132,7 +133,8 @@ func (d *delivery) connectSubscriber(ctx context.Context) (*conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := c.exec(ctx, "EXEC sp_MSreplicate_session @publisher = @p1, @publisher_db = @p2", d.args.str("-Publisher"), d.args.str("-PublisherDB")); err != nil {
+	if err := c.exec(ctx, "EXEC sp_MSreplicate_session @publisher = @p1, @publisher_db = @p2", d.args.str("-Publisher"),
+		d.args.str("-PublisherDB")); err != nil {
 		c.close()
 		return nil, err
 	}
@@ -143,7 +145,8 @@ func (d *delivery) connectSubscriber(ctx context.Context) (*conn, error) {
 // line does not say how to connect to the distributor.
 func (d *delivery) storedDistributorLogin(ctx context.Context) error {
 	db := d.e.inst.Database(d.args.str("-SubscriberDB"))
-	if d.args.given("-DistributorSecurityMode") || d.args.str("-SubscriptionType") != "1" || db == nil || !sameServer(d.args.str("-Subscriber"), d.e.serverName()) {
+	if d.args.given("-DistributorSecurityMode") || d.args.str("-SubscriptionType") != "1" || db == nil ||
+		!sameServer(d.args.str("-Subscriber"), d.e.serverName()) {
 		return nil
 	}
 	s, err := d.e.system(ctx, db.Name())
@@ -154,8 +157,14 @@ func (d *delivery) storedDistributorLogin(ctx context.Context) error {
 	if ok, err := exists(ctx, s, "dbo.MSsubscription_properties"); err != nil || !ok {
 		return err
 	}
-	r, err := s.Query(ctx, "SELECT distributor_security_mode, distributor_login, distributor_password FROM dbo.MSsubscription_properties WHERE publisher = @p1 AND publisher_db = @p2 AND publication = @p3",
-		d.args.str("-Publisher"), d.args.str("-PublisherDB"), d.args.str("-Publication"))
+	r, err := s.Query(
+		ctx,
+		"SELECT distributor_security_mode, distributor_login, distributor_password FROM dbo.MSsubscription_properties "+
+			"WHERE publisher = @p1 AND publisher_db = @p2 AND publication = @p3",
+		d.args.str("-Publisher"),
+		d.args.str("-PublisherDB"),
+		d.args.str("-Publication"),
+	)
 	if err != nil || r.Len() == 0 || r.Int(0, "distributor_security_mode") != 0 {
 		return err
 	}
@@ -163,16 +172,26 @@ func (d *delivery) storedDistributorLogin(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	d.args.values["-distributorsecuritymode"], d.args.values["-distributorlogin"], d.args.values["-distributorpassword"] = "0", r.String(0, "distributor_login"), password
+	d.args.values["-distributorsecuritymode"], d.args.values["-distributorlogin"],
+		d.args.values["-distributorpassword"] = "0", r.String(
+		0,
+		"distributor_login",
+	), password
 	return nil
 }
 
-// storedSubscriberLogin uses what sp_addpushsubscription_agent and sp_changesubscription stored for a push subscription's agent.
+// storedSubscriberLogin uses what sp_addpushsubscription_agent and sp_changesubscription stored for a push
+// subscription's agent.
 func (d *delivery) storedSubscriberLogin(ctx context.Context) error {
 	if d.kind != pushType {
 		return nil
 	}
-	stored, err := d.distConn.query(ctx, "SELECT subscriber_security_mode, subscriber_login, subscriber_password FROM dbo.MSdistribution_agents WHERE id = @p1", d.agentID)
+	stored, err := d.distConn.query(
+		ctx,
+		"SELECT subscriber_security_mode, subscriber_login, subscriber_password FROM dbo.MSdistribution_agents "+
+			"WHERE id = @p1",
+		d.agentID,
+	)
 	if err != nil {
 		return err
 	}
@@ -181,7 +200,8 @@ func (d *delivery) storedSubscriberLogin(ctx context.Context) error {
 
 func (d *delivery) skipErrors() error {
 	d.skip = map[int32]bool{}
-	for _, n := range strings.FieldsFunc(d.args.values["-skiperrors"], func(r rune) bool { return r == ':' || r == ';' || r == ',' }) {
+	for _, n := range strings.FieldsFunc(d.args.values["-skiperrors"],
+		func(r rune) bool { return r == ':' || r == ';' || r == ',' }) {
 		var number int32
 		if _, err := fmt.Sscanf(n, "%d", &number); err != nil {
 			return raise(20601, 1)
@@ -193,8 +213,18 @@ func (d *delivery) skipErrors() error {
 
 // readState asks the distributor what there is to deliver.
 func (d *delivery) readState(ctx context.Context) error {
-	state, err := d.distConn.query(ctx, "EXEC sp_MSget_agent_state @publisher = @p1, @publisher_db = @p2, @publication = @p3, @subscriber = @p4, @subscriber_db = @p5",
-		d.args.str("-Publisher"), d.args.str("-PublisherDB"), d.args.str("-Publication"), d.args.str("-Subscriber"), d.args.str("-SubscriberDB"))
+	state, err := d.distConn.query(
+		ctx,
+		"EXEC sp_MSget_agent_state @publisher = @p1, @publisher_db = @p2, @publication = @p3, @subscriber = @p4, "+
+			"@subscriber_db = @p5",
+		d.args.str(
+			"-Publisher",
+		),
+		d.args.str("-PublisherDB"),
+		d.args.str("-Publication"),
+		d.args.str("-Subscriber"),
+		d.args.str("-SubscriberDB"),
+	)
 	if err != nil {
 		return err
 	}
@@ -202,7 +232,16 @@ func (d *delivery) readState(ctx context.Context) error {
 		return raise(21056, 3, d.args.str("-Publication"))
 	}
 	if d.history == "" {
-		d.history, d.agentID, d.database, d.kind = "sp_MSadd_distribution_history", state.num(0, "agent_id"), state.num(0, "publisher_database_id"), state.num(0, "subscription_type")
+		d.history, d.agentID, d.database, d.kind = "sp_MSadd_distribution_history", state.num(
+			0,
+			"agent_id",
+		), state.num(
+			0,
+			"publisher_database_id",
+		), state.num(
+			0,
+			"subscription_type",
+		)
 		d.guid = state.raw(0, "subscription_guid")
 		if err := d.readProfile(ctx, agentDistribution, state.num(0, "profile_id")); err != nil {
 			return err
@@ -216,15 +255,23 @@ func (d *delivery) readState(ctx context.Context) error {
 		if state.num(i, "status") == inactive {
 			return raise(21074, 1)
 		}
-		d.articles = append(d.articles, subscribedArticle{id: state.num(i, "article_id"), name: state.str(i, "article"), status: state.num(i, "status"),
-			seqno: state.raw(i, "subscription_seqno"), snapshot: state.flag(i, "snapshot_seqno_flag"), owner: state.str(i, "destination_owner"), object: state.str(i, "destination_object")})
+		d.articles = append(
+			d.articles,
+			subscribedArticle{id: state.num(i, "article_id"), name: state.str(i, "article"), status: state.num(i, "status"),
+				seqno: state.raw(
+					i,
+					"subscription_seqno",
+				), snapshot: state.flag(i, "snapshot_seqno_flag"), owner: state.str(i, "destination_owner"),
+				object: state.str(i, "destination_object")},
+		)
 	}
 	return nil
 }
 
 // enterSubscriber makes the subscriber's tables when they are missing and reads how far it is.
 func (d *delivery) enterSubscriber(ctx context.Context) error {
-	if err := d.subscriber.exec(ctx, "EXEC sp_MSprepare_subscriber @publisher = @p1, @publisher_db = @p2, @publication = @p3, @subscription_type = @p4",
+	if err := d.subscriber.exec(ctx,
+		"EXEC sp_MSprepare_subscriber @publisher = @p1, @publisher_db = @p2, @publication = @p3, @subscription_type = @p4",
 		d.args.str("-Publisher"), d.args.str("-PublisherDB"), d.args.str("-Publication"), d.kind); err != nil {
 		return err
 	}
@@ -232,8 +279,14 @@ func (d *delivery) enterSubscriber(ctx context.Context) error {
 		return err
 	}
 	if d.kind == pullType {
-		found, err := d.subscriber.query(ctx, "SELECT alt_snapshot_folder FROM dbo.MSsubscription_properties WHERE publisher = @p1 AND publisher_db = @p2 AND publication = @p3",
-			d.args.str("-Publisher"), d.args.str("-PublisherDB"), d.args.str("-Publication"))
+		found, err := d.subscriber.query(
+			ctx,
+			"SELECT alt_snapshot_folder FROM dbo.MSsubscription_properties WHERE publisher = @p1 AND publisher_db = @p2 AND "+
+				"publication = @p3",
+			d.args.str("-Publisher"),
+			d.args.str("-PublisherDB"),
+			d.args.str("-Publication"),
+		)
 		if err != nil {
 			return err
 		}
@@ -244,24 +297,35 @@ func (d *delivery) enterSubscriber(ctx context.Context) error {
 	return d.readPosition(ctx)
 }
 
-// enterVersion makes the subscriber begin anew where what it has is of a former subscription of the same names: its position,
-// which may be one in another log, and its snapshots (MSreplication_subscriptions.subscription_guid).
+// enterVersion makes the subscriber begin anew where what it has is of a former subscription of the same names: its
+// position, which may be one in another log, and its snapshots (MSreplication_subscriptions.subscription_guid).
 func (d *delivery) enterVersion(ctx context.Context) error {
 	if len(d.guid) == 0 {
 		return nil
 	}
 	here := d.subscription("publisher = %s AND publisher_db = %s AND publication = %s")
-	return d.subscriber.exec(ctx, `IF EXISTS (SELECT 1 FROM dbo.MSreplication_subscriptions WHERE `+here+` AND (subscription_guid IS NULL OR subscription_guid <> @p1)) BEGIN
+	return d.subscriber.exec(
+		ctx,
+		`IF EXISTS (SELECT 1 FROM dbo.MSreplication_subscriptions WHERE `+here+` AND (subscription_guid IS NULL OR subscription_guid <> @p1)) BEGIN
 			BEGIN TRANSACTION;
 			DELETE FROM dbo.MSsnapshotdeliveryprogress WHERE session_token = @p2 AND EXISTS (SELECT 1 FROM dbo.MSreplication_subscriptions WHERE `+here+` AND subscription_guid <> @p1);
 			UPDATE dbo.MSreplication_subscriptions SET transaction_timestamp = CASE WHEN subscription_guid <> @p1 THEN 0x00 ELSE transaction_timestamp END, subscription_guid = @p1 WHERE `+here+`;
 			COMMIT TRANSACTION
-		END`, d.guid, progressToken(d.args.str("-Publisher"), d.args.str("-PublisherDB"), d.args.str("-Publication")))
+		END`,
+		d.guid,
+		progressToken(d.args.str("-Publisher"), d.args.str("-PublisherDB"), d.args.str("-Publication")),
+	)
 }
 
 func (d *delivery) readPosition(ctx context.Context) error {
-	found, err := d.subscriber.query(ctx, "SELECT transaction_timestamp FROM dbo.MSreplication_subscriptions WHERE publisher = @p1 AND publisher_db = @p2 AND publication = @p3",
-		d.args.str("-Publisher"), d.args.str("-PublisherDB"), d.args.str("-Publication"))
+	found, err := d.subscriber.query(
+		ctx,
+		"SELECT transaction_timestamp FROM dbo.MSreplication_subscriptions WHERE publisher = @p1 AND publisher_db = @p2 "+
+			"AND publication = @p3",
+		d.args.str("-Publisher"),
+		d.args.str("-PublisherDB"),
+		d.args.str("-Publication"),
+	)
 	if err != nil {
 		return err
 	}
@@ -272,8 +336,11 @@ func (d *delivery) readPosition(ctx context.Context) error {
 	if len(d.last) > 0 {
 		d.last = found.raw(0, "transaction_timestamp")
 	}
-	progress, err := d.subscriber.query(ctx, "SELECT progress_token FROM dbo.MSsnapshotdeliveryprogress WHERE session_token = @p1",
-		progressToken(d.args.str("-Publisher"), d.args.str("-PublisherDB"), d.args.str("-Publication")))
+	progress, err := d.subscriber.query(
+		ctx,
+		"SELECT progress_token FROM dbo.MSsnapshotdeliveryprogress WHERE session_token = @p1",
+		progressToken(d.args.str("-Publisher"), d.args.str("-PublisherDB"), d.args.str("-Publication")),
+	)
 	if err != nil {
 		return err
 	}
@@ -348,13 +415,21 @@ func (d *delivery) cycle(ctx context.Context) (delivered bool, waiting string, e
 
 // positionText is the statement that moves the subscription's position.
 func (d *delivery) positionText(parameter string) string {
-	return "UPDATE dbo.MSreplication_subscriptions SET transaction_timestamp = " + parameter + ", time = GETDATE() WHERE " +
-		d.subscription("publisher = %s AND publisher_db = %s AND publication = %s")
+	return "UPDATE dbo.MSreplication_subscriptions SET transaction_timestamp = " + parameter +
+		", time = GETDATE() WHERE " +
+		d.subscription(
+			"publisher = %s AND publisher_db = %s AND publication = %s",
+		)
 }
 
 // subscription fills in publisher, publication database and publication as literals.
 func (d *delivery) subscription(format string) string {
-	return fmt.Sprintf(format, lit(d.args.str("-Publisher")), lit(d.args.str("-PublisherDB")), lit(d.args.str("-Publication")))
+	return fmt.Sprintf(
+		format,
+		lit(d.args.str("-Publisher")),
+		lit(d.args.str("-PublisherDB")),
+		lit(d.args.str("-Publication")),
+	)
 }
 
 // appliedList are the ids of the articles whose changes are delivered.

@@ -51,8 +51,8 @@ func (e *Extension) requireDistributor(ctx context.Context, s *engine.Session) e
 	return err
 }
 
-// linkExists tells whether this server has a distributor. What marks the link as one is set last: a link that a crash left
-// half made is none.
+// linkExists tells whether this server has a distributor. What marks the link as one is set last: a link that a crash
+// left half made is none.
 func linkExists(ctx context.Context, s *engine.Session) (bool, error) {
 	r, err := s.Query(ctx, "SELECT data_source FROM sys.servers WHERE name = @p1 AND is_distributor = 1", distributorLink)
 	return r.Len() > 0, err
@@ -120,26 +120,43 @@ func setDistributorLogin(ctx context.Context, s *engine.Session, password string
 	if r.Value(0, "id") == nil {
 		verb = "CREATE"
 	}
-	if err := s.Exec(ctx, verb+" LOGIN "+bracket(distributorLogin)+" WITH PASSWORD = "+lit(password)+", CHECK_POLICY = OFF"); err != nil {
+	if err := s.Exec(ctx,
+		verb+" LOGIN "+bracket(distributorLogin)+" WITH PASSWORD = "+lit(password)+", CHECK_POLICY = OFF"); err != nil {
 		return err
 	}
 	return s.Exec(ctx, "ALTER SERVER ROLE [sysadmin] ADD MEMBER "+bracket(distributorLogin))
 }
 
 // addLink makes a linked server with one remote login for everybody.
-func (e *Extension) addLink(ctx context.Context, s *engine.Session, name, address, login, password, option string) error {
-	err := s.Exec(ctx, "EXEC sp_addlinkedserver @server = @p1, @srvproduct = N'', @provider = N'MSOLEDBSQL', @datasrc = @p2", name, sourceOfAddress(address))
+func (e *Extension) addLink(
+	ctx context.Context,
+	s *engine.Session,
+	name, address, login, password, option string,
+) error {
+	err := s.Exec(
+		ctx,
+		"EXEC sp_addlinkedserver @server = @p1, @srvproduct = N'', @provider = N'MSOLEDBSQL', @datasrc = @p2",
+		name,
+		sourceOfAddress(address),
+	)
 	if err != nil {
 		return err
 	}
 	if login != "" {
-		err = s.Exec(ctx, "EXEC sp_addlinkedsrvlogin @rmtsrvname = @p1, @useself = 'FALSE', @rmtuser = @p2, @rmtpassword = @p3", name, login, password)
+		err = s.Exec(
+			ctx,
+			"EXEC sp_addlinkedsrvlogin @rmtsrvname = @p1, @useself = 'FALSE', @rmtuser = @p2, @rmtpassword = @p3",
+			name,
+			login,
+			password,
+		)
 		if err != nil {
 			return err
 		}
 	}
 	for _, o := range []string{"rpc out", "data access", option} {
-		if err := s.Exec(ctx, "EXEC sp_serveroption @server = @p1, @optname = @p2, @optvalue = N'true'", name, o); err != nil {
+		if err := s.Exec(ctx, "EXEC sp_serveroption @server = @p1, @optname = @p2, @optvalue = N'true'", name,
+			o); err != nil {
 			return err
 		}
 	}
@@ -163,11 +180,21 @@ func (e *Extension) ensureServer(ctx context.Context, s *engine.Session, name, o
 
 // unmarkServer takes back what ensureServer marked.
 func unmarkServer(ctx context.Context, s *engine.Session, name, option string) error {
-	return s.Exec(ctx, "IF EXISTS (SELECT 1 FROM sys.servers WHERE name = @p1 AND is_linked = 1) EXEC sp_serveroption @server = @p1, @optname = @p2, @optvalue = N'false'", name, option)
+	return s.Exec(
+		ctx,
+		"IF EXISTS (SELECT 1 FROM sys.servers WHERE name = @p1 AND is_linked = 1) EXEC sp_serveroption @server = @p1, "+
+			"@optname = @p2, @optvalue = N'false'",
+		name,
+		option,
+	)
 }
 
 // distributionDatabase checks that a database of this server is a distribution database: 14117.
-func (e *Extension) distributionDatabase(ctx context.Context, s *engine.Session, name string) (*engine.Database, error) {
+func (e *Extension) distributionDatabase(
+	ctx context.Context,
+	s *engine.Session,
+	name string,
+) (*engine.Database, error) {
 	if err := e.requireDistributor(ctx, s); err != nil {
 		return nil, err
 	}
@@ -258,12 +285,20 @@ func (e *Extension) addCleanupJobs(ctx context.Context, s *engine.Session, datab
 		{"Agent history clean up: " + database, "REPL-History Cleanup", "EXEC sp_MShistory_cleanup", 10},
 	}
 	for _, j := range jobs {
-		err := s.Exec(ctx, `IF EXISTS (SELECT 1 FROM msdb.dbo.sysjobs WHERE name = @p1) EXEC msdb.dbo.sp_delete_job @job_name = @p1;
+		err := s.Exec(
+			ctx,
+			`IF EXISTS (SELECT 1 FROM msdb.dbo.sysjobs WHERE name = @p1) EXEC msdb.dbo.sp_delete_job @job_name = @p1;
 			EXEC msdb.dbo.sp_add_job @job_name = @p1, @category_name = @p2;
 			EXEC msdb.dbo.sp_add_jobstep @job_name = @p1, @step_name = N'Run agent.', @database_name = @p3, @command = @p4;
 			EXEC msdb.dbo.sp_add_jobschedule @job_name = @p1, @name = N'Replication agent schedule.', @freq_type = 4, @freq_interval = 1,
 				@freq_subday_type = 4, @freq_subday_interval = @p5;
-			EXEC msdb.dbo.sp_add_jobserver @job_name = @p1;`, j.name, j.category, database, j.command, j.every)
+			EXEC msdb.dbo.sp_add_jobserver @job_name = @p1;`,
+			j.name,
+			j.category,
+			database,
+			j.command,
+			j.every,
+		)
 		if err != nil {
 			return err
 		}
@@ -297,8 +332,16 @@ func (e *Extension) addDistPublisher(ctx context.Context, call *engine.ProcCall)
 	if err := e.ensureServer(ctx, s, name, "pub"); err != nil {
 		return err
 	}
-	return s.Exec(ctx, "INSERT INTO msdb.dbo.MSdistpublishers VALUES (@p1, @p2, @p3, @p4, @p5, @p6, 1, 0, 0, N'MSSQLSERVER', NULL)",
-		name, call.String("@distribution_db"), directory, mode, call.String("@login"), e.key.seal(call.String("@password")))
+	return s.Exec(
+		ctx,
+		"INSERT INTO msdb.dbo.MSdistpublishers VALUES (@p1, @p2, @p3, @p4, @p5, @p6, 1, 0, 0, N'MSSQLSERVER', NULL)",
+		name,
+		call.String("@distribution_db"),
+		directory,
+		mode,
+		call.String("@login"),
+		e.key.seal(call.String("@password")),
+	)
 }
 
 // publisherRow is the row of a publisher at its distributor: 14080 when there is none.
@@ -360,11 +403,16 @@ func (e *Extension) changeDistributionDB(ctx context.Context, call *engine.ProcC
 	if hours < 0 {
 		return raise(14106, 1)
 	}
-	r, err := s.Query(ctx, "SELECT min_distretention, max_distretention FROM msdb.dbo.MSdistributiondbs WHERE name = @p1", name)
+	r, err := s.Query(
+		ctx,
+		"SELECT min_distretention, max_distretention FROM msdb.dbo.MSdistributiondbs WHERE name = @p1",
+		name,
+	)
 	if err != nil {
 		return err
 	}
-	if property == "min_distretention" && hours >= r.Int(0, "max_distretention") || property == "max_distretention" && hours <= r.Int(0, "min_distretention") {
+	if property == "min_distretention" && hours >= r.Int(0, "max_distretention") ||
+		property == "max_distretention" && hours <= r.Int(0, "min_distretention") {
 		return raise(14107, 1)
 	}
 	return s.Exec(ctx, "UPDATE msdb.dbo.MSdistributiondbs SET "+bracket(property)+" = @p2 WHERE name = @p1", name, hours)
@@ -388,7 +436,13 @@ func (e *Extension) changeDistributorPassword(ctx context.Context, call *engine.
 			return err
 		}
 	}
-	return s.Exec(ctx, "EXEC sp_addlinkedsrvlogin @rmtsrvname = @p1, @useself = 'FALSE', @rmtuser = @p2, @rmtpassword = @p3", distributorLink, distributorLogin, password)
+	return s.Exec(
+		ctx,
+		"EXEC sp_addlinkedsrvlogin @rmtsrvname = @p1, @useself = 'FALSE', @rmtuser = @p2, @rmtpassword = @p3",
+		distributorLink,
+		distributorLogin,
+		password,
+	)
 }
 
 func (e *Extension) dropDistPublisher(ctx context.Context, call *engine.ProcCall) error {
@@ -399,7 +453,13 @@ func (e *Extension) dropDistPublisher(ctx context.Context, call *engine.ProcCall
 	}
 	database := r.String(0, "distribution_db")
 	if e.inst.Database(database) != nil && !call.Bool("@no_checks") {
-		r, err := s.Query(ctx, "SELECT TOP (1) p.publication FROM "+bracket(database)+".dbo.MSpublications AS p JOIN sys.servers AS v ON v.server_id = p.publisher_id WHERE v.name = @p1", name)
+		r, err := s.Query(
+			ctx,
+			"SELECT TOP (1) p.publication FROM "+bracket(
+				database,
+			)+".dbo.MSpublications AS p JOIN sys.servers AS v ON v.server_id = p.publisher_id WHERE v.name = @p1",
+			name,
+		)
 		if err != nil {
 			return err
 		}
@@ -414,5 +474,9 @@ func (e *Extension) dropDistPublisher(ctx context.Context, call *engine.ProcCall
 }
 
 func (e *Extension) deleteJob(ctx context.Context, s *engine.Session, name string) error {
-	return s.Exec(ctx, "IF EXISTS (SELECT 1 FROM msdb.dbo.sysjobs WHERE name = @p1) EXEC msdb.dbo.sp_delete_job @job_name = @p1", name)
+	return s.Exec(
+		ctx,
+		"IF EXISTS (SELECT 1 FROM msdb.dbo.sysjobs WHERE name = @p1) EXEC msdb.dbo.sp_delete_job @job_name = @p1",
+		name,
+	)
 }

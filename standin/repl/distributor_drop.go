@@ -11,14 +11,18 @@ import (
 	"geosql.dev/standin/engine"
 )
 
-// dropDistributionDB drops a distribution database. Its row goes last: until then the procedure may be called again, should it be
-// cut off or the database be in use.
+// dropDistributionDB drops a distribution database. Its row goes last: until then the procedure may be called again,
+// should it be cut off or the database be in use.
 func (e *Extension) dropDistributionDB(ctx context.Context, call *engine.ProcCall) error {
 	s, name := call.Session, call.String("@database")
 	if err := e.requireDistributor(ctx, s); err != nil {
 		return err
 	}
-	r, err := s.Query(ctx, `SELECT (SELECT COUNT(*) FROM msdb.dbo.MSdistributiondbs WHERE name = @p1) AS there, (SELECT COUNT(*) FROM msdb.dbo.MSdistpublishers WHERE distribution_db = @p1) AS publishers`, name)
+	r, err := s.Query(
+		ctx,
+		`SELECT (SELECT COUNT(*) FROM msdb.dbo.MSdistributiondbs WHERE name = @p1) AS there, (SELECT COUNT(*) FROM msdb.dbo.MSdistpublishers WHERE distribution_db = @p1) AS publishers`,
+		name,
+	)
 	switch {
 	case err != nil:
 		return err
@@ -40,8 +44,8 @@ func (e *Extension) dropDistributionDB(ctx context.Context, call *engine.ProcCal
 	return s.Exec(ctx, "DELETE FROM msdb.dbo.MSdistributiondbs WHERE name = @p1", name)
 }
 
-// dropUnmarked drops a database that could not be dropped as long as it is marked as a distribution database, and marks it again
-// where it is in use.
+// dropUnmarked drops a database that could not be dropped as long as it is marked as a distribution database, and marks
+// it again where it is in use.
 func (e *Extension) dropUnmarked(ctx context.Context, s *engine.Session, db *engine.Database) error {
 	mark := func(distributor bool) error {
 		return db.Update(ctx, func(i *engine.DatabaseInfo) { i.Distributor = distributor })
@@ -102,7 +106,8 @@ func (e *Extension) dropDistributor(ctx context.Context, call *engine.ProcCall) 
 // loggedOutWithin bounds the wait for the sessions of a link that was just dropped.
 const loggedOutWithin = 10 * time.Second
 
-// dropDistributorLogin drops the login distributor_admin as soon as nobody is logged in with it: the connections of a dropped link end by themselves.
+// dropDistributorLogin drops the login distributor_admin as soon as nobody is logged in with it: the connections of a
+// dropped link end by themselves.
 func dropDistributorLogin(ctx context.Context, s *engine.Session) error {
 	for until := time.Now().Add(loggedOutWithin); ; {
 		err := s.Exec(ctx, "IF SUSER_ID(@p1) IS NOT NULL DROP LOGIN "+bracket(distributorLogin), distributorLogin)

@@ -13,11 +13,11 @@ import (
 	"geosql.dev/standin/storage"
 )
 
-// Articles of the execution of a procedure: subscribers run the procedure, in the order of commits, in place of the rows
-// that a call changed (docs/relational-databases/replication/transactional/
-// publishing-stored-procedure-execution-in-transactional-replication.md). Whether a call or its rows are sent is decided
-// for each publication when the call begins to write: the rows, as long as one of those who get them would not get the
-// call.
+// Articles of the execution of a procedure: subscribers run the procedure, in the order of commits, in place of the
+// rows that a call changed (docs/relational-databases/replication/transactional/
+// publishing-stored-procedure-execution-in-transactional-replication.md). Whether a call or its rows are sent is
+// decided for each publication when the call begins to write: the rows, as long as one of those who get them would not
+// get the call.
 
 // callMark is the kind of log records with a call; the payload is a publishedCall as JSON.
 const callMark = "execution"
@@ -29,8 +29,8 @@ type publishedCall struct {
 	Values     []byte `json:"values,omitempty"`
 }
 
-// calledArticle is an article of a procedure whose publication's subscribers run it. The rows that a call changed have a
-// list of them.
+// calledArticle is an article of a procedure whose publication's subscribers run it. The rows that a call changed have
+// a list of them.
 type calledArticle struct {
 	Article     int64 `json:"article"`
 	Publication int64 `json:"publication"`
@@ -97,11 +97,18 @@ func (e *Extension) calledArticles(ctx context.Context, x engine.Execution) ([]c
 	if published, err := exists(ctx, s, "dbo.sysarticles"); err != nil || !published {
 		return nil, err // a copy of a published database that is itself not published
 	}
-	r, err := s.Query(ctx, `SELECT a.artid, a.pubid FROM dbo.sysarticles AS a JOIN dbo.syspublications AS p ON p.pubid = a.pubid
+	r, err := s.Query(
+		ctx,
+		`SELECT a.artid, a.pubid FROM dbo.sysarticles AS a JOIN dbo.syspublications AS p ON p.pubid = a.pubid
 		WHERE a.objid = @p1 AND a.status & 1 = 1 AND p.repl_freq = 0 AND (a.type = @p2 OR a.type = @p3 AND @p4 = 1)
 		AND NOT EXISTS (SELECT 1 FROM dbo.syssubscriptions AS r JOIN dbo.sysarticles AS t ON t.artid = r.artid WHERE t.pubid = a.pubid AND t.type & 1 = 1 AND r.status = 2
 			AND NOT EXISTS (SELECT 1 FROM dbo.syssubscriptions AS c WHERE c.artid = a.artid AND c.srvname = r.srvname AND c.dest_db = r.dest_db AND c.status = 2))
-		ORDER BY a.artid`, int64(x.Procedure.ID), executionArticle, serializableArticle, x.Serializable)
+		ORDER BY a.artid`,
+		int64(x.Procedure.ID),
+		executionArticle,
+		serializableArticle,
+		x.Serializable,
+	)
 	if err != nil {
 		return nil, err
 	}
@@ -124,8 +131,18 @@ func (l *logArticles) callCommands(t *storage.Transaction, m storage.Mark) ([]re
 		if a == nil {
 			continue
 		}
-		out = append(out, replicated{seqno: t.Commit, begin: t.Begin, time: t.Time, kind: commandCall, article: a.id, publication: a.publication,
-			command: encodeCommand("{CALL "+a.destination()+" ("+c.Parameters+")}", c.Values)})
+		out = append(
+			out,
+			replicated{
+				seqno:       t.Commit,
+				begin:       t.Begin,
+				time:        t.Time,
+				kind:        commandCall,
+				article:     a.id,
+				publication: a.publication,
+				command:     encodeCommand("{CALL "+a.destination()+" ("+c.Parameters+")}", c.Values),
+			},
+		)
 	}
 	return out, nil
 }

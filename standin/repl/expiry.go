@@ -11,11 +11,18 @@ import (
 )
 
 // A subscription that was not synchronized for longer than the maximum distribution retention is made inactive, because
-// the transactions that it needs are gone: it has to be reinitialized. One that was not for longer than its publication's
-// retention has expired, and is dropped (docs/relational-databases/replication/subscription-expiration-and-deactivation.md).
+// the transactions that it needs are gone: it has to be reinitialized. One that was not for longer than its
+// publication's retention has expired, and is dropped
+// (docs/relational-databases/replication/subscription-expiration-and-deactivation.md).
 
 func (e *Extension) installExpiry(r *engine.Registry) {
-	e.procedure(r, "sp_expired_subscription_cleanup", sysadmins, []engine.Parameter{{Name: "@publisher", Type: sqltype.NVarCharOf(128)}}, e.dropExpired)
+	e.procedure(
+		r,
+		"sp_expired_subscription_cleanup",
+		sysadmins,
+		[]engine.Parameter{{Name: "@publisher", Type: sqltype.NVarCharOf(128)}},
+		e.dropExpired,
+	)
 }
 
 // lastSynchronized is when the agent a of a subscription last found it in order, or when it was added.
@@ -54,16 +61,25 @@ func (e *Extension) dropExpired(ctx context.Context, call *engine.ProcCall) erro
 
 func (e *Extension) dropExpiredOf(ctx context.Context, call *engine.ProcCall, p publisher, publication string) error {
 	s := call.Session
-	expired, err := e.inDistributionOf(ctx, s, p, `SELECT a.subscriber_name, a.subscriber_db FROM dbo.MSdistribution_agents AS a JOIN sys.servers AS v ON v.server_id = a.publisher_id
+	expired, err := e.inDistributionOf(
+		ctx,
+		s,
+		p,
+		`SELECT a.subscriber_name, a.subscriber_db FROM dbo.MSdistribution_agents AS a JOIN sys.servers AS v ON v.server_id = a.publisher_id
 		JOIN dbo.MSpublications AS p ON p.publisher_id = a.publisher_id AND p.publisher_db = a.publisher_db AND p.publication = a.publication
 		WHERE v.name = ? AND a.publisher_db = ? AND a.publication = ? AND p.retention > 0 AND a.subscriber_name IS NOT NULL AND `+lastSynchronized+` < DATEADD(hour, -p.retention, GETDATE())`,
-		p.server, p.db.Name(), publication)
+		p.server,
+		p.db.Name(),
+		publication,
+	)
 	if err != nil {
 		return err
 	}
 	for i := range expired.Len() {
 		subscriber := expired.String(i, "subscriber_name")
-		if err := s.Exec(ctx, "EXEC "+bracket(p.db.Name())+".sys.sp_dropsubscription @publication = @p1, @article = N'all', @subscriber = @p2, @destination_db = @p3",
+		if err := s.Exec(ctx,
+			"EXEC "+bracket(p.db.Name())+".sys.sp_dropsubscription @publication = @p1, @article = N'all', @subscriber = @p2, "+
+				"@destination_db = @p3",
 			publication, subscriber, expired.String(i, "subscriber_db")); err != nil {
 			return err
 		}
@@ -77,8 +93,8 @@ func (e *Extension) dropExpiredOf(ctx context.Context, call *engine.ProcCall, p 
 // expiryJob is the job that calls sp_expired_subscription_cleanup every night.
 const expiryJob = "Expired subscription clean up"
 
-// ensureExpiryJob makes the job at the publisher: all of it or, when it is cut off, nothing, since what is there is left as
-// it is.
+// ensureExpiryJob makes the job at the publisher: all of it or, when it is cut off, nothing, since what is there is
+// left as it is.
 func ensureExpiryJob(ctx context.Context, s *engine.Session) error {
 	return s.Atomically(ctx, func() error { return makeExpiryJob(ctx, s) })
 }

@@ -54,7 +54,14 @@ var _ engine.Extension = (*Extension)(nil)
 
 // New makes the extension.
 func New(o Options) *Extension {
-	return &Extension{options: o, readers: map[int32]*engine.Session{}, scans: map[int32]*scan{}, agents: map[string]bool{}, marked: map[*engine.Session]*markedTransaction{}, positions: map[string]*watchedPosition{}}
+	return &Extension{
+		options:   o,
+		readers:   map[int32]*engine.Session{},
+		scans:     map[int32]*scan{},
+		agents:    map[string]bool{},
+		marked:    map[*engine.Session]*markedTransaction{},
+		positions: map[string]*watchedPosition{},
+	}
 }
 
 // Install registers everything.
@@ -113,16 +120,29 @@ const (
 )
 
 // procedure registers a procedure that is documented in the catalog, or that has parameters of its own.
-func (e *Extension) procedure(r *engine.Registry, name string, who access, parameters []engine.Parameter, run func(context.Context, *engine.ProcCall) error) {
-	r.Procedure(engine.Procedure{Name: name, Parameters: parameters, NotAllowed: notAllowed(name), Run: func(ctx context.Context, call *engine.ProcCall) error {
-		if err := e.allow(ctx, call, who); err != nil {
-			return err
-		}
-		if err := e.refuseParameters(call, name); err != nil {
-			return err
-		}
-		return call.Session.AsSystem(func() error { return run(ctx, call) })
-	}})
+func (e *Extension) procedure(
+	r *engine.Registry,
+	name string,
+	who access,
+	parameters []engine.Parameter,
+	run func(context.Context, *engine.ProcCall) error,
+) {
+	r.Procedure(
+		engine.Procedure{
+			Name:       name,
+			Parameters: parameters,
+			NotAllowed: notAllowed(name),
+			Run: func(ctx context.Context, call *engine.ProcCall) error {
+				if err := e.allow(ctx, call, who); err != nil {
+					return err
+				}
+				if err := e.refuseParameters(call, name); err != nil {
+					return err
+				}
+				return call.Session.AsSystem(func() error { return run(ctx, call) })
+			},
+		},
+	)
 }
 
 func (e *Extension) allow(ctx context.Context, call *engine.ProcCall, who access) error {
@@ -149,7 +169,11 @@ func (e *Extension) allow(ctx context.Context, call *engine.ProcCall, who access
 func (e *Extension) allowListed(ctx context.Context, call *engine.ProcCall) error {
 	name := call.Session.Login().Name
 	return call.Session.AsSystem(func() error {
-		r, err := call.Session.Query(ctx, "SELECT TOP (1) publication_id FROM dbo.MSpublication_access WHERE login = @p1", name)
+		r, err := call.Session.Query(
+			ctx,
+			"SELECT TOP (1) publication_id FROM dbo.MSpublication_access WHERE login = @p1",
+			name,
+		)
 		if err == nil && r.Len() == 0 {
 			err = raise(21049, 1, name, call.Database.Name())
 		}

@@ -13,8 +13,8 @@ import (
 	"geosql.dev/standin/syntax"
 )
 
-// rowFilter decides by T-SQL which rows belong to an article. The clause sees the row's own columns under the names of the
-// published table.
+// rowFilter decides by T-SQL which rows belong to an article. The clause sees the row's own columns under the names of
+// the published table.
 type rowFilter struct {
 	session *engine.Session
 	text    string
@@ -34,7 +34,12 @@ func newFilter(s *engine.Session, a *article) *rowFilter {
 		f.columns = append(f.columns, c)
 		parts = append(parts, "CAST(@p"+strconv.Itoa(len(f.columns))+" AS "+typeName(c)+") AS "+bracket(c.Name))
 	}
-	f.text = "SELECT 1 AS n FROM (SELECT " + strings.Join(parts, ", ") + ") AS " + bracket(a.table.Name) + " WHERE (" + a.filter + ")"
+	f.text = "SELECT 1 AS n FROM (SELECT " + strings.Join(
+		parts,
+		", ",
+	) + ") AS " + bracket(
+		a.table.Name,
+	) + " WHERE (" + a.filter + ")"
 	return f
 }
 
@@ -77,24 +82,37 @@ func checkFilter(ctx context.Context, s *engine.Session, a *article, clause stri
 	return nil
 }
 
-// oneStatement tells whether a text that was made of what a caller gave is one statement: what goes on after the clause that it
-// was to be would run as the system does.
+// oneStatement tells whether a text that was made of what a caller gave is one statement: what goes on after the clause
+// that it was to be would run as the system does.
 func oneStatement(text string) bool {
 	batch, err := syntax.Parse(text)
 	return err == nil && len(batch.Statements) == 1
 }
 
-// changedArticle is called before an article's content is changed: 20607 and 20608 when the caller did not agree to a new
-// snapshot and to initializing subscriptions again. Those then wait for the next snapshot of the article.
-func (e *Extension) changedArticle(ctx context.Context, call *engine.ProcCall, p publisher, pub publication, a *article) error {
+// changedArticle is called before an article's content is changed: 20607 and 20608 when the caller did not agree to a
+// new snapshot and to initializing subscriptions again. Those then wait for the next snapshot of the article.
+func (e *Extension) changedArticle(
+	ctx context.Context,
+	call *engine.ProcCall,
+	p publisher,
+	pub publication,
+	a *article,
+) error {
 	if err := e.mayChangeArticles(ctx, call.Session, pub, call); err != nil {
 		return err
 	}
 	return e.reinitArticle(ctx, call, p, pub, a)
 }
 
-// reinitArticle is 20608 when there are subscriptions to an article and the caller did not agree to initialize them again.
-func (e *Extension) reinitArticle(ctx context.Context, call *engine.ProcCall, p publisher, pub publication, a *article) error {
+// reinitArticle is 20608 when there are subscriptions to an article and the caller did not agree to initialize them
+// again.
+func (e *Extension) reinitArticle(
+	ctx context.Context,
+	call *engine.ProcCall,
+	p publisher,
+	pub publication,
+	a *article,
+) error {
 	s := call.Session
 	r, err := s.Query(ctx, "SELECT COUNT(*) AS n FROM dbo.syssubscriptions WHERE artid = @p1 AND status = 2", a.id)
 	if err != nil {
@@ -103,7 +121,9 @@ func (e *Extension) reinitArticle(ctx context.Context, call *engine.ProcCall, p 
 	if r.Int(0, "n") > 0 && !call.Bool("@force_reinit_subscription") {
 		return raise(20608, 1)
 	}
-	if _, err := e.inDistributionOf(ctx, s, p, "EXEC sp_MSinvalidate_article @publisher = ?, @publisher_db = ?, @publication = ?, @article_id = ?", p.server, p.db.Name(), pub.name, a.id); err != nil {
+	if _, err := e.inDistributionOf(ctx, s, p,
+		"EXEC sp_MSinvalidate_article @publisher = ?, @publisher_db = ?, @publication = ?, @article_id = ?", p.server,
+		p.db.Name(), pub.name, a.id); err != nil {
 		return err
 	}
 	return s.Exec(ctx, "UPDATE dbo.syssubscriptions SET status = 1 WHERE artid = @p1 AND sync_type = 1", a.id)
@@ -111,15 +131,30 @@ func (e *Extension) reinitArticle(ctx context.Context, call *engine.ProcCall, p 
 
 // invalidateArticle is the distributor's half of changedArticle.
 func (e *Extension) invalidateArticle(ctx context.Context, call *engine.ProcCall) error {
-	p, err := distributedPublication(ctx, call.Session, call.String("@publisher"), call.String("@publisher_db"), call.String("@publication"))
+	p, err := distributedPublication(
+		ctx,
+		call.Session,
+		call.String("@publisher"),
+		call.String("@publisher_db"),
+		call.String("@publication"),
+	)
 	if err != nil {
 		return err
 	}
-	return call.Session.Exec(ctx, "UPDATE dbo.MSsubscriptions SET status = 1, snapshot_seqno_flag = 0 WHERE publication_id = @p1 AND article_id = @p2 AND sync_type = 1", p.id, call.Int("@article_id"))
+	return call.Session.Exec(
+		ctx,
+		"UPDATE dbo.MSsubscriptions SET status = 1, snapshot_seqno_flag = 0 WHERE publication_id = @p1 AND article_id = "+
+			"@p2 AND sync_type = 1",
+		p.id,
+		call.Int("@article_id"),
+	)
 }
 
 // publishedTable is publishedArticle for procedures that take an article with rows.
-func (e *Extension) publishedTable(ctx context.Context, call *engine.ProcCall) (publisher, publication, *article, error) {
+func (e *Extension) publishedTable(
+	ctx context.Context,
+	call *engine.ProcCall,
+) (publisher, publication, *article, error) {
 	p, pub, a, err := e.publishedArticle(ctx, call)
 	if err == nil {
 		err = a.tablesOnly()
@@ -185,7 +220,13 @@ func (e *Extension) articleView(ctx context.Context, call *engine.ProcCall) erro
 	if err := s.ChangeObject(ctx, p.db, int32(r.Int(0, "id")), func(o *metadata.Object) { o.Shipped = true }); err != nil {
 		return err
 	}
-	return s.Exec(ctx, "UPDATE dbo.sysarticles SET sync_objid = @p2, filter_clause = @p3 WHERE artid = @p1", a.id, r.Int(0, "id"), orNull(clause))
+	return s.Exec(
+		ctx,
+		"UPDATE dbo.sysarticles SET sync_objid = @p2, filter_clause = @p3 WHERE artid = @p1",
+		a.id,
+		r.Int(0, "id"),
+		orNull(clause),
+	)
 }
 
 // selection is the query of the article's columns and rows.
@@ -198,7 +239,12 @@ func (a *article) selection() string {
 }
 
 // dropArticleView drops the view that sp_articleview made.
-func (e *Extension) dropArticleView(ctx context.Context, s *engine.Session, db *engine.Database, id, object int64) error {
+func (e *Extension) dropArticleView(
+	ctx context.Context,
+	s *engine.Session,
+	db *engine.Database,
+	id, object int64,
+) error {
 	if id == object || id == 0 {
 		return nil
 	}

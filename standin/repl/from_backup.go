@@ -27,7 +27,13 @@ func backupsFrom(ctx context.Context, s *engine.Session, p publisher, pub public
 }
 
 // allowBackups makes the log reader deliver the articles' changes from now on, whether anybody subscribes or not.
-func (e *Extension) allowBackups(ctx context.Context, s *engine.Session, p publisher, pub publication, allow bool) error {
+func (e *Extension) allowBackups(
+	ctx context.Context,
+	s *engine.Session,
+	p publisher,
+	pub publication,
+	allow bool,
+) error {
 	if !allow {
 		return nil
 	}
@@ -41,9 +47,14 @@ func (e *Extension) allowBackups(ctx context.Context, s *engine.Session, p publi
 	return backupsFrom(ctx, s, p, pub)
 }
 
-// subscribedFrom is the position that a subscriber of sp_addsubscription's @sync_type is at; nil when it is not one that
-// begins with a backup or an LSN. 21397 or 21399 when what came after is not at the distributor any more.
-func (e *Extension) subscribedFrom(ctx context.Context, call *engine.ProcCall, p publisher, pub publication) ([]byte, error) {
+// subscribedFrom is the position that a subscriber of sp_addsubscription's @sync_type is at; nil when it is not one
+// that begins with a backup or an LSN. 21397 or 21399 when what came after is not at the distributor any more.
+func (e *Extension) subscribedFrom(
+	ctx context.Context,
+	call *engine.ProcCall,
+	p publisher,
+	pub publication,
+) ([]byte, error) {
 	kind := strings.ToLower(call.String("@sync_type"))
 	if kind != "initialize with backup" && kind != "initialize from lsn" {
 		return nil, nil
@@ -78,8 +89,15 @@ func (e *Extension) subscribedFrom(ctx context.Context, call *engine.ProcCall, p
 	if string(from[:]) < string(pub.oldest) {
 		return nil, raise(missing, 1)
 	}
-	r, err := e.inDistributionOf(ctx, call.Session, p, `SELECT c.xact_seqno FROM dbo.MSrepl_cleaned AS c JOIN dbo.MSpublisher_databases AS d ON d.id = c.publisher_database_id
-		JOIN sys.servers AS v ON v.server_id = d.publisher_id WHERE v.name = ? AND d.publisher_db = ?`, p.server, p.db.Name())
+	r, err := e.inDistributionOf(
+		ctx,
+		call.Session,
+		p,
+		`SELECT c.xact_seqno FROM dbo.MSrepl_cleaned AS c JOIN dbo.MSpublisher_databases AS d ON d.id = c.publisher_database_id
+		JOIN sys.servers AS v ON v.server_id = d.publisher_id WHERE v.name = ? AND d.publisher_db = ?`,
+		p.server,
+		p.db.Name(),
+	)
 	if err != nil {
 		return nil, err
 	}
@@ -105,7 +123,10 @@ func backupHeader(ctx context.Context, call *engine.ProcCall) (*engine.Result, e
 	}
 	// @fileidhint is the backup set's number in the file
 	// (docs/relational-databases/system-stored-procedures/sp-addsubscription-transact-sql.md, @fileidhint).
-	return call.Session.Query(ctx, fmt.Sprintf("RESTORE HEADERONLY FROM DISK = %s WITH FILE = %d", lit(name), max(1, call.Int("@fileidhint"))))
+	return call.Session.Query(
+		ctx,
+		fmt.Sprintf("RESTORE HEADERONLY FROM DISK = %s WITH FILE = %d", lit(name), max(1, call.Int("@fileidhint"))),
+	)
 }
 
 // lsnOf reads a log sequence number as RESTORE HEADERONLY shows it.

@@ -20,14 +20,44 @@ const (
 )
 
 func (e *Extension) installHistory(r *engine.Registry) {
-	parameters := []engine.Parameter{number("@agent_id"), number("@runstatus"), text("@comments"), text("@start_time"), binary1("@xact_seqno"), number("@transactions"),
-		number("@commands"), number("@latency"), number("@total"), number("@verbose")}
+	parameters := []engine.Parameter{
+		number("@agent_id"),
+		number("@runstatus"),
+		text("@comments"),
+		text("@start_time"),
+		binary1("@xact_seqno"),
+		number("@transactions"),
+		number("@commands"),
+		number("@latency"),
+		number("@total"),
+		number("@verbose"),
+	}
 	e.procedure(r, "sp_MSadd_distribution_history", agentLogins, parameters, e.addDistributionHistory)
 	e.procedure(r, "sp_MSadd_validation_history", agentLogins, parameters, e.addValidationHistory)
 	e.procedure(r, "sp_MSadd_logreader_history", distributionOwners, parameters, e.addLogReaderHistory)
 	e.procedure(r, "sp_MSadd_snapshot_history", distributionOwners, parameters, e.addSnapshotHistory)
-	e.change(r, "sp_MSadd_repl_error", agentLogins, []engine.Parameter{text("@source"), text("@code"), text("@message"), text("@history"), number("@agent_id"), binary1("@xact_seqno"), number("@nth")}, e.addError)
-	e.procedure(r, "sp_MShistory_cleanup", distributionOwners, []engine.Parameter{number("@history_retention")}, e.cleanHistory)
+	e.change(
+		r,
+		"sp_MSadd_repl_error",
+		agentLogins,
+		[]engine.Parameter{
+			text("@source"),
+			text("@code"),
+			text("@message"),
+			text("@history"),
+			number("@agent_id"),
+			binary1("@xact_seqno"),
+			number("@nth"),
+		},
+		e.addError,
+	)
+	e.procedure(
+		r,
+		"sp_MShistory_cleanup",
+		distributionOwners,
+		[]engine.Parameter{number("@history_retention")},
+		e.cleanHistory,
+	)
 }
 
 // addDistributionHistory adds a row, or brings the newest one up to date when it says the same of the same run.
@@ -35,8 +65,13 @@ func (e *Extension) addDistributionHistory(ctx context.Context, call *engine.Pro
 	args := historyArguments(call)
 	if call.Int("@runstatus") == runProgress && call.Bytes("@xact_seqno") != nil {
 		// The latency of a delivery is from the transaction's arrival here until now.
-		r, err := call.Session.Query(ctx, `SELECT DATEDIFF(millisecond, t.entry_time, GETDATE()) AS latency FROM dbo.MSdistribution_agents AS a
-			JOIN dbo.MSrepl_transactions AS t ON t.publisher_database_id = a.publisher_database_id AND t.xact_seqno = @p2 WHERE a.id = @p1`, call.Int("@agent_id"), call.Bytes("@xact_seqno"))
+		r, err := call.Session.Query(
+			ctx,
+			`SELECT DATEDIFF(millisecond, t.entry_time, GETDATE()) AS latency FROM dbo.MSdistribution_agents AS a
+			JOIN dbo.MSrepl_transactions AS t ON t.publisher_database_id = a.publisher_database_id AND t.xact_seqno = @p2 WHERE a.id = @p1`,
+			call.Int("@agent_id"),
+			call.Bytes("@xact_seqno"),
+		)
 		if err != nil {
 			return err
 		}
@@ -55,9 +90,12 @@ func (e *Extension) addDistributionHistory(ctx context.Context, call *engine.Pro
 
 // addValidationHistory adds a row that later ones do not replace.
 func (e *Extension) addValidationHistory(ctx context.Context, call *engine.ProcCall) error {
-	return call.Session.Exec(ctx, `INSERT INTO dbo.MSdistribution_history (agent_id, runstatus, start_time, time, duration, comments, xact_seqno, current_delivery_rate,
+	return call.Session.Exec(
+		ctx,
+		`INSERT INTO dbo.MSdistribution_history (agent_id, runstatus, start_time, time, duration, comments, xact_seqno, current_delivery_rate,
 		current_delivery_latency, delivered_transactions, delivered_commands, average_commands, delivery_rate, delivery_latency, total_delivered_commands, error_id, updateable_row)
-		VALUES (@p1, @p2, CAST(@p4 AS datetime), GETDATE(), DATEDIFF(second, CAST(@p4 AS datetime), GETDATE()), @p3, @p5, 0, @p8, @p6, @p7, 0, 0, @p8, @p9, 0, 0)`, historyArguments(call)...)
+		VALUES (@p1, @p2, CAST(@p4 AS datetime), GETDATE(), DATEDIFF(second, CAST(@p4 AS datetime), GETDATE()), @p3, @p5, 0, @p8, @p6, @p7, 0, 0, @p8, @p9, 0, 0)`,
+		historyArguments(call)...)
 }
 
 // replaces tells whether a message takes the place of the newest one that says the same of the same run: always with
@@ -75,8 +113,17 @@ func replaces(call *engine.ProcCall) bool {
 
 // historyArguments are the values of a line; figures that are NULL are those of the line whose place it takes.
 func historyArguments(call *engine.ProcCall) []any {
-	return []any{call.Int("@agent_id"), call.Int("@runstatus"), clip(call.String("@comments"), 4000), call.String("@start_time"), call.Bytes("@xact_seqno"),
-		call.Value("@transactions"), call.Value("@commands"), call.Value("@latency"), call.Value("@total")}
+	return []any{
+		call.Int("@agent_id"),
+		call.Int("@runstatus"),
+		clip(call.String("@comments"), 4000),
+		call.String("@start_time"),
+		call.Bytes("@xact_seqno"),
+		call.Value("@transactions"),
+		call.Value("@commands"),
+		call.Value("@latency"),
+		call.Value("@total"),
+	}
 }
 
 func (e *Extension) addLogReaderHistory(ctx context.Context, call *engine.ProcCall) error {
@@ -91,9 +138,19 @@ func (e *Extension) addLogReaderHistory(ctx context.Context, call *engine.ProcCa
 }
 
 func (e *Extension) addSnapshotHistory(ctx context.Context, call *engine.ProcCall) error {
-	return call.Session.Exec(ctx, `INSERT INTO dbo.MSsnapshot_history (agent_id, runstatus, start_time, time, duration, comments, delivered_transactions, delivered_commands, delivery_rate, error_id)
+	return call.Session.Exec(
+		ctx,
+		`INSERT INTO dbo.MSsnapshot_history (agent_id, runstatus, start_time, time, duration, comments, delivered_transactions, delivered_commands, delivery_rate, error_id)
 		VALUES (@p1, @p2, CAST(@p4 AS datetime), GETDATE(), DATEDIFF(second, CAST(@p4 AS datetime), GETDATE()), @p3, @p5, @p6, 0, 0)`,
-		call.Int("@agent_id"), call.Int("@runstatus"), clip(call.String("@comments"), 1000), call.String("@start_time"), call.Int("@transactions"), call.Int("@commands"))
+		call.Int(
+			"@agent_id",
+		),
+		call.Int("@runstatus"),
+		clip(call.String("@comments"), 1000),
+		call.String("@start_time"),
+		call.Int("@transactions"),
+		call.Int("@commands"),
+	)
 }
 
 // retention is the hours that a clean-up is called with, else those of the distribution database.
@@ -112,7 +169,14 @@ func (e *Extension) cleanHistory(ctx context.Context, call *engine.ProcCall) err
 	before := hoursAgo(retention(call, "@history_retention", r.Int(0, "history_retention")))
 	for _, t := range []string{"MSdistribution_history", "MSlogreader_history", "MSsnapshot_history"} {
 		// The newest row of each agent stays: it is where the agent is.
-		err := call.Session.Exec(ctx, fmt.Sprintf(`DELETE FROM dbo.%[1]s WHERE time < CAST(@p1 AS datetime) AND timestamp NOT IN (SELECT MAX(x.timestamp) FROM dbo.%[1]s AS x GROUP BY x.agent_id)`, t), before)
+		err := call.Session.Exec(
+			ctx,
+			fmt.Sprintf(
+				`DELETE FROM dbo.%[1]s WHERE time < CAST(@p1 AS datetime) AND timestamp NOT IN (SELECT MAX(x.timestamp) FROM dbo.%[1]s AS x GROUP BY x.agent_id)`,
+				t,
+			),
+			before,
+		)
 		if err != nil {
 			return err
 		}
@@ -125,7 +189,10 @@ func (e *Extension) cleanHistory(ctx context.Context, call *engine.ProcCall) err
 // log reader goes on from it.
 func (e *Extension) cleanCommands(ctx context.Context, call *engine.ProcCall) error {
 	s := call.Session
-	r, err := s.Query(ctx, "SELECT min_distretention, max_distretention FROM msdb.dbo.MSdistributiondbs WHERE name = DB_NAME()")
+	r, err := s.Query(
+		ctx,
+		"SELECT min_distretention, max_distretention FROM msdb.dbo.MSdistributiondbs WHERE name = DB_NAME()",
+	)
 	if err != nil {
 		return err
 	}
@@ -148,12 +215,19 @@ func (e *Extension) cleanCommands(ctx context.Context, call *engine.ProcCall) er
 			return err
 		}
 		// Who begins with a backup from here on must know that older transactions are gone.
-		err = s.Exec(ctx, `DECLARE @gone varbinary(16) = (SELECT MAX(xact_seqno) FROM dbo.MSrepl_transactions WHERE publisher_database_id = @p1 AND DATALENGTH(xact_seqno) = 10
+		err = s.Exec(
+			ctx,
+			`DECLARE @gone varbinary(16) = (SELECT MAX(xact_seqno) FROM dbo.MSrepl_transactions WHERE publisher_database_id = @p1 AND DATALENGTH(xact_seqno) = 10
 			AND (entry_time < CAST(@p3 AS datetime) OR entry_time < CAST(@p2 AS datetime) AND xact_seqno <= @p4));
 			IF @gone IS NOT NULL BEGIN
 				UPDATE dbo.MSrepl_cleaned SET xact_seqno = @gone WHERE publisher_database_id = @p1;
 				IF @@ROWCOUNT = 0 INSERT INTO dbo.MSrepl_cleaned VALUES (@p1, @gone)
-			END`, id, young, old, needed)
+			END`,
+			id,
+			young,
+			old,
+			needed,
+		)
 		if err != nil {
 			return err
 		}
@@ -175,9 +249,13 @@ func (e *Extension) cleanCommands(ctx context.Context, call *engine.ProcCall) er
 // neededFrom is the newest transaction of a publisher database that nobody needs any more. Virtual subscriptions need
 // everything since their snapshot.
 func (e *Extension) neededFrom(ctx context.Context, s *engine.Session, database int64) ([]byte, error) {
-	r, err := s.Query(ctx, `SELECT m.agent_id, MIN(m.subscription_seqno) AS seqno, (SELECT MAX(h.xact_seqno) FROM dbo.MSdistribution_history AS h WHERE h.agent_id = m.agent_id) AS delivered
+	r, err := s.Query(
+		ctx,
+		`SELECT m.agent_id, MIN(m.subscription_seqno) AS seqno, (SELECT MAX(h.xact_seqno) FROM dbo.MSdistribution_history AS h WHERE h.agent_id = m.agent_id) AS delivered
 		FROM dbo.MSsubscriptions AS m WHERE m.publisher_database_id = @p1 AND m.status = 2
-		AND m.publication_id NOT IN (SELECT p.publication_id FROM dbo.MSpublications AS p WHERE p.publication_type = 1) GROUP BY m.agent_id`, database)
+		AND m.publication_id NOT IN (SELECT p.publication_id FROM dbo.MSpublications AS p WHERE p.publication_type = 1) GROUP BY m.agent_id`,
+		database,
+	)
 	if err != nil {
 		return nil, err
 	}

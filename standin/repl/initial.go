@@ -21,13 +21,19 @@ func (e *Extension) prepareSubscriber(ctx context.Context, call *engine.ProcCall
 	if call.Int("@subscription_type") == pullType {
 		return nil // sp_addpullsubscription makes the row
 	}
-	return s.Exec(ctx, `IF NOT EXISTS (SELECT 1 FROM dbo.MSreplication_subscriptions WHERE publisher = @p1 AND publisher_db = @p2 AND publication = @p3)
+	return s.Exec(
+		ctx,
+		`IF NOT EXISTS (SELECT 1 FROM dbo.MSreplication_subscriptions WHERE publisher = @p1 AND publisher_db = @p2 AND publication = @p3)
 		INSERT INTO dbo.MSreplication_subscriptions (publisher, publisher_db, publication, independent_agent, subscription_type, time, transaction_timestamp, update_mode, immediate_sync)
-		VALUES (@p1, @p2, @p3, 1, 0, GETDATE(), 0x00, 0, 0)`, call.String("@publisher"), call.String("@publisher_db"), call.String("@publication"))
+		VALUES (@p1, @p2, @p3, 1, 0, GETDATE(), 0x00, 0, 0)`,
+		call.String("@publisher"),
+		call.String("@publisher_db"),
+		call.String("@publication"),
+	)
 }
 
-// applyNewest applies the newest snapshot of an article. When its files cannot be read because another one has taken its
-// place meanwhile, that one is applied.
+// applyNewest applies the newest snapshot of an article. When its files cannot be read because another one has taken
+// its place meanwhile, that one is applied.
 func (d *delivery) applyNewest(ctx context.Context, a *subscribedArticle) error {
 	if err := d.skipToNewest(ctx, a); err != nil {
 		return err
@@ -69,7 +75,13 @@ const fileUnreadable = 20143
 // it, in one transaction of the subscriber.
 func (d *delivery) applySnapshot(ctx context.Context, a subscribedArticle) error {
 	d.note(ctx, runProgress, fmt.Sprintf("Applying the snapshot of article '%s'.", a.name))
-	files, err := d.distConn.query(ctx, "EXEC sp_MSget_snapshot_commands @publisher_database_id = @p1, @xact_seqno = @p2, @article_id = @p3", d.database, a.seqno, a.id)
+	files, err := d.distConn.query(
+		ctx,
+		"EXEC sp_MSget_snapshot_commands @publisher_database_id = @p1, @xact_seqno = @p2, @article_id = @p3",
+		d.database,
+		a.seqno,
+		a.id,
+	)
 	if err != nil {
 		return err
 	}
@@ -92,8 +104,14 @@ func (d *delivery) applySnapshot(ctx context.Context, a subscribedArticle) error
 	}
 	if err == nil {
 		session := progressToken(d.args.str("-Publisher"), d.args.str("-PublisherDB"), d.args.str("-Publication"))
-		err = d.subscriber.exec(ctx, `DELETE FROM dbo.MSsnapshotdeliveryprogress WHERE session_token = @p1 AND progress_token LIKE @p2;
-			INSERT INTO dbo.MSsnapshotdeliveryprogress VALUES (@p1, 0, @p3, GETDATE()); COMMIT TRANSACTION`, session, fmt.Sprintf("article %d: %%", a.id), a.token())
+		err = d.subscriber.exec(
+			ctx,
+			`DELETE FROM dbo.MSsnapshotdeliveryprogress WHERE session_token = @p1 AND progress_token LIKE @p2;
+			INSERT INTO dbo.MSsnapshotdeliveryprogress VALUES (@p1, 0, @p3, GETDATE()); COMMIT TRANSACTION`,
+			session,
+			fmt.Sprintf("article %d: %%", a.id),
+			a.token(),
+		)
 	}
 	if err != nil {
 		d.subscriber.rollback(ctx)
@@ -183,7 +201,11 @@ func (d *delivery) copyRows(ctx context.Context, a subscribedArticle, content []
 	if err != nil {
 		return err
 	}
-	found, err := d.subscriber.query(ctx, "SELECT c.name FROM sys.columns AS c WHERE c.object_id = OBJECT_ID(@p1) AND c.is_identity = 1", table)
+	found, err := d.subscriber.query(
+		ctx,
+		"SELECT c.name FROM sys.columns AS c WHERE c.object_id = OBJECT_ID(@p1) AND c.is_identity = 1",
+		table,
+	)
 	if err != nil {
 		return err
 	}

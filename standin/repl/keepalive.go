@@ -11,8 +11,8 @@ import (
 // (docs/relational-databases/replication/agents/replication-distribution-agent.md, -KeepAliveMessageInterval).
 const waitingMessage = "The process is running and is waiting for a response from the server."
 
-// keepAlive writes a line of history every -KeepAliveMessageInterval seconds in which a server has not answered a statement
-// for that long, so that a long batch is not taken for a dead agent. It ends with stop.
+// keepAlive writes a line of history every -KeepAliveMessageInterval seconds in which a server has not answered a
+// statement for that long, so that a long batch is not taken for a dead agent. It ends with stop.
 func (r *agentRun) keepAlive(ctx context.Context, server *conn, to *aside) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	ended := make(chan struct{})

@@ -19,7 +19,12 @@ const (
 )
 
 // atDistributor runs T-SQL at the distributor and returns its first result set; 20036 when there is no distributor.
-func (e *Extension) atDistributor(ctx context.Context, s *engine.Session, format string, args ...any) (*engine.Result, error) {
+func (e *Extension) atDistributor(
+	ctx context.Context,
+	s *engine.Session,
+	format string,
+	args ...any,
+) (*engine.Result, error) {
 	r, err := s.Query(ctx, "EXEC ("+lit("SET NOCOUNT ON; "+fill(format, args...))+") AT "+bracket(distributorLink))
 	var failure *sqlerr.Error
 	if errors.As(err, &failure) && failure.Number == 7202 {
@@ -36,7 +41,12 @@ type distributor struct {
 // distributorOf asks the distributor about this publisher: 20036 when none is set up, 21007 when it does not know this
 // server.
 func (e *Extension) distributorOf(ctx context.Context, s *engine.Session) (distributor, error) {
-	r, err := e.atDistributor(ctx, s, `SELECT CAST(@@SERVERNAME AS sysname) AS name, distribution_db, working_directory FROM msdb.dbo.MSdistpublishers WHERE name = ?`, e.serverName())
+	r, err := e.atDistributor(
+		ctx,
+		s,
+		`SELECT CAST(@@SERVERNAME AS sysname) AS name, distribution_db, working_directory FROM msdb.dbo.MSdistpublishers WHERE name = ?`,
+		e.serverName(),
+	)
 	if err != nil {
 		var failure *sqlerr.Error
 		if errors.As(err, &failure) && failure.Number == 208 {
@@ -47,7 +57,11 @@ func (e *Extension) distributorOf(ctx context.Context, s *engine.Session) (distr
 	if r.Len() == 0 {
 		return distributor{}, raise(21007, 1)
 	}
-	return distributor{name: r.String(0, "name"), database: r.String(0, "distribution_db"), directory: r.String(0, "working_directory")}, nil
+	return distributor{
+		name:      r.String(0, "name"),
+		database:  r.String(0, "distribution_db"),
+		directory: r.String(0, "working_directory"),
+	}, nil
 }
 
 // sameServer compares server names: without case.

@@ -12,8 +12,8 @@ import (
 	"geosql.dev/standin/storage"
 )
 
-// order is deletes, updates, inserts: within a record of the log there are net changes without an order between rows, and
-// this is the order in which they do not meet each other's keys.
+// order is deletes, updates, inserts: within a record of the log there are net changes without an order between rows,
+// and this is the order in which they do not meet each other's keys.
 var order = map[storage.Op]int{storage.OpDelete: 0, storage.OpUpdate: 1, storage.OpInsert: 2}
 
 // filtered is an article with the filter of its rows.
@@ -55,7 +55,12 @@ func (l *logArticles) commandsOf(ctx context.Context, t *storage.Transaction) ([
 }
 
 // rowCommands are the commands of one record's changes.
-func (l *logArticles) rowCommands(ctx context.Context, t *storage.Transaction, record []storage.TableChange, later []schemaChange) ([]replicated, error) {
+func (l *logArticles) rowCommands(
+	ctx context.Context,
+	t *storage.Transaction,
+	record []storage.TableChange,
+	later []schemaChange,
+) ([]replicated, error) {
 	if len(l.byTable) == 0 {
 		return nil, nil
 	}
@@ -90,7 +95,18 @@ func (l *logArticles) rowCommands(ctx context.Context, t *storage.Transaction, r
 			return nil, err
 		}
 		if command != nil {
-			out = append(out, replicated{seqno: t.Commit, begin: t.Begin, time: t.Time, kind: commandCall, article: a.id, publication: a.publication, command: command})
+			out = append(
+				out,
+				replicated{
+					seqno:       t.Commit,
+					begin:       t.Begin,
+					time:        t.Time,
+					kind:        commandCall,
+					article:     a.id,
+					publication: a.publication,
+					command:     command,
+				},
+			)
 		}
 	}
 	return out, nil
@@ -118,7 +134,17 @@ func (l *logArticles) schemaCommand(t *storage.Transaction, c schemaChange) []re
 	if !ok || c.Script == "" {
 		return nil
 	}
-	return []replicated{{seqno: t.Commit, begin: t.Begin, time: t.Time, kind: commandSchema, article: c.Article, publication: publication, command: encodeCommand(c.Script, nil)}}
+	return []replicated{
+		{
+			seqno:       t.Commit,
+			begin:       t.Begin,
+			time:        t.Time,
+			kind:        commandSchema,
+			article:     c.Article,
+			publication: publication,
+			command:     encodeCommand(c.Script, nil),
+		},
+	}
 }
 
 // markCommands are the commands of a tracer token, a validation or a call.
@@ -135,7 +161,16 @@ func (l *logArticles) markCommands(t *storage.Transaction, m storage.Mark) ([]re
 		return nil, nil
 	}
 	token, publication := int64(binary.BigEndian.Uint64(m.Payload)), int64(binary.BigEndian.Uint64(m.Payload[8:]))
-	return []replicated{{seqno: t.Commit, begin: t.Begin, time: t.Time, kind: commandToken, publication: publication, command: encodeCommand(fmt.Sprint(token), nil)}}, nil
+	return []replicated{
+		{
+			seqno:       t.Commit,
+			begin:       t.Begin,
+			time:        t.Time,
+			kind:        commandToken,
+			publication: publication,
+			command:     encodeCommand(fmt.Sprint(token), nil),
+		},
+	}, nil
 }
 
 // validationCommand is the command of a validation; none when its article is not published any more.
@@ -152,5 +187,15 @@ func (l *logArticles) validationCommand(t *storage.Transaction, m storage.Mark) 
 	for _, n := range v.Subscriptions {
 		names = appendText(names, n)
 	}
-	return []replicated{{seqno: t.Commit, begin: t.Begin, time: t.Time, kind: commandValidate, article: v.Article, publication: publication, command: encodeCommand(v.Text, names)}}, nil
+	return []replicated{
+		{
+			seqno:       t.Commit,
+			begin:       t.Begin,
+			time:        t.Time,
+			kind:        commandValidate,
+			article:     v.Article,
+			publication: publication,
+			command:     encodeCommand(v.Text, names),
+		},
+	}, nil
 }

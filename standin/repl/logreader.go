@@ -23,7 +23,12 @@ func (r *agentRun) logReader(ctx context.Context) error {
 	if err := r.connectDistributor(ctx); err != nil {
 		return err
 	}
-	state, err := r.distConn.query(ctx, "EXEC sp_MSget_last_transaction @publisher = @p1, @publisher_db = @p2", r.args.str("-Publisher"), r.args.str("-PublisherDB"))
+	state, err := r.distConn.query(
+		ctx,
+		"EXEC sp_MSget_last_transaction @publisher = @p1, @publisher_db = @p2",
+		r.args.str("-Publisher"),
+		r.args.str("-PublisherDB"),
+	)
 	if err != nil {
 		return err
 	}
@@ -44,7 +49,8 @@ func (r *agentRun) logReader(ctx context.Context) error {
 	defer waits.close()
 	defer r.keepAlive(ctx, publisher, &waits)()
 	if last := state.raw(0, "last"); len(last) >= 10 {
-		if err := publisher.exec(ctx, "EXEC sp_repldone @xactid = @p1, @xact_seqno = @p1, @numtrans = 0, @time = 0, @reset = 0", last[:10]); err != nil {
+		if err := publisher.exec(ctx,
+			"EXEC sp_repldone @xactid = @p1, @xact_seqno = @p1, @numtrans = 0, @time = 0, @reset = 0", last[:10]); err != nil {
 			return err
 		}
 	}
@@ -69,7 +75,12 @@ func (r *agentRun) logReader(ctx context.Context) error {
 
 // moveTransactions delivers one batch: first the distributor has it, then the publisher is told. 0 when there was none.
 func (r *agentRun) moveTransactions(ctx context.Context, publisher *conn, database int64) (int, error) {
-	batch, err := publisher.query(ctx, "EXEC sp_replcmds @maxtrans = @p1, @maxcmds = @p2", r.args.num("-ReadBatchSize", 500), r.args.num("-ReadBatchThreshold", 0))
+	batch, err := publisher.query(
+		ctx,
+		"EXEC sp_replcmds @maxtrans = @p1, @maxcmds = @p2",
+		r.args.num("-ReadBatchSize", 500),
+		r.args.num("-ReadBatchThreshold", 0),
+	)
 	if err != nil {
 		return 0, err
 	}
@@ -95,12 +106,26 @@ func (r *agentRun) moveTransactions(ctx context.Context, publisher *conn, databa
 		if i > 0 && parts[i] != parts[i-1] && string(seqno) == string(batch.raw(i-1, "xact_seqno")) {
 			transactions++
 		}
-		data = appendPacked(data, packed{seqno: seqno, part: parts[i], begin: batch.raw(i, "xact_id"), kind: int32(batch.num(i, "type")), article: int32(batch.num(i, "article_id")),
-			publication: int32(batch.num(i, "publication_id")), command: batch.raw(i, "command"), from: origin{batch.str(i, "originator_srvname"), batch.str(i, "originator_db")}})
+		data = appendPacked(
+			data,
+			packed{
+				seqno:   seqno,
+				part:    parts[i],
+				begin:   batch.raw(i, "xact_id"),
+				kind:    int32(batch.num(i, "type")),
+				article: int32(batch.num(i, "article_id")),
+				publication: int32(
+					batch.num(i, "publication_id"),
+				),
+				command: batch.raw(i, "command"),
+				from:    origin{batch.str(i, "originator_srvname"), batch.str(i, "originator_db")},
+			},
+		)
 	}
 	scanned := batch.raw(len(batch)-1, "xact_seqno")
 	if commands > 0 {
-		if err := r.distConn.exec(ctx, "EXEC sp_MSadd_replcmds27hp @publisher_database_id = @p1, @data = @p2", database, data); err != nil {
+		if err := r.distConn.exec(ctx, "EXEC sp_MSadd_replcmds27hp @publisher_database_id = @p1, @data = @p2", database,
+			data); err != nil {
 			return 0, err
 		}
 		r.delivered.transactions += int64(transactions)
@@ -108,18 +133,24 @@ func (r *agentRun) moveTransactions(ctx context.Context, publisher *conn, databa
 		r.seqno, r.latency = last, max(time.Since(committed).Milliseconds(), 0)
 	}
 	if len(scanned) == 10 && string(scanned) != string(make([]byte, 10)) {
-		if err := publisher.exec(ctx, "EXEC sp_repldone @xactid = @p1, @xact_seqno = @p1, @numtrans = @p2, @time = 0, @reset = 0", scanned, max(transactions, 1)); err != nil {
+		if err := publisher.exec(ctx,
+			"EXEC sp_repldone @xactid = @p1, @xact_seqno = @p1, @numtrans = @p2, @time = 0, @reset = 0", scanned,
+			max(transactions, 1)); err != nil {
 			return 0, err
 		}
 	}
 	if commands > 0 {
-		r.note(ctx, runProgress, fmt.Sprintf("%d transaction(s) with %d command(s) were delivered.", r.delivered.transactions, r.delivered.commands))
+		r.note(
+			ctx,
+			runProgress,
+			fmt.Sprintf("%d transaction(s) with %d command(s) were delivered.", r.delivered.transactions, r.delivered.commands),
+		)
 	}
 	return commands, nil
 }
 
-// parts numbers the smaller transactions that -MaxCmdsInTran makes of large ones, for each command of a batch: from 1 on, and
-// 0 for the last one, which has the number of the transaction's commit
+// parts numbers the smaller transactions that -MaxCmdsInTran makes of large ones, for each command of a batch: from 1
+// on, and 0 for the last one, which has the number of the transaction's commit
 // (docs/relational-databases/replication/agents/replication-log-reader-agent.md, -MaxCmdsInTran).
 func (r *agentRun) parts(batch rows) []int32 {
 	out := make([]int32, len(batch))

@@ -23,7 +23,13 @@ type scan struct {
 }
 
 func (e *Extension) installLogReader(r *engine.Registry) {
-	e.procedure(r, "sp_replcmds", owners, []engine.Parameter{{Name: "@maxtrans", Type: sqltype.IntType, Default: int64(1)}, number("@maxcmds")}, e.replCmds)
+	e.procedure(
+		r,
+		"sp_replcmds",
+		owners,
+		[]engine.Parameter{{Name: "@maxtrans", Type: sqltype.IntType, Default: int64(1)}, number("@maxcmds")},
+		e.replCmds,
+	)
 	e.procedure(r, "sp_replshowcmds", owners, nil, e.replShowCmds)
 	e.procedure(r, "sp_repldone", owners, nil, e.replDone)
 	e.procedure(r, "sp_replflush", owners, nil, e.replFlush)
@@ -105,9 +111,15 @@ func (e *Extension) limit(db *engine.Database) storage.LSN {
 	return db.Storage().Log().Hardened()
 }
 
-// readLog reads up to n transactions with commands after a position, and ends after the one with which there are most commands
-// (0 is no bound). scanned is the last commit looked at.
-func (e *Extension) readLog(ctx context.Context, s *engine.Session, db *engine.Database, from storage.LSN, n, most int) (out []transaction, scanned storage.LSN, err error) {
+// readLog reads up to n transactions with commands after a position, and ends after the one with which there are most
+// commands (0 is no bound). scanned is the last commit looked at.
+func (e *Extension) readLog(
+	ctx context.Context,
+	s *engine.Session,
+	db *engine.Database,
+	from storage.LSN,
+	n, most int,
+) (out []transaction, scanned storage.LSN, err error) {
 	// The limit comes first: what the articles were for all transactions below it is known then.
 	limit := e.limit(db)
 	articles, err := e.logArticles(ctx, s, db)
@@ -160,13 +172,31 @@ func (e *Extension) replCmds(ctx context.Context, call *engine.ProcCall) error {
 	if err != nil {
 		return err
 	}
-	list, scanned, err := e.readLog(ctx, call.Session, call.Database, sc.read, int(max(call.Int("@maxtrans"), 1)), int(call.Int("@maxcmds")))
+	list, scanned, err := e.readLog(
+		ctx,
+		call.Session,
+		call.Database,
+		sc.read,
+		int(max(call.Int("@maxtrans"), 1)),
+		int(call.Int("@maxcmds")),
+	)
 	if err != nil {
 		return err
 	}
-	cols := []tds.Column{column("xact_seqno", sqltype.VarBinaryOf(16)), column("xact_id", sqltype.VarBinaryOf(16)), column("commit_time", sqltype.DateTime2Type),
-		column("type", sqltype.IntType), column("article_id", sqltype.IntType), column("publication_id", sqltype.IntType), column("command", sqltype.VarBinaryMax),
-		column("originator_srvname", sqltype.Sysname), column("originator_db", sqltype.Sysname)}
+	cols := []tds.Column{
+		column("xact_seqno", sqltype.VarBinaryOf(16)),
+		column("xact_id", sqltype.VarBinaryOf(16)),
+		column("commit_time", sqltype.DateTime2Type),
+		column(
+			"type",
+			sqltype.IntType,
+		),
+		column("article_id", sqltype.IntType),
+		column("publication_id", sqltype.IntType),
+		column("command", sqltype.VarBinaryMax),
+		column("originator_srvname", sqltype.Sysname),
+		column("originator_db", sqltype.Sysname),
+	}
 	if err := call.Writer.Columns(cols); err != nil {
 		return err
 	}
@@ -174,7 +204,8 @@ func (e *Extension) replCmds(ctx context.Context, call *engine.ProcCall) error {
 	for _, t := range list {
 		for _, c := range t.commands {
 			n++
-			if err := call.Writer.Row([]any{c.seqno[:], c.begin[:], c.time, c.kind, c.article, c.publication, c.command, t.origin.Server, t.origin.Database}); err != nil {
+			if err := call.Writer.Row([]any{c.seqno[:], c.begin[:], c.time, c.kind, c.article, c.publication, c.command,
+				t.origin.Server, t.origin.Database}); err != nil {
 				return err
 			}
 		}
@@ -197,12 +228,21 @@ func (e *Extension) replShowCmds(ctx context.Context, call *engine.ProcCall) err
 	if err != nil {
 		return err
 	}
-	cols := []tds.Column{column("xact_seqno", sqltype.BinaryOf(10)), column("originator_id", sqltype.IntType), column("publisher_database_id", sqltype.IntType),
-		column("article_id", sqltype.IntType), column("type", sqltype.IntType), column("command", sqltype.NVarCharOf(1024))}
+	cols := []tds.Column{
+		column("xact_seqno", sqltype.BinaryOf(10)),
+		column("originator_id", sqltype.IntType),
+		column("publisher_database_id", sqltype.IntType),
+		column("article_id", sqltype.IntType),
+		column("type", sqltype.IntType),
+		column("command", sqltype.NVarCharOf(1024)),
+	}
 	var out [][]any
 	for _, t := range list {
 		for _, c := range t.commands {
-			out = append(out, []any{c.seqno[:], int64(0), int64(0), c.article, c.kind, clip(showCommand(c.kind, c.command), 1024)})
+			out = append(
+				out,
+				[]any{c.seqno[:], int64(0), int64(0), c.article, c.kind, clip(showCommand(c.kind, c.command), 1024)},
+			)
 		}
 	}
 	return call.ResultSet(cols, out)
@@ -221,7 +261,10 @@ func (e *Extension) replTrans(ctx context.Context, call *engine.ProcCall) error 
 	for _, t := range list {
 		out = append(out, []any{t.commands[0].begin[:], t.seqno[:]})
 	}
-	return call.ResultSet([]tds.Column{column("xdesid", sqltype.VarBinaryOf(10)), column("xact_seqno", sqltype.VarBinaryOf(10))}, out)
+	return call.ResultSet(
+		[]tds.Column{column("xdesid", sqltype.VarBinaryOf(10)), column("xact_seqno", sqltype.VarBinaryOf(10))},
+		out,
+	)
 }
 
 // replDone notes that the distributor has everything up to a commit; the log before it is not needed any more.
@@ -266,7 +309,9 @@ func (e *Extension) hold(ctx context.Context, s *engine.Session, db *engine.Data
 	if before.VLF() == lsn.VLF() {
 		return nil
 	}
-	if err := s.Exec(ctx, "UPDATE dbo.MSreplposition SET xact_seqno = @p1 WHERE id = 1; IF @@ROWCOUNT = 0 INSERT INTO dbo.MSreplposition VALUES (1, @p1)", lsn[:]); err != nil {
+	if err := s.Exec(ctx,
+		"UPDATE dbo.MSreplposition SET xact_seqno = @p1 WHERE id = 1; IF @@ROWCOUNT = 0 INSERT INTO dbo.MSreplposition "+
+			"VALUES (1, @p1)", lsn[:]); err != nil {
 		return err
 	}
 	if ok, err := exists(ctx, s, "dbo.MSreplarticleversions"); err != nil || !ok {
@@ -333,7 +378,8 @@ func (e *Extension) keepLog(ctx context.Context, db *engine.Database) error {
 	return db.Storage().HoldLog(storage.HoldReplication, lsn)
 }
 
-// databaseEvent forgets databases that go away, and forbids to drop or rename one that is published or a distribution database.
+// databaseEvent forgets databases that go away, and forbids to drop or rename one that is published or a distribution
+// database.
 func (e *Extension) databaseEvent(_ context.Context, ev engine.DatabaseEvent) error {
 	switch ev.Kind {
 	case engine.DatabaseDropping:
@@ -360,7 +406,13 @@ func (e *Extension) databaseEvent(_ context.Context, ev engine.DatabaseEvent) er
 }
 
 // objectEvent refuses changes of published tables that subscribers would not get. ALTER is alterPublished's.
-func (e *Extension) objectEvent(ctx context.Context, s *engine.Session, db *engine.Database, word string, id int32) error {
+func (e *Extension) objectEvent(
+	ctx context.Context,
+	s *engine.Session,
+	db *engine.Database,
+	word string,
+	id int32,
+) error {
 	if !db.Info().Published {
 		return nil
 	}
@@ -385,7 +437,12 @@ func (e *Extension) objectEvent(ctx context.Context, s *engine.Session, db *engi
 		logged := false
 		err := s.AsSystem(func() error {
 			prefix := bracket(db.Name()) + ".dbo."
-			r, err := s.Query(ctx, "SELECT COUNT(*) AS n FROM "+prefix+"sysarticles AS a JOIN "+prefix+"syspublications AS p ON p.pubid = a.pubid WHERE a.objid = @p1 AND p.repl_freq = 0", int64(id))
+			r, err := s.Query(
+				ctx,
+				"SELECT COUNT(*) AS n FROM "+prefix+"sysarticles AS a JOIN "+prefix+"syspublications AS p ON p.pubid = a.pubid "+
+					"WHERE a.objid = @p1 AND p.repl_freq = 0",
+				int64(id),
+			)
 			logged = r.Int(0, "n") > 0
 			return err
 		})

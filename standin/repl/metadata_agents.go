@@ -17,7 +17,15 @@ type jobSpec struct {
 }
 
 func schedule(call *engine.ProcCall, j jobSpec) jobSpec {
-	j.kind, j.interval, j.subday, j.subdayInterval = call.Int("@freq_type"), call.Int("@freq_interval"), call.Int("@freq_subday"), call.Int("@freq_subday_interval")
+	j.kind, j.interval, j.subday, j.subdayInterval = call.Int(
+		"@freq_type",
+	), call.Int(
+		"@freq_interval",
+	), call.Int(
+		"@freq_subday",
+	), call.Int(
+		"@freq_subday_interval",
+	)
 	j.relative = call.Int("@freq_relative")
 	j.recurrence, j.startDate, j.endDate = call.Int("@freq_recurrence"), call.Int("@start_date"), call.Int("@end_date")
 	j.startTime, j.endTime = call.Int("@start_time"), call.Int("@end_time")
@@ -52,7 +60,8 @@ func (e *Extension) makeJob(ctx context.Context, s *engine.Session, j jobSpec) (
 		}
 		if err := s.Exec(ctx, `EXEC msdb.dbo.sp_add_jobschedule @job_name = @p1, @name = N'Replication agent schedule.', @freq_type = @p2, @freq_interval = @p3, @freq_subday_type = @p4,
 			@freq_subday_interval = @p5, @freq_recurrence_factor = @p6, @active_start_date = @p7, @active_end_date = @p8, @active_start_time = @p9, @active_end_time = @p10, @freq_relative_interval = @p11`,
-			j.name, j.kind, j.interval, j.subday, j.subdayInterval, j.recurrence, start, j.endDate, j.startTime, j.endTime, j.relative); err != nil {
+			j.name, j.kind, j.interval, j.subday, j.subdayInterval, j.recurrence, start, j.endDate, j.startTime, j.endTime,
+			j.relative); err != nil {
 			return nil, err
 		}
 	}
@@ -84,7 +93,12 @@ func (e *Extension) agentJob(ctx context.Context, call *engine.ProcCall, j jobSp
 
 // existingLogReader is the id of the log reader agent of a database; 0 when there is none.
 func existingLogReader(ctx context.Context, s *engine.Session, publisher int64, db string) (int64, error) {
-	r, err := s.Query(ctx, "SELECT id FROM dbo.MSlogreader_agents WHERE publisher_id = @p1 AND publisher_db = @p2", publisher, db)
+	r, err := s.Query(
+		ctx,
+		"SELECT id FROM dbo.MSlogreader_agents WHERE publisher_id = @p1 AND publisher_db = @p2",
+		publisher,
+		db,
+	)
 	return r.Int(0, "id"), err
 }
 
@@ -115,7 +129,13 @@ func (e *Extension) addLogReaderRow(ctx context.Context, call *engine.ProcCall) 
 	return e.insertLogReader(ctx, call, publisher, call.Int("@mode"), call.Value("@login"), call.String("@password"))
 }
 
-func (e *Extension) insertLogReader(ctx context.Context, call *engine.ProcCall, publisher, mode int64, login any, password string) error {
+func (e *Extension) insertLogReader(
+	ctx context.Context,
+	call *engine.ProcCall,
+	publisher, mode int64,
+	login any,
+	password string,
+) error {
 	s, db := call.Session, call.String("@publisher_db")
 	profile, err := defaultProfile(ctx, s, agentLogReader)
 	if err != nil {
@@ -126,14 +146,30 @@ func (e *Extension) insertLogReader(ctx context.Context, call *engine.ProcCall, 
 		return err
 	}
 	name := fmt.Sprintf("%s-%d", clip(call.String("@publisher")+"-"+db, 90), r.Int(0, "n"))
-	job, local, err := e.agentJob(ctx, call, jobSpec{name: name, category: "REPL-LogReader", subsystem: "LogReader", kind: 64, subday: 1,
-		command: fmt.Sprintf("-Publisher %s -PublisherDB %s -Distributor %s -DistributorSecurityMode 1 -Continuous",
-			bracket(call.String("@publisher")), bracket(db), bracket(e.serverName()))})
+	job, local, err := e.agentJob(
+		ctx,
+		call,
+		jobSpec{name: name, category: "REPL-LogReader", subsystem: "LogReader", kind: 64, subday: 1,
+			command: fmt.Sprintf("-Publisher %s -PublisherDB %s -Distributor %s -DistributorSecurityMode 1 -Continuous",
+				bracket(call.String("@publisher")), bracket(db), bracket(e.serverName()))},
+	)
 	if err != nil {
 		return err
 	}
-	return s.Exec(ctx, `INSERT INTO dbo.MSlogreader_agents (name, publisher_id, publisher_db, publication, local_job, job_id, profile_id, publisher_security_mode, publisher_login, publisher_password)
-		VALUES (@p1, @p2, @p3, N'ALL', @p4, @p5, @p6, @p7, @p8, @p9)`, name, publisher, db, local, job, profile, mode, login, e.key.seal(password))
+	return s.Exec(
+		ctx,
+		`INSERT INTO dbo.MSlogreader_agents (name, publisher_id, publisher_db, publication, local_job, job_id, profile_id, publisher_security_mode, publisher_login, publisher_password)
+		VALUES (@p1, @p2, @p3, N'ALL', @p4, @p5, @p6, @p7, @p8, @p9)`,
+		name,
+		publisher,
+		db,
+		local,
+		job,
+		profile,
+		mode,
+		login,
+		e.key.seal(password),
+	)
 }
 
 func (e *Extension) changeLogReaderRow(ctx context.Context, call *engine.ProcCall) error {
@@ -152,14 +188,20 @@ func (e *Extension) changeLogReaderRow(ctx context.Context, call *engine.ProcCal
 		if call.IsNull(parameter) {
 			continue
 		}
-		if err := call.Session.Exec(ctx, "UPDATE dbo.MSlogreader_agents SET "+column+" = @p2 WHERE id = @p1", id, call.Value(parameter)); err != nil {
+		if err := call.Session.Exec(ctx, "UPDATE dbo.MSlogreader_agents SET "+column+" = @p2 WHERE id = @p1", id,
+			call.Value(parameter)); err != nil {
 			return err
 		}
 	}
 	if call.IsNull("@password") {
 		return nil
 	}
-	return call.Session.Exec(ctx, "UPDATE dbo.MSlogreader_agents SET publisher_password = @p2 WHERE id = @p1", id, e.key.seal(call.String("@password")))
+	return call.Session.Exec(
+		ctx,
+		"UPDATE dbo.MSlogreader_agents SET publisher_password = @p2 WHERE id = @p1",
+		id,
+		e.key.seal(call.String("@password")),
+	)
 }
 
 func (e *Extension) addSnapshotRow(ctx context.Context, call *engine.ProcCall) error {
@@ -168,7 +210,13 @@ func (e *Extension) addSnapshotRow(ctx context.Context, call *engine.ProcCall) e
 	if err != nil {
 		return err
 	}
-	r, err := s.Query(ctx, "SELECT id FROM dbo.MSsnapshot_agents WHERE publisher_id = @p1 AND publisher_db = @p2 AND publication = @p3", p.publisher, db, publication)
+	r, err := s.Query(
+		ctx,
+		"SELECT id FROM dbo.MSsnapshot_agents WHERE publisher_id = @p1 AND publisher_db = @p2 AND publication = @p3",
+		p.publisher,
+		db,
+		publication,
+	)
 	if err != nil {
 		return err
 	}
@@ -183,9 +231,13 @@ func (e *Extension) addSnapshotRow(ctx context.Context, call *engine.ProcCall) e
 		return err
 	}
 	name := fmt.Sprintf("%s-%d", clip(call.String("@publisher")+"-"+db+"-"+publication, 90), r.Int(0, "n"))
-	job, local, err := e.agentJob(ctx, call, schedule(call, jobSpec{name: name, category: "REPL-Snapshot", subsystem: "Snapshot",
-		command: fmt.Sprintf("-Publisher %s -PublisherDB %s -Distributor %s -Publication %s -DistributorSecurityMode 1",
-			bracket(call.String("@publisher")), bracket(db), bracket(e.serverName()), bracket(publication))}))
+	job, local, err := e.agentJob(
+		ctx,
+		call,
+		schedule(call, jobSpec{name: name, category: "REPL-Snapshot", subsystem: "Snapshot",
+			command: fmt.Sprintf("-Publisher %s -PublisherDB %s -Distributor %s -Publication %s -DistributorSecurityMode 1",
+				bracket(call.String("@publisher")), bracket(db), bracket(e.serverName()), bracket(publication))}),
+	)
 	if err != nil {
 		return err
 	}
@@ -198,13 +250,26 @@ func (e *Extension) addSnapshotRow(ctx context.Context, call *engine.ProcCall) e
 
 func (e *Extension) startSnapshot(ctx context.Context, call *engine.ProcCall) error {
 	s := call.Session
-	r, err := s.Query(ctx, `SELECT CAST(a.job_id AS uniqueidentifier) AS job FROM dbo.MSsnapshot_agents AS a JOIN sys.servers AS v ON v.server_id = a.publisher_id
-		WHERE v.name = @p1 AND a.publisher_db = @p2 AND a.publication = @p3`, call.String("@publisher"), call.String("@publisher_db"), call.String("@publication"))
+	r, err := s.Query(
+		ctx,
+		`SELECT CAST(a.job_id AS uniqueidentifier) AS job FROM dbo.MSsnapshot_agents AS a JOIN sys.servers AS v ON v.server_id = a.publisher_id
+		WHERE v.name = @p1 AND a.publisher_db = @p2 AND a.publication = @p3`,
+		call.String("@publisher"),
+		call.String("@publisher_db"),
+		call.String("@publication"),
+	)
 	if err != nil {
 		return err
 	}
 	if r.Len() == 0 {
-		return raise(21799, 1, "Snapshot", call.String("@publisher"), call.String("@publisher_db"), call.String("@publication"))
+		return raise(
+			21799,
+			1,
+			"Snapshot",
+			call.String("@publisher"),
+			call.String("@publisher_db"),
+			call.String("@publication"),
+		)
 	}
 	return s.Exec(ctx, "EXEC msdb.dbo.sp_start_job @job_id = @p1", r.UUID(0, "job"))
 }
@@ -225,10 +290,22 @@ func (e *Extension) addPushRow(ctx context.Context, call *engine.ProcCall) error
 	if r.Bytes(0, "job_id") != nil {
 		return raise(21837, 1, r.String(0, "name"))
 	}
-	command := fmt.Sprintf("-Publisher %s -PublisherDB %s -Publication %s -Distributor %s -Subscriber %s -SubscriberDB %s -DistributorSecurityMode 1 -SubscriptionType 0",
-		bracket(call.String("@publisher")), bracket(call.String("@publisher_db")), bracket(call.String("@publication")), bracket(e.serverName()), bracket(call.String("@subscriber")),
-		bracket(call.String("@subscriber_db")))
-	spec := schedule(call, jobSpec{name: r.String(0, "name"), category: "REPL-Distribution", subsystem: "Distribution", command: command})
+	command := fmt.Sprintf(
+		"-Publisher %s -PublisherDB %s -Publication %s -Distributor %s -Subscriber %s -SubscriberDB %s "+
+			"-DistributorSecurityMode 1 -SubscriptionType 0",
+		bracket(
+			call.String("@publisher"),
+		),
+		bracket(call.String("@publisher_db")),
+		bracket(call.String("@publication")),
+		bracket(e.serverName()),
+		bracket(call.String("@subscriber")),
+		bracket(call.String("@subscriber_db")),
+	)
+	spec := schedule(
+		call,
+		jobSpec{name: r.String(0, "name"), category: "REPL-Distribution", subsystem: "Distribution", command: command},
+	)
 	if spec.kind == 64 {
 		spec.command += " -Continuous"
 	}
@@ -236,7 +313,9 @@ func (e *Extension) addPushRow(ctx context.Context, call *engine.ProcCall) error
 	if err != nil {
 		return err
 	}
-	if err := s.Exec(ctx, "UPDATE dbo.MSdistribution_agents SET job_id = @p2, local_job = @p3, subscriber_security_mode = @p4, subscriber_login = @p5, subscriber_password = @p6 WHERE id = @p1",
+	if err := s.Exec(ctx,
+		"UPDATE dbo.MSdistribution_agents SET job_id = @p2, local_job = @p3, subscriber_security_mode = @p4, "+
+			"subscriber_login = @p5, subscriber_password = @p6 WHERE id = @p1",
 		agent, job, local, call.Int("@mode"), call.Value("@login"), e.key.seal(call.String("@password"))); err != nil {
 		return err
 	}

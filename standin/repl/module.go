@@ -40,8 +40,10 @@ type moduleKind struct {
 }
 
 const (
-	procedureOptions = 0x01 | 0x20 | 0x1000 | 0x2000 | 0x400000 | 0x2000000 | 0x8000000 | 0x10000000 | 0x20000000 | 0x40000000 | 0x80000000
-	viewOptions      = 0x01 | 0x10 | 0x20 | 0x40 | 0x100 | 0x1000 | 0x2000 | 0x40000 | 0x100000 | 0x200000 | 0x400000 | 0x800000 | 0x1000000 | 0x8000000 | 0x40000000 | 0x80000000
+	procedureOptions = 0x01 | 0x20 | 0x1000 | 0x2000 | 0x400000 | 0x2000000 | 0x8000000 | 0x10000000 |
+		0x20000000 | 0x40000000 | 0x80000000
+	viewOptions = 0x01 | 0x10 | 0x20 | 0x40 | 0x100 | 0x1000 | 0x2000 | 0x40000 | 0x100000 |
+		0x200000 | 0x400000 | 0x800000 | 0x1000000 | 0x8000000 | 0x40000000 | 0x80000000
 )
 
 var moduleKinds = map[string]moduleKind{
@@ -119,7 +121,12 @@ func (a *article) definition() (string, error) {
 	script := a.createSchema()
 	switch {
 	case a.preCreation == 1:
-		return script + fmt.Sprintf("DROP %s IF EXISTS %s\nGO\n%s\nGO\n", strings.ToUpper(a.kindOfModule().word), a.destination(), create), nil
+		return script + fmt.Sprintf(
+			"DROP %s IF EXISTS %s\nGO\n%s\nGO\n",
+			strings.ToUpper(a.kindOfModule().word),
+			a.destination(),
+			create,
+		), nil
 	default:
 		// What is there already stays as it is.
 		return script + fmt.Sprintf("IF OBJECT_ID(%s) IS NULL EXEC (%s)\nGO\n", lit(a.destination()), lit(create)), nil
@@ -131,12 +138,21 @@ func (a *article) createSchema() string {
 	if strings.EqualFold(a.destOwner, "dbo") {
 		return ""
 	}
-	return fmt.Sprintf("IF SCHEMA_ID(%s) IS NULL EXEC (%s)\nGO\n", lit(a.destOwner), lit("CREATE SCHEMA "+bracket(a.destOwner)))
+	return fmt.Sprintf(
+		"IF SCHEMA_ID(%s) IS NULL EXEC (%s)\nGO\n",
+		lit(a.destOwner),
+		lit("CREATE SCHEMA "+bracket(a.destOwner)),
+	)
 }
 
 // alterModule carries out ALTER of a published view, procedure or function, and writes it into the log for each article
 // whose publication replicates changes of the schema: all of it, or nothing.
-func (e *Extension) alterModule(ctx context.Context, s *engine.Session, statement engine.ModuleAlteration, alter func() error) error {
+func (e *Extension) alterModule(
+	ctx context.Context,
+	s *engine.Session,
+	statement engine.ModuleAlteration,
+	alter func() error,
+) error {
 	db := statement.Database
 	var list []*article
 	replicates := map[int64]bool{}
@@ -172,7 +188,9 @@ func (e *Extension) alterModule(ctx context.Context, s *engine.Session, statemen
 				if !replicates[a.publication] {
 					continue
 				}
-				payload, err := json.Marshal(schemaChange{Article: a.id, Script: statement.Head + a.destination() + statement.Tail + "\nGO\n"})
+				payload, err := json.Marshal(
+					schemaChange{Article: a.id, Script: statement.Head + a.destination() + statement.Tail + "\nGO\n"},
+				)
 				if err != nil {
 					return err
 				}

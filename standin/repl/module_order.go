@@ -13,11 +13,11 @@ import (
 	"geosql.dev/standin/engine"
 )
 
-// A definition can be made only where what it names is there. The snapshot has its articles in such an order, and agents
-// keep to it.
+// A definition can be made only where what it names is there. The snapshot has its articles in such an order, and
+// agents keep to it.
 
-// inNeed puts articles into an order in which each comes after those whose objects its script names. Where names go in a
-// circle, tables come first, then what was added first.
+// inNeed puts articles into an order in which each comes after those whose objects its script names. Where names go in
+// a circle, tables come first, then what was added first.
 func inNeed(list []*article, scripts map[int64]tableScripts) []*article {
 	rest := append([]*article(nil), list...)
 	slices.SortStableFunc(rest, func(a, b *article) int {
@@ -72,9 +72,13 @@ func namesWord(text, name string) bool {
 
 // snapshotOrder gives a distribution agent the articles of its snapshots in the order in which they are made.
 func (e *Extension) snapshotOrder(ctx context.Context, call *engine.ProcCall) error {
-	return call.Exec(ctx, `SELECT m.article_id, m.subscription_seqno, (SELECT MIN(c.command_id) FROM dbo.MSrepl_commands AS c WHERE c.publisher_database_id = m.publisher_database_id
+	return call.Exec(
+		ctx,
+		`SELECT m.article_id, m.subscription_seqno, (SELECT MIN(c.command_id) FROM dbo.MSrepl_commands AS c WHERE c.publisher_database_id = m.publisher_database_id
 		AND c.xact_seqno = m.subscription_seqno AND c.article_id = m.article_id) AS place FROM dbo.MSsubscriptions AS m WHERE m.agent_id = @p1 AND m.snapshot_seqno_flag = 1
-		ORDER BY m.subscription_seqno, place, m.article_id`, call.Int("@agent_id"))
+		ORDER BY m.subscription_seqno, place, m.article_id`,
+		call.Int("@agent_id"),
+	)
 }
 
 // toApply are the articles whose snapshots the subscriber lacks, in the order in which to apply them.

@@ -39,7 +39,9 @@ func (e *Extension) monitored(ctx context.Context, call *engine.ProcCall) ([]mon
 		}
 		return pattern(call.String(parameter))
 	}
-	r, err := call.Session.Query(ctx, `SELECT v.name AS publisher, a.publisher_db, a.publication, a.subscriber_name, a.subscriber_db, a.subscription_type, a.name, a.job_id, a.id, a.profile_id,
+	r, err := call.Session.Query(
+		ctx,
+		`SELECT v.name AS publisher, a.publisher_db, a.publication, a.subscriber_name, a.subscriber_db, a.subscription_type, a.name, a.job_id, a.id, a.profile_id,
 		p.publication_type, p.retention, `+monitorStatus+` AS status,
 		(SELECT TOP (1) h.delivery_latency FROM dbo.MSdistribution_history AS h WHERE h.agent_id = a.id AND h.runstatus = 3 AND h.updateable_row = 1 AND h.xact_seqno IS NOT NULL
 			ORDER BY h.timestamp DESC) AS distribution,
@@ -53,7 +55,11 @@ func (e *Extension) monitored(ctx context.Context, call *engine.ProcCall) ([]mon
 		(SELECT t.value FROM dbo.MSpublicationthresholds AS t WHERE t.publication_id = p.publication_id AND t.isenabled = 1 AND t.metric_id = 2) AS latency
 		FROM dbo.MSdistribution_agents AS a JOIN sys.servers AS v ON v.server_id = a.publisher_id
 		JOIN dbo.MSpublications AS p ON p.publisher_id = a.publisher_id AND p.publisher_db = a.publisher_db AND p.publication = a.publication
-		WHERE v.name LIKE @p1 AND a.publisher_db LIKE @p2 AND a.publication LIKE @p3`, name("@publisher"), name("@publisher_db"), name("@publication"))
+		WHERE v.name LIKE @p1 AND a.publisher_db LIKE @p2 AND a.publication LIKE @p3`,
+		name("@publisher"),
+		name("@publisher_db"),
+		name("@publication"),
+	)
 	if err != nil {
 		return nil, err
 	}
@@ -66,7 +72,12 @@ func (e *Extension) monitored(ctx context.Context, call *engine.ProcCall) ([]mon
 
 // monitoredRow is one subscription.
 func monitoredRow(r *engine.Result, i int) monitored {
-	m := monitored{publisher: r.String(i, "publisher"), publisherDB: r.String(i, "publisher_db"), publication: r.String(i, "publication"), status: r.Int(i, "status")}
+	m := monitored{
+		publisher:   r.String(i, "publisher"),
+		publisherDB: r.String(i, "publisher_db"),
+		publication: r.String(i, "publication"),
+		status:      r.Int(i, "status"),
+	}
 	latency := max(r.Int(i, "distribution"), r.Int(i, "logreader")) / 1000
 	retention, behind := r.Int(i, "retention"), r.Int(i, "behind")
 	var expires, expirationThreshold, notRunning any
@@ -87,9 +98,38 @@ func monitoredRow(r *engine.Result, i int) monitored {
 		notRunning = r.Value(i, "idle")
 	}
 	m.ranking = ranking(m, r.Int(i, "waiting") > 0)
-	m.row = []any{m.status, m.warning, r.Value(i, "subscriber_name"), r.Value(i, "subscriber_db"), m.publisherDB, m.publication, r.Value(i, "publication_type"), r.Value(i, "subscription_type"),
-		latency, r.Value(i, "latency"), notRunning, nil, expires, expirationThreshold, r.Value(i, "ran"), r.Value(i, "name"), nil, nil, nil, nil, nil, nil, nil, m.ranking,
-		r.Value(i, "job_id"), nil, r.Value(i, "id"), r.Value(i, "profile_id"), nil, nil}
+	m.row = []any{
+		m.status,
+		m.warning,
+		r.Value(i, "subscriber_name"),
+		r.Value(i, "subscriber_db"),
+		m.publisherDB,
+		m.publication,
+		r.Value(i, "publication_type"),
+		r.Value(i, "subscription_type"),
+		latency,
+		r.Value(i, "latency"),
+		notRunning,
+		nil,
+		expires,
+		expirationThreshold,
+		r.Value(i, "ran"),
+		r.Value(i, "name"),
+		nil,
+		nil,
+		nil,
+		nil,
+		nil,
+		nil,
+		nil,
+		m.ranking,
+		r.Value(i, "job_id"),
+		nil,
+		r.Value(i, "id"),
+		r.Value(i, "profile_id"),
+		nil,
+		nil,
+	}
 	return m
 }
 
@@ -148,14 +188,71 @@ func (e *Extension) monitorSubscription(ctx context.Context, call *engine.ProcCa
 		}
 		out = append(out, m.row)
 	}
-	return call.ResultSet(columns("status", sqltype.IntType, "warning", sqltype.IntType, "subscriber", sqltype.NVarCharOf(128), "subscriber_db", sqltype.NVarCharOf(128),
-		"publisher_db", sqltype.NVarCharOf(128), "publication", sqltype.NVarCharOf(128), "publication_type", sqltype.IntType, "subtype", sqltype.IntType, "latency", sqltype.IntType,
-		"latencythreshold", sqltype.IntType, "agentnotrunning", sqltype.IntType, "agentnotrunningthreshold", sqltype.IntType, "timetoexpiration", sqltype.IntType,
-		"expirationthreshold", sqltype.IntType, "last_distsync", sqltype.DateTimeType, "distribution_agentname", sqltype.NVarCharOf(128), "mergeagentname", sqltype.NVarCharOf(128),
-		"mergesubscriptionfriendlyname", sqltype.NVarCharOf(128), "mergeagentlocation", sqltype.NVarCharOf(128), "mergeconnectiontype", sqltype.IntType, "mergePerformance", sqltype.IntType,
-		"mergerunspeed", sqltype.FloatType, "mergerunduration", sqltype.IntType, "monitorranking", sqltype.IntType, "distributionagentjobid", sqltype.BinaryOf(16),
-		"mergeagentjobid", sqltype.BinaryOf(16), "distributionagentid", sqltype.IntType, "distributionagentprofileid", sqltype.IntType, "mergeagentid", sqltype.IntType,
-		"mergeagentprofileid", sqltype.IntType), out)
+	return call.ResultSet(
+		columns(
+			"status",
+			sqltype.IntType,
+			"warning",
+			sqltype.IntType,
+			"subscriber",
+			sqltype.NVarCharOf(128),
+			"subscriber_db",
+			sqltype.NVarCharOf(128),
+			"publisher_db",
+			sqltype.NVarCharOf(128),
+			"publication",
+			sqltype.NVarCharOf(128),
+			"publication_type",
+			sqltype.IntType,
+			"subtype",
+			sqltype.IntType,
+			"latency",
+			sqltype.IntType,
+			"latencythreshold",
+			sqltype.IntType,
+			"agentnotrunning",
+			sqltype.IntType,
+			"agentnotrunningthreshold",
+			sqltype.IntType,
+			"timetoexpiration",
+			sqltype.IntType,
+			"expirationthreshold",
+			sqltype.IntType,
+			"last_distsync",
+			sqltype.DateTimeType,
+			"distribution_agentname",
+			sqltype.NVarCharOf(128),
+			"mergeagentname",
+			sqltype.NVarCharOf(128),
+			"mergesubscriptionfriendlyname",
+			sqltype.NVarCharOf(128),
+			"mergeagentlocation",
+			sqltype.NVarCharOf(128),
+			"mergeconnectiontype",
+			sqltype.IntType,
+			"mergePerformance",
+			sqltype.IntType,
+			"mergerunspeed",
+			sqltype.FloatType,
+			"mergerunduration",
+			sqltype.IntType,
+			"monitorranking",
+			sqltype.IntType,
+			"distributionagentjobid",
+			sqltype.BinaryOf(16),
+			"mergeagentjobid",
+			sqltype.BinaryOf(16),
+			"distributionagentid",
+			sqltype.IntType,
+			"distributionagentprofileid",
+			sqltype.IntType,
+			"mergeagentid",
+			sqltype.IntType,
+			"mergeagentprofileid",
+			sqltype.IntType,
+		),
+		out,
+	)
 }
 
 // inMode tells whether @mode shows a subscription: 1 errors, 2 warnings, 3 both, 6 being synchronized, 7 not.

@@ -12,8 +12,8 @@ import (
 	"geosql.dev/standin/storage"
 )
 
-// Where a transaction comes from, for publications that exchange their changes: a subscription with loopback_detection does
-// not get those that its subscriber made itself (docs/relational-databases/replication/transactional/
+// Where a transaction comes from, for publications that exchange their changes: a subscription with loopback_detection
+// does not get those that its subscriber made itself (docs/relational-databases/replication/transactional/
 // bidirectional-transactional-replication.md; sp-addsubscription-transact-sql.md, @loopback_detection).
 
 // originMark is the kind of log records that say whose transaction an agent repeats; the payload is an origin as JSON.
@@ -26,7 +26,13 @@ type origin struct {
 }
 
 func (e *Extension) installOrigins(r *engine.Registry) {
-	e.procedure(r, "sp_MSreplicate_session", owners, []engine.Parameter{text("@publisher"), text("@publisher_db")}, e.replicateSession)
+	e.procedure(
+		r,
+		"sp_MSreplicate_session",
+		owners,
+		[]engine.Parameter{text("@publisher"), text("@publisher_db")},
+		e.replicateSession,
+	)
 }
 
 // replicateSession makes the caller's session that of an agent that repeats the transactions of a publication database.
@@ -66,9 +72,15 @@ func (n *originators) id(ctx context.Context, s *engine.Session, o origin) (int6
 	if id, ok := n.known[o]; ok {
 		return id, nil
 	}
-	r, err := s.Query(ctx, `IF NOT EXISTS (SELECT 1 FROM dbo.MSrepl_originators WHERE publisher_database_id = @p1 AND srvname = @p2 AND dbname = @p3)
+	r, err := s.Query(
+		ctx,
+		`IF NOT EXISTS (SELECT 1 FROM dbo.MSrepl_originators WHERE publisher_database_id = @p1 AND srvname = @p2 AND dbname = @p3)
 			INSERT INTO dbo.MSrepl_originators (publisher_database_id, srvname, dbname) VALUES (@p1, @p2, @p3);
-		SELECT MIN(id) AS id FROM dbo.MSrepl_originators WHERE publisher_database_id = @p1 AND srvname = @p2 AND dbname = @p3`, n.publisherDatabase, o.Server, o.Database)
+		SELECT MIN(id) AS id FROM dbo.MSrepl_originators WHERE publisher_database_id = @p1 AND srvname = @p2 AND dbname = @p3`,
+		n.publisherDatabase,
+		o.Server,
+		o.Database,
+	)
 	if err != nil {
 		return 0, err
 	}
@@ -79,8 +91,8 @@ func (n *originators) id(ctx context.Context, s *engine.Session, o origin) (int6
 	return n.known[o], nil
 }
 
-// ownOriginators are the numbers under which an agent's subscriber is an origin, where its subscription leaves out what comes
-// from there: a list that begins and ends with a comma.
+// ownOriginators are the numbers under which an agent's subscriber is an origin, where its subscription leaves out what
+// comes from there: a list that begins and ends with a comma.
 func ownOriginators(ctx context.Context, s *engine.Session, agent int64) (string, error) {
 	r, err := s.Query(ctx, `SELECT o.id FROM dbo.MSdistribution_agents AS a JOIN dbo.MSrepl_originators AS o
 			ON o.publisher_database_id = a.publisher_database_id AND o.srvname = a.subscriber_name AND o.dbname = a.subscriber_db

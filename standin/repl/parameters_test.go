@@ -134,26 +134,30 @@ func TestNoParameterIsPassedOver(t *testing.T) {
 	g.Expect(problems).To(BeEmpty())
 }
 
-// Every documented parameter of an agent is read by what it may call, refused, or known to have nothing to change; and the tables
-// of the latter two have no others.
+// Every documented parameter of an agent is read by what it may call, refused, or known to have nothing to change; and
+// the tables of the latter two have no others.
 func TestNoAgentParameterIsPassedOver(t *testing.T) {
 	g := NewWithT(t)
 	s := readSources(t)
-	for _, table := range []string{"refusedArguments", "idleArguments", "systemProfiles", "logReaderDefaults", "distributionDefaults"} {
+	for _, table := range []string{"refusedArguments", "idleArguments", "systemProfiles", "logReaderDefaults",
+		"distributionDefaults"} {
 		delete(s.texts, table)
 	}
 	var problems []string
 	documented := map[string]bool{}
-	for agent, run := range map[string]string{"distrib": "runDistribution", "logread": "runLogReader", "snapshot": "runSnapshot"} {
+	for agent, run := range map[string]string{"distrib": "runDistribution", "logread": "runLogReader",
+		"snapshot": "runSnapshot"} {
 		info, ok := catalog.AgentParameters(agent)
 		g.Expect(ok).To(BeTrue(), agent)
 		reads := func(name string) bool {
 			for _, role := range []string{"Publisher", "Distributor", "Subscriber"} {
-				if suffix, found := strings.CutPrefix(name, "-"+role); found && slices.Contains([]string{"SecurityMode", "Login", "Password"}, suffix) {
+				if suffix, found := strings.CutPrefix(name, "-"+role); found &&
+					slices.Contains([]string{"SecurityMode", "Login", "Password"}, suffix) {
 					name = suffix // the agent puts the role before it
 				}
 			}
-			return s.mentions([]string{run}, name, map[string]bool{}) || s.mentions([]string{run}, strings.ToLower(name), map[string]bool{})
+			return s.mentions([]string{run}, name, map[string]bool{}) ||
+				s.mentions([]string{run}, strings.ToLower(name), map[string]bool{})
 		}
 		idle := strings.Fields(idleArguments[agent])
 		for _, name := range idle {

@@ -10,8 +10,10 @@ import (
 	"geosql.dev/standin/metadata"
 )
 
-// procedures are the custom procedures that commands call (schema_option 0x02). Their parameters are those of the call syntax
-// (docs/relational-databases/replication/transactional/transactional-articles-specify-how-changes-are-propagated.md, Examples).
+// procedures are the custom procedures that commands call (schema_option 0x02). Their parameters are those of the call
+// syntax
+// (docs/relational-databases/replication/transactional/transactional-articles-specify-how-changes-are-propagated.md,
+// Examples).
 func (a *article) procedures() string {
 	if a.isModule() {
 		return ""
@@ -28,7 +30,13 @@ func customProcedure(command string, parameters []string, body string) string {
 	if !strings.Contains(name, "].[") {
 		name = "[dbo]." + name
 	}
-	return fmt.Sprintf("DROP PROCEDURE IF EXISTS %s\nGO\nCREATE PROCEDURE %s %s\nAS\nBEGIN\n%s\nEND\nGO\n", name, name, strings.Join(parameters, ", "), body)
+	return fmt.Sprintf(
+		"DROP PROCEDURE IF EXISTS %s\nGO\nCREATE PROCEDURE %s %s\nAS\nBEGIN\n%s\nEND\nGO\n",
+		name,
+		name,
+		strings.Join(parameters, ", "),
+		body,
+	)
 }
 
 // declared are parameters of columns, numbered from a number on; more follows each type.
@@ -50,8 +58,8 @@ func (a *article) place(c *metadata.Column) int {
 	return slices.IndexFunc(a.columns, func(o *metadata.Column) bool { return o.ID == c.ID }) + 1
 }
 
-// keyIs is the condition on the key, whose values are the parameters of a prefix; byPlace says that these are numbered as the
-// article's columns are.
+// keyIs is the condition on the key, whose values are the parameters of a prefix; byPlace says that these are numbered
+// as the article's columns are.
 func (a *article) keyIs(prefix string, byPlace bool) string {
 	parts := make([]string, len(a.keys))
 	for i, c := range a.keys {
@@ -66,7 +74,9 @@ func (a *article) keyIs(prefix string, byPlace bool) string {
 
 // orMissing raises 20598 where the row to change is not there.
 func (a *article) orMissing(what string) string {
-	return "\nIF @@ROWCOUNT = 0 EXEC sp_MSreplraiserror @errorid = 20598, @param1 = N'" + what + "', @param2 = " + lit(a.destination())
+	return "\nIF @@ROWCOUNT = 0 EXEC sp_MSreplraiserror @errorid = 20598, @param1 = N'" + what + "', @param2 = " + lit(
+		a.destination(),
+	)
 }
 
 func (a *article) insertProcedure() string {
@@ -96,14 +106,26 @@ func (a *article) updateProcedure() string {
 	n := len(a.columns)
 	switch word {
 	case "CALL":
-		return customProcedure(a.update, append(declared(a.columns, "c", 1, ""), declared(a.keys, "pkc", 1, "")...), a.setAll(1, a.keyIs("pkc", false)))
+		return customProcedure(
+			a.update,
+			append(declared(a.columns, "c", 1, ""), declared(a.keys, "pkc", 1, "")...),
+			a.setAll(1, a.keyIs("pkc", false)),
+		)
 	case "XCALL":
-		return customProcedure(a.update, append(declared(a.columns, "c", 1, ""), declared(a.columns, "c", n+1, "")...), a.setAll(n+1, a.keyIs("c", true)))
+		return customProcedure(
+			a.update,
+			append(declared(a.columns, "c", 1, ""), declared(a.columns, "c", n+1, "")...),
+			a.setAll(n+1, a.keyIs("c", true)),
+		)
 	}
 	// Of SCALL's values those that did not change are left out.
 	absent := map[bool]string{true: " = NULL"}[word == "SCALL"]
 	parameters := append(declared(a.columns, "c", 1, absent), declared(a.keys, "pkc", 1, absent)...)
-	return customProcedure(a.update, append(parameters, fmt.Sprintf("@bitmap binary(%d)", a.bitmapLength())), a.setChanged())
+	return customProcedure(
+		a.update,
+		append(parameters, fmt.Sprintf("@bitmap binary(%d)", a.bitmapLength())),
+		a.setChanged(),
+	)
 }
 
 // setAll sets all columns to parameters that are numbered from a number on.
@@ -141,7 +163,15 @@ func (a *article) setChanged() string {
 		}
 	}
 	update := func(sets []string) string {
-		return "UPDATE " + a.destination() + " SET " + strings.Join(sets, ", ") + " WHERE " + a.keyIs("pkc", false) + a.orMissing("Update")
+		return "UPDATE " + a.destination() + " SET " + strings.Join(
+			sets,
+			", ",
+		) + " WHERE " + a.keyIs(
+			"pkc",
+			false,
+		) + a.orMissing(
+			"Update",
+		)
 	}
 	switch {
 	case len(keys) == 0 && len(sets) == 0:
@@ -151,17 +181,34 @@ func (a *article) setChanged() string {
 	case len(sets) == 0:
 		return update(keys)
 	}
-	return "IF " + strings.Join(changes, " OR ") + "\nBEGIN\n" + update(append(keys, sets...)) + "\nEND\nELSE\nBEGIN\n" + update(sets) + "\nEND"
+	return "IF " + strings.Join(
+		changes,
+		" OR ",
+	) + "\nBEGIN\n" + update(
+		append(keys, sets...),
+	) + "\nEND\nELSE\nBEGIN\n" + update(
+		sets,
+	) + "\nEND"
 }
 
-// dynamicUpdateProcedure is the procedure of MCALL that makes its statement of the columns that the mask has: no index is
-// touched of which no column changed.
+// dynamicUpdateProcedure is the procedure of MCALL that makes its statement of the columns that the mask has: no index
+// is touched of which no column changed.
 func (a *article) dynamicUpdateProcedure() string {
 	var b strings.Builder
-	b.WriteString("DECLARE @stmt nvarchar(max), @spacer nvarchar(1)\nSELECT @spacer = N'', @stmt = N'UPDATE " + inLiteral(a.destination()) + " SET '\n")
+	b.WriteString(
+		"DECLARE @stmt nvarchar(max), @spacer nvarchar(1)\nSELECT @spacer = N'', @stmt = N'UPDATE " + inLiteral(
+			a.destination(),
+		) + " SET '\n",
+	)
 	for i, c := range a.columns {
 		if a.settable(c) {
-			fmt.Fprintf(&b, "IF %s\n\tSELECT @stmt = @stmt + @spacer + N'%s = @c%d', @spacer = N','\n", inBitmap(i+1), inLiteral(bracket(c.Name)), i+1)
+			fmt.Fprintf(
+				&b,
+				"IF %s\n\tSELECT @stmt = @stmt + @spacer + N'%s = @c%d', @spacer = N','\n",
+				inBitmap(i+1),
+				inLiteral(bracket(c.Name)),
+				i+1,
+			)
 		}
 	}
 	parameters := append(declared(a.columns, "c", 1, ""), declared(a.keys, "pkc", 1, "")...)
@@ -169,9 +216,19 @@ func (a *article) dynamicUpdateProcedure() string {
 	for i, p := range parameters {
 		names[i], _, _ = strings.Cut(p, " ")
 	}
-	fmt.Fprintf(&b, "IF @spacer = N'' RETURN\nSELECT @stmt = @stmt + N' WHERE %s'\nEXEC sp_executesql @stmt, N'%s', %s", inLiteral(a.keyIs("pkc", false)), strings.Join(parameters, ", "), strings.Join(names, ", "))
+	fmt.Fprintf(
+		&b,
+		"IF @spacer = N'' RETURN\nSELECT @stmt = @stmt + N' WHERE %s'\nEXEC sp_executesql @stmt, N'%s', %s",
+		inLiteral(a.keyIs("pkc", false)),
+		strings.Join(parameters, ", "),
+		strings.Join(names, ", "),
+	)
 	b.WriteString(a.orMissing("Update"))
-	script := customProcedure(a.update, append(parameters, fmt.Sprintf("@bitmap binary(%d)", a.bitmapLength())), b.String())
+	script := customProcedure(
+		a.update,
+		append(parameters, fmt.Sprintf("@bitmap binary(%d)", a.bitmapLength())),
+		b.String(),
+	)
 	_, script, _ = strings.Cut(script, "\nGO\n")
 	return strings.TrimSuffix(script, "\nGO\n")
 }

@@ -29,7 +29,13 @@ func (e *Extension) installProfiles(r *engine.Registry) {
 	e.procedure(r, "sp_change_agent_parameter", sysadmins, nil, e.changeParameter)
 	e.procedure(r, "sp_drop_agent_parameter", sysadmins, nil, e.dropParameter)
 	e.procedure(r, "sp_update_agent_profile", sysadmins, nil, e.updateAgentProfile)
-	e.procedure(r, "sp_MSget_agent_profile", agentLogins, []engine.Parameter{number("@agent_type"), number("@profile_id"), text("@profile_name")}, e.agentProfile)
+	e.procedure(
+		r,
+		"sp_MSget_agent_profile",
+		agentLogins,
+		[]engine.Parameter{number("@agent_type"), number("@profile_id"), text("@profile_name")},
+		e.agentProfile,
+	)
 }
 
 // systemProfile is a profile of an installation; the first one of a kind is its default.
@@ -40,20 +46,42 @@ type systemProfile struct {
 
 // The parameters of the default profiles.
 const (
-	logReaderDefaults    = "-LoginTimeOut 15 -LogScanThreshold 500000 -PollingInterval 5 -QueryTimeOut 1800 -ReadBatchSize 500"
-	distributionDefaults = "-BcpBatchSize 100000 -CommitBatchSize 100 -CommitBatchThreshold 1000 -KeepAliveMessageInterval 300 -LoginTimeOut 15 -MaxBcpThreads 1 " +
+	logReaderDefaults = "-LoginTimeOut 15 -LogScanThreshold 500000 -PollingInterval 5 -QueryTimeOut 1800 " +
+		"-ReadBatchSize 500"
+	distributionDefaults = "-BcpBatchSize 100000 -CommitBatchSize 100 -CommitBatchThreshold 1000 " +
+		"-KeepAliveMessageInterval 300 -LoginTimeOut 15 -MaxBcpThreads 1 " +
 		"-MaxDeliveredTransactions 0 -PollingInterval 5 -QueryTimeOut 1800 -TransactionsPerHistory 100"
 )
 
-// systemProfiles are the profiles of an installation (docs/relational-databases/replication/agents/replication-agent-profiles.md).
+// systemProfiles are the profiles of an installation
+// (docs/relational-databases/replication/agents/replication-agent-profiles.md).
 var systemProfiles = []systemProfile{
-	{agentSnapshot, "Default agent profile", "", "-BcpBatchSize 100000 -HistoryVerboseLevel 2 -LoginTimeOut 15 -QueryTimeOut 1800"},
+	{
+		agentSnapshot,
+		"Default agent profile",
+		"",
+		"-BcpBatchSize 100000 -HistoryVerboseLevel 2 -LoginTimeOut 15 -QueryTimeOut 1800",
+	},
 	{agentLogReader, "Default agent profile", "", "-HistoryVerboseLevel 1 " + logReaderDefaults},
-	{agentLogReader, "Verbose history agent profile.", "Agent profile for detailed history logging.", "-HistoryVerboseLevel 2 " + logReaderDefaults},
+	{
+		agentLogReader,
+		"Verbose history agent profile.",
+		"Agent profile for detailed history logging.",
+		"-HistoryVerboseLevel 2 " + logReaderDefaults,
+	},
 	{agentDistribution, "Default agent profile", "", "-HistoryVerboseLevel 1 " + distributionDefaults},
-	{agentDistribution, "Verbose history agent profile.", "Agent profile for detailed history logging.", "-HistoryVerboseLevel 2 " + distributionDefaults},
-	{agentDistribution, "Continue on data consistency errors.", "Agent profile for skipping data consistency errors. It can be used only by SQL Server Subscribers.",
-		"-HistoryVerboseLevel 1 -SkipErrors 2601:2627:20598 " + distributionDefaults},
+	{
+		agentDistribution,
+		"Verbose history agent profile.",
+		"Agent profile for detailed history logging.",
+		"-HistoryVerboseLevel 2 " + distributionDefaults,
+	},
+	{
+		agentDistribution,
+		"Continue on data consistency errors.",
+		"Agent profile for skipping data consistency errors. It can be used only by SQL Server Subscribers.",
+		"-HistoryVerboseLevel 1 -SkipErrors 2601:2627:20598 " + distributionDefaults,
+	},
 }
 
 // startProfiles makes the profile tables and the default profiles when they are missing.
@@ -78,18 +106,31 @@ func (e *Extension) startProfiles(ctx context.Context) error {
 
 // makeProfile makes a profile that is missing.
 func makeProfile(ctx context.Context, s *engine.Session, d systemProfile, standard bool) error {
-	r, err := s.Query(ctx, "SELECT 1 AS n FROM msdb.dbo.MSagent_profiles WHERE agent_type = @p1 AND profile_name = @p2", d.kind, d.name)
+	r, err := s.Query(
+		ctx,
+		"SELECT 1 AS n FROM msdb.dbo.MSagent_profiles WHERE agent_type = @p1 AND profile_name = @p2",
+		d.kind,
+		d.name,
+	)
 	if err != nil || r.Len() > 0 {
 		return err
 	}
-	r, err = s.Query(ctx, `INSERT INTO msdb.dbo.MSagent_profiles (profile_name, agent_type, type, description, def_profile) VALUES (@p2, @p1, 0, @p3, @p4);
-		SELECT profile_id FROM msdb.dbo.MSagent_profiles WHERE agent_type = @p1 AND profile_name = @p2`, d.kind, d.name, orNull(d.description), standard)
+	r, err = s.Query(
+		ctx,
+		`INSERT INTO msdb.dbo.MSagent_profiles (profile_name, agent_type, type, description, def_profile) VALUES (@p2, @p1, 0, @p3, @p4);
+		SELECT profile_id FROM msdb.dbo.MSagent_profiles WHERE agent_type = @p1 AND profile_name = @p2`,
+		d.kind,
+		d.name,
+		orNull(d.description),
+		standard,
+	)
 	if err != nil {
 		return err
 	}
 	tokens := strings.Fields(d.parameters)
 	for i := 0; i+1 < len(tokens); i += 2 {
-		if err := s.Exec(ctx, "INSERT INTO msdb.dbo.MSagent_parameters VALUES (@p1, @p2, @p3)", r.Int(0, "profile_id"), tokens[i], tokens[i+1]); err != nil {
+		if err := s.Exec(ctx, "INSERT INTO msdb.dbo.MSagent_parameters VALUES (@p1, @p2, @p3)", r.Int(0, "profile_id"),
+			tokens[i], tokens[i+1]); err != nil {
 			return err
 		}
 	}
@@ -98,22 +139,39 @@ func makeProfile(ctx context.Context, s *engine.Session, d systemProfile, standa
 
 // defaultProfile is the id of the default profile of a kind of agent.
 func defaultProfile(ctx context.Context, s *engine.Session, kind int) (int64, error) {
-	r, err := s.Query(ctx, "SELECT profile_id FROM msdb.dbo.MSagent_profiles WHERE agent_type = @p1 AND def_profile = 1", kind)
+	r, err := s.Query(
+		ctx,
+		"SELECT profile_id FROM msdb.dbo.MSagent_profiles WHERE agent_type = @p1 AND def_profile = 1",
+		kind,
+	)
 	return r.Int(0, "profile_id"), err
 }
 
 func (e *Extension) agentProfile(ctx context.Context, call *engine.ProcCall) error {
 	if name := call.String("@profile_name"); name != "" {
-		r, err := call.Session.Query(ctx, "SELECT profile_id FROM msdb.dbo.MSagent_profiles WHERE agent_type = @p1 AND profile_name = @p2", call.Int("@agent_type"), name)
+		r, err := call.Session.Query(
+			ctx,
+			"SELECT profile_id FROM msdb.dbo.MSagent_profiles WHERE agent_type = @p1 AND profile_name = @p2",
+			call.Int("@agent_type"),
+			name,
+		)
 		if err != nil {
 			return err
 		}
 		if r.Len() == 0 {
 			return raise(20066, 1)
 		}
-		return call.Exec(ctx, "SELECT parameter_name, value FROM msdb.dbo.MSagent_parameters WHERE profile_id = @p1", r.Int(0, "profile_id"))
+		return call.Exec(
+			ctx,
+			"SELECT parameter_name, value FROM msdb.dbo.MSagent_parameters WHERE profile_id = @p1",
+			r.Int(0, "profile_id"),
+		)
 	}
-	return call.Exec(ctx, "SELECT parameter_name, value FROM msdb.dbo.MSagent_parameters WHERE profile_id = @p1", call.Int("@profile_id"))
+	return call.Exec(
+		ctx,
+		"SELECT parameter_name, value FROM msdb.dbo.MSagent_parameters WHERE profile_id = @p1",
+		call.Int("@profile_id"),
+	)
 }
 
 func (e *Extension) addProfile(ctx context.Context, call *engine.ProcCall) error {
@@ -121,7 +179,12 @@ func (e *Extension) addProfile(ctx context.Context, call *engine.ProcCall) error
 	if agentNames[kind] == "" {
 		return raise(21023, 1, fmt.Sprintf("@agent_type = %d", kind))
 	}
-	r, err := s.Query(ctx, "SELECT profile_id FROM msdb.dbo.MSagent_profiles WHERE agent_type = @p1 AND profile_name = @p2", kind, name)
+	r, err := s.Query(
+		ctx,
+		"SELECT profile_id FROM msdb.dbo.MSagent_profiles WHERE agent_type = @p1 AND profile_name = @p2",
+		kind,
+		name,
+	)
 	if err != nil {
 		return err
 	}
@@ -129,20 +192,33 @@ func (e *Extension) addProfile(ctx context.Context, call *engine.ProcCall) error
 		return raise(20057, 1, name)
 	}
 	if call.Bool("@default") {
-		if err := s.Exec(ctx, "UPDATE msdb.dbo.MSagent_profiles SET def_profile = 0 WHERE agent_type = @p1", kind); err != nil {
+		if err := s.Exec(ctx, "UPDATE msdb.dbo.MSagent_profiles SET def_profile = 0 WHERE agent_type = @p1",
+			kind); err != nil {
 			return err
 		}
 	}
-	r, err = s.Query(ctx, `INSERT INTO msdb.dbo.MSagent_profiles (profile_name, agent_type, type, description, def_profile) VALUES (@p1, @p2, 1, @p3, @p4);
-		SELECT profile_id FROM msdb.dbo.MSagent_profiles WHERE agent_type = @p2 AND profile_name = @p1`, name, kind, call.Value("@description"), call.Bool("@default"))
+	r, err = s.Query(
+		ctx,
+		`INSERT INTO msdb.dbo.MSagent_profiles (profile_name, agent_type, type, description, def_profile) VALUES (@p1, @p2, 1, @p3, @p4);
+		SELECT profile_id FROM msdb.dbo.MSagent_profiles WHERE agent_type = @p2 AND profile_name = @p1`,
+		name,
+		kind,
+		call.Value("@description"),
+		call.Bool("@default"),
+	)
 	if err != nil {
 		return err
 	}
 	id := r.Int(0, "profile_id")
 	call.SetOutput("@profile_id", id)
 	// A new profile begins as a copy of the default one.
-	return s.Exec(ctx, `INSERT INTO msdb.dbo.MSagent_parameters SELECT @p1, d.parameter_name, d.value FROM msdb.dbo.MSagent_parameters AS d
-		WHERE d.profile_id = (SELECT MIN(p.profile_id) FROM msdb.dbo.MSagent_profiles AS p WHERE p.agent_type = @p2 AND p.type = 0)`, id, kind)
+	return s.Exec(
+		ctx,
+		`INSERT INTO msdb.dbo.MSagent_parameters SELECT @p1, d.parameter_name, d.value FROM msdb.dbo.MSagent_parameters AS d
+		WHERE d.profile_id = (SELECT MIN(p.profile_id) FROM msdb.dbo.MSagent_profiles AS p WHERE p.agent_type = @p2 AND p.type = 0)`,
+		id,
+		kind,
+	)
 }
 
 // profile is the kind of agent of a profile: 20066 when there is none of that id.
@@ -166,12 +242,22 @@ func (e *Extension) dropProfile(ctx context.Context, call *engine.ProcCall) erro
 	if r.Int(0, "def_profile") == 1 || r.Int(0, "type") == 0 {
 		return raise(20064, 1)
 	}
-	return call.Session.Exec(ctx, "DELETE FROM msdb.dbo.MSagent_parameters WHERE profile_id = @p1; DELETE FROM msdb.dbo.MSagent_profiles WHERE profile_id = @p1", id)
+	return call.Session.Exec(
+		ctx,
+		"DELETE FROM msdb.dbo.MSagent_parameters WHERE profile_id = @p1; DELETE FROM msdb.dbo.MSagent_profiles WHERE "+
+			"profile_id = @p1",
+		id,
+	)
 }
 
 func (e *Extension) helpProfile(ctx context.Context, call *engine.ProcCall) error {
-	return call.Exec(ctx, `SELECT profile_id, profile_name, agent_type, type AS Type, CAST(description AS varchar(3000)) AS description, def_profile FROM msdb.dbo.MSagent_profiles
-		WHERE (@p1 = 0 OR agent_type = @p1) AND (@p2 = -1 OR profile_id = @p2)`, call.Int("@agent_type"), orMinus(call, "@profile_id"))
+	return call.Exec(
+		ctx,
+		`SELECT profile_id, profile_name, agent_type, type AS Type, CAST(description AS varchar(3000)) AS description, def_profile FROM msdb.dbo.MSagent_profiles
+		WHERE (@p1 = 0 OR agent_type = @p1) AND (@p2 = -1 OR profile_id = @p2)`,
+		call.Int("@agent_type"),
+		orMinus(call, "@profile_id"),
+	)
 }
 
 func orMinus(call *engine.ProcCall, parameter string) int64 {
@@ -182,7 +268,12 @@ func orMinus(call *engine.ProcCall, parameter string) int64 {
 }
 
 func (e *Extension) helpParameter(ctx context.Context, call *engine.ProcCall) error {
-	return call.Exec(ctx, "SELECT profile_id, parameter_name, value FROM msdb.dbo.MSagent_parameters WHERE @p1 = -1 OR profile_id = @p1 ORDER BY profile_id, parameter_name", orMinus(call, "@profile_id"))
+	return call.Exec(
+		ctx,
+		"SELECT profile_id, parameter_name, value FROM msdb.dbo.MSagent_parameters WHERE @p1 = -1 OR profile_id = @p1 "+
+			"ORDER BY profile_id, parameter_name",
+		orMinus(call, "@profile_id"),
+	)
 }
 
 // checkParameter checks a parameter against the documentation of the profile's agent and gives its documented name.
@@ -198,7 +289,11 @@ func checkParameter(ctx context.Context, call *engine.ProcCall, value bool) (id 
 	}
 	p, known := info.Parameter("-" + strings.TrimPrefix(call.String("@parameter_name"), "-"))
 	if !known {
-		return 0, "", raise(map[int64]int32{agentSnapshot: 21111, agentLogReader: 21112, agentDistribution: 21113}[kind], 1, call.String("@parameter_name"))
+		return 0, "", raise(
+			map[int64]int32{agentSnapshot: 21111, agentLogReader: 21112, agentDistribution: 21113}[kind],
+			1,
+			call.String("@parameter_name"),
+		)
 	}
 	if !value {
 		return id, p.Name, nil
@@ -214,14 +309,25 @@ func (e *Extension) addParameter(ctx context.Context, call *engine.ProcCall) err
 	if err != nil {
 		return err
 	}
-	r, err := call.Session.Query(ctx, "SELECT value FROM msdb.dbo.MSagent_parameters WHERE profile_id = @p1 AND parameter_name = @p2", id, name)
+	r, err := call.Session.Query(
+		ctx,
+		"SELECT value FROM msdb.dbo.MSagent_parameters WHERE profile_id = @p1 AND parameter_name = @p2",
+		id,
+		name,
+	)
 	if err != nil {
 		return err
 	}
 	if r.Len() > 0 {
 		return raise(20067, 1, name)
 	}
-	return call.Session.Exec(ctx, "INSERT INTO msdb.dbo.MSagent_parameters VALUES (@p1, @p2, @p3)", id, name, call.String("@parameter_value"))
+	return call.Session.Exec(
+		ctx,
+		"INSERT INTO msdb.dbo.MSagent_parameters VALUES (@p1, @p2, @p3)",
+		id,
+		name,
+		call.String("@parameter_value"),
+	)
 }
 
 func (e *Extension) changeParameter(ctx context.Context, call *engine.ProcCall) error {
@@ -229,14 +335,25 @@ func (e *Extension) changeParameter(ctx context.Context, call *engine.ProcCall) 
 	if err != nil {
 		return err
 	}
-	r, err := call.Session.Query(ctx, "SELECT value FROM msdb.dbo.MSagent_parameters WHERE profile_id = @p1 AND parameter_name = @p2", id, name)
+	r, err := call.Session.Query(
+		ctx,
+		"SELECT value FROM msdb.dbo.MSagent_parameters WHERE profile_id = @p1 AND parameter_name = @p2",
+		id,
+		name,
+	)
 	if err != nil {
 		return err
 	}
 	if r.Len() == 0 {
 		return raise(21806, 1, id, name)
 	}
-	return call.Session.Exec(ctx, "UPDATE msdb.dbo.MSagent_parameters SET value = @p3 WHERE profile_id = @p1 AND parameter_name = @p2", id, name, call.String("@parameter_value"))
+	return call.Session.Exec(
+		ctx,
+		"UPDATE msdb.dbo.MSagent_parameters SET value = @p3 WHERE profile_id = @p1 AND parameter_name = @p2",
+		id,
+		name,
+		call.String("@parameter_value"),
+	)
 }
 
 func (e *Extension) dropParameter(ctx context.Context, call *engine.ProcCall) error {
@@ -244,12 +361,21 @@ func (e *Extension) dropParameter(ctx context.Context, call *engine.ProcCall) er
 	if err != nil {
 		return err
 	}
-	return call.Session.Exec(ctx, "DELETE FROM msdb.dbo.MSagent_parameters WHERE profile_id = @p1 AND parameter_name = @p2", id, name)
+	return call.Session.Exec(
+		ctx,
+		"DELETE FROM msdb.dbo.MSagent_parameters WHERE profile_id = @p1 AND parameter_name = @p2",
+		id,
+		name,
+	)
 }
 
 // updateAgentProfile gives an agent another profile. It runs in the distribution database.
 func (e *Extension) updateAgentProfile(ctx context.Context, call *engine.ProcCall) error {
-	tables := map[int64]string{agentSnapshot: "MSsnapshot_agents", agentLogReader: "MSlogreader_agents", agentDistribution: "MSdistribution_agents"}
+	tables := map[int64]string{
+		agentSnapshot:     "MSsnapshot_agents",
+		agentLogReader:    "MSlogreader_agents",
+		agentDistribution: "MSdistribution_agents",
+	}
 	kind := call.Int("@agent_type")
 	if tables[kind] == "" {
 		return raise(21804, 1, kind)
@@ -261,5 +387,10 @@ func (e *Extension) updateAgentProfile(ctx context.Context, call *engine.ProcCal
 	if own != kind {
 		return raise(20066, 2)
 	}
-	return call.Session.Exec(ctx, "UPDATE dbo."+tables[kind]+" SET profile_id = @p2 WHERE id = @p1", call.Int("@agent_id"), call.Int("@profile_id"))
+	return call.Session.Exec(
+		ctx,
+		"UPDATE dbo."+tables[kind]+" SET profile_id = @p2 WHERE id = @p1",
+		call.Int("@agent_id"),
+		call.Int("@profile_id"),
+	)
 }

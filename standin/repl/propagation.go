@@ -11,9 +11,9 @@ import (
 )
 
 // What an update brings to the procedure of a subscriber is what the call syntax of the article says
-// (docs/relational-databases/replication/transactional/transactional-articles-specify-how-changes-are-propagated.md, "Call
-// syntax for stored procedures"): CALL all values and the key as it was, MCALL the same and which columns changed, SCALL
-// only what changed, XCALL the row as it was and as it is.
+// (docs/relational-databases/replication/transactional/transactional-articles-specify-how-changes-are-propagated.md,
+// "Call syntax for stored procedures"): CALL all values and the key as it was, MCALL the same and which columns
+// changed, SCALL only what changed, XCALL the row as it was and as it is.
 
 // updateCommand is the command of an update; nil for one that changed no column of the article.
 func (a *article) updateCommand(at map[string]int, old, row []any) ([]byte, error) {
@@ -55,7 +55,8 @@ func (a *article) updateCommand(at map[string]int, old, row []any) ([]byte, erro
 	}
 	if word != "CALL" {
 		list = append(list, "?")
-		if values, err = appendDecoded(values, sqltype.Type{Kind: sqltype.Binary, Length: a.bitmapLength()}, a.bitmap(changed)); err != nil {
+		if values, err = appendDecoded(values, sqltype.Type{Kind: sqltype.Binary, Length: a.bitmapLength()},
+			a.bitmap(changed)); err != nil {
 			return nil, err
 		}
 	}
@@ -101,7 +102,8 @@ func sameStored(x, y any) bool {
 	return x == y
 }
 
-// bitmapLength is how long the mask of changed columns is: 2 bytes for a table of eight columns, as the page's example has it.
+// bitmapLength is how long the mask of changed columns is: 2 bytes for a table of eight columns, as the page's example
+// has it.
 func (a *article) bitmapLength() int { return len(a.columns)/8 + 1 }
 
 // bitmap is the mask of changed columns: the first column is the lowest bit of the first byte.
@@ -118,7 +120,8 @@ func (a *article) beforeImage(at map[string]int, row []any) []any {
 	out := row
 	for _, c := range a.columns {
 		i, ok := at[c.StorageName()]
-		if ok && i < len(row) && (c.Type.Kind == sqltype.Text || c.Type.Kind == sqltype.NText || c.Type.Kind == sqltype.Image) {
+		if ok && i < len(row) &&
+			(c.Type.Kind == sqltype.Text || c.Type.Kind == sqltype.NText || c.Type.Kind == sqltype.Image) {
 			if &out[0] == &row[0] {
 				out = append([]any(nil), row...)
 			}

@@ -18,22 +18,54 @@ func (e *Extension) installProperties(r *engine.Registry) {
 	e.procedure(r, "sp_MSchange_distribution_agent_properties", distributionOwners, nil, e.changeDistributionAgent)
 	e.procedure(r, "sp_MSchange_logreader_agent_properties", distributionOwners, nil, e.changeLogReaderProperties)
 	e.procedure(r, "sp_changepublication_snapshot", owners, nil, e.changePublicationSnapshot)
-	e.procedure(r, "sp_MSchange_snapshot_agent", distributionOwners, []engine.Parameter{text("@publisher"), text("@publisher_db"), text("@publication"), number("@mode"),
-		text("@login"), text("@password"), text("@job_name"), number("@freq_type"), number("@freq_interval"), number("@freq_subday"), number("@freq_subday_interval"),
-		number("@freq_relative"), number("@freq_recurrence"), number("@start_date"), number("@end_date"), number("@start_time"), number("@end_time")}, e.changeSnapshotRow)
+	e.procedure(
+		r,
+		"sp_MSchange_snapshot_agent",
+		distributionOwners,
+		[]engine.Parameter{text("@publisher"), text("@publisher_db"), text("@publication"), number("@mode"),
+			text(
+				"@login",
+			), text("@password"), text("@job_name"), number("@freq_type"), number("@freq_interval"), number("@freq_subday"),
+			number("@freq_subday_interval"),
+			number(
+				"@freq_relative",
+			), number("@freq_recurrence"), number("@start_date"), number("@end_date"), number("@start_time"),
+			number("@end_time")},
+		e.changeSnapshotRow,
+	)
 	e.procedure(r, "sp_change_agent_profile", sysadmins, nil, e.changeProfile)
 	e.procedure(r, "sp_help_agent_default", anyone, nil, e.helpDefaultProfile)
 	e.procedure(r, "sp_changereplicationserverpasswords", sysadmins, nil, e.changeServerPasswords)
 	e.procedure(r, "sp_changedistributor_property", sysadmins, nil, e.changeDistributorProperty)
 	e.procedure(r, "sp_helpdistributor_properties", distributionOwners, []engine.Parameter{}, e.helpDistributorProperties)
 	e.procedure(r, "sp_changesubstatus", owners, nil, e.changeSubscriptionStatus)
-	e.change(r, "sp_MSupdate_subscription", distributionOwners, []engine.Parameter{text("@publisher"), text("@publisher_db"), text("@publication"), number("@article_id"), text("@subscriber"),
-		text("@subscriber_db"), number("@status"), binary1("@seqno")}, e.updateSubscriptionRow)
+	e.change(
+		r,
+		"sp_MSupdate_subscription",
+		distributionOwners,
+		[]engine.Parameter{
+			text("@publisher"),
+			text("@publisher_db"),
+			text("@publication"),
+			number("@article_id"),
+			text("@subscriber"),
+			text("@subscriber_db"),
+			number("@status"),
+			binary1("@seqno"),
+		},
+		e.updateSubscriptionRow,
+	)
 	e.procedure(r, "sp_reinitpullsubscription", owners, nil, e.reinitPullSubscription)
 	e.procedure(r, "sp_setsubscriptionxactseqno", owners, nil, e.setSubscriptionSeqno)
 	e.procedure(r, "sp_helpsubscriptionerrors", distributionOwners, nil, e.helpSubscriptionErrors)
 	e.procedure(r, "sp_scriptpublicationcustomprocs", owners, nil, e.scriptProcedures)
-	e.procedure(r, "sp_scriptdynamicupdproc", owners, []engine.Parameter{{Name: "@artid", Type: sqltype.IntType, Required: true}}, e.scriptDynamicUpdate)
+	e.procedure(
+		r,
+		"sp_scriptdynamicupdproc",
+		owners,
+		[]engine.Parameter{{Name: "@artid", Type: sqltype.IntType, Required: true}},
+		e.scriptDynamicUpdate,
+	)
 }
 
 // changeSubscription changes a push subscription's agent.
@@ -42,16 +74,33 @@ func (e *Extension) changeSubscription(ctx context.Context, call *engine.ProcCal
 	if err != nil {
 		return err
 	}
-	r, err := call.Session.Query(ctx, `SELECT TOP (1) s.subscription_type FROM dbo.syssubscriptions AS s JOIN dbo.sysarticles AS a ON a.artid = s.artid
-		WHERE a.pubid = @p1 AND s.srvname = @p2 AND s.dest_db = @p3`, pub.id, call.String("@subscriber"), call.String("@destination_db"))
+	r, err := call.Session.Query(
+		ctx,
+		`SELECT TOP (1) s.subscription_type FROM dbo.syssubscriptions AS s JOIN dbo.sysarticles AS a ON a.artid = s.artid
+		WHERE a.pubid = @p1 AND s.srvname = @p2 AND s.dest_db = @p3`,
+		pub.id,
+		call.String("@subscriber"),
+		call.String("@destination_db"),
+	)
 	if err != nil {
 		return err
 	}
 	if r.Len() == 0 {
 		return raise(14055, 1)
 	}
-	_, err = e.inDistributionOf(ctx, call.Session, p, `EXEC sp_MSchange_distribution_agent_properties @publisher = ?, @publisher_db = ?, @publication = ?, @subscriber = ?, @subscriber_db = ?, @property = ?, @value = ?`,
-		p.server, p.db.Name(), pub.name, call.String("@subscriber"), call.String("@destination_db"), call.String("@property"), call.String("@value"))
+	_, err = e.inDistributionOf(
+		ctx,
+		call.Session,
+		p,
+		`EXEC sp_MSchange_distribution_agent_properties @publisher = ?, @publisher_db = ?, @publication = ?, @subscriber = ?, @subscriber_db = ?, @property = ?, @value = ?`,
+		p.server,
+		p.db.Name(),
+		pub.name,
+		call.String("@subscriber"),
+		call.String("@destination_db"),
+		call.String("@property"),
+		call.String("@value"),
+	)
 	return err
 }
 
@@ -80,12 +129,26 @@ func (e *Extension) changeDistributionAgent(ctx context.Context, call *engine.Pr
 	default:
 		return raise(21023, 1, "@property = N'"+property+"'")
 	}
-	return call.Session.Exec(ctx, "UPDATE dbo.MSdistribution_agents SET "+bracket(property)+" = @p2 WHERE id = @p1", agent, value)
+	return call.Session.Exec(
+		ctx,
+		"UPDATE dbo.MSdistribution_agents SET "+bracket(property)+" = @p2 WHERE id = @p1",
+		agent,
+		value,
+	)
 }
 
 func (e *Extension) changeLogReaderProperties(ctx context.Context, call *engine.ProcCall) error {
-	return call.Session.Exec(ctx, "EXEC sp_MSchange_logreader_agent @publisher = @p1, @publisher_db = @p2, @mode = @p3, @login = @p4, @password = @p5",
-		call.String("@publisher"), call.String("@publisher_db"), call.Int("@publisher_security_mode"), call.Value("@publisher_login"), call.Value("@publisher_password"))
+	return call.Session.Exec(
+		ctx,
+		"EXEC sp_MSchange_logreader_agent @publisher = @p1, @publisher_db = @p2, @mode = @p3, @login = @p4, @password = @p5",
+		call.String(
+			"@publisher",
+		),
+		call.String("@publisher_db"),
+		call.Int("@publisher_security_mode"),
+		call.Value("@publisher_login"),
+		call.Value("@publisher_password"),
+	)
 }
 
 func (e *Extension) changePublicationSnapshot(ctx context.Context, call *engine.ProcCall) error {
@@ -96,30 +159,67 @@ func (e *Extension) changePublicationSnapshot(ctx context.Context, call *engine.
 	if call.String("@job_login") != "" || call.String("@job_password") != "" {
 		return raise(21023, 1, "@job_login")
 	}
-	_, err = e.inDistributionOf(ctx, call.Session, p, `EXEC sp_MSchange_snapshot_agent @publisher = ?, @publisher_db = ?, @publication = ?, @mode = ?, @login = ?, @password = ?, @job_name = ?,
+	_, err = e.inDistributionOf(
+		ctx,
+		call.Session,
+		p,
+		`EXEC sp_MSchange_snapshot_agent @publisher = ?, @publisher_db = ?, @publication = ?, @mode = ?, @login = ?, @password = ?, @job_name = ?,
 		@freq_type = ?, @freq_interval = ?, @freq_subday = ?, @freq_subday_interval = ?, @freq_relative = ?, @freq_recurrence = ?, @start_date = ?, @end_date = ?, @start_time = ?, @end_time = ?`,
-		p.server, p.db.Name(), pub.name, call.Value("@publisher_security_mode"), call.Value("@publisher_login"), call.Value("@publisher_password"), call.Value("@snapshot_job_name"),
-		call.Value("@frequency_type"), call.Value("@frequency_interval"), call.Value("@frequency_subday"), call.Value("@frequency_subday_interval"), call.Value("@frequency_relative_interval"), call.Value("@frequency_recurrence_factor"),
-		call.Value("@active_start_date"), call.Value("@active_end_date"), call.Value("@active_start_time_of_day"), call.Value("@active_end_time_of_day"))
+		p.server,
+		p.db.Name(),
+		pub.name,
+		call.Value("@publisher_security_mode"),
+		call.Value("@publisher_login"),
+		call.Value("@publisher_password"),
+		call.Value("@snapshot_job_name"),
+		call.Value(
+			"@frequency_type",
+		),
+		call.Value("@frequency_interval"),
+		call.Value("@frequency_subday"),
+		call.Value("@frequency_subday_interval"),
+		call.Value("@frequency_relative_interval"),
+		call.Value("@frequency_recurrence_factor"),
+		call.Value(
+			"@active_start_date",
+		),
+		call.Value("@active_end_date"),
+		call.Value("@active_start_time_of_day"),
+		call.Value("@active_end_time_of_day"),
+	)
 	return err
 }
 
 // changeSnapshotRow changes what is given; a new frequency replaces the job's schedules.
 func (e *Extension) changeSnapshotRow(ctx context.Context, call *engine.ProcCall) error {
 	s := call.Session
-	r, err := s.Query(ctx, `SELECT a.id, CAST(a.job_id AS uniqueidentifier) AS job FROM dbo.MSsnapshot_agents AS a JOIN sys.servers AS v ON v.server_id = a.publisher_id
-		WHERE v.name = @p1 AND a.publisher_db = @p2 AND a.publication = @p3`, call.String("@publisher"), call.String("@publisher_db"), call.String("@publication"))
+	r, err := s.Query(
+		ctx,
+		`SELECT a.id, CAST(a.job_id AS uniqueidentifier) AS job FROM dbo.MSsnapshot_agents AS a JOIN sys.servers AS v ON v.server_id = a.publisher_id
+		WHERE v.name = @p1 AND a.publisher_db = @p2 AND a.publication = @p3`,
+		call.String("@publisher"),
+		call.String("@publisher_db"),
+		call.String("@publication"),
+	)
 	if err != nil {
 		return err
 	}
 	if r.Len() == 0 {
-		return raise(21799, 1, "Snapshot", call.String("@publisher"), call.String("@publisher_db"), call.String("@publication"))
+		return raise(
+			21799,
+			1,
+			"Snapshot",
+			call.String("@publisher"),
+			call.String("@publisher_db"),
+			call.String("@publication"),
+		)
 	}
 	id := r.Int(0, "id")
 	changes := []struct {
 		parameter, column string
 		value             any
-	}{{"@mode", "publisher_security_mode", call.Value("@mode")}, {"@login", "publisher_login", call.Value("@login")}, {"@password", "publisher_password", e.key.seal(call.String("@password"))}}
+	}{{"@mode", "publisher_security_mode", call.Value("@mode")}, {"@login", "publisher_login", call.Value("@login")},
+		{"@password", "publisher_password", e.key.seal(call.String("@password"))}}
 	for _, c := range changes {
 		if call.IsNull(c.parameter) {
 			continue
@@ -133,7 +233,8 @@ func (e *Extension) changeSnapshotRow(ctx context.Context, call *engine.ProcCall
 		if err != nil {
 			return err
 		}
-		if err := s.Exec(ctx, "UPDATE dbo.MSsnapshot_agents SET job_id = @p2, local_job = 0 WHERE id = @p1", id, job); err != nil {
+		if err := s.Exec(ctx, "UPDATE dbo.MSsnapshot_agents SET job_id = @p2, local_job = 0 WHERE id = @p1", id,
+			job); err != nil {
 			return err
 		}
 	}
@@ -151,13 +252,18 @@ func reschedule(ctx context.Context, call *engine.ProcCall, job any) error {
 		return err
 	}
 	for i := range old.Len() {
-		if err := s.Exec(ctx, "EXEC msdb.dbo.sp_detach_schedule @job_id = @p1, @schedule_id = @p2, @delete_unused_schedule = 1", job, old.Int(i, "schedule_id")); err != nil {
+		if err := s.Exec(ctx,
+			"EXEC msdb.dbo.sp_detach_schedule @job_id = @p1, @schedule_id = @p2, @delete_unused_schedule = 1", job,
+			old.Int(i, "schedule_id")); err != nil {
 			return err
 		}
 	}
 	text, args := "EXEC msdb.dbo.sp_add_jobschedule @job_id = @p1, @name = N'Replication agent schedule.'", []any{job}
-	for _, p := range [][2]string{{"@freq_type", "@freq_type"}, {"@freq_interval", "@freq_interval"}, {"@freq_subday_type", "@freq_subday"}, {"@freq_subday_interval", "@freq_subday_interval"},
-		{"@freq_relative_interval", "@freq_relative"}, {"@freq_recurrence_factor", "@freq_recurrence"}, {"@active_start_date", "@start_date"}, {"@active_end_date", "@end_date"}, {"@active_start_time", "@start_time"}, {"@active_end_time", "@end_time"}} {
+	for _, p := range [][2]string{{"@freq_type", "@freq_type"}, {"@freq_interval", "@freq_interval"},
+		{"@freq_subday_type", "@freq_subday"}, {"@freq_subday_interval", "@freq_subday_interval"},
+		{"@freq_relative_interval", "@freq_relative"}, {"@freq_recurrence_factor", "@freq_recurrence"},
+		{"@active_start_date", "@start_date"}, {"@active_end_date", "@end_date"}, {"@active_start_time", "@start_time"},
+		{"@active_end_time", "@end_time"}} {
 		if call.IsNull(p[1]) {
 			continue
 		}
@@ -174,7 +280,12 @@ func (e *Extension) changeProfile(ctx context.Context, call *engine.ProcCall) er
 	if p := call.String("@property"); !strings.EqualFold(p, "description") {
 		return raise(21055, 1, "@property", "sp_change_agent_profile")
 	}
-	return call.Session.Exec(ctx, "UPDATE msdb.dbo.MSagent_profiles SET description = @p2 WHERE profile_id = @p1", call.Int("@profile_id"), call.String("@value"))
+	return call.Session.Exec(
+		ctx,
+		"UPDATE msdb.dbo.MSagent_profiles SET description = @p2 WHERE profile_id = @p1",
+		call.Int("@profile_id"),
+		call.String("@value"),
+	)
 }
 
 func (e *Extension) helpDefaultProfile(ctx context.Context, call *engine.ProcCall) error {
@@ -191,7 +302,13 @@ func (e *Extension) helpDefaultProfile(ctx context.Context, call *engine.ProcCal
 
 // changeServerPasswords changes the password of a login wherever this server's replication has stored it.
 func (e *Extension) changeServerPasswords(ctx context.Context, call *engine.ProcCall) error {
-	s, login, password, server := call.Session, call.String("@login"), e.key.seal(call.String("@password")), call.String("@server")
+	s, login, password, server := call.Session, call.String(
+		"@login",
+	), e.key.seal(
+		call.String("@password"),
+	), call.String(
+		"@server",
+	)
 	if call.Int("@login_type") != 0 && call.Int("@login_type") != 1 {
 		return raise(21055, 1, "@login_type", "sp_changereplicationserverpasswords")
 	}
@@ -232,8 +349,8 @@ func (e *Extension) changeServerPasswords(ctx context.Context, call *engine.Proc
 	return nil
 }
 
-// changeDistributorProperty changes a property in msdb.dbo.MSdistributor. How agents encrypt their connections is said on
-// their command lines here.
+// changeDistributorProperty changes a property in msdb.dbo.MSdistributor. How agents encrypt their connections is said
+// on their command lines here.
 func (e *Extension) changeDistributorProperty(ctx context.Context, call *engine.ProcCall) error {
 	if err := e.requireDistributor(ctx, call.Session); err != nil {
 		return err
@@ -245,7 +362,13 @@ func (e *Extension) changeDistributorProperty(ctx context.Context, call *engine.
 	if n, err := strconv.Atoi(value); err != nil || n < 1 {
 		return raise(21055, 1, "@value", "sp_changedistributor_property")
 	}
-	return call.Session.Exec(ctx, "UPDATE msdb.dbo.MSdistributor SET value = @p2 WHERE property = @p1; IF @@ROWCOUNT = 0 INSERT INTO msdb.dbo.MSdistributor VALUES (@p1, @p2)", property, value)
+	return call.Session.Exec(
+		ctx,
+		"UPDATE msdb.dbo.MSdistributor SET value = @p2 WHERE property = @p1; IF @@ROWCOUNT = 0 INSERT INTO "+
+			"msdb.dbo.MSdistributor VALUES (@p1, @p2)",
+		property,
+		value,
+	)
 }
 
 // helpDistributorProperties shows them, with 10 minutes where nobody has changed the interval
@@ -254,7 +377,11 @@ func (e *Extension) helpDistributorProperties(ctx context.Context, call *engine.
 	if err := e.requireDistributor(ctx, call.Session); err != nil {
 		return err
 	}
-	return call.Exec(ctx, "SELECT CAST(ISNULL((SELECT value FROM msdb.dbo.MSdistributor WHERE property = N'heartbeat_interval'), N'10') AS int) AS heartbeat_interval")
+	return call.Exec(
+		ctx,
+		"SELECT CAST(ISNULL((SELECT value FROM msdb.dbo.MSdistributor WHERE property = N'heartbeat_interval'), N'10') AS "+
+			"int) AS heartbeat_interval",
+	)
 }
 
 // changeSubscriptionStatus makes subscriptions active, inactive or waiting for their snapshot.
@@ -271,7 +398,12 @@ func (e *Extension) changeSubscriptionStatus(ctx context.Context, call *engine.P
 	}
 	text := `SELECT s.artid, s.srvname, s.dest_db, s.status, p.name, p.pubid FROM dbo.syssubscriptions AS s JOIN dbo.sysarticles AS a ON a.artid = s.artid JOIN dbo.syspublications AS p ON p.pubid = a.pubid
 		WHERE p.name LIKE @p1 AND a.name LIKE @p2 AND s.srvname LIKE @p3 AND s.dest_db LIKE @p4`
-	args := []any{pattern(call.String("@publication")), pattern(call.String("@article")), pattern(call.String("@subscriber")), pattern(call.String("@destination_db"))}
+	args := []any{
+		pattern(call.String("@publication")),
+		pattern(call.String("@article")),
+		pattern(call.String("@subscriber")),
+		pattern(call.String("@destination_db")),
+	}
 	if was := call.String("@previous_status"); was != "" {
 		n, ok := statuses[strings.ToLower(was)]
 		if !ok {
@@ -288,17 +420,23 @@ func (e *Extension) changeSubscriptionStatus(ctx context.Context, call *engine.P
 	}
 	position := p.db.Storage().AppliedEnd()
 	for i := range r.Len() {
-		if _, err := e.inDistributionOf(ctx, s, p, "EXEC sp_MSupdate_subscription @publisher = ?, @publisher_db = ?, @publication = ?, @article_id = ?, @subscriber = ?, @subscriber_db = ?, @status = ?, @seqno = ?",
-			p.server, p.db.Name(), r.String(i, "name"), r.Int(i, "artid"), r.String(i, "srvname"), r.String(i, "dest_db"), status, position[:]); err != nil {
+		if _, err := e.inDistributionOf(ctx, s, p,
+			"EXEC sp_MSupdate_subscription @publisher = ?, @publisher_db = ?, @publication = ?, @article_id = ?, @subscriber "+
+				"= ?, @subscriber_db = ?, @status = ?, @seqno = ?",
+			p.server, p.db.Name(), r.String(i, "name"), r.Int(i, "artid"), r.String(i, "srvname"), r.String(i, "dest_db"),
+			status, position[:]); err != nil {
 			return err
 		}
-		if err := s.Exec(ctx, "UPDATE dbo.syssubscriptions SET status = @p4 WHERE artid = @p1 AND srvname = @p2 AND dest_db = @p3", r.Int(i, "artid"), r.String(i, "srvname"), r.String(i, "dest_db"), status); err != nil {
+		if err := s.Exec(ctx,
+			"UPDATE dbo.syssubscriptions SET status = @p4 WHERE artid = @p1 AND srvname = @p2 AND dest_db = @p3",
+			r.Int(i, "artid"), r.String(i, "srvname"), r.String(i, "dest_db"), status); err != nil {
 			return err
 		}
 		if status == inactive {
 			continue
 		}
-		if err := s.Exec(ctx, "UPDATE dbo.sysarticles SET status = status | 1 WHERE artid = @p1", r.Int(i, "artid")); err != nil {
+		if err := s.Exec(ctx, "UPDATE dbo.sysarticles SET status = status | 1 WHERE artid = @p1",
+			r.Int(i, "artid")); err != nil {
 			return err
 		}
 	}
@@ -315,9 +453,15 @@ func (e *Extension) updateSubscriptionRow(ctx context.Context, call *engine.Proc
 	if agent == 0 {
 		return raise(14055, 1)
 	}
-	return call.Session.Exec(ctx, `UPDATE dbo.MSsubscriptions SET subscription_seqno = CASE WHEN @p3 = 2 AND status <> 2 THEN @p4 ELSE subscription_seqno END,
+	return call.Session.Exec(
+		ctx,
+		`UPDATE dbo.MSsubscriptions SET subscription_seqno = CASE WHEN @p3 = 2 AND status <> 2 THEN @p4 ELSE subscription_seqno END,
 		snapshot_seqno_flag = CASE WHEN @p3 = 2 AND status <> 2 OR @p3 <> 2 THEN 0 ELSE snapshot_seqno_flag END, status = @p3 WHERE agent_id = @p1 AND article_id = @p2`,
-		agent, call.Int("@article_id"), call.Int("@status"), call.Bytes("@seqno"))
+		agent,
+		call.Int("@article_id"),
+		call.Int("@status"),
+		call.Bytes("@seqno"),
+	)
 }
 
 // subscriptionHere is 14135 unless this database has the subscription.
@@ -328,8 +472,14 @@ func subscriptionHere(ctx context.Context, call *engine.ProcCall, publication st
 	}
 	var r *engine.Result
 	if ok {
-		r, err = call.Session.Query(ctx, "SELECT publication, subscription_type, transaction_timestamp FROM dbo.MSreplication_subscriptions WHERE publisher = @p1 AND publisher_db = @p2 AND publication LIKE @p3",
-			call.String("@publisher"), call.String("@publisher_db"), pattern(publication))
+		r, err = call.Session.Query(
+			ctx,
+			"SELECT publication, subscription_type, transaction_timestamp FROM dbo.MSreplication_subscriptions WHERE "+
+				"publisher = @p1 AND publisher_db = @p2 AND publication LIKE @p3",
+			call.String("@publisher"),
+			call.String("@publisher_db"),
+			pattern(publication),
+		)
 		if err != nil {
 			return nil, err
 		}
@@ -372,11 +522,19 @@ func (e *Extension) setSubscriptionSeqno(ctx context.Context, call *engine.ProcC
 	if n := len(call.Bytes("@xact_seqno")); n != 10 && n != 16 {
 		return raise(21055, 1, "@xact_seqno", "sp_setsubscriptionxactseqno")
 	}
-	if err := call.Session.Exec(ctx, "UPDATE dbo.MSreplication_subscriptions SET transaction_timestamp = @p4 WHERE publisher = @p1 AND publisher_db = @p2 AND publication = @p3",
+	if err := call.Session.Exec(ctx,
+		"UPDATE dbo.MSreplication_subscriptions SET transaction_timestamp = @p4 WHERE publisher = @p1 AND publisher_db = "+
+			"@p2 AND publication = @p3",
 		call.String("@publisher"), call.String("@publisher_db"), publication, call.Bytes("@xact_seqno")); err != nil {
 		return err
 	}
-	return call.Exec(ctx, "SELECT CAST(@p1 AS varbinary(16)) AS [ORIGINAL XACT_SEQNO], CAST(@p2 AS varbinary(16)) AS [UPDATED XACT_SEQNO], 1 AS [SUBSCRIPTION STREAM COUNT]", r.Bytes(0, "transaction_timestamp"), call.Bytes("@xact_seqno"))
+	return call.Exec(
+		ctx,
+		"SELECT CAST(@p1 AS varbinary(16)) AS [ORIGINAL XACT_SEQNO], CAST(@p2 AS varbinary(16)) AS [UPDATED XACT_SEQNO], "+
+			"1 AS [SUBSCRIPTION STREAM COUNT]",
+		r.Bytes(0, "transaction_timestamp"),
+		call.Bytes("@xact_seqno"),
+	)
 }
 
 func (e *Extension) helpSubscriptionErrors(ctx context.Context, call *engine.ProcCall) error {
@@ -387,8 +545,12 @@ func (e *Extension) helpSubscriptionErrors(ctx context.Context, call *engine.Pro
 	if agent == 0 {
 		return raise(14055, 1)
 	}
-	return call.Exec(ctx, `SELECT r.id, r.time, r.error_type_id, r.source_type_id, r.source_name, r.error_code, CAST(r.error_text AS ntext) AS error_text, r.xact_seqno, r.command_id, r.session_id
-		FROM dbo.MSrepl_errors AS r WHERE r.id IN (SELECT h.error_id FROM dbo.MSdistribution_history AS h WHERE h.agent_id = @p1) ORDER BY r.time`, agent)
+	return call.Exec(
+		ctx,
+		`SELECT r.id, r.time, r.error_type_id, r.source_type_id, r.source_name, r.error_code, CAST(r.error_text AS ntext) AS error_text, r.xact_seqno, r.command_id, r.session_id
+		FROM dbo.MSrepl_errors AS r WHERE r.id IN (SELECT h.error_id FROM dbo.MSdistribution_history AS h WHERE h.agent_id = @p1) ORDER BY r.time`,
+		agent,
+	)
 }
 
 // scriptProcedures gives the procedures that commands call at the subscriber, line by line.
@@ -422,8 +584,8 @@ func scriptLines(call *engine.ProcCall, script string) error {
 	return call.ResultSet(columns("script", sqltype.NVarCharOf(4000)), out)
 }
 
-// scriptDynamicUpdate gives the procedure of an article whose updates are MCALL, which sets only what changed, line by line
-// (docs/relational-databases/system-stored-procedures/sp-scriptdynamicupdproc-transact-sql.md, Examples).
+// scriptDynamicUpdate gives the procedure of an article whose updates are MCALL, which sets only what changed, line by
+// line (docs/relational-databases/system-stored-procedures/sp-scriptdynamicupdproc-transact-sql.md, Examples).
 func (e *Extension) scriptDynamicUpdate(ctx context.Context, call *engine.ProcCall) error {
 	list, err := e.articles(ctx, call.Session, call.Database, "a.artid = @p1", call.Int("@artid"))
 	if err != nil {

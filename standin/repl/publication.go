@@ -22,9 +22,15 @@ func (e *Extension) installPublications(r *engine.Registry) {
 	e.procedure(r, "sp_grant_publication_access", owners, nil, e.grantPublicationAccess)
 	e.procedure(r, "sp_revoke_publication_access", owners, nil, e.revokePublicationAccess)
 	e.procedure(r, "sp_help_publication_access", owners, nil, e.helpPublicationAccess)
-	e.procedure(r, "sp_MSrepl_createdatatypemappings", sysadmins, []engine.Parameter{}, func(context.Context, *engine.ProcCall) error {
-		return nil // mappings of other vendors' types are not supported, so there are none to make
-	})
+	e.procedure(
+		r,
+		"sp_MSrepl_createdatatypemappings",
+		sysadmins,
+		[]engine.Parameter{},
+		func(context.Context, *engine.ProcCall) error {
+			return nil // mappings of other vendors' types are not supported, so there are none to make
+		},
+	)
 }
 
 func (e *Extension) replicationDBOption(ctx context.Context, call *engine.ProcCall) error {
@@ -69,8 +75,8 @@ func (e *Extension) replicationDBOption(ctx context.Context, call *engine.ProcCa
 	return e.endPublishing(ctx, s, db, !call.Bool("@ignore_distributor"))
 }
 
-// endPublishing takes back what publishing made of a database, here and, if that is asked for, at the distributor, where a
-// Log Reader Agent may be that no publication has been added for.
+// endPublishing takes back what publishing made of a database, here and, if that is asked for, at the distributor,
+// where a Log Reader Agent may be that no publication has been added for.
 func (e *Extension) endPublishing(ctx context.Context, s *engine.Session, db *engine.Database, there bool) error {
 	if err := nothingPublished(ctx, s, db); err != nil {
 		return err
@@ -80,8 +86,11 @@ func (e *Extension) endPublishing(ctx context.Context, s *engine.Session, db *en
 		if err != nil {
 			return err
 		}
-		// The link's connection is kept for a minute: one that stays in the distribution database would keep it from being dropped.
-		if _, err := e.atDistributor(ctx, s, "EXEC "+bracket(p.database)+".sys.sp_MSdrop_logreader_agent @publisher = ?, @publisher_db = ?", p.server, db.Name()); err != nil {
+		// The link's connection is kept for a minute: one that stays in the distribution database would keep it from being
+		// dropped.
+		if _, err := e.atDistributor(ctx, s,
+			"EXEC "+bracket(p.database)+".sys.sp_MSdrop_logreader_agent @publisher = ?, @publisher_db = ?", p.server,
+			db.Name()); err != nil {
 			return err
 		}
 	}
@@ -174,9 +183,14 @@ func (e *Extension) helpReplicationDBOption(ctx context.Context, call *engine.Pr
 	if name == "" {
 		name = "%"
 	}
-	return call.Exec(ctx, `SELECT name, database_id AS id, is_published AS transpublish, CAST(0 AS bit) AS mergepublish, CAST(1 AS bit) AS dbowner,
+	return call.Exec(
+		ctx,
+		`SELECT name, database_id AS id, is_published AS transpublish, CAST(0 AS bit) AS mergepublish, CAST(1 AS bit) AS dbowner,
 		is_read_only AS dbreadonly, is_published AS haspublications, is_subscribed AS haspullsubscriptions FROM sys.databases
-		WHERE name LIKE @p1 AND database_id > 4 AND (@p2 <> N'publish' OR is_published = 1)`, name, strings.ToLower(call.String("@type")))
+		WHERE name LIKE @p1 AND database_id > 4 AND (@p2 <> N'publish' OR is_published = 1)`,
+		name,
+		strings.ToLower(call.String("@type")),
+	)
 }
 
 func yes(call *engine.ProcCall, parameter string) bool {
@@ -185,7 +199,8 @@ func yes(call *engine.ProcCall, parameter string) bool {
 
 // refusePublicationOptions refuses what this server does not do.
 func refusePublicationOptions(call *engine.ProcCall) error {
-	for _, p := range []string{"@allow_anonymous", "@allow_sync_tran", "@allow_queued_tran", "@enabled_for_internet", "@allow_dts",
+	for _, p := range []string{"@allow_anonymous", "@allow_sync_tran", "@allow_queued_tran", "@enabled_for_internet",
+		"@allow_dts",
 		"@allow_subscription_copy", "@enabled_for_p2p", "@enabled_for_het_sub", "@p2p_conflictdetection",
 		"@allow_partition_switch", "@replicate_partition_switch", "@centralized_conflicts", "@publish_local_changes_only"} {
 		if yes(call, p) {
@@ -250,7 +265,19 @@ func newPublicationOf(call *engine.ProcCall) (n newPublication, err error) {
 		}
 		return 0
 	}
-	n.method, n.freq, n.status = coded("@sync_method", "concurrent", 3), coded("@repl_freq", "snapshot", 1), coded("@status", "active", 1)
+	n.method, n.freq, n.status = coded(
+		"@sync_method",
+		"concurrent",
+		3,
+	), coded(
+		"@repl_freq",
+		"snapshot",
+		1,
+	), coded(
+		"@status",
+		"active",
+		1,
+	)
 	return n, nil
 }
 
@@ -278,27 +305,57 @@ func (e *Extension) addPublication(ctx context.Context, call *engine.ProcCall) e
 	if err := e.beginAccess(ctx, call, p, n.name); err != nil {
 		return err
 	}
-	err = s.Exec(ctx, `INSERT INTO dbo.syspublications (description, name, repl_freq, status, sync_method, independent_agent, immediate_sync, enabled_for_internet,
+	err = s.Exec(
+		ctx,
+		`INSERT INTO dbo.syspublications (description, name, repl_freq, status, sync_method, independent_agent, immediate_sync, enabled_for_internet,
 		allow_push, allow_pull, allow_anonymous, immediate_sync_ready, allow_sync_tran, autogen_sync_procs, retention, allow_queued_tran,
 		snapshot_in_defaultfolder, compress_snapshot, ftp_port, ftp_login, allow_dts, allow_subscription_copy, backward_comp_level,
 		allow_initialize_from_backup, replicate_ddl, options, min_autonosync_lsn, alt_snapshot_folder, pre_snapshot_script, post_snapshot_script)
 		VALUES (@p1, @p2, @p17, @p3, @p4, @p18, @p5, 0, @p6, @p7, 0, 0, 0, 0, @p8, 0, @p12, @p13, 21, N'anonymous', 0, 0, 10, @p10, @p9, 0, @p11, @p14, @p15, @p16)`,
-		call.Value("@description"), n.name, n.status, n.method, n.immediate, yes(call, "@allow_push"), yes(call, "@allow_pull"), call.Int("@retention"), call.Int("@replicate_ddl"), n.fromBackup, position[:],
-		n.places.inDefault, n.places.compress, orNull(n.places.alt), orNull(n.places.pre), orNull(n.places.post), n.freq, n.independent)
+		call.Value(
+			"@description",
+		),
+		n.name,
+		n.status,
+		n.method,
+		n.immediate,
+		yes(call, "@allow_push"),
+		yes(call, "@allow_pull"),
+		call.Int("@retention"),
+		call.Int("@replicate_ddl"),
+		n.fromBackup,
+		position[:],
+		n.places.inDefault,
+		n.places.compress,
+		orNull(n.places.alt),
+		orNull(n.places.pre),
+		orNull(n.places.post),
+		n.freq,
+		n.independent,
+	)
 	if err != nil {
 		return err
 	}
 	return e.holdAsPublished(ctx, s, p.db, n.freq == 0)
 }
 
-// addPublicationThere makes the publication at the distributor, and the log reader's agent where it needs one. The first one
-// whose log is read begins with nothing: what lies there of former ones is of another place in the log, or of another
-// database of the same name.
-func (e *Extension) addPublicationThere(ctx context.Context, call *engine.ProcCall, p publisher, n newPublication) error {
+// addPublicationThere makes the publication at the distributor, and the log reader's agent where it needs one. The
+// first one whose log is read begins with nothing: what lies there of former ones is of another place in the log, or of
+// another database of the same name.
+func (e *Extension) addPublicationThere(
+	ctx context.Context,
+	call *engine.ProcCall,
+	p publisher,
+	n newPublication,
+) error {
 	if err := e.ensurePublisherDatabase(ctx, call.Session, p); err != nil {
 		return err
 	}
-	_, err := e.inDistributionOf(ctx, call.Session, p, `DECLARE @id int = (SELECT server_id FROM sys.servers WHERE name = ?);
+	_, err := e.inDistributionOf(
+		ctx,
+		call.Session,
+		p,
+		`DECLARE @id int = (SELECT server_id FROM sys.servers WHERE name = ?);
 		DELETE FROM dbo.MSpublications WHERE publisher_id = @id AND publisher_db = ? AND publication = ?;
 		IF ? = 0 AND NOT EXISTS (SELECT 1 FROM dbo.MSpublications WHERE publisher_id = @id AND publisher_db = ? AND publication_type = 0) BEGIN
 			DECLARE @database int = (SELECT id FROM dbo.MSpublisher_databases WHERE publisher_id = @id AND publisher_db = ?);
@@ -310,17 +367,40 @@ func (e *Extension) addPublicationThere(ctx context.Context, call *engine.ProcCa
 		allow_pull, allow_anonymous, description, retention, sync_method, allow_subscription_copy, allow_queued_tran, options, retention_period_unit, allow_initialize_from_backup)
 		VALUES (@id, ?, ?, ?, 0, ?, ?, ?, ?, 0, ?, ?, ?, 0, 0, 0, 0, ?);
 		IF ? = 0 EXEC sp_MSensure_logreader_agent @publisher = ?, @publisher_db = ?, @job_name = ?`,
-		p.server, p.db.Name(), n.name, n.freq, p.db.Name(), p.db.Name(), p.db.Name(), n.name, n.freq, n.independent, n.immediate, yes(call, "@allow_push"), yes(call, "@allow_pull"), call.Value("@description"),
-		call.Int("@retention"), n.method, n.fromBackup, n.freq, p.server, p.db.Name(), call.Value("@logreader_job_name"))
+		p.server,
+		p.db.Name(),
+		n.name,
+		n.freq,
+		p.db.Name(),
+		p.db.Name(),
+		p.db.Name(),
+		n.name,
+		n.freq,
+		n.independent,
+		n.immediate,
+		yes(call, "@allow_push"),
+		yes(call, "@allow_pull"),
+		call.Value("@description"),
+		call.Int("@retention"),
+		n.method,
+		n.fromBackup,
+		n.freq,
+		p.server,
+		p.db.Name(),
+		call.Value("@logreader_job_name"),
+	)
 	return err
 }
 
 // holdAsPublished keeps the log for the log reader where there is something for it to read: a database with snapshot
-// publications alone needs none of it. It begins anew with the first transactional publication only (added tells that one
-// was just made): whatever this server holds, transactions of older ones may be on their way.
+// publications alone needs none of it. It begins anew with the first transactional publication only (added tells that
+// one was just made): whatever this server holds, transactions of older ones may be on their way.
 func (e *Extension) holdAsPublished(ctx context.Context, s *engine.Session, db *engine.Database, added bool) error {
 	prefix := bracket(db.Name()) + ".dbo."
-	r, err := s.Query(ctx, "SELECT COUNT(*) AS publications, ISNULL(SUM(CAST(repl_freq AS int)), 0) AS snapshots FROM "+prefix+"syspublications")
+	r, err := s.Query(
+		ctx,
+		"SELECT COUNT(*) AS publications, ISNULL(SUM(CAST(repl_freq AS int)), 0) AS snapshots FROM "+prefix+"syspublications",
+	)
 	if err != nil {
 		return err
 	}
@@ -367,12 +447,23 @@ func (e *Extension) dropPublication(ctx context.Context, call *engine.ProcCall) 
 }
 
 // dropOnePublication drops a publication here and, unless that is to be ignored, at the distributor.
-func (e *Extension) dropOnePublication(ctx context.Context, s *engine.Session, p publisher, name string, ignoreDistributor bool) error {
+func (e *Extension) dropOnePublication(
+	ctx context.Context,
+	s *engine.Session,
+	p publisher,
+	name string,
+	ignoreDistributor bool,
+) error {
 	pub, err := findPublication(ctx, s, name)
 	if err != nil {
 		return err
 	}
-	r, err := s.Query(ctx, "SELECT TOP (1) s.srvname FROM dbo.syssubscriptions AS s JOIN dbo.sysarticles AS a ON a.artid = s.artid WHERE a.pubid = @p1", pub.id)
+	r, err := s.Query(
+		ctx,
+		"SELECT TOP (1) s.srvname FROM dbo.syssubscriptions AS s JOIN dbo.sysarticles AS a ON a.artid = s.artid WHERE "+
+			"a.pubid = @p1",
+		pub.id,
+	)
 	if err != nil {
 		return err
 	}
@@ -389,7 +480,9 @@ func (e *Extension) dropOnePublication(ctx context.Context, s *engine.Session, p
 		}
 	}
 	if !ignoreDistributor {
-		if _, err := e.inDistributionOf(ctx, s, p, "EXEC sp_MSdrop_publication @publisher = ?, @publisher_db = ?, @publication = ?", p.server, p.db.Name(), name); err != nil {
+		if _, err := e.inDistributionOf(ctx, s, p,
+			"EXEC sp_MSdrop_publication @publisher = ?, @publisher_db = ?, @publication = ?", p.server, p.db.Name(),
+			name); err != nil {
 			return err
 		}
 	}
@@ -432,7 +525,9 @@ func (e *Extension) helpPublication(ctx context.Context, call *engine.ProcCall) 
 	if r.Int(0, "n") == 0 && !strings.Contains(name, "%") {
 		return raise(20026, 1, name)
 	}
-	return call.Exec(ctx, `SELECT p.pubid, p.name, 0 AS restricted, p.status, 0 AS task, p.repl_freq AS [replication frequency], p.sync_method AS [synchronization method],
+	return call.Exec(
+		ctx,
+		`SELECT p.pubid, p.name, 0 AS restricted, p.status, 0 AS task, p.repl_freq AS [replication frequency], p.sync_method AS [synchronization method],
 		p.description, p.immediate_sync, p.enabled_for_internet, p.allow_push, p.allow_pull, p.allow_anonymous, p.independent_agent, p.immediate_sync_ready,
 		p.allow_sync_tran, p.autogen_sync_procs, p.snapshot_jobid, p.retention,
 		CAST(CASE WHEN EXISTS (SELECT 1 FROM dbo.syssubscriptions AS s JOIN dbo.sysarticles AS a ON a.artid = s.artid WHERE a.pubid = p.pubid) THEN 1 ELSE 0 END AS bit) AS [has subscription],
@@ -441,5 +536,7 @@ func (e *Extension) helpPublication(ctx context.Context, call *engine.ProcCall) 
 		p.conflict_policy, p.queue_type, p.backward_comp_level, CAST(0 AS bit) AS publish_to_AD, p.allow_initialize_from_backup, p.replicate_ddl,
 		0 AS enabled_for_p2p, 0 AS publish_local_changes_only, 0 AS enabled_for_het_sub, 0 AS enabled_for_p2p_conflictdetection, p.originator_id,
 		0 AS p2p_continue_onconflict, 0 AS alllow_partition_switch, 0 AS replicate_partition_switch
-		FROM dbo.syspublications AS p WHERE p.name LIKE @p1`, name)
+		FROM dbo.syspublications AS p WHERE p.name LIKE @p1`,
+		name,
+	)
 }

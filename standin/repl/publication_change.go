@@ -11,10 +11,20 @@ import (
 	"geosql.dev/standin/engine"
 )
 
-// withoutEffect are the properties of sp_changepublication that are about what this server does not have: "false" is how
-// all publications are, true is refused.
-var withoutEffect = []string{"allow_anonymous", "allow_partition_switch", "allow_subscription_copy", "enabled_for_het_sub", "enabled_for_internet", "enabled_for_p2p",
-	"p2p_continue_onconflict", "publish_to_activedirectory", "replicate_partition_switch", "allow_drop"}
+// withoutEffect are the properties of sp_changepublication that are about what this server does not have: "false" is
+// how all publications are, true is refused.
+var withoutEffect = []string{
+	"allow_anonymous",
+	"allow_partition_switch",
+	"allow_subscription_copy",
+	"enabled_for_het_sub",
+	"enabled_for_internet",
+	"enabled_for_p2p",
+	"p2p_continue_onconflict",
+	"publish_to_activedirectory",
+	"replicate_partition_switch",
+	"allow_drop",
+}
 
 // changedPublication is a property's new value as the tables have it.
 type changedPublication struct {
@@ -34,7 +44,11 @@ func (e *Extension) changePublication(ctx context.Context, call *engine.ProcCall
 	property, text := strings.ToLower(call.String("@property")), call.String("@value")
 	var changed changedPublication
 	switch property {
-	case "alt_snapshot_folder", "compress_snapshot", "snapshot_in_defaultfolder", "pre_snapshot_script", "post_snapshot_script":
+	case "alt_snapshot_folder",
+		"compress_snapshot",
+		"snapshot_in_defaultfolder",
+		"pre_snapshot_script",
+		"post_snapshot_script":
 		return e.changePlaces(ctx, call, pub, property, text)
 	case "allow_initialize_from_backup", "allow_push", "allow_pull", "immediate_sync", "independent_agent":
 		changed, err = e.changeFlag(ctx, s, p, pub, property, text)
@@ -47,7 +61,9 @@ func (e *Extension) changePublication(ctx context.Context, call *engine.ProcCall
 		return err
 	}
 	if changed.there {
-		if _, err := e.inDistributionOf(ctx, s, p, "UPDATE dbo.MSpublications SET "+bracket(property)+" = ? WHERE publisher_id = (SELECT server_id FROM sys.servers WHERE name = ?) AND publisher_db = ? AND publication = ?",
+		if _, err := e.inDistributionOf(ctx, s, p,
+			"UPDATE dbo.MSpublications SET "+bracket(property)+" = ? WHERE publisher_id = (SELECT server_id FROM sys.servers "+
+				"WHERE name = ?) AND publisher_db = ? AND publication = ?",
 			changed.value, p.server, p.db.Name(), pub.name); err != nil {
 			return err
 		}
@@ -55,7 +71,12 @@ func (e *Extension) changePublication(ctx context.Context, call *engine.ProcCall
 	if !changed.here {
 		return nil
 	}
-	return s.Exec(ctx, "UPDATE dbo.syspublications SET "+bracket(property)+" = @p2 WHERE pubid = @p1", pub.id, changed.value)
+	return s.Exec(
+		ctx,
+		"UPDATE dbo.syspublications SET "+bracket(property)+" = @p2 WHERE pubid = @p1",
+		pub.id,
+		changed.value,
+	)
 }
 
 // changedValue is a property that needs nothing but its new value.
@@ -118,7 +139,13 @@ func number01(on bool) int64 {
 }
 
 // changeFlag changes a property that is true or false.
-func (e *Extension) changeFlag(ctx context.Context, s *engine.Session, p publisher, pub publication, property, text string) (changedPublication, error) {
+func (e *Extension) changeFlag(
+	ctx context.Context,
+	s *engine.Session,
+	p publisher,
+	pub publication,
+	property, text string,
+) (changedPublication, error) {
 	on, err := trueOrFalse(text)
 	if err != nil {
 		return changedPublication{}, err
@@ -142,15 +169,26 @@ func (e *Extension) changeFlag(ctx context.Context, s *engine.Session, p publish
 	return changedPublication{number01(on), true, true}, err
 }
 
-// changeMethod changes how snapshots are made: native and concurrent are the same here, but the snapshot that is there has
-// to be made again (20607).
-func (e *Extension) changeMethod(ctx context.Context, call *engine.ProcCall, p publisher, pub publication, text string) (changedPublication, error) {
+// changeMethod changes how snapshots are made: native and concurrent are the same here, but the snapshot that is there
+// has to be made again (20607).
+func (e *Extension) changeMethod(
+	ctx context.Context,
+	call *engine.ProcCall,
+	p publisher,
+	pub publication,
+	text string,
+) (changedPublication, error) {
 	changed := changedPublication{int64(0), true, true}
 	switch strings.ToLower(text) {
 	case "native", "[bcp] native", "bcp native":
 	case "concurrent":
 		changed.value = int64(3)
-	case "character", "[bcp] character", "bcp character", "concurrent_c", "database snapshot", "database snapshot character":
+	case "character",
+		"[bcp] character",
+		"bcp character",
+		"concurrent_c",
+		"database snapshot",
+		"database snapshot character":
 		return changed, raise(21023, 1, "@property = N'sync_method', @value = N'"+text+"'")
 	default:
 		return changed, raise(14014, 1)
@@ -161,26 +199,60 @@ func (e *Extension) changeMethod(ctx context.Context, call *engine.ProcCall, p p
 	return changed, e.invalidateSnapshot(ctx, call.Session, p, pub, 0)
 }
 
-// invalidateSnapshot makes the distributor give no new subscriber the snapshot that it has: of one article, or of all (0).
-func (e *Extension) invalidateSnapshot(ctx context.Context, s *engine.Session, p publisher, pub publication, article int64) error {
-	_, err := e.inDistributionOf(ctx, s, p, thePublication+"UPDATE dbo.MSsubscriptions SET status = 1, snapshot_seqno_flag = 0 WHERE agent_id = -@pub AND (article_id = ? OR ? = 0)",
-		p.server, p.db.Name(), pub.name, article, article)
+// invalidateSnapshot makes the distributor give no new subscriber the snapshot that it has: of one article, or of all
+// (0).
+func (e *Extension) invalidateSnapshot(
+	ctx context.Context,
+	s *engine.Session,
+	p publisher,
+	pub publication,
+	article int64,
+) error {
+	_, err := e.inDistributionOf(
+		ctx,
+		s,
+		p,
+		thePublication+"UPDATE dbo.MSsubscriptions SET status = 1, snapshot_seqno_flag = 0 WHERE agent_id = -@pub AND "+
+			"(article_id = ? OR ? = 0)",
+		p.server,
+		p.db.Name(),
+		pub.name,
+		article,
+		article,
+	)
 	return err
 }
 
 // changeImmediateSync begins or ends to keep a snapshot, and what came after it, for subscribers to come.
-func (e *Extension) changeImmediateSync(ctx context.Context, s *engine.Session, p publisher, pub publication, on bool) error {
+func (e *Extension) changeImmediateSync(
+	ctx context.Context,
+	s *engine.Session,
+	p publisher,
+	pub publication,
+	on bool,
+) error {
 	text := "UPDATE dbo.sysarticles SET status = status | 1 WHERE pubid = @p1"
 	if !on && !pub.fromBackup {
-		text = "UPDATE dbo.sysarticles SET status = status & 254 WHERE pubid = @p1 AND artid NOT IN (SELECT artid FROM dbo.syssubscriptions)"
+		text = "UPDATE dbo.sysarticles SET status = status & 254 WHERE pubid = @p1 AND artid NOT IN (SELECT artid FROM " +
+			"dbo.syssubscriptions)"
 	}
-	if err := s.Exec(ctx, text+"; UPDATE dbo.syspublications SET immediate_sync_ready = 0 WHERE pubid = @p1", pub.id); err != nil {
+	if err := s.Exec(ctx, text+"; UPDATE dbo.syspublications SET immediate_sync_ready = 0 WHERE pubid = @p1",
+		pub.id); err != nil {
 		return err
 	}
 	if err := e.refreshImages(ctx, s, p.db); err != nil {
 		return err
 	}
-	_, err := e.inDistributionOf(ctx, s, p, "EXEC sp_MSchange_immediate_sync @publisher = ?, @publisher_db = ?, @publication = ?, @on = ?", p.server, p.db.Name(), pub.name, number01(on))
+	_, err := e.inDistributionOf(
+		ctx,
+		s,
+		p,
+		"EXEC sp_MSchange_immediate_sync @publisher = ?, @publisher_db = ?, @publication = ?, @on = ?",
+		p.server,
+		p.db.Name(),
+		pub.name,
+		number01(on),
+	)
 	return err
 }
 
@@ -191,7 +263,8 @@ func (e *Extension) changeImmediateSyncRows(ctx context.Context, call *engine.Pr
 	if err != nil {
 		return err
 	}
-	if err := s.Exec(ctx, "DELETE FROM dbo.MSsubscriptions WHERE agent_id = @p1", -p.id); err != nil || call.Int("@on") == 0 {
+	if err := s.Exec(ctx, "DELETE FROM dbo.MSsubscriptions WHERE agent_id = @p1", -p.id); err != nil ||
+		call.Int("@on") == 0 {
 		return err
 	}
 	r, err := s.Query(ctx, "SELECT article_id FROM dbo.MSarticles WHERE publication_id = @p1", p.id)

@@ -43,7 +43,13 @@ func (e *Extension) publisherAt(ctx context.Context, s *engine.Session, db *engi
 	if db.Info().ReplicaID == uuid.Nil {
 		return p, nil
 	}
-	r, err := e.inDistributionOf(ctx, s, p, "SELECT original_publisher FROM dbo.MSredirected_publishers WHERE publisher_db = ?", db.Name())
+	r, err := e.inDistributionOf(
+		ctx,
+		s,
+		p,
+		"SELECT original_publisher FROM dbo.MSredirected_publishers WHERE publisher_db = ?",
+		db.Name(),
+	)
 	if err != nil {
 		return publisher{}, err
 	}
@@ -54,7 +60,13 @@ func (e *Extension) publisherAt(ctx context.Context, s *engine.Session, db *engi
 }
 
 // inDistributionOf runs T-SQL in the publisher's distribution database and returns the first result set.
-func (e *Extension) inDistributionOf(ctx context.Context, s *engine.Session, p publisher, format string, args ...any) (*engine.Result, error) {
+func (e *Extension) inDistributionOf(
+	ctx context.Context,
+	s *engine.Session,
+	p publisher,
+	format string,
+	args ...any,
+) (*engine.Result, error) {
 	return e.atDistributor(ctx, s, "USE "+bracket(p.database)+"; "+format, args...)
 }
 
@@ -86,9 +98,25 @@ func findPublication(ctx context.Context, s *engine.Session, name string) (publi
 	if r.Len() == 0 {
 		return publication{}, raise(20026, 1, name)
 	}
-	return publication{id: r.Int(0, "pubid"), name: r.String(0, "name"), active: r.Int(0, "status") == 1, immediateSync: r.Int(0, "immediate_sync") == 1,
-		allowPush: r.Int(0, "allow_push") == 1, allowPull: r.Int(0, "allow_pull") == 1, independent: r.Int(0, "independent_agent") == 1,
-		snapshotOnly: r.Int(0, "repl_freq") == 1, replicateDDL: r.Int(0, "replicate_ddl") == 1, fromBackup: r.Int(0, "allow_initialize_from_backup") == 1, oldest: r.Bytes(0, "min_autonosync_lsn")}, nil
+	return publication{
+		id:            r.Int(0, "pubid"),
+		name:          r.String(0, "name"),
+		active:        r.Int(0, "status") == 1,
+		immediateSync: r.Int(0, "immediate_sync") == 1,
+		allowPush: r.Int(
+			0,
+			"allow_push",
+		) == 1,
+		allowPull:   r.Int(0, "allow_pull") == 1,
+		independent: r.Int(0, "independent_agent") == 1,
+		snapshotOnly: r.Int(
+			0,
+			"repl_freq",
+		) == 1,
+		replicateDDL: r.Int(0, "replicate_ddl") == 1,
+		fromBackup:   r.Int(0, "allow_initialize_from_backup") == 1,
+		oldest:       r.Bytes(0, "min_autonosync_lsn"),
+	}, nil
 }
 
 // published is what most procedures of a publisher begin with: the publication that @publication names, and where its
@@ -103,7 +131,10 @@ func (e *Extension) published(ctx context.Context, call *engine.ProcCall) (publi
 }
 
 // publishedArticle is published with the article that @article names.
-func (e *Extension) publishedArticle(ctx context.Context, call *engine.ProcCall) (publisher, publication, *article, error) {
+func (e *Extension) publishedArticle(
+	ctx context.Context,
+	call *engine.ProcCall,
+) (publisher, publication, *article, error) {
 	p, pub, err := e.published(ctx, call)
 	if err != nil {
 		return publisher{}, publication{}, nil, err
@@ -126,7 +157,11 @@ func (e *Extension) publishedDatabases() []*engine.Database {
 // refreshImages makes the log carry whole rows of the tables of active articles, as long as there are any.
 func (e *Extension) refreshImages(ctx context.Context, s *engine.Session, db *engine.Database) error {
 	prefix := bracket(db.Name()) + ".dbo."
-	r, err := s.Query(ctx, "SELECT DISTINCT a.objid FROM "+prefix+"sysarticles AS a JOIN "+prefix+"syspublications AS p ON p.pubid = a.pubid WHERE a.status & 1 = 1 AND a.type & 1 = 1 AND p.repl_freq = 0")
+	r, err := s.Query(
+		ctx,
+		"SELECT DISTINCT a.objid FROM "+prefix+"sysarticles AS a JOIN "+prefix+"syspublications AS p ON p.pubid = a.pubid "+
+			"WHERE a.status & 1 = 1 AND a.type & 1 = 1 AND p.repl_freq = 0",
+	)
 	if err != nil {
 		return err
 	}
@@ -168,7 +203,11 @@ func setReplicated(ctx context.Context, s *engine.Session, db *engine.Database, 
 
 // kindsOfArticles are the kinds of an object's articles.
 func kindsOfArticles(ctx context.Context, s *engine.Session, db *engine.Database, object int32) ([]int64, error) {
-	r, err := s.Query(ctx, "SELECT DISTINCT type FROM "+bracket(db.Name())+".dbo.sysarticles WHERE objid = @p1", int64(object))
+	r, err := s.Query(
+		ctx,
+		"SELECT DISTINCT type FROM "+bracket(db.Name())+".dbo.sysarticles WHERE objid = @p1",
+		int64(object),
+	)
 	if err != nil {
 		return nil, err
 	}

@@ -27,14 +27,27 @@ func (e *Extension) addPullSubscription(ctx context.Context, call *engine.ProcCa
 	if m := call.String("@update_mode"); m != "" && !strings.EqualFold(m, "read only") {
 		return raise(21023, 1, "@update_mode = N'"+m+"'")
 	}
-	publisher, publisherDB, publication := call.String("@publisher"), call.String("@publisher_db"), call.String("@publication")
+	publisher, publisherDB, publication := call.String(
+		"@publisher",
+	), call.String(
+		"@publisher_db",
+	), call.String(
+		"@publication",
+	)
 	if publisherDB == "" {
 		return raise(14043, 1, "@publisher_db", "sp_addpullsubscription")
 	}
 	if err := makeTables(ctx, s, db.Name(), subscriptionTables); err != nil {
 		return err
 	}
-	r, err := s.Query(ctx, "SELECT 1 AS n FROM dbo.MSreplication_subscriptions WHERE publisher = @p1 AND publisher_db = @p2 AND publication = @p3", publisher, publisherDB, publication)
+	r, err := s.Query(
+		ctx,
+		"SELECT 1 AS n FROM dbo.MSreplication_subscriptions WHERE publisher = @p1 AND publisher_db = @p2 AND "+
+			"publication = @p3",
+		publisher,
+		publisherDB,
+		publication,
+	)
 	if err != nil {
 		return err
 	}
@@ -55,7 +68,13 @@ func (e *Extension) addPullSubscription(ctx context.Context, call *engine.ProcCa
 
 func (e *Extension) addPullSubscriptionAgent(ctx context.Context, call *engine.ProcCall) error {
 	s, db := call.Session, call.Database
-	publisher, publisherDB, publication := call.String("@publisher"), call.String("@publisher_db"), call.String("@publication")
+	publisher, publisherDB, publication := call.String(
+		"@publisher",
+	), call.String(
+		"@publisher_db",
+	), call.String(
+		"@publication",
+	)
 	if err := refuseJobLogin(call); err != nil {
 		return err
 	}
@@ -72,7 +91,14 @@ func (e *Extension) addPullSubscriptionAgent(ctx context.Context, call *engine.P
 		return err
 	}
 	if ok {
-		r, err := s.Query(ctx, "SELECT 1 AS n FROM dbo.MSreplication_subscriptions WHERE publisher = @p1 AND publisher_db = @p2 AND publication = @p3 AND subscription_type = 1", publisher, publisherDB, publication)
+		r, err := s.Query(
+			ctx,
+			"SELECT 1 AS n FROM dbo.MSreplication_subscriptions WHERE publisher = @p1 AND publisher_db = @p2 AND publication "+
+				"= @p3 AND subscription_type = 1",
+			publisher,
+			publisherDB,
+			publication,
+		)
 		if err != nil {
 			return err
 		}
@@ -93,14 +119,28 @@ func (e *Extension) addPullSubscriptionAgent(ctx context.Context, call *engine.P
 		return err
 	}
 	call.SetOutput("@distribution_jobid", id)
-	return s.Exec(ctx, `BEGIN TRANSACTION;
+	return s.Exec(
+		ctx,
+		`BEGIN TRANSACTION;
 		DELETE FROM dbo.MSsubscription_properties WHERE publisher = @p1 AND publisher_db = @p2 AND publication = @p3;
 		INSERT INTO dbo.MSsubscription_properties (publisher, publisher_db, publication, publication_type, publisher_security_mode, distributor, distributor_login,
 		distributor_password, distributor_security_mode, use_ftp, dts_package_location, enabled_for_syncmgr, offload_agent, use_web_sync, internet_security_mode, internet_timeout, alt_snapshot_folder)
 		VALUES (@p1, @p2, @p3, 0, 1, @p4, @p5, @p6, @p7, 0, 0, 0, 0, 0, 1, 300, @p10);
 		UPDATE dbo.MSreplication_subscriptions SET agent_id = @p8, distribution_agent = @p9 WHERE publisher = @p1 AND publisher_db = @p2 AND publication = @p3;
-		COMMIT TRANSACTION`, publisher, publisherDB, publication, distributor, call.Value("@distributor_login"), e.key.seal(call.String("@distributor_password")),
-		call.Int("@distributor_security_mode"), id, clip(publisher+"-"+publisherDB+"-"+publication+"-"+e.serverName()+"-"+db.Name(), 100), orNull(call.String("@alt_snapshot_folder")))
+		COMMIT TRANSACTION`,
+		publisher,
+		publisherDB,
+		publication,
+		distributor,
+		call.Value("@distributor_login"),
+		e.key.seal(call.String("@distributor_password")),
+		call.Int(
+			"@distributor_security_mode",
+		),
+		id,
+		clip(publisher+"-"+publisherDB+"-"+publication+"-"+e.serverName()+"-"+db.Name(), 100),
+		orNull(call.String("@alt_snapshot_folder")),
+	)
 }
 
 // pullJob attaches the named job, or makes one. The agent of a made job connects to its own subscriber with Windows
@@ -110,16 +150,47 @@ func (e *Extension) pullJob(ctx context.Context, call *engine.ProcCall, distribu
 	if name := call.String("@job_name"); name != "" {
 		return jobID(ctx, s, name)
 	}
-	publisher, publisherDB, publication := call.String("@publisher"), call.String("@publisher_db"), call.String("@publication")
-	command := fmt.Sprintf("-Publisher %s -PublisherDB %s -Publication %s -Distributor %s -SubscriptionType 1 -Subscriber %s -SubscriberSecurityMode 1 -SubscriberDB %s",
-		bracket(publisher), bracket(publisherDB), bracket(publication), bracket(distributor), bracket(e.serverName()), bracket(db))
-	if more := strings.TrimSpace(call.String("@optional_command_line")); more != "" && call.Given("@optional_command_line") {
+	publisher, publisherDB, publication := call.String(
+		"@publisher",
+	), call.String(
+		"@publisher_db",
+	), call.String(
+		"@publication",
+	)
+	command := fmt.Sprintf(
+		"-Publisher %s -PublisherDB %s -Publication %s -Distributor %s -SubscriptionType 1 -Subscriber %s "+
+			"-SubscriberSecurityMode 1 -SubscriberDB %s",
+		bracket(
+			publisher,
+		),
+		bracket(publisherDB),
+		bracket(publication),
+		bracket(distributor),
+		bracket(e.serverName()),
+		bracket(db),
+	)
+	if more := strings.TrimSpace(call.String("@optional_command_line")); more != "" &&
+		call.Given("@optional_command_line") {
 		command += " " + more
 	}
-	j := jobSpec{name: clip(fmt.Sprintf("%s-%s-%s-%s-%s", publisher, publisherDB, publication, e.serverName(), db), 110), category: "REPL-Distribution", subsystem: "Distribution",
-		command: command, kind: call.Int("@frequency_type"), interval: call.Int("@frequency_interval"), subday: call.Int("@frequency_subday"), subdayInterval: call.Int("@frequency_subday_interval"),
-		relative: call.Int("@frequency_relative_interval"), recurrence: call.Int("@frequency_recurrence_factor"), startDate: call.Int("@active_start_date"), endDate: call.Int("@active_end_date"),
-		startTime: call.Int("@active_start_time_of_day"), endTime: call.Int("@active_end_time_of_day")}
+	j := jobSpec{
+		name:           clip(fmt.Sprintf("%s-%s-%s-%s-%s", publisher, publisherDB, publication, e.serverName(), db), 110),
+		category:       "REPL-Distribution",
+		subsystem:      "Distribution",
+		command:        command,
+		kind:           call.Int("@frequency_type"),
+		interval:       call.Int("@frequency_interval"),
+		subday:         call.Int("@frequency_subday"),
+		subdayInterval: call.Int("@frequency_subday_interval"),
+		relative: call.Int(
+			"@frequency_relative_interval",
+		),
+		recurrence: call.Int("@frequency_recurrence_factor"),
+		startDate:  call.Int("@active_start_date"),
+		endDate:    call.Int("@active_end_date"),
+		startTime:  call.Int("@active_start_time_of_day"),
+		endTime:    call.Int("@active_end_time_of_day"),
+	}
 	if j.kind == 64 {
 		j.command += " -Continuous"
 	}
@@ -135,8 +206,14 @@ func (e *Extension) dropPullSubscription(ctx context.Context, call *engine.ProcC
 	name := pattern(call.String("@publication"))
 	var r *engine.Result
 	if ok {
-		r, err = s.Query(ctx, "SELECT publication, CAST(agent_id AS uniqueidentifier) AS job FROM dbo.MSreplication_subscriptions WHERE publisher = @p1 AND publisher_db = @p2 AND publication LIKE @p3",
-			call.String("@publisher"), call.String("@publisher_db"), name)
+		r, err = s.Query(
+			ctx,
+			"SELECT publication, CAST(agent_id AS uniqueidentifier) AS job FROM dbo.MSreplication_subscriptions WHERE "+
+				"publisher = @p1 AND publisher_db = @p2 AND publication LIKE @p3",
+			call.String("@publisher"),
+			call.String("@publisher_db"),
+			name,
+		)
 		if err != nil {
 			return err
 		}
@@ -145,7 +222,17 @@ func (e *Extension) dropPullSubscription(ctx context.Context, call *engine.ProcC
 		return raise(14135, 1, call.String("@publisher"), call.String("@publisher_db"), call.String("@publication"))
 	}
 	for i := range r.Len() {
-		made := clip(fmt.Sprintf("%s-%s-%s-%s-%s", call.String("@publisher"), call.String("@publisher_db"), r.String(i, "publication"), e.serverName(), db.Name()), 110)
+		made := clip(
+			fmt.Sprintf(
+				"%s-%s-%s-%s-%s",
+				call.String("@publisher"),
+				call.String("@publisher_db"),
+				r.String(i, "publication"),
+				e.serverName(),
+				db.Name(),
+			),
+			110,
+		)
 		if err := e.deleteJob(ctx, s, made); err != nil {
 			return err
 		}
@@ -164,9 +251,15 @@ func (e *Extension) dropPullSubscription(ctx context.Context, call *engine.ProcC
 	return e.forgetPublisher(ctx, s, call.String("@publisher"))
 }
 
-// forgetPublisher takes back that a server is a publisher, at a subscriber that has no pull subscription to it any more.
+// forgetPublisher takes back that a server is a publisher, at a subscriber that has no pull subscription to it any
+// more.
 func (e *Extension) forgetPublisher(ctx context.Context, s *engine.Session, publisher string) error {
-	r, err := s.Query(ctx, "IF OBJECT_ID(N'msdb.dbo.MSdistpublishers') IS NULL SELECT 0 AS n ELSE SELECT COUNT(*) AS n FROM msdb.dbo.MSdistpublishers WHERE name = @p1", publisher)
+	r, err := s.Query(
+		ctx,
+		"IF OBJECT_ID(N'msdb.dbo.MSdistpublishers') IS NULL SELECT 0 AS n ELSE SELECT COUNT(*) AS n FROM "+
+			"msdb.dbo.MSdistpublishers WHERE name = @p1",
+		publisher,
+	)
 	if err != nil || r.Int(0, "n") > 0 {
 		return err
 	}
@@ -179,7 +272,9 @@ func (e *Extension) forgetPublisher(ctx context.Context, s *engine.Session, publ
 		if err != nil || !ok {
 			continue // what cannot be read does not replicate now
 		}
-		if r, err = s.Query(ctx, "SELECT TOP (1) 1 AS n FROM "+table+" WHERE publisher = @p1 AND subscription_type = 1", publisher); err != nil || r.Len() > 0 {
+		if r, err = s.Query(ctx, "SELECT TOP (1) 1 AS n FROM "+table+" WHERE publisher = @p1 AND subscription_type = 1",
+			publisher); err != nil ||
+			r.Len() > 0 {
 			return err
 		}
 	}
@@ -195,7 +290,9 @@ func (e *Extension) helpPullSubscription(ctx context.Context, call *engine.ProcC
 	if yes(call, "@show_push") {
 		push = 0
 	}
-	return call.Exec(ctx, `SELECT r.publisher, r.publisher_db AS [publisher database], r.publication, r.independent_agent, r.subscription_type AS [subscription type],
+	return call.Exec(
+		ctx,
+		`SELECT r.publisher, r.publisher_db AS [publisher database], r.publication, r.independent_agent, r.subscription_type AS [subscription type],
 		CAST(r.distribution_agent AS nvarchar(100)) AS [distribution agent], r.description AS [publication description], r.time AS [last updating time],
 		CAST(r.publisher + N':' + r.publisher_db + N':' + r.publication AS varchar(386)) AS [subscription name], r.transaction_timestamp AS [last transaction timestamp],
 		r.update_mode AS [update mode], r.agent_id AS [distribution agent job_id], CAST(0 AS int) AS enabled_for_synmgr, r.subscription_guid AS [subscription guid], r.subid,
@@ -207,7 +304,11 @@ func (e *Extension) helpPullSubscription(ctx context.Context, call *engine.ProcC
 		LEFT JOIN dbo.MSsubscription_properties AS p ON p.publisher = r.publisher AND p.publisher_db = r.publisher_db AND p.publication = r.publication
 		LEFT JOIN dbo.MSsubscription_agents AS a ON a.publisher = r.publisher AND a.publisher_db = r.publisher_db AND a.publication = r.publication AND a.subscription_type = r.subscription_type
 		WHERE r.publisher LIKE @p1 AND r.publisher_db LIKE @p2 AND r.publication LIKE @p3 AND (r.subscription_type = 1 OR @p4 = 0)`,
-		pattern(call.String("@publisher")), pattern(call.String("@publisher_db")), pattern(call.String("@publication")), push)
+		pattern(call.String("@publisher")),
+		pattern(call.String("@publisher_db")),
+		pattern(call.String("@publication")),
+		push,
+	)
 }
 
 func (e *Extension) changeSubscriptionProperties(ctx context.Context, call *engine.ProcCall) error {
@@ -222,13 +323,27 @@ func (e *Extension) changeSubscriptionProperties(ctx context.Context, call *engi
 	default:
 		return raise(21023, 1, "@property = N'"+property+"'")
 	}
-	r, err := s.Query(ctx, "SELECT 1 AS n FROM dbo.MSsubscription_properties WHERE publisher = @p1 AND publisher_db = @p2 AND publication = @p3", call.String("@publisher"), call.String("@publisher_db"), call.String("@publication"))
+	r, err := s.Query(
+		ctx,
+		"SELECT 1 AS n FROM dbo.MSsubscription_properties WHERE publisher = @p1 AND publisher_db = @p2 AND publication = @p3",
+		call.String("@publisher"),
+		call.String("@publisher_db"),
+		call.String("@publication"),
+	)
 	if err != nil {
 		return err
 	}
 	if r.Len() == 0 {
 		return raise(21859, 1, property)
 	}
-	return s.Exec(ctx, "UPDATE dbo.MSsubscription_properties SET "+bracket(property)+" = @p4 WHERE publisher = @p1 AND publisher_db = @p2 AND publication = @p3",
-		call.String("@publisher"), call.String("@publisher_db"), call.String("@publication"), value)
+	return s.Exec(
+		ctx,
+		"UPDATE dbo.MSsubscription_properties SET "+bracket(
+			property,
+		)+" = @p4 WHERE publisher = @p1 AND publisher_db = @p2 AND publication = @p3",
+		call.String("@publisher"),
+		call.String("@publisher_db"),
+		call.String("@publication"),
+		value,
+	)
 }

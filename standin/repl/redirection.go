@@ -26,7 +26,12 @@ func redirection(ctx context.Context, call *engine.ProcCall) (string, error) {
 	if publisher == "" || db == "" {
 		return "", raise(21875, 1)
 	}
-	r, err := s.Query(ctx, "SELECT redirected_publisher FROM dbo.MSredirected_publishers WHERE original_publisher = @p1 AND publisher_db = @p2", publisher, db)
+	r, err := s.Query(
+		ctx,
+		"SELECT redirected_publisher FROM dbo.MSredirected_publishers WHERE original_publisher = @p1 AND publisher_db = @p2",
+		publisher,
+		db,
+	)
 	if err != nil {
 		return "", err
 	}
@@ -38,14 +43,19 @@ func (e *Extension) redirectPublisher(ctx context.Context, call *engine.ProcCall
 		return err
 	}
 	s, publisher, db := call.Session, call.String("@original_publisher"), call.String("@publisher_db")
-	r, err := s.Query(ctx, "SELECT name FROM msdb.dbo.MSdistpublishers WHERE name = @p1 AND distribution_db = DB_NAME()", publisher)
+	r, err := s.Query(
+		ctx,
+		"SELECT name FROM msdb.dbo.MSdistpublishers WHERE name = @p1 AND distribution_db = DB_NAME()",
+		publisher,
+	)
 	if err != nil {
 		return err
 	}
 	if r.Len() == 0 {
 		return raise(21877, 1, publisher, db)
 	}
-	if err := s.Exec(ctx, "DELETE FROM dbo.MSredirected_publishers WHERE original_publisher = @p1 AND publisher_db = @p2", publisher, db); err != nil {
+	if err := s.Exec(ctx, "DELETE FROM dbo.MSredirected_publishers WHERE original_publisher = @p1 AND publisher_db = @p2",
+		publisher, db); err != nil {
 		return err
 	}
 	to := call.String("@redirected_publisher")
@@ -63,7 +73,16 @@ func (e *Extension) getRedirectedPublisher(ctx context.Context, call *engine.Pro
 	if err != nil {
 		return err
 	}
-	cols := columns("redirected_publisher", sqltype.NVarCharOf(128), "error_number", sqltype.IntType, "error_severity", sqltype.IntType, "error_message", sqltype.NVarCharOf(4000))
+	cols := columns(
+		"redirected_publisher",
+		sqltype.NVarCharOf(128),
+		"error_number",
+		sqltype.IntType,
+		"error_severity",
+		sqltype.IntType,
+		"error_message",
+		sqltype.NVarCharOf(4000),
+	)
 	row := []any{nil, int64(0), int64(0), nil}
 	if to == "" {
 		return call.ResultSet(cols, nil)
@@ -81,8 +100,16 @@ func (e *Extension) getRedirectedPublisher(ctx context.Context, call *engine.Pro
 }
 
 // atRedirected runs T-SQL at a server as the login that the distributor keeps for the publisher.
-func (e *Extension) atRedirected(ctx context.Context, call *engine.ProcCall, server, database, text string) (rows, error) {
-	r, err := call.Session.Query(ctx, "SELECT security_mode, login, password FROM msdb.dbo.MSdistpublishers WHERE name = @p1", call.String("@original_publisher"))
+func (e *Extension) atRedirected(
+	ctx context.Context,
+	call *engine.ProcCall,
+	server, database, text string,
+) (rows, error) {
+	r, err := call.Session.Query(
+		ctx,
+		"SELECT security_mode, login, password FROM msdb.dbo.MSdistpublishers WHERE name = @p1",
+		call.String("@original_publisher"),
+	)
 	if err != nil {
 		return nil, err
 	}
@@ -90,8 +117,21 @@ func (e *Extension) atRedirected(ctx context.Context, call *engine.ProcCall, ser
 	if err != nil {
 		return nil, err
 	}
-	c, err := e.connect(ctx, target{role: "Publisher", server: server, database: database, windows: r.Int(0, "security_mode") == 1, login: r.String(0, "login"), password: password,
-		encryption: 1, loginTimeout: 15 * time.Second, queryTimeout: 60 * time.Second, application: "Replication redirection"})
+	c, err := e.connect(
+		ctx,
+		target{
+			role:         "Publisher",
+			server:       server,
+			database:     database,
+			windows:      r.Int(0, "security_mode") == 1,
+			login:        r.String(0, "login"),
+			password:     password,
+			encryption:   1,
+			loginTimeout: 15 * time.Second,
+			queryTimeout: 60 * time.Second,
+			application:  "Replication redirection",
+		},
+	)
 	if err != nil {
 		return nil, err
 	}
@@ -103,7 +143,16 @@ func (e *Extension) atRedirected(ctx context.Context, call *engine.ProcCall, ser
 // redirected to a listener of it.
 func (e *Extension) validate(ctx context.Context, call *engine.ProcCall, to string) error {
 	publisher, db := call.String("@original_publisher"), call.String("@publisher_db")
-	found, err := e.atRedirected(ctx, call, to, "master", fill(`SELECT CAST(@@SERVERNAME AS nvarchar(128)) AS name, d.database_id, d.is_published, CAST(d.replica_id AS nvarchar(36)) AS replica FROM (SELECT 1 AS one) AS o LEFT JOIN sys.databases AS d ON d.name = ?`, db))
+	found, err := e.atRedirected(
+		ctx,
+		call,
+		to,
+		"master",
+		fill(
+			`SELECT CAST(@@SERVERNAME AS nvarchar(128)) AS name, d.database_id, d.is_published, CAST(d.replica_id AS nvarchar(36)) AS replica FROM (SELECT 1 AS one) AS o LEFT JOIN sys.databases AS d ON d.name = ?`,
+			db,
+		),
+	)
 	if err != nil {
 		return raise(21879, 1, to, publisher, db, numberOf(err), err.Error())
 	}
@@ -113,7 +162,16 @@ func (e *Extension) validate(ctx context.Context, call *engine.ProcCall, to stri
 	if found.str(0, "replica") == "" {
 		return nil
 	}
-	listeners, err := e.atRedirected(ctx, call, to, "master", fill(`SELECT l.dns_name FROM sys.availability_group_listeners AS l JOIN sys.availability_databases_cluster AS c ON c.group_id = l.group_id WHERE c.database_name = ?`, db))
+	listeners, err := e.atRedirected(
+		ctx,
+		call,
+		to,
+		"master",
+		fill(
+			`SELECT l.dns_name FROM sys.availability_group_listeners AS l JOIN sys.availability_databases_cluster AS c ON c.group_id = l.group_id WHERE c.database_name = ?`,
+			db,
+		),
+	)
 	if err != nil {
 		return raise(21883, 1, to, db, numberOf(err), err.Error())
 	}
@@ -153,18 +211,36 @@ func (e *Extension) validateReplicaHosts(ctx context.Context, call *engine.ProcC
 	}
 	s, to := call.Session, call.String("@redirected_publisher")
 	publisher, db := call.String("@original_publisher"), call.String("@publisher_db")
-	hosts, err := e.atRedirected(ctx, call, to, "master", fill(`SELECT r.replica_server_name FROM sys.availability_replicas AS r JOIN sys.availability_databases_cluster AS c ON c.group_id = r.group_id
-		WHERE c.database_name = ? AND r.availability_mode <> 4`, db))
+	hosts, err := e.atRedirected(
+		ctx,
+		call,
+		to,
+		"master",
+		fill(
+			`SELECT r.replica_server_name FROM sys.availability_replicas AS r JOIN sys.availability_databases_cluster AS c ON c.group_id = r.group_id
+		WHERE c.database_name = ? AND r.availability_mode <> 4`,
+			db,
+		),
+	)
 	if err != nil {
 		return raise(21892, 1, to, numberOf(err), err.Error())
 	}
-	subscribers, err := s.Query(ctx, `SELECT DISTINCT a.subscriber_name FROM dbo.MSdistribution_agents AS a JOIN sys.servers AS v ON v.server_id = a.publisher_id WHERE v.name = @p1 AND a.publisher_db = @p2`, publisher, db)
+	subscribers, err := s.Query(
+		ctx,
+		`SELECT DISTINCT a.subscriber_name FROM dbo.MSdistribution_agents AS a JOIN sys.servers AS v ON v.server_id = a.publisher_id WHERE v.name = @p1 AND a.publisher_db = @p2`,
+		publisher,
+		db,
+	)
 	if err != nil {
 		return err
 	}
 	for i := range hosts {
 		host := hosts.str(i, "replica_server_name")
-		r, err := s.Query(ctx, "SELECT name FROM msdb.dbo.MSdistpublishers WHERE name = @p1 AND distribution_db = DB_NAME()", host)
+		r, err := s.Query(
+			ctx,
+			"SELECT name FROM msdb.dbo.MSdistpublishers WHERE name = @p1 AND distribution_db = DB_NAME()",
+			host,
+		)
 		if err != nil {
 			return err
 		}

@@ -13,15 +13,24 @@ import (
 
 func (e *Extension) installRestart(r *engine.Registry) {
 	e.procedure(r, "sp_replrestart", owners, []engine.Parameter{}, e.restart)
-	e.procedure(r, "sp_vupgrade_replication", sysadmins, []engine.Parameter{{Name: "@login", Type: sqltype.Sysname}, {Name: "@password", Type: sqltype.Sysname},
-		{Name: "@ver_old", Type: sqltype.IntType}, {Name: "@force_remove", Type: sqltype.BitType}, {Name: "@security_mode", Type: sqltype.BitType}}, e.upgrade)
+	e.procedure(
+		r,
+		"sp_vupgrade_replication",
+		sysadmins,
+		[]engine.Parameter{{Name: "@login", Type: sqltype.Sysname}, {Name: "@password", Type: sqltype.Sysname},
+			{
+				Name: "@ver_old",
+				Type: sqltype.IntType,
+			}, {Name: "@force_remove", Type: sqltype.BitType}, {Name: "@security_mode", Type: sqltype.BitType}},
+		e.upgrade,
+	)
 }
 
 // maxForks bounds how far the log of a restored database is moved on: as many virtual log files.
 const maxForks = 1000
 
-// restart makes the log of a publication database that was restored go on behind what its distributor has of the log that it
-// had before: the log reader begins with the next change, and what the backup lacked is not taken back
+// restart makes the log of a publication database that was restored go on behind what its distributor has of the log
+// that it had before: the log reader begins with the next change, and what the backup lacked is not taken back
 // (docs/relational-databases/system-stored-procedures/sp-replrestart-transact-sql.md, Remarks).
 func (e *Extension) restart(ctx context.Context, call *engine.ProcCall) error {
 	p, err := e.publisher(ctx, call)
@@ -35,8 +44,15 @@ func (e *Extension) restart(ctx context.Context, call *engine.ProcCall) error {
 	defer e.endSession(call.Session)
 	const database = `(SELECT d.id FROM dbo.MSpublisher_databases AS d JOIN sys.servers AS v ON v.server_id = d.publisher_id WHERE v.name = ? AND d.publisher_db = ?)`
 	// Snapshots and the begin of subscriptions have numbers in the log as well.
-	r, err := e.inDistributionOf(ctx, call.Session, p, "DECLARE @database int = "+database+`; SELECT MAX(n.xact_seqno) AS last FROM (SELECT MAX(xact_seqno) AS xact_seqno FROM dbo.MSrepl_transactions
-		WHERE publisher_database_id = @database UNION ALL SELECT MAX(subscription_seqno) FROM dbo.MSsubscriptions WHERE publisher_database_id = @database) AS n`, p.server, p.db.Name())
+	r, err := e.inDistributionOf(
+		ctx,
+		call.Session,
+		p,
+		"DECLARE @database int = "+database+`; SELECT MAX(n.xact_seqno) AS last FROM (SELECT MAX(xact_seqno) AS xact_seqno FROM dbo.MSrepl_transactions
+		WHERE publisher_database_id = @database UNION ALL SELECT MAX(subscription_seqno) FROM dbo.MSsubscriptions WHERE publisher_database_id = @database) AS n`,
+		p.server,
+		p.db.Name(),
+	)
 	if err != nil {
 		return err
 	}

@@ -15,9 +15,9 @@ import (
 )
 
 // ALTER TABLE of a published table goes to the subscribers in the order of commits
-// (docs/relational-databases/replication/publish/make-schema-changes-on-publication-databases.md): a mark in the log, where
-// the table changed, carries the statement for each article. What an article was before is kept, for the log reader may
-// have older transactions still to read.
+// (docs/relational-databases/replication/publish/make-schema-changes-on-publication-databases.md): a mark in the log,
+// where the table changed, carries the statement for each article. What an article was before is kept, for the log
+// reader may have older transactions still to read.
 
 // schemaMark is the kind of log records that carry a schema change; the payload is a schemaChange as JSON.
 const schemaMark = "schemachange"
@@ -49,10 +49,19 @@ type alteration struct {
 type columnPublication struct{}
 
 // alterPublished carries out ALTER TABLE of a published table: all of it, or nothing.
-func (e *Extension) alterPublished(ctx context.Context, s *engine.Session, statement engine.TableAlteration, alter func() error) error {
+func (e *Extension) alterPublished(
+	ctx context.Context,
+	s *engine.Session,
+	statement engine.TableAlteration,
+	alter func() error,
+) error {
 	c := &alteration{e: e, s: s, TableAlteration: statement}
 	var published bool
-	if err := s.AsSystem(func() (err error) { published, err = exists(ctx, s, c.table("sysarticles")); return err }); err != nil {
+	if err := s.AsSystem(func() (err error) {
+		published,
+			err = exists(ctx, s, c.table("sysarticles"))
+		return err
+	}); err != nil {
 		return err
 	}
 	if !published {
@@ -85,7 +94,8 @@ func (c *alteration) before(ctx context.Context) error {
 	only, _ := ctx.Value(columnPublication{}).(string)
 	c.replicates = map[int64]bool{}
 	for i := range r.Len() {
-		c.replicates[r.Int(i, "pubid")] = only == "" && r.Int(i, "replicate_ddl") == 1 || strings.EqualFold(only, "all") || only != "" && strings.EqualFold(only, r.String(i, "name"))
+		c.replicates[r.Int(i, "pubid")] = only == "" && r.Int(i, "replicate_ddl") == 1 || strings.EqualFold(only, "all") ||
+			only != "" && strings.EqualFold(only, r.String(i, "name"))
 	}
 	c.articles, err = c.e.articles(ctx, c.s, c.Database, "a.objid = @p1", int64(c.Table.ID))
 	return err
@@ -139,7 +149,8 @@ func (c *alteration) compare() {
 		o := c.Table.Table.ColumnByID(n.ID)
 		if o == nil {
 			c.added = append(c.added, n)
-		} else if o.Type != n.Type || o.Nullable != n.Nullable || o.Collation != n.Collation || o.UserType != n.UserType || o.RowGUID != n.RowGUID {
+		} else if o.Type != n.Type || o.Nullable != n.Nullable || o.Collation != n.Collation || o.UserType != n.UserType ||
+			o.RowGUID != n.RowGUID {
 			c.altered = append(c.altered, n)
 		}
 	}
@@ -193,7 +204,9 @@ func (c *alteration) refuseFor(ctx context.Context, a *article) error {
 		}
 	}
 	for _, column := range c.altered {
-		if before := c.Table.Table.ColumnByID(column.ID); column.Type.Kind == sqltype.XML && before.Type.Kind != sqltype.XML && a.publishes(column.ID) {
+		if before := c.Table.Table.ColumnByID(column.ID); column.Type.Kind == sqltype.XML &&
+			before.Type.Kind != sqltype.XML &&
+			a.publishes(column.ID) {
 			return raise(4928, 1, column.Name, "REPLICATED")
 		}
 	}
@@ -208,7 +221,8 @@ func (c *alteration) checkFilter(ctx context.Context, a *article) error {
 	if a.filter == "" || len(c.dropped)+len(c.altered) == 0 {
 		return nil
 	}
-	if _, err := c.s.Query(ctx, "SELECT TOP (0) 1 AS n FROM "+bracket(c.Database.Name())+"."+twoPart(a.schema, a.table.Name)+" WHERE ("+a.filter+")"); err != nil {
+	if _, err := c.s.Query(ctx, "SELECT TOP (0) 1 AS n FROM "+bracket(c.Database.Name())+"."+twoPart(a.schema,
+		a.table.Name)+" WHERE ("+a.filter+")"); err != nil {
 		return raise(14090, 1, a.name)
 	}
 	return nil
@@ -237,7 +251,8 @@ func (c *alteration) published(a *article, columns []*metadata.Column) int {
 
 // concerns tells whether the article's subscribers run the statement.
 func (c *alteration) concerns(a *article) bool {
-	return c.replicates[a.publication] && c.published(a, c.dropped) == len(c.dropped) && (len(c.altered) == 0 || c.published(a, c.altered) > 0)
+	return c.replicates[a.publication] && c.published(a, c.dropped) == len(c.dropped) &&
+		(len(c.altered) == 0 || c.published(a, c.altered) > 0)
 }
 
 // keep keeps what the article was, and changes its columns.
@@ -248,15 +263,25 @@ func (c *alteration) keep(ctx context.Context, a *article) (schemaChange, error)
 		if err != nil {
 			return change, err
 		}
-		r, err := c.s.Query(ctx, "INSERT INTO "+c.table("MSreplarticleversions")+" (artid, xact_seqno, definition) VALUES (@p1, @p2, @p3); SELECT MAX(id) AS id FROM "+c.table("MSreplarticleversions"),
-			a.id, c.position[:], string(old))
+		r, err := c.s.Query(
+			ctx,
+			"INSERT INTO "+c.table(
+				"MSreplarticleversions",
+			)+" (artid, xact_seqno, definition) VALUES (@p1, @p2, @p3); SELECT MAX(id) AS id FROM "+c.table(
+				"MSreplarticleversions",
+			),
+			a.id,
+			c.position[:],
+			string(old),
+		)
 		if err != nil {
 			return change, err
 		}
 		change.Version = r.Int(0, "id")
 	}
 	for _, column := range c.dropped {
-		if err := c.s.Exec(ctx, "DELETE FROM "+c.table("sysarticlecolumns")+" WHERE artid = @p1 AND colid = @p2", a.id, int64(column.ID)); err != nil {
+		if err := c.s.Exec(ctx, "DELETE FROM "+c.table("sysarticlecolumns")+" WHERE artid = @p1 AND colid = @p2", a.id,
+			int64(column.ID)); err != nil {
 			return change, err
 		}
 	}
@@ -264,7 +289,8 @@ func (c *alteration) keep(ctx context.Context, a *article) (schemaChange, error)
 		if !c.replicates[a.publication] || column.Computed != "" {
 			continue
 		}
-		if err := c.s.Exec(ctx, "INSERT INTO "+c.table("sysarticlecolumns")+" VALUES (@p1, @p2, 0, @p3, @p4)", a.id, int64(column.ID),
+		if err := c.s.Exec(ctx, "INSERT INTO "+c.table("sysarticlecolumns")+" VALUES (@p1, @p2, 0, @p3, @p4)", a.id,
+			int64(column.ID),
 			column.Type.Kind == sqltype.XML, column.Type.Length == sqltype.MaxLength); err != nil {
 			return change, err
 		}
@@ -274,7 +300,11 @@ func (c *alteration) keep(ctx context.Context, a *article) (schemaChange, error)
 
 // remakeView gives the view that sp_articleview made of the article its new columns.
 func (c *alteration) remakeView(ctx context.Context, a *article) error {
-	r, err := c.s.Query(ctx, "SELECT sync_objid FROM "+c.table("sysarticles")+" WHERE artid = @p1 AND sync_objid <> objid", a.id)
+	r, err := c.s.Query(
+		ctx,
+		"SELECT sync_objid FROM "+c.table("sysarticles")+" WHERE artid = @p1 AND sync_objid <> objid",
+		a.id,
+	)
 	if err != nil || r.Len() == 0 || len(c.added)+len(c.dropped) == 0 {
 		return err
 	}

@@ -12,8 +12,8 @@ import (
 	"geosql.dev/standin/sqltype"
 )
 
-// Bits of schema_option that replicate or convert what this server's snapshots do not. They are refused where a table has
-// something that they are about (docs/relational-databases/system-stored-procedures/sp-addarticle-transact-sql.md,
+// Bits of schema_option that replicate or convert what this server's snapshots do not. They are refused where a table
+// has something that they are about (docs/relational-databases/system-stored-procedures/sp-addarticle-transact-sql.md,
 // @schema_option).
 const (
 	optionTriggers    = 0x100
@@ -25,7 +25,13 @@ const (
 )
 
 // refuseSchemaOptions refuses options that a table's subscribers would see nothing of.
-func refuseSchemaOptions(ctx context.Context, s *engine.Session, db *engine.Database, table *metadata.Object, options uint64) error {
+func refuseSchemaOptions(
+	ctx context.Context,
+	s *engine.Session,
+	db *engine.Database,
+	table *metadata.Object,
+	options uint64,
+) error {
 	for _, c := range table.Table.Columns {
 		var option uint64
 		switch k := c.Type.Kind; {
@@ -65,7 +71,13 @@ func (a *article) extendedProperties(ctx context.Context, s *engine.Session, db 
 	if a.options&optionExtended == 0 {
 		return "", nil
 	}
-	r, err := s.Query(ctx, "SELECT name, minor_id, CAST(value AS nvarchar(4000)) AS value FROM "+bracket(db.Name())+".sys.extended_properties WHERE class = 1 AND major_id = @p1 ORDER BY minor_id, name", int64(a.table.ID))
+	r, err := s.Query(
+		ctx,
+		"SELECT name, minor_id, CAST(value AS nvarchar(4000)) AS value FROM "+bracket(
+			db.Name(),
+		)+".sys.extended_properties WHERE class = 1 AND major_id = @p1 ORDER BY minor_id, name",
+		int64(a.table.ID),
+	)
 	if err != nil {
 		return "", err
 	}
@@ -84,9 +96,23 @@ func (a *article) extendedProperties(ctx context.Context, s *engine.Session, db 
 		if r.Value(i, "value") != nil {
 			value = lit(r.String(i, "value"))
 		}
-		fmt.Fprintf(&b, "IF NOT EXISTS (SELECT 1 FROM sys.extended_properties WHERE class = 1 AND major_id = OBJECT_ID(%s) AND minor_id = %s AND name = %s)\n"+
-			"\tEXEC sp_addextendedproperty @name = %s, @value = %s, @level0type = N'SCHEMA', @level0name = %s, @level1type = N'TABLE', @level1name = %s%s\nGO\n",
-			lit(a.destination()), minor, lit(r.String(i, "name")), lit(r.String(i, "name")), value, lit(a.destOwner), lit(a.destTable), column)
+		fmt.Fprintf(
+			&b,
+			"IF NOT EXISTS (SELECT 1 FROM sys.extended_properties WHERE class = 1 AND major_id = OBJECT_ID(%s) AND minor_id "+
+				"= %s AND name = %s)\n"+
+				"\tEXEC sp_addextendedproperty @name = %s, @value = %s, @level0type = N'SCHEMA', @level0name = %s, @level1type "+
+				"= N'TABLE', @level1name = %s%s\nGO\n",
+			lit(
+				a.destination(),
+			),
+			minor,
+			lit(r.String(i, "name")),
+			lit(r.String(i, "name")),
+			value,
+			lit(a.destOwner),
+			lit(a.destTable),
+			column,
+		)
 	}
 	return b.String(), nil
 }

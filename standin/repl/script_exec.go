@@ -16,8 +16,8 @@ import (
 // scriptMark is the kind of log records that carry a posted script; the payload is a postedScript as JSON.
 const scriptMark = "scriptexec"
 
-// postedScript is a script for all subscribers of a publication, in its place among the transactions. It goes the way of one of
-// the publication's articles.
+// postedScript is a script for all subscribers of a publication, in its place among the transactions. It goes the way
+// of one of the publication's articles.
 type postedScript struct {
 	Article int64  `json:"article"`
 	Script  string `json:"script"`
@@ -26,8 +26,18 @@ type postedScript struct {
 }
 
 func (e *Extension) installScripts(r *engine.Registry) {
-	e.procedure(r, "sp_addscriptexec", owners, []engine.Parameter{{Name: "@publication", Type: sqltype.Sysname, Required: true}, {Name: "@scriptfile", Type: sqltype.NVarCharOf(4000), Required: true},
-		{Name: "@skiperror", Type: sqltype.BitType}, {Name: "@publisher", Type: sqltype.Sysname}}, e.postScript)
+	e.procedure(
+		r,
+		"sp_addscriptexec",
+		owners,
+		[]engine.Parameter{
+			{Name: "@publication", Type: sqltype.Sysname, Required: true},
+			{Name: "@scriptfile", Type: sqltype.NVarCharOf(4000), Required: true},
+			{Name: "@skiperror", Type: sqltype.BitType},
+			{Name: "@publisher", Type: sqltype.Sysname},
+		},
+		e.postScript,
+	)
 }
 
 // postScript reads a file at the publisher and posts it to all subscribers
@@ -47,7 +57,11 @@ func (e *Extension) postScript(ctx context.Context, call *engine.ProcCall) error
 	if err != nil {
 		return err
 	}
-	r, err := call.Session.Query(ctx, "SELECT MIN(artid) AS artid FROM dbo.sysarticles WHERE pubid = @p1 AND type & 1 = 1", pub.id)
+	r, err := call.Session.Query(
+		ctx,
+		"SELECT MIN(artid) AS artid FROM dbo.sysarticles WHERE pubid = @p1 AND type & 1 = 1",
+		pub.id,
+	)
 	if err != nil {
 		return err
 	}
@@ -75,13 +89,24 @@ func (l *logArticles) scriptCommand(t *storage.Transaction, m storage.Mark) ([]r
 	if c.Skip {
 		skip = appendText(nil, "skip")
 	}
-	return []replicated{{seqno: t.Commit, begin: t.Begin, time: t.Time, kind: commandPosted, article: c.Article, publication: publication, command: encodeCommand(c.Script, skip)}}, nil
+	return []replicated{
+		{
+			seqno:       t.Commit,
+			begin:       t.Begin,
+			time:        t.Time,
+			kind:        commandPosted,
+			article:     c.Article,
+			publication: publication,
+			command:     encodeCommand(c.Script, skip),
+		},
+	}, nil
 }
 
 // errEnded is that of a script within which the subscriber's transaction ended, with other changes in it.
 var errEnded = errors.New("a posted script ended the transaction that it was posted in: post it in one of its own")
 
-// runPosted runs a posted script within the subscriber's transaction. Errors that are passed over are told in the history.
+// runPosted runs a posted script within the subscriber's transaction. Errors that are passed over are told in the
+// history.
 func (w *writer) runPosted(ctx context.Context, script string, skip bool) error {
 	for _, text := range batches(script) {
 		err := w.to.exec(ctx, text)
@@ -91,17 +116,23 @@ func (w *writer) runPosted(ctx context.Context, script string, skip bool) error 
 		if !skip || numberOf(err) == 0 {
 			return fmt.Errorf("run the posted script of transaction 0x%x: %w", w.last, err)
 		}
-		w.skipped = append(w.skipped, skipped{number: numberOf(err), message: err.Error(), failedCommand: failedCommand{w.last, w.nth}})
+		w.skipped = append(
+			w.skipped,
+			skipped{number: numberOf(err), message: err.Error(), failedCommand: failedCommand{w.last, w.nth}},
+		)
 	}
 	return w.afterPosted(ctx)
 }
 
-// afterPosted makes the session what it was before a script, which sqlcmd would have given one of its own: a transaction that it
-// leaves open is rolled back, and so is all that came before an error that ends transactions. Where the script stands alone in the
-// subscriber's transaction nothing else is lost with that, and a new one gets the position; otherwise the agent fails, and
-// everything comes again.
+// afterPosted makes the session what it was before a script, which sqlcmd would have given one of its own: a
+// transaction that it leaves open is rolled back, and so is all that came before an error that ends transactions. Where
+// the script stands alone in the subscriber's transaction nothing else is lost with that, and a new one gets the
+// position; otherwise the agent fails, and everything comes again.
 func (w *writer) afterPosted(ctx context.Context) error {
-	state, err := w.to.query(ctx, "USE "+bracket(w.d.args.str("-SubscriberDB"))+"; SELECT CAST(@@TRANCOUNT AS bigint) AS open_transactions")
+	state, err := w.to.query(
+		ctx,
+		"USE "+bracket(w.d.args.str("-SubscriberDB"))+"; SELECT CAST(@@TRANCOUNT AS bigint) AS open_transactions",
+	)
 	if err != nil {
 		return err
 	}

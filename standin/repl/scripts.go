@@ -28,7 +28,12 @@ func typeName(c *metadata.Column) string {
 	return c.Type.String()
 }
 
-func (e *Extension) scripts(ctx context.Context, s *engine.Session, db *engine.Database, a *article) (tableScripts, error) {
+func (e *Extension) scripts(
+	ctx context.Context,
+	s *engine.Session,
+	db *engine.Database,
+	a *article,
+) (tableScripts, error) {
 	var out tableScripts
 	if a.isModule() {
 		text, err := a.definition()
@@ -73,7 +78,12 @@ func (e *Extension) scripts(ctx context.Context, s *engine.Session, db *engine.D
 	return out, nil
 }
 
-func (e *Extension) createTable(ctx context.Context, s *engine.Session, db *engine.Database, a *article) (string, error) {
+func (e *Extension) createTable(
+	ctx context.Context,
+	s *engine.Session,
+	db *engine.Database,
+	a *article,
+) (string, error) {
 	constraints, err := s.Constraints(ctx, db, a.table)
 	if err != nil {
 		return "", err
@@ -126,8 +136,8 @@ func (e *Extension) createTable(ctx context.Context, s *engine.Session, db *engi
 	return text, nil
 }
 
-// made are the columns of the subscriber's table in their order: those that are published and, where all are, those that
-// are computed of them.
+// made are the columns of the subscriber's table in their order: those that are published and, where all are, those
+// that are computed of them.
 func (a *article) made() []*metadata.Column {
 	made := append(slices.Clone(a.columns), a.versions...)
 	var computed []*metadata.Column
@@ -195,7 +205,13 @@ func (a *article) index(i *metadata.Index) string {
 		if a.options&optionUnique == 0 {
 			return ""
 		}
-		return "ALTER TABLE " + a.destination() + " ADD CONSTRAINT " + bracket(i.Name) + " UNIQUE " + clustered(i) + " (" + a.keyColumns(i) + ")"
+		return "ALTER TABLE " + a.destination() + " ADD CONSTRAINT " + bracket(
+			i.Name,
+		) + " UNIQUE " + clustered(
+			i,
+		) + " (" + a.keyColumns(
+			i,
+		) + ")"
 	}
 	if i.Clustered && a.options&optionClustered == 0 || !i.Clustered && a.options&optionNonclustered == 0 {
 		return ""
@@ -204,7 +220,13 @@ func (a *article) index(i *metadata.Index) string {
 	if i.Unique {
 		unique = "UNIQUE "
 	}
-	text := "CREATE " + unique + clustered(i) + " INDEX " + bracket(i.Name) + " ON " + a.destination() + " (" + a.keyColumns(i) + ")"
+	text := "CREATE " + unique + clustered(
+		i,
+	) + " INDEX " + bracket(
+		i.Name,
+	) + " ON " + a.destination() + " (" + a.keyColumns(
+		i,
+	) + ")"
 	var included []string
 	for _, id := range i.Included {
 		if published[id] {

@@ -20,15 +20,51 @@ import (
 
 func (e *Extension) installSnapshot(r *engine.Registry) {
 	e.procedure(r, "sp_MSget_snapshot", owners, []engine.Parameter{text("@publication"), text("@articles")}, e.getSnapshot)
-	e.procedure(r, "sp_MSget_snapshot_agent", distributionOwners, []engine.Parameter{text("@publisher"), text("@publisher_db"), text("@publication")}, e.snapshotAgentState)
-	e.change(r, "sp_MSadd_snapshot", distributionOwners, []engine.Parameter{text("@publisher"), text("@publisher_db"), text("@publication"), binary1("@xact_seqno"), text("@commands")}, e.addSnapshot)
-	e.procedure(r, "sp_MSskip_to_snapshot", agentLogins, []engine.Parameter{number("@agent_id"), number("@article_id")}, e.skipToSnapshot)
+	e.procedure(
+		r,
+		"sp_MSget_snapshot_agent",
+		distributionOwners,
+		[]engine.Parameter{text("@publisher"), text("@publisher_db"), text("@publication")},
+		e.snapshotAgentState,
+	)
+	e.change(
+		r,
+		"sp_MSadd_snapshot",
+		distributionOwners,
+		[]engine.Parameter{
+			text("@publisher"),
+			text("@publisher_db"),
+			text("@publication"),
+			binary1("@xact_seqno"),
+			text("@commands"),
+		},
+		e.addSnapshot,
+	)
+	e.procedure(
+		r,
+		"sp_MSskip_to_snapshot",
+		agentLogins,
+		[]engine.Parameter{number("@agent_id"), number("@article_id")},
+		e.skipToSnapshot,
+	)
 	e.procedure(r, "sp_MSget_snapshot_order", agentLogins, []engine.Parameter{number("@agent_id")}, e.snapshotOrder)
-	e.procedure(r, "sp_MSset_snapshot_done", owners, []engine.Parameter{text("@publication"), text("@articles")}, e.snapshotDone)
-	e.procedure(r, "sp_MSreplraiserror", anyone, []engine.Parameter{number("@errorid"), text("@param1"), text("@param2")}, func(_ context.Context, call *engine.ProcCall) error {
-		kind, table := call.String("@param1"), call.String("@param2")
-		return raise(int32(call.Int("@errorid")), 1, kind, table, "(see the command)")
-	})
+	e.procedure(
+		r,
+		"sp_MSset_snapshot_done",
+		owners,
+		[]engine.Parameter{text("@publication"), text("@articles")},
+		e.snapshotDone,
+	)
+	e.procedure(
+		r,
+		"sp_MSreplraiserror",
+		anyone,
+		[]engine.Parameter{number("@errorid"), text("@param1"), text("@param2")},
+		func(_ context.Context, call *engine.ProcCall) error {
+			kind, table := call.String("@param1"), call.String("@param2")
+			return raise(int32(call.Int("@errorid")), 1, kind, table, "(see the command)")
+		},
+	)
 }
 
 // Parts of a snapshot, as sp_MSget_snapshot streams them.
@@ -69,7 +105,8 @@ func (e *Extension) getSnapshot(ctx context.Context, call *engine.ProcCall) erro
 	}
 	defer reader.Release()
 	w := call.Writer
-	if err := w.Columns(columns("part", sqltype.IntType, "article_id", sqltype.IntType, "data", sqltype.VarBinaryMax)); err != nil {
+	if err := w.Columns(columns("part", sqltype.IntType, "article_id", sqltype.IntType, "data",
+		sqltype.VarBinaryMax)); err != nil {
 		return err
 	}
 	rows := int64(1)
@@ -90,7 +127,8 @@ func (e *Extension) getSnapshot(ctx context.Context, call *engine.ProcCall) erro
 		if a.isModule() {
 			continue
 		}
-		if err := streamRows(ctx, reader, a, newFilter(s, a), func(block []byte) error { return emit(partData, a.id, block) }); err != nil {
+		if err := streamRows(ctx, reader, a, newFilter(s, a),
+			func(block []byte) error { return emit(partData, a.id, block) }); err != nil {
 			return err
 		}
 		if err := emit(partIndexes, a.id, []byte(scripts[a.id].indexes)); err != nil {
@@ -100,8 +138,8 @@ func (e *Extension) getSnapshot(ctx context.Context, call *engine.ProcCall) erro
 	return w.Done(tds.Rows(rows))
 }
 
-// snapshotReader reads a database as it is at one position. same runs while nothing can commit: what it reads is of that
-// position, too.
+// snapshotReader reads a database as it is at one position. same runs while nothing can commit: what it reads is of
+// that position, too.
 func snapshotReader(ctx context.Context, db *engine.Database, same func() error) (*storage.Reader, storage.LSN, error) {
 	tx, err := db.Storage().Begin(ctx)
 	if err != nil {
@@ -132,7 +170,13 @@ func snapshotReader(ctx context.Context, db *engine.Database, same func() error)
 }
 
 // streamRows gives a table's rows in blocks.
-func streamRows(ctx context.Context, reader *storage.Reader, a *article, filter *rowFilter, emit func([]byte) error) error {
+func streamRows(
+	ctx context.Context,
+	reader *storage.Reader,
+	a *article,
+	filter *rowFilter,
+	emit func([]byte) error,
+) error {
 	leave, err := reader.Use(ctx)
 	if err != nil {
 		return err
@@ -153,27 +197,31 @@ func streamRows(ctx context.Context, reader *storage.Reader, a *article, filter 
 	for _, c := range a.columns {
 		block = appendText(block, c.Name)
 	}
-	err = sqlitex.ExecuteTransient(reader.Conn(), "SELECT "+strings.Join(names, ",")+` FROM "`+a.table.StorageName()+`"`, &sqlitex.ExecOptions{
-		ResultFunc: func(stmt *sqlite.Stmt) error {
-			for i := range row {
-				row[i] = storage.ColumnValue(stmt, i)
-			}
-			if ok, err := filter.passes(ctx, at, row); err != nil || !ok {
-				return err
-			}
-			for _, c := range a.columns {
-				var err error
-				if block, err = appendValue(block, c.Type, row[at[c.StorageName()]]); err != nil {
-					return fmt.Errorf("article %s, column %s: %w", a.name, c.Name, err)
+	err = sqlitex.ExecuteTransient(
+		reader.Conn(),
+		"SELECT "+strings.Join(names, ",")+` FROM "`+a.table.StorageName()+`"`,
+		&sqlitex.ExecOptions{
+			ResultFunc: func(stmt *sqlite.Stmt) error {
+				for i := range row {
+					row[i] = storage.ColumnValue(stmt, i)
 				}
-			}
-			if len(block) < dataBlock {
-				return nil
-			}
-			err := emit(block)
-			block = nil
-			return err
-		}})
+				if ok, err := filter.passes(ctx, at, row); err != nil || !ok {
+					return err
+				}
+				for _, c := range a.columns {
+					var err error
+					if block, err = appendValue(block, c.Type, row[at[c.StorageName()]]); err != nil {
+						return fmt.Errorf("article %s, column %s: %w", a.name, c.Name, err)
+					}
+				}
+				if len(block) < dataBlock {
+					return nil
+				}
+				err := emit(block)
+				block = nil
+				return err
+			}},
+	)
 	if err == nil && len(block) > 0 {
 		err = emit(block)
 	}
@@ -186,7 +234,8 @@ func (e *Extension) snapshotDone(ctx context.Context, call *engine.ProcCall) err
 	if err != nil {
 		return err
 	}
-	if err := s.Exec(ctx, `UPDATE dbo.syssubscriptions SET status = 2 WHERE status = 1 AND CHARINDEX(N',' + CAST(artid AS nvarchar(11)) + N',', @p1) > 0`, ","+call.String("@articles")+","); err != nil {
+	if err := s.Exec(ctx,
+		`UPDATE dbo.syssubscriptions SET status = 2 WHERE status = 1 AND CHARINDEX(N',' + CAST(artid AS nvarchar(11)) + N',', @p1) > 0`, ","+call.String("@articles")+","); err != nil {
 		return err
 	}
 	if !pub.immediateSync {
@@ -203,7 +252,14 @@ func (e *Extension) snapshotAgentState(ctx context.Context, call *engine.ProcCal
 	if err != nil {
 		return err
 	}
-	r, err := s.Query(ctx, "SELECT id, profile_id, publisher_security_mode, publisher_login, publisher_password FROM dbo.MSsnapshot_agents WHERE publisher_id = @p1 AND publisher_db = @p2 AND publication = @p3", p.publisher, db, name)
+	r, err := s.Query(
+		ctx,
+		"SELECT id, profile_id, publisher_security_mode, publisher_login, publisher_password FROM dbo.MSsnapshot_agents "+
+			"WHERE publisher_id = @p1 AND publisher_db = @p2 AND publication = @p3",
+		p.publisher,
+		db,
+		name,
+	)
 	if err != nil {
 		return err
 	}
@@ -217,24 +273,43 @@ func (e *Extension) snapshotAgentState(ctx context.Context, call *engine.ProcCal
 	if p.immediateSync {
 		where = "1 = 1"
 	}
-	return call.Exec(ctx, `SELECT CAST(@p1 AS int) AS agent_id, CAST(@p2 AS int) AS profile_id, CAST(@p7 AS int) AS publisher_security_mode, CAST(@p3 AS sysname) AS publisher_login, CAST(@p4 AS nvarchar(524)) AS publisher_password,
+	return call.Exec(
+		ctx,
+		`SELECT CAST(@p1 AS int) AS agent_id, CAST(@p2 AS int) AS profile_id, CAST(@p7 AS int) AS publisher_security_mode, CAST(@p3 AS sysname) AS publisher_login, CAST(@p4 AS nvarchar(524)) AS publisher_password,
 		CAST(@p5 AS int) AS publisher_database_id, a.article_id, a.article, a.destination_object FROM dbo.MSarticles AS a
 		WHERE a.publication_id = @p6 AND a.article_id IN (SELECT m.article_id FROM dbo.MSsubscriptions AS m WHERE m.publication_id = @p6 AND `+where+`)
 		UNION ALL SELECT CAST(@p1 AS int), CAST(@p2 AS int), CAST(@p7 AS int), CAST(@p3 AS sysname), CAST(@p4 AS nvarchar(524)), CAST(@p5 AS int), NULL, NULL, NULL`,
-		r.Int(0, "id"), r.Int(0, "profile_id"), r.Value(0, "publisher_login"), r.Value(0, "publisher_password"), p.database, p.id, r.Value(0, "publisher_security_mode"))
+		r.Int(
+			0,
+			"id",
+		),
+		r.Int(0, "profile_id"),
+		r.Value(0, "publisher_login"),
+		r.Value(0, "publisher_password"),
+		p.database,
+		p.id,
+		r.Value(0, "publisher_security_mode"),
+	)
 }
 
 // addSnapshot stores a finished snapshot's commands and makes the subscriptions that waited for it active, at once.
 // @commands has a line "article type command" for each file.
 func (e *Extension) addSnapshot(ctx context.Context, call *engine.ProcCall) error {
 	s := call.Session
-	p, err := distributedPublication(ctx, s, call.String("@publisher"), call.String("@publisher_db"), call.String("@publication"))
+	p, err := distributedPublication(
+		ctx,
+		s,
+		call.String("@publisher"),
+		call.String("@publisher_db"),
+		call.String("@publication"),
+	)
 	if err != nil {
 		return err
 	}
 	// Publications of one database may have a snapshot of the same commit in the same second.
 	seqno := append(call.Bytes("@xact_seqno"), byte(p.id))
-	if err := s.Exec(ctx, "INSERT INTO dbo.MSrepl_transactions VALUES (@p1, @p2, @p2, GETDATE())", p.database, seqno); err != nil {
+	if err := s.Exec(ctx, "INSERT INTO dbo.MSrepl_transactions VALUES (@p1, @p2, @p2, GETDATE())", p.database,
+		seqno); err != nil {
 		return err
 	}
 	commands := insertCommands(p.database)
@@ -272,12 +347,22 @@ func (e *Extension) addSnapshot(ctx context.Context, call *engine.ProcCall) erro
 // asks when the subscriber does not have the article's snapshot. Changes before the number are in the snapshot.
 func (e *Extension) skipToSnapshot(ctx context.Context, call *engine.ProcCall) error {
 	s, agent, article := call.Session, call.Int("@agent_id"), call.Int("@article_id")
-	err := s.Exec(ctx, `UPDATE dbo.MSsubscriptions SET subscription_seqno = (SELECT v.subscription_seqno FROM dbo.MSsubscriptions AS v
+	err := s.Exec(
+		ctx,
+		`UPDATE dbo.MSsubscriptions SET subscription_seqno = (SELECT v.subscription_seqno FROM dbo.MSsubscriptions AS v
 			WHERE v.agent_id = -dbo.MSsubscriptions.publication_id AND v.article_id = @p2 AND v.status = 2)
 		WHERE agent_id = @p1 AND article_id = @p2 AND status = 2 AND snapshot_seqno_flag = 1 AND sync_type = 1 AND EXISTS (SELECT 1 FROM dbo.MSsubscriptions AS v
-			WHERE v.agent_id = -dbo.MSsubscriptions.publication_id AND v.article_id = @p2 AND v.status = 2 AND v.subscription_seqno > dbo.MSsubscriptions.subscription_seqno)`, agent, article)
+			WHERE v.agent_id = -dbo.MSsubscriptions.publication_id AND v.article_id = @p2 AND v.status = 2 AND v.subscription_seqno > dbo.MSsubscriptions.subscription_seqno)`,
+		agent,
+		article,
+	)
 	if err != nil {
 		return err
 	}
-	return call.Exec(ctx, "SELECT subscription_seqno FROM dbo.MSsubscriptions WHERE agent_id = @p1 AND article_id = @p2 AND status = 2", agent, article)
+	return call.Exec(
+		ctx,
+		"SELECT subscription_seqno FROM dbo.MSsubscriptions WHERE agent_id = @p1 AND article_id = @p2 AND status = 2",
+		agent,
+		article,
+	)
 }

@@ -60,7 +60,13 @@ func (r *agentRun) snapshot(ctx context.Context) (int, error) {
 		return 0, err
 	}
 	publisher, db, publication := r.args.str("-Publisher"), r.args.str("-PublisherDB"), r.args.str("-Publication")
-	state, err := r.distConn.query(ctx, "EXEC sp_MSget_snapshot_agent @publisher = @p1, @publisher_db = @p2, @publication = @p3", publisher, db, publication)
+	state, err := r.distConn.query(
+		ctx,
+		"EXEC sp_MSget_snapshot_agent @publisher = @p1, @publisher_db = @p2, @publication = @p3",
+		publisher,
+		db,
+		publication,
+	)
 	if err != nil {
 		return 0, err
 	}
@@ -92,7 +98,11 @@ func (r *agentRun) snapshot(ctx context.Context) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	w := &snapshotWriter{folder: local, names: names, manifest: Manifest{Publisher: publisher, PublisherDB: db, Publication: publication}}
+	w := &snapshotWriter{
+		folder:   local,
+		names:    names,
+		manifest: Manifest{Publisher: publisher, PublisherDB: db, Publication: publication},
+	}
 	if err := r.copyScripts(w, places); err != nil {
 		return 0, err
 	}
@@ -108,11 +118,20 @@ func (r *agentRun) snapshot(ctx context.Context) (int, error) {
 	}
 	// The snapshot comes after the commit that it has last, before the next one, and after older ones of the same commit.
 	seqno := binary.BigEndian.AppendUint32(append(append([]byte{}, w.position...), 1), uint32(made.Unix()))
-	if err := r.distConn.exec(ctx, "EXEC sp_MSadd_snapshot @publisher = @p1, @publisher_db = @p2, @publication = @p3, @xact_seqno = @p4, @commands = @p5", publisher, db, publication, seqno, commands.String()); err != nil {
+	if err := r.distConn.exec(ctx,
+		"EXEC sp_MSadd_snapshot @publisher = @p1, @publisher_db = @p2, @publication = @p3, @xact_seqno = @p4, "+
+			"@commands = @p5", publisher, db, publication, seqno, commands.String()); err != nil {
 		return 0, err
 	}
 	r.delivered.transactions, r.delivered.commands = 1, int64(len(w.files))
-	return len(ids), source.exec(ctx, "EXEC sp_MSset_snapshot_done @publication = @p1, @articles = @p2", publication, strings.Join(ids, ","))
+	return len(
+			ids,
+		), source.exec(
+			ctx,
+			"EXEC sp_MSset_snapshot_done @publication = @p1, @articles = @p2",
+			publication,
+			strings.Join(ids, ","),
+		)
 }
 
 // waitingArticles are the articles that wait for a snapshot, with the names of their objects.
@@ -150,7 +169,12 @@ type snapshotWriter struct {
 func (w *snapshotWriter) receive(ctx context.Context, source *conn, publication, articles string) (err error) {
 	defer source.answered()
 	source.asks()
-	rows, err := source.c.QueryContext(ctx, "EXEC sp_MSget_snapshot @publication = @p1, @articles = @p2", publication, articles)
+	rows, err := source.c.QueryContext(
+		ctx,
+		"EXEC sp_MSget_snapshot @publication = @p1, @articles = @p2",
+		publication,
+		articles,
+	)
 	if err != nil {
 		return source.explain(err)
 	}
@@ -238,6 +262,9 @@ func (w *snapshotWriter) close() error {
 		err = e
 	}
 	w.file = nil
-	w.manifest.Files = append(w.manifest.Files, ManifestFile{Name: w.files[len(w.files)-1].name, Bytes: w.size, SHA256: hex.EncodeToString(w.sum.Sum(nil))})
+	w.manifest.Files = append(
+		w.manifest.Files,
+		ManifestFile{Name: w.files[len(w.files)-1].name, Bytes: w.size, SHA256: hex.EncodeToString(w.sum.Sum(nil))},
+	)
 	return err
 }

@@ -32,8 +32,16 @@ type snapshotPlaces struct {
 
 // givenPlaces are those of sp_addpublication: 21157 for compression without an alternate folder.
 func givenPlaces(call *engine.ProcCall) (snapshotPlaces, error) {
-	p := snapshotPlaces{inDefault: !call.Given("@snapshot_in_defaultfolder") || yes(call, "@snapshot_in_defaultfolder"), alt: call.String("@alt_snapshot_folder"),
-		compress: yes(call, "@compress_snapshot"), pre: call.String("@pre_snapshot_script"), post: call.String("@post_snapshot_script")}
+	p := snapshotPlaces{
+		inDefault: !call.Given("@snapshot_in_defaultfolder") || yes(call, "@snapshot_in_defaultfolder"),
+		alt:       call.String("@alt_snapshot_folder"),
+		compress: yes(
+			call,
+			"@compress_snapshot",
+		),
+		pre:  call.String("@pre_snapshot_script"),
+		post: call.String("@post_snapshot_script"),
+	}
 	return p, p.check("sp_addpublication")
 }
 
@@ -47,7 +55,8 @@ func (p snapshotPlaces) check(procedure string) error {
 	return nil
 }
 
-const placesColumns = "snapshot_in_defaultfolder, alt_snapshot_folder, compress_snapshot, pre_snapshot_script, post_snapshot_script"
+const placesColumns = "snapshot_in_defaultfolder, alt_snapshot_folder, compress_snapshot, pre_snapshot_script, " +
+	"post_snapshot_script"
 
 // readPlaces asks the publisher.
 func (r *agentRun) readPlaces(ctx context.Context, source *conn, publication string) (snapshotPlaces, error) {
@@ -58,19 +67,33 @@ func (r *agentRun) readPlaces(ctx context.Context, source *conn, publication str
 	if err != nil {
 		return snapshotPlaces{}, err
 	}
-	return snapshotPlaces{inDefault: found.flag(0, "snapshot_in_defaultfolder"), alt: found.str(0, "alt_snapshot_folder"), compress: found.flag(0, "compress_snapshot"),
-		pre: found.str(0, "pre_snapshot_script"), post: found.str(0, "post_snapshot_script")}, nil
+	return snapshotPlaces{
+		inDefault: found.flag(0, "snapshot_in_defaultfolder"),
+		alt:       found.str(0, "alt_snapshot_folder"),
+		compress:  found.flag(0, "compress_snapshot"),
+		pre:       found.str(0, "pre_snapshot_script"),
+		post:      found.str(0, "post_snapshot_script"),
+	}, nil
 }
 
 // changePlaces is sp_changepublication for where snapshots go: the next one counts, so the one that is there must be
 // given up (20607).
-func (e *Extension) changePlaces(ctx context.Context, call *engine.ProcCall, pub publication, property, value string) error {
+func (e *Extension) changePlaces(
+	ctx context.Context,
+	call *engine.ProcCall,
+	pub publication,
+	property, value string,
+) error {
 	s := call.Session
 	r, err := s.Query(ctx, "SELECT "+placesColumns+" FROM dbo.syspublications WHERE pubid = @p1", pub.id)
 	if err != nil {
 		return err
 	}
-	p := snapshotPlaces{inDefault: r.Int(0, "snapshot_in_defaultfolder") == 1, alt: r.String(0, "alt_snapshot_folder"), compress: r.Int(0, "compress_snapshot") == 1}
+	p := snapshotPlaces{
+		inDefault: r.Int(0, "snapshot_in_defaultfolder") == 1,
+		alt:       r.String(0, "alt_snapshot_folder"),
+		compress:  r.Int(0, "compress_snapshot") == 1,
+	}
 	stored := orNull(value)
 	flag := strings.EqualFold(value, "true")
 	switch property {
@@ -148,11 +171,21 @@ func (e *Extension) localPath(path string) (string, error) {
 	}
 	for share, dir := range e.options.UNCMapping {
 		share = strings.TrimRight(strings.ReplaceAll(share, `\`, "/"), "/")
-		if len(path) >= len(share) && strings.EqualFold(path[:len(share)], share) && (len(path) == len(share) || path[len(share)] == '/') {
+		if len(path) >= len(share) && strings.EqualFold(path[:len(share)], share) &&
+			(len(path) == len(share) || path[len(share)] == '/') {
 			return filepath.Join(dir, filepath.FromSlash(path[len(share):])), nil
 		}
 	}
-	return "", &sqlerr.Error{Number: 20049, Class: 16, State: 1, Message: fmt.Sprintf("The process could not access the folder '%s': the network path is not mapped. Map it with uncmapping in mssql.conf.", path)}
+	return "", &sqlerr.Error{
+		Number: 20049,
+		Class:  16,
+		State:  1,
+		Message: fmt.Sprintf(
+			"The process could not access the folder '%s': the network path is not mapped. Map it with uncmapping in "+
+				"mssql.conf.",
+			path,
+		),
+	}
 }
 
 // copyScripts puts the publication's scripts into the snapshot's folder.
@@ -278,7 +311,17 @@ func (e *Extension) readSnapshotFile(path string) ([]byte, error) {
 		}
 	}
 	if err != nil {
-		return nil, &sqlerr.Error{Number: fileUnreadable, Class: 16, State: 1, Message: fmt.Sprintf("The process could not read file '%s' (here: %s): %v", path, filepath.Clean(local), os.ErrNotExist)}
+		return nil, &sqlerr.Error{
+			Number: fileUnreadable,
+			Class:  16,
+			State:  1,
+			Message: fmt.Sprintf(
+				"The process could not read file '%s' (here: %s): %v",
+				path,
+				filepath.Clean(local),
+				os.ErrNotExist,
+			),
+		}
 	}
 	return content, nil
 }

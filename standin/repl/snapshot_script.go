@@ -15,8 +15,8 @@ import (
 	"golang.org/x/text/transform"
 )
 
-// A publication's scripts run once for each snapshot, before the first and after the last of its articles. They are to be
-// repeatable, the documents say: an agent that is killed within one runs it again
+// A publication's scripts run once for each snapshot, before the first and after the last of its articles. They are to
+// be repeatable, the documents say: an agent that is killed within one runs it again
 // (docs/relational-databases/replication/snapshot-options.md, "Execute scripts before and after snapshot is applied").
 
 // scriptToken marks in MSsnapshotdeliveryprogress that a script was run.
@@ -33,7 +33,12 @@ func (d *delivery) snapshotScript(ctx context.Context, seqno []byte, kind int64)
 	if d.have[token] {
 		return nil
 	}
-	files, err := d.distConn.query(ctx, "EXEC sp_MSget_snapshot_commands @publisher_database_id = @p1, @xact_seqno = @p2, @article_id = 0", d.database, seqno)
+	files, err := d.distConn.query(
+		ctx,
+		"EXEC sp_MSget_snapshot_commands @publisher_database_id = @p1, @xact_seqno = @p2, @article_id = 0",
+		d.database,
+		seqno,
+	)
 	if err != nil {
 		return err
 	}
@@ -64,8 +69,13 @@ func (d *delivery) snapshotScript(ctx context.Context, seqno []byte, kind int64)
 		return nil
 	}
 	session := progressToken(d.args.str("-Publisher"), d.args.str("-PublisherDB"), d.args.str("-Publication"))
-	return d.subscriber.exec(ctx, `IF NOT EXISTS (SELECT 1 FROM dbo.MSsnapshotdeliveryprogress WHERE session_token = @p1 AND progress_token = @p2)
-		INSERT INTO dbo.MSsnapshotdeliveryprogress VALUES (@p1, 0, @p2, GETDATE())`, session, token)
+	return d.subscriber.exec(
+		ctx,
+		`IF NOT EXISTS (SELECT 1 FROM dbo.MSsnapshotdeliveryprogress WHERE session_token = @p1 AND progress_token = @p2)
+		INSERT INTO dbo.MSsnapshotdeliveryprogress VALUES (@p1, 0, @p2, GETDATE())`,
+		session,
+		token,
+	)
 }
 
 // afterSnapshots runs the scripts of the snapshots that are applied with all of their articles.

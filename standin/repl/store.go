@@ -16,13 +16,55 @@ import (
 
 // The distribution database as agents use it.
 func (e *Extension) installCommands(r *engine.Registry) {
-	e.procedure(r, "sp_MSget_last_transaction", distributionOwners, []engine.Parameter{text("@publisher"), text("@publisher_db")}, e.lastTransaction)
-	e.change(r, "sp_MSadd_replcmds27hp", distributionOwners, []engine.Parameter{number("@publisher_database_id"), binary1("@data")}, e.addCommands)
-	e.procedure(r, "sp_MSget_agent_state", agentLogins, []engine.Parameter{text("@publisher"), text("@publisher_db"), text("@publication"), text("@subscriber"), text("@subscriber_db")}, e.agentState)
-	e.procedure(r, "sp_MSget_repl_commands", agentLogins, []engine.Parameter{number("@agent_id"), binary1("@last_xact_seqno"), binary1("@upto"), text("@articles")}, e.getCommands)
-	e.procedure(r, "sp_MSget_snapshot_commands", agentLogins, []engine.Parameter{number("@publisher_database_id"), binary1("@xact_seqno"), number("@article_id")}, e.snapshotCommands)
+	e.procedure(
+		r,
+		"sp_MSget_last_transaction",
+		distributionOwners,
+		[]engine.Parameter{text("@publisher"), text("@publisher_db")},
+		e.lastTransaction,
+	)
+	e.change(
+		r,
+		"sp_MSadd_replcmds27hp",
+		distributionOwners,
+		[]engine.Parameter{number("@publisher_database_id"), binary1("@data")},
+		e.addCommands,
+	)
+	e.procedure(
+		r,
+		"sp_MSget_agent_state",
+		agentLogins,
+		[]engine.Parameter{
+			text("@publisher"),
+			text("@publisher_db"),
+			text("@publication"),
+			text("@subscriber"),
+			text("@subscriber_db"),
+		},
+		e.agentState,
+	)
+	e.procedure(
+		r,
+		"sp_MSget_repl_commands",
+		agentLogins,
+		[]engine.Parameter{number("@agent_id"), binary1("@last_xact_seqno"), binary1("@upto"), text("@articles")},
+		e.getCommands,
+	)
+	e.procedure(
+		r,
+		"sp_MSget_snapshot_commands",
+		agentLogins,
+		[]engine.Parameter{number("@publisher_database_id"), binary1("@xact_seqno"), number("@article_id")},
+		e.snapshotCommands,
+	)
 	e.procedure(r, "sp_browsereplcmds", distributionOwners, nil, e.browseCommands)
-	e.procedure(r, "sp_MSdistribution_cleanup", distributionOwners, []engine.Parameter{number("@min_distretention"), number("@max_distretention")}, e.cleanCommands)
+	e.procedure(
+		r,
+		"sp_MSdistribution_cleanup",
+		distributionOwners,
+		[]engine.Parameter{number("@min_distretention"), number("@max_distretention")},
+		e.cleanCommands,
+	)
 }
 
 // binary1 is a binary parameter (its own name, because this package imports encoding/binary).
@@ -32,11 +74,16 @@ func binary1(name string) engine.Parameter {
 
 // lastTransaction tells the log reader where to go on.
 func (e *Extension) lastTransaction(ctx context.Context, call *engine.ProcCall) error {
-	r, err := call.Session.Query(ctx, `SELECT d.id, (SELECT TOP (1) t.xact_seqno FROM dbo.MSrepl_transactions AS t WHERE t.publisher_database_id = d.id AND DATALENGTH(t.xact_seqno) = 10 ORDER BY t.xact_seqno DESC) AS last,
+	r, err := call.Session.Query(
+		ctx,
+		`SELECT d.id, (SELECT TOP (1) t.xact_seqno FROM dbo.MSrepl_transactions AS t WHERE t.publisher_database_id = d.id AND DATALENGTH(t.xact_seqno) = 10 ORDER BY t.xact_seqno DESC) AS last,
 		a.id AS agent_id, a.name, a.profile_id, a.publisher_security_mode, a.publisher_login, a.publisher_password
 		FROM dbo.MSpublisher_databases AS d JOIN sys.servers AS v ON v.server_id = d.publisher_id
 		JOIN dbo.MSlogreader_agents AS a ON a.publisher_id = d.publisher_id AND a.publisher_db = d.publisher_db
-		WHERE v.name = @p1 AND d.publisher_db = @p2`, call.String("@publisher"), call.String("@publisher_db"))
+		WHERE v.name = @p1 AND d.publisher_db = @p2`,
+		call.String("@publisher"),
+		call.String("@publisher_db"),
+	)
 	if err != nil {
 		return err
 	}
@@ -60,7 +107,8 @@ type packed struct {
 
 func appendPacked(buf []byte, c packed) []byte {
 	buf = append(append(buf, c.seqno...), c.begin...)
-	for _, n := range []int32{c.part, c.kind, c.article, c.publication, int32(len(c.command)), int32(len(c.from.Server)), int32(len(c.from.Database))} {
+	for _, n := range []int32{c.part, c.kind, c.article, c.publication, int32(len(c.command)), int32(len(c.from.Server)),
+		int32(len(c.from.Database))} {
 		buf = binary.LittleEndian.AppendUint32(buf, uint32(n))
 	}
 	return append(append(append(buf, c.command...), c.from.Server...), c.from.Database...)
@@ -90,8 +138,8 @@ func readPacked(buf []byte) (c packed, rest []byte, err error) {
 	return c, buf, nil
 }
 
-// partLength is how long the number of a part of a transaction is (-MaxCmdsInTran): where the transaction began, behind which
-// no other one commits before it does, and the part, marked so that it comes after a snapshot made there.
+// partLength is how long the number of a part of a transaction is (-MaxCmdsInTran): where the transaction began, behind
+// which no other one commits before it does, and the part, marked so that it comes after a snapshot made there.
 const partLength = 14
 
 // number is the transaction number that a command is stored under.
@@ -126,7 +174,8 @@ func (n *inserter) flush(ctx context.Context, s *engine.Session) error {
 				break
 			}
 		}
-		if err := s.Exec(ctx, "INSERT INTO "+n.table+" VALUES "+rowsOfParameters(rows, n.columns), n.values[:rows*n.columns]...); err != nil {
+		if err := s.Exec(ctx, "INSERT INTO "+n.table+" VALUES "+rowsOfParameters(rows, n.columns),
+			n.values[:rows*n.columns]...); err != nil {
 			return err
 		}
 		n.values = n.values[rows*n.columns:]
@@ -146,13 +195,22 @@ func insertCommands(database int64) *commandInserter {
 	return &commandInserter{inserter: inserter{table: "dbo.MSrepl_commands", columns: 10}, database: database}
 }
 
-// add adds a command in as many parts as its column takes, numbered from after id on, and returns the last one's number.
-// publication is nil where the article tells it.
-func (n *commandInserter) add(ctx context.Context, s *engine.Session, seqno []byte, kind, article, id int64, command []byte, publication any) (int64, error) {
+// add adds a command in as many parts as its column takes, numbered from after id on, and returns the last one's
+// number. publication is nil where the article tells it.
+func (n *commandInserter) add(
+	ctx context.Context,
+	s *engine.Session,
+	seqno []byte,
+	kind, article, id int64,
+	command []byte,
+	publication any,
+) (int64, error) {
 	for {
 		id++
 		partial := len(command) > chunk
-		if err := n.inserter.add(ctx, s, n.database, seqno, kind, article, n.originator, id, partial, command[:min(len(command), chunk)], publication, []byte(nil)); err != nil || !partial {
+		if err := n.inserter.add(ctx, s, n.database, seqno, kind, article, n.originator, id, partial,
+			command[:min(len(command), chunk)], publication, []byte(nil)); err != nil ||
+			!partial {
 			return id, err
 		}
 		command = command[chunk:]
@@ -164,7 +222,12 @@ func (n *commandInserter) add(ctx context.Context, s *engine.Session, seqno []by
 func (e *Extension) addCommands(ctx context.Context, call *engine.ProcCall) error {
 	s, db := call.Session, call.Int("@publisher_database_id")
 	// Transactions of the log reader have 10 bytes; those of snapshots are longer and say nothing about the log reader.
-	r, err := s.Query(ctx, "SELECT TOP (1) xact_seqno AS last FROM dbo.MSrepl_transactions WHERE publisher_database_id = @p1 AND DATALENGTH(xact_seqno) = 10 ORDER BY xact_seqno DESC", db)
+	r, err := s.Query(
+		ctx,
+		"SELECT TOP (1) xact_seqno AS last FROM dbo.MSrepl_transactions WHERE publisher_database_id = @p1 AND "+
+			"DATALENGTH(xact_seqno) = 10 ORDER BY xact_seqno DESC",
+		db,
+	)
 	if err != nil {
 		return err
 	}
@@ -197,7 +260,8 @@ func (e *Extension) addCommands(ctx context.Context, call *engine.ProcCall) erro
 		if commands.originator, err = from.id(ctx, s, c.from); err != nil {
 			return err
 		}
-		if id, err = commands.add(ctx, s, seqno, int64(c.kind), int64(c.article), id, c.command, int64(c.publication)); err != nil {
+		if id, err = commands.add(ctx, s, seqno, int64(c.kind), int64(c.article), id, c.command,
+			int64(c.publication)); err != nil {
 			return err
 		}
 	}
@@ -217,17 +281,21 @@ func (e *Extension) agentState(ctx context.Context, call *engine.ProcCall) error
 	if agent == 0 {
 		return raise(21056, 1, call.String("@publication"))
 	}
-	return call.Exec(ctx, `SELECT a.id AS agent_id, a.name, a.publisher_database_id, a.profile_id, a.subscription_type, a.subscription_guid, a.subscriber_security_mode, a.subscriber_login,
+	return call.Exec(
+		ctx,
+		`SELECT a.id AS agent_id, a.name, a.publisher_database_id, a.profile_id, a.subscription_type, a.subscription_guid, a.subscriber_security_mode, a.subscriber_login,
 		p.publication_id, p.publication_type, m.article_id, r.article, m.status, m.subscription_seqno, m.snapshot_seqno_flag, m.sync_type, r.destination_object, r.destination_owner
 		FROM dbo.MSdistribution_agents AS a
 		JOIN dbo.MSpublications AS p ON p.publisher_id = a.publisher_id AND p.publisher_db = a.publisher_db AND p.publication = a.publication
 		JOIN dbo.MSsubscriptions AS m ON m.agent_id = a.id
 		JOIN dbo.MSarticles AS r ON r.publisher_id = m.publisher_id AND r.publisher_db = m.publisher_db AND r.article_id = m.article_id
-		WHERE a.id = @p1 ORDER BY m.article_id`, agent)
+		WHERE a.id = @p1 ORDER BY m.article_id`,
+		agent,
+	)
 }
 
-// getCommands streams the commands of an agent's articles after a transaction, in the order of commit. What its subscriber made
-// itself is a command of no kind: the subscription moves on over it.
+// getCommands streams the commands of an agent's articles after a transaction, in the order of commit. What its
+// subscriber made itself is a command of no kind: the subscription moves on over it.
 func (e *Extension) getCommands(ctx context.Context, call *engine.ProcCall) error {
 	upto := call.Bytes("@upto")
 	if upto == nil {
@@ -248,19 +316,35 @@ func (e *Extension) getCommands(ctx context.Context, call *engine.ProcCall) erro
 	kind, partial, command := "c.type", "c.partial_command", "c.command"
 	if own != ",," {
 		isOwn := "CASE WHEN CHARINDEX(N',' + CAST(c.originator_id AS nvarchar(11)) + N',', N'" + own + "') > 0 THEN "
-		kind, partial, command = isOwn+"0 ELSE c.type END AS type", isOwn+"CAST(0 AS bit) ELSE c.partial_command END AS partial_command", isOwn+"NULL ELSE c.command END AS command"
+		kind, partial, command = isOwn+"0 ELSE c.type END AS type",
+			isOwn+"CAST(0 AS bit) ELSE c.partial_command END AS partial_command", isOwn+"NULL ELSE c.command END AS command"
 	}
-	return call.Exec(ctx, fmt.Sprintf(`SELECT c.xact_seqno, `+kind+`, c.article_id, `+partial+`, `+command+`
+	return call.Exec(
+		ctx,
+		fmt.Sprintf(`SELECT c.xact_seqno, `+kind+`, c.article_id, `+partial+`, `+command+`
 		FROM dbo.MSrepl_commands AS c
 		LEFT JOIN dbo.MSsubscriptions AS m ON m.agent_id = @p1 AND m.article_id = c.article_id AND m.status = 2 AND c.xact_seqno > m.subscription_seqno AND CHARINDEX(N',' + CAST(m.article_id AS nvarchar(11)) + N',', @p2) > 0
 		WHERE c.publisher_database_id = @p3 AND c.xact_seqno > @p4 AND c.xact_seqno <= @p5 AND c.type > 0 AND (m.agent_id IS NOT NULL OR c.type = %d AND c.hashkey = @p6)
 		ORDER BY c.xact_seqno, c.command_id`, commandToken),
-		call.Int("@agent_id"), call.String("@articles"), r.Int(0, "publisher_database_id"), call.Bytes("@last_xact_seqno"), upto, r.Int(0, "publication_id"))
+		call.Int(
+			"@agent_id",
+		),
+		call.String("@articles"),
+		r.Int(0, "publisher_database_id"),
+		call.Bytes("@last_xact_seqno"),
+		upto,
+		r.Int(0, "publication_id"),
+	)
 }
 
 func (e *Extension) snapshotCommands(ctx context.Context, call *engine.ProcCall) error {
-	return call.Exec(ctx, `SELECT type, command, command_id, partial_command FROM dbo.MSrepl_commands WHERE publisher_database_id = @p1 AND xact_seqno = @p2 AND article_id = @p3 AND type < 0 ORDER BY command_id`,
-		call.Int("@publisher_database_id"), call.Bytes("@xact_seqno"), call.Int("@article_id"))
+	return call.Exec(
+		ctx,
+		`SELECT type, command, command_id, partial_command FROM dbo.MSrepl_commands WHERE publisher_database_id = @p1 AND xact_seqno = @p2 AND article_id = @p3 AND type < 0 ORDER BY command_id`,
+		call.Int("@publisher_database_id"),
+		call.Bytes("@xact_seqno"),
+		call.Int("@article_id"),
+	)
 }
 
 func (e *Extension) browseCommands(ctx context.Context, call *engine.ProcCall) error {
@@ -282,7 +366,8 @@ func (e *Extension) browseCommands(ctx context.Context, call *engine.ProcCall) e
 	query := `SELECT c.xact_seqno, o.srvname, o.dbname, c.article_id, c.type, c.partial_command, c.hashkey, c.command, c.command_id FROM dbo.MSrepl_commands AS c
 		LEFT JOIN dbo.MSrepl_originators AS o ON o.id = c.originator_id WHERE c.xact_seqno >= @p1 AND c.xact_seqno <= @p2`
 	args := []any{low, high}
-	for parameter, column := range map[string]string{"@publisher_database_id": "publisher_database_id", "@article_id": "article_id", "@command_id": "command_id"} {
+	for parameter, column := range map[string]string{"@publisher_database_id": "publisher_database_id",
+		"@article_id": "article_id", "@command_id": "command_id"} {
 		if !call.IsNull(parameter) {
 			args = append(args, call.Int(parameter))
 			query += fmt.Sprintf(" AND c.%s = @p%d", column, len(args))
@@ -299,14 +384,56 @@ func (e *Extension) browseCommands(ctx context.Context, call *engine.ProcCall) e
 		if r.Int(i, "partial_command") == 1 {
 			continue
 		}
-		out = append(out, []any{r.Value(i, "xact_seqno"), r.Value(i, "srvname"), r.Value(i, "dbname"), r.Value(i, "article_id"), r.Value(i, "type"), false, r.Value(i, "hashkey"), nil, nil, nil,
-			clip(showCommand(r.Int(i, "type"), whole), 1024), r.Value(i, "command_id")})
+		out = append(
+			out,
+			[]any{
+				r.Value(i, "xact_seqno"),
+				r.Value(i, "srvname"),
+				r.Value(i, "dbname"),
+				r.Value(i, "article_id"),
+				r.Value(i, "type"),
+				false,
+				r.Value(i, "hashkey"),
+				nil,
+				nil,
+				nil,
+				clip(showCommand(r.Int(i, "type"), whole), 1024),
+				r.Value(i, "command_id"),
+			},
+		)
 		whole = nil
 	}
 	n, i := sqltype.NVarCharOf, sqltype.IntType
 	seqno := sqltype.VarBinaryOf(16)
-	return call.ResultSet(columns("xact_seqno", seqno, "originator_srvname", n(128), "originator_db", n(128), "article_id", i, "type", i, "partial_command", sqltype.BitType,
-		"hashkey", i, "originator_publication_id", i, "originator_db_version", i, "originator_lsn", seqno, "command", n(1024), "command_id", i), out)
+	return call.ResultSet(
+		columns(
+			"xact_seqno",
+			seqno,
+			"originator_srvname",
+			n(128),
+			"originator_db",
+			n(128),
+			"article_id",
+			i,
+			"type",
+			i,
+			"partial_command",
+			sqltype.BitType,
+			"hashkey",
+			i,
+			"originator_publication_id",
+			i,
+			"originator_db_version",
+			i,
+			"originator_lsn",
+			seqno,
+			"command",
+			n(1024),
+			"command_id",
+			i,
+		),
+		out,
+	)
 }
 
 func seqnoRange(call *engine.ProcCall) (low, high []byte, err error) {

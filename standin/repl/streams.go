@@ -15,8 +15,8 @@ import (
 )
 
 // Several streams (-SubscriptionStreams) hide the way to the subscriber: while one request is on its way, others are on
-// theirs. Each carries whole transactions, and waits at the subscriber until the one before it has committed; so the order
-// is the publisher's, which the documentation does not promise, and an error leaves nothing out.
+// theirs. Each carries whole transactions, and waits at the subscriber until the one before it has committed; so the
+// order is the publisher's, which the documentation does not promise, and an error leaves nothing out.
 
 // unit is what one stream applies in one transaction: whole transactions of the publisher.
 type unit struct {
@@ -45,8 +45,8 @@ type streams struct {
 func (d *delivery) deliverInStreams(ctx context.Context, n int) (int64, error) {
 	first, stop := d.reading(ctx, d.last, nil, d.appliedList())
 	defer stop()
-	// One transaction for each stream is ready when its answer comes: answers come together, and reading that many then would be
-	// added to every round trip.
+	// One transaction for each stream is ready when its answer comes: answers come together, and reading that many then
+	// would be added to every round trip.
 	s := &streams{d: d, units: make(chan unit, n), before: d.last}
 	work, working := errgroup.WithContext(ctx)
 	started := 0
@@ -67,8 +67,8 @@ func (d *delivery) deliverInStreams(ctx context.Context, n int) (int64, error) {
 			break
 		}
 		for u := s.cut(b.end); u != nil && working.Err() == nil; u = s.cut(b.end) {
-			// Where one transaction is all there is, one stream is enough. Else all connect at the same time: one after another, at a
-			// few round trips each, would take as long as all have to do.
+			// Where one transaction is all there is, one stream is enough. Else all connect at the same time: one after another,
+			// at a few round trips each, would take as long as all have to do.
 			for started < n && (started == 0 || !b.end || len(s.held) > 0) {
 				i := started
 				started++
@@ -102,7 +102,8 @@ func (d *delivery) deliverInStreams(ctx context.Context, n int) (int64, error) {
 	return s.total + rest, err
 }
 
-// cut takes whole transactions off what is held: as many as are a buffer full, or enough for a commit, or all at the end.
+// cut takes whole transactions off what is held: as many as are a buffer full, or enough for a commit, or all at the
+// end.
 func (s *streams) cut(end bool) *unit {
 	most, mostCommands := s.d.args.num("-CommitBatchSize", 100), s.d.args.num("-CommitBatchThreshold", 1000)
 	whole, size, transactions := 0, 0, 0
@@ -238,14 +239,23 @@ func (e *Extension) awaitPosition(ctx context.Context, call *engine.ProcCall) er
 }
 
 // read gives the position after all that is committed.
-func (w *watchedPosition) read(ctx context.Context, at *storage.Database, s *engine.Session, args []any) ([]byte, error) {
+func (w *watchedPosition) read(
+	ctx context.Context,
+	at *storage.Database,
+	s *engine.Session,
+	args []any,
+) ([]byte, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	end := at.Log().End()
 	if w.storage == at && w.end == end {
 		return w.position, nil
 	}
-	r, err := s.Query(ctx, "SELECT transaction_timestamp FROM dbo.MSreplication_subscriptions WHERE publisher = @p1 AND publisher_db = @p2 AND publication = @p3", args...)
+	r, err := s.Query(
+		ctx,
+		"SELECT transaction_timestamp FROM dbo.MSreplication_subscriptions WHERE publisher = @p1 AND publisher_db = @p2 "+
+			"AND publication = @p3",
+		args...)
 	if err != nil {
 		return nil, err
 	}

@@ -68,7 +68,14 @@ func (e *Extension) addSubscription(ctx context.Context, call *engine.ProcCall) 
 	if sameServer(subscriber, p.server) && strings.EqualFold(database, p.db.Name()) {
 		return raise(21690, 1)
 	}
-	list, err := e.subscribedArticles(ctx, s, p, pub, call.String("@article"), strings.EqualFold(call.String("@reserved"), "internal"))
+	list, err := e.subscribedArticles(
+		ctx,
+		s,
+		p,
+		pub,
+		call.String("@article"),
+		strings.EqualFold(call.String("@reserved"), "internal"),
+	)
 	if err != nil {
 		return err
 	}
@@ -79,7 +86,13 @@ func (e *Extension) addSubscription(ctx context.Context, call *engine.ProcCall) 
 		return err
 	}
 	for _, a := range list {
-		r, err := s.Query(ctx, "SELECT 1 AS n FROM dbo.syssubscriptions WHERE artid = @p1 AND srvname = @p2 AND dest_db = @p3", a.id, subscriber, database)
+		r, err := s.Query(
+			ctx,
+			"SELECT 1 AS n FROM dbo.syssubscriptions WHERE artid = @p1 AND srvname = @p2 AND dest_db = @p3",
+			a.id,
+			subscriber,
+			database,
+		)
 		if err != nil {
 			return err
 		}
@@ -93,7 +106,8 @@ func (e *Extension) addSubscription(ctx context.Context, call *engine.ProcCall) 
 		}
 	}
 	if n := call.Int("@subscriptionstreams"); n > 1 {
-		if _, err := e.inDistributionOf(ctx, s, p, `EXEC sp_MSchange_distribution_agent_properties @publisher = ?, @publisher_db = ?, @publication = ?, @subscriber = ?, @subscriber_db = ?, @property = N'subscriptionstreams', @value = ?`,
+		if _, err := e.inDistributionOf(ctx, s, p,
+			`EXEC sp_MSchange_distribution_agent_properties @publisher = ?, @publisher_db = ?, @publication = ?, @subscriber = ?, @subscriber_db = ?, @property = N'subscriptionstreams', @value = ?`,
 			p.server, p.db.Name(), pub.name, subscriber, database, strconv.FormatInt(n, 10)); err != nil {
 			return err
 		}
@@ -113,9 +127,14 @@ type wantedSubscription struct {
 	loopback bool
 }
 
-// nosyncTypes are the values of @sync_type for subscribers that have the rows, with their nosync_type. With none they have
-// the procedures that commands call, too.
-var nosyncTypes = map[string]int{"none": 0, "replication support only": 1, "initialize with backup": 2, "initialize from lsn": 3}
+// nosyncTypes are the values of @sync_type for subscribers that have the rows, with their nosync_type. With none they
+// have the procedures that commands call, too.
+var nosyncTypes = map[string]int{
+	"none":                     0,
+	"replication support only": 1,
+	"initialize with backup":   2,
+	"initialize from lsn":      3,
+}
 
 // subscriptionKind checks what sp_addsubscription asks for.
 func (e *Extension) subscriptionKind(call *engine.ProcCall, pub publication) (w wantedSubscription, err error) {
@@ -151,9 +170,16 @@ func (e *Extension) subscriptionKind(call *engine.ProcCall, pub publication) (w 
 	return w, nil
 }
 
-// subscribedArticles are the articles of a new subscription. One article alone of an immediate_sync publication is 14122,
-// unless the call is what sp_refreshsubscriptions itself makes (@reserved = 'internal').
-func (e *Extension) subscribedArticles(ctx context.Context, s *engine.Session, p publisher, pub publication, name string, internal bool) ([]*article, error) {
+// subscribedArticles are the articles of a new subscription. One article alone of an immediate_sync publication is
+// 14122, unless the call is what sp_refreshsubscriptions itself makes (@reserved = 'internal').
+func (e *Extension) subscribedArticles(
+	ctx context.Context,
+	s *engine.Session,
+	p publisher,
+	pub publication,
+	name string,
+	internal bool,
+) ([]*article, error) {
 	if name == "" || strings.EqualFold(name, "all") {
 		list, err := e.articles(ctx, s, p.db, "a.pubid = @p1", pub.id)
 		if err == nil && len(list) == 0 {
@@ -173,7 +199,14 @@ func (e *Extension) subscribedArticles(ctx context.Context, s *engine.Session, p
 
 // subscribeArticle adds one article's subscription at the distributor and then at the publisher. From here on the log
 // reader delivers the article's changes.
-func (e *Extension) subscribeArticle(ctx context.Context, s *engine.Session, p publisher, pub publication, a *article, w wantedSubscription) error {
+func (e *Extension) subscribeArticle(
+	ctx context.Context,
+	s *engine.Session,
+	p publisher,
+	pub publication,
+	a *article,
+	w wantedSubscription,
+) error {
 	if err := s.Exec(ctx, "UPDATE dbo.sysarticles SET status = status | 1 WHERE artid = @p1", a.id); err != nil {
 		return err
 	}
@@ -188,12 +221,30 @@ func (e *Extension) subscribeArticle(ctx context.Context, s *engine.Session, p p
 	if w.from != nil {
 		copy(position[:], w.from)
 	}
-	r, err := e.inDistributionOf(ctx, s, p, `EXEC sp_MSadd_subscription @publisher = ?, @publisher_db = ?, @publication = ?, @article_id = ?, @subscriber = ?,
-		@subscriber_db = ?, @subscription_type = ?, @sync_type = ?, @seqno = ?, @script = ?, @loopback_detection = ?`, p.server, p.db.Name(), pub.name, a.id, w.subscriber, w.database, w.kind, w.sync, position[:], script, w.loopback)
+	r, err := e.inDistributionOf(
+		ctx,
+		s,
+		p,
+		`EXEC sp_MSadd_subscription @publisher = ?, @publisher_db = ?, @publication = ?, @article_id = ?, @subscriber = ?,
+		@subscriber_db = ?, @subscription_type = ?, @sync_type = ?, @seqno = ?, @script = ?, @loopback_detection = ?`,
+		p.server,
+		p.db.Name(),
+		pub.name,
+		a.id,
+		w.subscriber,
+		w.database,
+		w.kind,
+		w.sync,
+		position[:],
+		script,
+		w.loopback,
+	)
 	if err != nil {
 		return err
 	}
-	if _, err := e.inDistributionOf(ctx, s, p, "UPDATE dbo.MSsubscriptions SET nosync_type = ? WHERE agent_id = ? AND article_id = ?", w.nosync, r.Int(0, "agent_id"), a.id); err != nil {
+	if _, err := e.inDistributionOf(ctx, s, p,
+		"UPDATE dbo.MSsubscriptions SET nosync_type = ? WHERE agent_id = ? AND article_id = ?", w.nosync,
+		r.Int(0, "agent_id"), a.id); err != nil {
 		return err
 	}
 	err = s.Exec(ctx, `DELETE FROM dbo.syssubscriptions WHERE artid = @p1 AND srvname = @p2 AND dest_db = @p3;
@@ -204,13 +255,21 @@ func (e *Extension) subscribeArticle(ctx context.Context, s *engine.Session, p p
 		return err
 	}
 	// A snapshot that was finished meanwhile did not find the row here.
-	if r, err = e.inDistributionOf(ctx, s, p, "SELECT status FROM dbo.MSsubscriptions WHERE agent_id = ? AND article_id = ?", r.Int(0, "agent_id"), a.id); err != nil {
+	if r, err = e.inDistributionOf(ctx, s, p,
+		"SELECT status FROM dbo.MSsubscriptions WHERE agent_id = ? AND article_id = ?", r.Int(0, "agent_id"),
+		a.id); err != nil {
 		return err
 	}
 	if r.Len() == 0 || r.Int(0, "status") != activated {
 		return nil
 	}
-	return s.Exec(ctx, "UPDATE dbo.syssubscriptions SET status = 2 WHERE artid = @p1 AND srvname = @p2 AND dest_db = @p3 AND status = 1", a.id, w.subscriber, w.database)
+	return s.Exec(
+		ctx,
+		"UPDATE dbo.syssubscriptions SET status = 2 WHERE artid = @p1 AND srvname = @p2 AND dest_db = @p3 AND status = 1",
+		a.id,
+		w.subscriber,
+		w.database,
+	)
 }
 
 func (e *Extension) dropSubscription(ctx context.Context, call *engine.ProcCall) error {
@@ -256,27 +315,48 @@ func publicationNames(ctx context.Context, s *engine.Session) ([]string, error) 
 	return names, nil
 }
 
-// dropSubscriptionsOf drops the subscriptions to one publication that the call names, and tells how many articles' those were.
-func (e *Extension) dropSubscriptionsOf(ctx context.Context, call *engine.ProcCall, p publisher, pub publication) (int, error) {
+// dropSubscriptionsOf drops the subscriptions to one publication that the call names, and tells how many articles'
+// those were.
+func (e *Extension) dropSubscriptionsOf(
+	ctx context.Context,
+	call *engine.ProcCall,
+	p publisher,
+	pub publication,
+) (int, error) {
 	s := call.Session
-	r, err := s.Query(ctx, `SELECT s.artid, s.srvname, s.dest_db FROM dbo.syssubscriptions AS s JOIN dbo.sysarticles AS a ON a.artid = s.artid
-		WHERE a.pubid = @p1 AND @p2 IN (N'', N'all', a.name) AND @p3 IN (N'all', s.srvname) AND @p4 IN (N'', N'all', s.dest_db)`, pub.id, call.String("@article"), call.String("@subscriber"), call.String("@destination_db"))
+	r, err := s.Query(
+		ctx,
+		`SELECT s.artid, s.srvname, s.dest_db FROM dbo.syssubscriptions AS s JOIN dbo.sysarticles AS a ON a.artid = s.artid
+		WHERE a.pubid = @p1 AND @p2 IN (N'', N'all', a.name) AND @p3 IN (N'all', s.srvname) AND @p4 IN (N'', N'all', s.dest_db)`,
+		pub.id,
+		call.String("@article"),
+		call.String("@subscriber"),
+		call.String("@destination_db"),
+	)
 	if err != nil {
 		return 0, err
 	}
 	for i := range r.Len() {
 		if !call.Bool("@ignore_distributor") {
-			if _, err := e.inDistributionOf(ctx, s, p, "EXEC sp_MSdrop_subscription @publisher = ?, @publisher_db = ?, @publication = ?, @article_id = ?, @subscriber = ?, @subscriber_db = ?",
+			if _, err := e.inDistributionOf(ctx, s, p,
+				"EXEC sp_MSdrop_subscription @publisher = ?, @publisher_db = ?, @publication = ?, @article_id = ?, @subscriber "+
+					"= ?, @subscriber_db = ?",
 				p.server, p.db.Name(), pub.name, r.Int(i, "artid"), r.String(i, "srvname"), r.String(i, "dest_db")); err != nil {
 				return 0, err
 			}
 		}
-		if err := s.Exec(ctx, "DELETE FROM dbo.syssubscriptions WHERE artid = @p1 AND srvname = @p2 AND dest_db = @p3", r.Int(i, "artid"), r.String(i, "srvname"), r.String(i, "dest_db")); err != nil {
+		if err := s.Exec(ctx, "DELETE FROM dbo.syssubscriptions WHERE artid = @p1 AND srvname = @p2 AND dest_db = @p3",
+			r.Int(i, "artid"), r.String(i, "srvname"), r.String(i, "dest_db")); err != nil {
 			return 0, err
 		}
 	}
 	if !pub.immediateSync && !pub.fromBackup {
-		err = s.Exec(ctx, "UPDATE dbo.sysarticles SET status = status & 254 WHERE pubid = @p1 AND artid NOT IN (SELECT artid FROM dbo.syssubscriptions)", pub.id)
+		err = s.Exec(
+			ctx,
+			"UPDATE dbo.sysarticles SET status = status & 254 WHERE pubid = @p1 AND artid NOT IN (SELECT artid FROM "+
+				"dbo.syssubscriptions)",
+			pub.id,
+		)
 	}
 	return r.Len(), err
 }
@@ -288,18 +368,36 @@ func (e *Extension) refreshSubscriptions(ctx context.Context, call *engine.ProcC
 	if err != nil {
 		return err
 	}
-	r, err := s.Query(ctx, `SELECT DISTINCT s.srvname, s.dest_db, s.subscription_type, s.sync_type, s.nosync_type, s.loopback_detection FROM dbo.syssubscriptions AS s JOIN dbo.sysarticles AS a ON a.artid = s.artid WHERE a.pubid = @p1`, pub.id)
+	r, err := s.Query(
+		ctx,
+		`SELECT DISTINCT s.srvname, s.dest_db, s.subscription_type, s.sync_type, s.nosync_type, s.loopback_detection FROM dbo.syssubscriptions AS s JOIN dbo.sysarticles AS a ON a.artid = s.artid WHERE a.pubid = @p1`,
+		pub.id,
+	)
 	if err != nil {
 		return err
 	}
 	for i := range r.Len() {
-		missing, err := e.articles(ctx, s, p.db, "a.pubid = @p1 AND a.artid NOT IN (SELECT x.artid FROM dbo.syssubscriptions AS x WHERE x.srvname = @p2 AND x.dest_db = @p3)",
-			pub.id, r.String(i, "srvname"), r.String(i, "dest_db"))
+		missing, err := e.articles(
+			ctx,
+			s,
+			p.db,
+			"a.pubid = @p1 AND a.artid NOT IN (SELECT x.artid FROM dbo.syssubscriptions AS x WHERE x.srvname = @p2 AND "+
+				"x.dest_db = @p3)",
+			pub.id,
+			r.String(i, "srvname"),
+			r.String(i, "dest_db"),
+		)
 		if err != nil {
 			return err
 		}
-		w := wantedSubscription{subscriber: r.String(i, "srvname"), database: r.String(i, "dest_db"), kind: int(r.Int(i, "subscription_type")), sync: int(r.Int(i, "sync_type")), nosync: int(r.Int(i, "nosync_type")),
-			loopback: r.Int(i, "loopback_detection") == 1}
+		w := wantedSubscription{
+			subscriber: r.String(i, "srvname"),
+			database:   r.String(i, "dest_db"),
+			kind:       int(r.Int(i, "subscription_type")),
+			sync:       int(r.Int(i, "sync_type")),
+			nosync:     int(r.Int(i, "nosync_type")),
+			loopback:   r.Int(i, "loopback_detection") == 1,
+		}
 		for _, a := range missing {
 			if err := e.subscribeArticle(ctx, s, p, pub, a, w); err != nil {
 				return err
@@ -324,8 +422,15 @@ func (e *Extension) reinitSubscription(ctx context.Context, call *engine.ProcCal
 			return err
 		}
 	}
-	r, err := s.Query(ctx, `SELECT s.artid, s.srvname, s.dest_db, s.sync_type FROM dbo.syssubscriptions AS s JOIN dbo.sysarticles AS a ON a.artid = s.artid
-		WHERE a.pubid = @p1 AND @p2 IN (N'', N'all', a.name) AND @p3 IN (N'all', s.srvname) AND @p4 IN (N'', N'all', s.dest_db)`, pub.id, article, call.String("@subscriber"), call.String("@destination_db"))
+	r, err := s.Query(
+		ctx,
+		`SELECT s.artid, s.srvname, s.dest_db, s.sync_type FROM dbo.syssubscriptions AS s JOIN dbo.sysarticles AS a ON a.artid = s.artid
+		WHERE a.pubid = @p1 AND @p2 IN (N'', N'all', a.name) AND @p3 IN (N'all', s.srvname) AND @p4 IN (N'', N'all', s.dest_db)`,
+		pub.id,
+		article,
+		call.String("@subscriber"),
+		call.String("@destination_db"),
+	)
 	if err != nil {
 		return err
 	}
@@ -340,18 +445,34 @@ func (e *Extension) reinitSubscription(ctx context.Context, call *engine.ProcCal
 	for i := range r.Len() {
 		// First here: a snapshot that is finished before the distributor has answered finds the subscription waiting.
 		row := []any{r.Int(i, "artid"), r.String(i, "srvname"), r.String(i, "dest_db")}
-		if err := s.Exec(ctx, "UPDATE dbo.syssubscriptions SET status = 1 WHERE artid = @p1 AND srvname = @p2 AND dest_db = @p3", row...); err != nil {
+		if err := s.Exec(ctx,
+			"UPDATE dbo.syssubscriptions SET status = 1 WHERE artid = @p1 AND srvname = @p2 AND dest_db = @p3",
+			row...); err != nil {
 			return err
 		}
-		done, err := e.inDistributionOf(ctx, s, p, "EXEC sp_MSreinit_subscription @publisher = ?, @publisher_db = ?, @publication = ?, @article_id = ?, @subscriber = ?, @subscriber_db = ?, @invalidate = ?",
-			p.server, p.db.Name(), pub.name, r.Int(i, "artid"), r.String(i, "srvname"), r.String(i, "dest_db"), call.Int("@invalidate_snapshot"))
+		done, err := e.inDistributionOf(
+			ctx,
+			s,
+			p,
+			"EXEC sp_MSreinit_subscription @publisher = ?, @publisher_db = ?, @publication = ?, @article_id = ?, @subscriber "+
+				"= ?, @subscriber_db = ?, @invalidate = ?",
+			p.server,
+			p.db.Name(),
+			pub.name,
+			r.Int(i, "artid"),
+			r.String(i, "srvname"),
+			r.String(i, "dest_db"),
+			call.Int("@invalidate_snapshot"),
+		)
 		if err != nil {
 			return err
 		}
 		if done.Int(0, "status") != activated {
 			continue
 		}
-		if err := s.Exec(ctx, "UPDATE dbo.syssubscriptions SET status = 2 WHERE artid = @p1 AND srvname = @p2 AND dest_db = @p3", row...); err != nil {
+		if err := s.Exec(ctx,
+			"UPDATE dbo.syssubscriptions SET status = 2 WHERE artid = @p1 AND srvname = @p2 AND dest_db = @p3",
+			row...); err != nil {
 			return err
 		}
 	}
@@ -367,7 +488,12 @@ func (e *Extension) helpSubscription(ctx context.Context, call *engine.ProcCall)
 			return err
 		}
 	}
-	args := []any{pattern(call.String("@publication")), pattern(call.String("@article")), pattern(call.String("@subscriber")), pattern(call.String("@destination_db"))}
+	args := []any{
+		pattern(call.String("@publication")),
+		pattern(call.String("@article")),
+		pattern(call.String("@subscriber")),
+		pattern(call.String("@destination_db")),
+	}
 	from := ` FROM dbo.syssubscriptions AS s JOIN dbo.sysarticles AS a ON a.artid = s.artid JOIN dbo.syspublications AS p ON p.pubid = a.pubid
 		WHERE p.name LIKE @p1 AND a.name LIKE @p2 AND s.srvname LIKE @p3 AND s.dest_db LIKE @p4`
 	r, err := call.Session.Query(ctx, "SELECT COUNT(*) AS n"+from, args...)
@@ -375,14 +501,17 @@ func (e *Extension) helpSubscription(ctx context.Context, call *engine.ProcCall)
 		return err
 	}
 	call.SetOutput("@found", min(r.Int(0, "n"), 1))
-	r, err = call.Session.Query(ctx, `SELECT s.srvname AS subscriber, p.name AS publication, a.name AS article, s.dest_db AS [destination database], s.status AS [subscription status],
+	r, err = call.Session.Query(
+		ctx,
+		`SELECT s.srvname AS subscriber, p.name AS publication, a.name AS article, s.dest_db AS [destination database], s.status AS [subscription status],
 		s.sync_type AS [synchronization type], s.subscription_type AS [subscription type], CAST(1 AS bit) AS [full subscription], CAST(NULL AS nvarchar(255)) AS [subscription name],
 		CAST(s.update_mode AS int) AS [update mode], s.distribution_jobid AS [distribution job id], s.loopback_detection, CAST(0 AS bit) AS offload_enabled,
 		CAST(NULL AS sysname) AS offload_server, CAST(NULL AS sysname) AS dts_package_name, 0 AS dts_package_location, CAST(NULL AS smallint) AS subscriber_security_mode,
 		CAST(NULL AS sysname) AS subscriber_login, CAST(NULL AS sysname) AS subscriber_password, CAST(NULL AS sysname) AS job_login, CAST(NULL AS sysname) AS job_password,
 		CAST(NULL AS nvarchar(100)) AS distrib_agent_name, CAST(0 AS tinyint) AS subscriber_type, CAST(NULL AS sysname) AS subscriber_provider,
 		CAST(NULL AS nvarchar(4000)) AS subscriber_datasource, CAST(NULL AS nvarchar(4000)) AS subscriber_providerstring,
-		CAST(NULL AS nvarchar(4000)) AS subscriber_location, CAST(NULL AS sysname) AS subscriber_catalog`+from, args...)
+		CAST(NULL AS nvarchar(4000)) AS subscriber_location, CAST(NULL AS sysname) AS subscriber_catalog`+from,
+		args...)
 	if err != nil {
 		return err
 	}
@@ -390,13 +519,21 @@ func (e *Extension) helpSubscription(ctx context.Context, call *engine.ProcCall)
 	return call.ResultSet(r.Columns, r.Rows)
 }
 
-// addAgents fills in what the distributor knows of the push subscriptions' agents. One that does not answer leaves it out.
+// addAgents fills in what the distributor knows of the push subscriptions' agents. One that does not answer leaves it
+// out.
 func (e *Extension) addAgents(ctx context.Context, call *engine.ProcCall, r *engine.Result) {
 	var agents *engine.Result
 	p, err := e.publisher(ctx, call)
 	if err == nil {
-		agents, err = e.inDistributionOf(ctx, call.Session, p, `SELECT a.publication, a.subscriber_name, a.subscriber_db, a.name, a.subscriber_security_mode, a.subscriber_login
-			FROM dbo.MSdistribution_agents AS a JOIN sys.servers AS v ON v.server_id = a.publisher_id WHERE v.name = ? AND a.publisher_db = ? AND a.subscription_type = 0`, p.server, p.db.Name())
+		agents, err = e.inDistributionOf(
+			ctx,
+			call.Session,
+			p,
+			`SELECT a.publication, a.subscriber_name, a.subscriber_db, a.name, a.subscriber_security_mode, a.subscriber_login
+			FROM dbo.MSdistribution_agents AS a JOIN sys.servers AS v ON v.server_id = a.publisher_id WHERE v.name = ? AND a.publisher_db = ? AND a.subscription_type = 0`,
+			p.server,
+			p.db.Name(),
+		)
 	}
 	if err != nil {
 		e.inst.Log().Debug("replication: the distributor does not tell of its agents", "error", err.Error())
@@ -405,10 +542,21 @@ func (e *Extension) addAgents(ctx context.Context, call *engine.ProcCall, r *eng
 	at := func(name string) int { return columnAt(r.Columns, name) }
 	for i, row := range r.Rows {
 		for j := range agents.Len() {
-			if agents.String(j, "publication") != r.String(i, "publication") || !sameServer(agents.String(j, "subscriber_name"), r.String(i, "subscriber")) || agents.String(j, "subscriber_db") != r.String(i, "destination database") {
+			if agents.String(j, "publication") != r.String(i, "publication") ||
+				!sameServer(agents.String(j, "subscriber_name"), r.String(i, "subscriber")) ||
+				agents.String(j, "subscriber_db") != r.String(i, "destination database") {
 				continue
 			}
-			row[at("distrib_agent_name")], row[at("subscriber_security_mode")], row[at("subscriber_login")] = agents.Value(j, "name"), agents.Value(j, "subscriber_security_mode"), agents.Value(j, "subscriber_login")
+			row[at("distrib_agent_name")], row[at("subscriber_security_mode")], row[at("subscriber_login")] = agents.Value(
+				j,
+				"name",
+			), agents.Value(
+				j,
+				"subscriber_security_mode",
+			), agents.Value(
+				j,
+				"subscriber_login",
+			)
 			row[at("subscriber_password")] = "**********"
 		}
 	}

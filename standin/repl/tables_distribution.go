@@ -17,28 +17,43 @@ type table struct{ name, columns string }
 // distributorTables lie in msdb of a distributor. The last one tells that it is one: it is made last and dropped first.
 var distributorTables = []table{
 	// sysreplicationalerts has no rows: no alerts are raised.
-	{"sysreplicationalerts", `alert_id int IDENTITY(1,1) NOT NULL PRIMARY KEY, status int NOT NULL, agent_type int NULL, agent_id int NULL, error_id int NULL, alert_error_code int NULL,
+	{
+		"sysreplicationalerts",
+		`alert_id int IDENTITY(1,1) NOT NULL PRIMARY KEY, status int NOT NULL, agent_type int NULL, agent_id int NULL, error_id int NULL, alert_error_code int NULL,
 		time datetime NOT NULL, publisher sysname NULL, publisher_db sysname NULL, publication sysname NULL, publication_type int NULL, subscriber sysname NULL, subscriber_db sysname NULL,
-		article sysname NULL, destination_object sysname NULL, source_object sysname NULL, alert_error_text nvarchar(max) NULL`},
-	{"MSdistributiondbs", `name sysname NOT NULL PRIMARY KEY, min_distretention int NOT NULL, max_distretention int NOT NULL, history_retention int NOT NULL`},
-	{"MSdistpublishers", `name sysname NOT NULL PRIMARY KEY, distribution_db sysname NOT NULL, working_directory nvarchar(255) NOT NULL,
+		article sysname NULL, destination_object sysname NULL, source_object sysname NULL, alert_error_text nvarchar(max) NULL`,
+	},
+	{
+		"MSdistributiondbs",
+		`name sysname NOT NULL PRIMARY KEY, min_distretention int NOT NULL, max_distretention int NOT NULL, history_retention int NOT NULL`,
+	},
+	{
+		"MSdistpublishers",
+		`name sysname NOT NULL PRIMARY KEY, distribution_db sysname NOT NULL, working_directory nvarchar(255) NOT NULL,
 		security_mode int NOT NULL, login sysname NOT NULL, password nvarchar(524) NULL, active bit NOT NULL, trusted bit NOT NULL,
-		third_party bit NOT NULL, publisher_type sysname NOT NULL, storage_connection_string nvarchar(779) NULL`},
+		third_party bit NOT NULL, publisher_type sysname NOT NULL, storage_connection_string nvarchar(779) NULL`,
+	},
 	{"MSdistributor", `property sysname NOT NULL PRIMARY KEY, value nvarchar(3000) NULL`},
 }
 
 // profileTables lie in msdb of every server.
 var profileTables = []table{
-	{"MSagent_profiles", `profile_id int IDENTITY(1,1) NOT NULL PRIMARY KEY, profile_name sysname NOT NULL, agent_type int NOT NULL, type int NOT NULL,
-		description nvarchar(3000) NULL, def_profile bit NOT NULL`},
+	{
+		"MSagent_profiles",
+		`profile_id int IDENTITY(1,1) NOT NULL PRIMARY KEY, profile_name sysname NOT NULL, agent_type int NOT NULL, type int NOT NULL,
+		description nvarchar(3000) NULL, def_profile bit NOT NULL`,
+	},
 	{"MSagent_parameters", `profile_id int NOT NULL, parameter_name sysname NOT NULL, value nvarchar(255) NOT NULL,
 		CONSTRAINT PK_MSagent_parameters PRIMARY KEY (profile_id, parameter_name)`},
 }
 
 // distributionTables lie in a distribution database.
 var distributionTables = []table{
-	{"MSpublisher_databases", `publisher_id smallint NOT NULL, publisher_db sysname NOT NULL, id int IDENTITY(1,1) NOT NULL PRIMARY KEY,
-		publisher_engine_edition int NULL, CONSTRAINT UQ_MSpublisher_databases UNIQUE (publisher_id, publisher_db)`},
+	{
+		"MSpublisher_databases",
+		`publisher_id smallint NOT NULL, publisher_db sysname NOT NULL, id int IDENTITY(1,1) NOT NULL PRIMARY KEY,
+		publisher_engine_edition int NULL, CONSTRAINT UQ_MSpublisher_databases UNIQUE (publisher_id, publisher_db)`,
+	},
 	{"MSpublications", `publisher_id smallint NOT NULL, publisher_db sysname NOT NULL, publication sysname NOT NULL,
 		publication_id int IDENTITY(1,1) NOT NULL PRIMARY KEY, publication_type int NOT NULL, thirdparty_flag bit NOT NULL,
 		independent_agent bit NOT NULL, immediate_sync bit NOT NULL, allow_push bit NOT NULL, allow_pull bit NOT NULL,
@@ -46,26 +61,40 @@ var distributionTables = []table{
 		sync_method int NOT NULL, allow_subscription_copy bit NOT NULL, thirdparty_options int NULL, allow_queued_tran bit NOT NULL,
 		options int NOT NULL, retention_period_unit tinyint NOT NULL, allow_initialize_from_backup bit NOT NULL,
 		CONSTRAINT UQ_MSpublications UNIQUE (publisher_id, publisher_db, publication)`},
-	{"MSarticles", `publisher_id smallint NOT NULL, publisher_db sysname NOT NULL, publication_id int NOT NULL, article sysname NOT NULL,
+	{
+		"MSarticles",
+		`publisher_id smallint NOT NULL, publisher_db sysname NOT NULL, publication_id int NOT NULL, article sysname NOT NULL,
 		article_id int NOT NULL, destination_object sysname NULL, source_owner sysname NULL, source_object sysname NULL,
 		description nvarchar(255) NULL, destination_owner sysname NULL,
-		CONSTRAINT PK_MSarticles PRIMARY KEY (publisher_id, publisher_db, article_id)`},
-	{"MSsubscriptions", `publisher_database_id int NOT NULL, publisher_id smallint NOT NULL, publisher_db sysname NOT NULL, publication_id int NOT NULL,
+		CONSTRAINT PK_MSarticles PRIMARY KEY (publisher_id, publisher_db, article_id)`,
+	},
+	{
+		"MSsubscriptions",
+		`publisher_database_id int NOT NULL, publisher_id smallint NOT NULL, publisher_db sysname NOT NULL, publication_id int NOT NULL,
 		article_id int NOT NULL, subscriber_id smallint NOT NULL, subscriber_db sysname NOT NULL, subscription_type int NOT NULL,
 		sync_type tinyint NOT NULL, status tinyint NOT NULL, subscription_seqno varbinary(16) NOT NULL, snapshot_seqno_flag bit NOT NULL,
 		independent_agent bit NOT NULL, subscription_time datetime NOT NULL, loopback_detection bit NOT NULL, agent_id int NOT NULL,
 		update_mode tinyint NOT NULL, publisher_seqno varbinary(16) NOT NULL, ss_cplt_seqno varbinary(16) NOT NULL, nosync_type tinyint NOT NULL,
-		CONSTRAINT PK_MSsubscriptions PRIMARY KEY (agent_id, article_id)`},
-	{"MSlogreader_agents", `id int IDENTITY(1,1) NOT NULL PRIMARY KEY, name nvarchar(100) NOT NULL, publisher_id smallint NOT NULL, publisher_db sysname NOT NULL,
+		CONSTRAINT PK_MSsubscriptions PRIMARY KEY (agent_id, article_id)`,
+	},
+	{
+		"MSlogreader_agents",
+		`id int IDENTITY(1,1) NOT NULL PRIMARY KEY, name nvarchar(100) NOT NULL, publisher_id smallint NOT NULL, publisher_db sysname NOT NULL,
 		publication sysname NOT NULL, local_job bit NOT NULL, job_id binary(16) NULL, profile_id int NOT NULL, publisher_security_mode smallint NULL,
 		publisher_login sysname NULL, publisher_password nvarchar(524) NULL, job_step_uid uniqueidentifier NULL, job_login sysname NULL,
-		job_password nvarchar(524) NULL`},
-	{"MSsnapshot_agents", `id int IDENTITY(1,1) NOT NULL PRIMARY KEY, name nvarchar(100) NOT NULL, publisher_id smallint NOT NULL, publisher_db sysname NOT NULL,
+		job_password nvarchar(524) NULL`,
+	},
+	{
+		"MSsnapshot_agents",
+		`id int IDENTITY(1,1) NOT NULL PRIMARY KEY, name nvarchar(100) NOT NULL, publisher_id smallint NOT NULL, publisher_db sysname NOT NULL,
 		publication sysname NOT NULL, publication_type int NOT NULL, local_job bit NOT NULL, job_id binary(16) NULL, profile_id int NOT NULL,
 		dynamic_filter_login sysname NULL, dynamic_filter_hostname sysname NULL, publisher_security_mode smallint NULL,
 		publisher_login sysname NULL, publisher_password nvarchar(524) NULL, job_step_uid uniqueidentifier NULL, job_login sysname NULL,
-		job_password nvarchar(524) NULL`},
-	{"MSdistribution_agents", `id int IDENTITY(1,1) NOT NULL PRIMARY KEY, name nvarchar(100) NOT NULL, publisher_database_id int NOT NULL, publisher_id smallint NOT NULL,
+		job_password nvarchar(524) NULL`,
+	},
+	{
+		"MSdistribution_agents",
+		`id int IDENTITY(1,1) NOT NULL PRIMARY KEY, name nvarchar(100) NOT NULL, publisher_database_id int NOT NULL, publisher_id smallint NOT NULL,
 		publisher_db sysname NOT NULL, publication sysname NOT NULL, subscriber_id smallint NULL, subscriber_db sysname NULL,
 		subscription_type int NULL, local_job bit NOT NULL, job_id binary(16) NULL, subscription_guid binary(16) NOT NULL, profile_id int NOT NULL,
 		anonymous_subid uniqueidentifier NULL, subscriber_name sysname NULL, virtual_agent_id int NULL, anonymous_agent_id int NULL,
@@ -73,53 +102,102 @@ var distributionTables = []table{
 		dts_package_name sysname NULL, dts_package_password nvarchar(524) NULL, dts_package_location int NOT NULL, sid varbinary(85) NOT NULL,
 		queue_server sysname NULL, subscriber_security_mode smallint NULL, subscriber_login sysname NULL, subscriber_password nvarchar(524) NULL,
 		reset_partial_snapshot_progress bit NOT NULL, job_step_uid uniqueidentifier NULL, subscriptionstreams tinyint NULL,
-		memory_optimized bit NULL, job_login sysname NULL, job_password nvarchar(524) NULL`},
-	{"MSrepl_transactions", `publisher_database_id int NOT NULL, xact_id varbinary(16) NULL, xact_seqno varbinary(16) NOT NULL, entry_time datetime NOT NULL,
-		CONSTRAINT ucMSrepl_transactions PRIMARY KEY (publisher_database_id, xact_seqno)`},
-	{"MSrepl_commands", `publisher_database_id int NOT NULL, xact_seqno varbinary(16) NOT NULL, type int NOT NULL, article_id int NOT NULL,
+		memory_optimized bit NULL, job_login sysname NULL, job_password nvarchar(524) NULL`,
+	},
+	{
+		"MSrepl_transactions",
+		`publisher_database_id int NOT NULL, xact_id varbinary(16) NULL, xact_seqno varbinary(16) NOT NULL, entry_time datetime NOT NULL,
+		CONSTRAINT ucMSrepl_transactions PRIMARY KEY (publisher_database_id, xact_seqno)`,
+	},
+	{
+		"MSrepl_commands",
+		`publisher_database_id int NOT NULL, xact_seqno varbinary(16) NOT NULL, type int NOT NULL, article_id int NOT NULL,
 		originator_id int NOT NULL, command_id int NOT NULL, partial_command bit NOT NULL, command varbinary(1024) NULL, hashkey int NULL,
-		originator_lsn varbinary(16) NULL, CONSTRAINT ucMSrepl_commands PRIMARY KEY (publisher_database_id, xact_seqno, command_id)`},
-	{"MSrepl_originators", `id int IDENTITY(1,1) NOT NULL PRIMARY KEY, publisher_database_id int NOT NULL, srvname sysname NOT NULL, dbname sysname NOT NULL,
-		publication_id int NULL, dbversion int NULL`},
-	{"MSrepl_errors", `id int IDENTITY(1,1) NOT NULL PRIMARY KEY, time datetime NOT NULL, error_type_id int NULL, source_type_id int NULL, source_name nvarchar(100) NULL,
-		error_code sysname NULL, error_text nvarchar(max) NULL, xact_seqno varbinary(16) NULL, command_id int NULL, session_id int NULL`},
-	{"MSlogreader_history", `agent_id int NOT NULL, runstatus int NOT NULL, start_time datetime NOT NULL, time datetime NOT NULL, duration int NOT NULL,
+		originator_lsn varbinary(16) NULL, CONSTRAINT ucMSrepl_commands PRIMARY KEY (publisher_database_id, xact_seqno, command_id)`,
+	},
+	{
+		"MSrepl_originators",
+		`id int IDENTITY(1,1) NOT NULL PRIMARY KEY, publisher_database_id int NOT NULL, srvname sysname NOT NULL, dbname sysname NOT NULL,
+		publication_id int NULL, dbversion int NULL`,
+	},
+	{
+		"MSrepl_errors",
+		`id int IDENTITY(1,1) NOT NULL PRIMARY KEY, time datetime NOT NULL, error_type_id int NULL, source_type_id int NULL, source_name nvarchar(100) NULL,
+		error_code sysname NULL, error_text nvarchar(max) NULL, xact_seqno varbinary(16) NULL, command_id int NULL, session_id int NULL`,
+	},
+	{
+		"MSlogreader_history",
+		`agent_id int NOT NULL, runstatus int NOT NULL, start_time datetime NOT NULL, time datetime NOT NULL, duration int NOT NULL,
 		comments nvarchar(4000) NOT NULL, xact_seqno varbinary(16) NULL, delivery_time int NOT NULL, delivered_transactions int NOT NULL,
 		delivered_commands int NOT NULL, average_commands int NOT NULL, delivery_rate float NOT NULL, delivery_latency int NOT NULL,
-		error_id int NOT NULL, timestamp rowversion NOT NULL, updateable_row bit NOT NULL`},
-	{"MSdistribution_history", `agent_id int NOT NULL, runstatus int NOT NULL, start_time datetime NOT NULL, time datetime NOT NULL, duration int NOT NULL,
+		error_id int NOT NULL, timestamp rowversion NOT NULL, updateable_row bit NOT NULL`,
+	},
+	{
+		"MSdistribution_history",
+		`agent_id int NOT NULL, runstatus int NOT NULL, start_time datetime NOT NULL, time datetime NOT NULL, duration int NOT NULL,
 		comments nvarchar(4000) NOT NULL, xact_seqno varbinary(16) NULL, current_delivery_rate float NOT NULL, current_delivery_latency int NOT NULL,
 		delivered_transactions int NOT NULL, delivered_commands int NOT NULL, average_commands int NOT NULL, delivery_rate float NOT NULL,
 		delivery_latency int NOT NULL, total_delivered_commands bigint NOT NULL, error_id int NOT NULL, updateable_row bit NOT NULL,
-		timestamp rowversion NOT NULL`},
-	{"MSsnapshot_history", `agent_id int NOT NULL, runstatus int NOT NULL, start_time datetime NOT NULL, time datetime NOT NULL, duration int NOT NULL,
+		timestamp rowversion NOT NULL`,
+	},
+	{
+		"MSsnapshot_history",
+		`agent_id int NOT NULL, runstatus int NOT NULL, start_time datetime NOT NULL, time datetime NOT NULL, duration int NOT NULL,
 		comments nvarchar(1000) NOT NULL, delivered_transactions int NOT NULL, delivered_commands int NOT NULL, delivery_rate float NOT NULL,
-		error_id int NOT NULL, timestamp rowversion NOT NULL`},
-	{"MStracer_tokens", `tracer_id int IDENTITY(-2147483648,1) NOT NULL PRIMARY KEY, publication_id int NOT NULL, publisher_commit datetime NOT NULL, distributor_commit datetime NULL`},
+		error_id int NOT NULL, timestamp rowversion NOT NULL`,
+	},
+	{
+		"MStracer_tokens",
+		`tracer_id int IDENTITY(-2147483648,1) NOT NULL PRIMARY KEY, publication_id int NOT NULL, publisher_commit datetime NOT NULL, distributor_commit datetime NULL`,
+	},
 	{"MStracer_history", `parent_tracer_id int NOT NULL, agent_id int NOT NULL, subscriber_commit datetime NULL,
 		CONSTRAINT PK_MStracer_history PRIMARY KEY (parent_tracer_id, agent_id)`},
-	{"MSsubscriber_info", `publisher sysname NOT NULL, subscriber sysname NOT NULL, type tinyint NOT NULL, login sysname NULL, password nvarchar(524) NULL,
-		description nvarchar(255) NULL, security_mode int NOT NULL, CONSTRAINT PK_MSsubscriber_info PRIMARY KEY (publisher, subscriber)`},
-	{"MSpublication_access", `publication_id int NOT NULL, login sysname NOT NULL, CONSTRAINT PK_MSpublication_access PRIMARY KEY (publication_id, login)`},
+	{
+		"MSsubscriber_info",
+		`publisher sysname NOT NULL, subscriber sysname NOT NULL, type tinyint NOT NULL, login sysname NULL, password nvarchar(524) NULL,
+		description nvarchar(255) NULL, security_mode int NOT NULL, CONSTRAINT PK_MSsubscriber_info PRIMARY KEY (publisher, subscriber)`,
+	},
+	{
+		"MSpublication_access",
+		`publication_id int NOT NULL, login sysname NOT NULL, CONSTRAINT PK_MSpublication_access PRIMARY KEY (publication_id, login)`,
+	},
 	// The next four have no rows here: nothing waits for backups of the distribution database, snapshots are not processed
 	// concurrently, nothing is peer-to-peer, and Replication Monitor's procedures read the history itself.
-	{"MSrepl_backup_lsns", `publisher_database_id int NOT NULL PRIMARY KEY, valid_xact_id varbinary(16) NULL, valid_xact_seqno varbinary(16) NULL, next_xact_id varbinary(16) NULL,
-		nextx_xact_seqno varbinary(16) NULL`},
-	{"MSsync_states", `publisher_id smallint NOT NULL, publisher_db sysname NOT NULL, publication_id int NOT NULL PRIMARY KEY`},
-	{"MScached_peer_lsns", `agent_id int NOT NULL, originator sysname NOT NULL, originator_db sysname NOT NULL, originator_publication_id int NOT NULL, originator_db_version int NOT NULL,
-		originator_lsn varbinary(16) NULL`},
-	{"MSreplication_monitordata", `lastrefresh datetime NULL, computetime int NULL, publication_id int NULL, publisher sysname NULL, publisher_srvid int NULL, publisher_db sysname NULL,
+	{
+		"MSrepl_backup_lsns",
+		`publisher_database_id int NOT NULL PRIMARY KEY, valid_xact_id varbinary(16) NULL, valid_xact_seqno varbinary(16) NULL, next_xact_id varbinary(16) NULL,
+		nextx_xact_seqno varbinary(16) NULL`,
+	},
+	{
+		"MSsync_states",
+		`publisher_id smallint NOT NULL, publisher_db sysname NOT NULL, publication_id int NOT NULL PRIMARY KEY`,
+	},
+	{
+		"MScached_peer_lsns",
+		`agent_id int NOT NULL, originator sysname NOT NULL, originator_db sysname NOT NULL, originator_publication_id int NOT NULL, originator_db_version int NOT NULL,
+		originator_lsn varbinary(16) NULL`,
+	},
+	{
+		"MSreplication_monitordata",
+		`lastrefresh datetime NULL, computetime int NULL, publication_id int NULL, publisher sysname NULL, publisher_srvid int NULL, publisher_db sysname NULL,
 		publication sysname NULL, publication_type int NULL, agent_type int NULL, agent_id int NULL, agent_name sysname NULL, job_id uniqueidentifier NULL, status int NULL,
 		isagentrunningnow bit NULL, warning int NULL, last_distsync datetime NULL, agentstoptime datetime NULL, distdb sysname NULL, retention int NULL, time_stamp datetime NULL,
 		worst_latency int NULL, best_latency int NULL, avg_latency int NULL, cur_latency int NULL, worst_runspeedPerf int NULL, best_runspeedPerf int NULL,
 		average_runspeedPerf int NULL, mergePerformance int NULL, mergelatestsessionrunduration int NULL, mergelatestsessionrunspeed float NULL,
-		mergelatestsessionconnectiontype int NULL, retention_period_unit tinyint NULL`},
+		mergelatestsessionconnectiontype int NULL, retention_period_unit tinyint NULL`,
+	},
 	// MSrepl_cleaned is this program's own: the newest transaction of each publication database that was cleaned up.
 	{"MSrepl_cleaned", `publisher_database_id int NOT NULL PRIMARY KEY, xact_seqno varbinary(16) NOT NULL`},
-	{"MSpublicationthresholds", `publication_id int NOT NULL, metric_id int NOT NULL, value int NULL, shouldalert bit NOT NULL, isenabled bit NOT NULL,
-		CONSTRAINT PK_MSpublicationthresholds PRIMARY KEY (publication_id, metric_id)`},
-	{"MSredirected_publishers", `original_publisher sysname NOT NULL, publisher_db sysname NOT NULL, redirected_publisher sysname NOT NULL,
-		CONSTRAINT PK_MSredirected_publishers PRIMARY KEY (original_publisher, publisher_db)`},
+	{
+		"MSpublicationthresholds",
+		`publication_id int NOT NULL, metric_id int NOT NULL, value int NULL, shouldalert bit NOT NULL, isenabled bit NOT NULL,
+		CONSTRAINT PK_MSpublicationthresholds PRIMARY KEY (publication_id, metric_id)`,
+	},
+	{
+		"MSredirected_publishers",
+		`original_publisher sysname NOT NULL, publisher_db sysname NOT NULL, redirected_publisher sysname NOT NULL,
+		CONSTRAINT PK_MSredirected_publishers PRIMARY KEY (original_publisher, publisher_db)`,
+	},
 }
 
 // view is a view of dbo over the tables of its database.
@@ -153,7 +231,8 @@ func makeViews(ctx context.Context, s *engine.Session, database string, views []
 		if there {
 			continue
 		}
-		if err := inDatabase(ctx, s, database, "CREATE VIEW dbo."+v.name+" AS "+strings.ReplaceAll(v.query, "\n\t\t", " ")); err != nil {
+		if err := inDatabase(ctx, s, database,
+			"CREATE VIEW dbo."+v.name+" AS "+strings.ReplaceAll(v.query, "\n\t\t", " ")); err != nil {
 			return err
 		}
 		if err := markShipped(ctx, s, s.Instance().Database(database), v.name); err != nil {

@@ -27,7 +27,13 @@ func (e *Extension) installThresholds(r *engine.Registry) {
 // thresholdsOf makes the thresholds that a publication lacks, with the values of a new one.
 func (e *Extension) thresholdsOf(ctx context.Context, call *engine.ProcCall) (publicationRow, error) {
 	s := call.Session
-	p, err := distributedPublication(ctx, s, call.String("@publisher"), call.String("@publisher_db"), call.String("@publication"))
+	p, err := distributedPublication(
+		ctx,
+		s,
+		call.String("@publisher"),
+		call.String("@publisher_db"),
+		call.String("@publication"),
+	)
 	if err != nil {
 		return p, err
 	}
@@ -38,7 +44,9 @@ func (e *Extension) thresholdsOf(ctx context.Context, call *engine.ProcCall) (pu
 		return p, err
 	}
 	for _, m := range metrics {
-		if err := s.Exec(ctx, "IF NOT EXISTS (SELECT 1 FROM dbo.MSpublicationthresholds WHERE publication_id = @p1 AND metric_id = @p2) INSERT INTO dbo.MSpublicationthresholds VALUES (@p1, @p2, @p3, 0, 0)", p.id, m.id, m.value); err != nil {
+		if err := s.Exec(ctx,
+			"IF NOT EXISTS (SELECT 1 FROM dbo.MSpublicationthresholds WHERE publication_id = @p1 AND metric_id = @p2) INSERT "+
+				"INTO dbo.MSpublicationthresholds VALUES (@p1, @p2, @p3, 0, 0)", p.id, m.id, m.value); err != nil {
 			return p, err
 		}
 	}
@@ -53,8 +61,12 @@ func (e *Extension) helpThresholds(ctx context.Context, call *engine.ProcCall) e
 	if err != nil {
 		return err
 	}
-	return call.Exec(ctx, `SELECT t.metric_id, CAST(CASE t.metric_id WHEN 1 THEN N'expiration' ELSE N'latency' END AS sysname) AS title, t.value, t.shouldalert, t.isenabled
-		FROM dbo.MSpublicationthresholds AS t WHERE t.publication_id = @p1 ORDER BY t.metric_id`, p.id)
+	return call.Exec(
+		ctx,
+		`SELECT t.metric_id, CAST(CASE t.metric_id WHEN 1 THEN N'expiration' ELSE N'latency' END AS sysname) AS title, t.value, t.shouldalert, t.isenabled
+		FROM dbo.MSpublicationthresholds AS t WHERE t.publication_id = @p1 ORDER BY t.metric_id`,
+		p.id,
+	)
 }
 
 func (e *Extension) changeThreshold(ctx context.Context, call *engine.ProcCall) error {
@@ -67,7 +79,8 @@ func (e *Extension) changeThreshold(ctx context.Context, call *engine.ProcCall) 
 	}
 	id := int64(0)
 	for _, m := range metrics {
-		if !call.IsNull("@metric_id") && m.id == call.Int("@metric_id") || call.IsNull("@metric_id") && strings.EqualFold(m.title, call.String("@thresholdmetricname")) {
+		if !call.IsNull("@metric_id") && m.id == call.Int("@metric_id") ||
+			call.IsNull("@metric_id") && strings.EqualFold(m.title, call.String("@thresholdmetricname")) {
 			id = m.id
 		}
 	}
@@ -79,6 +92,16 @@ func (e *Extension) changeThreshold(ctx context.Context, call *engine.ProcCall) 
 	if call.Int("@mode") != 1 && call.Int("@mode") != 2 {
 		return raise(21055, 1, "@mode", "sp_replmonitorchangepublicationthreshold")
 	}
-	return call.Session.Exec(ctx, `UPDATE dbo.MSpublicationthresholds SET isenabled = @p3, value = CASE WHEN @p4 = 1 THEN @p5 ELSE value END, shouldalert = CASE WHEN @p6 = 1 THEN @p7 ELSE shouldalert END
-		WHERE publication_id = @p1 AND metric_id = @p2`, p.id, id, enabled, !call.IsNull("@value"), call.Int("@value"), !call.IsNull("@shouldalert"), call.Bool("@shouldalert"))
+	return call.Session.Exec(
+		ctx,
+		`UPDATE dbo.MSpublicationthresholds SET isenabled = @p3, value = CASE WHEN @p4 = 1 THEN @p5 ELSE value END, shouldalert = CASE WHEN @p6 = 1 THEN @p7 ELSE shouldalert END
+		WHERE publication_id = @p1 AND metric_id = @p2`,
+		p.id,
+		id,
+		enabled,
+		!call.IsNull("@value"),
+		call.Int("@value"),
+		!call.IsNull("@shouldalert"),
+		call.Bool("@shouldalert"),
+	)
 }

@@ -49,7 +49,14 @@ func (e *Extension) markSubscription(ctx context.Context, call *engine.ProcCall)
 	if !s.InUserTransaction() {
 		return raise(18774, 1, "sp_marksubscriptionvalidation")
 	}
-	r, err := s.Query(ctx, "SELECT TOP (1) s.srvname FROM dbo.syssubscriptions AS s JOIN dbo.sysarticles AS a ON a.artid = s.artid WHERE a.pubid = @p1 AND s.srvname = @p2 AND s.dest_db = @p3", pub.id, subscriber, database)
+	r, err := s.Query(
+		ctx,
+		"SELECT TOP (1) s.srvname FROM dbo.syssubscriptions AS s JOIN dbo.sysarticles AS a ON a.artid = s.artid WHERE "+
+			"a.pubid = @p1 AND s.srvname = @p2 AND s.dest_db = @p3",
+		pub.id,
+		subscriber,
+		database,
+	)
 	if err == nil && r.Len() == 0 {
 		err = raise(14050, 1)
 	}
@@ -87,8 +94,22 @@ const (
 func (e *Extension) installValidation(r *engine.Registry) {
 	e.procedure(r, "sp_publication_validation", owners, nil, e.validatePublication)
 	e.procedure(r, "sp_article_validation", owners, nil, e.validateArticleCall)
-	e.procedure(r, "sp_marksubscriptionvalidation", owners, []engine.Parameter{{Name: "@publication", Type: sqltype.NVarCharOf(128), Required: true}, {Name: "@subscriber", Type: sqltype.NVarCharOf(128), Required: true},
-		{Name: "@destination_db", Type: sqltype.NVarCharOf(128), Required: true}, {Name: "@publisher", Type: sqltype.NVarCharOf(128)}}, e.markSubscription)
+	e.procedure(
+		r,
+		"sp_marksubscriptionvalidation",
+		owners,
+		[]engine.Parameter{
+			{Name: "@publication", Type: sqltype.NVarCharOf(128), Required: true},
+			{Name: "@subscriber", Type: sqltype.NVarCharOf(128), Required: true},
+			{
+				Name:     "@destination_db",
+				Type:     sqltype.NVarCharOf(128),
+				Required: true,
+			},
+			{Name: "@publisher", Type: sqltype.NVarCharOf(128)},
+		},
+		e.markSubscription,
+	)
 	e.procedure(r, "sp_table_validation", owners, []engine.Parameter{
 		{Name: "@table", Type: sqltype.NVarCharOf(128), Required: true},
 		{Name: "@expected_rowcount", Type: sqltype.BigIntType, Output: true},
@@ -161,7 +182,13 @@ func (e *Extension) validateArticleCall(ctx context.Context, call *engine.ProcCa
 
 // validateArticle counts and marks in one transaction, which keeps writers out: the log then has the mark exactly where
 // the counts are true.
-func (e *Extension) validateArticle(ctx context.Context, call *engine.ProcCall, p publisher, a *article, v validation) error {
+func (e *Extension) validateArticle(
+	ctx context.Context,
+	call *engine.ProcCall,
+	p publisher,
+	a *article,
+	v validation,
+) error {
 	way, method, err := validationOptions(call)
 	if err != nil {
 		return err
@@ -182,8 +209,18 @@ func (e *Extension) validateArticle(ctx context.Context, call *engine.ProcCall, 
 		if len(a.columns) < len(a.table.Table.Columns) {
 			list = lit(columns)
 		}
-		text := fmt.Sprintf("EXEC sp_table_validation @table = %s, @expected_rowcount = %d, @expected_checksum = %d, @rowcount_only = %d, @full_or_fast = %d, @shutdown_agent = %d, @owner = %s, @column_list = %s",
-			lit(a.destTable), rows, sum, way, method, call.Int("@shutdown_agent"), lit(a.destOwner), list)
+		text := fmt.Sprintf(
+			"EXEC sp_table_validation @table = %s, @expected_rowcount = %d, @expected_checksum = %d, @rowcount_only = %d, "+
+				"@full_or_fast = %d, @shutdown_agent = %d, @owner = %s, @column_list = %s",
+			lit(a.destTable),
+			rows,
+			sum,
+			way,
+			method,
+			call.Int("@shutdown_agent"),
+			lit(a.destOwner),
+			list,
+		)
 		v.Article, v.Text = a.id, text
 		payload, err := json.Marshal(v)
 		if err != nil {
@@ -198,11 +235,19 @@ func (e *Extension) validateArticle(ctx context.Context, call *engine.ProcCall, 
 }
 
 // count is the number of rows and, unless only that is compared, the checksum of a table's columns.
-func count(ctx context.Context, s *engine.Session, table, columns, filter string, way int64) (rows, sum int64, err error) {
+func count(
+	ctx context.Context,
+	s *engine.Session,
+	table, columns, filter string,
+	way int64,
+) (rows, sum int64, err error) {
 	function := map[int64]string{compareChecksum: "CHECKSUM", compareBinaryChecksum: "BINARY_CHECKSUM"}[way]
 	text := "SELECT COUNT_BIG(*) AS rows, CAST(0 AS bigint) AS total FROM " + table
 	if function != "" {
-		text = "SELECT COUNT_BIG(*) AS rows, CAST(ISNULL(CHECKSUM_AGG(" + function + "(" + cmp.Or(columns, "*") + ")), 0) AS bigint) AS total FROM " + table
+		text = "SELECT COUNT_BIG(*) AS rows, CAST(ISNULL(CHECKSUM_AGG(" + function + "(" + cmp.Or(
+			columns,
+			"*",
+		) + ")), 0) AS bigint) AS total FROM " + table
 	}
 	if filter != "" {
 		text += " WHERE " + filter
@@ -263,7 +308,8 @@ func (e *Extension) validateTable(ctx context.Context, call *engine.ProcCall) er
 	return call.Writer.Message(sqlerr.New(20525, 1, name, rows, wanted, sum, wantedSum))
 }
 
-// concerned tells whether a validation is for this subscription: names is empty, or has subscribers and databases in turn.
+// concerned tells whether a validation is for this subscription: names is empty, or has subscribers and databases in
+// turn.
 func (d *delivery) concerned(names []any) bool {
 	for i := 0; i+1 < len(names); i += 2 {
 		subscriber, _ := names[i].(string)
@@ -275,13 +321,17 @@ func (d *delivery) concerned(names []any) bool {
 	return len(names) == 0
 }
 
-// validate runs a validation at the subscriber, between what was committed before it at the publisher and what came after.
+// validate runs a validation at the subscriber, between what was committed before it at the publisher and what came
+// after.
 func (w *writer) validate(ctx context.Context, article int64, text string) error {
 	rest, isCall := strings.CutPrefix(text, "EXEC sp_table_validation ")
 	if !isCall {
 		return fmt.Errorf("the command of transaction 0x%x is not a validation", w.last)
 	}
-	found, err := w.to.query(ctx, "DECLARE @failed int; EXEC @failed = sp_table_validation "+rest+"; SELECT @failed AS failed")
+	found, err := w.to.query(
+		ctx,
+		"DECLARE @failed int; EXEC @failed = sp_table_validation "+rest+"; SELECT @failed AS failed",
+	)
 	if err != nil {
 		return fmt.Errorf("validate the data at transaction 0x%x: %w", w.last, err)
 	}

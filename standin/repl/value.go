@@ -30,13 +30,15 @@ const (
 	valueFloat      = 5
 	valueText       = 6
 	valueBinary     = 7
-	// valueVarChar is text in ASCII of a char or varchar column: a parameter of one byte for each character, where text has two.
+	// valueVarChar is text in ASCII of a char or varchar column: a parameter of one byte for each character, where text
+	// has two.
 	valueVarChar = 8
 )
 
-// maxVarChar is how long a text is that goes as varchar(n) and not as varchar(max). A varchar has room for 8000, but a snapshot's rows
-// are inserted several at a time: where one of them has such a text and another one in nvarchar, the column of both is nvarchar, which
-// has room for 4000 (docs/t-sql/queries/table-value-constructor-transact-sql.md, "Data types": as UNION ALL converts).
+// maxVarChar is how long a text is that goes as varchar(n) and not as varchar(max). A varchar has room for 8000, but a
+// snapshot's rows are inserted several at a time: where one of them has such a text and another one in nvarchar, the
+// column of both is nvarchar, which has room for 4000 (docs/t-sql/queries/table-value-constructor-transact-sql.md,
+// "Data types": as UNION ALL converts).
 const maxVarChar = 4000
 
 // appendValue appends a stored value (nil, int64, float64, string, []byte) of a column of type t.

@@ -37,7 +37,8 @@ func (b *batch) value(v any) {
 	b.text.WriteString("@p" + strconv.Itoa(len(b.values)))
 }
 
-// add appends a command: "{CALL proc (?,,?)}" becomes EXEC, with DEFAULT for what is left out; a statement is taken as it is.
+// add appends a command: "{CALL proc (?,,?)}" becomes EXEC, with DEFAULT for what is left out; a statement is taken as
+// it is.
 func (b *batch) add(text string, values []any) {
 	if rest, call := strings.CutPrefix(text, "{CALL "); call {
 		rest = strings.TrimSuffix(rest, ")}")
@@ -68,7 +69,8 @@ func defaulted(list string) string {
 	return strings.Join(parts, ",")
 }
 
-// writer sends commands to the subscriber. A buffer is one round trip: where the transaction begins and ends goes with it.
+// writer sends commands to the subscriber. A buffer is one round trip: where the transaction begins and ends goes with
+// it.
 type writer struct {
 	d  *delivery
 	to *conn
@@ -90,7 +92,8 @@ type writer struct {
 	skipped   []skipped
 	// nth counts the commands of the newest transaction.
 	nth int64
-	// careful makes a commit of each transaction and a request of each command, so that an error tells which one it is about.
+	// careful makes a commit of each transaction and a request of each command, so that an error tells which one it is
+	// about.
 	careful bool
 	// begun are the transactions begun, committed those that were committed since the last line of history.
 	begun, committedSince int64
@@ -224,13 +227,14 @@ func (w *writer) skip(err error) bool {
 	return true
 }
 
-// next is called between two transactions of the publisher: it commits when enough is done for that, and before one that begins
-// with a posted script, which may end the subscriber's.
+// next is called between two transactions of the publisher: it commits when enough is done for that, and before one
+// that begins with a posted script, which may end the subscriber's.
 func (w *writer) next(ctx context.Context, b *batch, kind int64) error {
 	if !w.position || w.transactions == 0 {
 		return nil
 	}
-	enough := w.careful || w.transactions >= int64(w.d.args.num("-CommitBatchSize", 100)) || w.commands >= int64(w.d.args.num("-CommitBatchThreshold", 1000))
+	enough := w.careful || w.transactions >= int64(w.d.args.num("-CommitBatchSize", 100)) ||
+		w.commands >= int64(w.d.args.num("-CommitBatchThreshold", 1000))
 	if kind != commandPosted && (w.turn || !enough) {
 		return nil
 	}
@@ -244,7 +248,11 @@ func (w *writer) begin(ctx context.Context, b *batch) error {
 	}
 	w.open = true
 	if w.turn {
-		b.text.WriteString("EXEC sp_MSawait_position " + w.d.subscription("@publisher = %s, @publisher_db = %s, @publication = %s") + ", @position = ")
+		b.text.WriteString(
+			"EXEC sp_MSawait_position " + w.d.subscription(
+				"@publisher = %s, @publisher_db = %s, @publication = %s",
+			) + ", @position = ",
+		)
 		b.value(w.before)
 		b.text.WriteString(";\n")
 	}
@@ -255,8 +263,8 @@ func (w *writer) begin(ctx context.Context, b *batch) error {
 	return nil
 }
 
-// commit ends the subscriber's transaction together with the position in it. An agent that was taken for dead, and whose
-// request arrives now, finds that the position has moved on, and takes back what it did.
+// commit ends the subscriber's transaction together with the position in it. An agent that was taken for dead, and
+// whose request arrives now, finds that the position has moved on, and takes back what it did.
 func (w *writer) commit(ctx context.Context, b *batch) error {
 	if err := w.begin(ctx, b); err != nil {
 		return err
@@ -268,11 +276,20 @@ func (w *writer) commit(ctx context.Context, b *batch) error {
 	}
 	b.text.WriteString("UPDATE dbo.MSreplication_subscriptions SET transaction_timestamp = ")
 	b.value(w.last)
-	b.text.WriteString(", time = GETDATE() WHERE " + w.d.subscription("publisher = %s AND publisher_db = %s AND publication = %s") + " AND transaction_timestamp = ")
+	b.text.WriteString(
+		", time = GETDATE() WHERE " + w.d.subscription(
+			"publisher = %s AND publisher_db = %s AND publication = %s",
+		) + " AND transaction_timestamp = ",
+	)
 	b.value(w.before)
-	b.text.WriteString(";\nIF @@ROWCOUNT = 0 THROW " + strconv.Itoa(positionMoved) + ", N'The position of the subscription was moved by somebody else.', 1;\nCOMMIT TRANSACTION;\n")
+	b.text.WriteString(
+		";\nIF @@ROWCOUNT = 0 THROW " + strconv.Itoa(
+			positionMoved,
+		) + ", N'The position of the subscription was moved by somebody else.', 1;\nCOMMIT TRANSACTION;\n",
+	)
 	b.commits = append(b.commits, commit{w.last, w.transactions, w.commands, w.tokens, w.validated, w.skipped})
-	// What the distributor is to be told of a commit is known only with its answer: not when what follows in the request fails.
+	// What the distributor is to be told of a commit is known only with its answer: not when what follows in the request
+	// fails.
 	alone := w.skips() || w.careful || len(w.tokens)+len(w.validated) > 0
 	w.open, w.before = false, w.last
 	w.transactions, w.commands, w.tokens, w.validated, w.skipped = 0, 0, nil, nil, nil
@@ -282,8 +299,8 @@ func (w *writer) commit(ctx context.Context, b *batch) error {
 	return nil
 }
 
-// flush makes the round trip. A failure within it ends the transaction, so that nothing after it is committed: CATCH does that, and where an
-// error passes TRY (207, 208), the writer's own rollback.
+// flush makes the round trip. A failure within it ends the transaction, so that nothing after it is committed: CATCH
+// does that, and where an error passes TRY (207, 208), the writer's own rollback.
 func (w *writer) flush(ctx context.Context, b *batch) error {
 	if b.text.Len() == 0 {
 		return nil
@@ -307,7 +324,8 @@ func (w *writer) flush(ctx context.Context, b *batch) error {
 	return nil
 }
 
-// stillOpen is an error where the transaction ended with an error that was to be passed over, and what was in it is lost.
+// stillOpen is an error where the transaction ended with an error that was to be passed over, and what was in it is
+// lost.
 func (w *writer) stillOpen(ctx context.Context) error {
 	if !w.open {
 		return nil

@@ -15,8 +15,8 @@ import (
 	"geosql.dev/standin/tds"
 )
 
-// States of 18456 (docs/relational-databases/errors-events/mssqlserver-18456-database-engine-error.md). They are for the
-// error log; what a client is told has state 1.
+// States of 18456 (docs/relational-databases/errors-events/mssqlserver-18456-database-engine-error.md). They are for
+// the error log; what a client is told has state 1.
 const (
 	stateNoSuchLogin   = 5
 	stateDisabled      = 7
@@ -62,8 +62,8 @@ func (e *Extension) Authenticate(ctx context.Context, req tds.LoginRequest) (eng
 	return catalog.asLogin(l), nil
 }
 
-// changePassword sets the password that a login of its own right asks for while it logs in. Errors: 18464 and 18466 where
-// the policy refuses it (docs/relational-databases/errors-events/database-engine-events-and-errors.md).
+// changePassword sets the password that a login of its own right asks for while it logs in. Errors: 18464 and 18466
+// where the policy refuses it (docs/relational-databases/errors-events/database-engine-events-and-errors.md).
 func (e *Extension) changePassword(ctx context.Context, req tds.LoginRequest, l login) error {
 	err := e.applyPassword(&l, syntax.LoginOptions{Password: req.NewPassword})
 	if refused := (*sqlerr.Error)(nil); errors.As(err, &refused) {
@@ -148,7 +148,9 @@ func (e *Extension) firstStart(ctx context.Context) error {
 				continue
 			}
 			// docs/relational-databases/security/permissions-database-engine.md: by default public has it.
-			if err := grant(tx, tableServerPermissions, &permission{Class: classServer, Grantee: serverPublicID, Grantor: saID, Name: "VIEW ANY DATABASE", State: granted}); err != nil {
+			if err := grant(tx, tableServerPermissions,
+				&permission{Class: classServer, Grantee: serverPublicID, Grantor: saID, Name: "VIEW ANY DATABASE",
+					State: granted}); err != nil {
 				return err
 			}
 		}

@@ -13,10 +13,11 @@ import (
 	"geosql.dev/standin/syntax"
 )
 
-// alterAuthorization changes an owner: of a database, an endpoint, a server role, a role, a certificate or a schema. Who asks needs TAKE OWNERSHIP of it
-// and has to be able to act as the new owner; permissions on what is not a database end with its owner. Objects have the owner of their
-// schema and no other. Errors: 15151 for what isn't there or may not be had, 15150 for schemas whose owner is fixed
-// (docs/t-sql/statements/alter-authorization-transact-sql.md, Remarks and Permissions).
+// alterAuthorization changes an owner: of a database, an endpoint, a server role, a role, a certificate or a schema.
+// Who asks needs TAKE OWNERSHIP of it and has to be able to act as the new owner; permissions on what is not a database
+// end with its owner. Objects have the owner of their schema and no other. Errors: 15151 for what isn't there or may
+// not be had, 15150 for schemas whose owner is fixed (docs/t-sql/statements/alter-authorization-transact-sql.md,
+// Remarks and Permissions).
 func (e *Extension) alterAuthorization(ctx context.Context, s *engine.Session, n *syntax.AlterAuthorization) error {
 	name := n.On.Name[len(n.On.Name)-1]
 	switch n.On.Class {
@@ -70,7 +71,8 @@ func (e *Extension) changeServerRoleOwner(ctx context.Context, s *engine.Session
 		return err
 	}
 	found := catalog.login(name)
-	if found == nil || found.Type != rolePrincipal || found.Fixed || found.ID == serverPublicID || !e.maySecurable(ctx, s, "TAKE OWNERSHIP", classLogin, found.ID) {
+	if found == nil || found.Type != rolePrincipal || found.Fixed || found.ID == serverPublicID ||
+		!e.maySecurable(ctx, s, "TAKE OWNERSHIP", classLogin, found.ID) {
 		return failure(15151, 1, "find", "server role", name)
 	}
 	owner := catalog.login(principal)
@@ -94,8 +96,8 @@ func (e *Extension) changeServerRoleOwner(ctx context.Context, s *engine.Session
 	})
 }
 
-// mayActAsLogin tells whether a login or server role may be made the owner of something by s: its own, one that it may impersonate, a
-// role that it is a member of or may alter.
+// mayActAsLogin tells whether a login or server role may be made the owner of something by s: its own, one that it may
+// impersonate, a role that it is a member of or may alter.
 func (e *Extension) mayActAsLogin(ctx context.Context, s *engine.Session, l *login) bool {
 	if l.Type == rolePrincipal {
 		catalog, err := e.server(ctx, s)
@@ -110,9 +112,15 @@ func (e *Extension) mayActAsLogin(ctx context.Context, s *engine.Session, l *log
 	return e.mayImpersonateLogin(ctx, s, l)
 }
 
-// mayActAs tells whether a user or role may be made the owner of something by s: itself, a user that it may impersonate, a role that it is
-// a member of or may alter.
-func (e *Extension) mayActAs(ctx context.Context, s *engine.Session, db *engine.Database, catalog *databaseCatalog, owner *user) bool {
+// mayActAs tells whether a user or role may be made the owner of something by s: itself, a user that it may
+// impersonate, a role that it is a member of or may alter.
+func (e *Extension) mayActAs(
+	ctx context.Context,
+	s *engine.Session,
+	db *engine.Database,
+	catalog *databaseCatalog,
+	owner *user,
+) bool {
 	self, err := s.User(ctx, db)
 	if err != nil {
 		return false
@@ -166,8 +174,14 @@ func (e *Extension) changeOwner(ctx context.Context, s *engine.Session, class, n
 	})
 }
 
-// changeSchemaOwner takes the permissions on a schema and its objects, which have no owners of their own, back with its owner.
-func (e *Extension) changeSchemaOwner(ctx context.Context, s *engine.Session, on *syntax.Securable, name, principal string) error {
+// changeSchemaOwner takes the permissions on a schema and its objects, which have no owners of their own, back with its
+// owner.
+func (e *Extension) changeSchemaOwner(
+	ctx context.Context,
+	s *engine.Session,
+	on *syntax.Securable,
+	name, principal string,
+) error {
 	db := s.CurrentDatabase()
 	t, err := e.databaseSecurable(ctx, s, on, name)
 	if err != nil {
@@ -214,8 +228,12 @@ func (e *Extension) keepSchemaOwner(ctx context.Context, s *engine.Session, on *
 	}
 	var id int32
 	err = e.reading(ctx, s, db, func(conn *sqlite.Conn) error {
-		return sqlitex.Execute(conn, "SELECT principal FROM __schemas WHERE id = ?", &sqlitex.ExecOptions{Args: []any{int64(t.sec.schema)},
-			ResultFunc: func(stmt *sqlite.Stmt) error { id = stmt.ColumnInt32(0); return nil }})
+		return sqlitex.Execute(
+			conn,
+			"SELECT principal FROM __schemas WHERE id = ?",
+			&sqlitex.ExecOptions{Args: []any{int64(t.sec.schema)},
+				ResultFunc: func(stmt *sqlite.Stmt) error { id = stmt.ColumnInt32(0); return nil }},
+		)
 	})
 	if err != nil {
 		return err

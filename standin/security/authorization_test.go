@@ -8,15 +8,23 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-// Who gives something another owner needs TAKE OWNERSHIP of it and to be able to act as the new owner, and permissions go with the owner
-// (docs/t-sql/statements/alter-authorization-transact-sql.md, Remarks and Permissions; create-schema-transact-sql.md, create-role-transact-sql.md).
+// Who gives something another owner needs TAKE OWNERSHIP of it and to be able to act as the new owner, and permissions
+// go with the owner (docs/t-sql/statements/alter-authorization-transact-sql.md, Remarks and Permissions;
+// create-schema-transact-sql.md, create-role-transact-sql.md).
 func TestOwnersAreChangedByWhoMay(t *testing.T) {
 	g := NewWithT(t)
 	i := start(t, "OWN")
 	i.sa().do("CREATE DATABASE d")
 	db := i.as("sa", saPassword, "d")
 	db.do("CREATE USER u WITHOUT LOGIN", "CREATE USER v WITHOUT LOGIN", "CREATE ROLE r", "CREATE ROLE r2")
-	db.do("CREATE SCHEMA s", "CREATE TABLE s.t (a int)", "CREATE TABLE dbo.t (a int)", "GRANT SELECT ON SCHEMA::s TO v", "DENY INSERT ON s.t TO v", "GRANT SELECT ON dbo.t TO v")
+	db.do(
+		"CREATE SCHEMA s",
+		"CREATE TABLE s.t (a int)",
+		"CREATE TABLE dbo.t (a int)",
+		"GRANT SELECT ON SCHEMA::s TO v",
+		"DENY INSERT ON s.t TO v",
+		"GRANT SELECT ON dbo.t TO v",
+	)
 	asU := func(text string) int32 {
 		t.Helper()
 		db.do("EXECUTE AS USER = 'u'")
@@ -34,7 +42,8 @@ func TestOwnersAreChangedByWhoMay(t *testing.T) {
 	db.do("GRANT TAKE OWNERSHIP ON s.t TO u")
 	g.Expect(asU(keep)).To(BeEquivalentTo(15151), "the schema is dbo's")
 	g.Expect(db.value("SELECT principal_id FROM sys.schemas WHERE name = 's'")).To(BeEquivalentTo(1))
-	const permissions = "SELECT COUNT(*) FROM sys.database_permissions WHERE grantee_principal_id = USER_ID('v') AND class IN (1, 3)"
+	const permissions = "SELECT COUNT(*) FROM sys.database_permissions WHERE grantee_principal_id = USER_ID('v') AND " +
+		"class IN (1, 3)"
 	db.do(transfer + "dbo")
 	g.Expect(db.value(permissions)).To(BeEquivalentTo(3), "it was dbo's before")
 
@@ -64,7 +73,11 @@ func TestDatabasesAreGivenToWhoMayBeImpersonated(t *testing.T) {
 	g := NewWithT(t)
 	i := start(t, "OWN")
 	sa := i.sa()
-	sa.do("CREATE DATABASE d", "CREATE LOGIN one WITH PASSWORD = N'F1rst-Password'", "CREATE LOGIN two WITH PASSWORD = N'F1rst-Password'")
+	sa.do(
+		"CREATE DATABASE d",
+		"CREATE LOGIN one WITH PASSWORD = N'F1rst-Password'",
+		"CREATE LOGIN two WITH PASSWORD = N'F1rst-Password'",
+	)
 	db := i.as("sa", saPassword, "d")
 	db.do("CREATE USER one", "GRANT TAKE OWNERSHIP ON DATABASE::d TO one")
 	one := i.as("one", "F1rst-Password", "d")

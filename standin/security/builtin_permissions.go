@@ -12,12 +12,12 @@ import (
 	"geosql.dev/standin/tds"
 )
 
-// builtinTable has a row of sys.fn_builtin_permissions in each line: class, permission, type, the permission of the class that covers it, the
-// class that contains the class, and the permission there that implies it
+// builtinTable has a row of sys.fn_builtin_permissions in each line: class, permission, type, the permission of the
+// class that covers it, the class that contains the class, and the permission there that implies it
 // (docs/relational-databases/system-functions/sys-fn-builtin-permissions-transact-sql.md,
-// docs/relational-databases/security/permissions-database-engine.md). Where the latter names a permission that the container does not have
-// (SEARCH PROPERTY LIST, ALTER LEDGER ...), the container's own stands here. No page lists the covering permissions but those of 2022: they are
-// recalled, not read, except on the server.
+// docs/relational-databases/security/permissions-database-engine.md). Where the latter names a permission that the
+// container does not have (SEARCH PROPERTY LIST, ALTER LEDGER ...), the container's own stands here. No page lists the
+// covering permissions but those of 2022: they are recalled, not read, except on the server.
 //
 //go:embed builtin_permissions.txt
 var builtinTable string
@@ -67,20 +67,28 @@ func installBuiltinPermissions(r *engine.Registry) {
 	for _, c := range []struct {
 		name string
 		typ  sqltype.Type
-	}{{"class_desc", name}, {"permission_name", name}, {"type", sqltype.Type{Kind: sqltype.VarChar, Length: 4}}, {"covering_permission_name", name}, {"parent_class_desc", name}, {"parent_covering_permission_name", name}} {
+	}{{"class_desc", name}, {"permission_name", name}, {"type", sqltype.Type{Kind: sqltype.VarChar, Length: 4}},
+		{"covering_permission_name", name}, {"parent_class_desc", name}, {"parent_covering_permission_name", name}} {
 		columns = append(columns, tds.Column{Name: c.name, Type: c.typ, Nullable: true})
 	}
-	r.TableFunction(engine.TableFunction{Schema: "sys", Name: "fn_builtin_permissions", Parameters: []sqltype.Type{name}, Columns: columns,
-		Rows: func(_ context.Context, _ *engine.Session, args []any) ([][]any, error) {
-			class, _ := text(args, 0)
-			var rows [][]any
-			for _, p := range builtinPermissions {
-				if class == "" || strings.EqualFold(class, p.class) {
-					rows = append(rows, []any{p.class, p.name, p.kind, given(p.covering), given(p.parent), given(p.implied)})
+	r.TableFunction(
+		engine.TableFunction{
+			Schema:     "sys",
+			Name:       "fn_builtin_permissions",
+			Parameters: []sqltype.Type{name},
+			Columns:    columns,
+			Rows: func(_ context.Context, _ *engine.Session, args []any) ([][]any, error) {
+				class, _ := text(args, 0)
+				var rows [][]any
+				for _, p := range builtinPermissions {
+					if class == "" || strings.EqualFold(class, p.class) {
+						rows = append(rows, []any{p.class, p.name, p.kind, given(p.covering), given(p.parent), given(p.implied)})
+					}
 				}
-			}
-			return rows, nil
-		}})
+				return rows, nil
+			},
+		},
+	)
 }
 
 // given is a text, or nil for none.

@@ -128,7 +128,13 @@ func (e *Extension) createCertificate(ctx context.Context, s *engine.Session, n 
 }
 
 // certificateOwner is AUTHORIZATION's user or the creator's; roles own no certificates.
-func (e *Extension) certificateOwner(ctx context.Context, s *engine.Session, db *engine.Database, c *databaseCatalog, name string) (int32, error) {
+func (e *Extension) certificateOwner(
+	ctx context.Context,
+	s *engine.Session,
+	db *engine.Database,
+	c *databaseCatalog,
+	name string,
+) (int32, error) {
 	owner, err := e.ownerOf(ctx, s, db, c, name)
 	if err != nil {
 		return 0, err
@@ -139,8 +145,15 @@ func (e *Extension) certificateOwner(ctx context.Context, s *engine.Session, db 
 	return owner, nil
 }
 
-// makeCertificate makes a key pair and a self-signed certificate. Errors: 15212 subject, 15213 dates, 15581 no master key.
-func (e *Extension) makeCertificate(s *engine.Session, db *engine.Database, catalog *databaseCatalog, c *certificate, n *syntax.CreateCertificate) error {
+// makeCertificate makes a key pair and a self-signed certificate. Errors: 15212 subject, 15213 dates, 15581 no master
+// key.
+func (e *Extension) makeCertificate(
+	s *engine.Session,
+	db *engine.Database,
+	catalog *databaseCatalog,
+	c *certificate,
+	n *syntax.CreateCertificate,
+) error {
 	if length := utf8.RuneCountInString(n.Subject); length == 0 || length > maxSubject {
 		return failure(15212, 1, maxSubject)
 	}
@@ -204,7 +217,13 @@ func (e *Extension) validity(n *syntax.CreateCertificate) (start, end time.Time,
 
 // dateText is a START_DATE or EXPIRY_DATE in UTC: whatever can be a date and time in T-SQL.
 func dateText(text string) (time.Time, error) {
-	v, e := sqltype.Convert(text, sqltype.NVarCharOf(max(1, utf8.RuneCountInString(text))), sqltype.Type{Kind: sqltype.DateTimeOffset, Scale: 3}, 0, sqltype.Implicit)
+	v, e := sqltype.Convert(
+		text,
+		sqltype.NVarCharOf(max(1, utf8.RuneCountInString(text))),
+		sqltype.Type{Kind: sqltype.DateTimeOffset, Scale: 3},
+		0,
+		sqltype.Implicit,
+	)
 	if e != nil {
 		return time.Time{}, e
 	}
@@ -212,7 +231,13 @@ func dateText(text string) (time.Time, error) {
 }
 
 // importCertificate takes a certificate, and its private key when given, from files or binary constants.
-func (e *Extension) importCertificate(s *engine.Session, db *engine.Database, catalog *databaseCatalog, c *certificate, n *syntax.CreateCertificate) error {
+func (e *Extension) importCertificate(
+	s *engine.Session,
+	db *engine.Database,
+	catalog *databaseCatalog,
+	c *certificate,
+	n *syntax.CreateCertificate,
+) error {
 	der := n.Binary
 	if n.File != "" {
 		data, err := os.ReadFile(e.filePath(n.File))
@@ -236,7 +261,13 @@ func (e *Extension) importCertificate(s *engine.Session, db *engine.Database, ca
 }
 
 // loadPrivateKey adds a private key from a PVK file or binary constant.
-func (e *Extension) loadPrivateKey(s *engine.Session, db *engine.Database, catalog *databaseCatalog, c *certificate, o *syntax.PrivateKeyOptions) error {
+func (e *Extension) loadPrivateKey(
+	s *engine.Session,
+	db *engine.Database,
+	catalog *databaseCatalog,
+	c *certificate,
+	o *syntax.PrivateKeyOptions,
+) error {
 	data := o.Binary
 	if o.File != "" {
 		var err error
@@ -262,7 +293,14 @@ func (e *Extension) loadPrivateKey(s *engine.Session, db *engine.Database, catal
 }
 
 // sealPrivateKey encrypts the key by the password, or by the database master key without one.
-func (e *Extension) sealPrivateKey(s *engine.Session, db *engine.Database, catalog *databaseCatalog, c *certificate, key *rsa.PrivateKey, password string) error {
+func (e *Extension) sealPrivateKey(
+	s *engine.Session,
+	db *engine.Database,
+	catalog *databaseCatalog,
+	c *certificate,
+	key *rsa.PrivateKey,
+	password string,
+) error {
 	plain := x509.MarshalPKCS1PrivateKey(key)
 	if password != "" {
 		if err := checkPassword("", password, true); err != nil {
@@ -280,7 +318,13 @@ func (e *Extension) sealPrivateKey(s *engine.Session, db *engine.Database, catal
 }
 
 // privateKey decrypts a certificate's private key. Errors: 15246 none, 15465 wrong password, 15581 no master key.
-func (e *Extension) privateKey(s *engine.Session, db *engine.Database, catalog *databaseCatalog, c *certificate, password string) (*rsa.PrivateKey, error) {
+func (e *Extension) privateKey(
+	s *engine.Session,
+	db *engine.Database,
+	catalog *databaseCatalog,
+	c *certificate,
+	password string,
+) (*rsa.PrivateKey, error) {
 	var plain []byte
 	var err error
 	switch c.Encryption {

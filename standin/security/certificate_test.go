@@ -22,7 +22,8 @@ const createKey = "CREATE MASTER KEY ENCRYPTION BY PASSWORD = N'M4ster-Password'
 // endpointOn gives an instance a certificate and an endpoint with it.
 func endpointOn(i *instance, name string) {
 	i.sa().do(createKey, "CREATE CERTIFICATE ["+name+"] WITH SUBJECT = N'"+name+"', EXPIRY_DATE = N'2099-01-01'",
-		"CREATE ENDPOINT [Hadr_endpoint] STATE = STARTED AS TCP (LISTENER_PORT = 5022, LISTENER_IP = ALL) FOR DATABASE_MIRRORING "+
+		"CREATE ENDPOINT [Hadr_endpoint] STATE = STARTED AS TCP (LISTENER_PORT = 5022, LISTENER_IP = ALL) FOR "+
+			"DATABASE_MIRRORING "+
 			"(AUTHENTICATION = CERTIFICATE ["+name+"], ENCRYPTION = REQUIRED ALGORITHM AES, ROLE = ALL)")
 }
 
@@ -57,7 +58,9 @@ func TestCertificatesMoveThroughTSQL(t *testing.T) {
 	_, err = two.security.AuthenticatePeer(ctx, encoded)
 	g.Expect(number(err)).To(BeEquivalentTo(28034), "disabled")
 
-	row := two.sa().rows("SELECT c.pvt_key_encryption_type, c.subject, u.name FROM sys.certificates c JOIN sys.database_principals u ON u.principal_id = c.principal_id WHERE c.name = 'cert_one'")
+	row := two.sa().
+		rows("SELECT c.pvt_key_encryption_type, c.subject, u.name FROM sys.certificates c JOIN sys.database_principals u " +
+			"ON u.principal_id = c.principal_id WHERE c.name = 'cert_one'")
 	g.Expect(row).To(Equal([][]any{{"NA", "cert_one", "peer"}}))
 	g.Expect(two.sa().value("SELECT CERTPRIVATEKEY(CERT_ID('cert_one'), 'Str0ng-Password')")).To(BeNil())
 }
@@ -82,7 +85,8 @@ func TestCertificateFiles(t *testing.T) {
 	sa.do("CREATE CERTIFICATE [c] WITH SUBJECT = 'c', START_DATE = '2026-01-01', EXPIRY_DATE = '2030-01-01'")
 	g.Expect(sa.refused("CREATE CERTIFICATE [c] WITH SUBJECT = 'c'")).To(BeEquivalentTo(15232))
 	g.Expect(sa.refused("DROP MASTER KEY")).To(BeEquivalentTo(15580))
-	backup := "BACKUP CERTIFICATE [c] TO FILE = '" + cer + "' WITH PRIVATE KEY (FILE = '" + pvk + "', ENCRYPTION BY PASSWORD = 'B4ckup-Password')"
+	backup := "BACKUP CERTIFICATE [c] TO FILE = '" + cer + "' WITH PRIVATE KEY (FILE = '" + pvk +
+		"', ENCRYPTION BY PASSWORD = 'B4ckup-Password')"
 	sa.do(backup)
 	g.Expect(sa.refused(backup)).To(BeEquivalentTo(15240), "never over a file that is there")
 	der, err := os.ReadFile(cer)
@@ -91,12 +95,15 @@ func TestCertificateFiles(t *testing.T) {
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(parsed.NotAfter.Year()).To(Equal(2030))
 	sa.do("DROP CERTIFICATE [c]")
-	load := "CREATE CERTIFICATE [c] FROM FILE = '" + cer + "' WITH PRIVATE KEY (FILE = '" + pvk + "', DECRYPTION BY PASSWORD = '"
+	load := "CREATE CERTIFICATE [c] FROM FILE = '" + cer + "' WITH PRIVATE KEY (FILE = '" + pvk +
+		"', DECRYPTION BY PASSWORD = '"
 	g.Expect(sa.refused(load + "wrong')")).To(BeEquivalentTo(15465))
 	sa.do(load + "B4ckup-Password')")
 	g.Expect(sa.value("SELECT pvt_key_encryption_type FROM sys.certificates WHERE name = 'c'")).To(Equal("MK"))
 	g.Expect(sa.refused("CREATE CERTIFICATE [d] FROM FILE = '/nowhere'")).To(BeEquivalentTo(15208))
-	g.Expect(sa.refused("CREATE CERTIFICATE [d] WITH SUBJECT = 'd', START_DATE = '2030-01-01', EXPIRY_DATE = '2029-01-01'")).To(BeEquivalentTo(15213))
+	g.Expect(sa.refused("CREATE CERTIFICATE [d] WITH SUBJECT = 'd', START_DATE = '2030-01-01', EXPIRY_DATE = " +
+		"'2029-01-01'")).
+		To(BeEquivalentTo(15213))
 }
 
 func TestMasterKeyNeedsItsPasswordElsewhere(t *testing.T) {
@@ -107,7 +114,8 @@ func TestMasterKeyNeedsItsPasswordElsewhere(t *testing.T) {
 	g.Expect(sa.refused("CREATE CERTIFICATE [c] WITH SUBJECT = 'c'")).To(BeEquivalentTo(15581))
 	g.Expect(sa.refused("OPEN MASTER KEY DECRYPTION BY PASSWORD = 'wrong'")).To(BeEquivalentTo(15465))
 	sa.do("OPEN MASTER KEY DECRYPTION BY PASSWORD = 'M4ster-Password'; CREATE CERTIFICATE [c] WITH SUBJECT = 'c'")
-	g.Expect(sa.value("SELECT COUNT(*) FROM sys.symmetric_keys WHERE name = '##MS_DatabaseMasterKey##'")).To(BeEquivalentTo(1))
+	g.Expect(sa.value("SELECT COUNT(*) FROM sys.symmetric_keys WHERE name = '##MS_DatabaseMasterKey##'")).
+		To(BeEquivalentTo(1))
 }
 
 func TestEndpoints(t *testing.T) {
@@ -117,7 +125,8 @@ func TestEndpoints(t *testing.T) {
 	var seen []security.EndpointConfig
 	i.security.OnEndpointChange(func(c security.EndpointConfig) { seen = append(seen, c) })
 	make := func(name, rest string) string {
-		return "CREATE ENDPOINT [" + name + "] AS TCP (LISTENER_PORT = 5022) FOR DATABASE_MIRRORING (" + rest + ", ROLE = ALL)"
+		return "CREATE ENDPOINT [" + name + "] AS TCP (LISTENER_PORT = 5022) FOR DATABASE_MIRRORING (" + rest +
+			", ROLE = ALL)"
 	}
 	g.Expect(sa.refused(make("e", "AUTHENTICATION = CERTIFICATE [nothing]"))).To(BeEquivalentTo(15151))
 	endpointOn(i, "c")
@@ -126,9 +135,11 @@ func TestEndpoints(t *testing.T) {
 	g.Expect(sa.refused("ALTER ENDPOINT [Hadr_endpoint] AS TCP (LISTENER_PORT = 80)")).To(BeEquivalentTo(7810))
 	g.Expect(sa.refused("BEGIN TRAN; DROP ENDPOINT [Hadr_endpoint]; COMMIT")).To(BeEquivalentTo(226))
 	sa.do("ALTER ENDPOINT [Hadr_endpoint] STATE = STOPPED AS TCP (LISTENER_PORT = 5023)")
-	g.Expect(sa.rows("SELECT name, state_desc, role_desc, connection_auth_desc, is_encryption_enabled, encryption_algorithm_desc FROM sys.database_mirroring_endpoints")).
+	g.Expect(sa.rows("SELECT name, state_desc, role_desc, connection_auth_desc, is_encryption_enabled, " +
+		"encryption_algorithm_desc FROM sys.database_mirroring_endpoints")).
 		To(Equal([][]any{{"Hadr_endpoint", "STOPPED", "ALL", "CERTIFICATE", true, "AES"}}))
-	g.Expect(sa.value("SELECT port FROM sys.tcp_endpoints WHERE type_desc = 'DATABASE_MIRRORING'")).To(BeEquivalentTo(5023))
+	g.Expect(sa.value("SELECT port FROM sys.tcp_endpoints WHERE type_desc = 'DATABASE_MIRRORING'")).
+		To(BeEquivalentTo(5023))
 	sa.do("DROP ENDPOINT [Hadr_endpoint]", "DROP CERTIFICATE [c]")
 	g.Expect(seen).To(HaveLen(3))
 	g.Expect(seen[0].State).To(Equal("STARTED"))

@@ -88,9 +88,15 @@ func (e *Extension) may(ctx context.Context, s *engine.Session, db *engine.Datab
 	return e.ownsSchemaOf(ctx, s, db, catalog.roles(u.ID), sec) || e.mayServer(ctx, s, serverPermissionFor(name, sec)...)
 }
 
-// ownsSchemaOf tells whether one of the principals owns a schema, or that of an object: an owner may do everything there
-// (docs/relational-databases/security/permissions-database-engine.md).
-func (e *Extension) ownsSchemaOf(ctx context.Context, s *engine.Session, db *engine.Database, principals map[int32]bool, sec securable) bool {
+// ownsSchemaOf tells whether one of the principals owns a schema, or that of an object: an owner may do everything
+// there (docs/relational-databases/security/permissions-database-engine.md).
+func (e *Extension) ownsSchemaOf(
+	ctx context.Context,
+	s *engine.Session,
+	db *engine.Database,
+	principals map[int32]bool,
+	sec securable,
+) bool {
 	id := sec.schema
 	if sec.class == classSchema {
 		id = sec.major
@@ -100,8 +106,12 @@ func (e *Extension) ownsSchemaOf(ctx context.Context, s *engine.Session, db *eng
 	}
 	owns := false
 	err := e.reading(ctx, s, db, func(conn *sqlite.Conn) error {
-		return sqlitex.Execute(conn, "SELECT principal FROM __schemas WHERE id = ?", &sqlitex.ExecOptions{Args: []any{int64(id)},
-			ResultFunc: func(stmt *sqlite.Stmt) error { owns = principals[stmt.ColumnInt32(0)]; return nil }})
+		return sqlitex.Execute(
+			conn,
+			"SELECT principal FROM __schemas WHERE id = ?",
+			&sqlitex.ExecOptions{Args: []any{int64(id)},
+				ResultFunc: func(stmt *sqlite.Stmt) error { owns = principals[stmt.ColumnInt32(0)]; return nil }},
+		)
 	})
 	return err == nil && owns
 }
@@ -189,7 +199,12 @@ func (e *Extension) group(name string) (int32, bool) {
 	return find(name)
 }
 
-func (e *Extension) ownsSchema(ctx context.Context, s *engine.Session, db *engine.Database, principal int32) (owns bool, err error) {
+func (e *Extension) ownsSchema(
+	ctx context.Context,
+	s *engine.Session,
+	db *engine.Database,
+	principal int32,
+) (owns bool, err error) {
 	err = e.reading(ctx, s, db, func(conn *sqlite.Conn) error {
 		stmt, err := conn.Prepare("SELECT 1 FROM __schemas WHERE principal = ?")
 		if err != nil {

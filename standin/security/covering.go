@@ -4,8 +4,8 @@ package security
 
 import "strings"
 
-// The tables below are from docs/relational-databases/security/permissions-database-engine.md ("SQL Server permissions":
-// implied and covering permissions) and
+// The tables below are from docs/relational-databases/security/permissions-database-engine.md ("SQL Server
+// permissions": implied and covering permissions) and
 // docs/relational-databases/security/authentication-access/server-level-roles.md and database-level-roles.md
 // ("Permissions of fixed roles").
 
@@ -122,7 +122,8 @@ func databaseSteps(sec securable, name string) []step {
 	return steps
 }
 
-// serverPermissionFor names the server permission that covers a database permission, empty when only CONTROL SERVER does.
+// serverPermissionFor names the server permission that covers a database permission, empty when only CONTROL SERVER
+// does.
 func serverPermissionFor(name string, sec securable) []string {
 	covers := []string{"CONTROL SERVER"}
 	switch name {
@@ -168,8 +169,14 @@ var serverRolePermissions = map[int32]map[string]bool{
 
 // databaseRolePermissions are what the fixed database roles may do; db_owner does everything.
 var databaseRolePermissions = map[int32]map[string]bool{
-	dbAccessAdminID:   set("ALTER ANY USER", "CONNECT", "CREATE SCHEMA", "VIEW DATABASE STATE"),
-	dbSecurityAdminID: set("ALTER ANY APPLICATION ROLE", "ALTER ANY ROLE", "CREATE SCHEMA", "VIEW DEFINITION", "VIEW DATABASE STATE"),
+	dbAccessAdminID: set("ALTER ANY USER", "CONNECT", "CREATE SCHEMA", "VIEW DATABASE STATE"),
+	dbSecurityAdminID: set(
+		"ALTER ANY APPLICATION ROLE",
+		"ALTER ANY ROLE",
+		"CREATE SCHEMA",
+		"VIEW DEFINITION",
+		"VIEW DATABASE STATE",
+	),
 	dbDDLAdminID: set("ALTER ANY ASSEMBLY", "ALTER ANY ASYMMETRIC KEY", "ALTER ANY CERTIFICATE", "ALTER ANY SCHEMA",
 		"ALTER ANY SYMMETRIC KEY", "CHECKPOINT", "CREATE FUNCTION", "CREATE PROCEDURE", "CREATE SCHEMA", "CREATE SEQUENCE",
 		"CREATE SYNONYM", "CREATE TABLE", "CREATE TYPE", "CREATE VIEW", "REFERENCES", "VIEW DATABASE STATE"),

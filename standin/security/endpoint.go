@@ -44,8 +44,8 @@ func (c *serverCatalog) endpoint(name string) *endpoint {
 	return nil
 }
 
-// createEndpoint is CREATE ENDPOINT ... FOR DATABASE_MIRRORING. Errors: 7862 there is one, 28055 a certificate that can't be used, 15151, and 226
-// inside a transaction.
+// createEndpoint is CREATE ENDPOINT ... FOR DATABASE_MIRRORING. Errors: 7862 there is one, 28055 a certificate that
+// can't be used, 15151, and 226 inside a transaction.
 func (e *Extension) createEndpoint(ctx context.Context, s *engine.Session, n *syntax.CreateEndpoint) error {
 	if s.InUserTransaction() {
 		return failure(226, 1, "CREATE ENDPOINT")
@@ -83,8 +83,8 @@ func (e *Extension) createEndpoint(ctx context.Context, s *engine.Session, n *sy
 	})
 }
 
-// changeEndpoint writes and says so. The endpoint listens as it is declared also when the client is gone by then: nobody
-// would open it later.
+// changeEndpoint writes and says so. The endpoint listens as it is declared also when the client is gone by then:
+// nobody would open it later.
 func (e *Extension) changeEndpoint(ctx context.Context, s *engine.Session, f func(*storage.Tx) error) error {
 	err := e.writing(ctx, s, e.master(), f)
 	if err == nil || ctx.Err() != nil {
@@ -94,7 +94,13 @@ func (e *Extension) changeEndpoint(ctx context.Context, s *engine.Session, f fun
 }
 
 // applyEndpoint sets the given options.
-func (e *Extension) applyEndpoint(ctx context.Context, s *engine.Session, ep *endpoint, o syntax.EndpointOptions, create bool) error {
+func (e *Extension) applyEndpoint(
+	ctx context.Context,
+	s *engine.Session,
+	ep *endpoint,
+	o syntax.EndpointOptions,
+	create bool,
+) error {
 	if o.State != "" {
 		ep.State = o.State
 	}
@@ -205,7 +211,8 @@ func (e *Extension) dropEndpoint(ctx context.Context, s *engine.Session, n *synt
 		return failure(7873, 1, n.Name)
 	}
 	ep := catalog.endpoint(n.Name)
-	if ep == nil || !e.maySecurable(ctx, s, "CONTROL", classEndpoint, ep.ID) && !e.mayServer(ctx, s, "ALTER ANY ENDPOINT") {
+	if ep == nil ||
+		!e.maySecurable(ctx, s, "CONTROL", classEndpoint, ep.ID) && !e.mayServer(ctx, s, "ALTER ANY ENDPOINT") {
 		return failure(15151, 1, "drop", "endpoint", n.Name)
 	}
 	return e.changeEndpoint(ctx, s, func(tx *storage.Tx) error {

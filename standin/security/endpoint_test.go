@@ -45,7 +45,8 @@ func (l *leaving) Done() <-chan struct{} {
 	return l.Context.Done()
 }
 
-// Whenever the client of CREATE, ALTER or DROP ENDPOINT leaves: what is declared is what those were told who listen there.
+// Whenever the client of CREATE, ALTER or DROP ENDPOINT leaves: what is declared is what those were told who listen
+// there.
 func TestAnEndpointIsServedAsDeclaredWheneverTheClientLeaves(t *testing.T) {
 	g := NewWithT(t)
 	i := start(t, "SEC")
@@ -57,7 +58,8 @@ func TestAnEndpointIsServedAsDeclaredWheneverTheClientLeaves(t *testing.T) {
 	s, err := i.engine.Session(t.Context(), engine.SystemLogin, "master", "test")
 	g.Expect(err).NotTo(HaveOccurred())
 	defer s.Close()
-	const create = "CREATE ENDPOINT [e] STATE = STARTED AS TCP (LISTENER_PORT = 5022) FOR DATABASE_MIRRORING (AUTHENTICATION = CERTIFICATE [c], ROLE = ALL)"
+	const create = "CREATE ENDPOINT [e] STATE = STARTED AS TCP (LISTENER_PORT = 5022) FOR DATABASE_MIRRORING " +
+		"(AUTHENTICATION = CERTIFICATE [c], ROLE = ALL)"
 	for _, statement := range []struct{ before, text string }{
 		{"", create},
 		{create, "ALTER ENDPOINT [e] STATE = STOPPED"},

@@ -20,12 +20,20 @@ var (
 )
 
 // function registers a scalar function of minimal and maximal number of arguments, all of one type.
-func function(r *engine.Registry, name string, least, most int, argument, result sqltype.Type, eval func(*engine.Session, []any) (any, error)) {
-	r.Function(engine.Function{Name: name, MinArgs: least, MaxArgs: most, Parameters: []sqltype.Type{argument}, Type: result,
-		Eval: func(s *engine.Session, args []any) (any, error) {
-			v, err := eval(s, args)
-			return cell(v), err
-		}})
+func function(
+	r *engine.Registry,
+	name string,
+	least, most int,
+	argument, result sqltype.Type,
+	eval func(*engine.Session, []any) (any, error),
+) {
+	r.Function(
+		engine.Function{Name: name, MinArgs: least, MaxArgs: most, Parameters: []sqltype.Type{argument}, Type: result,
+			Eval: func(s *engine.Session, args []any) (any, error) {
+				v, err := eval(s, args)
+				return cell(v), err
+			}},
+	)
 }
 
 // text is an argument as text; ok is false for NULL and for one that isn't given.
@@ -54,16 +62,33 @@ func (e *Extension) installFunctions(r *engine.Registry) {
 	function(r, "IS_ROLEMEMBER", 1, 2, sysname, integer, e.isRoleMember)
 	function(r, "HAS_DBACCESS", 1, 1, sysname, integer, e.hasDatabaseAccess)
 	function(r, "HAS_PERMS_BY_NAME", 3, 5, sysname, integer, e.hasPermissions)
-	r.Function(engine.Function{Name: "PERMISSIONS", MinArgs: 0, MaxArgs: 2, Type: integer, Parameters: []sqltype.Type{integer, sysname}, Eval: e.permissionBits})
+	r.Function(
+		engine.Function{
+			Name:       "PERMISSIONS",
+			MinArgs:    0,
+			MaxArgs:    2,
+			Type:       integer,
+			Parameters: []sqltype.Type{integer, sysname},
+			Eval:       e.permissionBits,
+		},
+	)
 	e.installMyPermissions(r)
 	installBuiltinPermissions(r)
-	function(r, "PWDENCRYPT", 1, 1, sysname, sqltype.Type{Kind: sqltype.VarBinary, Length: 128}, func(_ *engine.Session, args []any) (any, error) {
-		password, ok := text(args, 0)
-		if !ok {
-			return nil, nil
-		}
-		return hashPassword(password), nil
-	})
+	function(
+		r,
+		"PWDENCRYPT",
+		1,
+		1,
+		sysname,
+		sqltype.Type{Kind: sqltype.VarBinary, Length: 128},
+		func(_ *engine.Session, args []any) (any, error) {
+			password, ok := text(args, 0)
+			if !ok {
+				return nil, nil
+			}
+			return hashPassword(password), nil
+		},
+	)
 	r.Function(engine.Function{Name: "PWDCOMPARE", MinArgs: 2, MaxArgs: 3, Type: integer,
 		Parameters: []sqltype.Type{sysname, {Kind: sqltype.VarBinary, Length: 128}, integer},
 		Eval: func(_ *engine.Session, args []any) (any, error) {
@@ -320,7 +345,11 @@ func (e *Extension) anyOf(permission string, known map[string]bool, may func(str
 	return int64(0)
 }
 
-func (e *Extension) namedSecurable(ctx context.Context, s *engine.Session, class, name string) (sec securable, db *engine.Database, server, ok bool, err error) {
+func (e *Extension) namedSecurable(
+	ctx context.Context,
+	s *engine.Session,
+	class, name string,
+) (sec securable, db *engine.Database, server, ok bool, err error) {
 	db = s.CurrentDatabase()
 	parts := splitName(name)
 	last := parts[len(parts)-1]

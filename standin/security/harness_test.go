@@ -48,8 +48,11 @@ func (i *instance) run(name string) {
 	g.Expect(err).NotTo(HaveOccurred())
 	i.port = l.Addr().(*net.TCPAddr).Port
 	i.security = security.New(security.Options{SAPassword: saPassword})
-	i.engine, err = engine.New(context.Background(), engine.Config{ServerName: name, DataDir: i.dir, SAPassword: saPassword, Port: i.port,
-		Extensions: []engine.Extension{catalogview.Extension{}, i.security}})
+	i.engine, err = engine.New(
+		context.Background(),
+		engine.Config{ServerName: name, DataDir: i.dir, SAPassword: saPassword, Port: i.port,
+			Extensions: []engine.Extension{catalogview.Extension{}, i.security}},
+	)
 	g.Expect(err).NotTo(HaveOccurred())
 	i.server, err = tds.NewServer(tds.Config{Backend: i.engine, FailedLoginDelay: time.Millisecond})
 	g.Expect(err).NotTo(HaveOccurred())
@@ -78,7 +81,12 @@ func (i *instance) as(user, password, database string) *client {
 	if database != "" {
 		q.Set("database", database)
 	}
-	u := url.URL{Scheme: "sqlserver", User: url.UserPassword(user, password), Host: fmt.Sprintf("127.0.0.1:%d", i.port), RawQuery: q.Encode()}
+	u := url.URL{
+		Scheme:   "sqlserver",
+		User:     url.UserPassword(user, password),
+		Host:     fmt.Sprintf("127.0.0.1:%d", i.port),
+		RawQuery: q.Encode(),
+	}
 	db, err := sql.Open("sqlserver", u.String())
 	if err != nil {
 		i.t.Fatal(err)

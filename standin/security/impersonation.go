@@ -42,11 +42,12 @@ func (e *Extension) context(s *engine.Session) *execution {
 	return stack[len(stack)-1]
 }
 
-// cookieLength is the length of a cookie: @varbinary_variable is varbinary(100) (docs/t-sql/statements/revert-transact-sql.md).
+// cookieLength is the length of a cookie: @varbinary_variable is varbinary(100)
+// (docs/t-sql/statements/revert-transact-sql.md).
 const cookieLength = 100
 
-// executeAs is EXECUTE AS LOGIN and USER, whose name may be in a variable. Errors: 15406 and 15517 for a principal that isn't there or may not be
-// impersonated, 15159 too deep.
+// executeAs is EXECUTE AS LOGIN and USER, whose name may be in a variable. Errors: 15406 and 15517 for a principal that
+// isn't there or may not be impersonated, 15159 too deep.
 func (e *Extension) executeAs(ctx context.Context, s *engine.Session, n *syntax.ExecuteAs) error {
 	x := &execution{before: s.Login(), noRevert: n.NoRevert}
 	if n.CookieInto != "" {
@@ -117,9 +118,15 @@ func (e *Extension) leaving(s *engine.Session, x *execution, before engine.Login
 	}
 }
 
-// actAs is EXECUTE AS of a module for as long as it runs; who defined the module has been asked for the permission. Errors: 15517 for a user
-// and 15406 for a login that is not there or is a role.
-func (e *Extension) actAs(ctx context.Context, s *engine.Session, db *engine.Database, principal int32, login string) (leave func(), err error) {
+// actAs is EXECUTE AS of a module for as long as it runs; who defined the module has been asked for the permission.
+// Errors: 15517 for a user and 15406 for a login that is not there or is a role.
+func (e *Extension) actAs(
+	ctx context.Context,
+	s *engine.Session,
+	db *engine.Database,
+	principal int32,
+	login string,
+) (leave func(), err error) {
 	logins, err := e.server(ctx, s)
 	if err != nil {
 		return nil, err
@@ -182,7 +189,8 @@ func (e *Extension) impersonatedLogin(ctx context.Context, s *engine.Session, na
 }
 
 func (e *Extension) mayImpersonateLogin(ctx context.Context, s *engine.Session, l *login) bool {
-	return e.mayServer(ctx, s, "CONTROL SERVER", "IMPERSONATE ANY LOGIN") || e.maySecurable(ctx, s, "IMPERSONATE", classLogin, l.ID)
+	return e.mayServer(ctx, s, "CONTROL SERVER", "IMPERSONATE ANY LOGIN") ||
+		e.maySecurable(ctx, s, "IMPERSONATE", classLogin, l.ID)
 }
 
 func (e *Extension) impersonatedUser(ctx context.Context, s *engine.Session, name string) (*user, engine.Login, error) {
@@ -193,7 +201,8 @@ func (e *Extension) impersonatedUser(ctx context.Context, s *engine.Session, nam
 	}
 	u := catalog.user(name)
 	refused := failure(15517, 1, name)
-	if u == nil || u.Type == rolePrincipal || u.Type == certificatePrincipal || u.ID == informationSchemaID || u.ID == sysID {
+	if u == nil || u.Type == rolePrincipal || u.Type == certificatePrincipal || u.ID == informationSchemaID ||
+		u.ID == sysID {
 		return nil, engine.Login{}, refused
 	}
 	self, err := s.User(ctx, db)

@@ -100,8 +100,14 @@ func (e *Extension) installProcedures(r *engine.Registry) {
 	e.installRoleProcedures(r)
 }
 
-// changing reads a server, lets change it and writes it; 15015 when there's none, 15247 without ALTER ANY LINKED SERVER.
-func (e *Extension) changing(ctx context.Context, s *engine.Session, name, right string, change func(*server) error) error {
+// changing reads a server, lets change it and writes it; 15015 when there's none, 15247 without ALTER ANY LINKED
+// SERVER.
+func (e *Extension) changing(
+	ctx context.Context,
+	s *engine.Session,
+	name, right string,
+	change func(*server) error,
+) error {
 	if !e.mayServer(ctx, s, right) {
 		return notPermitted()
 	}
@@ -172,8 +178,8 @@ func (e *Extension) newServer(ctx context.Context, call *engine.ProcCall, srv *s
 	return err
 }
 
-// addLinkedServer is sp_addlinkedserver for SQL Server. Another product than SQL Server, or a provider that isn't one of
-// SQL Server's, is refused.
+// addLinkedServer is sp_addlinkedserver for SQL Server. Another product than SQL Server, or a provider that isn't one
+// of SQL Server's, is refused.
 func (e *Extension) addLinkedServer(ctx context.Context, call *engine.ProcCall) error {
 	if !e.mayServer(ctx, call.Session, "ALTER ANY LINKED SERVER") {
 		return notPermitted()
@@ -182,9 +188,11 @@ func (e *Extension) addLinkedServer(ctx context.Context, call *engine.ProcCall) 
 		DataSource: call.String("@datasrc"), Location: call.String("@location"), ProviderString: call.String("@provstr"),
 		Catalog: call.String("@catalog"), Linked: true,
 		Options: serverOptions{DataAccess: true, UseRemoteCollation: true, Promotion: true}}
-	native := srv.Product == "" && call.IsNull("@srvproduct") || strings.EqualFold(strings.TrimSpace(srv.Product), "SQL Server")
+	native := srv.Product == "" && call.IsNull("@srvproduct") ||
+		strings.EqualFold(strings.TrimSpace(srv.Product), "SQL Server")
 	switch {
-	case native && (!call.IsNull("@datasrc") || !call.IsNull("@provstr") || !call.IsNull("@location")) && strings.EqualFold(srv.Product, "SQL Server"):
+	case native && (!call.IsNull("@datasrc") || !call.IsNull("@provstr") || !call.IsNull("@location")) &&
+		strings.EqualFold(srv.Product, "SQL Server"):
 		return failure(15600, 1, "sp_addlinkedserver")
 	case native && call.IsNull("@provider"):
 		srv.Product, srv.Provider = "SQL Server", "SQLNCLI"
@@ -260,7 +268,8 @@ func usedByReplication(srv *server) error {
 	return used
 }
 
-// localLogin is the number of the login that @locallogin names, 0 for all logins that have no mapping of their own (NULL).
+// localLogin is the number of the login that @locallogin names, 0 for all logins that have no mapping of their own
+// (NULL).
 func (e *Extension) localLogin(ctx context.Context, call *engine.ProcCall) (int32, error) {
 	name := call.String("@locallogin")
 	if name == "" {

@@ -65,8 +65,11 @@ func (e *Extension) helpServer(ctx context.Context, call *engine.ProcCall) error
 		if option := call.String("@optname"); option != "" && !strings.Contains(","+status+",", ","+option+",") {
 			continue
 		}
-		out = append(out, []any{r["name"], cell(r["data_source"]), status, fmt.Sprintf("%-4d", r["server_id"]), cell(r["collation_name"]),
-			cell(r["connect_timeout"]), cell(r["query_timeout"])})
+		out = append(
+			out,
+			[]any{r["name"], cell(r["data_source"]), status, fmt.Sprintf("%-4d", r["server_id"]), cell(r["collation_name"]),
+				cell(r["connect_timeout"]), cell(r["query_timeout"])},
+		)
 	}
 	if len(out) == 0 && call.String("@server") != "" {
 		return failure(15015, 1, call.String("@server"))
@@ -77,7 +80,8 @@ func (e *Extension) helpServer(ctx context.Context, call *engine.ProcCall) error
 // statusText lists the options that are on.
 func statusText(r viewRow) string {
 	var on []string
-	for _, o := range []struct{ column, word string }{{"is_remote_login_enabled", "rpc"}, {"is_rpc_out_enabled", "rpc out"},
+	for _, o := range []struct{ column, word string }{{"is_remote_login_enabled", "rpc"},
+		{"is_rpc_out_enabled", "rpc out"},
 		{"is_publisher", "pub"}, {"is_subscriber", "sub"}, {"is_distributor", "dist"}, {"is_system", "system"},
 		{"is_data_access_enabled", "data access"}, {"is_collation_compatible", "collation compatible"},
 		{"lazy_schema_validation", "lazy schema validation"}, {"uses_remote_collation", "use remote collation"}} {
@@ -110,7 +114,8 @@ func (e *Extension) serverRows(ctx context.Context, s *engine.Session) ([]viewRo
 			"is_data_access_enabled": o.DataAccess, "is_collation_compatible": o.CollationCompatible,
 			"uses_remote_collation": o.UseRemoteCollation, "lazy_schema_validation": o.LazySchemaValidation,
 			"is_system": o.System, "is_publisher": o.Publisher, "is_subscriber": o.Subscriber, "is_distributor": o.Distributor,
-			"is_nonsql_subscriber": false, "is_remote_proc_transaction_promotion_enabled": o.Promotion, "modify_date": srv.Modified}
+			"is_nonsql_subscriber": false, "is_remote_proc_transaction_promotion_enabled": o.Promotion,
+			"modify_date": srv.Modified}
 		for column, text := range map[string]string{"location": srv.Location, "provider_string": srv.ProviderString,
 			"catalog": srv.Catalog, "collation_name": o.CollationName} {
 			if text != "" {

@@ -73,7 +73,10 @@ var fixedServerRoles = []struct {
 	id   int32
 	name string
 }{
-	{serverPublicID, "public"}, {sysadminID, "sysadmin"}, {securityadminID, "securityadmin"}, {serveradminID, "serveradmin"},
+	{
+		serverPublicID,
+		"public",
+	}, {sysadminID, "sysadmin"}, {securityadminID, "securityadmin"}, {serveradminID, "serveradmin"},
 	{setupadminID, "setupadmin"}, {processadminID, "processadmin"}, {diskadminID, "diskadmin"}, {dbcreatorID, "dbcreator"},
 	{bulkadminID, "bulkadmin"},
 }
@@ -82,8 +85,10 @@ var fixedServerRoles = []struct {
 var fixedTime = time.Date(2003, 4, 8, 9, 10, 35, 0, time.UTC)
 
 func fixedLogins() []document {
-	rows := []document{&login{ID: saID, Name: "sa", SID: []byte{1}, Type: sqlPrincipal, Created: fixedTime, Modified: fixedTime,
-		CheckPolicy: true, DefaultDatabase: "master", DefaultLanguage: "us_english", MemberOf: []int32{sysadminID}}}
+	rows := []document{
+		&login{ID: saID, Name: "sa", SID: []byte{1}, Type: sqlPrincipal, Created: fixedTime, Modified: fixedTime,
+			CheckPolicy: true, DefaultDatabase: "master", DefaultLanguage: "us_english", MemberOf: []int32{sysadminID}},
+	}
 	for _, r := range fixedServerRoles {
 		rows = append(rows, &login{ID: r.id, Name: r.name, SID: []byte{byte(r.id)}, Type: rolePrincipal, Created: fixedTime,
 			Modified: fixedTime, Owner: saID, Fixed: r.id != serverPublicID})
@@ -139,8 +144,14 @@ func (c *serverCatalog) serverRoles(id int32) map[int32]bool {
 
 // asLogin is what the engine wants to know of a login.
 func (c *serverCatalog) asLogin(l *login) engine.Login {
-	return engine.Login{Name: l.Name, SID: l.SID, ID: l.ID, DefaultDatabase: l.DefaultDatabase, DefaultLanguage: l.DefaultLanguage,
-		Sysadmin: c.serverRoles(l.ID)[sysadminID]}
+	return engine.Login{
+		Name:            l.Name,
+		SID:             l.SID,
+		ID:              l.ID,
+		DefaultDatabase: l.DefaultDatabase,
+		DefaultLanguage: l.DefaultLanguage,
+		Sysadmin:        c.serverRoles(l.ID)[sysadminID],
+	}
 }
 
 // newSID makes a login's sid of 16 random bytes.
@@ -217,7 +228,13 @@ func validPrincipalName(name string) error {
 	return nil
 }
 
-func (e *Extension) certificateLogin(ctx context.Context, s *engine.Session, l *login, name string, catalog *serverCatalog) error {
+func (e *Extension) certificateLogin(
+	ctx context.Context,
+	s *engine.Session,
+	l *login,
+	name string,
+	catalog *serverCatalog,
+) error {
 	certificates, err := e.database(ctx, s, e.master())
 	if err != nil {
 		return err
@@ -334,17 +351,26 @@ func (e *Extension) alterLogin(ctx context.Context, s *engine.Session, n *syntax
 	return e.writing(ctx, s, e.master(), func(tx *storage.Tx) error { return put(tx, tableLogins, &l) })
 }
 
-// mayAlterLogin: ALTER ANY LOGIN or ALTER on another, or one's own password with the old one, default database and language. A member of
-// sysadmin is changed by those with CONTROL SERVER only.
-func (e *Extension) mayAlterLogin(ctx context.Context, s *engine.Session, c *serverCatalog, l *login, n *syntax.AlterLogin) error {
+// mayAlterLogin: ALTER ANY LOGIN or ALTER on another, or one's own password with the old one, default database and
+// language. A member of sysadmin is changed by those with CONTROL SERVER only.
+func (e *Extension) mayAlterLogin(
+	ctx context.Context,
+	s *engine.Session,
+	c *serverCatalog,
+	l *login,
+	n *syntax.AlterLogin,
+) error {
 	o := n.Options
-	if s.Login().ID == l.ID && !n.Enable && !n.Disable && o.Name == nil && o.CheckPolicy == nil && o.CheckExpiration == nil &&
-		!o.Unlock && !o.MustChange && o.PasswordHash == nil {
+	if s.Login().ID == l.ID && !n.Enable && !n.Disable && o.Name == nil && o.CheckPolicy == nil &&
+		o.CheckExpiration == nil &&
+		!o.Unlock && !o.MustChange &&
+		o.PasswordHash == nil {
 		if o.Password == nil || o.OldPassword != nil && passwordMatches(*o.OldPassword, l.PasswordHash) {
 			return nil
 		}
 	}
-	if e.mayServer(ctx, s, "ALTER ANY LOGIN") || s.Login().ID != l.ID && e.maySecurable(ctx, s, "ALTER", classLogin, l.ID) {
+	if e.mayServer(ctx, s, "ALTER ANY LOGIN") ||
+		s.Login().ID != l.ID && e.maySecurable(ctx, s, "ALTER", classLogin, l.ID) {
 		privileged := c.serverRoles(l.ID)[sysadminID]
 		if !privileged || e.mayServer(ctx, s, "CONTROL SERVER") {
 			return nil
@@ -354,7 +380,8 @@ func (e *Extension) mayAlterLogin(ctx context.Context, s *engine.Session, c *ser
 }
 
 func (e *Extension) applyAlterOptions(l *login, o syntax.LoginOptions, catalog *serverCatalog) error {
-	if l.Type != sqlPrincipal && (o.Password != nil || o.PasswordHash != nil || o.CheckPolicy != nil || o.CheckExpiration != nil) {
+	if l.Type != sqlPrincipal &&
+		(o.Password != nil || o.PasswordHash != nil || o.CheckPolicy != nil || o.CheckExpiration != nil) {
 		return failure(15151, 1, "alter", "login", l.Name)
 	}
 	if o.Name != nil {
@@ -425,8 +452,8 @@ func (e *Extension) dropLogin(ctx context.Context, s *engine.Session, n *syntax.
 	})
 }
 
-// ownsNothing refuses to drop a login that owns databases (15174), gave permissions (15173), owns endpoints or server roles (15141) or jobs (15170)
-// (docs/t-sql/statements/drop-login-transact-sql.md, Remarks).
+// ownsNothing refuses to drop a login that owns databases (15174), gave permissions (15173), owns endpoints or server
+// roles (15141) or jobs (15170) (docs/t-sql/statements/drop-login-transact-sql.md, Remarks).
 func (e *Extension) ownsNothing(ctx context.Context, s *engine.Session, catalog *serverCatalog, l *login) error {
 	for _, db := range e.inst.Databases() {
 		if string(db.Info().OwnerSID) == string(l.SID) {

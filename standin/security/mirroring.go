@@ -37,7 +37,14 @@ func (e *Extension) MirroringEndpoint(ctx context.Context) (EndpointConfig, erro
 		return EndpointConfig{}, err
 	}
 	ep := server.endpoints[0]
-	config := EndpointConfig{Name: ep.Name, ID: ep.ID, State: ep.State, Port: int(ep.Port), Role: ep.Role, Encryption: ep.Encryption}
+	config := EndpointConfig{
+		Name:       ep.Name,
+		ID:         ep.ID,
+		State:      ep.State,
+		Port:       int(ep.Port),
+		Role:       ep.Role,
+		Encryption: ep.Encryption,
+	}
 	if ep.IP != "ALL" {
 		config.IP = ep.IP
 	}
@@ -87,9 +94,9 @@ func (e *Extension) endpointChanged(ctx context.Context) {
 }
 
 // AuthenticatePeer says which login a peer is that proved to have the private key of a certificate: the certificate's
-// public part must be in master, valid now, owned by a user whose login has CONNECT on the endpoint and is not disabled.
-// Errors are those of the handshake: 28035 the certificate isn't known or is owned by none, 28022 and 28023 not yet or
-// no more valid, 28034 no CONNECT permission. The peer still has to be made to prove it (TLS does).
+// public part must be in master, valid now, owned by a user whose login has CONNECT on the endpoint and is not
+// disabled. Errors are those of the handshake: 28035 the certificate isn't known or is owned by none, 28022 and 28023
+// not yet or no more valid, 28034 no CONNECT permission. The peer still has to be made to prove it (TLS does).
 func (e *Extension) AuthenticatePeer(ctx context.Context, der []byte) (engine.Login, error) {
 	catalog, err := e.database(ctx, nil, e.master())
 	if err != nil {

@@ -44,7 +44,8 @@ func number(err error) int32 {
 
 func TestPasswordPolicy(t *testing.T) {
 	g := NewWithT(t)
-	for password, want := range map[string]int32{"Str0ng!pass": 0, "Sh0rt!": 15116, "onlylowercase": 15118, "lower123": 15118,
+	for password, want := range map[string]int32{"Str0ng!pass": 0, "Sh0rt!": 15116, "onlylowercase": 15118,
+		"lower123": 15118,
 		"Lower123": 0, "MyLogin#1": 15118} {
 		g.Expect(number(checkPassword("mylogin", password, true))).To(Equal(want), password)
 	}

@@ -26,8 +26,9 @@ const (
 )
 
 var classNames = map[int32]string{
-	classDatabase: "DATABASE", classObject: "OBJECT_OR_COLUMN", classSchema: "SCHEMA", classPrincipal: "DATABASE_PRINCIPAL",
-	classType: "TYPE", classCertificate: "CERTIFICATE", classServer: "SERVER", classLogin: "SERVER_PRINCIPAL",
+	classDatabase: "DATABASE", classObject: "OBJECT_OR_COLUMN", classSchema: "SCHEMA",
+	classPrincipal: "DATABASE_PRINCIPAL",
+	classType:      "TYPE", classCertificate: "CERTIFICATE", classServer: "SERVER", classLogin: "SERVER_PRINCIPAL",
 	classEndpoint: "ENDPOINT", classGroup: "AVAILABILITY GROUP",
 }
 
@@ -217,7 +218,13 @@ func findObject(conn *sqlite.Conn, schema, name string) (sec securable, kind str
 		JOIN __schemas s ON s.id = json_extract(o.doc, '$.schema')
 		WHERE s.name = ?1 COLLATE NOCASE AND json_extract(o.doc, '$.name') = ?2 COLLATE NOCASE`,
 		&sqlitex.ExecOptions{Args: []any{schema, name}, ResultFunc: func(stmt *sqlite.Stmt) error {
-			sec, kind, ok = securable{class: classObject, major: stmt.ColumnInt32(0), schema: stmt.ColumnInt32(1)}, stmt.ColumnText(2), true
+			sec, kind, ok = securable{
+				class:  classObject,
+				major:  stmt.ColumnInt32(0),
+				schema: stmt.ColumnInt32(1),
+			}, stmt.ColumnText(
+				2,
+			), true
 			return nil
 		}})
 	if err != nil {

@@ -37,7 +37,10 @@ func withdraw(tx *storage.Tx, table string, p *permission, cascade bool) error {
 	if err != nil {
 		return err
 	}
-	option := slices.ContainsFunc(all, func(row *permission) bool { return row.same(p) && row.Grantee == p.Grantee && row.State == withGrant })
+	option := slices.ContainsFunc(
+		all,
+		func(row *permission) bool { return row.same(p) && row.Grantee == p.Grantee && row.State == withGrant },
+	)
 	if !option {
 		return nil
 	}

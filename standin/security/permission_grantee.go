@@ -70,7 +70,8 @@ func connectable(t target, action string, names []string, grantees []grantee) er
 		switch {
 		case g.role:
 			return failure(4627, 1)
-		case g.id == guestID && action != "GRANT" && (strings.EqualFold(t.db.Name(), "master") || strings.EqualFold(t.db.Name(), "tempdb")):
+		case g.id == guestID && action != "GRANT" &&
+			(strings.EqualFold(t.db.Name(), "master") || strings.EqualFold(t.db.Name(), "tempdb")):
 			return failure(15182, 1)
 		}
 	}

@@ -29,8 +29,9 @@ type target struct {
 	columns bool
 }
 
-// permissionStatement is GRANT, DENY and REVOKE. Errors: 4606 a permission that doesn't apply to the securable, 4613 the
-// grantor may not, 4617 and 4624 a grantee that none is given to, 4621 a server permission outside master, 15151 what isn't found.
+// permissionStatement is GRANT, DENY and REVOKE. Errors: 4606 a permission that doesn't apply to the securable, 4613
+// the grantor may not, 4617 and 4624 a grantee that none is given to, 4621 a server permission outside master, 15151
+// what isn't found.
 func (e *Extension) permissionStatement(ctx context.Context, s *engine.Session, n *syntax.PermissionStatement) error {
 	t, err := e.target(ctx, s, n)
 	if err != nil {
@@ -70,7 +71,8 @@ func (e *Extension) permissionStatement(ctx context.Context, s *engine.Session, 
 	})
 }
 
-// target finds the securable. Errors: 4619 CREATE DATABASE and 4621 permissions of the server outside master, 4620 permissions of both scopes.
+// target finds the securable. Errors: 4619 CREATE DATABASE and 4621 permissions of the server outside master, 4620
+// permissions of both scopes.
 func (e *Extension) target(ctx context.Context, s *engine.Session, n *syntax.PermissionStatement) (target, error) {
 	inMaster := strings.EqualFold(s.CurrentDatabase().Name(), "master")
 	if n.On != nil {
@@ -149,7 +151,12 @@ func (e *Extension) serverSecurable(ctx context.Context, s *engine.Session, clas
 	return target{}, notFound
 }
 
-func (e *Extension) databaseSecurable(ctx context.Context, s *engine.Session, on *syntax.Securable, name string) (target, error) {
+func (e *Extension) databaseSecurable(
+	ctx context.Context,
+	s *engine.Session,
+	on *syntax.Securable,
+	name string,
+) (target, error) {
 	db := s.CurrentDatabase()
 	catalog, err := e.database(ctx, s, db)
 	if err != nil {
@@ -217,7 +224,12 @@ func foreignToKind(kind string) []string {
 }
 
 // objectOn finds [database.][schema.]object; without a schema the user's default schema and then dbo are searched.
-func (e *Extension) objectOn(ctx context.Context, s *engine.Session, conn *sqlite.Conn, name []string) (sec securable, kind string, ok bool, err error) {
+func (e *Extension) objectOn(
+	ctx context.Context,
+	s *engine.Session,
+	conn *sqlite.Conn,
+	name []string,
+) (sec securable, kind string, ok bool, err error) {
 	object := name[len(name)-1]
 	schemas := s.SchemasSearched()
 	if len(name) > 1 && name[len(name)-2] != "" {
@@ -235,8 +247,8 @@ func (e *Extension) objectOn(ctx context.Context, s *engine.Session, conn *sqlit
 	return securable{}, "", false, nil
 }
 
-// names are the permissions of the statement; ALL stands for the old list of a class, of columns for what they have. Errors: 4606, and 4623 ALL of a
-// class that has no such list.
+// names are the permissions of the statement; ALL stands for the old list of a class, of columns for what they have.
+// Errors: 4606, and 4623 ALL of a class that has no such list.
 func (t target) names(n *syntax.PermissionStatement) ([]string, error) {
 	var all []string
 	for _, p := range n.Permissions {
@@ -259,8 +271,15 @@ func (t target) names(n *syntax.PermissionStatement) ([]string, error) {
 	return all, nil
 }
 
-// grantorNamed is the principal of AS, who has to have the right to grant (docs/t-sql/statements/grant-transact-sql.md, AS).
-func (e *Extension) grantorNamed(ctx context.Context, s *engine.Session, t target, name string, names []string) (int32, error) {
+// grantorNamed is the principal of AS, who has to have the right to grant (docs/t-sql/statements/grant-transact-sql.md,
+// AS).
+func (e *Extension) grantorNamed(
+	ctx context.Context,
+	s *engine.Session,
+	t target,
+	name string,
+	names []string,
+) (int32, error) {
 	if t.server {
 		catalog, err := e.server(ctx, s)
 		if err != nil {
@@ -293,7 +312,9 @@ func (e *Extension) grantorNamed(ctx context.Context, s *engine.Session, t targe
 	for _, permission := range names {
 		option := false
 		for _, p := range catalog.permissions {
-			option = option || (p.Grantee == u.ID || roles[p.Grantee]) && p.about(t.sec) && (p.Name == permission || p.Name == "CONTROL") && p.State == withGrant
+			option = option ||
+				(p.Grantee == u.ID || roles[p.Grantee]) && p.about(t.sec) && (p.Name == permission || p.Name == "CONTROL") &&
+					p.State == withGrant
 		}
 		if !option {
 			return 0, failure(4613, 1)
@@ -303,7 +324,13 @@ func (e *Extension) grantorNamed(ctx context.Context, s *engine.Session, t targe
 }
 
 // grantor is the principal that gives, if it may: with CONTROL on the securable or the grant option.
-func (e *Extension) grantor(ctx context.Context, s *engine.Session, t target, n *syntax.PermissionStatement, names []string) (int32, error) {
+func (e *Extension) grantor(
+	ctx context.Context,
+	s *engine.Session,
+	t target,
+	n *syntax.PermissionStatement,
+	names []string,
+) (int32, error) {
 	if n.As != "" {
 		return e.grantorNamed(ctx, s, t, n.As, names)
 	}
@@ -347,9 +374,14 @@ func (e *Extension) isSecurityAdmin(ctx context.Context, s *engine.Session) bool
 	return err == nil && catalog.serverRoles(s.Login().ID)[securityadminID]
 }
 
-// columnIDs gives, for each permission, the minor_ids it is about: 0 for the whole securable. Errors: 1019 two lists, 1020 a list where there can be
-// none, 4615 a column that is not there.
-func (e *Extension) columnIDs(ctx context.Context, s *engine.Session, t target, n *syntax.PermissionStatement) (map[string][]int32, error) {
+// columnIDs gives, for each permission, the minor_ids it is about: 0 for the whole securable. Errors: 1019 two lists,
+// 1020 a list where there can be none, 4615 a column that is not there.
+func (e *Extension) columnIDs(
+	ctx context.Context,
+	s *engine.Session,
+	t target,
+	n *syntax.PermissionStatement,
+) (map[string][]int32, error) {
 	minors := map[string][]int32{}
 	var named map[string]int32
 	for _, p := range n.Permissions {

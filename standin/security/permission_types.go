@@ -6,7 +6,8 @@ package security
 // (docs/t-sql/statements/grant-server-permissions-transact-sql.md).
 var serverPermissions = permissionsOf("SERVER")
 
-// securablePermissions are the permissions that apply to each other class (docs/t-sql/statements/grant-*-permissions-*.md).
+// securablePermissions are the permissions that apply to each other class
+// (docs/t-sql/statements/grant-*-permissions-*.md).
 var securablePermissions = map[int32]map[string]bool{
 	classDatabase:    permissionsOf("DATABASE", "ALL"),
 	classObject:      permissionsOf("OBJECT"),
@@ -23,7 +24,16 @@ var columnPermissions = set("REFERENCES", "SELECT", "UPDATE")
 
 // allPrivileges are what ALL stands for (docs/t-sql/statements/grant-transact-sql.md, "ALL").
 var allPrivileges = map[int32][]string{
-	classDatabase: {"BACKUP DATABASE", "BACKUP LOG", "CREATE DATABASE", "CREATE DEFAULT", "CREATE FUNCTION", "CREATE PROCEDURE",
-		"CREATE RULE", "CREATE TABLE", "CREATE VIEW"},
+	classDatabase: {
+		"BACKUP DATABASE",
+		"BACKUP LOG",
+		"CREATE DATABASE",
+		"CREATE DEFAULT",
+		"CREATE FUNCTION",
+		"CREATE PROCEDURE",
+		"CREATE RULE",
+		"CREATE TABLE",
+		"CREATE VIEW",
+	},
 	classObject: {"DELETE", "EXECUTE", "INSERT", "REFERENCES", "SELECT", "UPDATE"},
 }

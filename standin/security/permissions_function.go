@@ -13,12 +13,28 @@ import (
 	"geosql.dev/standin/syntax"
 )
 
-// statementBits, objectBits and columnBits are the bits of PERMISSIONS (docs/t-sql/functions/permissions-transact-sql.md), by the permission
-// that each asks for. A grant on columns opens nothing here, so that ANY is ALL.
+// statementBits, objectBits and columnBits are the bits of PERMISSIONS
+// (docs/t-sql/functions/permissions-transact-sql.md), by the permission that each asks for. A grant on columns opens
+// nothing here, so that ANY is ALL.
 var (
-	statementBits = []permissionBit{{0x2, "CREATE TABLE"}, {0x4, "CREATE PROCEDURE"}, {0x8, "CREATE VIEW"}, {0x10, "CREATE RULE"}, {0x20, "CREATE DEFAULT"}, {0x40, "BACKUP DATABASE"}, {0x80, "BACKUP LOG"}}
-	objectBits    = []permissionBit{{0x1001, "SELECT"}, {0x2002, "UPDATE"}, {0x4004, "REFERENCES"}, {0x8, "INSERT"}, {0x10, "DELETE"}, {0x20, "EXECUTE"}}
-	columnBits    = []permissionBit{{0x1, "SELECT"}, {0x2, "UPDATE"}, {0x4, "REFERENCES"}}
+	statementBits = []permissionBit{
+		{0x2, "CREATE TABLE"},
+		{0x4, "CREATE PROCEDURE"},
+		{0x8, "CREATE VIEW"},
+		{0x10, "CREATE RULE"},
+		{0x20, "CREATE DEFAULT"},
+		{0x40, "BACKUP DATABASE"},
+		{0x80, "BACKUP LOG"},
+	}
+	objectBits = []permissionBit{
+		{0x1001, "SELECT"},
+		{0x2002, "UPDATE"},
+		{0x4004, "REFERENCES"},
+		{0x8, "INSERT"},
+		{0x10, "DELETE"},
+		{0x20, "EXECUTE"},
+	}
+	columnBits = []permissionBit{{0x1, "SELECT"}, {0x2, "UPDATE"}, {0x4, "REFERENCES"}}
 )
 
 type permissionBit struct {
@@ -36,7 +52,12 @@ func (e *Extension) permissionBits(s *engine.Session, args []any) (any, error) {
 	if len(args) == 0 {
 		bits := e.bitsOf(ctx, s, t, statementBits)
 		if db.Name() == "master" && e.mayServer(ctx, s, "CREATE ANY DATABASE") {
-			bits |= 1 | e.grantableBit(ctx, s, target{sec: securable{class: classServer}, server: true}, permissionBit{1, "CREATE ANY DATABASE"})
+			bits |= 1 | e.grantableBit(
+				ctx,
+				s,
+				target{sec: securable{class: classServer}, server: true},
+				permissionBit{1, "CREATE ANY DATABASE"},
+			)
 		}
 		return bits, nil
 	}
@@ -46,11 +67,15 @@ func (e *Extension) permissionBits(s *engine.Session, args []any) (any, error) {
 	}
 	kind := ""
 	err := e.reading(ctx, s, db, func(conn *sqlite.Conn) error {
-		return sqlitex.Execute(conn, "SELECT json_extract(doc, '$.schema'), json_extract(doc, '$.kind') FROM __objects WHERE id = ?", &sqlitex.ExecOptions{Args: []any{id}, ResultFunc: func(stmt *sqlite.Stmt) error {
-			t.sec = securable{class: classObject, major: int32(id), schema: stmt.ColumnInt32(0)}
-			kind = stmt.ColumnText(1)
-			return nil
-		}})
+		return sqlitex.Execute(
+			conn,
+			"SELECT json_extract(doc, '$.schema'), json_extract(doc, '$.kind') FROM __objects WHERE id = ?",
+			&sqlitex.ExecOptions{Args: []any{id}, ResultFunc: func(stmt *sqlite.Stmt) error {
+				t.sec = securable{class: classObject, major: int32(id), schema: stmt.ColumnInt32(0)}
+				kind = stmt.ColumnText(1)
+				return nil
+			}},
+		)
 	})
 	if err != nil || kind == "" {
 		return nil, err

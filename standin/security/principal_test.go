@@ -12,7 +12,10 @@ func TestLoginsAuthenticate(t *testing.T) {
 	g := NewWithT(t)
 	i := start(t, "SEC")
 	sa := i.sa()
-	sa.do("CREATE LOGIN [one] WITH PASSWORD = N'F1rst-Password', SID = 0x000102030405060708090a0b0c0d0e0f, DEFAULT_DATABASE = [master]")
+	sa.do(
+		"CREATE LOGIN [one] WITH PASSWORD = N'F1rst-Password', SID = 0x000102030405060708090a0b0c0d0e0f, " +
+			"DEFAULT_DATABASE = [master]",
+	)
 	one := i.as("one", "F1rst-Password", "")
 	g.Expect(one.value("SELECT SUSER_SNAME()")).To(Equal("one"))
 	g.Expect(one.value("SELECT CONVERT(varchar(40), SUSER_SID(), 1)")).To(Equal("0x000102030405060708090A0B0C0D0E0F"))
@@ -68,7 +71,8 @@ func TestLoginsTravelByHashAndSID(t *testing.T) {
 	g := NewWithT(t)
 	first, second := start(t, "ONE"), start(t, "TWO")
 	first.sa().do("CREATE LOGIN [app] WITH PASSWORD = N'F1rst-Password'")
-	hash := first.sa().value("SELECT CONVERT(varchar(300), password_hash, 1) FROM sys.sql_logins WHERE name = 'app'").(string)
+	hash := first.sa().value("SELECT CONVERT(varchar(300), password_hash, 1) FROM sys.sql_logins WHERE " +
+		"name = 'app'").(string)
 	sid := first.sa().value("SELECT CONVERT(varchar(100), sid, 1) FROM sys.sql_logins WHERE name = 'app'").(string)
 	g.Expect(hash).To(HavePrefix("0x0200"))
 	second.sa().do("CREATE LOGIN [app] WITH PASSWORD = " + hash + " HASHED, SID = " + sid + ", CHECK_POLICY = OFF")
@@ -119,7 +123,8 @@ func TestServerRights(t *testing.T) {
 	op := i.as("op", "F1rst-Password", "")
 	g.Expect(op.refused("CREATE DATABASE [x]")).To(BeEquivalentTo(262))
 	g.Expect(op.refused("CREATE LOGIN [x] WITH PASSWORD = N'F1rst-Password'")).To(BeEquivalentTo(15247))
-	g.Expect(op.refused("CREATE ENDPOINT [e] AS TCP (LISTENER_PORT = 5022) FOR DATABASE_MIRRORING (ROLE = ALL)")).To(BeEquivalentTo(15247))
+	g.Expect(op.refused("CREATE ENDPOINT [e] AS TCP (LISTENER_PORT = 5022) FOR DATABASE_MIRRORING (ROLE = ALL)")).
+		To(BeEquivalentTo(15247))
 	g.Expect(op.refused("GRANT VIEW SERVER STATE TO [op]")).To(BeEquivalentTo(4613))
 	g.Expect(op.value("SELECT COUNT(*) FROM sys.server_principals WHERE name = 'op'")).To(BeEquivalentTo(1))
 	g.Expect(op.value("SELECT HAS_PERMS_BY_NAME(NULL, NULL, 'VIEW SERVER STATE')")).To(BeEquivalentTo(0))
@@ -134,7 +139,8 @@ func TestServerRights(t *testing.T) {
 	again := i.as("op", "F1rst-Password", "")
 	g.Expect(again.value("SELECT IS_SRVROLEMEMBER('sysadmin')")).To(BeEquivalentTo(1))
 	g.Expect(sa.value(`SELECT COUNT(*) FROM sys.server_role_members m JOIN sys.server_principals r ON r.principal_id = m.role_principal_id
-		JOIN sys.server_principals l ON l.principal_id = m.member_principal_id WHERE r.name = 'sysadmin' AND l.name = 'op'`)).To(BeEquivalentTo(1))
+		JOIN sys.server_principals l ON l.principal_id = m.member_principal_id WHERE r.name = 'sysadmin' AND l.name = 'op'`)).
+		To(BeEquivalentTo(1))
 }
 
 // ALTER ANY DATABASE suffices for ALTER and DROP DATABASE, without a user in the database; nothing less does.

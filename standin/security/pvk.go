@@ -35,7 +35,8 @@ func parsePVK(data []byte, password string) (*rsa.PrivateKey, error) {
 	encrypted := binary.LittleEndian.Uint32(data[12:])
 	saltSize := int64(binary.LittleEndian.Uint32(data[16:]))
 	keySize := int64(binary.LittleEndian.Uint32(data[20:]))
-	if saltSize > 64 || keySize > 1<<16 || int64(len(data)) < pvkHeaderSize+saltSize+keySize || keySize < blobHeaderSize+12 {
+	if saltSize > 64 || keySize > 1<<16 || int64(len(data)) < pvkHeaderSize+saltSize+keySize ||
+		keySize < blobHeaderSize+12 {
 		return nil, failure(15297, 4)
 	}
 	salt := data[pvkHeaderSize : pvkHeaderSize+saltSize]

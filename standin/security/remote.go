@@ -139,7 +139,13 @@ func connectionURL(srv *server, user, password string) (string, error) {
 		port = "1433"
 	}
 	if _, err := strconv.ParseUint(port, 10, 16); err != nil || strings.Contains(host, `\`) {
-		return "", failure(7399, 2, srv.Provider, srv.Name, fmt.Sprintf("The data source %q is not host or host,port.", srv.DataSource))
+		return "", failure(
+			7399,
+			2,
+			srv.Provider,
+			srv.Name,
+			fmt.Sprintf("The data source %q is not host or host,port.", srv.DataSource),
+		)
 	}
 	q := url.Values{}
 	q.Set("app name", "linked server")
@@ -165,7 +171,12 @@ func connectionURL(srv *server, user, password string) (string, error) {
 	}
 	q.Set("dial timeout", strconv.Itoa(int(timeout.Seconds())))
 	q.Set("connection timeout", strconv.Itoa(int(timeout.Seconds())))
-	u := url.URL{Scheme: "sqlserver", User: url.UserPassword(user, password), Host: host + ":" + port, RawQuery: q.Encode()}
+	u := url.URL{
+		Scheme:   "sqlserver",
+		User:     url.UserPassword(user, password),
+		Host:     host + ":" + port,
+		RawQuery: q.Encode(),
+	}
 	return u.String(), nil
 }
 
@@ -340,8 +351,13 @@ func remoteValue(t sqltype.Type, v any) (any, error) {
 func remoteError(srv *server, err error) error {
 	var remote mssql.Error
 	if errors.As(err, &remote) {
-		return &sqlerr.Error{Number: remote.Number, Class: max(remote.Class, 11), State: remote.State, Message: remote.Message,
-			Procedure: remote.ProcName}
+		return &sqlerr.Error{
+			Number:    remote.Number,
+			Class:     max(remote.Class, 11),
+			State:     remote.State,
+			Message:   remote.Message,
+			Procedure: remote.ProcName,
+		}
 	}
 	reason := "The server could not be reached, or the connection broke."
 	if errors.Is(err, context.DeadlineExceeded) {

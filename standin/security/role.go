@@ -48,7 +48,13 @@ func (e *Extension) createRole(ctx context.Context, s *engine.Session, n *syntax
 }
 
 // ownerOf is the principal that AUTHORIZATION names, or the creator's user.
-func (e *Extension) ownerOf(ctx context.Context, s *engine.Session, db *engine.Database, c *databaseCatalog, name string) (int32, error) {
+func (e *Extension) ownerOf(
+	ctx context.Context,
+	s *engine.Session,
+	db *engine.Database,
+	c *databaseCatalog,
+	name string,
+) (int32, error) {
 	if name == "" {
 		u, err := s.User(ctx, db)
 		if err != nil {
@@ -135,9 +141,16 @@ func (e *Extension) alterRole(ctx context.Context, s *engine.Session, n *syntax.
 	}
 	member := catalog.user(n.AddMember + n.DropMember)
 	if member == nil {
-		return failure(15151, 1, map[bool]string{true: "add", false: "drop"}[n.AddMember != ""], "principal", n.AddMember+n.DropMember)
+		return failure(
+			15151,
+			1,
+			map[bool]string{true: "add", false: "drop"}[n.AddMember != ""],
+			"principal",
+			n.AddMember+n.DropMember,
+		)
 	}
-	if member.Fixed || member.ID == dboID || member.ID == publicID || member.ID == informationSchemaID || member.ID == sysID {
+	if member.Fixed || member.ID == dboID || member.ID == publicID || member.ID == informationSchemaID ||
+		member.ID == sysID {
 		return failure(15405, 1, member.Name)
 	}
 	if n.AddMember != "" && catalog.roles(role.ID)[member.ID] {
@@ -158,7 +171,14 @@ func (e *Extension) mayChangeRole(ctx context.Context, s *engine.Session, db *en
 	return err == nil && u.ID == role.Owner || e.mayDatabase(ctx, s, db, "ALTER ANY ROLE")
 }
 
-func (e *Extension) renameRole(ctx context.Context, s *engine.Session, db *engine.Database, c *databaseCatalog, r user, name string) error {
+func (e *Extension) renameRole(
+	ctx context.Context,
+	s *engine.Session,
+	db *engine.Database,
+	c *databaseCatalog,
+	r user,
+	name string,
+) error {
 	if r.Fixed || r.ID == publicID {
 		return failure(15150, 1, "alter", "role", r.Name)
 	}
@@ -209,7 +229,13 @@ func (e *Extension) alterServerRole(ctx context.Context, s *engine.Session, n *s
 	}
 	member := catalog.login(n.AddMember + n.DropMember)
 	if member == nil {
-		return failure(15151, 1, map[bool]string{true: "add", false: "drop"}[n.AddMember != ""], "principal", n.AddMember+n.DropMember)
+		return failure(
+			15151,
+			1,
+			map[bool]string{true: "add", false: "drop"}[n.AddMember != ""],
+			"principal",
+			n.AddMember+n.DropMember,
+		)
 	}
 	if member.ID == saID || member.Fixed || member.ID == serverPublicID {
 		return failure(15405, 1, member.Name)

@@ -18,23 +18,53 @@ func (e *Extension) installRoleProcedures(r *engine.Registry) {
 	two := func(first, second string) []engine.Parameter {
 		return []engine.Parameter{{Name: first, Type: name, Required: true}, {Name: second, Type: name, Required: true}}
 	}
-	r.Procedure(engine.Procedure{Name: "sp_addrolemember", Parameters: two("@rolename", "@membername"), NoTransaction: true,
-		Run: func(ctx context.Context, c *engine.ProcCall) error {
-			return e.alterRole(ctx, c.Session, &syntax.AlterRole{Name: c.String("@rolename"), AddMember: c.String("@membername")})
-		}})
-	r.Procedure(engine.Procedure{Name: "sp_droprolemember", Parameters: two("@rolename", "@membername"), NoTransaction: true,
-		Run: func(ctx context.Context, c *engine.ProcCall) error {
-			return e.alterRole(ctx, c.Session, &syntax.AlterRole{Name: c.String("@rolename"), DropMember: c.String("@membername")})
-		}})
-	r.Procedure(engine.Procedure{Name: "sp_addsrvrolemember", Parameters: two("@loginame", "@rolename"), NoTransaction: true,
-		Run: func(ctx context.Context, c *engine.ProcCall) error {
-			return e.alterRole(ctx, c.Session, &syntax.AlterRole{Server: true, Name: c.String("@rolename"), AddMember: c.String("@loginame")})
-		}})
-	r.Procedure(engine.Procedure{Name: "sp_dropsrvrolemember", Parameters: two("@loginame", "@rolename"), NoTransaction: true,
-		Run: func(ctx context.Context, c *engine.ProcCall) error {
-			return e.alterRole(ctx, c.Session, &syntax.AlterRole{Server: true, Name: c.String("@rolename"), DropMember: c.String("@loginame")})
-		}})
-	r.Procedure(engine.Procedure{Name: "sp_droplinkedsrvlogin", Parameters: two("@rmtsrvname", "@locallogin"), Run: e.dropLinkedLogin})
+	r.Procedure(
+		engine.Procedure{Name: "sp_addrolemember", Parameters: two("@rolename", "@membername"), NoTransaction: true,
+			Run: func(ctx context.Context, c *engine.ProcCall) error {
+				return e.alterRole(
+					ctx,
+					c.Session,
+					&syntax.AlterRole{Name: c.String("@rolename"), AddMember: c.String("@membername")},
+				)
+			}},
+	)
+	r.Procedure(
+		engine.Procedure{Name: "sp_droprolemember", Parameters: two("@rolename", "@membername"), NoTransaction: true,
+			Run: func(ctx context.Context, c *engine.ProcCall) error {
+				return e.alterRole(
+					ctx,
+					c.Session,
+					&syntax.AlterRole{Name: c.String("@rolename"), DropMember: c.String("@membername")},
+				)
+			}},
+	)
+	r.Procedure(
+		engine.Procedure{Name: "sp_addsrvrolemember", Parameters: two("@loginame", "@rolename"), NoTransaction: true,
+			Run: func(ctx context.Context, c *engine.ProcCall) error {
+				return e.alterRole(
+					ctx,
+					c.Session,
+					&syntax.AlterRole{Server: true, Name: c.String("@rolename"), AddMember: c.String("@loginame")},
+				)
+			}},
+	)
+	r.Procedure(
+		engine.Procedure{Name: "sp_dropsrvrolemember", Parameters: two("@loginame", "@rolename"), NoTransaction: true,
+			Run: func(ctx context.Context, c *engine.ProcCall) error {
+				return e.alterRole(
+					ctx,
+					c.Session,
+					&syntax.AlterRole{Server: true, Name: c.String("@rolename"), DropMember: c.String("@loginame")},
+				)
+			}},
+	)
+	r.Procedure(
+		engine.Procedure{
+			Name:       "sp_droplinkedsrvlogin",
+			Parameters: two("@rmtsrvname", "@locallogin"),
+			Run:        e.dropLinkedLogin,
+		},
+	)
 }
 
 // dropLinkedLogin is sp_droplinkedsrvlogin; @locallogin NULL drops the mapping of all logins that have no other.

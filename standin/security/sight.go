@@ -11,15 +11,19 @@ import (
 	"geosql.dev/standin/engine"
 )
 
-// showing are the permissions on an object of which any one shows that it is there, defining those that show its definition as well
-// (docs/relational-databases/security/metadata-visibility-configuration.md).
+// showing are the permissions on an object of which any one shows that it is there, defining those that show its
+// definition as well (docs/relational-databases/security/metadata-visibility-configuration.md).
 var (
 	defining = []string{"VIEW DEFINITION", "ALTER", "CONTROL", "TAKE OWNERSHIP"}
 	showing  = []string{"SELECT", "EXECUTE", "INSERT", "UPDATE", "DELETE", "REFERENCES", "VIEW CHANGE TRACKING"}
 )
 
 // Sight serves engine.Authorizer.
-func (e *Extension) Sight(ctx context.Context, s *engine.Session, db *engine.Database) func(object, schema int32) engine.Sight {
+func (e *Extension) Sight(
+	ctx context.Context,
+	s *engine.Session,
+	db *engine.Database,
+) func(object, schema int32) engine.Sight {
 	always := func(sight engine.Sight) func(int32, int32) engine.Sight {
 		return func(int32, int32) engine.Sight { return sight }
 	}
@@ -61,15 +65,24 @@ func (e *Extension) Sight(ctx context.Context, s *engine.Session, db *engine.Dat
 }
 
 // schemasOf are the schemas that some principals own; an owner may do everything there.
-func (e *Extension) schemasOf(ctx context.Context, s *engine.Session, db *engine.Database, principals map[int32]bool) map[int32]bool {
+func (e *Extension) schemasOf(
+	ctx context.Context,
+	s *engine.Session,
+	db *engine.Database,
+	principals map[int32]bool,
+) map[int32]bool {
 	owned := map[int32]bool{}
 	_ = e.reading(ctx, s, db, func(conn *sqlite.Conn) error {
-		return sqlitex.Execute(conn, "SELECT id, principal FROM __schemas", &sqlitex.ExecOptions{ResultFunc: func(stmt *sqlite.Stmt) error {
-			if principals[stmt.ColumnInt32(1)] {
-				owned[stmt.ColumnInt32(0)] = true
-			}
-			return nil
-		}})
+		return sqlitex.Execute(
+			conn,
+			"SELECT id, principal FROM __schemas",
+			&sqlitex.ExecOptions{ResultFunc: func(stmt *sqlite.Stmt) error {
+				if principals[stmt.ColumnInt32(1)] {
+					owned[stmt.ColumnInt32(0)] = true
+				}
+				return nil
+			}},
+		)
 	})
 	return owned
 }

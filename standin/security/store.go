@@ -85,8 +85,11 @@ func put(tx *storage.Tx, table string, row document) error {
 	if err != nil {
 		return fmt.Errorf("write %s: %w", table, err)
 	}
-	err = sqlitex.Execute(tx.Conn(), "INSERT INTO "+table+" (id, doc) VALUES (?1, ?2) ON CONFLICT (id) DO UPDATE SET doc = ?2",
-		&sqlitex.ExecOptions{Args: []any{row.key(), string(text)}})
+	err = sqlitex.Execute(
+		tx.Conn(),
+		"INSERT INTO "+table+" (id, doc) VALUES (?1, ?2) ON CONFLICT (id) DO UPDATE SET doc = ?2",
+		&sqlitex.ExecOptions{Args: []any{row.key(), string(text)}},
+	)
 	if err != nil {
 		return fmt.Errorf("write %s: %w", table, err)
 	}
@@ -264,7 +267,12 @@ func (e *Extension) database(ctx context.Context, s *engine.Session, db *engine.
 }
 
 // reading runs f on a connection that reads db: s's own when there is a session.
-func (e *Extension) reading(ctx context.Context, s *engine.Session, db *engine.Database, f func(*sqlite.Conn) error) error {
+func (e *Extension) reading(
+	ctx context.Context,
+	s *engine.Session,
+	db *engine.Database,
+	f func(*sqlite.Conn) error,
+) error {
 	if db == nil {
 		return fmt.Errorf("read the security catalog: the database is gone")
 	}
@@ -294,7 +302,12 @@ func (e *Extension) reading(ctx context.Context, s *engine.Session, db *engine.D
 }
 
 // writing runs f in s's transaction in db and forgets what was cached of it.
-func (e *Extension) writing(ctx context.Context, s *engine.Session, db *engine.Database, f func(*storage.Tx) error) error {
+func (e *Extension) writing(
+	ctx context.Context,
+	s *engine.Session,
+	db *engine.Database,
+	f func(*storage.Tx) error,
+) error {
 	err := s.Write(ctx, db, f)
 	e.wrote(s, db)
 	return err

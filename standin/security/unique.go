@@ -8,9 +8,9 @@ import (
 	"geosql.dev/standin/storage"
 )
 
-// unique is a row of whose name, or of what it maps, a table has one only. The catalog by which a statement was checked is one of a
-// moment before: another session may have taken the name since. So it is looked at again in the transaction that writes, in which
-// nobody else does.
+// unique is a row of whose name, or of what it maps, a table has one only. The catalog by which a statement was checked
+// is one of a moment before: another session may have taken the name since. So it is looked at again in the transaction
+// that writes, in which nobody else does.
 type unique interface {
 	document
 	// taken is the error of a row that has what this one is to have alone, nil when there is none.

@@ -52,10 +52,26 @@ func (u *user) key() int32 { return u.ID }
 func fixedUsers() []document {
 	at := fixedTime
 	rows := []document{
-		&user{ID: publicID, Name: "public", SID: roleSID(publicID), Type: rolePrincipal, Created: at, Modified: at, Owner: dboID},
+		&user{
+			ID:       publicID,
+			Name:     "public",
+			SID:      roleSID(publicID),
+			Type:     rolePrincipal,
+			Created:  at,
+			Modified: at,
+			Owner:    dboID,
+		},
 		&user{ID: dboID, Name: "dbo", SID: []byte{1}, Type: sqlPrincipal, DefaultSchema: "dbo", Created: at, Modified: at,
 			Authentication: 1, MemberOf: []int32{dbOwnerID}},
-		&user{ID: guestID, Name: "guest", SID: []byte{0}, Type: sqlPrincipal, DefaultSchema: "guest", Created: at, Modified: at},
+		&user{
+			ID:            guestID,
+			Name:          "guest",
+			SID:           []byte{0},
+			Type:          sqlPrincipal,
+			DefaultSchema: "guest",
+			Created:       at,
+			Modified:      at,
+		},
 		&user{ID: informationSchemaID, Name: "INFORMATION_SCHEMA", Type: sqlPrincipal, Created: at, Modified: at},
 		&user{ID: sysID, Name: "sys", Type: sqlPrincipal, Created: at, Modified: at},
 	}
@@ -130,7 +146,13 @@ func (c *databaseCatalog) asUser(u *user) engine.User {
 	if schema == "" {
 		schema = "dbo"
 	}
-	return engine.User{Name: u.Name, SID: u.SID, ID: u.ID, DefaultSchema: schema, Owner: u.ID == dboID || c.roles(u.ID)[dbOwnerID]}
+	return engine.User{
+		Name:          u.Name,
+		SID:           u.SID,
+		ID:            u.ID,
+		DefaultSchema: schema,
+		Owner:         u.ID == dboID || c.roles(u.ID)[dbOwnerID],
+	}
 }
 
 // User is the session's user in db: what EXECUTE AS USER said, dbo for a sysadmin or the database's owner, the user of
@@ -229,7 +251,11 @@ func (e *Extension) createUser(ctx context.Context, s *engine.Session, n *syntax
 		if err := put(tx, tableUsers, u); err != nil {
 			return err
 		}
-		return grant(tx, tablePermissions, &permission{Class: classDatabase, Grantee: u.ID, Grantor: dboID, Name: "CONNECT", State: granted})
+		return grant(
+			tx,
+			tablePermissions,
+			&permission{Class: classDatabase, Grantee: u.ID, Grantor: dboID, Name: "CONNECT", State: granted},
+		)
 	})
 }
 
@@ -253,7 +279,13 @@ func userSID() []byte {
 	return append([]byte{1, 5, 0, 0, 0, 0, 0, 9, 3, 0, 0, 0}, newSID()...)
 }
 
-func (e *Extension) mapLogin(ctx context.Context, s *engine.Session, u *user, name string, catalog *databaseCatalog) error {
+func (e *Extension) mapLogin(
+	ctx context.Context,
+	s *engine.Session,
+	u *user,
+	name string,
+	catalog *databaseCatalog,
+) error {
 	logins, err := e.server(ctx, s)
 	if err != nil {
 		return err
@@ -323,8 +355,15 @@ func (e *Extension) alterUser(ctx context.Context, s *engine.Session, n *syntax.
 	return e.writing(ctx, s, db, func(tx *storage.Tx) error { return put(tx, tableUsers, &u) })
 }
 
-// mayAlterUser: ALTER on the user, or its own default schema (docs/t-sql/statements/alter-user-transact-sql.md, Permissions).
-func (e *Extension) mayAlterUser(ctx context.Context, s *engine.Session, db *engine.Database, u *user, n *syntax.AlterUser) bool {
+// mayAlterUser: ALTER on the user, or its own default schema (docs/t-sql/statements/alter-user-transact-sql.md,
+// Permissions).
+func (e *Extension) mayAlterUser(
+	ctx context.Context,
+	s *engine.Session,
+	db *engine.Database,
+	u *user,
+	n *syntax.AlterUser,
+) bool {
 	if self, err := s.User(ctx, db); err == nil && self.ID == u.ID && n.NewName == nil && n.Login == nil {
 		return true
 	}
@@ -351,7 +390,13 @@ func (e *Extension) dropUser(ctx context.Context, s *engine.Session, n *syntax.D
 }
 
 // dropPrincipal drops a user or role that owns nothing.
-func (e *Extension) dropPrincipal(ctx context.Context, s *engine.Session, db *engine.Database, c *databaseCatalog, u *user) error {
+func (e *Extension) dropPrincipal(
+	ctx context.Context,
+	s *engine.Session,
+	db *engine.Database,
+	c *databaseCatalog,
+	u *user,
+) error {
 	for _, other := range c.users {
 		if other.Type == rolePrincipal && other.Owner == u.ID {
 			return failure(15421, 1)
@@ -374,7 +419,12 @@ func (e *Extension) dropPrincipal(ctx context.Context, s *engine.Session, db *en
 	if owns {
 		return failure(15138, 1, "schema")
 	}
-	modules, err := askedAsSystem(ctx, s, "SELECT COUNT(*) AS n FROM sys.sql_modules WHERE execute_as_principal_id = @p1", int64(u.ID))
+	modules, err := askedAsSystem(
+		ctx,
+		s,
+		"SELECT COUNT(*) AS n FROM sys.sql_modules WHERE execute_as_principal_id = @p1",
+		int64(u.ID),
+	)
 	if err != nil {
 		return err
 	}

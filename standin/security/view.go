@@ -48,22 +48,34 @@ func documented(view string, inherited ...tds.Column) []tds.Column {
 type viewRow map[string]any
 
 // view registers a view of sys whose rows are made by name; a column that a row leaves out is NULL.
-func (e *Extension) view(r *engine.Registry, name string, cols []tds.Column, rows func(context.Context, *engine.Session) ([]viewRow, error)) {
-	r.View(engine.View{Schema: "sys", Name: name, Columns: cols, Rows: func(ctx context.Context, s *engine.Session) ([][]any, error) {
-		named, err := rows(ctx, s)
-		if err != nil {
-			return nil, err
-		}
-		all := make([][]any, len(named))
-		for i, row := range named {
-			cells := make([]any, len(cols))
-			for j, c := range cols {
-				cells[j] = cell(row[c.Name])
-			}
-			all[i] = cells
-		}
-		return all, nil
-	}})
+func (e *Extension) view(
+	r *engine.Registry,
+	name string,
+	cols []tds.Column,
+	rows func(context.Context, *engine.Session) ([]viewRow, error),
+) {
+	r.View(
+		engine.View{
+			Schema:  "sys",
+			Name:    name,
+			Columns: cols,
+			Rows: func(ctx context.Context, s *engine.Session) ([][]any, error) {
+				named, err := rows(ctx, s)
+				if err != nil {
+					return nil, err
+				}
+				all := make([][]any, len(named))
+				for i, row := range named {
+					cells := make([]any, len(cols))
+					for j, c := range cols {
+						cells[j] = cell(row[c.Name])
+					}
+					all[i] = cells
+				}
+				return all, nil
+			},
+		},
+	)
 }
 
 // cell turns Go's integer types and zero times into what sqltype wants.
@@ -97,9 +109,17 @@ func (e *Extension) installViews(r *engine.Registry) {
 	e.installServerViews(r)
 }
 
-var principalTypes = map[string]string{sqlPrincipal: "SQL_LOGIN", rolePrincipal: "SERVER_ROLE", certificatePrincipal: "CERTIFICATE_MAPPED_LOGIN"}
+var principalTypes = map[string]string{
+	sqlPrincipal:         "SQL_LOGIN",
+	rolePrincipal:        "SERVER_ROLE",
+	certificatePrincipal: "CERTIFICATE_MAPPED_LOGIN",
+}
 
-var userTypes = map[string]string{sqlPrincipal: "SQL_USER", rolePrincipal: "DATABASE_ROLE", certificatePrincipal: "CERTIFICATE_MAPPED_USER"}
+var userTypes = map[string]string{
+	sqlPrincipal:         "SQL_USER",
+	rolePrincipal:        "DATABASE_ROLE",
+	certificatePrincipal: "CERTIFICATE_MAPPED_USER",
+}
 
 func (e *Extension) installPrincipalViews(r *engine.Registry) {
 	principals := documented("sys.server_principals")
@@ -137,9 +157,19 @@ func (e *Extension) loginRows(ctx context.Context, s *engine.Session, sql bool) 
 		if sql && l.Type != sqlPrincipal || !all && l.ID >= firstLogin && l.ID != s.Login().ID {
 			continue
 		}
-		row := viewRow{"name": l.Name, "principal_id": l.ID, "sid": l.SID, "type": l.Type, "type_desc": principalTypes[l.Type],
-			"is_disabled": l.Disabled, "create_date": l.Created, "modify_date": l.Modified, "is_fixed_role": l.Fixed,
-			"is_policy_checked": l.CheckPolicy, "is_expiration_checked": l.CheckExpiration}
+		row := viewRow{
+			"name":                  l.Name,
+			"principal_id":          l.ID,
+			"sid":                   l.SID,
+			"type":                  l.Type,
+			"type_desc":             principalTypes[l.Type],
+			"is_disabled":           l.Disabled,
+			"create_date":           l.Created,
+			"modify_date":           l.Modified,
+			"is_fixed_role":         l.Fixed,
+			"is_policy_checked":     l.CheckPolicy,
+			"is_expiration_checked": l.CheckExpiration,
+		}
 		row["is_disabled"] = 0
 		if l.Disabled {
 			row["is_disabled"] = 1
@@ -242,19 +272,33 @@ func (e *Extension) databaseMemberRows(ctx context.Context, s *engine.Session) (
 var stateNames = map[string]string{granted: "GRANT", withGrant: "GRANT_WITH_GRANT_OPTION", denied: "DENY"}
 
 func (e *Extension) installPermissionViews(r *engine.Registry) {
-	e.view(r, "server_permissions", documented("sys.server_permissions"), func(ctx context.Context, s *engine.Session) ([]viewRow, error) {
-		c, err := e.server(ctx, s)
-		if err != nil {
-			return nil, err
-		}
-		roles := c.serverRoles(s.Login().ID)
-		all := e.mayServer(ctx, s, "VIEW ANY DEFINITION", "VIEW ANY SECURITY DEFINITION")
-		return permissionRows(c.permissions, func(p *permission) bool { return all || roles[p.Grantee] }), nil
-	})
+	e.view(
+		r,
+		"server_permissions",
+		documented("sys.server_permissions"),
+		func(ctx context.Context, s *engine.Session) ([]viewRow, error) {
+			c, err := e.server(ctx, s)
+			if err != nil {
+				return nil, err
+			}
+			roles := c.serverRoles(s.Login().ID)
+			all := e.mayServer(ctx, s, "VIEW ANY DEFINITION", "VIEW ANY SECURITY DEFINITION")
+			return permissionRows(c.permissions, func(p *permission) bool { return all || roles[p.Grantee] }), nil
+		},
+	)
 	// docs/relational-databases/system-catalog-views/sys-database-permissions-transact-sql.md
-	e.view(r, "database_permissions", columns("class tinyint", "class_desc nvarchar(60)", "major_id int", "minor_id int",
-		"grantee_principal_id int", "grantor_principal_id int", "type char(4)", "permission_name nvarchar(128)", "state char(1)",
-		"state_desc nvarchar(60)"), func(ctx context.Context, s *engine.Session) ([]viewRow, error) {
+	e.view(r, "database_permissions", columns(
+		"class tinyint",
+		"class_desc nvarchar(60)",
+		"major_id int",
+		"minor_id int",
+		"grantee_principal_id int",
+		"grantor_principal_id int",
+		"type char(4)",
+		"permission_name nvarchar(128)",
+		"state char(1)",
+		"state_desc nvarchar(60)",
+	), func(ctx context.Context, s *engine.Session) ([]viewRow, error) {
 		db := s.ViewDatabase()
 		c, err := e.database(ctx, s, db)
 		if err != nil {
@@ -276,9 +320,13 @@ func permissionRows(all []*permission, visible func(*permission) bool) []viewRow
 		if !visible(p) {
 			continue
 		}
-		rows = append(rows, viewRow{"class": p.Class, "class_desc": classNames[p.Class], "major_id": p.Major, "minor_id": p.Minor,
-			"grantee_principal_id": p.Grantee, "grantor_principal_id": p.Grantor, "type": fmt.Sprintf("%-4s", permissionTypes[p.Name]),
-			"permission_name": p.Name, "state": p.State, "state_desc": stateNames[p.State]})
+		rows = append(
+			rows,
+			viewRow{"class": p.Class, "class_desc": classNames[p.Class], "major_id": p.Major, "minor_id": p.Minor,
+				"grantee_principal_id": p.Grantee, "grantor_principal_id": p.Grantor,
+				"type":            fmt.Sprintf("%-4s", permissionTypes[p.Name]),
+				"permission_name": p.Name, "state": p.State, "state_desc": stateNames[p.State]},
+		)
 	}
 	return rows
 }

@@ -46,8 +46,8 @@ func (e *Extension) installEndpointViews(r *engine.Registry) {
 		})
 }
 
-// listenerRows is sys.dm_tcp_listener_states: the port of clients, and that of the mirroring endpoint while it is started
-// (docs/relational-databases/system-dynamic-management-views/sys-dm-tcp-listener-states-transact-sql.md).
+// listenerRows is sys.dm_tcp_listener_states: the port of clients, and that of the mirroring endpoint while it is
+// started (docs/relational-databases/system-dynamic-management-views/sys-dm-tcp-listener-states-transact-sql.md).
 func (e *Extension) listenerRows(ctx context.Context, s *engine.Session) ([]viewRow, error) {
 	if err := s.Require(ctx, engine.Permission{Name: "VIEW SERVER SECURITY STATE"}); err != nil {
 		return nil, err
@@ -58,8 +58,17 @@ func (e *Extension) listenerRows(ctx context.Context, s *engine.Session) ([]view
 	}
 	row := func(id, kind int, description, address string, port int64) viewRow {
 		v4 := net.ParseIP(address)
-		return viewRow{"listener_id": id, "ip_address": address, "is_ipv4": v4 != nil && v4.To4() != nil, "port": port, "type": kind, "type_desc": description,
-			"state": 1, "state_desc": "ONLINE", "start_time": e.inst.StartTime().UTC()}
+		return viewRow{
+			"listener_id": id,
+			"ip_address":  address,
+			"is_ipv4":     v4 != nil && v4.To4() != nil,
+			"port":        port,
+			"type":        kind,
+			"type_desc":   description,
+			"state":       1,
+			"state_desc":  "ONLINE",
+			"start_time":  e.inst.StartTime().UTC(),
+		}
 	}
 	rows := []viewRow{row(1, 0, "TSQL", "0.0.0.0", int64(e.inst.Config().Port))}
 	for _, ep := range c.endpoints {
@@ -92,7 +101,8 @@ func (e *Extension) endpointRows(ctx context.Context, s *engine.Session) ([]view
 			"is_admin_endpoint": b.admin, "port": port, "is_dynamic_port": b.admin})
 	}
 	for _, ep := range c.endpoints {
-		if !e.maySecurable(ctx, s, "VIEW DEFINITION", classEndpoint, ep.ID) && !e.maySecurable(ctx, s, "CONNECT", classEndpoint, ep.ID) {
+		if !e.maySecurable(ctx, s, "VIEW DEFINITION", classEndpoint, ep.ID) &&
+			!e.maySecurable(ctx, s, "CONNECT", classEndpoint, ep.ID) {
 			continue
 		}
 		rows = append(rows, mirroringRow(ep))
@@ -103,11 +113,28 @@ func (e *Extension) endpointRows(ctx context.Context, s *engine.Session) ([]view
 func mirroringRow(ep *endpoint) viewRow {
 	roles := map[string]int{"PARTNER": 1, "WITNESS": 2, "ALL": 3}
 	algorithm, description := encryptionAlgorithm(ep)
-	row := viewRow{"name": ep.Name, "endpoint_id": ep.ID, "principal_id": ep.Owner, "protocol": 2, "protocol_desc": "TCP", "type": 4,
-		"type_desc": "DATABASE_MIRRORING", "state": endpointStates[ep.State], "state_desc": ep.State, "is_admin_endpoint": false,
-		"port": ep.Port, "is_dynamic_port": false, "role": roles[ep.Role], "role_desc": ep.Role,
-		"is_encryption_enabled": ep.Encryption != "DISABLED", "connection_auth": 4, "connection_auth_desc": "CERTIFICATE",
-		"certificate_id": ep.Certificate, "encryption_algorithm": algorithm, "encryption_algorithm_desc": description}
+	row := viewRow{
+		"name":                      ep.Name,
+		"endpoint_id":               ep.ID,
+		"principal_id":              ep.Owner,
+		"protocol":                  2,
+		"protocol_desc":             "TCP",
+		"type":                      4,
+		"type_desc":                 "DATABASE_MIRRORING",
+		"state":                     endpointStates[ep.State],
+		"state_desc":                ep.State,
+		"is_admin_endpoint":         false,
+		"port":                      ep.Port,
+		"is_dynamic_port":           false,
+		"role":                      roles[ep.Role],
+		"role_desc":                 ep.Role,
+		"is_encryption_enabled":     ep.Encryption != "DISABLED",
+		"connection_auth":           4,
+		"connection_auth_desc":      "CERTIFICATE",
+		"certificate_id":            ep.Certificate,
+		"encryption_algorithm":      algorithm,
+		"encryption_algorithm_desc": description,
+	}
 	if ep.IP != "ALL" {
 		row["ip_address"] = ep.IP
 	}

@@ -20,7 +20,10 @@ import (
 
 // installErrorLog registers what reads the error logs and begins a new one.
 func installErrorLog(r *engine.Registry) {
-	log := engine.ParameterList("@p1 int = 0, @p2 int = 1, @p3 nvarchar(4000), @p4 nvarchar(4000), @p5 datetime, @p6 datetime, @p7 nvarchar(10) = asc")
+	log := engine.ParameterList(
+		"@p1 int = 0, @p2 int = 1, @p3 nvarchar(4000), @p4 nvarchar(4000), @p5 datetime, @p6 datetime, @p7 " +
+			"nvarchar(10) = asc",
+	)
 	r.Procedure(engine.Procedure{Name: "sp_readerrorlog", Parameters: log[:4], Run: readErrorLog})
 	r.Procedure(engine.Procedure{Name: "xp_readerrorlog", Parameters: log, Run: readErrorLog})
 	for _, name := range []string{"sp_enumerrorlogs", "xp_enumerrorlogs"} {
@@ -35,7 +38,11 @@ func listErrorLogs(ctx context.Context, c *engine.ProcCall) error {
 		return err
 	}
 	path, _ := c.Session.Instance().ServerProperty("ErrorLogFileName").(string)
-	listColumns := []tds.Column{{Name: "Archive #", Type: sqltype.IntType, Nullable: true}, {Name: "Date", Type: sqltype.NVarCharOf(30), Nullable: true}, {Name: "Log File Size (Byte)", Type: sqltype.BigIntType, Nullable: true}}
+	listColumns := []tds.Column{
+		{Name: "Archive #", Type: sqltype.IntType, Nullable: true},
+		{Name: "Date", Type: sqltype.NVarCharOf(30), Nullable: true},
+		{Name: "Log File Size (Byte)", Type: sqltype.BigIntType, Nullable: true},
+	}
 	var rows [][]any
 	for i := range 100 {
 		name := path
@@ -51,14 +58,19 @@ func listErrorLogs(ctx context.Context, c *engine.ProcCall) error {
 	return c.ResultSet(listColumns, rows)
 }
 
-// readErrorLog is sp_readerrorlog (docs/relational-databases/system-stored-procedures/sp-readerrorlog-transact-sql.md): the
-// lines of one of the logs that have both texts in them.
+// readErrorLog is sp_readerrorlog (docs/relational-databases/system-stored-procedures/sp-readerrorlog-transact-sql.md):
+// the lines of one of the logs that have both texts in them.
 func readErrorLog(ctx context.Context, c *engine.ProcCall) error {
 	if err := c.Session.Require(ctx, engine.Permission{Name: "VIEW SERVER STATE"}); err != nil {
 		return err
 	}
 	if c.Int("@p2") == 2 {
-		return &sqlerr.Error{Number: 22004, Class: 16, State: 1, Message: "the log of SQL Server Agent is in msdb.dbo.sysjobhistory only"}
+		return &sqlerr.Error{
+			Number:  22004,
+			Class:   16,
+			State:   1,
+			Message: "the log of SQL Server Agent is in msdb.dbo.sysjobhistory only",
+		}
 	}
 	path, _ := c.Session.Instance().ServerProperty("ErrorLogFileName").(string)
 	if n := c.Int("@p1"); n > 0 {
@@ -92,7 +104,8 @@ func containsFold(text, part string) bool {
 	return strings.Contains(strings.ToLower(text), strings.ToLower(part))
 }
 
-// cycleErrorLog begins a new error log (docs/relational-databases/system-stored-procedures/sp-cycle-errorlog-transact-sql.md).
+// cycleErrorLog begins a new error log
+// (docs/relational-databases/system-stored-procedures/sp-cycle-errorlog-transact-sql.md).
 func cycleErrorLog(_ context.Context, c *engine.ProcCall) error {
 	inst := c.Session.Instance()
 	if !c.Session.Login().Sysadmin {

@@ -20,24 +20,89 @@ func installHelp(r *engine.Registry) {
 		return engine.Parameter{Name: name, Type: sqltype.NVarCharOf(776), Required: required}
 	}
 	r.Procedure(engine.Procedure{Name: "sp_help", Parameters: []engine.Parameter{object("@objname", false)}, Run: help})
-	r.Procedure(engine.Procedure{Name: "sp_helpindex", Parameters: []engine.Parameter{object("@objname", true)}, Run: helpIndex})
-	r.Procedure(engine.Procedure{Name: "sp_helpconstraint", Parameters: []engine.Parameter{object("@objname", true), {Name: "@nomsg", Type: sqltype.Type{Kind: sqltype.VarChar, Length: 5}, Default: "msg"}}, Run: helpConstraint})
-	r.Procedure(engine.Procedure{Name: "sp_helptrigger", Parameters: []engine.Parameter{object("@tabname", true), {Name: "@triggertype", Type: sqltype.Type{Kind: sqltype.Char, Length: 6}}}, Run: helpTrigger})
-	r.Procedure(engine.Procedure{Name: "sp_helpdb", Parameters: []engine.Parameter{{Name: "@dbname", Type: sqltype.Sysname}}, Run: helpDatabase})
-	r.Procedure(engine.Procedure{Name: "sp_databases", Parameters: []engine.Parameter{}, Run: func(ctx context.Context, c *engine.ProcCall) error {
-		return c.Exec(ctx, `SELECT d.name AS DATABASE_NAME, CAST((SELECT SUM(CAST(f.size AS bigint)) * 8 FROM sys.master_files AS f WHERE f.database_id = d.database_id) AS int) AS DATABASE_SIZE,
-			CAST(NULL AS varchar(254)) AS REMARKS FROM sys.databases AS d ORDER BY d.name`)
-	}})
-	r.Procedure(engine.Procedure{Name: "sp_helpfile", Parameters: []engine.Parameter{{Name: "@filename", Type: sqltype.Sysname}}, Run: helpFile})
-	r.Procedure(engine.Procedure{Name: "sp_spaceused", Parameters: []engine.Parameter{object("@objname", false), {Name: "@updateusage", Type: sqltype.Type{Kind: sqltype.VarChar, Length: 5}, Default: "false"},
-		{Name: "@mode", Type: sqltype.Type{Kind: sqltype.VarChar, Length: 11}, Default: "ALL"}, {Name: "@oneresultset", Type: sqltype.BitType, Default: false},
-		{Name: "@include_total_xtp_storage", Type: sqltype.BitType, Default: false}}, Run: spaceUsed})
-	r.Procedure(engine.Procedure{Name: "sp_recompile", Parameters: []engine.Parameter{object("@objname", true)}, Run: func(ctx context.Context, c *engine.ProcCall) error {
-		if _, err := c.ObjectID(ctx, "@objname"); err != nil {
-			return err
-		}
-		return c.Exec(ctx, "PRINT N'Object ''' + @p1 + N''' was successfully marked for recompilation.'", c.String("@objname"))
-	}})
+	r.Procedure(
+		engine.Procedure{Name: "sp_helpindex", Parameters: []engine.Parameter{object("@objname", true)}, Run: helpIndex},
+	)
+	r.Procedure(
+		engine.Procedure{
+			Name: "sp_helpconstraint",
+			Parameters: []engine.Parameter{
+				object("@objname", true),
+				{Name: "@nomsg", Type: sqltype.Type{Kind: sqltype.VarChar, Length: 5}, Default: "msg"},
+			},
+			Run: helpConstraint,
+		},
+	)
+	r.Procedure(
+		engine.Procedure{
+			Name: "sp_helptrigger",
+			Parameters: []engine.Parameter{
+				object("@tabname", true),
+				{Name: "@triggertype", Type: sqltype.Type{Kind: sqltype.Char, Length: 6}},
+			},
+			Run: helpTrigger,
+		},
+	)
+	r.Procedure(
+		engine.Procedure{
+			Name:       "sp_helpdb",
+			Parameters: []engine.Parameter{{Name: "@dbname", Type: sqltype.Sysname}},
+			Run:        helpDatabase,
+		},
+	)
+	r.Procedure(
+		engine.Procedure{
+			Name:       "sp_databases",
+			Parameters: []engine.Parameter{},
+			Run: func(ctx context.Context, c *engine.ProcCall) error {
+				return c.Exec(
+					ctx,
+					`SELECT d.name AS DATABASE_NAME, CAST((SELECT SUM(CAST(f.size AS bigint)) * 8 FROM sys.master_files AS f WHERE f.database_id = d.database_id) AS int) AS DATABASE_SIZE,
+			CAST(NULL AS varchar(254)) AS REMARKS FROM sys.databases AS d ORDER BY d.name`,
+				)
+			},
+		},
+	)
+	r.Procedure(
+		engine.Procedure{
+			Name:       "sp_helpfile",
+			Parameters: []engine.Parameter{{Name: "@filename", Type: sqltype.Sysname}},
+			Run:        helpFile,
+		},
+	)
+	r.Procedure(
+		engine.Procedure{
+			Name: "sp_spaceused",
+			Parameters: []engine.Parameter{
+				object("@objname", false),
+				{Name: "@updateusage", Type: sqltype.Type{Kind: sqltype.VarChar, Length: 5}, Default: "false"},
+				{
+					Name:    "@mode",
+					Type:    sqltype.Type{Kind: sqltype.VarChar, Length: 11},
+					Default: "ALL",
+				},
+				{Name: "@oneresultset", Type: sqltype.BitType, Default: false},
+				{Name: "@include_total_xtp_storage", Type: sqltype.BitType, Default: false},
+			},
+			Run: spaceUsed,
+		},
+	)
+	r.Procedure(
+		engine.Procedure{
+			Name:       "sp_recompile",
+			Parameters: []engine.Parameter{object("@objname", true)},
+			Run: func(ctx context.Context, c *engine.ProcCall) error {
+				if _, err := c.ObjectID(ctx, "@objname"); err != nil {
+					return err
+				}
+				return c.Exec(
+					ctx,
+					"PRINT N'Object ''' + @p1 + N''' was successfully marked for recompilation.'",
+					c.String("@objname"),
+				)
+			},
+		},
+	)
 }
 
 // nameParts are the name, the schema and the database of a name; empty where it has none.
@@ -55,14 +120,20 @@ const typeText = `SELECT name AS Type_name, TYPE_NAME(system_type_id) AS Storage
 
 func help(ctx context.Context, c *engine.ProcCall) error {
 	if c.IsNull("@objname") {
-		return c.Exec(ctx, `SELECT o.name AS Name, SCHEMA_NAME(o.schema_id) AS Owner, CAST(LOWER(REPLACE(o.type_desc, '_', ' ')) AS nvarchar(31)) AS Object_type FROM sys.objects o
+		return c.Exec(
+			ctx,
+			`SELECT o.name AS Name, SCHEMA_NAME(o.schema_id) AS Owner, CAST(LOWER(REPLACE(o.type_desc, '_', ' ')) AS nvarchar(31)) AS Object_type FROM sys.objects o
 			WHERE o.parent_object_id = 0 ORDER BY Owner, Object_type DESC, Name;
 			SELECT name AS User_type, TYPE_NAME(system_type_id) AS Storage_type, CAST(max_length AS int) AS Length, CAST(precision AS int) AS Prec, CAST(scale AS int) AS Scale,
 				CAST(IIF(is_nullable = 1, 'yes', 'no') AS varchar(35)) AS Nullable, CAST('none' AS sysname) AS Default_name, CAST('none' AS sysname) AS Rule_name, collation_name AS Collation
-			FROM sys.types WHERE is_user_defined = 1 ORDER BY name`)
+			FROM sys.types WHERE is_user_defined = 1 ORDER BY name`,
+		)
 	}
 	if name := nameParts(c.String("@objname")); name[2] == "" {
-		if t, err := c.Session.Query(ctx, "SELECT user_type_id AS id FROM sys.types WHERE name = @p1 AND (@p2 = N'' OR SCHEMA_NAME(schema_id) = @p2) AND OBJECT_ID(@p3) IS NULL", name[0], name[1], c.String("@objname")); err == nil && t.Len() > 0 {
+		if t, err := c.Session.Query(ctx,
+			"SELECT user_type_id AS id FROM sys.types WHERE name = @p1 AND (@p2 = N'' OR SCHEMA_NAME(schema_id) = @p2) AND "+
+				"OBJECT_ID(@p3) IS NULL", name[0], name[1], c.String("@objname")); err == nil &&
+			t.Len() > 0 {
 			return c.Exec(ctx, typeText, t.Int(0, "id"))
 		}
 	}
@@ -93,7 +164,9 @@ func help(ctx context.Context, c *engine.ProcCall) error {
 		if err := c.Exec(ctx, columns+identity, int64(id)); err != nil || o.Kind == "V" {
 			return err
 		}
-		if err := c.Exec(ctx, "SELECT CAST((SELECT d.name FROM sys.indexes i JOIN sys.data_spaces d ON d.data_space_id = i.data_space_id WHERE i.object_id = @p1 AND i.index_id < 2) AS sysname) AS Data_located_on_filegroup", int64(id)); err != nil {
+		if err := c.Exec(ctx,
+			"SELECT CAST((SELECT d.name FROM sys.indexes i JOIN sys.data_spaces d ON d.data_space_id = i.data_space_id WHERE "+
+				"i.object_id = @p1 AND i.index_id < 2) AS sysname) AS Data_located_on_filegroup", int64(id)); err != nil {
 			return err
 		}
 		if err := c.Exec(ctx, indexText, int64(id)); err != nil {
@@ -101,8 +174,12 @@ func help(ctx context.Context, c *engine.ProcCall) error {
 		}
 		return c.Exec(ctx, constraintText, int64(id))
 	case "P", "FN", "IF", "TF":
-		return c.Exec(ctx, `SELECT name AS Parameter_name, TYPE_NAME(user_type_id) AS Type, max_length AS Length, CAST(precision AS int) AS Prec, CAST(scale AS int) AS Scale, parameter_id AS Param_order,
-			CAST(NULL AS sysname) AS Collation FROM sys.parameters WHERE object_id = @p1 ORDER BY parameter_id`, int64(id))
+		return c.Exec(
+			ctx,
+			`SELECT name AS Parameter_name, TYPE_NAME(user_type_id) AS Type, max_length AS Length, CAST(precision AS int) AS Prec, CAST(scale AS int) AS Scale, parameter_id AS Param_order,
+			CAST(NULL AS sysname) AS Collation FROM sys.parameters WHERE object_id = @p1 ORDER BY parameter_id`,
+			int64(id),
+		)
 	}
 	return nil
 }
@@ -167,26 +244,41 @@ func helpDatabase(ctx context.Context, c *engine.ProcCall) error {
 	if !c.IsNull("@dbname") && c.Session.Instance().Database(c.String("@dbname")) == nil {
 		return sqlerr.New(15010, 1, c.String("@dbname"))
 	}
-	err := c.Exec(ctx, `SELECT d.name, CAST((SELECT STR(SUM(CAST(f.size AS bigint)) / 128.0, 10, 2) FROM sys.master_files f WHERE f.database_id = d.database_id) + N' MB' AS nvarchar(13)) AS db_size, SUSER_SNAME(d.owner_sid) AS owner, CAST(d.database_id AS smallint) AS dbid,
+	err := c.Exec(
+		ctx,
+		`SELECT d.name, CAST((SELECT STR(SUM(CAST(f.size AS bigint)) / 128.0, 10, 2) FROM sys.master_files f WHERE f.database_id = d.database_id) + N' MB' AS nvarchar(13)) AS db_size, SUSER_SNAME(d.owner_sid) AS owner, CAST(d.database_id AS smallint) AS dbid,
 		CONVERT(nvarchar(11), d.create_date) AS created, CAST(CONCAT('Status=', d.state_desc, ', Updateability=', IIF(d.is_read_only = 1, 'READ_ONLY', 'READ_WRITE'),
 		', UserAccess=', d.user_access_desc, ', Recovery=', d.recovery_model_desc) AS nvarchar(600)) AS status, d.compatibility_level
-		FROM sys.databases d WHERE d.name = @p1 OR @p1 IS NULL ORDER BY d.name`, c.Value("@dbname"))
+		FROM sys.databases d WHERE d.name = @p1 OR @p1 IS NULL ORDER BY d.name`,
+		c.Value("@dbname"),
+	)
 	if err != nil || c.IsNull("@dbname") {
 		return err
 	}
-	return c.ExecIn(ctx, c.Session.Instance().Database(c.String("@dbname")), fileText("CAST(name AS nchar(128)) AS name", "nvarchar(128)", "nvarchar(18)")+"1 = 1 ORDER BY file_id")
+	return c.ExecIn(
+		ctx,
+		c.Session.Instance().Database(c.String("@dbname")),
+		fileText("CAST(name AS nchar(128)) AS name", "nvarchar(128)", "nvarchar(18)")+"1 = 1 ORDER BY file_id",
+	)
 }
 
 func helpFile(ctx context.Context, c *engine.ProcCall) error {
-	return c.Exec(ctx, fileText("name", "sysname", "nvarchar(15)")+"@p1 IS NULL OR name = @p1 ORDER BY file_id", c.Value("@filename"))
+	return c.Exec(
+		ctx,
+		fileText("name", "sysname", "nvarchar(15)")+"@p1 IS NULL OR name = @p1 ORDER BY file_id",
+		c.Value("@filename"),
+	)
 }
 
-// fileText lists files as sp_helpfile, sp_helpdb and sp_helpfilegroup show them, each with types of its own; WHERE stands at its end.
+// fileText lists files as sp_helpfile, sp_helpdb and sp_helpfilegroup show them, each with types of its own; WHERE
+// stands at its end.
 func fileText(name, group, number string) string {
-	return `SELECT ` + name + `, CAST(file_id AS smallint) AS fileid, CAST(physical_name AS nchar(260)) AS filename, ` + map[bool]string{true: `CAST(FILEGROUP_NAME(data_space_id) AS ` + group + `) AS filegroup, `}[group != ""] +
+	return `SELECT ` + name + `, CAST(file_id AS smallint) AS fileid, CAST(physical_name AS nchar(260)) AS filename, ` +
+		map[bool]string{true: `CAST(FILEGROUP_NAME(data_space_id) AS ` + group + `) AS filegroup, `}[group != ""] +
 		`CAST(CONCAT(CAST(size AS bigint) * 8, ' KB') AS ` + number + `) AS size, CAST(IIF(max_size = -1, 'Unlimited', CONCAT(CAST(max_size AS bigint) * 8, ' KB')) AS ` + number + `) AS maxsize,
 			CAST(IIF(is_percent_growth = 1, CONCAT(growth, '%'), CONCAT(CAST(growth AS bigint) * 8, ' KB')) AS ` + number + `) AS growth` +
-		map[bool]string{true: `, CAST(IIF(type = 0, 'data only', 'log only') AS varchar(9)) AS usage`}[group != ""] + ` FROM sys.database_files WHERE `
+		map[bool]string{true: `, CAST(IIF(type = 0, 'data only', 'log only') AS varchar(9)) AS usage`}[group != ""] +
+		` FROM sys.database_files WHERE `
 }
 
 func spaceUsed(ctx context.Context, c *engine.ProcCall) error {
@@ -195,9 +287,13 @@ func spaceUsed(ctx context.Context, c *engine.ProcCall) error {
 		if err != nil {
 			return err
 		}
-		return c.Exec(ctx, `SELECT OBJECT_NAME(@p1) AS name, CAST(STR(SUM(IIF(index_id < 2, row_count, 0)), 20) AS char(20)) AS rows, CAST(CONCAT(SUM(reserved_page_count) * 8, ' KB') AS varchar(18)) AS reserved,
+		return c.Exec(
+			ctx,
+			`SELECT OBJECT_NAME(@p1) AS name, CAST(STR(SUM(IIF(index_id < 2, row_count, 0)), 20) AS char(20)) AS rows, CAST(CONCAT(SUM(reserved_page_count) * 8, ' KB') AS varchar(18)) AS reserved,
 				CAST(CONCAT(SUM(IIF(index_id < 2, used_page_count, 0)) * 8, ' KB') AS varchar(18)) AS data, CAST(CONCAT(SUM(IIF(index_id < 2, 0, used_page_count)) * 8, ' KB') AS varchar(18)) AS index_size,
-				CAST(CONCAT(SUM(reserved_page_count - used_page_count) * 8, ' KB') AS varchar(18)) AS unused FROM sys.dm_db_partition_stats WHERE object_id = @p1`, int64(id))
+				CAST(CONCAT(SUM(reserved_page_count - used_page_count) * 8, ' KB') AS varchar(18)) AS unused FROM sys.dm_db_partition_stats WHERE object_id = @p1`,
+			int64(id),
+		)
 	}
 	between := "; SELECT "
 	if c.Bool("@oneresultset") {
@@ -205,13 +301,15 @@ func spaceUsed(ctx context.Context, c *engine.ProcCall) error {
 	}
 	rest := ""
 	if c.Bool("@oneresultset") && c.Bool("@include_total_xtp_storage") {
-		rest = ", CAST(NULL AS varchar(18)) AS xtp_precreated, CAST(NULL AS varchar(18)) AS xtp_used, CAST(NULL AS varchar(18)) AS xtp_pending_truncation"
+		rest = ", CAST(NULL AS varchar(18)) AS xtp_precreated, CAST(NULL AS varchar(18)) AS xtp_used, CAST(NULL AS " +
+			"varchar(18)) AS xtp_pending_truncation"
 	}
 	return c.Exec(ctx, spaceText+between+spaceInUse+rest)
 }
 
-// spaceText is the size of a database for sp_spaceused, spaceInUse what its objects have of it: the second result set, or more columns
-// of the only one with @oneresultset = 1 (docs/relational-databases/system-stored-procedures/sp-spaceused-transact-sql.md).
+// spaceText is the size of a database for sp_spaceused, spaceInUse what its objects have of it: the second result set,
+// or more columns of the only one with @oneresultset = 1
+// (docs/relational-databases/system-stored-procedures/sp-spaceused-transact-sql.md).
 const spaceText = `DECLARE @pages bigint, @used bigint, @data bigint; SELECT @pages = SUM(CAST(size AS bigint)) FROM sys.database_files;
 	SELECT @used = ISNULL(SUM(used_page_count), 0), @data = ISNULL(SUM(IIF(index_id < 2, used_page_count, 0)), 0) FROM sys.dm_db_partition_stats;
 	SELECT DB_NAME() AS database_name, CAST(CONCAT(CAST(@pages / 128.0 AS decimal(15, 2)), ' MB') AS varchar(18)) AS database_size,

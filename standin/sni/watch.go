@@ -17,13 +17,14 @@ const lookEvery = 5 * time.Second
 
 // watched is a connection that is closed when the other side has not been heard of while something is on its way there.
 //
-// The system can do that by itself (TCP_USER_TIMEOUT), but would also end a connection whose other side is there and takes
-// nothing for a while: a client that pauses between rows, a server whose process is stopped (tcp(7): zero window size).
+// The system can do that by itself (TCP_USER_TIMEOUT), but would also end a connection whose other side is there and
+// takes nothing for a while: a client that pauses between rows, a server whose process is stopped (tcp(7): zero window
+// size).
 type watched struct {
 	*net.TCPConn
 	timer *time.Timer
-	// waiting is since when something is on its way and nothing was heard; zero when nothing is. Only looks use it, which come
-	// one after another.
+	// waiting is since when something is on its way and nothing was heard; zero when nothing is. Only looks use it, which
+	// come one after another.
 	waiting time.Time
 	lost    atomic.Bool
 }
@@ -71,7 +72,9 @@ func (w *watched) info() (info *unix.TCPInfo, err error) {
 	if err != nil {
 		return nil, err
 	}
-	outside := raw.Control(func(fd uintptr) { info, err = unix.GetsockoptTCPInfo(int(fd), unix.IPPROTO_TCP, unix.TCP_INFO) })
+	outside := raw.Control(
+		func(fd uintptr) { info, err = unix.GetsockoptTCPInfo(int(fd), unix.IPPROTO_TCP, unix.TCP_INFO) },
+	)
 	return info, errors.Join(outside, err)
 }
 
@@ -91,7 +94,13 @@ func (w *watched) explain(doing string, err error) error {
 	if err == nil || !w.lost.Load() {
 		return err
 	}
-	return &net.OpError{Op: doing, Net: "tcp", Source: w.LocalAddr(), Addr: w.RemoteAddr(), Err: os.NewSyscallError(doing, unix.ETIMEDOUT)}
+	return &net.OpError{
+		Op:     doing,
+		Net:    "tcp",
+		Source: w.LocalAddr(),
+		Addr:   w.RemoteAddr(),
+		Err:    os.NewSyscallError(doing, unix.ETIMEDOUT),
+	}
 }
 
 // Close ends the connection and its watch.

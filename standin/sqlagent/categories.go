@@ -21,13 +21,34 @@ var (
 // firstOwnCategory is the lowest number of a category that is not the installation's.
 const firstOwnCategory = 100
 
-// installCategories registers the procedures of categories (docs/relational-databases/system-stored-procedures: sp-add-category-transact-sql.md,
-// sp-help-category-transact-sql.md, sp-update-category-transact-sql.md, sp-delete-category-transact-sql.md).
+// installCategories registers the procedures of categories (docs/relational-databases/system-stored-procedures:
+// sp-add-category-transact-sql.md, sp-help-category-transact-sql.md, sp-update-category-transact-sql.md,
+// sp-delete-category-transact-sql.md).
 func (e *Extension) installCategories(r *engine.Registry) {
-	e.procedure(r, "sp_add_category", engine.ParameterList("@class varchar(8) = JOB, @type varchar(12) = LOCAL, @name! nvarchar(128)"), e.addCategory)
-	e.procedure(r, "sp_help_category", engine.ParameterList("@class varchar(8) = JOB, @type varchar(12), @name nvarchar(128), @suffix bit = 0"), e.helpCategory)
-	e.procedure(r, "sp_update_category", engine.ParameterList("@class! varchar(8), @name! nvarchar(128), @new_name! nvarchar(128)"), e.updateCategory)
-	e.procedure(r, "sp_delete_category", engine.ParameterList("@class! varchar(8), @name! nvarchar(128)"), e.deleteCategory)
+	e.procedure(
+		r,
+		"sp_add_category",
+		engine.ParameterList("@class varchar(8) = JOB, @type varchar(12) = LOCAL, @name! nvarchar(128)"),
+		e.addCategory,
+	)
+	e.procedure(
+		r,
+		"sp_help_category",
+		engine.ParameterList("@class varchar(8) = JOB, @type varchar(12), @name nvarchar(128), @suffix bit = 0"),
+		e.helpCategory,
+	)
+	e.procedure(
+		r,
+		"sp_update_category",
+		engine.ParameterList("@class! varchar(8), @name! nvarchar(128), @new_name! nvarchar(128)"),
+		e.updateCategory,
+	)
+	e.procedure(
+		r,
+		"sp_delete_category",
+		engine.ParameterList("@class! varchar(8), @name! nvarchar(128)"),
+		e.deleteCategory,
+	)
 }
 
 // oneOf is the number of a parameter's word, from 1: 14266 for another word.
@@ -40,12 +61,21 @@ func oneOf(call *engine.ProcCall, parameter string, words []string) (int, error)
 }
 
 // namedCategory is the class and the number of the category that @class and @name name, 0 where there is none.
-func namedCategory(ctx context.Context, call *engine.ProcCall, name string) (class int, id int64, found bool, err error) {
+func namedCategory(
+	ctx context.Context,
+	call *engine.ProcCall,
+	name string,
+) (class int, id int64, found bool, err error) {
 	class, err = oneOf(call, "@class", categoryClasses)
 	if err != nil {
 		return 0, 0, false, err
 	}
-	r, err := call.Session.Query(ctx, "SELECT category_id FROM msdb.dbo.syscategories WHERE category_class = @p1 AND name = @p2", class, name)
+	r, err := call.Session.Query(
+		ctx,
+		"SELECT category_id FROM msdb.dbo.syscategories WHERE category_class = @p1 AND name = @p2",
+		class,
+		name,
+	)
 	if err != nil || r.Len() == 0 {
 		return class, 0, false, err
 	}
@@ -71,8 +101,14 @@ func (e *Extension) addCategory(ctx context.Context, call *engine.ProcCall) erro
 	if found {
 		return sqlerr.New(14261, 1, "@name", name)
 	}
-	return call.Session.Exec(ctx, `INSERT INTO msdb.dbo.syscategories SELECT IIF(MAX(category_id) < @p4, @p4, MAX(category_id) + 1), @p1, @p2, @p3 FROM msdb.dbo.syscategories`,
-		class, kind, name, int64(firstOwnCategory))
+	return call.Session.Exec(
+		ctx,
+		`INSERT INTO msdb.dbo.syscategories SELECT IIF(MAX(category_id) < @p4, @p4, MAX(category_id) + 1), @p1, @p2, @p3 FROM msdb.dbo.syscategories`,
+		class,
+		kind,
+		name,
+		int64(firstOwnCategory),
+	)
 }
 
 func (e *Extension) helpCategory(ctx context.Context, call *engine.ProcCall) error {
@@ -82,9 +118,11 @@ func (e *Extension) helpCategory(ctx context.Context, call *engine.ProcCall) err
 	}
 	shown, args := "category_type", []any{class, call.Value("@name")}
 	if call.Bool("@suffix") {
-		shown = "CAST(CASE category_type WHEN 1 THEN N'LOCAL' WHEN 2 THEN N'MULTI-SERVER' ELSE N'NONE' END AS nvarchar(128)) AS category_type"
+		shown = "CAST(CASE category_type WHEN 1 THEN N'LOCAL' WHEN 2 THEN N'MULTI-SERVER' ELSE N'NONE' END AS " +
+			"nvarchar(128)) AS category_type"
 	}
-	text := "SELECT category_id, " + shown + ", name FROM msdb.dbo.syscategories WHERE category_class = @p1 AND (@p2 IS NULL OR name = @p2)"
+	text := "SELECT category_id, " + shown +
+		", name FROM msdb.dbo.syscategories WHERE category_class = @p1 AND (@p2 IS NULL OR name = @p2)"
 	if !call.IsNull("@type") {
 		kind, err := oneOf(call, "@type", categoryTypes)
 		if err != nil {

@@ -138,16 +138,34 @@ func (e *Extension) execute(ctx context.Context, x *execution, source int) {
 		INSERT INTO msdb.dbo.sysjobactivity (session_id, job_id, run_requested_date, run_requested_source, start_execution_date, next_scheduled_run_date) VALUES (@p1, @p2, @p3, @p4, @p3, @p5);
 		COMMIT TRANSACTION`, e.session, x.job, x.requested, fmt.Sprint(source), e.nextRun(x.job)))
 	outcome, last := e.runSteps(ctx, s, x, steps, first)
-	message := fmt.Sprintf("The job %s.  The Job was invoked by %s.  The last step to run was step %d (%s).", word(outcome), x.invoker, last.id, last.name)
+	message := fmt.Sprintf(
+		"The job %s.  The Job was invoked by %s.  The last step to run was step %d (%s).",
+		word(outcome),
+		x.invoker,
+		last.id,
+		last.name,
+	)
 	if outcome == outcomeCanceled {
 		message = fmt.Sprintf("%v  %s", context.Cause(ctx), message)
 	}
 	e.note(x, last, stateCompletionAct, 0)
 	instance, err := e.writeHistory(record, s, x, step{name: "(Job outcome)"}, outcome, message, x.requested, 0, nil)
 	warn(err)
-	warn(s.Exec(record, `UPDATE msdb.dbo.sysjobservers SET last_run_outcome = @p2, last_outcome_message = @p3, last_run_date = @p4, last_run_time = @p5, last_run_duration = @p6 WHERE job_id = @p1;
+	warn(
+		s.Exec(
+			record,
+			`UPDATE msdb.dbo.sysjobservers SET last_run_outcome = @p2, last_outcome_message = @p3, last_run_date = @p4, last_run_time = @p5, last_run_duration = @p6 WHERE job_id = @p1;
 		UPDATE msdb.dbo.sysjobactivity SET stop_execution_date = GETDATE(), job_history_id = @p8 WHERE session_id = @p7 AND job_id = @p1`,
-		x.job, outcome, message, dateNumber(x.requested), timeNumber(x.requested), duration(e.now().Sub(x.requested)), e.session, instance))
+			x.job,
+			outcome,
+			message,
+			dateNumber(x.requested),
+			timeNumber(x.requested),
+			duration(e.now().Sub(x.requested)),
+			e.session,
+			instance,
+		),
+	)
 }
 
 func word(outcome int) string {
@@ -167,7 +185,11 @@ func duration(d time.Duration) int64 {
 }
 
 func (e *Extension) readSteps(ctx context.Context, s *engine.Session, x *execution) (map[int]step, int, error) {
-	r, err := s.Query(ctx, `SELECT t.*, j.start_step_id FROM msdb.dbo.sysjobsteps AS t JOIN msdb.dbo.sysjobs AS j ON j.job_id = t.job_id WHERE t.job_id = @p1 ORDER BY t.step_id`, x.job)
+	r, err := s.Query(
+		ctx,
+		`SELECT t.*, j.start_step_id FROM msdb.dbo.sysjobsteps AS t JOIN msdb.dbo.sysjobs AS j ON j.job_id = t.job_id WHERE t.job_id = @p1 ORDER BY t.step_id`,
+		x.job,
+	)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -177,10 +199,22 @@ func (e *Extension) readSteps(ctx context.Context, s *engine.Session, x *executi
 		if first == 0 {
 			first = int(r.Int(i, "start_step_id"))
 		}
-		st := step{id: int(r.Int(i, "step_id")), name: r.String(i, "step_name"), subsystem: r.String(i, "subsystem"), command: r.String(i, "command"),
-			db: r.String(i, "database_name"), onSuccess: int(r.Int(i, "on_success_action")), onSuccessStep: int(r.Int(i, "on_success_step_id")),
-			onFail: int(r.Int(i, "on_fail_action")), onFailStep: int(r.Int(i, "on_fail_step_id")),
-			retryAttempts: int(r.Int(i, "retry_attempts")), retryIntervals: int(r.Int(i, "retry_interval"))}
+		st := step{
+			id:        int(r.Int(i, "step_id")),
+			name:      r.String(i, "step_name"),
+			subsystem: r.String(i, "subsystem"),
+			command:   r.String(i, "command"),
+			db: r.String(
+				i,
+				"database_name",
+			),
+			onSuccess:      int(r.Int(i, "on_success_action")),
+			onSuccessStep:  int(r.Int(i, "on_success_step_id")),
+			onFail:         int(r.Int(i, "on_fail_action")),
+			onFailStep:     int(r.Int(i, "on_fail_step_id")),
+			retryAttempts:  int(r.Int(i, "retry_attempts")),
+			retryIntervals: int(r.Int(i, "retry_interval")),
+		}
 		steps[st.id] = st
 	}
 	return steps, first, nil
@@ -190,7 +224,13 @@ func (e *Extension) readSteps(ctx context.Context, s *engine.Session, x *executi
 const maxSteps = 1000
 
 // runSteps follows the steps' actions: 1 quit with success, 2 quit with failure, 3 next step, 4 the given step.
-func (e *Extension) runSteps(ctx context.Context, s *engine.Session, x *execution, steps map[int]step, at int) (outcome int, last step) {
+func (e *Extension) runSteps(
+	ctx context.Context,
+	s *engine.Session,
+	x *execution,
+	steps map[int]step,
+	at int,
+) (outcome int, last step) {
 	for range maxSteps {
 		st, ok := steps[at]
 		if !ok {
@@ -269,15 +309,18 @@ func (e *Extension) subsystemRun(ctx context.Context, x *execution, st step, aga
 	if err := e.mayRun(ctx, x, st); err != nil {
 		return err.Error(), err
 	}
-	message, err := run(ctx, Step{JobID: x.job, JobName: x.name, StepID: st.id, Command: st.command, Database: st.db, Again: again})
+	message, err := run(
+		ctx,
+		Step{JobID: x.job, JobName: x.name, StepID: st.id, Command: st.command, Database: st.db, Again: again},
+	)
 	if err != nil {
 		return strings.TrimSpace(message+" "+err.Error()) + "  The step failed.", err
 	}
 	return strings.TrimSpace(message) + "  The step succeeded.", nil
 }
 
-// mayRun refuses a step of another subsystem than TSQL in a job whose owner is no sysadmin: it would act as the server, and
-// there are no proxies.
+// mayRun refuses a step of another subsystem than TSQL in a job whose owner is no sysadmin: it would act as the server,
+// and there are no proxies.
 func (e *Extension) mayRun(ctx context.Context, x *execution, st step) error {
 	s, err := e.inst.Session(ctx, engine.SystemLogin, "msdb", "SQLAgent - Step History Logger")
 	if err != nil {
@@ -286,19 +329,31 @@ func (e *Extension) mayRun(ctx context.Context, x *execution, st step) error {
 	defer s.Close()
 	_, sysadmin, err := jobOwner(ctx, s, x)
 	if err == nil && !sysadmin {
-		err = fmt.Errorf("the owner of job '%s' is no member of sysadmin: its steps of the subsystem %s need a proxy account, and proxies are not supported", x.name, st.subsystem)
+		err = fmt.Errorf(
+			"the owner of job '%s' is no member of sysadmin: its steps of the subsystem %s need a proxy account, and proxies "+
+				"are not supported",
+			x.name,
+			st.subsystem,
+		)
 	}
 	return err
 }
 
 // jobOwner is the login that owns a job.
 func jobOwner(ctx context.Context, s *engine.Session, x *execution) (name string, sysadmin bool, err error) {
-	r, err := s.Query(ctx, "SELECT SUSER_SNAME(owner_sid) AS owner, IS_SRVROLEMEMBER('sysadmin', SUSER_SNAME(owner_sid)) AS admin FROM msdb.dbo.sysjobs WHERE job_id = @p1", x.job)
+	r, err := s.Query(
+		ctx,
+		"SELECT SUSER_SNAME(owner_sid) AS owner, IS_SRVROLEMEMBER('sysadmin', SUSER_SNAME(owner_sid)) AS admin FROM "+
+			"msdb.dbo.sysjobs WHERE job_id = @p1",
+		x.job,
+	)
 	if err != nil {
 		return "", false, err
 	}
 	if name = r.String(0, "owner"); name == "" {
-		return "", false, errors.New("the job's owner is no login any more; give the job another one with sp_update_job @owner_login_name")
+		return "", false, errors.New(
+			"the job's owner is no login any more; give the job another one with sp_update_job @owner_login_name",
+		)
 	}
 	return name, r.Int(0, "admin") == 1, nil
 }
@@ -308,7 +363,12 @@ func (e *Extension) runTSQL(ctx context.Context, x *execution, st step) error {
 	if st.db == "" {
 		st.db = "master"
 	}
-	s, err := e.inst.Session(ctx, engine.SystemLogin, st.db, "SQLAgent - TSQL JobStep ("+x.name+" : Step "+fmt.Sprint(st.id)+")")
+	s, err := e.inst.Session(
+		ctx,
+		engine.SystemLogin,
+		st.db,
+		"SQLAgent - TSQL JobStep ("+x.name+" : Step "+fmt.Sprint(st.id)+")",
+	)
 	if err != nil {
 		return err
 	}
@@ -327,7 +387,17 @@ func (e *Extension) runTSQL(ctx context.Context, x *execution, st step) error {
 }
 
 // writeHistory adds a row to sysjobhistory and notes the outcome with the step.
-func (e *Extension) writeHistory(ctx context.Context, s *engine.Session, x *execution, st step, outcome int, message string, started time.Time, retries int, cause error) (int64, error) {
+func (e *Extension) writeHistory(
+	ctx context.Context,
+	s *engine.Session,
+	x *execution,
+	st step,
+	outcome int,
+	message string,
+	started time.Time,
+	retries int,
+	cause error,
+) (int64, error) {
 	number, severity := int64(0), int64(0)
 	var sqlError *sqlerr.Error
 	if errors.As(cause, &sqlError) {
@@ -337,15 +407,42 @@ func (e *Extension) writeHistory(ctx context.Context, s *engine.Session, x *exec
 		message = strings.ToValidUTF8(message[:3900], "")
 	}
 	took := duration(e.now().Sub(started))
-	r, err := s.Query(ctx, `INSERT INTO msdb.dbo.sysjobhistory (job_id, step_id, step_name, sql_message_id, sql_severity, [message], run_status, run_date, run_time,
+	r, err := s.Query(
+		ctx,
+		`INSERT INTO msdb.dbo.sysjobhistory (job_id, step_id, step_name, sql_message_id, sql_severity, [message], run_status, run_date, run_time,
 		run_duration, operator_id_emailed, operator_id_netsent, operator_id_paged, retries_attempted, server)
 		VALUES (@p1, @p2, @p3, @p4, @p5, @p6, @p7, @p8, @p9, @p10, 0, 0, 0, @p11, @p12);
-		SELECT CAST(SCOPE_IDENTITY() AS int) AS id`, x.job, st.id, st.name, number, severity, message, outcome,
-		dateNumber(started), timeNumber(started), took, retries, e.inst.Config().ServerName)
+		SELECT CAST(SCOPE_IDENTITY() AS int) AS id`,
+		x.job,
+		st.id,
+		st.name,
+		number,
+		severity,
+		message,
+		outcome,
+		dateNumber(started),
+		timeNumber(started),
+		took,
+		retries,
+		e.inst.Config().ServerName,
+	)
 	if err != nil || st.id == 0 {
 		return r.Int(0, "id"), err
 	}
-	return r.Int(0, "id"), s.Exec(ctx, `UPDATE msdb.dbo.sysjobsteps SET last_run_outcome = @p3, last_run_duration = @p4, last_run_retries = @p5, last_run_date = @p6, last_run_time = @p7 WHERE job_id = @p1 AND step_id = @p2;
+	return r.Int(
+			0,
+			"id",
+		), s.Exec(
+			ctx,
+			`UPDATE msdb.dbo.sysjobsteps SET last_run_outcome = @p3, last_run_duration = @p4, last_run_retries = @p5, last_run_date = @p6, last_run_time = @p7 WHERE job_id = @p1 AND step_id = @p2;
 		UPDATE msdb.dbo.sysjobactivity SET last_executed_step_id = @p2, last_executed_step_date = GETDATE() WHERE session_id = @p8 AND job_id = @p1`,
-		x.job, st.id, outcome, took, retries, dateNumber(started), timeNumber(started), e.session)
+			x.job,
+			st.id,
+			outcome,
+			took,
+			retries,
+			dateNumber(started),
+			timeNumber(started),
+			e.session,
+		)
 }

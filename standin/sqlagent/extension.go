@@ -105,7 +105,10 @@ func (e *Extension) start(ctx context.Context) error {
 	if !e.inst.Config().AgentEnabled {
 		return nil
 	}
-	r, err := s.Query(ctx, "INSERT INTO msdb.dbo.syssessions (agent_start_date) VALUES (GETDATE()); SELECT CAST(SCOPE_IDENTITY() AS int) AS id")
+	r, err := s.Query(
+		ctx,
+		"INSERT INTO msdb.dbo.syssessions (agent_start_date) VALUES (GETDATE()); SELECT CAST(SCOPE_IDENTITY() AS int) AS id",
+	)
 	if err != nil {
 		return err
 	}
@@ -160,13 +163,22 @@ func (e *Extension) refresh() {
 }
 
 // asSystem runs f in the caller's session with the agent's rights on msdb.
-func (e *Extension) asSystem(f func(context.Context, *engine.ProcCall) error) func(context.Context, *engine.ProcCall) error {
+func (e *Extension) asSystem(
+	f func(context.Context, *engine.ProcCall) error,
+) func(context.Context, *engine.ProcCall) error {
 	return func(ctx context.Context, call *engine.ProcCall) error {
 		return call.Session.AsSystem(func() error { return f(ctx, call) })
 	}
 }
 
 // procedure registers a procedure of msdb's dbo schema.
-func (e *Extension) procedure(r *engine.Registry, name string, parameters []engine.Parameter, run func(context.Context, *engine.ProcCall) error) {
-	r.Procedure(engine.Procedure{Schema: "dbo", Database: "msdb", Name: name, Parameters: parameters, Run: e.asSystem(run)})
+func (e *Extension) procedure(
+	r *engine.Registry,
+	name string,
+	parameters []engine.Parameter,
+	run func(context.Context, *engine.ProcCall) error,
+) {
+	r.Procedure(
+		engine.Procedure{Schema: "dbo", Database: "msdb", Name: name, Parameters: parameters, Run: e.asSystem(run)},
+	)
 }

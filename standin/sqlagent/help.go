@@ -69,7 +69,8 @@ func filteredJobs(call *engine.ProcCall, id uuid.UUID, one bool) (where string, 
 		}
 		return " WHERE j.job_id = @p1", []any{id}, nil
 	}
-	if kind := call.String("@job_type"); !call.IsNull("@job_type") && !strings.EqualFold(kind, "LOCAL") && !strings.EqualFold(kind, "MULTI-SERVER") {
+	if kind := call.String("@job_type"); !call.IsNull("@job_type") && !strings.EqualFold(kind, "LOCAL") &&
+		!strings.EqualFold(kind, "MULTI-SERVER") {
 		return "", nil, sqlerr.New(14266, 1, "@job_type", "LOCAL, MULTI-SERVER")
 	}
 	comparator := strings.TrimSpace(call.String("@date_comparator"))
@@ -123,9 +124,13 @@ func (e *Extension) helpJob(ctx context.Context, call *engine.ProcCall) error {
 		}
 	}
 	if aspect == "TARGETS" || aspect == "ALL" {
-		return call.Exec(ctx, `SELECT v.server_id, CAST(@@SERVERNAME AS nvarchar(30)) AS server_name, CAST(NULL AS datetime) AS enlist_date, CAST(NULL AS datetime) AS last_poll_date,
+		return call.Exec(
+			ctx,
+			`SELECT v.server_id, CAST(@@SERVERNAME AS nvarchar(30)) AS server_name, CAST(NULL AS datetime) AS enlist_date, CAST(NULL AS datetime) AS last_poll_date,
 			v.last_run_date, v.last_run_time, v.last_run_duration, v.last_run_outcome, CAST(v.last_outcome_message AS nvarchar(1024)) AS last_outcome_message
-			FROM msdb.dbo.sysjobservers AS v WHERE v.job_id = @p1`, id)
+			FROM msdb.dbo.sysjobservers AS v WHERE v.job_id = @p1`,
+			id,
+		)
 	}
 	return nil
 }
@@ -163,18 +168,37 @@ func (e *Extension) helpJobStep(ctx context.Context, call *engine.ProcCall) erro
 	return e.sendSteps(ctx, call, job, call.Bool("@suffix"), call.String("@step_name"), call.Value("@step_id"))
 }
 
-// described are the columns of a step's result set that are texts with a description behind the number where @suffix asks for it, as sp_help_job
-// shows them (docs/relational-databases/system-stored-procedures/sp-help-job-transact-sql.md,
-// docs/relational-databases/system-stored-procedures/sp-help-jobstep-transact-sql.md). The words of the descriptions are recalled, not read.
-var described = strings.NewReplacer("{flags}", `CAST(flags AS nvarchar(4000)) + IIF(flags = 0, N' (normal)', N'') AS flags`,
-	"{on_success_action}", actionText("on_success_action"), "{on_fail_action}", actionText("on_fail_action"),
-	"{os_run_priority}", `CAST(CONCAT(os_run_priority, IIF(os_run_priority = 0, ' (normal)', '')) AS varchar(4000)) AS os_run_priority`)
+// described are the columns of a step's result set that are texts with a description behind the number where @suffix
+// asks for it, as sp_help_job shows them
+// (docs/relational-databases/system-stored-procedures/sp-help-job-transact-sql.md,
+// docs/relational-databases/system-stored-procedures/sp-help-jobstep-transact-sql.md). The words of the descriptions
+// are recalled, not read.
+var described = strings.NewReplacer(
+	"{flags}",
+	`CAST(flags AS nvarchar(4000)) + IIF(flags = 0, N' (normal)', N'') AS flags`,
+	"{on_success_action}",
+	actionText("on_success_action"),
+	"{on_fail_action}",
+	actionText("on_fail_action"),
+	"{os_run_priority}",
+	`CAST(CONCAT(os_run_priority, IIF(os_run_priority = 0, ' (normal)', '')) AS varchar(4000)) AS os_run_priority`,
+)
 
 func actionText(column string) string {
-	return fmt.Sprintf(`CAST(%[1]s AS nvarchar(4000)) + CASE %[1]s WHEN 1 THEN N' (quit with success)' WHEN 2 THEN N' (quit with failure)' WHEN 3 THEN N' (goto next step)' WHEN 4 THEN N' (goto step)' ELSE N'' END AS %[1]s`, column)
+	return fmt.Sprintf(
+		`CAST(%[1]s AS nvarchar(4000)) + CASE %[1]s WHEN 1 THEN N' (quit with success)' WHEN 2 THEN N' (quit with failure)' WHEN 3 THEN N' (goto next step)' WHEN 4 THEN N' (goto step)' ELSE N'' END AS %[1]s`,
+		column,
+	)
 }
 
-func (e *Extension) sendSteps(ctx context.Context, call *engine.ProcCall, job uuid.UUID, suffix bool, name string, id any) error {
+func (e *Extension) sendSteps(
+	ctx context.Context,
+	call *engine.ProcCall,
+	job uuid.UUID,
+	suffix bool,
+	name string,
+	id any,
+) error {
 	columns := `step_id, step_name, subsystem, command, {flags}, cmdexec_success_code, {on_success_action}, on_success_step_id, {on_fail_action},
 		on_fail_step_id, server, database_name, database_user_name, retry_attempts, retry_interval, {os_run_priority}, output_file_name,
 		last_run_outcome, last_run_duration, last_run_retries, last_run_date, last_run_time, proxy_id`
@@ -245,9 +269,12 @@ func (e *Extension) helpJobHistory(ctx context.Context, call *engine.ProcCall) e
 		where("h.job_id = @p%d", id)
 	}
 	for _, f := range []struct{ parameter, condition string }{
-		{"@step_id", "h.step_id = @p%d"}, {"@sql_message_id", "h.sql_message_id = @p%d"}, {"@sql_severity", "h.sql_severity = @p%d"},
-		{"@start_run_date", "h.run_date >= @p%d"}, {"@end_run_date", "h.run_date <= @p%d"}, {"@start_run_time", "h.run_time >= @p%d"},
-		{"@end_run_time", "h.run_time <= @p%d"}, {"@minimum_run_duration", "h.run_duration >= @p%d"}, {"@run_status", "h.run_status = @p%d"},
+		{"@step_id", "h.step_id = @p%d"}, {"@sql_message_id", "h.sql_message_id = @p%d"},
+		{"@sql_severity", "h.sql_severity = @p%d"},
+		{"@start_run_date", "h.run_date >= @p%d"}, {"@end_run_date", "h.run_date <= @p%d"},
+		{"@start_run_time", "h.run_time >= @p%d"},
+		{"@end_run_time", "h.run_time <= @p%d"}, {"@minimum_run_duration", "h.run_duration >= @p%d"},
+		{"@run_status", "h.run_status = @p%d"},
 		{"@minimum_retries", "h.retries_attempted >= @p%d"}, {"@server", "h.server = @p%d"},
 	} {
 		if !call.IsNull(f.parameter) {
@@ -271,7 +298,14 @@ func (e *Extension) helpJobHistory(ctx context.Context, call *engine.ProcCall) e
 
 // summary leaves out the columns that only @mode = FULL shows.
 func summary(r *engine.Result) ([]tds.Column, [][]any) {
-	drop := map[string]bool{"instance_id": true, "step_id": true, "step_name": true, "sql_message_id": true, "sql_severity": true, "message": true}
+	drop := map[string]bool{
+		"instance_id":    true,
+		"step_id":        true,
+		"step_name":      true,
+		"sql_message_id": true,
+		"sql_severity":   true,
+		"message":        true,
+	}
 	var keep []int
 	var cols []tds.Column
 	for i, c := range r.Columns {

@@ -37,7 +37,13 @@ func (e *Extension) job(ctx context.Context, call *engine.ProcCall) (uuid.UUID, 
 	return e.findJob(ctx, call.Session, "name = @p1", name, "@job_name", name)
 }
 
-func (e *Extension) findJob(ctx context.Context, s *engine.Session, where string, value any, parameter, shown string) (uuid.UUID, string, error) {
+func (e *Extension) findJob(
+	ctx context.Context,
+	s *engine.Session,
+	where string,
+	value any,
+	parameter, shown string,
+) (uuid.UUID, string, error) {
 	r, err := s.Query(ctx, "SELECT job_id, name FROM msdb.dbo.sysjobs WHERE "+where, value)
 	if err != nil {
 		return uuid.UUID{}, "", err
@@ -83,7 +89,8 @@ func (e *Extension) owner(ctx context.Context, call *engine.ProcCall) ([]byte, e
 
 // refuseOperators refuses what would need operators to notify, of which there are none.
 func refuseOperators(call *engine.ProcCall) error {
-	for _, p := range []string{"@notify_email_operator_name", "@notify_netsend_operator_name", "@notify_page_operator_name"} {
+	for _, p := range []string{"@notify_email_operator_name", "@notify_netsend_operator_name",
+		"@notify_page_operator_name"} {
 		if call.String(p) != "" {
 			return sqlerr.New(14234, 1, p, "sp_help_operator")
 		}
@@ -138,8 +145,19 @@ func (e *Extension) addJob(ctx context.Context, call *engine.ProcCall) error {
 		return err
 	}
 	id := uuid.New()
-	err = call.Session.Exec(ctx, `INSERT INTO msdb.dbo.sysjobs VALUES (@p1, 0, @p2, @p3, @p4, @p5, @p6, @p7, @p8, 0, 0, 0, 0, 0, 0, @p9, GETDATE(), GETDATE(), 1)`,
-		id, name, call.Int("@enabled"), call.Value("@description"), call.Int("@start_step_id"), category, owner, call.Int("@notify_level_eventlog"), call.Int("@delete_level"))
+	err = call.Session.Exec(
+		ctx,
+		`INSERT INTO msdb.dbo.sysjobs VALUES (@p1, 0, @p2, @p3, @p4, @p5, @p6, @p7, @p8, 0, 0, 0, 0, 0, 0, @p9, GETDATE(), GETDATE(), 1)`,
+		id,
+		name,
+		call.Int("@enabled"),
+		call.Value("@description"),
+		call.Int("@start_step_id"),
+		category,
+		owner,
+		call.Int("@notify_level_eventlog"),
+		call.Int("@delete_level"),
+	)
 	if err != nil {
 		return err
 	}
@@ -290,7 +308,12 @@ func (e *Extension) startJob(ctx context.Context, call *engine.ProcCall) error {
 	}
 	step := 0
 	if stepName := call.String("@step_name"); stepName != "" {
-		r, err := call.Session.Query(ctx, "SELECT step_id FROM msdb.dbo.sysjobsteps WHERE job_id = @p1 AND step_name = @p2", id, stepName)
+		r, err := call.Session.Query(
+			ctx,
+			"SELECT step_id FROM msdb.dbo.sysjobsteps WHERE job_id = @p1 AND step_name = @p2",
+			id,
+			stepName,
+		)
 		if err != nil {
 			return err
 		}
@@ -305,9 +328,19 @@ func (e *Extension) startJob(ctx context.Context, call *engine.ProcCall) error {
 		call.Session.AfterCommit(func() { starts = e.begin(id, name, step, "User "+call.Session.OriginalLogin().Name, 4) })
 	}
 	if !starts {
-		return sqlerr.New(22022, 1, fmt.Sprintf("Request to run job %s (from User %s) refused because the job is already running.", name, call.Session.OriginalLogin().Name))
+		return sqlerr.New(
+			22022,
+			1,
+			fmt.Sprintf(
+				"Request to run job %s (from User %s) refused because the job is already running.",
+				name,
+				call.Session.OriginalLogin().Name,
+			),
+		)
 	}
-	return call.Writer.Message(&sqlerr.Error{Number: 14243, Class: 0, State: 1, Message: sqlerr.Text(14243, name), Procedure: "sp_start_job"})
+	return call.Writer.Message(
+		&sqlerr.Error{Number: 14243, Class: 0, State: 1, Message: sqlerr.Text(14243, name), Procedure: "sp_start_job"},
+	)
 }
 
 func (e *Extension) stopJob(ctx context.Context, call *engine.ProcCall) error {
@@ -319,7 +352,17 @@ func (e *Extension) stopJob(ctx context.Context, call *engine.ProcCall) error {
 		return sqlerr.New(22022, 1, "SQLServerAgent is not currently running so it cannot be notified of this action.")
 	}
 	if !e.halt(id, "The job was stopped prior to completion by User "+call.Session.OriginalLogin().Name+".") {
-		return sqlerr.New(22022, 1, fmt.Sprintf("Request to stop job %s (from User %s) refused because the job is not currently running.", name, call.Session.OriginalLogin().Name))
+		return sqlerr.New(
+			22022,
+			1,
+			fmt.Sprintf(
+				"Request to stop job %s (from User %s) refused because the job is not currently running.",
+				name,
+				call.Session.OriginalLogin().Name,
+			),
+		)
 	}
-	return call.Writer.Message(&sqlerr.Error{Number: 14254, Class: 0, State: 1, Message: sqlerr.Text(14254, name), Procedure: "sp_stop_job"})
+	return call.Writer.Message(
+		&sqlerr.Error{Number: 14254, Class: 0, State: 1, Message: sqlerr.Text(14254, name), Procedure: "sp_stop_job"},
+	)
 }

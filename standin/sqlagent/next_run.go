@@ -32,7 +32,8 @@ func nextRuns(plan map[[2]string]*due) map[uuid.UUID]time.Time {
 	return out
 }
 
-// planned makes known what is due next: what a job that begins now notes with its activity. It comes before the job begins.
+// planned makes known what is due next: what a job that begins now notes with its activity. It comes before the job
+// begins.
 func (e *Extension) planned(plan map[[2]string]*due) {
 	next := nextRuns(plan)
 	e.mu.Lock()
@@ -50,8 +51,9 @@ func (e *Extension) nextRun(job uuid.UUID) any {
 	return nil
 }
 
-// noteNext writes into msdb when the attachments are due next, where that changed (docs/relational-databases/system-tables:
-// dbo-sysjobschedules-transact-sql.md, dbo-sysjobactivity-transact-sql.md, next_scheduled_run_date).
+// noteNext writes into msdb when the attachments are due next, where that changed
+// (docs/relational-databases/system-tables: dbo-sysjobschedules-transact-sql.md, dbo-sysjobactivity-transact-sql.md,
+// next_scheduled_run_date).
 func (e *Extension) noteNext(ctx context.Context, plan map[[2]string]*due) error {
 	changed := map[uuid.UUID]bool{}
 	var late []*due
@@ -71,7 +73,9 @@ func (e *Extension) noteNext(ctx context.Context, plan map[[2]string]*due) error
 	defer s.Close()
 	for _, d := range late {
 		at := momentOf(d.next)
-		if err := s.Exec(ctx, "UPDATE msdb.dbo.sysjobschedules SET next_run_date = @p3, next_run_time = @p4 WHERE schedule_id = @p1 AND job_id = @p2", d.schedule, d.job, at.date, at.time); err != nil {
+		if err := s.Exec(ctx,
+			"UPDATE msdb.dbo.sysjobschedules SET next_run_date = @p3, next_run_time = @p4 WHERE schedule_id = @p1 AND "+
+				"job_id = @p2", d.schedule, d.job, at.date, at.time); err != nil {
 			return err
 		}
 		d.noted = at
@@ -89,11 +93,14 @@ func (e *Extension) noteNext(ctx context.Context, plan map[[2]string]*due) error
 
 // clearNext takes back what was noted for attachments that start nothing any more.
 func clearNext(ctx context.Context, s *engine.Session) error {
-	return s.Exec(ctx, `IF EXISTS (SELECT 1 FROM msdb.dbo.sysjobschedules AS a WHERE a.next_run_date <> 0 AND `+startsNothing+`)
+	return s.Exec(
+		ctx,
+		`IF EXISTS (SELECT 1 FROM msdb.dbo.sysjobschedules AS a WHERE a.next_run_date <> 0 AND `+startsNothing+`)
 		BEGIN
 			UPDATE v SET next_scheduled_run_date = NULL FROM msdb.dbo.sysjobactivity AS v JOIN msdb.dbo.sysjobschedules AS a ON a.job_id = v.job_id WHERE a.next_run_date <> 0 AND `+startsNothing+`;
 			UPDATE a SET next_run_date = 0, next_run_time = 0 FROM msdb.dbo.sysjobschedules AS a WHERE a.next_run_date <> 0 AND `+startsNothing+`
-		END`)
+		END`,
+	)
 }
 
 // startsNothing is true of an attachment (a) whose job or schedule is disabled, or whose job has no server.

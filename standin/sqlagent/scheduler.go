@@ -112,29 +112,46 @@ func (e *Extension) readSchedules(ctx context.Context) ([]*due, error) {
 	if err := clearNext(ctx, s); err != nil {
 		return nil, err
 	}
-	r, err := s.Query(ctx, `SELECT j.job_id, j.name, a.next_run_date, a.next_run_time, c.schedule_id, c.freq_type, c.freq_interval, c.freq_subday_type, c.freq_subday_interval,
+	r, err := s.Query(
+		ctx,
+		`SELECT j.job_id, j.name, a.next_run_date, a.next_run_time, c.schedule_id, c.freq_type, c.freq_interval, c.freq_subday_type, c.freq_subday_interval,
 		c.freq_relative_interval, c.freq_recurrence_factor, c.active_start_date, c.active_end_date, c.active_start_time, c.active_end_time
 		FROM msdb.dbo.sysjobschedules AS a
 		JOIN msdb.dbo.sysjobs AS j ON j.job_id = a.job_id
 		JOIN msdb.dbo.sysschedules AS c ON c.schedule_id = a.schedule_id
 		JOIN msdb.dbo.sysjobservers AS v ON v.job_id = j.job_id
-		WHERE j.enabled = 1 AND c.enabled = 1`)
+		WHERE j.enabled = 1 AND c.enabled = 1`,
+	)
 	if err != nil {
 		return nil, err
 	}
 	var out []*due
 	for i := range r.Len() {
-		out = append(out, &due{job: r.UUID(i, "job_id"), name: r.String(i, "name"), schedule: r.Int(i, "schedule_id"), timing: timingOf(r, i),
-			noted: moment{r.Int(i, "next_run_date"), r.Int(i, "next_run_time")}})
+		out = append(
+			out,
+			&due{job: r.UUID(i, "job_id"), name: r.String(i, "name"), schedule: r.Int(i, "schedule_id"), timing: timingOf(r, i),
+				noted: moment{r.Int(i, "next_run_date"), r.Int(i, "next_run_time")}},
+		)
 	}
 	return out, nil
 }
 
 func timingOf(r *engine.Result, i int) timing {
-	return timing{kind: r.Int(i, "freq_type"), interval: r.Int(i, "freq_interval"), subdayType: r.Int(i, "freq_subday_type"),
-		subdayInterval: r.Int(i, "freq_subday_interval"), relative: r.Int(i, "freq_relative_interval"), recurrence: r.Int(i, "freq_recurrence_factor"),
-		startDate: r.Int(i, "active_start_date"), endDate: r.Int(i, "active_end_date"),
-		startTime: r.Int(i, "active_start_time"), endTime: r.Int(i, "active_end_time")}
+	return timing{
+		kind:       r.Int(i, "freq_type"),
+		interval:   r.Int(i, "freq_interval"),
+		subdayType: r.Int(i, "freq_subday_type"),
+		subdayInterval: r.Int(
+			i,
+			"freq_subday_interval",
+		),
+		relative:   r.Int(i, "freq_relative_interval"),
+		recurrence: r.Int(i, "freq_recurrence_factor"),
+		startDate:  r.Int(i, "active_start_date"),
+		endDate:    r.Int(i, "active_end_date"),
+		startTime:  r.Int(i, "active_start_time"),
+		endTime:    r.Int(i, "active_end_time"),
+	}
 }
 
 // readyWithin bounds the wait for the instance's own port; after that jobs start all the same, and fail for themselves.

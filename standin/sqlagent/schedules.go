@@ -31,7 +31,14 @@ func (e *Extension) installSchedules(r *engine.Registry) {
 	})
 	e.procedure(r, "sp_attach_schedule", nil, e.attachSchedule)
 	e.procedure(r, "sp_add_jobschedule", nil, e.addJobSchedule)
-	e.procedure(r, "sp_delete_jobschedule", engine.ParameterList("@job_id uniqueidentifier, @job_name nvarchar(128), @name! nvarchar(128), @keep_schedule int = 0"), e.deleteJobSchedule)
+	e.procedure(
+		r,
+		"sp_delete_jobschedule",
+		engine.ParameterList(
+			"@job_id uniqueidentifier, @job_name nvarchar(128), @name! nvarchar(128), @keep_schedule int = 0",
+		),
+		e.deleteJobSchedule,
+	)
 	e.procedure(r, "sp_detach_schedule", []engine.Parameter{
 		{Name: "@job_id", Type: sqltype.GUIDType}, {Name: "@job_name", Type: sqltype.NVarCharOf(128)},
 		{Name: "@schedule_id", Type: sqltype.IntType}, {Name: "@schedule_name", Type: sqltype.NVarCharOf(128)},
@@ -69,7 +76,12 @@ func (t timing) check() error {
 		}
 	case freqMonthlyRelative:
 		if t.interval < 1 || t.interval > 10 || t.recurrence < 1 {
-			return sqlerr.New(14266, 1, "@freq_interval", "1..10, a day of the week, 8 a day, 9 a weekday, 10 a day of the weekend, with @freq_recurrence_factor 1 or more")
+			return sqlerr.New(
+				14266,
+				1,
+				"@freq_interval",
+				"1..10, a day of the week, 8 a day, 9 a weekday, 10 a day of the weekend, with @freq_recurrence_factor 1 or more",
+			)
 		}
 		if _, ok := ordinals[t.relative]; !ok && t.relative != lastOfMonth {
 			return sqlerr.New(14266, 1, "@freq_relative_interval", "0x1, 0x2, 0x4, 0x8, 0x10")
@@ -151,8 +163,8 @@ func (t timing) onRelativeDay(day time.Time) bool {
 	return true
 }
 
-// isKindOfDay tells whether a day is of the kind that freq_interval names: 1 to 7 a day of the week from Sunday on, 8 any, 9 a
-// weekday, 10 one of the weekend.
+// isKindOfDay tells whether a day is of the kind that freq_interval names: 1 to 7 a day of the week from Sunday on, 8
+// any, 9 a weekday, 10 one of the weekend.
 func (t timing) isKindOfDay(day time.Time) bool {
 	weekend := day.Weekday() == time.Saturday || day.Weekday() == time.Sunday
 	switch t.interval {
@@ -200,7 +212,8 @@ func (t timing) onDay(day time.Time) bool {
 		if days < 0 || months%t.recurrence != 0 {
 			return false
 		}
-		return t.kind == freqMonthly && int64(day.Day()) == t.interval || t.kind == freqMonthlyRelative && t.onRelativeDay(day)
+		return t.kind == freqMonthly && int64(day.Day()) == t.interval ||
+			t.kind == freqMonthlyRelative && t.onRelativeDay(day)
 	}
 	return false
 }
@@ -238,7 +251,9 @@ func (t timing) nextOn(day, after time.Time) time.Time {
 	if t.kind == freqOnce || t.subdayType <= 1 {
 		return time.Time{}
 	}
-	step := time.Duration(t.subdayInterval) * map[int64]time.Duration{2: time.Second, 4: time.Minute, 8: time.Hour}[t.subdayType]
+	step := time.Duration(
+		t.subdayInterval,
+	) * map[int64]time.Duration{2: time.Second, 4: time.Minute, 8: time.Hour}[t.subdayType]
 	at := first.Add((after.Sub(first)/step + 1) * step)
 	if at.After(day.Add(clock(t.endTime))) || at.Sub(day) >= 24*time.Hour {
 		return time.Time{}
@@ -250,10 +265,20 @@ func (e *Extension) makeSchedule(ctx context.Context, call *engine.ProcCall, nam
 	if name == "" {
 		return 0, sqlerr.New(14234, 1, "@schedule_name", "sp_help_schedule")
 	}
-	t := timing{kind: call.Int("@freq_type"), interval: call.Int("@freq_interval"), subdayType: call.Int("@freq_subday_type"),
-		subdayInterval: call.Int("@freq_subday_interval"), recurrence: call.Int("@freq_recurrence_factor"),
-		relative: call.Int("@freq_relative_interval"), startDate: call.Int("@active_start_date"), endDate: call.Int("@active_end_date"),
-		startTime: call.Int("@active_start_time"), endTime: call.Int("@active_end_time")}
+	t := timing{
+		kind:           call.Int("@freq_type"),
+		interval:       call.Int("@freq_interval"),
+		subdayType:     call.Int("@freq_subday_type"),
+		subdayInterval: call.Int("@freq_subday_interval"),
+		recurrence:     call.Int("@freq_recurrence_factor"),
+		relative: call.Int(
+			"@freq_relative_interval",
+		),
+		startDate: call.Int("@active_start_date"),
+		endDate:   call.Int("@active_end_date"),
+		startTime: call.Int("@active_start_time"),
+		endTime:   call.Int("@active_end_time"),
+	}
 	if t.subdayType == 0 {
 		t.subdayType = 1
 	}
@@ -274,13 +299,28 @@ func (e *Extension) makeSchedule(ctx context.Context, call *engine.ProcCall, nam
 		return 0, err
 	}
 	uid := uuid.New()
-	r, err := call.Session.Query(ctx, `INSERT INTO msdb.dbo.sysschedules (schedule_uid, originating_server_id, name, owner_sid, enabled, freq_type, freq_interval,
+	r, err := call.Session.Query(
+		ctx,
+		`INSERT INTO msdb.dbo.sysschedules (schedule_uid, originating_server_id, name, owner_sid, enabled, freq_type, freq_interval,
 		freq_subday_type, freq_subday_interval, freq_relative_interval, freq_recurrence_factor, active_start_date, active_end_date,
 		active_start_time, active_end_time, date_created, date_modified, version_number)
 		VALUES (@p1, 0, @p2, @p3, @p4, @p5, @p6, @p7, @p8, @p14, @p9, @p10, @p11, @p12, @p13, GETDATE(), GETDATE(), 1);
 		SELECT schedule_id FROM msdb.dbo.sysschedules WHERE schedule_uid = @p1`,
-		uid, name, owner, call.Int("@enabled"), t.kind, t.interval, t.subdayType, t.subdayInterval, t.recurrence,
-		t.startDate, t.endDate, t.startTime, t.endTime, t.relative)
+		uid,
+		name,
+		owner,
+		call.Int("@enabled"),
+		t.kind,
+		t.interval,
+		t.subdayType,
+		t.subdayInterval,
+		t.recurrence,
+		t.startDate,
+		t.endDate,
+		t.startTime,
+		t.endTime,
+		t.relative,
+	)
 	if err != nil {
 		return 0, err
 	}
@@ -290,8 +330,8 @@ func (e *Extension) makeSchedule(ctx context.Context, call *engine.ProcCall, nam
 	return id, nil
 }
 
-// findSchedule identifies a schedule by @schedule_id or by the parameter that takes its name: 14262, and 14373 also when the
-// name is not unique.
+// findSchedule identifies a schedule by @schedule_id or by the parameter that takes its name: 14262, and 14373 also
+// when the name is not unique.
 func findSchedule(ctx context.Context, call *engine.ProcCall, parameter string) (int64, error) {
 	byID, byName := !call.IsNull("@schedule_id"), !call.IsNull(parameter)
 	if byID == byName {
@@ -324,8 +364,13 @@ func (e *Extension) deleteJobSchedule(ctx context.Context, call *engine.ProcCall
 	if err != nil {
 		return err
 	}
-	r, err := call.Session.Query(ctx, `SELECT c.schedule_id FROM msdb.dbo.sysschedules AS c JOIN msdb.dbo.sysjobschedules AS a ON a.schedule_id = c.schedule_id
-		WHERE a.job_id = @p1 AND c.name = @p2`, job, call.String("@name"))
+	r, err := call.Session.Query(
+		ctx,
+		`SELECT c.schedule_id FROM msdb.dbo.sysschedules AS c JOIN msdb.dbo.sysjobschedules AS a ON a.schedule_id = c.schedule_id
+		WHERE a.job_id = @p1 AND c.name = @p2`,
+		job,
+		call.String("@name"),
+	)
 	if err != nil {
 		return err
 	}
@@ -380,7 +425,12 @@ func (e *Extension) detachSchedule(ctx context.Context, call *engine.ProcCall) e
 	if err != nil {
 		return err
 	}
-	r, err := call.Session.Query(ctx, "SELECT 1 AS n FROM msdb.dbo.sysjobschedules WHERE job_id = @p1 AND schedule_id = @p2", job, schedule)
+	r, err := call.Session.Query(
+		ctx,
+		"SELECT 1 AS n FROM msdb.dbo.sysjobschedules WHERE job_id = @p1 AND schedule_id = @p2",
+		job,
+		schedule,
+	)
 	if err != nil {
 		return err
 	}
@@ -389,7 +439,8 @@ func (e *Extension) detachSchedule(ctx context.Context, call *engine.ProcCall) e
 	}
 	text := "DELETE FROM msdb.dbo.sysjobschedules WHERE job_id = @p1 AND schedule_id = @p2;"
 	if call.Bool("@delete_unused_schedule") {
-		text += "DELETE FROM msdb.dbo.sysschedules WHERE schedule_id = @p2 AND schedule_id NOT IN (SELECT schedule_id FROM msdb.dbo.sysjobschedules)"
+		text += "DELETE FROM msdb.dbo.sysschedules WHERE schedule_id = @p2 AND schedule_id NOT IN (SELECT schedule_id " +
+			"FROM msdb.dbo.sysjobschedules)"
 	}
 	defer e.refresh()
 	return call.Session.Exec(ctx, text, job, schedule)

@@ -39,7 +39,8 @@ func (e *Extension) subsystem(name string) (string, error) {
 
 // refuseStepOptions refuses what would change how a step runs and is not supported.
 func refuseStepOptions(call *engine.ProcCall) error {
-	for _, p := range []string{"@proxy_id", "@proxy_name", "@output_file_name", "@database_user_name", "@additional_parameters"} {
+	for _, p := range []string{"@proxy_id", "@proxy_name", "@output_file_name", "@database_user_name",
+		"@additional_parameters"} {
 		if call.Given(p) && !call.IsNull(p) && call.Value(p) != "" {
 			return sqlerr.New(14266, 1, p, "NULL (it is not supported)")
 		}
@@ -69,7 +70,13 @@ func (e *Extension) addJobStep(ctx context.Context, call *engine.ProcCall) error
 	}
 	s := call.Session
 	name := call.String("@step_name")
-	r, err := s.Query(ctx, "SELECT COUNT(*) AS n, SUM(CASE WHEN step_name = @p2 THEN 1 ELSE 0 END) AS taken FROM msdb.dbo.sysjobsteps WHERE job_id = @p1", job, name)
+	r, err := s.Query(
+		ctx,
+		"SELECT COUNT(*) AS n, SUM(CASE WHEN step_name = @p2 THEN 1 ELSE 0 END) AS taken FROM msdb.dbo.sysjobsteps WHERE "+
+			"job_id = @p1",
+		job,
+		name,
+	)
 	if err != nil {
 		return err
 	}
@@ -85,17 +92,38 @@ func (e *Extension) addJobStep(ctx context.Context, call *engine.ProcCall) error
 		}
 	}
 	for at := count; at >= id; at-- { // steps from the new one on move up
-		if err := s.Exec(ctx, "UPDATE msdb.dbo.sysjobsteps SET step_id = @p3 WHERE job_id = @p1 AND step_id = @p2", job, at, at+1); err != nil {
+		if err := s.Exec(ctx, "UPDATE msdb.dbo.sysjobsteps SET step_id = @p3 WHERE job_id = @p1 AND step_id = @p2", job, at,
+			at+1); err != nil {
 			return err
 		}
 	}
-	err = s.Exec(ctx, `INSERT INTO msdb.dbo.sysjobsteps (job_id, step_id, step_name, subsystem, command, flags, cmdexec_success_code, on_success_action,
+	err = s.Exec(
+		ctx,
+		`INSERT INTO msdb.dbo.sysjobsteps (job_id, step_id, step_name, subsystem, command, flags, cmdexec_success_code, on_success_action,
 		on_success_step_id, on_fail_action, on_fail_step_id, server, database_name, retry_attempts, retry_interval, os_run_priority,
 		last_run_outcome, last_run_duration, last_run_retries, last_run_date, last_run_time, step_uid)
 		VALUES (@p1,@p2,@p3,@p4,@p5,@p6,@p7,@p8,@p9,@p10,@p11,@p12,@p13,@p14,@p15,0, 5,0,0,0,0,@p16)`,
-		job, id, name, subsystem, call.Value("@command"), call.Int("@flags"), call.Int("@cmdexec_success_code"),
-		call.Int("@on_success_action"), call.Int("@on_success_step_id"), call.Int("@on_fail_action"), call.Int("@on_fail_step_id"),
-		call.Value("@server"), e.stepDatabase(call, subsystem), call.Int("@retry_attempts"), call.Int("@retry_interval"), uuid.New())
+		job,
+		id,
+		name,
+		subsystem,
+		call.Value("@command"),
+		call.Int("@flags"),
+		call.Int("@cmdexec_success_code"),
+		call.Int(
+			"@on_success_action",
+		),
+		call.Int("@on_success_step_id"),
+		call.Int("@on_fail_action"),
+		call.Int("@on_fail_step_id"),
+		call.Value(
+			"@server",
+		),
+		e.stepDatabase(call, subsystem),
+		call.Int("@retry_attempts"),
+		call.Int("@retry_interval"),
+		uuid.New(),
+	)
 	if err != nil {
 		return err
 	}
@@ -115,7 +143,11 @@ func (e *Extension) stepDatabase(call *engine.ProcCall, subsystem string) any {
 
 // touch notes that a job was changed.
 func touch(ctx context.Context, s *engine.Session, job uuid.UUID) error {
-	return s.Exec(ctx, "UPDATE msdb.dbo.sysjobs SET date_modified = GETDATE(), version_number = version_number + 1 WHERE job_id = @p1", job)
+	return s.Exec(
+		ctx,
+		"UPDATE msdb.dbo.sysjobs SET date_modified = GETDATE(), version_number = version_number + 1 WHERE job_id = @p1",
+		job,
+	)
 }
 
 // stepExists is 14262 unless the job has the step.
@@ -144,7 +176,13 @@ func (e *Extension) updateJobStep(ctx context.Context, call *engine.ProcCall) er
 	}
 	var a assignments
 	if name := call.String("@step_name"); name != "" {
-		r, err := s.Query(ctx, "SELECT 1 AS n FROM msdb.dbo.sysjobsteps WHERE job_id = @p1 AND step_id <> @p2 AND step_name = @p3", job, id, name)
+		r, err := s.Query(
+			ctx,
+			"SELECT 1 AS n FROM msdb.dbo.sysjobsteps WHERE job_id = @p1 AND step_id <> @p2 AND step_name = @p3",
+			job,
+			id,
+			name,
+		)
 		if err != nil {
 			return err
 		}
@@ -160,7 +198,8 @@ func (e *Extension) updateJobStep(ctx context.Context, call *engine.ProcCall) er
 		}
 		a.add("subsystem", subsystem)
 	}
-	for _, c := range []string{"command", "cmdexec_success_code", "on_success_action", "on_success_step_id", "on_fail_action",
+	for _, c := range []string{"command", "cmdexec_success_code", "on_success_action", "on_success_step_id",
+		"on_fail_action",
 		"on_fail_step_id", "server", "database_name", "retry_attempts", "retry_interval", "flags"} {
 		a.given(call, c, "@"+c)
 	}

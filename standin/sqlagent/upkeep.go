@@ -11,19 +11,46 @@ import (
 	"geosql.dev/standin/sqlerr"
 )
 
-// installUpkeep registers what looks at schedules and servers of jobs, changes and removes them, and what removes old history
-// (docs/relational-databases/system-stored-procedures: sp-help-jobschedule-transact-sql.md, sp-help-schedule-transact-sql.md,
-// sp-update-schedule-transact-sql.md, sp-delete-schedule-transact-sql.md, sp-help-jobs-in-schedule-transact-sql.md, sp-help-jobcount-transact-sql.md,
-// sp-help-jobserver-transact-sql.md, sp-delete-jobserver-transact-sql.md, sp-purge-jobhistory-transact-sql.md).
+// installUpkeep registers what looks at schedules and servers of jobs, changes and removes them, and what removes old
+// history (docs/relational-databases/system-stored-procedures: sp-help-jobschedule-transact-sql.md,
+// sp-help-schedule-transact-sql.md, sp-update-schedule-transact-sql.md, sp-delete-schedule-transact-sql.md,
+// sp-help-jobs-in-schedule-transact-sql.md, sp-help-jobcount-transact-sql.md, sp-help-jobserver-transact-sql.md,
+// sp-delete-jobserver-transact-sql.md, sp-purge-jobhistory-transact-sql.md).
 func (e *Extension) installUpkeep(r *engine.Registry) {
 	job := "@job_id uniqueidentifier, @job_name nvarchar(128), "
 	schedule := "@schedule_name nvarchar(128), @schedule_id int"
-	e.procedure(r, "sp_help_jobschedule", engine.ParameterList(job+schedule+", @include_description bit = 0"), e.helpJobSchedule)
-	e.procedure(r, "sp_help_schedule", engine.ParameterList("@schedule_id int, @schedule_name nvarchar(128), @attached_schedules_only bit = 0, @include_description bit = 0"), e.helpSchedule)
-	e.procedure(r, "sp_update_schedule", engine.ParameterList("@schedule_id int, @name nvarchar(128), @new_name nvarchar(128), @enabled tinyint, @freq_type int, @freq_interval int, @freq_subday_type int, "+
-		"@freq_subday_interval int, @freq_relative_interval int, @freq_recurrence_factor int, @active_start_date int, @active_end_date int, @active_start_time int, @active_end_time int, "+
-		"@owner_login_name nvarchar(128), @automatic_post bit = 1"), e.updateSchedule)
-	e.procedure(r, "sp_delete_schedule", engine.ParameterList("@schedule_id int, @schedule_name nvarchar(128), @force_delete bit = 0"), e.deleteSchedule)
+	e.procedure(
+		r,
+		"sp_help_jobschedule",
+		engine.ParameterList(job+schedule+", @include_description bit = 0"),
+		e.helpJobSchedule,
+	)
+	e.procedure(
+		r,
+		"sp_help_schedule",
+		engine.ParameterList(
+			"@schedule_id int, @schedule_name nvarchar(128), @attached_schedules_only bit = 0, @include_description bit = 0",
+		),
+		e.helpSchedule,
+	)
+	e.procedure(
+		r,
+		"sp_update_schedule",
+		engine.ParameterList(
+			"@schedule_id int, @name nvarchar(128), @new_name nvarchar(128), @enabled tinyint, @freq_type int, "+
+				"@freq_interval int, @freq_subday_type int, "+
+				"@freq_subday_interval int, @freq_relative_interval int, @freq_recurrence_factor int, @active_start_date int, "+
+				"@active_end_date int, @active_start_time int, @active_end_time int, "+
+				"@owner_login_name nvarchar(128), @automatic_post bit = 1",
+		),
+		e.updateSchedule,
+	)
+	e.procedure(
+		r,
+		"sp_delete_schedule",
+		engine.ParameterList("@schedule_id int, @schedule_name nvarchar(128), @force_delete bit = 0"),
+		e.deleteSchedule,
+	)
 	e.procedure(r, "sp_help_jobs_in_schedule", engine.ParameterList(schedule), e.helpJobsInSchedule)
 	e.procedure(r, "sp_help_jobcount", engine.ParameterList(schedule), e.helpJobCount)
 	e.procedure(r, "sp_help_jobserver", engine.ParameterList(job+"@show_last_run_details tinyint = 0"), e.helpJobServer)
@@ -78,8 +105,13 @@ func (t timing) words() string {
 	case freqMonthly:
 		text = fmt.Sprintf("Every %d month(s) on day %d of that month", t.recurrence, t.interval)
 	case freqMonthlyRelative:
-		text = fmt.Sprintf("Every %d month(s) on the %s %s of that month", t.recurrence, map[int64]string{1: "first", 2: "second", 4: "third", 8: "fourth", lastOfMonth: "last"}[t.relative],
-			[]string{"Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "day", "weekday", "day of the weekend"}[t.interval-1])
+		text = fmt.Sprintf(
+			"Every %d month(s) on the %s %s of that month",
+			t.recurrence,
+			map[int64]string{1: "first", 2: "second", 4: "third", 8: "fourth", lastOfMonth: "last"}[t.relative],
+			[]string{"Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "day", "weekday",
+				"day of the weekend"}[t.interval-1],
+		)
 	default:
 		text = fmt.Sprintf("Every %d day(s)", t.interval)
 	}
@@ -98,7 +130,14 @@ func (e *Extension) helpJobSchedule(ctx context.Context, call *engine.ProcCall) 
 	if err != nil {
 		return err
 	}
-	return e.sendSchedules(ctx, call, jobSchedules+"a.job_id = @p1 AND (@p2 IS NULL OR c.name = @p2) AND (@p3 IS NULL OR c.schedule_id = @p3)", id, call.Value("@schedule_name"), call.Value("@schedule_id"))
+	return e.sendSchedules(
+		ctx,
+		call,
+		jobSchedules+"a.job_id = @p1 AND (@p2 IS NULL OR c.name = @p2) AND (@p3 IS NULL OR c.schedule_id = @p3)",
+		id,
+		call.Value("@schedule_name"),
+		call.Value("@schedule_id"),
+	)
 }
 
 func (e *Extension) helpSchedule(ctx context.Context, call *engine.ProcCall) error {
@@ -133,8 +172,11 @@ func (e *Extension) updateSchedule(ctx context.Context, call *engine.ProcCall) e
 	for _, one := range []struct {
 		name  string
 		field *int64
-	}{{"freq_type", &t.kind}, {"freq_interval", &t.interval}, {"freq_subday_type", &t.subdayType}, {"freq_subday_interval", &t.subdayInterval}, {"freq_relative_interval", &t.relative}, {"freq_recurrence_factor", &t.recurrence},
-		{"active_start_date", &t.startDate}, {"active_end_date", &t.endDate}, {"active_start_time", &t.startTime}, {"active_end_time", &t.endTime}} {
+	}{{"freq_type", &t.kind}, {"freq_interval", &t.interval}, {"freq_subday_type", &t.subdayType},
+		{"freq_subday_interval", &t.subdayInterval}, {"freq_relative_interval", &t.relative},
+		{"freq_recurrence_factor", &t.recurrence},
+		{"active_start_date", &t.startDate}, {"active_end_date", &t.endDate}, {"active_start_time", &t.startTime},
+		{"active_end_time", &t.endTime}} {
 		if !call.IsNull("@" + one.name) {
 			*one.field = call.Int("@" + one.name)
 			a.add(one.name, *one.field)
@@ -183,7 +225,11 @@ func (e *Extension) helpJobsInSchedule(ctx context.Context, call *engine.ProcCal
 	if err != nil {
 		return err
 	}
-	r, err := call.Session.Query(ctx, helpJobColumns+" WHERE j.job_id IN (SELECT job_id FROM msdb.dbo.sysjobschedules WHERE schedule_id = @p1)", id)
+	r, err := call.Session.Query(
+		ctx,
+		helpJobColumns+" WHERE j.job_id IN (SELECT job_id FROM msdb.dbo.sysjobschedules WHERE schedule_id = @p1)",
+		id,
+	)
 	if err != nil {
 		return err
 	}
@@ -207,8 +253,12 @@ func (e *Extension) helpJobServer(ctx context.Context, call *engine.ProcCall) er
 	if call.Int("@show_last_run_details") == 1 {
 		details = `, v.last_run_date, v.last_run_time, v.last_run_duration, CAST(v.last_outcome_message AS nvarchar(1024)) AS last_outcome_message, CAST(v.last_run_outcome AS int) AS last_run_outcome`
 	}
-	return call.Exec(ctx, `SELECT v.server_id, CAST(@@SERVERNAME AS nvarchar(30)) AS server_name, CAST(NULL AS datetime) AS enlist_date, CAST(NULL AS datetime) AS last_poll_date`+details+`
-		FROM msdb.dbo.sysjobservers AS v WHERE v.job_id = @p1`, id)
+	return call.Exec(
+		ctx,
+		`SELECT v.server_id, CAST(@@SERVERNAME AS nvarchar(30)) AS server_name, CAST(NULL AS datetime) AS enlist_date, CAST(NULL AS datetime) AS last_poll_date`+details+`
+		FROM msdb.dbo.sysjobservers AS v WHERE v.job_id = @p1`,
+		id,
+	)
 }
 
 func (e *Extension) deleteJobServer(ctx context.Context, call *engine.ProcCall) error {
@@ -247,5 +297,13 @@ func (e *Extension) purgeJobHistory(ctx context.Context, call *engine.ProcCall) 
 	if err != nil {
 		return err
 	}
-	return call.Writer.Message(&sqlerr.Error{Number: 14226, Class: 0, State: 1, Message: sqlerr.Text(14226, r.Int(0, "n")), Procedure: "sp_purge_jobhistory"})
+	return call.Writer.Message(
+		&sqlerr.Error{
+			Number:    14226,
+			Class:     0,
+			State:     1,
+			Message:   sqlerr.Text(14226, r.Int(0, "n")),
+			Procedure: "sp_purge_jobhistory",
+		},
+	)
 }

@@ -19,7 +19,8 @@ type Error struct {
 	Procedure string
 	// Line is the line in the batch or procedure, from 1; 0 when it is not known.
 	Line int32
-	// Offset is the byte of the batch, from 1, that an error of its text is near; 0 when it is not known. Clients are not told.
+	// Offset is the byte of the batch, from 1, that an error of its text is near; 0 when it is not known. Clients are not
+	// told.
 	Offset int
 	// Before are errors of the same statement that clients are told first; a CATCH block knows the last one alone.
 	Before []*Error

@@ -7,7 +7,8 @@ var agentFormats = map[int32]string{
 	14226: "%v history entries purged.",
 	14243: "Job '%v' started successfully.",
 	14254: "Job '%v' stopped successfully.",
-	14256: "Cannot start job '%v' (ID %v) because it does not have any job server(s) defined. Add one with sp_add_jobserver.",
+	14256: "Cannot start job '%v' (ID %v) because it does not have any job server(s) defined. Add one with " +
+		"sp_add_jobserver.",
 	14266: "The specified '%v' is invalid (valid values are: %v).",
 	14269: "Job '%v' is already targeted at server '%v'.",
 	14276: "'%v' is a permanent %v category and cannot be deleted.",

@@ -14,7 +14,8 @@ var cursorFormats = map[int32]string{
 
 func init() {
 	maps.Copy(formats, cursorFormats)
-	for page, list := range map[string]map[int32]uint8{eventsPage(1000, 1999): {1049: 15}, eventsPage(10000, 10999): {10734: 15}, eventsPage(16000, 17999): {16948: 16, 16949: 16}} {
+	for page, list := range map[string]map[int32]uint8{eventsPage(1000, 1999): {1049: 15},
+		eventsPage(10000, 10999): {10734: 15}, eventsPage(16000, 17999): {16948: 16, 16949: 16}} {
 		for number, severity := range list {
 			notListed[number] = struct {
 				severity uint8

@@ -6,19 +6,24 @@ import "maps"
 
 // fileFormats are messages of files and file groups.
 var fileFormats = map[int32]string{
-	622:  "The filegroup \"%v\" has no files assigned to it. Tables, indexes, text columns, ntext columns, and image columns cannot be populated on this filegroup until a file is added.",
-	652:  "The index \"%v\" for table \"%v\" (RowsetId %v) resides on a read-only filegroup (\"%v\"), which cannot be modified.",
-	1709: "Cannot use TEXTIMAGE_ON when a table has no text, ntext, image, varchar(max), nvarchar(max), non-FILESTREAM varbinary(max), xml or large CLR type columns.",
+	622: "The filegroup \"%v\" has no files assigned to it. Tables, indexes, text columns, ntext columns, and image " +
+		"columns cannot be populated on this filegroup until a file is added.",
+	652: "The index \"%v\" for table \"%v\" (RowsetId %v) resides on a read-only filegroup (\"%v\"), which cannot " +
+		"be modified.",
+	1709: "Cannot use TEXTIMAGE_ON when a table has no text, ntext, image, varchar(max), nvarchar(max), non-FILESTREAM " +
+		"varbinary(max), xml or large CLR type columns.",
 	1826: "User-defined filegroups are not allowed on \"%v\".",
 	1924: "Filegroup '%v' is read-only.",
 	3748: "Cannot drop nonclustered index '%v' using drop clustered index clause.",
 	5004: "To use ALTER DATABASE, the database must be in a writable state in which a checkpoint can be executed.",
 	5012: "The name of the primary filegroup cannot be changed.",
 	5013: "The master and model databases cannot have files added to them. ALTER DATABASE was aborted.",
-	5018: "The file \"%v\" has been modified in the system catalog. The new path will be used the next time the database is started.",
+	5018: "The file \"%v\" has been modified in the system catalog. The new path will be used the next time the " +
+		"database is started.",
 	5021: "The %v name '%v' has been set.",
 	5031: "Cannot remove the file '%v' because it is the only file in the DEFAULT filegroup.",
-	5035: "Filegroup '%v' already exists in this database. Specify a different name or remove the conflicting filegroup if it is empty.",
+	5035: "Filegroup '%v' already exists in this database. Specify a different name or remove the conflicting " +
+		"filegroup if it is empty.",
 	5036: "MODIFY FILE failed. Specify logical name.",
 	5038: "MODIFY FILE failed for file \"%v\". At least one property per file must be specified.",
 	5039: "MODIFY FILE failed. Specified size is less than or equal to current size.",

@@ -28,21 +28,26 @@ var loadFormats = map[int32]string{
 	4860:  "Cannot bulk load. The file \"%v\" does not exist or you don't have file access rights.",
 	4861:  "Cannot bulk load because the file \"%v\" could not be opened. Operating system error code %v.",
 	4863:  "Bulk load data conversion error (truncation) for row %v, column %v (%v).",
-	4864:  "Bulk load data conversion error (type mismatch or invalid character for the specified codepage) for row %v, column %v (%v).",
-	4865:  "Cannot bulk load because the maximum number of errors (%v) was exceeded.",
-	4866:  "The bulk load failed. The column is too long in the data file for row %v, column %v. Verify that the field terminator and row terminator are specified correctly.",
-	4832:  "Bulk load: An unexpected end of file was encountered in the data file.",
-	4869:  "The bulk load failed. Unexpected NULL value in data file row %v, column %v. The destination column (%v) is defined as NOT NULL.",
+	4864: "Bulk load data conversion error (type mismatch or invalid character for the specified codepage) for row " +
+		"%v, column %v (%v).",
+	4865: "Cannot bulk load because the maximum number of errors (%v) was exceeded.",
+	4866: "The bulk load failed. The column is too long in the data file for row %v, column %v. Verify that the field " +
+		"terminator and row terminator are specified correctly.",
+	4832: "Bulk load: An unexpected end of file was encountered in the data file.",
+	4869: "The bulk load failed. Unexpected NULL value in data file row %v, column %v. The destination column (%v) is " +
+		"defined as NOT NULL.",
 	7998:  "Checking identity information: current identity value '%v', current column value '%v'.",
 	9818:  "The culture parameter '%v' provided in the function call is not supported.",
 	10761: "Invalid data type %v in function %v.",
-	16951: "The variable '%v' cannot be used as a parameter because a CURSOR OUTPUT parameter must not have a cursor allocated to it before execution of the procedure.",
+	16951: "The variable '%v' cannot be used as a parameter because a CURSOR OUTPUT parameter must not have a cursor " +
+		"allocated to it before execution of the procedure.",
 }
 
 func init() {
 	maps.Copy(formats, loadFormats)
 	for page, numbers := range map[string][]int32{
-		eventsPage(0, 999): {129, 491, 494, 497, 498}, eventsPage(1000, 1999): {1074, 1084, 1094, 1098}, eventsPage(15000, 15999): {15125, 15130, 15133}, eventsPage(3000, 3999): {3739},
+		eventsPage(0, 999): {129, 491, 494, 497, 498}, eventsPage(1000, 1999): {1074, 1084, 1094, 1098},
+		eventsPage(15000, 15999): {15125, 15130, 15133}, eventsPage(3000, 3999): {3739},
 		eventsPage(4000, 4999): {4103, 4832, 4834, 4860, 4861, 4863, 4864, 4865, 4866, 4869}, eventsPage(7000, 7999): {7998},
 		"docs/t-sql/functions/parse-transact-sql.md": {9818, 10761},
 	} {

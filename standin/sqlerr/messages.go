@@ -22,12 +22,22 @@ const UnsupportedNumber = 40517
 
 // Unsupported is error 40517, for T-SQL that SQL Server has and the stand-in has not.
 func Unsupported(what string) *Error {
-	return &Error{Number: UnsupportedNumber, Class: 16, State: 1, Message: what + " is not supported by the stand-in engine (see its README, Limits)."}
+	return &Error{
+		Number:  UnsupportedNumber,
+		Class:   16,
+		State:   1,
+		Message: what + " is not supported by the stand-in engine (see its README, Limits).",
+	}
 }
 
 // Internal is for what must not happen; it says so without leaking more than the Go error's text.
 func Internal(err error) *Error {
-	return &Error{Number: 565, Class: 18, State: 1, Message: "A severe error occurred in the stand-in engine: " + err.Error()}
+	return &Error{
+		Number:  565,
+		Class:   18,
+		State:   1,
+		Message: "A severe error occurred in the stand-in engine: " + err.Error(),
+	}
 }
 
 // At sets the line, also in the texts that tell it (1001, 1002), and returns the same error.

@@ -9,7 +9,8 @@ import (
 	"syscall"
 )
 
-// systemErrors are the operating system's errors as SQL Server's messages have them, on Linux too: by Windows' number and text.
+// systemErrors are the operating system's errors as SQL Server's messages have them, on Linux too: by Windows' number
+// and text.
 var systemErrors = map[syscall.Errno]struct {
 	number int
 	text   string

@@ -15,8 +15,9 @@ import (
 	"golang.org/x/text/encoding/traditionalchinese"
 )
 
-// Page is the code page that the values of a char, varchar or text have. Its collation says which (docs/relational-databases/collations/
-// collation-and-unicode-support.md). The numbers are stored: new ones go to the end. The zero value is 1252, the page of the server's collation.
+// Page is the code page that the values of a char, varchar or text have. Its collation says which
+// (docs/relational-databases/collations/ collation-and-unicode-support.md). The numbers are stored: new ones go to the
+// end. The zero value is 1252, the page of the server's collation.
 type Page uint8
 
 // The code pages.
@@ -46,11 +47,26 @@ var pages = [...]struct {
 	single   *charmap.Charmap
 	multiple encoding.Encoding
 }{
-	Page1252: {number: 1252, single: charmap.Windows1252}, Page1250: {number: 1250, single: charmap.Windows1250}, Page1251: {number: 1251, single: charmap.Windows1251},
-	Page1253: {number: 1253, single: charmap.Windows1253}, Page1254: {number: 1254, single: charmap.Windows1254}, Page1255: {number: 1255, single: charmap.Windows1255},
-	Page1256: {number: 1256, single: charmap.Windows1256}, Page1257: {number: 1257, single: charmap.Windows1257}, Page1258: {number: 1258, single: charmap.Windows1258},
-	Page874: {number: 874, single: charmap.Windows874}, Page437: {number: 437, single: charmap.CodePage437}, Page850: {number: 850, single: charmap.CodePage850},
-	Page932: {number: 932, multiple: japanese.ShiftJIS}, Page936: {number: 936, multiple: simplifiedchinese.GBK}, Page949: {number: 949, multiple: korean.EUCKR},
+	Page1252: {
+		number: 1252,
+		single: charmap.Windows1252,
+	}, Page1250: {number: 1250, single: charmap.Windows1250}, Page1251: {number: 1251, single: charmap.Windows1251},
+	Page1253: {
+		number: 1253,
+		single: charmap.Windows1253,
+	}, Page1254: {number: 1254, single: charmap.Windows1254}, Page1255: {number: 1255, single: charmap.Windows1255},
+	Page1256: {
+		number: 1256,
+		single: charmap.Windows1256,
+	}, Page1257: {number: 1257, single: charmap.Windows1257}, Page1258: {number: 1258, single: charmap.Windows1258},
+	Page874: {
+		number: 874,
+		single: charmap.Windows874,
+	}, Page437: {number: 437, single: charmap.CodePage437}, Page850: {number: 850, single: charmap.CodePage850},
+	Page932: {
+		number:   932,
+		multiple: japanese.ShiftJIS,
+	}, Page936: {number: 936, multiple: simplifiedchinese.GBK}, Page949: {number: 949, multiple: korean.EUCKR},
 	Page950: {number: 950, multiple: traditionalchinese.Big5}, PageUTF8: {number: 65001},
 }
 
@@ -70,10 +86,12 @@ func (p Page) Number() int { return pages[p].number }
 // multiByte tells whether a character may have several bytes: lengths of types count these.
 func (p Page) multiByte() bool { return pages[p].single == nil }
 
-// maxUnit is the last character that is one UTF-16 code unit. Of the pages but UTF-8 none has others, which become a ? for each unit.
+// maxUnit is the last character that is one UTF-16 code unit. Of the pages but UTF-8 none has others, which become a ?
+// for each unit.
 const maxUnit = 0xFFFF
 
-// firstBig5 and lastBig5 are the first bytes of characters in code page 950, which lacks Hong Kong's supplementary ones around them.
+// firstBig5 and lastBig5 are the first bytes of characters in code page 950, which lacks Hong Kong's supplementary ones
+// around them.
 const firstBig5, lastBig5 = 0xA1, 0xF9
 
 // Encode are the bytes of a text, with ? for each character that the page lacks.
@@ -159,7 +177,8 @@ func (p Page) Kept(s string) string {
 	return p.Decode(p.Encode(s))
 }
 
-// Units is the length of a text as the type counts it: bytes where characters of its code page may have several, UTF-16 code units elsewhere.
+// Units is the length of a text as the type counts it: bytes where characters of its code page may have several, UTF-16
+// code units elsewhere.
 func (t Type) Units(s string) int {
 	if !t.Kind.IsUnicode() && t.Page.multiByte() && !isASCII(s) {
 		return len(t.Page.Encode(s))

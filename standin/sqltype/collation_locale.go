@@ -8,17 +8,19 @@ import (
 	"sync"
 )
 
-// unicodeOnly are the designators whose collations have no code page: only nchar, nvarchar and ntext can have them, unless they end in _UTF8.
+// unicodeOnly are the designators whose collations have no code page: only nchar, nvarchar and ntext can have them,
+// unless they end in _UTF8.
 const unicodeOnly = -1
 
-// locale is what a collation says about where its texts are written: the LCID with the identifier of its sort order, and the code page.
+// locale is what a collation says about where its texts are written: the LCID with the identifier of its sort order,
+// and the code page.
 type locale struct {
 	lcid   uint32
 	number int
 }
 
-// locales are the designators of Windows collations with their LCIDs and code pages (docs/t-sql/statements/windows-collation-name-transact-sql.md;
-// [MS-LCID] 2.2 has the identifiers).
+// locales are the designators of Windows collations with their LCIDs and code pages
+// (docs/t-sql/statements/windows-collation-name-transact-sql.md; [MS-LCID] 2.2 has the identifiers).
 var locales = func() map[string]locale {
 	all := map[string]locale{}
 	for _, line := range strings.Split(strings.TrimSpace(`
@@ -123,19 +125,28 @@ Yakut 00485 1251`), "\n") {
 var sortOrders = func() map[string]byte {
 	all := map[string]byte{}
 	for _, list := range []string{
-		"30 Latin1_General_CP437_BIN Latin1_General_CP437_CS_AS Latin1_General_CP437_CI_AS Latin1_General_Pref_CP437_CI_AS Latin1_General_CP437_CI_AI",
-		"40 Latin1_General_CP850_BIN Latin1_General_CP850_CS_AS Latin1_General_CP850_CI_AS Latin1_General_Pref_CP850_CI_AS Latin1_General_CP850_CI_AI",
-		"49 1xCompat_CP850_CI_AS - Latin1_General_CP1_CS_AS Latin1_General_CP1_CI_AS Latin1_General_Pref_CP1_CI_AS Latin1_General_CP1_CI_AI AltDiction_CP850_CS_AS" +
-			" AltDiction_Pref_CP850_CI_AS AltDiction_CP850_CI_AI Scandinavian_Pref_CP850_CI_AS Scandinavian_CP850_CS_AS Scandinavian_CP850_CI_AS AltDiction_CP850_CI_AS",
-		"80 Latin1_General_CP1250_BIN Latin1_General_CP1250_CS_AS Latin1_General_CP1250_CI_AS Czech_CP1250_CS_AS Czech_CP1250_CI_AS Hungarian_CP1250_CS_AS Hungarian_CP1250_CI_AS" +
-			" Polish_CP1250_CS_AS Polish_CP1250_CI_AS Romanian_CP1250_CS_AS Romanian_CP1250_CI_AS Croatian_CP1250_CS_AS Croatian_CP1250_CI_AS Slovak_CP1250_CS_AS Slovak_CP1250_CI_AS" +
+		"30 Latin1_General_CP437_BIN Latin1_General_CP437_CS_AS Latin1_General_CP437_CI_AS " +
+			"Latin1_General_Pref_CP437_CI_AS Latin1_General_CP437_CI_AI",
+		"40 Latin1_General_CP850_BIN Latin1_General_CP850_CS_AS Latin1_General_CP850_CI_AS " +
+			"Latin1_General_Pref_CP850_CI_AS Latin1_General_CP850_CI_AI",
+		"49 1xCompat_CP850_CI_AS - Latin1_General_CP1_CS_AS Latin1_General_CP1_CI_AS Latin1_General_Pref_CP1_CI_AS " +
+			"Latin1_General_CP1_CI_AI AltDiction_CP850_CS_AS" +
+			" AltDiction_Pref_CP850_CI_AS AltDiction_CP850_CI_AI Scandinavian_Pref_CP850_CI_AS Scandinavian_CP850_CS_AS " +
+			"Scandinavian_CP850_CI_AS AltDiction_CP850_CI_AS",
+		"80 Latin1_General_CP1250_BIN Latin1_General_CP1250_CS_AS Latin1_General_CP1250_CI_AS Czech_CP1250_CS_AS " +
+			"Czech_CP1250_CI_AS Hungarian_CP1250_CS_AS Hungarian_CP1250_CI_AS" +
+			" Polish_CP1250_CS_AS Polish_CP1250_CI_AS Romanian_CP1250_CS_AS Romanian_CP1250_CI_AS Croatian_CP1250_CS_AS " +
+			"Croatian_CP1250_CI_AS Slovak_CP1250_CS_AS Slovak_CP1250_CI_AS" +
 			" Slovenian_CP1250_CS_AS Slovenian_CP1250_CI_AS",
-		"104 Latin1_General_CP1251_BIN Latin1_General_CP1251_CS_AS Latin1_General_CP1251_CI_AS Ukrainian_CP1251_CS_AS Ukrainian_CP1251_CI_AS",
-		"112 Latin1_General_CP1253_BIN Latin1_General_CP1253_CS_AS Latin1_General_CP1253_CI_AS - - - - - MixDiction_CP1253_CS_AS AltDiction_CP1253_CS_AS AltDiction2_CP1253_CS_AS - Latin1_General_CP1253_CI_AI",
+		"104 Latin1_General_CP1251_BIN Latin1_General_CP1251_CS_AS Latin1_General_CP1251_CI_AS Ukrainian_CP1251_CS_AS " +
+			"Ukrainian_CP1251_CI_AS",
+		"112 Latin1_General_CP1253_BIN Latin1_General_CP1253_CS_AS Latin1_General_CP1253_CI_AS - - - - - " +
+			"MixDiction_CP1253_CS_AS AltDiction_CP1253_CS_AS AltDiction2_CP1253_CS_AS - Latin1_General_CP1253_CI_AI",
 		"128 Latin1_General_CP1254_BIN Latin1_General_CP1254_CS_AS Latin1_General_CP1254_CI_AS",
 		"136 Latin1_General_CP1255_BIN Latin1_General_CP1255_CS_AS Latin1_General_CP1255_CI_AS",
 		"144 Latin1_General_CP1256_BIN Latin1_General_CP1256_CS_AS Latin1_General_CP1256_CI_AS",
-		"152 Latin1_General_CP1257_BIN Latin1_General_CP1257_CS_AS Latin1_General_CP1257_CI_AS Estonian_CP1257_CS_AS Estonian_CP1257_CI_AS Latvian_CP1257_CS_AS Latvian_CP1257_CI_AS" +
+		"152 Latin1_General_CP1257_BIN Latin1_General_CP1257_CS_AS Latin1_General_CP1257_CI_AS Estonian_CP1257_CS_AS " +
+			"Estonian_CP1257_CI_AS Latvian_CP1257_CS_AS Latvian_CP1257_CI_AS" +
 			" Lithuanian_CP1257_CS_AS Lithuanian_CP1257_CI_AS",
 		"183 Danish_Pref_CP1_CI_AS SwedishPhone_Pref_CP1_CI_AS SwedishStd_Pref_CP1_CI_AS Icelandic_Pref_CP1_CI_AS",
 	} {
@@ -148,7 +159,8 @@ var sortOrders = func() map[string]byte {
 	return all
 }()
 
-// languageOf is the part of a collation's name that says whose rules it has, with what follows it. Names are as canonicalCollation has them.
+// languageOf is the part of a collation's name that says whose rules it has, with what follows it. Names are as
+// canonicalCollation has them.
 func languageOf(name string) (designator, style string, sql bool) {
 	if m := sqlCollation.FindStringSubmatch(name); m != nil {
 		return m[1], m[2], true
@@ -159,7 +171,8 @@ func languageOf(name string) (designator, style string, sql bool) {
 	return "", "", false
 }
 
-// localeOf is a collation's locale; that of the server's collation for a name that is none. SQL Server collations have the code page of their name.
+// localeOf is a collation's locale; that of the server's collation for a name that is none. SQL Server collations have
+// the code page of their name.
 func localeOf(name string) locale {
 	designator, style, sql := languageOf(name)
 	l, ok := locales[designator]
@@ -181,7 +194,8 @@ func localeOf(name string) locale {
 // pagesOf keeps PageOf's answers. Names come from definitions that were judged: there are not more than collations.
 var pagesOf sync.Map
 
-// PageOf is the code page of a collation; that of the server's collation where it has none, for a name that is none, and for the empty name.
+// PageOf is the code page of a collation; that of the server's collation where it has none, for a name that is none,
+// and for the empty name.
 func PageOf(name string) Page {
 	if name == "" || name == DefaultCollation {
 		return Page1252

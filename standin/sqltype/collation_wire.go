@@ -71,14 +71,29 @@ func WireCollation(name string) [5]byte {
 	return out
 }
 
-// pageCollations are collations of each page but 1252, for texts that have no collation of their own to tell of, such as variables.
-var pageCollations = map[Page]string{Page1250: "Czech_CI_AS", Page1251: "Cyrillic_General_CI_AS", Page1253: "Greek_CI_AS", Page1254: "Turkish_CI_AS", Page1255: "Hebrew_CI_AS",
-	Page1256: "Arabic_CI_AS", Page1257: "Lithuanian_CI_AS", Page1258: "Vietnamese_CI_AS", Page874: "Thai_CI_AS", Page932: "Japanese_CI_AS", Page936: "Chinese_PRC_CI_AS",
-	Page949: "Korean_Wansung_CI_AS", Page950: "Chinese_Taiwan_Stroke_CI_AS", Page437: "SQL_Latin1_General_CP437_CI_AS", Page850: "SQL_Latin1_General_CP850_CI_AS",
-	PageUTF8: "Latin1_General_100_CI_AS_SC_UTF8"}
+// pageCollations are collations of each page but 1252, for texts that have no collation of their own to tell of, such
+// as variables.
+var pageCollations = map[Page]string{
+	Page1250: "Czech_CI_AS",
+	Page1251: "Cyrillic_General_CI_AS",
+	Page1253: "Greek_CI_AS",
+	Page1254: "Turkish_CI_AS",
+	Page1255: "Hebrew_CI_AS",
+	Page1256: "Arabic_CI_AS",
+	Page1257: "Lithuanian_CI_AS",
+	Page1258: "Vietnamese_CI_AS",
+	Page874:  "Thai_CI_AS",
+	Page932:  "Japanese_CI_AS",
+	Page936:  "Chinese_PRC_CI_AS",
+	Page949:  "Korean_Wansung_CI_AS",
+	Page950:  "Chinese_Taiwan_Stroke_CI_AS",
+	Page437:  "SQL_Latin1_General_CP437_CI_AS",
+	Page850:  "SQL_Latin1_General_CP850_CI_AS",
+	PageUTF8: "Latin1_General_100_CI_AS_SC_UTF8",
+}
 
-// WireCollation is the collation of a column on the wire, by which its client decodes the values. Where the name and the type's code page do
-// not go together, the page decides.
+// WireCollation is the collation of a column on the wire, by which its client decodes the values. Where the name and
+// the type's code page do not go together, the page decides.
 func (t Type) WireCollation(name string) [5]byte {
 	if t.Kind == Char || t.Kind == VarChar || t.Kind == Text {
 		if PageOf(name) != t.Page {
@@ -88,8 +103,16 @@ func (t Type) WireCollation(name string) [5]byte {
 	return WireCollation(name)
 }
 
-// otherCountries are LCIDs that no collation has, where the code page is not that of the language's first country ([MS-LCID] 2.2).
-var otherCountries = map[uint32]Page{0x0402: Page1251, 0x0423: Page1251, 0x0440: Page1251, 0x0450: Page1251, 0x0843: Page1251, 0x1004: Page936}
+// otherCountries are LCIDs that no collation has, where the code page is not that of the language's first country
+// ([MS-LCID] 2.2).
+var otherCountries = map[uint32]Page{
+	0x0402: Page1251,
+	0x0423: Page1251,
+	0x0440: Page1251,
+	0x0450: Page1251,
+	0x0843: Page1251,
+	0x1004: Page936,
+}
 
 // wirePages are the code pages of LCIDs and of sort orders.
 var wirePages = func() (all struct {
@@ -108,7 +131,8 @@ var wirePages = func() (all struct {
 	return all
 }()
 
-// WirePage is the code page of texts that come with a collation. LCIDs of other countries have the code page of their language.
+// WirePage is the code page of texts that come with a collation. LCIDs of other countries have the code page of their
+// language.
 func WirePage(c [5]byte) Page {
 	bits := binary.LittleEndian.Uint32(c[:])
 	if bits&wireUTF8 != 0 {
@@ -123,11 +147,12 @@ func WirePage(c [5]byte) Page {
 	return wirePages.byLCID[bits&0xFF|0x0400]
 }
 
-// comparison is COLLATIONPROPERTY's ComparisonStyle: 1 ignores case, 2 accents, 65536 kana, 131072 width (docs/t-sql/functions/
-// collation-functions-collationproperty-transact-sql.md); binary collations ignore nothing.
+// comparison is COLLATIONPROPERTY's ComparisonStyle: 1 ignores case, 2 accents, 65536 kana, 131072 width
+// (docs/t-sql/functions/ collation-functions-collationproperty-transact-sql.md); binary collations ignore nothing.
 func comparison(bits uint32) int64 {
 	style := int64(0)
-	for bit, n := range map[uint32]int64{wireIgnoreCase: 1, wireIgnoreAccent: 2, wireIgnoreKana: 65536, wireIgnoreWidth: 131072} {
+	for bit, n := range map[uint32]int64{wireIgnoreCase: 1, wireIgnoreAccent: 2, wireIgnoreKana: 65536,
+		wireIgnoreWidth: 131072} {
 		if bits&bit != 0 {
 			style |= n
 		}
@@ -135,7 +160,8 @@ func comparison(bits uint32) int64 {
 	return style
 }
 
-// Property is a property of the collation by its name in lower case, as COLLATIONPROPERTY tells it; nil for one that it does not have.
+// Property is a property of the collation by its name in lower case, as COLLATIONPROPERTY tells it; nil for one that it
+// does not have.
 func (c Collation) Property(name string) any {
 	wire := WireCollation(c.Name)
 	bits := binary.LittleEndian.Uint32(wire[:])

@@ -28,7 +28,8 @@ const (
 var ErrTruncated = sqlerr.New(8152, 1)
 
 // Convert converts a value of type from to type to. style is CONVERT's style, DateOrder.Style when none is given.
-// Errors: 206, 257, 529 for types that don't convert; 241, 242, 245, 248, 220, 244, 281, 8114, 8115, 8152, 8169 for values.
+// Errors: 206, 257, 529 for types that don't convert; 241, 242, 245, 248, 220, 244, 281, 8114, 8115, 8152, 8169 for
+// values.
 func Convert(v any, from, to Type, style int, mode Mode) (any, *sqlerr.Error) {
 	if v == nil {
 		return nil, nil
@@ -141,7 +142,8 @@ func Convertible(from, to Type, mode Mode) *sqlerr.Error {
 	return nil
 }
 
-// formerLarge are the large types of before the ones with max, which convert to the types that they are the large form of alone.
+// formerLarge are the large types of before the ones with max, which convert to the types that they are the large form
+// of alone.
 func formerLarge(k Kind) bool { return k == Text || k == NText || k == Image }
 
 func clash(f, t Kind) *sqlerr.Error { return sqlerr.New(206, 2, f, t) }

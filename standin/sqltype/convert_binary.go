@@ -133,8 +133,8 @@ func decimalAsBinary(d decimal.Decimal, from Type) []byte {
 	return out
 }
 
-// CharacterBytes are the bytes that a character value has on the server: those of its code page for char, varchar and text,
-// UTF-16 little endian for the others.
+// CharacterBytes are the bytes that a character value has on the server: those of its code page for char, varchar and
+// text, UTF-16 little endian for the others.
 func CharacterBytes(s string, t Type) []byte {
 	if t.Kind.IsUnicode() {
 		units := utf16.Encode([]rune(s))

@@ -251,12 +251,14 @@ func fixScale(d decimal.Decimal, scale int32) decimal.Decimal {
 	return d.Truncate(scale)
 }
 
-// IsCurrency tells whether a character is one of the signs that a value of money may begin with (docs/t-sql/data-types/money-and-smallmoney-transact-sql.md).
+// IsCurrency tells whether a character is one of the signs that a value of money may begin with
+// (docs/t-sql/data-types/money-and-smallmoney-transact-sql.md).
 func IsCurrency(r rune) bool {
 	return r >= 0x20A0 && r <= 0x20B1 || strings.ContainsRune("$¢£¤¥৲৳฿៛﷼﹩＄￠￡￥￦", r)
 }
 
-// ParseNumber reads a number as CAST does; money allows a currency sign and commas, and takes a sign or a point alone for zero.
+// ParseNumber reads a number as CAST does; money allows a currency sign and commas, and takes a sign or a point alone
+// for zero.
 func ParseNumber(s string, money bool) (decimal.Decimal, bool) {
 	s = strings.TrimSpace(s)
 	if money {

@@ -43,8 +43,8 @@ func orderOf(style int) DateOrder {
 	return 0
 }
 
-// order takes three numbers for day, month and year. A year of four digits may come first whatever the order is; date, datetime2 and
-// datetimeoffset then read it as ISO 8601 does and do not know ydm.
+// order takes three numbers for day, month and year. A year of four digits may come first whatever the order is; date,
+// datetime2 and datetimeoffset then read it as ISO 8601 does and do not know ydm.
 func (p *timeParser) order(a, b, c string) bool {
 	order := orderOf(p.style).String()
 	modern := p.to == Date || p.to == DateTime2 || p.to == DateTimeOffset

@@ -136,9 +136,37 @@ func unionLength(hi, lo Type) Type {
 
 // precedence follows docs/t-sql/data-types/data-type-precedence-transact-sql.md, higher wins.
 func precedence(t Type) int {
-	order := [...]Kind{Binary, VarBinary, Image, Char, VarChar, NChar, NVarChar, Text, NText, UniqueIdentifier, RowVersion, Bit, TinyInt,
-		SmallInt, Int, BigInt, SmallMoney, Money, Decimal, Real, Float, Time, Date, SmallDateTime, DateTime,
-		DateTime2, DateTimeOffset, XML, SQLVariant}
+	order := [...]Kind{
+		Binary,
+		VarBinary,
+		Image,
+		Char,
+		VarChar,
+		NChar,
+		NVarChar,
+		Text,
+		NText,
+		UniqueIdentifier,
+		RowVersion,
+		Bit,
+		TinyInt,
+		SmallInt,
+		Int,
+		BigInt,
+		SmallMoney,
+		Money,
+		Decimal,
+		Real,
+		Float,
+		Time,
+		Date,
+		SmallDateTime,
+		DateTime,
+		DateTime2,
+		DateTimeOffset,
+		XML,
+		SQLVariant,
+	}
 	for i, k := range order {
 		if k == t.Kind {
 			return i

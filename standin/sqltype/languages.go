@@ -27,8 +27,9 @@ type Language struct {
 	english             bool
 }
 
-// languageTable has a language in each line, by langid: langid, name, alias, date format, first day of the week, LCID, message group, culture,
-// months, abbreviated months, days from Monday. The months of Greek and Arabic are as the server's own table has them.
+// languageTable has a language in each line, by langid: langid, name, alias, date format, first day of the week, LCID,
+// message group, culture, months, abbreviated months, days from Monday. The months of Greek and Arabic are as the
+// server's own table has them.
 //
 //go:embed languages.txt
 var languageTable string
@@ -49,8 +50,26 @@ var Languages = func() []*Language {
 		if !ok || n(0) != int64(len(out)) {
 			panic("languages.txt: " + line)
 		}
-		out = append(out, &Language{ID: int16(len(out)), Name: f[1], Alias: f[2], Order: order, First: n(4), LCID: n(5), MessageGroup: n(6), Culture: f[7],
-			Months: strings.Split(f[8], ","), Short: strings.Split(f[9], ","), Days: strings.Split(f[10], ","), english: strings.HasPrefix(f[7], "en-")})
+		out = append(
+			out,
+			&Language{
+				ID:           int16(len(out)),
+				Name:         f[1],
+				Alias:        f[2],
+				Order:        order,
+				First:        n(4),
+				LCID:         n(5),
+				MessageGroup: n(6),
+				Culture:      f[7],
+				Months: strings.Split(
+					f[8],
+					",",
+				),
+				Short:   strings.Split(f[9], ","),
+				Days:    strings.Split(f[10], ","),
+				english: strings.HasPrefix(f[7], "en-"),
+			},
+		)
 	}
 	return out
 }()
@@ -71,8 +90,8 @@ func (l *Language) Day(d time.Weekday) string { return l.Days[(int(d)+6)%7] }
 // languageUnit leaves room for every style of a client, which is an int.
 const languageUnit = 1 << 32
 
-// LocalStyle is what Convert takes for a style in a session of a language: names of months are read and written in it. The style is the order
-// of dates where the conversion has none of its own (DateOrder.Style).
+// LocalStyle is what Convert takes for a style in a session of a language: names of months are read and written in it.
+// The style is the order of dates where the conversion has none of its own (DateOrder.Style).
 func LocalStyle(style int, language int16) int { return style + int(language)*languageUnit }
 
 // splitStyle takes LocalStyle apart.
@@ -84,8 +103,8 @@ func splitStyle(style int) (int, *Language) {
 	return style - n*languageUnit, Languages[n]
 }
 
-// monthAt is the month whose name, or abbreviation, a text begins with, and the length of that; 0 for none. The longest one counts: in Czech
-// the abbreviations are Roman numerals.
+// monthAt is the month whose name, or abbreviation, a text begins with, and the length of that; 0 for none. The longest
+// one counts: in Czech the abbreviations are Roman numerals.
 func (l *Language) monthAt(text string) (time.Month, int) {
 	found, length := time.Month(0), 0
 	for _, names := range [][]string{l.Months, l.Short} {

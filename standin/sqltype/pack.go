@@ -9,5 +9,11 @@ func Pack(t Type) int64 {
 
 // Unpack is the inverse of Pack.
 func Unpack(n int64) Type {
-	return Type{Kind: Kind(n & 0xff), Precision: uint8(n >> 8), Scale: uint8(n >> 16), Length: int(n>>24&0xffffff) - 1, Page: Page(n >> 48)}
+	return Type{
+		Kind:      Kind(n & 0xff),
+		Precision: uint8(n >> 8),
+		Scale:     uint8(n >> 16),
+		Length:    int(n>>24&0xffffff) - 1,
+		Page:      Page(n >> 48),
+	}
 }

@@ -130,7 +130,10 @@ func FormatTime(t time.Time, from Type, style int) (string, *sqlerr.Error) {
 	date, clock := layout[0], layout[1]
 	var parts []string
 	if from.Kind != Time && date != "" {
-		parts = append(parts, strings.Replace(t.Format(strings.Replace(date, "Jan", "\x00", 1)), "\x00", language.Short[t.Month()-1], 1))
+		parts = append(
+			parts,
+			strings.Replace(t.Format(strings.Replace(date, "Jan", "\x00", 1)), "\x00", language.Short[t.Month()-1], 1),
+		)
 	}
 	if from.Kind != Date && clock != "" {
 		parts = append(parts, formatClock(t, from, clock))
@@ -175,7 +178,10 @@ var timeStyles = map[int][2]string{
 	12: {"060102", ""}, 112: {"20060102", ""}, 13: {"02 Jan 2006", "15:04:05:%f"}, 113: {"02 Jan 2006", "15:04:05:%f"},
 	14: {"", "15:04:05:%f"}, 114: {"", "15:04:05:%f"}, 20: {"2006-01-02", "15:04:05"}, 120: {"2006-01-02", "15:04:05"},
 	21: {"2006-01-02", "15:04:05.%f"}, 25: {"2006-01-02", "15:04:05.%f"}, 121: {"2006-01-02", "15:04:05.%f"},
-	22: {"01/02/06", "_3:04:05 PM"}, 23: {"2006-01-02", ""}, 126: {"2006-01-02", "15:04:05.%f"}, 127: {"2006-01-02", "15:04:05.%f"},
+	22: {
+		"01/02/06",
+		"_3:04:05 PM",
+	}, 23: {"2006-01-02", ""}, 126: {"2006-01-02", "15:04:05.%f"}, 127: {"2006-01-02", "15:04:05.%f"},
 }
 
 func formatClock(t time.Time, from Type, layout string) string {
@@ -209,15 +215,26 @@ func formatClock(t time.Time, from Type, layout string) string {
 var months = map[string]time.Month{"jan": 1, "feb": 2, "mar": 3, "apr": 4, "may": 5, "jun": 6, "jul": 7, "aug": 8,
 	"sep": 9, "oct": 10, "nov": 11, "dec": 12}
 
-// ParseTime reads a date, a time or both: ISO 8601 forms, yyyymmdd, mm/dd/yyyy (style 103 to 105: dd/mm/yyyy; DateOrder.Style: as that
-// says), names of months, times with AM and PM, offsets. Error 241 when it is none, 242 when out of range.
+// ParseTime reads a date, a time or both: ISO 8601 forms, yyyymmdd, mm/dd/yyyy (style 103 to 105: dd/mm/yyyy;
+// DateOrder.Style: as that says), names of months, times with AM and PM, offsets. Error 241 when it is none, 242 when
+// out of range.
 func ParseTime(s string, from, to Type, style int) (time.Time, *sqlerr.Error) {
 	bad := sqlerr.New(241, 1)
 	if to.Kind == SmallDateTime {
 		bad = sqlerr.New(295, 3)
 	}
 	style, language := splitStyle(style)
-	p := timeParser{rest: strings.TrimSpace(s), style: style, language: language, to: to.Kind, spaced: to.Kind == Date || to.Kind == Time || to.Kind == DateTime2, year: 1900, month: 1, day: 1, zone: time.UTC}
+	p := timeParser{
+		rest:     strings.TrimSpace(s),
+		style:    style,
+		language: language,
+		to:       to.Kind,
+		spaced:   to.Kind == Date || to.Kind == Time || to.Kind == DateTime2,
+		year:     1900,
+		month:    1,
+		day:      1,
+		zone:     time.UTC,
+	}
 	if p.rest != "" && !p.parse() {
 		return time.Time{}, bad
 	}
@@ -245,7 +262,8 @@ type timeParser struct {
 }
 
 func (p *timeParser) outOfRange() bool {
-	if p.month < 1 || p.month > 12 || p.day < 1 || p.hour > 23 || p.minute > 59 || p.second > 59 || p.year < 1 || p.year > 9999 {
+	if p.month < 1 || p.month > 12 || p.day < 1 || p.hour > 23 || p.minute > 59 || p.second > 59 || p.year < 1 ||
+		p.year > 9999 {
 		return true
 	}
 	return p.day > time.Date(p.year, p.month+1, 0, 0, 0, 0, 0, time.UTC).Day()

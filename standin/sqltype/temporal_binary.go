@@ -10,8 +10,9 @@ import (
 	"geosql.dev/standin/sqlerr"
 )
 
-// Dates and times as bytes: datetime and smalldatetime are two big-endian numbers, days since 1900 and parts of the day; the newer types are
-// laid out as [MS-TDS] 2.2.5.5.1.8 sends them, behind a byte with their precision where they have a clock.
+// Dates and times as bytes: datetime and smalldatetime are two big-endian numbers, days since 1900 and parts of the
+// day; the newer types are laid out as [MS-TDS] 2.2.5.5.1.8 sends them, behind a byte with their precision where they
+// have a clock.
 
 // temporalBytes are the bytes of a date or time.
 func temporalBytes(t time.Time, from Type) []byte {
@@ -19,7 +20,9 @@ func temporalBytes(t time.Time, from Type) []byte {
 	day, clock := ticks/ticksPerDay, ticks%ticksPerDay
 	switch from.Kind {
 	case DateTime:
-		return append(integerBytes(day-Ticks(base1900)/ticksPerDay, IntType), integerBytes((clock*3+50000)/100000, IntType)...)
+		return append(
+			integerBytes(day-Ticks(base1900)/ticksPerDay, IntType),
+			integerBytes((clock*3+50000)/100000, IntType)...)
 	case SmallDateTime:
 		out := binary.BigEndian.AppendUint16(nil, uint16(day-Ticks(base1900)/ticksPerDay))
 		return binary.BigEndian.AppendUint16(out, uint16(clock/(60*1e7)))
@@ -27,7 +30,9 @@ func temporalBytes(t time.Time, from Type) []byte {
 	var out []byte
 	if from.Kind != Date {
 		out = append(out, from.Scale)
-		out = append(out, binary.LittleEndian.AppendUint64(nil, uint64(clock/clockUnit(from.Scale)))[:clockBytes(from.Scale)]...)
+		out = append(
+			out,
+			binary.LittleEndian.AppendUint64(nil, uint64(clock/clockUnit(from.Scale)))[:clockBytes(from.Scale)]...)
 	}
 	if from.Kind != Time {
 		out = append(out, binary.LittleEndian.AppendUint32(nil, uint32(day))[:3]...)
@@ -39,7 +44,8 @@ func temporalBytes(t time.Time, from Type) []byte {
 	return out
 }
 
-// temporalOfBytes takes back temporalBytes; shorter bytes of datetime and smalldatetime are filled with zeros on the left.
+// temporalOfBytes takes back temporalBytes; shorter bytes of datetime and smalldatetime are filled with zeros on the
+// left.
 func temporalOfBytes(b []byte, to Type) (time.Time, *sqlerr.Error) {
 	if to.Kind == DateTime || to.Kind == SmallDateTime {
 		size := 8

@@ -14,7 +14,8 @@ import (
 	"github.com/shopspring/decimal"
 )
 
-// Variant is a value of sql_variant with its base type. Go code may give a bare value, too, whose type is then TypeOf it.
+// Variant is a value of sql_variant with its base type. Go code may give a bare value, too, whose type is then TypeOf
+// it.
 type Variant struct {
 	Type  Type
 	Value any
@@ -28,8 +29,9 @@ func Bare(v any) any {
 	return v
 }
 
-// Families of base types, from the lowest to the highest (docs/t-sql/data-types/sql-variant-transact-sql.md, Comparing sql_variant
-// values). They are the first byte of a stored value, above all kinds, with which values began before they had a family.
+// Families of base types, from the lowest to the highest (docs/t-sql/data-types/sql-variant-transact-sql.md, Comparing
+// sql_variant values). They are the first byte of a stored value, above all kinds, with which values began before they
+// had a family.
 const (
 	familyGUID byte = 0xF1 + iota
 	familyBinary
@@ -42,8 +44,8 @@ const (
 // trailer is the length of what follows a stored value: its type and the length of its key.
 const trailer = 12
 
-// EncodeVariant is the stored form of a sql_variant: a key in the order in which values compare, the value as its type stores it, the type
-// and the length of the key.
+// EncodeVariant is the stored form of a sql_variant: a key in the order in which values compare, the value as its type
+// stores it, the type and the length of the key.
 func EncodeVariant(t Type, v any) ([]byte, error) {
 	raw, err := Encode(t, v)
 	if err != nil || raw == nil {
@@ -65,7 +67,8 @@ func EncodeVariant(t Type, v any) ([]byte, error) {
 	return binary.BigEndian.AppendUint32(out, uint32(length)), nil
 }
 
-// VariantKey is the part of a stored sql_variant by which it compares: equal for values that are equal, whatever their types.
+// VariantKey is the part of a stored sql_variant by which it compares: equal for values that are equal, whatever their
+// types.
 func VariantKey(b []byte) ([]byte, error) {
 	x, err := DecodeVariant(b)
 	if err != nil {
@@ -122,7 +125,8 @@ func exactKey(d decimal.Decimal) []byte {
 	return append(append([]byte{familyExact}, EncodeDecimal(d)...), 0)
 }
 
-// DecodeVariant is the inverse of EncodeVariant. Values from before there were families have their kind, precision and scale first.
+// DecodeVariant is the inverse of EncodeVariant. Values from before there were families have their kind, precision and
+// scale first.
 func DecodeVariant(b []byte) (Variant, error) {
 	if len(b) < 4 {
 		return Variant{}, fmt.Errorf("%d bytes are no stored sql_variant", len(b))

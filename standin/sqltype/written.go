@@ -22,8 +22,9 @@ func AsText(v any, t Type) string {
 
 // AsISO8601 is a date or time in ISO 8601, with the fraction that it has.
 func AsISO8601(v time.Time, t Type) string {
-	layout := map[Kind]string{Date: "2006-01-02", Time: "15:04:05.9999999", DateTimeOffset: "2006-01-02T15:04:05.9999999Z07:00",
-		DateTime: "2006-01-02T15:04:05.999"}[t.Kind]
+	layout := map[Kind]string{Date: "2006-01-02", Time: "15:04:05.9999999",
+		DateTimeOffset: "2006-01-02T15:04:05.9999999Z07:00",
+		DateTime:       "2006-01-02T15:04:05.999"}[t.Kind]
 	if layout == "" {
 		layout = "2006-01-02T15:04:05.9999999"
 	}

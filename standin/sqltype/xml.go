@@ -11,8 +11,8 @@ import (
 	"geosql.dev/standin/xmldata"
 )
 
-// xmlConvertible is Convertible where one of the types is xml: text and bytes become xml, and xml becomes them when CAST or
-// CONVERT say so.
+// xmlConvertible is Convertible where one of the types is xml: text and bytes become xml, and xml becomes them when
+// CAST or CONVERT say so.
 func xmlConvertible(f, t Kind, mode Mode) *sqlerr.Error {
 	switch {
 	case t == XML && (f.IsCharacter() || f.IsBinary() && f != RowVersion):
@@ -26,14 +26,15 @@ func xmlConvertible(f, t Kind, mode Mode) *sqlerr.Error {
 	return explicitClash(f, t, mode)
 }
 
-// Styles of CONVERT to xml (docs/t-sql/functions/cast-and-convert-transact-sql.md, xml styles): the first bit keeps white space,
-// the second one allows a DTD.
+// Styles of CONVERT to xml (docs/t-sql/functions/cast-and-convert-transact-sql.md, xml styles): the first bit keeps
+// white space, the second one allows a DTD.
 const (
 	keepsSpace = 1
 	allowsDTD  = 2
 )
 
-// toXML parses text or bytes; the value is as xmldata.Instance.String writes it. Errors: those of xmldata.Parse, 6358 for a style.
+// toXML parses text or bytes; the value is as xmldata.Instance.String writes it. Errors: those of xmldata.Parse, 6358
+// for a style.
 func toXML(v any, from Type, style int) (any, *sqlerr.Error) {
 	if style < 0 || style > keepsSpace|allowsDTD {
 		return nil, sqlerr.New(6358, 1, style)

@@ -229,7 +229,13 @@ func (db *Database) removeCopies() {
 	}
 }
 
-func copyWithProgress(ctx context.Context, w io.Writer, r io.Reader, total int64, progress func(done, total int64)) error {
+func copyWithProgress(
+	ctx context.Context,
+	w io.Writer,
+	r io.Reader,
+	total int64,
+	progress func(done, total int64),
+) error {
 	buf := make([]byte, backupChunk)
 	var done int64
 	for {

@@ -16,7 +16,8 @@ import (
 )
 
 // A backup set is: magic, version, length of the header (JSON) and the header; chunks, each with its length, the last
-// of length 0; when it was finished, in nanoseconds (not in version 1); SHA-256 of all before it. Sets follow one another in a file (BACKUP ... WITH NOINIT).
+// of length 0; when it was finished, in nanoseconds (not in version 1); SHA-256 of all before it. Sets follow one
+// another in a file (BACKUP ... WITH NOINIT).
 var backupMagic = [8]byte{'G', 'E', 'O', 'S', 'Q', 'L', 'B', 'K'}
 
 const (

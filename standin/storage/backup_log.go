@@ -102,8 +102,8 @@ func (db *Database) BackupPositions() (full, log LSN) {
 	return c.Full, c.Log
 }
 
-// LogBackupTurn waits until nobody else backs up the log, here or at a secondary replica: each backup begins where the one before it ended. The caller
-// releases it when its backup is noted, or given up.
+// LogBackupTurn waits until nobody else backs up the log, here or at a secondary replica: each backup begins where the
+// one before it ended. The caller releases it when its backup is noted, or given up.
 func (db *Database) LogBackupTurn(ctx context.Context) (release func(), err error) {
 	select {
 	case db.logBackup <- struct{}{}:
@@ -113,8 +113,8 @@ func (db *Database) LogBackupTurn(ctx context.Context) (release func(), err erro
 	}
 }
 
-// chainAt has the chain of a copy that goes on from a recovery fork's beginning know only what lies before it: a primary that is gone may have told of
-// later backups.
+// chainAt has the chain of a copy that goes on from a recovery fork's beginning know only what lies before it: a
+// primary that is gone may have told of later backups.
 func (db *Database) chainAt(fork LSN) error {
 	c := db.Chain()
 	earlier := func(at LSN) LSN {

@@ -22,7 +22,8 @@ type BackupSet struct {
 	Finished time.Time
 }
 
-// Media is what a backup file holds (docs/relational-databases/backup-restore/media-sets-media-families-and-backup-sets-sql-server.md).
+// Media is what a backup file holds
+// (docs/relational-databases/backup-restore/media-sets-media-families-and-backup-sets-sql-server.md).
 type Media struct {
 	Sets []BackupSet
 	// End is where a further set goes.
@@ -31,8 +32,8 @@ type Media struct {
 	Unfinished bool
 }
 
-// ReadMedia finds the backup sets of a file of that size without reading what they hold. Where something is no set, or one
-// that was cut off later, the error is ErrBackupCorrupt, and those before it are given.
+// ReadMedia finds the backup sets of a file of that size without reading what they hold. Where something is no set, or
+// one that was cut off later, the error is ErrBackupCorrupt, and those before it are given.
 func ReadMedia(file io.ReaderAt, size int64) (Media, error) {
 	var m Media
 	for m.End < size {
@@ -53,8 +54,8 @@ func ReadMedia(file io.ReaderAt, size int64) (Media, error) {
 	return m, nil
 }
 
-// unfinishedSet tells a set that AppendSet did not finish: its first bytes are written last, and a power cut may leave some
-// of them.
+// unfinishedSet tells a set that AppendSet did not finish: its first bytes are written last, and a power cut may leave
+// some of them.
 func unfinishedSet(file io.ReaderAt, at, size int64) (bool, error) {
 	head := make([]byte, min(int64(len(backupMagic)), size-at))
 	if _, err := file.ReadAt(head, at); err != nil && !errors.Is(err, io.EOF) {
@@ -118,9 +119,9 @@ func (s BackupSet) Open(file io.ReaderAt) (*BackupReader, error) {
 	return OpenBackup(io.NewSectionReader(file, s.Begin, s.End-s.Begin))
 }
 
-// AppendSet writes a further set at the media's end, over one that was not finished. The set's first bytes come last, once all
-// others are on disk: whatever a crash leaves, the sets before it are there, and it is there wholly or not at all. It
-// returns the set's end.
+// AppendSet writes a further set at the media's end, over one that was not finished. The set's first bytes come last,
+// once all others are on disk: whatever a crash leaves, the sets before it are there, and it is there wholly or not at
+// all. It returns the set's end.
 func AppendSet(file *disk.File, m Media, write func(io.Writer) error) (int64, error) {
 	if err := file.Truncate(m.End); err != nil {
 		return m.End, fmt.Errorf("cut off an unfinished backup set: %w", err)

@@ -7,9 +7,9 @@ import (
 	"fmt"
 )
 
-// TakeTail has the tail of the log backed up and stored while nobody can write, and leaves the database Restoring: it has
-// nothing that the backup has not (docs/relational-databases/backup-restore/tail-log-backups-sql-server.md). When the backup
-// fails the database stays as it is; so it does in a crash before the backup was stored, or right after it.
+// TakeTail has the tail of the log backed up and stored while nobody can write, and leaves the database Restoring: it
+// has nothing that the backup has not (docs/relational-databases/backup-restore/tail-log-backups-sql-server.md). When
+// the backup fails the database stays as it is; so it does in a crash before the backup was stored, or right after it.
 func (db *Database) TakeTail(ctx context.Context, backup func() (BackupHeader, error)) error {
 	if err := db.takeTurn(ctx); err != nil {
 		return err

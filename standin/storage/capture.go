@@ -13,9 +13,9 @@ import (
 	"zombiezen.com/go/sqlite/sqlitex"
 )
 
-// capture collects a transaction's log records. Between two DDL statements a recorder gathers the net changes. One whose
-// changes were taken (before DDL) is kept disabled until the transaction ends, because a rollback to an earlier savepoint
-// makes it current again.
+// capture collects a transaction's log records. Between two DDL statements a recorder gathers the net changes. One
+// whose changes were taken (before DDL) is kept disabled until the transaction ends, because a rollback to an earlier
+// savepoint makes it current again.
 type capture struct {
 	db        *Database
 	conn      *sqlite.Conn

@@ -76,7 +76,13 @@ func newChangeHook(conn *sqlite.Conn) (*changeHook, error) {
 	if handle.Kind() != reflect.Uintptr || handle.Uint() == 0 {
 		return nil, errors.New("capture changes: the connection has no address")
 	}
-	h := &changeHook{conn: conn, tls: libc.NewTLS(), db: uintptr(handle.Uint()), number: hooksNumbered.Add(1), shapes: map[string]*tableShape{}}
+	h := &changeHook{
+		conn:   conn,
+		tls:    libc.NewTLS(),
+		db:     uintptr(handle.Uint()),
+		number: hooksNumbered.Add(1),
+		shapes: map[string]*tableShape{},
+	}
 	if h.value = libc.Xmalloc(h.tls, libc.Tsize_t(unsafe.Sizeof(h.value))); h.value == 0 {
 		h.tls.Close()
 		return nil, errors.New("capture changes: there is no memory")
@@ -118,7 +124,13 @@ func (h *changeHook) forget() {
 }
 
 // beforeChange is called by SQLite.
-func beforeChange(tls *libc.TLS, number, _ uintptr, op int32, database, table uintptr, rowid, newRowid sqlite3.Tsqlite3_int64) {
+func beforeChange(
+	tls *libc.TLS,
+	number, _ uintptr,
+	op int32,
+	database, table uintptr,
+	rowid, newRowid sqlite3.Tsqlite3_int64,
+) {
 	found, _ := changeHooks.Load(number)
 	h, _ := found.(*changeHook)
 	if h == nil || cText(database) != "main" {
@@ -170,8 +182,10 @@ func (h *changeHook) shape(name string) (*tableShape, error) {
 
 func readShape(conn *sqlite.Conn, name string) (*tableShape, error) {
 	// A key that is the rowid has no index.
-	stmt, err := conn.Prepare(`SELECT cid, name, pk, hidden, NOT EXISTS (SELECT 1 FROM pragma_index_list(?1, 'main') WHERE origin = 'pk')
-		FROM pragma_table_xinfo(?1, 'main') ORDER BY cid`)
+	stmt, err := conn.Prepare(
+		`SELECT cid, name, pk, hidden, NOT EXISTS (SELECT 1 FROM pragma_index_list(?1, 'main') WHERE origin = 'pk')
+		FROM pragma_table_xinfo(?1, 'main') ORDER BY cid`,
+	)
 	if err != nil {
 		return nil, err
 	}
@@ -228,11 +242,22 @@ func appendSQLiteValue(tls *libc.TLS, buf []byte, value uintptr) []byte {
 	case sqlite3.SQLITE_INTEGER:
 		return binary.BigEndian.AppendUint64(append(buf, fieldInteger), uint64(sqlite3.Xsqlite3_value_int64(tls, value)))
 	case sqlite3.SQLITE_FLOAT:
-		return binary.BigEndian.AppendUint64(append(buf, fieldFloat), math.Float64bits(sqlite3.Xsqlite3_value_double(tls, value)))
+		return binary.BigEndian.AppendUint64(
+			append(buf, fieldFloat),
+			math.Float64bits(sqlite3.Xsqlite3_value_double(tls, value)),
+		)
 	case sqlite3.SQLITE_TEXT:
-		return appendMemory(append(buf, fieldText), sqlite3.Xsqlite3_value_text(tls, value), sqlite3.Xsqlite3_value_bytes(tls, value))
+		return appendMemory(
+			append(buf, fieldText),
+			sqlite3.Xsqlite3_value_text(tls, value),
+			sqlite3.Xsqlite3_value_bytes(tls, value),
+		)
 	case sqlite3.SQLITE_BLOB:
-		return appendMemory(append(buf, fieldBlob), sqlite3.Xsqlite3_value_blob(tls, value), sqlite3.Xsqlite3_value_bytes(tls, value))
+		return appendMemory(
+			append(buf, fieldBlob),
+			sqlite3.Xsqlite3_value_blob(tls, value),
+			sqlite3.Xsqlite3_value_bytes(tls, value),
+		)
 	}
 	return append(buf, fieldNull)
 }

@@ -15,9 +15,9 @@ import (
 	"geosql.dev/standin/storage/disk"
 )
 
-// A checkpoint is considered every second, and run when as much log was written since the last one and that is some time ago: pages that
-// are written again meanwhile are moved once. SQL Server has a minute for it (docs/relational-databases/logs/
-// database-checkpoints-sql-server.md, TARGET_RECOVERY_TIME).
+// A checkpoint is considered every second, and run when as much log was written since the last one and that is some
+// time ago: pages that are written again meanwhile are moved once. SQL Server has a minute for it
+// (docs/relational-databases/logs/ database-checkpoints-sql-server.md, TARGET_RECOVERY_TIME).
 const (
 	checkpointEvery    = time.Second
 	checkpointLogBytes = 8 << 20
@@ -25,8 +25,8 @@ const (
 	checkpointIdle     = time.Minute
 )
 
-// keptWAL bounds a write-ahead log that is written over (disk.KeepRoom), in bytes: one that has become longer is cut after the
-// first commit that begins it again.
+// keptWAL bounds a write-ahead log that is written over (disk.KeepRoom), in bytes: one that has become longer is cut
+// after the first commit that begins it again.
 const keptWAL = 256 << 20
 
 // checkpointState remembers the last checkpoint.
@@ -184,8 +184,8 @@ func (db *Database) keep() (LSN, int) {
 	return db.held(keep, why)
 }
 
-// whyFull tells why the log could not be made shorter. A checkpoint that is still to come is a reason only when there is no
-// other.
+// whyFull tells why the log could not be made shorter. A checkpoint that is still to come is a reason only when there
+// is no other.
 func (db *Database) whyFull() error {
 	end := db.log.End()
 	at, why := db.held(end, reuseCheckpoint)

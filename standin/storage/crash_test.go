@@ -116,7 +116,16 @@ func randomTransaction(rt *rapid.T, g *WithT, db *storage.Database) {
 		id := rapid.IntRange(1, 6).Draw(rt, "id")
 		switch rapid.IntRange(0, 9).Draw(rt, "what") {
 		case 0, 1, 2:
-			_ = run(tx, fmt.Sprintf("INSERT INTO %s (id, u, v) VALUES (%d, %d, hex(randomblob(%d)))", table, id, id, rapid.SampledFrom([]int{3, 40000}).Draw(rt, "size")))
+			_ = run(
+				tx,
+				fmt.Sprintf(
+					"INSERT INTO %s (id, u, v) VALUES (%d, %d, hex(randomblob(%d)))",
+					table,
+					id,
+					id,
+					rapid.SampledFrom([]int{3, 40000}).Draw(rt, "size"),
+				),
+			)
 		case 3:
 			_ = run(tx, fmt.Sprintf("UPDATE %s SET v = 'x%d' WHERE id >= %d", table, id, id))
 		case 4:
@@ -128,7 +137,10 @@ func randomTransaction(rt *rapid.T, g *WithT, db *storage.Database) {
 		case 6:
 			_ = run(tx, fmt.Sprintf("CREATE TABLE %s (id INTEGER PRIMARY KEY, u INT UNIQUE, v TEXT)", table))
 		case 7:
-			_ = run(tx, fmt.Sprintf("ALTER TABLE %s ADD COLUMN c%d INT DEFAULT %d", table, rapid.IntRange(0, 99).Draw(rt, "column"), id))
+			_ = run(
+				tx,
+				fmt.Sprintf("ALTER TABLE %s ADD COLUMN c%d INT DEFAULT %d", table, rapid.IntRange(0, 99).Draw(rt, "column"), id),
+			)
 		case 8:
 			saved++
 			g.Expect(tx.Savepoint("s")).To(Succeed())
@@ -174,7 +186,8 @@ func writeUntilKilled(dir string) {
 				n := next
 				next++
 				mu.Unlock()
-				if _, err := write(db, fmt.Sprintf("INSERT INTO t VALUES (%d, 'left')", 2*n), fmt.Sprintf("INSERT INTO t VALUES (%d, 'right')", 2*n+1)); err != nil {
+				if _, err := write(db, fmt.Sprintf("INSERT INTO t VALUES (%d, 'left')", 2*n),
+					fmt.Sprintf("INSERT INTO t VALUES (%d, 'right')", 2*n+1)); err != nil {
 					panic(err)
 				}
 				mu.Lock()
@@ -222,7 +235,9 @@ func TestKilledWriterLosesNothingAcknowledged(t *testing.T) {
 		g.Expect(err).NotTo(HaveOccurred())
 		r, err := db.Reader(t.Context())
 		g.Expect(err).NotTo(HaveOccurred())
-		halves, err := sqlitex.ResultInt64(r.Conn().Prep("SELECT count(*) FROM (SELECT id/2 FROM t GROUP BY id/2 HAVING count(*) <> 2)"))
+		halves, err := sqlitex.ResultInt64(
+			r.Conn().Prep("SELECT count(*) FROM (SELECT id/2 FROM t GROUP BY id/2 HAVING count(*) <> 2)"),
+		)
 		g.Expect(err).NotTo(HaveOccurred())
 		g.Expect(halves).To(BeZero(), "a half-applied transaction is visible")
 		for n := range acknowledged {
@@ -241,8 +256,8 @@ func TestKilledWriterLosesNothingAcknowledged(t *testing.T) {
 	g.Expect(len(acknowledged)).To(BeNumerically(">", 20))
 }
 
-// A checkpoint leaves SQLite's write-ahead log its room on the disk, and the next commits are written over what is in it. A killed
-// process leaves what was committed, before them and after. A database that is closed gives the room back.
+// A checkpoint leaves SQLite's write-ahead log its room on the disk, and the next commits are written over what is in
+// it. A killed process leaves what was committed, before them and after. A database that is closed gives the room back.
 func TestWriteAheadLogIsWrittenOver(t *testing.T) {
 	g := NewWithT(t)
 	dir := t.TempDir()
@@ -283,8 +298,8 @@ func TestWriteAheadLogIsWrittenOver(t *testing.T) {
 	}
 }
 
-// A power cut leaves of the commits that were written over an older write-ahead log any beginning, and behind it what the older one
-// had there: nothing of that is taken for new, and the log has the rest.
+// A power cut leaves of the commits that were written over an older write-ahead log any beginning, and behind it what
+// the older one had there: nothing of that is taken for new, and the log has the rest.
 func TestWriteAheadLogTornOverAnOlderOne(t *testing.T) {
 	g := NewWithT(t)
 	dir := t.TempDir()
@@ -318,7 +333,8 @@ func TestWriteAheadLogTornOverAnOlderOne(t *testing.T) {
 		torn := filepath.Join(dir, fmt.Sprint(cut))
 		g.Expect(os.Mkdir(torn, 0o755)).To(Succeed())
 		files := copyFiles(t, db.Files(), torn)
-		g.Expect(os.WriteFile(files.Data+"-wal", append(append([]byte{}, written[:cut]...), old[cut:]...), 0o644)).To(Succeed())
+		g.Expect(os.WriteFile(files.Data+"-wal", append(append([]byte{}, written[:cut]...), old[cut:]...), 0o644)).
+			To(Succeed())
 		again, err := storage.Open(t.Context(), files, storage.Options{})
 		g.Expect(err).NotTo(HaveOccurred(), "%d of %d bytes", cut, end)
 		g.Expect(dump(again)).To(Equal(want), "%d of %d bytes", cut, end)

@@ -181,8 +181,12 @@ func (db *Database) connect(flags sqlite.OpenFlags) (*sqlite.Conn, error) {
 	}
 	conn.SetBlockOnBusy()
 	// Durability is the log's; NORMAL keeps the file consistent over a power cut, from where the log is replayed.
-	pragmas := "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; PRAGMA wal_autocheckpoint=0; PRAGMA foreign_keys=ON; PRAGMA trusted_schema=ON; PRAGMA temp_store=MEMORY;" +
-		fmt.Sprintf("PRAGMA journal_size_limit=%d;", keptWAL)
+	pragmas := "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; PRAGMA wal_autocheckpoint=0; PRAGMA " +
+		"foreign_keys=ON; PRAGMA trusted_schema=ON; PRAGMA temp_store=MEMORY;" +
+		fmt.Sprintf(
+			"PRAGMA journal_size_limit=%d;",
+			keptWAL,
+		)
 	if db.opts.Logless {
 		pragmas += "PRAGMA synchronous=OFF;"
 	}
@@ -206,7 +210,8 @@ func (db *Database) disconnect(conn *sqlite.Conn) error {
 	return err
 }
 
-// initialise makes this package's tables. __storage has no key on purpose: it is not captured then, it is this copy's own.
+// initialise makes this package's tables. __storage has no key on purpose: it is not captured then, it is this copy's
+// own.
 func (db *Database) initialise() error {
 	id, err := json.Marshal(db.identity)
 	if err != nil {
@@ -412,8 +417,8 @@ func (db *Database) Applied() (LSN, time.Time) {
 }
 
 // MetadataGeneration is a number that is another one after every commit of a transaction that said ChangesMetadata, and
-// after everything that redo or undo did. What was read of the metadata after it was asked for holds until it changes. The
-// error is that of Reader, where the database must not be read.
+// after everything that redo or undo did. What was read of the metadata after it was asked for holds until it changes.
+// The error is that of Reader, where the database must not be read.
 func (db *Database) MetadataGeneration() (uint64, error) {
 	if err := db.admit(false); err != nil {
 		return 0, err

@@ -84,26 +84,34 @@ func dump(db *storage.Database) ([]string, error) {
 func dumpConn(conn *sqlite.Conn) ([]string, error) {
 	out := []string{}
 	var tables []string
-	err := sqlitex.Execute(conn, "SELECT name, sql FROM sqlite_schema WHERE name NOT LIKE '\\_\\_storage%' ESCAPE '\\' AND name NOT LIKE 'sqlite%' ORDER BY name",
+	err := sqlitex.Execute(
+		conn,
+		"SELECT name, sql FROM sqlite_schema WHERE name NOT LIKE '\\_\\_storage%' ESCAPE '\\' AND name NOT LIKE 'sqlite%' "+
+			"ORDER BY name",
 		&sqlitex.ExecOptions{ResultFunc: func(s *sqlite.Stmt) error {
 			out = append(out, s.ColumnText(1))
 			if s.ColumnText(1)[:12] == "CREATE TABLE" {
 				tables = append(tables, s.ColumnText(0))
 			}
 			return nil
-		}})
+		}},
+	)
 	for _, name := range tables {
 		if err != nil {
 			break
 		}
-		err = sqlitex.ExecuteTransient(conn, "SELECT * FROM \""+name+"\" ORDER BY 1", &sqlitex.ExecOptions{ResultFunc: func(s *sqlite.Stmt) error {
-			row := name
-			for i := range s.ColumnCount() {
-				row += fmt.Sprintf("|%s", s.ColumnText(i))
-			}
-			out = append(out, row)
-			return nil
-		}})
+		err = sqlitex.ExecuteTransient(
+			conn,
+			"SELECT * FROM \""+name+"\" ORDER BY 1",
+			&sqlitex.ExecOptions{ResultFunc: func(s *sqlite.Stmt) error {
+				row := name
+				for i := range s.ColumnCount() {
+					row += fmt.Sprintf("|%s", s.ColumnText(i))
+				}
+				out = append(out, row)
+				return nil
+			}},
+		)
 	}
 	return out, err
 }
@@ -160,7 +168,8 @@ func TestReadersSeeTheirSnapshotAndNeverWait(t *testing.T) {
 	g.Expect(count()).To(BeZero())
 	g.Expect(r.Refresh(t.Context())).To(Succeed())
 	g.Expect(count()).To(Equal(int64(1)))
-	g.Expect(sqlitex.ExecuteTransient(r.Conn(), "INSERT INTO t VALUES (9)", nil)).NotTo(Succeed(), "a reader must not write")
+	g.Expect(sqlitex.ExecuteTransient(r.Conn(), "INSERT INTO t VALUES (9)", nil)).
+		NotTo(Succeed(), "a reader must not write")
 }
 
 func TestOneWriterWithABoundedWait(t *testing.T) {
@@ -263,8 +272,8 @@ func TestCheckpointsShareAConnection(t *testing.T) {
 	g.Expect(errors.Is(db.Checkpoint(t.Context()), storage.ErrClosed)).To(BeTrue())
 }
 
-// A server that runs for months forgets the connections that it has closed: those of many readers at once, of a backup, and of a
-// database that is closed.
+// A server that runs for months forgets the connections that it has closed: those of many readers at once, of a backup,
+// and of a database that is closed.
 func TestClosedConnectionsAreForgotten(t *testing.T) {
 	g := NewWithT(t)
 	var known sync.Map

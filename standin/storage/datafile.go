@@ -68,8 +68,8 @@ const (
 
 // cutAhead takes back what the data file has of transactions that the log has not: the operating system may have
 // written the newest commits of SQLite's write-ahead log by itself, and a power cut have come before it did so with the
-// log. No one was told that those transactions are committed, and none of their pages is in the data file itself, because
-// the log is synced before a checkpoint begins.
+// log. No one was told that those transactions are committed, and none of their pages is in the data file itself,
+// because the log is synced before a checkpoint begins.
 func (db *Database) cutAhead() error {
 	if db.opts.Logless {
 		return nil

@@ -13,8 +13,8 @@ var (
 	// ErrOutcomeUnknown wraps the error of a commit that is in the local log, but whose hardening was not confirmed:
 	// it may or may not survive. The session that committed must be ended without an answer.
 	ErrOutcomeUnknown = errors.New("the outcome of the commit is unknown")
-	// ErrLogFull is a log that reached its maximum size, or whose volume has no room (SQL Server's 9002); the transaction is
-	// rolled back.
+	// ErrLogFull is a log that reached its maximum size, or whose volume has no room (SQL Server's 9002); the transaction
+	// is rolled back.
 	ErrLogFull = errors.New("the transaction log is full")
 	// ErrReadOnly is a write to a database that is in redo mode, restoring or read-only.
 	ErrReadOnly = errors.New("the database does not take writes now")
@@ -49,7 +49,8 @@ var (
 )
 
 // OutOfLine is a log backup that does not go on where the database is: an ErrBackupTooEarly that ends at Has, or an
-// ErrBackupTooRecent that begins there, where the database needs the log from Needs on; or a copy that has log up to Has only (ErrBackedUpAhead).
+// ErrBackupTooRecent that begins there, where the database needs the log from Needs on; or a copy that has log up to
+// Has only (ErrBackedUpAhead).
 type OutOfLine struct {
 	Reason     error
 	Has, Needs LSN
@@ -79,8 +80,8 @@ func (e *LogFull) Error() string {
 // Is makes it ErrLogFull.
 func (e *LogFull) Is(target error) bool { return target == ErrLogFull }
 
-// fullVolume makes an error of a volume, or of a quota, that has no room left ErrLogFull as well: a log that cannot grow is
-// full (docs/relational-databases/logs/troubleshoot-a-full-transaction-log-sql-server-error-9002.md).
+// fullVolume makes an error of a volume, or of a quota, that has no room left ErrLogFull as well: a log that cannot
+// grow is full (docs/relational-databases/logs/troubleshoot-a-full-transaction-log-sql-server-error-9002.md).
 func fullVolume(err error) error {
 	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
 		return fmt.Errorf("%w: %w", ErrLogFull, err)

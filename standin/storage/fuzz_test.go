@@ -14,7 +14,11 @@ import (
 // a damaged file, and from a peer.
 func FuzzBlock(f *testing.F) {
 	body := appendRecord(nil, recordChanges, []byte("T\x01\x00t\x00\x12\x00\x01"))
-	body = appendRecord(body, recordSchema, schemaChange{sql: "CREATE TABLE t (a)", undo: []string{"DROP TABLE t"}}.encode())
+	body = appendRecord(
+		body,
+		recordSchema,
+		schemaChange{sql: "CREATE TABLE t (a)", undo: []string{"DROP TABLE t"}}.encode(),
+	)
 	body = appendRecord(body, recordMark, encodeMark(Mark{Kind: "k", Payload: []byte("p")}))
 	body = appendRecord(body, recordCommit, commitInfo{fork: uuid.UUID{1}, time: time.Unix(1, 0)}.encode())
 	raw := append(make([]byte, blockHeader), body...)

@@ -113,7 +113,11 @@ func TestAChangeOfRoleBreaksEverythingOff(t *testing.T) {
 			return
 		}
 		close(started)
-		err = sqlitex.ExecuteTransient(busy.Conn(), "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM n) SELECT count(*) FROM n", nil)
+		err = sqlitex.ExecuteTransient(
+			busy.Conn(),
+			"WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM n) SELECT count(*) FROM n",
+			nil,
+		)
 		leave()
 		ended <- err
 	}()
@@ -179,7 +183,8 @@ func TestAnEndedStatementLeavesTheConnectionToTheNext(t *testing.T) {
 	g.Expect(sqlitex.ExecuteTransient(tx.Conn(), "INSERT INTO t VALUES (1)", nil)).To(Succeed())
 	late, err := tx.Use(ctx)
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(sqlite.ErrCode(sqlitex.ExecuteTransient(tx.Conn(), "INSERT INTO t VALUES (2)", nil))).To(Equal(sqlite.ResultInterrupt), "the context has ended before")
+	g.Expect(sqlite.ErrCode(sqlitex.ExecuteTransient(tx.Conn(), "INSERT INTO t VALUES (2)", nil))).
+		To(Equal(sqlite.ResultInterrupt), "the context has ended before")
 	late()
 	outer()
 	_, err = tx.Commit(t.Context())

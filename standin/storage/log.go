@@ -63,7 +63,10 @@ func newLog(folder string, segmentBytes, maxBytes int64) *Log {
 		maxBytes = defaultMaxLogBytes
 	}
 	l := &Log{folder: folder, segmentBytes: uint32(max(segmentBytes, minSegmentBytes)), maxBytes: maxBytes,
-		changed: make(chan struct{}), flushed: make(chan struct{}), wanted: make(chan struct{}, 1), closing: make(chan struct{}), done: make(chan struct{})}
+		changed: make(
+			chan struct{},
+		), flushed: make(chan struct{}), wanted: make(chan struct{}, 1), closing: make(chan struct{}),
+		done: make(chan struct{})}
 	return l
 }
 
@@ -157,7 +160,8 @@ func (l *Log) Segments() int {
 	return len(l.segments)
 }
 
-// VirtualFile is one virtual log file: its number, the first block's offset in it, its position in the log and its size, both in bytes.
+// VirtualFile is one virtual log file: its number, the first block's offset in it, its position in the log and its
+// size, both in bytes.
 type VirtualFile struct {
 	Number, First uint32
 	Begin, Bytes  uint64
@@ -472,9 +476,9 @@ func (l *Log) truncate(keep LSN) (int, error) {
 	return n, nil
 }
 
-// packBlocks puts records into blocks whose bodies have at most limit bytes, and has each written, with how many records
-// end in it; a longer record is continued over several. The blocks are made in buf, with room for their headers: write
-// must not keep them. It returns buf, which may have grown.
+// packBlocks puts records into blocks whose bodies have at most limit bytes, and has each written, with how many
+// records end in it; a longer record is continued over several. The blocks are made in buf, with room for their
+// headers: write must not keep them. It returns buf, which may have grown.
 func packBlocks(buf []byte, records []record, limit int, write func(raw []byte, count int) error) ([]byte, error) {
 	limit = min(limit, 1<<20)
 	buf = append(buf[:0], make([]byte, blockHeader)...)

@@ -12,8 +12,8 @@ import (
 	"geosql.dev/standin/storage/disk"
 )
 
-// openLog reads the folder, and cuts what a crash left half-written at the end: bytes that are no whole block, and, when
-// wholeTransactions is set, blocks after the last commit record (they were never published).
+// openLog reads the folder, and cuts what a crash left half-written at the end: bytes that are no whole block, and,
+// when wholeTransactions is set, blocks after the last commit record (they were never published).
 func openLog(folder string, segmentBytes, maxBytes int64, wholeTransactions bool) (*Log, error) {
 	l := newLog(folder, segmentBytes, maxBytes)
 	if err := l.readSegments(); err != nil {

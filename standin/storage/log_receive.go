@@ -38,7 +38,8 @@ func (l *Log) Append(raw []byte) (LSN, error) {
 				return LSN{}, err
 			}
 		}
-		if err := l.beginLocked(segment{vlf: b.LSN.VLF(), first: b.LSN.Block(), prev: l.last, start: b.Position}); err != nil {
+		if err := l.beginLocked(segment{vlf: b.LSN.VLF(), first: b.LSN.Block(), prev: l.last,
+			start: b.Position}); err != nil {
 			return LSN{}, err
 		}
 	} else if b.LSN.Block() != s.size {

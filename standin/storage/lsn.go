@@ -75,7 +75,8 @@ func ParseLSN(s string) (LSN, error) {
 func ParseNumericLSN(n *big.Int) (LSN, error) {
 	rest, slot := new(big.Int).DivMod(n, big.NewInt(1e5), new(big.Int))
 	vlf, block := rest.DivMod(rest, big.NewInt(1e10), new(big.Int))
-	if n.Sign() < 0 || !vlf.IsUint64() || vlf.Uint64() > math.MaxUint32 || block.Uint64() > math.MaxUint32 || slot.Uint64() > math.MaxUint16 {
+	if n.Sign() < 0 || !vlf.IsUint64() || vlf.Uint64() > math.MaxUint32 || block.Uint64() > math.MaxUint32 ||
+		slot.Uint64() > math.MaxUint16 {
 		return LSN{}, fmt.Errorf("%s is not a log sequence number", n)
 	}
 	return MakeLSN(uint32(vlf.Uint64()), uint32(block.Uint64()), uint16(slot.Uint64())), nil

@@ -78,7 +78,8 @@ func (db *Database) cutUnfinished() error {
 	return db.log.cutAt(db.end())
 }
 
-// BreakOff ends transactions and readers in progress with reason, without a change of mode; the gate keeps new ones out.
+// BreakOff ends transactions and readers in progress with reason, without a change of mode; the gate keeps new ones
+// out.
 func (db *Database) BreakOff(reason error) { db.breakAll(reason) }
 
 func (db *Database) breakAll(reason error) {
@@ -124,8 +125,8 @@ func (db *Database) BeginFork(ctx context.Context) (Fork, error) {
 	if err := db.chainAt(t.fork.Start); err != nil {
 		return Fork{}, fmt.Errorf("begin a recovery fork: %w", err)
 	}
-	// Whoever read this copy from here on reads what it was taken over with, as after any recovery: only what is written from
-	// now on has to be hardened elsewhere before it is shown.
+	// Whoever read this copy from here on reads what it was taken over with, as after any recovery: only what is written
+	// from now on has to be hardened elsewhere before it is shown.
 	db.confirmed(lsn)
 	return *t.fork, nil
 }

@@ -16,10 +16,10 @@ import (
 )
 
 // recorder gathers which rows of a database were changed, and makes a changeset of them: what it was before the first
-// change compared with what is there in the end. Changes that were taken back meanwhile, by a savepoint or by a statement
-// that failed, leave nothing. It does what a session of SQLite's session extension does (https://www.sqlite.org/sessionintro.html),
-// which reads and compiles the same for every transaction anew. Tables without a primary key, and rows with NULL in it, are
-// ignored.
+// change compared with what is there in the end. Changes that were taken back meanwhile, by a savepoint or by a
+// statement that failed, leave nothing. It does what a session of SQLite's session extension does
+// (https://www.sqlite.org/sessionintro.html), which reads and compiles the same for every transaction anew. Tables
+// without a primary key, and rows with NULL in it, are ignored.
 type recorder struct {
 	hook    *changeHook
 	enabled bool
@@ -117,7 +117,11 @@ func (t *recordedTable) knows(rowid int64) bool {
 	if t.byRowid != nil {
 		return t.byRowid[rowid]
 	}
-	_, found := slices.BinarySearchFunc(t.changes, rowid, func(c recordedRow, rowid int64) int { return cmp.Compare(c.rowid, rowid) })
+	_, found := slices.BinarySearchFunc(
+		t.changes,
+		rowid,
+		func(c recordedRow, rowid int64) int { return cmp.Compare(c.rowid, rowid) },
+	)
 	return found
 }
 
@@ -272,8 +276,8 @@ func (t *recordedTable) appendChange(buf []byte, c *recordedRow, stmt *sqlite.St
 	return buf, nil
 }
 
-// appendUpdate adds what is different: the key and the values that changed, before and after. Nothing is added when there
-// is no difference.
+// appendUpdate adds what is different: the key and the values that changed, before and after. Nothing is added when
+// there is no difference.
 func (t *recordedTable) appendUpdate(buf, old, now []byte) ([]byte, error) {
 	before, after := changesetDecoder{buf: old}, changesetDecoder{buf: now}
 	start := len(buf)

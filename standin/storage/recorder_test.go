@@ -32,8 +32,10 @@ var recordedTables = []string{
 // statement draws a statement whose keys and values collide often.
 func statement(t *rapid.T) string {
 	value := func() string {
-		return rapid.SampledFrom([]string{"NULL", "0", "1", "-7", "9223372036854775807", "1.5", "2.0", "''", "'x'", "'äöü 😀'", "x''", "x'00ff'", "zeroblob(3)",
-			"replace(hex(zeroblob(700)), '0', 'long ')"}).Draw(t, "value")
+		return rapid.SampledFrom([]string{"NULL", "0", "1", "-7", "9223372036854775807", "1.5", "2.0", "''", "'x'", "'äöü 😀'",
+			"x''", "x'00ff'", "zeroblob(3)",
+			"replace(hex(zeroblob(700)), '0', 'long ')"}).
+			Draw(t, "value")
 	}
 	key := func() string { return fmt.Sprint(rapid.IntRange(1, 6).Draw(t, "key")) }
 	table := rapid.IntRange(0, 3).Draw(t, "table")
@@ -56,7 +58,8 @@ func statement(t *rapid.T) string {
 		return "INSERT " + or + "INTO " + name + " (" + columns + "a, b) VALUES (" + given + value() + ", " + value() + ")"
 	case 1:
 		// The second row may fail, which takes back the first.
-		return "INSERT " + or + "INTO " + name + " (" + columns + "a, b) VALUES (" + given + value() + ", NULL), (" + given + value() + ", " + value() + ")"
+		return "INSERT " + or + "INTO " + name + " (" + columns + "a, b) VALUES (" + given + value() + ", NULL), (" + given +
+			value() + ", " + value() + ")"
 	case 2:
 		return "UPDATE " + or + name + " SET a = " + value() + ", b = " + value() + where
 	case 3:
@@ -150,8 +153,8 @@ func plain(v sqlite.Value) any {
 	return nil
 }
 
-// TestRecordsWhatSessionsDo compares the changes that the log has of random transactions with those that SQLite's session
-// extension finds in a second file, for which the same is done.
+// TestRecordsWhatSessionsDo compares the changes that the log has of random transactions with those that SQLite's
+// session extension finds in a second file, for which the same is done.
 func TestRecordsWhatSessionsDo(t *testing.T) {
 	folder, n := t.TempDir(), 0
 	rapid.Check(t, func(t *rapid.T) {
@@ -218,14 +221,19 @@ func TestRecordsWhatSessionsDo(t *testing.T) {
 	})
 }
 
-// TestRecordsTheLastAndTheFirstNumber inserts rows with the greatest number and the least one, which do not follow one another.
+// TestRecordsTheLastAndTheFirstNumber inserts rows with the greatest number and the least one, which do not follow one
+// another.
 func TestRecordsTheLastAndTheFirstNumber(t *testing.T) {
 	g := NewWithT(t)
 	db := create(t, storage.Options{})
 	_, err := write(db, "CREATE TABLE t (id INTEGER PRIMARY KEY)")
 	g.Expect(err).NotTo(HaveOccurred())
 	from, _ := db.Applied()
-	_, err = write(db, "INSERT INTO t VALUES (9223372036854775806), (9223372036854775807)", "INSERT INTO t VALUES (-9223372036854775808), (-9223372036854775807)")
+	_, err = write(
+		db,
+		"INSERT INTO t VALUES (9223372036854775806), (9223372036854775807)",
+		"INSERT INTO t VALUES (-9223372036854775808), (-9223372036854775807)",
+	)
 	g.Expect(err).NotTo(HaveOccurred())
 	var changes []storage.TableChange
 	for one, err := range db.Log().ReadCommitted(t.Context(), from, db.AppliedEnd()) {
@@ -233,12 +241,13 @@ func TestRecordsTheLastAndTheFirstNumber(t *testing.T) {
 		changes = append(changes, one.Changes...)
 	}
 	g.Expect(described(changes)).To(Equal([]string{
-		"t 18 +0:-9223372036854775807", "t 18 +0:-9223372036854775808", "t 18 +0:9223372036854775806", "t 18 +0:9223372036854775807",
+		"t 18 +0:-9223372036854775807", "t 18 +0:-9223372036854775808", "t 18 +0:9223372036854775806",
+		"t 18 +0:9223372036854775807",
 	}))
 }
 
-// TestRecordsWithTheSchemaAsItIs changes a table's columns, takes that back, and changes them in another way: SQLite counts
-// both as the same version of the schema.
+// TestRecordsWithTheSchemaAsItIs changes a table's columns, takes that back, and changes them in another way: SQLite
+// counts both as the same version of the schema.
 func TestRecordsWithTheSchemaAsItIs(t *testing.T) {
 	g := NewWithT(t)
 	db := create(t, storage.Options{})

@@ -60,7 +60,11 @@ func (db *Database) redo1(batch []*Transaction) error {
 	rows := newRowApplier(db.writer)
 	next, err := db.redoTransactions(batch, rows.apply, rows.forget)
 	if errors.Is(err, errRowCollides) || errors.Is(err, errOtherColumns) {
-		next, err = db.redoTransactions(batch, func(changeset []byte) error { return applyChangeset(db.writer, changeset) }, func() {})
+		next, err = db.redoTransactions(
+			batch,
+			func(changeset []byte) error { return applyChangeset(db.writer, changeset) },
+			func() {},
+		)
 	}
 	if err != nil {
 		return err
@@ -74,7 +78,11 @@ func (db *Database) redo1(batch []*Transaction) error {
 	return nil
 }
 
-func (db *Database) redoTransactions(batch []*Transaction, changes func([]byte) error, schemaChanged func()) (Identity, error) {
+func (db *Database) redoTransactions(
+	batch []*Transaction,
+	changes func([]byte) error,
+	schemaChanged func(),
+) (Identity, error) {
 	next, last := db.Identity(), batch[len(batch)-1]
 	forks := len(next.Forks)
 	keepsUndo := db.keepsUndo()
@@ -122,7 +130,13 @@ func (db *Database) inRedoTransaction(do func() error) (err error) {
 }
 
 // applyRecords repeats a transaction's records. kept tells whether tables were copied aside for undo.
-func applyRecords(conn *sqlite.Conn, records []record, changes func([]byte) error, schemaChanged func(), keepsUndo bool) (kept bool, err error) {
+func applyRecords(
+	conn *sqlite.Conn,
+	records []record,
+	changes func([]byte) error,
+	schemaChanged func(),
+	keepsUndo bool,
+) (kept bool, err error) {
 	for _, rec := range records {
 		switch rec.kind {
 		case recordChanges:

@@ -143,7 +143,13 @@ func (a *rowApplier) table(d *changesetDecoder) (*tableApplier, error) {
 	if len(columns) != n {
 		return nil, fmt.Errorf("apply changes to %s: %w", name, errOtherColumns)
 	}
-	t := &tableApplier{name: name, columns: columns, key: key, updates: map[string]*sqlite.Stmt{}, order: slices.Index(key, true)}
+	t := &tableApplier{
+		name:    name,
+		columns: columns,
+		key:     key,
+		updates: map[string]*sqlite.Stmt{},
+		order:   slices.Index(key, true),
+	}
 	if slices.Contains(key[t.order+1:], true) {
 		t.order = -1
 	}

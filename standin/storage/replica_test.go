@@ -89,7 +89,11 @@ func TestRejoiningTakesBackWhatOnlyThisCopyHad(t *testing.T) {
 		a, err := storage.Create(ctx, filesIn(dir, "db"), storage.Options{SegmentBytes: 64 << 10})
 		g.Expect(err).NotTo(HaveOccurred())
 		defer func() { a.Close() }()
-		_, err = write(a, "CREATE TABLE a (id INTEGER PRIMARY KEY, u INT UNIQUE, v TEXT)", "CREATE TABLE b (id INTEGER PRIMARY KEY, u INT UNIQUE, v TEXT)")
+		_, err = write(
+			a,
+			"CREATE TABLE a (id INTEGER PRIMARY KEY, u INT UNIQUE, v TEXT)",
+			"CREATE TABLE b (id INTEGER PRIMARY KEY, u INT UNIQUE, v TEXT)",
+		)
 		g.Expect(err).NotTo(HaveOccurred())
 		b := seed(g, a, dir+"/b")
 		defer func() { b.Close() }()
@@ -141,7 +145,16 @@ func randomRows(rt *rapid.T, g *WithT, db *storage.Database) {
 		id := rapid.IntRange(1, 6).Draw(rt, "id")
 		switch rapid.IntRange(0, 7).Draw(rt, "what") {
 		case 0, 1:
-			_ = run(tx, fmt.Sprintf("INSERT INTO %s (id, u, v) VALUES (%d, %d, hex(randomblob(%d)))", table, id, id, rapid.SampledFrom([]int{3, 30000}).Draw(rt, "size")))
+			_ = run(
+				tx,
+				fmt.Sprintf(
+					"INSERT INTO %s (id, u, v) VALUES (%d, %d, hex(randomblob(%d)))",
+					table,
+					id,
+					id,
+					rapid.SampledFrom([]int{3, 30000}).Draw(rt, "size"),
+				),
+			)
 		case 2:
 			_ = run(tx, fmt.Sprintf("UPDATE %s SET u = -u", table))
 			_ = run(tx, fmt.Sprintf("UPDATE %s SET u = 7 + u", table))
@@ -289,14 +302,25 @@ func TestReadCommittedGivesRowsByName(t *testing.T) {
 	g := NewWithT(t)
 	ctx := t.Context()
 	db := create(t, storage.Options{})
-	mustWrite(t, db, "CREATE TABLE t (__rowid INTEGER PRIMARY KEY, k TEXT, v TEXT)", "CREATE TABLE u (id INTEGER PRIMARY KEY, v TEXT)")
+	mustWrite(
+		t,
+		db,
+		"CREATE TABLE t (__rowid INTEGER PRIMARY KEY, k TEXT, v TEXT)",
+		"CREATE TABLE u (id INTEGER PRIMARY KEY, v TEXT)",
+	)
 	tx, err := db.Begin(ctx)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(tx.SetFullImages([]string{"t"})).To(Succeed())
 	from, err := tx.Commit(ctx)
 	g.Expect(err).NotTo(HaveOccurred())
 	mustWrite(t, db, "INSERT INTO t VALUES (1,'key','a'),(2,'other','b')")
-	mustWrite(t, db, "UPDATE t SET v='c' WHERE k='key'", "DELETE FROM t WHERE k='other'", "INSERT INTO u VALUES (5, 'five')")
+	mustWrite(
+		t,
+		db,
+		"UPDATE t SET v='c' WHERE k='key'",
+		"DELETE FROM t WHERE k='other'",
+		"INSERT INTO u VALUES (5, 'five')",
+	)
 	mustWrite(t, db, "UPDATE u SET v='six'")
 	tx, err = db.Begin(ctx)
 	g.Expect(err).NotTo(HaveOccurred())
@@ -378,8 +402,8 @@ func TestChangesAreAPartOfSomething(t *testing.T) {
 	g.Expect(parts).To(Equal(map[int64]string{1: "", 2: "a", 5: "", 7: "b", 8: "b"}))
 }
 
-// A mark has its place among a transaction's changes, and a rollback to a savepoint takes it back. Rows that a change of
-// the schema changes are repeated by other copies, but carry no names.
+// A mark has its place among a transaction's changes, and a rollback to a savepoint takes it back. Rows that a change
+// of the schema changes are repeated by other copies, but carry no names.
 func TestMarksAndQuietChanges(t *testing.T) {
 	g := NewWithT(t)
 	ctx := t.Context()

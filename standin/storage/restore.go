@@ -17,8 +17,8 @@ import (
 	"geosql.dev/standin/storage/disk"
 )
 
-// Restore makes a database from a full or differential backup set, in Restoring mode: log backups may follow, then Recover. It takes
-// the place of files that are there, once it has the whole set.
+// Restore makes a database from a full or differential backup set, in Restoring mode: log backups may follow, then
+// Recover. It takes the place of files that are there, once it has the whole set.
 func Restore(ctx context.Context, in *BackupReader, files Files, opts Options) (*Database, error) {
 	if err := RestoreBeside(ctx, in, files, opts); err != nil {
 		return nil, err
@@ -29,11 +29,13 @@ func Restore(ctx context.Context, in *BackupReader, files Files, opts Options) (
 	return OpenRestored(ctx, files, opts)
 }
 
-// AcceptsDifferential tells whether a differential backup set can follow what was restored: the full backup on which it stands,
-// and no log that it has not. ErrNotTheBase when it cannot, ErrFork when log of another recovery path was restored meanwhile.
+// AcceptsDifferential tells whether a differential backup set can follow what was restored: the full backup on which it
+// stands, and no log that it has not. ErrNotTheBase when it cannot, ErrFork when log of another recovery path was
+// restored meanwhile.
 func (db *Database) AcceptsDifferential(h BackupHeader) error {
 	st := db.currentState()
-	if h.Identity.Family != db.Identity().Family || st.Base.IsZero() || st.Base != h.DatabaseBackup || h.Last.Less(db.end()) {
+	if h.Identity.Family != db.Identity().Family || st.Base.IsZero() || st.Base != h.DatabaseBackup ||
+		h.Last.Less(db.end()) {
 		return fmt.Errorf("restore database %q: %w", db.opts.Name, ErrNotTheBase)
 	}
 	if _, parts := db.Identity().Parts(db.end(), h.Identity.Forks); parts {
@@ -73,7 +75,13 @@ func layDown(ctx context.Context, in *BackupReader, files Files, opts Options, m
 	}
 	err := layDownLog(ctx, in, files, opts)
 	if err == nil {
-		st := state{Mode: mode, RecoveryModel: h.RecoveryModel, Until: h.Ended, Checksums: disk.HasChecksums(files.Data), Holds: map[string]LSN{}}
+		st := state{
+			Mode:          mode,
+			RecoveryModel: h.RecoveryModel,
+			Until:         h.Ended,
+			Checksums:     disk.HasChecksums(files.Data),
+			Holds:         map[string]LSN{},
+		}
 		if h.Chain != nil {
 			st.FullBackup, st.LogBackup, st.ChainBegin = h.Chain.Full, h.Chain.Log, h.Chain.Begin
 		}
@@ -95,7 +103,8 @@ func layDown(ctx context.Context, in *BackupReader, files Files, opts Options, m
 	return nil
 }
 
-// layDownLog makes the log of a restored database: it begins where the data ends, or with the log that follows the data in the set.
+// layDownLog makes the log of a restored database: it begins where the data ends, or with the log that follows the data
+// in the set.
 func layDownLog(ctx context.Context, in *BackupReader, files Files, opts Options) error {
 	h := in.Header
 	at, prev, position, blocks := h.Last, h.Prev, h.Bytes, bufio.NewReaderSize(in, backupChunk)
@@ -204,9 +213,9 @@ func (db *Database) RestoreLog(ctx context.Context, in *BackupReader) error {
 	return err
 }
 
-// RestoreLogUntil is RestoreLog up to the transactions that were committed at the time stop or later, unless that is zero
-// (docs/t-sql/statements/restore-statements-arguments-transact-sql.md, STOPAT). reached is false when the set ends before
-// that time: more log is needed. ErrStopTooEarly when the database has such transactions already.
+// RestoreLogUntil is RestoreLog up to the transactions that were committed at the time stop or later, unless that is
+// zero (docs/t-sql/statements/restore-statements-arguments-transact-sql.md, STOPAT). reached is false when the set ends
+// before that time: more log is needed. ErrStopTooEarly when the database has such transactions already.
 func (db *Database) RestoreLogUntil(ctx context.Context, in *BackupReader, stop time.Time) (reached bool, err error) {
 	if reached, err = db.restoreLog(ctx, in, stop); err != nil {
 		return false, fmt.Errorf("restore the log of database %q: %w", db.opts.Name, err)
@@ -289,8 +298,8 @@ func (db *Database) noteRestored() error {
 	})
 }
 
-// readyToStop cuts log that is not redone yet, which an earlier restore left when it was broken off: some of it may be from
-// after the time.
+// readyToStop cuts log that is not redone yet, which an earlier restore left when it was broken off: some of it may be
+// from after the time.
 func (db *Database) readyToStop(ctx context.Context, stop time.Time) error {
 	if !db.currentState().Until.Before(stop) {
 		return ErrStopTooEarly

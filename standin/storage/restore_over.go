@@ -12,9 +12,9 @@ import (
 	"geosql.dev/standin/storage/disk"
 )
 
-// A database is restored over another in two steps: the set is read to its end and checked while it is written beside the old
-// files, and only then takes their place. A crash before the second step leaves the old files as they were; one within it
-// leaves what TakePlace goes on with. In between, the caller notes durably that it is to be taken.
+// A database is restored over another in two steps: the set is read to its end and checked while it is written beside
+// the old files, and only then takes their place. A crash before the second step leaves the old files as they were; one
+// within it leaves what TakePlace goes on with. In between, the caller notes durably that it is to be taken.
 
 const (
 	besideSuffix = ".restoring"

@@ -48,7 +48,13 @@ func TestRestoredFilesTakeTheirPlaceAfterAnyCrash(t *testing.T) {
 	for done := range len(steps) + 1 {
 		// The old database as a kill leaves it, with a write-ahead log.
 		other := create(t, opts)
-		mustWrite(t, other, "CREATE TABLE t (id INTEGER PRIMARY KEY, v TEXT)", "INSERT INTO t VALUES (1,'another')", "INSERT INTO t VALUES (2,'another')")
+		mustWrite(
+			t,
+			other,
+			"CREATE TABLE t (id INTEGER PRIMARY KEY, v TEXT)",
+			"INSERT INTO t VALUES (1,'another')",
+			"INSERT INTO t VALUES (2,'another')",
+		)
 		old := copyFiles(t, other.Files(), t.TempDir())
 		g.Expect(storage.RestoreBeside(ctx, open(), old, opts)).To(Succeed())
 		for _, step := range steps[:done] {

@@ -21,12 +21,22 @@ func (o schemaObject) key() string { return o.kind + " " + o.name }
 
 func readSchema(conn *sqlite.Conn) (map[string]schemaObject, error) {
 	out := map[string]schemaObject{}
-	err := sqlitex.Execute(conn, "SELECT type, name, tbl_name, sql FROM main.sqlite_schema WHERE sql IS NOT NULL AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\' AND substr(name, 1, 15) <> '"+undoTablePrefix+"' ORDER BY rowid",
+	err := sqlitex.Execute(
+		conn,
+		"SELECT type, name, tbl_name, sql FROM main.sqlite_schema WHERE sql IS NOT NULL AND name NOT LIKE 'sqlite\\_%' "+
+			"ESCAPE '\\' AND substr(name, 1, 15) <> '"+undoTablePrefix+"' ORDER BY rowid",
 		&sqlitex.ExecOptions{ResultFunc: func(stmt *sqlite.Stmt) error {
-			o := schemaObject{kind: stmt.ColumnText(0), name: stmt.ColumnText(1), table: stmt.ColumnText(2), sql: stmt.ColumnText(3), order: len(out)}
+			o := schemaObject{
+				kind:  stmt.ColumnText(0),
+				name:  stmt.ColumnText(1),
+				table: stmt.ColumnText(2),
+				sql:   stmt.ColumnText(3),
+				order: len(out),
+			}
 			out[o.key()] = o
 			return nil
-		}})
+		}},
+	)
 	if err != nil {
 		return nil, fmt.Errorf("read the schema: %w", err)
 	}

@@ -17,7 +17,8 @@ import (
 // A virtual log file begins with a header of segmentHeader bytes; blocks follow from offset first on (later than the
 // header where a restored database continues in the middle of its source's virtual log file; the file is sparse then).
 //
-//	0 magic "GEOSQLVL"  8 version  12 VLF  16 first offset  20 position of the block before  28 byte position of first  36 CRC
+//	0 magic "GEOSQLVL"  8 version  12 VLF  16 first offset  20 position of the block before
+//	28 byte position of first  36 CRC
 //	40 hardened offset  44 its CRC
 //
 // The hardened offset is written after every sync, and synced with the next one: blocks before it were on disk, so a

@@ -179,8 +179,8 @@ func (tx *Tx) MarkHere(kind string, payload []byte) error {
 	return nil
 }
 
-// Quietly runs f, whose changes of rows belong to a change of the schema: other copies repeat them, but their log records
-// carry no column names and rows, whatever SetFullImages says, so that a log reader does not take them for the
+// Quietly runs f, whose changes of rows belong to a change of the schema: other copies repeat them, but their log
+// records carry no column names and rows, whatever SetFullImages says, so that a log reader does not take them for the
 // application's. When f fails, the caller rolls back to a savepoint.
 func (tx *Tx) Quietly(f func() error) error {
 	c := &tx.capture
@@ -225,7 +225,11 @@ func (tx *Tx) SetFullImages(tables []string) error {
 	}
 	published := map[string]bool{}
 	for _, t := range tables {
-		err := sqlitex.Execute(tx.conn, "INSERT OR IGNORE INTO __storage_published VALUES (?)", &sqlitex.ExecOptions{Args: []any{t}})
+		err := sqlitex.Execute(
+			tx.conn,
+			"INSERT OR IGNORE INTO __storage_published VALUES (?)",
+			&sqlitex.ExecOptions{Args: []any{t}},
+		)
 		if err != nil {
 			return fmt.Errorf("set which tables are published: %w", err)
 		}

@@ -54,10 +54,23 @@ func keepTables(conn *sqlite.Conn, kept []keptTable) error {
 		columns, err := columnList(conn, k.table)
 		if err == nil {
 			// A crash while it was taken back may have left it.
-			err = executeScript(conn, "DROP TABLE IF EXISTS main."+quote(k.copy)+"; CREATE TABLE main."+quote(k.copy)+" AS SELECT "+columns+" FROM main."+quote(k.table))
+			err = executeScript(
+				conn,
+				"DROP TABLE IF EXISTS main."+quote(
+					k.copy,
+				)+"; CREATE TABLE main."+quote(
+					k.copy,
+				)+" AS SELECT "+columns+" FROM main."+quote(
+					k.table,
+				),
+			)
 		}
 		if err == nil {
-			err = sqlitex.Execute(conn, "INSERT INTO main.__storage VALUES (?, NULL)", &sqlitex.ExecOptions{Args: []any{undoKeyPrefix + k.copy}})
+			err = sqlitex.Execute(
+				conn,
+				"INSERT INTO main.__storage VALUES (?, NULL)",
+				&sqlitex.ExecOptions{Args: []any{undoKeyPrefix + k.copy}},
+			)
 		}
 		if err != nil {
 			return fmt.Errorf("keep table %s for undo: %w", k.table, err)
@@ -82,7 +95,11 @@ func refillSQL(conn *sqlite.Conn, k keptTable) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return "INSERT INTO main." + quote(k.table) + " (" + columns + ") SELECT " + columns + " FROM main." + quote(k.copy), nil
+	return "INSERT INTO main." + quote(
+		k.table,
+	) + " (" + columns + ") SELECT " + columns + " FROM main." + quote(
+		k.copy,
+	), nil
 }
 
 func columnList(conn *sqlite.Conn, table string) (string, error) {
@@ -111,16 +128,20 @@ func haveKept(conn *sqlite.Conn, kept []keptTable) (bool, error) {
 // caller has the turn.
 func (db *Database) dropKept(oldest LSN) (err error) {
 	var names []string
-	err = sqlitex.Execute(db.writer, "SELECT key, value FROM main.__storage WHERE substr(key, 1, 5) = ? AND value IS NOT NULL", &sqlitex.ExecOptions{
-		Args: []any{undoKeyPrefix},
-		ResultFunc: func(stmt *sqlite.Stmt) error {
-			var at LSN
-			stmt.ColumnBytes(1, at[:])
-			if at.Less(oldest) {
-				names = append(names, strings.TrimPrefix(stmt.ColumnText(0), undoKeyPrefix))
-			}
-			return nil
-		}})
+	err = sqlitex.Execute(
+		db.writer,
+		"SELECT key, value FROM main.__storage WHERE substr(key, 1, 5) = ? AND value IS NOT NULL",
+		&sqlitex.ExecOptions{
+			Args: []any{undoKeyPrefix},
+			ResultFunc: func(stmt *sqlite.Stmt) error {
+				var at LSN
+				stmt.ColumnBytes(1, at[:])
+				if at.Less(oldest) {
+					names = append(names, strings.TrimPrefix(stmt.ColumnText(0), undoKeyPrefix))
+				}
+				return nil
+			}},
+	)
 	if err != nil || len(names) == 0 {
 		return err
 	}
@@ -133,7 +154,8 @@ func (db *Database) dropKept(oldest LSN) (err error) {
 		if err := executeScript(db.writer, "DROP TABLE IF EXISTS main."+quote(n)); err != nil {
 			return fmt.Errorf("drop what was kept for undo: %w", err)
 		}
-		if err := sqlitex.Execute(db.writer, "DELETE FROM main.__storage WHERE key = ?", &sqlitex.ExecOptions{Args: []any{undoKeyPrefix + n}}); err != nil {
+		if err := sqlitex.Execute(db.writer, "DELETE FROM main.__storage WHERE key = ?",
+			&sqlitex.ExecOptions{Args: []any{undoKeyPrefix + n}}); err != nil {
 			return fmt.Errorf("drop what was kept for undo: %w", err)
 		}
 	}

@@ -19,7 +19,9 @@ func keptCopies(t *testing.T, db *storage.Database) int64 {
 	r, err := db.Reader(t.Context())
 	g.Expect(err).NotTo(HaveOccurred())
 	defer r.Release()
-	n, err := sqlitex.ResultInt64(r.Conn().Prep("SELECT count(*) FROM sqlite_schema WHERE name LIKE '\\_\\_storage\\_undo\\_%' ESCAPE '\\'"))
+	n, err := sqlitex.ResultInt64(
+		r.Conn().Prep("SELECT count(*) FROM sqlite_schema WHERE name LIKE '\\_\\_storage\\_undo\\_%' ESCAPE '\\'"),
+	)
 	g.Expect(err).NotTo(HaveOccurred())
 	return n
 }
@@ -30,15 +32,28 @@ func TestAlteredAndDroppedTablesComeBack(t *testing.T) {
 	g := NewWithT(t)
 	ctx := t.Context()
 	primary := create(t, storage.Options{SegmentBytes: 64 << 10})
-	mustWrite(t, primary, "CREATE TABLE a (id INTEGER PRIMARY KEY, v TEXT)", "CREATE INDEX a_v ON a (v)", "INSERT INTO a VALUES (1,'one'),(2,'two')",
-		"CREATE TABLE b (id INTEGER PRIMARY KEY)", "INSERT INTO b VALUES (5)")
+	mustWrite(
+		t,
+		primary,
+		"CREATE TABLE a (id INTEGER PRIMARY KEY, v TEXT)",
+		"CREATE INDEX a_v ON a (v)",
+		"INSERT INTO a VALUES (1,'one'),(2,'two')",
+		"CREATE TABLE b (id INTEGER PRIMARY KEY)",
+		"INSERT INTO b VALUES (5)",
+	)
 	ahead := seed(g, primary, t.TempDir())
 	defer ahead.Close()
 	g.Expect(primary.HoldLog(storage.HoldReplica+" x", primary.Log().End())).To(Succeed())
 	fork := primary.Log().End()
 	want, err := dump(primary)
 	g.Expect(err).NotTo(HaveOccurred())
-	mustWrite(t, primary, "UPDATE a SET v = 'changed' WHERE id = 1", "ALTER TABLE a ADD COLUMN w INT", "UPDATE a SET w = 7")
+	mustWrite(
+		t,
+		primary,
+		"UPDATE a SET v = 'changed' WHERE id = 1",
+		"ALTER TABLE a ADD COLUMN w INT",
+		"UPDATE a SET w = 7",
+	)
 	mustWrite(t, primary, "DROP TABLE a", "ALTER TABLE b RENAME TO c", "INSERT INTO c VALUES (6)")
 	g.Expect(keptCopies(t, primary)).To(Equal(int64(3)))
 	ship(g, primary, ahead)

@@ -10,8 +10,8 @@ import (
 	"zombiezen.com/go/sqlite"
 )
 
-// interruption can break off what a connection does. SQLite's package has a goroutine for every channel that a connection
-// watches: the connection keeps one until it was closed, instead of watching each statement's context.
+// interruption can break off what a connection does. SQLite's package has a goroutine for every channel that a
+// connection watches: the connection keeps one until it was closed, instead of watching each statement's context.
 type interruption struct {
 	conn *sqlite.Conn
 	done chan struct{}

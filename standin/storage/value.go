@@ -91,7 +91,9 @@ var statementFields = func() (f struct {
 	statement, a := reflect.TypeFor[sqlite.Stmt]().FieldByName("stmt")
 	conn, b := reflect.TypeFor[sqlite.Stmt]().FieldByName("conn")
 	threads, c := reflect.TypeFor[sqlite.Conn]().FieldByName("tls")
-	f.known = a && b && c && statement.Type == reflect.TypeFor[uintptr]() && conn.Type == reflect.TypeFor[*sqlite.Conn]() && threads.Type == reflect.TypeFor[*libc.TLS]()
+	f.known = a && b && c && statement.Type == reflect.TypeFor[uintptr]() &&
+		conn.Type == reflect.TypeFor[*sqlite.Conn]() &&
+		threads.Type == reflect.TypeFor[*libc.TLS]()
 	f.statement, f.conn, f.threads = statement.Offset, conn.Offset, threads.Offset
 	return f
 }()

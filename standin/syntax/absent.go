@@ -12,8 +12,8 @@ type absentPhrase struct {
 	what  string
 }
 
-// absentPhrases begin statements and clauses of SQL Server that the stand-in does not have and teesql does not read whole, with what the
-// refusal calls them.
+// absentPhrases begin statements and clauses of SQL Server that the stand-in does not have and teesql does not read
+// whole, with what the refusal calls them.
 var absentPhrases = byFirstWord([]absentPhrase{
 	{[]string{"ADD", "SIGNATURE", "TO"}, "ADD SIGNATURE"},
 	{[]string{"ADD", "COUNTER", "SIGNATURE", "TO"}, "ADD COUNTER SIGNATURE"},

@@ -8,8 +8,8 @@ import (
 	"github.com/sqlc-dev/teesql/ast"
 )
 
-// aliasBeforeHints writes the alias of MERGE's target in front of its table hints: teesql knows no other order, SQL Server
-// only that of MERGE INTO t WITH (HOLDLOCK) AS a (docs/t-sql/statements/merge-transact-sql.md, Syntax).
+// aliasBeforeHints writes the alias of MERGE's target in front of its table hints: teesql knows no other order, SQL
+// Server only that of MERGE INTO t WITH (HOLDLOCK) AS a (docs/t-sql/statements/merge-transact-sql.md, Syntax).
 func aliasBeforeHints(tokens []token, inside []bool, before, instead map[int]string) {
 	for i := range tokens {
 		if inside[i] || !tokens[i].is("MERGE") {
@@ -35,8 +35,8 @@ func aliasBeforeHints(tokens []token, inside []bool, before, instead map[int]str
 	}
 }
 
-// optionBehindFor writes OPTION (...) behind a FOR XML or FOR JSON that follows it: teesql knows the order of the grammar alone
-// (docs/t-sql/queries/select-transact-sql.md, Syntax), which SQL Server does not insist on.
+// optionBehindFor writes OPTION (...) behind a FOR XML or FOR JSON that follows it: teesql knows the order of the
+// grammar alone (docs/t-sql/queries/select-transact-sql.md, Syntax), which SQL Server does not insist on.
 func optionBehindFor(tokens []token, inside []bool, before, instead map[int]string) {
 	for i := range tokens {
 		if inside[i] || !tokens[i].is("OPTION") || i+1 >= len(tokens) || !tokens[i+1].is("(") {
@@ -90,8 +90,8 @@ func afterMergeName(tokens []token, at int) int {
 	return at
 }
 
-// tableOfIndex turns DROP INDEX schema.table.index, the old form, into DROP INDEX index ON schema.table: teesql reads no
-// more than two parts.
+// tableOfIndex turns DROP INDEX schema.table.index, the old form, into DROP INDEX index ON schema.table: teesql reads
+// no more than two parts.
 func tableOfIndex(tokens []token, inside []bool, before, instead map[int]string) {
 	for i := 0; i+1 < len(tokens); i++ {
 		if inside[i] || !tokens[i].is("DROP") || !tokens[i+1].is("INDEX") {
@@ -118,8 +118,8 @@ func tableOfIndex(tokens []token, inside []bool, before, instead map[int]string)
 	}
 }
 
-// notNullOfIdentity leaves out NOT NULL behind IDENTITY, which an identity column is anyway: behind a constraint (PRIMARY KEY IDENTITY NOT NULL)
-// teesql looks there for NOT FOR REPLICATION alone, and keeps NULL.
+// notNullOfIdentity leaves out NOT NULL behind IDENTITY, which an identity column is anyway: behind a constraint
+// (PRIMARY KEY IDENTITY NOT NULL) teesql looks there for NOT FOR REPLICATION alone, and keeps NULL.
 func notNullOfIdentity(tokens []token, inside []bool, instead map[int]string) {
 	for i := range tokens {
 		if inside[i] || !tokens[i].is("IDENTITY") {
@@ -137,10 +137,12 @@ func notNullOfIdentity(tokens []token, inside []bool, instead map[int]string) {
 	}
 }
 
-// checksAdded leaves out NOT FOR REPLICATION behind the CHECK of a table in ALTER TABLE ADD, where teesql does not read it.
+// checksAdded leaves out NOT FOR REPLICATION behind the CHECK of a table in ALTER TABLE ADD, where teesql does not read
+// it.
 func checksAdded(tokens []token, inside []bool, instead map[int]string) {
 	for i := 1; i+4 < len(tokens); i++ {
-		if inside[i] || !tokens[i].is("CHECK") || !tokens[i+1].is("NOT") || !tokens[i+2].is("FOR") || !tokens[i+3].is("REPLICATION") {
+		if inside[i] || !tokens[i].is("CHECK") || !tokens[i+1].is("NOT") || !tokens[i+2].is("FOR") ||
+			!tokens[i+3].is("REPLICATION") {
 			continue
 		}
 		before := i - 1
@@ -172,8 +174,8 @@ func isName(t token) bool {
 	return t.kind == tokenQuoted || t.kind == tokenWord && !t.reserved
 }
 
-// columnMark parts the name of a data modification in a FROM clause from the names of its columns, which teesql does not
-// read: FROM (MERGE ... OUTPUT ...) AS c (a, b) is given to it as AS [c,,a,,b] with marks for commas.
+// columnMark parts the name of a data modification in a FROM clause from the names of its columns, which teesql does
+// not read: FROM (MERGE ... OUTPUT ...) AS c (a, b) is given to it as AS [c,,a,,b] with marks for commas.
 const columnMark = "\x1f"
 
 func columnsOfChange(tokens []token, inside []bool, instead map[int]string) {
@@ -219,8 +221,8 @@ func ChangeAlias(n *ast.DataModificationTableReference) (string, []string) {
 	return parts[0], parts[1:]
 }
 
-// CurrentFunction is the name of the function that Parse makes of WHERE CURRENT OF [GLOBAL] cursor, which teesql reads in
-// DELETE only: [current$](N'cursor') = 1, or N'GLOBAL cursor'.
+// CurrentFunction is the name of the function that Parse makes of WHERE CURRENT OF [GLOBAL] cursor, which teesql reads
+// in DELETE only: [current$](N'cursor') = 1, or N'GLOBAL cursor'.
 const CurrentFunction = "current$"
 
 func currentOf(tokens []token, inside []bool, instead map[int]string) {
@@ -246,26 +248,32 @@ func currentOf(tokens []token, inside []bool, instead map[int]string) {
 	}
 }
 
-// UnwantedStatus is the variable that Parse has a procedure's status put into where the statement names none: no variable of that name exists.
+// UnwantedStatus is the variable that Parse has a procedure's status put into where the statement names none: no
+// variable of that name exists.
 const UnwantedStatus = "@__unwanted_status"
 
-// namedByVariable writes EXEC @status = @name argument for EXEC @name argument: teesql knows arguments of a procedure that a variable names in the
-// former alone (docs/t-sql/language-elements/execute-transact-sql.md, @module_name_var).
+// namedByVariable writes EXEC @status = @name argument for EXEC @name argument: teesql knows arguments of a procedure
+// that a variable names in the former alone (docs/t-sql/language-elements/execute-transact-sql.md, @module_name_var).
 func namedByVariable(tokens []token, inside []bool, before map[int]string) {
 	for i := 0; i+2 < len(tokens); i++ {
 		if inside[i] || !tokens[i].isOneOf("EXEC", "EXECUTE") || tokens[i+1].kind != tokenVariable {
 			continue
 		}
 		switch next := tokens[i+2]; {
-		case next.kind == tokenString, next.kind == tokenInteger, next.kind == tokenVariable, next.is("NULL"), next.is("DEFAULT"), next.is("-"),
+		case next.kind == tokenString,
+			next.kind == tokenInteger,
+			next.kind == tokenVariable,
+			next.is("NULL"),
+			next.is("DEFAULT"),
+			next.is("-"),
 			next.kind != tokenWord && next.text != "" && strings.ContainsRune("0123456789$.", rune(next.text[0])):
 			before[i+1] += UnwantedStatus + " = "
 		}
 	}
 }
 
-// withoutTables writes a condition before the FOR JSON and FOR XML of a query that has no FROM clause: teesql takes FOR for the name of its last
-// column there.
+// withoutTables writes a condition before the FOR JSON and FOR XML of a query that has no FROM clause: teesql takes FOR
+// for the name of its last column there.
 func withoutTables(tokens []token, inside []bool, before map[int]string) {
 	for i := 1; i+1 < len(tokens); i++ {
 		if inside[i] || !tokens[i].is("FOR") || !tokens[i+1].isOneOf("JSON", "XML") {
@@ -292,7 +300,8 @@ func withoutTables(tokens []token, inside []bool, before map[int]string) {
 	}
 }
 
-// emptyBody writes RETURN for the body of a procedure that has none, and leaves out semicolons before the first statement of one.
+// emptyBody writes RETURN for the body of a procedure that has none, and leaves out semicolons before the first
+// statement of one.
 func emptyBody(tokens []token, before, instead map[int]string) {
 	at := moduleBody(tokens, "PROCEDURE")
 	if at == 0 {
@@ -306,7 +315,8 @@ func emptyBody(tokens []token, before, instead map[int]string) {
 	}
 }
 
-// partsLeftOut leaves out the dots before the name of a function that a batch defines, which stand for the schema and the database.
+// partsLeftOut leaves out the dots before the name of a function that a batch defines, which stand for the schema and
+// the database.
 func partsLeftOut(tokens []token, instead map[int]string) {
 	at, kind := moduleName(tokens)
 	for ; kind == "FUNCTION" && tokens[at].is("."); at++ {

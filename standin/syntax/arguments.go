@@ -4,8 +4,9 @@ package syntax
 
 import "geosql.dev/standin/sqlerr"
 
-// badArguments refuses what may be no argument of EXECUTE, or not follow one: an argument is a constant, a variable, a word or DEFAULT, and never
-// an expression (docs/t-sql/language-elements/execute-transact-sql.md, Syntax), which teesql would read.
+// badArguments refuses what may be no argument of EXECUTE, or not follow one: an argument is a constant, a variable, a
+// word or DEFAULT, and never an expression (docs/t-sql/language-elements/execute-transact-sql.md, Syntax), which teesql
+// would read.
 func badArguments(tokens []token, inside []bool) *sqlerr.Error {
 	for i := range tokens {
 		at := i + 1
@@ -51,7 +52,8 @@ func afterProcedure(tokens []token, at int) int {
 	return at
 }
 
-// badArgument is the first token from one on that may be no argument, 0 when there is none. A parenthesis may begin the next statement.
+// badArgument is the first token from one on that may be no argument, 0 when there is none. A parenthesis may begin the
+// next statement.
 func badArgument(tokens []token, at int) int {
 	if tokens[at].is("(") {
 		if tokens[at+1].isOneOf("(", "SELECT") {
@@ -77,7 +79,8 @@ func badArgument(tokens []token, at int) int {
 			return at + 1
 		case next.is("(") && !tokens[at+2].isOneOf("(", "SELECT"):
 			return at + 2
-		case next.isOneOf("OUTPUT", "OUT") && (isConstant(tokens[at]) && tokens[at].kind != tokenVariable || tokens[at].is("NULL")):
+		case next.isOneOf("OUTPUT", "OUT") &&
+			(isConstant(tokens[at]) && tokens[at].kind != tokenVariable || tokens[at].is("NULL")):
 			return at + 1
 		case next.isOneOf("OUTPUT", "OUT"):
 			at++

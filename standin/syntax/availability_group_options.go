@@ -179,7 +179,8 @@ func (p *parser) routingServer() string {
 	return p.name()
 }
 
-// distributedMembers parses the two members of a distributed group; complete demands the options that CREATE and JOIN do.
+// distributedMembers parses the two members of a distributed group; complete demands the options that CREATE and JOIN
+// do.
 func (p *parser) distributedMembers(complete bool) []DistributedMember {
 	var all []DistributedMember
 	for {

@@ -22,7 +22,8 @@ type BackupDevice struct {
 	Name, Variable string
 }
 
-// TransferOptions are those of WITH, of a backup or a restore, about how it is written or read: bytes, a count, and bytes; nil when not given.
+// TransferOptions are those of WITH, of a backup or a restore, about how it is written or read: bytes, a count, and
+// bytes; nil when not given.
 type TransferOptions struct {
 	BlockSize, BufferCount, MaxTransferSize *int64
 }
@@ -117,11 +118,13 @@ func (p *parser) backupDevices() []BackupDevice {
 	}
 }
 
-// absentBackupOptions and absentRestoreOptions are documented options of backups that are encrypted, in Azure's storage, of volumes' snapshots,
-// of FILESTREAM, of CDC and of single files.
+// absentBackupOptions and absentRestoreOptions are documented options of backups that are encrypted, in Azure's
+// storage, of volumes' snapshots, of FILESTREAM, of CDC and of single files.
 var (
 	absentBackupOptions  = wordSet("ENCRYPTION CREDENTIAL FILE_SNAPSHOT METADATA_ONLY SNAPSHOT")
-	absentRestoreOptions = wordSet("CREDENTIAL METADATA_ONLY SNAPSHOT PARTIAL KEEP_CDC FILESTREAM KEEP_TEMPORAL_RETENTION SNAPSHOT_RESTORE_PHASE DBNAME")
+	absentRestoreOptions = wordSet(
+		"CREDENTIAL METADATA_ONLY SNAPSHOT PARTIAL KEEP_CDC FILESTREAM KEEP_TEMPORAL_RETENTION SNAPSHOT_RESTORE_PHASE DBNAME",
+	)
 )
 
 // absentOption refuses the option that comes next by its name.

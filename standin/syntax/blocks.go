@@ -5,7 +5,8 @@ package syntax
 import "geosql.dev/standin/sqlerr"
 
 // blocks refuses a BEGIN or CASE that nothing ends, an END of nothing, and TRY without its CATCH
-// (docs/t-sql/language-elements/begin-end-transact-sql.md, try-catch-transact-sql.md): within modules teesql takes the end of the text for theirs.
+// (docs/t-sql/language-elements/begin-end-transact-sql.md, try-catch-transact-sql.md): within modules teesql takes the
+// end of the text for theirs.
 func blocks(tokens []token, inside []bool) *sqlerr.Error {
 	var open []string // the word that has to follow END, empty for any
 	for i := 0; i+1 < len(tokens); i++ {
@@ -19,7 +20,9 @@ func blocks(tokens []token, inside []bool) *sqlerr.Error {
 			open = append(open, next.fold)
 		case t.is("BEGIN") && !next.isOneOf("TRAN", "TRANSACTION", "DISTRIBUTED", "CONVERSATION", "DIALOG"):
 			open = append(open, "")
-		case !t.is("END") || next.is("CONVERSATION") && (tokens[i+2].kind == tokenVariable || tokens[i+2].kind == tokenString) || i > 2 && tokens[i-2].is("AS") && tokens[i-3].is("ALWAYS"):
+		case !t.is("END") || next.is("CONVERSATION") &&
+			(tokens[i+2].kind == tokenVariable || tokens[i+2].kind == tokenString) || i > 2 && tokens[i-2].is("AS") &&
+			tokens[i-3].is("ALWAYS"):
 		case len(open) == 0:
 			return near(tokens, i)
 		default:
@@ -43,7 +46,8 @@ func blocks(tokens []token, inside []bool) *sqlerr.Error {
 	return nil
 }
 
-// continuing are reserved words that go on with what is before them, and so follow no operator, comma or opening parenthesis in any statement.
+// continuing are reserved words that go on with what is before them, and so follow no operator, comma or opening
+// parenthesis in any statement.
 var continuing = wordSet("THEN WHEN ELSE BY TO BEGIN END GROUP INTO HAVING JOIN INNER AND OR IN IS LIKE BETWEEN")
 
 // withoutValue refuses such a word in the place of a value or a name.

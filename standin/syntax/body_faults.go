@@ -6,8 +6,9 @@ import (
 	"geosql.dev/standin/sqlerr"
 )
 
-// faultOfBody is what is wrong with the query of a view or the body of a function, read by itself: teesql forgets faults of both, and takes the
-// END of the function for one. query is that of a view which splitView took out of the source.
+// faultOfBody is what is wrong with the query of a view or the body of a function, read by itself: teesql forgets
+// faults of both, and takes the END of the function for one. query is that of a view which splitView took out of the
+// source.
 func (o *offsets) faultOfBody(source, query string, tokens []token) *sqlerr.Error {
 	at, kind := moduleName(tokens)
 	if query != "" {

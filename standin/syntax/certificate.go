@@ -4,8 +4,8 @@ package syntax
 
 import "github.com/sqlc-dev/teesql/ast"
 
-// CreateCertificate is CREATE CERTIFICATE (docs/t-sql/statements/create-certificate-transact-sql.md). File or Binary is given when the
-// certificate is Imported, else Subject.
+// CreateCertificate is CREATE CERTIFICATE (docs/t-sql/statements/create-certificate-transact-sql.md). File or Binary is
+// given when the certificate is Imported, else Subject.
 type CreateCertificate struct {
 	own
 	Name string

@@ -6,8 +6,8 @@ import "strings"
 
 // CollateFunction is the name of the function that Parse puts around operands that teesql does not read as they are
 // written. With a second argument, a name "COLLATE x", it stands for a COLLATE clause, which teesql knows in select
-// lists only: X COLLATE name becomes [collate$](X,[COLLATE name]). With one it is its argument: an expression in parentheses,
-// or a subquery, that begins a condition and is not compared with a comparison operator.
+// lists only: X COLLATE name becomes [collate$](X,[COLLATE name]). With one it is its argument: an expression in
+// parentheses, or a subquery, that begins a condition and is not compared with a comparison operator.
 const CollateFunction = "collate$"
 
 // characterTypes are names before COLLATE in a column's definition.
@@ -30,8 +30,8 @@ func wrapCollations(tokens []token, inside []bool, before, after map[int]string)
 	}
 }
 
-// wrapParentheses notes the same for subqueries, and expressions in parentheses, that begin a condition and are followed by
-// anything but a comparison: teesql takes what (a + b) % 2 = 1 begins with for a condition in parentheses.
+// wrapParentheses notes the same for subqueries, and expressions in parentheses, that begin a condition and are
+// followed by anything but a comparison: teesql takes what (a + b) % 2 = 1 begins with for a condition in parentheses.
 func wrapParentheses(tokens []token, inside []bool, before, after map[int]string) {
 	for i := 1; i+1 < len(tokens); i++ {
 		if inside[i] || !tokens[i].is("(") || !conditionAt(tokens, i) {
@@ -41,7 +41,23 @@ func wrapParentheses(tokens []token, inside []bool, before, after map[int]string
 		if end < 0 || end+1 >= len(tokens) {
 			continue
 		}
-		goesOn := tokens[end+1].isOneOf("LIKE", "IN", "IS", "BETWEEN", "NOT", "+", "-", "*", "/", "%", "&", "|", "^", "<<", ">>")
+		goesOn := tokens[end+1].isOneOf(
+			"LIKE",
+			"IN",
+			"IS",
+			"BETWEEN",
+			"NOT",
+			"+",
+			"-",
+			"*",
+			"/",
+			"%",
+			"&",
+			"|",
+			"^",
+			"<<",
+			">>",
+		)
 		// Of ((a)) = 1 teesql takes the outer parentheses for a condition's, too.
 		if goesOn || tokens[i+1].is("(") && tokens[end+1].isOneOf("=", "<>", "!=", "<", "<=", ">", ">=", "!<", "!>") {
 			before[i] = "[" + CollateFunction + "](" + before[i]
@@ -50,14 +66,15 @@ func wrapParentheses(tokens []token, inside []bool, before, after map[int]string
 	}
 }
 
-// Quantifiers are the names of the functions that Parse makes of ALL, ANY and SOME behind a comparison, whose argument is
-// the subquery: X > ALL (SELECT ...) becomes X > [ALL$]((SELECT ...)).
+// Quantifiers are the names of the functions that Parse makes of ALL, ANY and SOME behind a comparison, whose argument
+// is the subquery: X > ALL (SELECT ...) becomes X > [ALL$]((SELECT ...)).
 var Quantifiers = map[string]string{"ALL$": "All", "ANY$": "Any", "SOME$": "Any"}
 
 func wrapQuantifiers(tokens []token, inside []bool, before, after map[int]string) {
 	for i := 1; i+2 < len(tokens); i++ {
 		t := tokens[i]
-		if inside[i] || t.kind != tokenWord || Quantifiers[t.fold+"$"] == "" || !tokens[i+1].is("(") || !tokens[i+2].is("SELECT") ||
+		if inside[i] || t.kind != tokenWord || Quantifiers[t.fold+"$"] == "" || !tokens[i+1].is("(") ||
+			!tokens[i+2].is("SELECT") ||
 			!strings.ContainsAny(tokens[i-1].text, "=<>") {
 			continue
 		}
@@ -85,7 +102,8 @@ func wrapVariables(tokens []token, inside []bool, before, after map[int]string) 
 	}
 }
 
-// beginsColumn tells whether token i may begin a column of a select list. What follows a comma elsewhere is told so, too.
+// beginsColumn tells whether token i may begin a column of a select list. What follows a comma elsewhere is told so,
+// too.
 func beginsColumn(tokens []token, i int) bool {
 	p := tokens[i-1]
 	if p.isOneOf("SELECT", "DISTINCT", "ALL", ",", "PERCENT", "TIES") {
@@ -169,7 +187,8 @@ func caseBefore(tokens []token, at int) int {
 	return -1
 }
 
-// isQuotedType tells whether the token at is a type within quotes, as tools write it behind the name of a column: [name] [nvarchar](50).
+// isQuotedType tells whether the token at is a type within quotes, as tools write it behind the name of a column:
+// [name] [nvarchar](50).
 func isQuotedType(tokens []token, at int) bool {
 	if at < 1 || tokens[at].kind != tokenQuoted || !characterTypes[upper(tokens[at].value)] {
 		return false

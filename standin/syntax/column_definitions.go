@@ -4,14 +4,17 @@ package syntax
 
 import "geosql.dev/standin/sqlerr"
 
-// Words that definitions of columns have (docs/t-sql/statements/create-table-transact-sql.md and alter-table-transact-sql.md, Syntax).
+// Words that definitions of columns have (docs/t-sql/statements/create-table-transact-sql.md and
+// alter-table-transact-sql.md, Syntax).
 var (
 	// constraintWords are those that a constraint or an index of a table begins with.
 	constraintWords = wordSet("CONSTRAINT PRIMARY UNIQUE FOREIGN CHECK DEFAULT INDEX")
 	// namedConstraints are those that follow the name of a constraint.
 	namedConstraints = wordSet("PRIMARY UNIQUE FOREIGN CHECK DEFAULT NOT NULL REFERENCES CONNECTION")
 	// afterType are those that go on with a column after its type.
-	afterType = wordSet("NOT NULL PRIMARY UNIQUE FOREIGN CHECK DEFAULT CONSTRAINT REFERENCES COLLATE IDENTITY INDEX ROWGUIDCOL")
+	afterType = wordSet(
+		"NOT NULL PRIMARY UNIQUE FOREIGN CHECK DEFAULT CONSTRAINT REFERENCES COLLATE IDENTITY INDEX ROWGUIDCOL",
+	)
 	// typeWords are reserved words that a type begins with.
 	typeWords = wordSet("DOUBLE NATIONAL")
 )
@@ -52,7 +55,8 @@ func opensColumns(tokens []token, opening int) bool {
 	return at > 0 && at < opening-1 && tokens[at].is("TABLE") && tokens[at-1].is("CREATE")
 }
 
-// endOfElements is where the list of ALTER TABLE ... ADD is over at the latest: what follows it may need no semicolon before it.
+// endOfElements is where the list of ALTER TABLE ... ADD is over at the latest: what follows it may need no semicolon
+// before it.
 func endOfElements(tokens []token, at int) int {
 	for depth := 0; at+1 < len(tokens); at++ {
 		t := tokens[at]
@@ -64,7 +68,8 @@ func endOfElements(tokens []token, at int) int {
 		case depth != 0:
 		case t.is(";"):
 			return at
-		case t.kind == tokenWord && t.reserved && beginsStatement(t) && !tokens[at-1].is("ON") && !(t.is("SET") && tokens[at+1].isOneOf("NULL", "DEFAULT")):
+		case t.kind == tokenWord && t.reserved && beginsStatement(t) && !tokens[at-1].is("ON") &&
+			!(t.is("SET") && tokens[at+1].isOneOf("NULL", "DEFAULT")):
 			return at
 		}
 	}
@@ -98,7 +103,10 @@ func badElement(tokens []token, begin, end int) *sqlerr.Error {
 		return badConstraint(tokens, begin)
 	case begin < end && name.kind != tokenWord && !isName(name):
 		return near(tokens, begin)
-	case begin == end, name.kind == tokenWord && constraintWords[name.fold], name.is("PERIOD") && tokens[begin+1].is("FOR"), !isName(name):
+	case begin == end,
+		name.kind == tokenWord && constraintWords[name.fold],
+		name.is("PERIOD") && tokens[begin+1].is("FOR"),
+		!isName(name):
 		return nil
 	case begin+1 == end:
 		return withoutType(name)
@@ -117,7 +125,8 @@ func badConstraint(tokens []token, at int) *sqlerr.Error {
 	return nil
 }
 
-// withoutType is 173, unless the column is a timestamp: its type may be its name (docs/t-sql/data-types/rowversion-transact-sql.md, Remarks).
+// withoutType is 173, unless the column is a timestamp: its type may be its name
+// (docs/t-sql/data-types/rowversion-transact-sql.md, Remarks).
 func withoutType(name token) *sqlerr.Error {
 	if name.is("TIMESTAMP") {
 		return nil

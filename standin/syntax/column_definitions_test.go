@@ -10,7 +10,8 @@ import (
 	"geosql.dev/standin/syntax"
 )
 
-// TestColumnDefinitions goes by docs/t-sql/statements/create-table-transact-sql.md and alter-table-transact-sql.md, Syntax.
+// TestColumnDefinitions goes by docs/t-sql/statements/create-table-transact-sql.md and alter-table-transact-sql.md,
+// Syntax.
 func TestColumnDefinitions(t *testing.T) {
 	refusedWith(t, []fault{
 		{"CREATE TABLE t (a int,\nb, c int)", 173, 2, "'b'"},
@@ -34,14 +35,17 @@ func TestColumnDefinitions(t *testing.T) {
 
 func TestWholeColumnDefinitions(t *testing.T) {
 	for _, text := range []string{
-		"CREATE TABLE t (a int, timestamp, b AS a + 1 PERSISTED, c dbo.ty, d double precision, e national char varying(9), f [decimal] (9, 2), PRIMARY KEY (a))",
+		"CREATE TABLE t (a int, timestamp, b AS a + 1 PERSISTED, c dbo.ty, d double precision, e national char " +
+			"varying(9), f [decimal] (9, 2), PRIMARY KEY (a))",
 		"CREATE TABLE t (a int CONSTRAINT n NULL, type int, [order] xml (dbo.c), INDEX ix (a), CONSTRAINT q CHECK (a > 0),)",
 		"ALTER TABLE t ADD CONSTRAINT d DEFAULT 0 FOR a, b int NULL DEFAULT (1) WITH VALUES SELECT a, b, c FROM t",
-		"ALTER TABLE t ADD a int REFERENCES u (a) ON DELETE SET NULL ON UPDATE CASCADE, b varchar(max) INSERT t VALUES (1, 'x')",
+		"ALTER TABLE t ADD a int REFERENCES u (a) ON DELETE SET NULL ON UPDATE CASCADE, b varchar(max) INSERT t " +
+			"VALUES (1, 'x')",
 		"ALTER TABLE t ADD a int\nEXEC p @a = 1, @b = 2",
 		"ALTER TABLE t ALTER COLUMN a ADD ROWGUIDCOL; ALTER TABLE t ALTER COLUMN b decimal(9, 2) NOT NULL",
 		"ALTER TABLE t DROP CONSTRAINT a, b; ALTER TABLE t NOCHECK CONSTRAINT ALL",
-		"CREATE TABLE t (a datetime2 GENERATED ALWAYS AS ROW START, b datetime2 GENERATED ALWAYS AS ROW END, c bigint GENERATED ALWAYS AS TRANSACTION_ID END)",
+		"CREATE TABLE t (a datetime2 GENERATED ALWAYS AS ROW START, b datetime2 GENERATED ALWAYS AS ROW END, c bigint " +
+			"GENERATED ALWAYS AS TRANSACTION_ID END)",
 		"DECLARE @t AS TABLE (a sysname, b varchar(10) COLLATE Latin1_General_BIN)",
 	} {
 		_, err := syntax.Parse(text)

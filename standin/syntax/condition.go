@@ -19,9 +19,9 @@ const (
 	bindsValue
 )
 
-// ConditionText is a condition as SQL Server keeps it: names in brackets, numbers in parentheses, no spaces about operators, IN as
-// comparisons from its last value to its first, BETWEEN as two. Mappers read the values of an enumeration from it. Empty for a condition of which
-// it is not known how it is kept.
+// ConditionText is a condition as SQL Server keeps it: names in brackets, numbers in parentheses, no spaces about
+// operators, IN as comparisons from its last value to its first, BETWEEN as two. Mappers read the values of an
+// enumeration from it. Empty for a condition of which it is not known how it is kept.
 func ConditionText(node ast.BooleanExpression) string { return conditionOf(node, 0) }
 
 func conditionOf(node ast.BooleanExpression, within int) string {
@@ -30,21 +30,25 @@ func conditionOf(node ast.BooleanExpression, within int) string {
 		return conditionOf(x.Expression, within)
 	case *ast.BooleanBinaryExpression:
 		if x.BinaryExpressionType == "Or" {
-			return allOf(" OR ", bindsOr, within, conditionOf(x.FirstExpression, bindsOr), conditionOf(x.SecondExpression, bindsOr))
+			return allOf(" OR ", bindsOr, within, conditionOf(x.FirstExpression, bindsOr),
+				conditionOf(x.SecondExpression, bindsOr))
 		}
-		return allOf(" AND ", bindsAnd, within, conditionOf(x.FirstExpression, bindsAnd), conditionOf(x.SecondExpression, bindsAnd))
+		return allOf(" AND ", bindsAnd, within, conditionOf(x.FirstExpression, bindsAnd),
+			conditionOf(x.SecondExpression, bindsAnd))
 	case *ast.BooleanNotExpression:
 		if text := conditionOf(x.Expression, bindsNot+1); !strings.HasPrefix(text, "NOT ") {
 			return prefixed("NOT ", text)
 		}
 	case *ast.BooleanComparisonExpression:
 		if sign := Comparisons[x.ComparisonType]; sign != "" {
-			return allOf(sign, bindsComparison, within, valueOf(x.FirstExpression, bindsSum), valueOf(x.SecondExpression, bindsSum))
+			return allOf(sign, bindsComparison, within, valueOf(x.FirstExpression, bindsSum),
+				valueOf(x.SecondExpression, bindsSum))
 		}
 	case *ast.BooleanTernaryExpression:
 		if x.TernaryExpressionType == "Between" {
 			v := valueOf(x.FirstExpression, bindsSum)
-			return allOf(" AND ", bindsAnd, within, allOf(">=", bindsComparison, bindsAnd, v, valueOf(x.SecondExpression, bindsSum)),
+			return allOf(" AND ", bindsAnd, within,
+				allOf(">=", bindsComparison, bindsAnd, v, valueOf(x.SecondExpression, bindsSum)),
 				allOf("<=", bindsComparison, bindsAnd, v, valueOf(x.ThirdExpression, bindsSum)))
 		}
 	case *ast.BooleanInExpression:
@@ -61,7 +65,8 @@ func conditionOf(node ast.BooleanExpression, within int) string {
 		if x.EscapeExpression != nil || x.OdbcEscape {
 			return ""
 		}
-		text := allOf(" like ", bindsComparison, within, valueOf(x.FirstExpression, bindsSum), valueOf(x.SecondExpression, bindsSum))
+		text := allOf(" like ", bindsComparison, within, valueOf(x.FirstExpression, bindsSum),
+			valueOf(x.SecondExpression, bindsSum))
 		if x.NotDefined {
 			return prefixed("NOT ", text)
 		}
@@ -70,8 +75,8 @@ func conditionOf(node ast.BooleanExpression, within int) string {
 	return ""
 }
 
-// FilterText is the filter of an index or of statistics as SQL Server keeps it: a condition whose IN stays one, its values in parentheses. Empty
-// as ConditionText is.
+// FilterText is the filter of an index or of statistics as SQL Server keeps it: a condition whose IN stays one, its
+// values in parentheses. Empty as ConditionText is.
 func FilterText(node ast.BooleanExpression) string { return filterOf(node, 0) }
 
 func filterOf(node ast.BooleanExpression, within int) string {
@@ -80,7 +85,8 @@ func filterOf(node ast.BooleanExpression, within int) string {
 		return filterOf(x.Expression, within)
 	case *ast.BooleanBinaryExpression:
 		if x.BinaryExpressionType == "And" {
-			return allOf(" AND ", bindsAnd, within, filterOf(x.FirstExpression, bindsAnd), filterOf(x.SecondExpression, bindsAnd))
+			return allOf(" AND ", bindsAnd, within, filterOf(x.FirstExpression, bindsAnd),
+				filterOf(x.SecondExpression, bindsAnd))
 		}
 	case *ast.BooleanInExpression:
 		return listedText(x, within)
@@ -127,11 +133,33 @@ var (
 	arithmetic = map[string]struct {
 		sign  string
 		binds int
-	}{"Add": {"+", bindsSum}, "Subtract": {"-", bindsSum}, "Multiply": {"*", bindsProduct}, "Divide": {"/", bindsProduct}, "Modulo": {"%", bindsProduct}}
+	}{"Add": {"+", bindsSum}, "Subtract": {"-", bindsSum}, "Multiply": {"*", bindsProduct}, "Divide": {"/", bindsProduct},
+		"Modulo": {"%", bindsProduct}}
 	// DateFunctions are those whose first argument is a part of a date.
-	DateFunctions = map[string]bool{"dateadd": true, "datediff": true, "datepart": true, "datename": true, "datediff_big": true, "datetrunc": true, "date_bucket": true}
-	partNames     = map[string]bool{"year": true, "quarter": true, "month": true, "dayofyear": true, "day": true, "week": true, "weekday": true, "hour": true, "minute": true,
-		"second": true, "millisecond": true, "microsecond": true, "nanosecond": true}
+	DateFunctions = map[string]bool{
+		"dateadd":      true,
+		"datediff":     true,
+		"datepart":     true,
+		"datename":     true,
+		"datediff_big": true,
+		"datetrunc":    true,
+		"date_bucket":  true,
+	}
+	partNames = map[string]bool{
+		"year":        true,
+		"quarter":     true,
+		"month":       true,
+		"dayofyear":   true,
+		"day":         true,
+		"week":        true,
+		"weekday":     true,
+		"hour":        true,
+		"minute":      true,
+		"second":      true,
+		"millisecond": true,
+		"microsecond": true,
+		"nanosecond":  true,
+	}
 )
 
 // ValueText is a value of a default; empty as ConditionText is.
@@ -142,7 +170,8 @@ func valueOf(node ast.ScalarExpression, within int) string {
 	case *ast.ParenthesisExpression:
 		return valueOf(x.Expression, within)
 	case *ast.ColumnReferenceExpression:
-		if x.ColumnType == "Regular" && x.Collation == nil && x.MultiPartIdentifier != nil && len(x.MultiPartIdentifier.Identifiers) == 1 {
+		if x.ColumnType == "Regular" && x.Collation == nil && x.MultiPartIdentifier != nil &&
+			len(x.MultiPartIdentifier.Identifiers) == 1 {
 			return QuoteName(x.MultiPartIdentifier.Identifiers[0].Value)
 		}
 	case *ast.IntegerLiteral:
@@ -168,7 +197,8 @@ func valueOf(node ast.ScalarExpression, within int) string {
 		}
 	case *ast.BinaryExpression:
 		if op := arithmetic[x.BinaryExpressionType]; op.sign != "" {
-			return allOf(op.sign, op.binds, within, valueOf(x.FirstExpression, op.binds), valueOf(x.SecondExpression, op.binds+1))
+			return allOf(op.sign, op.binds, within, valueOf(x.FirstExpression, op.binds),
+				valueOf(x.SecondExpression, op.binds+1))
 		}
 	case *ast.FunctionCall:
 		if x.FunctionName.Value == CollateFunction {
@@ -185,7 +215,9 @@ func valueOf(node ast.ScalarExpression, within int) string {
 
 // callText is the call of a function of the system's, in small letters.
 func callText(x *ast.FunctionCall) string {
-	plain := x.CallTarget == nil && x.OverClause == nil && x.WithinGroupClause == nil && x.TrimOptions == nil && x.Collation == nil && x.UniqueRowFilter != "Distinct" &&
+	plain := x.CallTarget == nil && x.OverClause == nil && x.WithinGroupClause == nil && x.TrimOptions == nil &&
+		x.Collation == nil &&
+		x.UniqueRowFilter != "Distinct" &&
 		len(x.IgnoreRespectNulls)+len(x.JsonParameters)+len(x.AbsentOrNullOnNull) == 0
 	if !plain {
 		return ""

@@ -9,19 +9,21 @@ import (
 )
 
 // withoutCursor refuses WHERE CURRENT OF that no cursor follows: the statement would be one without a condition
-// (docs/t-sql/statements/delete-transact-sql.md, docs/t-sql/queries/update-transact-sql.md, Syntax); and a value for a variable of type cursor
-// (docs/t-sql/language-elements/declare-local-variable-transact-sql.md, Syntax).
+// (docs/t-sql/statements/delete-transact-sql.md, docs/t-sql/queries/update-transact-sql.md, Syntax); and a value for a
+// variable of type cursor (docs/t-sql/language-elements/declare-local-variable-transact-sql.md, Syntax).
 func withoutCursor(tokens []token, inside []bool) *sqlerr.Error {
 	for i := 1; i+1 < len(tokens); i++ {
 		if inside[i] {
 			continue
 		}
 		switch before, t, next := tokens[i-1], tokens[i], tokens[i+1]; {
-		case before.is("CURRENT") && t.is("OF") && i > 1 && tokens[i-2].is("WHERE") && !isName(next) && next.kind != tokenVariable:
+		case before.is("CURRENT") && t.is("OF") && i > 1 && tokens[i-2].is("WHERE") && !isName(next) &&
+			next.kind != tokenVariable:
 			return near(tokens, i+1)
 		case before.kind == tokenVariable && t.is("CURSOR") && next.is("="):
 			return near(tokens, i+1)
-		case t.is("FOR") && next.is("SELECT") && (before.is("CURSOR") || cursorOptions[before.fold] && tokens[i-2].kind == tokenWord):
+		case t.is("FOR") && next.is("SELECT") &&
+			(before.is("CURSOR") || cursorOptions[before.fold] && tokens[i-2].kind == tokenWord):
 			if err := intoOfCursor(tokens, i+1); err != nil {
 				return err
 			}

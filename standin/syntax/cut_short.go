@@ -36,8 +36,9 @@ func cutShort(tokens []token, inside []bool) *sqlerr.Error {
 	return nil
 }
 
-// actionless is the token behind the WITH that ALTER INDEX has in place of an action, 0 where it has one; WITH XMLNAMESPACES may come first
-// (docs/t-sql/statements/alter-index-transact-sql.md and alter-index-selective-xml-indexes-transact-sql.md, Syntax).
+// actionless is the token behind the WITH that ALTER INDEX has in place of an action, 0 where it has one; WITH
+// XMLNAMESPACES may come first (docs/t-sql/statements/alter-index-transact-sql.md and
+// alter-index-selective-xml-indexes-transact-sql.md, Syntax).
 func actionless(tokens []token, at int) int {
 	switch {
 	case tokens[at].is("ALL"):
@@ -54,9 +55,10 @@ func actionless(tokens []token, at int) int {
 	return 0
 }
 
-// badRaise is the first token within the parentheses of RAISERROR that may not be there, from the one behind the first of them on, 0 when there is
-// none: message, severity and state are whole numbers or variables, the message may be a string, and what follows are constants and variables
-// (docs/t-sql/language-elements/raiserror-transact-sql.md, Syntax).
+// badRaise is the first token within the parentheses of RAISERROR that may not be there, from the one behind the first
+// of them on, 0 when there is none: message, severity and state are whole numbers or variables, the message may be a
+// string, and what follows are constants and variables (docs/t-sql/language-elements/raiserror-transact-sql.md,
+// Syntax).
 func badRaise(tokens []token, at int) int {
 	for place := 0; ; place++ {
 		signed := tokens[at].is("-")

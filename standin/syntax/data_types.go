@@ -12,9 +12,9 @@ import (
 	"geosql.dev/standin/sqltype"
 )
 
-// dataTypes is the error of the first system type in a statement with lengths, precisions or scales that it cannot have, which the text alone
-// tells; nil when there is none. Types that are not known here may be those of users. On its way, which is the one over all nodes, it takes the delimiters
-// off names.
+// dataTypes is the error of the first system type in a statement with lengths, precisions or scales that it cannot
+// have, which the text alone tells; nil when there is none. Types that are not known here may be those of users. On its
+// way, which is the one over all nodes, it takes the delimiters off names.
 func dataTypes(node ast.Statement) *sqlerr.Error {
 	return badType(reflect.ValueOf(node), Line(node))
 }

@@ -96,7 +96,9 @@ func parseDatabase(p *parser) ast.Statement {
 		return p.parseScopedConfiguration()
 	case p.peekAt(1).is("DATABASE") && p.peekAt(2).is("SCOPED") && p.peekAt(3).is("CREDENTIAL"):
 		return nil
-	case p.is("CREATE", "DATABASE", "ENCRYPTION", "KEY"), p.is("ALTER", "DATABASE", "ENCRYPTION", "KEY"), p.is("DROP", "DATABASE", "ENCRYPTION", "KEY"):
+	case p.is("CREATE", "DATABASE", "ENCRYPTION", "KEY"),
+		p.is("ALTER", "DATABASE", "ENCRYPTION", "KEY"),
+		p.is("DROP", "DATABASE", "ENCRYPTION", "KEY"):
 		p.unsupported("A database encryption key")
 	case p.peekAt(1).is("DATABASE") && p.peekAt(2).is("AUDIT") && p.peekAt(3).is("SPECIFICATION"):
 		p.unsupported(p.peek().fold + " DATABASE AUDIT SPECIFICATION")

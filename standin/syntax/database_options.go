@@ -8,14 +8,27 @@ import (
 )
 
 // flagOptions are the options of ALTER DATABASE ... SET without a value.
-var flagOptions = []string{"ONLINE", "OFFLINE", "EMERGENCY", "READ_ONLY", "READ_WRITE", "SINGLE_USER", "RESTRICTED_USER",
-	"MULTI_USER", "ENABLE_BROKER", "DISABLE_BROKER", "NEW_BROKER"}
+var flagOptions = []string{
+	"ONLINE",
+	"OFFLINE",
+	"EMERGENCY",
+	"READ_ONLY",
+	"READ_WRITE",
+	"SINGLE_USER",
+	"RESTRICTED_USER",
+	"MULTI_USER",
+	"ENABLE_BROKER",
+	"DISABLE_BROKER",
+	"NEW_BROKER",
+}
 
 // switchOptions are those with ON or OFF, which only what is among equalled has a = before
 // (docs/t-sql/statements/alter-database-transact-sql-set-options.md).
 var switchOptions = []string{"AUTO_CLOSE", "AUTO_CREATE_STATISTICS", "AUTO_SHRINK", "AUTO_UPDATE_STATISTICS",
-	"AUTO_UPDATE_STATISTICS_ASYNC", "CURSOR_CLOSE_ON_COMMIT", "DATE_CORRELATION_OPTIMIZATION", "DB_CHAINING", "TRUSTWORTHY",
-	"ALLOW_SNAPSHOT_ISOLATION", "READ_COMMITTED_SNAPSHOT", "ANSI_NULL_DEFAULT", "ANSI_NULLS", "ANSI_PADDING", "ANSI_WARNINGS",
+	"AUTO_UPDATE_STATISTICS_ASYNC", "CURSOR_CLOSE_ON_COMMIT", "DATE_CORRELATION_OPTIMIZATION", "DB_CHAINING",
+	"TRUSTWORTHY",
+	"ALLOW_SNAPSHOT_ISOLATION", "READ_COMMITTED_SNAPSHOT", "ANSI_NULL_DEFAULT", "ANSI_NULLS", "ANSI_PADDING",
+	"ANSI_WARNINGS",
 	"ARITHABORT", "CONCAT_NULL_YIELDS_NULL", "QUOTED_IDENTIFIER", "NUMERIC_ROUNDABORT", "RECURSIVE_TRIGGERS",
 	"HONOR_BROKER_PRIORITY", "MEMORY_OPTIMIZED_ELEVATE_TO_SNAPSHOT", "MIXED_PAGE_ALLOCATION",
 	"ACCELERATED_DATABASE_RECOVERY", "TEMPORAL_HISTORY_RETENTION", "TORN_PAGE_DETECTION"}
@@ -34,9 +47,11 @@ var wordOptions = map[string][]string{
 var equalled = wordSet("ACCELERATED_DATABASE_RECOVERY DELAYED_DURABILITY MEMORY_OPTIMIZED_ELEVATE_TO_SNAPSHOT")
 
 // refusedOptions are the others of the page: what they are about does not exist here.
-var refusedOptions = wordSet(`AUTOMATIC_TUNING CHANGE_TRACKING DATA_RETENTION DEFAULT_FULLTEXT_LANGUAGE DEFAULT_LANGUAGE ERROR_BROKER_CONVERSATIONS FILESTREAM LEDGER
+var refusedOptions = wordSet(
+	`AUTOMATIC_TUNING CHANGE_TRACKING DATA_RETENTION DEFAULT_FULLTEXT_LANGUAGE DEFAULT_LANGUAGE ERROR_BROKER_CONVERSATIONS FILESTREAM LEDGER
 	NESTED_TRIGGERS PARTNER PERSISTENT_LOG_BUFFER REMOTE_DATA_ARCHIVE SUSPEND_FOR_SNAPSHOT_BACKUP TRANSFORM_NOISE_WORDS
-	TWO_DIGIT_YEAR_CUTOFF WITNESS`)
+	TWO_DIGIT_YEAR_CUTOFF WITNESS`,
+)
 
 func (p *parser) databaseOptions() []DatabaseOption { return p.optionList(p.databaseOption) }
 
@@ -90,7 +105,8 @@ func (p *parser) neverOn(name, off string, others ...string) DatabaseOption {
 	return DatabaseOption{Name: name, Value: value}
 }
 
-// attachOption is an option of FOR ATTACH (docs/t-sql/statements/create-database-transact-sql.md, <attach_database_option>).
+// attachOption is an option of FOR ATTACH (docs/t-sql/statements/create-database-transact-sql.md,
+// <attach_database_option>).
 func (p *parser) attachOption() DatabaseOption {
 	for _, name := range []string{"RESTRICTED_USER", "ENABLE_BROKER", "NEW_BROKER"} {
 		if p.accept(name) {

@@ -4,10 +4,13 @@ package syntax
 
 import "geosql.dev/standin/sqlerr"
 
-// dbccOptions are those behind WITH of DBCC commands (docs/t-sql/database-console-commands/dbcc-transact-sql.md and the commands' pages).
-var dbccOptions = wordSet(`ALL_CONSTRAINTS ALL_ERRORMSGS ALL_INDEXES ALL_LEVELS BACKUP_CLONEDB COUNT_ROWS DATA_PURITY DENSITY_VECTOR ESTIMATEONLY
+// dbccOptions are those behind WITH of DBCC commands (docs/t-sql/database-console-commands/dbcc-transact-sql.md and the
+// commands' pages).
+var dbccOptions = wordSet(
+	`ALL_CONSTRAINTS ALL_ERRORMSGS ALL_INDEXES ALL_LEVELS BACKUP_CLONEDB COUNT_ROWS DATA_PURITY DENSITY_VECTOR ESTIMATEONLY
 	EXTENDED_LOGICAL_CHECKS FAST HISTOGRAM MARK_IN_USE_FOR_REMOVAL MAXDOP NO_INFOMSGS NO_QUERYSTORE NO_STATISTICS PHYSICAL_ONLY SERVICEBROKER STAT_HEADER
-	STATS_STREAM TABLERESULTS TABLOCK VERIFY_CLONEDB`)
+	STATS_STREAM TABLERESULTS TABLOCK VERIFY_CLONEDB`,
+)
 
 // badDBCC judges a DBCC command from its name on: DBCC name [(value {, value})] [WITH option [= number] {, option}].
 func badDBCC(tokens []token, at int) *sqlerr.Error {
@@ -59,8 +62,8 @@ var dbccChecks = map[string]map[string]bool{
 	"CHECKTABLE":     wordSet("NOINDEX REPAIR_ALLOW_DATA_LOSS REPAIR_FAST REPAIR_REBUILD"),
 }
 
-// badDBCCArguments judges what is between the parentheses of a DBCC command: nothing at all, or values with a comma between each two;
-// a check takes one of its words behind the first, CHECKTABLE also the number of an index.
+// badDBCCArguments judges what is between the parentheses of a DBCC command: nothing at all, or values with a comma
+// between each two; a check takes one of its words behind the first, CHECKTABLE also the number of an index.
 func badDBCCArguments(tokens []token, open, end int) *sqlerr.Error {
 	command := tokens[open-1].fold
 	words, check := dbccChecks[command]
@@ -106,11 +109,14 @@ func degreeOfDBCC(tokens []token, inside []bool, instead map[int]string) {
 	}
 }
 
-// poolOfDBCC writes the resource pool of DBCC FREESYSTEMCACHE ('ALL', default) as a name (docs/t-sql/database-console-commands/dbcc-freesystemcache-transact-sql.md),
-// which teesql does not take a keyword for.
+// poolOfDBCC writes the resource pool of DBCC FREESYSTEMCACHE ('ALL', default) as a name
+// (docs/t-sql/database-console-commands/dbcc-freesystemcache-transact-sql.md), which teesql does not take a keyword
+// for.
 func poolOfDBCC(tokens []token, inside []bool, instead map[int]string) {
 	for i := 0; i+5 < len(tokens); i++ {
-		if !inside[i] && tokens[i].is("DBCC") && tokens[i+1].is("FREESYSTEMCACHE") && tokens[i+2].is("(") && tokens[i+4].is(",") && tokens[i+5].is("DEFAULT") {
+		if !inside[i] && tokens[i].is("DBCC") && tokens[i+1].is("FREESYSTEMCACHE") && tokens[i+2].is("(") &&
+			tokens[i+4].is(",") &&
+			tokens[i+5].is("DEFAULT") {
 			instead[i+5] = "[default]"
 		}
 	}

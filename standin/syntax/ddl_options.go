@@ -26,9 +26,11 @@ var storageOptions = wordSet(`ALLOW_PAGE_LOCKS ALLOW_ROW_LOCKS BUCKET_COUNT COMP
 	WAIT_AT_LOW_PRIORITY XML_COMPRESSION`)
 
 // queryHints are the first words of OPTION ( ... ) (docs/t-sql/queries/hints-transact-sql-query.md).
-var queryHints = wordSet(`CONCAT DISABLE DISABLE_OPTIMIZED_PLAN_FORCING EXPAND FAST FORCE HASH IGNORE_NONCLUSTERED_COLUMNSTORE_INDEX
+var queryHints = wordSet(
+	`CONCAT DISABLE DISABLE_OPTIMIZED_PLAN_FORCING EXPAND FAST FORCE HASH IGNORE_NONCLUSTERED_COLUMNSTORE_INDEX
 	KEEP KEEPFIXED LABEL LOOP MAX_GRANT_PERCENT MAXDOP MAXRECURSION MERGE MIN_GRANT_PERCENT NO_PERFORMANCE_SPOOL OPTIMIZE ORDER
-	PARAMETERIZATION QUERYTRACEON RECOMPILE ROBUST TABLE USE`)
+	PARAMETERIZATION QUERYTRACEON RECOMPILE ROBUST TABLE USE`,
+)
 
 // unknownOptions refuses options that teesql lets pass: 155 for those of tables and indexes, 102 for query hints.
 func unknownOptions(tokens []token, inside []bool) *sqlerr.Error {
@@ -45,7 +47,14 @@ func unknownOptions(tokens []token, inside []bool) *sqlerr.Error {
 		case t.is("CREATE"), t.is("ALTER") && !definition:
 			definition = definesStorage(tokens[i+1:])
 			alteredIndex = t.is("ALTER") && next.is("INDEX")
-		case t.is("SELECT"), t.is("INSERT"), t.is("UPDATE"), t.is("DELETE"), t.is("MERGE"), t.is("TRUNCATE"), t.is("EXEC"), t.is("EXECUTE"):
+		case t.is("SELECT"),
+			t.is("INSERT"),
+			t.is("UPDATE"),
+			t.is("DELETE"),
+			t.is("MERGE"),
+			t.is("TRUNCATE"),
+			t.is("EXEC"),
+			t.is("EXECUTE"):
 			definition = definition && i > 0 && !tokens[i-1].is(";") && (tokens[i-1].is("ON") || tokens[i-1].is("FOR"))
 		case definition && t.is("WITH") && next.is("("), alteredIndex && t.is("SET") && next.is("("):
 			if err := badStorageOptions(tokens, i); err != nil {

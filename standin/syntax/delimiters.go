@@ -8,9 +8,9 @@ import (
 	"github.com/sqlc-dev/teesql/ast"
 )
 
-// undelimit takes the brackets or quotes off the name that a node is, where teesql leaves them on: labels, transactions, the columns of a view,
-// the indexes of hints, and words that are arguments. The name is the same with and without them
-// (docs/relational-databases/databases/database-identifiers.md, "Classes of identifiers").
+// undelimit takes the brackets or quotes off the name that a node is, where teesql leaves them on: labels,
+// transactions, the columns of a view, the indexes of hints, and words that are arguments. The name is the same with
+// and without them (docs/relational-databases/databases/database-identifiers.md, "Classes of identifiers").
 func undelimit(node any) {
 	switch n := node.(type) {
 	case *ast.Identifier:

@@ -68,7 +68,8 @@ var documented = []string{
 	`ALTER ENDPOINT [e] STATE = STOPPED`, `ALTER ENDPOINT [e] AS TCP (LISTENER_PORT = 5023)`,
 	`ALTER ENDPOINT [e] FOR DATABASE_MIRRORING (ENCRYPTION = DISABLED, ROLE = PARTNER)`, `DROP ENDPOINT [e]`,
 	// docs/t-sql/statements/alter-event-session-transact-sql.md
-	`ALTER EVENT SESSION [AlwaysOn_health] ON SERVER WITH (STARTUP_STATE = ON)`, `ALTER EVENT SESSION [AlwaysOn_health] ON SERVER STATE = START`,
+	`ALTER EVENT SESSION [AlwaysOn_health] ON SERVER WITH (STARTUP_STATE = ON)`,
+	`ALTER EVENT SESSION [AlwaysOn_health] ON SERVER STATE = START`,
 	// docs/t-sql/statements/create-certificate-transact-sql.md and its neighbours
 	`CREATE CERTIFICATE [c] AUTHORIZATION [u] WITH SUBJECT = N's', START_DATE = '20260101', EXPIRY_DATE = N'20360101'`,
 	`CREATE CERTIFICATE [c] ENCRYPTION BY PASSWORD = 'p' WITH SUBJECT = 's'`,
@@ -87,21 +88,25 @@ var documented = []string{
 	// docs/t-sql/statements/create-login-transact-sql.md, alter-login-transact-sql.md
 	`CREATE LOGIN [l] WITH PASSWORD = N'p', SID = 0x00112233445566778899aabbccddeeff, DEFAULT_DATABASE = [master],
 		DEFAULT_LANGUAGE = [us_english], CHECK_EXPIRATION = OFF, CHECK_POLICY = ON`,
-	`CREATE LOGIN [l] WITH PASSWORD = 0x0200 HASHED`, `CREATE LOGIN [l] WITH PASSWORD = 'p' MUST_CHANGE, CHECK_EXPIRATION = ON`,
+	`CREATE LOGIN [l] WITH PASSWORD = 0x0200 HASHED`,
+	`CREATE LOGIN [l] WITH PASSWORD = 'p' MUST_CHANGE, CHECK_EXPIRATION = ON`,
 	`CREATE LOGIN [l] FROM CERTIFICATE [c]`, `CREATE LOGIN [d\l] FROM WINDOWS WITH DEFAULT_DATABASE = [x]`,
 	`ALTER LOGIN [l] ENABLE`, `ALTER LOGIN [l] DISABLE`, `ALTER LOGIN [l] WITH PASSWORD = 'a' OLD_PASSWORD = 'b'`,
 	`ALTER LOGIN [l] WITH PASSWORD = 'a' UNLOCK`, `ALTER LOGIN [l] WITH NAME = [m], CHECK_POLICY = OFF`, `DROP LOGIN [l]`,
 	// docs/t-sql/statements/create-user-transact-sql.md and its neighbours
-	`CREATE USER [u] FOR LOGIN [l] WITH DEFAULT_SCHEMA = [dbo]`, `CREATE USER [u] WITHOUT LOGIN`, `CREATE USER [u] FOR CERTIFICATE [c]`,
+	`CREATE USER [u] FOR LOGIN [l] WITH DEFAULT_SCHEMA = [dbo]`, `CREATE USER [u] WITHOUT LOGIN`,
+	`CREATE USER [u] FOR CERTIFICATE [c]`,
 	`CREATE USER [u]`, `ALTER USER [u] WITH NAME = [v], LOGIN = [l], DEFAULT_SCHEMA = [s]`, `DROP USER IF EXISTS [u]`,
 	`CREATE ROLE [r] AUTHORIZATION [dbo]`, `ALTER ROLE [r] ADD MEMBER [u]`, `ALTER ROLE [r] DROP MEMBER [u]`,
 	`ALTER ROLE [r] WITH NAME = [s]`, `DROP ROLE [r]`, `CREATE SERVER ROLE [r]`, `ALTER SERVER ROLE [r] ADD MEMBER [l]`,
 	`DROP SERVER ROLE [r]`,
 	// docs/t-sql/statements/grant-transact-sql.md and its pages by securable
 	`GRANT VIEW SERVER STATE, CONNECT SQL TO [l] WITH GRANT OPTION`, `GRANT CONNECT ON ENDPOINT::[e] TO [l]`,
-	`GRANT ALTER, CONTROL, VIEW DEFINITION ON AVAILABILITY GROUP::[ag] TO [l]`, `DENY SELECT ON [dbo].[t] ([a], [b]) TO [u] CASCADE`,
+	`GRANT ALTER, CONTROL, VIEW DEFINITION ON AVAILABILITY GROUP::[ag] TO [l]`,
+	`DENY SELECT ON [dbo].[t] ([a], [b]) TO [u] CASCADE`,
 	`GRANT SELECT ON SCHEMA::[s] TO [u]`, `GRANT EXECUTE ON OBJECT::[dbo].[p] TO [u] AS [dbo]`,
-	`REVOKE GRANT OPTION FOR SELECT ON [t] FROM [u] CASCADE`, `REVOKE CREATE TABLE TO [u]`, `GRANT IMPERSONATE ON LOGIN::[a] TO [b]`,
+	`REVOKE GRANT OPTION FOR SELECT ON [t] FROM [u] CASCADE`, `REVOKE CREATE TABLE TO [u]`,
+	`GRANT IMPERSONATE ON LOGIN::[a] TO [b]`,
 	`GRANT SELECT ([a]) ON [t] TO [u]`, `ALTER AUTHORIZATION ON DATABASE::[d] TO [sa]`,
 	// docs/t-sql/statements/create-database-transact-sql.md, alter-database-transact-sql*.md
 	`CREATE DATABASE [d]`, `CREATE DATABASE [d] CONTAINMENT = NONE ON PRIMARY (NAME = [d], FILENAME = N'/d.mdf', SIZE = 64MB,
@@ -109,9 +114,12 @@ var documented = []string{
 	`CREATE DATABASE [d] ON (FILENAME = '/d.mdf') FOR ATTACH`, `DROP DATABASE IF EXISTS [a], [b]`,
 	`ALTER DATABASE [d] SET RECOVERY FULL`, `ALTER DATABASE CURRENT SET SINGLE_USER WITH ROLLBACK IMMEDIATE`,
 	`ALTER DATABASE [d] SET ALLOW_SNAPSHOT_ISOLATION ON, READ_COMMITTED_SNAPSHOT OFF WITH NO_WAIT`,
-	`ALTER DATABASE [d] SET HADR AVAILABILITY GROUP = [ag]`, `ALTER DATABASE [d] SET HADR OFF`, `ALTER DATABASE [d] SET HADR SUSPEND`,
-	`ALTER DATABASE [d] SET HADR RESUME`, `ALTER DATABASE [d] MODIFY NAME = [e]`, `ALTER DATABASE [d] SET COMPATIBILITY_LEVEL = 160`,
-	`ALTER DATABASE [d] MODIFY FILE (NAME = [f], FILENAME = N'/x')`, `ALTER DATABASE [d] ADD FILE (NAME = [f], FILENAME = N'/x', SIZE = 8MB)`,
+	`ALTER DATABASE [d] SET HADR AVAILABILITY GROUP = [ag]`, `ALTER DATABASE [d] SET HADR OFF`,
+	`ALTER DATABASE [d] SET HADR SUSPEND`,
+	`ALTER DATABASE [d] SET HADR RESUME`, `ALTER DATABASE [d] MODIFY NAME = [e]`,
+	`ALTER DATABASE [d] SET COMPATIBILITY_LEVEL = 160`,
+	`ALTER DATABASE [d] MODIFY FILE (NAME = [f], FILENAME = N'/x')`,
+	`ALTER DATABASE [d] ADD FILE (NAME = [f], FILENAME = N'/x', SIZE = 8MB)`,
 	`ALTER DATABASE [d] ADD LOG FILE (NAME = [f], FILENAME = N'/x')`, `ALTER DATABASE [d] REMOVE FILE [f]`,
 	`ALTER DATABASE [d] SET READ_ONLY WITH ROLLBACK AFTER 5 SECONDS`, `ALTER DATABASE [d] SET MULTI_USER`,
 	// docs/t-sql/statements/backup-transact-sql.md, restore-statements-transact-sql.md
@@ -119,8 +127,10 @@ var documented = []string{
 	`BACKUP DATABASE [d] TO DISK = '/a', DISK = '/b' WITH DIFFERENTIAL`, `BACKUP LOG [d] TO DISK = @f WITH NORECOVERY`,
 	`BACKUP DATABASE @d TO DISK = @f`, `RESTORE DATABASE [d] FROM DISK = '/d' WITH FILE = 1, NORECOVERY, REPLACE, STATS = 10,
 		MOVE N'd' TO N'/x', MOVE N'l' TO N'/y'`, `RESTORE LOG [d] FROM DISK = '/l' WITH RECOVERY, STOPAT = '2026-01-01'`,
-	`RESTORE DATABASE [d] WITH RECOVERY`, `RESTORE HEADERONLY FROM DISK = '/d'`, `RESTORE FILELISTONLY FROM DISK = '/d' WITH FILE = 2`,
-	`RESTORE VERIFYONLY FROM DISK = '/d' WITH CHECKSUM`, `RESTORE DATABASE [d] FROM DISK = '/d' WITH RECOVERY, KEEP_REPLICATION`,
+	`RESTORE DATABASE [d] WITH RECOVERY`, `RESTORE HEADERONLY FROM DISK = '/d'`,
+	`RESTORE FILELISTONLY FROM DISK = '/d' WITH FILE = 2`,
+	`RESTORE VERIFYONLY FROM DISK = '/d' WITH CHECKSUM`,
+	`RESTORE DATABASE [d] FROM DISK = '/d' WITH RECOVERY, KEEP_REPLICATION`,
 	// docs/t-sql/statements/execute-as-transact-sql.md, revert-transact-sql.md; docs/t-sql/language-elements/*.md
 	`EXECUTE AS LOGIN = N'l'`, `EXECUTE AS USER = 'u' WITH NO REVERT`, `EXEC AS LOGIN = @l WITH COOKIE INTO @c`, `REVERT`,
 	`REVERT WITH COOKIE = @c`, `KILL 53`, `KILL 53 WITH STATUSONLY`, `CHECKPOINT`, `CHECKPOINT 10`, `SHUTDOWN WITH NOWAIT`,
@@ -156,7 +166,8 @@ func bareWords(text string) [][2]int {
 			if r == closing {
 				closing = 0
 			}
-		case start < 0 && i > 0 && (text[i-1] == '@' || unicode.IsDigit(rune(text[i-1])) || unicode.IsLetter(rune(text[i-1]))):
+		case start < 0 && i > 0 && (text[i-1] == '@' || unicode.IsDigit(rune(text[i-1])) ||
+			unicode.IsLetter(rune(text[i-1]))):
 		case start < 0 && inWord && !(r == 'N' && i+1 < len(text) && text[i+1] == '\''):
 			start = i
 		case start >= 0 && !inWord:

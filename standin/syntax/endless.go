@@ -4,10 +4,11 @@ package syntax
 
 import "geosql.dev/standin/sqlerr"
 
-// endless refuses lists in which teesql waits without end for what an element of theirs begins with: the numbers of ON PARTITIONS
-// (docs/t-sql/statements/alter-table-transact-sql.md, single_partition_rebuild__option), the namespaces of XMLNAMESPACES
-// (docs/t-sql/xml/with-xmlnamespaces.md, Syntax), the columns of a view (docs/t-sql/statements/create-view-transact-sql.md, Syntax) and the
-// values of OPTIMIZE FOR (docs/t-sql/queries/hints-transact-sql-query.md, Syntax).
+// endless refuses lists in which teesql waits without end for what an element of theirs begins with: the numbers of ON
+// PARTITIONS (docs/t-sql/statements/alter-table-transact-sql.md, single_partition_rebuild__option), the namespaces of
+// XMLNAMESPACES (docs/t-sql/xml/with-xmlnamespaces.md, Syntax), the columns of a view
+// (docs/t-sql/statements/create-view-transact-sql.md, Syntax) and the values of OPTIMIZE FOR
+// (docs/t-sql/queries/hints-transact-sql-query.md, Syntax).
 func endless(tokens []token, inside []bool) *sqlerr.Error {
 	view := endOfViewName(tokens)
 	for i := 1; i+1 < len(tokens); i++ {
@@ -39,7 +40,8 @@ func endless(tokens []token, inside []bool) *sqlerr.Error {
 	return nil
 }
 
-// partitionNumbers reads a partition's number, or a range of them, to the token behind it; ok is false at the token that is neither.
+// partitionNumbers reads a partition's number, or a range of them, to the token behind it; ok is false at the token
+// that is neither.
 func partitionNumbers(tokens []token, at int) (next int, ok bool) {
 	if tokens[at].kind != tokenInteger {
 		return at, false

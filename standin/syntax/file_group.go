@@ -79,7 +79,15 @@ func (p *parser) fileGroupAction() any {
 			a.NewName = p.name()
 			return a
 		}
-		a.Property = p.oneOf("READ_ONLY", "READONLY", "READ_WRITE", "READWRITE", "DEFAULT", "AUTOGROW_SINGLE_FILE", "AUTOGROW_ALL_FILES")
+		a.Property = p.oneOf(
+			"READ_ONLY",
+			"READONLY",
+			"READ_WRITE",
+			"READWRITE",
+			"DEFAULT",
+			"AUTOGROW_SINGLE_FILE",
+			"AUTOGROW_ALL_FILES",
+		)
 		if !strings.Contains(a.Property, "_") && a.Property != "DEFAULT" {
 			a.Property = strings.Replace(a.Property, "READ", "READ_", 1)
 		}

@@ -258,7 +258,8 @@ func (f *finisher) mergeInto(n *ast.MergeStatement) *ast.OutputIntoClause {
 	}
 	script, message := teesql("DELETE x " + f.batch.Text[f.tokens[output].pos:f.tokens[last].end])
 	if message == "" && len(script.Batches) == 1 && len(script.Batches[0].Statements) == 1 {
-		if d, ok := script.Batches[0].Statements[0].(*ast.DeleteStatement); ok && d.DeleteSpecification.OutputIntoClause != nil {
+		if d, ok := script.Batches[0].Statements[0].(*ast.DeleteStatement); ok &&
+			d.DeleteSpecification.OutputIntoClause != nil {
 			return d.DeleteSpecification.OutputIntoClause
 		}
 	}
@@ -283,7 +284,8 @@ func (f *finisher) afterMergeTarget(at int) int {
 	return min(at, last)
 }
 
-// mustBeFirst refuses what may only begin a batch (111), and what follows a view or the elements of a schema in its batch.
+// mustBeFirst refuses what may only begin a batch (111), and what follows a view or the elements of a schema in its
+// batch.
 func (f *finisher) mustBeFirst(list []ast.Statement, at int) {
 	s := list[at]
 	if at == 0 {

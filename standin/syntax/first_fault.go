@@ -8,11 +8,15 @@ import (
 	"geosql.dev/standin/sqlerr"
 )
 
-// judges look at the tokens of a batch for what teesql lets pass, reads as something else or never comes to an end with. Each stops at the first
-// fault of its kind.
+// judges look at the tokens of a batch for what teesql lets pass, reads as something else or never comes to an end
+// with. Each stops at the first fault of its kind.
 var judges = []func([]token, []bool) *sqlerr.Error{
-	of(badName), of(deepName), of(deepType), of(declaredTwice), absent, numbered, assignedInSet, dangling, impossiblePair, misshapen, stray, malformed, unfinished, badDefault, badHeader, badColumns,
-	withoutValue, endless, badNeighbours, outOfPlace, blockOfTable, badLevel, unknownOptions, halves, badArguments, returnsNothing,
+	of(
+		badName,
+	), of(deepName), of(deepType), of(declaredTwice), absent, numbered, assignedInSet, dangling, impossiblePair, misshapen,
+	stray, malformed, unfinished, badDefault, badHeader, badColumns,
+	withoutValue, endless, badNeighbours, outOfPlace, blockOfTable, badLevel, unknownOptions, halves, badArguments,
+	returnsNothing,
 	cutShort, withoutCursor, wanted, badModuleParameters,
 }
 
@@ -20,8 +24,8 @@ func of(judge func([]token) *sqlerr.Error) func([]token, []bool) *sqlerr.Error {
 	return func(tokens []token, _ []bool) *sqlerr.Error { return judge(tokens) }
 }
 
-// judged takes this package's statements out of a batch and refuses what its tokens alone tell is wrong: the fault that a reader from the
-// beginning comes to first, whichever judge found it.
+// judged takes this package's statements out of a batch and refuses what its tokens alone tell is wrong: the fault that
+// a reader from the beginning comes to first, whichever judge found it.
 func judged(text string, tokens []token) (string, map[int]ast.Statement, []bool, *sqlerr.Error) {
 	source, nodes, inside, own := replaceOwn(withoutNested(text, tokens), tokens)
 	var first *sqlerr.Error
@@ -65,7 +69,8 @@ func lastSemicolon(tokens []token, err *sqlerr.Error) int {
 	return last
 }
 
-// found is what a judge says about a batch. A defect of a judge refuses the batch where it ends, so that what others have found counts.
+// found is what a judge says about a batch. A defect of a judge refuses the batch where it ends, so that what others
+// have found counts.
 func found(judge func([]token, []bool) *sqlerr.Error, tokens []token, inside []bool) (err *sqlerr.Error) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -75,8 +80,8 @@ func found(judge func([]token, []bool) *sqlerr.Error, tokens []token, inside []b
 	return judge(tokens, inside)
 }
 
-// earlier is the error of two that is nearer to the beginning of the batch, the first when that can't be told. What is not supported is said
-// before that something is malformed.
+// earlier is the error of two that is nearer to the beginning of the batch, the first when that can't be told. What is
+// not supported is said before that something is malformed.
 func earlier(a, b *sqlerr.Error) *sqlerr.Error {
 	switch {
 	case a == nil:
@@ -89,8 +94,8 @@ func earlier(a, b *sqlerr.Error) *sqlerr.Error {
 	return a
 }
 
-// inStatementsBefore is the fault of the statements before a token: they are read by themselves, because what follows them is malformed. Where
-// they end with a block that is still open it is no fault of theirs.
+// inStatementsBefore is the fault of the statements before a token: they are read by themselves, because what follows
+// them is malformed. Where they end with a block that is still open it is no fault of theirs.
 func inStatementsBefore(text string, tokens []token, end int) *sqlerr.Error {
 	if end == 0 {
 		return nil

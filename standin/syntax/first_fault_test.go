@@ -40,7 +40,13 @@ func TestFirstFault(t *testing.T) {
 		{"CREATE VIEW v WITH SCHEMABINDING AS\nSELECT a, IN b\nFROM dbo.t WITH CHECK OPTION", 156, 2, "'IN'"},
 		{"CREATE VIEW v AS SELECT a FROM dbo.t\nWHERE a\nWITH CHECK OPTION", 4145, 2, "'a'"},
 		{"CREATE FUNCTION f (@a int) RETURNS int AS\nBEGIN\nSET, @a = 1;\nRETURN @a;\nEND", 102, 3, "','"},
-		{"CREATE FUNCTION f (@a int) RETURNS int WITH SCHEMABINDING AS\nBEGIN\nDECLARE @é nvarchar(9) = N'é';\n = @a\nRETURN @a;\nEND", 102, 4, "'='"},
+		{
+			"CREATE FUNCTION f (@a int) RETURNS int WITH SCHEMABINDING AS\nBEGIN\nDECLARE @é nvarchar(9) = N'é';\n = " +
+				"@a\nRETURN @a;\nEND",
+			102,
+			4,
+			"'='",
+		},
 		{"CREATE VIEW v WITH SCHEMABINDING,\nAS SELECT 1 AS a", 156, 2, "'AS'"},
 		{"CREATE VIEW v WITH SCHEMABINDING", 102, 1, "'SCHEMABINDING'"},
 		{"CREATE OR ALTER VIEW dbo.v\nWITH = ENCRYPTION AS SELECT 1 AS a", 102, 2, "'='"},
@@ -67,14 +73,17 @@ func TestFirstFault(t *testing.T) {
 	})
 }
 
-// Bodies that are read by themselves, and blocks, are whole: with options, names of columns and letters of more than a byte before them.
+// Bodies that are read by themselves, and blocks, are whole: with options, names of columns and letters of more than a
+// byte before them.
 func TestWholeBodies(t *testing.T) {
 	for _, text := range []string{
 		"CREATE VIEW [é] (a) WITH SCHEMABINDING AS SELECT N'é' AS a FROM dbo.t WHERE .5 < b WITH CHECK OPTION;",
 		"ALTER VIEW v WITH SCHEMABINDING, VIEW_METADATA AS WITH c AS (SELECT 1 AS a) SELECT a FROM c",
 		"CREATE OR ALTER VIEW dbo.v AS (SELECT a FROM dbo.t) UNION ALL SELECT b FROM dbo.u",
-		"BEGIN TRY BEGIN TRAN; SELECT CASE a WHEN 1 THEN 2 END FROM t; COMMIT; END TRY BEGIN CATCH END CATCH; BEGIN BEGIN TRANSACTION x SELECT 1 END",
-		"SELECT a, SUM(b) OVER (ORDER BY a) FROM t OPTION (HASH GROUP, ORDER GROUP)", "EXEC p WITH RESULT SETS (AS FOR XML)", "SET TRANSACTION ISOLATION LEVEL READ COMMITTED",
+		"BEGIN TRY BEGIN TRAN; SELECT CASE a WHEN 1 THEN 2 END FROM t; COMMIT; END TRY BEGIN CATCH END CATCH; BEGIN BEGIN " +
+			"TRANSACTION x SELECT 1 END",
+		"SELECT a, SUM(b) OVER (ORDER BY a) FROM t OPTION (HASH GROUP, ORDER GROUP)", "EXEC p WITH RESULT SETS (AS FOR XML)",
+		"SET TRANSACTION ISOLATION LEVEL READ COMMITTED",
 		"CREATE TABLE t (a bigint GENERATED ALWAYS AS TRANSACTION_ID END NOT NULL, b datetime2 GENERATED ALWAYS AS ROW END)",
 		"CREATE VIEW v AS SELECT a AS [as], CASE WHEN a = 1 THEN 'WITH CHECK OPTION' END AS b FROM t;;",
 	} {

@@ -8,7 +8,8 @@ import (
 	"geosql.dev/standin/sqlerr"
 )
 
-// halves refuses clauses of which a word is missing that tells what they are; teesql reads on without it, or takes what follows for a name.
+// halves refuses clauses of which a word is missing that tells what they are; teesql reads on without it, or takes what
+// follows for a name.
 func halves(tokens []token, inside []bool) *sqlerr.Error {
 	windows := slices.ContainsFunc(tokens, func(t token) bool { return t.is("WINDOW") })
 	for i := 0; i+1 < len(tokens); i++ {
@@ -42,15 +43,32 @@ func halves(tokens []token, inside []bool) *sqlerr.Error {
 	return nil
 }
 
-// pseudoColumns are the words behind a dollar sign (docs/t-sql/queries/select-clause-transact-sql.md, merge-transact-sql.md,
-// docs/t-sql/functions/partition-transact-sql.md, docs/relational-databases/graphs/sql-graph-architecture.md).
+// pseudoColumns are the words behind a dollar sign (docs/t-sql/queries/select-clause-transact-sql.md,
+// merge-transact-sql.md, docs/t-sql/functions/partition-transact-sql.md,
+// docs/relational-databases/graphs/sql-graph-architecture.md).
 var pseudoColumns = wordSet("IDENTITY ROWGUID ACTION PARTITION NODE_ID EDGE_ID FROM_ID TO_ID")
 
-// castWithoutAs tells whether the parentheses of CAST have expressions alone, and no AS (docs/t-sql/functions/cast-and-convert-transact-sql.md).
+// castWithoutAs tells whether the parentheses of CAST have expressions alone, and no AS
+// (docs/t-sql/functions/cast-and-convert-transact-sql.md).
 func castWithoutAs(tokens []token, i int) bool {
 	end := closingParenthesis(tokens, i+1)
-	if !tokens[i+1].is("(") || end < 0 || tokens[i-1].kind == tokenQuoted || tokens[i-1].kind == tokenWord && !tokens[i-1].reserved ||
-		tokens[i-1].isOneOf(".", "FUNCTION", "TABLE", "INTO", "INSERT", "FROM", "JOIN", "REFERENCES", "ON", "EXEC", "EXECUTE", "AS", "WITH") {
+	if !tokens[i+1].is("(") || end < 0 || tokens[i-1].kind == tokenQuoted ||
+		tokens[i-1].kind == tokenWord && !tokens[i-1].reserved ||
+		tokens[i-1].isOneOf(
+			".",
+			"FUNCTION",
+			"TABLE",
+			"INTO",
+			"INSERT",
+			"FROM",
+			"JOIN",
+			"REFERENCES",
+			"ON",
+			"EXEC",
+			"EXECUTE",
+			"AS",
+			"WITH",
+		) {
 		return false
 	}
 	depth := 0
@@ -76,7 +94,10 @@ func isConstant(t token) bool {
 }
 
 // halfWords are those that halfClause and badWindow judge.
-var halfWords = wordSet("ELSE NOT COLUMN OFFSET FETCH UPDATE UNIQUE CLUSTERED NONCLUSTERED DELETE DISTINCT CREATE THROW KEY MINVALUE MAXVALUE OVER")
+var halfWords = wordSet(
+	"ELSE NOT COLUMN OFFSET FETCH UPDATE UNIQUE CLUSTERED NONCLUSTERED DELETE DISTINCT CREATE THROW KEY MINVALUE " +
+		"MAXVALUE OVER",
+)
 
 // halfClause is the token that shows what is missing behind the word at a token, 0 when nothing is.
 func halfClause(tokens []token, i int) int {
@@ -92,7 +113,8 @@ func halfClause(tokens []token, i int) int {
 		return halfFetch(tokens, i)
 	case t.is("UPDATE") && before.is("THEN") && !next.is("SET"):
 		return i + 1
-	case t.isOneOf("UNIQUE", "CLUSTERED", "NONCLUSTERED") && before.isOneOf("CREATE", "UNIQUE") && isName(next) && createsIndex(tokens, i) && !next.isOneOf("COLUMNSTORE"):
+	case t.isOneOf("UNIQUE", "CLUSTERED", "NONCLUSTERED") && before.isOneOf("CREATE", "UNIQUE") && isName(next) &&
+		createsIndex(tokens, i) && !next.isOneOf("COLUMNSTORE"):
 		return i + 1
 	case t.isOneOf("DELETE", "UPDATE") && before.is("ON") && tokens[max(i-2, 0)].is(")"):
 		return badCascade(tokens, i+1)
@@ -125,9 +147,11 @@ func halfFetch(tokens []token, i int) int {
 	return 0
 }
 
-// badThrow judges the arguments of THROW: constants and variables (docs/t-sql/language-elements/throw-transact-sql.md, Syntax).
+// badThrow judges the arguments of THROW: constants and variables (docs/t-sql/language-elements/throw-transact-sql.md,
+// Syntax).
 func badThrow(tokens []token, i int) int {
-	if first := tokens[i+1].kind; first != tokenInteger && first != tokenVariable || !tokens[min(i+2, len(tokens)-1)].is(",") {
+	if first := tokens[i+1].kind; first != tokenInteger && first != tokenVariable ||
+		!tokens[min(i+2, len(tokens)-1)].is(",") {
 		return 0
 	}
 	for _, at := range []int{i + 3, i + 5} {
@@ -177,7 +201,8 @@ func beginsNumber(t token) bool {
 	return t.kind == tokenInteger || t.kind == tokenNumber || t.isOneOf("-", "+")
 }
 
-// badWindow judges what follows OVER, where no window has a name (docs/t-sql/queries/select-over-clause-transact-sql.md, Syntax).
+// badWindow judges what follows OVER, where no window has a name
+// (docs/t-sql/queries/select-over-clause-transact-sql.md, Syntax).
 func badWindow(tokens []token, at int) int {
 	if isName(tokens[at]) {
 		return 0 // of no window: 5365
@@ -215,7 +240,8 @@ func halfParenthesis(tokens []token, i int) int {
 		return end
 	case tokens[end+1].is("(") && beginsWith(tokens, i-1) && !beginsTableExpression(tokens, i):
 		return end + 1
-	case before.isOneOf("FROM", "JOIN", ",") && tokens[i+1].is("SELECT") && tokens[end+1].isOneOf("PIVOT", "UNPIVOT") && tokens[min(end+2, len(tokens)-1)].is("("):
+	case before.isOneOf("FROM", "JOIN", ",") && tokens[i+1].is("SELECT") && tokens[end+1].isOneOf("PIVOT", "UNPIVOT") &&
+		tokens[min(end+2, len(tokens)-1)].is("("):
 		return end + 1
 	case before.is("PIVOT"):
 		return badPivot(tokens, i, end)
@@ -231,7 +257,8 @@ func referenced(tokens []token, at int) bool {
 	return at > 0 && isName(tokens[at]) && tokens[at-1].is("REFERENCES")
 }
 
-// onlyTable tells whether one table, and no join, is all that stands before a token: parentheses of FROM are those of joins and queries.
+// onlyTable tells whether one table, and no join, is all that stands before a token: parentheses of FROM are those of
+// joins and queries.
 func onlyTable(tokens []token, at, end int) bool {
 	at = afterName(tokens, at)
 	if tokens[at].is("AS") {
@@ -248,7 +275,8 @@ func beginsWith(tokens []token, at int) bool {
 	return at > 0 && isName(tokens[at]) && tokens[at-1].is("WITH") && (at == 1 || tokens[at-2].is(";"))
 }
 
-// badPivot judges the parenthesis of PIVOT: an aggregate of a column, and names IN a list (docs/t-sql/queries/from-using-pivot-and-unpivot.md).
+// badPivot judges the parenthesis of PIVOT: an aggregate of a column, and names IN a list
+// (docs/t-sql/queries/from-using-pivot-and-unpivot.md).
 func badPivot(tokens []token, opening, end int) int {
 	call := afterName(tokens, opening+1)
 	if !tokens[call].is("(") {

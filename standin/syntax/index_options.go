@@ -7,19 +7,25 @@ import "geosql.dev/standin/sqlerr"
 // Options of tables and indexes by what they are equal to (docs/t-sql/statements/create-index-transact-sql.md,
 // alter-index-transact-sql.md, create-table-transact-sql.md).
 var (
-	switches = wordSet(`ALLOW_PAGE_LOCKS ALLOW_ROW_LOCKS COMPRESS_ALL_ROW_GROUPS DROP_EXISTING IGNORE_DUP_KEY LOB_COMPACTION ONLINE
-		OPTIMIZE_FOR_SEQUENTIAL_KEY PAD_INDEX RESUMABLE SORT_IN_TEMPDB STATISTICS_INCREMENTAL STATISTICS_NORECOMPUTE XML_COMPRESSION`)
+	switches = wordSet(
+		`ALLOW_PAGE_LOCKS ALLOW_ROW_LOCKS COMPRESS_ALL_ROW_GROUPS DROP_EXISTING IGNORE_DUP_KEY LOB_COMPACTION ONLINE
+		OPTIMIZE_FOR_SEQUENTIAL_KEY PAD_INDEX RESUMABLE SORT_IN_TEMPDB STATISTICS_INCREMENTAL STATISTICS_NORECOMPUTE XML_COMPRESSION`,
+	)
 	counts       = wordSet("BUCKET_COUNT COMPRESSION_DELAY FILLFACTOR MAXDOP")
 	compressions = wordSet("NONE ROW PAGE COLUMNSTORE COLUMNSTORE_ARCHIVE")
 
-	alterIndexSets  = wordSet("ALLOW_PAGE_LOCKS ALLOW_ROW_LOCKS COMPRESSION_DELAY IGNORE_DUP_KEY OPTIMIZE_FOR_SEQUENTIAL_KEY STATISTICS_NORECOMPUTE")
+	alterIndexSets = wordSet(
+		"ALLOW_PAGE_LOCKS ALLOW_ROW_LOCKS COMPRESSION_DELAY IGNORE_DUP_KEY OPTIMIZE_FOR_SEQUENTIAL_KEY " +
+			"STATISTICS_NORECOMPUTE",
+	)
 	reorganizations = wordSet("COMPRESS_ALL_ROW_GROUPS LOB_COMPACTION")
 	notInRebuild    = wordSet("COMPRESS_ALL_ROW_GROUPS DROP_EXISTING LOB_COMPACTION")
 	notOfKey        = wordSet("DROP_EXISTING MAXDOP SORT_IN_TEMPDB")
 	lockEscalations = wordSet("AUTO DISABLE TABLE")
 )
 
-// optionsOf are what the options of an ALTER INDEX are, by the word before them: those of SET and of REORGANIZE are few.
+// optionsOf are what the options of an ALTER INDEX are, by the word before them: those of SET and of REORGANIZE are
+// few.
 func optionsOf(tokens []token, at int) (known map[string]bool, what string) {
 	switch {
 	case tokens[at].is("SET"):
@@ -30,8 +36,8 @@ func optionsOf(tokens []token, at int) (known map[string]bool, what string) {
 	return storageOptions, "CREATE/ALTER TABLE or INDEX"
 }
 
-// badStorageOptions judges the parenthesized options after WITH or SET at a token: 155 for those that are not known there, 1039 for one that
-// is given twice, 102 and 156 for a value that an option does not have.
+// badStorageOptions judges the parenthesized options after WITH or SET at a token: 155 for those that are not known
+// there, 1039 for one that is given twice, 102 and 156 for a value that an option does not have.
 func badStorageOptions(tokens []token, at int) *sqlerr.Error {
 	known, what := optionsOf(tokens, at)
 	rebuild, key := tokens[at-1].is("REBUILD"), ofKey(tokens, at) && ofCreateTable(tokens, at)
@@ -96,8 +102,8 @@ func ofCreateTable(tokens []token, at int) bool {
 	return false
 }
 
-// switchesOfKeys makes strings of the ON and OFF among the options of a key that the definition of a table variable, a table type or a
-// function's table has behind its columns: teesql takes expressions there.
+// switchesOfKeys makes strings of the ON and OFF among the options of a key that the definition of a table variable, a
+// table type or a function's table has behind its columns: teesql takes expressions there.
 func switchesOfKeys(tokens []token, inside []bool, instead map[int]string) {
 	for i := 2; i+2 < len(tokens); i++ {
 		if inside[i] || !tokens[i].is("WITH") || !tokens[i+1].is("(") || !tokens[i-1].is(")") || !ofDeclaredTable(tokens, i) {
@@ -145,14 +151,18 @@ func badOptionValue(tokens []token, at int) int {
 		return value
 	case counts[name] && tokens[value].kind != tokenInteger:
 		return value
-	case tokens[after].isOneOf(",", ")"), tokens[after].is("(") && tokens[value].is("ON"), name == "XML_COMPRESSION", name == "COMPRESSION_DELAY":
+	case tokens[after].isOneOf(",", ")"),
+		tokens[after].is("(") && tokens[value].is("ON"),
+		name == "XML_COMPRESSION",
+		name == "COMPRESSION_DELAY":
 		return 0
 	default:
 		return after
 	}
 }
 
-// badWait is the token of a value that an option of waiting for locks cannot have, at whatever depth the option at a token stands.
+// badWait is the token of a value that an option of waiting for locks cannot have, at whatever depth the option at a
+// token stands.
 func badWait(tokens []token, at int) int {
 	if !tokens[at+1].is("=") {
 		return 0

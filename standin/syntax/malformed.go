@@ -10,19 +10,25 @@ import (
 )
 
 // cursorOptions are the words between CURSOR and FOR (docs/t-sql/language-elements/declare-cursor-transact-sql.md).
-var cursorOptions = wordSet("LOCAL GLOBAL FORWARD_ONLY SCROLL STATIC KEYSET DYNAMIC FAST_FORWARD READ_ONLY SCROLL_LOCKS OPTIMISTIC TYPE_WARNING")
+var cursorOptions = wordSet(
+	"LOCAL GLOBAL FORWARD_ONLY SCROLL STATIC KEYSET DYNAMIC FAST_FORWARD READ_ONLY SCROLL_LOCKS OPTIMISTIC TYPE_WARNING",
+)
 
 // setOptions are those that SET turns ON and OFF (docs/t-sql/statements/set-statements-transact-sql.md).
-var setOptions = wordSet(`ANSI_DEFAULTS ANSI_NULL_DFLT_OFF ANSI_NULL_DFLT_ON ANSI_NULLS ANSI_PADDING ANSI_WARNINGS ARITHABORT ARITHIGNORE
+var setOptions = wordSet(
+	`ANSI_DEFAULTS ANSI_NULL_DFLT_OFF ANSI_NULL_DFLT_ON ANSI_NULLS ANSI_PADDING ANSI_WARNINGS ARITHABORT ARITHIGNORE
 	CONCAT_NULL_YIELDS_NULL CURSOR_CLOSE_ON_COMMIT DISABLE_DEF_CNST_CHK FIPS_FLAGGER FMTONLY FORCEPLAN IDENTITY_INSERT IMPLICIT_TRANSACTIONS
 	NO_BROWSETABLE NOCOUNT NOEXEC NUMERIC_ROUNDABORT OFFSETS PARSEONLY QUOTED_IDENTIFIER REMOTE_PROC_TRANSACTIONS RESULT_SET_CACHING
-	SHOWPLAN_ALL SHOWPLAN_TEXT SHOWPLAN_XML STATISTICS TEXTSIZE XACT_ABORT`)
+	SHOWPLAN_ALL SHOWPLAN_TEXT SHOWPLAN_XML STATISTICS TEXTSIZE XACT_ABORT`,
+)
 
 // setValues are those that SET gives a number.
-var setValues = wordSet("DATEFIRST LOCK_TIMEOUT DEADLOCK_PRIORITY QUERY_GOVERNOR_COST_LIMIT CONTEXT_INFO LANGUAGE DATEFORMAT")
+var setValues = wordSet(
+	"DATEFIRST LOCK_TIMEOUT DEADLOCK_PRIORITY QUERY_GOVERNOR_COST_LIMIT CONTEXT_INFO LANGUAGE DATEFORMAT",
+)
 
-// malformed refuses statements whose first words say what is wrong with them and which teesql lets pass, reads as something
-// else or never comes to an end with.
+// malformed refuses statements whose first words say what is wrong with them and which teesql lets pass, reads as
+// something else or never comes to an end with.
 func malformed(tokens []token, inside []bool) *sqlerr.Error {
 	for i := 0; i+1 < len(tokens); i++ {
 		if inside[i] {
@@ -50,10 +56,12 @@ func malformed(tokens []token, inside []bool) *sqlerr.Error {
 			if next.kind == tokenWord && !next.reserved && !setOptions[next.fold] && (state.is("ON") || state.is("OFF")) {
 				err = sqlerr.New(195, 5, next.text, "SET option").At(next.line)
 			}
-			if next.kind == tokenWord && !next.reserved && !setOptions[next.fold] && !setValues[next.fold] && state.kind == tokenInteger {
+			if next.kind == tokenWord && !next.reserved && !setOptions[next.fold] && !setValues[next.fold] &&
+				state.kind == tokenInteger {
 				err = sqlerr.New(195, 7, next.text, "SET option").At(next.line)
 			}
-			if next.kind == tokenWord && (setValues[next.fold] || next.isOneOf("ROWCOUNT", "TEXTSIZE")) && (state.kind == tokenEnd || state.is(";")) {
+			if next.kind == tokenWord && (setValues[next.fold] || next.isOneOf("ROWCOUNT", "TEXTSIZE")) &&
+				(state.kind == tokenEnd || state.is(";")) {
 				err = near(tokens, i+2)
 			}
 			if next.is("IDENTITY_INSERT") && err == nil {
@@ -63,7 +71,8 @@ func malformed(tokens []token, inside []bool) *sqlerr.Error {
 				err = near(tokens, min(i+2, len(tokens)-1))
 			}
 		case "SAVE":
-			if after := min(i+2, len(tokens)-1); next.isOneOf("TRAN", "TRANSACTION") && (tokens[after].kind == tokenEnd || tokens[after].is(";")) {
+			if after := min(i+2, len(tokens)-1); next.isOneOf("TRAN", "TRANSACTION") &&
+				(tokens[after].kind == tokenEnd || tokens[after].is(";")) {
 				err = near(tokens, i+1)
 			}
 		case "TOP":
@@ -98,7 +107,9 @@ func malformed(tokens []token, inside []bool) *sqlerr.Error {
 				err = badSwitch(tokens, i)
 			}
 		case "XML", "JSON":
-			if tokens[max(i-1, 0)].is("FOR") && i > 0 && !tokens[max(i-2, 0)].is("AS") && (next.kind == tokenWord || next.kind == tokenEnd || next.isOneOf(";", ")", ",")) && !next.isOneOf("AUTO", "RAW", "PATH", "EXPLICIT", "IN") {
+			if tokens[max(i-1, 0)].is("FOR") && i > 0 && !tokens[max(i-2, 0)].is("AS") &&
+				(next.kind == tokenWord || next.kind == tokenEnd || next.isOneOf(";", ")", ",")) &&
+				!next.isOneOf("AUTO", "RAW", "PATH", "EXPLICIT", "IN") {
 				err = near(tokens, i+1)
 			}
 		case "DBCC":
@@ -124,12 +135,15 @@ func withoutState(tokens []token, at int) *sqlerr.Error {
 	return near(tokens, min(at, len(tokens)-1))
 }
 
-// endsValue tells whether a token may not be what something is equal to: the end, a semicolon, a comma, a closing parenthesis.
+// endsValue tells whether a token may not be what something is equal to: the end, a semicolon, a comma, a closing
+// parenthesis.
 func endsValue(t token) bool {
-	return t.kind == tokenEnd || t.kind != tokenString && t.kind != tokenQuoted && (t.text == ";" || t.text == "," || t.text == ")")
+	return t.kind == tokenEnd ||
+		t.kind != tokenString && t.kind != tokenQuoted && (t.text == ";" || t.text == "," || t.text == ")")
 }
 
-// badNewType judges CREATE TYPE behind the name of the type (docs/t-sql/statements/create-type-transact-sql.md, Syntax).
+// badNewType judges CREATE TYPE behind the name of the type (docs/t-sql/statements/create-type-transact-sql.md,
+// Syntax).
 func badNewType(tokens []token, at int) *sqlerr.Error {
 	switch {
 	case !tokens[at].isOneOf("FROM", "AS", "EXTERNAL"):
@@ -142,7 +156,8 @@ func badNewType(tokens []token, at int) *sqlerr.Error {
 	return nil
 }
 
-// badSynonym judges CREATE SYNONYM behind the name of the synonym (docs/t-sql/statements/create-synonym-transact-sql.md, Syntax).
+// badSynonym judges CREATE SYNONYM behind the name of the synonym
+// (docs/t-sql/statements/create-synonym-transact-sql.md, Syntax).
 func badSynonym(tokens []token, at int) *sqlerr.Error {
 	switch {
 	case !tokens[at].is("FOR"):
@@ -153,8 +168,8 @@ func badSynonym(tokens []token, at int) *sqlerr.Error {
 	return nil
 }
 
-// badCursor judges DECLARE of what is no variable, from its name on: 155 for a word in place of CURSOR or of an option, 156
-// where the query follows without FOR.
+// badCursor judges DECLARE of what is no variable, from its name on: 155 for a word in place of CURSOR or of an option,
+// 156 where the query follows without FOR.
 func badCursor(tokens []token, at int) *sqlerr.Error {
 	if !isName(tokens[at]) {
 		return near(tokens, at)
@@ -185,10 +200,16 @@ func badCursor(tokens []token, at int) *sqlerr.Error {
 	return nil
 }
 
-// cursorChoices are options of cursors of which one may be given (docs/t-sql/language-elements/declare-cursor-transact-sql.md, Syntax and
-// Arguments).
-var cursorChoices = [][]string{{"LOCAL", "GLOBAL"}, {"FORWARD_ONLY", "SCROLL"}, {"FAST_FORWARD", "SCROLL"}, {"STATIC", "KEYSET", "DYNAMIC", "FAST_FORWARD"},
-	{"READ_ONLY", "SCROLL_LOCKS", "OPTIMISTIC"}, {"FAST_FORWARD", "SCROLL_LOCKS", "OPTIMISTIC"}}
+// cursorChoices are options of cursors of which one may be given
+// (docs/t-sql/language-elements/declare-cursor-transact-sql.md, Syntax and Arguments).
+var cursorChoices = [][]string{
+	{"LOCAL", "GLOBAL"},
+	{"FORWARD_ONLY", "SCROLL"},
+	{"FAST_FORWARD", "SCROLL"},
+	{"STATIC", "KEYSET", "DYNAMIC", "FAST_FORWARD"},
+	{"READ_ONLY", "SCROLL_LOCKS", "OPTIMISTIC"},
+	{"FAST_FORWARD", "SCROLL_LOCKS", "OPTIMISTIC"},
+}
 
 func conflictingCursors(one, other string) bool {
 	return slices.ContainsFunc(cursorChoices, func(choice []string) bool {
@@ -250,8 +271,8 @@ func badDefinition(tokens []token, at int) *sqlerr.Error {
 	return nil
 }
 
-// badParameters judges the list of a function's parameters that stands at a token, and what follows it: the first of them is a variable, and
-// RETURNS comes next (docs/t-sql/statements/create-function-transact-sql.md, Syntax).
+// badParameters judges the list of a function's parameters that stands at a token, and what follows it: the first of
+// them is a variable, and RETURNS comes next (docs/t-sql/statements/create-function-transact-sql.md, Syntax).
 func badParameters(tokens []token, at int) *sqlerr.Error {
 	if !tokens[at].is("(") {
 		return near(tokens, at)
@@ -276,8 +297,8 @@ func afterName(tokens []token, at int) int {
 	return at
 }
 
-// badColumnNames judges the names in parentheses that may stand at a token: those of the columns of a view or of statistics, for which teesql
-// waits without end.
+// badColumnNames judges the names in parentheses that may stand at a token: those of the columns of a view or of
+// statistics, for which teesql waits without end.
 func badColumnNames(tokens []token, at int) *sqlerr.Error {
 	if !tokens[at].is("(") {
 		return nil
@@ -318,7 +339,8 @@ func ofAlterTable(tokens []token, at int) bool {
 	return at > 1 && isName(tokens[at]) && tokens[at-1].is("TABLE") && tokens[at-2].is("ALTER")
 }
 
-// indexWithoutTable is 159 for DROP INDEX, from the index's name on, that does not say of which table; without that name it is 102.
+// indexWithoutTable is 159 for DROP INDEX, from the index's name on, that does not say of which table; without that
+// name it is 102.
 func indexWithoutTable(tokens []token, at int) *sqlerr.Error {
 	if tokens[at].is("IF") {
 		at = min(at+2, len(tokens)-1)
@@ -332,7 +354,8 @@ func indexWithoutTable(tokens []token, at int) *sqlerr.Error {
 	return sqlerr.New(159, 1).At(tokens[at].line)
 }
 
-// badSequence finds START without WITH and INCREMENT without BY (docs/t-sql/statements/create-sequence-transact-sql.md, Syntax).
+// badSequence finds START without WITH and INCREMENT without BY (docs/t-sql/statements/create-sequence-transact-sql.md,
+// Syntax).
 func badSequence(tokens []token, at int) *sqlerr.Error {
 	for i := at + 2; i+1 < len(tokens) && !tokens[i].is(";"); i++ {
 		t, next := tokens[i], tokens[i+1]
@@ -362,7 +385,8 @@ func withoutAs(tokens []token, at int) *sqlerr.Error {
 		if t.kind != tokenWord {
 			continue
 		}
-		for _, word := range strings.Fields("SELECT INSERT UPDATE DELETE MERGE BEGIN IF WHILE DECLARE SET PRINT RETURN TRUNCATE") {
+		for _, word := range strings.Fields("SELECT INSERT UPDATE DELETE MERGE BEGIN IF WHILE DECLARE SET PRINT " +
+			"RETURN TRUNCATE") {
 			if t.is(word) {
 				return near(tokens, i)
 			}

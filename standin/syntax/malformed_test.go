@@ -120,23 +120,37 @@ func TestHalvesOfStatements(t *testing.T) {
 // What looks like half of a statement but is a whole one.
 func TestWholeStatements(t *testing.T) {
 	for _, text := range []string{
-		"DECLARE rows INSENSITIVE SCROLL CURSOR FOR SELECT 1", "DECLARE [rows] CURSOR LOCAL FAST_FORWARD FOR SELECT 1", "DECLARE @c CURSOR",
+		"DECLARE rows INSENSITIVE SCROLL CURSOR FOR SELECT 1", "DECLARE [rows] CURSOR LOCAL FAST_FORWARD FOR SELECT 1",
+		"DECLARE @c CURSOR",
 		"DECLARE @c CURSOR; SET @c = CURSOR FORWARD_ONLY STATIC FOR SELECT 1; OPEN @c; FETCH @c; CLOSE @c; DEALLOCATE @c",
-		"CREATE TABLE t (a int REFERENCES u (a) ON DELETE SET NULL ON UPDATE SET DEFAULT, b int REFERENCES u (a) ON UPDATE SET DEFAULT ON DELETE SET NULL)",
+		"CREATE TABLE t (a int REFERENCES u (a) ON DELETE SET NULL ON UPDATE SET DEFAULT, b int REFERENCES u (a) ON " +
+			"UPDATE SET DEFAULT ON DELETE SET NULL)",
 		"CREATE PROCEDURE p @a AS int = 1, @b AS varchar(9) OUTPUT WITH RECOMPILE, EXECUTE AS OWNER AS SELECT @a",
 		"CREATE SEQUENCE s AS int START WITH 1 INCREMENT BY 1 NO CYCLE SELECT 1 AS START",
-		"SET IDENTITY_INSERT t ON", "SET ANSI_NULLS, QUOTED_IDENTIFIER ON", "SELECT TOP (@n) a FROM t", "SELECT TOP 5 PERCENT a FROM t",
-		"SELECT a FROM t ORDER BY a OFFSET @first - 1 ROWS FETCH NEXT @last - @first + 1 ROWS ONLY OPTION (OPTIMIZE FOR (@first = 1, @last = 20))",
-		"SELECT offset, COALESCE(a, b) FROM t ORDER BY offset OFFSET (SELECT 1) ROWS FETCH FIRST 1 ROW ONLY; DECLARE @t TABLE (a int PRIMARY KEY, UNIQUE (a))",
-		"SELECT IDENTITY(int, 1, 1) AS a INTO b FROM t; SET IDENTITY_INSERT d.s.t OFF; SET IDENTITY_INSERT d..t ON; SAVE TRAN a; DELETE TOP (1) t; IF 1 = 1 CREATE TABLE x (a int)",
-		"CREATE TABLE t (a int)\nMERGE t WITH (HOLDLOCK) USING u ON t.a = u.a WHEN MATCHED THEN DELETE;\nCREATE TABLE v (a int)\nTRUNCATE TABLE t WITH (PARTITIONS (1))",
-		"DECLARE @p sysname = N'p', @a int, @r int; EXEC @p @a; EXEC @r = @p @a, 2; EXECUTE @r = dbo.q @a OUTPUT; SET @a = @r SELECT @a", "IF NOT EXISTS (SELECT 1) SELECT 1 WHERE NOT 1 = 2",
-		"INSERT t OUTPUT inserted.a VALUES (1); INSERT INTO d..t SELECT 1; INSERT d.s.t DEFAULT VALUES; INSERT t WITH (TABLOCK) EXEC p; INSERT TOP (1) t (a) VALUES (1); INSERT @t SELECT 1; INSERT INTO #t (a) SELECT 1",
-		"CREATE PROCEDURE p @c CURSOR VARYING OUTPUT, @d char varying(9) OUTPUT AS SELECT 1", "CREATE TRIGGER r ON t AFTER INSERT AS INSERT u SELECT a FROM inserted", "GRANT INSERT ON t TO u",
-		"CREATE VIEW v ([a], b) WITH SCHEMABINDING AS SELECT 1 AS c, 2 AS d", "CREATE VIEW dbo.v AS SELECT 1 AS a", "CREATE INDEX i ON t (a) SELECT * FROM t WITH (INDEX (i)) SELECT * FROM t WITH (INDEX = i)",
-		"ALTER INDEX ALL ON t REBUILD", "DROP INDEX IF EXISTS i ON t", "CREATE TABLE t (a int INDEX i, INDEX k (a))", "SELECT a FROM t OPTION (OPTIMIZE FOR UNKNOWN)",
-		"SELECT a FROM t OPTION (OPTIMIZE FOR (@a UNKNOWN, @b = -1, @c = N'x'))", "CREATE STATISTICS s ON t ([a], b) WHERE a > 1 WITH FULLSCAN",
-		"/* one /* two */ still one */ SELECT 1 /**/", "SELECT 1 -- no /* comment\n/* a\n/* b\n*/\n*/ SELECT '/*', 2 /* '/* */ */",
+		"SET IDENTITY_INSERT t ON", "SET ANSI_NULLS, QUOTED_IDENTIFIER ON", "SELECT TOP (@n) a FROM t",
+		"SELECT TOP 5 PERCENT a FROM t",
+		"SELECT a FROM t ORDER BY a OFFSET @first - 1 ROWS FETCH NEXT @last - @first + 1 ROWS ONLY OPTION (OPTIMIZE FOR " +
+			"(@first = 1, @last = 20))",
+		"SELECT offset, COALESCE(a, b) FROM t ORDER BY offset OFFSET (SELECT 1) ROWS FETCH FIRST 1 ROW ONLY; DECLARE @t " +
+			"TABLE (a int PRIMARY KEY, UNIQUE (a))",
+		"SELECT IDENTITY(int, 1, 1) AS a INTO b FROM t; SET IDENTITY_INSERT d.s.t OFF; SET IDENTITY_INSERT d..t ON; SAVE " +
+			"TRAN a; DELETE TOP (1) t; IF 1 = 1 CREATE TABLE x (a int)",
+		"CREATE TABLE t (a int)\nMERGE t WITH (HOLDLOCK) USING u ON t.a = u.a WHEN MATCHED THEN DELETE;\nCREATE TABLE v " +
+			"(a int)\nTRUNCATE TABLE t WITH (PARTITIONS (1))",
+		"DECLARE @p sysname = N'p', @a int, @r int; EXEC @p @a; EXEC @r = @p @a, 2; EXECUTE @r = dbo.q @a OUTPUT; SET @a " +
+			"= @r SELECT @a", "IF NOT EXISTS (SELECT 1) SELECT 1 WHERE NOT 1 = 2",
+		"INSERT t OUTPUT inserted.a VALUES (1); INSERT INTO d..t SELECT 1; INSERT d.s.t DEFAULT VALUES; INSERT t WITH " +
+			"(TABLOCK) EXEC p; INSERT TOP (1) t (a) VALUES (1); INSERT @t SELECT 1; INSERT INTO #t (a) SELECT 1",
+		"CREATE PROCEDURE p @c CURSOR VARYING OUTPUT, @d char varying(9) OUTPUT AS SELECT 1",
+		"CREATE TRIGGER r ON t AFTER INSERT AS INSERT u SELECT a FROM inserted", "GRANT INSERT ON t TO u",
+		"CREATE VIEW v ([a], b) WITH SCHEMABINDING AS SELECT 1 AS c, 2 AS d", "CREATE VIEW dbo.v AS SELECT 1 AS a",
+		"CREATE INDEX i ON t (a) SELECT * FROM t WITH (INDEX (i)) SELECT * FROM t WITH (INDEX = i)",
+		"ALTER INDEX ALL ON t REBUILD", "DROP INDEX IF EXISTS i ON t", "CREATE TABLE t (a int INDEX i, INDEX k (a))",
+		"SELECT a FROM t OPTION (OPTIMIZE FOR UNKNOWN)",
+		"SELECT a FROM t OPTION (OPTIMIZE FOR (@a UNKNOWN, @b = -1, @c = N'x'))",
+		"CREATE STATISTICS s ON t ([a], b) WHERE a > 1 WITH FULLSCAN",
+		"/* one /* two */ still one */ SELECT 1 /**/",
+		"SELECT 1 -- no /* comment\n/* a\n/* b\n*/\n*/ SELECT '/*', 2 /* '/* */ */",
 	} {
 		t.Run(text, func(t *testing.T) {
 			g := NewWithT(t)
@@ -146,7 +160,8 @@ func TestWholeStatements(t *testing.T) {
 	}
 }
 
-// TestNamesWithoutAs: docs/t-sql/functions/openrowset-transact-sql.md and docs/t-sql/queries/from-transact-sql.md, table_alias.
+// TestNamesWithoutAs: docs/t-sql/functions/openrowset-transact-sql.md and docs/t-sql/queries/from-transact-sql.md,
+// table_alias.
 func TestNamesWithoutAs(t *testing.T) {
 	for _, text := range []string{
 		"SELECT CAST(x AS xml) FROM OPENROWSET (BULK 'file.xml', SINGLE_BLOB) R(x)",

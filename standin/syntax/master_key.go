@@ -53,7 +53,8 @@ func parseMasterKey(p *parser) ast.Statement {
 	case p.is("BACKUP", "SYMMETRIC", "KEY"), p.is("RESTORE", "SYMMETRIC", "KEY"):
 		p.unsupported(p.peek().fold + " SYMMETRIC KEY")
 	case p.accept("CREATE", "MASTER", "KEY"):
-		if k := p.peek().kind; k == tokenEnd || p.is(";") { // docs/t-sql/statements/create-master-key-transact-sql.md: the password may be left out in Azure
+		if k := p.peek().kind; k == tokenEnd ||
+			p.is(";") { // docs/t-sql/statements/create-master-key-transact-sql.md: the password may be left out in Azure
 			p.unsupported("CREATE MASTER KEY without a password")
 		}
 		p.expect("ENCRYPTION")

@@ -5,7 +5,12 @@ package syntax
 import "geosql.dev/standin/sqlerr"
 
 // beforeBody are the words that the options of a module end before.
-var beforeBody = map[string][]string{"TRIGGER": {"FOR", "AFTER", "INSTEAD"}, "PROCEDURE": {"AS", "FOR"}, "VIEW": {"AS"}, "FUNCTION": {"AS", "BEGIN", "RETURN", "EXTERNAL", "ORDER"}}
+var beforeBody = map[string][]string{
+	"TRIGGER":   {"FOR", "AFTER", "INSTEAD"},
+	"PROCEDURE": {"AS", "FOR"},
+	"VIEW":      {"AS"},
+	"FUNCTION":  {"AS", "BEGIN", "RETURN", "EXTERNAL", "ORDER"},
+}
 
 // headerWalk reads what is between the name of a module and its body.
 type headerWalk struct {
@@ -16,8 +21,9 @@ type headerWalk struct {
 }
 
 // badHeader refuses what stands between the name of the module that a batch defines and its body, and may not
-// (docs/t-sql/statements/create-view-transact-sql.md, create-function-transact-sql.md, create-procedure-transact-sql.md,
-// create-trigger-transact-sql.md, Syntax): teesql reads on to the first word that it knows.
+// (docs/t-sql/statements/create-view-transact-sql.md, create-function-transact-sql.md,
+// create-procedure-transact-sql.md, create-trigger-transact-sql.md, Syntax): teesql reads on to the first word that it
+// knows.
 func badHeader(tokens []token, _ []bool) *sqlerr.Error {
 	name, kind := moduleName(tokens)
 	if kind == "" || !isName(tokens[name]) || !isName(tokens[afterName(tokens, name)-1]) {
@@ -74,7 +80,8 @@ func (w *headerWalk) parenthesis() {
 	}
 }
 
-// options reads the options of a module, if there are any. Words that are no options of the kind have errors of their own.
+// options reads the options of a module, if there are any. Words that are no options of the kind have errors of their
+// own.
 func (w *headerWalk) options(kind string) {
 	if w.over || !w.peek().is("WITH") {
 		return

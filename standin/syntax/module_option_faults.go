@@ -13,8 +13,9 @@ var optionsOfKind = map[string]map[string]bool{
 	"TRIGGER":   wordSet("ENCRYPTION EXECUTE EXEC NATIVE_COMPILATION SCHEMABINDING"),
 }
 
-// badModuleOptions judges the options of CREATE or ALTER of a module, whose kind is at token at: 195 for a word that is none, 487 for
-// one of another kind of module, 1039 for one that is there twice, 10796 for SCHEMABINDING where only compiled modules have it.
+// badModuleOptions judges the options of CREATE or ALTER of a module, whose kind is at token at: 195 for a word that is
+// none, 487 for one of another kind of module, 1039 for one that is there twice, 10796 for SCHEMABINDING where only
+// compiled modules have it.
 func badModuleOptions(tokens []token, at int) *sqlerr.Error {
 	if tokens[at].is("OR") && at+2 < len(tokens) {
 		at += 2
@@ -46,7 +47,8 @@ func badModuleOptions(tokens []token, at int) *sqlerr.Error {
 			return sqlerr.New(1039, 1, t.text).At(t.line)
 		}
 		given[option] = true
-		for i+1 < len(tokens) && !tokens[i+1].is(",") && !endsModuleOptions(tokens[i+1]) || option[:4] == "EXEC" && tokens[i+1].is("AS") && tokens[i].is(t.fold) {
+		for i+1 < len(tokens) && !tokens[i+1].is(",") && !endsModuleOptions(tokens[i+1]) || option[:4] == "EXEC" &&
+			tokens[i+1].is("AS") && tokens[i].is(t.fold) {
 			i++
 		}
 		if i+1 >= len(tokens) || !tokens[i+1].is(",") {

@@ -4,8 +4,9 @@ package syntax
 
 import "strings"
 
-// ModuleOptions are those behind WITH in the definition of a module (docs/t-sql/statements/create-trigger-transact-sql.md,
-// create-procedure-transact-sql.md, create-function-transact-sql.md, create-view-transact-sql.md, execute-as-clause-transact-sql.md).
+// ModuleOptions are those behind WITH in the definition of a module
+// (docs/t-sql/statements/create-trigger-transact-sql.md, create-procedure-transact-sql.md,
+// create-function-transact-sql.md, create-view-transact-sql.md, execute-as-clause-transact-sql.md).
 type ModuleOptions struct {
 	// ExecuteAs is CALLER, SELF, OWNER or USER, empty when the definition does not say; User is the name that USER has.
 	ExecuteAs, User string
@@ -34,12 +35,21 @@ func ModuleOptionsOf(definition string, quotedIdentifier bool) ModuleOptions {
 }
 
 // wordsOfOptions are the options but EXECUTE AS, by their first word.
-var wordsOfOptions = map[string][][]string{"ENCRYPTION": {{"ENCRYPTION"}}, "RECOMPILE": {{"RECOMPILE"}}, "SCHEMABINDING": {{"SCHEMABINDING"}}, "NATIVE_COMPILATION": {{"NATIVE_COMPILATION"}},
-	"VIEW_METADATA": {{"VIEW_METADATA"}}, "RETURNS": {{"RETURNS", "NULL", "ON", "NULL", "INPUT"}}, "CALLED": {{"CALLED", "ON", "NULL", "INPUT"}},
-	"INLINE": {{"INLINE", "=", "ON"}, {"INLINE", "=", "OFF"}}}
+var wordsOfOptions = map[string][][]string{
+	"ENCRYPTION":         {{"ENCRYPTION"}},
+	"RECOMPILE":          {{"RECOMPILE"}},
+	"SCHEMABINDING":      {{"SCHEMABINDING"}},
+	"NATIVE_COMPILATION": {{"NATIVE_COMPILATION"}},
+	"VIEW_METADATA": {
+		{"VIEW_METADATA"},
+	},
+	"RETURNS": {{"RETURNS", "NULL", "ON", "NULL", "INPUT"}},
+	"CALLED":  {{"CALLED", "ON", "NULL", "INPUT"}},
+	"INLINE":  {{"INLINE", "=", "ON"}, {"INLINE", "=", "OFF"}},
+}
 
-// moduleOptions reads the options of a module that a batch defines: they are from the WITH at a token to before end, 0 where there are none or
-// they are not what the pages list.
+// moduleOptions reads the options of a module that a batch defines: they are from the WITH at a token to before end, 0
+// where there are none or they are not what the pages list.
 func moduleOptions(tokens []token) (options ModuleOptions, with, end int) {
 	at, kind := moduleName(tokens)
 	if kind == "" {
@@ -120,8 +130,8 @@ func optionOfModule(tokens []token, at int, options *ModuleOptions) int {
 	return w.at
 }
 
-// withoutModuleOptions takes a module's options out of the text for teesql, which reads some of them, passes over others, and takes the rest
-// of the definition for statements where they come in an order of their own.
+// withoutModuleOptions takes a module's options out of the text for teesql, which reads some of them, passes over
+// others, and takes the rest of the definition for statements where they come in an order of their own.
 func withoutModuleOptions(tokens []token, instead map[int]string) {
 	_, with, end := moduleOptions(tokens)
 	for i := with; with > 0 && i < end; i++ {

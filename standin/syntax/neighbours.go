@@ -4,8 +4,9 @@ package syntax
 
 import "geosql.dev/standin/sqlerr"
 
-// badNeighbours refuses tokens that no statement has next to each other, and which teesql reads over: an equal sign after nothing, two
-// variables, NOT NOT NULL, a type without its length, VARYING of what is no cursor, and a second name behind the table of an INSERT.
+// badNeighbours refuses tokens that no statement has next to each other, and which teesql reads over: an equal sign
+// after nothing, two variables, NOT NOT NULL, a type without its length, VARYING of what is no cursor, and a second
+// name behind the table of an INSERT.
 func badNeighbours(tokens []token, inside []bool) *sqlerr.Error {
 	for i := 1; i+1 < len(tokens); i++ {
 		if inside[i] {
@@ -18,7 +19,9 @@ func badNeighbours(tokens []token, inside []bool) *sqlerr.Error {
 			return near(tokens, i)
 		case t.is("NOT") && before.is("NOT") && next.is("NULL"):
 			return near(tokens, i)
-		case t.is("(") && before.kind == tokenWord && sizedTypes[before.fold] && !tokens[max(i-2, 0)].isOneOf(".", "FUNCTION") && (next.is(")") || next.is("NULL") || next.kind == tokenVariable || next.kind == tokenString):
+		case t.is("(") && before.kind == tokenWord && sizedTypes[before.fold] &&
+			!tokens[max(i-2, 0)].isOneOf(".", "FUNCTION") &&
+			(next.is(")") || next.is("NULL") || next.kind == tokenVariable || next.kind == tokenString):
 			return near(tokens, i+1)
 		case t.is("VARYING") && next.isOneOf("OUTPUT", "OUT") && !before.isOneOf("CURSOR", "CHAR", "CHARACTER", "BINARY"):
 			return near(tokens, i)
@@ -34,7 +37,8 @@ func badNeighbours(tokens []token, inside []bool) *sqlerr.Error {
 // sizedTypes are types that take a length or a precision, and no functions.
 var sizedTypes = wordSet("VARCHAR NVARCHAR VARBINARY DECIMAL NUMERIC DATETIME2 DATETIMEOFFSET")
 
-// isCalled tells whether the variable at a token has the name of a procedure that EXECUTE calls, whose arguments follow it.
+// isCalled tells whether the variable at a token has the name of a procedure that EXECUTE calls, whose arguments follow
+// it.
 func isCalled(tokens []token, at int) bool {
 	if at >= 3 && tokens[at-1].is("=") {
 		at -= 2

@@ -4,8 +4,8 @@ package syntax
 
 import "geosql.dev/standin/sqlerr"
 
-// What a batch may nest, and how many operators may follow each other: whoever walks over a tree goes as deep as it is, and a process whose
-// stack is full ends. SQL Server has error 191 for it and no documented figure.
+// What a batch may nest, and how many operators may follow each other: whoever walks over a tree goes as deep as it is,
+// and a process whose stack is full ends. SQL Server has error 191 for it and no documented figure.
 const (
 	maxNesting = 1000
 	maxChain   = 10000
@@ -29,9 +29,13 @@ var clauses = wordSet("SELECT FROM WHERE HAVING GROUP ORDER ON SET VALUES WHEN T
 // joining are the operators of two values, and of two conditions.
 var joining = wordSet("AND OR + - * / % & | ^ ||")
 
-// conditional are reserved words that a condition may have outside of parentheses; another one begins the statement behind it.
-var conditional = wordSet("AND OR NOT IS NULL LIKE IN BETWEEN EXISTS ESCAPE COLLATE ANY SOME ALL CONTAINS FREETEXT COALESCE NULLIF CONVERT TRY_CONVERT LEFT RIGHT " +
-	"USER CURRENT_USER SESSION_USER SYSTEM_USER CURRENT_TIMESTAMP CURRENT_DATE CURRENT_TIME IDENTITY")
+// conditional are reserved words that a condition may have outside of parentheses; another one begins the statement
+// behind it.
+var conditional = wordSet(
+	"AND OR NOT IS NULL LIKE IN BETWEEN EXISTS ESCAPE COLLATE ANY SOME ALL CONTAINS FREETEXT COALESCE NULLIF CONVERT " +
+		"TRY_CONVERT LEFT RIGHT " +
+		"USER CURRENT_USER SESSION_USER SYSTEM_USER CURRENT_TIMESTAMP CURRENT_DATE CURRENT_TIME IDENTITY",
+)
 
 // tooDeep refuses a batch that is nested too deeply (191).
 func tooDeep(tokens []token) *sqlerr.Error {
@@ -43,7 +47,9 @@ func tooDeep(tokens []token) *sqlerr.Error {
 			continue
 		}
 		switch {
-		case t.is("("), t.is("CASE"), t.is("BEGIN") && !next.isOneOf("TRAN", "TRANSACTION", "DISTRIBUTED", "CONVERSATION", "DIALOG"):
+		case t.is("("),
+			t.is("CASE"),
+			t.is("BEGIN") && !next.isOneOf("TRAN", "TRANSACTION", "DISTRIBUTED", "CONVERSATION", "DIALOG"):
 			around += 1 + now.deep()
 			levels = append(levels, level{byCase: t.is("CASE")})
 		case t.is(")"), t.is("END"):

@@ -65,7 +65,11 @@ func TestOtherNodes(t *testing.T) {
 	g.Expect(login.Options.SID).To(Equal([]byte{1, 2}))
 	g.Expect(*login.Options.CheckPolicy).To(BeFalse())
 
-	endpoint := only[syntax.CreateEndpoint](t, "CREATE ENDPOINT e AS TCP (LISTENER_PORT = 5022, LISTENER_IP = (10.1.2.3)) FOR DATABASE_MIRRORING (AUTHENTICATION = CERTIFICATE c, ROLE = ALL)")
+	endpoint := only[syntax.CreateEndpoint](
+		t,
+		"CREATE ENDPOINT e AS TCP (LISTENER_PORT = 5022, LISTENER_IP = (10.1.2.3)) FOR DATABASE_MIRRORING (AUTHENTICATION "+
+			"= CERTIFICATE c, ROLE = ALL)",
+	)
 	g.Expect(endpoint.IP).To(Equal("10.1.2.3"))
 	g.Expect(endpoint.Mirroring.Certificate).To(Equal("c"))
 
@@ -75,26 +79,37 @@ func TestOtherNodes(t *testing.T) {
 	g.Expect(grant.On.Name).To(Equal([]string{"dbo", "p"}))
 	g.Expect(grant.Principals).To(Equal([]string{"x", "public"}))
 
-	alter := only[syntax.AlterDatabase](t, "ALTER DATABASE d SET RECOVERY SIMPLE, PAGE_VERIFY CHECKSUM WITH ROLLBACK AFTER 3")
-	g.Expect(alter.Action.(syntax.DBSet).Options).To(Equal([]syntax.DatabaseOption{{Name: "RECOVERY", Value: "SIMPLE"}, {Name: "PAGE_VERIFY", Value: "CHECKSUM"}}))
+	alter := only[syntax.AlterDatabase](
+		t,
+		"ALTER DATABASE d SET RECOVERY SIMPLE, PAGE_VERIFY CHECKSUM WITH ROLLBACK AFTER 3",
+	)
+	g.Expect(alter.Action.(syntax.DBSet).Options).
+		To(Equal([]syntax.DatabaseOption{{Name: "RECOVERY", Value: "SIMPLE"}, {Name: "PAGE_VERIFY", Value: "CHECKSUM"}}))
 	g.Expect(alter.Action.(syntax.DBSet).RollbackAfter).To(BeEquivalentTo(3))
 
 	restore := only[syntax.Restore](t, "RESTORE DATABASE d FROM DISK = 'x' WITH MOVE 'a' TO 'b', NORECOVERY")
 	g.Expect(restore.Options.Move).To(Equal([]syntax.MoveFile{{LogicalName: "a", Path: "b"}}))
 	g.Expect(restore.Options.NoRecovery).To(BeTrue())
 
-	create := only[syntax.CreateDatabase](t, "CREATE DATABASE d ON (NAME = a, FILENAME = 'x', SIZE = 8MB, FILEGROWTH = 10%)")
+	create := only[syntax.CreateDatabase](
+		t,
+		"CREATE DATABASE d ON (NAME = a, FILENAME = 'x', SIZE = 8MB, FILEGROWTH = 10%)",
+	)
 	g.Expect(create.Files[0].Size.KB).To(BeEquivalentTo(8192))
 	g.Expect(create.Files[0].Growth.Percent).To(BeTrue())
 }
 
 func TestParameters(t *testing.T) {
 	g := NewWithT(t)
-	p, err := syntax.ParseParameters("@p1 int, @p2 nvarchar(20) = N'x' OUTPUT,@p3 decimal(10,2) , @p4 varbinary(max), @p5 sysname, @p6 datetime2(3)")
+	p, err := syntax.ParseParameters(
+		"@p1 int, @p2 nvarchar(20) = N'x' OUTPUT,@p3 decimal(10,2) , @p4 varbinary(max), @p5 sysname, @p6 datetime2(3)",
+	)
 	g.Expect(err).To(BeNil())
 	g.Expect(p).To(HaveLen(6))
 	g.Expect(p[0].Type.Kind).To(Equal(sqltype.Int))
-	g.Expect(p[1]).To(Equal(syntax.Parameter{Name: "@p2", Type: sqltype.Type{Kind: sqltype.NVarChar, Length: 20}, Output: true, HasDefault: true, Default: "x"}))
+	g.Expect(p[1]).
+		To(Equal(syntax.Parameter{Name: "@p2", Type: sqltype.Type{Kind: sqltype.NVarChar, Length: 20}, Output: true,
+			HasDefault: true, Default: "x"}))
 	g.Expect(p[2].Type).To(Equal(sqltype.Type{Kind: sqltype.Decimal, Precision: 10, Scale: 2}))
 	g.Expect(p[3].Type.Length).To(Equal(sqltype.MaxLength))
 	g.Expect(p[4].Type).To(Equal(sqltype.Type{Kind: sqltype.NVarChar, Length: 128}))
@@ -106,7 +121,8 @@ func TestParameters(t *testing.T) {
 	none, err := syntax.ParseParameters("  ")
 	g.Expect(err).To(BeNil())
 	g.Expect(none).To(BeEmpty())
-	for text, number := range map[string]int32{"@p1": 102, "@p1 int READONLY": 346, "@p1 int @p2 int": 102, "@a int, @A int": 134,
+	for text, number := range map[string]int32{"@p1": 102, "@p1 int READONLY": 346, "@p1 int @p2 int": 102,
+		"@a int, @A int":    134,
 		"@a nvarchar(5000)": 131, "@a decimal(5,6)": 192, "p int": 102, "@a int,": 102} {
 		_, err := syntax.ParseParameters(text)
 		g.Expect(err).NotTo(BeNil(), text)
@@ -117,7 +133,8 @@ func TestParameters(t *testing.T) {
 // The text around a table's name is what replication sends with another name in it.
 func TestTextAroundAName(t *testing.T) {
 	g := NewWithT(t)
-	for _, text := range []string{"/* é */ ALTER TABLE  [dbo].[a b] ADD x int NULL CONSTRAINT c DEFAULT N'dbo.t;'", "ALTER TABLE t DROP COLUMN x", "ALTER TABLE db.dbo.t ALTER COLUMN x nvarchar(max) NOT NULL",
+	for _, text := range []string{"/* é */ ALTER TABLE  [dbo].[a b] ADD x int NULL CONSTRAINT c DEFAULT N'dbo.t;'",
+		"ALTER TABLE t DROP COLUMN x", "ALTER TABLE db.dbo.t ALTER COLUMN x nvarchar(max) NOT NULL",
 		"ALTER TABLE t WITH NOCHECK ADD CONSTRAINT c CHECK (x > 0)", "ALTER TABLE dbo.t NOCHECK CONSTRAINT ALL"} {
 		b, err := syntax.Parse("SELECT 1; " + text + " ;")
 		g.Expect(err).To(BeNil(), text)

@@ -4,8 +4,9 @@ package syntax
 
 import "geosql.dev/standin/sqlerr"
 
-// numbered refuses by their names procedures of one name with numbers (docs/t-sql/statements/create-procedure-transact-sql.md, ;number) and the
-// full-text predicates and functions over all columns, which teesql does not read.
+// numbered refuses by their names procedures of one name with numbers
+// (docs/t-sql/statements/create-procedure-transact-sql.md, ;number) and the full-text predicates and functions over all
+// columns, which teesql does not read.
 func numbered(tokens []token, inside []bool) *sqlerr.Error {
 	for i := 0; i+3 < len(tokens); i++ {
 		if inside[i] {
@@ -32,7 +33,9 @@ func assignedInSet(tokens []token, inside []bool) *sqlerr.Error {
 		if inside[i] || !tokens[i].is("SELECT") || tokens[i+1].kind != tokenVariable || !tokens[i+2].is("=") {
 			continue
 		}
-		if i > 0 && tokens[i-1].isOneOf("UNION", "INTERSECT", "EXCEPT") || i > 1 && tokens[i-1].is("ALL") && tokens[i-2].is("UNION") || joinedByNext(tokens, i+3) {
+		if i > 0 && tokens[i-1].isOneOf("UNION", "INTERSECT", "EXCEPT") ||
+			i > 1 && tokens[i-1].is("ALL") && tokens[i-2].is("UNION") ||
+			joinedByNext(tokens, i+3) {
 			return sqlerr.New(10734, 1).At(tokens[i+1].line)
 		}
 	}
@@ -53,7 +56,8 @@ func joinedByNext(tokens []token, at int) bool {
 		case depth > 0:
 		case t.isOneOf("UNION", "INTERSECT", "EXCEPT"):
 			return true
-		case t.isOneOf(";", "SELECT", "INSERT", "UPDATE", "DELETE", "MERGE", "DECLARE", "SET", "IF", "ELSE", "WHILE", "BEGIN", "EXEC", "EXECUTE", "PRINT", "RETURN"):
+		case t.isOneOf(";", "SELECT", "INSERT", "UPDATE", "DELETE", "MERGE", "DECLARE", "SET", "IF", "ELSE", "WHILE", "BEGIN",
+			"EXEC", "EXECUTE", "PRINT", "RETURN"):
 			return false
 		case t.is("END"): // of CASE, or of a block
 			if !closesCase(tokens, at) {

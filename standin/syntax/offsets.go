@@ -7,7 +7,8 @@ import (
 	"unicode/utf8"
 )
 
-// offsets translates positions as teesql counts them (UTF-16 code units of the text it was given) to bytes of the batch.
+// offsets translates positions as teesql counts them (UTF-16 code units of the text it was given) to bytes of the
+// batch.
 type offsets struct {
 	text  string
 	ascii bool
@@ -16,8 +17,8 @@ type offsets struct {
 	inserted []insertion
 }
 
-// insertion is text in the place of replaced code units from a byte of the batch on: length code units at unit of teesql's
-// text.
+// insertion is text in the place of replaced code units from a byte of the batch on: length code units at unit of
+// teesql's text.
 type insertion struct{ unit, byte, length, replaced int }
 
 func newOffsets(text string) *offsets {
@@ -42,7 +43,8 @@ func newOffsets(text string) *offsets {
 }
 
 // amend writes out what teesql wants written: EXECUTE before a batch that begins with a procedure's name, the zero
-// before a decimal point, brackets around words that only teesql takes for keywords. source has the batch's code units, if not its bytes, up to each place.
+// before a decimal point, brackets around words that only teesql takes for keywords. source has the batch's code units,
+// if not its bytes, up to each place.
 func (o *offsets) amend(source string, tokens []token, inside []bool, implicit bool) string {
 	if implicit {
 		o.inserted = append(o.inserted, insertion{length: len(implicitExecute)})
@@ -112,7 +114,11 @@ func (o *offsets) amend(source string, tokens []token, inside []bool, implicit b
 			replace(t.pos, t.end, stringLiteral(t.value))
 		case (t.kind == tokenString || t.kind == tokenBinary) && continued(t.text) != t.text:
 			// The ends of lines follow the constant, so that what is behind it has the lines of the batch.
-			replace(t.pos, t.end, continued(t.text)+strings.Repeat("\n", strings.Count(t.text, "\n")-strings.Count(continued(t.text), "\n")))
+			replace(
+				t.pos,
+				t.end,
+				continued(t.text)+strings.Repeat("\n", strings.Count(t.text, "\n")-strings.Count(continued(t.text), "\n")),
+			)
 		case addsUnnamed(tokens, i):
 			insert(t.pos, "CONSTRAINT ["+UnnamedConstraint+"] ")
 		case t.is("USING") && tokens[i+1].is("(") && tokens[i+2].is("VALUES"):
@@ -139,11 +145,12 @@ func (o *offsets) amend(source string, tokens []token, inside []bool, implicit b
 	return out.String()
 }
 
-// UnnamedConstraint is the name that Parse gives a constraint of ALTER TABLE ... ADD that has none: teesql would take its
-// first word for a column.
+// UnnamedConstraint is the name that Parse gives a constraint of ALTER TABLE ... ADD that has none: teesql would take
+// its first word for a column.
 const UnnamedConstraint = "unnamed$"
 
-// addsUnnamed tells whether token i begins a constraint without a name in the list behind ALTER TABLE name [WITH CHECK] ADD.
+// addsUnnamed tells whether token i begins a constraint without a name in the list behind ALTER TABLE name [WITH CHECK]
+// ADD.
 func addsUnnamed(tokens []token, i int) bool {
 	if i < 3 || i+1 >= len(tokens) || !tokens[i-1].is("ADD") && !tokens[i-1].is(",") {
 		return false
@@ -253,7 +260,8 @@ func (o *offsets) original(unit int) int {
 	return unit - less
 }
 
-// sourceByte is, for a batch of ASCII, the byte of teesql's text that a byte of the batch became; for others it is close.
+// sourceByte is, for a batch of ASCII, the byte of teesql's text that a byte of the batch became; for others it is
+// close.
 func (o *offsets) sourceByte(pos int) int {
 	at := pos
 	for _, in := range o.inserted {

@@ -19,8 +19,18 @@ type family func(p *parser) ast.Statement
 var families = map[string][]family{
 	"CREATE": {parseAvailabilityGroup, parseEndpoint, parseCertificate, parseMasterKey, parseLogin, parseUser,
 		parseRole, parseDatabase},
-	"ALTER": {parseAvailabilityGroup, parseEndpoint, parseEventSession, parseCertificate, parseMasterKey, parseLogin, parseUser,
-		parseRole, parseAuthorization, parseDatabase},
+	"ALTER": {
+		parseAvailabilityGroup,
+		parseEndpoint,
+		parseEventSession,
+		parseCertificate,
+		parseMasterKey,
+		parseLogin,
+		parseUser,
+		parseRole,
+		parseAuthorization,
+		parseDatabase,
+	},
 	"DROP": {parseAvailabilityGroup, parseEndpoint, parseCertificate, parseMasterKey, parseLogin, parseUser,
 		parseRole, parseDatabase},
 	"BACKUP":      {parseCertificate, parseMasterKey, parseBackup},
@@ -40,8 +50,9 @@ var families = map[string][]family{
 	"WAITFOR":     {parseWaitFor},
 }
 
-// replaceOwn parses this package's statements out of a batch. It returns the text with a placeholder, of the same length
-// in UTF-16 code units and lines, for each, the nodes by the offset of their placeholders, and which tokens are theirs: all from one that is malformed on.
+// replaceOwn parses this package's statements out of a batch. It returns the text with a placeholder, of the same
+// length in UTF-16 code units and lines, for each, the nodes by the offset of their placeholders, and which tokens are
+// theirs: all from one that is malformed on.
 func replaceOwn(text string, tokens []token) (string, map[int]ast.Statement, []bool, *sqlerr.Error) {
 	nodes := map[int]ast.Statement{}
 	inside := make([]bool, len(tokens))

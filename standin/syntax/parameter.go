@@ -57,7 +57,8 @@ func (p *parser) userTypeName() string {
 	}
 }
 
-// ParseType parses a data type as columns, variables and parameters have it: "decimal(10, 2)", "sysname", "nvarchar(max)".
+// ParseType parses a data type as columns, variables and parameters have it: "decimal(10, 2)", "sysname",
+// "nvarchar(max)".
 func ParseType(text string) (sqltype.Type, *sqlerr.Error) {
 	tokens, err := tokenize(text, true)
 	if err != nil {

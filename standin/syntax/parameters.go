@@ -5,7 +5,8 @@ package syntax
 import "geosql.dev/standin/sqlerr"
 
 // badModuleParameters refuses what may not stand in the list of a procedure's or function's parameters
-// (docs/t-sql/statements/create-procedure-transact-sql.md, create-function-transact-sql.md, Syntax): teesql reads on to the body.
+// (docs/t-sql/statements/create-procedure-transact-sql.md, create-function-transact-sql.md, Syntax): teesql reads on to
+// the body.
 func badModuleParameters(tokens []token, _ []bool) *sqlerr.Error {
 	name, kind := moduleName(tokens)
 	if kind != "PROCEDURE" && kind != "FUNCTION" || !isName(tokens[name]) {
@@ -30,7 +31,10 @@ func badModuleParameters(tokens []token, _ []bool) *sqlerr.Error {
 		switch t := tokens[next]; {
 		case t.is(","):
 			at = next + 1
-		case t.kind == tokenEnd, enclosed && t.is(")"), !enclosed && t.isOneOf("AS", "WITH"), !enclosed && t.is("FOR") && tokens[next+1].is("REPLICATION"):
+		case t.kind == tokenEnd,
+			enclosed && t.is(")"),
+			!enclosed && t.isOneOf("AS", "WITH"),
+			!enclosed && t.is("FOR") && tokens[next+1].is("REPLICATION"):
 			return nil
 		case !enclosed && t.is("FOR"):
 			return near(tokens, next+1)
@@ -116,7 +120,8 @@ func typeOf(tokens []token, at int) (next int, ok bool) {
 	return at + 1, true
 }
 
-// badDeclaration judges the types of the variables that DECLARE has before the first one with a value, from the first variable on.
+// badDeclaration judges the types of the variables that DECLARE has before the first one with a value, from the first
+// variable on.
 func badDeclaration(tokens []token, at int) int {
 	for tokens[at].kind == tokenVariable {
 		if at++; tokens[at].is("AS") {

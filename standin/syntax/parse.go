@@ -14,7 +14,8 @@ import (
 	"geosql.dev/standin/sqlerr"
 )
 
-// placeholder stands in the text given to teesql where one of this package's statements was; it is the shortest of them.
+// placeholder stands in the text given to teesql where one of this package's statements was; it is the shortest of
+// them.
 const placeholder = "REVERT"
 
 // implicitExecute is put before a batch that begins with a procedure's name.
@@ -27,8 +28,8 @@ const implicitExecute = "EXEC "
 // Double quotes are those of names, as with QUOTED_IDENTIFIER ON.
 func Parse(text string) (*Batch, *sqlerr.Error) { return ParseQuoted(text, true) }
 
-// ParseQuoted is Parse with the setting of QUOTED_IDENTIFIER that the batch begins with; a SET QUOTED_IDENTIFIER outside of
-// a module counts from its place on (docs/t-sql/statements/set-quoted-identifier-transact-sql.md).
+// ParseQuoted is Parse with the setting of QUOTED_IDENTIFIER that the batch begins with; a SET QUOTED_IDENTIFIER
+// outside of a module counts from its place on (docs/t-sql/statements/set-quoted-identifier-transact-sql.md).
 func ParseQuoted(text string, quotedIdentifier bool) (batch *Batch, err *sqlerr.Error) {
 	tokens, err := tokenize(text, quotedIdentifier)
 	if err != nil {
@@ -38,8 +39,8 @@ func ParseQuoted(text string, quotedIdentifier bool) (batch *Batch, err *sqlerr.
 	return batch, inModule(err, tokens)
 }
 
-// ParseStored parses a query that was made of an expression which a table keeps. Its parts were judged where the table's
-// definition has them, and they stand elsewhere now: NEWSEQUENTIALID is refused in every query.
+// ParseStored parses a query that was made of an expression which a table keeps. Its parts were judged where the
+// table's definition has them, and they stand elsewhere now: NEWSEQUENTIALID is refused in every query.
 func ParseStored(text string) (*Batch, *sqlerr.Error) {
 	tokens, err := tokenize(text, true)
 	if err != nil {
@@ -138,8 +139,8 @@ func (b *Batch) statement(node ast.Statement) Statement {
 	return s
 }
 
-// TextOf is the source text of any node of the batch that has a position, empty for others. Strings in double quotes have
-// single ones, so that the text means the same under every setting.
+// TextOf is the source text of any node of the batch that has a position, empty for others. Strings in double quotes
+// have single ones, so that the text means the same under every setting.
 func (b *Batch) TextOf(node any) string {
 	if f := fragment(node); f != nil && f.HasSpan() {
 		return b.withSingleQuotes(b.offsets.byteAt(f.StartOffset), b.offsets.byteAt(f.EndOffset()))
@@ -150,7 +151,8 @@ func (b *Batch) TextOf(node any) string {
 // Around is the source text of a node before and after a part of it; ok is false when one of them has no position.
 func (b *Batch) Around(node, part any) (before, after string, ok bool) {
 	n, p := fragment(node), fragment(part)
-	if n == nil || p == nil || !n.HasSpan() || !p.HasSpan() || p.StartOffset < n.StartOffset || p.EndOffset() > n.EndOffset() {
+	if n == nil || p == nil || !n.HasSpan() || !p.HasSpan() || p.StartOffset < n.StartOffset ||
+		p.EndOffset() > n.EndOffset() {
 		return "", "", false
 	}
 	after, _ = withoutTerminator(b.offsets.slice(p.EndOffset(), n.EndOffset()))
@@ -233,8 +235,8 @@ func nearFailure(source string, o *offsets, message string, tokens []token) *sql
 	return err
 }
 
-// missesNext tells whether a text that teesql refuses with a message goes on with something else: then it is the token after
-// it that may not be there.
+// missesNext tells whether a text that teesql refuses with a message goes on with something else: then it is the token
+// after it that may not be there.
 func missesNext(text, message string) bool {
 	for _, more := range []string{" x", " (", " ON", " JOIN", " COLUMN", " AS", " RETURNS int"} {
 		if _, m := teesql(text + more); m != message {
@@ -246,7 +248,8 @@ func missesNext(text, message string) bool {
 
 // danglers are words that something must follow.
 var danglers = strings.Fields("FROM WHERE AND OR NOT SET BY IN JOIN INTO AS LIKE BETWEEN SELECT INSERT " +
-	"HAVING UNION EXCEPT INTERSECT WHEN THEN CREATE ALTER DROP EXEC EXECUTE DECLARE INNER CROSS USE WITH OPEN CLOSE DEALLOCATE FETCH")
+	"HAVING UNION EXCEPT INTERSECT WHEN THEN CREATE ALTER DROP EXEC EXECUTE DECLARE INNER CROSS USE WITH OPEN CLOSE " +
+	"DEALLOCATE FETCH")
 
 // dangling refuses a statement that ends with a word that something must follow; teesql lets some of them pass.
 // Tokens inside of this package's statements have been judged.
@@ -254,7 +257,8 @@ func dangling(tokens []token, inside []bool) *sqlerr.Error {
 	body := moduleBody(tokens, "PROCEDURE")
 	for i := 0; i+1 < len(tokens); i++ {
 		t, next := tokens[i], tokens[i+1]
-		if inside[i] || i+1 == body || t.kind != tokenWord || next.kind != tokenEnd && !next.is(";") && !next.is(")") || !t.reserved {
+		if inside[i] || i+1 == body || t.kind != tokenWord || next.kind != tokenEnd && !next.is(";") && !next.is(")") ||
+			!t.reserved {
 			continue
 		}
 		if next.is(")") && (t.is("JOIN") || t.is("UNION")) {
@@ -274,14 +278,16 @@ func dangling(tokens []token, inside []bool) *sqlerr.Error {
 }
 
 // impossiblePair refuses words that can't follow one another and that teesql lets pass: FROM without a table, a comma
-// before the end of a list (before a parenthesis CREATE TABLE allows one), PRIMARY and FOREIGN without KEY, CONSTRAINT without a name.
+// before the end of a list (before a parenthesis CREATE TABLE allows one), PRIMARY and FOREIGN without KEY, CONSTRAINT
+// without a name.
 func impossiblePair(tokens []token, inside []bool) *sqlerr.Error {
 	for i := 0; i+1 < len(tokens); i++ {
 		next := tokens[i+1]
 		switch {
 		case inside[i]:
 		case tokens[i].is(","):
-			if next.kind == tokenEnd || next.is(";") || next.is("FROM") || next.is("WHERE") || next.is(")") && !definesTable(tokens, i+1) {
+			if next.kind == tokenEnd || next.is(";") || next.is("FROM") || next.is("WHERE") ||
+				next.is(")") && !definesTable(tokens, i+1) {
 				return near(tokens, i+1)
 			}
 		case tokens[i].is("BEGIN") && (next.is(";") || next.is("TRY")):
@@ -307,8 +313,8 @@ func impossiblePair(tokens []token, inside []bool) *sqlerr.Error {
 	return nil
 }
 
-// emptyBlock finds what follows the END of a block that has nothing, or semicolons alone, from the token behind its BEGIN on: END may begin END
-// CONVERSATION there.
+// emptyBlock finds what follows the END of a block that has nothing, or semicolons alone, from the token behind its
+// BEGIN on: END may begin END CONVERSATION there.
 func emptyBlock(tokens []token, at int) int {
 	if tokens[at].is("TRY") {
 		at++
@@ -322,7 +328,8 @@ func emptyBlock(tokens []token, at int) int {
 	return at + 1
 }
 
-// definesTable tells whether the parenthesis that closes at token closing is the definition of a table that CREATE TABLE makes.
+// definesTable tells whether the parenthesis that closes at token closing is the definition of a table that CREATE
+// TABLE makes.
 func definesTable(tokens []token, closing int) bool {
 	return namesTable(tokens, openingParenthesis(tokens, closing)-1)
 }
@@ -376,7 +383,9 @@ func startsWithProcedureName(tokens []token) bool {
 		return !next.is("CONVERSATION")
 	case "THROW":
 		// THROW by itself, or with an error number.
-		return next.is(".") || next.kind == tokenString || next.kind == tokenQuoted || next.kind == tokenBinary || next.kind == tokenWord && !next.reserved && !next.is("THROW") || next.kind == tokenVariable && tokens[2].is("=")
+		return next.is(".") || next.kind == tokenString || next.kind == tokenQuoted || next.kind == tokenBinary ||
+			next.kind == tokenWord && !next.reserved && !next.is("THROW") ||
+			next.kind == tokenVariable && tokens[2].is("=")
 	case "RECEIVE":
 		return !receives(tokens)
 	}
@@ -389,7 +398,9 @@ func receives(tokens []token) bool {
 		switch {
 		case t.is("FROM"):
 			return true
-		case t.is(";"), t.kind == tokenWord && t.reserved && !t.isOneOf("TOP", "AS", "PERCENT", "CASE", "WHEN", "THEN", "ELSE", "END", "NULL"):
+		case t.is(";"),
+			t.kind == tokenWord && t.reserved &&
+				!t.isOneOf("TOP", "AS", "PERCENT", "CASE", "WHEN", "THEN", "ELSE", "END", "NULL"):
 			return false
 		}
 	}

@@ -54,7 +54,8 @@ func (p *parser) next() token {
 	return t
 }
 
-// near is error 102, or 156 when the token is a reserved word. Where the text ends too early it is 102 near the last token, whatever that is.
+// near is error 102, or 156 when the token is a reserved word. Where the text ends too early it is 102 near the last
+// token, whatever that is.
 func near(tokens []token, at int) *sqlerr.Error {
 	t := tokens[at]
 	ended := t.kind == tokenEnd && at > 0

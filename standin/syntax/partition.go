@@ -100,9 +100,10 @@ func (w *partitionWalk) scheme(verb token) {
 }
 
 // partitionEnd reads CREATE, ALTER or DROP PARTITION FUNCTION or SCHEME from the word PARTITION at a token on
-// (docs/t-sql/statements/create-partition-function-transact-sql.md and its neighbours, Syntax): its last token, and the first one that is
-// wrong, 0 when none is. teesql passes over what it does not read in one, up to a word that it takes for the begin of a statement: that
-// would make something of half of a definition, and nothing of a TRUNCATE TABLE behind one.
+// (docs/t-sql/statements/create-partition-function-transact-sql.md and its neighbours, Syntax): its last token, and the
+// first one that is wrong, 0 when none is. teesql passes over what it does not read in one, up to a word that it takes
+// for the begin of a statement: that would make something of half of a definition, and nothing of a TRUNCATE TABLE
+// behind one.
 func partitionEnd(tokens []token, at int) (end, bad int) {
 	w := &partitionWalk{tokens: tokens, at: at + 1}
 	switch verb := tokens[at-1]; {
@@ -165,7 +166,8 @@ func (f *finisher) boundaries(node any, values []ast.ScalarExpression) {
 	}
 }
 
-// partitions refuses a list of partitions without one, of which teesql would make a TRUNCATE of the whole table, and one without its commas.
+// partitions refuses a list of partitions without one, of which teesql would make a TRUNCATE of the whole table, and
+// one without its commas.
 func (f *finisher) partitions(n *ast.TruncateTableStatement) {
 	at, end := f.tokenOf(n), f.lastOf(n)
 	for at < end && !f.tokens[at].is("WITH") {
@@ -191,8 +193,8 @@ func (f *finisher) partitions(n *ast.TruncateTableStatement) {
 	}
 }
 
-// placesOfKeys makes one name, with marks, of the scheme and its columns in ON scheme (column) behind a key of ALTER TABLE ADD and an
-// index within a table's definition: teesql reads nothing but a name there.
+// placesOfKeys makes one name, with marks, of the scheme and its columns in ON scheme (column) behind a key of ALTER
+// TABLE ADD and an index within a table's definition: teesql reads nothing but a name there.
 func placesOfKeys(tokens []token, inside []bool, instead map[int]string) {
 	for i := 1; i+1 < len(tokens); i++ {
 		if inside[i] {
@@ -200,7 +202,8 @@ func placesOfKeys(tokens []token, inside []bool, instead map[int]string) {
 		}
 		at := 0
 		switch t := tokens[i]; {
-		case t.is("UNIQUE") && !tokens[i-1].is("CREATE") && altersTable(tokens, i), t.is("KEY") && tokens[i-1].is("PRIMARY") && altersTable(tokens, i):
+		case t.is("UNIQUE") && !tokens[i-1].is("CREATE") && altersTable(tokens, i),
+			t.is("KEY") && tokens[i-1].is("PRIMARY") && altersTable(tokens, i):
 			at = i + 1
 		case t.is("INDEX") && tokens[i-1].isOneOf(",", "ADD") && isName(tokens[i+1]):
 			at = i + 2
@@ -266,7 +269,8 @@ func placeOfKey(tokens []token, at int) int {
 	return on
 }
 
-// places gives the keys and indexes of a table's definition the columns that placesOfKeys has put into the names of their schemes.
+// places gives the keys and indexes of a table's definition the columns that placesOfKeys has put into the names of
+// their schemes.
 func places(def *ast.TableDefinition) {
 	if def == nil {
 		return

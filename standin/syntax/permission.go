@@ -8,8 +8,8 @@ import (
 	"github.com/sqlc-dev/teesql/ast"
 )
 
-// PermissionStatement is GRANT, DENY or REVOKE of permissions
-// (docs/t-sql/statements/grant-transact-sql.md, deny-transact-sql.md, revoke-transact-sql.md and their pages by securable).
+// PermissionStatement is GRANT, DENY or REVOKE of permissions (docs/t-sql/statements/grant-transact-sql.md,
+// deny-transact-sql.md, revoke-transact-sql.md and their pages by securable).
 type PermissionStatement struct {
 	own
 	// Action is GRANT, DENY or REVOKE.
@@ -61,8 +61,20 @@ var securableClasses = []string{
 }
 
 // absentClasses are those of what the stand-in never has.
-var absentClasses = []string{"SEARCH PROPERTY LIST", "FULLTEXT CATALOG", "FULLTEXT STOPLIST", "ASSEMBLY", "CONTRACT", "MESSAGE TYPE", "REMOTE SERVICE BINDING",
-	"ROUTE", "SERVICE", "XML SCHEMA COLLECTION", "DATABASE SCOPED CREDENTIAL", "EXTERNAL LANGUAGE"}
+var absentClasses = []string{
+	"SEARCH PROPERTY LIST",
+	"FULLTEXT CATALOG",
+	"FULLTEXT STOPLIST",
+	"ASSEMBLY",
+	"CONTRACT",
+	"MESSAGE TYPE",
+	"REMOTE SERVICE BINDING",
+	"ROUTE",
+	"SERVICE",
+	"XML SCHEMA COLLECTION",
+	"DATABASE SCOPED CREDENTIAL",
+	"EXTERNAL LANGUAGE",
+}
 
 func parsePermission(p *parser) ast.Statement {
 	n := &PermissionStatement{Action: p.oneOf("GRANT", "DENY", "REVOKE")}

@@ -20,11 +20,14 @@ type place struct {
 	line int32
 	// outer holds until a query's own parts: the next query is the statement's, not one within it.
 	outer bool
-	// nested is within a subquery, a derived table, a view, a function, a constraint; exempt among the tables that a change joins.
+	// nested is within a subquery, a derived table, a view, a function, a constraint; exempt among the tables that a
+	// change joins.
 	nested, exempt bool
-	// clause is the part of a query that takes no value of a sequence, conditional the arms of CASE and its kin, aggregate an aggregate's arguments.
+	// clause is the part of a query that takes no value of a sequence, conditional the arms of CASE and its kin, aggregate
+	// an aggregate's arguments.
 	clause, conditional, aggregate bool
-	// ofMerge is within a clause of MERGE that begins with WHEN, tableArgument among the arguments of a table-valued function.
+	// ofMerge is within a clause of MERGE that begins with WHEN, tableArgument among the arguments of a table-valued
+	// function.
 	ofMerge, tableArgument bool
 	// distinct, ordered and limited are those of the query, change is UPDATE or MERGE.
 	distinct, ordered, limited, change bool
@@ -36,8 +39,10 @@ type place struct {
 }
 
 // placeWords are what a batch has that placeFaults may find something in.
-var placeWords = wordSet(`NEXT PRINT RETURN NOLOCK READUNCOMMITTED HOLDLOCK SERIALIZABLE REPEATABLEREAD READCOMMITTED ROWLOCK PAGLOCK TABLOCK TABLOCKX
-	INDEX FORCESEEK PROC PROCEDURE FUNCTION VIEW TRIGGER TEXT NTEXT IMAGE NEWSEQUENTIALID CHECK PRECEDING FOLLOWING`)
+var placeWords = wordSet(
+	`NEXT PRINT RETURN NOLOCK READUNCOMMITTED HOLDLOCK SERIALIZABLE REPEATABLEREAD READCOMMITTED ROWLOCK PAGLOCK TABLOCK TABLOCKX
+	INDEX FORCESEEK PROC PROCEDURE FUNCTION VIEW TRIGGER TEXT NTEXT IMAGE NEWSEQUENTIALID CHECK PRECEDING FOLLOWING`,
+)
 
 // mayBeMisplaced spares batches without any of those words the walk through their nodes.
 func mayBeMisplaced(tokens []token) bool {
@@ -63,12 +68,13 @@ func mayBeMisplaced(tokens []token) bool {
 
 // mayBeNamed tells whether a variable after a token may be meant as the name of a column or a table.
 func mayBeNamed(t token) bool {
-	return t.is(")") || t.is("AS") || t.is("END") || t.kind != tokenWord && t.kind != tokenPunct || t.kind == tokenWord && !t.reserved
+	return t.is(")") || t.is("AS") || t.is("END") || t.kind != tokenWord && t.kind != tokenPunct ||
+		t.kind == tokenWord && !t.reserved
 }
 
-// placeFaults judges what is right by itself and may not stand where it does: NEXT VALUE FOR, hints that contradict each other or the statement,
-// CASE that is nested too deeply, RETURN without a value. It is nil when all of a statement is in its place. Of this package's own statements
-// MERGE alone has nodes to walk through.
+// placeFaults judges what is right by itself and may not stand where it does: NEXT VALUE FOR, hints that contradict
+// each other or the statement, CASE that is nested too deeply, RETURN without a value. It is nil when all of a
+// statement is in its place. Of this package's own statements MERGE alone has nodes to walk through.
 func (f *finisher) placeFaults(statement ast.Statement) *sqlerr.Error {
 	if m, ok := statement.(*Merge); ok {
 		statement = m.MergeStatement
@@ -175,7 +181,10 @@ func partOf(node any, field string, p place) place {
 	return p
 }
 
-var aggregates = wordSet("APPROX_COUNT_DISTINCT APPROX_PERCENTILE_CONT APPROX_PERCENTILE_DISC AVG CHECKSUM_AGG COUNT COUNT_BIG MAX MIN STDEV STDEVP STRING_AGG SUM VAR VARP")
+var aggregates = wordSet(
+	"APPROX_COUNT_DISTINCT APPROX_PERCENTILE_CONT APPROX_PERCENTILE_DISC AVG CHECKSUM_AGG COUNT COUNT_BIG MAX MIN " +
+		"STDEV STDEVP STRING_AGG SUM VAR VARP",
+)
 
 // judgeNode judges one node and says what it makes of the place of its parts.
 func (f *finisher) judgeNode(node any, p *place) *sqlerr.Error {
@@ -283,14 +292,16 @@ func ofFunction(name *ast.SchemaObjectName, returns ast.FunctionReturnType, p *p
 	p.nested = true
 	scalar, ok := returns.(*ast.ScalarFunctionReturnType)
 	if p.scalar = ok; ok {
-		if t, named := scalar.DataType.(*ast.SqlDataTypeReference); named && t != nil && neverReturned[upper(t.SqlDataTypeOption)] {
+		if t, named := scalar.DataType.(*ast.SqlDataTypeReference); named && t != nil &&
+			neverReturned[upper(t.SqlDataTypeOption)] {
 			return sqlerr.New(2733, 1, strings.ToLower(t.SqlDataTypeOption))
 		}
 	}
 	return ofDatabase(name, "CREATE FUNCTION")
 }
 
-// neverReturned are the types that no function returns (docs/relational-databases/user-defined-functions/user-defined-functions.md, Types of functions).
+// neverReturned are the types that no function returns
+// (docs/relational-databases/user-defined-functions/user-defined-functions.md, Types of functions).
 var neverReturned = wordSet("TEXT NTEXT IMAGE TIMESTAMP ROWVERSION CURSOR")
 
 // frameOffset holds the number of rows of a window's frame to what the grammar has, an integer without a sign
@@ -354,10 +365,16 @@ func nameToPrint(e ast.ScalarExpression) *sqlerr.Error {
 	return nil
 }
 
-// isolationHints are hints of which a table may have one alone, by what they ask for; NOLOCK also asks for no locks of any size
-// (docs/t-sql/queries/hints-transact-sql-table.md, Remarks).
-var isolationHints = map[string]string{"nolock": "dirty", "readuncommitted": "dirty", "readcommitted": "committed", "repeatableread": "repeatable",
-	"holdlock": "serializable", "serializable": "serializable"}
+// isolationHints are hints of which a table may have one alone, by what they ask for; NOLOCK also asks for no locks of
+// any size (docs/t-sql/queries/hints-transact-sql-table.md, Remarks).
+var isolationHints = map[string]string{
+	"nolock":          "dirty",
+	"readuncommitted": "dirty",
+	"readcommitted":   "committed",
+	"repeatableread":  "repeatable",
+	"holdlock":        "serializable",
+	"serializable":    "serializable",
+}
 
 // variableAsName refuses a variable where a column or a table is named: that is an identifier
 // (docs/t-sql/queries/select-clause-transact-sql.md, column_alias).
@@ -371,7 +388,14 @@ func (f *finisher) variableAsName(name *ast.Identifier) *sqlerr.Error {
 	return nil
 }
 
-var sizeHints = map[string]string{"nolock": "none", "readuncommitted": "none", "rowlock": "row", "paglock": "page", "tablock": "table", "tablockx": "table"}
+var sizeHints = map[string]string{
+	"nolock":          "none",
+	"readuncommitted": "none",
+	"rowlock":         "row",
+	"paglock":         "page",
+	"tablock":         "table",
+	"tablockx":        "table",
+}
 
 func conflictingHints(hints []ast.TableHintType) *sqlerr.Error {
 	isolation, size := "", ""
@@ -394,9 +418,9 @@ func conflictingHints(hints []ast.TableHintType) *sqlerr.Error {
 	return nil
 }
 
-// dirtyTarget refuses to read what a statement changes without locks, and hints that say how to find it, of which MERGE alone takes INDEX
-// (docs/t-sql/queries/hints-transact-sql-table.md, Table_Hint_Limited; docs/t-sql/statements/merge-transact-sql.md, merge_hint). Hints in FROM are
-// passed over there.
+// dirtyTarget refuses to read what a statement changes without locks, and hints that say how to find it, of which MERGE
+// alone takes INDEX (docs/t-sql/queries/hints-transact-sql-table.md, Table_Hint_Limited;
+// docs/t-sql/statements/merge-transact-sql.md, merge_hint). Hints in FROM are passed over there.
 func dirtyTarget(target ast.TableReference, merged bool) *sqlerr.Error {
 	n, ok := target.(*ast.NamedTableReference)
 	if !ok {
@@ -419,7 +443,8 @@ func dirtyTarget(target ast.TableReference, merged bool) *sqlerr.Error {
 	return nil
 }
 
-// misplacedNext judges NEXT VALUE FOR (docs/t-sql/functions/next-value-for-transact-sql.md, Limitations and restrictions).
+// misplacedNext judges NEXT VALUE FOR (docs/t-sql/functions/next-value-for-transact-sql.md, Limitations and
+// restrictions).
 func misplacedNext(n *ast.NextValueForExpression, p place) *sqlerr.Error {
 	number := int32(0)
 	switch o := n.OverClause; {
@@ -461,8 +486,8 @@ func misplacedNext(n *ast.NextValueForExpression, p place) *sqlerr.Error {
 	return sqlerr.New(number, 1)
 }
 
-// misplacedCall judges functions that some places alone have: aggregates not in a constraint (175), NEWSEQUENTIALID as a column's default (302;
-// docs/t-sql/functions/newsequentialid-transact-sql.md).
+// misplacedCall judges functions that some places alone have: aggregates not in a constraint (175), NEWSEQUENTIALID as
+// a column's default (302; docs/t-sql/functions/newsequentialid-transact-sql.md).
 func misplacedCall(n *ast.FunctionCall, p place) *sqlerr.Error {
 	if n.FunctionName == nil || n.CallTarget != nil {
 		return nil

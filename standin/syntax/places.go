@@ -8,9 +8,10 @@ import (
 	"geosql.dev/standin/sqlerr"
 )
 
-// outOfPlace refuses what teesql lets pass in a place where it may not stand: table variables and what they may not have
-// (docs/t-sql/data-types/table-transact-sql.md), halves of OFFSET and FETCH (docs/t-sql/queries/select-order-by-clause-transact-sql.md), TOP
-// without parentheses in a change (docs/t-sql/queries/top-transact-sql.md), an IDENTITY with a seed alone, and INTO in a view
+// outOfPlace refuses what teesql lets pass in a place where it may not stand: table variables and what they may not
+// have (docs/t-sql/data-types/table-transact-sql.md), halves of OFFSET and FETCH
+// (docs/t-sql/queries/select-order-by-clause-transact-sql.md), TOP without parentheses in a change
+// (docs/t-sql/queries/top-transact-sql.md), an IDENTITY with a seed alone, and INTO in a view
 // (docs/t-sql/statements/create-view-transact-sql.md, select_statement).
 func outOfPlace(tokens []token, inside []bool) *sqlerr.Error {
 	view := endOfViewName(tokens)
@@ -20,9 +21,11 @@ func outOfPlace(tokens []token, inside []bool) *sqlerr.Error {
 		}
 		at := 0
 		switch t, next := tokens[i], tokens[i+1]; {
-		case t.is("TABLE") && next.kind == tokenVariable && i > 0 && tokens[i-1].isOneOf("CREATE", "ALTER", "DROP", "TRUNCATE"):
+		case t.is("TABLE") && next.kind == tokenVariable && i > 0 &&
+			tokens[i-1].isOneOf("CREATE", "ALTER", "DROP", "TRUNCATE"):
 			at = i + 1
-		case t.is("TABLE") && next.is("(") && i > 0 && (tokens[i-1].kind == tokenVariable || tokens[i-1].is("AS") && definesType(tokens, i)):
+		case t.is("TABLE") && next.is("(") && i > 0 &&
+			(tokens[i-1].kind == tokenVariable || tokens[i-1].is("AS") && definesType(tokens, i)):
 			at = notInTableType(tokens, i+1)
 		case t.is("OFFSET"), t.is("FETCH"):
 			err, bad := badRange(tokens, i)
@@ -76,8 +79,8 @@ func notInTableType(tokens []token, opening int) int {
 	return 0
 }
 
-// badRange judges OFFSET and FETCH with a number of rows: ROW or ROWS has to follow it, and ONLY that of FETCH, which needs an OFFSET before it
-// (153).
+// badRange judges OFFSET and FETCH with a number of rows: ROW or ROWS has to follow it, and ONLY that of FETCH, which
+// needs an OFFSET before it (153).
 func badRange(tokens []token, at int) (*sqlerr.Error, int) {
 	count := at + 1
 	fetch := tokens[at].is("FETCH")
@@ -87,7 +90,8 @@ func badRange(tokens []token, at int) (*sqlerr.Error, int) {
 		}
 		count++
 	}
-	if count+1 >= len(tokens) || tokens[count].kind != tokenInteger && tokens[count].kind != tokenVariable || tokens[count+1].is(",") {
+	if count+1 >= len(tokens) || tokens[count].kind != tokenInteger && tokens[count].kind != tokenVariable ||
+		tokens[count+1].is(",") {
 		return nil, 0
 	}
 	after := tokens[count+1]
@@ -140,12 +144,16 @@ func emptyColumns(tokens []token, at int) int {
 	return 0
 }
 
-// nestedDefinition refuses within other statements what has to be the first one of its batch, 156 at the word that says what is defined.
+// nestedDefinition refuses within other statements what has to be the first one of its batch, 156 at the word that says
+// what is defined.
 func (f *finisher) nestedDefinition(node ast.Statement) {
 	switch node.(type) {
-	case *ast.CreateViewStatement, *ast.AlterViewStatement, *ast.CreateOrAlterViewStatement, *ast.CreateProcedureStatement, *ast.AlterProcedureStatement,
-		*ast.CreateOrAlterProcedureStatement, *ast.CreateFunctionStatement, *ast.AlterFunctionStatement, *ast.CreateOrAlterFunctionStatement,
-		*ast.CreateTriggerStatement, *ast.AlterTriggerStatement, *ast.CreateOrAlterTriggerStatement, *ast.CreateSchemaStatement:
+	case *ast.CreateViewStatement, *ast.AlterViewStatement, *ast.CreateOrAlterViewStatement, *ast.CreateProcedureStatement,
+		*ast.AlterProcedureStatement,
+		*ast.CreateOrAlterProcedureStatement, *ast.CreateFunctionStatement, *ast.AlterFunctionStatement,
+		*ast.CreateOrAlterFunctionStatement,
+		*ast.CreateTriggerStatement, *ast.AlterTriggerStatement, *ast.CreateOrAlterTriggerStatement,
+		*ast.CreateSchemaStatement:
 	default:
 		return
 	}
@@ -157,7 +165,8 @@ func (f *finisher) nestedDefinition(node ast.Statement) {
 	if f.tokens[at].is("OR") {
 		at += 2
 	}
-	if at < len(f.tokens) && f.tokens[at].isOneOf("VIEW", "PROCEDURE", "PROC", "FUNCTION", "TRIGGER", "SCHEMA") && f.err == nil {
+	if at < len(f.tokens) && f.tokens[at].isOneOf("VIEW", "PROCEDURE", "PROC", "FUNCTION", "TRIGGER", "SCHEMA") &&
+		f.err == nil {
 		f.err = near(f.tokens, at)
 	}
 }
@@ -171,7 +180,9 @@ func (f *finisher) useInModule(node ast.Statement) {
 
 // intoVariable refuses SELECT INTO a variable.
 func (f *finisher) intoVariable(n *ast.SelectStatement) {
-	if n.Into == nil || n.Into.BaseIdentifier == nil || len(n.Into.BaseIdentifier.Value) == 0 || n.Into.BaseIdentifier.Value[0] != '@' || f.err != nil {
+	if n.Into == nil || n.Into.BaseIdentifier == nil || len(n.Into.BaseIdentifier.Value) == 0 ||
+		n.Into.BaseIdentifier.Value[0] != '@' ||
+		f.err != nil {
 		return
 	}
 	end := f.lastOf(n)

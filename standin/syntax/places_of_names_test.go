@@ -14,46 +14,104 @@ import (
 	"geosql.dev/standin/syntax"
 )
 
-// wordsOfTheParser are the words that teesql's lexer knows as keywords, or its parser in some places of names, and that are not among T-SQL's reserved ones
-// (docs/t-sql/language-elements/reserved-keywords-transact-sql.md).
-var wordsOfTheParser = strings.Fields(`ASYMMETRIC CALLER CATCH CERTIFICATE CONVERSATION COOKIE CREDENTIAL CUBE DECRYPTION DELAY DIALOG ENCRYPTION FAST
+// wordsOfTheParser are the words that teesql's lexer knows as keywords, or its parser in some places of names, and that
+// are not among T-SQL's reserved ones (docs/t-sql/language-elements/reserved-keywords-transact-sql.md).
+var wordsOfTheParser = strings.Fields(
+	`ASYMMETRIC CALLER CATCH CERTIFICATE CONVERSATION COOKIE CREDENTIAL CUBE DECRYPTION DELAY DIALOG ENCRYPTION FAST
 	FILESTREAM GET JOB LANGUAGE LOGIN MASTER MAXDOP MESSAGE MOVE NORESET NOREVERT NOTIFICATION NOWAIT OVERRIDE PASSWORD QUERY RECEIVE RETURNS ROLLUP
-	SCOPED SEND STATS STATUSONLY SUBSCRIPTION SYMMETRIC THROW TIES TIME TRY TYPE WORK CONNECTION IGNORE PERIOD RANGE RESPECT ROWS`)
+	SCOPED SEND STATS STATUSONLY SUBSCRIPTION SYMMETRIC THROW TIES TIME TRY TYPE WORK CONNECTION IGNORE PERIOD RANGE RESPECT ROWS`,
+)
 
 // placesOfNames are statements with a name, written %, in every place that has one.
 var placesOfNames = []string{
-	"SELECT 1 FROM t %", "SELECT 1 FROM t AS %", "SELECT 1 FROM dbo.f(1) %", "SELECT 1 FROM (SELECT 1 AS a) %", "SELECT 1 FROM (SELECT 1 AS a) AS % (a)",
-	"SELECT 1 FROM (SELECT 1 AS a) % (a)", "SELECT 1 FROM (VALUES (1)) AS v (%)", "SELECT a % FROM t", "SELECT a AS % FROM t", "SELECT 1 %", "SELECT 'a' %, 2 AS %",
-	"SELECT COUNT(*) % FROM t", "SELECT CASE WHEN 1 = 1 THEN 2 END % FROM t", "SELECT CASE a WHEN 1 THEN 2 END AS %, 3", "SELECT % = 1", "SELECT 1 AS a, % = 2",
-	"SELECT % = a FROM t", "SELECT DISTINCT % FROM t", "SELECT TOP (1) % FROM t", "SELECT % INTO % FROM %", "SELECT %, % a, % AS b FROM t", "SELECT a, %, b FROM t",
-	"SELECT %.% FROM %", "SELECT %.a FROM t AS %", "SELECT dbo.%.a, %.t.a, %.* FROM dbo.%, %.t", "SELECT % FROM t", "SELECT 1 FROM dbo.%", "SELECT 1 FROM %",
-	"SELECT 1 FROM %.t", "SELECT 1 FROM %.dbo.t", "SELECT 1 FROM %..t", "SELECT 1 FROM t, %", "SELECT 1 FROM % AS x, % y", "SELECT 1 FROM % WITH (NOLOCK)", "SELECT 1 FROM t AS % WITH (NOLOCK)",
-	"SELECT x.% FROM t AS x WHERE x.% = 1 ORDER BY %", "SELECT a FROM t ORDER BY % DESC, a, %", "SELECT a FROM t ORDER BY % OFFSET 1 ROWS", "SELECT a FROM t WHERE % = 1", "SELECT a FROM t WHERE 1 = %",
-	"SELECT a FROM t WHERE (% = 1 OR (%) > 2)", "SELECT a FROM t WHERE % IN (1) AND % BETWEEN % AND % OR % LIKE 'a'", "SELECT a FROM t GROUP BY %", "SELECT SUM(a) OVER (PARTITION BY a, % ORDER BY a, %) FROM t", "SELECT * FROM t WITH (INDEX (a, %))", "SELECT * FROM t WITH (INDEX = %)", "CREATE VIEW v (%) AS SELECT 1", "ALTER SEQUENCE % RESTART WITH 1", "OPEN GLOBAL %", "SELECT a FROM t GROUP BY a, % HAVING MAX(%) > 1",
-	"SELECT a FROM t WHERE a = 1 AND % = 2", "SELECT a FROM t WHERE % IS NULL", "SELECT a FROM t WHERE NOT % = 2", "SELECT a + %, % + 1, -%, a * %, % * a FROM t",
-	"SELECT MAX(%), ISNULL(%, 1), ISNULL(1, %), dbo.%(1), %.f(%) FROM t", "SELECT CAST(% AS int), CONVERT(int, %) FROM t", "SELECT CASE WHEN % = 1 THEN % ELSE % END FROM t", "SELECT CASE % WHEN 1 THEN 2 END FROM t",
-	"SELECT a FROM t WHERE a IN (SELECT % FROM u)", "SELECT SUM(a) OVER (PARTITION BY % ORDER BY %) FROM t", "SELECT 1 FROM t JOIN u % ON %.a = t.a", "SELECT 1 FROM t JOIN % ON % = 1", "SELECT 1 FROM t LEFT JOIN dbo.% x ON x.% = t.%",
-	"SELECT 1 FROM t CROSS APPLY dbo.%(t.%) AS %", "SELECT 1 FROM t CROSS JOIN %", "SELECT 1 FROM t UNION SELECT % FROM % ORDER BY 1", "SELECT a FROM OPENJSON(@j) WITH (% int, b int '$.b')",
-	"SELECT * FROM t PIVOT (SUM(%) FOR % IN ([1])) AS %", "SELECT % FROM t FOR XML PATH", "SELECT % COLLATE Latin1_General_BIN2 FROM t",
-	"WITH % AS (SELECT 1 AS a) SELECT a FROM %", "WITH % (a) AS (SELECT 1) SELECT a FROM %", "WITH a AS (SELECT 1 AS a), % AS (SELECT 1 AS a) SELECT a FROM %", "WITH a AS (SELECT 1 AS a), % (a) AS (SELECT 1) SELECT a FROM %",
-	"WITH c (%) AS (SELECT 1) SELECT % FROM c", "UPDATE t SET % = 1", "UPDATE t SET a = 1, % = % + 1, t.% = 2 WHERE % = 1", "UPDATE % SET a = 1", "UPDATE % SET % = 1 FROM t AS %", "UPDATE t SET % += 1 OUTPUT inserted.%, deleted.% AS %",
-	"INSERT t (%) VALUES (1)", "INSERT INTO t (a, %, b) VALUES (1, 2, 3)", "INSERT % VALUES (1)", "INSERT INTO % (%) SELECT % FROM %", "INSERT INTO dbo.% (a) OUTPUT inserted.% VALUES (1)", "INSERT % EXEC %", "INSERT INTO % DEFAULT VALUES",
-	"DELETE %", "DELETE FROM % WHERE a = 1", "DELETE % FROM t AS % WHERE %.% = 1", "MERGE t AS % USING u ON %.a = u.a WHEN MATCHED THEN DELETE;",
-	"MERGE INTO % USING % AS s ON s.% = 1 WHEN MATCHED THEN UPDATE SET % = s.% WHEN NOT MATCHED THEN INSERT (%) VALUES (s.%);", "TRUNCATE TABLE %",
-	"CREATE TABLE t (% int)", "CREATE TABLE t (a int, % nvarchar(10) NOT NULL, b int)", "CREATE TABLE % (a int)", "CREATE TABLE dbo.% (% int)", "CREATE TABLE %.t (a int)", "CREATE TABLE t (a int CONSTRAINT % PRIMARY KEY)",
-	"CREATE TABLE t (a int, % int, CONSTRAINT % PRIMARY KEY (a, %), UNIQUE (%), CHECK (% > 1), FOREIGN KEY (%) REFERENCES % (%))", "CREATE TABLE t (% AS a + 1, a int)", "CREATE TABLE t (a %)", "CREATE TABLE t (a dbo.%)", "CREATE TABLE t (a int DEFAULT 1, INDEX % (%))",
-	"DECLARE @t TABLE (% int)", "DECLARE @t dbo.%", "DECLARE @t %", "ALTER TABLE t ADD % int", "ALTER TABLE t ADD a int, % int", "ALTER TABLE t ALTER COLUMN % int", "ALTER TABLE t DROP COLUMN %", "ALTER TABLE t DROP CONSTRAINT %", "ALTER TABLE t DROP %", "ALTER TABLE dbo.t DROP %, COLUMN a", "ALTER TABLE t DROP COLUMN a, %", "ALTER TABLE % ADD a int",
-	"ALTER TABLE t ADD CONSTRAINT % CHECK (% > 1)", "ALTER TABLE t ADD CONSTRAINT a FOREIGN KEY (%) REFERENCES % (%)", "ALTER TABLE t ADD CONSTRAINT a DEFAULT 1 FOR %", "ALTER TABLE t NOCHECK CONSTRAINT %", "ALTER TABLE t DISABLE TRIGGER %", "DROP TABLE %", "DROP TABLE IF EXISTS a, %",
-	"CREATE INDEX % ON t (%)", "CREATE UNIQUE CLUSTERED INDEX % ON % (a, % DESC) INCLUDE (%)", "CREATE INDEX i ON t (a) INCLUDE (a, %) WHERE % = 1", "DROP INDEX % ON %", "ALTER INDEX % ON % REBUILD", "CREATE STATISTICS % ON % (%)", "UPDATE STATISTICS %", "DROP STATISTICS %.%",
-	"EXEC %", "EXEC dbo.% 1", "EXEC % @a = 1", "EXEC %.p", "EXEC @r = %", "EXEC p %", "EXEC p @a = %", "EXECUTE % 1, 2", "CREATE PROCEDURE % AS SELECT 1", "CREATE PROCEDURE dbo.% @a int AS SELECT % FROM %", "CREATE PROCEDURE p @a % AS SELECT 1", "CREATE PROCEDURE p @a dbo.% READONLY AS SELECT 1 AS %",
-	"ALTER PROCEDURE % AS SELECT 1", "DROP PROCEDURE %", "CREATE VIEW % AS SELECT 1 AS %", "CREATE VIEW v (%, a) AS SELECT 1, 2", "ALTER VIEW % AS SELECT % FROM t", "DROP VIEW %", "CREATE FUNCTION % (@a int) RETURNS int AS BEGIN RETURN @a END", "CREATE FUNCTION dbo.% () RETURNS % AS BEGIN RETURN 1 END",
-	"CREATE FUNCTION f () RETURNS TABLE AS RETURN SELECT % FROM %", "CREATE FUNCTION f () RETURNS @t TABLE (% int, a int) AS BEGIN INSERT @t (%) SELECT % FROM %; RETURN END", "DROP FUNCTION %", "CREATE TRIGGER % ON t AFTER INSERT AS SELECT % FROM inserted", "CREATE TRIGGER g ON % AFTER INSERT AS SELECT 1", "DROP TRIGGER %", "DISABLE TRIGGER % ON %",
-	"CREATE SCHEMA %", "CREATE SCHEMA % AUTHORIZATION %", "DROP SCHEMA %", "ALTER SCHEMA % TRANSFER dbo.%", "CREATE SYNONYM % FOR %", "CREATE SYNONYM dbo.% FOR x.dbo.%", "DROP SYNONYM %", "CREATE SEQUENCE % AS int", "SELECT NEXT VALUE FOR %", "DROP SEQUENCE %", "CREATE TYPE % FROM int", "CREATE TYPE dbo.% AS TABLE (% int)", "DROP TYPE %",
-	"USE %", "SAVE TRANSACTION %", "BEGIN TRANSACTION %", "BEGIN TRAN %; COMMIT TRAN %", "ROLLBACK TRANSACTION %", "DECLARE % CURSOR FOR SELECT % FROM %", "OPEN %; FETCH NEXT FROM % INTO @a; CLOSE %; DEALLOCATE %", "DELETE t WHERE CURRENT OF %", "IF EXISTS (SELECT % FROM %) SELECT %",
-	"BEGIN TRY SELECT % FROM % END TRY BEGIN CATCH SELECT 1 % END CATCH", "BEGIN SELECT CASE WHEN 1 = 1 THEN 2 END % FROM t END", "BEGIN TRY SELECT CASE WHEN 1 = 1 THEN 2 END % FROM t END TRY BEGIN CATCH SELECT 1 END CATCH",
-	"SELECT 1 FROM a WITH (NOLOCK), %", "SELECT 1 FROM a WITH (NOLOCK), % WITH (NOLOCK)", "SET @a = (SELECT % FROM t)", "RETURN %", "SET IDENTITY_INSERT % ON", "GRANT SELECT ON % TO %", "GRANT SELECT ON dbo.% TO a", "GRANT SELECT ON SCHEMA::% TO a", "DENY SELECT ON t (%) TO a",
-	"CREATE DATABASE %", "DROP DATABASE %", "ALTER DATABASE % SET RECOVERY FULL", "CREATE LOGIN % WITH PASSWORD = 'x'", "CREATE USER % FOR LOGIN %", "CREATE ROLE %", "ALTER ROLE % ADD MEMBER %", "DROP USER %", "BACKUP DATABASE % TO DISK = 'a'",
-	"SELECT a.value('.', 'int') % FROM t", "SELECT %.value('.', 'int'), t.%.value('.', 'int') FROM t CROSS APPLY %.nodes('/a') AS % (%)", "UPDATE t SET %.modify('delete /a')", "SELECT %\n FROM % GROUP BY % ORDER BY %;", "CREATE PARTITION FUNCTION % (int) AS RANGE FOR VALUES (1)", "CREATE PARTITION SCHEME % AS PARTITION % ALL TO (%)", "CREATE TABLE t (a int) ON %", "CREATE TABLE t (a int) ON % (a)",
+	"SELECT 1 FROM t %", "SELECT 1 FROM t AS %", "SELECT 1 FROM dbo.f(1) %", "SELECT 1 FROM (SELECT 1 AS a) %",
+	"SELECT 1 FROM (SELECT 1 AS a) AS % (a)",
+	"SELECT 1 FROM (SELECT 1 AS a) % (a)", "SELECT 1 FROM (VALUES (1)) AS v (%)", "SELECT a % FROM t",
+	"SELECT a AS % FROM t", "SELECT 1 %", "SELECT 'a' %, 2 AS %",
+	"SELECT COUNT(*) % FROM t", "SELECT CASE WHEN 1 = 1 THEN 2 END % FROM t", "SELECT CASE a WHEN 1 THEN 2 END AS %, 3",
+	"SELECT % = 1", "SELECT 1 AS a, % = 2",
+	"SELECT % = a FROM t", "SELECT DISTINCT % FROM t", "SELECT TOP (1) % FROM t", "SELECT % INTO % FROM %",
+	"SELECT %, % a, % AS b FROM t", "SELECT a, %, b FROM t",
+	"SELECT %.% FROM %", "SELECT %.a FROM t AS %", "SELECT dbo.%.a, %.t.a, %.* FROM dbo.%, %.t", "SELECT % FROM t",
+	"SELECT 1 FROM dbo.%", "SELECT 1 FROM %",
+	"SELECT 1 FROM %.t", "SELECT 1 FROM %.dbo.t", "SELECT 1 FROM %..t", "SELECT 1 FROM t, %", "SELECT 1 FROM % AS x, % y",
+	"SELECT 1 FROM % WITH (NOLOCK)", "SELECT 1 FROM t AS % WITH (NOLOCK)",
+	"SELECT x.% FROM t AS x WHERE x.% = 1 ORDER BY %", "SELECT a FROM t ORDER BY % DESC, a, %",
+	"SELECT a FROM t ORDER BY % OFFSET 1 ROWS", "SELECT a FROM t WHERE % = 1", "SELECT a FROM t WHERE 1 = %",
+	"SELECT a FROM t WHERE (% = 1 OR (%) > 2)", "SELECT a FROM t WHERE % IN (1) AND % BETWEEN % AND % OR % LIKE 'a'",
+	"SELECT a FROM t GROUP BY %", "SELECT SUM(a) OVER (PARTITION BY a, % ORDER BY a, %) FROM t",
+	"SELECT * FROM t WITH (INDEX (a, %))", "SELECT * FROM t WITH (INDEX = %)", "CREATE VIEW v (%) AS SELECT 1",
+	"ALTER SEQUENCE % RESTART WITH 1", "OPEN GLOBAL %", "SELECT a FROM t GROUP BY a, % HAVING MAX(%) > 1",
+	"SELECT a FROM t WHERE a = 1 AND % = 2", "SELECT a FROM t WHERE % IS NULL", "SELECT a FROM t WHERE NOT % = 2",
+	"SELECT a + %, % + 1, -%, a * %, % * a FROM t",
+	"SELECT MAX(%), ISNULL(%, 1), ISNULL(1, %), dbo.%(1), %.f(%) FROM t", "SELECT CAST(% AS int), CONVERT(int, %) FROM t",
+	"SELECT CASE WHEN % = 1 THEN % ELSE % END FROM t", "SELECT CASE % WHEN 1 THEN 2 END FROM t",
+	"SELECT a FROM t WHERE a IN (SELECT % FROM u)", "SELECT SUM(a) OVER (PARTITION BY % ORDER BY %) FROM t",
+	"SELECT 1 FROM t JOIN u % ON %.a = t.a", "SELECT 1 FROM t JOIN % ON % = 1",
+	"SELECT 1 FROM t LEFT JOIN dbo.% x ON x.% = t.%",
+	"SELECT 1 FROM t CROSS APPLY dbo.%(t.%) AS %", "SELECT 1 FROM t CROSS JOIN %",
+	"SELECT 1 FROM t UNION SELECT % FROM % ORDER BY 1", "SELECT a FROM OPENJSON(@j) WITH (% int, b int '$.b')",
+	"SELECT * FROM t PIVOT (SUM(%) FOR % IN ([1])) AS %", "SELECT % FROM t FOR XML PATH",
+	"SELECT % COLLATE Latin1_General_BIN2 FROM t",
+	"WITH % AS (SELECT 1 AS a) SELECT a FROM %", "WITH % (a) AS (SELECT 1) SELECT a FROM %",
+	"WITH a AS (SELECT 1 AS a), % AS (SELECT 1 AS a) SELECT a FROM %",
+	"WITH a AS (SELECT 1 AS a), % (a) AS (SELECT 1) SELECT a FROM %",
+	"WITH c (%) AS (SELECT 1) SELECT % FROM c", "UPDATE t SET % = 1", "UPDATE t SET a = 1, % = % + 1, t.% = 2 WHERE % = 1",
+	"UPDATE % SET a = 1", "UPDATE % SET % = 1 FROM t AS %", "UPDATE t SET % += 1 OUTPUT inserted.%, deleted.% AS %",
+	"INSERT t (%) VALUES (1)", "INSERT INTO t (a, %, b) VALUES (1, 2, 3)", "INSERT % VALUES (1)",
+	"INSERT INTO % (%) SELECT % FROM %", "INSERT INTO dbo.% (a) OUTPUT inserted.% VALUES (1)", "INSERT % EXEC %",
+	"INSERT INTO % DEFAULT VALUES",
+	"DELETE %", "DELETE FROM % WHERE a = 1", "DELETE % FROM t AS % WHERE %.% = 1",
+	"MERGE t AS % USING u ON %.a = u.a WHEN MATCHED THEN DELETE;",
+	"MERGE INTO % USING % AS s ON s.% = 1 WHEN MATCHED THEN UPDATE SET % = s.% WHEN NOT MATCHED THEN INSERT (%) " +
+		"VALUES (s.%);", "TRUNCATE TABLE %",
+	"CREATE TABLE t (% int)", "CREATE TABLE t (a int, % nvarchar(10) NOT NULL, b int)", "CREATE TABLE % (a int)",
+	"CREATE TABLE dbo.% (% int)", "CREATE TABLE %.t (a int)", "CREATE TABLE t (a int CONSTRAINT % PRIMARY KEY)",
+	"CREATE TABLE t (a int, % int, CONSTRAINT % PRIMARY KEY (a, %), UNIQUE (%), CHECK (% > 1), FOREIGN KEY (%) " +
+		"REFERENCES % (%))", "CREATE TABLE t (% AS a + 1, a int)", "CREATE TABLE t (a %)", "CREATE TABLE t (a dbo.%)",
+	"CREATE TABLE t (a int DEFAULT 1, INDEX % (%))",
+	"DECLARE @t TABLE (% int)", "DECLARE @t dbo.%", "DECLARE @t %", "ALTER TABLE t ADD % int",
+	"ALTER TABLE t ADD a int, % int", "ALTER TABLE t ALTER COLUMN % int", "ALTER TABLE t DROP COLUMN %",
+	"ALTER TABLE t DROP CONSTRAINT %", "ALTER TABLE t DROP %", "ALTER TABLE dbo.t DROP %, COLUMN a",
+	"ALTER TABLE t DROP COLUMN a, %", "ALTER TABLE % ADD a int",
+	"ALTER TABLE t ADD CONSTRAINT % CHECK (% > 1)", "ALTER TABLE t ADD CONSTRAINT a FOREIGN KEY (%) REFERENCES % (%)",
+	"ALTER TABLE t ADD CONSTRAINT a DEFAULT 1 FOR %", "ALTER TABLE t NOCHECK CONSTRAINT %",
+	"ALTER TABLE t DISABLE TRIGGER %", "DROP TABLE %", "DROP TABLE IF EXISTS a, %",
+	"CREATE INDEX % ON t (%)", "CREATE UNIQUE CLUSTERED INDEX % ON % (a, % DESC) INCLUDE (%)",
+	"CREATE INDEX i ON t (a) INCLUDE (a, %) WHERE % = 1", "DROP INDEX % ON %", "ALTER INDEX % ON % REBUILD",
+	"CREATE STATISTICS % ON % (%)", "UPDATE STATISTICS %", "DROP STATISTICS %.%",
+	"EXEC %", "EXEC dbo.% 1", "EXEC % @a = 1", "EXEC %.p", "EXEC @r = %", "EXEC p %", "EXEC p @a = %", "EXECUTE % 1, 2",
+	"CREATE PROCEDURE % AS SELECT 1", "CREATE PROCEDURE dbo.% @a int AS SELECT % FROM %",
+	"CREATE PROCEDURE p @a % AS SELECT 1", "CREATE PROCEDURE p @a dbo.% READONLY AS SELECT 1 AS %",
+	"ALTER PROCEDURE % AS SELECT 1", "DROP PROCEDURE %", "CREATE VIEW % AS SELECT 1 AS %",
+	"CREATE VIEW v (%, a) AS SELECT 1, 2", "ALTER VIEW % AS SELECT % FROM t", "DROP VIEW %",
+	"CREATE FUNCTION % (@a int) RETURNS int AS BEGIN RETURN @a END",
+	"CREATE FUNCTION dbo.% () RETURNS % AS BEGIN RETURN 1 END",
+	"CREATE FUNCTION f () RETURNS TABLE AS RETURN SELECT % FROM %",
+	"CREATE FUNCTION f () RETURNS @t TABLE (% int, a int) AS BEGIN INSERT @t (%) SELECT % FROM %; RETURN END",
+	"DROP FUNCTION %", "CREATE TRIGGER % ON t AFTER INSERT AS SELECT % FROM inserted",
+	"CREATE TRIGGER g ON % AFTER INSERT AS SELECT 1", "DROP TRIGGER %", "DISABLE TRIGGER % ON %",
+	"CREATE SCHEMA %", "CREATE SCHEMA % AUTHORIZATION %", "DROP SCHEMA %", "ALTER SCHEMA % TRANSFER dbo.%",
+	"CREATE SYNONYM % FOR %", "CREATE SYNONYM dbo.% FOR x.dbo.%", "DROP SYNONYM %", "CREATE SEQUENCE % AS int",
+	"SELECT NEXT VALUE FOR %", "DROP SEQUENCE %", "CREATE TYPE % FROM int", "CREATE TYPE dbo.% AS TABLE (% int)",
+	"DROP TYPE %",
+	"USE %", "SAVE TRANSACTION %", "BEGIN TRANSACTION %", "BEGIN TRAN %; COMMIT TRAN %", "ROLLBACK TRANSACTION %",
+	"DECLARE % CURSOR FOR SELECT % FROM %", "OPEN %; FETCH NEXT FROM % INTO @a; CLOSE %; DEALLOCATE %",
+	"DELETE t WHERE CURRENT OF %", "IF EXISTS (SELECT % FROM %) SELECT %",
+	"BEGIN TRY SELECT % FROM % END TRY BEGIN CATCH SELECT 1 % END CATCH",
+	"BEGIN SELECT CASE WHEN 1 = 1 THEN 2 END % FROM t END",
+	"BEGIN TRY SELECT CASE WHEN 1 = 1 THEN 2 END % FROM t END TRY BEGIN CATCH SELECT 1 END CATCH",
+	"SELECT 1 FROM a WITH (NOLOCK), %", "SELECT 1 FROM a WITH (NOLOCK), % WITH (NOLOCK)", "SET @a = (SELECT % FROM t)",
+	"RETURN %", "SET IDENTITY_INSERT % ON", "GRANT SELECT ON % TO %", "GRANT SELECT ON dbo.% TO a",
+	"GRANT SELECT ON SCHEMA::% TO a", "DENY SELECT ON t (%) TO a",
+	"CREATE DATABASE %", "DROP DATABASE %", "ALTER DATABASE % SET RECOVERY FULL", "CREATE LOGIN % WITH PASSWORD = 'x'",
+	"CREATE USER % FOR LOGIN %", "CREATE ROLE %", "ALTER ROLE % ADD MEMBER %", "DROP USER %",
+	"BACKUP DATABASE % TO DISK = 'a'",
+	"SELECT a.value('.', 'int') % FROM t",
+	"SELECT %.value('.', 'int'), t.%.value('.', 'int') FROM t CROSS APPLY %.nodes('/a') AS % (%)",
+	"UPDATE t SET %.modify('delete /a')", "SELECT %\n FROM % GROUP BY % ORDER BY %;",
+	"CREATE PARTITION FUNCTION % (int) AS RANGE FOR VALUES (1)", "CREATE PARTITION SCHEME % AS PARTITION % ALL TO (%)",
+	"CREATE TABLE t (a int) ON %", "CREATE TABLE t (a int) ON % (a)",
 }
 
 func TestEveryWordThatIsNotReservedIsANameEverywhere(t *testing.T) {
@@ -64,9 +122,19 @@ func TestEveryWordThatIsNotReservedIsANameEverywhere(t *testing.T) {
 			t.Errorf("%s\n\thas %s", place, want)
 		}
 		for _, word := range wordsOfTheParser {
-			bare, bracketed := outcome(strings.ReplaceAll(place, "%", word)), outcome(strings.ReplaceAll(place, "%", "["+word+"]"))
+			bare, bracketed := outcome(
+				strings.ReplaceAll(place, "%", word),
+			), outcome(
+				strings.ReplaceAll(place, "%", "["+word+"]"),
+			)
 			if bare != bracketed || word != "TIME" && bare != strings.ReplaceAll(want, other, word) { // TIME is also a type
-				t.Errorf("%s\n\thas %s\n\tand %s in brackets\n\tand %s for another name", strings.ReplaceAll(place, "%", word), bare, bracketed, want)
+				t.Errorf(
+					"%s\n\thas %s\n\tand %s in brackets\n\tand %s for another name",
+					strings.ReplaceAll(place, "%", word),
+					bare,
+					bracketed,
+					want,
+				)
 			}
 		}
 	}
@@ -74,8 +142,15 @@ func TestEveryWordThatIsNotReservedIsANameEverywhere(t *testing.T) {
 
 func TestLabelsMayHaveTheNamesOfStatements(t *testing.T) {
 	for _, word := range append([]string{"COPY", "RENAME", "ENABLE", "DISABLE"}, wordsOfTheParser...) {
-		for _, place := range []string{"GOTO % %:", "SELECT 1 %: SELECT 2", "SELECT 1\n%:\nSELECT 2", "WHILE 1 = 1 BEGIN GOTO % END %: RETURN"} {
-			got, want := outcome(strings.ReplaceAll(place, "%", word)), strings.ReplaceAll(outcome(strings.ReplaceAll(place, "%", "Qqzx")), "Qqzx", word)
+		for _, place := range []string{"GOTO % %:", "SELECT 1 %: SELECT 2", "SELECT 1\n%:\nSELECT 2",
+			"WHILE 1 = 1 BEGIN GOTO % END %: RETURN"} {
+			got, want := outcome(
+				strings.ReplaceAll(place, "%", word),
+			), strings.ReplaceAll(
+				outcome(strings.ReplaceAll(place, "%", "Qqzx")),
+				"Qqzx",
+				word,
+			)
 			if got != want || strings.HasPrefix(want, "Msg") {
 				t.Errorf("%s of %s\n\thas %s\n\tand %s for another name", place, word, got, want)
 			}
@@ -83,10 +158,12 @@ func TestLabelsMayHaveTheNamesOfStatements(t *testing.T) {
 	}
 }
 
-// A batch may begin with the name of the procedure that it calls (docs/t-sql/language-elements/execute-transact-sql.md), whatever that is called.
+// A batch may begin with the name of the procedure that it calls
+// (docs/t-sql/language-elements/execute-transact-sql.md), whatever that is called.
 func TestEveryWordThatIsNotReservedIsAProcedureAtTheBeginOfABatch(t *testing.T) {
 	for _, word := range append([]string{"ENABLE", "DISABLE"}, wordsOfTheParser...) {
-		for _, place := range []string{"%", "% 1", "% 'a', 2", "% @a = 1", "% @a = @b OUTPUT; SELECT 1", "% @a", "% b", "%.p 1", "%..p", "%;\nSELECT 1"} {
+		for _, place := range []string{"%", "% 1", "% 'a', 2", "% @a = 1", "% @a = @b OUTPUT; SELECT 1", "% @a", "% b",
+			"%.p 1", "%..p", "%;\nSELECT 1"} {
 			if word == "THROW" && slices.Contains([]string{"%", "% 1", "% @a", "%;\nSELECT 1"}, place) {
 				continue
 			}
@@ -98,7 +175,8 @@ func TestEveryWordThatIsNotReservedIsAProcedureAtTheBeginOfABatch(t *testing.T) 
 	}
 }
 
-// outcome is what Parse makes of a text: its statements without their positions and the quotes of their names, or the error.
+// outcome is what Parse makes of a text: its statements without their positions and the quotes of their names, or the
+// error.
 func outcome(text string) string {
 	batch, err := syntax.Parse(text)
 	if err != nil {
@@ -197,12 +275,13 @@ func TestWordsThatAreNotReservedAreKeywordsInTheirPlaces(t *testing.T) {
 		"CREATE TABLE t (time time(3), filestream varbinary(max) FILESTREAM)":                                 "IsFileStream",
 		"SELECT time AT TIME ZONE 'UTC' FROM t":                                                               "AtTimeZoneCall",
 		"CREATE FUNCTION returns (@a int) RETURNS int WITH RETURNS NULL ON NULL INPUT AS BEGIN RETURN @a END": "ScalarFunctionReturnType",
-		"CREATE TABLE t (period int, a datetime2 GENERATED ALWAYS AS ROW START, b datetime2 GENERATED ALWAYS AS ROW END, PERIOD FOR SYSTEM_TIME (a, b))": "SystemTimePeriodDefinition",
-		"CREATE TABLE connection (connection int, CONSTRAINT connection CONNECTION (a TO b)) AS EDGE":                                                    "GraphConnectionConstraintDefinition",
-		"SELECT FIRST_VALUE(a) IGNORE NULLS OVER (ORDER BY a) ignore FROM t":                                                                             "IgnoreRespectNulls",
-		"SELECT SUM(a) OVER (PARTITION BY rows ORDER BY rows ROWS UNBOUNDED PRECEDING) FROM t":                                                           "WindowFrameType:Rows",
-		"ALTER TABLE period DROP PERIOD FOR SYSTEM_TIME":                                                                                                 "TableElementType:Period",
-		"SELECT a FROM t ORDER BY rows OFFSET 1 ROWS FETCH NEXT 1 ROWS ONLY":                                                                             "OffsetClause",
+		"CREATE TABLE t (period int, a datetime2 GENERATED ALWAYS AS ROW START, b datetime2 GENERATED ALWAYS AS ROW END, " +
+			"PERIOD FOR SYSTEM_TIME (a, b))": "SystemTimePeriodDefinition",
+		"CREATE TABLE connection (connection int, CONSTRAINT connection CONNECTION (a TO b)) AS EDGE": "GraphConnectionConstraintDefinition",
+		"SELECT FIRST_VALUE(a) IGNORE NULLS OVER (ORDER BY a) ignore FROM t":                          "IgnoreRespectNulls",
+		"SELECT SUM(a) OVER (PARTITION BY rows ORDER BY rows ROWS UNBOUNDED PRECEDING) FROM t":        "WindowFrameType:Rows",
+		"ALTER TABLE period DROP PERIOD FOR SYSTEM_TIME":                                              "TableElementType:Period",
+		"SELECT a FROM t ORDER BY rows OFFSET 1 ROWS FETCH NEXT 1 ROWS ONLY":                          "OffsetClause",
 		"SET STATISTICS TIME ON":     "SetStatisticsStatement",
 		"SET STATISTICS IO, TIME ON": "SetStatisticsStatement",
 		"COMMIT WORK":                "CommitTransactionStatement",
@@ -215,7 +294,8 @@ func TestWordsThatAreNotReservedAreKeywordsInTheirPlaces(t *testing.T) {
 }
 
 func TestDelimitersComeOffOnce(t *testing.T) {
-	for text, want := range map[string]string{`EXEC p "[dbo].[t]"`: "Value:[dbo].[t]", "EXEC p [[a]]]": "Value:[a]", "BEGIN TRANSACTION [[a]]]": "Value:[a]", "SELECT 1 AS [[a]]]": "Value:[a]"} {
+	for text, want := range map[string]string{`EXEC p "[dbo].[t]"`: "Value:[dbo].[t]", "EXEC p [[a]]]": "Value:[a]",
+		"BEGIN TRANSACTION [[a]]]": "Value:[a]", "SELECT 1 AS [[a]]]": "Value:[a]"} {
 		if got := outcome(text); !strings.Contains(got, want) {
 			t.Errorf("%s\n\thas %s\n\tand lacks %s", text, got, want)
 		}

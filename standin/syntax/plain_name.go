@@ -7,20 +7,22 @@ import (
 	"strings"
 )
 
-// keywordPlaces are the words that T-SQL doesn't reserve and that teesql v1.1.0 takes for keywords wherever they stand, with the places that
-// make them keywords: what is around the word, which _ stands for. In every other place they are names, which teesql is given in brackets
-// (docs/relational-databases/databases/database-identifiers.md, "Rules for regular identifiers"). <constant> is one of a number or a
-// string, <variable> is a variable.
+// keywordPlaces are the words that T-SQL doesn't reserve and that teesql v1.1.0 takes for keywords wherever they stand,
+// with the places that make them keywords: what is around the word, which _ stands for. In every other place they are
+// names, which teesql is given in brackets (docs/relational-databases/databases/database-identifiers.md, "Rules for
+// regular identifiers"). <constant> is one of a number or a string, <variable> is a variable.
 //
-// What only this package's statements have (KILL STATS JOB, RESTORE ... WITH MOVE, EXECUTE AS CALLER) is not among them: teesql does not get to see
-// those. A list of options, WITH (...), OPTION (...) or SET (...), is a place of keywords for all of them.
+// What only this package's statements have (KILL STATS JOB, RESTORE ... WITH MOVE, EXECUTE AS CALLER) is not among
+// them: teesql does not get to see those. A list of options, WITH (...), OPTION (...) or SET (...), is a place of
+// keywords for all of them.
 var keywordPlaces = placesByWord(map[string]string{
-	"ASYMMETRIC":   "_ KEY",
-	"CALLER":       "EXECUTE AS _|EXEC AS _",
-	"CATCH":        "BEGIN _|END _",
-	"CERTIFICATE":  "CREATE _|ALTER _|DROP _|_ ::|ENCRYPTION BY _|DECRYPTION BY _",
-	"CONNECTION":   "_ (|_ =",
-	"CONVERSATION": "BEGIN _|BEGIN DIALOG _|END _ <variable>|END _ <constant>|FOR _ SET (|MOVE _ <variable>|_ GROUP <variable>|SEND ON _ <variable>|SEND ON _ (",
+	"ASYMMETRIC":  "_ KEY",
+	"CALLER":      "EXECUTE AS _|EXEC AS _",
+	"CATCH":       "BEGIN _|END _",
+	"CERTIFICATE": "CREATE _|ALTER _|DROP _|_ ::|ENCRYPTION BY _|DECRYPTION BY _",
+	"CONNECTION":  "_ (|_ =",
+	"CONVERSATION": "BEGIN _|BEGIN DIALOG _|END _ <variable>|END _ <constant>|FOR _ SET (|MOVE _ <variable>|_ GROUP " +
+		"<variable>|SEND ON _ <variable>|SEND ON _ (",
 	"COOKIE":       "WITH _ INTO|WITH _ =",
 	"CREDENTIAL":   "CREATE _|ALTER _|DROP _|SCOPED _|_ ::",
 	"CUBE":         "WITH _|BY _ (|( _ (|, _ (",
@@ -141,8 +143,9 @@ func isLike(t token, want string) bool {
 	return t.is(want)
 }
 
-// isNameAfterAll tells that the word at i, in a place of keywords, is a name by what is further away: that of a common table expression
-// behind its WITH or a comma, of a column behind the END of a CASE, of a label, or of what ALTER TABLE drops.
+// isNameAfterAll tells that the word at i, in a place of keywords, is a name by what is further away: that of a common
+// table expression behind its WITH or a comma, of a column behind the END of a CASE, of a label, or of what ALTER TABLE
+// drops.
 func isNameAfterAll(tokens []token, i int) bool {
 	if i == 0 {
 		return false
@@ -182,9 +185,11 @@ func endsCase(tokens []token, at int) bool {
 	depth := 0
 	for at--; at >= 0; at-- {
 		switch t := tokens[at]; {
-		case t.is("END") && (!tokens[at+1].is("CONVERSATION") || !isLike(tokens[at+2], "<variable>") && !isLike(tokens[at+2], "<constant>")):
+		case t.is("END") && (!tokens[at+1].is("CONVERSATION") || !isLike(tokens[at+2], "<variable>") &&
+			!isLike(tokens[at+2], "<constant>")):
 			depth++
-		case t.is("CASE"), t.is("BEGIN") && !tokens[at+1].isOneOf("TRAN", "TRANSACTION", "DISTRIBUTED", "DIALOG", "CONVERSATION"):
+		case t.is("CASE"),
+			t.is("BEGIN") && !tokens[at+1].isOneOf("TRAN", "TRANSACTION", "DISTRIBUTED", "DIALOG", "CONVERSATION"):
 			if depth == 0 {
 				return t.is("CASE")
 			}
@@ -194,18 +199,20 @@ func endsCase(tokens []token, at int) bool {
 	return false
 }
 
-// isOption tells whether the word at i is directly in the parentheses of WITH, OPTION or SET. Those of OPENJSON's WITH hold columns, with
-// their types.
+// isOption tells whether the word at i is directly in the parentheses of WITH, OPTION or SET. Those of OPENJSON's WITH
+// hold columns, with their types.
 func isOption(tokens []token, i int) bool {
 	next := tokens[i+1]
-	if i == 0 || !tokens[i-1].isOneOf("(", ",") || next.kind == tokenQuoted || next.kind == tokenWord && !next.isOneOf("ON", "OFF") {
+	if i == 0 || !tokens[i-1].isOneOf("(", ",") || next.kind == tokenQuoted ||
+		next.kind == tokenWord && !next.isOneOf("ON", "OFF") {
 		return false
 	}
 	open := opensBefore(tokens, i)
 	return open > 0 && tokens[open-1].isOneOf("WITH", "OPTION", "SET")
 }
 
-// isOptionOfDBCC tells whether the word at i is a further one of DBCC's list without parentheses: DBCC CHECKDB WITH PHYSICAL_ONLY, MAXDOP = 2.
+// isOptionOfDBCC tells whether the word at i is a further one of DBCC's list without parentheses: DBCC CHECKDB WITH
+// PHYSICAL_ONLY, MAXDOP = 2.
 func isOptionOfDBCC(tokens []token, i int) bool {
 	if i == 0 || !tokens[i-1].is(",") {
 		return false
@@ -223,8 +230,8 @@ func isOptionOfDBCC(tokens []token, i int) bool {
 	return at > 0 && tokens[at-1].is("DBCC")
 }
 
-// isTableHint tells whether the word at i is a table hint in parentheses, behind WITH (which names columns where it follows arguments:
-// OPENJSON) or a table's name alone.
+// isTableHint tells whether the word at i is a table hint in parentheses, behind WITH (which names columns where it
+// follows arguments: OPENJSON) or a table's name alone.
 func isTableHint(tokens []token, i int) bool {
 	at := opensBefore(tokens, i) - 1
 	first := at
@@ -255,8 +262,9 @@ func opensBefore(tokens []token, i int) int {
 	return -1
 }
 
-// mayBeginStatement tells whether the word at i, THROW or RECEIVE, may be the first one of its statement. Behind an expression or a table it
-// may be the name of that as well: it is, where what follows does not go on with the statement.
+// mayBeginStatement tells whether the word at i, THROW or RECEIVE, may be the first one of its statement. Behind an
+// expression or a table it may be the name of that as well: it is, where what follows does not go on with the
+// statement.
 func mayBeginStatement(tokens []token, i int) bool {
 	if i == 0 {
 		return true
@@ -266,7 +274,8 @@ func mayBeginStatement(tokens []token, i int) bool {
 		return false
 	}
 	if tokens[i].is("RECEIVE") {
-		begins := last.isOneOf(";", "BEGIN", "ELSE", "AS") || last.is("(") && i > 1 && tokens[i-2].is("WAITFOR") || endsExpression(last)
+		begins := last.isOneOf(";", "BEGIN", "ELSE", "AS") || last.is("(") && i > 1 && tokens[i-2].is("WAITFOR") ||
+			endsExpression(last)
 		return begins && (next.isOneOf("TOP", "*") || next.kind == tokenVariable || isName(next) && !next.is("USING"))
 	}
 	switch {
@@ -284,8 +293,9 @@ func mayBeginStatement(tokens []token, i int) bool {
 	return endsExpression(last) && !goesOnWithQuery(next) && behindCondition(tokens, i)
 }
 
-// behindCondition tells whether the word at i follows the condition of an IF or a WHILE: other statements before THROW need a semicolon at their
-// end (docs/t-sql/language-elements/throw-transact-sql.md, Remarks), without which the word is a name of theirs.
+// behindCondition tells whether the word at i follows the condition of an IF or a WHILE: other statements before THROW
+// need a semicolon at their end (docs/t-sql/language-elements/throw-transact-sql.md, Remarks), without which the word
+// is a name of theirs.
 func behindCondition(tokens []token, i int) bool {
 	depth := 0
 	for at := i - 1; at >= 0; at-- {
@@ -305,15 +315,42 @@ func behindCondition(tokens []token, i int) bool {
 	return false
 }
 
-// ordinaryStatements has the reserved words that a statement begins with behind the condition of an IF or a WHILE, or without one.
-var ordinaryStatements = map[string]bool{"SELECT": true, "INSERT": true, "UPDATE": true, "DELETE": true, "MERGE": true, "SET": true, "DECLARE": true, "EXEC": true,
-	"EXECUTE": true, "PRINT": true, "RAISERROR": true, "RETURN": true, "CREATE": true, "ALTER": true, "DROP": true, "TRUNCATE": true, "COMMIT": true,
-	"ROLLBACK": true, "SAVE": true, "OPEN": true, "FETCH": true, "CLOSE": true, "DEALLOCATE": true, "GOTO": true, "WAITFOR": true, "USE": true}
+// ordinaryStatements has the reserved words that a statement begins with behind the condition of an IF or a WHILE, or
+// without one.
+var ordinaryStatements = map[string]bool{
+	"SELECT":     true,
+	"INSERT":     true,
+	"UPDATE":     true,
+	"DELETE":     true,
+	"MERGE":      true,
+	"SET":        true,
+	"DECLARE":    true,
+	"EXEC":       true,
+	"EXECUTE":    true,
+	"PRINT":      true,
+	"RAISERROR":  true,
+	"RETURN":     true,
+	"CREATE":     true,
+	"ALTER":      true,
+	"DROP":       true,
+	"TRUNCATE":   true,
+	"COMMIT":     true,
+	"ROLLBACK":   true,
+	"SAVE":       true,
+	"OPEN":       true,
+	"FETCH":      true,
+	"CLOSE":      true,
+	"DEALLOCATE": true,
+	"GOTO":       true,
+	"WAITFOR":    true,
+	"USE":        true,
+}
 
 // goesOnWithQuery tells whether a token follows the name of a column or table in its query, and no THROW.
 func goesOnWithQuery(t token) bool {
-	return t.kind == tokenPunct && !t.is(";") || t.isOneOf("FROM", "WHERE", "JOIN", "INNER", "LEFT", "RIGHT", "FULL", "CROSS", "OUTER", "GROUP", "ORDER", "HAVING",
-		"UNION", "EXCEPT", "INTERSECT", "ON", "USING", "OPTION", "INTO", "AS", "FOR", "WITH")
+	return t.kind == tokenPunct && !t.is(";") ||
+		t.isOneOf("FROM", "WHERE", "JOIN", "INNER", "LEFT", "RIGHT", "FULL", "CROSS", "OUTER", "GROUP", "ORDER", "HAVING",
+			"UNION", "EXCEPT", "INTERSECT", "ON", "USING", "OPTION", "INTO", "AS", "FOR", "WITH")
 }
 
 // returnsOfFunction tells whether the word at i is what the type follows that the function of the batch returns.

@@ -13,7 +13,8 @@ import (
 
 func TestWordsThatAreNotReservedAreNames(t *testing.T) {
 	for _, word := range []string{"type", "login", "password", "message", "work", "match", "language"} {
-		for _, text := range []string{"SELECT " + word + " FROM x WHERE " + word + " = 1 AND a." + word + " IN (2) ORDER BY " + word,
+		for _, text := range []string{"SELECT " + word + " FROM x WHERE " + word + " = 1 AND a." + word +
+			" IN (2) ORDER BY " + word,
 			"INSERT INTO x (" + word + ") VALUES (1)", "UPDATE x SET " + word + " = 1", "CREATE TABLE t (" + word + " int)"} {
 			_, err := syntax.Parse(text)
 			NewWithT(t).Expect(err).To(BeNil(), text)
@@ -23,7 +24,9 @@ func TestWordsThatAreNotReservedAreNames(t *testing.T) {
 		_, err := syntax.Parse("SELECT " + word + " = a.text, b, " + word + " = 1 FROM x AS a")
 		NewWithT(t).Expect(err).To(BeNil(), word)
 	}
-	for _, text := range []string{"INSERT INTO x (time, a) VALUES (1, 2)", "DECLARE @t time, @d date", "SELECT CAST(a AS time)", "CREATE TYPE t FROM int", "DROP TYPE t", "COMMIT WORK", "ROLLBACK WORK", "SET LANGUAGE British", "SET LANGUAGE @l", "SET LANGUAGE [Français]", "SELECT @@LANGUAGE, language FROM x"} {
+	for _, text := range []string{"INSERT INTO x (time, a) VALUES (1, 2)", "DECLARE @t time, @d date",
+		"SELECT CAST(a AS time)", "CREATE TYPE t FROM int", "DROP TYPE t", "COMMIT WORK", "ROLLBACK WORK",
+		"SET LANGUAGE British", "SET LANGUAGE @l", "SET LANGUAGE [Français]", "SELECT @@LANGUAGE, language FROM x"} {
 		_, err := syntax.Parse(text)
 		NewWithT(t).Expect(err).To(BeNil(), text)
 	}
@@ -43,11 +46,16 @@ func TestPositionsAfterBracketsAreThoseOfTheBatch(t *testing.T) {
 // (docs/t-sql/language-elements/throw-transact-sql.md, Remarks); conditions and blocks are no statements before it.
 func TestTHROWBehindWhatHasNoSemicolon(t *testing.T) {
 	for text, want := range map[string]int32{
-		"SELECT 1 THROW": 0, "SELECT a FROM t THROW": 0, "SELECT a FROM t AS u THROW": 102, "SELECT a FROM t THROW 50000, 'x', 1": 102, "PRINT 'x' THROW": 102,
-		"SET @x = 1 THROW": 102, "DECLARE @x int = 1 THROW": 102, "UPDATE t SET a = 2 THROW": 102, "IF 1 = 1 THROW 50000, 'x', 1": 0, "IF 1 = 1 THROW": 0,
-		"IF EXISTS (SELECT 1) THROW 50000, 'x', 1": 0, "WHILE @a > 0 THROW 50000, 'x', 1": 0, "IF UPDATE(a) THROW 50000, 'x', 1": 0, "IF 1 = 1 SELECT 1 ELSE THROW": 0,
-		"IF CASE WHEN 1 = 1 THEN (1) ELSE 2 END = 1 THROW 50000, 'x', 1": 0, "IF 1 = CASE 1 WHEN 1 THEN 1 ELSE 2 END THROW 50000, 'x', 1": 0,
-		"IF 1 = 1 SET @a = 1 THROW": 102, "BEGIN SELECT 1 END THROW": 0, "BEGIN TRY SELECT 1 END TRY BEGIN CATCH PRINT 'x' THROW END CATCH": 102,
+		"SELECT 1 THROW": 0, "SELECT a FROM t THROW": 0, "SELECT a FROM t AS u THROW": 102,
+		"SELECT a FROM t THROW 50000, 'x', 1": 102, "PRINT 'x' THROW": 102,
+		"SET @x = 1 THROW": 102, "DECLARE @x int = 1 THROW": 102, "UPDATE t SET a = 2 THROW": 102,
+		"IF 1 = 1 THROW 50000, 'x', 1": 0, "IF 1 = 1 THROW": 0,
+		"IF EXISTS (SELECT 1) THROW 50000, 'x', 1": 0, "WHILE @a > 0 THROW 50000, 'x', 1": 0,
+		"IF UPDATE(a) THROW 50000, 'x', 1": 0, "IF 1 = 1 SELECT 1 ELSE THROW": 0,
+		"IF CASE WHEN 1 = 1 THEN (1) ELSE 2 END = 1 THROW 50000, 'x', 1": 0,
+		"IF 1 = CASE 1 WHEN 1 THEN 1 ELSE 2 END THROW 50000, 'x', 1":     0,
+		"IF 1 = 1 SET @a = 1 THROW":                                      102, "BEGIN SELECT 1 END THROW": 0,
+		"BEGIN TRY SELECT 1 END TRY BEGIN CATCH PRINT 'x' THROW END CATCH": 102,
 	} {
 		_, err := syntax.Parse(text)
 		switch {

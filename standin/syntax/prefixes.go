@@ -10,14 +10,16 @@ import (
 	"geosql.dev/standin/sqlerr"
 )
 
-// maxDefinedPrefixes is how many names the name of an object that a statement defines or changes may have before it: database and schema, no server
-// (docs/t-sql/statements/create-table-transact-sql.md and its kin, Syntax). A type has its schema alone.
+// maxDefinedPrefixes is how many names the name of an object that a statement defines or changes may have before it:
+// database and schema, no server (docs/t-sql/statements/create-table-transact-sql.md and its kin, Syntax). A type has
+// its schema alone.
 const (
 	maxDefinedPrefixes = 2
 	maxTypePrefixes    = 1
 )
 
-// prefixes refuses names with more parts than the statement's syntax has (117), and names of a database where it has none (166).
+// prefixes refuses names with more parts than the statement's syntax has (117), and names of a database where it has
+// none (166).
 func (f *finisher) prefixes(node ast.Statement) {
 	for _, name := range tablesDefined(node) {
 		f.within(node, name, "object", maxDefinedPrefixes)

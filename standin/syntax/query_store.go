@@ -7,8 +7,13 @@ import "strconv"
 // storeNumbers are the parts of QUERY_STORE that are numbers, and storeWords those that are words
 // (docs/t-sql/statements/alter-database-transact-sql-set-options.md, query_store_options).
 var (
-	storeNumbers = []string{"DATA_FLUSH_INTERVAL_SECONDS", "MAX_STORAGE_SIZE_MB", "INTERVAL_LENGTH_MINUTES", "MAX_PLANS_PER_QUERY"}
-	storeWords   = map[string][]string{
+	storeNumbers = []string{
+		"DATA_FLUSH_INTERVAL_SECONDS",
+		"MAX_STORAGE_SIZE_MB",
+		"INTERVAL_LENGTH_MINUTES",
+		"MAX_PLANS_PER_QUERY",
+	}
+	storeWords = map[string][]string{
 		"OPERATION_MODE":          {"READ_WRITE", "READ_ONLY"},
 		"SIZE_BASED_CLEANUP_MODE": {"AUTO", "OFF"},
 		"QUERY_CAPTURE_MODE":      {"ALL", "AUTO", "CUSTOM", "NONE"},
@@ -17,7 +22,8 @@ var (
 	policyNumbers = []string{"EXECUTION_COUNT", "TOTAL_COMPILE_CPU_TIME_MS", "TOTAL_EXECUTION_CPU_TIME_MS"}
 )
 
-// queryStore parses what follows QUERY_STORE: the option's value is ON, OFF, CLEAR or, where the list alone is given, empty.
+// queryStore parses what follows QUERY_STORE: the option's value is ON, OFF, CLEAR or, where the list alone is given,
+// empty.
 func (p *parser) queryStore() DatabaseOption {
 	o := DatabaseOption{Name: "QUERY_STORE"}
 	switch {

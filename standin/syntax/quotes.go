@@ -4,8 +4,8 @@ package syntax
 
 import "strings"
 
-// quotesFrom changes what double quotes mean behind SET ... QUOTED_IDENTIFIER ON or OFF. Within a module the statement is
-// without effect on how the module is read.
+// quotesFrom changes what double quotes mean behind SET ... QUOTED_IDENTIFIER ON or OFF. Within a module the statement
+// is without effect on how the module is read.
 func (l *lexer) quotesFrom(tokens []token) {
 	last := len(tokens) - 1
 	on := tokens[last].is("ON")

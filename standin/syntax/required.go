@@ -151,8 +151,10 @@ func half(v reflect.Value, around any, parent reflect.Type) any {
 
 // defaultTakers are the nodes in which the word DEFAULT may stand for a value.
 var defaultTakers = map[reflect.Type]bool{
-	nodeType[ast.RowValue](): true, nodeType[ast.AssignmentSetClause](): true, nodeType[ast.ExecuteParameter](): true, nodeType[ast.FunctionCall](): true,
-	nodeType[ast.SchemaObjectFunctionTableReference](): true, nodeType[ast.GlobalFunctionTableReference](): true, nodeType[ast.BuiltInFunctionTableReference](): true,
+	nodeType[ast.RowValue](): true, nodeType[ast.AssignmentSetClause](): true, nodeType[ast.ExecuteParameter](): true,
+	nodeType[ast.FunctionCall]():                       true,
+	nodeType[ast.SchemaObjectFunctionTableReference](): true, nodeType[ast.GlobalFunctionTableReference](): true,
+	nodeType[ast.BuiltInFunctionTableReference](): true,
 }
 
 // keywordNames are the nodes in which teesql has keywords as identifiers: LEFT and RIGHT are functions, for one.
@@ -254,8 +256,8 @@ func (f *finisher) whole(node ast.Statement) {
 	}
 }
 
-// noCondition is the error of an expression where a condition has to be: 4145, and 102 in the WHERE of an index, which takes comparisons alone
-// (docs/t-sql/statements/create-index-transact-sql.md, filter_predicate).
+// noCondition is the error of an expression where a condition has to be: 4145, and 102 in the WHERE of an index, which
+// takes comparisons alone (docs/t-sql/statements/create-index-transact-sql.md, filter_predicate).
 func (f *finisher) noCondition(node any, next int) *sqlerr.Error {
 	before := f.tokenOf(node) - 1
 	for before > 0 && f.tokens[before].is("(") {

@@ -8,9 +8,9 @@ import (
 	"geosql.dev/standin/sqlerr"
 )
 
-// splitReturns takes the definition of the table that a multi-statement table-valued function returns out of the text for
-// teesql, which reads it in part only. The function is read as one that returns an int, the definition as that of a table
-// variable; everything keeps its place.
+// splitReturns takes the definition of the table that a multi-statement table-valued function returns out of the text
+// for teesql, which reads it in part only. The function is read as one that returns an int, the definition as that of a
+// table variable; everything keeps its place.
 func (o *offsets) splitReturns(source string, batch []token) (string, *ast.DeclareTableVariableBody, *sqlerr.Error) {
 	if !definesModule(batch) {
 		return source, nil, nil

@@ -4,7 +4,8 @@ package syntax
 
 import "github.com/sqlc-dev/teesql/ast"
 
-// CreateRole is CREATE [SERVER] ROLE (docs/t-sql/statements/create-role-transact-sql.md, create-server-role-transact-sql.md).
+// CreateRole is CREATE [SERVER] ROLE (docs/t-sql/statements/create-role-transact-sql.md,
+// create-server-role-transact-sql.md).
 type CreateRole struct {
 	own
 	Server        bool
@@ -12,8 +13,8 @@ type CreateRole struct {
 	Authorization string
 }
 
-// AlterRole is ALTER [SERVER] ROLE (docs/t-sql/statements/alter-role-transact-sql.md, alter-server-role-transact-sql.md):
-// one of the three is given.
+// AlterRole is ALTER [SERVER] ROLE (docs/t-sql/statements/alter-role-transact-sql.md,
+// alter-server-role-transact-sql.md): one of the three is given.
 type AlterRole struct {
 	own
 	Server                         bool

@@ -4,8 +4,9 @@ package syntax
 
 import "github.com/sqlc-dev/teesql/ast"
 
-// schemaElements gives CREATE SCHEMA what follows it without a semicolon: teesql ends it at the first element that is one of this package's
-// statements (docs/t-sql/statements/create-schema-transact-sql.md, schema_element). It returns the statements that are left.
+// schemaElements gives CREATE SCHEMA what follows it without a semicolon: teesql ends it at the first element that is
+// one of this package's statements (docs/t-sql/statements/create-schema-transact-sql.md, schema_element). It returns
+// the statements that are left.
 func (f *finisher) schemaElements(list []ast.Statement) []ast.Statement {
 	if len(list) == 0 {
 		return list

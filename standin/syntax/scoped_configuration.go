@@ -8,7 +8,8 @@ import (
 	"github.com/sqlc-dev/teesql/ast"
 )
 
-// AlterScopedConfiguration is ALTER DATABASE SCOPED CONFIGURATION (docs/t-sql/statements/alter-database-scoped-configuration-transact-sql.md).
+// AlterScopedConfiguration is ALTER DATABASE SCOPED CONFIGURATION
+// (docs/t-sql/statements/alter-database-scoped-configuration-transact-sql.md).
 type AlterScopedConfiguration struct {
 	own
 	// Secondary is FOR SECONDARY.
@@ -20,7 +21,8 @@ type AlterScopedConfiguration struct {
 	Name, Value string
 }
 
-// ScopedConfiguration is one of them, with its number in sys.database_scoped_configurations and what it is unless it is set.
+// ScopedConfiguration is one of them, with its number in sys.database_scoped_configurations and what it is unless it is
+// set.
 type ScopedConfiguration struct {
 	ID            int32
 	Name, Default string
@@ -101,7 +103,8 @@ func (p *parser) parseScopedConfiguration() ast.Statement {
 	return nil
 }
 
-// scopedValue parses the value. Whether MAXDOP is in its limits, and whether the value may be set where it is, is judged when it is set.
+// scopedValue parses the value. Whether MAXDOP is in its limits, and whether the value may be set where it is, is
+// judged when it is set.
 func (p *parser) scopedValue(n *AlterScopedConfiguration, c ScopedConfiguration) {
 	p.expect("=")
 	switch {

@@ -12,12 +12,21 @@ import (
 )
 
 // sequenceArguments are what messages call the options of a sequence.
-var sequenceArguments = map[string]string{"START": "START WITH", "INCREMENT": "INCREMENT BY", "MINVALUE": "MINVALUE", "MAXVALUE": "MAXVALUE", "CYCLE": "CYCLE",
-	"CACHE": "CACHE", "RESTART": "RESTART WITH", "AS": "AS"}
+var sequenceArguments = map[string]string{
+	"START":     "START WITH",
+	"INCREMENT": "INCREMENT BY",
+	"MINVALUE":  "MINVALUE",
+	"MAXVALUE":  "MAXVALUE",
+	"CYCLE":     "CYCLE",
+	"CACHE":     "CACHE",
+	"RESTART":   "RESTART WITH",
+	"AS":        "AS",
+}
 
-// sequence judges the options of CREATE SEQUENCE and ALTER SEQUENCE (docs/t-sql/statements/create-sequence-transact-sql.md,
-// alter-sequence-transact-sql.md, Syntax): those that the other statement alone has (11709, 11710, 11711), one that is there twice, an option and its
-// NO being the same (11712), and none (11715).
+// sequence judges the options of CREATE SEQUENCE and ALTER SEQUENCE
+// (docs/t-sql/statements/create-sequence-transact-sql.md, alter-sequence-transact-sql.md, Syntax): those that the other
+// statement alone has (11709, 11710, 11711), one that is there twice, an option and its NO being the same (11712), and
+// none (11715).
 func (f *finisher) sequence(node ast.Statement) {
 	var options []any
 	altered := false
@@ -91,8 +100,8 @@ func blockOfTable(tokens []token, inside []bool) *sqlerr.Error {
 	return nil
 }
 
-// dropped refuses names of another database, or of this one, where DROP takes none (docs/t-sql/statements/drop-view-transact-sql.md and its kin,
-// Syntax; DROP TABLE and DROP SYNONYM take one).
+// dropped refuses names of another database, or of this one, where DROP takes none
+// (docs/t-sql/statements/drop-view-transact-sql.md and its kin, Syntax; DROP TABLE and DROP SYNONYM take one).
 func (f *finisher) dropped(node ast.Statement) {
 	var names []*ast.SchemaObjectName
 	what := ""
@@ -113,8 +122,9 @@ func (f *finisher) dropped(node ast.Statement) {
 	}
 }
 
-// sameSequence judges the values that one query or SET takes of one sequence: the OVER clauses have to be the same (11727), and what assigns
-// variables takes one value (11736; docs/t-sql/functions/next-value-for-transact-sql.md, Limitations and restrictions).
+// sameSequence judges the values that one query or SET takes of one sequence: the OVER clauses have to be the same
+// (11727), and what assigns variables takes one value (11736; docs/t-sql/functions/next-value-for-transact-sql.md,
+// Limitations and restrictions).
 func (f *finisher) sameSequence(v reflect.Value, assigns bool) *sqlerr.Error {
 	overs := map[string]string{}
 	number := int32(0)

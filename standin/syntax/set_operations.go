@@ -11,8 +11,9 @@ import (
 	"geosql.dev/standin/sqlerr"
 )
 
-// Arranged is a set operation or a query in parentheses with what follows it: teesql reads OFFSET and FOR behind a set operation, and ORDER BY too
-// behind parentheses, and keeps none of them (docs/t-sql/queries/select-transact-sql.md, Syntax).
+// Arranged is a set operation or a query in parentheses with what follows it: teesql reads OFFSET and FOR behind a set
+// operation, and ORDER BY too behind parentheses, and keeps none of them (docs/t-sql/queries/select-transact-sql.md,
+// Syntax).
 type Arranged struct {
 	ast.QueryExpression
 	ast.Fragment
@@ -28,8 +29,9 @@ type arranger struct {
 	err    *sqlerr.Error
 }
 
-// arrange gives INTERSECT its precedence over UNION and EXCEPT (docs/t-sql/language-elements/set-operators-except-and-intersect-transact-sql.md,
-// Remarks), and set operations and queries in parentheses what follows them.
+// arrange gives INTERSECT its precedence over UNION and EXCEPT
+// (docs/t-sql/language-elements/set-operators-except-and-intersect-transact-sql.md, Remarks), and set operations and
+// queries in parentheses what follows them.
 func arrange(script *ast.Script, source string, tokens []token) *sqlerr.Error {
 	if !mayBeArranged(tokens) {
 		return nil
@@ -133,7 +135,13 @@ func (a *arranger) following(q ast.QueryExpression, whole ast.Fragment, at int, 
 	if !ok || read.OrderByClause == nil && read.OffsetClause == nil && read.ForClause == nil {
 		return nil
 	}
-	return &Arranged{QueryExpression: q, Fragment: whole, OrderByClause: read.OrderByClause, OffsetClause: read.OffsetClause, ForClause: read.ForClause}
+	return &Arranged{
+		QueryExpression: q,
+		Fragment:        whole,
+		OrderByClause:   read.OrderByClause,
+		OffsetClause:    read.OffsetClause,
+		ForClause:       read.ForClause,
+	}
 }
 
 // binding makes an INTERSECT, which teesql gives all that is before it, one of the operand before it alone.
@@ -142,7 +150,12 @@ func binding(n *ast.BinaryQueryExpression) {
 	if !ok || n.BinaryQueryExpressionType != "Intersect" || left.BinaryQueryExpressionType == "Intersect" {
 		return
 	}
-	second := &ast.BinaryQueryExpression{BinaryQueryExpressionType: "Intersect", All: n.All, FirstQueryExpression: left.SecondQueryExpression, SecondQueryExpression: n.SecondQueryExpression}
+	second := &ast.BinaryQueryExpression{
+		BinaryQueryExpressionType: "Intersect",
+		All:                       n.All,
+		FirstQueryExpression:      left.SecondQueryExpression,
+		SecondQueryExpression:     n.SecondQueryExpression,
+	}
 	n.BinaryQueryExpressionType, n.All = left.BinaryQueryExpressionType, left.All
 	n.FirstQueryExpression, n.SecondQueryExpression = left.FirstQueryExpression, second
 }

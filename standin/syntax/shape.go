@@ -47,7 +47,8 @@ func misshapen(tokens []token, inside []bool) *sqlerr.Error {
 		case t.is("ADD") && tokens[i+1].is("COLUMN") && i >= 3 && tokens[i-2].is("TABLE"):
 			return near(tokens, i+1)
 		}
-		if t.is("(") && (tokens[i+1].is("SELECT") || tokens[i+1].is("VALUES")) && i > 0 && (tokens[i-1].is("FROM") || tokens[i-1].is("JOIN") || tokens[i-1].is("APPLY")) {
+		if t.is("(") && (tokens[i+1].is("SELECT") || tokens[i+1].is("VALUES")) && i > 0 &&
+			(tokens[i-1].is("FROM") || tokens[i-1].is("JOIN") || tokens[i-1].is("APPLY")) {
 			if at := closingParenthesis(tokens, i); at > 0 && at+1 < len(tokens) && isUnnamed(tokens[at+1]) {
 				return near(tokens, at)
 			}
@@ -56,8 +57,8 @@ func misshapen(tokens []token, inside []bool) *sqlerr.Error {
 	return nil
 }
 
-// scalarOfJoin finds the end of what follows the ON of a join where that is a name or a constant alone, which teesql reads over with the whole
-// FROM clause; 0 where it is more.
+// scalarOfJoin finds the end of what follows the ON of a join where that is a name or a constant alone, which teesql
+// reads over with the whole FROM clause; 0 where it is more.
 func scalarOfJoin(tokens []token, at int) int {
 	switch t := tokens[at]; {
 	case t.kind == tokenInteger, t.kind == tokenVariable, t.kind == tokenString:
@@ -67,7 +68,8 @@ func scalarOfJoin(tokens []token, at int) int {
 	default:
 		return 0
 	}
-	if next := tokens[at]; endsTables(next) || next.isOneOf("JOIN", "INNER", "LEFT", "RIGHT", "FULL", "CROSS", "AND", "OR", "ON") {
+	if next := tokens[at]; endsTables(next) ||
+		next.isOneOf("JOIN", "INNER", "LEFT", "RIGHT", "FULL", "CROSS", "AND", "OR", "ON") {
 		return at
 	}
 	return 0
@@ -82,7 +84,20 @@ func endsTables(t token) bool {
 		return false
 	}
 	switch t.fold {
-	case "WHERE", "GROUP", "ORDER", "HAVING", "UNION", "EXCEPT", "INTERSECT", "SELECT", "INSERT", "DELETE", "END", "OPTION", "GO", "DECLARE":
+	case "WHERE",
+		"GROUP",
+		"ORDER",
+		"HAVING",
+		"UNION",
+		"EXCEPT",
+		"INTERSECT",
+		"SELECT",
+		"INSERT",
+		"DELETE",
+		"END",
+		"OPTION",
+		"GO",
+		"DECLARE":
 		return true
 	}
 	return false
@@ -90,8 +105,9 @@ func endsTables(t token) bool {
 
 // isUnnamed tells that a token after a derived table is no name for it.
 func isUnnamed(t token) bool {
-	return t.kind == tokenEnd || t.is(";") || t.is(")") || t.is(",") || t.kind == tokenWord && t.reserved && !t.is("AS") && !t.is("PIVOT") && !t.is("UNPIVOT") &&
-		!t.is("UNION") && !t.is("EXCEPT") && !t.is("INTERSECT")
+	return t.kind == tokenEnd || t.is(";") || t.is(")") || t.is(",") ||
+		t.kind == tokenWord && t.reserved && !t.is("AS") && !t.is("PIVOT") && !t.is("UNPIVOT") &&
+			!t.is("UNION") && !t.is("EXCEPT") && !t.is("INTERSECT")
 }
 
 // caseWithoutWhen is the END of a CASE at token at that has no WHEN, 0 when it has one.
@@ -246,5 +262,6 @@ func (f *finisher) withoutSemicolon(node ast.Statement) {
 
 // notACondition tells whether a message of teesql says that an expression stands where a condition has to (4145).
 func notACondition(message string) bool {
-	return strings.HasPrefix(message, "expected comparison operator") || strings.HasPrefix(message, "scalar subquery must be followed by")
+	return strings.HasPrefix(message, "expected comparison operator") ||
+		strings.HasPrefix(message, "scalar subquery must be followed by")
 }

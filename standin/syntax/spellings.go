@@ -21,8 +21,8 @@ func (l *lexer) currency() int {
 	return 0
 }
 
-// spacedOperator reads a comparison whose two characters white space parts, and is it without the space; empty, and nothing is
-// read, where none is here.
+// spacedOperator reads a comparison whose two characters white space parts, and is it without the space; empty, and
+// nothing is read, where none is here.
 func (l *lexer) spacedOperator() string {
 	first := l.peek(0)
 	if first != '<' && first != '>' && first != '!' {
@@ -44,8 +44,9 @@ func (l *lexer) spacedOperator() string {
 	return operator
 }
 
-// usualSpellings writes what SQL Server has several spellings of in the one that teesql knows: comparisons with white space in them, numbers with an
-// exponent without digits or with nothing behind their point, symbols of currencies, names of elements in Unicode, SET TRAN.
+// usualSpellings writes what SQL Server has several spellings of in the one that teesql knows: comparisons with white
+// space in them, numbers with an exponent without digits or with nothing behind their point, symbols of currencies,
+// names of elements in Unicode, SET TRAN.
 func usualSpellings(text string, tokens []token, inside []bool, instead map[int]string) {
 	for i, t := range tokens {
 		if inside[i] {
@@ -77,8 +78,8 @@ func usualSpellings(text string, tokens []token, inside []bool, instead map[int]
 	}
 }
 
-// namesElement tells whether the string at token at is the name that FOR XML or FOR JSON gives to rows or to their root, where teesql
-// takes no N'name'.
+// namesElement tells whether the string at token at is the name that FOR XML or FOR JSON gives to rows or to their
+// root, where teesql takes no N'name'.
 func namesElement(tokens []token, at int) bool {
 	if at < 4 || !tokens[at-1].is("(") || !tokens[at-2].isOneOf("RAW", "PATH", "ROOT", "XMLSCHEMA") {
 		return false
@@ -94,8 +95,8 @@ func namesElement(tokens []token, at int) bool {
 	return false
 }
 
-// usualNumber gives an exponent without digits its zero, a point before an exponent the digit that teesql wants behind it, and a point at
-// the end the space without which teesql does not count it.
+// usualNumber gives an exponent without digits its zero, a point before an exponent the digit that teesql wants behind
+// it, and a point at the end the space without which teesql does not count it.
 func usualNumber(written string) string {
 	number := written
 	if strings.HasSuffix(number, ".") {
@@ -116,8 +117,8 @@ func usualNumber(written string) string {
 // operators are those between two values.
 var operators = []string{"+", "-", "*", "/", "%", "&", "|", "^", "<<", ">>"}
 
-// wrapGroups puts parentheses that an operator follows in CollateFunction where they begin what is grouped by: teesql takes them for
-// a list of columns there.
+// wrapGroups puts parentheses that an operator follows in CollateFunction where they begin what is grouped by: teesql
+// takes them for a list of columns there.
 func wrapGroups(tokens []token, inside []bool, before, after map[int]string) {
 	for i := 1; i+1 < len(tokens); i++ {
 		if inside[i] || !tokens[i].is("BY") || !tokens[i-1].is("GROUP") {
@@ -137,18 +138,23 @@ func wrapGroups(tokens []token, inside []bool, before, after map[int]string) {
 					after[end] += ")"
 				}
 			}
-			if depth < 0 || depth == 0 && (t.isOneOf(";", "HAVING", "ORDER", "OPTION", "UNION", "EXCEPT", "INTERSECT", "FOR") || beginsStatement(t) && !t.is("END")) {
+			if depth < 0 ||
+				depth == 0 &&
+					(t.isOneOf(";", "HAVING", "ORDER", "OPTION", "UNION", "EXCEPT", "INTERSECT", "FOR") || beginsStatement(t) &&
+						!t.is("END")) {
 				break
 			}
 		}
 	}
 }
 
-// wrapAssigned puts the first operand of what a variable is set to in parentheses: teesql takes a name there for the column of
-// SET @variable = column = value, and reads no operator or argument behind it.
+// wrapAssigned puts the first operand of what a variable is set to in parentheses: teesql takes a name there for the
+// column of SET @variable = column = value, and reads no operator or argument behind it.
 func wrapAssigned(tokens []token, inside []bool, before, after map[int]string) {
 	for i := 1; i+3 < len(tokens); i++ {
-		if inside[i] || tokens[i].kind != tokenVariable || !tokens[i-1].isOneOf("SET", ",") || !strings.HasSuffix(tokens[i+1].text, "=") || !isName(tokens[i+2]) {
+		if inside[i] || tokens[i].kind != tokenVariable || !tokens[i-1].isOneOf("SET", ",") ||
+			!strings.HasSuffix(tokens[i+1].text, "=") ||
+			!isName(tokens[i+2]) {
 			continue
 		}
 		end := endOfOperand(tokens, i+2)
@@ -175,8 +181,8 @@ func endOfOperand(tokens []token, at int) int {
 	}
 }
 
-// namesOfVariables names what teesql gives no name to behind a variable: SELECT @v 'name', and the table variable that PIVOT and
-// UNPIVOT turn, of which it would take that word for the name.
+// namesOfVariables names what teesql gives no name to behind a variable: SELECT @v 'name', and the table variable that
+// PIVOT and UNPIVOT turn, of which it would take that word for the name.
 func namesOfVariables(tokens []token, inside []bool, before map[int]string) {
 	for i := 1; i+2 < len(tokens); i++ {
 		if inside[i] || tokens[i].kind != tokenVariable {
@@ -191,8 +197,8 @@ func namesOfVariables(tokens []token, inside []bool, before map[int]string) {
 	}
 }
 
-// partHints writes the comma between NOWAIT and the table hints around it, which teesql parts by white space where all of them are
-// names.
+// partHints writes the comma between NOWAIT and the table hints around it, which teesql parts by white space where all
+// of them are names.
 func partHints(tokens []token, inside []bool, before, after map[int]string) {
 	for i := 1; i+1 < len(tokens); i++ {
 		if inside[i] || !tokens[i].isOneOf("NOWAIT", "HOLDLOCK") || !isTableHint(tokens, i) {

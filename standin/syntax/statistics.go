@@ -5,11 +5,14 @@ package syntax
 import "geosql.dev/standin/sqlerr"
 
 // statisticsOptions are those of WITH in CREATE STATISTICS and UPDATE STATISTICS
-// (docs/t-sql/statements/create-statistics-transact-sql.md, update-statistics-transact-sql.md). teesql drops others without
-// a word.
+// (docs/t-sql/statements/create-statistics-transact-sql.md, update-statistics-transact-sql.md). teesql drops others
+// without a word.
 var statisticsOptions = map[string]map[string]bool{
 	"CREATE": wordSet("FULLSCAN SAMPLE PERSIST_SAMPLE_PERCENT STATS_STREAM NORECOMPUTE INCREMENTAL MAXDOP AUTO_DROP"),
-	"UPDATE": wordSet("FULLSCAN SAMPLE PERSIST_SAMPLE_PERCENT RESAMPLE STATS_STREAM ROWCOUNT PAGECOUNT ALL COLUMNS INDEX NORECOMPUTE INCREMENTAL MAXDOP AUTO_DROP"),
+	"UPDATE": wordSet(
+		"FULLSCAN SAMPLE PERSIST_SAMPLE_PERCENT RESAMPLE STATS_STREAM ROWCOUNT PAGECOUNT ALL COLUMNS INDEX NORECOMPUTE " +
+			"INCREMENTAL MAXDOP AUTO_DROP",
+	),
 }
 
 // badStatistics judges CREATE STATISTICS and UPDATE STATISTICS; at is where STATISTICS stands.
@@ -58,7 +61,24 @@ func badStatistics(tokens []token, at int) *sqlerr.Error {
 // beginsStatement tells whether a reserved word begins the next statement.
 func beginsStatement(t token) bool {
 	switch t.fold {
-	case "SELECT", "INSERT", "UPDATE", "DELETE", "CREATE", "ALTER", "DROP", "EXEC", "EXECUTE", "DECLARE", "SET", "IF", "WHILE", "BEGIN", "END", "PRINT", "DBCC", "WITH":
+	case "SELECT",
+		"INSERT",
+		"UPDATE",
+		"DELETE",
+		"CREATE",
+		"ALTER",
+		"DROP",
+		"EXEC",
+		"EXECUTE",
+		"DECLARE",
+		"SET",
+		"IF",
+		"WHILE",
+		"BEGIN",
+		"END",
+		"PRINT",
+		"DBCC",
+		"WITH":
 		return true
 	}
 	return false
@@ -91,15 +111,16 @@ func badStatisticsOption(tokens []token, at int, verb string) *sqlerr.Error {
 	}
 }
 
-// statisticsValues takes the values from PERSIST_SAMPLE_PERCENT = ON and MAXDOP = n, and AUTO_DROP = ON from UPDATE STATISTICS:
-// teesql reads the words alone there. Nothing here depends on them.
+// statisticsValues takes the values from PERSIST_SAMPLE_PERCENT = ON and MAXDOP = n, and AUTO_DROP = ON from UPDATE
+// STATISTICS: teesql reads the words alone there. Nothing here depends on them.
 func statisticsValues(tokens []token, inside []bool, instead map[int]string) {
 	for i := 1; i+1 < len(tokens); i++ {
 		update := tokens[i-1].is("UPDATE")
 		if inside[i] || !tokens[i].is("STATISTICS") || !update && !tokens[i-1].is("CREATE") {
 			continue
 		}
-		for at := i + 1; at+2 < len(tokens) && !tokens[at].is(";") && (tokens[at].kind != tokenWord || !beginsStatement(tokens[at]) || tokens[at].is("WITH")); at++ {
+		for at := i + 1; at+2 < len(tokens) && !tokens[at].is(";") &&
+			(tokens[at].kind != tokenWord || !beginsStatement(tokens[at]) || tokens[at].is("WITH")); at++ {
 			word := tokens[at].is("PERSIST_SAMPLE_PERCENT") || tokens[at].is("MAXDOP") || update && tokens[at].is("AUTO_DROP")
 			if word && tokens[at+1].is("=") {
 				instead[at+1], instead[at+2] = "", ""

@@ -4,8 +4,8 @@ package syntax
 
 import "geosql.dev/standin/sqlerr"
 
-// formerKeywords are on the list of reserved words and name columns and tables all the same: the statements that they were of are gone, or have
-// them in places where no name stands.
+// formerKeywords are on the list of reserved words and name columns and tables all the same: the statements that they
+// were of are gone, or have them in places where no name stands.
 var formerKeywords = wordSet("DISK DUMP LOAD PRECISION SECURITYAUDIT WITHIN")
 
 // isKeyword tells whether an unquoted word can't be a name.
@@ -13,8 +13,9 @@ func isKeyword(word string) bool { return isReserved(word) && !formerKeywords[up
 
 func (t token) isKeyword() bool { return t.reserved && !formerKeywords[t.fold] }
 
-// stray refuses tokens that stand where nothing of the kind may, and which teesql reads over: the end of a name after its dot, commas and
-// semicolons within a list, an empty list of options, and halves of what a column or constraint is declared with.
+// stray refuses tokens that stand where nothing of the kind may, and which teesql reads over: the end of a name after
+// its dot, commas and semicolons within a list, an empty list of options, and halves of what a column or constraint is
+// declared with.
 func stray(tokens []token, inside []bool) *sqlerr.Error {
 	depth := 0
 	for i := 0; i+1 < len(tokens); i++ {
@@ -93,7 +94,8 @@ func strayWord(tokens []token, i int) *sqlerr.Error {
 	before, next := tokens[i-1], tokens[i+1]
 	switch tokens[i].fold {
 	case "NOT":
-		if next.isOneOf(",", "PRIMARY", "UNIQUE", "CONSTRAINT", "CHECK", "DEFAULT", "IDENTITY", "REFERENCES") || next.is("ENFORCED") && before.isOneOf(")", "KEY", "UNIQUE", "CLUSTERED", "NONCLUSTERED") {
+		if next.isOneOf(",", "PRIMARY", "UNIQUE", "CONSTRAINT", "CHECK", "DEFAULT", "IDENTITY", "REFERENCES") ||
+			next.is("ENFORCED") && before.isOneOf(")", "KEY", "UNIQUE", "CLUSTERED", "NONCLUSTERED") {
 			return near(tokens, i+1)
 		}
 	case "REFERENCES":
@@ -122,7 +124,8 @@ func strayWord(tokens []token, i int) *sqlerr.Error {
 
 // ofAlterColumn tells whether the word at a token follows the type of ALTER COLUMN.
 func ofAlterColumn(tokens []token, at int) bool {
-	for at--; at > 1 && (isName(tokens[at]) || tokens[at].isOneOf("(", ")", ",", ".") || tokens[at].kind == tokenInteger); at-- {
+	for at--; at > 1 && (isName(tokens[at]) || tokens[at].isOneOf("(", ")", ",", ".") ||
+		tokens[at].kind == tokenInteger); at-- {
 	}
 	return at > 0 && tokens[at].is("COLUMN") && tokens[at-1].is("ALTER")
 }

@@ -33,8 +33,10 @@ func TestStrayTokens(t *testing.T) {
 		{"ALTER INDEX i ON t REBUILD WITH (80)", 102, 1, "'80'"},
 		{"ALTER INDEX i ON t SET (COMPRESSION_DELAY = AUTO)", 102, 1, "'AUTO'"},
 		{"ALTER INDEX i ON t SET (IGNORE_DUP_KEY = OFF (SUPPRESS_MESSAGES = ON))", 102, 1, "'('"},
-		{"ALTER INDEX i ON t REBUILD WITH (ONLINE = ON (WAIT_AT_LOW_PRIORITY (MAX_DURATION = -1, ABORT_AFTER_WAIT = NONE)))", 102, 1, "'-'"},
-		{"ALTER INDEX i ON t REBUILD WITH (ONLINE = ON (WAIT_AT_LOW_PRIORITY (MAX_DURATION = 1, ABORT_AFTER_WAIT = ALL)))", 156, 1, "'ALL'"},
+		{"ALTER INDEX i ON t REBUILD WITH (ONLINE = ON (WAIT_AT_LOW_PRIORITY (MAX_DURATION = -1, ABORT_AFTER_WAIT = NONE)))",
+			102, 1, "'-'"},
+		{"ALTER INDEX i ON t REBUILD WITH (ONLINE = ON (WAIT_AT_LOW_PRIORITY (MAX_DURATION = 1, ABORT_AFTER_WAIT = ALL)))",
+			156, 1, "'ALL'"},
 		{"CREATE TABLE t (a int NOT, b int)", 102, 1, "','"},
 		{"CREATE TABLE t (a int NOT\nPRIMARY KEY)", 156, 2, "'PRIMARY'"},
 		{"CREATE TABLE t (a int PRIMARY KEY NOT ENFORCED)", 102, 1, "'ENFORCED'"},
@@ -65,9 +67,12 @@ func TestStrayTokens(t *testing.T) {
 
 // Words of gone statements name columns, and CREATE TABLE may end with a comma.
 func TestWhatIsNotStray(t *testing.T) {
-	for _, text := range []string{"SELECT precision, t.load FROM sys.columns AS t", "CREATE TABLE load (disk int, within int,)", "SELECT LEFT(a, 1), t.IDENTITYCOL, x.* FROM t AS x",
-		"SELECT a FROM master..t AS q FOR XML PATH(''), ROOT('r')", "SELECT (SELECT 1 AS a FOR JSON PATH)", "EXEC p WITH RESULT SETS (AS FOR XML)",
-		"ALTER INDEX i ON t REBUILD WITH (ONLINE = ON (WAIT_AT_LOW_PRIORITY (MAX_DURATION = 1 MINUTES, ABORT_AFTER_WAIT = SELF)), MAXDOP = 2)"} {
+	for _, text := range []string{"SELECT precision, t.load FROM sys.columns AS t",
+		"CREATE TABLE load (disk int, within int,)", "SELECT LEFT(a, 1), t.IDENTITYCOL, x.* FROM t AS x",
+		"SELECT a FROM master..t AS q FOR XML PATH(''), ROOT('r')", "SELECT (SELECT 1 AS a FOR JSON PATH)",
+		"EXEC p WITH RESULT SETS (AS FOR XML)",
+		"ALTER INDEX i ON t REBUILD WITH (ONLINE = ON (WAIT_AT_LOW_PRIORITY (MAX_DURATION = 1 MINUTES, ABORT_AFTER_WAIT = " +
+			"SELF)), MAXDOP = 2)"} {
 		_, err := syntax.Parse(text)
 		NewWithT(t).Expect(err).To(BeNil(), text)
 	}

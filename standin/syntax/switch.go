@@ -4,8 +4,9 @@ package syntax
 
 import "geosql.dev/standin/sqlerr"
 
-// badSwitch judges ALTER TABLE ... SWITCH from the word SWITCH at a token on (docs/t-sql/statements/alter-table-transact-sql.md, Syntax):
-// teesql passes over options and words of WITH that it does not know.
+// badSwitch judges ALTER TABLE ... SWITCH from the word SWITCH at a token on
+// (docs/t-sql/statements/alter-table-transact-sql.md, Syntax): teesql passes over options and words of WITH that it
+// does not know.
 func badSwitch(tokens []token, at int) *sqlerr.Error {
 	w := &partitionWalk{tokens: tokens, at: at + 1}
 	if w.maybe("PARTITION") {
@@ -29,7 +30,8 @@ func badSwitch(tokens []token, at int) *sqlerr.Error {
 		w.name()
 	}
 	if w.bad == 0 && w.maybe("PARTITION") {
-		for w.next().kind != tokenEnd && !w.next().is(";") && !(w.next().is("WITH") && tokens[w.at+1].is("(")) && !startsStatement(w.next()) {
+		for w.next().kind != tokenEnd && !w.next().is(";") && !(w.next().is("WITH") && tokens[w.at+1].is("(")) &&
+			!startsStatement(w.next()) {
 			w.at++
 		}
 	}
@@ -44,8 +46,31 @@ func badSwitch(tokens []token, at int) *sqlerr.Error {
 
 // startsStatement tells whether a word that is in no expression begins the statement behind this one.
 func startsStatement(t token) bool {
-	return t.isOneOf("ALTER", "BEGIN", "COMMIT", "CREATE", "DECLARE", "DELETE", "DROP", "EXEC", "EXECUTE", "GO", "IF", "INSERT", "PRINT", "ROLLBACK", "SELECT", "SET", "TRUNCATE",
-		"UPDATE", "WHILE", "END", "RETURN", "THROW", "RAISERROR")
+	return t.isOneOf(
+		"ALTER",
+		"BEGIN",
+		"COMMIT",
+		"CREATE",
+		"DECLARE",
+		"DELETE",
+		"DROP",
+		"EXEC",
+		"EXECUTE",
+		"GO",
+		"IF",
+		"INSERT",
+		"PRINT",
+		"ROLLBACK",
+		"SELECT",
+		"SET",
+		"TRUNCATE",
+		"UPDATE",
+		"WHILE",
+		"END",
+		"RETURN",
+		"THROW",
+		"RAISERROR",
+	)
 }
 
 // lowPriority is WITH (WAIT_AT_LOW_PRIORITY (MAX_DURATION = n [MINUTES], ABORT_AFTER_WAIT = ...)).

@@ -37,8 +37,8 @@ type Statement struct {
 	Before, After string
 }
 
-// Definition is the text of a statement that defines a module. Its last semicolon may be one that the module's last statement
-// needs, as MERGE does.
+// Definition is the text of a statement that defines a module. Its last semicolon may be one that the module's last
+// statement needs, as MERGE does.
 func (s Statement) Definition() string {
 	if s.Terminated {
 		return s.Text + ";"

@@ -4,13 +4,17 @@ package syntax
 
 import "geosql.dev/standin/sqlerr"
 
-// tableHints are the first words of WITH ( ... ) behind a table (docs/t-sql/queries/hints-transact-sql-table.md, Syntax).
-var tableHints = wordSet(`FORCESCAN FORCESEEK HOLDLOCK IGNORE_CONSTRAINTS IGNORE_TRIGGERS INDEX KEEPDEFAULTS KEEPIDENTITY NOEXPAND NOLOCK NOWAIT
+// tableHints are the first words of WITH ( ... ) behind a table (docs/t-sql/queries/hints-transact-sql-table.md,
+// Syntax).
+var tableHints = wordSet(
+	`FORCESCAN FORCESEEK HOLDLOCK IGNORE_CONSTRAINTS IGNORE_TRIGGERS INDEX KEEPDEFAULTS KEEPIDENTITY NOEXPAND NOLOCK NOWAIT
 	PAGLOCK READCOMMITTED READCOMMITTEDLOCK READPAST READUNCOMMITTED REPEATABLEREAD ROWLOCK SERIALIZABLE SNAPSHOT
-	SPATIAL_WINDOW_MAX_CELLS TABLOCK TABLOCKX UPDLOCK XLOCK`)
+	SPATIAL_WINDOW_MAX_CELLS TABLOCK TABLOCKX UPDLOCK XLOCK`,
+)
 
-// badTableHints judges the parentheses that open at a token where they hold table hints: each begins with the name of one, behind WITH those of a
-// statement's target with one that there is, and without WITH, where the parentheses look like a function's arguments, they are parted by commas.
+// badTableHints judges the parentheses that open at a token where they hold table hints: each begins with the name of
+// one, behind WITH those of a statement's target with one that there is, and without WITH, where the parentheses look
+// like a function's arguments, they are parted by commas.
 func badTableHints(tokens []token, opening int) *sqlerr.Error {
 	first := tokens[opening+1]
 	if !isTableHint(tokens, opening+1) {
@@ -41,8 +45,8 @@ func badTableHints(tokens []token, opening int) *sqlerr.Error {
 	return nil
 }
 
-// badHintsBehindWith finds what is no word where a hint of WITH ( ... ) begins, and an INDEX that names none. Numbers are those of indexes in old
-// texts: FROM t WITH (1).
+// badHintsBehindWith finds what is no word where a hint of WITH ( ... ) begins, and an INDEX that names none. Numbers
+// are those of indexes in old texts: FROM t WITH (1).
 func badHintsBehindWith(tokens []token, opening int) *sqlerr.Error {
 	end := closingParenthesis(tokens, opening)
 	depth := 0
@@ -86,7 +90,9 @@ func hintsOfTarget(tokens []token, with int) bool {
 
 // unknownHint is 321 for an error near a word in the place of a table hint, nil for other places.
 func unknownHint(tokens []token, at int) *sqlerr.Error {
-	if at < 2 || at+1 >= len(tokens) || tokens[at].kind != tokenWord || tokens[at].reserved || tableHints[tokens[at].fold] || !tokens[at+1].is(")") && !tokens[at+1].is(",") {
+	if at < 2 || at+1 >= len(tokens) || tokens[at].kind != tokenWord || tokens[at].reserved ||
+		tableHints[tokens[at].fold] ||
+		!tokens[at+1].is(")") && !tokens[at+1].is(",") {
 		return nil
 	}
 	open := at - 1

@@ -110,7 +110,8 @@ func nameBetween(tokens []token) string {
 	return b.String()
 }
 
-// declaredTwice refuses a label (132) and a parameter of the module that a batch defines (134) with a name that is taken.
+// declaredTwice refuses a label (132) and a parameter of the module that a batch defines (134) with a name that is
+// taken.
 func declaredTwice(tokens []token) *sqlerr.Error {
 	labels, depth := map[string]bool{}, 0
 	for i := 0; i+1 < len(tokens); i++ {
@@ -153,7 +154,8 @@ func returnsNothing(tokens []token, inside []bool) *sqlerr.Error {
 	return nil
 }
 
-// moduleHeader are the tokens from the name of the procedure or function that a batch defines to what follows its parameters.
+// moduleHeader are the tokens from the name of the procedure or function that a batch defines to what follows its
+// parameters.
 func moduleHeader(tokens []token) []token {
 	at, kind := moduleName(tokens)
 	if kind != "PROCEDURE" && kind != "FUNCTION" {
@@ -167,10 +169,12 @@ func moduleHeader(tokens []token) []token {
 	return nil
 }
 
-// beginsBody tells whether a token is the AS behind the header of a module: not that of a parameter's type or of EXECUTE AS.
+// beginsBody tells whether a token is the AS behind the header of a module: not that of a parameter's type or of
+// EXECUTE AS.
 func beginsBody(tokens []token, at int) bool {
 	before := tokens[at-1]
-	return tokens[at].is("AS") && !before.isOneOf("EXECUTE", "EXEC") && (before.kind != tokenVariable || tokens[at-2].is("="))
+	return tokens[at].is("AS") && !before.isOneOf("EXECUTE", "EXEC") &&
+		(before.kind != tokenVariable || tokens[at-2].is("="))
 }
 
 // moduleBody is where the body of the module of a kind that a batch defines begins; 0 of other batches.
@@ -187,8 +191,8 @@ func moduleBody(tokens []token, kind string) int {
 	return 0
 }
 
-// badDefault refuses what is neither a constant nor one of the functions with @@, such as @@SERVERNAME, as the default of a parameter of the module that a batch defines
-// (docs/t-sql/statements/create-procedure-transact-sql.md, default).
+// badDefault refuses what is neither a constant nor one of the functions with @@, such as @@SERVERNAME, as the default
+// of a parameter of the module that a batch defines (docs/t-sql/statements/create-procedure-transact-sql.md, default).
 func badDefault(tokens []token, _ []bool) *sqlerr.Error {
 	header := moduleHeader(tokens)
 	at, _ := moduleName(tokens)
@@ -204,7 +208,8 @@ func badDefault(tokens []token, _ []bool) *sqlerr.Error {
 	return nil
 }
 
-// moduleName is the index of the name of the module that a batch defines, and what it is; 0 and empty when it defines none.
+// moduleName is the index of the name of the module that a batch defines, and what it is; 0 and empty when it defines
+// none.
 func moduleName(tokens []token) (at int, kind string) {
 	if len(tokens) < 4 || !tokens[0].isOneOf("CREATE", "ALTER") {
 		return 0, ""
@@ -237,8 +242,8 @@ func inModule(err *sqlerr.Error, tokens []token) *sqlerr.Error {
 	return err
 }
 
-// RepeatedInColumn is what the definition of a column says twice, NULL or DEFAULT, of which teesql keeps the last; empty when
-// it says each once at most.
+// RepeatedInColumn is what the definition of a column says twice, NULL or DEFAULT, of which teesql keeps the last;
+// empty when it says each once at most.
 func RepeatedInColumn(definition string) string {
 	tokens, err := tokenize(definition, true)
 	if err != nil {

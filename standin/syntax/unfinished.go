@@ -8,8 +8,19 @@ import "geosql.dev/standin/sqlerr"
 var countedHints = wordSet("FAST MAXDOP MAXRECURSION QUERYTRACEON")
 
 // hintPairs are the query hints of two words: what may follow the first.
-var hintPairs = map[string][]string{"LOOP": {"JOIN"}, "HASH": {"JOIN", "GROUP", "UNION"}, "MERGE": {"JOIN", "UNION"}, "CONCAT": {"UNION"}, "ORDER": {"GROUP"}, "FORCE": {"ORDER", "EXTERNALPUSHDOWN", "SCALEOUTEXECUTION"},
-	"KEEP": {"PLAN"}, "KEEPFIXED": {"PLAN"}, "ROBUST": {"PLAN"}, "EXPAND": {"VIEWS"}, "OPTIMIZE": {"FOR"}}
+var hintPairs = map[string][]string{
+	"LOOP":      {"JOIN"},
+	"HASH":      {"JOIN", "GROUP", "UNION"},
+	"MERGE":     {"JOIN", "UNION"},
+	"CONCAT":    {"UNION"},
+	"ORDER":     {"GROUP"},
+	"FORCE":     {"ORDER", "EXTERNALPUSHDOWN", "SCALEOUTEXECUTION"},
+	"KEEP":      {"PLAN"},
+	"KEEPFIXED": {"PLAN"},
+	"ROBUST":    {"PLAN"},
+	"EXPAND":    {"VIEWS"},
+	"OPTIMIZE":  {"FOR"},
+}
 
 // unfinished refuses clauses that lack a part, or have one too many, and whose rest teesql reads over.
 func unfinished(tokens []token, inside []bool) *sqlerr.Error {
@@ -20,13 +31,15 @@ func unfinished(tokens []token, inside []bool) *sqlerr.Error {
 		t, before, next := tokens[i], tokens[i-1], tokens[i+1]
 		var err *sqlerr.Error
 		switch {
-		case t.isOneOf("TRIGGER", "CONSTRAINT") && before.isOneOf("ENABLE", "DISABLE", "CHECK", "NOCHECK") && (next.kind == tokenEnd || next.is(";")):
+		case t.isOneOf("TRIGGER", "CONSTRAINT") && before.isOneOf("ENABLE", "DISABLE", "CHECK", "NOCHECK") &&
+			(next.kind == tokenEnd || next.is(";")):
 			err = near(tokens, i+1)
 		case t.is("(") && before.is("OPTION"):
 			err = badQueryHints(tokens, i)
 		case t.is("(") && beginsTableExpression(tokens, i):
 			err = badColumnNames(tokens, i)
-		case t.is("FILLFACTOR") && before.is("WITH") && !next.is("="), t.is("PAD_INDEX") && before.is("WITH") && ofKey(tokens, i-1):
+		case t.is("FILLFACTOR") && before.is("WITH") && !next.is("="),
+			t.is("PAD_INDEX") && before.is("WITH") && ofKey(tokens, i-1):
 			at := i
 			if t.is("FILLFACTOR") {
 				at++
@@ -43,8 +56,8 @@ func unfinished(tokens []token, inside []bool) *sqlerr.Error {
 	return nil
 }
 
-// beginsTableExpression tells whether a parenthesis opens the names of the columns of a common table expression: its name is behind WITH or
-// behind the one before it.
+// beginsTableExpression tells whether a parenthesis opens the names of the columns of a common table expression: its
+// name is behind WITH or behind the one before it.
 func beginsTableExpression(tokens []token, opening int) bool {
 	if opening < 2 || !isName(tokens[opening-1]) {
 		return false
@@ -57,7 +70,8 @@ func beginsTableExpression(tokens []token, opening int) bool {
 	return end > opening && end+2 < len(tokens) && tokens[end+1].is("AS") && tokens[end+2].is("(")
 }
 
-// badQueryHints judges the list in the parentheses of OPTION: each hint begins with a word, and those that count have their number only.
+// badQueryHints judges the list in the parentheses of OPTION: each hint begins with a word, and those that count have
+// their number only.
 func badQueryHints(tokens []token, opening int) *sqlerr.Error {
 	end := closingParenthesis(tokens, opening)
 	depth := 0

@@ -27,7 +27,8 @@ func (o *offsets) splitView(source string, tokens []token) (string, string) {
 	return source[:from] + stub, blank(source[:from]) + rest
 }
 
-// judgeView parses the query of a view by itself: teesql reads errors in it over, and what it makes of the rest says only that something is wrong.
+// judgeView parses the query of a view by itself: teesql reads errors in it over, and what it makes of the rest says
+// only that something is wrong.
 func (o *offsets) judgeView(source string, tokens []token) *sqlerr.Error {
 	at := moduleBody(tokens, "VIEW")
 	if at == 0 {
@@ -41,7 +42,11 @@ func (o *offsets) judgeView(source string, tokens []token) *sqlerr.Error {
 		end -= 3
 	}
 	from := o.sourceAt(source, tokens[at].pos)
-	_, err := parseOrdinary(blank(source[:from])+source[from:o.sourceAt(source, tokens[end-1].end)], o, endingAt(tokens, end))
+	_, err := parseOrdinary(
+		blank(source[:from])+source[from:o.sourceAt(source, tokens[end-1].end)],
+		o,
+		endingAt(tokens, end),
+	)
 	return err
 }
 
@@ -50,7 +55,8 @@ func endingAt(tokens []token, end int) []token {
 	return append(append([]token(nil), tokens[:end]...), tokens[len(tokens)-1])
 }
 
-// judgeChecks parses the condition of each CHECK, and of each index within a table, by itself: teesql leaves out, without a word, what it cannot read.
+// judgeChecks parses the condition of each CHECK, and of each index within a table, by itself: teesql leaves out,
+// without a word, what it cannot read.
 func (o *offsets) judgeChecks(source string, tokens []token, inside []bool) *sqlerr.Error {
 	for i := 0; i+1 < len(tokens); i++ {
 		from, to := 0, 0
@@ -76,7 +82,8 @@ func (o *offsets) judgeChecks(source string, tokens []token, inside []bool) *sql
 	return nil
 }
 
-// judgeCondition parses the condition between two tokens by itself. That of an index takes comparisons alone: what is none is 102 there.
+// judgeCondition parses the condition between two tokens by itself. That of an index takes comparisons alone: what is
+// none is 102 there.
 func (o *offsets) judgeCondition(source string, tokens []token, from, to int, ofIndex bool) *sqlerr.Error {
 	const condition = "IF "
 	at := o.sourceAt(source, tokens[from].pos)

@@ -4,14 +4,21 @@ package syntax
 
 import "geosql.dev/standin/sqlerr"
 
-// notInParentheses are words that begin statements or are parts of their flow, and stand within no parentheses: there one is missing before them.
-var notInParentheses = wordSet("DECLARE PRINT RAISERROR BREAK CONTINUE GOTO RETURN WAITFOR DBCC COMMIT ROLLBACK BEGIN TRUNCATE DEALLOCATE OPEN CLOSE WHILE CREATE ALTER DROP KILL REVERT SAVE " +
-	"SHUTDOWN RESTORE BACKUP IF")
+// notInParentheses are words that begin statements or are parts of their flow, and stand within no parentheses: there
+// one is missing before them.
+var notInParentheses = wordSet(
+	"DECLARE PRINT RAISERROR BREAK CONTINUE GOTO RETURN WAITFOR DBCC COMMIT ROLLBACK BEGIN TRUNCATE DEALLOCATE OPEN " +
+		"CLOSE WHILE CREATE ALTER DROP KILL REVERT SAVE " +
+		"SHUTDOWN RESTORE BACKUP IF",
+)
 
 // notAfterComma are words that no element of a list begins with.
-var notAfterComma = wordSet("SELECT GROUP HAVING UNION EXCEPT INTERSECT THEN WHEN AND OR ON IN IS LIKE BETWEEN FOR END ELSE")
+var notAfterComma = wordSet(
+	"SELECT GROUP HAVING UNION EXCEPT INTERSECT THEN WHEN AND OR ON IN IS LIKE BETWEEN FOR END ELSE",
+)
 
-// wanted refuses what stands in the place of a name, of a list of names or of one of a few words, each as the syntax of the statement's page has it.
+// wanted refuses what stands in the place of a name, of a list of names or of one of a few words, each as the syntax of
+// the statement's page has it.
 func wanted(tokens []token, inside []bool) *sqlerr.Error {
 	depth := 0
 	for i := 0; i+1 < len(tokens); i++ {
@@ -41,7 +48,8 @@ func wanted(tokens []token, inside []bool) *sqlerr.Error {
 	return nil
 }
 
-// mayFollowComma tells whether an element of a list may begin with a word: the hint ORDER GROUP does, and AS TYPE of WITH RESULT SETS.
+// mayFollowComma tells whether an element of a list may begin with a word: the hint ORDER GROUP does, and AS TYPE of
+// WITH RESULT SETS.
 func mayFollowComma(word, next token) bool {
 	switch {
 	case word.kind != tokenWord:
@@ -141,7 +149,8 @@ func afterResult(tokens []token, at int) int {
 	return 0
 }
 
-// afterTransaction judges the WITH of BEGIN TRANSACTION, behind which is MARK (docs/t-sql/language-elements/begin-transaction-transact-sql.md).
+// afterTransaction judges the WITH of BEGIN TRANSACTION, behind which is MARK
+// (docs/t-sql/language-elements/begin-transaction-transact-sql.md).
 func afterTransaction(tokens []token, i int) int {
 	if i == 0 || !tokens[i-1].is("BEGIN") {
 		return 0
@@ -165,9 +174,13 @@ func badUnless(ok bool, at int) int {
 var beginners = wordSet("TRY CATCH DIALOG CONVERSATION ATOMIC THROW ENABLE DISABLE SEND RECEIVE GET MOVE")
 
 // neverFirst are reserved words that no statement begins with.
-var neverFirst = wordSet("FOR ON IN FROM WHERE AND OR LIKE IS TO BY INTO VALUES AS THEN WHEN HAVING GROUP ORDER UNION EXCEPT INTERSECT NULL NOT EXISTS BETWEEN JOIN INNER OUTER CROSS")
+var neverFirst = wordSet(
+	"FOR ON IN FROM WHERE AND OR LIKE IS TO BY INTO VALUES AS THEN WHEN HAVING GROUP ORDER UNION EXCEPT INTERSECT NULL " +
+		"NOT EXISTS BETWEEN JOIN INNER OUTER CROSS",
+)
 
-// mayBegin tells whether a token may follow BEGIN. A procedure is called by its name alone at the begin of a batch only.
+// mayBegin tells whether a token may follow BEGIN. A procedure is called by its name alone at the begin of a batch
+// only.
 func mayBegin(tokens []token, at int) bool {
 	switch t := tokens[at]; t.kind {
 	case tokenWord:
@@ -182,7 +195,8 @@ func mayBegin(tokens []token, at int) bool {
 	return false
 }
 
-// afterExecute judges the texts that EXECUTE runs (docs/t-sql/language-elements/execute-transact-sql.md, Syntax), and EXECUTE AS of a module.
+// afterExecute judges the texts that EXECUTE runs (docs/t-sql/language-elements/execute-transact-sql.md, Syntax), and
+// EXECUTE AS of a module.
 func afterExecute(tokens []token, i int) int {
 	before := tokens[max(i-1, 0)]
 	switch {
@@ -256,7 +270,8 @@ func afterFetch(tokens []token, at int) int {
 	return badUnless(tokens[at].kind != tokenPunct || tokens[at].isOneOf(";", "("), at)
 }
 
-// forOptions are what may follow a comma of FOR XML and FOR JSON (docs/relational-databases/xml/for-xml-sql-server.md, docs/relational-databases/json/format-query-results-as-json-with-for-json-sql-server.md).
+// forOptions are what may follow a comma of FOR XML and FOR JSON (docs/relational-databases/xml/for-xml-sql-server.md,
+// docs/relational-databases/json/format-query-results-as-json-with-for-json-sql-server.md).
 var forOptions = wordSet("ROOT TYPE ELEMENTS XMLSCHEMA XMLDATA BINARY INCLUDE_NULL_VALUES WITHOUT_ARRAY_WRAPPER")
 
 func afterFor(tokens []token, i int) int {

@@ -2,8 +2,8 @@
 
 package syntax
 
-// wantedOfTable judges what follows a word of the definition of a table, an index, a type or a trigger: the first token that may not, 0 when there
-// is none. depth is that of the parentheses around the word.
+// wantedOfTable judges what follows a word of the definition of a table, an index, a type or a trigger: the first token
+// that may not, 0 when there is none. depth is that of the parentheses around the word.
 func wantedOfTable(tokens []token, i, depth int) int {
 	before, next := tokens[max(i-1, 0)], tokens[i+1]
 	switch tokens[i].fold {
@@ -87,7 +87,8 @@ func afterKey(tokens []token, at int) int {
 	return badNames(tokens, at, true)
 }
 
-// badNames judges names in parentheses that open at a token, with ASC or DESC behind each where they are those of a key.
+// badNames judges names in parentheses that open at a token, with ASC or DESC behind each where they are those of a
+// key.
 func badNames(tokens []token, opening int, ofKey bool) int {
 	if !tokens[opening].is("(") {
 		return opening
@@ -105,8 +106,9 @@ func badNames(tokens []token, opening int, ofKey bool) int {
 	}
 }
 
-// afterIndex judges the name, the table and the key of CREATE INDEX, those of ALTER INDEX, and of an index within CREATE TABLE its key
-// (docs/t-sql/statements/create-index-transact-sql.md, alter-index-transact-sql.md, create-table-transact-sql.md).
+// afterIndex judges the name, the table and the key of CREATE INDEX, those of ALTER INDEX, and of an index within
+// CREATE TABLE its key (docs/t-sql/statements/create-index-transact-sql.md, alter-index-transact-sql.md,
+// create-table-transact-sql.md).
 func afterIndex(tokens []token, i int) int {
 	before := tokens[max(i-1, 0)]
 	at := i + 1
@@ -140,7 +142,11 @@ func afterIndex(tokens []token, i int) int {
 			return at + 1
 		}
 		at = afterName(tokens, at+1)
-		return badUnless(tokens[at].kind == tokenEnd || tokens[at].isOneOf("REBUILD", "DISABLE", "REORGANIZE", "SET", "RESUME", "PAUSE", "ABORT", "WITH", "FOR"), at)
+		return badUnless(
+			tokens[at].kind == tokenEnd ||
+				tokens[at].isOneOf("REBUILD", "DISABLE", "REORGANIZE", "SET", "RESUME", "PAUSE", "ABORT", "WITH", "FOR"),
+			at,
+		)
 	case i > 0 && before.is("DROP"):
 		return afterDropIndex(tokens, at)
 	case i > 0 && before.isOneOf("(", ",") && tokens[at].is("("):
@@ -205,8 +211,8 @@ func afterReferences(tokens []token, at int) int {
 	return 0
 }
 
-// afterTrigger judges where the triggers are that DROP, ENABLE and DISABLE name (docs/t-sql/statements/drop-trigger-transact-sql.md,
-// enable-trigger-transact-sql.md).
+// afterTrigger judges where the triggers are that DROP, ENABLE and DISABLE name
+// (docs/t-sql/statements/drop-trigger-transact-sql.md, enable-trigger-transact-sql.md).
 func afterTrigger(tokens []token, i int) int {
 	at := i + 1
 	if tokens[at].is("IF") {

@@ -3,9 +3,9 @@
 // Package tds serves the Tabular Data Stream protocol ([MS-TDS]) in front of an engine: TDS 7.0 to 7.4 and 8.0, with
 // TLS inside PRELOGIN (1.2 at most, since clients break on 1.3 there) or before it (TDS 8.0).
 //
-// Refused, each with an error that says so: integrated and directory logins, updates through server cursors, user-defined types, encrypted
-// columns, distributed transactions, query notifications. Not offered: session recovery, data
-// classification. With MARS the requests of a connection take turns.
+// Refused, each with an error that says so: integrated and directory logins, updates through server cursors,
+// user-defined types, encrypted columns, distributed transactions, query notifications. Not offered: session recovery,
+// data classification. With MARS the requests of a connection take turns.
 package tds
 
 import (
@@ -59,8 +59,8 @@ func (r *Redirect) Error() string {
 // Session is one logged-in client. Its methods are called one at a time. Errors of statements go to the Writer;
 // a returned error ends the connection.
 type Session interface {
-	// Database, Language and SPID are told to the client at login; PacketHeader carries the SPID. So is the Collation of the database, again
-	// whenever that has changed.
+	// Database, Language and SPID are told to the client at login; PacketHeader carries the SPID. So is the Collation of
+	// the database, again whenever that has changed.
 	Database() string
 	Collation() string
 	Language() string
@@ -70,13 +70,15 @@ type Session interface {
 	// Call executes a procedure by name. The protocol itself serves the prepare family (sp_executesql, sp_prepare,
 	// sp_execute, sp_prepexec, sp_unprepare) by calling Execute; all other names come here.
 	Call(ctx context.Context, call Call, w Writer) error
-	// Execute runs parameterised text. decl is the parameter declaration ("@p1 int,@p2 nvarchar(20) OUTPUT"), may be empty.
+	// Execute runs parameterised text. decl is the parameter declaration ("@p1 int,@p2 nvarchar(20) OUTPUT"), may be
+	// empty.
 	Execute(ctx context.Context, text, decl string, params []Param, w Writer) error
-	// Prepare judges a statement that is to be executed later, and with describe tells the columns of its first result set. Its errors go
-	// to the Writer; the one that is returned (8180) means that there is nothing to execute.
+	// Prepare judges a statement that is to be executed later, and with describe tells the columns of its first result
+	// set. Its errors go to the Writer; the one that is returned (8180) means that there is nothing to execute.
 	Prepare(ctx context.Context, p Prepared, describe bool, w Writer) error
 	// Begin, Commit, Rollback and Save serve transaction manager requests ([MS-TDS] 2.2.6.9). Begin returns the
-	// transaction descriptor. isolation is the request's level, 0 when unchanged; the names of Begin and Rollback may be empty.
+	// transaction descriptor. isolation is the request's level, 0 when unchanged; the names of Begin and Rollback may be
+	// empty.
 	Begin(ctx context.Context, isolation byte, name string) (uint64, error)
 	Commit(ctx context.Context) error
 	Rollback(ctx context.Context, name string) error
@@ -118,8 +120,8 @@ type Param struct {
 	Table *Table
 }
 
-// Table is a table-valued parameter ([MS-TDS] 2.2.5.5.5): the name of its type and its rows. Default tells which columns
-// have their default in every row, and so no value among Rows.
+// Table is a table-valued parameter ([MS-TDS] 2.2.5.5.5): the name of its type and its rows. Default tells which
+// columns have their default in every row, and so no value among Rows.
 type Table struct {
 	Schema, Name string
 	Columns      []Column

@@ -61,7 +61,12 @@ func (c *conn) bulkLoad(r *request, w *response) error {
 	for i, col := range columns {
 		described[i] = col.Column
 	}
-	count, err := c.session.BulkInsert(r.ctx, text, described, func() ([]any, error) { return nextBulkRow(r.ctx, d, columns) })
+	count, err := c.session.BulkInsert(
+		r.ctx,
+		text,
+		described,
+		func() ([]any, error) { return nextBulkRow(r.ctx, d, columns) },
+	)
 	return c.ended(r, w, count, err)
 }
 
@@ -96,12 +101,20 @@ func readBulkColumns(d *decoder) ([]bulkColumn, error) {
 			// Other than in a result set, the table's name has no parts (go-mssqldb, FreeTDS).
 			d.longText()
 		}
-		columns[i] = bulkColumn{wire: w, Column: Column{Type: w.sqlType(), Nullable: flags&columnNullable != 0, Identity: flags&columnIdentity != 0}}
+		columns[i] = bulkColumn{
+			wire:   w,
+			Column: Column{Type: w.sqlType(), Nullable: flags&columnNullable != 0, Identity: flags&columnIdentity != 0},
+		}
 		columns[i].Name = d.shortText()
 		if d.err != nil {
 			var unknown unknownTypeError
 			if errors.As(d.err, &unknown) {
-				return nil, &sqlerr.Error{Number: 4816, Class: 16, State: 1, Message: fmt.Sprintf("Invalid column type from bcp client for colid %d.", i+1)}
+				return nil, &sqlerr.Error{
+					Number:  4816,
+					Class:   16,
+					State:   1,
+					Message: fmt.Sprintf("Invalid column type from bcp client for colid %d.", i+1),
+				}
 			}
 			return nil, malformed("columns of a bulk load: %v", d.err)
 		}
@@ -150,7 +163,12 @@ func nextBulkRow(ctx context.Context, d *decoder, columns []bulkColumn) ([]any, 
 		}
 		row[i] = d.bulkValue(col.wire)
 		if errors.Is(d.err, errOddText) {
-			return nil, &sqlerr.Error{Number: 4895, Class: 21, State: 1, Message: fmt.Sprintf("Unicode data is odd byte size for column %d. Should be even byte size.", i+1)}
+			return nil, &sqlerr.Error{
+				Number:  4895,
+				Class:   21,
+				State:   1,
+				Message: fmt.Sprintf("Unicode data is odd byte size for column %d. Should be even byte size.", i+1),
+			}
 		}
 	}
 	if d.err != nil {

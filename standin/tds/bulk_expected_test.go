@@ -9,8 +9,8 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-// TestBulkDataExpected: a request in the place of the rows of an INSERT BULK is error 4022 and not executed; the one after it is, and so is one
-// after an ATTENTION.
+// TestBulkDataExpected: a request in the place of the rows of an INSERT BULK is error 4022 and not executed; the one
+// after it is, and so is one after an ATTENTION.
 func TestBulkDataExpected(t *testing.T) {
 	g := NewWithT(t)
 	_, address := serve(t)

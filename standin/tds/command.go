@@ -2,8 +2,9 @@
 
 package tds
 
-// Command is the CurCmd of a DONE token ([MS-TDS] 2.2.7.6), which tells what kind of statement ended. The document leaves the numbers to the
-// server: these are what mssql-jdbc (StreamDone.java) and SqlClient (TdsEnums.cs) tell statements by, CommandExecute is that of [MS-TDS] 4.9.
+// Command is the CurCmd of a DONE token ([MS-TDS] 2.2.7.6), which tells what kind of statement ended. The document
+// leaves the numbers to the server: these are what mssql-jdbc (StreamDone.java) and SqlClient (TdsEnums.cs) tell
+// statements by, CommandExecute is that of [MS-TDS] 4.9.
 type Command uint16
 
 // CommandNone is a statement whose number no source names.
@@ -74,5 +75,6 @@ type Completion struct {
 	InTrigger bool
 }
 
-// Rows ends a result set of count rows that is not a statement's own: of a procedure that is built in, a cursor, a description.
+// Rows ends a result set of count rows that is not a statement's own: of a procedure that is built in, a cursor, a
+// description.
 func Rows(count int64) Completion { return Completion{Command: CommandSelect, Count: count} }

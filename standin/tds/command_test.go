@@ -11,8 +11,8 @@ import (
 	"geosql.dev/standin/tds"
 )
 
-// TestDoneTokensCarryTheCommand: CurCmd is that of the statement, a trigger's statements end with DONEINPROC, a call with DONEPROC and EXECUTE
-// ([MS-TDS] 2.2.7.6 to 2.2.7.8, 4.9).
+// TestDoneTokensCarryTheCommand: CurCmd is that of the statement, a trigger's statements end with DONEINPROC, a call
+// with DONEPROC and EXECUTE ([MS-TDS] 2.2.7.6 to 2.2.7.8, 4.9).
 func TestDoneTokensCarryTheCommand(t *testing.T) {
 	_, address := serve(t)
 	c := dial(t, address)
@@ -23,7 +23,8 @@ func TestDoneTokensCarryTheCommand(t *testing.T) {
 	}{
 		{"count 3", []doneToken{{0xFD, 0x10, tds.CommandUpdate, 3}}},
 		{"fire 3", []doneToken{{0xFF, 0x11, tds.CommandDelete, 3}, {0xFD, 0x10, tds.CommandInsert, 1}}},
-		{"fire 0", []doneToken{{0xFF, 0x11, tds.CommandDelete, 0}, {0xFF, 0x03, tds.CommandDelete, 0}, {0xFD, 0x02, tds.CommandNone, 0}}},
+		{"fire 0", []doneToken{{0xFF, 0x11, tds.CommandDelete, 0}, {0xFF, 0x03, tds.CommandDelete, 0},
+			{0xFD, 0x02, tds.CommandNone, 0}}},
 		{"begin", []doneToken{{0xFD, 0, tds.CommandNone, 0}}},
 	} {
 		c.send(t, packetBatch, append(allHeaders(0), utf16Bytes(batch.text)...))
@@ -45,7 +46,15 @@ func donesOf(b []byte) (all []doneToken) {
 			b = b[3+binary.LittleEndian.Uint16(b[1:]):]
 			continue
 		}
-		all = append(all, doneToken{b[0], binary.LittleEndian.Uint16(b[1:]), tds.Command(binary.LittleEndian.Uint16(b[3:])), binary.LittleEndian.Uint64(b[5:])})
+		all = append(
+			all,
+			doneToken{
+				b[0],
+				binary.LittleEndian.Uint16(b[1:]),
+				tds.Command(binary.LittleEndian.Uint16(b[3:])),
+				binary.LittleEndian.Uint64(b[5:]),
+			},
+		)
 		b = b[13:]
 	}
 	return all

@@ -14,7 +14,8 @@ import (
 	"geosql.dev/standin/tds"
 )
 
-// token is one of DONE, DONEPROC, DONEINPROC, RETURNSTATUS and ERROR in a response, with a DONE's status or an error's number.
+// token is one of DONE, DONEPROC, DONEINPROC, RETURNSTATUS and ERROR in a response, with a DONE's status or an error's
+// number.
 type token struct {
 	kind   byte
 	status uint32
@@ -55,7 +56,11 @@ func TestCallsOfOneMessage(t *testing.T) {
 	_, address := serve(t)
 	c := dial(t, address)
 	c.login(t)
-	c.send(t, packetRPC, bytes.Join([][]byte{allHeaders(0), execute("count 1"), {0xFF}, execute("fail 16"), {0xFF}, execute("count 3")}, nil))
+	c.send(
+		t,
+		packetRPC,
+		bytes.Join([][]byte{allHeaders(0), execute("count 1"), {0xFF}, execute("fail 16"), {0xFF}, execute("count 3")}, nil),
+	)
 	g.Expect(tokens(t, c.reply(t))).To(Equal([]token{
 		{0xFF, 0x11}, {0x79, 0}, {0xFE, 0x81},
 		{0xAA, 50001}, {0xFF, 0x03}, {0x79, 0}, {0xFE, 0x81},
@@ -74,22 +79,32 @@ func TestCallThatIsNotToBeExecuted(t *testing.T) {
 	c.login(t)
 	c.send(t, packetRPC, bytes.Join([][]byte{allHeaders(0), execute("count 1"), {0xFE}, execute("count 3")}, nil))
 	g.Expect(tokens(t, c.reply(t))).To(Equal([]token{{0xFE, 0x81}, {0xFF, 0x11}, {0x79, 0}, {0xFE, 0}}))
-	g.Expect(backend.session(0).executed.Load()).To(BeEquivalentTo(2), "one statement, which the session counts as a batch, too")
+	g.Expect(backend.session(0).executed.Load()).
+		To(BeEquivalentTo(2), "one statement, which the session counts as a batch, too")
 }
 
-// A parameter's name may have 128 characters: its length is no separator of calls, which 0x80 was before TDS 7.2 ([MS-TDS] 2.2.6.6, BatchFlag).
+// A parameter's name may have 128 characters: its length is no separator of calls, which 0x80 was before TDS 7.2
+// ([MS-TDS] 2.2.6.6, BatchFlag).
 func TestLongestNameOfAParameter(t *testing.T) {
 	g := NewWithT(t)
 	backend, address := serve(t)
 	c := dial(t, address)
 	c.login(t)
 	name := "@" + strings.Repeat("n", 127)
-	c.send(t, packetRPC, append(allHeaders(0), execute("echo", parameter("@params", 0, name+" int"), parameter(name, 0, int32(5)))...))
+	c.send(
+		t,
+		packetRPC,
+		append(allHeaders(0), execute("echo", parameter("@params", 0, name+" int"), parameter(name, 0, int32(5)))...),
+	)
 	reply := c.reply(t)
 	g.Expect(reply[0]).To(Equal(byte(0x81)), "% x", reply)
 	g.Expect(backend.session(0).executed.Load()).To(BeEquivalentTo(1))
 	// One more is no identifier.
-	c.send(t, packetRPC, append(allHeaders(0), execute("echo", parameter("@params", 0, name+"n int"), parameter(name+"n", 0, int32(5)))...))
+	c.send(
+		t,
+		packetRPC,
+		append(allHeaders(0), execute("echo", parameter("@params", 0, name+"n int"), parameter(name+"n", 0, int32(5)))...),
+	)
 	g.Expect(tokens(t, c.reply(t))).To(Equal([]token{{0xAA, 8005}, {0xFD, 2}}))
 }
 
@@ -115,8 +130,8 @@ func named(name string, parameters ...[]byte) []byte {
 	return append(append(append(b, utf16Bytes(name)...), 0, 0), bytes.Join(parameters, nil)...)
 }
 
-// The rows of a table-valued parameter take more memory than their bytes: they count, too, and those that a client leaves to their defaults
-// take none.
+// The rows of a table-valued parameter take more memory than their bytes: they count, too, and those that a client
+// leaves to their defaults take none.
 func TestRowsOfATableAreCounted(t *testing.T) {
 	g := NewWithT(t)
 	_, address := serve(t, func(cfg *tds.Config) { cfg.MaxRequests = 1 << 20 })
@@ -127,13 +142,17 @@ func TestRowsOfATableAreCounted(t *testing.T) {
 		flags         byte
 		want          uint32
 	}{{200, 3000, 0, 701}, {200, 100, 0, 2812}, {200, 3000, 0, 701}, {1024, 20000, 2, 2812}, {1024, 60000, 2, 701}} {
-		c.send(t, packetRPC, append(allHeaders(0), named("missing", tableValue("", "dbo", "rows", step.columns, step.rows, step.flags))...))
+		c.send(
+			t,
+			packetRPC,
+			append(allHeaders(0), named("missing", tableValue("", "dbo", "rows", step.columns, step.rows, step.flags))...),
+		)
 		g.Expect(tokens(t, c.reply(t))[0]).To(Equal(token{0xAA, step.want}), "%d rows of %d columns", step.rows, step.columns)
 	}
 }
 
-// A table-valued parameter names its type by schema and name alone, and is neither an output parameter nor, when it has columns, a default
-// ([MS-TDS] 2.2.5.5.5.3, 2.2.6.6).
+// A table-valued parameter names its type by schema and name alone, and is neither an output parameter nor, when it has
+// columns, a default ([MS-TDS] 2.2.5.5.5.3, 2.2.6.6).
 func TestTableIsNamedBySchema(t *testing.T) {
 	g := NewWithT(t)
 	_, address := serve(t)
@@ -154,7 +173,8 @@ func TestTableIsNamedBySchema(t *testing.T) {
 	}
 }
 
-// mssql-jdbc sends a uniqueidentifier that is NULL with a size of 0, and a column of decimals of a table in which all are NULL without digits.
+// mssql-jdbc sends a uniqueidentifier that is NULL with a size of 0, and a column of decimals of a table in which all
+// are NULL without digits.
 func TestNullsOfTypesWithoutSize(t *testing.T) {
 	g := NewWithT(t)
 	_, address := serve(t)
@@ -193,8 +213,8 @@ func headers(each ...[]byte) []byte {
 	return b
 }
 
-// Headers of a request: a trace activity is passed over, query notifications are refused by name, and what is malformed ends the connection with
-// its own error ([MS-TDS] 2.2.5.3).
+// Headers of a request: a trace activity is passed over, query notifications are refused by name, and what is malformed
+// ends the connection with its own error ([MS-TDS] 2.2.5.3).
 func TestHeadersOfARequest(t *testing.T) {
 	descriptor := []byte{2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0}
 	activity := append([]byte{3, 0}, make([]byte, 20)...)
@@ -204,10 +224,11 @@ func TestHeadersOfARequest(t *testing.T) {
 		want    []token
 		ends    bool
 	}{
-		"trace activity":             {headers(descriptor, activity), []token{{0xFD, 0x10}}, false},
-		"query notification":         {headers(descriptor, notification), []token{{0xAA, 40517}, {0xFD, 2}}, false},
-		"a descriptor cut short":     {headers(descriptor[:10]), []token{{0xAA, 4011}, {0xFD, 0x102}}, true},
-		"a header longer than all":   {append(headers(descriptor)[:4], 0xFF, 0, 0, 0, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0), []token{{0xAA, 4009}, {0xFD, 0x102}}, true},
+		"trace activity":         {headers(descriptor, activity), []token{{0xFD, 0x10}}, false},
+		"query notification":     {headers(descriptor, notification), []token{{0xAA, 40517}, {0xFD, 2}}, false},
+		"a descriptor cut short": {headers(descriptor[:10]), []token{{0xAA, 4011}, {0xFD, 0x102}}, true},
+		"a header longer than all": {append(headers(descriptor)[:4], 0xFF, 0, 0, 0, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0,
+			0), []token{{0xAA, 4009}, {0xFD, 0x102}}, true},
 		"a header shorter than none": {[]byte{10, 0, 0, 0, 2, 0, 0, 0, 2, 0}, []token{{0xAA, 4009}, {0xFD, 0x102}}, true},
 		"no descriptor":              {headers(activity), []token{{0xAA, 4013}, {0xFD, 0x102}}, true},
 		"no header":                  {headers(), []token{{0xAA, 4013}, {0xFD, 0x102}}, true},
@@ -229,7 +250,8 @@ func TestHeadersOfARequest(t *testing.T) {
 	}
 }
 
-// Who fails to log in waits, and takes nobody's place among those who log in: when there is no other, the one that has waited longest is sent away.
+// Who fails to log in waits, and takes nobody's place among those who log in: when there is no other, the one that has
+// waited longest is sent away.
 func TestFailedLoginsKeepNobodyOut(t *testing.T) {
 	g := NewWithT(t)
 	_, address := serve(t, func(cfg *tds.Config) { cfg.FailedLoginDelay, cfg.MaxLogins = time.Hour, 3 })
@@ -246,20 +268,32 @@ func TestFailedLoginsKeepNobodyOut(t *testing.T) {
 	c.login(t)
 }
 
-// sp_prepare judges its statement, gives no handle to one that does not parse, and tells the columns to who asks for them; sp_prepexec judges it
-// before it is executed (docs/relational-databases/system-stored-procedures/sp-prepare-transact-sql.md).
+// sp_prepare judges its statement, gives no handle to one that does not parse, and tells the columns to who asks for
+// them; sp_prepexec judges it before it is executed
+// (docs/relational-databases/system-stored-procedures/sp-prepare-transact-sql.md).
 func TestPrepareJudgesTheStatement(t *testing.T) {
 	g := NewWithT(t)
 	backend, address := serve(t)
 	c := dial(t, address)
 	c.login(t)
 	for _, id := range []byte{11, 13} {
-		c.send(t, packetRPC, append(allHeaders(0), call(id, parameter("", 1, nil), parameter("", 0, ""), parameter("", 0, "selec"))...))
-		g.Expect(tokens(t, c.reply(t))).To(Equal([]token{{0xAA, 102}, {0xAA, 8180}, {0x79, 0}, {0xFE, 2}}), "procedure %d", id)
+		c.send(
+			t,
+			packetRPC,
+			append(allHeaders(0), call(id, parameter("", 1, nil), parameter("", 0, ""), parameter("", 0, "selec"))...),
+		)
+		g.Expect(tokens(t, c.reply(t))).
+			To(Equal([]token{{0xAA, 102}, {0xAA, 8180}, {0x79, 0}, {0xFE, 2}}), "procedure %d", id)
 	}
 	g.Expect(backend.session(0).executed.Load()).To(BeZero())
 	prepare := func(options int32) []byte {
-		c.send(t, packetRPC, append(allHeaders(0), call(11, parameter("", 1, nil), parameter("", 0, ""), parameter("", 0, "select x"), parameter("", 0, options))...))
+		c.send(
+			t,
+			packetRPC,
+			append(
+				allHeaders(0),
+				call(11, parameter("", 1, nil), parameter("", 0, ""), parameter("", 0, "select x"), parameter("", 0, options))...),
+		)
 		return c.reply(t)
 	}
 	handle := []byte{0xAC, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0, 0x26, 4, 4}
@@ -296,15 +330,23 @@ func TestPreparedCalls(t *testing.T) {
 	c := dial(t, address)
 	c.login(t)
 	prepare := func(text string, parameters ...[]byte) []byte {
-		c.send(t, packetRPC, append(allHeaders(0), call(14, append([][]byte{parameter("", 1, nil), parameter("", 0, text)}, parameters...)...)...))
+		c.send(
+			t,
+			packetRPC,
+			append(
+				allHeaders(0),
+				call(14, append([][]byte{parameter("", 1, nil), parameter("", 0, text)}, parameters...)...)...),
+		)
 		return c.reply(t)
 	}
 	for i, text := range []string{"{? = call dbo.[a (b](?, ?)}", "{CALL p (?,?) }", " { ?=call \"x y\".p( ? , ? ) } "} {
 		reply := prepare(text, parameter("@a", 0, int32(5)), parameter("@b", 1, "é"))
 		g.Expect(reply[0]).To(Equal(byte(0x81)), "%s: % x", text, reply)
 		g.Expect(bytes.Contains(reply, []byte{0x79, 7, 0, 0, 0})).To(BeTrue(), "its return status: % x", reply)
-		g.Expect(bytes.Contains(reply, []byte{0xAC, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0, 0x26, 4, 4, byte(i + 1)})).To(BeTrue(), "the handle: % x", reply)
-		g.Expect(bytes.Contains(reply, append([]byte{0xAC, 3, 0, 2}, utf16Bytes("@b")...))).To(BeTrue(), "the output parameter: % x", reply)
+		g.Expect(bytes.Contains(reply, []byte{0xAC, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0, 0x26, 4, 4, byte(i + 1)})).
+			To(BeTrue(), "the handle: % x", reply)
+		g.Expect(bytes.Contains(reply, append([]byte{0xAC, 3, 0, 2}, utf16Bytes("@b")...))).
+			To(BeTrue(), "the output parameter: % x", reply)
 	}
 	c.send(t, packetRPC, append(allHeaders(0), call(12, parameter("", 0, int32(2)), parameter("@a", 0, int32(6)))...))
 	reply := c.reply(t)

@@ -47,13 +47,27 @@ type conn struct {
 	cursors    *Cursors
 	// bulk is the INSERT BULK batch whose rows come next.
 	bulk string
-	// mars is what PRELOGIN agreed on; scoped is set for the requests of such a connection, whose batches have transactions of their own.
+	// mars is what PRELOGIN agreed on; scoped is set for the requests of such a connection, whose batches have
+	// transactions of their own.
 	mars, scoped bool
 }
 
 func newConn(s *Server, nc net.Conn) *conn {
-	c := &conn{srv: s, nc: nc, requests: make(chan *request), descriptor: new(uint64), collation: new(string), prepared: &PreparedStatements{}}
-	c.cursors = &Cursors{all: map[int32]*serverCursor{}, last: firstCursor, prepared: c.prepared, hold: s.hold, release: s.release}
+	c := &conn{
+		srv:        s,
+		nc:         nc,
+		requests:   make(chan *request),
+		descriptor: new(uint64),
+		collation:  new(string),
+		prepared:   &PreparedStatements{},
+	}
+	c.cursors = &Cursors{
+		all:      map[int32]*serverCursor{},
+		last:     firstCursor,
+		prepared: c.prepared,
+		hold:     s.hold,
+		release:  s.release,
+	}
 	c.ctx, c.cancel = context.WithCancel(context.Background())
 	return c
 }
@@ -218,8 +232,8 @@ func (c *conn) wrapTLS(ctx context.Context, stream net.Conn, answer byte) error 
 // readLogin reads LOGIN7. plain is the stream to go on with when only the login was encrypted.
 func (c *conn) readLogin() (l *login, plain net.Conn, err error) {
 	if c.early != nil {
-		// TDS 7.0 knows no PRELOGIN, jTDS sends none unless it encrypts, and [MS-TDS] 3.3.5.1 says that the first packet should be one. Since
-		// TDS 7.2 it has to.
+		// TDS 7.0 knows no PRELOGIN, jTDS sends none unless it encrypts, and [MS-TDS] 3.3.5.1 says that the first packet
+		// should be one. Since TDS 7.2 it has to.
 		if l, err = parseLogin(c.early.body); err == nil && l.version.atLeast(version72) {
 			err = errors.New("LOGIN7 where PRELOGIN was expected")
 		}
@@ -249,8 +263,9 @@ func (c *conn) clientAddress() string {
 	return "[CLIENT: " + host + "]"
 }
 
-// largestPacket is what fits a TLS record where the connection is encrypted, under MARS with the header of SMP before it
-// (docs/database-engine/configure-windows/configure-the-network-packet-size-server-configuration-option.md, Limitations and restrictions).
+// largestPacket is what fits a TLS record where the connection is encrypted, under MARS with the header of SMP before
+// it (docs/database-engine/configure-windows/configure-the-network-packet-size-server-configuration-option.md,
+// Limitations and restrictions).
 func (c *conn) largestPacket() int {
 	switch {
 	case !c.encrypted:
@@ -328,7 +343,8 @@ func (c *conn) authenticate(ctx context.Context, l *login) (Session, error) {
 			Message: fmt.Sprintf("The login packet asks for TDS version 0x%08X; versions from 7.0 on are supported.", l.version)}
 	case l.integrated || federated:
 		return nil, &sqlerr.Error{Number: 18452, Class: 14, State: 1,
-			Message: "Login failed. Only SQL Server authentication is supported; the login cannot use a Windows or directory identity. " + c.clientAddress()}
+			Message: "Login failed. Only SQL Server authentication is supported; the login cannot use a Windows or " +
+				"directory identity. " + c.clientAddress()}
 	case l.attach != "":
 		return nil, &sqlerr.Error{Number: 15350, Class: 16, State: 1,
 			Message: "An attempt to attach a database file while logging in failed; this is not supported."}
@@ -336,7 +352,11 @@ func (c *conn) authenticate(ctx context.Context, l *login) (Session, error) {
 	if c.srv.connected.Add(1) > int64(c.srv.cfg.MaxConnections) {
 		c.srv.connected.Add(-1)
 		return nil, &sqlerr.Error{Number: 17809, Class: 20, State: 1,
-			Message: fmt.Sprintf("The server has reached its limit of %d user connections. %s", c.srv.cfg.MaxConnections, c.clientAddress())}
+			Message: fmt.Sprintf(
+				"The server has reached its limit of %d user connections. %s",
+				c.srv.cfg.MaxConnections,
+				c.clientAddress(),
+			)}
 	}
 	request := LoginRequest{
 		User: l.user, Password: l.password, HostName: l.host, AppName: l.app, Library: l.library, Database: l.database,
@@ -493,7 +513,9 @@ func (e protocolError) Unwrap() error { return e.cause }
 
 func malformed(format string, args ...any) error {
 	return protocolError{&sqlerr.Error{Number: 4002, Class: 16, State: 1,
-		Message: "The incoming tabular data stream (TDS) protocol stream is incorrect: " + fmt.Sprintf(format, args...) + "."}}
+		Message: "The incoming tabular data stream (TDS) protocol stream is incorrect: " + fmt.Sprintf(
+			format,
+			args...) + "."}}
 }
 
 func (c *conn) batch(r *request, d *decoder, w *response) error {

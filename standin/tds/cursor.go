@@ -12,8 +12,8 @@ import (
 )
 
 // Server cursors as drivers open them by remote procedure call
-// (docs/relational-databases/system-stored-procedures/sp-cursoropen-transact-sql.md and its neighbours). Each is static or
-// forward-only and read-only, whatever was asked for: the rows are those of the moment of its opening.
+// (docs/relational-databases/system-stored-procedures/sp-cursoropen-transact-sql.md and its neighbours). Each is static
+// or forward-only and read-only, whatever was asked for: the rows are those of the moment of its opening.
 
 // Values of scrollopt.
 const (
@@ -64,17 +64,20 @@ type serverCursor struct {
 	rows    [][]any
 	// options are what scrollopt says of the kind: static, forward-only or fast-forward.
 	options int64
-	// first is the first row of the fetch buffer, from 1; 0 before the rows, len(rows)+1 behind them. size is how many rows it has.
+	// first is the first row of the fetch buffer, from 1; 0 before the rows, len(rows)+1 behind them. size is how many
+	// rows it has.
 	first, size int
 	held        int
 }
 
-// rowStatus is the hidden last column of a cursor's rows, which some clients leave out by its name; fetchSucceeded its value.
+// rowStatus is the hidden last column of a cursor's rows, which some clients leave out by its name; fetchSucceeded its
+// value.
 var rowStatus = Column{Name: "ROWSTAT", Type: intType, Hidden: true}
 
 const fetchSucceeded = int64(1)
 
-// Cursors are the server cursors of a connection, by their handles, which begin apart from those of prepared statements.
+// Cursors are the server cursors of a connection, by their handles, which begin apart from those of prepared
+// statements.
 type Cursors struct {
 	all      map[int32]*serverCursor
 	last     int32
@@ -86,7 +89,13 @@ type Cursors struct {
 
 // NewCursors are those of a session without a connection.
 func NewCursors(prepared *PreparedStatements) *Cursors {
-	return &Cursors{all: map[int32]*serverCursor{}, last: firstCursor, prepared: prepared, hold: func(int) bool { return true }, release: func(int) {}}
+	return &Cursors{
+		all:      map[int32]*serverCursor{},
+		last:     firstCursor,
+		prepared: prepared,
+		hold:     func(int) bool { return true },
+		release:  func(int) {},
+	}
 }
 
 // CursorHost executes the statements of cursors.
@@ -107,9 +116,15 @@ type cursorRequest struct {
 	given map[int]int64
 }
 
-// Call executes one of the cursor procedures and gives the values of its output parameters by their place; those of the statement come through the
-// writer.
-func (c *Cursors) Call(ctx context.Context, host CursorHost, name string, call Call, w Writer) (given map[int]int64, err error) {
+// Call executes one of the cursor procedures and gives the values of its output parameters by their place; those of the
+// statement come through the writer.
+func (c *Cursors) Call(
+	ctx context.Context,
+	host CursorHost,
+	name string,
+	call Call,
+	w Writer,
+) (given map[int]int64, err error) {
 	q := &cursorRequest{Cursors: c, ctx: ctx, host: host, call: call, w: w}
 	err = q.run(name)
 	return q.given, err
@@ -262,7 +277,8 @@ func granted(asked int64) int64 {
 func (q *cursorRequest) open(o opening) error {
 	scroll, cc := number(q.call, o.scroll, 0), number(q.call, o.cc, concurReadOnly)
 	kind := granted(scroll)
-	acceptable := map[int64]int64{scrollStatic: scrollStaticOK, scrollForward: scrollForwardOK, scrollFastForward: scrollFastForwardOK}[kind]
+	acceptable := map[int64]int64{scrollStatic: scrollStaticOK, scrollForward: scrollForwardOK,
+		scrollFastForward: scrollFastForwardOK}[kind]
 	if scroll&scrollCheck != 0 && scroll&acceptable == 0 || cc&concurCheck != 0 && cc&concurReadOnlyOK == 0 {
 		return sqlerr.New(16955, 2)
 	}
@@ -295,7 +311,12 @@ func (q *cursorRequest) open(o opening) error {
 	if asked := scroll & scrollKinds; asked == scrollKeyset || asked == scrollDynamic || cc&concurKinds > concurReadOnly {
 		_ = q.w.Message(informational(16956, "The created cursor is not of the requested type."))
 	}
-	cursor := &serverCursor{columns: append(take.columns, rowStatus), rows: take.rows, options: kind | scroll&scrollAutoClose, held: take.held}
+	cursor := &serverCursor{
+		columns: append(take.columns, rowStatus),
+		rows:    take.rows,
+		options: kind | scroll&scrollAutoClose,
+		held:    take.held,
+	}
 	q.last++
 	handle := q.last
 	q.all[handle] = cursor
@@ -391,7 +412,10 @@ func (w *cursorWriter) Row(values []any) error {
 	if !w.hold(size) {
 		w.failed = true
 		return w.Writer.Message(&sqlerr.Error{Number: 701, Class: 17, State: 123,
-			Message: fmt.Sprintf("There is insufficient memory to hold the %d rows of a cursor that were read so far.", len(w.rows))})
+			Message: fmt.Sprintf(
+				"There is insufficient memory to hold the %d rows of a cursor that were read so far.",
+				len(w.rows),
+			)})
 	}
 	w.held += size
 	w.rows = append(w.rows, append([]any{}, values...))

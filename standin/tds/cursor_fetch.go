@@ -23,7 +23,13 @@ const (
 )
 
 // forwardRefused are the names of the fetch types that a forward-only cursor has not.
-var forwardRefused = map[int64]string{fetchPrevious: "prev", fetchPreviousOnly: "prev", fetchLast: "last", fetchAbsolute: "absolute", fetchRelative: "relative"}
+var forwardRefused = map[int64]string{
+	fetchPrevious:     "prev",
+	fetchPreviousOnly: "prev",
+	fetchLast:         "last",
+	fetchAbsolute:     "absolute",
+	fetchRelative:     "relative",
+}
 
 func (q *cursorRequest) fetchCursor(handle int32, cursor *serverCursor) error {
 	const procedure = "sp_cursorfetch"
@@ -114,8 +120,8 @@ func (c *Cursors) move(handle int32, cursor *serverCursor, kind int64, row, n in
 	return status
 }
 
-// adjusted moves a fetch buffer that would begin before the first row to that row when it is not farther away than the buffer is long
-// (docs/odbc/reference/syntax/sqlfetchscroll-function.md, Cursor Positioning Rules).
+// adjusted moves a fetch buffer that would begin before the first row to that row when it is not farther away than the
+// buffer is long (docs/odbc/reference/syntax/sqlfetchscroll-function.md, Cursor Positioning Rules).
 func adjusted(first, offset, n int) (int, int32) {
 	if first < 1 && offset < 0 && -offset <= n {
 		return 1, cursorAdjusted
@@ -177,8 +183,8 @@ func (cursor *serverCursor) operate(call Call, w Writer) error {
 	return w.ReturnStatus(one.send(cursorDone, w))
 }
 
-// option is sp_cursoroption (docs/relational-databases/system-stored-procedures/sp-cursoroption-transact-sql.md). A name is of no
-// consequence, since WHERE CURRENT OF finds none of these cursors, and texts are always sent whole.
+// option is sp_cursoroption (docs/relational-databases/system-stored-procedures/sp-cursoroption-transact-sql.md). A
+// name is of no consequence, since WHERE CURRENT OF finds none of these cursors, and texts are always sent whole.
 func (q *cursorRequest) option(cursor *serverCursor) error {
 	call, w := q.call, q.w
 	switch number(call, 1, 0) {

@@ -34,15 +34,33 @@ type opened struct{ cursor, scroll, cc, rows int64 }
 
 func (c cursorClient) open(text string, scroll, cc int64) (opened, error) {
 	o := opened{scroll: scroll, cc: cc}
-	_, err := c.c.ExecContext(context.Background(), "sp_cursoropen", sql.Named("cursor", sql.Out{Dest: &o.cursor}), sql.Named("stmt", text),
-		sql.Named("scrollopt", sql.Out{Dest: &o.scroll, In: true}), sql.Named("ccopt", sql.Out{Dest: &o.cc, In: true}), sql.Named("rowcount", sql.Out{Dest: &o.rows}))
+	_, err := c.c.ExecContext(
+		context.Background(),
+		"sp_cursoropen",
+		sql.Named("cursor", sql.Out{Dest: &o.cursor}),
+		sql.Named("stmt", text),
+		sql.Named(
+			"scrollopt",
+			sql.Out{Dest: &o.scroll, In: true},
+		),
+		sql.Named("ccopt", sql.Out{Dest: &o.cc, In: true}),
+		sql.Named("rowcount", sql.Out{Dest: &o.rows}),
+	)
 	return o, err
 }
 
 // fetch gives the first column of the rows, and the return code.
 func (c cursorClient) fetch(cursor int64, kind, row, n int) ([]int, int, error) {
 	var status mssql.ReturnStatus
-	rows, err := c.c.QueryContext(context.Background(), "sp_cursorfetch", sql.Named("cursor", cursor), sql.Named("fetchtype", kind), sql.Named("rownum", row), sql.Named("nrows", n), &status)
+	rows, err := c.c.QueryContext(
+		context.Background(),
+		"sp_cursorfetch",
+		sql.Named("cursor", cursor),
+		sql.Named("fetchtype", kind),
+		sql.Named("rownum", row),
+		sql.Named("nrows", n),
+		&status,
+	)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -111,8 +129,14 @@ func TestStaticCursor(t *testing.T) {
 		c.Expect(status).To(Equal(step.status), "%+v", step)
 	}
 	row, n := int64(0), int64(0)
-	_, err = c.c.ExecContext(context.Background(), "sp_cursorfetch", sql.Named("cursor", o.cursor), sql.Named("fetchtype", info),
-		sql.Named("rownum", sql.Out{Dest: &row, In: true}), sql.Named("nrows", sql.Out{Dest: &n, In: true}))
+	_, err = c.c.ExecContext(
+		context.Background(),
+		"sp_cursorfetch",
+		sql.Named("cursor", o.cursor),
+		sql.Named("fetchtype", info),
+		sql.Named("rownum", sql.Out{Dest: &row, In: true}),
+		sql.Named("nrows", sql.Out{Dest: &n, In: true}),
+	)
 	c.Expect(err).NotTo(HaveOccurred())
 	c.Expect([]int64{row, n}).To(Equal([]int64{1, 10}))
 	for _, wrong := range [][3]int{{0x40, 1, 1}, {next, 0, 0}, {next, 0, -1}, {3, 0, 1}} {
@@ -199,8 +223,8 @@ func TestCursorsAreHeldToTheMemoryForRequests(t *testing.T) {
 	}
 }
 
-// TestPreparedCursorsByNumber is JDBC's and ODBC's way: sp_cursorprepexec, sp_cursorfetch without metadata, sp_cursor to
-// read the row again, sp_cursoroption, sp_cursorexecute, sp_cursorunprepare.
+// TestPreparedCursorsByNumber is JDBC's and ODBC's way: sp_cursorprepexec, sp_cursorfetch without metadata, sp_cursor
+// to read the row again, sp_cursoroption, sp_cursorexecute, sp_cursorunprepare.
 func TestPreparedCursorsByNumber(t *testing.T) {
 	g := NewWithT(t)
 	_, address := serve(t)
@@ -215,7 +239,18 @@ func TestPreparedCursorsByNumber(t *testing.T) {
 	returned := func(ordinal byte, n byte) []byte {
 		return []byte{0xAC, ordinal, 0, 0, 1, 0, 0, 0, 0, 1, 0, 0x26, 4, 4, n}
 	}
-	reply := send(call(5, out(nil), out(nil), parameter("", 0, ""), parameter("", 0, "rows 3"), out(int32(8)), out(int32(1)), out(int32(0))))
+	reply := send(
+		call(
+			5,
+			out(nil),
+			out(nil),
+			parameter("", 0, ""),
+			parameter("", 0, "rows 3"),
+			out(int32(8)),
+			out(int32(1)),
+			out(int32(0)),
+		),
+	)
 	g.Expect(reply[:3]).To(Equal([]byte{0x81, 3, 0}), "the columns and rowstat: %x", reply)
 	g.Expect(reply).NotTo(ContainElement(byte(0xD1)), "no row")
 	for ordinal, n := range map[byte]byte{0: 1, 4: 8, 5: 1, 6: 3} {
@@ -223,7 +258,9 @@ func TestPreparedCursorsByNumber(t *testing.T) {
 	}
 	at := bytes.Index(reply, []byte{0xAC, 1, 0, 0, 1, 0, 0, 0, 0, 1, 0, 0x26, 4, 4})
 	g.Expect(at).To(BeNumerically(">", 0))
-	handle := number(int32(uint32(reply[at+14]) | uint32(reply[at+15])<<8 | uint32(reply[at+16])<<16 | uint32(reply[at+17])<<24))
+	handle := number(
+		int32(uint32(reply[at+14]) | uint32(reply[at+15])<<8 | uint32(reply[at+16])<<16 | uint32(reply[at+17])<<24),
+	)
 
 	fetch := call(7, handle, number(2), number(0), number(2))
 	fetch[4] = 2 // without metadata
@@ -233,9 +270,11 @@ func TestPreparedCursorsByNumber(t *testing.T) {
 
 	reply = send(call(1, handle, number(0x28), number(2)))
 	g.Expect(reply[:3]).To(Equal([]byte{0x81, 3, 0}))
-	g.Expect(send(call(1, handle, number(0x28), number(3)))).To(ContainElement(byte(0xAA)), "a row that is not in the buffer")
+	g.Expect(send(call(1, handle, number(0x28), number(3)))).
+		To(ContainElement(byte(0xAA)), "a row that is not in the buffer")
 	g.Expect(send(call(1, handle, number(1), number(1)))).To(ContainElement(byte(0xAA)), "no updates")
-	g.Expect(bytes.Contains(send(call(8, handle, number(6), out(int32(0)))), returned(2, 3))).To(BeTrue(), "the number of rows")
+	g.Expect(bytes.Contains(send(call(8, handle, number(6), out(int32(0)))), returned(2, 3))).
+		To(BeTrue(), "the number of rows")
 
 	reply = send(call(4, number(1), out(nil), out(int32(8)), out(int32(1)), out(int32(0))))
 	g.Expect(bytes.Contains(reply, returned(4, 3))).To(BeTrue(), "opened again: %x", reply)

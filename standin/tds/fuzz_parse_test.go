@@ -34,13 +34,122 @@ func FuzzLogin7(f *testing.F) {
 	})
 }
 
-// FuzzParameters gives any bytes as remote procedure calls and as the columns and rows of a bulk load. What is decoded must be
-// no larger than a few times what was sent.
+// FuzzParameters gives any bytes as remote procedure calls and as the columns and rows of a bulk load. What is decoded
+// must be no larger than a few times what was sent.
 func FuzzParameters(f *testing.F) {
 	f.Add([]byte{0xFF, 0xFF, 10, 0, 0, 0, 2, '@', 0, 'a', 0, 0, 0x26, 4, 4, 1, 0, 0, 0})
-	f.Add([]byte{1, 0, 'p', 0, 0, 0, 0, 1, 0xE7, 0xFF, 0xFF, 9, 4, 0xD0, 0, 0x34, 0xFE, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 2, 0, 0, 0, 'a', 0, 0, 0, 0, 0})
-	f.Add([]byte{1, 0, 'p', 0, 0, 0, 0, 0, 0x6A, 17, 38, 10, 17, 1, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255})
-	f.Add([]byte{1, 0, 'p', 0, 0, 0, 0, 0, 0x62, 0x49, 0x1F, 0, 0, 6, 0, 0, 0, 0x38, 0, 1, 0, 0, 0, 0xFF, 0xFF, 0xFF, 12, 0, 0, 0, 0, 0, 0xF3, 0, 0, 0})
+	f.Add(
+		[]byte{
+			1,
+			0,
+			'p',
+			0,
+			0,
+			0,
+			0,
+			1,
+			0xE7,
+			0xFF,
+			0xFF,
+			9,
+			4,
+			0xD0,
+			0,
+			0x34,
+			0xFE,
+			0xFF,
+			0xFF,
+			0xFF,
+			0xFF,
+			0xFF,
+			0xFF,
+			0xFF,
+			2,
+			0,
+			0,
+			0,
+			'a',
+			0,
+			0,
+			0,
+			0,
+			0,
+		},
+	)
+	f.Add(
+		[]byte{
+			1,
+			0,
+			'p',
+			0,
+			0,
+			0,
+			0,
+			0,
+			0x6A,
+			17,
+			38,
+			10,
+			17,
+			1,
+			255,
+			255,
+			255,
+			255,
+			255,
+			255,
+			255,
+			255,
+			255,
+			255,
+			255,
+			255,
+			255,
+			255,
+			255,
+			255,
+		},
+	)
+	f.Add(
+		[]byte{
+			1,
+			0,
+			'p',
+			0,
+			0,
+			0,
+			0,
+			0,
+			0x62,
+			0x49,
+			0x1F,
+			0,
+			0,
+			6,
+			0,
+			0,
+			0,
+			0x38,
+			0,
+			1,
+			0,
+			0,
+			0,
+			0xFF,
+			0xFF,
+			0xFF,
+			12,
+			0,
+			0,
+			0,
+			0,
+			0,
+			0xF3,
+			0,
+			0,
+			0,
+		},
+	)
 	f.Add([]byte{0x81, 1, 0, 0, 0, 0, 0, 1, 0, 0x2A, 7, 1, 'n', 0, 0xD1, 8, 1, 2, 3, 4, 5, 6, 7, 8, 0xD2, 1, 0xFD})
 	f.Fuzz(func(t *testing.T, b []byte) {
 		d := &decoder{buf: b}
@@ -75,7 +184,9 @@ func FuzzStranger(f *testing.F) {
 	f.Add([]byte{0x16, 3, 1, 0, 5, 1, 0, 0, 1, 0})
 	f.Add(append(whole(packetPreLogin, []byte{1, 0, 6, 0, 1, 0xFF, 2}), whole(packetLogin, make([]byte, loginFixed))...))
 	f.Add([]byte("GET / HTTP/1.1\r\n\r\n"))
-	server, err := NewServer(Config{Backend: silentBackend{}, MaxRequest: 1 << 16, FailedLoginDelay: time.Nanosecond, Log: panicLog})
+	server, err := NewServer(
+		Config{Backend: silentBackend{}, MaxRequest: 1 << 16, FailedLoginDelay: time.Nanosecond, Log: panicLog},
+	)
 	if err != nil {
 		f.Fatal(err)
 	}

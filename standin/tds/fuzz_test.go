@@ -73,7 +73,11 @@ func FuzzConnection(f *testing.F) {
 	with := func(b ...byte) []byte { return append(append([]byte{}, headers...), b...) }
 	f.Add(whole(packetBatch, with('a', 0)))
 	f.Add(whole(packetRPC, with(0xFF, 0xFF, 10, 0, 0, 0, 0, 1, 0x26, 4, 4, 1, 0, 0, 0)))
-	f.Add(append(whole(packetBatch, with([]byte("i\x00n\x00s\x00e\x00r\x00t\x00 \x00b\x00u\x00l\x00k\x00 \x00t\x00")...)), whole(packetBulk, []byte{0x81, 1, 0, 0, 0, 0, 0, 1, 0, 0x26, 4, 1, 'n', 0, 0xD1, 4, 1, 0, 0, 0, 0xFD, 0, 0})...))
+	f.Add(
+		append(
+			whole(packetBatch, with([]byte("i\x00n\x00s\x00e\x00r\x00t\x00 \x00b\x00u\x00l\x00k\x00 \x00t\x00")...)),
+			whole(packetBulk, []byte{0x81, 1, 0, 0, 0, 0, 0, 1, 0, 0x26, 4, 1, 'n', 0, 0xD1, 4, 1, 0, 0, 0, 0xFD, 0, 0})...),
+	)
 	f.Add(append(whole(packetAttention, nil), whole(packetTransaction, with(5, 0, 2, 0))...))
 	f.Add(append(whole(packetTransaction, with(8, 0, 1, 'a', 0, 1, 2, 0)), 7, 0, 0, 9, 0, 0, 0, 0, 1))
 	fuzzAfterLogin(f, []byte{1, 0, 6, 0, 1, 0xFF, 2})
@@ -82,13 +86,33 @@ func FuzzConnection(f *testing.F) {
 // FuzzMARS sends packets of the Session Multiplex Protocol after a login with MARS: nothing may panic or hang.
 func FuzzMARS(f *testing.F) {
 	batch := append([]byte{22, 0, 0, 0, 18, 0, 0, 0, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0}, 'a', 0)
-	f.Add(slices.Concat(multiplexed(smpSYN, 0, 0, nil), multiplexed(smpDATA, 0, 1, whole(packetBatch, batch)), multiplexed(smpFIN, 0, 1, nil)))
-	f.Add(slices.Concat(multiplexed(smpSYN, 0, 0, nil), multiplexed(smpSYN, 1, 0, nil), multiplexed(smpDATA, 1, 1, whole(packetBatch, batch)),
-		multiplexed(smpDATA, 0, 1, whole(packetAttention, nil)), multiplexed(smpACK, 1, 1, nil)))
+	f.Add(
+		slices.Concat(
+			multiplexed(smpSYN, 0, 0, nil),
+			multiplexed(smpDATA, 0, 1, whole(packetBatch, batch)),
+			multiplexed(smpFIN, 0, 1, nil),
+		),
+	)
+	f.Add(
+		slices.Concat(
+			multiplexed(smpSYN, 0, 0, nil),
+			multiplexed(smpSYN, 1, 0, nil),
+			multiplexed(smpDATA, 1, 1, whole(packetBatch, batch)),
+			multiplexed(smpDATA, 0, 1, whole(packetAttention, nil)),
+			multiplexed(smpACK, 1, 1, nil),
+		),
+	)
 	f.Add(slices.Concat(multiplexed(smpSYN, 7, 0, nil), multiplexed(smpDATA, 7, 2, nil)))
 	// It ends while results are on their way.
-	f.Add(slices.Concat(multiplexed(smpSYN, 0, 0, nil), multiplexed(smpSYN, 1, 0, nil), multiplexed(smpDATA, 1, 1, whole(packetBatch, batch)),
-		multiplexed(smpDATA, 0, 1, whole(packetAttention, nil)), []byte{smpID, smpACK}))
+	f.Add(
+		slices.Concat(
+			multiplexed(smpSYN, 0, 0, nil),
+			multiplexed(smpSYN, 1, 0, nil),
+			multiplexed(smpDATA, 1, 1, whole(packetBatch, batch)),
+			multiplexed(smpDATA, 0, 1, whole(packetAttention, nil)),
+			[]byte{smpID, smpACK},
+		),
+	)
 	fuzzAfterLogin(f, []byte{1, 0, 11, 0, 1, 4, 0, 12, 0, 1, 0xFF, 2, 1})
 }
 
@@ -103,7 +127,9 @@ func multiplexed(kind byte, id uint16, sequence uint32, data []byte) []byte {
 // fuzzAfterLogin sends anything on a connection that has logged in after a PRELOGIN message.
 func fuzzAfterLogin(f *testing.F, preLogin []byte) {
 	f.Helper()
-	server, err := NewServer(Config{Backend: silentBackend{}, Encryption: EncryptionUnsupported, MaxRequest: 1 << 16, Log: panicLog})
+	server, err := NewServer(
+		Config{Backend: silentBackend{}, Encryption: EncryptionUnsupported, MaxRequest: 1 << 16, Log: panicLog},
+	)
 	if err != nil {
 		f.Fatal(err)
 	}

@@ -14,8 +14,8 @@ const (
 	headerTransaction  = 2
 )
 
-// withoutHeaders reads ALL_HEADERS, which requests have since TDS 7.2, and checks the transaction descriptor that the client
-// believes in.
+// withoutHeaders reads ALL_HEADERS, which requests have since TDS 7.2, and checks the transaction descriptor that the
+// client believes in.
 func (c *conn) withoutHeaders(r *request) (*decoder, error) {
 	d := &decoder{buf: r.body, version: c.version, held: func(n int) error {
 		if !c.srv.hold(n) {

@@ -123,10 +123,14 @@ func drawTime(t *rapid.T, typ sqltype.Type) (sqltype.Type, any) {
 	case sqltype.Date:
 		return typ, day
 	case sqltype.SmallDateTime:
-		return typ, time.Date(1900, 1, 1, 0, 0, 0, 0, time.UTC).AddDate(0, 0, rapid.IntRange(0, 65535).Draw(t, "days")).Add(ofDay.Truncate(time.Minute))
+		return typ, time.Date(1900, 1, 1, 0, 0, 0, 0, time.UTC).
+			AddDate(0, 0, rapid.IntRange(0, 65535).Draw(t, "days")).
+			Add(ofDay.Truncate(time.Minute))
 	case sqltype.DateTime:
 		milliseconds := ofDay.Truncate(10 * time.Millisecond)
-		return typ, time.Date(1753, 1, 1, 0, 0, 0, 0, time.UTC).AddDate(0, 0, rapid.IntRange(0, 3012153).Draw(t, "days")).Add(milliseconds)
+		return typ, time.Date(1753, 1, 1, 0, 0, 0, 0, time.UTC).
+			AddDate(0, 0, rapid.IntRange(0, 3012153).Draw(t, "days")).
+			Add(milliseconds)
 	case sqltype.DateTime2:
 		typ.Scale = scale
 		return typ, day.Add(ofDay.Truncate(time.Duration(nanosecondsPer(scale))))
@@ -140,7 +144,8 @@ func drawTime(t *rapid.T, typ sqltype.Type) (sqltype.Type, any) {
 	}
 }
 
-// A byte order mark at the begin of an entity is its signature and no character of it (XML 1.0, 4.3.3), so that no instance of xml has one there.
+// A byte order mark at the begin of an entity is its signature and no character of it (XML 1.0, 4.3.3), so that no
+// instance of xml has one there.
 func TestMarkOfAnXMLTextIsNotRead(t *testing.T) {
 	g := NewWithT(t)
 	g.Expect(roundTrip(sqltype.Type{Kind: sqltype.XML}, "\ufeff<a>\ufeff</a>")).To(Equal("<a>\ufeff</a>"))
@@ -186,13 +191,17 @@ func TestTextOfACodePageIsReadAsItIsWritten(t *testing.T) {
 func TestNumericHasATokenOfItsOwn(t *testing.T) {
 	g := NewWithT(t)
 	for numeric, token := range map[bool]byte{false: typeDecimalN, true: typeNumericN} {
-		told, types, err := version74.appendColumns(nil, []Column{{Name: "n", Type: sqltype.DecimalOf(9, 2), Nullable: true, Numeric: numeric}})
+		told, types, err := version74.appendColumns(
+			nil,
+			[]Column{{Name: "n", Type: sqltype.DecimalOf(9, 2), Nullable: true, Numeric: numeric}},
+		)
 		g.Expect(err).NotTo(HaveOccurred())
 		g.Expect(told).To(ContainElement(token))
 		value, err := types[0].appendValue(nil, decimal.New(-225, -2))
 		g.Expect(err).NotTo(HaveOccurred())
 		d := &decoder{buf: value}
-		g.Expect(d.bulkValue(types[0])).To(Satisfy(func(v any) bool { return v.(decimal.Decimal).Equal(decimal.New(-225, -2)) }))
+		g.Expect(d.bulkValue(types[0])).
+			To(Satisfy(func(v any) bool { return v.(decimal.Decimal).Equal(decimal.New(-225, -2)) }))
 	}
 }
 
@@ -208,11 +217,16 @@ func TestVariantsAreReadAsTheyAreWritten(t *testing.T) {
 	scaled := func(k sqltype.Kind, scale uint8, v any) sqltype.Variant {
 		return sqltype.Variant{Type: sqltype.Type{Kind: k, Scale: scale}, Value: v}
 	}
-	for _, v := range []any{true, int64(-5), int64(1) << 40, 1.5, "ü😀", "", []byte{1, 2}, uuid.New(), decimal.New(-12345, -2), time.Date(2026, 1, 2, 3, 4, 5, 600, time.UTC),
-		typed(sqltype.TinyInt, int64(200)), typed(sqltype.SmallInt, int64(-2)), typed(sqltype.BigInt, int64(1)), typed(sqltype.Real, 1.5), typed(sqltype.SmallMoney, decimal.New(15, -1)),
-		typed(sqltype.Money, decimal.New(15, -1)), typed(sqltype.DateTime, moment), typed(sqltype.SmallDateTime, moment), typed(sqltype.Date, time.Date(2026, 1, 2, 0, 0, 0, 0, time.UTC)),
-		scaled(sqltype.Time, 3, time.Date(1, 1, 1, 3, 4, 0, 0, time.UTC)), scaled(sqltype.DateTime2, 0, moment), scaled(sqltype.DateTimeOffset, 7, moment.In(time.FixedZone("", 7200))),
-		sized(sqltype.Char, 3, "abc"), sized(sqltype.VarChar, 10, "ab"), sized(sqltype.NChar, 2, "é "), sized(sqltype.NVarChar, 7, "é"), sized(sqltype.Binary, 2, []byte{1, 0}), sized(sqltype.VarBinary, 8, []byte{1}),
+	for _, v := range []any{true, int64(-5), int64(1) << 40, 1.5, "ü😀", "", []byte{1, 2}, uuid.New(),
+		decimal.New(-12345, -2), time.Date(2026, 1, 2, 3, 4, 5, 600, time.UTC),
+		typed(sqltype.TinyInt, int64(200)), typed(sqltype.SmallInt, int64(-2)), typed(sqltype.BigInt, int64(1)),
+		typed(sqltype.Real, 1.5), typed(sqltype.SmallMoney, decimal.New(15, -1)),
+		typed(sqltype.Money, decimal.New(15, -1)), typed(sqltype.DateTime, moment), typed(sqltype.SmallDateTime, moment),
+		typed(sqltype.Date, time.Date(2026, 1, 2, 0, 0, 0, 0, time.UTC)),
+		scaled(sqltype.Time, 3, time.Date(1, 1, 1, 3, 4, 0, 0, time.UTC)), scaled(sqltype.DateTime2, 0, moment),
+		scaled(sqltype.DateTimeOffset, 7, moment.In(time.FixedZone("", 7200))),
+		sized(sqltype.Char, 3, "abc"), sized(sqltype.VarChar, 10, "ab"), sized(sqltype.NChar, 2, "é "),
+		sized(sqltype.NVarChar, 7, "é"), sized(sqltype.Binary, 2, []byte{1, 0}), sized(sqltype.VarBinary, 8, []byte{1}),
 		sqltype.Variant{Type: sqltype.DecimalOf(10, 3), Value: decimal.New(1250, -3)}} {
 		got, err := roundTrip(sqltype.Type{Kind: sqltype.SQLVariant}, v)
 		g.Expect(err).NotTo(HaveOccurred(), "%v", v)
@@ -266,7 +280,38 @@ func FuzzCall(f *testing.F) {
 	f.Add([]byte{0xFF, 0xFF, 10, 0, 0, 0, 0, 0, 0x6A, 17, 38, 10, 5, 1, 1, 0, 0, 0})
 	f.Add([]byte{0xFF, 0xFF, 10, 0, 0, 0, 0, 0, 0x62, 0x49, 0x1F, 0, 0, 6, 0, 0, 0, 0x38, 0, 1, 0, 0, 0})
 	f.Add([]byte{0xFF, 0xFF, 10, 0, 0, 0, 0, 0, 0x2B, 7, 10, 0, 0, 0, 0, 0, 1, 0, 0, 60, 0})
-	f.Add([]byte{0xFF, 0xFF, 10, 0, 0, 0, 0, 0, 0xF1, 0, 0xFE, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 2, 0, 0, 0, 'x', 0, 0, 0, 0, 0})
+	f.Add(
+		[]byte{
+			0xFF,
+			0xFF,
+			10,
+			0,
+			0,
+			0,
+			0,
+			0,
+			0xF1,
+			0,
+			0xFE,
+			0xFF,
+			0xFF,
+			0xFF,
+			0xFF,
+			0xFF,
+			0xFF,
+			0xFF,
+			2,
+			0,
+			0,
+			0,
+			'x',
+			0,
+			0,
+			0,
+			0,
+			0,
+		},
+	)
 	f.Add([]byte{1, 0, 'p', 0, 0, 0, 0, 0, 0xA7, 10, 0, 2, 0, 'x', 'y', 0x80, 1, 0, 'p', 0, 0, 0})
 	f.Fuzz(func(t *testing.T, b []byte) {
 		d := &decoder{buf: b}
@@ -314,7 +359,41 @@ func FuzzLogin(f *testing.F) {
 // FuzzBulk reads rows of a bulk load that arrive in pieces.
 func FuzzBulk(f *testing.F) {
 	f.Add([]byte{0x81, 1, 0, 0, 0, 0, 0, 1, 0, 0x26, 4, 1, 'n', 0, 0xD1, 4, 1, 0, 0, 0, 0xD2, 1, 0xFD}, uint8(3))
-	f.Add([]byte{0x81, 1, 0, 0, 0, 0, 0, 1, 0, 0x23, 0xFF, 0xFF, 0xFF, 0x7F, 9, 4, 0xD0, 0, 0x34, 1, 1, 0, 't', 0, 1, 'n', 0, 0xD1, 0, 0xFD}, uint8(1))
+	f.Add(
+		[]byte{
+			0x81,
+			1,
+			0,
+			0,
+			0,
+			0,
+			0,
+			1,
+			0,
+			0x23,
+			0xFF,
+			0xFF,
+			0xFF,
+			0x7F,
+			9,
+			4,
+			0xD0,
+			0,
+			0x34,
+			1,
+			1,
+			0,
+			't',
+			0,
+			1,
+			'n',
+			0,
+			0xD1,
+			0,
+			0xFD,
+		},
+		uint8(1),
+	)
 	f.Fuzz(func(t *testing.T, b []byte, piece uint8) {
 		d := &decoder{limit: 1 << 16}
 		d.more = func() ([]byte, error) {

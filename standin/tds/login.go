@@ -61,7 +61,11 @@ func parseLogin(b []byte) (*login, error) {
 		max int
 	}{
 		{36, &l.host, 128}, {40, &l.user, 128}, {44, &l.password, 128}, {48, &l.app, 128},
-		{60, &l.library, 128}, {64, &l.language, 128}, {68, &l.database, 128}, {82, &l.attach, 260}, {86, &l.newPassword, 128},
+		{
+			60,
+			&l.library,
+			128,
+		}, {64, &l.language, 128}, {68, &l.database, 128}, {82, &l.attach, 260}, {86, &l.newPassword, 128},
 	}
 	if early {
 		fields = fields[:len(fields)-1]

@@ -24,16 +24,17 @@ const (
 	smpWindow = 4
 )
 
-// maxSMPSessions bounds the sessions of a connection: each has two goroutines. pendingResults is how much of a result waits for its client before
-// the statement does; only where another request of the connection waits for that statement does it go on regardless.
+// maxSMPSessions bounds the sessions of a connection: each has two goroutines. pendingResults is how much of a result
+// waits for its client before the statement does; only where another request of the connection waits for that statement
+// does it go on regardless.
 const (
 	maxSMPSessions = 1000
 	pendingResults = 256 << 10
 )
 
-// smp is the multiplexed stream of a connection with MARS. The engine's session executes one request at a time: the requests of
-// its SMP sessions take turns, each to its end, and results that their client does not read yet wait in memory, which counts as the server's
-// memory for requests.
+// smp is the multiplexed stream of a connection with MARS. The engine's session executes one request at a time: the
+// requests of its SMP sessions take turns, each to its end, and results that their client does not read yet wait in
+// memory, which counts as the server's memory for requests.
 type smp struct {
 	c   *conn
 	in  io.Reader
@@ -52,12 +53,13 @@ type smp struct {
 	closed  bool
 }
 
-// smpSession is one of its sessions, the stream of requests and responses of one statement handle at the client. Sequence numbers are those of
-// [MC-SMP] 3.1.1.1.
+// smpSession is one of its sessions, the stream of requests and responses of one statement handle at the client.
+// Sequence numbers are those of [MC-SMP] 3.1.1.1.
 type smpSession struct {
 	m  *smp
 	id uint16
-	// received are the packets that are still to be read, queue those that are still to be sent, and partial the beginning of one more.
+	// received are the packets that are still to be read, queue those that are still to be sent, and partial the beginning
+	// of one more.
 	received, queue [][]byte
 	partial         []byte
 	held            int
@@ -90,7 +92,8 @@ func (m *smp) packet() (*smpSession, error) {
 	}
 	kind, id, length := h[1], binary.LittleEndian.Uint16(h[2:]), binary.LittleEndian.Uint32(h[4:])
 	sequence, window := binary.LittleEndian.Uint32(h[8:]), binary.LittleEndian.Uint32(h[12:])
-	if h[0] != smpID || length < smpHeaderSize || length > smpHeaderSize+maxPacketSize || kind != smpDATA && length != smpHeaderSize {
+	if h[0] != smpID || length < smpHeaderSize || length > smpHeaderSize+maxPacketSize ||
+		kind != smpDATA && length != smpHeaderSize {
 		return nil, fmt.Errorf("not a packet of SMP: % x", h)
 	}
 	data := make([]byte, length-smpHeaderSize)
@@ -122,7 +125,13 @@ func (m *smp) packet() (*smpSession, error) {
 func (s *smpSession) take(kind byte, sequence uint32, data []byte) error {
 	switch {
 	case kind == smpDATA && (sequence != s.sequenceReceived+1 || int32(sequence-s.highReceived) > 0):
-		return fmt.Errorf("packet %d of SMP session %d after %d, with a window up to %d", sequence, s.id, s.sequenceReceived, s.highReceived)
+		return fmt.Errorf(
+			"packet %d of SMP session %d after %d, with a window up to %d",
+			sequence,
+			s.id,
+			s.sequenceReceived,
+			s.highReceived,
+		)
 	case kind == smpDATA:
 		s.sequenceReceived = sequence
 		s.received = append(s.received, data)
@@ -163,7 +172,8 @@ func (s *smpSession) Read(p []byte) (int, error) {
 // errPending fails a statement whose results have no room.
 var errPending = errors.New("results that the client does not read need more memory than there is for requests")
 
-// Write takes TDS packets that are to be sent. It waits while the client is behind, unless another request waits for this one.
+// Write takes TDS packets that are to be sent. It waits while the client is behind, unless another request waits for
+// this one.
 func (s *smpSession) Write(p []byte) (int, error) {
 	m := s.m
 	m.mu.Lock()

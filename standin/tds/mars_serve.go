@@ -72,8 +72,12 @@ func (m *smp) serve(s *smpSession) {
 func (m *smp) of(s *smpSession) *conn {
 	whole := m.c
 	c := &conn{
-		srv: whole.srv, nc: whole.nc, encrypted: whole.encrypted, strict: whole.strict, version: whole.version, utf8: whole.utf8, session: whole.session,
-		requests: make(chan *request), descriptor: whole.descriptor, collation: whole.collation, prepared: whole.prepared, cursors: whole.cursors, scoped: true,
+		srv: whole.srv, nc: whole.nc, encrypted: whole.encrypted, strict: whole.strict, version: whole.version,
+		utf8: whole.utf8, session: whole.session,
+		requests: make(
+			chan *request,
+		), descriptor: whole.descriptor, collation: whole.collation, prepared: whole.prepared, cursors: whole.cursors,
+		scoped: true,
 	}
 	c.in, c.out = newPacketReader(s), newPacketWriter(s, cap(whole.out.buf))
 	c.out.spid = whole.out.spid

@@ -74,7 +74,10 @@ func (c *marsConn) open(t *testing.T, id uint16, window uint32) {
 func (c *marsConn) request(t *testing.T, id uint16, typ byte, body []byte) {
 	t.Helper()
 	c.sent[id]++
-	c.write(t, smpPacket{smpDATA, id, c.sent[id], c.received[id] + c.opened[id], append(header(typ, 1, len(body)), body...)})
+	c.write(
+		t,
+		smpPacket{smpDATA, id, c.sent[id], c.received[id] + c.opened[id], append(header(typ, 1, len(body)), body...)},
+	)
 }
 
 func (c *marsConn) batch(t *testing.T, id uint16, text string) {
@@ -89,7 +92,13 @@ func (c *marsConn) next(timeout time.Duration) (smpPacket, error) {
 	if _, err := io.ReadFull(c, h[:]); err != nil {
 		return smpPacket{}, err
 	}
-	p := smpPacket{h[1], binary.LittleEndian.Uint16(h[2:]), binary.LittleEndian.Uint32(h[8:]), binary.LittleEndian.Uint32(h[12:]), nil}
+	p := smpPacket{
+		h[1],
+		binary.LittleEndian.Uint16(h[2:]),
+		binary.LittleEndian.Uint32(h[8:]),
+		binary.LittleEndian.Uint32(h[12:]),
+		nil,
+	}
 	if h[0] != 0x53 {
 		return p, errors.New("not a packet of SMP")
 	}
@@ -137,8 +146,8 @@ func (c *marsConn) answer(t *testing.T, id uint16) []byte {
 	}
 }
 
-// With MARS one result may be read while another is not. The one that is not stops at its window; its statement comes to its end all the same, as
-// another waits for it ([MC-SMP] 3.1.5.2, [MS-TDS] 2.2.6.5 MARS).
+// With MARS one result may be read while another is not. The one that is not stops at its window; its statement comes
+// to its end all the same, as another waits for it ([MC-SMP] 3.1.5.2, [MS-TDS] 2.2.6.5 MARS).
 func TestMARSResultsAreReadInAnyOrder(t *testing.T) {
 	g := NewWithT(t)
 	backend, address := serve(t)
@@ -155,7 +164,8 @@ func TestMARSResultsAreReadInAnyOrder(t *testing.T) {
 	g.Expect(bytes.Contains(c.answer(t, 0), utf16Bytes("again"))).To(BeTrue())
 }
 
-// An ATTENTION cancels the request of its session, one that waits for its turn as well, and no other ([MS-TDS] 2.2.1.7).
+// An ATTENTION cancels the request of its session, one that waits for its turn as well, and no other ([MS-TDS]
+// 2.2.1.7).
 func TestMARSCancelsOneRequest(t *testing.T) {
 	g := NewWithT(t)
 	backend, address := serve(t)
@@ -220,7 +230,8 @@ func TestMARSTransactionsOfBatchesEndWithThem(t *testing.T) {
 	g.Expect(backend.session(0).InTransaction()).To(BeEquivalentTo(2))
 }
 
-// A message of several packets waits for no window that nobody opens: each packet that was read is acknowledged in time ([MC-SMP] 3.1.5.2.3).
+// A message of several packets waits for no window that nobody opens: each packet that was read is acknowledged in time
+// ([MC-SMP] 3.1.5.2.3).
 func TestMARSLongRequest(t *testing.T) {
 	g := NewWithT(t)
 	_, address := serve(t)

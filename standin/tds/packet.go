@@ -62,7 +62,13 @@ func (p *packetReader) next() (packet, error) {
 	}
 	n := int(binary.BigEndian.Uint16(h[2:]))
 	if n < headerSize || n > maxPacketSize {
-		return packet{}, fmt.Errorf("packet of type 0x%02x claims a length of %d bytes, outside %d to %d", h[0], n, headerSize, maxPacketSize)
+		return packet{}, fmt.Errorf(
+			"packet of type 0x%02x claims a length of %d bytes, outside %d to %d",
+			h[0],
+			n,
+			headerSize,
+			maxPacketSize,
+		)
 	}
 	n -= headerSize
 	if n > len(p.buf) {

@@ -11,10 +11,12 @@ import (
 )
 
 // TestPacketsOfEncryptedConnectionsFitTLS: packets have 16,383 bytes at most where more than the login is encrypted
-// (docs/database-engine/configure-windows/configure-the-network-packet-size-server-configuration-option.md, Limitations and restrictions).
+// (docs/database-engine/configure-windows/configure-the-network-packet-size-server-configuration-option.md, Limitations
+// and restrictions).
 func TestPacketsOfEncryptedConnectionsFitTLS(t *testing.T) {
 	certificate, file := trusted(t)
-	for options, want := range map[string]int{"encrypt=disable": 32767, "encrypt=false": 32767, "encrypt=true": 16383, "encrypt=strict&certificate=" + file: 16383} {
+	for options, want := range map[string]int{"encrypt=disable": 32767, "encrypt=false": 32767, "encrypt=true": 16383,
+		"encrypt=strict&certificate=" + file: 16383} {
 		t.Run(options, func(t *testing.T) {
 			g := NewWithT(t)
 			backend, address := serve(t, func(cfg *tds.Config) { cfg.Encryption, cfg.TLS = tds.EncryptionOptional, certificate })

@@ -33,11 +33,12 @@ func (c *rawConn) sizes(t *testing.T) []int {
 	}
 }
 
-// The size that LOGIN7 asks for, brought into 512 to 32767, is told to the client and is the length of all packets of a response but
-// the last ([MS-TDS] 2.2.3.1.4, 2.2.6.4).
+// The size that LOGIN7 asks for, brought into 512 to 32767, is told to the client and is the length of all packets of a
+// response but the last ([MS-TDS] 2.2.3.1.4, 2.2.6.4).
 func TestPacketsHaveTheSizeOfTheLogin(t *testing.T) {
 	_, address := serve(t)
-	for asked, want := range map[uint32]int{0: 4096, 1: 512, 512: 512, 513: 513, 4096: 4096, 16383: 16383, 32767: 32767, 32768: 32767, 1 << 31: 32767} {
+	for asked, want := range map[uint32]int{0: 4096, 1: 512, 512: 512, 513: 513, 4096: 4096, 16383: 16383, 32767: 32767,
+		32768: 32767, 1 << 31: 32767} {
 		t.Run(fmt.Sprint(asked), func(t *testing.T) {
 			g := NewWithT(t)
 			c := dial(t, address)
@@ -47,7 +48,8 @@ func TestPacketsHaveTheSizeOfTheLogin(t *testing.T) {
 			binary.LittleEndian.PutUint32(login[8:], asked)
 			c.send(t, packetLogin, login)
 			text := fmt.Sprint(want)
-			g.Expect(bytes.Contains(c.reply(t), append([]byte{4, byte(len(text))}, utf16Bytes(text)...))).To(BeTrue(), "ENVCHANGE tells the size")
+			g.Expect(bytes.Contains(c.reply(t), append([]byte{4, byte(len(text))}, utf16Bytes(text)...))).
+				To(BeTrue(), "ENVCHANGE tells the size")
 			c.send(t, packetBatch, append(allHeaders(0), utf16Bytes("rows 20000")...))
 			got := c.sizes(t)
 			g.Expect(len(got)).To(BeNumerically(">", 2))
@@ -57,8 +59,8 @@ func TestPacketsHaveTheSizeOfTheLogin(t *testing.T) {
 	}
 }
 
-// A bulk load that the client gives up, by the status of its last packet, ends as failed wherever it is: nothing is counted and the
-// connection goes on ([MS-TDS] 2.2.3.1.2, "ignore this event").
+// A bulk load that the client gives up, by the status of its last packet, ends as failed wherever it is: nothing is
+// counted and the connection goes on ([MS-TDS] 2.2.3.1.2, "ignore this event").
 func TestABulkLoadThatIsGivenUpFails(t *testing.T) {
 	g := NewWithT(t)
 	backend, address := serve(t)
@@ -73,7 +75,11 @@ func TestABulkLoadThatIsGivenUpFails(t *testing.T) {
 		if i%2 == 0 {
 			body = append(body, row[:3]...)
 		}
-		_, err := c.Write(append(append(header(packetBulk, 0, len(head)), head...), append(header(packetBulk, 3, len(body)-len(head)), body[len(head):]...)...))
+		_, err := c.Write(
+			append(
+				append(header(packetBulk, 0, len(head)), head...),
+				append(header(packetBulk, 3, len(body)-len(head)), body[len(head):]...)...),
+		)
 		g.Expect(err).NotTo(HaveOccurred())
 		reply := c.reply(t)
 		g.Expect(reply[len(reply)-12]&0x10).To(BeZero(), "no rows are counted")
@@ -91,13 +97,17 @@ func TestABulkLoadOfTextsWithoutLength(t *testing.T) {
 	c.login(t)
 	c.send(t, packetBatch, append(allHeaders(0), utf16Bytes("INSERT BULK t ([n] nvarchar(30))")...))
 	c.reply(t)
-	c.send(t, packetBulk, []byte{0x81, 1, 0, 0, 0, 0, 0, 1, 0, 0xE7, 0, 0, 9, 4, 0xD0, 0, 0x34, 1, 'n', 0, 0xD1, 4, 0, 'o', 0, 'k', 0})
+	c.send(
+		t,
+		packetBulk,
+		[]byte{0x81, 1, 0, 0, 0, 0, 0, 1, 0, 0xE7, 0, 0, 9, 4, 0xD0, 0, 0x34, 1, 'n', 0, 0xD1, 4, 0, 'o', 0, 'k', 0},
+	)
 	c.reply(t)
 	g.Expect(backend.session(0).rows).To(Equal([][]any{{"ok"}}))
 }
 
-// A request that the client gives up, by the status of its last packet, is not executed: one DONE with DONE_ERROR answers it, without a message
-// ([MS-TDS] 2.2.1.7).
+// A request that the client gives up, by the status of its last packet, is not executed: one DONE with DONE_ERROR
+// answers it, without a message ([MS-TDS] 2.2.1.7).
 func TestARequestThatIsGivenUpIsNotExecuted(t *testing.T) {
 	g := NewWithT(t)
 	backend, address := serve(t)
@@ -114,8 +124,8 @@ func TestARequestThatIsGivenUpIsNotExecuted(t *testing.T) {
 	g.Expect(c.reply(t)[1]&2).To(BeZero(), "the connection goes on")
 }
 
-// Transactions of the transaction manager's requests have the names that their client gives ([MS-TDS] 2.2.6.9): TM_BEGIN_XACT, and TM_COMMIT_XACT and
-// TM_ROLLBACK_XACT that begin another.
+// Transactions of the transaction manager's requests have the names that their client gives ([MS-TDS] 2.2.6.9):
+// TM_BEGIN_XACT, and TM_COMMIT_XACT and TM_ROLLBACK_XACT that begin another.
 func TestNamesOfTransactions(t *testing.T) {
 	g := NewWithT(t)
 	backend, address := serve(t)

@@ -10,11 +10,12 @@ import (
 	"geosql.dev/standin/sqltype"
 )
 
-// Prepared is a statement that sp_prepare or sp_prepexec keeps for the connection, with the declaration of its parameters, or the call of a
-// Procedure, which sp_prepexecrpc keeps.
+// Prepared is a statement that sp_prepare or sp_prepexec keeps for the connection, with the declaration of its
+// parameters, or the call of a Procedure, which sp_prepexecrpc keeps.
 type Prepared struct{ Text, Declaration, Procedure string }
 
-// PreparedStatements are those of a connection by their handles, which count from 1. The protocol and the procedures of a batch share them.
+// PreparedStatements are those of a connection by their handles, which count from 1. The protocol and the procedures of
+// a batch share them.
 type PreparedStatements struct {
 	all  map[int32]Prepared
 	last int32
@@ -24,7 +25,10 @@ type PreparedStatements struct {
 func (s *PreparedStatements) Keep(p Prepared) (int32, error) {
 	if len(s.all) >= maxPrepared {
 		return 0, &sqlerr.Error{Number: 701, Class: 19, State: 123,
-			Message: fmt.Sprintf("There is insufficient memory for more than %d prepared statements of a connection; unprepare some.", maxPrepared)}
+			Message: fmt.Sprintf(
+				"There is insufficient memory for more than %d prepared statements of a connection; unprepare some.",
+				maxPrepared,
+			)}
 	}
 	if s.all == nil {
 		s.all = map[int32]Prepared{}
@@ -195,7 +199,9 @@ func (c *conn) executePrepared(r *request, call Call, w *response) error {
 }
 
 // callSyntax is ODBC's canonical form of a call whose arguments are all parameters: {[? =] call procedure[(?, ...)]}.
-var callSyntax = regexp.MustCompile(`^\s*\{\s*(?:\?\s*=\s*)?(?i:call)\s+((?:\[(?:[^\]]|\]\])*\]|"[^"]*"|[^\s("\[{}])+)\s*(?:\((\s*\?\s*(?:,\s*\?\s*)*)?\)\s*)?\}\s*$`)
+var callSyntax = regexp.MustCompile(
+	`^\s*\{\s*(?:\?\s*=\s*)?(?i:call)\s+((?:\[(?:[^\]]|\]\])*\]|"[^"]*"|[^\s("\[{}])+)\s*(?:\((\s*\?\s*(?:,\s*\?\s*)*)?\)\s*)?\}\s*$`,
+)
 
 // prepareAndCall is sp_prepexecrpc: it keeps the call of a procedure and makes it at once
 // (docs/relational-databases/system-stored-procedures/sp-prepexecrpc-transact-sql.md).

@@ -162,8 +162,8 @@ var brokenStarts = map[string][]byte{
 	"two types in one message": append(append(header(packetPreLogin, 0, 1), 0), append(header(packetLogin, 1, 1), 0)...),
 }
 
-// TestNoFeatureIsAcknowledgedWhereNoneIsAsked: a LOGIN7 whose list of extensions is empty is answered without FEATUREEXTACK, which tedious 6 takes for
-// the acknowledgement of a feature that it does not know ([MS-TDS] 2.2.7.11).
+// TestNoFeatureIsAcknowledgedWhereNoneIsAsked: a LOGIN7 whose list of extensions is empty is answered without
+// FEATUREEXTACK, which tedious 6 takes for the acknowledgement of a feature that it does not know ([MS-TDS] 2.2.7.11).
 func TestNoFeatureIsAcknowledgedWhereNoneIsAsked(t *testing.T) {
 	g := NewWithT(t)
 	_, address := serve(t)
@@ -202,7 +202,8 @@ func TestMalformedBytesEndTheConnectionOnly(t *testing.T) {
 	binary.LittleEndian.PutUint16(outside[40:], 60000)
 	features := loginMessage("sa", "Passw0rd!é")
 	features[27] |= 0x10
-	for name, body := range map[string][]byte{"claims too much": short, "field outside": outside, "no features": features, "empty": nil, "short": make([]byte, 50)} {
+	for name, body := range map[string][]byte{"claims too much": short, "field outside": outside, "no features": features,
+		"empty": nil, "short": make([]byte, 50)} {
 		t.Run("LOGIN7 "+name, func(t *testing.T) {
 			c := dial(t, address)
 			c.send(t, packetPreLogin, preLoginWithout)
@@ -223,10 +224,13 @@ func TestMalformedBytesEndTheConnectionOnly(t *testing.T) {
 		"unknown procedure":     {packetRPC, append(allHeaders(0), 0xFF, 0xFF, 99, 0, 0, 0)},
 		"cut parameter":         {packetRPC, append(allHeaders(0), 0xFF, 0xFF, 10, 0, 0, 0, 0, 0, 0xE7, 0x40)},
 		"value beyond its type": {packetRPC, append(allHeaders(0), 0xFF, 0xFF, 10, 0, 0, 0, 0, 0, 0xA5, 2, 0, 3, 0, 1, 2, 3)},
-		"huge value":            {packetRPC, append(allHeaders(0), 0xFF, 0xFF, 10, 0, 0, 0, 0, 0, 0x22, 0xFF, 0xFF, 0xFF, 0x7F, 0xFF, 0xFF, 0xFF, 0x7F)},
-		"transaction request":   {packetTransaction, append(allHeaders(0), 77, 0)},
-		"rows without batch":    {packetBulk, []byte{0xD1}},
-		"unknown packet":        {0x42, []byte{1, 2, 3}},
+		"huge value": {
+			packetRPC,
+			append(allHeaders(0), 0xFF, 0xFF, 10, 0, 0, 0, 0, 0, 0x22, 0xFF, 0xFF, 0xFF, 0x7F, 0xFF, 0xFF, 0xFF, 0x7F),
+		},
+		"transaction request": {packetTransaction, append(allHeaders(0), 77, 0)},
+		"rows without batch":  {packetBulk, []byte{0xD1}},
+		"unknown packet":      {0x42, []byte{1, 2, 3}},
 	}
 	for name, m := range after {
 		t.Run(name, func(t *testing.T) {
@@ -280,7 +284,8 @@ func TestAttentionWithinARequest(t *testing.T) {
 		g.Expect(reply[1] & 0x21).To(Equal(byte(0x20)))
 	}
 	head := []byte{0x81, 1, 0, 0, 0, 0, 0, 1, 0, 0x26, 4, 1, 'n', 0}
-	for _, rows := range [][]byte{nil, {0xD1, 4, 9, 0, 0, 0}, {0xD1, 4, 9}, bytes.Repeat([]byte{0xD1, 4, 9, 0, 0, 0}, 600)} {
+	for _, rows := range [][]byte{nil, {0xD1, 4, 9, 0, 0, 0}, {0xD1, 4, 9},
+		bytes.Repeat([]byte{0xD1, 4, 9, 0, 0, 0}, 600)} {
 		for _, text := range []string{"INSERT BULK t ([n] int)", "INSERT BULK refuse ([n] int)"} {
 			c.send(t, packetBatch, append(allHeaders(0), utf16Bytes(text)...))
 			c.reply(t)

@@ -83,7 +83,8 @@ func TestLoginsOfOtherKinds(t *testing.T) {
 	})
 }
 
-// TDS 8.0 begins with TLS for the application protocol tds/8.0: the server answers that name, and no other TLS is served.
+// TDS 8.0 begins with TLS for the application protocol tds/8.0: the server answers that name, and no other TLS is
+// served.
 func TestStrictNeedsItsApplicationProtocol(t *testing.T) {
 	g := NewWithT(t)
 	certificate, _ := trusted(t)

@@ -11,8 +11,8 @@ import (
 	"geosql.dev/standin/sqltype"
 )
 
-// TestAResetTellsOfTheCollation: the database of the login comes back with a session's reset, and the client is told of its collation where that is
-// another one ([MS-TDS] 2.2.7.9, types 7 and 18).
+// TestAResetTellsOfTheCollation: the database of the login comes back with a session's reset, and the client is told of
+// its collation where that is another one ([MS-TDS] 2.2.7.9, types 7 and 18).
 func TestAResetTellsOfTheCollation(t *testing.T) {
 	g := NewWithT(t)
 	_, address := serve(t)

@@ -82,7 +82,8 @@ func (r *response) Columns(cols []Column) error {
 	return r.put(b)
 }
 
-// misfit refuses columns, rows and output parameters that cannot be sent. Nothing of them is on its way yet: the statement fails, and the connection stays.
+// misfit refuses columns, rows and output parameters that cannot be sent. Nothing of them is on its way yet: the
+// statement fails, and the connection stays.
 func (r *response) misfit(err error) *sqlerr.Error {
 	err = fmt.Errorf("send result: %w", err)
 	r.c.logf("session %d: %v", r.c.spid.Load(), err)
@@ -259,7 +260,9 @@ func (r *response) endCall() {
 		if err != nil {
 			r.Message(r.misfit(err))
 		}
-		b := append([]byte{tokenReturnStatus, byte(status), byte(status >> 8), byte(status >> 16), byte(status >> 24)}, values...)
+		b := append(
+			[]byte{tokenReturnStatus, byte(status), byte(status >> 8), byte(status >> 16), byte(status >> 24)},
+			values...)
 		d := &done{token: tokenDoneProc, command: CommandExecute}
 		if r.failed {
 			d.status |= doneError
@@ -287,7 +290,8 @@ func (r *response) followed(more bool) {
 	}
 }
 
-// returnValues are the tokens of a call's output parameters: all of them, or none where one cannot be sent, which fails the call.
+// returnValues are the tokens of a call's output parameters: all of them, or none where one cannot be sent, which fails
+// the call.
 func (r *response) returnValues() (b []byte, err error) {
 	for i, v := range r.values {
 		ordinal, name := r.output(i, v.name)
@@ -328,8 +332,8 @@ func (r *response) output(i int, name string) (int, string) {
 // finish ends the response: the last DONE without DONE_MORE, and the acknowledgement of an ATTENTION.
 func (r *response) finish() error {
 	if b := r.transactionChange(); b != nil && r.err == nil {
-		// Before the DONE that waits: a driver that returns at an error's DONE (go-mssqldb) would send its next request with the
-		// descriptor of a transaction that has ended.
+		// Before the DONE that waits: a driver that returns at an error's DONE (go-mssqldb) would send its next request with
+		// the descriptor of a transaction that has ended.
 		_, r.err = r.c.out.Write(b)
 	}
 	attention := r.req.finish()

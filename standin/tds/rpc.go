@@ -27,8 +27,8 @@ const (
 // optionNoMetadata asks for result sets without the description of their columns.
 const optionNoMetadata uint16 = 0x0002
 
-// Separators between the calls of one message. The first was that of versions before TDS 7.2, since when it is the length of a
-// parameter's name; whoever sends the last wants the call before it not to be executed ([MS-TDS] 2.2.6.6).
+// Separators between the calls of one message. The first was that of versions before TDS 7.2, since when it is the
+// length of a parameter's name; whoever sends the last wants the call before it not to be executed ([MS-TDS] 2.2.6.6).
 const (
 	batchFlag   byte = 0x80
 	batchFlag72 byte = 0xFF
@@ -89,7 +89,8 @@ func (r *response) endIfCall() {
 	}
 }
 
-// readCall reads one call, for whose parameters it makes room for as many as expected; more is set when another follows.
+// readCall reads one call, for whose parameters it makes room for as many as expected; more is set when another
+// follows.
 func readCall(d *decoder, expected int) (call Call, more bool, err error) {
 	call.Params = make([]Param, 0, expected)
 	if n := d.u16(); n == 0xFFFF {
@@ -164,11 +165,30 @@ func readParameter(d *decoder, position int) (Param, error) {
 	}
 	var invalid invalidValueError
 	if errors.As(d.err, &invalid) {
-		return p, &sqlerr.Error{Number: 8023, Class: 16, State: 1, Message: fmt.Sprintf("The incoming tabular data stream (TDS) remote procedure call (RPC) protocol stream is incorrect. Parameter %d (%q): "+
-			"The supplied value is not a valid instance of data type %s. Check the source data for invalid values. An example of an invalid value is data of numeric type with scale greater than precision.", position, p.Name, invalid.kind)}
+		return p, &sqlerr.Error{
+			Number: 8023,
+			Class:  16,
+			State:  1,
+			Message: fmt.Sprintf(
+				"The incoming tabular data stream (TDS) remote procedure call (RPC) protocol stream is incorrect. "+
+					"Parameter %d (%q): "+
+					"The supplied value is not a valid instance of data type %s. Check the source data for invalid values. An "+
+					"example of an invalid value is data of numeric type with scale greater than precision.",
+				position,
+				p.Name,
+				invalid.kind,
+			),
+		}
 	}
 	return p, protocolError{&sqlerr.Error{Number: 8016, Class: 16, State: 1,
-		Message: fmt.Sprintf("The incoming tabular data stream (TDS) remote procedure call (RPC) protocol stream is incorrect. Parameter %d (%q), data type 0x%02X: %v.", position, p.Name, t.token, d.err)}}
+		Message: fmt.Sprintf(
+			"The incoming tabular data stream (TDS) remote procedure call (RPC) protocol stream is incorrect. Parameter %d "+
+				"(%q), data type 0x%02X: %v.",
+			position,
+			p.Name,
+			t.token,
+			d.err,
+		)}}
 }
 
 // unknownParameter is error 8009. The stream cannot be read past the parameter, yet the message is known to end there,
@@ -180,7 +200,13 @@ func unknownParameter(position int, name string, token byte) error {
 		what = "User-defined types are not supported"
 	}
 	return &sqlerr.Error{Number: 8009, Class: 16, State: 3,
-		Message: fmt.Sprintf("The incoming tabular data stream (TDS) remote procedure call (RPC) protocol stream is incorrect. Parameter %d (%q): %s.", position, name, what)}
+		Message: fmt.Sprintf(
+			"The incoming tabular data stream (TDS) remote procedure call (RPC) protocol stream is incorrect. Parameter "+
+				"%d (%q): %s.",
+			position,
+			name,
+			what,
+		)}
 }
 
 // bareName strips a procedure's name of brackets and of the schema and database that system procedures may carry.

@@ -32,9 +32,21 @@ func TestPrepareFamilyByName(t *testing.T) {
 	defer c.Close()
 	ctx := context.Background()
 	var first, second int64
-	_, err = c.ExecContext(ctx, "sp_prepare", sql.Named("handle", sql.Out{Dest: &first}), sql.Named("params", "@a int"), sql.Named("stmt", "echo"))
+	_, err = c.ExecContext(
+		ctx,
+		"sp_prepare",
+		sql.Named("handle", sql.Out{Dest: &first}),
+		sql.Named("params", "@a int"),
+		sql.Named("stmt", "echo"),
+	)
 	g.Expect(err).NotTo(HaveOccurred())
-	_, err = c.ExecContext(ctx, "[sys].[sp_prepare]", sql.Named("handle", sql.Out{Dest: &second}), sql.Named("params", "@a int"), sql.Named("stmt", "echo"))
+	_, err = c.ExecContext(
+		ctx,
+		"[sys].[sp_prepare]",
+		sql.Named("handle", sql.Out{Dest: &second}),
+		sql.Named("params", "@a int"),
+		sql.Named("stmt", "echo"),
+	)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(first).To(BeNumerically(">", 0))
 	g.Expect(second).NotTo(Equal(first))
@@ -58,7 +70,12 @@ func TestPreparedStatementsEndWithAReset(t *testing.T) {
 	_, address := serve(t)
 	db := open(t, address, "encrypt=false")
 	var handle int64
-	_, err := db.Exec("sp_prepare", sql.Named("handle", sql.Out{Dest: &handle}), sql.Named("params", ""), sql.Named("stmt", "count 1"))
+	_, err := db.Exec(
+		"sp_prepare",
+		sql.Named("handle", sql.Out{Dest: &handle}),
+		sql.Named("params", ""),
+		sql.Named("stmt", "count 1"),
+	)
 	g.Expect(err).NotTo(HaveOccurred())
 	_, err = db.Exec("sp_execute", sql.Named("handle", handle))
 	expectNumber(g, err, 8179)
@@ -101,26 +118,35 @@ func TestCallsByNumber(t *testing.T) {
 	_, address := serve(t)
 	c := dial(t, address)
 	c.login(t)
-	prepexec := call(13, parameter("", 1, nil), parameter("", 0, "@P0 int"), parameter("", 0, "echo"), parameter("", 0, int32(77)))
+	prepexec := call(
+		13,
+		parameter("", 1, nil),
+		parameter("", 0, "@P0 int"),
+		parameter("", 0, "echo"),
+		parameter("", 0, int32(77)),
+	)
 	c.send(t, packetRPC, append(allHeaders(0), prepexec...))
 	reply := c.reply(t)
 	g.Expect(reply[0]).To(Equal(byte(0x81)), "a result set")
 	handle := []byte{0x26, 4, 4, 1, 0, 0, 0}
-	g.Expect(bytes.Contains(reply, append([]byte{0xAC, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0}, handle...))).To(BeTrue(), "the handle as parameter 0 without a name: %x", reply)
+	g.Expect(bytes.Contains(reply, append([]byte{0xAC, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0}, handle...))).
+		To(BeTrue(), "the handle as parameter 0 without a name: %x", reply)
 	last := reply[len(reply)-13:]
 	g.Expect(last[:3]).To(Equal([]byte{0xFE, 0, 0}), "DONEPROC ends the call")
 
 	named := call(13, parameter("@handle", 1, int32(1)), parameter("@params", 0, ""), parameter("@stmt", 0, "count 3"))
 	c.send(t, packetRPC, append(allHeaders(0), named...))
 	reply = c.reply(t)
-	g.Expect(bytes.Contains(reply, append([]byte{0xAC, 0, 0, 7}, utf16Bytes("@handle")...))).To(BeTrue(), "the name that the client gave: %x", reply)
+	g.Expect(bytes.Contains(reply, append([]byte{0xAC, 0, 0, 7}, utf16Bytes("@handle")...))).
+		To(BeTrue(), "the name that the client gave: %x", reply)
 
 	both := append(call(12, parameter("", 0, int32(1))), 0xFF)
 	both = append(both, call(12, parameter("", 0, int32(2)))...)
 	c.send(t, packetRPC, append(allHeaders(0), both...))
 	reply = c.reply(t)
 	g.Expect(reply[0]).To(Equal(byte(0xAA)), "handle 1 was replaced: %x", reply)
-	g.Expect(bytes.Count(reply, []byte{0xFE, 0x83, 0})+bytes.Count(reply, []byte{0xFE, 0, 0})).To(Equal(2), "two calls end: %x", reply)
+	g.Expect(bytes.Count(reply, []byte{0xFE, 0x83, 0})+bytes.Count(reply, []byte{0xFE, 0, 0})).
+		To(Equal(2), "two calls end: %x", reply)
 }
 
 func TestKill(t *testing.T) {
@@ -135,8 +161,8 @@ func TestKill(t *testing.T) {
 	g.Eventually(server.Connections, "60s").Should(BeZero())
 }
 
-// lateClosing is a listener whose connections close when they have written once more, or shortly after: what a server says
-// between the end of a statement and that of its connection is heard.
+// lateClosing is a listener whose connections close when they have written once more, or shortly after: what a server
+// says between the end of a statement and that of its connection is heard.
 type lateClosing struct{ net.Listener }
 
 func (l lateClosing) Accept() (net.Conn, error) {
@@ -178,8 +204,8 @@ func (c *lateConn) Close() error {
 	return err
 }
 
-// A statement that KILL cancels is not answered as one that succeeded, however its session ends it: who asked for a commit
-// would take it for acknowledged.
+// A statement that KILL cancels is not answered as one that succeeded, however its session ends it: who asked for a
+// commit would take it for acknowledged.
 func TestWhatIsKilledIsNotAnswered(t *testing.T) {
 	g := NewWithT(t)
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -196,7 +222,8 @@ func TestWhatIsKilledIsNotAnswered(t *testing.T) {
 	g.Expect(<-answered).To(HaveOccurred())
 }
 
-// A driver may return at the first DONE with an error and send its next request: by then it knows that its transaction has ended.
+// A driver may return at the first DONE with an error and send its next request: by then it knows that its transaction
+// has ended.
 func TestTheEndOfATransactionIsToldBeforeTheErrorsEnd(t *testing.T) {
 	g := NewWithT(t)
 	_, _, address := serveServer(t)
@@ -206,6 +233,7 @@ func TestTheEndOfATransactionIsToldBeforeTheErrorsEnd(t *testing.T) {
 	reply := c.reply(t)
 	rolledBack := bytes.Index(reply, []byte{0xE3, 11, 0, 10})
 	g.Expect(rolledBack).To(BeNumerically(">", 0), "ENVCHANGE of a rollback: %x", reply)
-	g.Expect(bytes.Contains(reply[:rolledBack], []byte{0xFD, 3, 0})).To(BeFalse(), "a DONE with an error before it: %x", reply)
+	g.Expect(bytes.Contains(reply[:rolledBack], []byte{0xFD, 3, 0})).
+		To(BeFalse(), "a DONE with an error before it: %x", reply)
 	g.Expect(reply[len(reply)-13:][:3]).To(Equal([]byte{0xFD, 2, 0}), "the error's DONE is the last: %x", reply)
 }

@@ -56,7 +56,8 @@ type Server struct {
 	conns     map[*conn]struct{}
 	closing   bool
 	serving   sync.WaitGroup
-	// strangers are the connections that have not sent LOGIN7, and those whose login has failed and is not answered yet; oldest first.
+	// strangers are the connections that have not sent LOGIN7, and those whose login has failed and is not answered yet;
+	// oldest first.
 	strangers []*conn
 }
 
@@ -84,7 +85,12 @@ func NewServer(cfg Config) (*Server, error) {
 	if cfg.Log == nil {
 		cfg.Log = func(string, ...any) {}
 	}
-	s := &Server{cfg: cfg, logins: make(chan struct{}, cfg.MaxLogins), listeners: map[net.Listener]struct{}{}, conns: map[*conn]struct{}{}}
+	s := &Server{
+		cfg:       cfg,
+		logins:    make(chan struct{}, cfg.MaxLogins),
+		listeners: map[net.Listener]struct{}{},
+		conns:     map[*conn]struct{}{},
+	}
 	s.wrapped, s.strict = tlsConfigs(cfg.TLS)
 	return s, nil
 }
@@ -138,8 +144,8 @@ func (s *Server) Serve(l net.Listener) error {
 // evictWithin bounds the wait for a connection that was closed to make room for another.
 const evictWithin = time.Second
 
-// admit takes a place among the connections that log in. Silent strangers give up theirs to whoever comes later, so that
-// holding connections open keeps nobody out.
+// admit takes a place among the connections that log in. Silent strangers give up theirs to whoever comes later, so
+// that holding connections open keeps nobody out.
 func (s *Server) admit() bool {
 	select {
 	case s.logins <- struct{}{}:
@@ -272,5 +278,9 @@ func (s *Server) release(n int) { s.held.Add(-int64(n)) }
 // full is the error of a request for which there is no memory.
 func (s *Server) full() *sqlerr.Error {
 	return &sqlerr.Error{Number: 701, Class: 19, State: 123,
-		Message: fmt.Sprintf("There is insufficient memory to hold the request: one may have %d bytes, all together %d.", s.cfg.MaxRequest, s.cfg.MaxRequests)}
+		Message: fmt.Sprintf(
+			"There is insufficient memory to hold the request: one may have %d bytes, all together %d.",
+			s.cfg.MaxRequest,
+			s.cfg.MaxRequests,
+		)}
 }

@@ -199,7 +199,8 @@ func TestFatalErrorEndsTheConnection(t *testing.T) {
 	}
 }
 
-// A value that does not fit its column's type is a defect of who sends it: the statement fails, and the connection answers the next one.
+// A value that does not fit its column's type is a defect of who sends it: the statement fails, and the connection
+// answers the next one.
 func TestRowsThatCannotBeSentFailTheStatement(t *testing.T) {
 	g := NewWithT(t)
 	backend, address := serve(t)

@@ -43,7 +43,10 @@ func (b *echoBackend) Login(_ context.Context, req tds.LoginRequest) (tds.Sessio
 		return nil, &sqlerr.Error{Number: 18456, Class: 14, State: 1, Message: "Login failed for user '" + req.User + "'."}
 	}
 	if req.Database == "nowhere" {
-		return nil, errors.Join(&sqlerr.Error{Number: 4060, Class: 11, State: 1, Message: "no such database"}, &sqlerr.Error{Number: 18456, Class: 14, State: 1, Message: "login failed"})
+		return nil, errors.Join(
+			&sqlerr.Error{Number: 4060, Class: 11, State: 1, Message: "no such database"},
+			&sqlerr.Error{Number: 18456, Class: 14, State: 1, Message: "login failed"},
+		)
 	}
 	b.spid++
 	s := &echoSession{spid: 50 + b.spid, database: "master"}
@@ -188,7 +191,9 @@ func (s *echoSession) Batch(ctx context.Context, text string, w tds.Writer) erro
 		return w.Done(tds.Completion{Command: tds.CommandInsert, Count: 1})
 	case "fail":
 		class, _ := strconv.Atoi(argument)
-		w.Message(&sqlerr.Error{Number: 50001, Class: uint8(class), State: 7, Message: "it failed: ü😀", Procedure: "proc", Line: 42})
+		w.Message(
+			&sqlerr.Error{Number: 50001, Class: uint8(class), State: 7, Message: "it failed: ü😀", Procedure: "proc", Line: 42},
+		)
 		return w.Done(tds.Completion{Count: -1})
 	case "wait":
 		<-ctx.Done()
@@ -301,7 +306,12 @@ func (s *echoSession) IsQuery(text string) bool {
 	return text != "begin" && !strings.HasPrefix(text, "insert")
 }
 
-func (s *echoSession) BulkInsert(_ context.Context, text string, cols []tds.Column, next func() ([]any, error)) (int64, error) {
+func (s *echoSession) BulkInsert(
+	_ context.Context,
+	text string,
+	cols []tds.Column,
+	next func() ([]any, error),
+) (int64, error) {
 	s.bulk, s.rows, s.bulkColumns = append(s.bulk, text), nil, cols
 	for {
 		row, err := next()

@@ -89,8 +89,8 @@ func appendEnvBytes(b []byte, kind byte, value, old []byte) []byte {
 	return appendToken(b, tokenEnvChange, data)
 }
 
-// appendCollationChange tells of the collation of the database that is the current one now. The old one is left empty: go-mssqldb reads it as
-// text.
+// appendCollationChange tells of the collation of the database that is the current one now. The old one is left empty:
+// go-mssqldb reads it as text.
 func appendCollationChange(b []byte, name string) []byte {
 	now := sqltype.WireCollation(name)
 	return appendEnvBytes(b, envCollation, now[:], nil)
@@ -112,7 +112,8 @@ func (v version) appendMessage(b []byte, e *sqlerr.Error, server string) []byte 
 	}
 	class := e.Class
 	if class == 10 {
-		// Severity 10 reaches applications as 0 (docs/relational-databases/errors-events/database-engine-error-severities.md).
+		// Severity 10 reaches applications as 0
+		// (docs/relational-databases/errors-events/database-engine-error-severities.md).
 		class = 0
 	}
 	data := binary.LittleEndian.AppendUint32(nil, uint32(e.Number))
@@ -175,8 +176,8 @@ func (v version) appendColumns(b []byte, cols []Column) ([]byte, []wireType, err
 	return b, types, nil
 }
 
-// appendNoTable writes the name of a column's table, empty since no table is named. Of the parts that it has since TDS 7.2 there
-// is one at least (JDBC insists).
+// appendNoTable writes the name of a column's table, empty since no table is named. Of the parts that it has since TDS
+// 7.2 there is one at least (JDBC insists).
 func (v version) appendNoTable(b []byte) []byte {
 	if v.atLeast(version72) {
 		b = append(b, 1)
@@ -224,10 +225,17 @@ const programName = "Microsoft SQL Server"
 
 // appendLoginResponse writes the answer to a login that opened a session.
 func appendLoginResponse(b []byte, l *login, s Session, backend Backend) []byte {
-	return l.version.appendDone(appendLoginAck(b, l, s.Database(), s.Language(), s.Collation(), backend), tokenDone, 0, CommandNone, 0)
+	return l.version.appendDone(
+		appendLoginAck(b, l, s.Database(), s.Language(), s.Collation(), backend),
+		tokenDone,
+		0,
+		CommandNone,
+		0,
+	)
 }
 
-// appendRedirect writes the answer to a login that belongs at another server: protocol 0 is TCP ([MS-TDS] 2.2.7.9, type 20).
+// appendRedirect writes the answer to a login that belongs at another server: protocol 0 is TCP ([MS-TDS] 2.2.7.9, type
+// 20).
 func appendRedirect(b []byte, l *login, to *Redirect, backend Backend) []byte {
 	b = appendLoginAck(b, l, "master", "us_english", sqltype.DefaultCollation, backend)
 	where := appendLongText(binary.LittleEndian.AppendUint16([]byte{0}, to.Port), to.Server)

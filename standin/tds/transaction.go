@@ -54,7 +54,12 @@ func (c *conn) transactionRequest(r *request, d *decoder, w *response) error {
 		}
 		return c.session.Save(r.ctx, name)
 	case requestDTCAddress, requestPropagate, requestPromote:
-		return &sqlerr.Error{Number: 8501, Class: 16, State: 1, Message: "Distributed transactions (MSDTC) are not supported on server '" + c.srv.cfg.Backend.ServerName() + "'."}
+		return &sqlerr.Error{
+			Number:  8501,
+			Class:   16,
+			State:   1,
+			Message: "Distributed transactions (MSDTC) are not supported on server '" + c.srv.cfg.Backend.ServerName() + "'.",
+		}
 	}
 	return malformed("transaction manager request %d is unknown", kind)
 }

@@ -31,7 +31,17 @@ func (d *decoder) rawValue(w wireType) (raw []byte, null bool) {
 	switch w.token {
 	case typeNull:
 		return nil, true
-	case typeInt1, typeBit, typeInt2, typeInt4, typeDateTime4, typeFloat4, typeMoney4, typeMoney8, typeDateTime8, typeFloat8, typeInt8:
+	case typeInt1,
+		typeBit,
+		typeInt2,
+		typeInt4,
+		typeDateTime4,
+		typeFloat4,
+		typeMoney4,
+		typeMoney8,
+		typeDateTime8,
+		typeFloat8,
+		typeInt8:
 		return d.bytes(w.size), false
 	case typeBigVarChar, typeBigChar, typeNVarChar, typeNChar, typeBigVarBinary, typeBigBinary, typeXML:
 		if w.partial() {
@@ -240,7 +250,24 @@ func (d *decoder) decimal(raw []byte, w wireType) decimal.Decimal {
 }
 
 func guid(raw []byte) uuid.UUID {
-	return uuid.UUID{raw[3], raw[2], raw[1], raw[0], raw[5], raw[4], raw[7], raw[6], raw[8], raw[9], raw[10], raw[11], raw[12], raw[13], raw[14], raw[15]}
+	return uuid.UUID{
+		raw[3],
+		raw[2],
+		raw[1],
+		raw[0],
+		raw[5],
+		raw[4],
+		raw[7],
+		raw[6],
+		raw[8],
+		raw[9],
+		raw[10],
+		raw[11],
+		raw[12],
+		raw[13],
+		raw[14],
+		raw[15],
+	}
 }
 
 // codePage reads text by its collation.

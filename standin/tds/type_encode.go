@@ -129,7 +129,8 @@ func (w wireType) appendFixed(b []byte, v any) ([]byte, error) {
 		}
 	case uuid.UUID:
 		if w.token == typeGUID {
-			return append(b, x[3], x[2], x[1], x[0], x[5], x[4], x[7], x[6], x[8], x[9], x[10], x[11], x[12], x[13], x[14], x[15]), nil
+			return append(b, x[3], x[2], x[1], x[0], x[5], x[4], x[7], x[6], x[8], x[9], x[10], x[11], x[12], x[13], x[14],
+				x[15]), nil
 		}
 	case time.Time:
 		return w.appendTime(b, x)

@@ -85,7 +85,8 @@ type wireType struct {
 
 // partial tells whether values are sent partially length-prefixed ([MS-TDS] 2.2.5.2.3).
 func (w wireType) partial() bool {
-	return w.token == typeXML || (w.size == lengthOfMax && (w.token == typeNVarChar || w.token == typeBigVarChar || w.token == typeBigVarBinary))
+	return w.token == typeXML ||
+		(w.size == lengthOfMax && (w.token == typeNVarChar || w.token == typeBigVarChar || w.token == typeBigVarBinary))
 }
 
 // fixedType is the nullable form of a type whose size does not depend on a declaration.
@@ -95,12 +96,18 @@ type fixedType struct {
 }
 
 var fixedTypes = map[sqltype.Kind]fixedType{
-	sqltype.Bit: {typeBitN, 1}, sqltype.TinyInt: {typeIntN, 1}, sqltype.SmallInt: {typeIntN, 2}, sqltype.Int: {typeIntN, 4},
+	sqltype.Bit: {
+		typeBitN,
+		1,
+	}, sqltype.TinyInt: {typeIntN, 1}, sqltype.SmallInt: {typeIntN, 2}, sqltype.Int: {typeIntN, 4},
 	sqltype.BigInt: {typeIntN, 8}, sqltype.SmallMoney: {typeMoneyN, 4}, sqltype.Money: {typeMoneyN, 8},
 	sqltype.Real: {typeFloatN, 4}, sqltype.Float: {typeFloatN, 8}, sqltype.SmallDateTime: {typeDateTimeN, 4},
 	sqltype.DateTime: {typeDateTimeN, 8}, sqltype.Date: {typeDate, 3}, sqltype.UniqueIdentifier: {typeGUID, 16},
 	sqltype.RowVersion: {typeBigBinary, 8}, sqltype.Text: {typeText, lengthOfLOB}, sqltype.NText: {typeNText, lengthOfLOB},
-	sqltype.Image: {typeImage, lengthOfLOB}, sqltype.XML: {typeXML, lengthOfMax}, sqltype.SQLVariant: {typeVariant, maxVariant},
+	sqltype.Image: {
+		typeImage,
+		lengthOfLOB,
+	}, sqltype.XML: {typeXML, lengthOfMax}, sqltype.SQLVariant: {typeVariant, maxVariant},
 }
 
 // sizedTypes are the types with a declared length of so many units; some may be (max).
@@ -114,9 +121,11 @@ var sizedTypes = map[sqltype.Kind]struct {
 	sqltype.NChar: {typeNChar, 2, false}, sqltype.NVarChar: {typeNVarChar, 2, true},
 }
 
-// fixedForms are the tokens of the forms without a length, which have no NULL ([MS-TDS] 2.2.5.4.1), by the nullable form.
+// fixedForms are the tokens of the forms without a length, which have no NULL ([MS-TDS] 2.2.5.4.1), by the nullable
+// form.
 var fixedForms = map[fixedType]byte{
-	{typeBitN, 1}: typeBit, {typeIntN, 1}: typeInt1, {typeIntN, 2}: typeInt2, {typeIntN, 4}: typeInt4, {typeIntN, 8}: typeInt8,
+	{typeBitN, 1}: typeBit, {typeIntN, 1}: typeInt1, {typeIntN, 2}: typeInt2, {typeIntN, 4}: typeInt4,
+	{typeIntN, 8}:   typeInt8,
 	{typeFloatN, 4}: typeFloat4, {typeFloatN, 8}: typeFloat8, {typeMoneyN, 4}: typeMoney4, {typeMoneyN, 8}: typeMoney8,
 	{typeDateTimeN, 4}: typeDateTime4, {typeDateTimeN, 8}: typeDateTime8,
 }
@@ -126,7 +135,8 @@ func (w wireType) fixedToken() byte {
 	return fixedForms[fixedType{w.token, w.size}]
 }
 
-// wireTypeOf is how a type is sent to clients, in its nullable form; columns that are not nullable have the other one, where there is one.
+// wireTypeOf is how a type is sent to clients, in its nullable form; columns that are not nullable have the other one,
+// where there is one.
 func wireTypeOf(t sqltype.Type) (wireType, error) {
 	w := wireType{collation: t.WireCollation(""), page: t.Page}
 	if fixed, ok := fixedTypes[t.Kind]; ok {
@@ -205,8 +215,8 @@ func (w wireType) appendCollation(b []byte) []byte {
 	return append(b, w.collation[:]...)
 }
 
-// invalidValueError is a value that its type does not have, such as a float that is not a number; a parameter is answered with error 8023
-// (docs/relational-databases/errors-events/database-engine-events-and-errors-8000-to-8999.md).
+// invalidValueError is a value that its type does not have, such as a float that is not a number; a parameter is
+// answered with error 8023 (docs/relational-databases/errors-events/database-engine-events-and-errors-8000-to-8999.md).
 type invalidValueError struct{ kind string }
 
 func (e invalidValueError) Error() string {

@@ -22,8 +22,25 @@ import (
 )
 
 var (
-	zone   = time.FixedZone("", -(14 * 3600))
-	guid   = mssql.UniqueIdentifier{0x6F, 0x96, 0x19, 0xFF, 0x8B, 0x86, 0xD0, 0x11, 0xB4, 0x2D, 0x00, 0xC0, 0x4F, 0xC9, 0x64, 0xFF}
+	zone = time.FixedZone("", -(14 * 3600))
+	guid = mssql.UniqueIdentifier{
+		0x6F,
+		0x96,
+		0x19,
+		0xFF,
+		0x8B,
+		0x86,
+		0xD0,
+		0x11,
+		0xB4,
+		0x2D,
+		0x00,
+		0xC0,
+		0x4F,
+		0xC9,
+		0x64,
+		0xFF,
+	}
 	offset = mssql.DateTimeOffset(time.Date(2026, 11, 20, 9, 36, 12, 123456700, time.FixedZone("", 5*3600+1800)))
 
 	// parameters are what the driver can send, and what it reads back.
@@ -51,7 +68,12 @@ var (
 		{"nvarchar(max)", mssql.NVarCharMax("x"), "NVARCHAR", "x"},
 		{"binary", []byte{0, 1, 0xFF}, "VARBINARY", []byte{0, 1, 0xFF}},
 		{"empty binary", []byte{}, "VARBINARY", []byte{}},
-		{"long binary", []byte(strings.Repeat("\x00\xFE", 100_000)), "VARBINARY", []byte(strings.Repeat("\x00\xFE", 100_000))},
+		{
+			"long binary",
+			[]byte(strings.Repeat("\x00\xFE", 100_000)),
+			"VARBINARY",
+			[]byte(strings.Repeat("\x00\xFE", 100_000)),
+		},
 		{"null text", sql.NullString{}, "NVARCHAR", nil},
 		{"null int", sql.NullInt64{}, "BIGINT", nil},
 		{"null float", sql.NullFloat64{}, "FLOAT", nil},
@@ -60,11 +82,34 @@ var (
 		{"guid", guid, "UNIQUEIDENTIFIER", guid},
 		{"date", civil.Date{Year: 1, Month: 1, Day: 1}, "DATE", time.Date(1, 1, 1, 0, 0, 0, 0, time.UTC)},
 		{"last date", civil.Date{Year: 9999, Month: 12, Day: 31}, "DATE", time.Date(9999, 12, 31, 0, 0, 0, 0, time.UTC)},
-		{"time", civil.Time{Hour: 23, Minute: 59, Second: 59, Nanosecond: 999999900}, "TIME", time.Date(1, 1, 1, 23, 59, 59, 999999900, time.UTC)},
-		{"datetime2", civil.DateTime{Date: civil.Date{Year: 9999, Month: 12, Day: 31}, Time: civil.Time{Hour: 23, Minute: 59, Second: 59, Nanosecond: 999999900}}, "DATETIME2", time.Date(9999, 12, 31, 23, 59, 59, 999999900, time.UTC)},
-		{"datetime", mssql.DateTime1(time.Date(1753, 1, 1, 0, 0, 0, 3e6, time.UTC)), "DATETIME", time.Date(1753, 1, 1, 0, 0, 0, 3e6, time.UTC)},
+		{
+			"time",
+			civil.Time{Hour: 23, Minute: 59, Second: 59, Nanosecond: 999999900},
+			"TIME",
+			time.Date(1, 1, 1, 23, 59, 59, 999999900, time.UTC),
+		},
+		{
+			"datetime2",
+			civil.DateTime{
+				Date: civil.Date{Year: 9999, Month: 12, Day: 31},
+				Time: civil.Time{Hour: 23, Minute: 59, Second: 59, Nanosecond: 999999900},
+			},
+			"DATETIME2",
+			time.Date(9999, 12, 31, 23, 59, 59, 999999900, time.UTC),
+		},
+		{
+			"datetime",
+			mssql.DateTime1(time.Date(1753, 1, 1, 0, 0, 0, 3e6, time.UTC)),
+			"DATETIME",
+			time.Date(1753, 1, 1, 0, 0, 0, 3e6, time.UTC),
+		},
 		{"datetimeoffset", offset, "DATETIMEOFFSET", time.Time(offset)},
-		{"datetimeoffset far", time.Date(9999, 12, 31, 8, 0, 0, 0, zone), "DATETIMEOFFSET", time.Date(9999, 12, 31, 8, 0, 0, 0, zone)},
+		{
+			"datetimeoffset far",
+			time.Date(9999, 12, 31, 8, 0, 0, 0, zone),
+			"DATETIMEOFFSET",
+			time.Date(9999, 12, 31, 8, 0, 0, 0, zone),
+		},
 	}
 )
 
@@ -113,10 +158,14 @@ func TestTypesOfParametersReachTheSession(t *testing.T) {
 	_, address := serve(t)
 	db := open(t, address, "encrypt=false")
 	var declared, types string
-	g.Expect(db.QueryRow("types of", int32(1), "é", []byte{1}, mssql.NVarCharMax("x")).Scan(&declared, &types)).To(Succeed())
+	g.Expect(db.QueryRow("types of", int32(1), "é", []byte{1}, mssql.NVarCharMax("x")).Scan(&declared, &types)).
+		To(Succeed())
 	g.Expect(declared).To(HavePrefix("@p1 int,@p2 nvarchar(1),@p3 varbinary(1),@p4 nvarchar(max)"))
 	g.Expect(types).To(Equal(fmt.Sprint([]sqltype.Type{
-		{Kind: sqltype.Int}, {Kind: sqltype.NVarChar, Length: 1}, {Kind: sqltype.VarBinary, Length: 1}, {Kind: sqltype.NVarChar, Length: sqltype.MaxLength},
+		{
+			Kind: sqltype.Int,
+		}, {Kind: sqltype.NVarChar, Length: 1}, {Kind: sqltype.VarBinary, Length: 1},
+		{Kind: sqltype.NVarChar, Length: sqltype.MaxLength},
 	})))
 }
 
@@ -149,7 +198,8 @@ func TestOutputParametersThereAndBack(t *testing.T) {
 // The driver does not send decimals, so these are encoded and decoded here.
 func TestDecimalsReadAsTheyAre(t *testing.T) {
 	g := NewWithT(t)
-	for _, text := range []string{"0", "-1", "99999999999999999999999999999999999999", "-99999999999999999999999999999999999999"} {
+	for _, text := range []string{"0", "-1", "99999999999999999999999999999999999999",
+		"-99999999999999999999999999999999999999"} {
 		d, err := decimal.NewFromString(text)
 		g.Expect(err).NotTo(HaveOccurred())
 		for _, scale := range []byte{0, 10, 38} {

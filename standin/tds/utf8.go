@@ -4,8 +4,8 @@ package tds
 
 import "geosql.dev/standin/sqltype"
 
-// withoutUTF8 is a type as those see it who do not take texts in UTF-8 ([MS-TDS] 2.2.6.4, UTF8_SUPPORT): Unicode in place of a char, varchar or
-// text in that code page. A sql_variant has it for every client.
+// withoutUTF8 is a type as those see it who do not take texts in UTF-8 ([MS-TDS] 2.2.6.4, UTF8_SUPPORT): Unicode in
+// place of a char, varchar or text in that code page. A sql_variant has it for every client.
 func withoutUTF8(t sqltype.Type) sqltype.Type {
 	if t.Page != sqltype.PageUTF8 {
 		return t

@@ -6,8 +6,8 @@ import (
 	"geosql.dev/standin/sqltype"
 )
 
-// version is the version of TDS that a client speaks, as LOGIN7 has it, little endian ([MS-TDS] 2.2.6.4). It decides the
-// form of requests, of tokens and of types. The zero value stands for the newest.
+// version is the version of TDS that a client speaks, as LOGIN7 has it, little endian ([MS-TDS] 2.2.6.4). It decides
+// the form of requests, of tokens and of types. The zero value stands for the newest.
 type version uint32
 
 const (
@@ -23,7 +23,8 @@ const (
 // atLeast tells whether the client knows what came with a version. The number of TDS 8.0 is the lowest of all.
 func (v version) atLeast(other version) bool { return v == 0 || v == versionStrict || v >= other }
 
-// acknowledged is the version as LOGINACK has it, big endian: that of the client, or the newest before 8.0 ([MS-TDS] 2.2.7.14).
+// acknowledged is the version as LOGINACK has it, big endian: that of the client, or the newest before 8.0 ([MS-TDS]
+// 2.2.7.14).
 func (v version) acknowledged() uint32 {
 	switch {
 	case v == versionStrict:
@@ -38,13 +39,18 @@ func (v version) acknowledged() uint32 {
 }
 
 // literalLengths are the lengths of dates and times as text, without the digits of a fraction and its point.
-var literalLengths = map[sqltype.Kind]int{sqltype.Date: 10, sqltype.Time: 8, sqltype.DateTime2: 19, sqltype.DateTimeOffset: 26}
+var literalLengths = map[sqltype.Kind]int{
+	sqltype.Date:           10,
+	sqltype.Time:           8,
+	sqltype.DateTime2:      19,
+	sqltype.DateTimeOffset: 26,
+}
 
-// wireTypeOf is how a type is sent to clients of that version. Those that do not know a type see another one: dates and times as
-// nvarchar before 7.3 (docs/relational-databases/native-client-odbc-date-time/
-// enhanced-date-and-time-type-behavior-with-previous-sql-server-versions-odbc.md); (max) types and xml as text, ntext and
-// image before 7.2 (KB 901039); sql_variant as nvarchar(4000) and bigint as decimal(19,0) before 7.1 (SQL Server 2000, "Connecting
-// Early Version Clients to SQL Server 2000").
+// wireTypeOf is how a type is sent to clients of that version. Those that do not know a type see another one: dates and
+// times as nvarchar before 7.3 (docs/relational-databases/native-client-odbc-date-time/
+// enhanced-date-and-time-type-behavior-with-previous-sql-server-versions-odbc.md); (max) types and xml as text, ntext
+// and image before 7.2 (KB 901039); sql_variant as nvarchar(4000) and bigint as decimal(19,0) before 7.1 (SQL Server
+// 2000, "Connecting Early Version Clients to SQL Server 2000").
 func (v version) wireTypeOf(t sqltype.Type) (wireType, error) {
 	literal := sqltype.Type{}
 	if n, ok := literalLengths[t.Kind]; ok && !v.atLeast(version73) && t.Scale <= 7 {

@@ -58,7 +58,8 @@ func TestEarlyVersions(t *testing.T) {
 			_, address := serve(t)
 			c := dial(t, address)
 			reply := c.logInAs(t, version)
-			g.Expect(bytes.Contains(reply, append([]byte{1}, append(acknowledged, 20, 'M', 0)...))).To(BeTrue(), "LOGINACK has the version")
+			g.Expect(bytes.Contains(reply, append([]byte{1}, append(acknowledged, 20, 'M', 0)...))).
+				To(BeTrue(), "LOGINACK has the version")
 			collated := bytes.Contains(reply, []byte{0xE3, 8, 0, 7, 5, 9, 4, 0xD0, 0, 0x34, 0})
 			g.Expect(collated).To(Equal(version > 0x70000000), "a collation is told to those that know them")
 			g.Expect(reply[len(reply)-9]).To(Equal(byte(0xFD)))
@@ -112,7 +113,12 @@ func TestTypesOfEarlyVersions(t *testing.T) {
 			info, raw = nvarchar(19, "2024-02-29 13:14:15", c)
 			add(sqltype.Type{Kind: sqltype.DateTime2}, moment, info, raw)
 			info, raw = nvarchar(34, "2024-02-29 13:14:15.1230000 +02:00", c)
-			add(sqltype.Type{Kind: sqltype.DateTimeOffset, Scale: 7}, moment.Add(-2*time.Hour).In(time.FixedZone("", 7200)), info, raw)
+			add(
+				sqltype.Type{Kind: sqltype.DateTimeOffset, Scale: 7},
+				moment.Add(-2*time.Hour).In(time.FixedZone("", 7200)),
+				info,
+				raw,
+			)
 			add(sqltype.Type{Kind: sqltype.Date}, nil, append([]byte{0xE7, 20, 0}, c...), []byte{0xFF, 0xFF})
 			switch {
 			case version < 0x71000000:
@@ -120,7 +126,12 @@ func TestTypesOfEarlyVersions(t *testing.T) {
 				info, raw = nvarchar(4000, "1.50", nil)
 				add(sqltype.Type{Kind: sqltype.SQLVariant}, decimal.RequireFromString("1.50"), info, raw)
 			default:
-				add(sqltype.Type{Kind: sqltype.BigInt}, int64(-3), []byte{0x26, 8}, append([]byte{8, 0xFD}, bytes.Repeat([]byte{0xFF}, 7)...))
+				add(
+					sqltype.Type{Kind: sqltype.BigInt},
+					int64(-3),
+					[]byte{0x26, 8},
+					append([]byte{8, 0xFD}, bytes.Repeat([]byte{0xFF}, 7)...),
+				)
 			}
 			if version < 0x72000000 {
 				info, raw = long(0x63, 4, utf16Bytes("é€"), c, 0, 0)
@@ -153,14 +164,15 @@ func TestTypesOfEarlyVersions(t *testing.T) {
 				}
 				c.send(t, packetBatch, request)
 				head := append(append([]byte{0x81, 1, 0}, make([]byte, user)...), 9, 0)
-				g.Expect(c.reply(t)).To(HavePrefix(string(append(append(append(head, want.info...), 1, 'a', 0, 0xD1), want.raw...))), "%v", want.typ)
+				g.Expect(c.reply(t)).
+					To(HavePrefix(string(append(append(append(head, want.info...), 1, 'a', 0, 0xD1), want.raw...))), "%v", want.typ)
 			}
 		})
 	}
 }
 
-// Requests of TDS 7.0 and 7.1: parameters of characters have a collation or none, calls are separated by 0x80, and an output
-// parameter of (max) comes as text.
+// Requests of TDS 7.0 and 7.1: parameters of characters have a collation or none, calls are separated by 0x80, and an
+// output parameter of (max) comes as text.
 func TestCallsOfEarlyVersions(t *testing.T) {
 	for version, c := range map[uint32][]byte{0x70000000: nil, 0x71000001: {9, 4, 0xD0, 0, 0x34}} {
 		t.Run(fmt.Sprintf("%08x", version), func(t *testing.T) {
@@ -175,7 +187,11 @@ func TestCallsOfEarlyVersions(t *testing.T) {
 			reply := raw.reply(t)
 			returned := append(append([]byte{0xAC, 0, 0, 1, '@', 0, 1, 0, 0, 1, 0, 0xA7, 10, 0}, c...), 2, 0, 'x', 0xE9)
 			g.Expect(bytes.Count(reply, returned)).To(Equal(2))
-			backend.session(0).answer = &tds.Param{Name: "@", Type: sqltype.Type{Kind: sqltype.VarChar, Length: sqltype.MaxLength}, Value: "é"}
+			backend.session(0).answer = &tds.Param{
+				Name:  "@",
+				Type:  sqltype.Type{Kind: sqltype.VarChar, Length: sqltype.MaxLength},
+				Value: "é",
+			}
 			raw.send(t, packetRPC, append(append([]byte{6, 0}, utf16Bytes("output")...), append([]byte{0, 0}, varchar...)...))
 			reply = raw.reply(t)
 			text := append(append([]byte{0xAC, 0, 0, 1, '@', 0, 1, 0, 0, 1, 0, 0x23, 0xFF, 0xFF, 0xFF, 0x7F}, c...), 0, 0, 16)
@@ -198,7 +214,8 @@ func TestLoginsWithoutPreLogin(t *testing.T) {
 	g.Expect(backend.count()).To(BeZero())
 }
 
-// The table's name of a text column of a bulk load is one name in every version, and the user type is as wide as the version has it.
+// The table's name of a text column of a bulk load is one name in every version, and the user type is as wide as the
+// version has it.
 func TestBulkLoadsOfText(t *testing.T) {
 	for version, user := range map[uint32]int{0x70000000: 2, 0x71000001: 2, 0x74000004: 4} {
 		t.Run(fmt.Sprintf("%08x", version), func(t *testing.T) {
@@ -237,14 +254,18 @@ func TestBulkLoadsOfOddText(t *testing.T) {
 	c.login(t)
 	c.send(t, packetBatch, append(allHeaders(0), utf16Bytes("INSERT BULK t ([s] nvarchar(10))")...))
 	c.reply(t)
-	c.send(t, packetBulk, []byte{0x81, 1, 0, 0, 0, 0, 0, 1, 0, 0xE7, 20, 0, 9, 4, 0xD0, 0, 0x34, 1, 's', 0, 0xD1, 3, 0, 'a', 0, 'b'})
+	c.send(
+		t,
+		packetBulk,
+		[]byte{0x81, 1, 0, 0, 0, 0, 0, 1, 0, 0xE7, 20, 0, 9, 4, 0xD0, 0, 0x34, 1, 's', 0, 0xD1, 3, 0, 'a', 0, 'b'},
+	)
 	g.Expect(errorNumber(c.reply(t))).To(Equal(uint32(4895)))
 	g.Expect(c.ended(60 * time.Second)).To(Succeed())
 	g.Expect(backend.session(0).loads.Load()).To(BeZero())
 }
 
-// TestColumnsInTheirFixedForm: what is never NULL is sent without a length ([MS-TDS] 2.2.5.4.1, 2.2.7.4); NULL among it fails the statement
-// before a client reads other columns for it.
+// TestColumnsInTheirFixedForm: what is never NULL is sent without a length ([MS-TDS] 2.2.5.4.1, 2.2.7.4); NULL among it
+// fails the statement before a client reads other columns for it.
 func TestColumnsInTheirFixedForm(t *testing.T) {
 	for _, tc := range []struct {
 		typ   sqltype.Type
@@ -262,7 +283,8 @@ func TestColumnsInTheirFixedForm(t *testing.T) {
 		{sqltype.Type{Kind: sqltype.SmallMoney}, decimal.New(15, -1), 0x7A, []byte{0x98, 0x3A, 0, 0}},
 		{sqltype.Type{Kind: sqltype.Money}, decimal.New(15, -1), 0x3C, []byte{0, 0, 0, 0, 0x98, 0x3A, 0, 0}},
 		{sqltype.Type{Kind: sqltype.SmallDateTime}, time.Date(1900, 1, 2, 0, 1, 0, 0, time.UTC), 0x3A, []byte{1, 0, 1, 0}},
-		{sqltype.Type{Kind: sqltype.DateTime}, time.Date(1900, 1, 2, 0, 0, 1, 0, time.UTC), 0x3D, []byte{1, 0, 0, 0, 0x2C, 1, 0, 0}},
+		{sqltype.Type{Kind: sqltype.DateTime}, time.Date(1900, 1, 2, 0, 0, 1, 0, time.UTC), 0x3D,
+			[]byte{1, 0, 0, 0, 0x2C, 1, 0, 0}},
 	} {
 		t.Run(tc.typ.String(), func(t *testing.T) {
 			g := NewWithT(t)

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package xmldata reads and writes instances of the xml data type: documents and fragments, as SQL Server parses them when a
-// value is converted to xml (docs/relational-databases/xml/create-instances-of-xml-data.md), and as it writes them back.
+// Package xmldata reads and writes instances of the xml data type: documents and fragments, as SQL Server parses them
+// when a value is converted to xml (docs/relational-databases/xml/create-instances-of-xml-data.md), and as it writes
+// them back.
 package xmldata
 
 // Kind is what a node is.

@@ -14,7 +14,8 @@ import (
 	"geosql.dev/standin/xmldata"
 )
 
-// What is read comes back as SQL Server gives it: docs/relational-databases/xml/create-instances-of-xml-data.md, White Space Handling.
+// What is read comes back as SQL Server gives it: docs/relational-databases/xml/create-instances-of-xml-data.md, White
+// Space Handling.
 func TestInstancesComeBackInOneForm(t *testing.T) {
 	g := NewWithT(t)
 	for text, want := range map[string]string{
@@ -68,12 +69,16 @@ func TestTextThatIsNotWellFormed(t *testing.T) {
 		"<a>\x01</a>":                "9420 XML parsing: line 1, character 4, illegal xml character",
 		"<a>]]></a>":                 "9454 XML parsing: line 1, character 6, no ']]>' in element content",
 		" <?xml version='1.0'?><a/>": "9438 XML parsing: line 1, character 6, text/xmldecl not at the beginning of input",
-		"<?xml version='1.0' encoding='utf-16'?><a/>": "9402 XML parsing: line 1, character 39, unable to switch the encoding",
-		"<?xml version='1.0' encoding='no'?><a/>":     "9401 XML parsing: line 1, character 33, unrecognized encoding",
-		"<!DOCTYPE a><a/>":                            "6359 Parsing XML with internal subset DTDs not allowed. Use CONVERT with style option 2 to enable limited internal subset DTD support.",
-		"<a xmlns:p=''/>":                             "9460 XML parsing: line 1, character 13, non default namespace with empty uri",
-		"<!-- a -- b --><a/>":                         "9424 XML parsing: line 1, character 10, incorrect comment syntax",
-		deep:                                          "6335 XML datatype instance has too many levels of nested nodes. Maximum allowed depth is 128 levels.",
+		"<?xml version='1.0' encoding='utf-16'?><a/>": "9402 XML parsing: line 1, character 39, unable to switch " +
+			"the encoding",
+		"<?xml version='1.0' encoding='no'?><a/>": "9401 XML parsing: line 1, character 33, unrecognized encoding",
+		"<!DOCTYPE a><a/>": "6359 Parsing XML with internal subset DTDs not allowed. Use " +
+			"CONVERT with style option 2 to enable limited internal subset DTD support.",
+		"<a xmlns:p=''/>": "9460 XML parsing: line 1, character 13, non default namespace " +
+			"with empty uri",
+		"<!-- a -- b --><a/>": "9424 XML parsing: line 1, character 10, incorrect comment syntax",
+		deep: "6335 XML datatype instance has too many levels of nested nodes. " +
+			"Maximum allowed depth is 128 levels.",
 	} {
 		_, err := xmldata.Parse(text, xmldata.Options{})
 		g.Expect(err).NotTo(BeNil(), text)
@@ -91,7 +96,8 @@ func atoi(s string) (n int) {
 
 // What is accepted is XML to another parser, and is read the same again from what is written.
 func FuzzParse(f *testing.F) {
-	for _, s := range []string{"<a b='1'>x<!-- c --><?p d?><![CDATA[y]]></a>", "<p:a xmlns:p='u'/>", "&#x41;", "<a", "<?xml version='1.0'?><a/>", "<a xml:space='preserve'> </a>"} {
+	for _, s := range []string{"<a b='1'>x<!-- c --><?p d?><![CDATA[y]]></a>", "<p:a xmlns:p='u'/>", "&#x41;", "<a",
+		"<?xml version='1.0'?><a/>", "<a xml:space='preserve'> </a>"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, text string) {

@@ -30,7 +30,8 @@ type scanner struct {
 	// open is the innermost element that is not closed yet, or the document.
 	open  *Node
 	depth int
-	// run is the text since the last tag; significant tells that it has more than white space, or was written with references.
+	// run is the text since the last tag; significant tells that it has more than white space, or was written with
+	// references.
 	run         []byte
 	significant bool
 	// preserving is the state of xml:space for each open element.
@@ -38,10 +39,15 @@ type scanner struct {
 	err        *sqlerr.Error
 }
 
-// Parse reads an instance. Errors: 9400 to 9467 for text that is not well-formed, with line and character; 6335 beyond MaxDepth;
-// 6359 for a DTD.
+// Parse reads an instance. Errors: 9400 to 9467 for text that is not well-formed, with line and character; 6335 beyond
+// MaxDepth; 6359 for a DTD.
 func Parse(text string, options Options) (*Instance, *sqlerr.Error) {
-	s := &scanner{text: strings.TrimPrefix(text, "\ufeff"), options: options, doc: &Instance{}, preserving: []bool{options.Preserve}}
+	s := &scanner{
+		text:       strings.TrimPrefix(text, "\ufeff"),
+		options:    options,
+		doc:        &Instance{},
+		preserving: []bool{options.Preserve},
+	}
 	s.open = s.node(&Node{Kind: Document})
 	s.declaration()
 	for s.err == nil && s.at < len(s.text) {

@@ -234,10 +234,28 @@ func (s *scanner) declaration() {
 }
 
 // wideEncodings and narrowEncodings are the encodings that a declaration may name, by whether they are of two bytes.
-var wideEncodings = map[string]bool{"utf-16": true, "utf-16le": true, "utf-16be": true, "ucs-2": true, "iso-10646-ucs-2": true, "unicode": true}
+var wideEncodings = map[string]bool{
+	"utf-16":          true,
+	"utf-16le":        true,
+	"utf-16be":        true,
+	"ucs-2":           true,
+	"iso-10646-ucs-2": true,
+	"unicode":         true,
+}
 
-var narrowEncodings = map[string]bool{"utf-8": true, "us-ascii": true, "ascii": true, "iso-8859-1": true, "latin1": true, "windows-1252": true, "iso-8859-15": true,
-	"windows-1250": true, "windows-1251": true, "iso-8859-2": true, "utf8": true}
+var narrowEncodings = map[string]bool{
+	"utf-8":        true,
+	"us-ascii":     true,
+	"ascii":        true,
+	"iso-8859-1":   true,
+	"latin1":       true,
+	"windows-1252": true,
+	"iso-8859-15":  true,
+	"windows-1250": true,
+	"windows-1251": true,
+	"iso-8859-2":   true,
+	"utf8":         true,
+}
 
 // encoding judges the encoding that a declaration names. The error stands behind the declaration.
 func (s *scanner) encoding(name string) {

@@ -9,7 +9,22 @@ import (
 
 var (
 	textEscapes      = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", "\r", "&#x0D;")
-	attributeEscapes = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", `"`, "&quot;", "\r", "&#x0D;", "\n", "&#x0A;", "\t", "&#x09;")
+	attributeEscapes = strings.NewReplacer(
+		"&",
+		"&amp;",
+		"<",
+		"&lt;",
+		">",
+		"&gt;",
+		`"`,
+		"&quot;",
+		"\r",
+		"&#x0D;",
+		"\n",
+		"&#x0A;",
+		"\t",
+		"&#x09;",
+	)
 )
 
 // EscapeText and EscapeAttribute write characters of text and of an attribute's value.
@@ -28,8 +43,8 @@ func (d *Instance) String() string {
 	return w.String()
 }
 
-// Writer writes nodes. A node that is written without what is around it gets declarations of the namespaces that it has from
-// there: with the prefixes that the query declares, else with p1, p2 ...
+// Writer writes nodes. A node that is written without what is around it gets declarations of the namespaces that it has
+// from there: with the prefixes that the query declares, else with p1, p2 ...
 type Writer struct {
 	b strings.Builder
 	// prolog are the bindings that a query declares, fallback its default namespace for elements.

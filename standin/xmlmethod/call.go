@@ -62,7 +62,8 @@ func accessorValues(text string, kinds []xquery.Kind) ([]*xquery.Atom, *sqlerr.E
 	return out, nil
 }
 
-// Nodes are the rows of nodes(): a node's number in its instance, and that of the instance. The arguments are those of the functions.
+// Nodes are the rows of nodes(): a node's number in its instance, and that of the instance. The arguments are those of
+// the functions.
 func (c *Kept) Nodes(a []any) ([][]any, error) {
 	if a[0] == nil || a[3] == nil || a[4] == nil {
 		return nil, nil
@@ -82,7 +83,8 @@ func (c *Kept) Nodes(a []any) ([][]any, error) {
 	return rows, nil
 }
 
-// modify changes an instance: its arguments are as those of other methods, with what it is called for messages in the node's place.
+// modify changes an instance: its arguments are as those of other methods, with what it is called for messages in the
+// node's place.
 func (c *Kept) modify(a []any) (any, *sqlerr.Error) {
 	if a[4] == nil {
 		return nil, sqlerr.New(5302, 1, "modify()", a[0])

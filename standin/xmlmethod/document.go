@@ -16,10 +16,12 @@ type document struct {
 	namespaces []xmldata.Binding
 }
 
-// Prepare keeps a document and tells its handle. An empty text is a document, too; namespaces are the declarations of an element, empty for none.
+// Prepare keeps a document and tells its handle. An empty text is a document, too; namespaces are the declarations of
+// an element, empty for none.
 func (c *Kept) Prepare(text string, given bool, namespaces string, declared bool) (handle int64, err *sqlerr.Error) {
 	d := &document{}
-	if d.instance, err = xmldata.Parse(strings.TrimLeft(text, " \t\r\n"), xmldata.Options{Decoded: true}); err == nil && given {
+	if d.instance, err = xmldata.Parse(strings.TrimLeft(text, " \t\r\n"), xmldata.Options{Decoded: true}); err == nil &&
+		given {
 		err = oneRoot(d.instance)
 	}
 	if err != nil {
@@ -117,7 +119,10 @@ func (c *Kept) pattern(text string, namespaces []xmldata.Binding) (*xquery.Query
 	if x := c.expressions[key]; x != nil {
 		return x.expression, nil
 	}
-	q, err := xquery.Compile(text, xquery.Static{Method: "OPENXML", Namespaces: namespaces, Context: xquery.AtNode, Use: xquery.ForPattern})
+	q, err := xquery.Compile(
+		text,
+		xquery.Static{Method: "OPENXML", Namespaces: namespaces, Context: xquery.AtNode, Use: xquery.ForPattern},
+	)
 	if err != nil {
 		// What XQuery does not have may well be XPath.
 		return nil, sqlerr.Unsupported("The pattern " + text + " of OPENXML")
@@ -127,7 +132,10 @@ func (c *Kept) pattern(text string, namespaces []xmldata.Binding) (*xquery.Query
 }
 
 // column is a column of OPENXML's rows: see DocumentValue.
-func (c *Kept) column(a []any, value func(q *xquery.Query, d *document, n *xmldata.Node) (any, *sqlerr.Error)) (any, *sqlerr.Error) {
+func (c *Kept) column(
+	a []any,
+	value func(q *xquery.Query, d *document, n *xmldata.Node) (any, *sqlerr.Error),
+) (any, *sqlerr.Error) {
 	d, err := c.document(a[0])
 	if err != nil || a[1] == nil {
 		return nil, err
@@ -181,8 +189,8 @@ func markupOf(q *xquery.Query, d *document, n *xmldata.Node) (any, *sqlerr.Error
 	return w.String(), nil
 }
 
-// mapped is the attribute or element that a column without a pattern is: flags 1 (or 0) are attributes, 2 elements, 3 attributes
-// first.
+// mapped is the attribute or element that a column without a pattern is: flags 1 (or 0) are attributes, 2 elements, 3
+// attributes first.
 func mapped(n *xmldata.Node, column string, flags int64) (*xmldata.Node, bool) {
 	find := func(list []*xmldata.Node, kind xmldata.Kind) *xmldata.Node {
 		for _, c := range list {

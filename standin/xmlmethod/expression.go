@@ -10,7 +10,8 @@ import (
 	"geosql.dev/standin/xquery"
 )
 
-// Expression is an expression of XQuery with all that it is compiled with; the functions that evaluate it get it as JSON.
+// Expression is an expression of XQuery with all that it is compiled with; the functions that evaluate it get it as
+// JSON.
 type Expression struct {
 	Text, Method string
 	Namespaces   []xmldata.Binding `json:",omitempty"`

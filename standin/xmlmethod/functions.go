@@ -14,9 +14,9 @@ import (
 	"geosql.dev/standin/sqltype"
 )
 
-// The functions that methods of xml become; no client can name them. Their arguments are the node, the expression, the values
-// of its accessors, the number under which nodes() keeps the instance (0 for none) and the instance itself, which is empty while it is
-// kept: its text, which may have megabytes, is not read again for each row.
+// The functions that methods of xml become; no client can name them. Their arguments are the node, the expression, the
+// values of its accessors, the number under which nodes() keeps the instance (0 for none) and the instance itself,
+// which is empty while it is kept: its text, which may have megabytes, is not read again for each row.
 const (
 	Value  = "xml method value"
 	Bytes  = "xml method bytes"
@@ -25,8 +25,8 @@ const (
 	Modify = "xml modify"
 	// Accessors writes the values of sql:variable() and sql:column().
 	Accessors = "xml accessors"
-	// DocumentValue and DocumentMarkup are columns of OPENXML: their arguments are the document's handle, the node, the column's pattern or
-	// NULL, its name, and the flags.
+	// DocumentValue and DocumentMarkup are columns of OPENXML: their arguments are the document's handle, the node, the
+	// column's pattern or NULL, its name, and the flags.
 	DocumentValue  = "openxml value"
 	DocumentMarkup = "openxml markup"
 )
@@ -36,13 +36,19 @@ const arguments = 5
 // Functions are the functions of these names, for those who see an E.
 func Functions[E any](kept func(E) *Kept, evaluation func(E) *builtin.Evaluation) map[string]*builtin.Function[E] {
 	method := func(t sqltype.Type, run func(c *call) (any, *sqlerr.Error)) *builtin.Function[E] {
-		return &builtin.Function[E]{Min: arguments, Max: arguments, Type: t, Pure: true, Run: func(e E, a []any) (any, *sqlerr.Error) {
-			c, err := kept(e).call(a)
-			if err != nil {
-				return nil, err
-			}
-			return run(c)
-		}}
+		return &builtin.Function[E]{
+			Min:  arguments,
+			Max:  arguments,
+			Type: t,
+			Pure: true,
+			Run: func(e E, a []any) (any, *sqlerr.Error) {
+				c, err := kept(e).call(a)
+				if err != nil {
+					return nil, err
+				}
+				return run(c)
+			},
+		}
 	}
 	value := func(c *call) (any, *sqlerr.Error) {
 		text, ok, err := c.query.Value(c.instance.Root(), c.node, c.values)
@@ -74,10 +80,39 @@ func Functions[E any](kept func(E) *Kept, evaluation func(E) *builtin.Evaluation
 		Query: method(sqltype.Type{Kind: sqltype.XML}, func(c *call) (any, *sqlerr.Error) {
 			return orError(c.query.Query(c.instance.Root(), c.node, c.values))
 		}),
-		Modify:         {Min: arguments, Max: arguments, Type: sqltype.Type{Kind: sqltype.XML}, Pure: true, Nulls: true, Run: func(e E, a []any) (any, *sqlerr.Error) { return kept(e).modify(a) }},
-		Accessors:      builtin.Of(&builtin.Function[*builtin.Evaluation]{Min: 1, Max: -1, Type: sqltype.NVarCharMax, Pure: true, Nulls: true, Run: accessorTexts}, evaluation),
-		DocumentValue:  {Min: 5, Max: 5, Type: sqltype.NVarCharMax, Nulls: true, Run: func(e E, a []any) (any, *sqlerr.Error) { return kept(e).column(a, valueOf) }},
-		DocumentMarkup: {Min: 5, Max: 5, Type: sqltype.Type{Kind: sqltype.XML}, Nulls: true, Run: func(e E, a []any) (any, *sqlerr.Error) { return kept(e).column(a, markupOf) }},
+		Modify: {
+			Min:   arguments,
+			Max:   arguments,
+			Type:  sqltype.Type{Kind: sqltype.XML},
+			Pure:  true,
+			Nulls: true,
+			Run:   func(e E, a []any) (any, *sqlerr.Error) { return kept(e).modify(a) },
+		},
+		Accessors: builtin.Of(
+			&builtin.Function[*builtin.Evaluation]{
+				Min:   1,
+				Max:   -1,
+				Type:  sqltype.NVarCharMax,
+				Pure:  true,
+				Nulls: true,
+				Run:   accessorTexts,
+			},
+			evaluation,
+		),
+		DocumentValue: {
+			Min:   5,
+			Max:   5,
+			Type:  sqltype.NVarCharMax,
+			Nulls: true,
+			Run:   func(e E, a []any) (any, *sqlerr.Error) { return kept(e).column(a, valueOf) },
+		},
+		DocumentMarkup: {
+			Min:   5,
+			Max:   5,
+			Type:  sqltype.Type{Kind: sqltype.XML},
+			Nulls: true,
+			Run:   func(e E, a []any) (any, *sqlerr.Error) { return kept(e).column(a, markupOf) },
+		},
 	}
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package xmlmethod evaluates the methods of the xml data type (docs/t-sql/xml/xml-data-type-methods.md) and OPENXML, row by row, over instances
-// and expressions that a session keeps.
+// Package xmlmethod evaluates the methods of the xml data type (docs/t-sql/xml/xml-data-type-methods.md) and OPENXML,
+// row by row, over instances and expressions that a session keeps.
 package xmlmethod
 
 import (
@@ -10,7 +10,8 @@ import (
 	"geosql.dev/standin/xquery"
 )
 
-// Kept are the instances and expressions that a session's statements use again and again, and its documents of sp_xml_preparedocument.
+// Kept are the instances and expressions that a session's statements use again and again, and its documents of
+// sp_xml_preparedocument.
 type Kept struct {
 	instances map[string]*keptInstance
 	// known are the instances by number; a number never comes twice.
@@ -76,7 +77,10 @@ func (c *compiled[T]) keep(text string, x *compiledExpression[T]) {
 }
 
 // find is an expression in JSON, compiled.
-func (c *compiled[T]) find(text string, compile func(string, xquery.Static) (*T, *sqlerr.Error)) (*compiledExpression[T], *sqlerr.Error) {
+func (c *compiled[T]) find(
+	text string,
+	compile func(string, xquery.Static) (*T, *sqlerr.Error),
+) (*compiledExpression[T], *sqlerr.Error) {
 	if x := (*c)[text]; x != nil {
 		return x, nil
 	}

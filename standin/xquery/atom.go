@@ -15,8 +15,8 @@ import (
 	"geosql.dev/standin/xmldata"
 )
 
-// Atom is an atomic value. The fields that count follow from Kind: Number for exact numbers, Real for xs:float and xs:double,
-// Flag for xs:boolean, When and Text for dates and times, Text for all others.
+// Atom is an atomic value. The fields that count follow from Kind: Number for exact numbers, Real for xs:float and
+// xs:double, Flag for xs:boolean, When and Text for dates and times, Text for all others.
 type Atom struct {
 	Kind   Kind
 	Text   string
@@ -53,8 +53,14 @@ func nodesOf(s sequence) []*xmldata.Node {
 	return out
 }
 
-var nodeKinds = map[xmldata.Kind]Kind{xmldata.Document: 0, xmldata.Element: nodeElement - nodeDocument, xmldata.Attribute: nodeAttribute - nodeDocument, xmldata.Text: nodeText - nodeDocument,
-	xmldata.Comment: nodeComment - nodeDocument, xmldata.Instruction: nodeInstruction - nodeDocument}
+var nodeKinds = map[xmldata.Kind]Kind{
+	xmldata.Document:    0,
+	xmldata.Element:     nodeElement - nodeDocument,
+	xmldata.Attribute:   nodeAttribute - nodeDocument,
+	xmldata.Text:        nodeText - nodeDocument,
+	xmldata.Comment:     nodeComment - nodeDocument,
+	xmldata.Instruction: nodeInstruction - nodeDocument,
+}
 
 // String is the value as xs:string has it.
 func (a *Atom) String() string {
@@ -111,7 +117,8 @@ var exactLimit = decimal.New(1, 28)
 func exact(k Kind, d decimal.Decimal) *Atom {
 	if k.isInteger() {
 		d = d.Truncate(0)
-		if r, bounded := integerRanges[k]; bounded && (d.LessThan(r[0]) || d.GreaterThan(r[1])) || d.Abs().GreaterThanOrEqual(exactLimit) {
+		if r, bounded := integerRanges[k]; bounded && (d.LessThan(r[0]) || d.GreaterThan(r[1])) ||
+			d.Abs().GreaterThanOrEqual(exactLimit) {
 			return nil
 		}
 		return &Atom{Kind: k, Number: d}
@@ -124,8 +131,14 @@ func exact(k Kind, d decimal.Decimal) *Atom {
 }
 
 var integerRanges = map[Kind][2]decimal.Decimal{
-	Long: {decimal.NewFromInt(math.MinInt64), decimal.NewFromInt(math.MaxInt64)}, Int: {decimal.NewFromInt(math.MinInt32), decimal.NewFromInt(math.MaxInt32)},
-	Short: {decimal.NewFromInt(math.MinInt16), decimal.NewFromInt(math.MaxInt16)}, Byte: {decimal.NewFromInt(math.MinInt8), decimal.NewFromInt(math.MaxInt8)},
+	Long: {
+		decimal.NewFromInt(math.MinInt64),
+		decimal.NewFromInt(math.MaxInt64),
+	}, Int: {decimal.NewFromInt(math.MinInt32), decimal.NewFromInt(math.MaxInt32)},
+	Short: {
+		decimal.NewFromInt(math.MinInt16),
+		decimal.NewFromInt(math.MaxInt16),
+	}, Byte: {decimal.NewFromInt(math.MinInt8), decimal.NewFromInt(math.MaxInt8)},
 	UnsignedByte: {decimal.NewFromInt(0), decimal.NewFromInt(math.MaxUint8)},
 }
 
@@ -217,7 +230,9 @@ func (a *Atom) toExact(to Kind) *Atom {
 	}
 	s := strings.Trim(a.Text, blanks)
 	digits := strings.TrimLeft(s, "+-")
-	if len(s)-len(digits) > 1 || digits == "" || digits == "." || len(digits) > maxDigits || strings.Trim(digits, "0123456789.") != "" || to.isInteger() && strings.Contains(digits, ".") {
+	if len(s)-len(digits) > 1 || digits == "" || digits == "." || len(digits) > maxDigits ||
+		strings.Trim(digits, "0123456789.") != "" ||
+		to.isInteger() && strings.Contains(digits, ".") {
 		return nil
 	}
 	d, err := decimal.NewFromString(strings.TrimPrefix(s, "+"))
@@ -266,8 +281,11 @@ func (a *Atom) toReal(to Kind) *Atom {
 }
 
 // layouts are those that dates and times are read by.
-var layouts = map[Kind][]string{DateTime: {"2006-01-02T15:04:05.999999999Z07:00", "2006-01-02T15:04:05.999999999"}, Date: {"2006-01-02Z07:00", "2006-01-02"},
-	Time: {"15:04:05.999999999Z07:00", "15:04:05.999999999"}}
+var layouts = map[Kind][]string{
+	DateTime: {"2006-01-02T15:04:05.999999999Z07:00", "2006-01-02T15:04:05.999999999"},
+	Date:     {"2006-01-02Z07:00", "2006-01-02"},
+	Time:     {"15:04:05.999999999Z07:00", "15:04:05.999999999"},
+}
 
 func (a *Atom) toTime(to Kind) *Atom {
 	if a.Kind == DateTime && to != DateTime {

@@ -77,9 +77,33 @@ func (p *parser) call() expression {
 }
 
 // schemaNames are the built-in types of XML Schema that a query cannot cast to here.
-var schemaNames = map[string]bool{"anyURI": true, "QName": true, "NOTATION": true, "duration": true, "gYear": true, "gYearMonth": true, "gMonth": true,
-	"gMonthDay": true, "gDay": true, "normalizedString": true, "token": true, "language": true, "NMTOKEN": true, "Name": true, "NCName": true, "ID": true, "IDREF": true, "ENTITY": true,
-	"nonPositiveInteger": true, "negativeInteger": true, "nonNegativeInteger": true, "positiveInteger": true, "unsignedLong": true, "unsignedInt": true, "unsignedShort": true}
+var schemaNames = map[string]bool{
+	"anyURI":             true,
+	"QName":              true,
+	"NOTATION":           true,
+	"duration":           true,
+	"gYear":              true,
+	"gYearMonth":         true,
+	"gMonth":             true,
+	"gMonthDay":          true,
+	"gDay":               true,
+	"normalizedString":   true,
+	"token":              true,
+	"language":           true,
+	"NMTOKEN":            true,
+	"Name":               true,
+	"NCName":             true,
+	"ID":                 true,
+	"IDREF":              true,
+	"ENTITY":             true,
+	"nonPositiveInteger": true,
+	"negativeInteger":    true,
+	"nonNegativeInteger": true,
+	"positiveInteger":    true,
+	"unsignedLong":       true,
+	"unsignedInt":        true,
+	"unsignedShort":      true,
+}
 
 func (p *parser) arguments() []expression {
 	var args []expression

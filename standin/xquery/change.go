@@ -105,7 +105,8 @@ func (p *parser) insertion(c *Change) {
 	}
 }
 
-// characterData is a text node that is written as a CDATA section, which insert takes as its content (docs/t-sql/xml/insert-xml-dml.md, example F).
+// characterData is a text node that is written as a CDATA section, which insert takes as its content
+// (docs/t-sql/xml/insert-xml-dml.md, example F).
 func (p *parser) characterData() expression {
 	text, _, closed := strings.Cut(p.text[p.at+len("<![CDATA["):], "]]>")
 	if !closed {
@@ -154,7 +155,8 @@ func (p *parser) replacement(c *Change) {
 	}
 }
 
-// Apply changes an instance that nobody else has, and gives its new text. A target that there is none of changes nothing.
+// Apply changes an instance that nobody else has, and gives its new text. A target that there is none of changes
+// nothing.
 func (c *Change) Apply(d *xmldata.Instance, accessors []*Atom) (string, *sqlerr.Error) {
 	r := &run{root: d.Root(), accessors: accessors, variables: make([]sequence, c.slots), left: c.budget}
 	f := focus{item: item{node: d.Root()}, position: 1, size: 1}

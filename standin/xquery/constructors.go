@@ -50,9 +50,16 @@ func (e *maker) eval(r *run, f focus) sequence {
 	return sequence{{node: n}}
 }
 
-var nodeKindOf = map[Kind]xmldata.Kind{nodeElement: xmldata.Element, nodeAttribute: xmldata.Attribute, nodeText: xmldata.Text, nodeComment: xmldata.Comment, nodeInstruction: xmldata.Instruction}
+var nodeKindOf = map[Kind]xmldata.Kind{
+	nodeElement:     xmldata.Element,
+	nodeAttribute:   xmldata.Attribute,
+	nodeText:        xmldata.Text,
+	nodeComment:     xmldata.Comment,
+	nodeInstruction: xmldata.Instruction,
+}
 
-// evalText makes a node whose text are the values of an expression, with a blank between them; without values no text node.
+// evalText makes a node whose text are the values of an expression, with a blank between them; without values no text
+// node.
 func (e *maker) evalText(r *run, f focus, n *xmldata.Node) sequence {
 	var values []*Atom
 	for _, part := range e.content {

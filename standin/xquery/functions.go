@@ -16,8 +16,9 @@ import (
 type function struct {
 	name string
 	min  int
-	// takes has a letter for each argument, the last one for all further ones: s a string, n a number, i an item, g a number
-	// or what has no type, c a condition, * any sequence, N a node or none. Those but * and c are one value or none.
+	// takes has a letter for each argument, the last one for all further ones: s a string, n a number, i an item, g a
+	// number or what has no type, c a condition, * any sequence, N a node or none. Those but * and c are one value or
+	// none.
 	takes string
 	// variadic allows any number of arguments.
 	variadic bool
@@ -32,24 +33,39 @@ var functions = map[string]*function{}
 
 func init() {
 	for _, f := range []*function{
-		{name: "true", result: always(One(Boolean)), run: func(*run, focus, []sequence) sequence { return oneAtom(boolAtom(true)) }},
-		{name: "false", result: always(One(Boolean)), run: func(*run, focus, []sequence) sequence { return oneAtom(boolAtom(false)) }},
-		{name: "not", min: 1, takes: "c", result: always(One(Boolean)), run: func(_ *run, _ focus, a []sequence) sequence { return oneAtom(boolAtom(!truth(a[0]))) }},
-		{name: "empty", min: 1, takes: "*", result: always(One(Boolean)), run: func(_ *run, _ focus, a []sequence) sequence { return oneAtom(boolAtom(len(a[0]) == 0)) }},
-		{name: "count", min: 1, takes: "*", result: always(One(Integer)), run: func(_ *run, _ focus, a []sequence) sequence { return oneAtom(wholeAtom(len(a[0]))) }},
-		{name: "position", result: always(One(Integer)), run: func(_ *run, f focus, _ []sequence) sequence { return oneAtom(wholeAtom(f.position)) }},
-		{name: "last", result: always(One(Integer)), run: func(_ *run, f focus, _ []sequence) sequence { return oneAtom(wholeAtom(f.size)) }},
-		{name: "data", min: 1, takes: "*", result: func(t []Type) Type { return t[0].atomized() }, run: func(r *run, _ focus, a []sequence) sequence { return atoms(r.atomize(a[0])) }},
-		{name: "distinct-values", min: 1, takes: "*", result: func(t []Type) Type { return t[0].atomized() }, run: distinctValues},
-		{name: "string", takes: "i", result: always(One(String)), run: textFunction(func(s string) *Atom { return textAtom(String, s) })},
-		{name: "string-length", takes: "s", result: always(One(Integer)), run: textFunction(func(s string) *Atom { return wholeAtom(utf8.RuneCountInString(s)) })},
-		{name: "upper-case", min: 1, takes: "s", result: always(One(String)), run: textFunction(func(s string) *Atom { return textAtom(String, strings.ToUpper(s)) })},
-		{name: "lower-case", min: 1, takes: "s", result: always(One(String)), run: textFunction(func(s string) *Atom { return textAtom(String, strings.ToLower(s)) })},
+		{name: "true", result: always(One(Boolean)),
+			run: func(*run, focus, []sequence) sequence { return oneAtom(boolAtom(true)) }},
+		{name: "false", result: always(One(Boolean)),
+			run: func(*run, focus, []sequence) sequence { return oneAtom(boolAtom(false)) }},
+		{name: "not", min: 1, takes: "c", result: always(One(Boolean)),
+			run: func(_ *run, _ focus, a []sequence) sequence { return oneAtom(boolAtom(!truth(a[0]))) }},
+		{name: "empty", min: 1, takes: "*", result: always(One(Boolean)),
+			run: func(_ *run, _ focus, a []sequence) sequence { return oneAtom(boolAtom(len(a[0]) == 0)) }},
+		{name: "count", min: 1, takes: "*", result: always(One(Integer)),
+			run: func(_ *run, _ focus, a []sequence) sequence { return oneAtom(wholeAtom(len(a[0]))) }},
+		{name: "position", result: always(One(Integer)),
+			run: func(_ *run, f focus, _ []sequence) sequence { return oneAtom(wholeAtom(f.position)) }},
+		{name: "last", result: always(One(Integer)),
+			run: func(_ *run, f focus, _ []sequence) sequence { return oneAtom(wholeAtom(f.size)) }},
+		{name: "data", min: 1, takes: "*", result: func(t []Type) Type { return t[0].atomized() },
+			run: func(r *run, _ focus, a []sequence) sequence { return atoms(r.atomize(a[0])) }},
+		{name: "distinct-values", min: 1, takes: "*", result: func(t []Type) Type { return t[0].atomized() },
+			run: distinctValues},
+		{name: "string", takes: "i", result: always(One(String)),
+			run: textFunction(func(s string) *Atom { return textAtom(String, s) })},
+		{name: "string-length", takes: "s", result: always(One(Integer)),
+			run: textFunction(func(s string) *Atom { return wholeAtom(utf8.RuneCountInString(s)) })},
+		{name: "upper-case", min: 1, takes: "s", result: always(One(String)),
+			run: textFunction(func(s string) *Atom { return textAtom(String, strings.ToUpper(s)) })},
+		{name: "lower-case", min: 1, takes: "s", result: always(One(String)),
+			run: textFunction(func(s string) *Atom { return textAtom(String, strings.ToLower(s)) })},
 		{name: "concat", min: 2, takes: "s", variadic: true, result: always(One(String)), run: concat},
 		{name: "contains", min: 2, takes: "ss", result: always(One(Boolean)), run: contains},
 		{name: "substring", min: 2, takes: "snn", result: always(One(String)), run: substring},
-		{name: "local-name", takes: "N", result: always(One(String)), run: nameFunction(func(n *xmldata.Node) string { return n.Name.Local })},
-		{name: "namespace-uri", takes: "N", result: always(One(String)), run: nameFunction(func(n *xmldata.Node) string { return n.Name.Space })},
+		{name: "local-name", takes: "N", result: always(One(String)),
+			run: nameFunction(func(n *xmldata.Node) string { return n.Name.Local })},
+		{name: "namespace-uri", takes: "N", result: always(One(String)),
+			run: nameFunction(func(n *xmldata.Node) string { return n.Name.Space })},
 		{name: "number", takes: "N", result: always(One(Double)), run: number},
 		{name: "sum", min: 1, takes: "*", result: func(t []Type) Type { return One(summed(t[0])) }, run: aggregate},
 		{name: "avg", min: 1, takes: "*", result: func(t []Type) Type { return Optional(averaged(t[0])) }, run: average},
@@ -57,7 +73,9 @@ func init() {
 		{name: "max", min: 1, takes: "*", result: extreme, run: extremes(1)},
 		{name: "floor", min: 1, takes: "g", result: rounded, run: rounding(math.Floor, decimal.Decimal.Floor)},
 		{name: "ceiling", min: 1, takes: "g", result: rounded, run: rounding(math.Ceil, decimal.Decimal.Ceil)},
-		{name: "round", min: 1, takes: "g", result: rounded, run: rounding(func(f float64) float64 { return math.Floor(f + 0.5) }, func(d decimal.Decimal) decimal.Decimal { return d.Add(half).Floor() })},
+		{name: "round", min: 1, takes: "g", result: rounded,
+			run: rounding(func(f float64) float64 { return math.Floor(f + 0.5) },
+				func(d decimal.Decimal) decimal.Decimal { return d.Add(half).Floor() })},
 	} {
 		functions[f.name] = f
 	}
@@ -66,7 +84,12 @@ func init() {
 var half = decimal.New(5, -1)
 
 // refusedFunctions are those that SQL Server has and the stand-in has not.
-var refusedFunctions = map[string]bool{"id": true, "expanded-QName": true, "local-name-from-QName": true, "namespace-uri-from-QName": true}
+var refusedFunctions = map[string]bool{
+	"id":                       true,
+	"expanded-QName":           true,
+	"local-name-from-QName":    true,
+	"namespace-uri-from-QName": true,
+}
 
 func atoms(list []*Atom) sequence {
 	out := make(sequence, len(list))
@@ -292,7 +315,10 @@ func extremes(sign int) func(*run, focus, []sequence) sequence {
 	}
 }
 
-func rounding(floating func(float64) float64, whole func(decimal.Decimal) decimal.Decimal) func(*run, focus, []sequence) sequence {
+func rounding(
+	floating func(float64) float64,
+	whole func(decimal.Decimal) decimal.Decimal,
+) func(*run, focus, []sequence) sequence {
 	return func(r *run, _ focus, a []sequence) sequence {
 		list := r.atomize(a[0])
 		if len(list) == 0 {

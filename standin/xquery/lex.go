@@ -11,7 +11,8 @@ import (
 	"geosql.dev/standin/xmldata"
 )
 
-// Bounds of an expression: how deep it nests, and how many parts it has. SQL Server calls what is beyond its own too complex (2363).
+// Bounds of an expression: how deep it nests, and how many parts it has. SQL Server calls what is beyond its own too
+// complex (2363).
 const (
 	maxNesting = 64
 	maxParts   = 4096
@@ -24,7 +25,8 @@ type parser struct {
 	depth  int
 	parts  int
 	static Static
-	// prefixes are the namespaces by prefix, elements the default one of elements; prolog are those that the query may write.
+	// prefixes are the namespaces by prefix, elements the default one of elements; prolog are those that the query may
+	// write.
 	prefixes map[string]string
 	elements string
 	prolog   []xmldata.Binding

@@ -20,10 +20,24 @@ const (
 	descendantOrSelf
 )
 
-var axes = map[string]axis{"child": child, "attribute": attribute, "self": self, "parent": parent, "descendant": descendant, "descendant-or-self": descendantOrSelf}
+var axes = map[string]axis{
+	"child":              child,
+	"attribute":          attribute,
+	"self":               self,
+	"parent":             parent,
+	"descendant":         descendant,
+	"descendant-or-self": descendantOrSelf,
+}
 
 // refusedAxes are those of XQuery that SQL Server does not have.
-var refusedAxes = map[string]bool{"ancestor": true, "ancestor-or-self": true, "following": true, "following-sibling": true, "preceding": true, "preceding-sibling": true}
+var refusedAxes = map[string]bool{
+	"ancestor":          true,
+	"ancestor-or-self":  true,
+	"following":         true,
+	"following-sibling": true,
+	"preceding":         true,
+	"preceding-sibling": true,
+}
 
 // nodeTest says which nodes of an axis a step takes. Kind is nodeElement or nodeAttribute for a test by name.
 type nodeTest struct {
@@ -159,7 +173,12 @@ func (p *parser) constructorComes() bool {
 	return ok
 }
 
-var kindTests = map[string]Kind{"node": nodeAny, "text": nodeText, "comment": nodeComment, "processing-instruction": nodeInstruction}
+var kindTests = map[string]Kind{
+	"node":                   nodeAny,
+	"text":                   nodeText,
+	"comment":                nodeComment,
+	"processing-instruction": nodeInstruction,
+}
 
 // oneStep reads a step with its predicates.
 func (p *parser) oneStep(e *path) {

@@ -2,7 +2,8 @@
 
 package xquery
 
-// pattern judges an expression that is a pattern of OPENXML, which is XPath 1.0: taken is what means the same there and in XQuery.
+// pattern judges an expression that is a pattern of OPENXML, which is XPath 1.0: taken is what means the same there and
+// in XQuery.
 func (p *parser) pattern(e expression) {
 	x, ok := e.(*path)
 	if _, dot := e.(*contextItem); dot || ok && x.start == nil && p.plainSteps(x) || p.err != nil {
@@ -27,8 +28,8 @@ func (p *parser) plainSteps(e *path) bool {
 	return true
 }
 
-// plain tells whether a condition means the same in XPath 1.0: equality, orders beside a number, places, and whether there is a
-// node.
+// plain tells whether a condition means the same in XPath 1.0: equality, orders beside a number, places, and whether
+// there is a node.
 func (p *parser) plain(e expression) bool {
 	switch x := e.(type) {
 	case *constant:

@@ -96,7 +96,8 @@ func (r *run) spend(n int) bool {
 }
 
 // Compile reads an expression and judges its types. Errors: 2203 to 2396, 9301 to 9344 as
-// docs/relational-databases/errors-events has them, 6306 for an empty one, 40517 for XQuery that the stand-in does not have.
+// docs/relational-databases/errors-events has them, 6306 for an empty one, 40517 for XQuery that the stand-in does not
+// have.
 func Compile(text string, static Static) (*Query, *sqlerr.Error) {
 	p := newParser(text, static)
 	p.prologs()
@@ -112,12 +113,23 @@ func Compile(text string, static Static) (*Query, *sqlerr.Error) {
 }
 
 func (p *parser) query(body expression) *Query {
-	return &Query{body: body, slots: p.slots, Accessors: p.accessors, prolog: p.prolog, elements: p.elements, budget: cmp.Or(p.static.Budget, Budget)}
+	return &Query{
+		body:      body,
+		slots:     p.slots,
+		Accessors: p.accessors,
+		prolog:    p.prolog,
+		elements:  p.elements,
+		budget:    cmp.Or(p.static.Budget, Budget),
+	}
 }
 
 func newParser(text string, static Static) *parser {
-	p := &parser{text: text, static: static, prefixes: map[string]string{"xml": xmldata.XMLSpace, "xs": schemaTypes, "xsi": schemaInstance, "xdt": xpathTypes,
-		"fn": functionsSpace, "sql": sqlSpace}}
+	p := &parser{
+		text:   text,
+		static: static,
+		prefixes: map[string]string{"xml": xmldata.XMLSpace, "xs": schemaTypes, "xsi": schemaInstance, "xdt": xpathTypes,
+			"fn": functionsSpace, "sql": sqlSpace},
+	}
 	switch static.Context {
 	case AtDocument:
 		p.context = One(nodeDocument)
@@ -181,7 +193,10 @@ func (p *parser) prologs() {
 			p.fail(9335, "declare function")
 		case p.words("declare", "variable"):
 			p.fail(9335, "declare variable")
-		case p.words("declare", "boundary-space"), p.words("declare", "ordering"), p.words("declare", "construction"), p.words("import"):
+		case p.words("declare", "boundary-space"),
+			p.words("declare", "ordering"),
+			p.words("declare", "construction"),
+			p.words("import"):
 			p.fail(2209, "declare")
 		default:
 			return

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package xquery compiles and evaluates what the methods of the xml data type take: XQuery 1.0 as SQL Server has it
-// (docs/xquery/xquery-language-reference-sql-server.md), with the static types that its errors speak of. What it does not know
-// is an error that names it.
+// (docs/xquery/xquery-language-reference-sql-server.md), with the static types that its errors speak of. What it does
+// not know is an error that names it.
 package xquery
 
 import "strings"
@@ -45,15 +45,53 @@ const (
 	anyItem
 )
 
-var kindNames = map[Kind]string{Nothing: "empty", UntypedAtomic: "xdt:untypedAtomic", String: "xs:string", Boolean: "xs:boolean", Decimal: "xs:decimal", Integer: "xs:integer",
-	Long: "xs:long", Int: "xs:int", Short: "xs:short", Byte: "xs:byte", UnsignedByte: "xs:unsignedByte", Float: "xs:float", Double: "xs:double", DateTime: "xs:dateTime", Date: "xs:date",
-	Time: "xs:time", Base64Binary: "xs:base64Binary", HexBinary: "xs:hexBinary", AnyAtomic: "xdt:anyAtomicType", nodeText: "text", nodeComment: "comment", nodeInstruction: "processing-instruction", anyItem: "item()",
-	nodeDocument: "document { (element(*,xdt:untyped) ? & text ? & comment ? & processing-instruction ?) * }",
-	nodeAny:      "(element(*,xdt:untyped) | attribute(*,xdt:untypedAtomic) | text | comment | processing-instruction)"}
+var kindNames = map[Kind]string{
+	Nothing:         "empty",
+	UntypedAtomic:   "xdt:untypedAtomic",
+	String:          "xs:string",
+	Boolean:         "xs:boolean",
+	Decimal:         "xs:decimal",
+	Integer:         "xs:integer",
+	Long:            "xs:long",
+	Int:             "xs:int",
+	Short:           "xs:short",
+	Byte:            "xs:byte",
+	UnsignedByte:    "xs:unsignedByte",
+	Float:           "xs:float",
+	Double:          "xs:double",
+	DateTime:        "xs:dateTime",
+	Date:            "xs:date",
+	Time:            "xs:time",
+	Base64Binary:    "xs:base64Binary",
+	HexBinary:       "xs:hexBinary",
+	AnyAtomic:       "xdt:anyAtomicType",
+	nodeText:        "text",
+	nodeComment:     "comment",
+	nodeInstruction: "processing-instruction",
+	anyItem:         "item()",
+	nodeDocument:    "document { (element(*,xdt:untyped) ? & text ? & comment ? & processing-instruction ?) * }",
+	nodeAny:         "(element(*,xdt:untyped) | attribute(*,xdt:untypedAtomic) | text | comment | processing-instruction)",
+}
 
 // constructors are the atomic types that a query can cast to, by their names in the namespace xs.
-var constructors = map[string]Kind{"string": String, "boolean": Boolean, "decimal": Decimal, "integer": Integer, "long": Long, "int": Int, "short": Short, "byte": Byte,
-	"unsignedByte": UnsignedByte, "float": Float, "double": Double, "dateTime": DateTime, "date": Date, "time": Time, "base64Binary": Base64Binary, "hexBinary": HexBinary}
+var constructors = map[string]Kind{
+	"string":       String,
+	"boolean":      Boolean,
+	"decimal":      Decimal,
+	"integer":      Integer,
+	"long":         Long,
+	"int":          Int,
+	"short":        Short,
+	"byte":         Byte,
+	"unsignedByte": UnsignedByte,
+	"float":        Float,
+	"double":       Double,
+	"dateTime":     DateTime,
+	"date":         Date,
+	"time":         Time,
+	"base64Binary": Base64Binary,
+	"hexBinary":    HexBinary,
+}
 
 func (k Kind) isNode() bool     { return k >= nodeDocument && k <= nodeAny }
 func (k Kind) isAtomic() bool   { return k >= UntypedAtomic && k <= AnyAtomic }
@@ -139,7 +177,12 @@ func either(a, b Type) Type {
 	case b.Kind == Nothing:
 		return a.times(zero)
 	}
-	out := Type{Kind: common(a.Kind, b.Kind), name: a.name, occurs: a.occurs | b.occurs, constructed: a.constructed || b.constructed}
+	out := Type{
+		Kind:        common(a.Kind, b.Kind),
+		name:        a.name,
+		occurs:      a.occurs | b.occurs,
+		constructed: a.constructed || b.constructed,
+	}
 	if a.name != b.name {
 		out.name = "*"
 	}

@@ -19,7 +19,8 @@ const (
 // Uses are the methods by their names.
 var Uses = map[string]Use{"value": ForValue, "query": ForQuery, "exist": ForExist, "nodes": ForNodes}
 
-// used judges the type of a whole expression: value() takes one value (2389), nodes() nodes (2374), query() no attributes (2396).
+// used judges the type of a whole expression: value() takes one value (2389), nodes() nodes (2374), query() no
+// attributes (2396).
 func (p *parser) used(e expression) {
 	t := e.typ()
 	switch p.static.Use {

@@ -82,7 +82,8 @@ func (m *matrix) boundLogVolume(t *testing.T, site string) logVolume {
 		"sh",
 		"-ec",
 		fmt.Sprintf(
-			"cp -a %[1]s %[1]s.kept && mount -t tmpfs -o size=256m tmpfs %[1]s && cp -a %[1]s.kept/. %[1]s/ && rm -rf %[1]s.kept",
+			"cp -a %[1]s %[1]s.kept && mount -t tmpfs -o size=256m tmpfs %[1]s && cp -a %[1]s.kept/. %[1]s/ && rm "+
+				"-rf %[1]s.kept",
 			v.path,
 		),
 	)

@@ -374,6 +374,7 @@ func (s *stepper) prepare(ctx context.Context) error {
 	}
 	s.ballot.Adopt(group.Voting())
 	s.keeper.SetPolicy(group.Paused, !group.Automatic)
+	s.keeper.SetEnding(group.Ending)
 	s.keeper.SetVoters(group.Wanted)
 	return nil
 }

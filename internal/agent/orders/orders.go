@@ -54,6 +54,9 @@ type Group struct {
 	// Automatic lets agents begin an election by themselves when the primary is gone (failoverPolicy Automatic). Without
 	// it only requests of people promote another replica, and the last holder may come back.
 	Automatic bool `json:"automatic,omitempty"`
+	// Ending says that the manager is about to drop the group on this server, the last that has it, or has: a group that
+	// is not there is then no reason to end the engine. As long as it is there nothing is different.
+	Ending bool `json:"ending,omitempty"`
 	// Voters are the sites that vote in Configuration; without one those that the group began with, an odd number.
 	Voters []Voter `json:"voters"`
 	// Configuration of voters, the newest that the manager has seen in the votes; nil while the group has the one that it

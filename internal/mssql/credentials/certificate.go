@@ -115,7 +115,8 @@ func (c Certificate) Unfit(now time.Time) string {
 	}
 	if err := verified(c.leaf, c.chain, c.authorities, x509.ExtKeyUsageServerAuth, now); err != nil {
 		return fmt.Sprintf(
-			"it is not verified by %s now: %v; the CA, or one between, has ended or not begun: renew that and what it has signed",
+			"it is not verified by %s now: %v; the CA, or one between, has ended or not begun: renew that and what "+
+				"it has signed",
 			KeyCA,
 			err,
 		)

@@ -9,6 +9,7 @@ import (
 	"crypto/sha256"
 	"net"
 	"strconv"
+	"strings"
 
 	"geosql.dev/operator/api/v1alpha1"
 )
@@ -87,6 +88,11 @@ func OrdersName(server v1alpha1.ServerName) string { return string(server) + "-a
 
 // HostName is the instance's name, "<object name>-0".
 func HostName(server v1alpha1.ServerName) string { return string(server) + "-0" }
+
+// ServerOf is the server that has a host name.
+func ServerOf(host string) v1alpha1.ServerName {
+	return v1alpha1.ServerName(strings.TrimSuffix(host, "-0"))
+}
 
 // AgentPort is where the sidecar of every server speaks HTTPS, with the server's certificate.
 const AgentPort = 8443

@@ -24,7 +24,8 @@ func TestObjectsAreNamedAsKubectlDoes(t *testing.T) {
 	}
 	_, err := cli.ObjectName("sqlserver/nw1", "AvailabilityGroup")
 	g.Expect(err).
-		To(MatchError(`"sqlserver/nw1" is no AvailabilityGroup: this command takes the name of one, alone or as availabilitygroup/NAME`))
+		To(MatchError(`"sqlserver/nw1" is no AvailabilityGroup: ` +
+			"this command takes the name of one, alone or as availabilitygroup/NAME"))
 	_, err = cli.ObjectName("Bad_Name", "Drill")
 	g.Expect(err).To(MatchError(ContainSubstring(`"Bad_Name" is no name of a Drill`)))
 }

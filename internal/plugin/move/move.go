@@ -123,7 +123,7 @@ func (m *moving) run(ctx context.Context) error {
 	if err := m.begin(ctx); err != nil || m.flags.dryRun {
 		return err
 	}
-	if m.move.Spec.Approved {
+	if m.move.Spec.Approved && !m.asksAgain() {
 		m.say("PublisherMove %s was approved before: it is under way", m.move.Name)
 		if m.flags.estimate {
 			return nil
@@ -149,11 +149,25 @@ func (m *moving) run(ctx context.Context) error {
 	if err := m.confirm(ctx); err != nil {
 		return errors.Join(err, m.withdraw(ctx))
 	}
-	if err := m.patch(ctx, func(spec *v1alpha1.PublisherMoveSpec) { spec.Approved = true }); err != nil {
+	if err := m.patch(ctx, func(spec *v1alpha1.PublisherMoveSpec) {
+		spec.Approved, spec.ApprovedEstimate = true, m.move.Status.Estimate.Digest
+	}); err != nil {
 		return err
 	}
 	m.say("publishermove.geosql.dev/%s approved", m.move.Name)
 	return m.follow(ctx)
+}
+
+// asksAgain tells that the approval is about another estimate than the one of now, as the operator says it.
+func (m *moving) asksAgain() bool {
+	e, spec := m.move.Status.Estimate, m.move.Spec
+	if !spec.Approved || e == nil || m.move.Status.Phase != v1alpha1.MoveEstimated {
+		return false
+	}
+	if spec.ApprovedEstimate != "" {
+		return spec.ApprovedEstimate != e.Digest
+	}
+	return e.AfterApproval
 }
 
 // check finds what the names stand for: the operator would wait for what is not declared.
@@ -212,7 +226,7 @@ func (m *moving) begin(ctx context.Context) error {
 			)
 			return nil
 		}
-		if x.Spec.Approved && m.flags.estimate {
+		if x.Spec.Approved && m.flags.estimate && !m.asksAgain() {
 			return nil
 		}
 		return m.patch(ctx, func(spec *v1alpha1.PublisherMoveSpec) {
@@ -349,8 +363,15 @@ func (m *moving) follow(ctx context.Context) error {
 			m.say("%s", text)
 			said = text
 		}
+		if m.asksAgain() {
+			return false, fmt.Errorf("PublisherMove %s asks once more, and nothing was changed: the same command shows its "+
+				"estimate of now", m.move.Name)
+		}
 		return m.move.Status.Phase == v1alpha1.MoveCompleted, nil
 	})
+	if err != nil && m.asksAgain() {
+		return err
+	}
 	if err != nil {
 		return fmt.Errorf("%w; it goes on", err)
 	}

@@ -18,14 +18,15 @@ import (
 func (m *moving) sayEstimate() {
 	e := m.move.Status.Estimate
 	out := tabwriter.NewWriter(m.cmd.OutOrStdout(), 0, 0, 2, ' ', 0)
-	fmt.Fprintln(out, "SUBSCRIPTION\tSERVER\tANSWERS\tCOMPLETE UNTIL\tLAST TRANSACTION\tAPPLIED\tTO BE DELIVERED\tROWS")
+	fmt.Fprintln(out, "SUBSCRIPTION\tSERVER\tANSWERS\tCOMPLETE UNTIL\tLAST TRANSACTION\tAPPLIED\tTO BE DELIVERED\t"+
+		"ROWS\tCONTENT")
 	for _, s := range e.Subscribers {
 		transaction, applied := "not known", "not known"
 		if s.Last != nil {
 			transaction, applied = s.Last.Transaction, cli.Moment(s.Last.Time)
 		}
-		fmt.Fprintf(out, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", s.Subscription, s.Server, yesNo(s.Answers),
-			cli.Moment(s.CompleteUntil), transaction, applied, count(s.PendingCommands), count(s.Rows))
+		fmt.Fprintf(out, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", s.Subscription, s.Server, yesNo(s.Answers),
+			cli.Moment(s.CompleteUntil), transaction, applied, count(s.PendingCommands), count(s.Rows), content(s))
 	}
 	_ = out.Flush()
 	if e.Newest != nil {
@@ -34,12 +35,31 @@ func (m *moving) sayEstimate() {
 	}
 	m.say("%s", e.Summary)
 	for _, l := range e.Lacks {
+		if l.SeenAt != "" {
+			m.say("  %s lacks %s that the copy of %s has: %s", l.Table, l.Kind, l.SeenAt, l.Names)
+			continue
+		}
 		m.say("  %s lacks %s: %s", l.Table, l.Kind, l.Names)
 	}
 	m.say("Steps:")
 	for i, s := range m.move.Status.Steps {
 		m.say("%3d. %s", i+1, s)
 	}
+}
+
+// content is what a comparison by rows has shown, and what the agent skips.
+func content(e v1alpha1.MoveEvidence) string {
+	text := "not compared"
+	switch e.Content {
+	case v1alpha1.ContentEqual:
+		text = "equal at " + cli.Moment(e.Compared)
+	case v1alpha1.ContentDiffers:
+		text = "differs since " + cli.Moment(e.Compared)
+	}
+	if e.Skips != "" {
+		text += ", agent skips " + e.Skips
+	}
+	return text
 }
 
 func yesNo(b bool) string {
@@ -94,7 +114,7 @@ func (m *moving) distributor() v1alpha1.ObjectName {
 func (m *moving) unaccepted() []string {
 	var kinds []string
 	for _, l := range m.move.Status.Estimate.Lacks {
-		if !slices.Contains(m.move.Spec.AcceptLacking, l.Kind) && !slices.Contains(kinds, string(l.Kind)) {
+		if l.SeenAt == "" && !slices.Contains(m.move.Spec.AcceptLacking, l.Kind) && !slices.Contains(kinds, string(l.Kind)) {
 			kinds = append(kinds, string(l.Kind))
 		}
 	}

@@ -76,7 +76,8 @@ func TestPlanPassesOverWhatIsNotOfATopology(t *testing.T) {
 			ContainSubstring("\nPassed over Site quincy: it is taken as it is declared here, and not compared with the hub\n"),
 			ContainSubstring("\nPassed over PublisherMove shop/other: only what Topologies declare is planned\n"),
 			ContainSubstring(
-				"\nPassed over Namespace shop: it is of v1, which is not the operator's\nPassed over Secret shop/other: it is of v1",
+				"\nPassed over Namespace shop: it is of v1, which is not the operator's\nPassed over Secret shop/other: "+
+					"it is of v1",
 			),
 			Not(ContainSubstring("hunter2")),
 			HaveSuffix("\nPassed over Login web/webapp: only what Topologies declare is planned\n"),

@@ -81,7 +81,7 @@ new site is joined without them.`,
 	flags.StringSliceVar(&f.namespaces, "namespaces", nil,
 		"namespaces in which servers may run; made if they do not exist, at the member and in the hub")
 	flags.StringSliceVar(&f.addNamespaces, "add-namespaces", nil,
-		"namespaces besides those that the site has already; --namespaces alone takes away what it leaves out")
+		"namespaces besides those that the site has already; --namespaces replaces them and revokes rights in the others")
 	flags.StringVar(
 		&f.server,
 		"kubeconfig-server",

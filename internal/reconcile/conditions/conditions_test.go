@@ -126,7 +126,8 @@ func TestMessagesAreCutBetweenCharacters(t *testing.T) {
 		g.Expect(utf8.ValidString(<-recorder.Events)).To(BeTrue(), "after %q", before)
 	}
 	for text, want := range map[string]string{"": "", "short": "short", "exactly ten": "exactly...",
-		"ten of them"[:10]: "ten of the", "größer ist es": "größe...", "äääääää": "äää...", "ääääö": "ääääö"} {
+		"ten of them"[:10]: "ten of the", "größer ist es": "größe...",
+		"äääääää": "äää...", "ääääö": "ääääö"} {
 		g.Expect(conditions.Shorten(text, 10)).To(Equal(want), text)
 	}
 }

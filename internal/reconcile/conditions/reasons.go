@@ -29,7 +29,8 @@ const (
 	ReasonReferenceMissing = "ReferenceMissing"
 	// ReasonDeleting: the object is being deleted and its finalizer waits for something.
 	ReasonDeleting = "Deleting"
-	// ReasonLeftBehind (event only): the object is gone, and something of it stays on servers that nobody expects back.
+	// ReasonLeftBehind (event only): the object is gone, and something of it stays: on servers that nobody expects back,
+	// where nobody can look for it, or made by somebody else.
 	ReasonLeftBehind = "LeftBehind"
 	// ReasonApplyFailed: a step failed; it is tried again.
 	ReasonApplyFailed = "ApplyFailed"

@@ -258,7 +258,8 @@ func TestTornLinesHideNothing(t *testing.T) {
 	w := gzip.NewWriter(&packed)
 	_, err := io.WriteString(
 		w,
-		"{\"k\":\"begin\",\"format\":\"geosql-arrivals/1\",\"server\":\"s\"}\n{\"k\":\"ro\n{\"k\":\"row\",\"run\":1,\"n\":2,\"w\":5}\n",
+		"{\"k\":\"begin\",\"format\":\"geosql-arrivals/1\",\"server\":\"s\"}\n"+
+			"{\"k\":\"ro\n{\"k\":\"row\",\"run\":1,\"n\":2,\"w\":5}\n",
 	)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(w.Close()).To(Succeed())

@@ -8,8 +8,8 @@ import (
 	"runtime/metrics"
 )
 
-// headroom is how many bytes the heap may grow between two garbage collections. The instance keeps few Go objects (pages
-// and rows are SQLite's), and would else collect after every few requests.
+// headroom is how many bytes the heap may grow between two garbage collections. The instance keeps few Go objects
+// (pages and rows are SQLite's), and would else collect after every few requests.
 const headroom = 24 << 20
 
 // collectLess lets the heap grow by headroom before it is collected, as long as twice what is live is less than that.

@@ -22,7 +22,9 @@ import (
 func extensions(settings *config.Settings) []engine.Extension {
 	principals := security.New(security.Options{SAPassword: settings.Password})
 	groups := hadr.New(mirroring{Extension: principals, serverName: settings.ServerName, peers: settings.Arguments.Peers})
-	replication := repl.New(repl.Options{Host: ownHost(settings), UNCMapping: settings.UNCMapping, Limit: groups.ReplicationLimit})
+	replication := repl.New(
+		repl.Options{Host: ownHost(settings), UNCMapping: settings.UNCMapping, Limit: groups.ReplicationLimit},
+	)
 	return []engine.Extension{
 		catalogview.Extension{},
 		backup.Extension{Replicas: groups},

@@ -75,7 +75,13 @@ func checkFirstStart(settings *config.Settings) error {
 func announce(log *config.ErrorLog, s *config.Settings) {
 	log.Printf("%s", version)
 	log.Printf("%s. Process %d, user %d. Started with %q.", s.Edition, os.Getpid(), os.Getuid(), s.Arguments.Options)
-	log.Printf("Server name is '%s'. Data in %s, logs in %s, backups in %s.", s.ServerName, s.DataDir, s.LogDir, s.BackupDir)
+	log.Printf(
+		"Server name is '%s'. Data in %s, logs in %s, backups in %s.",
+		s.ServerName,
+		s.DataDir,
+		s.LogDir,
+		s.BackupDir,
+	)
 	for _, w := range s.Warnings {
 		log.Printf("Warning: %s", w)
 	}
@@ -145,10 +151,12 @@ func (i *instance) start(tlsConfig *tls.Config) error {
 func (i *instance) engineConfig(port int) engine.Config {
 	s := i.settings
 	return engine.Config{
-		ServerName: s.ServerName, DataDir: s.DataDir, LogDir: s.LogDir, BackupDir: s.BackupDir, Root: s.Root, ErrorLog: s.ErrorLog,
+		ServerName: s.ServerName, DataDir: s.DataDir, LogDir: s.LogDir, BackupDir: s.BackupDir, Root: s.Root,
+		ErrorLog:   s.ErrorLog,
 		SAPassword: s.Password, Edition: s.Edition, Port: port,
 		HADREnabled: s.HADREnabled, AgentEnabled: s.AgentEnabled, MemoryLimitMB: s.MemoryLimit() >> 20,
-		StartupOptions: s.Arguments.Options, Minimal: s.Arguments.Minimal, TraceFlags: s.TraceFlags, Extensions: extensions(s),
+		StartupOptions: s.Arguments.Options, Minimal: s.Arguments.Minimal, TraceFlags: s.TraceFlags,
+		Extensions:  extensions(s),
 		Log:         slog.New(i.log.From("spid1s")),
 		KillSession: func(spid int) bool { return i.server != nil && i.server.Kill(spid) },
 		CycleErrorLog: func() error {
@@ -198,7 +206,10 @@ func (i *instance) wait(signals <-chan os.Signal) error {
 		}
 		i.log.Printf("The server has stopped.")
 	case <-deadline.C:
-		i.log.Printf("The server ends without its last checkpoint after %v; the next start recovers from the log.", stopWithin)
+		i.log.Printf(
+			"The server ends without its last checkpoint after %v; the next start recovers from the log.",
+			stopWithin,
+		)
 	case s := <-signals:
 		i.log.Printf("The server ends at once because of a second signal, %v.", s)
 	}

@@ -22,7 +22,8 @@ type singleUser struct {
 // Login is error 18461 while another session is open.
 func (b *singleUser) Login(ctx context.Context, req tds.LoginRequest) (tds.Session, error) {
 	refused := &sqlerr.Error{Number: 18461, Class: 14, State: 1,
-		Message: "Login failed for user '" + req.User + "'. Reason: Server is in single user mode. Only one administrator can connect at this time."}
+		Message: "Login failed for user '" + req.User +
+			"'. Reason: Server is in single user mode. Only one administrator can connect at this time."}
 	b.mu.Lock()
 	admitted := !b.taken && (b.application == "" || b.application == req.AppName)
 	b.taken = b.taken || admitted

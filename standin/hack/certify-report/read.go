@@ -43,7 +43,8 @@ func readSide(file string) (side, error) {
 				s.order = append(s.order, test)
 			}
 		case "output":
-			if line := strings.TrimSpace(e.Output); test != "" && line != "" && !strings.HasPrefix(line, "===") && !strings.HasPrefix(line, "--- ") {
+			if line := strings.TrimSpace(e.Output); test != "" && line != "" && !strings.HasPrefix(line, "===") &&
+				!strings.HasPrefix(line, "--- ") {
 				s.said[test] = append(s.said[test], line)
 			}
 		case "pass", "fail", "skip":

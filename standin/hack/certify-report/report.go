@@ -68,7 +68,10 @@ func compare(standin, server side, documents map[string][]string) *report {
 			r.agreeing = append(r.agreeing, test)
 			r.free = append(r.free, here...)
 		default:
-			r.differences = append(r.differences, differing{test: test, standin: a, server: b, statements: here, said: server.said[test]})
+			r.differences = append(
+				r.differences,
+				differing{test: test, standin: a, server: b, statements: here, said: server.said[test]},
+			)
 		}
 	}
 	return r
@@ -117,11 +120,31 @@ func shown(answer string) string {
 
 func (r *report) print(out io.Writer, name string) error {
 	var b strings.Builder
-	fmt.Fprintf(&b, "# The stand-in beside %s\n\nTests: %d passed by both, %d not, %d skipped. Statements: %d answered alike, %d differently where no check depends on it. Probes: %d.\n",
-		name, len(r.agreeing), len(r.differences), len(r.skips), r.alike, len(r.free), len(r.probes))
+	fmt.Fprintf(
+		&b,
+		"# The stand-in beside %s\n\nTests: %d passed by both, %d not, %d skipped. Statements: %d answered alike, %d "+
+			"differently where no check depends on it. Probes: %d.\n",
+		name,
+		len(r.agreeing),
+		len(r.differences),
+		len(r.skips),
+		r.alike,
+		len(r.free),
+		len(r.probes),
+	)
 	width := max(len(name), len("stand-in")) + 1
 	answers := func(s answered) {
-		fmt.Fprintf(&b, "\n    %s\n  %-*s %s\n  %-*s %s\n", strings.ReplaceAll(s.Statement, "\n", "\n    "), width, "stand-in:", shown(s.standin), width, name+":", shown(s.server))
+		fmt.Fprintf(
+			&b,
+			"\n    %s\n  %-*s %s\n  %-*s %s\n",
+			strings.ReplaceAll(s.Statement, "\n", "\n    "),
+			width,
+			"stand-in:",
+			shown(s.standin),
+			width,
+			name+":",
+			shown(s.server),
+		)
 	}
 	fmt.Fprintf(&b, "\n## Differences (%d)\n", len(r.differences))
 	for _, d := range r.differences {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package endpoint is the transport between replicas: framed messages over TLS 1.3, both sides known by the certificates
-// of their DATABASE_MIRRORING endpoints. The protocol is the stand-in's own.
+// Package endpoint is the transport between replicas: framed messages over TLS 1.3, both sides known by the
+// certificates of their DATABASE_MIRRORING endpoints. The protocol is the stand-in's own.
 package endpoint
 
 import (

@@ -127,7 +127,11 @@ type Server struct {
 
 // Listen serves connections at address with handle, each in a goroutine of its own; the connection is closed when
 // handle returns.
-func Listen(address string, identity func(context.Context) (*Identity, error), handle func(context.Context, *Conn)) (*Server, error) {
+func Listen(
+	address string,
+	identity func(context.Context) (*Identity, error),
+	handle func(context.Context, *Conn),
+) (*Server, error) {
 	l, err := net.Listen("tcp", address)
 	if err != nil {
 		return nil, fmt.Errorf("listen at the endpoint %s: %w", address, err)
@@ -235,7 +239,10 @@ func (s *Server) shake(raw net.Conn) (*Conn, error) {
 // ParseURL reads an ENDPOINT_URL: TCP://host:port.
 func ParseURL(text string) (address string, err error) {
 	u, err := url.Parse(text)
-	if err != nil || !strings.EqualFold(u.Scheme, "tcp") || u.Hostname() == "" || u.Port() == "" || (u.Path != "" && u.Path != "/") || u.User != nil || u.RawQuery != "" {
+	if err != nil || !strings.EqualFold(u.Scheme, "tcp") || u.Hostname() == "" || u.Port() == "" ||
+		(u.Path != "" && u.Path != "/") ||
+		u.User != nil ||
+		u.RawQuery != "" {
 		return "", fmt.Errorf("%q is no endpoint URL; it has to be TCP://host:port", text)
 	}
 	return net.JoinHostPort(u.Hostname(), u.Port()), nil

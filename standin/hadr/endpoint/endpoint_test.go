@@ -23,7 +23,12 @@ import (
 func certificate(g *WithT, name string, until time.Time) tls.Certificate {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	g.Expect(err).NotTo(HaveOccurred())
-	c := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: name}, NotBefore: time.Now().Add(-time.Hour), NotAfter: until}
+	c := &x509.Certificate{
+		SerialNumber: big.NewInt(1),
+		Subject:      pkix.Name{CommonName: name},
+		NotBefore:    time.Now().Add(-time.Hour),
+		NotAfter:     until,
+	}
 	der, err := x509.CreateCertificate(rand.Reader, c, c, key.Public(), key)
 	g.Expect(err).NotTo(HaveOccurred())
 	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}
@@ -77,7 +82,8 @@ func TestOnlyKnownValidCertificatesGetIn(t *testing.T) {
 		g.Expect(kind).To(Equal(byte(2)))
 		return string(payload), nil
 	}
-	g.Expect(try(&endpoint.Identity{Certificate: certificate(g, "client", later), Authorize: allow("server")})).To(Equal("client: hello"))
+	g.Expect(try(&endpoint.Identity{Certificate: certificate(g, "client", later), Authorize: allow("server")})).
+		To(Equal("client: hello"))
 	_, err = try(&endpoint.Identity{Certificate: certificate(g, "stranger", later), Authorize: allow("server")})
 	g.Expect(err).To(HaveOccurred())
 	_, err = try(&endpoint.Identity{Certificate: certificate(g, "client", later), Authorize: allow("other")})

@@ -49,8 +49,12 @@ type node struct {
 
 func newWorld(t *rapid.T, g *WithT, members int) *world {
 	w := &world{t: t, g: g, cut: map[[2]int]bool{}, versions: map[uint64]string{}, primaries: map[uint32]uuid.UUID{}}
-	c := &group.Configuration{ID: uuid.New(), Sequence: group.First(1), Options: group.Options{ClusterType: group.External},
-		Databases: []group.Database{{ID: uuid.New()}}}
+	c := &group.Configuration{
+		ID:        uuid.New(),
+		Sequence:  group.First(1),
+		Options:   group.Options{ClusterType: group.External},
+		Databases: []group.Database{{ID: uuid.New()}},
+	}
 	for i := range members {
 		n := &node{id: uuid.New()}
 		mode := group.Synchronous
@@ -202,7 +206,15 @@ func (w *world) failover(x int) {
 			peer.stepDown()
 		}
 		if w.reaches(i, x) {
-			promises = append(promises, group.Promise{From: peer.id, Granted: ok, Promised: peer.disk.acceptor.Promised, Accepted: peer.disk.acceptor.Accepted})
+			promises = append(
+				promises,
+				group.Promise{
+					From:     peer.id,
+					Granted:  ok,
+					Promised: peer.disk.acceptor.Promised,
+					Accepted: peer.disk.acceptor.Accepted,
+				},
+			)
 		}
 	}
 	newest, ok := group.Elected(n.disk.acceptor.Accepted, promises)

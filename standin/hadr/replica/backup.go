@@ -15,9 +15,11 @@ import (
 	"geosql.dev/standin/storage"
 )
 
-// A regular backup of the log at a secondary goes on with the chain that all replicas of a database have together: the primary says where it begins, lets
-// nobody else back up the log meanwhile, and notes where it ended (docs/database-engine/availability-groups/windows/
-// active-secondaries-backup-on-secondary-replicas-always-on-availability-groups.md, Backup Types Supported on Secondary Replicas).
+// A regular backup of the log at a secondary goes on with the chain that all replicas of a database have together: the
+// primary says where it begins, lets nobody else back up the log meanwhile, and notes where it ended
+// (docs/database-engine/availability-groups/windows/
+// active-secondaries-backup-on-secondary-replicas-always-on-availability-groups.md, Backup Types Supported on Secondary
+// Replicas).
 
 // aliveInterval is how often a secondary says that its backup goes on.
 const aliveInterval = time.Second
@@ -31,7 +33,8 @@ func (m *Manager) backupSource(database string) *Group {
 	return g
 }
 
-// MayBackUp is 3062 for a secondary copy that is neither SYNCHRONIZED nor SYNCHRONIZING, or whose primary is not heard of.
+// MayBackUp is 3062 for a secondary copy that is neither SYNCHRONIZED nor SYNCHRONIZING, or whose primary is not heard
+// of.
 func (m *Manager) MayBackUp(database string) error {
 	if g := m.backupSource(database); g == nil || !g.synchronizing(database) {
 		return failure(3062)
@@ -57,16 +60,21 @@ func (g *Group) synchronizing(database string) bool {
 	return false
 }
 
-// BackUpLog has a secondary copy's log backed up: write stores the backup and says up to where it goes. noted is false where the backup is stored and nobody
-// knows whether the primary has noted it.
-func (m *Manager) BackUpLog(ctx context.Context, database string, write func() (storage.LSN, error)) (noted bool, err error) {
+// BackUpLog has a secondary copy's log backed up: write stores the backup and says up to where it goes. noted is false
+// where the backup is stored and nobody knows whether the primary has noted it.
+func (m *Manager) BackUpLog(
+	ctx context.Context,
+	database string,
+	write func() (storage.LSN, error),
+) (noted bool, err error) {
 	g, db := m.backupSource(database), m.host.Database(database)
 	if g == nil || db == nil {
 		return false, failure(35294, database)
 	}
 	conn, epoch, point, err := g.backupPoint(ctx, database)
 	if err != nil {
-		g.host.Log().Error("availability group: a backup of the log cannot begin", "group", g.Name(), "database", database, "error", err)
+		g.host.Log().
+			Error("availability group: a backup of the log cannot begin", "group", g.Name(), "database", database, "error", err)
 		return false, failure(35294, database)
 	}
 	defer conn.Close()
@@ -88,7 +96,9 @@ func (m *Manager) BackUpLog(ctx context.Context, database string, write func() (
 		return false, nil
 	}
 	if !answer.OK {
-		g.host.Log().Error("availability group: the primary has not noted a backup of the log", "group", g.Name(), "database", database, "reason", answer.Reason)
+		g.host.Log().
+			Error("availability group: the primary has not noted a backup of the log", "group", g.Name(), "database", database,
+				"reason", answer.Reason)
 		return false, failure(35296, database)
 	}
 	g.mu.Lock()
@@ -137,7 +147,10 @@ func writeAlive(conn *endpoint.Conn, write func() (storage.LSN, error)) (storage
 }
 
 // backupPoint asks the primary of an epoch where the backup begins.
-func (g *Group) backupPoint(ctx context.Context, database string) (conn *endpoint.Conn, epoch uint32, point backupPoint, err error) {
+func (g *Group) backupPoint(
+	ctx context.Context,
+	database string,
+) (conn *endpoint.Conn, epoch uint32, point backupPoint, err error) {
 	g.mu.Lock()
 	id, _ := g.copyNamedLocked(database)
 	primary := g.st.Accepted.Replica(g.contact.primary)
@@ -145,7 +158,14 @@ func (g *Group) backupPoint(ctx context.Context, database string) (conn *endpoin
 		g.mu.Unlock()
 		return nil, 0, point, errors.New("there is no primary")
 	}
-	url, h := primary.EndpointURL, hello{Purpose: purposeBackup, Group: g.id, Name: g.name, From: g.self, Epoch: g.st.Accepted.Epoch(), Database: id}
+	url, h := primary.EndpointURL, hello{
+		Purpose:  purposeBackup,
+		Group:    g.id,
+		Name:     g.name,
+		From:     g.self,
+		Epoch:    g.st.Accepted.Epoch(),
+		Database: id,
+	}
 	timeout := primary.Timeout()
 	g.mu.Unlock()
 	ctx, cancel := context.WithTimeout(ctx, timeout)
@@ -216,7 +236,8 @@ func (g *Group) backedUp(epoch uint32, id uuid.UUID) (*storage.Database, error) 
 	db := g.localDatabase(id)
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.role != Primary || g.lead == nil || !g.lead.open || g.lead.epoch != epoch || !g.leaseValidLocked() || db == nil || db.Mode() != storage.Primary {
+	if g.role != Primary || g.lead == nil || !g.lead.open || g.lead.epoch != epoch || !g.leaseValidLocked() || db == nil ||
+		db.Mode() != storage.Primary {
 		return nil, errNotLeading
 	}
 	return db, nil

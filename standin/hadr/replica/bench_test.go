@@ -19,19 +19,22 @@ import (
 	"geosql.dev/standin/storage"
 )
 
-// benchmarkedCluster is a cluster of three synchronous replicas for as long as the benchmark runs. What makes one wants a
-// *testing.T: it is that of a test which lasts until then.
+// benchmarkedCluster is a cluster of three synchronous replicas for as long as the benchmark runs. What makes one wants
+// a *testing.T: it is that of a test which lasts until then.
 func benchmarkedCluster(b *testing.B) *cluster {
 	var c *cluster
 	done, ready, gone := make(chan struct{}), make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(gone)
-		testing.RunTests(func(string, string) (bool, error) { return true, nil }, []testing.InternalTest{{Name: "cluster", F: func(t *testing.T) {
-			c = newCluster(t, group.Synchronous, nil)
-			c.synchronized(0, 1, 2)
-			close(ready)
-			<-done
-		}}})
+		testing.RunTests(
+			func(string, string) (bool, error) { return true, nil },
+			[]testing.InternalTest{{Name: "cluster", F: func(t *testing.T) {
+				c = newCluster(t, group.Synchronous, nil)
+				c.synchronized(0, 1, 2)
+				close(ready)
+				<-done
+			}}},
+		)
 	}()
 	select {
 	case <-ready:
@@ -68,10 +71,10 @@ func benchmarkSynchronousCommit(b *testing.B, sessions int) {
 func BenchmarkSynchronousCommit1(b *testing.B)  { benchmarkSynchronousCommit(b, 1) }
 func BenchmarkSynchronousCommit64(b *testing.B) { benchmarkSynchronousCommit(b, 64) }
 
-// BenchmarkRedoKeepsUp writes 1 KB rows, 100 a transaction, from four sessions to a primary with two synchronous secondaries
-// on this machine, and reports how far redo was behind at most, and how long it took to finish at the end. An iteration is
-// one transaction: -benchtime 30s. After a million rows they are written again, and the log is backed up (to nowhere) as it
-// grows, so that minutes of load have room on a disk.
+// BenchmarkRedoKeepsUp writes 1 KB rows, 100 a transaction, from four sessions to a primary with two synchronous
+// secondaries on this machine, and reports how far redo was behind at most, and how long it took to finish at the end.
+// An iteration is one transaction: -benchtime 30s. After a million rows they are written again, and the log is backed
+// up (to nowhere) as it grows, so that minutes of load have room on a disk.
 func BenchmarkRedoKeepsUp(b *testing.B) {
 	c := benchmarkedCluster(b)
 	app := c.servers[0].Database("app")
@@ -117,7 +120,10 @@ func BenchmarkRedoKeepsUp(b *testing.B) {
 	end, _ := app.Applied()
 	for _, n := range []int{1, 2} {
 		db := c.servers[n].Database("app")
-		NewWithT(b).Eventually(func() bool { lsn, _ := db.Applied(); return !lsn.Less(end) }, "5m", "1ms").Should(BeTrue(), "server %d", n)
+		NewWithT(
+			b,
+		).Eventually(func() bool { lsn, _ := db.Applied(); return !lsn.Less(end) }, "5m", "1ms").
+			Should(BeTrue(), "server %d", n)
 	}
 	mb := float64(app.Log().Bytes(app.Log().End())-begun) / (1 << 20)
 	b.ReportMetric(mb/written.Seconds(), "log-MB/s")
@@ -154,7 +160,8 @@ func backUpLog(b *testing.B, db *storage.Database, stop <-chan struct{}) {
 
 var kilobyte = strings.Repeat("0123456789", 100)
 
-// writeKilobytes inserts a hundred rows of 1 KB in one transaction, the n-th, or changes those that another has inserted.
+// writeKilobytes inserts a hundred rows of 1 KB in one transaction, the n-th, or changes those that another has
+// inserted.
 func writeKilobytes(ctx context.Context, db *storage.Database, n int64) error {
 	tx, err := db.Begin(ctx)
 	if err != nil {

@@ -60,7 +60,8 @@ func TestABystanderOfTwoPrimariesInTurnIsDisconnectedUntilItIsTold(t *testing.T)
 		g.Expect(c.group(2).BecomeSecondary(t.Context())).To(Succeed())
 		c.synchronized(to, 2)
 		g.Eventually(c.connected(2), "60s").Should(BeTrue())
-		g.Eventually(func() (int64, error) { return count(t.Context(), c.servers[2].Database("app")) }, "60s").Should(Equal(int64(3 + id - 100)))
+		g.Eventually(func() (int64, error) { return count(t.Context(), c.servers[2].Database("app")) }, "60s").
+			Should(Equal(int64(3 + id - 100)))
 		from, to = to, from
 	}
 }

@@ -15,9 +15,9 @@ import (
 )
 
 // A distributed availability group is a Group whose replicas are availability groups. It lives beside its member's
-// primary: it leads, or follows the other member, while the member ("the local group") is primary here, and is RESOLVING
-// elsewhere. A member never writes to its databases by itself: the distributed group makes them primary copies at the
-// global primary, and has them take log at the forwarder, whose group sends on what arrives.
+// primary: it leads, or follows the other member, while the member ("the local group") is primary here, and is
+// RESOLVING elsewhere. A member never writes to its databases by itself: the distributed group makes them primary
+// copies at the global primary, and has them take log at the forwarder, whose group sends on what arrives.
 // (docs/database-engine/availability-groups/windows/distributed-availability-groups.md)
 
 // drainTimeout bounds how long SET (ROLE = SECONDARY) waits for the forwarder to have all log.
@@ -99,8 +99,16 @@ func (m *Manager) CreateDistributed(ctx context.Context, c *group.Configuration,
 	self := c.Server(local.Name())
 	c.ID, c.Primary, c.Sequence = uuid.New(), self.ID, group.First(1)
 	c.Options.Distributed, self.Joined = true, true
-	st := &durable{ID: c.ID, Name: c.Name, Self: self.ID, Over: local.ID(), Intent: Primary, CreateAnyDatabase: true, GrantedBy: spec.Owner,
-		Databases: map[uuid.UUID]*localCopy{}}
+	st := &durable{
+		ID:                c.ID,
+		Name:              c.Name,
+		Self:              self.ID,
+		Over:              local.ID(),
+		Intent:            Primary,
+		CreateAnyDatabase: true,
+		GrantedBy:         spec.Owner,
+		Databases:         map[uuid.UUID]*localCopy{},
+	}
 	before := c.Clone()
 	before.Sequence = 0
 	for _, d := range local.Configuration().Databases {
@@ -124,7 +132,12 @@ func (m *Manager) CreateDistributed(ctx context.Context, c *group.Configuration,
 
 // JoinDistributed is ALTER AVAILABILITY GROUP ... JOIN AVAILABILITY GROUP ON: it waits for the global primary, and the
 // local group follows it from then on. check is told the global primary's configuration.
-func (m *Manager) JoinDistributed(ctx context.Context, name string, spec DistributedSpec, check func(*group.Configuration) error) error {
+func (m *Manager) JoinDistributed(
+	ctx context.Context,
+	name string,
+	spec DistributedSpec,
+	check func(*group.Configuration) error,
+) error {
 	local := spec.Local
 	epoch := local.leading()
 	if epoch == 0 {
@@ -141,8 +154,18 @@ func (m *Manager) JoinDistributed(ctx context.Context, name string, spec Distrib
 		return err
 	}
 	self := c.Server(local.Name())
-	st := &durable{ID: c.ID, Name: c.Name, Self: self.ID, Over: local.ID(), Intent: Secondary, Following: c.Primary, ForcedSeen: c.Forced,
-		CreateAnyDatabase: true, GrantedBy: spec.Owner, Databases: map[uuid.UUID]*localCopy{}}
+	st := &durable{
+		ID:                c.ID,
+		Name:              c.Name,
+		Self:              self.ID,
+		Over:              local.ID(),
+		Intent:            Secondary,
+		Following:         c.Primary,
+		ForcedSeen:        c.Forced,
+		CreateAnyDatabase: true,
+		GrantedBy:         spec.Owner,
+		Databases:         map[uuid.UUID]*localCopy{},
+	}
 	st.Promised, st.Accepted = c.Epoch(), c
 	g := newGroup(m, st)
 	g.role, g.overEpoch = Secondary, epoch
@@ -153,8 +176,9 @@ func (m *Manager) JoinDistributed(ctx context.Context, name string, spec Distrib
 	return nil
 }
 
-// ChangeDistributed changes the options of a distributed group: at the global primary for both members, at the forwarder
-// as this server knows them until it hears of the global primary again. The documents have both run the statement.
+// ChangeDistributed changes the options of a distributed group: at the global primary for both members, at the
+// forwarder as this server knows them until it hears of the global primary again. The documents have both run the
+// statement.
 func (g *Group) ChangeDistributed(ctx context.Context, change func(*group.Configuration) error) error {
 	if g.Role() == Primary {
 		return g.Alter(ctx, change)
@@ -234,7 +258,9 @@ func (g *Group) drain(ctx context.Context) {
 	for id, db := range all {
 		g.host.Disconnect(names[id])
 		if err := db.SetMode(ctx, storage.Redo, g.notInRole(id)); err != nil {
-			g.host.Log().Error("availability group: a database could not leave the primary role", "group", g.Name(), "database", id, "error", err)
+			g.host.Log().
+				Error("availability group: a database could not leave the primary role", "group", g.Name(), "database", id, "error",
+					err)
 		}
 	}
 	ctx, cancel := context.WithTimeout(ctx, drainTimeout)
@@ -267,8 +293,8 @@ func (g *Group) raise(l *leadership, promised uint32) {
 	g.resign(l, Primary, "the other availability group has promised a newer epoch")
 }
 
-// ownEpochLocked is the first epoch from on that the local replica may lead in: the first member of a distributed group leads in
-// odd ones, the second in even ones, for nothing but a person decides between them.
+// ownEpochLocked is the first epoch from on that the local replica may lead in: the first member of a distributed group
+// leads in odd ones, the second in even ones, for nothing but a person decides between them.
 func (g *Group) ownEpochLocked(epoch uint32) uint32 {
 	if !g.distributed() {
 		return epoch

@@ -49,7 +49,9 @@ func (m *Manager) keepOnce() {
 		}
 		ctx, cancel := context.WithTimeout(m.ctx, keepTimeout)
 		if err := g.keep(ctx); err != nil && m.ctx.Err() == nil {
-			g.host.Log().Warn("availability group: the distributed group could not be brought in line with its member", "group", g.Name(), "error", err)
+			g.host.Log().
+				Warn("availability group: the distributed group could not be brought in line with its member", "group", g.Name(),
+					"error", err)
 		}
 		cancel()
 	}
@@ -67,14 +69,17 @@ func (m *Manager) adoptAbove(local *Group) {
 	if len(record) == 0 {
 		if d != nil && !leading && local.Role() == Secondary {
 			if err := m.dropAbove(d); err != nil {
-				local.host.Log().Error("availability group: a distributed group could not be forgotten", "group", d.Name(), "error", err)
+				local.host.Log().
+					Error("availability group: a distributed group could not be forgotten", "group", d.Name(), "error", err)
 			}
 		}
 		return
 	}
 	st := &durable{}
 	if err := json.Unmarshal(record, st); err != nil {
-		local.host.Log().Error("availability group: what is known of the distributed group cannot be read", "group", local.Name(), "error", err)
+		local.host.Log().
+			Error("availability group: what is known of the distributed group cannot be read", "group", local.Name(), "error",
+				err)
 		return
 	}
 	if st.Databases == nil {
@@ -82,7 +87,9 @@ func (m *Manager) adoptAbove(local *Group) {
 	}
 	if d == nil {
 		if err := m.enter(newGroup(m, st), failure(19509, st.Name)); err != nil {
-			local.host.Log().Error("availability group: the distributed group above it could not be taken up", "group", local.Name(), "distributed", st.Name, "error", err)
+			local.host.Log().
+				Error("availability group: the distributed group above it could not be taken up", "group", local.Name(),
+					"distributed", st.Name, "error", err)
 			return
 		}
 		m.linkDistributed()
@@ -92,7 +99,8 @@ func (m *Manager) adoptAbove(local *Group) {
 	defer d.mu.Unlock()
 	present, err := d.recordLocked()
 	if err != nil {
-		local.host.Log().Error("availability group: the state of the distributed group could not be compared", "group", d.name, "error", err)
+		local.host.Log().
+			Error("availability group: the state of the distributed group could not be compared", "group", d.name, "error", err)
 		return
 	}
 	older := st.Promised < d.st.Promised || st.Promised == d.st.Promised && st.Accepted.Sequence < d.st.Accepted.Sequence
@@ -100,7 +108,8 @@ func (m *Manager) adoptAbove(local *Group) {
 		return
 	}
 	if err := d.updateLocked(func(s *durable) { *s = *st }); err != nil {
-		local.host.Log().Error("availability group: the state of the distributed group could not be stored", "group", d.name, "error", err)
+		local.host.Log().
+			Error("availability group: the state of the distributed group could not be stored", "group", d.name, "error", err)
 	}
 }
 
@@ -192,8 +201,8 @@ func (g *Group) standDown(l *leadership, intent Role) {
 	closeStreams(streams)
 }
 
-// leadAgain is the return of a global primary after a failover within the local group, or a restart. The epoch is in the
-// local group's configuration before it is used: no two servers of the group lead in the same one.
+// leadAgain is the return of a global primary after a failover within the local group, or a restart. The epoch is in
+// the local group's configuration before it is used: no two servers of the group lead in the same one.
 func (g *Group) leadAgain(ctx context.Context, local *Group) error {
 	g.mu.Lock()
 	epoch := g.ownEpochLocked(g.st.Promised + 1)
@@ -309,7 +318,8 @@ func (g *Group) admitAbove(name string, write, intent bool) error {
 	return failure(983, name)
 }
 
-// waitHardenedAbove waits until the distributed group has a commit where it has to be, while the local group is primary.
+// waitHardenedAbove waits until the distributed group has a commit where it has to be, while the local group is
+// primary.
 func (g *Group) waitHardenedAbove(ctx context.Context, name string, lsn storage.LSN) error {
 	d := g.above.Load()
 	if d == nil {

@@ -31,23 +31,32 @@ func content(ctx context.Context, db *storage.Database) (string, error) {
 	defer r.Release()
 	var out strings.Builder
 	var tables []string
-	err = sqlitex.ExecuteTransient(r.Conn(), "SELECT name, type, sql FROM sqlite_schema WHERE name NOT LIKE '\\_\\_storage%' ESCAPE '\\' AND sql IS NOT NULL ORDER BY name", &sqlitex.ExecOptions{
-		ResultFunc: func(s *sqlite.Stmt) error {
-			fmt.Fprintln(&out, s.ColumnText(2))
-			if s.ColumnText(1) == "table" {
-				tables = append(tables, s.ColumnText(0))
-			}
-			return nil
-		}})
+	err = sqlitex.ExecuteTransient(
+		r.Conn(),
+		"SELECT name, type, sql FROM sqlite_schema WHERE name NOT LIKE '\\_\\_storage%' ESCAPE '\\' AND sql IS NOT NULL "+
+			"ORDER BY name",
+		&sqlitex.ExecOptions{
+			ResultFunc: func(s *sqlite.Stmt) error {
+				fmt.Fprintln(&out, s.ColumnText(2))
+				if s.ColumnText(1) == "table" {
+					tables = append(tables, s.ColumnText(0))
+				}
+				return nil
+			}},
+	)
 	for _, name := range tables {
 		if err == nil {
-			err = sqlitex.ExecuteTransient(r.Conn(), `SELECT * FROM "`+name+`" ORDER BY 1`, &sqlitex.ExecOptions{ResultFunc: func(s *sqlite.Stmt) error {
-				for i := range s.ColumnCount() {
-					fmt.Fprint(&out, s.ColumnText(i), "|")
-				}
-				fmt.Fprintln(&out)
-				return nil
-			}})
+			err = sqlitex.ExecuteTransient(
+				r.Conn(),
+				`SELECT * FROM "`+name+`" ORDER BY 1`,
+				&sqlitex.ExecOptions{ResultFunc: func(s *sqlite.Stmt) error {
+					for i := range s.ColumnCount() {
+						fmt.Fprint(&out, s.ColumnText(i), "|")
+					}
+					fmt.Fprintln(&out)
+					return nil
+				}},
+			)
 		}
 	}
 	return out.String(), err
@@ -63,8 +72,16 @@ func disturb(t *testing.T, rnd *rand.Rand, db *storage.Database) {
 		for range 1 + rnd.IntN(3) {
 			n, id := rnd.IntN(3), rnd.IntN(20)
 			// Some of them fail, which is as good.
-			_ = sqlitex.ExecuteTransient(tx.Conn(), fmt.Sprintf("INSERT INTO t (id, v) VALUES (%d, hex(randomblob(%d)))", rnd.IntN(1000), rnd.IntN(3000)), nil)
-			_ = sqlitex.ExecuteTransient(tx.Conn(), fmt.Sprintf("UPDATE t SET v = 'changed %d' WHERE id %% 20 = %d", rnd.IntN(100), id), nil)
+			_ = sqlitex.ExecuteTransient(
+				tx.Conn(),
+				fmt.Sprintf("INSERT INTO t (id, v) VALUES (%d, hex(randomblob(%d)))", rnd.IntN(1000), rnd.IntN(3000)),
+				nil,
+			)
+			_ = sqlitex.ExecuteTransient(
+				tx.Conn(),
+				fmt.Sprintf("UPDATE t SET v = 'changed %d' WHERE id %% 20 = %d", rnd.IntN(100), id),
+				nil,
+			)
 			switch rnd.IntN(6) {
 			case 0:
 				_ = tx.ExecDDL(fmt.Sprintf("ALTER TABLE t ADD COLUMN c%d TEXT DEFAULT 'new'", n))
@@ -84,8 +101,8 @@ func disturb(t *testing.T, rnd *rand.Rand, db *storage.Database) {
 	}
 }
 
-// TestForcedFailoversConverge forces a replica that lacks something, again and again, while rows and the schema change: all
-// copies come to be what the primary is, from the log alone.
+// TestForcedFailoversConverge forces a replica that lacks something, again and again, while rows and the schema change:
+// all copies come to be what the primary is, from the log alone.
 func TestForcedFailoversConverge(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
@@ -124,7 +141,8 @@ func TestForcedFailoversConverge(t *testing.T) {
 		want, err := content(t.Context(), c.servers[next].Database("app"))
 		g.Expect(err).NotTo(HaveOccurred())
 		for _, n := range []int{primary, other} {
-			g.Eventually(func() (string, error) { return content(t.Context(), c.servers[n].Database("app")) }).Should(Equal(want), "round %d: server %d", round, n)
+			g.Eventually(func() (string, error) { return content(t.Context(), c.servers[n].Database("app")) }).
+				Should(Equal(want), "round %d: server %d", round, n)
 			g.Expect(c.seedings(n)).To(BeZero(), "round %d: server %d was seeded again", round, n)
 		}
 		primary = next

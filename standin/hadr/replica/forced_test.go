@@ -77,7 +77,9 @@ func TestAForcedOverPrimaryComesBack(t *testing.T) {
 	for i := range 1500 {
 		tx, err := app.Begin(ctx)
 		g.Expect(err).NotTo(HaveOccurred())
-		g.Expect(sqlitex.Execute(tx.Conn(), "INSERT INTO t VALUES (?, hex(randomblob(500)), 'lost')", &sqlitex.ExecOptions{Args: []any{1000 + i}})).To(Succeed())
+		g.Expect(sqlitex.Execute(tx.Conn(), "INSERT INTO t VALUES (?, hex(randomblob(500)), 'lost')",
+			&sqlitex.ExecOptions{Args: []any{1000 + i}})).
+			To(Succeed())
 		_, err = tx.Commit(ctx)
 		g.Expect(err).NotTo(HaveOccurred())
 	}
@@ -89,7 +91,9 @@ func TestAForcedOverPrimaryComesBack(t *testing.T) {
 	for i := range 40 {
 		tx, err := b.Begin(ctx)
 		g.Expect(err).NotTo(HaveOccurred())
-		g.Expect(sqlitex.Execute(tx.Conn(), "INSERT INTO t VALUES (?, hex(randomblob(400000)))", &sqlitex.ExecOptions{Args: []any{5000 + i}})).To(Succeed())
+		g.Expect(sqlitex.Execute(tx.Conn(), "INSERT INTO t VALUES (?, hex(randomblob(400000)))",
+			&sqlitex.ExecOptions{Args: []any{5000 + i}})).
+			To(Succeed())
 		_, err = tx.Commit(ctx)
 		g.Expect(err).NotTo(HaveOccurred())
 	}
@@ -98,7 +102,8 @@ func TestAForcedOverPrimaryComesBack(t *testing.T) {
 	g.Expect(c.group(0).BecomeSecondary(ctx)).To(Succeed())
 	g.Eventually(func() uint8 { return c.copyAt(0, 0).SuspendReason }).Should(Equal(uint8(1)), "SUSPEND_FROM_PARTNER")
 	for _, from := range []int{0, 1} {
-		g.Eventually(func() bool { d := c.copyAt(from, 0); return d.Suspended && !d.Recovery.IsZero() && !d.SuspendPending }).Should(BeTrue())
+		g.Eventually(func() bool { d := c.copyAt(from, 0); return d.Suspended && !d.Recovery.IsZero() && !d.SuspendPending }).
+			Should(BeTrue())
 		d := c.copyAt(from, 0)
 		g.Expect(d.State).To(Equal(replica.NotSynchronizing))
 		g.Expect(fork.Less(d.Recovery)).To(BeFalse())
@@ -157,11 +162,13 @@ func TestAnotherSecondaryAheadOfTheForkTakesBackToo(t *testing.T) {
 	for i := 10; i < 30; i++ {
 		g.Expect(insert(t.Context(), c.servers[0].Database("app"), i)).To(Succeed())
 	}
-	g.Eventually(func() (int64, error) { return count(t.Context(), c.servers[2].Database("app")) }).Should(Equal(int64(23)))
+	g.Eventually(func() (int64, error) { return count(t.Context(), c.servers[2].Database("app")) }).
+		Should(Equal(int64(23)))
 	c.servers[0].stop()
 	c.servers[1].start()
 	g.Expect(c.group(1).SetLease(replica.BootTime(), lease)).To(Succeed())
-	g.Expect(number(c.group(1).Failover(t.Context()))).To(Equal(int32(41142)), "the bystander says that it would lose writes")
+	g.Expect(number(c.group(1).Failover(t.Context()))).
+		To(Equal(int32(41142)), "the bystander says that it would lose writes")
 	c.force(1)
 	g.Expect(insert(t.Context(), c.servers[1].Database("app"), 100)).To(Succeed())
 	c.servers[0].start()
@@ -173,7 +180,8 @@ func TestAnotherSecondaryAheadOfTheForkTakesBackToo(t *testing.T) {
 		}).Should(BeTrue())
 		g.Expect(c.group(n).Resume("app")).To(Succeed())
 		c.synchronized(1, n)
-		g.Eventually(func() (int64, error) { return count(t.Context(), c.servers[n].Database("app")) }).Should(Equal(int64(4)))
+		g.Eventually(func() (int64, error) { return count(t.Context(), c.servers[n].Database("app")) }).
+			Should(Equal(int64(4)))
 	}
 }
 

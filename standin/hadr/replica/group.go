@@ -79,8 +79,19 @@ type copyState struct {
 }
 
 func newGroup(m *Manager, st *durable) *Group {
-	return &Group{m: m, host: m.host, id: st.ID, self: st.Self, name: st.Name, over: st.Over, changed: make(chan struct{}), st: st, streams: map[uuid.UUID]*stream{},
-		copies: map[uuid.UUID]*copyState{}, gates: map[uuid.UUID]*gate{}}
+	return &Group{
+		m:       m,
+		host:    m.host,
+		id:      st.ID,
+		self:    st.Self,
+		name:    st.Name,
+		over:    st.Over,
+		changed: make(chan struct{}),
+		st:      st,
+		streams: map[uuid.UUID]*stream{},
+		copies:  map[uuid.UUID]*copyState{},
+		gates:   map[uuid.UUID]*gate{},
+	}
 }
 
 // Name is the group's name.

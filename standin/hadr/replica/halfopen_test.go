@@ -15,8 +15,8 @@ import (
 	"geosql.dev/standin/hadr/group"
 )
 
-// relay carries connections to an endpoint. Those that it abandons are silent from then on: the endpoint's ends stay open, as
-// behind a cut.
+// relay carries connections to an endpoint. Those that it abandons are silent from then on: the endpoint's ends stay
+// open, as behind a cut.
 type relay struct {
 	listener net.Listener
 	target   string
@@ -86,8 +86,8 @@ func (r *relay) each(f func(*pair)) {
 	}
 }
 
-// A connection of a primary that was cut ends at the secondary long after the primary has made another one. That is no news of
-// the primary: the secondary stays connected.
+// A connection of a primary that was cut ends at the secondary long after the primary has made another one. That is no
+// news of the primary: the secondary stays connected.
 func TestAConnectionOfBeforeACutIsNotMissed(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)

@@ -73,8 +73,16 @@ type change struct {
 
 // startLeadingLocked begins an epoch: first is proposed, old is what it replaces.
 func (g *Group) startLeadingLocked(epoch uint32, old, first *group.Configuration) *leadership {
-	l := &leadership{g: g, epoch: epoch, committed: old, proposed: first, proposedAt: time.Now(), peers: map[uuid.UUID]*peer{},
-		remotes: map[remoteKey]*remote{}, suspended: map[uuid.UUID]bool{}}
+	l := &leadership{
+		g:          g,
+		epoch:      epoch,
+		committed:  old,
+		proposed:   first,
+		proposedAt: time.Now(),
+		peers:      map[uuid.UUID]*peer{},
+		remotes:    map[remoteKey]*remote{},
+		suspended:  map[uuid.UUID]bool{},
+	}
 	l.ctx, l.cancel = context.WithCancelCause(g.m.ctx)
 	g.lead = l
 	g.broadcastLocked()
@@ -263,7 +271,8 @@ func (l *leadership) failQueueLocked(err error) {
 func (l *leadership) markJoinedLocked(next *group.Configuration) bool {
 	for i := range next.Replicas {
 		r := &next.Replicas[i]
-		if p := l.peers[r.ID]; p != nil && !r.Joined && p.connected && p.reply.Known && p.reply.Promised <= l.epoch && p.reply.Follows {
+		if p := l.peers[r.ID]; p != nil && !r.Joined && p.connected && p.reply.Known && p.reply.Promised <= l.epoch &&
+			p.reply.Follows {
 			r.Joined = true
 			return true
 		}
@@ -272,8 +281,8 @@ func (l *leadership) markJoinedLocked(next *group.Configuration) bool {
 }
 
 // markSynchronizedLocked updates which secondaries are called synchronized. A secondary is called so only when commits
-// already wait for it and it has everything before that; it stays so until it is lost, and commits wait until that, too,
-// is committed.
+// already wait for it and it has everything before that; it stays so until it is lost, and commits wait until that,
+// too, is committed.
 func (l *leadership) markSynchronizedLocked(next *group.Configuration) bool {
 	changed := false
 	for i := range next.Databases {
@@ -302,8 +311,10 @@ func (l *leadership) shouldBeSynchronizedLocked(r *group.Replica, database uuid.
 	rem := l.remotes[remoteKey{r.ID, database}]
 	p := l.peers[r.ID]
 	self := l.committed.Replica(l.g.self)
-	eligible := r.Mode == group.Synchronous && r.Joined && rem != nil && p != nil && self != nil && self.Mode == group.Synchronous &&
-		!p.lostLocked() && !l.suspended[database] && !rem.Suspended
+	eligible := r.Mode == group.Synchronous && r.Joined && rem != nil && p != nil && self != nil &&
+		self.Mode == group.Synchronous &&
+		!p.lostLocked() && !l.suspended[database] &&
+		!rem.Suspended
 	switch {
 	case !eligible:
 		if rem != nil {
@@ -318,8 +329,8 @@ func (l *leadership) shouldBeSynchronizedLocked(r *group.Replica, database uuid.
 	}
 }
 
-// Alter changes the configuration on the primary: it waits until the change is committed. When ctx ends first, the change may
-// still be committed later.
+// Alter changes the configuration on the primary: it waits until the change is committed. When ctx ends first, the
+// change may still be committed later.
 func (g *Group) Alter(ctx context.Context, f func(*group.Configuration) error) error {
 	g.mu.Lock()
 	l := g.lead

@@ -17,8 +17,9 @@ import (
 const lineLife = helloTimeout / 2
 
 const (
-	// linesEvery is how often a replica without a primary greets the others, well within lineLife, and alone is after how long
-	// without a word of a primary it does, give or take aloneEvery; where the primary's connection has ended it does at once.
+	// linesEvery is how often a replica without a primary greets the others, well within lineLife, and alone is after how
+	// long without a word of a primary it does, give or take aloneEvery; where the primary's connection has ended it does
+	// at once.
 	linesEvery = lineLife * 4 / 5
 	alone      = 2 * maxHeartbeat
 	aloneEvery = alone / 8
@@ -26,10 +27,10 @@ const (
 	greetTimeout = 2 * time.Second
 )
 
-// lines are connections on which other replicas were asked for their promises. The next question goes over the same one,
-// and so do the regular messages when this replica becomes primary: over a slow link, a new connection for each would take
-// three round trips of the time in which nobody serves. A replica that has lost its primary, or has not heard of one for a
-// while, makes them before anybody promotes it.
+// lines are connections on which other replicas were asked for their promises. The next question goes over the same
+// one, and so do the regular messages when this replica becomes primary: over a slow link, a new connection for each
+// would take three round trips of the time in which nobody serves. A replica that has lost its primary, or has not
+// heard of one for a while, makes them before anybody promotes it.
 type lines struct {
 	mu   sync.Mutex
 	kept map[uuid.UUID]line
@@ -163,8 +164,8 @@ func (m *Manager) keepLines() {
 	}
 }
 
-// company tells whether this replica is primary, or becoming it or never can, and else whether no primary has been heard of for
-// a while.
+// company tells whether this replica is primary, or becoming it or never can, and else whether no primary has been
+// heard of for a while.
 func (g *Group) company() (leading, isAlone bool) {
 	if g.distributed() {
 		return true, false

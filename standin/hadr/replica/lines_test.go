@@ -66,7 +66,8 @@ func TestAPromotionAfterALossIsReadyBefore(t *testing.T) {
 			g.Expect(c.group(1).Offline(t.Context())).To(Succeed())
 		}
 		greeted := taken.Load() + 2
-		g.Eventually(taken.Load, "60s").Should(BeNumerically(">=", greeted), "the one that is gone is greeted again and again")
+		g.Eventually(taken.Load, "60s").
+			Should(BeNumerically(">=", greeted), "the one that is gone is greeted again and again")
 		elsewhere := func() int32 { return c.servers[1].dialled.Load() - taken.Load() }
 		before := elsewhere()
 		g.Expect(c.group(1).SetLease(replica.BootTime(), lease)).To(Succeed())
@@ -81,8 +82,8 @@ func TestAPromotionAfterALossIsReadyBefore(t *testing.T) {
 	g.Expect(again).To(BeTrue(), "the connection to the third is used again")
 }
 
-// A primary ends its connections: the others are greeted at once, not when it is their turn, because the next promotion may come
-// within a second.
+// A primary ends its connections: the others are greeted at once, not when it is their turn, because the next promotion
+// may come within a second.
 func TestWhatIsLostIsNoticedAtOnce(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
@@ -95,17 +96,22 @@ func TestWhatIsLostIsNoticedAtOnce(t *testing.T) {
 		before, began := c.servers[1].dialled.Load(), time.Now()
 		g.Expect(c.group(0).Offline(t.Context())).To(Succeed())
 		dials := true
-		NewGomega(func(string, ...int) { dials = false }).Eventually(c.servers[1].dialled.Load, "10s", "1ms").Should(BeNumerically(">", before))
+		NewGomega(
+			func(string, ...int) { dials = false },
+		).Eventually(c.servers[1].dialled.Load, "10s", "1ms").
+			Should(BeNumerically(">", before))
 		if dials {
 			took = append(took, time.Since(began))
-		} // Else it still had those with which it greeted the others when it joined: they are closed a moment after it hears of a primary.
+			// Else it still had those with which it greeted the others when it joined: they are closed a moment after it
+			// hears of a primary.
+		}
 	}
 	slices.Sort(took)
 	g.Expect(took[1]).To(BeNumerically("<", time.Second), "most of %v", took)
 }
 
-// A primary falls silent and its connections stay: the others are greeted as soon as it counts as gone, because a group may have
-// timings with which it is replaced within seconds.
+// A primary falls silent and its connections stay: the others are greeted as soon as it counts as gone, because a group
+// may have timings with which it is replaced within seconds.
 func TestSilenceIsNoticedSoon(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)

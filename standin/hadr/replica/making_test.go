@@ -18,8 +18,11 @@ import (
 func plan(servers ...*server) *group.Configuration {
 	c := &group.Configuration{Name: "ag", Options: group.Options{ClusterType: group.External}}
 	for _, s := range servers {
-		c.Replicas = append(c.Replicas, group.Replica{ID: uuid.New(), Server: s.name, EndpointURL: "TCP://" + s.m.Address(), Mode: group.Synchronous,
-			FailoverMode: "EXTERNAL", SessionTimeout: 5, SecondaryConnections: "ALL", PrimaryConnections: "ALL"})
+		c.Replicas = append(
+			c.Replicas,
+			group.Replica{ID: uuid.New(), Server: s.name, EndpointURL: "TCP://" + s.m.Address(), Mode: group.Synchronous,
+				FailoverMode: "EXTERNAL", SessionTimeout: 5, SecondaryConnections: "ALL", PrimaryConnections: "ALL"},
+		)
 	}
 	c.Databases = []group.Database{{ID: uuid.New(), Name: "app", Family: servers[0].Database("app").Identity().Family}}
 	return c
@@ -46,7 +49,8 @@ func TestAGroupThatCouldNotBeMadeLeavesItsDatabases(t *testing.T) {
 	g.Expect(insert(t.Context(), app, 2)).To(Succeed())
 }
 
-// Two JOINs wait for one primary: the second does not take the first one's place, whose promises may be on disk already.
+// Two JOINs wait for one primary: the second does not take the first one's place, whose promises may be on disk
+// already.
 func TestAGroupIsJoinedOnce(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)

@@ -56,7 +56,14 @@ func Open(ctx context.Context, host Host, folder string) (*Manager, error) {
 	if err := os.MkdirAll(folder, 0o750); err != nil {
 		return nil, fmt.Errorf("open availability groups: %w", err)
 	}
-	m := &Manager{host: host, folder: folder, groups: map[uuid.UUID]*Group{}, offers: map[string]offer{}, offered: make(chan struct{}), lost: make(chan struct{}, 1)}
+	m := &Manager{
+		host:    host,
+		folder:  folder,
+		groups:  map[uuid.UUID]*Group{},
+		offers:  map[string]offer{},
+		offered: make(chan struct{}),
+		lost:    make(chan struct{}, 1),
+	}
 	m.ctx, m.cancel = context.WithCancel(context.Background())
 	states, err := loadStates(folder)
 	if err != nil {

@@ -132,7 +132,15 @@ func (m *Manager) Join(ctx context.Context, name string, clusterType group.Clust
 		return nil, failure(47100, name)
 	}
 	self := c.Server(m.host.ServerName())
-	st := &durable{ID: c.ID, Name: c.Name, Self: self.ID, Intent: Secondary, Following: c.Primary, ForcedSeen: c.Forced, Databases: map[uuid.UUID]*localCopy{}}
+	st := &durable{
+		ID:         c.ID,
+		Name:       c.Name,
+		Self:       self.ID,
+		Intent:     Secondary,
+		Following:  c.Primary,
+		ForcedSeen: c.Forced,
+		Databases:  map[uuid.UUID]*localCopy{},
+	}
 	st.Promised, st.Accepted = c.Epoch(), c
 	g := newGroup(m, st)
 	g.role = Secondary
@@ -240,7 +248,9 @@ func (g *Group) goneLocked(c *group.Configuration) map[uuid.UUID]string {
 func (g *Group) letGo(ctx context.Context, gone map[uuid.UUID]string, primary bool) {
 	for id, name := range gone {
 		if err := g.leaveGroup(ctx, id, name, primary); err != nil {
-			g.host.Log().Error("availability group: a removed database could not be released", "group", g.Name(), "database", name, "error", err)
+			g.host.Log().
+				Error("availability group: a removed database could not be released", "group", g.Name(), "database", name, "error",
+					err)
 		}
 	}
 }
@@ -268,7 +278,9 @@ func (g *Group) joinRestored(c *group.Configuration) {
 			continue
 		}
 		if err := g.updateLocked(func(s *durable) { s.Databases[d.ID].Joined = true }); err != nil {
-			g.host.Log().Error("availability group: a seeded database could not be joined", "group", g.name, "database", d.Name, "error", err)
+			g.host.Log().
+				Error("availability group: a seeded database could not be joined", "group", g.name, "database", d.Name, "error",
+					err)
 		}
 	}
 }
@@ -311,7 +323,9 @@ func (g *Group) reconcileDatabases(l *leadership) {
 	g.letGo(l.ctx, gone, true)
 	for i := range c.Databases {
 		if err := g.adopt(l, &c.Databases[i]); err != nil {
-			g.host.Log().Error("availability group: a database could not be added on the primary", "group", g.Name(), "database", c.Databases[i].Name, "error", err)
+			g.host.Log().
+				Error("availability group: a database could not be added on the primary", "group", g.Name(), "database",
+					c.Databases[i].Name, "error", err)
 		}
 	}
 	g.releaseHolds(c)

@@ -189,7 +189,11 @@ func (p *peer) connect(url string, timeout time.Duration) error {
 	if conn == nil {
 		var err error
 		ctx, cancel := context.WithTimeout(p.l.ctx, min(timeout, dialTimeout))
-		conn, err = g.m.dial(ctx, url, hello{Purpose: purposeControl, Group: g.id, Name: g.name, From: g.self, Epoch: p.l.epoch})
+		conn, err = g.m.dial(
+			ctx,
+			url,
+			hello{Purpose: purposeControl, Group: g.id, Name: g.name, From: g.self, Epoch: p.l.epoch},
+		)
 		cancel()
 		if err != nil {
 			return err
@@ -251,7 +255,8 @@ func (p *peer) idleDatabases() bool {
 	}
 	for i := range p.l.committed.Databases {
 		d := &p.l.committed.Databases[i]
-		if rem := p.l.remoteLocked(p.id, d.ID); !rem.streaming && !rem.Suspended && rem.seedFailed == "" && !p.l.suspended[d.ID] {
+		if rem := p.l.remoteLocked(p.id, d.ID); !rem.streaming && !rem.Suspended && rem.seedFailed == "" &&
+			!p.l.suspended[d.ID] {
 			return true
 		}
 	}
@@ -273,7 +278,19 @@ func (p *peer) exchange(conn *endpoint.Conn, timeout time.Duration) error {
 	for i := range newest.Databases {
 		id := newest.Databases[i].ID
 		if db := g.localDatabase(id); db != nil {
-			req.Databases = append(req.Databases, primaryDatabase{ID: id, Forks: db.Identity().Forks, End: db.Log().End(), Keep: lowestHold(db), Replication: db.Holds()[storage.HoldReplication], Chain: db.Chain(), SendQueue: p.sendQueue(id, db), Settings: g.host.Settings(newest.Databases[i].Name)})
+			req.Databases = append(
+				req.Databases,
+				primaryDatabase{
+					ID:          id,
+					Forks:       db.Identity().Forks,
+					End:         db.Log().End(),
+					Keep:        lowestHold(db),
+					Replication: db.Holds()[storage.HoldReplication],
+					Chain:       db.Chain(),
+					SendQueue:   p.sendQueue(id, db),
+					Settings:    g.host.Settings(newest.Databases[i].Name),
+				},
+			)
 		}
 	}
 	_ = conn.SetDeadline(time.Now().Add(timeout))
@@ -409,7 +426,9 @@ func (p *peer) startWorkers(reply controlReply) {
 			g.mu.Unlock()
 			g.wakeAfterGrace()
 			if err != nil && ctx.Err() == nil {
-				g.host.Log().Warn("availability group: data movement to a secondary ended", "group", g.Name(), "database", id, "replica", p.id, "error", err)
+				g.host.Log().
+					Warn("availability group: data movement to a secondary ended", "group", g.Name(), "database", id, "replica", p.id,
+						"error", err)
 			}
 		})
 	}

@@ -42,9 +42,9 @@ func (g *Group) Failover(ctx context.Context) error {
 	return g.begin(epoch, newest, group.Promotion(newest, g.Self(), epoch))
 }
 
-// promises are those of a new epoch. First the others are only asked: a refused failover must not disturb a primary that they hear.
-// Whoever hears none, and knows no reason to refuse, promises at once. FAILOVER may be refused all the same, by what the others know;
-// a primary that lives and had not reached those resigns when it does.
+// promises are those of a new epoch. First the others are only asked: a refused failover must not disturb a primary
+// that they hear. Whoever hears none, and knows no reason to refuse, promises at once. FAILOVER may be refused all the
+// same, by what the others know; a primary that lives and had not reached those resigns when it does.
 func (g *Group) promises(ctx context.Context) (epoch uint32, all []group.Promise, err error) {
 	first := g.firstQuestion()
 	answers := g.ask(ctx, first, false)
@@ -60,8 +60,8 @@ func (g *Group) promises(ctx context.Context) (epoch uint32, all []group.Promise
 	return epoch, all, err
 }
 
-// firstQuestion asks for what the others know and, where this replica has no primary and may be promoted by what it knows itself,
-// for their promises as well.
+// firstQuestion asks for what the others know and, where this replica has no primary and may be promoted by what it
+// knows itself, for their promises as well.
 func (g *Group) firstQuestion() prepareRequest {
 	g.mu.Lock()
 	c := g.st.Accepted
@@ -73,11 +73,13 @@ func (g *Group) firstQuestion() prepareRequest {
 	return prepareRequest{Read: true, Epoch: g.nextEpoch(nil), Candidate: g.self}
 }
 
-// yieldsLocked tells whether nobody is disturbed and nothing is lost, by what this replica knows, if another one becomes primary
-// now: none has been heard for the time alone, or the connection of the last one has ended, and the candidate is called synchronized.
+// yieldsLocked tells whether nobody is disturbed and nothing is lost, by what this replica knows, if another one
+// becomes primary now: none has been heard for the time alone, or the connection of the last one has ended, and the
+// candidate is called synchronized.
 func (g *Group) yieldsLocked(candidate uuid.UUID) bool {
 	c := g.st.Accepted
-	if g.lead != nil || c == nil || c.Options.ClusterType != group.External || g.distributed() || time.Since(g.contact.at) <= alone {
+	if g.lead != nil || c == nil || c.Options.ClusterType != group.External || g.distributed() ||
+		time.Since(g.contact.at) <= alone {
 		return false
 	}
 	r := c.Replica(candidate)
@@ -187,10 +189,10 @@ func (g *Group) promiseToo(epoch uint32, others []group.Promise) ([]group.Promis
 	return append(others, own), nil
 }
 
-// ask asks all other replicas at once, with Read this one too. It returns the answers that came once a majority has answered: more
-// are not needed to know the newest configuration, and a replica that is far or behind a cut network must not take the time that
-// the failover has. If it is to be patient, because every answer counts, it waits until all have answered, or for askGrace
-// after the majority.
+// ask asks all other replicas at once, with Read this one too. It returns the answers that came once a majority has
+// answered: more are not needed to know the newest configuration, and a replica that is far or behind a cut network
+// must not take the time that the failover has. If it is to be patient, because every answer counts, it waits until all
+// have answered, or for askGrace after the majority.
 func (g *Group) ask(ctx context.Context, req prepareRequest, patient bool) []group.Promise {
 	g.mu.Lock()
 	c, self := g.st.Accepted, g.self
@@ -218,7 +220,8 @@ func (g *Group) ask(ctx context.Context, req prepareRequest, patient bool) []gro
 			// One that nobody waits for may answer later: then the connection to it is there for the next question.
 			p, err := g.askOne(g.m.ctx, &r, req)
 			if err != nil {
-				g.host.Log().Debug("availability group: a replica did not answer", "group", g.Name(), "replica", r.Server, "error", err)
+				g.host.Log().
+					Debug("availability group: a replica did not answer", "group", g.Name(), "replica", r.Server, "error", err)
 			}
 			answers <- answer{r.ID, p, err}
 		}()
@@ -442,7 +445,9 @@ func (g *Group) closeDatabases(reason string) {
 				g.host.Disconnect(c.Name)
 			}
 			if err := db.SetMode(context.Background(), storage.Redo, g.notInRole(id)); err != nil {
-				g.host.Log().Error("availability group: a database could not leave the primary role", "group", g.Name(), "database", id, "reason", reason, "error", err)
+				g.host.Log().
+					Error("availability group: a database could not leave the primary role", "group", g.Name(), "database", id,
+						"reason", reason, "error", err)
 			}
 		})
 	}

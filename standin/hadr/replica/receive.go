@@ -112,7 +112,13 @@ func (g *Group) openStream(conn *endpoint.Conn, h hello) (*storage.Database, log
 	s := &stream{conn: conn, epoch: h.Epoch}
 	g.streams[h.Database] = s
 	id := db.Identity()
-	return db, logReply{Status: logReady, Forks: id.Forks, Family: id.Family, End: db.Log().End(), Last: db.Log().LastBlock()}, s
+	return db, logReply{
+		Status: logReady,
+		Forks:  id.Forks,
+		Family: id.Family,
+		End:    db.Log().End(),
+		Last:   db.Log().LastBlock(),
+	}, s
 }
 
 func (g *Group) closeStream(id uuid.UUID, s *stream) {
@@ -131,7 +137,9 @@ func (g *Group) revert(ctx context.Context, id uuid.UUID, db *storage.Database, 
 	defer g.setReverting(id, false)
 	g.transition.Lock()
 	defer g.transition.Unlock()
-	g.host.Log().Info("availability group: taking back transactions that the primary does not have", "group", g.Name(), "database", id, "to", to.String())
+	g.host.Log().
+		Info("availability group: taking back transactions that the primary does not have", "group", g.Name(), "database", id,
+			"to", to.String())
 	// The other replicas of the local group have that log from here: they take it back when they ask again.
 	g.breakShipping()
 	if err := db.UndoTo(ctx, to); err != nil {
@@ -157,7 +165,9 @@ func (g *Group) undoFailed(id uuid.UUID, always bool, reason error) {
 	if c == nil || (!always && self != nil && self.AutomaticSeeding) {
 		return
 	}
-	g.host.Log().Error("availability group: a database could not take back what only it has; it is suspended", "group", g.name, "database", c.Name, "error", reason)
+	g.host.Log().
+		Error("availability group: a database could not take back what only it has; it is suspended", "group", g.name,
+			"database", c.Name, "error", reason)
 	g.suspendLocked(id, suspendUndo)
 }
 

@@ -165,22 +165,38 @@ func newServers(t *testing.T, names ...string) []*server {
 		known[n] = true
 		key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 		g.Expect(err).NotTo(HaveOccurred())
-		c := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: n}, NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour)}
+		c := &x509.Certificate{
+			SerialNumber: big.NewInt(1),
+			Subject:      pkix.Name{CommonName: n},
+			NotBefore:    time.Now().Add(-time.Hour),
+			NotAfter:     time.Now().Add(time.Hour),
+		}
 		der, err := x509.CreateCertificate(rand.Reader, c, c, key.Public(), key)
 		g.Expect(err).NotTo(HaveOccurred())
-		s := &server{t: t, name: n, folder: filepath.Join(root, n), port: "0", log: slog.New(slog.DiscardHandler), members: map[string]uuid.UUID{}}
+		s := &server{
+			t:       t,
+			name:    n,
+			folder:  filepath.Join(root, n),
+			port:    "0",
+			log:     slog.New(slog.DiscardHandler),
+			members: map[string]uuid.UUID{},
+		}
 		if os.Getenv("GEOSQL_TEST_LOG") != "" {
 			s.log = slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelDebug})).With("server", n)
 		}
-		s.id = &endpoint.Identity{Certificate: tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}, Authorize: func(_ context.Context, c *x509.Certificate) error {
-			if !known[c.Subject.CommonName] {
-				return errors.New("unknown")
-			}
-			return nil
-		}, Reach: func(address string) string {
-			s.dialled.Add(1)
-			return address
-		}}
+		s.id = &endpoint.Identity{
+			Certificate: tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key},
+			Authorize: func(_ context.Context, c *x509.Certificate) error {
+				if !known[c.Subject.CommonName] {
+					return errors.New("unknown")
+				}
+				return nil
+			},
+			Reach: func(address string) string {
+				s.dialled.Add(1)
+				return address
+			},
+		}
 		g.Expect(os.MkdirAll(s.folder, 0o755)).To(Succeed())
 		s.start()
 		t.Cleanup(func() {
@@ -265,8 +281,17 @@ func newCluster(t *testing.T, third group.AvailabilityMode, change func(*group.C
 	}
 	conf := &group.Configuration{Name: "ag", Options: group.Options{ClusterType: group.External}}
 	for i, s := range c.servers {
-		r := group.Replica{ID: uuid.New(), Server: s.name, EndpointURL: "TCP://" + s.m.Address(), Mode: group.Synchronous, FailoverMode: "EXTERNAL",
-			AutomaticSeeding: true, SessionTimeout: 5, SecondaryConnections: "ALL", PrimaryConnections: "ALL"}
+		r := group.Replica{
+			ID:                   uuid.New(),
+			Server:               s.name,
+			EndpointURL:          "TCP://" + s.m.Address(),
+			Mode:                 group.Synchronous,
+			FailoverMode:         "EXTERNAL",
+			AutomaticSeeding:     true,
+			SessionTimeout:       5,
+			SecondaryConnections: "ALL",
+			PrimaryConnections:   "ALL",
+		}
 		if i == 2 {
 			r.Mode = third
 		}
@@ -353,7 +378,8 @@ func TestSeedingAndSynchronousCommit(t *testing.T) {
 		// Acknowledged: on disk at both secondaries, before the next statement.
 		lsn, _ := app.Applied()
 		for _, s := range c.servers[1:] {
-			g.Expect(lsn.Less(s.Database("app").Log().Hardened())).To(BeTrue(), "an acknowledged commit is not hardened at %s", s.name)
+			g.Expect(lsn.Less(s.Database("app").Log().Hardened())).
+				To(BeTrue(), "an acknowledged commit is not hardened at %s", s.name)
 		}
 	}
 	for _, s := range c.servers[1:] {
@@ -408,7 +434,8 @@ func TestAPromotionOpensOneConnectionToEach(t *testing.T) {
 	g.Expect(c.group(1).Failover(t.Context())).To(Succeed())
 	g.Eventually(c.role(1), "60s").Should(Equal(replica.Primary))
 	// With a connection for each question they would be eight.
-	g.Expect(c.servers[1].dialled.Load()-before).To(BeNumerically("<=", 5), "two greeted, two asked before the greeting ended, and one of them once more")
+	g.Expect(c.servers[1].dialled.Load()-before).
+		To(BeNumerically("<=", 5), "two greeted, two asked before the greeting ended, and one of them once more")
 	g.Expect(c.group(0).BecomeSecondary(t.Context())).To(Succeed())
 	c.synchronized(1, 0)
 }
@@ -422,7 +449,8 @@ func TestALostSecondaryIsGivenUpByConfigurationCommit(t *testing.T) {
 	c.servers[1].stop()
 	started := time.Now()
 	g.Expect(insert(t.Context(), c.servers[0].Database("app"), 10)).To(Succeed())
-	g.Expect(time.Since(started)).To(BeNumerically(">", 200*time.Millisecond), "the commit must have waited for the configuration")
+	g.Expect(time.Since(started)).
+		To(BeNumerically(">", 200*time.Millisecond), "the commit must have waited for the configuration")
 	conf := c.group(0).Configuration()
 	g.Expect(conf.Sequence).To(BeNumerically(">", before))
 	g.Expect(conf.Databases[0].Synchronized).To(BeEmpty())
@@ -588,7 +616,8 @@ func TestADatabaseIsWholeInItsGroupWhenTheClientHasLeft(t *testing.T) {
 	g.Eventually(func() uuid.UUID { return c.servers[0].member("later") }).ShouldNot(Equal(uuid.Nil))
 	g.Eventually(func() bool {
 		conf := c.group(0).Configuration()
-		return conf.DatabaseNamed("later") != nil && c.servers[1].Database("later") != nil && conf.SynchronizedAt(c.group(1).Self())
+		return conf.DatabaseNamed("later") != nil && c.servers[1].Database("later") != nil &&
+			conf.SynchronizedAt(c.group(1).Self())
 	}).Should(BeTrue())
 	c.servers[1].stop()
 	c.servers[2].stop()

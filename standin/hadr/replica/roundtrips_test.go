@@ -103,8 +103,8 @@ func (g *gate) open() {
 	g.isShut = false
 }
 
-// A promotion where nobody serves takes two round trips to the nearest other replica: its promise, and the configuration. One that
-// is farther is not waited for.
+// A promotion where nobody serves takes two round trips to the nearest other replica: its promise, and the
+// configuration. One that is farther is not waited for.
 func TestAPromotionTakesTwoRoundTrips(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)

@@ -31,8 +31,15 @@ const (
 	seedExists    = 23
 )
 
-var seedFailureNames = map[int]string{seedInternal: "Internal Error", seedSQLError: "SQL Error", seedDenied: "Request Denied",
-	seedPrimary: "Primary Failure", seedTransport: "Transport", seedStream: "Seeding", seedExists: "Database With Name Already Exists"}
+var seedFailureNames = map[int]string{
+	seedInternal:  "Internal Error",
+	seedSQLError:  "SQL Error",
+	seedDenied:    "Request Denied",
+	seedPrimary:   "Primary Failure",
+	seedTransport: "Transport",
+	seedStream:    "Seeding",
+	seedExists:    "Database With Name Already Exists",
+}
 
 // Seeding is one operation of automatic seeding, at its source or at its target.
 type Seeding struct {
@@ -94,7 +101,8 @@ func (m *Manager) beginSeeding(s Seeding) *Seeding {
 	defer m.mu.Unlock()
 	s.Started, s.Failure, s.Attempts = time.Now().UTC(), -1, 1
 	for i, old := range slices.Backward(m.seeding) {
-		if old.Group == s.Group && old.Database == s.Database && old.Remote == s.Remote && old.Source == s.Source && old.Failure >= 0 {
+		if old.Group == s.Group && old.Database == s.Database && old.Remote == s.Remote && old.Source == s.Source &&
+			old.Failure >= 0 {
 			s.Attempts = old.Attempts + 1
 			m.seeding = slices.Delete(m.seeding, i, i+1)
 			break
@@ -139,7 +147,9 @@ func (p *peer) seed(ctx context.Context, db *storage.Database, id uuid.UUID, aga
 	if full, _ := db.BackupPositions(); full.IsZero() {
 		return fmt.Errorf("there is no full backup of database %q", name)
 	}
-	op := g.m.beginSeeding(Seeding{ID: uuid.New(), Group: g.id, Database: id, Remote: p.id, Name: name, RemoteServer: server, Source: true})
+	op := g.m.beginSeeding(
+		Seeding{ID: uuid.New(), Group: g.id, Database: id, Remote: p.id, Name: name, RemoteServer: server, Source: true},
+	)
 	err := p.sendSeed(ctx, db, id, name, url, timeout, again, op)
 	var denied *seedError
 	switch {
@@ -179,7 +189,15 @@ func (e *seedError) Error() string {
 	return fmt.Sprintf("the secondary could not be seeded: %s (%s)", e.Message, seedFailureNames[e.Failure])
 }
 
-func (p *peer) sendSeed(ctx context.Context, db *storage.Database, id uuid.UUID, name, url string, timeout time.Duration, again bool, op *Seeding) error {
+func (p *peer) sendSeed(
+	ctx context.Context,
+	db *storage.Database,
+	id uuid.UUID,
+	name, url string,
+	timeout time.Duration,
+	again bool,
+	op *Seeding,
+) error {
 	g := p.l.g
 	if err := db.HoldLog(holdOwner(p.id), db.AppliedEnd()); err != nil {
 		return err
@@ -187,8 +205,20 @@ func (p *peer) sendSeed(ctx context.Context, db *storage.Database, id uuid.UUID,
 	dial, cancel := context.WithTimeout(ctx, min(timeout, dialTimeout))
 	info := &seedInfo{Name: name, Files: db.Files(), Reseed: again, ID: op.ID}
 	data, log := g.host.DefaultFolders()
-	info.DataDefault, info.LogDefault = filepath.Dir(info.Files.Data) == filepath.Clean(data), filepath.Dir(info.Files.Log) == filepath.Clean(log)
-	conn, err := g.m.dial(dial, url, hello{Purpose: purposeSeed, Group: g.id, Name: g.name, From: g.self, Epoch: p.l.epoch, Database: id, Seed: info})
+	info.DataDefault, info.LogDefault = filepath.Dir(
+		info.Files.Data,
+	) == filepath.Clean(
+		data,
+	), filepath.Dir(
+		info.Files.Log,
+	) == filepath.Clean(
+		log,
+	)
+	conn, err := g.m.dial(
+		dial,
+		url,
+		hello{Purpose: purposeSeed, Group: g.id, Name: g.name, From: g.self, Epoch: p.l.epoch, Database: id, Seed: info},
+	)
 	cancel()
 	if err != nil {
 		return err
@@ -206,9 +236,13 @@ func (p *peer) sendSeed(ctx context.Context, db *storage.Database, id uuid.UUID,
 	}
 	_ = conn.SetDeadline(time.Time{})
 	w := &seedWriter{conn: conn, timeout: timeout}
-	_, err = db.Backup(ctx, w, storage.BackupOptions{CopyOnly: true, WithLog: true, Server: g.host.ServerName(), Progress: func(done, total int64) {
-		g.m.changeSeeding(op, func(s *Seeding) { s.Streaming, s.Transferred, s.Size = true, done, total })
-	}})
+	_, err = db.Backup(
+		ctx,
+		w,
+		storage.BackupOptions{CopyOnly: true, WithLog: true, Server: g.host.ServerName(), Progress: func(done, total int64) {
+			g.m.changeSeeding(op, func(s *Seeding) { s.Streaming, s.Transferred, s.Size = true, done, total })
+		}},
+	)
 	if err == nil {
 		err = conn.Send(msgSeedData, nil)
 	}
@@ -275,7 +309,9 @@ func (g *Group) serveSeed(ctx context.Context, conn *endpoint.Conn, h hello) err
 	if h.Seed == nil {
 		return fmt.Errorf("no database to seed is named")
 	}
-	op := g.m.beginSeeding(Seeding{ID: h.Seed.ID, Group: g.id, Database: h.Database, Remote: h.From, Name: h.Seed.Name, RemoteServer: h.Server})
+	op := g.m.beginSeeding(
+		Seeding{ID: h.Seed.ID, Group: g.id, Database: h.Database, Remote: h.From, Name: h.Seed.Name, RemoteServer: h.Server},
+	)
 	h.Seed.Files = g.seedFiles(h.Seed)
 	refusal := g.admitSeed(h)
 	if refusal == nil {
@@ -309,7 +345,8 @@ func (g *Group) admitSeed(h hello) *seedReply {
 		return refuse(seedDenied, 19506, "the availability group has no CREATE ANY DATABASE permission on this server")
 	case cs.seeding:
 		return refuse(seedInternal, 0, "the database is being seeded already")
-	case !h.Seed.Reseed && g.host.Exists(h.Seed.Name) && (g.st.Databases[h.Database] == nil || g.st.Databases[h.Database].Joined):
+	case !h.Seed.Reseed && g.host.Exists(h.Seed.Name) &&
+		(g.st.Databases[h.Database] == nil || g.st.Databases[h.Database].Joined):
 		return refuse(seedExists, 1801, "a database of that name exists")
 	}
 	for _, path := range []string{h.Seed.Files.Data, h.Seed.Files.Log} {

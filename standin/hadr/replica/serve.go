@@ -47,7 +47,9 @@ func (m *Manager) serve(ctx context.Context, conn *endpoint.Conn) {
 		}
 	}
 	if err != nil && ctx.Err() == nil {
-		m.host.Log().Debug("availability group: a connection of another replica ended", "purpose", h.Purpose, "group", h.Name, "from", h.Server, "error", err)
+		m.host.Log().
+			Debug("availability group: a connection of another replica ended", "purpose", h.Purpose, "group", h.Name, "from",
+				h.Server, "error", err)
 	}
 }
 
@@ -146,9 +148,9 @@ func (g *Group) acceptLocked(req controlRequest) error {
 	return g.suspendForcedLocked(req.Databases)
 }
 
-// unfencedLocked tells whether this replica is a primary that nobody fences: without a cluster (CLUSTER_TYPE = NONE) nothing
-// decides between two primaries, and a person takes one of them offline ("Forced manual failover with data loss" of the pages on
-// read-scale groups).
+// unfencedLocked tells whether this replica is a primary that nobody fences: without a cluster (CLUSTER_TYPE = NONE)
+// nothing decides between two primaries, and a person takes one of them offline ("Forced manual failover with data
+// loss" of the pages on read-scale groups).
 func (g *Group) unfencedLocked() bool {
 	return g.role == Primary && g.st.Accepted != nil && g.st.Accepted.Options.ClusterType == group.None
 }
@@ -173,8 +175,8 @@ func (g *Group) followsLocked(primary uuid.UUID) bool {
 	return g.role == Secondary && (g.st.Following == uuid.Nil || g.st.Following == primary)
 }
 
-// lostContact notes the end of a primary's control connection, if it is the one that the primary was last heard on: one of
-// before a cut may end long after there is another. The primary counts as silent until it says something again.
+// lostContact notes the end of a primary's control connection, if it is the one that the primary was last heard on: one
+// of before a cut may end long after there is another. The primary counts as silent until it says something again.
 func (g *Group) lostContact(conn *endpoint.Conn) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -232,11 +234,17 @@ func (g *Group) applyPrimary(req controlRequest) {
 	for _, p := range req.Databases {
 		if db := g.localDatabase(p.ID); db != nil && db.Mode() == storage.Redo {
 			// The log reader goes on here after a failover: what it has not read must be here then.
-			err := errors.Join(db.HoldLog(holdGroup, p.Keep), db.HoldLog(storage.HoldReplication, p.Replication), g.takeChain(req.Epoch, p, db),
-				g.takeSettings(p))
+			err := errors.Join(
+				db.HoldLog(holdGroup, p.Keep),
+				db.HoldLog(storage.HoldReplication, p.Replication),
+				g.takeChain(req.Epoch, p, db),
+				g.takeSettings(p),
+			)
 			g.noteHistory(p, db)
 			if err != nil {
-				g.host.Log().Error("availability group: what the primary says of a database could not be noted", "group", g.Name(), "error", err)
+				g.host.Log().
+					Error("availability group: what the primary says of a database could not be noted", "group", g.Name(), "error",
+						err)
 			}
 		}
 	}
@@ -266,15 +274,21 @@ func (g *Group) noteHistory(p primaryDatabase, db *storage.Database) {
 	cs := g.copyStateLocked(p.ID)
 	cs.recovery, cs.sendQueue = at, p.SendQueue
 	if c := g.st.Databases[p.ID]; failed != nil && c != nil && !c.Suspended {
-		g.host.Log().Error("availability group: redo of a database has stopped; it is suspended", "group", g.name, "database", c.Name, "error", failed)
+		g.host.Log().
+			Error("availability group: redo of a database has stopped; it is suspended", "group", g.name, "database", c.Name,
+				"error", failed)
 		g.suspendLocked(p.ID, suspendRedo)
 	}
 }
 
 // suspendLocked suspends the movement of the local copy for a reason of the server's own.
 func (g *Group) suspendLocked(id uuid.UUID, reason uint8) {
-	if err := g.updateLocked(func(d *durable) { d.Databases[id].Suspended, d.Databases[id].Reason = true, reason }); err != nil {
-		g.host.Log().Error("availability group: a database could not be suspended", "group", g.name, "database", id, "error", err)
+	if err := g.updateLocked(func(d *durable) {
+		d.Databases[id].Suspended, d.Databases[id].Reason = true,
+			reason
+	}); err != nil {
+		g.host.Log().
+			Error("availability group: a database could not be suspended", "group", g.name, "database", id, "error", err)
 	}
 	if s := g.streams[id]; s != nil {
 		s.conn.Close()
@@ -292,8 +306,8 @@ func receiveControl(conn *endpoint.Conn, first []byte, req *controlRequest) erro
 	return nil
 }
 
-// servePrepare answers a replica that wants to become primary, until it asks no more, or is primary and sends its regular
-// messages.
+// servePrepare answers a replica that wants to become primary, until it asks no more, or is primary and sends its
+// regular messages.
 func (m *Manager) servePrepare(conn *endpoint.Conn, h hello) error {
 	for {
 		_ = conn.SetDeadline(time.Now().Add(helloTimeout))

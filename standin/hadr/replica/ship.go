@@ -45,7 +45,11 @@ func (p *peer) work(ctx context.Context, id uuid.UUID) error {
 	url, timeout, automatic := spec.EndpointURL, spec.Timeout(), spec.AutomaticSeeding
 	g.mu.Unlock()
 	dial, cancel := context.WithTimeout(ctx, min(timeout, dialTimeout))
-	conn, err := g.m.dial(dial, url, hello{Purpose: purposeLog, Group: g.id, Name: g.name, From: g.self, Epoch: p.l.epoch, Database: id})
+	conn, err := g.m.dial(
+		dial,
+		url,
+		hello{Purpose: purposeLog, Group: g.id, Name: g.name, From: g.self, Epoch: p.l.epoch, Database: id},
+	)
 	cancel()
 	if err != nil {
 		return err
@@ -70,7 +74,11 @@ func (p *peer) work(ctx context.Context, id uuid.UUID) error {
 }
 
 // negotiate finds where the two logs part, has the secondary take back what only it has, and says where to go on.
-func (p *peer) negotiate(conn *endpoint.Conn, db *storage.Database, timeout time.Duration) (string, storage.LSN, error) {
+func (p *peer) negotiate(
+	conn *endpoint.Conn,
+	db *storage.Database,
+	timeout time.Duration,
+) (string, storage.LSN, error) {
 	_ = conn.SetDeadline(time.Now().Add(timeout))
 	var reply logReply
 	if err := conn.ReceiveValue(msgLogReply, &reply); err != nil {
@@ -119,7 +127,14 @@ func (p *peer) negotiate(conn *endpoint.Conn, db *storage.Database, timeout time
 }
 
 // stream sends blocks as they come, and takes acknowledgements in a goroutine of its own.
-func (p *peer) stream(ctx context.Context, conn *endpoint.Conn, db *storage.Database, id uuid.UUID, from storage.LSN, timeout time.Duration) error {
+func (p *peer) stream(
+	ctx context.Context,
+	conn *endpoint.Conn,
+	db *storage.Database,
+	id uuid.UUID,
+	from storage.LSN,
+	timeout time.Duration,
+) error {
 	g := p.l.g
 	f, err := db.Log().Follow(from)
 	if err != nil {
@@ -194,8 +209,10 @@ func (p *peer) takeAcks(conn *endpoint.Conn, db *storage.Database, id uuid.UUID)
 func (l *leadership) considerGateLocked(replica, database uuid.UUID, db *storage.Database) {
 	rem := l.remoteLocked(replica, database)
 	r, self := l.committed.Replica(replica), l.committed.Replica(l.g.self)
-	if r == nil || self == nil || r.Mode != group.Synchronous || self.Mode != group.Synchronous || !rem.streaming || rem.gating ||
-		rem.Hardened.IsZero() || slices.Contains(synchronizedIn(l.committed, database), replica) {
+	if r == nil || self == nil || r.Mode != group.Synchronous || self.Mode != group.Synchronous || !rem.streaming ||
+		rem.gating ||
+		rem.Hardened.IsZero() ||
+		slices.Contains(synchronizedIn(l.committed, database), replica) {
 		return
 	}
 	log := db.Log()

@@ -126,7 +126,17 @@ func (g *Group) States() *States {
 		r := &c.Replicas[i]
 		switch {
 		case r.ID == g.self:
-			s.Replicas = append(s.Replicas, ReplicaState{ID: r.ID, Local: true, Role: g.role, Joined: true, Connected: g.connectedLocked(), Health: replicaHealth(s.Databases, r)})
+			s.Replicas = append(
+				s.Replicas,
+				ReplicaState{
+					ID:        r.ID,
+					Local:     true,
+					Role:      g.role,
+					Joined:    true,
+					Connected: g.connectedLocked(),
+					Health:    replicaHealth(s.Databases, r),
+				},
+			)
 		case g.role == Primary && l != nil:
 			s.Replicas = append(s.Replicas, l.replicaStateLocked(s.Databases, r))
 		}
@@ -142,7 +152,8 @@ func (g *Group) connectedLocked() bool {
 		return true
 	case Secondary:
 		r := g.st.Accepted.Replica(g.self)
-		return r != nil && g.followsLocked(g.contact.primary) && !g.contact.at.IsZero() && time.Since(g.contact.at) < r.Timeout()
+		return r != nil && g.followsLocked(g.contact.primary) && !g.contact.at.IsZero() &&
+			time.Since(g.contact.at) < r.Timeout()
 	}
 	return false
 }
@@ -188,7 +199,15 @@ func (d *DatabaseState) Health(r *group.Replica) uint8 {
 
 // localStateLocked is the local copy.
 func (g *Group) localStateLocked(c *group.Configuration, d *group.Database) DatabaseState {
-	out := DatabaseState{ID: d.ID, Replica: g.self, Name: d.Name, Local: true, Known: true, Lag: -1, Primary: g.role == Primary}
+	out := DatabaseState{
+		ID:      d.ID,
+		Replica: g.self,
+		Name:    d.Name,
+		Local:   true,
+		Known:   true,
+		Lag:     -1,
+		Primary: g.role == Primary,
+	}
 	lc := g.st.Databases[d.ID]
 	cs := g.copyStateLocked(d.ID)
 	if lc != nil {
@@ -208,7 +227,12 @@ func (g *Group) localStateLocked(c *group.Configuration, d *group.Database) Data
 }
 
 // localSynchronizationLocked is the state of the local copy; moves says that it is open, joined and not suspended.
-func (g *Group) localSynchronizationLocked(self *group.Replica, d *group.Database, cs *copyState, moves, suspended bool) SynchronizationState {
+func (g *Group) localSynchronizationLocked(
+	self *group.Replica,
+	d *group.Database,
+	cs *copyState,
+	moves, suspended bool,
+) SynchronizationState {
 	streams := g.streams[d.ID] != nil
 	switch {
 	case cs.seeding:
@@ -271,7 +295,8 @@ func (l *leadership) remoteStateLocked(c *group.Configuration, d *group.Database
 	if rem == nil {
 		return out
 	}
-	out.Known, out.Joined, out.Suspended, out.SuspendReason = true, rem.Joined, rem.Suspended || l.suspended[d.ID], rem.Reason
+	out.Known, out.Joined, out.Suspended, out.SuspendReason = true, rem.Joined, rem.Suspended ||
+		l.suspended[d.ID], rem.Reason
 	connected := p != nil && p.connected
 	switch {
 	case !connected || out.Suspended:
@@ -321,9 +346,9 @@ func (m *Manager) isSeeding(group, database, remote uuid.UUID) bool {
 	return false
 }
 
-// ReplicationLimit is the position up to which the log reader may read: hardened at every secondary, or, with trace flag
-// 1448, at every synchronous one. ok is false when the local replica is not primary. A secondary that was not heard of
-// since this replica became primary holds everything back.
+// ReplicationLimit is the position up to which the log reader may read: hardened at every secondary, or, with trace
+// flag 1448, at every synchronous one. ok is false when the local replica is not primary. A secondary that was not
+// heard of since this replica became primary holds everything back.
 func (g *Group) ReplicationLimit(database string) (limit storage.LSN, ok bool) {
 	if g.forwarding() {
 		// What arrives at a forwarder is replicated by the global primary.

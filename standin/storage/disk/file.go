@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package disk is how a database reaches its files: SQLite's through a virtual file system that puts a checksum on every
-// page, the log's through File. What is written and synced can be watched (Watch), so that a test can make the disk that
-// a power cut would leave.
+// Package disk is how a database reaches its files: SQLite's through a virtual file system that puts a checksum on
+// every page, the log's through File. What is written and synced can be watched (Watch), so that a test can make the
+// disk that a power cut would leave.
 package disk
 
 import (
@@ -112,8 +112,8 @@ func RemoveAll(path string) error {
 	return nil
 }
 
-// Replace gives a file new content, so that after a crash at any moment either the old or the new content is there. A file
-// that is new gets the permissions.
+// Replace gives a file new content, so that after a crash at any moment either the old or the new content is there. A
+// file that is new gets the permissions.
 func Replace(path string, data []byte, perm os.FileMode) error {
 	tmp := path + ".new"
 	f, err := OpenFile(tmp, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, perm)

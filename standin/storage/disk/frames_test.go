@@ -41,11 +41,19 @@ func openChecked(t *testing.T, path, pragmas string) *sqlite.Conn {
 	conn, err := sqlite.OpenConn("file:"+path+"?vfs="+Name, sqlite.OpenReadWrite, sqlite.OpenCreate, sqlite.OpenURI)
 	g.Expect(err).NotTo(HaveOccurred())
 	t.Cleanup(func() { conn.Close() })
-	script(t, conn, fmt.Sprintf("PRAGMA page_size=%d;", PageSize)+"PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; PRAGMA wal_autocheckpoint=0; "+pragmas)
+	script(
+		t,
+		conn,
+		fmt.Sprintf(
+			"PRAGMA page_size=%d;",
+			PageSize,
+		)+"PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; PRAGMA wal_autocheckpoint=0; "+pragmas,
+	)
 	return conn
 }
 
-// afterKill is what a killed process leaves of a data file, opened elsewhere: how many rows table t has, and the sum of n.
+// afterKill is what a killed process leaves of a data file, opened elsewhere: how many rows table t has, and the sum of
+// n.
 func afterKill(t *testing.T, path string) (rows, sum int64) {
 	t.Helper()
 	g := NewWithT(t)
@@ -57,15 +65,19 @@ func afterKill(t *testing.T, path string) (rows, sum int64) {
 	}
 	conn := openChecked(t, copied, "")
 	var verdict string
-	g.Expect(sqlitex.ExecuteTransient(conn, "PRAGMA integrity_check", &sqlitex.ExecOptions{ResultFunc: func(stmt *sqlite.Stmt) error {
-		verdict += stmt.ColumnText(0)
-		return nil
-	}})).To(Succeed())
+	g.Expect(sqlitex.ExecuteTransient(conn, "PRAGMA integrity_check",
+		&sqlitex.ExecOptions{ResultFunc: func(stmt *sqlite.Stmt) error {
+			verdict += stmt.ColumnText(0)
+			return nil
+		}})).
+		To(Succeed())
 	g.Expect(verdict).To(Equal("ok"))
-	g.Expect(sqlitex.ExecuteTransient(conn, "SELECT count(*), sum(n) FROM t", &sqlitex.ExecOptions{ResultFunc: func(stmt *sqlite.Stmt) error {
-		rows, sum = stmt.ColumnInt64(0), stmt.ColumnInt64(1)
-		return nil
-	}})).To(Succeed())
+	g.Expect(sqlitex.ExecuteTransient(conn, "SELECT count(*), sum(n) FROM t",
+		&sqlitex.ExecOptions{ResultFunc: func(stmt *sqlite.Stmt) error {
+			rows, sum = stmt.ColumnInt64(0), stmt.ColumnInt64(1)
+			return nil
+		}})).
+		To(Succeed())
 	return rows, sum
 }
 
@@ -110,8 +122,8 @@ func TestFramesOfATransactionAreWrittenAtOnce(t *testing.T) {
 	}
 }
 
-// A transaction that is larger than SQLite's memory for pages writes frames before its end, reads them, writes over them, and makes the
-// checksums of those that follow again.
+// A transaction that is larger than SQLite's memory for pages writes frames before its end, reads them, writes over
+// them, and makes the checksums of those that follow again.
 func TestTransactionLargerThanItsMemoryIsWritten(t *testing.T) {
 	g := NewWithT(t)
 	path := filepath.Join(t.TempDir(), "large.db")
@@ -122,10 +134,14 @@ func TestTransactionLargerThanItsMemoryIsWritten(t *testing.T) {
 		script(t, conn, "BEGIN;"+rowsFrom(int(round)*1000)+rowsFrom(int(round)*1000+200)+"UPDATE t SET n = n + 1;"+
 			"UPDATE t SET n = n + 1 WHERE id % 2 = 0; SELECT sum(length(v)) FROM t; UPDATE t SET n = n + 1 WHERE id % 2 = 1;")
 		// Nobody else sees it before its end.
-		err := sqlitex.ExecuteTransient(reader, "SELECT count(*) FROM t", &sqlitex.ExecOptions{ResultFunc: func(stmt *sqlite.Stmt) error {
-			g.Expect(stmt.ColumnInt64(0)).To(Equal(200 + (round-1)*400))
-			return nil
-		}})
+		err := sqlitex.ExecuteTransient(
+			reader,
+			"SELECT count(*) FROM t",
+			&sqlitex.ExecOptions{ResultFunc: func(stmt *sqlite.Stmt) error {
+				g.Expect(stmt.ColumnInt64(0)).To(Equal(200 + (round-1)*400))
+				return nil
+			}},
+		)
 		g.Expect(err).NotTo(HaveOccurred())
 		script(t, conn, "COMMIT;")
 		rows, sum := afterKill(t, path)
@@ -162,7 +178,9 @@ func TestTransactionWhoseFramesCannotBeWrittenIsRolledBack(t *testing.T) {
 	openFiles.Range(func(_, value any) bool {
 		if f := value.(*openFile); f.wal && f.path == path+"-wal" {
 			methods := *f.under
-			realWrite, methods.FxWrite = methods.FxWrite, address(readFunc(failingWrite)) //nolint:unconvert // the conversion checks the signature that SQLite calls
+			realWrite, methods.FxWrite = methods.FxWrite, address(
+				readFunc(failingWrite),
+			) //nolint:unconvert // the conversion checks the signature that SQLite calls
 			f.under = &methods
 		}
 		return true
@@ -191,7 +209,9 @@ func TestTransactionThatHasLostFramesDoesNotCommit(t *testing.T) {
 	g := NewWithT(t)
 	f := &openFile{wal: true, frames: frames{gathers: true, lost: 5000}}
 	g.Expect(f.frame(nil, 0, make([]byte, frameHeader), 9000)).To(BeEquivalentTo(sqlite3.SQLITE_IOERR_WRITE))
-	g.Expect(f.frame(nil, 0, make([]byte, PageSize), 4000)).To(BeEquivalentTo(sqlite3.SQLITE_IOERR_WRITE), "a frame of it that is written over")
-	g.Expect(f.frame(nil, 0, make([]byte, frameHeader), 5000)).To(BeEquivalentTo(sqlite3.SQLITE_OK), "the next transaction")
+	g.Expect(f.frame(nil, 0, make([]byte, PageSize), 4000)).
+		To(BeEquivalentTo(sqlite3.SQLITE_IOERR_WRITE), "a frame of it that is written over")
+	g.Expect(f.frame(nil, 0, make([]byte, frameHeader), 5000)).
+		To(BeEquivalentTo(sqlite3.SQLITE_OK), "the next transaction")
 	g.Expect(f.lost).To(BeZero())
 }

@@ -66,7 +66,8 @@ func HasChecksums(path string) bool {
 }
 
 func sealed(head []byte) bool {
-	return len(head) >= 24 && string(head[:16]) == magic && head[20] == reserved && binary.BigEndian.Uint16(head[16:]) == PageSize
+	return len(head) >= 24 && string(head[:16]) == magic && head[20] == reserved &&
+		binary.BigEndian.Uint16(head[16:]) == PageSize
 }
 
 func seal(page []byte, number uint32) {
@@ -94,11 +95,15 @@ func (d *Damage) Error() string {
 	return fmt.Sprintf("page %d of %s has checksum %08x, computed is %08x", d.Page, d.Path, d.Actual, d.Expected)
 }
 
-// check is nil for a page as it was written. A page of zeros is one that was never written: SQLite lets such pages be in
-// its list of free ones, and takes them for damage anywhere else.
+// check is nil for a page as it was written. A page of zeros is one that was never written: SQLite lets such pages be
+// in its list of free ones, and takes them for damage anywhere else.
 func check(page []byte, number uint32) *Damage {
 	end := len(page) - reserved
-	d := &Damage{Page: number, PageNumber: binary.BigEndian.Uint32(page[end:]), Actual: binary.BigEndian.Uint32(page[end+4:])}
+	d := &Damage{
+		Page:       number,
+		PageNumber: binary.BigEndian.Uint32(page[end:]),
+		Actual:     binary.BigEndian.Uint32(page[end+4:]),
+	}
 	d.Expected = crc32.Checksum(page[:end+4], castagnoli)
 	if d.Expected == d.Actual && d.PageNumber == number {
 		return nil

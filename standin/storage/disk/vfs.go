@@ -78,7 +78,11 @@ var Register = sync.OnceValue(func() error {
 	vfs := at[sqlite3.Tsqlite3_vfs](mem)
 	*vfs = underVFS
 	vfs.FpNext, vfs.FzName = 0, name
-	vfs.FxOpen, vfs.FxDelete = address(openFunc(open)), address(nameFunc(remove)) //nolint:unconvert // the conversion checks the signature that SQLite calls
+	vfs.FxOpen, vfs.FxDelete = address(
+		openFunc(open),
+	), address(
+		nameFunc(remove),
+	) //nolint:unconvert // the conversion checks the signature that SQLite calls
 	if rc := sqlite3.Xsqlite3_vfs_register(tls, mem, 0); rc != sqlite3.SQLITE_OK {
 		return errors.New("SQLite does not take a virtual file system")
 	}
@@ -92,13 +96,15 @@ func BeforeSync(path string, f func() error) (stop func()) {
 	return func() { beforeWAL.Delete(path) }
 }
 
-// KeepRoom says whether a data file's write-ahead log keeps its room on the disk when a checkpoint empties it: to write over
-// what a file has is cheaper than to make it grow again. SQLite takes the log for empty. What is left in the file has all been
-// copied, durably, and lasts until SQLite begins the log again with another header, which it syncs before it writes more: a
-// crash in between makes the log what it was before it was emptied, and nothing that is read is different.
+// KeepRoom says whether a data file's write-ahead log keeps its room on the disk when a checkpoint empties it: to write
+// over what a file has is cheaper than to make it grow again. SQLite takes the log for empty. What is left in the file
+// has all been copied, durably, and lasts until SQLite begins the log again with another header, which it syncs before
+// it writes more: a crash in between makes the log what it was before it was emptied, and nothing that is read is
+// different.
 //
-// SQLite's own way of keeping the file (wal_checkpoint(RESTART)) has the next writer begin it again, beside whom another
-// checkpoint may lose pages before SQLite 3.51.3 (https://www.sqlite.org/wal.html, section 11, "The WAL-Reset Bug").
+// SQLite's own way of keeping the file (wal_checkpoint(RESTART)) has the next writer begin it again, beside whom
+// another checkpoint may lose pages before SQLite 3.51.3 (https://www.sqlite.org/wal.html, section 11, "The WAL-Reset
+// Bug").
 func KeepRoom(path string, keep bool) {
 	if keep {
 		keptRoom.Store(path, struct{}{})
@@ -113,7 +119,11 @@ func open(tls *libc.TLS, vfs, name, file uintptr, flags int32, out uintptr) int3
 		return rc
 	}
 	o := at[sqlite3.Tsqlite3_file](file)
-	f := &openFile{path: libc.GoString(name), wal: flags&sqlite3.SQLITE_OPEN_WAL != 0, under: at[sqlite3.Tsqlite3_io_methods](o.FpMethods)}
+	f := &openFile{
+		path:  libc.GoString(name),
+		wal:   flags&sqlite3.SQLITE_OPEN_WAL != 0,
+		under: at[sqlite3.Tsqlite3_io_methods](o.FpMethods),
+	}
 	f.watcher = watcherOf(f.path)
 	if f.wal && f.watcher != nil && flags&sqlite3.SQLITE_OPEN_CREATE != 0 {
 		f.watcher.Created(f.path)
@@ -146,9 +156,21 @@ func methods(tls *libc.TLS, original uintptr) uintptr {
 	m := at[sqlite3.Tsqlite3_io_methods](mem)
 	*m = *at[sqlite3.Tsqlite3_io_methods](original)
 	m.FiVersion = min(m.FiVersion, 2)
-	m.FxClose, m.FxRead, m.FxWrite = address(fileFunc(closeFile)), address(readFunc(read)), address(readFunc(write)) //nolint:unconvert // the conversion checks the signature that SQLite calls
-	m.FxTruncate, m.FxSync = address(sizeFunc(truncate)), address(flagFunc(syncFile))                                //nolint:unconvert // the conversion checks the signature that SQLite calls
-	m.FxFileSize = address(pointerFunc(fileSize))                                                                    //nolint:unconvert // the conversion checks the signature that SQLite calls
+	m.FxClose, m.FxRead, m.FxWrite = address(
+		fileFunc(closeFile),
+	), address(
+		readFunc(read),
+	), address(
+		readFunc(write),
+	) //nolint:unconvert // the conversion checks the signature that SQLite calls
+	m.FxTruncate, m.FxSync = address(
+		sizeFunc(truncate),
+	), address(
+		flagFunc(syncFile),
+	) //nolint:unconvert // the conversion checks the signature that SQLite calls
+	m.FxFileSize = address(
+		pointerFunc(fileSize),
+	) //nolint:unconvert // the conversion checks the signature that SQLite calls
 	kept, _ := exchanged.LoadOrStore(original, mem)
 	return kept.(uintptr)
 }
@@ -210,7 +232,15 @@ func write(tls *libc.TLS, file, buf uintptr, n int32, offset sqlite3.Tsqlite3_in
 
 // through writes to the file itself.
 func (f *openFile) through(tls *libc.TLS, file uintptr, data []byte, offset sqlite3.Tsqlite3_int64) int32 {
-	rc := function[readFunc](f.under.FxWrite)(tls, file, uintptr(unsafe.Pointer(unsafe.SliceData(data))), int32(len(data)), offset)
+	rc := function[readFunc](
+		f.under.FxWrite,
+	)(
+		tls,
+		file,
+		uintptr(unsafe.Pointer(unsafe.SliceData(data))),
+		int32(len(data)),
+		offset,
+	)
 	runtime.KeepAlive(data)
 	if f.watcher != nil && rc == sqlite3.SQLITE_OK {
 		f.watcher.Wrote(f.path, offset, data)

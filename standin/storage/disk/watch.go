@@ -23,7 +23,8 @@ type Watcher interface {
 
 // Filler is a Watcher that can let the volume have no room left.
 type Filler interface {
-	// Room is asked before n bytes are written at the offset of a file. Its error is the write's, of which nothing is done then.
+	// Room is asked before n bytes are written at the offset of a file. Its error is the write's, of which nothing is done
+	// then.
 	Room(path string, offset int64, n int) error
 }
 

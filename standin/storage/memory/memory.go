@@ -2,11 +2,11 @@
 
 // Package memory is where SQLite's memory comes from in a process that imports it (https://www.sqlite.org/malloc.html,
 // section 3.1.3, and https://www.sqlite.org/c3ref/mem_methods.html). The translated C library, which it came from
-// before, gives a region of 64 KB back to the operating system as soon as nothing in it is in use, and gets a new one for
-// the next row. And it rounds sizes up to powers of two, almost twice what a page of 8 KB with its header needs.
+// before, gives a region of 64 KB back to the operating system as soon as nothing in it is in use, and gets a new one
+// for the next row. And it rounds sizes up to powers of two, almost twice what a page of 8 KB with its header needs.
 //
-// Here pieces of up to 64 KB are kept in lists by size: the process keeps what it once needed. Longer ones come from the
-// operating system and go back to it.
+// Here pieces of up to 64 KB are kept in lists by size: the process keeps what it once needed. Longer ones come from
+// the operating system and go back to it.
 package memory
 
 import (
@@ -21,7 +21,8 @@ import (
 
 // Sizes of pieces, in bytes, with their headers.
 const (
-	// header is in front of each piece and has its size without the header. SQLite needs addresses that are multiples of 8.
+	// header is in front of each piece and has its size without the header. SQLite needs addresses that are multiples of
+	// 8.
 	header = 8
 	// Up to small, sizes are the multiples of 16; from there to longest, eight from one power of two to the next.
 	smallLog   = 7

@@ -40,11 +40,17 @@ func (p piece) changedFrom(n int) int {
 	return -1
 }
 
-// TestPiecesAreApart takes, resizes and gives back memory in any order, and looks whether each piece keeps what is in it.
+// TestPiecesAreApart takes, resizes and gives back memory in any order, and looks whether each piece keeps what is in
+// it.
 func TestPiecesAreApart(t *testing.T) {
 	tls := libc.NewTLS()
 	defer tls.Close()
-	size := rapid.OneOf(rapid.IntRange(1, 300), rapid.IntRange(8000, 9000), rapid.IntRange(65_000, 66_000), rapid.IntRange(1, 300_000))
+	size := rapid.OneOf(
+		rapid.IntRange(1, 300),
+		rapid.IntRange(8000, 9000),
+		rapid.IntRange(65_000, 66_000),
+		rapid.IntRange(1, 300_000),
+	)
 	rapid.Check(t, func(t *rapid.T) {
 		g := NewWithT(t)
 		var held []piece

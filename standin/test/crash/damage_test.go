@@ -27,23 +27,31 @@ func tryFingerprint(db *storage.Database) (rows []string, err error) {
 	}
 	defer r.Release()
 	for _, table := range []string{"a", "b", "hot", "total"} {
-		err := sqlitex.ExecuteTransient(r.Conn(), "SELECT * FROM "+table+" NOT INDEXED ORDER BY id", &sqlitex.ExecOptions{ResultFunc: func(s *sqlite.Stmt) error {
-			row := table
-			for i := range s.ColumnCount() {
-				row += "|" + s.ColumnText(i)
-			}
-			rows = append(rows, row)
-			return nil
-		}})
+		err := sqlitex.ExecuteTransient(
+			r.Conn(),
+			"SELECT * FROM "+table+" NOT INDEXED ORDER BY id",
+			&sqlitex.ExecOptions{ResultFunc: func(s *sqlite.Stmt) error {
+				row := table
+				for i := range s.ColumnCount() {
+					row += "|" + s.ColumnText(i)
+				}
+				rows = append(rows, row)
+				return nil
+			}},
+		)
 		if err != nil {
 			return rows, err
 		}
 	}
 	// The index, too.
-	err = sqlitex.ExecuteTransient(r.Conn(), "SELECT u FROM a WHERE u < 0 ORDER BY u", &sqlitex.ExecOptions{ResultFunc: func(s *sqlite.Stmt) error {
-		rows = append(rows, s.ColumnText(0))
-		return nil
-	}})
+	err = sqlitex.ExecuteTransient(
+		r.Conn(),
+		"SELECT u FROM a WHERE u < 0 ORDER BY u",
+		&sqlitex.ExecOptions{ResultFunc: func(s *sqlite.Stmt) error {
+			rows = append(rows, s.ColumnText(0))
+			return nil
+		}},
+	)
 	return rows, err
 }
 
@@ -172,7 +180,11 @@ func TestTornEndOfTheLog(t *testing.T) {
 		folder := filepath.Join(root, "torn")
 		g.Expect(os.RemoveAll(folder)).To(Succeed())
 		copyTree(g, filepath.Join(root, "before"), folder)
-		f, err := os.OpenFile(filepath.Join(files(filepath.Join(folder, "first")).Log, fmt.Sprintf("%08x.vlf", end.VLF())), os.O_RDWR, 0)
+		f, err := os.OpenFile(
+			filepath.Join(files(filepath.Join(folder, "first")).Log, fmt.Sprintf("%08x.vlf", end.VLF())),
+			os.O_RDWR,
+			0,
+		)
 		g.Expect(err).NotTo(HaveOccurred())
 		n := random.IntN(len(block))
 		_, err = f.WriteAt(block[:n], int64(end.Block()))

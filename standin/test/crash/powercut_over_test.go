@@ -17,8 +17,9 @@ import (
 	standindisk "geosql.dev/standin/storage/disk"
 )
 
-// TestPowerCutWhileOneIsRestoredOver: the power goes at any moment of a restore over another database. Until the caller has noted that the
-// restored files are to take the place it is the old database, from then on the restored one, and each is whole.
+// TestPowerCutWhileOneIsRestoredOver: the power goes at any moment of a restore over another database. Until the caller
+// has noted that the restored files are to take the place it is the old database, from then on the restored one, and
+// each is whole.
 func TestPowerCutWhileOneIsRestoredOver(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)

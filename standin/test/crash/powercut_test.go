@@ -88,9 +88,15 @@ func transaction(n, size int) []string {
 }
 
 // tables are those of a database.
-var tables = []string{"CREATE TABLE a (id INTEGER PRIMARY KEY, u INT UNIQUE, filler)", "CREATE TABLE b (id INTEGER PRIMARY KEY)",
-	"CREATE TABLE hot (id INTEGER PRIMARY KEY, n INT, filler)", "CREATE TABLE total (id INTEGER PRIMARY KEY, transactions INT, sum INT)",
-	"INSERT INTO total VALUES (1, 0, 0)", "WITH RECURSIVE i(n) AS (SELECT 0 UNION ALL SELECT n + 1 FROM i WHERE n < 15) INSERT INTO hot SELECT n, 0, NULL FROM i"}
+var tables = []string{
+	"CREATE TABLE a (id INTEGER PRIMARY KEY, u INT UNIQUE, filler)",
+	"CREATE TABLE b (id INTEGER PRIMARY KEY)",
+	"CREATE TABLE hot (id INTEGER PRIMARY KEY, n INT, filler)",
+	"CREATE TABLE total (id INTEGER PRIMARY KEY, transactions INT, sum INT)",
+	"INSERT INTO total VALUES (1, 0, 0)",
+	"WITH RECURSIVE i(n) AS (SELECT 0 UNION ALL SELECT n + 1 FROM i WHERE n < 15) INSERT INTO hot SELECT n, 0, " +
+		"NULL FROM i",
+}
 
 // create makes the database and a copy that follows it.
 func create(g *WithT, root string) (db, replica *storage.Database) {
@@ -140,7 +146,8 @@ func ship(from, to *storage.Database) error {
 	return from.HoldLog(storage.HoldReplica+" second", end)
 }
 
-// record has four sessions commit transactions, with checkpoints, roll-backs and a replica that follows, and records it.
+// record has four sessions commit transactions, with checkpoints, roll-backs and a replica that follows, and records
+// it.
 func record(g *WithT, root string, transactions int, random *rand.Rand) *recording {
 	r := &recording{}
 	stop := standindisk.Watch(root, r)
@@ -232,27 +239,33 @@ func fingerprint(g *WithT, db *storage.Database) string {
 	defer r.Release()
 	sum := sha256.New()
 	for _, table := range []string{"a", "b", "hot", "total"} {
-		g.Expect(sqlitex.ExecuteTransient(r.Conn(), "SELECT * FROM "+table+" ORDER BY id", &sqlitex.ExecOptions{ResultFunc: func(s *sqlite.Stmt) error {
-			for i := range s.ColumnCount() {
-				fmt.Fprintf(sum, "%s %s|", table, s.ColumnText(i))
-			}
-			return nil
-		}})).To(Succeed())
+		g.Expect(sqlitex.ExecuteTransient(r.Conn(), "SELECT * FROM "+table+" ORDER BY id",
+			&sqlitex.ExecOptions{ResultFunc: func(s *sqlite.Stmt) error {
+				for i := range s.ColumnCount() {
+					fmt.Fprintf(sum, "%s %s|", table, s.ColumnText(i))
+				}
+				return nil
+			}})).
+			To(Succeed())
 	}
 	return fmt.Sprintf("%x", sum.Sum(nil))
 }
 
 // judge compares a database with what was acknowledged.
 func judge(g *WithT, db *storage.Database, acknowledged map[int]bool) {
-	g.Expect(read(g, db, "SELECT count(*) FROM pragma_integrity_check WHERE integrity_check <> 'ok'")).To(BeZero(), "integrity")
+	g.Expect(read(g, db, "SELECT count(*) FROM pragma_integrity_check WHERE integrity_check <> 'ok'")).
+		To(BeZero(), "integrity")
 	g.Expect(read(g, db, "SELECT count(*) FROM a WHERE id NOT IN (SELECT id FROM b)")).To(BeZero(), "half a transaction")
 	g.Expect(read(g, db, "SELECT count(*) FROM b WHERE id NOT IN (SELECT id FROM a)")).To(BeZero(), "half a transaction")
 	g.Expect(read(g, db, "SELECT (SELECT count(*) FROM a) - transactions FROM total")).To(BeZero(), "half a transaction")
-	g.Expect(read(g, db, "SELECT (SELECT coalesce(sum(id), 0) FROM a) - sum FROM total")).To(BeZero(), "half a transaction")
-	g.Expect(read(g, db, "SELECT count(*) FROM hot WHERE n <> 0 AND n NOT IN (SELECT id FROM a)")).To(BeZero(), "half a transaction")
+	g.Expect(read(g, db, "SELECT (SELECT coalesce(sum(id), 0) FROM a) - sum FROM total")).
+		To(BeZero(), "half a transaction")
+	g.Expect(read(g, db, "SELECT count(*) FROM hot WHERE n <> 0 AND n NOT IN (SELECT id FROM a)")).
+		To(BeZero(), "half a transaction")
 	g.Expect(read(g, db, "SELECT count(*) FROM a WHERE id < 0")).To(BeZero(), "rolled back, but there")
 	for n := range acknowledged {
-		g.Expect(read(g, db, fmt.Sprintf("SELECT count(*) FROM a WHERE id = %d", n))).To(Equal(int64(1)), "acknowledged transaction %d is lost", n)
+		g.Expect(read(g, db, fmt.Sprintf("SELECT count(*) FROM a WHERE id = %d", n))).
+			To(Equal(int64(1)), "acknowledged transaction %d is lost", n)
 	}
 }
 
@@ -314,7 +327,9 @@ func afterPowerCut(g *WithT, folder string, known map[int]bool) {
 		judge(g, db, expected)
 		g.Expect(ship(db, replica)).To(Succeed())
 		end, _ := db.Applied()
-		g.Eventually(func() (storage.LSN, error) { lsn, _ := replica.Applied(); return lsn, replica.RedoError() }, "2m", "1ms").Should(Equal(end))
+		g.Eventually(func() (storage.LSN, error) { lsn, _ := replica.Applied(); return lsn, replica.RedoError() }, "2m",
+			"1ms").
+			Should(Equal(end))
 		judge(g, replica, expected)
 		g.Expect(fingerprint(g, replica)).To(Equal(fingerprint(g, db)))
 		if !expected[1_000_000] {

@@ -42,7 +42,8 @@ func (l *load) write(db *sql.DB, clients int) *sync.WaitGroup {
 				l.mu.Unlock()
 				if n%11 == 0 {
 					// Rolled back, at once or by the end of the connection.
-					if _, err := db.Exec(`BEGIN TRANSACTION; INSERT INTO a VALUES (@p1, 'no'); UPDATE total SET n = n + 1; ROLLBACK`, -n); err != nil {
+					if _, err := db.Exec(`BEGIN TRANSACTION; INSERT INTO a VALUES (@p1, 'no'); UPDATE total SET n = n + 1; ROLLBACK`,
+						-n); err != nil {
 						return
 					}
 				}
@@ -112,7 +113,8 @@ func TestKilledServer(t *testing.T) {
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(admin.Close()).To(Succeed())
 	db := s.Open(t, "crash")
-	for _, text := range []string{"CREATE TABLE a (id int PRIMARY KEY, filler varchar(3000))", "CREATE TABLE b (id int PRIMARY KEY)", "CREATE TABLE total (n int)", "INSERT INTO total VALUES (0)"} {
+	for _, text := range []string{"CREATE TABLE a (id int PRIMARY KEY, filler varchar(3000))",
+		"CREATE TABLE b (id int PRIMARY KEY)", "CREATE TABLE total (n int)", "INSERT INTO total VALUES (0)"} {
 		_, err := db.Exec(text)
 		g.Expect(err).NotTo(HaveOccurred())
 	}
@@ -130,7 +132,13 @@ func TestKilledServer(t *testing.T) {
 		there = l.judge(t, db)
 	}
 	g.Expect(db.Close()).To(Succeed())
-	t.Logf("%d rounds in %v: %d transactions acknowledged, %d there", rounds(), time.Since(begun).Round(time.Second), l.count(), there)
+	t.Logf(
+		"%d rounds in %v: %d transactions acknowledged, %d there",
+		rounds(),
+		time.Since(begun).Round(time.Second),
+		l.count(),
+		there,
+	)
 }
 
 // Bits are flipped in the files of a server that is stopped: its clients are told so, with the documented numbers.
@@ -143,7 +151,8 @@ func TestServerReportsDamage(t *testing.T) {
 		_, err := admin.Exec("CREATE DATABASE " + name)
 		g.Expect(err).NotTo(HaveOccurred())
 		db := s.Open(t, name)
-		for _, text := range []string{"CREATE TABLE t (id int PRIMARY KEY, v varchar(8000))", "INSERT INTO t VALUES (1, REPLICATE('x', 8000))", "INSERT INTO t VALUES (2, REPLICATE('y', 8000))"} {
+		for _, text := range []string{"CREATE TABLE t (id int PRIMARY KEY, v varchar(8000))",
+			"INSERT INTO t VALUES (1, REPLICATE('x', 8000))", "INSERT INTO t VALUES (2, REPLICATE('y', 8000))"} {
 			_, err := db.Exec(text)
 			g.Expect(err).NotTo(HaveOccurred())
 		}
@@ -174,7 +183,8 @@ func TestServerReportsDamage(t *testing.T) {
 	var e mssql.Error
 	g.Expect(errors.As(err, &e)).To(BeTrue(), "%v", err)
 	g.Expect(e.Number).To(Equal(int32(824)))
-	g.Expect(e.Message).To(And(ContainSubstring("logical consistency-based I/O error: incorrect checksum"), ContainSubstring("page.mdf")))
+	g.Expect(e.Message).
+		To(And(ContainSubstring("logical consistency-based I/O error: incorrect checksum"), ContainSubstring("page.mdf")))
 
 	admin = s.Open(t, "master")
 	defer admin.Close()

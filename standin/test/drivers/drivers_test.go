@@ -37,7 +37,12 @@ func python(program, name string) func(string) []string {
 var drivers = []driver{
 	{"mssql-jdbc", "mssql-jdbc (Java)", "MSSQL_JDBC", func(string) []string { return []string{"java", "Check"} }},
 	{"jtds", "jTDS (Java, TDS 7.1)", "JTDS", func(string) []string { return []string{"java", "Jtds"} }},
-	{"tedious", "tedious (JavaScript)", "TEDIOUS", func(string) []string { return []string{"node", filepath.Join("javascript", "check.mjs")} }},
+	{
+		"tedious",
+		"tedious (JavaScript)",
+		"TEDIOUS",
+		func(string) []string { return []string{"node", filepath.Join("javascript", "check.mjs")} },
+	},
 	{"msodbcsql", "Microsoft ODBC 18 (pyodbc)", "MSSQL_PYTHON_ODBC", python("drivers.py", "msodbcsql")},
 	{"mssql-python", "mssql-python", "MSSQL_PYTHON", python("drivers.py", "mssql-python")},
 	{"freetds-odbc", "FreeTDS ODBC (pyodbc)", "", python("drivers.py", "freetds-odbc")},
@@ -48,11 +53,26 @@ var drivers = []driver{
 
 // checkNames are the rows of the table of results.
 var checkNames = []struct{ name, title string }{
-	{"tls_optional", "TLS optional (login encrypted only)"}, {"tls_required", "TLS required"}, {"tls_strict", "TLS strict (TDS 8.0)"},
-	{"types", "types there and back"}, {"parameters_by_position", "parameters by position"}, {"parameters_by_name", "parameters by name"},
-	{"output_parameters", "output parameters, return code"}, {"result_sets", "several result sets"}, {"prepared", "prepared statements used again"},
-	{"bulk", "bulk insert"}, {"transactions", "transactions, savepoints"}, {"cancel", "cancel"}, {"pool_reset", "pool resets a session"},
-	{"error_mid_batch", "error within a batch"}, {"messages", "server messages"}, {"packet_sizes", "packet sizes"}, {"cursors", "scrollable cursors"},
+	{
+		"tls_optional",
+		"TLS optional (login encrypted only)",
+	}, {"tls_required", "TLS required"}, {"tls_strict", "TLS strict (TDS 8.0)"},
+	{
+		"types",
+		"types there and back",
+	}, {"parameters_by_position", "parameters by position"}, {"parameters_by_name", "parameters by name"},
+	{
+		"output_parameters",
+		"output parameters, return code",
+	}, {"result_sets", "several result sets"}, {"prepared", "prepared statements used again"},
+	{
+		"bulk",
+		"bulk insert",
+	}, {"transactions", "transactions, savepoints"}, {"cancel", "cancel"}, {"pool_reset", "pool resets a session"},
+	{
+		"error_mid_batch",
+		"error within a batch",
+	}, {"messages", "server messages"}, {"packet_sizes", "packet sizes"}, {"cursors", "scrollable cursors"},
 	{"mars", "several results open at a time (MARS)"},
 }
 
@@ -108,8 +128,8 @@ func TestDrivers(t *testing.T) {
 	checkTable(t, dir, all)
 }
 
-// prepareEnvironment writes what programs read besides the server: the cases as TSV for Java, ODBC's and Java's stores, and the
-// programs of Java, which share a class and are compiled.
+// prepareEnvironment writes what programs read besides the server: the cases as TSV for Java, ODBC's and Java's stores,
+// and the programs of Java, which share a class and are compiled.
 func (s *server) prepareEnvironment(t *testing.T, dir string) []string {
 	t.Helper()
 	g := NewWithT(t)
@@ -122,28 +142,55 @@ func (s *server) prepareEnvironment(t *testing.T, dir string) []string {
 		fmt.Fprintf(&tsv, "%s\t%s\t%s\t%s\t%s\t%d\n", c.Name, c.Type, c.Kind, c.SQL, text, times)
 	}
 	g.Expect(os.WriteFile(filepath.Join(s.work, "types.tsv"), []byte(tsv.String()), 0o600)).To(Succeed())
-	msodbc, err := filepath.Glob(filepath.Join(dir, "venv/lib/python3*/site-packages/mssql_python_odbc/libs/linux/debian_ubuntu/*/lib/libmsodbcsql-*"))
+	msodbc, err := filepath.Glob(
+		filepath.Join(dir, "venv/lib/python3*/site-packages/mssql_python_odbc/libs/linux/debian_ubuntu/*/lib/libmsodbcsql-*"),
+	)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(msodbc).To(HaveLen(1))
 	freetds, err := filepath.Glob("/usr/lib/*/odbc/libtdsodbc.so")
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(freetds).To(HaveLen(1))
 	// mssql-django knows Microsoft's driver by the name that its own installation gives it.
-	odbc := fmt.Sprintf("[msodbcsql]\nDriver=%[1]s\n[ODBC Driver 18 for SQL Server]\nDriver=%[1]s\n[FreeTDS]\nDriver=%[2]s\n", msodbc[0], freetds[0])
+	odbc := fmt.Sprintf(
+		"[msodbcsql]\nDriver=%[1]s\n[ODBC Driver 18 for SQL Server]\nDriver=%[1]s\n[FreeTDS]\nDriver=%[2]s\n",
+		msodbc[0],
+		freetds[0],
+	)
 	g.Expect(os.WriteFile(filepath.Join(s.work, "odbcinst.ini"), []byte(odbc), 0o600)).To(Succeed())
 	store := filepath.Join(s.work, "trust.p12")
-	out, err := exec.Command("keytool", "-importcert", "-noprompt", "-file", s.ca, "-keystore", store, "-storepass", "changeit", "-storetype", "PKCS12").CombinedOutput()
+	out, err := exec.Command("keytool", "-importcert", "-noprompt", "-file", s.ca, "-keystore", store, "-storepass",
+		"changeit", "-storetype", "PKCS12").
+		CombinedOutput()
 	g.Expect(err).NotTo(HaveOccurred(), "%s", out)
-	classes := strings.Join([]string{filepath.Join(s.work, "java"), filepath.Join(dir, "mssql-jdbc.jar"), filepath.Join(dir, "jtds.jar")}, ":")
+	classes := strings.Join(
+		[]string{filepath.Join(s.work, "java"), filepath.Join(dir, "mssql-jdbc.jar"), filepath.Join(dir, "jtds.jar")},
+		":",
+	)
 	sources, err := filepath.Glob("java/*.java")
 	g.Expect(err).NotTo(HaveOccurred())
-	out, err = exec.Command("javac", append([]string{"-encoding", "UTF-8", "-cp", classes, "-d", filepath.Join(s.work, "java")}, sources...)...).CombinedOutput()
+	out, err = exec.Command("javac",
+		append([]string{"-encoding", "UTF-8", "-cp", classes, "-d", filepath.Join(s.work, "java")}, sources...)...).
+		CombinedOutput()
 	g.Expect(err).NotTo(HaveOccurred(), "%s", out)
 	cases, err := filepath.Abs("types.json")
 	g.Expect(err).NotTo(HaveOccurred())
-	return append(os.Environ(), "DRV_HOST=localhost", "DRV_PORT="+s.port, "DRV_USER="+user, "DRV_PASSWORD="+password, "DRV_CA="+s.ca,
-		"DRV_CERTIFICATE="+s.cert, "DRV_TYPES="+cases, "DRV_TYPES_TSV="+filepath.Join(s.work, "types.tsv"), "DRV_TRUSTSTORE="+store,
-		"CLASSPATH="+classes, "DRV_MODULES="+filepath.Join(dir, "node"), "ODBCSYSINI="+s.work, "SSL_CERT_FILE="+s.ca, "PYTHONDONTWRITEBYTECODE=1")
+	return append(
+		os.Environ(),
+		"DRV_HOST=localhost",
+		"DRV_PORT="+s.port,
+		"DRV_USER="+user,
+		"DRV_PASSWORD="+password,
+		"DRV_CA="+s.ca,
+		"DRV_CERTIFICATE="+s.cert,
+		"DRV_TYPES="+cases,
+		"DRV_TYPES_TSV="+filepath.Join(s.work, "types.tsv"),
+		"DRV_TRUSTSTORE="+store,
+		"CLASSPATH="+classes,
+		"DRV_MODULES="+filepath.Join(dir, "node"),
+		"ODBCSYSINI="+s.work,
+		"SSL_CERT_FILE="+s.ca,
+		"PYTHONDONTWRITEBYTECODE=1",
+	)
 }
 
 func runProgram(t *testing.T, command, env []string) results {
@@ -189,10 +236,14 @@ func judge(t *testing.T, db *sql.DB, skips map[string]string) []string {
 			left, right = "CAST(c AS varbinary(max))", "CAST("+c.SQL+" AS varbinary(max))"
 		case "datetimeoffset(7)", "time(7)", "datetime2(7)":
 			// Languages with microseconds drop the seventh digit.
-			left, right = fmt.Sprintf("ABS(DATEDIFF(ns, c, %s))", c.SQL), "0 THEN 1 WHEN c IS NOT NULL AND ABS(DATEDIFF(ns, c, "+c.SQL+")) < 1000"
+			left, right = fmt.Sprintf(
+				"ABS(DATEDIFF(ns, c, %s))",
+				c.SQL,
+			), "0 THEN 1 WHEN c IS NOT NULL AND ABS(DATEDIFF(ns, c, "+c.SQL+")) < 1000"
 		}
 		var matching, null, count int
-		err := db.QueryRow(fmt.Sprintf("SELECT COUNT(CASE WHEN %s = %s THEN 1 END), COUNT(CASE WHEN c IS NULL THEN 1 END), COUNT(*) FROM dbo.[back_%s]", left, right, c.Name)).
+		err := db.QueryRow(fmt.Sprintf("SELECT COUNT(CASE WHEN %s = %s THEN 1 END), COUNT(CASE WHEN c IS NULL THEN 1 "+
+			"END), COUNT(*) FROM dbo.[back_%s]", left, right, c.Name)).
 			Scan(&matching, &null, &count)
 		if err != nil {
 			wrong = append(wrong, fmt.Sprintf("%s: %v", c.Name, err))

@@ -39,8 +39,10 @@ func goDriver(t *testing.T, s *server) results {
 			"tls_required":           func() error { return g.encrypted("true", "TRUE") },
 			"tls_strict":             func() error { return g.encrypted("strict", "TRUE") },
 			"types":                  g.types,
-			"parameters_by_position": g.byPosition, "parameters_by_name": g.byName, "output_parameters": g.outputs, "result_sets": g.resultSets,
-			"prepared": g.prepared, "bulk": g.bulk, "transactions": g.transactions, "cancel": g.cancel, "pool_reset": g.poolReset,
+			"parameters_by_position": g.byPosition, "parameters_by_name": g.byName, "output_parameters": g.outputs,
+			"result_sets": g.resultSets,
+			"prepared":    g.prepared, "bulk": g.bulk, "transactions": g.transactions, "cancel": g.cancel,
+			"pool_reset":      g.poolReset,
 			"error_mid_batch": g.errorMidBatch, "messages": g.messages, "packet_sizes": g.packetSizes,
 		} {
 			r := result{Check: name, Result: "pass"}
@@ -137,7 +139,8 @@ func (g *goChecks) types() error {
 func goCanonical(c typeCase, v any) string {
 	switch x := v.(type) {
 	case time.Time:
-		layouts := map[string]string{"date": "2006-01-02", "time": "15:04:05.0000000", "datetime": "2006-01-02 15:04:05.0000000", "datetimeoffset": "2006-01-02 15:04:05.0000000 -07:00"}
+		layouts := map[string]string{"date": "2006-01-02", "time": "15:04:05.0000000",
+			"datetime": "2006-01-02 15:04:05.0000000", "datetimeoffset": "2006-01-02 15:04:05.0000000 -07:00"}
 		return x.Format(layouts[c.Kind])
 	case []byte:
 		switch c.Kind {
@@ -206,14 +209,23 @@ func (g *goChecks) byPosition() error {
 }
 
 func (g *goChecks) byName() error {
-	return errors.Join(g.expect(g.db, []any{42, "x'y"}, "SELECT @a - @b, @t", sql.Named("b", 8), sql.Named("t", "x'y"), sql.Named("a", 50)),
-		g.expect(g.db, []any{7, "by default"}, "dbo.p_name", sql.Named("number", 7)))
+	return errors.Join(
+		g.expect(g.db, []any{42, "x'y"}, "SELECT @a - @b, @t", sql.Named("b", 8), sql.Named("t", "x'y"), sql.Named("a", 50)),
+		g.expect(g.db, []any{7, "by default"}, "dbo.p_name", sql.Named("number", 7)),
+	)
 }
 
 func (g *goChecks) outputs() error {
 	number, text := int64(0), "𠮷"
 	var status mssql.ReturnStatus
-	_, err := g.db.ExecContext(g.ctx, "dbo.p_out", sql.Named("in", 21), sql.Named("out", sql.Out{Dest: &number}), sql.Named("text", sql.Out{Dest: &text, In: true}), &status)
+	_, err := g.db.ExecContext(
+		g.ctx,
+		"dbo.p_out",
+		sql.Named("in", 21),
+		sql.Named("out", sql.Out{Dest: &number}),
+		sql.Named("text", sql.Out{Dest: &text, In: true}),
+		&status,
+	)
 	return errors.Join(err, same([]any{status, number, text}, []any{7, 42, "grüße 𠮷"}))
 }
 
@@ -272,8 +284,10 @@ func (g *goChecks) bulk() error {
 	if _, err := st.ExecContext(g.ctx); err != nil {
 		return err
 	}
-	return errors.Join(g.expect(g.db, []any{5000, 4500, 12497500}, "SELECT COUNT(*), COUNT(name), SUM(id) FROM dbo.loaded"),
-		g.expect(g.db, []any{"row 4999 😀"}, "SELECT name FROM dbo.loaded WHERE id = 4999"))
+	return errors.Join(
+		g.expect(g.db, []any{5000, 4500, 12497500}, "SELECT COUNT(*), COUNT(name), SUM(id) FROM dbo.loaded"),
+		g.expect(g.db, []any{"row 4999 😀"}, "SELECT name FROM dbo.loaded WHERE id = 4999"),
+	)
 }
 
 func (g *goChecks) transactions() error {
@@ -290,9 +304,18 @@ func (g *goChecks) transactions() error {
 		return end(tx)
 	}
 	_, err := g.db.ExecContext(g.ctx, "DELETE FROM dbo.loaded")
-	return errors.Join(err, run((*sql.Tx).Rollback, "INSERT INTO dbo.loaded (id) VALUES (1)"),
-		run((*sql.Tx).Commit, "INSERT INTO dbo.loaded (id) VALUES (2)", "SAVE TRANSACTION kept", "INSERT INTO dbo.loaded (id) VALUES (3)", "ROLLBACK TRANSACTION kept"),
-		g.expect(g.db, []any{1, 2}, "SELECT COUNT(*), MIN(id) FROM dbo.loaded"))
+	return errors.Join(
+		err,
+		run((*sql.Tx).Rollback, "INSERT INTO dbo.loaded (id) VALUES (1)"),
+		run(
+			(*sql.Tx).Commit,
+			"INSERT INTO dbo.loaded (id) VALUES (2)",
+			"SAVE TRANSACTION kept",
+			"INSERT INTO dbo.loaded (id) VALUES (3)",
+			"ROLLBACK TRANSACTION kept",
+		),
+		g.expect(g.db, []any{1, 2}, "SELECT COUNT(*), MIN(id) FROM dbo.loaded"),
+	)
 }
 
 func (g *goChecks) cancel() error {
@@ -313,7 +336,11 @@ func (g *goChecks) cancel() error {
 		ended <- err
 	}()
 	for waiting := false; !waiting; {
-		n, err := g.row(g.db, "SELECT COUNT(*) FROM sys.dm_exec_requests WHERE command = 'WAITFOR' AND session_id = @p1", spid[0])
+		n, err := g.row(
+			g.db,
+			"SELECT COUNT(*) FROM sys.dm_exec_requests WHERE command = 'WAITFOR' AND session_id = @p1",
+			spid[0],
+		)
 		if err != nil {
 			return err
 		}
@@ -337,10 +364,16 @@ func (g *goChecks) poolReset() error {
 	if err != nil {
 		return err
 	}
-	if _, err := db.ExecContext(g.ctx, "CREATE TABLE #left (id int); SET LOCK_TIMEOUT 1234; USE master; BEGIN TRANSACTION; INSERT INTO #left (id) VALUES (1)"); err != nil {
+	if _, err := db.ExecContext(g.ctx,
+		"CREATE TABLE #left (id int); SET LOCK_TIMEOUT 1234; USE master; BEGIN TRANSACTION; INSERT INTO #left "+
+			"(id) VALUES (1)"); err != nil {
 		return err
 	}
-	return g.expect(db, []any{spid[0], nil, 0, -1, "go"}, "SELECT @@SPID, OBJECT_ID('tempdb..#left'), @@TRANCOUNT, @@LOCK_TIMEOUT, DB_NAME()")
+	return g.expect(
+		db,
+		[]any{spid[0], nil, 0, -1, "go"},
+		"SELECT @@SPID, OBJECT_ID('tempdb..#left'), @@TRANCOUNT, @@LOCK_TIMEOUT, DB_NAME()",
+	)
 }
 
 func (g *goChecks) errorMidBatch() error {
@@ -362,7 +395,11 @@ func (g *goChecks) errorMidBatch() error {
 	if !errors.As(rows.Err(), &e) {
 		return fmt.Errorf("no error: %w", rows.Err())
 	}
-	return errors.Join(same([]any{first, e.Number, e.Class, e.LineNo}, []any{1, 2627, 14, 1}), rows.Close(), g.expect(g.db, []any{1}, "SELECT COUNT(*) FROM dbo.keyed"))
+	return errors.Join(
+		same([]any{first, e.Number, e.Class, e.LineNo}, []any{1, 2627, 14, 1}),
+		rows.Close(),
+		g.expect(g.db, []any{1}, "SELECT COUNT(*) FROM dbo.keyed"),
+	)
 }
 
 func (g *goChecks) messages() error {
@@ -398,7 +435,10 @@ func (g *goChecks) packetSizes() error {
 	long := strings.Repeat("é", 300000)
 	for _, size := range []int{512, 4096, 32767} {
 		// With TLS the driver would take no packet of the handshake above its own size.
-		db, err := sql.Open("sqlserver", g.s.dsn("go", map[string]string{"packet size": fmt.Sprint(size), "encrypt": "disable"}))
+		db, err := sql.Open(
+			"sqlserver",
+			g.s.dsn("go", map[string]string{"packet size": fmt.Sprint(size), "encrypt": "disable"}),
+		)
 		if err != nil {
 			return err
 		}

@@ -3,7 +3,8 @@
 //go:build drivers
 
 // Package drivers_test runs clients that others wrote against the stand-in: each driver's program does the same checks,
-// and a table of the results is kept in docs/drivers.md. hack/drivers installs the drivers; `make test-drivers` does both.
+// and a table of the results is kept in docs/drivers.md. hack/drivers installs the drivers; `make test-drivers` does
+// both.
 package drivers_test
 
 import (
@@ -106,7 +107,12 @@ func start(t *testing.T) *server {
 	conf := fmt.Sprintf("[network]\ntlscert = %s\ntlskey = %s\n", s.cert, filepath.Join(s.work, "server.key"))
 	g.Expect(os.WriteFile(filepath.Join(root, "mssql.conf"), []byte(conf), 0o600)).To(Succeed())
 	s.cmd = exec.Command(binary, "--root", root, "--server-name", "DRIVERS")
-	s.cmd.Env = []string{"ACCEPT_EULA=Y", "MSSQL_SA_PASSWORD=" + password, "MSSQL_TCP_PORT=0", "MSSQL_IP_ADDRESS=127.0.0.1"}
+	s.cmd.Env = []string{
+		"ACCEPT_EULA=Y",
+		"MSSQL_SA_PASSWORD=" + password,
+		"MSSQL_TCP_PORT=0",
+		"MSSQL_IP_ADDRESS=127.0.0.1",
+	}
 	s.cmd.Stdout, s.cmd.Stderr = s.output, s.output
 	g.Expect(s.cmd.Start()).To(Succeed())
 	go func() { _ = s.cmd.Wait(); close(s.exited) }()
@@ -117,7 +123,8 @@ func start(t *testing.T) *server {
 			t.Logf("output of the server:\n%s", text)
 		}
 	})
-	g.Eventually(s.output.String, startWithin, 20*time.Millisecond).Should(ContainSubstring("is now ready for client connections"))
+	g.Eventually(s.output.String, startWithin, 20*time.Millisecond).
+		Should(ContainSubstring("is now ready for client connections"))
 	s.port = listening.FindStringSubmatch(s.output.String())[1]
 	return s
 }
@@ -127,11 +134,27 @@ func (s *server) certify(t *testing.T) {
 	t.Helper()
 	g := NewWithT(t)
 	now := time.Now()
-	authority := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "authority of the driver tests"},
-		NotBefore: now.Add(-time.Hour), NotAfter: now.Add(24 * time.Hour), IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign}
-	leaf := &x509.Certificate{SerialNumber: big.NewInt(2), Subject: pkix.Name{CommonName: "localhost"}, DNSNames: []string{"localhost"},
-		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, NotBefore: now.Add(-time.Hour), NotAfter: now.Add(24 * time.Hour),
-		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}}
+	authority := &x509.Certificate{
+		SerialNumber: big.NewInt(1),
+		Subject:      pkix.Name{CommonName: "authority of the driver tests"},
+		NotBefore: now.Add(
+			-time.Hour,
+		),
+		NotAfter:              now.Add(24 * time.Hour),
+		IsCA:                  true,
+		BasicConstraintsValid: true,
+		KeyUsage:              x509.KeyUsageCertSign,
+	}
+	leaf := &x509.Certificate{
+		SerialNumber: big.NewInt(2),
+		Subject:      pkix.Name{CommonName: "localhost"},
+		DNSNames:     []string{"localhost"},
+		IPAddresses:  []net.IP{net.IPv4(127, 0, 0, 1)},
+		NotBefore:    now.Add(-time.Hour),
+		NotAfter:     now.Add(24 * time.Hour),
+		KeyUsage:     x509.KeyUsageDigitalSignature,
+		ExtKeyUsage:  []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
+	}
 	authorityKey, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	g.Expect(err).NotTo(HaveOccurred())
 	leafKey, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -160,7 +183,12 @@ func (s *server) dsn(database string, options map[string]string) string {
 	for name, value := range options {
 		q.Set(name, value)
 	}
-	u := url.URL{Scheme: "sqlserver", User: url.UserPassword(user, password), Host: "localhost:" + s.port, RawQuery: q.Encode()}
+	u := url.URL{
+		Scheme:   "sqlserver",
+		User:     url.UserPassword(user, password),
+		Host:     "localhost:" + s.port,
+		RawQuery: q.Encode(),
+	}
 	return u.String()
 }
 

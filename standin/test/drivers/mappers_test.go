@@ -32,8 +32,8 @@ func javascript(name string) func(string) []string {
 	return func(string) []string { return []string{"node", filepath.Join("javascript", "mappers.mjs"), name} }
 }
 
-// TestMappers gives each mapper an empty database, in which it makes tables, writes and reads rows, takes a transaction back, reads the
-// schema and takes migrations up and down. docs/drivers.md names them.
+// TestMappers gives each mapper an empty database, in which it makes tables, writes and reads rows, takes a transaction
+// back, reads the schema and takes migrations up and down. docs/drivers.md names them.
 func TestMappers(t *testing.T) {
 	dir := installed(t)
 	s := start(t)

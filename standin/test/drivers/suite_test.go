@@ -76,7 +76,9 @@ func buildSuite(t *testing.T) (binary, dir string) {
 	g.Expect(err).NotTo(HaveOccurred())
 	dir = filepath.Join(t.TempDir(), "go-mssqldb")
 	g.Expect(os.CopyFS(dir, os.DirFS(strings.TrimSpace(string(out))))).To(Succeed())
-	g.Expect(filepath.WalkDir(dir, func(path string, _ os.DirEntry, err error) error { return errors.Join(err, os.Chmod(path, 0o755)) })).To(Succeed())
+	g.Expect(filepath.WalkDir(dir,
+		func(path string, _ os.DirEntry, err error) error { return errors.Join(err, os.Chmod(path, 0o755)) })).
+		To(Succeed())
 	binary = filepath.Join(dir, "suite.test")
 	build := exec.Command("go", "test", "-c", "-mod=mod", "-o", binary, ".")
 	build.Dir = dir
@@ -103,7 +105,15 @@ func runSuite(t *testing.T, s *server, binary, dir string, tests []string) map[s
 	g.Expect(err).NotTo(HaveOccurred())
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Minute)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, binary, "-test.v", "-test.timeout", "8m", "-test.run", "^("+strings.Join(tests, "|")+")$")
+	cmd := exec.CommandContext(
+		ctx,
+		binary,
+		"-test.v",
+		"-test.timeout",
+		"8m",
+		"-test.run",
+		"^("+strings.Join(tests, "|")+")$",
+	)
 	cmd.Dir = dir
 	cmd.Env = append(os.Environ(), "SQLSERVER_DSN="+s.dsn(name, map[string]string{"encrypt": "disable"}))
 	var out bytes.Buffer
@@ -145,7 +155,10 @@ func readList(t *testing.T) map[string]string {
 func writeList(t *testing.T, names []string, verdicts, listed map[string]string) {
 	t.Helper()
 	var b strings.Builder
-	b.WriteString("# Tests of go-mssqldb's own suite against the stand-in: pass, skip (the suite's own condition), or fail and the reason.\n")
+	b.WriteString(
+		"# Tests of go-mssqldb's own suite against the stand-in: pass, skip (the suite's own condition), or fail and " +
+			"the reason.\n",
+	)
 	slices.Sort(names)
 	for _, name := range names {
 		switch reason := listed[name]; {

@@ -36,7 +36,9 @@ func checkTable(t *testing.T, dir string, all map[string]results) {
 		g.Expect(os.WriteFile(document, []byte(found), 0o644)).To(Succeed())
 		return
 	}
-	g.Expect(found).To(Equal(string(text)), "the table of results is not what was found; GEOSQL_WRITE_DRIVERS=1 make test-drivers writes it")
+	g.Expect(found).
+		To(Equal(string(text)),
+			"the table of results is not what was found; GEOSQL_WRITE_DRIVERS=1 make test-drivers writes it")
 }
 
 func table(t *testing.T, dir string, all map[string]results) string {

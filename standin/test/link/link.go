@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package link joins a test with a network namespace by a link that the test can cut: what is sent over it then is lost, and
-// nobody is told.
+// Package link joins a test with a network namespace by a link that the test can cut: what is sent over it then is
+// lost, and nobody is told.
 package link
 
 import (
@@ -48,7 +48,12 @@ func New(t *testing.T) *Link {
 	address := func(host int) string {
 		return fmt.Sprintf("198.%d.%d.%d", 18+base>>16, base>>8&0xff, base&0xff+host)
 	}
-	l := &Link{namespace: fmt.Sprintf("geosql%d-%d", os.Getpid(), n), device: fmt.Sprintf("gl%d-%d", os.Getpid(), n), Near: address(1), Far: address(2)}
+	l := &Link{
+		namespace: fmt.Sprintf("geosql%d-%d", os.Getpid(), n),
+		device:    fmt.Sprintf("gl%d-%d", os.Getpid(), n),
+		Near:      address(1),
+		Far:       address(2),
+	}
 	ip(t, "netns", "add", l.namespace)
 	// The namespace's end goes with it, and takes this one along.
 	t.Cleanup(func() { _ = exec.Command("ip", "netns", "del", l.namespace).Run() })
@@ -82,8 +87,9 @@ func (l *Link) Mend(t *testing.T) {
 	ip(t, "-n", l.namespace, "neigh", "del", l.Near, "dev", "eth0")
 }
 
-// RetransmitAfter has connections from this end that are made from now on wait at least so long before they send again what was lost
-// (ip-route(8), rto_min). A busy machine waits as long: what its kernel has measured as a round trip includes its own delays.
+// RetransmitAfter has connections from this end that are made from now on wait at least so long before they send again
+// what was lost (ip-route(8), rto_min). A busy machine waits as long: what its kernel has measured as a round trip
+// includes its own delays.
 func (l *Link) RetransmitAfter(t *testing.T, wait time.Duration) {
 	t.Helper()
 	ip(t, "route", "replace", l.Far, "dev", l.device, "rto_min", fmt.Sprintf("%dms", wait.Milliseconds()))

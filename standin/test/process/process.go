@@ -36,13 +36,15 @@ func build(folder string) (string, error) {
 		return binary, nil
 	}
 	binary := filepath.Join(folder, "sqlservr")
-	if out, err := exec.Command("go", "build", "-o", binary, "geosql.dev/standin/cmd/standin").CombinedOutput(); err != nil {
+	if out, err := exec.Command("go", "build", "-o", binary,
+		"geosql.dev/standin/cmd/standin").CombinedOutput(); err != nil {
 		return "", fmt.Errorf("build the stand-in: %w\n%s", err, out)
 	}
 	return binary, nil
 }
 
-// Main builds the stand-in, or takes the one that the environment names, says where it is, and runs a package's tests: the exit code of TestMain.
+// Main builds the stand-in, or takes the one that the environment names, says where it is, and runs a package's tests:
+// the exit code of TestMain.
 func Main(m *testing.M, binary *string) int {
 	folder, err := os.MkdirTemp("", "process")
 	if err != nil {
@@ -97,7 +99,13 @@ func (s *Server) Start(t testing.TB) {
 	g.Expect(err).NotTo(gomega.HaveOccurred())
 	defer out.Close()
 	s.cmd = exec.Command(s.binary, "--root", s.Root, "--server-name", "PROCESS")
-	s.cmd.Env = []string{"ACCEPT_EULA=Y", "MSSQL_SA_PASSWORD=" + password, "MSSQL_TCP_PORT=0", "MSSQL_IP_ADDRESS=127.0.0.1", "MSSQL_MEMORY_LIMIT_MB=256"}
+	s.cmd.Env = []string{
+		"ACCEPT_EULA=Y",
+		"MSSQL_SA_PASSWORD=" + password,
+		"MSSQL_TCP_PORT=0",
+		"MSSQL_IP_ADDRESS=127.0.0.1",
+		"MSSQL_MEMORY_LIMIT_MB=256",
+	}
 	s.cmd.Stdout, s.cmd.Stderr = out, out
 	s.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	cmd, started, exited := s.cmd, make(chan error), make(chan struct{})

@@ -85,8 +85,8 @@ func row(n int64, columns int) []any {
 	return []any{fmt.Sprintf("k%012d", n*7919%1_000_003_337), n, kilobyte}
 }
 
-// asVarChar are the values of a row as a client sends them that knows the columns' types: the driver sends a string as nvarchar,
-// which makes 2 KB of a row of 1 KB.
+// asVarChar are the values of a row as a client sends them that knows the columns' types: the driver sends a string as
+// nvarchar, which makes 2 KB of a row of 1 KB.
 func asVarChar(values []any) []any {
 	for i, v := range values {
 		if text, ok := v.(string); ok {
@@ -239,14 +239,19 @@ func benchmarkInserts(b *testing.B, columns int, send insert, definition, baseli
 const (
 	integerKey       = "CREATE TABLE t (id bigint NOT NULL PRIMARY KEY, v varchar(1000) NOT NULL)"
 	integerKeySQLite = "CREATE TABLE t (id INTEGER PRIMARY KEY, v TEXT NOT NULL)"
-	twoKeys          = "CREATE TABLE t (code varchar(20) NOT NULL PRIMARY KEY, id bigint NOT NULL UNIQUE, v varchar(1000) NOT NULL)"
-	twoKeysSQLite    = "CREATE TABLE t (rowid INTEGER PRIMARY KEY, code TEXT NOT NULL UNIQUE, id INT NOT NULL UNIQUE, v TEXT NOT NULL)"
+	twoKeys          = "CREATE TABLE t (code varchar(20) NOT NULL PRIMARY KEY, id bigint NOT NULL UNIQUE, v " +
+		"varchar(1000) NOT NULL)"
+	twoKeysSQLite = "CREATE TABLE t (rowid INTEGER PRIMARY KEY, code TEXT NOT NULL UNIQUE, id INT NOT NULL UNIQUE, " +
+		"v TEXT NOT NULL)"
 )
 
-// BenchmarkInsertIntegerKey inserts rows of 1 KB in batches of 100, durable, from four connections: as parameters of the columns' types,
-// as the driver sends strings, and in bulk.
+// BenchmarkInsertIntegerKey inserts rows of 1 KB in batches of 100, durable, from four connections: as parameters of
+// the columns' types, as the driver sends strings, and in bulk.
 func BenchmarkInsertIntegerKey(b *testing.B) {
-	b.Run("varchar", func(b *testing.B) { benchmarkInserts(b, 2, withParameters(asVarChar), integerKey, integerKeySQLite) })
+	b.Run(
+		"varchar",
+		func(b *testing.B) { benchmarkInserts(b, 2, withParameters(asVarChar), integerKey, integerKeySQLite) },
+	)
 	b.Run("nvarchar", func(b *testing.B) {
 		benchmarkInserts(b, 2, withParameters(func(values []any) []any { return values }), integerKey, integerKeySQLite)
 	})
@@ -280,7 +285,11 @@ func syncsPerSecond(b *testing.B) float64 {
 // flushes is how often the database's log was synced.
 func flushes(b *testing.B, db *sql.DB) int64 {
 	var n int64
-	NewWithT(b).Expect(db.QueryRow("SELECT cntr_value FROM sys.dm_os_performance_counters WHERE counter_name = 'Log Flushes/sec' AND instance_name = 'speed'").Scan(&n)).To(Succeed())
+	NewWithT(
+		b,
+	).Expect(db.QueryRow("SELECT cntr_value FROM sys.dm_os_performance_counters WHERE counter_name = 'Log Flushes/sec' " +
+		"AND instance_name = 'speed'").Scan(&n)).
+		To(Succeed())
 	return n
 }
 
@@ -368,8 +377,8 @@ func restart(b testing.TB, s *process.Server) (m startup) {
 	return m
 }
 
-// TestStartsSoonAndStaysSmall holds what is promised of an instance that has nothing to do. The start is measured in its
-// own CPU time, which other work does not make longer as it does the time on the clock.
+// TestStartsSoonAndStaysSmall holds what is promised of an instance that has nothing to do. The start is measured in
+// its own CPU time, which other work does not make longer as it does the time on the clock.
 func TestStartsSoonAndStaysSmall(t *testing.T) {
 	g := NewWithT(t)
 	m := restart(t, process.New(t, binary))

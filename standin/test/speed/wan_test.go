@@ -80,8 +80,12 @@ func (f *far) DialContext(ctx context.Context, network, address string) (c net.C
 
 // open connects to a database of the server from its own side of the link.
 func (f *far) open(b *testing.B, database string) *sql.DB {
-	u := url.URL{Scheme: "sqlserver", User: url.UserPassword("sa", wanPassword), Host: net.JoinHostPort(f.address, wanPort),
-		RawQuery: url.Values{"database": {database}, "encrypt": {"disable"}, "dial timeout": {"60"}}.Encode()}
+	u := url.URL{
+		Scheme:   "sqlserver",
+		User:     url.UserPassword("sa", wanPassword),
+		Host:     net.JoinHostPort(f.address, wanPort),
+		RawQuery: url.Values{"database": {database}, "encrypt": {"disable"}, "dial timeout": {"60"}}.Encode(),
+	}
 	c, err := mssql.NewConnector(u.String())
 	NewWithT(b).Expect(err).NotTo(HaveOccurred())
 	c.Dialer = f
@@ -126,12 +130,28 @@ func newWAN(b *testing.B, y way) *wan {
 		command(b, "ip", "netns", "add", f.namespace)
 		b.Cleanup(func() { _ = exec.Command("ip", "netns", "del", f.namespace).Run() })
 	}
-	command(b, "ip", "link", "add", "eth0", "netns", w.near.namespace, "type", "veth", "peer", "name", "eth0", "netns", w.far.namespace)
+	command(
+		b,
+		"ip",
+		"link",
+		"add",
+		"eth0",
+		"netns",
+		w.near.namespace,
+		"type",
+		"veth",
+		"peer",
+		"name",
+		"eth0",
+		"netns",
+		w.far.namespace,
+	)
 	for _, f := range []*far{w.near, w.far} {
 		command(b, "ip", "-n", f.namespace, "addr", "add", f.address+"/24", "dev", "eth0")
 		command(b, "ip", "-n", f.namespace, "link", "set", "lo", "up")
 		command(b, "ip", "-n", f.namespace, "link", "set", "eth0", "up")
-		for file, text := range map[string]string{"tcp_wmem": fmt.Sprintf("4096 1048576 %d", 2*window), "tcp_rmem": fmt.Sprintf("4096 1048576 %d", 2*window), "tcp_slow_start_after_idle": "0"} {
+		for file, text := range map[string]string{"tcp_wmem": fmt.Sprintf("4096 1048576 %d", 2*window),
+			"tcp_rmem": fmt.Sprintf("4096 1048576 %d", 2*window), "tcp_slow_start_after_idle": "0"} {
 			NewWithT(b).Expect(f.set(file, text)).To(Succeed())
 		}
 		f.congestion(b, y)
@@ -145,7 +165,11 @@ func newWAN(b *testing.B, y way) *wan {
 		if f == w.far {
 			other = w.near
 		}
-		_, err := f.db.Exec(`EXEC sp_addlinkedserver @server = @p1, @srvproduct = N'', @provider = N'MSOLEDBSQL', @datasrc = @p2`, other.name, other.address+","+wanPort)
+		_, err := f.db.Exec(
+			`EXEC sp_addlinkedserver @server = @p1, @srvproduct = N'', @provider = N'MSOLEDBSQL', @datasrc = @p2`,
+			other.name,
+			other.address+","+wanPort,
+		)
 		NewWithT(b).Expect(err).NotTo(HaveOccurred())
 	}
 	return w
@@ -156,9 +180,10 @@ func (f *far) set(name, value string) error {
 	return inside(f.namespace, func() error { return os.WriteFile("/proc/sys/net/ipv4/"+name, []byte(value), 0) })
 }
 
-// congestion chooses CUBIC, Linux's own default, or where the kernel lets no namespace have it the one of the others that suits the
-// way. BBR spreads each buffer of a sender that waits for answers over a part of the round trip more. Reno does not notice in time
-// that a link is full: a stream fills the queue before it, and stands still until what was lost of that is there.
+// congestion chooses CUBIC, Linux's own default, or where the kernel lets no namespace have it the one of the others
+// that suits the way. BBR spreads each buffer of a sender that waits for answers over a part of the round trip more.
+// Reno does not notice in time that a link is full: a stream fills the queue before it, and stands still until what was
+// lost of that is there.
 func (f *far) congestion(b *testing.B, y way) {
 	second := "reno"
 	if y.here {
@@ -180,8 +205,14 @@ func (f *far) start(b *testing.B) {
 	root := filepath.Join(folder, f.name)
 	NewWithT(b).Expect(os.MkdirAll(root, 0o755)).To(Succeed())
 	cmd := exec.Command("ip", "netns", "exec", f.namespace, binary, "--root", root, "--server-name", f.name)
-	cmd.Env = []string{"ACCEPT_EULA=Y", "MSSQL_SA_PASSWORD=" + wanPassword, "MSSQL_TCP_PORT=" + wanPort, "MSSQL_IP_ADDRESS=" + f.address, "MSSQL_AGENT_ENABLED=true",
-		"PATH=" + os.Getenv("PATH")}
+	cmd.Env = []string{
+		"ACCEPT_EULA=Y",
+		"MSSQL_SA_PASSWORD=" + wanPassword,
+		"MSSQL_TCP_PORT=" + wanPort,
+		"MSSQL_IP_ADDRESS=" + f.address,
+		"MSSQL_AGENT_ENABLED=true",
+		"PATH=" + os.Getenv("PATH"),
+	}
 	out, err := os.Create(root + ".output")
 	NewWithT(b).Expect(err).NotTo(HaveOccurred())
 	cmd.Stdout, cmd.Stderr = out, out
@@ -209,7 +240,23 @@ func (w *wan) shape(b *testing.B, rtt time.Duration, rate string) {
 			_ = exec.Command("ip", "netns", "exec", f.namespace, w.netem, "clear", "--to", to).Run() // there may be no rule yet
 			continue
 		}
-		command(b, "ip", "netns", "exec", f.namespace, w.netem, "set", "--dev", "eth0", "--to", to, "--delay", (rtt / 2).String(), "--rate", rate)
+		command(
+			b,
+			"ip",
+			"netns",
+			"exec",
+			f.namespace,
+			w.netem,
+			"set",
+			"--dev",
+			"eth0",
+			"--to",
+			to,
+			"--delay",
+			(rtt / 2).String(),
+			"--rate",
+			rate,
+		)
 	}
 }
 
@@ -247,8 +294,15 @@ func number(b *testing.B, db *sql.DB, text string, arguments ...any) int64 {
 
 // job makes a job with one step of an agent.
 func job(b *testing.B, db *sql.DB, name, subsystem, text string) {
-	run(b, db, `EXEC msdb.dbo.sp_add_job @job_name = @p1; EXEC msdb.dbo.sp_add_jobstep @job_name = @p1, @step_name = N'Run agent.', @subsystem = @p2, @command = @p3;
-		EXEC msdb.dbo.sp_add_jobserver @job_name = @p1`, name, subsystem, text)
+	run(
+		b,
+		db,
+		`EXEC msdb.dbo.sp_add_job @job_name = @p1; EXEC msdb.dbo.sp_add_jobstep @job_name = @p1, @step_name = N'Run agent.', @subsystem = @p2, @command = @p3;
+		EXEC msdb.dbo.sp_add_jobserver @job_name = @p1`,
+		name,
+		subsystem,
+		text,
+	)
 }
 
 func login(role string) string {
@@ -260,31 +314,70 @@ func (w *wan) publish(b *testing.B, y way) (source, target *sql.DB) {
 	near, subscriber := w.near.db, w.far.db
 	run(b, near, `EXEC sp_adddistributor @distributor = N'NEAR', @password = N'Distr1bute-Me'`)
 	run(b, near, `EXEC sp_adddistributiondb @database = N'distribution'`)
-	run(b, near, `EXEC sp_adddistpublisher @publisher = N'NEAR', @distribution_db = N'distribution', @security_mode = 0, @login = N'sa', @password = @p1, @working_directory = @p2`, wanPassword, b.TempDir())
+	run(
+		b,
+		near,
+		`EXEC sp_adddistpublisher @publisher = N'NEAR', @distribution_db = N'distribution', @security_mode = 0, @login = N'sa', @password = @p1, @working_directory = @p2`,
+		wanPassword,
+		b.TempDir(),
+	)
 	// What was delivered is counted while it is there.
 	run(b, near, `EXEC msdb.dbo.sp_update_job @job_name = N'Distribution clean up: distribution', @enabled = 0`)
 	run(b, near, `CREATE DATABASE shop`)
 	run(b, subscriber, `CREATE DATABASE shop`)
 	source, target = w.near.open(b, "shop"), w.far.open(b, "shop")
 	run(b, near, `EXEC sp_replicationdboption @dbname = N'shop', @optname = N'publish', @value = N'true'`)
-	job(b, near, "logreader", "LogReader", "-Publisher [NEAR] -PublisherDB [shop] -Distributor [NEAR] "+login("Distributor")+login("Publisher"))
-	run(b, source, `EXEC sp_addlogreader_agent @publisher_security_mode = 0, @publisher_login = N'sa', @publisher_password = @p1, @job_name = N'logreader'`, wanPassword)
+	job(
+		b,
+		near,
+		"logreader",
+		"LogReader",
+		"-Publisher [NEAR] -PublisherDB [shop] -Distributor [NEAR] "+login("Distributor")+login("Publisher"),
+	)
+	run(
+		b,
+		source,
+		`EXEC sp_addlogreader_agent @publisher_security_mode = 0, @publisher_login = N'sa', @publisher_password = @p1, @job_name = N'logreader'`,
+		wanPassword,
+	)
 	const definition = ` (id bigint NOT NULL PRIMARY KEY, v varchar(1016) NOT NULL)`
 	run(b, source, `CREATE TABLE dbo.`+y.table()+definition)
 	run(b, target, `CREATE TABLE dbo.`+y.table()+definition)
 	publication := publicationOf + y.table()
-	run(b, source, `EXEC sp_addpublication @publication = @p1, @status = N'active', @allow_push = N'true', @allow_pull = N'true', @independent_agent = N'true', @repl_freq = N'continuous', @immediate_sync = N'false'`, publication)
-	run(b, source, `EXEC sp_addarticle @publication = @p1, @article = @p2, @source_owner = N'dbo', @source_object = @p2, @ins_cmd = N'SQL', @upd_cmd = N'SQL', @del_cmd = N'SQL'`, publication, y.table())
+	run(
+		b,
+		source,
+		`EXEC sp_addpublication @publication = @p1, @status = N'active', @allow_push = N'true', @allow_pull = N'true', @independent_agent = N'true', @repl_freq = N'continuous', @immediate_sync = N'false'`,
+		publication,
+	)
+	run(
+		b,
+		source,
+		`EXEC sp_addarticle @publication = @p1, @article = @p2, @source_owner = N'dbo', @source_object = @p2, @ins_cmd = N'SQL', @upd_cmd = N'SQL', @del_cmd = N'SQL'`,
+		publication,
+		y.table(),
+	)
 	kind := map[int]string{0: "push", 1: "pull"}[y.kind]
-	run(b, source, `EXEC sp_addsubscription @publication = @p1, @subscriber = N'FAR', @destination_db = N'shop', @subscription_type = @p2, @sync_type = N'replication support only', @article = N'all'`, publication, kind)
+	run(
+		b,
+		source,
+		`EXEC sp_addsubscription @publication = @p1, @subscriber = N'FAR', @destination_db = N'shop', @subscription_type = @p2, @sync_type = N'replication support only', @article = N'all'`,
+		publication,
+		kind,
+	)
 	if y.kind == 1 {
-		run(b, target, `EXEC sp_addpullsubscription @publisher = N'NEAR', @publisher_db = N'shop', @publication = @p1, @subscription_type = N'pull'`, publication)
+		run(
+			b,
+			target,
+			`EXEC sp_addpullsubscription @publisher = N'NEAR', @publisher_db = N'shop', @publication = @p1, @subscription_type = N'pull'`,
+			publication,
+		)
 	}
 	return source, target
 }
 
-// agent makes the job of an agent of a way with a number of streams, and returns its name and where it is. It commits each
-// buffer, so that what arrives can be seen.
+// agent makes the job of an agent of a way with a number of streams, and returns its name and where it is. It commits
+// each buffer, so that what arrives can be seen.
 func (w *wan) agent(b *testing.B, y way, streams int) (string, *sql.DB) {
 	at := w.near.db
 	if y.here {
@@ -292,8 +385,22 @@ func (w *wan) agent(b *testing.B, y way, streams int) (string, *sql.DB) {
 	}
 	w.agents++
 	name := fmt.Sprintf("agent %d", w.agents)
-	job(b, at, name, "Distribution", fmt.Sprintf("-Publisher [NEAR] -PublisherDB [shop] -Publication [%s] -Distributor [NEAR] %s-Subscriber [FAR] -SubscriberDB [shop] %s-SubscriptionType %d -SubscriptionStreams %d -CommitBatchSize %d -EncryptionLevel 0",
-		publicationOf+y.table(), login("Distributor"), login("Subscriber"), y.kind, streams, bufferBytes/rowBytes/rowsOfOne))
+	job(
+		b,
+		at,
+		name,
+		"Distribution",
+		fmt.Sprintf(
+			"-Publisher [NEAR] -PublisherDB [shop] -Publication [%s] -Distributor [NEAR] %s-Subscriber [FAR] -SubscriberDB "+
+				"[shop] %s-SubscriptionType %d -SubscriptionStreams %d -CommitBatchSize %d -EncryptionLevel 0",
+			publicationOf+y.table(),
+			login("Distributor"),
+			login("Subscriber"),
+			y.kind,
+			streams,
+			bufferBytes/rowBytes/rowsOfOne,
+		),
+	)
 	return name, at
 }
 
@@ -319,8 +426,8 @@ func (w *wan) fill(b *testing.B, source *sql.DB, y way, rows int64) {
 	}, wanStep, "200ms").Should(BeNumerically(">=", rows))
 }
 
-// deliver starts an agent and measures from the first eighth of the rows to the last: rows per second. Before it, streams connect, and
-// senders of TCP find out what the link carries.
+// deliver starts an agent and measures from the first eighth of the rows to the last: rows per second. Before it,
+// streams connect, and senders of TCP find out what the link carries.
 func (w *wan) deliver(b *testing.B, target *sql.DB, y way, streams int, rows int64) float64 {
 	name, at := w.agent(b, y, streams)
 	before := number(b, target, `SELECT COALESCE(MAX(id), 0) FROM dbo.`+y.table())
@@ -335,9 +442,16 @@ func (w *wan) deliver(b *testing.B, target *sql.DB, y way, streams int, rows int
 			first, started = n, time.Now()
 		case n >= rows:
 			took := time.Since(started)
-			NewWithT(b).Expect(number(b, target, `SELECT COUNT(*) FROM dbo.`+y.table()+` WHERE id > @p1`, before)).To(Equal(rows))
+			NewWithT(
+				b,
+			).Expect(number(b, target, `SELECT COUNT(*) FROM dbo.`+y.table()+` WHERE id > @p1`, before)).
+				To(Equal(rows))
 			NewWithT(b).Eventually(func() int64 {
-				return number(b, at, `SELECT COUNT(*) FROM sys.dm_exec_sessions WHERE program_name LIKE N'Replication Distribution%'`)
+				return number(
+					b,
+					at,
+					`SELECT COUNT(*) FROM sys.dm_exec_sessions WHERE program_name LIKE N'Replication Distribution%'`,
+				)
 			}, wanStep, "50ms").Should(BeZero())
 			return float64(rows-first) / took.Seconds()
 		case time.Now().After(deadline):
@@ -382,7 +496,8 @@ func (w *wan) traffic(b *testing.B) (sent, resent int64) {
 		}
 		return err
 	})).To(Succeed())
-	// Of eth0, eight numbers are about what it received and the ninth is the bytes sent; of Tcp, the twelfth is RetransSegs.
+	// Of eth0, eight numbers are about what it received and the ninth is the bytes sent; of Tcp, the twelfth is
+	// RetransSegs.
 	_, numbers, _ := strings.Cut(string(device), "eth0:")
 	sent, err := strconv.ParseInt(strings.Fields(numbers)[8], 10, 64)
 	NewWithT(b).Expect(err).NotTo(HaveOccurred())
@@ -402,8 +517,8 @@ var links = []struct {
 	{150 * time.Millisecond, "100mbit", 100e6}, {150 * time.Millisecond, "1gbit", 1e9},
 }
 
-// BenchmarkWAN delivers rows of 1 KB over a link, as docs/engine.md has it in a table. Applying (A) is measured before, with
-// the same agents over a link without delay.
+// BenchmarkWAN delivers rows of 1 KB over a link, as docs/engine.md has it in a table. Applying (A) is measured before,
+// with the same agents over a link without delay.
 func BenchmarkWAN(b *testing.B) {
 	fmt.Println("| way | streams | round trip (measured) | rate | rows/s | limit | ratio |")
 	for _, y := range ways {
@@ -436,7 +551,17 @@ func overLinks(b *testing.B, y way, streams int) {
 			b.ReportMetric(got, "rows/s")
 			b.ReportMetric(float64(sentSince-sent)/float64(rows), "B/row")
 			b.ReportMetric(float64(resentSince-resent), "resent")
-			fmt.Printf("| %s | %d | %v (%v) | %s | %.0f | %.0f | %.2f |\n", y.name, streams, l.rtt, measured, l.rate, got, allowed, got/allowed)
+			fmt.Printf(
+				"| %s | %d | %v (%v) | %s | %.0f | %.0f | %.2f |\n",
+				y.name,
+				streams,
+				l.rtt,
+				measured,
+				l.rate,
+				got,
+				allowed,
+				got/allowed,
+			)
 		})
 	}
 }

@@ -192,7 +192,8 @@ esac`)
 		To(ContainSubstring("qdisc replace dev eth0 parent 1:10 handle 100: netem limit 56250 delay 75000us loss 0% rate " +
 			"1000000000bit\n"))
 	g.Expect(string(text)).
-		To(ContainSubstring("qdisc replace dev eth0 parent 1:11 handle 110: netem limit 1000 delay 0us loss 100% rate 0bit\n"))
+		To(ContainSubstring("qdisc replace dev eth0 parent 1:11 handle 110: netem limit 1000 delay 0us loss 100% " +
+			"rate 0bit\n"))
 }
 
 // All but netem itself can be tried on a kernel without it: the same script

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package sqlserver
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"geosql.dev/operator/api/v1alpha1"
+)
+
+// mostAlone are as many as a message names.
+const mostAlone = 8
+
+// alone finds what names a server alone for a database that a group of the server has. Admission refuses that; the
+// group may have come later.
+func alone(name v1alpha1.ServerName, around Surroundings) map[string][]string {
+	found := map[string][]string{}
+	for _, g := range around.Groups {
+		if !slices.ContainsFunc(g.Spec.Replicas, func(r v1alpha1.Replica) bool { return r.Server == name }) {
+			continue
+		}
+		note := func(kind, object string, at v1alpha1.ServerOrGroup, database v1alpha1.DatabaseName) {
+			if at.Server == name && slices.ContainsFunc(g.Spec.Databases, func(x v1alpha1.DatabaseName) bool {
+				return strings.EqualFold(string(x), string(database))
+			}) {
+				found[g.Name] = append(found[g.Name], kind+" "+object)
+			}
+		}
+		for _, p := range around.Publications {
+			note("Publication", p.Name, p.Spec.Publisher, p.Spec.Database)
+		}
+		for _, s := range around.Subscriptions {
+			note("Subscription", s.Name, s.Spec.Subscriber, s.Spec.Database)
+		}
+		for _, l := range around.Logins {
+			for _, u := range l.Spec.Users {
+				note("Login", l.Name, l.Spec.Target, u.Database)
+			}
+		}
+		slices.Sort(found[g.Name])
+		found[g.Name] = slices.Compact(found[g.Name])
+	}
+	return found
+}
+
+// breaks says what stops working when another server becomes the group's primary; empty when nothing does.
+func (d Desired) breaks(group string) string {
+	if len(d.Alone[group]) == 0 {
+		return ""
+	}
+	names := d.Alone[group]
+	more := ""
+	if len(names) > mostAlone {
+		names, more = names[:mostAlone], fmt.Sprintf(" and %d more", len(names)-mostAlone)
+	}
+	return fmt.Sprintf("; these name server %s alone and stop with the switchover, until it is primary again or they "+
+		"name AvailabilityGroup %s: %s%s", d.name(), group, strings.Join(names, ", "), more)
+}
+
+// told tells that the condition says already what a switchover of the group breaks: that is so before it is asked for.
+func (d Desired) told(group string) bool { return strings.Contains(d.Announced, d.breaks(group)) }

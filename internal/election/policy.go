@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package election
+
+import (
+	"context"
+	"fmt"
+)
+
+// SetPolicy says whether claims that nobody asked for are forbidden, to all servers (paused) or to those that did not
+// hold the last term (manual). What safety asks for is done all the same.
+func (k *Keeper) SetPolicy(paused, manual bool) { k.paused, k.manual = paused, manual }
+
+// SetEnding says whether the manager is about to drop the group on this server, the last that has it: that the group is
+// not there any more is then as ordered, and no reason to end the engine. As long as it is there nothing is different.
+func (k *Keeper) SetEnding(ending bool) { k.ending = ending }
+
+// afterDrop renews the votes of a run whose group was dropped as ordered. Its databases go on alone: no other replica
+// has the group, so nothing is ended whatever the votes say. They are kept until the orders end: others that know
+// nothing of it would otherwise claim the next term.
+func (k *Keeper) afterDrop(ctx context.Context) Outcome {
+	k.unanswered = 0
+	granted, _ := k.round(ctx, Patient, k.state)
+	if granted.Carried {
+		return Outcome{}
+	}
+	if leading, known := k.ballot.Leading(); known && !leading.Holder.SameRun(k.self) {
+		k.forgo()
+	}
+	return Outcome{Err: fmt.Errorf("group %s was dropped as ordered: renewing: %s", k.group, granted)}
+}
