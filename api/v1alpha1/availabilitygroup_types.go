@@ -81,7 +81,9 @@ type Replica struct {
 	Seeding SeedingMode `json:"seeding,omitempty"`
 	// sessionTimeout after which a silent partner counts as gone, 5s or more; 10s unless given.
 	// +optional
-	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('5s') && duration(self) <= duration('1h')",message="sessionTimeout must be between 5s and 1h"
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:XValidation:rule="self.matches('^(0|([0-9]+([.][0-9]+)?(ms|s|m|h))+)$') && duration(self) >= duration('5s') && duration(self) <= duration('1h')",message="sessionTimeout must be between 5s and 1h; a duration is written like 90s, 12h or 1h30m"
 	SessionTimeout *metav1.Duration `json:"sessionTimeout,omitempty"`
 }
 

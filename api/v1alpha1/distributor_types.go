@@ -15,11 +15,15 @@ type DistributorSpec struct {
 	Database DatabaseName `json:"database,omitempty"`
 	// retention is how long delivered transactions are kept (max_distretention), in whole hours; 72h unless given.
 	// +optional
-	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('1h') && duration(self) <= duration('8760h')",message="retention must be between 1h and 8760h"
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:XValidation:rule="self.matches('^(0|([0-9]+([.][0-9]+)?(ms|s|m|h))+)$') && duration(self) >= duration('1h') && duration(self) <= duration('8760h')",message="retention must be between 1h and 8760h; a duration is written like 90s, 12h or 1h30m"
 	Retention *metav1.Duration `json:"retention,omitempty"`
 	// historyRetention is how long agent history is kept (history_retention), in whole hours; 48h unless given.
 	// +optional
-	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('1h') && duration(self) <= duration('8760h')",message="historyRetention must be between 1h and 8760h"
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:XValidation:rule="self.matches('^(0|([0-9]+([.][0-9]+)?(ms|s|m|h))+)$') && duration(self) >= duration('1h') && duration(self) <= duration('8760h')",message="historyRetention must be between 1h and 8760h; a duration is written like 90s, 12h or 1h30m"
 	HistoryRetention *metav1.Duration `json:"historyRetention,omitempty"`
 	// snapshotFolder on the distributor; a folder "ReplData" on its backup volume unless given.
 	// +optional
@@ -55,7 +59,7 @@ type DistributorStatus struct {
 // +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`
 // +kubebuilder:printcolumn:name="Server",type=string,JSONPath=`.spec.server`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
-// +kubebuilder:validation:XValidation:rule="self.spec.server == oldSelf.spec.server",message="spec.server is immutable: declare another distributor and move the publications"
+// +kubebuilder:validation:XValidation:rule="self.spec.server == oldSelf.spec.server",message="spec.server is immutable: declare another distributor and move the publications",fieldPath=".spec.server"
 type Distributor struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`

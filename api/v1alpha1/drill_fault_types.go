@@ -111,15 +111,21 @@ type DrillFault struct {
 	Kind DrillFaultKind `json:"kind"`
 	// at is when it begins, counted from the end of the baseline; at once unless given.
 	// +optional
-	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('0s') && duration(self) <= duration('168h')",message="at must be between 0s and 168h"
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:XValidation:rule="self.matches('^(0|([0-9]+([.][0-9]+)?(ms|s|m|h))+)$') && duration(self) >= duration('0s') && duration(self) <= duration('168h')",message="at must be between 0s and 168h; a duration is written like 90s, 12h or 1h30m"
 	At *metav1.Duration `json:"at,omitempty"`
 	// duration is how long it lasts.
 	// +optional
-	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('1s') && duration(self) <= duration('24h')",message="duration must be between 1s and 24h"
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:XValidation:rule="self.matches('^(0|([0-9]+([.][0-9]+)?(ms|s|m|h))+)$') && duration(self) >= duration('1s') && duration(self) <= duration('24h')",message="duration must be between 1s and 24h; a duration is written like 90s, 12h or 1h30m"
 	Duration *metav1.Duration `json:"duration,omitempty"`
 	// every repeats the fault after that time, counted from its beginning; times says how often.
 	// +optional
-	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('1s') && duration(self) <= duration('24h')",message="every must be between 1s and 24h"
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:XValidation:rule="self.matches('^(0|([0-9]+([.][0-9]+)?(ms|s|m|h))+)$') && duration(self) >= duration('1s') && duration(self) <= duration('24h')",message="every must be between 1s and 24h; a duration is written like 90s, 12h or 1h30m"
 	Every *metav1.Duration `json:"every,omitempty"`
 	// times is how often the fault is done, 1 unless given.
 	// +optional
@@ -168,11 +174,15 @@ type DrillFault struct {
 type NetworkFault struct {
 	// latency that is added to each packet in each direction that the fault concerns.
 	// +optional
-	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('1ms') && duration(self) <= duration('1m')",message="latency must be between 1ms and 1m"
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:XValidation:rule="self.matches('^(0|([0-9]+([.][0-9]+)?(ms|s|m|h))+)$') && duration(self) >= duration('1ms') && duration(self) <= duration('1m')",message="latency must be between 1ms and 1m; a duration is written like 90s, 12h or 1h30m"
 	Latency *metav1.Duration `json:"latency,omitempty"`
 	// jitter by which the latency differs from packet to packet.
 	// +optional
-	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('0s') && duration(self) <= duration('1m')",message="jitter must be between 0s and 1m"
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:XValidation:rule="self.matches('^(0|([0-9]+([.][0-9]+)?(ms|s|m|h))+)$') && duration(self) >= duration('0s') && duration(self) <= duration('1m')",message="jitter must be between 0s and 1m; a duration is written like 90s, 12h or 1h30m"
 	Jitter *metav1.Duration `json:"jitter,omitempty"`
 	// loss in percent of the packets.
 	// +optional
@@ -222,7 +232,9 @@ type DiskFault struct {
 	// +kubebuilder:validation:Enum=data;log;tempdb;backup
 	Volume string `json:"volume"`
 	// delay of each read and write.
-	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('1ms') && duration(self) <= duration('1m')",message="delay must be between 1ms and 1m"
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:XValidation:rule="self.matches('^(0|([0-9]+([.][0-9]+)?(ms|s|m|h))+)$') && duration(self) >= duration('1ms') && duration(self) <= duration('1m')",message="delay must be between 1ms and 1m; a duration is written like 90s, 12h or 1h30m"
 	Delay metav1.Duration `json:"delay"`
 	// percent of the operations that it concerns, 100 unless given.
 	// +optional

@@ -46,17 +46,23 @@ type DrillSpec struct {
 	Objectives DrillObjectives `json:"objectives,omitempty"`
 	// baseline is how long clients work before the first fault, 15s unless given.
 	// +optional
-	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('2s') && duration(self) <= duration('1h')",message="baseline must be between 2s and 1h"
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:XValidation:rule="self.matches('^(0|([0-9]+([.][0-9]+)?(ms|s|m|h))+)$') && duration(self) >= duration('2s') && duration(self) <= duration('1h')",message="baseline must be between 2s and 1h; a duration is written like 90s, 12h or 1h30m"
 	Baseline *metav1.Duration `json:"baseline,omitempty"`
 	// recovery is how long after the last fault all replicas may need to be synchronized and all clients to be served, 5m
 	// unless given. After that they are judged as they are.
 	// +optional
-	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('5s') && duration(self) <= duration('24h')",message="recovery must be between 5s and 24h"
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:XValidation:rule="self.matches('^(0|([0-9]+([.][0-9]+)?(ms|s|m|h))+)$') && duration(self) >= duration('5s') && duration(self) <= duration('24h')",message="recovery must be between 5s and 24h; a duration is written like 90s, 12h or 1h30m"
 	Recovery *metav1.Duration `json:"recovery,omitempty"`
 	// timeLimit bounds the whole drill, 30m unless given. When it is reached every fault is taken back, and the drill does
 	// not pass.
 	// +optional
-	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('30s') && duration(self) <= duration('168h')",message="timeLimit must be between 30s and 168h"
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:XValidation:rule="self.matches('^(0|([0-9]+([.][0-9]+)?(ms|s|m|h))+)$') && duration(self) >= duration('30s') && duration(self) <= duration('168h')",message="timeLimit must be between 30s and 168h; a duration is written like 90s, 12h or 1h30m"
 	TimeLimit *metav1.Duration `json:"timeLimit,omitempty"`
 	// abortWhen ends the drill early: every fault is taken back at once.
 	// +optional
@@ -105,7 +111,9 @@ type DrillStage struct {
 	// +kubebuilder:validation:Maximum=200
 	Users int32 `json:"users"`
 	// duration of the stage.
-	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('1s') && duration(self) <= duration('24h')",message="duration must be between 1s and 24h"
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:XValidation:rule="self.matches('^(0|([0-9]+([.][0-9]+)?(ms|s|m|h))+)$') && duration(self) >= duration('1s') && duration(self) <= duration('24h')",message="duration must be between 1s and 24h; a duration is written like 90s, 12h or 1h30m"
 	Duration metav1.Duration `json:"duration"`
 }
 
@@ -162,7 +170,9 @@ type DrillWorkload struct {
 	// thinkTime is how long a user waits after an answer before it goes on: a closed loop. 500ms in the profile bookstore
 	// unless given; others have rowsPerSecond.
 	// +optional
-	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('0s') && duration(self) <= duration('1m')",message="thinkTime must be between 0s and 1m"
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:XValidation:rule="self.matches('^(0|([0-9]+([.][0-9]+)?(ms|s|m|h))+)$') && duration(self) >= duration('0s') && duration(self) <= duration('1m')",message="thinkTime must be between 0s and 1m; a duration is written like 90s, 12h or 1h30m"
 	ThinkTime *metav1.Duration `json:"thinkTime,omitempty"`
 	// row is what each row carries. Unless given it is small; where a subscription is drilled, it is put into the article
 	// dbo.Article or dbo.Attachment, so that its arrival can be seen.
@@ -170,7 +180,9 @@ type DrillWorkload struct {
 	Row *DrillRow `json:"row,omitempty"`
 	// duration is how long clients work at least, counted from the beginning of the baseline.
 	// +optional
-	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('1s') && duration(self) <= duration('168h')",message="duration must be between 1s and 168h"
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:XValidation:rule="self.matches('^(0|([0-9]+([.][0-9]+)?(ms|s|m|h))+)$') && duration(self) >= duration('1s') && duration(self) <= duration('168h')",message="duration must be between 1s and 168h; a duration is written like 90s, 12h or 1h30m"
 	Duration *metav1.Duration `json:"duration,omitempty"`
 	// rowsPerSecond is how many operations each user begins in a second at most, 10 unless given.
 	// +optional
@@ -179,7 +191,9 @@ type DrillWorkload struct {
 	RowsPerSecond int32 `json:"rowsPerSecond,omitempty"`
 	// operationTimeout is after which the outcome of an operation is unknown, 2s unless given.
 	// +optional
-	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('100ms') && duration(self) <= duration('1m')",message="operationTimeout must be between 100ms and 1m"
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:XValidation:rule="self.matches('^(0|([0-9]+([.][0-9]+)?(ms|s|m|h))+)$') && duration(self) >= duration('100ms') && duration(self) <= duration('1m')",message="operationTimeout must be between 100ms and 1m; a duration is written like 90s, 12h or 1h30m"
 	OperationTimeout *metav1.Duration `json:"operationTimeout,omitempty"`
 }
 
@@ -232,7 +246,9 @@ type DrillObjectives struct {
 type DrillAbort struct {
 	// unservedFor aborts when no client has been acknowledged anything for that long.
 	// +optional
-	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('5s') && duration(self) <= duration('24h')",message="unservedFor must be between 5s and 24h"
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:XValidation:rule="self.matches('^(0|([0-9]+([.][0-9]+)?(ms|s|m|h))+)$') && duration(self) >= duration('5s') && duration(self) <= duration('24h')",message="unservedFor must be between 5s and 24h; a duration is written like 90s, 12h or 1h30m"
 	UnservedFor *metav1.Duration `json:"unservedFor,omitempty"`
 	// redoQueueKB aborts when a replica's redo queue is above it, in KB.
 	// +optional

@@ -37,7 +37,9 @@ type DrillScheduleSpec struct {
 	TimeZone string `json:"timeZone,omitempty"`
 	// startingDeadline is how late a drill may begin, 10m unless given. One whose time was missed by more is left out.
 	// +optional
-	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('10s') && duration(self) <= duration('24h')",message="startingDeadline must be between 10s and 24h"
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:XValidation:rule="self.matches('^(0|([0-9]+([.][0-9]+)?(ms|s|m|h))+)$') && duration(self) >= duration('10s') && duration(self) <= duration('24h')",message="startingDeadline must be between 10s and 24h; a duration is written like 90s, 12h or 1h30m"
 	StartingDeadline *metav1.Duration `json:"startingDeadline,omitempty"`
 	// concurrencyPolicy is Forbid.
 	// +optional

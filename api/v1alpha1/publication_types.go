@@ -35,7 +35,7 @@ type Article struct {
 	// table as schema.name, such as dbo.Article. It needs a primary key.
 	// +kubebuilder:validation:MinLength=3
 	// +kubebuilder:validation:MaxLength=257
-	// +kubebuilder:validation:Pattern=`^[^.\[\]"']{1,128}\.[^.\[\]"']{1,128}$`
+	// +kubebuilder:validation:XValidation:rule="self.matches(r'^[^.\\x27\\x22\\[\\]]{1,128}[.][^.\\x27\\x22\\[\\]]{1,128}$')",message="table is schema.name, such as dbo.Article, without brackets and quotation marks"
 	Table string `json:"table"`
 	// columns that are published; all unless given. The primary key must be among them.
 	// +optional
@@ -210,7 +210,7 @@ type PublicationReinitialization struct {
 	// time when it was carried out.
 	// +optional
 	Time *metav1.Time `json:"time,omitempty"`
-	// tables of the articles.
+	// tables that a subscriber still lacks.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=256
@@ -280,6 +280,10 @@ type PublicationStatus struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=256
 	RecoveryFork string `json:"recoveryFork,omitempty"`
+	// distributionFork is the same of the distribution database, with its server's name.
+	// +optional
+	// +kubebuilder:validation:MaxLength=256
+	DistributionFork string `json:"distributionFork,omitempty"`
 }
 
 // Publication is a set of tables whose changes subscribers receive.

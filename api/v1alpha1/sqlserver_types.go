@@ -10,7 +10,7 @@ import (
 
 // Edition is a value of MSSQL_PID (docs/linux/configure/environment-variables.md), or a product key.
 // +kubebuilder:validation:MaxLength=40
-// +kubebuilder:validation:Pattern=`^(Evaluation|Developer|Express|Web|Standard|Enterprise|EnterpriseCore|StandardDeveloper|EnterpriseDeveloper|[A-Z0-9]{5}(-[A-Z0-9]{5}){4})$`
+// +kubebuilder:validation:XValidation:rule="self.matches('^(Evaluation|Developer|Express|Web|Standard|Enterprise|EnterpriseCore|StandardDeveloper|EnterpriseDeveloper|[A-Z0-9]{5}(-[A-Z0-9]{5}){4})$')",message="edition is Evaluation, Developer, Express, Web, Standard, Enterprise, EnterpriseCore, StandardDeveloper, EnterpriseDeveloper, or a product key of five times five letters and digits"
 type Edition string
 
 // EditionExpress takes part in groups as a configuration-only replica, and as nothing else.
@@ -18,7 +18,7 @@ const EditionExpress Edition = "Express"
 
 // Volume is one volume of a server.
 type Volume struct {
-	// size of the volume; it may grow, never shrink.
+	// size of the volume; it may grow, never shrink. One that its class does not let it have can be set back.
 	Size resource.Quantity `json:"size"`
 	// storageClassName; the site's class for this role unless given.
 	// +optional
@@ -197,12 +197,12 @@ type SQLServerStatus struct {
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 // +kubebuilder:validation:XValidation:rule="self.metadata.name.size() <= 13",message="metadata.name may have at most 13 characters: SQL Server's limit for a server name is 15, and the instance is called <name>-0"
 // +kubebuilder:validation:XValidation:rule="self.metadata.name.matches('^[a-z]([-a-z0-9]*[a-z0-9])?$')",message="metadata.name must begin with a letter and have only lower-case letters, digits and hyphens"
-// +kubebuilder:validation:XValidation:rule="has(self.spec.site)",message="spec.site is required"
-// +kubebuilder:validation:XValidation:rule="has(self.spec.acceptEULA) && self.spec.acceptEULA",message="spec.acceptEULA must be true: read the licence of the image and accept it yourself"
-// +kubebuilder:validation:XValidation:rule="has(self.spec.edition)",message="spec.edition is required: Evaluation, Developer, Express, Web, Standard, Enterprise, EnterpriseCore, StandardDeveloper, EnterpriseDeveloper or a product key"
-// +kubebuilder:validation:XValidation:rule="has(self.spec.image)",message="spec.image is required"
-// +kubebuilder:validation:XValidation:rule="has(self.spec.storage) && has(self.spec.storage.data) && has(self.spec.storage.log) && has(self.spec.storage.tempdb) && has(self.spec.storage.backup)",message="spec.storage needs the volumes data, log, tempdb and backup"
-// +kubebuilder:validation:XValidation:rule="!has(oldSelf.spec.site) || self.spec.site == oldSelf.spec.site",message="spec.site is immutable: declare another server at the other site and add it to the group"
+// +kubebuilder:validation:XValidation:rule="has(self.spec.site)",message="spec.site is required",fieldPath=".spec.site"
+// +kubebuilder:validation:XValidation:rule="has(self.spec.acceptEULA) && self.spec.acceptEULA",message="spec.acceptEULA must be true: read the licence of the image and accept it yourself",fieldPath=".spec.acceptEULA"
+// +kubebuilder:validation:XValidation:rule="has(self.spec.edition)",message="spec.edition is required: Evaluation, Developer, Express, Web, Standard, Enterprise, EnterpriseCore, StandardDeveloper, EnterpriseDeveloper or a product key",fieldPath=".spec.edition"
+// +kubebuilder:validation:XValidation:rule="has(self.spec.image)",message="spec.image is required",fieldPath=".spec.image"
+// +kubebuilder:validation:XValidation:rule="has(self.spec.storage) && has(self.spec.storage.data) && has(self.spec.storage.log) && has(self.spec.storage.tempdb) && has(self.spec.storage.backup)",message="spec.storage needs the volumes data, log, tempdb and backup",fieldPath=".spec.storage"
+// +kubebuilder:validation:XValidation:rule="!has(oldSelf.spec.site) || self.spec.site == oldSelf.spec.site",message="spec.site is immutable: declare another server at the other site and add it to the group",fieldPath=".spec.site"
 type SQLServer struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`

@@ -33,7 +33,9 @@ type SubscriptionObjectives struct {
 	// latency is how long a row may need from its commit at the publisher to the subscriber. Tracer tokens measure it in
 	// whole seconds; the manager's metrics and alerts compare the two.
 	// +optional
-	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('1s') && duration(self) <= duration('24h')",message="latency must be between 1s and 24h"
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:XValidation:rule="self.matches('^(0|([0-9]+([.][0-9]+)?(ms|s|m|h))+)$') && duration(self) >= duration('1s') && duration(self) <= duration('24h')",message="latency must be between 1s and 24h; a duration is written like 90s, 12h or 1h30m"
 	Latency *metav1.Duration `json:"latency,omitempty"`
 }
 
@@ -89,8 +91,8 @@ type LatencyStatus struct {
 }
 
 // InitializationAnnotation on a Subscription, set to Compare, has it registered without a copy when its tables are
-// equal to the publisher's, row by row; else it gets a snapshot as always, which replaces them. A PublisherMove sets
-// it.
+// equal to the publisher's, row by row; else, and when a new copy is asked for, it gets a snapshot as always, which
+// replaces them. A PublisherMove sets it.
 const InitializationAnnotation = "geosql.dev/initialization"
 
 // InitializeCompare is the value of InitializationAnnotation.

@@ -288,7 +288,8 @@ func readVote(ctx context.Context, member *sites.Member, group *v1alpha1.Availab
 // compared: what the agent has of them stays.
 func upToDate(have, wanted orders.Group, now time.Time) bool {
 	same := have.Paused == wanted.Paused && have.Automatic == wanted.Automatic && have.Namespace == wanted.Namespace &&
-		have.Ending == wanted.Ending && reflect.DeepEqual(have.Timings, wanted.Timings) && reflect.DeepEqual(have.Configuration, wanted.Configuration) &&
+		have.Ending == wanted.Ending && reflect.DeepEqual(have.Timings, wanted.Timings) &&
+		reflect.DeepEqual(have.Configuration, wanted.Configuration) &&
 		slices.Equal(have.Wanted, wanted.Wanted)
 	return same && sameVoters(have.Voters, wanted.Voters, now) && sameVoters(have.Joining, wanted.Joining, now)
 }

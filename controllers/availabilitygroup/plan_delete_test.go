@@ -22,6 +22,18 @@ func going(t testing.TB, group *v1alpha1.AvailabilityGroup) *environ {
 	return e
 }
 
+// order is what an agent is told.
+func (e *environ) order(step reconcile.Step) {
+	switch s := step.(type) {
+	case TakeOrders:
+		delete(e.orders, s.Server)
+	case MarkEnding:
+		told := *e.orders[s.Server]
+		told.Ending = s.Ending
+		e.orders[s.Server] = &told
+	}
+}
+
 // Whoever is silent and whichever step is the last: where the primary's databases go on without the group, no other
 // server has it, that could be elected. The group loses its secondaries and its votes before, and in the end nobody has
 // anything of it.
@@ -94,7 +106,15 @@ func TestTheAgentIsToldBeforeItsGroupIsDropped(t *testing.T) {
 		}
 		return reconcile.Plan{}
 	}
-	p := dropping()
+	for range 2 {
+		for _, s := range planDelete(e.d, e.observe()).Steps {
+			g.Expect(e.do(s)).To(Succeed())
+		}
+	}
+	delete(e.orders, "tukpub")
+	p := planDelete(e.d, e.observe())
+	g.Expect(p.Steps).To(HaveExactElements(BeAssignableToTypeOf(GiveOrders{})), "its agent goes by the former ones")
+	p = dropping()
 	g.Expect(p.Steps).To(Equal([]reconcile.Step{MarkEnding{Server: "tukpub", Ending: true}}))
 	for server, s := range e.servers {
 		g.Expect(s.joined).To(Equal(server == "tukpub"), "%s: nobody else has the group by then", server)

@@ -17,7 +17,8 @@ import (
 )
 
 // planEndpoints gives every replica that answers a master key, a certificate of its own and the mirroring endpoint.
-// sa does it: CREATE MASTER KEY and CREATE CERTIFICATE in master take CONTROL there.
+// sa does it: CREATE MASTER KEY and CREATE CERTIFICATE in master take CONTROL there. An endpoint that is there is
+// started by the operator's login, which may alter it.
 func planEndpoints(d Desired, o Observed, p *reconcile.Plan) bool {
 	for _, s := range o.answering(d) {
 		m := o.Instances[s].Mirroring
@@ -58,7 +59,7 @@ func planEndpoints(d Desired, o Observed, p *reconcile.Plan) bool {
 				MirroringPort,
 			)))
 		case m.Endpoint.State != "STARTED":
-			executeAsSA(p, s, tsql.StartEndpoint(m.Endpoint.Name))
+			execute(p, s, tsql.StartEndpoint(m.Endpoint.Name))
 		}
 	}
 	if len(p.Steps) > 0 {

@@ -93,15 +93,15 @@ func databaseMissing(d Desired, o Observed, primary v1alpha1.ServerName, name st
 	))
 }
 
-// prepare puts an existing database into FULL recovery with a log chain. The operator may back up a database that it
-// owns; of another's it takes sa.
+// prepare puts an existing database into FULL recovery with a log chain. The operator may alter any database, and back
+// up one that it owns; of another's it takes sa.
 func prepare(p *reconcile.Plan, server v1alpha1.ServerName, database mssql.Database, now time.Time) {
 	role := credentials.RoleOperator
 	if database.Owner != role.Login() {
 		role = credentials.RoleSA
 	}
 	if database.RecoveryModel != "FULL" {
-		executeAs(p, role, server, tsql.SetRecoveryFull(database.Name))
+		execute(p, server, tsql.SetRecoveryFull(database.Name))
 	}
 	if database.RecoveryModel != "FULL" || !database.LogChain {
 		executeAs(p, role, server, tsql.BackupDatabaseFull(database.Name, firstBackup(database.Name, now)))

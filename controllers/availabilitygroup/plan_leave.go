@@ -98,18 +98,7 @@ func planDelete(d Desired, o Observed) reconcile.Plan {
 			return p
 		}
 	}
-	// Nobody else has the group: the primary's databases go on as databases of its own, and its votes last until it has
-	// none.
-	if primary != "" {
-		if markEnding(o, primary, true, &p); len(p.Steps) > 0 {
-			p.Settle(deleting("the agent of the primary is being told that the group is about to be dropped", nil))
-			return p
-		}
-		drop(&p, d, o, primary)
-		takeOrders(o, primary, &p)
-	}
-	if len(p.Steps) > 0 {
-		p.Settle(deleting("the group is being dropped on its primary", nil))
+	if !planDropPrimary(d, o, primary, &p) {
 		return p
 	}
 	var waiting []string
@@ -127,6 +116,27 @@ func planDelete(d Desired, o Observed) reconcile.Plan {
 	p.Done = len(p.Steps) == 0 && len(waiting) == 0
 	p.Settle(deleting("the votes are being removed", waiting))
 	return p
+}
+
+// planDropPrimary drops the group on the last server that has it: its databases go on as databases of its own, and its
+// votes last until it has none. Its agent is told before, and loses its orders after that.
+func planDropPrimary(d Desired, o Observed, primary v1alpha1.ServerName, p *reconcile.Plan) bool {
+	if primary == "" {
+		return true
+	}
+	if told := o.Agents[primary]; d.fenced() && told.Err == nil && told.Told == nil {
+		// Somebody has deleted the Secret. Its agent goes by what it was told before, and has to be told once more.
+		p.Add(GiveOrders{Server: primary, Reason: "they are missing, and it is to learn that the group is dropped"})
+	}
+	if markEnding(o, primary, true, p); len(p.Steps) > 0 {
+		return p.Settle(deleting("the agent of the primary is being told that the group is about to be dropped", nil))
+	}
+	drop(p, d, o, primary)
+	takeOrders(o, primary, p)
+	if len(p.Steps) > 0 {
+		return p.Settle(deleting("the group is being dropped on its primary", nil))
+	}
+	return true
 }
 
 // unknownFor are the servers of which it must be known, before a group is dropped anywhere, whether they have it, and

@@ -313,15 +313,8 @@ func (e *environ) do(step reconcile.Step) error {
 			}
 		}
 		e.orders[s.Server] = &told
-	case TakeOrders:
-		delete(e.orders, s.Server)
-	case MarkEnding:
-		if e.cut[e.d.Sites[s.Server]] {
-			return errSilent
-		}
-		told := *e.orders[s.Server]
-		told.Ending = s.Ending
-		e.orders[s.Server] = &told
+	case TakeOrders, MarkEnding:
+		e.order(s)
 	case mssql.Execute:
 		if e.silent[s.Server] || e.cut[e.d.Sites[s.Server]] {
 			return errSilent

@@ -97,6 +97,15 @@ func planDatabase(d Desired, o Observed, p *replication.Plan) bool {
 			have = &database
 		}
 	}
+	if have == nil && o.distributor(d).Database(s.Database) != nil {
+		switch {
+		case o.OwnerErr != nil:
+			return p.Settle(conditions.Unknown(conditions.ReasonEngineNotAnswering, o.OwnerErr.Error()))
+		case o.Owner.User != "":
+			// The agents' user comes after the entry in msdb: it was there.
+			return p.Settle(conditions.Stalled(conditions.ReasonDistributorConflict, unlisted(d)))
+		}
+	}
 	if have == nil {
 		p.Execute(s.Server, replication.Master, tsql.AddDistributionDatabase(s.Database, s.Retention, s.HistoryRetention))
 		return proceed(p, "distribution database %s is being created on %s", s.Database, s.Host())
@@ -112,6 +121,15 @@ func planDatabase(d Desired, o Observed, p *replication.Plan) bool {
 	}
 	p.Owner(s, s.Server, s.Database, o.Owner)
 	return proceed(p, "distribution database %s is being prepared", s.Database)
+}
+
+// unlisted says what to do about a distribution database that msdb does not list any more.
+func unlisted(d Desired) string {
+	return fmt.Sprintf(
+		"distribution database %[1]s is there on %[2]s and was prepared by the operator, and msdb does not list it any "+
+			"more: msdb was restored from before, or made anew. Restore an msdb that is younger than the database. Or give up what "+
+			"%[1]s has for subscribers and drop it there: it is made anew, and every Publication says how it goes on "+
+			"(docs/runbooks/lost-distributor.md)", d.System.Database, d.System.Host())
 }
 
 // planPublishers lets every server publish that is declared to. Those that are no longer are left: taking one away

@@ -87,7 +87,8 @@ func SetupWithManager(mgr mcmanager.Manager, o Options) error {
 
 func (r *Reconciler) loginsOfGroup(ctx context.Context, _ v1alpha1.SiteName, obj client.Object) []types.NamespacedName {
 	return reconcile.Keys(ctx, r.hub, &v1alpha1.LoginList{}, obj.GetNamespace(), func(l *v1alpha1.Login) bool {
-		return string(l.Spec.Target.AvailabilityGroup) == obj.GetName()
+		// A server may be a replica of the group.
+		return string(l.Spec.Target.AvailabilityGroup) == obj.GetName() || l.Spec.Target.Server != ""
 	})
 }
 

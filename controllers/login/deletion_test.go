@@ -179,3 +179,34 @@ func TestAMissingTargetIsNotForgotten(t *testing.T) {
 	g.Expect(reported(w, plan(d, w.observed)).Servers).
 		To(Equal([]v1alpha1.LoginServerStatus{{Server: "tukpub-0", State: "Unknown"}}))
 }
+
+// Which databases of a server are a group's is found by the groups; users there are dropped by the primary alone.
+func TestADatabaseOfTheGroupIsTheGroups(t *testing.T) {
+	g := NewWithT(t)
+	scheme := runtime.NewScheme()
+	g.Expect(v1alpha1.AddToScheme(scheme)).To(Succeed())
+	m := func(name string) metav1.ObjectMeta { return metav1.ObjectMeta{Namespace: "web", Name: name} }
+	group := &v1alpha1.AvailabilityGroup{ObjectMeta: m("articles"),
+		Spec: v1alpha1.AvailabilityGroupSpec{Databases: []v1alpha1.DatabaseName{"CONTENT"},
+			Replicas: []v1alpha1.Replica{{Server: "tukpub"}, {Server: "quisec"}}},
+		Status: v1alpha1.AvailabilityGroupStatus{Primary: "quisec-0"}}
+	hub := fake.NewClientBuilder().WithScheme(scheme).
+		WithObjects(group, &v1alpha1.SQLServer{ObjectMeta: m("tukpub")}, &v1alpha1.SQLServer{ObjectMeta: m("quisec")}).Build()
+	resolved := func(server v1alpha1.ServerName) Desired {
+		d := Desired{Login: declared().Login}
+		d.Login.Spec.Target.Server = server
+		g.Expect((&Reconciler{hub: hub}).target(t.Context(), &d)).To(Succeed())
+		return d
+	}
+	g.Expect(resolved("quisec").InGroup).To(Equal(map[string]InGroup{"content": {Group: "articles"}}))
+	d := resolved("tukpub")
+	g.Expect(d.InGroup).To(Equal(map[string]InGroup{"content": {Group: "articles", Elsewhere: "quisec-0"}}))
+
+	d.Login.Spec.ReclaimPolicy = v1alpha1.ReclaimDelete
+	o := whole(declared())
+	o.Secrets = nil
+	o.Servers["tukpub"].Login.Disabled = true
+	p := planDelete(d, o)
+	g.Expect(p.Steps).To(BeEmpty())
+	g.Expect(p.Outcome.Message).To(ContainSubstring("dropped here once tukpub-0 is primary"))
+}

@@ -32,6 +32,8 @@ type Desired struct {
 	Primary v1alpha1.ServerName
 	// Databases of the group; nil for a server, which may have any.
 	Databases []string
+	// InGroup are the users' databases that are a group's though a server is the target, by their names in lower case.
+	InGroup map[string]InGroup
 	// Host and Port at which applications connect.
 	Host string
 	Port int32
@@ -41,6 +43,26 @@ type Desired struct {
 	Gone sites.Gone
 	// adopted is the SID of a login that is taken over; nil when there is none.
 	adopted []byte
+}
+
+// InGroup is a group that has a database of a server.
+type InGroup struct {
+	Group v1alpha1.ObjectName
+	// Elsewhere is the primary, where that is another server; empty where it is this one, or not known.
+	Elsewhere string
+}
+
+// inGroup finds the group that has a database of the target, which is a server.
+func (d Desired) inGroup(database v1alpha1.DatabaseName) (InGroup, bool) {
+	in, ok := d.InGroup[strings.ToLower(string(database))]
+	return in, ok
+}
+
+// wayOut says what is to be declared instead of a server that is a replica.
+func (in InGroup) wayOut(database v1alpha1.DatabaseName) string {
+	return fmt.Sprintf("database %s is in AvailabilityGroup %s, whose primary moves: delete this Login with "+
+		"reclaimPolicy Retain, and declare it again with target.availabilityGroup %s, which takes over what is there",
+		database, in.Group, in.Group)
 }
 
 // name of the login.

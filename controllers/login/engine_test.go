@@ -156,10 +156,10 @@ func (b *bed) nudge() {
 	}, patient, often).Should(Succeed())
 }
 
-// Statements go to real engines: one login with one SID on both replicas of a group, users on the primary.
-func TestLoginOfAGroup(t *testing.T) {
-	b := newBed(t)
-	g := NewWithT(t)
+// group of both engines, with a database Content on each; tukpub is primary.
+func (b *bed) group() {
+	b.Helper()
+	g := NewWithT(b.T)
 	group := &v1alpha1.AvailabilityGroup{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: "content"},
 		Spec: v1alpha1.AvailabilityGroupSpec{
@@ -171,11 +171,18 @@ func TestLoginOfAGroup(t *testing.T) {
 			},
 		},
 	}
-	g.Expect(b.hub.Client.Create(t.Context(), group)).To(Succeed())
+	g.Expect(b.hub.Client.Create(b.Context(), group)).To(Succeed())
 	b.primary("tukpub")
 	for server := range b.engines {
 		b.as(server, "master", tsql.CreateDatabase("Content"))
 	}
+}
+
+// Statements go to real engines: one login with one SID on both replicas of a group, users on the primary.
+func TestLoginOfAGroup(t *testing.T) {
+	b := newBed(t)
+	g := NewWithT(t)
+	b.group()
 	l := &v1alpha1.Login{ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: "app"}, Spec: v1alpha1.LoginSpec{
 		Target: v1alpha1.ServerOrGroup{
 			AvailabilityGroup: "content",
@@ -326,4 +333,28 @@ func TestLoginOfAGroup(t *testing.T) {
 		g.Expect(b.hub.Client.Get(t.Context(), client.ObjectKey{Namespace: "web", Name: "app-database"}, &corev1.Secret{})).
 			NotTo(Succeed())
 	})
+}
+
+// A database that was dropped is told, and holds no deletion: its user went with it.
+func TestLoginOfADroppedDatabase(t *testing.T) {
+	b := newBed(t)
+	g := NewWithT(t)
+	b.group()
+	b.secret("app-password", map[string][]byte{"password": []byte("One-longpass.word1")})
+	l := &v1alpha1.Login{ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: "app"}, Spec: v1alpha1.LoginSpec{
+		Target:            v1alpha1.ServerOrGroup{AvailabilityGroup: "content"},
+		PasswordSecretRef: v1alpha1.SecretReference{Name: "app-password"}, ReclaimPolicy: v1alpha1.ReclaimDelete,
+		Users: []v1alpha1.LoginUser{{Database: "Content", Roles: []v1alpha1.RoleName{"db_datareader"}}},
+	}}
+	g.Expect(b.hub.Client.Create(t.Context(), l)).To(Succeed())
+	g.Eventually(b.reason, patient, often).Should(HavePrefix("LoginReady"))
+	b.as("tukpub", "master", tsql.Statement{Text: "ALTER DATABASE [Content] SET SINGLE_USER WITH ROLLBACK IMMEDIATE"},
+		tsql.DropDatabase("Content"))
+	b.nudge()
+	g.Eventually(b.reason, patient, often).
+		Should(HavePrefix("ReferenceMissing: there is no database Content on tukpub-0: create it"))
+	g.Expect(b.hub.Client.Delete(t.Context(), l)).To(Succeed())
+	g.Eventually(func() error { return b.hub.Client.Get(t.Context(), client.ObjectKeyFromObject(l), l) }, patient, often).
+		ShouldNot(Succeed())
+	g.Expect(b.state("tukpub", "One-longpass.word1")()).To(Equal("none"))
 }

@@ -95,6 +95,30 @@ func (r *Reconciler) desireServer(ctx context.Context, d *Desired, name v1alpha1
 	}
 	d.Servers, d.Primary = []v1alpha1.ServerName{name}, name
 	d.Host, d.Port = credentials.HostName(name)+"."+d.Login.Namespace+".svc", mssql.Port
+	return r.groupsOf(ctx, d, name)
+}
+
+// groupsOf finds the users' databases that are a group's of which the server is a replica.
+func (r *Reconciler) groupsOf(ctx context.Context, d *Desired, server v1alpha1.ServerName) error {
+	var groups v1alpha1.AvailabilityGroupList
+	if err := r.hub.List(ctx, &groups, client.InNamespace(d.Login.Namespace)); err != nil {
+		return fmt.Errorf("list the AvailabilityGroups of namespace %s: %w", d.Login.Namespace, err)
+	}
+	d.InGroup = map[string]InGroup{}
+	for _, g := range groups.Items {
+		replica := slices.ContainsFunc(g.Spec.Replicas, func(r v1alpha1.Replica) bool {
+			return r.Server == server && r.AvailabilityMode != v1alpha1.ConfigurationOnly
+		})
+		in := InGroup{Group: v1alpha1.ObjectName(g.Name)}
+		if !strings.EqualFold(g.Status.Primary, credentials.HostName(server)) {
+			in.Elsewhere = g.Status.Primary
+		}
+		for _, u := range d.Login.Spec.Users {
+			if replica && contains(g.Spec.Databases, string(u.Database)) {
+				d.InGroup[strings.ToLower(string(u.Database))] = in
+			}
+		}
+	}
 	return nil
 }
 

@@ -114,7 +114,7 @@ func plan(d Desired, o Observed) Plan {
 		))
 		return p
 	}
-	var unknown, missing []string
+	var unknown, missing, inPlace []string
 	for _, server := range d.Servers {
 		s := o.Servers[server]
 		if s.Err != nil {
@@ -126,12 +126,22 @@ func plan(d Desired, o Observed) Plan {
 	if len(p.Steps) == 0 {
 		// A user is of use once its login is there, and is made with its SID.
 		var users []string
-		users, missing = planUsers(d, o, &p)
+		users, missing, inPlace = planUsers(d, o, &p)
 		unknown = append(unknown, users...)
 		unknown = append(unknown, planFormerUsers(d, o, &p)...)
 	}
 	unknown = append(unknown, planSecrets(d, o, &p)...)
 	unknown = append(unknown, planFormer(o, &p)...)
+	if len(inPlace) > 0 {
+		p.Outcome = conditions.Stalled(conditions.ReasonSecondary, strings.Join(inPlace, "; "))
+		return p
+	}
+	p.settle(d, o, unknown, missing)
+	return p
+}
+
+// settle tells what is so until the steps are done: what is not known, and which databases are not there.
+func (p *Plan) settle(d Desired, o Observed, unknown, missing []string) {
 	switch {
 	case len(p.Steps) > 0:
 		p.Outcome = conditions.InProgress(
@@ -148,10 +158,9 @@ func plan(d Desired, o Observed) Plan {
 	default:
 		p.Outcome = conditions.Ready(
 			conditions.ReasonLoginReady,
-			fmt.Sprintf("login %s is as declared on %s", d.name(), hosts(d.Servers))+outside(o),
+			fmt.Sprintf("login %s is as declared on %s", d.name(), hosts(d.Servers))+outside(o)+replicaOnly(d),
 		)
 	}
-	return p
 }
 
 // shut says on which servers sa is not let in, and what helps.
@@ -249,17 +258,21 @@ func planLogin(d Desired, server v1alpha1.ServerName, have *mssql.LoginState, p 
 }
 
 // planUsers makes the users on the primary, which brings them to every replica with its databases. It returns what is
-// not known, and which databases are not there.
-func planUsers(d Desired, o Observed, p *Plan) (unknown, missing []string) {
+// not known, which databases are not there, and which are a secondary's, though the target is a server.
+func planUsers(d Desired, o Observed, p *Plan) (unknown, missing, inPlace []string) {
 	if len(d.Login.Spec.Users) == 0 {
-		return nil, nil
+		return nil, nil, nil
 	}
 	if d.Primary == "" {
-		return []string{"no replica is known to be primary: users are made there"}, nil
+		return []string{"no replica is known to be primary: users are made there"}, nil, nil
 	}
 	for _, u := range d.Login.Spec.Users {
 		have := o.Users[string(u.Database)]
+		in, grouped := d.inGroup(u.Database)
 		switch {
+		case grouped && in.Elsewhere != "":
+			inPlace = append(inPlace, fmt.Sprintf("%s is primary, and users can be changed there alone; %s",
+				in.Elsewhere, in.wayOut(u.Database)))
 		case d.Databases != nil && !contains(d.Databases, string(u.Database)):
 			unknown = append(unknown, fmt.Sprintf("database %s is none of the group's", u.Database))
 		case have.Err != nil:
@@ -271,7 +284,18 @@ func planUsers(d Desired, o Observed, p *Plan) (unknown, missing []string) {
 			planUser(d, u, have.State, p)
 		}
 	}
-	return unknown, missing
+	return unknown, missing, inPlace
+}
+
+// replicaOnly tells of databases of a group whose users can log in at this replica alone; empty when there are none.
+func replicaOnly(d Desired) string {
+	text := ""
+	for _, u := range d.Login.Spec.Users {
+		if in, grouped := d.inGroup(u.Database); grouped {
+			text += "; after a failover nobody can log in there: " + in.wayOut(u.Database)
+		}
+	}
+	return text
 }
 
 func planUser(d Desired, u v1alpha1.LoginUser, have *mssql.UserState, p *Plan) {

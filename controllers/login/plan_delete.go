@@ -186,6 +186,11 @@ func planDropUsers(d Desired, o Observed, p *Plan) (waiting, owned []string) {
 		case !seen && len(d.Servers) > 0 && d.Primary == "":
 			waiting = append(waiting, "no replica is known to be primary")
 		case !seen:
+		case d.InGroup[strings.ToLower(string(u.Database))].Elsewhere != "":
+			in, _ := d.inGroup(u.Database)
+			waiting = append(waiting, fmt.Sprintf("database %s is in AvailabilityGroup %s, whose primary is %s: its user can "+
+				"be dropped here once %s is primary; reclaimPolicy Retain leaves it", u.Database, in.Group, in.Elsewhere,
+				credentials.HostName(d.Primary)))
 		case have.Err != nil:
 			waiting = append(waiting, fmt.Sprintf("database %s: %v", u.Database, have.Err))
 		case have.State == nil || !bytes.Equal(have.State.SID, d.sid()):

@@ -145,8 +145,17 @@ func TestPlan(t *testing.T) {
 			reason: conditions.ReasonLoginReady},
 		"the owner of the database": {change: user(func(u *mssql.UserState) { u.SID = []byte{1} }),
 			ready: "False", reason: conditions.ReasonLoginConflict, says: "dbo"},
-		"a database that is not there": {change: func(_ *Desired, o *Observed) { o.Users["Content"] = User{NoDatabase: true} },
+		"a database that is not there": {change: func(_ *Desired, o *Observed) {
+			o.Users["Content"] = User{NoDatabase: true}
+		},
 			ready: "False", reason: conditions.ReasonReferenceMissing, says: "no database Content on tukpub-0: create it"},
+		"a replica is named in place of its group": {change: func(d *Desired, o *Observed) {
+			d.InGroup = map[string]InGroup{"content": {Group: "articles", Elsewhere: "quisec-0"}}
+			o.Users["Content"] = User{}
+		}, ready: "False", reason: conditions.ReasonSecondary, says: "target.availabilityGroup articles"},
+		"a replica that is primary is named in place of its group": {change: func(d *Desired, _ *Observed) {
+			d.InGroup = map[string]InGroup{"content": {Group: "articles"}}
+		}, ready: "True", reason: conditions.ReasonLoginReady, says: "after a failover nobody can log in there"},
 		"no primary": {change: func(d *Desired, o *Observed) { d.Primary, o.Users = "", nil },
 			ready: "Unknown", reason: conditions.ReasonLoginUnknown, says: "no replica is known to be primary"},
 		"a database that is none of the group's": {change: func(d *Desired, _ *Observed) { d.Databases = []string{"Orders"} },

@@ -139,13 +139,29 @@ func forked(d Desired, o Observed) bool {
 	return before != "" && now != "" && strings.HasPrefix(before, server+" ") && before != now
 }
 
+// distributionFork is the recovery fork of the distribution database, with its server, as status has it; empty when it
+// is not known.
+func distributionFork(d Desired, o Observed) string {
+	if o.At.Fork == "" {
+		return ""
+	}
+	return d.System.Host() + " " + o.At.Fork
+}
+
+// forgetful tells that the distribution database was restored: what agents have brought there since its backup was made
+// is gone, and the publisher's log has it as brought.
+func forgetful(d Desired, o Observed) bool {
+	before, now := d.Publication.Status.DistributionFork, distributionFork(d, o)
+	return before != "" && now != "" && strings.HasPrefix(before, d.System.Host()+" ") && before != now
+}
+
 // restored tells that the database was found so, now or before: its log has grown since perhaps, and then hides that,
 // and what was written until then would never be read. What a distributor knows of a publisher to which the publication
 // comes back is from before it left.
 func restored(d Desired, o Observed) bool {
 	have := o.Database.Publication
 	return have != nil && have.Description == d.description() && o.At.Known && !d.Arriving &&
-		(o.behind() || forked(d, o) || d.Publication.Status.Behind != nil)
+		(o.behind() || forked(d, o) || forgetful(d, o) || d.Publication.Status.Behind != nil)
 }
 
 // primary is the server that takes writes, empty when none that answers says so.
@@ -162,10 +178,14 @@ func (o Observed) publisherLost(d Desired) bool {
 	return have == nil || have.State == "ONLINE" && o.DatabaseErr == nil && o.Database.Publication == nil
 }
 
-// original is the publisher's name as agents know it: where publishing began.
+// original is the publisher's name as agents know it: where publishing began. That of a server alone is known also
+// while it does not answer.
 func (o Observed) original(d Desired) string {
-	if o.At.Original != "" {
+	switch {
+	case o.At.Original != "":
 		return o.At.Original
+	case d.Publisher.Group == "" && len(d.Publisher.Servers) == 1:
+		return credentials.HostName(d.Publisher.Servers[0])
 	}
 	return credentials.HostName(o.primary(d))
 }

@@ -122,12 +122,7 @@ func observe(ctx context.Context, engines replication.Engines, d Desired, now ti
 	if o.AtErr != nil || o.primary(d) == "" && o.publisherGone(d) == "" {
 		return o
 	}
-	o.AtErr = engines.Read(ctx, d.System.Server, replication.Master, func(ctx context.Context, db *mssql.DB) (err error) {
-		if o.LogReaderJob, err = logReader(d, o).ReadAttached(ctx, db, o.At.LogReader); err == nil {
-			o.SnapshotJob, err = snapshotAgent(d, o).ReadAttached(ctx, db, o.At.Snapshot)
-		}
-		return err
-	})
+	observeJobs(ctx, engines, d, &o)
 	observeDatabase(ctx, engines, d, &o)
 	if d.Publication.DeletionTimestamp == nil && o.primary(d) != "" {
 		observeSubscribers(ctx, engines, d, &o)
@@ -137,25 +132,36 @@ func observe(ctx context.Context, engines replication.Engines, d Desired, now ti
 }
 
 // observeForgotten reads what there is of a publication of which the distributor tells nothing: the published database,
-// and the agents' jobs, which are in another database than what it has lost. They are named after the server where
-// publishing began, whichever that was.
+// and the agents' jobs, which are in another database than what it has lost.
 func observeForgotten(ctx context.Context, engines replication.Engines, d Desired, o *Observed) {
 	observeDatabase(ctx, engines, d, o)
-	if o.Servers[d.System.Server].State == nil {
-		return
+	if o.Servers[d.System.Server].State != nil {
+		observeJobs(ctx, engines, d, o)
 	}
-	o.AtErr = engines.Read(ctx, d.System.Server, replication.Master, func(ctx context.Context, db *mssql.DB) (err error) {
+}
+
+// observeJobs reads the agents' jobs at the distributor. They are named after the server where publishing began; of a
+// publication that ends, and of which the distributor does not say that, whichever of the publisher's servers it was.
+func observeJobs(ctx context.Context, engines replication.Engines, d Desired, o *Observed) {
+	began := []string{o.At.Original}
+	if o.At.Original == "" && d.Publication.DeletionTimestamp != nil {
+		began = nil
 		for _, server := range d.Publisher.Servers {
-			o.At.Original = credentials.HostName(server)
-			if o.LogReaderJob, err = logReader(d, *o).Read(ctx, db); err != nil {
+			began = append(began, credentials.HostName(server))
+		}
+	}
+	known := o.At.Original
+	o.AtErr = engines.Read(ctx, d.System.Server, replication.Master, func(ctx context.Context, db *mssql.DB) (err error) {
+		for _, o.At.Original = range began {
+			if o.LogReaderJob, err = logReader(d, *o).ReadAttached(ctx, db, o.At.LogReader); err != nil {
 				return err
 			}
-			if o.SnapshotJob, err = snapshotAgent(d, *o).Read(ctx, db); err != nil ||
+			if o.SnapshotJob, err = snapshotAgent(d, *o).ReadAttached(ctx, db, o.At.Snapshot); err != nil ||
 				o.LogReaderJob != nil || o.SnapshotJob != nil {
 				return err
 			}
 		}
-		o.At.Original = ""
+		o.At.Original = known
 		return nil
 	})
 }

@@ -200,7 +200,19 @@ func (d Desired) nameOf(server, database string) string {
 	if s := d.declared(receiver{server: server, database: database}); s != nil {
 		return s.Name
 	}
-	return fmt.Sprintf("%s on %s, which no Subscription declares", database, server)
+	return replication.NameUndeclared(server, database)
+}
+
+// strangers are the subscribers that no Subscription declares.
+func (d Desired) strangers(o Observed) []v1alpha1.Undeclared {
+	var all []v1alpha1.Undeclared
+	for _, s := range o.Database.Publication.Subscriptions {
+		one := v1alpha1.Undeclared{Publication: d.name(), Subscriber: s.Subscriber, Database: s.Database}
+		if d.declares(s) == nil && !slices.Contains(all, one) {
+			all = append(all, one)
+		}
+	}
+	return all
 }
 
 // said is what status says of a table that needs a new copy, nil when nothing.
@@ -225,12 +237,16 @@ func planNeeded(d Desired, o Observed, p *replication.Plan) bool {
 	for _, t := range n.Tables {
 		tables = append(tables, fmt.Sprintf("%s (%s: %s)", t.Table, replication.Cost(t.Rows, t.Bytes), t.Reason))
 	}
-	return p.Settle(conditions.Stalled(conditions.ReasonReinitializationNeeded, fmt.Sprintf(
+	message := fmt.Sprintf(
 		"a new copy at each subscriber is needed of %s. Nothing is copied, and everything goes on as it was, until it is "+
 			"asked for, by kubectl geosql reinitialize for each of: %s",
 		strings.Join(tables, ", "),
 		strings.Join(n.WaitingFor, ", "),
-	)))
+	)
+	if ways := replication.WaysOut(d.Publication, d.strangers(o), n.WaitingFor); ways != "" {
+		message += ". " + ways
+	}
+	return p.Settle(conditions.Stalled(conditions.ReasonReinitializationNeeded, message))
 }
 
 // reinitialized is the newest change of articles that gave subscribers a new copy, with the requests that it carried
@@ -240,9 +256,14 @@ func reinitialized(d Desired, o Observed, p replication.Plan, failed error) *v1a
 	if failed != nil || o.Database.Publication == nil {
 		return have
 	}
+	have = consented(d, o, have)
 	now := metav1.NewTime(o.Now).Rfc3339Copy()
 	r := v1alpha1.PublicationReinitialization{Time: &now}
 	carried := func(table string, s receiver) {
+		// Who was registered without a copy gets none with the article: its Subscription gives it one.
+		if d.snapshots() && o.kept(s) {
+			return
+		}
 		if declared := d.declared(s); declared != nil && replication.Request(d.Publication, declared) != "" {
 			r.Tables, r.Requests = append(r.Tables, table), append(r.Requests, replication.Request(d.Publication, declared))
 		}
@@ -270,9 +291,12 @@ func reinitialized(d Desired, o Observed, p replication.Plan, failed error) *v1a
 		return have
 	}
 	for i := range d.Subscriptions {
-		// Those whose Subscriptions have not been looked at since are still to be known as carried out.
-		if former := d.Subscriptions[i].Annotations[v1alpha1.ReinitializeAnnotation]; have != nil &&
-			slices.Contains(have.Requests, former) {
+		// Those whose Subscriptions have not been looked at since are still to be known as carried out. The others must go:
+		// together with the tables of this change they would consent to its copies.
+		s := &d.Subscriptions[i]
+		former := s.Annotations[v1alpha1.ReinitializeAnnotation]
+		recorded := s.Status.Reinitialization != nil && s.Status.Reinitialization.Request == former
+		if have != nil && slices.Contains(have.Requests, former) && !recorded {
 			r.Requests = append(r.Requests, former)
 		}
 	}
@@ -282,6 +306,34 @@ func reinitialized(d Desired, o Observed, p replication.Plan, failed error) *v1a
 		*list = (*list)[:min(len(*list), 256)]
 	}
 	return &r
+}
+
+// consented leaves out the tables whose copies are under way at everyone: a table of that name that comes later is
+// another one, and nobody has said that it may replace what a subscriber has.
+func consented(
+	d Desired,
+	o Observed,
+	have *v1alpha1.PublicationReinitialization,
+) *v1alpha1.PublicationReinitialization {
+	if have == nil {
+		return nil
+	}
+	behind := o.lacking()
+	declared := func(table string) bool {
+		return slices.ContainsFunc(d.Publication.Spec.Articles, func(a v1alpha1.Article) bool {
+			return strings.EqualFold(a.Table, table)
+		})
+	}
+	done := func(table string) bool {
+		key := strings.ToLower(table)
+		_, published := o.Database.Publication.Articles[key]
+		return !declared(table) || published && !slices.ContainsFunc(behind, func(who lacking) bool {
+			return slices.Contains(who.articles, key)
+		})
+	}
+	have = have.DeepCopy()
+	have.Tables = slices.DeleteFunc(have.Tables, done)
+	return have
 }
 
 // calls tells that a plan calls one of some procedures.

@@ -160,8 +160,14 @@ func TestWhoAgreesToANewCopy(t *testing.T) {
 				return
 			}
 			g.Expect(n.WaitingFor).To(Equal(c.waits))
-			_, done := w.settle(t, all)
+			p, done := w.settle(t, all)
 			g.Expect(done).To(BeEmpty())
+			if name == "one of two" {
+				g.Expect(p.Outcome.Message).To(And(ContainSubstring("Nobody can ask for Content on quisub-0: declare a"),
+					ContainSubstring("EXEC sp_dropsubscription @publication = N'articles'"), ContainSubstring("Automatic")))
+			} else {
+				g.Expect(p.Outcome.Message).NotTo(ContainSubstring("Nobody can ask"))
+			}
 		})
 	}
 }

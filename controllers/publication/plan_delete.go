@@ -179,7 +179,8 @@ func planEnd(d Desired, o Observed, p *replication.Plan) {
 	others := slices.ContainsFunc(o.Database.Publications, func(name string) bool {
 		return !strings.EqualFold(name, d.name())
 	})
-	last := !o.At.Others && !others && !foreign
+	// Where neither end says what the database has, nobody knows of others.
+	last := !o.At.Others && !others && !foreign && (publisher || o.forgotten(d) == "")
 	if last && distributor && ours(o.LogReaderJob) {
 		p.RemoveJob(d.System.Server, logReaderJob(d, o).Name, o.LogReaderJob)
 	}

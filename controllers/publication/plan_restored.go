@@ -50,6 +50,15 @@ const stopFor = 5 * time.Minute
 
 func behind(d Desired, o Observed) conditions.Outcome {
 	primary := credentials.HostName(o.primary(d))
+	if forgetful(d, o) {
+		return conditions.Stalled(conditions.ReasonDistributorBehind, fmt.Sprintf(
+			"distribution database %[1]s on %[2]s was restored from a backup: what had been brought there since, and not to "+
+				"every subscriber, is in no log any more, and nobody can tell which rows subscribers lack. The log of %[3]s on "+
+				"%[4]s is not read meanwhile. Annotate the Publication with %[5]s: %[6]s lets subscribers whose tables are equal "+
+				"to the publisher's go on with them and gives the others a new copy, true gives all of them one",
+			d.System.Database, d.System.Host(), d.database(), primary, v1alpha1.RebuildAnnotation, v1alpha1.RebuildCompare,
+		))
+	}
 	return conditions.Stalled(conditions.ReasonPublisherBehind, fmt.Sprintf(
 		"database %[1]s on %[2]s was restored from a backup: distributor %[3]s may have transactions of it that it does "+
 			"not have, and subscribers their rows. Its log is not read, so that nothing is left out. Bring over what is "+

@@ -70,6 +70,41 @@ func TestDatabaseThatWasRestored(t *testing.T) {
 	}
 }
 
+// A distribution database that was restored has lost what agents had brought there. That is said, the log is not read,
+// and a person has the publication made anew; a distribution database on another server says nothing.
+func TestADistributionDatabaseThatWasRestored(t *testing.T) {
+	g := NewWithT(t)
+	w := newWorld(declared(true))
+	w.settle(t, all)
+	look := func() string {
+		p := plan(w.d, w.look())
+		for _, s := range p.Steps {
+			w.do(t, s)
+		}
+		w.d.Publication.Status = describe(w.d, w.look())
+		return p.Outcome.Reason
+	}
+	w.o.At.Fork = "one"
+	g.Expect(look()).To(Equal(conditions.ReasonPublished))
+	g.Expect(w.d.Publication.Status.DistributionFork).To(HaveSuffix(" one"))
+	w.o.At.Fork = ""
+	g.Expect(look()).To(Equal(conditions.ReasonPublished), "not told is not another one")
+	w.o.At.Fork = "two"
+	g.Expect(look()).To(Equal(conditions.ReasonDistributorBehind))
+	for range 3 {
+		g.Expect(look()).To(Equal(conditions.ReasonDistributorBehind))
+	}
+	g.Expect(w.jobs[readerJob].Enabled || w.jobs[readerJob].Running).To(BeFalse(), "the rest would not join on")
+	w.d.Publication.Annotations = map[string]string{v1alpha1.RebuildAnnotation: v1alpha1.RebuildCompare}
+	for range 30 {
+		look()
+	}
+	g.Expect(look()).To(Equal(conditions.ReasonPublished))
+	g.Expect(w.d.Publication.Status.DistributionFork).To(HaveSuffix(" two"))
+	w.d.Publication.Status.DistributionFork = "elsewhere-0 one"
+	g.Expect(look()).To(Equal(conditions.ReasonPublished))
+}
+
 // A log that is as long as it was does not hide that its database was restored: that has another recovery fork. Of a
 // group's that says nothing, and nothing of another server's.
 func TestRecoveryFork(t *testing.T) {

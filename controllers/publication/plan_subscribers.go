@@ -34,7 +34,7 @@ type lacking struct {
 
 // lacking are the subscribers that lack articles, in order.
 func (o Observed) lacking() []lacking {
-	known, copied := map[receiver]map[string]bool{}, map[receiver]bool{}
+	known := map[receiver]map[string]bool{}
 	var all []receiver
 	for _, s := range o.Database.Publication.Subscriptions {
 		who := receiver{strings.ToLower(s.Subscriber), s.Database, s.Pull}
@@ -42,14 +42,13 @@ func (o Observed) lacking() []lacking {
 			known[who], all = map[string]bool{}, append(all, who)
 		}
 		known[who][strings.ToLower(s.Article)] = true
-		copied[who] = copied[who] || !s.DataWasThere
 	}
 	slices.SortFunc(all, func(a, b receiver) int {
 		return strings.Compare(a.server+"\x00"+a.database, b.server+"\x00"+b.database)
 	})
 	var some []lacking
 	for _, who := range all {
-		x := lacking{receiver: who, kept: !copied[who]}
+		x := lacking{receiver: who, kept: o.kept(who)}
 		for key := range o.Database.Publication.Articles {
 			if !known[who][key] {
 				x.articles = append(x.articles, key)
@@ -60,6 +59,13 @@ func (o Observed) lacking() []lacking {
 		}
 	}
 	return some
+}
+
+// kept tells that a subscriber was registered without a copy of any article.
+func (o Observed) kept(who receiver) bool {
+	return !slices.ContainsFunc(o.Database.Publication.Subscriptions, func(s mssql.ArticleSubscription) bool {
+		return strings.EqualFold(s.Subscriber, who.server) && s.Database == who.database && !s.DataWasThere
+	})
 }
 
 // declared is the Subscription of a subscriber, nil when none declares it.
@@ -149,7 +155,9 @@ func planSubscribers(d Desired, o Observed, p *replication.Plan) bool {
 		}
 		if !who.pull && !stands(who) {
 			p.Execute(o.primary(d), d.database(), tsql.AddSubscription(tsql.Subscription{
-				Publication: d.name(), Subscriber: who.server, Database: who.database, DataIsThere: !d.snapshots()}))
+				Publication: d.name(), Subscriber: who.server, Database: who.database,
+				DataIsThere: !d.snapshots() || who.kept,
+			}))
 		}
 	}
 	return proceed(p, "subscribers of %s are being subscribed to new articles", d.name())

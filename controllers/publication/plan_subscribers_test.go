@@ -4,6 +4,7 @@ package publication
 
 import (
 	"errors"
+	"fmt"
 	"testing"
 
 	. "github.com/onsi/gomega"
@@ -64,6 +65,14 @@ func TestAnArticleThatASubscriberHasATableOf(t *testing.T) {
 			w.o.Database.Publication.Subscriptions = append(w.o.Database.Publication.Subscriptions,
 				mssql.ArticleSubscription{Article: "dbo.Article", Subscriber: "quisub-0", Database: "Content", Status: 2})
 		}, conditions.ReasonReinitializationNeeded, "dublin", []string{"dublin"}, []string{"@subscriber = N'quisub-0'"}},
+		"pushed to, registered without a copy": {func(w *world) {
+			s := &w.o.Database.Publication.Subscriptions[0]
+			s.Pull, s.DataWasThere = false, true
+		}, conditions.ReasonPublished, "", nil,
+			[]string{"sp_refreshsubscriptions", "@sync_type = N'replication support only'"}},
+		"pushed to, with a copy": {func(w *world) {
+			w.o.Database.Publication.Subscriptions[0].Pull, w.theirs = false, nil
+		}, conditions.ReasonPublished, "", nil, []string{"sp_refreshsubscriptions", "@sync_type = N'automatic'"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
@@ -107,4 +116,85 @@ func TestTheRequestThatAHeldArticleWaitedFor(t *testing.T) {
 		g.Expect(r.Requests).To(Equal([]string{"u1/1"}))
 		g.Expect(r.Tables).To(Equal([]string{"dbo.attachment"}))
 	}
+}
+
+// A request is not carried out by what brings no copy: a subscriber that was registered without one gets none of an
+// article that is changed or added, and its Subscription goes on to give it one.
+func TestTheRequestOfASubscriberThatKeepsItsCopy(t *testing.T) {
+	for _, kept := range []bool{true, false} {
+		for name, change := range map[string]func(*world){
+			"changed": func(w *world) { w.d.Publication.Spec.Articles[0].Filter = "Id < 5" },
+			"added": func(w *world) {
+				w.d.Publication.Status.NeededReinitialization = &v1alpha1.NeededReinitialization{
+					Tables: []v1alpha1.NeededCopy{{Table: "dbo.Attachment"}}, WaitingFor: []string{"dublin"}}
+				w.o.Database.Publication.Subscriptions = w.o.Database.Publication.Subscriptions[:1]
+			},
+		} {
+			t.Run(fmt.Sprintf("%s, kept %v", name, kept), func(t *testing.T) {
+				g := NewWithT(t)
+				w := subscribed(t)
+				change(w)
+				for i := range w.o.Database.Publication.Subscriptions {
+					w.o.Database.Publication.Subscriptions[i].DataWasThere = kept
+				}
+				w.ask("u1/1")
+				o := w.look()
+				p := plan(w.d, o)
+				g.Expect(p.Steps).NotTo(BeEmpty(), p.Outcome.Message)
+				r := reinitialized(w.d, o, p, nil)
+				if kept {
+					g.Expect(r).To(BeNil())
+					return
+				}
+				g.Expect(r.Requests).To(Equal([]string{"u1/1"}))
+			})
+		}
+	}
+}
+
+// A change that was asked for consents to the copies that it makes: not to those of a table of that name that is
+// published again later, nor, of another subscriber's change, to that one's tables.
+func TestHowLongAChangeConsents(t *testing.T) {
+	g := NewWithT(t)
+	w := subscribed(t)
+	dublin := receiver{server: "dubsub-0", database: "Content", pull: true}
+	w.theirs = map[string]map[string]mssql.Table{"dubsub-0": {"dbo.attachment": {Schema: "dbo", Name: "Attachment"}}}
+	report := func() *v1alpha1.PublicationReinitialization {
+		o := w.look()
+		w.d.Publication.Status.Reinitialized = reinitialized(w.d, o, plan(w.d, o), nil)
+		return w.d.Publication.Status.Reinitialized
+	}
+	w.ask("u1/1")
+	w.d.Publication.Status.Reinitialized = &v1alpha1.PublicationReinitialization{Tables: []string{"dbo.Attachment"},
+		Requests: []string{"u1/1"}}
+	whole := w.o.Database.Publication.Subscriptions
+	w.o.Database.Publication.Subscriptions = whole[:1]
+	g.Expect(report().Tables).To(Equal([]string{"dbo.Attachment"}), "it is published again, and its subscriber lacks it")
+	attachment := w.o.Database.Publication.Articles["dbo.attachment"]
+	delete(w.o.Database.Publication.Articles, "dbo.attachment")
+	g.Expect(report().Tables).To(Equal([]string{"dbo.Attachment"}), "it is on its way")
+	w.o.Database.Publication.Articles["dbo.attachment"] = attachment
+	g.Expect(w.d.replaces(dublin, "dbo.attachment")).To(BeTrue())
+	w.o.Database.Publication.Subscriptions = whole
+	g.Expect(report().Tables).To(BeEmpty())
+	g.Expect(w.d.Publication.Status.Reinitialized.Requests).To(Equal([]string{"u1/1"}), "it was carried out")
+	g.Expect(w.d.replaces(dublin, "dbo.attachment")).To(BeFalse())
+
+	declared := w.d.Publication.Spec.Articles
+	w.d.Publication.Status.Reinitialized.Tables = []string{"dbo.Attachment"}
+	w.d.Publication.Spec.Articles = declared[:1]
+	g.Expect(report().Tables).To(BeEmpty(), "nobody declares it any more")
+	w.d.Publication.Spec.Articles = declared
+
+	quincy := w.d.Subscriptions[0].DeepCopy()
+	quincy.Name, quincy.UID, quincy.Spec.Subscriber.Server = "quincy", "u2", "quisub"
+	quincy.Annotations = map[string]string{v1alpha1.ReinitializeAnnotation: "u2/1"}
+	w.d.Subscriptions = append(w.d.Subscriptions, *quincy)
+	w.o.Database.Publication.Subscriptions = append(whole[:1:1],
+		mssql.ArticleSubscription{Article: "dbo.Article", Subscriber: "quisub-0", Database: "Content", Status: 2})
+	w.theirs["quisub-0"] = w.theirs["dubsub-0"]
+	w.d.Publication.Status.NeededReinitialization = describe(w.d, w.look()).NeededReinitialization
+	w.d.Subscriptions[0].Status.Reinitialization = &v1alpha1.SubscriptionReinitialization{Request: "u1/1"}
+	g.Expect(report().Requests).To(Equal([]string{"u2/1"}), "the other one is recorded where it belongs")
+	g.Expect(w.d.replaces(dublin, "dbo.attachment")).To(BeFalse())
 }

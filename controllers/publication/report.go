@@ -43,12 +43,13 @@ func describe(d Desired, o Observed) v1alpha1.PublicationStatus {
 	}
 	switch {
 	case known && o.AtErr == nil && o.Database.Publication == nil:
-		s.Behind, s.RecoveryFork = nil, "" // it is made anew
+		s.Behind, s.RecoveryFork, s.DistributionFork = nil, "", "" // it is made anew
 	case s.Behind == nil && restored(d, o):
 		at := metav1.NewTime(o.Now).Rfc3339Copy()
 		s.Behind = &at
-	case s.Behind == nil && known && o.AtErr == nil && fork(d, o) != "":
-		s.RecoveryFork = fork(d, o)
+	case s.Behind == nil && known && o.AtErr == nil:
+		s.RecoveryFork = cmp.Or(fork(d, o), s.RecoveryFork)
+		s.DistributionFork = cmp.Or(distributionFork(d, o), s.DistributionFork)
 	}
 	if o.AtErr != nil || o.At.Original == "" {
 		for _, agent := range []*v1alpha1.AgentStatus{s.LogReader, s.Snapshot} {

@@ -53,7 +53,9 @@ func (r *Reconciler) writeCertificate(
 		return r.writeSecrets(ctx, d, secret, site, hub)
 	}
 	patch, err := json.Marshal(
-		map[string]any{"data": map[string][]byte{credentials.KeyIssuers: data[credentials.KeyIssuers]}},
+		map[string]any{"data": map[string][]byte{
+			credentials.KeyIssuers: data[credentials.KeyIssuers], credentials.KeyTrust: data[credentials.KeyCA],
+		}},
 	)
 	if err != nil {
 		return fmt.Errorf("encode the CAs of Secret %s: %w", secret.Name, err)
@@ -70,7 +72,8 @@ func (r *Reconciler) writeCertificate(
 	defer cancel()
 	own := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: secret.Namespace, Name: secret.Name}}
 	if err := r.hub.Patch(ctx, own, client.RawPatch(types.MergePatchType, patch), sites.FieldOwner); err != nil {
-		return fmt.Errorf("write %s of Secret %s in the hub: %w", credentials.KeyIssuers, secret.Name, err)
+		return fmt.Errorf("write %s and %s of Secret %s in the hub: %w",
+			credentials.KeyIssuers, credentials.KeyTrust, secret.Name, err)
 	}
 	return nil
 }

@@ -94,6 +94,18 @@ func (r *Reconciler) observeSecrets(ctx context.Context, d Desired, o *Observed)
 	}
 	o.SiteIsHub = d.member.Site.Spec.KubeconfigSecretRef == nil
 	r.observePartners(ctx, d, o)
+	if err := r.observeAuthority(ctx, d, o); err != nil {
+		return err
+	}
+	if authority := o.authority(d); len(authority) > 0 && o.changes(authority) {
+		r.askPartners(ctx, d, o)
+	}
+	return nil
+}
+
+// observeAuthority reads the certificate of the user's, or the operator's CA.
+func (r *Reconciler) observeAuthority(ctx context.Context, d Desired, o *Observed) (err error) {
+	server := d.Server
 	if tls := server.Spec.TLS; tls != nil && tls.SecretName != "" {
 		o.UserCertificate, err = secretData(ctx, r.secrets, theHub, server.Namespace, tls.SecretName)
 		if err == nil && o.UserCertificate == nil {

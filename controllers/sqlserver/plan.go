@@ -40,6 +40,7 @@ func plan(d Desired, o Observed) reconcile.Plan {
 		planReadiness,
 		planTurn,
 		planBudget,
+		planGrowth,
 		planRunning,
 	)
 }

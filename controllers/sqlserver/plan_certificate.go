@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 
 	"geosql.dev/operator/api/v1alpha1"
@@ -23,6 +24,27 @@ type Partner struct {
 	Server v1alpha1.ServerName
 	// Certificate is what the hub's Secret of its certificate holds; nil when there is none yet.
 	Certificate reconcile.Reading[map[string][]byte]
+	// Loaded are the fingerprints of the CAs that its sidecar says to have in its files, where the kubelet brings the
+	// Secret's some time later; none of a release that does not tell. It is asked only while a CA is to change.
+	Loaded reconcile.Reading[[]string]
+}
+
+// lacks says why a partner cannot be shown a certificate of the CA yet; empty when it can.
+func (p Partner) lacks(authority []byte) string {
+	data, err := p.Certificate.Get()
+	if err != nil || !credentials.HasCAs(credentials.TrustOf(data), authority) {
+		return string(p.Server)
+	}
+	loaded, err := p.Loaded.Get()
+	if err != nil {
+		return fmt.Sprintf("%s, whose sidecar is to say so (%v)", p.Server, err)
+	}
+	for _, ca := range credentials.Fingerprints(authority) {
+		if len(loaded) > 0 && !slices.Contains(loaded, ca) {
+			return fmt.Sprintf("%s, whose sidecar does not have the files yet", p.Server)
+		}
+	}
+	return ""
 }
 
 // planCertificate brings the server's certificate to the site and to the hub.
@@ -130,8 +152,7 @@ func unfitForGroups(d Desired, certificate credentials.Certificate) string {
 // server trust both. Empty when nothing is shown yet, or nobody could verify what is.
 func announce(d Desired, o Observed, authority []byte) string {
 	have := o.SiteCertificate
-	certificate, err := credentials.ParseCertificate(have)
-	if err != nil || !o.Now.Before(certificate.Expires) || credentials.SignedBy(have, authority) {
+	if !o.changes(authority) {
 		return ""
 	}
 	var wait []string
@@ -143,15 +164,32 @@ func announce(d Desired, o Observed, authority []byte) string {
 		wait = append(wait, "the readers of the sidecars")
 	}
 	for _, partner := range o.Partners {
-		data, err := partner.Certificate.Get()
-		if err != nil || !credentials.HasCAs(data[credentials.KeyCA], authority) {
-			wait = append(wait, string(partner.Server))
+		if lacks := partner.lacks(authority); lacks != "" {
+			wait = append(wait, lacks)
 		}
 	}
 	if len(wait) == 0 {
 		return ""
 	}
 	return "it is shown once its CA is trusted beside the present one by " + strings.Join(wait, ", ")
+}
+
+// changes says whether what the server shows, and somebody can verify, is of another CA than the one that it is to
+// have.
+func (o Observed) changes(authority []byte) bool {
+	certificate, err := credentials.ParseCertificate(o.SiteCertificate)
+	return err == nil && o.Now.Before(certificate.Expires) && !credentials.SignedBy(o.SiteCertificate, authority)
+}
+
+// authority is the CA by which the server is to be verified; nil where there is none yet.
+func (o Observed) authority(d Desired) []byte {
+	switch tls := d.Server.Spec.TLS; {
+	case tls != nil && tls.SecretName != "":
+		return o.UserCertificate[credentials.KeyCA]
+	case o.Authority != nil:
+		return o.Authority.PEM()
+	}
+	return nil
 }
 
 // trusted are the CAs that the server trusts, and those of its own certificates: the one of what it is to show, and
@@ -175,7 +213,7 @@ func trusted(d Desired, o Observed, authority []byte, shown bool) (trust, issuer
 			continue
 		}
 		// What it shows is not known, also when the hub has lost its Secret: nothing that was trusted is dropped.
-		bundles = append(bundles, o.SiteCertificate[credentials.KeyCA])
+		bundles = append(bundles, credentials.TrustOf(o.SiteCertificate))
 	}
 	return credentials.MergeCAs(bundles...), issuers
 }
@@ -216,8 +254,11 @@ func writeCertificate(d Desired, o Observed, certificate map[string][]byte, auth
 // alone.
 func (d Desired) differs(have, want map[string][]byte, hub bool) bool {
 	if hub && d.userSecret(credentials.CertificateName(d.name())) {
+		whole := credentials.MergeCAs(have[credentials.KeyCA], have[credentials.KeyTrust])
 		return !credentials.HasCAs(have[credentials.KeyIssuers], want[credentials.KeyIssuers]) ||
-			!credentials.HasCAs(want[credentials.KeyIssuers], have[credentials.KeyIssuers])
+			!credentials.HasCAs(want[credentials.KeyIssuers], have[credentials.KeyIssuers]) ||
+			!credentials.HasCAs(whole, want[credentials.KeyCA]) ||
+			!credentials.HasCAs(want[credentials.KeyCA], have[credentials.KeyTrust])
 	}
 	return !maps.EqualFunc(certificateKeys(have), want, bytes.Equal)
 }

@@ -135,6 +135,8 @@ type trio struct {
 	shown map[v1alpha1.ServerName]map[string][]byte
 	// deaf is a server that the manager does not reach.
 	deaf v1alpha1.ServerName
+	// mounted is what a server's sidecar has in its files where that is not what the Secret has.
+	mounted map[v1alpha1.ServerName]map[string][]byte
 }
 
 func newTrio(t *testing.T) *trio {
@@ -165,7 +167,8 @@ func (f *trio) round(t *testing.T) (moved bool) {
 		e.o.Partners = nil
 		for other, o := range f.servers {
 			if other != name {
-				e.o.Partners = append(e.o.Partners, Partner{Server: other, Certificate: reconcile.Read(o.o.HubCertificate)})
+				e.o.Partners = append(e.o.Partners, Partner{Server: other, Certificate: reconcile.Read(o.o.HubCertificate),
+					Loaded: f.says(other)})
 			}
 		}
 		p := plan(e.d, e.o)
@@ -180,6 +183,14 @@ func (f *trio) round(t *testing.T) (moved bool) {
 		f.check(t)
 	}
 	return moved
+}
+
+// says is what the sidecar of a server tells to have in its files.
+func (f *trio) says(server v1alpha1.ServerName) reconcile.Reading[[]string] {
+	if f.mounted[server] != nil {
+		return reconcile.Read(credentials.Fingerprints(credentials.TrustOf(f.mounted[server])))
+	}
+	return reconcile.Read(credentials.Fingerprints(credentials.TrustOf(f.servers[server].o.SiteCertificate)))
 }
 
 func (f *trio) check(t *testing.T) {
@@ -265,6 +276,81 @@ func TestAnotherCAIsTrustedBesideTheOldOneUntilEveryEngineShowsIt(t *testing.T) 
 	})
 }
 
+// A partner whose Secret is the user's own keeps the user's ca.crt: what it trusts beside that is told apart, and a
+// change of the others' CA does not wait for what nobody may write.
+func TestAPartnerWithTheUsersOwnSecretHoldsUpNoChangeOfTheCA(t *testing.T) {
+	g := NewWithT(t)
+	f := newTrio(t)
+	theirs, err := credentials.NewAuthority(start)
+	g.Expect(err).NotTo(HaveOccurred())
+	settle := func() {
+		for n := 0; f.round(t); n++ {
+			g.Expect(n).To(BeNumerically("<", 100), "it comes to an end")
+		}
+	}
+	e := f.servers["tukone"]
+	e.d.Server.Spec.TLS = &v1alpha1.ServerTLS{SecretName: credentials.CertificateName("tukone")}
+	e.o.UserCertificate = issuedBy(t, theirs, start, credentials.CertificateNames("web", "tukone", []string{"content"})...)
+	e.o.HubCertificate = e.hubCertificate(e.o.HubCertificate)
+	settle()
+	g.Expect(credentials.SignedBy(f.shown["tukone"], theirs.PEM())).To(BeTrue())
+
+	for _, name := range []v1alpha1.ServerName{"tukpub", "tuktwo"} {
+		f.servers[name].o.Authority = otherCA
+	}
+	settle()
+	for _, name := range []v1alpha1.ServerName{"tukpub", "tuktwo"} {
+		g.Expect(credentials.SignedBy(f.shown[name], otherCA.PEM())).To(BeTrue(), "%s", name)
+	}
+	g.Expect(e.o.HubCertificate[credentials.KeyCA]).To(Equal(theirs.PEM()), "the user's key is as it was")
+	g.Expect(credentials.HasCAs(credentials.TrustOf(e.o.HubCertificate), otherCA.PEM())).To(BeTrue())
+	g.Expect(credentials.HasCAs(credentials.TrustOf(e.o.HubCertificate), ca.PEM())).
+		To(BeFalse(), "nobody shows it any more")
+}
+
+// hubCertificate is what the hub's Secret comes to: one that is the user's own keeps the user's keys.
+func (e *environ) hubCertificate(data map[string][]byte) map[string][]byte {
+	if !e.d.userSecret(credentials.CertificateName(e.d.name())) {
+		return data
+	}
+	kept := maps.Clone(e.o.UserCertificate)
+	kept[credentials.KeyIssuers], kept[credentials.KeyTrust] = data[credentials.KeyIssuers], data[credentials.KeyCA]
+	return kept
+}
+
+// The kubelet brings a Secret into the pod's files when it comes to it: until a sidecar says that it has the CA there,
+// it would turn away whoever shows a certificate of it.
+func TestACAIsShownOnceTheSidecarsHaveItInTheirFiles(t *testing.T) {
+	g := NewWithT(t)
+	f := newTrio(t)
+	settle := func() {
+		for n := 0; f.round(t); n++ {
+			g.Expect(n).To(BeNumerically("<", 100), "it comes to an end")
+		}
+	}
+	f.mounted = map[v1alpha1.ServerName]map[string][]byte{"tuktwo": f.servers["tuktwo"].o.SiteCertificate}
+	f.each(func(e *environ) { e.o.Authority = otherCA })
+	settle()
+	e := f.servers["tukpub"]
+	g.Expect(credentials.HasCAs(credentials.TrustOf(f.servers["tuktwo"].o.HubCertificate), otherCA.PEM())).
+		To(BeTrue(), "its Secret has it")
+	g.Expect(credentials.SignedBy(e.o.SiteCertificate, ca.PEM())).To(BeTrue())
+	g.Expect(waits(plan(e.d, e.o)).Why).To(ContainSubstring("tuktwo, whose sidecar does not have the files yet"))
+
+	e.o.Partners[0].Loaded = reconcile.NotRead[[]string](errors.New("no answer"))
+	g.Expect(waits(plan(e.d, e.o)).Why).To(ContainSubstring("whose sidecar is to say so (no answer)"))
+	for i := range e.o.Partners {
+		e.o.Partners[i].Loaded = reconcile.Read[[]string](nil)
+	}
+	g.Expect(waits(plan(e.d, e.o)).Why).NotTo(ContainSubstring("sidecar"), "one of an earlier release does not tell")
+
+	f.mounted = nil
+	settle()
+	for name, shown := range f.shown {
+		g.Expect(credentials.SignedBy(shown, otherCA.PEM())).To(BeTrue(), "%s", name)
+	}
+}
+
 func (f *trio) each(do func(*environ)) {
 	for _, e := range f.servers {
 		do(e)
@@ -284,6 +370,9 @@ func TestTheUsersOwnSecretKeepsItsKeys(t *testing.T) {
 	g.Expect(ok).To(BeTrue(), "%T", p.Steps[0])
 	g.Expect(step.Hub).To(BeTrue(), "the hub's has no word of what the engine shows")
 	e.o.HubCertificate[credentials.KeyIssuers] = step.Data[credentials.KeyIssuers]
+	p = plan(e.d, e.o)
+	g.Expect(p.Steps[0]).To(HaveField("Hub", true), "nor has it whom the server is to trust")
+	e.o.HubCertificate[credentials.KeyTrust] = step.Data[credentials.KeyCA]
 	g.Expect(credentials.SignedBy(e.o.SiteCertificate, credentials.TrustOf(e.o.HubCertificate))).To(BeTrue())
 	e.o.SiteCertificate = step.Data
 	g.Expect(credentials.SignedBy(e.o.SiteCertificate, ca.PEM())).

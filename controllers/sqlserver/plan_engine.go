@@ -5,6 +5,7 @@ package sqlserver
 import (
 	"fmt"
 	"path"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -129,6 +130,13 @@ func planTempDB(d Desired, o Observed, p *reconcile.Plan) bool {
 	step := restartOf(o.Pod, moved)
 	step.Once = once
 	return replace(d, o, p, step)
+}
+
+// tempDBIsNew tells that an engine answers and has tempdb where it makes it at its first start. Where tempdb is to be
+// can be said by a statement alone, not in mssql.conf or the pod: it takes effect with the next start.
+func tempDBIsNew(o Observed) bool {
+	return o.Engine.Asked && o.Engine.Err == nil && slices.ContainsFunc(o.Engine.TempDB,
+		func(f mssql.TempDBFile) bool { return path.Dir(f.Next) != conf.TempDBDir })
 }
 
 // tempDBMoves says that a file of tempdb will be on its volume with the engine's next start; empty when none will.

@@ -35,6 +35,9 @@ func planRestart(d Desired, o Observed, p *reconcile.Plan) bool {
 	}
 	step := restartOf(pod, why)
 	if engineHasRun(pod) {
+		if tempDBIsNew(o) && administrator(d, o) == "" {
+			return true // its files are moved first: one start brings both
+		}
 		return replace(d, o, p, step)
 	}
 	p.Add(step)

@@ -250,6 +250,15 @@ func TestPlanOutcomes(t *testing.T) {
 			says: "storage class fast does not allow it",
 		},
 		{
+			name: "and keeps nothing else from being done",
+			change: func(e *environ) {
+				e.d.Server.Spec.Storage.Data.Size = resource.MustParse("80Gi")
+				e.o.StatefulSet.Spec.Replicas = ptr.To[int32](2)
+			},
+			ready: metav1.ConditionFalse, reason: conditions.ReasonCreating,
+			steps: []string{"apply StatefulSet tukpub: somebody changed spec.replicas"},
+		},
+		{
 			name:   "a volume never shrinks",
 			change: func(e *environ) { e.d.Server.Spec.Storage.Data.Size = resource.MustParse("1Gi") },
 			ready:  metav1.ConditionTrue, reason: conditions.ReasonRunning,

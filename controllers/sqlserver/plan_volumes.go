@@ -50,8 +50,8 @@ func planVolume(d Desired, o Observed, v volume, class string, p *reconcile.Plan
 		class = *have.Spec.StorageClassName
 	}
 	size := have.Spec.Resources.Requests[corev1.ResourceStorage]
-	if v.spec.Size.Cmp(size) < 0 {
-		// A volume never shrinks; admission refuses it, and what is there stays.
+	if v.spec.Size.Cmp(size) < 0 || !expandable(class, o.Cluster.Classes) {
+		// A volume never shrinks, and one that cannot grow is no reason to leave anything else (planGrowth says so).
 		v.spec.Size = size
 	}
 	want := stamp(claim(d, v, class))
@@ -60,14 +60,26 @@ func planVolume(d Desired, o Observed, v volume, class string, p *reconcile.Plan
 		return true
 	}
 	if v.spec.Size.Cmp(size) > 0 {
-		if !expandable(class, o.Cluster.Classes) {
-			return p.Settle(conditions.Stalled(conditions.ReasonVolumeCannotGrow, fmt.Sprintf(
-				"volume %s can't grow from %s to %s: storage class %s does not allow it (allowVolumeExpansion); set the size back",
-				v.role, size.String(), v.spec.Size.String(), class)))
-		}
 		why = fmt.Sprintf("it grows from %s to %s", size.String(), v.spec.Size.String())
 	}
 	p.Add(ApplyObject{Object: want, Reason: why})
+	return true
+}
+
+// planGrowth says which volume cannot be as large as it is declared.
+func planGrowth(d Desired, o Observed, p *reconcile.Plan) bool {
+	for _, v := range d.volumes() {
+		have := o.Claims[v.role]
+		if have == nil || have.Spec.StorageClassName == nil {
+			continue
+		}
+		size, class := have.Spec.Resources.Requests[corev1.ResourceStorage], *have.Spec.StorageClassName
+		if v.spec.Size.Cmp(size) > 0 && !expandable(class, o.Cluster.Classes) {
+			return p.Settle(conditions.Stalled(conditions.ReasonVolumeCannotGrow, fmt.Sprintf(
+				"volume %s can't grow from %s to %s: storage class %s does not allow it (allowVolumeExpansion); set the size "+
+					"back. Everything else is as declared", v.role, size.String(), v.spec.Size.String(), class)))
+		}
+	}
 	return true
 }
 

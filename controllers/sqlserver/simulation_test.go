@@ -150,7 +150,7 @@ func (e *environ) do(t *testing.T, step reconcile.Step) {
 	case MakeAuthority:
 		o.Authority = otherCA
 	case CopyCertificate:
-		o.SiteCertificate, o.HubCertificate = s.Data, s.Data
+		o.SiteCertificate, o.HubCertificate = s.Data, e.hubCertificate(s.Data)
 	case CompleteReaders:
 		data, err := credentials.CompleteReader(o.Readers, s.CA)
 		NewWithT(t).Expect(err).NotTo(HaveOccurred())

@@ -3,6 +3,7 @@
 package subscription
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -21,7 +22,7 @@ func (r *Reconciler) carryOut(ctx context.Context, d Desired, step replication.S
 			if server == "" {
 				continue
 			}
-			if err := r.sidecars.Write(ctx, d.Subscription.Namespace, server, d.name(), nil); err != nil {
+			if err := r.sidecars.Write(ctx, d.Subscription.Namespace, server, cmp.Or(s.Subscription, d.name()), nil); err != nil {
 				return err
 			}
 		}

@@ -47,7 +47,7 @@ func observeComparison(ctx context.Context, engines replication.Engines, d Desir
 		if articles = o.unproved(d); o.Pending == nil || *o.Pending > 0 || !due(d, *o) {
 			return
 		}
-	case !d.compares() || !o.everyArticle(d):
+	case !d.comparesFirst() || !o.everyArticle(d):
 		return
 	}
 	if len(articles) == 0 {
@@ -89,12 +89,8 @@ func observeFormer(ctx context.Context, engines replication.Engines, d Desired, 
 	if d.Publication.Spec.MovedBy == "" || o.HereErr != nil {
 		return
 	}
-	for _, here := range o.Here.Subscriptions {
-		if !strings.EqualFold(here.Publication, d.publication()) ||
-			strings.EqualFold(here.Publisher, o.At.Original) &&
-				strings.EqualFold(here.PublisherDatabase, d.publisherDatabase()) {
-			continue
-		}
+	former, _ := o.besides(d)
+	for _, here := range former {
 		o.Former = append(o.Former, readFormer(ctx, engines, d, o, here))
 	}
 	if d.FormerLogin != "" {
@@ -106,6 +102,23 @@ func observeFormer(ctx context.Context, engines replication.Engines, d Desired, 
 			o.JobsErr = err
 		}
 	}
+}
+
+// besides are the subscriptions of the database apart from this one: those to publishers from which the publication has
+// moved, and the others.
+func (o Observed) besides(d Desired) (former, others []mssql.SubscriptionHere) {
+	for _, here := range o.Here.Subscriptions {
+		same := strings.EqualFold(here.Publication, d.publication())
+		switch {
+		case same && strings.EqualFold(here.Publisher, o.At.Original) &&
+			strings.EqualFold(here.PublisherDatabase, d.publisherDatabase()):
+		case same && d.Publication.Spec.MovedBy != "":
+			former = append(former, here)
+		default:
+			others = append(others, here)
+		}
+	}
+	return former, others
 }
 
 // readFormer reads the agents' jobs of another subscription of the database.
@@ -198,7 +211,7 @@ func planFormer(d Desired, o Observed, p *replication.Plan) bool {
 func planCompared(d Desired, o Observed, p *replication.Plan) bool {
 	if len(o.registrations(d)) == 0 {
 		switch {
-		case !d.compares():
+		case !d.comparesFirst():
 			return true
 		case !o.everyArticle(d):
 			return p.Settle(conditions.InProgress(conditions.ReasonWaitingForPublication, fmt.Sprintf(
@@ -280,11 +293,10 @@ func planProved(d Desired, o Observed, p *replication.Plan) bool {
 	case lasts >= validateFor:
 		return p.Settle(conditions.Stalled(conditions.ReasonValidating, fmt.Sprintf(
 			"%s, because they changed each time: let nobody write there for as long as it takes to read them three times, or "+
-				"end the "+
-				"Subscription with reclaimPolicy Delete and declare it again with %s=true, without %s, for a new copy",
+				"have them replaced by a new copy, %s; %s",
 			which,
-			v1alpha1.AdoptAnnotation,
-			v1alpha1.InitializationAnnotation,
+			d.cost(),
+			d.ask(),
 		)))
 	}
 	return p.Settle(
@@ -298,7 +310,7 @@ const mostNamed = 5
 // registration is the subscription as it is registered: without a copy when the tables are equal.
 func registration(d Desired, o Observed) tsql.Subscription {
 	s := d.subscription()
-	s.DataIsThere = s.DataIsThere || d.compares() && o.Comparison != nil && o.Comparison.Equal
+	s.DataIsThere = s.DataIsThere || d.comparesFirst() && o.Comparison != nil && o.Comparison.Equal
 	return s
 }
 
@@ -384,7 +396,8 @@ func found(d Desired, o Observed, now metav1.Time) *v1alpha1.SubscriptionInitial
 		Reason:    "it was found registered so",
 	}
 	if !d.snapshots() || o.keeps(d) {
-		s.Method, s.Compared = v1alpha1.InitializeReplicationSupportOnly, o.keeps(d)
+		// That the copy was kept does not say why: whoever registered it so may not let it be replaced.
+		s.Method, s.Compared = v1alpha1.InitializeReplicationSupportOnly, o.keeps(d) && d.compares()
 	}
 	return s
 }
@@ -394,6 +407,8 @@ func begun(d Desired, o Observed, now metav1.Time) *v1alpha1.SubscriptionInitial
 	switch {
 	case !d.snapshots():
 		s.Method, s.Reason = v1alpha1.InitializeReplicationSupportOnly, "the Publication is declared so; nothing was compared"
+	case d.asked():
+		s.Reason = "a new copy was asked for"
 	case o.Comparison == nil:
 		s.Reason = "the subscriber gets a first copy"
 	case o.Comparison.Equal:

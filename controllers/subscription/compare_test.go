@@ -192,6 +192,37 @@ func TestRegistrationThatWasNotReported(t *testing.T) {
 	g.Expect(now.Reason).To(ContainSubstring("dbo.Article has 3 rows"))
 }
 
+// A registration without a copy tells that the copy was kept, and not that a person lets it be replaced: with a status
+// that was lost a copy that differs is replaced only where a comparison is declared.
+func TestAKeptCopyWhoseStatusWasLost(t *testing.T) {
+	differs := &replication.Comparison{Steady: true, Difference: "dbo.Article has 3 rows"}
+	for name, declared := range map[string]bool{"a comparison is declared": true, "none is declared": false} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			w := kept(t)
+			w.d.Subscription.Status = v1alpha1.SubscriptionStatus{}
+			if !declared {
+				w.d.Subscription.Annotations = nil
+			}
+			var p replication.Plan
+			for _, after := range []time.Duration{0, time.Second, differsFor, differsFor} {
+				w.o.Now = w.o.Now.Add(after)
+				p = plan(w.d, w.look())
+				w.d.Subscription.Status.Initialization = initialization(w.d, w.look(), p)
+				w.o.Comparison = differs
+			}
+			g.Expect(w.d.Subscription.Status.Initialization.Compared).To(Equal(declared))
+			if declared {
+				g.Expect(describeSteps(p)).To(ContainElement(ContainSubstring("sp_dropsubscription")))
+				return
+			}
+			g.Expect(describeSteps(p)).NotTo(ContainElement(ContainSubstring("sp_dropsubscription")))
+			g.Expect(p.Outcome.Reason).To(Equal(conditions.ReasonCopyDiffers), p.Outcome.Message)
+			g.Expect(p.Outcome.Message).To(ContainSubstring(v1alpha1.InitializationAnnotation))
+		})
+	}
+}
+
 // How a subscription was registered stays known while the distributor does not know of its publisher, or does not
 // answer.
 func TestRegistrationAtALostDistributor(t *testing.T) {
@@ -305,7 +336,8 @@ func TestCopyThatIsNeverValidated(t *testing.T) {
 	}
 	p := plan(w.d, w.look())
 	g.Expect(p.Outcome.Progress).To(Equal(conditions.Stuck))
-	g.Expect(p.Outcome.Message).To(And(HavePrefix("1 articles"), ContainSubstring("dbo.article")))
+	g.Expect(p.Outcome.Message).To(And(HavePrefix("1 articles"), ContainSubstring("dbo.article"),
+		ContainSubstring("kubectl geosql reinitialize dublin")))
 	g.Expect(compared).To(BeNumerically("<", 20), "in an hour")
 }
 

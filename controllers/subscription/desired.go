@@ -105,6 +105,10 @@ func (d Desired) compares() bool {
 		d.Publication.Annotations[v1alpha1.RebuildAnnotation] == v1alpha1.RebuildCompare)
 }
 
+// comparesFirst says whether what the subscriber has is compared before it is registered: not for a person who has
+// asked for a new copy, who gets one.
+func (d Desired) comparesFirst() bool { return d.compares() && !d.asked() }
+
 // subscription as the publisher knows it.
 func (d Desired) subscription() tsql.Subscription {
 	return tsql.Subscription{
@@ -360,5 +364,9 @@ func readerOrder(d Desired, o Observed) orders.Reader {
 // snapshotFolder is where the snapshot agent writes below "unc"
 // (docs/relational-databases/replication/snapshot-options.md): publisher, database and publication.
 func snapshotFolder(d Desired, o Observed) string {
-	return strings.ReplaceAll(o.At.Original, "\\", "$") + "_" + d.publisherDatabase() + "_" + d.publication()
+	return folderOf(o.At.Original, d.publisherDatabase(), d.publication())
+}
+
+func folderOf(publisher, database, publication string) string {
+	return strings.ReplaceAll(publisher, "\\", "$") + "_" + database + "_" + publication
 }

@@ -179,7 +179,7 @@ func observe(ctx context.Context, engines replication.Engines, sidecars Sidecars
 	observeJobs(ctx, engines, d, &o, d.Subscriber, d.System.Server)
 	d = d.asRegistered(o)
 	observeFormer(ctx, engines, d, &o)
-	observeFeeders(ctx, engines, d, &o)
+	observeFeeders(ctx, engines, sidecars, d, &o)
 	observeDistributor(ctx, engines, d, &o)
 	observeComparison(ctx, engines, d, &o)
 	observeTokens(ctx, engines, d, &o)

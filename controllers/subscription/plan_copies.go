@@ -18,8 +18,11 @@ import (
 	"geosql.dev/operator/internal/tsql"
 )
 
-// replacesKept tells whether tables that the subscriber has may be replaced by a new copy now.
+// consents tells whether tables that the subscriber has may be replaced by a new copy now.
 func (d Desired) consents() bool { return replication.Consents(d.Publication, d.Subscription) }
+
+// asked tells that a person has asked for a new copy that was not made yet.
+func (d Desired) asked() bool { return replication.Request(d.Publication, d.Subscription) != "" }
 
 // registeredBefore tells that the subscription was registered once, as far as its status knows.
 func (d Desired) registeredBefore() bool { return d.Subscription.Status.Initialization != nil }
@@ -110,8 +113,8 @@ func (o Observed) awaitsCopy(d Desired) bool {
 // planReinitialization has the subscriber get a new copy when it is asked for, or when the distributor has given it up
 // and it may. Articles that change come first: they give the same subscriber a new copy.
 func planReinitialization(d Desired, o Observed, p *replication.Plan) bool {
-	asked := replication.Request(d.Publication, d.Subscription) != "" || o.inactive(d) && d.consents()
-	if !asked || !d.snapshots() || len(o.registrations(d)) == 0 || o.awaitsCopy(d) || !publicationRests(d.Publication) {
+	asked := d.asked() || o.inactive(d) && d.consents()
+	if !asked || !d.snapshots() || len(o.registrations(d)) == 0 || o.awaitsCopy(d) || !d.publicationRests(o) {
 		return true
 	}
 	if o.keeps(d) && o.JobsErr != nil {
@@ -136,9 +139,15 @@ var unrecorded = conditions.InProgress(
 	"how the subscription is registered is being recorded",
 )
 
-// publicationRests tells that the publication is as declared and changes no articles.
-func publicationRests(p *v1alpha1.Publication) bool {
-	return p.Status.ObservedGeneration == p.Generation && p.Status.NeededReinitialization == nil &&
+// publicationRests tells that the publication is as declared and changes no articles. One whose change waits for others
+// holds up nobody to whom nothing is delivered any more.
+func (d Desired) publicationRests(o Observed) bool {
+	p := d.Publication
+	others := func() bool {
+		return slices.ContainsFunc(p.Status.NeededReinitialization.WaitingFor, func(s string) bool { return s != d.name() })
+	}
+	return p.Status.ObservedGeneration == p.Generation &&
+		(p.Status.NeededReinitialization == nil || o.inactive(d) && others()) &&
 		!meta.IsStatusConditionTrue(p.Status.Conditions, v1alpha1.ConditionReconciling)
 }
 
@@ -154,12 +163,16 @@ func planNeeded(declared Desired, d Desired, o Observed, p *replication.Plan) bo
 			d.cost(),
 			d.ask(),
 		)))
-	case needed != nil && replication.Request(d.Publication, d.Subscription) != "" && len(needed.WaitingFor) > 0:
-		return p.Settle(conditions.Stalled(conditions.ReasonReinitializationNeeded, fmt.Sprintf(
+	case needed != nil && d.asked() && len(needed.WaitingFor) > 0:
+		message := fmt.Sprintf(
 			"the new copy that was asked for is made along with those of the publication's other subscribers: ask for them, "+
 				"too: %s",
 			strings.Join(needed.WaitingFor, ", "),
-		)))
+		)
+		if ways := replication.WaysOut(d.Publication, d.Publication.Status.Undeclared, needed.WaitingFor); ways != "" {
+			message += ". " + ways
+		}
+		return p.Settle(conditions.Stalled(conditions.ReasonReinitializationNeeded, message))
 	}
 	return true
 }
@@ -179,7 +192,7 @@ func reinitialization(d Desired, o Observed, p replication.Plan, failed error) *
 	if d.Publication == nil || which == "" || uid != string(d.Subscription.UID) || have != nil && have.Request == request {
 		return have
 	}
-	byPublication := replication.Request(d.Publication, d.Subscription) == ""
+	byPublication := !d.asked()
 	bySteps := failed == nil && (registers(p) || calls(p, tsql.Reinitializes))
 	if !byPublication && !bySteps && !(o.awaitsCopy(d) && !o.wrongType(d)) {
 		return have

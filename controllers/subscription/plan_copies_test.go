@@ -77,6 +77,33 @@ func TestANewCopyIsMadeWhenItIsAskedFor(t *testing.T) {
 	}
 }
 
+// Who asks for a new copy gets one, also where copies that are equal are kept otherwise: nothing else is told as
+// carried out.
+func TestANewCopyOfTablesThatAreCompared(t *testing.T) {
+	for name, d := range map[string]Desired{"pull": declared(), "push": push("")} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			d.Subscription.Annotations = map[string]string{v1alpha1.InitializationAnnotation: v1alpha1.InitializeCompare}
+			w := newWorld(d)
+			w.d.Subscription.UID = "u1"
+			w.o.Here.Tables["dbo.article"] = mssql.Table{Schema: "dbo", Name: "Article"}
+			w.o.Comparison = equal()
+			w.settle(t, all)
+			g.Expect(w.o.keeps(w.d)).To(BeTrue())
+			w.d.Subscription.Annotations[v1alpha1.ReinitializeAnnotation] = "u1/1"
+			p, _ := w.settle(t, all)
+			g.Expect(p.Outcome.Reason).To(Equal(conditions.ReasonDelivering), p.Outcome.Message)
+			g.Expect(w.o.keeps(w.d)).To(BeFalse())
+			s := w.d.Subscription.Status
+			g.Expect(s.Initialization.Method).To(Equal(v1alpha1.InitializeSnapshot))
+			g.Expect(s.Initialization.Compared).To(BeFalse())
+			g.Expect(s.Reinitialization.Request).To(Equal("u1/1"))
+			_, done := w.settle(t, all)
+			g.Expect(done).NotTo(ContainElement(ContainSubstring("sp_reinitsubscription")), "once")
+		})
+	}
+}
+
 // A step whose answer was lost is not repeated when the registration says that it was carried out.
 func TestARequestWhoseAnswerWasLost(t *testing.T) {
 	g := NewWithT(t)
@@ -168,6 +195,51 @@ func TestASubscriptionThatWasGivenUp(t *testing.T) {
 	g.Expect(describeSteps(p)).NotTo(ContainElement(ContainSubstring("sp_reinitsubscription")))
 	w.d.Subscription.Spec.Reinitialization = v1alpha1.ReinitializeAutomatic
 	g.Expect(describeSteps(plan(w.d, w.look()))).To(ContainElement(ContainSubstring("sp_reinitsubscription")))
+}
+
+// A request waits for the publication's other subscribers, and says what to do about those whom nobody can ask. A
+// subscription that was given up waits for nobody: nothing is delivered to it meanwhile.
+func TestARequestThatWaitsForOthers(t *testing.T) {
+	reinitialize := ContainSubstring("sp_reinitsubscription")
+	waiting := func(t *testing.T, others ...string) *world {
+		w := delivering(t, declared())
+		w.d.Publication.Status.NeededReinitialization = &v1alpha1.NeededReinitialization{
+			Tables: []v1alpha1.NeededCopy{{Table: "dbo.Article"}}, WaitingFor: others}
+		w.d.Publication.Status.Undeclared = []v1alpha1.Undeclared{
+			{Publication: "articles", Subscriber: "QUISUB-0", Database: "Content"},
+			{Publication: "articles", Subscriber: "tuksub-0", Database: "Content"},
+			{Publication: "other", Subscriber: "dubsub-0", Database: "Content"}}
+		w.ask("u1/1")
+		return w
+	}
+	giveUp := func(w *world) {
+		for i := range w.o.Publication.Subscriptions {
+			w.o.Publication.Subscriptions[i].Status = mssql.SubscriptionInactive
+		}
+	}
+	const stranger = "Content on quisub-0, which no Subscription declares"
+	g := NewWithT(t)
+	w := waiting(t, stranger)
+	p, done := w.settle(t, all)
+	g.Expect(done).NotTo(ContainElement(reinitialize))
+	g.Expect(p.Outcome.Reason).To(Equal(conditions.ReasonReinitializationNeeded))
+	g.Expect(p.Outcome.Message).To(And(ContainSubstring("Nobody can ask for Content on QUISUB-0: declare a Subscription"),
+		ContainSubstring("EXEC sp_dropsubscription @publication = N'articles', @article = N'all', @subscriber = N'QUISUB-0'"),
+		ContainSubstring("Automatic"), Not(ContainSubstring("tuksub"))))
+
+	p, _ = waiting(t, "quincy").settle(t, all)
+	g.Expect(p.Outcome.Message).To(And(ContainSubstring("too: quincy"), Not(ContainSubstring("Nobody can ask"))))
+
+	giveUp(w)
+	p, done = w.settle(t, all)
+	g.Expect(done).To(ContainElement(reinitialize))
+	g.Expect(p.Outcome.Reason).To(Equal(conditions.ReasonDelivering), p.Outcome.Message)
+	g.Expect(w.d.Subscription.Status.Reinitialization.Request).To(Equal("u1/1"))
+
+	w = waiting(t, "dublin")
+	giveUp(w)
+	g.Expect(describeSteps(plan(w.d, w.look()))).NotTo(ContainElement(reinitialize),
+		"the publication is about to make the copy with the change")
 }
 
 // What proves that tables are a subscription's own is its registration, and that it was registered once; then a new

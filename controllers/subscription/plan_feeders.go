@@ -21,14 +21,18 @@ type Feeder struct {
 	Former
 	// Publication that feeds it; not read unless it is of the same published database.
 	Publication reconcile.Reading[*mssql.Publication]
+	// Mirrored are the Subscriptions for which the subscriber's sidecar mirrors that publication's snapshots, whether they
+	// are declared still or not.
+	Mirrored reconcile.Reading[[]string]
 }
 
 // observeFeeders finds out who feeds the database besides, before a first registration.
-func observeFeeders(ctx context.Context, engines replication.Engines, d Desired, o *Observed) {
-	if o.HereErr != nil || len(o.registrations(d)) > 0 || o.here(d) != nil || d.Publication.Spec.MovedBy != "" {
+func observeFeeders(ctx context.Context, engines replication.Engines, sidecars Sidecars, d Desired, o *Observed) {
+	if o.HereErr != nil || len(o.registrations(d)) > 0 || o.here(d) != nil {
 		return
 	}
-	for _, here := range o.Here.Subscriptions {
+	_, others := o.besides(d)
+	for _, here := range others {
 		f := Feeder{Former: readFormer(ctx, engines, d, o, here)}
 		if primary := o.primary(d); primary != "" && strings.EqualFold(here.Publisher, o.At.Original) &&
 			strings.EqualFold(here.PublisherDatabase, d.publisherDatabase()) {
@@ -39,6 +43,11 @@ func observeFeeders(ctx context.Context, engines replication.Engines, d Desired,
 			})
 			if f.Publication = reconcile.Read(found); err != nil {
 				f.Publication = reconcile.NotRead[*mssql.Publication](err)
+			}
+			mirrored, err := sidecars.Mirroring(ctx, d.Subscription.Namespace, d.Subscriber,
+				folderOf(here.Publisher, here.PublisherDatabase, here.Publication))
+			if f.Mirrored = reconcile.Read(mirrored); err != nil {
+				f.Mirrored = reconcile.NotRead[[]string](err)
 			}
 		}
 		o.Feeders = append(o.Feeders, f)
@@ -121,6 +130,14 @@ func planFeeders(d Desired, o Observed, p *replication.Plan) bool {
 						v1alpha1.AdoptAnnotation, d.database(), d.host(), who(d, f), reason),
 				),
 			)
+		}
+		mirrored, err := f.Mirrored.Get()
+		if err != nil {
+			return p.Settle(conditions.Unknown(conditions.ReasonSiteUnreachable, err.Error()))
+		}
+		for _, name := range mirrored {
+			// Before what shows that there is a feeder: nobody would look for the orders of a Subscription that is gone.
+			p.Add(TakeMirror{Subscriber: d.Subscriber, Distributor: d.System.Server, Subscription: name})
 		}
 		for _, server := range slices.Compact([]v1alpha1.ServerName{d.Subscriber, d.System.Server}) {
 			p.RemoveJob(server, f.job(d), f.Jobs[server])

@@ -3,6 +3,7 @@
 package subscription
 
 import (
+	"context"
 	"errors"
 	"strings"
 	"testing"
@@ -34,7 +35,7 @@ func renamed() *world {
 			Publication: reconcile.Read(
 				&mssql.Publication{Description: "geosql.dev web/former", Articles: map[string]mssql.PublishedArticle{
 					"dbo.article": {Name: "dbo.Article", Schema: "dbo", Table: "Article"}}},
-			)},
+			), Mirrored: reconcile.Read([]string{"old"})},
 	}
 	return w
 }
@@ -100,7 +101,11 @@ func TestWhoFeedsTheTables(t *testing.T) {
 			w.o.JobsErr = errors.New("cut off")
 			g.Expect(plan(w.d, w.look()).Steps).To(BeEmpty(), "an agent that was not looked for would go on")
 			w.o.JobsErr = nil
+			w.o.Feeders[0].Mirrored = reconcile.NotRead[[]string](errors.New("cut off"))
+			g.Expect(plan(w.d, w.look()).Steps).To(BeEmpty(), "orders that were not looked for would stay")
+			w.o.Feeders[0].Mirrored = reconcile.Read([]string{"old"})
 			g.Expect(describeSteps(p)).To(HaveExactElements(
+				ContainSubstring("take the orders of Subscription old's mirror from the sidecars of dubsub-0 and dist-0"),
 				ContainSubstring("sp_stop_job"),
 				ContainSubstring(
 					"sp_delete_job @job_name = N'"+replication.DistributionJob(
@@ -149,4 +154,34 @@ func TestWhoFeedsOtherTables(t *testing.T) {
 			g.Expect(strings.Join(done, "\n")).NotTo(ContainSubstring("sp_dropsubscription"))
 		})
 	}
+}
+
+// After the publication has moved, its subscription to the former publisher is one that ends, and every other one of
+// the database may feed its tables as before.
+func TestWhoFeedsTheTablesAfterAMove(t *testing.T) {
+	g := NewWithT(t)
+	w := newWorld(declared())
+	own := mssql.SubscriptionHere{Publisher: "tukpub-0", PublisherDatabase: "Content", Publication: "articles"}
+	former, other := own, own
+	former.Publisher, other.Publication = "oldpub-0", "other"
+	w.o.Here.Subscriptions = []mssql.SubscriptionHere{former, own, other}
+	ends, feed := w.o.besides(w.d)
+	g.Expect(ends).To(BeEmpty())
+	g.Expect(feed).To(HaveExactElements(former, other), "who feeds from a server of another name is not known")
+	w.d.Publication.Spec.MovedBy = "lost"
+	ends, feed = w.o.besides(w.d)
+	g.Expect(ends).To(HaveExactElements(former))
+	g.Expect(feed).To(HaveExactElements(other))
+
+	w.o.Here.Subscriptions = []mssql.SubscriptionHere{former, other}
+	o := w.look()
+	silent := mssql.AccessFunc(func(context.Context, string, v1alpha1.ServerName) (mssql.Access, error) {
+		return mssql.Access{}, errors.New("cut off")
+	})
+	nobody := replication.Engines{Connector: mssql.NewConnector(mssql.Options{Access: silent}), Namespace: "web"}
+	observeFormer(t.Context(), nobody, w.d, &o)
+	observeFeeders(t.Context(), nobody, w.d, &o)
+	g.Expect(o.Former).To(HaveLen(1))
+	g.Expect(o.Feeders).To(HaveExactElements(HaveField("Here", other)))
+	g.Expect(o.JobsErr).To(HaveOccurred())
 }

@@ -6,10 +6,11 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -31,6 +32,8 @@ type Sidecars interface {
 		server v1alpha1.ServerName,
 		subscription string,
 	) (*orders.Mirror, *orders.Reader, error)
+	// Mirroring are the subscriptions for which a server's sidecar is to mirror a folder of snapshots.
+	Mirroring(ctx context.Context, namespace string, server v1alpha1.ServerName, folder string) ([]string, error)
 	// Write replaces what a server's sidecar is told for a subscription; without data it is taken away.
 	Write(
 		ctx context.Context,
@@ -75,22 +78,55 @@ func (s siteSidecars) Orders(
 	server v1alpha1.ServerName,
 	subscription string,
 ) (*orders.Mirror, *orders.Reader, error) {
-	member, err := s.at(ctx, namespace, server)
+	data, err := s.orders(ctx, namespace, server)
 	if err != nil {
 		return nil, nil, err
+	}
+	mirror, reader := orders.Of(data, subscription)
+	return mirror, reader, nil
+}
+
+// Mirroring reads the same Secret.
+func (s siteSidecars) Mirroring(
+	ctx context.Context,
+	namespace string,
+	server v1alpha1.ServerName,
+	folder string,
+) ([]string, error) {
+	data, err := s.orders(ctx, namespace, server)
+	if err != nil {
+		return nil, err
+	}
+	// What cannot be decoded is nobody's order: the sidecar does not follow it either.
+	mirrors, _ := orders.Mirrors(data)
+	var names []string
+	for _, m := range mirrors {
+		if strings.EqualFold(m.Folder, folder) {
+			names = append(names, m.Subscription)
+		}
+	}
+	slices.Sort(names)
+	return names, nil
+}
+
+// orders are the data of a server's Secret of orders, none when there is no such Secret.
+func (s siteSidecars) orders(
+	ctx context.Context,
+	namespace string,
+	server v1alpha1.ServerName,
+) (map[string][]byte, error) {
+	member, err := s.at(ctx, namespace, server)
+	if err != nil {
+		return nil, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, sidecarTimeout)
 	defer cancel()
 	var secret corev1.Secret
 	err = member.APIReader.Get(ctx, client.ObjectKey{Namespace: namespace, Name: credentials.OrdersName(server)}, &secret)
-	if apierrors.IsNotFound(err) {
-		return nil, nil, nil
+	if client.IgnoreNotFound(err) != nil {
+		return nil, fmt.Errorf("read the orders of server %s at site %s: %w", server, member.Name(), err)
 	}
-	if err != nil {
-		return nil, nil, fmt.Errorf("read the orders of server %s at site %s: %w", server, member.Name(), err)
-	}
-	mirror, reader := orders.Of(secret.Data, subscription)
-	return mirror, reader, nil
+	return secret.Data, nil
 }
 
 // Write applies the subscription's key of the server's Secret under a field manager of the subscription's own, so that

@@ -29,7 +29,11 @@ func (s GiveMirror) Describe() string {
 }
 
 // TakeMirror takes those orders away; files stay. A server that is gone is empty.
-type TakeMirror struct{ Subscriber, Distributor v1alpha1.ServerName }
+type TakeMirror struct {
+	Subscriber, Distributor v1alpha1.ServerName
+	// Subscription whose orders they are, when it is another one, which nobody declares any more.
+	Subscription string
+}
 
 // Describe names the servers.
 func (s TakeMirror) Describe() string {
@@ -39,5 +43,9 @@ func (s TakeMirror) Describe() string {
 			hosts = append(hosts, credentials.HostName(server))
 		}
 	}
-	return "take the orders of the mirror from the sidecars of " + strings.Join(hosts, " and ")
+	whose := "the mirror"
+	if s.Subscription != "" {
+		whose = "Subscription " + s.Subscription + "'s mirror"
+	}
+	return "take the orders of " + whose + " from the sidecars of " + strings.Join(hosts, " and ")
 }

@@ -13,6 +13,7 @@ import (
 
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/agent/orders"
+	"geosql.dev/operator/internal/election"
 )
 
 // listenerServices are the Services of a group: for writers and for readers.
@@ -134,11 +135,36 @@ func timings(at *field.Path, g *v1alpha1.AvailabilityGroup) field.ErrorList {
 			field.Invalid(at.Child("voteExpiry"), t.Expiry.String(), fmt.Sprintf("must be at most %s", longestExpiry)),
 		)
 	}
-	if err := t.Check(); err != nil {
-		errs = append(errs, field.Forbidden(at, err.Error()))
-	}
+	errs = append(errs, bounds(at, *t)...)
 	if g.Spec.ClusterType == v1alpha1.ClusterNone {
 		errs = append(errs, field.Forbidden(at, "clusterType None has no votes"))
+	}
+	return errs
+}
+
+// bounds refuses timings between which what safety rests on does not hold, at the field that is to change, with the
+// least or the most that it may be.
+func bounds(at *field.Path, t election.Timings) field.ErrorList {
+	var errs field.ErrorList
+	if t.WriteLease%time.Second != 0 || t.WriteLease <= 0 {
+		errs = append(errs,
+			field.Invalid(at.Child("writeLease"), t.WriteLease.String(), "must be whole seconds, at least 1s"))
+	}
+	if least := t.LeastExpiry(); t.Expiry < least {
+		errs = append(errs, field.Invalid(at.Child("voteExpiry"), t.Expiry.String(), fmt.Sprintf("must be at least %s: "+
+			"acknowledge (%s) + writeLease (%s) + %s until the engine has ended, and %g %% for clocks that differ",
+			least, t.Acknowledge, t.WriteLease, t.Overrun+t.Kill, 100*t.Drift)))
+	}
+	if sum := t.Renew + t.Acknowledge + t.AgentRestart; sum >= t.WriteLease {
+		errs = append(errs, field.Invalid(at.Child("writeLease"), t.WriteLease.String(), fmt.Sprintf("must be more than %s: "+
+			"renewInterval (%s) + acknowledge (%s) + agentRestart (%s)", sum, t.Renew, t.Acknowledge, t.AgentRestart)))
+	}
+	if t.APITimeout >= t.Acknowledge {
+		errs = append(errs, field.Invalid(at.Child("apiTimeout"), t.APITimeout.String(),
+			fmt.Sprintf("must be less than acknowledge (%s)", t.Acknowledge)))
+	}
+	if err := t.Check(); err != nil && len(errs) == 0 {
+		errs = append(errs, field.Forbidden(at, err.Error()))
 	}
 	return errs
 }

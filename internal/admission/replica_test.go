@@ -78,3 +78,26 @@ func TestServersInPlaceOfTheirGroup(t *testing.T) {
 		To(BeEmpty(), "what was there stays editable")
 	g.Expect(w.takesOver(at, nil, groupOf("Other"))).To(BeEmpty())
 }
+
+// A login of one replica for a database of the group is refused; one for what the server has for itself is not.
+func TestALoginOfAReplicaInPlaceOfItsGroup(t *testing.T) {
+	g, at := NewWithT(t), field.NewPath("spec")
+	w := NewWorld()
+	w.Groups["content"] = groupOf("Content")
+	using := func(server v1alpha1.ServerName, databases ...v1alpha1.DatabaseName) *v1alpha1.Login {
+		l := &v1alpha1.Login{Spec: v1alpha1.LoginSpec{Target: v1alpha1.ServerOrGroup{Server: server}}}
+		for _, d := range databases {
+			l.Spec.Users = append(l.Spec.Users, v1alpha1.LoginUser{Database: d})
+		}
+		return l
+	}
+	g.Expect(w.usesForItself(at, nil, using("a", "Other", "CONTENT")).ToAggregate()).
+		To(MatchError(And(ContainSubstring("spec.users[1].database"),
+			ContainSubstring("name target.availabilityGroup content"))))
+	for _, l := range []*v1alpha1.Login{using("a"), using("a", "Other"), using("c", "Content"), using("d", "Content"),
+		using("", "Content")} {
+		g.Expect(w.usesForItself(at, nil, l)).To(BeEmpty(), "%+v", l.Spec)
+	}
+	g.Expect(w.usesForItself(at, using("a", "Content"), using("a", "Content", "Other"))).To(BeEmpty(), "it is there")
+	g.Expect(w.usesForItself(at, using("a", "Other"), using("a", "Content", "Other"))).To(HaveLen(1))
+}

@@ -247,6 +247,25 @@ func (w *World) receivesForItself(at *field.Path, old, s *v1alpha1.Subscription)
 		s.Spec.Database, g.Name))}
 }
 
+// usesForItself refuses users that a login of one server would have in a database of a group: they are made at the
+// primary alone, and after a failover nobody could log in there. What is there already can be edited.
+func (w *World) usesForItself(at *field.Path, old, l *v1alpha1.Login) field.ErrorList {
+	var errs field.ErrorList
+	for i, u := range l.Spec.Users {
+		g := w.replicaOf(l.Spec.Target.Server, u.Database)
+		if g == nil || old != nil && slices.ContainsFunc(old.Spec.Users, func(was v1alpha1.LoginUser) bool {
+			return strings.EqualFold(string(was.Database), string(u.Database))
+		}) {
+			continue
+		}
+		errs = append(errs, field.Invalid(at.Child("users").Index(i).Child("database"), u.Database, fmt.Sprintf(
+			"database %s is in AvailabilityGroup %s, whose primary moves, and the login would be on SQLServer %s alone: "+
+				"name target.availabilityGroup %s",
+			u.Database, g.Name, l.Spec.Target.Server, g.Name)))
+	}
+	return errs
+}
+
 // takesOver refuses databases that a group would take from what a server publishes or receives for itself. Only what an
 // update adds counts: everything else of a group has to stay editable.
 func (w *World) takesOver(at *field.Path, old, g *v1alpha1.AvailabilityGroup) field.ErrorList {

@@ -11,12 +11,15 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/utils/ptr"
 
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/mssql/conf"
+	"geosql.dev/operator/internal/reconcile/conditions"
 )
 
 // setting is the form of a key of mssql.conf, section.key (docs/linux/sql-server-linux-configure-mssql-conf.md).
@@ -36,7 +39,7 @@ func (w *World) server(at *field.Path, old, s *v1alpha1.SQLServer) field.ErrorLi
 		errs = append(errs, sizes(at.Child("storage"), s.Spec.Storage)...)
 	}
 	if old != nil {
-		errs = append(errs, volumes(at.Child("storage"), old.Spec.Storage, s.Spec.Storage)...)
+		errs = append(errs, volumes(at.Child("storage"), old.Spec.Storage, s.Spec.Storage, w.grows(s.Name))...)
 		errs = append(errs, w.classes(at.Child("storage"), old.Spec, s.Spec)...)
 	}
 	return errs
@@ -174,8 +177,19 @@ func sizes(at *field.Path, s *v1alpha1.ServerStorage) field.ErrorList {
 	return errs
 }
 
-// volumes refuses what a claim cannot do: shrink, or move to another class.
-func volumes(at *field.Path, old, now *v1alpha1.ServerStorage) field.ErrorList {
+// grows tells that nothing speaks against what the server's volumes are to grow to. Where their class does not let
+// them, a size that was declared was never theirs, and can be set back: the claim keeps what it has.
+func (w *World) grows(server string) bool {
+	s := w.Servers[server]
+	if s == nil {
+		return true
+	}
+	stalled := meta.FindStatusCondition(s.Status.Conditions, v1alpha1.ConditionStalled)
+	return stalled == nil || stalled.Status != metav1.ConditionTrue || stalled.Reason != conditions.ReasonVolumeCannotGrow
+}
+
+// volumes refuses what a claim cannot do: shrink, if it has grown, or move to another class.
+func volumes(at *field.Path, old, now *v1alpha1.ServerStorage, grown bool) field.ErrorList {
 	if old == nil || now == nil {
 		return nil
 	}
@@ -186,7 +200,7 @@ func volumes(at *field.Path, old, now *v1alpha1.ServerStorage) field.ErrorList {
 		if was == nil || now == nil {
 			continue
 		}
-		if now.Size.Cmp(was.Size) < 0 {
+		if grown && now.Size.Cmp(was.Size) < 0 {
 			errs = append(
 				errs,
 				field.Invalid(

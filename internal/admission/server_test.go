@@ -8,10 +8,12 @@ import (
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/utils/ptr"
 
 	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/reconcile/conditions"
 )
 
 // What an engine cannot start with, or a claim cannot become, is refused; a server that is there is not held to it when
@@ -83,6 +85,41 @@ func TestServersThatCannotRun(t *testing.T) {
 			}
 			g.Expect(errs).To(HaveLen(1))
 			g.Expect(errs[0].Field).To(Equal(c.field))
+		})
+	}
+}
+
+// A size that a volume's class refuses was never the volume's: it can be set back, at the server and in its Topology.
+func TestASizeThatAVolumeCannotHaveIsSetBack(t *testing.T) {
+	storage := func(size string) *v1alpha1.ServerStorage {
+		return &v1alpha1.ServerStorage{Data: &v1alpha1.Volume{Size: resource.MustParse(size)}}
+	}
+	server := func(size string, stalled ...metav1.Condition) *v1alpha1.SQLServer {
+		s := &v1alpha1.SQLServer{Spec: v1alpha1.SQLServerSpec{Site: "tukwila", Storage: storage(size)}}
+		s.Name, s.Status.Conditions = "s", stalled
+		return s
+	}
+	for name, c := range map[string]struct {
+		stalled []metav1.Condition
+		refused bool
+	}{
+		"it has grown": {refused: true},
+		"it cannot grow": {stalled: []metav1.Condition{{Type: v1alpha1.ConditionStalled, Status: metav1.ConditionTrue,
+			Reason: conditions.ReasonVolumeCannotGrow}}},
+		"something else stalls": {stalled: []metav1.Condition{{Type: v1alpha1.ConditionStalled, Status: metav1.ConditionTrue,
+			Reason: conditions.ReasonLoginConflict}}, refused: true},
+		"it could not, and can now": {stalled: []metav1.Condition{{Type: v1alpha1.ConditionStalled,
+			Status: metav1.ConditionFalse, Reason: conditions.ReasonVolumeCannotGrow}}, refused: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			w := &World{Servers: map[string]*v1alpha1.SQLServer{"s": server("5Gi", c.stalled...)}, strict: true}
+			errs := w.server(field.NewPath("spec"), server("5Gi"), server("1Gi"))
+			if !c.refused {
+				g.Expect(errs).To(BeEmpty())
+				return
+			}
+			g.Expect(errs.ToAggregate()).To(MatchError(ContainSubstring("cannot shrink")))
 		})
 	}
 }

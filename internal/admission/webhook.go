@@ -106,7 +106,7 @@ func Register(mgr manager.Manager) error {
 			},
 			func(o *v1alpha1.Subscription) any { return o.Spec }, true}),
 		add(mgr, &v1alpha1.Login{}, &validator[*v1alpha1.Login]{r, "Login",
-			func(*World, *v1alpha1.Login, *v1alpha1.Login) field.ErrorList { return nil },
+			func(w *World, old, o *v1alpha1.Login) field.ErrorList { return w.usesForItself(top, old, o) },
 			func(o *v1alpha1.Login) any { return o.Spec }, true}),
 		add(mgr, &v1alpha1.Topology{}, &validator[*v1alpha1.Topology]{r, "Topology",
 			func(w *World, old, o *v1alpha1.Topology) field.ErrorList { return w.topology(top, old, o) },

@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"geosql.dev/operator/internal/mssql"
+	"geosql.dev/operator/internal/mssql/credentials"
 )
 
 // Part is something that the sidecar carries beside its probes, such as the election.
@@ -118,6 +119,10 @@ func (a *Agent) Handle(pattern string, h http.Handler) {
 func (a *Agent) Status() Status {
 	status := a.prober.current()
 	status.Roles = a.measures.roles()
+	// They are read anew, as they are for each connection: what the Secret has may not be mounted yet.
+	if trust, err := credentials.ReadTrust(a.options.TLSDir); err == nil {
+		status.TrustedCAs = credentials.Fingerprints(trust)
+	}
 	a.mu.Lock()
 	parts := a.parts
 	a.mu.Unlock()

@@ -171,6 +171,7 @@ func TestSidecar(t *testing.T) {
 	g.Expect(json.Unmarshal([]byte(body), &status)).To(Succeed())
 	g.Expect(status.InstanceName).To(BeEquivalentTo("tukpub-0"))
 	g.Expect(status.CertificateExpires).NotTo(BeNil())
+	g.Expect(status.TrustedCAs).To(HaveLen(1))
 	g.Expect(status.Parts).To(HaveKeyWithValue("election", HaveKeyWithValue("term", BeNumerically("==", 7))))
 	_, metrics := s.get("/metrics")
 	g.Expect(metrics).To(ContainSubstring(`geosql_agent_engine_state{state="Ready"} 1`))

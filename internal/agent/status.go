@@ -51,6 +51,9 @@ type Status struct {
 	Roles map[string]string `json:"roles,omitempty"`
 	// CertificateExpires is when the certificate in the pod's files ends.
 	CertificateExpires *time.Time `json:"certificateExpires,omitempty"`
+	// TrustedCAs are the fingerprints (credentials.Fingerprints) of the CAs in the pod's files, by which this sidecar
+	// verifies others; none where the files cannot be read, and of a release that does not tell.
+	TrustedCAs []string `json:"trustedCAs,omitempty"`
 	// Parts have the states of further parts by name.
 	Parts map[string]any `json:"parts,omitempty"`
 }

@@ -103,7 +103,7 @@ func apartOf(v rejoinView) Apart {
 	a := Apart{Server: v.self, Term: v.fork.Term}
 	for _, d := range v.local {
 		at, forked := v.fork.Databases[d.Name]
-		if d.Local && forked && (d.HardenedLSN == "" || compareLSN(d.HardenedLSN, at) > 0) {
+		if forked && (d.HardenedLSN == "" || compareLSN(d.HardenedLSN, at) > 0) {
 			a.Databases = append(
 				a.Databases,
 				ApartDatabase{Name: d.Name, FromLSN: at, ToLSN: d.HardenedLSN, LastCommit: optionalTime(d.LastCommit)},

@@ -125,3 +125,28 @@ func TestARoundEndsForOneWhoWaits(t *testing.T) {
 		g.Expect(gone.over).To(Equal([]error{context.Canceled, context.Canceled, context.DeadlineExceeded}))
 	})
 }
+
+// later is a voter that answers after a time.
+type later struct {
+	lone
+	after time.Duration
+}
+
+func (l *later) Read(ctx context.Context) (election.Record, string, error) {
+	if err := (bubbleClock{}).Sleep(ctx, l.after); err != nil {
+		return election.Record{}, "", err
+	}
+	return l.lone.Read(ctx)
+}
+
+// A quick round gives a voter as near as those of the majority the moment that it takes, and no farther one.
+func TestAQuickRoundGivesTheOthersAMoment(t *testing.T) {
+	for after, known := range map[time.Duration]bool{20 * time.Millisecond: true, 40 * time.Millisecond: false} {
+		synctest.Test(t, func(t *testing.T) {
+			third := &later{lone{name: "c"}, after}
+			b := ballotOf([]election.Voter{&lone{name: "a"}, &lone{name: "b"}, third}, bubbleClock{}, time.Second)
+			b.Read(t.Context(), election.Quick)
+			NewWithT(t).Expect(b.Snapshot()["c"] != nil).To(Equal(known), "after %s", after)
+		})
+	}
+}

@@ -107,7 +107,7 @@ func (k *Keeper) stale(ctx context.Context, r *Request, seen Observation, apart 
 	if err != nil {
 		return nil, nil, fmt.Errorf("looking for the stale copies of group %s on %s: %w", k.group, k.self.Server, err)
 	}
-	copies, err := k.engine.Copies(ctx, i.Names)
+	copies, err := k.engine.Copies(ctx, k.group, i.Names)
 	if err != nil {
 		return nil, nil, fmt.Errorf("looking for the stale copies of group %s on %s: %w", k.group, k.self.Server, err)
 	}
@@ -118,7 +118,8 @@ func (k *Keeper) stale(ctx context.Context, r *Request, seen Observation, apart 
 // staleOf are the copies that may be given up, of the wanted databases or, where none are named, of all: those that are
 // outside of the group in state RESTORING, and those in it that take no log. Each is a secondary's copy of a group
 // whose primary this replica is connected to: what it has, the primary has too, unless the replica is apart. A copy
-// that can be written to beside the group is never among them, for nobody knows what was written.
+// that can be written to beside the group is never among them, for nobody knows what was written; nor is another
+// group's, whose primary this is not.
 func staleOf(wanted []string, i Inspection, seen Observation, copies []Copy, apart bool) ([]string, *refusal) {
 	if apart {
 		return nil, &refusal{
@@ -135,11 +136,13 @@ func staleOf(wanted []string, i Inspection, seen Observation, copies []Copy, apa
 			}
 		}
 	}
-	var names, own []string
+	var names, own, others []string
 	for _, c := range copies {
 		meant := len(wanted) == 0 || slices.ContainsFunc(wanted, func(n string) bool { return strings.EqualFold(n, c.Name) })
 		switch {
 		case !meant || c.InGroup && !idle(i, seen, c.Name):
+		case c.Other != "":
+			others = append(others, fmt.Sprintf("%s here is %s", c.Name, c.Other))
 		case c.Alone():
 			own = append(own, c.Name)
 		default:
@@ -152,6 +155,12 @@ func staleOf(wanted []string, i Inspection, seen Observation, copies []Copy, apa
 			ReasonOwnData,
 			fmt.Sprintf("%s is here outside of the group, and may have rows that nobody else has: save what is to be kept, "+
 				"and DROP DATABASE (or rename it) here; then it is seeded by itself", strings.Join(own, ", ")),
+		}
+	case len(others) > 0 && (len(names) == 0 || len(wanted) > 0):
+		return nil, &refusal{
+			ReasonOwnData,
+			strings.Join(others, "; ") + ": a reseed gives up copies of its own group alone. Take the database out of one of " +
+				"the two groups, or give it another name there",
 		}
 	case len(names) == 0:
 		return nil, &refusal{
@@ -192,7 +201,17 @@ func (k *Keeper) dropCopies(
 	}
 	apart := k.apart(fork, remembered)
 	if apart && r.Kind == RequestReseed {
-		return true, k.engine.Reseed(ctx, k.group, i.Names)
+		copies, err := k.engine.Copies(ctx, k.group, i.Names)
+		if err != nil {
+			return false, err
+		}
+		var names []string
+		for _, c := range copies {
+			if c.Other == "" {
+				names = append(names, c.Name)
+			}
+		}
+		return true, k.engine.Reseed(ctx, k.group, names)
 	}
 	names, no, err := k.stale(ctx, r, seen, apart)
 	switch {

@@ -111,8 +111,10 @@ type Copy struct {
 	Name string
 	// State is ONLINE, RESTORING, RECOVERY_PENDING, ...
 	State string
-	// InGroup says that it is a database of a group.
+	// InGroup says that it is a database of the group that was asked about.
 	InGroup bool
+	// Other says whose it is, or may be, instead: of another group, as a clause; empty for nobody's.
+	Other string
 }
 
 // Alone says that the copy may have rows that nobody else has: it is outside of the group and was not left to wait for
@@ -142,9 +144,9 @@ type Engine interface {
 	// Resume lets data movement of suspended databases go on.
 	Resume(ctx context.Context, group string, databases []string) error
 	// Copies are the databases of these names that the instance has, in the group or not, in whatever state.
-	Copies(ctx context.Context, databases []string) ([]Copy, error)
+	Copies(ctx context.Context, group string, databases []string) ([]Copy, error)
 	// Reseed drops the local copies of the databases so that the primary seeds them anew: only for a request. It refuses
-	// one that may have rows that nobody else has (Copy.Alone).
+	// one that may have rows that nobody else has (Copy.Alone), and another group's (Copy.Other).
 	Reseed(ctx context.Context, group string, databases []string) error
 	// EndSessions ends the users' sessions in databases of the group that began within the given time.
 	EndSessions(ctx context.Context, group string, within time.Duration) error

@@ -195,7 +195,7 @@ func (r *run) Resume(context.Context, string, []string) error {
 	return r.call(time.Hour, func(time.Duration) { r.suspended = false })
 }
 
-func (r *run) Copies(context.Context, []string) ([]election.Copy, error) {
+func (r *run) Copies(context.Context, string, []string) ([]election.Copy, error) {
 	if r.dead || r.frozen {
 		return nil, errors.New("no answer")
 	}

@@ -172,7 +172,7 @@ func (e *instant) Force(context.Context, string, time.Duration, time.Time) error
 func (e *instant) Offline(context.Context, string) error                         { return nil }
 func (e *instant) BecomeSecondary(context.Context, string, time.Time) error      { return nil }
 func (e *instant) Resume(context.Context, string, []string) error                { return nil }
-func (e *instant) Copies(context.Context, []string) ([]election.Copy, error) {
+func (e *instant) Copies(context.Context, string, []string) ([]election.Copy, error) {
 	return []election.Copy{{Name: "Content"}}, nil
 }
 func (e *instant) Reseed(context.Context, string, []string) error           { return nil }

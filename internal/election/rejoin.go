@@ -151,9 +151,6 @@ func follows(seen Observation, leading Record) bool {
 // ahead says whether any copy has log behind the fork, or its end is not known.
 func ahead(local []DatabaseState, f Fork) bool {
 	for _, d := range local {
-		if !d.Local {
-			continue
-		}
 		at, ok := f.Databases[d.Name]
 		if ok && (d.HardenedLSN == "" || compareLSN(d.HardenedLSN, at) > 0) {
 			return true
@@ -189,7 +186,7 @@ func (r *rejoin) step(ctx context.Context, k *Keeper, leading Record, seen Obser
 		}
 	}
 	if v.forkOpen() && len(v.local) == 0 {
-		copies, err := k.engine.Copies(ctx, slices.Sorted(maps.Keys(v.fork.Databases)))
+		copies, err := k.engine.Copies(ctx, k.group, slices.Sorted(maps.Keys(v.fork.Databases)))
 		if err != nil {
 			return Outcome{Err: fmt.Errorf("looking for databases of group %s on %s: %w", k.group, k.self.Server, err)}
 		}

@@ -202,7 +202,7 @@ const (
 	ReasonSuperseded = "Superseded"
 	// ReasonEngineRefused: the engine refused the statement.
 	ReasonEngineRefused = "EngineRefused"
-	// ReasonOwnData: the copy may have what nobody else has, so it is not given up.
+	// ReasonOwnData: the copy may have what nobody else has, or is another group's, so it is not given up.
 	ReasonOwnData = "OwnData"
 	// ReasonNoSuchDatabase: the group has no database of the name.
 	ReasonNoSuchDatabase = "NoSuchDatabase"

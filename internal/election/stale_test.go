@@ -22,6 +22,9 @@ func TestStaleCopies(t *testing.T) {
 	}
 	in := func(name string) Copy { return Copy{Name: name, State: "ONLINE", InGroup: true} }
 	out := func(name, state string) Copy { return Copy{Name: name, State: state} }
+	theirs := func(name string) Copy {
+		return Copy{Name: name, State: "RESTORING", Other: "a database of availability group blog"}
+	}
 	for name, c := range map[string]struct {
 		wanted []string
 		i      Inspection
@@ -30,6 +33,7 @@ func TestStaleCopies(t *testing.T) {
 		apart  bool
 		stale  []string
 		reason string
+		says   string
 	}{
 		"one is left outside": {i: local("SYNCHRONIZED", ""), copies: []Copy{in("App"), out("Shop", "RESTORING")},
 			stale: []string{"Shop"}},
@@ -62,6 +66,12 @@ func TestStaleCopies(t *testing.T) {
 			copies: []Copy{out("App", "RESTORING"), out("Shop", "ONLINE")}, stale: []string{"App"}},
 		"a failover with data loss is open": {wanted: []string{"App"}, i: local("", ""),
 			copies: []Copy{out("App", "RESTORING")}, apart: true, reason: ReasonOwnData},
+		"another group has it": {wanted: []string{"Shop"}, i: local("SYNCHRONIZED", ""),
+			copies: []Copy{in("App"), theirs("Shop")}, reason: ReasonOwnData, says: "availability group blog"},
+		"another group has it, of all": {i: local("SYNCHRONIZED", ""),
+			copies: []Copy{in("App"), theirs("Shop")}, reason: ReasonOwnData, says: "availability group blog"},
+		"another group has one, and one is stale": {i: local("", ""),
+			copies: []Copy{out("App", "RESTORING"), theirs("Shop")}, stale: []string{"App"}},
 		"it is none of the group's": {wanted: []string{"Other"}, i: local("", ""), reason: ReasonNoSuchDatabase},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -73,6 +83,7 @@ func TestStaleCopies(t *testing.T) {
 			} else {
 				g.Expect(no).NotTo(BeNil())
 				g.Expect(no.reason).To(Equal(c.reason))
+				g.Expect(no.message).To(ContainSubstring(c.says))
 			}
 		})
 	}

@@ -226,7 +226,7 @@ func (a *located) taken() int {
 func (a *located) RenewLease(context.Context, string, time.Duration, time.Time) error { return nil }
 func (a *located) Force(context.Context, string, time.Duration, time.Time) error      { return nil }
 func (a *located) Resume(context.Context, string, []string) error                     { return nil }
-func (a *located) Copies(context.Context, []string) ([]election.Copy, error) {
+func (a *located) Copies(context.Context, string, []string) ([]election.Copy, error) {
 	return []election.Copy{{Name: "Content"}}, nil
 }
 func (a *located) Reseed(context.Context, string, []string) error           { return nil }

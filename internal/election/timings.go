@@ -59,6 +59,17 @@ func (t Timings) Check() error {
 	return nil
 }
 
+// LeastExpiry is the least D with which Check finds no fault in it, in whole tenths of a second.
+func (t Timings) LeastExpiry() time.Duration {
+	const tenth = 100 * time.Millisecond
+	sum := t.Acknowledge + t.WriteLease + t.Overrun + t.Kill
+	least := time.Duration(float64(sum) / (1 - t.Drift)).Truncate(tenth)
+	for (Timings{Expiry: least, Drift: t.Drift}).holderBound() < sum {
+		least += tenth
+	}
+	return least
+}
+
 // holderBound is D(1-e): how long after the start of its last successful round a holder may rely on its votes.
 func (t Timings) holderBound() time.Duration {
 	return time.Duration(float64(t.Expiry) * (1 - t.Drift))

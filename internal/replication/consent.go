@@ -37,6 +37,31 @@ func Consents(p *v1alpha1.Publication, s *v1alpha1.Subscription) bool {
 		Request(p, s) != ""
 }
 
+// NameUndeclared is how messages and status name a subscriber that no Subscription declares.
+func NameUndeclared(server, database string) string {
+	return fmt.Sprintf("%s on %s, which no Subscription declares", database, server)
+}
+
+// WaysOut says what can be done when a new copy waits for subscribers that no Subscription declares, since nobody can
+// ask for one there; empty when it waits for none of them.
+func WaysOut(p *v1alpha1.Publication, undeclared []v1alpha1.Undeclared, waitingFor []string) string {
+	var names, ends []string
+	for _, u := range undeclared {
+		if strings.EqualFold(u.Publication, p.Name) && Contains(waitingFor, NameUndeclared(u.Subscriber, u.Database)) {
+			names = append(names, u.Database+" on "+u.Subscriber)
+			ends = append(ends, fmt.Sprintf("EXEC sp_dropsubscription @publication = N'%s', @article = N'all', "+
+				"@subscriber = N'%s', @destination_db = N'%s'", p.Name, u.Subscriber, u.Database))
+		}
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("Nobody can ask for %s: declare a Subscription of it and ask there; or end it at the publisher, "+
+		"in database %s, if nobody needs it (%s); or set spec.reinitialization of Publication %s to Automatic, which agrees "+
+		"for every subscriber that says nothing else",
+		strings.Join(names, ", "), p.Spec.Database, strings.Join(ends, "; "), p.Name)
+}
+
 // Cost says what a copy costs.
 func Cost(rows, bytes int64) string {
 	size, unit := float64(bytes), "bytes"

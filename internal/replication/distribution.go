@@ -35,6 +35,8 @@ type AtDistributor struct {
 	// that was written there, by its clock taken as UTC.
 	Newest     []byte
 	NewestTime time.Time
+	// Fork is the recovery fork of the distribution database, empty when the engine does not tell.
+	Fork string
 	// RedirectedTo is where agents are sent, empty when nowhere.
 	RedirectedTo string
 }
@@ -79,6 +81,9 @@ func (at *AtDistributor) read(ctx context.Context, q mssql.Querier, p Party, dat
 		return nil
 	}
 	if at.RedirectedTo, err = mssql.ReadRedirected(ctx, q, at.Original, database); err != nil || !at.Known {
+		return err
+	}
+	if _, at.Fork, err = mssql.ReadLogEnd(ctx, q); err != nil {
 		return err
 	}
 	if at.Newest, at.NewestTime, err = mssql.ReadNewestReplicated(ctx, q, at.Original, database); err != nil {

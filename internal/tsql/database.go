@@ -41,14 +41,20 @@ func DatabaseExists(name string) Statement {
 		done("ask whether database " + name + " exists")
 }
 
-// DatabaseCopy reads the state of a database and whether it is in a group, as a bit; no row where the instance has none
-// of the name. Source: as for DatabaseExists.
-func DatabaseCopy(name string) Statement {
-	return new(
-		builder,
-	).sql("SELECT state_desc, CAST(CASE WHEN group_database_id IS NULL THEN 0 ELSE 1 END AS bit) FROM sys.databases " +
-		"WHERE name = ").
-		str(name).
+// DatabaseCopy reads the state of a database, whether it is in a group, as a bit, the name of that group where the
+// instance knows it, and another group than the given one that has a database of the name, joined or not; no row where
+// the instance has no such database. It takes VIEW ANY DEFINITION. Sources: as for DatabaseExists,
+// sys-availability-databases-cluster-transact-sql.md, sys-availability-groups-transact-sql.md.
+func DatabaseCopy(group, name string) Statement {
+	return new(builder).
+		sql("SELECT d.state_desc, CAST(CASE WHEN d.group_database_id IS NULL THEN 0 ELSE 1 END AS bit), " +
+			"COALESCE(g.name, N''),\n" +
+			"    COALESCE((SELECT MIN(o.name) FROM sys.availability_databases_cluster AS n\n" +
+			"        JOIN sys.availability_groups AS o ON o.group_id = n.group_id\n" +
+			"        WHERE n.database_name = d.name AND o.name <> ").str(group).sql("), N'')\n" +
+		"FROM sys.databases AS d\n" +
+		"LEFT JOIN sys.availability_databases_cluster AS c ON c.group_database_id = d.group_database_id\n" +
+		"LEFT JOIN sys.availability_groups AS g ON g.group_id = c.group_id\nWHERE d.name = ").str(name).
 		done("ask for the state of database " + name)
 }
 

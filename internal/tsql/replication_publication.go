@@ -66,11 +66,13 @@ func RestartReplication() Statement {
 // is in its backups. 15233 when there is one of the name.
 // Source: docs/relational-databases/system-stored-procedures/sp-addextendedproperty-transact-sql.md.
 func NoteInDatabase(name, value string) Statement {
-	return exec("sys.sp_addextendedproperty").str("name", name).str("value", value).done("note " + name + " in the database")
+	return exec("sys.sp_addextendedproperty").str("name", name).str("value", value).
+		done("note " + name + " in the database")
 }
 
 // DatabaseNote selects the value of an extended property of the connection's database itself, no row when there is
-// none. Source: docs/relational-databases/system-catalog-views/extended-properties-catalog-views-sys-extended-properties.md.
+// none. Source: docs/relational-databases/system-catalog-views/
+// extended-properties-catalog-views-sys-extended-properties.md.
 func DatabaseNote(name string) Statement {
 	return new(builder).sql("SELECT COALESCE(CAST(value AS nvarchar(3750)), N'') FROM sys.extended_properties "+
 		"WHERE class = 0 AND name = @name").arg("name", name).done("read the note " + name + " of the database")

@@ -83,7 +83,7 @@ func init() {
 	add("LogGrowth", tsql.LogGrowth())
 	add("ServerDiagnostics", tsql.ServerDiagnostics())
 	add("DatabaseExists", tsql.DatabaseExists("Content"))
-	add("DatabaseCopy", tsql.DatabaseCopy("Content"))
+	add("DatabaseCopy", tsql.DatabaseCopy("content", "Content"))
 	add("DropDatabase", tsql.DropDatabase("Content"))
 	add("TakeOffline", tsql.TakeOffline("content"))
 	add("SetRoleSecondary", tsql.SetRoleSecondary("content", date))

@@ -7,6 +7,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"geosql.dev/operator/internal/election"
@@ -232,10 +233,10 @@ func (e *sqlEngine) Resume(ctx context.Context, _ string, databases []string) er
 }
 
 // Copies implements election.Engine. The agent's login may alter any database, so it sees every name.
-func (e *sqlEngine) Copies(ctx context.Context, databases []string) ([]election.Copy, error) {
+func (e *sqlEngine) Copies(ctx context.Context, group string, databases []string) ([]election.Copy, error) {
 	return learn(ctx, e, func(ctx context.Context, db *mssql.DB) (copies []election.Copy, err error) {
 		for _, name := range databases {
-			if copies, err = appendCopy(ctx, db, copies, name); err != nil {
+			if copies, err = appendCopy(ctx, db, copies, group, name); err != nil {
 				return nil, err
 			}
 		}
@@ -244,30 +245,56 @@ func (e *sqlEngine) Copies(ctx context.Context, databases []string) ([]election.
 }
 
 // appendCopy adds the database of the name, if there is one.
-func appendCopy(ctx context.Context, db *mssql.DB, copies []election.Copy, name string) ([]election.Copy, error) {
-	err := db.Query(ctx, tsql.DatabaseCopy(name), func(r mssql.Row) error {
+func appendCopy(
+	ctx context.Context,
+	db *mssql.DB,
+	copies []election.Copy,
+	group, name string,
+) ([]election.Copy, error) {
+	err := db.Query(ctx, tsql.DatabaseCopy(group, name), func(r mssql.Row) error {
+		var joined bool
+		var has, other string
 		c := election.Copy{Name: name}
-		err := r.Scan(&c.State, &c.InGroup)
+		if err := r.Scan(&c.State, &joined, &has, &other); err != nil {
+			return err
+		}
+		c.InGroup = joined && strings.EqualFold(has, group)
+		switch {
+		case c.InGroup:
+		case joined && has == "":
+			c.Other = "a database of an availability group that this instance does not know any more"
+		case joined:
+			c.Other = "a database of availability group " + has
+		case other != "":
+			c.Other = "outside of every group, and availability group " + other + " has a database of that name, too"
+		}
 		copies = append(copies, c)
-		return err
+		return nil
 	})
 	return copies, err
 }
 
 // Reseed implements election.Engine. A copy that is out of the group already is only dropped.
-func (e *sqlEngine) Reseed(ctx context.Context, _ string, databases []string) error {
+func (e *sqlEngine) Reseed(ctx context.Context, group string, databases []string) error {
 	return e.ask(ctx, func(ctx context.Context, db *mssql.DB) error {
 		var errs []error
 		for _, name := range databases {
-			errs = append(errs, giveUp(ctx, db, name))
+			errs = append(errs, giveUp(ctx, db, group, name))
 		}
 		return errors.Join(errs...)
 	})
 }
 
-// giveUp takes a copy out of its group and drops it. One outside of a group that does not wait for log is somebody's
-// own, whatever it was when it was last looked at.
-func giveUp(ctx context.Context, db *mssql.DB, name string) error {
+// giveUp takes a copy out of its group and drops it. Another group's is never touched. One outside of a group that does
+// not wait for log is somebody's own, whatever it was when it was last looked at.
+func giveUp(ctx context.Context, db *mssql.DB, group, name string) error {
+	copies, err := appendCopy(ctx, db, nil, group, name)
+	switch {
+	case err != nil:
+		return err
+	case len(copies) == 1 && copies[0].Other != "":
+		return fmt.Errorf("database %s is %s: it is not given up for group %s", name, copies[0].Other, group)
+	}
 	refused := db.Exec(ctx, tsql.SetHADROff(name))
 	if refused == nil {
 		return db.Exec(ctx, tsql.DropDatabase(name))
@@ -275,7 +302,7 @@ func giveUp(ctx context.Context, db *mssql.DB, name string) error {
 	if !mssql.HasNumber(refused, notInGroup, noAccess) {
 		return refused
 	}
-	copies, err := appendCopy(ctx, db, nil, name)
+	copies, err = appendCopy(ctx, db, nil, group, name)
 	switch {
 	case err != nil:
 		return errors.Join(refused, err)
@@ -283,6 +310,8 @@ func giveUp(ctx context.Context, db *mssql.DB, name string) error {
 		return nil
 	case mssql.HasNumber(refused, noAccess):
 		return refused
+	case copies[0].Other != "":
+		return fmt.Errorf("database %s is %s: it is not given up for group %s", name, copies[0].Other, group)
 	case copies[0].Alone():
 		return fmt.Errorf(
 			"database %s is %s outside of the group, and may have rows that nobody else has: %w",

@@ -79,7 +79,7 @@ func TestEngineOverTSQL(t *testing.T) {
 	g.Expect(e.Observe(ctx, "another")).To(Equal(election.Observation{}))
 	look := observed(t, e)
 	g.Eventually(look, patience).Should(And(HaveField("Exists", true), HaveField("Role", election.RolePrimary)))
-	g.Expect(e.Copies(ctx, []string{"Another", "Content"})).
+	g.Expect(e.Copies(ctx, "content", []string{"Another", "Content"})).
 		To(Equal([]election.Copy{{Name: "Content", State: "ONLINE", InGroup: true}}))
 	g.Expect(look().Skew).To(BeNumerically("~", 0, 200*time.Millisecond))
 
@@ -242,5 +242,29 @@ func TestReseedTellsMissingFromForbidden(t *testing.T) {
 		To(Succeed())
 	g.Expect(e.Reseed(t.Context(), "content", []string{"Plain"})).
 		To(MatchError(ContainSubstring("ONLINE outside of the group")), "it may have rows that nobody else has")
-	g.Expect(e.Copies(t.Context(), []string{"Plain"})).To(HaveLen(1))
+	g.Expect(e.Copies(t.Context(), "content", []string{"Plain"})).To(HaveLen(1))
+}
+
+// Another group's copy of a database of the name stays what it is, whatever is asked of this one's agent.
+func TestReseedLeavesAnotherGroupsCopyAlone(t *testing.T) {
+	g := NewWithT(t)
+	process, e := hosted(t)
+	sa, err := process.Connector(t).Open(t.Context(), process.Target(credentials.RoleSA))
+	g.Expect(err).NotTo(HaveOccurred())
+	for _, s := range []tsql.Statement{
+		tsql.CreateDatabase("Shop"), tsql.SetRecoveryFull("Shop"),
+		tsql.BackupDatabaseFull("Shop", t.TempDir()+"/first.bak"),
+		tsql.CreateGroup(tsql.Group{Name: "blog", ClusterType: tsql.ClusterNone, Databases: []string{"Shop"},
+			Replicas: []tsql.Replica{{Server: "tukpub-0", EndpointURL: "TCP://tukpub-0:5022",
+				Mode: tsql.SynchronousCommit}}}),
+	} {
+		g.Expect(sa.Exec(t.Context(), s)).To(Succeed(), s.Redacted())
+	}
+	theirs := election.Copy{Name: "Shop", State: "ONLINE", Other: "a database of availability group blog"}
+	g.Expect(e.Copies(t.Context(), "content", []string{"Shop", "Content"})).
+		To(Equal([]election.Copy{theirs, {Name: "Content", State: "ONLINE", InGroup: true}}))
+	g.Expect(e.Reseed(t.Context(), "content", []string{"Shop"})).
+		To(MatchError(ContainSubstring("a database of availability group blog")))
+	g.Expect(e.Copies(t.Context(), "content", []string{"Shop"})).To(ConsistOf(theirs))
+	g.Expect(e.Copies(t.Context(), "blog", []string{"Shop"})).To(ConsistOf(HaveField("InGroup", true)))
 }

@@ -97,9 +97,9 @@ func (e *engine) BecomeSecondary(context.Context, string, time.Time) error { ret
 
 func (e *engine) Resume(context.Context, string, []string) error { return nil }
 
-func (e *engine) Copies(context.Context, []string) ([]election.Copy, error) { return nil, nil }
-func (e *engine) Reseed(context.Context, string, []string) error            { return nil }
-func (e *engine) EndSessions(context.Context, string, time.Duration) error  { return nil }
+func (e *engine) Copies(context.Context, string, []string) ([]election.Copy, error) { return nil, nil }
+func (e *engine) Reseed(context.Context, string, []string) error                    { return nil }
+func (e *engine) EndSessions(context.Context, string, time.Duration) error          { return nil }
 
 func (e *engine) set(f func(*engine)) {
 	e.mu.Lock()

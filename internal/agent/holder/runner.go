@@ -152,10 +152,13 @@ func (r *runner) change(g orders.Group) {
 
 // formerCA is the CA by which an API server was verified that is told to have another one now: it is trusted until the
 // server shows a certificate of that, whatever else of the orders changes meanwhile. A vote that cannot be renewed
-// until then would be one for nobody.
+// until then would be one for nobody. An agent that was restarted meanwhile has it from the orders that it remembers.
 func formerCA(v *voter, told orders.Voter) []byte {
 	if v == nil {
-		return nil
+		if len(told.FormerCA) == 0 || len(told.CA) == 0 || credentials.HasCAs(told.CA, told.FormerCA) {
+			return nil
+		}
+		return told.FormerCA
 	}
 	was := v.present()
 	former := credentials.MergeCAs(v.formerCA, was.CA)
@@ -189,14 +192,16 @@ func (r *runner) voterList() []*voter {
 	return slices.Clone(r.voters)
 }
 
-// ordered are the orders with the newest tokens.
+// ordered are the orders with the newest tokens, and the CAs that count still.
 func (r *runner) ordered() orders.Group {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	g := r.group
 	newest := map[string]orders.Voter{}
 	for _, v := range r.voters {
-		newest[v.Name()] = v.present()
+		told := v.present()
+		told.FormerCA = v.formerCA
+		newest[v.Name()] = told
 	}
 	g.Voters, g.Joining = slices.Clone(g.Voters), slices.Clone(g.Joining)
 	for _, list := range [][]orders.Voter{g.Voters, g.Joining} {

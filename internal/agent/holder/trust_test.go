@@ -104,6 +104,17 @@ func TestAVotersFormerCAIsTrustedUntilItShowsTheNextOne(t *testing.T) {
 	r.change(group)
 	h.renewTokens(t.Context())
 	g.Expect(trusted()).To(Succeed(), "it shows the former one still")
+	restart := func() {
+		kept := memory{file: filepath.Join(t.TempDir(), "orders.json"), log: slog.New(slog.DiscardHandler)}
+		kept.save(h.present())
+		r = newRunner(h, kept.load()["content"])
+		h.runners["content"] = r
+	}
+	restart()
+	g.Expect(trusted()).To(Succeed(), "an agent that was restarted remembers it")
+	r.change(group)
+	h.renewTokens(t.Context())
+	g.Expect(trusted()).To(Succeed(), "and the orders are told again")
 	group.Voters = append(group.Voters, orders.Voter{Site: "dublin", Server: "https://127.0.0.1:1", CA: nextCA})
 	r.change(group)
 	g.Expect(trusted()).To(Succeed(), "whatever else of the orders changes meanwhile")
@@ -114,4 +125,6 @@ func TestAVotersFormerCAIsTrustedUntilItShowsTheNextOne(t *testing.T) {
 	shown.Store(&former)
 	server.CloseClientConnections()
 	g.Expect(trusted()).NotTo(Succeed(), "what it has left behind is trusted no more")
+	restart()
+	g.Expect(trusted()).NotTo(Succeed(), "nor by one that is restarted then")
 }

@@ -78,6 +78,9 @@ type Voter struct {
 	Server string `json:"server"`
 	// CA has signed its certificate; PEM.
 	CA []byte `json:"ca"`
+	// FormerCA had signed it before the orders named CA, and counts until it shows a certificate of that; PEM. Agents
+	// alone know it, and remember it with the orders.
+	FormerCA []byte `json:"formerCA,omitempty"`
 	// TLSServerName is verified instead of Server's host, when it is not empty.
 	TLSServerName string `json:"tlsServerName,omitempty"`
 	// Account is the ServiceAccount that the token is for; its UID shows a token of an account that was made anew.

@@ -4,7 +4,9 @@ package credentials
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"crypto/x509"
+	"encoding/hex"
 	"encoding/pem"
 	"errors"
 	"fmt"
@@ -18,6 +20,10 @@ import (
 // engine is started again, or is about to show. ca.crt has those of its partners too. Who verifies the server trusts
 // both.
 const KeyIssuers = "issuers.crt"
+
+// KeyTrust of a certificate's Secret that is the user's own has all the CAs, PEM, by which the server verifies its
+// partners: ca.crt, which has them elsewhere, is the user's there and stays as it is.
+const KeyTrust = "trust.crt"
 
 // MergeCAs are the certificates of the bundles, each once, in the order in which they first come. What is no
 // certificate is left out.
@@ -35,23 +41,42 @@ func MergeCAs(bundles ...[]byte) []byte {
 	return merged.Bytes()
 }
 
+// Fingerprints are the SHA-256 of the certificates of a bundle, in hexadecimal: what names a CA in few words.
+func Fingerprints(bundle []byte) []string {
+	var all []string
+	for _, der := range certificatesOf(MergeCAs(bundle)) {
+		sum := sha256.Sum256(der)
+		all = append(all, hex.EncodeToString(sum[:]))
+	}
+	return all
+}
+
 // HasCAs tells whether the bundle has all certificates of another one.
 func HasCAs(bundle, wanted []byte) bool {
 	return bytes.Equal(MergeCAs(bundle, wanted), MergeCAs(bundle))
 }
 
-// TrustOf is the bundle by which a server is verified that has the certificate's Secret; empty when the Secret has
-// none.
-func TrustOf(data map[string][]byte) []byte { return MergeCAs(data[KeyCA], data[KeyIssuers]) }
+// trustKeys are the keys of a certificate's Secret that have CAs.
+var trustKeys = []string{KeyCA, KeyIssuers, KeyTrust}
+
+// TrustOf is the bundle by which a server is verified that has the certificate's Secret, and by which it verifies its
+// partners; empty when the Secret has none.
+func TrustOf(data map[string][]byte) []byte {
+	var bundles [][]byte
+	for _, key := range trustKeys {
+		bundles = append(bundles, data[key])
+	}
+	return MergeCAs(bundles...)
+}
 
 // ReadTrust is TrustOf a folder into which the Secret is mounted.
 func ReadTrust(dir string) ([]byte, error) {
 	data := map[string][]byte{}
-	for _, key := range []string{KeyCA, KeyIssuers} {
+	for _, key := range trustKeys {
 		content, err := os.ReadFile(filepath.Join(dir, key))
 		switch {
-		case errors.Is(err, fs.ErrNotExist) && key == KeyIssuers:
-			// Managers of earlier releases did not write it.
+		case errors.Is(err, fs.ErrNotExist) && key != KeyCA:
+			// Managers of earlier releases did not write the issuers, and only a user's own Secret has the whole trust apart.
 		case err != nil:
 			return nil, fmt.Errorf("read the CAs of the servers' certificates: %w", err)
 		}

@@ -25,6 +25,8 @@ func TestBundlesHaveEachCAOnce(t *testing.T) {
 	both := MergeCAs(a.PEM(), []byte("what is no certificate\n"), b.PEM(), a.PEM())
 	g.Expect(string(both)).To(Equal(string(a.PEM()) + string(b.PEM())))
 	g.Expect(HasCAs(both, b.PEM())).To(BeTrue())
+	g.Expect(Fingerprints(both)).To(HaveExactElements(Fingerprints(a.PEM())[0], Fingerprints(b.PEM())[0]))
+	g.Expect(Fingerprints(nil)).To(BeEmpty())
 	g.Expect(HasCAs(a.PEM(), both)).To(BeFalse())
 	data, err := a.Issue([]string{"x"}, now)
 	g.Expect(err).NotTo(HaveOccurred())

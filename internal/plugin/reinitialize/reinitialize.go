@@ -16,6 +16,7 @@ import (
 
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/plugin/cli"
+	"geosql.dev/operator/internal/reconcile/conditions"
 	"geosql.dev/operator/internal/replication"
 )
 
@@ -122,7 +123,7 @@ func read(
 func sayWhat(cmd *cobra.Command, s *v1alpha1.Subscription, p *v1alpha1.Publication) {
 	say(cmd, "Subscription %s: %s", s.Name, state(s))
 	at := fmt.Sprintf("database %s on %s-0", s.Spec.Database, s.Spec.Subscriber.Server)
-	if n := p.Status.NeededReinitialization; n != nil {
+	if n := p.Status.NeededReinitialization; n != nil && !copiesAll(s, p) {
 		for _, t := range n.Tables {
 			say(cmd, "%s in %s is replaced: %s; %s", t.Table, at, replication.Cost(t.Rows, t.Bytes), t.Reason)
 		}
@@ -152,6 +153,16 @@ func sayWhat(cmd *cobra.Command, s *v1alpha1.Subscription, p *v1alpha1.Publicati
 	} else {
 		say(cmd, "What a copy costs is not known: the publisher has not measured it yet.")
 	}
+}
+
+// copiesAll tells that a request brings a copy of all articles, whatever the Publication waits for: to a subscriber that was
+// registered without a copy, which gets none with the change of an article, and to one that was given up.
+func copiesAll(s *v1alpha1.Subscription, p *v1alpha1.Publication) bool {
+	i := s.Status.Initialization
+	ready := meta.FindStatusCondition(s.Status.Conditions, v1alpha1.ConditionReady)
+	return p.Spec.Initialization != v1alpha1.InitializeReplicationSupportOnly &&
+		(i != nil && i.Method == v1alpha1.InitializeReplicationSupportOnly ||
+			ready != nil && ready.Reason == conditions.ReasonSubscriptionInactive)
 }
 
 func state(s *v1alpha1.Subscription) string {

@@ -36,6 +36,12 @@ func objects() (*v1alpha1.Subscription, *v1alpha1.Publication) {
 	return s, p
 }
 
+// needs lets a publication wait for the copy of one table.
+func needs(p *v1alpha1.Publication) {
+	p.Status.NeededReinitialization = &v1alpha1.NeededReinitialization{WaitingFor: []string{"dublin", "quincy"},
+		Tables: []v1alpha1.NeededCopy{{Table: "dbo.Attachment", Reason: "its filter is another one", Rows: 7, Bytes: 2048}}}
+}
+
 // What it costs is shown first, and nothing is written before a person says so.
 func TestReinitialize(t *testing.T) {
 	for _, c := range []struct {
@@ -57,11 +63,19 @@ func TestReinitialize(t *testing.T) {
 		{name: "not measured", flags: flags{dryRun: true},
 			change: func(_ *v1alpha1.Subscription, p *v1alpha1.Publication) { p.Status.Size = nil },
 			texts:  []string{"not known"}},
-		{name: "one table", flags: flags{yes: true}, change: func(_ *v1alpha1.Subscription, p *v1alpha1.Publication) {
-			p.Status.NeededReinitialization = &v1alpha1.NeededReinitialization{WaitingFor: []string{"dublin", "quincy"},
-				Tables: []v1alpha1.NeededCopy{{Table: "dbo.Attachment", Reason: "its filter is another one", Rows: 7, Bytes: 2048}}}
-		}, texts: []string{"dbo.Attachment in database Content on dubsub-0 is replaced: 7 rows, 2.0 KiB; its filter is " +
+		{name: "one table", flags: flags{yes: true}, change: func(_ *v1alpha1.Subscription, p *v1alpha1.Publication) { needs(p) }, texts: []string{"dbo.Attachment in database Content on dubsub-0 is replaced: 7 rows, 2.0 KiB; its filter is " +
 			"another one", "asked for at these, too: quincy\n"}, asked: true},
+		{name: "one table, of a copy that was kept", flags: flags{dryRun: true},
+			change: func(s *v1alpha1.Subscription, p *v1alpha1.Publication) {
+				needs(p)
+				s.Status.Initialization = &v1alpha1.SubscriptionInitialization{
+					Method: v1alpha1.InitializeReplicationSupportOnly}
+			}, texts: []string{"All tables of the articles in database Content on dubsub-0 are replaced", "1200 rows"}},
+		{name: "one table, given up", flags: flags{dryRun: true},
+			change: func(s *v1alpha1.Subscription, p *v1alpha1.Publication) {
+				needs(p)
+				conditions.Set(&s.Status.StatusBase, 0, conditions.Stalled(conditions.ReasonSubscriptionInactive, "given up"))
+			}, texts: []string{"All tables of the articles in database Content on dubsub-0 are replaced", "1200 rows"}},
 		{name: "no copies", flags: flags{yes: true}, change: func(_ *v1alpha1.Subscription, p *v1alpha1.Publication) {
 			p.Spec.Initialization = v1alpha1.InitializeReplicationSupportOnly
 		}, refused: "ReplicationSupportOnly"},

@@ -33,6 +33,9 @@ const (
 	// ReasonPublisherBehind: the published database was restored from a backup, in its place, and subscribers may have
 	// rows that it lacks. Its log is not read until a person says how to go on.
 	ReasonPublisherBehind = "PublisherBehind"
+	// ReasonDistributorBehind: the distribution database was restored from a backup, and what had been brought there since
+	// is in no log any more. The publisher's log is not read until a person says how to go on.
+	ReasonDistributorBehind = "DistributorBehind"
 	// ReasonSnapshotRunning: the snapshot is being made.
 	ReasonSnapshotRunning = "SnapshotRunning"
 	// ReasonSnapshotFailed: the snapshot agent failed; it is started again.
