@@ -37,37 +37,37 @@ const (
 
 // apply carries out the steps in order, or those of each server, and stops at the first that fails. Each step may be
 // carried out again.
-func (r *Reconciler) apply(ctx context.Context, w *world, p Plan) error {
-	carryOut := func(ctx context.Context, s Step) error { return r.applyStep(ctx, w, s) }
+func (r *Reconciler) apply(ctx context.Context, d Desired, o Observed, p reconcile.Plan) error {
+	carryOut := func(ctx context.Context, s reconcile.Step) error { return r.applyStep(ctx, d, &o, s) }
 	if p.Apart {
 		return reconcile.EachInOrder(ctx, p.Steps, placeOf, carryOut)
 	}
 	return reconcile.InOrder(ctx, p.Steps, carryOut)
 }
 
-func (r *Reconciler) applyStep(ctx context.Context, w *world, step Step) error {
+func (r *Reconciler) applyStep(ctx context.Context, d Desired, o *Observed, step reconcile.Step) error {
 	switch s := step.(type) {
-	case Execute:
-		return r.execute(ctx, w, s)
+	case mssql.Execute:
+		return r.execute(ctx, d, s)
 	case CreateMasterKey:
-		return r.createMasterKey(ctx, w, s)
+		return r.createMasterKey(ctx, d, s)
 	case CreatePartnerLogin:
-		return r.createPartnerLogin(ctx, w, s)
+		return r.createPartnerLogin(ctx, d, s)
 	case CreateLease:
-		return r.createLease(ctx, w, s)
+		return r.createLease(ctx, d, s)
 	case GiveOrders:
-		return r.giveOrders(ctx, w, s)
+		return r.giveOrders(ctx, d, o, s)
 	case TakeOrders:
-		return r.writeOrders(ctx, w, s.Server, map[string][]byte{orders.EndedKey(w.desired.name()): []byte("true")})
+		return r.writeOrders(ctx, d, s.Server, map[string][]byte{orders.EndedKey(d.name()): []byte("true")})
 	case MarkEnding:
-		return r.markEnding(ctx, w, s)
+		return r.markEnding(ctx, d, o, s)
 	case RemoveVotes:
-		return r.removeVotes(ctx, w, s)
+		return r.removeVotes(ctx, d, s)
 	}
 	return fmt.Errorf("step %T is not known", step)
 }
 
-func (r *Reconciler) execute(ctx context.Context, w *world, s Execute) error {
+func (r *Reconciler) execute(ctx context.Context, d Desired, s mssql.Execute) error {
 	timeout := statementTimeout
 	if s.Statement.Long {
 		timeout = longTimeout
@@ -76,12 +76,12 @@ func (r *Reconciler) execute(ctx context.Context, w *world, s Execute) error {
 	defer cancel()
 	db, err := r.connector.Open(
 		ctx,
-		mssql.Target{Namespace: w.desired.Group.Namespace, Server: s.Server, Role: s.Role, Database: s.Database},
+		mssql.Target{Namespace: d.Group.Namespace, Server: s.Server, Role: s.Role, Database: s.Database},
 	)
 	if err != nil {
 		return err
 	}
-	return r.distrust(w.desired.Group.Namespace, s.Server, db.Exec(ctx, s.Statement))
+	return r.distrust(d.Group.Namespace, s.Server, db.Exec(ctx, s.Statement))
 }
 
 // distrust closes the connections to a server after an error whose outcome is unknown: when the engine was restarted
@@ -93,9 +93,9 @@ func (r *Reconciler) distrust(namespace string, server v1alpha1.ServerName, err 
 	return err
 }
 
-func (r *Reconciler) createMasterKey(ctx context.Context, w *world, s CreateMasterKey) error {
+func (r *Reconciler) createMasterKey(ctx context.Context, d Desired, s CreateMasterKey) error {
 	var secret corev1.Secret
-	key := client.ObjectKey{Namespace: w.desired.Group.Namespace, Name: credentials.PasswordsName(s.Server)}
+	key := client.ObjectKey{Namespace: d.Group.Namespace, Name: credentials.PasswordsName(s.Server)}
 	if err := r.secrets.Get(ctx, key, &secret); err != nil {
 		return fmt.Errorf("read Secret %s: %w", key, err)
 	}
@@ -103,34 +103,36 @@ func (r *Reconciler) createMasterKey(ctx context.Context, w *world, s CreateMast
 	if password == "" {
 		return fmt.Errorf("the passwords in Secret %s have no key %s", key, credentials.KeyMasterKey)
 	}
+	made := tsql.CreateMasterKey(password)
 	return r.execute(
 		ctx,
-		w,
-		Execute{Server: s.Server, Role: credentials.RoleSA, Database: "master", Statement: tsql.CreateMasterKey(password)},
+		d,
+		mssql.Execute{Server: s.Server, Role: credentials.RoleSA, Database: "master", Statement: made},
 	)
 }
 
-func (r *Reconciler) createPartnerLogin(ctx context.Context, w *world, s CreatePartnerLogin) error {
+func (r *Reconciler) createPartnerLogin(ctx context.Context, d Desired, s CreatePartnerLogin) error {
 	password, err := credentials.NewPassword()
 	if err != nil {
 		return err
 	}
-	login := tsql.Login{Name: s.Login, SID: credentials.SID(w.desired.Group.Namespace, s.Login), Password: password}
+	login := tsql.Login{Name: s.Login, SID: credentials.SID(d.Group.Namespace, s.Login), Password: password}
+	made := tsql.CreateLogin(login)
 	return r.execute(
 		ctx,
-		w,
-		Execute{Server: s.Server, Role: credentials.RoleOperator, Database: "master", Statement: tsql.CreateLogin(login)},
+		d,
+		mssql.Execute{Server: s.Server, Role: credentials.RoleOperator, Database: "master", Statement: made},
 	)
 }
 
 // createLease never changes a Lease that is there: it may be held.
-func (r *Reconciler) createLease(ctx context.Context, w *world, s CreateLease) error {
-	member, err := r.member(s.Site, w.desired.Group.Namespace)
+func (r *Reconciler) createLease(ctx context.Context, d Desired, s CreateLease) error {
+	member, err := r.member(s.Site, d.Group.Namespace)
 	if err != nil {
 		return err
 	}
-	lease := election.NewLease(w.desired.Group.Namespace, s.Group, s.InitialPrimary, s.Configuration)
-	lease.Labels = groupLabels(w.desired.Group)
+	lease := election.NewLease(d.Group.Namespace, s.Group, s.InitialPrimary, s.Configuration)
+	lease.Labels = groupLabels(d.Group)
 	ctx, cancel := context.WithTimeout(ctx, siteTimeout)
 	defer cancel()
 	if err := member.Client.Create(ctx, lease); err != nil && !apierrors.IsAlreadyExists(err) {
@@ -142,11 +144,11 @@ func (r *Reconciler) createLease(ctx context.Context, w *world, s CreateLease) e
 // giveOrders makes the agents' accounts and tokens at the voters that answer and writes the server's Secret. Of a voter
 // that does not answer the agent keeps what it was told before. A server that is yet to be added was told nothing: it
 // is told the way there when the voter answers, and does until then as if it were cut off from it.
-func (r *Reconciler) giveOrders(ctx context.Context, w *world, s GiveOrders) error {
-	told := w.observed.Orders
+func (r *Reconciler) giveOrders(ctx context.Context, d Desired, o *Observed, s GiveOrders) error {
+	told := o.Orders
 	told.Voters, told.Joining = slices.Clone(told.Voters), slices.Clone(told.Joining)
 	before := map[string]orders.Voter{}
-	if old := w.observed.Agents[s.Server].Told; old != nil {
+	if old := o.Agents[s.Server].Told; old != nil {
 		for _, v := range old.Reached() {
 			before[v.Site] = v
 		}
@@ -154,7 +156,7 @@ func (r *Reconciler) giveOrders(ctx context.Context, w *world, s GiveOrders) err
 	for _, list := range [][]orders.Voter{told.Voters, told.Joining} {
 		for i, site := range list {
 			had, known := before[site.Site]
-			v, err := r.credentialsAt(ctx, w, v1alpha1.SiteName(site.Site), had)
+			v, err := r.credentialsAt(ctx, d, o, v1alpha1.SiteName(site.Site), had)
 			if errors.Is(err, errNoWay) && (s.New || known && had.Token == "") {
 				v, err = orders.Voter{Site: site.Site}, nil
 			}
@@ -168,12 +170,12 @@ func (r *Reconciler) giveOrders(ctx context.Context, w *world, s GiveOrders) err
 	if err != nil {
 		return err
 	}
-	return r.writeOrders(ctx, w, s.Server, map[string][]byte{told.Key(): data})
+	return r.writeOrders(ctx, d, s.Server, map[string][]byte{told.Key(): data})
 }
 
 // markEnding writes the orders that an agent has with nothing else changed: it needs no voter.
-func (r *Reconciler) markEnding(ctx context.Context, w *world, s MarkEnding) error {
-	had := w.observed.Agents[s.Server].Told
+func (r *Reconciler) markEnding(ctx context.Context, d Desired, o *Observed, s MarkEnding) error {
+	had := o.Agents[s.Server].Told
 	if had == nil {
 		return fmt.Errorf("the agent of %s has no orders", host(s.Server))
 	}
@@ -183,7 +185,7 @@ func (r *Reconciler) markEnding(ctx context.Context, w *world, s MarkEnding) err
 	if err != nil {
 		return err
 	}
-	return r.writeOrders(ctx, w, s.Server, map[string][]byte{told.Key(): data})
+	return r.writeOrders(ctx, d, s.Server, map[string][]byte{told.Key(): data})
 }
 
 // errNoWay is that of a voter that does not answer and to which an agent was never told the way.
@@ -191,12 +193,12 @@ var errNoWay = errors.New("the agent was not told the way to it before")
 
 func (r *Reconciler) credentialsAt(
 	ctx context.Context,
-	w *world,
+	d Desired, o *Observed,
 	site v1alpha1.SiteName,
 	before orders.Voter,
 ) (orders.Voter, error) {
-	access := w.accounts[site]
-	member, err := r.member(site, w.desired.Group.Namespace)
+	access := o.accounts[site]
+	member, err := r.member(site, d.Group.Namespace)
 	if err == nil {
 		err = access.err
 	}
@@ -209,11 +211,11 @@ func (r *Reconciler) credentialsAt(
 		return before, nil
 	}
 	v := access.voter
-	if before.Token != "" && before.AccountUID == v.AccountUID && before.Left(w.observed.Now) >= 2*account.RenewBelow {
+	if before.Token != "" && before.AccountUID == v.AccountUID && before.Left(o.Now) >= 2*account.RenewBelow {
 		v.Token, v.Issued, v.Expires = before.Token, before.Issued, before.Expires
 		return v, nil
 	}
-	if err := mintAt(ctx, member, w.desired.Group, &v, w.observed.Now); err != nil {
+	if err := mintAt(ctx, member, d.Group, &v, o.Now); err != nil {
 		return orders.Voter{}, err
 	}
 	return v, nil
@@ -223,11 +225,10 @@ func (r *Reconciler) credentialsAt(
 // keys of other groups stay. A key that is not given again goes.
 func (r *Reconciler) writeOrders(
 	ctx context.Context,
-	w *world,
+	d Desired,
 	server v1alpha1.ServerName,
 	data map[string][]byte,
 ) error {
-	d := w.desired
 	member, err := r.member(d.Sites[server], d.Group.Namespace)
 	if err != nil {
 		return err
@@ -247,8 +248,8 @@ func (r *Reconciler) writeOrders(
 }
 
 // removeVotes deletes the Lease last: while it is there the step is planned again.
-func (r *Reconciler) removeVotes(ctx context.Context, w *world, s RemoveVotes) error {
-	group := w.desired.Group
+func (r *Reconciler) removeVotes(ctx context.Context, d Desired, s RemoveVotes) error {
+	group := d.Group
 	member, err := r.member(s.Site, group.Namespace)
 	if err != nil {
 		return err

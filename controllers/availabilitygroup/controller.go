@@ -94,14 +94,12 @@ func SetupWithManager(mgr mcmanager.Manager, o Options) error {
 			Own:    ownConditions,
 		},
 	}
-	frame := reconcile.NewFormer(r.hub, reconcile.FormerKind[*v1alpha1.AvailabilityGroup, *world, Plan]{
+	frame := reconcile.New(r.hub, reconcile.Kind[*v1alpha1.AvailabilityGroup, Desired, Observed]{
 		Name: "AvailabilityGroup", New: func() *v1alpha1.AvailabilityGroup { return &v1alpha1.AvailabilityGroup{} },
 		Finalizer: v1alpha1.Finalizer, Timeout: reconcileTimeout,
-		Look:    reconcile.Look{Step: lookStep, Soon: lookSoon, Again: lookAgain},
-		Observe: r.look, Apply: r.apply, Report: r.report,
-		Plan:       func(w *world) Plan { return plan(w.desired, w.observed) },
-		PlanDelete: func(w *world) Plan { return planDelete(w.desired, w.observed) },
-		Stays:      reconcile.WhileDeclared[*v1alpha1.AvailabilityGroup](local.GetAPIReader(), topology.Declares),
+		Look:   reconcile.Look{Step: lookStep, Soon: lookSoon, Again: lookAgain},
+		Desire: r.desire, Observe: r.observe, Plan: plan, PlanDelete: planDelete, Apply: r.apply, Report: r.report,
+		Stays: reconcile.WhileDeclared[*v1alpha1.AvailabilityGroup](local.GetAPIReader(), topology.Declares),
 	})
 	builder := reconcile.Controller(
 		mgr,
@@ -121,24 +119,6 @@ func SetupWithManager(mgr mcmanager.Manager, o Options) error {
 			return reconcile.Keys[*v1alpha1.AvailabilityGroup](ctx, r.hub, &v1alpha1.AvailabilityGroupList{}, "", nil)
 		})).
 		Complete(frame)
-}
-
-// look observes a group, unless its voters may only be unknown because this process has just begun.
-func (r *Reconciler) look(ctx context.Context, group *v1alpha1.AvailabilityGroup) (*world, error) {
-	w, err := r.observe(ctx, group)
-	if err != nil {
-		return nil, err
-	}
-	for _, v := range w.observed.Voters {
-		if r.settling.Of(v.Err, r.now()) {
-			return nil, reconcile.Later(lookSoon)
-		}
-	}
-	key := client.ObjectKeyFromObject(group)
-	r.silences.note(key, w.observed.Voters, r.now())
-	w.observed.AwayFor = r.absences.note(key, w.observed.away(w.desired), r.now())
-	w.observed.UnseededFor = r.unseeded.note(key, w.observed.awaitSeeding(w.desired), r.now())
-	return w, nil
 }
 
 func (r *Reconciler) groupsOfServer(

@@ -5,10 +5,14 @@
 package availabilitygroup
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
 	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/agent/orders"
@@ -42,6 +46,39 @@ type Desired struct {
 	NeverAnswered map[v1alpha1.ServerName]bool
 	// Timings of the votes of groups that declare none.
 	Timings election.Timings
+
+	// objects are the servers that are declared, and those that were replicas.
+	objects map[v1alpha1.ServerName]*v1alpha1.SQLServer
+}
+
+// desire reads the group's servers in the hub.
+func (r *Reconciler) desire(ctx context.Context, group *v1alpha1.AvailabilityGroup) (Desired, error) {
+	d := Desired{
+		Group:          group,
+		Sites:          map[v1alpha1.ServerName]v1alpha1.SiteName{},
+		StartsWithFlag: map[v1alpha1.ServerName]bool{},
+		Express:        map[v1alpha1.ServerName]bool{},
+		NeverAnswered:  map[v1alpha1.ServerName]bool{},
+		Timings:        r.timings,
+		objects:        map[v1alpha1.ServerName]*v1alpha1.SQLServer{},
+	}
+	for _, name := range append(d.servers(), d.former()...) {
+		server := &v1alpha1.SQLServer{}
+		err := r.hub.Get(ctx, client.ObjectKey{Namespace: group.Namespace, Name: string(name)}, server)
+		switch {
+		case apierrors.IsNotFound(err):
+		case err != nil:
+			return d, fmt.Errorf("read SQLServer %s/%s: %w", group.Namespace, name, err)
+		default:
+			d.objects[name] = server
+			d.Sites[name] = server.Spec.Site
+			d.StartsWithFlag[name] = server.Spec.Startup != nil &&
+				slices.Contains(server.Spec.Startup.TraceFlags, tsql.TraceFlagLogReaderIgnoresAsynchronous)
+			d.Express[name] = server.Spec.Edition == v1alpha1.EditionExpress
+			d.NeverAnswered[name] = !server.DeletionTimestamp.IsZero() && server.Status.Engine == ""
+		}
+	}
+	return d, nil
 }
 
 // timings of the votes: the group's own, or those of all groups without any.

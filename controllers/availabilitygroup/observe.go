@@ -24,6 +24,7 @@ import (
 	"geosql.dev/operator/internal/election"
 	"geosql.dev/operator/internal/mssql"
 	"geosql.dev/operator/internal/mssql/credentials"
+	"geosql.dev/operator/internal/reconcile"
 	"geosql.dev/operator/internal/reconcile/conditions"
 	"geosql.dev/operator/internal/sites"
 	"geosql.dev/operator/internal/sites/account"
@@ -42,14 +43,6 @@ var (
 	instancePatience = sites.Patience{Answering: 10 * time.Second, Silent: 4 * time.Second}
 )
 
-// world is one observation: what the group asks for, and what is there.
-type world struct {
-	desired  Desired
-	observed Observed
-	// accounts are the agents' accounts at the voters.
-	accounts map[v1alpha1.SiteName]voterAccess
-}
-
 // awaited is why a group that is yet to be made waits for a server; empty when it does not. One that is being deleted
 // asks every engine that there is: servers that are deleted with it are not ready, and wait for the group themselves.
 func awaited(group *v1alpha1.AvailabilityGroup, server *v1alpha1.SQLServer) string {
@@ -60,80 +53,78 @@ func awaited(group *v1alpha1.AvailabilityGroup, server *v1alpha1.SQLServer) stri
 	return reasonOf(ready)
 }
 
-// observe reads the world around a group. What does not answer is part of the observation, not an error.
-func (r *Reconciler) observe(ctx context.Context, group *v1alpha1.AvailabilityGroup) (*world, error) {
-	w := &world{
-		desired: Desired{
-			Group:          group,
-			Sites:          map[v1alpha1.ServerName]v1alpha1.SiteName{},
-			StartsWithFlag: map[v1alpha1.ServerName]bool{},
-			Express:        map[v1alpha1.ServerName]bool{},
-			NeverAnswered:  map[v1alpha1.ServerName]bool{},
-			Timings:        r.timings,
-		},
-		observed: Observed{
-			Now:       r.now(),
-			Instances: map[v1alpha1.ServerName]Instance{},
-			Agents:    map[v1alpha1.ServerName]Orders{},
-			NotReady:  map[v1alpha1.ServerName]string{},
-		},
+// observe reads what is there of a group, unless its voters may only be unknown because this process has just begun.
+func (r *Reconciler) observe(ctx context.Context, d Desired) (Observed, error) {
+	o := Observed{
+		Now:       r.now(),
+		Instances: map[v1alpha1.ServerName]Instance{},
+		Agents:    map[v1alpha1.ServerName]Orders{},
+		NotReady:  map[v1alpha1.ServerName]string{},
 	}
-	for _, name := range append(w.desired.servers(), w.desired.former()...) {
-		var server v1alpha1.SQLServer
-		err := r.hub.Get(ctx, client.ObjectKey{Namespace: group.Namespace, Name: string(name)}, &server)
-		switch {
-		case apierrors.IsNotFound(err):
-			if slices.Contains(w.desired.servers(), name) {
-				w.observed.Missing = append(w.observed.Missing, name)
-			}
-		case err != nil:
-			return nil, fmt.Errorf("read SQLServer %s/%s: %w", group.Namespace, name, err)
-		default:
-			w.desired.Sites[name] = server.Spec.Site
-			w.desired.StartsWithFlag[name] = server.Spec.Startup != nil &&
-				slices.Contains(server.Spec.Startup.TraceFlags, tsql.TraceFlagLogReaderIgnoresAsynchronous)
-			w.desired.Express[name] = server.Spec.Edition == v1alpha1.EditionExpress
-			w.desired.NeverAnswered[name] = !server.DeletionTimestamp.IsZero() && server.Status.Engine == ""
-			if reason := awaited(group, &server); reason != "" {
-				w.observed.NotReady[name] = reason
-			}
-			if pending := apimeta.FindStatusCondition(server.Status.Conditions, conditions.TypeRestartPending); isTrue(
-				pending,
-			) &&
-				pending.Reason == conditions.ReasonSidecarOutdated {
-				w.observed.Outdated = append(w.observed.Outdated, name)
-			}
+	r.observeGroup(ctx, d, &o)
+	for _, v := range o.Voters {
+		if r.settling.Of(v.Err, r.now()) {
+			return o, reconcile.Later(lookSoon)
 		}
 	}
+	key := client.ObjectKeyFromObject(d.Group)
+	r.silences.note(key, o.Voters, r.now())
+	o.AwayFor = r.absences.note(key, o.away(d), r.now())
+	o.UnseededFor = r.unseeded.note(key, o.awaitSeeding(d), r.now())
+	return o, nil
+}
+
+// takeServers takes over what the hub says of the group's servers.
+func (o *Observed) takeServers(d Desired) {
+	for _, name := range append(d.servers(), d.former()...) {
+		server := d.objects[name]
+		if server == nil {
+			if slices.Contains(d.servers(), name) {
+				o.Missing = append(o.Missing, name)
+			}
+			continue
+		}
+		if reason := awaited(d.Group, server); reason != "" {
+			o.NotReady[name] = reason
+		}
+		pending := apimeta.FindStatusCondition(server.Status.Conditions, conditions.TypeRestartPending)
+		if isTrue(pending) && pending.Reason == conditions.ReasonSidecarOutdated {
+			o.Outdated = append(o.Outdated, name)
+		}
+	}
+}
+
+// observeGroup asks servers and sites. What does not answer is part of the observation, not an error.
+func (r *Reconciler) observeGroup(ctx context.Context, d Desired, o *Observed) {
+	o.takeServers(d)
 	var wg sync.WaitGroup
 	var mu sync.Mutex
-	for name, site := range w.desired.Sites {
-		if reason, ok := w.observed.NotReady[name]; ok {
+	for name, site := range d.Sites {
+		if reason, ok := o.NotReady[name]; ok {
 			mu.Lock()
-			w.observed.Instances[name] = Instance{Err: fmt.Errorf("SQLServer %s is not ready: %s", name, reason)}
+			o.Instances[name] = Instance{Err: fmt.Errorf("SQLServer %s is not ready: %s", name, reason)}
 			mu.Unlock()
 			continue
 		}
 		wg.Go(func() {
-			instance := r.observeInstance(ctx, group, name, site)
+			instance := r.observeInstance(ctx, d.Group, name, site)
 			mu.Lock()
 			defer mu.Unlock()
-			w.observed.Instances[name] = instance
+			o.Instances[name] = instance
 		})
 	}
 	var votes map[v1alpha1.SiteName]Voter
-	if w.desired.fenced() {
-		votes = r.observeVotes(ctx, w)
+	if d.fenced() {
+		votes = r.observeVotes(ctx, d, o)
 	}
-	r.observeListener(ctx, w)
+	r.observeListener(ctx, d, o)
 	wg.Wait()
-	if w.desired.fenced() {
-		if group.Status.GroupID == "" {
-			w.observed.FirstPod = r.firstPod(ctx, w.desired)
+	if d.fenced() {
+		if d.Group.Status.GroupID == "" {
+			o.FirstPod = r.firstPod(ctx, d)
 		}
-		w.compareVotes(votes)
+		compareVotes(d, o, votes)
 	}
-	return w, nil
 }
 
 func isTrue(c *metav1.Condition) bool { return c != nil && c.Status == metav1.ConditionTrue }
@@ -208,8 +199,7 @@ func (r *Reconciler) firstPod(ctx context.Context, d Desired) string {
 
 // observeVotes reads the orders of the servers' agents, the Leases at the voters and at the sites that are to vote, of
 // a group that is being deleted also at those that voted, and the accounts of the agents there.
-func (r *Reconciler) observeVotes(ctx context.Context, w *world) map[v1alpha1.SiteName]Voter {
-	d, o := w.desired, &w.observed
+func (r *Reconciler) observeVotes(ctx context.Context, d Desired, o *Observed) map[v1alpha1.SiteName]Voter {
 	var wg sync.WaitGroup
 	var mu sync.Mutex
 	for server, site := range d.Sites {
@@ -221,39 +211,38 @@ func (r *Reconciler) observeVotes(ctx context.Context, w *world) map[v1alpha1.Si
 		})
 	}
 	wg.Wait()
-	w.accounts = map[v1alpha1.SiteName]voterAccess{}
-	return readVotes(d, o.Agents, func(sites []v1alpha1.SiteName) []Voter { return r.observeVoters(ctx, w, sites) })
+	o.accounts = map[v1alpha1.SiteName]voterAccess{}
+	return readVotes(d, o.Agents, func(sites []v1alpha1.SiteName) []Voter { return r.observeVoters(ctx, d, o, sites) })
 }
 
 // compareVotes says what the votes and the agents' orders come to, once all instances have been asked.
-func (w *world) compareVotes(votes map[v1alpha1.SiteName]Voter) {
-	d, o := w.desired, &w.observed
+func compareVotes(d Desired, o *Observed, votes map[v1alpha1.SiteName]Voter) {
 	o.take(d, votes)
 	for _, v := range o.Voters {
-		if err := w.accounts[v.Site].err; errors.Is(err, account.ErrNoAPIServer) {
+		if err := o.accounts[v.Site].err; errors.Is(err, account.ErrNoAPIServer) {
 			o.VoterAddress = err
 		}
 	}
 	for i, v := range o.Joining {
 		if v.Err == nil {
 			// A site that agents cannot be sent to does not get to vote.
-			o.Joining[i].Err = w.accounts[v.Site].err
+			o.Joining[i].Err = o.accounts[v.Site].err
 		}
 	}
-	o.Orders = ordersFor(d, *o, func(site v1alpha1.SiteName) orders.Voter { return w.accounts[site].voter })
+	o.Orders = ordersFor(d, *o, func(site v1alpha1.SiteName) orders.Voter { return o.accounts[site].voter })
 	o.compareOrders(d)
 }
 
 // observeVoters reads the votes at these sites, and how the agents reach them.
-func (r *Reconciler) observeVoters(ctx context.Context, w *world, sites []v1alpha1.SiteName) []Voter {
+func (r *Reconciler) observeVoters(ctx context.Context, d Desired, o *Observed, sites []v1alpha1.SiteName) []Voter {
 	voters, access := make([]Voter, len(sites)), make([]voterAccess, len(sites))
 	var wg sync.WaitGroup
 	for i, site := range sites {
-		wg.Go(func() { voters[i], access[i] = r.observeVoter(ctx, w.desired.Group, site) })
+		wg.Go(func() { voters[i], access[i] = r.observeVoter(ctx, d.Group, site) })
 	}
 	wg.Wait()
 	for i, site := range sites {
-		w.accounts[site] = access[i]
+		o.accounts[site] = access[i]
 	}
 	return voters
 }
@@ -348,8 +337,7 @@ func (r *Reconciler) readOrders(
 }
 
 // observeListener finds the address of a listener object for which none is declared.
-func (r *Reconciler) observeListener(ctx context.Context, w *world) {
-	d := w.desired
+func (r *Reconciler) observeListener(ctx context.Context, d Desired, o *Observed) {
 	if d.listenerIP() != "" {
 		return
 	}
@@ -363,7 +351,7 @@ func (r *Reconciler) observeListener(ctx context.Context, w *world) {
 		return
 	}
 	if ip, err := netip.ParseAddr(service.Spec.ClusterIP); err == nil {
-		w.observed.ListenerIP = ip.String()
+		o.ListenerIP = ip.String()
 	}
 }
 

@@ -128,14 +128,15 @@ func TestACutSiteHoldsUpAnObservationNoLongerThanItsPatience(t *testing.T) {
 			timings:   election.DefaultTimings(),
 		}
 		began := time.Now()
-		w, err := r.observe(t.Context(), group)
+		d, err := r.desire(t.Context(), group)
+		g.Expect(err).NotTo(HaveOccurred())
+		o, err := r.observe(t.Context(), d)
 		took := time.Since(began)
 		g.Expect(err).NotTo(HaveOccurred())
 		g.Expect(asked).To(HaveLen(3))
 		longest := max(instancePatience.Silent, 2*sitePatience.Silent)
 		g.Expect(took).To(BeNumerically("<=", longest), "an engine is asked beside the orders, and these before the votes")
 		g.Expect(took).To(BeNumerically("<", sitePatience.Answering))
-		o := w.observed
 		g.Expect(o.Agents["tukpub"].Err).To(MatchError(sites.ErrSilent), "the orders")
 		g.Expect(o.Agents["quisec"].Err).NotTo(HaveOccurred())
 		g.Expect(o.Voters).To(HaveLen(3))

@@ -50,6 +50,9 @@ type Observed struct {
 	// ListenerIP is the ClusterIP of the listener's Service at the initial primary's site, for a listener without a
 	// declared address; empty when it is not known yet.
 	ListenerIP string
+
+	// accounts are the agents' accounts at the voters.
+	accounts map[v1alpha1.SiteName]voterAccess
 }
 
 // Instance is what one replica's engine says.

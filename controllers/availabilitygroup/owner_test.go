@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/reconcile"
 )
 
 // The garbage collector's deletion of an object that came back with a dead owner is nobody's consent: its things stay.
@@ -19,5 +20,5 @@ func TestADeletionByAnOwnerKeepsWhatThereIs(t *testing.T) {
 	e.d.Group.Spec.ReclaimPolicy = v1alpha1.ReclaimDelete
 	g.Expect(planDelete(e.d, e.observe()).Steps).NotTo(BeEmpty())
 	e.d.Group.OwnerReferences = []metav1.OwnerReference{{Kind: "Topology", Name: "msdn", UID: "former"}}
-	g.Expect(planDelete(e.d, e.observe())).To(Equal(Plan{Done: true}))
+	g.Expect(planDelete(e.d, e.observe())).To(Equal(reconcile.Plan{Done: true}))
 }

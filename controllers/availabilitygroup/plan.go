@@ -12,29 +12,20 @@ import (
 
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/election"
+	"geosql.dev/operator/internal/reconcile"
 	"geosql.dev/operator/internal/reconcile/conditions"
 	"geosql.dev/operator/internal/sites"
 	"geosql.dev/operator/internal/tsql"
 )
 
-// stage plans one part. It returns false when what comes after has to wait for it; then it has set the outcome.
-type stage func(d Desired, o Observed, p *Plan) bool
-
-// plan decides what to do next and says what is so until then. It is pure: the same world gives the same plan. A stage
-// that has steps ends the plan, and the next observation goes on from there; so any step can be the last.
-func plan(d Desired, o Observed) Plan {
-	var p Plan
-	for _, s := range []stage{
+// plan decides what to do next and says what is so until then.
+func plan(d Desired, o Observed) reconcile.Plan {
+	return reconcile.Stages(d, o,
 		planReferences, planServers, planPrimary, planEndpoints, planPartners, planVotes, planElection, planNone,
 		planDatabases, planCreate,
 		planReturn, planJoin, planReplicas, planTraceFlag, planMembership, planCommitRule, planListener, planFormer,
 		planSeeding, planHealth,
-	} {
-		if !s(d, o, &p) {
-			return p
-		}
-	}
-	return p
+	)
 }
 
 func creating(format string, args ...any) conditions.Outcome {
@@ -50,9 +41,9 @@ func list[T ~string](names []T) string {
 }
 
 // planReferences ends the plan while servers are not declared.
-func planReferences(_ Desired, o Observed, p *Plan) bool {
+func planReferences(_ Desired, o Observed, p *reconcile.Plan) bool {
 	if len(o.Missing) > 0 {
-		return p.settle(conditions.InProgress(conditions.ReasonReferenceMissing,
+		return p.Settle(conditions.InProgress(conditions.ReasonReferenceMissing,
 			"these servers are not declared yet: "+list(o.Missing)))
 	}
 	return true
@@ -60,7 +51,7 @@ func planReferences(_ Desired, o Observed, p *Plan) bool {
 
 // planServers waits for the servers before there is a group: their pods are restarted until everything that is read at
 // start is in place. Afterwards a group does not depend on what the hub thinks of a server.
-func planServers(d Desired, o Observed, p *Plan) bool {
+func planServers(d Desired, o Observed, p *reconcile.Plan) bool {
 	if o.exists(d) || d.Group.Status.GroupID != "" || len(o.NotReady) == 0 {
 		return true
 	}
@@ -70,7 +61,7 @@ func planServers(d Desired, o Observed, p *Plan) bool {
 			waiting = append(waiting, fmt.Sprintf("%s (%s)", s, reason))
 		}
 	}
-	return p.settle(
+	return p.Settle(
 		conditions.InProgress(
 			conditions.ReasonServersNotReady,
 			"these servers are not ready yet: "+strings.Join(waiting, ", "),
@@ -80,9 +71,9 @@ func planServers(d Desired, o Observed, p *Plan) bool {
 
 // planPrimary ends the plan while the primary is a server that is no longer declared: nobody else can be made primary
 // by changing a list.
-func planPrimary(d Desired, o Observed, p *Plan) bool {
+func planPrimary(d Desired, o Observed, p *reconcile.Plan) bool {
 	if primary := o.primary(d); primary != "" && !slices.Contains(d.servers(), primary) {
-		return p.settle(conditions.Stalled(conditions.ReasonPrimaryNotDeclared, fmt.Sprintf(
+		return p.Settle(conditions.Stalled(conditions.ReasonPrimaryNotDeclared, fmt.Sprintf(
 			"%s is the primary and no longer a declared replica: declare it again and switch over to another replica first",
 			host(primary),
 		)))
@@ -94,7 +85,7 @@ func planPrimary(d Desired, o Observed, p *Plan) bool {
 // that the group begins with are created only before it exists, which takes the word of every replica, and never again:
 // the Lease would be made by what was seen some time before, and could be of a term that is over by then. In a group
 // that exists planJoining creates those of sites that are to vote.
-func planVotes(d Desired, o Observed, p *Plan) bool {
+func planVotes(d Desired, o Observed, p *reconcile.Plan) bool {
 	if !d.fenced() {
 		return true
 	}
@@ -104,35 +95,35 @@ func planVotes(d Desired, o Observed, p *Plan) bool {
 		case v.Err == nil:
 		case errors.Is(v.Err, election.ErrAbsent) && !begun:
 			if silent := o.silent(d); len(silent) > 0 {
-				return p.settle(conditions.Unknown(conditions.ReasonReplicaNotAnswering, fmt.Sprintf(
+				return p.Settle(conditions.Unknown(conditions.ReasonReplicaNotAnswering, fmt.Sprintf(
 					"the votes can be created only when every replica says that it has no such group; no answer from %s",
 					o.why(silent),
 				)))
 			}
-			p.add(CreateLease{Site: v.Site, Group: d.name(), InitialPrimary: host(d.Group.Spec.InitialPrimary)})
+			p.Add(CreateLease{Site: v.Site, Group: d.name(), InitialPrimary: host(d.Group.Spec.InitialPrimary)})
 		case errors.Is(v.Err, election.ErrAbsent) && !lost(o):
 			// A minority of lost votes stops nothing; the condition VotesComplete tells of it.
 		case errors.Is(v.Err, election.ErrAbsent):
-			return p.settle(votesLost(d, o))
+			return p.Settle(votesLost(d, o))
 		case !begun:
-			return p.settle(conditions.Unknown(conditions.ReasonVoterNotAnswering, fmt.Sprintf("voter %s: %v", v.Site, v.Err)))
+			return p.Settle(conditions.Unknown(conditions.ReasonVoterNotAnswering, fmt.Sprintf("voter %s: %v", v.Site, v.Err)))
 		}
 	}
 	if begun {
 		planJoining(d, o, p)
 	}
 	if o.VoterAddress != nil {
-		return p.settle(conditions.Stalled(conditions.ReasonVoterAddressMissing, o.VoterAddress.Error()))
+		return p.Settle(conditions.Stalled(conditions.ReasonVoterAddressMissing, o.VoterAddress.Error()))
 	}
 	if outcome, ok := sameTimings(d, o, begun); !ok {
-		return p.settle(outcome)
+		return p.Settle(outcome)
 	}
 	primary := o.primary(d)
 	// An agent whose engine is away may be back with it in a moment, and goes by what it was told: its site is what
 	// counts.
 	for _, s := range d.servers() {
 		if orders := o.Agents[s]; orders.Err == nil && !orders.UpToDate {
-			p.add(
+			p.Add(
 				GiveOrders{
 					Server: s,
 					Reason: "they are missing or not as declared, or their credentials end soon",
@@ -143,9 +134,9 @@ func planVotes(d Desired, o Observed, p *Plan) bool {
 	}
 	if len(p.Steps) > 0 {
 		if outcome, changing := votersOutcome(d, o); changing {
-			return p.settle(outcome)
+			return p.Settle(outcome)
 		}
-		return p.settle(creating("the votes of the group are being prepared"))
+		return p.Settle(creating("the votes of the group are being prepared"))
 	}
 	return true
 }
@@ -182,7 +173,7 @@ func sameTimings(d Desired, o Observed, begun bool) (conditions.Outcome, bool) {
 
 // planElection leaves the configuration of a group that exists alone while it is not decided who is primary: a change
 // ordered on a former primary would fail at best. The agents need no help from here.
-func planElection(d Desired, o Observed, p *Plan) bool {
+func planElection(d Desired, o Observed, p *reconcile.Plan) bool {
 	if !o.exists(d) || o.decided(d) {
 		return true
 	}
@@ -190,10 +181,10 @@ func planElection(d Desired, o Observed, p *Plan) bool {
 		if written, alone := writtenOutside(d, o); alone {
 			outcome.Message += ". Before that: " + written.Message
 		}
-		return p.settle(outcome)
+		return p.Settle(outcome)
 	}
 	if leading, known := o.leading(); known && leading.State == election.StateClaimed && o.primary(d) == "" {
-		return p.settle(conditions.InProgress(conditions.ReasonElection, fmt.Sprintf(
+		return p.Settle(conditions.InProgress(conditions.ReasonElection, fmt.Sprintf(
 			"%s claims the votes in term %d; nothing is changed until it is primary", leading.Holder.Server, leading.Term)))
 	}
 	return planHealth(d, o, p) && false
@@ -283,7 +274,7 @@ const votesLostRunbook = "docs/runbooks/votes-lost.md"
 // planNone ends the plan unless the group exists, or is known to have never been made: only then are databases and the
 // group made. That nobody who answers has it does not say so, above all when a server comes back with new volumes:
 // empty databases would be written to there, and nothing could be seeded over them.
-func planNone(d Desired, o Observed, p *Plan) bool {
+func planNone(d Desired, o Observed, p *reconcile.Plan) bool {
 	if o.exists(d) {
 		return true
 	}
@@ -294,9 +285,9 @@ func planNone(d Desired, o Observed, p *Plan) bool {
 	)
 	switch {
 	case d.Group.Status.GroupID != "" && !awaited:
-		return p.settle(groupLost(d, o))
+		return p.Settle(groupLost(d, o))
 	case d.Group.Status.GroupID != "":
-		return p.settle(conditions.Unknown(conditions.ReasonReplicaNotAnswering, fmt.Sprintf(
+		return p.Settle(conditions.Unknown(conditions.ReasonReplicaNotAnswering, fmt.Sprintf(
 			"group %s was created, and no replica that answers has it; no answer from %s. Nothing is created meanwhile: a "+
 				"server that has lost "+
 				"its volumes joins the group again when one that has it is primary (%s)",
@@ -305,12 +296,12 @@ func planNone(d Desired, o Observed, p *Plan) bool {
 			lostVolumesRunbook,
 		)))
 	case len(silent) > 0:
-		return p.settle(conditions.Unknown(conditions.ReasonReplicaNotAnswering, fmt.Sprintf(
+		return p.Settle(conditions.Unknown(conditions.ReasonReplicaNotAnswering, fmt.Sprintf(
 			"the group can be created only when every replica says that it has none; no answer from %s", o.why(silent))))
 	}
 	if d.fenced() {
 		if left := leftVotes(o, host(d.Group.Spec.InitialPrimary)); left != "" {
-			return p.settle(inTheWay(d, left))
+			return p.Settle(inTheWay(d, left))
 		}
 	}
 	return true
@@ -355,7 +346,7 @@ func (o Observed) copies(d Desired, name string) []v1alpha1.ServerName {
 
 // planCreate creates the group on its first primary, once that server's agent holds a majority of the votes: the agent
 // has to renew the write lease from the first second on.
-func planCreate(d Desired, o Observed, p *Plan) bool {
+func planCreate(d Desired, o Observed, p *reconcile.Plan) bool {
 	if o.exists(d) {
 		return true
 	}
@@ -365,14 +356,14 @@ func planCreate(d Desired, o Observed, p *Plan) bool {
 		leading, known := o.leading()
 		if !known || leading.Holder.Server != host(first) || leading.Holder.PodUID != o.FirstPod || !o.granted(leading) {
 			if told := votesOfPrimary(o); told != "" {
-				return p.settle(inTheWay(d, told))
+				return p.Settle(inTheWay(d, told))
 			}
-			return p.settle(creating("the agent of %s is to claim the votes first", host(first)))
+			return p.Settle(creating("the agent of %s is to claim the votes first", host(first)))
 		}
 		// Once there is the group nobody gets a vote that was never anybody's.
 		for _, v := range o.Voters {
 			if v.Err == nil && v.Record.Term == 0 {
-				return p.settle(creating("the agent of %s is to claim the vote of %s, too", host(first), v.Site))
+				return p.Settle(creating("the agent of %s is to claim the vote of %s, too", host(first), v.Site))
 			}
 		}
 	}
@@ -380,12 +371,12 @@ func planCreate(d Desired, o Observed, p *Plan) bool {
 	for _, r := range d.Group.Spec.Replicas {
 		replicas = append(replicas, replica(r))
 	}
-	p.execute(first, tsql.CreateGroup(tsql.Group{
+	execute(p, first, tsql.CreateGroup(tsql.Group{
 		Name: d.name(), ClusterType: d.clusterType(), Contained: d.Group.Spec.Contained,
 		WriteLease: d.timings().WriteLease, RequiredSynchronizedSecondaries: d.required(),
 		Databases: d.databases(), Replicas: replicas,
 	}))
-	return p.settle(creating("the group is being created on %s", host(first)))
+	return p.Settle(creating("the group is being created on %s", host(first)))
 }
 
 // inTheWay asks a person what is to become of the votes of a former group.

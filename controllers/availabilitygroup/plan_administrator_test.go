@@ -9,6 +9,7 @@ import (
 
 	"geosql.dev/operator/internal/mssql"
 	"geosql.dev/operator/internal/mssql/credentials"
+	"geosql.dev/operator/internal/reconcile"
 )
 
 // What the operator's login may do by its grants is done as that login: it goes on where sa is disabled.
@@ -22,7 +23,7 @@ func TestWhatTakesNoAdministratorIsDoneWithoutOne(t *testing.T) {
 	g.Expect(p.Steps[0]).To(And(HaveField("Role", credentials.RoleOperator),
 		HaveField("Statement.Text", ContainSubstring("STATE = STARTED"))))
 
-	var prepared Plan
+	var prepared reconcile.Plan
 	prepare(&prepared, "tukpub", mssql.Database{Name: "Content", Owner: "sa", RecoveryModel: "SIMPLE"}, e.now)
 	g.Expect(prepared.Steps).To(HaveExactElements(
 		And(HaveField("Role", credentials.RoleOperator), HaveField("Statement.Text", ContainSubstring("SET RECOVERY FULL"))),

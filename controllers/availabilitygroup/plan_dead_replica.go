@@ -10,6 +10,7 @@ import (
 
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/mssql"
+	"geosql.dev/operator/internal/reconcile"
 	"geosql.dev/operator/internal/sites"
 	"geosql.dev/operator/internal/tsql"
 )
@@ -109,7 +110,7 @@ func enoughWithout(group *mssql.Group, without *mssql.GroupReplica) bool {
 // planReturn lets a replica that was taken out while it was away, and answers again, forget the group that it
 // remembers: it is added and joins as a new one. DROP AVAILABILITY GROUP on a secondary leaves its databases as they
 // are; one that calls itself primary steps down first.
-func planReturn(d Desired, o Observed, p *Plan) bool {
+func planReturn(d Desired, o Observed, p *reconcile.Plan) bool {
 	primary := o.primary(d)
 	if primary == "" || d.Group.Spec.OnDeadReplica != v1alpha1.DeadReplicaRemove {
 		return true
@@ -121,7 +122,8 @@ func planReturn(d Desired, o Observed, p *Plan) bool {
 			continue
 		}
 		if i.Group.ID == group.ID || i.Group.ID == "" {
-			p.execute(
+			execute(
+				p,
 				r.Server,
 				tsql.DropGroup(d.name()).
 					Because("let "+host(r.Server)+", which was taken out of the group while it was away, join it anew"),
@@ -129,7 +131,7 @@ func planReturn(d Desired, o Observed, p *Plan) bool {
 		}
 	}
 	if len(p.Steps) > 0 {
-		return p.settle(creating("a replica that was taken out while it was away is coming back"))
+		return p.Settle(creating("a replica that was taken out while it was away is coming back"))
 	}
 	return true
 }
@@ -137,7 +139,7 @@ func planReturn(d Desired, o Observed, p *Plan) bool {
 // planTraceFlag lets the log reader go on without the asynchronous replicas while one of them is asynchronous only
 // because it is dead, and makes it wait for all again afterwards. The flag is gone when the instance restarts or
 // another replica becomes primary, so it is looked at each time.
-func planTraceFlag(d Desired, o Observed, p *Plan) bool {
+func planTraceFlag(d Desired, o Observed, p *reconcile.Plan) bool {
 	primary := o.primary(d)
 	if primary == "" || d.Group.Spec.OnDeadReplica != v1alpha1.DeadReplicaDemoteToAsync {
 		return true
@@ -153,13 +155,13 @@ func planTraceFlag(d Desired, o Observed, p *Plan) bool {
 	const flag = tsql.TraceFlagLogReaderIgnoresAsynchronous
 	switch {
 	case wanted && !*on:
-		p.executeAsSA(primary, tsql.TraceOn(flag).Because("let the log reader go on without the replica that is away"))
+		executeAsSA(p, primary, tsql.TraceOn(flag).Because("let the log reader go on without the replica that is away"))
 	case !wanted && *on:
-		p.executeAsSA(primary, tsql.TraceOff(flag).Because("let the log reader wait for asynchronous replicas again"))
+		executeAsSA(p, primary, tsql.TraceOff(flag).Because("let the log reader wait for asynchronous replicas again"))
 	default:
 		return true
 	}
-	return p.settle(creating("trace flag %d is being set on %s", flag, host(primary)))
+	return p.Settle(creating("trace flag %d is being set on %s", flag, host(primary)))
 }
 
 // withoutDead says what was done about the replicas that are away; empty when nothing was.

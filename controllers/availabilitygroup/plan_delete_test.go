@@ -9,6 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/reconcile"
 	"geosql.dev/operator/internal/sites"
 )
 
@@ -22,7 +23,7 @@ func going(t testing.TB, group *v1alpha1.AvailabilityGroup) *environ {
 }
 
 // order is what an agent is told.
-func (e *environ) order(step Step) {
+func (e *environ) order(step reconcile.Step) {
 	switch s := step.(type) {
 	case TakeOrders:
 		delete(e.orders, s.Server)
@@ -40,7 +41,7 @@ func TestAGroupThatIsDroppedHasNoSecondPrimary(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		e := going(t, rapid.SampledFrom([]func() *v1alpha1.AvailabilityGroup{declared, three}).Draw(rt, "group")())
 		alone := false
-		step := func(s Step) error {
+		step := func(s reconcile.Step) error {
 			told := e.orders["tukpub"]
 			err := e.do(s)
 			if e.group == nil && !alone && !told.Ending {
@@ -93,7 +94,7 @@ func TestAGroupThatIsDroppedHasNoSecondPrimary(t *testing.T) {
 func TestTheAgentIsToldBeforeItsGroupIsDropped(t *testing.T) {
 	g := NewWithT(t)
 	e := going(t, declared())
-	dropping := func() Plan {
+	dropping := func() reconcile.Plan {
 		for range 10 {
 			p := planDelete(e.d, e.observe())
 			for _, s := range p.Steps {
@@ -103,7 +104,7 @@ func TestTheAgentIsToldBeforeItsGroupIsDropped(t *testing.T) {
 				g.Expect(e.do(s)).To(Succeed())
 			}
 		}
-		return Plan{}
+		return reconcile.Plan{}
 	}
 	for range 2 {
 		for _, s := range planDelete(e.d, e.observe()).Steps {
@@ -114,7 +115,7 @@ func TestTheAgentIsToldBeforeItsGroupIsDropped(t *testing.T) {
 	p := planDelete(e.d, e.observe())
 	g.Expect(p.Steps).To(HaveExactElements(BeAssignableToTypeOf(GiveOrders{})), "its agent goes by the former ones")
 	p = dropping()
-	g.Expect(p.Steps).To(Equal([]Step{MarkEnding{Server: "tukpub", Ending: true}}))
+	g.Expect(p.Steps).To(Equal([]reconcile.Step{MarkEnding{Server: "tukpub", Ending: true}}))
 	for server, s := range e.servers {
 		g.Expect(s.joined).To(Equal(server == "tukpub"), "%s: nobody else has the group by then", server)
 	}
@@ -123,7 +124,7 @@ func TestTheAgentIsToldBeforeItsGroupIsDropped(t *testing.T) {
 
 	e.d.Group.Spec.ReclaimPolicy = v1alpha1.ReclaimRetain
 	p = planDelete(e.d, e.observe())
-	g.Expect(p.Steps).To(Equal([]Step{MarkEnding{Server: "tukpub"}}))
+	g.Expect(p.Steps).To(Equal([]reconcile.Step{MarkEnding{Server: "tukpub"}}))
 	g.Expect(p.Done).To(BeTrue())
 	g.Expect(e.do(p.Steps[0])).To(Succeed())
 	g.Expect(planDelete(e.d, e.observe()).Steps).To(BeEmpty())

@@ -11,6 +11,7 @@ import (
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/election"
 	"geosql.dev/operator/internal/mssql"
+	"geosql.dev/operator/internal/reconcile"
 	"geosql.dev/operator/internal/reconcile/conditions"
 	"geosql.dev/operator/internal/tsql"
 )
@@ -18,16 +19,17 @@ import (
 // planEndpoints gives every replica that answers a master key, a certificate of its own and the mirroring endpoint.
 // sa does it: CREATE MASTER KEY and CREATE CERTIFICATE in master take CONTROL there. An endpoint that is there is
 // started by the operator's login, which may alter it.
-func planEndpoints(d Desired, o Observed, p *Plan) bool {
+func planEndpoints(d Desired, o Observed, p *reconcile.Plan) bool {
 	for _, s := range o.answering(d) {
 		m := o.Instances[s].Mirroring
 		if !m.MasterKey {
-			p.add(CreateMasterKey{Server: s})
+			p.Add(CreateMasterKey{Server: s})
 		}
 		newest, generation := newestCertificate(m, s)
 		if newest == nil || newest.Expires.Before(o.Now.Add(certificateRenewal)) {
 			name := certificateName(s, generation+1)
-			p.executeAsSA(
+			executeAsSA(
+				p,
 				s,
 				tsql.CreateSelfSignedCertificate(
 					name,
@@ -46,9 +48,9 @@ func planEndpoints(d Desired, o Observed, p *Plan) bool {
 				// (docs/linux/sql-server-linux-create-availability-group.md).
 				role = tsql.EndpointRoleWitness
 			}
-			p.executeAsSA(s, tsql.CreateMirroringEndpoint(MirroringPort, newest.Name, role))
+			executeAsSA(p, s, tsql.CreateMirroringEndpoint(MirroringPort, newest.Name, role))
 		case m.Endpoint.Port != MirroringPort:
-			return p.settle(conditions.Stalled(conditions.ReasonEndpointConflict, fmt.Sprintf(
+			return p.Settle(conditions.Stalled(conditions.ReasonEndpointConflict, fmt.Sprintf(
 				"%s has the mirroring endpoint %s on port %d; an instance has only one, and this operator's is on %d: "+
 					"drop it there",
 				host(s),
@@ -57,12 +59,12 @@ func planEndpoints(d Desired, o Observed, p *Plan) bool {
 				MirroringPort,
 			)))
 		case m.Endpoint.State != "STARTED":
-			p.execute(s, tsql.StartEndpoint(m.Endpoint.Name))
+			execute(p, s, tsql.StartEndpoint(m.Endpoint.Name))
 		}
 	}
 	if len(p.Steps) > 0 {
 		p.Apart = true
-		return p.settle(creating("endpoints and their certificates are being made"))
+		return p.Settle(creating("endpoints and their certificates are being made"))
 	}
 	return true
 }
@@ -89,7 +91,7 @@ func newestCertificate(m mssql.Mirroring, server v1alpha1.ServerName) (*mssql.Ce
 
 // planPartners makes every replica that answers trust the certificates of every other one that answers, and shows a
 // renewed certificate only when all of them trust it.
-func planPartners(d Desired, o Observed, p *Plan) bool {
+func planPartners(d Desired, o Observed, p *reconcile.Plan) bool {
 	answering := o.answering(d)
 	for _, s := range answering {
 		m := o.Instances[s].Mirroring
@@ -99,13 +101,13 @@ func planPartners(d Desired, o Observed, p *Plan) bool {
 			}
 			login := partnerLogin(partner)
 			if _, ok := o.Instances[s].Logins[login]; !ok {
-				p.add(CreatePartnerLogin{Server: s, Login: login})
+				p.Add(CreatePartnerLogin{Server: s, Login: login})
 			}
 			if _, ok := m.Users[login]; !ok {
-				p.executeAsSA(s, tsql.CreateUserForLogin(login, login))
+				executeAsSA(p, s, tsql.CreateUserForLogin(login, login))
 			}
 			if !m.Connectors[login] && m.Endpoint != nil {
-				p.executeAsSA(s, tsql.GrantConnectOnEndpoint(m.Endpoint.Name, login))
+				executeAsSA(p, s, tsql.GrantConnectOnEndpoint(m.Endpoint.Name, login))
 			}
 			own, _ := newestCertificate(o.Instances[partner].Mirroring, partner)
 			if own == nil {
@@ -113,16 +115,16 @@ func planPartners(d Desired, o Observed, p *Plan) bool {
 			}
 			switch known, ok := m.Certificates[own.Name]; {
 			case !ok:
-				p.executeAsSA(s, tsql.CreatePartnerCertificate(own.Name, login, own.DER))
+				executeAsSA(p, s, tsql.CreatePartnerCertificate(own.Name, login, own.DER))
 			case !bytes.Equal(known.DER, own.DER):
 				// The partner was made anew with an empty master: its old certificate is worth nothing.
-				p.executeAsSA(s, tsql.DropCertificate(own.Name))
+				executeAsSA(p, s, tsql.DropCertificate(own.Name))
 			}
 		}
 	}
 	if len(p.Steps) > 0 {
 		p.Apart = true
-		return p.settle(creating("the replicas are being made to trust each other"))
+		return p.Settle(creating("the replicas are being made to trust each other"))
 	}
 	return planShow(d, o, answering, p)
 }
@@ -130,7 +132,7 @@ func planPartners(d Desired, o Observed, p *Plan) bool {
 // planShow puts a renewed certificate on its endpoint, one server at a time and the primary last: only once every
 // declared replica answers, hence trusts it, and while the primary says that all of them are well, so that at most one
 // replica has to connect anew.
-func planShow(d Desired, o Observed, answering []v1alpha1.ServerName, p *Plan) bool {
+func planShow(d Desired, o Observed, answering []v1alpha1.ServerName, p *reconcile.Plan) bool {
 	calm := len(answering) == len(d.servers()) && (!o.exists(d) || allConnected(d, o))
 	for _, s := range secondariesFirst(answering, o.primary(d)) {
 		m := o.Instances[s].Mirroring
@@ -140,8 +142,8 @@ func planShow(d Desired, o Observed, answering []v1alpha1.ServerName, p *Plan) b
 		}
 		shown, known := m.Certificates[m.Endpoint.Certificate]
 		if urgent := !known || shown.Expires.Before(o.Now.Add(certificateUrgency)); calm || urgent {
-			p.executeAsSA(s, tsql.SetEndpointCertificate(m.Endpoint.Name, newest.Name))
-			return p.settle(creating("the renewed certificate of %s is being put on its endpoint", host(s)))
+			executeAsSA(p, s, tsql.SetEndpointCertificate(m.Endpoint.Name, newest.Name))
+			return p.Settle(creating("the renewed certificate of %s is being put on its endpoint", host(s)))
 		}
 	}
 	return true

@@ -14,13 +14,14 @@ import (
 	"geosql.dev/operator/internal/mssql"
 	"geosql.dev/operator/internal/mssql/conf"
 	"geosql.dev/operator/internal/mssql/credentials"
+	"geosql.dev/operator/internal/reconcile"
 	"geosql.dev/operator/internal/reconcile/conditions"
 	"geosql.dev/operator/internal/tsql"
 )
 
 // planDatabases makes the declared databases ready to be in the group: on the first primary before there is a group,
 // on the primary afterwards. A database is ready in FULL recovery, with a full backup that began its log chain.
-func planDatabases(d Desired, o Observed, p *Plan) bool {
+func planDatabases(d Desired, o Observed, p *reconcile.Plan) bool {
 	server := o.primary(d)
 	if !o.exists(d) {
 		server = d.Group.Spec.InitialPrimary
@@ -33,16 +34,16 @@ func planDatabases(d Desired, o Observed, p *Plan) bool {
 		database, exists := database(instance.Mirroring, name)
 		switch {
 		case !exists && instance.Group != nil && contains(instance.Group.Databases, name):
-			return p.settle(databaseMissing(d, o, server, name))
+			return p.Settle(databaseMissing(d, o, server, name))
 		case !exists && len(o.copies(d, name)) > 0:
-			return p.settle(databaseElsewhere(d, o, server, name))
+			return p.Settle(databaseElsewhere(d, o, server, name))
 		case !exists:
-			p.execute(server, tsql.CreateDatabase(name))
-			p.execute(server, tsql.SetRecoveryFull(name))
-			p.execute(server, tsql.BackupDatabaseFull(name, firstBackup(name, o.Now)))
+			execute(p, server, tsql.CreateDatabase(name))
+			execute(p, server, tsql.SetRecoveryFull(name))
+			execute(p, server, tsql.BackupDatabaseFull(name, firstBackup(name, o.Now)))
 		case database.InGroup || database.State != "ONLINE":
 		case database.Owner != credentials.RoleOperator.Login() && !d.adopts():
-			return p.settle(conditions.Stalled(conditions.ReasonDatabaseConflict, fmt.Sprintf(
+			return p.Settle(conditions.Stalled(conditions.ReasonDatabaseConflict, fmt.Sprintf(
 				"database %s exists on %s and belongs to %q: annotate the group with %s=true to take it into the group, or name "+
 					"another database",
 				name,
@@ -55,7 +56,7 @@ func planDatabases(d Desired, o Observed, p *Plan) bool {
 		}
 	}
 	if len(p.Steps) > 0 {
-		return p.settle(creating("the databases are being prepared on %s", host(server)))
+		return p.Settle(creating("the databases are being prepared on %s", host(server)))
 	}
 	return true
 }
@@ -94,16 +95,16 @@ func databaseMissing(d Desired, o Observed, primary v1alpha1.ServerName, name st
 
 // prepare puts an existing database into FULL recovery with a log chain. The operator may alter any database, and back
 // up one that it owns; of another's it takes sa.
-func prepare(p *Plan, server v1alpha1.ServerName, database mssql.Database, now time.Time) {
+func prepare(p *reconcile.Plan, server v1alpha1.ServerName, database mssql.Database, now time.Time) {
 	role := credentials.RoleOperator
 	if database.Owner != role.Login() {
 		role = credentials.RoleSA
 	}
 	if database.RecoveryModel != "FULL" {
-		p.execute(server, tsql.SetRecoveryFull(database.Name))
+		execute(p, server, tsql.SetRecoveryFull(database.Name))
 	}
 	if database.RecoveryModel != "FULL" || !database.LogChain {
-		p.executeAs(role, server, tsql.BackupDatabaseFull(database.Name, firstBackup(database.Name, now)))
+		executeAs(p, role, server, tsql.BackupDatabaseFull(database.Name, firstBackup(database.Name, now)))
 	}
 }
 
@@ -124,7 +125,7 @@ func firstBackup(database string, now time.Time) string {
 
 // planJoin joins every replica that answers and has not joined, and lets the group seed databases there. A replica that
 // the configuration does not name yet is added first, by planReplicas.
-func planJoin(d Desired, o Observed, p *Plan) bool {
+func planJoin(d Desired, o Observed, p *reconcile.Plan) bool {
 	primary := o.primary(d)
 	if primary == "" {
 		return true
@@ -135,13 +136,13 @@ func planJoin(d Desired, o Observed, p *Plan) bool {
 		if !ok || instance.Err != nil || instance.Group != nil || group.Replica(host(r.Server)) == nil {
 			continue
 		}
-		p.execute(r.Server, tsql.JoinGroup(d.name(), d.clusterType()))
+		execute(p, r.Server, tsql.JoinGroup(d.name(), d.clusterType()))
 		if r.AvailabilityMode != v1alpha1.ConfigurationOnly && !fixed(group.Replica(host(r.Server)), replica(r)) {
-			p.execute(r.Server, tsql.GrantCreateAnyDatabase(d.name()))
+			execute(p, r.Server, tsql.GrantCreateAnyDatabase(d.name()))
 		}
 	}
 	if len(p.Steps) > 0 {
-		return p.settle(creating("replicas are joining"))
+		return p.Settle(creating("replicas are joining"))
 	}
 	return true
 }
@@ -149,19 +150,20 @@ func planJoin(d Desired, o Observed, p *Plan) bool {
 // planReplicas brings the replicas' options to what is declared, and adds and removes replicas. There is never a moment
 // in which fewer acknowledgements suffice than the larger set needs: the number is raised before a synchronous replica
 // is added, and a replica is removed before planCommitRule lowers it.
-func planReplicas(d Desired, o Observed, p *Plan) bool {
+func planReplicas(d Desired, o Observed, p *reconcile.Plan) bool {
 	primary := o.primary(d)
 	if primary == "" {
 		return true
 	}
 	group := o.Instances[primary].Group
 	if raisesFirst(d, group) {
-		p.execute(
+		execute(
+			p,
 			primary,
 			tsql.SetRequiredSynchronizedSecondaries(d.name(), d.requiredNow(group)).
 				Because("more replicas are about to be synchronous"),
 		)
-		return p.settle(creating("the number of secondaries that a commit needs is being raised before replicas are added"))
+		return p.Settle(creating("the number of secondaries that a commit needs is being raised before replicas are added"))
 	}
 	// One synchronous replica at a time: the number that commits need falls after each.
 	one := false
@@ -178,7 +180,8 @@ func planReplicas(d Desired, o Observed, p *Plan) bool {
 		switch onDead(d, o, primary, r) {
 		case v1alpha1.DeadReplicaRemove:
 			if have != nil {
-				p.execute(
+				execute(
+					p,
 					primary,
 					tsql.RemoveReplica(d.name(), want.Server).Because("go on without "+want.Server+", which is away"),
 				)
@@ -189,28 +192,28 @@ func planReplicas(d Desired, o Observed, p *Plan) bool {
 		}
 		if have == nil {
 			if !o.Instances[r.Server].callsItselfPrimary() {
-				p.execute(primary, tsql.AddReplica(d.name(), want, d.clusterType()))
+				execute(p, primary, tsql.AddReplica(d.name(), want, d.clusterType()))
 			}
 			continue
 		}
 		if have.Mode != string(want.Mode) && !fixed(have, want) &&
 			(have.Mode != string(tsql.SynchronousCommit) || dead || goes(have)) {
-			p.execute(primary, tsql.SetReplicaMode(d.name(), want.Server, want.Mode))
+			execute(p, primary, tsql.SetReplicaMode(d.name(), want.Server, want.Mode))
 		}
 		if want.Mode != tsql.ConfigurationOnly && !fixed(have, want) && (have.Connections != "NO") != want.Readable {
-			p.execute(primary, tsql.SetReplicaReadable(d.name(), want.Server, want.Readable))
+			execute(p, primary, tsql.SetReplicaReadable(d.name(), want.Server, want.Readable))
 		}
 		if want.SessionTimeout > 0 && have.SessionTimeout != want.SessionTimeout {
-			p.execute(primary, tsql.SetReplicaSessionTimeout(d.name(), want.Server, want.SessionTimeout))
+			execute(p, primary, tsql.SetReplicaSessionTimeout(d.name(), want.Server, want.SessionTimeout))
 		}
 	}
 	for i, have := range group.Replicas {
 		if !slices.Contains(d.servers(), serverOf(have.Server)) && goes(&group.Replicas[i]) {
-			p.execute(primary, tsql.RemoveReplica(d.name(), have.Server))
+			execute(p, primary, tsql.RemoveReplica(d.name(), have.Server))
 		}
 	}
 	if len(p.Steps) > 0 {
-		return p.settle(creating("the replicas are being brought to what is declared"))
+		return p.Settle(creating("the replicas are being brought to what is declared"))
 	}
 	return true
 }
@@ -258,7 +261,7 @@ func raisesFirst(d Desired, group *mssql.Group) bool {
 }
 
 // planMembership adds and removes databases. A removed one stays as it is on the primary.
-func planMembership(d Desired, o Observed, p *Plan) bool {
+func planMembership(d Desired, o Observed, p *reconcile.Plan) bool {
 	primary := o.primary(d)
 	if primary == "" {
 		return true
@@ -266,16 +269,16 @@ func planMembership(d Desired, o Observed, p *Plan) bool {
 	group := o.Instances[primary].Group
 	for _, name := range d.databases() {
 		if !contains(group.Databases, name) {
-			p.execute(primary, tsql.AddGroupDatabase(d.name(), name))
+			execute(p, primary, tsql.AddGroupDatabase(d.name(), name))
 		}
 	}
 	for _, name := range group.Databases {
 		if !contains(d.databases(), name) && !d.engineMakes(name) {
-			p.execute(primary, tsql.RemoveGroupDatabase(d.name(), name))
+			execute(p, primary, tsql.RemoveGroupDatabase(d.name(), name))
 		}
 	}
 	if len(p.Steps) > 0 {
-		return p.settle(creating("the group's databases are being brought to what is declared"))
+		return p.Settle(creating("the group's databases are being brought to what is declared"))
 	}
 	return true
 }
@@ -293,7 +296,7 @@ func contains(names []string, name string) bool {
 }
 
 // planCommitRule sets how many secondaries must harden a commit.
-func planCommitRule(d Desired, o Observed, p *Plan) bool {
+func planCommitRule(d Desired, o Observed, p *reconcile.Plan) bool {
 	primary := o.primary(d)
 	if primary == "" {
 		return true
@@ -310,14 +313,14 @@ func planCommitRule(d Desired, o Observed, p *Plan) bool {
 	if group.RequiredSynchronizedSecondaries == needed {
 		return true
 	}
-	p.execute(primary, tsql.SetRequiredSynchronizedSecondaries(d.name(), needed))
-	return p.settle(creating("the number of secondaries that a commit needs is being set"))
+	execute(p, primary, tsql.SetRequiredSynchronizedSecondaries(d.name(), needed))
+	return p.Settle(creating("the number of secondaries that a commit needs is being set"))
 }
 
 // planListener adds the listener object: replication is redirected to it by name. The engine opens no socket for it.
 // MODIFY LISTENER changes the port and adds addresses, and takes none away: another declared address is a listener made
 // anew (docs/t-sql/statements/alter-availability-group-transact-sql.md, "MODIFY LISTENER").
-func planListener(d Desired, o Observed, p *Plan) bool {
+func planListener(d Desired, o Observed, p *reconcile.Plan) bool {
 	primary := o.primary(d)
 	if primary == "" {
 		return true
@@ -326,14 +329,15 @@ func planListener(d Desired, o Observed, p *Plan) bool {
 	var addresses []string // a row for each
 	for _, l := range o.Instances[primary].Group.Listeners {
 		if !strings.EqualFold(l.Name, d.listenerName()) {
-			p.execute(primary, tsql.RemoveListener(d.name(), l.Name))
+			execute(p, primary, tsql.RemoveListener(d.name(), l.Name))
 			continue
 		}
 		have, addresses = &l, append(addresses, l.IP)
 	}
 	ip := cmp.Or(d.listenerIP(), o.ListenerIP)
 	if have != nil && d.listenerIP() != "" && !slices.Contains(addresses, ip) {
-		p.execute(
+		execute(
+			p,
 			primary,
 			tsql.RemoveListener(d.name(), have.Name).
 				Because("remove listener "+have.Name+", which is to have the declared address "+ip),
@@ -342,14 +346,14 @@ func planListener(d Desired, o Observed, p *Plan) bool {
 	}
 	switch {
 	case have == nil && ip == "":
-		return p.settle(creating("the listener's Service has no address yet"))
+		return p.Settle(creating("the listener's Service has no address yet"))
 	case have == nil:
-		p.execute(primary, tsql.AddListener(d.name(), d.listenerName(), ip, listenerMask, d.listenerPort()))
+		execute(p, primary, tsql.AddListener(d.name(), d.listenerName(), ip, listenerMask, d.listenerPort()))
 	case have.Port != d.listenerPort():
-		p.execute(primary, tsql.SetListenerPort(d.name(), d.listenerName(), d.listenerPort()))
+		execute(p, primary, tsql.SetListenerPort(d.name(), d.listenerName(), d.listenerPort()))
 	}
 	if len(p.Steps) > 0 {
-		return p.settle(creating("the listener is being brought to what is declared"))
+		return p.Settle(creating("the listener is being brought to what is declared"))
 	}
 	return true
 }
@@ -361,7 +365,7 @@ const listenerMask = "255.255.255.255"
 // copy that was in the way may be gone. Nothing shows whether the grant was made, and the manager may have ended
 // between JOIN and GRANT; both change nothing where they are in force. It resumes nothing by itself: the agents do
 // that.
-func planSeeding(d Desired, o Observed, p *Plan) bool {
+func planSeeding(d Desired, o Observed, p *reconcile.Plan) bool {
 	primary := o.primary(d)
 	if primary == "" {
 		return true
@@ -380,16 +384,16 @@ func planSeeding(d Desired, o Observed, p *Plan) bool {
 			}
 		}
 		missing = append(missing, "on "+host(r.Server)+": "+why)
-		p.execute(r.Server, tsql.GrantCreateAnyDatabase(d.name()).Because("let group "+d.name()+" "+why))
+		execute(p, r.Server, tsql.GrantCreateAnyDatabase(d.name()).Because("let group "+d.name()+" "+why))
 		if again {
-			p.execute(primary, tsql.SetReplicaSeeding(d.name(), host(r.Server), false).Because(why))
+			execute(p, primary, tsql.SetReplicaSeeding(d.name(), host(r.Server), false).Because(why))
 		}
 	}
 	if len(p.Steps) > 0 {
 		if outcome, alone := writtenOutside(d, o); alone {
-			return p.settle(outcome)
+			return p.Settle(outcome)
 		}
-		return p.settle(
+		return p.Settle(
 			conditions.InProgress(
 				conditions.ReasonSeedingFailed,
 				"a seeding has not begun or has failed; it is begun again: "+strings.Join(missing, "; "),

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/reconcile"
 	"geosql.dev/operator/internal/reconcile/conditions"
 )
 
@@ -42,41 +43,41 @@ func withoutPrimary(d Desired, o Observed) string {
 }
 
 // planHealth says what is so when nothing is left to do.
-func planHealth(d Desired, o Observed, p *Plan) bool {
+func planHealth(d Desired, o Observed, p *reconcile.Plan) bool {
 	primary := o.primary(d)
 	silent := o.silent(d)
 	if outcome, alone := writtenOutside(d, o); alone {
-		return p.settle(outcome)
+		return p.Settle(outcome)
 	}
 	if primary == "" {
 		if len(silent) > 0 {
-			return p.settle(conditions.Unknown(conditions.ReasonPrimaryUnknown, fmt.Sprintf(
+			return p.Settle(conditions.Unknown(conditions.ReasonPrimaryUnknown, fmt.Sprintf(
 				"no replica that answers is primary; no answer from %s", o.why(silent))))
 		}
-		return p.settle(conditions.InProgress(conditions.ReasonNoPrimary, withoutPrimary(d, o)))
+		return p.Settle(conditions.InProgress(conditions.ReasonNoPrimary, withoutPrimary(d, o)))
 	}
 	if outcome, isFixed := modeFixed(d, o.Instances[primary].Group); isFixed {
-		return p.settle(outcome)
+		return p.Settle(outcome)
 	}
 	if outcome, kept := staying(d, o, primary); kept && len(silent) == 0 {
-		return p.settle(outcome)
+		return p.Settle(outcome)
 	}
 	if len(silent) > 0 {
-		return p.settle(conditions.Unknown(conditions.ReasonReplicaNotAnswering, fmt.Sprintf(
+		return p.Settle(conditions.Unknown(conditions.ReasonReplicaNotAnswering, fmt.Sprintf(
 			"%s is primary and serves; no answer from %s%s", host(primary), o.why(silent), withoutDead(d, o, primary))))
 	}
 	if outcome, left := leftOutside(d, o, o.Instances[primary].Group); left {
-		return p.settle(outcome)
+		return p.Settle(outcome)
 	}
 	if outcome, waits := held(d, o, primary); waits {
-		return p.settle(outcome)
+		return p.Settle(outcome)
 	}
 	if lagging := notSynchronized(d, o, primary); len(lagging) > 0 {
-		return p.settle(conditions.InProgress(conditions.ReasonSynchronizing, fmt.Sprintf(
+		return p.Settle(conditions.InProgress(conditions.ReasonSynchronizing, fmt.Sprintf(
 			"%s is primary and serves; not synchronized yet: %s", host(primary), strings.Join(lagging, ", "))))
 	}
 	if outcome, changing := votersOutcome(d, o); changing {
-		return p.settle(outcome)
+		return p.Settle(outcome)
 	}
 	message := fmt.Sprintf("%s is primary and every replica is as declared", host(primary))
 	if !d.fenced() {

@@ -9,6 +9,7 @@ import (
 
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/election"
+	"geosql.dev/operator/internal/reconcile"
 	"geosql.dev/operator/internal/reconcile/conditions"
 	"geosql.dev/operator/internal/sites"
 	"geosql.dev/operator/internal/tsql"
@@ -17,7 +18,7 @@ import (
 // planFormer cleans up at servers that are no longer replicas, once the primary's configuration does not name them any
 // more: DROP AVAILABILITY GROUP must run on every replica. Their databases stay as they are. A server that does not
 // answer, or calls itself primary, is waited for without holding up anything else.
-func planFormer(d Desired, o Observed, p *Plan) bool {
+func planFormer(d Desired, o Observed, p *reconcile.Plan) bool {
 	primary := o.primary(d)
 	if primary == "" {
 		return true
@@ -34,10 +35,10 @@ func planFormer(d Desired, o Observed, p *Plan) bool {
 			continue
 		}
 		takeOrders(o, server, p)
-		p.drop(d, o, server)
+		drop(p, d, o, server)
 	}
 	if len(p.Steps) > 0 {
-		return p.settle(creating("former replicas are being cleaned up"))
+		return p.Settle(creating("former replicas are being cleaned up"))
 	}
 	return true
 }
@@ -60,8 +61,8 @@ func (o Observed) neverMade(d Desired) bool {
 // right to claim votes goes first, then the group on them, and on the primary only when nobody else has it who could be
 // elected, and its agent has been told: it would end the engine of a group that it takes for dropped by hand. The
 // primary needs its votes until then, so the Leases go last.
-func planDelete(d Desired, o Observed) Plan {
-	var p Plan
+func planDelete(d Desired, o Observed) reconcile.Plan {
+	var p reconcile.Plan
 	if !v1alpha1.MayDestroy(d.Group, d.Group.Spec.ReclaimPolicy) {
 		// It may have been Delete until a moment ago.
 		for _, s := range d.servers() {
@@ -73,7 +74,7 @@ func planDelete(d Desired, o Observed) Plan {
 	// A server that was a replica may have the group still: it was away when it was to forget it.
 	servers := append(d.servers(), d.former()...)
 	if waiting := unknownFor(d, o, servers); len(waiting) > 0 {
-		p.settle(
+		p.Settle(
 			deleting(
 				"nothing is dropped before every replica has answered: those that do not could elect a primary of their own",
 				waiting,
@@ -85,7 +86,7 @@ func planDelete(d Desired, o Observed) Plan {
 	for _, stage := range []func(v1alpha1.ServerName){
 		// Who has no orders claims no votes.
 		func(s v1alpha1.ServerName) { takeOrders(o, s, &p) },
-		func(s v1alpha1.ServerName) { p.drop(d, o, s) },
+		func(s v1alpha1.ServerName) { drop(&p, d, o, s) },
 	} {
 		for _, s := range servers {
 			if s != primary {
@@ -93,7 +94,7 @@ func planDelete(d Desired, o Observed) Plan {
 			}
 		}
 		if len(p.Steps) > 0 {
-			p.settle(deleting("the group is being dropped on its secondaries", nil))
+			p.Settle(deleting("the group is being dropped on its secondaries", nil))
 			return p
 		}
 	}
@@ -109,31 +110,31 @@ func planDelete(d Desired, o Observed) Plan {
 		case v.Err != nil:
 			waiting = append(waiting, string(v.Site))
 		default:
-			p.add(RemoveVotes{Site: v.Site})
+			p.Add(RemoveVotes{Site: v.Site})
 		}
 	}
 	p.Done = len(p.Steps) == 0 && len(waiting) == 0
-	p.settle(deleting("the votes are being removed", waiting))
+	p.Settle(deleting("the votes are being removed", waiting))
 	return p
 }
 
 // planDropPrimary drops the group on the last server that has it: its databases go on as databases of its own, and its
 // votes last until it has none. Its agent is told before, and loses its orders after that.
-func planDropPrimary(d Desired, o Observed, primary v1alpha1.ServerName, p *Plan) bool {
+func planDropPrimary(d Desired, o Observed, primary v1alpha1.ServerName, p *reconcile.Plan) bool {
 	if primary == "" {
 		return true
 	}
 	if told := o.Agents[primary]; d.fenced() && told.Err == nil && told.Told == nil {
 		// Somebody has deleted the Secret. Its agent goes by what it was told before, and has to be told once more.
-		p.add(GiveOrders{Server: primary, Reason: "they are missing, and it is to learn that the group is dropped"})
+		p.Add(GiveOrders{Server: primary, Reason: "they are missing, and it is to learn that the group is dropped"})
 	}
 	if markEnding(o, primary, true, p); len(p.Steps) > 0 {
-		return p.settle(deleting("the agent of the primary is being told that the group is about to be dropped", nil))
+		return p.Settle(deleting("the agent of the primary is being told that the group is about to be dropped", nil))
 	}
-	p.drop(d, o, primary)
+	drop(p, d, o, primary)
 	takeOrders(o, primary, p)
 	if len(p.Steps) > 0 {
-		return p.settle(deleting("the group is being dropped on its primary", nil))
+		return p.Settle(deleting("the group is being dropped on its primary", nil))
 	}
 	return true
 }
@@ -164,27 +165,27 @@ func unknownFor(d Desired, o Observed, servers []v1alpha1.ServerName) (waiting [
 }
 
 // drop takes the group away on a server that has it.
-func (p *Plan) drop(d Desired, o Observed, s v1alpha1.ServerName) {
+func drop(p *reconcile.Plan, d Desired, o Observed, s v1alpha1.ServerName) {
 	if i := o.Instances[s]; i.Err == nil && i.Group != nil {
-		p.execute(s, tsql.DropGroup(d.name()))
+		execute(p, s, tsql.DropGroup(d.name()))
 	}
 }
 
 // markEnding tells a server's agent that has other orders whether the group is about to be dropped there.
-func markEnding(o Observed, s v1alpha1.ServerName, ending bool, p *Plan) {
+func markEnding(o Observed, s v1alpha1.ServerName, ending bool, p *reconcile.Plan) {
 	i, known := o.Instances[s]
 	orders := o.Agents[s]
 	told := known && !errors.Is(i.Err, sites.ErrSiteLost) && orders.Err == nil && orders.Told != nil
 	if told && orders.Told.Ending != ending && (i.Group != nil || !ending) {
-		p.add(MarkEnding{Server: s, Ending: ending})
+		p.Add(MarkEnding{Server: s, Ending: ending})
 	}
 }
 
 // takeOrders takes the group from the orders of a server's agent that has some.
-func takeOrders(o Observed, s v1alpha1.ServerName, p *Plan) {
+func takeOrders(o Observed, s v1alpha1.ServerName, p *reconcile.Plan) {
 	i, known := o.Instances[s]
 	if orders := o.Agents[s]; known && !errors.Is(i.Err, sites.ErrSiteLost) && orders.Err == nil && orders.Told != nil {
-		p.add(TakeOrders{Server: s})
+		p.Add(TakeOrders{Server: s})
 	}
 }
 

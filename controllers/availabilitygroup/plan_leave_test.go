@@ -11,6 +11,8 @@ import (
 
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/election"
+	"geosql.dev/operator/internal/mssql"
+	"geosql.dev/operator/internal/reconcile"
 	"geosql.dev/operator/internal/sites"
 )
 
@@ -23,10 +25,10 @@ func deleted(t *testing.T) *environ {
 }
 
 // deeds of a plan: what is dropped, whose orders are taken and whose votes are removed, in order.
-func deeds(p Plan) (all []string) {
+func deeds(p reconcile.Plan) (all []string) {
 	for _, s := range p.Steps {
 		switch s := s.(type) {
-		case Execute:
+		case mssql.Execute:
 			all = append(all, fmt.Sprint("drop ", s.Server))
 		case TakeOrders:
 			all = append(all, fmt.Sprint("orders ", s.Server))

@@ -84,21 +84,20 @@ func TestOrdersWithoutAWayToASilentVoter(t *testing.T) {
 				Namespaces: []string{"web"},
 			}
 			r := &Reconciler{sites: cutSites{members: map[v1alpha1.SiteName]*sites.Member{"tukwila": member, "quincy": member}}}
-			w := &world{
-				desired: Desired{Group: declared(), Sites: map[v1alpha1.ServerName]v1alpha1.SiteName{"dubthird": "tukwila"}},
-				observed: Observed{Now: begin, Agents: map[v1alpha1.ServerName]Orders{"dubthird": {Told: c.before}},
-					Orders: orders.Group{
-						Name:      "content",
-						Namespace: "web",
-						Voters:    []orders.Voter{{Site: "tukwila"}, {Site: "quincy"}},
-					}},
+			d := Desired{Group: declared(), Sites: map[v1alpha1.ServerName]v1alpha1.SiteName{"dubthird": "tukwila"}}
+			o := &Observed{Now: begin, Agents: map[v1alpha1.ServerName]Orders{"dubthird": {Told: c.before}},
+				Orders: orders.Group{
+					Name:      "content",
+					Namespace: "web",
+					Voters:    []orders.Voter{{Site: "tukwila"}, {Site: "quincy"}},
+				},
 				accounts: map[v1alpha1.SiteName]voterAccess{"tukwila": {voter: reached}, "quincy": {err: errSilent}},
 			}
 			if c.before == nil {
 				// Nothing has to be minted for the voter that answers.
-				w.accounts["tukwila"] = voterAccess{err: errSilent}
+				o.accounts["tukwila"] = voterAccess{err: errSilent}
 			}
-			err := r.giveOrders(t.Context(), w, c.step)
+			err := r.giveOrders(t.Context(), d, o, c.step)
 			if !c.given {
 				g.Expect(err).To(MatchError(errNoWay))
 				return

@@ -11,12 +11,13 @@ import (
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/election"
 	"geosql.dev/operator/internal/mssql"
+	"geosql.dev/operator/internal/reconcile"
 	"geosql.dev/operator/internal/reconcile/conditions"
 	"geosql.dev/operator/internal/sites"
 )
 
 // steps are what a plan would do, a line each.
-func steps(p Plan) string {
+func steps(p reconcile.Plan) string {
 	var lines []string
 	for _, s := range p.Steps {
 		lines = append(lines, s.Describe())

@@ -10,6 +10,7 @@ import (
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/election"
 	"geosql.dev/operator/internal/mssql"
+	"geosql.dev/operator/internal/reconcile"
 	"geosql.dev/operator/internal/reconcile/conditions"
 )
 
@@ -82,7 +83,7 @@ func TestACopyOutsideOfTheGroupIsNamed(t *testing.T) {
 			e := newEnviron(t, declared())
 			e.settle(everything)
 			c.byHand(e)
-			var p Plan
+			var p reconcile.Plan
 			for range 20 {
 				p = plan(e.d, e.observe())
 				for _, s := range p.Steps {

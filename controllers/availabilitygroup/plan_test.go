@@ -19,6 +19,7 @@ import (
 	"geosql.dev/operator/internal/agent/orders"
 	"geosql.dev/operator/internal/election"
 	"geosql.dev/operator/internal/mssql"
+	"geosql.dev/operator/internal/reconcile"
 	"geosql.dev/operator/internal/reconcile/conditions"
 )
 
@@ -275,11 +276,12 @@ func TestDeletion(t *testing.T) {
 	g := NewWithT(t)
 	e := newEnviron(t, declared())
 	e.settle(everything)
-	g.Expect(planDelete(e.d, e.observe())).To(Equal(Plan{Done: true}), "a deleted object leaves its group running")
+	g.Expect(planDelete(e.d, e.observe())).
+		To(Equal(reconcile.Plan{Done: true}), "a deleted object leaves its group running")
 	e.d.Group.Spec.ReclaimPolicy = v1alpha1.ReclaimDelete
 	e.silent["dubcfg"] = true
-	remove := func() Plan {
-		var p Plan
+	remove := func() reconcile.Plan {
+		var p reconcile.Plan
 		for range 10 {
 			p = planDelete(e.d, e.observe())
 			for _, s := range p.Steps {
@@ -311,7 +313,7 @@ func TestDeletionWaitsForFormerReplicas(t *testing.T) {
 	e.d.Group.Spec.Replicas = declared().Spec.Replicas
 	e.later(time.Second)
 	g.Expect(e.group.replicas).NotTo(HaveKey("dubthird-0"))
-	remove := func() (p Plan) {
+	remove := func() (p reconcile.Plan) {
 		for range 10 {
 			p = planDelete(e.d, e.observe())
 			for _, s := range p.Steps {
@@ -367,7 +369,7 @@ func TestDeletingAGroupWhoseEnginesNeverStarted(t *testing.T) {
 				e.silent[server] = true
 			}
 			tc.before(e)
-			var p Plan
+			var p reconcile.Plan
 			for range 10 {
 				p = planDelete(e.d, e.observe())
 				for _, s := range p.Steps {

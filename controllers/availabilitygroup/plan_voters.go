@@ -11,6 +11,7 @@ import (
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/agent/orders"
 	"geosql.dev/operator/internal/election"
+	"geosql.dev/operator/internal/reconcile"
 	"geosql.dev/operator/internal/reconcile/conditions"
 )
 
@@ -170,14 +171,14 @@ func reaches(told orders.Group, sites []string) bool {
 // of voters that a majority tells of, and no vote: one that is created much later, where another Lease was lost
 // meanwhile, is worth nothing to agents. The Lease of a site that votes no more stays until the group is deleted, so
 // that a late Create is refused.
-func planJoining(d Desired, o Observed, p *Plan) {
+func planJoining(d Desired, o Observed, p *reconcile.Plan) {
 	_, known := o.leading()
 	if !known || len(otherVoters(d, o)) == 0 {
 		return
 	}
 	for _, v := range o.Joining {
 		if errors.Is(v.Err, election.ErrAbsent) {
-			p.add(
+			p.Add(
 				CreateLease{
 					Site:           v.Site,
 					Group:          d.name(),

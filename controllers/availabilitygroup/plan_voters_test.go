@@ -17,6 +17,7 @@ import (
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/agent/orders"
 	"geosql.dev/operator/internal/election"
+	"geosql.dev/operator/internal/reconcile"
 	"geosql.dev/operator/internal/reconcile/conditions"
 	"geosql.dev/operator/test/support/checkout"
 )
@@ -370,7 +371,7 @@ func TestRestoredVotesAreGoneOnWith(t *testing.T) {
 func TestAGroupIsMadeOnceEveryVoterHasHadAVote(t *testing.T) {
 	g := NewWithT(t)
 	e := newEnviron(t, declared())
-	var p Plan
+	var p reconcile.Plan
 	for range 30 {
 		p = plan(e.d, e.observe())
 		for _, s := range p.Steps {
@@ -419,7 +420,7 @@ func TestAVoteOfAFormerGroupIsSaid(t *testing.T) {
 					left.Holder = election.Holder{Server: tc.server, PodUID: "former"}
 				}
 				e.leases["dublin"] = &left
-				var p Plan
+				var p reconcile.Plan
 				for range 30 {
 					p = plan(e.d, e.observe())
 					for _, s := range p.Steps {
@@ -465,7 +466,7 @@ func TestAGroupIsMadeOnceAMajorityHasGrantedOneClaim(t *testing.T) {
 		r.Term, r.State, r.Holder = claim.term, election.StateClaimed, election.Holder{Server: "tukpub-0", PodUID: "pod"}
 		e.leases[claim.at] = &r
 	}
-	var p Plan
+	var p reconcile.Plan
 	for range 30 {
 		p = plan(e.d, e.observe())
 		for _, s := range p.Steps {

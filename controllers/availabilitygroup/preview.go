@@ -8,6 +8,7 @@ import (
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/election"
 	"geosql.dev/operator/internal/mssql"
+	"geosql.dev/operator/internal/reconcile"
 	"geosql.dev/operator/internal/tsql"
 )
 
@@ -18,7 +19,7 @@ const previewIP = "0.0.0.0"
 // group, each step went well and nothing else happened: what `kubectl geosql plan` prints. It is made by the stages of
 // the plan itself, each looking at a world in which the steps before it were done. A certificate's bytes are
 // placeholders.
-func Preview(d Desired, now time.Time) []Step {
+func Preview(d Desired, now time.Time) []reconcile.Step {
 	o := Observed{Now: now, Instances: map[v1alpha1.ServerName]Instance{}, Agents: map[v1alpha1.ServerName]Orders{},
 		Configuration: d.configuration(), ListenerIP: previewIP}
 	for _, s := range d.servers() {
@@ -31,16 +32,16 @@ func Preview(d Desired, now time.Time) []Step {
 	for _, site := range d.voters() {
 		o.Voters = append(o.Voters, Voter{Site: site, Err: election.ErrAbsent})
 	}
-	var steps []Step
+	var steps []reconcile.Step
 	for _, s := range []struct {
-		plan   stage
+		plan   reconcile.Stage[Desired, Observed]
 		follow func(Desired, *Observed)
 	}{
 		{planEndpoints, previewCertificates}, {planEndpoints, previewEndpoints}, {planPartners, nil},
 		{planVotes, previewVotes},
 		{planDatabases, previewDatabases}, {planCreate, previewGroup}, {planJoin, nil}, {planListener, nil},
 	} {
-		var p Plan
+		var p reconcile.Plan
 		s.plan(d, o, &p)
 		steps = append(steps, p.Steps...)
 		if s.follow != nil {

@@ -26,19 +26,19 @@ var ownConditions = []string{
 }
 
 // report writes the status from the observation and what was done, and records events of what changed.
-func (r *Reconciler) report(ctx context.Context, w *world, p Plan, failed error) error {
-	group := w.desired.Group
-	status := describe(group.Status, w.desired, w.observed)
+func (r *Reconciler) report(ctx context.Context, d Desired, o Observed, p reconcile.Plan, failed error) error {
+	group := d.Group
+	status := describe(group.Status, d, o)
 	changes := conditions.Set(&status.StatusBase, group.Generation, reconcile.Outcome(p.Outcome, failed))
 	own := []metav1.Condition{
-		fenced(w.desired, w.observed),
-		degraded(w.desired, w.observed),
-		logRoom(w.desired, w.observed),
+		fenced(d, o),
+		degraded(d, o),
+		logRoom(d, o),
 	}
-	if c, known := votesComplete(w.desired, w.observed); known {
+	if c, known := votesComplete(d, o); known {
 		own = append(own, c)
 	}
-	if c, known := electionsPaused(w.desired, w.observed); known {
+	if c, known := electionsPaused(d, o); known {
 		own = append(own, c)
 	}
 	for _, c := range own {

@@ -20,6 +20,7 @@ import (
 	"geosql.dev/operator/internal/election"
 	"geosql.dev/operator/internal/mssql"
 	"geosql.dev/operator/internal/mssql/credentials"
+	"geosql.dev/operator/internal/reconcile"
 )
 
 // environ is the world around a group, in memory: engines that take the statements that plans send, refuse what SQL
@@ -283,7 +284,7 @@ func (e *environ) work() {
 }
 
 // do carries out a step as clusters and engines would.
-func (e *environ) do(step Step) error {
+func (e *environ) do(step reconcile.Step) error {
 	e.done = append(e.done, step.Describe())
 	switch s := step.(type) {
 	case CreateMasterKey:
@@ -314,7 +315,7 @@ func (e *environ) do(step Step) error {
 		e.orders[s.Server] = &told
 	case TakeOrders, MarkEnding:
 		e.order(s)
-	case Execute:
+	case mssql.Execute:
 		if e.silent[s.Server] || e.cut[e.d.Sites[s.Server]] {
 			return errSilent
 		}
@@ -331,7 +332,7 @@ var (
 )
 
 // execute understands the statements by their text, as an engine does.
-func (e *environ) execute(s Execute) error {
+func (e *environ) execute(s mssql.Execute) error {
 	t, text, engine := e.t, s.Statement.Text, e.servers[s.Server]
 	var names, strs []string
 	for _, m := range name.FindAllStringSubmatch(text, -1) {
@@ -408,7 +409,7 @@ func (e *environ) execute(s Execute) error {
 }
 
 // executeGroup is execute for AVAILABILITY GROUP statements.
-func (e *environ) executeGroup(s Execute, engine *engine, names, strs []string) error {
+func (e *environ) executeGroup(s mssql.Execute, engine *engine, names, strs []string) error {
 	text := s.Statement.Text
 	switch {
 	case strings.HasPrefix(text, "CREATE"):
@@ -501,7 +502,7 @@ func (e *environ) note() {
 
 var replicaClause = regexp.MustCompile(`N'([^']+)' WITH \(ENDPOINT_URL = N'[^']+', [^\n]*`)
 
-func (e *environ) create(s Execute, engine *engine, names, _ []string) error {
+func (e *environ) create(s mssql.Execute, engine *engine, names, _ []string) error {
 	text := s.Statement.Text
 	if e.group != nil {
 		return errors.New("41042: the group exists")
@@ -566,7 +567,7 @@ func number(text, after string) int {
 
 // settle plans and does until nothing is left, and returns the last plan. most is how many steps of each plan are done
 // before the manager ends.
-func (e *environ) settle(most func() int) Plan {
+func (e *environ) settle(most func() int) reconcile.Plan {
 	e.t.Helper()
 	for range 300 {
 		o := e.observe()

@@ -7,28 +7,11 @@ import (
 
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/election"
+	"geosql.dev/operator/internal/mssql"
 	"geosql.dev/operator/internal/mssql/credentials"
 	"geosql.dev/operator/internal/reconcile"
-	"geosql.dev/operator/internal/reconcile/conditions"
 	"geosql.dev/operator/internal/tsql"
 )
-
-// Step is one thing to do. Steps are plain data: the plan is made without a cluster, and printed without carrying it
-// out.
-type Step = reconcile.Step
-
-// Execute executes a statement on a server.
-type Execute struct {
-	Server    v1alpha1.ServerName
-	Role      credentials.Role
-	Database  string
-	Statement tsql.Statement
-}
-
-// Describe names the server and the statement.
-func (s Execute) Describe() string {
-	return fmt.Sprintf("on %s as %s: %s: %s", host(s.Server), s.Role.Login(), s.Statement.Reason, s.Statement.Redacted())
-}
 
 // CreateMasterKey creates master's master key with the password of the server's Secret, which the plan does not know.
 type CreateMasterKey struct{ Server v1alpha1.ServerName }
@@ -115,25 +98,10 @@ func (s RemoveVotes) Describe() string {
 	return fmt.Sprintf("remove the group's lease and the agents' account at voter %s", s.Site)
 }
 
-// Plan is what to do and what is so until it is done.
-type Plan struct {
-	Steps   []Step
-	Outcome conditions.Outcome
-	// Done says of a deletion that nothing is left.
-	Done bool
-	// Apart says that steps on different servers do not depend on each other.
-	Apart bool
-}
-
-// Gist is what the frame of all controllers needs of it.
-func (p Plan) Gist() reconcile.Gist {
-	return reconcile.Gist{Steps: len(p.Steps), Does: reconcile.Does(p.Steps), Progress: p.Outcome.Progress, Done: p.Done}
-}
-
 // placeOf is the server on which a step is carried out, empty for one that is not on a server alone.
-func placeOf(step Step) v1alpha1.ServerName {
+func placeOf(step reconcile.Step) v1alpha1.ServerName {
 	switch s := step.(type) {
-	case Execute:
+	case mssql.Execute:
 		return s.Server
 	case CreateMasterKey:
 		return s.Server
@@ -143,25 +111,17 @@ func placeOf(step Step) v1alpha1.ServerName {
 	return ""
 }
 
-func (p *Plan) add(s Step) { p.Steps = append(p.Steps, s) }
-
 // execute adds a statement in master, under the operator's login.
-func (p *Plan) execute(server v1alpha1.ServerName, s tsql.Statement) {
-	p.add(Execute{Server: server, Role: credentials.RoleOperator, Database: "master", Statement: s})
+func execute(p *reconcile.Plan, server v1alpha1.ServerName, s tsql.Statement) {
+	executeAs(p, credentials.RoleOperator, server, s)
 }
 
 // executeAsSA adds a statement in master that needs more than the operator's login has.
-func (p *Plan) executeAsSA(server v1alpha1.ServerName, s tsql.Statement) {
-	p.executeAs(credentials.RoleSA, server, s)
+func executeAsSA(p *reconcile.Plan, server v1alpha1.ServerName, s tsql.Statement) {
+	executeAs(p, credentials.RoleSA, server, s)
 }
 
 // executeAs adds a statement in master under the login of a role.
-func (p *Plan) executeAs(role credentials.Role, server v1alpha1.ServerName, s tsql.Statement) {
-	p.add(Execute{Server: server, Role: role, Database: "master", Statement: s})
-}
-
-// settle sets the outcome and ends the planning.
-func (p *Plan) settle(o conditions.Outcome) bool {
-	p.Outcome = o
-	return false
+func executeAs(p *reconcile.Plan, role credentials.Role, server v1alpha1.ServerName, s tsql.Statement) {
+	p.Add(mssql.Execute{Server: server, Role: role, Database: "master", Statement: s})
 }

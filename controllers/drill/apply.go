@@ -46,12 +46,18 @@ func newResults() *results {
 	return &results{objectErr: map[objectKey]error{}, injected: map[string]time.Time{}, frozen: map[string]error{}}
 }
 
-// apply carries out the steps. What goes wrong with a fault is noted and keeps nothing else from being done: a fault at
+// apply carries out the steps, and leaves in the observation what came of them.
+func (r *Reconciler) apply(ctx context.Context, _ Desired, w *Observed, p reconcile.Plan) (err error) {
+	w.done, err = r.carryOut(ctx, w, p.Steps)
+	return err
+}
+
+// carryOut carries out steps. What goes wrong with a fault is noted and keeps nothing else from being done: a fault at
 // another site has to be taken back whatever happens at this one. So is what is left of a drill.
-func (r *Reconciler) apply(ctx context.Context, w *world, p Plan) (*results, error) {
+func (r *Reconciler) carryOut(ctx context.Context, w *Observed, steps []reconcile.Step) (*results, error) {
 	var left []error
 	done := newResults()
-	err := reconcile.InOrder(ctx, p.Steps, func(ctx context.Context, step Step) error {
+	err := reconcile.InOrder(ctx, steps, func(ctx context.Context, step reconcile.Step) error {
 		switch s := step.(type) {
 		case RememberRun:
 			return r.rememberRun(ctx, w, s.Site)
@@ -99,7 +105,7 @@ func (r *Reconciler) apply(ctx context.Context, w *world, p Plan) (*results, err
 }
 
 // prepareTables works on the primary, and lets the clients' login see the group on every replica.
-func (r *Reconciler) prepareTables(ctx context.Context, w *world, done *results) error {
+func (r *Reconciler) prepareTables(ctx context.Context, w *Observed, done *results) error {
 	for _, name := range w.target.data {
 		master, err := r.connector.Open(
 			ctx,
@@ -150,12 +156,12 @@ func (r *Reconciler) prepareTables(ctx context.Context, w *world, done *results)
 }
 
 // startClients starts a site's clients.
-func (r *Reconciler) startClients(ctx context.Context, w *world, site v1alpha1.SiteName) error {
+func (r *Reconciler) startClients(ctx context.Context, w *Observed, site v1alpha1.SiteName) error {
 	return r.startPod(ctx, w, site, clientPod(w.drill, &w.drill.Status, w.target, site, r.image))
 }
 
 // startPod starts a pod of the run at a site. One that is left of a former run has to go first.
-func (r *Reconciler) startPod(ctx context.Context, w *world, site v1alpha1.SiteName, pod *corev1.Pod) error {
+func (r *Reconciler) startPod(ctx context.Context, w *Observed, site v1alpha1.SiteName, pod *corev1.Pod) error {
 	member := w.members[site]
 	if member == nil {
 		return w.unusable(site)
@@ -182,7 +188,7 @@ func (r *Reconciler) startPod(ctx context.Context, w *world, site v1alpha1.SiteN
 }
 
 // inject creates the objects of a fault. When the first is there, the fault has begun.
-func (r *Reconciler) inject(ctx context.Context, w *world, s Inject, done *results) error {
+func (r *Reconciler) inject(ctx context.Context, w *Observed, s Inject, done *results) error {
 	for _, o := range s.Objects {
 		began := r.now()
 		err := r.create(ctx, w, o)
@@ -194,7 +200,7 @@ func (r *Reconciler) inject(ctx context.Context, w *world, s Inject, done *resul
 	return nil
 }
 
-func (r *Reconciler) create(ctx context.Context, w *world, o fault.Object) error {
+func (r *Reconciler) create(ctx context.Context, w *Observed, o fault.Object) error {
 	ctx, cancel := context.WithTimeout(ctx, siteTimeout)
 	defer cancel()
 	writer, reader := r.direct, client.Reader(r.direct)
@@ -251,7 +257,7 @@ func ours(ctx context.Context, reader client.Reader, o fault.Object) error {
 }
 
 // freeze stops the engines. The process that ends it is in their pods before they stop.
-func (r *Reconciler) freeze(ctx context.Context, w *world, s Freeze, done *results) error {
+func (r *Reconciler) freeze(ctx context.Context, w *Observed, s Freeze, done *results) error {
 	began := r.now()
 	for _, server := range s.Servers {
 		if n, err := r.stopped(ctx, w, server); err == nil && n > 0 {
@@ -277,7 +283,7 @@ func (r *Reconciler) freeze(ctx context.Context, w *world, s Freeze, done *resul
 }
 
 // removeObject deletes an object of a fault; Chaos Mesh's finalizers see to it that the fault is gone before it is.
-func (r *Reconciler) removeObject(ctx context.Context, w *world, o v1alpha1.FaultObject) error {
+func (r *Reconciler) removeObject(ctx context.Context, w *Observed, o v1alpha1.FaultObject) error {
 	u := &unstructured.Unstructured{}
 	u.SetAPIVersion(o.APIVersion)
 	u.SetKind(o.Kind)
@@ -286,7 +292,7 @@ func (r *Reconciler) removeObject(ctx context.Context, w *world, o v1alpha1.Faul
 	return r.remove(ctx, w, v1alpha1.SiteName(o.Site), u)
 }
 
-func (r *Reconciler) remove(ctx context.Context, w *world, site v1alpha1.SiteName, obj client.Object) error {
+func (r *Reconciler) remove(ctx context.Context, w *Observed, site v1alpha1.SiteName, obj client.Object) error {
 	ctx, cancel := context.WithTimeout(ctx, siteTimeout)
 	defer cancel()
 	writer := r.direct
@@ -305,7 +311,7 @@ func (r *Reconciler) remove(ctx context.Context, w *world, site v1alpha1.SiteNam
 }
 
 // sweepOnce sweeps after a run that is over, until nothing is left of it.
-func (r *Reconciler) sweepOnce(ctx context.Context, w *world) {
+func (r *Reconciler) sweepOnce(ctx context.Context, w *Observed) {
 	r.mu.Lock()
 	clean := r.clean[w.drill.UID] == w.drill.Status.RunID
 	r.mu.Unlock()
@@ -321,7 +327,7 @@ func (r *Reconciler) sweepOnce(ctx context.Context, w *world) {
 }
 
 // sweep looks for everything that carries the drill's labels, at all sites and in the hub, whatever the status says.
-func (r *Reconciler) sweep(ctx context.Context, w *world) {
+func (r *Reconciler) sweep(ctx context.Context, w *Observed) {
 	d := w.drill
 	labels := client.MatchingLabels{
 		v1alpha1.LabelManagedBy: v1alpha1.ManagedBy,
@@ -372,7 +378,7 @@ var chaosKinds = []string{
 
 func (r *Reconciler) sweepSite(
 	ctx context.Context,
-	w *world,
+	w *Observed,
 	site v1alpha1.SiteName,
 	member *sites.Member,
 	labels client.MatchingLabels,

@@ -224,7 +224,7 @@ func since(s *v1alpha1.DrillStatus) time.Time {
 }
 
 // observeReaders reads what the readers are made of, and while the clients are started asks whether they have looked.
-func (r *Reconciler) observeReaders(ctx context.Context, w *world) {
+func (r *Reconciler) observeReaders(ctx context.Context, w *Observed) {
 	w.followed = followed{
 		readers:   map[v1alpha1.ServerName]*corev1.Pod{},
 		looked:    map[v1alpha1.ServerName]bool{},
@@ -263,7 +263,7 @@ func (r *Reconciler) observeReaders(ctx context.Context, w *world) {
 // inReader runs the operator's program in a reader's pod.
 func (r *Reconciler) inReader(
 	ctx context.Context,
-	w *world,
+	w *Observed,
 	p place,
 	timeout time.Duration,
 	arguments ...string,
@@ -286,7 +286,7 @@ func (r *Reconciler) inReader(
 // StartReader starts the reader of a place.
 type StartReader struct{ Server v1alpha1.ServerName }
 
-// Describe implements Step.
+// Describe implements reconcile.Step.
 func (s StartReader) Describe() string {
 	return "start to look for rows that arrive at " + string(s.Server)
 }
@@ -294,7 +294,7 @@ func (s StartReader) Describe() string {
 // MakeReadersLogin declares the readers' login at the subscriber.
 type MakeReadersLogin struct{}
 
-// Describe implements Step.
+// Describe implements reconcile.Step.
 func (MakeReadersLogin) Describe() string { return "declare the readers' login" }
 
 // prepareReaders brings the readers to work before the clients are. It says what is waited for.
@@ -330,7 +330,7 @@ func (p *planner) prepareReaders() []string {
 }
 
 // makeReadersLogin declares it.
-func (r *Reconciler) makeReadersLogin(ctx context.Context, w *world) error {
+func (r *Reconciler) makeReadersLogin(ctx context.Context, w *Observed) error {
 	for _, p := range w.target.readAt(w.drill) {
 		if p.kind == verdict.PlaceSubscriber {
 			return client.IgnoreAlreadyExists(r.direct.Create(ctx, readersLogin(w.drill, &w.drill.Status, p)))
@@ -340,7 +340,7 @@ func (r *Reconciler) makeReadersLogin(ctx context.Context, w *world) error {
 }
 
 // startReader starts a reader.
-func (r *Reconciler) startReader(ctx context.Context, w *world, server v1alpha1.ServerName) error {
+func (r *Reconciler) startReader(ctx context.Context, w *Observed, server v1alpha1.ServerName) error {
 	for _, p := range w.target.readAt(w.drill) {
 		if p.server == server {
 			return r.startPod(ctx, w, w.target.site(server), readerPod(w.drill, &w.drill.Status, w.target, p, r.image))
@@ -351,7 +351,7 @@ func (r *Reconciler) startReader(ctx context.Context, w *world, server v1alpha1.
 
 // collectArrivals compares what is at the subscriber with what its publisher has, and fetches what the readers
 // recorded. While rows have yet to arrive it is an error, unless there is no time left.
-func (r *Reconciler) collectArrivals(ctx context.Context, w *world, a *archive.Archive, last bool) error {
+func (r *Reconciler) collectArrivals(ctx context.Context, w *Observed, a *archive.Archive, last bool) error {
 	if err := r.collectPayloads(ctx, w, a, last); err != nil {
 		return err
 	}
@@ -370,7 +370,7 @@ func (r *Reconciler) collectArrivals(ctx context.Context, w *world, a *archive.A
 }
 
 // collectPayloads reads the payloads of the publisher and the subscriber.
-func (r *Reconciler) collectPayloads(ctx context.Context, w *world, a *archive.Archive, last bool) error {
+func (r *Reconciler) collectPayloads(ctx context.Context, w *Observed, a *archive.Archive, last bool) error {
 	t := w.target
 	places := t.places(w.drill.Spec.Workload)
 	i := slices.IndexFunc(places, func(p place) bool { return p.kind == verdict.PlaceSubscriber && p.missing == "" })
@@ -401,7 +401,7 @@ func (r *Reconciler) collectPayloads(ctx context.Context, w *world, a *archive.A
 
 func (r *Reconciler) payloads(
 	ctx context.Context,
-	w *world,
+	w *Observed,
 	server v1alpha1.ServerName,
 	database string,
 	table tsql.PayloadTable,
@@ -434,7 +434,7 @@ func missingRows(of, in history.Replica) int {
 }
 
 // arrived puts together how rows came to each place, from what is kept.
-func (w *world) arrived(a archive.Archive) ([]verdict.Place, error) {
+func (w *Observed) arrived(a archive.Archive) ([]verdict.Place, error) {
 	runs, err := a.Runs()
 	if err != nil {
 		return nil, err

@@ -35,7 +35,7 @@ const (
 )
 
 // observeReplicas asks every server with data for its view of the group, and keeps it among the samples.
-func (r *Reconciler) observeReplicas(ctx context.Context, w *world) {
+func (r *Reconciler) observeReplicas(ctx context.Context, w *Observed) {
 	var mu sync.Mutex
 	var wait sync.WaitGroup
 	for _, name := range w.target.data {
@@ -55,7 +55,7 @@ func (r *Reconciler) observeReplicas(ctx context.Context, w *world) {
 	}
 }
 
-func (r *Reconciler) replica(ctx context.Context, w *world, name v1alpha1.ServerName) replicaState {
+func (r *Reconciler) replica(ctx context.Context, w *Observed, name v1alpha1.ServerName) replicaState {
 	ctx, cancel := context.WithTimeout(ctx, engineTimeout)
 	defer cancel()
 	db, err := r.connector.Open(
@@ -80,7 +80,7 @@ func (r *Reconciler) replica(ctx context.Context, w *world, name v1alpha1.Server
 // primary knows it has yet to redo. Both are in the primary's rows of the others (sys.dm_hadr_database_replica_states,
 // log_send_queue_size and redo_queue_size), and count though the server itself is silent: one that has much to redo may
 // be.
-func (w *world) sample(at time.Time, name v1alpha1.ServerName) archive.ReplicaSample {
+func (w *Observed) sample(at time.Time, name v1alpha1.ServerName) archive.ReplicaSample {
 	one := archive.ReplicaSample{At: at, Server: string(name), Site: string(w.target.site(name))}
 	for _, other := range w.replicas {
 		if other.group == nil || other.group.Role != "PRIMARY" {
@@ -125,7 +125,7 @@ func greater(a, b *int64) *int64 {
 
 // synchronized says whether one server with data is primary and all others follow it without a gap, else what is not
 // so.
-func (w *world) synchronized() (bool, string) {
+func (w *Observed) synchronized() (bool, string) {
 	if w.target.missing != "" {
 		return false, w.target.missing
 	}
@@ -174,7 +174,7 @@ const smallRedo = 64 // KB
 
 // usualRedo is the redo queue up to which a server has caught up: the greatest of the baseline. Clients write on
 // meanwhile, so that it is never empty for sure.
-func (w *world) usualRedo(name v1alpha1.ServerName) int64 {
+func (w *Observed) usualRedo(name v1alpha1.ServerName) int64 {
 	usual := int64(smallRedo)
 	s := w.drill.Status
 	if w.runs == nil || s.Baseline == nil {
@@ -191,7 +191,7 @@ func (w *world) usualRedo(name v1alpha1.ServerName) int64 {
 	return usual
 }
 
-func (w *world) synchronous(name v1alpha1.ServerName) bool {
+func (w *Observed) synchronous(name v1alpha1.ServerName) bool {
 	for _, replica := range w.target.group.Spec.Replicas {
 		if replica.Server == name {
 			return replica.AvailabilityMode == v1alpha1.SynchronousCommit
@@ -201,7 +201,7 @@ func (w *world) synchronous(name v1alpha1.ServerName) bool {
 }
 
 // ask runs what has to be asked in pods at this moment.
-func (r *Reconciler) ask(ctx context.Context, w *world) {
+func (r *Reconciler) ask(ctx context.Context, w *Observed) {
 	var mu sync.Mutex
 	var wait sync.WaitGroup
 	if w.acknowledgementsMatter() {
@@ -262,7 +262,7 @@ func (r *Reconciler) ask(ctx context.Context, w *world) {
 }
 
 // askFrozen asks in the pods of servers that may be frozen how many processes are stopped.
-func (r *Reconciler) askFrozen(ctx context.Context, w *world) {
+func (r *Reconciler) askFrozen(ctx context.Context, w *Observed) {
 	var mu sync.Mutex
 	var wait sync.WaitGroup
 	for _, f := range w.drill.Status.Faults {
@@ -284,7 +284,7 @@ func (r *Reconciler) askFrozen(ctx context.Context, w *world) {
 }
 
 // acknowledgementsMatter says whether it must be known when clients were last served.
-func (w *world) acknowledgementsMatter() bool {
+func (w *Observed) acknowledgementsMatter() bool {
 	switch w.drill.Status.Phase {
 	case v1alpha1.DrillPreparing, v1alpha1.DrillRecovering:
 		return true
@@ -295,7 +295,7 @@ func (w *world) acknowledgementsMatter() bool {
 }
 
 // newest asks a site's clients for their newest acknowledgement.
-func (r *Reconciler) newest(ctx context.Context, w *world, site v1alpha1.SiteName) (history.Newest, error) {
+func (r *Reconciler) newest(ctx context.Context, w *Observed, site v1alpha1.SiteName) (history.Newest, error) {
 	var newest history.Newest
 	out, err := r.inClients(ctx, w, site, askTimeout, "history", "latest")
 	if err != nil {
@@ -310,7 +310,7 @@ func (r *Reconciler) newest(ctx context.Context, w *world, site v1alpha1.SiteNam
 // inClients runs the operator's program in a site's pod of clients.
 func (r *Reconciler) inClients(
 	ctx context.Context,
-	w *world,
+	w *Observed,
 	site v1alpha1.SiteName,
 	timeout time.Duration,
 	arguments ...string,
@@ -333,7 +333,7 @@ func (r *Reconciler) inClients(
 // inServer runs it beside a server's engine, in the namespaces of its pod.
 func (r *Reconciler) inServer(
 	ctx context.Context,
-	w *world,
+	w *Observed,
 	server v1alpha1.ServerName,
 	timeout time.Duration,
 	arguments ...string,
@@ -358,7 +358,7 @@ func (r *Reconciler) inServer(
 }
 
 // due are the probes of a fault that belong to this moment.
-func (w *world) due(f v1alpha1.FaultStatus, o drill.Occurrence) []fault.Probe {
+func (w *Observed) due(f v1alpha1.FaultStatus, o drill.Occurrence) []fault.Probe {
 	if !w.toMeasure(f) {
 		return nil
 	}
@@ -376,7 +376,7 @@ func (w *world) due(f v1alpha1.FaultStatus, o drill.Occurrence) []fault.Probe {
 const afterwards = time.Minute
 
 // lookedAfter says whether a fault is to be looked at since it is over and what it changed is not seen to be as it was.
-func (w *world) lookedAfter(f v1alpha1.FaultStatus) bool {
+func (w *Observed) lookedAfter(f v1alpha1.FaultStatus) bool {
 	return f.State == v1alpha1.FaultRemoved && f.Removed != nil && w.now.Sub(f.Removed.Time) < afterwards &&
 		f.Effect != nil &&
 		len(f.Effect.Before)+len(f.Effect.Figures) > 0 &&
@@ -394,7 +394,7 @@ func occurrence(s v1alpha1.DrillSpec, name string) (drill.Occurrence, bool) {
 }
 
 // probe runs probes, those from one server together. One that could not be run is left out.
-func (r *Reconciler) probe(ctx context.Context, w *world, probes []fault.Probe) []v1alpha1.ProbeFigures {
+func (r *Reconciler) probe(ctx context.Context, w *Observed, probes []fault.Probe) []v1alpha1.ProbeFigures {
 	type together struct {
 		connect, send []string
 		bytes         int
@@ -429,7 +429,7 @@ func (r *Reconciler) probe(ctx context.Context, w *world, probes []fault.Probe) 
 // connect opens connections from one server to others.
 func (r *Reconciler) connect(
 	ctx context.Context,
-	w *world,
+	w *Observed,
 	from v1alpha1.ServerName,
 	to []string,
 ) []v1alpha1.ProbeFigures {
@@ -454,7 +454,7 @@ func (r *Reconciler) connect(
 func figures[T any](
 	ctx context.Context,
 	r *Reconciler,
-	w *world,
+	w *Observed,
 	from v1alpha1.ServerName,
 	to []string,
 	limit time.Duration,
@@ -493,7 +493,7 @@ func probeFigures(from v1alpha1.ServerName, r probe.Result) v1alpha1.ProbeFigure
 }
 
 // stopped is how many processes of a server's engine are stopped.
-func (r *Reconciler) stopped(ctx context.Context, w *world, server v1alpha1.ServerName) (int, error) {
+func (r *Reconciler) stopped(ctx context.Context, w *Observed, server v1alpha1.ServerName) (int, error) {
 	out, err := r.inServer(ctx, w, server, askTimeout, "drill", "state")
 	if err != nil {
 		return 0, err

@@ -22,7 +22,7 @@ type daemons struct{ wanted, ready int32 }
 
 // observeDaemons looks at the daemons of the sites where faults last. Nothing is known of a site where Chaos Mesh is in
 // another namespace than its chart's, or where the manager may not look.
-func (r *Reconciler) observeDaemons(ctx context.Context, w *world) {
+func (r *Reconciler) observeDaemons(ctx context.Context, w *Observed) {
 	w.daemons = map[v1alpha1.SiteName]daemons{}
 	for _, f := range w.drill.Status.Faults {
 		if f.State != v1alpha1.FaultActive {

@@ -97,13 +97,13 @@ func TestDaemonsAreLookedAt(t *testing.T) {
 			Objects: []v1alpha1.FaultObject{{Site: site, Kind: "NetworkChaos", Name: name}},
 		}
 	}
-	w := &world{drill: &v1alpha1.Drill{Status: v1alpha1.DrillStatus{Faults: []v1alpha1.FaultStatus{
+	w := &Observed{Desired: Desired{drill: &v1alpha1.Drill{Status: v1alpha1.DrillStatus{Faults: []v1alpha1.FaultStatus{
 		fault(
 			"a",
 			"tukwila",
 			v1alpha1.FaultActive,
 		), fault("b", "quincy", v1alpha1.FaultActive), fault("c", "dublin", v1alpha1.FaultRemoved),
-		fault("d", "", v1alpha1.FaultActive)}}},
+		fault("d", "", v1alpha1.FaultActive)}}}},
 		members: map[v1alpha1.SiteName]*sites.Member{"tukwila": at(set), "quincy": at(), "dublin": at(set)}}
 	(&Reconciler{}).observeDaemons(t.Context(), w)
 	g.Expect(w.daemons).To(Equal(map[v1alpha1.SiteName]daemons{"tukwila": {wanted: 3, ready: 2}}))

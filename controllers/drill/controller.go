@@ -105,7 +105,7 @@ func SetupWithManager(mgr mcmanager.Manager, o Options) error {
 	if r.pods == nil {
 		r.pods = podExec{}
 	}
-	frame := reconcile.NewFormer(r.hub, r.kind())
+	frame := reconcile.New(r.hub, r.kind())
 	hubOnly := []mcbuilder.WatchesOption{
 		mcbuilder.WithEngageWithLocalCluster(true),
 		mcbuilder.WithEngageWithProviderClusters(false),
@@ -122,32 +122,13 @@ func SetupWithManager(mgr mcmanager.Manager, o Options) error {
 	return nil
 }
 
-// pass is one reconciliation: what was read, which the plan is made of, and beside it what was done.
-type pass struct {
-	read *world
-	done *results
-}
-
 // kind is what the frame of all controllers needs to know of Drills.
-func (r *Reconciler) kind() reconcile.FormerKind[*v1alpha1.Drill, *pass, Plan] {
-	return reconcile.FormerKind[*v1alpha1.Drill, *pass, Plan]{
+func (r *Reconciler) kind() reconcile.Kind[*v1alpha1.Drill, Desired, *Observed] {
+	return reconcile.Kind[*v1alpha1.Drill, Desired, *Observed]{
 		Name: "Drill", New: func() *v1alpha1.Drill { return &v1alpha1.Drill{} },
-		Finalizer: v1alpha1.Finalizer, Timeout: reconcileTimeout,
-		Look: reconcile.Look{Step: lookSoon / 4, Soon: lookSoon, Stuck: lookAgain, Again: lookAgain},
-		Observe: func(ctx context.Context, d *v1alpha1.Drill) (*pass, error) {
-			w, err := r.observe(ctx, d)
-			return &pass{read: w, done: newResults()}, err
-		},
-		Plan:       func(x *pass) Plan { return plan(x.read) },
-		PlanDelete: func(x *pass) Plan { return planDelete(x.read) },
-		Apply: func(ctx context.Context, x *pass, p Plan) error {
-			var err error
-			x.done, err = r.apply(ctx, x.read, p)
-			return err
-		},
-		Report: func(ctx context.Context, x *pass, p Plan, failed error) error {
-			return r.report(ctx, x.read, p, x.done, failed)
-		},
+		Finalizer: v1alpha1.Finalizer, Timeout: reconcileTimeout, Repeats: true,
+		Look:   reconcile.Look{Step: lookSoon / 4, Soon: lookSoon, Stuck: lookAgain, Again: lookAgain},
+		Desire: r.desire, Observe: r.observe, Plan: plan, PlanDelete: planDelete, Apply: r.apply, Report: r.report,
 	}
 }
 

@@ -53,7 +53,7 @@ type judged struct {
 
 // gather fetches the clients' histories and the replicas' rows, judges them and keeps them. A site that does not answer
 // is asked again, for a while. What was kept before - this process or another ended then - is judged as it was kept.
-func (r *Reconciler) gather(ctx context.Context, w *world) (*judged, error) {
+func (r *Reconciler) gather(ctx context.Context, w *Observed) (*judged, error) {
 	run := archive.Run{
 		Namespace: w.drill.Namespace,
 		Drill:     w.drill.Name,
@@ -114,7 +114,7 @@ func (j *judged) notKept(err error) {
 }
 
 // judge lets an archive speak.
-func (r *Reconciler) judge(ctx context.Context, w *world, j *judged, kept archive.Archive) error {
+func (r *Reconciler) judge(ctx context.Context, w *Observed, j *judged, kept archive.Archive) error {
 	for site := range kept.Histories {
 		j.fetched[site] = nil
 	}
@@ -135,7 +135,7 @@ func (r *Reconciler) judge(ctx context.Context, w *world, j *judged, kept archiv
 }
 
 // files are the drill as it was judged, from which a report can be made when the object speaks of a later run.
-func (j *judged) files(w *world) (map[string][]byte, error) {
+func (j *judged) files(w *Observed) (map[string][]byte, error) {
 	d := w.drill.DeepCopy()
 	j.write(&d.Status)
 	d.ManagedFields = nil
@@ -157,7 +157,7 @@ func bootID() string {
 }
 
 // collect asks the clients for their histories and the replicas for their rows.
-func (r *Reconciler) collect(ctx context.Context, w *world, run archive.Run, j *judged) (archive.Archive, error) {
+func (r *Reconciler) collect(ctx context.Context, w *Observed, run archive.Run, j *judged) (archive.Archive, error) {
 	a := archive.Archive{Run: run, Histories: map[string][]byte{}, Samples: w.runs.Samples, Faults: r.faults(w),
 		Bounds: archive.Bounds{
 			ClockError:          clockError,
@@ -200,7 +200,7 @@ func (r *Reconciler) collect(ctx context.Context, w *world, run archive.Run, j *
 
 // redoes says whether a secondary goes on redoing, so that copies which differ may become equal by themselves. A
 // primary takes over nothing, and a suspended copy waits for a person.
-func (w *world) redoes() bool {
+func (w *Observed) redoes() bool {
 	if w.target.group == nil {
 		return false
 	}
@@ -235,7 +235,7 @@ func different(replicas []history.Replica) string {
 }
 
 // lastMoment is when the run went over to be judged, as near as the timeline tells.
-func lastMoment(w *world) time.Time {
+func lastMoment(w *Observed) time.Time {
 	last := w.drill.Status.Ended.Time
 	for _, e := range w.drill.Status.Timeline {
 		if e.Time.After(last) {
@@ -246,7 +246,7 @@ func lastMoment(w *world) time.Time {
 }
 
 // gatherUntil is when what is still missing of a run is lost.
-func (w *world) gatherUntil() time.Time {
+func (w *Observed) gatherUntil() time.Time {
 	if w.drill.Status.AbortReason != "" {
 		return lastMoment(w).Add(endedWithin)
 	}
@@ -255,14 +255,14 @@ func (w *world) gatherUntil() time.Time {
 
 // canBeRead says whether a server must have all rows and can be asked for them: the primary, every server that says
 // that it is one - the group's status names none of several -, and secondaries that are readable.
-func (w *world) canBeRead(name v1alpha1.ServerName) bool {
+func (w *Observed) canBeRead(name v1alpha1.ServerName) bool {
 	says := w.replicas[name].group
 	return w.target.group == nil || slices.Contains(w.target.readable, name) ||
 		w.resolved.Roles[v1alpha1.RolePrimary] == name ||
 		says != nil && says.Role == "PRIMARY"
 }
 
-func (r *Reconciler) rows(ctx context.Context, w *world, name v1alpha1.ServerName) (history.Replica, error) {
+func (r *Reconciler) rows(ctx context.Context, w *Observed, name v1alpha1.ServerName) (history.Replica, error) {
 	ctx, cancel := context.WithTimeout(ctx, timeLeft(ctx, rowsTimeout))
 	defer cancel()
 	db, err := r.connector.Open(
@@ -281,7 +281,7 @@ func (r *Reconciler) rows(ctx context.Context, w *world, name v1alpha1.ServerNam
 
 // faults as the checker knows them. Their times were taken from the wall clock of this process; both clocks run alike,
 // so that they are put on the other by what lies between them now.
-func (r *Reconciler) faults(w *world) []history.Fault {
+func (r *Reconciler) faults(w *Observed) []history.Fault {
 	now := history.Now()
 	instant := func(t *metav1.MicroTime) history.Instant {
 		if t == nil {
@@ -314,7 +314,7 @@ func (r *Reconciler) faults(w *world) []history.Fault {
 }
 
 // measured puts together what the verdict is made of.
-func (r *Reconciler) measured(w *world, j *judged, a archive.Archive) verdict.Measured {
+func (r *Reconciler) measured(w *Observed, j *judged, a archive.Archive) verdict.Measured {
 	s := w.drill.Status
 	m := verdict.Measured{History: j.verdict, Faults: s.Faults, Aborted: s.AbortReason, NoGroup: s.Group == "",
 		Waited: j.now.Sub(s.Ended.Time)}
@@ -377,7 +377,7 @@ func larger(q *verdict.Queue, kb *int64, s archive.ReplicaSample) *verdict.Queue
 }
 
 // versions of everything that took part.
-func (r *Reconciler) versions(ctx context.Context, w *world) []v1alpha1.DrillVersion {
+func (r *Reconciler) versions(ctx context.Context, w *Observed) []v1alpha1.DrillVersion {
 	list := []v1alpha1.DrillVersion{{Component: "geosql", Image: r.image}}
 	for _, site := range w.target.sites() {
 		if health, ok := r.sites.Health(site); ok {
@@ -410,7 +410,7 @@ func (r *Reconciler) versions(ctx context.Context, w *world) []v1alpha1.DrillVer
 }
 
 // elections are the moments of the group's elections during the run, from its Failovers.
-func (r *Reconciler) elections(ctx context.Context, w *world) []v1alpha1.DrillEvent {
+func (r *Reconciler) elections(ctx context.Context, w *Observed) []v1alpha1.DrillEvent {
 	var list v1alpha1.FailoverList
 	if w.drill.Status.Group == "" || r.direct.List(ctx, &list, client.InNamespace(w.drill.Namespace)) != nil {
 		return nil

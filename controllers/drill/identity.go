@@ -76,7 +76,7 @@ func parseIdentity(text string) identity {
 }
 
 // identity of a server as it was seen now.
-func (w *world) identity(name v1alpha1.ServerName) identity {
+func (w *Observed) identity(name v1alpha1.ServerName) identity {
 	i := identity{server: name}
 	pod, looked := w.pods[name]
 	i.looked = looked

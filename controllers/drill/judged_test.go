@@ -200,8 +200,8 @@ func TestAFreezeIsThawedUntilItIsSeen(t *testing.T) {
 	s.look(time.Second)
 	g.Expect(s.d.Status.Faults[0].Effect.Status).To(Equal(metav1.ConditionTrue))
 	thaw := ConsistOf(Thaw{Server: "quisec", Careless: true})
-	g.Expect(planDelete(s.w).Steps).To(thaw)
-	g.Expect(planDelete(s.w).Done).To(BeFalse(), "the engine is still stopped")
+	g.Expect(planDelete(s.w.Desired, s.w).Steps).To(thaw)
+	g.Expect(planDelete(s.w.Desired, s.w).Done).To(BeFalse(), "the engine is still stopped")
 	g.Expect(s.look(20 * time.Second)).To(thaw)
 	delete(s.w.frozen, "quisec")
 	g.Expect(s.look(time.Second)).To(thaw, "nobody could look")
@@ -209,7 +209,7 @@ func TestAFreezeIsThawedUntilItIsSeen(t *testing.T) {
 	s.w.frozen["quisec"] = 0
 	g.Expect(s.look(time.Second)).To(BeEmpty())
 	g.Expect(s.d.Status.Faults[0].State).To(Equal(v1alpha1.FaultRemoved))
-	g.Expect(planDelete(s.w).Done).To(BeTrue())
+	g.Expect(planDelete(s.w.Desired, s.w).Done).To(BeTrue())
 }
 
 // A fault of which one part alone could be done ends by its time; its other part is not done later.

@@ -45,7 +45,7 @@ func TestARunIDThatChangesMeanwhile(t *testing.T) {
 	s.until(v1alpha1.DrillJudging)
 	g.Expect(s.d.Status.RunID).To(Equal("1"))
 	g.Expect(s.d.Status.Faults[0].State).To(Equal(v1alpha1.FaultRemoved))
-	g.Expect((&world{drill: s.d}).runID()).To(Equal("1"))
+	g.Expect((&Observed{Desired: Desired{drill: s.d}}).runID()).To(Equal("1"))
 }
 
 // A server that nobody saw for long may have had any queue, however often others were seen.

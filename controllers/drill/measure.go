@@ -30,7 +30,7 @@ const (
 
 // toMeasure says whether a fault is to be looked at now: before it is injected, while it lasts, and after it until all
 // is as it was.
-func (w *world) toMeasure(f v1alpha1.FaultStatus) bool {
+func (w *Observed) toMeasure(f v1alpha1.FaultStatus) bool {
 	if f.Effect == nil {
 		return false
 	}
@@ -41,7 +41,7 @@ func (w *world) toMeasure(f v1alpha1.FaultStatus) bool {
 // measure looks at the servers that a fault strikes, if something is measured there.
 func (r *Reconciler) measure(
 	ctx context.Context,
-	w *world,
+	w *Observed,
 	f v1alpha1.FaultStatus,
 	measure v1alpha1.EffectMeasure,
 ) ([]v1alpha1.EffectFigure, fault.Machine) {
@@ -76,7 +76,7 @@ func (r *Reconciler) measure(
 // usage is what stressors take in a server's pod.
 func (r *Reconciler) usage(
 	ctx context.Context,
-	w *world,
+	w *Observed,
 	server v1alpha1.ServerName,
 	measure v1alpha1.EffectMeasure,
 ) (int64, fault.Machine, error) {
@@ -96,7 +96,7 @@ func (r *Reconciler) usage(
 }
 
 // clockOffset is by how many milliseconds an engine's clock is ahead of this process's.
-func (r *Reconciler) clockOffset(ctx context.Context, w *world, server v1alpha1.ServerName) (int64, error) {
+func (r *Reconciler) clockOffset(ctx context.Context, w *Observed, server v1alpha1.ServerName) (int64, error) {
 	ctx, cancel := context.WithTimeout(ctx, engineTimeout)
 	defer cancel()
 	db, err := r.connector.Open(
@@ -118,7 +118,7 @@ func (r *Reconciler) clockOffset(ctx context.Context, w *world, server v1alpha1.
 // send sends data from one server to others, to see what becomes of it on the way.
 func (r *Reconciler) send(
 	ctx context.Context,
-	w *world,
+	w *Observed,
 	from v1alpha1.ServerName,
 	to []string,
 	bytes int,

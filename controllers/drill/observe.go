@@ -51,12 +51,11 @@ type seenObject struct {
 	err     error
 }
 
-// world is a drill with everything around it, as it was read. Once it is read nothing changes it.
-type world struct {
-	drill *v1alpha1.Drill
-	now   time.Time
-	// image that clients run.
-	image string
+// Observed is a drill with everything around it, as it was read. Once it is read nothing but done changes. Who plays
+// which role in the target is observed, too: it may change with every look.
+type Observed struct {
+	Desired
+	now time.Time
 	// target is nil when it need not be known any more.
 	target *target
 	// archived says that the run that has not begun was judged before: its evidence is kept.
@@ -104,6 +103,8 @@ type world struct {
 	unswept []v1alpha1.SiteName
 	followed
 	runs *runSamples
+	// done is what came of the steps; nil until they were carried out.
+	done *results
 }
 
 // replicaState is what one server says.
@@ -118,11 +119,10 @@ type left struct {
 	obj  client.Object
 }
 
-// newWorld is what is known of a drill before anybody is asked.
-func (r *Reconciler) newWorld(d *v1alpha1.Drill) *world {
-	return &world{
-		drill:    d,
-		image:    r.image,
+// newObserved is what is known of a drill before anybody is asked.
+func (r *Reconciler) newObserved(d Desired) *Observed {
+	return &Observed{
+		Desired:  d,
 		now:      r.now(),
 		siteErr:  map[v1alpha1.SiteName]error{},
 		members:  map[v1alpha1.SiteName]*sites.Member{},
@@ -138,22 +138,18 @@ func (r *Reconciler) newWorld(d *v1alpha1.Drill) *world {
 	}
 }
 
-// observe reads the drill anew - what was said of it a moment ago must be seen - and everything around it.
-func (r *Reconciler) observe(ctx context.Context, cached *v1alpha1.Drill) (*world, error) {
-	var d v1alpha1.Drill
-	if err := r.direct.Get(ctx, client.ObjectKeyFromObject(cached), &d); err != nil {
-		return nil, fmt.Errorf("read Drill %s/%s: %w", cached.Namespace, cached.Name, err)
-	}
-	w := r.newWorld(&d)
+// observe reads everything around a drill.
+func (r *Reconciler) observe(ctx context.Context, desired Desired) (*Observed, error) {
+	d, w := desired.drill, r.newObserved(desired)
 	if err := r.reachSites(ctx, w); err != nil {
 		return nil, err
 	}
 	if d.DeletionTimestamp != nil || w.over() {
-		r.forget(&d)
+		r.forget(d)
 	}
 	if d.DeletionTimestamp != nil {
 		// Where an engine is frozen has to be known; without, the freeze ends by itself.
-		w.target, _ = r.resolve(ctx, &d)
+		w.target, _ = r.resolve(ctx, d)
 		r.askFrozen(ctx, w)
 		r.sweep(ctx, w)
 		return w, nil
@@ -161,16 +157,16 @@ func (r *Reconciler) observe(ctx context.Context, cached *v1alpha1.Drill) (*worl
 	if w.over() {
 		r.sweepOnce(ctx, w)
 		if slices.ContainsFunc(d.Status.Faults, mayFreeze) {
-			w.target, _ = r.resolve(ctx, &d)
+			w.target, _ = r.resolve(ctx, d)
 			r.askFrozen(ctx, w)
 		}
 		return w, nil
 	}
-	w.runs = r.seen(&d)
+	w.runs = r.seen(d)
 	if err := r.observeArchive(ctx, w); err != nil {
 		return nil, err
 	}
-	t, err := r.resolve(ctx, &d)
+	t, err := r.resolve(ctx, d)
 	if err != nil {
 		return nil, err
 	}
@@ -205,7 +201,7 @@ func (r *Reconciler) observe(ctx context.Context, cached *v1alpha1.Drill) (*worl
 
 // observeArchive finds out whether the run that has not begun was judged before. An archive that is of an earlier drill
 // of the name, which a backup has brought back, says so too.
-func (r *Reconciler) observeArchive(ctx context.Context, w *world) (err error) {
+func (r *Reconciler) observeArchive(ctx context.Context, w *Observed) (err error) {
 	d := w.drill
 	if w.running() || d.Spec.DryRun {
 		return nil
@@ -222,13 +218,13 @@ func (r *Reconciler) observeArchive(ctx context.Context, w *world) (err error) {
 }
 
 // over says that nothing of the drill needs to be looked at but what it left behind.
-func (w *world) over() bool {
+func (w *Observed) over() bool {
 	s := w.drill.Status
 	return s.Phase == v1alpha1.DrillCompleted && s.RunID == w.drill.Spec.RunID
 }
 
 // runID of the run that is under way, else of the one that is asked for.
-func (w *world) runID() string {
+func (w *Observed) runID() string {
 	if active(w.drill.Status.Phase) {
 		return w.drill.Status.RunID
 	}
@@ -236,7 +232,7 @@ func (w *world) runID() string {
 }
 
 // running says that clients are at work, or should be.
-func (w *world) running() bool {
+func (w *Observed) running() bool {
 	switch w.drill.Status.Phase {
 	case v1alpha1.DrillPreparing,
 		v1alpha1.DrillBaseline,
@@ -249,7 +245,7 @@ func (w *world) running() bool {
 }
 
 // reachSites finds the members that may be used for the namespace. A site that is lost has nothing left to take back.
-func (r *Reconciler) reachSites(ctx context.Context, w *world) error {
+func (r *Reconciler) reachSites(ctx context.Context, w *Observed) error {
 	var list v1alpha1.SiteList
 	if err := r.hub.List(ctx, &list); err != nil {
 		return fmt.Errorf("list the sites: %w", err)
@@ -278,7 +274,7 @@ func (r *Reconciler) reachSites(ctx context.Context, w *world) error {
 // holding are the sites that may have something of the run, by its status: objects of faults that were not seen to be
 // gone, and clients. Clients of a run that is over end by themselves; they are no reason to ask for a site that is not
 // declared any more.
-func (w *world) holding() []v1alpha1.SiteName {
+func (w *Observed) holding() []v1alpha1.SiteName {
 	s := w.drill.Status
 	var list []v1alpha1.SiteName
 	for _, f := range s.Faults {
@@ -305,7 +301,7 @@ func active(p v1alpha1.DrillPhase) bool {
 }
 
 // places reads where everything is that a fault may concern.
-func (r *Reconciler) places(ctx context.Context, w *world) {
+func (r *Reconciler) places(ctx context.Context, w *Observed) {
 	d, t := w.drill, w.target
 	w.resolved = fault.World{
 		Namespace: d.Namespace,
@@ -341,7 +337,7 @@ func (r *Reconciler) places(ctx context.Context, w *world) {
 // place of one server: its pod, and what its name is at each site.
 func (r *Reconciler) place(
 	ctx context.Context,
-	w *world,
+	w *Observed,
 	name v1alpha1.ServerName,
 	home v1alpha1.SiteName,
 ) fault.Server {
@@ -411,7 +407,7 @@ func (r *Reconciler) localAPI(ctx context.Context, member *sites.Member) []strin
 }
 
 // roles of the moment, by the group's status.
-func (w *world) roles() {
+func (w *Observed) roles() {
 	t := w.target
 	if g := t.group; g != nil {
 		for _, replica := range g.Spec.Replicas {
@@ -438,7 +434,7 @@ func (w *world) roles() {
 }
 
 // observeClients reads what the clients are made of.
-func (r *Reconciler) observeClients(ctx context.Context, w *world) {
+func (r *Reconciler) observeClients(ctx context.Context, w *Observed) {
 	d := w.drill
 	for name, member := range w.members {
 		var pod corev1.Pod
@@ -457,7 +453,7 @@ func (r *Reconciler) observeClients(ctx context.Context, w *world) {
 }
 
 // observeObjects reads the objects of the faults that are under way.
-func (r *Reconciler) observeObjects(ctx context.Context, w *world) {
+func (r *Reconciler) observeObjects(ctx context.Context, w *Observed) {
 	for _, f := range w.drill.Status.Faults {
 		if f.State == v1alpha1.FaultRemoved || f.State == v1alpha1.FaultSkipped || f.State == v1alpha1.FaultWaiting {
 			continue
@@ -470,7 +466,7 @@ func (r *Reconciler) observeObjects(ctx context.Context, w *world) {
 
 func keyOf(o v1alpha1.FaultObject) objectKey { return objectKey{o.Site, o.Kind, o.Name} }
 
-func (r *Reconciler) object(ctx context.Context, w *world, o v1alpha1.FaultObject) seenObject {
+func (r *Reconciler) object(ctx context.Context, w *Observed, o v1alpha1.FaultObject) seenObject {
 	ctx, cancel := context.WithTimeout(ctx, siteTimeout)
 	defer cancel()
 	var reader client.Reader = r.direct
@@ -510,7 +506,7 @@ func (r *Reconciler) object(ctx context.Context, w *world, o v1alpha1.FaultObjec
 }
 
 // unusable says why a site cannot be used.
-func (w *world) unusable(site v1alpha1.SiteName) error {
+func (w *Observed) unusable(site v1alpha1.SiteName) error {
 	if err := w.siteErr[site]; err != nil {
 		return err
 	}

@@ -39,45 +39,37 @@ const (
 	maxHistory, maxTimeline = 10, 1000
 )
 
-// Plan is what is to be, and what is done for it.
-type Plan struct {
+// decided is what is to be beside the steps that are done for it: the note of a plan.
+type decided struct {
 	// Status that is to be, whatever comes of the steps.
 	Status *v1alpha1.DrillStatus
 	// Then is the state of each fault of which all that is left is done by the steps.
-	Then    map[string]v1alpha1.FaultState
-	Steps   []Step
-	Outcome conditions.Outcome
-	Done    bool
+	Then map[string]v1alpha1.FaultState
 }
 
-// Gist implements reconcile.Plan.
-func (p Plan) Gist() reconcile.Gist {
-	return reconcile.Gist{Steps: len(p.Steps), Progress: p.Outcome.Progress, Done: p.Done}
-}
-
-// planner decides over one world, which it leaves as it is; what is to be is a status of its own.
+// planner decides over one observation, which it leaves as it is; what is to be is a status of its own.
 type planner struct {
-	*world
+	*Observed
 	s     *v1alpha1.DrillStatus
 	then  map[string]v1alpha1.FaultState
-	steps []Step
+	steps []reconcile.Step
 }
 
-func newPlanner(w *world) *planner {
+func newPlanner(w *Observed) *planner {
 	s := w.drill.Status.DeepCopy()
 	understand(s, w.now)
-	return &planner{world: w, s: s, then: map[string]v1alpha1.FaultState{}}
+	return &planner{Observed: w, s: s, then: map[string]v1alpha1.FaultState{}}
 }
 
 // plan is what was decided.
-func (p *planner) plan(o conditions.Outcome) Plan {
-	return Plan{Status: p.s, Then: p.then, Steps: p.steps, Outcome: o}
+func (p *planner) plan(o conditions.Outcome) reconcile.Plan {
+	return reconcile.Plan{Steps: p.steps, Outcome: o, Note: decided{Status: p.s, Then: p.then}}
 }
 
-func (p *planner) do(s Step) { p.steps = append(p.steps, s) }
+func (p *planner) do(s reconcile.Step) { p.steps = append(p.steps, s) }
 
 // plan brings a drill one phase, or one step, further.
-func plan(w *world) Plan {
+func plan(_ Desired, w *Observed) reconcile.Plan {
 	p := newPlanner(w)
 	if p.s.RunID != w.drill.Spec.RunID && !active(p.s.Phase) {
 		p.begin()
@@ -468,7 +460,7 @@ func (p *planner) thawLeft() {
 
 // planDelete takes everything back, everywhere. Sites that do not answer are waited for: what they hold ends by its own
 // time, but only they can say so.
-func planDelete(w *world) Plan {
+func planDelete(_ Desired, w *Observed) reconcile.Plan {
 	p := newPlanner(w)
 	for _, f := range w.drill.Status.Faults {
 		for _, server := range struckBy(f) {
@@ -478,7 +470,10 @@ func planDelete(w *world) Plan {
 		}
 	}
 	p.clear()
-	frozen := slices.ContainsFunc(p.steps, func(s Step) bool { t, ok := s.(Thaw); return ok && w.frozen[t.Server] > 0 })
+	frozen := slices.ContainsFunc(p.steps, func(s reconcile.Step) bool {
+		t, ok := s.(Thaw)
+		return ok && w.frozen[t.Server] > 0
+	})
 	if len(w.unswept) > 0 {
 		names := make([]string, len(w.unswept))
 		for i, s := range w.unswept {

@@ -17,6 +17,7 @@ import (
 	"geosql.dev/operator/internal/drill/fault"
 	"geosql.dev/operator/internal/drill/verdict"
 	"geosql.dev/operator/internal/mssql"
+	"geosql.dev/operator/internal/reconcile"
 	"geosql.dev/operator/internal/reconcile/conditions"
 	"geosql.dev/operator/internal/sites"
 	"geosql.dev/operator/internal/workload/history"
@@ -27,9 +28,9 @@ import (
 type stage struct {
 	t    tester
 	d    *v1alpha1.Drill
-	w    *world
+	w    *Observed
 	now  time.Time
-	plan Plan
+	plan reconcile.Plan
 }
 
 // tester is what a stage needs of a test, or of a round of a property.
@@ -53,8 +54,8 @@ func newStage(t tester, faults ...v1alpha1.DrillFault) *stage {
 			Target: v1alpha1.DrillTarget{AvailabilityGroup: "content"}, Baseline: &metav1.Duration{Duration: 10 * time.Second}},
 	}
 	s := &stage{t: t, d: d, now: begin}
-	s.w = &world{
-		drill: d,
+	s.w = &Observed{
+		Desired: Desired{drill: d},
 		target: &target{
 			group:     g,
 			publisher: "tukpub",
@@ -137,7 +138,7 @@ func (s *stage) pass(after time.Duration) {
 }
 
 // look reconciles once after some time. The report is what the controller writes.
-func (s *stage) look(after time.Duration) []Step {
+func (s *stage) look(after time.Duration) []reconcile.Step {
 	s.t.Helper()
 	s.pass(after)
 	s.plan = s.planned()
@@ -166,11 +167,11 @@ func (s *stage) look(after time.Duration) []Step {
 }
 
 // planned is the plan, which is the same when it is made again, and leaves the world as it was.
-func (s *stage) planned() Plan {
+func (s *stage) planned() reconcile.Plan {
 	s.t.Helper()
 	before := dump.ForHash(s.w)
-	first := plan(s.w)
-	if again := plan(s.w); dump.ForHash(again) != dump.ForHash(first) {
+	first := plan(s.w.Desired, s.w)
+	if again := plan(s.w.Desired, s.w); dump.ForHash(again) != dump.ForHash(first) {
 		s.t.Fatalf("of one world there are two plans:\n%s\n%s", dump.Pretty(first), dump.Pretty(again))
 	}
 	if after := dump.ForHash(s.w); after != before {
@@ -280,7 +281,7 @@ func TestFaultsAreTakenBack(t *testing.T) {
 		s.look(time.Second)
 	}
 	injected := s.d.Status.Faults[0].Injected.Time
-	var removal []Step
+	var removal []reconcile.Step
 	for len(removal) == 0 {
 		removal = s.look(time.Second)
 		g.Expect(s.now.Sub(injected)).To(BeNumerically("<", 25*time.Second))
@@ -513,13 +514,13 @@ func TestDeletionTakesEverythingBack(t *testing.T) {
 	g := NewWithT(t)
 	s := newStage(t)
 	s.w.swept = []left{{"quincy", pod("x")}}
-	p := planDelete(s.w)
+	p := planDelete(s.w.Desired, s.w)
 	g.Expect(p.Done).To(BeFalse())
 	g.Expect(p.Steps).To(HaveLen(1))
 	s.w.swept, s.w.unswept = nil, []v1alpha1.SiteName{"dublin"}
-	p = planDelete(s.w)
+	p = planDelete(s.w.Desired, s.w)
 	g.Expect(p.Done).To(BeFalse())
 	g.Expect(p.Outcome.Message).To(ContainSubstring("dublin"))
 	s.w.unswept = nil
-	g.Expect(planDelete(s.w).Done).To(BeTrue())
+	g.Expect(planDelete(s.w.Desired, s.w).Done).To(BeTrue())
 }

@@ -37,13 +37,13 @@ type begunRun struct {
 // RememberRun notes at a site that the run is begun, before anything is done there.
 type RememberRun struct{ Site v1alpha1.SiteName }
 
-// Describe implements Step.
+// Describe implements reconcile.Step.
 func (s RememberRun) Describe() string {
 	return fmt.Sprintf("note in ConfigMap %s at site %s that the run is begun", runsObject, s.Site)
 }
 
 // observeBegun asks the target's sites which runs of a drill of the name were begun there.
-func (r *Reconciler) observeBegun(ctx context.Context, w *world) {
+func (r *Reconciler) observeBegun(ctx context.Context, w *Observed) {
 	w.begun = map[v1alpha1.SiteName]reconcile.Reading[[]begunRun]{}
 	for _, site := range w.target.sites() {
 		if member := w.members[site]; member != nil {
@@ -76,7 +76,7 @@ func runsOf(m *corev1.ConfigMap, drill string) []begunRun {
 }
 
 // ranElsewhere says that a drill of the name, which was another object, began this run before.
-func (w *world) ranElsewhere() bool {
+func (w *Observed) ranElsewhere() bool {
 	for _, reading := range w.begun {
 		runs, err := reading.Get()
 		if err == nil &&
@@ -91,7 +91,7 @@ func (w *world) ranElsewhere() bool {
 }
 
 // unremembered are the target's sites that answer and do not know yet that this run is begun.
-func (w *world) unremembered() []v1alpha1.SiteName {
+func (w *Observed) unremembered() []v1alpha1.SiteName {
 	var missing []v1alpha1.SiteName
 	for _, site := range w.target.sites() {
 		runs, err := w.begun[site].Get()
@@ -103,7 +103,7 @@ func (w *world) unremembered() []v1alpha1.SiteName {
 }
 
 // rememberRun writes the ConfigMap only as it was read: drills of other names share it.
-func (r *Reconciler) rememberRun(ctx context.Context, w *world, site v1alpha1.SiteName) error {
+func (r *Reconciler) rememberRun(ctx context.Context, w *Observed, site v1alpha1.SiteName) error {
 	member := w.members[site]
 	if member == nil {
 		return w.unusable(site)

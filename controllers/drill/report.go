@@ -12,8 +12,12 @@ import (
 )
 
 // report writes what was decided and what the steps found out.
-func (r *Reconciler) report(ctx context.Context, w *world, p Plan, done *results, failed error) error {
+func (r *Reconciler) report(ctx context.Context, _ Desired, w *Observed, p reconcile.Plan, failed error) error {
 	defer r.begun(w.drill)
+	done := w.done
+	if done == nil {
+		done = newResults()
+	}
 	s := reported(p, done)
 	said := p.Outcome
 	if done.judged != nil {
@@ -24,15 +28,16 @@ func (r *Reconciler) report(ctx context.Context, w *world, p Plan, done *results
 }
 
 // reported is the status that was planned with what came of the steps.
-func reported(p Plan, done *results) *v1alpha1.DrillStatus {
-	s := p.Status.DeepCopy()
+func reported(p reconcile.Plan, done *results) *v1alpha1.DrillStatus {
+	decided := reconcile.Noted[decided](p)
+	s := decided.Status.DeepCopy()
 	if done.after != nil {
 		s.RecordedAfter = done.after
 	}
 	for i := range s.Faults {
 		f := &s.Faults[i]
 		reportFailures(f, done)
-		reportInjected(s, f, p.Then[f.Name], done)
+		reportInjected(s, f, decided.Then[f.Name], done)
 	}
 	if done.judged != nil {
 		done.judged.write(s)

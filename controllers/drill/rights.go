@@ -29,7 +29,7 @@ func neededRights(namespace string) []authorizationv1.ResourceAttributes {
 
 // observeRights asks each site that the drill is about whether the manager may do there what drills do. A site that is
 // silent is said elsewhere.
-func observeRights(ctx context.Context, w *world) {
+func observeRights(ctx context.Context, w *Observed) {
 	w.ungranted = map[v1alpha1.SiteName]string{}
 	about := append(w.target.sites(), drill.ClientSites(w.drill.Spec, w.target.sites())...)
 	slices.Sort(about)
@@ -73,7 +73,7 @@ func lackedAt(ctx context.Context, member *sites.Member, namespace string) (stri
 }
 
 // notGranted says at which sites rights are lacked, and what gives them.
-func (w *world) notGranted() string {
+func (w *Observed) notGranted() string {
 	var list []string
 	for _, site := range slices.Sorted(maps.Keys(w.ungranted)) {
 		list = append(

@@ -13,34 +13,29 @@ import (
 	"geosql.dev/operator/internal/drill/fault"
 )
 
-// Step is one thing to do. Each may be done again.
-type Step interface {
-	Describe() string
-}
-
 // MakeSecret makes the clients' password.
 type MakeSecret struct{}
 
-// Describe implements Step.
+// Describe implements reconcile.Step.
 func (MakeSecret) Describe() string { return "make the clients' password" }
 
 // MakeLogin declares the clients' login.
 type MakeLogin struct{}
 
-// Describe implements Step.
+// Describe implements reconcile.Step.
 func (MakeLogin) Describe() string { return "declare the clients' login" }
 
 // PrepareTables makes the clients' tables, lets them see which term they are in, and notes which rows are there
 // already.
 type PrepareTables struct{}
 
-// Describe implements Step.
+// Describe implements reconcile.Step.
 func (PrepareTables) Describe() string { return "make the clients' tables unless they exist" }
 
 // StartClients starts the clients of a site.
 type StartClients struct{ Site v1alpha1.SiteName }
 
-// Describe implements Step.
+// Describe implements reconcile.Step.
 func (s StartClients) Describe() string { return "start clients at site " + string(s.Site) }
 
 // Inject creates the objects of a fault.
@@ -49,7 +44,7 @@ type Inject struct {
 	Objects []fault.Object
 }
 
-// Describe implements Step.
+// Describe implements reconcile.Step.
 func (s Inject) Describe() string {
 	return fmt.Sprintf("inject fault %s: %d objects", s.Fault, len(s.Objects))
 }
@@ -61,7 +56,7 @@ type Freeze struct {
 	For     time.Duration
 }
 
-// Describe implements Step.
+// Describe implements reconcile.Step.
 func (s Freeze) Describe() string {
 	return fmt.Sprintf("freeze %v for %s (fault %s)", s.Servers, s.For, s.Fault)
 }
@@ -72,7 +67,7 @@ type Thaw struct {
 	Careless bool
 }
 
-// Describe implements Step.
+// Describe implements reconcile.Step.
 func (s Thaw) Describe() string { return "let the engine of " + string(s.Server) + " go on" }
 
 // RemoveObject takes back an object of a fault.
@@ -81,7 +76,7 @@ type RemoveObject struct {
 	Object v1alpha1.FaultObject
 }
 
-// Describe implements Step.
+// Describe implements reconcile.Step.
 func (s RemoveObject) Describe() string {
 	return fmt.Sprintf(
 		"take back fault %s: %s %s at %s",
@@ -98,7 +93,7 @@ type Remove struct {
 	Object client.Object
 }
 
-// Describe implements Step.
+// Describe implements reconcile.Step.
 func (s Remove) Describe() string {
 	return fmt.Sprintf(
 		"take away %s %s at %s",
@@ -111,5 +106,5 @@ func (s Remove) Describe() string {
 // Gather fetches histories and rows, keeps them, and judges them.
 type Gather struct{}
 
-// Describe implements Step.
+// Describe implements reconcile.Step.
 func (Gather) Describe() string { return "gather the histories and judge them" }

@@ -20,6 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/reconcile"
 	"geosql.dev/operator/internal/sites"
 	"geosql.dev/operator/test/support/apiserver"
 )
@@ -60,7 +61,7 @@ func TestSitesThatCannotBeSwept(t *testing.T) {
 			r, w := sweeper(c.status, fake.NewClientBuilder().WithScheme(apiserver.Scheme).WithObjects(c.sites...).Build())
 			g.Expect(r.reachSites(t.Context(), w)).To(Succeed())
 			r.sweep(t.Context(), w)
-			p := planDelete(w)
+			p := planDelete(w.Desired, w)
 			g.Expect(p.Done).To(Equal(c.gone))
 			if !c.gone {
 				g.Expect(p.Outcome.Message).To(ContainSubstring("quincy"))
@@ -69,10 +70,14 @@ func TestSitesThatCannotBeSwept(t *testing.T) {
 	}
 }
 
-func sweeper(s v1alpha1.DrillStatus, c client.Client) (*Reconciler, *world) {
+func sweeper(s v1alpha1.DrillStatus, c client.Client) (*Reconciler, *Observed) {
 	d := &v1alpha1.Drill{ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: "d", UID: "uid"}, Status: s}
 	return &Reconciler{hub: c, direct: c, sites: sites.NewProvider(sites.Options{Namespace: "geosql-system"})},
-		&world{drill: d, members: map[v1alpha1.SiteName]*sites.Member{}, siteErr: map[v1alpha1.SiteName]error{}}
+		&Observed{
+			Desired: Desired{drill: d},
+			members: map[v1alpha1.SiteName]*sites.Member{},
+			siteErr: map[v1alpha1.SiteName]error{},
+		}
 }
 
 // Sites that cannot be listed are not no sites.
@@ -92,7 +97,7 @@ func TestOneRemovalThatFails(t *testing.T) {
 	login := &v1alpha1.Login{ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: "d-clients"}}
 	c := fake.NewClientBuilder().WithScheme(apiserver.Scheme).WithObjects(login).Build()
 	r, w := sweeper(v1alpha1.DrillStatus{}, c)
-	_, err := r.apply(t.Context(), w, Plan{Steps: []Step{Remove{Site: "quincy", Object: pod("x")}, Remove{Object: login}}})
+	_, err := r.carryOut(t.Context(), w, []reconcile.Step{Remove{Site: "quincy", Object: pod("x")}, Remove{Object: login}})
 	g.Expect(err).To(MatchError(ContainSubstring("quincy")))
 	g.Expect(c.Get(t.Context(), client.ObjectKeyFromObject(login), login)).NotTo(Succeed())
 }

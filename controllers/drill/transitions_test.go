@@ -15,6 +15,7 @@ import (
 
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/drill/fault"
+	"geosql.dev/operator/internal/reconcile"
 )
 
 // slowDisk is a fault whose effect nothing measures.
@@ -44,7 +45,7 @@ func TestWhatFollowsOfWhatIsSeen(t *testing.T) {
 		after  time.Duration
 		seen   sight
 		next   v1alpha1.FaultState
-		steps  []Step
+		steps  []reconcile.Step
 	}{
 		"too early": {fault: kill(), state: v1alpha1.FaultWaiting, after: time.Second, seen: seenEarly,
 			next: v1alpha1.FaultWaiting},
@@ -55,46 +56,46 @@ func TestWhatFollowsOfWhatIsSeen(t *testing.T) {
 		"nobody has for long": {fault: kill(), state: v1alpha1.FaultWaiting, change: nobody, after: 24 * time.Second,
 			seen: seenExpired, next: v1alpha1.FaultSkipped},
 		"as said, and not done": {fault: kill(), state: v1alpha1.FaultInjecting, after: time.Second, seen: seenReady,
-			next: v1alpha1.FaultInjecting, steps: []Step{Inject{}}},
+			next: v1alpha1.FaultInjecting, steps: []reconcile.Step{Inject{}}},
 		"a freeze": {fault: freeze(), state: v1alpha1.FaultInjecting, after: time.Second, seen: seenReady,
-			next: v1alpha1.FaultInjecting, steps: []Step{Freeze{}}},
+			next: v1alpha1.FaultInjecting, steps: []reconcile.Step{Freeze{}}},
 		"another plays its role": {fault: kill(), state: v1alpha1.FaultInjecting,
 			change: func(s *stage) { s.w.target.group.Status.Primary = "quisec-0" }, after: time.Second,
 			seen: seenMoved, next: v1alpha1.FaultInjecting},
 		"nobody plays it any more": {fault: kill(), state: v1alpha1.FaultInjecting, change: nobody, after: time.Second,
 			seen: seenUnresolved, next: v1alpha1.FaultInjecting},
 		"not done in time": {fault: kill(), state: v1alpha1.FaultInjecting, after: time.Minute, seen: seenExpired,
-			next: v1alpha1.FaultRemoving, steps: []Step{RemoveObject{}}},
+			next: v1alpha1.FaultRemoving, steps: []reconcile.Step{RemoveObject{}}},
 		"all of it is there": {fault: cut(), state: v1alpha1.FaultInjecting,
 			change: func(s *stage) { objects(s, func(int) seenObject { return there(s) }) }, after: time.Second,
 			seen: seenComplete, next: v1alpha1.FaultActive},
 		"a part of it is there": {fault: cut(), state: v1alpha1.FaultInjecting,
 			change: func(s *stage) { s.w.objects[keyOf(s.d.Status.Faults[0].Objects[0])] = there(s) }, after: time.Second,
-			seen: seenReady, next: v1alpha1.FaultInjecting, steps: []Step{Inject{}}},
+			seen: seenReady, next: v1alpha1.FaultInjecting, steps: []reconcile.Step{Inject{}}},
 		"a part of it was, for its time": {fault: cut(), state: v1alpha1.FaultInjecting,
 			change: func(s *stage) { s.w.objects[keyOf(s.d.Status.Faults[0].Objects[0])] = there(s) }, after: 21 * time.Second,
-			seen: seenOver, next: v1alpha1.FaultRemoving, steps: []Step{RemoveObject{}, RemoveObject{}}},
+			seen: seenOver, next: v1alpha1.FaultRemoving, steps: []reconcile.Step{RemoveObject{}, RemoveObject{}}},
 		"it lasts": {fault: slowDisk(), state: v1alpha1.FaultActive, after: time.Second, seen: seenLasting,
 			next: v1alpha1.FaultActive},
 		"its time is over": {fault: slowDisk(), state: v1alpha1.FaultActive, after: 21 * time.Second, seen: seenOver,
-			next: v1alpha1.FaultRemoving, steps: []Step{RemoveObject{}}},
+			next: v1alpha1.FaultRemoving, steps: []reconcile.Step{RemoveObject{}}},
 		"done at once, not seen": {fault: kill(), state: v1alpha1.FaultActive, after: time.Second, seen: seenLasting,
 			next: v1alpha1.FaultActive},
 		"done at once, seen": {fault: kill(), state: v1alpha1.FaultActive,
 			change: func(s *stage) { s.w.pods["tukpub"] = pod("x") }, after: time.Second, seen: seenOver,
-			next: v1alpha1.FaultRemoving, steps: []Step{RemoveObject{}}},
+			next: v1alpha1.FaultRemoving, steps: []reconcile.Step{RemoveObject{}}},
 		"done at once, looked for long enough": {fault: kill(), state: v1alpha1.FaultActive, after: momentWithin +
 			time.Second,
-			seen: seenOver, next: v1alpha1.FaultRemoving, steps: []Step{RemoveObject{}}},
+			seen: seenOver, next: v1alpha1.FaultRemoving, steps: []reconcile.Step{RemoveObject{}}},
 		"an election that ended": {fault: move(), state: v1alpha1.FaultActive, change: func(s *stage) {
 			objects(s, func(int) seenObject { return seenObject{exists: true, created: s.now, outcome: "Succeeded"} })
 		}, after: time.Second, seen: seenOver, next: v1alpha1.FaultRemoved},
 		"its objects stay": {fault: slowDisk(), state: v1alpha1.FaultRemoving,
 			change: func(s *stage) { objects(s, func(int) seenObject { return there(s) }) }, after: time.Second,
-			seen: seenLeft, next: v1alpha1.FaultRemoving, steps: []Step{RemoveObject{}}},
+			seen: seenLeft, next: v1alpha1.FaultRemoving, steps: []reconcile.Step{RemoveObject{}}},
 		"nobody could look at its objects": {fault: slowDisk(), state: v1alpha1.FaultRemoving,
 			change: func(s *stage) { objects(s, func(int) seenObject { return seenObject{err: fmt.Errorf("silent")} }) },
-			after:  time.Second, seen: seenLeft, next: v1alpha1.FaultRemoving, steps: []Step{RemoveObject{}}},
+			after:  time.Second, seen: seenLeft, next: v1alpha1.FaultRemoving, steps: []reconcile.Step{RemoveObject{}}},
 		"its objects are gone": {fault: slowDisk(), state: v1alpha1.FaultRemoving, after: time.Second, seen: seenGone,
 			next: v1alpha1.FaultRemoved},
 		"they never were": {fault: slowDisk(), state: v1alpha1.FaultRemoving,
@@ -114,8 +115,9 @@ func TestWhatFollowsOfWhatIsSeen(t *testing.T) {
 			p.noteSeen(&p.s.Faults[0], o)
 			g.Expect(p.see(&p.s.Faults[0], o).sight).To(Equal(c.seen))
 			steps := s.look(0)
-			g.Expect(s.plan.Status.Faults[0].State).To(Equal(c.next), s.plan.Status.Faults[0].Message)
-			if s.plan.Then[c.fault.Name] != "" {
+			planned := reconcile.Noted[decided](s.plan)
+			g.Expect(planned.Status.Faults[0].State).To(Equal(c.next), planned.Status.Faults[0].Message)
+			if planned.Then[c.fault.Name] != "" {
 				g.Expect(s.d.Status.Faults[0].State).To(Equal(v1alpha1.FaultActive), "once it is done")
 			}
 			g.Expect(kindsOf(steps)).To(Equal(kindsOf(c.steps)))
@@ -124,7 +126,7 @@ func TestWhatFollowsOfWhatIsSeen(t *testing.T) {
 }
 
 // kindsOf steps.
-func kindsOf(steps []Step) []string {
+func kindsOf(steps []reconcile.Step) []string {
 	var list []string
 	for _, s := range steps {
 		list = append(list, fmt.Sprintf("%T", s))
@@ -204,7 +206,7 @@ func TestPlansOfAnyWorld(t *testing.T) {
 }
 
 // saidBefore fails unless the objects that a step creates are in the status from before it.
-func saidBefore(t *rapid.T, s *v1alpha1.DrillStatus, step Step) {
+func saidBefore(t *rapid.T, s *v1alpha1.DrillStatus, step reconcile.Step) {
 	inject, ok := step.(Inject)
 	if !ok {
 		return

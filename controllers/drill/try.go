@@ -20,7 +20,7 @@ const strictly = client.FieldValidation("Strict")
 
 // tryLiterals has the sites' API servers check the literal objects without keeping them: of each fault those that it
 // would create now. What was asked is in w.tried, nil where it would be taken.
-func (r *Reconciler) tryLiterals(ctx context.Context, w *world) {
+func (r *Reconciler) tryLiterals(ctx context.Context, w *Observed) {
 	w.tried = map[string]error{}
 	for _, o := range drill.Expand(w.drill.Spec.Faults) {
 		if _, asked := w.tried[o.DrillFault.Name]; asked || o.ChaosMesh == nil {
@@ -39,7 +39,7 @@ func (r *Reconciler) tryLiterals(ctx context.Context, w *world) {
 	}
 }
 
-func try(ctx context.Context, w *world, o fault.Object) error {
+func try(ctx context.Context, w *Observed, o fault.Object) error {
 	ctx, cancel := context.WithTimeout(ctx, siteTimeout)
 	defer cancel()
 	member := w.members[o.Site]

@@ -31,7 +31,7 @@ type claim struct {
 // others finds a drill that runs on a server of the target. When there is none and this one may begin, it has claimed
 // the servers until its status is written. Drills are listed while the claims stand still: whoever gave his up has
 // written.
-func (r *Reconciler) others(ctx context.Context, w *world) error {
+func (r *Reconciler) others(ctx context.Context, w *Observed) error {
 	r.turns.mu.Lock()
 	defer r.turns.mu.Unlock()
 	var list v1alpha1.DrillList
@@ -70,7 +70,7 @@ func (r *Reconciler) others(ctx context.Context, w *world) error {
 }
 
 // mayBegin says that nothing but another drill is in the way.
-func (w *world) mayBegin() bool {
+func (w *Observed) mayBegin() bool {
 	t, s := w.target, w.drill.Spec
 	return !active(w.drill.Status.Phase) && !w.archived && !w.ranElsewhere() && !s.Abort && !s.DryRun && t.missing == "" &&
 		t.denied == "" &&

@@ -46,7 +46,7 @@ func TestOneDrillOnAServer(t *testing.T) {
 	now := begin
 	r := &Reconciler{hub: c, direct: c, now: func() time.Time { return now }}
 	busy := func(d *v1alpha1.Drill) string {
-		w := &world{drill: d}
+		w := &Observed{Desired: Desired{drill: d}}
 		var err error
 		w.target, err = r.resolve(t.Context(), d)
 		g.Expect(err).NotTo(HaveOccurred())

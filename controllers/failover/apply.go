@@ -11,10 +11,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"geosql.dev/operator/internal/election/requests"
+	"geosql.dev/operator/internal/reconcile"
 )
 
 // apply carries out one step. Each may be carried out again.
-func (r *Reconciler) apply(ctx context.Context, o Observed, step Step) error {
+func (r *Reconciler) apply(ctx context.Context, o Observed, step reconcile.Step) error {
 	switch s := step.(type) {
 	case SetStatus:
 		return r.reporter.Report(ctx, s.Failover, &s.Failover.Status, &s.Status, s.Changes)

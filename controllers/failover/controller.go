@@ -1,5 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
+// Package failover carries out Failovers: it hands each to the agents as a request on a voter's Lease, follows the
+// answer, and records the elections that the agents held by themselves. It decides nothing that the agents do not check
+// again, and is not needed for any of it.
+//
+// The work is done by group, not by object: a group does one thing at a time, oldest first. The frame of all kinds goes
+// by object, so the Reconcile of this kind is its own; its files are those of every kind.
 package failover
 
 import (
@@ -144,14 +150,14 @@ func (r *Reconciler) Reconcile(ctx context.Context, request mcreconcile.Request)
 		return ctrl.Result{}, err
 	}
 	p := plan(o)
-	err = reconcile.InOrder(ctx, p.Steps, func(ctx context.Context, s Step) error { return r.apply(ctx, o, s) })
+	err = reconcile.InOrder(ctx, p.Steps, func(ctx context.Context, s reconcile.Step) error { return r.apply(ctx, o, s) })
 	switch {
 	case apierrors.IsConflict(err):
 		return ctrl.Result{RequeueAfter: lookSoon}, nil
 	case err != nil:
 		r.log(ctx).Info("step failed; it is tried again", "error", err.Error())
 		return ctrl.Result{RequeueAfter: 2 * lookSoon}, nil
-	case p.Busy:
+	case busy(p):
 		return ctrl.Result{RequeueAfter: lookSoon}, nil
 	case o.Group == nil:
 		return ctrl.Result{}, nil

@@ -1,10 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package failover carries out Failovers: it hands each to the agents as a request on a voter's Lease, follows the
-// answer, and records the elections that the agents held by themselves. It decides nothing that the agents do not check
-// again, and is not needed for any of it.
-//
-// The work is done by group, not by object: a group does one thing at a time, oldest first.
 package failover
 
 import (
@@ -39,17 +34,6 @@ const (
 	// asked for to restart or drain a server; the Leases have the last five.
 	recordsKept = 50
 )
-
-// Observed is a group with its Failovers and its votes as they were read.
-type Observed struct {
-	Now time.Time
-	// Group is nil when there is none of the name.
-	Group *v1alpha1.AvailabilityGroup
-	// Failovers of the group, oldest first. Those that are being deleted are left out.
-	Failovers []v1alpha1.Failover
-	// Votes in the order of the group's voters; empty before the group was created.
-	Votes requests.Votes
-}
 
 // expires is when a Failover may no longer begin.
 func expires(f *v1alpha1.Failover) time.Time {

@@ -28,6 +28,17 @@ const (
 	othersGrace = 500 * time.Millisecond
 )
 
+// Observed is a group with its Failovers and its votes as they were read.
+type Observed struct {
+	Now time.Time
+	// Group is nil when there is none of the name.
+	Group *v1alpha1.AvailabilityGroup
+	// Failovers of the group, oldest first. Those that are being deleted are left out.
+	Failovers []v1alpha1.Failover
+	// Votes in the order of the group's voters; empty before the group was created.
+	Votes requests.Votes
+}
+
 // observe reads a group, its Failovers and its votes. The Failovers are read from the API server: what was said of one
 // a moment ago must be seen.
 func (r *Reconciler) observe(ctx context.Context, name types.NamespacedName) (Observed, error) {

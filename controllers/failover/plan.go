@@ -14,14 +14,9 @@ import (
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/election"
 	"geosql.dev/operator/internal/election/requests"
+	"geosql.dev/operator/internal/reconcile"
 	"geosql.dev/operator/internal/reconcile/conditions"
 )
-
-// Step is one thing to do.
-type Step interface {
-	// Describe says what is done and why.
-	Describe() string
-}
 
 // SetStatus writes a Failover's status. It comes before the request is written: what was asked for is never forgotten.
 type SetStatus struct {
@@ -84,16 +79,18 @@ func (s DropRecord) Describe() string {
 	return fmt.Sprintf("delete record %s: the newest %d are kept", s.Failover.Name, recordsKept)
 }
 
-// Plan is what to do, and whether something is under way that has to be looked at again soon.
-type Plan struct {
-	Steps []Step
-	// Busy says that a Failover waits for the agents, or an election is under way.
-	Busy bool
+// busy says that a Failover waits for the agents, or an election is under way: it has to be looked at again soon.
+func busy(p reconcile.Plan) bool { return p.Outcome.Progress == conditions.Working }
+
+func setBusy(p *reconcile.Plan, is bool) {
+	if is {
+		p.Outcome.Progress = conditions.Working
+	}
 }
 
 // plan decides for all Failovers of a group. It is pure.
-func plan(o Observed) Plan {
-	var p Plan
+func plan(o Observed) reconcile.Plan {
+	p := reconcile.Plan{Outcome: conditions.Outcome{Progress: conditions.Settled}}
 	now := make([]v1alpha1.FailoverStatus, len(o.Failovers))
 	for i, f := range o.Failovers {
 		now[i] = f.Status
@@ -101,23 +98,23 @@ func plan(o Observed) Plan {
 	for i := range o.Failovers {
 		f := &o.Failovers[i]
 		if f.Spec.RecordedTerm != nil {
-			p.status(f, follow(o, f, f.Status))
+			setStatus(&p, f, follow(o, f, f.Status))
 			continue
 		}
 		if f.Status.Phase == v1alpha1.FailoverCompleted {
-			p.status(f, follow(o, f, f.Status))
+			setStatus(&p, f, follow(o, f, f.Status))
 			continue
 		}
 		next, ask := advance(o, f, waitsFor(o, now, i))
-		p.Busy = p.Busy || next.Phase != v1alpha1.FailoverCompleted
+		setBusy(&p, next.Phase != v1alpha1.FailoverCompleted)
 		now[i] = next
-		p.status(f, next)
+		setStatus(&p, f, next)
 		if ask != nil {
-			p.Steps = append(p.Steps, *ask)
+			p.Add(*ask)
 		}
 	}
-	p.remember(o, now)
-	p.records(o)
+	planRemembered(&p, o, now)
+	planRecords(&p, o)
 	return p
 }
 
@@ -141,10 +138,10 @@ func waitsFor(o Observed, now []v1alpha1.FailoverStatus, i int) string {
 	return ""
 }
 
-func (p *Plan) status(f *v1alpha1.Failover, next v1alpha1.FailoverStatus) {
+func setStatus(p *reconcile.Plan, f *v1alpha1.Failover, next v1alpha1.FailoverStatus) {
 	changes := condition(f, &next)
 	if !same(f.Status, next) {
-		p.Steps = append(p.Steps, SetStatus{Failover: f, Status: next, Changes: changes})
+		p.Add(SetStatus{Failover: f, Status: next, Changes: changes})
 	}
 }
 

@@ -17,6 +17,7 @@ import (
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/election"
 	"geosql.dev/operator/internal/election/requests"
+	"geosql.dev/operator/internal/reconcile"
 )
 
 var (
@@ -125,7 +126,7 @@ func (o *Observed) tell(term int64, timelines ...election.Timeline) {
 }
 
 // statusOf is a Failover's status after a plan.
-func statusOf(o Observed, p Plan, name string) v1alpha1.FailoverStatus {
+func statusOf(o Observed, p reconcile.Plan, name string) v1alpha1.FailoverStatus {
 	for _, s := range p.Steps {
 		if set, ok := s.(SetStatus); ok && set.Failover.Name == name {
 			return set.Status
@@ -139,7 +140,7 @@ func statusOf(o Observed, p Plan, name string) v1alpha1.FailoverStatus {
 	return v1alpha1.FailoverStatus{}
 }
 
-func asks(p Plan) []string {
+func asks(p reconcile.Plan) []string {
 	var voters []string
 	for _, s := range p.Steps {
 		if a, ok := s.(Ask); ok {
@@ -231,7 +232,7 @@ func TestWhatIsAskedAndWhatIsRefusedFirst(t *testing.T) {
 			if tc.asked {
 				g.Expect(p.Steps[0]).
 					To(BeAssignableToTypeOf(SetStatus{}), "what was asked for is never forgotten: the status comes first")
-				g.Expect(p.Busy).To(BeTrue())
+				g.Expect(busy(p)).To(BeTrue())
 			}
 		})
 	}
@@ -497,7 +498,7 @@ func TestElectionsOfTheAgentsAreRecorded(t *testing.T) {
 		To(And(HaveField("Outcome", v1alpha1.FailoverFailed), HaveField("Lost.Known", false),
 			HaveField("Lost.Databases", HaveLen(1))), "term 7 has begun")
 	g.Expect(statusOf(o, p, "content-7").Phase).To(Equal(v1alpha1.FailoverRunning))
-	g.Expect(p.Busy).To(BeTrue())
+	g.Expect(busy(p)).To(BeTrue())
 
 	// The old primary has come back and is quarantined: now it is known where its log ends, and stays so.
 	lost := And(
@@ -584,7 +585,7 @@ func TestAHigherTermOfTheSameHolderIsNoElection(t *testing.T) {
 	}
 	p := plan(o)
 	g.Expect(statusOf(o, p, "content-4").Phase).To(Equal(v1alpha1.FailoverRunning))
-	g.Expect(p.Busy).To(BeTrue())
+	g.Expect(busy(p)).To(BeTrue())
 	o.Failovers = append(
 		o.Failovers,
 		failover(
@@ -626,7 +627,7 @@ func TestAnElectionIsOverThoughAReplicaIsLost(t *testing.T) {
 	o.tell(4, serves)
 	p := plan(o)
 	g.Expect(statusOf(o, p, "content-4").Phase).To(Equal(v1alpha1.FailoverRunning))
-	g.Expect(p.Busy).To(BeTrue())
+	g.Expect(busy(p)).To(BeTrue())
 
 	o.Now = o.Now.Add(time.Second)
 	p = plan(o)
@@ -640,7 +641,7 @@ func TestAnElectionIsOverThoughAReplicaIsLost(t *testing.T) {
 		),
 		HaveField("Timeline.AllSynchronized", BeNil()),
 	))
-	g.Expect(p.Busy).To(BeFalse())
+	g.Expect(busy(p)).To(BeFalse())
 
 	// One that is PRIMARY while commits wait for replicas does not serve.
 	waits := serves
@@ -678,7 +679,7 @@ func TestOnlyTheNewestRecordsAreKept(t *testing.T) {
 	g.Expect(dropped(plan(o))).To(Equal([]string{"content-1", "content-2"}))
 }
 
-func dropped(p Plan) []string {
+func dropped(p reconcile.Plan) []string {
 	var names []string
 	for _, s := range p.Steps {
 		if d, ok := s.(DropRecord); ok {

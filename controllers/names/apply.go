@@ -4,11 +4,16 @@ package names
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"geosql.dev/operator/internal/reconcile"
 )
 
 // siteDeadline bounds the work at one site, so that a site that just fell silent delays the next look at the others by
@@ -21,9 +26,9 @@ type siteSteps struct {
 	steps []step
 }
 
-// apply carries out the steps of all sites at the same time, those of one site in their order up to the first that
+// carryOut carries out the steps of all sites at the same time, those of one site in their order up to the first that
 // fails, and returns the errors by site.
-func apply(ctx context.Context, all []siteSteps) map[string]error {
+func carryOut(ctx context.Context, all []siteSteps) map[string]error {
 	var (
 		wait   sync.WaitGroup
 		mu     sync.Mutex
@@ -63,4 +68,26 @@ func applySite(ctx context.Context, s siteSteps) error {
 		}
 	}
 	return nil
+}
+
+// apply carries out the steps of all sites. What failed is in the error and, by site, in the plan's note.
+func apply(ctx context.Context, _ Desired, _ Observed, p reconcile.Plan) error {
+	failed := reconcile.Noted[noted](p).failed
+	var all []siteSteps
+	for _, s := range p.Steps {
+		x, ok := s.(siteStep)
+		if !ok {
+			return fmt.Errorf("step %T is not known", s)
+		}
+		if n := len(all); n == 0 || all[n-1].site != x.site {
+			all = append(all, siteSteps{site: x.site})
+		}
+		all[len(all)-1].steps = append(all[len(all)-1].steps, x.step)
+	}
+	maps.Copy(failed, carryOut(ctx, all))
+	var errs []error
+	for _, site := range slices.Sorted(maps.Keys(failed)) {
+		errs = append(errs, failed[site])
+	}
+	return errors.Join(errs...)
 }

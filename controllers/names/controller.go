@@ -14,7 +14,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -86,8 +85,7 @@ func SetupWithManager(mgr mcmanager.Manager, provider *sites.Provider) error {
 		Watches(&corev1.Service{}, sites.EnqueueHub(serversOf)).
 		Watches(&discoveryv1.EndpointSlice{}, sites.EnqueueOwner(v1alpha1.LabelServer)).
 		WatchesRawSource(provider.Watch(everyServer)).
-		Complete(reconcile.NewFormer(r.hub, kind(r, "SQLServer", func() *v1alpha1.SQLServer { return &v1alpha1.SQLServer{} },
-			r.observeServerNames)))
+		Complete(reconcile.New(r.hub, r.servers()))
 	if err != nil {
 		return fmt.Errorf("making the controller of servers' names: %w", err)
 	}
@@ -100,37 +98,46 @@ func SetupWithManager(mgr mcmanager.Manager, provider *sites.Provider) error {
 		Watches(&corev1.Service{}, groups).
 		Watches(&discoveryv1.EndpointSlice{}, sites.EnqueueOwner(v1alpha1.LabelGroup)).
 		WatchesRawSource(provider.Watch(everyGroup)).
-		Complete(reconcile.NewFormer(r.hub, kind(r, "AvailabilityGroup",
-			func() *v1alpha1.AvailabilityGroup { return &v1alpha1.AvailabilityGroup{} }, r.observeGroupNames)))
+		Complete(reconcile.New(r.hub, r.groups()))
 	if err != nil {
 		return fmt.Errorf("making the controller of listeners' names: %w", err)
 	}
 	return setupDeclarations(mgr, r, provider)
 }
 
-// kind fits one of the two kinds of names into the frame of all controllers.
-func kind[O client.Object](
+// kindOf fits one of the two kinds of names into the frame of all controllers.
+func kindOf[O client.Object](
 	r *reconciler,
 	name string,
 	empty func() O,
-	observe func(context.Context, O) (*world, error),
-) reconcile.FormerKind[O, *world, *outcome] {
-	return reconcile.FormerKind[O, *world, *outcome]{
-		Name: name, New: empty, Finalizer: Finalizer, Timeout: reconcileTimeout,
-		Look:    reconcile.Look{Step: lookStep, Soon: lookSoon, Again: lookAgain},
-		Soon:    (*world).settling,
-		Observe: observe, Plan: planNames, PlanDelete: planDelete,
-		Stays: reconcile.WhileDeclared[O](r.fresh, topology.Declares),
-		Apply: func(ctx context.Context, _ *world, p *outcome) error { return p.apply(ctx) },
-		Report: func(ctx context.Context, w *world, p *outcome, _ error) error {
-			r.wrongs.remember(w.object, p.wrong)
-			c := p.condition(w)
-			if c.Status == metav1.ConditionUnknown && w.settling() {
-				return nil
+	desire func(context.Context, O) (Desired, error),
+	observe func(context.Context, Desired, O) (Observed, error),
+) reconcile.Kind[O, Desired, Observed] {
+	return reconcile.Kind[O, Desired, Observed]{
+		Name: name, New: empty, Finalizer: Finalizer, Timeout: reconcileTimeout, Repeats: true,
+		Look:   reconcile.Look{Step: lookStep, Soon: lookSoon, Again: lookAgain},
+		Soon:   func(_ Desired, o Observed) bool { return o.settling() },
+		Desire: desire,
+		Observe: func(ctx context.Context, d Desired) (Observed, error) {
+			object, ok := d.object.(O)
+			if !ok {
+				return Observed{}, fmt.Errorf("names of %T are not known", d.object)
 			}
-			return r.report(ctx, w.object, w.conditions, c)
+			return observe(ctx, d, object)
 		},
+		Plan: planNames, PlanDelete: planDelete, Apply: apply, Report: r.reportNames,
+		Stays: reconcile.WhileDeclared[O](r.fresh, topology.Declares),
 	}
+}
+
+func (r *reconciler) servers() reconcile.Kind[*v1alpha1.SQLServer, Desired, Observed] {
+	return kindOf(r, "SQLServer", func() *v1alpha1.SQLServer { return &v1alpha1.SQLServer{} },
+		desireServerNames, r.observeServerNames)
+}
+
+func (r *reconciler) groups() reconcile.Kind[*v1alpha1.AvailabilityGroup, Desired, Observed] {
+	return kindOf(r, "AvailabilityGroup", func() *v1alpha1.AvailabilityGroup { return &v1alpha1.AvailabilityGroup{} },
+		desireGroupNames, r.observeGroupNames)
 }
 
 // serversOf maps a Service to its server: by label, or by name, since a foreign Service may stand in a server's way.

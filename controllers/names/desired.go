@@ -3,6 +3,7 @@
 package names
 
 import (
+	"context"
 	"maps"
 	"slices"
 
@@ -11,11 +12,40 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/mssql/credentials"
 	"geosql.dev/operator/internal/sites"
 )
+
+// Desired is an object that has names: a server, or a group for its listener.
+type Desired struct {
+	object     client.Object
+	conditions []metav1.Condition
+	// labels mark what belongs to the object at sites.
+	labels map[string]string
+	// services are the names that the object has, or may have.
+	services []string
+}
+
+func desireServerNames(_ context.Context, server *v1alpha1.SQLServer) (Desired, error) {
+	return Desired{
+		object:     server,
+		conditions: server.Status.Conditions,
+		labels:     ownLabels(server.Namespace, v1alpha1.LabelServer, server.Name),
+		services:   allServerNames(v1alpha1.ServerName(server.Name)),
+	}, nil
+}
+
+func desireGroupNames(_ context.Context, group *v1alpha1.AvailabilityGroup) (Desired, error) {
+	return Desired{
+		object:     group,
+		conditions: group.Status.Conditions,
+		labels:     ownLabels(group.Namespace, v1alpha1.LabelGroup, group.Name),
+		services:   []string{listenerName(group), listenerName(group) + readOnlySuffix},
+	}, nil
+}
 
 // Ports of a server's Service.
 const (

@@ -111,26 +111,3 @@ func (k *wrongs) remember(obj client.Object, since map[v1alpha1.SiteName]time.Ti
 	}
 	k.since[objectKey(obj)] = since
 }
-
-// leave decides whether what is wrong at a site is left to its own process; it says so when that takes long.
-func (p *outcome) leave(w *world, v *siteView) bool {
-	if !v.keeps || !v.declares {
-		return false
-	}
-	since, ok := w.wrong[v.name]
-	if !ok {
-		since = w.now
-	}
-	p.wrong[v.name] = since
-	waited := w.now.Sub(since)
-	if waited >= patience {
-		return false
-	}
-	if waited >= behindAfter {
-		p.unknown = append(
-			p.unknown,
-			fmt.Sprintf("the process of site %s has left the name wrong for %s", v.name, waited.Round(time.Second)),
-		)
-	}
-	return true
-}

@@ -11,24 +11,32 @@ import (
 
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/election"
+	"geosql.dev/operator/internal/reconcile"
 	"geosql.dev/operator/internal/reconcile/conditions"
 	"geosql.dev/operator/internal/sites"
 )
+
+// tukpub is a server that has names.
+func tukpub() Desired {
+	return Desired{
+		object: &v1alpha1.SQLServer{ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: "tukpub"}},
+		labels: ownLabels("web", v1alpha1.LabelServer, "tukpub"),
+	}
+}
 
 // What is wrong at a site that keeps its names itself is left to it for a while; the condition says when that gets
 // long, and in the end the manager puts it right. At other sites it does so at once.
 func TestWhatIsLeftToASite(t *testing.T) {
 	start := time.Date(2026, 11, 20, 10, 0, 0, 0, time.UTC)
 	server := view("tukwila", "10.101.0.7")
-	world := func(waited time.Duration, keeps, declares bool) *world {
-		w := &world{
-			object: &v1alpha1.SQLServer{ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: "tukpub"}},
-			now:    start.Add(waited),
-			labels: ownLabels("web", v1alpha1.LabelServer, "tukpub"),
+	world := func(waited time.Duration, keeps, declares bool) Observed {
+		w := Observed{
+			Desired: tukpub(),
+			now:     start.Add(waited),
 			views: []*siteView{
 				{name: "quincy", member: &sites.Member{}, has: map[string]published{}, keeps: keeps, declares: declares},
 			},
-			desired: func(at v1alpha1.SiteName) []name {
+			names: func(at v1alpha1.SiteName) []name {
 				return serverNames("web", server, at)
 			},
 		}
@@ -52,26 +60,28 @@ func TestWhatIsLeftToASite(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
 			w := world(c.waited, c.keeps, c.declares)
-			p := planNames(w)
-			g.Expect(p.Gist().Steps > 0).To(Equal(c.steps))
-			g.Expect(p.condition(w).Reason).To(Equal(c.reason))
+			p := planNames(w.Desired, w)
+			g.Expect(len(p.Steps) > 0).To(Equal(c.steps))
+			g.Expect(reconcile.Noted[noted](p).condition(w).Reason).To(Equal(c.reason))
 			if c.keeps && c.declares {
-				g.Expect(p.wrong).To(HaveKeyWithValue(v1alpha1.SiteName("quincy"), start), "it counts from the first time")
+				g.Expect(reconcile.Noted[noted](p).wrong).
+					To(HaveKeyWithValue(v1alpha1.SiteName("quincy"), start), "it counts from the first time")
 			}
 		})
 	}
 	t.Run("a name goes once the site knows that it is none any more", func(t *testing.T) {
 		g := NewWithT(t)
 		w := world(0, true, true)
-		w.desired = nil
+		w.names = nil
 		w.views[0].has = map[string]published{
 			podName("tukpub"): {service: serverNames("web", server, "quincy")[0].makeService()},
 		}
-		g.Expect(planRelease(w).Gist()).To(And(HaveField("Steps", 0), HaveField("Done", false)))
+		g.Expect(planRelease(w.Desired, w)).To(And(HaveField("Steps", HaveLen(0)), HaveField("Done", false)))
 		w.views[0].declares = false
-		g.Expect(planRelease(w).Gist()).To(And(HaveField("Steps", 1), HaveField("Done", false)), "another look follows")
+		g.Expect(planRelease(w.Desired, w)).
+			To(And(HaveField("Steps", HaveLen(1)), HaveField("Done", false)), "another look follows")
 		w.views[0].has = map[string]published{}
-		g.Expect(planRelease(w).Gist()).To(And(HaveField("Steps", 0), HaveField("Done", true)))
+		g.Expect(planRelease(w.Desired, w)).To(And(HaveField("Steps", HaveLen(0)), HaveField("Done", true)))
 	})
 }
 
@@ -92,9 +102,8 @@ func TestNamesGoWithTheirNamespace(t *testing.T) {
 		"another site still has the name":  {&sites.NamespaceError{Site: "dublin", Namespace: "web", Gone: true}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := &world{
-				object: &v1alpha1.SQLServer{ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: "tukpub"}},
-				labels: ownLabels("web", v1alpha1.LabelServer, "tukpub"),
+			w := Observed{
+				Desired: tukpub(),
 				views: []*siteView{
 					{name: "dublin", err: c.err, has: map[string]published{}},
 					{name: "quincy", member: &sites.Member{}, has: map[string]published{}},
@@ -105,7 +114,7 @@ func TestNamesGoWithTheirNamespace(t *testing.T) {
 					service: serverNames("web", view("tukwila", "10.101.0.7"), "quincy")[0].makeService(),
 				}
 			}
-			NewWithT(t).Expect(planRelease(w).Gist().Done).To(Equal(c.done))
+			NewWithT(t).Expect(planRelease(w.Desired, w).Done).To(Equal(c.done))
 		})
 	}
 }

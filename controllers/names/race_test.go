@@ -42,10 +42,8 @@ func TestALostRaceIsNoError(t *testing.T) {
 	for name, one := range map[string]interface {
 		Reconcile(context.Context, mcreconcile.Request) (crreconcile.Result, error)
 	}{
-		"tukpub": reconcile.NewFormer(hub, kind(r, "SQLServer", func() *v1alpha1.SQLServer { return &v1alpha1.SQLServer{} },
-			r.observeServerNames)),
-		"content": reconcile.NewFormer(hub, kind(r, "AvailabilityGroup",
-			func() *v1alpha1.AvailabilityGroup { return &v1alpha1.AvailabilityGroup{} }, r.observeGroupNames)),
+		"tukpub":  reconcile.New(hub, r.servers()),
+		"content": reconcile.New(hub, r.groups()),
 	} {
 		request := mcreconcile.Request{
 			Request: crreconcile.Request{NamespacedName: client.ObjectKey{Namespace: "web", Name: name}},

@@ -5,6 +5,9 @@ package names
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -14,11 +17,23 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
+	"geosql.dev/operator/internal/reconcile"
 	"geosql.dev/operator/internal/reconcile/conditions"
 )
 
 // fieldOwner of the condition NamesReady: the rest of the status belongs to the kind's own controller.
 const fieldOwner = client.FieldOwner("geosql-names")
+
+// reportNames says what was observed and done. What was reported before stays while this process has just begun.
+func (r *reconciler) reportNames(ctx context.Context, d Desired, o Observed, p reconcile.Plan, _ error) error {
+	n := reconcile.Noted[noted](p)
+	r.wrongs.remember(d.object, n.wrong)
+	c := n.condition(o)
+	if c.Status == metav1.ConditionUnknown && o.settling() {
+		return nil
+	}
+	return r.report(ctx, d.object, d.conditions, c)
+}
 
 // report writes the condition by server-side apply when it says something new, and makes an event of a change.
 func (r *reconciler) report(ctx context.Context, obj client.Object, old []metav1.Condition, c metav1.Condition) error {
@@ -58,4 +73,44 @@ func (r *reconciler) report(ctx context.Context, obj client.Object, old []metav1
 		conditions.Emit(r.events, obj, []conditions.Change{{Old: before, New: c}})
 	}
 	return nil
+}
+
+// condition says it, the worst first.
+func (p noted) condition(w Observed) metav1.Condition {
+	c := metav1.Condition{Type: conditions.TypeNamesReady, ObservedGeneration: w.object.GetGeneration()}
+	var texts []string
+	for _, x := range p.conflicts {
+		texts = append(texts, x.text)
+	}
+	switch {
+	case len(p.conflicts) > 0:
+		c.Status, c.Reason, c.Message = metav1.ConditionFalse, conditions.ReasonNamesConflict, strings.Join(texts, "; ")
+	case len(p.failed) > 0:
+		for _, site := range slices.Sorted(maps.Keys(p.failed)) {
+			texts = append(texts, p.failed[site].Error())
+		}
+		c.Status, c.Reason, c.Message = metav1.ConditionFalse, conditions.ReasonApplyFailed, strings.Join(texts, "; ")
+	case len(p.unknown) > 0:
+		c.Status, c.Reason = metav1.ConditionUnknown, conditions.ReasonNamesPartial
+		c.Message = fmt.Sprintf("%s. The name is right at: %s", strings.Join(p.unknown, "; "), p.right(w))
+	case w.addressless != "":
+		c.Status, c.Reason, c.Message = metav1.ConditionFalse, conditions.ReasonNoAddress, w.addressless
+	default:
+		c.Status, c.Reason, c.Message = metav1.ConditionTrue, conditions.ReasonNamesPublished, "at "+p.right(w)
+	}
+	return c
+}
+
+// right are the sites at which the names are as they should be.
+func (p noted) right(w Observed) string {
+	var right []string
+	for _, v := range w.views {
+		if v.member != nil && p.failed[string(v.name)] == nil {
+			right = append(right, string(v.name))
+		}
+	}
+	if len(right) == 0 {
+		return "none"
+	}
+	return strings.Join(right, ", ")
 }

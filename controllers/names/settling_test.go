@@ -49,10 +49,7 @@ func TestANewManagerLeavesWhatWasReported(t *testing.T) {
 		recorder := events.NewFakeRecorder(10)
 		r := &reconciler{hub: hub, sites: sites.NewProvider(sites.Options{}), events: recorder}
 		r.settling.Of(nil, began)
-		frame := reconcile.NewFormer(
-			hub,
-			kind(r, "SQLServer", func() *v1alpha1.SQLServer { return &v1alpha1.SQLServer{} }, r.observeServerNames),
-		)
+		frame := reconcile.New(hub, r.servers())
 		result, err := frame.Reconcile(
 			t.Context(),
 			mcreconcile.Request{Request: crreconcile.Request{NamespacedName: client.ObjectKeyFromObject(server)}},

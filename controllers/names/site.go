@@ -260,7 +260,7 @@ func (k *keeper) keep(
 		log.FromContext(ctx).
 			Info("step", "kind", s.kind, "object", s.object.GetName(), "namespace", namespace, "reason", s.reason)
 	}
-	return apply(ctx, []siteSteps{{view, steps}})[string(k.self)]
+	return carryOut(ctx, []siteSteps{{view, steps}})[string(k.self)]
 }
 
 // presence tells the manager that the site keeps its names itself.

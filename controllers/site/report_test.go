@@ -25,7 +25,9 @@ var now = time.Date(2026, 11, 20, 10, 0, 0, 0, time.UTC)
 // healthy is a Site that answers.
 func healthy() *Observed {
 	return &Observed{now: now, unknownAfter: 15 * time.Second, known: true,
-		Desired: Desired{&v1alpha1.Site{ObjectMeta: metav1.ObjectMeta{Name: "quincy", Finalizers: []string{v1alpha1.Finalizer}}}},
+		Desired: Desired{&v1alpha1.Site{
+			ObjectMeta: metav1.ObjectMeta{Name: "quincy", Finalizers: []string{v1alpha1.Finalizer}},
+		}},
 		health: sites.Health{
 			Site:          "quincy",
 			Engaged:       true,

@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"geosql.dev/operator/internal/mssql/credentials"
+	"geosql.dev/operator/internal/reconcile"
 	"geosql.dev/operator/internal/sites"
 )
 
@@ -64,24 +65,24 @@ func (a Account) pairs(have Account) []pair {
 }
 
 // planAccount adds the steps that make the account so.
-func planAccount(d Desired, o Observed, p *Plan) {
+func planAccount(d Desired, o Observed, p *reconcile.Plan) {
 	for _, one := range account(d).pairs(o.Account) {
 		if why := drift(one.want, one.have); why != "" {
-			p.add(ApplyObject{Object: one.want, Reason: why})
+			p.Add(ApplyObject{Object: one.want, Reason: why})
 		}
 	}
 }
 
 // observeAccount reads the account from the API server: the kinds are not among those that are watched at sites.
-func (r *Reconciler) observeAccount(ctx context.Context, w *world) error {
-	key := client.ObjectKey{Namespace: w.desired.Server.Namespace, Name: credentials.OrdersName(w.desired.name())}
+func (r *Reconciler) observeAccount(ctx context.Context, d Desired, o *Observed) error {
+	key := client.ObjectKey{Namespace: d.Server.Namespace, Name: credentials.OrdersName(d.name())}
 	var (
 		serviceAccount corev1.ServiceAccount
 		role           rbacv1.Role
 		binding        rbacv1.RoleBinding
 	)
 	read := func(obj client.Object, keep func()) error {
-		err := w.member.APIReader.Get(ctx, key, obj)
+		err := d.member.APIReader.Get(ctx, key, obj)
 		if err == nil {
 			keep()
 			return nil
@@ -89,9 +90,9 @@ func (r *Reconciler) observeAccount(ctx context.Context, w *world) error {
 		if apierrors.IsNotFound(err) {
 			return nil
 		}
-		return fmt.Errorf("read %T %s at site %s: %w", obj, key, w.member.Name(), err)
+		return fmt.Errorf("read %T %s at site %s: %w", obj, key, d.member.Name(), err)
 	}
-	a := &w.observed.Account
+	a := &o.Account
 	if err := read(&serviceAccount, func() { a.ServiceAccount = &serviceAccount }); err != nil {
 		return err
 	}

@@ -12,6 +12,7 @@ import (
 
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/controllers/sqlserver/placement"
+	"geosql.dev/operator/internal/reconcile"
 	"geosql.dev/operator/internal/reconcile/conditions"
 )
 
@@ -52,14 +53,14 @@ func TestASwitchoverSaysBeforeWhatItBreaks(t *testing.T) {
 	turn := Turn{Group: "content", Declared: true, Primary: "tukpub",
 		Succession: Succession{Allowed: true, To: "quisec", Failover: "content-restart-tukpub-12345678"}}
 	ask := AskSwitchover{Group: "content", Name: "content-restart-tukpub-12345678", To: "quisec"}
-	for name, act := range map[string]func(Desired) *Plan{
-		"restart": func(d Desired) *Plan {
-			p := &Plan{}
+	for name, act := range map[string]func(Desired) *reconcile.Plan{
+		"restart": func(d Desired) *reconcile.Plan {
+			p := &reconcile.Plan{}
 			restart(d, Observed{Turns: []Turn{turn}, Pod: &corev1.Pod{}}, p, RestartPod{Reason: "the image changed"})
 			return p
 		},
-		"drain": func(d Desired) *Plan {
-			p := &Plan{}
+		"drain": func(d Desired) *reconcile.Plan {
+			p := &reconcile.Plan{}
 			planDrain(d, Observed{Turns: []Turn{turn}, Pod: &corev1.Pod{Spec: corev1.PodSpec{NodeName: "n"}},
 				Cluster: placement.Cluster{Nodes: []corev1.Node{{ObjectMeta: metav1.ObjectMeta{Name: "n"},
 					Spec: corev1.NodeSpec{Unschedulable: true}}}}}, p)
@@ -70,9 +71,9 @@ func TestASwitchoverSaysBeforeWhatItBreaks(t *testing.T) {
 			g := NewWithT(t)
 			s := server()
 			p := act(declared(s, mixed()))
-			g.Expect(p.Pending).To(ContainSubstring(broken))
+			g.Expect(waits(*p).Why).To(ContainSubstring(broken))
 			g.Expect(p.Steps).NotTo(ContainElement(ask), "it is said before it is done")
-			s.Status.Conditions = []metav1.Condition{{Type: conditions.TypeRestartPending, Message: p.Pending}}
+			s.Status.Conditions = []metav1.Condition{{Type: conditions.TypeRestartPending, Message: waits(*p).Why}}
 			g.Expect(act(declared(s, mixed())).Steps).To(ContainElement(ask))
 
 			around := mixed()
@@ -84,7 +85,7 @@ func TestASwitchoverSaysBeforeWhatItBreaks(t *testing.T) {
 				p.Name, p.Spec.Database = fmt.Sprint("p", i), "Content"
 				around.Publications = append(around.Publications, p)
 			}
-			g.Expect(act(declared(server(), around)).Pending).To(ContainSubstring("and 32 more"))
+			g.Expect(waits(*act(declared(server(), around))).Why).To(ContainSubstring("and 32 more"))
 		})
 	}
 }

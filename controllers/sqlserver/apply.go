@@ -17,59 +17,62 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"geosql.dev/operator/internal/mssql"
 	"geosql.dev/operator/internal/mssql/credentials"
 	"geosql.dev/operator/internal/reconcile"
 	"geosql.dev/operator/internal/sites"
 )
 
 // apply carries out the steps in order and stops at the first that fails. Each step may be carried out again.
-func (r *Reconciler) apply(ctx context.Context, w *world, p Plan) error {
-	return reconcile.InOrder(ctx, p.Steps, func(ctx context.Context, s Step) error { return r.applyStep(ctx, w, s) })
+func (r *Reconciler) apply(ctx context.Context, d Desired, o Observed, p reconcile.Plan) error {
+	return reconcile.InOrder(ctx, p.Steps, func(ctx context.Context, s reconcile.Step) error {
+		return r.applyStep(ctx, d, &o, s)
+	})
 }
 
-func (r *Reconciler) applyStep(ctx context.Context, w *world, step Step) error {
+func (r *Reconciler) applyStep(ctx context.Context, d Desired, o *Observed, step reconcile.Step) error {
 	switch s := step.(type) {
 	case ApplyObject:
-		return w.member.Apply(ctx, s.Object)
+		return d.member.Apply(ctx, s.Object)
 	case CompleteReaders:
-		return r.completeReaders(ctx, w, s)
+		return r.completeReaders(ctx, d, s)
 	case AgreePasswords:
-		return r.agreePasswords(ctx, w, s)
+		return r.agreePasswords(ctx, d, s)
 	case MakeAuthority:
 		_, err := r.authority(ctx)
 		return err
 	case IssueCertificate:
-		return r.issueCertificate(ctx, w, s)
+		return r.issueCertificate(ctx, d, s)
 	case CopyCertificate:
-		return r.writeCertificate(ctx, w, s.Data, s.Site, s.Hub)
+		return r.writeCertificate(ctx, d, o, s.Data, s.Site, s.Hub)
 	case TakeTurn:
-		return r.passTurn(ctx, w, s.Group, true)
+		return r.passTurn(ctx, d, s.Group, true)
 	case ReleaseTurn:
-		return r.passTurn(ctx, w, s.Group, false)
+		return r.passTurn(ctx, d, s.Group, false)
 	case AskSwitchover:
-		return r.askSwitchover(ctx, w, s)
+		return r.askSwitchover(ctx, d, s)
 	case RestartPod:
-		return r.restartPod(ctx, w, s)
+		return r.restartPod(ctx, d, s)
 	case ReplaceSidecar:
-		return r.replaceSidecar(ctx, w, s)
+		return r.replaceSidecar(ctx, d, s)
 	case ForgetPreviousSA:
-		return r.forgetPreviousSA(ctx, w)
+		return r.forgetPreviousSA(ctx, d, o)
 	case RefreshPod:
-		return r.refreshPod(ctx, w, s)
-	case Execute:
-		return r.execute(ctx, w, s)
+		return r.refreshPod(ctx, d, s)
+	case mssql.Execute:
+		return r.execute(ctx, d, s)
 	case DeleteStatefulSet:
-		return deleteStatefulSet(ctx, w, s)
+		return deleteStatefulSet(ctx, d, s)
 	case TakeAway:
-		return r.takeAway(ctx, w, s)
+		return r.takeAway(ctx, d, s)
 	}
 	return fmt.Errorf("step %T is not known", step)
 }
 
 // agreePasswords reads the Secrets again, so that what was planned on cannot overwrite what has come since.
-func (r *Reconciler) agreePasswords(ctx context.Context, w *world, s AgreePasswords) error {
-	namespace, name := w.desired.Server.Namespace, credentials.PasswordsName(w.desired.name())
-	atSite, err := secretData(ctx, w.member.APIReader, "site "+string(w.member.Name()), namespace, name)
+func (r *Reconciler) agreePasswords(ctx context.Context, d Desired, s AgreePasswords) error {
+	namespace, name := d.Server.Namespace, credentials.PasswordsName(d.name())
+	atSite, err := secretData(ctx, d.member.APIReader, "site "+string(d.member.Name()), namespace, name)
 	if err != nil {
 		return err
 	}
@@ -81,47 +84,47 @@ func (r *Reconciler) agreePasswords(ctx context.Context, w *world, s AgreePasswo
 	if err != nil {
 		return err
 	}
-	return r.writeSecrets(ctx, w, passwordSecret(w.desired, agreement.Passwords), agreement.WriteSite, agreement.WriteHub)
+	return r.writeSecrets(ctx, d, passwordSecret(d, agreement.Passwords), agreement.WriteSite, agreement.WriteHub)
 }
 
 // forgetPreviousSA writes the passwords that were observed without the previous one, unless somebody has changed them
 // since: what has come meanwhile must not be lost.
-func (r *Reconciler) forgetPreviousSA(ctx context.Context, w *world) error {
-	namespace, name := w.desired.Server.Namespace, credentials.PasswordsName(w.desired.name())
+func (r *Reconciler) forgetPreviousSA(ctx context.Context, d Desired, o *Observed) error {
+	namespace, name := d.Server.Namespace, credentials.PasswordsName(d.name())
 	for _, at := range []struct {
 		reader client.Reader
 		where  string
 		seen   credentials.Passwords
 	}{
-		{w.member.APIReader, "site " + string(w.member.Name()), w.observed.SitePasswords},
-		{r.secrets, "the hub", w.observed.HubPasswords},
+		{d.member.APIReader, "site " + string(d.member.Name()), o.SitePasswords},
+		{r.secrets, "the hub", o.HubPasswords},
 	} {
 		data, err := secretData(ctx, at.reader, at.where, namespace, name)
 		if err != nil || !maps.EqualFunc(data, at.seen, bytes.Equal) {
 			return err
 		}
 	}
-	return r.writeSecrets(ctx, w, passwordSecret(w.desired, credentials.Settled(w.observed.SitePasswords)), true, true)
+	return r.writeSecrets(ctx, d, passwordSecret(d, credentials.Settled(o.SitePasswords)), true, true)
 }
 
 // refreshPod touches an annotation of the pod: a changed pod is synchronized at once, its volumes with it.
-func (r *Reconciler) refreshPod(ctx context.Context, w *world, s RefreshPod) error {
+func (r *Reconciler) refreshPod(ctx context.Context, d Desired, s RefreshPod) error {
 	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": map[string]string{
 		annotationRefreshed: r.now().UTC().Format(time.RFC3339Nano)}}})
 	if err != nil {
 		return fmt.Errorf("encode an annotation: %w", err)
 	}
-	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: w.desired.Server.Namespace, Name: s.Name}}
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: d.Server.Namespace, Name: s.Name}}
 	return client.IgnoreNotFound(
-		w.member.Client.Patch(ctx, pod, client.RawPatch(types.MergePatchType, patch), sites.FieldOwner),
+		d.member.Client.Patch(ctx, pod, client.RawPatch(types.MergePatchType, patch), sites.FieldOwner),
 	)
 }
 
 // writeSecrets writes the site's Secret first: it is what a rebuilt hub adopts.
-func (r *Reconciler) writeSecrets(ctx context.Context, w *world, secret *corev1.Secret, site, hub bool) error {
+func (r *Reconciler) writeSecrets(ctx context.Context, d Desired, secret *corev1.Secret, site, hub bool) error {
 	if site {
-		if err := w.member.Apply(ctx, secret); err != nil {
-			return fmt.Errorf("at site %s: %w", w.member.Name(), err)
+		if err := d.member.Apply(ctx, secret); err != nil {
+			return fmt.Errorf("at site %s: %w", d.member.Name(), err)
 		}
 	}
 	if !hub {
@@ -135,9 +138,9 @@ func (r *Reconciler) writeSecrets(ctx context.Context, w *world, secret *corev1.
 	return nil
 }
 
-func (r *Reconciler) restartPod(ctx context.Context, w *world, s RestartPod) error {
-	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: w.desired.Server.Namespace, Name: s.Name}}
-	err := w.member.Client.Delete(ctx, pod, client.Preconditions{UID: &s.UID, ResourceVersion: &s.Version})
+func (r *Reconciler) restartPod(ctx context.Context, d Desired, s RestartPod) error {
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: d.Server.Namespace, Name: s.Name}}
+	err := d.member.Client.Delete(ctx, pod, client.Preconditions{UID: &s.UID, ResourceVersion: &s.Version})
 	if apierrors.IsConflict(err) {
 		// Another one is there already, or what let it be deleted is so no more: that is looked at again.
 		return nil
@@ -152,13 +155,13 @@ func (r *Reconciler) restartPod(ctx context.Context, w *world, s RestartPod) err
 		return fmt.Errorf("encode the mark of the restart: %w", err)
 	}
 	set := &appsv1.StatefulSet{
-		ObjectMeta: metav1.ObjectMeta{Namespace: w.desired.Server.Namespace, Name: w.desired.Server.Name},
+		ObjectMeta: metav1.ObjectMeta{Namespace: d.Server.Namespace, Name: d.Server.Name},
 	}
-	return w.member.Client.Patch(ctx, set, client.RawPatch(types.MergePatchType, patch), sites.FieldOwner+"-restarts")
+	return d.member.Client.Patch(ctx, set, client.RawPatch(types.MergePatchType, patch), sites.FieldOwner+"-restarts")
 }
 
-func (r *Reconciler) execute(ctx context.Context, w *world, s Execute) error {
-	t := target(w.desired, s.Role)
+func (r *Reconciler) execute(ctx context.Context, d Desired, s mssql.Execute) error {
+	t := target(d, s.Role)
 	t.Database = s.Database
 	db, err := r.connector.Open(ctx, t)
 	if err != nil {

@@ -20,7 +20,7 @@ import (
 	"geosql.dev/operator/internal/sites"
 )
 
-func (r *Reconciler) issueCertificate(ctx context.Context, w *world, s IssueCertificate) error {
+func (r *Reconciler) issueCertificate(ctx context.Context, d Desired, s IssueCertificate) error {
 	authority, err := r.authority(ctx)
 	if err != nil {
 		return err
@@ -36,15 +36,21 @@ func (r *Reconciler) issueCertificate(ctx context.Context, w *world, s IssueCert
 	}
 	data[credentials.KeyIssuers] = credentials.MergeCAs(authority.PEM(), s.Issuers)
 	data[credentials.KeyCA] = credentials.MergeCAs(authority.PEM(), s.Trust)
-	return r.writeSecrets(ctx, w, certificateSecret(w.desired, data), true, true)
+	return r.writeSecrets(ctx, d, certificateSecret(d, data), true, true)
 }
 
 // writeCertificate writes the Secrets of the certificate at the site, then in the hub. In one that is the user's own,
 // only whom to trust beside the user's ca.crt is written.
-func (r *Reconciler) writeCertificate(ctx context.Context, w *world, data map[string][]byte, site, hub bool) error {
-	secret := certificateSecret(w.desired, data)
-	if !w.desired.userSecret(secret.Name) {
-		return r.writeSecrets(ctx, w, secret, site, hub)
+func (r *Reconciler) writeCertificate(
+	ctx context.Context,
+	d Desired,
+	o *Observed,
+	data map[string][]byte,
+	site, hub bool,
+) error {
+	secret := certificateSecret(d, data)
+	if !d.userSecret(secret.Name) {
+		return r.writeSecrets(ctx, d, secret, site, hub)
 	}
 	patch, err := json.Marshal(
 		map[string]any{"data": map[string][]byte{
@@ -54,12 +60,12 @@ func (r *Reconciler) writeCertificate(ctx context.Context, w *world, data map[st
 	if err != nil {
 		return fmt.Errorf("encode the CAs of Secret %s: %w", secret.Name, err)
 	}
-	if site && !w.observed.SiteIsHub {
-		if err := r.writeSecrets(ctx, w, secret, true, false); err != nil {
+	if site && !o.SiteIsHub {
+		if err := r.writeSecrets(ctx, d, secret, true, false); err != nil {
 			return err
 		}
 	}
-	if !hub && !(site && w.observed.SiteIsHub) {
+	if !hub && !(site && o.SiteIsHub) {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)

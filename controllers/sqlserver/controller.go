@@ -89,16 +89,15 @@ func SetupWithManager(mgr mcmanager.Manager, o Options) error {
 			Own:    ownConditions,
 		},
 	}
-	frame := reconcile.NewFormer(r.hub, reconcile.FormerKind[*v1alpha1.SQLServer, *world, Plan]{
+	frame := reconcile.New(r.hub, reconcile.Kind[*v1alpha1.SQLServer, Desired, Observed]{
 		Name: "SQLServer", New: func() *v1alpha1.SQLServer { return &v1alpha1.SQLServer{} },
 		Finalizer: v1alpha1.Finalizer, Timeout: reconcileTimeout,
-		Look:    reconcile.Look{Step: lookStep, Soon: lookSoon, Stuck: lookStuck, Again: lookAgain},
-		Observe: r.look, Apply: r.apply, Report: r.report,
-		Plan:       func(w *world) Plan { return plan(w.desired, w.observed) },
-		PlanDelete: func(w *world) Plan { return planDelete(w.desired, w.left) },
+		Look:   reconcile.Look{Step: lookStep, Soon: lookSoon, Stuck: lookStuck, Again: lookAgain},
+		Desire: r.desire, Observe: r.observe, Plan: plan, Apply: r.apply, Report: r.report,
+		PlanDelete: func(d Desired, o Observed) reconcile.Plan { return planDelete(d, o.left) },
 		Stays:      reconcile.WhileDeclared[*v1alpha1.SQLServer](local.GetAPIReader(), topology.Declares),
 		// A turn comes when another server has ended its own, which nobody tells.
-		Soon: func(w *world) bool { return awaitsTurn(w.desired, w.observed) },
+		Soon: awaitsTurn,
 		Gone: func(name types.NamespacedName) { r.connector.Forget(name.Namespace, v1alpha1.ServerName(name.Name)) },
 	})
 	builder := reconcile.Controller(mgr, "sqlserver", &v1alpha1.SQLServer{}, workers, predicate.Or(
@@ -142,16 +141,4 @@ func (r *Reconciler) serversOn(ctx context.Context, site v1alpha1.SiteName, node
 // serversNear are the servers of an object's namespace.
 func (r *Reconciler) serversNear(ctx context.Context, _ v1alpha1.SiteName, obj client.Object) []types.NamespacedName {
 	return reconcile.Keys[*v1alpha1.SQLServer](ctx, r.hub, &v1alpha1.SQLServerList{}, obj.GetNamespace(), nil)
-}
-
-// look observes the world around a server that is wanted, or what is left of one that is being deleted.
-func (r *Reconciler) look(ctx context.Context, server *v1alpha1.SQLServer) (*world, error) {
-	if server.DeletionTimestamp != nil {
-		return r.observeLeft(ctx, server)
-	}
-	w, err := r.observe(ctx, server)
-	if err == nil && r.settling.Of(w.observed.Site, r.now()) {
-		return nil, reconcile.Later(lookSoon / 2)
-	}
-	return w, err
 }

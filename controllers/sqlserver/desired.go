@@ -4,15 +4,19 @@ package sqlserver
 
 import (
 	"cmp"
+	"context"
+	"fmt"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/controllers/sqlserver/placement"
 	"geosql.dev/operator/internal/mssql/credentials"
 	"geosql.dev/operator/internal/reconcile/conditions"
+	"geosql.dev/operator/internal/sites"
 )
 
 // Desired is what a SQLServer asks for, with what its site and the objects around it contribute.
@@ -40,6 +44,57 @@ type Desired struct {
 	Announced string
 	// References are all objects that name the server, as "Kind name", sorted. The server is not removed before them.
 	References []string
+
+	// member is its site as engaged; unusable is why it can't be used, and then there may be none. groups are the
+	// availability groups of the namespace.
+	member   *sites.Member
+	unusable error
+	groups   []v1alpha1.AvailabilityGroup
+}
+
+// desire resolves what the server names, and what names it.
+func (r *Reconciler) desire(ctx context.Context, server *v1alpha1.SQLServer) (Desired, error) {
+	around, err := r.surroundings(ctx, server.Namespace)
+	if err != nil {
+		return Desired{}, err
+	}
+	var site v1alpha1.Site
+	member, unusable := r.sites.Member(server.Spec.Site)
+	if server.DeletionTimestamp == nil {
+		if unusable == nil {
+			unusable = member.CheckNamespace(server.Namespace)
+		}
+		if unusable == nil {
+			site = member.Site
+		}
+	}
+	d := Desire(server, site, r.agentImage, around)
+	d.member, d.unusable, d.groups = member, unusable, around.Groups
+	return d, nil
+}
+
+// surroundings reads the hub's objects of the namespace that may name the server.
+func (r *Reconciler) surroundings(ctx context.Context, namespace string) (Surroundings, error) {
+	var (
+		groups        v1alpha1.AvailabilityGroupList
+		distributors  v1alpha1.DistributorList
+		publications  v1alpha1.PublicationList
+		subscriptions v1alpha1.SubscriptionList
+		moves         v1alpha1.PublisherMoveList
+		logins        v1alpha1.LoginList
+	)
+	for _, list := range []client.ObjectList{&groups, &distributors, &publications, &subscriptions, &moves, &logins} {
+		if err := r.hub.List(ctx, list, client.InNamespace(namespace)); err != nil {
+			return Surroundings{}, fmt.Errorf(
+				"list the objects of kind %s of namespace %s in the hub: %w",
+				v1alpha1.ListedKind(list),
+				namespace,
+				err,
+			)
+		}
+	}
+	return Surroundings{Groups: groups.Items, Distributors: distributors.Items, Publications: publications.Items,
+		Subscriptions: subscriptions.Items, Moves: moves.Items, Logins: logins.Items}, nil
 }
 
 // name of the SQLServer.

@@ -13,6 +13,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/reconcile"
 	"geosql.dev/operator/internal/reconcile/conditions"
 )
 
@@ -24,7 +25,7 @@ const drainPatience = 10 * time.Minute
 // planDrain decides whether the pod may be evicted. The pod of a server in a group may not (its PodDisruptionBudget
 // allows none), until its node is cordoned and the server has the turn of its groups: so one server of a group is
 // drained at a time, while its primary says that all others are well, and the primary switches over before.
-func planDrain(d Desired, o Observed, p *Plan) bool {
+func planDrain(d Desired, o Observed, p *reconcile.Plan) bool {
 	if o.BudgetDenied || o.Pod == nil || o.Pod.DeletionTimestamp != nil {
 		return true
 	}
@@ -36,14 +37,14 @@ func planDrain(d Desired, o Observed, p *Plan) bool {
 	case why == "" || dyingClaims(o) != "":
 		return writeBudget(d, o, p, false, nil)
 	}
-	var take []Step
+	var take []reconcile.Step
 	for _, group := range groups {
 		turn, known := o.turn(group)
 		if wait := drainWaits(d, o, turn, known, group); wait != "" {
 			if ask, _ := makeRoom(d, o, turn); ask != nil {
 				wait += d.breaks(group)
 			}
-			p.pend(why+"; "+wait, conditions.ReasonNodeCordoned)
+			pend(p, why+"; "+wait, conditions.ReasonNodeCordoned)
 			return keepPod(d, o, p, turn)
 		}
 		if turn.Holder == "" {
@@ -55,14 +56,14 @@ func planDrain(d Desired, o Observed, p *Plan) bool {
 	if len(take) > 0 || times[annotationEvictable] == "" {
 		times[annotationEvictable] = o.Now.UTC().Format(time.RFC3339)
 	}
-	p.pend(why+"; the pod may be evicted now", conditions.ReasonNodeCordoned)
+	pend(p, why+"; the pod may be evicted now", conditions.ReasonNodeCordoned)
 	p.Steps = append(p.Steps, take...)
 	return writeBudget(d, o, p, true, times)
 }
 
 // planBudget gives the pod of a server in a group its budget, and lets that of a server alone be evicted: nobody could
 // take over from it. The server is as it should be without.
-func planBudget(d Desired, o Observed, p *Plan) bool {
+func planBudget(d Desired, o Observed, p *reconcile.Plan) bool {
 	alone := len(hosted(d, o)) == 0
 	if !o.BudgetDenied && (o.Budget == nil) != alone && leaves(o) == "" {
 		wantBudget(d, o, p, alone, nil)
@@ -186,29 +187,29 @@ func timesOf(o Observed) map[string]string {
 
 // keepPod lets the pod not be evicted, gives back the turns that the server has, and asks for a switchover when nothing
 // but that is needed. The primary takes the turn before, so that the one that is to take over is not evicted meanwhile.
-func keepPod(d Desired, o Observed, p *Plan, waiting Turn) bool {
+func keepPod(d Desired, o Observed, p *reconcile.Plan, waiting Turn) bool {
 	times, now := timesOf(o), o.Now.UTC().Format(time.RFC3339)
 	ask, room := makeRoom(d, o, waiting)
 	switch {
 	case room && waiting.Holder == "":
-		p.add(TakeTurn{Group: waiting.Group})
+		p.Add(TakeTurn{Group: waiting.Group})
 		times[annotationEvictable] = now
 	case comesLast(d, o, waiting) > 0 && !strings.HasPrefix(times[annotationLast], waiting.reign()):
 		times[annotationLast] = waiting.reign() + now
 	}
 	wantBudget(d, o, p, false, times)
 	if ask != nil && d.told(waiting.Group) {
-		p.add(ask)
+		p.Add(ask)
 	}
 	// The turn is left only with the budget seen as it should be: until it was written, the pod could be evicted.
 	keeps := room || len(p.Steps) > 0 || letGo(o)
 	for _, t := range o.Turns {
 		if !keeps && t.Holder == d.name() {
-			p.add(ReleaseTurn{Group: t.Group})
+			p.Add(ReleaseTurn{Group: t.Group})
 		}
 	}
 	if len(p.Steps) > 0 {
-		return p.settle(conditions.InProgress(conditions.ReasonRestarting, p.Pending))
+		return p.Settle(conditions.InProgress(conditions.ReasonRestarting, waits(*p).Why))
 	}
 	return true
 }
@@ -226,7 +227,7 @@ func letGo(o Observed) bool {
 
 // makeRoom is the switchover by which the primary makes room for its drain, nil when it was asked for; room is false
 // when none is to be waited for.
-func makeRoom(d Desired, o Observed, t Turn) (ask Step, room bool) {
+func makeRoom(d Desired, o Observed, t Turn) (ask reconcile.Step, room bool) {
 	if t.Holder == d.name() {
 		t.Holder = ""
 	}
@@ -238,19 +239,19 @@ func makeRoom(d Desired, o Observed, t Turn) (ask Step, room bool) {
 }
 
 // writeBudget brings the budget to what it should be, and ends the plan when there is anything to be done.
-func writeBudget(d Desired, o Observed, p *Plan, evictable bool, times map[string]string) bool {
+func writeBudget(d Desired, o Observed, p *reconcile.Plan, evictable bool, times map[string]string) bool {
 	wantBudget(d, o, p, evictable, times)
 	if len(p.Steps) == 0 {
 		return true
 	}
 	message := "whether the pod may be evicted is being written"
-	if p.Pending != "" {
-		message = p.Pending
+	if waits(*p).Why != "" {
+		message = waits(*p).Why
 	}
-	return p.settle(conditions.InProgress(conditions.ReasonRestarting, message))
+	return p.Settle(conditions.InProgress(conditions.ReasonRestarting, message))
 }
 
-func wantBudget(d Desired, o Observed, p *Plan, evictable bool, times map[string]string) {
+func wantBudget(d Desired, o Observed, p *reconcile.Plan, evictable bool, times map[string]string) {
 	budget := stamp(disruptionBudget(d, evictable, times))
 	if why := drift(budget, o.Budget); why != "" {
 		if o.Budget != nil {
@@ -259,7 +260,7 @@ func wantBudget(d Desired, o Observed, p *Plan, evictable bool, times map[string
 				why = "the pod may be evicted"
 			}
 		}
-		p.add(ApplyObject{Object: budget, Reason: why})
+		p.Add(ApplyObject{Object: budget, Reason: why})
 	}
 }
 

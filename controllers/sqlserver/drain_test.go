@@ -18,6 +18,7 @@ import (
 
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/controllers/sqlserver/placement"
+	"geosql.dev/operator/internal/reconcile"
 	"geosql.dev/operator/internal/reconcile/conditions"
 )
 
@@ -31,7 +32,7 @@ type drained struct {
 	cordoned, lazy []bool
 	down           []bool
 	budgets        []*policyv1.PodDisruptionBudget
-	pending        []*Plan
+	pending        []*reconcile.Plan
 	asked          map[string]bool
 	// among is when a server was last made primary whose node is cordoned.
 	among time.Time
@@ -45,7 +46,7 @@ func newDrained(n int) *drained {
 		lazy:     make([]bool, n),
 		down:     make([]bool, n),
 		budgets:  make([]*policyv1.PodDisruptionBudget, n),
-		pending:  make([]*Plan, n),
+		pending:  make([]*reconcile.Plan, n),
 	}
 }
 
@@ -104,7 +105,7 @@ func (f *drained) look(i int) {
 		Budget:  f.budgets[i],
 		Cluster: placement.Cluster{Nodes: []corev1.Node{node}},
 	}
-	p := &Plan{}
+	p := &reconcile.Plan{}
 	if f.down[i] {
 		o.Pod = nil
 	}
@@ -313,7 +314,7 @@ func TestAPodThatKeepsDyingClaimsIsLeftAlone(t *testing.T) {
 				e.o.Claims["data"].DeletionTimestamp = &metav1.Time{Time: start}
 			}
 			p := plan(e.d, e.o)
-			ends := slices.ContainsFunc(p.Steps, func(s Step) bool {
+			ends := slices.ContainsFunc(p.Steps, func(s reconcile.Step) bool {
 				if _, is := s.(RestartPod); is {
 					return true
 				}
@@ -323,8 +324,8 @@ func TestAPodThatKeepsDyingClaimsIsLeftAlone(t *testing.T) {
 			})
 			g.Expect(ends).To(Equal(!dying), "%s, dying %v: %v", name, dying, p.Steps)
 			if dying {
-				g.Expect(p.PendingReason).To(Equal(conditions.ReasonVolumesTerminating))
-				g.Expect(p.Pending).To(ContainSubstring("tukpub-data"))
+				g.Expect(waits(p).Reason).To(Equal(conditions.ReasonVolumesTerminating))
+				g.Expect(waits(p).Why).To(ContainSubstring("tukpub-data"))
 			}
 		}
 	}
@@ -432,7 +433,7 @@ func TestPlanDrain(t *testing.T) {
 					g.Expect(a.Object.(*policyv1.PodDisruptionBudget).Spec.MaxUnavailable.IntValue()).To(Equal(c.most))
 				}
 			}
-			g.Expect(p.Pending).To(ContainSubstring(c.says))
+			g.Expect(waits(p).Why).To(ContainSubstring(c.says))
 			condition := restartPending(p)
 			if c.says != "" {
 				g.Expect(condition.Reason).To(Equal(conditions.ReasonNodeCordoned))

@@ -11,6 +11,7 @@ import (
 
 	"geosql.dev/operator/internal/mssql"
 	"geosql.dev/operator/internal/mssql/credentials"
+	"geosql.dev/operator/internal/reconcile"
 	"geosql.dev/operator/internal/tsql"
 )
 
@@ -71,10 +72,10 @@ var grants = map[credentials.Role][]grant{
 // sa stays enabled, and keeps its name. Its password is known to the Secret alone, and without it a changed grant, a
 // lost password or an engine restored from a backup would be beyond repair. That it is not so is told at once
 // (administrator), not when it is needed.
-func planLogins(d Desired, o Observed, p *Plan) bool {
+func planLogins(d Desired, o Observed, p *reconcile.Plan) bool {
 	engine := o.Engine
 	execute := func(s tsql.Statement) {
-		p.add(Execute{Role: credentials.RoleSA, Database: "master", Statement: s})
+		p.Add(mssql.Execute{Role: credentials.RoleSA, Database: "master", Statement: s})
 	}
 	for _, role := range credentials.Roles() {
 		login := tsql.Login{
@@ -85,14 +86,14 @@ func planLogins(d Desired, o Observed, p *Plan) bool {
 		case !exists:
 			execute(tsql.CreateLogin(login))
 		case !bytes.Equal(have.SID, login.SID):
-			return p.settle(conflictingLogin(d, login))
+			return p.Settle(conflictingLogin(d, login))
 		default:
 			if have.Disabled {
 				execute(tsql.EnableLogin(login.Name))
 			}
 			if refused := engine.Refused[role]; refused != nil {
 				if role == credentials.RoleAgent && o.Pod != nil {
-					p.add(RefreshPod{Name: o.Pod.Name, Reason: "the sidecar's password changed"})
+					p.Add(RefreshPod{Name: o.Pod.Name, Reason: "the sidecar's password changed"})
 				}
 				if mssql.LockedOut(refused) {
 					execute(tsql.UnlockLogin(login))

@@ -26,46 +26,38 @@ import (
 	"geosql.dev/operator/internal/sites"
 )
 
-// world is one observation: the server with what it asks for, and what is there.
-type world struct {
-	desired  Desired
-	observed Observed
-	// left is what is left of a server that is being deleted; nothing else is observed then.
-	left left
-	// member is the site, nil when it can't be used.
-	member *sites.Member
-}
-
-// observe reads the world around a server. A site that can't be used is part of the observation, not an error.
-func (r *Reconciler) observe(ctx context.Context, server *v1alpha1.SQLServer) (*world, error) {
-	around, err := r.surroundings(ctx, server.Namespace)
-	if err != nil {
-		return nil, err
+// observe reads what is there of a server that is wanted, or what is left of one that is being deleted. A site that
+// can't be used is part of the observation, not an error.
+func (r *Reconciler) observe(ctx context.Context, d Desired) (Observed, error) {
+	if d.Server.DeletionTimestamp != nil {
+		return r.observeLeft(ctx, d)
 	}
-	w := &world{observed: Observed{Now: r.now(), Names: namesReady(server)}}
-	w.member, err = r.sites.Member(server.Spec.Site)
-	if err == nil {
-		err = w.member.CheckNamespace(server.Namespace)
-	}
-	if err != nil {
-		w.observed.Site, w.member = err, nil
-		w.desired = Desire(server, v1alpha1.Site{}, r.agentImage, around)
-		return w, nil
-	}
-	w.desired = Desire(server, w.member.Site, r.agentImage, around)
-	for _, read := range []func(context.Context, *world) error{r.observeSecrets, r.observeStorage, r.observeAccount,
-		r.observeWorkload} {
-		if err := read(ctx, w); err != nil {
-			if unreachable(err) {
-				// The site fell silent in between; its heartbeat will say so too.
-				w.observed.Site, w.member = &sites.UnreachableError{Site: server.Spec.Site, Since: w.observed.Now, Cause: err}, nil
-				return w, nil
-			}
-			return nil, err
+	o := Observed{Now: r.now(), Names: namesReady(d.Server), Site: d.unusable}
+	if o.Site == nil {
+		if err := r.observeAtSite(ctx, d, &o); err != nil {
+			return o, err
 		}
 	}
-	w.observed.Engine = r.observeEngine(ctx, w.desired, w.observed.Pod, w.observed.HubPasswords)
-	return w, r.observeTurns(ctx, w, around.Groups)
+	if r.settling.Of(o.Site, r.now()) {
+		return o, reconcile.Later(lookSoon / 2)
+	}
+	return o, nil
+}
+
+func (r *Reconciler) observeAtSite(ctx context.Context, d Desired, o *Observed) error {
+	for _, read := range []func(context.Context, Desired, *Observed) error{r.observeSecrets, r.observeStorage,
+		r.observeAccount, r.observeWorkload} {
+		if err := read(ctx, d, o); err != nil {
+			if unreachable(err) {
+				// The site fell silent in between; its heartbeat will say so too.
+				o.Site = &sites.UnreachableError{Site: d.Server.Spec.Site, Since: o.Now, Cause: err}
+				return nil
+			}
+			return err
+		}
+	}
+	o.Engine = r.observeEngine(ctx, d, o.Pod, o.HubPasswords)
+	return r.observeTurns(ctx, d, o, d.groups)
 }
 
 // unreachable tells that a call to an API server got no answer.
@@ -77,67 +69,43 @@ func namesReady(server *v1alpha1.SQLServer) *metav1.Condition {
 	return apimeta.FindStatusCondition(server.Status.Conditions, conditions.TypeNamesReady)
 }
 
-// surroundings reads the hub's objects of the namespace that may name the server.
-func (r *Reconciler) surroundings(ctx context.Context, namespace string) (Surroundings, error) {
-	var (
-		groups        v1alpha1.AvailabilityGroupList
-		distributors  v1alpha1.DistributorList
-		publications  v1alpha1.PublicationList
-		subscriptions v1alpha1.SubscriptionList
-		moves         v1alpha1.PublisherMoveList
-		logins        v1alpha1.LoginList
-	)
-	for _, list := range []client.ObjectList{&groups, &distributors, &publications, &subscriptions, &moves, &logins} {
-		if err := r.hub.List(ctx, list, client.InNamespace(namespace)); err != nil {
-			return Surroundings{}, fmt.Errorf(
-				"list the objects of kind %s of namespace %s in the hub: %w",
-				v1alpha1.ListedKind(list),
-				namespace,
-				err,
-			)
-		}
-	}
-	return Surroundings{Groups: groups.Items, Distributors: distributors.Items, Publications: publications.Items,
-		Subscriptions: subscriptions.Items, Moves: moves.Items, Logins: logins.Items}, nil
-}
-
 // observeSecrets reads the server's Secrets at the site and in the hub, and the CA. They are read from the API servers:
 // a password that was just written must not be made again because a cache is behind.
-func (r *Reconciler) observeSecrets(ctx context.Context, w *world) error {
-	server := w.desired.Server
-	name := w.desired.name()
+func (r *Reconciler) observeSecrets(ctx context.Context, d Desired, o *Observed) error {
+	server := d.Server
+	name := d.name()
 	site := fmt.Sprintf("site %s", server.Spec.Site)
 	var err error
-	o := &w.observed
-	if o.SitePasswords, err = w.ownSecret(ctx, w.member.APIReader, site, credentials.PasswordsName(name)); err != nil {
+	if o.SitePasswords, err = d.ownSecret(ctx, o, d.member.APIReader, site, credentials.PasswordsName(name)); err != nil {
 		return err
 	}
-	if o.SiteCertificate, err = w.ownSecret(ctx, w.member.APIReader, site, credentials.CertificateName(name)); err != nil {
+	o.SiteCertificate, err = d.ownSecret(ctx, o, d.member.APIReader, site, credentials.CertificateName(name))
+	if err != nil {
 		return err
 	}
-	if o.Readers, err = secretData(ctx, w.member.APIReader, site, server.Namespace, credentials.ReaderName); err != nil {
+	if o.Readers, err = secretData(ctx, d.member.APIReader, site, server.Namespace, credentials.ReaderName); err != nil {
 		return err
 	}
-	if o.HubPasswords, err = w.ownSecret(ctx, r.secrets, theHub, credentials.PasswordsName(name)); err != nil {
+	if o.HubPasswords, err = d.ownSecret(ctx, o, r.secrets, theHub, credentials.PasswordsName(name)); err != nil {
 		return err
 	}
-	if o.HubCertificate, err = w.ownSecret(ctx, r.secrets, theHub, credentials.CertificateName(name)); err != nil {
+	if o.HubCertificate, err = d.ownSecret(ctx, o, r.secrets, theHub, credentials.CertificateName(name)); err != nil {
 		return err
 	}
-	o.SiteIsHub = w.member.Site.Spec.KubeconfigSecretRef == nil
-	r.observePartners(ctx, w)
-	if err := r.observeAuthority(ctx, w); err != nil {
+	o.SiteIsHub = d.member.Site.Spec.KubeconfigSecretRef == nil
+	r.observePartners(ctx, d, o)
+	if err := r.observeAuthority(ctx, d, o); err != nil {
 		return err
 	}
-	if authority := o.authority(w.desired); len(authority) > 0 && o.changes(authority) {
-		r.askPartners(ctx, w)
+	if authority := o.authority(d); len(authority) > 0 && o.changes(authority) {
+		r.askPartners(ctx, d, o)
 	}
 	return nil
 }
 
 // observeAuthority reads the certificate of the user's, or the operator's CA.
-func (r *Reconciler) observeAuthority(ctx context.Context, w *world) (err error) {
-	server, o := w.desired.Server, &w.observed
+func (r *Reconciler) observeAuthority(ctx context.Context, d Desired, o *Observed) (err error) {
+	server := d.Server
 	if tls := server.Spec.TLS; tls != nil && tls.SecretName != "" {
 		o.UserCertificate, err = secretData(ctx, r.secrets, theHub, server.Namespace, tls.SecretName)
 		if err == nil && o.UserCertificate == nil {
@@ -163,9 +131,9 @@ func (r *Reconciler) observeAuthority(ctx context.Context, w *world) (err error)
 
 // theHub is what messages call the hub. observePartners reads what the other servers of its groups show and trust. A
 // site that was declared lost has nobody who could.
-func (r *Reconciler) observePartners(ctx context.Context, w *world) {
-	namespace := w.desired.Server.Namespace
-	for _, name := range w.desired.Partners {
+func (r *Reconciler) observePartners(ctx context.Context, d Desired, o *Observed) {
+	namespace := d.Server.Namespace
+	for _, name := range d.Partners {
 		partner := Partner{Server: name}
 		var server v1alpha1.SQLServer
 		err := r.hub.Get(ctx, client.ObjectKey{Namespace: namespace, Name: string(name)}, &server)
@@ -185,7 +153,7 @@ func (r *Reconciler) observePartners(ctx context.Context, w *world) {
 		if err != nil {
 			partner.Certificate = reconcile.NotRead[map[string][]byte](err)
 		}
-		w.observed.Partners = append(w.observed.Partners, partner)
+		o.Partners = append(o.Partners, partner)
 	}
 }
 
@@ -193,8 +161,12 @@ const theHub = "the hub"
 
 // ownSecret is the data of one of the server's Secrets, nil when there is none, and notes if it is somebody else's.
 // Passwords that a person has restored are the server's.
-func (w *world) ownSecret(ctx context.Context, reader client.Reader, where, name string) (map[string][]byte, error) {
-	d, o := w.desired, &w.observed
+func (d Desired) ownSecret(
+	ctx context.Context,
+	o *Observed,
+	reader client.Reader,
+	where, name string,
+) (map[string][]byte, error) {
 	secret, err := readSecret(ctx, reader, where, d.Server.Namespace, name)
 	if err != nil || secret == nil {
 		return nil, err
@@ -202,7 +174,7 @@ func (w *world) ownSecret(ctx context.Context, reader client.Reader, where, name
 	restored := name == credentials.PasswordsName(d.name()) &&
 		credentials.Passwords(secret.Data).Of(credentials.RoleSA) != ""
 	// A Secret that spec.tls names may have the name that the operator would give it. Where it lies it is nobody else's.
-	user := d.userSecret(name) && (where == theHub || w.member.Site.Spec.KubeconfigSecretRef == nil)
+	user := d.userSecret(name) && (where == theHub || d.member.Site.Spec.KubeconfigSecretRef == nil)
 	if len(secret.Data) > 0 && !owned(d, secret.Labels) && !restored && !user {
 		text := name + " of " + where
 		if !slices.Contains(o.ForeignSecrets, text) {
@@ -244,8 +216,7 @@ func readSecret(ctx context.Context, reader client.Reader, where, namespace, nam
 }
 
 // observeStorage reads the server's claims with their volumes, and what the site says of nodes and storage.
-func (r *Reconciler) observeStorage(ctx context.Context, w *world) error {
-	o := &w.observed
+func (r *Reconciler) observeStorage(ctx context.Context, d Desired, o *Observed) error {
 	o.Claims = map[placement.Role]*corev1.PersistentVolumeClaim{}
 	o.Bound = map[placement.Role]*corev1.PersistentVolume{}
 	var (
@@ -256,8 +227,8 @@ func (r *Reconciler) observeStorage(ctx context.Context, w *world) error {
 		volumes    corev1.PersistentVolumeList
 	)
 	for _, list := range []client.ObjectList{&nodes, &classes, &csiNodes, &capacities, &volumes} {
-		if err := w.member.Client.List(ctx, list); err != nil {
-			return fmt.Errorf("list the objects of kind %s of site %s: %w", v1alpha1.ListedKind(list), w.member.Name(), err)
+		if err := d.member.Client.List(ctx, list); err != nil {
+			return fmt.Errorf("list the objects of kind %s of site %s: %w", v1alpha1.ListedKind(list), d.member.Name(), err)
 		}
 	}
 	o.Cluster = placement.Cluster{
@@ -275,7 +246,7 @@ func (r *Reconciler) observeStorage(ctx context.Context, w *world) error {
 	}
 	for _, role := range roles() {
 		var c corev1.PersistentVolumeClaim
-		found, err := r.find(ctx, w, claimName(w.desired.Server.Name, role), &c)
+		found, err := r.find(ctx, d, claimName(d.Server.Name, role), &c)
 		if err != nil {
 			return err
 		}
@@ -291,45 +262,45 @@ func (r *Reconciler) observeStorage(ctx context.Context, w *world) error {
 }
 
 // observeWorkload reads the server's ConfigMap, StatefulSet and pod.
-func (r *Reconciler) observeWorkload(ctx context.Context, w *world) error {
-	server := w.desired.Server.Name
+func (r *Reconciler) observeWorkload(ctx context.Context, d Desired, o *Observed) error {
+	server := d.Server.Name
 	var (
 		conf corev1.ConfigMap
 		set  appsv1.StatefulSet
 		pod  corev1.Pod
 	)
-	if found, err := r.find(ctx, w, confName(server), &conf); err != nil {
+	if found, err := r.find(ctx, d, confName(server), &conf); err != nil {
 		return err
 	} else if found {
-		w.observed.ConfigMap = &conf
+		o.ConfigMap = &conf
 	}
-	if found, err := r.find(ctx, w, server, &set); err != nil {
+	if found, err := r.find(ctx, d, server, &set); err != nil {
 		return err
 	} else if found {
-		w.observed.StatefulSet = &set
+		o.StatefulSet = &set
 	}
-	if found, err := r.find(ctx, w, w.desired.host(), &pod); err != nil {
+	if found, err := r.find(ctx, d, d.host(), &pod); err != nil {
 		return err
 	} else if found {
-		w.observed.Pod = &pod
+		o.Pod = &pod
 	}
-	if err := r.observeRefusal(ctx, w); err != nil {
+	if err := r.observeRefusal(ctx, d, o); err != nil {
 		return err
 	}
-	return r.observeBudget(ctx, w)
+	return r.observeBudget(ctx, d, o)
 }
 
 // observeRefusal reads why there is no pod. A StatefulSet's controller tells it in events alone: a quota, a limit
 // range, a policy, a priority class that is not there.
-func (r *Reconciler) observeRefusal(ctx context.Context, w *world) error {
-	set := w.observed.StatefulSet
-	if w.observed.Pod != nil || set == nil {
+func (r *Reconciler) observeRefusal(ctx context.Context, d Desired, o *Observed) error {
+	set := o.StatefulSet
+	if o.Pod != nil || set == nil {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	var list corev1.EventList
-	err := w.member.APIReader.List(ctx, &list, client.InNamespace(set.Namespace), client.MatchingFields{
+	err := d.member.APIReader.List(ctx, &list, client.InNamespace(set.Namespace), client.MatchingFields{
 		"involvedObject.kind": "StatefulSet", "involvedObject.name": set.Name, "involvedObject.uid": string(set.UID),
 		"reason": "FailedCreate"})
 	if apierrors.IsForbidden(err) {
@@ -341,11 +312,11 @@ func (r *Reconciler) observeRefusal(ctx context.Context, w *world) error {
 			"read the events of StatefulSet %s/%s at site %s: %w",
 			set.Namespace,
 			set.Name,
-			w.member.Name(),
+			d.member.Name(),
 			err,
 		)
 	}
-	w.observed.Refusal = newestMessage(list.Items, w.observed.Now)
+	o.Refusal = newestMessage(list.Items, o.Now)
 	return nil
 }
 
@@ -369,29 +340,29 @@ func newestMessage(events []corev1.Event, now time.Time) string {
 
 // observeBudget reads the pod's PodDisruptionBudget from the API server: the kind is not among those that are watched
 // at sites.
-func (r *Reconciler) observeBudget(ctx context.Context, w *world) error {
+func (r *Reconciler) observeBudget(ctx context.Context, d Desired, o *Observed) error {
 	var budget policyv1.PodDisruptionBudget
-	key := client.ObjectKey{Namespace: w.desired.Server.Namespace, Name: w.desired.Server.Name}
-	err := w.member.APIReader.Get(ctx, key, &budget)
+	key := client.ObjectKey{Namespace: d.Server.Namespace, Name: d.Server.Name}
+	err := d.member.APIReader.Get(ctx, key, &budget)
 	switch {
 	case err == nil:
-		w.observed.Budget = &budget
+		o.Budget = &budget
 	case apierrors.IsForbidden(err):
-		w.observed.BudgetDenied = true
+		o.BudgetDenied = true
 	case !apierrors.IsNotFound(err):
-		return fmt.Errorf("read PodDisruptionBudget %s at site %s: %w", key, w.member.Name(), err)
+		return fmt.Errorf("read PodDisruptionBudget %s at site %s: %w", key, d.member.Name(), err)
 	}
 	return nil
 }
 
-func (r *Reconciler) find(ctx context.Context, w *world, name string, obj client.Object) (bool, error) {
-	key := client.ObjectKey{Namespace: w.desired.Server.Namespace, Name: name}
-	err := w.member.Client.Get(ctx, key, obj)
+func (r *Reconciler) find(ctx context.Context, d Desired, name string, obj client.Object) (bool, error) {
+	key := client.ObjectKey{Namespace: d.Server.Namespace, Name: name}
+	err := d.member.Client.Get(ctx, key, obj)
 	if apierrors.IsNotFound(err) {
 		return false, nil
 	}
 	if err != nil {
-		return false, fmt.Errorf("read %T %s at site %s: %w", obj, key, w.member.Name(), err)
+		return false, fmt.Errorf("read %T %s at site %s: %w", obj, key, d.member.Name(), err)
 	}
 	return true, nil
 }

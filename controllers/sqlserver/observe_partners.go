@@ -18,12 +18,12 @@ import (
 )
 
 // askPartners asks the partners' sidecars which CAs they have in their files.
-func (r *Reconciler) askPartners(ctx context.Context, w *world) {
+func (r *Reconciler) askPartners(ctx context.Context, d Desired, o *Observed) {
 	var wg sync.WaitGroup
-	for i := range w.observed.Partners {
-		partner := &w.observed.Partners[i]
+	for i := range o.Partners {
+		partner := &o.Partners[i]
 		wg.Go(func() {
-			loaded, err := r.loaded(ctx, w.desired.Server.Namespace, *partner)
+			loaded, err := r.loaded(ctx, d.Server.Namespace, *partner)
 			if partner.Loaded = reconcile.Read(loaded); err != nil {
 				partner.Loaded = reconcile.NotRead[[]string](err)
 			}

@@ -21,8 +21,12 @@ import (
 )
 
 // observeTurns asks the groups of a server whose pod waits for a restart, or that has the turn.
-func (r *Reconciler) observeTurns(ctx context.Context, w *world, groups []v1alpha1.AvailabilityGroup) error {
-	d, o := w.desired, &w.observed
+func (r *Reconciler) observeTurns(
+	ctx context.Context,
+	d Desired,
+	o *Observed,
+	groups []v1alpha1.AvailabilityGroup,
+) error {
 	names := hosted(d, *o)
 	waits := restartWaits(*o)
 	for i := range groups {
@@ -37,7 +41,7 @@ func (r *Reconciler) observeTurns(ctx context.Context, w *world, groups []v1alph
 		}
 		turn := Turn{Group: name, Declared: at >= 0}
 		if at >= 0 {
-			if err := r.observeTurn(ctx, w, groups[at].Name, &turn); err != nil {
+			if err := r.observeTurn(ctx, d, o, groups[at].Name, &turn); err != nil {
 				return err
 			}
 		}
@@ -57,9 +61,9 @@ func holder(g *v1alpha1.AvailabilityGroup) v1alpha1.ServerName {
 
 // observeTurn reads the group from the API server, since a cache that is behind could give the turn to two, and asks
 // its primary.
-func (r *Reconciler) observeTurn(ctx context.Context, w *world, name string, t *Turn) error {
+func (r *Reconciler) observeTurn(ctx context.Context, d Desired, o *Observed, name string, t *Turn) error {
 	var g v1alpha1.AvailabilityGroup
-	key := client.ObjectKey{Namespace: w.desired.Server.Namespace, Name: name}
+	key := client.ObjectKey{Namespace: d.Server.Namespace, Name: name}
 	bounded, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	err := r.secrets.Get(bounded, key, &g)
@@ -71,20 +75,20 @@ func (r *Reconciler) observeTurn(ctx context.Context, w *world, name string, t *
 		return fmt.Errorf("read AvailabilityGroup %s in the hub: %w", key, err)
 	}
 	t.Holder = holder(&g)
-	if t.Holder != "" && t.Holder != w.desired.name() && !stuck(w.observed, ContainerEngine) {
+	if t.Holder != "" && t.Holder != d.name() && !stuck(*o, ContainerEngine) {
 		return nil
 	}
-	if t.Err = r.askPrimary(ctx, w, &g, t); t.Err != nil {
+	if t.Err = r.askPrimary(ctx, d, &g, t); t.Err != nil {
 		return nil
 	}
-	if err := r.observeBehind(ctx, w, &g, t); err != nil {
+	if err := r.observeBehind(ctx, d, &g, t); err != nil {
 		return err
 	}
-	return r.observeSuccession(bounded, w, &g, t)
+	return r.observeSuccession(bounded, d, o, &g, t)
 }
 
 // askPrimary asks the engine that the group's status calls the primary. It counts only if it says so itself.
-func (r *Reconciler) askPrimary(ctx context.Context, w *world, g *v1alpha1.AvailabilityGroup, t *Turn) error {
+func (r *Reconciler) askPrimary(ctx context.Context, d Desired, g *v1alpha1.AvailabilityGroup, t *Turn) error {
 	primary := v1alpha1.ServerName(strings.TrimSuffix(strings.ToLower(g.Status.Primary), "-0"))
 	if primary == "" {
 		return errors.New("no server is known to be its primary")
@@ -106,7 +110,7 @@ func (r *Reconciler) askPrimary(ctx context.Context, w *world, g *v1alpha1.Avail
 	for _, declared := range g.Spec.Replicas {
 		why := ill(seen, declared)
 		switch {
-		case declared.Server == w.desired.name():
+		case declared.Server == d.name():
 			replica := seen.Replica(credentials.HostName(declared.Server))
 			t.Self, t.Away = why, why != "" && (replica == nil || replica.Connected != "CONNECTED")
 		case declared.Server != primary && why != "":
@@ -135,9 +139,9 @@ func ill(seen *mssql.Group, declared v1alpha1.Replica) string {
 }
 
 // observeBehind finds the other servers of the group that wait too, and those that are not ready.
-func (r *Reconciler) observeBehind(ctx context.Context, w *world, g *v1alpha1.AvailabilityGroup, t *Turn) error {
+func (r *Reconciler) observeBehind(ctx context.Context, d Desired, g *v1alpha1.AvailabilityGroup, t *Turn) error {
 	for _, replica := range g.Spec.Replicas {
-		if replica.Server == w.desired.name() {
+		if replica.Server == d.name() {
 			continue
 		}
 		var s v1alpha1.SQLServer
@@ -168,18 +172,18 @@ func (r *Reconciler) observeBehind(ctx context.Context, w *world, g *v1alpha1.Av
 }
 
 // passTurn writes or removes the server in the group's annotation. That somebody else has it by now is an error.
-func (r *Reconciler) passTurn(ctx context.Context, w *world, group string, take bool) error {
+func (r *Reconciler) passTurn(ctx context.Context, d Desired, group string, take bool) error {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	var g v1alpha1.AvailabilityGroup
-	key := client.ObjectKey{Namespace: w.desired.Server.Namespace, Name: group}
+	key := client.ObjectKey{Namespace: d.Server.Namespace, Name: group}
 	if err := r.secrets.Get(ctx, key, &g); err != nil {
 		if !take {
 			err = client.IgnoreNotFound(err)
 		}
 		return err
 	}
-	self, has := w.desired.name(), holder(&g)
+	self, has := d.name(), holder(&g)
 	before := client.MergeFromWithOptions(g.DeepCopy(), client.MergeFromWithOptimisticLock{})
 	switch {
 	case take && has == self, !take && has != self:

@@ -64,6 +64,9 @@ type Observed struct {
 	Engine Engine
 	// Turns are of the groups of a server whose pod waits for a restart, and of those in which it has the turn.
 	Turns []Turn
+
+	// left is what is left of a server that is being deleted; nothing else is observed then.
+	left left
 }
 
 // Engine is what the engine says. Nothing was asked while the pod has no address.

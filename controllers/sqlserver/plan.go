@@ -12,26 +12,24 @@ import (
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/controllers/sqlserver/placement"
 	"geosql.dev/operator/internal/mssql/credentials"
+	"geosql.dev/operator/internal/reconcile"
 	"geosql.dev/operator/internal/reconcile/conditions"
 	"geosql.dev/operator/internal/sites"
 	"geosql.dev/operator/internal/tsql"
 )
 
-// stage plans one part. It returns false when what comes after has to wait for it; then it has set the outcome.
-type stage func(d Desired, o Observed, p *Plan) bool
-
-// plan decides what to do next and says what is so until then. It is pure: the same world gives the same plan. A stage
-// that has steps ends the plan, and the next observation goes on from there; so any step can be the last.
-func plan(d Desired, o Observed) Plan {
-	var p Plan
+// plan decides what to do next and says what is so until then.
+func plan(d Desired, o Observed) reconcile.Plan {
 	decision, placementErr := decide(d, o)
-	stages := []stage{
+	return reconcile.Stages(d, o,
 		planSite,
 		planSecrets,
 		planPasswords,
 		planCertificate,
-		func(d Desired, o Observed, p *Plan) bool { return planVolumes(d, o, decision, placementErr, p) },
-		func(d Desired, o Observed, p *Plan) bool { return planWorkload(d, o, decision, p) },
+		func(d Desired, o Observed, p *reconcile.Plan) bool {
+			return planVolumes(d, o, decision, placementErr, p)
+		},
+		func(d Desired, o Observed, p *reconcile.Plan) bool { return planWorkload(d, o, decision, p) },
 		planRestart,
 		planDrain,
 		planPod,
@@ -43,17 +41,16 @@ func plan(d Desired, o Observed) Plan {
 		planTurn,
 		planBudget,
 		planGrowth,
-	}
-	for _, s := range stages {
-		if !s(d, o, &p) {
-			return p
-		}
-	}
+		planRunning,
+	)
+}
+
+func planRunning(d Desired, o Observed, p *reconcile.Plan) bool {
 	p.Outcome = conditions.Ready(
 		conditions.ReasonRunning,
 		fmt.Sprintf("%s runs on node %s: %s", d.host(), o.Pod.Spec.NodeName, o.Engine.Instance.Engine),
 	)
-	return p
+	return true
 }
 
 func inProgress(message string) conditions.Outcome {
@@ -65,32 +62,32 @@ func conflictingLogin(d Desired, login tsql.Login) conditions.Outcome {
 }
 
 // planSite ends the plan when the site can't be used.
-func planSite(d Desired, o Observed, p *Plan) bool {
+func planSite(d Desired, o Observed, p *reconcile.Plan) bool {
 	var namespace *sites.NamespaceError
 	switch {
 	case o.Site == nil:
 		return true
 	case errors.As(o.Site, &namespace) && namespace.Missing != "":
-		return p.settle(conditions.InProgress(conditions.ReasonNamespaceMissing, namespace.Error()))
+		return p.Settle(conditions.InProgress(conditions.ReasonNamespaceMissing, namespace.Error()))
 	case errors.As(o.Site, &namespace):
-		return p.settle(conditions.Stalled(conditions.ReasonNamespaceNotAllowed, namespace.Error()))
+		return p.Settle(conditions.Stalled(conditions.ReasonNamespaceNotAllowed, namespace.Error()))
 	case errors.Is(o.Site, sites.ErrUnknownSite):
-		return p.settle(conditions.InProgress(conditions.ReasonUnknownSite, o.Site.Error()+"; declare the Site"))
+		return p.Settle(conditions.InProgress(conditions.ReasonUnknownSite, o.Site.Error()+"; declare the Site"))
 	case errors.Is(o.Site, sites.ErrSiteLost):
-		return p.settle(
+		return p.Settle(
 			conditions.Outcome{Ready: metav1.ConditionFalse, Reason: conditions.ReasonSiteLost, Progress: conditions.Stuck,
 				Message: o.Site.Error() + "; set its lifecycle to Active when it is back"},
 		)
 	}
-	return p.settle(conditions.Unknown(conditions.ReasonSiteUnreachable, o.Site.Error()))
+	return p.Settle(conditions.Unknown(conditions.ReasonSiteUnreachable, o.Site.Error()))
 }
 
 // planSecrets ends the plan while a Secret stands in the way that somebody else made: it would be written over.
-func planSecrets(d Desired, o Observed, p *Plan) bool {
+func planSecrets(d Desired, o Observed, p *reconcile.Plan) bool {
 	if len(o.ForeignSecrets) == 0 {
 		return true
 	}
-	return p.settle(conditions.Stalled(conditions.ReasonObjectConflict, fmt.Sprintf(
+	return p.Settle(conditions.Stalled(conditions.ReasonObjectConflict, fmt.Sprintf(
 		"these Secrets of namespace %s have names that the server's have, and are not the operator's: %s. Remove them, or "+
 			"name the server otherwise",
 		d.Server.Namespace,
@@ -99,15 +96,15 @@ func planSecrets(d Desired, o Observed, p *Plan) bool {
 }
 
 // planPasswords brings site and hub to the same passwords.
-func planPasswords(d Desired, o Observed, p *Plan) bool {
+func planPasswords(d Desired, o Observed, p *reconcile.Plan) bool {
 	agreement, err := credentials.Agree(o.SitePasswords, o.HubPasswords, o.volumesExist())
 	if errors.Is(err, credentials.ErrLost) {
-		return p.settle(conditions.Stalled(conditions.ReasonCredentialsLost, fmt.Sprintf(
+		return p.Settle(conditions.Stalled(conditions.ReasonCredentialsLost, fmt.Sprintf(
 			"%v: restore Secret %s with the key %s in namespace %s of site %s or of the hub, or delete the volumes",
 			err, credentials.PasswordsName(d.name()), credentials.KeySA, d.Server.Namespace, d.Server.Spec.Site)))
 	}
 	if err != nil {
-		return p.settle(inProgress(err.Error()))
+		return p.Settle(inProgress(err.Error()))
 	}
 	if !agreement.WriteSite && !agreement.WriteHub {
 		return true
@@ -126,8 +123,8 @@ func planPasswords(d Desired, o Observed, p *Plan) bool {
 	case len(agreement.Rotated) > 0:
 		reason = "somebody changed " + strings.Join(agreement.Rotated, ", ")
 	}
-	p.add(AgreePasswords{VolumesExist: o.volumesExist(), Reason: reason})
-	return p.settle(inProgress("the passwords are being written"))
+	p.Add(AgreePasswords{VolumesExist: o.volumesExist(), Reason: reason})
+	return p.Settle(inProgress("the passwords are being written"))
 }
 
 // decide places the server.
@@ -146,25 +143,25 @@ func decide(d Desired, o Observed) (placement.Decision, error) {
 }
 
 // planWorkload writes the ConfigMap and the StatefulSet.
-func planWorkload(d Desired, o Observed, decision placement.Decision, p *Plan) bool {
+func planWorkload(d Desired, o Observed, decision placement.Decision, p *reconcile.Plan) bool {
 	conf := stamp(configMap(d))
 	set := stamp(statefulSet(d, decision, o.SiteCertificate[credentials.KeyCertificate]))
 	for _, one := range append(account(d).pairs(o.Account),
 		pair{set, o.StatefulSet}, pair{conf, o.ConfigMap}, pair{disruptionBudget(d, false, nil), o.Budget}) {
 		if exists(one.have) && !owned(d, one.have.GetLabels()) {
-			return p.settle(foreign(one.want.GetObjectKind().GroupVersionKind().Kind, one.have.GetName(), d))
+			return p.Settle(foreign(one.want.GetObjectKind().GroupVersionKind().Kind, one.have.GetName(), d))
 		}
 	}
 	planReaders(o, p)
 	planAccount(d, o, p)
 	if why := drift(conf, o.ConfigMap); why != "" {
-		p.add(ApplyObject{Object: conf, Reason: why})
+		p.Add(ApplyObject{Object: conf, Reason: why})
 	}
 	if why := drift(set, o.StatefulSet); why != "" {
-		p.add(ApplyObject{Object: set, Reason: why})
+		p.Add(ApplyObject{Object: set, Reason: why})
 	}
 	if len(p.Steps) > 0 {
-		return p.settle(inProgress("the pod's objects are being written"))
+		return p.Settle(inProgress("the pod's objects are being written"))
 	}
 	return true
 }
@@ -183,17 +180,17 @@ func foreign(kind, name string, d Desired) conditions.Outcome {
 
 // planReadiness waits for what remains when engine and logins are right: the pod's readiness, and the server's name at
 // the other sites when somebody else's Service stands in its way.
-func planReadiness(d Desired, o Observed, p *Plan) bool {
+func planReadiness(d Desired, o Observed, p *reconcile.Plan) bool {
 	if n := o.Names; n != nil && n.Status == metav1.ConditionFalse && n.Reason == conditions.ReasonNamesConflict {
-		return p.settle(conditions.Stalled(conditions.ReasonNamesConflict, n.Message))
+		return p.Settle(conditions.Stalled(conditions.ReasonNamesConflict, n.Message))
 	}
 	if sidecarComes(o.Pod) {
-		return p.settle(conditions.InProgress(conditions.ReasonRestarting, "the sidecar is being replaced"))
+		return p.Settle(conditions.InProgress(conditions.ReasonRestarting, "the sidecar is being replaced"))
 	}
 	if sites.PodReady(o.Pod) {
 		return true
 	}
-	return p.settle(
+	return p.Settle(
 		conditions.InProgress(conditions.ReasonPodNotReady, "the engine answers; the pod's readiness is awaited"),
 	)
 }

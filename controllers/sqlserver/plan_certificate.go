@@ -48,28 +48,28 @@ func (p Partner) lacks(authority []byte) string {
 }
 
 // planCertificate brings the server's certificate to the site and to the hub.
-func planCertificate(d Desired, o Observed, p *Plan) bool {
+func planCertificate(d Desired, o Observed, p *reconcile.Plan) bool {
 	if tls := d.Server.Spec.TLS; tls != nil && tls.SecretName != "" {
 		return planUserCertificate(d, o, tls.SecretName, p)
 	}
 	if why := authorityNeeded(o); why != "" {
 		if len(o.SiteCertificate) > 0 || o.Authority != nil {
-			p.add(MakeAuthority{Reason: why})
-			return p.settle(inProgress("the operator's CA is being made: " + why))
+			p.Add(MakeAuthority{Reason: why})
+			return p.Settle(inProgress("the operator's CA is being made: " + why))
 		}
-		p.add(IssueCertificate{Names: d.certificateNames(), Reason: "the operator's CA is made"})
-		return p.settle(inProgress("the certificate is being issued"))
+		p.Add(IssueCertificate{Names: d.certificateNames(), Reason: "the operator's CA is made"})
+		return p.Settle(inProgress("the certificate is being issued"))
 	}
 	why := o.Authority.Renewal(o.SiteCertificate, d.certificateNames(), o.Now)
 	if why == "" {
 		return writeCertificate(d, o, o.SiteCertificate, o.Authority.PEM(), p)
 	}
 	if waits := announce(d, o, o.Authority.PEM()); waits != "" {
-		p.pend("a new certificate is needed ("+why+"); "+waits, conditions.ReasonRestartNeeded)
+		pend(p, "a new certificate is needed ("+why+"); "+waits, conditions.ReasonRestartNeeded)
 		return writeCertificate(d, o, o.SiteCertificate, o.Authority.PEM(), p)
 	}
 	trust, issuers := trusted(d, o, o.Authority.PEM(), false)
-	p.add(
+	p.Add(
 		IssueCertificate{
 			Names:     d.certificateNames(),
 			Authority: o.Authority.PEM(),
@@ -79,7 +79,7 @@ func planCertificate(d Desired, o Observed, p *Plan) bool {
 		},
 	)
 	refresh(o, p)
-	return p.settle(inProgress("the certificate is being issued: " + why))
+	return p.Settle(inProgress("the certificate is being issued: " + why))
 }
 
 // authorityNeeded says why the operator's CA must be made; empty when the one that is there goes on.
@@ -90,9 +90,9 @@ func authorityNeeded(o Observed) string {
 	return o.Authority.Ends(o.Now)
 }
 
-func planUserCertificate(d Desired, o Observed, name string, p *Plan) bool {
+func planUserCertificate(d Desired, o Observed, name string, p *reconcile.Plan) bool {
 	if why := unusable(d, o); why != "" {
-		return p.settle(
+		return p.Settle(
 			conditions.Stalled(
 				conditions.ReasonCertificateInvalid,
 				fmt.Sprintf("Secret %s of spec.tls can't be used: %s", name, why),
@@ -101,7 +101,7 @@ func planUserCertificate(d Desired, o Observed, name string, p *Plan) bool {
 	}
 	authority := o.UserCertificate[credentials.KeyCA]
 	if waits := announce(d, o, authority); waits != "" {
-		p.pend("the certificate of Secret "+name+" is of another CA; "+waits, conditions.ReasonRestartNeeded)
+		pend(p, "the certificate of Secret "+name+" is of another CA; "+waits, conditions.ReasonRestartNeeded)
 		return writeCertificate(d, o, o.SiteCertificate, authority, p)
 	}
 	return writeCertificate(d, o, o.UserCertificate, authority, p)
@@ -219,7 +219,7 @@ func trusted(d Desired, o Observed, authority []byte, shown bool) (trust, issuer
 }
 
 // writeCertificate writes a certificate and what is trusted to site and hub, where they differ.
-func writeCertificate(d Desired, o Observed, certificate map[string][]byte, authority []byte, p *Plan) bool {
+func writeCertificate(d Desired, o Observed, certificate map[string][]byte, authority []byte, p *reconcile.Plan) bool {
 	shown := bytes.Equal(certificate[credentials.KeyCertificate], o.SiteCertificate[credentials.KeyCertificate]) &&
 		credentials.SignedBy(certificate, authority)
 	trust, issuers := trusted(d, o, authority, shown)
@@ -240,14 +240,14 @@ func writeCertificate(d Desired, o Observed, certificate map[string][]byte, auth
 	if shown {
 		step.Reason = "who is trusted has changed, or site and hub differ"
 	}
-	p.add(step)
+	p.Add(step)
 	if step.Site {
 		refresh(o, p)
 	}
 	if why := credentials.ReaderLacks(o.Readers, trust); o.Readers != nil && why != "" {
-		p.add(CompleteReaders{CA: trust, Reason: why})
+		p.Add(CompleteReaders{CA: trust, Reason: why})
 	}
-	return p.settle(inProgress("the certificate is being copied"))
+	return p.Settle(inProgress("the certificate is being copied"))
 }
 
 // differs tells whether a Secret has not what it is to have. In one that is the user's own, the user's keys are left
@@ -264,9 +264,9 @@ func (d Desired) differs(have, want map[string][]byte, hub bool) bool {
 }
 
 // refresh has the sidecar read the pod's Secrets now.
-func refresh(o Observed, p *Plan) {
+func refresh(o Observed, p *reconcile.Plan) {
 	if o.Pod != nil && o.Pod.DeletionTimestamp == nil {
-		p.add(RefreshPod{Name: o.Pod.Name, Reason: "its certificate, or whom it trusts, changed"})
+		p.Add(RefreshPod{Name: o.Pod.Name, Reason: "its certificate, or whom it trusts, changed"})
 	}
 }
 

@@ -266,7 +266,7 @@ func TestAnotherCAIsTrustedBesideTheOldOneUntilEveryEngineShowsIt(t *testing.T) 
 			g.Expect(n).To(BeNumerically("<", 100), "it comes to an end")
 		}
 		p := plan(f.servers["tukpub"].d, f.servers["tukpub"].o)
-		g.Expect(p.Pending).To(ContainSubstring("once its CA is trusted beside the present one by tuktwo"))
+		g.Expect(waits(p).Why).To(ContainSubstring("once its CA is trusted beside the present one by tuktwo"))
 		g.Expect(credentials.SignedBy(f.servers["tukpub"].o.SiteCertificate, ca.PEM())).To(BeTrue())
 		f.deaf = ""
 		for n := 0; f.round(t); n++ {
@@ -335,14 +335,14 @@ func TestACAIsShownOnceTheSidecarsHaveItInTheirFiles(t *testing.T) {
 	g.Expect(credentials.HasCAs(credentials.TrustOf(f.servers["tuktwo"].o.HubCertificate), otherCA.PEM())).
 		To(BeTrue(), "its Secret has it")
 	g.Expect(credentials.SignedBy(e.o.SiteCertificate, ca.PEM())).To(BeTrue())
-	g.Expect(plan(e.d, e.o).Pending).To(ContainSubstring("tuktwo, whose sidecar does not have the files yet"))
+	g.Expect(waits(plan(e.d, e.o)).Why).To(ContainSubstring("tuktwo, whose sidecar does not have the files yet"))
 
 	e.o.Partners[0].Loaded = reconcile.NotRead[[]string](errors.New("no answer"))
-	g.Expect(plan(e.d, e.o).Pending).To(ContainSubstring("whose sidecar is to say so (no answer)"))
+	g.Expect(waits(plan(e.d, e.o)).Why).To(ContainSubstring("whose sidecar is to say so (no answer)"))
 	for i := range e.o.Partners {
 		e.o.Partners[i].Loaded = reconcile.Read[[]string](nil)
 	}
-	g.Expect(plan(e.d, e.o).Pending).NotTo(ContainSubstring("sidecar"), "one of an earlier release does not tell")
+	g.Expect(waits(plan(e.d, e.o)).Why).NotTo(ContainSubstring("sidecar"), "one of an earlier release does not tell")
 
 	f.mounted = nil
 	settle()
@@ -399,7 +399,7 @@ func TestAPartnerThatCannotBeReadIsWaitedFor(t *testing.T) {
 				start,
 				e.d.certificateNames()...)
 			p, done := e.settle(t, 100)
-			g.Expect(p.Pending).To(ContainSubstring("other"), fmt.Sprint(done))
+			g.Expect(waits(p).Why).To(ContainSubstring("other"), fmt.Sprint(done))
 			g.Expect(credentials.SignedBy(e.o.SiteCertificate, ca.PEM())).To(BeTrue())
 			g.Expect(credentials.HasCAs(e.o.SiteCertificate[credentials.KeyCA], credentials.MergeCAs(ca.PEM(), otherCA.PEM()))).
 				To(BeTrue())

@@ -12,6 +12,7 @@ import (
 	"geosql.dev/operator/internal/mssql"
 	"geosql.dev/operator/internal/mssql/conf"
 	"geosql.dev/operator/internal/mssql/credentials"
+	"geosql.dev/operator/internal/reconcile"
 	"geosql.dev/operator/internal/reconcile/conditions"
 	"geosql.dev/operator/internal/tsql"
 )
@@ -23,13 +24,13 @@ const (
 )
 
 // planEngine waits for the engine to answer and checks that it is the one that is meant.
-func planEngine(d Desired, o Observed, p *Plan) bool {
+func planEngine(d Desired, o Observed, p *reconcile.Plan) bool {
 	engine := o.Engine
 	switch {
 	case !engine.Asked:
-		return p.settle(conditions.InProgress(conditions.ReasonPodPending, "the pod starts"))
+		return p.Settle(conditions.InProgress(conditions.ReasonPodPending, "the pod starts"))
 	case mssql.Shut(engine.Err, credentials.RoleSA.Login()) != "" && !mssql.PasswordRefused(engine.Err):
-		return p.settle(
+		return p.Settle(
 			conditions.Stalled(conditions.ReasonLoginFailed, fmt.Sprintf(
 				"the engine lets the operator in neither as %s (%v) nor as sa: %s",
 				credentials.RoleOperator.Login(),
@@ -38,7 +39,7 @@ func planEngine(d Desired, o Observed, p *Plan) bool {
 			)),
 		)
 	case mssql.Is(engine.Err, mssql.LoginFailed):
-		return p.settle(conditions.Stalled(conditions.ReasonLoginFailed, fmt.Sprintf(
+		return p.Settle(conditions.Stalled(conditions.ReasonLoginFailed, fmt.Sprintf(
 			"the engine takes neither the password of %s nor that of sa in Secret %s: %v; put the right %s into the Secret "+
 				"at site %s",
 			credentials.RoleOperator.Login(),
@@ -48,13 +49,13 @@ func planEngine(d Desired, o Observed, p *Plan) bool {
 			d.Server.Spec.Site,
 		)))
 	case mssql.Is(engine.Err, mssql.Unknown):
-		return p.settle(conditions.Unknown(conditions.ReasonEngineNotAnswering, engine.Err.Error()))
+		return p.Settle(conditions.Unknown(conditions.ReasonEngineNotAnswering, engine.Err.Error()))
 	case engine.Err != nil:
-		return p.settle(conditions.InProgress(conditions.ReasonEngineNotAnswering, engine.Err.Error()))
+		return p.Settle(conditions.InProgress(conditions.ReasonEngineNotAnswering, engine.Err.Error()))
 	}
 	for _, name := range []string{engine.Instance.ServerName, engine.Instance.NetworkName} {
 		if !strings.EqualFold(name, d.host()) {
-			return p.settle(conditions.Stalled(conditions.ReasonServerNameMismatch, fmt.Sprintf(
+			return p.Settle(conditions.Stalled(conditions.ReasonServerNameMismatch, fmt.Sprintf(
 				"the instance calls itself %s (@@SERVERNAME %s, SERVERPROPERTY('ServerName') %s) instead of %s: its volumes are "+
 					"of another server; correct the name with sp_dropserver and sp_addserver and restart it",
 				name,
@@ -69,34 +70,35 @@ func planEngine(d Desired, o Observed, p *Plan) bool {
 
 // planAdministrator gives the engine a sa password that was changed in the Secret. Only sa itself can do that, with the
 // password that the engine still has; so that one is kept until the engine takes the new one.
-func planAdministrator(d Desired, o Observed, p *Plan) bool {
+func planAdministrator(d Desired, o Observed, p *reconcile.Plan) bool {
 	previous := o.SitePasswords.Of(credentials.RolePreviousSA) != ""
 	switch {
 	case !previous:
 		return true
 	case o.Engine.Refused[credentials.RoleSA] == nil:
-		p.add(ForgetPreviousSA{})
-		return p.settle(inProgress("the engine takes the new sa password"))
+		p.Add(ForgetPreviousSA{})
+		return p.Settle(inProgress("the engine takes the new sa password"))
 	case o.Engine.Refused[credentials.RolePreviousSA] == nil:
-		p.add(Execute{Role: credentials.RolePreviousSA, Database: "master", Statement: tsql.AlterLoginPassword(tsql.Login{
-			Name: credentials.RoleSA.Login(), Password: o.SitePasswords.Of(credentials.RoleSA)})})
-		return p.settle(inProgress("the sa password is being changed"))
+		present := tsql.AlterLoginPassword(tsql.Login{
+			Name: credentials.RoleSA.Login(), Password: o.SitePasswords.Of(credentials.RoleSA)})
+		p.Add(mssql.Execute{Role: credentials.RolePreviousSA, Database: "master", Statement: present})
+		return p.Settle(inProgress("the sa password is being changed"))
 	}
 	return true
 }
 
 // administered settles steps that are executed as sa. It stops them when the engine does not let sa in.
-func administered(d Desired, o Observed, p *Plan, message string) bool {
+func administered(d Desired, o Observed, p *reconcile.Plan, message string) bool {
 	if why := administrator(d, o); why != "" {
 		p.Steps = nil
-		return p.settle(conditions.Stalled(conditions.ReasonLoginFailed, message+", and that takes sa: "+why))
+		return p.Settle(conditions.Stalled(conditions.ReasonLoginFailed, message+", and that takes sa: "+why))
 	}
-	return p.settle(inProgress(message))
+	return p.Settle(inProgress(message))
 }
 
 // planTempDB moves tempdb to its own volume and adds data files. What is moved takes effect with the next start of the
 // engine, which happens at once when the server is in no group.
-func planTempDB(d Desired, o Observed, p *Plan) bool {
+func planTempDB(d Desired, o Observed, p *reconcile.Plan) bool {
 	data := 0
 	for _, f := range o.Engine.TempDB {
 		if !f.Log {
@@ -104,12 +106,12 @@ func planTempDB(d Desired, o Observed, p *Plan) bool {
 		}
 		if path.Dir(f.Next) != conf.TempDBDir {
 			to := conf.TempDBDir + "/" + path.Base(f.Next)
-			p.add(Execute{Role: credentials.RoleSA, Database: "master", Statement: tsql.MoveTempDBFile(f.Name, to)})
+			p.Add(mssql.Execute{Role: credentials.RoleSA, Database: "master", Statement: tsql.MoveTempDBFile(f.Name, to)})
 		}
 	}
 	for n := data + 1; data > 0 && n <= d.tempDBFiles(); n++ {
 		name := "temp" + strconv.Itoa(n)
-		p.add(Execute{Role: credentials.RoleSA, Database: "master", Statement: tsql.AddTempDBFile(
+		p.Add(mssql.Execute{Role: credentials.RoleSA, Database: "master", Statement: tsql.AddTempDBFile(
 			name, conf.TempDBDir+"/tempdb_mssql_"+strconv.Itoa(n)+".ndf", tempDBSizeMB, tempDBGrowthMB)})
 	}
 	if len(p.Steps) > 0 {
@@ -122,7 +124,7 @@ func planTempDB(d Desired, o Observed, p *Plan) bool {
 	once := hashOf(o.Engine.TempDB)
 	if o.StatefulSet.Annotations[annotationRestarted] == once {
 		// It did not help; again and again would not either.
-		p.Pending = moved + " with the next start of the engine"
+		waitFor(p, moved+" with the next start of the engine")
 		return true
 	}
 	step := restartOf(o.Pod, moved)

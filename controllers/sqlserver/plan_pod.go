@@ -10,18 +10,19 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"geosql.dev/operator/controllers/sqlserver/placement"
+	"geosql.dev/operator/internal/reconcile"
 	"geosql.dev/operator/internal/reconcile/conditions"
 )
 
 // planRestart replaces a pod that was started from an older template: at once when its engine has never run, else when
 // no group stands against it.
-func planRestart(d Desired, o Observed, p *Plan) bool {
+func planRestart(d Desired, o Observed, p *reconcile.Plan) bool {
 	pod := o.Pod
 	if pod == nil || pod.DeletionTimestamp != nil || o.StatefulSet == nil {
 		return true
 	}
 	if dying := dyingClaims(o); dying != "" {
-		p.pend(dying, conditions.ReasonVolumesTerminating)
+		pend(p, dying, conditions.ReasonVolumesTerminating)
 		return true
 	}
 	want, have := o.StatefulSet.Spec.Template.Annotations, pod.Annotations
@@ -39,8 +40,8 @@ func planRestart(d Desired, o Observed, p *Plan) bool {
 		}
 		return replace(d, o, p, step)
 	}
-	p.add(step)
-	return p.settle(conditions.InProgress(conditions.ReasonRestarting, "the pod is restarted: "+why))
+	p.Add(step)
+	return p.Settle(conditions.InProgress(conditions.ReasonRestarting, "the pod is restarted: "+why))
 }
 
 func restartOf(pod *corev1.Pod, why string) RestartPod {
@@ -49,7 +50,7 @@ func restartOf(pod *corev1.Pod, why string) RestartPod {
 
 // replace restarts a pod whose engine has run, unless no node could take it again: the one that has its volumes is
 // cordoned, say. The engine goes on meanwhile.
-func replace(d Desired, o Observed, p *Plan, step RestartPod) bool {
+func replace(d Desired, o Observed, p *reconcile.Plan, step RestartPod) bool {
 	if dyingClaims(o) != "" {
 		return true
 	}
@@ -59,7 +60,7 @@ func replace(d Desired, o Observed, p *Plan, step RestartPod) bool {
 			// It keeps no primary waiting that has to make room.
 			reason = conditions.ReasonNodeCordoned
 		}
-		p.pend(step.Reason+"; the pod would find no node: "+err.Error(), reason)
+		pend(p, step.Reason+"; the pod would find no node: "+err.Error(), reason)
 		return true
 	}
 	return restart(d, o, p, step)
@@ -124,11 +125,11 @@ func engineHasRun(pod *corev1.Pod) bool {
 }
 
 // planPod waits for the pod and says what holds it up.
-func planPod(d Desired, o Observed, p *Plan) bool {
+func planPod(d Desired, o Observed, p *reconcile.Plan) bool {
 	pod := o.Pod
 	switch {
 	case pod == nil && o.Refusal != "":
-		return p.settle(conditions.Stalled(conditions.ReasonPodRefused, fmt.Sprintf(
+		return p.Settle(conditions.Stalled(conditions.ReasonPodRefused, fmt.Sprintf(
 			"the API server of site %s does not let the pod in: %s. Change what refuses it there (ResourceQuota, LimitRange, "+
 				"policy, PriorityClass), or spec.resources and spec.scheduling; its sidecar asks for 100m CPU and 64Mi, and has "+
 				"a limit for memory alone, 256Mi",
@@ -136,19 +137,19 @@ func planPod(d Desired, o Observed, p *Plan) bool {
 			o.Refusal,
 		)))
 	case pod == nil:
-		return p.settle(conditions.InProgress(conditions.ReasonPodPending, "the pod is awaited from its StatefulSet"))
+		return p.Settle(conditions.InProgress(conditions.ReasonPodPending, "the pod is awaited from its StatefulSet"))
 	case pod.DeletionTimestamp != nil:
-		return p.settle(conditions.InProgress(conditions.ReasonRestarting, "the pod is ending"))
+		return p.Settle(conditions.InProgress(conditions.ReasonRestarting, "the pod is ending"))
 	case pod.Spec.NodeName == "":
-		return p.settle(unscheduled(o))
+		return p.Settle(unscheduled(o))
 	}
 	for _, c := range pod.Status.ContainerStatuses {
 		if outcome, stop := containerProblem(pod, c); stop {
-			return p.settle(outcome)
+			return p.Settle(outcome)
 		}
 	}
 	if !engineRuns(pod) || pod.Status.PodIP == "" {
-		return p.settle(
+		return p.Settle(
 			conditions.InProgress(
 				conditions.ReasonPodPending,
 				fmt.Sprintf("the pod starts on node %s%s", pod.Spec.NodeName, unboundClaims(o)),

@@ -32,7 +32,7 @@ func TestPlanCreatesAServer(t *testing.T) {
 	p, done := e.settle(t, 100)
 	g.Expect(p.Outcome.Ready).To(Equal(metav1.ConditionTrue), "%+v", p.Outcome)
 	g.Expect(p.Outcome.Reason).To(Equal(conditions.ReasonRunning))
-	g.Expect(p.Pending).To(BeEmpty())
+	g.Expect(waits(p).Why).To(BeEmpty())
 	g.Expect(done[0]).To(HavePrefix("agree on the passwords"))
 	g.Expect(strings.Join(done, "\n")).To(ContainSubstring("restart pod tukpub-0: tempdb moves to its volume"))
 	for _, d := range done {
@@ -674,9 +674,9 @@ func TestPlanOutcomes(t *testing.T) {
 			g.Expect(p.Outcome.Reason).To(Equal(tc.reason), "%+v", p.Outcome)
 			g.Expect(p.Outcome.Ready).To(Equal(tc.ready))
 			g.Expect(p.Outcome.Message).To(ContainSubstring(tc.says))
-			g.Expect(p.Pending).To(ContainSubstring(tc.pending))
+			g.Expect(waits(p).Why).To(ContainSubstring(tc.pending))
 			if tc.pending == "" {
-				g.Expect(p.Pending).To(BeEmpty())
+				g.Expect(waits(p).Why).To(BeEmpty())
 			}
 			g.Expect(p.Steps).To(HaveLen(len(tc.steps)))
 			for i, s := range p.Steps {

@@ -10,23 +10,24 @@ import (
 	storagev1 "k8s.io/api/storage/v1"
 
 	"geosql.dev/operator/controllers/sqlserver/placement"
+	"geosql.dev/operator/internal/reconcile"
 	"geosql.dev/operator/internal/reconcile/conditions"
 )
 
 // planVolumes writes the claims: those that are missing, and those that should grow. While the pod is scheduled,
 // nothing that placement finds now is held against it.
-func planVolumes(d Desired, o Observed, decision placement.Decision, placementErr error, p *Plan) bool {
+func planVolumes(d Desired, o Observed, decision placement.Decision, placementErr error, p *reconcile.Plan) bool {
 	for _, role := range roles() {
 		if c := o.Claims[role]; c != nil && !owned(d, c.Labels) {
-			return p.settle(foreign("PersistentVolumeClaim", c.Name, d))
+			return p.Settle(foreign("PersistentVolumeClaim", c.Name, d))
 		}
 	}
 	var missing *placement.ClassNotFoundError
 	switch {
 	case errors.As(placementErr, &missing):
-		return p.settle(conditions.Stalled(conditions.ReasonStorageClassNotFound, missing.Error()))
+		return p.Settle(conditions.Stalled(conditions.ReasonStorageClassNotFound, missing.Error()))
 	case placementErr != nil && (o.Pod == nil || o.Pod.Spec.NodeName == ""):
-		return p.settle(conditions.Stalled(conditions.ReasonNoNodeForVolumes, placementErr.Error()))
+		return p.Settle(conditions.Stalled(conditions.ReasonNoNodeForVolumes, placementErr.Error()))
 	}
 	for _, v := range d.volumes() {
 		if !planVolume(d, o, v, decision.Claims[v.role], p) {
@@ -34,15 +35,15 @@ func planVolumes(d Desired, o Observed, decision placement.Decision, placementEr
 		}
 	}
 	if len(p.Steps) > 0 {
-		return p.settle(inProgress("the volumes are being claimed"))
+		return p.Settle(inProgress("the volumes are being claimed"))
 	}
 	return true
 }
 
-func planVolume(d Desired, o Observed, v volume, class string, p *Plan) bool {
+func planVolume(d Desired, o Observed, v volume, class string, p *reconcile.Plan) bool {
 	have := o.Claims[v.role]
 	if have == nil {
-		p.add(ApplyObject{Object: stamp(claim(d, v, class)), Reason: "it does not exist"})
+		p.Add(ApplyObject{Object: stamp(claim(d, v, class)), Reason: "it does not exist"})
 		return true
 	}
 	if have.Spec.StorageClassName != nil {
@@ -61,12 +62,12 @@ func planVolume(d Desired, o Observed, v volume, class string, p *Plan) bool {
 	if v.spec.Size.Cmp(size) > 0 {
 		why = fmt.Sprintf("it grows from %s to %s", size.String(), v.spec.Size.String())
 	}
-	p.add(ApplyObject{Object: want, Reason: why})
+	p.Add(ApplyObject{Object: want, Reason: why})
 	return true
 }
 
 // planGrowth says which volume cannot be as large as it is declared.
-func planGrowth(d Desired, o Observed, p *Plan) bool {
+func planGrowth(d Desired, o Observed, p *reconcile.Plan) bool {
 	for _, v := range d.volumes() {
 		have := o.Claims[v.role]
 		if have == nil || have.Spec.StorageClassName == nil {
@@ -74,7 +75,7 @@ func planGrowth(d Desired, o Observed, p *Plan) bool {
 		}
 		size, class := have.Spec.Resources.Requests[corev1.ResourceStorage], *have.Spec.StorageClassName
 		if v.spec.Size.Cmp(size) > 0 && !expandable(class, o.Cluster.Classes) {
-			return p.settle(conditions.Stalled(conditions.ReasonVolumeCannotGrow, fmt.Sprintf(
+			return p.Settle(conditions.Stalled(conditions.ReasonVolumeCannotGrow, fmt.Sprintf(
 				"volume %s can't grow from %s to %s: storage class %s does not allow it (allowVolumeExpansion); set the size "+
 					"back. Everything else is as declared", v.role, size.String(), v.spec.Size.String(), class)))
 		}

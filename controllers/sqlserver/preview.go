@@ -9,6 +9,7 @@ import (
 	"geosql.dev/operator/internal/mssql"
 	"geosql.dev/operator/internal/mssql/conf"
 	"geosql.dev/operator/internal/mssql/credentials"
+	"geosql.dev/operator/internal/reconcile"
 	"geosql.dev/operator/internal/reconcile/conditions"
 )
 
@@ -19,16 +20,16 @@ const previewVersion = "16.0.0.0"
 // what `kubectl geosql plan` prints. It does nothing and makes no password or key; a secret in a step is a placeholder.
 // The outcome is what stands in the way, or what the plan says now. With a zero Observed it is the preview of a new
 // server; storage classes and nodes are looked at only when the observation has any.
-func Preview(d Desired, o Observed) ([]Step, conditions.Outcome) {
+func Preview(d Desired, o Observed) ([]reconcile.Step, conditions.Outcome) {
 	if o.Now.IsZero() {
 		o.Now = time.Now()
 	}
 	offline := len(o.Cluster.Nodes) == 0 && len(o.Cluster.Classes) == 0
 	first := plan(d, o)
 	outcome := first.Outcome
-	var steps []Step
-	take := func(s stage) bool {
-		var p Plan
+	var steps []reconcile.Step
+	take := func(s reconcile.Stage[Desired, Observed]) bool {
+		var p reconcile.Plan
 		going := s(d, o, &p)
 		steps = append(steps, p.Steps...)
 		if !going && len(p.Steps) == 0 {
@@ -43,14 +44,16 @@ func Preview(d Desired, o Observed) ([]Step, conditions.Outcome) {
 		outcome = inProgress("nothing was observed")
 	}
 	stages := []struct {
-		plan   stage
+		plan   reconcile.Stage[Desired, Observed]
 		follow func(*Observed)
 	}{
 		{planSite, nil},
 		{planPasswords, previewPasswords},
 		{planCertificate, nil},
-		{func(d Desired, o Observed, p *Plan) bool { return planVolumes(d, o, decision, placementErr, p) }, nil},
-		{func(d Desired, o Observed, p *Plan) bool { return planWorkload(d, o, decision, p) }, previewEngine},
+		{func(d Desired, o Observed, p *reconcile.Plan) bool {
+			return planVolumes(d, o, decision, placementErr, p)
+		}, nil},
+		{func(d Desired, o Observed, p *reconcile.Plan) bool { return planWorkload(d, o, decision, p) }, previewEngine},
 		{planLogins, nil},
 		{planTempDB, nil},
 	}

@@ -14,6 +14,7 @@ import (
 
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/mssql/credentials"
+	"geosql.dev/operator/internal/reconcile"
 	"geosql.dev/operator/internal/sites"
 )
 
@@ -31,22 +32,22 @@ func (s CompleteReaders) Describe() string {
 }
 
 // planReaders comes before the pod's own objects: a sidecar that has no token to compare with is read by nobody.
-func planReaders(o Observed, p *Plan) {
+func planReaders(o Observed, p *reconcile.Plan) {
 	ca := o.SiteCertificate[credentials.KeyCA]
 	if why := credentials.ReaderLacks(o.Readers, ca); why != "" {
-		p.add(CompleteReaders{CA: ca, Reason: why})
+		p.Add(CompleteReaders{CA: ca, Reason: why})
 	}
 }
 
 // completeReaders reads the Secret again and writes it only as it was read: the other servers of the namespace share
 // it, and a person may have added to it.
-func (r *Reconciler) completeReaders(ctx context.Context, w *world, s CompleteReaders) error {
+func (r *Reconciler) completeReaders(ctx context.Context, d Desired, s CompleteReaders) error {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	secret := &corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{Namespace: w.desired.Server.Namespace, Name: credentials.ReaderName},
+		ObjectMeta: metav1.ObjectMeta{Namespace: d.Server.Namespace, Name: credentials.ReaderName},
 	}
-	err := w.member.APIReader.Get(ctx, client.ObjectKeyFromObject(secret), secret)
+	err := d.member.APIReader.Get(ctx, client.ObjectKeyFromObject(secret), secret)
 	if client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("read Secret %s: %w", secret.Name, err)
 	}
@@ -57,24 +58,24 @@ func (r *Reconciler) completeReaders(ctx context.Context, w *world, s CompleteRe
 	if missing {
 		secret.Labels = map[string]string(sites.OwnLabels())
 		maps.Copy(secret.Labels, map[string]string{v1alpha1.LabelNamespace: secret.Namespace})
-		err = w.member.Client.Create(ctx, secret, sites.FieldOwner)
+		err = d.member.Client.Create(ctx, secret, sites.FieldOwner)
 	} else {
-		err = w.member.Client.Update(ctx, secret, sites.FieldOwner)
+		err = d.member.Client.Update(ctx, secret, sites.FieldOwner)
 	}
 	if apierrors.IsAlreadyExists(err) || apierrors.IsConflict(err) {
 		// Another server's turn came first; the next observation has what it wrote.
 		return nil
 	}
 	if err != nil {
-		return fmt.Errorf("write Secret %s at site %s: %w", secret.Name, w.member.Name(), err)
+		return fmt.Errorf("write Secret %s at site %s: %w", secret.Name, d.member.Name(), err)
 	}
 	return nil
 }
 
 // removeReaders deletes the Secret with the last server of the namespace at the site.
-func (r *Reconciler) removeReaders(ctx context.Context, w *world) error {
+func (r *Reconciler) removeReaders(ctx context.Context, d Desired) error {
 	var servers v1alpha1.SQLServerList
-	gone := w.desired.Server
+	gone := d.Server
 	if err := r.hub.List(ctx, &servers, client.InNamespace(gone.Namespace)); err != nil {
 		return fmt.Errorf("list the SQLServers of namespace %s in the hub: %w", gone.Namespace, err)
 	}
@@ -84,7 +85,7 @@ func (r *Reconciler) removeReaders(ctx context.Context, w *world) error {
 		}
 	}
 	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: gone.Namespace, Name: credentials.ReaderName}}
-	if err := client.IgnoreNotFound(w.member.Client.Delete(ctx, secret)); err != nil {
+	if err := client.IgnoreNotFound(d.member.Client.Delete(ctx, secret)); err != nil {
 		return fmt.Errorf("delete Secret %s: %w", secret.Name, err)
 	}
 	return nil

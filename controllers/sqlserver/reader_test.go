@@ -42,7 +42,7 @@ func TestReadersGoWithTheLastServer(t *testing.T) {
 			hub: fake.NewClientBuilder().WithScheme(apiserver.Scheme).WithObjects(append(c.others, gone)...).Build(),
 		}
 		member := &sites.Member{Client: fake.NewClientBuilder().WithScheme(apiserver.Scheme).WithObjects(secret).Build()}
-		g.Expect(r.removeReaders(t.Context(), &world{desired: Desired{Server: gone}, member: member})).To(Succeed(), name)
+		g.Expect(r.removeReaders(t.Context(), Desired{Server: gone, member: member})).To(Succeed(), name)
 		err := member.Client.Get(t.Context(), client.ObjectKeyFromObject(secret), secret)
 		g.Expect(apierrors.IsNotFound(err)).To(Equal(!c.stays), name)
 	}

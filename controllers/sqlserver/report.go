@@ -26,19 +26,19 @@ var ownConditions = []string{
 }
 
 // report writes the status from the observation and what was done, and records events of what changed.
-func (r *Reconciler) report(ctx context.Context, w *world, p Plan, failed error) error {
-	server := w.desired.Server
+func (r *Reconciler) report(ctx context.Context, d Desired, o Observed, p reconcile.Plan, failed error) error {
+	server := d.Server
 	outcome := reconcile.Outcome(p.Outcome, failed)
 	status := server.Status.DeepCopy()
 	if server.DeletionTimestamp == nil {
-		describe(status, w)
+		describe(status, d, o)
 	}
 	changes := conditions.Set(&status.StatusBase, server.Generation, outcome)
 	if change := conditions.SetOne(&status.StatusBase, server.Generation, restartPending(p)); change != nil &&
-		p.Pending != "" {
+		waits(p).Why != "" {
 		changes = append(changes, *change)
 	}
-	if administered := administeredCondition(w.desired, w.observed); administered != nil {
+	if administered := administeredCondition(d, o); administered != nil {
 		if change := conditions.SetOne(&status.StatusBase, server.Generation, *administered); change != nil {
 			changes = append(changes, *change)
 		}
@@ -73,23 +73,22 @@ func administeredCondition(d Desired, o Observed) *metav1.Condition {
 	}
 }
 
-func restartPending(p Plan) metav1.Condition {
-	if p.Pending == "" {
+func restartPending(p reconcile.Plan) metav1.Condition {
+	if waits(p).Why == "" {
 		return metav1.Condition{Type: conditions.TypeRestartPending, Status: metav1.ConditionFalse,
 			Reason: conditions.ReasonUpToDate, Message: "nothing waits for the pod's next start"}
 	}
 	return metav1.Condition{Type: conditions.TypeRestartPending, Status: metav1.ConditionTrue,
-		Reason: cmp.Or(p.PendingReason, conditions.ReasonRestartNeeded), Message: p.Pending}
+		Reason: cmp.Or(waits(p).Reason, conditions.ReasonRestartNeeded), Message: waits(p).Why}
 }
 
 // describe writes what was observed into the status. What could not be observed stays as it was last seen.
-func describe(status *v1alpha1.SQLServerStatus, w *world) {
-	status.ServerName = w.desired.host()
-	if w.member == nil {
+func describe(status *v1alpha1.SQLServerStatus, d Desired, o Observed) {
+	status.ServerName = d.host()
+	if o.Site != nil {
 		return
 	}
-	o := w.observed
-	status.Placement = describePlacement(w)
+	status.Placement = describePlacement(d, o)
 	status.PodIP = ""
 	if o.Pod != nil && o.Pod.DeletionTimestamp == nil {
 		status.PodIP = o.Pod.Status.PodIP
@@ -103,8 +102,8 @@ func describe(status *v1alpha1.SQLServerStatus, w *world) {
 	}
 }
 
-func describePlacement(w *world) *v1alpha1.PlacementStatus {
-	decision, err := decide(w.desired, w.observed)
+func describePlacement(d Desired, o Observed) *v1alpha1.PlacementStatus {
+	decision, err := decide(d, o)
 	status := &v1alpha1.PlacementStatus{Candidates: decision.Candidates, Reason: decision.Reason}
 	if err != nil && status.Reason == "" {
 		status.Reason = err.Error()
@@ -112,7 +111,7 @@ func describePlacement(w *world) *v1alpha1.PlacementStatus {
 	if len(status.Candidates) > maxCandidates {
 		status.Candidates = status.Candidates[:maxCandidates]
 	}
-	if pod := w.observed.Pod; pod != nil {
+	if pod := o.Pod; pod != nil {
 		status.Node = pod.Spec.NodeName
 	}
 	return status

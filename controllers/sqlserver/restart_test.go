@@ -11,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"geosql.dev/operator/internal/mssql/credentials"
+	"geosql.dev/operator/internal/reconcile"
 	"geosql.dev/operator/internal/reconcile/conditions"
 )
 
@@ -48,7 +49,7 @@ func TestAPodWithoutAnotherNodeIsNotRestarted(t *testing.T) {
 			for _, step := range p.Steps {
 				g.Expect(step).NotTo(BeAssignableToTypeOf(RestartPod{}))
 			}
-			g.Expect(p.Pending).To(ContainSubstring("would find no node"))
+			g.Expect(waits(p).Why).To(ContainSubstring("would find no node"))
 			g.Expect(restartPending(p).Reason).To(Equal(c.reason))
 			e.o.Cluster.Nodes[0].Spec = corev1.NodeSpec{}
 			p = plan(e.d, e.o)
@@ -87,7 +88,7 @@ func TestATurnIsGivenBackByWhoDoesNotRestart(t *testing.T) {
 			c.change(e)
 			p := plan(e.d, e.o)
 			g.Expect(p.Steps).To(ConsistOf(ReleaseTurn{Group: "content"}), p.Outcome.Message)
-			g.Expect(p.Pending).NotTo(BeEmpty())
+			g.Expect(waits(p).Why).NotTo(BeEmpty())
 			e.o.Turns[0].Holder = ""
 			g.Expect(plan(e.d, e.o).Steps).To(BeEmpty())
 		})
@@ -153,15 +154,15 @@ func TestAPodWhoseEngineCannotRunIsReplaced(t *testing.T) {
 			p := plan(e.d, e.o)
 			if c.waits != "" {
 				g.Expect(p.Steps).To(BeEmpty())
-				g.Expect(p.Pending).To(ContainSubstring(c.waits))
+				g.Expect(waits(p).Why).To(ContainSubstring(c.waits))
 				return
 			}
 			replaced := RestartPod{Name: "tukpub-0", UID: e.o.Pod.UID, Version: "17", Reason: "the pod's template changed"}
 			if c.takes {
-				g.Expect(p.Steps).To(Equal([]Step{TakeTurn{Group: "content"}, replaced}))
+				g.Expect(p.Steps).To(Equal([]reconcile.Step{TakeTurn{Group: "content"}, replaced}))
 				return
 			}
-			g.Expect(p.Steps).To(Equal([]Step{replaced}))
+			g.Expect(p.Steps).To(Equal([]reconcile.Step{replaced}))
 		})
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"geosql.dev/operator/internal/reconcile"
 	"geosql.dev/operator/internal/reconcile/conditions"
 	"geosql.dev/operator/internal/sites"
 )
@@ -42,18 +43,18 @@ func (s ReplaceSidecar) Describe() string {
 // image is given to the running pod, in a group to one server at a time and not to the primary: without its agent it
 // would lose its lease. One that can't run waits for nobody: its server has no lease, and without sidecars there is no
 // primary to wait for.
-func planSidecar(d Desired, o Observed, p *Plan, why string) bool {
+func planSidecar(d Desired, o Observed, p *reconcile.Plan, why string) bool {
 	pod, template := o.Pod, o.StatefulSet.Spec.Template
 	if kind := template.Annotations[annotationSidecar]; kind == "" || kind != pod.Annotations[annotationSidecar] {
-		p.pend(why+"; it takes effect when the pod next starts", conditions.ReasonSidecarOutdated)
+		pend(p, why+"; it takes effect when the pod next starts", conditions.ReasonSidecarOutdated)
 		return true
 	}
 	broken := stuck(o, ContainerAgent)
-	var take []Step
+	var take []reconcile.Step
 	for _, group := range hosted(d, o) {
 		turn, known := o.turn(group)
 		if known && turn.Declared && turn.Primary == d.name() && !broken {
-			p.pend(
+			pend(p,
 				fmt.Sprintf(
 					"%s; it is replaced when %s is no longer the primary of group %s, or the pod next starts",
 					why,
@@ -65,7 +66,7 @@ func planSidecar(d Desired, o Observed, p *Plan, why string) bool {
 			return true
 		}
 		if wait := wait(d, o, turn, known, group); wait != "" && !(broken && known && turn.Declared) {
-			p.pend(why+"; "+wait, conditions.ReasonSidecarOutdated)
+			pend(p, why+"; "+wait, conditions.ReasonSidecarOutdated)
 			return true
 		}
 		if turn.Holder == "" {
@@ -90,8 +91,8 @@ func planSidecar(d Desired, o Observed, p *Plan, why string) bool {
 		}
 	}
 	p.Steps = append(p.Steps, take...)
-	p.add(step)
-	return p.settle(conditions.InProgress(conditions.ReasonRestarting, "the sidecar is replaced: "+why))
+	p.Add(step)
+	return p.Settle(conditions.InProgress(conditions.ReasonRestarting, "the sidecar is replaced: "+why))
 }
 
 // sidecarComes tells whether the sidecar's new image was given to the pod and the kubelet has not replaced the
@@ -111,7 +112,7 @@ func sidecarStatus(pod *corev1.Pod) *corev1.ContainerStatus {
 	return nil
 }
 
-func (r *Reconciler) replaceSidecar(ctx context.Context, w *world, s ReplaceSidecar) error {
+func (r *Reconciler) replaceSidecar(ctx context.Context, d Desired, s ReplaceSidecar) error {
 	patch, err := json.Marshal(map[string]any{
 		"metadata": map[string]any{"uid": s.UID, "resourceVersion": s.Version, "annotations": map[string]string{
 			annotationTemplate: s.Template, annotationReplaced: strconv.Itoa(int(s.Restarts))}},
@@ -120,8 +121,8 @@ func (r *Reconciler) replaceSidecar(ctx context.Context, w *world, s ReplaceSide
 	if err != nil {
 		return fmt.Errorf("encode the image of the sidecar: %w", err)
 	}
-	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: w.desired.Server.Namespace, Name: s.Pod}}
-	err = w.member.Client.Patch(ctx, pod, client.RawPatch(types.StrategicMergePatchType, patch), sites.FieldOwner)
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: d.Server.Namespace, Name: s.Pod}}
+	err = d.member.Client.Patch(ctx, pod, client.RawPatch(types.StrategicMergePatchType, patch), sites.FieldOwner)
 	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
 		// It is gone, another one is there already, or it is to be looked at again.
 		return nil

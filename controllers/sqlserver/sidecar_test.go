@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/reconcile"
 	"geosql.dev/operator/internal/reconcile/conditions"
 )
 
@@ -29,20 +30,20 @@ func TestASidecarThatCannotRunIsReplaced(t *testing.T) {
 	for name, c := range map[string]struct {
 		turn   *Turn
 		status corev1.ContainerStatus
-		steps  []Step
+		steps  []reconcile.Step
 		says   string
 	}{
-		"of a server alone": {status: waiting("ImagePullBackOff", 0), steps: []Step{ReplaceSidecar{}}},
+		"of a server alone": {status: waiting("ImagePullBackOff", 0), steps: []reconcile.Step{ReplaceSidecar{}}},
 		"while nobody knows who is primary": {turn: unknown, status: waiting("ImagePullBackOff", 0),
-			steps: []Step{TakeTurn{}, ReplaceSidecar{}}},
+			steps: []reconcile.Step{TakeTurn{}, ReplaceSidecar{}}},
 		"after it ended again and again": {turn: unknown, status: waiting(crashLoop, 7),
-			steps: []Step{TakeTurn{}, ReplaceSidecar{}}},
+			steps: []reconcile.Step{TakeTurn{}, ReplaceSidecar{}}},
 		"though another one has the turn": {turn: &Turn{Group: "content", Declared: true, Holder: "dubcfg"},
 			status: waiting(crashLoop, 7),
-			steps:  []Step{ReplaceSidecar{}}},
+			steps:  []reconcile.Step{ReplaceSidecar{}}},
 		"of the primary, whose lease ends without": {turn: &Turn{Group: "content", Declared: true, Primary: "tukpub"},
 			status: waiting(crashLoop, 7),
-			steps:  []Step{TakeTurn{}, ReplaceSidecar{}}},
+			steps:  []reconcile.Step{TakeTurn{}, ReplaceSidecar{}}},
 		"not one that is being made": {turn: unknown, status: waiting("ContainerCreating", 0),
 			says: "no server is known to be its primary"},
 		"not behind a group that nobody declares": {turn: &Turn{Group: "content"}, status: waiting(crashLoop, 7),
@@ -56,12 +57,12 @@ func TestASidecarThatCannotRunIsReplaced(t *testing.T) {
 			e.o.Pod.ResourceVersion = "17"
 			e.o.Pod.Status.ContainerStatuses[1] = c.status
 			p := plan(e.d, e.o)
-			g.Expect(p.Steps).To(HaveLen(len(c.steps)), p.Pending)
+			g.Expect(p.Steps).To(HaveLen(len(c.steps)), waits(p).Why)
 			for i, s := range c.steps {
 				g.Expect(p.Steps[i]).To(BeAssignableToTypeOf(s))
 			}
 			if c.says != "" {
-				g.Expect(p.Pending).To(ContainSubstring(c.says))
+				g.Expect(waits(p).Why).To(ContainSubstring(c.says))
 				return
 			}
 			g.Expect(p.Steps[len(p.Steps)-1]).To(HaveField("Version", "17"))
@@ -91,7 +92,7 @@ func TestASidecarTakesAllTurnsOrNone(t *testing.T) {
 	e.o.StatefulSet = stamp(statefulSet(e.d, must(decide(e.d, e.o)), e.o.SiteCertificate["tls.crt"]))
 	p := plan(e.d, e.o)
 	g.Expect(p.Steps).To(BeEmpty())
-	g.Expect(p.Pending).To(ContainSubstring("in group orders it is the turn of dubcfg"))
+	g.Expect(waits(p).Why).To(ContainSubstring("in group orders it is the turn of dubcfg"))
 	g.Expect(p.Outcome.Ready).To(Equal(metav1.ConditionTrue), p.Outcome.Message)
 	e.o.Turns[1].Holder = ""
 	p = plan(e.d, e.o)
@@ -133,7 +134,7 @@ func TestPlanReplacesTheSidecar(t *testing.T) {
 			for i, begins := range c.steps {
 				g.Expect(p.Steps[i].Describe()).To(HavePrefix(begins))
 			}
-			g.Expect(p.Pending).To(ContainSubstring(c.says))
+			g.Expect(waits(p).Why).To(ContainSubstring(c.says))
 			if c.says != "" {
 				g.Expect(restartPending(p).Reason).To(Equal(conditions.ReasonSidecarOutdated))
 				g.Expect(p.Outcome.Ready).To(Equal(metav1.ConditionTrue))
@@ -142,7 +143,7 @@ func TestPlanReplacesTheSidecar(t *testing.T) {
 			uid := e.o.Pod.UID
 			p, _ = e.settle(t, 100)
 			g.Expect(p.Outcome.Ready).To(Equal(metav1.ConditionTrue), p.Outcome.Message)
-			g.Expect(p.Pending).To(BeEmpty())
+			g.Expect(waits(p).Why).To(BeEmpty())
 			g.Expect(e.o.Pod.UID).To(Equal(uid))
 			g.Expect(e.o.Pod.Spec.Containers[1].Image).To(Equal("geosql:2"))
 			if c.turn != nil {

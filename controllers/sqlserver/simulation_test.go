@@ -26,6 +26,7 @@ import (
 	"geosql.dev/operator/controllers/sqlserver/placement"
 	"geosql.dev/operator/internal/mssql"
 	"geosql.dev/operator/internal/mssql/credentials"
+	"geosql.dev/operator/internal/reconcile"
 )
 
 var start = time.Date(2026, 11, 20, 10, 0, 0, 0, time.UTC)
@@ -130,7 +131,7 @@ func newEnviron(t *testing.T, d Desired) *environ {
 }
 
 // do carries out a step as the clusters and the engine would.
-func (e *environ) do(t *testing.T, step Step) {
+func (e *environ) do(t *testing.T, step reconcile.Step) {
 	t.Helper()
 	o := &e.o
 	switch s := step.(type) {
@@ -208,7 +209,7 @@ func (e *environ) do(t *testing.T, step Step) {
 		o.HubPasswords = o.SitePasswords
 	case RefreshPod:
 		NewWithT(t).Expect(s.Name).To(Equal(o.Pod.Name))
-	case Execute:
+	case mssql.Execute:
 		e.execute(t, s)
 	default:
 		t.Fatalf("step %T is not known", step)
@@ -297,7 +298,7 @@ func (e *environ) startPod() {
 }
 
 // execute understands the statements by their text, as the engine does.
-func (e *environ) execute(t *testing.T, s Execute) {
+func (e *environ) execute(t *testing.T, s mssql.Execute) {
 	t.Helper()
 	g := NewWithT(t)
 	g.Expect(s.Role).To(Equal(credentials.RoleSA))
@@ -352,7 +353,7 @@ func (e *environ) execute(t *testing.T, s Execute) {
 
 // settle plans and does until nothing is left to do, and returns the last plan and all steps. Every step may be the
 // last of its plan: only the first `most` steps of each plan are done.
-func (e *environ) settle(t *testing.T, most int) (Plan, []string) {
+func (e *environ) settle(t *testing.T, most int) (reconcile.Plan, []string) {
 	t.Helper()
 	var done []string
 	for range 200 {
@@ -369,5 +370,5 @@ func (e *environ) settle(t *testing.T, most int) (Plan, []string) {
 		}
 	}
 	t.Fatalf("the plan does not come to an end: %q ...", done[len(done)-8:])
-	return Plan{}, nil
+	return reconcile.Plan{}, nil
 }

@@ -8,15 +8,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"geosql.dev/operator/internal/mssql/credentials"
 	"geosql.dev/operator/internal/reconcile"
 	"geosql.dev/operator/internal/reconcile/conditions"
-	"geosql.dev/operator/internal/tsql"
 )
-
-// Step is one thing to do. Steps are plain data: the plan is made without a cluster, and printed without carrying it
-// out.
-type Step = reconcile.Step
 
 // ApplyObject writes an object at the site by server-side apply.
 type ApplyObject struct {
@@ -107,18 +101,6 @@ func (s RefreshPod) Describe() string {
 	return "refresh the Secrets of pod " + s.Name + ": " + s.Reason
 }
 
-// Execute executes a statement on the server.
-type Execute struct {
-	Role      credentials.Role
-	Database  string
-	Statement tsql.Statement
-}
-
-// Describe is the statement without its secrets.
-func (s Execute) Describe() string {
-	return fmt.Sprintf("execute as %s in %s: %s", s.Role.Login(), s.Database, s.Statement.Redacted())
-}
-
 // DeleteStatefulSet deletes the StatefulSet and with it the pod.
 type DeleteStatefulSet struct {
 	// UID of the StatefulSet that was observed: another one is not deleted.
@@ -141,42 +123,31 @@ func (s TakeAway) Describe() string {
 	return "delete the server's configuration and account; volumes and Secrets stay"
 }
 
-// Plan is what to do and what is so until it is done.
-type Plan struct {
-	Steps []Step
-	// Outcome holds while the steps remain, or when there are none.
-	Outcome conditions.Outcome
-	// Pending says why the pod should be restarted when the operator does not do it by itself.
-	Pending string
-	// PendingReason is the reason of the condition RestartPending, empty for RestartNeeded.
-	PendingReason string
-	// Done says of a deletion that nothing is left once the steps are carried out.
-	Done bool
+// pending is why the pod should be restarted when the operator does not do it by itself: the note of a plan.
+type pending struct {
+	Why string
+	// Reason is the reason of the condition RestartPending, empty for RestartNeeded.
+	Reason string
 }
 
-// Gist is what the frame of all controllers needs of it.
-func (p Plan) Gist() reconcile.Gist {
-	return reconcile.Gist{Steps: len(p.Steps), Does: reconcile.Does(p.Steps), Progress: p.Outcome.Progress, Done: p.Done}
-}
+// waits is what the pod waits for by a plan.
+func waits(p reconcile.Plan) pending { return reconcile.Noted[pending](p) }
 
-func (p *Plan) add(s Step) { p.Steps = append(p.Steps, s) }
+// waitFor sets what the pod waits for.
+func waitFor(p *reconcile.Plan, why string) { p.Note = pending{Why: why, Reason: waits(*p).Reason} }
 
 // pend adds to what the pod waits for.
-func (p *Plan) pend(why, reason string) {
+func pend(p *reconcile.Plan, why, reason string) {
+	now := waits(*p)
 	switch {
-	case p.Pending == "" || p.PendingReason == conditions.ReasonSidecarOutdated:
-		p.PendingReason = reason
-	case p.PendingReason != reason:
-		p.PendingReason = ""
+	case now.Why == "" || now.Reason == conditions.ReasonSidecarOutdated:
+		now.Reason = reason
+	case now.Reason != reason:
+		now.Reason = ""
 	}
-	if p.Pending != "" {
-		why = p.Pending + "; " + why
+	if now.Why != "" {
+		why = now.Why + "; " + why
 	}
-	p.Pending = why
-}
-
-// settle sets the outcome and ends the planning.
-func (p *Plan) settle(o conditions.Outcome) bool {
-	p.Outcome = o
-	return false
+	now.Why = why
+	p.Note = now
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/reconcile"
 	"geosql.dev/operator/internal/reconcile/conditions"
 	"geosql.dev/operator/internal/sites"
 )
@@ -64,17 +65,17 @@ func (s ReleaseTurn) Describe() string {
 // and only while every other replica is well; secondaries first, the primary last. A server that is missed already
 // waits for nobody, and takes the turn if nobody has it, so that those that are well stay until it is back. It returns
 // false when the plan ends here.
-func restart(d Desired, o Observed, p *Plan, step RestartPod) bool {
-	var take []Step
+func restart(d Desired, o Observed, p *reconcile.Plan, step RestartPod) bool {
+	var take []reconcile.Step
 	for _, group := range hosted(d, o) {
 		turn, known := o.turn(group)
 		if why := wait(d, o, turn, known, group); why != "" && !missing(d, o, turn, known) {
-			p.Pending = step.Reason + "; " + why
+			waitFor(p, step.Reason+"; "+why)
 			if ask, _ := switchover(turn); ask != nil && turn.makesRoom(d) {
-				if p.Pending += d.breaks(group); d.told(group) {
-					p.add(ask)
+				if waitFor(p, waits(*p).Why+d.breaks(group)); d.told(group) {
+					p.Add(ask)
 				}
-				return p.settle(conditions.InProgress(conditions.ReasonRestarting, p.Pending))
+				return p.Settle(conditions.InProgress(conditions.ReasonRestarting, waits(*p).Why))
 			}
 			return true
 		}
@@ -83,8 +84,8 @@ func restart(d Desired, o Observed, p *Plan, step RestartPod) bool {
 		}
 	}
 	p.Steps = append(p.Steps, take...)
-	p.add(step)
-	return p.settle(conditions.InProgress(conditions.ReasonRestarting, "the pod is restarted: "+step.Reason))
+	p.Add(step)
+	return p.Settle(conditions.InProgress(conditions.ReasonRestarting, "the pod is restarted: "+step.Reason))
 }
 
 // wait says what a restart waits for; empty when it may begin.
@@ -157,34 +158,34 @@ func list(names []v1alpha1.ServerName) string {
 // planTurn gives the turn back when the restarted server is well again in its groups; also when it is to be restarted
 // once more and that has to wait: it is primary by now, or what helps the replica that is not well may be a restart of
 // that one. Drains keep the turn as long as they need it.
-func planTurn(d Desired, o Observed, p *Plan) bool {
+func planTurn(d Desired, o Observed, p *reconcile.Plan) bool {
 	for _, t := range o.Turns {
 		drained := leaves(o) != "" && !o.BudgetDenied
-		if t.Holder != d.name() || p.Pending != "" && (drained || t.Err != nil) {
+		if t.Holder != d.name() || waits(*p).Why != "" && (drained || t.Err != nil) {
 			continue
 		}
 		switch {
 		case letGo(o):
-			return p.settle(
+			return p.Settle(
 				conditions.InProgress(conditions.ReasonRestarting, "the pod is about to end: its eviction was let through"),
 			)
 		case t.Err != nil:
-			return p.settle(
+			return p.Settle(
 				conditions.InProgress(
 					conditions.ReasonRestarting,
 					fmt.Sprintf("restarted; whether its replica of group %s is well is not known: %v", t.Group, t.Err),
 				),
 			)
 		case t.Self != "":
-			return p.settle(
+			return p.Settle(
 				conditions.InProgress(conditions.ReasonRestarting, fmt.Sprintf("restarted; in group %s %s", t.Group, t.Self)),
 			)
 		}
-		p.add(ReleaseTurn{Group: t.Group})
+		p.Add(ReleaseTurn{Group: t.Group})
 	}
 	if len(p.Steps) > 0 {
-		return p.settle(
-			conditions.InProgress(conditions.ReasonRestarting, cmp.Or(p.Pending, "restarted and well in its groups")),
+		return p.Settle(
+			conditions.InProgress(conditions.ReasonRestarting, cmp.Or(waits(*p).Why, "restarted and well in its groups")),
 		)
 	}
 	return true

@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/reconcile"
 )
 
 // Succession is how a primary whose pod waits for a restart gets somebody else to be primary.
@@ -49,7 +50,7 @@ func (s AskSwitchover) Describe() string {
 
 // switchover is the step by which the primary makes room, nil when there is nothing to be done; why says what is waited
 // for.
-func switchover(t Turn) (step Step, why string) {
+func switchover(t Turn) (step reconcile.Step, why string) {
 	s := t.Succession
 	manual := fmt.Sprintf(
 		"`kubectl geosql switchover %s --to SERVER` makes another one primary, then the pod is restarted",
@@ -87,16 +88,22 @@ func (t Turn) successor(promotable []v1alpha1.ServerName) (to v1alpha1.ServerNam
 }
 
 // observeSuccession finds out what a primary whose pod waits can do about it.
-func (r *Reconciler) observeSuccession(ctx context.Context, w *world, g *v1alpha1.AvailabilityGroup, t *Turn) error {
-	pod := w.observed.Pod
-	if t.Primary != w.desired.name() || pod == nil || len(pod.UID) < 8 {
+func (r *Reconciler) observeSuccession(
+	ctx context.Context,
+	d Desired,
+	o *Observed,
+	g *v1alpha1.AvailabilityGroup,
+	t *Turn,
+) error {
+	pod := o.Pod
+	if t.Primary != d.name() || pod == nil || len(pod.UID) < 8 {
 		return nil
 	}
 	s := &t.Succession
 	s.Allowed = g.Spec.FailoverPolicy == v1alpha1.FailoverAutomatic
 	s.Term = g.Status.Term
 	s.Failover = fmt.Sprintf("%s-restart-%s-%s", g.Name, t.Primary, pod.UID[:8])
-	if leaves(w.observed) != "" {
+	if leaves(*o) != "" {
 		s.Failover = drainName(g.Name, t.Primary, s.Term)
 	}
 	var promotable []v1alpha1.ServerName
@@ -121,9 +128,9 @@ func (r *Reconciler) observeSuccession(ctx context.Context, w *world, g *v1alpha
 }
 
 // askSwitchover creates the Failover. That it is there already is as good.
-func (r *Reconciler) askSwitchover(ctx context.Context, w *world, s AskSwitchover) error {
+func (r *Reconciler) askSwitchover(ctx context.Context, d Desired, s AskSwitchover) error {
 	f := &v1alpha1.Failover{
-		ObjectMeta: metav1.ObjectMeta{Namespace: w.desired.Server.Namespace, Name: s.Name,
+		ObjectMeta: metav1.ObjectMeta{Namespace: d.Server.Namespace, Name: s.Name,
 			Labels: map[string]string{v1alpha1.LabelManagedBy: v1alpha1.ManagedBy, v1alpha1.LabelGroup: s.Group}},
 		Spec: v1alpha1.FailoverSpec{
 			Group:   v1alpha1.ObjectName(s.Group),

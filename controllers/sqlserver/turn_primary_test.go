@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/reconcile"
 )
 
 // The primary makes room by a switchover where the group may elect by itself, once, and only when nothing else waits.
@@ -59,9 +60,9 @@ func TestThePrimaryMakesRoom(t *testing.T) {
 				c.change(&turn)
 			}
 			d := Desired{Server: &v1alpha1.SQLServer{ObjectMeta: metav1.ObjectMeta{Name: "tukpub"}}, Groups: []string{"content"}}
-			p := &Plan{}
+			p := &reconcile.Plan{}
 			restart(d, Observed{Turns: []Turn{turn}, Pod: &corev1.Pod{}}, p, RestartPod{Reason: "the image changed"})
-			g.Expect(p.Pending).To(ContainSubstring(c.says))
+			g.Expect(waits(*p).Why).To(ContainSubstring(c.says))
 			if c.asks {
 				g.Expect(p.Steps).
 					To(ConsistOf(AskSwitchover{Group: "content", Name: "content-restart-tukpub-12345678", To: "quisec"}))

@@ -13,6 +13,7 @@ import (
 	"pgregory.net/rapid"
 
 	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/reconcile"
 )
 
 // fleet is a group whose servers' pods are all outdated, and managers that observe and act with a delay.
@@ -32,7 +33,7 @@ type fleet struct {
 	// incarnation of the pod: a restart that was planned for another one does nothing.
 	incarnation []int
 	// pending are plans that were made and not carried out yet.
-	pending []*Plan
+	pending []*reconcile.Plan
 }
 
 func (f *fleet) name(i int) v1alpha1.ServerName { return v1alpha1.ServerName(fmt.Sprint("server", i)) }
@@ -73,7 +74,7 @@ func (f *fleet) look(i int) {
 		}
 	}
 	o.Engine.Asked = !f.away(i)
-	p := &Plan{}
+	p := &reconcile.Plan{}
 	if !f.outdated[i] ||
 		restart(d, o, p, RestartPod{Name: d.host(), UID: f.uid(i), Version: f.seen(i), Reason: "the image changed"}) {
 		planTurn(d, o, p)
@@ -101,7 +102,7 @@ func (f *fleet) crash(i int) {
 
 // idle says that no plan waits to be carried out: a plan that is older than what happens next cannot know of it.
 func (f *fleet) idle() bool {
-	return !slices.ContainsFunc(f.pending, func(p *Plan) bool { return p != nil })
+	return !slices.ContainsFunc(f.pending, func(p *reconcile.Plan) bool { return p != nil })
 }
 
 // happen is a failover to a server, or its falling ill; there is at most one that is ill.
@@ -181,7 +182,7 @@ func TestOneServerOfAGroupAtATime(t *testing.T) {
 			down:        make([]bool, n),
 			ill:         make([]bool, n),
 			incarnation: make([]int, n),
-			pending:     make([]*Plan, n),
+			pending:     make([]*reconcile.Plan, n),
 			dead:        make([]bool, n),
 			spare:       make([]bool, n),
 			version:     make([]int, n),

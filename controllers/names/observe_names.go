@@ -8,21 +8,17 @@ import (
 	"slices"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"geosql.dev/operator/api/v1alpha1"
 )
 
-// world is what one reconciliation of an object's names knows.
-type world struct {
-	object     client.Object
-	conditions []metav1.Condition
-	// labels mark what belongs to the object at sites.
-	labels map[string]string
-	views  []*siteView
-	// desired are the object's names at a site.
-	desired func(v1alpha1.SiteName) []name
+// Observed is what is there of an object's names.
+type Observed struct {
+	Desired
+	views []*siteView
+	// names are the object's names at a site; nil when it is to have none any more.
+	names func(v1alpha1.SiteName) []name
 	// now is the time of the observation, wrong since when the names have been wrong at sites that keep them themselves.
 	now   time.Time
 	wrong map[v1alpha1.SiteName]time.Time
@@ -32,26 +28,22 @@ type world struct {
 
 // settling tells that a site may only be unknown because this process has just begun: names are made right where they
 // can be, and what was reported before stays.
-func (w *world) settling() bool {
+func (w Observed) settling() bool {
 	return slices.ContainsFunc(w.views, func(v *siteView) bool { return v.settling })
 }
 
 // observeServerNames looks where a server is and what names it has.
-func (r *reconciler) observeServerNames(ctx context.Context, server *v1alpha1.SQLServer) (*world, error) {
+func (r *reconciler) observeServerNames(ctx context.Context, d Desired, server *v1alpha1.SQLServer) (Observed, error) {
 	self := v1alpha1.ServerName(server.Name)
-	w := &world{
-		object:     server,
-		conditions: server.Status.Conditions,
-		labels:     ownLabels(server.Namespace, v1alpha1.LabelServer, server.Name),
-	}
-	if err := r.observeNames(ctx, w, allServerNames(self)); err != nil || goes(server) {
+	w, err := r.observeNames(ctx, d)
+	if err != nil || goes(server) {
 		return w, err
 	}
 	view, err := observeServer(ctx, r.reach, server.Namespace, self, server.Spec.Site)
 	if err != nil {
-		return nil, err
+		return w, err
 	}
-	w.desired = func(at v1alpha1.SiteName) []name { return serverNames(server.Namespace, view, at) }
+	w.names = func(at v1alpha1.SiteName) []name { return serverNames(server.Namespace, view, at) }
 	switch {
 	case !view.known:
 		w.unknown = fmt.Sprintf("the address is not known: site %s, where the server runs, cannot be used", view.home)
@@ -62,21 +54,20 @@ func (r *reconciler) observeServerNames(ctx context.Context, server *v1alpha1.SQ
 }
 
 // observeGroupNames looks where a group's primary and readable secondaries are and what names its listener has.
-func (r *reconciler) observeGroupNames(ctx context.Context, group *v1alpha1.AvailabilityGroup) (*world, error) {
-	w := &world{
-		object:     group,
-		conditions: group.Status.Conditions,
-		labels:     ownLabels(group.Namespace, v1alpha1.LabelGroup, group.Name),
-	}
-	services := []string{listenerName(group), listenerName(group) + readOnlySuffix}
-	if err := r.observeNames(ctx, w, services); err != nil || goes(group) {
+func (r *reconciler) observeGroupNames(
+	ctx context.Context,
+	d Desired,
+	group *v1alpha1.AvailabilityGroup,
+) (Observed, error) {
+	w, err := r.observeNames(ctx, d)
+	if err != nil || goes(group) {
 		return w, err
 	}
 	view, err := r.observeGroup(ctx, group)
 	if err != nil {
-		return nil, err
+		return w, err
 	}
-	w.desired = func(at v1alpha1.SiteName) []name { return groupNames(view, at) }
+	w.names = func(at v1alpha1.SiteName) []name { return groupNames(view, at) }
 	switch {
 	case view.primary == nil:
 		w.addressless = "no replica is known to be primary: the listener keeps its last address, if it had one"
@@ -88,21 +79,21 @@ func (r *reconciler) observeGroupNames(ctx context.Context, group *v1alpha1.Avai
 	return w, nil
 }
 
-// observeNames looks at all sites for Services of these names.
-func (r *reconciler) observeNames(ctx context.Context, w *world, services []string) error {
+// observeNames looks at all sites for Services of the object's names.
+func (r *reconciler) observeNames(ctx context.Context, d Desired) (Observed, error) {
+	w := Observed{Desired: d, now: time.Now(), wrong: r.wrongs.of(d.object)}
 	var err error
-	w.now, w.wrong = time.Now(), r.wrongs.of(w.object)
 	if w.views, err = r.observeSites(ctx, w.object.GetNamespace()); err != nil {
-		return err
+		return w, err
 	}
 	for _, v := range w.views {
 		if v.member != nil {
-			if v.readErr = v.readNames(ctx, w.object.GetNamespace(), services, w.labels); v.readErr == nil {
+			if v.readErr = v.readNames(ctx, w.object.GetNamespace(), d.services, w.labels); v.readErr == nil {
 				v.readErr = v.observeKeeping(ctx, w.object, w.now)
 			}
 		}
 	}
-	return nil
+	return w, nil
 }
 
 // observeGroup finds out where the primary and the readable secondaries are.

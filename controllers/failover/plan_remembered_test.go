@@ -13,11 +13,12 @@ import (
 
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/election"
+	"geosql.dev/operator/internal/reconcile"
 	"geosql.dev/operator/internal/reconcile/conditions"
 )
 
 // note does what Remember says.
-func (o *Observed) note(p Plan) (noted int) {
+func (o *Observed) note(p reconcile.Plan) (noted int) {
 	for _, s := range p.Steps {
 		r, ok := s.(Remember)
 		if !ok {

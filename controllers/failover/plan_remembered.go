@@ -11,6 +11,7 @@ import (
 
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/election"
+	"geosql.dev/operator/internal/reconcile"
 )
 
 // rememberedMost is how many Failovers are noted: the newest ones.
@@ -42,8 +43,8 @@ func hadEffect(s v1alpha1.FailoverStatus) bool {
 		s.Outcome == v1alpha1.FailoverUnknown
 }
 
-// remember has every voter that answers note what was carried out.
-func (p *Plan) remember(o Observed, now []v1alpha1.FailoverStatus) {
+// planRemembered has every voter that answers note what was carried out.
+func planRemembered(p *reconcile.Plan, o Observed, now []v1alpha1.FailoverStatus) {
 	var done []election.CarriedOut
 	for i := range o.Failovers {
 		if f := &o.Failovers[i]; f.Spec.RecordedTerm == nil && hadEffect(now[i]) {
@@ -65,7 +66,7 @@ func (p *Plan) remember(o Observed, now []v1alpha1.FailoverStatus) {
 				len(v.CarriedOut) >= rememberedMost && c.At.Before(v.CarriedOut[0].At)
 		})
 		if len(missing) > 0 {
-			p.Steps = append(p.Steps, Remember{Voter: v.Site, CarriedOut: missing})
+			p.Add(Remember{Voter: v.Site, CarriedOut: missing})
 		}
 	}
 }

@@ -12,23 +12,24 @@ import (
 
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/election"
+	"geosql.dev/operator/internal/reconcile"
 	"geosql.dev/operator/internal/reconcile/conditions"
 )
 
 // recordName of the election of a term.
 func recordName(group string, term int64) string { return fmt.Sprintf("%s-%d", group, term) }
 
-// records makes the Failovers of elections that no object knows, and takes away the oldest of many that nobody but the
+// planRecords makes the Failovers of elections that no object knows, and takes away the oldest of many that nobody but the
 // operator made.
-func (p *Plan) records(o Observed) {
+func planRecords(p *reconcile.Plan, o Observed) {
 	if o.Group == nil || o.Group.DeletionTimestamp != nil {
 		return
 	}
 	for _, t := range o.Votes.Timelines() {
 		if t.Cause != election.CauseInitial && !knows(o.Failovers, o.Group.Name, t) {
-			p.Steps = append(p.Steps, Record{Failover: record(o.Group, t)})
+			p.Add(Record{Failover: record(o.Group, t)})
 		}
-		p.Busy = p.Busy || t.Outcome == election.OutcomeAccepted && !newer(o, t) && !settled(o, t)
+		setBusy(p, t.Outcome == election.OutcomeAccepted && !newer(o, t) && !settled(o, t))
 	}
 	var recorded, asked []*v1alpha1.Failover
 	for i := range o.Failovers {
@@ -45,7 +46,7 @@ func (p *Plan) records(o Observed) {
 	)
 	for _, oldestFirst := range [][]*v1alpha1.Failover{recorded, asked} {
 		for _, f := range oldestFirst[:max(0, len(oldestFirst)-recordsKept)] {
-			p.Steps = append(p.Steps, DropRecord{Failover: f})
+			p.Add(DropRecord{Failover: f})
 		}
 	}
 }

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package mssql
+
+import (
+	"fmt"
+
+	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/mssql/credentials"
+	"geosql.dev/operator/internal/tsql"
+)
+
+// Execute is the step of a plan that executes a statement in a database of a server: plain data, the same for every
+// kind. It is carried out with what the kind's apply.go knows: the namespace, time-outs, what an unknown outcome means.
+type Execute struct {
+	// Server is empty for the one that the plan is about.
+	Server v1alpha1.ServerName
+	// Role under whose login the statement runs; empty for the login under which the kind does everything.
+	Role      credentials.Role
+	Database  string
+	Statement tsql.Statement
+	// Done are error numbers that say that what the statement asks for is so already.
+	Done []int32
+}
+
+// Describe names the server and the statement, without secrets.
+func (s Execute) Describe() string {
+	host := credentials.HostName(s.Server)
+	switch {
+	case s.Server == "":
+		return fmt.Sprintf("execute as %s in %s: %s", s.Role.Login(), s.Database, s.Statement.Redacted())
+	case s.Role != "":
+		return fmt.Sprintf("on %s as %s: %s: %s", host, s.Role.Login(), s.Statement.Reason, s.Statement.Redacted())
+	}
+	return s.Statement.On(host, s.Database)
+}
