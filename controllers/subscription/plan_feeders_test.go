@@ -180,8 +180,15 @@ func TestWhoFeedsTheTablesAfterAMove(t *testing.T) {
 	})
 	nobody := replication.Engines{Connector: mssql.NewConnector(mssql.Options{Access: silent}), Namespace: "web"}
 	observeFormer(t.Context(), nobody, w.d, &o)
-	observeFeeders(t.Context(), nobody, nil, w.d, &o)
+	observeFeeders(t.Context(), nobody, mirrorsNothing{}, w.d, &o)
 	g.Expect(o.Former).To(HaveLen(1))
 	g.Expect(o.Feeders).To(HaveExactElements(HaveField("Here", other)))
 	g.Expect(o.JobsErr).To(HaveOccurred())
+}
+
+// mirrorsNothing are sidecars that mirror no folder for anybody.
+type mirrorsNothing struct{ Sidecars }
+
+func (mirrorsNothing) Mirroring(context.Context, string, v1alpha1.ServerName, string) ([]string, error) {
+	return nil, nil
 }
