@@ -19,8 +19,8 @@ import (
 // recordName of the election of a term.
 func recordName(group string, term int64) string { return fmt.Sprintf("%s-%d", group, term) }
 
-// planRecords makes the Failovers of elections that no object knows, and takes away the oldest of many that nobody but the
-// operator made.
+// planRecords makes the Failovers of elections that no object knows, and takes away the oldest of many that nobody but
+// the operator made.
 func planRecords(p *reconcile.Plan, o Observed) {
 	if o.Group == nil || o.Group.DeletionTimestamp != nil {
 		return
