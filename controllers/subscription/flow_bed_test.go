@@ -237,10 +237,12 @@ func (b *bed) startManager(t *testing.T) {
 	apiserver.Run(t, mgr)
 }
 
-func (b *bed) create(t *testing.T, obj client.Object) {
+func (b *bed) create(t *testing.T, objects ...client.Object) {
 	t.Helper()
-	obj.SetNamespace(namespace)
-	NewWithT(t).Expect(b.hub.Client.Create(t.Context(), obj)).To(Succeed())
+	for _, obj := range objects {
+		obj.SetNamespace(namespace)
+		NewWithT(t).Expect(b.hub.Client.Create(t.Context(), obj)).To(Succeed())
+	}
 }
 
 // waitFor waits until Ready has the reason.
@@ -331,6 +333,27 @@ func subscribed(kind v1alpha1.SubscriptionType) *v1alpha1.Subscription {
 		Publication: "articles", Subscriber: v1alpha1.ServerOrGroup{Server: "dubsub"}, Database: "Content", Type: kind,
 		ReclaimPolicy: v1alpha1.ReclaimDelete,
 	}}
+}
+
+// replicating is a bed whose publisher has rows, and whose subscriber has them too. What is told before comes before
+// the objects are declared.
+func replicating(
+	t *testing.T,
+	kind v1alpha1.SubscriptionType,
+	rows int,
+	before ...func(*bed, *v1alpha1.Subscription),
+) (*bed, *v1alpha1.Publication, *v1alpha1.Subscription) {
+	t.Helper()
+	b := newBed(t, "dist", "tukpub", "dubsub")
+	b.publisherDatabase(t, rows)
+	d, p := published()
+	s := subscribed(kind)
+	for _, f := range before {
+		f(b, s)
+	}
+	b.create(t, d, p, s)
+	b.settle(t, s, "dbo.Article")
+	return b, p, s
 }
 
 const createTable = "CREATE TABLE dbo.%s (Id int NOT NULL PRIMARY KEY, Body nvarchar(100) NOT NULL)"

@@ -177,8 +177,7 @@ func TestChangesOfALivingSubscription(t *testing.T) {
 	s := subscribed(v1alpha1.SubscriptionPull)
 	b.create(t, d)
 	p.Spec.Reinitialization = v1alpha1.ReinitializeAutomatic
-	b.create(t, p)
-	b.create(t, s)
+	b.create(t, p, s)
 	b.settle(t, s, "dbo.Article")
 	g.Eventually(b.running(t, "dubsub"), patient).Should(Equal("[pull]"))
 

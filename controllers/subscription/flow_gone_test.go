@@ -30,9 +30,7 @@ func TestSubscriberThatIsGoneForGood(t *testing.T) {
 	kept.ObjectMeta = metav1.ObjectMeta{Namespace: namespace, Name: "kept"}
 	kept.Spec.Database, kept.Spec.ReclaimPolicy, ends.Spec.ReclaimPolicy = "Kept", v1alpha1.ReclaimRetain,
 		v1alpha1.ReclaimDelete
-	for _, obj := range []client.Object{d, p, ends, kept} {
-		b.create(t, obj)
-	}
+	b.create(t, d, p, ends, kept)
 	b.settle(t, ends, "dbo.Article")
 	registered := b.rows(
 		t,

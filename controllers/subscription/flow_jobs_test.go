@@ -21,24 +21,13 @@ import (
 func TestDeletedJobsOfAgents(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
-	b := newBed(t, "dist", "tukpub", "dubsub")
-	b.publisherDatabase(t, 100)
-	d, p := published()
-	s := subscribed(v1alpha1.SubscriptionPush)
-	for _, obj := range []client.Object{d, p, s} {
-		b.create(t, obj)
-	}
-	b.settle(t, s, "dbo.Article")
+	b, p, s := replicating(t, v1alpha1.SubscriptionPush, 100)
 	for _, job := range []string{"tukpub-0-Content-logreader", "tukpub-0-Content-articles-snapshot",
 		"tukpub-0-Content-articles-dubsub-0-Content"} {
 		b.sql(t, "dist", "msdb", fmt.Sprintf("EXEC msdb.dbo.sp_delete_job @job_name = N'geosql-%s'", job))
 	}
 	b.sql(t, "tukpub", "Content", "INSERT dbo.Article (Id, Body) VALUES (5000, N'afterwards')")
-	b.sql(t, "tukpub", "Content", fmt.Sprintf(createTable, "More"))
-	b.fill(t, "tukpub", "dbo.More", 0, 50)
-	change(t, b, p, func(p *v1alpha1.Publication) {
-		p.Spec.Articles = append(p.Spec.Articles, v1alpha1.Article{Table: "dbo.More"})
-	})
+	b.publishMore(t, p)
 	g.Eventually(func() string {
 		b.nudgeAll(t)
 		return b.rows(t, "dubsub", "SELECT Body FROM dbo.Article WHERE Id = 5000")()
@@ -46,34 +35,76 @@ func TestDeletedJobsOfAgents(t *testing.T) {
 	b.settle(t, s, "dbo.Article", "dbo.More")
 }
 
-// A copy was kept because it was equal; then an article is added. It is registered without a copy, as the others were:
-// the subscriber is not Ready before it has that, too, by a snapshot that was agreed to with the annotation.
-func TestArticleAddedToACopyThatWasKept(t *testing.T) {
-	t.Parallel()
+// keeping is a bed whose subscriber had the publisher's rows, which were compared and kept.
+func keeping(t *testing.T, kind v1alpha1.SubscriptionType) (*bed, *v1alpha1.Publication, *v1alpha1.Subscription) {
+	t.Helper()
+	b, p, s := replicating(t, kind, 100, func(b *bed, s *v1alpha1.Subscription) {
+		b.sql(t, "dubsub", "master", "CREATE DATABASE Content")
+		b.sql(t, "dubsub", "Content", fmt.Sprintf(createTable, "Article"))
+		b.fill(t, "dubsub", "dbo.Article", 0, 100)
+		s.Annotations = map[string]string{v1alpha1.InitializationAnnotation: v1alpha1.InitializeCompare}
+	})
 	g := NewWithT(t)
-	b := newBed(t, "dist", "tukpub", "dubsub")
-	b.publisherDatabase(t, 100)
-	b.sql(t, "dubsub", "master", "CREATE DATABASE Content")
-	b.sql(t, "dubsub", "Content", fmt.Sprintf(createTable, "Article"))
-	b.fill(t, "dubsub", "dbo.Article", 0, 100)
-	d, p := published()
-	s := subscribed(v1alpha1.SubscriptionPull)
-	s.Annotations = map[string]string{v1alpha1.InitializationAnnotation: v1alpha1.InitializeCompare}
-	for _, obj := range []client.Object{d, p, s} {
-		b.create(t, obj)
-	}
-	b.settle(t, s, "dbo.Article")
 	g.Expect(s.Status.Initialization.Compared).To(BeTrue(), "%+v", s.Status.Initialization)
 	g.Expect(s.Status.Initialization.Validated).NotTo(BeNil(), "Ready is after the second comparison")
+	return b, p, s
+}
+
+// publishMore publishes a second table of the publisher's database.
+func (b *bed) publishMore(t *testing.T, p *v1alpha1.Publication) {
+	t.Helper()
 	b.sql(t, "tukpub", "Content", fmt.Sprintf(createTable, "More"))
 	b.fill(t, "tukpub", "dbo.More", 0, 50)
 	change(t, b, p, func(p *v1alpha1.Publication) {
 		p.Spec.Articles = append(p.Spec.Articles, v1alpha1.Article{Table: "dbo.More"})
 	})
+}
+
+// A copy was kept because it was equal; then an article is added. It is registered without a copy, as the others were:
+// the subscriber is not Ready before it has that, too, by a snapshot that was agreed to with the annotation.
+func TestArticleAddedToACopyThatWasKept(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	b, p, s := keeping(t, v1alpha1.SubscriptionPull)
+	b.publishMore(t, p)
 	g.Eventually(func() string { b.nudgeAll(t); return b.sum(t, "dubsub", "dbo.More")() }, 2*patient,
 		500*time.Millisecond).
 		Should(Equal(b.sum(t, "tukpub", "dbo.More")()))
 	b.settle(t, s, "dbo.Article", "dbo.More")
+}
+
+// An article is added to a copy that was kept, and nobody agrees to a snapshot any more: no row that is there is
+// replaced, for neither type. The table is waited for, and goes on from where somebody has made it; who asks for a new
+// copy in the end gets one of everything.
+func TestArticleAddedToACopyThatStays(t *testing.T) {
+	t.Parallel()
+	for _, kind := range []v1alpha1.SubscriptionType{v1alpha1.SubscriptionPull, v1alpha1.SubscriptionPush} {
+		t.Run(string(kind), func(t *testing.T) {
+			g := NewWithT(t)
+			b, p, s := keeping(t, kind)
+			change(t, b, s, func(s *v1alpha1.Subscription) { s.Annotations = nil })
+			b.sql(t, "dubsub", "Content", "UPDATE dbo.Article SET Body = N'kept' WHERE Id = 7")
+			b.publishMore(t, p)
+			b.waitFor(t, s, &s.Status.StatusBase, conditions.ReasonWaitingForTable)
+			b.sql(t, "dubsub", "Content", fmt.Sprintf(createTable, "More"))
+			b.fill(t, "dubsub", "dbo.More", 0, 50)
+			b.settle(t, s, "dbo.More")
+			b.sql(t, "tukpub", "Content", "INSERT dbo.More (Id, Body) VALUES (5000, N'afterwards')")
+			b.settle(t, s, "dbo.More")
+			kept := b.rows(t, "dubsub", "SELECT Body FROM dbo.Article WHERE Id = 7")
+			g.Expect(kept()).To(Equal("[kept]"))
+
+			request := string(s.UID) + "/1"
+			change(t, b, s, func(s *v1alpha1.Subscription) {
+				s.Annotations = map[string]string{v1alpha1.ReinitializeAnnotation: request,
+					v1alpha1.InitializationAnnotation: v1alpha1.InitializeCompare}
+			})
+			b.settle(t, s, "dbo.Article", "dbo.More")
+			b.settle(t, s)
+			g.Expect(s.Status.Initialization.Method).To(Equal(v1alpha1.InitializeSnapshot))
+			g.Expect(s.Status.Reinitialization).To(HaveField("Request", request))
+		})
+	}
 }
 
 // A subscriber's database is lost when the snapshot is older than what the distributor keeps: it gets a new one,
@@ -81,15 +112,7 @@ func TestArticleAddedToACopyThatWasKept(t *testing.T) {
 func TestSubscriberAfterTheRetention(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
-	b := newBed(t, "dist", "tukpub", "dubsub")
-	b.publisherDatabase(t, 100)
-	d, p := published()
-	s := subscribed(v1alpha1.SubscriptionPush)
-	s.Spec.ReclaimPolicy = v1alpha1.ReclaimDelete
-	for _, obj := range []client.Object{d, p, s} {
-		b.create(t, obj)
-	}
-	b.settle(t, s, "dbo.Article")
+	b, _, s := replicating(t, v1alpha1.SubscriptionPush, 100)
 	b.fill(t, "tukpub", "dbo.Article", 1000, 1010)
 	b.settle(t, s, "dbo.Article")
 	b.sql(t, "dist", "distribution", `UPDATE dbo.MSrepl_transactions SET entry_time = DATEADD(day, -4, entry_time);
@@ -128,14 +151,7 @@ EXEC dbo.sp_MSdistribution_cleanup @min_distretention = 0, @max_distretention = 
 func TestPublisherRestoredFromABackup(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
-	b := newBed(t, "dist", "tukpub", "dubsub")
-	b.publisherDatabase(t, 100)
-	d, p := published()
-	s := subscribed(v1alpha1.SubscriptionPull)
-	for _, obj := range []client.Object{d, p, s} {
-		b.create(t, obj)
-	}
-	b.settle(t, s, "dbo.Article")
+	b, p, s := replicating(t, v1alpha1.SubscriptionPull, 100)
 	b.sql(t, "tukpub", "master", "BACKUP DATABASE Content TO DISK = N'night.bak' WITH INIT")
 	b.fill(t, "tukpub", "dbo.Article", 1000, 1010)
 	b.settle(t, s, "dbo.Article")

@@ -38,9 +38,7 @@ func TestDeclaredAgainOnRetainedData(t *testing.T) {
 		d, p = published()
 		s = subscribed(v1alpha1.SubscriptionPull)
 		s.Spec.ReclaimPolicy = v1alpha1.ReclaimRetain
-		for _, obj := range []client.Object{d, p, s} {
-			b.create(t, obj)
-		}
+		b.create(t, d, p, s)
 		b.settle(t, s)
 		return d, p, s
 	}
@@ -113,9 +111,7 @@ func TestLimitedArticles(t *testing.T) {
 		},
 	)
 	s := subscribed(v1alpha1.SubscriptionPull)
-	for _, obj := range []client.Object{d, p, s} {
-		b.create(t, obj)
-	}
+	b.create(t, d, p, s)
 	b.settle(t, s, "dbo.Article")
 	have := func() string {
 		b.nudgeAll(t)
@@ -199,9 +195,7 @@ func TestDeletedWithEverythingThatReplicates(t *testing.T) {
 	s := subscribed(v1alpha1.SubscriptionPush)
 	d.Spec.ReclaimPolicy, p.Spec.ReclaimPolicy = v1alpha1.ReclaimDelete, v1alpha1.ReclaimDelete
 	objects := []client.Object{d, p, s}
-	for _, obj := range objects {
-		b.create(t, obj)
-	}
+	b.create(t, objects...)
 	b.settle(t, s, "dbo.Article")
 	for _, obj := range objects {
 		g.Expect(b.hub.Client.Delete(t.Context(), obj)).To(Succeed())
@@ -231,14 +225,7 @@ func TestDeletedWithEverythingThatReplicates(t *testing.T) {
 func TestLostDistributor(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
-	b := newBed(t, "dist", "tukpub", "dubsub")
-	b.publisherDatabase(t, 100)
-	d, p := published()
-	s := subscribed(v1alpha1.SubscriptionPull)
-	for _, obj := range []client.Object{d, p, s} {
-		b.create(t, obj)
-	}
-	b.settle(t, s, "dbo.Article")
+	b, p, s := replicating(t, v1alpha1.SubscriptionPull, 100)
 	e := b.engines["dist"]
 	e.Wipe(t)
 	b.sql(t, "tukpub", "Content", "INSERT dbo.Article (Id, Body) VALUES (1000, N'never delivered')")

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	. "github.com/onsi/gomega"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/reconcile/conditions"
@@ -22,14 +21,7 @@ import (
 func TestLostPublisher(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
-	b := newBed(t, "dist", "tukpub", "dubsub")
-	b.publisherDatabase(t, 100)
-	d, p := published()
-	s := subscribed(v1alpha1.SubscriptionPull)
-	for _, obj := range []client.Object{d, p, s} {
-		b.create(t, obj)
-	}
-	b.settle(t, s, "dbo.Article")
+	b, p, s := replicating(t, v1alpha1.SubscriptionPull, 100)
 	e := b.engines["tukpub"]
 	e.Wipe(t)
 	b.launchAnew(t, "tukpub")

@@ -135,9 +135,7 @@ func TestPublishingMovesWithItsDistributor(t *testing.T) {
 	d, p := published()
 	far := &v1alpha1.Distributor{ObjectMeta: metav1.ObjectMeta{Name: "far"}, Spec: v1alpha1.DistributorSpec{Server: "far"}}
 	s, other := subscribed(v1alpha1.SubscriptionPull), second("quincy", "quisub", v1alpha1.SubscriptionPush)
-	for _, obj := range []client.Object{d, far, p, s, other} {
-		b.create(t, obj)
-	}
+	b.create(t, d, far, p, s, other)
 	b.delivers(t, s, "tukpub", p)
 	b.delivers(t, other, "tukpub", p)
 	g.Eventually(func() *v1alpha1.ReplicatedTransaction {
@@ -257,9 +255,7 @@ func TestPublishingMovesAfterTheDistributorHasDelivered(t *testing.T) {
 	b.publisherDatabase(t, 100)
 	d, p := published()
 	s, other := subscribed(v1alpha1.SubscriptionPull), second("quincy", "quisub", v1alpha1.SubscriptionPush)
-	for _, obj := range []client.Object{d, p, s, other} {
-		b.create(t, obj)
-	}
+	b.create(t, d, p, s, other)
 	b.delivers(t, s, "tukpub", p)
 	b.delivers(t, other, "tukpub", p)
 	b.sql(t, "dubsub", "master", "BACKUP DATABASE Content TO DISK = N'content.bak'")
@@ -307,9 +303,7 @@ func TestPublishingMovesFromAPublisherThatLives(t *testing.T) {
 	)
 	d, p := published()
 	s, other := subscribed(v1alpha1.SubscriptionPull), second("quincy", "quisub", v1alpha1.SubscriptionPush)
-	for _, obj := range []client.Object{d, p, s, other} {
-		b.create(t, obj)
-	}
+	b.create(t, d, p, s, other)
 	b.delivers(t, s, "tukpub", p)
 	b.delivers(t, other, "tukpub", p)
 	b.sql(t, "dubsub", "master", "BACKUP DATABASE Content TO DISK = N'content.bak'")
@@ -374,9 +368,7 @@ func TestLostDistributorIsRebuiltByComparing(t *testing.T) {
 	b.publisherDatabase(t, 100)
 	d, p := published()
 	s, other := subscribed(v1alpha1.SubscriptionPull), second("quincy", "quisub", v1alpha1.SubscriptionPull)
-	for _, obj := range []client.Object{d, p, s, other} {
-		b.create(t, obj)
-	}
+	b.create(t, d, p, s, other)
 	b.delivers(t, s, "tukpub", p)
 	b.delivers(t, other, "tukpub", p)
 	b.sql(t, "quisub", "Content", "DELETE dbo.Article WHERE Id = 7")

@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	. "github.com/onsi/gomega"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"geosql.dev/operator/api/v1alpha1"
 )
@@ -32,9 +31,7 @@ func TestCopiesThatCanTakeOver(t *testing.T) {
 	d, p := published()
 	p.Spec.SchemaOptions = v1alpha1.SchemaPublishable
 	s := subscribed(v1alpha1.SubscriptionPull)
-	for _, obj := range []client.Object{d, p, s} {
-		b.create(t, obj)
-	}
+	b.create(t, d, p, s)
 	rows := b.rows(t, "dubsub", "SELECT CAST(Id AS nvarchar(10)) + Body FROM dbo.Article ORDER BY Id")
 	b.waitFor(t, s, &s.Status.StatusBase, "Delivering")
 	g.Eventually(rows, patient).Should(Equal("[1none yet 2none yet]"))

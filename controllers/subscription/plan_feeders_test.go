@@ -180,7 +180,7 @@ func TestWhoFeedsTheTablesAfterAMove(t *testing.T) {
 	})
 	nobody := replication.Engines{Connector: mssql.NewConnector(mssql.Options{Access: silent}), Namespace: "web"}
 	observeFormer(t.Context(), nobody, w.d, &o)
-	observeFeeders(t.Context(), nobody, w.d, &o)
+	observeFeeders(t.Context(), nobody, nil, w.d, &o)
 	g.Expect(o.Former).To(HaveLen(1))
 	g.Expect(o.Feeders).To(HaveExactElements(HaveField("Here", other)))
 	g.Expect(o.JobsErr).To(HaveOccurred())

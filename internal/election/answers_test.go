@@ -376,3 +376,19 @@ func TestWhichRestoredVoteIsOutgrown(t *testing.T) {
 		}
 	}
 }
+
+// A Pause and a Resume become the word on the votes, with the time at which they were asked for.
+func TestAPauseBecomesTheWordOnTheVotes(t *testing.T) {
+	for kind, word := range map[RequestKind]string{RequestPause: "true", RequestResume: "false"} {
+		g := NewWithT(t)
+		b := holding(t, StateHeld)
+		b.vote(Record{Term: 3, State: StateHeld, Holder: own, Notes: Notes{
+			Request: encodeJSON(Request{ID: "p", Kind: kind, Issued: b.clock.Wall().UTC()})}})
+		at := b.clock.Wall().UTC().Format(time.RFC3339Nano)
+		b.Step(t.Context())
+		b.Step(t.Context())
+		for _, v := range b.voters {
+			g.Expect(v.record.Notes).To(And(HaveField("Paused", word), HaveField("PausedAt", at)))
+		}
+	}
+}

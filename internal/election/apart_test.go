@@ -98,3 +98,34 @@ func TestWhatAQuarantinedReplicaHas(t *testing.T) {
 		{Name: "App", FromLSN: "5", ToLSN: "6", LastCommit: microTime(at)}, {Name: "Log", FromLSN: "5"},
 	}}))
 }
+
+// The voters are told once that a replica is quarantined, and once more when it is no longer.
+func TestTheEndOfAQuarantineIsTold(t *testing.T) {
+	entry := func(server string, over bool) Apart { return Apart{Server: server, Term: 4, Over: over} }
+	for name, c := range map[string]struct {
+		told    []Apart
+		cleared int64
+		want    []Apart
+	}{
+		"decided": {[]Apart{entry("own-0", false)}, 4, []Apart{entry("own-0", true)}},
+		"decided, the second of two": {
+			[]Apart{entry("third-0", false), entry("OWN-0", false)}, 4, []Apart{entry("OWN-0", true), entry("third-0", false)},
+		},
+		"told before":            {[]Apart{entry("own-0", true)}, 4, []Apart{entry("own-0", true)}},
+		"not decided":            {[]Apart{entry("own-0", false)}, 3, []Apart{entry("own-0", false)}},
+		"another is quarantined": {[]Apart{entry("third-0", false)}, 4, []Apart{entry("third-0", false)}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			vote := Record{Term: 5, State: StateHeld, Holder: rival, Notes: Notes{Apart: encodeJSON(c.told)}}
+			b := newBench(t, alike(vote)...)
+			v := rejoinView{self: "own-0", fork: &Fork{Term: 4, Server: "rival-0"}, remembered: Remembered{Cleared: c.cleared}}
+			b.tellApart(t.Context(), v, false)
+			g.Expect(QuarantinedReplicas(b.voters[0].record)).To(Equal(c.want))
+			before := b.voters[0].version
+			b.ballot.Read(t.Context(), Patient)
+			b.tellApart(t.Context(), v, false)
+			g.Expect(b.voters[0].version).To(Equal(before))
+		})
+	}
+}

@@ -70,6 +70,7 @@ func TestWhatAForcedFailoverMayCost(t *testing.T) {
 	at := time.Unix(1_800_000_000, 0).UTC()
 	rows := func(server, app, shop string) []DatabaseState {
 		all := []DatabaseState{
+			{Server: "third-0", Name: "App", HardenedLSN: "99"},
 			{Server: server, Name: "App", Local: true, HardenedLSN: app, LastCommit: &at},
 			{Server: server, Name: "Shop", Local: true, HardenedLSN: shop},
 			// What its views show of others may be old.

@@ -32,6 +32,7 @@ func TestWhenTheVotesExpireIsAwaited(t *testing.T) {
 			b := newBench(t, alike(Record{Term: 1, State: StateHeld, Holder: rival})...)
 			s := standing{self: own, unchanged: b.timings.SuspectAfter() - c.left}
 			NewWithT(t).Expect(b.awaitExpiry(t.Context(), s, verdict{wait: c.says})).To(Equal(c.want))
+			NewWithT(t).Expect(b.requests.expected > 0).To(Equal(c.want == renew-1), "that step needs no reading")
 		})
 	}
 }

@@ -37,7 +37,7 @@ func TestHowLongIsPaused(t *testing.T) {
 // Who stands by moves its looks towards the holder's renewals, in large strides until it has met one of the term.
 func TestWhenTheNextLookComes(t *testing.T) {
 	const renew, stride = time.Second, 750 * time.Millisecond
-	ahead := renew - lookAhead
+	const ahead = 970 * time.Millisecond
 	for name, c := range map[string]struct {
 		age  time.Duration
 		met  bool
@@ -285,6 +285,7 @@ func TestWhoEndsWithoutALease(t *testing.T) {
 	g.Expect(b.retryAt).To(Equal(b.clock.now+b.timings.Expiry), "others come first")
 
 	b = holding(t, StateHeld)
+	b.follows = func(string) { b.seen = resolving }
 	b.term = 0
 	b.clock.now += by
 	b.unanswered = since
@@ -293,6 +294,7 @@ func TestWhoEndsWithoutALease(t *testing.T) {
 	g.Expect(b.retryAt).To(BeZero())
 
 	b = holding(t, StateHeld)
+	b.follows = func(string) { b.seen = resolving }
 	b.clock.now += by
 	b.refused, b.unanswered = refused, since
 	b.unleased(t.Context(), since, "", refused)
@@ -358,5 +360,16 @@ func TestWhatIsGoneOnWithWithoutAGroup(t *testing.T) {
 		b.seen = Observation{}
 		out := b.Step(t.Context())
 		NewWithT(t).Expect(out.Action == "resumed").To(Equal(goesOn), "%s: %s", state, out.Action)
+	}
+}
+
+// A majority that has a run's vote in its term is known from then on, and one in another term is not that.
+func TestAMajorityIsKnownFromItsRoundOn(t *testing.T) {
+	for term, agreed := range map[int64]bool{3: true, 4: false} {
+		b := holding(t, StateHeld)
+		b.agreed = !agreed
+		granted := b.cast(t.Context(), Patient, term, StateHeld)
+		NewWithT(t).Expect(granted.Carried).To(BeTrue())
+		NewWithT(t).Expect(b.agreed).To(Equal(agreed), "term %d", term)
 	}
 }

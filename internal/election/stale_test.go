@@ -72,6 +72,14 @@ func TestStaleCopies(t *testing.T) {
 			copies: []Copy{in("App"), theirs("Shop")}, reason: ReasonOwnData, says: "availability group blog"},
 		"another group has one, and one is stale": {i: local("", ""),
 			copies: []Copy{out("App", "RESTORING"), theirs("Shop")}, stale: []string{"App"}},
+		"it takes no log, and another's copy does": {i: Inspection{Names: names, Databases: []DatabaseState{
+			{Server: "rival-0", Name: "App", State: "SYNCHRONIZED"}, {Name: "App", Local: true, State: "NOT SYNCHRONIZING"},
+			{Name: "Shop", Local: true, State: "SYNCHRONIZED"},
+		}}, copies: []Copy{in("App"), in("Shop")}, stale: []string{"App"}},
+		"it follows, and another's copy takes no log": {i: Inspection{Names: names, Databases: []DatabaseState{
+			{Server: "rival-0", Name: "App", State: "NOT SYNCHRONIZING"}, {Name: "App", Local: true, State: "SYNCHRONIZED"},
+			{Name: "Shop", Local: true, State: "SYNCHRONIZED"},
+		}}, copies: []Copy{in("App"), in("Shop")}, reason: ReasonNotQuarantined},
 		"it is none of the group's": {wanted: []string{"Other"}, i: local("", ""), reason: ReasonNoSuchDatabase},
 	} {
 		t.Run(name, func(t *testing.T) {

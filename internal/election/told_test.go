@@ -181,6 +181,8 @@ func TestNotesAreDueUntilAMajorityHasThem(t *testing.T) {
 	due := b.dueNotes()
 	g.Expect(due).To(And(HaveField("Paused", "true"), HaveField("PausedAt", "2027-01-15T08:00:00Z"),
 		HaveField("Answer", ContainSubstring(`"a"`))))
+	b.chronicle.line, b.chronicle.due = &Timeline{Term: 3}, true
+	g.Expect(b.dueNotes().Timelines).To(ContainSubstring(`"term":3`))
 	b.noted(Notes{Timelines: "[]"})
 	g.Expect(b.dueNotes()).To(Equal(due))
 	b.noted(Notes{Answer: "{}"})
@@ -263,6 +265,15 @@ func TestWhichConfigurationsAreRead(t *testing.T) {
 		_, err := parseConfiguration(c.generation, c.voters)
 		g.Expect(err).To(MatchError(ContainSubstring(c.says)), name)
 	}
+}
+
+// What is needed is said of both sets while the voters change.
+func TestAConfigurationSaysWhatItNeeds(t *testing.T) {
+	g := NewWithT(t)
+	c := Configuration{Term: 2, Number: 1, Voters: []string{"a", "b", "c"}}
+	g.Expect(c.String()).To(Equal("a majority of a, b, c"))
+	c.Next = []string{"d", "e"}
+	g.Expect(c.String()).To(Equal("a majority of a, b, c and one of d, e"))
 }
 
 // An observer who does not hear every site says who leads by those that answer.

@@ -8,20 +8,54 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
-	"strings"
 	"testing"
 
+	. "github.com/onsi/gomega"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
 	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/reconcile/conditions"
 )
 
-// edit changes the manifest, or something by hand, and says what; it says nothing where it has nothing to change.
-type edit func(t *testing.T, w *walk, chance *rand.Rand) string
+// change is what an edit makes of a manifest. What it does beside that is done before the manifest is declared (carry)
+// or afterwards.
+type change struct {
+	// said is "" where there is nothing to change.
+	said         string
+	carry, after func(t *testing.T, w *walk)
+}
+
+// edit changes a manifest, or something by hand.
+type edit struct {
+	name string
+	of   func(m *manifest, past []*manifest, chance *rand.Rand) change
+}
 
 // edits that a walk chooses from.
-var edits = []edit{
-	addArticle, removeArticle, subscribe, unsubscribe, changeType, renamePublication, removePublication, addPublication,
-	addOrRemoveDatabase, killManager, restartEngine, deleteLogReader, stopDistributionAgent, deleteDistributionAgent,
-}
+var edits = append(disturbances, []edit{
+	{"addArticle", addArticle},
+	{"removeArticle", removeArticle},
+	{"changeColumns", changeColumns},
+	{"subscribe", subscribe},
+	{"unsubscribe", unsubscribe},
+	{"keepCopy", keepCopy},
+	{"changeType", changeType},
+	{"renamePublication", renamePublication},
+	{"renameRetained", renameRetained},
+	{"removePublication", removePublication},
+	{"addPublication", addPublication},
+	{"addOwnTable", addOwnTable},
+	{"putBack", putBack},
+	{"addOrRemoveDatabase", addOrRemoveDatabase},
+	{"addOrRemoveLogin", addOrRemoveLogin},
+	{"addOrRemoveOutlet", addOrRemoveOutlet},
+}...)
+
+const mergePatch = types.MergePatchType
+
+// said is a change that only the manifest has.
+func said(format string, args ...any) change { return change{said: fmt.Sprintf(format, args...)} }
 
 // oneOf returns one of the values, or the zero value when there is none.
 func oneOf[T any](chance *rand.Rand, values []T) (one T) {
@@ -32,166 +66,256 @@ func oneOf[T any](chance *rand.Rand, values []T) (one T) {
 }
 
 // those are the names of the publications that fulfil the condition.
-func (w *walk) those(is func(publication) bool) []string {
-	return slices.DeleteFunc(w.declared.names(), func(name string) bool { return !is(w.declared.publications[name]) })
+func (m *manifest) those(is func(publication) bool) []string {
+	return slices.DeleteFunc(m.names(), func(name string) bool { return !is(m.publications[name]) })
 }
 
-func addArticle(_ *testing.T, w *walk, chance *rand.Rand) string {
-	name, table := oneOf(chance, w.declared.names()), oneOf(chance, w.declared.free())
+func subscribed(p publication) bool { return p.subscription != "" }
+
+func addArticle(m *manifest, _ []*manifest, chance *rand.Rand) change {
+	name, table := oneOf(chance, m.names()), oneOf(chance, m.free())
 	if name == "" || table == "" {
-		return ""
+		return change{}
 	}
-	p := w.declared.publications[name]
+	p := m.publications[name]
 	p.tables = append(slices.Clone(p.tables), table)
-	w.declared.publications[name] = p
-	return fmt.Sprintf("publication %s has %s as well", name, table)
+	m.publications[name] = p
+	return said("publication %s has %s as well", name, table)
 }
 
-func removeArticle(_ *testing.T, w *walk, chance *rand.Rand) string {
-	name := oneOf(chance, w.those(func(p publication) bool { return len(p.tables) > 1 }))
+func removeArticle(m *manifest, _ []*manifest, chance *rand.Rand) change {
+	name := oneOf(chance, m.those(func(p publication) bool { return len(p.tables) > 1 }))
 	if name == "" {
-		return ""
+		return change{}
 	}
-	p := w.declared.publications[name]
+	p := m.publications[name]
 	at := chance.IntN(len(p.tables))
 	table := p.tables[at]
 	p.tables = slices.Delete(slices.Clone(p.tables), at, at+1)
-	w.declared.publications[name] = p
-	return fmt.Sprintf("publication %s has %s no more", name, table)
+	m.publications[name] = p
+	return said("publication %s has %s no more", name, table)
+}
+
+func changeColumns(m *manifest, _ []*manifest, chance *rand.Rand) change {
+	name := oneOf(chance, m.names())
+	if name == "" {
+		return change{}
+	}
+	p := m.publications[name]
+	table := oneOf(chance, p.tables)
+	narrow := slices.DeleteFunc(slices.Clone(p.narrow), func(t string) bool { return t == table })
+	if len(narrow) == len(p.narrow) {
+		narrow = append(narrow, table)
+	}
+	p.narrow = narrow
+	m.publications[name] = p
+	return said("publication %s has the columns Note of all tables but %v", name, narrow)
 }
 
 // set gives a publication a subscription of a type, or takes it away.
-func (w *walk) set(name string, to v1alpha1.SubscriptionType) {
-	p := w.declared.publications[name]
-	p.subscription = to
-	w.declared.publications[name] = p
+func (m *manifest) set(name string, to v1alpha1.SubscriptionType) {
+	p := m.publications[name]
+	p.subscription, p.compares = to, false
+	m.publications[name] = p
 }
 
-var types = []v1alpha1.SubscriptionType{v1alpha1.SubscriptionPull, v1alpha1.SubscriptionPush}
+var kinds = []v1alpha1.SubscriptionType{v1alpha1.SubscriptionPull, v1alpha1.SubscriptionPush}
 
-func subscribe(_ *testing.T, w *walk, chance *rand.Rand) string {
-	name, to := oneOf(chance, w.those(func(p publication) bool { return p.subscription == "" })), oneOf(chance, types)
+func subscribe(m *manifest, _ []*manifest, chance *rand.Rand) change {
+	name, to := oneOf(chance, m.those(func(p publication) bool { return p.subscription == "" })), oneOf(chance, kinds)
 	if name == "" {
-		return ""
+		return change{}
 	}
-	w.set(name, to)
-	return fmt.Sprintf("%s subscribes to %s, %s", subscriber, name, to)
+	m.set(name, to)
+	return said("%s subscribes to %s, %s", subscriber, name, to)
 }
 
-func unsubscribe(_ *testing.T, w *walk, chance *rand.Rand) string {
-	name := oneOf(chance, w.those(func(p publication) bool { return p.subscription != "" }))
+func unsubscribe(m *manifest, _ []*manifest, chance *rand.Rand) change {
+	name := oneOf(chance, m.those(subscribed))
 	if name == "" {
-		return ""
+		return change{}
 	}
-	w.set(name, "")
-	return fmt.Sprintf("%s subscribes to %s no more", subscriber, name)
+	m.set(name, "")
+	return said("%s subscribes to %s no more", subscriber, name)
 }
 
-func changeType(_ *testing.T, w *walk, chance *rand.Rand) string {
-	name := oneOf(chance, w.those(func(p publication) bool { return p.subscription != "" }))
+// keepCopy ends a subscription and begins it again with the tables that are there, since they are equal.
+func keepCopy(m *manifest, _ []*manifest, chance *rand.Rand) change {
+	name := oneOf(chance, m.those(subscribed))
 	if name == "" {
-		return ""
+		return change{}
+	}
+	p := m.publications[name]
+	p.compares = true
+	m.publications[name] = p
+	c := said("%s subscribes to %s again and keeps its copy", subscriber, name)
+	c.carry = func(t *testing.T, w *walk) {
+		without := m.clone()
+		without.set(name, "")
+		w.ready(t)
+		w.arrived(t)
+		w.declares(t, without)
+		w.ready(t)
+	}
+	c.after = func(t *testing.T, w *walk) { w.ready(t) }
+	return c
+}
+
+func changeType(m *manifest, _ []*manifest, chance *rand.Rand) change {
+	name := oneOf(chance, m.those(subscribed))
+	if name == "" {
+		return change{}
 	}
 	to := v1alpha1.SubscriptionPull
-	if w.declared.publications[name].subscription == to {
+	if m.publications[name].subscription == to {
 		to = v1alpha1.SubscriptionPush
 	}
-	w.set(name, to)
-	return fmt.Sprintf("the subscription to %s becomes %s", name, to)
+	p := m.publications[name]
+	p.subscription = to
+	m.publications[name] = p
+	return said("the subscription to %s becomes %s", name, to)
 }
 
 // unused is a name that no publication has; one that was used before may come back.
-func (w *walk) unused(chance *rand.Rand) string {
+func (m *manifest) unused(chance *rand.Rand) string {
 	return oneOf(chance, slices.DeleteFunc([]string{"articles", "stories", "texts"}, func(name string) bool {
-		_, is := w.declared.publications[name]
+		_, is := m.publications[name]
 		return is
 	}))
 }
 
-func renamePublication(_ *testing.T, w *walk, chance *rand.Rand) string {
-	name, to := oneOf(chance, w.declared.names()), w.unused(chance)
+// rename chooses a publication and gives it another name.
+func (m *manifest) rename(chance *rand.Rand, is func(publication) bool) (name, to string) {
+	name, to = oneOf(chance, m.those(is)), m.unused(chance)
 	if name == "" || to == "" {
-		return ""
+		return "", ""
 	}
-	w.declared.publications[to] = w.declared.publications[name]
-	delete(w.declared.publications, name)
-	return fmt.Sprintf("publication %s is called %s", name, to)
+	m.publications[to] = m.publications[name]
+	delete(m.publications, name)
+	return name, to
 }
 
-func removePublication(_ *testing.T, w *walk, chance *rand.Rand) string {
-	name := oneOf(chance, w.declared.names())
+func renamePublication(m *manifest, _ []*manifest, chance *rand.Rand) change {
+	name, to := m.rename(chance, func(publication) bool { return true })
 	if name == "" {
-		return ""
+		return change{}
 	}
-	delete(w.declared.publications, name)
-	return fmt.Sprintf("publication %s is gone, with its subscription", name)
+	return said("publication %s is called %s", name, to)
 }
 
-func addPublication(_ *testing.T, w *walk, chance *rand.Rand) string {
-	name, table := w.unused(chance), oneOf(chance, w.declared.free())
+// renameRetained renames what runs on under its former name. A person lets the new subscription take over when its
+// condition says what feeds the tables, and then ends the former publication.
+func renameRetained(m *manifest, _ []*manifest, chance *rand.Rand) change {
+	name, to := m.rename(chance, subscribed)
+	if name == "" {
+		return change{}
+	}
+	p := m.publications[to]
+	p.compares = false
+	m.publications[to] = p
+	both, retained := m.clone(), m.clone()
+	delete(retained.publications, to)
+	p.retains = true
+	retained.publications[name] = p
+	both.publications[name] = publication{tables: p.tables, narrow: p.narrow}
+	c := said("publication %s, which is retained, is called %s", name, to)
+	c.carry = func(t *testing.T, w *walk) { w.declares(t, retained); w.ready(t) }
+	c.after = func(t *testing.T, w *walk) {
+		w.says(t, "Subscription "+to, conditions.ReasonSubscriberNotEmpty, name)
+		w.adopts(t, to)
+		w.ready(t)
+		w.once(t)
+		w.declares(t, both)
+		w.ready(t)
+		w.apply(t)
+	}
+	return c
+}
+
+// adopts annotates a Subscription, as its condition says.
+func (w *walk) adopts(t *testing.T, name string) {
+	t.Helper()
+	s := &v1alpha1.Subscription{ObjectMeta: named(name)}
+	NewWithT(t).Expect(w.stage.Hub.Client.Patch(t.Context(), s, client.RawPatch(mergePatch,
+		[]byte(`{"metadata":{"annotations":{"`+v1alpha1.AdoptAnnotation+`":"true"}}}`)))).To(Succeed())
+}
+
+func removePublication(m *manifest, _ []*manifest, chance *rand.Rand) change {
+	name := oneOf(chance, m.names())
+	if name == "" {
+		return change{}
+	}
+	delete(m.publications, name)
+	return said("publication %s is gone, with its subscription", name)
+}
+
+func addPublication(m *manifest, _ []*manifest, chance *rand.Rand) change {
+	name, table := m.unused(chance), oneOf(chance, m.free())
 	if name == "" || table == "" {
-		return ""
+		return change{}
 	}
-	to := oneOf(chance, types)
-	w.declared.publications[name] = publication{tables: []string{table}, subscription: to}
-	return fmt.Sprintf("publication %s has %s, %s subscribes, %s", name, table, subscriber, to)
+	to := oneOf(chance, kinds)
+	m.publications[name] = publication{tables: []string{table}, subscription: to}
+	return said("publication %s has %s, %s subscribes, %s", name, table, subscriber, to)
 }
 
-func addOrRemoveDatabase(_ *testing.T, w *walk, _ *rand.Rand) string {
-	w.declared.further = !w.declared.further
-	if w.declared.further {
-		return "the group has " + further + " as well"
+// addOwnTable publishes a table whose name the subscriber has for rows of its own. They stay until a person takes them
+// away.
+func addOwnTable(m *manifest, _ []*manifest, chance *rand.Rand) change {
+	name, table := m.unused(chance), oneOf(chance, m.free())
+	if name == "" || table == "" {
+		return change{}
 	}
-	return "the group has " + further + " no more"
-}
-
-func killManager(t *testing.T, w *walk, _ *rand.Rand) string {
-	w.manager.Kill()
-	w.manager = w.stage.StartManager(t, w.ledger())
-	return "the manager was killed and started again"
-}
-
-func restartEngine(t *testing.T, w *walk, chance *rand.Rand) string {
-	server := oneOf(chance, []v1alpha1.ServerName{distributor, subscriber, "quisec"})
-	w.stage.Restart(t, server)
-	return fmt.Sprintf("the engine of %s was killed and started again", server)
-}
-
-// jobs of a subsystem on a server, as Transact-SQL selects their names.
-func (w *walk) jobs(t *testing.T, server v1alpha1.ServerName, subsystem string) []string {
-	return w.stage.Query(
-		t,
-		server,
-		"msdb",
-		"SELECT j.name FROM dbo.sysjobs j JOIN dbo.sysjobsteps s ON s.job_id = j.job_id "+
-			"WHERE s.subsystem = N'"+subsystem+"'",
-		1,
-	)
-}
-
-// byHand executes one statement about each job of a subsystem on the servers.
-func (w *walk) byHand(t *testing.T, procedure, subsystem string, servers ...v1alpha1.ServerName) string {
-	var done []string
-	for _, server := range servers {
-		for _, job := range w.jobs(t, server, subsystem) {
-			w.stage.SQL(t, server, "msdb", "EXEC dbo."+procedure+" @job_name = N'"+strings.ReplaceAll(job, "'", "''")+"'")
-			done = append(done, fmt.Sprintf("%s of %s", job, server))
-		}
+	m.publications[name] = publication{tables: []string{table}, subscription: oneOf(chance, kinds)}
+	c := said("publication %s has %s, of which %s has its own", name, table, subscriber)
+	c.carry = func(t *testing.T, w *walk) {
+		w.ready(t)
+		w.stage.SQL(t, subscriber, published, "DROP TABLE IF EXISTS "+table)
+		w.stage.SQL(t, subscriber, published, "CREATE TABLE "+table+" (Mine int NOT NULL PRIMARY KEY)")
+		w.stage.SQL(t, subscriber, published, "INSERT "+table+" (Mine) VALUES (1)")
 	}
-	if len(done) == 0 {
-		return ""
+	c.after = func(t *testing.T, w *walk) {
+		w.says(t, "Subscription "+name, conditions.ReasonSubscriberNotEmpty, table)
+		NewWithT(t).Expect(w.stage.Query(t, subscriber, published, "SELECT Mine FROM "+table, 1)).To(Equal([]string{"1"}))
+		w.stage.SQL(t, subscriber, published, "DROP TABLE "+table)
 	}
-	return fmt.Sprintf("%s by hand: %s", procedure, strings.Join(done, ", "))
+	return c
 }
 
-func deleteLogReader(t *testing.T, w *walk, _ *rand.Rand) string {
-	return w.byHand(t, "sp_delete_job", "LogReader", distributor)
+// putBack declares what was declared before, as who takes an edit back in Git.
+func putBack(m *manifest, past []*manifest, chance *rand.Rand) change {
+	former := oneOf(chance, past)
+	if former == nil {
+		return change{}
+	}
+	login, outlet := m.login, m.outlet
+	*m = *former.clone()
+	m.login, m.outlet = login, outlet
+	return said("publications and databases are as they were: %v", m.names())
 }
 
-func stopDistributionAgent(t *testing.T, w *walk, _ *rand.Rand) string {
-	return w.byHand(t, "sp_stop_job", "Distribution", distributor, subscriber)
+func addOrRemoveDatabase(m *manifest, _ []*manifest, _ *rand.Rand) change {
+	m.further = !m.further
+	if m.further {
+		return said("the group has %s as well", further)
+	}
+	return said("the group has %s no more", further)
 }
 
-func deleteDistributionAgent(t *testing.T, w *walk, _ *rand.Rand) string {
-	return w.byHand(t, "sp_delete_job", "Distribution", distributor, subscriber)
+func addOrRemoveLogin(m *manifest, _ []*manifest, _ *rand.Rand) change {
+	m.login = !m.login
+	if m.login {
+		return said("applications have the login %s", application)
+	}
+	return said("applications have the login %s no more", application)
+}
+
+func addOrRemoveOutlet(m *manifest, _ []*manifest, _ *rand.Rand) change {
+	m.outlet = !m.outlet
+	if m.outlet {
+		c := said("%s publishes %s", subscriber, outlet)
+		c.carry = func(t *testing.T, w *walk) { w.fillOutlet(t) }
+		return c
+	}
+	return said("%s publishes %s no more", subscriber, outlet)
 }

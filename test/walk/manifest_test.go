@@ -17,12 +17,17 @@ import (
 
 const (
 	publisher   = "tukpub"
+	secondary   = "quisec"
 	distributor = "dist"
 	subscriber  = "dubsub"
 	// published is the database that is published; the subscriber's has the same name.
 	published = "Content"
 	// further is a database that the group has at times.
 	further = "Archive"
+	// outlet is a table that the subscriber has, and publishes at times, in the database that it receives.
+	outlet = "dbo.Outlet"
+	// application is a Login, and its name on the server.
+	application = "app"
 )
 
 // tables of the published database. A table is in one publication at most.
@@ -31,8 +36,14 @@ var tables = []string{"dbo.Article", "dbo.Author", "dbo.Comment"}
 // publication as it is declared: its tables and the type of its subscription, if it has one.
 type publication struct {
 	tables []string
+	// narrow are those of them of which the column Note is not published.
+	narrow []string
 	// subscription is "" without one.
 	subscription v1alpha1.SubscriptionType
+	// compares asks for a registration without a copy where the tables are equal.
+	compares bool
+	// retains leaves publication and subscription running when they are declared no more.
+	retains bool
 }
 
 // manifest is what a walk has declared so far.
@@ -40,6 +51,10 @@ type manifest struct {
 	publications map[string]publication
 	// further tells that the group has that database too.
 	further bool
+	// login tells that applications have a login at the subscriber.
+	login bool
+	// outlet tells that the subscriber publishes a table of the database that it receives.
+	outlet bool
 }
 
 // first is where each walk begins.
@@ -47,6 +62,13 @@ func first() *manifest {
 	return &manifest{publications: map[string]publication{
 		"articles": {tables: []string{"dbo.Article", "dbo.Comment"}, subscription: v1alpha1.SubscriptionPull},
 	}}
+}
+
+// clone is a manifest that later edits do not change.
+func (m *manifest) clone() *manifest {
+	c := *m
+	c.publications = maps.Clone(m.publications)
+	return &c
 }
 
 // free are the tables that no publication has.
@@ -70,40 +92,81 @@ func named(name string) metav1.ObjectMeta {
 
 // objects that declare the manifest.
 func (m *manifest) objects() []client.Object {
+	all := []client.Object{
+		m.group(),
+		&v1alpha1.Distributor{ObjectMeta: named("main"), Spec: v1alpha1.DistributorSpec{Server: distributor}},
+	}
+	for _, name := range m.names() {
+		all = append(all, m.publications[name].objects(name)...)
+	}
+	if m.outlet {
+		all = append(all, publishes("outlet", v1alpha1.ServerOrGroup{Server: subscriber}, v1alpha1.ReclaimDelete,
+			v1alpha1.Article{Table: outlet}))
+	}
+	if m.login {
+		all = append(all, &v1alpha1.Login{ObjectMeta: named(application), Spec: v1alpha1.LoginSpec{
+			Target:            v1alpha1.ServerOrGroup{Server: subscriber},
+			PasswordSecretRef: v1alpha1.SecretReference{Name: application + "-password"},
+			Users: []v1alpha1.LoginUser{{Database: published, Roles: []v1alpha1.RoleName{"db_datareader"},
+				Permissions: []v1alpha1.DatabasePermission{"SELECT"}}},
+			ReclaimPolicy: v1alpha1.ReclaimDelete,
+		}})
+	}
+	return all
+}
+
+func (m *manifest) group() *v1alpha1.AvailabilityGroup {
 	databases := []v1alpha1.DatabaseName{published}
 	if m.further {
 		databases = append(databases, further)
 	}
+	replicas := []v1alpha1.Replica{
+		{Server: publisher, AvailabilityMode: v1alpha1.SynchronousCommit},
+		{Server: secondary, AvailabilityMode: v1alpha1.SynchronousCommit, Readable: true},
+		{Server: "dubcfg", AvailabilityMode: v1alpha1.ConfigurationOnly},
+	}
 	group := named(stage.Group)
 	group.Annotations = map[string]string{v1alpha1.AdoptAnnotation: "true"}
-	all := []client.Object{
-		&v1alpha1.AvailabilityGroup{ObjectMeta: group, Spec: v1alpha1.AvailabilityGroupSpec{
-			Replicas: []v1alpha1.Replica{
-				{Server: publisher, AvailabilityMode: v1alpha1.SynchronousCommit},
-				{Server: "quisec", AvailabilityMode: v1alpha1.SynchronousCommit, Readable: true},
-				{Server: "dubcfg", AvailabilityMode: v1alpha1.ConfigurationOnly},
-			},
-			InitialPrimary: publisher, Databases: databases, Voters: []v1alpha1.SiteName{stage.Site},
-		}},
-		&v1alpha1.Distributor{ObjectMeta: named("main"), Spec: v1alpha1.DistributorSpec{Server: distributor}},
-	}
-	for _, name := range m.names() {
-		p := m.publications[name]
-		var articles []v1alpha1.Article
-		for _, table := range p.tables {
-			articles = append(articles, v1alpha1.Article{Table: table})
+	return &v1alpha1.AvailabilityGroup{ObjectMeta: group, Spec: v1alpha1.AvailabilityGroupSpec{Replicas: replicas,
+		InitialPrimary: publisher, Databases: databases, Voters: []v1alpha1.SiteName{stage.Site}}}
+}
+
+// objects that declare a publication of that name.
+func (p publication) objects(name string) []client.Object {
+	var articles []v1alpha1.Article
+	for _, table := range p.tables {
+		a := v1alpha1.Article{Table: table}
+		if slices.Contains(p.narrow, table) {
+			a.Columns = []string{"Id", "Body"}
 		}
-		all = append(all, &v1alpha1.Publication{ObjectMeta: named(name), Spec: v1alpha1.PublicationSpec{
-			Publisher: v1alpha1.ServerOrGroup{AvailabilityGroup: stage.Group}, Database: published, Distributor: "main",
-			Articles: articles, ReclaimPolicy: v1alpha1.ReclaimDelete, Reinitialization: v1alpha1.ReinitializeAutomatic,
-		}})
-		if p.subscription == "" {
-			continue
-		}
-		all = append(all, &v1alpha1.Subscription{ObjectMeta: named(name), Spec: v1alpha1.SubscriptionSpec{
-			Publication: v1alpha1.ObjectName(name), Subscriber: v1alpha1.ServerOrGroup{Server: subscriber},
-			Database: published, Type: p.subscription, ReclaimPolicy: v1alpha1.ReclaimDelete,
-		}})
+		articles = append(articles, a)
 	}
-	return all
+	reclaim := v1alpha1.ReclaimDelete
+	if p.retains {
+		reclaim = v1alpha1.ReclaimRetain
+	}
+	all := []client.Object{publishes(name, v1alpha1.ServerOrGroup{AvailabilityGroup: stage.Group}, reclaim, articles...)}
+	if p.subscription == "" {
+		return all
+	}
+	s := &v1alpha1.Subscription{ObjectMeta: named(name), Spec: v1alpha1.SubscriptionSpec{
+		Publication: v1alpha1.ObjectName(name), Subscriber: v1alpha1.ServerOrGroup{Server: subscriber},
+		Database: published, Type: p.subscription, ReclaimPolicy: reclaim,
+	}}
+	if p.compares {
+		s.Annotations = map[string]string{v1alpha1.InitializationAnnotation: v1alpha1.InitializeCompare}
+	}
+	return append(all, s)
+}
+
+func publishes(
+	name string,
+	by v1alpha1.ServerOrGroup,
+	reclaim v1alpha1.ReclaimPolicy,
+	articles ...v1alpha1.Article,
+) *v1alpha1.Publication {
+	return &v1alpha1.Publication{ObjectMeta: named(name), Spec: v1alpha1.PublicationSpec{
+		Publisher: by, Database: published, Distributor: "main", Articles: articles, ReclaimPolicy: reclaim,
+		Reinitialization: v1alpha1.ReinitializeAutomatic,
+	}}
 }

@@ -16,13 +16,15 @@ import (
 	"time"
 
 	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/reconcile/conditions"
 	"geosql.dev/operator/test/support/stage"
 )
 
@@ -32,18 +34,23 @@ const (
 	soaking      = 2 * time.Hour
 	// seedVariable repeats the walk of a seed that was printed.
 	seedVariable = "GEOSQL_SEED"
+	// editsVariable takes these edits instead, by name with commas between, one after another; a colon and a number of
+	// base 36 after a name choose what they are done to.
+	editsVariable = "GEOSQL_EDITS"
 
 	// patient is how long a stage may take to be as declared.
 	patient = 2 * time.Minute
+	// refuted is how long what is Ready may lack rows: until it is looked at again.
+	refuted = 45 * time.Second
 	// quiet is how long a stage that has come to rest is listened to.
 	quiet = 3 * time.Second
 	// busy is how often a manager may execute the same statement while the stage is at rest.
 	busy = 2
 )
 
-// cases are the seeds of walks that failed once, or that are worth a walk each time: after one came to its end, orders
-// of a mirror and the right to read its folder were left.
-var cases = []string{"abc"}
+// cases are the seeds of walks that are worth a walk each time: this one renames what is retained, removes it while the
+// subscriber's database is away, shuts a login out, drops the group on a secondary, and restarts the distributor.
+var cases = []string{"17u"}
 
 // Wherever random edits lead, what is Ready receives its rows, nothing is done over and over, and the end is what the
 // last manifest makes from nothing.
@@ -51,6 +58,10 @@ func TestWalksEndWhereTheirManifestLeads(t *testing.T) {
 	seeds := cases
 	if seed := os.Getenv(seedVariable); seed != "" {
 		seeds = []string{seed}
+	}
+	if chosen := os.Getenv(editsVariable); chosen != "" {
+		walked(t, begin(t, first()), script(t, strings.Split(chosen, ",")))
+		return
 	}
 	for _, seed := range seeds {
 		walkFrom(t, seed, 6)
@@ -68,7 +79,7 @@ func walkFrom(t *testing.T, seed string, steps int) {
 	t.Helper()
 	number, err := strconv.ParseUint(seed, 36, 64)
 	NewWithT(t).Expect(err).NotTo(HaveOccurred(), "%s is a number of base 36", seedVariable)
-	if !t.Run(seed, func(t *testing.T) { walked(t, number, steps) }) {
+	if !t.Run(seed, func(t *testing.T) { walked(t, begin(t, first()), atRandom(number, steps)) }) {
 		t.Logf("repeat it with %s=%s", seedVariable, seed)
 	}
 }
@@ -78,8 +89,12 @@ type walk struct {
 	stage    *stage.Stage
 	manager  *stage.Manager
 	declared *manifest
+	// past are the manifests that were declared before, the oldest first.
+	past []*manifest
 	// row is the number of the newest row.
 	row int
+	// delivered are the Subscriptions that have been Ready.
+	delivered map[types.UID]bool
 	// taken are the steps so far, for failures.
 	taken []string
 }
@@ -89,78 +104,149 @@ func (w *walk) ledger() string { return w.stage.File("ledger") }
 // begin starts a stage with a manifest, and all the tables, which have so many rows.
 func begin(t *testing.T, m *manifest) *walk {
 	t.Helper()
-	w := &walk{stage: stage.New(t), declared: m}
-	for _, database := range []string{published, further} {
-		w.stage.SQL(t, publisher, "master", "CREATE DATABASE "+database)
+	w := &walk{stage: stage.New(t), declared: m, delivered: map[types.UID]bool{}}
+	create := func(server v1alpha1.ServerName, database string) {
+		w.stage.SQL(t, server, "master", "CREATE DATABASE "+database)
 		// The operator's own first backup goes to the folder of a pod.
-		w.stage.SQL(t, publisher, "master", "ALTER DATABASE "+database+" SET RECOVERY FULL")
-		w.stage.SQL(t, publisher, "master", "BACKUP DATABASE "+database+" TO DISK = N'"+database+".bak'")
+		w.stage.SQL(t, server, "master", "ALTER DATABASE "+database+" SET RECOVERY FULL")
+		w.stage.SQL(t, server, "master", "BACKUP DATABASE "+database+" TO DISK = N'"+database+".bak'")
 	}
-	w.stage.SQL(t, subscriber, "master", "CREATE DATABASE "+published)
+	create(publisher, published)
+	create(publisher, further)
+	create(subscriber, published)
 	for _, table := range tables {
 		w.stage.SQL(
 			t,
 			publisher,
 			published,
-			"CREATE TABLE "+table+" (Id int NOT NULL PRIMARY KEY, Body nvarchar(100) NOT NULL)",
+			"CREATE TABLE "+table+" (Id int NOT NULL PRIMARY KEY, Body nvarchar(100) NOT NULL, Note nvarchar(100) NULL)",
 		)
 	}
+	if m.outlet {
+		w.fillOutlet(t)
+	}
+	NewWithT(t).Expect(w.stage.Hub.Client.Create(t.Context(), &corev1.Secret{ObjectMeta: named(application + "-password"),
+		Data: map[string][]byte{"password": []byte("Long-enough.1")}})).To(Succeed())
 	for range 5 {
 		w.write(t)
 	}
-	w.apply(t, rand.New(rand.NewPCG(0, 0)))
+	w.apply(t)
 	w.manager = w.stage.StartManager(t, w.ledger())
 	return w
 }
 
-// walked edits a manifest step after step, and compares where that led with a stage that never had another manifest.
-func walked(t *testing.T, seed uint64, steps int) {
-	chance := rand.New(rand.NewPCG(seed, 0))
-	w := begin(t, first())
+// way is what a walk does: the edits in turn, and after which of them it waits until all is as declared.
+type way func(yield func(edit func(*manifest, []*manifest) change, waits bool) bool)
+
+// atRandom is the way of a seed: what it does with a manifest depends on that and the seed alone.
+func atRandom(seed uint64, steps int) way {
+	return func(yield func(func(*manifest, []*manifest) change, bool) bool) {
+		chance := rand.New(rand.NewPCG(seed, 0))
+		edit := func(m *manifest, past []*manifest) (c change) {
+			for c.said == "" {
+				c = oneOf(chance, edits).of(m, past, chance)
+			}
+			return c
+		}
+		for range steps {
+			if !yield(edit, chance.IntN(3) > 0) {
+				return
+			}
+		}
+	}
+}
+
+// script is the way of edits that were named.
+func script(t *testing.T, names []string) way {
+	return func(yield func(func(*manifest, []*manifest) change, bool) bool) {
+		for _, name := range names {
+			name, number, _ := strings.Cut(name, ":")
+			seed, _ := strconv.ParseUint(number, 36, 64)
+			at := slices.IndexFunc(edits, func(e edit) bool { return e.name == name })
+			NewWithT(t).Expect(at).NotTo(Equal(-1), "edit %q of %s", name, editsVariable)
+			edit := func(m *manifest, past []*manifest) change {
+				return edits[at].of(m, past, rand.New(rand.NewPCG(seed, 0)))
+			}
+			if !yield(edit, true) {
+				return
+			}
+		}
+	}
+}
+
+// fillOutlet gives the subscriber a table of its own, to be published.
+func (w *walk) fillOutlet(t *testing.T) {
+	t.Helper()
+	w.stage.SQL(t, subscriber, published,
+		"IF OBJECT_ID(N'"+outlet+"') IS NULL CREATE TABLE "+outlet+" (Id int NOT NULL PRIMARY KEY)")
+}
+
+// walked edits a manifest step after step, compares where that led with a stage that never had another manifest, and
+// shows that its namespace can be deleted.
+func walked(t *testing.T, w *walk, steps way) {
 	w.settle(t)
-	for range steps {
-		w.step(t, chance)
-		if chance.IntN(3) > 0 {
+	for edit, waits := range steps {
+		w.step(t, edit)
+		if waits {
 			w.settle(t)
 		}
 	}
 	w.settle(t)
-	if w.consents(t) != "" {
-		t.Logf("not compared, as it waits for a person: %s", w.consents(t))
-		return
-	}
 	straight := begin(t, w.declared)
 	straight.settle(t)
 	want := straight.stage.State(t)
 	NewWithT(t).Eventually(func() []string {
-		return slices.DeleteFunc(
-			difference(want, w.stage.State(t)),
-			func(line string) bool { return slices.Contains(stays, line) },
-		)
+		return slices.DeleteFunc(difference(want, w.stage.State(t)), stays)
 	}, patient, time.Second).Should(BeEmpty(), w.told(t))
+	w.ends(t)
 }
 
-// stays are what ends with the distributor, not with the last subscription: the login of its agents; and the Secrets of
-// sidecars that are told nothing any more.
-var stays = []string{
-	"+ " + subscriber + " sys.server_principals: geosql_replication_mainSQL_LOGIN0",
-	"+ *v1.Secret dist-agent map[app.kubernetes.io/managed-by:geosql-operator geosql.dev/hub-namespace:web " +
-		"geosql.dev/server:dist] []",
-	"+ *v1.Secret dubsub-agent map[app.kubernetes.io/managed-by:geosql-operator geosql.dev/hub-namespace:web " +
-		"geosql.dev/server:dubsub] []",
+// ends shows that the namespace of all that was declared can be deleted, in whatever order that takes its objects.
+func (w *walk) ends(t *testing.T) {
+	t.Helper()
+	now := w.stage.DeleteNamespace(t)
+	NewWithT(t).Eventually(func() []corev1.NamespaceCondition {
+		web, err := now()
+		if apierrors.IsNotFound(err) {
+			return nil
+		}
+		return append(web.Status.Conditions, corev1.NamespaceCondition{Message: fmt.Sprint("it is there: ", err)})
+	}, patient, 200*time.Millisecond).Should(BeEmpty(), func() string {
+		return strings.Join(w.stage.Objects(t), "\n") + w.told(t)()
+	})
+}
+
+// stays is what ends with the distributor, not with the last publication or subscription: its agents' logins, and that
+// it knows its publishers, and they it; and the Secrets of sidecars that are told nothing any more.
+func stays(line string) bool {
+	for _, part := range []string{
+		" sys.server_principals: geosql_replication_main", " sys.servers: repl_distributor",
+		"dbo.sysjobs: Expired subscription clean up", "dbo.sysjobsteps: 1Run agent.TSQL",
+		"*v1.Secret dist-agent ", "*v1.Secret dubsub-agent ",
+	} {
+		if strings.HasPrefix(line, "+ ") && strings.Contains(line, part) {
+			return true
+		}
+	}
+	return strings.Contains(line, " dist sys.servers: ")
 }
 
 // step takes one edit, and writes rows before and after.
-func (w *walk) step(t *testing.T, chance *rand.Rand) {
+func (w *walk) step(t *testing.T, edit func(*manifest, []*manifest) change) {
 	t.Helper()
 	w.write(t)
-	said := ""
-	for said == "" {
-		said = oneOf(chance, edits)(t, w, chance)
+	before := w.declared.clone()
+	c := edit(w.declared, w.past)
+	w.past = append(w.past, before)
+	w.taken = append(w.taken, c.said)
+	t.Log(c.said)
+	if c.carry != nil {
+		c.carry(t, w)
 	}
-	w.taken = append(w.taken, said)
-	t.Log(said)
-	w.apply(t, chance)
+	w.apply(t)
+	if c.after != nil {
+		c.after(t, w)
+	}
 	w.write(t)
 }
 
@@ -169,18 +255,25 @@ func (w *walk) write(t *testing.T) {
 	t.Helper()
 	w.row++
 	for _, table := range tables {
-		w.stage.SQL(t, publisher, published, fmt.Sprintf("INSERT %s (Id, Body) VALUES (%d, N'row %d'); "+
+		w.stage.SQL(t, publisher, published, fmt.Sprintf("INSERT %s (Id, Body, Note) VALUES (%d, N'row %d', N'note'); "+
 			"UPDATE %[1]s SET Body = Body + N'+' WHERE Id = %[2]d / 2; DELETE %[1]s WHERE Id = %[2]d - 7", table, w.row, w.row))
 	}
 }
 
 // apply declares the manifest as kubectl apply --prune does; what is declared no more is deleted in any order.
-func (w *walk) apply(t *testing.T, chance *rand.Rand) {
+func (w *walk) apply(t *testing.T) {
+	t.Helper()
+	w.declares(t, w.declared)
+}
+
+func (w *walk) declares(t *testing.T, m *manifest) {
 	t.Helper()
 	g := NewWithT(t)
-	wanted := w.declared.objects()
+	wanted := m.objects()
 	var gone []client.Object
-	for _, list := range []client.ObjectList{&v1alpha1.PublicationList{}, &v1alpha1.SubscriptionList{}} {
+	for _, list := range []client.ObjectList{
+		&v1alpha1.PublicationList{}, &v1alpha1.SubscriptionList{}, &v1alpha1.LoginList{},
+	} {
 		g.Expect(w.stage.Hub.Client.List(t.Context(), list, client.InNamespace(stage.Namespace))).To(Succeed())
 		items, err := meta.ExtractList(list)
 		g.Expect(err).NotTo(HaveOccurred())
@@ -193,6 +286,7 @@ func (w *walk) apply(t *testing.T, chance *rand.Rand) {
 			}
 		}
 	}
+	chance := rand.New(rand.NewPCG(uint64(len(w.taken)), 0))
 	chance.Shuffle(len(gone), func(i, j int) { gone[i], gone[j] = gone[j], gone[i] })
 	for _, object := range gone {
 		g.Expect(client.IgnoreNotFound(w.stage.Hub.Client.Delete(t.Context(), object))).To(Succeed())
@@ -235,52 +329,125 @@ func adopt(there, wanted client.Object) {
 		there.(*v1alpha1.AvailabilityGroup).Spec.Databases = wanted.Spec.Databases
 	case *v1alpha1.Publication:
 		there.(*v1alpha1.Publication).Spec.Articles = wanted.Spec.Articles
+		there.(*v1alpha1.Publication).Spec.ReclaimPolicy = wanted.Spec.ReclaimPolicy
 	case *v1alpha1.Subscription:
 		there.(*v1alpha1.Subscription).Spec.Type = wanted.Spec.Type
+		there.(*v1alpha1.Subscription).Spec.ReclaimPolicy = wanted.Spec.ReclaimPolicy
 	}
 }
 
-// asks are the reasons with which something waits until a person has said what to do.
-var asks = []string{}
-
-// consents are what waits for a person's word.
-func (w *walk) consents(t *testing.T) string {
-	t.Helper()
-	unready := w.stage.Unready(t)
-	maps.DeleteFunc(unready, func(_ string, c *metav1.Condition) bool { return !slices.Contains(asks, c.Reason) })
-	return strings.Join(slices.Sorted(maps.Keys(unready)), ", ")
-}
-
-// settle waits until all that is declared is Ready, or waits for a person, and shows that it is so and stays so.
+// settle waits until all that is declared is Ready, and shows that it is so and stays so.
 func (w *walk) settle(t *testing.T) {
 	t.Helper()
-	g := NewWithT(t)
-	g.Eventually(func() string {
-		unready := w.stage.Unready(t)
-		maps.DeleteFunc(unready, func(_ string, c *metav1.Condition) bool { return slices.Contains(asks, c.Reason) })
-		return stage.Tell(unready)
-	}, patient, 200*time.Millisecond).Should(BeEmpty(), w.told(t))
+	w.ready(t)
 	w.arrived(t)
+	w.ready(t)
+	w.once(t)
+	w.open(t)
 	w.rests(t)
 }
 
-// arrived shows that each Ready subscription's tables have the publisher's rows.
+// ready waits until all that is declared is Ready, and what is declared no more is gone. Where a new Subscription finds
+// tables that a former one has left, a person lets it replace them; where one has delivered before, that is a fault.
+func (w *walk) ready(t *testing.T) {
+	t.Helper()
+	NewWithT(t).Eventually(func() string {
+		unready := w.stage.Unready(t)
+		for _, name := range w.declared.names() {
+			c := unready["Subscription "+name]
+			if c != nil && c.Reason == conditions.ReasonSubscriberNotEmpty && !w.delivered[w.subscription(t, name)] {
+				w.adopts(t, name)
+			}
+		}
+		return stage.Tell(unready)
+	}, patient, 200*time.Millisecond).Should(BeEmpty(), w.told(t))
+	for _, name := range w.declared.names() {
+		w.delivered[w.subscription(t, name)] = true
+	}
+}
+
+// subscription is the UID of a Subscription, "" without one.
+func (w *walk) subscription(t *testing.T, name string) types.UID {
+	t.Helper()
+	s := &v1alpha1.Subscription{ObjectMeta: named(name)}
+	NewWithT(t).Expect(client.IgnoreNotFound(w.stage.Hub.Client.Get(t.Context(), client.ObjectKeyFromObject(s), s))).
+		To(Succeed())
+	return s.UID
+}
+
+// says waits until an object's condition Ready has a reason, with a part of its message.
+func (w *walk) says(t *testing.T, object, reason, part string) {
+	t.Helper()
+	NewWithT(t).Eventually(func() string {
+		c := w.stage.Unready(t)[object]
+		if c == nil {
+			return "Ready"
+		}
+		return c.Reason + ": " + c.Message
+	}, patient, 200*time.Millisecond).
+		Should(And(HavePrefix(reason+":"), ContainSubstring(part)), func() string { return object + w.told(t)() })
+}
+
+// open shows that applications may log in where a Login is declared, and read.
+func (w *walk) open(t *testing.T) {
+	t.Helper()
+	if !w.declared.login {
+		return
+	}
+	NewWithT(t).Eventually(func() []string {
+		return append(w.stage.Query(t, subscriber, "master", "SELECT p.state_desc, p.permission_name, l.is_disabled "+
+			"FROM sys.server_principals l LEFT JOIN sys.server_permissions p ON p.grantee_principal_id = l.principal_id "+
+			"WHERE l.name = N'"+application+"' ORDER BY p.permission_name", 3),
+			w.stage.Query(t, subscriber, published, "SELECT p.state_desc, p.permission_name "+
+				"FROM sys.database_principals u JOIN sys.database_permissions p ON p.grantee_principal_id = u.principal_id "+
+				"WHERE u.name = N'"+application+"' AND p.class = 0 ORDER BY p.permission_name", 2)...)
+	}, patient, time.Second).
+		Should(Equal([]string{"GRANTCONNECT SQL0", "GRANTCONNECT", "GRANTSELECT"}), w.told(t))
+}
+
+// arrived shows that each subscription's tables have the publisher's rows, and that none is Ready for long without.
 func (w *walk) arrived(t *testing.T) {
 	t.Helper()
-	unready := w.stage.Unready(t)
-	for _, name := range w.declared.names() {
+	for _, name := range w.declared.those(subscribed) {
 		p := w.declared.publications[name]
-		if _, is := unready["Subscription "+name]; is || p.subscription == "" {
-			continue
-		}
 		for _, table := range p.tables {
-			rows := func(server v1alpha1.ServerName) []string {
-				return w.stage.Query(t, server, published, "SELECT Id, Body FROM "+table+" ORDER BY Id", 2)
+			columns, many := "Id, Body, Note", 3
+			if slices.Contains(p.narrow, table) {
+				columns, many = "Id, Body", 2
 			}
-			NewWithT(t).Eventually(func() []string { return rows(subscriber) }, 30*time.Second, 200*time.Millisecond).
-				Should(Equal(rows(publisher)), func() string { return "rows of " + table + w.told(t)() })
+			query := "SELECT " + columns + " FROM " + table + " ORDER BY Id"
+			rows := func(server v1alpha1.ServerName) string {
+				return strings.Join(w.stage.Query(t, server, published, query, many), ", ")
+			}
+			var since time.Time
+			NewWithT(t).Eventually(func() error {
+				has, wanted := rows(subscriber), rows(publisher)
+				switch c := w.stage.Unready(t)["Subscription "+name]; {
+				case has == wanted:
+					return nil
+				case c != nil:
+					since = time.Time{}
+				case since.IsZero():
+					since = time.Now()
+				case time.Since(since) > refuted:
+					return StopTrying(fmt.Sprintf("%s is Ready, but %s has %s, not %s", name, table, has, wanted))
+				}
+				return fmt.Errorf("%s has %s, not %s", table, has, wanted)
+			}, patient, 200*time.Millisecond).Should(Succeed(), w.told(t))
 		}
 	}
+}
+
+// once shows that no table of the subscriber is fed by two subscriptions.
+func (w *walk) once(t *testing.T) {
+	t.Helper()
+	NewWithT(t).Eventually(func() []string {
+		twice := w.stage.Query(t, publisher, published, "SELECT a.dest_table, COUNT(*) FROM dbo.syssubscriptions s "+
+			"JOIN dbo.sysarticles a ON a.artid = s.artid WHERE s.dest_db = N'"+published+"' AND s.srvname <> N'' "+
+			"GROUP BY a.dest_table HAVING COUNT(*) > 1", 2)
+		// Replication makes these tables when they are first needed.
+		return slices.DeleteFunc(twice, func(row string) bool { return strings.Contains(row, "Invalid object name") })
+	}, 30*time.Second, 500*time.Millisecond).Should(BeEmpty(), w.told(t))
 }
 
 // rests shows that a manager with nothing to do does nothing: it does not execute the same statement again and again.

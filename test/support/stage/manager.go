@@ -28,6 +28,7 @@ import (
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/controllers/availabilitygroup"
 	"geosql.dev/operator/controllers/distributor"
+	"geosql.dev/operator/controllers/login"
 	"geosql.dev/operator/controllers/names"
 	"geosql.dev/operator/controllers/publication"
 	"geosql.dev/operator/controllers/subscription"
@@ -177,6 +178,9 @@ func runManager[T any](file string, watch func(T) (Watch, error)) error {
 		func() error { return names.SetupWithManager(mgr, provider) },
 		func() error {
 			return availabilitygroup.SetupWithManager(mgr, availabilitygroup.Options{Sites: provider, Connector: connector})
+		},
+		func() error {
+			return login.SetupWithManager(mgr, login.Options{Sites: provider, Connector: connector})
 		},
 		func() error { return distributor.SetupWithManager(mgr, distributor.Options{Connector: connector}) },
 		func() error { return publication.SetupWithManager(mgr, publication.Options{Connector: connector}) },

@@ -16,6 +16,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -66,6 +67,8 @@ type Stage struct {
 	pods      map[v1alpha1.ServerName]string
 	connector *mssql.Connector
 	dir       string
+	// over says that sidecars may end their engines: their votes go with the namespace.
+	over atomic.Bool
 }
 
 // New starts everything but the manager. It ends with the test.
@@ -107,7 +110,19 @@ func New(t testing.TB) *Stage {
 // Restart kills a server's engine and starts it again on its files.
 func (b *Stage) Restart(t testing.TB, server v1alpha1.ServerName) {
 	t.Helper()
+	b.Kill(t, server)
+	b.Launch(t, server)
+}
+
+// Kill ends a server's engine at once.
+func (b *Stage) Kill(t testing.TB, server v1alpha1.ServerName) {
+	t.Helper()
 	b.engines[server].Kill(t)
+}
+
+// Launch starts a killed engine again on its files.
+func (b *Stage) Launch(t testing.TB, server v1alpha1.ServerName) {
+	t.Helper()
 	b.engines[server].Launch(t)
 }
 
@@ -222,8 +237,8 @@ func (b *Stage) startSidecar(t testing.TB, server v1alpha1.ServerName) {
 	a.Add(part)
 	votes, err := holder.New(holder.Options{
 		Target: mssql.Target{Namespace: Namespace, Server: server, Role: credentials.RoleAgent}, PodUID: b.pods[server],
-		Connector: a.NewConnector("geosql-agent election"), Process: process{t}, Source: source, StateDir: t.TempDir(),
-		Log: quiet, Registerer: a.Registerer(),
+		Connector: a.NewConnector("geosql-agent election"), Process: process{t, &b.over}, Source: source,
+		StateDir: t.TempDir(), Log: quiet, Registerer: a.Registerer(),
 	})
 	g.Expect(err).NotTo(gomega.HaveOccurred())
 	// Without its Drain: the test's end is not a pod's, which hands its group over first.
@@ -237,16 +252,35 @@ func (b *Stage) startSidecar(t testing.TB, server v1alpha1.ServerName) {
 	})
 }
 
-// process is an engine's, which nobody has a reason to end here.
-type process struct{ t testing.TB }
+// process is an engine's, which nobody has a reason to end here before all is over.
+type process struct {
+	t    testing.TB
+	over *atomic.Bool
+}
 
 // Run is the only one there is.
 func (process) Run() (string, error) { return "first", nil }
 
 // Kill must not be called: the votes are never lost.
 func (p process) Kill() error {
-	p.t.Errorf("a sidecar gave its votes up and ended the engine")
+	if !p.over.Load() {
+		p.t.Errorf("a sidecar gave its votes up and ended the engine")
+	}
 	return nil
+}
+
+// DeleteNamespace has kube-controller-manager delete the namespace of all that is declared, with its objects in
+// whatever order it comes upon them, and returns it as it is now.
+func (b *Stage) DeleteNamespace(t testing.TB) (now func() (*corev1.Namespace, error)) {
+	t.Helper()
+	b.over.Store(true)
+	b.Hub.StartControllers(t)
+	web := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: Namespace}}
+	gomega.NewWithT(t).Expect(b.Hub.Client.Delete(t.Context(), web)).To(gomega.Succeed())
+	return func() (*corev1.Namespace, error) {
+		err := b.Hub.Client.Get(t.Context(), client.ObjectKeyFromObject(web), web)
+		return web, err
+	}
 }
 
 func named(name string) metav1.ObjectMeta { return metav1.ObjectMeta{Namespace: Namespace, Name: name} }

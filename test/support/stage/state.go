@@ -29,6 +29,7 @@ func declaredLists() map[string]client.ObjectList {
 	return map[string]client.ObjectList{
 		"AvailabilityGroup": &v1alpha1.AvailabilityGroupList{}, "Distributor": &v1alpha1.DistributorList{},
 		"Publication": &v1alpha1.PublicationList{}, "Subscription": &v1alpha1.SubscriptionList{},
+		"Login": &v1alpha1.LoginList{},
 	}
 }
 
@@ -41,6 +42,8 @@ func statusOf(obj runtime.Object) v1alpha1.StatusBase {
 	case *v1alpha1.Publication:
 		return o.Status.StatusBase
 	case *v1alpha1.Subscription:
+		return o.Status.StatusBase
+	case *v1alpha1.Login:
 		return o.Status.StatusBase
 	}
 	panic(fmt.Sprintf("%T has no status", obj))
@@ -126,11 +129,11 @@ func (b *Stage) State(t testing.TB) []string {
 			}
 		}
 	}
-	return append(all, b.objects(t)...)
+	return append(all, b.Objects(t)...)
 }
 
-// objects at the API server, with the keys of Secrets and the status of conditions.
-func (b *Stage) objects(t testing.TB) []string {
+// Objects at the API server, with the keys of Secrets and the status of conditions.
+func (b *Stage) Objects(t testing.TB) []string {
 	t.Helper()
 	lists := []client.ObjectList{
 		&coordinationv1.LeaseList{},
@@ -163,7 +166,8 @@ func (b *Stage) objects(t testing.TB) []string {
 				// What follows the server is of its pod and its sidecar's process: others in another bed.
 				holder := ptr.Deref(o.Spec.HolderIdentity, "nobody")
 				all = append(all, fmt.Sprintf("Lease %s is held by %s", o.Name, strings.Split(holder, "/")[0]))
-			case *v1alpha1.AvailabilityGroup, *v1alpha1.Distributor, *v1alpha1.Publication, *v1alpha1.Subscription:
+			case *v1alpha1.AvailabilityGroup, *v1alpha1.Distributor, *v1alpha1.Publication, *v1alpha1.Subscription,
+				*v1alpha1.Login:
 				for _, c := range statusOf(item).Conditions {
 					all = append(all, fmt.Sprintf("%T %s: %s is %s, %s", item, object.GetName(), c.Type, c.Status, c.Reason))
 				}
