@@ -22,7 +22,7 @@ var files = []string{"desired.go", "observe.go", "plan.go", "apply.go", "report.
 
 // stacked are the kinds that come to the frame through a plan of their own, or of internal/replication. One that keeps
 // the rules is taken off the list.
-var stacked = []string{"distributor", "login", "publication", "publishermove", "subscription"}
+var stacked = []string{"distributor", "publication", "publishermove", "subscription"}
 
 var (
 	// writes are the methods that change something in a cluster or at an engine.
