@@ -20,8 +20,7 @@ import (
 // files are what a kind has; each means the same in all of them.
 var files = []string{"desired.go", "observe.go", "plan.go", "apply.go", "report.go", "controller.go"}
 
-// stacked are the kinds that come to the frame through a plan of their own, or of internal/replication. One that keeps
-// the rules is taken off the list.
+// stacked are the kinds that internal/replication wires. One that keeps the rules is taken off the list.
 var stacked = []string{"distributor", "publication", "publishermove", "subscription"}
 
 var (

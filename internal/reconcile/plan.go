@@ -13,7 +13,8 @@ import (
 	"geosql.dev/operator/internal/reconcile/conditions"
 )
 
-// Step is one thing to do. Steps are plain data: the plan is made without a cluster, and printed without carrying it out.
+// Step is one thing to do. Steps are plain data: the plan is made without a cluster, and printed without carrying it
+// out.
 type Step interface {
 	// Describe says what is done and why, without secrets.
 	Describe() string

@@ -39,8 +39,8 @@ type Look struct {
 	Again time.Duration
 }
 
-// Kind is the verbs of a kind: its objects O, what one of them asks for (D), and what is there (V). Each verb has a file
-// of its name in the kind's folder.
+// Kind is the verbs of a kind: its objects O, what one of them asks for (D), and what is there (V). Each verb has a
+// file of its name in the kind's folder.
 type Kind[O client.Object, D, V any] struct {
 	// Name of the kind, for messages.
 	Name string
@@ -56,8 +56,8 @@ type Kind[O client.Object, D, V any] struct {
 	// Unresolved is the plan for an object of which it is not known what it asks for; nothing is observed then. Optional:
 	// without it the error of Desire puts everything off.
 	Unresolved func(O, error) Plan
-	// Observe reads everything else that the plan and the report need, and changes nothing. What does not answer is part of
-	// the observation; an error means that there is nothing to report either. Later as error puts everything off.
+	// Observe reads everything else that the plan and the report need, and changes nothing. What does not answer is part
+	// of the observation; an error means that there is nothing to report either. Later as error puts everything off.
 	Observe func(context.Context, D) (V, error)
 	// Plan decides what to do; PlanDelete for an object that is being deleted.
 	Plan, PlanDelete func(D, V) Plan
