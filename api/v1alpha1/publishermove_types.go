@@ -82,8 +82,8 @@ type MoveEvidence struct {
 	// last transaction that it has applied.
 	// +optional
 	Last *ReplicatedTransaction `json:"last,omitempty"`
-	// completeUntil is when the newest tracer token was committed that has arrived: what was committed before was delivered.
-	// It is not given of a copy whose agent skips errors.
+	// completeUntil is when the newest tracer token was committed that has arrived: what was committed before was
+	// delivered. It is not given of a copy whose agent skips errors.
 	// +optional
 	CompleteUntil *metav1.Time `json:"completeUntil,omitempty"`
 	// pendingCommands that the distributor has for it; not given when the distributor does not answer.

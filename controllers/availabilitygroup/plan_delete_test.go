@@ -4,11 +4,15 @@ package availabilitygroup
 
 import (
 	"testing"
+	"time"
 
 	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"pgregory.net/rapid"
 
 	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/agent/orders"
+	"geosql.dev/operator/internal/election"
 	"geosql.dev/operator/internal/reconcile"
 	"geosql.dev/operator/internal/sites"
 )
@@ -204,4 +208,140 @@ func TestAReplicaThatLeavesGivesUpItsOrdersFirst(t *testing.T) {
 		e.work()
 	}
 	g.Expect(e.group.replicas).NotTo(HaveKey("dubthird-0"))
+}
+
+func TestDeletion(t *testing.T) {
+	g := NewWithT(t)
+	e := newEnviron(t, declared())
+	e.settle(everything)
+	g.Expect(planDelete(e.d, e.observe())).
+		To(Equal(reconcile.Plan{Done: true}), "a deleted object leaves its group running")
+	e.d.Group.Spec.ReclaimPolicy = v1alpha1.ReclaimDelete
+	e.silent["dubcfg"] = true
+	remove := func() reconcile.Plan {
+		var p reconcile.Plan
+		for range 10 {
+			p = planDelete(e.d, e.observe())
+			for _, s := range p.Steps {
+				g.Expect(e.do(s)).To(Succeed())
+			}
+		}
+		return p
+	}
+	p := remove()
+	g.Expect(p.Done).To(BeFalse())
+	g.Expect(p.Outcome.Ready).To(Equal(metav1.ConditionUnknown))
+	g.Expect(p.Outcome.Message).To(ContainSubstring("dubcfg-0"))
+	g.Expect(e.leases).To(HaveLen(3), "the votes stay while a replica may have the group")
+	clear(e.silent)
+	g.Expect(remove().Done).To(BeTrue())
+	g.Expect(e.leases).To(BeEmpty())
+	g.Expect(e.servers["quisec"].joined).To(BeFalse())
+	g.Expect(e.servers["tukpub"].mirroring.Databases).To(HaveKey("Content"), "databases are never dropped")
+}
+
+// A former replica that was away when it was to forget the group forgets it with the group: one of the same name would
+// be taken for it.
+func TestDeletionWaitsForFormerReplicas(t *testing.T) {
+	g := NewWithT(t)
+	e := newEnviron(t, three())
+	e.settle(everything)
+	e.d.Group.Spec.ReclaimPolicy = v1alpha1.ReclaimDelete
+	e.silent["dubthird"] = true
+	e.d.Group.Spec.Replicas = declared().Spec.Replicas
+	e.later(time.Second)
+	g.Expect(e.group.replicas).NotTo(HaveKey("dubthird-0"))
+	remove := func() (p reconcile.Plan) {
+		for range 10 {
+			p = planDelete(e.d, e.observe())
+			for _, s := range p.Steps {
+				g.Expect(e.do(s)).To(Succeed())
+			}
+		}
+		return p
+	}
+	p := remove()
+	g.Expect(p.Done).To(BeFalse())
+	g.Expect(p.Outcome.Message).To(ContainSubstring("dubthird-0"))
+	clear(e.silent)
+	g.Expect(remove().Done).To(BeTrue())
+	g.Expect(e.servers["dubthird"].joined).To(BeFalse())
+	g.Expect(e.orders).To(BeEmpty())
+}
+
+// A group whose engines never started can be deleted; one that may have been made waits for every server.
+func TestDeletingAGroupWhoseEnginesNeverStarted(t *testing.T) {
+	for name, tc := range map[string]struct {
+		before func(*environ)
+		done   bool
+	}{
+		"nothing was made": {func(*environ) {}, true},
+		"votes that nobody ever held": {func(e *environ) {
+			for _, site := range homes {
+				e.leases[site] = &election.Record{State: election.StateReleased, InitialPrimary: "tukpub-0"}
+			}
+			e.orders["tukpub"] = &orders.Group{Name: "content"}
+		}, true},
+		"a term was claimed": {func(e *environ) {
+			e.leases["dublin"] = &election.Record{State: election.StateClaimed, Term: 1,
+				Holder: election.Holder{Server: "tukpub-0"}}
+		}, false},
+		"a voter does not answer":   {func(e *environ) { e.cut["dublin"] = true }, false},
+		"the group was seen before": {func(e *environ) { e.d.Group.Status.GroupID = "6a8b" }, false},
+		"no votes, and the servers stay": {func(e *environ) {
+			e.d.Group.Spec.ClusterType = v1alpha1.ClusterNone
+		}, false},
+		"no votes, and the servers go, too": {func(e *environ) {
+			e.d.Group.Spec.ClusterType, e.d.NeverAnswered = v1alpha1.ClusterNone, every(e.d.servers())
+		}, true},
+		"the group was seen before, and the servers go, too": {func(e *environ) {
+			e.d.Group.Spec.ClusterType, e.d.NeverAnswered = v1alpha1.ClusterNone, every(e.d.servers())
+			e.d.Group.Status.GroupID = "6a8b"
+		}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			e := newEnviron(t, declared())
+			e.d.Group.Spec.ReclaimPolicy = v1alpha1.ReclaimDelete
+			for _, server := range e.d.servers() {
+				e.silent[server] = true
+			}
+			tc.before(e)
+			var p reconcile.Plan
+			for range 10 {
+				p = planDelete(e.d, e.observe())
+				for _, s := range p.Steps {
+					g.Expect(e.do(s)).To(Succeed())
+				}
+			}
+			g.Expect(p.Done).To(Equal(tc.done))
+			if tc.done {
+				g.Expect(e.leases).To(BeEmpty())
+				g.Expect(e.orders).To(BeEmpty())
+			}
+		})
+	}
+}
+
+func every(servers []v1alpha1.ServerName) map[v1alpha1.ServerName]bool {
+	all := map[v1alpha1.ServerName]bool{}
+	for _, s := range servers {
+		all[s] = true
+	}
+	return all
+}
+
+// A group waits for servers that are not ready only as long as it is to be made.
+func TestWhichServersAreWaitedFor(t *testing.T) {
+	g := NewWithT(t)
+	group, server := three(), &v1alpha1.SQLServer{}
+	g.Expect(awaited(group, server)).NotTo(BeEmpty())
+	going := group.DeepCopy()
+	going.DeletionTimestamp = &metav1.Time{Time: begin}
+	g.Expect(awaited(going, server)).To(BeEmpty(), "a group that goes asks engines that are there")
+	made := group.DeepCopy()
+	made.Status.GroupID = "6a8b"
+	g.Expect(awaited(made, server)).To(BeEmpty())
+	server.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionReady, Status: metav1.ConditionTrue}}
+	g.Expect(awaited(group, server)).To(BeEmpty())
 }

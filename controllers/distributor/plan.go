@@ -119,7 +119,8 @@ func planDatabase(d Desired, o Observed, p *replication.Plan) bool {
 func unlisted(d Desired) string {
 	return fmt.Sprintf(
 		"distribution database %[1]s is there on %[2]s and was prepared by the operator, and msdb does not list it any "+
-			"more: msdb was restored from before, or made anew. Restore an msdb that is younger than the database. Or give up what "+
+			"more: msdb was restored from before, or made anew. Restore an msdb that is younger than the database. Or "+
+			"give up what "+
 			"%[1]s has for subscribers and drop it there: it is made anew, and every Publication says how it goes on "+
 			"(docs/runbooks/lost-distributor.md)", d.System.Database, d.System.Host())
 }

@@ -313,69 +313,6 @@ func (r *Reconciler) faults(w *Observed) []history.Fault {
 	return list
 }
 
-// measured puts together what the verdict is made of.
-func (r *Reconciler) measured(w *Observed, j *judged, a archive.Archive) verdict.Measured {
-	s := w.drill.Status
-	m := verdict.Measured{History: j.verdict, Faults: s.Faults, Aborted: s.AbortReason, NoGroup: s.Group == "",
-		Waited: j.now.Sub(s.Ended.Time)}
-	for _, e := range s.Timeline {
-		if e.Event == eventNotRecovered {
-			m.NotRecovered = e.Message
-		}
-	}
-	for _, c := range s.Clients {
-		if err, ok := j.fetched[c.Site]; !ok || err != nil {
-			m.Missing = append(m.Missing, c.Site)
-		}
-	}
-	for _, replica := range a.Replicas {
-		m.Read = append(m.Read, replica.Server)
-	}
-	for _, name := range w.target.data {
-		if w.canBeRead(name) && !slices.ContainsFunc(m.Read, func(s string) bool { return sameServer(name, s) }) {
-			m.Unread = append(m.Unread, string(name))
-		}
-	}
-	m.Send, m.Redo, m.Gap = queues(a.Samples.Replicas, s, w.target.data)
-	return m
-}
-
-// queues are the greatest ones, and the longest time in which one of the servers did not answer: whoever is silent may
-// have the longest queue.
-func queues(
-	samples []archive.ReplicaSample,
-	s v1alpha1.DrillStatus,
-	servers []v1alpha1.ServerName,
-) (send, redo *verdict.Queue, gap time.Duration) {
-	began := s.Accepted.Time
-	if s.Baseline != nil {
-		began = s.Baseline.Time
-	}
-	last := map[string]time.Time{}
-	for _, name := range servers {
-		last[string(name)] = began
-	}
-	for _, one := range samples {
-		send, redo = larger(send, one.SendQueueKB, one), larger(redo, one.RedoQueueKB, one)
-		if since, known := last[one.Server]; known && one.Role != "" && one.At.After(since) {
-			gap, last[one.Server] = max(gap, one.At.Sub(since)), one.At
-		}
-	}
-	for _, since := range last {
-		if s.Ended != nil && s.Ended.After(since) {
-			gap = max(gap, s.Ended.Sub(since))
-		}
-	}
-	return send, redo, gap
-}
-
-func larger(q *verdict.Queue, kb *int64, s archive.ReplicaSample) *verdict.Queue {
-	if kb == nil || q != nil && q.KB >= *kb {
-		return q
-	}
-	return &verdict.Queue{KB: *kb, Server: s.Server, At: s.At}
-}
-
 // versions of everything that took part.
 func (r *Reconciler) versions(ctx context.Context, w *Observed) []v1alpha1.DrillVersion {
 	list := []v1alpha1.DrillVersion{{Component: "geosql", Image: r.image}}

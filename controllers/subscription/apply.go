@@ -22,7 +22,8 @@ func (r *Reconciler) carryOut(ctx context.Context, d Desired, step replication.S
 			if server == "" {
 				continue
 			}
-			if err := r.sidecars.Write(ctx, d.Subscription.Namespace, server, cmp.Or(s.Subscription, d.name()), nil); err != nil {
+			if err := r.sidecars.Write(ctx, d.Subscription.Namespace, server, cmp.Or(s.Subscription, d.name()),
+				nil); err != nil {
 				return err
 			}
 		}

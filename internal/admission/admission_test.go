@@ -10,6 +10,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -163,7 +164,7 @@ func TestAdmission(t *testing.T) {
 	hub, mgr := startHub(t)
 	ctx := t.Context()
 	cached := mgr.GetClient()
-	for _, r := range refusals {
+	for _, r := range slices.Concat(refusals, replicationRefusals) {
 		t.Run("refused: "+r.name, func(t *testing.T) {
 			g := NewWithT(t)
 			defer clean(t, hub, cached)

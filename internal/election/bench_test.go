@@ -88,7 +88,9 @@ func (b *bench) Inspect(ctx context.Context, _ string) (Inspection, error) {
 	return b.shown, errors.Join(b.unshown, ctx.Err())
 }
 
-func (b *bench) Copies(ctx context.Context, _ string, _ []string) ([]Copy, error) { return b.copies, ctx.Err() }
+func (b *bench) Copies(ctx context.Context, _ string, _ []string) ([]Copy, error) {
+	return b.copies, ctx.Err()
+}
 
 func (b *bench) Offline(ctx context.Context, _ string) error { return b.said(ctx, "OFFLINE") }
 

@@ -40,15 +40,13 @@ func InstalledDistributor() Statement {
 // a distributor.
 func DistributionDatabases() Statement {
 	return text(`IF OBJECT_ID(N'msdb.dbo.MSdistributiondbs', N'U') IS NOT NULL
-    SELECT name, max_distretention, history_retention
-    FROM msdb.dbo.MSdistributiondbs`).Because("read the distribution databases")
+    SELECT name, max_distretention, history_retention FROM msdb.dbo.MSdistributiondbs`).Because("read the distribution databases")
 }
 
 // DistributionPublishers selects name, distribution database, working directory, security mode and login.
 func DistributionPublishers() Statement {
 	return text(`IF OBJECT_ID(N'msdb.dbo.MSdistpublishers', N'U') IS NOT NULL
-    SELECT name, distribution_db, COALESCE(working_directory, N''), security_mode, COALESCE([login], N'')
-    FROM msdb.dbo.MSdistpublishers`).
+    SELECT name, distribution_db, COALESCE(working_directory, N''), security_mode, COALESCE([login], N'') FROM msdb.dbo.MSdistpublishers`).
 		Because("read the publishers")
 }
 
@@ -360,8 +358,7 @@ func LastSnapshot(id int) Statement {
 // one.
 func SubscriptionsHere() Statement {
 	return text(`IF OBJECT_ID(N'dbo.MSreplication_subscriptions', N'U') IS NOT NULL
-    SELECT publisher, publisher_db, publication, subscription_type, transaction_timestamp, [time]
-    FROM dbo.MSreplication_subscriptions`).
+    SELECT publisher, publisher_db, publication, subscription_type, transaction_timestamp, [time] FROM dbo.MSreplication_subscriptions`).
 		Because("read the subscriptions of the database")
 }
 
@@ -369,8 +366,7 @@ func SubscriptionsHere() Statement {
 // connection's database.
 func PullAgentHere(s PullSubscription) Statement {
 	return new(builder).sql(`IF OBJECT_ID(N'dbo.MSsubscription_properties', N'U') IS NOT NULL
-    SELECT COALESCE(distributor, N'') FROM dbo.MSsubscription_properties WHERE publisher = @publisher
-    AND publisher_db = @database AND publication = @publication`).
+    SELECT COALESCE(distributor, N'') FROM dbo.MSsubscription_properties WHERE publisher = @publisher AND publisher_db = @database AND publication = @publication`).
 		arg("publisher", s.Publisher).arg("database", s.PublisherDatabase).arg("publication", s.Publication).
 		done("read the properties of the pull subscription")
 }

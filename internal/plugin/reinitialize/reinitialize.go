@@ -155,8 +155,8 @@ func sayWhat(cmd *cobra.Command, s *v1alpha1.Subscription, p *v1alpha1.Publicati
 	}
 }
 
-// copiesAll tells that a request brings a copy of all articles, whatever the Publication waits for: to a subscriber that was
-// registered without a copy, which gets none with the change of an article, and to one that was given up.
+// copiesAll tells that a request brings a copy of all articles, whatever the Publication waits for: to a subscriber
+// that was registered without a copy, which gets none with the change of an article, and to one that was given up.
 func copiesAll(s *v1alpha1.Subscription, p *v1alpha1.Publication) bool {
 	i := s.Status.Initialization
 	ready := meta.FindStatusCondition(s.Status.Conditions, v1alpha1.ConditionReady)

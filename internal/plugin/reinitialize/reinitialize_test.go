@@ -63,8 +63,10 @@ func TestReinitialize(t *testing.T) {
 		{name: "not measured", flags: flags{dryRun: true},
 			change: func(_ *v1alpha1.Subscription, p *v1alpha1.Publication) { p.Status.Size = nil },
 			texts:  []string{"not known"}},
-		{name: "one table", flags: flags{yes: true}, change: func(_ *v1alpha1.Subscription, p *v1alpha1.Publication) { needs(p) }, texts: []string{"dbo.Attachment in database Content on dubsub-0 is replaced: 7 rows, 2.0 KiB; its filter is " +
-			"another one", "asked for at these, too: quincy\n"}, asked: true},
+		{name: "one table", flags: flags{yes: true},
+			change: func(_ *v1alpha1.Subscription, p *v1alpha1.Publication) { needs(p) },
+			texts: []string{"dbo.Attachment in database Content on dubsub-0 is replaced: 7 rows, 2.0 KiB; its filter is " +
+				"another one", "asked for at these, too: quincy\n"}, asked: true},
 		{name: "one table, of a copy that was kept", flags: flags{dryRun: true},
 			change: func(s *v1alpha1.Subscription, p *v1alpha1.Publication) {
 				needs(p)

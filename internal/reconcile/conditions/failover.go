@@ -26,8 +26,8 @@ const (
 	ReasonRefused = "Refused"
 	// ReasonFailed: it was tried and is not so.
 	ReasonFailed = "Failed"
-	// ReasonCarriedOut: a Failover, or a PublisherMove, of the name that asked for the same was carried out before; this one
-	// has come back without its status.
+	// ReasonCarriedOut: a Failover, or a PublisherMove, of the name that asked for the same was carried out before; this
+	// one has come back without its status.
 	ReasonCarriedOut = "CarriedOut"
 	// ReasonExpired: nobody began with it in time.
 	ReasonExpired = "Expired"

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build integration
+
+package admission_test
+
+// replicationRefusals are checked like refusals.
+var replicationRefusals = []refusal{
+	{
+		"a distributor in the group",
+		with(group, "NAME", "content") + "---" + with(distributor, "NAME", "main", "SERVER", "b"),
+		with(publication, "NAME", "articles"),
+		[]string{
+			"spec.distributor",
+			"Distributor main runs on b, which hosts a replica of AvailabilityGroup content",
+			"outside the group",
+		},
+	},
+	{
+		"a replica on the distributor",
+		with(publication, "NAME", "articles") + "---" + with(distributor, "NAME", "main", "SERVER", "b"),
+		with(group, "NAME", "content"),
+		[]string{"spec.replicas", "Distributor main runs on b"},
+	},
+	{
+		"a publisher that is not admitted",
+		with(distributor, "NAME", "main", "SERVER", "d", "{server: d}", "{server: d, publishers: [{server: x}]}"),
+		with(publication, "NAME", "articles"),
+		[]string{"does not admit AvailabilityGroup content: add it to the Distributor's spec.publishers"},
+	},
+	{
+		"two distributors for a publisher",
+		with(publication, "NAME", "one"),
+		with(publication, "NAME", "two", "distributor: main", "distributor: other"),
+		[]string{"a publisher has one distributor"},
+	},
+	{
+		"two distributors on a server",
+		with(distributor, "NAME", "one", "SERVER", "d"),
+		with(distributor, "NAME", "two", "SERVER", "d"),
+		[]string{"d is Distributor one already"},
+	},
+	{
+		"a distributor that moves",
+		with(distributor, "NAME", "stays", "SERVER", "d"),
+		with(distributor, "NAME", "stays", "SERVER", "e"),
+		[]string{"spec.server: Invalid value", "spec.server is immutable"},
+	},
+	{
+		"a server in place of its group",
+		with(group, "NAME", "content"),
+		with(publication, "NAME", "p", "{availabilityGroup: content}", "{server: a}"),
+		[]string{"spec.publisher.server", "name publisher.availabilityGroup content"},
+	},
+	{
+		"a subscriber in place of its group",
+		with(group, "NAME", "content"),
+		with(subscription, "NAME", "s", "{server: sub}", "{server: b}"),
+		[]string{"spec.subscriber.server", "a group cannot receive"},
+	},
+	{
+		"a group that takes what is published",
+		with(publication, "NAME", "p", "{availabilityGroup: content}", "{server: a}"),
+		with(group, "NAME", "content"),
+		[]string{"spec.databases", "Publication p names database Content of SQLServer a"},
+	},
+	{
+		"an article twice",
+		"",
+		with(publication, "NAME", "p") + "  - {table: dbo.Article}\n",
+		[]string{"duplicate entries for key"},
+	},
+	{
+		"a table without schema",
+		"",
+		with(publication, "NAME", "p", "dbo.Article", "Article"),
+		[]string{"spec.articles[0].table", "table is schema.name, such as dbo.Article"},
+	},
+	{
+		"publisher and group at once",
+		"",
+		with(publication, "NAME", "p", "{availabilityGroup: content}", "{availabilityGroup: content, server: a}"),
+		[]string{"name exactly one of server and availabilityGroup"},
+	},
+	{
+		"a reinitialization that is none",
+		"",
+		with(subscription, "NAME", "s") + "  reinitialization: Always\n",
+		[]string{"spec.reinitialization"},
+	},
+	{
+		"a pull agent at the distributor",
+		"",
+		with(subscription, "NAME", "s") + "  agentAt: Distributor\n",
+		[]string{"agentAt Distributor goes with type Push"},
+	},
+	{
+		"a subscription twice",
+		with(subscription, "NAME", "one"),
+		with(subscription, "NAME", "two"),
+		[]string{"spec.database", "Subscription one delivers the same publication there"},
+	},
+	{
+		"a subscription to the published database",
+		with(publication, "NAME", "articles", "{availabilityGroup: content}", "{server: sub}"),
+		with(subscription, "NAME", "loop"),
+		[]string{"is the published database itself: SQLServer sub publishes it"},
+	},
+	{
+		"a profile of another agent",
+		with(profile, "NAME", "reader", "AGENT", "LogReader"),
+		with(subscription, "NAME", "s") + "  profile: reader\n",
+		[]string{"spec.profile", "is a profile for the LogReader agent: one with agent Distribution is needed"},
+	},
+	{
+		"an agent parameter out of range",
+		"",
+		with(profile, "NAME", "p", "AGENT", "Distribution, commitBatchSize: 0"),
+		[]string{"spec.commitBatchSize", "greater than or equal to 1"},
+	},
+	{
+		"a parameter of another agent",
+		"",
+		with(profile, "NAME", "p", "AGENT", "Snapshot, pollingInterval: 5"),
+		[]string{"pollingInterval is for the Distribution and LogReader agents"},
+	},
+	{
+		"a retention too short",
+		"",
+		with(distributor, "NAME", "x", "SERVER", "d", "{server: d}", "{server: d, retention: 10m}"),
+		[]string{"retention must be between 1h and 8760h"},
+	},
+	{
+		"a retention in words",
+		"",
+		with(distributor, "NAME", "x", "SERVER", "d", "{server: d}", "{server: d, retention: 3 days}"),
+		[]string{"retention must be between 1h and 8760h; a duration is written like 90s, 12h or 1h30m"},
+	},
+}
