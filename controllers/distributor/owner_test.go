@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/reconcile"
 	"geosql.dev/operator/internal/replication"
 )
 
@@ -20,5 +21,5 @@ func TestADeletionByAnOwnerKeepsWhatThereIs(t *testing.T) {
 	w.d.Distributor.Spec.ReclaimPolicy = v1alpha1.ReclaimDelete
 	g.Expect(planDelete(w.d, w.o).Steps).NotTo(BeEmpty())
 	w.d.Distributor.OwnerReferences = []metav1.OwnerReference{{Kind: "Topology", Name: "msdn", UID: "former"}}
-	g.Expect(planDelete(w.d, w.o)).To(Equal(replication.Plan{Done: true}))
+	g.Expect(planDelete(w.d, w.o)).To(Equal(replication.Plan{Plan: reconcile.Plan{Done: true}}))
 }

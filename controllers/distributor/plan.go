@@ -71,22 +71,14 @@ func planLogin(d Desired, o Observed, p *replication.Plan) bool {
 	if !p.Login(d.System, server, have) {
 		return false
 	}
-	return proceed(p, "the agents' login is being made on %s", host)
-}
-
-// proceed ends the plan when it has steps.
-func proceed(p *replication.Plan, format string, args ...any) bool {
-	if len(p.Steps) > 0 {
-		return p.Settle(configuring(format, args...))
-	}
-	return true
+	return p.Proceed("the agents' login is being made on %s", host)
 }
 
 func planDistributor(d Desired, o Observed, p *replication.Plan) bool {
 	if !o.distributor(d).HasDistributor {
 		p.Execute(d.System.Server, replication.Master, tsql.AddDistributor(d.System.Host(), d.System.LinkPassword))
 	}
-	return proceed(p, "%s is being made a distributor", d.System.Host())
+	return p.Proceed("%s is being made a distributor", d.System.Host())
 }
 
 func planDatabase(d Desired, o Observed, p *replication.Plan) bool {
@@ -108,7 +100,7 @@ func planDatabase(d Desired, o Observed, p *replication.Plan) bool {
 	}
 	if have == nil {
 		p.Execute(s.Server, replication.Master, tsql.AddDistributionDatabase(s.Database, s.Retention, s.HistoryRetention))
-		return proceed(p, "distribution database %s is being created on %s", s.Database, s.Host())
+		return p.Proceed("distribution database %s is being created on %s", s.Database, s.Host())
 	}
 	if have.Retention != s.Retention {
 		p.Execute(s.Server, replication.Master, tsql.ChangeRetention(s.Database, s.Retention))
@@ -120,7 +112,7 @@ func planDatabase(d Desired, o Observed, p *replication.Plan) bool {
 		return p.Settle(conditions.Unknown(conditions.ReasonEngineNotAnswering, o.OwnerErr.Error()))
 	}
 	p.Owner(s, s.Server, s.Database, o.Owner)
-	return proceed(p, "distribution database %s is being prepared", s.Database)
+	return p.Proceed("distribution database %s is being prepared", s.Database)
 }
 
 // unlisted says what to do about a distribution database that msdb does not list any more.
@@ -164,7 +156,7 @@ func planPublishers(d Desired, o Observed, p *replication.Plan) bool {
 			p.Execute(s.Server, replication.Master, tsql.SetPublisherPassword(name, s.AgentPassword))
 		}
 	}
-	return proceed(p, "publishers are being admitted")
+	return p.Proceed("publishers are being admitted")
 }
 
 // planLinks makes the distributor known on every publisher, with the agents' login there. One that does not answer
@@ -192,7 +184,7 @@ func planLinks(d Desired, o Observed, p *replication.Plan) bool {
 			return false
 		}
 	}
-	return proceed(p, "publishers are being linked to %s", d.System.Host())
+	return p.Proceed("publishers are being linked to %s", d.System.Host())
 }
 
 // planLargeValues lets publishers replicate values of any length. By default SQL Server refuses (7139) whatever is
@@ -210,7 +202,7 @@ func planLargeValues(d Desired, o Observed, p *replication.Plan) bool {
 			p.Execute(publisher, replication.Master, tsql.Reconfigure())
 		}
 	}
-	return proceed(p, "publishers are being told to replicate values of any length")
+	return p.Proceed("publishers are being told to replicate values of any length")
 }
 
 func planHealth(d Desired, o Observed, p *replication.Plan) bool {

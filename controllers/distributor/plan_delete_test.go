@@ -12,6 +12,7 @@ import (
 
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/mssql"
+	"geosql.dev/operator/internal/reconcile"
 	"geosql.dev/operator/internal/replication"
 	"geosql.dev/operator/internal/sites"
 )
@@ -50,7 +51,7 @@ func TestDeletionOfADistributor(t *testing.T) {
 	w := deleted(t)
 	w.d.Distributor.Spec.ReclaimPolicy = v1alpha1.ReclaimRetain
 	g.Expect(planDelete(w.d, w.o)).
-		To(Equal(replication.Plan{Done: true}), "everything stays unless the policy says Delete")
+		To(Equal(replication.Plan{Plan: reconcile.Plan{Done: true}}), "everything stays unless the policy says Delete")
 	w.d.Ending = []string{"Publication articles"}
 	g.Expect(planDelete(w.d, w.o).Done).To(BeFalse(), "a Publication whose end is under way needs to know where it is")
 	w = deleted(t)
@@ -72,7 +73,7 @@ func TestDeletionLeavesSomebodysDistributor(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := deleted(t)
 			w.server(distributor).LoginSID = sid
-			NewWithT(t).Expect(planDelete(w.d, w.o)).To(Equal(replication.Plan{Done: true}))
+			NewWithT(t).Expect(planDelete(w.d, w.o)).To(Equal(replication.Plan{Plan: reconcile.Plan{Done: true}}))
 		})
 	}
 }

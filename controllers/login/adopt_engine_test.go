@@ -46,10 +46,13 @@ func TestObservingALoginThatIsTakenOver(t *testing.T) {
 		PasswordSecretRef: v1alpha1.SecretReference{Name: "app-password"}}}
 	l.Annotations = map[string]string{v1alpha1.AdoptAnnotation: "true"}
 	read := l.DeepCopy()
-	w, err := (&Reconciler{hub: hub, fresh: hub, connector: connector}).observe(t.Context(), l)
+	r := &Reconciler{hub: hub, fresh: hub, connector: connector}
+	d, err := r.desireLogin(t.Context(), l)
+	g.Expect(err).NotTo(HaveOccurred())
+	o, err := r.observe(t.Context(), d)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(l).To(Equal(read))
-	p := plan(w.desired, w.observed)
+	p := plan(d, o)
 	g.Expect(p.Outcome.Reason).To(Equal(conditions.ReasonLoginChanging), p.Outcome.Message)
-	g.Expect(reported(w, p).SID).To(Equal(tsql.Binary(otherID)))
+	g.Expect(reported(d, o, p).SID).To(Equal(tsql.Binary(otherID)))
 }

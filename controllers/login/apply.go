@@ -20,25 +20,25 @@ import (
 // owner is the field manager of the connection Secrets.
 const owner = client.FieldOwner("geosql-login")
 
-func (r *Reconciler) apply(ctx context.Context, w *world, p Plan) error {
-	err := r.carryOut(ctx, w, p)
+func (r *Reconciler) apply(ctx context.Context, d Desired, _ Observed, p reconcile.Plan) error {
+	err := r.carryOut(ctx, d, p)
 	if err == nil && p.Done {
-		r.reporter.TellLeft(w.desired.Login, p.Left)
+		r.reporter.TellLeft(d.Login, p.Left)
 	}
 	return err
 }
 
-func (r *Reconciler) carryOut(ctx context.Context, w *world, p Plan) error {
-	carryOut := func(ctx context.Context, step Step) error {
+func (r *Reconciler) carryOut(ctx context.Context, d Desired, p reconcile.Plan) error {
+	carryOut := func(ctx context.Context, step reconcile.Step) error {
 		switch s := step.(type) {
-		case Execute:
-			return r.ask(ctx, w, s.Server, s.Database,
+		case mssql.Execute:
+			return r.ask(ctx, d, s.Server, s.Database,
 				func(ctx context.Context, db *mssql.DB) error { return db.Exec(ctx, s.Statement) })
 		case WriteSecret:
-			return r.at(w, s.Place, func(c client.Client) error { return sites.ApplyAs(ctx, c, w.secret(), owner) })
+			return r.at(d, s.Place, func(c client.Client) error { return sites.ApplyAs(ctx, c, d.secret(), owner) })
 		case DropSecret:
-			secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: w.desired.Login.Namespace, Name: s.Name}}
-			return r.at(w, s.Place, func(c client.Client) error {
+			secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: d.Login.Namespace, Name: s.Name}}
+			return r.at(d, s.Place, func(c client.Client) error {
 				return client.IgnoreNotFound(c.Delete(ctx, secret, client.Preconditions{UID: &s.UID}))
 			})
 		}
@@ -51,9 +51,9 @@ func (r *Reconciler) carryOut(ctx context.Context, w *world, p Plan) error {
 }
 
 // placeOf is a database of a server, or where a Secret is.
-func placeOf(step Step) string {
+func placeOf(step reconcile.Step) string {
 	switch s := step.(type) {
-	case Execute:
+	case mssql.Execute:
 		return fmt.Sprintf("%s/%s", s.Server, s.Database)
 	case DropSecret:
 		return "Secret " + s.Place
@@ -64,8 +64,7 @@ func placeOf(step Step) string {
 }
 
 // secret for applications.
-func (w *world) secret() *corev1.Secret {
-	d := w.desired
+func (d Desired) secret() *corev1.Secret {
 	labels := maps.Clone(map[string]string(sites.OwnLabels()))
 	labels[v1alpha1.LabelNamespace], labels[v1alpha1.LabelLogin] = d.Login.Namespace, d.Login.Name
 	return &corev1.Secret{
@@ -76,7 +75,7 @@ func (w *world) secret() *corev1.Secret {
 }
 
 // at calls do with a client of the hub or of a site.
-func (r *Reconciler) at(w *world, place string, do func(client.Client) error) error {
+func (r *Reconciler) at(d Desired, place string, do func(client.Client) error) error {
 	if place == "" {
 		return do(r.hub)
 	}
@@ -84,7 +83,7 @@ func (r *Reconciler) at(w *world, place string, do func(client.Client) error) er
 	if err != nil {
 		return err
 	}
-	if err := member.CheckNamespace(w.desired.Login.Namespace); err != nil {
+	if err := member.CheckNamespace(d.Login.Namespace); err != nil {
 		return err
 	}
 	return do(member.Client)

@@ -60,13 +60,11 @@ func SetupWithManager(mgr mcmanager.Manager, o Options) error {
 	local := mgr.GetLocalManager()
 	r := &Reconciler{sites: o.Sites, connector: o.Connector, hub: local.GetClient(), fresh: local.GetAPIReader(),
 		reporter: reconcile.Reporter{Hub: local.GetClient(), Events: local.GetEventRecorder("login"), Owner: statusOwner}}
-	frame := reconcile.NewFormer(r.hub, reconcile.FormerKind[*v1alpha1.Login, *world, Plan]{
+	frame := reconcile.New(r.hub, reconcile.Kind[*v1alpha1.Login, Desired, Observed]{
 		Name: "Login", New: func() *v1alpha1.Login { return &v1alpha1.Login{} },
 		Finalizer: v1alpha1.Finalizer, Timeout: reconcileTimeout,
-		Look:    reconcile.Look{Step: lookSoon / 4, Soon: lookSoon, Stuck: lookAgain, Again: lookAgain},
-		Observe: r.observe, Apply: r.apply, Report: r.report,
-		Plan:       func(w *world) Plan { return plan(w.desired, w.observed) },
-		PlanDelete: func(w *world) Plan { return planDelete(w.desired, w.observed) },
+		Look:   reconcile.Look{Step: lookSoon / 4, Soon: lookSoon, Stuck: lookAgain, Again: lookAgain},
+		Desire: r.desireLogin, Observe: r.observe, Plan: plan, PlanDelete: planDelete, Apply: r.apply, Report: r.report,
 	})
 	hubOnly := []mcbuilder.WatchesOption{
 		mcbuilder.WithEngageWithLocalCluster(true),

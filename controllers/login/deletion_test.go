@@ -175,8 +175,7 @@ func TestAMissingTargetIsNotForgotten(t *testing.T) {
 	d.Login.Status.Servers = []v1alpha1.LoginServerStatus{{Server: "tukpub-0", State: "UpToDate"}}
 	hub := fake.NewClientBuilder().WithScheme(scheme).Build()
 	g.Expect((&Reconciler{hub: hub}).desire(t.Context(), &d)).To(Succeed())
-	w := &world{desired: d}
-	g.Expect(reported(w, plan(d, w.observed)).Servers).
+	g.Expect(reported(d, Observed{}, plan(d, Observed{})).Servers).
 		To(Equal([]v1alpha1.LoginServerStatus{{Server: "tukpub-0", State: "Unknown"}}))
 }
 

@@ -5,13 +5,20 @@
 package login
 
 import (
+	"context"
 	"encoding/hex"
 	"fmt"
 	"net/url"
 	"slices"
 	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/mssql"
 	"geosql.dev/operator/internal/mssql/credentials"
 	"geosql.dev/operator/internal/sites"
 )
@@ -183,4 +190,198 @@ func quoteADO(s string) string {
 // (docs/connect/jdbc/building-the-connection-url.md, "Escaping values in the connection URL").
 func quoteJDBC(s string) string {
 	return "{" + strings.ReplaceAll(s, "}", "}}") + "}"
+}
+
+// desireLogin is what a Login asks for.
+func (r *Reconciler) desireLogin(ctx context.Context, login *v1alpha1.Login) (Desired, error) {
+	d := Desired{Login: login}
+	return d, r.desire(ctx, &d)
+}
+
+// desire resolves what the Login refers to.
+func (r *Reconciler) desire(ctx context.Context, d *Desired) error {
+	deleting := d.Login.DeletionTimestamp != nil
+	var err error
+	if deleting {
+		if d.Gone, err = sites.ReadGone(ctx, r.hub, d.Login.Namespace, time.Now()); err != nil {
+			return err
+		}
+	}
+	if err := r.target(ctx, d); err != nil || d.Missing != "" && !deleting {
+		return err
+	}
+	if err := r.others(ctx, d); err != nil || deleting {
+		return err
+	}
+	return r.secrets(ctx, d)
+}
+
+// target resolves the server or the group. Where there is none any more, the servers are those that status knows.
+func (r *Reconciler) target(ctx context.Context, d *Desired) error {
+	resolve := func() error { return r.desireGroup(ctx, d, d.Login.Spec.Target.AvailabilityGroup) }
+	if server := d.Login.Spec.Target.Server; server != "" {
+		resolve = func() error { return r.desireServer(ctx, d, server) }
+	}
+	err := resolve()
+	if err == nil && d.Missing != "" {
+		for _, s := range d.Login.Status.Servers {
+			d.Servers = append(d.Servers, credentials.ServerOf(s.Server))
+		}
+	}
+	return err
+}
+
+func (r *Reconciler) desireServer(ctx context.Context, d *Desired, name v1alpha1.ServerName) error {
+	var server v1alpha1.SQLServer
+	err := r.hub.Get(ctx, client.ObjectKey{Namespace: d.Login.Namespace, Name: string(name)}, &server)
+	if apierrors.IsNotFound(err) {
+		d.Missing = fmt.Sprintf("there is no SQLServer %s", name)
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("read SQLServer %s/%s: %w", d.Login.Namespace, name, err)
+	}
+	d.Servers, d.Primary = []v1alpha1.ServerName{name}, name
+	d.Host, d.Port = credentials.HostName(name)+"."+d.Login.Namespace+".svc", mssql.Port
+	return r.groupsOf(ctx, d, name)
+}
+
+// groupsOf finds the users' databases that are a group's of which the server is a replica.
+func (r *Reconciler) groupsOf(ctx context.Context, d *Desired, server v1alpha1.ServerName) error {
+	var groups v1alpha1.AvailabilityGroupList
+	if err := r.hub.List(ctx, &groups, client.InNamespace(d.Login.Namespace)); err != nil {
+		return fmt.Errorf("list the AvailabilityGroups of namespace %s: %w", d.Login.Namespace, err)
+	}
+	d.InGroup = map[string]InGroup{}
+	for _, g := range groups.Items {
+		replica := slices.ContainsFunc(g.Spec.Replicas, func(r v1alpha1.Replica) bool {
+			return r.Server == server && r.AvailabilityMode != v1alpha1.ConfigurationOnly
+		})
+		in := InGroup{Group: v1alpha1.ObjectName(g.Name)}
+		if !strings.EqualFold(g.Status.Primary, credentials.HostName(server)) {
+			in.Elsewhere = g.Status.Primary
+		}
+		for _, u := range d.Login.Spec.Users {
+			if replica && contains(g.Spec.Databases, string(u.Database)) {
+				d.InGroup[strings.ToLower(string(u.Database))] = in
+			}
+		}
+	}
+	return nil
+}
+
+func (r *Reconciler) desireGroup(ctx context.Context, d *Desired, name v1alpha1.ObjectName) error {
+	var group v1alpha1.AvailabilityGroup
+	err := r.hub.Get(ctx, client.ObjectKey{Namespace: d.Login.Namespace, Name: string(name)}, &group)
+	if apierrors.IsNotFound(err) {
+		d.Missing = fmt.Sprintf("there is no AvailabilityGroup %s", name)
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("read AvailabilityGroup %s/%s: %w", d.Login.Namespace, name, err)
+	}
+	d.Databases = []string{}
+	for _, database := range group.Spec.Databases {
+		d.Databases = append(d.Databases, string(database))
+	}
+	for _, replica := range group.Spec.Replicas {
+		if replica.AvailabilityMode == v1alpha1.ConfigurationOnly {
+			continue
+		}
+		d.Servers = append(d.Servers, replica.Server)
+		if strings.EqualFold(group.Status.Primary, credentials.HostName(replica.Server)) {
+			d.Primary = replica.Server
+		}
+	}
+	listener, port := group.Name, int32(mssql.Port)
+	if l := group.Spec.Listener; l != nil {
+		if l.Name != "" {
+			listener = l.Name
+		}
+		if l.Port != 0 {
+			port = l.Port
+		}
+	}
+	d.Host, d.Port = listener+"."+d.Login.Namespace+".svc", port
+	return nil
+}
+
+// others finds a Login that came first and has the same name on one of the servers.
+func (r *Reconciler) others(ctx context.Context, d *Desired) error {
+	var list v1alpha1.LoginList
+	if err := r.hub.List(ctx, &list, client.InNamespace(d.Login.Namespace)); err != nil {
+		return fmt.Errorf("list the Logins of namespace %s: %w", d.Login.Namespace, err)
+	}
+	for i := range list.Items {
+		other := Desired{Login: &list.Items[i]}
+		if other.Login.Name == d.Login.Name || !strings.EqualFold(other.name(), d.name()) || !first(other.Login, d.Login) {
+			continue
+		}
+		if err := r.target(ctx, &other); err != nil {
+			return err
+		}
+		if slices.ContainsFunc(other.Servers, func(s v1alpha1.ServerName) bool { return slices.Contains(d.Servers, s) }) {
+			d.Owner = other.Login.Name
+		}
+	}
+	return nil
+}
+
+// first orders Logins by age, then by name.
+func first(a, b *v1alpha1.Login) bool {
+	if !a.CreationTimestamp.Equal(&b.CreationTimestamp) {
+		return a.CreationTimestamp.Before(&b.CreationTimestamp)
+	}
+	return a.Name < b.Name
+}
+
+// secrets reads the password and the CA.
+func (r *Reconciler) secrets(ctx context.Context, d *Desired) error {
+	ref := d.Login.Spec.PasswordSecretRef
+	key := ref.Key
+	if key == "" {
+		key = "password"
+	}
+	secret, err := r.secret(ctx, d.Login.Namespace, ref.Name)
+	if err != nil {
+		return err
+	}
+	if secret != nil {
+		d.Password = strings.TrimRight(string(secret.Data[key]), "\r\n")
+	}
+	if d.Password == "" {
+		d.Missing = fmt.Sprintf("Secret %s with key %s is needed for the password", ref.Name, key)
+		return nil
+	}
+	var bundles [][]byte
+	for _, server := range d.Servers {
+		certificate, err := r.secret(ctx, d.Login.Namespace, credentials.CertificateName(server))
+		if err != nil {
+			return err
+		}
+		if certificate != nil {
+			// Any of them may be the next primary, and each may have a CA of its own.
+			bundles = append(bundles, credentials.TrustOf(certificate.Data))
+		}
+	}
+	if d.CA = credentials.MergeCAs(bundles...); len(d.CA) > 0 {
+		return nil
+	}
+	d.Missing = "none of the servers has its certificate yet"
+	return nil
+}
+
+// secret of the hub, nil when there is none.
+func (r *Reconciler) secret(ctx context.Context, namespace, name string) (*corev1.Secret, error) {
+	ctx, cancel := context.WithTimeout(ctx, siteTimeout)
+	defer cancel()
+	var secret corev1.Secret
+	err := r.fresh.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, &secret)
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil, nil
+	case err != nil:
+		return nil, fmt.Errorf("read Secret %s/%s in the hub: %w", namespace, name, err)
+	}
+	return &secret, nil
 }

@@ -11,6 +11,7 @@ import (
 
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/mssql"
+	"geosql.dev/operator/internal/reconcile"
 	"geosql.dev/operator/internal/reconcile/conditions"
 	"geosql.dev/operator/internal/tsql"
 )
@@ -35,28 +36,27 @@ func (d Desired) sameUser(was v1alpha1.LoginUserStatus, u v1alpha1.LoginUser) bo
 }
 
 // observeFormerUsers asks the primary for the users that are declared no more.
-func (r *Reconciler) observeFormerUsers(ctx context.Context, w *world) {
-	d := w.desired
+func (r *Reconciler) observeFormerUsers(ctx context.Context, d Desired, o *Observed) {
 	for _, was := range d.formerUsers() {
 		f := FormerUser{LoginUserStatus: was, Outside: d.Databases != nil && !contains(d.Databases, string(was.Database))}
 		exists := false
 		if !f.Outside {
-			exists, f.Err = r.exists(ctx, w, was.Database)
+			exists, f.Err = r.exists(ctx, d, was.Database)
 		}
 		if exists && f.Err == nil {
-			f.Err = r.ask(ctx, w, d.Primary, string(was.Database), func(ctx context.Context, db *mssql.DB) (err error) {
+			f.Err = r.ask(ctx, d, d.Primary, string(was.Database), func(ctx context.Context, db *mssql.DB) (err error) {
 				f.State, err = mssql.ReadUser(ctx, db, was.Name)
 				return err
 			})
 		}
-		w.observed.FormerUsers = append(w.observed.FormerUsers, f)
+		o.FormerUsers = append(o.FormerUsers, f)
 	}
 }
 
 // planFormerUsers takes from users that are declared no more what was granted because they were, and nothing else: what
 // they have beyond, somebody else gave them since. They themselves stay, as they may own objects. It returns what is
 // not known.
-func planFormerUsers(d Desired, o Observed, p *Plan) []string {
+func planFormerUsers(d Desired, o Observed, p *reconcile.Plan) []string {
 	if d.Primary == "" && len(d.formerUsers()) > 0 {
 		return []string{"no replica is known to be primary: what former users were granted is revoked there"}
 	}
@@ -67,10 +67,10 @@ func planFormerUsers(d Desired, o Observed, p *Plan) []string {
 		}
 		roles, permissions := f.granted(d)
 		for _, role := range roles {
-			p.execute(d.Primary, string(f.Database), tsql.DropRoleMember(string(role), f.Name))
+			execute(p, d.Primary, string(f.Database), tsql.DropRoleMember(string(role), f.Name))
 		}
 		for _, permission := range permissions {
-			p.execute(d.Primary, string(f.Database), tsql.RevokeDatabasePermission(tsql.DatabasePermission(permission), f.Name))
+			execute(p, d.Primary, string(f.Database), tsql.RevokeDatabasePermission(tsql.DatabasePermission(permission), f.Name))
 		}
 	}
 	return unknown
@@ -109,7 +109,7 @@ const maxUsers = 64
 
 // recordUsers is what status remembers of the users: what is declared, what they have yet of what was, and the former
 // ones that are not rid of it. What cannot be told leaves the record as it is.
-func recordUsers(d Desired, o Observed, p Plan) []v1alpha1.LoginUserStatus {
+func recordUsers(d Desired, o Observed, p reconcile.Plan) []v1alpha1.LoginUserStatus {
 	if d.Primary == "" || p.Outcome.Reason == conditions.ReasonLoginConflict {
 		return d.Login.Status.Users
 	}

@@ -20,22 +20,6 @@ import (
 	"geosql.dev/operator/internal/tsql"
 )
 
-// Step is one thing to do.
-type Step = reconcile.Step
-
-// Execute executes a statement on a server as sa: making logins with a password and users takes more than the
-// operator's login has.
-type Execute struct {
-	Server    v1alpha1.ServerName
-	Database  string
-	Statement tsql.Statement
-}
-
-// Describe names server, database and statement.
-func (s Execute) Describe() string {
-	return s.Statement.On(credentials.HostName(s.Server), s.Database)
-}
-
 // WriteSecret writes the connection Secret at a place; the hub has the empty name.
 type WriteSecret struct{ Place, Name string }
 
@@ -62,30 +46,15 @@ func where(place string) string {
 	return "at site " + place
 }
 
-// Plan is what to do and what is so until it is done.
-type Plan struct {
-	Steps   []Step
-	Outcome conditions.Outcome
-	Done    bool
-	// Apart says that steps of different places do not depend on each other: one that is refused ends none elsewhere.
-	Apart bool
-	// Left is what a deletion that is done leaves behind, and where.
-	Left []string
-}
-
-// Gist is what the frame of all controllers needs of it.
-func (p Plan) Gist() reconcile.Gist {
-	return reconcile.Gist{Steps: len(p.Steps), Does: reconcile.Does(p.Steps), Progress: p.Outcome.Progress, Done: p.Done}
-}
-
-func (p *Plan) execute(server v1alpha1.ServerName, database string, s tsql.Statement) {
-	p.Steps = append(p.Steps, Execute{Server: server, Database: database, Statement: s})
+// execute adds a statement. It runs as sa: logins with a password and users take more than the operator's login has.
+func execute(p *reconcile.Plan, server v1alpha1.ServerName, database string, s tsql.Statement) {
+	p.Add(mssql.Execute{Server: server, Database: database, Statement: s})
 }
 
 // plan brings login, users and Secret to what is declared, as far as servers and sites answer. It is pure.
-func plan(d Desired, o Observed) Plan {
+func plan(d Desired, o Observed) reconcile.Plan {
 	d = d.adopting(o)
-	p := Plan{Apart: true}
+	p := reconcile.Plan{Apart: true}
 	switch {
 	case d.Missing != "":
 		p.Outcome = conditions.InProgress(conditions.ReasonReferenceMissing, d.Missing)
@@ -136,12 +105,12 @@ func plan(d Desired, o Observed) Plan {
 		p.Outcome = conditions.Stalled(conditions.ReasonSecondary, strings.Join(inPlace, "; "))
 		return p
 	}
-	p.settle(d, o, unknown, missing)
+	settle(&p, d, o, unknown, missing)
 	return p
 }
 
 // settle tells what is so until the steps are done: what is not known, and which databases are not there.
-func (p *Plan) settle(d Desired, o Observed, unknown, missing []string) {
+func settle(p *reconcile.Plan, d Desired, o Observed, unknown, missing []string) {
 	switch {
 	case len(p.Steps) > 0:
 		p.Outcome = conditions.InProgress(
@@ -233,33 +202,33 @@ func conflicts(d Desired, o Observed) string {
 	return ""
 }
 
-func planLogin(d Desired, server v1alpha1.ServerName, have *mssql.LoginState, p *Plan) {
+func planLogin(d Desired, server v1alpha1.ServerName, have *mssql.LoginState, p *reconcile.Plan) {
 	login := tsql.Login{Name: d.name(), SID: d.sid(), Password: d.Password}
 	if have == nil {
-		p.execute(server, "master", tsql.CreateLogin(login))
+		execute(p, server, "master", tsql.CreateLogin(login))
 		return
 	}
 	switch {
 	case have.LockedOut:
-		p.execute(server, "master", tsql.UnlockLogin(login))
+		execute(p, server, "master", tsql.UnlockLogin(login))
 	case !have.PasswordMatches:
-		p.execute(server, "master", tsql.AlterLoginPassword(login))
+		execute(p, server, "master", tsql.AlterLoginPassword(login))
 	}
 	if !have.MayConnect || have.ConnectDenied {
 		// What is granted is denied no more.
-		p.execute(server, "master", tsql.GrantServerPermission(tsql.ConnectSQL, login.Name))
+		execute(p, server, "master", tsql.GrantServerPermission(tsql.ConnectSQL, login.Name))
 	}
 	if !have.HasDefault {
-		p.execute(server, "master", tsql.SetDefaultDatabase(login.Name, "master"))
+		execute(p, server, "master", tsql.SetDefaultDatabase(login.Name, "master"))
 	}
 	if have.Disabled {
-		p.execute(server, "master", tsql.EnableLogin(login.Name))
+		execute(p, server, "master", tsql.EnableLogin(login.Name))
 	}
 }
 
 // planUsers makes the users on the primary, which brings them to every replica with its databases. It returns what is
 // not known, which databases are not there, and which are a secondary's, though the target is a server.
-func planUsers(d Desired, o Observed, p *Plan) (unknown, missing, inPlace []string) {
+func planUsers(d Desired, o Observed, p *reconcile.Plan) (unknown, missing, inPlace []string) {
 	if len(d.Login.Spec.Users) == 0 {
 		return nil, nil, nil
 	}
@@ -298,43 +267,43 @@ func replicaOnly(d Desired) string {
 	return text
 }
 
-func planUser(d Desired, u v1alpha1.LoginUser, have *mssql.UserState, p *Plan) {
+func planUser(d Desired, u v1alpha1.LoginUser, have *mssql.UserState, p *reconcile.Plan) {
 	user, database := d.user(u), string(u.Database)
 	if have == nil {
-		p.execute(d.Primary, database, tsql.CreateUser(user, d.name()))
+		execute(p, d.Primary, database, tsql.CreateUser(user, d.name()))
 		have = &mssql.UserState{SID: d.sid(), Permissions: []string{permissionConnect}}
 	}
 	if !bytes.Equal(have.SID, d.sid()) {
-		p.execute(d.Primary, database, tsql.MapUser(user, d.name()))
+		execute(p, d.Primary, database, tsql.MapUser(user, d.name()))
 	}
 	for _, role := range u.Roles {
 		if !contains(have.Roles, string(role)) {
-			p.execute(d.Primary, database, tsql.AddRoleMember(string(role), user))
+			execute(p, d.Primary, database, tsql.AddRoleMember(string(role), user))
 		}
 	}
 	for _, role := range have.Roles {
 		if !contains(u.Roles, role) {
-			p.execute(d.Primary, database, tsql.DropRoleMember(role, user))
+			execute(p, d.Primary, database, tsql.DropRoleMember(role, user))
 		}
 	}
 	if !contains(have.Permissions, permissionConnect) || contains(have.Denied, permissionConnect) {
-		p.execute(d.Primary, database, tsql.GrantDatabasePermission(tsql.PermissionConnect, user))
+		execute(p, d.Primary, database, tsql.GrantDatabasePermission(tsql.PermissionConnect, user))
 	}
 	for _, permission := range u.Permissions {
 		if !contains(have.Permissions, string(permission)) || contains(have.Denied, string(permission)) {
-			p.execute(d.Primary, database, tsql.GrantDatabasePermission(tsql.DatabasePermission(permission), user))
+			execute(p, d.Primary, database, tsql.GrantDatabasePermission(tsql.DatabasePermission(permission), user))
 		}
 	}
 	for _, permission := range have.Permissions {
 		// CREATE USER grants CONNECT.
 		if permission != permissionConnect && !contains(u.Permissions, permission) && known(permission) {
-			p.execute(d.Primary, database, tsql.RevokeDatabasePermission(tsql.DatabasePermission(permission), user))
+			execute(p, d.Primary, database, tsql.RevokeDatabasePermission(tsql.DatabasePermission(permission), user))
 		}
 	}
 	for _, permission := range have.Denied {
 		// A denial counts more than what roles give; that of a permission which is declared ends with its grant.
 		if permission != permissionConnect && !contains(u.Permissions, permission) && known(permission) {
-			p.execute(d.Primary, database, tsql.RevokeDatabasePermission(tsql.DatabasePermission(permission), user))
+			execute(p, d.Primary, database, tsql.RevokeDatabasePermission(tsql.DatabasePermission(permission), user))
 		}
 	}
 }
@@ -353,7 +322,7 @@ func known(permission string) bool {
 }
 
 // planSecrets writes the connection Secret wherever it is not as it should be. It returns what is not known.
-func planSecrets(d Desired, o Observed, p *Plan) []string {
+func planSecrets(d Desired, o Observed, p *reconcile.Plan) []string {
 	var unknown []string
 	want := d.connection()
 	for _, place := range slices.Sorted(maps.Keys(o.Secrets)) {
@@ -379,7 +348,7 @@ func planSecrets(d Desired, o Observed, p *Plan) []string {
 
 // planFormer deletes what the operator wrote under former names: they have the password too. It returns what is not
 // known.
-func planFormer(o Observed, p *Plan) []string {
+func planFormer(o Observed, p *reconcile.Plan) []string {
 	var unknown []string
 	for _, s := range o.Former {
 		switch {

@@ -12,6 +12,7 @@ import (
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/mssql"
 	"geosql.dev/operator/internal/mssql/credentials"
+	"geosql.dev/operator/internal/reconcile"
 	"geosql.dev/operator/internal/reconcile/conditions"
 	"geosql.dev/operator/internal/sites"
 	"geosql.dev/operator/internal/tsql"
@@ -21,9 +22,9 @@ import (
 // somebody out comes first, everywhere, and depends on nothing that may be refused: the login is disabled, its sessions
 // are ended, its Secrets go. Then its users are dropped, and at last the login. One whose SID is not this one's is
 // somebody else's.
-func planDelete(d Desired, o Observed) Plan {
+func planDelete(d Desired, o Observed) reconcile.Plan {
 	d = d.adopting(o)
-	p := Plan{
+	p := reconcile.Plan{
 		Apart:   true,
 		Outcome: conditions.InProgress(conditions.ReasonDeleting, "login, users and connection Secret are being dropped"),
 	}
@@ -40,7 +41,7 @@ func planDelete(d Desired, o Observed) Plan {
 		waiting = append(waiting, "if a site is gone for good, set the lifecycle of the Site to Lost")
 	}
 	if d.made() && len(d.Servers) == 0 {
-		p.leave("login %s on servers that nobody knows any more (%s)", d.name(), d.Missing)
+		p.Leave("login %s on servers that nobody knows any more (%s)", d.name(), d.Missing)
 	}
 	users, owned := planDropUsers(d, o, &p)
 	waiting = append(waiting, users...)
@@ -51,7 +52,7 @@ func planDelete(d Desired, o Observed) Plan {
 			continue
 		}
 		if why := d.Gone.Why(server); why != "" {
-			p.leave("login %s on %s (%s)", d.name(), credentials.HostName(server), why)
+			p.Leave("login %s on %s (%s)", d.name(), credentials.HostName(server), why)
 			continue
 		}
 		waiting = append(waiting, fmt.Sprintf("%s: %v; %s", credentials.HostName(server), s.Err, sites.WayOut(server)))
@@ -71,11 +72,6 @@ func planDelete(d Desired, o Observed) Plan {
 		p.Outcome = conditions.Unknown(conditions.ReasonDeleting, "waiting for "+strings.Join(waiting, "; "))
 	}
 	return p
-}
-
-// leave notes what a deletion leaves behind, and where.
-func (p *Plan) leave(format string, args ...any) {
-	p.Left = append(p.Left, fmt.Sprintf(format, args...))
 }
 
 // away tells that no server of the login answers, and that nobody expects any of them back.
@@ -145,17 +141,17 @@ func (s Server) own(d Desired) bool {
 
 // planShutOut lets nobody in any more who has the password, and ends who is in: also where the login was disabled
 // before. What does not answer is not waited for.
-func planShutOut(d Desired, o Observed, p *Plan) {
+func planShutOut(d Desired, o Observed, p *reconcile.Plan) {
 	for _, server := range d.Servers {
 		s := o.Servers[server]
 		if !s.own(d) {
 			continue
 		}
 		if !s.Login.Disabled {
-			p.execute(server, "master", tsql.DisableLogin(d.name()))
+			execute(p, server, "master", tsql.DisableLogin(d.name()))
 		}
 		for _, id := range s.Sessions {
-			p.execute(server, "master", tsql.KillSession(id))
+			execute(p, server, "master", tsql.KillSession(id))
 		}
 	}
 	for _, s := range o.allSecrets(d) {
@@ -167,12 +163,12 @@ func planShutOut(d Desired, o Observed, p *Plan) {
 
 // planDropUsers drops the users that own nothing. It returns what is not known, and what is owned with the statement
 // that helps. Where users are that nobody can look for any more is left behind.
-func planDropUsers(d Desired, o Observed, p *Plan) (waiting, owned []string) {
+func planDropUsers(d Desired, o Observed, p *reconcile.Plan) (waiting, owned []string) {
 	away := o.away(d)
 	for _, u := range d.Login.Spec.Users {
 		have, seen := o.Users[string(u.Database)]
 		leave := func(why string) {
-			p.leave("user %s in database %s (%s)", d.user(u), u.Database, why)
+			p.Leave("user %s in database %s (%s)", d.user(u), u.Database, why)
 		}
 		switch {
 		case away && have.Err != nil:
@@ -200,7 +196,7 @@ func planDropUsers(d Desired, o Observed, p *Plan) (waiting, owned []string) {
 				fmt.Sprintf("user %s owns in database %s: %s", d.user(u), u.Database, authorize(have.Owns, "dbo")),
 			)
 		default:
-			p.execute(d.Primary, string(u.Database), tsql.DropUser(d.user(u)))
+			execute(p, d.Primary, string(u.Database), tsql.DropUser(d.user(u)))
 		}
 	}
 	return waiting, owned
@@ -208,7 +204,7 @@ func planDropUsers(d Desired, o Observed, p *Plan) (waiting, owned []string) {
 
 // planDropLogins drops the logins once all users are gone: they would be orphans. It returns what logins own with the
 // statement that helps.
-func planDropLogins(d Desired, o Observed, unused bool, p *Plan) (owned []string) {
+func planDropLogins(d Desired, o Observed, unused bool, p *reconcile.Plan) (owned []string) {
 	for _, server := range d.Servers {
 		s := o.Servers[server]
 		switch {
@@ -216,7 +212,7 @@ func planDropLogins(d Desired, o Observed, unused bool, p *Plan) (owned []string
 		case len(s.Owns) > 0:
 			owned = append(owned, fmt.Sprintf("the login owns on %s: %s", credentials.HostName(server), authorize(s.Owns, "sa")))
 		case unused:
-			p.execute(server, "master", tsql.DropLogin(d.name()))
+			execute(p, server, "master", tsql.DropLogin(d.name()))
 		}
 	}
 	return owned

@@ -14,6 +14,7 @@ import (
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/mssql"
 	"geosql.dev/operator/internal/mssql/credentials"
+	"geosql.dev/operator/internal/reconcile"
 	"geosql.dev/operator/internal/reconcile/conditions"
 	"geosql.dev/operator/internal/tsql"
 )
@@ -220,7 +221,7 @@ func TestALoginThatIsTakenOver(t *testing.T) {
 	g.Expect(p.Steps).To(HaveExactElements(And(HaveField("Server", v1alpha1.ServerName("quisec")),
 		HaveField("Statement", tsql.CreateLogin(tsql.Login{Name: "app", SID: otherID, Password: d.Password})))))
 	g.Expect(plan(d, o)).To(Equal(p))
-	status := reported(&world{desired: d, observed: o}, p)
+	status := reported(d, o, p)
 	g.Expect(status.SID).To(Equal(tsql.Binary(otherID)))
 	g.Expect(d.Login.Status).To(Equal(v1alpha1.LoginStatus{}))
 
@@ -252,7 +253,8 @@ func TestTheSecretOfAFormerNameGoes(t *testing.T) {
 		}, {Place: "tukwila", Name: "yesterday", Secret: Secret{Err: errMute}},
 	}
 	p := plan(d, o)
-	g.Expect(p.Steps).To(Equal([]Step{DropSecret{Place: "", Name: "yesterday", UID: "u"}}), "somebody else's stays")
+	g.Expect(p.Steps).
+		To(Equal([]reconcile.Step{DropSecret{Place: "", Name: "yesterday", UID: "u"}}), "somebody else's stays")
 	g.Expect(former(d, o)).To(Equal([]string{"yesterday"}))
 	d.Login.Spec.ReclaimPolicy = v1alpha1.ReclaimDelete
 	g.Expect(planDelete(d, o).Steps).To(ContainElement(DropSecret{Place: "", Name: "yesterday", UID: "u"}))
@@ -268,12 +270,12 @@ func TestTheSecretOfAFormerNameGoes(t *testing.T) {
 func TestAUserThatIsDeclaredNoMoreLosesWhatItWasGranted(t *testing.T) {
 	g := NewWithT(t)
 	d := declared()
-	record := recordUsers(d, whole(d), Plan{})
+	record := recordUsers(d, whole(d), reconcile.Plan{})
 	g.Expect(record).To(ConsistOf(v1alpha1.LoginUserStatus{Database: "Content", Name: "app",
 		Roles: []v1alpha1.RoleName{"db_datareader", "db_datawriter"}, Permissions: []v1alpha1.DatabasePermission{"EXECUTE"}}))
 	d.Login.Status.Users = record
 	d.Login.Spec.Users[0].Roles = d.Login.Spec.Users[0].Roles[:1]
-	g.Expect(recordUsers(d, whole(d), Plan{})[0].Roles).To(HaveLen(2), "what it has yet is remembered")
+	g.Expect(recordUsers(d, whole(d), reconcile.Plan{})[0].Roles).To(HaveLen(2), "what it has yet is remembered")
 
 	d.Login.Spec.Users = nil
 	o := whole(d)
@@ -290,11 +292,11 @@ func TestAUserThatIsDeclaredNoMoreLosesWhatItWasGranted(t *testing.T) {
 	g.Expect(shown).
 		To(HaveExactElements(ContainSubstring("[db_datareader] DROP MEMBER [app]"),
 			ContainSubstring("REVOKE EXECUTE FROM [app]")))
-	g.Expect(recordUsers(d, o, Plan{})).To(Equal(record))
+	g.Expect(recordUsers(d, o, reconcile.Plan{})).To(Equal(record))
 
 	state.Roles, state.Permissions = []string{"db_owner"}, []string{"CONNECT", "SELECT"}
 	g.Expect(plan(d, o).Outcome.Reason).To(Equal(conditions.ReasonLoginReady))
-	g.Expect(recordUsers(d, o, Plan{})).To(BeEmpty())
+	g.Expect(recordUsers(d, o, reconcile.Plan{})).To(BeEmpty())
 
 	state.SID, state.Roles = otherID, []string{"db_datareader"}
 	g.Expect(plan(d, o).Steps).To(BeEmpty(), "a user with another SID is another's")
@@ -302,14 +304,14 @@ func TestAUserThatIsDeclaredNoMoreLosesWhatItWasGranted(t *testing.T) {
 	g.Expect(plan(d, o).Outcome).
 		To(And(HaveField("Reason", conditions.ReasonLoginUnknown),
 			HaveField("Message", ContainSubstring("former user app of database Content: no answer"))))
-	g.Expect(recordUsers(d, o, Plan{})).To(Equal(record))
+	g.Expect(recordUsers(d, o, reconcile.Plan{})).To(Equal(record))
 	o.FormerUsers[0] = FormerUser{LoginUserStatus: record[0], Outside: true}
 	g.Expect(plan(d, o).Outcome).
 		To(And(HaveField("Reason", conditions.ReasonLoginReady),
 			HaveField("Message", ContainSubstring("none of the group's any more"))))
 	d.Primary = ""
 	g.Expect(plan(d, o).Outcome.Message).To(ContainSubstring("no replica is known to be primary"))
-	g.Expect(recordUsers(d, Observed{}, Plan{})).To(Equal(record))
+	g.Expect(recordUsers(d, Observed{}, reconcile.Plan{})).To(Equal(record))
 }
 
 func TestPlanOfADeletion(t *testing.T) {
@@ -324,7 +326,7 @@ func TestPlanOfADeletion(t *testing.T) {
 		s.Sessions = []int{71}
 		o.Servers[name] = s
 	}
-	shown := func(p Plan) (all []string) {
+	shown := func(p reconcile.Plan) (all []string) {
 		for _, s := range p.Steps {
 			all = append(all, s.Describe())
 		}

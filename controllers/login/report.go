@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/mssql"
 	"geosql.dev/operator/internal/mssql/credentials"
 	"geosql.dev/operator/internal/reconcile"
 	"geosql.dev/operator/internal/reconcile/conditions"
@@ -16,29 +17,29 @@ import (
 // maxServers is how many servers status takes.
 const maxServers = 9
 
-func (r *Reconciler) report(ctx context.Context, w *world, p Plan, failed error) error {
-	status, before := reported(w, p), w.desired.Login.Status
-	changes := conditions.Set(&status.StatusBase, w.desired.Login.Generation, reconcile.Outcome(p.Outcome, failed))
-	return r.reporter.Report(ctx, w.desired.Login, &before, &status, changes)
+func (r *Reconciler) report(ctx context.Context, d Desired, o Observed, p reconcile.Plan, failed error) error {
+	status, before := reported(d, o, p), d.Login.Status
+	changes := conditions.Set(&status.StatusBase, d.Login.Generation, reconcile.Outcome(p.Outcome, failed))
+	return r.reporter.Report(ctx, d.Login, &before, &status, changes)
 }
 
 // reported is the status of what was observed and planned. It keeps the SID of a login that is taken over.
-func reported(w *world, p Plan) v1alpha1.LoginStatus {
-	d, status := w.desired.adopting(w.observed), *w.desired.Login.Status.DeepCopy()
+func reported(desired Desired, o Observed, p reconcile.Plan) v1alpha1.LoginStatus {
+	d, status := desired.adopting(o), *desired.Login.Status.DeepCopy()
 	status.Servers = nil
 	if d.Missing == "" {
 		status.SID, status.ConnectionSecret, status.FormerSecrets = tsql.Binary(
 			d.sid(),
 		), d.secretName(), former(
 			d,
-			w.observed,
+			o,
 		)
-		status.Users = recordUsers(d, w.observed, p)
+		status.Users = recordUsers(d, o, p)
 	}
 	for _, server := range d.Servers[:min(len(d.Servers), maxServers)] {
 		status.Servers = append(
 			status.Servers,
-			v1alpha1.LoginServerStatus{Server: credentials.HostName(server), State: state(w, p, server)},
+			v1alpha1.LoginServerStatus{Server: credentials.HostName(server), State: state(o, p, server)},
 		)
 	}
 	return status
@@ -52,8 +53,8 @@ func former(d Desired, o Observed) []string {
 }
 
 // state of the login on one server.
-func state(w *world, p Plan, server v1alpha1.ServerName) string {
-	s, asked := w.observed.Servers[server]
+func state(o Observed, p reconcile.Plan, server v1alpha1.ServerName) string {
+	s, asked := o.Servers[server]
 	switch {
 	case s.Err != nil, !asked:
 		return "Unknown"
@@ -61,7 +62,7 @@ func state(w *world, p Plan, server v1alpha1.ServerName) string {
 		return "Conflict"
 	}
 	for _, step := range p.Steps {
-		if x, ok := step.(Execute); ok && x.Server == server {
+		if x, ok := step.(mssql.Execute); ok && x.Server == server {
 			return "Changing"
 		}
 	}

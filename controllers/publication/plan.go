@@ -34,14 +34,6 @@ func plan(d Desired, o Observed) replication.Plan {
 	return p
 }
 
-// proceed ends the plan when it has steps.
-func proceed(p *replication.Plan, format string, args ...any) bool {
-	if len(p.Steps) > 0 {
-		return p.Settle(conditions.InProgress(conditions.ReasonConfiguring, fmt.Sprintf(format, args...)))
-	}
-	return true
-}
-
 // planReferences ends the plan while something that is named is not declared.
 func planReferences(d Desired, _ Observed, p *replication.Plan) bool {
 	if missing := slices.Concat(d.Missing, d.MissingProfiles); len(missing) > 0 {
@@ -145,14 +137,13 @@ func planDatabase(d Desired, o Observed, p *replication.Plan) bool {
 			conf.BackupDir, d.database(), o.Now.UTC().Format("20060102T150405Z"))))
 	}
 	if have != nil {
-		return proceed(
-			p,
+		return p.Proceed(
 			"a first full backup of database %s on %s is being made",
 			d.database(),
 			credentials.HostName(primary),
 		)
 	}
-	return proceed(p, "database %s is being created on %s", d.database(), credentials.HostName(primary))
+	return p.Proceed("database %s is being created on %s", d.database(), credentials.HostName(primary))
 }
 
 // planOwnership comes before everything that changes what a publication has: one that somebody else made is left as it
@@ -179,7 +170,7 @@ func planPublish(d Desired, o Observed, p *replication.Plan) bool {
 	if !o.Servers[primary].State.Database(d.database()).Published {
 		p.Execute(primary, replication.Master, tsql.PublishDatabase(d.database(), true))
 	}
-	return proceed(p, "database %s is being published", d.database())
+	return p.Proceed("database %s is being published", d.database())
 }
 
 // planLost notices that the distributor was made anew under a publication: adding one tells the distributor first, so
@@ -207,7 +198,7 @@ func planLost(d Desired, o Observed, p *replication.Plan) bool {
 		p.Execute(primary, d.database(), tsql.DropLostSubscriptions(d.name()))
 	}
 	p.Execute(primary, d.database(), tsql.DropLostPublication(d.name()))
-	return proceed(p, "publication %s is being made anew", d.name())
+	return p.Proceed("publication %s is being made anew", d.name())
 }
 
 // planLogReader makes the log reader's job at the distributor and attaches it. The procedure would make a job of its
@@ -229,7 +220,7 @@ func planLogReader(d Desired, o Observed, p *replication.Plan) bool {
 	if len(p.Steps) == 0 && !have.Running {
 		p.Run(d.System.Server, job.Name, have)
 	}
-	return proceed(p, "the log reader of %s is being set up", d.database())
+	return p.Proceed("the log reader of %s is being set up", d.database())
 }
 
 // foreignLogReader tells that the database's log reader is run by a job that somebody else made and nobody gave away.
@@ -257,7 +248,7 @@ func planPublication(d Desired, o Observed, p *replication.Plan) bool {
 	if have == nil || !replication.Contains(o.At.Access, d.System.Login) {
 		p.Execute(primary, d.database(), tsql.GrantPublicationAccess(d.name(), d.System.Login))
 	}
-	return proceed(p, "publication %s is being added", d.name())
+	return p.Proceed("publication %s is being added", d.name())
 }
 
 // planRedirection sends agents to the listener: a group's primary moves.
@@ -269,7 +260,7 @@ func planRedirection(d Desired, o Observed, p *replication.Plan) bool {
 			tsql.RedirectPublisher(o.original(d), d.database(), d.Publisher.Address),
 		)
 	}
-	return proceed(p, "agents are being redirected to %s", d.Publisher.Address)
+	return p.Proceed("agents are being redirected to %s", d.Publisher.Address)
 }
 
 func planSnapshotAgent(d Desired, o Observed, p *replication.Plan) bool {
@@ -288,7 +279,7 @@ func planSnapshotAgent(d Desired, o Observed, p *replication.Plan) bool {
 			tsql.AddPublicationSnapshot(d.name(), job.Name, d.System.Login, d.System.AgentPassword),
 		)
 	}
-	return proceed(p, "the snapshot agent of %s is being set up", d.name())
+	return p.Proceed("the snapshot agent of %s is being set up", d.name())
 }
 
 // planSnapshot makes a snapshot when the newest one lacks an article, or a subscriber waits for another one. A snapshot
@@ -305,5 +296,5 @@ func planSnapshot(d Desired, o Observed, p *replication.Plan) bool {
 		return true
 	}
 	p.StartSnapshot(d.System, o.At, o.primary(d), d.database(), d.name())
-	return proceed(p, "a snapshot of %s is being made", d.name())
+	return p.Proceed("a snapshot of %s is being made", d.name())
 }

@@ -54,7 +54,7 @@ func planTables(d Desired, o Observed, p *replication.Plan) bool {
 			p.Execute(o.primary(d), d.database(), tsql.CompressTable(table.Schema, table.Name, want, o.Database.Online))
 		}
 	}
-	return proceed(p, "tables of %s are being compressed", d.database())
+	return p.Proceed("tables of %s are being compressed", d.database())
 }
 
 // planCompression says which tables are left to a person.
@@ -108,7 +108,7 @@ func planArticles(d Desired, o Observed, p *replication.Plan) bool {
 	for _, key := range dropped {
 		dropArticle(d, o, p, have.Articles[key].Name)
 	}
-	return proceed(p, "articles of %s are being brought to what is declared", d.name())
+	return p.Proceed("articles of %s are being brought to what is declared", d.name())
 }
 
 func addArticle(d Desired, o Observed, p *replication.Plan, a v1alpha1.Article) {

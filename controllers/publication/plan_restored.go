@@ -41,7 +41,7 @@ func planRestored(d Desired, o Observed, p *replication.Plan) bool {
 		p.Execute(primary, d.database(), tsql.DropSubscriptions(d.name()))
 	}
 	p.Execute(primary, d.database(), tsql.DropPublication(d.name()))
-	return proceed(p, "publication %s is being made anew", d.name())
+	return p.Proceed("publication %s is being made anew", d.name())
 }
 
 // stopFor is how long a log reader that is started is stopped again although the log may be readable. Later a person

@@ -160,7 +160,7 @@ func planSubscribers(d Desired, o Observed, p *replication.Plan) bool {
 			}))
 		}
 	}
-	return proceed(p, "subscribers of %s are being subscribed to new articles", d.name())
+	return p.Proceed("subscribers of %s are being subscribed to new articles", d.name())
 }
 
 // planUnread says whose tables could not be read.

@@ -73,7 +73,7 @@ func SetupWithManager(mgr mcmanager.Manager, o Options) error {
 			return o
 		},
 		Plan:       func(d Desired, o Observed) replication.Plan { return plan(d, o).Plan },
-		PlanDelete: func(Desired, Observed) replication.Plan { return replication.Plan{Done: true} },
+		PlanDelete: func(Desired, Observed) replication.Plan { return replication.Plan{Plan: reconcile.Plan{Done: true}} },
 		CarryOut:   r.carryOut,
 		Report: func(ctx context.Context, d Desired, o Observed, p replication.Plan, failed error) error {
 			return r.report(ctx, d, o, plan(d, o), failed)

@@ -203,7 +203,7 @@ func planFormer(d Desired, o Observed, p *replication.Plan) bool {
 		}
 		f.end(d, p)
 	}
-	return proceed(p, "the subscription to the former publisher is being ended")
+	return p.Proceed("the subscription to the former publisher is being ended")
 }
 
 // planCompared waits for a comparison that the registration depends on, and begins a subscription anew, with a
@@ -245,7 +245,7 @@ func planCompared(d Desired, o Observed, p *replication.Plan) bool {
 		}
 		leave(d, o, p, d.pull())
 	}
-	return proceed(p, "the copy that was kept differs from the publisher's: the subscription begins anew, with a snapshot")
+	return p.Proceed("the copy that was kept differs from the publisher's: the subscription begins anew, with a snapshot")
 }
 
 // replacesKept tells that a person lets a copy that differs be replaced: Compare asks for that, and did when the copy

@@ -8,6 +8,7 @@ import (
 	. "github.com/onsi/gomega"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"geosql.dev/operator/internal/reconcile"
 	"geosql.dev/operator/internal/replication"
 )
 
@@ -17,5 +18,5 @@ func TestADeletionByAnOwnerKeepsWhatThereIs(t *testing.T) {
 	w := subscribedAndDeleted(t)
 	g.Expect(planDelete(w.d, w.look()).Steps).NotTo(BeEmpty())
 	w.d.Subscription.OwnerReferences = []metav1.OwnerReference{{Kind: "Topology", Name: "msdn", UID: "former"}}
-	g.Expect(planDelete(w.d, w.look())).To(Equal(replication.Plan{Done: true}))
+	g.Expect(planDelete(w.d, w.look())).To(Equal(replication.Plan{Plan: reconcile.Plan{Done: true}}))
 }

@@ -38,14 +38,6 @@ func plan(d Desired, o Observed) replication.Plan {
 	return p
 }
 
-// proceed ends the plan when it has steps.
-func proceed(p *replication.Plan, format string, args ...any) bool {
-	if len(p.Steps) > 0 {
-		return p.Settle(conditions.InProgress(conditions.ReasonConfiguring, fmt.Sprintf(format, args...)))
-	}
-	return true
-}
-
 // planReferences ends the plan while something that is named is not declared, or cannot be done.
 func planReferences(d Desired, _ Observed, p *replication.Plan) bool {
 	switch {
@@ -138,7 +130,7 @@ func planServers(d Desired, o Observed, p *replication.Plan) bool {
 			p.Execute(server, replication.Master, tsql.AddLinkedServer(d.host()), serverExists)
 		}
 	}
-	return proceed(p, "servers are being made known to each other")
+	return p.Proceed("servers are being made known to each other")
 }
 
 // planOnline creates the database, and waits until what it has was read.
@@ -147,7 +139,7 @@ func planOnline(d Desired, o Observed, p *replication.Plan) bool {
 	switch {
 	case database == nil:
 		p.Execute(d.Subscriber, replication.Master, tsql.CreateDatabase(d.database()), replication.DatabaseExists)
-		return proceed(p, "database %s is being created on %s", d.database(), d.host())
+		return p.Proceed("database %s is being created on %s", d.database(), d.host())
 	case database.State != "ONLINE":
 		return p.Settle(conditions.InProgress(conditions.ReasonWaitingForDatabase, fmt.Sprintf(
 			"database %s on %s is %s", d.database(), d.host(), strings.ToLower(database.State))))
@@ -181,7 +173,7 @@ func planDatabase(d Desired, o Observed, p *replication.Plan) bool {
 		)))
 	}
 	p.Owner(d.System, d.Subscriber, d.database(), o.Here.Owner)
-	return proceed(p, "database %s on %s is being prepared", d.database(), d.host())
+	return p.Proceed("database %s on %s is being prepared", d.database(), d.host())
 }
 
 // foreignTables are the tables that stand in the way of a first registration: in a database that others feed, or that
@@ -257,7 +249,7 @@ func planKind(d Desired, o Observed, p *replication.Plan) bool {
 		// From before; the agent that was may have written it once more at its end.
 		end(d, o, p, here)
 	}
-	return proceed(p, "the subscription is being changed to %s", strings.ToLower(string(d.Subscription.Spec.Type)))
+	return p.Proceed("the subscription is being changed to %s", strings.ToLower(string(d.Subscription.Spec.Type)))
 }
 
 // leave ends a subscription at both ends: the agent first, the publisher's registration last, since it proves whose the
@@ -294,7 +286,7 @@ func planRegistration(d Desired, o Observed, p *replication.Plan) bool {
 	if d.pull() && o.here(d) == nil {
 		p.Execute(d.Subscriber, d.database(), tsql.AddPullSubscription(pullSubscription(d, o)))
 	}
-	return proceed(p, "the subscription is being registered")
+	return p.Proceed("the subscription is being registered")
 }
 
 // planMirror tells the sidecars to bring the newest snapshot to the agent. Where no agent reads a mirror any more, as
@@ -304,7 +296,7 @@ func planMirror(d Desired, o Observed, p *replication.Plan) bool {
 		if o.Mirror.Err == nil && o.Mirror.ordered() {
 			p.Add(TakeMirror{Subscriber: d.Subscriber, Distributor: d.System.Server})
 		}
-		return proceed(p, "the sidecars are being told to mirror no snapshot")
+		return p.Proceed("the sidecars are being told to mirror no snapshot")
 	}
 	if o.Mirror.Err != nil {
 		if o.applied(d) {
@@ -318,7 +310,7 @@ func planMirror(d Desired, o Observed, p *replication.Plan) bool {
 		!reflect.DeepEqual(*o.Mirror.Told, want) {
 		p.Add(GiveMirror{Subscriber: d.Subscriber, Distributor: d.System.Server, Mirror: want, Reader: reader})
 	}
-	return proceed(p, "the sidecars are being told to mirror the snapshot")
+	return p.Proceed("the sidecars are being told to mirror the snapshot")
 }
 
 // planAgent makes the agent's job, disabled until what it needs is there, and attaches it. The procedures would make
@@ -336,7 +328,7 @@ func planAgent(d Desired, o Observed, p *replication.Plan) bool {
 					d.System.Login, d.System.AgentPassword, j.Name),
 			)
 		}
-		return proceed(p, "the distribution agent is being set up on %s", credentials.HostName(at))
+		return p.Proceed("the distribution agent is being set up on %s", credentials.HostName(at))
 	}
 	if at != d.System.Server {
 		// The procedure attaches a job of the distributor, which stays disabled: the agent runs at the subscriber.
@@ -354,7 +346,7 @@ func planAgent(d Desired, o Observed, p *replication.Plan) bool {
 			tsql.AddPushSubscriptionAgent(d.subscription(), d.System.Login, d.System.AgentPassword, j.Name),
 		)
 	}
-	return proceed(p, "the distribution agent is being set up on %s", credentials.HostName(at))
+	return p.Proceed("the distribution agent is being set up on %s", credentials.HostName(at))
 }
 
 // planRun starts the agent. One that failed because a new snapshot was not mirrored yet need not wait for its next
@@ -369,7 +361,7 @@ func planRun(d Desired, o Observed, p *replication.Plan) bool {
 		// That it is hurried is no news: whether it delivers is planHealth's to say.
 		return true
 	}
-	return proceed(p, "the distribution agent is being started on %s", credentials.HostName(at))
+	return p.Proceed("the distribution agent is being started on %s", credentials.HostName(at))
 }
 
 // jobRefused is what sp_stop_job refuses with when the job does not run.

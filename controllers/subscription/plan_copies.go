@@ -129,7 +129,7 @@ func planReinitialization(d Desired, o Observed, p *replication.Plan) bool {
 	} else {
 		p.Execute(o.primary(d), d.publisherDatabase(), tsql.ReinitializeSubscription(d.subscription()))
 	}
-	return proceed(p, "a new copy was asked for: %s", d.cost())
+	return p.Proceed("a new copy was asked for: %s", d.cost())
 }
 
 // unrecorded is waited for before a registration is ended to be made anew: once it is gone, only the status tells that

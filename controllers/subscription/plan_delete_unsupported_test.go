@@ -13,6 +13,7 @@ import (
 
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/mssql"
+	"geosql.dev/operator/internal/reconcile"
 	"geosql.dev/operator/internal/replication"
 )
 
@@ -77,5 +78,5 @@ func TestDeletionOfWhatNeverReceived(t *testing.T) {
 	g := NewWithT(t)
 	_, o, p := deletes(t, v1alpha1.ServerOrGroup{AvailabilityGroup: "content"})
 	g.Expect(o.Servers).To(BeEmpty())
-	g.Expect(p).To(Equal(replication.Plan{Done: true}))
+	g.Expect(p).To(Equal(replication.Plan{Plan: reconcile.Plan{Done: true}}))
 }

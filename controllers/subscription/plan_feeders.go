@@ -147,7 +147,7 @@ func planFeeders(d Desired, o Observed, p *replication.Plan) bool {
 		p.Execute(o.primary(d), d.publisherDatabase(), tsql.DropSubscription(s))
 		f.end(d, p)
 	}
-	return proceed(p, "the subscription that nobody declares any more is being ended")
+	return p.Proceed("the subscription that nobody declares any more is being ended")
 }
 
 // who says who feeds.

@@ -16,6 +16,7 @@ import (
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/agent/files"
 	"geosql.dev/operator/internal/mssql"
+	"geosql.dev/operator/internal/reconcile"
 	"geosql.dev/operator/internal/reconcile/conditions"
 	"geosql.dev/operator/internal/replication"
 )
@@ -193,7 +194,7 @@ func TestDeletionKeepsTheTables(t *testing.T) {
 	w := newWorld(declared())
 	w.settle(t, all)
 	g.Expect(planDelete(w.d, w.look())).
-		To(Equal(replication.Plan{Done: true}), "everything goes on unless the policy says Delete")
+		To(Equal(replication.Plan{Plan: reconcile.Plan{Done: true}}), "everything goes on unless the policy says Delete")
 	w.d.Subscription.Spec.ReclaimPolicy = v1alpha1.ReclaimDelete
 	var p replication.Plan
 	for range 5 {

@@ -64,14 +64,10 @@ func NewReporter(local manager.Manager, controller string) reconcile.Reporter {
 	return reconcile.Reporter{Hub: local.GetClient(), Events: local.GetEventRecorder(controller), Owner: "geosql-operator"}
 }
 
-// world is what one reconciliation of an object knows.
-type world[O client.Object, D, V any] struct {
+// asked is an object with what it desires.
+type asked[O client.Object, D any] struct {
 	object  O
-	engines Engines
 	desired D
-	// unknown is why it is not known what is desired; then nothing was observed.
-	unknown  error
-	observed V
 }
 
 // SetupWithManager adds the kind's controller to the manager.
@@ -83,7 +79,7 @@ func (k Kind[O, D, V]) SetupWithManager(mgr mcmanager.Manager, connector *mssql.
 	builder := reconcile.Controller(mgr, k.Controller, k.New(), workers, reconcile.SpecOrAnnotations())
 	builder = reconcile.WatchHub(builder, near, k.Near...)
 	return reconcile.WatchHubAsked(builder, near, k.Asked...).
-		Complete(reconcile.NewFormer(hub, k.frame(connector, events, mgr.GetLocalManager().GetAPIReader())))
+		Complete(reconcile.New(hub, k.frame(connector, events, mgr.GetLocalManager().GetAPIReader())))
 }
 
 // frame fits the verbs into the frame of all kinds; server reads from the hub's API server itself.
@@ -91,61 +87,58 @@ func (k Kind[O, D, V]) frame(
 	connector *mssql.Connector,
 	recorder events.EventRecorder,
 	server client.Reader,
-) reconcile.FormerKind[O, *world[O, D, V], Plan] {
-	frame := reconcile.FormerKind[O, *world[O, D, V], Plan]{
+) reconcile.Kind[O, asked[O, D], V] {
+	engines := func(o O) Engines { return Engines{Connector: connector, Namespace: o.GetNamespace()} }
+	frame := reconcile.Kind[O, asked[O, D], V]{
 		Stays: reconcile.WhileDeclared[O](server, topology.Declares),
 		Name:  k.Name, New: k.New, Finalizer: v1alpha1.Finalizer, Timeout: k.Timeout,
 		Look: reconcile.Look{Step: lookStep, Soon: lookSoon, Again: k.LookAgain},
-		Observe: func(ctx context.Context, object O) (*world[O, D, V], error) {
-			w := &world[O, D, V]{object: object, engines: Engines{Connector: connector, Namespace: object.GetNamespace()}}
-			if w.desired, w.unknown = k.Desire(ctx, object); w.unknown == nil {
-				w.observed = k.Observe(ctx, w.engines, w.desired)
-			}
-			return w, nil
+		Desire: func(ctx context.Context, object O) (asked[O, D], error) {
+			d, err := k.Desire(ctx, object)
+			return asked[O, D]{object, d}, err
 		},
-		Plan:       k.plan,
-		PlanDelete: k.planDelete,
-		Apply: func(ctx context.Context, w *world[O, D, V], p Plan) error {
+		Unresolved: k.unresolved,
+		Observe: func(ctx context.Context, a asked[O, D]) (V, error) {
+			return k.Observe(ctx, engines(a.object), a.desired), nil
+		},
+		Plan:       func(a asked[O, D], v V) reconcile.Plan { return k.Plan(a.desired, v).Plan },
+		PlanDelete: func(a asked[O, D], v V) reconcile.Plan { return k.PlanDelete(a.desired, v).Plan },
+		Apply: func(ctx context.Context, a asked[O, D], _ V, p reconcile.Plan) error {
 			err := reconcile.InOrder(ctx, p.Steps, func(ctx context.Context, s Step) error {
 				if execute, ok := s.(Execute); ok {
-					return w.engines.Execute(ctx, execute)
+					return engines(a.object).Execute(ctx, execute)
 				}
 				if k.CarryOut == nil {
 					return fmt.Errorf("step %T is not known", s)
 				}
-				return k.CarryOut(ctx, w.desired, s)
+				return k.CarryOut(ctx, a.desired, s)
 			})
 			if err == nil && p.Done {
-				reconcile.Reporter{Events: recorder}.TellLeft(w.object, p.Left)
+				reconcile.Reporter{Events: recorder}.TellLeft(a.object, p.Left)
 			}
-			if err != nil && w.object.GetDeletionTimestamp() != nil {
+			if err != nil && a.object.GetDeletionTimestamp() != nil {
 				err = fmt.Errorf("%w; %s", err, Retain)
 			}
 			return err
 		},
-		Report: func(ctx context.Context, w *world[O, D, V], p Plan, failed error) error {
-			return k.Report(ctx, w.desired, w.observed, p, failed)
+		Report: func(ctx context.Context, a asked[O, D], v V, p reconcile.Plan, failed error) error {
+			return k.Report(ctx, a.desired, v, Plan{p}, failed)
 		},
 	}
 	if k.Soon != nil {
-		frame.Soon = func(w *world[O, D, V]) bool { return w.unknown == nil && k.Soon(w.desired, w.observed) }
+		frame.Soon = func(a asked[O, D], v V) bool { return k.Soon(a.desired, v) }
 	}
 	return frame
 }
 
-func (k Kind[O, D, V]) plan(w *world[O, D, V]) Plan {
-	if w.unknown != nil {
-		return Plan{Outcome: conditions.InProgress(conditions.ReasonReferenceMissing, w.unknown.Error())}
+// unresolved waits for what the object refers to. An object that is being deleted and keeps its things goes although it
+// is not known what it asked for.
+func (k Kind[O, D, V]) unresolved(object O, unknown error) reconcile.Plan {
+	outcome := conditions.InProgress(conditions.ReasonReferenceMissing, unknown.Error())
+	if object.GetDeletionTimestamp() == nil {
+		return reconcile.Plan{Outcome: outcome}
 	}
-	return k.Plan(w.desired, w.observed)
-}
-
-// planDelete lets an object go that keeps its things although it is not known what it asked for.
-func (k Kind[O, D, V]) planDelete(w *world[O, D, V]) Plan {
-	if w.unknown == nil {
-		return k.PlanDelete(w.desired, w.observed)
-	}
-	p := Plan{Done: !v1alpha1.MayDestroy(w.object, k.Reclaim(w.object))}
-	p.Await(conditions.InProgress(conditions.ReasonReferenceMissing, w.unknown.Error()), Retain)
-	return p
+	p := Plan{reconcile.Plan{Done: !v1alpha1.MayDestroy(object, k.Reclaim(object))}}
+	p.Await(outcome, Retain)
+	return p.Plan
 }

@@ -14,56 +14,23 @@ import (
 	"geosql.dev/operator/internal/tsql"
 )
 
-// Step is one thing to do. Steps are plain data: the plan is made without a cluster, and printed without carrying it
-// out.
+// Step is one thing to do.
 type Step = reconcile.Step
 
-// Execute executes a statement on a server, under the operator's login.
-type Execute struct {
-	Server    v1alpha1.ServerName
-	Database  string
-	Statement tsql.Statement
-	// Done are error numbers that say that what the statement asks for is so already.
-	Done []int32
-}
+// Execute is the step that executes a statement; those of replication run under the operator's login.
+type Execute = mssql.Execute
 
-// Describe names the server and the statement.
-func (s Execute) Describe() string {
-	return s.Statement.On(credentials.HostName(s.Server), s.Database)
-}
-
-// Plan is what to do and what is so until it is done.
-type Plan struct {
-	Steps   []Step
-	Outcome conditions.Outcome
-	// Done says of a deletion that nothing is left to be done.
-	Done bool
-	// Left is what a deletion that is done leaves behind, and where: the servers did not answer and are not expected back.
-	Left []string
-}
-
-// Gist is what the frame of all controllers needs of it.
-func (p Plan) Gist() reconcile.Gist {
-	return reconcile.Gist{Steps: len(p.Steps), Does: reconcile.Does(p.Steps), Progress: p.Outcome.Progress, Done: p.Done}
-}
-
-// Leave notes what a deletion leaves behind, and where.
-func (p *Plan) Leave(format string, args ...any) {
-	p.Left = append(p.Left, fmt.Sprintf(format, args...))
-}
-
-// Add adds a step.
-func (p *Plan) Add(s Step) { p.Steps = append(p.Steps, s) }
+// Plan is the plan of all kinds, with what the kinds of replication plan alike.
+type Plan struct{ reconcile.Plan }
 
 // Execute adds a statement.
 func (p *Plan) Execute(server v1alpha1.ServerName, database string, s tsql.Statement, done ...int32) {
 	p.Add(Execute{Server: server, Database: database, Statement: s, Done: done})
 }
 
-// Settle sets the outcome and ends the planning.
-func (p *Plan) Settle(o conditions.Outcome) bool {
-	p.Outcome = o
-	return false
+// Proceed ends the planning when there is something to do, and says what is being configured.
+func (p *Plan) Proceed(format string, args ...any) bool {
+	return p.StopIfSteps(conditions.ReasonConfiguring, format, args...)
 }
 
 const (

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package controllers_test
+
+import (
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	. "github.com/onsi/gomega"
+)
+
+// files are what a kind has; each means the same in all of them.
+var files = []string{"desired.go", "observe.go", "plan.go", "apply.go", "report.go", "controller.go"}
+
+// stacked are the kinds that internal/replication wires. One that keeps the rules is taken off the list.
+var stacked = []string{"distributor", "publication", "publishermove", "subscription"}
+
+var (
+	// writes are the methods that change something in a cluster or at an engine.
+	writes = []string{"Create", "Update", "Patch", "Delete", "DeleteAllOf", "Apply", "Exec"}
+	// clocks make a plan another one although the world is the same.
+	clocks = []string{"Now", "Since", "Until"}
+	// common are the types that all kinds share.
+	common = []string{"Plan", "Execute", "world"}
+	desire = regexp.MustCompile(`^[dD]esire([A-Z]|$)`)
+)
+
+// A reader who knows one kind finds the same things in the same places of any other.
+func TestEveryKindHasTheSameFrame(t *testing.T) {
+	g := NewWithT(t)
+	folders, err := filepath.Glob("*/controller.go")
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(len(folders)).To(BeNumerically(">=", 13))
+	for _, folder := range folders {
+		kind := filepath.Dir(folder)
+		t.Run(kind, func(t *testing.T) {
+			broken := inspect(t, kind)
+			if slices.Contains(stacked, kind) {
+				NewWithT(t).Expect(broken).NotTo(BeEmpty(), "it keeps the rules: take it off the list")
+				return
+			}
+			NewWithT(t).Expect(broken).To(BeEmpty())
+		})
+	}
+}
+
+// inspect says which rules a kind's folder breaks.
+func inspect(t *testing.T, kind string) (broken []string) {
+	g := NewWithT(t)
+	for _, name := range files {
+		if _, err := os.Stat(filepath.Join(kind, name)); err != nil {
+			broken = append(broken, "there is no "+name)
+		}
+	}
+	sources, err := filepath.Glob(filepath.Join(kind, "*.go"))
+	g.Expect(err).NotTo(HaveOccurred())
+	for _, path := range sources {
+		if strings.HasSuffix(path, "_test.go") {
+			continue
+		}
+		set := token.NewFileSet()
+		file, err := parser.ParseFile(set, path, nil, parser.SkipObjectResolution)
+		g.Expect(err).NotTo(HaveOccurred())
+		name := strings.TrimSuffix(filepath.Base(path), ".go")
+		verb, _, _ := strings.Cut(name, "_")
+		say := func(at ast.Node, format string, args ...any) {
+			broken = append(broken, fmt.Sprintf("%s: %s", set.Position(at.Pos()), fmt.Sprintf(format, args...)))
+		}
+		declared(file, verb, say)
+		switch verb {
+		case "plan":
+			for _, x := range file.Imports {
+				if x.Path.Value == `"context"` {
+					say(x, "a plan asks nobody: it needs no context")
+				}
+			}
+			called(file, "time", clocks, say)
+		case "observe":
+			called(file, "", writes, say)
+		}
+	}
+	return broken
+}
+
+// declared says which declarations of a file belong elsewhere.
+func declared(file *ast.File, verb string, say func(ast.Node, string, ...any)) {
+	for _, d := range file.Decls {
+		switch d := d.(type) {
+		case *ast.FuncDecl:
+			switch {
+			case desire.MatchString(d.Name.Name) && verb != "desired":
+				say(d, "%s belongs into desired.go", d.Name.Name)
+			case d.Name.Name == "proceed":
+				say(d, "reconcile.Plan has StopIfSteps")
+			}
+		case *ast.GenDecl:
+			for _, s := range d.Specs {
+				if x, ok := s.(*ast.TypeSpec); ok && slices.Contains(common, x.Name.Name) {
+					say(x, "type %s: reconcile.Plan, mssql.Execute, Desired and Observed are those of all kinds", x.Name.Name)
+				}
+			}
+		}
+	}
+}
+
+// called says where a file calls methods of these names, or functions of a package.
+func called(file *ast.File, of string, names []string, say func(ast.Node, string, ...any)) {
+	ast.Inspect(file, func(n ast.Node) bool {
+		call, ok := n.(*ast.CallExpr)
+		if !ok {
+			return true
+		}
+		if s, ok := call.Fun.(*ast.SelectorExpr); ok && slices.Contains(names, s.Sel.Name) {
+			if x, named := s.X.(*ast.Ident); of == "" || named && x.Name == of {
+				say(call, "%s must not be called here", s.Sel.Name)
+			}
+		}
+		return true
+	})
+}
