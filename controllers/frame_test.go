@@ -21,7 +21,7 @@ import (
 var files = []string{"desired.go", "observe.go", "plan.go", "apply.go", "report.go", "controller.go"}
 
 // stacked are the kinds that internal/replication wires. One that keeps the rules is taken off the list.
-var stacked = []string{"distributor", "publication", "publishermove", "subscription"}
+var stacked = []string{"distributor", "publication", "publishermove"}
 
 var (
 	// writes are the methods that change something in a cluster or at an engine.

@@ -9,67 +9,13 @@ import (
 	"strings"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/mssql"
 	"geosql.dev/operator/internal/mssql/credentials"
 	"geosql.dev/operator/internal/replication"
-	"geosql.dev/operator/internal/sites"
 )
-
-// desire finds out what a Publication asks for.
-func (r *Reconciler) desire(ctx context.Context, object *v1alpha1.Publication) (Desired, error) {
-	d := Desired{Publication: object}
-	var distributor v1alpha1.Distributor
-	err := r.hub.Get(
-		ctx,
-		client.ObjectKey{Namespace: object.Namespace, Name: string(object.Spec.Distributor)},
-		&distributor,
-	)
-	switch {
-	case apierrors.IsNotFound(err):
-		d.Missing = append(d.Missing, "Distributor "+string(object.Spec.Distributor))
-	case err != nil:
-		return d, fmt.Errorf("read Distributor %s/%s: %w", object.Namespace, object.Spec.Distributor, err)
-	default:
-		d.System = replication.SystemOf(&distributor)
-	}
-	if d.Publisher, err = replication.Resolve(ctx, r.hub, object.Namespace, object.Spec.Publisher); err != nil {
-		return d, err
-	}
-	if err := r.around(ctx, &d); err != nil {
-		return d, err
-	}
-	if d.Publisher.Missing != "" {
-		d.Missing = append(d.Missing, d.Publisher.Missing)
-	}
-	for _, one := range []struct {
-		name v1alpha1.ObjectName
-		into **v1alpha1.AgentProfileSpec
-	}{{object.Spec.LogReaderProfile, &d.LogReaderProfile}, {object.Spec.SnapshotProfile, &d.SnapshotProfile}} {
-		profile, missing, err := replication.Profile(ctx, r.hub, object.Namespace, one.name)
-		if err != nil {
-			return d, err
-		}
-		*one.into = profile
-		if missing != "" {
-			d.MissingProfiles = append(d.MissingProfiles, missing)
-		}
-	}
-	if object.DeletionTimestamp != nil {
-		// An end needs no password of the agents, and not every server.
-		return d, r.desireEnd(ctx, &d)
-	}
-	if d.Moving, err = replication.Moving(ctx, r.hub, object); err != nil || len(d.Missing) > 0 {
-		return d, err
-	}
-	if d.Arriving, err = replication.Arriving(ctx, r.hub, object); err != nil {
-		return d, err
-	}
-	return d, d.System.ReadPasswords(ctx, r.access)
-}
 
 // around finds what else is declared of the publication and its database.
 func (r *Reconciler) around(ctx context.Context, d *Desired) error {
@@ -93,12 +39,6 @@ func (r *Reconciler) around(ctx context.Context, d *Desired) error {
 		}
 	}
 	return nil
-}
-
-// desireEnd finds out who is expected back.
-func (r *Reconciler) desireEnd(ctx context.Context, d *Desired) (err error) {
-	d.Gone, err = sites.ReadGone(ctx, r.hub, d.Publication.Namespace, time.Now())
-	return err
 }
 
 // observe asks the engines. What does not answer is part of the observation, not an error.

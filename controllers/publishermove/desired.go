@@ -6,9 +6,14 @@
 package publishermove
 
 import (
+	"context"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/mssql"
@@ -263,4 +268,108 @@ func (d Desired) former(s mssql.SubscriptionHere) bool {
 	return strings.EqualFold(s.Publication, d.Publication.Name) &&
 		strings.EqualFold(s.PublisherDatabase, d.FromDatabase) &&
 		d.From.Has(s.Publisher)
+}
+
+// desire finds out what a move asks for.
+func (r *Reconciler) desire(ctx context.Context, object *v1alpha1.PublisherMove) (Desired, error) {
+	d := Desired{Move: object, Lost: map[v1alpha1.ServerName]bool{}}
+	var publication v1alpha1.Publication
+	found, err := r.find(ctx, object, string(object.Spec.Publication), &publication, &d, "Publication")
+	if err != nil || !found {
+		return d, err
+	}
+	d.Publication = &publication
+	if name := publication.Labels[v1alpha1.LabelTopology]; name != "" {
+		var topology v1alpha1.Topology
+		if found, err := r.find(ctx, object, name, &topology, &d, "Topology"); err != nil || !found {
+			return d, err
+		}
+		d.Topology = &topology
+	}
+	var subscriptions v1alpha1.SubscriptionList
+	if err := r.hub.List(ctx, &subscriptions, client.InNamespace(object.Namespace)); err != nil {
+		return d, fmt.Errorf("list the Subscriptions of namespace %s: %w", object.Namespace, err)
+	}
+	for _, s := range subscriptions.Items {
+		if s.Spec.Publication == object.Spec.Publication {
+			d.Subscriptions = append(d.Subscriptions, s)
+		}
+	}
+	if err := r.desireSkipped(ctx, &d); err != nil {
+		return d, err
+	}
+	if err := r.desireFormer(ctx, &d); err != nil {
+		return d, err
+	}
+	var distributor v1alpha1.Distributor
+	if found, err = r.find(ctx, object, string(d.distributor()), &distributor, &d, "Distributor"); err != nil || !found {
+		return d, err
+	}
+	d.System = replication.SystemOf(&distributor)
+	d.NotAdmitted = len(distributor.Spec.Publishers) > 0 &&
+		!slices.Contains(distributor.Spec.Publishers, v1alpha1.ServerOrGroup{Server: object.Spec.To})
+	after := publication.DeepCopy()
+	after.Spec.Distributor = d.distributor()
+	if d.FormerLogin, err = replication.FormerLogin(ctx, r.hub, after, d.formerDistributor(), object.Spec.To); err != nil {
+		return d, err
+	}
+	if d.Other, err = r.other(ctx, object, &publication); err != nil {
+		return d, err
+	}
+	return d, d.System.ReadPasswords(ctx, r.access)
+}
+
+// desireSkipped finds which errors the agents of the subscriptions skip. A profile that is not there skips nothing.
+func (r *Reconciler) desireSkipped(ctx context.Context, d *Desired) error {
+	d.SkippedErrors = map[string][]int32{}
+	for _, s := range d.Subscriptions {
+		profile, _, err := replication.Profile(ctx, r.hub, s.Namespace, s.Spec.Profile)
+		if err != nil {
+			return err
+		}
+		if profile != nil {
+			d.SkippedErrors[s.Name] = profile.SkipErrors
+		}
+	}
+	return nil
+}
+
+// desireFormer finds the former publisher: the status has it once the move was looked at, before anything was changed.
+func (r *Reconciler) desireFormer(ctx context.Context, d *Desired) error {
+	from, database, distributor := d.Publication.Spec.Publisher, d.Publication.Spec.Database,
+		d.Publication.Spec.Distributor
+	if s := d.Move.Status; s.From != nil {
+		from, database, distributor = *s.From, s.FromDatabase, s.FromDistributor
+	}
+	d.FromDatabase = string(database)
+	var err error
+	if d.From, err = replication.Resolve(ctx, r.hub, d.Move.Namespace, from); err != nil {
+		return err
+	}
+	var old v1alpha1.Distributor
+	found, err := r.find(ctx, d.Move, string(distributor), &old, &Desired{}, "Distributor")
+	if err != nil {
+		return err
+	}
+	servers := slices.Clone(d.From.Servers)
+	if found { // else it is gone with its object; there is nobody to ask
+		d.FromSystem = replication.SystemOf(&old)
+		servers = append(servers, d.FromSystem.Server)
+	}
+	for _, name := range servers {
+		if d.Lost[name], err = r.lost(ctx, d.Move.Namespace, name); err != nil {
+			return err
+		}
+	}
+	if !found {
+		return nil
+	}
+	if err := d.FromSystem.ReadPasswords(ctx, r.access); apierrors.IsNotFound(err) {
+		// Its server was deleted before it: it cannot be asked, and that is no reason not to leave it.
+		d.FromErr = err
+		return nil
+	} else if err != nil {
+		return err
+	}
+	return nil
 }

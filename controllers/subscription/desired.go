@@ -5,6 +5,7 @@
 package subscription
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -369,4 +370,70 @@ func snapshotFolder(d Desired, o Observed) string {
 
 func folderOf(publisher, database, publication string) string {
 	return strings.ReplaceAll(publisher, "\\", "$") + "_" + database + "_" + publication
+}
+
+// desire finds out what a Subscription asks for.
+func (r *Reconciler) desire(ctx context.Context, object *v1alpha1.Subscription) (Desired, error) {
+	d := Desired{Subscription: object, Subscriber: object.Spec.Subscriber.Server}
+	if d.Subscriber == "" {
+		d.Unsupported = "spec.subscriber.availabilityGroup is not supported: name the server that receives in " +
+			"spec.subscriber.server"
+		return d, nil
+	}
+	var publication v1alpha1.Publication
+	found, err := r.find(ctx, object.Namespace, string(object.Spec.Publication), &publication, &d, "Publication")
+	if err != nil || !found {
+		return d, err
+	}
+	d.Publication = &publication
+	var distributor v1alpha1.Distributor
+	found, err = r.find(ctx, object.Namespace, string(publication.Spec.Distributor), &distributor, &d, "Distributor")
+	if err != nil || !found {
+		return d, err
+	}
+	d.System = replication.SystemOf(&distributor)
+	if d.Publisher, err = replication.Resolve(ctx, r.hub, object.Namespace, publication.Spec.Publisher); err != nil {
+		return d, err
+	}
+	subscriber, err := replication.Resolve(ctx, r.hub, object.Namespace, object.Spec.Subscriber)
+	if err != nil {
+		return d, err
+	}
+	if d.Beside, err = r.beside(ctx, object); err != nil {
+		return d, err
+	}
+	profile, missing, err := replication.Profile(ctx, r.hub, object.Namespace, object.Spec.Profile)
+	if err != nil {
+		return d, err
+	}
+	d.Profile, d.MissingProfile = profile, missing
+	if d.LogReaderProfile, _, err = replication.Profile(ctx, r.hub, object.Namespace,
+		publication.Spec.LogReaderProfile); err != nil {
+		return d, err
+	}
+	for _, m := range []string{d.Publisher.Missing, subscriber.Missing} {
+		if m != "" {
+			d.Missing = append(d.Missing, m)
+		}
+	}
+	if d.mirrors() && !d.System.Mirrored() {
+		d.Unsupported = fmt.Sprintf(
+			"Distributor %s has a snapshotFolder of its own, which sidecars do not mirror: leave spec.snapshotFolder out "+
+				"there, or declare type Push with agentAt Distributor",
+			distributor.Name,
+		)
+	}
+	if d.deleting() {
+		d.Gone, err = sites.ReadGone(ctx, r.hub, object.Namespace, time.Now())
+		return d, err
+	}
+	if d.Moving, err = replication.Moving(ctx, r.hub, d.Publication); err != nil || len(d.Missing) > 0 ||
+		d.Unsupported != "" {
+		return d, err
+	}
+	if d.FormerLogin, err = r.formerLogin(ctx, d); err != nil {
+		return d, err
+	}
+	d.Source = r.address(object.Namespace, d.System.Server)
+	return d, d.readSecrets(ctx, r.access)
 }

@@ -4,7 +4,6 @@ package subscription
 
 import (
 	"cmp"
-	"context"
 	"fmt"
 	"strings"
 
@@ -37,25 +36,6 @@ func (o Observed) forgotten(d Desired) string {
 	return why
 }
 
-// observeEnds reads what each end that answers has of a subscription that is being deleted. The distributor may be
-// gone, or know of no publisher any more; the subscriber's database then says under whose name it was subscribed.
-func observeEnds(ctx context.Context, engines replication.Engines, sidecars Sidecars, d Desired, o *Observed) {
-	if at := o.Servers[d.System.Server].State; at != nil && at.Database(d.System.Database) != nil {
-		o.At, o.AtErr = engines.ReadAtDistributor(ctx, d.System, d.Publisher, d.publisherDatabase(), d.publication())
-	}
-	observePublisher(ctx, engines, d, o)
-	observeSubscriber(ctx, engines, d, o)
-	if o.At.Original == "" {
-		o.At.Original = o.subscribedTo(d)
-	}
-	for _, server := range []v1alpha1.ServerName{d.Subscriber, d.System.Server} {
-		if o.Servers[server].Err == nil {
-			observeJobs(ctx, engines, d, o, server)
-		}
-	}
-	observeOrders(ctx, sidecars, d, o)
-}
-
 // subscribedTo is the publisher under whose name the subscriber's database knows the subscription, else that of a
 // server alone; empty when nobody can tell.
 func (o Observed) subscribedTo(d Desired) string {
@@ -70,18 +50,6 @@ func (o Observed) subscribedTo(d Desired) string {
 		return credentials.HostName(d.Publisher.Servers[0])
 	}
 	return ""
-}
-
-// observeOrders reads what the sidecars of servers that are expected back were told, also of a type that is no longer
-// declared.
-func observeOrders(ctx context.Context, sidecars Sidecars, d Desired, o *Observed) {
-	namespace := d.Subscription.Namespace
-	if o.gone(d, d.Subscriber) == "" {
-		o.Mirror.Told, _, o.Mirror.Err = sidecars.Orders(ctx, namespace, d.Subscriber, d.name())
-	}
-	if o.Mirror.Err == nil && o.gone(d, d.System.Server) == "" {
-		_, o.Mirror.Reader, o.Mirror.Err = sidecars.Orders(ctx, namespace, d.System.Server, d.name())
-	}
 }
 
 // planDelete ends the subscription when reclaimPolicy is Delete; tables stay, and everything else stays when it is

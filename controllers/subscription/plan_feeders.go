@@ -3,7 +3,6 @@
 package subscription
 
 import (
-	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -24,34 +23,6 @@ type Feeder struct {
 	// Mirrored are the Subscriptions for which the subscriber's sidecar mirrors that publication's snapshots, whether they
 	// are declared still or not.
 	Mirrored reconcile.Reading[[]string]
-}
-
-// observeFeeders finds out who feeds the database besides, before a first registration.
-func observeFeeders(ctx context.Context, engines replication.Engines, sidecars Sidecars, d Desired, o *Observed) {
-	if o.HereErr != nil || len(o.registrations(d)) > 0 || o.here(d) != nil {
-		return
-	}
-	_, others := o.besides(d)
-	for _, here := range others {
-		f := Feeder{Former: readFormer(ctx, engines, d, o, here)}
-		if primary := o.primary(d); primary != "" && strings.EqualFold(here.Publisher, o.At.Original) &&
-			strings.EqualFold(here.PublisherDatabase, d.publisherDatabase()) {
-			var found *mssql.Publication
-			err := engines.Read(ctx, primary, d.publisherDatabase(), func(ctx context.Context, db *mssql.DB) (err error) {
-				found, err = mssql.ReadPublication(ctx, db, here.Publication)
-				return err
-			})
-			if f.Publication = reconcile.Read(found); err != nil {
-				f.Publication = reconcile.NotRead[*mssql.Publication](err)
-			}
-			mirrored, err := sidecars.Mirroring(ctx, d.Subscription.Namespace, d.Subscriber,
-				folderOf(here.Publisher, here.PublisherDatabase, here.Publication))
-			if f.Mirrored = reconcile.Read(mirrored); err != nil {
-				f.Mirrored = reconcile.NotRead[[]string](err)
-			}
-		}
-		o.Feeders = append(o.Feeders, f)
-	}
 }
 
 // name of a feeder, as messages say it.
