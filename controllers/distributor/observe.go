@@ -6,7 +6,6 @@ import (
 	"context"
 	"maps"
 
-
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/mssql"
 	"geosql.dev/operator/internal/replication"
