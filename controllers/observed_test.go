@@ -44,8 +44,9 @@ var bare = map[string]string{
 	"publishermove.ReadOnly":  "empty is no reason for a move to begin",
 
 	"sqlserver.Names": hub, "sqlserver.HubPasswords": hub, "sqlserver.HubCertificate": hub, "sqlserver.Authority": hub,
-	"sqlserver.SiteIsHub": hub, "sqlserver.Partners.Server": hub, "sqlserver.UserCertificate": "UserCertificateError says it",
-	"sqlserver.Cluster": atSite, "sqlserver.Claims": atSite, "sqlserver.Bound": atSite, "sqlserver.SitePasswords": atSite,
+	"sqlserver.SiteIsHub": hub, "sqlserver.Partners.Server": hub,
+	"sqlserver.UserCertificate": "UserCertificateError says it",
+	"sqlserver.Cluster":         atSite, "sqlserver.Claims": atSite, "sqlserver.Bound": atSite, "sqlserver.SitePasswords": atSite,
 	"sqlserver.SiteCertificate": atSite, "sqlserver.ForeignSecrets": atSite, "sqlserver.Readers": atSite,
 	"sqlserver.Account": atSite, "sqlserver.ConfigMap": atSite, "sqlserver.StatefulSet": atSite, "sqlserver.Pod": atSite,
 	"sqlserver.Refusal": atSite, "sqlserver.Budget": atSite, "sqlserver.BudgetDenied": atSite,

@@ -42,7 +42,7 @@ func describe(before v1alpha1.AvailabilityGroupStatus, d Desired, o Observed) v1
 		g := o.Instances[primary].Group
 		s.GroupID = g.ID
 		s.Primary = host(primary)
-		s.RequiredSynchronizedSecondaries = ptr.To(int32(min(g.RequiredSynchronizedSecondaries, math.MaxInt32)))
+		s.RequiredSynchronizedSecondaries = ptr.To(int32(min(g.RequiredSynchronizedSecondaries, math.MaxInt32))) //nolint:gosec // it fits
 	}
 	s.Listener = fmt.Sprintf("%s:%d", d.listenerName(), d.listenerPort())
 	for _, r := range d.Group.Spec.Replicas {

@@ -30,10 +30,6 @@ func plan(d Desired, o Observed) replication.Plan {
 	return p
 }
 
-func configuring(format string, args ...any) conditions.Outcome {
-	return conditions.InProgress(conditions.ReasonConfiguring, fmt.Sprintf(format, args...))
-}
-
 func (o Observed) distributor(d Desired) *mssql.ReplicationServer {
 	return o.Servers[d.System.Server].State
 }

@@ -139,6 +139,7 @@ func figures[T any](
 }
 
 func probeFigures(from v1alpha1.ServerName, r probe.Result) v1alpha1.ProbeFigures {
+	//nolint:gosec // a few attempts
 	f := v1alpha1.ProbeFigures{From: string(from), To: r.To, Attempts: int32(r.Attempts), Failures: int32(r.Failures)}
 	if r.Failures < r.Attempts {
 		f.Connect, f.Slowest = &metav1.Duration{

@@ -98,7 +98,7 @@ func (r *Reconciler) gather(ctx context.Context, w *Observed) (*judged, error) {
 	}
 	j.archive = &v1alpha1.DrillArchive{
 		Name:   ref.Index,
-		Chunks: int32(ref.Chunks),
+		Chunks: int32(ref.Chunks), //nolint:gosec // as many as an archive may have
 		Bytes:  int64(ref.Size),
 		SHA256: ref.SHA256,
 	}

@@ -200,7 +200,7 @@ func sliceName(service string, i int) string {
 	if i == 0 {
 		return service + "-geosql"
 	}
-	return service + "-geosql-" + string(rune('a'+i-1))
+	return service + "-geosql-" + string(rune('a'+i-1)) //nolint:gosec // one of a few families
 }
 
 func addressType(endpoints []endpoint) discoveryv1.AddressType {

@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"math"
 	"strings"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
@@ -81,6 +82,10 @@ func (v *LeaseVoter) Swap(ctx context.Context, version string, r Record) (string
 	if v.uid == "" {
 		return "", fmt.Errorf("updating lease %s at %s: it has not been read: %w", v.name, v.site, ErrAbsent)
 	}
+	if r.Term < 0 || r.Term > math.MaxInt32 {
+		// It would be written as another term, which nobody could read.
+		return "", fmt.Errorf("updating lease %s at %s: a Lease holds no term %d", v.name, v.site, r.Term)
+	}
 	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Name: v.name, UID: v.uid, ResourceVersion: version,
 		Labels: v.labels, Annotations: maps.Clone(v.annotations)}}
 	encode(lease, r)
@@ -95,7 +100,7 @@ func (v *LeaseVoter) Swap(ctx context.Context, version string, r Record) (string
 }
 
 func encode(lease *coordinationv1.Lease, r Record) {
-	holder, term, now := r.Holder.String(), int32(r.Term), metav1.NowMicro()
+	holder, term, now := r.Holder.String(), int32(r.Term), metav1.NowMicro() //nolint:gosec // Swap has looked
 	lease.Spec.HolderIdentity = &holder
 	lease.Spec.LeaseTransitions = &term
 	lease.Spec.RenewTime = &now

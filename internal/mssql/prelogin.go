@@ -62,6 +62,6 @@ func preloginRequest() []byte {
 		0x00, // ENCRYPT_OFF: encryption is available
 	}
 	length := 8 + len(options)
-	packet := []byte{0x12, 0x01, byte(length >> 8), byte(length), 0, 0, 1, 0}
+	packet := []byte{0x12, 0x01, byte(length >> 8), byte(length), 0, 0, 1, 0} //nolint:gosec // two bytes
 	return append(packet, options...)
 }

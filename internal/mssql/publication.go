@@ -123,7 +123,7 @@ func ReadPublication(ctx context.Context, q Querier, name string) (*Publication,
 				&a.SubscriberTable,
 			)
 			if len(option) == 8 {
-				a.SchemaOption = int64(binary.BigEndian.Uint64(option))
+				a.SchemaOption = int64(binary.BigEndian.Uint64(option)) //nolint:gosec // a set of bits
 			}
 			p.Articles[strings.ToLower(a.Name)] = a
 			return err

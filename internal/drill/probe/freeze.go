@@ -79,7 +79,6 @@ func Freeze(ctx context.Context, proc string, lasts time.Duration) (Frozen, erro
 	for _, pid := range f.Processes {
 		arguments = append(arguments, "--process", strconv.Itoa(pid))
 	}
-	//nolint:gosec // this program itself
 	thaw := exec.Command(self, arguments...)
 	thaw.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	if err := thaw.Start(); err != nil {

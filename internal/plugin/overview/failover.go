@@ -71,7 +71,7 @@ func (s *Snapshot) writeFailovers(out io.Writer, g *v1alpha1.AvailabilityGroup, 
 		return
 	}
 	slices.SortStableFunc(own, func(a, b *v1alpha1.Failover) int { return when(b).Compare(when(a)) })
-	t := newTable(out, "  ", "FAILOVER", "CAUSE", "OUTCOME", "FROM", "TO", "TERM", "TOOK", "SYNCHRONIZED", "AGE")
+	t := newTable(out, "FAILOVER", "CAUSE", "OUTCOME", "FROM", "TO", "TERM", "TOOK", "SYNCHRONIZED", "AGE")
 	for _, f := range own[:min(len(own), shownFailovers)] {
 		at := metav1.NewTime(when(f))
 		t.row(

@@ -61,7 +61,7 @@ func (v *SiteView) writeServers(out io.Writer) {
 		fmt.Fprintln(out, "  none whose pod is seen")
 		return
 	}
-	t := newTable(out, "  ", "POD", "PHASE", "READY", "NODE", "ENGINE", "ROLES")
+	t := newTable(out, "POD", "PHASE", "READY", "NODE", "ENGINE", "ROLES")
 	for _, s := range v.Servers {
 		engine, roles := unknown, unknown
 		if s.Agent != nil {
@@ -215,7 +215,7 @@ func (v *SiteView) writeSeen(out io.Writer, g *GroupHere, now time.Time) {
 		return
 	}
 	pods := slices.Sorted(maps.Keys(seen))
-	t := newTable(out, "  ", append([]string{"VOTE OF"}, prefixed("AS SEEN BY ", pods)...)...)
+	t := newTable(out, append([]string{"VOTE OF"}, prefixed("AS SEEN BY ", pods)...)...)
 	for _, voter := range slices.Sorted(maps.Keys(voters)) {
 		cells := []string{voter}
 		for _, pod := range pods {

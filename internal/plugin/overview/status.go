@@ -49,7 +49,7 @@ func (s *Snapshot) writeSites(out io.Writer, now time.Time) {
 		return
 	}
 	title(out, "Sites")
-	t := newTable(out, "  ", "NAME", "READY", "REASON", "REGION", "ROUND TRIP", "HEARTBEAT", "VERSION")
+	t := newTable(out, "NAME", "READY", "REASON", "REGION", "ROUND TRIP", "HEARTBEAT", "VERSION")
 	for i := range s.Sites {
 		x := &s.Sites[i]
 		status, reason := ready(x.Status.StatusBase, x.Generation)
@@ -71,7 +71,7 @@ func (s *Snapshot) writeServers(out io.Writer) {
 		return
 	}
 	title(out, "Servers")
-	t := newTable(out, "  ", "NAME", "SITE", "READY", "REASON", "NODE", "VERSION")
+	t := newTable(out, "NAME", "SITE", "READY", "REASON", "NODE", "VERSION")
 	for i := range s.Servers {
 		x := &s.Servers[i]
 		status, reason := ready(x.Status.StatusBase, x.Generation)
@@ -124,7 +124,7 @@ func (s *Snapshot) writeGroup(out io.Writer, g *v1alpha1.AvailabilityGroup, now 
 		cmp.Or(host(g.Status.Primary), "unknown"), g.Status.Term, cmp.Or(g.Status.Listener, unknown),
 		number(g.Status.RequiredSynchronizedSecondaries, ""), cmp.Or(string(g.Spec.FailoverPolicy), "Manual")), "  "))
 	if len(g.Status.Replicas) > 0 {
-		t := newTable(out, "  ", "REPLICA", "ROLE", "MODE", "CONNECTED", "HEALTH", "PROMOTABLE", "SEEN")
+		t := newTable(out, "REPLICA", "ROLE", "MODE", "CONNECTED", "HEALTH", "PROMOTABLE", "SEEN")
 		for _, r := range g.Status.Replicas {
 			t.row(
 				host(r.Server),
@@ -156,7 +156,7 @@ func (s *Snapshot) writeGroup(out io.Writer, g *v1alpha1.AvailabilityGroup, now 
 }
 
 func writeDatabases(out io.Writer, g *v1alpha1.AvailabilityGroup) {
-	t := newTable(out, "  ", "DATABASE", "ON", "STATE", "SEND QUEUE", "REDO QUEUE", "REDO RATE", "DATA LOSS", "RECOVERY")
+	t := newTable(out, "DATABASE", "ON", "STATE", "SEND QUEUE", "REDO QUEUE", "REDO RATE", "DATA LOSS", "RECOVERY")
 	rows := 0
 	for _, r := range g.Status.Replicas {
 		absent := unknown
@@ -204,7 +204,7 @@ func (s *Snapshot) writeReplication(out io.Writer, now time.Time) {
 		return
 	}
 	title(out, "Replication")
-	t := newTable(out, "  ", "OBJECT", "FROM", "TO", "READY", "REASON")
+	t := newTable(out, "OBJECT", "FROM", "TO", "READY", "REASON")
 	for i := range s.Distributors {
 		x := &s.Distributors[i]
 		status, reason := ready(x.Status.StatusBase, x.Generation)
@@ -272,7 +272,7 @@ func (s *Snapshot) writeUndeclared(out io.Writer) {
 }
 
 func (s *Snapshot) writeAgents(out io.Writer, now time.Time) {
-	t := newTable(out, "  ", "AGENT", "OF", "STATE", "SEEN", "PENDING", "LATENCY (TRACER TOKEN)")
+	t := newTable(out, "AGENT", "OF", "STATE", "SEEN", "PENDING", "LATENCY (TRACER TOKEN)")
 	agent := func(kind, of string, a *v1alpha1.AgentStatus, pending, latency string) {
 		if a == nil {
 			a = &v1alpha1.AgentStatus{State: unknown}

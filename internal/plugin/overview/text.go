@@ -40,8 +40,8 @@ func stripComments(document []byte) string {
 // table writes aligned columns, with two spaces between them.
 type table struct{ w *tabwriter.Writer }
 
-func newTable(out io.Writer, indent string, header ...string) *table {
-	t := &table{tabwriter.NewWriter(&trimming{out: out, indent: indent}, 0, 0, 2, ' ', 0)}
+func newTable(out io.Writer, header ...string) *table {
+	t := &table{tabwriter.NewWriter(&trimming{out: out, indent: "  "}, 0, 0, 2, ' ', 0)}
 	t.row(header...)
 	return t
 }
