@@ -107,6 +107,8 @@ func TestADeletionWaitsForTheSecretOfASilentSite(t *testing.T) {
 	g.Expect(planDelete(d, o).Done).To(BeFalse())
 	o.Former = nil
 	g.Expect(planDelete(d, o).Done).To(BeTrue())
+	o.Secrets["quincy"] = Secret{Err: &sites.NamespaceError{Site: "quincy", Namespace: "web", Gone: true}}
+	g.Expect(planDelete(d, o).Done).To(BeTrue(), "it goes with its namespace")
 }
 
 // A database that was dropped has no user that could hold the login.

@@ -114,13 +114,14 @@ func (o Observed) shutOut(d Desired) string {
 	return text
 }
 
-// allSecrets are the connection Secrets of the present name and of former ones.
+// allSecrets are the connection Secrets of the present name and of former ones. A site that does not have the namespace,
+// or deletes it with all that is in it, has none.
 func (o Observed) allSecrets(d Desired) []FormerSecret {
 	var all []FormerSecret
 	for _, place := range slices.Sorted(maps.Keys(o.Secrets)) {
 		all = append(all, FormerSecret{Place: place, Name: d.secretName(), Secret: o.Secrets[place]})
 	}
-	return append(all, o.Former...)
+	return slices.DeleteFunc(append(all, o.Former...), func(s FormerSecret) bool { return sites.IsNamespaceGone(s.Err) })
 }
 
 // unreadSecrets are those of which nobody knows whether they are there: a password would be left behind.
